@@ -1,0 +1,80 @@
+# make [SAN=address,undefined | SAN=thread] [CC=clang] [V=1]
+#
+# Objects go to build/<variant>/, programs to build/bin/ (build/<variant>/bin/
+# for instrumented builds).  A new .c file in a folder is found by itself.
+comma   := ,
+CC      ?= cc
+SAN     ?=
+PREFIX  ?= /usr/local
+CFLAGS  ?= -O2 -g
+VERSION := $(shell cat VERSION)
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+           -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings
+STD     := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread \
+           -DSUITE_VERSION='"$(VERSION)"'
+SANFL   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
+B       := build/$(VARIANT)
+BIN     := $(if $(SAN),$(B)/bin,build/bin)
+FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
+LIBS    := -ldeflate -lz -lcrypto -lext2fs -lcom_err -luuid
+
+PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
+# The protocol engines are part of the library, so that the simulator has them.
+LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c)
+LIB     := $(B)/libsuite.a
+UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
+HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
+           imagedump/*.h frisbeed/*.h frisbee/*.h tests/*.h tests/*/*.h)
+
+PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))
+BUILT   := $(foreach p,$(PROGRAMS),$(if $(wildcard $(p)/main.c),$(BIN)/$(p)))
+
+all: $(BUILT)
+
+define program
+$(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@) $$(CC) $$(FLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+
+$(LIB): $(LIB_SRC:%.c=$(B)/%.o)
+	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+# Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.
+$(B)/flags: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS)' > $@
+
+# Tests.  tests/helpers/ holds small programs that scripts use.
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(SIM)
+tests: all $(TESTBINS)
+hdr-check: $(HEADERS:%=$(B)/%.ok)
+$(B)/%.h.ok: %.h
+	@mkdir -p $(@D)
+	$(call say,HDR,$<) echo '#include "$<"' | $(CC) $(STD) $(WARN) -Wno-unused-function -fsyntax-only -x c - && touch $@
+
+deps:
+	@scripts/deps
+check: deps
+	@$(MAKE) --no-print-directory tests hdr-check
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) VARIANT=$(VARIANT) tests/run
+format:
+	clang-format -i $(wildcard */*.[ch] */*/*.[ch])
+clean:
+	rm -rf build
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
+.PHONY: all tests deps check hdr-check format clean FORCE
+.SECONDARY:
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,84 @@
+/* cli.h: options as data: one table drives parsing, --help and refusals.
+ *
+ * A program has one or more tables of struct cli_opt, each with the offset of
+ * the structure it fills.  cli_parse() knows --help and --version by itself.
+ */
+#ifndef COMMON_BASE_CLI_H
+#define COMMON_BASE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/err.h"
+
+enum cli_kind {
+	CLI_FLAG,	/* bool at off becomes true */
+	CLI_UINT,	/* uint64_t at off, min..max, decimal or 0x */
+	CLI_INT,	/* int64_t at off, min..max taken as signed */
+	CLI_SIZE,	/* uint64_t bytes at off: 64M, 1G, 512k; min..max */
+	CLI_STR,	/* const char * at off, borrowed from argv */
+	CLI_CALL,	/* call(at off, arg) */
+	CLI_REFUSED,	/* known but not to be had: help says why; always ERR_USAGE */
+};
+
+struct cli_opt {
+	int key;		/* its letter, or 256 and up for long names only */
+	const char *name;	/* long name, NULL: none */
+	const char *arg;	/* metavariable, NULL: takes none */
+	const char *help;	/* one line, lower case; NULL ends a table */
+	enum cli_kind kind;
+	size_t off;		/* into the structure of this table */
+	uint64_t min, max;
+	int (*call)(void *at, const char *arg, struct err *);
+};
+
+struct cli_table {
+	const struct cli_opt *opts;
+	size_t base;		/* offset of its structure in the whole */
+	const char *heading;	/* in --help; NULL: "Options" */
+};
+
+enum { CLI_TABLES_MAX = 4 };
+
+struct cli_program {
+	const char *name;
+	const char *synopsis;	/* "[options] input output|-" */
+	const char *about;	/* a sentence or two */
+	const char *examples;	/* lines, each ended with \n */
+	struct cli_table tables[CLI_TABLES_MAX];	/* the first NULL opts ends them */
+};
+
+enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
+
+/* Parse into the structure at opts.  CLI_GO: operands begin at argv[*operand].
+ * CLI_EXIT: --help or --version was printed to stdout; leave with
+ * cli_close_stdout().  CLI_ERROR: *e says what is wrong (ERR_USAGE). */
+enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *opts,
+    int *operand, struct err *);
+
+/* Print "NAME: sentence" to stderr, for ERR_USAGE also where help is; returns
+ * the exit status. */
+int cli_fail(const struct cli_program *, const struct err *);
+
+/* Whole-string numbers: no sign unless signed, no rest, no overflow.  ERR_USAGE. */
+int cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+int cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *);
+/* With k, M, G, T (powers of 1024; also kB, KiB, MB...) */
+int cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+/* With k, M, G (powers of 1000): bits a second, as -W of frisbeed. */
+int cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
+
+/* Flush and close stdout: -1 when what was printed did not arrive. */
+int cli_close_stdout(struct err *);
+/* "1.5 GB", "340 kB" (powers of 1000), into buf. */
+const char *cli_human_bytes(uint64_t bytes, char *buf, size_t cap);
+
+/* Signals: after cli_catch_signals(), SIGINT, SIGTERM and SIGHUP set a flag. */
+void cli_catch_signals(void);
+int cli_signal(void);		/* the signal that came, or 0 */
+/* ERR_CANCELLED "interrupted by SIGINT" when one came, else 0. */
+int cli_check_signal(struct err *);
+
+#endif /* COMMON_BASE_CLI_H */

@@ -1,0 +1,80 @@
+#include "common/base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int
+err_vset(struct err *e, enum err_kind kind, int os, const char *fmt, va_list ap)
+{
+	char why[128];
+
+	e->kind = kind;
+	e->os = os;
+	int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+	if (os != 0 && n >= 0 && (size_t)n < sizeof e->text)
+		snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s",
+		    strerror_r(os, why, sizeof why));
+	return -1;
+}
+
+int
+err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, kind, 0, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int
+err_os(struct err *e, const char *fmt, ...)
+{
+	int os = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, ERR_IO, os, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int
+err_nomem(struct err *e, const char *what)
+{
+	return err_set(e, ERR_NOMEM, "out of memory: %s", what);
+}
+
+int
+err_ctx(struct err *e, const char *fmt, ...)
+{
+	char old[sizeof e->text], ctx[sizeof e->text];
+	va_list ap;
+
+	memcpy(old, e->text, sizeof old);
+	va_start(ap, fmt);
+	vsnprintf(ctx, sizeof ctx, fmt, ap);
+	va_end(ap);
+	/* Too long is fine: the far end of the sentence is what gets cut. */
+	int n = snprintf(e->text, sizeof e->text, "%.*s: ", 250, ctx);
+	if (n > 0 && (size_t)n < sizeof e->text)
+		snprintf(e->text + n, sizeof e->text - (size_t)n, "%.*s",
+		    (int)(sizeof e->text - (size_t)n - 1), old);
+	return -1;
+}
+
+int
+err_exit_status(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_USAGE:
+		return 2;
+	case ERR_FORMAT:
+		return 3;
+	default:
+		return 1;
+	}
+}

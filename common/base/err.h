@@ -1,0 +1,41 @@
+/* err.h: an error value: a kind for the program, a sentence for the person.
+ *
+ * Functions that can fail return 0 or -1 (or a count or -1) and take a struct
+ * err * last.  They fill it once, where the failure is known best; callers on
+ * the way up put context in front; only main() or a daemon's loop prints it.
+ */
+#ifndef COMMON_BASE_ERR_H
+#define COMMON_BASE_ERR_H
+
+enum err_kind {
+	ERR_NONE,
+	ERR_USAGE,		/* the command line asks for what cannot be */
+	ERR_IO,			/* the system refused a read, write, open, ... */
+	ERR_FORMAT,		/* input is damaged or not what it claims to be */
+	ERR_UNSUPPORTED,	/* understood, but not handled here */
+	ERR_REFUSED,		/* possible, but unsafe without being forced */
+	ERR_NOMEM,
+	ERR_CANCELLED,		/* stopped by a signal or because another part failed */
+};
+
+struct err {
+	enum err_kind kind;
+	int os;			/* errno behind it, or 0 */
+	char text[512];		/* lower case, no full stop: "/dev/sda: short read" */
+};
+
+/* Fill *e and return -1, so that "return err_set(...)" reads as one step. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for ERR_IO, with errno and its text appended. */
+int err_os(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Out of memory while doing `what`. */
+int err_nomem(struct err *e, const char *what);
+/* Put context in front of what is already there: "sda1: superblock: bad magic". */
+int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The exit status that every program here documents: 2 for usage, 3 for
+ * damaged input, 1 for everything else. */
+int err_exit_status(const struct err *e);
+
+#endif /* COMMON_BASE_ERR_H */

@@ -1,0 +1,18 @@
+/* log.h: one line an event, for daemons: stderr in the foreground, syslog else.
+ *
+ * Lines end in key=value pairs.  errno is preserved.  Threads may log at once.
+ */
+#ifndef COMMON_BASE_LOG_H
+#define COMMON_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+void log_open(const char *name, bool to_stderr, enum log_level most);
+void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* COMMON_BASE_LOG_H */

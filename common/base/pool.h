@@ -1,0 +1,22 @@
+/* pool.h: a fixed set of buffers that circulates in a pipeline.
+ *
+ * The number of buffers is what bounds a pipeline's memory: a stage that
+ * wants one when none is home waits.  pool_free() asserts that all are home.
+ */
+#ifndef COMMON_BASE_POOL_H
+#define COMMON_BASE_POOL_H
+
+#include <stddef.h>
+
+#include "common/base/queue.h"
+
+struct pool;
+
+/* `count` buffers of `size_bytes` each, page aligned, uninitialised. */
+struct pool *pool_new(size_t count, size_t size_bytes);	/* NULL: out of memory */
+void pool_free(struct pool *);
+enum queue_rc pool_get(struct pool *, void **buf);	/* blocks; OK or CANCEL */
+void pool_put(struct pool *, void *buf);		/* works after a cancel, too */
+void pool_cancel(struct pool *);
+
+#endif /* COMMON_BASE_POOL_H */

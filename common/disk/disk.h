@@ -1,0 +1,84 @@
+/* disk.h: what an image is read from and written to: a regular file, a block
+ * device, a pipe, /dev/null.
+ *
+ * Reads and writes are complete or an error: short transfers and EINTR are
+ * handled here.  Errors name the path and the sector (or byte, for pipes).
+ * A struct disk may be used from several threads for pread and pwrite.
+ */
+#ifndef COMMON_DISK_DISK_H
+#define COMMON_DISK_DISK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/err.h"
+#include "common/disk/range.h"
+
+enum disk_kind {
+	DISK_FILE,		/* regular */
+	DISK_BLOCK,		/* block device */
+	DISK_STREAM,		/* pipe, socket, terminal: in order only, size unknown */
+	DISK_NULL,		/* /dev/null and other character devices that eat all */
+};
+
+enum disk_flags {
+	DISK_READ = 1 << 0,
+	DISK_WRITE = 1 << 1,
+	DISK_CREATE = 1 << 2,	/* make the file when it does not exist */
+	DISK_TRUNC = 1 << 3,	/* regular files only */
+	DISK_FORCE = 1 << 4,	/* write also to a device in use, or a terminal */
+};
+
+struct disk;
+
+/* The back end.  disk_open() provides it for paths; tests provide their own
+ * (memory, faults).  Calls return a count like read(2), 0 at the end, or -1
+ * with errno; NULL slots fail with ENOTSUP (sync, close: succeed). */
+struct disk_ops {
+	ssize_t (*pread)(void *ctx, void *buf, size_t len, uint64_t off);
+	ssize_t (*pwrite)(void *ctx, const void *buf, size_t len, uint64_t off);
+	int (*truncate)(void *ctx, uint64_t size);
+	/* Make [off, off+len) read as zeros without writing them, if possible. */
+	int (*zero)(void *ctx, uint64_t off, uint64_t len);
+	int (*sync)(void *ctx);
+	int (*close)(void *ctx);
+};
+
+/* path "-" is stdin or stdout.  Opening a block device for writing is refused
+ * (ERR_REFUSED) without DISK_FORCE when it or any of its partitions is
+ * mounted, used as swap, or held by LVM, md or dm; it is opened O_EXCL. */
+int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
+/* For tests: size_bytes UINT64_MAX when unknown. */
+int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
+    uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
+/* NULL is fine.  -1 when closing fails (then writes may be lost). */
+int disk_close(struct disk *, struct err *);
+
+const char *disk_name(const struct disk *);
+enum disk_kind disk_kind(const struct disk *);
+bool disk_seekable(const struct disk *);		/* FILE, BLOCK */
+/* UINT64_MAX for streams.  Grows with writes behind the end of a file. */
+uint64_t disk_size_bytes(const struct disk *);
+/* Logical sector size: 512 or 4096 for devices, 512 for all else. */
+unsigned disk_sector_bytes(const struct disk *);
+int disk_fd(const struct disk *);			/* -1 when there is none */
+
+/* Exactly len bytes at off.  ERR_IO; reading past the end is ERR_FORMAT. */
+int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+/* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
+ * stream, off must be where the last read ended. */
+ssize_t disk_read_upto(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+/* Exactly len bytes at off.  On a stream, off must be where the last write
+ * ended. */
+int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);
+/* Make [off, off+len) read as zeros: hole punching or BLKZEROOUT when it can
+ * be had, else by writing. */
+int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
+int disk_truncate(struct disk *, uint64_t size, struct err *);	/* regular files */
+int disk_sync(struct disk *, struct err *);
+/* Tell the kernel that the partition table changed (block devices). */
+int disk_reread_partitions(struct disk *, struct err *);
+
+#endif /* COMMON_DISK_DISK_H */

@@ -1,0 +1,73 @@
+/* install.h: chunks → disk: the last two stages, for imageunzip and frisbee.
+ *
+ * Chunks come in any order.  Each is checked whole before its first byte is
+ * written: header, zlib, Adler-32, digest of the extension when it is damaged,
+ * its identity with the other chunks, and that its regions fit the target.
+ *
+ *	feed → [decoders] → writer → disk
+ *
+ * Decoders run in parallel; one writer takes the chunks in the order in which
+ * they were fed (with no_writer the decoders write).  Raw data in flight is
+ * bounded by write_bytes; a chunk that alone is larger is decoded as a stream,
+ * twice: to check it, then to write it.
+ */
+#ifndef COMMON_INSTALL_INSTALL_H
+#define COMMON_INSTALL_INSTALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/cli.h"
+#include "common/base/err.h"
+
+/* What imageunzip and frisbee let the user choose; see install_opts[]. */
+struct install_config {
+	uint64_t slice;			/* -s: partition number, 0: the whole target */
+	uint64_t part_type;		/* -D: MBR type or GPT code, 0: leave it */
+	bool zero;			/* -z: zero the free space */
+	bool has_pattern;		/* -p: fill it with this instead */
+	uint32_t pattern;
+	bool no_writer;			/* -n */
+	bool in_place;			/* --in-place: treat a regular file as a device */
+	bool force;			/* --force: write to a disk in use, too */
+	uint64_t write_bytes;		/* -W: raw data in flight; 0: the default */
+	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	/* Set by the program, not by options. */
+	bool discard;			/* decode and check, write nothing */
+};
+
+/* The option table for cli_parse(), offsets into struct install_config. */
+extern const struct cli_opt install_opts[];
+
+struct install_stats {
+	uint64_t chunks;
+	uint64_t bytes_written;		/* allocated data */
+	uint64_t bytes_filled;		/* -z, -p */
+	uint64_t bytes_covered;		/* with what was skipped */
+	uint64_t writer_idle;		/* times the writer found nothing ready */
+	uint64_t blocked;		/* times a decoder waited for room */
+};
+
+struct install;
+
+/* Open the target and start the threads.  Nothing is written yet. */
+int install_open(struct install **, const struct install_config *, const char *target,
+    struct err *);
+/* Refuse now (ERR_REFUSED) an image whose last used sector does not fit. */
+int install_check_fit(struct install *, uint64_t last_used_sector, struct err *);
+/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while the bound on memory is
+ * reached.  released(arg, chunk) is called exactly once, from any thread, when
+ * the bytes are no longer needed; also when install_feed() itself fails. */
+int install_feed(struct install *, uint32_t number, const void *chunk,
+    void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* All chunks were fed: wait, fill the rest, set the partition type, size a new
+ * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
+int install_finish(struct install *, struct install_stats *, struct err *);
+/* Give up: stop the threads, close, free.  A new regular file is removed. */
+void install_abort(struct install *);
+/* Has a thread failed?  Then install_finish() will tell why. */
+bool install_failed(struct install *);
+/* For progress lines, from any thread. */
+uint64_t install_bytes_covered(struct install *);
+
+#endif /* COMMON_INSTALL_INSTALL_H */

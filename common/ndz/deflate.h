@@ -1,0 +1,59 @@
+/* deflate.h: fragments, and the zlib stream that they make up.
+ *
+ * A fragment is compressed on its own to raw deflate that ends on a byte and
+ * has no final block, so fragments can be put side by side in any number:
+ *
+ *	78 9c | fragment | fragment | ... | 03 00 | Adler-32 (big-endian)
+ *
+ * A compressor belongs to one thread at a time.  Decoding is stateless except
+ * for the scratch memory of a struct inflater, also one thread's.
+ * Source: RFC 1950, RFC 1951.
+ */
+#ifndef COMMON_NDZ_DEFLATE_H
+#define COMMON_NDZ_DEFLATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum {
+	FRAGMENT_WINDOW_BYTES = 64 * 1024,
+	STREAM_HEAD_BYTES = 2,
+	STREAM_TAIL_BYTES = 2 + 4,	/* final empty block, Adler-32 */
+	DEFLATE_LEVEL_DEFAULT = 6,
+};
+
+struct deflater;
+struct inflater;
+
+/* level 0..9, as -z means it; 0 stores. */
+struct deflater *deflater_new(int level);	/* NULL: out of memory */
+void deflater_free(struct deflater *);
+/* Most bytes that a fragment of so many raw bytes can take. */
+size_t deflater_bound(size_t raw_bytes);
+/* Compress in[n] into out[cap], cap >= deflater_bound(n).  Cannot fail:
+ * returns the length. */
+size_t deflater_fragment(struct deflater *, const void *in, size_t n, void *out,
+    size_t cap);
+
+/* Adler-32 of a then b, from both and b's length; of n zero bytes; the start
+ * value is 1. */
+uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);
+uint32_t adler_zeros(uint64_t n);
+uint32_t adler_of(const void *data, size_t n);
+
+struct inflater *inflater_new(void);		/* NULL: out of memory */
+void inflater_free(struct inflater *);
+/* A whole zlib stream of in_bytes into exactly out_bytes.  Checks everything:
+ * the end at exactly in_bytes, the length, Adler-32.  ERR_FORMAT. */
+int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *);
+/* The same in pieces of at most 256 KiB, in order, for streams that are too
+ * large for memory.  fn returns -1 to stop, with its own error.  Pieces are
+ * given out before Adler-32 is known: run it once with fn NULL to check. */
+int inflater_pieces(struct inflater *, const void *in, size_t in_bytes,
+    uint64_t out_bytes, int (*fn)(void *arg, const void *data, size_t n, struct err *),
+    void *arg, struct err *);
+
+#endif /* COMMON_NDZ_DEFLATE_H */

@@ -1,0 +1,79 @@
+/* ext.h: the extension area: what this suite adds to a chunk and old readers
+ * do not look at.
+ *
+ * It begins at the first multiple of 8 behind the zlib stream, so a chunk that
+ * has one still has a single used part and a tail of zeros:
+ *
+ *	u8 magic[8] "NDZ-EXT1", u32 total bytes (with this header), u32 CRC-32 of
+ *	everything that follows, then records: u16 type, u16 reserved (0), u32
+ *	length of the body, body, zeros up to a multiple of 8
+ *
+ * Unknown record types are skipped.  docs/image-format.md has every record to
+ * the byte.
+ */
+#ifndef COMMON_NDZ_EXT_H
+#define COMMON_NDZ_EXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/ndz/format.h"
+
+enum {
+	EXT_DIGEST_BYTES = 32,			/* SHA-256 */
+	EXT_FRAGMENT_DIGEST_BYTES = 16,		/* SHA-256, truncated */
+	EXT_FRAGMENTS_MAX = 32768,
+	EXT_ENTRY_BYTES = 20,			/* of the fragment table */
+};
+
+/* One entry of the fragment table, in stream order. */
+struct ext_fragment {
+	uint32_t bytes;		/* compressed */
+	bool zero;		/* all raw bytes are zero, for `windows` windows */
+	uint64_t windows;	/* 1 unless zero */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* of the raw bytes; not for zero */
+};
+
+enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FILE };
+
+/* Chunk 0 says what the image is. */
+struct ext_image {
+	enum ext_kind kind;
+	uint64_t source_bytes;
+	uint32_t sector_bytes;		/* logical, of the source */
+	uint64_t made_at;		/* seconds since 1970 */
+	char tool[64];			/* "imagezip 0.1" */
+	char filesystems[256];		/* "1:ext4 2:swap 3:raw" */
+};
+
+struct ext {
+	bool present;
+	uint8_t uuid[NDZ_UUID_BYTES];
+	bool has_uuid;
+	bool has_digest;
+	uint8_t digest[EXT_DIGEST_BYTES];	/* of the chunk up to the stream's end */
+	bool last;			/* the image's last chunk, of ... */
+	uint32_t nchunks;		/* ... so many */
+	bool has_image;
+	struct ext_image image;
+	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
+	size_t nfragments;
+	struct ext_fragment *fragments;	/* owned; ext_free() */
+};
+
+/* Read the extension of a whole chunk whose header is h.  0 with present false
+ * when there is none; ERR_FORMAT when there is one that is damaged (fragment
+ * lengths must add up to the stream, windows to the regions). */
+int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
+void ext_free(struct ext *);
+/* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
+int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
+/* Bytes that ext_put() will need, for the writer's accounts. */
+size_t ext_need(size_t nfragments, bool image);
+/* SHA-256 of chunk[0, 4096 + size). */
+void ext_chunk_digest(const struct ndz_header *h, const void *chunk,
+    uint8_t digest[EXT_DIGEST_BYTES]);
+
+#endif /* COMMON_NDZ_EXT_H */

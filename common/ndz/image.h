@@ -1,0 +1,48 @@
+/* image.h: an image file (or pipe) as a source of chunks.
+ *
+ * Checks what belongs to the file and not to one chunk: that it is a whole
+ * number of chunks, that all have one version and one UUID, that an image of
+ * this suite has its last chunk.  What a chunk holds is chunk.h's affair.
+ */
+#ifndef COMMON_NDZ_IMAGE_H
+#define COMMON_NDZ_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/ndz/ext.h"
+#include "common/ndz/format.h"
+
+struct image;
+
+/* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks. */
+int image_open(struct image **, const char *path, struct err *);
+void image_close(struct image *);
+const char *image_name(const struct image *);
+bool image_seekable(const struct image *);
+/* Number of chunks; UINT32_MAX when it is a pipe that has not ended. */
+uint32_t image_chunks(const struct image *);
+/* The next chunk into buf[NDZ_CHUNK_BYTES]: 1, 0 at the end, -1.  *h is its
+ * decoded header.  Errors name the file and the chunk.  The end is refused
+ * (ERR_FORMAT, "truncated") when the image says that more must come. */
+int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* Only the header of chunk i (seekable images). */
+int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
+/* Any whole chunk, unchecked but for its being there (seekable images). */
+int image_read(struct image *, uint32_t i, void *buf, struct err *);
+
+/* What all chunks of one image have in common; also for chunks that come from
+ * the network in any order. */
+struct image_identity {
+	bool known;
+	unsigned version;
+	uint8_t header_uuid[NDZ_UUID_BYTES];
+	bool has_uuid;
+	uint8_t uuid[NDZ_UUID_BYTES];
+};
+/* First call: remember; later calls: ERR_FORMAT when it is another image. */
+int image_identity_check(struct image_identity *, const struct ndz_header *,
+    const struct ext *, struct err *);
+
+#endif /* COMMON_NDZ_IMAGE_H */

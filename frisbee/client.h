@@ -1,0 +1,88 @@
+/* client.h: the client's protocol engine: packets and time in, packets out.
+ *
+ * No socket, clock, thread or block memory inside.  The shell owns `buffers`
+ * chunk buffers, numbered; the engine says where each block goes:
+ *
+ *	client_input()		a datagram: may answer "store block b in buffer k"
+ *	client_output()		the next packet to send now, if any
+ *	client_deadline()	when to call client_output() again
+ *	client_take()		a complete chunk and its buffer, for the shell
+ *	client_release()	the shell no longer needs that buffer
+ *	client_finish()		all is written: queue LEAVE2
+ *
+ * Order is random from the seed or sequential.  Requests are delayed by what
+ * other clients are heard to ask (NAK avoidance), repeated after the redo delay
+ * or when nothing useful arrives for idle_ticks ticks, and then ever more
+ * rarely until a block arrives.
+ * Source: the protocol specification, section 5; the Frisbee paper, section 3.3.
+ */
+#ifndef FRISBEE_CLIENT_H
+#define FRISBEE_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/net/wire.h"
+
+#define CLIENT_NEVER UINT64_MAX
+
+struct client_config {
+	uint32_t clientid;		/* random */
+	uint64_t seed;			/* of the order */
+	uint8_t srcip[4];
+	bool any_file;			/* -N: join with JOIN2 */
+	bool has_server;		/* -S: take blocks and replies only from ... */
+	uint8_t server[4];
+	uint32_t buffers;		/* chunk buffers that the shell has, >= 1 */
+	uint32_t readahead;		/* -R, usual 2 */
+	uint32_t in_progress;		/* usual 8, or 4 * readahead if larger */
+	uint64_t redo_us;		/* -I, usual 1 s */
+	uint64_t tick_us;		/* usual 30 ms */
+	uint32_t idle_ticks;		/* usual 3 */
+	uint64_t join_us;		/* usual 0.5 s */
+	uint64_t start_delay_us;	/* -r, already drawn */
+	uint64_t silence_us;		/* -T: give up after so long; 0 never */
+	bool sequential;		/* -O */
+};
+
+enum client_state {
+	CLIENT_JOINING,
+	CLIENT_LOADING,
+	CLIENT_COMPLETE,	/* every chunk was taken; waits for client_finish() */
+	CLIENT_LEFT,		/* LEAVE2 has been given out */
+	CLIENT_GAVE_UP,		/* -T */
+	CLIENT_REFUSED,		/* the reply cannot be used; see client_error() */
+};
+
+/* What client_input() wants done with the packet's data. */
+struct client_store {
+	uint32_t buf, chunk, block;
+	const uint8_t *data;		/* in the packet; WIRE_BLOCK_BYTES */
+};
+
+struct client;
+
+struct client *client_new(const struct client_config *, uint64_t now_us);
+void client_free(struct client *);
+/* True when *store is to be done, now, before anything else is called. */
+bool client_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *store);
+/* The length of the packet put into pkt[WIRE_PACKET_MAX], or 0. */
+size_t client_output(struct client *, uint64_t now_us, void *pkt);
+uint64_t client_deadline(const struct client *, uint64_t now_us);
+/* One complete chunk that was not taken yet: its number, buffer and length in
+ * bytes (short only for the last one of a file that is not an image). */
+bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
+void client_release(struct client *, uint64_t now_us, uint32_t buf);
+/* The shell's part of the statistics: bytes written, blocked counts, ... */
+void client_finish(struct client *, uint64_t now_us, const struct wire_stats *shell_part);
+
+enum client_state client_state(const struct client *);
+const char *client_error(const struct client *);
+uint32_t client_chunks(const struct client *);		/* 0 before the reply */
+uint64_t client_image_bytes(const struct client *);	/* 0 before the reply */
+uint32_t client_chunks_taken(const struct client *);
+const struct wire_stats *client_stats(const struct client *);
+
+#endif /* FRISBEE_CLIENT_H */

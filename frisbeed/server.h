@@ -1,0 +1,112 @@
+/* server.h: the server's protocol engine: packets and time in, packets out.
+ *
+ * No socket, clock, thread, file or block memory inside.  The shell (loop.c)
+ * or the simulator drives it:
+ *
+ *	server_input()		a datagram arrived
+ *	server_read_next()	the next run of blocks that should be read now
+ *	server_read_done()	... and is in memory
+ *	server_output()		what to send now: a packet, or one block of a run
+ *	server_deadline()	when to call server_output() again
+ *
+ * Requests are merged into one FIFO of chunks with bitmaps of wanted blocks;
+ * a block that is queued, being read, or read and not yet sent is never queued
+ * again.  Runs are read ahead of sending: up to `ahead` of them are between
+ * server_read_next() and their last block's sending at a time; their number
+ * (0..ahead-1) names the shell's buffer.
+ * Times are microseconds on any monotonic clock.
+ * Source: the protocol specification, sections 4 and 6.
+ */
+#ifndef FRISBEED_SERVER_H
+#define FRISBEED_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/net/wire.h"
+
+enum {
+	SERVER_AHEAD_MAX = 1024,
+	SERVER_CLIENTS_MAX = 4096,	/* for counting and -T < 0 only */
+};
+#define SERVER_NEVER UINT64_MAX
+
+struct server_config {
+	uint64_t image_bytes;		/* > 0 */
+	bool whole_chunks;		/* answer JOIN; else only JOIN2 (not an image) */
+	uint8_t srcip[4];
+	uint32_t run_blocks;		/* blocks a read, -R: 1..1024, usual 32 */
+	uint32_t ahead;			/* runs: 1..SERVER_AHEAD_MAX */
+	uint32_t burst;			/* blocks a burst, -B */
+	uint64_t gap_us;		/* between starts of bursts, -G; 0: no pacing */
+	bool dynamic;			/* -D */
+	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
+	 * after the last client left. */
+	int64_t idle_us;
+};
+
+struct server_stats {
+	uint64_t joins, leaves, requests, prequests, bad_packets;
+	uint64_t blocks_asked;		/* sum over all requests */
+	uint64_t blocks_merged;		/* of those: were coming anyway */
+	uint64_t blocks_sent, bytes_sent;
+	uint64_t blocks_resent;		/* sent before, to anybody */
+	uint64_t lost_blocks;		/* asked by requests for less than a chunk */
+	uint32_t clients, clients_max;	/* now; at most at once */
+};
+
+/* A run of consecutive blocks of one chunk, to be read into buffer `buf`. */
+struct server_run {
+	uint32_t buf;
+	uint32_t chunk, first, count;
+};
+
+enum server_out_kind { SERVER_OUT_NONE, SERVER_OUT_PACKET, SERVER_OUT_BLOCK };
+
+struct server_out {
+	enum server_out_kind kind;
+	size_t len;				/* PACKET: of pkt */
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t buf, at;			/* BLOCK: the buffer, and which of its blocks */
+	uint32_t chunk, block;
+	bool run_ends;				/* its last block: after sending, buf is free */
+};
+
+struct server;
+
+/* NULL: out of memory.  The configuration is checked by the caller (asserted). */
+struct server *server_new(const struct server_config *, uint64_t now_us);
+void server_free(struct server *);
+uint32_t server_chunks(const struct server *);
+/* One datagram, with the address it came from (the caller has checked the port). */
+void server_input(struct server *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4]);
+bool server_read_next(struct server *, struct server_run *);
+void server_read_done(struct server *, uint32_t buf);
+/* Fills *out and returns true while there is something that may go now. */
+bool server_output(struct server *, uint64_t now_us, struct server_out *);
+/* When server_output() will have more, if nothing arrives before that:
+ * SERVER_NEVER when it waits for input or a read. */
+uint64_t server_deadline(const struct server *, uint64_t now_us);
+/* The network refused a packet for want of buffers: counts as loss for -D. */
+void server_overrun(struct server *);
+/* Has -T run out? */
+bool server_done(const struct server *, uint64_t now_us);
+const struct server_stats *server_stats(const struct server *);
+
+/* Events for the log; NULL slots are skipped. */
+struct server_log {
+	void (*joined)(void *arg, const uint8_t ip[4], uint32_t clientid);
+	void (*left)(void *arg, const uint8_t ip[4], uint32_t clientid, int32_t elapsed_s,
+	    const struct wire_stats *stats_or_null);
+	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);
+	void *arg;
+};
+void server_set_log(struct server *, const struct server_log *);
+
+/* Split a rate in bits/s into burst and gap with WIRE_BLOCK_COST_BITS a block,
+ * so that bursts are short and the average is right. */
+void server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us);
+
+#endif /* FRISBEED_SERVER_H */

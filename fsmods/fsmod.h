@@ -1,0 +1,59 @@
+/* fsmod.h: a filesystem module: says which sectors of a partition hold nothing.
+ *
+ * A module is one file, all static, that ends in its table; fsmods.c lists the
+ * tables in the order in which they are tried.  Silence means "keep": a module
+ * that understands too little makes a larger image, never a damaged one.  The
+ * sink checks bounds for all modules; on any error of scan() the caller stores
+ * the partition whole, with a warning that names the reason.
+ */
+#ifndef FSMODS_FSMOD_H
+#define FSMODS_FSMOD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/range.h"
+#include "common/disk/rangeset.h"
+
+/* Collects what may be skipped, in sectors relative to the partition. */
+struct skip_sink;
+/* Ranges in any order.  Outside the partition: ERR_FORMAT, and the scan is void. */
+int skip_add(struct skip_sink *, struct range sectors, struct err *);
+/* A warning for the user ("suspended system, kept whole"). */
+void skip_warn(struct skip_sink *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The filesystem ends here (sectors); behind it is slack of the partition. */
+void skip_fs_end(struct skip_sink *, uint64_t sectors);
+
+struct fsmod {
+	const char *name;	/* "ext4": JSON, -i, the image's description */
+	const char *title;	/* "ext2/3/4 filesystem" */
+	/* Is this filesystem in the partition?  1 yes, 0 no, -1 cannot tell. */
+	int (*probe)(struct disk *, struct range part, struct err *);
+	/* Report what may be skipped. */
+	int (*scan)(struct disk *, struct range part, struct skip_sink *, struct err *);
+};
+
+/* What fsmods_scan() found. */
+struct fs_scan {
+	const struct fsmod *mod;	/* NULL: nothing recognised, or forced raw */
+	struct rangeset skip;		/* partition-relative sectors; owned */
+	uint64_t fs_end;		/* sectors; the partition's length when unknown */
+	char warning[512];		/* "" or why more is kept than need be */
+};
+
+/* The module that recognises the partition, or NULL.  Errors while probing are
+ * "no": the partition is then kept whole. */
+const struct fsmod *fsmods_probe(struct disk *, struct range part);
+/* Probe and scan; falls back to keeping everything (skip empty, warning set).
+ * -1 only for ERR_NOMEM. */
+int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *);
+void fs_scan_free(struct fs_scan *);
+/* The module that an MBR type stands for (-S T), NULL when none does. */
+const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
+
+extern const struct fsmod fsmod_ext, fsmod_swap;
+
+#endif /* FSMODS_FSMOD_H */

@@ -1,0 +1,55 @@
+/* Reader and writer: round trip, every truncation, no growth past the end. */
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+
+#include "tests/t.h"
+
+static void
+put_all(struct wr *w)
+{
+	wr_u8(w, 0x12);
+	wr_le16(w, 0x3456);
+	wr_le32(w, 0x789abcde);
+	wr_le64(w, 0x0123456789abcdefull);
+	wr_bytes(w, "xyz", 3);
+	wr_zero(w, 2);
+}
+
+static bool
+get_all(struct rd *r)
+{
+	uint8_t tail[5];
+	bool same = rd_u8(r) == 0x12 && rd_le16(r) == 0x3456 && rd_le32(r) == 0x789abcde &&
+	    rd_le64(r) == 0x0123456789abcdefull;
+
+	rd_copy(r, tail, sizeof tail);
+	return same && memcmp(tail, "xyz\0\0", 5) == 0;
+}
+
+int
+main(void)
+{
+	uint8_t b[64];
+	struct wr w = wr_to(b, sizeof b);
+
+	put_all(&w);
+	T_CHECK(wr_ok(&w) && wr_len(&w) == 20);
+	struct rd r = rd_from(b, 20);
+	T_CHECK(get_all(&r) && rd_done(&r));
+	for (size_t n = 0; n < 20; n++) {
+		r = rd_from(b, n);
+		T_CHECK(!get_all(&r) && !rd_ok(&r) && rd_left(&r) == 0);
+		uint8_t small[20];
+		memset(small, 0xaa, sizeof small);
+		w = wr_to(small, n);
+		put_all(&w);
+		T_CHECK(!wr_ok(&w) && small[n] == 0xaa);
+	}
+	r = rd_from(b, 20);
+	struct rd s = rd_sub(&r, 21);
+	T_CHECK(!rd_ok(&s) && !rd_ok(&r));
+	r = rd_from(b, 13);
+	T_CHECK(rd_can_hold(&r, 3, 4) && !rd_can_hold(&r, 4, 4));
+	T_CHECK(!rd_can_hold(&r, UINT64_MAX, 8) && !rd_can_hold(&r, 1, 0));
+	return t_done();
+}
