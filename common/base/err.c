@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int
+static int __attribute__((format(printf, 4, 0)))
 err_vset(struct err *e, enum err_kind kind, int os, const char *fmt, va_list ap)
 {
 	char why[128];

@@ -1,0 +1,215 @@
+#include "common/base/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPTS_MAX = 96,
+	KEY_HELP = 1000,	/* when -h is the program's own */
+	KEY_VERSION,
+	HELP_COLUMN = 30,
+};
+
+/* All tables in one list, with what getopt_long() wants. */
+struct parser {
+	const struct cli_program *prog;
+	size_t n;
+	const struct cli_opt *opt[OPTS_MAX];
+	size_t base[OPTS_MAX];
+	struct option longs[OPTS_MAX + 3];
+	char shorts[2 * OPTS_MAX + 4];
+};
+
+static bool
+has_key(const struct parser *p, int key)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->opt[i]->key == key)
+			return true;
+	return false;
+}
+
+static void
+parser_init(struct parser *p, const struct cli_program *prog)
+{
+	size_t nlong = 0, nshort = 0;
+
+	memset(p, 0, sizeof *p);
+	p->prog = prog;
+	p->shorts[nshort++] = ':';	/* we say what is wrong ourselves */
+	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++) {
+		const struct cli_opt *o = prog->tables[t].opts;
+		for (; o->help != NULL && p->n < OPTS_MAX; o++) {
+			p->base[p->n] = prog->tables[t].base;
+			p->opt[p->n++] = o;
+			if (o->key < 256) {
+				p->shorts[nshort++] = (char)o->key;
+				if (o->arg != NULL)
+					p->shorts[nshort++] = ':';
+			}
+			if (o->name != NULL)
+				p->longs[nlong++] = (struct option){ o->name,
+					o->arg != NULL, NULL, o->key };
+		}
+	}
+	if (!has_key(p, 'h'))
+		p->shorts[nshort++] = 'h';
+	p->longs[nlong++] = (struct option){ "help", 0, NULL, KEY_HELP };
+	p->longs[nlong++] = (struct option){ "version", 0, NULL, KEY_VERSION };
+}
+
+static void
+print_option(FILE *f, const struct cli_opt *o)
+{
+	char left[80];
+	int n = 0;
+
+	if (o->key < 256)
+		n = snprintf(left, sizeof left, "  -%c", o->key);
+	else
+		n = snprintf(left, sizeof left, "    ");
+	if (o->name != NULL)
+		n += snprintf(left + n, sizeof left - (size_t)n, "%s --%s",
+		    o->key < 256 ? "," : " ", o->name);
+	if (o->arg != NULL)
+		snprintf(left + n, sizeof left - (size_t)n, "%s%s",
+		    o->name != NULL ? "=" : " ", o->arg);
+	if (strlen(left) >= HELP_COLUMN)
+		fprintf(f, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
+	else
+		fprintf(f, "%-*s%s\n", HELP_COLUMN, left, o->help);
+}
+
+static void
+print_help(const struct cli_program *prog, FILE *f)
+{
+	fprintf(f, "usage: %s %s\n\n%s\n", prog->name, prog->synopsis, prog->about);
+	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++) {
+		const char *heading = prog->tables[t].heading;
+		fprintf(f, "\n%s:\n", heading != NULL ? heading : "Options");
+		const struct cli_opt *o = prog->tables[t].opts;
+		for (; o->help != NULL; o++)
+			if (o->kind != CLI_REFUSED)
+				print_option(f, o);
+	}
+	fprintf(f, "%-*sprint this and leave\n%-*sprint the version and leave\n", HELP_COLUMN,
+	    "  -h, --help", HELP_COLUMN, "      --version");
+	if (prog->examples != NULL)
+		fprintf(f, "\nExamples:\n%s", prog->examples);
+	fprintf(f, "\nThe whole story: man %s\n", prog->name);
+}
+
+static const char *
+option_name(const struct cli_opt *o, char *buf, size_t cap)
+{
+	if (o->key < 256)
+		snprintf(buf, cap, "-%c", o->key);
+	else
+		snprintf(buf, cap, "--%s", o->name);
+	return buf;
+}
+
+static int
+set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
+{
+	switch (o->kind) {
+	case CLI_FLAG:
+		*(bool *)at = true;
+		return 0;
+	case CLI_UINT:
+		return cli_uint(arg, o->min, o->max, at, e);
+	case CLI_INT:
+		return cli_int(arg, (int64_t)o->min, (int64_t)o->max, at, e);
+	case CLI_SIZE:
+		return cli_size(arg, o->min, o->max, at, e);
+	case CLI_STR:
+		*(const char **)at = arg;
+		return 0;
+	case CLI_CALL:
+		return o->call(at, arg, e);
+	case CLI_REFUSED:
+		break;
+	}
+	return err_set(e, ERR_USAGE, "%s", o->help);
+}
+
+static enum cli_rc
+apply(const struct parser *p, int key, void *opts, struct err *e)
+{
+	char name[64];
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct cli_opt *o = p->opt[i];
+		if (o->key != key)
+			continue;
+		void *at = (char *)opts + p->base[i] + o->off;
+		if (set_option(o, at, optarg, e) == 0)
+			return CLI_GO;
+		err_ctx(e, "%s", option_name(o, name, sizeof name));
+		return CLI_ERROR;
+	}
+	err_set(e, ERR_USAGE, "unknown option");
+	return CLI_ERROR;
+}
+
+static enum cli_rc
+misuse(int c, char **argv, struct err *e)
+{
+	const char *what = c == ':' ? "needs an argument" : "is not an option";
+
+	if (optopt != 0 && optopt < 256)
+		err_set(e, ERR_USAGE, "-%c %s", optopt, what);
+	else
+		err_set(e, ERR_USAGE, "%s %s", argv[optind - 1], what);
+	return CLI_ERROR;
+}
+
+enum cli_rc
+cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts, int *operand,
+    struct err *e)
+{
+	struct parser p;
+	int c;
+
+	parser_init(&p, prog);
+	opterr = 0;
+	optind = 0;		/* glibc: begin anew, also in tests that parse twice */
+	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+		if (c == ':' || c == '?')
+			return misuse(c, argv, e);
+		if (c == KEY_HELP || (c == 'h' && !has_key(&p, 'h'))) {
+			print_help(prog, stdout);
+			return CLI_EXIT;
+		}
+		if (c == KEY_VERSION) {
+			printf("%s %s\n", prog->name, SUITE_VERSION);
+			return CLI_EXIT;
+		}
+		if (apply(&p, c, opts, e) != CLI_GO)
+			return CLI_ERROR;
+	}
+	*operand = optind;
+	return CLI_GO;
+}
+
+int
+cli_fail(const struct cli_program *prog, const struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", prog->name, e->text);
+	if (e->kind == ERR_USAGE)
+		fprintf(stderr, "usage: %s %s (--help tells more)\n", prog->name,
+		    prog->synopsis);
+	return err_exit_status(e);
+}
+
+int
+cli_close_stdout(struct err *e)
+{
+	if (ferror(stdout) || fflush(stdout) != 0 || fclose(stdout) != 0)
+		return err_os(e, "standard output");
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* cli_number.c: numbers, sizes and rates on the command line. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cli.h"
+
+/* Digits only, decimal or 0x; *rest is what follows them. */
+static int
+parse_digits(const char *s, uint64_t *out, char **rest, struct err *e)
+{
+	if (!isdigit((unsigned char)s[0]))
+		return err_set(e, ERR_USAGE, "\"%s\" is not a number", s);
+	errno = 0;
+	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+	if (hex && !isxdigit((unsigned char)s[2]))
+		return err_set(e, ERR_USAGE, "\"%s\" is not a number", s);
+	*out = strtoull(s, rest, hex ? 16 : 10);
+	if (errno != 0)
+		return err_set(e, ERR_USAGE, "\"%s\" is too large", s);
+	return 0;
+}
+
+static int
+check_bounds(const char *s, uint64_t v, uint64_t min, uint64_t max, struct err *e)
+{
+	if (v < min || v > max)
+		return err_set(e, ERR_USAGE, "%s is not in %" PRIu64 "..%" PRIu64, s, min, max);
+	return 0;
+}
+
+int
+cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+{
+	uint64_t v;
+	char *rest;
+
+	if (parse_digits(s, &v, &rest, e) != 0)
+		return -1;
+	if (*rest != '\0')
+		return err_set(e, ERR_USAGE, "\"%s\" is not a number", s);
+	if (check_bounds(s, v, min, max, e) != 0)
+		return -1;
+	*out = v;
+	return 0;
+}
+
+int
+cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
+{
+	uint64_t v;
+	bool minus = s[0] == '-';
+
+	if (cli_uint(s + minus, 0, INT64_MAX, &v, e) != 0)
+		return -1;
+	int64_t value = minus ? -(int64_t)v : (int64_t)v;
+	if (value < min || value > max)
+		return err_set(e, ERR_USAGE, "%s is not in %" PRId64 "..%" PRId64, s, min, max);
+	*out = value;
+	return 0;
+}
+
+/* A number with an optional k, M, G, T of the given base, and then any of the
+ * accepted endings. */
+static int
+parse_scaled(const char *s, uint64_t base, const char *const *endings, uint64_t *out,
+    struct err *e)
+{
+	static const char letters[] = "kmgt";
+	char *rest;
+
+	if (parse_digits(s, out, &rest, e) != 0)
+		return -1;
+	const char *unit = *rest != '\0' ? strchr(letters, tolower((unsigned char)*rest)) : NULL;
+	if (unit != NULL) {
+		rest++;
+		for (const char *u = letters; u <= unit; u++)
+			if (__builtin_mul_overflow(*out, base, out))
+				return err_set(e, ERR_USAGE, "\"%s\" is too large", s);
+	}
+	for (; *endings != NULL; endings++)
+		if (strcmp(rest, *endings) == 0)
+			return 0;
+	return err_set(e, ERR_USAGE, "\"%s\": unknown unit \"%s\"", s, rest);
+}
+
+int
+cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+{
+	static const char *const endings[] = { "", "B", "iB", NULL };
+	uint64_t v;
+
+	if (parse_scaled(s, 1024, endings, &v, e) != 0 || check_bounds(s, v, min, max, e) != 0)
+		return -1;
+	*out = v;
+	return 0;
+}
+
+int
+cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+{
+	static const char *const endings[] = { "", "bit", "bit/s", "bps", NULL };
+	uint64_t v;
+
+	if (parse_scaled(s, 1000, endings, &v, e) != 0 || check_bounds(s, v, min, max, e) != 0)
+		return -1;
+	*out = v;
+	return 0;
+}
+
+const char *
+cli_human_bytes(uint64_t bytes, char *buf, size_t cap)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+	size_t u = 0;
+	double v = (double)bytes;
+
+	for (; v >= 1000 && u + 1 < sizeof units / sizeof units[0]; u++)
+		v /= 1000;
+	snprintf(buf, cap, u == 0 || v >= 100 ? "%.0f %s" : "%.1f %s", v, units[u]);
+	return buf;
+}

@@ -1,0 +1,78 @@
+#include "common/base/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cli.h"
+
+enum { TERMINAL_EVERY_US = 100000, FD_EVERY_US = 1000000 };
+
+uint64_t
+clock_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+void
+progress_begin(struct progress *p, const char *what, uint64_t total, int fd, int quiet)
+{
+	*p = (struct progress){ .what = what, .total = total, .fd = fd };
+	p->shown = fd >= 0 || (!quiet && isatty(STDERR_FILENO));
+	p->started_us = clock_us();
+}
+
+static void
+terminal_line(const struct progress *p, uint64_t done, uint64_t now)
+{
+	char bytes[32], rate[32];
+	double s = (double)(now - p->started_us) / 1e6;
+	uint64_t per_s = s > 0 ? (uint64_t)((double)done / s) : 0;
+
+	cli_human_bytes(done, bytes, sizeof bytes);
+	cli_human_bytes(per_s, rate, sizeof rate);
+	if (p->total == 0) {
+		fprintf(stderr, "\r%s: %s, %s/s \033[K", p->what, bytes, rate);
+		return;
+	}
+	uint64_t left = per_s > 0 && done < p->total ? (p->total - done) / per_s : 0;
+	fprintf(stderr, "\r%s: %3.0f %%  %s, %s/s, %" PRIu64 ":%02" PRIu64 " left \033[K", p->what,
+	    100.0 * (double)done / (double)p->total, bytes, rate, left / 60, left % 60);
+}
+
+static void
+show(struct progress *p, uint64_t done, uint64_t now)
+{
+	p->last_us = now;
+	if (p->fd < 0) {
+		terminal_line(p, done, now);
+	} else if (dprintf(p->fd, "%" PRIu64 " %" PRIu64 "\n", done, p->total) < 0) {
+		p->shown = 0;	/* nobody listens any more: no reason to fail the run */
+	}
+}
+
+void
+progress_at(struct progress *p, uint64_t done)
+{
+	if (!p->shown)
+		return;
+	uint64_t now = clock_us();
+	uint64_t every = p->fd < 0 ? TERMINAL_EVERY_US : FD_EVERY_US;
+	if (now - p->last_us >= every)
+		show(p, done, now);
+}
+
+void
+progress_end(struct progress *p, uint64_t done)
+{
+	if (!p->shown)
+		return;
+	show(p, done, clock_us());
+	if (p->fd < 0)
+		fputs("\r\033[K", stderr);	/* the summary takes its place */
+	p->shown = 0;
+}

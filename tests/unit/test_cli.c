@@ -1,0 +1,135 @@
+/* Options, numbers, JSON. */
+#include "common/base/cli.h"
+#include "common/base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/t.h"
+
+struct inner {
+	bool zero;
+	uint64_t mem;
+};
+
+struct opts {
+	bool verbose;
+	int64_t timeout;
+	const char *file;
+	struct inner inner;
+};
+
+static const struct cli_opt outer_opts[] = {
+	{ 'v', "verbose", NULL, "say more", CLI_FLAG, offsetof(struct opts, verbose), 0, 0, NULL },
+	{ 'T', "timeout", "S", "seconds", CLI_INT, offsetof(struct opts, timeout),
+	    (uint64_t)-10, 100, NULL },
+	{ 256, "file", "F", "a file", CLI_STR, offsetof(struct opts, file), 0, 0, NULL },
+	{ 'e', NULL, "C", "not built yet: encryption", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 0 },
+};
+
+static const struct cli_opt inner_opts[] = {
+	{ 'z', "zero", NULL, "zero it", CLI_FLAG, offsetof(struct inner, zero), 0, 0, NULL },
+	{ 'W', "mem", "SIZE", "memory", CLI_SIZE, offsetof(struct inner, mem), 1, 1u << 30, NULL },
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "test",
+	.synopsis = "[options] file",
+	.about = "Tests.",
+	.tables = { { outer_opts, 0, NULL }, { inner_opts, offsetof(struct opts, inner), "Inner" } },
+};
+
+static enum cli_rc
+parse(struct opts *o, int *operand, struct err *e, const char *line)
+{
+	static char copy[256];
+	static char *argv[16];
+	int argc = 0;
+
+	snprintf(copy, sizeof copy, "test %s", line);
+	for (char *w = strtok(copy, " "); w != NULL; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	*o = (struct opts){ 0 };
+	*e = (struct err){ 0 };
+	return cli_parse(&prog, argc, argv, o, operand, e);
+}
+
+static void
+test_parse(void)
+{
+	struct opts o;
+	struct err e;
+	int at;
+
+	T_CHECK(parse(&o, &at, &e, "-v -T -5 --file x -zW 64M in out") == CLI_GO);
+	T_CHECK(o.verbose && o.timeout == -5 && strcmp(o.file, "x") == 0 && at == 8);
+	T_CHECK(o.inner.zero && o.inner.mem == 64u << 20);
+	T_CHECK(parse(&o, &at, &e, "-T 101") == CLI_ERROR && strstr(e.text, "-T: 101 is not in"));
+	T_CHECK(parse(&o, &at, &e, "-W 12abc") == CLI_ERROR && strstr(e.text, "-W"));
+	T_CHECK(parse(&o, &at, &e, "-W 0") == CLI_ERROR && e.kind == ERR_USAGE);
+	T_CHECK(parse(&o, &at, &e, "-W") == CLI_ERROR && strstr(e.text, "-W needs an argument"));
+	T_CHECK(parse(&o, &at, &e, "-Q") == CLI_ERROR && strstr(e.text, "-Q is not an option"));
+	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR && strstr(e.text, "--nope"));
+	T_CHECK(parse(&o, &at, &e, "-e x") == CLI_ERROR && strstr(e.text, "not built yet"));
+}
+
+static void
+test_numbers(void)
+{
+	struct err e;
+	uint64_t v = 7;
+	int64_t i;
+
+	T_CHECK(cli_uint("0x10", 0, 99, &v, &e) == 0 && v == 16);
+	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x", "99999999999999999999" };
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+		T_CHECK(cli_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
+	T_CHECK(cli_size("3GiB", 0, UINT64_MAX, &v, &e) == 0 && v == 3ull << 30);
+	T_CHECK(cli_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
+	T_CHECK(cli_size("1q", 0, UINT64_MAX, &v, &e) == -1);
+	T_CHECK(cli_rate("60M", 0, UINT64_MAX, &v, &e) == 0 && v == 60000000);
+	T_CHECK(cli_int("-2", -2, 2, &i, &e) == 0 && i == -2 && cli_int("-3", -2, 2, &i, &e) == -1);
+	char buf[32];
+	T_CHECK(strcmp(cli_human_bytes(999, buf, sizeof buf), "999 B") == 0);
+	T_CHECK(strcmp(cli_human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
+}
+
+static void
+test_json(void)
+{
+	struct json *j = json_new();
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	struct err e;
+
+	json_object(j, NULL);
+	json_uint(j, "n", UINT64_MAX);
+	json_array(j, "a");
+	json_string(j, NULL, "q\"\\\n\x01\xff\xc3\xa4");
+	json_bool(j, NULL, true);
+	json_end(j);
+	json_array(j, "empty");
+	json_end(j);
+	json_hex(j, "h", "\x00\xff", 2);
+	json_end(j);
+	T_CHECK(json_print(j, f, &e) == 0);
+	fclose(f);
+	T_CHECK(strcmp(text, "{\n  \"n\": 18446744073709551615,\n  \"a\": [\n"
+	    "    \"q\\\"\\\\\\u000a\\u0001\\ufffd\xc3\xa4\",\n    true\n  ],\n"
+	    "  \"empty\": [],\n  \"h\": \"00ff\"\n}\n") == 0);
+	free(text);
+	json_free(j);
+}
+
+int
+main(void)
+{
+	test_parse();
+	test_numbers();
+	test_json();
+	return t_done();
+}
