@@ -17,7 +17,16 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -ldeflate -lz -lcrypto -lext2fs -lcom_err -luuid
+LIBS    := -lz -lcrypto -lext2fs -lcom_err -luuid
+
+# LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
+LIBDEFLATE ?= vendored
+ifeq ($(LIBDEFLATE),none)
+STD     += -DNO_LIBDEFLATE
+else
+STD     += -isystem vendor/libdeflate
+VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
+endif
 
 PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them.
@@ -41,8 +50,11 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
-$(LIB): $(LIB_SRC:%.c=$(B)/%.o)
+$(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o)
 	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+$(B)/vendor/%.o: vendor/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) -std=gnu17 -O2 -g -w -Ivendor/libdeflate $(SANFL) -c -o $@ $<
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<

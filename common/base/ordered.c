@@ -124,6 +124,15 @@ ordered_take(struct ordered *o, void **item)
 	return rc;
 }
 
+bool
+ordered_drain(struct ordered *o, void **item)
+{
+	if (o->taken == o->submitted)
+		return false;
+	*item = o->slots[o->taken++ % o->cap].item;
+	return true;
+}
+
 static void
 ordered_stop(struct ordered *o, bool *flag)
 {

@@ -32,6 +32,7 @@ struct partition {
 
 struct ptable {
 	enum ptable_kind kind;
+	unsigned sector_bytes;		/* logical sectors that the table counts in */
 	unsigned nparts;		/* in order of number; unused ones left out */
 	struct partition parts[PTABLE_PARTS_MAX];
 	/* Sectors that the table itself lives in: MBR, every EBR; protective MBR,

@@ -1,15 +1,15 @@
 /* install.h: chunks → disk: the last two stages, for imageunzip and frisbee.
  *
  * Chunks come in any order.  Each is checked whole before its first byte is
- * written: header, zlib, Adler-32, digest of the extension when it is damaged,
- * its identity with the other chunks, and that its regions fit the target.
+ * written: header, extension, identity with the other chunks, that its regions
+ * fit the target, zlib and Adler-32.
  *
  *	feed → [decoders] → writer → disk
  *
  * Decoders run in parallel; one writer takes the chunks in the order in which
- * they were fed (with no_writer the decoders write).  Raw data in flight is
- * bounded by write_bytes; a chunk that alone is larger is decoded as a stream,
- * twice: to check it, then to write it.
+ * they were fed (with no_writer the decoders write).  A fixed set of buffers
+ * circulates, so memory is bounded by write_bytes; a chunk that does not fit a
+ * buffer is decoded as a stream, twice: to check it, then to write it.
  */
 #ifndef COMMON_INSTALL_INSTALL_H
 #define COMMON_INSTALL_INSTALL_H
@@ -19,6 +19,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/err.h"
+#include "common/disk/disk.h"
 
 /* What imageunzip and frisbee let the user choose; see install_opts[]. */
 struct install_config {
@@ -30,10 +31,10 @@ struct install_config {
 	bool no_writer;			/* -n */
 	bool in_place;			/* --in-place: treat a regular file as a device */
 	bool force;			/* --force: write to a disk in use, too */
-	uint64_t write_bytes;		/* -W: raw data in flight; 0: the default */
+	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
-	/* Set by the program, not by options. */
-	bool discard;			/* decode and check, write nothing */
+	/* A warning that does not stop the run; NULL: nobody wants it. */
+	void (*warn)(const char *sentence);
 };
 
 /* The option table for cli_parse(), offsets into struct install_config. */
@@ -44,8 +45,6 @@ struct install_stats {
 	uint64_t bytes_written;		/* allocated data */
 	uint64_t bytes_filled;		/* -z, -p */
 	uint64_t bytes_covered;		/* with what was skipped */
-	uint64_t writer_idle;		/* times the writer found nothing ready */
-	uint64_t blocked;		/* times a decoder waited for room */
 };
 
 struct install;
@@ -53,11 +52,16 @@ struct install;
 /* Open the target and start the threads.  Nothing is written yet. */
 int install_open(struct install **, const struct install_config *, const char *target,
     struct err *);
-/* Refuse now (ERR_REFUSED) an image whose last used sector does not fit. */
-int install_check_fit(struct install *, uint64_t last_used_sector, struct err *);
-/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while the bound on memory is
- * reached.  released(arg, chunk) is called exactly once, from any thread, when
- * the bytes are no longer needed; also when install_feed() itself fails. */
+/* The same for a disk that is open; it is taken over, also on failure.  With
+ * `fresh` it is an empty file, to be sized at the end. */
+int install_open_disk(struct install **, const struct install_config *, struct disk *,
+    bool fresh, struct err *);
+/* Refuse now (ERR_REFUSED) an image that needs so many sectors when the target
+ * has fewer. */
+int install_check_fit(struct install *, uint64_t sectors, struct err *);
+/* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
+ * released(arg, chunk) is called exactly once, from any thread, when the bytes
+ * are no longer needed; also when install_feed() itself fails. */
 int install_feed(struct install *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new

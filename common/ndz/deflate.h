@@ -5,8 +5,7 @@
  *
  *	78 9c | fragment | fragment | ... | 03 00 | Adler-32 (big-endian)
  *
- * A compressor belongs to one thread at a time.  Decoding is stateless except
- * for the scratch memory of a struct inflater, also one thread's.
+ * A deflater and an inflater belong to one thread at a time.
  * Source: RFC 1950, RFC 1951.
  */
 #ifndef COMMON_NDZ_DEFLATE_H
@@ -37,11 +36,21 @@ size_t deflater_bound(size_t raw_bytes);
 size_t deflater_fragment(struct deflater *, const void *in, size_t n, void *out,
     size_t cap);
 
-/* Adler-32 of a then b, from both and b's length; of n zero bytes; the start
- * value is 1. */
+/* A fragment of n > 0 zero bytes without compressing any: its length, and the
+ * bytes themselves.  About n / 1032, and under 120 more. */
+size_t deflate_zeros_bytes(uint64_t n);
+void deflate_zeros(uint64_t n, void *out);
+
+/* The two bytes in front of a stream that was made at this level. */
+void deflate_stream_head(int level, uint8_t head[STREAM_HEAD_BYTES]);
+/* What ends a stream whose raw bytes have this Adler-32. */
+void deflate_stream_tail(uint32_t adler, uint8_t tail[STREAM_TAIL_BYTES]);
+
+/* Adler-32 of bytes; of a then b, from both and b's length; of n zero bytes.
+ * Of nothing it is 1. */
+uint32_t adler_of(const void *data, size_t n);
 uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);
 uint32_t adler_zeros(uint64_t n);
-uint32_t adler_of(const void *data, size_t n);
 
 struct inflater *inflater_new(void);		/* NULL: out of memory */
 void inflater_free(struct inflater *);
@@ -50,10 +59,11 @@ void inflater_free(struct inflater *);
 int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
 /* The same in pieces of at most 256 KiB, in order, for streams that are too
- * large for memory.  fn returns -1 to stop, with its own error.  Pieces are
+ * large for memory.  fn may change the data, and returns -1 to stop, with its
+ * own error.  Pieces begin at multiples of 256 KiB, and are
  * given out before Adler-32 is known: run it once with fn NULL to check. */
 int inflater_pieces(struct inflater *, const void *in, size_t in_bytes,
-    uint64_t out_bytes, int (*fn)(void *arg, const void *data, size_t n, struct err *),
+    uint64_t out_bytes, int (*fn)(void *arg, void *data, size_t n, struct err *),
     void *arg, struct err *);
 
 #endif /* COMMON_NDZ_DEFLATE_H */

@@ -1,0 +1,41 @@
+/* options.c: what imageunzip and frisbee have in common, declared once. */
+#include <stddef.h>
+
+#include "common/disk/ptable.h"
+#include "common/install/install.h"
+
+static int
+set_pattern(void *at, const char *arg, struct err *e)
+{
+	struct install_config *c = at;
+	uint64_t v;
+
+	if (cli_uint(arg, 0, UINT32_MAX, &v, e) != 0)
+		return -1;
+	c->has_pattern = true;
+	c->pattern = (uint32_t)v;
+	return 0;
+}
+
+#define AT(field) offsetof(struct install_config, field)
+
+const struct cli_opt install_opts[] = {
+	{ 's', "slice", "N", "install into partition N of the target", CLI_UINT, AT(slice), 1,
+	    PTABLE_PARTS_MAX, NULL },
+	{ 'D', "part-type", "TYPE", "then set its type: MBR (131) or gdisk code (0x8300)",
+	    CLI_UINT, AT(part_type), 1, 0xffff, NULL },
+	{ 'z', "zero", NULL, "zero the free space", CLI_FLAG, AT(zero), 0, 0, NULL },
+	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL, 0, 0, 0,
+	    set_pattern },
+	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
+	    AT(no_writer), 0, 0, NULL },
+	{ 'W', "write-mem", "MB", "memory for decoded data, MiB (0: 16 for each thread)",
+	    CLI_UINT, AT(write_mb), 0, 1 << 20, NULL },
+	{ 'j', "jobs", "N", "decoders (default: one a processor)", CLI_UINT, AT(jobs), 1, 256,
+	    NULL },
+	{ 256, "in-place", NULL, "treat a file like a device: no truncation, fixed size",
+	    CLI_FLAG, AT(in_place), 0, 0, NULL },
+	{ 257, "force", NULL, "write even to a disk that is in use", CLI_FLAG, AT(force), 0, 0,
+	    NULL },
+	{ 0 },
+};

@@ -1,0 +1,32 @@
+/* chunk.h: one whole chunk: what its header and extension say, and its data. */
+#ifndef COMMON_NDZ_CHUNK_H
+#define COMMON_NDZ_CHUNK_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/ndz/deflate.h"
+#include "common/ndz/ext.h"
+#include "common/ndz/format.h"
+
+struct chunk {
+	struct ndz_header h;
+	struct ext ext;
+	uint64_t raw_bytes;	/* what the stream inflates to */
+};
+
+/* Header and extension of bytes[NDZ_CHUNK_BYTES].  ERR_FORMAT,
+ * ERR_UNSUPPORTED.  Only after success: chunk_free(). */
+int chunk_parse(struct chunk *, const void *bytes, struct err *);
+void chunk_free(struct chunk *);
+/* All data into out[raw_bytes], checked against its Adler-32. */
+int chunk_decode(const struct chunk *, const void *bytes, struct inflater *, void *out,
+    struct err *);
+/* The same in pieces, see inflater_pieces(). */
+int chunk_pieces(const struct chunk *, const void *bytes, struct inflater *,
+    int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
+/* Everything that can be checked: Adler-32, and of the extension the chunk's
+ * digest and every fragment's, zero runs included. */
+int chunk_verify(const struct chunk *, const void *bytes, struct inflater *, struct err *);
+
+#endif /* COMMON_NDZ_CHUNK_H */

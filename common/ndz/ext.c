@@ -1,0 +1,369 @@
+#include "common/ndz/ext.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/ndz/deflate.h"
+
+static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
+
+enum {
+	HEAD_BYTES = 16,		/* magic, total, CRC-32 */
+	RECORD_HEAD_BYTES = 8,		/* type, reserved, length */
+	CRC_FROM = HEAD_BYTES,
+	ZERO_RUN = 1u << 31,
+	ENTRY_LEN_MASK = 0xffffff,
+	CODEC_DEFLATE = 1,
+	DIGEST_SHA256 = 1,
+	FRAGMENT_HEAD_BYTES = 8,
+};
+
+/* Types are never used again for anything else; 6 is kept for signatures. */
+enum record_type {
+	REC_UUID = 1,
+	REC_DIGEST = 2,
+	REC_FRAGMENTS = 3,
+	REC_LAST = 4,
+	REC_IMAGE = 5,
+	REC_SIGNATURE = 6,
+};
+
+static size_t
+align8(size_t n)
+{
+	return (n + 7) / 8 * 8;
+}
+
+static size_t
+ext_at(const struct ndz_header *h)
+{
+	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
+}
+
+/* Reading. */
+
+static int
+get_fragments(struct ext *x, struct rd r, struct err *e)
+{
+	uint8_t codec = rd_u8(&r), digest = rd_u8(&r), digest_bytes = rd_u8(&r);
+	uint8_t log2 = rd_u8(&r);
+	uint32_t n = rd_le32(&r);
+
+	/* A codec or digest of a later version: the stream is still a stream. */
+	if (!rd_ok(&r) || codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
+	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
+		return 0;
+	if (log2 != 16 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(&r, n, EXT_ENTRY_BYTES))
+		return err_set(e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
+	if (x->fragments != NULL)
+		return err_set(e, ERR_FORMAT, "two fragment tables");
+	x->fragments = calloc(n != 0 ? n : 1, sizeof *x->fragments);
+	if (x->fragments == NULL)
+		return err_nomem(e, "a fragment table");
+	x->window_bytes = 1u << log2;
+	x->nfragments = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct ext_fragment *f = &x->fragments[i];
+		uint32_t word = rd_le32(&r);
+		f->bytes = word & ENTRY_LEN_MASK;
+		f->zero = (word & ZERO_RUN) != 0;
+		f->windows = 1;
+		if (f->zero) {
+			f->windows = rd_le64(&r);
+			rd_skip(&r, EXT_FRAGMENT_DIGEST_BYTES - 8);
+		} else {
+			rd_copy(&r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+		}
+	}
+	return 0;
+}
+
+static void
+get_string(struct rd *r, char *out, size_t cap)
+{
+	size_t len = rd_le16(r);
+	const char *s = rd_bytes(r, len);
+
+	out[0] = '\0';
+	if (s == NULL)
+		return;
+	size_t n = len < cap ? len : cap - 1;
+	memcpy(out, s, n);
+	out[n] = '\0';
+}
+
+static void
+get_image(struct ext *x, struct rd r)
+{
+	struct ext_image *i = &x->image;
+
+	i->kind = rd_u8(&r);
+	rd_skip(&r, 3);
+	i->sector_bytes = rd_le32(&r);
+	i->source_bytes = rd_le64(&r);
+	i->made_at = rd_le64(&r);
+	get_string(&r, i->tool, sizeof i->tool);
+	get_string(&r, i->filesystems, sizeof i->filesystems);
+	x->has_image = rd_ok(&r);
+}
+
+static int
+get_record(struct ext *x, unsigned type, struct rd r, struct err *e)
+{
+	switch (type) {
+	case REC_UUID:
+		rd_copy(&r, x->uuid, sizeof x->uuid);
+		x->has_uuid = rd_ok(&r);
+		break;
+	case REC_DIGEST:
+		x->has_digest = rd_le32(&r) == DIGEST_SHA256;
+		rd_copy(&r, x->digest, sizeof x->digest);
+		x->has_digest = x->has_digest && rd_ok(&r);
+		break;
+	case REC_FRAGMENTS:
+		return get_fragments(x, r, e);
+	case REC_LAST:
+		x->nchunks = rd_le32(&r);
+		x->last = rd_ok(&r);
+		break;
+	case REC_IMAGE:
+		get_image(x, r);
+		break;
+	default:
+		break;		/* of a later version: skipped */
+	}
+	return 0;
+}
+
+/* Windows that the regions touch: the number of fragments that there must be. */
+static uint64_t
+count_windows(const struct ndz_header *h, uint64_t window_sectors)
+{
+	uint64_t n = 0, last = UINT64_MAX;
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		uint64_t from = h->regions[i].off / window_sectors;
+		uint64_t to = (range_end(h->regions[i]) - 1) / window_sectors;
+		n += to - from + (from != last);
+		last = to;
+	}
+	return n;
+}
+
+static int
+check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t bytes = STREAM_HEAD_BYTES + STREAM_TAIL_BYTES, windows = 0;
+
+	if (x->fragments == NULL)
+		return 0;
+	for (size_t i = 0; i < x->nfragments; i++) {
+		bytes += x->fragments[i].bytes;
+		if (x->fragments[i].windows > UINT64_MAX / 2 - windows)
+			return err_set(e, ERR_FORMAT, "the fragment table counts too many windows");
+		windows += x->fragments[i].windows;
+	}
+	if (bytes != h->size)
+		return err_set(e, ERR_FORMAT, "the fragments do not add up to the stream");
+	if (windows != count_windows(h, x->window_bytes / SECTOR_BYTES))
+		return err_set(e, ERR_FORMAT, "the fragments do not match the regions");
+	return 0;
+}
+
+static int
+get_records(struct ext *x, struct rd r, struct err *e)
+{
+	while (rd_left(&r) > 0) {
+		unsigned type = rd_le16(&r);
+		rd_skip(&r, 2);
+		uint32_t len = rd_le32(&r);
+		struct rd body = rd_sub(&r, len);
+		rd_skip(&r, align8(len) - len);
+		if (!rd_ok(&r))
+			return err_set(e, ERR_FORMAT, "a record of the extension area is cut short");
+		if (get_record(x, type, body, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err *e)
+{
+	size_t at = ext_at(h);
+
+	memset(x, 0, sizeof *x);
+	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
+		return 0;
+	struct rd r = rd_from((const uint8_t *)chunk + at, NDZ_CHUNK_BYTES - at);
+	const void *m = rd_bytes(&r, sizeof magic);
+	if (m == NULL || memcmp(m, magic, sizeof magic) != 0)
+		return 0;
+	uint32_t total = rd_le32(&r), crc = rd_le32(&r);
+	if (total < HEAD_BYTES || total - HEAD_BYTES > rd_left(&r))
+		return err_set(e, ERR_FORMAT, "the extension area does not fit its chunk");
+	r = rd_sub(&r, total - HEAD_BYTES);
+	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
+		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
+	x->present = true;
+	if (get_records(x, r, e) != 0 || check_fragments(x, h, e) != 0) {
+		ext_free(x);
+		return -1;
+	}
+	return 0;
+}
+
+void
+ext_free(struct ext *x)
+{
+	free(x->fragments);
+	x->fragments = NULL;
+	x->nfragments = 0;
+}
+
+/* Writing. */
+
+/* Put a record's head; its length is known when its body is there. */
+static uint8_t *
+begin_record(struct wr *w, enum record_type type)
+{
+	wr_le16(w, (uint16_t)type);
+	wr_le16(w, 0);
+	return wr_room(w, 4);
+}
+
+static void
+end_record(struct wr *w, uint8_t *len_at)
+{
+	if (len_at == NULL || !wr_ok(w))
+		return;
+	size_t len = (size_t)(w->base + w->off - (len_at + 4));
+	struct wr lw = wr_to(len_at, 4);
+	wr_le32(&lw, (uint32_t)len);
+	wr_zero(w, align8(len) - len);
+}
+
+static void
+put_fragments(struct wr *w, const struct ext *x)
+{
+	uint8_t *at = begin_record(w, REC_FRAGMENTS);
+
+	wr_u8(w, CODEC_DEFLATE);
+	wr_u8(w, DIGEST_SHA256);
+	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
+	wr_u8(w, 16);		/* log2 of the window */
+	wr_le32(w, (uint32_t)x->nfragments);
+	for (size_t i = 0; i < x->nfragments; i++) {
+		const struct ext_fragment *f = &x->fragments[i];
+		wr_le32(w, f->bytes | (f->zero ? ZERO_RUN : 0));
+		if (f->zero) {
+			wr_le64(w, f->windows);
+			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
+		} else {
+			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+		}
+	}
+	end_record(w, at);
+}
+
+static void
+put_string(struct wr *w, const char *s)
+{
+	size_t n = strlen(s);
+
+	wr_le16(w, (uint16_t)n);
+	wr_bytes(w, s, n);
+}
+
+static void
+put_image(struct wr *w, const struct ext_image *i)
+{
+	uint8_t *at = begin_record(w, REC_IMAGE);
+
+	wr_u8(w, (uint8_t)i->kind);
+	wr_zero(w, 3);
+	wr_le32(w, i->sector_bytes);
+	wr_le64(w, i->source_bytes);
+	wr_le64(w, i->made_at);
+	put_string(w, i->tool);
+	put_string(w, i->filesystems);
+	end_record(w, at);
+}
+
+static void
+put_records(struct wr *w, const struct ext *x)
+{
+	uint8_t *at;
+
+	if (x->has_image)
+		put_image(w, &x->image);
+	if (x->has_uuid) {
+		at = begin_record(w, REC_UUID);
+		wr_bytes(w, x->uuid, sizeof x->uuid);
+		end_record(w, at);
+	}
+	if (x->has_digest) {
+		at = begin_record(w, REC_DIGEST);
+		wr_le32(w, DIGEST_SHA256);
+		wr_bytes(w, x->digest, sizeof x->digest);
+		end_record(w, at);
+	}
+	if (x->last) {
+		at = begin_record(w, REC_LAST);
+		wr_le32(w, x->nchunks);
+		end_record(w, at);
+	}
+	if (x->fragments != NULL)
+		put_fragments(w, x);
+}
+
+int
+ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err *e)
+{
+	size_t at = ext_at(h);
+
+	if (at > NDZ_CHUNK_BYTES)
+		return err_set(e, ERR_FORMAT, "no room for the extension area");
+	uint8_t *base = (uint8_t *)chunk + at;
+	struct wr w = wr_to(base, NDZ_CHUNK_BYTES - at);
+	wr_bytes(&w, magic, sizeof magic);
+	wr_zero(&w, HEAD_BYTES - sizeof magic);
+	put_records(&w, x);
+	if (!wr_ok(&w))
+		return err_set(e, ERR_FORMAT, "no room for the extension area");
+	struct wr head = wr_to(base + sizeof magic, 8);
+	wr_le32(&head, (uint32_t)wr_len(&w));
+	wr_le32(&head, (uint32_t)crc32(0, base + CRC_FROM, (uInt)(wr_len(&w) - CRC_FROM)));
+	return 0;
+}
+
+size_t
+ext_need(size_t nfragments, bool image)
+{
+	const struct ext_image *i = NULL;
+	size_t n = HEAD_BYTES;
+
+	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
+	n += RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES);
+	n += RECORD_HEAD_BYTES + 8;		/* last */
+	n += RECORD_HEAD_BYTES + align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
+	if (image)
+		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
+	return n;
+}
+
+void
+ext_chunk_digest(const struct ndz_header *h, const void *chunk,
+    uint8_t digest[EXT_DIGEST_BYTES])
+{
+	unsigned n = EXT_DIGEST_BYTES;
+	int ok = EVP_Digest(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest, &n, EVP_sha256(),
+	    NULL);
+
+	assert(ok == 1 && n == EXT_DIGEST_BYTES);
+}

@@ -1,0 +1,175 @@
+#include "common/ndz/image.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/disk.h"
+#include "common/ndz/chunk.h"
+
+struct image {
+	struct disk *disk;
+	uint32_t nchunks;		/* UINT32_MAX: a pipe */
+	uint32_t next;			/* chunk that image_next() reads */
+	struct image_identity id;
+	bool ours;			/* chunk 0 had an extension */
+	bool last_seen;
+};
+
+int
+image_open(struct image **out, const char *path, struct err *e)
+{
+	struct image *img = calloc(1, sizeof *img);
+
+	if (img == NULL)
+		return err_nomem(e, path);
+	if (disk_open(&img->disk, path, DISK_READ, e) != 0)
+		goto fail;
+	img->nchunks = UINT32_MAX;
+	if (disk_seekable(img->disk)) {
+		uint64_t bytes = disk_size_bytes(img->disk);
+		if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 ||
+		    bytes / NDZ_CHUNK_BYTES > INT32_MAX) {
+			err_set(e, ERR_FORMAT, "%s: %" PRIu64 " bytes are not whole chunks of 1 MiB: "
+			    "truncated, or not an image", disk_name(img->disk), bytes);
+			goto fail;
+		}
+		img->nchunks = (uint32_t)(bytes / NDZ_CHUNK_BYTES);
+	}
+	*out = img;
+	return 0;
+fail:
+	image_close(img);
+	return -1;
+}
+
+void
+image_close(struct image *img)
+{
+	struct err ignored;		/* nothing was written */
+
+	if (img == NULL)
+		return;
+	disk_close(img->disk, &ignored);
+	free(img);
+}
+
+const char *
+image_name(const struct image *img)
+{
+	return disk_name(img->disk);
+}
+
+bool
+image_seekable(const struct image *img)
+{
+	return disk_seekable(img->disk);
+}
+
+uint32_t
+image_chunks(const struct image *img)
+{
+	return img->nchunks;
+}
+
+int
+image_identity_check(struct image_identity *id, const struct ndz_header *h,
+    const struct ext *x, struct err *e)
+{
+	if (!id->known) {
+		id->known = true;
+		id->version = h->version;
+		memcpy(id->header_uuid, h->uuid, NDZ_UUID_BYTES);
+		id->has_uuid = x->has_uuid;
+		memcpy(id->uuid, x->uuid, NDZ_UUID_BYTES);
+		return 0;
+	}
+	if (h->version != id->version)
+		return err_set(e, ERR_FORMAT, "version %u in an image of version %u", h->version,
+		    id->version);
+	if (memcmp(h->uuid, id->header_uuid, NDZ_UUID_BYTES) != 0 ||
+	    x->has_uuid != id->has_uuid || memcmp(x->uuid, id->uuid, NDZ_UUID_BYTES) != 0)
+		return err_set(e, ERR_FORMAT, "belongs to another image (its UUID differs)");
+	return 0;
+}
+
+/* What an image of this suite promises about its first and last chunk. */
+static int
+check_place(struct image *img, uint32_t i, const struct ext *x, struct err *e)
+{
+	if (i == 0)
+		img->ours = x->present;
+	if (img->last_seen)
+		return err_set(e, ERR_FORMAT, "comes after the image's last chunk");
+	if (x->last && x->nchunks != i + 1)
+		return err_set(e, ERR_FORMAT, "is the last of %u chunks, but number %u of the file",
+		    x->nchunks, i + 1);
+	img->last_seen = x->last;
+	return 0;
+}
+
+static int
+check_chunk(struct image *img, uint32_t i, const void *buf, struct ndz_header *h,
+    struct err *e)
+{
+	struct chunk c;
+
+	if (chunk_parse(&c, buf, e) != 0)
+		return -1;
+	int rc = image_identity_check(&img->id, &c.h, &c.ext, e);
+	if (rc == 0)
+		rc = check_place(img, i, &c.ext, e);
+	if (rc == 0 && h != NULL)
+		*h = c.h;
+	chunk_free(&c);
+	return rc;
+}
+
+static int
+end_of_image(struct image *img, struct err *e)
+{
+	if (img->next == 0)
+		return err_set(e, ERR_FORMAT, "%s: is empty", image_name(img));
+	if (img->ours && !img->last_seen)
+		return err_set(e, ERR_FORMAT, "%s: truncated: it has %u chunks, and the last one "
+		    "is missing", image_name(img), img->next);
+	img->nchunks = img->next;
+	return 0;
+}
+
+int
+image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
+{
+	uint64_t at = (uint64_t)img->next * NDZ_CHUNK_BYTES;
+	ssize_t n = disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES, at, e);
+
+	if (n < 0)
+		return -1;
+	if (n == 0)
+		return end_of_image(img, e);
+	if (n != NDZ_CHUNK_BYTES)
+		return err_set(e, ERR_FORMAT, "%s: truncated in chunk %u, after %zd bytes of it",
+		    image_name(img), img->next, n);
+	if (check_chunk(img, img->next, buf, h, e) != 0)
+		return err_ctx(e, "%s: chunk %u", image_name(img), img->next);
+	img->next++;
+	return 1;
+}
+
+int
+image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
+{
+	uint8_t buf[NDZ_HEADER_BYTES];
+
+	if (disk_read(img->disk, buf, sizeof buf, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
+		return -1;
+	if (ndz_header_get(h, buf, sizeof buf, e) != 0)
+		return err_ctx(e, "%s: chunk %u", image_name(img), i);
+	return 0;
+}
+
+int
+image_read(struct image *img, uint32_t i, void *buf, struct err *e)
+{
+	return disk_read(img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e);
+}

@@ -1,0 +1,152 @@
+/* inflate.c: the decoding side of deflate.h. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "common/ndz/deflate.h"
+
+#ifndef NO_LIBDEFLATE
+#include <libdeflate.h>
+#endif
+
+enum { PIECE_BYTES = 256 * 1024 };
+
+struct inflater {
+#ifndef NO_LIBDEFLATE
+	struct libdeflate_decompressor *d;
+#endif
+	z_stream z;
+	bool z_ready;
+	uint8_t *piece;		/* made when first needed */
+};
+
+struct inflater *
+inflater_new(void)
+{
+	struct inflater *i = calloc(1, sizeof *i);
+
+#ifndef NO_LIBDEFLATE
+	if (i != NULL && (i->d = libdeflate_alloc_decompressor()) == NULL) {
+		free(i);
+		return NULL;
+	}
+#endif
+	return i;
+}
+
+void
+inflater_free(struct inflater *i)
+{
+	if (i == NULL)
+		return;
+#ifndef NO_LIBDEFLATE
+	libdeflate_free_decompressor(i->d);
+#endif
+	if (i->z_ready)
+		inflateEnd(&i->z);
+	free(i->piece);
+	free(i);
+}
+
+static int
+begin_pieces(struct inflater *i, const void *in, size_t in_bytes, struct err *e)
+{
+	if (i->piece == NULL && (i->piece = malloc(PIECE_BYTES)) == NULL)
+		return err_nomem(e, "a buffer to inflate into");
+	int rc = i->z_ready ? inflateReset(&i->z) : inflateInit(&i->z);
+	if (rc != Z_OK)
+		return err_nomem(e, "zlib");
+	i->z_ready = true;
+	i->z.next_in = (Bytef *)(uintptr_t)in;
+	i->z.avail_in = (uInt)in_bytes;
+	return 0;
+}
+
+static int
+too_short(uint64_t got, uint64_t want, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "the zlib stream holds %" PRIu64 " bytes, the regions say %"
+	    PRIu64, got, want);
+}
+
+int
+inflater_pieces(struct inflater *i, const void *in, size_t in_bytes, uint64_t out_bytes,
+    int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *e)
+{
+	uint64_t done = 0;
+	int rc = Z_OK;
+
+	if (begin_pieces(i, in, in_bytes, e) != 0)
+		return -1;
+	while (rc != Z_STREAM_END) {
+		i->z.next_out = i->piece;
+		i->z.avail_out = PIECE_BYTES;
+		rc = inflate(&i->z, Z_NO_FLUSH);
+		if (rc != Z_OK && rc != Z_STREAM_END)
+			return err_set(e, ERR_FORMAT, "the zlib stream is damaged (%s)",
+			    i->z.msg != NULL ? i->z.msg : "it ends too early");
+		size_t n = PIECE_BYTES - i->z.avail_out;
+		if (n > out_bytes - done)
+			return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %"
+			    PRIu64 " bytes that the regions say", out_bytes);
+		if (fn != NULL && n > 0 && fn(arg, i->piece, n, e) != 0)
+			return -1;
+		done += n;
+	}
+	if (i->z.avail_in != 0)
+		return err_set(e, ERR_FORMAT, "%u bytes behind the zlib stream's end",
+		    i->z.avail_in);
+	return done == out_bytes ? 0 : too_short(done, out_bytes, e);
+}
+
+#ifndef NO_LIBDEFLATE
+
+int
+inflater_stream(struct inflater *i, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *e)
+{
+	size_t used, got;
+
+	switch (libdeflate_zlib_decompress_ex(i->d, in, in_bytes, out, out_bytes, &used, &got)) {
+	case LIBDEFLATE_SUCCESS:
+		break;
+	case LIBDEFLATE_INSUFFICIENT_SPACE:
+		return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %zu bytes that "
+		    "the regions say", out_bytes);
+	default:
+		return err_set(e, ERR_FORMAT, "the zlib stream is damaged");
+	}
+	if (used != in_bytes)
+		return err_set(e, ERR_FORMAT, "%zu bytes behind the zlib stream's end",
+		    in_bytes - used);
+	return got == out_bytes ? 0 : too_short(got, out_bytes, e);
+}
+
+#else
+
+struct sink {
+	uint8_t *at;
+};
+
+static int
+collect(void *arg, void *data, size_t n, struct err *e)
+{
+	struct sink *s = arg;
+
+	(void)e;
+	__builtin_memcpy(s->at, data, n);
+	s->at += n;
+	return 0;
+}
+
+int
+inflater_stream(struct inflater *i, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *e)
+{
+	struct sink s = { out };
+
+	return inflater_pieces(i, in, in_bytes, out_bytes, collect, &s, e);
+}
+
+#endif /* NO_LIBDEFLATE */
