@@ -114,7 +114,7 @@ relocate(struct cursor *c, uint8_t *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* A short last sector ends a file or stream early; a device gets it whole. */
+/* Of a short last sector only the valid bytes are written; a new file ends there. */
 static uint64_t
 trim_short(struct cursor *c, uint64_t sector, uint64_t bytes)
 {
@@ -126,8 +126,6 @@ trim_short(struct cursor *c, uint64_t sector, uint64_t bytes)
 		uint64_t last = sector + bytes / SECTOR_BYTES - 1;
 		if (r->type != NDZ_RELOC_SHORT_SECTOR || r->sector != last ||
 		    r->size >= SECTOR_BYTES)
-			continue;
-		if (!t->fresh && disk_kind(t->disk) != DISK_STREAM)
 			continue;
 		t->short_end = last * SECTOR_BYTES + r->size;
 		return bytes - SECTOR_BYTES + r->size;

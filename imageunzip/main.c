@@ -1,0 +1,373 @@
+/* imageunzip: put an image onto a disk, a partition, a file or a pipe. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/base/cli.h"
+#include "common/base/json.h"
+#include "common/base/progress.h"
+#include "common/disk/disk.h"
+#include "common/install/install.h"
+#include "common/ndz/format.h"
+#include "common/ndz/image.h"
+
+enum { DOT_BYTES = 1000000000 };
+
+struct opts {
+	struct install_config install;
+	bool dots, gb_dots, raw_chunks, crc_only, quiet, json;
+	uint64_t progress_fd;		/* UINT64_MAX: the terminal */
+	const char *uuid;
+};
+
+/* Long-only options from 300 on. */
+enum { OPT_PROGRESS = 300, OPT_JSON };
+
+#define AT(field) offsetof(struct opts, field)
+#define FLAG(key, name, help, field) \
+	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+
+static const struct cli_opt own_opts[] = {
+	FLAG('o', "dots", "a dot for each chunk", dots),
+	FLAG('O', "gb-dots", "a dot for each GB of the disk", gb_dots),
+	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),
+	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk", crc_only),
+	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0, 0, NULL },
+	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
+	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
+	    AT(progress_fd), 0, 1 << 20, NULL },
+	REFUSED('r', "N", "not built yet: read retries"),
+	REFUSED('f', NULL, "not built yet: direct I/O"),
+	REFUSED('I', NULL, "not built yet: pipes always get their holes as zeros"),
+	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
+	REFUSED('E', NULL, "not built yet: discarding free space"),
+	REFUSED('F', NULL, "not built yet: random order of chunks"),
+	REFUSED('c', NULL, "not built yet: signed images"),
+	REFUSED('a', "KEY", "not built yet: signed images"),
+	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
+	REFUSED('k', "KEY", "not built yet: encrypted images"),
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "imageunzip",
+	.synopsis = "[options] image|- [target|-]",
+	.about = "Install an image made by imagezip.  Every chunk is checked before it is written.",
+	.examples = "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
+	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type Linux\n"
+	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
+	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n",
+	.tables = { { install_opts, AT(install), NULL }, { own_opts, 0, "Program" } },
+};
+
+struct run {
+	const struct opts *o;
+	struct image *image;
+	struct install *install;
+	struct progress progress;
+	uint32_t fed;
+	uint64_t dotted;		/* bytes that dots were printed for */
+};
+
+static void
+warn(const char *sentence)
+{
+	fprintf(stderr, "imageunzip: warning: %s\n", sentence);
+}
+
+static void
+print_dots(struct run *r)
+{
+	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
+
+	if (r->o->dots)
+		fputc('.', stderr);
+	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES; r->dotted += DOT_BYTES)
+		fputc('.', stderr);
+}
+
+static void
+free_chunk(void *arg, const void *chunk)
+{
+	(void)arg;
+	free((void *)(uintptr_t)chunk);
+}
+
+/* 1 fed, 0 the end, -1. */
+static int
+feed_one(struct run *r, struct err *e)
+{
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	uint32_t number = r->fed;
+
+	if (buf == NULL)
+		return err_nomem(e, "a chunk");
+	int rc = image_next(r->image, buf, NULL, e);
+	if (rc <= 0) {
+		free(buf);
+		return rc;
+	}
+	r->fed++;
+	if (install_feed(r->install, number, buf, free_chunk, NULL, e) != 0) {
+		if (e->kind != ERR_CANCELLED)
+			err_ctx(e, "%s", image_name(r->image));
+		return -1;
+	}
+	return 1;
+}
+
+static int
+feed_all(struct run *r, struct err *e)
+{
+	int rc;
+
+	while ((rc = feed_one(r, e)) == 1) {
+		progress_at(&r->progress, install_bytes_covered(r->install));
+		print_dots(r);
+		if (cli_check_signal(e) != 0)
+			return -1;
+	}
+	return rc;
+}
+
+/* The size of the installed disk and its last used sector, where the headers
+ * can be looked at first. */
+static int
+survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
+{
+	struct ndz_header h;
+
+	*total = *needed = 0;
+	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img); i++) {
+		if (image_header(img, i, &h, e) != 0)
+			return -1;
+		uint64_t end = range_end(h.regions[h.nregions - 1]);
+		*needed = end > *needed ? end : *needed;
+		*total = h.lastsect > *total ? h.lastsect : *total;
+	}
+	return 0;
+}
+
+static int
+summary(const struct run *r, const struct install_stats *s, double seconds, struct err *e)
+{
+	char written[32], covered[32], rate[32];
+
+	if (r->o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the summary");
+		json_object(j, NULL);
+		json_uint(j, "chunks", s->chunks);
+		json_uint(j, "bytes_written", s->bytes_written);
+		json_uint(j, "bytes_filled", s->bytes_filled);
+		json_uint(j, "bytes_covered", s->bytes_covered);
+		json_double(j, "seconds", seconds);
+		json_end(j);
+		int rc = json_print(j, stdout, e);
+		json_free(j);
+		return rc;
+	}
+	if (!r->o->quiet)
+		fprintf(stderr, "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
+		    cli_human_bytes(s->bytes_written, written, sizeof written),
+		    cli_human_bytes(s->bytes_covered, covered, sizeof covered), seconds,
+		    cli_human_bytes((uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)),
+		    rate, sizeof rate));
+	return 0;
+}
+
+/* After install_open*(): feed, and end it one way or the other. */
+static int
+install_image(struct run *r, uint64_t total, uint64_t needed, struct install_stats *s,
+    struct err *e)
+{
+	int rc = install_check_fit(r->install, needed, e);
+
+	progress_begin(&r->progress, "imageunzip", total * SECTOR_BYTES,
+	    r->o->progress_fd == UINT64_MAX ? -1 : (int)r->o->progress_fd,
+	    r->o->quiet || r->o->dots || r->o->gb_dots);
+	if (rc == 0)
+		rc = feed_all(r, e);
+	if (rc != 0 && !install_failed(r->install)) {
+		install_abort(r->install);
+	} else {
+		rc = install_finish(r->install, s, e);
+		if (rc != 0)
+			err_ctx(e, "%s", image_name(r->image));
+	}
+	progress_end(&r->progress, rc == 0 ? s->bytes_covered : 0);
+	if (r->o->dots || r->o->gb_dots)
+		fputc('\n', stderr);
+	return rc;
+}
+
+/* -C: a stream that adds up what passes. */
+static ssize_t
+crc_write(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	uLong *crc = ctx;
+
+	(void)off;
+	*crc = crc32_z(*crc, buf, len);
+	return (ssize_t)len;
+}
+
+static int
+open_target(struct run *r, const struct install_config *cfg, const char *target, uLong *crc,
+    struct err *e)
+{
+	static const struct disk_ops crc_ops = { .pwrite = crc_write };
+	struct disk *d;
+
+	if (!r->o->crc_only)
+		return install_open(&r->install, cfg, target, e);
+	if (disk_open_ops(&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, crc, e) != 0)
+		return -1;
+	return install_open_disk(&r->install, cfg, d, false, e);
+}
+
+/* -N: the chunks as they are, checked on their way. */
+static int
+copy_chunks(struct run *r, const char *target, struct err *e)
+{
+	struct disk *d;
+	struct err closing;
+	uint64_t at = 0;
+	int rc = 0;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+
+	if (buf == NULL)
+		return err_nomem(e, "a chunk");
+	if (disk_open(&d, target, DISK_WRITE | DISK_CREATE | DISK_TRUNC |
+	    (r->o->install.force ? DISK_FORCE : 0), e) != 0) {
+		free(buf);
+		return -1;
+	}
+	bool remove = disk_kind(d) == DISK_FILE && strcmp(target, "-") != 0;
+	while ((rc = image_next(r->image, buf, NULL, e)) == 1) {
+		rc = disk_write(d, buf, NDZ_CHUNK_BYTES, at, e);
+		at += NDZ_CHUNK_BYTES;
+		if (rc != 0 || (rc = cli_check_signal(e)) != 0)
+			break;
+	}
+	if (rc == 0)
+		rc = disk_sync(d, e);
+	if (disk_close(d, &closing) != 0 && rc == 0) {
+		*e = closing;
+		rc = -1;
+	}
+	if (rc != 0 && remove)
+		unlink(target);
+	free(buf);
+	return rc;
+}
+
+static int
+parse_hex(const char *s, uint8_t *out, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < 2 * n; i++) {
+		const char *digits = "0123456789abcdef";
+		const char *p = s[i] != '\0' ? strchr(digits, s[i] | 0x20) : NULL;
+		if (p == NULL)
+			return err_set(e, ERR_USAGE, "-u: \"%s\" is not 32 hex digits", s);
+		out[i / 2] = (uint8_t)(i % 2 == 0 ? (p - digits) << 4 : out[i / 2] | (p - digits));
+	}
+	return s[2 * n] == '\0' ? 0 : err_set(e, ERR_USAGE, "-u: \"%s\" is not 32 hex digits", s);
+}
+
+/* -u: only where the first header can be seen before anything is written. */
+static int
+check_uuid(const struct run *r, struct err *e)
+{
+	uint8_t want[NDZ_UUID_BYTES];
+	struct ndz_header h;
+
+	if (r->o->uuid == NULL)
+		return 0;
+	if (parse_hex(r->o->uuid, want, sizeof want, e) != 0)
+		return -1;
+	if (!image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "-u needs an image that is a file");
+	if (image_header(r->image, 0, &h, e) != 0)
+		return -1;
+	if (memcmp(want, h.uuid, sizeof want) != 0)
+		return err_set(e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
+	return 0;
+}
+
+static bool
+same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
+	    x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int
+install_target(struct run *r, const char *target, struct err *e)
+{
+	struct install_config cfg = r->o->install;
+	struct install_stats s = { 0 };
+	uint64_t total, needed, started = clock_us();
+	uLong crc = crc32(0, NULL, 0);
+
+	cfg.warn = warn;
+	if (survey(r->image, &total, &needed, e) != 0 ||
+	    open_target(r, &cfg, target, &crc, e) != 0 ||
+	    install_image(r, total, needed, &s, e) != 0)
+		return -1;
+	if (r->o->crc_only)
+		printf("%08lx\n", crc);
+	return summary(r, &s, (double)(clock_us() - started) / 1e6, e);
+}
+
+static int
+unzip(const struct opts *o, const char *image, const char *target, struct err *e)
+{
+	struct run r = { .o = o };
+
+	if (same_file(image, target))
+		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
+	if (image_open(&r.image, image, e) != 0)
+		return -1;
+	int rc = check_uuid(&r, e);
+	if (rc == 0)
+		rc = o->raw_chunks ? copy_chunks(&r, target, e) : install_target(&r, target, e);
+	image_close(r.image);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .progress_fd = UINT64_MAX };
+	struct err e;
+	int at;
+
+	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
+	if (parsed == CLI_ERROR)
+		return cli_fail(&prog, &e);
+	if (parsed == CLI_EXIT)
+		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
+	if (argc - at < 1 || argc - at > 2 || (o.crc_only && argc - at > 1)) {
+		err_set(&e, ERR_USAGE, "an image and a target are needed%s",
+		    o.crc_only ? ", with -C no target" : "");
+		return cli_fail(&prog, &e);
+	}
+	const char *target = argc - at == 2 ? argv[at + 1] : "-";
+	if (o.json && strcmp(target, "-") == 0) {
+		err_set(&e, ERR_USAGE, "--json goes to standard output, and so does the disk");
+		return cli_fail(&prog, &e);
+	}
+	cli_catch_signals();
+	if (unzip(&o, argv[at], target, &e) != 0 || cli_close_stdout(&e) != 0)
+		return cli_fail(&prog, &e);
+	return 0;
+}

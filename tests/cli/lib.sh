@@ -1,0 +1,30 @@
+# lib.sh: what every script here begins with: . "$(dirname "$0")/lib.sh"
+# $BIN: the programs; $T: a folder that is removed at the end.
+set -u
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BIN=${BIN:-$TOP/build/bin}
+GOLDEN=$TOP/tests/golden
+T=$(mktemp -d "${TMPDIR:-/tmp}/suite.XXXXXX")
+CLEANUP=()
+bad=0
+at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf "$T"; }
+trap at_exit EXIT
+trap 'exit 130' INT TERM
+
+fail() { echo "FAIL: $*"; bad=$((bad + 1)); }
+skip() { echo "$*"; exit 77; }
+requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }
+# check WHAT COMMAND...: the command must succeed.
+check() { local what=$1; shift; if "$@"; then echo "ok: $what"; else fail "$what: $*"; fi; }
+# status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.
+status() {
+	local want=$1 got; shift
+	"$@" > "$T/stdout" 2> "$T/stderr"; got=$?
+	if [ "$got" != "$want" ]; then fail "exit $got, not $want: $* ($(head -c 300 "$T/stderr"))"; return; fi
+	if [ "$want" != 0 ] && [ "$(grep -cv '^usage:' "$T/stderr")" != 1 ]; then
+		fail "not one sentence: $*: $(cat "$T/stderr")"
+	else echo "ok: exit $want: $(basename "$1") ${*:2}: $(head -n 1 "$T/stderr")"; fi
+}
+same_hash() { [ "$(sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
+poison() { head -c "$2" /dev/zero | tr '\0' '\245' > "$1"; }	# FILE BYTES: all 0xa5
+finish() { [ $bad -eq 0 ] && echo "all good"; exit $((bad != 0)); }
