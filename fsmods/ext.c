@@ -1,0 +1,310 @@
+/* ext.c: ext2, ext3, ext4 through libext2fs.
+ *
+ * Skipped is what the block bitmaps call free, less all metadata wherever it
+ * is: groups marked BLOCK_UNINIT have no bitmap on the disk, but they may hold
+ * backup superblocks, descriptors, bitmaps and inode tables.
+ * When the bitmaps cannot be trusted (journal to be replayed, not cleanly
+ * unmounted, errors noted, checksums or counts that do not match, features
+ * that are not known here) the scan fails, and the partition is kept whole.
+ */
+#include <ext2fs/ext2fs.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "fsmods/fsmod.h"
+
+enum {
+	SUPER_AT = 1024,
+	SUPER_MAGIC_AT = 56,
+	SUPER_MAGIC = 0xef53,
+	SUPER_LOG_BLOCK_AT = 24,
+	LOG_BLOCK_MAX = 6,		/* 64 KiB */
+};
+
+/* Features that may change what "free" means are read-only compatible ones,
+ * too; what is not listed here is not understood. */
+static const unsigned known_ro_compat = EXT2_FEATURE_RO_COMPAT_SPARSE_SUPER |
+    EXT2_FEATURE_RO_COMPAT_LARGE_FILE | EXT4_FEATURE_RO_COMPAT_HUGE_FILE |
+    EXT4_FEATURE_RO_COMPAT_GDT_CSUM | EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
+    EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE | EXT4_FEATURE_RO_COMPAT_QUOTA |
+    EXT4_FEATURE_RO_COMPAT_BIGALLOC | EXT4_FEATURE_RO_COMPAT_METADATA_CSUM |
+    EXT4_FEATURE_RO_COMPAT_READONLY | EXT4_FEATURE_RO_COMPAT_PROJECT |
+    EXT4_FEATURE_RO_COMPAT_VERITY | 0x10000 /* orphan_present */;
+
+/* An io_manager over a partition of a struct disk: read-only. */
+struct source {
+	struct disk *disk;
+	struct range part;
+};
+
+/* io_manager.open() has a name and no argument: what is being opened. */
+static _Thread_local struct source *opening;
+
+static io_manager ext_disk_io_manager(void);
+
+static errcode_t
+io_open(const char *name, int flags, io_channel *out)
+{
+	io_channel io = calloc(1, sizeof *io);
+
+	(void)flags;
+	if (io == NULL || (io->name = strdup(name)) == NULL) {
+		free(io);
+		return EXT2_ET_NO_MEMORY;
+	}
+	io->magic = EXT2_ET_MAGIC_IO_CHANNEL;
+	io->manager = ext_disk_io_manager();
+	io->block_size = 1024;
+	io->refcount = 1;
+	io->private_data = opening;
+	*out = io;
+	return 0;
+}
+
+static errcode_t
+io_close(io_channel io)
+{
+	if (--io->refcount > 0)
+		return 0;
+	free(io->name);
+	free(io);
+	return 0;
+}
+
+static errcode_t
+io_set_blksize(io_channel io, int bytes)
+{
+	io->block_size = bytes;
+	return 0;
+}
+
+/* count < 0: so many bytes instead of blocks (libext2fs's convention). */
+static errcode_t
+io_read(io_channel io, unsigned long long block, int count, void *buf)
+{
+	const struct source *s = io->private_data;
+	uint64_t bytes = count < 0 ? (uint64_t)-(int64_t)count :
+	    (uint64_t)count * (unsigned)io->block_size;
+	uint64_t part_bytes = s->part.len * SECTOR_BYTES;
+	struct err e;
+
+	if (block > part_bytes / (unsigned)io->block_size ||
+	    !range_within((struct range){ block * (unsigned)io->block_size, bytes }, part_bytes))
+		return EXT2_ET_SHORT_READ;
+	return disk_read(s->disk, buf, bytes,
+	    s->part.off * SECTOR_BYTES + block * (unsigned)io->block_size, &e) == 0 ? 0 :
+	    EXT2_ET_BLOCK_BITMAP_READ;
+}
+
+static errcode_t
+io_read32(io_channel io, unsigned long block, int count, void *buf)
+{
+	return io_read(io, block, count, buf);
+}
+
+static errcode_t
+io_write_refused(io_channel io, unsigned long block, int count, const void *buf)
+{
+	(void)io, (void)block, (void)count, (void)buf;
+	return EXT2_ET_RO_FILSYS;
+}
+
+static errcode_t
+io_flush(io_channel io)
+{
+	(void)io;
+	return 0;
+}
+
+static struct struct_io_manager ext_disk_io = {
+	.magic = EXT2_ET_MAGIC_IO_MANAGER,
+	.name = "disk",
+	.open = io_open,
+	.close = io_close,
+	.set_blksize = io_set_blksize,
+	.read_blk = io_read32,
+	.read_blk64 = io_read,
+	.write_blk = io_write_refused,
+	.flush = io_flush,
+};
+
+static io_manager
+ext_disk_io_manager(void)
+{
+	return &ext_disk_io;
+}
+
+static int
+ext_probe(struct disk *d, struct range part, struct err *e)
+{
+	uint8_t super[1024];
+
+	if (part.len * SECTOR_BYTES < SUPER_AT + sizeof super)
+		return 0;
+	if (disk_read(d, super, sizeof super, part.off * SECTOR_BYTES + SUPER_AT, e) != 0)
+		return -1;
+	struct rd r = rd_from(super, sizeof super);
+	rd_skip(&r, SUPER_LOG_BLOCK_AT);
+	uint32_t log_block = rd_le32(&r);
+	rd_skip(&r, SUPER_MAGIC_AT - SUPER_LOG_BLOCK_AT - 4);
+	return rd_le16(&r) == SUPER_MAGIC && log_block <= LOG_BLOCK_MAX;
+}
+
+static int
+fail_lib(struct err *e, const char *what, errcode_t rc)
+{
+	return err_set(e, ERR_FORMAT, "%s: %s", what, error_message(rc));
+}
+
+/* May the bitmaps on the disk be believed? */
+static int
+check_state(ext2_filsys fs, struct range part, struct err *e)
+{
+	const struct ext2_super_block *sb = fs->super;
+	uint64_t blocks = ext2fs_blocks_count(fs->super);
+
+	if (sb->s_feature_ro_compat & ~known_ro_compat)
+		return err_set(e, ERR_UNSUPPORTED, "unknown features (0x%x)",
+		    sb->s_feature_ro_compat & ~known_ro_compat);
+	if (ext2fs_has_feature_journal_needs_recovery(fs->super))
+		return err_set(e, ERR_FORMAT, "its journal is to be replayed");
+	if (sb->s_state & EXT2_ERROR_FS)
+		return err_set(e, ERR_FORMAT, "it is marked as having errors");
+	if (!(sb->s_state & EXT2_VALID_FS))
+		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
+	if (blocks > part.len / (fs->blocksize / SECTOR_BYTES))
+		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %u bytes, more than the "
+		    "partition", blocks, fs->blocksize);
+	return 0;
+}
+
+/* Call fn for every run of free blocks. */
+static int
+for_each_free(ext2_filsys fs, int (*fn)(void *arg, uint64_t first, uint64_t count, struct err *),
+    void *arg, struct err *e)
+{
+	uint64_t last = ext2fs_blocks_count(fs->super) - 1;
+	blk64_t at = fs->super->s_first_data_block, free_at, used_at;
+
+	while (at <= last) {
+		errcode_t rc = ext2fs_find_first_zero_block_bitmap2(fs->block_map, at, last, &free_at);
+		if (rc == ENOENT)
+			return 0;
+		if (rc != 0)
+			return fail_lib(e, "block bitmap", rc);
+		rc = ext2fs_find_first_set_block_bitmap2(fs->block_map, free_at, last, &used_at);
+		if (rc != 0 && rc != ENOENT)
+			return fail_lib(e, "block bitmap", rc);
+		/* Clusters are rounded down by the library: never go backwards. */
+		free_at = free_at > at ? free_at : at;
+		if (rc == ENOENT || used_at > last + 1)
+			used_at = last + 1;
+		if (used_at <= free_at)
+			return err_set(e, ERR_FORMAT, "block bitmap: no progress at block %" PRIu64,
+			    (uint64_t)at);
+		if (fn(arg, free_at, used_at - free_at, e) != 0)
+			return -1;
+		at = used_at;
+	}
+	return 0;
+}
+
+static int
+count_free(void *arg, uint64_t first, uint64_t count, struct err *e)
+{
+	(void)first, (void)e;
+	*(uint64_t *)arg += count;
+	return 0;
+}
+
+/* The superblock counts whole clusters; a partial one at the end may be
+ * counted either way. */
+static int
+check_free_count(ext2_filsys fs, struct err *e)
+{
+	uint64_t counted = 0, said = ext2fs_free_blocks_count(fs->super);
+	uint64_t slack = EXT2FS_CLUSTER_RATIO(fs) - 1;
+
+	if (for_each_free(fs, count_free, &counted, e) != 0)
+		return -1;
+	uint64_t diff = counted > said ? counted - said : said - counted;
+	if (diff > slack)
+		return err_set(e, ERR_FORMAT, "its bitmaps have %" PRIu64 " free blocks, its "
+		    "superblock says %" PRIu64, counted, said);
+	return 0;
+}
+
+static void
+mark_metadata(ext2_filsys fs)
+{
+	for (dgrp_t g = 0; g < fs->group_desc_count; g++) {
+		ext2fs_reserve_super_and_bgd(fs, g, fs->block_map);
+		blk64_t places[2] = { ext2fs_block_bitmap_loc(fs, g), ext2fs_inode_bitmap_loc(fs, g) };
+		for (int i = 0; i < 2; i++)
+			if (places[i] != 0 && places[i] < ext2fs_blocks_count(fs->super))
+				ext2fs_mark_block_bitmap2(fs->block_map, places[i]);
+		blk64_t table = ext2fs_inode_table_loc(fs, g);
+		if (table != 0 && table < ext2fs_blocks_count(fs->super) &&
+		    fs->inode_blocks_per_group <= ext2fs_blocks_count(fs->super) - table)
+			ext2fs_mark_block_bitmap_range2(fs->block_map, table,
+			    fs->inode_blocks_per_group);
+	}
+}
+
+struct report {
+	struct skip_sink *sink;
+	uint64_t block_sectors;
+};
+
+static int
+report_free(void *arg, uint64_t first, uint64_t count, struct err *e)
+{
+	struct report *r = arg;
+
+	return skip_add(r->sink,
+	    (struct range){ first * r->block_sectors, count * r->block_sectors }, e);
+}
+
+static int
+scan_open(ext2_filsys fs, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct report r = { sink, fs->blocksize / SECTOR_BYTES };
+
+	if (check_state(fs, part, e) != 0)
+		return -1;
+	fs->default_bitmap_type = EXT2FS_BMAP64_RBTREE;
+	errcode_t rc = ext2fs_read_block_bitmap(fs);
+	if (rc != 0)
+		return fail_lib(e, "cannot read its block bitmaps", rc);
+	if (check_free_count(fs, e) != 0)
+		return -1;
+	mark_metadata(fs);
+	skip_fs_end(sink, ext2fs_blocks_count(fs->super) * r.block_sectors);
+	return for_each_free(fs, report_free, &r, e);
+}
+
+static int
+ext_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct source source = { d, part };
+	ext2_filsys fs = NULL;
+
+	initialize_ext2_error_table();
+	opening = &source;
+	errcode_t rc = ext2fs_open2(disk_name(d), NULL, EXT2_FLAG_64BITS, 0, 0, &ext_disk_io, &fs);
+	opening = NULL;
+	if (rc != 0)
+		return fail_lib(e, "cannot open the filesystem", rc);
+	int result = scan_open(fs, part, sink, e);
+	ext2fs_free(fs);
+	return result;
+}
+
+const struct fsmod fsmod_ext = {
+	.name = "ext4",
+	.title = "ext2/3/4 filesystem",
+	.probe = ext_probe,
+	.scan = ext_scan,
+};

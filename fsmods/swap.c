@@ -1,0 +1,101 @@
+/* swap.c: Linux swap space: its first page says who it is, the rest is nothing.
+ *
+ * The signature is the last 10 bytes of the first page, whose size (4 to 64
+ * KiB) is the machine's that made it.  A suspended system puts another one
+ * there: then the swap is the system's memory and must be kept.
+ * Source: mkswap(8), the Linux kernel's include/linux/swap.h and
+ * kernel/power/swap.c (signatures only).
+ */
+#include <string.h>
+
+#include "fsmods/fsmod.h"
+
+enum {
+	PAGE_MIN = 4096,
+	PAGE_MAX = 65536,
+	SIGNATURE_BYTES = 10,
+	KEEP_SECTORS_MIN = 64,		/* as the original keeps */
+};
+
+enum swap_state { SWAP_NONE, SWAP_PLAIN, SWAP_SUSPENDED };
+
+struct signature {
+	const char *text;
+	size_t len;
+	enum swap_state state;
+};
+
+static const struct signature signatures[] = {
+	{ "SWAPSPACE2", 10, SWAP_PLAIN },
+	{ "SWAP-SPACE", 10, SWAP_PLAIN },
+	{ "S1SUSPEND", 9, SWAP_SUSPENDED },
+	{ "S2SUSPEND", 9, SWAP_SUSPENDED },
+	{ "ULSUSPEND", 9, SWAP_SUSPENDED },
+	{ "LINHIB0001", 10, SWAP_SUSPENDED },
+	{ "\xed\xc3\x02\xe9\x98\x56\xe5\x0c", 8, SWAP_SUSPENDED },	/* TuxOnIce */
+};
+
+static enum swap_state
+match(const uint8_t *at)
+{
+	for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
+		if (memcmp(at, signatures[i].text, signatures[i].len) == 0)
+			return signatures[i].state;
+	return SWAP_NONE;
+}
+
+/* The state, and the page size that its signature stands for. */
+static int
+look(struct disk *d, struct range part, enum swap_state *state, uint64_t *page_bytes,
+    struct err *e)
+{
+	uint8_t sig[SIGNATURE_BYTES];
+
+	*state = SWAP_NONE;
+	for (uint64_t page = PAGE_MIN; page <= PAGE_MAX; page *= 2) {
+		if (part.len * SECTOR_BYTES < page)
+			break;
+		if (disk_read(d, sig, sizeof sig, part.off * SECTOR_BYTES + page - sizeof sig, e) != 0)
+			return -1;
+		*state = match(sig);
+		*page_bytes = page;
+		if (*state != SWAP_NONE)
+			break;
+	}
+	return 0;
+}
+
+static int
+swap_probe(struct disk *d, struct range part, struct err *e)
+{
+	enum swap_state state;
+	uint64_t page;
+
+	return look(d, part, &state, &page, e) != 0 ? -1 : state != SWAP_NONE;
+}
+
+static int
+swap_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	enum swap_state state;
+	uint64_t page;
+
+	if (look(d, part, &state, &page, e) != 0)
+		return -1;
+	if (state == SWAP_SUSPENDED) {
+		skip_warn(sink, "holds a suspended system: kept whole");
+		return 0;
+	}
+	uint64_t keep = page / SECTOR_BYTES > KEEP_SECTORS_MIN ? page / SECTOR_BYTES :
+	    KEEP_SECTORS_MIN;
+	if (part.len <= keep)
+		return 0;
+	return skip_add(sink, (struct range){ keep, part.len - keep }, e);
+}
+
+const struct fsmod fsmod_swap = {
+	.name = "swap",
+	.title = "Linux swap",
+	.probe = swap_probe,
+	.scan = swap_scan,
+};

@@ -1,0 +1,297 @@
+#include "imagezip/layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fsmods/fsmod.h"
+
+/* Boot loaders live between the MBR and the first partition: GRUB's core image
+ * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
+enum { MBR_GAP_SECTORS = 2048 };
+
+/* Scan one partition into *skip, which is relative to the image. */
+static int
+scan_part(struct layout *l, struct disk *d, const struct options *o, struct layout_part *p,
+    struct rangeset *skip, struct err *e)
+{
+	struct fs_scan fs;
+	uint64_t at = p->sectors.off - l->base;
+
+	if (fsmods_scan(d, p->sectors, &fs, e) != 0)
+		return -1;
+	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
+	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
+	if (fs.mod == NULL)
+		snprintf(p->warning, sizeof p->warning, "no known filesystem: every sector is stored");
+	int rc = 0;
+	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
+		struct range r = rangeset_get(&fs.skip, i);
+		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
+	}
+	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
+		rc = rangeset_add(skip, (struct range){ at + fs.fs_end, p->sectors.len - fs.fs_end }, e);
+	fs_scan_free(&fs);
+	return rc;
+}
+
+static struct layout_part *
+add_part(struct layout *l, unsigned number, struct range sectors)
+{
+	struct layout_part *p = &l->parts[l->nparts++];
+
+	*p = (struct layout_part){ .number = number, .sectors = sectors };
+	return p;
+}
+
+static uint64_t
+source_sectors(struct disk *d)
+{
+	return disk_size_bytes(d) / SECTOR_BYTES;
+}
+
+/* One partition of a table: ignored, raw, or scanned. */
+static int
+table_part(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
+    const struct partition *p, struct rangeset *skip, struct err *e)
+{
+	struct layout_part *lp = add_part(l, p->number, p->sectors);
+
+	ptable_type_name(t, p, lp->type, sizeof lp->type);
+	if (o->ignore[p->number]) {
+		strcpy(lp->fs, "ignored");
+		return rangeset_add(skip, (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
+	}
+	if (o->force_raw[p->number]) {
+		strcpy(lp->fs, "raw");
+		return 0;
+	}
+	return scan_part(l, d, o, lp, skip, e);
+}
+
+/* The space of a disk that no partition has: before the first one, behind the
+ * last one.  Gaps between partitions are stored. */
+static int
+skip_outside(const struct ptable *t, uint64_t total, struct rangeset *skip, struct err *e)
+{
+	uint64_t first = UINT64_MAX, end = 0;
+	uint64_t from = t->kind == PTABLE_GPT ? t->usable.off : MBR_GAP_SECTORS;
+	uint64_t to = t->kind == PTABLE_GPT ? range_end(t->usable) : total;
+
+	for (unsigned i = 0; i < t->nparts; i++) {
+		struct range r = t->parts[i].sectors;
+		first = r.off < first ? r.off : first;
+		end = range_end(r) > end ? range_end(r) : end;
+	}
+	if (first != UINT64_MAX && from < first &&
+	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
+		return -1;
+	end = end > from ? end : from;
+	return end < to ? rangeset_add(skip, (struct range){ end, to - end }, e) : 0;
+}
+
+static int
+check_numbers(const bool set[], const char *option, const struct ptable *t, struct disk *d,
+    struct err *e)
+{
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (set[n] && ptable_find(t, n) == NULL)
+			return err_set(e, ERR_USAGE, "%s %u: %s has no such partition", option, n,
+			    disk_name(d));
+	return 0;
+}
+
+static int
+layout_disk(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
+    struct rangeset *skip, struct err *e)
+{
+	struct ptable copy = *t;	/* for its own-set, which sorts itself */
+
+	l->kind = EXT_KIND_DISK;
+	l->total = source_sectors(d);
+	if (check_numbers(o->ignore, "-I", t, d, e) != 0 ||
+	    check_numbers(o->force_raw, "-R", t, d, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
+			return -1;
+	if (skip_outside(t, l->total, skip, e) != 0)
+		return -1;
+	/* Wherever the table's own sectors lie, they are stored. */
+	return rangeset_minus(skip, &copy.own, e);
+}
+
+static int
+layout_slice(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
+    struct rangeset *skip, struct err *e)
+{
+	const struct partition *p = ptable_find(t, (unsigned)o->slice);
+
+	if (p == NULL)
+		return err_set(e, ERR_USAGE, "-s %" PRIu64 ": %s has no such partition", o->slice,
+		    disk_name(d));
+	l->kind = EXT_KIND_PARTITION;
+	l->base = p->sectors.off;
+	l->total = p->sectors.len;
+	return table_part(l, d, o, t, p, skip, e);
+}
+
+/* A bare partition; with -S of a type that no module is for, raw. */
+static int
+layout_bare(struct layout *l, struct disk *d, const struct options *o, struct rangeset *skip,
+    struct err *e)
+{
+	l->kind = EXT_KIND_PARTITION;
+	l->total = source_sectors(d);
+	struct layout_part *p = add_part(l, 0, (struct range){ 0, l->total });
+	return scan_part(l, d, o, p, skip, e);
+}
+
+static void
+layout_raw(struct layout *l, struct disk *d, const struct options *o)
+{
+	uint64_t bytes = disk_size_bytes(d);
+
+	l->kind = EXT_KIND_FILE;
+	l->total = bytes == UINT64_MAX ? UINT64_MAX : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	struct layout_part *p = add_part(l, 0, (struct range){ 0, l->total });
+	strcpy(p->fs, "raw");
+	(void)o;
+}
+
+/* Neither -r, -l nor -s: what is it? */
+static int
+layout_detect(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
+    struct rangeset *skip, struct err *e)
+{
+	const struct fsmod *fs = fsmods_probe(d, (struct range){ 0, source_sectors(d) });
+
+	if (o->linux_partition || o->has_type || (fs != NULL && t->nparts == 0 && !o->whole_disk))
+		return layout_bare(l, d, o, skip, e);
+	if (fs != NULL && t->nparts > 0 && !o->whole_disk)
+		return err_set(e, ERR_USAGE, "%s: has a partition table and a %s at its start: say "
+		    "--disk, -l (or -S type), or -r", disk_name(d), fs->title);
+	if (t->kind != PTABLE_NONE && t->nparts > 0)
+		return layout_disk(l, d, o, t, skip, e);
+	if (o->whole_disk && t->kind == PTABLE_NONE)
+		return err_set(e, ERR_USAGE, "%s: has no partition table", disk_name(d));
+	layout_raw(l, d, o);
+	l->kind = EXT_KIND_DISK;
+	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
+	    "no partitions and no known filesystem: every sector is stored");
+	return 0;
+}
+
+static int
+find_skips(struct layout *l, struct disk *d, const struct options *o, struct rangeset *skip,
+    struct err *e)
+{
+	struct ptable t;
+
+	if (o->raw) {
+		layout_raw(l, d, o);
+		return 0;
+	}
+	if (!disk_seekable(d))
+		return err_set(e, ERR_USAGE, "%s: only -r and -f can read a pipe", disk_name(d));
+	/* A bare partition may hold what looks like a table; it is not asked. */
+	bool bare = o->linux_partition || o->has_type;
+	if (bare)
+		return layout_bare(l, d, o, skip, e);
+	if (ptable_read(&t, d, e) != 0)
+		return err_ctx(e, "-r stores it whole, -l or -S takes it as one partition");
+	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
+	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e) :
+	    layout_detect(l, d, o, &t, skip, e);
+	ptable_free(&t);
+	return rc;
+}
+
+static int
+check_length(struct disk *d, const struct options *o, struct err *e)
+{
+	uint64_t bytes = disk_size_bytes(d);
+
+	if (bytes == UINT64_MAX || bytes % SECTOR_BYTES == 0 || o->any_length)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
+	    "stores it as a file", disk_name(d), bytes);
+}
+
+/* What is skipped becomes what is stored: short free ranges stay in, and with
+ * -Z are remembered as zeros. */
+static int
+settle(struct layout *l, const struct options *o, struct rangeset *skip, struct err *e)
+{
+	uint64_t end = l->total;
+
+	if (o->count != 0 && o->count < l->total) {
+		end = l->total = o->count;
+		rangeset_clip(skip, 0, end);
+	}
+	if (o->zero_small) {
+		if (rangeset_union(&l->zero, skip, e) != 0)
+			return -1;
+	}
+	rangeset_drop_short(skip, o->min_free);
+	if (o->zero_small && rangeset_minus(&l->zero, skip, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < l->nparts; i++) {
+		struct layout_part *p = &l->parts[i];
+		if (p->sectors.len == UINT64_MAX)
+			continue;
+		uint64_t lo = p->sectors.off - l->base, hi = lo + p->sectors.len;
+		for (size_t k = rangeset_find(skip, lo); k < rangeset_count(skip); k++) {
+			struct range r = range_clip(rangeset_get(skip, k), lo, hi);
+			if (r.len == 0)
+				break;
+			p->skipped += r.len;
+		}
+	}
+	if (rangeset_invert(skip, 0, end, e) != 0)
+		return -1;
+	l->store = *skip;
+	rangeset_init(skip);
+	return 0;
+}
+
+int
+layout_make(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+{
+	struct rangeset skip;
+
+	memset(l, 0, sizeof *l);
+	rangeset_init(&l->store);
+	rangeset_init(&l->zero);
+	rangeset_init(&skip);
+	if (check_length(d, o, e) != 0)
+		return -1;
+	if (find_skips(l, d, o, &skip, e) != 0 || settle(l, o, &skip, e) != 0) {
+		rangeset_free(&skip);
+		layout_free(l);
+		return -1;
+	}
+	if (rangeset_count(&l->store) == 0) {
+		layout_free(l);
+		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
+	}
+	return 0;
+}
+
+void
+layout_free(struct layout *l)
+{
+	rangeset_free(&l->store);
+	rangeset_free(&l->zero);
+}
+
+void
+layout_describe(const struct layout *l, char *buf, size_t cap)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < l->nparts && n < cap; i++)
+		n += (size_t)snprintf(buf + n, cap - n, "%s%u:%s", i > 0 ? " " : "",
+		    l->parts[i].number, l->parts[i].fs);
+}

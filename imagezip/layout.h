@@ -1,0 +1,38 @@
+/* layout.h: what of a source is stored. */
+#ifndef IMAGEZIP_LAYOUT_H
+#define IMAGEZIP_LAYOUT_H
+
+#include "common/disk/disk.h"
+#include "common/disk/ptable.h"
+#include "common/disk/rangeset.h"
+#include "common/ndz/ext.h"
+#include "imagezip/options.h"
+
+/* A partition, or the whole source when it has none. */
+struct layout_part {
+	unsigned number;		/* 0: the whole source */
+	struct range sectors;		/* of the source */
+	char type[64];			/* of the table, "" without one */
+	char fs[16];			/* "ext4", "swap", "raw", "ignored" */
+	uint64_t skipped;		/* sectors */
+	char warning[512];
+};
+
+struct layout {
+	enum ext_kind kind;
+	uint64_t base;			/* source sector of the image's sector 0 */
+	uint64_t total;			/* sectors of the image; UINT64_MAX: until the end */
+	struct rangeset store;		/* image sectors whose data is stored */
+	struct rangeset zero;		/* of those, the ones stored as zeros (-Z) */
+	unsigned nparts;
+	struct layout_part parts[PTABLE_PARTS_MAX];
+	char warning[256];		/* about the partition table */
+};
+
+/* Look at the source and decide.  ERR_USAGE when it is ambiguous. */
+int layout_make(struct layout *, struct disk *, const struct options *, struct err *);
+void layout_free(struct layout *);
+/* "1:ext4 2:swap", for the image's description. */
+void layout_describe(const struct layout *, char *buf, size_t cap);
+
+#endif /* IMAGEZIP_LAYOUT_H */

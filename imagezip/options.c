@@ -1,0 +1,185 @@
+#include "imagezip/options.h"
+
+#include <string.h>
+
+static int
+add_partition(bool set[], const char *arg, struct err *e)
+{
+	uint64_t n;
+	size_t digits = strspn(arg, "0123456789");
+
+	if (digits > 0 && arg[digits] >= 'a' && arg[digits] <= 'p' && arg[digits + 1] == '\0')
+		return err_set(e, ERR_USAGE, "\"%s\": not built yet: partitions inside a BSD slice",
+		    arg);
+	if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+		return -1;
+	set[n] = true;
+	return 0;
+}
+
+static int
+add_ignore(void *at, const char *arg, struct err *e)
+{
+	return add_partition(((struct options *)at)->ignore, arg, e);
+}
+
+static int
+add_raw(void *at, const char *arg, struct err *e)
+{
+	return add_partition(((struct options *)at)->force_raw, arg, e);
+}
+
+static int
+set_type(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	o->has_type = true;
+	return cli_uint(arg, 1, 255, &o->type, e);
+}
+
+static int
+set_any_length(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)arg, (void)e;
+	o->raw = o->any_length = true;
+	return 0;
+}
+
+static int
+set_uuid(void *at, const char *arg, struct err *e)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct options *o = at;
+	size_t n = 0;
+
+	for (; *arg != '\0' && n < 2 * sizeof o->uuid; arg++) {
+		const char *p = strchr(digits, *arg | 0x20);
+		if (*arg == '-')
+			continue;
+		if (p == NULL)
+			break;
+		uint8_t v = (uint8_t)(p - digits);
+		o->uuid[n / 2] = (uint8_t)(n % 2 == 0 ? v << 4 : o->uuid[n / 2] | v);
+		n++;
+	}
+	if (*arg != '\0' || n != 2 * sizeof o->uuid)
+		return err_set(e, ERR_USAGE, "a UUID is 32 hex digits");
+	o->has_uuid = true;
+	return 0;
+}
+
+enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON };
+
+#define AT(field) offsetof(struct options, field)
+#define FLAG(key, name, help, field) \
+	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+
+static const struct cli_opt what_opts[] = {
+	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,
+	    PTABLE_PARTS_MAX, NULL },
+	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk", linux_partition),
+	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)", CLI_CALL, 0,
+	    0, 0, set_type },
+	FLAG(OPT_DISK, "disk", "the source is a disk, whatever its first sectors look like",
+	    whole_disk),
+	FLAG('r', "raw", "store every sector, look at no filesystem", raw),
+	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0, set_any_length },
+	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT, AT(count), 1,
+	    UINT64_MAX >> 9, NULL },
+	{ 'I', "ignore", "P", "leave out partition P; repeatable", CLI_CALL, 0, 0, 0, add_ignore },
+	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable", CLI_CALL, 0, 0, 0,
+	    add_raw },
+	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)", CLI_UINT,
+	    AT(min_free), 0, UINT32_MAX, NULL },
+	FLAG('Z', "zero-small", "store those as zeros", zero_small),
+	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
+	    exclude_slack),
+	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 1",
+	    bad_as_zeros),
+	{ 0 },
+};
+
+static const struct cli_opt how_opts[] = {
+	{ 'z', "level", "N", "compression level, 0 to 9 (6)", CLI_UINT, AT(level), 0, 9, NULL },
+	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT, AT(jobs), 1, 256,
+	    NULL },
+	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
+	FLAG('3', "v3", "insist on version 3", v3),
+	FLAG('5', "v5", "write version 5", v5),
+	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
+	FLAG(OPT_FORCE, "force", "write even to a terminal or a disk in use", force),
+	FLAG('i', "info", "only say what would be stored", info),
+	FLAG('d', "debug", "say what is found on the way", debug),
+	FLAG('o', "dots", "a dot for each chunk", dots),
+	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG(OPT_JSON, "json", "print the summary, or -i, as JSON", json),
+	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
+	    AT(progress_fd), 0, 1 << 20, NULL },
+	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
+	REFUSED('b', NULL, "not built yet: FreeBSD partitions; -r stores one whole"),
+	REFUSED('n', NULL, "not built yet: NTFS partitions; -r stores one whole"),
+	REFUSED('N', NULL, "not built yet: relocations, so there are none to leave out"),
+	REFUSED('L', NULL, "not built yet: relocations"),
+	REFUSED('M', NULL, "not built yet: UFS inodes"),
+	REFUSED('H', "SIG", "not built yet: delta images"),
+	REFUSED('U', "SIG", "not built yet: signature files"),
+	REFUSED('P', "PERCENT", "not built yet: delta images"),
+	REFUSED('a', "SHA1", "not built yet: signed images"),
+	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
+	REFUSED('k', "FILE", "not built yet: encrypted images"),
+	REFUSED('1', NULL, "version 1 images are not written any more"),
+	REFUSED('A', "MB", "not built yet: a limit on the data"),
+	REFUSED('B', "N", "not built yet: boot images"),
+	{ 0 },
+};
+
+const struct cli_program imagezip_program = {
+	.name = "imagezip",
+	.synopsis = "[options] source image|-",
+	.about = "Store the used part of a disk, a partition or a file in an image.",
+	.examples = "  imagezip /dev/sda sda.ndz            a whole disk\n"
+	    "  imagezip -s 2 /dev/sda root.ndz      partition 2 of it\n"
+	    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
+	    "  imagezip -i /dev/sda                 what is on it, and how much would be stored\n",
+	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" } },
+};
+
+static int
+check(const struct options *o, struct err *e)
+{
+	int modes = (o->slice != 0) + (o->linux_partition || o->has_type) + o->whole_disk + o->raw;
+
+	if (modes > 1)
+		return err_set(e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
+	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
+		return err_set(e, ERR_USAGE, "-c is for whole disks");
+	if (o->v3 && (o->v5 || o->has_uuid))
+		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+	if (o->json && !o->info && strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
+	return 0;
+}
+
+enum cli_rc
+options_parse(struct options *o, int argc, char **argv, struct err *e)
+{
+	int at;
+
+	*o = (struct options){ .min_free = 64, .level = 6, .progress_fd = UINT64_MAX };
+	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
+	if (rc != CLI_GO)
+		return rc;
+	int want = o->info ? 1 : 2;
+	if (argc - at != want) {
+		err_set(e, ERR_USAGE, o->info ? "-i takes a source and nothing else" :
+		    "a source and an image are needed");
+		return CLI_ERROR;
+	}
+	o->source = argv[at];
+	o->output = o->info ? NULL : argv[at + 1];
+	return check(o, e) == 0 ? CLI_GO : CLI_ERROR;
+}

@@ -1,0 +1,46 @@
+/* options.h: what the user asked of imagezip. */
+#ifndef IMAGEZIP_OPTIONS_H
+#define IMAGEZIP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/cli.h"
+#include "common/disk/ptable.h"
+#include "common/ndz/format.h"
+
+struct options {
+	const char *source, *output;	/* output NULL with -i */
+	/* What to capture. */
+	uint64_t slice;			/* -s; 0: all */
+	bool linux_partition;		/* -l */
+	bool has_type;			/* -S */
+	uint64_t type;
+	bool whole_disk;		/* --disk */
+	bool raw, any_length;		/* -r, -f (which implies raw) */
+	uint64_t count;			/* -c: first sectors only; 0: all */
+	bool ignore[PTABLE_PARTS_MAX + 1], force_raw[PTABLE_PARTS_MAX + 1];	/* -I, -R */
+	/* What to leave out. */
+	uint64_t min_free;		/* -F, sectors */
+	bool zero_small;		/* -Z */
+	bool exclude_slack;		/* -x */
+	bool bad_as_zeros;		/* -X */
+	/* How to write it. */
+	uint64_t level;			/* -z */
+	uint64_t jobs;			/* -j; 0: one a processor */
+	bool no_sync;			/* -D */
+	bool has_uuid;			/* -u */
+	uint8_t uuid[NDZ_UUID_BYTES];
+	bool v3, v5;
+	bool force;
+	/* What to say. */
+	bool info, debug, dots, quiet, json;
+	uint64_t progress_fd;		/* UINT64_MAX: the terminal */
+};
+
+extern const struct cli_program imagezip_program;
+
+/* Parse and check what can be checked without looking at the source. */
+enum cli_rc options_parse(struct options *, int argc, char **argv, struct err *);
+
+#endif /* IMAGEZIP_OPTIONS_H */

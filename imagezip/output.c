@@ -1,0 +1,84 @@
+#include "imagezip/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool
+wants_partial(const char *path)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") == 0)
+		return false;
+	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+int
+output_open(struct output *o, const char *path, bool force, struct err *e)
+{
+	unsigned flags = DISK_WRITE | DISK_CREATE | DISK_TRUNC | (force ? DISK_FORCE : 0);
+
+	memset(o, 0, sizeof *o);
+	o->path = strdup(path);
+	if (o->path == NULL || (wants_partial(path) &&
+	    asprintf(&o->partial, "%s.partial", path) < 0)) {
+		free(o->path);
+		return err_nomem(e, path);
+	}
+	if (disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e) != 0) {
+		free(o->path);
+		free(o->partial);
+		return -1;
+	}
+	return 0;
+}
+
+int
+output_write(struct output *o, const void *data, size_t n, struct err *e)
+{
+	if (disk_write(o->disk, data, n, o->at, e) != 0)
+		return -1;
+	o->at += n;
+	return 0;
+}
+
+static void
+output_free(struct output *o)
+{
+	free(o->path);
+	free(o->partial);
+	memset(o, 0, sizeof *o);
+}
+
+int
+output_commit(struct output *o, bool no_sync, struct err *e)
+{
+	int rc = no_sync ? 0 : disk_sync(o->disk, e);
+
+	if (rc == 0) {
+		rc = disk_close(o->disk, e);
+		o->disk = NULL;
+	}
+	if (rc == 0 && o->partial != NULL && rename(o->partial, o->path) != 0)
+		rc = err_os(e, "%s: cannot rename it to %s", o->partial, o->path);
+	if (rc != 0) {
+		output_abort(o);
+		return -1;
+	}
+	output_free(o);
+	return 0;
+}
+
+void
+output_abort(struct output *o)
+{
+	struct err ignored;		/* a failure is being reported already */
+
+	disk_close(o->disk, &ignored);
+	if (o->partial != NULL)
+		unlink(o->partial);
+	output_free(o);
+}

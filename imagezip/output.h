@@ -1,0 +1,24 @@
+/* output.h: where the image is written: a file that gets its name only when it
+ * is whole, or a pipe or device. */
+#ifndef IMAGEZIP_OUTPUT_H
+#define IMAGEZIP_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/disk/disk.h"
+
+struct output {
+	struct disk *disk;
+	char *path, *partial;	/* partial: the name until output_commit(), or NULL */
+	uint64_t at;		/* bytes written */
+};
+
+int output_open(struct output *, const char *path, bool force, struct err *);
+int output_write(struct output *, const void *data, size_t n, struct err *);
+/* Sync unless told not to, close, give the file its name. */
+int output_commit(struct output *, bool no_sync, struct err *);
+/* Close and remove what was written. */
+void output_abort(struct output *);
+
+#endif /* IMAGEZIP_OUTPUT_H */

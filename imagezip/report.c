@@ -1,0 +1,138 @@
+#include "imagezip/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/json.h"
+
+/* For the estimate of -i: what level 6 makes of a Debian system. */
+enum { TYPICAL_PERCENT = 33 };
+
+void
+report_warnings(const struct layout *l)
+{
+	if (l->warning[0] != '\0')
+		fprintf(stderr, "imagezip: warning: %s\n", l->warning);
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct layout_part *p = &l->parts[i];
+		if (p->warning[0] == '\0')
+			continue;
+		if (p->number != 0)
+			fprintf(stderr, "imagezip: warning: partition %u (%s): %s\n", p->number, p->type,
+			    p->warning);
+		else
+			fprintf(stderr, "imagezip: warning: %s\n", p->warning);
+	}
+}
+
+static uint64_t
+estimate(uint64_t stored_bytes)
+{
+	uint64_t bytes = stored_bytes / 100 * TYPICAL_PERCENT;
+
+	return (bytes / NDZ_CHUNK_BYTES + 1) * NDZ_CHUNK_BYTES;
+}
+
+static int
+json_layout(struct layout *l, uint64_t stored, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_uint(j, "sectors", l->total);
+	json_uint(j, "stored_sectors", stored);
+	json_uint(j, "stored_ranges", rangeset_count(&l->store));
+	json_uint(j, "estimated_image_bytes", estimate(stored * SECTOR_BYTES));
+	json_array(j, "partitions");
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct layout_part *p = &l->parts[i];
+		json_object(j, NULL);
+		json_uint(j, "number", p->number);
+		json_uint(j, "start", p->sectors.off);
+		json_uint(j, "sectors", p->sectors.len);
+		json_string(j, "type", p->type);
+		json_string(j, "filesystem", p->fs);
+		json_uint(j, "skipped_sectors", p->skipped);
+		json_string(j, "warning", p->warning);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	int rc = json_print(j, stdout, e);
+	json_free(j);
+	return rc;
+}
+
+int
+report_layout(struct layout *l, const struct options *o, struct err *e)
+{
+	uint64_t stored = rangeset_total(&l->store);
+	char size[32], used[32], skipped[32];
+
+	if (o->json)
+		return json_layout(l, stored, e);
+	printf("%4s %12s %10s %10s %10s  %-8s %s\n", "part", "start", "size", "stored", "skipped",
+	    "holds", "type");
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct layout_part *p = &l->parts[i];
+		printf("%4u %12" PRIu64 " %10s %10s %10s  %-8s %s\n", p->number, p->sectors.off,
+		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
+		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used, sizeof used),
+		    cli_human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped), p->fs,
+		    p->type);
+	}
+	printf("in all %s of %s in %zu ranges, an image of perhaps %s\n",
+	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
+	    cli_human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
+	    rangeset_count(&l->store),
+	    cli_human_bytes(estimate(stored * SECTOR_BYTES), skipped, sizeof skipped));
+	if (o->debug)
+		for (size_t i = 0; i < rangeset_count(&l->store); i++) {
+			struct range r = rangeset_get(&l->store, i);
+			printf("  %" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
+		}
+	return 0;
+}
+
+int
+report_summary(const struct options *o, const struct capture_stats *s, double seconds,
+    struct err *e)
+{
+	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
+	char data[32], image[32], rate[32];
+
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the summary");
+		json_object(j, NULL);
+		json_uint(j, "sectors", s->total_sectors);
+		json_uint(j, "data_bytes", s->data_bytes);
+		json_uint(j, "image_bytes", image_bytes);
+		json_uint(j, "chunks", s->chunks);
+		json_double(j, "seconds", seconds);
+		json_end(j);
+		int rc = json_print(j, stdout, e);
+		json_free(j);
+		return rc;
+	}
+	if (!o->quiet)
+		fprintf(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
+		    cli_human_bytes(s->data_bytes, data, sizeof data),
+		    cli_human_bytes(image_bytes, image, sizeof image), seconds,
+		    cli_human_bytes((uint64_t)((double)s->data_bytes / (seconds > 0 ? seconds : 1)),
+		    rate, sizeof rate));
+	return 0;
+}
+
+void
+report_bad(const struct options *o, struct capture_stats *s)
+{
+	for (size_t i = 0; i < rangeset_count(&s->bad); i++) {
+		struct range r = rangeset_get(&s->bad, i);
+		fprintf(stderr, "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64 ", stored as zeros\n",
+		    o->source, r.off, range_end(r) - 1);
+	}
+}

@@ -1,0 +1,16 @@
+/* report.h: what imagezip tells: -i, warnings, the summary. */
+#ifndef IMAGEZIP_REPORT_H
+#define IMAGEZIP_REPORT_H
+
+#include "imagezip/capture.h"
+#include "imagezip/layout.h"
+
+void report_warnings(const struct layout *);
+/* -i, as text or JSON, to stdout. */
+int report_layout(struct layout *, const struct options *, struct err *);
+int report_summary(const struct options *, const struct capture_stats *, double seconds,
+    struct err *);
+/* The sectors that could not be read, to stderr. */
+void report_bad(const struct options *, struct capture_stats *);
+
+#endif /* IMAGEZIP_REPORT_H */

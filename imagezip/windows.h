@@ -1,0 +1,29 @@
+/* windows.h: the stored sectors of a source, window by window, in order. */
+#ifndef IMAGEZIP_WINDOWS_H
+#define IMAGEZIP_WINDOWS_H
+
+#include <stdbool.h>
+
+#include "common/disk/disk.h"
+#include "common/ndz/packer.h"
+#include "imagezip/layout.h"
+
+struct windows {
+	struct disk *disk;
+	struct layout *layout;
+	bool bad_as_zeros;
+	struct rangeset *bad;		/* source sectors */
+	size_t range;			/* of layout->store */
+	uint64_t used;			/* sectors of it already given out */
+	uint64_t stream_sector;		/* sources without a size */
+	bool ended;
+	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
+};
+
+void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
+    struct rangeset *bad);
+/* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
+ * f->regions.  The number of bytes, 0 at the end, or -1. */
+ssize_t windows_next(struct windows *, struct fragment *f, void *buf, struct err *);
+
+#endif /* IMAGEZIP_WINDOWS_H */
