@@ -32,6 +32,8 @@ enum { OPT_PROGRESS = 300, OPT_JSON };
 #define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
 
 static const struct cli_opt own_opts[] = {
+	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL, AT(install),
+	    0, 0, install_set_pattern },
 	FLAG('o', "dots", "a dot for each chunk", dots),
 	FLAG('O', "gb-dots", "a dot for each GB of the disk", gb_dots),
 	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),

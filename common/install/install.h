@@ -39,6 +39,9 @@ struct install_config {
 
 /* The option table for cli_parse(), offsets into struct install_config. */
 extern const struct cli_opt install_opts[];
+/* For a program's own table, with the offset of its struct install_config:
+ * frisbee's -p is the port. */
+int install_set_pattern(void *config, const char *arg, struct err *);
 
 struct install_stats {
 	uint64_t chunks;

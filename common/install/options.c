@@ -4,8 +4,8 @@
 #include "common/disk/ptable.h"
 #include "common/install/install.h"
 
-static int
-set_pattern(void *at, const char *arg, struct err *e)
+int
+install_set_pattern(void *at, const char *arg, struct err *e)
 {
 	struct install_config *c = at;
 	uint64_t v;
@@ -25,8 +25,6 @@ const struct cli_opt install_opts[] = {
 	{ 'D', "part-type", "TYPE", "then set its type: MBR (131) or gdisk code (0x8300)",
 	    CLI_UINT, AT(part_type), 1, 0xffff, NULL },
 	{ 'z', "zero", NULL, "zero the free space", CLI_FLAG, AT(zero), 0, 0, NULL },
-	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL, 0, 0, 0,
-	    set_pattern },
 	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
 	    AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB", "memory for decoded data, MiB (0: 16 for each thread)",

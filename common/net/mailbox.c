@@ -1,0 +1,86 @@
+#include "common/net/mailbox.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct mailbox {
+	pthread_mutex_t lock;
+	int fd;
+	bool rung;		/* the descriptor is readable */
+	uint32_t cap, head, count;
+	uint32_t numbers[];
+};
+
+int
+mailbox_new(struct mailbox **out, uint32_t cap, struct err *e)
+{
+	struct mailbox *m = calloc(1, sizeof *m + cap * sizeof m->numbers[0]);
+
+	if (m == NULL)
+		return err_nomem(e, "a mailbox");
+	m->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (m->fd < 0) {
+		free(m);
+		return err_os(e, "eventfd");
+	}
+	m->cap = cap;
+	pthread_mutex_init(&m->lock, NULL);
+	*out = m;
+	return 0;
+}
+
+void
+mailbox_free(struct mailbox *m)
+{
+	if (m == NULL)
+		return;
+	close(m->fd);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+int
+mailbox_fd(const struct mailbox *m)
+{
+	return m->fd;
+}
+
+void
+mailbox_put(struct mailbox *m, uint32_t number)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&m->lock);
+	assert(m->count < m->cap);
+	m->numbers[(m->head + m->count++) % m->cap] = number;
+	if (!m->rung) {		/* an eventfd that holds 1 takes another 1 */
+		m->rung = true;
+		ssize_t n = write(m->fd, &one, sizeof one);
+		assert(n == sizeof one);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool
+mailbox_take(struct mailbox *m, uint32_t *number)
+{
+	uint64_t rings;
+	bool some;
+
+	pthread_mutex_lock(&m->lock);
+	some = m->count > 0;
+	if (some) {
+		*number = m->numbers[m->head];
+		m->head = (m->head + 1) % m->cap;
+		m->count--;
+	} else if (m->rung) {
+		m->rung = false;
+		ssize_t n = read(m->fd, &rings, sizeof rings);
+		assert(n == sizeof rings);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return some;
+}

@@ -1,0 +1,24 @@
+/* mailbox.h: numbers handed from any thread to the one that sleeps in poll(2).
+ *
+ * The receiver polls mailbox_fd() for input and then takes until there is
+ * nothing left.  At most `cap` numbers may be inside at a time (asserted): a
+ * number names a buffer, and there are only so many.
+ */
+#ifndef COMMON_NET_MAILBOX_H
+#define COMMON_NET_MAILBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct mailbox;
+
+int mailbox_new(struct mailbox **, uint32_t cap, struct err *);
+void mailbox_free(struct mailbox *);
+int mailbox_fd(const struct mailbox *);
+void mailbox_put(struct mailbox *, uint32_t number);
+/* False when it is empty; then the descriptor is quiet until the next put. */
+bool mailbox_take(struct mailbox *, uint32_t *number);
+
+#endif /* COMMON_NET_MAILBOX_H */

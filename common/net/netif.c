@@ -1,0 +1,121 @@
+#include "common/net/netif.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int
+netif_parse(const char *s, uint8_t addr[4], struct err *e)
+{
+	if (inet_pton(AF_INET, s, addr) != 1)
+		return err_set(e, ERR_USAGE, "\"%s\" is not an IPv4 address", s);
+	return 0;
+}
+
+const char *
+netif_text(const uint8_t addr[4], char buf[NETIF_TEXT_MAX])
+{
+	snprintf(buf, NETIF_TEXT_MAX, "%u.%u.%u.%u", addr[0], addr[1], addr[2], addr[3]);
+	return buf;
+}
+
+static void
+copy_addr(uint8_t dst[4], const struct sockaddr *sa)
+{
+	memset(dst, 0, 4);
+	if (sa != NULL && sa->sa_family == AF_INET)
+		memcpy(dst, &((const struct sockaddr_in *)sa)->sin_addr, 4);
+}
+
+/* By name, or by address when that is given.  1 found, 0 not, -1. */
+static int
+search(struct netif *n, const char *name, const uint8_t *addr, struct err *e)
+{
+	struct ifaddrs *list;
+	int found = 0;
+
+	if (getifaddrs(&list) != 0)
+		return err_os(e, "the list of network interfaces");
+	for (const struct ifaddrs *i = list; i != NULL && !found; i = i->ifa_next) {
+		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET)
+			continue;
+		copy_addr(n->addr, i->ifa_addr);
+		if (addr != NULL ? memcmp(n->addr, addr, 4) != 0 : strcmp(i->ifa_name, name) != 0)
+			continue;
+		memset(n->broadcast, 0, sizeof n->broadcast);
+		if (i->ifa_flags & IFF_BROADCAST)
+			copy_addr(n->broadcast, i->ifa_broadaddr);
+		snprintf(n->name, sizeof n->name, "%s", i->ifa_name);
+		n->index = if_nametoindex(n->name);
+		found = 1;
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+int
+netif_find(struct netif *n, const char *spec, struct err *e)
+{
+	uint8_t addr[4];
+	bool is_addr = inet_pton(AF_INET, spec, addr) == 1;
+	int found = search(n, spec, is_addr ? addr : NULL, e);
+
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (is_addr)
+		return err_set(e, ERR_USAGE, "no interface here has the address %s", spec);
+	if (if_nametoindex(spec) != 0)
+		return err_set(e, ERR_USAGE, "the interface %s has no IPv4 address", spec);
+	return err_set(e, ERR_USAGE, "there is no interface called \"%s\"", spec);
+}
+
+/* Connecting a UDP socket sends nothing, but chooses a route. */
+static int
+route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(9) };
+	socklen_t len = sizeof sin;
+	char text[NETIF_TEXT_MAX];
+	int on = 1, rc = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_os(e, "socket");
+	memcpy(&sin.sin_addr, to, 4);
+	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
+	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) != 0) {
+		netif_text(to, text);
+		if (errno == ENETUNREACH || errno == EHOSTUNREACH)
+			rc = err_set(e, ERR_IO, "no route to %s: name the interface with -i, or "
+			    "add a route (ip route add %s%s dev IFACE)", text,
+			    netif_is_group(to) ? "224.0.0.0" : text,
+			    netif_is_group(to) ? "/4" : "");
+		else
+			rc = err_os(e, "the route to %s", text);
+	} else if (getsockname(fd, (struct sockaddr *)&sin, &len) != 0) {
+		rc = err_os(e, "the route to %s", netif_text(to, text));
+	}
+	memcpy(from, &sin.sin_addr, 4);
+	close(fd);
+	return rc;
+}
+
+int
+netif_of_route(struct netif *n, const uint8_t to[4], struct err *e)
+{
+	uint8_t from[4];
+	char text[NETIF_TEXT_MAX];
+
+	if (route_source(to, from, e) != 0)
+		return -1;
+	int found = search(n, NULL, from, e);
+	if (found == 0)
+		return err_set(e, ERR_IO, "no interface has the address %s any more",
+		    netif_text(from, text));
+	return found < 0 ? -1 : 0;
+}

@@ -1,0 +1,38 @@
+/* netif.h: which of the machine's interfaces the packets leave by.
+ *
+ * Only IPv4 addresses count.  Addresses are four bytes in network order, as
+ * the protocol's srcip.
+ */
+#ifndef COMMON_NET_NETIF_H
+#define COMMON_NET_NETIF_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct netif {
+	char name[IF_NAMESIZE];
+	unsigned index;
+	uint8_t addr[4];	/* ours on it */
+	uint8_t broadcast[4];	/* of its network; zero when it has none */
+};
+
+/* The interface that is called, or has the address, `spec`.  ERR_USAGE. */
+int netif_find(struct netif *, const char *spec, struct err *);
+/* The interface by which the system would send to `to`.  ERR_IO when there is
+ * no route, with a sentence that says what to do. */
+int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
+
+/* "10.0.0.1" to four bytes.  ERR_USAGE. */
+int netif_parse(const char *s, uint8_t addr[4], struct err *);
+enum { NETIF_TEXT_MAX = 16 };
+const char *netif_text(const uint8_t addr[4], char buf[NETIF_TEXT_MAX]);
+static inline bool
+netif_is_group(const uint8_t addr[4])
+{
+	return addr[0] >= 224 && addr[0] <= 239;
+}
+
+#endif /* COMMON_NET_NETIF_H */

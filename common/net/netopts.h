@@ -1,0 +1,24 @@
+/* netopts.h: the options that frisbeed and frisbee share, declared once. */
+#ifndef COMMON_NET_NETOPTS_H
+#define COMMON_NET_NETOPTS_H
+
+#include "common/base/cli.h"
+#include "common/net/sock.h"
+
+struct net_options {
+	const char *addr;		/* -m */
+	const char *port;		/* -p: N, LO-HI, 0 */
+	const char *iface;		/* -i */
+	bool broadcast;			/* -b */
+	bool loopback;
+	bool no_gso;
+	uint64_t buffer_kb;		/* -k */
+	uint64_t keepalive_s;		/* -K; 0: off */
+};
+
+extern const struct cli_opt net_opts[];
+
+/* Check -m and -p, fill the configuration.  ERR_USAGE. */
+int net_options_resolve(const struct net_options *, struct sock_config *, struct err *);
+
+#endif /* COMMON_NET_NETOPTS_H */

@@ -1,0 +1,57 @@
+/* sock.h: the one UDP socket of a session: multicast, broadcast or unicast.
+ *
+ * Everything is sent from our port to the same port of the group (or the
+ * broadcast address, or the other side).  The kind follows from the address.
+ * Source: the protocol specification, section 1.
+ */
+#ifndef COMMON_NET_SOCK_H
+#define COMMON_NET_SOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/net/netif.h"
+
+struct sock_config {
+	uint8_t addr[4];		/* -m */
+	uint16_t port_lo, port_hi;	/* -p; 0: the kernel chooses */
+	const char *iface;		/* -i: name or address; NULL: by the route */
+	bool broadcast;			/* -b */
+	bool loopback;			/* hear senders of this host, share the port */
+	bool share_port;		/* SO_REUSEADDR: clients */
+	bool no_gso;
+	uint32_t buffer_bytes;		/* of the kernel, each way */
+};
+
+struct sock;
+
+/* A block to be sent: header and data are gathered, not copied. */
+struct sock_block {
+	const void *header, *data;
+	size_t header_bytes, data_bytes;	/* the same for all of a batch */
+};
+
+enum { SOCK_BATCH_MAX = 48 };
+
+/* ERR_USAGE, ERR_IO (os EADDRINUSE when every port is taken). */
+int sock_open(struct sock **, const struct sock_config *, struct err *);
+void sock_close(struct sock *);
+int sock_fd(const struct sock *);
+const struct netif *sock_netif(const struct sock *);
+uint16_t sock_port(const struct sock *);
+const uint8_t *sock_dest(const struct sock *);
+
+/* 1 sent, 0 the kernel has no room just now, -1. */
+int sock_send(struct sock *, const void *pkt, size_t len, struct err *);
+/* How many of n <= SOCK_BATCH_MAX went out, or -1. */
+int sock_send_blocks(struct sock *, const struct sock_block *, unsigned n, struct err *);
+/* Give out everything that has arrived (at most a few thousand packets); only
+ * what comes from our own port.  Never waits. */
+int sock_receive(struct sock *, void (*fn)(void *arg, const void *pkt, size_t len,
+    const uint8_t from[4]), void *arg, struct err *);
+/* Leave the group and join it again: wakes switches that forgot us (-K). */
+void sock_rejoin(struct sock *);
+
+#endif /* COMMON_NET_SOCK_H */

@@ -1,0 +1,158 @@
+#include "frisbee/loop.h"
+
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cli.h"
+#include "common/net/wire.h"
+
+enum { WAKE_US = 200000 };	/* at least so often, for signals */
+
+struct loop {
+	struct client *client;
+	struct sock *sock;
+	struct sink *sink;
+	struct mailbox *box;
+	const struct loop_config *cfg;
+	struct progress *progress;
+	uint64_t now, last_heard;
+	bool ending;			/* the sink was told that all is there */
+	bool sink_failed, sink_done;
+};
+
+static void
+on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
+{
+	struct loop *l = arg;
+	struct client_store st;
+
+	l->last_heard = l->now;
+	if (client_input(l->client, l->now, pkt, len, from, &st))
+		memcpy(sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES, st.data,
+		    WIRE_BLOCK_BYTES);
+}
+
+static void
+collect_buffers(struct loop *l)
+{
+	uint32_t n;
+
+	while (mailbox_take(l->box, &n)) {
+		if (n < l->cfg->buffers)
+			client_release(l->client, l->now, n);
+		else if (n == l->cfg->buffers)
+			l->sink_failed = true;
+		else
+			l->sink_done = true;
+	}
+}
+
+static void
+hand_over(struct loop *l)
+{
+	uint32_t chunk, buf, bytes;
+
+	while (client_take(l->client, &chunk, &buf, &bytes))
+		sink_put(l->sink, chunk, buf, bytes);
+	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
+	    WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
+		l->ending = true;
+		sink_end(l->sink);
+	}
+}
+
+static int
+send_requests(struct loop *l, struct err *e)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	size_t n;
+
+	/* One that the kernel has no room for is as good as lost: it is repeated. */
+	while ((n = client_output(l->client, l->now, pkt)) > 0)
+		if (sock_send(l->sock, pkt, n, e) < 0)
+			return -1;
+	return 0;
+}
+
+static void
+wait_for_work(struct loop *l)
+{
+	struct pollfd fds[2] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+		{ .fd = mailbox_fd(l->box), .events = POLLIN } };
+	uint64_t at = client_deadline(l->client, l->now);
+	uint64_t wait = at <= l->now ? 0 : at - l->now < WAKE_US ? at - l->now : WAKE_US;
+	struct timespec ts = { (time_t)(wait / 1000000), (long)(wait % 1000000) * 1000 };
+
+	ppoll(fds, 2, &ts, NULL);
+	l->now = clock_us();
+}
+
+static void
+keep_alive(struct loop *l)
+{
+	if (l->cfg->keepalive_us == 0 || l->now - l->last_heard < l->cfg->keepalive_us)
+		return;
+	l->last_heard = l->now;
+	sock_rejoin(l->sock);
+}
+
+static int
+load(struct loop *l, struct err *e)
+{
+	while (!l->sink_done && !l->sink_failed) {
+		if (cli_check_signal(e) != 0)
+			return -1;
+		if (sock_receive(l->sock, on_packet, l, e) != 0)
+			return -1;
+		collect_buffers(l);
+		hand_over(l);
+		if (send_requests(l, e) != 0)
+			return -1;
+		if (client_state(l->client) == CLIENT_REFUSED)
+			return err_set(e, ERR_FORMAT, "%s", client_error(l->client));
+		if (client_state(l->client) == CLIENT_GAVE_UP)
+			return err_set(e, ERR_IO, "nothing heard from the server for too long (-T)");
+		keep_alive(l);
+		wait_for_work(l);
+	}
+	return 0;
+}
+
+/* Tell the server, with the statistics, also after a failure. */
+static void
+leave(struct loop *l, const struct install_stats *s)
+{
+	struct wire_stats shell = { .bytes_written = s->bytes_written,
+		.bytes_covered = s->bytes_covered, .write_buffer_mb = (int32_t)l->cfg->write_mb };
+	struct err ignored;
+
+	if (client_stats(l->client)->join_attempts == 0)
+		return;
+	client_finish(l->client, l->now, &shell);
+	send_requests(l, &ignored);
+}
+
+int
+loop_run(struct client *client, struct sock *sock, struct sink *sink, struct mailbox *box,
+    const struct loop_config *cfg, struct progress *progress, struct loop_result *r,
+    struct err *e)
+{
+	struct loop l = { .client = client, .sock = sock, .sink = sink, .box = box, .cfg = cfg,
+		.progress = progress };
+	struct err why;
+
+	l.now = l.last_heard = clock_us();
+	int rc = load(&l, e);
+	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
+	if (sink_close(sink, &r->install, &why) != 0 && rc == 0) {
+		*e = why;
+		rc = -1;
+	}
+	l.now = clock_us();
+	leave(&l, &r->install);
+	r->stats = *client_stats(client);
+	r->chunks = client_chunks(client);
+	return rc;
+}

@@ -1,0 +1,27 @@
+/* loop.h: sockets and time around the client's engine. */
+#ifndef FRISBEE_LOOP_H
+#define FRISBEE_LOOP_H
+
+#include "common/base/progress.h"
+#include "common/net/sock.h"
+#include "frisbee/client.h"
+#include "frisbee/sink.h"
+
+struct loop_config {
+	uint32_t buffers;
+	uint64_t keepalive_us;		/* 0: off */
+	uint64_t write_mb;		/* for the statistics */
+};
+
+struct loop_result {
+	struct install_stats install;
+	struct wire_stats stats;
+	uint32_t chunks;
+	bool gave_up;			/* -T */
+};
+
+/* Load the image into the sink, leave the session.  Takes the sink over. */
+int loop_run(struct client *, struct sock *, struct sink *, struct mailbox *,
+    const struct loop_config *, struct progress *, struct loop_result *, struct err *);
+
+#endif /* FRISBEE_LOOP_H */

@@ -1,0 +1,263 @@
+/* frisbee: load a disk with the image that a frisbeed serves. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/base/cli.h"
+#include "common/base/json.h"
+#include "common/base/progress.h"
+#include "common/net/netopts.h"
+#include "frisbee/loop.h"
+
+enum {
+	CHUNK_MB_DEFAULT = 64,
+	WRITE_MB_DEFAULT = 64,
+	READAHEAD_DEFAULT = 2,
+	IN_PROGRESS_DEFAULT = 8,
+	TICK_US = 30000,
+	IDLE_TICKS = 3,
+	JOIN_US = 500000,
+	REDO_MS_DEFAULT = 1000,
+	CHUNK_MB_MAX = 65536,
+	EXIT_TIMED_OUT = ETIMEDOUT,	/* as the original's */
+};
+
+struct opts {
+	struct net_options net;
+	struct install_config install;
+	const char *server;		/* -S */
+	bool any_file, sequential, quiet, debug, json;
+	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s, progress_fd;
+};
+
+enum { OPT_JSON = 300, OPT_PROGRESS };
+
+#define AT(field) offsetof(struct opts, field)
+#define FLAG(key, name, help, field) \
+	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+#define UINT(key, name, arg, help, field, min, max) \
+	{ key, name, arg, help, CLI_UINT, AT(field), min, max, NULL }
+#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+
+static const struct cli_opt own_opts[] = {
+	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR, AT(server), 0, 0, NULL },
+	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
+	FLAG('O', "in-order", "ask for chunks in order, not at random", sequential),
+	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first", start_delay_s, 0,
+	    86400),
+	UINT('R', "readahead", "N", "chunks asked for ahead (2)", readahead, 1, 1024),
+	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1, 600000),
+	UINT('C', "chunk-mem", "MB", "memory for chunks on their way (64; 0: the whole image)",
+	    chunk_mb, 0, CHUNK_MB_MAX),
+	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4, 2 * CHUNK_MB_MAX),
+	UINT('T', "timeout", "S", "give up after S seconds without the server, exit 110", silence_s, 0,
+	    86400),
+	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG('d', "debug", "say more", debug),
+	FLAG('t', "trace", "the same as -d", debug),
+	FLAG(OPT_JSON, "json", "print the statistics as JSON", json),
+	UINT(OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there",
+	    progress_fd, 0, 1 << 20),
+	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
+	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
+	REFUSED('P', "HOST", "not built yet: master server"),
+	REFUSED('B', "S", "not built yet: master server"),
+	REFUSED('X', "METHODS", "not built yet: master server"),
+	REFUSED('f', NULL, "not built yet: direct I/O"),
+	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
+	REFUSED('c', "KEY", "not built yet: signed images"),
+	REFUSED('e', "KEY", "not built yet: encrypted images"),
+	REFUSED('U', NULL, "not built yet: prefixed output"),
+	REFUSED('H', "N", "not built yet: heartbeats"),
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "frisbee",
+	.synopsis = "[options] -m address -p port target",
+	.about = "Load an image from frisbeed onto a disk, together with any number of others.",
+	.examples = "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n",
+	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
+	    { install_opts, AT(install), "Installing" } },
+};
+
+static void
+warn(const char *sentence)
+{
+	fprintf(stderr, "frisbee: warning: %s\n", sentence);
+}
+
+static int
+draw(void *to, size_t n, struct err *e)
+{
+	return getrandom(to, n, 0) == (ssize_t)n ? 0 : err_os(e, "no random numbers");
+}
+
+static int
+configure(const struct opts *o, const struct sock *sock, struct client_config *c,
+    struct err *e)
+{
+	uint64_t random[3];
+
+	if (draw(random, sizeof random, e) != 0)
+		return -1;
+	uint32_t in_progress = (uint32_t)o->readahead * 4;
+	*c = (struct client_config){ .clientid = (uint32_t)random[0] & INT32_MAX, .seed = random[1],
+		.any_file = o->any_file, .buffers = (uint32_t)o->chunk_mb,
+		.readahead = (uint32_t)o->readahead,
+		.in_progress = in_progress > IN_PROGRESS_DEFAULT ? in_progress : IN_PROGRESS_DEFAULT,
+		.redo_us = o->redo_ms * 1000, .tick_us = TICK_US, .idle_ticks = IDLE_TICKS,
+		.join_us = JOIN_US, .silence_us = o->silence_s * 1000000, .sequential = o->sequential,
+		.start_delay_us = o->start_delay_s != 0 ? random[2] % (o->start_delay_s * 1000000) : 0 };
+	memcpy(c->srcip, sock_netif(sock)->addr, 4);
+	c->has_server = o->server != NULL;
+	return c->has_server ? netif_parse(o->server, c->server, e) : 0;
+}
+
+static int
+report_json(const struct loop_result *r, double seconds, struct err *e)
+{
+	const struct wire_stats *s = &r->stats;
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	json_object(j, NULL);
+	json_double(j, "seconds", seconds);
+	json_uint(j, "chunks", r->chunks);
+	json_uint(j, "bytes_written", r->install.bytes_written);
+	json_uint(j, "bytes_covered", r->install.bytes_covered);
+	json_uint(j, "requests", s->requests);
+	json_uint(j, "prequests", s->prequests);
+	json_uint(j, "rerequests", s->rerequests);
+	json_uint(j, "blocks_by_prequest", s->blocks_by_prequest);
+	json_uint(j, "duplicates_finished", s->dup_finished);
+	json_uint(j, "duplicates_in_progress", s->dup_in_progress);
+	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
+	json_uint(j, "idle_timeouts", s->idle_timeouts);
+	json_uint(j, "join_attempts", s->join_attempts);
+	json_end(j);
+	int rc = json_print(j, stdout, e);
+	json_free(j);
+	return rc;
+}
+
+static int
+report(const struct opts *o, const struct loop_result *r, double seconds, struct err *e)
+{
+	const struct wire_stats *s = &r->stats;
+	char written[32], rate[32];
+
+	if (!o->quiet)
+		fprintf(stderr, "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
+		    "blocks came twice, %u were asked for again\n",
+		    cli_human_bytes(r->install.bytes_written, written, sizeof written), seconds,
+		    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
+		    (seconds > 0 ? seconds : 1)), rate, sizeof rate), r->chunks, s->requests,
+		    s->dup_finished + s->dup_in_progress, s->blocks_by_prequest);
+	return o->json ? report_json(r, seconds, e) : 0;
+}
+
+/* Everything is open: load, report. */
+static int
+load(const struct opts *o, struct sock *sock, struct sink *sink, struct mailbox *box,
+    bool *gave_up, struct err *e)
+{
+	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
+		.keepalive_us = o->net.keepalive_s * 1000000, .write_mb = o->install.write_mb };
+	struct loop_result r = { 0 };
+	struct client_config cc;
+	struct progress progress;
+	struct install_stats none;
+	struct err ignored;
+	uint64_t started = clock_us();
+
+	struct client *client = configure(o, sock, &cc, e) == 0 ? client_new(&cc, started) : NULL;
+	if (client == NULL) {
+		sink_close(sink, &none, &ignored);
+		return -1;
+	}
+	progress_begin(&progress, "frisbee", 0, o->progress_fd == UINT64_MAX ? -1 :
+	    (int)o->progress_fd, o->quiet);
+	int rc = loop_run(client, sock, sink, box, &lc, &progress, &r, e);
+	progress_end(&progress, (uint64_t)r.chunks << 20);
+	*gave_up = r.gave_up;
+	client_free(client);
+	if (rc != 0 && r.chunks > 0)
+		return err_set(e, e->kind, "%.400s; the target is not complete", e->text);
+	return rc != 0 ? -1 : report(o, &r, (double)(clock_us() - started) / 1e6, e);
+}
+
+static int
+run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
+{
+	struct sink_config sc = { .install = o->install, .any_file = o->any_file, .target = target,
+		.buffers = (uint32_t)o->chunk_mb };
+	struct sock_config nc;
+	struct sock *sock;
+	struct mailbox *box;
+	struct sink *sink;
+
+	sc.install.warn = warn;
+	if (net_options_resolve(&o->net, &nc, e) != 0)
+		return -1;
+	nc.share_port = true;
+	if (sock_open(&sock, &nc, e) != 0)
+		return -1;
+	int rc = mailbox_new(&box, sc.buffers + 2, e);
+	if (rc == 0) {
+		rc = sink_new(&sink, &sc, box, e);
+		if (rc == 0)
+			rc = load(o, sock, sink, box, gave_up, e);
+		mailbox_free(box);
+	}
+	sock_close(sock);
+	return rc;
+}
+
+static int
+settle_memory(struct opts *o, struct err *e)
+{
+	if (o->both_mb != 0)
+		o->chunk_mb = o->install.write_mb = o->both_mb / 2;
+	if (o->chunk_mb == 0)
+		o->chunk_mb = CHUNK_MB_MAX;	/* pages are only taken when used */
+	if (o->install.write_mb == 0)
+		o->install.write_mb = WRITE_MB_DEFAULT;
+	if (o->any_file && (o->install.slice != 0 || o->install.part_type != 0 || o->install.zero))
+		return err_set(e, ERR_USAGE, "-N loads a file as it is: -s, -D and -z are for images");
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT, .readahead = READAHEAD_DEFAULT,
+		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX };
+	struct err e = { 0 };
+	bool gave_up = false;
+	int at;
+
+	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
+	if (parsed == CLI_ERROR)
+		return cli_fail(&prog, &e);
+	if (parsed == CLI_EXIT)
+		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
+	if (argc - at != 1) {
+		err_set(&e, ERR_USAGE, "one target is needed");
+		return cli_fail(&prog, &e);
+	}
+	if (settle_memory(&o, &e) != 0)
+		return cli_fail(&prog, &e);
+	cli_catch_signals();
+	if (run(&o, argv[at], &gave_up, &e) != 0 || cli_close_stdout(&e) != 0) {
+		int status = cli_fail(&prog, &e);
+		return gave_up ? EXIT_TIMED_OUT : status;
+	}
+	return 0;
+}

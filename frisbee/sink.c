@@ -1,0 +1,210 @@
+#include "frisbee/sink.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/queue.h"
+#include "common/disk/disk.h"
+#include "common/ndz/format.h"
+
+struct filled {
+	uint32_t chunk, bytes;
+};
+
+struct sink {
+	struct sink_config cfg;
+	struct mailbox *box;
+	struct queue *queue;		/* of &filled[buf] */
+	struct filled *filled;		/* by buffer */
+	uint8_t *memory;		/* all buffers */
+	pthread_t thread;
+	bool started;
+	struct install *install;	/* NULL with -N */
+	struct disk *file;		/* -N */
+	uint64_t file_bytes;
+	struct install_stats stats;
+	bool failed;			/* with err; read after the join */
+	struct err err;
+};
+
+static size_t
+memory_bytes(const struct sink *s)
+{
+	return (size_t)s->cfg.buffers * NDZ_CHUNK_BYTES;
+}
+
+uint8_t *
+sink_buffer(struct sink *s, uint32_t buf)
+{
+	return s->memory + (size_t)buf * NDZ_CHUNK_BYTES;
+}
+
+/* Called by install's threads, once for each chunk. */
+static void
+released(void *arg, const void *chunk)
+{
+	struct sink *s = arg;
+
+	mailbox_put(s->box, (uint32_t)(((const uint8_t *)chunk - s->memory) / NDZ_CHUNK_BYTES));
+}
+
+static int
+store(struct sink *s, const struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+
+	if (s->install != NULL)
+		return install_feed(s->install, f->chunk, sink_buffer(s, buf), released, s, e);
+	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
+	    (uint64_t)f->chunk * NDZ_CHUNK_BYTES, e);
+	s->file_bytes += f->bytes;
+	mailbox_put(s->box, buf);
+	return rc;
+}
+
+static int
+complete(struct sink *s, struct err *e)
+{
+	if (s->install != NULL) {
+		struct install *in = s->install;
+		s->install = NULL;
+		return install_finish(in, &s->stats, e);
+	}
+	s->stats.bytes_written = s->stats.bytes_covered = s->file_bytes;
+	int rc = disk_sync(s->file, e);
+	struct err closing;
+	if (disk_close(s->file, rc == 0 ? e : &closing) != 0)
+		rc = -1;
+	s->file = NULL;
+	return rc;
+}
+
+/* The first error of the install threads is the reason, not that the feeder
+ * was cancelled because of it. */
+static void
+note_failure(struct sink *s, struct err *e)
+{
+	struct err first;
+
+	if (s->install != NULL && install_failed(s->install)) {
+		struct install *in = s->install;
+		s->install = NULL;
+		if (install_finish(in, &s->stats, &first) != 0)
+			*e = first;
+	}
+	s->err = *e;
+	s->failed = true;
+}
+
+static void *
+sink_main(void *arg)
+{
+	struct sink *s = arg;
+	struct err e;
+	void *p;
+	enum queue_rc got;
+	int rc = 0;
+
+	while (rc == 0 && (got = queue_get(s->queue, &p)) == QUEUE_OK)
+		rc = store(s, p, &e);
+	if (rc == 0 && got == QUEUE_END)
+		rc = complete(s, &e);
+	else if (rc == 0)
+		return NULL;		/* given up by the caller */
+	if (rc != 0)
+		note_failure(s, &e);
+	mailbox_put(s->box, s->cfg.buffers + (rc == 0));
+	return NULL;
+}
+
+static int
+open_target(struct sink *s, struct err *e)
+{
+	if (!s->cfg.any_file)
+		return install_open(&s->install, &s->cfg.install, s->cfg.target, e);
+	if (disk_open(&s->file, s->cfg.target, DISK_WRITE | DISK_CREATE | DISK_TRUNC |
+	    (s->cfg.install.force ? DISK_FORCE : 0), e) != 0)
+		return -1;
+	if (!disk_seekable(s->file) && disk_kind(s->file) != DISK_NULL)
+		return err_set(e, ERR_UNSUPPORTED, "-N to a pipe is not built yet: name a file");
+	return 0;
+}
+
+int
+sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box, struct err *e)
+{
+	struct sink *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, "the client");
+	s->cfg = *cfg;
+	s->box = box;
+	s->filled = calloc(cfg->buffers, sizeof *s->filled);
+	s->queue = queue_new(cfg->buffers);
+	s->memory = mmap(NULL, memory_bytes(s), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->memory == MAP_FAILED)
+		s->memory = NULL;
+	int rc = s->filled == NULL || s->queue == NULL || s->memory == NULL ?
+	    err_nomem(e, "chunk buffers; -C takes fewer") : open_target(s, e);
+	if (rc == 0) {
+		errno = pthread_create(&s->thread, NULL, sink_main, s);
+		rc = errno != 0 ? err_os(e, "cannot start a thread") : 0;
+		s->started = rc == 0;
+	}
+	if (rc != 0) {
+		struct err ignored;
+		struct install_stats none;
+		sink_close(s, &none, &ignored);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+void
+sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes)
+{
+	s->filled[buf] = (struct filled){ chunk, bytes };
+	queue_put(s->queue, &s->filled[buf]);
+}
+
+void
+sink_end(struct sink *s)
+{
+	queue_close(s->queue);
+}
+
+int
+sink_close(struct sink *s, struct install_stats *stats, struct err *e)
+{
+	struct err ignored;
+
+	if (s->started) {
+		queue_cancel(s->queue);
+		pthread_join(s->thread, NULL);
+	}
+	bool unfinished = s->install != NULL || s->file != NULL;
+	install_abort(s->install);
+	disk_close(s->file, &ignored);
+	if (unfinished && s->cfg.any_file && s->started)
+		unlink(s->cfg.target);
+	*stats = s->stats;
+	int rc = 0;
+	if (s->failed) {
+		*e = s->err;
+		rc = -1;
+	} else if (unfinished) {
+		rc = err_set(e, ERR_CANCELLED, "not complete");
+	}
+	if (s->memory != NULL)
+		munmap(s->memory, memory_bytes(s));
+	queue_free(s->queue);
+	free(s->filled);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,33 @@
+/* sink.h: what becomes of complete chunks: the client's other two stages.
+ *
+ * Chunk buffers are handed over by number; a thread of its own installs them
+ * (or writes them as they are, for -N), so the network never waits for the
+ * disk.  A buffer's number comes back through the mailbox when it is free;
+ * `buffers` when something failed, `buffers` + 1 when all is done.
+ */
+#ifndef FRISBEE_SINK_H
+#define FRISBEE_SINK_H
+
+#include "common/install/install.h"
+#include "common/net/mailbox.h"
+
+struct sink;
+
+struct sink_config {
+	struct install_config install;
+	bool any_file;			/* -N: no image, write the bytes */
+	const char *target;
+	uint32_t buffers;
+};
+
+int sink_new(struct sink **, const struct sink_config *, struct mailbox *, struct err *);
+/* Where block b of a buffer belongs. */
+uint8_t *sink_buffer(struct sink *, uint32_t buf);
+/* A chunk is complete.  Never blocks. */
+void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes);
+/* No more chunks: finish and report through the mailbox. */
+void sink_end(struct sink *);
+/* Join the thread.  0 when all is where it belongs. */
+int sink_close(struct sink *, struct install_stats *, struct err *);
+
+#endif /* FRISBEE_SINK_H */

@@ -1,0 +1,26 @@
+/* reader.h: reads runs of blocks ahead of their sending, in its own thread. */
+#ifndef FRISBEED_READER_H
+#define FRISBEED_READER_H
+
+#include <stdbool.h>
+
+#include "common/disk/disk.h"
+#include "common/net/mailbox.h"
+#include "frisbeed/server.h"
+
+struct reader;
+
+/* `ahead` buffers of run_blocks blocks each.  What was read is put into the
+ * mailbox by its buffer's number; `ahead` itself when reading has failed. */
+int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
+    struct mailbox *, struct err *);
+/* Waits for the thread. */
+void reader_free(struct reader *);
+/* Never blocks: no more than `ahead` runs are out at a time. */
+void reader_ask(struct reader *, const struct server_run *);
+/* Block `at` of a buffer: WIRE_BLOCK_BYTES. */
+const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);
+/* Why reading failed. */
+const struct err *reader_error(struct reader *);
+
+#endif /* FRISBEED_READER_H */

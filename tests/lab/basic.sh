@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Real programs in namespaces: clients that come at once and late, loss, a
+# killed client, a restarted server, unicast, broadcast, plain files, a partition.
+. "$(dirname "$0")/lib.sh"
+requires python3 zstd
+lab_up 8
+
+# A disk of 24 MB, half of it hard to compress; what it must look like installed.
+python3 - "$T/disk" << 'PY'
+import random, sys
+r = random.Random(5)
+with open(sys.argv[1], "wb") as f:
+    for i in range(96):
+        f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
+PY
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
+
+echo "== two at once, one late"
+serve -T -1 "$T/disk.ndz"
+load 1 "$T/d1"; load 2 "$T/d2"; sleep 0.3; load 3 "$T/d3"
+for i in 1 2 3; do loaded $i; check "client $i has the disk" cmp "$T/disk" "$T/d$i"; done
+wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
+check "the server saw three come and go" [ "$(stat_of "$T/server.json" leaves)" = 3 ]
+
+echo "== eight clients, 60 Mbit/s, few duplicates"
+serve -T -1 -W 60M "$T/disk.ndz"
+for i in 1 2 3 4 5 6 7 8; do load $i "$T/d$i"; done
+for i in 1 2 3 4 5 6 7 8; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
+wait $SERVER
+sent=$(stat_of "$T/server.json" blocks_sent) resent=$(stat_of "$T/server.json" blocks_resent)
+echo "sent $sent, again $resent"
+check "less than a chunk sent again" [ "$resent" -lt 1024 ]
+
+echo "== loss"
+lab_loss 4 10; lab_loss 5 100
+serve -T -1 "$T/disk.ndz"
+load 4 "$T/d4"; load 5 "$T/d5"
+for i in 4 5; do loaded $i; check "client $i in spite of loss" cmp "$T/disk" "$T/d$i"; done
+wait $SERVER
+check "lost blocks were asked for again" [ "$(stat_of "$T/client5.json" blocks_by_prequest)" -gt 100 ]
+
+echo "== a client is killed, the server starts anew"
+serve -W 40M "$T/disk.ndz"
+load 1 "$T/d1"; load 2 "$T/d2"
+sleep 0.7; kill -9 "$(pgrep -P "${LOADS[2]}" 2> /dev/null | head -n 1)" "${LOADS[2]}" 2> /dev/null
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+serve -W 40M "$T/disk.ndz"
+loaded 1; check "client 1 in spite of it" cmp "$T/disk" "$T/d1"
+kill "$SERVER"; wait "$SERVER"; check "SIGTERM ends the server with 0" [ $? = 0 ]
+
+echo "== unicast, broadcast"
+GROUP=10.9.0.11 serve -T -1 "$T/disk.ndz"
+GROUP=10.9.0.1 load 1 "$T/d1"; loaded 1; check "unicast" cmp "$T/disk" "$T/d1"; wait $SERVER
+GROUP=10.9.0.255 serve -T -1 -b "$T/disk.ndz"
+GROUP=10.9.0.255 load 1 -b "$T/d1"; loaded 1; check "broadcast" cmp "$T/disk" "$T/d1"; wait $SERVER
+
+echo "== files that are no images"
+for size in 333333 307200 1 1048576 1049600; do
+	head -c $size /dev/urandom > "$T/file"
+	serve -T -1 "$T/file"
+	load 1 -N "$T/copy"; loaded 1; check "a file of $size bytes" cmp "$T/file" "$T/copy"; wait $SERVER
+done
+
+echo "== both on one host"
+serve --loopback -T -1 "$T/disk.ndz"
+on s "$BIN/frisbee" -q --loopback -m $GROUP -p $PORT "$T/d1" || fail "loopback client"
+check "loopback" cmp "$T/disk" "$T/d1"; wait $SERVER
+
+echo "== into a partition"
+zstd -q -d --long=28 -c "$GOLDEN/src/sources.tar.zst" | tar -C "$T" -xf - target-gpt.img
+zstd -q -d -c "$GOLDEN/img/ext2.ndz.zst" > "$T/ext2.ndz"
+serve -T -1 "$T/ext2.ndz"
+load 1 -s 2 -D 131 "$T/target-gpt.img"; loaded 1; wait $SERVER
+check "the golden hash" same_hash "$T/target-gpt.img" 606d0e325cbd7bb0f3d004ef170264457b241d1a02c97c64a29906050973c527
+
+echo "== what goes wrong is said"
+serve "$T/disk.ndz"
+status 98 on s "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk.ndz"
+kill "$SERVER"; wait "$SERVER"
+ip -n "${LAB}8" route del 224.0.0.0/4
+status 1 on 8 "$BIN/frisbee" -m $GROUP -p $PORT "$T/d8"
+check "it names the remedy" grep -q "ip route add" "$T/stderr"
+status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
+check "no target is left" [ ! -e "$T/d7" ]
+cp "$T/disk.ndz" "$T/bad.ndz"
+printf 'X' | dd of="$T/bad.ndz" bs=1 seek=$((3 * 1048576 + 9000)) conv=notrunc 2> /dev/null
+serve "$T/bad.ndz"
+status 3 on 7 "$BIN/frisbee" -q -m $GROUP -p $PORT "$T/d7"
+check "the chunk is named" grep -q "chunk 3" "$T/stderr"
+check "no half-made disk" [ ! -e "$T/d7" ]
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+cp "$T/disk.ndz" "$T/short.ndz"
+serve -W 20M "$T/short.ndz"
+load 6 -T 3 "$T/d6"; sleep 0.5; truncate -s 2M "$T/short.ndz"
+wait $SERVER; check "the server notices a truncated image" [ $? = 3 ]
+wait "${LOADS[6]}"; check "and its client gives up" [ $? = 110 ]
+finish

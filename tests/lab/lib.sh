@@ -1,0 +1,73 @@
+# lib.sh: nodes in network namespaces on a bridge that snoops like a switch.
+# Works as root, or as an ordinary user where "unshare -Urnm" is allowed.
+#	lab_up N	a server "s" and clients 1..N
+#	on WHO CMD...	run there
+# Everything is named after this process and goes away at the end.
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+requires ip
+if [ "$(id -u)" != 0 ]; then
+	unshare -Urnm true 2> /dev/null || skip "needs root, or unshare -Urnm as a user"
+	exec unshare -Urnm bash "$0" "$@"
+fi
+if [ -z "${LAB_INSIDE:-}" ]; then	# own mounts and network: nothing of the host is touched
+	unshare -nm true 2> /dev/null || skip "network namespaces are not allowed here"
+	LAB_INSIDE=1 exec unshare -nm bash "$0" "$@"
+fi
+mount -t tmpfs none /run 2> /dev/null || skip "cannot mount in a namespace"
+mkdir -p /run/netns
+LAB=lab$$
+GROUP=239.192.7.7 PORT=5007
+PIDS=()
+lab_end() { local p; for p in "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait 2> /dev/null
+	local n; for n in s "${NODES[@]}"; do ip netns del "$LAB$n" 2> /dev/null; done; }
+NODES=()
+CLEANUP+=(lab_end)
+
+lab_node() {	# NAME ADDRESS
+	ip netns add "$LAB$1" || skip "cannot make network namespaces"
+	ip link add "p$1" type veth peer name eth0 netns "$LAB$1"
+	ip link set "p$1" master br0 up
+	ip -n "$LAB$1" addr add "$2/24" brd + dev eth0
+	ip -n "$LAB$1" link set lo up
+	ip -n "$LAB$1" link set eth0 up
+	ip -n "$LAB$1" route add 224.0.0.0/4 dev eth0
+}
+lab_up() {
+	local i
+	ip link add br0 type bridge forward_delay 0 mcast_snooping 1 mcast_querier 1 mcast_query_interval 500 \
+	    mcast_startup_query_interval 50 2> /dev/null || ip link add br0 type bridge || skip "no bridges here"
+	ip link set br0 up
+	lab_node s 10.9.0.1
+	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
+}
+on() { local who=$1; shift; ip netns exec "$LAB$who" "$@"; }
+# Drop PERMILLE of what comes to our port at a node.
+lab_loss() {	# NODE PERMILLE
+	command -v nft > /dev/null || skip "needs nft"
+	on "$1" nft -f - << NFT || skip "nft rules are not allowed here"
+table netdev loss {
+	chain ing {
+		type filter hook ingress device "eth0" priority 0;
+		udp dport $PORT numgen random mod 1000 < $2 drop
+	}
+}
+NFT
+}
+serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
+	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json "$@" > "$T/server.json" 2> "$T/server.log" &
+	SERVER=$!; PIDS+=($SERVER)
+	local i
+	for ((i = 0; i < 100; i++)); do grep -q serving "$T/server.log" && return; sleep 0.05; done
+	fail "frisbeed did not start: $(cat "$T/server.log")"
+}
+load() {	# NODE OPTIONS... TARGET: in the background
+	local n=$1; shift
+	ip netns exec "$LAB$n" timeout 60 "$BIN/frisbee" -m $GROUP -p $PORT --json "$@" > "$T/client$n.json" 2> "$T/client$n.log" &
+	LOADS[$n]=$!; PIDS+=($!)
+}
+LOADS=()
+loaded() {	# NODE: wait for it, it must succeed
+	wait "${LOADS[$1]}"; local rc=$?
+	[ $rc = 0 ] || fail "client $1: exit $rc: $(cat "$T/client$1.log")"
+}
+stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
