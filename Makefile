@@ -82,11 +82,28 @@ deps:
 check: deps
 	@$(MAKE) --no-print-directory tests hdr-check
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) VARIANT=$(VARIANT) tests/run
+demo:
+	@scripts/deps build demo
+	@$(MAKE) --no-print-directory all
+	@scripts/demo
+# Not part of check: takes minutes, and a quiet machine.
+bench:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all
+	@bench/run
+check-long:
+	@$(MAKE) --no-print-directory tests
+	@$(B)/tests/sim/sim --seeds 200
+	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
+install: all
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
+	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
+	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch])
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check hdr-check format clean FORCE
+.PHONY: all tests deps check check-long demo bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

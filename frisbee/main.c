@@ -188,8 +188,10 @@ load(const struct opts *o, struct sock *sock, struct sink *sink, struct mailbox 
 	progress_end(&progress, (uint64_t)r.chunks << 20);
 	*gave_up = r.gave_up;
 	client_free(client);
-	if (rc != 0 && r.chunks > 0)
-		return err_set(e, e->kind, "%.400s; the target is not complete", e->text);
+	if (rc != 0 && r.chunks > 0) {
+		struct err why = *e;
+		return err_set(e, why.kind, "%.400s; the target is not complete", why.text);
+	}
 	return rc != 0 ? -1 : report(o, &r, (double)(clock_us() - started) / 1e6, e);
 }
 
