@@ -1,74 +1,40 @@
-/* disk.c: complete transfers with a sentence when they fail, over a back end. */
+/* What holds for every back end: whole transfers, positions of streams, errors
+ * that say where. */
 #include "common/disk/disk.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/disk/disk_file.h"
+#include "common/disk/disk_impl.h"
 
-enum { ZERO_BUFFER_BYTES = 1 << 20 };
+enum { ZEROS_BYTES = 256 << 10 };
 
-struct disk {
-	char *name;
-	enum disk_kind kind;
-	unsigned sector_bytes;
-	int fd;
-	_Atomic uint64_t size_bytes;	/* UINT64_MAX: unknown */
-	_Atomic uint64_t stream_at;	/* streams: where the next byte is */
-	const struct disk_ops *ops;
-	void *ctx;
-};
+static uint8_t zeros[ZEROS_BYTES]; /* not const, so as not to fill the program file */
 
-static int
-disk_new(struct disk **out, const char *name, struct err *e)
+int
+disk_open_ops(struct disk **out, const char *name, enum disk_kind kind,
+    uint64_t size_bytes, const struct disk_ops *ops, void *ctx, struct err *e)
 {
 	struct disk *d = calloc(1, sizeof *d);
+	char *copy = strdup(name);
 
-	if (d == NULL || (d->name = strdup(name)) == NULL) {
+	*out = NULL;
+	if (d == NULL || copy == NULL) {
 		free(d);
+		free(copy);
 		return err_nomem(e, name);
 	}
-	d->fd = -1;
-	d->sector_bytes = SECTOR_BYTES;
-	*out = d;
-	return 0;
-}
-
-int
-disk_open_ops(struct disk **out, const char *name, enum disk_kind kind, uint64_t size_bytes,
-    const struct disk_ops *ops, void *ctx, struct err *e)
-{
-	struct disk *d = NULL;
-
-	if (disk_new(&d, name, e) != 0)
-		return -1;
+	d->name = copy;
 	d->kind = kind;
-	d->size_bytes = size_bytes;
-	d->ops = ops;
+	d->sector_bytes = SECTOR_BYTES;
+	d->fd = -1;
+	atomic_init(&d->size, size_bytes);
+	d->ops = *ops;
 	d->ctx = ctx;
-	*out = d;
-	return 0;
-}
-
-int
-disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
-{
-	struct disk_file f;
-	struct disk *d;
-
-	if (disk_file_open(&f, path, flags, e) != 0)
-		return -1;
-	if (disk_open_ops(&d, f.name, f.kind, f.size_bytes, &disk_file_ops, NULL, e) != 0) {
-		disk_file_close(&f);
-		return -1;
-	}
-	d->fd = f.fd;
-	d->sector_bytes = f.sector_bytes;
-	d->ctx = (void *)(intptr_t)f.fd;
 	*out = d;
 	return 0;
 }
@@ -80,8 +46,8 @@ disk_close(struct disk *d, struct err *e)
 
 	if (d == NULL)
 		return 0;
-	if (d->ops->close != NULL && d->ops->close(d->ctx) != 0)
-		rc = err_os(e, "%s: cannot close", d->name);
+	if (d->ops.close != NULL && d->ops.close(d->ctx) != 0)
+		rc = err_os(e, "%s: closing", d->name);
 	free(d->name);
 	free(d);
 	return rc;
@@ -108,7 +74,7 @@ disk_seekable(const struct disk *d)
 uint64_t
 disk_size_bytes(const struct disk *d)
 {
-	return d->size_bytes;
+	return atomic_load(&d->size);
 }
 
 unsigned
@@ -123,23 +89,45 @@ disk_fd(const struct disk *d)
 	return d->fd;
 }
 
-/* "sector 12 of /dev/sda" for disks, "byte 6144 of stdin" for streams. */
-static int
-fail_at(const struct disk *d, const char *what, uint64_t off, struct err *e)
+/* Where in the disk a byte is, in words. */
+struct where {
+	char text[40];
+};
+
+static struct where
+where(const struct disk *d, uint64_t off)
 {
+	struct where w;
+
 	if (disk_seekable(d))
-		return err_os(e, "%s: cannot %s sector %" PRIu64, d->name, what,
-		    off / SECTOR_BYTES);
-	return err_os(e, "%s: cannot %s byte %" PRIu64, d->name, what, off);
+		snprintf(w.text, sizeof w.text, "sector %" PRIu64, off / SECTOR_BYTES);
+	else
+		snprintf(w.text, sizeof w.text, "byte %" PRIu64, off);
+	return w;
 }
 
-static void
-check_stream_position(struct disk *d, uint64_t off, size_t done)
+/* A stream goes on where it is, or not at all. */
+static int
+check_position(const struct disk *d, uint64_t at, uint64_t off, struct err *e)
 {
-	if (d->kind != DISK_STREAM)
-		return;
-	assert(off == d->stream_at);
-	d->stream_at = off + done;
+	if (d->kind != DISK_STREAM || at == off)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: is at byte %" PRIu64 " and cannot be positioned to byte %" PRIu64,
+	    d->name, at, off);
+}
+
+static ssize_t
+read_some(struct disk *d, void *buf, size_t len, uint64_t off)
+{
+	ssize_t n;
+
+	do {
+		errno = ENOTSUP;
+		n = d->ops.pread != NULL ? d->ops.pread(d->ctx, buf, len, off) : -1;
+	} while (n < 0 && errno == EINTR);
+	assert(n < 0 || (size_t)n <= len);
+	return n;
 }
 
 ssize_t
@@ -147,19 +135,24 @@ disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *
 {
 	size_t done = 0;
 
+	if (check_position(d, d->read_at, off, e) != 0)
+		return -1;
+	/* No file has bytes where off_t cannot point to. */
+	if (off > INT64_MAX)
+		return 0;
+	if (len > INT64_MAX - off)
+		len = (size_t)(INT64_MAX - off);
 	while (done < len) {
-		errno = ENOTSUP;
-		ssize_t n = d->ops->pread == NULL ? -1 :
-		    d->ops->pread(d->ctx, (char *)buf + done, len - done, off + done);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = read_some(d, (uint8_t *)buf + done, len - done, off + done);
 		if (n < 0)
-			return fail_at(d, "read", off + done, e);
+			return err_os(
+			    e, "%s: reading %s", d->name, where(d, off + done).text);
 		if (n == 0)
 			break;
 		done += (size_t)n;
 	}
-	check_stream_position(d, off, done);
+	if (d->kind == DISK_STREAM)
+		d->read_at = off + done;
 	return (ssize_t)done;
 }
 
@@ -171,21 +164,50 @@ disk_read(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
 	if (n < 0)
 		return -1;
 	if ((size_t)n < len)
-		return err_set(e, ERR_FORMAT,
-		    "%s: ends at byte %" PRIu64 ", but %zu bytes from %" PRIu64 " are needed",
-		    d->name, off + (uint64_t)n, len, off);
+		return err_set(e, ERR_FORMAT, "%s: ends at %s, too early", d->name,
+		    where(d, off + (size_t)n).text);
 	return 0;
 }
 
-/* A file grows when something is written behind its end. */
-static void
-note_size(struct disk *d, uint64_t end)
+static ssize_t
+write_some(struct disk *d, const void *buf, size_t len, uint64_t off)
 {
-	uint64_t size = d->size_bytes;
+	ssize_t n;
+
+	do {
+		errno = ENOTSUP;
+		n = d->ops.pwrite != NULL ? d->ops.pwrite(d->ctx, buf, len, off) : -1;
+	} while (n < 0 && errno == EINTR);
+	assert(n < 0 || (size_t)n <= len);
+	if (n == 0) {
+		errno = EIO;
+		return -1;
+	}
+	return n;
+}
+
+/* Can [off, off+len) be written at all? */
+static int
+check_room(const struct disk *d, uint64_t len, uint64_t off, struct err *e)
+{
+	uint64_t size = d->kind == DISK_BLOCK ? disk_size_bytes(d) : INT64_MAX;
+
+	if (range_within((struct range){ off, len }, size))
+		return 0;
+	errno = d->kind == DISK_BLOCK ? ENOSPC : EFBIG;
+	return err_os(e, "%s: writing %" PRIu64 " bytes at %s, behind the end", d->name,
+	    len, where(d, off).text);
+}
+
+/* Remember that there is something up to `end` now. */
+static void
+note_end(struct disk *d, uint64_t end)
+{
+	uint64_t size = atomic_load(&d->size);
 
 	if (d->kind != DISK_FILE)
 		return;
-	while (end > size && !atomic_compare_exchange_weak(&d->size_bytes, &size, end))
+	while (size < end && !atomic_compare_exchange_weak(&d->size, &size, end))
 		;
 }
 
@@ -194,38 +216,29 @@ disk_write(struct disk *d, const void *buf, size_t len, uint64_t off, struct err
 {
 	size_t done = 0;
 
+	if (check_position(d, d->write_at, off, e) != 0 ||
+	    check_room(d, len, off, e) != 0)
+		return -1;
 	while (done < len) {
-		errno = ENOTSUP;
-		ssize_t n = d->ops->pwrite == NULL ? -1 : d->ops->pwrite(d->ctx,
-		    (const char *)buf + done, len - done, off + done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n == 0) {
-			errno = ENOSPC;
-			n = -1;
-		}
+		ssize_t n =
+		    write_some(d, (const uint8_t *)buf + done, len - done, off + done);
 		if (n < 0)
-			return fail_at(d, "write", off + done, e);
+			return err_os(
+			    e, "%s: writing %s", d->name, where(d, off + done).text);
 		done += (size_t)n;
 	}
-	check_stream_position(d, off, done);
-	note_size(d, off + len);
+	if (d->kind == DISK_STREAM)
+		d->write_at = off + done;
+	if (len != 0)
+		note_end(d, off + done);
 	return 0;
 }
 
-int
-disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
+static int
+write_zeros(struct disk *d, uint64_t off, uint64_t len, struct err *e)
 {
-	static const char zeros[ZERO_BUFFER_BYTES];
-
-	if (len == 0)
-		return 0;
-	if (d->ops->zero != NULL && disk_seekable(d) && d->ops->zero(d->ctx, off, len) == 0) {
-		note_size(d, off + len);
-		return 0;
-	}
 	while (len > 0) {
-		size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;
+		size_t n = len < ZEROS_BYTES ? (size_t)len : ZEROS_BYTES;
 		if (disk_write(d, zeros, n, off, e) != 0)
 			return -1;
 		off += n;
@@ -235,29 +248,58 @@ disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
 }
 
 int
+disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
+{
+	uint64_t unit = d->sector_bytes;
+
+	if (check_position(d, d->write_at, off, e) != 0 ||
+	    check_room(d, len, off, e) != 0)
+		return -1;
+	/* A device clears whole sectors only: the odd ends are written. */
+	uint64_t head = (unit - off % unit) % unit, tail;
+	if (head > len)
+		head = len;
+	tail = (len - head) % unit;
+	uint64_t from = off + head, middle = len - head - tail;
+	if (write_zeros(d, off, head, e) != 0)
+		return -1;
+	/* However clearing failed: if the disk is bad, writing says how. */
+	if (middle != 0) {
+		if (d->ops.zero != NULL && d->ops.zero(d->ctx, from, middle) == 0)
+			note_end(d, from + middle);
+		else if (write_zeros(d, from, middle, e) != 0)
+			return -1;
+	}
+	return write_zeros(d, from + middle, tail, e);
+}
+
+int
 disk_truncate(struct disk *d, uint64_t size, struct err *e)
 {
-	errno = ENOTSUP;
-	if (d->ops->truncate == NULL || d->ops->truncate(d->ctx, size) != 0)
-		return err_os(e, "%s: cannot set the length to %" PRIu64, d->name, size);
-	d->size_bytes = size;
+	if (d->kind != DISK_FILE)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: only a regular file can change its size", d->name);
+	errno = size > INT64_MAX ? EFBIG : ENOTSUP;
+	if (size > INT64_MAX || d->ops.truncate == NULL ||
+	    d->ops.truncate(d->ctx, size) != 0)
+		return err_os(
+		    e, "%s: setting its size to %" PRIu64 " bytes", d->name, size);
+	atomic_store(&d->size, size);
 	return 0;
 }
 
 int
 disk_sync(struct disk *d, struct err *e)
 {
-	if (d->ops->sync != NULL && d->ops->sync(d->ctx) != 0)
-		return err_os(e, "%s: cannot sync", d->name);
-	return 0;
-}
+	int rc = 0;
 
-int
-disk_reread_partitions(struct disk *d, struct err *e)
-{
-	if (d->kind != DISK_BLOCK || d->fd < 0)
+	if (d->ops.sync == NULL)
 		return 0;
-	if (disk_file_reread_partitions(d->fd) != 0)
-		return err_os(e, "%s: the kernel does not re-read the partition table", d->name);
+	do
+		rc = d->ops.sync(d->ctx);
+	while (rc != 0 && errno == EINTR);
+	/* Pipes and the like have nothing to flush. */
+	if (rc != 0 && errno != EINVAL && errno != ENOTSUP)
+		return err_os(e, "%s: flushing", d->name);
 	return 0;
 }

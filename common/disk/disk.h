@@ -19,7 +19,7 @@
 enum disk_kind {
 	DISK_FILE,		/* regular */
 	DISK_BLOCK,		/* block device */
-	DISK_STREAM,		/* pipe, socket, terminal: in order only, size unknown */
+	DISK_STREAM,		/* pipe, socket, terminal: in order, size unknown */
 	DISK_NULL,		/* /dev/null and other character devices that eat all */
 };
 
@@ -46,9 +46,10 @@ struct disk_ops {
 	int (*close)(void *ctx);
 };
 
-/* path "-" is stdin or stdout.  Opening a block device for writing is refused
- * (ERR_REFUSED) without DISK_FORCE when it or any of its partitions is
- * mounted, used as swap, or held by LVM, md or dm; it is opened O_EXCL. */
+/* path "-" is stdin or stdout: a stream even where it leads to a file.  Opening
+ * for writing is refused (ERR_REFUSED) without DISK_FORCE when the device or
+ * file is in use as inuse.h defines it, or a terminal; block devices are then
+ * opened O_EXCL.  A missing name in /dev is never made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
 /* For tests: size_bytes UINT64_MAX when unknown. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
@@ -59,7 +60,7 @@ int disk_close(struct disk *, struct err *);
 const char *disk_name(const struct disk *);
 enum disk_kind disk_kind(const struct disk *);
 bool disk_seekable(const struct disk *);		/* FILE, BLOCK */
-/* UINT64_MAX for streams.  Grows with writes behind the end of a file. */
+/* UINT64_MAX for streams and null.  Grows with writes behind the end of a file. */
 uint64_t disk_size_bytes(const struct disk *);
 /* Logical sector size: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
@@ -69,7 +70,8 @@ int disk_fd(const struct disk *);			/* -1 when there is none */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
  * stream, off must be where the last read ended. */
-ssize_t disk_read_upto(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+ssize_t disk_read_upto(struct disk *, void *buf, size_t len, uint64_t off,
+    struct err *);
 /* Exactly len bytes at off.  On a stream, off must be where the last write
  * ended. */
 int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);

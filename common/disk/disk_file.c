@@ -1,191 +1,306 @@
-#include "common/disk/disk_file.h"
-
+/* Paths as disks: the back end on a file descriptor, and what must be true
+ * before one is opened for writing. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/falloc.h>
 #include <linux/fs.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
 
-static int
-ctx_fd(void *ctx)
+struct handle {
+	int fd;
+	enum disk_kind kind;
+};
+
+/* Somebody may have handed us a pipe that does not block: then wait here. */
+static bool
+would_block(int fd, short events)
 {
-	return (int)(intptr_t)ctx;
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return errno == EAGAIN && poll(&p, 1, -1) > 0;
 }
 
-/* pread(2) on a pipe fails with ESPIPE; disk.c keeps streams in order. */
 static ssize_t
-file_pread(void *ctx, void *buf, size_t len, uint64_t off)
+fd_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
-	ssize_t n = pread(ctx_fd(ctx), buf, len, (off_t)off);
+	const struct handle *h = ctx;
+	ssize_t n;
 
-	return n < 0 && errno == ESPIPE ? read(ctx_fd(ctx), buf, len) : n;
+	if (h->kind != DISK_STREAM)
+		return pread(h->fd, buf, len, (off_t)off);
+	do
+		n = read(h->fd, buf, len);
+	while (n < 0 && would_block(h->fd, POLLIN));
+	return n;
 }
 
 static ssize_t
-file_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+fd_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 {
-	ssize_t n = pwrite(ctx_fd(ctx), buf, len, (off_t)off);
+	const struct handle *h = ctx;
+	ssize_t n;
 
-	return n < 0 && errno == ESPIPE ? write(ctx_fd(ctx), buf, len) : n;
+	if (h->kind != DISK_STREAM)
+		return pwrite(h->fd, buf, len, (off_t)off);
+	do
+		n = write(h->fd, buf, len);
+	while (n < 0 && would_block(h->fd, POLLOUT));
+	return n;
 }
 
 static int
-file_truncate(void *ctx, uint64_t size)
+fd_truncate(void *ctx, uint64_t size)
 {
-	return ftruncate(ctx_fd(ctx), (off_t)size);
+	const struct handle *h = ctx;
+
+	return ftruncate(h->fd, (off_t)size);
 }
 
 static int
-file_zero(void *ctx, uint64_t off, uint64_t len)
+zero_file(int fd, off_t off, off_t len)
 {
-	int fd = ctx_fd(ctx);
-	uint64_t range[2] = { off, len };
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
 		return -1;
-	if (S_ISBLK(st.st_mode))
-		return ioctl(fd, BLKZEROOUT, range);
-	if (off + len > (uint64_t)st.st_size && ftruncate(fd, (off_t)(off + len)) != 0)
+	/* Not ftruncate: that could cut off what another thread writes behind. */
+	if (off + len > st.st_size && pwrite(fd, "", 1, off + len - 1) != 1)
 		return -1;
-	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)len);
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, len) == 0)
+		return 0;
+	return fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, off, len);
 }
 
 static int
-file_sync(void *ctx)
+fd_zero(void *ctx, uint64_t off, uint64_t len)
 {
-	/* EINVAL, EROFS: a pipe or /dev/null, where there is nothing to sync. */
-	return fsync(ctx_fd(ctx)) != 0 && errno != EINVAL && errno != EROFS ? -1 : 0;
+	const struct handle *h = ctx;
+	uint64_t range[2] = { off, len };
+
+	switch (h->kind) {
+	case DISK_FILE:
+		return zero_file(h->fd, (off_t)off, (off_t)len);
+	case DISK_BLOCK:
+		return ioctl(h->fd, BLKZEROOUT, range);
+	default:
+		errno = ENOTSUP;
+		return -1;
+	}
 }
 
 static int
-file_close(void *ctx)
+fd_sync(void *ctx)
 {
-	/* EINTR of close(2) on Linux: the descriptor is gone, nothing is lost. */
-	return close(ctx_fd(ctx)) != 0 && errno != EINTR ? -1 : 0;
+	const struct handle *h = ctx;
+
+	return fsync(h->fd);
 }
 
-const struct disk_ops disk_file_ops = {
-	.pread = file_pread,
-	.pwrite = file_pwrite,
-	.truncate = file_truncate,
-	.zero = file_zero,
-	.sync = file_sync,
-	.close = file_close,
+static int
+fd_close(void *ctx)
+{
+	struct handle *h = ctx;
+	int fd = h->fd;
+
+	free(h);
+	/* Linux has closed it even when a signal came. */
+	return close(fd) != 0 && errno != EINTR ? -1 : 0;
+}
+
+static const struct disk_ops fd_ops = {
+	.pread = fd_pread,
+	.pwrite = fd_pwrite,
+	.truncate = fd_truncate,
+	.zero = fd_zero,
+	.sync = fd_sync,
+	.close = fd_close,
 };
 
-/* Kind and size of what was opened. */
-static int
-identify(struct disk_file *f, unsigned flags, struct err *e)
+/* Character devices that take any offset and keep nothing: null, zero, full. */
+static bool
+is_null(const struct stat *st)
 {
-	struct stat st;
-	int sector;
+	unsigned min = minor(st->st_rdev);
 
-	f->sector_bytes = SECTOR_BYTES;
-	f->size_bytes = UINT64_MAX;
-	if (fstat(f->fd, &st) != 0)
-		return err_os(e, "%s", f->name);
-	if (S_ISREG(st.st_mode)) {
-		f->kind = DISK_FILE;
-		f->size_bytes = (uint64_t)st.st_size;
-	} else if (S_ISBLK(st.st_mode)) {
-		f->kind = DISK_BLOCK;
-		if (ioctl(f->fd, BLKGETSIZE64, &f->size_bytes) != 0 ||
-		    ioctl(f->fd, BLKSSZGET, &sector) != 0)
-			return err_os(e, "%s: cannot tell its size", f->name);
-		f->sector_bytes = (unsigned)sector;
-	} else if (S_ISDIR(st.st_mode)) {
-		return err_set(e, ERR_USAGE, "%s: is a directory", f->name);
-	} else if (S_ISCHR(st.st_mode) && !isatty(f->fd)) {
-		f->kind = DISK_NULL;
-	} else {
-		f->kind = DISK_STREAM;
-		if ((flags & (DISK_WRITE | DISK_FORCE)) == DISK_WRITE && isatty(f->fd))
-			return err_set(e, ERR_REFUSED, "%s: is a terminal, and this is binary data",
-			    f->name);
-	}
+	return S_ISCHR(st->st_mode) && major(st->st_rdev) == 1 &&
+	       (min == 3 || min == 5 || min == 7);
+}
+
+/* Standard input and output are streams whatever they are: their position is
+ * shared with others and they may be open to append only. */
+static enum disk_kind
+kind_of(const struct stat *st, bool standard)
+{
+	if (is_null(st))
+		return DISK_NULL;
+	if (S_ISREG(st->st_mode) && !standard)
+		return DISK_FILE;
+	if (S_ISBLK(st->st_mode) && !standard)
+		return DISK_BLOCK;
+	return DISK_STREAM;
+}
+
+/* Would writing here do harm? */
+static int
+check_write(const char *name, const struct stat *st, unsigned flags, struct err *e)
+{
+	if ((flags & DISK_WRITE) == 0 || (flags & DISK_FORCE) != 0)
+		return 0;
+	if (S_ISBLK(st->st_mode) || S_ISREG(st->st_mode))
+		return inuse_check("", name, st, e);
 	return 0;
 }
 
+/* The descriptor becomes the disk's, also when this fails. */
 static int
-open_mode(unsigned flags)
+from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
+    bool standard, unsigned flags, struct err *e)
 {
-	int mode = flags & DISK_WRITE ? (flags & DISK_READ ? O_RDWR : O_WRONLY) : O_RDONLY;
+	uint64_t size = UINT64_MAX;
+	int sector = SECTOR_BYTES;
+	enum disk_kind kind = kind_of(st, standard);
+	struct handle *h = malloc(sizeof *h);
 
-	return mode | O_CLOEXEC | (flags & DISK_CREATE ? O_CREAT : 0);
-}
-
-/* Standard streams are duplicated, so that closing the disk is checked like
- * closing any other. */
-static int
-open_standard(struct disk_file *f, unsigned flags, struct err *e)
-{
-	bool out = flags & DISK_WRITE;
-
-	f->name = out ? "stdout" : "stdin";
-	f->fd = fcntl(out ? STDOUT_FILENO : STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	return f->fd < 0 ? err_os(e, "%s", f->name) : 0;
-}
-
-/* A device that is in use is refused; O_EXCL makes the kernel say so, too,
- * and keeps others from mounting it meanwhile. */
-static int
-open_path(struct disk_file *f, const char *path, unsigned flags, struct err *e)
-{
-	struct stat st;
-	int mode = open_mode(flags);
-
-	f->name = path;
-	if ((flags & DISK_WRITE) && stat(path, &st) == 0 && S_ISBLK(st.st_mode) &&
-	    !(flags & DISK_FORCE)) {
-		if (inuse_check(path, st.st_rdev, e) != 0)
-			return -1;
-		mode |= O_EXCL;
-	}
-	f->fd = open(path, mode, 0666);
-	if (f->fd < 0 && errno == EBUSY)
-		return err_set(e, ERR_REFUSED, "%s: is in use; --force writes all the same", path);
-	return f->fd < 0 ? err_os(e, "%s: cannot open", path) : 0;
-}
-
-int
-disk_file_open(struct disk_file *f, const char *path, unsigned flags, struct err *e)
-{
-	*f = (struct disk_file){ .fd = -1 };
-	int rc = strcmp(path, "-") == 0 ? open_standard(f, flags, e) :
-	    open_path(f, path, flags, e);
-	if (rc != 0)
-		return -1;
-	if (identify(f, flags, e) != 0)
+	if (h == NULL) {
+		err_nomem(e, name);
 		goto fail;
-	if ((flags & DISK_TRUNC) && f->kind == DISK_FILE && f->size_bytes > 0) {
-		if (ftruncate(f->fd, 0) != 0) {
-			err_os(e, "%s: cannot truncate", path);
+	}
+	*h = (struct handle){ fd, kind };
+	if ((flags & DISK_WRITE) != 0 && (flags & DISK_FORCE) == 0 && isatty(fd)) {
+		err_set(e, ERR_REFUSED, "%s is a terminal: it does not want image data",
+		    name);
+		goto fail;
+	}
+	if (kind == DISK_FILE)
+		size = (uint64_t)st->st_size;
+	if (kind == DISK_FILE && (flags & DISK_TRUNC) != 0) {
+		if (ftruncate(fd, 0) != 0) {
+			err_os(e, "%s: truncating", name);
 			goto fail;
 		}
-		f->size_bytes = 0;
+		size = 0;
 	}
+	if (kind == DISK_BLOCK && (ioctl(fd, BLKGETSIZE64, &size) != 0 ||
+				      ioctl(fd, BLKSSZGET, &sector) != 0)) {
+		err_os(e, "%s: asking for its size", name);
+		goto fail;
+	}
+	if (disk_open_ops(out, name, kind, size, &fd_ops, h, e) != 0)
+		goto fail;
+	(*out)->fd = fd;
+	(*out)->sector_bytes = (unsigned)sector;
 	return 0;
 fail:
-	disk_file_close(f);
+	free(h);
+	close(fd);
 	return -1;
 }
 
-void
-disk_file_close(struct disk_file *f)
+static int
+open_standard(struct disk **out, unsigned flags, struct err *e)
 {
-	if (f->fd >= 0)
-		close(f->fd);
-	f->fd = -1;
+	bool write = (flags & DISK_WRITE) != 0;
+	const char *name = write ? "stdout" : "stdin";
+	struct stat st;
+
+	if (write && (flags & DISK_READ) != 0)
+		return err_set(e, ERR_USAGE, "\"-\" cannot be both read and written");
+	int fd = fcntl(write ? STDOUT_FILENO : STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return err_os(e, "%s", name);
+	if (fstat(fd, &st) != 0) {
+		err_os(e, "%s", name);
+	} else if (check_write(name, &st, flags, e) == 0) {
+		return from_fd(out, name, fd, &st, true, flags, e);
+	}
+	close(fd);
+	return -1;
+}
+
+/* A name in /dev that is not there is a device that is missing: a file of that
+ * name would fill the memory instead. */
+static bool
+names_device(const char *path)
+{
+	return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
+}
+
+static int
+open_mode(const char *path, const struct stat *st, bool exists, unsigned flags)
+{
+	int mode = O_CLOEXEC | O_NOCTTY;
+
+	if ((flags & DISK_WRITE) == 0)
+		mode |= O_RDONLY;
+	else
+		mode |= (flags & DISK_READ) != 0 ? O_RDWR : O_WRONLY;
+	if (!exists && (flags & DISK_CREATE) != 0 &&
+	    ((flags & DISK_FORCE) != 0 || !names_device(path)))
+		mode |= O_CREAT;
+	if (exists && S_ISBLK(st->st_mode) && (flags & DISK_WRITE) != 0 &&
+	    (flags & DISK_FORCE) == 0)
+		mode |= O_EXCL;
+	return mode;
+}
+
+/* Is what was opened what was looked at before? */
+static bool
+unchanged(const struct stat *before, bool existed, const struct stat *now)
+{
+	if (!existed)
+		return S_ISREG(now->st_mode);
+	return (before->st_mode & S_IFMT) == (now->st_mode & S_IFMT) &&
+	       before->st_rdev == now->st_rdev;
 }
 
 int
-disk_file_reread_partitions(int fd)
+disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
 {
-	return ioctl(fd, BLKRRPART);
+	struct stat before, now;
+
+	*out = NULL;
+	if (strcmp(path, "-") == 0)
+		return open_standard(out, flags, e);
+	bool exists = stat(path, &before) == 0;
+	if (exists && S_ISDIR(before.st_mode))
+		return err_set(e, ERR_USAGE, "%s is a directory", path);
+	if (exists && check_write(path, &before, flags, e) != 0)
+		return -1;
+	int fd = open(path, open_mode(path, &before, exists, flags), 0666);
+	if (fd < 0 && errno == EBUSY)
+		return err_set(
+		    e, ERR_REFUSED, "%s is in use: another program holds it", path);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	if (fstat(fd, &now) != 0) {
+		err_os(e, "%s", path);
+	} else if (!unchanged(&before, exists, &now)) {
+		err_set(e, ERR_REFUSED, "%s was replaced while it was opened", path);
+	} else {
+		return from_fd(out, path, fd, &now, false, flags, e);
+	}
+	close(fd);
+	return -1;
+}
+
+int
+disk_reread_partitions(struct disk *d, struct err *e)
+{
+	if (d->kind != DISK_BLOCK || ioctl(d->fd, BLKRRPART) == 0)
+		return 0;
+	/* Partitions themselves, and loop devices without them, say EINVAL. */
+	if (errno == EINVAL || errno == ENOTTY)
+		return 0;
+	if (errno == EBUSY)
+		return err_os(
+		    e, "%s: the kernel keeps its old idea of the partitions", d->name);
+	return err_os(e, "%s: making the kernel read the partition table", d->name);
 }

@@ -1,5 +1,14 @@
-#include "common/disk/gpt.h"
-
+/* GPT, UEFI 2.10 section 5.3: two copies, each a header of one LBA and an array
+ * of entries.  Everything little-endian:
+ *
+ *	header	0 "EFI PART", 8 u32 revision, 12 u32 header bytes, 16 u32 CRC of
+ *		the header (taken as 0 meanwhile), 20 u32 0, 24 u64 this LBA,
+ *		32 u64 LBA of the other header, 40 u64 first usable LBA, 48 u64
+ *		last usable LBA, 56 disk GUID, 72 u64 LBA of the array, 80 u32
+ *		entries, 84 u32 bytes an entry, 88 u32 CRC of the array
+ *	entry	0 type GUID (zeros: unused), 16 partition GUID, 32 u64 first LBA,
+ *		40 u64 last LBA, 48 u64 attributes, 56 name, 36 units of UTF-16
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,268 +17,418 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
+#include "common/disk/ptable_impl.h"
+#include "common/disk/ptype.h"
 
-enum { HEADER_CRC_AT = 16, ARRAY_CRC_AT = 88 };
+enum {
+	HEADER_BYTES = 92,
+	HEADER_CRC = 16,
+	ARRAY_CRC = 88,
+	ENTRY_BYTES = 128,
+	ENTRY_NAME = 56,
+	NAME_UNITS = 36,
+	ARRAY_BYTES_MAX = 1 << 20, /* 8192 entries; the usual 128 take 16 KiB */
+	LBA_BYTES_MAX = 4096,
+};
 
-/* One copy, checked: its header and its array. */
+static const char magic[8] = "EFI PART";
+
 struct copy {
-	uint8_t header[SECTOR_BYTES];
-	uint32_t header_bytes;
-	uint64_t lba, other_lba, first_usable, last_usable, array_lba;
-	uint32_t entries, entry_bytes;
-	uint8_t *array;			/* owned */
+	bool found, whole;
+	struct err why; /* it is not whole */
+	uint64_t lba;
+	uint8_t sector[LBA_BYTES_MAX]; /* the header's */
+	uint32_t header_bytes, crc, nentries, entry_bytes, array_crc;
+	uint64_t alternate, first_usable, last_usable, array_lba;
+	uint8_t *array; /* owned; nentries * entry_bytes */
+	unsigned nparts;
+	struct partition parts[PTABLE_PARTS_MAX];
 };
 
 static size_t
 array_bytes(const struct copy *c)
 {
-	return (size_t)c->entries * c->entry_bytes;
+	return (size_t)c->nentries * c->entry_bytes;
 }
 
+static struct range
+array_lbas(const struct copy *c, unsigned lba_bytes)
+{
+	return (
+	    struct range){ c->array_lba, (array_bytes(c) + lba_bytes - 1) / lba_bytes };
+}
+
+/* The CRC of a header as if its own field were zero. */
 static uint32_t
 header_crc(const struct copy *c)
 {
-	uint8_t h[SECTOR_BYTES];
+	static const uint8_t zero[4];
+	size_t after = HEADER_CRC + sizeof zero;
+	uLong crc = crc32(0, c->sector, HEADER_CRC);
 
-	memcpy(h, c->header, sizeof h);
-	memset(h + HEADER_CRC_AT, 0, 4);
-	return (uint32_t)crc32(0, h, c->header_bytes);
+	crc = crc32(crc, zero, sizeof zero);
+	return (uint32_t)crc32(crc, c->sector + after, (uInt)(c->header_bytes - after));
 }
 
-static int
-damaged(struct disk *d, uint64_t lba, const char *what, struct err *e)
+/* Decode what is in c->sector: false when it is no header. */
+static bool
+header_get(struct copy *c, unsigned lba_bytes)
 {
-	return err_set(e, ERR_FORMAT, "%s: GPT at LBA %" PRIu64 ": %s", disk_name(d), lba, what);
-}
+	struct rd r = rd_from(c->sector, lba_bytes);
+	char sign[sizeof magic];
 
-/* 1 intact, 0 no signature there, -1 damaged or unreadable. */
-static int
-copy_read(struct copy *c, struct disk *d, unsigned unit, uint64_t lba, struct err *e)
-{
-	uint64_t lbas = disk_size_bytes(d) / SECTOR_BYTES / unit;
-
-	*c = (struct copy){ .lba = lba };
-	if (lba >= lbas)
-		return 0;
-	if (disk_read(d, c->header, sizeof c->header, lba * unit * SECTOR_BYTES, e) != 0)
-		return -1;
-	if (memcmp(c->header, "EFI PART", 8) != 0)
-		return 0;
-	struct rd r = rd_from(c->header, sizeof c->header);
-	rd_skip(&r, 12);
-	c->header_bytes = rd_le32(&r);
-	uint32_t crc = rd_le32(&r);
+	rd_copy(&r, sign, sizeof sign);
 	rd_skip(&r, 4);
-	uint64_t self = rd_le64(&r);
-	c->other_lba = rd_le64(&r);
+	c->header_bytes = rd_le32(&r);
+	c->crc = rd_le32(&r);
+	rd_skip(&r, 4);
+	uint64_t lba = rd_le64(&r);
+	c->alternate = rd_le64(&r);
 	c->first_usable = rd_le64(&r);
 	c->last_usable = rd_le64(&r);
-	rd_skip(&r, 16);
+	rd_skip(&r, GUID_BYTES);
 	c->array_lba = rd_le64(&r);
-	c->entries = rd_le32(&r);
+	c->nentries = rd_le32(&r);
 	c->entry_bytes = rd_le32(&r);
-	uint32_t array_crc = rd_le32(&r);
-	if (c->header_bytes < GPT_HEADER_BYTES || c->header_bytes > sizeof c->header ||
-	    header_crc(c) != crc || self != lba)
-		return damaged(d, lba, "the header's checksum is wrong", e);
-	if (c->entry_bytes < GPT_ENTRY_BYTES || c->entry_bytes % GPT_ENTRY_BYTES != 0 ||
-	    c->entries == 0 || c->entries > GPT_ARRAY_MAX / c->entry_bytes)
-		return damaged(d, lba, "the size of its array cannot be", e);
-	uint64_t sectors = (array_bytes(c) + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	if (c->first_usable > c->last_usable || c->last_usable >= lbas || c->array_lba >= lbas ||
-	    !range_within((struct range){ c->array_lba * unit, sectors }, lbas * unit))
-		return damaged(d, lba, "its places lie outside the disk", e);
-	c->array = malloc(array_bytes(c));
-	if (c->array == NULL)
-		return err_nomem(e, "a GPT array");
-	if (disk_read(d, c->array, array_bytes(c), c->array_lba * unit * SECTOR_BYTES, e) != 0)
-		return -1;
-	if (crc32(0, c->array, (uInt)array_bytes(c)) != array_crc)
-		return damaged(d, lba, "the array's checksum is wrong", e);
-	return 1;
+	c->array_crc = rd_le32(&r);
+	return rd_ok(&r) && memcmp(sign, magic, sizeof sign) == 0 && lba == c->lba;
 }
 
-static int
-own_copy(struct ptable *t, const struct copy *c, unsigned unit, struct err *e)
+/* Does the header describe a disk like this one?  NULL, or what is wrong. */
+static const char *
+header_fault(const struct copy *c, unsigned lba_bytes, uint64_t disk_lbas)
 {
-	uint64_t lba_bytes = (uint64_t)unit * SECTOR_BYTES;
-	uint64_t lbas = (array_bytes(c) + lba_bytes - 1) / lba_bytes;
-
-	if (rangeset_add(&t->own, (struct range){ c->lba * unit, unit }, e) != 0)
-		return -1;
-	return rangeset_add(&t->own, (struct range){ c->array_lba * unit, lbas * unit }, e);
+	if (c->header_bytes < HEADER_BYTES || c->header_bytes > lba_bytes)
+		return "the header has an impossible length";
+	if (header_crc(c) != c->crc)
+		return "the header's checksum is wrong";
+	if (c->entry_bytes < ENTRY_BYTES || c->entry_bytes > LBA_BYTES_MAX ||
+	    (c->entry_bytes & (c->entry_bytes - 1)) != 0 || c->nentries == 0 ||
+	    c->nentries > ARRAY_BYTES_MAX / c->entry_bytes)
+		return "the array has an impossible size";
+	if (c->last_usable >= disk_lbas)
+		return "it is for a larger disk";
+	struct range a = array_lbas(c, lba_bytes), header = { c->lba, 1 };
+	uint64_t lo = c->first_usable, hi = c->last_usable + 1;
+	if (lo < 2 || lo >= hi || a.off < 2 || !range_within(a, disk_lbas) ||
+	    range_clip(a, lo, hi).len != 0 || range_clip(header, lo, hi).len != 0 ||
+	    range_clip(a, c->lba, c->lba + 1).len != 0)
+		return "the table lies where partitions are, or outside the disk";
+	return NULL;
 }
 
-/* UTF-16LE to UTF-8, what is not printable as '?'. */
-static void
-decode_name(struct rd r, char name[73])
+/* A code point from UTF-16; what is broken or would upset a terminal is '?'. */
+static uint32_t
+utf16_get(struct rd *r)
 {
-	size_t n = 0;
+	uint32_t hi = rd_le16(r);
 
-	while (rd_left(&r) >= 2 && n + 3 < 73) {
-		uint16_t u = rd_le16(&r);
-		if (u == 0)
-			break;
-		if (u < 0x20 || u == 0x7f || (u >= 0xd800 && u < 0xe000)) {
-			name[n++] = '?';
-		} else if (u < 0x80) {
-			name[n++] = (char)u;
-		} else if (u < 0x800) {
-			name[n++] = (char)(0xc0 | u >> 6);
-			name[n++] = (char)(0x80 | (u & 0x3f));
-		} else {
-			name[n++] = (char)(0xe0 | u >> 12);
-			name[n++] = (char)(0x80 | (u >> 6 & 0x3f));
-			name[n++] = (char)(0x80 | (u & 0x3f));
-		}
+	if (hi >= 0xd800 && hi < 0xdc00) {
+		struct rd ahead = *r;
+		uint32_t lo = rd_le16(&ahead);
+		if (lo < 0xdc00 || lo > 0xdfff)
+			return '?';
+		*r = ahead;
+		return 0x10000 + ((hi - 0xd800) << 10) + (lo - 0xdc00);
 	}
-	name[n] = '\0';
+	if ((hi > 0 && hi < 0x20) || (hi >= 0x7f && hi < 0xa0) ||
+	    (hi >= 0xdc00 && hi < 0xe000))
+		return '?';
+	return hi;
+}
+
+static void
+utf8_put(struct wr *w, uint32_t c)
+{
+	static const uint8_t lead[5] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	wr_u8(w, (uint8_t)(lead[n] | c >> 6 * (n - 1)));
+	while (--n > 0)
+		wr_u8(w, (uint8_t)(0x80 | (c >> 6 * (n - 1) & 0x3f)));
+}
+
+/* Up to the first zero; always fits, and the rest is zeros. */
+static void
+name_get(struct rd r, char name[PTABLE_NAME_CAP])
+{
+	struct wr w = wr_to(name, PTABLE_NAME_CAP);
+	uint32_t c;
+
+	while (rd_left(&r) > 0 && (c = utf16_get(&r)) != 0)
+		utf8_put(&w, c);
+	wr_zero(&w, PTABLE_NAME_CAP - wr_len(&w));
 }
 
 static int
-add_entry(struct ptable *t, struct disk *d, const struct copy *c, unsigned unit, uint32_t i,
-    struct err *e)
+add_entry(struct copy *c, const struct ptable *t, unsigned number, struct rd r)
 {
-	static const uint8_t unused[16];
-	struct partition p = { .number = i + 1 };
-	struct rd r = rd_from(c->array + (size_t)i * c->entry_bytes, c->entry_bytes);
+	static const uint8_t unused[GUID_BYTES];
+	struct partition p = { .number = number };
 
-	rd_copy(&r, p.type_guid, 16);
-	rd_copy(&r, p.part_guid, 16);
+	rd_copy(&r, p.type_guid, GUID_BYTES);
+	rd_copy(&r, p.part_guid, GUID_BYTES);
 	uint64_t first = rd_le64(&r), last = rd_le64(&r);
 	rd_skip(&r, 8);
-	if (memcmp(p.type_guid, unused, 16) == 0)
+	name_get(rd_sub(&r, NAME_UNITS * 2), p.name);
+	if (!rd_ok(&r) || memcmp(p.type_guid, unused, GUID_BYTES) == 0)
 		return 0;
-	decode_name(rd_sub(&r, GPT_NAME_BYTES), p.name);
 	if (first > last || first < c->first_usable || last > c->last_usable)
-		return err_set(e, ERR_FORMAT, "%s: partition %u (LBA %" PRIu64 " to %" PRIu64
-		    ") lies outside the usable area", disk_name(d), i + 1, first, last);
-	if (t->nparts == PTABLE_PARTS_MAX)
-		return err_set(e, ERR_FORMAT, "%s: more than %d partitions", disk_name(d),
+		return err_set(&c->why, ERR_FORMAT,
+		    "partition %u (sectors %" PRIu64 " to %" PRIu64
+		    ") is not inside the usable sectors (%" PRIu64 " to %" PRIu64 ")",
+		    number, first, last, c->first_usable, c->last_usable);
+	if (c->nparts == PTABLE_PARTS_MAX)
+		return err_set(&c->why, ERR_UNSUPPORTED, "more than %u partitions",
 		    PTABLE_PARTS_MAX);
-	p.sectors = (struct range){ first * unit, (last - first + 1) * unit };
-	t->parts[t->nparts++] = p;
+	p.sectors = ptable_scale(t, first, last - first + 1);
+	c->parts[c->nparts++] = p;
 	return 0;
 }
 
 static int
-use_copy(struct ptable *t, struct disk *d, const struct copy *c, unsigned unit, struct err *e)
+array_read(struct copy *c, const struct ptable *t, struct disk *d)
 {
-	t->kind = PTABLE_GPT;
-	t->usable = (struct range){ c->first_usable * unit,
-		(c->last_usable - c->first_usable + 1) * unit };
-	for (uint32_t i = 0; i < c->entries; i++)
-		if (add_entry(t, d, c, unit, i, e) != 0)
+	size_t n = array_bytes(c);
+
+	if ((c->array = malloc(n)) == NULL)
+		return err_nomem(&c->why, "GPT");
+	if (disk_read(d, c->array, n, c->array_lba * t->sector_bytes, &c->why) != 0)
+		return -1;
+	if ((uint32_t)crc32(0, c->array, (uInt)n) != c->array_crc)
+		return err_set(&c->why, ERR_FORMAT, "the array's checksum is wrong");
+	struct rd r = rd_from(c->array, n);
+	for (unsigned i = 0; i < c->nentries; i++)
+		if (add_entry(c, t, i + 1, rd_sub(&r, c->entry_bytes)) != 0)
 			return -1;
-	return rangeset_add(&t->own, (struct range){ 0, unit }, e);
+	return ptable_check_overlap(d, c->parts, c->nparts, &c->why);
 }
 
-/* Both copies: the second where the first says, else at the disk's end. */
-struct copies {
-	struct copy c[2];
-	int rc[2];		/* as copy_read() */
-	struct err err[2];
+/* Try the copy whose header is at lba; c->whole and c->why tell.  Whatever was
+ * in c is lost; its array must be free. */
+static void
+copy_read(struct copy *c, const struct ptable *t, struct disk *d, uint64_t lba)
+{
+	unsigned lba_bytes = t->sector_bytes;
+
+	memset(c, 0, sizeof *c);
+	c->lba = lba;
+	if (disk_read(d, c->sector, lba_bytes, lba * lba_bytes, &c->why) != 0)
+		return;
+	c->found = header_get(c, lba_bytes);
+	if (!c->found) {
+		err_set(&c->why, ERR_FORMAT, "no header in sector %" PRIu64, lba);
+		return;
+	}
+	const char *fault = header_fault(c, lba_bytes, ptable_disk_lbas(t, d));
+	if (fault != NULL)
+		err_set(&c->why, ERR_FORMAT, "%s", fault);
+	else
+		c->whole = array_read(c, t, d) == 0;
+}
+
+struct gpt {
+	struct copy primary, backup;
 };
 
 static void
-copies_read(struct copies *b, struct disk *d, unsigned unit)
+gpt_free(struct gpt *g)
 {
-	uint64_t last = disk_size_bytes(d) / SECTOR_BYTES / unit - 1;
-
-	b->rc[0] = copy_read(&b->c[0], d, unit, 1, &b->err[0]);
-	if (b->rc[0] == 1 && b->c[0].other_lba > 1)
-		last = b->c[0].other_lba;
-	b->rc[1] = copy_read(&b->c[1], d, unit, last, &b->err[1]);
+	if (g != NULL) {
+		free(g->primary.array);
+		free(g->backup.array);
+	}
+	free(g);
 }
 
-static void
-copies_free(struct copies *b)
+/* Both copies, as good as they are; NULL when there is no memory. */
+static struct gpt *
+gpt_load(const struct ptable *t, struct disk *d, struct err *e)
 {
-	free(b->c[0].array);
-	free(b->c[1].array);
+	uint64_t last = ptable_disk_lbas(t, d) - 1;
+	struct gpt *g = calloc(1, sizeof *g);
+
+	if (g == NULL) {
+		err_nomem(e, "GPT");
+		return NULL;
+	}
+	copy_read(&g->primary, t, d, 1);
+	copy_read(&g->backup, t, d, last);
+	/* On a disk that has grown the backup is where it was. */
+	if (!g->backup.whole && g->primary.whole && g->primary.alternate < last &&
+	    g->primary.alternate > 1) {
+		free(g->backup.array);
+		copy_read(&g->backup, t, d, g->primary.alternate);
+	}
+	/* That says nothing about the table. */
+	if (g->primary.why.kind == ERR_NOMEM || g->backup.why.kind == ERR_NOMEM) {
+		gpt_free(g);
+		err_nomem(e, "GPT");
+		return NULL;
+	}
+	return g;
 }
 
-int
-gpt_read(struct ptable *t, struct disk *d, unsigned unit, struct err *e)
+static int
+own_add(struct ptable *t, uint64_t lba, uint64_t count, struct err *e)
 {
-	struct copies b;
+	return rangeset_add(&t->own, ptable_scale(t, lba, count), e);
+}
+
+/* What the table itself takes: where a copy is damaged, where it belongs. */
+static int
+find_own(struct ptable *t, const struct gpt *g, const struct copy *used,
+    uint64_t disk_lbas, struct err *e)
+{
+	const struct copy *p = &g->primary, *b = &g->backup;
+	struct range a = array_lbas(used, t->sector_bytes);
+	uint64_t behind = disk_lbas - 1 - used->last_usable;
+	uint64_t tail = a.len + 1 < behind ? a.len + 1 : behind;
+	struct rangeset usable;
 	int rc = 0;
 
-	if (disk_size_bytes(d) / SECTOR_BYTES / unit < 3)
-		return 0;
-	copies_read(&b, d, unit);
-	if (b.rc[0] == 1 || b.rc[1] == 1) {
-		int good = b.rc[0] == 1 ? 0 : 1;
-		rc = use_copy(t, d, &b.c[good], unit, e);
-		for (int i = 0; i < 2 && rc == 0; i++)
-			if (b.rc[i] == 1)
-				rc = own_copy(t, &b.c[i], unit, e);
-		if (b.rc[1 - good] != 1)
-			snprintf(t->warning, sizeof t->warning,
-			    "the %s GPT is %s, the %s one is used", good ? "primary" : "backup",
-			    b.rc[1 - good] == 0 ? "missing" : "damaged",
-			    good ? "backup" : "primary");
-	} else if (b.rc[0] < 0 || b.rc[1] < 0) {
-		*e = b.err[b.rc[0] < 0 ? 0 : 1];
+	rangeset_init(&usable);
+	if (p->whole)
+		a = array_lbas(p, t->sector_bytes);
+	else
+		a.off = 2;
+	a = range_clip(a, 0, disk_lbas);
+	if (own_add(t, 0, 2, e) != 0 || own_add(t, a.off, a.len, e) != 0)
+		rc = -1;
+	if (b->whole) {
+		a = array_lbas(b, t->sector_bytes);
+		if (own_add(t, b->lba, 1, e) != 0 || own_add(t, a.off, a.len, e) != 0)
+			rc = -1;
+	} else if (own_add(t, disk_lbas - tail, tail, e) != 0) {
 		rc = -1;
 	}
-	copies_free(&b);
+	if (rc == 0 && (rangeset_add(&usable, t->usable, e) != 0 ||
+			   rangeset_minus(&t->own, &usable, e) != 0))
+		rc = -1;
+	rangeset_free(&usable);
 	return rc;
 }
 
 static void
-encode_name(uint8_t *at, const char *name)
+warn(struct ptable *t, const struct gpt *g, uint64_t disk_lbas)
 {
-	struct wr w = wr_to(at, GPT_NAME_BYTES);
+	const struct copy *p = &g->primary, *b = &g->backup;
 
-	memset(at, 0, GPT_NAME_BYTES);
-	for (; *name != '\0'; name++)
-		wr_le16(&w, (uint8_t)*name);
+	if (!p->whole)
+		snprintf(t->warning, sizeof t->warning,
+		    "primary GPT is damaged (%.150s), used the backup", p->why.text);
+	else if (!b->whole)
+		snprintf(t->warning, sizeof t->warning,
+		    "backup GPT is damaged (%.150s), used the primary", b->why.text);
+	else if (p->nentries != b->nentries || p->array_crc != b->array_crc)
+		snprintf(t->warning, sizeof t->warning,
+		    "the two copies of the GPT differ, used the primary");
+	else if (b->lba != disk_lbas - 1)
+		snprintf(t->warning, sizeof t->warning,
+		    "backup GPT is not at the end of the disk");
 }
 
-static void
-put_le32(uint8_t *at, uint32_t v)
-{
-	struct wr w = wr_to(at, 4);
-
-	wr_le32(&w, v);
-}
-
+/* Neither copy will do. */
 static int
-copy_write(struct copy *c, struct disk *d, unsigned unit, struct err *e)
+both_bad(const struct gpt *g, const struct disk *d, struct err *e)
 {
-	uint64_t lba_bytes = (uint64_t)unit * SECTOR_BYTES;
+	const struct err *p = &g->primary.why, *b = &g->backup.why;
+	enum err_kind kind = p->kind != ERR_FORMAT ? p->kind : b->kind;
 
-	put_le32(c->header + ARRAY_CRC_AT, (uint32_t)crc32(0, c->array, (uInt)array_bytes(c)));
-	put_le32(c->header + HEADER_CRC_AT, header_crc(c));
-	if (disk_write(d, c->array, array_bytes(c), c->array_lba * lba_bytes, e) != 0)
-		return -1;
-	return disk_write(d, c->header, sizeof c->header, c->lba * lba_bytes, e);
+	return err_set(e, kind,
+	    "%s: both copies of the GPT are damaged: primary: %.150s; "
+	    "backup: %.150s",
+	    disk_name(d), p->text, b->text);
 }
 
 int
-gpt_set_type(struct disk *d, unsigned unit, unsigned number, const uint8_t guid[16],
-    const char *name, struct err *e)
+gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 {
-	struct copies b;
+	uint64_t disk_lbas = ptable_disk_lbas(t, d);
+	int rc = -1;
+
+	*found = false;
+	t->kind = PTABLE_GPT;
+	if (disk_lbas < 4)
+		return err_set(e, ERR_FORMAT,
+		    "%s: too small for the GPT it should have", disk_name(d));
+	struct gpt *g = gpt_load(t, d, e);
+	if (g == NULL)
+		return -1;
+	*found = g->primary.found || g->backup.found;
+	const struct copy *used = g->primary.whole ? &g->primary : &g->backup;
+	if (!used->whole) {
+		both_bad(g, d, e);
+	} else {
+		t->nparts = used->nparts;
+		memcpy(t->parts, used->parts, sizeof t->parts);
+		t->usable = ptable_scale(
+		    t, used->first_usable, used->last_usable - used->first_usable + 1);
+		warn(t, g, disk_lbas);
+		rc = find_own(t, g, used, disk_lbas, e);
+	}
+	gpt_free(g);
+	return rc;
+}
+
+/* Write type and name into one copy, then its CRCs. */
+static int
+copy_set_type(struct copy *c, const struct ptable *t, struct disk *d, unsigned number,
+    const struct ptype_gpt *type, struct err *e)
+{
+	size_t at = (size_t)(number - 1) * c->entry_bytes;
+	struct wr name = wr_to(c->array + at + ENTRY_NAME, NAME_UNITS * 2);
+
+	ptype_guid_bytes(type->guid, c->array + at);
+	for (const char *s = type->name; *s != '\0'; s++)
+		wr_le16(&name, (uint8_t)*s);
+	wr_zero(&name, NAME_UNITS * 2 - wr_len(&name));
+	struct wr crc = wr_to(c->sector + ARRAY_CRC, 4);
+	wr_le32(&crc, (uint32_t)crc32(0, c->array, (uInt)array_bytes(c)));
+	crc = wr_to(c->sector + HEADER_CRC, 4);
+	wr_le32(&crc, header_crc(c));
+	if (disk_write(d, c->array + at, ENTRY_BYTES,
+		c->array_lba * t->sector_bytes + at, e) != 0)
+		return -1;
+	return disk_write(d, c->sector, c->header_bytes, c->lba * t->sector_bytes, e);
+}
+
+/* Does this copy have that partition where the table in use has it? */
+static bool
+copy_has(const struct copy *c, const struct partition *p)
+{
+	for (unsigned i = 0; c->whole && i < c->nparts; i++)
+		if (c->parts[i].number == p->number)
+			return c->parts[i].sectors.off == p->sectors.off &&
+			       c->parts[i].sectors.len == p->sectors.len;
+	return false;
+}
+
+int
+gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned code,
+    struct err *e)
+{
+	const struct ptype_gpt *type = ptype_gpt_by_code(code);
+	const struct partition *p = ptable_find(t, number);
 	int rc = 0;
 
-	copies_read(&b, d, unit);
-	/* The backup first: whatever happens, one copy is whole. */
-	for (int i = 1; i >= 0 && rc == 0; i--) {
-		struct copy *c = &b.c[i];
-		if (b.rc[i] != 1)
-			continue;
-		if (number == 0 || number > c->entries) {
-			rc = err_set(e, ERR_USAGE, "%s: has no partition %u", disk_name(d),
-			    number);
-			break;
-		}
-		uint8_t *entry = c->array + (size_t)(number - 1) * c->entry_bytes;
-		memcpy(entry, guid, 16);
-		encode_name(entry + GPT_NAME_AT, name);
-		rc = copy_write(c, d, unit, e);
-	}
-	copies_free(&b);
+	if (type == NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: %u (0x%x) is no known GPT partition type", disk_name(d), code,
+		    code);
+	if (p == NULL)
+		return err_set(
+		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+	struct gpt *g = gpt_load(t, d, e);
+	if (g == NULL)
+		return -1;
+	/* One after the other: at any time one copy on the disk is whole. */
+	if (copy_has(&g->backup, p))
+		rc = copy_set_type(&g->backup, t, d, number, type, e);
+	if (rc == 0)
+		rc = disk_sync(d, e);
+	if (rc == 0 && copy_has(&g->primary, p))
+		rc = copy_set_type(&g->primary, t, d, number, type, e);
+	gpt_free(g);
 	return rc;
 }

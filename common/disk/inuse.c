@@ -1,166 +1,298 @@
 #include "common/disk/inuse.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
-enum { DEVS_MAX = 257, PATH_BYTES = 512 };
+enum { NESTING_MAX = 8 }; /* loop devices on loop devices */
 
-/* The device asked about and its partitions. */
-struct family {
-	size_t n;
-	dev_t dev[DEVS_MAX];
-	char name[DEVS_MAX][256];	/* as in /sys: "sdb1" */
+struct target {
+	const char *root, *path;
+	struct stat st;
+	unsigned nesting;
 };
 
-static bool
-read_dev(const char *path, dev_t *dev)
-{
-	unsigned major, minor;
-	FILE *f = fopen(path, "re");
+struct name {
+	char text[256];
+};
 
+static int check(const struct target *, struct err *);
+
+/* The first line of a small file below root, without its end; false if none. */
+static bool __attribute__((format(printf, 4, 5)))
+read_line(const char *root, char *buf, size_t cap, const char *fmt, ...)
+{
+	char rel[PATH_MAX], path[PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(rel, sizeof rel, fmt, ap);
+	va_end(ap);
+	snprintf(path, sizeof path, "%.2000s/%.2000s", root, rel);
+	FILE *f = fopen(path, "re");
 	if (f == NULL)
 		return false;
-	bool ok = fscanf(f, "%u:%u", &major, &minor) == 2;
+	bool ok = fgets(buf, (int)cap, f) != NULL;
 	fclose(f);
-	*dev = makedev(major, minor);
+	if (ok)
+		buf[strcspn(buf, "\n")] = '\0';
 	return ok;
 }
 
-static void
-family_add(struct family *f, dev_t dev, const char *name)
+/* The disk that a partition is on; any other device is its own disk. */
+static dev_t
+whole_disk(const char *root, dev_t dev)
 {
-	if (f->n == DEVS_MAX)
-		return;
-	f->dev[f->n] = dev;
-	snprintf(f->name[f->n++], sizeof f->name[0], "%s", name);
+	unsigned maj = major(dev), min = minor(dev);
+	char line[64];
+
+	if (read_line(
+		root, line, sizeof line, "sys/dev/block/%u:%u/partition", maj, min) &&
+	    read_line(root, line, sizeof line, "sys/dev/block/%u:%u/../dev", maj, min))
+		sscanf(line, "%u:%u", &maj, &min);
+	return makedev(maj, min);
 }
 
-/* Partitions are the folders below the disk's that have a file "partition". */
-static void
-family_find(struct family *f, const char *sys, dev_t dev)
+/* Does writing to one of these devices change the other? */
+static bool
+share_sectors(const char *root, dev_t a, dev_t b)
 {
-	char dir[PATH_BYTES], file[PATH_BYTES + 300];
-	dev_t part;
+	return a == b || whole_disk(root, a) == b || a == whole_disk(root, b);
+}
 
-	snprintf(dir, sizeof dir, "%s/dev/block/%u:%u", sys, major(dev), minor(dev));
-	family_add(f, dev, "");
-	DIR *d = opendir(dir);
-	if (d == NULL)
-		return;
-	for (struct dirent *de; (de = readdir(d)) != NULL; ) {
-		struct stat st;
-		snprintf(file, sizeof file, "%s/%s/partition", dir, de->d_name);
-		if (stat(file, &st) != 0)
-			continue;
-		snprintf(file, sizeof file, "%s/%s/dev", dir, de->d_name);
-		if (read_dev(file, &part))
-			family_add(f, part, de->d_name);
+static bool
+same_bytes(const struct target *t, const struct stat *st)
+{
+	if (S_ISBLK(t->st.st_mode))
+		return S_ISBLK(st->st_mode) &&
+		       share_sectors(t->root, t->st.st_rdev, st->st_rdev);
+	return S_ISREG(st->st_mode) && st->st_dev == t->st.st_dev &&
+	       st->st_ino == t->st.st_ino;
+}
+
+/* The same for a path as the kernel prints it. */
+static bool
+path_is_target(const struct target *t, const char *path)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	if (path[0] != '/')
+		return false;
+	snprintf(full, sizeof full, "%.2000s%.2000s", t->root, path);
+	return stat(full, &st) == 0 && same_bytes(t, &st);
+}
+
+/* "/dev/sdb1" for a device number. */
+static struct name
+dev_name(const char *root, dev_t dev)
+{
+	char path[PATH_MAX], link[PATH_MAX];
+	struct name n;
+
+	snprintf(path, sizeof path, "%.2000s/sys/dev/block/%u:%u", root, major(dev),
+	    minor(dev));
+	ssize_t len = readlink(path, link, sizeof link - 1);
+	if (len > 0) {
+		link[len] = '\0';
+		const char *base = strrchr(link, '/');
+		snprintf(n.text, sizeof n.text, "/dev/%.200s",
+		    base != NULL ? base + 1 : link);
+	} else {
+		snprintf(n.text, sizeof n.text, "device %u:%u", major(dev), minor(dev));
 	}
-	closedir(d);
+	for (char *p = n.text; (p = strchr(p, '!')) != NULL;)
+		*p = '/'; /* how sysfs spells cciss/c0d0 */
+	return n;
 }
 
-static const char *
-member_name(const struct family *f, size_t i, const char *path)
+/* Undo the kernel's \040 for blanks, in place. */
+static void
+unescape(char *s)
 {
-	return f->name[i][0] != '\0' ? f->name[i] : path;
+	char *out = s;
+
+	for (; *s != '\0'; s++) {
+		unsigned c;
+		if (sscanf(s, "\\%3o", &c) == 1) {
+			*out++ = (char)c;
+			s += 3;
+		} else {
+			*out++ = *s;
+		}
+	}
+	*out = '\0';
 }
 
 static int
-check_holders(const struct family *f, const char *sys, const char *path, struct err *e)
+check_mount_line(const struct target *t, char *line, struct err *e)
 {
-	char dir[PATH_BYTES];
+	char on[PATH_MAX], source[PATH_MAX] = "";
+	unsigned maj, min;
 
-	for (size_t i = 0; i < f->n; i++) {
-		snprintf(dir, sizeof dir, "%s/dev/block/%u:%u/holders", sys, major(f->dev[i]),
-		    minor(f->dev[i]));
-		DIR *d = opendir(dir);
-		if (d == NULL)
-			continue;
-		for (struct dirent *de; (de = readdir(d)) != NULL; ) {
-			if (de->d_name[0] == '.')
-				continue;
-			err_set(e, ERR_REFUSED, "%s: is in use: %s is held by %s; --force writes "
-			    "all the same", path, member_name(f, i, path), de->d_name);
-			closedir(d);
-			return -1;
-		}
-		closedir(d);
-	}
+	if (sscanf(line, "%*u %*u %u:%u %*s %4095s", &maj, &min, on) != 3)
+		return 0;
+	/* btrfs has a number of its own: there only the source tells. */
+	char *tail = strstr(line, " - ");
+	if (tail != NULL)
+		sscanf(tail, " - %*s %4095s", source);
+	unescape(on);
+	unescape(source);
+	if (share_sectors(t->root, t->st.st_rdev, makedev(maj, min)))
+		return err_set(e, ERR_REFUSED, "%s is in use: %s is mounted on %s",
+		    t->path, dev_name(t->root, makedev(maj, min)).text, on);
+	if (path_is_target(t, source))
+		return err_set(e, ERR_REFUSED, "%s is in use: %s is mounted on %s",
+		    t->path, source, on);
 	return 0;
 }
 
-/* mountinfo: id, parent, major:minor, root, mount point, ... */
 static int
-check_mounts(const struct family *f, const char *proc, const char *path, struct err *e)
+check_swap_line(const struct target *t, char *line, struct err *e)
 {
-	char file[PATH_BYTES], where[256], *line = NULL;
-	size_t cap = 0;
-	unsigned maj, min;
-	int rc = 0;
+	char path[PATH_MAX];
 
-	snprintf(file, sizeof file, "%s/self/mountinfo", proc);
-	FILE *in = fopen(file, "re");
-	while (in != NULL && rc == 0 && getline(&line, &cap, in) > 0) {
-		if (sscanf(line, "%*d %*d %u:%u %*s %255s", &maj, &min, where) != 3)
-			continue;
-		for (size_t i = 0; i < f->n && rc == 0; i++)
-			if (f->dev[i] == makedev(maj, min))
-				rc = err_set(e, ERR_REFUSED, "%s: is in use: %s is mounted on %s; "
-				    "--force writes all the same", path,
-				    member_name(f, i, path), where);
-	}
-	free(line);
-	if (in != NULL)
-		fclose(in);
-	return rc;
+	if (sscanf(line, "%4095s", path) != 1)
+		return 0;
+	unescape(path);
+	if (!path_is_target(t, path))
+		return 0;
+	return err_set(
+	    e, ERR_REFUSED, "%s is in use: %s is used as swap", t->path, path);
 }
 
 static int
-check_swaps(const struct family *f, const char *proc, const char *path, struct err *e)
+check_lines(const struct target *t, const char *file,
+    int (*check_line)(const struct target *, char *, struct err *), struct err *e)
 {
-	char file[PATH_BYTES], swap[256], *line = NULL;
+	char path[PATH_MAX], *line = NULL;
 	size_t cap = 0;
-	struct stat st;
 	int rc = 0;
 
-	snprintf(file, sizeof file, "%s/swaps", proc);
-	FILE *in = fopen(file, "re");
-	while (in != NULL && rc == 0 && getline(&line, &cap, in) > 0) {
-		if (sscanf(line, "%255s", swap) != 1 || stat(swap, &st) != 0 ||
-		    !S_ISBLK(st.st_mode))
-			continue;
-		for (size_t i = 0; i < f->n && rc == 0; i++)
-			if (f->dev[i] == st.st_rdev)
-				rc = err_set(e, ERR_REFUSED, "%s: is in use: %s is swap space; "
-				    "--force writes all the same", path, swap);
-	}
-	free(line);
-	if (in != NULL)
-		fclose(in);
-	return rc;
-}
-
-int
-inuse_check_in(const char *proc, const char *sys, const char *path, dev_t dev, struct err *e)
-{
-	struct family *f = calloc(1, sizeof *f);
-
+	snprintf(path, sizeof path, "%.2000s/%s", t->root, file);
+	FILE *f = fopen(path, "re");
 	if (f == NULL)
-		return err_nomem(e, path);
-	family_find(f, sys, dev);
-	int rc = check_mounts(f, proc, path, e) != 0 || check_swaps(f, proc, path, e) != 0 ||
-	    check_holders(f, sys, path, e) != 0 ? -1 : 0;
-	free(f);
+		return 0;
+	while (rc == 0 && getline(&line, &cap, f) > 0)
+		rc = check_line(t, line, e);
+	free(line);
+	fclose(f);
 	return rc;
 }
 
-int
-inuse_check(const char *path, dev_t dev, struct err *e)
+/* Call f for each entry of a directory until it returns nonzero. */
+static int
+each_entry(const struct target *t, const char *dir,
+    int (*f)(const struct target *, const char *dir, const char *entry, struct err *),
+    struct err *e)
 {
-	return inuse_check_in("/proc", "/sys", path, dev, e);
+	char path[PATH_MAX];
+	struct dirent *ent;
+	int rc = 0;
+
+	snprintf(path, sizeof path, "%.2000s/%.2000s", t->root, dir);
+	DIR *d = opendir(path);
+	if (d == NULL)
+		return 0;
+	while (rc == 0 && (ent = readdir(d)) != NULL)
+		if (ent->d_name[0] != '.')
+			rc = f(t, dir, ent->d_name, e);
+	closedir(d);
+	return rc;
+}
+
+/* dir is .../NAME/holders: NAME's name is what stands before. */
+static int
+check_holder(const struct target *t, const char *dir, const char *holder, struct err *e)
+{
+	char dm[200], devno[64], also[220] = "";
+	unsigned maj, min;
+
+	if (!read_line(t->root, devno, sizeof devno, "%.2000s/../dev", dir) ||
+	    sscanf(devno, "%u:%u", &maj, &min) != 2)
+		return 0;
+	if (read_line(t->root, dm, sizeof dm, "sys/block/%.200s/dm/name", holder))
+		snprintf(also, sizeof also, " (%s)", dm);
+	return err_set(e, ERR_REFUSED, "%s is in use: %s is held by %s%s", t->path,
+	    dev_name(t->root, makedev(maj, min)).text, holder, also);
+}
+
+static int
+check_partition(
+    const struct target *t, const char *dir, const char *entry, struct err *e)
+{
+	char path[PATH_MAX], line[64];
+
+	if (!read_line(
+		t->root, line, sizeof line, "%.1000s/%.200s/partition", dir, entry))
+		return 0;
+	snprintf(path, sizeof path, "%.1000s/%.200s/holders", dir, entry);
+	return each_entry(t, path, check_holder, e);
+}
+
+static int
+check_holders(const struct target *t, struct err *e)
+{
+	dev_t whole = whole_disk(t->root, t->st.st_rdev);
+	char dir[64], held[80];
+
+	snprintf(dir, sizeof dir, "sys/dev/block/%u:%u", major(t->st.st_rdev),
+	    minor(t->st.st_rdev));
+	snprintf(held, sizeof held, "%s/holders", dir);
+	if (each_entry(t, held, check_holder, e) != 0 ||
+	    each_entry(t, dir, check_partition, e) != 0)
+		return -1;
+	snprintf(held, sizeof held, "sys/dev/block/%u:%u/holders", major(whole),
+	    minor(whole));
+	return whole != t->st.st_rdev ? each_entry(t, held, check_holder, e) : 0;
+}
+
+/* A loop device on our bytes counts when it is itself in use. */
+static int
+check_loop(const struct target *t, const char *dir, const char *entry, struct err *e)
+{
+	char backing[PATH_MAX], devno[64], path[272];
+	struct target loop = {
+		.root = t->root, .path = path, .nesting = t->nesting + 1
+	};
+	unsigned maj, min;
+
+	if (!read_line(t->root, backing, sizeof backing, "%s/%.200s/loop/backing_file",
+		dir, entry) ||
+	    !path_is_target(t, backing) ||
+	    !read_line(t->root, devno, sizeof devno, "%s/%.200s/dev", dir, entry) ||
+	    sscanf(devno, "%u:%u", &maj, &min) != 2)
+		return 0;
+	snprintf(path, sizeof path, "/dev/%.250s", entry);
+	loop.st.st_mode = S_IFBLK;
+	loop.st.st_rdev = makedev(maj, min);
+	if (check(&loop, e) != 0)
+		return err_ctx(e, "%s", t->path);
+	return 0;
+}
+
+static int
+check(const struct target *t, struct err *e)
+{
+	if (S_ISBLK(t->st.st_mode) &&
+	    (check_lines(t, "proc/self/mountinfo", check_mount_line, e) != 0 ||
+		check_holders(t, e) != 0))
+		return -1;
+	if (check_lines(t, "proc/swaps", check_swap_line, e) != 0)
+		return -1;
+	return t->nesting < NESTING_MAX ? each_entry(t, "sys/block", check_loop, e) : 0;
+}
+
+int
+inuse_check(const char *root, const char *path, const struct stat *st, struct err *e)
+{
+	struct target t = { .root = root, .path = path, .st = *st };
+
+	return check(&t, e);
 }

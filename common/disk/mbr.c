@@ -1,198 +1,313 @@
-#include "common/disk/mbr.h"
-
+/* The MBR, and the chain of EBRs with the logical partitions.
+ *
+ *	446	4 entries of 16 bytes: u8 flag, CHS[3], u8 type, CHS[3],
+ *		u32 first sector, u32 number of sectors
+ *	510	55 AA
+ *
+ * An EBR looks the same.  It has one partition, relative to the EBR, and a link
+ * to the next EBR, relative to the extended partition.
+ */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/rd.h"
+#include "common/disk/ptable_impl.h"
 
-enum { FIRST_LOGICAL = 5 };
+enum {
+	ENTRIES = 4,
+	EBR_ENTRIES = 2, /* the others are undefined there */
+	ENTRIES_OFFSET = 446,
+	ENTRY_BYTES = 16,
+	TYPE_OFFSET = 4,
+	SIGNATURE = 0xaa55,
+	TYPE_PROTECTIVE = 0xee,
+};
 
-bool
-mbr_entries(const uint8_t sector[MBR_BYTES], struct mbr_entry entries[MBR_ENTRIES])
+struct entry {
+	uint8_t flag, type;
+	uint32_t first, count;
+};
+
+struct boot_record {
+	struct entry entry[ENTRIES];
+	bool signature;
+};
+
+static struct boot_record
+boot_record_get(const void *sector)
 {
 	struct rd r = rd_from(sector, MBR_BYTES);
+	struct boot_record b;
 
-	rd_skip(&r, MBR_ENTRIES_AT);
-	for (int i = 0; i < MBR_ENTRIES; i++) {
-		struct mbr_entry *m = &entries[i];
-		m->boot = rd_u8(&r);
+	rd_skip(&r, ENTRIES_OFFSET);
+	for (int i = 0; i < ENTRIES; i++) {
+		struct entry *n = &b.entry[i];
+		n->flag = rd_u8(&r);
 		rd_skip(&r, 3);
-		m->type = rd_u8(&r);
+		n->type = rd_u8(&r);
 		rd_skip(&r, 3);
-		m->first = rd_le32(&r);
-		m->count = rd_le32(&r);
+		n->first = rd_le32(&r);
+		n->count = rd_le32(&r);
 	}
-	return rd_le16(&r) == 0xaa55;
+	b.signature = rd_le16(&r) == SIGNATURE && rd_ok(&r);
+	return b;
 }
 
 static bool
-is_extended(uint8_t type)
+is_used(const struct entry *n)
+{
+	return n->type != 0 && n->count != 0;
+}
+
+static bool
+is_extended(unsigned type)
 {
 	return type == 0x05 || type == 0x0f || type == 0x85;
 }
 
-/* A table made by any tool: each entry is either used and sane, or empty. */
 static bool
-plausible(const struct mbr_entry entries[MBR_ENTRIES])
+is_flag(uint8_t flag)
 {
-	for (int i = 0; i < MBR_ENTRIES; i++) {
-		const struct mbr_entry *m = &entries[i];
-		if (m->boot != 0 && m->boot != 0x80)
-			return false;
-		if (m->type != 0 && (m->first == 0 || m->count == 0))
-			return false;
+	return flag == 0 || flag == 0x80;
+}
+
+enum ptable_kind
+mbr_kind(const void *sector0, uint64_t disk_lbas)
+{
+	struct boot_record b = boot_record_get(sector0);
+	unsigned bad_flags = 0, used = 0, credible = 0;
+
+	if (!b.signature)
+		return PTABLE_NONE;
+	for (int i = 0; i < ENTRIES; i++) {
+		const struct entry *n = &b.entry[i];
+		if (n->type == TYPE_PROTECTIVE && n->first == 1)
+			return PTABLE_GPT;
+		bad_flags += !is_flag(n->flag);
+		used += is_used(n);
+		credible += is_used(n) && n->first >= 1 && n->first < disk_lbas;
 	}
+	if (bad_flags > 0 || (used > 0 && credible == 0))
+		return PTABLE_NONE;
+	return PTABLE_MBR;
+}
+
+struct walk {
+	struct ptable *t;
+	struct disk *d;
+	uint64_t *entry_at;
+	unsigned nprimary;             /* of t->parts; logical ones follow */
+	struct partition ext[ENTRIES]; /* extended partitions */
+	struct range ext_lbas[ENTRIES];
+	unsigned next; /* index of the next extended one */
+};
+
+/* Note a partition whose entry is the i-th of the boot record at `lba`. */
+static int
+add_partition(struct walk *w, unsigned number, const struct entry *n, struct range lbas,
+    uint64_t lba, int i, struct err *e)
+{
+	struct ptable *t = w->t;
+
+	if (t->nparts == PTABLE_PARTS_MAX)
+		return err_set(e, ERR_UNSUPPORTED, "%s: more than %u partitions",
+		    disk_name(w->d), t->nparts);
+	if (w->entry_at != NULL)
+		w->entry_at[t->nparts] =
+		    lba * t->sector_bytes + ENTRIES_OFFSET + (uint64_t)i * ENTRY_BYTES;
+	t->parts[t->nparts++] = (struct partition){
+		.number = number,
+		.sectors = ptable_scale(t, lbas.off, lbas.len),
+		.logical = number > ENTRIES,
+		.mbr_type = n->type,
+	};
+	return 0;
+}
+
+static int
+read_primaries(struct walk *w, const struct boot_record *b, struct err *e)
+{
+	uint64_t lbas = ptable_disk_lbas(w->t, w->d);
+	struct partition all[ENTRIES]; /* extended ones with the others */
+
+	for (int i = 0; i < ENTRIES; i++) {
+		const struct entry *n = &b->entry[i];
+		struct range r = { n->first, n->count };
+		unsigned number = (unsigned)i + 1;
+		if (!is_used(n))
+			continue;
+		if (r.off == 0)
+			return err_set(e, ERR_FORMAT,
+			    "%s: partition %u starts at sector 0, where the table is",
+			    disk_name(w->d), number);
+		if (!range_within(r, lbas))
+			return err_set(e, ERR_FORMAT,
+			    "%s: partition %u (sectors %" PRIu64 " to %" PRIu64
+			    ") reaches beyond the end of the disk (%" PRIu64
+			    " sectors)",
+			    disk_name(w->d), number, r.off, range_end(r) - 1, lbas);
+		if (is_extended(n->type)) {
+			w->ext_lbas[w->next] = r;
+			w->ext[w->next++] = (struct partition){
+				.number = number,
+				.sectors = ptable_scale(w->t, r.off, r.len),
+			};
+		} else if (add_partition(w, number, n, r, 0, i, e) != 0) {
+			return -1;
+		}
+	}
+	w->nprimary = w->t->nparts;
+	memcpy(all, w->t->parts, w->nprimary * sizeof all[0]);
+	memcpy(all + w->nprimary, w->ext, w->next * sizeof all[0]);
+	return ptable_check_overlap(w->d, all, w->nprimary + w->next, e);
+}
+
+static bool
+all_zero(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != 0)
+			return false;
 	return true;
 }
 
-/* What a walk over all entries, primary and logical, needs to know. */
-struct walk {
-	struct disk *d;
-	unsigned unit;
-	int (*found)(struct walk *, unsigned number, uint64_t entry_at,
-	    const struct mbr_entry *, uint64_t base, struct err *);
-	int (*ebr)(struct walk *, uint64_t sector, struct err *);
-	void *arg;
-};
-
+/* The i-th entry of the EBR at `lba` as a logical partition. */
 static int
-read_entries(struct walk *w, uint64_t lba, struct mbr_entry entries[MBR_ENTRIES],
-    struct err *e)
+add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lba,
+    int i, struct err *e)
+{
+	struct range r = { lba + n->first, n->count };
+	struct range in_ext = { r.off - ext.off, r.len };
+	unsigned number = ENTRIES + 1 + w->t->nparts - w->nprimary;
+
+	if (n->first == 0 || !range_within(in_ext, ext.len))
+		return err_set(e, ERR_FORMAT,
+		    "%s: logical partition %u (sector %" PRIu64 ", %" PRIu64
+		    " sectors) "
+		    "is not inside the extended partition",
+		    disk_name(w->d), number, r.off, r.len);
+	return add_partition(w, number, n, r, lba, i, e);
+}
+
+/* One EBR: its partition, and where the next one is (0: nowhere). */
+static int
+read_ebr(struct walk *w, struct range ext, uint64_t lba, uint64_t *next, struct err *e)
 {
 	uint8_t sector[MBR_BYTES];
-	uint64_t at = lba * w->unit;
 
-	if (!range_within((struct range){ at, 1 }, disk_size_bytes(w->d) / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "%s: the chain of logical partitions leaves the "
-		    "disk at sector %" PRIu64, disk_name(w->d), at);
-	if (disk_read(w->d, sector, sizeof sector, at * SECTOR_BYTES, e) != 0)
+	*next = 0;
+	if (rangeset_contains(&w->t->own, ptable_scale(w->t, lba, 1).off))
+		return err_set(e, ERR_FORMAT,
+		    "%s: the chain of logical partitions loops at sector %" PRIu64,
+		    disk_name(w->d), lba);
+	if (rangeset_add(&w->t->own, ptable_scale(w->t, lba, 1), e) != 0 ||
+	    disk_read(w->d, sector, sizeof sector, lba * w->t->sector_bytes, e) != 0)
 		return -1;
-	return mbr_entries(sector, entries);
-}
-
-/* The chain ends at the first link without a next one.  Links go forward only
- * in time: more than the maximum of partitions is a loop. */
-static int
-walk_logical(struct walk *w, const struct mbr_entry *ext, struct err *e)
-{
-	struct mbr_entry entries[MBR_ENTRIES];
-	uint64_t lba = ext->first;
-	unsigned number = FIRST_LOGICAL;
-
-	for (unsigned links = 0; ; links++) {
-		if (links == PTABLE_PARTS_MAX)
-			return err_set(e, ERR_FORMAT, "%s: the chain of logical partitions does "
-			    "not end", disk_name(w->d));
-		int rc = read_entries(w, lba, entries, e);
-		if (rc < 0)
-			return -1;
-		if (rc == 0)		/* an empty extended partition has none */
-			return links == 0 ? 0 : err_set(e, ERR_FORMAT, "%s: no extended boot "
-			    "record at sector %" PRIu64, disk_name(w->d), lba * w->unit);
-		if (w->ebr != NULL && w->ebr(w, lba * w->unit, e) != 0)
-			return -1;
-		if (entries[0].type != 0 && entries[0].count != 0 &&
-		    w->found(w, number++, lba * w->unit * SECTOR_BYTES + MBR_ENTRIES_AT,
-		    &entries[0], lba, e) != 0)
-			return -1;
-		if (!is_extended(entries[1].type) || entries[1].count == 0)
-			return 0;
-		lba = (uint64_t)ext->first + entries[1].first;
-	}
-}
-
-/* 1 a table was walked, 0 there is none, -1. */
-static int
-walk_all(struct walk *w, struct err *e)
-{
-	struct mbr_entry entries[MBR_ENTRIES];
-	int rc = read_entries(w, 0, entries, e);
-
-	if (rc <= 0 || !plausible(entries))
-		return rc < 0 ? -1 : 0;
-	for (unsigned i = 0; i < MBR_ENTRIES; i++) {
-		uint64_t at = MBR_ENTRIES_AT + i * MBR_ENTRY_BYTES;
-		if (entries[i].type == 0)
+	struct boot_record b = boot_record_get(sector);
+	if (!b.signature && lba == ext.off && all_zero(sector, sizeof sector))
+		return 0;
+	bool ok = b.signature;
+	for (int i = 0; i < EBR_ENTRIES; i++)
+		ok = ok && is_flag(b.entry[i].flag);
+	if (!ok)
+		return err_set(e, ERR_FORMAT,
+		    "%s: sector %" PRIu64 ": not a boot record of a logical partition",
+		    disk_name(w->d), lba);
+	for (int i = 0; i < EBR_ENTRIES; i++) {
+		const struct entry *n = &b.entry[i];
+		if (!is_used(n))
 			continue;
-		if (is_extended(entries[i].type) ? walk_logical(w, &entries[i], e) != 0 :
-		    w->found(w, i + 1, at, &entries[i], 0, e) != 0)
+		if (is_extended(n->type)) {
+			if (n->first >= ext.len)
+				return err_set(e, ERR_FORMAT,
+				    "%s: sector %" PRIu64
+				    ": the next logical partition "
+				    "is outside the extended one",
+				    disk_name(w->d), lba);
+			*next = ext.off + n->first;
+		} else if (add_logical(w, n, ext, lba, i, e) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+read_chain(struct walk *w, struct range ext, struct err *e)
+{
+	uint64_t lba = ext.off;
+
+	for (unsigned links = 0; lba != 0; links++) {
+		if (links > PTABLE_PARTS_MAX)
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s: the chain of logical partitions is longer than %u",
+			    disk_name(w->d), PTABLE_PARTS_MAX);
+		if (read_ebr(w, ext, lba, &lba, e) != 0)
 			return -1;
 	}
-	return 1;
-}
-
-static int
-add_partition(struct walk *w, unsigned number, uint64_t entry_at, const struct mbr_entry *m,
-    uint64_t base, struct err *e)
-{
-	struct ptable *t = w->arg;
-	struct range r = { (base + m->first) * w->unit, (uint64_t)m->count * w->unit };
-
-	(void)entry_at;
-	if (t->nparts == PTABLE_PARTS_MAX)
-		return err_set(e, ERR_FORMAT, "%s: more than %d partitions", disk_name(w->d),
-		    PTABLE_PARTS_MAX);
-	if (!range_within(r, disk_size_bytes(w->d) / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "%s: partition %u (sectors %" PRIu64 " to %" PRIu64
-		    ") reaches beyond the disk", disk_name(w->d), number, r.off,
-		    range_end(r) - 1);
-	t->parts[t->nparts++] = (struct partition){ .number = number, .sectors = r,
-		.logical = number >= FIRST_LOGICAL, .mbr_type = m->type };
 	return 0;
 }
 
+/* Logical partitions, too, must not overlap, and EBRs belong to nobody. */
 static int
-own_sector(struct walk *w, uint64_t sector, struct err *e)
+check_ranges(struct walk *w, struct err *e)
 {
-	struct ptable *t = w->arg;
+	struct rangeset *own = &w->t->own;
 
-	return rangeset_add(&t->own, (struct range){ sector, w->unit }, e);
-}
-
-int
-mbr_read(struct ptable *t, struct disk *d, unsigned unit, struct err *e)
-{
-	uint64_t sectors = disk_size_bytes(d) / SECTOR_BYTES;
-	struct walk w = { .d = d, .unit = unit, .found = add_partition, .ebr = own_sector,
-		.arg = t };
-
-	int rc = walk_all(&w, e);
-	if (rc <= 0)
-		return rc;
-	t->kind = PTABLE_MBR;
-	t->usable = (struct range){ unit, sectors - unit };
-	return own_sector(&w, 0, e);
-}
-
-struct lookup {
-	unsigned number;
-	bool found;
-	uint64_t at;
-};
-
-static int
-match_number(struct walk *w, unsigned number, uint64_t entry_at, const struct mbr_entry *m,
-    uint64_t base, struct err *e)
-{
-	struct lookup *l = w->arg;
-
-	(void)m, (void)base, (void)e;
-	if (number == l->number) {
-		l->found = true;
-		l->at = entry_at;
+	if (ptable_check_overlap(w->d, w->t->parts, w->t->nparts, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < w->t->nparts; i++) {
+		const struct partition *p = &w->t->parts[i];
+		size_t k = rangeset_find(own, p->sectors.off);
+		if (k < rangeset_count(own) &&
+		    rangeset_get(own, k).off < range_end(p->sectors))
+			return err_set(e, ERR_FORMAT,
+			    "%s: partition %u covers a sector of the partition table",
+			    disk_name(w->d), p->number);
 	}
 	return 0;
 }
 
 int
-mbr_entry_at(struct disk *d, unsigned unit, unsigned number, uint64_t *at, struct err *e)
+mbr_read(struct ptable *t, struct disk *d, const void *sector0,
+    uint64_t entry_at[PTABLE_PARTS_MAX], struct err *e)
 {
-	struct lookup l = { .number = number };
-	struct walk w = { .d = d, .unit = unit, .found = match_number, .arg = &l };
+	struct boot_record b = boot_record_get(sector0);
+	struct walk w = { .t = t, .d = d, .entry_at = entry_at };
 
-	if (walk_all(&w, e) < 0)
+	t->kind = PTABLE_MBR;
+	t->usable = ptable_scale(t, 1, ptable_disk_lbas(t, d) - 1);
+	if (rangeset_add(&t->own, ptable_scale(t, 0, 1), e) != 0 ||
+	    read_primaries(&w, &b, e) != 0)
 		return -1;
-	if (!l.found)
-		return err_set(e, ERR_USAGE, "%s: has no partition %u", disk_name(d), number);
-	*at = l.at;
-	return 0;
+	for (unsigned i = 0; i < w.next; i++)
+		if (read_chain(&w, w.ext_lbas[i], e) != 0)
+			return -1;
+	return check_ranges(&w, e);
+}
+
+int
+mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
+{
+	uint64_t entry_at[PTABLE_PARTS_MAX];
+	uint8_t sector0[MBR_BYTES], type = (uint8_t)code;
+	struct ptable t = { .sector_bytes = disk_sector_bytes(d) };
+	int rc = -1;
+
+	if (code < 1 || code > 255 || is_extended(code) || code == TYPE_PROTECTIVE)
+		return err_set(e, ERR_USAGE,
+		    "%s: %u is not a type for a partition of an MBR disk", disk_name(d),
+		    code);
+	if (disk_read(d, sector0, sizeof sector0, 0, e) == 0 &&
+	    mbr_read(&t, d, sector0, entry_at, e) == 0) {
+		const struct partition *p = ptable_find(&t, number);
+		if (p != NULL)
+			rc = disk_write(
+			    d, &type, 1, entry_at[p - t.parts] + TYPE_OFFSET, e);
+		else
+			err_set(
+			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+	}
+	ptable_free(&t);
+	return rc;
 }

@@ -2,95 +2,97 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/disk/gpt.h"
-#include "common/disk/mbr.h"
+#include "common/disk/ptable_impl.h"
 #include "common/disk/ptype.h"
 
-/* Sort by start, look at neighbours. */
-static int
-by_start(const void *a, const void *b)
-{
-	const struct partition *x = *(const struct partition *const *)a;
-	const struct partition *y = *(const struct partition *const *)b;
+enum { SECTOR_4K = 4096 };
 
-	return (x->sectors.off > y->sectors.off) - (x->sectors.off < y->sectors.off);
+struct range
+ptable_scale(const struct ptable *t, uint64_t lba, uint64_t count)
+{
+	uint64_t factor = t->sector_bytes / SECTOR_BYTES;
+
+	return (struct range){ lba * factor, count * factor };
 }
 
-static int
-check_overlap(const struct ptable *t, struct disk *d, struct err *e)
+uint64_t
+ptable_disk_lbas(const struct ptable *t, const struct disk *d)
 {
-	const struct partition *p[PTABLE_PARTS_MAX];
+	return disk_size_bytes(d) / t->sector_bytes;
+}
 
-	for (unsigned i = 0; i < t->nparts; i++)
-		p[i] = &t->parts[i];
-	qsort(p, t->nparts, sizeof p[0], by_start);
-	for (unsigned i = 1; i < t->nparts; i++)
-		if (range_end(p[i - 1]->sectors) > p[i]->sectors.off)
-			return err_set(e, ERR_FORMAT, "%s: partitions %u and %u overlap",
-			    disk_name(d), p[i - 1]->number, p[i]->number);
+int
+ptable_check_overlap(
+    const struct disk *d, const struct partition *p, unsigned n, struct err *e)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct range a = p[i].sectors;
+		for (unsigned k = 0; k < i; k++)
+			if (range_clip(p[k].sectors, a.off, range_end(a)).len != 0)
+				return err_set(e, ERR_FORMAT,
+				    "%s: partitions %u and %u overlap", disk_name(d),
+				    p[k].number, p[i].number);
+	}
 	return 0;
 }
 
-static bool
-is_protective(const struct ptable *t)
+/* Start again with an empty table that counts in such sectors. */
+static void
+reset(struct ptable *t, unsigned sector_bytes)
 {
-	for (unsigned i = 0; i < t->nparts; i++)
-		if (t->parts[i].mbr_type == MBR_TYPE_PROTECTIVE)
-			return true;
-	return false;
-}
-
-static bool
-mbr_says_gpt(struct disk *d, struct err *e)
-{
-	uint8_t sector[MBR_BYTES];
-	struct mbr_entry entries[MBR_ENTRIES];
-
-	if (disk_read(d, sector, sizeof sector, 0, e) != 0 || !mbr_entries(sector, entries))
-		return false;
-	for (int i = 0; i < MBR_ENTRIES; i++)
-		if (entries[i].type == MBR_TYPE_PROTECTIVE)
-			return true;
-	return false;
+	rangeset_free(&t->own);
+	*t = (struct ptable){ .sector_bytes = sector_bytes };
 }
 
 static int
-read_with_unit(struct ptable *t, struct disk *d, unsigned unit, struct err *e)
+read_gpt(struct ptable *t, struct disk *d, struct err *e)
 {
-	/* Without a protective MBR an old GPT is debris behind a newer MBR. */
-	if (mbr_says_gpt(d, e) && gpt_read(t, d, unit, e) != 0)
-		return -1;
-	return 0;
+	struct err first, second;
+	bool found;
+
+	if (gpt_read(t, d, &found, &first) == 0)
+		return 0;
+	if (disk_kind(d) == DISK_FILE && !found) {
+		/* A file does not say what sectors the disk had that it was made from.
+		 */
+		reset(t, SECTOR_4K);
+		if (gpt_read(t, d, &found, &second) == 0)
+			return 0;
+		if (found)
+			first = second;
+	}
+	*e = first;
+	return -1;
 }
 
 int
 ptable_read(struct ptable *t, struct disk *d, struct err *e)
 {
-	unsigned unit = disk_sector_bytes(d) / SECTOR_BYTES;
+	uint8_t sector0[MBR_BYTES];
+	int rc = 0;
 
-	memset(t, 0, sizeof *t);
-	rangeset_init(&t->own);
-	if (!disk_seekable(d) || disk_size_bytes(d) < 2 * SECTOR_BYTES)
+	*t = (struct ptable){ .sector_bytes = disk_sector_bytes(d) };
+	if (!disk_seekable(d))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the partition table of a stream cannot be read", disk_name(d));
+	if (ptable_disk_lbas(t, d) == 0)
 		return 0;
-	int rc = read_with_unit(t, d, unit, e);
-	/* A file may be the image of a disk with 4096-byte sectors. */
-	if (rc == 0 && t->kind == PTABLE_NONE && disk_kind(d) == DISK_FILE)
-		rc = read_with_unit(t, d, unit = 8, e);
-	if (rc == 0 && t->kind == PTABLE_NONE) {
-		unit = disk_sector_bytes(d) / SECTOR_BYTES;
-		rc = mbr_read(t, d, unit, e);
-		if (rc == 0 && t->kind == PTABLE_MBR && is_protective(t))
-			rc = err_set(e, ERR_FORMAT, "%s: has a protective MBR, but neither copy "
-			    "of its GPT", disk_name(d));
+	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
+		return -1;
+	switch (mbr_kind(sector0, ptable_disk_lbas(t, d))) {
+	case PTABLE_GPT:
+		rc = read_gpt(t, d, e);
+		break;
+	case PTABLE_MBR:
+		rc = mbr_read(t, d, sector0, NULL, e);
+		break;
+	case PTABLE_NONE:
+		break;
 	}
-	if (rc == 0)
-		rc = check_overlap(t, d, e);
-	t->sector_bytes = unit * SECTOR_BYTES;
 	if (rc != 0)
-		ptable_free(t);
+		reset(t, t->sector_bytes);
 	return rc;
 }
 
@@ -98,8 +100,6 @@ void
 ptable_free(struct ptable *t)
 {
 	rangeset_free(&t->own);
-	t->kind = PTABLE_NONE;
-	t->nparts = 0;
 }
 
 const struct partition *
@@ -112,54 +112,40 @@ ptable_find(const struct ptable *t, unsigned number)
 }
 
 const char *
-ptable_type_name(const struct ptable *t, const struct partition *p, char *buf, size_t cap)
+ptable_type_name(
+    const struct ptable *t, const struct partition *p, char *buf, size_t cap)
 {
-	const struct ptype *type = t->kind == PTABLE_GPT ? ptype_by_guid(p->type_guid) :
-	    ptype_by_mbr(p->mbr_type);
-
-	if (type != NULL && t->kind == PTABLE_GPT)
-		snprintf(buf, cap, "%s", type->name);
-	else if (type != NULL)
-		snprintf(buf, cap, "0x%02x %s", p->mbr_type, type->name);
-	else if (t->kind == PTABLE_GPT)
-		snprintf(buf, cap, "unknown GUID");
-	else
-		snprintf(buf, cap, "0x%02x", p->mbr_type);
+	if (t->kind == PTABLE_GPT) {
+		const struct ptype_gpt *type = ptype_gpt_by_guid(p->type_guid);
+		char text[GUID_TEXT_CAP];
+		ptype_guid_text(p->type_guid, text);
+		snprintf(buf, cap, "%s", type != NULL ? type->name : text);
+	} else {
+		const char *name = ptype_mbr_name(p->mbr_type);
+		snprintf(buf, cap, "0x%02x%s%s", p->mbr_type, name != NULL ? " " : "",
+		    name != NULL ? name : "");
+	}
 	return buf;
-}
-
-static int
-set_mbr_type(struct disk *d, const struct ptable *t, unsigned number, unsigned code,
-    struct err *e)
-{
-	uint64_t at;
-	uint8_t type = (uint8_t)code;
-
-	if (code == 0 || code > 255)
-		return err_set(e, ERR_USAGE, "%u is not a type for an MBR partition", code);
-	if (mbr_entry_at(d, t->sector_bytes / SECTOR_BYTES, number, &at, e) != 0)
-		return -1;
-	return disk_write(d, &type, 1, at + MBR_TYPE_AT, e);
 }
 
 int
 ptable_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 {
 	struct ptable t;
+	int rc = -1;
 
 	if (ptable_read(&t, d, e) != 0)
 		return -1;
-	int rc = 0;
-	if (ptable_find(&t, number) == NULL) {
-		rc = err_set(e, ERR_USAGE, "%s: has no partition %u", disk_name(d), number);
-	} else if (t.kind == PTABLE_MBR) {
-		rc = set_mbr_type(d, &t, number, code, e);
-	} else {
-		const struct ptype *type = ptype_by_code(code);
-		rc = type == NULL ? err_set(e, ERR_USAGE, "%u (0x%x) is not a known type for a "
-		    "GPT partition", code, code) :
-		    gpt_set_type(d, t.sector_bytes / SECTOR_BYTES, number, type->guid,
-		    type->name, e);
+	switch (t.kind) {
+	case PTABLE_GPT:
+		rc = gpt_set_type(&t, d, number, code, e);
+		break;
+	case PTABLE_MBR:
+		rc = mbr_set_type(d, number, code, e);
+		break;
+	case PTABLE_NONE:
+		err_set(e, ERR_USAGE, "%s: no partition table", disk_name(d));
+		break;
 	}
 	ptable_free(&t);
 	return rc;

@@ -18,7 +18,10 @@
 #include "common/disk/rangeset.h"
 
 enum ptable_kind { PTABLE_NONE, PTABLE_MBR, PTABLE_GPT };
-enum { PTABLE_PARTS_MAX = 128 };
+enum {
+	PTABLE_PARTS_MAX = 128,
+	PTABLE_NAME_CAP = 36 * 3 + 1,	/* 36 UTF-16 units as UTF-8 */
+};
 
 struct partition {
 	unsigned number;	/* as the kernel numbers it: 1.., logical from 5 */
@@ -27,12 +30,13 @@ struct partition {
 	uint8_t mbr_type;	/* MBR only; 0 on GPT */
 	uint8_t type_guid[16];	/* GPT only, as on the disk */
 	uint8_t part_guid[16];
-	char name[73];		/* GPT only: UTF-8, control characters as '?' */
+	/* GPT only: UTF-8; control characters and broken ones as '?' */
+	char name[PTABLE_NAME_CAP];
 };
 
 struct ptable {
 	enum ptable_kind kind;
-	unsigned sector_bytes;		/* logical sectors that the table counts in */
+	unsigned sector_bytes;		/* that the table itself counts in: 512, 4096 */
 	unsigned nparts;		/* in order of number; unused ones left out */
 	struct partition parts[PTABLE_PARTS_MAX];
 	/* Sectors that the table itself lives in: MBR, every EBR; protective MBR,
@@ -40,13 +44,30 @@ struct ptable {
 	struct rangeset own;
 	/* GPT: first to last usable, from the header.  MBR: 1 to the end. */
 	struct range usable;
-	char warning[256];	/* "" or e.g. "backup GPT is damaged, used the primary" */
+	/* "" or e.g. "backup GPT is damaged (no header in sector 9), used the primary" */
+	char warning[256];
 };
 
 /* 0 with kind PTABLE_NONE when there is no table at all; -1 (ERR_FORMAT) when
- * there is one that cannot be trusted: overlaps, partitions outside the disk,
- * both GPT copies damaged, an EBR chain that loops; ERR_IO. */
+ * there is one that cannot be trusted; ERR_IO; ERR_UNSUPPORTED for a stream or
+ * more than PTABLE_PARTS_MAX partitions.  Which is which:
+ *  - No signature 55 AA in sector 0: no table.
+ *  - An entry of type 0xEE that starts at 1 (protective or hybrid MBR): GPT.
+ *    One copy that is whole is enough, and the warning says which was used;
+ *    ERR_FORMAT when neither is.  A copy is whole when its header, its array,
+ *    both CRCs and every entry are right.  For a regular file that is no disk
+ *    of 512-byte sectors, 4096 is tried as well.
+ *  - Any of the four boot flags neither 0 nor 0x80: no table, but the boot
+ *    sector of a file system or of a boot loader.
+ *  - Entries of type 0 or length 0 are unused.  When all are, this is an MBR
+ *    without partitions; so look the boot sector of FAT and others.
+ *  - No used entry that starts inside the disk and behind sector 0: no table.
+ *  - Otherwise it is an MBR, and anything wrong in it or in its chain of
+ *    logical partitions (overlap, start at 0, end outside the disk or the
+ *    extended partition, a link to what is no EBR, a loop) is ERR_FORMAT.  An
+ *    extended partition that begins with a sector of zeros has no logical ones. */
 int ptable_read(struct ptable *, struct disk *, struct err *);
+/* Also after ptable_read() failed, but not needed then. */
 void ptable_free(struct ptable *);
 /* NULL when there is no such partition. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
@@ -57,8 +78,10 @@ const char *ptable_type_name(const struct ptable *, const struct partition *, ch
 
 /* Set a partition's type (imageunzip -D): an MBR type 1..255 on MBR disks; on
  * GPT disks a gdisk code such as 0x8300, or 131, 130, 165, 7 for the MBR types
- * of the same meaning: type GUID and name in both copies, CRCs redone.
- * ERR_USAGE for a code that this kind of table does not know. */
+ * of the same meaning: type GUID and name in both copies, CRCs redone.  A copy
+ * that is damaged is left as it is.  ERR_USAGE for a code that this kind of
+ * table does not know or that would change what the table is (extended, 0xEE),
+ * and for a partition that does not exist. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
 #endif /* COMMON_DISK_PTABLE_H */

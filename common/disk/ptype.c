@@ -1,91 +1,154 @@
 #include "common/disk/ptype.h"
 
-#include <stddef.h>
+#include <assert.h>
 #include <string.h>
+#include <uuid/uuid.h>
 
-static const struct ptype types[] = {
-	{ 0x8300, 0x83,
-	    { 0xaf, 0x3d, 0xc6, 0x0f, 0x83, 0x84, 0x72, 0x47,
-	      0x8e, 0x79, 0x3d, 0x69, 0xd8, 0x47, 0x7d, 0xe4 },
-	    "Linux filesystem" },
-	{ 0x8200, 0x82,
-	    { 0x6d, 0xfd, 0x57, 0x06, 0xab, 0xa4, 0xc4, 0x43,
-	      0x84, 0xe5, 0x09, 0x33, 0xc8, 0x4b, 0x4f, 0x4f },
-	    "Linux swap" },
-	{ 0x8e00, 0x8e,
-	    { 0x79, 0xd3, 0xd6, 0xe6, 0x07, 0xf5, 0xc2, 0x44,
-	      0xa2, 0x3c, 0x23, 0x8f, 0x2a, 0x3d, 0xf9, 0x28 },
-	    "Linux LVM" },
-	{ 0xfd00, 0xfd,
-	    { 0x0f, 0x88, 0x9d, 0xa1, 0xfc, 0x05, 0x3b, 0x4d,
-	      0xa0, 0x06, 0x74, 0x3f, 0x0f, 0x84, 0x91, 0x1e },
-	    "Linux RAID" },
-	{ 0xa500, 0xa5,
-	    { 0xb4, 0x7c, 0x6e, 0x51, 0xcf, 0x6e, 0xd6, 0x11,
-	      0x8f, 0xf8, 0x00, 0x02, 0x2d, 0x09, 0x71, 0x2b },
-	    "FreeBSD disklabel" },
-	{ 0xa501, 0,
-	    { 0x9d, 0x6b, 0xbd, 0x83, 0x41, 0x7f, 0xdc, 0x11,
-	      0xbe, 0x0b, 0x00, 0x15, 0x60, 0xb8, 0x4f, 0x0f },
-	    "FreeBSD boot" },
-	{ 0xa502, 0,
-	    { 0xb5, 0x7c, 0x6e, 0x51, 0xcf, 0x6e, 0xd6, 0x11,
-	      0x8f, 0xf8, 0x00, 0x02, 0x2d, 0x09, 0x71, 0x2b },
-	    "FreeBSD swap" },
-	{ 0xa503, 0,
-	    { 0xb6, 0x7c, 0x6e, 0x51, 0xcf, 0x6e, 0xd6, 0x11,
-	      0x8f, 0xf8, 0x00, 0x02, 0x2d, 0x09, 0x71, 0x2b },
-	    "FreeBSD UFS" },
-	{ 0xa504, 0,
-	    { 0xba, 0x7c, 0x6e, 0x51, 0xcf, 0x6e, 0xd6, 0x11,
-	      0x8f, 0xf8, 0x00, 0x02, 0x2d, 0x09, 0x71, 0x2b },
-	    "FreeBSD ZFS" },
-	{ 0xef00, 0xef,
-	    { 0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11,
-	      0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b },
-	    "EFI System" },
-	{ 0xef02, 0,
-	    { 0x48, 0x61, 0x68, 0x21, 0x49, 0x64, 0x6f, 0x6e,
-	      0x74, 0x4e, 0x65, 0x65, 0x64, 0x45, 0x46, 0x49 },
-	    "Grub BIOS boot partition" },
-	{ 0x0700, 0x7,
-	    { 0xa2, 0xa0, 0xd0, 0xeb, 0xe5, 0xb9, 0x33, 0x44,
-	      0x87, 0xc0, 0x68, 0xb6, 0xb7, 0x26, 0x99, 0xc7 },
-	    "Microsoft basic data" },
-	/* MBR only */
-	{ 0, 0x01, { 0 }, "FAT12" },
-	{ 0, 0x06, { 0 }, "FAT16" },
-	{ 0, 0x0b, { 0 }, "FAT32" },
-	{ 0, 0x0c, { 0 }, "FAT32 LBA" },
-	{ 0, 0x0e, { 0 }, "FAT16 LBA" },
-	{ 0, 0xa6, { 0 }, "OpenBSD" },
+static const struct ptype_gpt gpt_types[] = {
+	{ 0x0700, "EBD0A0A2-B9E5-4433-87C0-68B6B72699C7", "Microsoft basic data" },
+	{ 0x0c01, "E3C9E316-0B5C-4DB8-817D-F92DF00215AE", "Microsoft reserved" },
+	{ 0x2700, "DE94BBA4-06D1-4D40-A16A-BFD50179D6AC", "Windows RE" },
+	{ 0x4100, "9E1A2D38-C612-4316-AA26-8B49521E5A8B", "PowerPC PReP boot" },
+	{ 0x4200, "AF9B60A0-1431-4F62-BC68-3311714A69AD", "Windows LDM data" },
+	{ 0x4201, "5808C8AA-7E8F-42E0-85D2-E1E90434CFB3", "Windows LDM metadata" },
+	{ 0x8200, "0657FD6D-A4AB-43C4-84E5-0933C84B4F4F", "Linux swap" },
+	{ 0x8300, "0FC63DAF-8483-4772-8E79-3D69D8477DE4", "Linux filesystem" },
+	{ 0x8301, "8DA63339-0007-60C0-C436-083AC8230908", "Linux reserved" },
+	{ 0x8302, "933AC7E1-2EB4-4F13-B844-0E14E2AEF915", "Linux /home" },
+	{ 0x8303, "44479540-F297-41B2-9AF7-D131D5F0458A", "Linux x86 root (/)" },
+	{ 0x8304, "4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709", "Linux x86-64 root (/)" },
+	{ 0x8305, "B921B045-1DF0-41C3-AF44-4C6F280D3FAE", "Linux ARM64 root (/)" },
+	{ 0x8306, "3B8F8425-20E0-4F3B-907F-1A25A76F98E8", "Linux /srv" },
+	{ 0x8307, "69DAD710-2CE4-4E3C-B16C-21A1D49ABED3", "Linux ARM32 root (/)" },
+	{ 0x8308, "7FFEC5C9-2D00-49B7-8941-3EA10A5586B7", "Linux dm-crypt" },
+	{ 0x8309, "CA7D7CCB-63ED-4C53-861C-1742536059CC", "Linux LUKS" },
+	{ 0x8310, "4D21B016-B534-45C2-A9FB-5C16E091FD2D", "Linux /var" },
+	{ 0x8e00, "E6D6D379-F507-44C2-A23C-238F2A3DF928", "Linux LVM" },
+	{ 0xa500, "516E7CB4-6ECF-11D6-8FF8-00022D09712B", "FreeBSD disklabel" },
+	{ 0xa501, "83BD6B9D-7F41-11DC-BE0B-001560B84F0F", "FreeBSD boot" },
+	{ 0xa502, "516E7CB5-6ECF-11D6-8FF8-00022D09712B", "FreeBSD swap" },
+	{ 0xa503, "516E7CB6-6ECF-11D6-8FF8-00022D09712B", "FreeBSD UFS" },
+	{ 0xa504, "516E7CBA-6ECF-11D6-8FF8-00022D09712B", "FreeBSD ZFS" },
+	{ 0xa505, "516E7CB8-6ECF-11D6-8FF8-00022D09712B", "FreeBSD Vinum/RAID" },
+	{ 0xa600, "824CC7A0-36A8-11E3-890A-952519AD3F61", "OpenBSD disklabel" },
+	{ 0xa901, "49F48D32-B10E-11DC-B99B-0019D1879648", "NetBSD swap" },
+	{ 0xa902, "49F48D5A-B10E-11DC-B99B-0019D1879648", "NetBSD FFS" },
+	{ 0xa906, "49F48DAA-B10E-11DC-B99B-0019D1879648", "NetBSD RAID" },
+	{ 0xaf00, "48465300-0000-11AA-AA11-00306543ECAC", "Apple HFS/HFS+" },
+	{ 0xaf0a, "7C3457EF-0000-11AA-AA11-00306543ECAC", "Apple APFS" },
+	{ 0xbf01, "6A898CC3-1DD2-11B2-99A6-080020736631", "Solaris /usr & Mac ZFS" },
+	{ 0xea00, "BC13C2FF-59E6-4262-A352-B275FD6F7172", "XBOOTLDR partition" },
+	{ 0xef00, "C12A7328-F81F-11D2-BA4B-00A0C93EC93B", "EFI System" },
+	{ 0xef01, "024DEE41-33E7-11D3-9D69-0008C781F39F", "MBR partition scheme" },
+	{ 0xef02, "21686148-6449-6E6F-744E-656564454649", "Grub BIOS boot partition" },
+	{ 0xfb00, "AA31E02A-400F-11DB-9590-000C2911D1B8", "VMWare VMFS" },
+	{ 0xfd00, "A19D880F-05FC-4D3B-A006-743F0F84911E", "Linux RAID" },
 };
 
-enum { NTYPES = sizeof types / sizeof types[0] };
+static const struct {
+	uint8_t mbr;
+	unsigned code;
+} same_meaning[] = {
+	{ 0x83, 0x8300 },
+	{ 0x82, 0x8200 },
+	{ 0xa5, 0xa500 },
+	{ 0x07, 0x0700 },
+};
 
-const struct ptype *
-ptype_by_code(unsigned code)
+static const char *const mbr_names[256] = {
+	[0x01] = "FAT12",
+	[0x04] = "FAT16 up to 32M",
+	[0x05] = "Extended",
+	[0x06] = "FAT16",
+	[0x07] = "NTFS or exFAT",
+	[0x0b] = "FAT32",
+	[0x0c] = "FAT32 (LBA)",
+	[0x0e] = "FAT16 (LBA)",
+	[0x0f] = "Extended (LBA)",
+	[0x27] = "Windows RE",
+	[0x39] = "Plan 9",
+	[0x41] = "PReP boot",
+	[0x82] = "Linux swap",
+	[0x83] = "Linux",
+	[0x85] = "Linux extended",
+	[0x8e] = "Linux LVM",
+	[0xa5] = "FreeBSD",
+	[0xa6] = "OpenBSD",
+	[0xa8] = "Darwin UFS",
+	[0xa9] = "NetBSD",
+	[0xaf] = "HFS or HFS+",
+	[0xbe] = "Solaris boot",
+	[0xbf] = "Solaris",
+	[0xeb] = "BeOS",
+	[0xee] = "GPT",
+	[0xef] = "EFI system",
+	[0xfb] = "VMware VMFS",
+	[0xfd] = "Linux RAID",
+};
+
+const struct ptype_gpt *
+ptype_gpt_at(size_t i)
 {
-	for (size_t i = 0; i < NTYPES && types[i].code != 0; i++)
-		if (types[i].code == code || (code < 256 && code != 0 && types[i].mbr == code))
-			return &types[i];
-	return NULL;
+	return i < sizeof gpt_types / sizeof gpt_types[0] ? &gpt_types[i] : NULL;
 }
 
-const struct ptype *
-ptype_by_guid(const uint8_t guid[16])
+const struct ptype_gpt *
+ptype_gpt_by_code(unsigned code)
 {
-	for (size_t i = 0; i < NTYPES && types[i].code != 0; i++)
-		if (memcmp(types[i].guid, guid, 16) == 0)
-			return &types[i];
-	return NULL;
+	const struct ptype_gpt *p;
+
+	for (size_t i = 0; i < sizeof same_meaning / sizeof same_meaning[0]; i++)
+		if (same_meaning[i].mbr == code)
+			code = same_meaning[i].code;
+	for (size_t i = 0; (p = ptype_gpt_at(i)) != NULL && p->code != code; i++)
+		;
+	return p;
 }
 
-const struct ptype *
-ptype_by_mbr(uint8_t mbr)
+const struct ptype_gpt *
+ptype_gpt_by_guid(const uint8_t guid[GUID_BYTES])
 {
-	for (size_t i = 0; i < NTYPES; i++)
-		if (mbr != 0 && types[i].mbr == mbr)
-			return &types[i];
-	return NULL;
+	const struct ptype_gpt *p;
+	char text[GUID_TEXT_CAP];
+
+	ptype_guid_text(guid, text);
+	for (size_t i = 0; (p = ptype_gpt_at(i)) != NULL; i++)
+		if (strcmp(p->guid, text) == 0)
+			break;
+	return p;
+}
+
+const char *
+ptype_mbr_name(uint8_t type)
+{
+	return mbr_names[type];
+}
+
+/* A UUID has its fields big-endian; on the disk the first three are not. */
+static void
+swap_fields(const uint8_t in[GUID_BYTES], uint8_t out[GUID_BYTES])
+{
+	static const uint8_t from[8] = { 3, 2, 1, 0, 5, 4, 7, 6 };
+
+	for (size_t i = 0; i < GUID_BYTES; i++)
+		out[i] = in[i < sizeof from ? from[i] : i];
+}
+
+void
+ptype_guid_bytes(const char *text, uint8_t guid[GUID_BYTES])
+{
+	uuid_t u;
+
+	int bad = uuid_parse(text, u);
+	assert(bad == 0);
+	swap_fields(u, guid);
+}
+
+void
+ptype_guid_text(const uint8_t guid[GUID_BYTES], char text[GUID_TEXT_CAP])
+{
+	uuid_t u;
+
+	swap_fields(guid, u);
+	uuid_unparse_upper(u, text);
 }

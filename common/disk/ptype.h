@@ -1,21 +1,32 @@
-/* ptype.h: the partition types that have names: gdisk codes, GUIDs, MBR types.
- * Source: the image format specification, section 14. */
+/* ptype.h: the names of partition types.
+ *
+ * Sources: the image format specification, section 14 (codes, GUIDs and the
+ * names that are written); for the others what sgdisk shows.
+ */
 #ifndef COMMON_DISK_PTYPE_H
 #define COMMON_DISK_PTYPE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-struct ptype {
-	uint16_t code;		/* gdisk's, e.g. 0x8300; 0: MBR only */
-	uint8_t mbr;		/* MBR type of the same meaning, 0: none */
-	uint8_t guid[16];	/* as on the disk: the first three fields little-endian */
-	const char *name;	/* what gdisk writes into the name field */
+enum { GUID_BYTES = 16, GUID_TEXT_CAP = 37 };
+
+struct ptype_gpt {
+	unsigned code; /* as gdisk has it, 0x8300 */
+	const char guid[GUID_TEXT_CAP];
+	const char *name; /* ASCII, at most 36 characters */
 };
 
-/* NULL when it is not known.  Codes 131, 130, 165 and 7 are 8300, 8200, A500
- * and 0700. */
-const struct ptype *ptype_by_code(unsigned code);
-const struct ptype *ptype_by_guid(const uint8_t guid[16]);
-const struct ptype *ptype_by_mbr(uint8_t mbr);
+/* NULL when unknown; the MBR types 131, 130, 165 and 7 find their like. */
+const struct ptype_gpt *ptype_gpt_by_code(unsigned code);
+const struct ptype_gpt *ptype_gpt_by_guid(const uint8_t guid[GUID_BYTES]);
+/* The i-th type, NULL behind the last. */
+const struct ptype_gpt *ptype_gpt_at(size_t i);
+/* "Linux", "FAT32"; NULL when unknown. */
+const char *ptype_mbr_name(uint8_t type);
+
+/* Between text and the bytes on the disk (the first three fields little-endian). */
+void ptype_guid_bytes(const char *text, uint8_t guid[GUID_BYTES]);
+void ptype_guid_text(const uint8_t guid[GUID_BYTES], char text[GUID_TEXT_CAP]);
 
 #endif /* COMMON_DISK_PTYPE_H */

@@ -207,7 +207,7 @@ rangeset_minus(struct rangeset *a, struct rangeset *b, struct err *e)
 				a->r[n++] = (struct range){ pos, b->r[j].off - pos };
 			pos = range_end(b->r[j]);
 			if (pos >= end)
-				break;	/* it may cover the next of a as well */
+				break; /* it may cover the next of a as well */
 		}
 		if (pos < end)
 			a->r[n++] = (struct range){ pos, end - pos };

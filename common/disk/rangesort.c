@@ -73,7 +73,8 @@ heapsort(struct sorter *s, size_t lo, size_t hi)
 static uint64_t
 pivot(struct sorter *s, size_t lo, size_t hi)
 {
-	uint64_t a = s->r[lo].off, b = s->r[lo + (hi - lo) / 2].off, c = s->r[hi - 1].off;
+	uint64_t a = s->r[lo].off, b = s->r[lo + (hi - lo) / 2].off,
+		 c = s->r[hi - 1].off;
 
 	if (less(s, b, a)) {
 		uint64_t t = a;

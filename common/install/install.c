@@ -186,11 +186,15 @@ write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e
 	return 0;
 }
 
-/* A streamed chunk is only checked here; its bytes are needed once more. */
+/* A streamed chunk is only checked here; its bytes are needed once more.
+ * Adler-32 knows nothing of the header: that is the digest's part. */
 static int
 decode_job(struct job *j, struct inflater *inf, struct err *e)
 {
-	int rc = j->streamed ? chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e) :
+	int rc = chunk_check_digest(&j->c, j->bytes, e);
+
+	if (rc == 0)
+		rc = j->streamed ? chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e) :
 	    chunk_decode(&j->c, j->bytes, inf, j->raw, e);
 
 	if (rc != 0)

@@ -39,6 +39,19 @@ chunk_pieces(const struct chunk *c, const void *bytes, struct inflater *i,
 	return inflater_pieces(i, stream_of(bytes), c->h.size, c->raw_bytes, fn, arg, e);
 }
 
+int
+chunk_check_digest(const struct chunk *c, const void *bytes, struct err *e)
+{
+	uint8_t digest[EXT_DIGEST_BYTES];
+
+	if (!c->ext.has_digest)
+		return 0;
+	ext_chunk_digest(&c->h, bytes, digest);
+	if (memcmp(digest, c->ext.digest, sizeof digest) != 0)
+		return err_set(e, ERR_FORMAT, "the digest of the chunk is wrong");
+	return 0;
+}
+
 /* Walks the fragment table while the data passes. */
 struct verifier {
 	const struct chunk *c;
@@ -136,13 +149,9 @@ int
 chunk_verify(const struct chunk *c, const void *bytes, struct inflater *i, struct err *e)
 {
 	struct verifier v = { .c = c };
-	uint8_t digest[EXT_DIGEST_BYTES];
 
-	if (c->ext.has_digest) {
-		ext_chunk_digest(&c->h, bytes, digest);
-		if (memcmp(digest, c->ext.digest, sizeof digest) != 0)
-			return err_set(e, ERR_FORMAT, "the digest of the chunk is wrong");
-	}
+	if (chunk_check_digest(c, bytes, e) != 0)
+		return -1;
 	if (c->ext.fragments == NULL)
 		return chunk_pieces(c, bytes, i, NULL, NULL, e);
 	v.md = EVP_MD_CTX_new();

@@ -19,6 +19,8 @@ struct chunk {
  * ERR_UNSUPPORTED.  Only after success: chunk_free(). */
 int chunk_parse(struct chunk *, const void *bytes, struct err *);
 void chunk_free(struct chunk *);
+/* Header and stream against the digest of the extension, where there is one. */
+int chunk_check_digest(const struct chunk *, const void *bytes, struct err *);
 /* All data into out[raw_bytes], checked against its Adler-32. */
 int chunk_decode(const struct chunk *, const void *bytes, struct inflater *, void *out,
     struct err *);

@@ -49,7 +49,8 @@ same(struct rangeset *s, const struct model *m)
 		size_t i = rangeset_find(s, x);
 		if (rangeset_contains(s, x) != m->in[x])
 			return false;
-		if (i < s->n ? range_end(s->r[i]) <= x || (i > 0 && range_end(s->r[i - 1]) > x)
+		if (i < s->n ? range_end(s->r[i]) <= x ||
+				   (i > 0 && range_end(s->r[i - 1]) > x)
 			     : s->n > 0 && last_end > x)
 			return false;
 	}
@@ -149,7 +150,8 @@ test_edges(void)
 	T_CHECK(!rangeset_contains(&s, 0) && rangeset_find(&s, 0) == 0);
 	T_CHECK(rangeset_minus(&s, &s, &e) == 0 && rangeset_intersect(&s, &s, &e) == 0);
 	T_CHECK(rangeset_invert(&s, 0, UINT64_MAX, &e) == 0 && s.n == 1);
-	T_CHECK(rangeset_total(&s) == UINT64_MAX && rangeset_contains(&s, UINT64_MAX - 1));
+	T_CHECK(
+	    rangeset_total(&s) == UINT64_MAX && rangeset_contains(&s, UINT64_MAX - 1));
 	T_CHECK(rangeset_union(&s, &s, &e) == 0 && rangeset_intersect(&s, &s, &e) == 0);
 	T_CHECK(rangeset_total(&s) == UINT64_MAX);
 	T_CHECK(rangeset_minus(&s, &s, &e) == 0 && rangeset_count(&s) == 0);
@@ -171,14 +173,22 @@ static uint64_t
 order(int kind, size_t i, size_t n)
 {
 	switch (kind) {
-	case 0: return i;
-	case 1: return n - i;
-	case 2: return 7;
-	case 3: return i % 2;
-	case 4: return i < n / 2 ? i : n - i;		/* organ pipe */
-	case 5: return i % 2 ? n - i : i;
-	case 6: return (i * 0x9e3779b97f4a7c15ull) >> 20;
-	default: return rnd(n);
+	case 0:
+		return i;
+	case 1:
+		return n - i;
+	case 2:
+		return 7;
+	case 3:
+		return i % 2;
+	case 4:
+		return i < n / 2 ? i : n - i; /* organ pipe */
+	case 5:
+		return i % 2 ? n - i : i;
+	case 6:
+		return (i * 0x9e3779b97f4a7c15ull) >> 20;
+	default:
+		return rnd(n);
 	}
 }
 
@@ -201,7 +211,8 @@ test_sort(void)
 			size_t work = rangesort(r, n);
 			for (size_t i = 0; i < n; i++)
 				sum2 += r[i].off * 3 + r[i].len * r[i].off;
-			ok = ok && sum == sum2 && sorted(r, n) && work <= 5 * n * log2 + 200;
+			ok = ok && sum == sum2 && sorted(r, n) &&
+			     work <= 5 * n * log2 + 200;
 		}
 		T_CHECK(ok);
 	}
@@ -232,7 +243,8 @@ test_many(void)
 	rangeset_init(&b);
 	/* Prime to MANY: each range once, far from sorted. */
 	for (uint64_t i = 0; i < MANY && ok; i++)
-		ok = rangeset_add(&a, (struct range){ i * 6180339 % MANY * 4, 3 }, &e) == 0;
+		ok = rangeset_add(
+			 &a, (struct range){ i * 6180339 % MANY * 4, 3 }, &e) == 0;
 	T_CHECK(ok && a.unsorted && a.n == MANY && a.cap <= MANY * 3ull / 2);
 	T_CHECK(rangeset_count(&a) == MANY && rangeset_total(&a) == 3ull * MANY);
 	size_t cap = a.cap;
@@ -243,7 +255,8 @@ test_many(void)
 		ok = rangeset_add(&b, (struct range){ i * 40 + 2, 4 }, &e) == 0;
 	T_CHECK(ok && !b.unsorted && b.n == MANY / 10);
 	T_CHECK(rangeset_minus(&a, &b, &e) == 0 && rangeset_count(&a) == MANY / 10 * 9);
-	T_CHECK(rangeset_union(&a, &b, &e) == 0 && rangeset_total(&a) == MANY / 10 * 13ull);
+	T_CHECK(
+	    rangeset_union(&a, &b, &e) == 0 && rangeset_total(&a) == MANY / 10 * 13ull);
 	rangeset_free(&a);
 	rangeset_free(&b);
 }

@@ -1,0 +1,21 @@
+/* disk_impl.h: what a struct disk is made of; for the files of the disk layer
+ * only. */
+#ifndef COMMON_DISK_DISK_IMPL_H
+#define COMMON_DISK_DISK_IMPL_H
+
+#include <stdatomic.h>
+
+#include "common/disk/disk.h"
+
+struct disk {
+	char *name; /* owned */
+	enum disk_kind kind;
+	unsigned sector_bytes;
+	int fd;                     /* -1 when there is none; the back end closes it */
+	_Atomic uint64_t size;      /* UINT64_MAX when unknown */
+	uint64_t read_at, write_at; /* streams: where the last transfer ended */
+	struct disk_ops ops;
+	void *ctx;
+};
+
+#endif /* COMMON_DISK_DISK_IMPL_H */

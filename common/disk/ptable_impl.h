@@ -1,0 +1,31 @@
+/* ptable_impl.h: what mbr.c, gpt.c and ptable.c share; for them only. */
+#ifndef COMMON_DISK_PTABLE_IMPL_H
+#define COMMON_DISK_PTABLE_IMPL_H
+
+#include "common/disk/ptable.h"
+
+enum { MBR_BYTES = 512 };
+
+/* A range of the table's own sectors as one of 512-byte sectors.  It must lie
+ * inside the disk. */
+struct range ptable_scale(const struct ptable *, uint64_t lba, uint64_t count);
+/* How many of its own sectors the table says the disk has. */
+uint64_t ptable_disk_lbas(const struct ptable *, const struct disk *);
+/* ERR_FORMAT when two of n partitions overlap. */
+int ptable_check_overlap(
+    const struct disk *, const struct partition *, unsigned n, struct err *);
+
+/* What sector 0 (MBR_BYTES) announces, by the rules in ptable.h. */
+enum ptable_kind mbr_kind(const void *sector0, uint64_t disk_lbas);
+/* Fill in t, whose sector_bytes is set, from sector 0 and the chain.  entry_at:
+ * NULL, or room for the disk's byte offset of each partition's entry. */
+int mbr_read(struct ptable *t, struct disk *, const void *sector0,
+    uint64_t entry_at[PTABLE_PARTS_MAX], struct err *);
+int mbr_set_type(struct disk *, unsigned number, unsigned code, struct err *);
+
+/* Fill in t, whose sector_bytes is set.  *found: is there at least a header? */
+int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
+int gpt_set_type(
+    const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
+
+#endif /* COMMON_DISK_PTABLE_IMPL_H */

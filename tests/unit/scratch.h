@@ -1,0 +1,121 @@
+/* scratch.h: a temporary directory, shell commands and loop devices for tests.
+ *
+ * The directory goes away when the program ends, loop devices with it.
+ */
+#ifndef TESTS_UNIT_SCRATCH_H
+#define TESTS_UNIT_SCRATCH_H
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/t.h"
+
+static char scratch_dir[64];
+static char scratch_undo[4096] = ":"; /* shell commands for the end */
+
+static inline void
+skip(const char *what, const char *why)
+{
+	printf("ok %d - %s # SKIP %s\n", ++t_run, what, why);
+}
+
+/* Run a shell command in the directory, without its output: its exit status. */
+static inline int __attribute__((format(printf, 1, 2)))
+sh(const char *fmt, ...)
+{
+	char cmd[4096], all[4300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof cmd, fmt, ap);
+	va_end(ap);
+	snprintf(
+	    all, sizeof all, "exec >/dev/null 2>&1; cd %s && %s", scratch_dir, cmd);
+	fflush(stdout);
+	return system(all);
+}
+
+static inline void
+scratch_done(void)
+{
+	sh("(%s); cd / && rm -rf %s", scratch_undo, scratch_dir);
+}
+
+/* A runner that loses its patience must not leave loop devices behind. */
+static inline void
+scratch_signal(int sig)
+{
+	scratch_done();
+	_exit(128 + sig);
+}
+
+static inline void
+scratch_init(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(
+	    scratch_dir, sizeof scratch_dir, "%.40s/suite-XXXXXX", tmp ? tmp : "/tmp");
+	if (mkdtemp(scratch_dir) == NULL) {
+		perror(scratch_dir);
+		exit(1);
+	}
+	atexit(scratch_done);
+	signal(SIGTERM, scratch_signal);
+	signal(SIGINT, scratch_signal);
+}
+
+/* Do this before the directory is removed, last things first. */
+static inline void
+at_end(const char *cmd)
+{
+	char rest[sizeof scratch_undo];
+
+	memcpy(rest, scratch_undo, sizeof rest);
+	snprintf(scratch_undo, sizeof scratch_undo, "%.200s; %.3800s", cmd, rest);
+}
+
+/* "dir/name"; the result lasts for eight more calls. */
+static inline const char *
+in_scratch(const char *name)
+{
+	static char path[8][128];
+	static unsigned i;
+
+	i = (i + 1) % 8;
+	snprintf(path[i], sizeof path[i], "%.60s/%.60s", scratch_dir, name);
+	return path[i];
+}
+
+/* Attach a loop device to a file in the directory; false when that cannot be. */
+static inline bool
+loop_attach(const char *file, const char *options, char *dev, size_t cap)
+{
+	char cmd[256], undo[128];
+	bool ok = false;
+
+	if (geteuid() != 0)
+		return false;
+	snprintf(cmd, sizeof cmd, "losetup --show -f %s %s 2>/dev/null", options,
+	    in_scratch(file));
+	fflush(stdout);
+	FILE *p = popen(cmd, "r");
+	if (p == NULL)
+		return false;
+	if (fgets(dev, (int)cap, p) != NULL) {
+		dev[strcspn(dev, "\n")] = '\0';
+		ok = true;
+	}
+	if (pclose(p) != 0 || !ok)
+		return false;
+	snprintf(undo, sizeof undo, "losetup -d %s", dev);
+	at_end(undo);
+	return true;
+}
+
+#endif /* TESTS_UNIT_SCRATCH_H */
