@@ -1,0 +1,43 @@
+/* A chunk's header and extension; small streams are decoded, too. */
+#include "common/ndz/chunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+enum { DECODE_MAX = 8 << 20 };
+
+/* Inputs are the used part of a chunk; the rest of it is zeros. */
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static uint8_t *bytes;
+	static size_t dirty;
+	struct chunk c;
+	struct err e;
+
+	if (bytes == NULL && (bytes = calloc(1, NDZ_CHUNK_BYTES)) == NULL)
+		abort();
+	len = len < NDZ_CHUNK_BYTES ? len : NDZ_CHUNK_BYTES;
+	if (len > 0)
+		memcpy(bytes, data, len);
+	if (dirty > len)
+		memset(bytes + len, 0, dirty - len);
+	dirty = len;
+	if (chunk_parse(&c, bytes, &e) != 0)
+		return 0;
+	struct inflater *inf = inflater_new();
+	uint8_t *out = c.raw_bytes <= DECODE_MAX ? malloc(c.raw_bytes) : NULL;
+	if (inf != NULL && out != NULL) {
+		bool whole = chunk_decode(&c, bytes, inf, out, &e) == 0;
+		bool streamed = chunk_pieces(&c, bytes, inf, NULL, NULL, &e) == 0;
+		if (whole != streamed)
+			abort();	/* two decoders, one truth */
+		chunk_verify(&c, bytes, inf, &e);
+	}
+	free(out);
+	inflater_free(inf);
+	chunk_free(&c);
+	return 0;
+}
