@@ -1,104 +1,98 @@
 #include "frisbee/client.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/net/blockmap.h"
+#include "frisbee/client_chunks.h"
+
 enum {
-	MAP_BYTES = WIRE_MAP_BYTES,
-	NO_BUFFER = -1,
-	BACKOFF_MAX = 33,		/* ticks */
-	ECHO_RING = 16,
-	REORDER_US = 5000,		/* what overtakes by less is not a loss */
+	/* A chunk's pass is over when the server sends another one; the network may
+	 * deliver stragglers for so long, at first. */
+	GUARD_US = 3000,
+	MAX_BACKOFF_TICKS = 33,
+	/* With others about, requests are spread over up to so long, so that one
+	 * speaks and the others hear it. */
+	JITTER_US = 20000,
+	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
+	/* More is asked for when fewer blocks than this are still to come: at least
+	 * what a round trip on a fast link takes, at most any number. */
+	MIN_BACKLOG = 128,
+	BACKLOG_STEP = 64,
 };
 
-/* A chunk's way. */
-enum chunk_state { CHUNK_UNSEEN, CHUNK_FILLING, CHUNK_DONE };
-
-struct chunk_info {
-	uint64_t stamp;			/* last asked for by anybody, or seen; 0: never */
-	int32_t buf;			/* while filling */
-	uint32_t asked;			/* number of our last request for it; 0: never */
-	uint8_t state;
-	bool missed;			/* blocks of it passed while no buffer was free */
-};
-
-enum buf_state { BUF_FREE, BUF_FILLING, BUF_COMPLETE, BUF_SHELL };
+enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
 
 struct buffer {
-	enum buf_state state;
-	uint32_t chunk, have, blocks;
-	bool dubious;			/* began in the middle of a chunk that was missed */
-	uint64_t repair_at;		/* blocks were lost for sure: ask then; 0: no */
-	uint8_t map[MAP_BYTES];		/* 1: arrived */
-};
-
-/* A request to be sent: of a chunk that is filling, what is missing. */
-struct pending {
+	enum buffer_state state;
+	bool dubious;			/* its first blocks were dropped: may be given up */
 	uint32_t chunk;
+	uint32_t nmissing;
+	struct blockmap missing;
+	uint64_t passed_us, settled_us;	/* when its last pass ended, and really did */
 };
 
 struct client {
 	struct client_config cfg;
 	enum client_state state;
 	char error[160];
-	uint64_t started, next_join, last_packet, last_useful;
-	uint32_t backoff;		/* ticks added to the idle time */
-	uint64_t image_bytes, nblocks;
-	uint32_t nchunks, ntaken, ndone;
-	struct chunk_info *chunks;
-	uint32_t *order, order_at;	/* everything before order_at is seen */
-	struct buffer *bufs;
-	uint32_t nfree, nfilling;
-	struct pending *out;		/* a round's requests, oldest first */
-	uint32_t nout, out_at, out_cap;
-	bool round_due;
-	uint32_t requests_made;		/* numbers them */
-	uint64_t next_repair;		/* CLIENT_NEVER: none */
-	/* Our own packets, heard again when client and server share a host. */
-	struct { uint8_t subtype; uint32_t chunk; bool live; } echo[ECHO_RING];
-	uint32_t echo_at;
-	bool leave_due;
 	struct wire_stats stats;
+	uint64_t start_us;
+
+	uint32_t nblocks;
+	uint64_t image_bytes;
+	struct client_chunks chunks;
+	struct buffer *buffers;
+	uint32_t nbuffers;
+	/* Each buffer is in exactly one of these, or taken. */
+	uint32_t *free, *filling, *complete;
+	uint32_t nfree, nfilling, ncomplete, complete_head;
+	uint32_t ntaken;		/* chunks ever taken */
+
+	uint32_t current;		/* the chunk whose pass is going on; nchunks: none */
+	uint32_t current_begun;		/* stamp */
+	uint32_t last;			/* the one before it, which ended then: */
+	uint64_t last_us;
+	uint64_t guard_us;		/* how late the network delivers */
+	uint64_t current_us, chunk_us;	/* when it began; what a whole chunk takes */
+
+	uint64_t join_at_us;
+	uint64_t scan_at_us;		/* look for something to ask then */
+	uint64_t ahead_at_us;		/* ask ahead not before; 0: not needed so far */
+	uint32_t backlog;		/* ask ahead when fewer blocks are to come */
+	uint64_t scan_after;		/* look when so many have; 0: no matter */
+	uint64_t crowd_until_us;	/* there are other clients */
+	uint64_t rng;
+	uint64_t idle_from_us;		/* the last sign of life */
+	uint32_t backoff_ticks;
+	uint64_t heard_us;		/* the last packet of the server: -T */
+	bool leave_pending;
 };
 
-static uint64_t
-next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
 struct client *
-client_new(const struct client_config *cfg, uint64_t now)
+client_new(const struct client_config *cfg, uint64_t now_us)
 {
-	struct client *c = calloc(1, sizeof *c);
-
 	assert(cfg->buffers >= 1 && cfg->readahead >= 1 && cfg->in_progress >= 1);
+	assert(cfg->tick_us >= 1 && cfg->join_us >= 1);
+	struct client *c = calloc(1, sizeof *c);
 	if (c == NULL)
 		return NULL;
 	c->cfg = *cfg;
-	c->started = c->last_packet = c->last_useful = now;
-	c->next_join = now + cfg->start_delay_us;
-	c->next_repair = CLIENT_NEVER;
-	c->nfree = cfg->buffers;
-	c->out_cap = cfg->buffers + cfg->readahead;
-	c->bufs = calloc(cfg->buffers, sizeof *c->bufs);
-	c->out = calloc(c->out_cap, sizeof *c->out);
-	if (c->bufs == NULL || c->out == NULL) {
-		client_free(c);
-		return NULL;
-	}
-	c->stats = (struct wire_stats){ .chunk_buffers = (int32_t)cfg->buffers,
-		.readahead = (int32_t)cfg->readahead, .max_in_progress = (int32_t)cfg->in_progress,
-		.packet_timeout_us = (int32_t)cfg->tick_us, .idle_ticks = (int32_t)cfg->idle_ticks,
-		.start_delay_ms = (int32_t)(cfg->start_delay_us / 1000),
-		.redo_delay_us = (int32_t)cfg->redo_us, .randomised = !cfg->sequential };
+	c->rng = ~cfg->seed;
+	c->start_us = c->heard_us = now_us;
+	c->join_at_us = now_us + cfg->start_delay_us;
+	c->heard_us = c->join_at_us;
+	c->stats.readahead = (int32_t)cfg->readahead;
+	c->stats.max_in_progress = (int32_t)cfg->in_progress;
+	c->stats.packet_timeout_us = (int32_t)cfg->tick_us;
+	c->stats.start_delay_s = (int32_t)(cfg->start_delay_us / 1000000);
+	c->stats.start_delay_ms = (int32_t)(cfg->start_delay_us / 1000);
+	c->stats.idle_ticks = (int32_t)cfg->idle_ticks;
+	c->stats.idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us);
+	c->stats.redo_delay_us = (int32_t)cfg->redo_us;
+	c->stats.randomised = !cfg->sequential;
 	return c;
 }
 
@@ -107,536 +101,684 @@ client_free(struct client *c)
 {
 	if (c == NULL)
 		return;
-	free(c->chunks);
-	free(c->order);
-	free(c->bufs);
-	free(c->out);
+	client_chunks_fini(&c->chunks);
+	free(c->buffers);
+	free(c->free);
+	free(c->filling);
+	free(c->complete);
 	free(c);
 }
 
-static void __attribute__((format(printf, 2, 3)))
-refuse(struct client *c, const char *why, ...)
-{
-	va_list ap;
-
-	c->state = CLIENT_REFUSED;
-	va_start(ap, why);
-	vsnprintf(c->error, sizeof c->error, why, ap);
-	va_end(ap);
-}
-
-/* Tables for the image that the reply told of. */
-static void
-begin_loading(struct client *c, uint64_t now, uint64_t image_bytes)
-{
-	c->image_bytes = image_bytes;
-	c->nblocks = (image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
-	c->nchunks = (uint32_t)((c->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1);
-	c->chunks = calloc(c->nchunks, sizeof *c->chunks);
-	c->order = calloc(c->nchunks, sizeof *c->order);
-	if (c->chunks == NULL || c->order == NULL) {
-		refuse(c, "out of memory for %u chunks", c->nchunks);
-		return;
-	}
-	uint64_t seed = c->cfg.seed | 1;
-	for (uint32_t i = 0; i < c->nchunks; i++) {
-		c->chunks[i].buf = NO_BUFFER;
-		uint32_t j = c->cfg.sequential ? i : (uint32_t)(next_random(&seed) % (i + 1));
-		c->order[i] = c->order[j];
-		c->order[j] = i;
-	}
-	c->state = CLIENT_LOADING;
-	c->last_useful = now;
-	c->round_due = true;
-}
-
-static void
-take_join_reply(struct client *c, uint64_t now, const struct wire_msg *m)
-{
-	uint64_t bytes;
-
-	if (c->state != CLIENT_JOINING || c->stats.join_attempts == 0)
-		return;
-	if (m->subtype == WIRE_JOIN && !c->cfg.any_file) {
-		bytes = (uint64_t)m->u.join.blocks * WIRE_BLOCK_BYTES;
-		if (bytes == 0 || m->u.join.blocks % WIRE_CHUNK_BLOCKS != 0) {
-			refuse(c, "the server offers %u blocks, which is not an image (whole chunks of "
-			    "1 MiB)", m->u.join.blocks);
-			return;
-		}
-	} else if (m->subtype == WIRE_JOIN2 && c->cfg.any_file &&
-	    m->u.join2.clientid == c->cfg.clientid) {
-		bytes = m->u.join2.image_bytes;
-		if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
-		    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS) {
-			refuse(c, "the server uses blocks of %u bytes, only 1024 are known here",
-			    m->u.join2.block_bytes);
-			return;
-		}
-		if (bytes == 0 || bytes > (uint64_t)INT32_MAX * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES) {
-			refuse(c, "the server offers a file of %" PRIu64 " bytes", bytes);
-			return;
-		}
-	} else {
-		return;
-	}
-	begin_loading(c, now, bytes);
-}
+/* --- the image --- */
 
 static uint32_t
 chunk_blocks(const struct client *c, uint32_t chunk)
 {
-	uint64_t left = c->nblocks - (uint64_t)chunk * WIRE_CHUNK_BLOCKS;
+	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
 
-	return left < WIRE_CHUNK_BLOCKS ? (uint32_t)left : WIRE_CHUNK_BLOCKS;
-}
-
-static bool
-has_block(const struct buffer *b, uint32_t block)
-{
-	return b->map[block / 8] >> block % 8 & 1;
+	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
 }
 
 static void
-buffer_begin(struct client *c, uint32_t i, uint32_t chunk)
+refuse(struct client *c, const char *why)
 {
-	c->bufs[i] = (struct buffer){ .state = BUF_FILLING, .chunk = chunk,
-		.blocks = chunk_blocks(c, chunk) };
-	c->chunks[chunk].state = CHUNK_FILLING;
-	c->chunks[chunk].buf = (int32_t)i;
-	c->nfilling++;
+	c->state = CLIENT_REFUSED;
+	snprintf(c->error, sizeof c->error, "%s", why);
 }
 
-/* A chunk that was begun in its middle gives way to one that begins. */
-static int32_t
-evict_dubious(struct client *c)
+static bool
+make_buffers(struct client *c)
 {
-	for (uint32_t i = 0; i < c->cfg.buffers; i++) {
-		struct buffer *b = &c->bufs[i];
-		if (b->state != BUF_FILLING || !b->dubious)
-			continue;
-		c->chunks[b->chunk].state = CHUNK_UNSEEN;
-		c->chunks[b->chunk].buf = NO_BUFFER;
-		c->order_at = 0;	/* it is to be asked for again */
-		c->nfilling--;
-		c->stats.partial_drops++;
-		return (int32_t)i;
+	uint32_t n = c->cfg.buffers < c->chunks.n ? c->cfg.buffers : c->chunks.n;
+
+	c->nbuffers = c->nfree = n;
+	c->buffers = calloc(n, sizeof *c->buffers);
+	c->free = malloc(n * sizeof *c->free);
+	c->filling = malloc(n * sizeof *c->filling);
+	c->complete = malloc(n * sizeof *c->complete);
+	if (c->buffers == NULL || c->free == NULL || c->filling == NULL ||
+	    c->complete == NULL)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		c->free[i] = n - 1 - i;
+	return true;
+}
+
+static uint32_t
+max_backlog(const struct client *c)
+{
+	return c->cfg.readahead < 1024 ? (c->cfg.readahead + 1) * WIRE_CHUNK_BLOCKS :
+	    1024 * WIRE_CHUNK_BLOCKS;
+}
+
+static void
+start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t image_bytes)
+{
+	uint32_t n = (nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
+
+	c->nblocks = nblocks;
+	c->image_bytes = image_bytes;
+	c->current = c->last = n;
+	c->guard_us = GUARD_US;
+	c->chunk_us = 2 * JITTER_US;
+	c->backlog = max_backlog(c);
+	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed,
+	    now_us) != 0 || !make_buffers(c)) {
+		refuse(c, "not enough memory for an image of this size");
+		return;
 	}
-	return NO_BUFFER;
+	c->stats.chunk_buffers = (int32_t)c->nbuffers;
+	c->state = CLIENT_LOADING;
+	c->idle_from_us = c->scan_at_us = now_us;
 }
 
-/* A buffer for a chunk that begins to arrive, or NO_BUFFER. */
-static int32_t
+static void
+handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks)
+{
+	if (c->state != CLIENT_JOINING || c->cfg.any_file)
+		return;
+	if (blocks == 0)
+		refuse(c, "the server says that its image is empty");
+	else if (blocks % WIRE_CHUNK_BLOCKS != 0)
+		refuse(c, "the server's file is not an image: not a multiple of 1 MiB");
+	else
+		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
+}
+
+static void
+handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
+{
+	uint64_t bytes = m->u.join2.image_bytes;
+
+	if (c->state != CLIENT_JOINING || !c->cfg.any_file ||
+	    m->u.join2.clientid != c->cfg.clientid)
+		return;
+	if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
+	    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS)
+		refuse(c, "the server uses other block or chunk sizes than 1024");
+	else if (bytes == 0)
+		refuse(c, "the server says that its file is empty");
+	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
+		refuse(c, "the server's reply contradicts itself about the file's size");
+	else
+		start_loading(c, now_us, m->u.join2.blocks, bytes);
+}
+
+/* --- buffers --- */
+
+static void
+forget_filling(struct client *c, uint32_t buf)
+{
+	uint32_t i = 0;
+
+	while (c->filling[i] != buf)
+		i++;
+	c->nfilling--;
+	memmove(c->filling + i, c->filling + i + 1, (c->nfilling - i) * sizeof *c->filling);
+}
+
+/* Give up a chunk whose beginning was missed, for one that begins now. */
+static bool
+drop_dubious(struct client *c)
+{
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		if (!b->dubious)
+			continue;
+		c->stats.partial_drops++;
+		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
+		client_chunks_reopen(&c->chunks, b->chunk);
+		b->state = BUFFER_FREE;
+		c->free[c->nfree++] = c->filling[i];
+		forget_filling(c, c->filling[i]);
+		return true;
+	}
+	return false;
+}
+
+static struct buffer *
 buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 {
-	int32_t found = NO_BUFFER;
-
-	for (uint32_t i = 0; c->nfree > 0 && i < c->cfg.buffers; i++)
-		if (c->bufs[i].state == BUF_FREE) {
-			found = (int32_t)i;
-			c->nfree--;
-			break;
-		}
-	if (found == NO_BUFFER && block == 0)
-		found = evict_dubious(c);
-	if (found == NO_BUFFER) {
-		c->chunks[chunk].missed = true;
+	if (!client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
+		return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
+	if (c->nfree == 0 && (block != 0 || !drop_dubious(c))) {
+		c->chunks.flags[chunk] |= CHUNK_LACKED;
 		c->stats.dropped_no_buffer++;
-		return NO_BUFFER;
+		return NULL;
 	}
-	buffer_begin(c, (uint32_t)found, chunk);
-	c->bufs[found].dubious = c->chunks[chunk].missed && block != 0;
-	return found;
+	uint32_t buf = c->free[--c->nfree];
+	struct buffer *b = &c->buffers[buf];
+	c->filling[c->nfilling++] = buf;
+	client_chunks_take(&c->chunks, chunk, buf);
+	*b = (struct buffer){ .state = BUFFER_FILLING, .chunk = chunk,
+	    .nmissing = chunk_blocks(c, chunk),
+	    .missing = blockmap_range(0, chunk_blocks(c, chunk)),
+	    .dubious = block != 0 && client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
+	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
+	return b;
 }
 
-/* The server answers requests in their order: when a chunk arrives that we
- * asked for, what we asked before and lacks blocks has lost them. */
 static void
-notice_losses(struct client *c, uint64_t now, uint32_t chunk)
+buffer_complete(struct client *c, struct buffer *b)
 {
-	uint32_t asked = c->chunks[chunk].asked;
+	uint32_t buf = (uint32_t)(b - c->buffers);
 
-	for (uint32_t i = 0; asked != 0 && i < c->cfg.buffers; i++) {
-		struct buffer *b = &c->bufs[i];
-		uint32_t earlier = b->state == BUF_FILLING ? c->chunks[b->chunk].asked : 0;
-		if (earlier == 0 || earlier >= asked || b->repair_at != 0)
-			continue;
-		b->repair_at = now + REORDER_US;
-		if (b->repair_at < c->next_repair)
-			c->next_repair = b->repair_at;
-	}
+	forget_filling(c, buf);
+	b->state = BUFFER_COMPLETE;
+	client_chunks_done(&c->chunks, b->chunk);
+	c->complete[(c->complete_head + c->ncomplete++) % c->nbuffers] = buf;
+}
+
+bool
+client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
+{
+	if (c->ncomplete == 0)
+		return false;
+	*buf = c->complete[c->complete_head];
+	c->complete_head = (c->complete_head + 1) % c->nbuffers;
+	c->ncomplete--;
+	struct buffer *b = &c->buffers[*buf];
+	*chunk = b->chunk;
+	uint64_t off = (uint64_t)b->chunk * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	uint64_t left = c->image_bytes - off;
+	const uint32_t whole = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	*bytes = left < whole ? (uint32_t)left : whole;
+	b->state = BUFFER_TAKEN;
+	if (++c->ntaken == c->chunks.n && c->state == CLIENT_LOADING)
+		c->state = CLIENT_COMPLETE;
+	return true;
+}
+
+/* --- blocks --- */
+
+static struct buffer *
+filling_buffer(struct client *c, uint32_t chunk)
+{
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN | CHUNK_DONE))
+		return NULL;
+	return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
+}
+
+/* How long to hold a request back, lest everybody speaks at once: nothing when
+ * alone, and never so long that the server runs dry. */
+static uint64_t
+jitter_us(struct client *c, uint64_t now_us)
+{
+	uint64_t most = c->chunk_us / 2 < JITTER_US ? c->chunk_us / 2 : JITTER_US;
+
+	if (now_us >= c->crowd_until_us)
+		return 0;
+	return client_random(&c->rng) % (most + 1);
+}
+
+/* A pass that lost much has overrun somebody's buffer, most likely ours: let less
+ * come at a time. */
+static void
+adapt_backlog(struct client *c, uint32_t lost)
+{
+	if (lost > WIRE_CHUNK_BLOCKS / 16)
+		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 : MIN_BACKLOG;
+	else if (lost == 0 && c->backlog < max_backlog(c))
+		c->backlog += BACKLOG_STEP;
+}
+
+static void
+end_pass(struct client *c, uint64_t now_us)
+{
+	uint32_t chunk = c->current;
+
+	if (chunk == c->chunks.n)
+		return;
+	c->last = chunk;
+	c->last_us = now_us;
+	c->current = c->chunks.n;
+	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
+	struct buffer *b = filling_buffer(c, chunk);
+	adapt_backlog(c, b != NULL ? b->nmissing : 0);
+	if (b == NULL)
+		return;
+	b->passed_us = now_us;
+	b->settled_us = now_us + c->guard_us + jitter_us(c, now_us);
+	if (c->scan_at_us > b->settled_us)
+		c->scan_at_us = b->settled_us;
+}
+
+/* A block of a chunk that was over: is it late?  Then wait longer another time. */
+static bool
+is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
+{
+	struct buffer *b = filling_buffer(c, chunk);
+	bool last = chunk == c->last && now_us < c->last_us + c->guard_us;
+	bool filling = b != NULL && now_us < b->settled_us;
+
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_ASKED) || (!last && !filling))
+		return false;
+	uint64_t late_us = now_us - (filling ? b->passed_us : c->last_us);
+	if (c->guard_us < 2 * late_us)
+		c->guard_us = 2 * late_us < c->cfg.redo_us ? 2 * late_us : c->cfg.redo_us;
+	if (filling)
+		b->settled_us = b->passed_us + c->guard_us;
+	return true;
+}
+
+static void
+follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
+{
+	if (c->current == chunk || is_straggler(c, now_us, chunk))
+		return;
+	end_pass(c, now_us);
+	c->guard_us -= (c->guard_us - GUARD_US) / 64;
+	c->current = chunk;
+	c->current_us = now_us;
+	c->current_begun = client_chunks_stamp(&c->chunks, now_us);
+	client_chunks_pass_begins(&c->chunks, chunk);
 }
 
 static bool
-take_block(struct client *c, uint64_t now, const struct wire_msg *m, struct client_store *store)
+handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
+    struct client_store *store)
 {
 	uint32_t chunk = m->u.block.chunk, block = m->u.block.block;
 
-	if (c->state != CLIENT_LOADING || chunk >= c->nchunks || block >= chunk_blocks(c, chunk))
+	if (chunk >= c->chunks.n || block >= chunk_blocks(c, chunk))
 		return false;
-	struct chunk_info *info = &c->chunks[chunk];
-	c->backoff = 0;
-	info->stamp = now;
-	if (info->state == CHUNK_DONE) {
+	c->heard_us = c->idle_from_us = now_us;
+	c->backoff_ticks = 0;
+	follow_stream(c, now_us, chunk);
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
 		c->stats.dup_finished++;
 		return false;
 	}
-	bool begins = info->state == CHUNK_UNSEEN;
-	int32_t i = begins ? buffer_for(c, chunk, block) : info->buf;
-	if (i == NO_BUFFER)
+	struct buffer *b = buffer_for(c, chunk, block);
+	if (b == NULL)
 		return false;
-	struct buffer *b = &c->bufs[i];
-	if (has_block(b, block)) {
+	if (!blockmap_test(&b->missing, block)) {
 		c->stats.dup_in_progress++;
 		return false;
 	}
-	if (begins)
-		notice_losses(c, now, chunk);
-	b->map[block / 8] |= (uint8_t)(1u << block % 8);
-	c->last_useful = now;
-	*store = (struct client_store){ (uint32_t)i, chunk, block, m->u.block.data };
-	if (++b->have == b->blocks) {
-		b->state = BUF_COMPLETE;
-		info->state = CHUNK_DONE;
-		c->ndone++;
-		c->nfilling--;
-		c->round_due = true;
+	if (b->nmissing-- == chunk_blocks(c, chunk))
+		c->scan_at_us = now_us;		/* one fewer is asked ahead */
+	if (c->scan_after > 0 && --c->scan_after == 0)
+		c->scan_at_us = now_us;
+	blockmap_clear(&b->missing, block);
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers), .chunk = chunk,
+	    .block = block, .data = m->u.block.data };
+	if (b->nmissing == 0) {
+		if (chunk == c->current)
+			c->chunk_us = now_us - c->current_us;
+		buffer_complete(c, b);
+		c->scan_at_us = now_us;
 	}
 	return true;
 }
 
-/* Another client asks for blocks that we need, too: no need to ask as well. */
-static void
-hear_request(struct client *c, uint64_t now, uint32_t chunk)
+/* --- silence --- */
+
+static bool
+wants_more(const struct client *c)
 {
-	if (c->state != CLIENT_LOADING || chunk >= c->nchunks ||
-	    c->chunks[chunk].state == CHUNK_DONE)
-		return;
-	c->chunks[chunk].stamp = now;
-	c->last_useful = now;
+	return c->nfilling > 0 || (c->nfree > 0 && client_chunks_next(&c->chunks,
+	    c->chunks.n) != c->chunks.n);
 }
 
-static void
-hear_prequest(struct client *c, uint64_t now, const struct wire_msg *m)
+static uint64_t
+idle_at_us(const struct client *c)
 {
-	uint32_t chunk = m->u.preq.chunk;
+	return c->idle_from_us + (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
+}
 
-	if (c->state != CLIENT_LOADING || chunk >= c->nchunks)
+/* Whatever was asked will not come. */
+static void
+presume_lost(struct client *c, uint64_t now_us)
+{
+	end_pass(c, now_us);
+	for (uint32_t i = 0; i < c->nfilling; i++)
+		c->buffers[c->filling[i]].settled_us = now_us;
+	client_chunks_forget(&c->chunks, now_us);
+}
+
+/* Nothing comes any more, though something should. */
+static void
+go_idle(struct client *c, uint64_t now_us)
+{
+	presume_lost(c, now_us);
+	c->stats.idle_timeouts++;
+	c->idle_from_us = now_us;
+	if (c->backoff_ticks < MAX_BACKOFF_TICKS)
+		c->backoff_ticks++;
+}
+
+void
+client_release(struct client *c, uint64_t now_us, uint32_t buf)
+{
+	assert(buf < c->nbuffers && c->buffers[buf].state == BUFFER_TAKEN);
+	bool starved = c->nfree == 0 && c->nfilling == 0;
+	c->buffers[buf].state = BUFFER_FREE;
+	c->free[c->nfree++] = buf;
+	c->scan_at_us = now_us;
+	if (!starved || c->state != CLIENT_LOADING)
 		return;
-	const struct chunk_info *info = &c->chunks[chunk];
-	bool needed = info->state == CHUNK_UNSEEN;
-	for (int i = 0; info->state == CHUNK_FILLING && i < MAP_BYTES && !needed; i++)
-		needed = (m->u.preq.map[i] & ~c->bufs[info->buf].map[i]) != 0;
-	if (needed)
-		hear_request(c, now, chunk);
+	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
+	 * before has gone by. */
+	if (now_us >= idle_at_us(c))
+		presume_lost(c, now_us);
+	c->heard_us = c->idle_from_us = now_us;
+}
+
+/* A request this old is repeated; after a silence, only another one is a reason. */
+static uint64_t
+redo_us(const struct client *c)
+{
+	return c->backoff_ticks > 0 ? CLIENT_NEVER : c->cfg.redo_us;
+}
+
+/* --- listening to the others --- */
+
+static void
+handle_heard(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+{
+	if (chunk >= c->chunks.n)
+		return;
+	c->idle_from_us = now_us;
+	const struct buffer *b = filling_buffer(c, chunk);
+	if (b != NULL) {
+		struct blockmap useful = blockmap_and(b->missing, asked);
+		if (blockmap_empty(&useful))
+			return;
+	}
+	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
 }
 
 static bool
-is_echo(struct client *c, const struct wire_msg *m, const uint8_t from[4], uint32_t chunk)
+from_server(const struct client *c, const uint8_t from[4])
 {
-	if (memcmp(from, c->cfg.srcip, 4) != 0)
-		return false;
-	for (int i = 0; i < ECHO_RING; i++)
-		if (c->echo[i].live && c->echo[i].subtype == m->subtype && c->echo[i].chunk == chunk) {
-			c->echo[i].live = false;
-			return true;
-		}
-	return false;
+	return !c->cfg.has_server || memcmp(from, c->cfg.server, 4) == 0;
+}
+
+static void
+handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
+{
+	c->heard_us = now_us;
+	if (m->subtype == WIRE_JOIN)
+		handle_join_reply(c, now_us, m->u.join.blocks);
+	else if (m->subtype == WIRE_JOIN2)
+		handle_join2_reply(c, now_us, m);
 }
 
 bool
-client_input(struct client *c, uint64_t now, const void *pkt, size_t len, const uint8_t from[4],
-    struct client_store *store)
+client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *store)
 {
 	struct wire_msg m;
 	struct err e;
+	struct blockmap asked;
 
-	if (wire_get(&m, pkt, len, &e) != 0 || memcmp(m.srcip, from, 4) != 0)
+	if (wire_get(&m, pkt, len, &e) != 0 || !wire_source_is(&m, from))
 		return false;
-	bool from_server = !c->cfg.has_server || memcmp(from, c->cfg.server, 4) == 0;
+	if (m.type == WIRE_REPLY) {
+		if (from_server(c, from))
+			handle_reply(c, now_us, &m);
+		return false;
+	}
+	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0)
+		c->crowd_until_us = now_us + CROWD_US;
+	if (c->state != CLIENT_LOADING)
+		return false;
 	switch (m.subtype) {
-	case WIRE_JOIN:
-	case WIRE_JOIN2:
-		if (m.type != WIRE_REPLY || !from_server)
-			return false;
-		c->last_packet = now;
-		take_join_reply(c, now, &m);
-		return false;
 	case WIRE_BLOCK:
-		if (!from_server)
-			return false;
-		c->last_packet = now;
-		return take_block(c, now, &m, store);
+		return from_server(c, from) && handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
-		if (!is_echo(c, &m, from, m.u.req.chunk))
-			hear_request(c, now, m.u.req.chunk);
+		asked = blockmap_range(m.u.req.first, m.u.req.count);
+		handle_heard(c, now_us, m.u.req.chunk, &asked);
 		return false;
 	case WIRE_PREQ:
-		if (!is_echo(c, &m, from, m.u.preq.chunk))
-			hear_prequest(c, now, &m);
+		asked = blockmap_get(m.u.preq.map);
+		handle_heard(c, now_us, m.u.preq.chunk, &asked);
 		return false;
 	default:
 		return false;
 	}
 }
 
-static void
-push(struct client *c, uint32_t chunk, uint64_t now)
-{
-	if (c->nout == c->out_cap)
-		return;
-	c->out[c->nout++] = (struct pending){ chunk };
-	c->chunks[chunk].stamp = now;
-}
-
-static bool
-stale(const struct client *c, uint32_t chunk, uint64_t now)
-{
-	uint64_t stamp = c->chunks[chunk].stamp;
-
-	return stamp == 0 || now - stamp >= c->cfg.redo_us;
-}
-
-/* Missing blocks of what is filling.  When idle, whoever asked before. */
-static void
-ask_missing(struct client *c, uint64_t now, bool idle)
-{
-	for (uint32_t i = 0; i < c->cfg.buffers; i++) {
-		struct buffer *b = &c->bufs[i];
-		if (b->state != BUF_FILLING)
-			continue;
-		bool repair = b->repair_at != 0 && now >= b->repair_at;
-		if (idle || repair || stale(c, b->chunk, now)) {
-			push(c, b->chunk, now);
-			b->repair_at = 0;
-		}
-	}
-}
-
-/* The next chunks of our order that nobody has begun to send. */
-static void
-ask_ahead(struct client *c, uint64_t now, bool idle)
-{
-	uint32_t asked = 0;
-
-	while (c->order_at < c->nchunks && c->chunks[c->order[c->order_at]].state != CHUNK_UNSEEN)
-		c->order_at++;
-	if (c->nfilling >= c->cfg.in_progress || c->nfree == 0)
-		return;
-	for (uint32_t i = c->order_at; i < c->nchunks && asked < c->cfg.readahead; i++) {
-		uint32_t chunk = c->order[i];
-		if (c->chunks[chunk].state != CHUNK_UNSEEN)
-			continue;
-		asked++;
-		if (idle || stale(c, chunk, now))
-			push(c, chunk, now);
-	}
-}
-
-static void
-plan_repairs(struct client *c)
-{
-	c->next_repair = CLIENT_NEVER;
-	for (uint32_t i = 0; i < c->cfg.buffers; i++) {
-		const struct buffer *b = &c->bufs[i];
-		if (b->state == BUF_FILLING && b->repair_at != 0 && b->repair_at < c->next_repair)
-			c->next_repair = b->repair_at;
-	}
-}
-
-static uint64_t
-idle_at(const struct client *c)
-{
-	return c->last_useful + (c->cfg.idle_ticks + c->backoff) * c->cfg.tick_us;
-}
-
-static void
-make_round(struct client *c, uint64_t now)
-{
-	bool idle = now >= idle_at(c);
-
-	if (!c->round_due && !idle && now < c->next_repair)
-		return;
-	c->round_due = false;
-	c->nout = c->out_at = 0;
-	ask_missing(c, now, idle);
-	ask_ahead(c, now, idle);
-	plan_repairs(c);
-	if (!idle)
-		return;
-	c->last_useful = now;
-	c->stats.idle_timeouts++;
-	if (c->nout > 0 && c->backoff < BACKOFF_MAX)
-		c->backoff++;
-}
-
-static void
-remember_echo(struct client *c, uint8_t subtype, uint32_t chunk)
-{
-	uint32_t i = c->echo_at++ % ECHO_RING;
-
-	c->echo[i].subtype = subtype;
-	c->echo[i].chunk = chunk;
-	c->echo[i].live = true;
-}
+/* --- asking --- */
 
 static size_t
-put_msg(struct client *c, struct wire_msg *m, enum wire_subtype subtype, void *pkt)
+put_partial(struct client *c, uint32_t chunk, const struct blockmap *want, void *pkt)
 {
-	m->type = WIRE_REQUEST;
-	m->subtype = subtype;
-	memcpy(m->srcip, c->cfg.srcip, 4);
-	return wire_put(m, pkt, WIRE_PACKET_MAX);
-}
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_PREQ };
 
-/* A whole chunk asked for the first time is a REQUEST, all else a PREQUEST. */
-static size_t
-put_request(struct client *c, uint32_t chunk, void *pkt)
-{
-	struct chunk_info *info = &c->chunks[chunk];
-	struct wire_msg m = { 0 };
-	uint32_t blocks = chunk_blocks(c, chunk);
-	bool again = info->asked != 0;
-
-	if (info->state == CHUNK_DONE)
-		return 0;
-	c->stats.requests++;
-	info->asked = ++c->requests_made;
-	if (info->state == CHUNK_UNSEEN && !again) {
-		m.u.req.chunk = chunk;
-		m.u.req.count = blocks;
-		remember_echo(c, WIRE_REQ, chunk);
-		return put_msg(c, &m, WIRE_REQ, pkt);
-	}
+	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.preq.chunk = chunk;
-	m.u.preq.retries = again;
-	const struct buffer *b = info->state == CHUNK_FILLING ? &c->bufs[info->buf] : NULL;
-	for (uint32_t i = 0; i < blocks; i++)
-		if (b == NULL || !has_block(b, i)) {
-			m.u.preq.map[i / 8] |= (uint8_t)(1u << i % 8);
-			c->stats.blocks_by_prequest++;
-		}
+	m.u.preq.retries = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
+	blockmap_put(want, m.u.preq.map);
 	c->stats.prequests++;
+	c->stats.blocks_by_prequest += blockmap_count(want);
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+put_whole(struct client *c, uint32_t chunk, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
+
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.req.chunk = chunk;
+	m.u.req.count = chunk_blocks(c, chunk);
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want, void *pkt)
+{
+	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
+	bool whole = blockmap_count(want) == chunk_blocks(c, chunk);
+	size_t len = whole && !again ? put_whole(c, chunk, pkt) :
+	    put_partial(c, chunk, want, pkt);
+
+	c->stats.requests++;
 	c->stats.rerequests += again;
-	c->stats.full_rerequests += again && b == NULL;
-	remember_echo(c, WIRE_PREQ, chunk);
-	return put_msg(c, &m, WIRE_PREQ, pkt);
+	c->stats.full_rerequests += again && whole;
+	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
+	c->chunks.flags[chunk] |= CHUNK_MINE;
+	return len;
 }
 
 static size_t
-put_join(struct client *c, uint64_t now, void *pkt)
+ask_missing(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wire_msg m = { 0 };
-
-	c->stats.join_attempts++;
-	c->next_join = now + c->cfg.join_us;
-	if (!c->cfg.any_file) {
-		m.u.join.clientid = c->cfg.clientid;
-		return put_msg(c, &m, WIRE_JOIN, pkt);
-	}
-	m.u.join2.clientid = c->cfg.clientid;
-	m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
-	m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
-	return put_msg(c, &m, WIRE_JOIN2, pkt);
-}
-
-static size_t
-put_leave(struct client *c, uint64_t now, void *pkt)
-{
-	struct wire_msg m = { 0 };
-	uint64_t us = now - c->started;
-
-	c->stats.run_s = (int32_t)(us / 1000000);
-	c->stats.run_ms = (int32_t)(us / 1000 % 1000);
-	m.u.leave2.clientid = c->cfg.clientid;
-	m.u.leave2.elapsed_s = c->stats.run_s;
-	m.u.leave2.stats = c->stats;
-	c->state = CLIENT_LEFT;
-	c->leave_due = false;
-	return put_msg(c, &m, WIRE_LEAVE2, pkt);
-}
-
-size_t
-client_output(struct client *c, uint64_t now, void *pkt)
-{
-	if (c->leave_due)
-		return put_leave(c, now, pkt);
-	if ((c->state == CLIENT_JOINING || c->state == CLIENT_LOADING) && c->cfg.silence_us != 0 &&
-	    now - c->last_packet >= c->cfg.silence_us)
-		c->state = CLIENT_GAVE_UP;
-	if (c->state == CLIENT_JOINING && now >= c->next_join)
-		return put_join(c, now, pkt);
-	if (c->state != CLIENT_LOADING)
-		return 0;
-	if (c->out_at == c->nout)
-		make_round(c, now);
-	while (c->out_at < c->nout) {
-		size_t n = put_request(c, c->out[c->out_at++].chunk, pkt);
-		if (n > 0)
-			return n;
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		if (b->chunk == c->current || now_us < b->settled_us ||
+		    client_chunks_waits(&c->chunks, b->chunk, now_us, redo_us(c)))
+			continue;
+		b->dubious = false;
+		return ask(c, now_us, b->chunk, &b->missing, pkt);
 	}
 	return 0;
 }
 
-uint64_t
-client_deadline(const struct client *c, uint64_t now)
+/* How many blocks should still come of what was asked for. */
+static uint64_t
+to_come(const struct client *c)
 {
-	uint64_t at = CLIENT_NEVER;
+	uint64_t n = (uint64_t)c->chunks.open_asked * WIRE_CHUNK_BLOCKS;
 
-	if (c->leave_due)
-		return now;
-	if (c->state == CLIENT_JOINING)
-		at = c->next_join;
-	else if (c->state == CLIENT_LOADING)
-		at = c->round_due || c->out_at < c->nout ? now :
-		    idle_at(c) < c->next_repair ? idle_at(c) : c->next_repair;
-	else
-		return CLIENT_NEVER;
-	if (c->cfg.silence_us != 0 && c->last_packet + c->cfg.silence_us < at)
-		at = c->last_packet + c->cfg.silence_us;
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		const struct buffer *b = &c->buffers[c->filling[i]];
+		if (b->chunk == c->current ||
+		    client_chunks_is(&c->chunks, b->chunk, CHUNK_ASKED))
+			n += b->nmissing;
+	}
+	return n;
+}
+
+/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
+ * them, as long as there is a buffer for each. */
+static size_t
+ask_ahead(struct client *c, uint64_t now_us, void *pkt)
+{
+	uint32_t n = c->chunks.n, chunk = n;
+	uint32_t room = c->cfg.in_progress > c->nfilling ? c->cfg.in_progress - c->nfilling : 0;
+
+	if (room > c->nfree)
+		room = c->nfree;
+	if (room > c->cfg.readahead)
+		room = c->cfg.readahead;
+	uint64_t coming = to_come(c);
+	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
+	if (c->chunks.open_asked >= room || c->scan_after > 0) {
+		c->ahead_at_us = 0;
+		return 0;
+	}
+	if (c->ahead_at_us == 0)
+		c->ahead_at_us = now_us + jitter_us(c, now_us);
+	if (now_us < c->ahead_at_us)
+		return 0;
+	while ((chunk = client_chunks_next(&c->chunks, chunk)) != n) {
+		if (chunk == c->current ||
+		    client_chunks_waits(&c->chunks, chunk, now_us, redo_us(c)))
+			continue;
+		struct blockmap all = blockmap_range(0, chunk_blocks(c, chunk));
+		return ask(c, now_us, chunk, &all, pkt);
+	}
+	return 0;
+}
+
+/* When there may be something to ask, if no packet arrives before that. */
+static uint64_t
+next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
+{
+	uint64_t at = now_us + c->cfg.tick_us;
+
+	if (c->ahead_at_us > now_us && c->ahead_at_us < at)
+		at = c->ahead_at_us;
+	if (settle_us < at)
+		at = settle_us;
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		uint64_t settled = c->buffers[c->filling[i]].settled_us;
+		if (settled > now_us && settled < at)
+			at = settled;
+	}
 	return at;
 }
 
-bool
-client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
+static size_t
+loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	for (uint32_t i = 0; c->ndone > c->ntaken && i < c->cfg.buffers; i++) {
-		struct buffer *b = &c->bufs[i];
-		if (b->state != BUF_COMPLETE)
-			continue;
-		uint64_t at = (uint64_t)b->chunk * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
-		uint64_t left = c->image_bytes - at, whole = b->blocks * (uint64_t)WIRE_BLOCK_BYTES;
-		b->state = BUF_SHELL;
-		*chunk = b->chunk;
-		*buf = i;
-		*bytes = (uint32_t)(left < whole ? left : whole);
-		if (++c->ntaken == c->nchunks)
-			c->state = CLIENT_COMPLETE;
-		return true;
+	if (!wants_more(c))
+		return 0;
+	if (now_us >= idle_at_us(c)) {
+		go_idle(c, now_us);
+		c->scan_at_us = now_us;
 	}
-	return false;
+	if (now_us < c->scan_at_us)
+		return 0;
+	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us,
+	    c->guard_us);
+	size_t len = ask_missing(c, now_us, pkt);
+	if (len == 0)
+		len = ask_ahead(c, now_us, pkt);
+	if (len == 0)
+		c->scan_at_us = next_scan_us(c, now_us, settle_us);
+	return len;
+}
+
+static size_t
+join_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST };
+
+	if (now_us < c->join_at_us)
+		return 0;
+	c->join_at_us = now_us + c->cfg.join_us;
+	c->stats.join_attempts++;
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	if (c->cfg.any_file) {
+		m.subtype = WIRE_JOIN2;
+		m.u.join2.clientid = c->cfg.clientid;
+		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
+		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
+	} else {
+		m.subtype = WIRE_JOIN;
+		m.u.join.clientid = c->cfg.clientid;
+	}
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
 void
-client_release(struct client *c, uint64_t now, uint32_t buf)
+client_finish(struct client *c, uint64_t now_us, const struct wire_stats *shell_part)
 {
-	(void)now;
-	assert(c->bufs[buf].state == BUF_SHELL);
-	c->bufs[buf].state = BUF_FREE;
-	if (c->nfree++ == 0)
-		c->round_due = c->state == CLIENT_LOADING;
+	uint64_t run_ms = (now_us - c->start_us) / 1000;
+
+	c->stats.run_s = (int32_t)(run_ms / 1000);
+	c->stats.run_ms = (int32_t)(run_ms % 1000);
+	c->stats.bytes_written = shell_part->bytes_written;
+	c->stats.bytes_covered = shell_part->bytes_covered;
+	c->stats.no_chunk_ready = shell_part->no_chunk_ready;
+	c->stats.decompressor_blocked = shell_part->decompressor_blocked;
+	c->stats.writer_idle = shell_part->writer_idle;
+	c->stats.write_buffer_mb = shell_part->write_buffer_mb;
+	c->leave_pending = true;
 }
 
-void
-client_finish(struct client *c, uint64_t now, const struct wire_stats *shell)
+static size_t
+leave_output(struct client *c, void *pkt)
 {
-	(void)now;
-	c->stats.bytes_written = shell->bytes_written;
-	c->stats.bytes_covered = shell->bytes_covered;
-	c->stats.write_buffer_mb = shell->write_buffer_mb;
-	c->stats.decompressor_blocked = shell->decompressor_blocked;
-	c->stats.writer_idle = shell->writer_idle;
-	c->leave_due = true;
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
+
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.leave2.clientid = c->cfg.clientid;
+	m.u.leave2.elapsed_s = c->stats.run_s;
+	m.u.leave2.stats = c->stats;
+	c->leave_pending = false;
+	c->state = CLIENT_LEFT;
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+/* When -T runs out; only who waits for the server can give it up. */
+static uint64_t
+silence_at_us(const struct client *c)
+{
+	bool waits = c->state == CLIENT_JOINING || (c->state == CLIENT_LOADING && wants_more(c));
+
+	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us : CLIENT_NEVER;
+}
+
+size_t
+client_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (c->leave_pending)
+		return leave_output(c, pkt);
+	if (now_us >= silence_at_us(c)) {
+		c->state = CLIENT_GAVE_UP;
+		snprintf(c->error, sizeof c->error, "nothing from the server for %llu s",
+		    (unsigned long long)(c->cfg.silence_us / 1000000));
+	}
+	switch (c->state) {
+	case CLIENT_JOINING: return join_output(c, now_us, pkt);
+	case CLIENT_LOADING: return loading_output(c, now_us, pkt);
+	default: return 0;
+	}
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t
+client_deadline(const struct client *c, uint64_t now_us)
+{
+	uint64_t at = silence_at_us(c);
+
+	if (c->leave_pending)
+		return now_us;
+	if (c->state == CLIENT_JOINING)
+		at = earlier(at, c->join_at_us);
+	else if (c->state == CLIENT_LOADING && wants_more(c))
+		at = earlier(at, earlier(c->scan_at_us, idle_at_us(c)));
+	return at > now_us ? at : now_us;
 }
 
 enum client_state
@@ -654,7 +796,7 @@ client_error(const struct client *c)
 uint32_t
 client_chunks(const struct client *c)
 {
-	return c->nchunks;
+	return c->chunks.n;
 }
 
 uint64_t

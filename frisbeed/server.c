@@ -4,106 +4,101 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/net/blockmap.h"
+
 enum {
-	MAP_WORDS = WIRE_CHUNK_BLOCKS / 64,
-	JOIN2_QUEUE = 64,
-	LEFT_GRACE_US = 2000000,	/* -T < 0: after the last client left */
-	DYNAMIC_EPOCH_US = 500000,
-	DYNAMIC_CUT_PERCENT = 90,
+	EPOCH_US = 500000,		/* -D judges so often */
+	LINGER_US = 2000000,		/* -T < 0: after the last client left */
+	JOIN2_PENDING_MAX = 64,		/* one that does not fit asks again */
 };
+/* With -T < 0, clients that died without a word must not keep us for ever. */
+static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
 
-/* One bit a block. */
-struct map {
-	uint64_t w[MAP_WORDS];
-};
-
-/* What is known of a chunk that was ever asked for. */
+/* What is being done about one chunk.  A block is in `queued` until it is given
+ * out for reading, then in `coming` until it is sent; never in both. */
 struct item {
-	struct item *next;		/* in the queue */
-	bool linked;
+	struct item *next;		/* in the FIFO */
 	uint32_t chunk;
-	uint32_t nqueued;
-	struct map queued;		/* asked for, not yet given out to be read */
-	struct map coming;		/* being read, or read and not sent */
-	struct map sent;		/* ever */
+	uint32_t cursor;		/* the next run starts here or behind */
+	bool in_fifo;			/* exactly while queued is not empty */
+	struct blockmap queued, coming;
 };
 
-/* A run on its way through the reader, in the order of sending. */
-struct run {
-	uint32_t chunk, first, count, sent;
-	bool ready;
+struct slot {
+	struct server_run run;
+	uint32_t at;			/* blocks of it that are sent */
+	bool ready;			/* read into memory */
 };
 
-struct client {
+struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
-	bool active;
 };
 
 struct server {
 	struct server_config cfg;
-	uint32_t nchunks;
-	uint64_t nblocks;
-	struct item **items;		/* by chunk; NULL: never asked for */
-	struct item *head, *tail;
-	/* Runs: buffer `b` belongs to run number n with n % ahead == b. */
-	struct run *runs;
-	uint64_t run_first, run_next;
-	/* Replies, which go ahead of blocks. */
-	bool join_due;
-	uint32_t join2[JOIN2_QUEUE], njoin2;
-	/* Pacing. */
-	uint32_t burst, burst_left;
-	uint64_t burst_start;
-	uint64_t epoch_start;
-	bool loss_in_epoch;
-	/* Who is there, and when the last of something was. */
-	struct client *clients;
-	uint32_t nclients;
-	uint64_t last_request, last_leave;
-	struct server_stats stats;
 	struct server_log log;
+	struct server_stats stats;
+	uint32_t nblocks, nchunks;
+
+	struct item **items;		/* by chunk; NULL: nothing asked */
+	struct item *head, *tail;
+	/* Which blocks went out before, by chunk; NULL: none. */
+	struct blockmap **sent;
+	struct blockmap sent_all;	/* shared by chunks that went out whole */
+
+	struct slot *slots;		/* ring of cfg.ahead */
+	uint32_t slot_head, slots_used;
+
+	bool join_pending;		/* one reply answers all who ask meanwhile */
+	uint32_t join2_pending[JOIN2_PENDING_MAX];
+	unsigned join2_count;
+
+	uint32_t burst, burst_left;	/* burst: now, with -D */
+	uint64_t burst_start_us;
+	bool burst_begun;
+	uint64_t epoch_us;
+	bool epoch_loss;
+
+	uint64_t asked_us;		/* last request or join */
+	uint64_t left_us;		/* when the last client left */
+	struct server_client *clients;	/* SERVER_CLIENTS_MAX */
 };
 
-static bool
-map_get(const struct map *m, uint32_t i)
+static uint32_t
+chunk_blocks(const struct server *s, uint32_t chunk)
 {
-	return m->w[i / 64] >> i % 64 & 1;
-}
+	uint32_t rest = s->nblocks - chunk * WIRE_CHUNK_BLOCKS;
 
-static void
-map_set(struct map *m, uint32_t i)
-{
-	m->w[i / 64] |= 1ull << i % 64;
-}
-
-static void
-map_clear(struct map *m, uint32_t i)
-{
-	m->w[i / 64] &= ~(1ull << i % 64);
+	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
 }
 
 struct server *
-server_new(const struct server_config *cfg, uint64_t now)
+server_new(const struct server_config *cfg, uint64_t now_us)
 {
-	struct server *s = calloc(1, sizeof *s);
+	const uint64_t max_bytes = (uint64_t)INT32_MAX * WIRE_BLOCK_BYTES;
 
-	assert(cfg->image_bytes > 0 && cfg->ahead >= 1 && cfg->ahead <= SERVER_AHEAD_MAX);
-	assert(cfg->run_blocks >= 1 && cfg->run_blocks <= WIRE_CHUNK_BLOCKS && cfg->burst >= 1);
+	assert(cfg->image_bytes > 0 && cfg->image_bytes <= max_bytes);
+	assert(cfg->run_blocks >= 1 && cfg->run_blocks <= WIRE_CHUNK_BLOCKS);
+	assert(cfg->ahead >= 1 && cfg->ahead <= SERVER_AHEAD_MAX);
+	assert(cfg->burst >= 1 || cfg->gap_us == 0);
+	struct server *s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return NULL;
 	s->cfg = *cfg;
-	s->nblocks = (cfg->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
-	s->nchunks = (uint32_t)((s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1);
+	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);
+	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 	s->items = calloc(s->nchunks, sizeof *s->items);
-	s->runs = calloc(cfg->ahead, sizeof *s->runs);
+	s->sent = calloc(s->nchunks, sizeof *s->sent);
+	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
-	if (s->items == NULL || s->runs == NULL || s->clients == NULL) {
+	if (s->items == NULL || s->sent == NULL || s->slots == NULL || s->clients == NULL) {
 		server_free(s);
 		return NULL;
 	}
-	s->burst = s->burst_left = cfg->burst;
-	s->burst_start = s->epoch_start = s->last_request = now;
+	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	s->burst = cfg->burst;
+	s->epoch_us = s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -112,10 +107,15 @@ server_free(struct server *s)
 {
 	if (s == NULL)
 		return;
-	for (uint32_t i = 0; s->items != NULL && i < s->nchunks; i++)
-		free(s->items[i]);
+	for (uint32_t c = 0; c < s->nchunks; c++) {
+		if (s->items != NULL)
+			free(s->items[c]);
+		if (s->sent != NULL && s->sent[c] != &s->sent_all)
+			free(s->sent[c]);
+	}
 	free(s->items);
-	free(s->runs);
+	free(s->sent);
+	free(s->slots);
 	free(s->clients);
 	free(s);
 }
@@ -126,125 +126,45 @@ server_chunks(const struct server *s)
 	return s->nchunks;
 }
 
-void
-server_set_log(struct server *s, const struct server_log *log)
-{
-	s->log = *log;
-}
-
 const struct server_stats *
 server_stats(const struct server *s)
 {
 	return &s->stats;
 }
 
-/* The last chunk may be short. */
-static uint32_t
-chunk_blocks(const struct server *s, uint32_t chunk)
+void
+server_set_log(struct server *s, const struct server_log *log)
 {
-	uint64_t left = s->nblocks - (uint64_t)chunk * WIRE_CHUNK_BLOCKS;
-
-	return left < WIRE_CHUNK_BLOCKS ? (uint32_t)left : WIRE_CHUNK_BLOCKS;
+	s->log = *log;
 }
 
-static struct item *
-item_of(struct server *s, uint32_t chunk)
+void
+server_overrun(struct server *s)
 {
-	if (s->items[chunk] == NULL && (s->items[chunk] = calloc(1, sizeof **s->items)) != NULL)
-		s->items[chunk]->chunk = chunk;
-	return s->items[chunk];
+	s->epoch_loss = true;
 }
 
-static void
-enqueue(struct server *s, struct item *it)
-{
-	if (it->linked || it->nqueued == 0)
-		return;
-	it->linked = true;
-	it->next = NULL;
-	if (s->head == NULL)
-		s->head = it;
-	else
-		s->tail->next = it;
-	s->tail = it;
-}
+/* --- clients --- */
 
-/* Ask for one block; true when it was not coming anyway. */
-static bool
-want(struct server *s, struct item *it, uint32_t block)
-{
-	s->stats.blocks_asked++;
-	if (map_get(&it->queued, block) || map_get(&it->coming, block)) {
-		s->stats.blocks_merged++;
-		return false;
-	}
-	map_set(&it->queued, block);
-	it->nqueued++;
-	return true;
-}
-
-static void
-take_request(struct server *s, uint32_t chunk, uint32_t first, uint32_t count)
-{
-	uint32_t end = chunk_blocks(s, chunk);
-	struct item *it = item_of(s, chunk);
-
-	s->stats.requests++;
-	if (count != WIRE_CHUNK_BLOCKS)
-		s->stats.lost_blocks += count;
-	for (uint32_t b = first; it != NULL && b - first < count && b < end; b++)
-		want(s, it, b);
-	if (it != NULL)
-		enqueue(s, it);
-}
-
-static void
-take_prequest(struct server *s, const struct wire_msg *m)
-{
-	uint32_t chunk = m->u.preq.chunk, end = chunk_blocks(s, chunk), fresh = 0;
-	struct item *it = item_of(s, chunk);
-
-	s->stats.prequests++;
-	for (uint32_t b = 0; it != NULL && b < end; b++) {
-		if (!(m->u.preq.map[b / 8] >> b % 8 & 1))
-			continue;
-		s->stats.lost_blocks++;
-		fresh += want(s, it, b);
-	}
-	if (it != NULL)
-		enqueue(s, it);
-	/* A repeat that finds nothing queued says that something was lost. */
-	if (m->u.preq.retries != 0 && fresh > 0)
-		s->loss_in_epoch = true;
-}
-
-static struct client *
+static struct server_client *
 find_client(struct server *s, const uint8_t ip[4], uint32_t id)
 {
-	for (uint32_t i = 0; i < s->nclients; i++)
+	for (uint32_t i = 0; i < s->stats.clients; i++)
 		if (s->clients[i].id == id && memcmp(s->clients[i].ip, ip, 4) == 0)
 			return &s->clients[i];
 	return NULL;
 }
 
-/* The same address with a new id is the same node, begun anew. */
 static void
-client_joins(struct server *s, const uint8_t ip[4], uint32_t id)
+client_joined(struct server *s, const uint8_t ip[4], uint32_t id)
 {
-	struct client *c = find_client(s, ip, id);
-
-	if (c != NULL && c->active)
-		return;			/* repeats its JOIN: the reply was lost */
 	s->stats.joins++;
-	for (uint32_t i = 0; c == NULL && i < s->nclients; i++)
-		if (!s->clients[i].active)
-			c = &s->clients[i];
-	if (c == NULL && s->nclients < SERVER_CLIENTS_MAX)
-		c = &s->clients[s->nclients++];
-	if (c != NULL) {
-		*c = (struct client){ .id = id, .active = true };
+	if (find_client(s, ip, id) != NULL)
+		return;			/* its last join or our reply was lost */
+	if (s->stats.clients < SERVER_CLIENTS_MAX) {
+		struct server_client *c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
-		s->stats.clients++;
+		c->id = id;
 		if (s->stats.clients > s->stats.clients_max)
 			s->stats.clients_max = s->stats.clients;
 	}
@@ -253,253 +173,427 @@ client_joins(struct server *s, const uint8_t ip[4], uint32_t id)
 }
 
 static void
-client_leaves(struct server *s, uint64_t now, const uint8_t ip[4], uint32_t id, int32_t elapsed,
-    const struct wire_stats *stats)
+client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
-	struct client *c = find_client(s, ip, id);
+	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats : NULL;
+	struct server_client *c = find_client(s, m->srcip, m->u.leave.clientid);
 
-	s->last_leave = now;
-	if (c == NULL || !c->active)
-		return;
-	c->active = false;
 	s->stats.leaves++;
-	s->stats.clients--;
-	if (s->log.left != NULL)
-		s->log.left(s->log.arg, ip, id, elapsed, stats);
-}
-
-static void
-take_join2(struct server *s, uint32_t id)
-{
-	for (uint32_t i = 0; i < s->njoin2; i++)
-		if (s->join2[i] == id)
-			return;
-	if (s->njoin2 < JOIN2_QUEUE)	/* else it asks again */
-		s->join2[s->njoin2++] = id;
-}
-
-static void
-take_message(struct server *s, uint64_t now, const struct wire_msg *m, const uint8_t from[4])
-{
-	switch (m->subtype) {
-	case WIRE_JOIN:
-		if (!s->cfg.whole_chunks)
-			return;		/* an image client would take it for an image */
-		client_joins(s, from, m->u.join.clientid);
-		s->join_due = true;
-		break;
-	case WIRE_JOIN2:
-		client_joins(s, from, m->u.join2.clientid);
-		take_join2(s, m->u.join2.clientid);
-		break;
-	case WIRE_LEAVE:
-		client_leaves(s, now, from, m->u.leave.clientid, m->u.leave.elapsed_s, NULL);
-		return;
-	case WIRE_LEAVE2:
-		client_leaves(s, now, from, m->u.leave2.clientid, m->u.leave2.elapsed_s,
-		    &m->u.leave2.stats);
-		return;
-	case WIRE_REQ:
-		if (m->u.req.chunk >= s->nchunks || m->u.req.count == 0)
-			return;
-		take_request(s, m->u.req.chunk, m->u.req.first, m->u.req.count);
-		break;
-	case WIRE_PREQ:
-		if (m->u.preq.chunk >= s->nchunks)
-			return;
-		take_prequest(s, m);
-		break;
-	default:
-		return;			/* blocks of another server, progress */
+	if (c != NULL) {
+		*c = s->clients[--s->stats.clients];
+		s->left_us = now_us;
 	}
-	s->last_request = now;
+	if (s->log.left != NULL)
+		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid, m->u.leave.elapsed_s,
+		    stats);
+}
+
+/* --- the queue --- */
+
+static struct item *
+item_of(struct server *s, uint32_t chunk)
+{
+	struct item *it = s->items[chunk];
+
+	if (it == NULL) {
+		it = s->items[chunk] = calloc(1, sizeof *it);
+		if (it != NULL)
+			it->chunk = chunk;
+	}
+	return it;
+}
+
+static void
+fifo_append(struct server *s, struct item *it)
+{
+	it->next = NULL;
+	it->in_fifo = true;
+	if (s->head == NULL)
+		s->head = it;
+	else
+		s->tail->next = it;
+	s->tail = it;
+}
+
+static struct item *
+fifo_pop(struct server *s)
+{
+	struct item *it = s->head;
+
+	s->head = it->next;
+	it->in_fifo = false;
+	it->cursor = 0;
+	return it;
+}
+
+static void
+item_unref(struct server *s, struct item *it)
+{
+	if (!it->in_fifo && blockmap_empty(&it->coming)) {
+		s->items[it->chunk] = NULL;
+		free(it);
+	}
+}
+
+/* True when all of it was coming anyway. */
+static bool
+enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+{
+	struct blockmap exists = blockmap_range(0, chunk_blocks(s, chunk));
+	struct blockmap want = blockmap_and(exists, asked);
+	uint32_t n = blockmap_count(&want);
+
+	if (n == 0)
+		return true;
+	s->asked_us = now_us;
+	s->stats.blocks_asked += n;
+	if (n < chunk_blocks(s, chunk))
+		s->stats.lost_blocks += n;
+	struct item *it = item_of(s, chunk);
+	if (it == NULL)
+		return true;		/* no memory: it will be asked again */
+	want = blockmap_minus(want, &it->queued);
+	want = blockmap_minus(want, &it->coming);
+	uint32_t fresh = blockmap_count(&want);
+	s->stats.blocks_merged += n - fresh;
+	if (fresh == 0)
+		return true;
+	blockmap_add(&it->queued, &want);
+	if (!it->in_fifo)
+		fifo_append(s, it);
+	return false;
+}
+
+/* --- input --- */
+
+static void
+bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
+{
+	s->stats.bad_packets++;
+	if (s->log.bad != NULL)
+		s->log.bad(s->log.arg, from, e);
+}
+
+static void
+handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	/* The original client aborts when it is told of part of a chunk. */
+	if (!s->cfg.whole_chunks)
+		return;
+	s->asked_us = now_us;
+	client_joined(s, m->srcip, m->u.join.clientid);
+	s->join_pending = true;
+}
+
+static void
+handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	uint32_t id = m->u.join2.clientid;
+
+	s->asked_us = now_us;
+	client_joined(s, m->srcip, id);
+	for (unsigned i = 0; i < s->join2_count; i++)
+		if (s->join2_pending[i] == id)
+			return;
+	if (s->join2_count < JOIN2_PENDING_MAX)
+		s->join2_pending[s->join2_count++] = id;
+}
+
+static bool
+chunk_exists(struct server *s, const uint8_t from[4], uint32_t chunk)
+{
+	struct err e;
+
+	if (chunk < s->nchunks)
+		return true;
+	err_set(&e, ERR_FORMAT, "request for chunk %u of %u", chunk, s->nchunks);
+	bad_packet(s, from, &e);
+	return false;
+}
+
+static void
+handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	struct blockmap asked;
+
+	if (!chunk_exists(s, m->srcip, m->u.req.chunk))
+		return;
+	s->stats.requests++;
+	asked = blockmap_range(m->u.req.first, m->u.req.count);
+	enqueue(s, now_us, m->u.req.chunk, &asked);
+}
+
+static void
+handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	struct blockmap asked = blockmap_get(m->u.preq.map);
+
+	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
+		return;
+	s->stats.prequests++;
+	if (!enqueue(s, now_us, m->u.preq.chunk, &asked) && m->u.preq.retries != 0)
+		s->epoch_loss = true;
 }
 
 void
-server_input(struct server *s, uint64_t now, const void *pkt, size_t len, const uint8_t from[4])
+server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4])
 {
 	struct wire_msg m;
 	struct err e;
 
 	if (wire_get(&m, pkt, len, &e) != 0) {
-		if (e.kind == ERR_UNSUPPORTED)
-			return;
-		s->stats.bad_packets++;
-		if (s->log.bad != NULL)
-			s->log.bad(s->log.arg, from, &e);
+		if (e.kind != ERR_UNSUPPORTED)
+			bad_packet(s, from, &e);
 		return;
 	}
-	if (m.type != WIRE_REQUEST || memcmp(m.srcip, from, 4) != 0)
+	if (!wire_source_is(&m, from)) {
+		err_set(&e, ERR_FORMAT, "packet claims to come from %u.%u.%u.%u",
+		    m.srcip[0], m.srcip[1], m.srcip[2], m.srcip[3]);
+		bad_packet(s, from, &e);
 		return;
-	take_message(s, now, &m, from);
+	}
+	if (m.type != WIRE_REQUEST)
+		return;			/* another server's, or our own */
+	switch (m.subtype) {
+	case WIRE_JOIN: handle_join(s, now_us, &m); break;
+	case WIRE_JOIN2: handle_join2(s, now_us, &m); break;
+	case WIRE_LEAVE:
+	case WIRE_LEAVE2: client_left(s, now_us, &m); break;
+	case WIRE_REQ: handle_request(s, now_us, &m); break;
+	case WIRE_PREQ: handle_prequest(s, now_us, &m); break;
+	default: break;			/* a block */
+	}
+}
+
+/* --- reading --- */
+
+static struct slot *
+slot_at(const struct server *s, uint32_t n)
+{
+	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
 bool
-server_read_next(struct server *s, struct server_run *out)
+server_read_next(struct server *s, struct server_run *run)
 {
-	struct item *it = s->head;
-	uint32_t first = 0, count = 0;
-
-	if (it == NULL || s->run_next - s->run_first == s->cfg.ahead)
+	if (s->head == NULL || s->slots_used == s->cfg.ahead)
 		return false;
-	while (!map_get(&it->queued, first))
-		first++;
-	while (count < s->cfg.run_blocks && first + count < WIRE_CHUNK_BLOCKS &&
-	    map_get(&it->queued, first + count)) {
-		map_clear(&it->queued, first + count);
-		map_set(&it->coming, first + count);
-		count++;
-	}
-	it->nqueued -= count;
-	if (it->nqueued == 0) {
-		s->head = it->next;
-		it->linked = false;
-	}
-	uint32_t buf = (uint32_t)(s->run_next++ % s->cfg.ahead);
-	s->runs[buf] = (struct run){ .chunk = it->chunk, .first = first, .count = count };
-	*out = (struct server_run){ buf, it->chunk, first, count };
+	/* What was asked again behind the cursor waits for its turn like all else. */
+	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
+		fifo_append(s, fifo_pop(s));
+	struct item *it = s->head;
+	uint32_t first = blockmap_next(&it->queued, it->cursor);
+	uint32_t n = blockmap_run(&it->queued, first, s->cfg.run_blocks);
+	struct blockmap taken = blockmap_range(first, n);
+	it->queued = blockmap_minus(it->queued, &taken);
+	blockmap_add(&it->coming, &taken);
+	it->cursor = first + n;
+	struct slot *slot = slot_at(s, s->slots_used++);
+	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
+	    .chunk = it->chunk, .first = first, .count = n } };
+	if (blockmap_empty(&it->queued))
+		fifo_pop(s);
+	*run = slot->run;
 	return true;
 }
 
 void
 server_read_done(struct server *s, uint32_t buf)
 {
-	s->runs[buf].ready = true;
+	assert(buf < s->cfg.ahead && !s->slots[buf].ready);
+	s->slots[buf].ready = true;
 }
 
-static bool
-put_reply(struct server *s, struct server_out *out)
-{
-	struct wire_msg m = { .type = WIRE_REPLY };
+/* --- pacing --- */
 
-	memcpy(m.srcip, s->cfg.srcip, 4);
-	if (s->join_due) {
-		s->join_due = false;
-		m.subtype = WIRE_JOIN;
-		m.u.join.blocks = (uint32_t)s->nblocks;
-	} else if (s->njoin2 > 0) {
-		m.subtype = WIRE_JOIN2;
-		m.u.join2.clientid = s->join2[--s->njoin2];
-		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
-		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
-		m.u.join2.image_bytes = s->cfg.image_bytes;
-	} else {
-		return false;
-	}
-	out->kind = SERVER_OUT_PACKET;
-	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
-	return true;
-}
-
-/* The original's rule: every half second, 10 % less after loss, else one block
- * a burst more, up to what was configured. */
+/* -D: a little less after a loss, a little more without one. */
 static void
-adapt(struct server *s, uint64_t now)
+judge_epoch(struct server *s, uint64_t now_us)
 {
-	if (!s->cfg.dynamic || now - s->epoch_start < DYNAMIC_EPOCH_US)
+	if (!s->cfg.dynamic || now_us - s->epoch_us < EPOCH_US)
 		return;
-	s->epoch_start = now;
-	if (s->loss_in_epoch) {
-		uint32_t cut = s->burst * DYNAMIC_CUT_PERCENT / 100;
-		s->burst = cut == s->burst ? s->burst - 1 : cut;
-		s->burst = s->burst < 1 ? 1 : s->burst;
-	} else if (s->burst < s->cfg.burst) {
+	if (!s->epoch_loss && s->burst < s->cfg.burst)
 		s->burst++;
-	}
-	s->loss_in_epoch = false;
+	else if (s->epoch_loss && s->burst > 1)
+		s->burst = s->burst * 9 / 10;	/* at least one less */
+	s->epoch_loss = false;
+	s->epoch_us = now_us;
 }
 
-/* May one more block go now? */
-static bool
-pace(struct server *s, uint64_t now)
+/* When the next block may go. */
+static uint64_t
+pace_deadline(const struct server *s, uint64_t now_us)
+{
+	if (s->cfg.gap_us == 0 || !s->burst_begun || s->burst_left > 0)
+		return now_us;
+	uint64_t next = s->burst_start_us + s->cfg.gap_us;
+	return next > now_us ? next : now_us;
+}
+
+/* A block goes now.  Bursts start on a grid of gap_us; who is a whole gap late
+ * starts a new grid, so that nothing is ever caught up. */
+static void
+pace_spend(struct server *s, uint64_t now_us)
 {
 	if (s->cfg.gap_us == 0)
-		return true;
-	if (s->burst_left == 0) {
-		uint64_t due = s->burst_start + s->cfg.gap_us;
-		if (now < due)
-			return false;
-		adapt(s, now);
-		/* A little late is made up for; more than a gap late is not. */
-		s->burst_start = now - due < s->cfg.gap_us ? due : now;
+		return;
+	uint64_t next = s->burst_start_us + s->cfg.gap_us;
+	if (!s->burst_begun || now_us >= next) {
+		judge_epoch(s, now_us);
+		bool on_time = s->burst_begun && now_us < next + s->cfg.gap_us;
+		s->burst_start_us = on_time ? next : now_us;
+		s->burst_begun = true;
 		s->burst_left = s->burst;
 	}
+	assert(s->burst_left > 0);
 	s->burst_left--;
-	return true;
-}
-
-static struct run *
-next_ready(const struct server *s)
-{
-	if (s->run_first == s->run_next)
-		return NULL;
-	struct run *r = &s->runs[s->run_first % s->cfg.ahead];
-	return r->ready ? r : NULL;
-}
-
-bool
-server_output(struct server *s, uint64_t now, struct server_out *out)
-{
-	out->kind = SERVER_OUT_NONE;
-	if (put_reply(s, out))
-		return true;
-	struct run *r = next_ready(s);
-	if (r == NULL || !pace(s, now))
-		return false;
-	struct item *it = s->items[r->chunk];
-	out->kind = SERVER_OUT_BLOCK;
-	out->buf = (uint32_t)(s->run_first % s->cfg.ahead);
-	out->at = r->sent;
-	out->chunk = r->chunk;
-	out->block = r->first + r->sent;
-	map_clear(&it->coming, out->block);
-	s->stats.blocks_sent++;
-	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
-	s->stats.blocks_resent += map_get(&it->sent, out->block);
-	map_set(&it->sent, out->block);
-	out->run_ends = ++r->sent == r->count;
-	s->run_first += out->run_ends;
-	return true;
-}
-
-uint64_t
-server_deadline(const struct server *s, uint64_t now)
-{
-	if (s->join_due || s->njoin2 > 0)
-		return now;
-	if (next_ready(s) == NULL)
-		return SERVER_NEVER;
-	uint64_t due = s->burst_start + s->cfg.gap_us;
-	return s->cfg.gap_us == 0 || s->burst_left > 0 || due < now ? now : due;
-}
-
-void
-server_overrun(struct server *s)
-{
-	s->loss_in_epoch = true;
-}
-
-bool
-server_done(const struct server *s, uint64_t now)
-{
-	bool idle = s->head == NULL && s->run_first == s->run_next;
-
-	if (s->cfg.idle_us == 0 || !idle)
-		return false;
-	if (s->cfg.idle_us > 0)
-		return now - s->last_request >= (uint64_t)s->cfg.idle_us;
-	return s->stats.joins > 0 && s->stats.clients == 0 && now - s->last_leave >= LEFT_GRACE_US;
 }
 
 void
 server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 {
-	/* Bursts of about a millisecond: what a sleep can do; at least a block. */
-	uint64_t blocks = bits_per_s / (1000ull * WIRE_BLOCK_COST_BITS);
+	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS * 1000;	/* of one in 1 ms */
 
-	blocks = blocks < 1 ? 1 : blocks > 65536 ? 65536 : blocks;
-	uint64_t bits = blocks * WIRE_BLOCK_COST_BITS;
-	*burst = (uint32_t)blocks;
-	/* Rounded up: the rate is a cap. */
-	*gap_us = (bits * 1000000 + bits_per_s - 1) / bits_per_s;
+	assert(bits_per_s > 0);
+	if (bits_per_s > UINT32_MAX * cost / 100)
+		bits_per_s = UINT32_MAX * cost / 100;
+	/* The shortest gap in whole milliseconds whose whole number of blocks is
+	 * at most 1 % below the rate, and never above it. */
+	for (uint64_t ms = (cost - 1) / bits_per_s + 1;; ms++) {
+		uint64_t blocks = bits_per_s * ms / cost;
+		if (blocks * cost * 100 >= bits_per_s * ms * 99) {
+			*burst = (uint32_t)blocks;
+			*gap_us = ms * 1000;
+			return;
+		}
+	}
+}
+
+/* --- output --- */
+
+static void
+put_reply(struct server *s, struct server_out *out)
+{
+	struct wire_msg m = { .type = WIRE_REPLY };
+
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	if (s->join_pending) {
+		s->join_pending = false;
+		m.subtype = WIRE_JOIN;
+		m.u.join.blocks = s->nblocks;
+	} else {
+		m.subtype = WIRE_JOIN2;
+		m.u.join2.clientid = s->join2_pending[0];
+		m.u.join2.blocks = s->nblocks;
+		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
+		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
+		m.u.join2.image_bytes = s->cfg.image_bytes;
+		s->join2_count--;
+		memmove(s->join2_pending, s->join2_pending + 1,
+		    s->join2_count * sizeof s->join2_pending[0]);
+	}
+	out->kind = SERVER_OUT_PACKET;
+	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
+	assert(out->len > 0);
+	s->stats.bytes_sent += out->len;
+}
+
+static void
+note_sent(struct server *s, uint32_t chunk, uint32_t block)
+{
+	struct blockmap *sent = s->sent[chunk];
+
+	s->stats.blocks_sent++;
+	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
+	if (sent == NULL)
+		sent = s->sent[chunk] = calloc(1, sizeof *sent);
+	if (sent == NULL)
+		return;			/* only the count suffers */
+	if (blockmap_test(sent, block)) {
+		s->stats.blocks_resent++;
+		return;
+	}
+	blockmap_set(sent, block);
+	if (blockmap_count(sent) == chunk_blocks(s, chunk)) {
+		free(sent);
+		s->sent[chunk] = &s->sent_all;
+	}
+}
+
+static void
+put_block(struct server *s, struct slot *slot, struct server_out *out)
+{
+	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+	struct item *it = s->items[chunk];
+
+	out->kind = SERVER_OUT_BLOCK;
+	out->buf = slot->run.buf;
+	out->at = slot->at++;
+	out->chunk = chunk;
+	out->block = block;
+	out->run_ends = slot->at == slot->run.count;
+	blockmap_clear(&it->coming, block);
+	item_unref(s, it);
+	note_sent(s, chunk, block);
+	if (out->run_ends) {
+		s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
+		s->slots_used--;
+	}
+}
+
+static bool
+reply_pending(const struct server *s)
+{
+	return s->join_pending || s->join2_count > 0;
+}
+
+static bool
+block_ready(const struct server *s)
+{
+	return s->slots_used > 0 && slot_at(s, 0)->ready;
+}
+
+bool
+server_output(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	out->kind = SERVER_OUT_NONE;
+	if (reply_pending(s)) {
+		put_reply(s, out);
+		return true;
+	}
+	if (!block_ready(s) || pace_deadline(s, now_us) > now_us)
+		return false;
+	pace_spend(s, now_us);
+	put_block(s, slot_at(s, 0), out);
+	return true;
+}
+
+/* When -T runs out if nothing more happens. */
+static uint64_t
+end_us(const struct server *s)
+{
+	if (s->cfg.idle_us == 0 || s->head != NULL || s->slots_used > 0 || reply_pending(s))
+		return SERVER_NEVER;
+	if (s->cfg.idle_us > 0)
+		return s->asked_us + (uint64_t)s->cfg.idle_us;
+	if (s->stats.joins == 0)
+		return SERVER_NEVER;
+	if (s->stats.clients > 0)
+		return s->asked_us + SILENCE_US;
+	return s->left_us + LINGER_US;
+}
+
+uint64_t
+server_deadline(const struct server *s, uint64_t now_us)
+{
+	if (reply_pending(s))
+		return now_us;
+	return block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
+}
+
+bool
+server_done(const struct server *s, uint64_t now_us)
+{
+	return now_us >= end_us(s);
 }

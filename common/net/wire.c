@@ -200,13 +200,12 @@ put_stats(const struct wire_stats *s, struct wr *w)
 static int
 get_leave2(struct wire_msg *m, struct rd *r, struct err *e)
 {
+	(void)e;
 	m->u.leave2.clientid = rd_le32(r);
 	m->u.leave2.elapsed_s = (int32_t)rd_le32(r);
-	uint32_t version = rd_le32(r);
-	if (version != STATS_VERSION)
-		return err_set(e, ERR_FORMAT, "leave: statistics of version %u", version);
-	get_stats(&m->u.leave2.stats, r);
-	rd_skip(r, STATS_PAD_BYTES);
+	/* Of another version: still a client that leaves. */
+	if (rd_le32(r) == STATS_VERSION)
+		get_stats(&m->u.leave2.stats, r);
 	return 0;
 }
 
@@ -264,12 +263,18 @@ wire_get(struct wire_msg *m, const void *pkt, size_t len, struct err *e)
 	return k->get(m, &r, e);
 }
 
+bool
+wire_source_is(const struct wire_msg *m, const uint8_t from[4])
+{
+	return memcmp(m->srcip, from, 4) == 0 || (from[0] & 0xf0) == 0xe0;
+}
+
 size_t
 wire_put(const struct wire_msg *m, void *pkt, size_t cap)
 {
 	struct wr w = wr_to(pkt, cap);
 
-	if (m->subtype == 0 || (int)m->subtype >= KINDS)
+	if (m->subtype == 0 || m->subtype == WIRE_PROGRESS)
 		return 0;
 	wr_le32(&w, m->type);
 	wr_le32(&w, m->subtype);

@@ -11,6 +11,7 @@
 #ifndef COMMON_NET_WIRE_H
 #define COMMON_NET_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,6 +80,9 @@ struct wire_msg {
  * against INT32_MAX: the engines know how many there are.  Bytes behind the
  * body are ignored. */
 int wire_get(struct wire_msg *, const void *pkt, size_t len, struct err *);
+/* Does the header name the address the packet came from?  One that seems to come
+ * from a multicast group is believed. */
+bool wire_source_is(const struct wire_msg *, const uint8_t from[4]);
 /* Encode into pkt[cap]; the length, or 0 when it does not fit.  Fields that
  * the protocol leaves undefined are zero. */
 size_t wire_put(const struct wire_msg *, void *pkt, size_t cap);

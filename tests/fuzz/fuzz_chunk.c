@@ -32,8 +32,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (inf != NULL && out != NULL) {
 		bool whole = chunk_decode(&c, bytes, inf, out, &e) == 0;
 		bool streamed = chunk_pieces(&c, bytes, inf, NULL, NULL, &e) == 0;
-		if (whole != streamed)
-			abort();	/* two decoders, one truth */
+		/* libdeflate lets unused incomplete codes pass, zlib does not; both
+		 * check the data's Adler-32. */
+		if (streamed && !whole)
+			abort();
 		chunk_verify(&c, bytes, inf, &e);
 	}
 	free(out);

@@ -1,0 +1,140 @@
+/* blockmap.h: a set of blocks of one chunk, a bit each. */
+#ifndef COMMON_NET_BLOCKMAP_H
+#define COMMON_NET_BLOCKMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/net/wire.h"
+
+enum { BLOCKMAP_WORDS = WIRE_CHUNK_BLOCKS / 64 };
+
+struct blockmap {
+	uint64_t w[BLOCKMAP_WORDS];	/* block b: bit b % 64 of word b / 64 */
+};
+
+/* The wire's form: block b is bit b % 8 of byte b / 8. */
+static inline struct blockmap
+blockmap_get(const uint8_t bytes[WIRE_MAP_BYTES])
+{
+	struct blockmap m;
+	struct rd r = rd_from(bytes, WIRE_MAP_BYTES);
+
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		m.w[i] = rd_le64(&r);
+	return m;
+}
+
+static inline void
+blockmap_put(const struct blockmap *m, uint8_t bytes[WIRE_MAP_BYTES])
+{
+	struct wr w = wr_to(bytes, WIRE_MAP_BYTES);
+
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		wr_le64(&w, m->w[i]);
+}
+
+static inline bool
+blockmap_test(const struct blockmap *m, uint32_t b)
+{
+	return m->w[b / 64] >> b % 64 & 1;
+}
+
+static inline void
+blockmap_set(struct blockmap *m, uint32_t b)
+{
+	m->w[b / 64] |= UINT64_C(1) << b % 64;
+}
+
+static inline void
+blockmap_clear(struct blockmap *m, uint32_t b)
+{
+	m->w[b / 64] &= ~(UINT64_C(1) << b % 64);
+}
+
+/* Blocks [first, first + count), which must lie within the chunk. */
+static inline struct blockmap
+blockmap_range(uint32_t first, uint32_t count)
+{
+	struct blockmap m = { { 0 } };
+
+	for (uint32_t b = first; b < first + count;) {
+		uint32_t n = 64 - b % 64 < first + count - b ? 64 - b % 64 : first + count - b;
+		m.w[b / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << b % 64;
+		b += n;
+	}
+	return m;
+}
+
+static inline struct blockmap
+blockmap_and(struct blockmap a, const struct blockmap *b)
+{
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		a.w[i] &= b->w[i];
+	return a;
+}
+
+static inline struct blockmap
+blockmap_minus(struct blockmap a, const struct blockmap *b)
+{
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		a.w[i] &= ~b->w[i];
+	return a;
+}
+
+static inline void
+blockmap_add(struct blockmap *a, const struct blockmap *b)
+{
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		a->w[i] |= b->w[i];
+}
+
+static inline uint32_t
+blockmap_count(const struct blockmap *m)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		n += (uint32_t)__builtin_popcountll(m->w[i]);
+	return n;
+}
+
+static inline bool
+blockmap_empty(const struct blockmap *m)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < BLOCKMAP_WORDS; i++)
+		any |= m->w[i];
+	return any == 0;
+}
+
+/* The first block >= from that is in the set; WIRE_CHUNK_BLOCKS when none is
+ * (also when from is WIRE_CHUNK_BLOCKS). */
+static inline uint32_t
+blockmap_next(const struct blockmap *m, uint32_t from)
+{
+	for (uint32_t i = from / 64; i < BLOCKMAP_WORDS; i++) {
+		uint64_t w = m->w[i];
+		if (i == from / 64)
+			w &= ~UINT64_C(0) << from % 64;
+		if (w != 0)
+			return i * 64 + (uint32_t)__builtin_ctzll(w);
+	}
+	return WIRE_CHUNK_BLOCKS;
+}
+
+/* How many blocks from `from` on are in the set without a gap, at most max. */
+static inline uint32_t
+blockmap_run(const struct blockmap *m, uint32_t from, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && from + n < WIRE_CHUNK_BLOCKS && blockmap_test(m, from + n))
+		n++;
+	return n;
+}
+
+#endif /* COMMON_NET_BLOCKMAP_H */

@@ -1,0 +1,371 @@
+/* The server's engine in a straight line: time is a number that we set. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "common/net/blockmap.h"
+#include "frisbeed/server.h"
+#include "tests/t.h"
+
+enum { MIB = 1 << 20 };
+
+static const uint8_t server_ip[4] = { 10, 0, 0, 1 }, ip_a[4] = { 10, 0, 0, 2 },
+    ip_b[4] = { 10, 0, 0, 3 };
+
+static struct server *
+make(uint64_t bytes, bool whole, uint32_t burst, uint64_t gap_us)
+{
+	struct server_config cfg = { .image_bytes = bytes, .whole_chunks = whole,
+		.run_blocks = 32, .ahead = 4, .burst = burst, .gap_us = gap_us };
+
+	memcpy(cfg.srcip, server_ip, 4);
+	return server_new(&cfg, 0);
+}
+
+static void
+input(struct server *s, uint64_t now, const struct wire_msg *m, const uint8_t from[4])
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	server_input(s, now, pkt, wire_put(m, pkt, sizeof pkt), from);
+}
+
+static struct wire_msg
+from_a(enum wire_subtype subtype)
+{
+	return (struct wire_msg){ .type = WIRE_REQUEST, .subtype = subtype,
+		.srcip = { 10, 0, 0, 2 } };
+}
+
+static void
+join(struct server *s, uint64_t now, uint32_t id)
+{
+	struct wire_msg m = from_a(WIRE_JOIN);
+
+	m.u.join.clientid = id;
+	input(s, now, &m, ip_a);
+}
+
+static void
+request(struct server *s, uint64_t now, uint32_t chunk, uint32_t first, uint32_t count)
+{
+	struct wire_msg m = from_a(WIRE_REQ);
+
+	m.u.req.chunk = chunk;
+	m.u.req.first = first;
+	m.u.req.count = count;
+	input(s, now, &m, ip_a);
+}
+
+static void
+prequest(struct server *s, uint64_t now, uint32_t chunk, struct blockmap map, int retries)
+{
+	struct wire_msg m = from_a(WIRE_PREQ);
+
+	m.u.preq.chunk = chunk;
+	m.u.preq.retries = retries;
+	blockmap_put(&map, m.u.preq.map);
+	input(s, now, &m, ip_a);
+}
+
+/* Read at once all that may be read. */
+static void
+read_all(struct server *s)
+{
+	struct server_run run;
+
+	while (server_read_next(s, &run))
+		server_read_done(s, run.buf);
+}
+
+/* Send all, whatever the time; the blocks sent, as chunk * 1024 + block. */
+static uint32_t
+drain(struct server *s, uint64_t now, uint32_t *blocks, uint32_t max)
+{
+	struct server_out out;
+	uint32_t n = 0;
+
+	for (read_all(s); server_output(s, now, &out); read_all(s))
+		if (out.kind == SERVER_OUT_BLOCK && n < max)
+			blocks[n++] = out.chunk * WIRE_CHUNK_BLOCKS + out.block;
+	return n;
+}
+
+static bool
+reply_is(const struct server_out *out, enum wire_subtype subtype, struct wire_msg *m)
+{
+	struct err e;
+
+	return out->kind == SERVER_OUT_PACKET && wire_get(m, out->pkt, out->len, &e) == 0 &&
+	    m->type == WIRE_REPLY && m->subtype == subtype &&
+	    memcmp(m->srcip, server_ip, 4) == 0;
+}
+
+static void
+test_join(void)
+{
+	struct server *s = make(3 * MIB, true, 16, 2000);
+	struct server_out out;
+	struct wire_msg m;
+
+	T_CHECK(server_chunks(s) == 3 && !server_output(s, 0, &out));
+	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
+	request(s, 0, 0, 0, 1024);
+	read_all(s);
+	join(s, 5, 77);
+	join(s, 6, 77);
+	join(s, 7, 78);
+	T_CHECK(server_deadline(s, 7) == 7);
+	/* One reply for all, before the blocks. */
+	T_CHECK(server_output(s, 7, &out) && reply_is(&out, WIRE_JOIN, &m));
+	T_CHECK(m.u.join.blocks == 3072);
+	T_CHECK(server_output(s, 7, &out) && out.kind == SERVER_OUT_BLOCK);
+	T_CHECK(server_stats(s)->clients == 2 && server_stats(s)->joins == 3);
+	struct wire_msg leave = from_a(WIRE_LEAVE2);
+	leave.u.leave2.clientid = 77;
+	input(s, 9, &leave, ip_a);
+	input(s, 9, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->clients_max == 2);
+	server_free(s);
+}
+
+/* A file that is not whole chunks is offered by JOIN2 only. */
+static void
+test_join2(void)
+{
+	struct server *s = make(307200 + 1, false, 16, 2000);
+	struct server_out out;
+	struct wire_msg m, ask = from_a(WIRE_JOIN2);
+
+	join(s, 0, 77);
+	T_CHECK(!server_output(s, 0, &out) && server_stats(s)->clients == 0);
+	for (uint32_t id = 1; id <= 3; id++) {
+		ask.u.join2.clientid = id % 3;
+		input(s, 0, &ask, ip_a);
+	}
+	for (uint32_t id = 1; id <= 3; id++) {
+		T_CHECK(server_output(s, 0, &out) && reply_is(&out, WIRE_JOIN2, &m));
+		T_CHECK(m.u.join2.clientid == id % 3 && m.u.join2.blocks == 301 &&
+		    m.u.join2.image_bytes == 307201 && m.u.join2.chunk_blocks == 1024 &&
+		    m.u.join2.block_bytes == 1024);
+	}
+	T_CHECK(!server_output(s, 0, &out));
+	/* Requests beyond the end are cut, not ignored. */
+	uint32_t blocks[1024];
+	request(s, 0, 0, 290, 734);
+	T_CHECK(drain(s, 0, blocks, 1024) == 11 && blocks[0] == 290 && blocks[10] == 300);
+	request(s, 0, 0, 301, 5);
+	T_CHECK(drain(s, 0, blocks, 1024) == 0);
+	server_free(s);
+}
+
+static void
+test_merging(void)
+{
+	struct server *s = make(3 * MIB, true, 1, 0);
+	static uint32_t blocks[4096];
+	struct server_out out;
+
+	request(s, 0, 1, 0, 1024);
+	request(s, 0, 2, 10, 5);
+	request(s, 0, 1, 0, 1024);
+	prequest(s, 0, 2, blockmap_range(12, 10), 1);
+	prequest(s, 0, 0, blockmap_range(0, 0), 1);
+	T_CHECK(server_stats(s)->blocks_merged == 1024 + 3);
+	T_CHECK(drain(s, 0, blocks, 4096) == 1024 + 12);
+	T_CHECK(blocks[0] == 1024 && blocks[1023] == 2047 && blocks[1024] == 2048 + 10);
+
+	/* Being read, and read but not sent: merged, too. */
+	request(s, 0, 0, 0, 1024);
+	read_all(s);
+	request(s, 0, 0, 0, 1024);
+	for (int i = 0; i < 40; i++)
+		server_output(s, 0, &out);
+	/* Blocks 0 to 39 are gone, all others are coming. */
+	request(s, 0, 0, 30, 20);
+	request(s, 0, 2, 7, 1);
+	uint32_t n = drain(s, 0, blocks, 4096);
+	T_CHECK(n == 1024 - 40 + 10 + 1);
+	T_CHECK(blocks[0] == 40 && blocks[983] == 1023);
+	/* What was sent already waits behind the others' requests. */
+	T_CHECK(blocks[984] == 2048 + 7 && blocks[985] == 30 && blocks[994] == 39);
+	T_CHECK(server_stats(s)->blocks_resent == 10);
+	T_CHECK(server_stats(s)->lost_blocks == 5 + 10 + 20 + 1);
+	T_CHECK(!server_output(s, 0, &out) && server_deadline(s, 0) == SERVER_NEVER);
+	server_free(s);
+}
+
+static void
+test_refused(void)
+{
+	struct server *s = make(MIB, true, 1, 0);
+	uint8_t pkt[WIRE_PACKET_MAX] = { 9 };
+	struct server_run run;
+
+	request(s, 0, 1, 0, 1);
+	server_input(s, 0, pkt, 40, ip_a);
+	struct wire_msg m = from_a(WIRE_JOIN);
+	input(s, 0, &m, ip_b);		/* claims to be somebody else */
+	T_CHECK(server_stats(s)->bad_packets == 3 && server_stats(s)->clients == 0);
+	m.type = WIRE_REPLY;
+	input(s, 0, &m, ip_a);
+	m = from_a(WIRE_BLOCK);
+	m.u.block.data = pkt;
+	input(s, 0, &m, ip_a);
+	T_CHECK(server_stats(s)->bad_packets == 3 && !server_read_next(s, &run));
+	server_free(s);
+}
+
+/* Never more than `ahead` runs out, sent in order though read in any. */
+static void
+test_reading(void)
+{
+	struct server *s = make(MIB, true, 1, 0);
+	struct server_run run[5];
+	struct server_out out;
+
+	request(s, 0, 0, 0, 1024);
+	for (int i = 0; i < 4; i++)
+		T_CHECK(server_read_next(s, &run[i]) && run[i].first == 32u * (unsigned)i &&
+		    run[i].count == 32);
+	T_CHECK(!server_read_next(s, &run[4]));
+	server_read_done(s, run[1].buf);
+	T_CHECK(!server_output(s, 0, &out));
+	server_read_done(s, run[0].buf);
+	for (uint32_t b = 0; b < 64; b++)
+		T_CHECK(server_output(s, 0, &out) && out.block == b && out.at == b % 32 &&
+		    out.buf == run[b / 32].buf && out.run_ends == (b % 32 == 31));
+	T_CHECK(!server_output(s, 0, &out));
+	T_CHECK(server_read_next(s, &run[4]) && run[4].buf == run[0].buf);
+	server_free(s);
+}
+
+static uint32_t
+send_now(struct server *s, uint64_t now)
+{
+	struct server_out out;
+	uint32_t n = 0;
+
+	for (read_all(s); server_output(s, now, &out); read_all(s))
+		n++;
+	return n;
+}
+
+static void
+test_pacing(void)
+{
+	struct server *s = make(16 * MIB, true, 16, 2000);
+
+	for (uint32_t c = 0; c < 16; c++)
+		request(s, 0, c, 0, 1024);
+	T_CHECK(send_now(s, 1000) == 16 && server_deadline(s, 1500) == 3000);
+	T_CHECK(send_now(s, 2999) == 0);
+	T_CHECK(send_now(s, 3100) == 16 && server_deadline(s, 3100) == 5000);	/* on the grid */
+	T_CHECK(send_now(s, 8000) == 16 && server_deadline(s, 8000) == 10000);	/* a new one */
+	uint64_t sent = 0, now = 10000;
+	for (; now < 1010000; now = server_deadline(s, now) + 70)
+		sent += send_now(s, now);
+	/* 70 us late each time, yet no slower than the grid. */
+	T_CHECK(sent == 8000);
+	server_free(s);
+}
+
+/* The mean rate of each -W: never above, at most 1 % below. */
+static void
+test_rates(void)
+{
+	static const uint64_t rates[] = { 1000, 1000000, 1500000, 5000000, 10000000, 60000000,
+		70000000, 100000000, 333333333, 1000000000, 2500000000, 10000000000 };
+
+	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+		uint32_t burst;
+		uint64_t gap;
+		server_rate_to_burst(rates[i], &burst, &gap);
+		double got = (double)burst * WIRE_BLOCK_COST_BITS * 1e6 / (double)gap;
+		printf("# %llu bit/s: %u blocks every %llu us\n",
+		    (unsigned long long)rates[i], burst, (unsigned long long)gap);
+		T_CHECK(gap % 1000 == 0 && got <= (double)rates[i] &&
+		    got >= 0.99 * (double)rates[i]);
+	}
+	uint32_t burst;
+	uint64_t gap;
+	server_rate_to_burst(60000000, &burst, &gap);
+	T_CHECK(burst == 20 && gap == 3000);
+}
+
+/* -D: down by a tenth at a loss, up by one without. */
+static void
+test_dynamic(void)
+{
+	struct server_config cfg = { .image_bytes = 64 * MIB, .whole_chunks = true,
+		.run_blocks = 32, .ahead = 4, .burst = 16, .gap_us = 2000, .dynamic = true };
+	static const uint32_t want[] = { 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1 };
+	struct server *s = server_new(&cfg, 0);
+	uint64_t now = 0;
+	bool right = true;
+
+	for (uint32_t c = 0; c < 64; c++)
+		request(s, 0, c, 0, 1024);
+	for (size_t i = 0; i < sizeof want / sizeof want[0]; i++, now += 500000) {
+		right = right && send_now(s, now) == want[i];
+		if (i == 0)
+			prequest(s, now, 0, blockmap_range(0, 1), 1);
+		else
+			server_overrun(s);
+		prequest(s, now, 63, blockmap_range(0, 1), 1);	/* queued: no loss */
+	}
+	T_CHECK(right);
+	server_free(s);
+	s = server_new(&cfg, 0);
+	request(s, 0, 0, 0, 1024);
+	T_CHECK(send_now(s, 0) == 16);
+	server_overrun(s);
+	T_CHECK(send_now(s, 500000) == 14);
+	prequest(s, 500000, 0, blockmap_range(1023, 1), 1);	/* coming anyway */
+	T_CHECK(send_now(s, 1000000) == 15 && send_now(s, 1500000) == 16);
+	T_CHECK(send_now(s, 2000000) == 16);
+	server_free(s);
+}
+
+static void
+test_ending(void)
+{
+	struct server_config cfg = { .image_bytes = MIB, .whole_chunks = true,
+		.run_blocks = 32, .ahead = 4, .burst = 16, .idle_us = 5000000 };
+	struct server *s = server_new(&cfg, 1000);
+
+	T_CHECK(!server_done(s, 5000999) && server_done(s, 5001000));
+	T_CHECK(server_deadline(s, 1000) == 5001000);
+	request(s, 3000000, 0, 0, 1024);
+	T_CHECK(!server_done(s, 9000000));	/* busy */
+	send_now(s, 9000000);
+	T_CHECK(server_done(s, 9000000));
+	server_free(s);
+
+	cfg.idle_us = -1;
+	s = server_new(&cfg, 0);
+	T_CHECK(!server_done(s, UINT64_C(1) << 50));
+	join(s, 10, 1);
+	send_now(s, 10);
+	T_CHECK(!server_done(s, 60000000));
+	struct wire_msg m = from_a(WIRE_LEAVE);
+	m.u.leave.clientid = 1;
+	input(s, 60000000, &m, ip_a);
+	T_CHECK(!server_done(s, 61999999) && server_done(s, 62000000));
+	server_free(s);
+}
+
+int
+main(void)
+{
+	test_join();
+	test_join2();
+	test_merging();
+	test_refused();
+	test_reading();
+	test_pacing();
+	test_rates();
+	test_dynamic();
+	test_ending();
+	return t_done();
+}
