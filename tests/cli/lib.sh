@@ -16,6 +16,8 @@ skip() { echo "$*"; exit 77; }
 requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }
 # check WHAT COMMAND...: the command must succeed.
 check() { local what=$1; shift; if "$@"; then echo "ok: $what"; else fail "$what: $*"; fi; }
+# quietly COMMAND...: show what it prints only when it fails.
+quietly() { "$@" > "$T/quiet" 2>&1 || { local rc=$?; cat "$T/quiet"; return $rc; }; }
 # status N COMMAND...: the exit status must be N, with one sentence on stderr unless 0.
 status() {
 	local want=$1 got; shift
