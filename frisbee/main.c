@@ -206,6 +206,7 @@ run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
 	struct sink *sink;
 
 	sc.install.warn = warn;
+	sc.install.gentle = true;
 	if (net_options_resolve(&o->net, &nc, e) != 0)
 		return -1;
 	nc.share_port = true;

@@ -20,6 +20,7 @@ enum {
 	BUFFER_MIN_BYTES = 1 << 20,
 	SPARE_BUFFERS = 2,		/* one being written, one waiting */
 	WARNING_BYTES = 600,
+	GENTLE_NICE = 10,
 };
 
 /* One chunk on its way.  `raw` comes from the pool. */
@@ -204,6 +205,14 @@ decode_job(struct job *j, struct inflater *inf, struct err *e)
 	return 0;
 }
 
+/* On Linux, nice(2) is the calling thread's alone. */
+static void
+give_way(const struct install *in)
+{
+	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
+		return;		/* then it competes: slower, not wrong */
+}
+
 static int
 decoder_stage(void *arg, struct err *e)
 {
@@ -213,6 +222,7 @@ decoder_stage(void *arg, struct err *e)
 	size_t ticket;
 	int rc = 0;
 
+	give_way(in);
 	if (inf == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
@@ -236,6 +246,7 @@ writer_stage(void *arg, struct err *e)
 	void *item;
 	int rc = 0;
 
+	give_way(in);
 	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
 		if (!in->cfg.no_writer)
 			rc = write_job(in, item, in->writer_inflater, e);

@@ -33,6 +33,9 @@ struct install_config {
 	bool force;			/* --force: write to a disk in use, too */
 	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	/* Not an option: the threads give way to the program's own, which has a
+	 * network that must not be kept waiting. */
+	bool gentle;
 	/* A warning that does not stop the run; NULL: nobody wants it. */
 	void (*warn)(const char *sentence);
 };
