@@ -54,7 +54,7 @@ $(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o)
 	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
 $(B)/vendor/%.o: vendor/%.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<) $(CC) -std=gnu17 -O2 -g -w -Ivendor/libdeflate $(SANFL) -c -o $@ $<
+	$(call say,CC,$<) $(CC) -std=gnu17 -O3 -g -w -Ivendor/libdeflate $(SANFL) -c -o $@ $<
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
