@@ -48,6 +48,25 @@ ext_at(const struct ndz_header *h)
 /* Reading. */
 
 static int
+get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
+{
+	uint32_t word = rd_le32(r);
+
+	f->bytes = word & ENTRY_LEN_MASK;
+	f->zero = (word & ZERO_RUN) != 0;
+	f->windows = 1;
+	if (f->zero) {
+		f->windows = rd_le64(r);
+		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
+	} else {
+		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+	}
+	if (f->bytes == 0 || f->windows == 0 || (word & ~ZERO_RUN) != f->bytes)
+		return err_set(e, ERR_FORMAT, "the fragment table has an impossible entry");
+	return 0;
+}
+
+static int
 get_fragments(struct ext *x, struct rd r, struct err *e)
 {
 	uint8_t codec = rd_u8(&r), digest = rd_u8(&r), digest_bytes = rd_u8(&r);
@@ -58,31 +77,22 @@ get_fragments(struct ext *x, struct rd r, struct err *e)
 	if (!rd_ok(&r) || codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
-	if (log2 != 16 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(&r, n, EXT_ENTRY_BYTES))
+	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(&r, n, EXT_ENTRY_BYTES))
 		return err_set(e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
 	if (x->fragments != NULL)
 		return err_set(e, ERR_FORMAT, "two fragment tables");
-	x->fragments = calloc(n != 0 ? n : 1, sizeof *x->fragments);
+	x->fragments = calloc(n, sizeof *x->fragments);
 	if (x->fragments == NULL)
 		return err_nomem(e, "a fragment table");
 	x->window_bytes = 1u << log2;
 	x->nfragments = n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct ext_fragment *f = &x->fragments[i];
-		uint32_t word = rd_le32(&r);
-		f->bytes = word & ENTRY_LEN_MASK;
-		f->zero = (word & ZERO_RUN) != 0;
-		f->windows = 1;
-		if (f->zero) {
-			f->windows = rd_le64(&r);
-			rd_skip(&r, EXT_FRAGMENT_DIGEST_BYTES - 8);
-		} else {
-			rd_copy(&r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
-		}
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (get_entry(&x->fragments[i], &r, e) != 0)
+			return -1;
 	return 0;
 }
 
+/* It is shown to people, so control characters do not come through. */
 static void
 get_string(struct rd *r, char *out, size_t cap)
 {
@@ -93,7 +103,8 @@ get_string(struct rd *r, char *out, size_t cap)
 	if (s == NULL)
 		return;
 	size_t n = len < cap ? len : cap - 1;
-	memcpy(out, s, n);
+	for (size_t i = 0; i < n; i++)
+		out[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
 	out[n] = '\0';
 }
 
