@@ -244,6 +244,19 @@ test_random_access(struct file *f, const struct file *a)
 	free(buf);
 }
 
+/* Known before the first chunk is used, so that nothing is written for it. */
+static void
+test_known_at_once(struct file *f, const struct file *a)
+{
+	struct image *img;
+	struct err e;
+
+	take(f, "012", a, NULL);
+	T_CHECK(read_file(f, &e) == -1);
+	T_CHECK(image_open(&img, in_scratch("image"), &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(strstr(e.text, "truncated") != NULL);
+}
+
 int
 main(void)
 {
@@ -256,6 +269,7 @@ main(void)
 	test_cut(f, f + 1);
 	test_others(f, f + 1);
 	test_random_access(f, f + 1);
+	test_known_at_once(f, f + 1);
 	free(f);
 	return t_done();
 }
