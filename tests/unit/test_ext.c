@@ -241,6 +241,7 @@ test_tables(void)
 	const struct entry wrong_sum[] = { { 101, 0 }, { zero | 30, 3 } };
 	const struct entry odd_bits[] = { { 100 | 1u << 24, 0 }, { zero | 30, 3 } };
 	const struct entry empty[] = { { 100, 0 }, { zero | 30, 3 }, { zero, 0 } };
+	const struct entry no_windows[] = { { 100, 0 }, { zero | 15, 3 }, { zero | 15, 0 } };
 	const struct entry no_bytes[] = { { 0, 0 }, { zero | 130, 3 } };
 
 	T_CHECK(table_is_good(4, four, 4));
@@ -256,6 +257,7 @@ test_tables(void)
 	T_CHECK(!table_is_good(2, wrong_sum, 2));
 	T_CHECK(!table_is_good(2, odd_bits, 2));
 	T_CHECK(!table_is_good(3, empty, 3));
+	T_CHECK(!table_is_good(3, no_windows, 3));
 	T_CHECK(!table_is_good(2, no_bytes, 2));
 }
 
