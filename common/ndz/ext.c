@@ -48,41 +48,50 @@ ext_at(const struct ndz_header *h)
 /* Reading. */
 
 static int
-get_fragments(struct ext *x, struct rd r, struct err *e)
+get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
 {
-	uint8_t codec = rd_u8(&r), digest = rd_u8(&r), digest_bytes = rd_u8(&r);
-	uint8_t log2 = rd_u8(&r);
-	uint32_t n = rd_le32(&r);
+	uint32_t word = rd_le32(r);
+
+	f->bytes = word & ENTRY_LEN_MASK;
+	f->zero = (word & ZERO_RUN) != 0;
+	f->windows = 1;
+	if (f->zero) {
+		f->windows = rd_le64(r);
+		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
+	} else {
+		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+	}
+	if (f->bytes == 0 || f->windows == 0 || (word & ~ZERO_RUN) != f->bytes)
+		return err_set(e, ERR_FORMAT, "the fragment table has an impossible entry");
+	return 0;
+}
+
+static int
+get_fragments(struct ext *x, struct rd *r, struct err *e)
+{
+	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r), log2 = rd_u8(r);
+	uint32_t n = rd_le32(r);
 
 	/* A codec or digest of a later version: the stream is still a stream. */
-	if (!rd_ok(&r) || codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
+	if (codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
-	if (log2 != 16 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(&r, n, EXT_ENTRY_BYTES))
+	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(r, n, EXT_ENTRY_BYTES))
 		return err_set(e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
 	if (x->fragments != NULL)
 		return err_set(e, ERR_FORMAT, "two fragment tables");
-	x->fragments = calloc(n != 0 ? n : 1, sizeof *x->fragments);
+	x->fragments = calloc(n, sizeof *x->fragments);
 	if (x->fragments == NULL)
 		return err_nomem(e, "a fragment table");
 	x->window_bytes = 1u << log2;
 	x->nfragments = n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct ext_fragment *f = &x->fragments[i];
-		uint32_t word = rd_le32(&r);
-		f->bytes = word & ENTRY_LEN_MASK;
-		f->zero = (word & ZERO_RUN) != 0;
-		f->windows = 1;
-		if (f->zero) {
-			f->windows = rd_le64(&r);
-			rd_skip(&r, EXT_FRAGMENT_DIGEST_BYTES - 8);
-		} else {
-			rd_copy(&r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
-		}
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (get_entry(&x->fragments[i], r, e) != 0)
+			return -1;
 	return 0;
 }
 
+/* It is shown to people, so control characters do not come through. */
 static void
 get_string(struct rd *r, char *out, size_t cap)
 {
@@ -93,43 +102,46 @@ get_string(struct rd *r, char *out, size_t cap)
 	if (s == NULL)
 		return;
 	size_t n = len < cap ? len : cap - 1;
-	memcpy(out, s, n);
+	for (size_t i = 0; i < n; i++)
+		out[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
 	out[n] = '\0';
 }
 
 static void
-get_image(struct ext *x, struct rd r)
+get_image(struct ext *x, struct rd *r)
 {
 	struct ext_image *i = &x->image;
 
-	i->kind = rd_u8(&r);
-	rd_skip(&r, 3);
-	i->sector_bytes = rd_le32(&r);
-	i->source_bytes = rd_le64(&r);
-	i->made_at = rd_le64(&r);
-	get_string(&r, i->tool, sizeof i->tool);
-	get_string(&r, i->filesystems, sizeof i->filesystems);
-	x->has_image = rd_ok(&r);
+	i->kind = rd_u8(r);
+	rd_skip(r, 3);
+	i->sector_bytes = rd_le32(r);
+	i->source_bytes = rd_le64(r);
+	i->made_at = rd_le64(r);
+	get_string(r, i->tool, sizeof i->tool);
+	get_string(r, i->filesystems, sizeof i->filesystems);
+	x->has_image = true;
 }
 
 static int
-get_record(struct ext *x, unsigned type, struct rd r, struct err *e)
+get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
 {
 	switch (type) {
 	case REC_UUID:
-		rd_copy(&r, x->uuid, sizeof x->uuid);
-		x->has_uuid = rd_ok(&r);
+		rd_copy(r, x->uuid, sizeof x->uuid);
+		x->has_uuid = true;
 		break;
 	case REC_DIGEST:
-		x->has_digest = rd_le32(&r) == DIGEST_SHA256;
-		rd_copy(&r, x->digest, sizeof x->digest);
-		x->has_digest = x->has_digest && rd_ok(&r);
+		x->has_digest = rd_le32(r) == DIGEST_SHA256;
+		if (x->has_digest)
+			rd_copy(r, x->digest, sizeof x->digest);
 		break;
 	case REC_FRAGMENTS:
-		return get_fragments(x, r, e);
+		if (get_fragments(x, r, e) != 0)
+			return -1;
+		break;
 	case REC_LAST:
-		x->nchunks = rd_le32(&r);
-		x->last = rd_ok(&r);
+		x->nchunks = rd_le32(r);
+		x->last = true;
 		break;
 	case REC_IMAGE:
 		get_image(x, r);
@@ -137,7 +149,8 @@ get_record(struct ext *x, unsigned type, struct rd r, struct err *e)
 	default:
 		break;		/* of a later version: skipped */
 	}
-	return 0;
+	return rd_ok(r) ? 0 : err_set(e, ERR_FORMAT, "record %u of the extension area is too short",
+	    type);
 }
 
 /* Windows that the regions touch: the number of fragments that there must be. */
@@ -186,7 +199,7 @@ get_records(struct ext *x, struct rd r, struct err *e)
 		rd_skip(&r, align8(len) - len);
 		if (!rd_ok(&r))
 			return err_set(e, ERR_FORMAT, "a record of the extension area is cut short");
-		if (get_record(x, type, body, e) != 0)
+		if (get_record(x, type, &body, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -210,11 +223,11 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	r = rd_sub(&r, total - HEAD_BYTES);
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
-	x->present = true;
 	if (get_records(x, r, e) != 0 || check_fragments(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
+	x->present = true;
 	return 0;
 }
 

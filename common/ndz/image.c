@@ -16,6 +16,75 @@ struct image {
 	bool last_seen;
 };
 
+static int
+err_truncated(const struct image *img, uint32_t nchunks, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "%s: truncated: it ends with chunk %u, which is not the "
+	    "image's last", image_name(img), nchunks - 1);
+}
+
+/* What a chunk says of its image; nothing when it makes no sense at all. */
+struct claims {
+	bool ours;
+	bool unreadable;
+	uint32_t nchunks;		/* 0: it is not the last one */
+};
+
+static int
+read_claims(struct image *img, uint32_t i, uint8_t *buf, struct claims *claims, struct err *e)
+{
+	struct err later;
+	struct chunk c;
+
+	*claims = (struct claims){ .unreadable = true };
+	if (image_read(img, i, buf, e) != 0)
+		return -1;
+	if (chunk_parse(&c, buf, &later) != 0)
+		return 0;
+	*claims = (struct claims){ .ours = c.ext.present,
+		.nchunks = c.ext.last ? c.ext.nchunks : 0 };
+	chunk_free(&c);
+	return 0;
+}
+
+/* Has an image of this suite its last chunk?  Asked before anything of it is
+ * used.  What else is wrong with these two chunks is for image_next() to say. */
+static int
+check_ends(struct image *img, uint8_t *buf, struct err *e)
+{
+	struct claims first, last;
+
+	if (read_claims(img, 0, buf, &first, e) != 0 ||
+	    read_claims(img, img->nchunks - 1, buf, &last, e) != 0)
+		return -1;
+	if (!first.ours || last.unreadable)
+		return 0;
+	if (last.nchunks == 0)
+		return err_truncated(img, img->nchunks, e);
+	if (last.nchunks != img->nchunks)
+		return err_set(e, ERR_FORMAT, "%s: is %u chunks long, but its last one "
+		    "says %u", image_name(img), img->nchunks, last.nchunks);
+	return 0;
+}
+
+static int
+open_seekable(struct image *img, struct err *e)
+{
+	uint64_t bytes = disk_size_bytes(img->disk);
+
+	if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 || bytes / NDZ_CHUNK_BYTES > INT32_MAX)
+		return err_set(e, ERR_FORMAT, "%s: %" PRIu64 " bytes are not whole chunks of 1 MiB: "
+		    "truncated, or not an image", image_name(img), bytes);
+	img->nchunks = (uint32_t)(bytes / NDZ_CHUNK_BYTES);
+
+	uint8_t *buf = malloc(NDZ_CHUNK_BYTES);
+	if (buf == NULL)
+		return err_nomem(e, image_name(img));
+	int rc = check_ends(img, buf, e);
+	free(buf);
+	return rc;
+}
+
 int
 image_open(struct image **out, const char *path, struct err *e)
 {
@@ -26,16 +95,8 @@ image_open(struct image **out, const char *path, struct err *e)
 	if (disk_open(&img->disk, path, DISK_READ, e) != 0)
 		goto fail;
 	img->nchunks = UINT32_MAX;
-	if (disk_seekable(img->disk)) {
-		uint64_t bytes = disk_size_bytes(img->disk);
-		if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 ||
-		    bytes / NDZ_CHUNK_BYTES > INT32_MAX) {
-			err_set(e, ERR_FORMAT, "%s: %" PRIu64 " bytes are not whole chunks of 1 MiB: "
-			    "truncated, or not an image", disk_name(img->disk), bytes);
-			goto fail;
-		}
-		img->nchunks = (uint32_t)(bytes / NDZ_CHUNK_BYTES);
-	}
+	if (disk_seekable(img->disk) && open_seekable(img, e) != 0)
+		goto fail;
 	*out = img;
 	return 0;
 fail:
@@ -87,18 +148,25 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	if (h->version != id->version)
 		return err_set(e, ERR_FORMAT, "version %u in an image of version %u", h->version,
 		    id->version);
+	if (x->has_uuid != id->has_uuid)
+		return err_set(e, ERR_FORMAT, "%s an extension area, unlike the chunks before it",
+		    x->has_uuid ? "has" : "lacks");
 	if (memcmp(h->uuid, id->header_uuid, NDZ_UUID_BYTES) != 0 ||
-	    x->has_uuid != id->has_uuid || memcmp(x->uuid, id->uuid, NDZ_UUID_BYTES) != 0)
+	    memcmp(x->uuid, id->uuid, NDZ_UUID_BYTES) != 0)
 		return err_set(e, ERR_FORMAT, "belongs to another image (its UUID differs)");
 	return 0;
 }
 
-/* What an image of this suite promises about its first and last chunk. */
+/* What an image of this suite promises about the places of its chunks. */
 static int
-check_place(struct image *img, uint32_t i, const struct ext *x, struct err *e)
+check_place(struct image *img, uint32_t i, const struct ndz_header *h, const struct ext *x,
+    struct err *e)
 {
 	if (i == 0)
 		img->ours = x->present;
+	if (img->ours && h->index != (int32_t)i)
+		return err_set(e, ERR_FORMAT, "is not in its place: it says that it is chunk %d",
+		    h->index);
 	if (img->last_seen)
 		return err_set(e, ERR_FORMAT, "comes after the image's last chunk");
 	if (x->last && x->nchunks != i + 1)
@@ -118,7 +186,7 @@ check_chunk(struct image *img, uint32_t i, const void *buf, struct ndz_header *h
 		return -1;
 	int rc = image_identity_check(&img->id, &c.h, &c.ext, e);
 	if (rc == 0)
-		rc = check_place(img, i, &c.ext, e);
+		rc = check_place(img, i, &c.h, &c.ext, e);
 	if (rc == 0 && h != NULL)
 		*h = c.h;
 	chunk_free(&c);
@@ -131,8 +199,7 @@ end_of_image(struct image *img, struct err *e)
 	if (img->next == 0)
 		return err_set(e, ERR_FORMAT, "%s: is empty", image_name(img));
 	if (img->ours && !img->last_seen)
-		return err_set(e, ERR_FORMAT, "%s: truncated: it has %u chunks, and the last one "
-		    "is missing", image_name(img), img->next);
+		return err_truncated(img, img->next, e);
 	img->nchunks = img->next;
 	return 0;
 }

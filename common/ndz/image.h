@@ -16,7 +16,8 @@
 
 struct image;
 
-/* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks. */
+/* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks, or
+ * has not the last chunk that its first one promises. */
 int image_open(struct image **, const char *path, struct err *);
 void image_close(struct image *);
 const char *image_name(const struct image *);

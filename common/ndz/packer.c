@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A chunk being filled, or full and held back. */
+/* A chunk being filled. */
 struct open_chunk {
 	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
@@ -18,22 +18,15 @@ struct open_chunk {
 
 struct packer {
 	struct packer_config cfg;
-	struct open_chunk chunk[2];
-	struct open_chunk *cur, *held;	/* held: NULL before the first is full */
+	struct open_chunk chunk;
 	uint32_t emitted;
 };
 
-static int
-chunk_new(struct open_chunk *c)
-{
-	c->bytes = malloc(NDZ_CHUNK_BYTES);
-	c->ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *c->ext.fragments);
-	return c->bytes != NULL && c->ext.fragments != NULL ? 0 : -1;
-}
-
 static void
-chunk_begin(struct packer *p, struct open_chunk *c, int32_t index, uint64_t firstsect)
+chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 {
+	struct open_chunk *c = &p->chunk;
+
 	memset(c->bytes, 0, NDZ_CHUNK_BYTES);
 	c->h = (struct ndz_header){ .version = p->cfg.version, .index = index,
 		.firstsect = firstsect };
@@ -55,13 +48,16 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 	struct packer *p = calloc(1, sizeof *p);
 
 	assert(cfg->version == 3 || cfg->version == 5);
-	if (p == NULL || chunk_new(&p->chunk[0]) != 0 || chunk_new(&p->chunk[1]) != 0) {
+	if (p == NULL)
+		return err_nomem(e, "a chunk");
+	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
+	p->chunk.ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
+	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL) {
 		packer_free(p);
-		return err_nomem(e, "chunk buffers");
+		return err_nomem(e, "a chunk");
 	}
 	p->cfg = *cfg;
-	p->cur = &p->chunk[0];
-	chunk_begin(p, p->cur, 0, 0);
+	chunk_begin(p, 0, 0);
 	*out = p;
 	return 0;
 }
@@ -71,10 +67,8 @@ packer_free(struct packer *p)
 {
 	if (p == NULL)
 		return;
-	for (int i = 0; i < 2; i++) {
-		free(p->chunk[i].bytes);
-		ext_free(&p->chunk[i].ext);
-	}
+	free(p->chunk.bytes);
+	ext_free(&p->chunk.ext);
 	free(p);
 }
 
@@ -160,29 +154,12 @@ append(struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
 	memcpy(x->digest, f->digest, sizeof x->digest);
 }
 
+/* The chunk is full, or the last: it answers for everything up to lastsect. */
 static int
-emit_held(struct packer *p, struct err *e)
+emit(struct packer *p, uint64_t lastsect, struct err *e)
 {
-	struct open_chunk *c = p->held;
+	struct open_chunk *c = &p->chunk;
 
-	if (c == NULL)
-		return 0;
-	p->held = NULL;
-	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
-	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
-		return -1;
-	p->emitted++;
-	return 0;
-}
-
-/* The current chunk is full: it answers for everything up to lastsect. */
-static int
-close_chunk(struct packer *p, uint64_t lastsect, struct err *e)
-{
-	struct open_chunk *c = p->cur;
-
-	if (emit_held(p, e) != 0)
-		return -1;
 	flush_zeros(c);
 	deflate_stream_tail(c->adler, stream_end(c));
 	c->h.size = (uint32_t)(c->stream_bytes + STREAM_TAIL_BYTES);
@@ -190,9 +167,10 @@ close_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
-	p->held = c;
-	p->cur = &p->chunk[c == &p->chunk[0]];
-	chunk_begin(p, p->cur, c->h.index + 1, lastsect);
+	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
+	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
+		return -1;
+	p->emitted++;
 	return 0;
 }
 
@@ -200,19 +178,23 @@ int
 packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t raw_bytes = fragment_sectors(f) * SECTOR_BYTES;
+	uint64_t first = f->regions[0].off;
 
 	assert(f->nregions > 0 && f->nregions <= FRAGMENT_REGIONS_MAX);
-	if (!fits(p->cur, f, raw_bytes) && p->cur->h.nregions > 0 &&
-	    close_chunk(p, f->regions[0].off, e) != 0)
-		return -1;
-	append(p->cur, f, raw_bytes);
+	/* A fragment always fits an empty chunk. */
+	if (p->chunk.h.nregions > 0 && !fits(&p->chunk, f, raw_bytes)) {
+		if (emit(p, first, e) != 0)
+			return -1;
+		chunk_begin(p, p->chunk.h.index + 1, first);
+	}
+	append(&p->chunk, f, raw_bytes);
 	return 0;
 }
 
 int
 packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 {
-	struct ndz_header *h = &p->cur->h;
+	struct ndz_header *h = &p->chunk.h;
 
 	if (h->nregions == 0 ||
 	    ndz_header_need(h->version, h->nregions, h->nrelocs + 1) > NDZ_HEADER_BYTES)
@@ -224,13 +206,11 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 int
 packer_finish(struct packer *p, uint64_t total, struct err *e)
 {
-	if (p->cur->h.nregions > 0 && close_chunk(p, total, e) != 0)
-		return -1;
-	if (p->held == NULL)
+	if (p->chunk.h.nregions == 0)
 		return err_set(e, ERR_FORMAT, "nothing to store");
-	p->held->ext.last = true;
-	p->held->ext.nchunks = p->emitted + 1;
-	return emit_held(p, e);
+	p->chunk.ext.last = true;
+	p->chunk.ext.nchunks = p->emitted + 1;
+	return emit(p, total, e);
 }
 
 uint32_t

@@ -4,8 +4,8 @@
  * A chunk is closed when the next fragment would not fit: by bytes, by region
  * entries, or by raw data that is not zero (16 MiB).  A run of zero windows is
  * one entry of the fragment table and costs about 1/1000 of its size.
- * The last chunk is known only at packer_finish(), so the newest full chunk is
- * held back until then.
+ * A chunk is emitted when a fragment comes that does not fit any more, for only
+ * then is it known where it ends; the last one at packer_finish().
  */
 #ifndef COMMON_NDZ_PACKER_H
 #define COMMON_NDZ_PACKER_H
@@ -51,12 +51,13 @@ struct packer;
 int packer_new(struct packer **, const struct packer_config *, struct err *);
 void packer_free(struct packer *);
 int packer_add(struct packer *, const struct fragment *, struct err *);
-/* Attach a relocation to the fragment that was added last. */
+/* Attach a relocation to the fragment that was added last.  There is always
+ * room for one a fragment; more can be ERR_FORMAT. */
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */
 int packer_finish(struct packer *, uint64_t total, struct err *);
-/* Chunks emitted so far, raw and compressed bytes taken. */
+/* Chunks emitted so far. */
 uint32_t packer_chunks(const struct packer *);
 
 #endif /* COMMON_NDZ_PACKER_H */

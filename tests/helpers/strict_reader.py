@@ -65,6 +65,8 @@ def main():
                 if s <= sec < s + n:
                     raw = at + (sec - s) * 512 + off
                     need(raw // 262144 == (raw + length - 1) // 262144, f"chunk {k}: a relocation spans pieces")
+                    if t == 6:      # only the first bytes of this sector are real
+                        disk[sec * 512 + length:(sec + 1) * 512] = b"\xa5" * (512 - length)
             at += n * 512
         for t, sec, off, length in relocs:
             need(any(s <= sec < s + n for s, n in regions), f"chunk {k}: a relocation without data")

@@ -1,0 +1,72 @@
+/* The records of an extension area, behind a checksum that is always right.
+ * What is accepted must keep its promises and survive being written again. */
+#include "common/ndz/ext.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/wr.h"
+#include "common/ndz/deflate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+/* Sectors 0..299 and 1000..1009: four windows. */
+static const struct ndz_header header = { .version = 3, .size = 8 + 100 + 30,
+	.lastsect = 2000, .nregions = 2, .regions = { { 0, 300 }, { 1000, 10 } } };
+enum { AREA_AT = (NDZ_HEADER_BYTES + 138 + 7) / 8 * 8, MAX_RECORDS = 64 * 1024 };
+
+static void
+check(const struct ext *x)
+{
+	size_t bytes = STREAM_HEAD_BYTES + STREAM_TAIL_BYTES;
+	uint64_t windows = 0;
+
+	for (size_t i = 0; i < x->nfragments; i++) {
+		bytes += x->fragments[i].bytes;
+		windows += x->fragments[i].windows;
+	}
+	if (x->fragments != NULL && (bytes != header.size || windows != 4))
+		abort();
+	if (strlen(x->image.tool) >= sizeof x->image.tool ||
+	    strlen(x->image.filesystems) >= sizeof x->image.filesystems)
+		abort();
+}
+
+static void
+write_again(const struct ext *x, uint8_t *chunk)
+{
+	struct ext back;
+	struct err e;
+
+	memset(chunk + AREA_AT, 0, NDZ_CHUNK_BYTES - AREA_AT);
+	if (ext_put(x, &header, chunk, &e) != 0 || ext_get(&back, &header, chunk, &e) != 0)
+		abort();
+	if (back.nfragments != x->nfragments || back.last != x->last ||
+	    back.has_uuid != x->has_uuid || back.has_digest != x->has_digest ||
+	    strcmp(back.image.tool, x->image.tool) != 0)
+		abort();
+	ext_free(&back);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static uint8_t chunk[NDZ_CHUNK_BYTES];
+	struct wr w = wr_to(chunk + AREA_AT, NDZ_CHUNK_BYTES - AREA_AT);
+	struct ext x;
+	struct err e;
+
+	len = len < MAX_RECORDS ? len : MAX_RECORDS;
+	memset(chunk + AREA_AT, 0, NDZ_CHUNK_BYTES - AREA_AT);
+	wr_bytes(&w, "NDZ-EXT1", 8);
+	wr_le32(&w, (uint32_t)(16 + len));
+	wr_le32(&w, (uint32_t)crc32_z(0, data, len));
+	wr_bytes(&w, data, len);
+	if (ext_get(&x, &header, chunk, &e) != 0)
+		return 0;
+	check(&x);
+	write_again(&x, chunk);
+	ext_free(&x);
+	return 0;
+}

@@ -1,0 +1,7 @@
+/* The same as test_deflate.c, for a suite that has only zlib. */
+#ifndef NO_LIBDEFLATE
+#define NO_LIBDEFLATE
+#endif
+#include "common/ndz/deflate.c"
+#include "common/ndz/inflate.c"
+#include "tests/unit/test_deflate.c"

@@ -1,0 +1,294 @@
+/* The extension area: round trip, and records put together by hand as
+ * docs/image-format.md has them: unknown, cut short, contradictory. */
+#include "common/ndz/ext.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/wr.h"
+#include "tests/t.h"
+
+static uint8_t chunk[NDZ_CHUNK_BYTES];
+
+/* Sectors 0..299 and 1000..1009: windows 0, 1, 2 and 7. */
+static struct ndz_header header = { .version = 3, .size = 8 + 100 + 30, .lastsect = 2000,
+	.nregions = 2, .regions = { { 0, 300 }, { 1000, 10 } } };
+
+static size_t
+area_at(void)
+{
+	return (NDZ_HEADER_BYTES + header.size + 7) / 8 * 8;
+}
+
+/* Records go behind the head, which end_area() fills in. */
+static struct wr
+begin_area(void)
+{
+	memset(chunk, 0, sizeof chunk);
+	struct wr w = wr_to(chunk + area_at(), NDZ_CHUNK_BYTES - area_at());
+	wr_zero(&w, 16);
+	return w;
+}
+
+static void
+end_area(const struct wr *w)
+{
+	struct wr head = wr_to(w->base, 16);
+
+	wr_bytes(&head, "NDZ-EXT1", 8);
+	wr_le32(&head, (uint32_t)wr_len(w));
+	wr_le32(&head, (uint32_t)crc32(0, w->base + 16, (uInt)(wr_len(w) - 16)));
+}
+
+static void
+put_record(struct wr *w, unsigned type, const void *body, size_t len)
+{
+	wr_le16(w, (uint16_t)type);
+	wr_le16(w, 0);
+	wr_le32(w, (uint32_t)len);
+	wr_bytes(w, body, len);
+	wr_zero(w, (8 - len % 8) % 8);
+}
+
+/* Read what is in chunk[]: 0 and *x, or -1. */
+static int
+get(struct ext *x)
+{
+	struct err e;
+	int rc = ext_get(x, &header, chunk, &e);
+
+	if (rc != 0)
+		T_CHECK(e.kind == ERR_FORMAT);
+	return rc;
+}
+
+static bool
+refused(void)
+{
+	struct ext x;
+
+	if (get(&x) != 0)
+		return true;
+	ext_free(&x);
+	return false;
+}
+
+static void
+test_round_trip(void)
+{
+	struct ext_fragment table[] = {
+		{ .bytes = 100, .windows = 1, .digest = "0123456789abcde" },
+		{ .bytes = 30, .windows = 3, .zero = true },
+	};
+	struct ext x = { .has_uuid = true, .uuid = "fedcba987654321", .has_digest = true,
+		.digest = "a digest", .last = true, .nchunks = 77, .has_image = true,
+		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000, "imagezip 9",
+		    "1:ext4 2:swap" },
+		.window_bytes = 65536, .nfragments = 2, .fragments = table };
+	struct ext back;
+	struct err e;
+
+	memset(chunk, 0, sizeof chunk);
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0);
+	T_CHECK(get(&back) == 0 && back.present);
+	T_CHECK(back.has_uuid && memcmp(back.uuid, x.uuid, sizeof x.uuid) == 0);
+	T_CHECK(back.has_digest && memcmp(back.digest, x.digest, sizeof x.digest) == 0);
+	T_CHECK(back.last && back.nchunks == 77 && back.has_image);
+	T_CHECK(back.image.kind == EXT_KIND_PARTITION && back.image.sector_bytes == 4096 &&
+	    back.image.source_bytes == 123456789012345 && back.image.made_at == 1700000000);
+	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0 &&
+	    strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
+	T_CHECK(back.window_bytes == 65536 && back.nfragments == 2);
+	T_CHECK(back.fragments[0].bytes == 100 && !back.fragments[0].zero &&
+	    memcmp(back.fragments[0].digest, table[0].digest, 16) == 0);
+	T_CHECK(back.fragments[1].bytes == 30 && back.fragments[1].zero &&
+	    back.fragments[1].windows == 3);
+	size_t used = NDZ_CHUNK_BYTES;
+	while (chunk[used - 1] == 0)
+		used--;
+	T_CHECK(used - area_at() <= ext_need(2, true));
+	ext_free(&back);
+	/* A damaged byte anywhere behind the magic is noticed. */
+	bool good = true;
+	for (size_t at = area_at() + 8; at < used; at++) {
+		chunk[at] ^= 0x10;
+		good &= refused();
+		chunk[at] ^= 0x10;
+	}
+	T_CHECK(good);
+}
+
+/* What the writer counts on for its accounts, at the very end of a chunk. */
+static void
+test_room(void)
+{
+	enum { N = 500 };
+	static struct ext_fragment table[N];
+	struct ext x = { .has_uuid = true, .has_digest = true, .last = true, .nchunks = 1,
+		.has_image = true, .window_bytes = 65536, .nfragments = N, .fragments = table };
+	struct ndz_header h = header;
+	struct err e;
+
+	memset(x.image.tool, 'x', sizeof x.image.tool - 1);
+	memset(x.image.filesystems, 'y', sizeof x.image.filesystems - 1);
+	for (size_t i = 0; i < N; i++)
+		table[i].bytes = 1;
+	h.size = (uint32_t)(NDZ_STREAM_MAX - ext_need(N, true));
+	memset(chunk, 0, sizeof chunk);
+	T_CHECK(ext_put(&x, &h, chunk, &e) == 0);
+	h.size = NDZ_STREAM_MAX - 40;
+	T_CHECK(ext_put(&x, &h, chunk, &e) != 0 && e.kind == ERR_FORMAT);
+	h.size = NDZ_STREAM_MAX;
+	T_CHECK(ext_put(&x, &h, chunk, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ext_get(&x, &h, chunk, &e) == 0 && !x.present);
+}
+
+static void
+test_unknown(void)
+{
+	struct ext x;
+	struct wr w = begin_area();
+	uint8_t later[40] = { 9 };	/* an algorithm of the future */
+
+	T_CHECK(get(&x) == 0 && !x.present);	/* nothing there */
+	end_area(&w);
+	T_CHECK(get(&x) == 0 && x.present && !x.has_uuid && x.window_bytes == 0);
+	put_record(&w, 6, "signature", 9);
+	put_record(&w, 999, "", 0);
+	put_record(&w, 2, later, sizeof later);
+	put_record(&w, 3, later, 8);
+	put_record(&w, 1, "0123456789abcdef", 16);
+	end_area(&w);
+	T_CHECK(get(&x) == 0 && x.present && x.has_uuid);
+	T_CHECK(!x.has_digest && x.window_bytes == 0 && x.fragments == NULL);
+	ext_free(&x);
+}
+
+/* Records that end before their fields do, and areas that end in a record. */
+static void
+test_short(void)
+{
+	static const uint8_t body[400] = { 1 };
+	bool good = true;
+
+	for (unsigned type = 1; type <= 6; type++)
+		for (size_t len = 0; len < sizeof body; len++) {
+			struct wr w = begin_area();
+			struct ext x;
+
+			put_record(&w, type, body, len);
+			end_area(&w);
+			if (get(&x) == 0) {
+				good &= x.fragments == NULL || x.nfragments > 0;
+				ext_free(&x);
+			}
+			/* The record's end is cut off. */
+			if (len > 0) {
+				w.off -= (len + 7) / 8 * 8;
+				end_area(&w);
+				good &= refused();
+			}
+		}
+	T_CHECK(good);
+	struct wr w = begin_area();
+	wr_zero(&w, 5);
+	end_area(&w);
+	T_CHECK(refused());
+	w = begin_area();
+	end_area(&w);
+	struct wr total = wr_to(w.base + 8, 4);
+	wr_le32(&total, 15);
+	T_CHECK(refused());
+	total = wr_to(w.base + 8, 4);
+	wr_le32(&total, UINT32_MAX);
+	T_CHECK(refused());
+}
+
+struct entry { uint32_t word; uint64_t windows; };
+
+static bool
+table_is_good(uint32_t claimed, const struct entry *entries, unsigned n)
+{
+	uint8_t body[400];
+	struct wr w = begin_area(), b = wr_to(body, sizeof body);
+	struct ext x;
+
+	wr_bytes(&b, "\1\1\20\20", 4);
+	wr_le32(&b, claimed);
+	for (unsigned i = 0; i < n; i++) {
+		wr_le32(&b, entries[i].word);
+		wr_le64(&b, entries[i].windows);
+		wr_zero(&b, 8);
+	}
+	put_record(&w, 3, body, wr_len(&b));
+	end_area(&w);
+	if (get(&x) != 0)
+		return false;
+	ext_free(&x);
+	return true;
+}
+
+static void
+test_tables(void)
+{
+	const uint32_t zero = 1u << 31;
+	const struct entry four[] = { { 40, 0 }, { 30, 0 }, { 30, 0 }, { 30, 0 } };
+	const struct entry run[] = { { 100, 0 }, { zero | 30, 3 } };
+	const struct entry too_few[] = { { 100, 0 }, { zero | 30, 2 } };
+	const struct entry too_many[] = { { 100, 0 }, { zero | 30, 4 } };
+	const struct entry wraps[] = { { 50, 0 }, { zero | 30, UINT64_MAX }, { zero | 50, 4 } };
+	const struct entry wrong_sum[] = { { 101, 0 }, { zero | 30, 3 } };
+	const struct entry odd_bits[] = { { 100 | 1u << 24, 0 }, { zero | 30, 3 } };
+	const struct entry empty[] = { { 100, 0 }, { zero | 30, 3 }, { zero, 0 } };
+	const struct entry no_windows[] = { { 100, 0 }, { zero | 15, 3 }, { zero | 15, 0 } };
+	const struct entry no_bytes[] = { { 0, 0 }, { zero | 130, 3 } };
+
+	T_CHECK(table_is_good(4, four, 4));
+	T_CHECK(table_is_good(2, run, 2));
+	T_CHECK(!table_is_good(3, four, 4));
+	T_CHECK(!table_is_good(5, four, 4));
+	T_CHECK(!table_is_good(0, four, 0));
+	T_CHECK(!table_is_good(UINT32_MAX, four, 4));
+	T_CHECK(!table_is_good(EXT_FRAGMENTS_MAX + 1, four, 4));
+	T_CHECK(!table_is_good(2, too_few, 2));
+	T_CHECK(!table_is_good(2, too_many, 2));
+	T_CHECK(!table_is_good(3, wraps, 3));
+	T_CHECK(!table_is_good(2, wrong_sum, 2));
+	T_CHECK(!table_is_good(2, odd_bits, 2));
+	T_CHECK(!table_is_good(3, empty, 3));
+	T_CHECK(!table_is_good(3, no_windows, 3));
+	T_CHECK(!table_is_good(2, no_bytes, 2));
+}
+
+/* Texts end up on terminals. */
+static void
+test_texts(void)
+{
+	uint8_t body[600] = { EXT_KIND_DISK };
+	struct wr b = wr_to(body + 24, sizeof body - 24), w = begin_area();
+	struct ext x;
+
+	wr_le16(&b, 9);
+	wr_bytes(&b, "a\033[2J\n\177zb", 9);
+	wr_le16(&b, 500);
+	memset(body + 24 + 13, 'f', 500);
+	put_record(&w, 5, body, 24 + 13 + 500);
+	end_area(&w);
+	T_CHECK(get(&x) == 0 && x.has_image);
+	T_CHECK(strcmp(x.image.tool, "a?[2J??zb") == 0);
+	T_CHECK(strlen(x.image.filesystems) == sizeof x.image.filesystems - 1);
+	ext_free(&x);
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_room();
+	test_unknown();
+	test_short();
+	test_tables();
+	test_texts();
+	return t_done();
+}

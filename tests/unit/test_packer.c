@@ -1,0 +1,295 @@
+/* The packer's limits: bytes, regions, raw data, 64 bits, a gigabyte of zeros. */
+#include "common/ndz/packer.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ndz/chunk.h"
+#include "tests/t.h"
+
+enum { KEEP = 16 };
+
+/* What came out, and what is true of every sequence of chunks. */
+struct out {
+	unsigned n;
+	bool good;
+	bool unread;		/* do not decode them: it takes too long */
+	uint64_t tiled, sectors, windows;
+	uint32_t last_says;
+	size_t free_bytes;	/* behind the extension of the chunk before the last */
+	struct ndz_header h[KEEP];
+	struct inflater *inf;
+};
+
+static size_t
+used_bytes(const uint8_t *chunk)
+{
+	size_t n = NDZ_CHUNK_BYTES;
+
+	while (chunk[n - 1] == 0)
+		n--;
+	return n;
+}
+
+static int
+take_chunk(void *arg, const void *chunk, struct err *e)
+{
+	struct out *o = arg;
+	struct chunk c;
+
+	if (chunk_parse(&c, chunk, e) != 0 ||
+	    (!o->unread && chunk_verify(&c, chunk, o->inf, e) != 0)) {
+		printf("# chunk %u: %s\n", o->n, e->text);
+		o->good = false;
+		return 0;
+	}
+	o->good &= c.h.index == (int32_t)o->n && c.h.firstsect == o->tiled &&
+	    o->last_says == 0 && c.ext.has_image == (o->n == 0) && c.ext.has_digest;
+	o->tiled = c.h.lastsect;
+	o->sectors += c.raw_bytes / SECTOR_BYTES;
+	for (size_t i = 0; i < c.ext.nfragments; i++)
+		o->windows += c.ext.fragments[i].windows;
+	o->last_says = c.ext.last ? c.ext.nchunks : 0;
+	if (o->last_says == 0)
+		o->free_bytes = NDZ_CHUNK_BYTES - used_bytes(chunk);
+	if (o->n < KEEP)
+		o->h[o->n] = c.h;
+	o->n++;
+	chunk_free(&c);
+	return 0;
+}
+
+static struct packer *
+begin(struct out *o, unsigned version)
+{
+	struct packer_config cfg = { .version = version, .level = 6, .emit = take_chunk,
+		.arg = o };
+	struct packer *p;
+	struct err e;
+
+	*o = (struct out){ .good = true, .inf = inflater_new() };
+	memset(cfg.uuid, 9, sizeof cfg.uuid);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	return p;
+}
+
+static void
+end(struct packer *p, struct out *o, uint64_t total)
+{
+	struct err e;
+
+	T_CHECK(packer_finish(p, total, &e) == 0);
+	T_CHECK(o->good && o->tiled == total && o->last_says == o->n);
+	T_CHECK(packer_chunks(p) == o->n);
+	packer_free(p);
+	inflater_free(o->inf);
+}
+
+/* A gigabyte of zeros is a chunk, whichever way it is cut up. */
+static void
+test_zeros(uint64_t bytes, unsigned chunks)
+{
+	struct fragment f = { .nregions = 1, .zero = true };
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	uint64_t total = bytes / SECTOR_BYTES;
+	struct err e;
+	bool good = true;
+
+	o.unread = chunks > 1;
+	for (uint64_t at = 0; at < total; at += WINDOW_SECTORS) {
+		f.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, total);
+	printf("# %llu zeros: %u chunks\n", (unsigned long long)bytes, o.n);
+	T_CHECK(o.n == chunks && o.sectors == total && o.h[0].nregions == 1);
+	T_CHECK(o.windows == (total + WINDOW_SECTORS - 1) / WINDOW_SECTORS);
+}
+
+/* Windows of one sector each, far apart: the region table is what fills up. */
+static void
+test_regions(unsigned version, unsigned capacity, uint64_t base)
+{
+	struct fragment f = { .nregions = 1, .zero = true };
+	struct out o;
+	struct packer *p = begin(&o, version);
+	struct err e;
+	enum { N = 1200 };
+	bool good = true;
+
+	for (uint64_t i = 0; i < N; i++) {
+		f.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, base + (uint64_t)N * 1000 * WINDOW_SECTORS);
+	printf("# version %u: %u regions a chunk\n", version, o.h[0].nregions);
+	/* Room for a relocation of the last window is kept. */
+	T_CHECK(o.h[0].nregions <= capacity && o.h[0].nregions >= capacity - 3);
+	T_CHECK(o.sectors == N && o.windows == N && o.h[0].firstsect == 0);
+	T_CHECK(o.h[0].lastsect == o.h[1].regions[0].off);
+}
+
+struct source {
+	struct deflater *d;
+	uint8_t raw[FRAGMENT_WINDOW_BYTES];
+	uint8_t out[FRAGMENT_WINDOW_BYTES + 4096];
+	uint64_t rng;
+};
+
+/* One region at the start of a window: of noise, or of one byte over and over. */
+static struct fragment
+make(struct source *s, uint64_t window, unsigned sectors, bool noise)
+{
+	struct fragment f = { .nregions = 1, .data = s->out };
+	size_t n = (size_t)sectors * SECTOR_BYTES;
+	uint8_t digest[EVP_MAX_MD_SIZE];
+
+	for (size_t i = 0; i < n; i++) {
+		s->rng = s->rng * 6364136223846793005u + 1442695040888963407u;
+		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
+	}
+	f.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
+	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
+	f.adler = adler_of(s->raw, n);
+	EVP_Digest(s->raw, n, digest, NULL, EVP_sha256(), NULL);
+	memcpy(f.digest, digest, sizeof f.digest);
+	return f;
+}
+
+/* A chunk is closed only when the next fragment cannot go in. */
+static void
+test_bytes(struct source *s)
+{
+	enum { N = 2000, SECTORS = 5, SLACK = 16 /* record of the last chunk */ + 2 * 7 };
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	size_t most = 0;
+	struct err e;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, w, SECTORS, true);
+		unsigned before = o.n;
+
+		good &= packer_add(p, &f, &e) == 0;
+		/* Emitted now or with the next: what was left was too little. */
+		if (o.n > before)
+			good &= o.free_bytes < f.bytes + EXT_ENTRY_BYTES + SLACK;
+		most = f.bytes > most ? f.bytes : most;
+	}
+	T_CHECK(good && most > SECTORS * SECTOR_BYTES);
+	end(p, &o, (uint64_t)N * WINDOW_SECTORS);
+	T_CHECK(o.sectors == (uint64_t)N * SECTORS && o.n == 5);
+}
+
+static void
+test_raw_limit(struct source *s)
+{
+	enum { MORE = 10, N = PACKER_RAW_MAX / FRAGMENT_WINDOW_BYTES + MORE };
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct fragment zero = { .nregions = 1, .zero = true };
+	struct err e;
+	bool good = true;
+
+	/* Windows of zeros between them do not count. */
+	for (uint64_t w = 0; w < 2 * N; w++) {
+		struct fragment f = w % 2 == 0 ? make(s, w, WINDOW_SECTORS, false) : zero;
+
+		f.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, 2 * N * WINDOW_SECTORS);
+	T_CHECK(o.n == 2 && o.h[1].regions[0].len == 2 * MORE * WINDOW_SECTORS);
+}
+
+/* A relocation with every fragment: there is always room for it. */
+static void
+test_relocs(struct source *s, unsigned version)
+{
+	enum { N = 900 };
+	struct out o;
+	struct packer *p = begin(&o, version);
+	struct err e;
+	unsigned relocs = 0;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, 2 * w, 2, false);
+		struct ndz_reloc r = { .type = NDZ_RELOC_FREEBSD_LABEL,
+			.sector = 2 * w * WINDOW_SECTORS + 1, .offset = 3, .size = 276 };
+
+		good &= packer_add(p, &f, &e) == 0 && packer_add_reloc(p, &r, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, 2 * N * WINDOW_SECTORS);
+	for (unsigned i = 0; i < o.n && i < KEEP; i++) {
+		relocs += o.h[i].nrelocs;
+		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
+			good &= o.h[i].relocs[k].sector == o.h[i].regions[k].off + 1;
+	}
+	T_CHECK(o.n <= KEEP && relocs == N && good);
+}
+
+static int
+refuse(void *arg, const void *chunk, struct err *e)
+{
+	(void)arg;
+	(void)chunk;
+	return err_set(e, ERR_IO, "no space left");
+}
+
+static void
+test_errors(void)
+{
+	struct packer_config cfg = { .version = 3, .level = 6, .emit = refuse };
+	struct fragment f = { .nregions = 1, .zero = true };
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct err e;
+
+	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	/* Numbers that version 3 has no room for. */
+	inflater_free(o.inf);
+	p = begin(&o, 3);
+	f.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
+	T_CHECK(packer_add(p, &f, &e) == 0);
+	T_CHECK(packer_finish(p, (uint64_t)1 << 33, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	inflater_free(o.inf);
+	/* The error of whoever takes the chunks is what comes out. */
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	f.regions[0].off = 0;
+	T_CHECK(packer_add(p, &f, &e) == 0);
+	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_IO);
+	packer_free(p);
+	packer_free(NULL);
+}
+
+int
+main(void)
+{
+	struct source *s = calloc(1, sizeof *s);
+
+	s->d = deflater_new(6);
+	test_zeros(1000000000 / SECTOR_BYTES * SECTOR_BYTES, 1);
+	test_zeros((uint64_t)3 << 30, 3);
+	test_zeros(SECTOR_BYTES, 1);
+	test_regions(3, 507, 0);
+	test_regions(5, 251, 0);
+	test_regions(5, 251, (uint64_t)1 << 33);
+	test_bytes(s);
+	test_raw_limit(s);
+	test_relocs(s, 3);
+	test_relocs(s, 5);
+	test_errors();
+	deflater_free(s->d);
+	free(s);
+	return t_done();
+}
