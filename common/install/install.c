@@ -44,6 +44,8 @@ struct install {
 	size_t raw_bytes;	/* of each */
 	struct inflater *writer_inflater;
 	struct image_identity id;
+	bool ours;		/* chunks say how many they are: of the feeder's thread */
+	uint32_t fed, promised;
 	bool warned_type;
 	_Atomic uint64_t chunks;
 };
@@ -416,6 +418,10 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 		job_free(in, j);
 		return err_ctx(e, "chunk %u", number);
 	}
+	in->fed++;
+	in->ours |= j->c.ext.present;
+	if (j->c.ext.last)
+		in->promised = j->c.ext.nchunks;
 	j->streamed = j->c.raw_bytes > in->raw_bytes;
 	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
 		j->raw = NULL;
@@ -467,6 +473,9 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	struct err closing;
 
 	int rc = stop(in, e);
+	if (rc == 0 && in->ours && in->fed != in->promised)
+		rc = err_set(e, ERR_FORMAT, "truncated: %u chunks came, and the image's last one %s",
+		    in->fed, in->promised == 0 ? "is missing" : "counts others");
 	if (rc == 0)
 		rc = complete(in, e);
 	*s = (struct install_stats){ .chunks = in->chunks,
