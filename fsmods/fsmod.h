@@ -50,6 +50,9 @@ const struct fsmod *fsmods_probe(struct disk *, struct range part);
 /* Probe and scan; falls back to keeping everything (skip empty, warning set).
  * -1 only for ERR_NOMEM. */
 int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *);
+/* The same with a module of the caller's choice; NULL keeps everything. */
+int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part, struct fs_scan *,
+    struct err *);
 void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);

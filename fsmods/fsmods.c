@@ -55,12 +55,19 @@ fsmods_probe(struct disk *d, struct range part)
 int
 fsmods_scan(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
 {
+	return fsmods_scan_as(fsmods_probe(d, part), d, part, f, e);
+}
+
+int
+fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part, struct fs_scan *f,
+    struct err *e)
+{
 	struct skip_sink sink = { .scan = f, .part_sectors = part.len };
 
 	memset(f, 0, sizeof *f);
 	rangeset_init(&f->skip);
 	f->fs_end = part.len;
-	f->mod = fsmods_probe(d, part);
+	f->mod = mod;
 	if (f->mod == NULL || f->mod->scan(d, part, &sink, e) == 0)
 		return 0;
 	rangeset_free(&f->skip);

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# ext2/3/4 made by mke2fs: then e2fsck, every superblock, and every file.
+. "$(dirname "$0")/lib.sh"
+requires mke2fs e2fsck dumpe2fs debugfs python3
+make_files "$T/files" 1
+
+# Free blocks as dumpe2fs tells them: IMG
+free_of() {
+	python3 - "$1" << 'PY'
+import re, subprocess, sys
+out = subprocess.run(["dumpe2fs", sys.argv[1]], capture_output=True, text=True, errors="replace").stdout
+size = int(re.search(r"Block size:\s+(\d+)", out).group(1))
+# dumpe2fs ends a range of clusters with the first block of the last one.
+m = re.search(r"Cluster size:\s+(\d+)", out)
+tail = int(m.group(1)) // size - 1 if m else 0
+for line in re.findall(r"^  Free blocks: (.*)$", out, re.M):
+    for a in re.findall(r"(\d+)(?:-(\d+))?", line):
+        lo, hi = int(a[0]), int(a[1] or a[0]) | tail
+        print(lo * size // 512, (hi - lo + 1) * size // 512)
+PY
+}
+
+# Every backup of the superblock serves as well as it does on the source (its
+# descriptors are as old as the filesystem): WHAT IMG
+backups() {
+	local b size disk; size=$(dumpe2fs -h "$2" 2> /dev/null | grep -oP 'Block size:\s+\K\d+')
+	for b in $(dumpe2fs "$2" 2> /dev/null | grep -oP 'Backup superblock at \K\d+'); do
+		for disk in "$2" "$T/target"; do
+			e2fsck -fn -b "$b" -B "$size" "$disk" 2>&1 | sed "s|$disk|DISK|g" > "$disk.fsck"
+		done
+		check "$1: backup superblock $b" cmp "$2.fsck" "$T/target.fsck"
+		check "$1: it is one" grep -q 'Pass 5' "$T/target.fsck"
+	done
+}
+
+round_trip() {	# WHAT SIZE MKE2FS-OPTIONS...
+	local what=$1 size=$2 img=$T/fs; shift 2
+	rm -f "$img"; truncate -s "$size" "$img"
+	mke2fs -q -F -E nodiscard "$@" -d "$T/files" "$img" 2> "$T/mke2fs" || { fail "$what: mke2fs: $(cat "$T/mke2fs")"; return; }
+	for f in 3 5 9 40 77; do	# age it a little
+		debugfs -w -R "rm /many/$(cd "$T/files/many" && echo file-00$(printf %02d $f)*)" "$img" 2> /dev/null
+	done
+	e2fsck -fy "$img" > /dev/null 2>&1
+	free_of "$img" > "$T/free"
+	fs_case ext4 "$what" "$img" "$T/free" || return
+	check "$what: a strict reader accepts it" python3 "$TOP/tests/helpers/strict_reader.py" "$T/case.ndz" "$T/strict" "$(stat -c %s "$img")"
+	check "$what: e2fsck" quietly e2fsck -fn "$T/target"
+	rm -rf "$T/got" "$T/want"; mkdir "$T/got" "$T/want"
+	debugfs -R "rdump / $T/got" "$T/target" > /dev/null 2>&1
+	debugfs -R "rdump / $T/want" "$img" > /dev/null 2>&1
+	check "$what: every file" diff -r --no-dereference "$T/want" "$T/got"
+	check "$what: there are files" [ "$(find "$T/got" -type f | wc -l)" = 147 ]
+	backups "$what" "$img"
+}
+round_trip "defaults of mke2fs" 64M -t ext4
+round_trip "64bit, lazy" 160M -t ext4 -O 64bit -E lazy_itable_init=1 -g 8192
+round_trip "1k blocks" 48M -t ext4 -b 1024
+round_trip "2k blocks, meta_bg" 64M -t ext4 -b 2048 -O meta_bg,^resize_inode
+round_trip "bigalloc" 128M -t ext4 -O bigalloc -C 16384
+round_trip "inline data" 64M -t ext4 -O inline_data -I 256
+round_trip "sparse_super2" 160M -t ext4 -O sparse_super2 -g 8192
+round_trip "no flex_bg, uninit_bg" 160M -t ext4 -O ^flex_bg,^metadata_csum,uninit_bg -g 8192
+round_trip "nearly full" 12M -t ext4 -N 300 -m 0
+round_trip "ext3" 64M -t ext3
+round_trip "ext2, 1k blocks" 40M -t ext2 -b 1024
+
+# What cannot be trusted is kept whole.
+truncate -s 32M "$T/fs2"; mke2fs -q -F -t ext4 "$T/fs2"; free_of "$T/fs2" > "$T/free"
+damaged() {	# WHAT DEBUGFS-COMMAND
+	cp "$T/fs2" "$T/fs3"; debugfs -w -R "$2" "$T/fs3" > /dev/null 2>&1
+	fs_damaged ext4 "$1" "$T/fs3" "$T/free"
+	check "$1: kept whole" said_zero "$T/fs3"
+}
+damaged "not cleanly unmounted" "set_super_value state 0"
+damaged "marked as having errors" "set_super_value state 3"
+damaged "wrong free count" "set_super_value free_blocks_count 5"
+damaged "journal to be replayed" "feature needs_recovery"
+cp "$T/fs2" "$T/fs3"; truncate -s 20M "$T/fs3"
+fs_damaged ext4 "cut short" "$T/fs3" "$T/free"
+check "cut short: kept whole" said_zero "$T/fs3"
+finish

@@ -1,0 +1,33 @@
+/* fsmod_target.h: the fuzz target of one filesystem module: define FSMOD (the
+ * module's table) and include this.  Whatever the disk holds, a scan ends, and
+ * what it wants skipped lies in the partition (the sink checks it; nothing may
+ * get past the sink). */
+#include <stdlib.h>
+
+#include "fsmods/fsmod.h"
+#include "tests/fuzz/sparse_disk.h"
+
+extern const struct fsmod FSMOD;
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct sparse_disk s;
+	struct disk *d = sparse_open(&s, data, len);
+	struct fs_scan found;
+	struct err e;
+
+	if (d == NULL)
+		return 0;
+	struct range part = { 0, s.bytes / 512 };
+	if (FSMOD.probe(d, part, &e) == 1) {
+		if (fsmods_scan_as(&FSMOD, d, part, &found, &e) != 0)
+			abort();	/* no memory: asked for too much */
+		if (found.fs_end > part.len)
+			abort();
+		fs_scan_free(&found);
+	}
+	disk_close(d, &e);
+	return 0;
+}
