@@ -59,7 +59,7 @@ port=$((20000 + $$ % 20000))
 serve() {	# FAULT OPTIONS... IMAGE: in the background
 	rm -f "$T/where"
 	local fault=$1; shift
-	faulty "$fault" "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -A "$T/where" -T 20 -W 400M "$@" 2> "$T/server.log" & SERVER=$!
+	env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -A "$T/where" -T 20 -W 400M "$@" 2> "$T/server.log" & SERVER=$!
 	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && return; sleep 0.05; done
 	fail "frisbeed did not start: $(cat "$T/server.log")"
 }
