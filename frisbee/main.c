@@ -241,7 +241,8 @@ int
 main(int argc, char **argv)
 {
 	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT, .readahead = READAHEAD_DEFAULT,
-		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX };
+		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX,
+		.install = { .state_s = INSTALL_STATE_S } };
 	struct err e = { 0 };
 	bool gave_up = false;
 	int at;
