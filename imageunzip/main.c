@@ -86,6 +86,12 @@ warn(const char *sentence)
 }
 
 static void
+say(const char *sentence)
+{
+	fprintf(stderr, "imageunzip: %s\n", sentence);
+}
+
+static void
 print_dots(struct run *r)
 {
 	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
@@ -174,8 +180,10 @@ summary(const struct run *r, const struct install_stats *s, double seconds, stru
 		json_object(j, NULL);
 		json_uint(j, "chunks", s->chunks);
 		json_uint(j, "bytes_written", s->bytes_written);
+		json_uint(j, "bytes_same", s->bytes_same);
 		json_uint(j, "bytes_filled", s->bytes_filled);
 		json_uint(j, "bytes_covered", s->bytes_covered);
+		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
@@ -330,6 +338,7 @@ install_target(struct run *r, const char *target, struct err *e)
 	uLong crc = crc32(0, NULL, 0);
 
 	cfg.warn = warn;
+	cfg.say = r->o->quiet ? NULL : say;
 	if (cfg.state != NULL && !image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
 	if (survey(r->image, &total, &needed, e) != 0 ||

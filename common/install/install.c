@@ -9,7 +9,8 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
-#include "common/disk/ptable.h"
+#include "common/disk/rangeset.h"
+#include "common/install/finish.h"
 #include "common/install/job.h"
 #include "common/install/reloc.h"
 #include "common/install/state.h"
@@ -38,6 +39,9 @@ struct install {
 	uint32_t fed, promised;
 	struct state *state;	/* or NULL */
 	uint32_t expected, had;	/* chunks: of the image; there already */
+	struct rangeset stored;	/* sectors of the image that were fed */
+	unsigned sector_bytes;	/* logical, of the image's source; 0: not known */
+	unsigned stale_wiped;
 	bool warned_type;
 	_Atomic uint64_t chunks;
 };
@@ -148,6 +152,7 @@ install_free(struct install *in)
 	pool_free(in->raws);
 	inflater_free(in->writer_inflater);
 	state_close(in->state);
+	rangeset_free(&in->stored);
 	free(in->unlink_path);
 	free(in);
 }
@@ -189,6 +194,7 @@ install_open_disk(struct install **out, const struct install_config *cfg, struct
 		return err_nomem(e, "an installation");
 	}
 	in->cfg = *cfg;
+	rangeset_init(&in->stored);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
 		in->cfg.no_writer = false;
@@ -291,6 +297,21 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* A partition table counts in sectors of its disk. */
+static int
+check_sectors(struct install *in, const struct ext_image *i, struct err *e)
+{
+	struct disk *d = in->target.disk;
+
+	in->sector_bytes = i->kind == EXT_KIND_DISK ? i->sector_bytes : 0;
+	if (i->kind != EXT_KIND_DISK || in->target.slice.len != 0 || in->cfg.convert ||
+	    disk_kind(d) != DISK_BLOCK || i->sector_bytes == disk_sector_bytes(d))
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: has sectors of %u bytes, and the disk of the image of %u: "
+	    "--convert rewrites its partition table", disk_name(d), disk_sector_bytes(d),
+	    i->sector_bytes);
+}
+
 /* Everything that can be known of a chunk before its data is. */
 static int
 check_job(struct install *in, struct job *j, struct err *e)
@@ -298,6 +319,8 @@ check_job(struct install *in, struct job *j, struct err *e)
 	const struct ndz_header *h = &j->c.h;
 
 	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
+		return -1;
+	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
@@ -347,6 +370,15 @@ settle_state(struct install *in, const struct job *j, struct err *e)
 	t->short_end = s.short_end;
 	t->covered_end = s.covered_end;
 	t->bytes_covered = s.bytes_covered;
+	return 0;
+}
+
+static int
+note_stored(struct install *in, const struct ndz_header *h, struct err *e)
+{
+	for (unsigned i = 0; !in->cfg.keep_stale && i < h->nregions; i++)
+		if (rangeset_add(&in->stored, h->regions[i], e) != 0)
+			return -1;
 	return 0;
 }
 
@@ -404,6 +436,10 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 		return err_ctx(e, "chunk %u", number);
 	}
 	in->fed++;
+	if (note_stored(in, &j->c.h, e) != 0) {
+		retire(in, j);
+		return -1;
+	}
 	in->ours |= j->c.ext.present;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
@@ -448,20 +484,12 @@ forget_state(struct install *in, struct err *e)
 static int
 complete(struct install *in, struct err *e)
 {
-	struct disk *d = in->target.disk;
-	struct err note;
+	/* Of chunks that were there before nobody knows what they stored. */
+	struct rangeset *stored = in->had > 0 ? NULL : &in->stored;
 
 	if (forget_state(in, e) != 0 || target_complete(&in->target, e) != 0)
 		return -1;
-	if (in->cfg.part_type != 0 &&
-	    ptable_set_type(d, (unsigned)in->cfg.slice, (unsigned)in->cfg.part_type, e) != 0)
-		return -1;
-	if (disk_sync(d, e) != 0)
-		return -1;
-	if (in->cfg.slice == 0 && disk_reread_partitions(d, &note) != 0 &&
-	    in->cfg.warn != NULL)
-		in->cfg.warn(note.text);
-	return 0;
+	return finish_target(&in->target, stored, in->sector_bytes, &in->stale_wiped, e);
 }
 
 static int
@@ -492,7 +520,7 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 		.bytes_written = in->target.bytes_written,
 		.bytes_same = in->target.bytes_same,
 		.bytes_filled = in->target.bytes_filled,
-		.bytes_covered = in->target.bytes_covered };
+		.bytes_covered = in->target.bytes_covered, .stale_wiped = in->stale_wiped };
 	if (target_close(&in->target, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;

@@ -33,6 +33,10 @@ struct install_config {
 	bool read_back;			/* --read-back: compare what was written */
 	bool has_pattern;		/* -p: fill it with this instead */
 	uint32_t pattern;
+	bool keep_stale;		/* --keep-stale: signatures of what was there */
+	bool convert;			/* --convert: a table for other sectors */
+	bool fix_gpt;			/* --fix-gpt: the backup to the disk's end */
+	bool grow;			/* --grow: the last partition, too */
 	bool no_writer;			/* -n */
 	bool in_place;			/* --in-place: treat a regular file as a device */
 	bool force;			/* --force: write to a disk in use, too */
@@ -43,6 +47,8 @@ struct install_config {
 	/* Not an option: the threads give way to the program's own, which has a
 	 * network that must not be kept waiting. */
 	bool gentle;
+	/* What was done to the target besides; NULL: nobody wants to know. */
+	void (*say)(const char *sentence);
 	/* A warning that does not stop the run; NULL: nobody wants it. */
 	void (*warn)(const char *sentence);
 };
@@ -62,6 +68,7 @@ struct install_stats {
 	uint64_t bytes_same;		/* of it, what was there already (--skip-same) */
 	uint64_t bytes_filled;		/* -z, -p */
 	uint64_t bytes_covered;		/* with what was skipped */
+	unsigned stale_wiped;		/* signatures */
 };
 
 struct install;

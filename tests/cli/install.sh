@@ -118,4 +118,54 @@ check "discarded" "$BIN/imageunzip" -q --discard --in-place "$T/fs.ndz" "$T/disk
 check "the file has holes now" [ "$(stat -c %b "$T/disk3")" -lt $((blocks / 2)) ]
 check "the filesystem is whole" quietly e2fsck -fn "$T/disk3"
 status 2 "$BIN/imageunzip" -q --discard -z --in-place "$T/fs.ndz" "$T/disk3"
+
+echo "== what was there before"
+requires sgdisk sfdisk
+truncate -s 8M "$T/fs"; poison "$T/disk4" $((20 << 20))
+# An old GPT with its backup.
+sgdisk -o -n 1:2048:30000 "$T/disk4" > /dev/null 2>&1
+printf 'LABELONE' | dd of="$T/disk4" bs=1 seek=512 conv=notrunc status=none
+cp "$T/disk4" "$T/disk5"
+"$BIN/imageunzip" --json --in-place "$T/fs.ndz" "$T/disk4" > "$T/json" 2> "$T/said"
+check "old signatures are wiped: $(grep -c wiped "$T/said")" [ "$(stat_of stale_signatures_wiped)" -ge 1 ]
+check "the old backup GPT among them" grep -q "backup GPT at sector 40959" "$T/said"
+check "it is gone" sh -c "! tail -c 512 '$T/disk4' | grep -q 'EFI PART'"
+head -c 8388608 "$T/disk4" > "$T/fs4"; check "the filesystem is whole" quietly e2fsck -fn "$T/fs4"
+blkid -p "$T/disk4" > "$T/blkid" 2>&1; check "the disk is one thing: $(cat "$T/blkid")" grep -q 'TYPE="ext' "$T/blkid"
+"$BIN/imageunzip" --json --keep-stale --in-place "$T/fs.ndz" "$T/disk5" > "$T/json" 2> "$T/said"
+check "--keep-stale keeps them" sh -c "tail -c 512 '$T/disk5' | grep -q 'EFI PART'"
+if command -v mkfs.btrfs > /dev/null; then	# its superblock is where the new filesystem has nothing
+	truncate -s 120M "$T/disk6"; mkfs.btrfs -q "$T/disk6"
+	truncate -s 8M "$T/fs6"; mke2fs -q -F -N 16 "$T/fs6"; "$BIN/imagezip" -q "$T/fs6" "$T/fs6.ndz"
+	"$BIN/imageunzip" --in-place "$T/fs6.ndz" "$T/disk6" 2> "$T/said"
+	check "an old btrfs" grep -q "btrfs at sector 128" "$T/said"
+	blkid -p "$T/disk6" > "$T/blkid" 2>&1; check "is not seen any more" grep -q 'TYPE="ext' "$T/blkid"
+fi
+
+echo "== a larger disk"
+truncate -s 16M "$T/gpt"; sgdisk -o -n 1:2048:10239 -n 2:10240:20479 "$T/gpt" > /dev/null 2>&1
+"$BIN/imagezip" -q "$T/gpt" "$T/gpt.ndz" 2> /dev/null || fail "imagezip gpt"
+truncate -s 64M "$T/big"; "$BIN/imageunzip" -q --in-place --fix-gpt "$T/gpt.ndz" "$T/big"
+check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
+check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big"))" = 1 ]
+truncate -s 64M "$T/big2"; "$BIN/imageunzip" --in-place --grow "$T/gpt.ndz" "$T/big2" 2> "$T/said"
+check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big2' | grep -q 'No problems found'"
+check "the last partition grew" [ "$(sfdisk -J "$T/big2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" -gt 110000 ]
+check "it says what is to do" grep -q "partition 2 grew.*resize2fs" "$T/said"
+truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=83\n' | sfdisk -q "$T/mbr"
+"$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> /dev/null || fail "imagezip mbr"
+truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"
+check "MBR: the last partition grew" [ "$(sfdisk -J "$T/big3" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" = 120832 ]
+
+echo "== a disk with other sectors"
+if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4096 "$T/4k" 2> /dev/null); then
+	CLEANUP+=("losetup -d '$dev' 2> /dev/null")
+	status 1 "$BIN/imageunzip" -q "$T/gpt.ndz" "$dev"
+	check "it says how" grep -q -- "--convert" "$T/stderr"
+	check "converted" "$BIN/imageunzip" -q --convert "$T/gpt.ndz" "$dev"
+	check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$dev' | grep -q 'No problems found'"
+	check "the partitions are where they were" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+	check "an MBR, too" "$BIN/imageunzip" -q --convert "$T/mbr.ndz" "$dev"
+	check "its partitions" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+else echo "not root, or no loop device with sectors of 4096: left out"; fi
 finish
