@@ -103,5 +103,15 @@ fs_scan_free(struct fs_scan *f)
 const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
-	return mbr_type == 0x83 ? &fsmod_ext : mbr_type == 0x82 ? &fsmod_swap : NULL;
+	switch (mbr_type) {
+	case 0x82:
+		return &fsmod_swap;
+	case 0x83:
+		return &fsmod_ext;
+	case 0xa5:
+	case 0xa6:
+	case 0xa9:
+		return &fsmod_bsdlabel;
+	}
+	return NULL;
 }
