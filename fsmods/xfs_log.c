@@ -4,8 +4,8 @@
  * number of the cycle (how often the ring has been written) in which the sector
  * was written; a sector that begins a record has a magic number there, and the
  * cycle behind it.  All sectors in front of the head are of cycle N, all from
- * the head on of cycle N - 1 (0 in a log that is still being filled for the
- * first time).  The log is clean when the record that ends at the head consists
+ * the head on of cycle N - 1, or 0 where nothing was written since the log was
+ * made or cleared.  The log is clean when the record that ends at the head consists
  * of one operation with the flag "unmount".
  *
  * Writes may be under way to eight buffers of 256 KiB when a machine dies, and
@@ -76,6 +76,12 @@ cycle_at(const struct xfs_log *log, uint64_t sector, uint32_t *cycle, struct err
 	return 0;
 }
 
+static bool
+cycle_is_right(uint32_t cycle, bool in_front, uint32_t newest)
+{
+	return in_front ? cycle == newest : cycle == newest - 1 || cycle == 0;
+}
+
 /* The first sector that is not of cycle N: 1 ... sectors, the latter when the
  * head is where the ring is closed. */
 static int
@@ -88,7 +94,7 @@ find_head(const struct xfs_log *log, uint32_t *newest, uint64_t *head, struct er
 		return -1;
 	if (*newest == 0)
 		return err_set(e, ERR_FORMAT, "its log is empty");
-	if (last != *newest && last != *newest - 1)
+	if (last != *newest && !cycle_is_right(last, false, *newest))
 		return err_set(e, ERR_FORMAT, "its log is damaged (cycles %" PRIu32 " and %" PRIu32
 		    ")", *newest, last);
 	if (last == *newest)
@@ -116,7 +122,7 @@ check_cycles(const struct xfs_log *log, struct range r, uint32_t newest, uint64_
 		if (read_sectors(log, piece, at, n, e) != 0)
 			return -1;
 		for (uint64_t i = 0; i < n; i++, at++)
-			if (cycle_of(piece + i * LOG_SECTOR) != (at < head ? newest : newest - 1))
+			if (!cycle_is_right(cycle_of(piece + i * LOG_SECTOR), at < head, newest))
 				return err_set(e, ERR_FORMAT, "its log is not clean (writes to it were "
 				    "interrupted)");
 	}
