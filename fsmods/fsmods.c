@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_xfs, &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = { &fsmod_xfs, &fsmod_f2fs, &fsmod_ext, &fsmod_swap };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 

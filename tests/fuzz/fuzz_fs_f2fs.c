@@ -1,0 +1,3 @@
+/* F2FS: see fsmod_target.h. */
+#define FSMOD fsmod_f2fs
+#include "tests/fuzz/fsmod_target.h"
