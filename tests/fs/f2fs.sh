@@ -18,7 +18,7 @@ with tempfile.TemporaryDirectory() as t:
     sit = open(f"{t}/dump_sit").read()
 current = {int(head[f"cur_{kind}_segno[{i}]"]) for kind in ("node", "data") for i in range(3)}
 total, found, main = 0, 0, int(head["main_blkaddr"])
-for m in re.finditer(r"^segno:\s*(\d+)\s+vblocks:\s*(\d+).*\n((?:\s+(?:[0-9a-f]{2}\s+){16})*)", sit, re.M):
+for m in re.finditer(r"^segno:\s*(\d+)\s+vblocks:\s*(\d+).*\n((?:\s+[0-9a-f]{2}(?=\s))*)", sit, re.M):
     seg, valid = int(m[1]), int(m[2])
     bits = "".join(f"{int(x, 16):08b}" for x in m[3].split()) or "0" * 512
     assert len(bits) == 512 and bits.count("1") == valid, (seg, valid, len(bits))
@@ -35,7 +35,10 @@ make_fs() {	# WHAT IMG SIZE MKFS-OPTIONS...
 	rm -f "$img"; truncate -s "$size" "$img"
 	quietly mkfs.f2fs -f -t 0 "$@" "$img" || { fail "$what: mkfs.f2fs"; return 1; }
 }
-load() { quietly sload.f2fs -f "$T/files" -t "/$2" "$1"; }	# IMG DIR
+load() {	# IMG DIR
+	rm -rf "$T/load"; mkdir "$T/load"; cp -r "$T/files" "$T/load/$2"
+	sload.f2fs -f "$T/load" "$1" > "$T/sload" 2>&1 || { fail "sload.f2fs: $(tail -c 200 "$T/sload")"; return 1; }
+}
 edit() { python3 "$TOP/tests/helpers/f2fs_edit.py" "$@"; }
 fsck() { fsck.f2fs --dry-run "$1" > "$T/fsck" 2>&1 && ! grep -q Fail "$T/fsck" && grep -q 'other corrupted bugs *\[Ok' "$T/fsck"; }
 tree() { fsck.f2fs -t --dry-run "$1" 2> /dev/null | grep -E '^[|` -]'; }
@@ -61,25 +64,25 @@ loaded() {	# WHAT SIZE MKFS-OPTIONS...
 	round_trip "$what" "$T/fs"
 	same_files "$what" 10
 }
-make_fs "fresh, journal in the summaries" "$T/fs" 48M && round_trip "fresh, journal in the summaries" "$T/fs"
-loaded "defaults of mkfs.f2fs" 64M
-loaded "all features" 64M -O extra_attr,inode_checksum,sb_checksum,inode_crtime,compression,encrypt,quota,lost_found,verity,flexible_inline_xattr,project_quota
-loaded "4 segments a section" 200M -s 4
-loaded "extended node bitmap" 64M -i
+make_fs "fresh, journal in the summaries" "$T/fs" 64M && round_trip "fresh, journal in the summaries" "$T/fs"
+loaded "defaults of mkfs.f2fs" 80M
+loaded "checksums, quota, times" 100M -O extra_attr,inode_checksum,sb_checksum,inode_crtime,quota,project_quota
+make_fs "other features" "$T/fs" 100M -O extra_attr,encrypt,verity,compression,lost_found,flexible_inline_xattr -C utf8 &&
+    round_trip "other features" "$T/fs"
+loaded "4 segments a section" 160M -s 4
+loaded "extended node bitmap" 80M -i
 
-# Aged: loaded again and again, and moved about, which leaves holes.
+# Filled, and many blocks moved away from where they were, which leaves holes.
 make_fs "aged" "$T/fs" 100M
-for d in a b c d e; do load "$T/fs" "$d"; done
-main=$(dump.f2fs -d 1 "$T/fs" | awk '$1 == "main_blkaddr" { print $NF + 0; exit }')
-for k in 1 3 4 6; do quietly defrag.f2fs -s $((main + 1500 + k * 130)) -l 40 -t $((main + 12000)) "$T/fs" || fail "aged: defrag.f2fs"; done
-round_trip "aged" "$T/fs"
-make_fs "nearly full" "$T/fs" 64M -o 5
-for d in a b c d e f g h i; do load "$T/fs" "$d" 2> /dev/null > "$T/load" || break; done
-fsck.f2fs -f -y "$T/fs" > /dev/null 2>&1
-round_trip "nearly full" "$T/fs"
-
+for d in a b c d e f; do load "$T/fs" "$d"; done
+main=$(dump.f2fs -d 1 "$T/fs" | grep -oP '^main_blkaddr.*: \K\d+')
+for k in 1 3 4 6 8; do
+	quietly defrag.f2fs -s $((main + 8 * 512 + k * 90)) -l $((10 + k)) -t $((main + 18 * 512)) "$T/fs" || fail "aged: defrag.f2fs"
+done
+round_trip "aged, with holes" "$T/fs"
+check "aged: there are holes ($(wc -l < "$T/free"))" [ "$(wc -l < "$T/free")" -ge 8 ]
 # What only the kernel writes.
-make_fs "base" "$T/base" 64M && load "$T/base" one
+make_fs "base" "$T/base" 80M && load "$T/base" one
 edited() {	# WHAT EDIT...
 	local what=$1; shift
 	cp "$T/base" "$T/fs"; edit "$T/fs" "$@" || fail "$what: editing"
@@ -111,7 +114,7 @@ damaged "zoned device" "unknown features" super 2180 4 2
 damaged "unknown feature" "unknown features" super 2180 4 0x100000
 damaged "a second device" "more than one device" super 2201 4 0x7665642f
 damaged "checkpoint's place" "areas cannot be" super 80 4 4096
-cp "$T/base" "$T/fs3"; edit "$T/fs3" only; edit "$T/fs3" torn
+cp "$T/base" "$T/fs3"; edit "$T/fs3" torn; edit "$T/fs3" only
 check "no checkpoint: kept whole" said_zero "$T/fs3"
 cp "$T/base" "$T/fs3"; edit "$T/fs3" cp 132 4 0x180
 fs_damaged f2fs "not unmounted, installed" "$T/fs3" "$T/free"

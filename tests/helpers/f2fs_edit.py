@@ -36,7 +36,8 @@ def write(block, data):
 sb = struct.unpack_from("<18I", read(0), 1024 + 36 + 8 + 4)
 segments, n_cp, n_sit, n_nat, n_ssa, n_main, seg0, cp_at, sit_at, nat_at, ssa_at, main_at = sb[:12]
 packs = [(struct.unpack_from("<Q", read(at))[0], at) for at in (cp_at, cp_at + SEGMENT)]
-(version, at), (_, other) = max(packs), min(packs)
+version, at = max(packs, key=lambda p: (p[0], -p[1]))
+other = 2 * cp_at + SEGMENT - at
 cp = read(at)
 blocks, first_summary = struct.unpack_from("<II", cp, 136)
 
