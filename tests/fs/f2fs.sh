@@ -50,7 +50,7 @@ same_files() {
 		(cd "$T/dump" && yes y | dump.f2fs -i "$i" "$T/target") > /dev/null 2>&1
 	done
 	n=$(cd "$T/dump/lost_found" 2> /dev/null && for i in file-*; do cmp -s "$i" "$T/files/many/$i" && echo "$i"; done | wc -l)
-	check "$1: files of the target ($n)" [ "${n:-0}" -ge 15 ]
+	check "$1: files of the target ($n)" [ "${n:-0}" -ge 10 ]
 }
 round_trip() {	# WHAT IMG
 	free_of "$2" > "$T/free" || { fail "$1: listing free space"; return; }
