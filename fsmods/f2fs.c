@@ -34,7 +34,7 @@ enum {
 	DEVICES = 8,
 	DEVICE_PATH_BYTES = 64,
 	ERRORS_BYTES = 16,
-	LOGS = 8,				/* places for nodes, and for data; 3 used */
+	LOGS = 8,				/* places for nodes, and for data */
 	LOGS_USED = 3,
 	LOG_WARM = 1,
 	LOG_COLD = 2,
@@ -116,6 +116,12 @@ struct f2fs {
 	uint64_t valid_blocks;
 	uint32_t free_segments;
 };
+
+static int
+fail_damaged(struct err *e, const char *what)
+{
+	return err_set(e, ERR_FORMAT, "its %s is damaged", what);
+}
 
 static int
 read_blocks(const struct f2fs *f, void *buf, uint64_t first, uint64_t n, struct err *e)
@@ -235,8 +241,8 @@ check_super(const struct super *sb, struct range part, struct err *e)
 	    sb->cp_payload >= SEGMENT)
 		return err_set(e, ERR_FORMAT, "its areas cannot be where its superblock says");
 	if (sb->blocks > part.len / BLOCK_SECTORS)
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %d bytes, more than the "
-		    "partition", sb->blocks, BLOCK);
+		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %d bytes, more "
+		    "than the partition", sb->blocks, BLOCK);
 	return 0;
 }
 
@@ -360,7 +366,7 @@ check_state(const struct f2fs *f, struct err *e)
 	for (int i = 0; i < LOGS_USED; i++)
 		if (cp->node_segment[i] >= f->sb.main_segments ||
 		    cp->data_segment[i] >= f->sb.main_segments || cp->node_offset[i] >= SEGMENT)
-			return err_set(e, ERR_FORMAT, "its checkpoint is damaged");
+			return fail_damaged(e, "checkpoint");
 	return 0;
 }
 
@@ -389,7 +395,7 @@ read_sit_bitmap(struct f2fs *f, struct err *e)
 	uint64_t at = BITMAP_AT, end = CRC_AT_MAX;
 
 	if (cp->sit_bitmap_bytes != sit_blocks / 8)
-		return err_set(e, ERR_FORMAT, "its checkpoint is damaged");
+		return fail_damaged(e, "checkpoint");
 	if (cp->flags & CP_LARGE_NAT_BITMAP) {
 		at = BITMAP_AT + 4 + (uint64_t)cp->nat_bitmap_bytes;
 		end = BLOCK * (1 + (uint64_t)f->sb.cp_payload);
@@ -398,7 +404,7 @@ read_sit_bitmap(struct f2fs *f, struct err *e)
 		end = BLOCK * (1 + (uint64_t)f->sb.cp_payload);
 	}
 	if (at > end || cp->sit_bitmap_bytes > end - at)
-		return err_set(e, ERR_FORMAT, "its checkpoint is damaged");
+		return fail_damaged(e, "checkpoint");
 	uint64_t blocks = (at + cp->sit_bitmap_bytes + BLOCK - 1) / BLOCK;
 	uint8_t *raw = malloc(blocks * BLOCK);
 	if (raw == NULL)
@@ -426,14 +432,14 @@ get_journal(struct f2fs *f, struct rd r, struct err *e)
 	uint32_t n = rd_le16(&r);
 
 	if (n > JOURNAL_MAX)
-		return err_set(e, ERR_FORMAT, "the journal of its checkpoint is damaged");
+		return fail_damaged(e, "journal");
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t segment = rd_le32(&r);
 		for (uint32_t k = 0; k < i; k++)
 			if (f->journal[k].segment == segment)
-				return err_set(e, ERR_FORMAT, "the journal of its checkpoint is damaged");
+				return fail_damaged(e, "journal");
 		if (segment >= f->sb.main_segments)
-			return err_set(e, ERR_FORMAT, "the journal of its checkpoint is damaged");
+			return fail_damaged(e, "journal");
 		f->journal[i] = get_sit_entry(&r, segment);
 	}
 	f->journal_entries = n;
@@ -452,7 +458,7 @@ read_journal(struct f2fs *f, struct err *e)
 
 	if (cp->first_summary < 1 + f->sb.cp_payload || data_blocks == 0 ||
 	    data_blocks > LOGS_USED || (!compact && data_blocks != LOGS_USED))
-		return err_set(e, ERR_FORMAT, "its checkpoint is damaged");
+		return fail_damaged(e, "checkpoint");
 	uint64_t at = cp->at + cp->first_summary + (compact ? 0 : LOG_COLD);
 	if (read_blocks(f, f->summary, at, 1, e) != 0)
 		return -1;
@@ -510,8 +516,8 @@ take_segment(struct f2fs *f, const struct sit_entry *s, struct err *e)
 	uint64_t first = f->sb.main + (uint64_t)s->segment * SEGMENT;
 
 	if (count_bits(s->map) != s->valid)
-		return err_set(e, ERR_FORMAT, "segment %" PRIu32 ": its valid blocks are miscounted",
-		    s->segment);
+		return err_set(e, ERR_FORMAT, "segment %" PRIu32 ": its valid blocks are "
+		    "miscounted", s->segment);
 	f->valid_blocks += s->valid;
 	if (is_current(&f->cp, s->segment))
 		return 0;
@@ -552,12 +558,13 @@ scan_sit(struct f2fs *f, uint8_t *piece, struct err *e)
 	for (uint64_t at = 0; at < needed;) {
 		uint64_t n = needed - at < PIECE_BLOCKS ? needed - at : PIECE_BLOCKS;
 		if (read_blocks(f, piece, f->sb.sit + at, n, e) != 0 ||
-		    read_blocks(f, piece + PIECE_BLOCKS * BLOCK, f->sb.sit + copy_blocks + at, n,
-		    e) != 0)
+		    read_blocks(f, piece + PIECE_BLOCKS * BLOCK, f->sb.sit + copy_blocks + at,
+		    n, e) != 0)
 			return -1;
 		for (uint64_t i = 0; i < n; i++, at++) {
-			uint64_t slot = i + (test_bit(f->sit_bitmap, at) ? PIECE_BLOCKS : 0);
-			if (take_sit_block(f, piece + slot * BLOCK, (uint32_t)(at * SIT_ENTRIES), e) != 0)
+			uint64_t slot = test_bit(f->sit_bitmap, at) ? PIECE_BLOCKS + i : i;
+			uint32_t segment = (uint32_t)(at * SIT_ENTRIES);
+			if (take_sit_block(f, piece + slot * BLOCK, segment, e) != 0)
 				return -1;
 		}
 	}
@@ -573,8 +580,8 @@ check_counts(const struct f2fs *f, struct err *e)
 		return err_set(e, ERR_FORMAT, "its segments have %" PRIu64 " valid blocks, its "
 		    "checkpoint says %" PRIu64, f->valid_blocks, f->cp.valid_blocks);
 	if (f->free_segments > f->cp.free_segments)
-		return err_set(e, ERR_FORMAT, "it has %" PRIu32 " free segments, its checkpoint says %"
-		    PRIu32, f->free_segments, f->cp.free_segments);
+		return err_set(e, ERR_FORMAT, "it has %" PRIu32 " free segments, its "
+		    "checkpoint says %" PRIu32, f->free_segments, f->cp.free_segments);
 	return 0;
 }
 

@@ -212,8 +212,8 @@ check_version(const struct super *sb, struct err *e)
 	if (sb->incompat & INCOMPAT_NEEDS_REPAIR)
 		return err_set(e, ERR_FORMAT, "it is marked as needing repair");
 	if (sb->incompat & ~(uint32_t)INCOMPAT_KNOWN)
-		return err_set(e, ERR_UNSUPPORTED, "unknown incompatible features (0x%" PRIx32 ")",
-		    sb->incompat & ~(uint32_t)INCOMPAT_KNOWN);
+		return err_set(e, ERR_UNSUPPORTED, "unknown incompatible features (0x%" PRIx32
+		    ")", sb->incompat & ~(uint32_t)INCOMPAT_KNOWN);
 	if (sb->ro_compat & ~(uint32_t)RO_COMPAT_KNOWN)
 		return err_set(e, ERR_UNSUPPORTED, "unknown features (0x%" PRIx32 ")",
 		    sb->ro_compat & ~(uint32_t)RO_COMPAT_KNOWN);
@@ -232,8 +232,8 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    sb->sector_bytes < SECTOR_BYTES || sb->sector_bytes > SECTOR_MAX ||
 	    !is_power_of_2(sb->sector_bytes, sb->sector_log) ||
 	    sb->sector_bytes > sb->block_bytes)
-		return err_set(e, ERR_FORMAT, "blocks of %" PRIu32 " bytes and sectors of %" PRIu32
-		    " cannot be", sb->block_bytes, sb->sector_bytes);
+		return err_set(e, ERR_FORMAT, "blocks of %" PRIu32 " bytes and sectors of %"
+		    PRIu32 " cannot be", sb->block_bytes, sb->sector_bytes);
 	uint64_t header = (uint64_t)GROUP_HEADER_SECTORS * sb->sector_bytes;
 	if (sb->groups == 0 || sb->group_log > 31 ||
 	    sb->group_blocks > UINT32_C(1) << sb->group_log ||
@@ -241,11 +241,11 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    sb->blocks > (uint64_t)sb->groups * sb->group_blocks ||
 	    sb->blocks <= (uint64_t)(sb->groups - 1) * sb->group_blocks ||
 	    (uint64_t)group_length(sb, sb->groups - 1) * sb->block_bytes <= header)
-		return err_set(e, ERR_FORMAT, "%" PRIu64 " blocks in %" PRIu32 " groups of %" PRIu32
-		    " cannot be", sb->blocks, sb->groups, sb->group_blocks);
+		return err_set(e, ERR_FORMAT, "%" PRIu64 " blocks in %" PRIu32 " groups of %"
+		    PRIu32 " cannot be", sb->blocks, sb->groups, sb->group_blocks);
 	if (sb->blocks > part.len / (sb->block_bytes / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %" PRIu32 " bytes, more "
-		    "than the partition", sb->blocks, sb->block_bytes);
+		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %" PRIu32 " bytes, "
+		    "more than the partition", sb->blocks, sb->block_bytes);
 	return 0;
 }
 
@@ -413,7 +413,8 @@ walk(struct xfs *x, struct group *g, uint32_t block, uint32_t level, struct err 
 
 	if (block >= g->length)
 		return fail_group(e, g, "its tree of free space leads outside");
-	if (read_at(x, buf, bytes, group_at_bytes(x, g->number) + (uint64_t)block * bytes, e) != 0)
+	uint64_t at = group_at_bytes(x, g->number) + (uint64_t)block * bytes;
+	if (read_at(x, buf, bytes, at, e) != 0)
 		return -1;
 	if (!tree_block_is_right(x, g, &r, buf, block, level))
 		return fail_group(e, g, "its tree of free space is damaged");
@@ -440,8 +441,9 @@ scan_group(struct xfs *x, uint32_t number, struct err *e)
 	struct group g = { .number = number, .length = group_length(&x->sb, number) };
 	uint8_t buf[SECTOR_MAX];
 
-	if (read_at(x, buf, x->sb.sector_bytes, group_at_bytes(x, number) + x->sb.sector_bytes,
-	    e) != 0 || get_agf(x, &g, buf, e) != 0)
+	uint64_t agf_at = group_at_bytes(x, number) + x->sb.sector_bytes;
+	if (read_at(x, buf, x->sb.sector_bytes, agf_at, e) != 0 ||
+	    get_agf(x, &g, buf, e) != 0)
 		return -1;
 	g.uncounted = g.free_blocks;
 	g.next = (GROUP_HEADER_SECTORS * x->sb.sector_bytes + x->sb.block_bytes - 1) /

@@ -95,8 +95,8 @@ find_head(const struct xfs_log *log, uint32_t *newest, uint64_t *head, struct er
 	if (*newest == 0)
 		return err_set(e, ERR_FORMAT, "its log is empty");
 	if (last != *newest && !cycle_is_right(last, false, *newest))
-		return err_set(e, ERR_FORMAT, "its log is damaged (cycles %" PRIu32 " and %" PRIu32
-		    ")", *newest, last);
+		return err_set(e, ERR_FORMAT, "its log is damaged (cycles %" PRIu32 " and %"
+		    PRIu32 ")", *newest, last);
 	if (last == *newest)
 		lo = hi;
 	while (hi - lo > 1) {
@@ -118,13 +118,13 @@ check_cycles(const struct xfs_log *log, struct range r, uint32_t newest, uint64_
     uint8_t *piece, struct err *e)
 {
 	for (uint64_t at = r.off; at < range_end(r);) {
-		uint64_t n = range_end(r) - at < PIECE_SECTORS ? range_end(r) - at : PIECE_SECTORS;
+		uint64_t left = range_end(r) - at, n = left < PIECE_SECTORS ? left : PIECE_SECTORS;
 		if (read_sectors(log, piece, at, n, e) != 0)
 			return -1;
 		for (uint64_t i = 0; i < n; i++, at++)
 			if (!cycle_is_right(cycle_of(piece + i * LOG_SECTOR), at < head, newest))
-				return err_set(e, ERR_FORMAT, "its log is not clean (writes to it were "
-				    "interrupted)");
+				return err_set(e, ERR_FORMAT, "its log is not clean: writes to it "
+				    "were interrupted");
 	}
 	return 0;
 }

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # XFS made by mkfs.xfs, populated by it (-p) or, as root, by the kernel, which
 # also ages it: then xfs_repair, and every file.
+# Mounts live in a namespace of their own: nobody else can keep them mounted.
+if [ "${MOUNTS_ARE_OWN:-}" = "" ] && [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
+	MOUNTS_ARE_OWN=1 exec unshare -m bash "$0"
+fi
 . "$(dirname "$0")/lib.sh"
 requires mkfs.xfs xfs_db xfs_repair xfs_io xfs_logprint python3
 make_files "$T/files" 1
-root=; [ "$(id -u)" = 0 ] && root=1
+root=${MOUNTS_ARE_OWN:-}
 # mkfs.xfs refuses to make what is smaller than 300 MB but for its own tests.
 export TEST_DIR=$T TEST_DEV=$T QA_CHECK_FS=none
 mkdir "$T/mnt" "$T/mnt2"

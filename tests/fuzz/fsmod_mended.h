@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/sparse_disk.h"
 
-static void MEND(uint8_t *, size_t);
+void MEND(uint8_t *, size_t);
 
 static ssize_t
 mended_pread(void *ctx, void *buf, size_t len, uint64_t off)

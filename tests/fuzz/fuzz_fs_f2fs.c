@@ -9,7 +9,7 @@
 
 /* The checkpoint is read one block at a time, and so are few others: whatever
  * could be a checkpoint, going by where it says that its checksum is, gets it. */
-static void
+void
 mend_crc(uint8_t *buf, size_t len)
 {
 	struct rd r = rd_from(buf + 164, 4);
