@@ -175,14 +175,12 @@ fi
 
 # What cannot be trusted is kept whole.
 make_fs "for damage" "$T/fs2" 36M -d agcount=2 -p "$T/proto"; free_of "$T/fs2" > "$T/free"
-says() { check "$1: and says why" grep -q "$3" <<< "$(said_of warning "$2")"; }	# WHAT IMG CLAUSE
 damaged() {	# WHAT CLAUSE XFS_DB-COMMAND...
 	local what=$1 clause=$2 c; local -a args=(); shift 2
 	for c; do args+=(-c "$c"); done
 	cp "$T/fs2" "$T/fs3"; quietly xfs_db -x "${args[@]}" "$T/fs3"
-	check "$what: kept whole" said_zero "$T/fs3"
-	row xfs "$what" "$(said_of warning "$T/fs3")"
-	says "$what" "$T/fs3" "$clause"
+	kept_whole "$what" "$T/fs3" "$clause"
+	row xfs "$what" "$said"
 }
 damaged "not completely made" "not completely made" "sb 0" "write -d inprogress 1"
 damaged "needs repair" "needing repair" "sb 0" "write -d features_incompat 0x1b"
@@ -198,7 +196,7 @@ damaged "tree root outside" "leads outside" "agf 0" "write -d bnoroot 100000"
 damaged "tree root is another tree" "damaged" "agf 0" "write -d bnoroot 2"
 cp "$T/fs2" "$T/fs3"; truncate -s 30M "$T/fs3"
 fs_damaged xfs "cut short" "$T/fs3" "$T/free"
-check "cut short: kept whole" said_zero "$T/fs3"
+kept_whole "cut short" "$T/fs3" "more than the partition"
 
 # One wrong bit anywhere in what is looked at: the checksums tell.
 flips() {
@@ -231,8 +229,7 @@ if [ -n "$root" ]; then
 	cp "$T/fs3" "$T/fs4"; xfs_io -x -c 'shutdown -f' "$T/mnt"; umount "$T/mnt"
 	for i in 3 4; do
 		fs_damaged xfs "dirty log ($i)" "$T/fs$i" "$T/free"
-		check "dirty log: kept whole" said_zero "$T/fs$i"
-		says "dirty log" "$T/fs$i" "not clean"
+		kept_whole "dirty log ($i)" "$T/fs$i" "not clean"
 	done
 	xfs_repair -L "$T/fs3" > /dev/null 2>&1
 	round_trip "log cleared by xfs_repair" "$T/fs3"
