@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap,
+static const struct fsmod *const modules[] = { &fsmod_xfs, &fsmod_f2fs, &fsmod_ext,
+	&fsmod_swap,
 	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
 	 * clears them all. */
 	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs };
