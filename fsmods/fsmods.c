@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = { &fsmod_fat, &fsmod_ext, &fsmod_swap };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
@@ -87,5 +87,13 @@ fs_scan_free(struct fs_scan *f)
 const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
-	return mbr_type == 0x83 ? &fsmod_ext : mbr_type == 0x82 ? &fsmod_swap : NULL;
+	switch (mbr_type) {
+	case 0x01: case 0x04: case 0x06: case 0x0b: case 0x0c: case 0x0e: case 0xef:
+		return &fsmod_fat;
+	case 0x82:
+		return &fsmod_swap;
+	case 0x83:
+		return &fsmod_ext;
+	}
+	return NULL;
 }
