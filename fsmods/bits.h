@@ -18,6 +18,19 @@ bit_set(uint8_t *map, uint64_t i)
 	map[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
+static inline void
+bits_set(uint8_t *map, uint64_t from, uint64_t to)
+{
+	for (; from < to && from % 8 != 0; from++)
+		bit_set(map, from);
+	if (to - from >= 8) {
+		memset(map + from / 8, 0xff, (to - from) / 8);
+		from += (to - from) / 8 * 8;
+	}
+	for (; from < to; from++)
+		bit_set(map, from);
+}
+
 /* The first bit in [from, to) that is `value`; `to` when there is none. */
 static inline uint64_t
 bits_find(const uint8_t *map, uint64_t from, uint64_t to, bool value)

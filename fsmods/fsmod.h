@@ -57,6 +57,6 @@ void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
 
-extern const struct fsmod fsmod_ext, fsmod_fat, fsmod_swap;
+extern const struct fsmod fsmod_exfat, fsmod_ext, fsmod_fat, fsmod_swap;
 
 #endif /* FSMODS_FSMOD_H */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_fat, &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = { &fsmod_exfat, &fsmod_fat, &fsmod_ext, &fsmod_swap };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
