@@ -1,12 +1,13 @@
 /* exfat.c: exFAT.
  *
  * Skipped are the clusters that the allocation bitmap calls free, and those
- * that the FAT calls bad.  The bitmap is found through the root directory, and
- * must call everything used that is seen on the way: itself, the case table,
- * the root directory, and what the root directory's entries say.
+ * that the FAT calls bad.  The bitmap is found through the root directory.  No
+ * checksum protects it, so it must call used what others say is: itself, the
+ * case table, the root directory, and the files of the first directories found,
+ * which are all there are on most disks.
  * The FAT's entry of a cluster means nothing when its file has no chain there,
- * so a cluster is bad only when no file has it; when there are bad ones, the
- * whole tree is read to know.
+ * so a cluster is bad only when no file has it; when there are bad ones, every
+ * directory is read to know.
  * TexFAT (two FATs, two bitmaps) is kept whole.
  * Source: Microsoft's "exFAT file system specification", revision 1.00.
  */
@@ -49,6 +50,7 @@ enum {
 	PIECE_ENTRIES = PIECE_BYTES / FAT_ENTRY_BYTES,
 	WINDOW_BYTES = 4096,
 	DIR_PIECE_BYTES = 32 << 10,
+	DIRS_CHECKED = 1000,		/* some seconds, where each is a seek */
 };
 
 static const uint32_t CLUSTERS_MAX = UINT32_MAX - 10;
@@ -194,7 +196,8 @@ check_state(const struct boot *b, struct err *e)
 	if (b->revision != REVISION)
 		return err_set(e, ERR_UNSUPPORTED, "unknown revision (0x%x)", b->revision);
 	if (b->fats != 1 || (b->flags & FLAG_SECOND_FAT))
-		return err_set(e, ERR_UNSUPPORTED, "it has %u FATs (TexFAT)", b->fats);
+		return err_set(e, ERR_UNSUPPORTED, "it has %u FATs, or the second is active (TexFAT)",
+		    b->fats);
 	if (b->flags & FLAG_DIRTY)
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	if (b->flags & FLAG_MEDIA_FAILURE)
@@ -290,8 +293,8 @@ claim(struct volume *v, uint32_t first, uint64_t count, struct err *e)
 	uint64_t from = (uint64_t)first - FIRST_CLUSTER;
 
 	if (!is_cluster(v, first) || count > v->boot.clusters - from)
-		return err_set(e, ERR_FORMAT, "%" PRIu64 " clusters from %" PRIu32 " on are more than "
-		    "there are", count, first);
+		return err_set(e, ERR_FORMAT, "something has %" PRIu64 " clusters from %" PRIu32
+		    " on, which do not all exist", count, first);
 	uint64_t twice = bits_find(v->claimed, from, from + count, true);
 	if (twice < from + count)
 		return err_set(e, ERR_FORMAT, "two files have cluster %" PRIu64,
@@ -325,8 +328,7 @@ push_dir(struct volume *v, struct pending p, struct err *e)
 	return 0;
 }
 
-/* A secondary entry that has clusters: a file's or directory's contents.  Of a
- * chain, the first cluster is nobody's successor; the FAT tells the others. */
+/* A secondary entry that has clusters: a file's or directory's contents. */
 static int
 take_contents(struct volume *v, struct rd r, bool directory, struct err *e)
 {
@@ -339,13 +341,14 @@ take_contents(struct volume *v, struct rd r, bool directory, struct err *e)
 
 	if (!(flags & SECONDARY_ALLOCATION) || (first == 0 && bytes == 0))
 		return 0;
-	if (directory && bytes > DIR_BYTES_MAX)
+	if (contiguous && claim(v, first, clusters_for(v, bytes), e) != 0)
+		return -1;
+	if (!directory)
+		return contiguous ? 0 : claim_chain(v, first, clusters_for(v, bytes), e);
+	if (bytes > DIR_BYTES_MAX)
 		return err_set(e, ERR_FORMAT, "a directory is too long");
 	/* The clusters of a directory's chain are claimed as it is read. */
-	if ((contiguous || !directory) &&
-	    claim(v, first, contiguous ? clusters_for(v, bytes) : 1, e) != 0)
-		return -1;
-	return directory ? push_dir(v, (struct pending){ first, contiguous, bytes }, e) : 0;
+	return push_dir(v, (struct pending){ first, contiguous, bytes }, e);
 }
 
 /* The bitmap or the case table: one of each. */
@@ -484,6 +487,16 @@ read_root(struct volume *v, struct err *e)
 	if (v->case_table.first == 0 || v->case_table.bytes > CASE_TABLE_BYTES_MAX)
 		return err_set(e, ERR_FORMAT, "it has no case table, or too long a one");
 	return claim_chain(v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
+}
+
+/* The directories that are still to be read, and those in them: so many at most. */
+static int
+read_dirs(struct volume *v, size_t max, struct err *e)
+{
+	for (; v->ndirs > 0 && max > 0; max--)
+		if (read_dir(v, v->dirs[--v->ndirs], false, e) != 0)
+			return -1;
+	return 0;
 }
 
 /* Bits [from, to) of the maps. */
@@ -641,8 +654,8 @@ scan_bad(struct volume *v, struct skip_sink *sink, struct err *e)
 	rangeset_init(&bad);
 	int rc = scan_fat(v, &bad, false, e);
 	bool any = rangeset_count(&bad) > 0;
-	while (rc == 0 && any && v->ndirs > 0)
-		rc = read_dir(v, v->dirs[--v->ndirs], false, e);
+	if (rc == 0 && any)
+		rc = read_dirs(v, SIZE_MAX, e);
 	if (rc == 0 && any)
 		rc = scan_fat(v, &bad, true, e);
 	if (rc == 0 && !v->strangers)
@@ -659,7 +672,8 @@ scan_volume(struct volume *v, struct skip_sink *sink, struct err *e)
 	    sizeof *v->used_pieces);
 	if (v->claimed == NULL || v->used_pieces == NULL)
 		return err_nomem(e, "maps of the clusters");
-	if (read_root(v, e) != 0 || scan_bitmap(v, sink, e) != 0 || scan_bad(v, sink, e) != 0)
+	if (read_root(v, e) != 0 || read_dirs(v, DIRS_CHECKED, e) != 0 ||
+	    scan_bitmap(v, sink, e) != 0 || scan_bad(v, sink, e) != 0)
 		return -1;
 	skip_fs_end(sink, v->boot.total << (v->boot.sector_shift - SECTOR_SHIFT_MIN));
 	return 0;

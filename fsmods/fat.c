@@ -413,12 +413,13 @@ read_piece(const struct volume *v, uint8_t *piece, uint8_t *other, size_t len, u
 static int
 read_table(const struct volume *v, struct table *t, struct err *e)
 {
-	uint8_t *piece = malloc(PIECE_BYTES), *other = malloc(PIECE_BYTES);
 	uint64_t left = table_bytes(v), off = 0, number = 0;
+	size_t cap = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+	uint8_t *piece = malloc(cap), *other = malloc(cap);
 	int rc = piece == NULL || other == NULL ? err_nomem(e, "a piece of the FAT") : 0;
 
 	while (rc == 0 && left > 0) {
-		size_t len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+		size_t len = left < cap ? (size_t)left : cap;
 		rc = read_piece(v, piece, other, len, off, e);
 		if (rc == 0)
 			rc = take_piece(v, t, piece, len, &number, e);
@@ -464,13 +465,6 @@ entry_get(const uint8_t *at)
 	return n;
 }
 
-static bool
-is_directory(const struct entry *n)
-{
-	return n->name[0] != NAME_DELETED && n->name[0] != '.' &&
-	    (n->attr & (ATTR_VOLUME | ATTR_DIRECTORY)) == ATTR_DIRECTORY;
-}
-
 /* Bytes of the partition. */
 static uint64_t
 cluster_at(const struct volume *v, uint64_t cluster)
@@ -485,8 +479,6 @@ check_place(const struct volume *v, uint32_t cluster, struct err *e)
 {
 	uint8_t raw[ENTRY_BYTES];
 
-	if (cluster < FIRST_CLUSTER || cluster >= v->clusters + FIRST_CLUSTER)
-		return err_set(e, ERR_FORMAT, "a directory lies outside of it");
 	if (read_at(v, raw, sizeof raw, cluster_at(v, cluster), e) != 0)
 		return -1;
 	struct entry self = entry_get(raw);
@@ -495,6 +487,16 @@ check_place(const struct volume *v, uint32_t cluster, struct err *e)
 		return err_set(e, ERR_FORMAT, "no directory is in cluster %" PRIu32 ", where one should "
 		    "be", cluster);
 	return 0;
+}
+
+/* A file or directory that the root directory leads to. */
+static int
+check_contents(const struct volume *v, struct table *t, const struct entry *n, struct err *e)
+{
+	if (n->cluster < FIRST_CLUSTER || n->cluster >= v->clusters + FIRST_CLUSTER)
+		return err_set(e, ERR_FORMAT, "a file lies outside of it");
+	bit_set(t->linked, n->cluster);
+	return n->attr & ATTR_DIRECTORY ? check_place(v, n->cluster, e) : 0;
 }
 
 /* Could this be one at all, and not something else that a wrong parameter has
@@ -522,11 +524,9 @@ check_entries(const struct volume *v, struct table *t, const uint8_t *dir, size_
 			return err_set(e, ERR_FORMAT, "its root directory has impossible entries");
 		if (v->width != 32)
 			n.cluster &= UINT16_MAX;
-		if (!is_directory(&n))
-			continue;
-		if (check_place(v, n.cluster, e) != 0)
+		if (n.name[0] != NAME_DELETED && !(n.attr & ATTR_VOLUME) && n.cluster != 0 &&
+		    check_contents(v, t, &n, e) != 0)
 			return -1;
-		bit_set(t->linked, n.cluster);
 	}
 	return 0;
 }

@@ -62,7 +62,7 @@ fs_bad() {	# WHAT
 	fs_case exfat "$1" "$T/fs" "$T/free" && check "$1: fsck.exfat" quietly is_clean "$T/target"
 }
 fs_bad "bad clusters"
-read -r first count whole < <(exfat where "$T/fs" inner/filler)
+read -r first count whole _ < <(exfat where "$T/fs" inner/filler)
 check "a file in one piece" [ "$count $whole" = "98 1" ]
 read -r dir _ < <(exfat where "$T/fs" deep/er)
 for n in $first $((first + 5)) $((first + 97)) "$dir"; do exfat fat "$T/fs" "$n" fffffff7; done
@@ -106,7 +106,9 @@ damaged() {
 put() { printf '%b' "$(sed 's/../\\x&/g' <<< "$2")" | dd of="$T/fs3" bs=1 seek=$(($1)) conv=notrunc status=none; }
 boot() { exfat boot "$T/fs3" "$@"; }	# the same, checksums mended
 root() { exfat root "$T/fs3" "$@"; }
-read -r filler _ < <(exfat where "$T/small" filler)
+read -r filler _ whole end < <(exfat where "$T/small" filler)
+check "another one in pieces" [ "$whole" = 0 ]
+read -r deep _ < <(exfat where "$T/small" inner/filler)
 read -r inner _ < <(exfat where "$T/small" inner)
 damaged "not cleanly unmounted" put 106 02
 damaged "media failure" put 106 04
@@ -140,5 +142,8 @@ damaged "the bitmap calls the bitmap free" exfat bit "$T/fs3" 2 0
 damaged "the bitmap calls the case table free" exfat bit "$T/fs3" 3 0
 damaged "the bitmap calls a directory free" exfat bit "$T/fs3" "$inner" 0
 damaged "the bitmap calls a file free" exfat bit "$T/fs3" "$filler" 0
+damaged "the bitmap calls the end of a chain free" exfat bit "$T/fs3" "$end" 0
+damaged "the bitmap calls a file in a directory free" exfat bit "$T/fs3" $((deep + 50)) 0
+damaged "two files have one cluster" exfat fat "$T/fs3" "$filler" "$(printf %x "$deep")"
 damaged "cut short" truncate -s 4M "$T/fs3"
 finish

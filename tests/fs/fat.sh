@@ -149,6 +149,7 @@ damaged "a chain leads to a free cluster" fat16 entry "$(fatfree linked "$T/fat1
 damaged "a chain leads to a bad cluster" fat16 entry "$(fatfree linked "$T/fat16")" fff7
 unknown_count() { byte 512+488 ffffffff; "$@"; }
 damaged "the root directory is free" fat32 unknown_count entry 2 0
+damaged "the beginning of a file is free" fat16 entry "$(fatfree first "$T/fat16")" 0
 damaged "two chains meet" fat16 entry 6000 "$(printf %x "$(fatfree linked "$T/fat16")")"
 damaged "a chain leads outside" fat12 entry 2600 fd0
 damaged "a chain leads outside" fat16 entry 6000 f000

@@ -8,7 +8,7 @@ exfat.py free IMG                "first count" in sectors of 512 bytes: free and
 exfat.py count IMG               how many clusters the bitmap calls free
 exfat.py fat IMG N VALUE         set an entry of the FAT
 exfat.py bit IMG N 0|1           set a bit of the bitmap
-exfat.py where IMG PATH          first cluster, number of clusters, 1 when they have no chain
+exfat.py where IMG PATH          first cluster, how many, 1 when they have no chain, last cluster
 exfat.py root IMG TYPE OFF HEX   write into the first entry of that type in the root directory
 exfat.py boot IMG OFF HEX        write into the boot sector, and mend the checksums
 Files get the first free clusters: in one piece when these are, else a chain.
@@ -239,7 +239,7 @@ def main(what, img, *args):
         v.mark(int(args[0]), int(args[1]))
     elif what == "where":
         node = v.find(args[0])
-        print(node.first, len(v.clusters(node)), int(node.contiguous))
+        print(node.first, len(v.clusters(node)), int(node.contiguous), v.clusters(node)[-1])
     elif what == "root":
         at = next(a for a, e in v.entries(v.chain(v.root)) if e[0] == int(args[0], 16))
         v.write(at + int(args[1]), bytes.fromhex(args[2]))

@@ -5,6 +5,7 @@ fatfree.py free IMG          "first count" in sectors of 512 bytes: free and bad
 fatfree.py counts IMG        FREE BAD ALL BYTES: clusters, and how large one is
 fatfree.py width IMG | bad IMG   12, 16 or 32; the value of a bad cluster
 fatfree.py linked IMG        a cluster that another one leads to
+fatfree.py first IMG         the first cluster of a file in the root directory (FAT12, FAT16)
 fatfree.py set IMG N VALUE [COPY]  change the entry of cluster N in all copies, or in one
 """
 import struct
@@ -25,6 +26,8 @@ class Fat:
             self.width = 32 if each == 0 else 16 if self.count >= 4085 else 12
             f.seek(self.reserved * self.sector)
             self.table = f.read(self.each * self.sector)
+            f.seek((self.reserved + self.fats * self.each) * self.sector)
+            self.root = f.read(roots * 32)
 
     def entries(self):
         n = self.count + 2
@@ -81,6 +84,9 @@ if __name__ == "__main__":
         print("%x" % fat.bad())
     elif what == "linked":
         print(next(v for v in list(fat.entries())[2:] if 2 <= v < fat.count))
+    elif what == "first":
+        print(next(struct.unpack_from("<H", fat.root, i + 26)[0] for i in range(0, len(fat.root), 32)
+                   if fat.root[i] != 0xe5 and fat.root[i + 11] & 0x18 == 0))
     elif what == "set":
         copies = [int(sys.argv[5])] if len(sys.argv) > 5 else range(fat.fats)
         fat.set(int(sys.argv[3]), int(sys.argv[4], 16), copies)
