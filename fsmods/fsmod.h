@@ -60,7 +60,7 @@ void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
 
-extern const struct fsmod fsmod_ext, fsmod_swap, fsmod_xfs, fsmod_f2fs, fsmod_btrfs,
-    fsmod_ffs, fsmod_bsdlabel;
+extern const struct fsmod fsmod_exfat, fsmod_fat, fsmod_ext, fsmod_swap, fsmod_xfs,
+    fsmod_f2fs, fsmod_btrfs, fsmod_ffs, fsmod_bsdlabel;
 
 #endif /* FSMODS_FSMOD_H */

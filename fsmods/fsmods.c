@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_xfs, &fsmod_f2fs, &fsmod_ext,
-	&fsmod_swap,
+static const struct fsmod *const modules[] = { &fsmod_exfat, &fsmod_fat, &fsmod_xfs,
+	&fsmod_f2fs, &fsmod_ext, &fsmod_swap,
 	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
 	 * clears them all. */
 	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs };
@@ -105,13 +105,13 @@ const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
 	switch (mbr_type) {
+	case 0x01: case 0x04: case 0x06: case 0x0b: case 0x0c: case 0x0e: case 0xef:
+		return &fsmod_fat;
 	case 0x82:
 		return &fsmod_swap;
 	case 0x83:
 		return &fsmod_ext;
-	case 0xa5:
-	case 0xa6:
-	case 0xa9:
+	case 0xa5: case 0xa6: case 0xa9:
 		return &fsmod_bsdlabel;
 	}
 	return NULL;
