@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = { &fsmod_ntfs, &fsmod_ext, &fsmod_swap };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
@@ -15,13 +15,25 @@ struct skip_sink {
 	uint64_t part_sectors;
 };
 
-int
-skip_add(struct skip_sink *s, struct range r, struct err *e)
+static int
+add_checked(struct skip_sink *s, struct rangeset *set, struct range r, struct err *e)
 {
 	if (!range_within(r, s->part_sectors))
 		return err_set(e, ERR_FORMAT, "free space from sector %" PRIu64 " on lies outside the "
 		    "partition", r.off);
-	return rangeset_add(&s->scan->skip, r, e);
+	return rangeset_add(set, r, e);
+}
+
+int
+skip_add(struct skip_sink *s, struct range r, struct err *e)
+{
+	return add_checked(s, &s->scan->skip, r, e);
+}
+
+int
+skip_zero(struct skip_sink *s, struct range r, struct err *e)
+{
+	return add_checked(s, &s->scan->zero, r, e);
 }
 
 void
@@ -66,11 +78,13 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part, struc
 
 	memset(f, 0, sizeof *f);
 	rangeset_init(&f->skip);
+	rangeset_init(&f->zero);
 	f->fs_end = part.len;
 	f->mod = mod;
-	if (f->mod == NULL || f->mod->scan(d, part, &sink, e) == 0)
+	if (f->mod == NULL || (f->mod->scan(d, part, &sink, e) == 0 &&
+	    rangeset_minus(&f->skip, &f->zero, e) == 0))
 		return 0;
-	rangeset_free(&f->skip);
+	fs_scan_free(f);
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	f->fs_end = part.len;
@@ -82,10 +96,16 @@ void
 fs_scan_free(struct fs_scan *f)
 {
 	rangeset_free(&f->skip);
+	rangeset_free(&f->zero);
 }
 
 const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
-	return mbr_type == 0x83 ? &fsmod_ext : mbr_type == 0x82 ? &fsmod_swap : NULL;
+	switch (mbr_type) {
+	case 0x07: return &fsmod_ntfs;
+	case 0x82: return &fsmod_swap;
+	case 0x83: return &fsmod_ext;
+	default: return NULL;
+	}
 }
