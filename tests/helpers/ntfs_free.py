@@ -17,9 +17,9 @@ def run(*args):
 
 def file_runs(img, name):
     out = run("ntfscluster", "-f", "-F", name, img).decode()
-    data = out.split("0x80 - non-resident")[1].split("0x")[0]
-    for vcn, lcn, length in re.findall(r"^\s+(\d+)\s+(\d+)\s+(\d+)$", data, re.M):
-        yield int(vcn), int(lcn), int(length)
+    for data in out.split("0x80 - non-resident")[1:]:
+        for vcn, lcn, length in re.findall(r"^\s+(\d+)\s+(\d+)\s+(\d+)$", data.split("0x")[0], re.M):
+            yield int(vcn), int(lcn), int(length)
 
 
 def main(img, names):
