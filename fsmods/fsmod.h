@@ -62,6 +62,6 @@ void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
 
-extern const struct fsmod fsmod_ext, fsmod_ntfs, fsmod_swap;
+extern const struct fsmod fsmod_ext, fsmod_luks, fsmod_lvm2, fsmod_ntfs, fsmod_swap;
 
 #endif /* FSMODS_FSMOD_H */

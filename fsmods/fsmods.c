@@ -6,7 +6,9 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ntfs, &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = {
+	&fsmod_luks, &fsmod_lvm2, &fsmod_ntfs, &fsmod_ext, &fsmod_swap,
+};
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
@@ -105,6 +107,7 @@ fsmods_for_mbr_type(unsigned mbr_type)
 	switch (mbr_type) {
 	case 0x07: return &fsmod_ntfs;
 	case 0x82: return &fsmod_swap;
+	case 0x8e: return &fsmod_lvm2;
 	case 0x83: return &fsmod_ext;
 	default: return NULL;
 	}
