@@ -108,9 +108,12 @@ rd_be16(struct rd *r)
 static inline uint32_t
 rd_be32(struct rd *r)
 {
-	uint32_t hi = rd_be16(r);
+	const uint8_t *p = rd_bytes(r, 4);
 
-	return hi << 16 | rd_be16(r);
+	if (p == NULL)
+		return 0;
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+	    (uint32_t)p[3];
 }
 
 static inline uint64_t
