@@ -36,7 +36,7 @@ report() {
 		pvs $json -o pe_start,vg_extent_size "${LOOPS[0]}" | tr -d '\n'; echo
 		pvs $json --segments -o pvseg_start,pvseg_size,segtype "${LOOPS[0]}" | tr -d '\n'; echo
 		lvs $json -a --segments -o lv_name,seg_start,seg_size,stripe_size,seg_pe_ranges vg | tr -d '\n'; echo
-	} > "$1" 2> /dev/null
+	} 2> /dev/null | sed "s|${LOOPS[0]}:|first:|g; s|/dev/loop[0-9]*:|other:|g" > "$1"
 }
 lv() { python3 "$TOP/tests/helpers/lvm_lv.py" "$@"; }
 # An ext4 of the size of a volume, with files: IMG BYTES
