@@ -16,7 +16,7 @@ make() {	# IMG SIZE MKNTFS-OPTIONS...
 }
 # Put files into a mounted volume, delete some, put more between, and what
 # Windows would have: a pagefile in pieces, a hiberfil.sys of zeros.
-age() {	# DIR [fill|shatter]
+age() {	# DIR [fill|shatter|mft]
 	python3 - "$@" << 'PY'
 import os, random, sys
 top, r = sys.argv[1], random.Random(3)
@@ -62,6 +62,25 @@ if "shatter" in sys.argv:                       # a run list that needs an attri
     with open(f"{top}/pagefile.sys", "wb", buffering=0) as f:
         for i in range(1300):
             f.write(r.randbytes(512))
+if "mft" in sys.argv:                           # the MFT grows into many small gaps
+    os.mkdir(f"{top}/shards")
+    os.mkdir(f"{top}/empty")
+    for i in range(2200):
+        write(f"shards/{i}", bytes(8000))
+    fill()
+    for i in range(2200):
+        if i % 4 < 2:
+            os.remove(f"{top}/shards/{i}")
+    try:
+        for n in range(100000):
+            write(f"empty/{n}", b"")
+    except OSError:
+        pass
+    os.remove(f"{top}/shards/2")                # room for a pagefile with a late record
+    os.remove(f"{top}/pagefile.sys")
+    late = max(os.scandir(f"{top}/empty"), key=lambda f: f.stat().st_ino)
+    os.rename(late.path, f"{top}/pagefile.sys")
+    write("pagefile.sys", bytes(6000))
 if "fill" in sys.argv:
     fill()
     os.remove(f"{top}/age/file-005")
@@ -94,6 +113,9 @@ round_trip() {	# WHAT FILL SIZE MKNTFS-OPTIONS...
 if may_mount; then
 	round_trip "defaults of mkntfs" "" 32M
 	round_trip "512 byte clusters, attribute lists" shatter 12M -c 512
+	round_trip "512 byte clusters, MFT in many pieces" mft 28M -c 512
+	check "MFT in many pieces: it needs an attribute list" grep -q "0x20 - " <(ntfscluster -f -I 0 "$T/target")
+	check "MFT in many pieces: a file of a late record is skipped" [ "$(ntfsinfo -f -F pagefile.sys "$T/target" | sed -n 's/^Dumping Inode \([0-9]*\).*/\1/p')" -gt 6000 ]
 	round_trip "64k clusters" "" 48M -c 65536
 	round_trip "4k sectors" "" 24M -s 4096
 	round_trip "1k clusters, nearly full" fill 12M -c 1024
