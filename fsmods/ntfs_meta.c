@@ -451,7 +451,9 @@ read_list(const struct ntfs *v, const struct attr *a, uint8_t **list, size_t *by
 static int
 check_stream(const struct ntfs *v, const struct ntfs_stream *s, struct err *e)
 {
-	if (!s->resident && s->clusters < s->bytes / v->cluster_bytes + (s->bytes % v->cluster_bytes != 0))
+	uint64_t whole = s->bytes / v->cluster_bytes, rest = s->bytes % v->cluster_bytes;
+
+	if (!s->resident && s->clusters < whole + (rest != 0))
 		return err_set(e, ERR_FORMAT, "a run list is shorter than the stream");
 	return 1;
 }
