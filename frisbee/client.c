@@ -12,10 +12,14 @@ enum {
 	/* A chunk's pass is over when the server sends another one; the network may
 	 * deliver stragglers for so long, at first. */
 	GUARD_US = 3000,
+	MAX_GUARD_US = 1000000,
 	MAX_BACKOFF_TICKS = 33,
 	/* With others about, requests are spread over up to so long, so that one
 	 * speaks and the others hear it. */
 	JITTER_US = 20000,
+	/* A request of others makes ours needless for a while when it brings at least
+	 * this part of what is missing. */
+	COVER = 4,
 	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -80,6 +84,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	if (c == NULL)
 		return NULL;
 	c->cfg = *cfg;
+	c->cfg.redo_us += c->cfg.redo_us == 0;	/* at once is too soon */
 	c->rng = ~cfg->seed;
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
@@ -355,7 +360,7 @@ is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 		return false;
 	uint64_t late_us = now_us - (filling ? b->passed_us : c->last_us);
 	if (c->guard_us < 2 * late_us)
-		c->guard_us = 2 * late_us < c->cfg.redo_us ? 2 * late_us : c->cfg.redo_us;
+		c->guard_us = 2 * late_us < MAX_GUARD_US ? 2 * late_us : MAX_GUARD_US;
 	if (filling)
 		b->settled_us = b->passed_us + c->guard_us;
 	return true;
@@ -474,19 +479,25 @@ redo_us(const struct client *c)
 
 /* --- listening to the others --- */
 
+/* Is what somebody else asked for of use here, so that we need not ask? */
+static bool
+covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
+{
+	const struct buffer *b = filling_buffer(c, chunk);
+
+	if (b == NULL)
+		return blockmap_count(asked) >= chunk_blocks(c, chunk) / 2;
+	struct blockmap useful = blockmap_and(b->missing, asked);
+	return blockmap_count(&useful) * COVER >= b->nmissing;
+}
+
 static void
 handle_heard(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
-	const struct buffer *b = filling_buffer(c, chunk);
-	if (b != NULL) {
-		struct blockmap useful = blockmap_and(b->missing, asked);
-		if (blockmap_empty(&useful))
-			return;
-	}
-	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us, redo_us(c));
 }
 
 static bool
@@ -578,7 +589,7 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 	c->stats.requests++;
 	c->stats.rerequests += again;
 	c->stats.full_rerequests += again && whole;
-	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, true, now_us, redo_us(c));
 	c->chunks.flags[chunk] |= CHUNK_MINE;
 	return len;
 }
@@ -601,12 +612,12 @@ ask_missing(struct client *c, uint64_t now_us, void *pkt)
 static uint64_t
 to_come(const struct client *c)
 {
-	uint64_t n = (uint64_t)c->chunks.open_asked * WIRE_CHUNK_BLOCKS;
+	uint64_t n = (uint64_t)c->chunks.open_covered * WIRE_CHUNK_BLOCKS;
 
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		const struct buffer *b = &c->buffers[c->filling[i]];
 		if (b->chunk == c->current ||
-		    client_chunks_is(&c->chunks, b->chunk, CHUNK_ASKED))
+		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
 			n += b->nmissing;
 	}
 	return n;
@@ -626,7 +637,7 @@ ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 		room = c->cfg.readahead;
 	uint64_t coming = to_come(c);
 	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
-	if (c->chunks.open_asked >= room || c->scan_after > 0) {
+	if (c->chunks.open_covered >= room || c->scan_after > 0) {
 		c->ahead_at_us = 0;
 		return 0;
 	}

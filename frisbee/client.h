@@ -10,11 +10,14 @@
  *	client_release()	the shell no longer needs that buffer
  *	client_finish()		all is written: queue LEAVE2
  *
- * Order is random from the seed or sequential.  Requests are delayed by what
- * other clients are heard to ask (NAK avoidance), repeated after the redo delay
- * or when nothing useful arrives for idle_ticks ticks, and then ever more
- * rarely until a block arrives.
- * Source: the protocol specification, section 5; the Frisbee paper, section 3.3.
+ * Order is random from the seed or sequential.  Any block that is of use is
+ * taken, whoever asked for it.  The first request goes out with the JOIN reply;
+ * `readahead` chunks are kept queued at the server, counting those that others
+ * were heard to ask for (NAK avoidance).  Since the server serves requests in
+ * order, one that was overtaken is known to be lost and repeated early; others are
+ * repeated after the redo delay, or when nothing arrives for idle_ticks ticks, and
+ * then ever more rarely until a block arrives.
+ * Source: the protocol specification, section 5; the Frisbee paper, section 4.3.2.
  */
 #ifndef FRISBEE_CLIENT_H
 #define FRISBEE_CLIENT_H
