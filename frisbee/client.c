@@ -31,7 +31,7 @@ enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN }
 
 struct buffer {
 	enum buffer_state state;
-	bool dubious;			/* its first blocks were dropped: may be given up */
+	bool dubious;			/* its first blocks were dropped: may go */
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
@@ -55,7 +55,7 @@ struct client {
 	uint32_t nfree, nfilling, ncomplete, complete_head;
 	uint32_t ntaken;		/* chunks ever taken */
 
-	uint32_t current;		/* the chunk whose pass is going on; nchunks: none */
+	uint32_t current;		/* chunk whose pass is going on; n: none */
 	uint32_t current_begun;		/* stamp */
 	uint32_t last;			/* the one before it, which ended then: */
 	uint64_t last_us;
@@ -204,7 +204,7 @@ handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 	else if (bytes == 0)
 		refuse(c, "the server says that its file is empty");
 	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
-		refuse(c, "the server's reply contradicts itself about the file's size");
+		refuse(c, "the server's reply contradicts itself about the size");
 	else
 		start_loading(c, now_us, m->u.join2.blocks, bytes);
 }
@@ -219,7 +219,8 @@ forget_filling(struct client *c, uint32_t buf)
 	while (c->filling[i] != buf)
 		i++;
 	c->nfilling--;
-	memmove(c->filling + i, c->filling + i + 1, (c->nfilling - i) * sizeof *c->filling);
+	memmove(c->filling + i, c->filling + i + 1,
+	    (c->nfilling - i) * sizeof *c->filling);
 }
 
 /* Give up a chunk whose beginning was missed, for one that begins now. */
@@ -258,7 +259,8 @@ buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	*b = (struct buffer){ .state = BUFFER_FILLING, .chunk = chunk,
 	    .nmissing = chunk_blocks(c, chunk),
 	    .missing = blockmap_range(0, chunk_blocks(c, chunk)),
-	    .dubious = block != 0 && client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
+	    .dubious = block != 0 &&
+		client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
 	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
 	return b;
 }
@@ -322,7 +324,8 @@ static void
 adapt_backlog(struct client *c, uint32_t lost)
 {
 	if (lost > WIRE_CHUNK_BLOCKS / 16)
-		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 : MIN_BACKLOG;
+		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 :
+		    MIN_BACKLOG;
 	else if (lost == 0 && c->backlog < max_backlog(c))
 		c->backlog += BACKLOG_STEP;
 }
@@ -406,8 +409,8 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	if (c->scan_after > 0 && --c->scan_after == 0)
 		c->scan_at_us = now_us;
 	blockmap_clear(&b->missing, block);
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers), .chunk = chunk,
-	    .block = block, .data = m->u.block.data };
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+	    .chunk = chunk, .block = block, .data = m->u.block.data };
 	if (b->nmissing == 0) {
 		if (chunk == c->current)
 			c->chunk_us = now_us - c->current_us;
@@ -429,7 +432,8 @@ wants_more(const struct client *c)
 static uint64_t
 idle_at_us(const struct client *c)
 {
-	return c->idle_from_us + (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
+	return c->idle_from_us +
+	    (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
 /* Whatever was asked will not come. */
@@ -492,12 +496,14 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 }
 
 static void
-handle_heard(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+handle_heard(struct client *c, uint64_t now_us, uint32_t chunk,
+    const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
-	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us, redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us,
+	    redo_us(c));
 }
 
 static bool
@@ -579,7 +585,8 @@ put_whole(struct client *c, uint32_t chunk, void *pkt)
 }
 
 static size_t
-ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want, void *pkt)
+ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want,
+    void *pkt)
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == chunk_blocks(c, chunk);
@@ -629,7 +636,8 @@ static size_t
 ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 {
 	uint32_t n = c->chunks.n, chunk = n;
-	uint32_t room = c->cfg.in_progress > c->nfilling ? c->cfg.in_progress - c->nfilling : 0;
+	uint32_t room = c->cfg.in_progress > c->nfilling ?
+	    c->cfg.in_progress - c->nfilling : 0;
 
 	if (room > c->nfree)
 		room = c->nfree;
@@ -750,9 +758,11 @@ leave_output(struct client *c, void *pkt)
 static uint64_t
 silence_at_us(const struct client *c)
 {
-	bool waits = c->state == CLIENT_JOINING || (c->state == CLIENT_LOADING && wants_more(c));
+	bool waits = c->state == CLIENT_JOINING ||
+	    (c->state == CLIENT_LOADING && wants_more(c));
 
-	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us : CLIENT_NEVER;
+	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us :
+	    CLIENT_NEVER;
 }
 
 size_t
@@ -762,7 +772,8 @@ client_output(struct client *c, uint64_t now_us, void *pkt)
 		return leave_output(c, pkt);
 	if (now_us >= silence_at_us(c)) {
 		c->state = CLIENT_GAVE_UP;
-		snprintf(c->error, sizeof c->error, "nothing from the server for %llu s",
+		snprintf(c->error, sizeof c->error,
+		    "nothing from the server for %llu s",
 		    (unsigned long long)(c->cfg.silence_us / 1000000));
 	}
 	switch (c->state) {

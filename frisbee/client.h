@@ -79,7 +79,8 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
-void client_finish(struct client *, uint64_t now_us, const struct wire_stats *shell_part);
+void client_finish(struct client *, uint64_t now_us,
+    const struct wire_stats *shell_part);
 
 enum client_state client_state(const struct client *);
 const char *client_error(const struct client *);

@@ -6,7 +6,7 @@
 
 enum {
 	STAMP_US = 100,		/* 32 bits of it last five days; compared modulo */
-	/* Requests this close together may reach the server in another order than us. */
+	/* Requests so close together may reach the server in another order than us. */
 	SLACK_STAMPS = 5000 / STAMP_US,
 	UNKNOWN_PATIENCE = 4,
 };
@@ -49,7 +49,8 @@ client_chunks_init(struct client_chunks *k, uint32_t n, bool sequential, uint64_
 	k->asked = calloc(n, sizeof *k->asked);
 	k->next = malloc((n + 1u) * sizeof *k->next);
 	k->prev = malloc((n + 1u) * sizeof *k->prev);
-	if (k->flags == NULL || k->asked == NULL || k->next == NULL || k->prev == NULL) {
+	if (k->flags == NULL || k->asked == NULL || k->next == NULL ||
+	    k->prev == NULL) {
 		client_chunks_fini(k);
 		return -1;
 	}
@@ -138,7 +139,8 @@ client_chunks_stamp(struct client_chunks *k, uint64_t now_us)
 static bool
 is_current(const struct client_chunks *k, const struct client_ask *a)
 {
-	return client_chunks_is(k, a->chunk, CHUNK_ASKED) && k->asked[a->chunk] == a->stamp;
+	return client_chunks_is(k, a->chunk, CHUNK_ASKED) &&
+	    k->asked[a->chunk] == a->stamp;
 }
 
 static struct client_ask *
@@ -187,7 +189,8 @@ queue_pop(struct client_chunks *k)
 }
 
 static bool
-in_queue(const struct client_chunks *k, uint32_t chunk, uint64_t now_us, uint64_t redo_us)
+in_queue(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
+    uint64_t redo_us)
 {
 	uint32_t asked = k->asked[chunk];
 

@@ -54,8 +54,8 @@ struct client_chunks {
 uint64_t client_random(uint64_t *state);
 
 /* All chunks open, in random order from the seed or in sequence.  -1: no memory. */
-int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential, uint64_t seed,
-    uint64_t now_us);
+int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential,
+    uint64_t seed, uint64_t now_us);
 void client_chunks_fini(struct client_chunks *);
 
 static inline bool
@@ -88,8 +88,8 @@ void client_chunks_done(struct client_chunks *, uint32_t chunk);
 uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
 /* Somebody asked for blocks of this chunk: those that are needed here, or others.
  * A request that waits already keeps its place. */
-void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers, uint64_t now_us,
-    uint64_t redo_us);
+void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
+    uint64_t now_us, uint64_t redo_us);
 /* Is a request that covers it still to be served?  Not one that is older than
  * redo_us, unless the server is known to be at an older one. */
 bool client_chunks_waits(const struct client_chunks *, uint32_t chunk, uint64_t now_us,
@@ -102,6 +102,7 @@ void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t be
 void client_chunks_forget(struct client_chunks *, uint64_t now_us);
 /* Let time pass: what was overtaken for guard_us is lost.  When to call again, or
  * UINT64_MAX. */
-uint64_t client_chunks_settle(struct client_chunks *, uint64_t now_us, uint64_t guard_us);
+uint64_t client_chunks_settle(struct client_chunks *, uint64_t now_us,
+    uint64_t guard_us);
 
 #endif /* FRISBEE_CLIENT_CHUNKS_H */

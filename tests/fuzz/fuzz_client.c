@@ -19,8 +19,9 @@ struct held {
 static void
 store(struct held *held, const struct client_store *st, const struct script_step *step)
 {
-	assert(st->buf < BUFFERS && st->block < WIRE_CHUNK_BLOCKS && !held[st->buf].mine);
-	assert(st->data >= step->pkt && st->data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
+	assert(st->buf < BUFFERS && st->block < WIRE_CHUNK_BLOCKS);
+	assert(!held[st->buf].mine && st->data >= step->pkt);
+	assert(st->data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
 	struct held *h = &held[st->buf];
 	if (h->chunk != st->chunk)
 		*h = (struct held){ .chunk = st->chunk };
@@ -42,7 +43,8 @@ pull(struct client *c, uint64_t now, struct held *held)
 	}
 	while (client_take(c, &chunk, &buf, &bytes)) {
 		assert(buf < BUFFERS && held[buf].chunk == chunk && !held[buf].mine);
-		assert(blockmap_count(&held[buf].have) == (bytes - 1) / WIRE_BLOCK_BYTES + 1);
+		assert(blockmap_count(&held[buf].have) ==
+		    (bytes - 1) / WIRE_BLOCK_BYTES + 1);
 		held[buf].mine = true;
 	}
 	for (unsigned n = 0; client_output(c, now, pkt) > 0; n++)
@@ -56,11 +58,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static const struct wire_stats none;
 	struct rd r = rd_from(data, len);
 	uint8_t how = rd_u8(&r);
-	struct client_config cfg = { .clientid = 7, .seed = how, .srcip = { 10, 77, 0, 11 },
-		.any_file = how & 1, .sequential = (how & 2) != 0, .buffers = BUFFERS,
+	struct client_config cfg = { .clientid = 7, .seed = how,
+		.srcip = { 10, 77, 0, 11 }, .any_file = how & 1,
+		.sequential = (how & 2) != 0, .buffers = BUFFERS,
 		.readahead = 2, .in_progress = 8, .redo_us = 1000000, .tick_us = 30000,
-		.idle_ticks = 3, .join_us = 500000, .silence_us = how & 4 ? 60000000 : 0 };
-	struct held held[BUFFERS] = { { .chunk = UINT32_MAX }, { .chunk = UINT32_MAX } };
+		.idle_ticks = 3, .join_us = 500000,
+		.silence_us = how & 4 ? 60000000 : 0 };
+	struct held held[BUFFERS] = { { .chunk = UINT32_MAX },
+		{ .chunk = UINT32_MAX } };
 	struct script_step step;
 	uint64_t now = 0;
 

@@ -15,7 +15,8 @@ pull(struct server *s, uint64_t now, unsigned n)
 	struct server_out out;
 
 	while (server_read_next(s, &run)) {
-		assert(run.buf < AHEAD && run.chunk < server_chunks(s) && run.count > 0);
+		assert(run.buf < AHEAD && run.chunk < server_chunks(s));
+		assert(run.count > 0);
 		assert(((uint64_t)run.chunk * 1024 + run.first + run.count - 1) * 1024 <
 		    IMAGE_BYTES);
 		server_read_done(s, run.buf);

@@ -38,13 +38,15 @@ range_is_right(uint32_t first, uint32_t count)
 int
 main(void)
 {
-	static const uint32_t edges[] = { 0, 1, 63, 64, 65, 127, 128, 511, 1000, 1023, 1024 };
+	static const uint32_t edges[] = { 0, 1, 63, 64, 65, 127, 128, 511, 1000, 1023,
+		1024 };
 	enum { EDGES = sizeof edges / sizeof edges[0] };
 	bool ranges = true, want[WIRE_CHUNK_BLOCKS] = { false };
 
 	for (size_t i = 0; i < EDGES; i++)
 		for (size_t k = i; k < EDGES; k++)
-			ranges = ranges && range_is_right(edges[i], edges[k] - edges[i]);
+			ranges = ranges &&
+			    range_is_right(edges[i], edges[k] - edges[i]);
 	T_CHECK(ranges);
 
 	struct blockmap a = { { 0 } }, b = blockmap_range(100, 300);

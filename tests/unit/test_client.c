@@ -46,8 +46,8 @@ join_reply(struct client *c, uint64_t now, uint32_t blocks)
 }
 
 static void
-join2_reply(struct client *c, uint64_t now, uint32_t id, uint32_t blocks, uint64_t bytes,
-    uint32_t block_bytes)
+join2_reply(struct client *c, uint64_t now, uint32_t id, uint32_t blocks,
+    uint64_t bytes, uint32_t block_bytes)
 {
 	struct client_store st;
 	struct wire_msg m = { .type = WIRE_REPLY, .subtype = WIRE_JOIN2,
@@ -74,8 +74,8 @@ blocks(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t 
 	uint32_t n = 0;
 
 	for (uint32_t b = first; b <= last; b++)
-		n += block_from(c, now, chunk, b, server_ip, &st) && st.chunk == chunk &&
-		    st.block == b;
+		n += block_from(c, now, chunk, b, server_ip, &st) &&
+		    st.chunk == chunk && st.block == b;
 	return n;
 }
 
@@ -98,7 +98,8 @@ says(struct client *c, uint64_t now, struct wire_msg *m)
 	size_t len = client_output(c, now, pkt);
 
 	memset(m, 0, sizeof *m);
-	return len > 0 && wire_get(m, pkt, len, &e) == 0 && memcmp(m->srcip, me, 4) == 0;
+	return len > 0 && wire_get(m, pkt, len, &e) == 0 &&
+	    memcmp(m->srcip, me, 4) == 0;
 }
 
 static bool
@@ -111,15 +112,16 @@ asks_whole(struct client *c, uint64_t now, uint32_t chunk, uint32_t count)
 }
 
 static bool
-asks_part(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t count,
-    int retries)
+asks_part(struct client *c, uint64_t now, uint32_t chunk, uint32_t first,
+    uint32_t count, int retries)
 {
 	struct wire_msg m;
 
 	if (!says(c, now, &m) || m.subtype != WIRE_PREQ || m.u.preq.chunk != chunk ||
 	    m.u.preq.retries != retries)
 		return false;
-	struct blockmap got = blockmap_get(m.u.preq.map), want = blockmap_range(first, count);
+	struct blockmap got = blockmap_get(m.u.preq.map);
+	struct blockmap want = blockmap_range(first, count);
 	return memcmp(&got, &want, sizeof got) == 0;
 }
 
@@ -218,7 +220,8 @@ test_load(void)
 	T_CHECK(blocks(c, 20, 1, 0, 1023) == 1024 && blocks(c, 20, 0, 0, 3) == 0);
 	T_CHECK(blocks(c, 20, 2, 0, 9) == 0);
 	T_CHECK(client_stats(c)->dropped_no_buffer == 10);
-	T_CHECK(client_stats(c)->dup_in_progress == 5 && client_stats(c)->dup_finished == 4);
+	T_CHECK(client_stats(c)->dup_in_progress == 5);
+	T_CHECK(client_stats(c)->dup_finished == 4);
 	/* No buffer: nobody is waited for, so no idle timeouts either. */
 	T_CHECK(client_deadline(c, 20) == CLIENT_NEVER);
 	client_release(c, 10000 * MS, buf);
@@ -232,8 +235,10 @@ test_load(void)
 	T_CHECK(says(c, 20500 * MS, &m) && m.subtype == WIRE_LEAVE2);
 	T_CHECK(m.u.leave2.clientid == 77 && m.u.leave2.elapsed_s == 20 &&
 	    m.u.leave2.stats.run_ms == 500 && m.u.leave2.stats.bytes_written == 9 &&
-	    m.u.leave2.stats.requests == 3 && m.u.leave2.stats.dropped_no_buffer == 10 &&
-	    m.u.leave2.stats.chunk_buffers == 2 && m.u.leave2.stats.redo_delay_us == 1000000);
+	    m.u.leave2.stats.requests == 3 &&
+	    m.u.leave2.stats.dropped_no_buffer == 10 &&
+	    m.u.leave2.stats.chunk_buffers == 2 &&
+	    m.u.leave2.stats.redo_delay_us == 1000000);
 	T_CHECK(client_state(c) == CLIENT_LEFT && is_silent(c, 30000 * MS));
 	client_free(c);
 }
@@ -324,7 +329,8 @@ test_idle(void)
 	/* ... until a block comes. */
 	now += 37 * TICK;
 	blocks(c, now, 0, 512, 512);
-	T_CHECK(is_silent(c, now + IDLE - 1) && asks_part(c, now + IDLE, 0, 513, 511, 1));
+	T_CHECK(is_silent(c, now + IDLE - 1));
+	T_CHECK(asks_part(c, now + IDLE, 0, 513, 511, 1));
 	client_free(c);
 }
 
@@ -344,7 +350,8 @@ test_silence(void)
 	says(c, 3899 * MS, &m);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
 	T_CHECK(!says(c, 3900 * MS, &m) && client_state(c) == CLIENT_GAVE_UP);
-	T_CHECK(client_error(c)[0] != '\0' && client_deadline(c, 3900 * MS) == CLIENT_NEVER);
+	T_CHECK(client_error(c)[0] != '\0');
+	T_CHECK(client_deadline(c, 3900 * MS) == CLIENT_NEVER);
 	client_free(c);
 }
 
@@ -364,7 +371,8 @@ test_trust(void)
 	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
 	join_reply(c, 0, 1024);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
-	T_CHECK(!block_from(c, 1, 0, 0, other, &st) && block_from(c, 1, 0, 0, server_ip, &st));
+	T_CHECK(!block_from(c, 1, 0, 0, other, &st));
+	T_CHECK(block_from(c, 1, 0, 0, server_ip, &st));
 	T_CHECK(!block_from(c, 1, 1, 0, server_ip, &st));
 	uint8_t pkt[WIRE_PACKET_MAX];
 	m = (struct wire_msg){ .type = WIRE_REQUEST, .subtype = WIRE_BLOCK,
@@ -382,7 +390,8 @@ test_short_file(void)
 {
 	static const struct { uint64_t bytes; uint32_t blocks, tail; } files[] = {
 		{ 1, 1, 1 }, { 1024, 1, 1024 }, { 307200, 300, 307200 },
-		{ 333333, 326, 333333 }, { 1048577, 1025, 1 }, { 1048576, 1024, 1048576 },
+		{ 333333, 326, 333333 }, { 1048577, 1025, 1 },
+		{ 1048576, 1024, 1048576 },
 	};
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -450,9 +459,10 @@ shell_stores(struct shell *s, const struct client_store *st)
 		s->buf[st->buf].used = true;
 		s->in_use++;
 	}
-	s->buf[st->buf].chunk = st->chunk;	/* another one's, if that was given up */
+	s->buf[st->buf].chunk = st->chunk;	/* another one, if that was dropped */
 	for (uint32_t i = 0; i < s->buffers; i++)
-		s->wrong |= i != st->buf && s->buf[i].used && s->buf[i].chunk == st->chunk;
+		s->wrong |= i != st->buf && s->buf[i].used &&
+		    s->buf[i].chunk == st->chunk;
 	if (s->most < s->in_use)
 		s->most = s->in_use;
 }
@@ -503,7 +513,8 @@ check_memory(uint32_t buffers, bool shuffled)
 		}
 		shell_works(&s, c, now, &rng);
 	}
-	printf("# %u buffers: %u at once, %.1f s\n", buffers, s.most, (double)now / 1e6);
+	printf("# %u buffers: %u at once, %.1f s\n", buffers, s.most,
+	    (double)now / 1e6);
 	T_CHECK(client_state(c) == CLIENT_COMPLETE && !s.wrong);
 	T_CHECK(shuffled ? s.most == buffers : s.most <= buffers);
 	T_CHECK(client_stats(c)->chunk_buffers == (int32_t)buffers);
