@@ -99,7 +99,7 @@ bench:
 	@bench/run
 check-long:
 	@$(MAKE) --no-print-directory tests
-	@$(B)/tests/sim/sim --seeds 200
+	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8

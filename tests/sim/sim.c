@@ -228,9 +228,9 @@ alone_us(const struct scenario *sc, uint64_t seed)
 static void
 print_head(void)
 {
-	printf("%-14s %8s %8s %8s %8s %6s %6s %8s %7s %6s %8s\n", "case", "median s",
-	    "mean s", "worst s", "x alone", "dup %", "ctl/s", "re-asks", "dropped",
-	    "idle", "MB/s");
+	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s %7s %5s %6s\n", "case",
+	    "median s", "mean s", "worst s", "x alone", "x sent", "dup %", "control",
+	    "ctl/s", "re-asks", "dropped", "idle", "MB/s");
 }
 
 static double
@@ -255,10 +255,12 @@ control_rate(const struct outcome *out)
 static void
 print_outcome(const struct scenario *sc, const struct outcome *out, uint64_t alone)
 {
-	printf("%-14s %8.2f %8.2f %8.2f %8.3f %6.2f %6.1f %8llu %7llu %6llu %8.1f\n",
+	printf("%-14s %8.2f %7.2f %7.2f %7.3f %6.3f %6.2f %7llu %6.1f %8llu %7llu"
+	    " %5llu %6.1f\n",
 	    sc->name, (double)out->median_us / 1e6, out->mean_us / 1e6,
-	    (double)out->worst_us / 1e6,
-	    times_alone(out, alone), 100 * duplicates(out), control_rate(out),
+	    (double)out->worst_us / 1e6, times_alone(out, alone),
+	    (double)out->blocks_sent / (double)out->image_blocks, 100 * duplicates(out),
+	    (unsigned long long)out->control, control_rate(out),
 	    (unsigned long long)out->rerequests, (unsigned long long)out->dropped,
 	    (unsigned long long)out->idle_timeouts,
 	    (double)out->image_blocks * WIRE_BLOCK_BYTES /
