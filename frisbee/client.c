@@ -516,6 +516,9 @@ static void
 handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 {
 	c->heard_us = now_us;
+	/* A reply to others would do; but who has not joined is not counted. */
+	if (c->stats.join_attempts == 0)
+		return;
 	if (m->subtype == WIRE_JOIN)
 		handle_join_reply(c, now_us, m->u.join.blocks);
 	else if (m->subtype == WIRE_JOIN2)

@@ -42,8 +42,9 @@ struct server_config {
 	uint64_t gap_us;		/* between starts of bursts, -G; 0: no pacing */
 	bool dynamic;			/* -D; nothing without a gap */
 	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
-	 * after the last client left (or 30 min without requests, should the last
-	 * ones have died without a word); needs at least one join. */
+	 * after the last client left and nobody asks any more (or 30 min without
+	 * requests, should the last ones have died without a word); needs at least
+	 * one join. */
 	int64_t idle_us;
 };
 

@@ -40,7 +40,7 @@ struct node {
 	struct writing *writing;	/* FIFO of at most `buffers` */
 	uint32_t writing_head, nwriting, nwritten;
 	uint64_t disk_free_ns;
-	bool crashes, gone;
+	bool crashes, gone, joined;
 };
 
 /* No more than `most` blocks in any stretch of window_ns. */
@@ -209,6 +209,18 @@ touched(void *arg, unsigned port)
 
 /* --- sending --- */
 
+/* Who asks, or leaves, has joined: the server counts its clients. */
+static void
+check_joined(struct world *w, uint32_t port, const struct wire_msg *m)
+{
+	struct node *nd = &w->nodes[port - 1];
+
+	if (m->subtype == WIRE_JOIN || m->subtype == WIRE_JOIN2)
+		nd->joined = true;
+	else if (!nd->joined)
+		fail(w, "client %u speaks before it joins", port);
+}
+
 static void
 transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
     size_t len)
@@ -219,6 +231,8 @@ transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
 
 	if (wire_get(&m, pkt, len, &e) != 0)
 		fail(w, "port %u sends what cannot be read: %s", port, e.text);
+	else if (port != SERVER)
+		check_joined(w, port, &m);
 	uint64_t h = w->out->hash ^ w->now_ns ^ (uint64_t)port << 48;
 
 	for (size_t i = 0; i < len && i < 40; i++)

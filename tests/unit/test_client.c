@@ -154,6 +154,9 @@ test_join(void)
 	cfg.start_delay_us = 700;
 	struct client *c = client_new(&cfg, 0);
 	T_CHECK(is_silent(c, 0) && client_deadline(c, 0) == 700);
+	/* What others are told does not shorten the wait, nor spare the JOIN. */
+	join_reply(c, 300, 3 * 1024);
+	T_CHECK(client_state(c) == CLIENT_JOINING && client_deadline(c, 300) == 700);
 	T_CHECK(says(c, 700, &m) && m.subtype == WIRE_JOIN && m.u.join.clientid == 77);
 	T_CHECK(is_silent(c, 700) && client_deadline(c, 700) == 700 + 500 * MS);
 	T_CHECK(says(c, 700 + 500 * MS, &m) && m.subtype == WIRE_JOIN);
@@ -366,6 +369,7 @@ test_trust(void)
 	cfg.has_server = true;
 	memcpy(cfg.server, server_ip, 4);
 	struct client *c = client_new(&cfg, 0);
+	T_CHECK(says(c, 0, &m));
 	m = (struct wire_msg){ .type = WIRE_REPLY, .subtype = WIRE_JOIN,
 		.u.join.blocks = 1024 };
 	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
