@@ -35,6 +35,7 @@ LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
@@ -73,10 +74,15 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# Into programs from outside, so not with their flags.
+$(B)/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) $(SIM)
+TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
+	$(PRELOADS:%.c=$(B)/%.so) $(SIM)
 tests: all $(TESTBINS)
 hdr-check: $(HEADERS:%=$(B)/%.ok)
 $(B)/%.h.ok: %.h

@@ -182,7 +182,7 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 	if (kind == DISK_FILE)
 		size = (uint64_t)st->st_size;
 	if (kind == DISK_FILE && (flags & DISK_TRUNC) != 0) {
-		if (ftruncate(fd, 0) != 0) {
+		if (size != 0 && ftruncate(fd, 0) != 0) {
 			err_os(e, "%s: truncating", name);
 			goto fail;
 		}

@@ -13,6 +13,7 @@
 #include "common/install/reloc.h"
 #include "common/install/target.h"
 #include "common/ndz/chunk.h"
+#include "common/ndz/fragments.h"
 #include "common/ndz/image.h"
 
 enum {
@@ -31,7 +32,11 @@ struct job {
 	void (*released)(void *arg, const void *chunk);
 	void *arg;
 	void *raw;
-	bool streamed;		/* too large for raw: decoded again while writing */
+	enum {
+		WHOLE,		/* raw holds all data */
+		PACKED,		/* all but the zero fragments */
+		STREAMED,	/* too large for raw: decoded again while writing */
+	} how;
 };
 
 struct install {
@@ -136,28 +141,27 @@ trim_short(struct cursor *c, uint64_t sector, uint64_t bytes)
 	return bytes;
 }
 
+/* The next n bytes of the chunk's data; p NULL: they are zeros. */
 static int
-write_piece(void *arg, void *data, size_t n, struct err *e)
+write_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 {
-	struct cursor *c = arg;
 	struct target *t = &c->in->target;
 	const struct ndz_header *h = &c->job->c.h;
-	uint8_t *p = data;
 
-	if (relocate(c, p, n, e) != 0)
-		return -1;
 	c->raw_at += n;
 	while (n > 0) {
 		struct range r = h->regions[c->region];
 		uint64_t left = r.len * SECTOR_BYTES - c->region_at;
-		size_t now = n < left ? n : (size_t)left;
+		uint64_t now = n < left ? n : left;
 		uint64_t sector = r.off + c->region_at / SECTOR_BYTES;
+		uint64_t valid = trim_short(c, sector, now);
 		if (c->region_at == 0 && target_free_space(t, c->sector, r.off, e) != 0)
 			return -1;
-		if (target_write(t, sector, p, trim_short(c, sector, now), e) != 0)
+		if (p != NULL ? target_write(t, sector, p, valid, e) != 0 :
+		    target_write_zeros(t, sector, valid, e) != 0)
 			return -1;
 		c->region_at += now;
-		p += now;
+		p = p != NULL ? p + now : NULL;
 		n -= now;
 		if (c->region_at == r.len * SECTOR_BYTES) {
 			c->sector = range_end(r);
@@ -169,14 +173,46 @@ write_piece(void *arg, void *data, size_t n, struct err *e)
 }
 
 static int
+write_piece(void *arg, void *data, size_t n, struct err *e)
+{
+	return relocate(arg, data, n, e) != 0 ? -1 : write_data(arg, data, n, e);
+}
+
+/* Neighbouring fragments are written at once. */
+static int
+write_packed(struct cursor *c, struct err *e)
+{
+	struct fragments f = fragments_of(&c->job->c);
+	const uint8_t *p = c->job->raw;
+	uint64_t n = 0;
+
+	while (fragments_next(&f)) {
+		if (!f.entry->zero) {
+			n += f.raw_bytes;
+			continue;
+		}
+		if (write_data(c, p, n, e) != 0 || write_data(c, NULL, f.raw_bytes, e) != 0)
+			return -1;
+		p += n;
+		n = 0;
+	}
+	return write_data(c, p, n, e);
+}
+
+static int
 write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e)
 {
 	const struct ndz_header *h = &j->c.h;
 	struct target *t = &in->target;
 	struct cursor c = { .in = in, .job = j, .sector = h->firstsect };
+	int rc;
 
-	int rc = j->streamed ? chunk_pieces(&j->c, j->bytes, inf, write_piece, &c, e) :
-	    write_piece(&c, j->raw, j->c.raw_bytes, e);
+	if (j->how == PACKED)
+		rc = write_packed(&c, e);
+	else if (j->how == WHOLE)
+		rc = write_piece(&c, j->raw, j->c.raw_bytes, e);
+	else
+		rc = chunk_pieces(&j->c, j->bytes, inf, write_piece, &c, e);
 	if (rc == 0)
 		rc = target_free_space(t, c.sector, h->lastsect, e);
 	if (rc != 0)
@@ -196,13 +232,15 @@ decode_job(struct job *j, struct inflater *inf, struct err *e)
 {
 	int rc = chunk_check_digest(&j->c, j->bytes, e);
 
-	if (rc == 0)
-		rc = j->streamed ? chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e) :
-	    chunk_decode(&j->c, j->bytes, inf, j->raw, e);
-
+	if (rc == 0 && j->how == PACKED)
+		rc = chunk_decode_packed(&j->c, j->bytes, inf, j->raw, e);
+	else if (rc == 0 && j->how == WHOLE)
+		rc = chunk_decode(&j->c, j->bytes, inf, j->raw, e);
+	else if (rc == 0)
+		rc = chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e);
 	if (rc != 0)
 		return err_ctx(e, "chunk %u", j->number);
-	if (!j->streamed)
+	if (j->how != STREAMED)
 		job_release(j);
 	return 0;
 }
@@ -397,6 +435,29 @@ check_job(struct install *in, struct job *j, struct err *e)
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
 
+static bool
+relocates(const struct install *in, const struct ndz_header *h)
+{
+	for (unsigned i = 0; i < h->nrelocs; i++)
+		if (reloc_changes(&h->relocs[i], in->target.slice))
+			return true;
+	return false;
+}
+
+/* Zero fragments are neither inflated nor written, unless a relocation changes
+ * them.  Their streams are believed for the sake of the chunk's digest. */
+static void
+choose_how(struct install *in, struct job *j)
+{
+	const struct chunk *c = &j->c;
+
+	if (c->ext.fragments != NULL && c->ext.has_digest && !relocates(in, &c->h) &&
+	    chunk_packed_bytes(c) <= in->raw_bytes)
+		j->how = PACKED;
+	else
+		j->how = c->raw_bytes <= in->raw_bytes ? WHOLE : STREAMED;
+}
+
 int
 install_feed(struct install *in, uint32_t number, const void *bytes,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
@@ -422,7 +483,7 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 	in->ours |= j->c.ext.present;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
-	j->streamed = j->c.raw_bytes > in->raw_bytes;
+	choose_how(in, j);
 	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
 		j->raw = NULL;
 		job_free(in, j);

@@ -6,7 +6,13 @@
 
 #include "common/disk/ptable.h"
 
-enum { FILL_BYTES = 1 << 20 };
+enum {
+	FILL_BYTES = 1 << 20,
+	/* Shorter runs of zeros are written: clearing is a command of its own. */
+	CLEAR_MIN_BYTES = 1 << 20,
+};
+
+static const uint8_t zeros[FILL_BYTES];
 
 static int
 find_slice(struct target *t, struct err *e)
@@ -106,8 +112,6 @@ raise_to(_Atomic uint64_t *at, uint64_t v)
 static int
 stream_up_to(struct target *t, uint64_t sector, struct err *e)
 {
-	static const uint8_t zeros[FILL_BYTES];
-
 	if (sector < t->stream_at)
 		return err_set(e, ERR_UNSUPPORTED, "%s: chunks must come in order, and sector %" PRIu64
 		    " comes after %" PRIu64, disk_name(t->disk), sector, t->stream_at);
@@ -137,6 +141,28 @@ target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes
 		t->stream_at = sector + (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	t->bytes_written += bytes;
 	raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+	return 0;
+}
+
+int
+target_write_zeros(struct target *t, uint64_t sector, uint64_t bytes, struct err *e)
+{
+	bool hole = t->fresh && t->fill == NULL;
+
+	if (hole || (bytes >= CLEAR_MIN_BYTES && disk_kind(t->disk) != DISK_STREAM)) {
+		if (!hole && disk_zero(t->disk, byte_of(t, sector), bytes, e) != 0)
+			return -1;
+		t->bytes_written += bytes;
+		raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+		return 0;
+	}
+	while (bytes > 0) {
+		size_t n = bytes < FILL_BYTES ? (size_t)bytes : FILL_BYTES;
+		if (target_write(t, sector, zeros, n, e) != 0)
+			return -1;
+		sector += n / SECTOR_BYTES;
+		bytes -= n;
+	}
 	return 0;
 }
 

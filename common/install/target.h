@@ -35,6 +35,8 @@ int target_check_fit(const struct target *, uint64_t sectors, struct err *);
 /* Write `bytes` of data (the last sector may be short) at an image sector. */
 int target_write(struct target *, uint64_t sector, const void *data, uint64_t bytes,
     struct err *);
+/* The same for data that is all zeros, which need not be written one by one. */
+int target_write_zeros(struct target *, uint64_t sector, uint64_t bytes, struct err *);
 /* Sectors [from, to) of the image are free: leave, zero or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
 /* Behind the last chunk: fill to the end of the disk, size a new file. */

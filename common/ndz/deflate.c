@@ -46,9 +46,9 @@ deflater_fragment(struct deflater *d, const void *in, size_t n, void *out, size_
 }
 
 uint32_t
-adler_of(const void *data, size_t n)
+adler_update(uint32_t adler, const void *data, size_t n)
 {
-	return libdeflate_adler32(1, data, n);
+	return libdeflate_adler32(adler, data, n);
 }
 
 #else /* zlib alone */
@@ -89,9 +89,9 @@ deflater_fragment(struct deflater *d, const void *in, size_t n, void *out, size_
 }
 
 uint32_t
-adler_of(const void *data, size_t n)
+adler_update(uint32_t adler, const void *data, size_t n)
 {
-	return (uint32_t)adler32_z(1, data, n);
+	return (uint32_t)adler32_z(adler, data, n);
 }
 
 #endif /* NO_LIBDEFLATE */
@@ -136,6 +136,12 @@ deflate_stream_tail(uint32_t adler, uint8_t tail[STREAM_TAIL_BYTES])
 		(uint8_t)(adler >> 16), (uint8_t)(adler >> 8), (uint8_t)adler };
 
 	memcpy(tail, bytes, sizeof bytes);
+}
+
+uint32_t
+adler_of(const void *data, size_t n)
+{
+	return adler_update(1, data, n);
 }
 
 enum { ADLER_MOD = 65521 };

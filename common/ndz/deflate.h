@@ -11,6 +11,7 @@
 #ifndef COMMON_NDZ_DEFLATE_H
 #define COMMON_NDZ_DEFLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,15 +41,19 @@ size_t deflater_fragment(struct deflater *, const void *in, size_t n, void *out,
  * bytes themselves.  About n / 1032, and under 120 more. */
 size_t deflate_zeros_bytes(uint64_t n);
 void deflate_zeros(uint64_t n, void *out);
+/* Are in[in_bytes] just what deflate_zeros(n) makes? */
+bool deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n);
 
 /* The two bytes in front of a stream that was made at this level. */
 void deflate_stream_head(int level, uint8_t head[STREAM_HEAD_BYTES]);
 /* What ends a stream whose raw bytes have this Adler-32. */
 void deflate_stream_tail(uint32_t adler, uint8_t tail[STREAM_TAIL_BYTES]);
 
-/* Adler-32 of bytes; of a then b, from both and b's length; of n zero bytes.
+/* Adler-32 of bytes; of more bytes behind what had `adler`; of a then b, from both
+ * and b's length; of n zero bytes.
  * Of nothing it is 1. */
 uint32_t adler_of(const void *data, size_t n);
+uint32_t adler_update(uint32_t adler, const void *data, size_t n);
 uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);
 uint32_t adler_zeros(uint64_t n);
 
@@ -58,7 +63,10 @@ void inflater_free(struct inflater *);
  * the end at exactly in_bytes, the length, Adler-32.  ERR_FORMAT. */
 int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
-/* The same in pieces of at most 256 KiB, in order, for streams that are too
+/* One fragment into exactly out_bytes.  ERR_FORMAT. */
+int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *);
+/* A whole stream in pieces of at most 256 KiB, in order, for streams that are too
  * large for memory.  fn may change the data, and returns -1 to stop, with its
  * own error.  Pieces begin at multiples of 256 KiB, and are
  * given out before Adler-32 is known: run it once with fn NULL to check. */

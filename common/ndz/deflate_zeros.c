@@ -96,3 +96,29 @@ deflate_zeros(uint64_t n, void *out)
 	memset(out, 0, deflate_zeros_bytes(n));
 	put_run(&b, n);
 }
+
+/* Head and end are made and compared; between them are the zero bits of the
+ * matches. */
+bool
+deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n)
+{
+	enum { HEAD_CAP = 64, END_CAP = 128, CAP = HEAD_CAP + END_CAP };
+	uint8_t ends[CAP], want[CAP];
+	const uint8_t *p = in;
+	size_t left_out = in_bytes > CAP ? in_bytes - CAP : 0;
+
+	if (n == 0 || in_bytes != deflate_zeros_bytes(n))
+		return false;
+	if (left_out == 0) {
+		deflate_zeros(n, want);
+		return memcmp(p, want, in_bytes) == 0;
+	}
+	for (size_t i = 0; i < left_out; i++)
+		if (p[HEAD_CAP + i] != 0)
+			return false;
+	/* What remains is the run that is so many whole bytes of matches shorter. */
+	memcpy(ends, p, HEAD_CAP);
+	memcpy(ends + HEAD_CAP, p + HEAD_CAP + left_out, END_CAP);
+	deflate_zeros(n - left_out * 4 * MATCH_BYTES, want);
+	return memcmp(ends, want, sizeof want) == 0;
+}

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 #include "common/ndz/deflate.h"
@@ -12,6 +13,8 @@
 
 enum { PIECE_BYTES = 256 * 1024 };
 
+static const uint8_t empty_final_block[] = { 0x03, 0x00 };
+
 struct inflater {
 #ifndef NO_LIBDEFLATE
 	struct libdeflate_decompressor *d;
@@ -19,6 +22,8 @@ struct inflater {
 	z_stream z;
 	bool z_ready;
 	uint8_t *piece;		/* made when first needed */
+	uint8_t *ended;		/* a fragment with an end put behind it */
+	size_t ended_cap;
 };
 
 struct inflater *
@@ -46,6 +51,7 @@ inflater_free(struct inflater *i)
 	if (i->z_ready)
 		inflateEnd(&i->z);
 	free(i->piece);
+	free(i->ended);
 	free(i);
 }
 
@@ -100,7 +106,43 @@ inflater_pieces(struct inflater *i, const void *in, size_t in_bytes, uint64_t ou
 	return done == out_bytes ? 0 : too_short(done, out_bytes, e);
 }
 
+/* Decoders want a final block, which a fragment has not: a copy gets one. */
+static const uint8_t *
+put_end(struct inflater *i, const void *in, size_t in_bytes, struct err *e)
+{
+	size_t need = in_bytes + sizeof empty_final_block;
+
+	if (need > i->ended_cap) {
+		free(i->ended);
+		i->ended_cap = 0;
+		i->ended = malloc(need);
+		if (i->ended == NULL) {
+			err_nomem(e, "a fragment");
+			return NULL;
+		}
+		i->ended_cap = need;
+	}
+	memcpy(i->ended, in, in_bytes);
+	memcpy(i->ended + in_bytes, empty_final_block, sizeof empty_final_block);
+	return i->ended;
+}
+
 #ifndef NO_LIBDEFLATE
+
+int
+inflater_fragment(struct inflater *i, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *e)
+{
+	const uint8_t *p = put_end(i, in, in_bytes, e);
+	size_t used, got, need = in_bytes + sizeof empty_final_block;
+
+	if (p == NULL)
+		return -1;
+	if (libdeflate_deflate_decompress_ex(i->d, p, need, out, out_bytes, &used, &got) !=
+	    LIBDEFLATE_SUCCESS || used != need || got != out_bytes)
+		return err_set(e, ERR_FORMAT, "its deflate stream is damaged");
+	return 0;
+}
 
 int
 inflater_stream(struct inflater *i, const void *in, size_t in_bytes, void *out,
@@ -125,6 +167,26 @@ inflater_stream(struct inflater *i, const void *in, size_t in_bytes, void *out,
 
 #else
 
+int
+inflater_fragment(struct inflater *i, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *e)
+{
+	const uint8_t *p = put_end(i, in, in_bytes, e);
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)p, .next_out = out,
+		.avail_in = (uInt)(in_bytes + sizeof empty_final_block),
+		.avail_out = (uInt)out_bytes };
+
+	if (p == NULL)
+		return -1;
+	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+		return err_nomem(e, "zlib");
+	int rc = inflate(&z, Z_FINISH);
+	inflateEnd(&z);
+	if (rc != Z_STREAM_END || z.avail_in != 0 || z.avail_out != 0)
+		return err_set(e, ERR_FORMAT, "its deflate stream is damaged");
+	return 0;
+}
+
 struct sink {
 	uint8_t *at;
 };
@@ -135,7 +197,7 @@ collect(void *arg, void *data, size_t n, struct err *e)
 	struct sink *s = arg;
 
 	(void)e;
-	__builtin_memcpy(s->at, data, n);
+	memcpy(s->at, data, n);
 	s->at += n;
 	return 0;
 }

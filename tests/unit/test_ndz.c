@@ -1,5 +1,6 @@
 /* Fragments, zero runs, packer, extension: against plain zlib and a model. */
 #include "common/ndz/chunk.h"
+#include "common/ndz/fragments.h"
 #include "common/ndz/packer.h"
 
 #include <openssl/evp.h>
@@ -79,6 +80,21 @@ test_fragments(void)
 	free(out);
 }
 
+/* Just these bytes, of just this run, and not one bit of them different. */
+static bool
+only_zeros_pass(uint8_t *in, size_t len, uint64_t n)
+{
+	bool good = deflate_is_zeros(in, len, n) && !deflate_is_zeros(in, len, n + 1) &&
+	    !deflate_is_zeros(in, len - 1, n) && (n == 1 || !deflate_is_zeros(in, len, n - 1));
+
+	for (size_t bit = 0; bit < len * 8; bit++) {
+		in[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		good &= !deflate_is_zeros(in, len, n);
+		in[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	return good;
+}
+
 static void
 test_zeros(void)
 {
@@ -100,6 +116,7 @@ test_zeros(void)
 		for (uint64_t k = 0; k < n; k++)
 			zero &= back[k] == 0;
 		T_CHECK(zero && len <= n / 1032 + 120);
+		T_CHECK(only_zeros_pass(out + at, len, n));
 		free(back);
 	}
 	/* 10^9 zeros fit a chunk. */
@@ -117,6 +134,27 @@ struct model {
 	bool good;
 };
 
+/* Without its zero fragments, it is what it was with them. */
+static bool
+packed_is_the_same(const struct chunk *c, const void *bytes, struct inflater *inf,
+    const uint8_t *raw)
+{
+	struct fragments f = fragments_of(c);
+	uint8_t *packed = malloc(chunk_packed_bytes(c) + 1), *p = packed;
+	struct err e;
+	bool same = chunk_decode_packed(c, bytes, inf, packed, &e) == 0;
+
+	while (fragments_next(&f)) {
+		if (f.entry->zero)
+			continue;
+		same &= memcmp(p, raw + f.raw_at, f.raw_bytes) == 0;
+		p += f.raw_bytes;
+	}
+	same &= p == packed + chunk_packed_bytes(c) && f.raw_at == c->raw_bytes;
+	free(packed);
+	return same;
+}
+
 static int
 check_chunk(void *arg, const void *bytes, struct err *e)
 {
@@ -132,6 +170,7 @@ check_chunk(void *arg, const void *bytes, struct err *e)
 	}
 	uint8_t *raw = malloc(c.raw_bytes);
 	m->good &= chunk_decode(&c, bytes, inf, raw, e) == 0;
+	m->good &= packed_is_the_same(&c, bytes, inf, raw);
 	m->good &= c.h.index == (int32_t)m->chunks && c.h.firstsect == m->tiled;
 	m->tiled = c.h.lastsect;
 	m->last_flags += c.ext.last && c.ext.nchunks == m->chunks + 1;

@@ -1,0 +1,42 @@
+/* fragments.h: the fragments of a chunk one by one: where each lies in the
+ * stream, what it covers of the disk, and its data without the rest.
+ * Source: docs/image-format.md, the fragment table. */
+#ifndef COMMON_NDZ_FRAGMENTS_H
+#define COMMON_NDZ_FRAGMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ndz/chunk.h"
+
+/* The current fragment of a chunk that has a table (ext.fragments). */
+struct fragments {
+	const struct chunk *c;
+	const struct ext_fragment *entry;
+	size_t number;
+	size_t stream_at;	/* offset of its bytes in the zlib stream */
+	uint64_t raw_at;	/* offset of its data in the chunk's data */
+	uint64_t raw_bytes;	/* of it; 0 only in a table that counts wrong */
+	/* Where the next one's windows begin. */
+	unsigned region;
+	uint64_t region_at;	/* sectors of that region already used */
+};
+
+struct fragments fragments_of(const struct chunk *);
+/* Go to the first fragment, then to the next; false: there are no more. */
+bool fragments_next(struct fragments *);
+
+/* Bytes of a chunk's data that are in fragments which are not zero: what
+ * chunk_decode_packed() needs.  The chunk has a table. */
+uint64_t chunk_packed_bytes(const struct chunk *);
+/* The data of a chunk that has a table, without its zero fragments: the others
+ * one behind the other into out[chunk_packed_bytes()].  Every byte of the stream
+ * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
+int chunk_decode_packed(const struct chunk *, const void *bytes, struct inflater *,
+    void *out, struct err *);
+/* The same without the data, and with the digest of every fragment. */
+int chunk_verify_fragments(const struct chunk *, const void *bytes, struct inflater *,
+    struct err *);
+
+#endif /* COMMON_NDZ_FRAGMENTS_H */
