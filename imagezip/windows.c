@@ -55,20 +55,26 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	return rescue(w, sector, r.len, buf, e);
 }
 
-/* -Z: zero what the small free ranges hold. */
-static void
-blank(struct windows *w, struct range r, uint8_t *buf)
+/* The same, but what is stored as zeros is not read. */
+static int
+fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 {
 	struct rangeset *zero = &w->layout->zero;
+	uint64_t at = r.off, end = range_end(r);
 
-	if (rangeset_count(zero) == 0)
-		return;
-	for (size_t i = rangeset_find(zero, r.off); i < rangeset_count(zero); i++) {
-		struct range z = range_clip(rangeset_get(zero, i), r.off, range_end(r));
+	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end; i++) {
+		struct range z = range_clip(rangeset_get(zero, i), at, end);
 		if (z.len == 0)
 			break;
+		if (z.off > at && read_range(w, (struct range){ at, z.off - at },
+		    buf + (at - r.off) * SECTOR_BYTES, e) != 0)
+			return -1;
 		memset(buf + (z.off - r.off) * SECTOR_BYTES, 0, z.len * SECTOR_BYTES);
+		at = range_end(z);
 	}
+	if (at == end)
+		return 0;
+	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
 }
 
 /* A pipe: everything, until it ends. */
@@ -111,9 +117,8 @@ windows_next(struct windows *w, struct fragment *f, void *buf, struct err *e)
 		if (at / WINDOW_SECTORS != window)
 			break;
 		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
-		if (read_range(w, part, (uint8_t *)buf + bytes, e) != 0)
+		if (fill_range(w, part, (uint8_t *)buf + bytes, e) != 0)
 			return -1;
-		blank(w, part, (uint8_t *)buf + bytes);
 		f->regions[f->nregions++] = part;
 		bytes += part.len * SECTOR_BYTES;
 		w->used += part.len;
