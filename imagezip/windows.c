@@ -73,7 +73,7 @@ blank(struct windows *w, struct range r, uint8_t *buf)
 
 /* A pipe: everything, until it ends. */
 static ssize_t
-next_of_stream(struct windows *w, struct fragment *f, uint8_t *buf, struct err *e)
+next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *e)
 {
 	if (w->ended)
 		return 0;
@@ -86,23 +86,35 @@ next_of_stream(struct windows *w, struct fragment *f, uint8_t *buf, struct err *
 	uint64_t sectors = ((uint64_t)n + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	size_t bytes = sectors * SECTOR_BYTES;
 	memset(buf + n, 0, bytes - (size_t)n);
-	f->nregions = sectors > 0;
-	f->regions[0] = (struct range){ w->stream_sector, sectors };
+	out->nregions = sectors > 0;
+	out->regions[0] = (struct range){ w->stream_sector, sectors };
 	w->stream_sector += sectors;
 	w->layout->total = w->ended ? w->stream_sector : UINT64_MAX;
 	return (ssize_t)bytes;
 }
 
+uint64_t
+windows_peek(struct windows *w)
+{
+	struct rangeset *store = &w->layout->store;
+
+	if (!disk_seekable(w->disk))
+		return w->stream_sector / WINDOW_SECTORS;
+	if (w->range == rangeset_count(store))
+		return UINT64_MAX;
+	return (rangeset_get(store, w->range).off + w->used) / WINDOW_SECTORS;
+}
+
 ssize_t
-windows_next(struct windows *w, struct fragment *f, void *buf, struct err *e)
+windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
 	struct rangeset *store = &w->layout->store;
 	uint64_t window = UINT64_MAX;
 	size_t bytes = 0;
 
-	f->nregions = 0;
+	out->nregions = 0;
 	if (!disk_seekable(w->disk))
-		return next_of_stream(w, f, buf, e);
+		return next_of_stream(w, out, buf, e);
 	while (w->range < rangeset_count(store)) {
 		struct range r = rangeset_get(store, w->range);
 		uint64_t at = r.off + w->used;
@@ -114,7 +126,7 @@ windows_next(struct windows *w, struct fragment *f, void *buf, struct err *e)
 		if (read_range(w, part, (uint8_t *)buf + bytes, e) != 0)
 			return -1;
 		blank(w, part, (uint8_t *)buf + bytes);
-		f->regions[f->nregions++] = part;
+		out->regions[out->nregions++] = part;
 		bytes += part.len * SECTOR_BYTES;
 		w->used += part.len;
 		if (w->used == r.len) {

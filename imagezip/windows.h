@@ -23,7 +23,9 @@ struct windows {
 void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
     struct rangeset *bad);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
- * f->regions.  The number of bytes, 0 at the end, or -1. */
-ssize_t windows_next(struct windows *, struct fragment *f, void *buf, struct err *);
+ * *out.  The number of bytes, 0 at the end, or -1. */
+ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
+/* Which one that is, counted from the image's sector 0.  UINT64_MAX: there is none. */
+uint64_t windows_peek(struct windows *);
 
 #endif /* IMAGEZIP_WINDOWS_H */

@@ -47,7 +47,7 @@ struct install {
 	struct ordered *work;
 	struct pool *raws;
 	size_t raw_bytes;	/* of each */
-	struct inflater *writer_inflater;
+	struct decoder *writer_decoder;
 	struct image_identity id;
 	bool ours;		/* chunks say how many they are: of the feeder's thread */
 	uint32_t fed, promised;
@@ -200,7 +200,7 @@ write_packed(struct cursor *c, struct err *e)
 }
 
 static int
-write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e)
+write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
 	const struct ndz_header *h = &j->c.h;
 	struct target *t = &in->target;
@@ -212,7 +212,7 @@ write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e
 	else if (j->how == WHOLE)
 		rc = write_piece(&c, j->raw, j->c.raw_bytes, e);
 	else
-		rc = chunk_pieces(&j->c, j->bytes, inf, write_piece, &c, e);
+		rc = chunk_pieces(&j->c, j->bytes, dec, write_piece, &c, e);
 	if (rc == 0)
 		rc = target_free_space(t, c.sector, h->lastsect, e);
 	if (rc != 0)
@@ -228,16 +228,16 @@ write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e
 /* A streamed chunk is only checked here; its bytes are needed once more.
  * Adler-32 knows nothing of the header: that is the digest's part. */
 static int
-decode_job(struct job *j, struct inflater *inf, struct err *e)
+decode_job(struct job *j, struct decoder *dec, struct err *e)
 {
 	int rc = chunk_check_digest(&j->c, j->bytes, e);
 
 	if (rc == 0 && j->how == PACKED)
-		rc = chunk_decode_packed(&j->c, j->bytes, inf, j->raw, e);
+		rc = chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
 	else if (rc == 0 && j->how == WHOLE)
-		rc = chunk_decode(&j->c, j->bytes, inf, j->raw, e);
+		rc = chunk_decode(&j->c, j->bytes, dec, j->raw, e);
 	else if (rc == 0)
-		rc = chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e);
+		rc = chunk_pieces(&j->c, j->bytes, dec, NULL, NULL, e);
 	if (rc != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (j->how != STREAMED)
@@ -257,25 +257,25 @@ static int
 decoder_stage(void *arg, struct err *e)
 {
 	struct install *in = arg;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	void *item;
 	size_t ticket;
 	int rc = 0;
 
 	give_way(in);
-	if (inf == NULL)
+	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
-		rc = decode_job(j, inf, e);
+		rc = decode_job(j, dec, e);
 		if (rc == 0 && in->cfg.no_writer)
-			rc = write_job(in, j, inf, e);
+			rc = write_job(in, j, dec, e);
 		/* Done also after a failure: the writer takes it to free it. */
 		if (rc != 0)
 			pipeline_fail(in->pipe, e);
 		ordered_done(in->work, ticket);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	return rc;
 }
 
@@ -289,7 +289,7 @@ writer_stage(void *arg, struct err *e)
 	give_way(in);
 	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
 		if (!in->cfg.no_writer)
-			rc = write_job(in, item, in->writer_inflater, e);
+			rc = write_job(in, item, in->writer_decoder, e);
 		job_free(in, item);
 	}
 	return rc;
@@ -309,7 +309,7 @@ install_free(struct install *in)
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
-	inflater_free(in->writer_inflater);
+	decoder_free(in->writer_decoder);
 	free(in->unlink_path);
 	free(in);
 }
@@ -327,9 +327,9 @@ start(struct install *in, struct err *e)
 	in->raws = pool_new(buffers, in->raw_bytes);
 	in->work = ordered_new(buffers);
 	in->pipe = pipeline_new();
-	in->writer_inflater = inflater_new();
+	in->writer_decoder = decoder_new();
 	if (in->raws == NULL || in->work == NULL || in->pipe == NULL ||
-	    in->writer_inflater == NULL)
+	    in->writer_decoder == NULL)
 		return err_nomem(e, "install buffers; -W takes less");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);

@@ -33,10 +33,16 @@ uint64_t chunk_packed_bytes(const struct chunk *);
 /* The data of a chunk that has a table, without its zero fragments: the others
  * one behind the other into out[chunk_packed_bytes()].  Every byte of the stream
  * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
-int chunk_decode_packed(const struct chunk *, const void *bytes, struct inflater *,
+int chunk_decode_packed(const struct chunk *, const void *bytes, struct decoder *,
     void *out, struct err *);
+/* The same with its zero fragments, into out[raw_bytes]. */
+int chunk_decode_fragments(const struct chunk *, const void *bytes, struct decoder *,
+    void *out, struct err *);
+/* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
+int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
+    int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
 /* The same without the data, and with the digest of every fragment. */
-int chunk_verify_fragments(const struct chunk *, const void *bytes, struct inflater *,
+int chunk_verify_fragments(const struct chunk *, const void *bytes, struct decoder *,
     struct err *);
 
 #endif /* COMMON_NDZ_FRAGMENTS_H */

@@ -20,11 +20,13 @@ struct packer {
 	struct packer_config cfg;
 	struct open_chunk chunk;
 	uint32_t emitted;
+	bool ended;		/* the next fragment begins another chunk */
 };
 
 static void
 chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 {
+	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = &p->chunk;
 
 	memset(c->bytes, 0, NDZ_CHUNK_BYTES);
@@ -36,10 +38,12 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
-	deflate_stream_head(p->cfg.level, c->bytes + NDZ_HEADER_BYTES);
-	c->stream_bytes = STREAM_HEAD_BYTES;
+	c->h.codec = codec->id == CODEC_DEFLATE ? 0 : codec->id;
+	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
+	c->stream_bytes = codec->head_bytes;
 	c->adler = 1;
 	c->nonzero_bytes = c->zero_bytes = c->zero_windows = 0;
+	p->ended = false;
 }
 
 int
@@ -47,7 +51,7 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
 	struct packer *p = calloc(1, sizeof *p);
 
-	assert(cfg->version == 3 || cfg->version == 5);
+	assert(cfg->version == 5 || (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE));
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
@@ -72,36 +76,79 @@ packer_free(struct packer *p)
 	free(p);
 }
 
-static uint64_t
-fragment_sectors(const struct fragment *f)
+uint64_t
+window_bytes(const struct window *w)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < f->nregions; i++)
-		n += f->regions[i].len;
+	for (unsigned i = 0; i < w->nregions; i++)
+		n += w->regions[i].len;
+	return n * SECTOR_BYTES;
+}
+
+static uint64_t
+raw_bytes_of(const struct fragment *f)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		n += window_bytes(&f->windows[i]);
 	return n;
 }
 
-static bool
-touches(const struct ndz_header *h, struct range r)
+static struct packer_room
+room_of(const struct packer *p)
 {
-	return h->nregions > 0 && range_end(h->regions[h->nregions - 1]) == r.off;
+	const struct open_chunk *c = &p->chunk;
+	unsigned n = c->h.nregions;
+
+	return (struct packer_room){ .codec = p->cfg.codec.codec, .version = c->h.version,
+		.has_image = c->h.index == 0, .nregions = n, .nrelocs = c->h.nrelocs,
+		.regions_end = n > 0 ? range_end(c->h.regions[n - 1]) : UINT64_MAX,
+		.nfragments = c->ext.nfragments, .stream_bytes = c->stream_bytes,
+		.zero_bytes = c->zero_bytes, .nonzero_bytes = c->nonzero_bytes };
+}
+
+struct packer_room
+packer_room(const struct packer *p)
+{
+	const struct codec *codec = p->cfg.codec.codec;
+
+	if (!p->ended)
+		return room_of(p);
+	return (struct packer_room){ .codec = codec, .version = p->cfg.version,
+		.regions_end = UINT64_MAX, .stream_bytes = codec->head_bytes };
+}
+
+/* Entries that windows add to a table whose last region ends at `end`. */
+static unsigned
+new_regions(const struct fragment *f, uint64_t end)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++) {
+		const struct window *w = &f->windows[i];
+		n += w->nregions - (w->regions[0].off == end);
+		end = range_end(w->regions[w->nregions - 1]);
+	}
+	return n;
 }
 
 /* One relocation is always kept room for: it comes after its fragment. */
-static bool
-fits(const struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
+bool
+packer_room_for(const struct packer_room *r, const struct fragment *f)
 {
-	unsigned nregions = c->h.nregions + f->nregions - touches(&c->h, f->regions[0]);
-	uint64_t zeros = c->zero_bytes + (f->zero ? raw_bytes : 0);
-	size_t nfragments = c->ext.nfragments + (zeros > 0) + !f->zero;
-	size_t stream = c->stream_bytes + (zeros > 0 ? deflate_zeros_bytes(zeros) : 0) +
-	    (f->zero ? 0 : f->bytes) + STREAM_TAIL_BYTES;
+	uint64_t raw_bytes = raw_bytes_of(f);
+	unsigned nregions = r->nregions + new_regions(f, r->regions_end);
+	uint64_t zeros = r->zero_bytes + (f->zero ? raw_bytes : 0);
+	size_t nfragments = r->nfragments + (zeros > 0) + !f->zero;
+	size_t stream = r->stream_bytes + (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
+	    (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
-	return ndz_header_need(c->h.version, nregions, c->h.nrelocs + 1) <= NDZ_HEADER_BYTES &&
+	return ndz_header_need(r->version, nregions, r->nrelocs + 1) <= NDZ_HEADER_BYTES &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, c->h.index == 0) <=
-	    NDZ_CHUNK_BYTES && c->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, r->has_image) <=
+	    NDZ_CHUNK_BYTES && r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
 static uint8_t *
@@ -111,12 +158,15 @@ stream_end(struct open_chunk *c)
 }
 
 static void
-flush_zeros(struct open_chunk *c)
+flush_zeros(struct packer *p)
 {
+	const struct codec *codec = p->cfg.codec.codec;
+	struct open_chunk *c = &p->chunk;
+
 	if (c->zero_bytes == 0)
 		return;
-	size_t n = deflate_zeros_bytes(c->zero_bytes);
-	deflate_zeros(c->zero_bytes, stream_end(c));
+	size_t n = codec->zeros_bytes(c->zero_bytes);
+	codec->zeros(c->zero_bytes, stream_end(c));
 	c->stream_bytes += n;
 	c->adler = adler_combine(c->adler, adler_zeros(c->zero_bytes), c->zero_bytes);
 	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){ .bytes = (uint32_t)n,
@@ -125,32 +175,37 @@ flush_zeros(struct open_chunk *c)
 }
 
 static void
-add_regions(struct ndz_header *h, const struct fragment *f)
+add_regions(struct ndz_header *h, const struct window *w)
 {
-	for (unsigned i = 0; i < f->nregions; i++) {
-		if (touches(h, f->regions[i]))
-			h->regions[h->nregions - 1].len += f->regions[i].len;
+	for (unsigned i = 0; i < w->nregions; i++) {
+		struct range *last = h->nregions > 0 ? &h->regions[h->nregions - 1] : NULL;
+		if (last != NULL && range_end(*last) == w->regions[i].off)
+			last->len += w->regions[i].len;
 		else
-			h->regions[h->nregions++] = f->regions[i];
+			h->regions[h->nregions++] = w->regions[i];
 	}
 }
 
 static void
-append(struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
+append(struct packer *p, const struct fragment *f)
 {
-	add_regions(&c->h, f);
+	struct open_chunk *c = &p->chunk;
+	uint64_t raw_bytes = raw_bytes_of(f);
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		add_regions(&c->h, &f->windows[i]);
 	if (f->zero) {
 		c->zero_bytes += raw_bytes;
-		c->zero_windows++;
+		c->zero_windows += f->nwindows;
 		return;
 	}
-	flush_zeros(c);
+	flush_zeros(p);
 	memcpy(stream_end(c), f->data, f->bytes);
 	c->stream_bytes += f->bytes;
 	c->adler = adler_combine(c->adler, f->adler, raw_bytes);
 	c->nonzero_bytes += raw_bytes;
 	struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
-	*x = (struct ext_fragment){ .bytes = f->bytes, .windows = 1 };
+	*x = (struct ext_fragment){ .bytes = f->bytes, .windows = f->nwindows };
 	memcpy(x->digest, f->digest, sizeof x->digest);
 }
 
@@ -158,11 +213,12 @@ append(struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
 static int
 emit(struct packer *p, uint64_t lastsect, struct err *e)
 {
+	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = &p->chunk;
 
-	flush_zeros(c);
-	deflate_stream_tail(c->adler, stream_end(c));
-	c->h.size = (uint32_t)(c->stream_bytes + STREAM_TAIL_BYTES);
+	flush_zeros(p);
+	codec->tail(c->adler, stream_end(c));
+	c->h.size = (uint32_t)(c->stream_bytes + codec->tail_bytes);
 	c->h.lastsect = lastsect;
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
@@ -177,18 +233,22 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 int
 packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
-	uint64_t raw_bytes = fragment_sectors(f) * SECTOR_BYTES;
-	uint64_t first = f->regions[0].off;
+	uint64_t first = f->windows[0].regions[0].off;
+	struct packer_room room = room_of(p);
 
-	assert(f->nregions > 0 && f->nregions <= FRAGMENT_REGIONS_MAX);
-	/* A fragment always fits an empty chunk. */
-	if (p->chunk.h.nregions > 0 && !fits(&p->chunk, f, raw_bytes)) {
+	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
 	}
-	append(&p->chunk, f, raw_bytes);
+	append(p, f);
 	return 0;
+}
+
+void
+packer_end_chunk(struct packer *p)
+{
+	p->ended = p->chunk.h.nregions > 0;
 }
 
 int

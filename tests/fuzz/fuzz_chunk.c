@@ -10,14 +10,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 enum { DECODE_MAX = 8 << 20 };
 
 static void
-check_packed(const struct chunk *c, const uint8_t *bytes, struct inflater *inf,
+check_packed(const struct chunk *c, const uint8_t *bytes, struct decoder *dec,
     const uint8_t *data)
 {
 	struct fragments f = fragments_of(c);
 	uint8_t *packed = malloc(chunk_packed_bytes(c) + 1), *p = packed;
 	struct err e;
 
-	if (packed == NULL || chunk_decode_packed(c, bytes, inf, packed, &e) != 0)
+	if (packed == NULL || chunk_decode_packed(c, bytes, dec, packed, &e) != 0)
 		abort();
 	while (fragments_next(&f)) {
 		if (f.entry->zero)
@@ -48,21 +48,21 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	dirty = len;
 	if (chunk_parse(&c, bytes, &e) != 0)
 		return 0;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	uint8_t *out = c.raw_bytes <= DECODE_MAX ? malloc(c.raw_bytes) : NULL;
-	if (inf != NULL && out != NULL) {
-		bool whole = chunk_decode(&c, bytes, inf, out, &e) == 0;
-		bool streamed = chunk_pieces(&c, bytes, inf, NULL, NULL, &e) == 0;
+	if (dec != NULL && out != NULL) {
+		bool whole = chunk_decode(&c, bytes, dec, out, &e) == 0;
+		bool streamed = chunk_pieces(&c, bytes, dec, NULL, NULL, &e) == 0;
 		/* libdeflate lets unused incomplete codes pass, zlib does not; both
 		 * check the data's Adler-32. */
 		if (streamed && !whole)
 			abort();
 		/* What is proved to the last fragment is the same without its zeros. */
-		if (chunk_verify(&c, bytes, inf, &e) == 0 && c.ext.fragments != NULL)
-			check_packed(&c, bytes, inf, out);
+		if (chunk_verify(&c, bytes, dec, &e) == 0 && c.ext.fragments != NULL)
+			check_packed(&c, bytes, dec, out);
 	}
 	free(out);
-	inflater_free(inf);
+	decoder_free(dec);
 	chunk_free(&c);
 	return 0;
 }

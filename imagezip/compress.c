@@ -1,0 +1,169 @@
+#include "imagezip/compress.h"
+
+#include <assert.h>
+#include <string.h>
+
+int
+compressor_init(struct compressor *z, const struct codec_choice *choice, struct err *e)
+{
+	*z = (struct compressor){ .codec = choice->codec,
+		.encoder = choice->codec->encoder_new(choice->level), .md = EVP_MD_CTX_new(),
+		.sha256 = EVP_MD_fetch(NULL, "SHA256", NULL) };
+	if (z->encoder != NULL && z->md != NULL && z->sha256 != NULL) {
+		assert(z->codec->bound(FRAGMENT_WINDOW_BYTES) <= WINDOW_OUT_BYTES);
+		return 0;
+	}
+	compressor_free(z);
+	return err_nomem(e, "a compressor");
+}
+
+void
+compressor_free(struct compressor *z)
+{
+	if (z->encoder != NULL)
+		z->codec->encoder_free(z->encoder);
+	EVP_MD_CTX_free(z->md);
+	EVP_MD_free(z->sha256);
+}
+
+static bool
+all_zero(const uint8_t *p, size_t n)
+{
+	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+static size_t
+raw_bytes(const struct batch *b, unsigned first, unsigned n)
+{
+	return b->raw_at[first + n] - b->raw_at[first];
+}
+
+static uint8_t *
+run_out(struct batch *b, const struct run *r)
+{
+	return b->out + (size_t)r->first * WINDOW_OUT_BYTES;
+}
+
+struct fragment
+run_fragment(const struct batch *b, const struct run *r)
+{
+	struct fragment f = { .windows = &b->windows[r->first], .nwindows = r->n,
+		.zero = r->zero, .adler = adler_of(NULL, 0) };
+
+	if (r->zero)
+		return f;
+	f.data = b->out + (size_t)r->first * WINDOW_OUT_BYTES;
+	f.bytes = (uint32_t)b->ends[r->first + r->n - 1];
+	memcpy(f.digest, r->digest, sizeof f.digest);
+	for (unsigned i = r->first; i < r->first + r->n; i++)
+		f.adler = adler_combine(f.adler, b->adlers[i], raw_bytes(b, i, 1));
+	return f;
+}
+
+unsigned
+run_fitting(const struct batch *b, const struct run *r, const struct packer_room *room)
+{
+	struct fragment f = { .windows = &b->windows[r->first], .zero = r->zero };
+
+	while (f.nwindows < r->n) {
+		f.bytes = r->zero ? 0 : (uint32_t)b->ends[r->first + f.nwindows];
+		f.nwindows++;
+		if (!packer_room_for(room, &f))
+			return f.nwindows - 1;
+	}
+	return r->n;
+}
+
+static void
+compress_window(struct compressor *z, struct batch *b, const struct run *r, unsigned k)
+{
+	unsigned i = r->first + k;
+	size_t at = k == 0 ? 0 : b->ends[i - 1], n = raw_bytes(b, i, 1);
+	const uint8_t *raw = b->raw + b->raw_at[i];
+
+	b->ends[i] = at + z->codec->window(z->encoder, k == 0 ? raw_bytes(b, r->first, r->n) : 0,
+	    raw, n, run_out(b, r) + at, WINDOW_OUT_BYTES);
+	b->adlers[i] = adler_of(raw, n);
+}
+
+/* The run is to have no more windows. */
+static void
+end_run(struct compressor *z, struct batch *b, struct run *r)
+{
+	const uint8_t *raw = b->raw + b->raw_at[r->first];
+	uint8_t digest[EVP_MAX_MD_SIZE];
+
+	z->codec->end(run_out(b, r), b->ends[r->first + r->n - 1]);
+	int ok = EVP_DigestInit_ex2(z->md, z->sha256, NULL) &&
+	    EVP_DigestUpdate(z->md, raw, raw_bytes(b, r->first, r->n)) &&
+	    EVP_DigestFinal_ex(z->md, digest, NULL);
+	assert(ok);
+	memcpy(r->digest, digest, sizeof r->digest);
+}
+
+/* The run's windows, until one is known not to fit.  When not even the first
+ * one does, all of them are for a new chunk. */
+static void
+compress_run(struct compressor *z, struct batch *b, struct run *r,
+    const struct room_source *rooms)
+{
+	struct packer_room room;
+	bool known = false, wanted = rooms != NULL && rooms->ask != NULL;
+
+	for (unsigned k = 0; k < r->n; k++) {
+		compress_window(z, b, r, k);
+		if (wanted && !known)
+			known = rooms->ask(rooms->arg, &room);
+		if (!wanted || !known)
+			continue;
+		struct run so_far = { .first = r->first, .n = k + 1 };
+		unsigned fitting = run_fitting(b, &so_far, &room);
+		if (fitting == 0)
+			wanted = false;
+		else if (fitting <= k) {
+			r->n = fitting;
+			r->cut = true;
+		}
+	}
+	end_run(z, b, r);
+}
+
+/* How many windows from `first` on can be one run. */
+static unsigned
+run_length(const struct batch *b, unsigned first, unsigned most)
+{
+	unsigned n = 0;
+
+	while (first + n < b->n && n < most &&
+	    !all_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
+		n++;
+	return n;
+}
+
+void
+compress_batch(struct compressor *z, struct batch *b, const struct room_source *rooms)
+{
+	unsigned at = 0;
+
+	b->nruns = 0;
+	while (at < b->n) {
+		struct run *r = &b->runs[b->nruns++];
+		*r = (struct run){ .first = at, .n = run_length(b, at, z->codec->windows) };
+		r->zero = r->n == 0;
+		if (r->zero)
+			r->n = 1;
+		else
+			compress_run(z, b, r, at == 0 ? rooms : NULL);
+		at += r->n;
+	}
+}
+
+void
+run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct run *rest)
+{
+	*rest = (struct run){ .first = r->first + n, .n = r->n - n };
+	r->n = n;
+	r->cut = true;
+	end_run(z, b, r);
+	compress_run(z, b, rest, NULL);
+}

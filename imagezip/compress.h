@@ -1,0 +1,77 @@
+/* compress.h: windows → fragments.
+ *
+ * A batch is up to 16 windows on their way from the reader to the packer.  A
+ * compressor makes runs of them: windows that are a fragment together.  Where
+ * a chunk ends is known only when everything before is packed: by then a run
+ * may have too many windows.  It is cut then, and what is behind the cut is
+ * compressed once more, as the beginning of the next chunk.  A compressor that
+ * can be told in time how much room there is cuts right there; the image is the
+ * same either way.
+ */
+#ifndef IMAGEZIP_COMPRESS_H
+#define IMAGEZIP_COMPRESS_H
+
+#include <openssl/evp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/ndz/packer.h"
+
+enum {
+	BATCH_WINDOWS = CODEC_WINDOWS_MAX,
+	BATCH_BYTES = BATCH_WINDOWS * FRAGMENT_WINDOW_BYTES,
+	WINDOW_OUT_BYTES = FRAGMENT_WINDOW_BYTES + 1024,	/* every codec's bound */
+};
+
+/* Windows [first, first + n) of a batch. */
+struct run {
+	unsigned first, n;
+	bool zero;
+	bool cut;		/* its chunk ends behind it */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
+};
+
+struct batch {
+	unsigned n;
+	struct window windows[BATCH_WINDOWS];
+	size_t raw_at[BATCH_WINDOWS + 1];	/* where each one's data begins in raw */
+	/* The compressor's work: a run's bytes are in out from first *
+	 * WINDOW_OUT_BYTES on; ends: how many with this window. */
+	size_t ends[BATCH_WINDOWS];
+	uint32_t adlers[BATCH_WINDOWS];
+	unsigned nruns;
+	struct run runs[BATCH_WINDOWS];
+	uint8_t raw[BATCH_BYTES];
+	uint8_t out[BATCH_WINDOWS * WINDOW_OUT_BYTES];
+};
+
+/* What one thread needs. */
+struct compressor {
+	const struct codec *codec;
+	void *encoder;
+	EVP_MD_CTX *md;
+	EVP_MD *sha256;		/* fetched once: looking it up costs as much as hashing */
+};
+
+int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
+void compressor_free(struct compressor *);
+
+/* Who knows how much room the chunk has in front of a batch: true when that is
+ * known already.  ask NULL: nobody. */
+struct room_source {
+	bool (*ask)(void *arg, struct packer_room *);
+	void *arg;
+};
+/* Make runs of all windows of the batch. */
+void compress_batch(struct compressor *, struct batch *, const struct room_source *);
+
+/* How many windows of the run go into that room. */
+unsigned run_fitting(const struct batch *, const struct run *, const struct packer_room *);
+/* End it behind n windows; the rest, compressed anew, is *rest. */
+void run_cut(struct compressor *, struct batch *, struct run *, unsigned n,
+    struct run *rest);
+/* It as a fragment, which borrows from the batch. */
+struct fragment run_fragment(const struct batch *, const struct run *);
+
+#endif /* IMAGEZIP_COMPRESS_H */
