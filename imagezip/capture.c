@@ -310,6 +310,7 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct ou
 		rc = pack_all(&c, e);
 	if (rc == 0)
 		rc = finish(&c, e);
+	windows_done(&c.windows);
 	s->data_bytes = c.data_bytes;
 	s->total_sectors = l->total;
 	s->chunks = c.packer != NULL ? packer_chunks(c.packer) : 0;

@@ -7,6 +7,13 @@ windows_init(struct windows *w, struct disk *d, struct layout *l, bool bad_as_ze
     struct rangeset *bad)
 {
 	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad };
+	cache_init(&w->cache, d);
+}
+
+void
+windows_done(struct windows *w)
+{
+	cache_done(&w->cache);
 }
 
 /* Sector by sector, what cannot be read becomes zeros and is noted. */
@@ -48,6 +55,7 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	size_t have = file ? readable_bytes(w, sector, bytes) : bytes;
 
 	memset(buf + have, 0, bytes - have);
+	cache_reading(&w->cache, sector * SECTOR_BYTES);
 	if (disk_read(w->disk, buf, have, sector * SECTOR_BYTES, e) == 0)
 		return 0;
 	if (!w->bad_as_zeros || e->kind != ERR_IO || have != bytes)
