@@ -1,6 +1,5 @@
 #include "imagezip/capture.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -146,40 +145,11 @@ emit(void *arg, const void *chunk, struct err *e)
 	return output_write(c->output, chunk, NDZ_CHUNK_BYTES, e);
 }
 
-/* Into the open chunk, and the next ones when it is too much for that. */
-static int
-pack_run(struct capture *c, struct batch *b, struct run r, struct err *e)
-{
-	struct run rest = { 0 };
-
-	do {
-		struct packer_room room = packer_room(c->packer);
-		unsigned n = run_fitting(b, &r, &room);
-		if (n == 0) {
-			assert(room.nregions > 0);	/* a window fits an empty chunk */
-			packer_end_chunk(c->packer);
-			rest = r;
-			continue;
-		}
-		rest.n = 0;
-		if (n < r.n)
-			run_cut(&c->cutter, b, &r, n, &rest);
-		struct fragment f = run_fragment(b, &r);
-		if (packer_add(c->packer, &f, e) != 0)
-			return -1;
-		if (r.cut)
-			packer_end_chunk(c->packer);
-		r = rest;
-	} while (rest.n > 0);
-	return 0;
-}
-
 static int
 pack_batch(struct capture *c, struct batch *b, struct err *e)
 {
-	for (unsigned i = 0; i < b->nruns; i++)
-		if (pack_run(c, b, b->runs[i], e) != 0)
-			return -1;
+	if (batch_pack(c->packer, &c->cutter, b, e) != 0)
+		return -1;
 	c->data_bytes += b->raw_at[b->n];
 	progress_at(c->progress, c->data_bytes);
 	return cli_check_signal(e);

@@ -44,7 +44,8 @@ run_out(struct batch *b, const struct run *r)
 	return b->out + (size_t)r->first * WINDOW_OUT_BYTES;
 }
 
-struct fragment
+/* It borrows from the batch. */
+static struct fragment
 run_fragment(const struct batch *b, const struct run *r)
 {
 	struct fragment f = { .windows = &b->windows[r->first], .nwindows = r->n,
@@ -60,7 +61,8 @@ run_fragment(const struct batch *b, const struct run *r)
 	return f;
 }
 
-unsigned
+/* How many windows of the run go into that room? */
+static unsigned
 run_fitting(const struct batch *b, const struct run *r, const struct packer_room *room)
 {
 	struct fragment f = { .windows = &b->windows[r->first], .zero = r->zero };
@@ -158,7 +160,8 @@ compress_batch(struct compressor *z, struct batch *b, const struct room_source *
 	}
 }
 
-void
+/* End it behind n windows; the rest, compressed anew, is *rest. */
+static void
 run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct run *rest)
 {
 	*rest = (struct run){ .first = r->first + n, .n = r->n - n };
@@ -166,4 +169,39 @@ run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct
 	r->cut = true;
 	end_run(z, b, r);
 	compress_run(z, b, rest, NULL);
+}
+
+/* Into the open chunk, and the next ones when it is too much for that. */
+static int
+pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r, struct err *e)
+{
+	for (;;) {
+		struct packer_room room = packer_room(p);
+		struct run rest = { 0 };
+		unsigned n = run_fitting(b, &r, &room);
+		if (n == 0) {
+			assert(room.nregions > 0);	/* a window fits an empty chunk */
+			packer_end_chunk(p);
+			continue;
+		}
+		if (n < r.n)
+			run_cut(z, b, &r, n, &rest);
+		struct fragment f = run_fragment(b, &r);
+		if (packer_add(p, &f, e) != 0)
+			return -1;
+		if (r.cut)
+			packer_end_chunk(p);
+		if (rest.n == 0)
+			return 0;
+		r = rest;
+	}
+}
+
+int
+batch_pack(struct packer *p, struct compressor *z, struct batch *b, struct err *e)
+{
+	for (unsigned i = 0; i < b->nruns; i++)
+		if (pack_run(p, z, b, b->runs[i], e) != 0)
+			return -1;
+	return 0;
 }

@@ -66,12 +66,8 @@ struct room_source {
 /* Make runs of all windows of the batch. */
 void compress_batch(struct compressor *, struct batch *, const struct room_source *);
 
-/* How many windows of the run go into that room. */
-unsigned run_fitting(const struct batch *, const struct run *, const struct packer_room *);
-/* End it behind n windows; the rest, compressed anew, is *rest. */
-void run_cut(struct compressor *, struct batch *, struct run *, unsigned n,
-    struct run *rest);
-/* It as a fragment, which borrows from the batch. */
-struct fragment run_fragment(const struct batch *, const struct run *);
+/* Pack a batch that was compressed.  The compressor is the packer's own, for what
+ * must be cut. */
+int batch_pack(struct packer *, struct compressor *, struct batch *, struct err *);
 
 #endif /* IMAGEZIP_COMPRESS_H */
