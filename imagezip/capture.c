@@ -106,13 +106,24 @@ ask_room(void *arg, struct packer_room *room)
 	return known;
 }
 
+/* The packer comes last, but comes. */
 static void
-tell_room(struct capture *c, size_t batch)
+post_room(struct room_board *board, size_t batch, const struct packer_room *room)
 {
-	pthread_mutex_lock(&c->board.lock);
-	c->board.batch = batch;
-	c->board.room = packer_room(c->packer);
-	pthread_mutex_unlock(&c->board.lock);
+	pthread_mutex_lock(&board->lock);
+	if (batch >= board->batch) {
+		board->batch = batch;
+		board->room = *room;
+	}
+	pthread_mutex_unlock(&board->lock);
+}
+
+static void
+tell_room(void *arg, const struct packer_room *room)
+{
+	const struct asker *a = arg;
+
+	post_room(a->board, a->batch + 1, room);
 }
 
 static int
@@ -121,7 +132,7 @@ compressor_stage(void *arg, struct err *e)
 	struct capture *c = arg;
 	struct compressor z;
 	struct asker asker = { .board = &c->board };
-	struct room_source rooms = { .arg = &asker,
+	struct rooms rooms = { .arg = &asker, .tell = tell_room,
 		.ask = c->o->codec.codec->windows > 1 ? ask_room : NULL };
 	void *p;
 
@@ -164,7 +175,8 @@ pack_all(struct capture *c, struct err *e)
 
 	for (size_t n = 1; rc == 0 && ordered_take(c->work, &p) == QUEUE_OK; n++) {
 		rc = pack_batch(c, p, e);
-		tell_room(c, n);
+		struct packer_room room = packer_room(c->packer);
+		post_room(&c->board, n, &room);
 		pool_put(c->batches, p);
 	}
 	if (rc != 0)
@@ -246,7 +258,8 @@ start(struct capture *c, struct err *e)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t n = c->o->jobs != 0 ? c->o->jobs : cpus > 0 ? (size_t)cpus : 1;
 
-	tell_room(c, 0);
+	struct packer_room room = packer_room(c->packer);
+	post_room(&c->board, 0, &room);
 	c->batches = pool_new(n + SPARE_BATCHES, sizeof(struct batch));
 	c->work = ordered_new(n + SPARE_BATCHES);
 	c->pipe = pipeline_new();

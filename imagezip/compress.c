@@ -103,26 +103,58 @@ end_run(struct compressor *z, struct batch *b, struct run *r)
 	memcpy(r->digest, digest, sizeof r->digest);
 }
 
+/* The room in front of a run, as far as it can be known while the batch is being
+ * compressed. */
+struct view {
+	const struct rooms *rooms;
+	bool known;
+	bool lost;		/* only the packer will know */
+	struct packer_room room;
+};
+
+/* The run goes in, to a new chunk if need be. */
+static void
+view_add(struct view *v, const struct batch *b, const struct run *r)
+{
+	struct fragment f = run_fragment(b, r);
+
+	if (run_fitting(b, r, &v->room) == 0)
+		v->room = packer_room_new(v->room.codec, v->room.version);
+	v->lost = run_fitting(b, r, &v->room) < r->n;
+	if (r->cut)
+		v->room = packer_room_new(v->room.codec, v->room.version);
+	else if (!v->lost)
+		packer_room_add(&v->room, &f);
+}
+
+/* What is told is of the batch's beginning; the runs before r came since. */
+static bool
+view_look(struct view *v, const struct batch *b, const struct run *r)
+{
+	if (v->known || v->lost || v->rooms->ask == NULL)
+		return v->known && !v->lost;
+	v->known = v->rooms->ask(v->rooms->arg, &v->room);
+	for (const struct run *i = b->runs; v->known && !v->lost && i < r; i++)
+		view_add(v, b, i);
+	return v->known && !v->lost;
+}
+
 /* The run's windows, until one is known not to fit.  When not even the first
  * one does, all of them are for a new chunk. */
 static void
-compress_run(struct compressor *z, struct batch *b, struct run *r,
-    const struct room_source *rooms)
+compress_run(struct compressor *z, struct batch *b, struct run *r, struct view *v)
 {
-	struct packer_room room;
-	bool known = false, wanted = rooms != NULL && rooms->ask != NULL;
-
 	for (unsigned k = 0; k < r->n; k++) {
 		compress_window(z, b, r, k);
-		if (wanted && !known)
-			known = rooms->ask(rooms->arg, &room);
-		if (!wanted || !known)
+		if (v == NULL || !view_look(v, b, r))
 			continue;
 		struct run so_far = { .first = r->first, .n = k + 1 };
-		unsigned fitting = run_fitting(b, &so_far, &room);
-		if (fitting == 0)
-			wanted = false;
-		else if (fitting <= k) {
+		unsigned fitting = run_fitting(b, &so_far, &v->room);
+		if (fitting == 0) {
+			v->room = packer_room_new(v->room.codec, v->room.version);
+			fitting = run_fitting(b, &so_far, &v->room);
+		}
+		if (fitting <= k) {
 			r->n = fitting;
 			r->cut = true;
 		}
@@ -143,8 +175,9 @@ run_length(const struct batch *b, unsigned first, unsigned most)
 }
 
 void
-compress_batch(struct compressor *z, struct batch *b, const struct room_source *rooms)
+compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 {
+	struct view v = { .rooms = rooms };
 	unsigned at = 0;
 
 	b->nruns = 0;
@@ -155,9 +188,13 @@ compress_batch(struct compressor *z, struct batch *b, const struct room_source *
 		if (r->zero)
 			r->n = 1;
 		else
-			compress_run(z, b, r, at == 0 ? rooms : NULL);
+			compress_run(z, b, r, &v);
+		if (v.known && !v.lost)
+			view_add(&v, b, r);
 		at += r->n;
 	}
+	if (view_look(&v, b, b->runs + b->nruns))
+		rooms->tell(rooms->arg, &v.room);
 }
 
 /* End it behind n windows; the rest, compressed anew, is *rest. */

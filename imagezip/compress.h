@@ -57,14 +57,16 @@ struct compressor {
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
 void compressor_free(struct compressor *);
 
-/* Who knows how much room the chunk has in front of a batch: true when that is
- * known already.  ask NULL: nobody. */
-struct room_source {
+/* Who knows how much room the chunk has in front of the batch: true when that is
+ * known already; and who is told how much it has behind it, as soon as that is.
+ * ask NULL: nobody. */
+struct rooms {
 	bool (*ask)(void *arg, struct packer_room *);
+	void (*tell)(void *arg, const struct packer_room *);
 	void *arg;
 };
 /* Make runs of all windows of the batch. */
-void compress_batch(struct compressor *, struct batch *, const struct room_source *);
+void compress_batch(struct compressor *, struct batch *, const struct rooms *);
 
 /* Pack a batch that was compressed.  The compressor is the packer's own, for what
  * must be cut. */

@@ -9,11 +9,9 @@ struct open_chunk {
 	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
 	struct ext ext;			/* its fragment table has room for all */
-	size_t stream_bytes;		/* with the head, without the tail */
+	struct packer_room room;
 	uint32_t adler;
-	uint64_t nonzero_bytes;
-	/* Zero windows behind the last fragment, not yet in the stream. */
-	uint64_t zero_bytes, zero_windows;
+	uint64_t zero_windows;		/* those of room.zero_bytes */
 };
 
 struct packer {
@@ -40,9 +38,10 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	c->ext.image = p->cfg.image;
 	c->h.codec = codec->id == CODEC_DEFLATE ? 0 : codec->id;
 	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
-	c->stream_bytes = codec->head_bytes;
+	c->room = packer_room_new(codec, p->cfg.version);
+	c->room.has_image = index == 0;
 	c->adler = 1;
-	c->nonzero_bytes = c->zero_bytes = c->zero_windows = 0;
+	c->zero_windows = 0;
 	p->ended = false;
 }
 
@@ -96,28 +95,17 @@ raw_bytes_of(const struct fragment *f)
 	return n;
 }
 
-static struct packer_room
-room_of(const struct packer *p)
+struct packer_room
+packer_room_new(const struct codec *codec, unsigned version)
 {
-	const struct open_chunk *c = &p->chunk;
-	unsigned n = c->h.nregions;
-
-	return (struct packer_room){ .codec = p->cfg.codec.codec, .version = c->h.version,
-		.has_image = c->h.index == 0, .nregions = n, .nrelocs = c->h.nrelocs,
-		.regions_end = n > 0 ? range_end(c->h.regions[n - 1]) : UINT64_MAX,
-		.nfragments = c->ext.nfragments, .stream_bytes = c->stream_bytes,
-		.zero_bytes = c->zero_bytes, .nonzero_bytes = c->nonzero_bytes };
+	return (struct packer_room){ .codec = codec, .version = version,
+		.regions_end = UINT64_MAX, .stream_bytes = codec->head_bytes };
 }
 
 struct packer_room
 packer_room(const struct packer *p)
 {
-	const struct codec *codec = p->cfg.codec.codec;
-
-	if (!p->ended)
-		return room_of(p);
-	return (struct packer_room){ .codec = codec, .version = p->cfg.version,
-		.regions_end = UINT64_MAX, .stream_bytes = codec->head_bytes };
+	return p->ended ? packer_room_new(p->cfg.codec.codec, p->cfg.version) : p->chunk.room;
 }
 
 /* Entries that windows add to a table whose last region ends at `end`. */
@@ -151,10 +139,38 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	    NDZ_CHUNK_BYTES && r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
+static void
+room_flush_zeros(struct packer_room *r)
+{
+	if (r->zero_bytes == 0)
+		return;
+	r->stream_bytes += r->codec->zeros_bytes(r->zero_bytes);
+	r->nfragments++;
+	r->zero_bytes = 0;
+}
+
+void
+packer_room_add(struct packer_room *r, const struct fragment *f)
+{
+	const struct window *last = &f->windows[f->nwindows - 1];
+	uint64_t raw_bytes = raw_bytes_of(f);
+
+	r->nregions += new_regions(f, r->regions_end);
+	r->regions_end = range_end(last->regions[last->nregions - 1]);
+	if (f->zero) {
+		r->zero_bytes += raw_bytes;
+		return;
+	}
+	room_flush_zeros(r);
+	r->stream_bytes += f->bytes;
+	r->nfragments++;
+	r->nonzero_bytes += raw_bytes;
+}
+
 static uint8_t *
 stream_end(struct open_chunk *c)
 {
-	return c->bytes + NDZ_HEADER_BYTES + c->stream_bytes;
+	return c->bytes + NDZ_HEADER_BYTES + c->room.stream_bytes;
 }
 
 static void
@@ -162,16 +178,16 @@ flush_zeros(struct packer *p)
 {
 	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = &p->chunk;
+	uint64_t n = c->room.zero_bytes;
 
-	if (c->zero_bytes == 0)
+	if (n == 0)
 		return;
-	size_t n = codec->zeros_bytes(c->zero_bytes);
-	codec->zeros(c->zero_bytes, stream_end(c));
-	c->stream_bytes += n;
-	c->adler = adler_combine(c->adler, adler_zeros(c->zero_bytes), c->zero_bytes);
-	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){ .bytes = (uint32_t)n,
-		.zero = true, .windows = c->zero_windows };
-	c->zero_bytes = c->zero_windows = 0;
+	codec->zeros(n, stream_end(c));
+	c->adler = adler_combine(c->adler, adler_zeros(n), n);
+	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){
+		.bytes = (uint32_t)codec->zeros_bytes(n), .zero = true, .windows = c->zero_windows };
+	c->zero_windows = 0;
+	room_flush_zeros(&c->room);
 }
 
 static void
@@ -190,23 +206,20 @@ static void
 append(struct packer *p, const struct fragment *f)
 {
 	struct open_chunk *c = &p->chunk;
-	uint64_t raw_bytes = raw_bytes_of(f);
 
 	for (unsigned i = 0; i < f->nwindows; i++)
 		add_regions(&c->h, &f->windows[i]);
 	if (f->zero) {
-		c->zero_bytes += raw_bytes;
 		c->zero_windows += f->nwindows;
-		return;
+	} else {
+		flush_zeros(p);
+		memcpy(stream_end(c), f->data, f->bytes);
+		c->adler = adler_combine(c->adler, f->adler, raw_bytes_of(f));
+		struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
+		*x = (struct ext_fragment){ .bytes = f->bytes, .windows = f->nwindows };
+		memcpy(x->digest, f->digest, sizeof x->digest);
 	}
-	flush_zeros(p);
-	memcpy(stream_end(c), f->data, f->bytes);
-	c->stream_bytes += f->bytes;
-	c->adler = adler_combine(c->adler, f->adler, raw_bytes);
-	c->nonzero_bytes += raw_bytes;
-	struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
-	*x = (struct ext_fragment){ .bytes = f->bytes, .windows = f->nwindows };
-	memcpy(x->digest, f->digest, sizeof x->digest);
+	packer_room_add(&c->room, f);
 }
 
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
@@ -218,7 +231,7 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 
 	flush_zeros(p);
 	codec->tail(c->adler, stream_end(c));
-	c->h.size = (uint32_t)(c->stream_bytes + codec->tail_bytes);
+	c->h.size = (uint32_t)(c->room.stream_bytes + codec->tail_bytes);
 	c->h.lastsect = lastsect;
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
@@ -234,9 +247,8 @@ int
 packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t first = f->windows[0].regions[0].off;
-	struct packer_room room = room_of(p);
 
-	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&room, f))) {
+	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&p->chunk.room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
@@ -260,6 +272,7 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 	    ndz_header_need(h->version, h->nregions, h->nrelocs + 1) > NDZ_HEADER_BYTES)
 		return err_set(e, ERR_FORMAT, "no room for a relocation");
 	h->relocs[h->nrelocs++] = *r;
+	p->chunk.room.nrelocs++;
 	return 0;
 }
 

@@ -75,6 +75,10 @@ struct packer_room {
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);
+/* What a new chunk, which is not the image's first, has. */
+struct packer_room packer_room_new(const struct codec *, unsigned version);
+/* After this fragment, which it has room for. */
+void packer_room_add(struct packer_room *, const struct fragment *);
 /* Would it still take this fragment?  (Its data and digest are not looked at.) */
 bool packer_room_for(const struct packer_room *, const struct fragment *);
 /* Attach a relocation to the fragment that was added last.  There is always

@@ -84,6 +84,8 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 struct oracle {
 	const struct packer *p;
 	unsigned after, asked;
+	bool told;
+	struct packer_room behind;
 };
 
 static bool
@@ -96,6 +98,27 @@ ask(void *arg, struct packer_room *room)
 }
 
 static void
+tell(void *arg, const struct packer_room *room)
+{
+	struct oracle *o = arg;
+
+	o->told = true;
+	o->behind = *room;
+}
+
+/* Was what the compressor foretold what the packer made? */
+static bool
+told_rightly(const struct oracle *o)
+{
+	struct packer_room r = packer_room(o->p);
+
+	return r.nregions == o->behind.nregions && r.regions_end == o->behind.regions_end &&
+	    r.nfragments == o->behind.nfragments && r.stream_bytes == o->behind.stream_bytes &&
+	    r.zero_bytes == o->behind.zero_bytes && r.nonzero_bytes == o->behind.nonzero_bytes &&
+	    r.has_image == o->behind.has_image;
+}
+
+static void
 run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 {
 	struct packer_config cfg = { .version = 5, .codec = *codec, .emit = take_chunk, .arg = m };
@@ -104,6 +127,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	struct packer *p;
 	struct err e;
 	bool packed = true;
+	unsigned told = 0, batches = 0;
 
 	m->chunks = 0;
 	m->tiled = m->padding_bytes = m->several = 0;
@@ -113,12 +137,16 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	    compressor_init(&cutter, codec, &e) == 0);
 	for (uint64_t w = 0; w * 128 < SECTORS;) {
 		struct oracle o = { .p = p, .after = mode == 0 ? UINT32_MAX : mode == 1 ? 0 : rnd(16) };
-		struct room_source rooms = { ask, &o };
+		struct rooms rooms = { ask, tell, &o };
 		if (!fill(m, b, &w))
 			continue;
 		compress_batch(&worker, b, &rooms);
-		packed &= batch_pack(p, &cutter, b, &e) == 0;
+		packed &= batch_pack(p, &cutter, b, &e) == 0 && (!o.told || told_rightly(&o));
+		told += o.told;
+		batches++;
 	}
+	/* Asked at once, a compressor knows the way to the end of every batch. */
+	T_CHECK(mode != 1 || told == batches);
 	T_CHECK(packed && packer_finish(p, SECTORS, &e) == 0);
 	T_CHECK(m->good && m->tiled == SECTORS && memcmp(m->seen, m->stored, SECTORS) == 0);
 	packer_free(p);
