@@ -1,5 +1,6 @@
 #include "common/ndz/fragments.h"
 
+#include <assert.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,16 +81,44 @@ check_ends(const struct chunk *c, const uint8_t *stream, uint32_t adler, struct 
 	return 0;
 }
 
-static int
-check_digest(const struct fragments *f, const void *data, struct err *e)
+bool
+fragment_is(const struct fragments *f, const void *data)
 {
 	uint8_t digest[EXT_DIGEST_BYTES];
 	unsigned n = sizeof digest;
+	int ok = EVP_Digest(data, f->raw_bytes, digest, &n, EVP_sha256(), NULL);
 
-	if (EVP_Digest(data, f->raw_bytes, digest, &n, EVP_sha256(), NULL) != 1)
-		return err_nomem(e, "a digest");
-	if (memcmp(digest, f->entry->digest, sizeof f->entry->digest) != 0)
-		return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
+	assert(ok == 1);
+	return memcmp(digest, f->entry->digest, sizeof f->entry->digest) == 0;
+}
+
+static int
+check_digest(const struct fragments *f, const void *data, struct err *e)
+{
+	if (fragment_is(f, data))
+		return 0;
+	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
+}
+
+/* What can be said of a fragment without decoding it; all of it when it is zero. */
+static int
+check_one(const struct fragments *f, const uint8_t *stream, struct err *e)
+{
+	if (f->raw_bytes == 0)
+		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
+	if (f->entry->zero &&
+	    !f->c->codec->is_zeros(stream + f->stream_at, f->entry->bytes, f->raw_bytes))
+		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
+	return 0;
+}
+
+static int
+decode_to(const struct fragments *f, const uint8_t *stream, struct decoder *d, void *out,
+    struct err *e)
+{
+	if (decoder_fragment(d, f->c->codec, stream + f->stream_at, f->entry->bytes, out,
+		f->raw_bytes, e) != 0)
+		return err_ctx(e, "fragment %zu", f->number);
 	return 0;
 }
 
@@ -108,21 +137,17 @@ static int
 decode_one(const struct fragments *f, const uint8_t *stream, struct decoder *d,
     struct walk *w, uint32_t *adler, struct err *e)
 {
-	const struct codec *codec = f->c->codec;
-	const uint8_t *in = stream + f->stream_at;
 	uint64_t n = f->raw_bytes;
 
-	if (n == 0)
-		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
+	if (check_one(f, stream, e) != 0)
+		return -1;
 	if (f->entry->zero) {
-		if (!codec->is_zeros(in, f->entry->bytes, n))
-			return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
 		*adler = adler_combine(*adler, adler_zeros(n), n);
 		return w->used(w, f, NULL, e);
 	}
 	uint8_t *out = w->place(w, n);
-	if (decoder_fragment(d, codec, in, f->entry->bytes, out, n, e) != 0)
-		return err_ctx(e, "fragment %zu", f->number);
+	if (decode_to(f, stream, d, out, e) != 0)
+		return -1;
 	*adler = adler_update(*adler, out, n);
 	return w->used(w, f, out, e);
 }
@@ -140,6 +165,27 @@ walk(const struct chunk *c, const void *bytes, struct decoder *d, struct walk *w
 		if (decode_one(&f, stream, d, w, &adler, e) != 0)
 			return -1;
 	return check_ends(c, stream, adler, e);
+}
+
+int
+chunk_decode_others(const struct chunk *c, const void *bytes, struct decoder *d,
+    const bool *skip, void *out, struct err *e)
+{
+	const uint8_t *stream = (const uint8_t *)bytes + NDZ_HEADER_BYTES;
+	struct fragments f = fragments_of(c);
+	uint8_t *to = out;
+
+	while (fragments_next(&f)) {
+		if (check_one(&f, stream, e) != 0)
+			return -1;
+		if (f.entry->zero)
+			continue;
+		if (!skip[f.number] && (decode_to(&f, stream, d, to, e) != 0 ||
+		    check_digest(&f, to, e) != 0))
+			return -1;
+		to += f.raw_bytes;
+	}
+	return 0;
 }
 
 static uint8_t *

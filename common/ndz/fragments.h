@@ -41,7 +41,14 @@ int chunk_decode_fragments(const struct chunk *, const void *bytes, struct decod
 /* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
 int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
-/* The same without the data, and with the digest of every fragment. */
+/* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out is left as it
+ * is.  Without their data there is no Adler-32: the others' digests are checked. */
+int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
+    const bool *skip, void *out, struct err *);
+/* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
+ * its digest. */
+bool fragment_is(const struct fragments *, const void *data);
+/* Everything without the data, and with the digest of every fragment. */
 int chunk_verify_fragments(const struct chunk *, const void *bytes, struct decoder *,
     struct err *);
 
