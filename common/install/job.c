@@ -7,7 +7,8 @@
 #include "common/install/reloc.h"
 #include "common/ndz/fragments.h"
 
-enum { COMPARE_BYTES = 1 << 20 };
+/* As much as the largest fragment. */
+enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)

@@ -12,7 +12,7 @@ sync "$T/disk"
 dd if="$T/disk" iflag=nocache count=0 status=none
 [ "$(cached_mb "$T/disk")" -le 1 ] || skip "the files of $T are always in memory"
 
-check "captured" "$BIN/imagezip" -q -D --fast -r "$T/disk" "$T/i.ndz"
+check "captured" "$BIN/imagezip" -q -D -z 1 -r "$T/disk" "$T/i.ndz"
 echo "# cached of 128 MiB that were not: $(cached_mb "$T/disk")"
 check "128 MiB read, not kept" [ "$(cached_mb "$T/disk")" -le $SLACK_MB ]
 
@@ -20,7 +20,7 @@ dd if="$T/disk" iflag=nocache count=0 status=none
 dd if="$T/disk" of=/dev/null bs=1M skip=50 count=24 status=none
 before=$(cached_mb "$T/disk")
 check "24 MiB in its middle are cached" [ "$before" -ge 24 ]
-check "captured again" "$BIN/imagezip" -q -D --fast -r "$T/disk" "$T/i.ndz"
+check "captured again" "$BIN/imagezip" -q -D -z 1 -r "$T/disk" "$T/i.ndz"
 after=$(cached_mb "$T/disk")
 echo "# cached before: $before MiB, after: $after"
 check "what was cached still is" [ "$after" -ge "$before" ]
