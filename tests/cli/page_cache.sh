@@ -23,7 +23,8 @@ check "24 MiB in its middle are cached" [ "$before" -ge 24 ]
 check "captured again" "$BIN/imagezip" -q -D -z 1 -r "$T/disk" "$T/i.ndz"
 after=$(cached_mb "$T/disk")
 echo "# cached before: $before MiB, after: $after"
-check "what was cached still is" [ "$after" -ge "$before" ]
+# Not what was read ahead: it may be on its way yet when imagezip looks.
+check "what was read before is still cached" [ "$after" -ge 24 ]
 check "and nothing more" [ "$after" -le $((before + SLACK_MB)) ]
 check "the image is good" "$BIN/imagedump" -q --verify "$T/i.ndz"
 finish
