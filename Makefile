@@ -28,6 +28,20 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
+# ISAL=none, ZSTD=none: without the codecs igzip and zstd, which then are refused.
+ISAL ?= system
+ZSTD ?= system
+ifeq ($(ISAL),none)
+STD     += -DNO_ISAL
+else
+LIBS    += -lisal
+endif
+ifeq ($(ZSTD),none)
+STD     += -DNO_ZSTD
+else
+LIBS    += -lzstd
+endif
+
 PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.

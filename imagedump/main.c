@@ -22,6 +22,7 @@ struct opts {
 struct totals {
 	uint32_t chunks;
 	unsigned version;
+	const struct codec *codec;
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
 	uint64_t next_sector;		/* where the next chunk should begin */
@@ -159,6 +160,7 @@ add_chunk(struct totals *t, const struct chunk *c)
 	}
 	t->chunks++;
 	t->version = c->h.version;
+	t->codec = c->codec;
 	t->regions += c->h.nregions;
 	t->relocs += c->h.nrelocs;
 	t->fragments += c->ext.nfragments;
@@ -182,8 +184,8 @@ print_totals(const struct totals *t, const char *name)
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32], when[32];
 
-	printf("%s: version %u, %u chunks, sectors 0-%" PRIu64 "\n", name, t->version, t->chunks,
-	    t->sectors - 1);
+	printf("%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name, t->version,
+	    t->codec->name, t->chunks, t->sectors - 1);
 	printf("  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64 " relocations, %.1f %% of "
 	    "the file is padding and headers\n", cli_human_bytes(t->raw_bytes, a, sizeof a),
 	    cli_human_bytes(t->stream_bytes, b, sizeof b),
@@ -212,6 +214,7 @@ static void
 json_totals(struct json *j, const struct totals *t)
 {
 	json_uint(j, "version", t->version);
+	json_string(j, "codec", t->codec->name);
 	json_uint(j, "chunks", t->chunks);
 	json_uint(j, "sectors", t->sectors);
 	json_uint(j, "regions", t->regions);
@@ -242,26 +245,26 @@ static int
 verify_stage(void *arg, struct err *e)
 {
 	struct ordered *work = arg;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	void *p;
 	size_t ticket;
 	int rc = 0;
 
-	if (inf == NULL)
+	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(work, &p, &ticket) == QUEUE_OK) {
 		struct item *it = p;
 		struct chunk c;
 		rc = chunk_parse(&c, it->bytes, e);
 		if (rc == 0) {
-			rc = chunk_verify(&c, it->bytes, inf, e);
+			rc = chunk_verify(&c, it->bytes, dec, e);
 			chunk_free(&c);
 		}
 		if (rc != 0)
 			err_ctx(e, "chunk %u", it->number);
 		ordered_done(work, ticket);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	return rc;
 }
 

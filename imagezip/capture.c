@@ -1,7 +1,6 @@
 #include "imagezip/capture.h"
 
-#include <assert.h>
-#include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,23 +11,17 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
-#include "common/ndz/deflate.h"
-#include "common/ndz/packer.h"
+#include "imagezip/compress.h"
 #include "imagezip/windows.h"
 
-enum {
-	JOB_WINDOWS = 16,
-	JOB_BYTES = JOB_WINDOWS * FRAGMENT_WINDOW_BYTES,
-	OUT_BYTES = JOB_WINDOWS * (FRAGMENT_WINDOW_BYTES + 1024),
-	SPARE_JOBS = 4,		/* read ahead, and waiting for the packer */
-};
+enum { SPARE_BATCHES = 4 };	/* read ahead, and waiting for the packer */
 
-struct job {
-	unsigned n;			/* windows in it */
-	struct fragment fragments[JOB_WINDOWS];
-	uint32_t raw_bytes[JOB_WINDOWS];
-	uint8_t raw[JOB_BYTES];
-	uint8_t out[OUT_BYTES];
+/* What room the open chunk has in front of batch number `batch`, for whoever
+ * compresses that one. */
+struct room_board {
+	pthread_mutex_t lock;
+	size_t batch;
+	struct packer_room room;
 };
 
 struct capture {
@@ -39,27 +32,41 @@ struct capture {
 	struct progress *progress;
 	struct pipeline *pipe;
 	struct ordered *work;
-	struct pool *jobs;
+	struct pool *batches;
 	struct packer *packer;
+	struct compressor cutter;	/* the packer's own */
+	struct room_board board;
 	uint64_t data_bytes;
 };
 
-/* 1 a job with something in it, 0 the end, -1. */
-static int
-fill_job(struct capture *c, struct job *j, struct err *e)
+/* Fragments of several windows begin at multiples of their length, so that the
+ * same data at the same place makes the same fragments. */
+static bool
+ends_batch(struct capture *c, uint64_t first)
 {
-	size_t at = 0;
+	uint64_t windows = c->o->codec.codec->windows;
 
-	for (j->n = 0; j->n < JOB_WINDOWS; j->n++) {
-		ssize_t n = windows_next(&c->windows, &j->fragments[j->n], j->raw + at, e);
+	return windows > 1 && windows_peek(&c->windows) / windows != first / windows;
+}
+
+/* 1 a batch with something in it, 0 the end, -1. */
+static int
+fill_batch(struct capture *c, struct batch *b, struct err *e)
+{
+	uint64_t first = windows_peek(&c->windows);
+
+	b->n = 0;
+	b->raw_at[0] = 0;
+	while (b->n < BATCH_WINDOWS && !ends_batch(c, first)) {
+		size_t at = b->raw_at[b->n];
+		ssize_t n = windows_next(&c->windows, &b->windows[b->n], b->raw + at, e);
 		if (n < 0)
 			return -1;
 		if (n == 0)
 			break;
-		j->raw_bytes[j->n] = (uint32_t)n;
-		at += (size_t)n;
+		b->raw_at[++b->n] = at + (size_t)n;
 	}
-	return j->n > 0;
+	return b->n > 0;
 }
 
 static int
@@ -69,11 +76,11 @@ reader_stage(void *arg, struct err *e)
 	void *p;
 	int rc = 0;
 
-	while (pool_get(c->jobs, &p) == QUEUE_OK) {
-		rc = fill_job(c, p, e);
+	while (pool_get(c->batches, &p) == QUEUE_OK) {
+		rc = fill_batch(c, p, e);
 		if (rc == 1 && ordered_submit(c->work, p) == QUEUE_OK)
 			continue;
-		pool_put(c->jobs, p);
+		pool_put(c->batches, p);
 		break;
 	}
 	if (rc >= 0)
@@ -81,71 +88,62 @@ reader_stage(void *arg, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-static bool
-all_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
-/* What one compressor thread owns. */
-struct compressor {
-	struct deflater *deflater;
-	EVP_MD_CTX *md;
-	EVP_MD *sha256;		/* fetched once: looking it up costs as much as hashing */
+/* A batch that is being compressed. */
+struct asker {
+	struct room_board *board;
+	size_t batch;
 };
 
-static void
-compress_window(struct compressor *z, struct fragment *f, const uint8_t *raw, size_t n,
-    uint8_t *out, size_t cap)
+static bool
+ask_room(void *arg, struct packer_room *room)
 {
-	uint8_t digest[EVP_MAX_MD_SIZE];
+	const struct asker *a = arg;
 
-	f->zero = all_zero(raw, n);
-	f->bytes = 0;
-	if (f->zero)
-		return;
-	f->data = out;
-	f->bytes = (uint32_t)deflater_fragment(z->deflater, raw, n, out, cap);
-	f->adler = adler_of(raw, n);
-	int ok = EVP_DigestInit_ex2(z->md, z->sha256, NULL) && EVP_DigestUpdate(z->md, raw, n) &&
-	    EVP_DigestFinal_ex(z->md, digest, NULL);
-	assert(ok);
-	memcpy(f->digest, digest, sizeof f->digest);
+	pthread_mutex_lock(&a->board->lock);
+	bool known = a->board->batch == a->batch;
+	*room = a->board->room;
+	pthread_mutex_unlock(&a->board->lock);
+	return known;
+}
+
+/* The packer comes last, but comes. */
+static void
+post_room(struct room_board *board, size_t batch, const struct packer_room *room)
+{
+	pthread_mutex_lock(&board->lock);
+	if (batch >= board->batch) {
+		board->batch = batch;
+		board->room = *room;
+	}
+	pthread_mutex_unlock(&board->lock);
 }
 
 static void
-compress_job(struct compressor *z, struct job *j)
+tell_room(void *arg, const struct packer_room *room)
 {
-	size_t in = 0, out = 0;
+	const struct asker *a = arg;
 
-	for (unsigned i = 0; i < j->n; i++) {
-		compress_window(z, &j->fragments[i], j->raw + in, j->raw_bytes[i], j->out + out,
-		    sizeof j->out - out);
-		in += j->raw_bytes[i];
-		out += j->fragments[i].bytes;
-	}
+	post_room(a->board, a->batch + 1, room);
 }
 
 static int
 compressor_stage(void *arg, struct err *e)
 {
 	struct capture *c = arg;
-	struct compressor z = { deflater_new((int)c->o->level), EVP_MD_CTX_new(),
-		EVP_MD_fetch(NULL, "SHA256", NULL) };
+	struct compressor z;
+	struct asker asker = { .board = &c->board };
+	struct rooms rooms = { .arg = &asker, .tell = tell_room,
+		.ask = c->o->codec.codec->windows > 1 ? ask_room : NULL };
 	void *p;
-	size_t ticket;
-	int rc = 0;
 
-	if (z.deflater == NULL || z.md == NULL || z.sha256 == NULL)
-		rc = err_nomem(e, "a compressor");
-	while (rc == 0 && ordered_begin(c->work, &p, &ticket) == QUEUE_OK) {
-		compress_job(&z, p);
-		ordered_done(c->work, ticket);
+	if (compressor_init(&z, &c->o->codec, e) != 0)
+		return -1;
+	while (ordered_begin(c->work, &p, &asker.batch) == QUEUE_OK) {
+		compress_batch(&z, p, &rooms);
+		ordered_done(c->work, asker.batch);
 	}
-	deflater_free(z.deflater);
-	EVP_MD_CTX_free(z.md);
-	EVP_MD_free(z.sha256);
-	return rc;
+	compressor_free(&z);
+	return 0;
 }
 
 static int
@@ -159,13 +157,11 @@ emit(void *arg, const void *chunk, struct err *e)
 }
 
 static int
-pack_job(struct capture *c, struct job *j, struct err *e)
+pack_batch(struct capture *c, struct batch *b, struct err *e)
 {
-	for (unsigned i = 0; i < j->n; i++) {
-		if (packer_add(c->packer, &j->fragments[i], e) != 0)
-			return -1;
-		c->data_bytes += j->raw_bytes[i];
-	}
+	if (batch_pack(c->packer, &c->cutter, b, e) != 0)
+		return -1;
+	c->data_bytes += b->raw_at[b->n];
 	progress_at(c->progress, c->data_bytes);
 	return cli_check_signal(e);
 }
@@ -177,15 +173,17 @@ pack_all(struct capture *c, struct err *e)
 	void *p;
 	int rc = 0;
 
-	while (rc == 0 && ordered_take(c->work, &p) == QUEUE_OK) {
-		rc = pack_job(c, p, e);
-		pool_put(c->jobs, p);
+	for (size_t n = 1; rc == 0 && ordered_take(c->work, &p) == QUEUE_OK; n++) {
+		rc = pack_batch(c, p, e);
+		struct packer_room room = packer_room(c->packer);
+		post_room(&c->board, n, &room);
+		pool_put(c->batches, p);
 	}
 	if (rc != 0)
 		pipeline_fail(c->pipe, e);
 	rc = pipeline_join(c->pipe, e);
 	while (ordered_drain(c->work, &p))
-		pool_put(c->jobs, p);
+		pool_put(c->batches, p);
 	return rc;
 }
 
@@ -213,7 +211,9 @@ choose_version(const struct options *o, const struct layout *l, unsigned *versio
 {
 	bool large = l->total != UINT64_MAX && l->total > UINT32_MAX;
 
-	*version = o->v5 || o->has_uuid || large ? 5 : 3;
+	bool own = o->codec.codec->id != CODEC_DEFLATE;
+
+	*version = o->v5 || o->has_uuid || large || own ? 5 : 3;
 	if (o->v3 && large)
 		return err_set(e, ERR_USAGE, "-3: the source is too large for version 3");
 	return 0;
@@ -234,7 +234,7 @@ made_at(void)
 static int
 open_packer(struct capture *c, struct disk *d, struct err *e)
 {
-	struct packer_config cfg = { .level = (int)c->o->level, .emit = emit, .arg = c };
+	struct packer_config cfg = { .codec = c->o->codec, .emit = emit, .arg = c };
 
 	if (choose_version(c->o, c->layout, &cfg.version, e) != 0)
 		return -1;
@@ -258,13 +258,15 @@ start(struct capture *c, struct err *e)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t n = c->o->jobs != 0 ? c->o->jobs : cpus > 0 ? (size_t)cpus : 1;
 
-	c->jobs = pool_new(n + SPARE_JOBS, sizeof(struct job));
-	c->work = ordered_new(n + SPARE_JOBS);
+	struct packer_room room = packer_room(c->packer);
+	post_room(&c->board, 0, &room);
+	c->batches = pool_new(n + SPARE_BATCHES, sizeof(struct batch));
+	c->work = ordered_new(n + SPARE_BATCHES);
 	c->pipe = pipeline_new();
-	if (c->jobs == NULL || c->work == NULL || c->pipe == NULL)
+	if (c->batches == NULL || c->work == NULL || c->pipe == NULL)
 		return err_nomem(e, "buffers");
 	pipeline_attach_ordered(c->pipe, c->work);
-	pipeline_attach_pool(c->pipe, c->jobs);
+	pipeline_attach_pool(c->pipe, c->batches);
 	/* A thread that cannot be started cancels all; pack_all() tells why. */
 	if (pipeline_start(c->pipe, reader_stage, c) == 0)
 		while (n-- > 0 && pipeline_start(c->pipe, compressor_stage, c) == 0)
@@ -280,20 +282,26 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct ou
 
 	*s = (struct capture_stats){ 0 };
 	rangeset_init(&s->bad);
+	pthread_mutex_init(&c.board.lock, NULL);
 	windows_init(&c.windows, d, l, o->bad_as_zeros, &s->bad);
-	int rc = open_packer(&c, d, e);
+	int rc = compressor_init(&c.cutter, &o->codec, e);
+	if (rc == 0)
+		rc = open_packer(&c, d, e);
 	if (rc == 0)
 		rc = start(&c, e);
 	if (rc == 0)
 		rc = pack_all(&c, e);
 	if (rc == 0)
 		rc = finish(&c, e);
+	windows_done(&c.windows);
 	s->data_bytes = c.data_bytes;
 	s->total_sectors = l->total;
 	s->chunks = c.packer != NULL ? packer_chunks(c.packer) : 0;
 	pipeline_free(c.pipe);
 	ordered_free(c.work);
-	pool_free(c.jobs);
+	pool_free(c.batches);
 	packer_free(c.packer);
+	compressor_free(&c.cutter);
+	pthread_mutex_destroy(&c.board.lock);
 	return rc;
 }

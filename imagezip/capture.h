@@ -2,9 +2,9 @@
  *
  *	reader → [compressors] → packer
  *
- * The reader fills jobs of up to 16 windows with the stored sectors in disk
+ * The reader fills batches of up to 16 windows with the stored sectors in disk
  * order; compressors turn windows into fragments, in parallel; the packer (the
- * calling thread) takes the jobs back in order.  A fixed set of jobs circulates,
+ * calling thread) takes the batches back in order.  A fixed set of them circulates,
  * so memory does not depend on the disk.
  */
 #ifndef IMAGEZIP_CAPTURE_H

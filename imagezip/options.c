@@ -49,6 +49,33 @@ set_any_length(void *at, const char *arg, struct err *e)
 }
 
 static int
+set_codec(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	return codec_parse(&o->codec, arg, e);
+}
+
+static int
+set_level(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+	uint64_t level;
+
+	if (cli_uint(arg, 0, 9, &level, e) != 0)
+		return -1;
+	o->codec = (struct codec_choice){ &codec_deflate, (int)level };
+	return 0;
+}
+
+static int
+set_fast(void *at, const char *arg, struct err *e)
+{
+	(void)arg;
+	return set_codec(at, codec_igzip.name, e);
+}
+
+static int
 set_uuid(void *at, const char *arg, struct err *e)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -71,7 +98,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 	return 0;
 }
 
-enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON };
+enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_CODEC, OPT_FAST };
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
@@ -104,7 +131,10 @@ static const struct cli_opt what_opts[] = {
 };
 
 static const struct cli_opt how_opts[] = {
-	{ 'z', "level", "N", "compression level, 0 to 9 (6)", CLI_UINT, AT(level), 0, 9, NULL },
+	{ OPT_CODEC, "codec", "CODEC[:LEVEL]", "deflate:0-9, igzip or zstd:1-19 (deflate:6)", CLI_CALL,
+	    0, 0, 0, set_codec },
+	{ 'z', "level", "N", "the same as --codec=deflate:N", CLI_CALL, 0, 0, 0, set_level },
+	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0, set_fast },
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT, AT(jobs), 1, 256,
 	    NULL },
 	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
@@ -143,6 +173,7 @@ const struct cli_program imagezip_program = {
 	.about = "Store the used part of a disk, a partition or a file in an image.",
 	.examples = "  imagezip /dev/sda sda.ndz            a whole disk\n"
 	    "  imagezip -s 2 /dev/sda root.ndz      partition 2 of it\n"
+	    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, not for Emulab's programs\n"
 	    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
 	    "  imagezip -i /dev/sda                 what is on it, and how much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" } },
@@ -159,6 +190,8 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
 	if (o->v3 && (o->v5 || o->has_uuid))
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
+		return err_set(e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
 	return 0;
@@ -169,7 +202,8 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64, .level = 6, .progress_fd = UINT64_MAX };
+	*o = (struct options){ .min_free = 64,
+		.codec = { &codec_deflate, DEFLATE_LEVEL_DEFAULT }, .progress_fd = UINT64_MAX };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)
 		return rc;

@@ -7,6 +7,7 @@
 
 #include "common/base/cli.h"
 #include "common/disk/ptable.h"
+#include "common/ndz/codec.h"
 #include "common/ndz/format.h"
 
 struct options {
@@ -26,7 +27,7 @@ struct options {
 	bool exclude_slack;		/* -x */
 	bool bad_as_zeros;		/* -X */
 	/* How to write it. */
-	uint64_t level;			/* -z */
+	struct codec_choice codec;	/* --codec, -z, --fast */
 	uint64_t jobs;			/* -j; 0: one a processor */
 	bool no_sync;			/* -D */
 	bool has_uuid;			/* -u */

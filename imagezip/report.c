@@ -112,6 +112,7 @@ report_summary(const struct options *o, const struct capture_stats *s, double se
 		json_uint(j, "data_bytes", s->data_bytes);
 		json_uint(j, "image_bytes", image_bytes);
 		json_uint(j, "chunks", s->chunks);
+		json_string(j, "codec", o->codec.codec->name);
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		int rc = json_print(j, stdout, e);

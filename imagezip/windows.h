@@ -6,11 +6,13 @@
 
 #include "common/disk/disk.h"
 #include "common/ndz/packer.h"
+#include "imagezip/cache.h"
 #include "imagezip/layout.h"
 
 struct windows {
 	struct disk *disk;
 	struct layout *layout;
+	struct cache cache;
 	bool bad_as_zeros;
 	struct rangeset *bad;		/* source sectors */
 	size_t range;			/* of layout->store */
@@ -22,8 +24,12 @@ struct windows {
 
 void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
     struct rangeset *bad);
+/* Nothing more will be read. */
+void windows_done(struct windows *);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
- * f->regions.  The number of bytes, 0 at the end, or -1. */
-ssize_t windows_next(struct windows *, struct fragment *f, void *buf, struct err *);
+ * *out.  The number of bytes, 0 at the end, or -1. */
+ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
+/* Which one that is, counted from the image's sector 0.  UINT64_MAX: there is none. */
+uint64_t windows_peek(struct windows *);
 
 #endif /* IMAGEZIP_WINDOWS_H */

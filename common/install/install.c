@@ -33,7 +33,7 @@ struct install {
 	struct ordered *work;
 	struct pool *raws;
 	size_t raw_bytes;	/* of each */
-	struct inflater *writer_inflater;
+	struct decoder *writer_decoder;
 	struct image_identity id;
 	bool ours;		/* chunks say how many they are: of the feeder's thread */
 	uint32_t fed, promised;
@@ -78,9 +78,9 @@ note_state(struct install *in, const struct job *j, struct err *e)
 }
 
 static int
-write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e)
+write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	if (job_write(j, &in->target, inf, e) != 0)
+	if (job_write(j, &in->target, dec, e) != 0)
 		return -1;
 	in->chunks++;
 	return note_state(in, j, e);
@@ -98,25 +98,25 @@ static int
 decoder_stage(void *arg, struct err *e)
 {
 	struct install *in = arg;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	void *item;
 	size_t ticket;
 	int rc = 0;
 
 	give_way(in);
-	if (inf == NULL)
+	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
-		rc = job_decode(j, &in->target, inf, e);
+		rc = job_decode(j, &in->target, dec, e);
 		if (rc == 0 && in->cfg.no_writer)
-			rc = write_job(in, j, inf, e);
+			rc = write_job(in, j, dec, e);
 		/* Done also after a failure: the writer takes it to free it. */
 		if (rc != 0)
 			pipeline_fail(in->pipe, e);
 		ordered_done(in->work, ticket);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	return rc;
 }
 
@@ -130,7 +130,7 @@ writer_stage(void *arg, struct err *e)
 	give_way(in);
 	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
 		if (!in->cfg.no_writer)
-			rc = write_job(in, item, in->writer_inflater, e);
+			rc = write_job(in, item, in->writer_decoder, e);
 		retire(in, item);
 	}
 	return rc;
@@ -150,7 +150,7 @@ install_free(struct install *in)
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
-	inflater_free(in->writer_inflater);
+	decoder_free(in->writer_decoder);
 	state_close(in->state);
 	rangeset_free(&in->stored);
 	free(in->unlink_path);
@@ -170,9 +170,9 @@ start(struct install *in, struct err *e)
 	in->raws = pool_new(buffers, in->raw_bytes);
 	in->work = ordered_new(buffers);
 	in->pipe = pipeline_new();
-	in->writer_inflater = inflater_new();
+	in->writer_decoder = decoder_new();
 	if (in->raws == NULL || in->work == NULL || in->pipe == NULL ||
-	    in->writer_inflater == NULL)
+	    in->writer_decoder == NULL)
 		return err_nomem(e, "install buffers; -W takes less");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);

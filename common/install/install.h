@@ -2,7 +2,7 @@
  *
  * Chunks come in any order.  Each is checked whole before its first byte is
  * written: header, extension, identity with the other chunks, that its regions
- * fit the target, zlib and Adler-32.
+ * fit the target, the stream and its Adler-32.
  *
  *	feed → [decoders] → writer → disk
  *

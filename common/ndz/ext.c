@@ -8,7 +8,7 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/ndz/deflate.h"
+#include "common/ndz/codec.h"
 
 static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
 
@@ -18,7 +18,7 @@ enum {
 	CRC_FROM = HEAD_BYTES,
 	ZERO_RUN = 1u << 31,
 	ENTRY_LEN_MASK = 0xffffff,
-	CODEC_DEFLATE = 1,
+	ENTRY_WINDOWS_SHIFT = 24,	/* how many more than one */
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
 };
@@ -54,26 +54,27 @@ get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
 
 	f->bytes = word & ENTRY_LEN_MASK;
 	f->zero = (word & ZERO_RUN) != 0;
-	f->windows = 1;
+	f->windows = ((word & ~ZERO_RUN) >> ENTRY_WINDOWS_SHIFT) + 1;
+	bool possible = f->bytes != 0 && f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
 	if (f->zero) {
 		f->windows = rd_le64(r);
 		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
 	} else {
 		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 	}
-	if (f->bytes == 0 || f->windows == 0 || (word & ~ZERO_RUN) != f->bytes)
+	if (!possible || f->windows == 0)
 		return err_set(e, ERR_FORMAT, "the fragment table has an impossible entry");
 	return 0;
 }
 
 static int
-get_fragments(struct ext *x, struct rd *r, struct err *e)
+get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct err *e)
 {
 	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r), log2 = rd_u8(r);
 	uint32_t n = rd_le32(r);
 
 	/* A codec or digest of a later version: the stream is still a stream. */
-	if (codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
+	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
 	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(r, n, EXT_ENTRY_BYTES))
@@ -123,7 +124,8 @@ get_image(struct ext *x, struct rd *r)
 }
 
 static int
-get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
+get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
+    struct err *e)
 {
 	switch (type) {
 	case REC_UUID:
@@ -136,7 +138,7 @@ get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
 			rd_copy(r, x->digest, sizeof x->digest);
 		break;
 	case REC_FRAGMENTS:
-		if (get_fragments(x, r, e) != 0)
+		if (get_fragments(x, h, r, e) != 0)
 			return -1;
 		break;
 	case REC_LAST:
@@ -171,7 +173,8 @@ count_windows(const struct ndz_header *h, uint64_t window_sectors)
 static int
 check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 {
-	uint64_t bytes = STREAM_HEAD_BYTES + STREAM_TAIL_BYTES, windows = 0;
+	const struct codec *c = ndz_header_codec(h);
+	uint64_t bytes = c->head_bytes + c->tail_bytes, windows = 0;
 
 	if (x->fragments == NULL)
 		return 0;
@@ -189,7 +192,7 @@ check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 }
 
 static int
-get_records(struct ext *x, struct rd r, struct err *e)
+get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
 {
 	while (rd_left(&r) > 0) {
 		unsigned type = rd_le16(&r);
@@ -199,7 +202,7 @@ get_records(struct ext *x, struct rd r, struct err *e)
 		rd_skip(&r, align8(len) - len);
 		if (!rd_ok(&r))
 			return err_set(e, ERR_FORMAT, "a record of the extension area is cut short");
-		if (get_record(x, type, &body, e) != 0)
+		if (get_record(x, h, type, &body, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -223,7 +226,7 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	r = rd_sub(&r, total - HEAD_BYTES);
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
-	if (get_records(x, r, e) != 0 || check_fragments(x, h, e) != 0) {
+	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
@@ -262,22 +265,23 @@ end_record(struct wr *w, uint8_t *len_at)
 }
 
 static void
-put_fragments(struct wr *w, const struct ext *x)
+put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
 	uint8_t *at = begin_record(w, REC_FRAGMENTS);
 
-	wr_u8(w, CODEC_DEFLATE);
+	wr_u8(w, (uint8_t)ndz_header_codec(h)->id);
 	wr_u8(w, DIGEST_SHA256);
 	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
 	wr_u8(w, 16);		/* log2 of the window */
 	wr_le32(w, (uint32_t)x->nfragments);
 	for (size_t i = 0; i < x->nfragments; i++) {
 		const struct ext_fragment *f = &x->fragments[i];
-		wr_le32(w, f->bytes | (f->zero ? ZERO_RUN : 0));
 		if (f->zero) {
+			wr_le32(w, f->bytes | ZERO_RUN);
 			wr_le64(w, f->windows);
 			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
 		} else {
+			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1) << ENTRY_WINDOWS_SHIFT);
 			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 		}
 	}
@@ -309,7 +313,7 @@ put_image(struct wr *w, const struct ext_image *i)
 }
 
 static void
-put_records(struct wr *w, const struct ext *x)
+put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
 	uint8_t *at;
 
@@ -332,7 +336,7 @@ put_records(struct wr *w, const struct ext *x)
 		end_record(w, at);
 	}
 	if (x->fragments != NULL)
-		put_fragments(w, x);
+		put_fragments(w, x, h);
 }
 
 int
@@ -346,7 +350,7 @@ ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err
 	struct wr w = wr_to(base, NDZ_CHUNK_BYTES - at);
 	wr_bytes(&w, magic, sizeof magic);
 	wr_zero(&w, HEAD_BYTES - sizeof magic);
-	put_records(&w, x);
+	put_records(&w, x, h);
 	if (!wr_ok(&w))
 		return err_set(e, ERR_FORMAT, "no room for the extension area");
 	struct wr head = wr_to(base + sizeof magic, 8);

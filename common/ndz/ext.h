@@ -32,7 +32,7 @@ enum {
 struct ext_fragment {
 	uint32_t bytes;		/* compressed */
 	bool zero;		/* all raw bytes are zero, for `windows` windows */
-	uint64_t windows;	/* 1 unless zero */
+	uint64_t windows;	/* 1 to CODEC_WINDOWS_MAX unless zero */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* of the raw bytes; not for zero */
 };
 

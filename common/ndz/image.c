@@ -140,6 +140,7 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	if (!id->known) {
 		id->known = true;
 		id->version = h->version;
+		id->codec = h->codec;
 		memcpy(id->header_uuid, h->uuid, NDZ_UUID_BYTES);
 		id->has_uuid = x->has_uuid;
 		memcpy(id->uuid, x->uuid, NDZ_UUID_BYTES);
@@ -148,6 +149,9 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	if (h->version != id->version)
 		return err_set(e, ERR_FORMAT, "version %u in an image of version %u", h->version,
 		    id->version);
+	if (h->codec != id->codec)
+		return err_set(e, ERR_FORMAT, "is compressed with %s, unlike the chunks before it",
+		    ndz_header_codec(h)->name);
 	if (x->has_uuid != id->has_uuid)
 		return err_set(e, ERR_FORMAT, "%s an extension area, unlike the chunks before it",
 		    x->has_uuid ? "has" : "lacks");

@@ -37,7 +37,7 @@ int image_read(struct image *, uint32_t i, void *buf, struct err *);
  * the network in any order. */
 struct image_identity {
 	bool known;
-	unsigned version;
+	unsigned version, codec;
 	uint8_t header_uuid[NDZ_UUID_BYTES];
 	bool has_uuid;
 	uint8_t uuid[NDZ_UUID_BYTES];

@@ -261,6 +261,27 @@ test_tables(void)
 	T_CHECK(!table_is_good(2, no_bytes, 2));
 }
 
+/* A fragment of several windows: as many as its bits say, and no more than 16. */
+static void
+test_windows(void)
+{
+	const struct ndz_header before = header;
+	const struct entry most[] = { { 100 | 15u << 24, 0 } };
+	const struct entry fewer[] = { { 100 | 14u << 24, 0 } };
+	const struct entry too_many[] = { { 100 | 16u << 24, 0 } };
+
+	header.size = 8 + 100;
+	header.nregions = 1;
+	header.regions[0] = (struct range){ 0, 16 * 128 };
+	T_CHECK(table_is_good(1, most, 1));
+	T_CHECK(!table_is_good(1, fewer, 1));
+	T_CHECK(!table_is_good(1, too_many, 1));
+	header.regions[0].len = 17 * 128;
+	T_CHECK(!table_is_good(1, too_many, 1));
+	T_CHECK(!table_is_good(1, most, 1));
+	header = before;
+}
+
 /* Texts end up on terminals. */
 static void
 test_texts(void)
@@ -289,6 +310,7 @@ main(void)
 	test_unknown();
 	test_short();
 	test_tables();
+	test_windows();
 	test_texts();
 	return t_done();
 }

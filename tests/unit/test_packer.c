@@ -19,7 +19,7 @@ struct out {
 	uint32_t last_says;
 	size_t free_bytes;	/* behind the extension of the chunk before the last */
 	struct ndz_header h[KEEP];
-	struct inflater *inf;
+	struct decoder *dec;
 };
 
 static size_t
@@ -39,7 +39,7 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 	struct chunk c;
 
 	if (chunk_parse(&c, chunk, e) != 0 ||
-	    (!o->unread && chunk_verify(&c, chunk, o->inf, e) != 0)) {
+	    (!o->unread && chunk_verify(&c, chunk, o->dec, e) != 0)) {
 		printf("# chunk %u: %s\n", o->n, e->text);
 		o->good = false;
 		return 0;
@@ -63,12 +63,12 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 static struct packer *
 begin(struct out *o, unsigned version)
 {
-	struct packer_config cfg = { .version = version, .level = 6, .emit = take_chunk,
+	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 6 }, .emit = take_chunk,
 		.arg = o };
 	struct packer *p;
 	struct err e;
 
-	*o = (struct out){ .good = true, .inf = inflater_new() };
+	*o = (struct out){ .good = true, .dec = decoder_new() };
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	return p;
@@ -83,14 +83,15 @@ end(struct packer *p, struct out *o, uint64_t total)
 	T_CHECK(o->good && o->tiled == total && o->last_says == o->n);
 	T_CHECK(packer_chunks(p) == o->n);
 	packer_free(p);
-	inflater_free(o->inf);
+	decoder_free(o->dec);
 }
 
 /* A gigabyte of zeros is a chunk, whichever way it is cut up. */
 static void
 test_zeros(uint64_t bytes, unsigned chunks)
 {
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, 3);
 	uint64_t total = bytes / SECTOR_BYTES;
@@ -99,7 +100,7 @@ test_zeros(uint64_t bytes, unsigned chunks)
 
 	o.unread = chunks > 1;
 	for (uint64_t at = 0; at < total; at += WINDOW_SECTORS) {
-		f.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
+		w.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -113,7 +114,8 @@ test_zeros(uint64_t bytes, unsigned chunks)
 static void
 test_regions(unsigned version, unsigned capacity, uint64_t base)
 {
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, version);
 	struct err e;
@@ -121,7 +123,7 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 	bool good = true;
 
 	for (uint64_t i = 0; i < N; i++) {
-		f.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
+		w.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -135,6 +137,7 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 
 struct source {
 	struct deflater *d;
+	struct window window;
 	uint8_t raw[FRAGMENT_WINDOW_BYTES];
 	uint8_t out[FRAGMENT_WINDOW_BYTES + 4096];
 	uint64_t rng;
@@ -144,7 +147,7 @@ struct source {
 static struct fragment
 make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 {
-	struct fragment f = { .nregions = 1, .data = s->out };
+	struct fragment f = { .windows = &s->window, .nwindows = 1, .data = s->out };
 	size_t n = (size_t)sectors * SECTOR_BYTES;
 	uint8_t digest[EVP_MAX_MD_SIZE];
 
@@ -152,7 +155,8 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 		s->rng = s->rng * 6364136223846793005u + 1442695040888963407u;
 		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
 	}
-	f.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
+	s->window.nregions = 1;
+	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
 	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
 	f.adler = adler_of(s->raw, n);
 	EVP_Digest(s->raw, n, digest, NULL, EVP_sha256(), NULL);
@@ -192,7 +196,7 @@ test_raw_limit(struct source *s)
 	enum { MORE = 10, N = PACKER_RAW_MAX / FRAGMENT_WINDOW_BYTES + MORE };
 	struct out o;
 	struct packer *p = begin(&o, 3);
-	struct fragment zero = { .nregions = 1, .zero = true };
+	struct fragment zero = { .windows = &s->window, .nwindows = 1, .zero = true };
 	struct err e;
 	bool good = true;
 
@@ -200,7 +204,7 @@ test_raw_limit(struct source *s)
 	for (uint64_t w = 0; w < 2 * N; w++) {
 		struct fragment f = w % 2 == 0 ? make(s, w, WINDOW_SECTORS, false) : zero;
 
-		f.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
+		s->window.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -247,8 +251,9 @@ refuse(void *arg, const void *chunk, struct err *e)
 static void
 test_errors(void)
 {
-	struct packer_config cfg = { .version = 3, .level = 6, .emit = refuse };
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct packer_config cfg = { .version = 3, .codec = { &codec_deflate, 6 }, .emit = refuse };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, 3);
 	struct err e;
@@ -256,16 +261,16 @@ test_errors(void)
 	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_FORMAT);
 	packer_free(p);
 	/* Numbers that version 3 has no room for. */
-	inflater_free(o.inf);
+	decoder_free(o.dec);
 	p = begin(&o, 3);
-	f.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
+	w.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
 	T_CHECK(packer_add(p, &f, &e) == 0);
 	T_CHECK(packer_finish(p, (uint64_t)1 << 33, &e) != 0 && e.kind == ERR_FORMAT);
 	packer_free(p);
-	inflater_free(o.inf);
+	decoder_free(o.dec);
 	/* The error of whoever takes the chunks is what comes out. */
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
-	f.regions[0].off = 0;
+	w.regions[0].off = 0;
 	T_CHECK(packer_add(p, &f, &e) == 0);
 	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_IO);
 	packer_free(p);
