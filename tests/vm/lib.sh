@@ -14,7 +14,8 @@ if [ -z "${VM_INSIDE:-}" ]; then
 fi
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the environment is made for x86-64"
-requires qemu-system-x86_64 dnsmasq grub-mkimage busybox cpio depmod zstd ip sfdisk mke2fs e2fsck debugfs
+requires qemu-system-x86_64 dnsmasq grub-mkimage busybox cpio depmod zstd ip sfdisk mke2fs e2fsck debugfs python3
+[ -d /usr/lib/grub/i386-pc ] || skip "needs GRUB for BIOS machines"
 NETBOOT=$TOP/build/netboot
 LOGS=$TOP/build/vm
 OVMF=/usr/share/OVMF/OVMF_CODE_4M.fd
@@ -39,7 +40,7 @@ kvm_works() {
 	qemu-system-x86_64 -accel kvm -m 256 -display none -serial "file:$T/kvm.log" -kernel "$NETBOOT/vmlinuz" \
 	    -append "console=ttyS0 panic=-1" -no-reboot < /dev/null > /dev/null 2>&1 &
 	pid=$!
-	for ((i = 0; i < 80; i++)); do
+	for ((i = 0; i < 60; i++)); do
 		sleep 0.1
 		grep -q "Kernel panic" "$T/kvm.log" 2> /dev/null && break
 		kill -0 $pid 2> /dev/null || break

@@ -15,10 +15,10 @@ sha256sum "$T"/{one,two,three} > "$T/before"
 LOAD="frisbee.action=load frisbee.group=239.192.7.7 frisbee.port=5007"
 refuses twodisks "$LOAD" $(disk one) $(disk two)
 refuses noserver "$LOAD frisbee.disk=/dev/vda frisbee.options=-T,3,-q" $(disk three)
-vm_sees twodisks 120 'vda: 8 MB, no model, serial serialone'
+vm_sees twodisks 240 'vda: 8 MB, no model, serial serialone'
 vm_sees twodisks 10 'vdb: 16 MB, no model, serial serialtwo'
 vm_sees twodisks 10 'FAILED: 2 disks: say which with frisbee.disk='
-vm_sees noserver 120 'FAILED: vda is not loaded: frisbee.s exit status is 110'
+vm_sees noserver 240 'FAILED: vda is not loaded: frisbee.s exit status is 110'
 vm_types twodisks 'imageunzip --version; echo status $?'	# a shell, with the programs
 vm_sees twodisks 30 'status 0'
 check "no disk was touched" quietly sha256sum -c "$T/before"
