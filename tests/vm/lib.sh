@@ -6,13 +6,8 @@
 #	vm_types NAME TEXT		into its console
 #	vm_ends NAME SECONDS		wait until it is switched off
 # VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
-needs_root() { echo "needs root"; exit 77; }
-if [ -z "${VM_INSIDE:-}" ]; then
-	[ "$(id -u)" = 0 ] || needs_root
-	unshare -nmp --fork --mount-proc true 2> /dev/null || { echo "namespaces are not allowed here"; exit 77; }
-	VM_INSIDE=1 exec unshare -nmp --fork --kill-child --mount-proc bash "$0" "$@"
-fi
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the environment is made for x86-64"
 requires qemu-system-x86_64 dnsmasq grub-mkimage busybox cpio depmod zstd ip sfdisk mke2fs e2fsck debugfs python3
 [ -d /usr/lib/grub/i386-pc ] || skip "needs GRUB for BIOS machines"
@@ -20,18 +15,25 @@ NETBOOT=$TOP/build/netboot
 LOGS=$TOP/build/vm
 OVMF=/usr/share/OVMF/OVMF_CODE_4M.fd
 PAYLOAD=drivers/net/ethernet/intel	# of the kernel's modules: files to fill a disk with
-mkdir -p "$LOGS"
-declare -A VM_PID VM_KEYS VM_SEEN
-vm_kill() { local p; for p in "${VM_PID[@]}" "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait; }
-PIDS=()
-CLEANUP+=(vm_kill)
 
-# The environment, made when it is not there or older than its sources.
+# The environment, made when it is not there or older than its sources; before
+# the namespaces, because the kernel may have to be fetched.
 vm_environment() {
 	[ -e "$NETBOOT/kernel" ] || "$TOP/scripts/deps" unpack-kernel "$NETBOOT/kernel" ||
 		{ rm -rf "$NETBOOT/kernel"; skip "the kernel's package cannot be fetched"; }
 	"$TOP/netboot/build" || { fail "netboot/build"; finish; }
 }
+if [ -z "${VM_INSIDE:-}" ]; then
+	unshare -nmp --fork --mount-proc true 2> /dev/null || skip "namespaces are not allowed here"
+	vm_environment
+	rmdir "$T"	# the next start makes its own
+	VM_INSIDE=1 exec unshare -nmp --fork --kill-child --mount-proc bash "$0" "$@"
+fi
+mkdir -p "$LOGS"
+declare -A VM_PID VM_KEYS VM_SEEN
+vm_kill() { local p; for p in "${VM_PID[@]}" "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait; }
+PIDS=()
+CLEANUP+=(vm_kill)
 
 # KVM may be there and hang: it has to show a kernel's first line within seconds.
 kvm_works() {

@@ -3,7 +3,6 @@
 # from one frisbeed, and boot from them; one is captured, and its image installs.
 # The server's files are those of netboot/server, as they are.
 . "$(dirname "$0")/lib.sh"
-vm_environment
 vm_accel
 vm_lan
 A=52:54:00:00:00:0a B=52:54:00:00:00:0b

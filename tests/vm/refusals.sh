@@ -2,7 +2,6 @@
 # The environment does not guess: two disks and no word which, no server, an
 # unknown action.  Started from kernel and ramdisk, without network boot.
 . "$(dirname "$0")/lib.sh"
-vm_environment
 vm_accel
 refuses() {	# NAME WORDS QEMU-OPTIONS...
 	local name=$1 words=$2; shift 2
