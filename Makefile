@@ -17,7 +17,7 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lz -lcrypto -lext2fs -lcom_err -luuid
+LIBS    := -lz -lcrypto -lext2fs -lcom_err -luuid -lblkid
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -34,6 +34,7 @@ LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
@@ -72,10 +73,15 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# Into programs from outside, so not with their flags.
+$(B)/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) $(SIM)
+TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
+	$(PRELOADS:%.c=$(B)/%.so) $(SIM)
 tests: all $(TESTBINS)
 hdr-check: $(HEADERS:%=$(B)/%.ok)
 $(B)/%.h.ok: %.h
