@@ -112,6 +112,16 @@ demo:
 	@scripts/deps build demo
 	@$(MAKE) --no-print-directory all
 	@scripts/demo
+# Kernel and ramdisk that load and capture the disks of machines booted from the network.
+netboot:
+	@scripts/deps build netboot
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) netboot/build
+# The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
+check-vm:
+	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 tests/run vm/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
@@ -130,6 +140,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check check-long demo bench install hdr-check format clean FORCE
+.PHONY: all tests deps check check-long check-vm demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
