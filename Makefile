@@ -86,6 +86,8 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/bench/%: $(B)/bench/%.o $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 # Into programs from outside, so not with their flags.
@@ -125,7 +127,7 @@ check-vm:
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(B)/bench/decode
 	@bench/run
 check-long:
 	@$(MAKE) --no-print-directory tests
