@@ -125,7 +125,7 @@ netboot:
 check-vm:
 	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 tests/run vm/
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench

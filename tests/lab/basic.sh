@@ -98,6 +98,7 @@ kill "$SERVER"; wait "$SERVER" 2> /dev/null ;;
 esac
 
 echo "== only what differs is written"
+poison "$T/d2" $((25 << 20)); "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/d2"
 printf 'X' | dd of="$T/d2" bs=1 seek=9000000 conv=notrunc status=none
 serve -T -1 "$T/disk.ndz"
 load 2 --skip-same "$T/d2"; loaded 2; wait "$SERVER"
