@@ -110,6 +110,12 @@ static const struct cli_opt how_opts[] = {
 	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
 	FLAG('3', "v3", "insist on version 3", v3),
 	FLAG('5', "v5", "write version 5", v5),
+	{ 'H', "delta", "SIG", "store only what differs from the image with this signature",
+	    CLI_STR, AT(sig_old), 0, 0, NULL },
+	{ 'U', "signature", "SIG", "write a signature (\"\": next to the image, with .sig)", CLI_STR,
+	    AT(sig_new), 0, 0, NULL },
+	{ 'P', "delta-max", "PCT", "a full image when a delta would store over PCT % of it (100)",
+	    CLI_UINT, AT(delta_percent), 0, 100, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(OPT_FORCE, "force", "write even to a terminal or a disk in use", force),
 	FLAG('i', "info", "only say what would be stored", info),
@@ -125,9 +131,6 @@ static const struct cli_opt how_opts[] = {
 	REFUSED('N', NULL, "not built yet: relocations, so there are none to leave out"),
 	REFUSED('L', NULL, "not built yet: relocations"),
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
-	REFUSED('H', "SIG", "not built yet: delta images"),
-	REFUSED('U', "SIG", "not built yet: signature files"),
-	REFUSED('P', "PERCENT", "not built yet: delta images"),
 	REFUSED('a', "SHA1", "not built yet: signed images"),
 	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
 	REFUSED('k', "FILE", "not built yet: encrypted images"),
@@ -161,6 +164,8 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
+	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info && strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_USAGE, "-U \"\": standard output has no name to put .sig behind");
 	return 0;
 }
 
@@ -169,7 +174,8 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64, .level = 6, .progress_fd = UINT64_MAX };
+	*o = (struct options){ .min_free = 64, .level = 6, .progress_fd = UINT64_MAX,
+		.delta_percent = 100 };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)
 		return rc;

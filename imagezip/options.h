@@ -32,6 +32,9 @@ struct options {
 	bool has_uuid;			/* -u */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool v3, v5;
+	const char *sig_old;		/* -H: a delta against this signature */
+	const char *sig_new;		/* -U: write one; "": next to the image */
+	uint64_t delta_percent;		/* -P */
 	bool force;
 	/* What to say. */
 	bool info, debug, dots, quiet, json;

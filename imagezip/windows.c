@@ -71,6 +71,15 @@ blank(struct windows *w, struct range r, uint8_t *buf)
 	}
 }
 
+int
+windows_read(struct windows *w, struct range r, void *buf, struct err *e)
+{
+	if (read_range(w, r, buf, e) != 0)
+		return -1;
+	blank(w, r, buf);
+	return 0;
+}
+
 /* A pipe: everything, until it ends. */
 static ssize_t
 next_of_stream(struct windows *w, struct fragment *f, uint8_t *buf, struct err *e)
@@ -111,9 +120,8 @@ windows_next(struct windows *w, struct fragment *f, void *buf, struct err *e)
 		if (at / WINDOW_SECTORS != window)
 			break;
 		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
-		if (read_range(w, part, (uint8_t *)buf + bytes, e) != 0)
+		if (windows_read(w, part, (uint8_t *)buf + bytes, e) != 0)
 			return -1;
-		blank(w, part, (uint8_t *)buf + bytes);
 		f->regions[f->nregions++] = part;
 		bytes += part.len * SECTOR_BYTES;
 		w->used += part.len;

@@ -22,6 +22,8 @@ struct windows {
 
 void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
     struct rangeset *bad);
+/* Any sectors of the image, stored or not, as they would be stored. */
+int windows_read(struct windows *, struct range, void *buf, struct err *);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
  * f->regions.  The number of bytes, 0 at the end, or -1. */
 ssize_t windows_next(struct windows *, struct fragment *f, void *buf, struct err *);

@@ -89,6 +89,32 @@ check_digest(const struct fragments *f, const void *data, struct err *e)
 	return 0;
 }
 
+/* Without its digest. */
+static int
+decode(const struct fragments *f, const void *bytes, struct inflater *inf, void *out,
+    struct err *e)
+{
+	const uint8_t *in = (const uint8_t *)bytes + NDZ_HEADER_BYTES + f->stream_at;
+
+	if (f->raw_bytes == 0)
+		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
+	if (f->entry->zero && !deflate_is_zeros(in, f->entry->bytes, f->raw_bytes))
+		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
+	if (!f->entry->zero &&
+	    inflater_fragment(inf, in, f->entry->bytes, out, f->raw_bytes, e) != 0)
+		return err_ctx(e, "fragment %zu", f->number);
+	return 0;
+}
+
+int
+fragments_decode(const struct fragments *f, const void *bytes, struct inflater *inf,
+    void *out, struct err *e)
+{
+	if (decode(f, bytes, inf, out, e) != 0)
+		return -1;
+	return f->entry->zero ? 0 : check_digest(f, out, e);
+}
+
 /* Decode every fragment to `out`: one behind the other, or each over the one
  * before when they are only to be verified. */
 static int
@@ -100,17 +126,12 @@ walk(const struct chunk *c, const void *bytes, struct inflater *inf, uint8_t *ou
 	uint32_t adler = 1;
 
 	while (fragments_next(&f)) {
-		const uint8_t *in = stream + f.stream_at;
-		if (f.raw_bytes == 0)
-			return err_set(e, ERR_FORMAT, "fragment %zu is empty", f.number);
+		if (decode(&f, bytes, inf, out, e) != 0)
+			return -1;
 		if (f.entry->zero) {
-			if (!deflate_is_zeros(in, f.entry->bytes, f.raw_bytes))
-				return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f.number);
 			adler = adler_combine(adler, adler_zeros(f.raw_bytes), f.raw_bytes);
 			continue;
 		}
-		if (inflater_fragment(inf, in, f.entry->bytes, out, f.raw_bytes, e) != 0)
-			return err_ctx(e, "fragment %zu", f.number);
 		if (verify && check_digest(&f, out, e) != 0)
 			return -1;
 		adler = adler_update(adler, out, f.raw_bytes);

@@ -27,6 +27,11 @@ struct fragments fragments_of(const struct chunk *);
 /* Go to the first fragment, then to the next; false: there are no more. */
 bool fragments_next(struct fragments *);
 
+/* The data of the current fragment into out[raw_bytes], checked against its
+ * digest; bytes are the chunk's.  Zeros are left to the caller: only checked. */
+int fragments_decode(const struct fragments *, const void *bytes, struct inflater *,
+    void *out, struct err *);
+
 /* Bytes of a chunk's data that are in fragments which are not zero: what
  * chunk_decode_packed() needs.  The chunk has a table. */
 uint64_t chunk_packed_bytes(const struct chunk *);

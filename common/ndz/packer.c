@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
+
 /* A chunk being filled. */
 struct open_chunk {
 	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
@@ -32,8 +34,12 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.firstsect = firstsect };
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
+	struct range *freed = c->ext.freed;
 	c->ext = (struct ext){ .fragments = table, .has_uuid = true, .has_digest = true,
-		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES };
+		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES,
+		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
+		    p->cfg.base.kind != EXT_STATE_NONE,
+		.state = p->cfg.state, .base = p->cfg.base, .freed = freed };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
 	deflate_stream_head(p->cfg.level, c->bytes + NDZ_HEADER_BYTES);
@@ -52,7 +58,10 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
 	p->chunk.ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
-	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL) {
+	if (cfg->freed != NULL)
+		p->chunk.ext.freed = calloc(FREED_MAX, sizeof *p->chunk.ext.freed);
+	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL ||
+	    (cfg->freed != NULL && p->chunk.ext.freed == NULL)) {
 		packer_free(p);
 		return err_nomem(e, "a chunk");
 	}
@@ -88,7 +97,13 @@ touches(const struct ndz_header *h, struct range r)
 	return h->nregions > 0 && range_end(h->regions[h->nregions - 1]) == r.off;
 }
 
-/* One relocation is always kept room for: it comes after its fragment. */
+/* Room is always kept for one relocation: it may come after its fragment. */
+static unsigned
+relocs_with(const struct open_chunk *c, const struct fragment *f)
+{
+	return c->h.nrelocs + (f->nrelocs > 0 ? f->nrelocs : 1);
+}
+
 static bool
 fits(const struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
 {
@@ -98,10 +113,10 @@ fits(const struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
 	size_t stream = c->stream_bytes + (zeros > 0 ? deflate_zeros_bytes(zeros) : 0) +
 	    (f->zero ? 0 : f->bytes) + STREAM_TAIL_BYTES;
 
-	return ndz_header_need(c->h.version, nregions, c->h.nrelocs + 1) <= NDZ_HEADER_BYTES &&
+	return ndz_header_need(c->h.version, nregions, relocs_with(c, f)) <= NDZ_HEADER_BYTES &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, c->h.index == 0) <=
-	    NDZ_CHUNK_BYTES && c->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, c->h.index == 0) +
+	    (c->ext.has_state ? EXT_STATE_BYTES : 0) <= NDZ_CHUNK_BYTES && c->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
 static uint8_t *
@@ -154,6 +169,27 @@ append(struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
 	memcpy(x->digest, f->digest, sizeof x->digest);
 }
 
+/* What of the freed sectors is this chunk's to tell, as far as there is room:
+ * the rest is only stored for longer than it need be. */
+static void
+list_freed(struct packer *p)
+{
+	struct open_chunk *c = &p->chunk;
+	struct rangeset *freed = p->cfg.freed;
+
+	c->ext.nfreed = 0;
+	if (freed == NULL)
+		return;
+	size_t room = ext_freed_room(&c->ext, &c->h);
+	for (size_t i = rangeset_find(freed, c->h.firstsect);
+	    i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
+		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+		if (r.len == 0)
+			break;
+		c->ext.freed[c->ext.nfreed++] = r;
+	}
+}
+
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
 static int
 emit(struct packer *p, uint64_t lastsect, struct err *e)
@@ -167,6 +203,7 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
+	list_freed(p);
 	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
 	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
 		return -1;
@@ -188,6 +225,9 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 		chunk_begin(p, p->chunk.h.index + 1, first);
 	}
 	append(&p->chunk, f, raw_bytes);
+	for (unsigned i = 0; i < f->nrelocs; i++)
+		if (packer_add_reloc(p, &f->relocs[i], e) != 0)
+			return -1;
 	return 0;
 }
 

@@ -33,6 +33,8 @@ struct fragment {
 	uint32_t bytes;
 	uint32_t adler;				/* of the raw bytes */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
+	unsigned nrelocs;			/* whose sectors are among these */
+	const struct ndz_reloc *relocs;		/* borrowed for the call */
 };
 
 struct packer_config {
@@ -41,6 +43,8 @@ struct packer_config {
 	uint8_t uuid[NDZ_UUID_BYTES];		/* into the extension of every chunk */
 	int level;				/* for the zlib header and zero runs */
 	struct ext_image image;			/* into chunk 0 */
+	struct ext_state state, base;		/* NONE, or into every chunk */
+	struct rangeset *freed;			/* of a delta, or NULL; borrowed */
 	/* Takes each finished chunk, in order; -1 stops with its error. */
 	int (*emit)(void *arg, const void *chunk, struct err *);
 	void *arg;
@@ -50,9 +54,10 @@ struct packer;
 
 int packer_new(struct packer **, const struct packer_config *, struct err *);
 void packer_free(struct packer *);
+/* ERR_FORMAT when a fragment has more relocations than a header holds. */
 int packer_add(struct packer *, const struct fragment *, struct err *);
-/* Attach a relocation to the fragment that was added last.  There is always
- * room for one a fragment; more can be ERR_FORMAT. */
+/* Attach one more relocation to the fragment that was added last.  There is
+ * always room for one behind a fragment without any; more can be ERR_FORMAT. */
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */

@@ -1,7 +1,7 @@
 /* output.h: where the image is written: a file that gets its name only when it
  * is whole, or a pipe or device. */
-#ifndef IMAGEZIP_OUTPUT_H
-#define IMAGEZIP_OUTPUT_H
+#ifndef COMMON_DISK_OUTPUT_H
+#define COMMON_DISK_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,4 +21,4 @@ int output_commit(struct output *, bool no_sync, struct err *);
 /* Close and remove what was written. */
 void output_abort(struct output *);
 
-#endif /* IMAGEZIP_OUTPUT_H */
+#endif /* COMMON_DISK_OUTPUT_H */

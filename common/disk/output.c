@@ -1,4 +1,4 @@
-#include "imagezip/output.h"
+#include "common/disk/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
