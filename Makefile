@@ -28,7 +28,7 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
-PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c)
 LIB     := $(B)/libsuite.a

@@ -51,24 +51,10 @@ set_any_length(void *at, const char *arg, struct err *e)
 static int
 set_uuid(void *at, const char *arg, struct err *e)
 {
-	static const char digits[] = "0123456789abcdef";
 	struct options *o = at;
-	size_t n = 0;
 
-	for (; *arg != '\0' && n < 2 * sizeof o->uuid; arg++) {
-		const char *p = strchr(digits, *arg | 0x20);
-		if (*arg == '-')
-			continue;
-		if (p == NULL)
-			break;
-		uint8_t v = (uint8_t)(p - digits);
-		o->uuid[n / 2] = (uint8_t)(n % 2 == 0 ? v << 4 : o->uuid[n / 2] | v);
-		n++;
-	}
-	if (*arg != '\0' || n != 2 * sizeof o->uuid)
-		return err_set(e, ERR_USAGE, "a UUID is 32 hex digits");
 	o->has_uuid = true;
-	return 0;
+	return cli_uuid(arg, o->uuid, e);
 }
 
 enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON };

@@ -17,6 +17,17 @@ wants_partial(const char *path)
 }
 
 int
+output_check_input(const char *output, const char *input, struct err *e)
+{
+	struct stat a, b;
+
+	if (stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		return err_set(e, ERR_USAGE, "%s: is what is read", output);
+	return 0;
+}
+
+int
 output_open(struct output *o, const char *path, bool force, struct err *e)
 {
 	unsigned flags = DISK_WRITE | DISK_CREATE | DISK_TRUNC | (force ? DISK_FORCE : 0);

@@ -14,6 +14,8 @@ struct output {
 	uint64_t at;		/* bytes written */
 };
 
+/* Is the output an existing file that is the input, too?  ERR_USAGE. */
+int output_check_input(const char *output, const char *input, struct err *);
 int output_open(struct output *, const char *path, bool force, struct err *);
 int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, give the file its name. */
