@@ -13,14 +13,14 @@ struct diff {
 	struct sectors *old, *new;
 	struct rangeset freed;
 	/* Sectors with relocations that the other image has not, or has otherwise:
-	 * what is on an installed disk is not what the image says. */
+	 * what is on an installed disk is not what the image says.  And the short
+	 * sector of a file. */
 	struct rangeset moved;
 	struct walk walk;
 	const struct ndz_reloc *relocs;	/* of the new image, by sector */
 	size_t nrelocs, reloc_at;
 	struct ndz_reloc *kept;		/* those that went into fragments, which borrow them */
 	size_t nkept;
-	uint64_t changed;
 	bool any;
 	uint8_t new_data[FRAGMENT_WINDOW_BYTES], old_data[FRAGMENT_WINDOW_BYTES];
 };
@@ -38,7 +38,8 @@ has_reloc(struct sectors *image, const struct ndz_reloc *r)
 	return false;
 }
 
-/* Sectors of relocations that only `image` has. */
+/* Sectors of relocations that only `image` has.  Where a file ends is told by
+ * its short sector, so that is always stored. */
 static int
 find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
 {
@@ -46,7 +47,7 @@ find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct 
 	const struct ndz_reloc *r = sectors_relocs(image, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (!has_reloc(other, &r[i]) &&
+		if ((r[i].type == NDZ_RELOC_SHORT_SECTOR || !has_reloc(other, &r[i])) &&
 		    rangeset_add(&d->moved, reloc_sectors(&r[i]), e) != 0)
 			return -1;
 	return 0;
@@ -97,12 +98,6 @@ struct rangeset *
 diff_freed(struct diff *d)
 {
 	return &d->freed;
-}
-
-uint64_t
-diff_changed(const struct diff *d)
-{
-	return d->changed;
 }
 
 /* A window, laid out by sector. */
@@ -169,7 +164,6 @@ compare(struct diff *d, const struct window *old, const struct window *new,
 
 	for (unsigned i = 0; i < WINDOW_SECTORS; i++) {
 		bool differs = sector_differs(d, old, new, i);
-		d->changed += differs;
 		block[i / BLOCK_SECTORS] |= differs;
 		any |= differs;
 	}

@@ -19,7 +19,5 @@ struct rangeset *diff_freed(struct diff *);
  * hold something. */
 ssize_t diff_next(void *diff, struct fragment *, void *buf, struct err *);
 int diff_done(void *diff, struct err *);
-/* Sectors that really differ, so far. */
-uint64_t diff_changed(const struct diff *);
 
 #endif /* IMAGEDELTA_DIFF_H */

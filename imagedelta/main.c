@@ -28,7 +28,7 @@ static const struct cli_opt own_opts[] = {
 
 static const struct cli_program prog = {
 	.name = "imagedelta",
-	.synopsis = "[options] old new delta|-\n       imagedelta [options] --onto base delta... whole|-",
+	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
 	.about = "Make a delta image of two images, without a disk; or put deltas onto their "
 	    "base.\nInstalling the old image, then the delta, is installing the new one.",
 	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
@@ -53,12 +53,7 @@ write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
 
 	if (sectors_state(v[0], &src.base, e) != 0 || sectors_state(v[1], &src.state, e) != 0)
 		return -1;
-	if (rewrite(&o->rewrite, &src, output, e) != 0)
-		return -1;
-	if (diff_changed(d) == 0 && !o->rewrite.quiet && !o->rewrite.json)
-		fprintf(stderr, "imagedelta: nothing differs; the delta holds one block that is the "
-		    "same\n");
-	return 0;
+	return rewrite(&o->rewrite, &src, output, e);
 }
 
 static int

@@ -24,6 +24,7 @@ struct totals {
 	unsigned version;
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
+	uint64_t freed;			/* sectors that a delta calls free by now */
 	uint64_t next_sector;		/* where the next chunk should begin */
 	struct ext first;		/* of chunk 0; its fragment table is not kept */
 };
@@ -156,7 +157,10 @@ add_chunk(struct totals *t, const struct chunk *c)
 	if (t->chunks == 0) {
 		t->first = c->ext;
 		t->first.fragments = NULL;
+		t->first.freed = NULL;
 	}
+	for (size_t i = 0; i < c->ext.nfreed; i++)
+		t->freed += c->ext.freed[i].len;
 	t->chunks++;
 	t->version = c->h.version;
 	t->regions += c->h.nregions;
@@ -174,6 +178,19 @@ kind_name(enum ext_kind kind)
 	static const char *const names[] = { "unknown", "disk", "partition", "file" };
 
 	return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
+}
+
+static void
+print_state(const struct totals *t)
+{
+	char what[128];
+
+	if (ext_is_delta(&t->first))
+		printf("  a delta of %s; %" PRIu64 " sectors of that are free now\n",
+		    ext_state_text(&t->first.base, what, sizeof what), t->freed);
+	if (t->first.state.kind != EXT_STATE_NONE)
+		printf("  installs what %s does\n",
+		    ext_state_text(&t->first.state, what, sizeof what));
 }
 
 static void
@@ -195,6 +212,7 @@ print_totals(const struct totals *t, const char *name)
 	for (int i = 0; i < NDZ_UUID_BYTES; i++)
 		printf("%02x", t->first.uuid[i]);
 	printf("\n");
+	print_state(t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
@@ -206,6 +224,20 @@ print_totals(const struct totals *t, const char *name)
 	    cli_human_bytes(i->source_bytes, a, sizeof a), i->sector_bytes, i->tool, when);
 	if (i->filesystems[0] != '\0')
 		printf("  filesystems: %s\n", i->filesystems);
+}
+
+static void
+json_state(struct json *j, const struct totals *t)
+{
+	char what[128];
+
+	json_bool(j, "delta", ext_is_delta(&t->first));
+	if (ext_is_delta(&t->first)) {
+		json_string(j, "base", ext_state_text(&t->first.base, what, sizeof what));
+		json_uint(j, "freed_sectors", t->freed);
+	}
+	if (t->first.state.kind != EXT_STATE_NONE)
+		json_string(j, "state", ext_state_text(&t->first.state, what, sizeof what));
 }
 
 static void
@@ -221,6 +253,7 @@ json_totals(struct json *j, const struct totals *t)
 	json_uint(j, "data_bytes", t->raw_bytes);
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
+	json_state(j, t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;

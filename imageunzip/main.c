@@ -308,6 +308,12 @@ install_target(struct run *r, const char *target, struct err *e)
 	uLong crc = crc32(0, NULL, 0);
 
 	cfg.warn = warn;
+	int delta = image_is_delta(r->image, e);
+	if (delta < 0)
+		return -1;
+	/* What the base left in a file must stay there. */
+	cfg.resize = delta == 1 && !cfg.in_place && cfg.slice == 0;
+	cfg.in_place |= delta == 1;
 	if (survey(r->image, &total, &needed, e) != 0 ||
 	    open_target(r, &cfg, target, &crc, e) != 0 ||
 	    install_image(r, total, needed, &s, e) != 0)

@@ -96,13 +96,17 @@ find_same(struct delta *x, const struct sig *old, struct windows *w, struct rang
 /* Whole records of the new signature, so that their hashes can be checked when
  * they are stored. */
 static int
-find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed, struct err *e)
+find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed, bool short_end,
+    struct err *e)
 {
 	for (size_t i = 0; i < x->now.n; i++) {
 		struct range r = { x->now.records[i].start, x->now.records[i].count };
 		size_t k = rangeset_find(same, r.off);
-		if (k < rangeset_count(same) && rangeset_get(same, k).off <= r.off &&
-		    range_end(rangeset_get(same, k)) >= range_end(r))
+		bool is_same = k < rangeset_count(same) && rangeset_get(same, k).off <= r.off &&
+		    range_end(rangeset_get(same, k)) >= range_end(r);
+		x->changed_sectors += is_same ? 0 : r.len;
+		/* Where a file ends is told by its short last sector. */
+		if (is_same && !(short_end && i == x->now.n - 1))
 			continue;
 		if (rangeset_add(changed, r, e) != 0)
 			return -1;
@@ -137,7 +141,7 @@ compare(struct delta *x, const struct sig *old, struct windows *w, const struct 
 	if (rc == 0)
 		rc = find_same(x, old, w, &same, e);
 	if (rc == 0)
-		rc = find_changed(x, &same, &changed, e);
+		rc = find_changed(x, &same, &changed, w->short_bytes != 0, e);
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);
 	uint64_t stored = rangeset_total(&changed);

@@ -20,6 +20,7 @@ struct delta {
 	struct ext_state state, base;
 	struct rangeset bad;		/* source sectors that could not be read; owned */
 	uint64_t full_sectors;		/* what a full image would store */
+	uint64_t changed_sectors;
 };
 
 /* With -H: read and hash everything that would be stored, and leave in

@@ -113,8 +113,10 @@ report_summary(const struct options *o, const struct capture_stats *s, const str
 		json_uint(j, "image_bytes", image_bytes);
 		json_uint(j, "chunks", s->chunks);
 		json_bool(j, "delta", x->on);
-		if (o->sig_old != NULL)
+		if (o->sig_old != NULL) {
 			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
+			json_uint(j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
+		}
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
@@ -123,7 +125,7 @@ report_summary(const struct options *o, const struct capture_stats *s, const str
 	}
 	if (!o->quiet && o->sig_old != NULL)
 		fprintf(stderr, "imagezip: %s of %s differ from the signature: %s\n",
-		    cli_human_bytes(s->data_bytes, data, sizeof data),
+		    cli_human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
 		    cli_human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
 		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)

@@ -424,13 +424,31 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* What a delta does not store is its base's, on the disk already. */
+static int
+check_delta(const struct install *in, const struct ext *x, struct err *e)
+{
+	const struct target *t = &in->target;
+
+	if (!ext_is_delta(x))
+		return 0;
+	if (in->cfg.zero || in->cfg.has_pattern)
+		return err_set(e, ERR_REFUSED, "is of a delta image: filling what it does not store "
+		    "would wipe out its base");
+	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
+		return err_set(e, ERR_REFUSED, "is of a delta image, which goes only onto what its base "
+		    "was installed to; imagedelta --onto makes a whole image of both");
+	return 0;
+}
+
 /* Everything that can be known of a chunk before its data is. */
 static int
 check_job(struct install *in, struct job *j, struct err *e)
 {
 	const struct ndz_header *h = &j->c.h;
 
-	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
+	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 ||
+	    check_delta(in, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
 		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
@@ -481,6 +499,8 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 	}
 	in->fed++;
 	in->ours |= j->c.ext.present;
+	/* Looked at when all threads are gone. */
+	in->target.holds_file |= j->c.ext.has_image && j->c.ext.image.kind == EXT_KIND_FILE;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
 	choose_how(in, j);

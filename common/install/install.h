@@ -33,6 +33,9 @@ struct install_config {
 	bool force;			/* --force: write to a disk in use, too */
 	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	/* Not an option: a delta onto a regular file, which becomes as long as the
+	 * image says.  With in_place. */
+	bool resize;
 	/* Not an option: the threads give way to the program's own, which has a
 	 * network that must not be kept waiting. */
 	bool gentle;

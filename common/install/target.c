@@ -63,7 +63,7 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 		goto fail;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;
-	else if (!fresh && disk_seekable(d))
+	else if (!fresh && disk_seekable(d) && !(cfg->resize && disk_kind(d) == DISK_FILE))
 		t->room = disk_size_bytes(d) / SECTOR_BYTES;
 	return 0;
 fail:
@@ -197,6 +197,18 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	return t->fresh ? 0 : disk_zero(t->disk, byte_of(t, from), bytes, e);
 }
 
+/* A file gets its exact length.  A disk that is kept in a file only grows: what
+ * is behind the image's end may be somebody else's. */
+static int
+resize_file(struct target *t, struct err *e)
+{
+	uint64_t bytes = t->short_end != 0 ? t->short_end : t->covered_end * SECTOR_BYTES;
+
+	if (!t->holds_file && bytes <= disk_size_bytes(t->disk))
+		return 0;
+	return disk_truncate(t->disk, bytes, e);
+}
+
 int
 target_complete(struct target *t, struct err *e)
 {
@@ -206,6 +218,8 @@ target_complete(struct target *t, struct err *e)
 		uint64_t bytes = t->short_end != 0 ? t->short_end : t->end_bytes;
 		return disk_truncate(t->disk, bytes, e);
 	}
+	if (t->cfg->resize && disk_kind(t->disk) == DISK_FILE)
+		return resize_file(t, e);
 	if (t->slice.len == 0 && disk_seekable(t->disk))
 		return target_free_space(t, end, t->room, e);
 	return 0;
