@@ -141,8 +141,8 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 {
 	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
 
-	if (x->freed != NULL)
-		return err_set(e, ERR_FORMAT, "two records of freed sectors");
+	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
+		return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
 	x->freed = calloc(n + 1, sizeof *x->freed);
 	if (x->freed == NULL)
 		return err_nomem(e, "freed sectors");

@@ -29,27 +29,40 @@ cover(struct layer *below, struct sectors *above, struct err *e)
 	    rangeset_minus(&below->own, sectors_freed(above), e) != 0 ? -1 : 0;
 }
 
+/* Version 1 does not know the size of its disk. */
+static uint64_t
+total_of(const struct sectors *image)
+{
+	return sectors_header(image)->version == 1 ? 0 : sectors_total(image);
+}
+
+/* Everything below is covered, and ends where this one's disk does. */
+static int
+put_on_top(struct layers *l, size_t i, struct err *e)
+{
+	struct sectors *image = l->v[i].image;
+	uint64_t total = total_of(image);
+
+	for (size_t k = 0; k < i; k++) {
+		if (cover(&l->v[k], image, e) != 0)
+			return -1;
+		if (total != 0)
+			rangeset_clip(&l->v[k].own, 0, total);
+	}
+	if (total != 0 || sectors_total(image) > l->total)
+		l->total = sectors_total(image);
+	return rangeset_union(&l->v[i].own, sectors_stored(image), e);
+}
+
 static int
 share_out(struct layers *l, struct err *e)
 {
-	l->total = sectors_total(l->v[l->n - 1].image);
-	/* Version 1 does not know the size of its disk. */
-	if (sectors_header(l->v[l->n - 1].image)->version == 1)
-		for (size_t i = 0; i < l->n; i++)
-			if (sectors_total(l->v[i].image) > l->total)
-				l->total = sectors_total(l->v[i].image);
-	for (size_t i = 0; i < l->n; i++) {
-		if (rangeset_union(&l->v[i].own, sectors_stored(l->v[i].image), e) != 0)
+	for (size_t i = 0; i < l->n; i++)
+		if (put_on_top(l, i, e) != 0)
 			return -1;
-		for (size_t k = 0; k < i; k++)
-			if (cover(&l->v[k], l->v[i].image, e) != 0)
-				return -1;
-	}
-	for (size_t i = 0; i < l->n; i++) {
-		rangeset_clip(&l->v[i].own, 0, l->total);
+	for (size_t i = 0; i < l->n; i++)
 		if (rangeset_union(&l->stored, &l->v[i].own, e) != 0)
 			return -1;
-	}
 	return 0;
 }
 

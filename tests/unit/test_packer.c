@@ -236,6 +236,45 @@ test_relocs(struct source *s, unsigned version)
 	T_CHECK(o.n <= KEEP && relocs == N && good);
 }
 
+/* Relocations that come with their fragments: together with them or not at all. */
+static void
+test_reloc_lists(struct source *s)
+{
+	enum { N = 30, EACH = 60 };
+	static struct ndz_reloc lists[N][300];
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct err e;
+	unsigned relocs = 0;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, w, 1, false);
+		for (unsigned i = 0; i < 300; i++)
+			lists[w][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
+				.sector = w * WINDOW_SECTORS, .offset = i, .size = 5 };
+		f.relocs = lists[w];
+		f.nrelocs = EACH;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, N * WINDOW_SECTORS);
+	for (unsigned i = 0; i < o.n && i < KEEP; i++) {
+		relocs += o.h[i].nrelocs;
+		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
+			good &= o.h[i].relocs[k].sector == o.h[i].regions[k / EACH].off;
+	}
+	T_CHECK(o.n > 1 && o.n <= KEEP && relocs == N * EACH && good);
+
+	p = begin(&o, 3);
+	struct fragment f = make(s, 0, 1, false);
+	f.relocs = lists[0];
+	f.nrelocs = 300;
+	T_CHECK(packer_add(p, &f, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	inflater_free(o.inf);
+}
+
 static int
 refuse(void *arg, const void *chunk, struct err *e)
 {
@@ -288,6 +327,7 @@ main(void)
 	test_raw_limit(s);
 	test_relocs(s, 3);
 	test_relocs(s, 5);
+	test_reloc_lists(s);
 	test_errors();
 	deflater_free(s->d);
 	free(s);
