@@ -204,7 +204,7 @@ delta_merge(struct delta *x, struct sig *stored, struct err *e)
 		struct sig_record *now = sig_find(&x->now, r->start);
 		if (now == NULL || now->count != r->count ||
 		    memcmp(now->hash, r->hash, sizeof r->hash) != 0)
-			return err_set(e, ERR_FORMAT, "sectors %u-%u changed while they were read: a delta "
+			return err_set(e, ERR_IO, "sectors %u-%u changed while they were read: a delta "
 			    "needs a source that stands still", r->start, r->start + r->count - 1);
 		now->chunk = r->chunk;
 		now->continues = r->continues;

@@ -30,7 +30,7 @@ int delta_find(struct delta *, struct disk *, struct layout *, const struct opti
     struct err *);
 void delta_free(struct delta *);
 /* The signature to write, from what capture_run() made of the stored part.
- * ERR_FORMAT when the source changed since delta_find() read it. */
+ * ERR_IO when the source changed since delta_find() read it. */
 int delta_merge(struct delta *, struct sig *stored, struct err *);
 /* Write it where -U says, next to the finished image. */
 int delta_write(const struct options *, const struct sig *, struct err *);
