@@ -243,6 +243,46 @@ nothing_new(struct diff *d, struct fragment *f, uint8_t *out, struct err *e)
 	return emit(d, &new, block, f, out);
 }
 
+/* The sectors of a window that the old image stores, as ranges: are they these? */
+static bool
+stores_just(struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
+{
+	struct rangeset *set = sectors_stored(image);
+	size_t i = rangeset_find(set, first);
+	unsigned k = 0;
+
+	for (; i < rangeset_count(set); i++, k++) {
+		struct range r = range_clip(rangeset_get(set, i), first, first + WINDOW_SECTORS);
+		if (r.len == 0)
+			break;
+		if (k == n || r.off != ranges[k].off || r.len != ranges[k].len)
+			return false;
+	}
+	return k == n;
+}
+
+/* Do both images say that a window holds the same, without decoding it?  1, 0, -1. */
+static int
+surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t first,
+    struct err *e)
+{
+	size_t bytes = 0, m = rangeset_find(&d->moved, first);
+	struct sectors_id old, new;
+
+	if ((m < rangeset_count(&d->moved) &&
+	    rangeset_get(&d->moved, m).off < first + WINDOW_SECTORS) ||
+	    !stores_just(d->old, ranges, n, first))
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		bytes += ranges[i].len * SECTOR_BYTES;
+	int rc = sectors_identify(d->old, ranges[0].off, bytes, &old, e);
+	if (rc == 1)
+		rc = sectors_identify(d->new, ranges[0].off, bytes, &new, e);
+	if (rc != 1)
+		return rc;
+	return old.zero == new.zero && memcmp(old.digest, new.digest, sizeof old.digest) == 0;
+}
+
 ssize_t
 diff_next(void *arg, struct fragment *f, void *buf, struct err *e)
 {
@@ -256,6 +296,11 @@ diff_next(void *arg, struct fragment *f, void *buf, struct err *e)
 		struct window new = { .first = first, .data = d->new_data };
 		struct range span = { ranges[0].off, range_end(ranges[n - 1]) - ranges[0].off };
 		bool block[WINDOW_BLOCKS] = { false };
+		int same = surely_same(d, ranges, n, first, e);
+		if (same < 0)
+			return -1;
+		if (same == 1)
+			continue;
 		if (read_into(d->old, span, &old, e) != 0 || read_into(d->new, span, &new, e) != 0)
 			return -1;
 		if (compare(d, &old, &new, block))

@@ -30,12 +30,11 @@ complete(const struct options *o, struct output *out, struct delta *delta,
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
 static int
 capture(const struct options *o, struct disk *d, struct layout *l, struct delta *delta,
-    struct err *e)
+    uint64_t started, struct err *e)
 {
 	struct capture_stats s;
 	struct output out;
 	struct progress progress;
-	uint64_t started = clock_us();
 
 	if (output_open(&out, o->output, o->force, e) != 0)
 		return -1;
@@ -65,11 +64,12 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 static int
 capture_changes(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 {
+	uint64_t started = clock_us();
 	struct delta delta;
 
 	if (delta_find(&delta, d, l, o, e) != 0)
 		return -1;
-	int rc = capture(o, d, l, &delta, e);
+	int rc = capture(o, d, l, &delta, started, e);
 	delta_free(&delta);
 	return rc;
 }

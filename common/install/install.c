@@ -43,6 +43,7 @@ struct install {
 	struct install_config cfg;
 	struct target target;
 	char *unlink_path;	/* a new file, removed when it does not get whole */
+	bool must_empty;	/* it holds something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
@@ -374,7 +375,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
     struct err *e)
 {
 	bool whole = cfg->slice == 0 && !cfg->in_place;
-	unsigned flags = DISK_READ | DISK_WRITE | (whole ? DISK_CREATE | DISK_TRUNC : 0) |
+	unsigned flags = DISK_READ | DISK_WRITE | (whole ? DISK_CREATE : 0) |
 	    (cfg->force ? DISK_FORCE : 0);
 	bool to_stdout = strcmp(path, "-") == 0;
 	struct disk *d;
@@ -384,15 +385,37 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 	if (disk_open(&d, path, flags, e) != 0)
 		return -1;
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
+	bool must_empty = fresh && disk_size_bytes(d) > 0;
 	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
 	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
-		if (unlink_path != NULL)
+		if (unlink_path != NULL && !must_empty)
 			unlink(unlink_path);
 		free(unlink_path);
 		return -1;
 	}
 	(*out)->unlink_path = unlink_path;
+	(*out)->must_empty = must_empty;
 	return 0;
+}
+
+/* What the file held is given up only when there is something to put there: a
+ * delta is refused because of what it may have held. */
+static int
+empty_file(struct install *in, struct err *e)
+{
+	if (!in->must_empty)
+		return 0;
+	if (disk_truncate(in->target.disk, 0, e) != 0)
+		return -1;
+	in->must_empty = false;
+	return 0;
+}
+
+static void
+remove_part(const struct install *in)
+{
+	if (in->unlink_path != NULL && !in->must_empty)
+		unlink(in->unlink_path);
 }
 
 int
@@ -493,7 +516,7 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 		free(j);
 		return err_ctx(e, "chunk %u", number);
 	}
-	if (check_job(in, j, e) != 0) {
+	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0) {
 		job_free(in, j);
 		return err_ctx(e, "chunk %u", number);
 	}
@@ -567,8 +590,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 		*e = closing;
 		rc = -1;
 	}
-	if (rc != 0 && in->unlink_path != NULL)
-		unlink(in->unlink_path);
+	if (rc != 0)
+		remove_part(in);
 	install_free(in);
 	return rc;
 }
@@ -583,8 +606,7 @@ install_abort(struct install *in)
 	pipeline_fail(in->pipe, &e);
 	stop(in, &e);
 	target_close(&in->target, &e);
-	if (in->unlink_path != NULL)
-		unlink(in->unlink_path);
+	remove_part(in);
 	install_free(in);
 }
 

@@ -76,7 +76,8 @@ int install_feed(struct install *, uint32_t number, const void *chunk,
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new
  * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
 int install_finish(struct install *, struct install_stats *, struct err *);
-/* Give up: stop the threads, close, free.  A new regular file is removed. */
+/* Give up: stop the threads, close, free.  A regular file is removed when it was
+ * new, or emptied for the first chunk. */
 void install_abort(struct install *);
 /* Has a thread failed?  Then install_finish() will tell why. */
 bool install_failed(struct install *);

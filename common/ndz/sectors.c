@@ -344,20 +344,29 @@ enter_chunk(struct sectors *s, uint32_t i, struct err *e)
 	return 0;
 }
 
+/* The piece that has this byte of the open chunk's data becomes the current one. */
+static int
+go_to(struct sectors *s, uint64_t at, struct err *e)
+{
+	struct open_chunk *o = &s->open;
+
+	if (at < o->piece_at && rewind_chunk(s, e) != 0)
+		return -1;
+	while (at - o->piece_at >= o->piece_bytes)
+		if (next_piece(s, e) != 0)
+			return -1;
+	return 0;
+}
+
 /* Bytes [at, at + n) of the open chunk's data, which has them. */
 static int
 copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 {
 	struct open_chunk *o = &s->open;
 
-	if (at < o->piece_at && rewind_chunk(s, e) != 0)
-		return -1;
 	while (n > 0) {
-		if (at - o->piece_at >= o->piece_bytes) {
-			if (next_piece(s, e) != 0)
-				return -1;
-			continue;
-		}
+		if (go_to(s, at, e) != 0)
+			return -1;
 		bool zero = o->c.ext.fragments != NULL && o->f.entry->zero;
 		if (o->piece == NULL) {
 			if (fragments_decode(&o->f, o->bytes, s->inf, s->window, e) != 0)
@@ -417,28 +426,65 @@ find_region(struct open_chunk *o, uint64_t sector)
 	return h->regions[o->region];
 }
 
+/* Open the chunk that stores r.off.  How much of r it has there in a row, and
+ * where in its data that is. */
+static int
+find_data(struct sectors *s, struct range r, uint64_t *sectors, uint64_t *at, struct err *e)
+{
+	uint32_t i = find_chunk(s, r.off);
+
+	if (enter_chunk(s, i, e) != 0)
+		return -1;
+	struct range region = find_region(&s->open, r.off);
+	struct range now = range_clip(region, r.off, range_end(r));
+	/* The file may have changed since its headers were read. */
+	if (now.len == 0 || now.off != r.off)
+		return err_set(e, ERR_FORMAT, "%s: chunk %u: sector %" PRIu64 " is missing",
+		    sectors_name(s), i, r.off);
+	*sectors = now.len;
+	*at = s->open.region_raw + (r.off - region.off) * SECTOR_BYTES;
+	return 0;
+}
+
+int
+sectors_identify(struct sectors *s, uint64_t sector, size_t bytes, struct sectors_id *id,
+    struct err *e)
+{
+	struct open_chunk *o = &s->open;
+	uint64_t n, at;
+
+	if (find_data(s, (struct range){ sector, 1 }, &n, &at, e) != 0)
+		return -1;
+	if (o->c.ext.fragments == NULL)
+		return 0;
+	if (go_to(s, at, e) != 0)
+		return err_ctx(e, "%s: chunk %u", sectors_name(s), o->number);
+	const struct ext_fragment *f = o->f.entry;
+	/* Zeros of many windows are one fragment. */
+	if (f->zero ? o->piece_at + o->piece_bytes - at < bytes :
+	    o->piece_at != at || o->piece_bytes != bytes)
+		return 0;
+	id->zero = f->zero;
+	memset(id->digest, 0, sizeof id->digest);
+	if (!f->zero)
+		memcpy(id->digest, f->digest, sizeof id->digest);
+	return 1;
+}
+
 int
 sectors_read(struct sectors *s, struct range r, void *buf, struct err *e)
 {
 	uint8_t *out = buf;
+	uint64_t n, at;
 
 	while (r.len > 0) {
-		uint32_t i = find_chunk(s, r.off);
-		if (enter_chunk(s, i, e) != 0)
+		if (find_data(s, r, &n, &at, e) != 0)
 			return -1;
-		struct range region = find_region(&s->open, r.off);
-		struct range now = range_clip(region, r.off, range_end(r));
-		/* The file may have changed since its headers were read. */
-		if (now.len == 0 || now.off != r.off)
-			return err_set(e, ERR_FORMAT, "%s: chunk %u: sector %" PRIu64 " is missing",
-			    sectors_name(s), i, r.off);
-		size_t n = now.len * SECTOR_BYTES;
-		if (copy_data(s, s->open.region_raw + (r.off - region.off) * SECTOR_BYTES, n, out,
-		    e) != 0)
-			return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
-		out += n;
-		r.off += now.len;
-		r.len -= now.len;
+		if (copy_data(s, at, n * SECTOR_BYTES, out, e) != 0)
+			return err_ctx(e, "%s: chunk %u", sectors_name(s), s->open.number);
+		out += n * SECTOR_BYTES;
+		r.off += n;
+		r.len -= n;
 	}
 	return 0;
 }

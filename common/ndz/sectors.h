@@ -40,6 +40,15 @@ const struct ext *sectors_ext(const struct sectors *);
 
 /* The data of sectors that are all stored (asserted) into buf. */
 int sectors_read(struct sectors *, struct range, void *buf, struct err *);
+/* What the fragment table says of data, without decoding it. */
+struct sectors_id {
+	bool zero;
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* not for zero */
+};
+/* Of all the sectors that the image stores of one window, `bytes` in all, the
+ * first of which is this one: 1, 0 the image has no fragment of just these, -1. */
+int sectors_identify(struct sectors *, uint64_t sector, size_t bytes, struct sectors_id *,
+    struct err *);
 /* The chunk that a stored sector is in; *end: the first sector that is not. */
 uint32_t sectors_chunk_of(const struct sectors *, uint64_t sector, uint64_t *end);
 /* Check the rest of the chunk that was read last. */

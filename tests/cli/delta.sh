@@ -199,6 +199,13 @@ check "with it, not" quietly "$BIN/imagehash" -s 2 "$T/fbsd-s1.ndz" "$T/t2"
 check "as installed at once" quietly "$BIN/imagehash" -s 2 "$T/fbsd-s1.ndz" "$T/t1"
 delta "$T/fbsd-s1.ndz" "$T/slice.ndz" "$T/nolabel.ndz"; unzip -s 2 "$T/nolabel.ndz" "$T/t1"
 check "and back" quietly "$BIN/imagehash" -s 2 "$T/slice.ndz" "$T/t1"
+# Something else in its window changes: the label is not stored, nor its relocation.
+cp "$T/slice" "$T/slice2"; printf 'changed' | dd of="$T/slice2" bs=512 seek=40 conv=notrunc status=none; zip -r "$T/slice2" "$T/slice2.ndz"
+delta "$T/slice.ndz" "$T/slice2.ndz" "$T/s12.ndz"; delta --any-base --onto "$T/fbsd-s1.ndz" "$T/s12.ndz" "$T/fbsd2.ndz"
+delta "$T/fbsd-s1.ndz" "$T/fbsd2.ndz" "$T/l2.ndz"
+check "relocations only with their data" [ "$("$BIN/imagedump" --json "$T/l2.ndz" | python3 -c 'import json,sys; d=json.load(sys.stdin)[0]; print(d["relocations"], d["data_bytes"])')" = "0 4096" ]
+cp "$T/target-mbr.img" "$T/t1"; unzip -s 2 "$T/fbsd-s1.ndz" "$T/t1"; unzip -s 2 "$T/l2.ndz" "$T/t1"
+check "installed" quietly "$BIN/imagehash" -s 2 "$T/fbsd2.ndz" "$T/t1"
 delta "$T/fbsd-s1.ndz" "$T/fbsd-s1.ndz" "$T/x3.ndz"
 delta --onto "$T/fbsd-s1.ndz" "$T/x3.ndz" "$T/w.ndz"
 check "--onto keeps it" [ "$("$BIN/imagedump" --json "$T/w.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["relocations"])')" = 1 ]
