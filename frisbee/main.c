@@ -92,6 +92,12 @@ warn(const char *sentence)
 	fprintf(stderr, "frisbee: warning: %s\n", sentence);
 }
 
+static void
+say(const char *sentence)
+{
+	fprintf(stderr, "frisbee: %s\n", sentence);
+}
+
 static int
 draw(void *to, size_t n, struct err *e)
 {
@@ -131,7 +137,9 @@ report_json(const struct loop_result *r, double seconds, struct err *e)
 	json_double(j, "seconds", seconds);
 	json_uint(j, "chunks", r->chunks);
 	json_uint(j, "bytes_written", r->install.bytes_written);
+	json_uint(j, "bytes_same", r->install.bytes_same);
 	json_uint(j, "bytes_covered", r->install.bytes_covered);
+	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
 	json_uint(j, "requests", s->requests);
 	json_uint(j, "prequests", s->prequests);
 	json_uint(j, "rerequests", s->rerequests);
@@ -206,6 +214,7 @@ run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
 	struct sink *sink;
 
 	sc.install.warn = warn;
+	sc.install.say = o->quiet ? NULL : say;
 	sc.install.gentle = true;
 	if (net_options_resolve(&o->net, &nc, e) != 0)
 		return -1;
@@ -241,7 +250,8 @@ int
 main(int argc, char **argv)
 {
 	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT, .readahead = READAHEAD_DEFAULT,
-		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX };
+		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX,
+		.install = { .state_s = INSTALL_STATE_S } };
 	struct err e = { 0 };
 	bool gave_up = false;
 	int at;

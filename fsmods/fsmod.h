@@ -30,6 +30,7 @@ void skip_fs_end(struct skip_sink *, uint64_t sectors);
 struct fsmod {
 	const char *name;	/* "ext4": JSON, -i, the image's description */
 	const char *title;	/* "ext2/3/4 filesystem" */
+	bool container;		/* has partitions of its own; not looked for in one */
 	/* Is this filesystem in the partition?  1 yes, 0 no, -1 cannot tell. */
 	int (*probe)(struct disk *, struct range part, struct err *);
 	/* Report what may be skipped. */
@@ -47,6 +48,8 @@ struct fs_scan {
 /* The module that recognises the partition, or NULL.  Errors while probing are
  * "no": the partition is then kept whole. */
 const struct fsmod *fsmods_probe(struct disk *, struct range part);
+/* The same inside of a container. */
+const struct fsmod *fsmods_probe_inside(struct disk *, struct range part);
 /* Probe and scan; falls back to keeping everything (skip empty, warning set).
  * -1 only for ERR_NOMEM. */
 int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *);
@@ -57,6 +60,7 @@ void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
 
-extern const struct fsmod fsmod_ext, fsmod_swap;
+extern const struct fsmod fsmod_ext, fsmod_swap, fsmod_btrfs, fsmod_ffs,
+    fsmod_bsdlabel;
 
 #endif /* FSMODS_FSMOD_H */

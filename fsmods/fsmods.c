@@ -6,7 +6,10 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap };
+static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap,
+	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
+	 * clears them all. */
+	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
@@ -41,15 +44,28 @@ skip_fs_end(struct skip_sink *s, uint64_t sectors)
 		s->scan->fs_end = sectors;
 }
 
-const struct fsmod *
-fsmods_probe(struct disk *d, struct range part)
+static const struct fsmod *
+probe(struct disk *d, struct range part, bool containers)
 {
 	struct err ignored;	/* what cannot be probed is kept whole */
 
 	for (size_t i = 0; i < NMODULES; i++)
-		if (modules[i]->probe(d, part, &ignored) == 1)
+		if ((containers || !modules[i]->container) &&
+		    modules[i]->probe(d, part, &ignored) == 1)
 			return modules[i];
 	return NULL;
+}
+
+const struct fsmod *
+fsmods_probe(struct disk *d, struct range part)
+{
+	return probe(d, part, true);
+}
+
+const struct fsmod *
+fsmods_probe_inside(struct disk *d, struct range part)
+{
+	return probe(d, part, false);
 }
 
 int
@@ -87,5 +103,15 @@ fs_scan_free(struct fs_scan *f)
 const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
-	return mbr_type == 0x83 ? &fsmod_ext : mbr_type == 0x82 ? &fsmod_swap : NULL;
+	switch (mbr_type) {
+	case 0x82:
+		return &fsmod_swap;
+	case 0x83:
+		return &fsmod_ext;
+	case 0xa5:
+	case 0xa6:
+	case 0xa9:
+		return &fsmod_bsdlabel;
+	}
+	return NULL;
 }

@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/disk/disk.h"
+#include "common/install/head.h"
 #include "common/install/install.h"
 #include "common/ndz/format.h"
 #include "common/ndz/image.h"
@@ -18,13 +19,13 @@ enum { DOT_BYTES = 1000000000 };
 
 struct opts {
 	struct install_config install;
-	bool dots, gb_dots, raw_chunks, crc_only, quiet, json;
+	bool dots, gb_dots, raw_chunks, crc_only, quiet, json, status;
 	uint64_t progress_fd;		/* UINT64_MAX: the terminal */
 	const char *uuid;
 };
 
 /* Long-only options from 300 on. */
-enum { OPT_PROGRESS = 300, OPT_JSON };
+enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
@@ -40,6 +41,7 @@ static const struct cli_opt own_opts[] = {
 	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk", crc_only),
 	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0, 0, NULL },
 	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG(OPT_STATUS, "status", "only say whether the target is being installed", status),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
@@ -63,7 +65,8 @@ static const struct cli_program prog = {
 	.examples = "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
 	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type Linux\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
-	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n",
+	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
+	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
 	.tables = { { install_opts, AT(install), NULL }, { own_opts, 0, "Program" } },
 };
 
@@ -80,6 +83,12 @@ static void
 warn(const char *sentence)
 {
 	fprintf(stderr, "imageunzip: warning: %s\n", sentence);
+}
+
+static void
+say(const char *sentence)
+{
+	fprintf(stderr, "imageunzip: %s\n", sentence);
 }
 
 static void
@@ -115,6 +124,10 @@ feed_one(struct run *r, struct err *e)
 		return rc;
 	}
 	r->fed++;
+	if (install_has(r->install, number)) {
+		free(buf);
+		return 1;
+	}
 	if (install_feed(r->install, number, buf, free_chunk, NULL, e) != 0) {
 		if (e->kind != ERR_CANCELLED)
 			err_ctx(e, "%s", image_name(r->image));
@@ -167,8 +180,10 @@ summary(const struct run *r, const struct install_stats *s, double seconds, stru
 		json_object(j, NULL);
 		json_uint(j, "chunks", s->chunks);
 		json_uint(j, "bytes_written", s->bytes_written);
+		json_uint(j, "bytes_same", s->bytes_same);
 		json_uint(j, "bytes_filled", s->bytes_filled);
 		json_uint(j, "bytes_covered", s->bytes_covered);
+		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
@@ -190,6 +205,8 @@ install_image(struct run *r, uint64_t total, uint64_t needed, struct install_sta
     struct err *e)
 {
 	int rc = install_check_fit(r->install, needed, e);
+
+	install_expect(r->install, image_chunks(r->image));
 
 	progress_begin(&r->progress, "imageunzip", total * SECTOR_BYTES,
 	    r->o->progress_fd == UINT64_MAX ? -1 : (int)r->o->progress_fd,
@@ -308,6 +325,9 @@ install_target(struct run *r, const char *target, struct err *e)
 	uLong crc = crc32(0, NULL, 0);
 
 	cfg.warn = warn;
+	cfg.say = r->o->quiet ? NULL : say;
+	if (cfg.state != NULL && !image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
 	int delta = image_is_delta(r->image, e);
 	if (delta < 0)
 		return -1;
@@ -339,10 +359,79 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	return rc;
 }
 
+static int
+print_status(const struct opts *o, const char *name, bool unfinished,
+    const struct mark *m, struct err *e)
+{
+	char uuid[2 * NDZ_UUID_BYTES + 1];
+
+	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
+		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the status");
+		json_object(j, NULL);
+		json_bool(j, "unfinished", unfinished);
+		if (unfinished) {
+			json_string(j, "uuid", uuid);
+			json_uint(j, "started", m->started);
+		}
+		json_end(j);
+		int rc = json_print(j, stdout, e);
+		json_free(j);
+		if (rc != 0)
+			return -1;
+	}
+	if (unfinished)
+		return err_set(e, ERR_IO, "%s: the installation of image %s, begun %" PRIu64
+		    " s after 1970, is not complete", name, uuid, m->started);
+	if (!o->json && !o->quiet)
+		printf("%s: no installation is under way\n", name);
+	return 0;
+}
+
+/* --status: fails when an installation is not complete. */
+static int
+show_status(const struct opts *o, const char *path, struct err *e)
+{
+	struct mark m = { .started = 0 };
+	struct range area = { 0, 0 };
+	struct err ignored;		/* it is only read */
+	struct disk *d;
+
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path) :
+	    install_area(d, o->install.slice, &area, e);
+	if (rc == 0)
+		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);
+	disk_close(d, &ignored);
+	return rc < 0 ? -1 : print_status(o, path, rc == 1, &m, e);
+}
+
+/* What the operands ask for. */
+static int
+act(const struct opts *o, char **operands, int n, struct err *e)
+{
+	const char *target = n == 2 ? operands[1] : "-";
+
+	if (o->status)
+		return n == 1 ? show_status(o, operands[0], e) :
+		    err_set(e, ERR_USAGE, "--status takes one disk");
+	if (n < 1 || n > 2 || (o->crc_only && n > 1))
+		return err_set(e, ERR_USAGE, "an image and a target are needed%s",
+		    o->crc_only ? ", with -C no target" : "");
+	if (o->json && strcmp(target, "-") == 0)
+		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the disk");
+	return unzip(o, operands[0], target, e);
+}
+
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .progress_fd = UINT64_MAX };
+	struct opts o = { .progress_fd = UINT64_MAX,
+		.install = { .state_s = INSTALL_STATE_S } };
 	struct err e;
 	int at;
 
@@ -351,18 +440,8 @@ main(int argc, char **argv)
 		return cli_fail(&prog, &e);
 	if (parsed == CLI_EXIT)
 		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	if (argc - at < 1 || argc - at > 2 || (o.crc_only && argc - at > 1)) {
-		err_set(&e, ERR_USAGE, "an image and a target are needed%s",
-		    o.crc_only ? ", with -C no target" : "");
-		return cli_fail(&prog, &e);
-	}
-	const char *target = argc - at == 2 ? argv[at + 1] : "-";
-	if (o.json && strcmp(target, "-") == 0) {
-		err_set(&e, ERR_USAGE, "--json goes to standard output, and so does the disk");
-		return cli_fail(&prog, &e);
-	}
 	cli_catch_signals();
-	if (unzip(&o, argv[at], target, &e) != 0 || cli_close_stdout(&e) != 0)
+	if (act(&o, argv + at, argc - at, &e) != 0 || cli_close_stdout(&e) != 0)
 		return cli_fail(&prog, &e);
 	return 0;
 }

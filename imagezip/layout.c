@@ -166,6 +166,9 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o, const s
 {
 	const struct fsmod *fs = fsmods_probe(d, (struct range){ 0, source_sectors(d) });
 
+	/* A disklabel where a partition table is, too: the table counts. */
+	if (fs != NULL && fs->container && t->nparts > 0)
+		fs = NULL;
 	if (o->linux_partition || o->has_type || (fs != NULL && t->nparts == 0 && !o->whole_disk))
 		return layout_bare(l, d, o, skip, e);
 	if (fs != NULL && t->nparts > 0 && !o->whole_disk)

@@ -97,6 +97,33 @@ rd_le64(struct rd *r)
 	return lo | (uint64_t)rd_le32(r) << 32;
 }
 
+static inline uint16_t
+rd_be16(struct rd *r)
+{
+	const uint8_t *p = rd_bytes(r, 2);
+
+	return p != NULL ? (uint16_t)(p[0] << 8 | p[1]) : 0;
+}
+
+static inline uint32_t
+rd_be32(struct rd *r)
+{
+	const uint8_t *p = rd_bytes(r, 4);
+
+	if (p == NULL)
+		return 0;
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+	    (uint32_t)p[3];
+}
+
+static inline uint64_t
+rd_be64(struct rd *r)
+{
+	uint64_t hi = rd_be32(r);
+
+	return hi << 32 | rd_be32(r);
+}
+
 /* A reader over the next n bytes only: nested records cannot overrun. */
 static inline struct rd
 rd_sub(struct rd *r, size_t n)

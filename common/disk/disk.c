@@ -273,6 +273,31 @@ disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
 	return write_zeros(d, from + middle, tail, e);
 }
 
+bool
+disk_discard(struct disk *d, uint64_t off, uint64_t len)
+{
+	uint64_t unit = d->sector_bytes, from = (off + unit - 1) / unit * unit;
+	uint64_t to = (off + len) / unit * unit;
+	int rc = 0;
+
+	errno = ENOTSUP;
+	if (d->ops.discard == NULL)
+		return false;
+	if (from < to)
+		do
+			rc = d->ops.discard(d->ctx, from, to - from);
+		while (rc != 0 && errno == EINTR);
+	return rc == 0;
+}
+
+int
+disk_read_back(struct disk *d, void *buf, size_t len, uint64_t off, struct err *e)
+{
+	if (d->ops.uncache != NULL && d->ops.uncache(d->ctx, off, len) != 0)
+		return err_os(e, "%s: flushing %s", d->name, where(d, off).text);
+	return disk_read(d, buf, len, off, e);
+}
+
 int
 disk_truncate(struct disk *d, uint64_t size, struct err *e)
 {

@@ -42,6 +42,11 @@ struct disk_ops {
 	int (*truncate)(void *ctx, uint64_t size);
 	/* Make [off, off+len) read as zeros without writing them, if possible. */
 	int (*zero)(void *ctx, uint64_t off, uint64_t len);
+	/* Say that nobody needs what is in [off, off+len). */
+	int (*discard)(void *ctx, uint64_t off, uint64_t len);
+	/* Send [off, off+len) to the medium and forget it, so that the next read
+	 * comes from there. */
+	int (*uncache)(void *ctx, uint64_t off, uint64_t len);
 	int (*sync)(void *ctx);
 	int (*close)(void *ctx);
 };
@@ -78,6 +83,11 @@ int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct 
 /* Make [off, off+len) read as zeros: hole punching or BLKZEROOUT when it can
  * be had, else by writing. */
 int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
+/* A hint that [off, off+len) is of no use to anybody: what it reads as then is
+ * not known.  false: this disk has no use for it (errno says why). */
+bool disk_discard(struct disk *, uint64_t off, uint64_t len);
+/* disk_read() past the cache, as far as the system lets us. */
+int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 int disk_truncate(struct disk *, uint64_t size, struct err *);	/* regular files */
 int disk_sync(struct disk *, struct err *);
 /* Tell the kernel that the partition table changed (block devices). */

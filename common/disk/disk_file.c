@@ -97,6 +97,33 @@ fd_zero(void *ctx, uint64_t off, uint64_t len)
 }
 
 static int
+fd_discard(void *ctx, uint64_t off, uint64_t len)
+{
+	const struct handle *h = ctx;
+	uint64_t range[2] = { off, len };
+
+	if (h->kind == DISK_BLOCK)
+		return ioctl(h->fd, BLKDISCARD, range);
+	if (h->kind == DISK_FILE)
+		return fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)off, (off_t)len);
+	errno = ENOTSUP;
+	return -1;
+}
+
+static int
+fd_uncache(void *ctx, uint64_t off, uint64_t len)
+{
+	const struct handle *h = ctx;
+
+	if (sync_file_range(h->fd, (off_t)off, (off_t)len, SYNC_FILE_RANGE_WAIT_BEFORE |
+	    SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0)
+		return -1;
+	errno = posix_fadvise(h->fd, (off_t)off, (off_t)len, POSIX_FADV_DONTNEED);
+	return errno == 0 ? 0 : -1;
+}
+
+static int
 fd_sync(void *ctx)
 {
 	const struct handle *h = ctx;
@@ -120,6 +147,8 @@ static const struct disk_ops fd_ops = {
 	.pwrite = fd_pwrite,
 	.truncate = fd_truncate,
 	.zero = fd_zero,
+	.discard = fd_discard,
+	.uncache = fd_uncache,
 	.sync = fd_sync,
 	.close = fd_close,
 };

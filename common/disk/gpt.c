@@ -17,50 +17,12 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/disk/ptable_impl.h"
+#include "common/disk/gpt_impl.h"
 #include "common/disk/ptype.h"
 
-enum {
-	HEADER_BYTES = 92,
-	HEADER_CRC = 16,
-	ARRAY_CRC = 88,
-	ENTRY_BYTES = 128,
-	ENTRY_NAME = 56,
-	NAME_UNITS = 36,
-	ARRAY_BYTES_MAX = 1 << 20, /* 8192 entries; the usual 128 take 16 KiB */
-	LBA_BYTES_MAX = 4096,
-};
-
-static const char magic[8] = "EFI PART";
-
-struct copy {
-	bool found, whole;
-	struct err why; /* it is not whole */
-	uint64_t lba;
-	uint8_t sector[LBA_BYTES_MAX]; /* the header's */
-	uint32_t header_bytes, crc, nentries, entry_bytes, array_crc;
-	uint64_t alternate, first_usable, last_usable, array_lba;
-	uint8_t *array; /* owned; nentries * entry_bytes */
-	unsigned nparts;
-	struct partition parts[PTABLE_PARTS_MAX];
-};
-
-static size_t
-array_bytes(const struct copy *c)
-{
-	return (size_t)c->nentries * c->entry_bytes;
-}
-
-static struct range
-array_lbas(const struct copy *c, unsigned lba_bytes)
-{
-	return (
-	    struct range){ c->array_lba, (array_bytes(c) + lba_bytes - 1) / lba_bytes };
-}
-
 /* The CRC of a header as if its own field were zero. */
-static uint32_t
-header_crc(const struct copy *c)
+uint32_t
+gpt_header_crc(const struct gpt_copy *c)
 {
 	static const uint8_t zero[4];
 	size_t after = HEADER_CRC + sizeof zero;
@@ -72,10 +34,10 @@ header_crc(const struct copy *c)
 
 /* Decode what is in c->sector: false when it is no header. */
 static bool
-header_get(struct copy *c, unsigned lba_bytes)
+header_get(struct gpt_copy *c, unsigned lba_bytes)
 {
 	struct rd r = rd_from(c->sector, lba_bytes);
-	char sign[sizeof magic];
+	char sign[sizeof gpt_magic];
 
 	rd_copy(&r, sign, sizeof sign);
 	rd_skip(&r, 4);
@@ -91,16 +53,16 @@ header_get(struct copy *c, unsigned lba_bytes)
 	c->nentries = rd_le32(&r);
 	c->entry_bytes = rd_le32(&r);
 	c->array_crc = rd_le32(&r);
-	return rd_ok(&r) && memcmp(sign, magic, sizeof sign) == 0 && lba == c->lba;
+	return rd_ok(&r) && memcmp(sign, gpt_magic, sizeof sign) == 0 && lba == c->lba;
 }
 
 /* Does the header describe a disk like this one?  NULL, or what is wrong. */
 static const char *
-header_fault(const struct copy *c, unsigned lba_bytes, uint64_t disk_lbas)
+header_fault(const struct gpt_copy *c, unsigned lba_bytes, uint64_t disk_lbas)
 {
 	if (c->header_bytes < HEADER_BYTES || c->header_bytes > lba_bytes)
 		return "the header has an impossible length";
-	if (header_crc(c) != c->crc)
+	if (gpt_header_crc(c) != c->crc)
 		return "the header's checksum is wrong";
 	if (c->entry_bytes < ENTRY_BYTES || c->entry_bytes > LBA_BYTES_MAX ||
 	    (c->entry_bytes & (c->entry_bytes - 1)) != 0 || c->nentries == 0 ||
@@ -108,7 +70,7 @@ header_fault(const struct copy *c, unsigned lba_bytes, uint64_t disk_lbas)
 		return "the array has an impossible size";
 	if (c->last_usable >= disk_lbas)
 		return "it is for a larger disk";
-	struct range a = array_lbas(c, lba_bytes), header = { c->lba, 1 };
+	struct range a = gpt_array_lbas(c, lba_bytes), header = { c->lba, 1 };
 	uint64_t lo = c->first_usable, hi = c->last_usable + 1;
 	if (lo < 2 || lo >= hi || a.off < 2 || !range_within(a, disk_lbas) ||
 	    range_clip(a, lo, hi).len != 0 || range_clip(header, lo, hi).len != 0 ||
@@ -161,7 +123,7 @@ name_get(struct rd r, char name[PTABLE_NAME_CAP])
 }
 
 static int
-add_entry(struct copy *c, const struct ptable *t, unsigned number, struct rd r)
+add_entry(struct gpt_copy *c, const struct ptable *t, unsigned number, struct rd r)
 {
 	static const uint8_t unused[GUID_BYTES];
 	struct partition p = { .number = number };
@@ -187,9 +149,9 @@ add_entry(struct copy *c, const struct ptable *t, unsigned number, struct rd r)
 }
 
 static int
-array_read(struct copy *c, const struct ptable *t, struct disk *d)
+array_read(struct gpt_copy *c, const struct ptable *t, struct disk *d)
 {
-	size_t n = array_bytes(c);
+	size_t n = gpt_array_bytes(c);
 
 	if ((c->array = malloc(n)) == NULL)
 		return err_nomem(&c->why, "GPT");
@@ -207,7 +169,7 @@ array_read(struct copy *c, const struct ptable *t, struct disk *d)
 /* Try the copy whose header is at lba; c->whole and c->why tell.  Whatever was
  * in c is lost; its array must be free. */
 static void
-copy_read(struct copy *c, const struct ptable *t, struct disk *d, uint64_t lba)
+copy_read(struct gpt_copy *c, const struct ptable *t, struct disk *d, uint64_t lba)
 {
 	unsigned lba_bytes = t->sector_bytes;
 
@@ -227,11 +189,7 @@ copy_read(struct copy *c, const struct ptable *t, struct disk *d, uint64_t lba)
 		c->whole = array_read(c, t, d) == 0;
 }
 
-struct gpt {
-	struct copy primary, backup;
-};
-
-static void
+void
 gpt_free(struct gpt *g)
 {
 	if (g != NULL) {
@@ -241,8 +199,7 @@ gpt_free(struct gpt *g)
 	free(g);
 }
 
-/* Both copies, as good as they are; NULL when there is no memory. */
-static struct gpt *
+struct gpt *
 gpt_load(const struct ptable *t, struct disk *d, struct err *e)
 {
 	uint64_t last = ptable_disk_lbas(t, d) - 1;
@@ -277,11 +234,11 @@ own_add(struct ptable *t, uint64_t lba, uint64_t count, struct err *e)
 
 /* What the table itself takes: where a copy is damaged, where it belongs. */
 static int
-find_own(struct ptable *t, const struct gpt *g, const struct copy *used,
+find_own(struct ptable *t, const struct gpt *g, const struct gpt_copy *used,
     uint64_t disk_lbas, struct err *e)
 {
-	const struct copy *p = &g->primary, *b = &g->backup;
-	struct range a = array_lbas(used, t->sector_bytes);
+	const struct gpt_copy *p = &g->primary, *b = &g->backup;
+	struct range a = gpt_array_lbas(used, t->sector_bytes);
 	uint64_t behind = disk_lbas - 1 - used->last_usable;
 	uint64_t tail = a.len + 1 < behind ? a.len + 1 : behind;
 	struct rangeset usable;
@@ -289,14 +246,14 @@ find_own(struct ptable *t, const struct gpt *g, const struct copy *used,
 
 	rangeset_init(&usable);
 	if (p->whole)
-		a = array_lbas(p, t->sector_bytes);
+		a = gpt_array_lbas(p, t->sector_bytes);
 	else
 		a.off = 2;
 	a = range_clip(a, 0, disk_lbas);
 	if (own_add(t, 0, 2, e) != 0 || own_add(t, a.off, a.len, e) != 0)
 		rc = -1;
 	if (b->whole) {
-		a = array_lbas(b, t->sector_bytes);
+		a = gpt_array_lbas(b, t->sector_bytes);
 		if (own_add(t, b->lba, 1, e) != 0 || own_add(t, a.off, a.len, e) != 0)
 			rc = -1;
 	} else if (own_add(t, disk_lbas - tail, tail, e) != 0) {
@@ -312,7 +269,7 @@ find_own(struct ptable *t, const struct gpt *g, const struct copy *used,
 static void
 warn(struct ptable *t, const struct gpt *g, uint64_t disk_lbas)
 {
-	const struct copy *p = &g->primary, *b = &g->backup;
+	const struct gpt_copy *p = &g->primary, *b = &g->backup;
 
 	if (!p->whole)
 		snprintf(t->warning, sizeof t->warning,
@@ -356,7 +313,7 @@ gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 	if (g == NULL)
 		return -1;
 	*found = g->primary.found || g->backup.found;
-	const struct copy *used = g->primary.whole ? &g->primary : &g->backup;
+	const struct gpt_copy *used = g->primary.whole ? &g->primary : &g->backup;
 	if (!used->whole) {
 		both_bad(g, d, e);
 	} else {
@@ -373,7 +330,7 @@ gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 
 /* Write type and name into one copy, then its CRCs. */
 static int
-copy_set_type(struct copy *c, const struct ptable *t, struct disk *d, unsigned number,
+copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d, unsigned number,
     const struct ptype_gpt *type, struct err *e)
 {
 	size_t at = (size_t)(number - 1) * c->entry_bytes;
@@ -384,9 +341,9 @@ copy_set_type(struct copy *c, const struct ptable *t, struct disk *d, unsigned n
 		wr_le16(&name, (uint8_t)*s);
 	wr_zero(&name, NAME_UNITS * 2 - wr_len(&name));
 	struct wr crc = wr_to(c->sector + ARRAY_CRC, 4);
-	wr_le32(&crc, (uint32_t)crc32(0, c->array, (uInt)array_bytes(c)));
+	wr_le32(&crc, (uint32_t)crc32(0, c->array, (uInt)gpt_array_bytes(c)));
 	crc = wr_to(c->sector + HEADER_CRC, 4);
-	wr_le32(&crc, header_crc(c));
+	wr_le32(&crc, gpt_header_crc(c));
 	if (disk_write(d, c->array + at, ENTRY_BYTES,
 		c->array_lba * t->sector_bytes + at, e) != 0)
 		return -1;
@@ -395,7 +352,7 @@ copy_set_type(struct copy *c, const struct ptable *t, struct disk *d, unsigned n
 
 /* Does this copy have that partition where the table in use has it? */
 static bool
-copy_has(const struct copy *c, const struct partition *p)
+copy_has(const struct gpt_copy *c, const struct partition *p)
 {
 	for (unsigned i = 0; c->whole && i < c->nparts; i++)
 		if (c->parts[i].number == p->number)

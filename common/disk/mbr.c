@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/rd.h"
+#include "common/base/wr.h"
 #include "common/disk/ptable_impl.h"
 
 enum {
@@ -310,4 +311,79 @@ mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 	}
 	ptable_free(&t);
 	return rc;
+}
+
+/* In the units of the disk; false when the numbers do not come out even. */
+static bool
+entry_rescale(struct entry *n, unsigned from, unsigned to)
+{
+	uint64_t first = (uint64_t)n->first * from, count = (uint64_t)n->count * from;
+
+	n->first = (uint32_t)(first / to);
+	n->count = (uint32_t)(count / to);
+	return first % to == 0 && count % to == 0 && first / to <= UINT32_MAX &&
+	       count / to <= UINT32_MAX;
+}
+
+/* To the end of the disk, at a multiple of 1 MiB, as far as 32 bits go. */
+static void
+entry_grow(struct entry *n, unsigned number, unsigned lba_bytes, uint64_t disk_lbas,
+    struct ptable_change *done)
+{
+	uint64_t align = (1 << 20) / lba_bytes, end = disk_lbas / align * align;
+	uint64_t factor = lba_bytes / SECTOR_BYTES;
+
+	if (end > UINT32_MAX)
+		end = UINT32_MAX / align * align;
+	if (end <= (uint64_t)n->first + n->count)
+		return;
+	done->grown = number;
+	done->was_sectors = n->count * factor;
+	n->count = (uint32_t)(end - n->first);
+	done->is_sectors = n->count * factor;
+}
+
+static void
+entry_put(uint8_t *sector0, unsigned i, const struct entry *n)
+{
+	struct wr w = wr_to(sector0 + ENTRIES_OFFSET + i * ENTRY_BYTES + 8, 8);
+
+	wr_le32(&w, n->first);
+	wr_le32(&w, n->count);
+}
+
+int
+mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
+    struct err *e)
+{
+	unsigned to = disk_kind(d) == DISK_FILE ? from_bytes : disk_sector_bytes(d), last = 0;
+	uint8_t sector0[MBR_BYTES];
+
+	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
+		return -1;
+	struct boot_record b = boot_record_get(sector0);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct entry *n = &b.entry[i];
+		if (!is_used(n))
+			continue;
+		if (from_bytes != to && (is_extended(n->type) ||
+			!entry_rescale(n, from_bytes, to)))
+			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u is %s", disk_name(d),
+			    i + 1, is_extended(n->type) ? "extended: logical partitions are not converted" :
+			    "not made of whole sectors of the disk");
+		if (!is_used(&b.entry[last]) || n->first >= b.entry[last].first)
+			last = i;
+	}
+	if (grow && is_extended(b.entry[last].type))
+		return err_set(e, ERR_UNSUPPORTED, "%s: the last partition is a logical one: it is not "
+		    "grown", disk_name(d));
+	if (grow && is_used(&b.entry[last]))
+		entry_grow(&b.entry[last], last + 1, to, disk_size_bytes(d) / to, done);
+	done->moved = from_bytes != to;
+	if (!done->moved && done->grown == 0)
+		return 0;
+	for (unsigned i = 0; i < ENTRIES; i++)
+		if (is_used(&b.entry[i]))
+			entry_put(sector0, i, &b.entry[i]);
+	return disk_write(d, sector0, sizeof sector0, 0, e);
 }

@@ -150,3 +150,24 @@ ptable_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 	ptable_free(&t);
 	return rc;
 }
+
+int
+ptable_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
+    struct err *e)
+{
+	uint8_t sector0[MBR_BYTES];
+
+	*done = (struct ptable_change){ .moved = false };
+	if (!disk_seekable(d) || disk_size_bytes(d) < MBR_BYTES)
+		return 0;
+	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
+		return -1;
+	switch (mbr_kind(sector0, disk_size_bytes(d) / from_bytes)) {
+	case PTABLE_GPT:
+		return gpt_fit(d, from_bytes, grow, done, e);
+	case PTABLE_MBR:
+		return mbr_fit(d, from_bytes, grow, done, e);
+	default:
+		return 0;
+	}
+}

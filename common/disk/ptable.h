@@ -84,4 +84,20 @@ const char *ptable_type_name(const struct ptable *, const struct partition *, ch
  * and for a partition that does not exist. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
+/* What ptable_fit() did. */
+struct ptable_change {
+	bool moved;			/* a GPT's backup to the end; a table to other sectors */
+	unsigned grown;			/* number of the partition that grew, or 0 */
+	uint64_t was_sectors, is_sectors;	/* of that one */
+};
+
+/* Make the table that is on the disk right for it.  It was made for sectors of
+ * from_bytes (512 or 4096), and perhaps for a smaller disk: a GPT gets its backup
+ * at the end, entries count in the disk's own sectors.  With grow, the last
+ * partition reaches to the end of the disk.  ERR_UNSUPPORTED when a partition
+ * does not begin and end with a sector, or the last one is logical; nothing is
+ * written then. */
+int ptable_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
+    struct err *);
+
 #endif /* COMMON_DISK_PTABLE_H */

@@ -28,4 +28,9 @@ int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
 int gpt_set_type(
     const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
 
+int mbr_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
+    struct err *);
+int gpt_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
+    struct err *);
+
 #endif /* COMMON_DISK_PTABLE_IMPL_H */

@@ -1,7 +1,7 @@
 #include "common/install/install.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,11 +9,12 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
-#include "common/disk/ptable.h"
+#include "common/disk/rangeset.h"
+#include "common/install/finish.h"
+#include "common/install/job.h"
 #include "common/install/reloc.h"
+#include "common/install/state.h"
 #include "common/install/target.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
 #include "common/ndz/image.h"
 
 enum {
@@ -22,21 +23,6 @@ enum {
 	SPARE_BUFFERS = 2,		/* one being written, one waiting */
 	WARNING_BYTES = 600,
 	GENTLE_NICE = 10,
-};
-
-/* One chunk on its way.  `raw` comes from the pool. */
-struct job {
-	struct chunk c;
-	uint32_t number;
-	const void *bytes;
-	void (*released)(void *arg, const void *chunk);
-	void *arg;
-	void *raw;
-	enum {
-		WHOLE,		/* raw holds all data */
-		PACKED,		/* all but the zero fragments */
-		STREAMED,	/* too large for raw: decoded again while writing */
-	} how;
 };
 
 struct install {
@@ -51,199 +37,55 @@ struct install {
 	struct inflater *writer_inflater;
 	struct image_identity id;
 	bool ours;		/* chunks say how many they are: of the feeder's thread */
+	bool delta;
 	uint32_t fed, promised;
+	struct state *state;	/* or NULL */
+	uint32_t expected, had;	/* chunks: of the image; there already */
+	struct rangeset stored;	/* sectors of the image that were fed */
+	unsigned sector_bytes;	/* logical, of the image's source; 0: not known */
+	unsigned stale_wiped;
 	bool warned_type;
 	_Atomic uint64_t chunks;
 };
 
+/* Give a job's buffer back, and what else it has. */
 static void
-job_release(struct job *j)
+retire(struct install *in, struct job *j)
 {
-	if (j->released != NULL)
-		j->released(j->arg, j->bytes);
-	j->released = NULL;
-}
-
-static void
-job_free(struct install *in, struct job *j)
-{
-	job_release(j);
 	if (j->raw != NULL)
 		pool_put(in->raws, j->raw);
-	chunk_free(&j->c);
-	free(j);
+	job_free(j);
 }
 
-/* Where the data of a chunk goes, piece by piece, in order. */
-struct cursor {
-	struct install *in;
-	const struct job *job;
-	unsigned region;
-	uint64_t region_at;	/* bytes of it that are written */
-	uint64_t raw_at;	/* bytes of the chunk's data that are written */
-	uint64_t sector;	/* the free space that begins here is not yet seen to */
-};
-
-/* Bytes of the chunk's data in front of a sector; UINT64_MAX if it has none. */
-static uint64_t
-raw_offset(const struct ndz_header *h, uint64_t sector)
+static struct state_sums
+sums_now(void *arg)
 {
-	uint64_t at = 0;
+	struct target *t = &((struct install *)arg)->target;
 
-	for (unsigned i = 0; i < h->nregions; i++) {
-		struct range r = h->regions[i];
-		if (sector >= r.off && sector - r.off < r.len)
-			return at + (sector - r.off) * SECTOR_BYTES;
-		at += r.len * SECTOR_BYTES;
-	}
-	return UINT64_MAX;
+	return (struct state_sums){ t->end_bytes, t->short_end, t->covered_end,
+		t->bytes_covered };
 }
 
-/* Apply the relocations that lie in data[n], which begins at c->raw_at. */
+/* What is in the head is in memory only, so its chunk never counts as there; and
+ * chunk 0 is what shows that the state is of this image. */
 static int
-relocate(struct cursor *c, uint8_t *data, size_t n, struct err *e)
+note_state(struct install *in, const struct job *j, struct err *e)
 {
-	const struct ndz_header *h = &c->job->c.h;
-	struct range slice = c->in->target.slice;
-
-	for (unsigned i = 0; i < h->nrelocs; i++) {
-		const struct ndz_reloc *r = &h->relocs[i];
-		if (!reloc_changes(r, slice))
-			continue;
-		uint64_t at = raw_offset(h, r->sector) + r->offset;
-		if (at < c->raw_at || at - c->raw_at >= n)
-			continue;
-		size_t off = (size_t)(at - c->raw_at);
-		if (r->size > n - off)
-			return err_set(e, ERR_FORMAT, "the relocation at sector %" PRIu64
-			    " is cut in two", r->sector);
-		if (reloc_apply(r, slice, data + off, n - off, e) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Of a short last sector only the valid bytes are written; a new file ends there. */
-static uint64_t
-trim_short(struct cursor *c, uint64_t sector, uint64_t bytes)
-{
-	struct target *t = &c->in->target;
-	const struct ndz_header *h = &c->job->c.h;
-
-	for (unsigned i = 0; i < h->nrelocs; i++) {
-		const struct ndz_reloc *r = &h->relocs[i];
-		uint64_t last = sector + bytes / SECTOR_BYTES - 1;
-		if (r->type != NDZ_RELOC_SHORT_SECTOR || r->sector != last ||
-		    r->size >= SECTOR_BYTES)
-			continue;
-		t->short_end = last * SECTOR_BYTES + r->size;
-		return bytes - SECTOR_BYTES + r->size;
-	}
-	return bytes;
-}
-
-/* The next n bytes of the chunk's data; p NULL: they are zeros. */
-static int
-write_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
-{
-	struct target *t = &c->in->target;
-	const struct ndz_header *h = &c->job->c.h;
-
-	c->raw_at += n;
-	while (n > 0) {
-		struct range r = h->regions[c->region];
-		uint64_t left = r.len * SECTOR_BYTES - c->region_at;
-		uint64_t now = n < left ? n : left;
-		uint64_t sector = r.off + c->region_at / SECTOR_BYTES;
-		uint64_t valid = trim_short(c, sector, now);
-		if (c->region_at == 0 && target_free_space(t, c->sector, r.off, e) != 0)
-			return -1;
-		if (p != NULL ? target_write(t, sector, p, valid, e) != 0 :
-		    target_write_zeros(t, sector, valid, e) != 0)
-			return -1;
-		c->region_at += now;
-		p = p != NULL ? p + now : NULL;
-		n -= now;
-		if (c->region_at == r.len * SECTOR_BYTES) {
-			c->sector = range_end(r);
-			c->region++;
-			c->region_at = 0;
-		}
-	}
-	return 0;
-}
-
-static int
-write_piece(void *arg, void *data, size_t n, struct err *e)
-{
-	return relocate(arg, data, n, e) != 0 ? -1 : write_data(arg, data, n, e);
-}
-
-/* Neighbouring fragments are written at once. */
-static int
-write_packed(struct cursor *c, struct err *e)
-{
-	struct fragments f = fragments_of(&c->job->c);
-	const uint8_t *p = c->job->raw;
-	uint64_t n = 0;
-
-	while (fragments_next(&f)) {
-		if (!f.entry->zero) {
-			n += f.raw_bytes;
-			continue;
-		}
-		if (write_data(c, p, n, e) != 0 || write_data(c, NULL, f.raw_bytes, e) != 0)
-			return -1;
-		p += n;
-		n = 0;
-	}
-	return write_data(c, p, n, e);
+	if (in->state == NULL)
+		return 0;
+	if (j->number != 0 && j->c.h.firstsect >= HEAD_SECTORS)
+		state_note(in->state, j->number);
+	return state_due(in->state, in->cfg.state_s * 1000000) ?
+	    state_flush(in->state, in->target.disk, sums_now, in, e) : 0;
 }
 
 static int
 write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e)
 {
-	const struct ndz_header *h = &j->c.h;
-	struct target *t = &in->target;
-	struct cursor c = { .in = in, .job = j, .sector = h->firstsect };
-	int rc;
-
-	if (j->how == PACKED)
-		rc = write_packed(&c, e);
-	else if (j->how == WHOLE)
-		rc = write_piece(&c, j->raw, j->c.raw_bytes, e);
-	else
-		rc = chunk_pieces(&j->c, j->bytes, inf, write_piece, &c, e);
-	if (rc == 0)
-		rc = target_free_space(t, c.sector, h->lastsect, e);
-	if (rc != 0)
-		return err_ctx(e, "chunk %u", j->number);
-	uint64_t end = t->covered_end;
-	while (h->lastsect > end && !atomic_compare_exchange_weak(&t->covered_end, &end, h->lastsect))
-		;
-	t->bytes_covered += (h->lastsect - h->firstsect) * SECTOR_BYTES;
+	if (job_write(j, &in->target, inf, e) != 0)
+		return -1;
 	in->chunks++;
-	return 0;
-}
-
-/* A streamed chunk is only checked here; its bytes are needed once more.
- * Adler-32 knows nothing of the header: that is the digest's part. */
-static int
-decode_job(struct job *j, struct inflater *inf, struct err *e)
-{
-	int rc = chunk_check_digest(&j->c, j->bytes, e);
-
-	if (rc == 0 && j->how == PACKED)
-		rc = chunk_decode_packed(&j->c, j->bytes, inf, j->raw, e);
-	else if (rc == 0 && j->how == WHOLE)
-		rc = chunk_decode(&j->c, j->bytes, inf, j->raw, e);
-	else if (rc == 0)
-		rc = chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e);
-	if (rc != 0)
-		return err_ctx(e, "chunk %u", j->number);
-	if (j->how != STREAMED)
-		job_release(j);
-	return 0;
+	return note_state(in, j, e);
 }
 
 /* On Linux, nice(2) is the calling thread's alone. */
@@ -268,7 +110,7 @@ decoder_stage(void *arg, struct err *e)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
-		rc = decode_job(j, inf, e);
+		rc = job_decode(j, &in->target, inf, e);
 		if (rc == 0 && in->cfg.no_writer)
 			rc = write_job(in, j, inf, e);
 		/* Done also after a failure: the writer takes it to free it. */
@@ -291,7 +133,7 @@ writer_stage(void *arg, struct err *e)
 	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
 		if (!in->cfg.no_writer)
 			rc = write_job(in, item, in->writer_inflater, e);
-		job_free(in, item);
+		retire(in, item);
 	}
 	return rc;
 }
@@ -311,6 +153,8 @@ install_free(struct install *in)
 	ordered_free(in->work);
 	pool_free(in->raws);
 	inflater_free(in->writer_inflater);
+	state_close(in->state);
+	rangeset_free(&in->stored);
 	free(in->unlink_path);
 	free(in);
 }
@@ -352,6 +196,7 @@ install_open_disk(struct install **out, const struct install_config *cfg, struct
 		return err_nomem(e, "an installation");
 	}
 	in->cfg = *cfg;
+	rangeset_init(&in->stored);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
 		in->cfg.no_writer = false;
@@ -368,33 +213,62 @@ install_open_disk(struct install **out, const struct install_config *cfg, struct
 	return 0;
 }
 
+static unsigned
+open_flags(const struct install_config *cfg, bool whole)
+{
+	unsigned flags = DISK_READ | DISK_WRITE;
+
+	if (whole)
+		flags |= DISK_CREATE;
+	return cfg->force ? flags | DISK_FORCE : flags;
+}
+
+static int
+open_target(struct install **out, const struct install_config *cfg, const char *path,
+    bool resumed, struct err *e)
+{
+	bool whole = cfg->slice == 0 && !cfg->in_place && !cfg->skip_same;
+	bool to_stdout = strcmp(path, "-") == 0;
+	unsigned flags = open_flags(cfg, whole);
+	struct disk *d;
+
+	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) != 0)
+		return -1;
+	bool fresh = whole && disk_kind(d) == DISK_FILE;
+	bool holds_data = fresh && disk_size_bytes(d) > 0;
+	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
+	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
+		if (unlink_path != NULL && !holds_data)
+			unlink(unlink_path);
+		free(unlink_path);
+		return -1;
+	}
+	(*out)->unlink_path = unlink_path;
+	(*out)->must_empty = holds_data && !resumed;
+	return 0;
+}
+
 /* A whole image makes a new file of a regular one; everything else is left as
  * long as it is. */
 int
 install_open(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
 {
-	bool whole = cfg->slice == 0 && !cfg->in_place;
-	unsigned flags = DISK_READ | DISK_WRITE | (whole ? DISK_CREATE : 0) |
-	    (cfg->force ? DISK_FORCE : 0);
-	bool to_stdout = strcmp(path, "-") == 0;
-	struct disk *d;
+	struct state *state = NULL;
 
-	if (to_stdout)
-		flags &= ~(unsigned)DISK_READ;
-	if (disk_open(&d, path, flags, e) != 0)
+	if (cfg->state != NULL && state_open(&state, cfg->state, e) != 0)
 		return -1;
-	bool fresh = whole && disk_kind(d) == DISK_FILE;
-	bool must_empty = fresh && disk_size_bytes(d) > 0;
-	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
-	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
-		if (unlink_path != NULL && !must_empty)
-			unlink(unlink_path);
-		free(unlink_path);
+	if (open_target(out, cfg, path, state != NULL && state_chunks(state) > 0, e) != 0) {
+		state_close(state);
 		return -1;
 	}
-	(*out)->unlink_path = unlink_path;
-	(*out)->must_empty = must_empty;
+	if (state != NULL && !disk_seekable((*out)->target.disk)) {
+		state_close(state);
+		install_abort(*out);
+		return err_set(e, ERR_USAGE, "--state is for a disk or a file: a stream cannot be gone on "
+		    "with");
+	}
+	(*out)->state = state;
 	return 0;
 }
 
@@ -403,19 +277,16 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 static int
 empty_file(struct install *in, struct err *e)
 {
+	struct head *h = &in->target.head;
+
 	if (!in->must_empty)
 		return 0;
 	if (disk_truncate(in->target.disk, 0, e) != 0)
 		return -1;
+	memset(h->bytes, 0, sizeof h->bytes);
+	h->was_marked = false;
 	in->must_empty = false;
 	return 0;
-}
-
-static void
-remove_part(const struct install *in)
-{
-	if (in->unlink_path != NULL && !in->must_empty)
-		unlink(in->unlink_path);
 }
 
 int
@@ -440,7 +311,7 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 			in->warned_type = true;
 		}
 		if (rc == 0 && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
-		    raw_offset(h, r->sector) == UINT64_MAX)
+		    reloc_at(h, r) == UINT64_MAX)
 			return err_set(e, ERR_FORMAT, "a relocation at sector %" PRIu64 ", whose data is "
 			    "not in the chunk", r->sector);
 	}
@@ -455,13 +326,28 @@ check_delta(const struct install *in, const struct ext *x, struct err *e)
 
 	if (!ext_is_delta(x))
 		return 0;
-	if (in->cfg.zero || in->cfg.has_pattern)
-		return err_set(e, ERR_REFUSED, "is of a delta image: filling what it does not store "
-		    "would wipe out its base");
+	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)
+		return err_set(e, ERR_REFUSED, "is of a delta image: filling or discarding what it does "
+		    "not store would wipe out its base");
 	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
 		return err_set(e, ERR_REFUSED, "is of a delta image, which goes only onto what its base "
 		    "was installed to; imagedelta --onto makes a whole image of both");
 	return 0;
+}
+
+/* A partition table counts in sectors of its disk. */
+static int
+check_sectors(struct install *in, const struct ext_image *i, struct err *e)
+{
+	struct disk *d = in->target.disk;
+
+	in->sector_bytes = i->kind == EXT_KIND_DISK ? i->sector_bytes : 0;
+	if (i->kind != EXT_KIND_DISK || in->target.slice.len != 0 || in->cfg.convert ||
+	    disk_kind(d) != DISK_BLOCK || i->sector_bytes == disk_sector_bytes(d))
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: has sectors of %u bytes, and the disk of the image of %u: "
+	    "--convert rewrites its partition table", disk_name(d), disk_sector_bytes(d),
+	    i->sector_bytes);
 }
 
 /* Everything that can be known of a chunk before its data is. */
@@ -473,70 +359,150 @@ check_job(struct install *in, struct job *j, struct err *e)
 	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 ||
 	    check_delta(in, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
 		return -1;
+	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
+		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
 
-static bool
-relocates(const struct install *in, const struct ndz_header *h)
+/* The identity of an image without a UUID is its first header. */
+static int
+identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {
-	for (unsigned i = 0; i < h->nrelocs; i++)
-		if (reloc_changes(&h->relocs[i], in->target.slice))
-			return true;
-	return false;
+	static const uint8_t none[NDZ_UUID_BYTES];
+	uint8_t digest[EVP_MAX_MD_SIZE];
+
+	memcpy(uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
+	if (memcmp(uuid, none, NDZ_UUID_BYTES) != 0)
+		return 0;
+	if (j->number != 0)
+		return err_set(e, ERR_UNSUPPORTED, "the image has no UUID: an installation with a state "
+		    "begins with its first chunk");
+	if (EVP_Digest(j->bytes, NDZ_HEADER_BYTES, digest, NULL, EVP_sha256(), NULL) != 1)
+		return err_nomem(e, "a digest");
+	memcpy(uuid, digest, NDZ_UUID_BYTES);
+	return 0;
 }
 
-/* Zero fragments are neither inflated nor written, unless a relocation changes
- * them.  Their streams are believed for the sake of the chunk's digest. */
-static void
-choose_how(struct install *in, struct job *j)
+/* Go on where the state says that an installation stopped, or begin one. */
+static int
+settle_state(struct install *in, const struct job *j, struct err *e)
 {
-	const struct chunk *c = &j->c;
+	struct target *t = &in->target;
+	struct head *h = &t->head;
+	struct state_of of = { .nchunks = in->expected,
+		.target_bytes = t->fresh ? UINT64_MAX : disk_size_bytes(t->disk) };
 
-	if (c->ext.fragments != NULL && c->ext.has_digest && !relocates(in, &c->h) &&
-	    chunk_packed_bytes(c) <= in->raw_bytes)
-		j->how = PACKED;
-	else
-		j->how = c->raw_bytes <= in->raw_bytes ? WHOLE : STREAMED;
+	if (in->state == NULL)
+		return 0;
+	if (identify(j, of.uuid, e) != 0 || state_check(in->state, &of, e) != 0)
+		return -1;
+	in->had = state_chunks(in->state);
+	if (in->had == 0)
+		return state_begin(in->state, &of, h->mark.id, e);
+	const uint8_t *id = state_install_id(in->state);
+	if (h->on && (!h->was_marked || memcmp(h->old.id, id, HEAD_ID_BYTES) != 0))
+		return err_set(e, ERR_REFUSED, "%s: is not what %s tells of: the mark of that "
+		    "installation is not there", disk_name(t->disk), in->cfg.state);
+	memcpy(h->mark.id, id, HEAD_ID_BYTES);
+	struct state_sums s = state_sums(in->state);
+	t->end_bytes = s.end_bytes;
+	t->short_end = s.short_end;
+	t->covered_end = s.covered_end;
+	t->bytes_covered = s.bytes_covered;
+	return 0;
+}
+
+static int
+note_stored(struct install *in, const struct ndz_header *h, struct err *e)
+{
+	for (unsigned i = 0; !in->cfg.keep_stale && i < h->nregions; i++)
+		if (rangeset_add(&in->stored, h->regions[i], e) != 0)
+			return -1;
+	return 0;
+}
+
+/* Before anything is written.  An image that leaves part of the head as it is
+ * keeps what stands there. */
+static int
+settle(struct install *in, const struct job *j, struct err *e)
+{
+	const struct ndz_header *h = &j->c.h;
+	struct head *head = &in->target.head;
+
+	memcpy(head->mark.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid, NDZ_UUID_BYTES);
+	bool stores_head = h->regions[0].off == 0 && h->regions[0].len >= HEAD_SECTORS;
+	bool delta = ext_is_delta(&j->c.ext);
+	/* The mark of this delta's own interrupted installation is none of its base. */
+	if (delta && head->was_marked &&
+	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
+		return err_set(e, ERR_REFUSED, "%s: an installation was not completed there, so a delta "
+		    "has no base", disk_name(in->target.disk));
+	/* Only its base could bring back the head, were a delta interrupted. */
+	if (!stores_head && (h->firstsect == 0 || delta))
+		head->on = false;
+	return settle_state(in, j, e);
+}
+
+void
+install_expect(struct install *in, uint32_t nchunks)
+{
+	in->expected = nchunks;
+}
+
+bool
+install_has(const struct install *in, uint32_t chunk)
+{
+	return in->state != NULL && state_has(in->state, chunk);
+}
+
+static int
+submit(struct install *in, struct job *j, struct err *e)
+{
+	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
+		j->raw = NULL;
+		retire(in, j);
+		return err_set(e, ERR_CANCELLED, "cancelled");
+	}
+	if (ordered_submit(in->work, j) != QUEUE_OK) {
+		retire(in, j);
+		return err_set(e, ERR_CANCELLED, "cancelled");
+	}
+	return 0;
 }
 
 int
 install_feed(struct install *in, uint32_t number, const void *bytes,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
 {
-	struct job *j = calloc(1, sizeof *j);
+	struct job *j;
 
-	if (j == NULL) {
-		if (released != NULL)
-			released(arg, bytes);
-		return err_nomem(e, "a chunk");
-	}
-	*j = (struct job){ .number = number, .bytes = bytes, .released = released, .arg = arg };
-	if (chunk_parse(&j->c, bytes, e) != 0) {
-		job_release(j);
-		free(j);
+	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) != 0)
 		return err_ctx(e, "chunk %u", number);
-	}
-	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0) {
-		job_free(in, j);
+	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0 ||
+	    (in->fed == 0 && settle(in, j, e) != 0)) {
+		retire(in, j);
 		return err_ctx(e, "chunk %u", number);
 	}
 	in->fed++;
+	if (note_stored(in, &j->c.h, e) != 0) {
+		retire(in, j);
+		return -1;
+	}
 	in->ours |= j->c.ext.present;
+	in->delta |= ext_is_delta(&j->c.ext);
 	/* Looked at when all threads are gone. */
 	in->target.holds_file |= j->c.ext.has_image && j->c.ext.image.kind == EXT_KIND_FILE;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
-	choose_how(in, j);
-	if (pool_get(in->raws, &j->raw) != QUEUE_OK) {
-		j->raw = NULL;
-		job_free(in, j);
-		return err_set(e, ERR_CANCELLED, "cancelled");
-	}
-	if (ordered_submit(in->work, j) != QUEUE_OK) {
-		job_free(in, j);
-		return err_set(e, ERR_CANCELLED, "cancelled");
-	}
-	return 0;
+	return submit(in, j, e);
+}
+
+/* With a state, what is there is to be gone on with. */
+static void
+drop_new_file(const struct install *in)
+{
+	if (in->unlink_path != NULL && in->state == NULL && !in->must_empty)
+		unlink(in->unlink_path);
 }
 
 /* Wait for the threads, and free what a failure left in the pipeline. */
@@ -548,27 +514,47 @@ stop(struct install *in, struct err *e)
 	ordered_close(in->work);
 	int rc = pipeline_join(in->pipe, e);
 	while (ordered_drain(in->work, &item))
-		job_free(in, item);
+		retire(in, item);
 	return rc;
+}
+
+/* The head comes next, and the mark goes: a state that outlived it would tell of
+ * another disk. */
+static int
+forget_state(struct install *in, struct err *e)
+{
+	struct state_of none = { .nchunks = 0 };
+
+	if (in->state == NULL)
+		return 0;
+	if (disk_sync(in->target.disk, e) != 0)
+		return -1;
+	return state_begin(in->state, &none, in->target.head.mark.id, e);
 }
 
 static int
 complete(struct install *in, struct err *e)
 {
-	struct disk *d = in->target.disk;
-	struct err note;
+	/* Of chunks that were there before nobody knows what they stored; what a delta
+	 * does not store is its base's, and images of other tools may be deltas. */
+	bool known = in->had == 0 && in->ours && !in->delta;
+	struct rangeset *stored = known ? &in->stored : NULL;
 
-	if (target_complete(&in->target, e) != 0)
+	if (forget_state(in, e) != 0 || target_complete(&in->target, e) != 0)
 		return -1;
-	if (in->cfg.part_type != 0 &&
-	    ptable_set_type(d, (unsigned)in->cfg.slice, (unsigned)in->cfg.part_type, e) != 0)
-		return -1;
-	if (disk_sync(d, e) != 0)
-		return -1;
-	if (in->cfg.slice == 0 && disk_reread_partitions(d, &note) != 0 &&
-	    in->cfg.warn != NULL)
-		in->cfg.warn(note.text);
-	return 0;
+	return finish_target(&in->target, stored, in->sector_bytes, &in->stale_wiped, e);
+}
+
+static int
+check_all_came(const struct install *in, struct err *e)
+{
+	uint32_t there = in->fed + in->had;
+
+	/* The last one can be one of those that were there already. */
+	if (in->had > 0 ? there == in->expected : !in->ours || there == in->promised)
+		return 0;
+	return err_set(e, ERR_FORMAT, "truncated: %u chunks came, and the image's last one %s",
+	    in->fed, in->promised == 0 ? "is missing" : "counts others");
 }
 
 int
@@ -577,21 +563,23 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	struct err closing;
 
 	int rc = stop(in, e);
-	if (rc == 0 && in->ours && in->fed != in->promised)
-		rc = err_set(e, ERR_FORMAT, "truncated: %u chunks came, and the image's last one %s",
-		    in->fed, in->promised == 0 ? "is missing" : "counts others");
+	if (rc == 0)
+		rc = check_all_came(in, e);
 	if (rc == 0)
 		rc = complete(in, e);
+	if (rc == 0 && in->state != NULL)
+		rc = state_remove(in->state, e);
 	*s = (struct install_stats){ .chunks = in->chunks,
 		.bytes_written = in->target.bytes_written,
+		.bytes_same = in->target.bytes_same,
 		.bytes_filled = in->target.bytes_filled,
-		.bytes_covered = in->target.bytes_covered };
+		.bytes_covered = in->target.bytes_covered, .stale_wiped = in->stale_wiped };
 	if (target_close(&in->target, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;
 	}
 	if (rc != 0)
-		remove_part(in);
+		drop_new_file(in);
 	install_free(in);
 	return rc;
 }
@@ -606,7 +594,7 @@ install_abort(struct install *in)
 	pipeline_fail(in->pipe, &e);
 	stop(in, &e);
 	target_close(&in->target, &e);
-	remove_part(in);
+	drop_new_file(in);
 	install_free(in);
 }
 

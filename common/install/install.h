@@ -21,16 +21,27 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 
+enum { INSTALL_STATE_S = 2 };	/* a struct install_config begins with this state_s */
+
 /* What imageunzip and frisbee let the user choose; see install_opts[]. */
 struct install_config {
 	uint64_t slice;			/* -s: partition number, 0: the whole target */
 	uint64_t part_type;		/* -D: MBR type or GPT code, 0: leave it */
 	bool zero;			/* -z: zero the free space */
+	bool discard;			/* --discard it */
+	bool skip_same;			/* --skip-same: write only what differs */
+	bool read_back;			/* --read-back: compare what was written */
 	bool has_pattern;		/* -p: fill it with this instead */
 	uint32_t pattern;
+	bool keep_stale;		/* --keep-stale: signatures of what was there */
+	bool convert;			/* --convert: a table for other sectors */
+	bool fix_gpt;			/* --fix-gpt: the backup to the disk's end */
+	bool grow;			/* --grow: the last partition, too */
 	bool no_writer;			/* -n */
 	bool in_place;			/* --in-place: treat a regular file as a device */
 	bool force;			/* --force: write to a disk in use, too */
+	const char *state;		/* --state: a file that survives a crash */
+	uint64_t state_s;		/* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
 	/* Not an option: a delta onto a regular file, which becomes as long as the
@@ -39,6 +50,8 @@ struct install_config {
 	/* Not an option: the threads give way to the program's own, which has a
 	 * network that must not be kept waiting. */
 	bool gentle;
+	/* What was done to the target besides; NULL: nobody wants to know. */
+	void (*say)(const char *sentence);
 	/* A warning that does not stop the run; NULL: nobody wants it. */
 	void (*warn)(const char *sentence);
 };
@@ -49,11 +62,16 @@ extern const struct cli_opt install_opts[];
  * frisbee's -p is the port. */
 int install_set_pattern(void *config, const char *arg, struct err *);
 
+/* The sectors of partition `slice` of a disk (-s), or len 0 for 0, the whole. */
+int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
+
 struct install_stats {
 	uint64_t chunks;
 	uint64_t bytes_written;		/* allocated data */
+	uint64_t bytes_same;		/* of it, what was there already (--skip-same) */
 	uint64_t bytes_filled;		/* -z, -p */
 	uint64_t bytes_covered;		/* with what was skipped */
+	unsigned stale_wiped;		/* signatures */
 };
 
 struct install;
@@ -68,6 +86,11 @@ int install_open_disk(struct install **, const struct install_config *, struct d
 /* Refuse now (ERR_REFUSED) an image that needs so many sectors when the target
  * has fewer. */
 int install_check_fit(struct install *, uint64_t sectors, struct err *);
+/* Before the first chunk: how many there will be.  --state needs it. */
+void install_expect(struct install *, uint32_t nchunks);
+/* Is this chunk on the disk already, by --state?  Then it need not be fed; what
+ * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
+bool install_has(const struct install *, uint32_t chunk);
 /* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */

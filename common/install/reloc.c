@@ -138,3 +138,17 @@ reloc_apply(const struct ndz_reloc *r, struct range slice, void *data, size_t n,
 	checksum_label(label, entries);
 	return 0;
 }
+
+uint64_t
+reloc_at(const struct ndz_header *h, const struct ndz_reloc *r)
+{
+	uint64_t at = r->offset;
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		struct range g = h->regions[i];
+		if (r->sector >= g.off && r->sector - g.off < g.len)
+			return at + (r->sector - g.off) * SECTOR_BYTES;
+		at += g.len * SECTOR_BYTES;
+	}
+	return UINT64_MAX;
+}

@@ -14,6 +14,9 @@
 int reloc_check(const struct ndz_reloc *, struct range slice, struct err *);
 /* Does it change bytes of the data?  (Not: short sectors, or to a whole disk.) */
 bool reloc_changes(const struct ndz_reloc *, struct range slice);
+/* Bytes of the chunk's data in front of what it changes; UINT64_MAX when that is
+ * not in the chunk. */
+uint64_t reloc_at(const struct ndz_header *, const struct ndz_reloc *);
 /* Apply it to the bytes that it covers: data[n], n >= its size. */
 int reloc_apply(const struct ndz_reloc *, struct range slice, void *data, size_t n,
     struct err *);

@@ -10,31 +10,29 @@ enum {
 	FILL_BYTES = 1 << 20,
 	/* Shorter runs of zeros are written: clearing is a command of its own. */
 	CLEAR_MIN_BYTES = 1 << 20,
+	COMPARE_BYTES = 1 << 20,
 };
 
 static const uint8_t zeros[FILL_BYTES];
 
-static int
-find_slice(struct target *t, struct err *e)
+int
+install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 {
 	struct ptable pt;
 
-	if (t->cfg->slice == 0)
+	*area = (struct range){ 0, 0 };
+	if (slice == 0)
 		return 0;
-	if (!disk_seekable(t->disk))
-		return err_set(e, ERR_USAGE, "%s: has no partitions to install into",
-		    disk_name(t->disk));
-	if (ptable_read(&pt, t->disk, e) != 0)
+	if (!disk_seekable(d))
+		return err_set(e, ERR_USAGE, "%s: has no partitions to install into", disk_name(d));
+	if (ptable_read(&pt, d, e) != 0)
 		return -1;
-	const struct partition *p = ptable_find(&pt, (unsigned)t->cfg->slice);
-	if (p == NULL) {
-		ptable_free(&pt);
-		return err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(t->disk),
-		    t->cfg->slice);
-	}
-	t->slice = p->sectors;
+	const struct partition *p = ptable_find(&pt, (unsigned)slice);
+	if (p != NULL)
+		*area = p->sectors;
 	ptable_free(&pt);
-	return 0;
+	return p != NULL ? 0 :
+	    err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(d), slice);
 }
 
 static int
@@ -59,12 +57,20 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
 		goto fail;
 	}
-	if (find_slice(t, e) != 0 || make_pattern(t, e) != 0)
+	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
+		err_set(e, ERR_USAGE, "--discard leaves the free space's contents open: "
+		    "not with -z or -p");
+		goto fail;
+	}
+	if (install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
 		goto fail;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;
 	else if (!fresh && disk_seekable(d) && !(cfg->resize && disk_kind(d) == DISK_FILE))
 		t->room = disk_size_bytes(d) / SECTOR_BYTES;
+	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES, t->room < HEAD_SECTORS ?
+	    t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
+		goto fail;
 	return 0;
 fail:
 	free(t->fill);
@@ -78,6 +84,7 @@ int
 target_close(struct target *t, struct err *e)
 {
 	free(t->fill);
+	head_free(&t->head);
 	int rc = disk_close(t->disk, e);
 	t->disk = NULL;
 	return rc;
@@ -108,6 +115,43 @@ raise_to(_Atomic uint64_t *at, uint64_t v)
 		;
 }
 
+/* Once more when it failed: an error that stays is fatal. */
+static int
+write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct err *e)
+{
+	struct err first;
+
+	if (disk_write(t->disk, data, n, at, &first) == 0 ||
+	    (disk_seekable(t->disk) && disk_write(t->disk, data, n, at, e) == 0))
+		return 0;
+	*e = first;
+	return -1;
+}
+
+/* Many bytes of the same kind: the pattern, or zeros. */
+static int
+write_fill(struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
+{
+	while (bytes > 0) {
+		size_t n = bytes < FILL_BYTES ? (size_t)bytes : FILL_BYTES;
+		if (write_twice(t, fill, n, at, e) != 0)
+			return -1;
+		at += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+static int
+write_zeros(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
+{
+	if (t->fresh && t->fill == NULL)
+		return 0;
+	if (bytes >= CLEAR_MIN_BYTES && disk_seekable(t->disk))
+		return disk_zero(t->disk, at, bytes, e);
+	return write_fill(t, zeros, at, bytes, e);
+}
+
 /* Streams get every byte, so what is free becomes zeros or the pattern. */
 static int
 stream_up_to(struct target *t, uint64_t sector, struct err *e)
@@ -115,16 +159,30 @@ stream_up_to(struct target *t, uint64_t sector, struct err *e)
 	if (sector < t->stream_at)
 		return err_set(e, ERR_UNSUPPORTED, "%s: chunks must come in order, and sector %" PRIu64
 		    " comes after %" PRIu64, disk_name(t->disk), sector, t->stream_at);
-	while (t->stream_at < sector) {
-		uint64_t left = (sector - t->stream_at) * SECTOR_BYTES;
-		size_t n = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
-		if (disk_write(t->disk, t->fill != NULL ? (const void *)t->fill : zeros, n,
-		    byte_of(t, t->stream_at), e) != 0)
-			return -1;
-		t->stream_at += n / SECTOR_BYTES;
-		t->bytes_filled += n;
-	}
+	uint64_t bytes = (sector - t->stream_at) * SECTOR_BYTES;
+	if (write_fill(t, t->fill != NULL ? (const void *)t->fill : zeros,
+		byte_of(t, t->stream_at), bytes, e) != 0)
+		return -1;
+	t->bytes_filled += bytes;
+	t->stream_at = sector;
 	return 0;
+}
+
+/* `at` and `bytes` are of the area. */
+static int
+put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct err *e)
+{
+	uint64_t off = t->slice.off * SECTOR_BYTES;
+	size_t taken = head_take(&t->head, at, data, bytes);
+
+	if (taken == bytes)
+		return 0;
+	if (head_put_mark(&t->head, e) != 0)
+		return -1;
+	at += taken;
+	bytes -= taken;
+	return data != NULL ? write_twice(t, data + taken, bytes, off + at, e) :
+	    write_zeros(t, off + at, bytes, e);
 }
 
 int
@@ -135,7 +193,7 @@ target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes
 
 	if (stream && stream_up_to(t, sector, e) != 0)
 		return -1;
-	if (disk_write(t->disk, data, bytes, byte_of(t, sector), e) != 0)
+	if (put(t, sector * SECTOR_BYTES, data, bytes, e) != 0)
 		return -1;
 	if (stream)
 		t->stream_at = sector + (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
@@ -144,39 +202,103 @@ target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes
 	return 0;
 }
 
-int
-target_write_zeros(struct target *t, uint64_t sector, uint64_t bytes, struct err *e)
+ssize_t
+target_read(struct target *t, uint64_t sector, void *buf, size_t bytes, struct err *e)
 {
-	bool hole = t->fresh && t->fill == NULL;
+	uint64_t at = sector * SECTOR_BYTES;
+	ssize_t n = disk_read_upto(t->disk, buf, bytes, byte_of(t, sector), e);
 
-	if (hole || (bytes >= CLEAR_MIN_BYTES && disk_kind(t->disk) != DISK_STREAM)) {
-		if (!hole && disk_zero(t->disk, byte_of(t, sector), bytes, e) != 0)
-			return -1;
-		t->bytes_written += bytes;
-		raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+	if (n > 0 && t->head.on && at < HEAD_BYTES) {
+		size_t head = HEAD_BYTES - (size_t)at;
+		memcpy(buf, t->head.bytes + at, head < (size_t)n ? head : (size_t)n);
+	}
+	return n;
+}
+
+static bool
+is_there(const uint8_t *got, const uint8_t *data, size_t n)
+{
+	return memcmp(got, data != NULL ? data : zeros, n) == 0;
+}
+
+static int
+compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n, uint8_t *got,
+    struct err *e)
+{
+	if (disk_read_back(t->disk, got, n, off, e) != 0)
+		return -1;
+	if (is_there(got, data, n))
 		return 0;
+	if (disk_write(t->disk, data != NULL ? data : zeros, n, off, e) != 0 ||
+	    disk_read_back(t->disk, got, n, off, e) != 0)
+		return -1;
+	if (is_there(got, data, n))
+		return 0;
+	return err_set(e, ERR_IO, "%s: what was written at sector %" PRIu64 " is not what is "
+	    "read back, twice", disk_name(t->disk), off / SECTOR_BYTES);
+}
+
+int
+target_compare(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct err *e)
+{
+	uint64_t at = sector * SECTOR_BYTES, end = at + bytes;
+	const uint8_t *p = data;
+	uint8_t *got = malloc(COMPARE_BYTES);
+	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to read back into");
+
+	/* The head is compared when it is written. */
+	if (t->head.on && at < HEAD_BYTES) {
+		uint64_t skip = HEAD_BYTES - at < bytes ? HEAD_BYTES - at : bytes;
+		p = p != NULL ? p + skip : NULL;
+		at += skip;
 	}
-	while (bytes > 0) {
-		size_t n = bytes < FILL_BYTES ? (size_t)bytes : FILL_BYTES;
-		if (target_write(t, sector, zeros, n, e) != 0)
-			return -1;
-		sector += n / SECTOR_BYTES;
-		bytes -= n;
+	while (rc == 0 && at < end) {
+		size_t n = end - at < COMPARE_BYTES ? (size_t)(end - at) : COMPARE_BYTES;
+		rc = compare_piece(t, t->slice.off * SECTOR_BYTES + at, p, n, got, e);
+		p = p != NULL ? p + n : NULL;
+		at += n;
 	}
-	return 0;
+	free(got);
+	return rc;
+}
+
+void
+target_note_same(struct target *t, uint64_t sector, uint64_t bytes)
+{
+	t->bytes_same += bytes;
+	raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+}
+
+void
+target_note_covered(struct target *t, uint64_t from, uint64_t to)
+{
+	raise_to(&t->covered_end, to);
+	raise_to(&t->end_bytes, to * SECTOR_BYTES);
+	t->bytes_covered += (to - from) * SECTOR_BYTES;
 }
 
 static int
 fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 {
-	while (bytes > 0) {
-		size_t n = bytes < FILL_BYTES ? (size_t)bytes : FILL_BYTES;
-		if (disk_write(t->disk, t->fill, n, at, e) != 0)
-			return -1;
-		at += n;
-		bytes -= n;
-	}
-	return 0;
+	size_t taken = head_take(&t->head, at, t->fill, bytes);
+
+	if (head_put_mark(&t->head, e) != 0)
+		return -1;
+	return write_fill(t, t->fill, t->slice.off * SECTOR_BYTES + at + taken,
+	    bytes - taken, e);
+}
+
+/* What cannot be discarded is left as it is; the head always is. */
+static void
+discard(struct target *t, uint64_t at, uint64_t bytes)
+{
+	uint64_t keep = t->head.on && at < HEAD_BYTES ? HEAD_BYTES - at : 0;
+
+	if (keep < bytes && !t->no_discard &&
+	    !disk_discard(t->disk, t->slice.off * SECTOR_BYTES + at + keep, bytes - keep) &&
+	    !atomic_exchange(&t->no_discard, true) && t->cfg->warn != NULL)
+		t->cfg->warn("the target does not take discards: its free space is left as it is");
 }
 
 int
@@ -185,16 +307,33 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	to = to < t->room ? to : t->room;
 	if (from >= to)
 		return 0;
-	raise_to(&t->end_bytes, to * SECTOR_BYTES);
+	uint64_t at = from * SECTOR_BYTES, bytes = (to - from) * SECTOR_BYTES;
+	raise_to(&t->end_bytes, at + bytes);
+	/* What is in front of data was written with it. */
 	if (disk_kind(t->disk) == DISK_STREAM)
-		return stream_up_to(t, to, e);
-	if (disk_kind(t->disk) == DISK_NULL || (!t->cfg->zero && t->fill == NULL))
+		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
+	if (disk_kind(t->disk) == DISK_NULL)
 		return 0;
-	uint64_t bytes = (to - from) * SECTOR_BYTES;
+	if (t->cfg->discard && !t->fresh)
+		discard(t, at, bytes);
+	if (!t->cfg->zero && t->fill == NULL)
+		return 0;
 	t->bytes_filled += bytes;
-	if (t->fill != NULL)
-		return fill_pattern(t, byte_of(t, from), bytes, e);
-	return t->fresh ? 0 : disk_zero(t->disk, byte_of(t, from), bytes, e);
+	return t->fill != NULL ? fill_pattern(t, at, bytes, e) : put(t, at, NULL, bytes, e);
+}
+
+/* Everything but the head is there: make sure of it, then put the head. */
+static int
+put_head(struct target *t, struct err *e)
+{
+	uint8_t got[HEAD_BYTES];
+
+	if (!t->head.marked)
+		return 0;
+	if (disk_sync(t->disk, e) != 0 || head_commit(&t->head, e) != 0)
+		return -1;
+	return t->cfg->read_back ? compare_piece(t, t->slice.off * SECTOR_BYTES, t->head.bytes,
+	    HEAD_BYTES, got, e) : 0;
 }
 
 /* A file gets its exact length.  A disk that is kept in a file only grows: what
@@ -214,13 +353,17 @@ target_complete(struct target *t, struct err *e)
 {
 	uint64_t end = t->covered_end;
 
-	if (t->fresh) {
-		uint64_t bytes = t->short_end != 0 ? t->short_end : t->end_bytes;
-		return disk_truncate(t->disk, bytes, e);
-	}
+	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) && t->room != UINT64_MAX &&
+	    target_free_space(t, end, t->room, e) != 0)
+		return -1;
+	/* All that an image of a few sectors has can be in the head. */
+	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
+		return -1;
+	if (put_head(t, e) != 0)
+		return -1;
 	if (t->cfg->resize && disk_kind(t->disk) == DISK_FILE)
 		return resize_file(t, e);
-	if (t->slice.len == 0 && disk_seekable(t->disk))
-		return target_free_space(t, end, t->room, e);
-	return 0;
+	if (!t->fresh)
+		return 0;
+	return disk_truncate(t->disk, t->short_end != 0 ? t->short_end : t->end_bytes, e);
 }

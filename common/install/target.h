@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/install/head.h"
 #include "common/install/install.h"
 
 struct target {
@@ -17,12 +18,14 @@ struct target {
 	struct range slice;		/* sectors; len 0: the whole disk */
 	uint64_t room;			/* sectors from sector 0 of the image on;
 					 * UINT64_MAX: as many as needed */
+	struct head head;
 	uint32_t *fill;			/* a buffer of the pattern, or NULL */
 	uint64_t stream_at;		/* streams: sectors written so far */
 	_Atomic uint64_t end_bytes;	/* what a fresh file must be long, at least */
 	_Atomic uint64_t short_end;	/* exact end of a file by its short sector, or 0 */
 	_Atomic uint64_t covered_end;	/* sectors of the image that chunks answered for */
-	_Atomic uint64_t bytes_written, bytes_filled, bytes_covered;
+	_Atomic uint64_t bytes_written, bytes_same, bytes_filled, bytes_covered;
+	_Atomic bool no_discard;	/* the disk does not take it */
 };
 
 /* Takes the disk over, also on failure. */
@@ -33,14 +36,23 @@ int target_close(struct target *, struct err *);
 
 /* Image sectors are counted from the image's sector 0. */
 int target_check_fit(const struct target *, uint64_t sectors, struct err *);
-/* Write `bytes` of data (the last sector may be short) at an image sector. */
+/* `bytes` (the last sector may be short) at an image sector; data NULL: zeros. */
 int target_write(struct target *, uint64_t sector, const void *data, uint64_t bytes,
     struct err *);
-/* The same for data that is all zeros, which need not be written one by one. */
-int target_write_zeros(struct target *, uint64_t sector, uint64_t bytes, struct err *);
-/* Sectors [from, to) of the image are free: leave, zero or fill them. */
+/* What is there now: up to `bytes`, fewer only at the end of the disk, or -1. */
+ssize_t target_read(struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
+/* Is that what stands on the disk?  What is not is written once more; -1 when it
+ * is still not. */
+int target_compare(struct target *, uint64_t sector, const void *data, uint64_t bytes,
+    struct err *);
+/* That much is there already and was not written. */
+void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
+/* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
-/* Behind the last chunk: fill to the end of the disk, size a new file. */
+/* A chunk has answered for sectors [from, to). */
+void target_note_covered(struct target *, uint64_t from, uint64_t to);
+/* Behind the last chunk: fill to the end of the disk, size a new file, sync, and
+ * put the first 4 KiB at last. */
 int target_complete(struct target *, struct err *);
 
 #endif /* COMMON_INSTALL_TARGET_H */

@@ -1,5 +1,6 @@
 #include "common/ndz/fragments.h"
 
+#include <assert.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,33 +77,38 @@ check_tail(const struct chunk *c, const uint8_t *stream, uint32_t adler, struct 
 	return 0;
 }
 
-static int
-check_digest(const struct fragments *f, const void *data, struct err *e)
+bool
+fragment_is(const struct fragments *f, const void *data)
 {
 	uint8_t digest[EXT_DIGEST_BYTES];
 	unsigned n = sizeof digest;
+	int ok = EVP_Digest(data, f->raw_bytes, digest, &n, EVP_sha256(), NULL);
 
-	if (EVP_Digest(data, f->raw_bytes, digest, &n, EVP_sha256(), NULL) != 1)
-		return err_nomem(e, "a digest");
-	if (memcmp(digest, f->entry->digest, sizeof f->entry->digest) != 0)
+	assert(ok == 1);
+	return memcmp(digest, f->entry->digest, sizeof f->entry->digest) == 0;
+}
+
+/* Decode the current fragment, which is not zero, to out[raw_bytes]. */
+static int
+decode_one(const struct fragments *f, const uint8_t *stream, struct inflater *inf,
+    void *out, bool digest, struct err *e)
+{
+	if (inflater_fragment(inf, stream + f->stream_at, f->entry->bytes, out, f->raw_bytes,
+		e) != 0)
+		return err_ctx(e, "fragment %zu", f->number);
+	if (digest && !fragment_is(f, out))
 		return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
 	return 0;
 }
 
-/* Without its digest. */
 static int
-decode(const struct fragments *f, const void *bytes, struct inflater *inf, void *out,
-    struct err *e)
+check_one(const struct fragments *f, const uint8_t *stream, struct err *e)
 {
-	const uint8_t *in = (const uint8_t *)bytes + NDZ_HEADER_BYTES + f->stream_at;
-
 	if (f->raw_bytes == 0)
 		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
-	if (f->entry->zero && !deflate_is_zeros(in, f->entry->bytes, f->raw_bytes))
+	if (f->entry->zero &&
+	    !deflate_is_zeros(stream + f->stream_at, f->entry->bytes, f->raw_bytes))
 		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
-	if (!f->entry->zero &&
-	    inflater_fragment(inf, in, f->entry->bytes, out, f->raw_bytes, e) != 0)
-		return err_ctx(e, "fragment %zu", f->number);
 	return 0;
 }
 
@@ -110,9 +116,11 @@ int
 fragments_decode(const struct fragments *f, const void *bytes, struct inflater *inf,
     void *out, struct err *e)
 {
-	if (decode(f, bytes, inf, out, e) != 0)
+	const uint8_t *stream = (const uint8_t *)bytes + NDZ_HEADER_BYTES;
+
+	if (check_one(f, stream, e) != 0)
 		return -1;
-	return f->entry->zero ? 0 : check_digest(f, out, e);
+	return f->entry->zero ? 0 : decode_one(f, stream, inf, out, true, e);
 }
 
 /* Decode every fragment to `out`: one behind the other, or each over the one
@@ -126,18 +134,38 @@ walk(const struct chunk *c, const void *bytes, struct inflater *inf, uint8_t *ou
 	uint32_t adler = 1;
 
 	while (fragments_next(&f)) {
-		if (decode(&f, bytes, inf, out, e) != 0)
+		if (check_one(&f, stream, e) != 0)
 			return -1;
 		if (f.entry->zero) {
 			adler = adler_combine(adler, adler_zeros(f.raw_bytes), f.raw_bytes);
 			continue;
 		}
-		if (verify && check_digest(&f, out, e) != 0)
+		if (decode_one(&f, stream, inf, out, verify, e) != 0)
 			return -1;
 		adler = adler_update(adler, out, f.raw_bytes);
 		out += verify ? 0 : f.raw_bytes;
 	}
 	return check_tail(c, stream, adler, e);
+}
+
+int
+chunk_decode_others(const struct chunk *c, const void *bytes, struct inflater *inf,
+    const bool *skip, void *out, struct err *e)
+{
+	const uint8_t *stream = (const uint8_t *)bytes + NDZ_HEADER_BYTES;
+	struct fragments f = fragments_of(c);
+	uint8_t *to = out;
+
+	while (fragments_next(&f)) {
+		if (check_one(&f, stream, e) != 0)
+			return -1;
+		if (f.entry->zero)
+			continue;
+		if (!skip[f.number] && decode_one(&f, stream, inf, to, true, e) != 0)
+			return -1;
+		to += f.raw_bytes;
+	}
+	return 0;
 }
 
 int

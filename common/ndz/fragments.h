@@ -40,7 +40,14 @@ uint64_t chunk_packed_bytes(const struct chunk *);
  * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
 int chunk_decode_packed(const struct chunk *, const void *bytes, struct inflater *,
     void *out, struct err *);
-/* The same without the data, and with the digest of every fragment. */
+/* The same but for fragments with skip[number] set, whose room in out is left as it
+ * is.  Without their data there is no Adler-32: the others' digests are checked. */
+int chunk_decode_others(const struct chunk *, const void *bytes, struct inflater *,
+    const bool *skip, void *out, struct err *);
+/* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
+ * its digest. */
+bool fragment_is(const struct fragments *, const void *data);
+/* Everything without the data, and with the digest of every fragment. */
 int chunk_verify_fragments(const struct chunk *, const void *bytes, struct inflater *,
     struct err *);
 

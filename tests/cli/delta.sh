@@ -107,11 +107,26 @@ status 2 "$BIN/imagedelta" "$T/a.ndz" "$T/b.ndz"
 
 # Installing: never where it would wipe the base out.
 cp "$T/a" "$T/target"
-for o in -z "-p 7"; do
+for o in -z "-p 7" --discard; do
 	# shellcheck disable=SC2086
 	status 1 "$BIN/imageunzip" -q --in-place $o "$T/ab.ndz" "$T/target"
 done
 check "nothing was written" cmp "$T/a" "$T/target"
+# A base that is not complete is none; a delta of its own that was interrupted is gone on with.
+mark() { python3 - "$1" "$2" << 'PY'
+import struct, sys, zlib
+body = bytes.fromhex(sys.argv[2]) + bytes(512 - 24 - 16)
+with open(sys.argv[1], "r+b") as f:
+    f.write(b"NDZ unfinished\n\0" + struct.pack("<II", 1, zlib.crc32(body)) + body)
+PY
+}
+mark "$T/target" 00112233445566778899aabbccddeeff
+status 1 "$BIN/imageunzip" -q --in-place "$T/ab.ndz" "$T/target"
+check "why" grep -q 'not completed' "$T/stderr"
+truncate -s 1M "$T/r1" "$T/r2"; head -c 4096 "$T/one" | dd of="$T/r2" conv=notrunc status=none; zip -r "$T/r1" "$T/r1.ndz"; zip -r "$T/r2" "$T/r2.ndz"; delta "$T/r1.ndz" "$T/r2.ndz" "$T/r.ndz"
+cp "$T/r1" "$T/r3"; mark "$T/r3" "$("$BIN/imagedump" --json "$T/r.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["uuid"])')"
+check "its own mark" "$BIN/imageunzip" -q "$T/r.ndz" "$T/r3"; check "is gone" cmp "$T/r2" "$T/r3"
+cp "$T/a" "$T/target"
 status 1 "$BIN/imageunzip" -q "$T/ab.ndz" "$T/new"; check "no new file" [ ! -e "$T/new" ]
 status 1 sh -c "'$BIN/imageunzip' -q '$T/ab.ndz' - > '$T/pipe'"; check "nothing through a pipe" [ ! -s "$T/pipe" ]
 check "a file is not truncated" "$BIN/imageunzip" -q "$T/ab.ndz" "$T/target"
@@ -180,6 +195,8 @@ zip -l "$T/ext2-v2.img" "$T/ev2.ndz"
 for x in ext2-delta v2; do
 	"$BIN/imagedelta" -q --onto "$T/ext2.ndz" "$T/$x.ndz" "$T/w.ndz" 2> "$T/warning" || fail "--onto ext2 $x"
 	check "ext2 + $x" same_image "$T/w.ndz" "$T/ev2.ndz"
+	# The superblock is not in the delta; it is no leftover.
+	check "ext2 + $x, installed" installs "$T/ev2.ndz" "$T/ext2-v2.img" "$T/ext2.ndz" "$T/$x.ndz"
 done
 "$BIN/imagedelta" -q --onto "$T/ext2.ndz" "$T/ext2-delta.ndz" "$T/w.ndz" 2> "$T/warning"
 check "what cannot be known is said" grep -q 'does not tell' "$T/warning"

@@ -40,13 +40,13 @@ for kind in eio full gone; do each pwrite $kind "$T/out.ndz" "$T/out.ndz" "$BIN/
 for op in fsync close; do each $op eio "$T/out.ndz" "$T/out.ndz" "$BIN/imagezip" -q -r "$T/src" "$T/out.ndz"; done
 
 echo "== imageunzip to a new file"
-for kind in eio full gone; do each pwrite $kind "$T/out" "$T/out" "$BIN/imageunzip" -q "$T/good.ndz" "$T/out"; done
+for kind in dead full gone; do each pwrite $kind "$T/out" "$T/out" "$BIN/imageunzip" -q "$T/good.ndz" "$T/out"; done
 for op in ftruncate fsync close; do each $op eio "$T/out" "$T/out" "$BIN/imageunzip" -q "$T/good.ndz" "$T/out"; done
 for kind in eio end; do each pread $kind "$T/good.ndz" "$T/out" "$BIN/imageunzip" -q "$T/good.ndz" "$T/out"; done
 
 echo "== imageunzip into a file as if it were a device"
 truncate -s 9M "$T/dev"
-for kind in eio full gone; do each pwrite $kind "$T/dev" - "$BIN/imageunzip" -q --in-place -z "$T/good.ndz" "$T/dev"; done
+for kind in dead full gone; do each pwrite $kind "$T/dev" - "$BIN/imageunzip" -q --in-place -z "$T/good.ndz" "$T/dev"; done
 for op in fsync close; do each $op eio "$T/dev" - "$BIN/imageunzip" -q --in-place "$T/good.ndz" "$T/dev"; done
 
 echo "== imagedump"
@@ -67,7 +67,7 @@ client() { faulty "$1" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.9 
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve none "$T/good.ndz"
 client none; check "without a fault" cmp "$T/src" "$T/node"
-for fault in pwrite:1:eio pwrite:4:full pwrite:2:gone ftruncate:1:eio fsync:1:eio close:1:eio; do
+for fault in pwrite:1:dead pwrite:4:full pwrite:2:gone ftruncate:1:eio fsync:1:eio close:1:eio; do
 	rm -f "$T/node" "$T/fired"
 	client "$fault:$T/node"; rc=$?
 	check "client, $fault: exit $rc, $(head -n 1 "$T/stderr")" [ $rc = 1 ]

@@ -60,6 +60,30 @@ check_set_type(struct disk *d, const struct ptable *before)
 	ptable_free(&after);
 }
 
+/* The table made to fit, for these sectors or from the others: still sound, and no
+ * partition lost or moved. */
+static void
+check_fit(struct disk *d, unsigned from_bytes, const struct ptable *before, uint64_t sectors)
+{
+	struct ptable_change done;
+	struct ptable after;
+	struct err e;
+
+	if (ptable_fit(d, from_bytes, true, &done, &e) != 0) {
+		must(e.kind == ERR_FORMAT || e.kind == ERR_UNSUPPORTED);
+		return;
+	}
+	if (before == NULL)
+		return;
+	must(ptable_read(&after, d, &e) == 0 && after.nparts == before->nparts);
+	check_sound(&after, sectors);
+	for (unsigned i = 0; i < after.nparts; i++) {
+		must(after.parts[i].sectors.off == before->parts[i].sectors.off);
+		must(after.parts[i].sectors.len >= before->parts[i].sectors.len);
+	}
+	ptable_free(&after);
+}
+
 static void
 try_disk(struct mem *m, enum disk_kind kind, unsigned sector_bytes)
 {
@@ -71,10 +95,12 @@ try_disk(struct mem *m, enum disk_kind kind, unsigned sector_bytes)
 		check_sound(&t, m->len / 512);
 		if (t.nparts > 0)
 			check_set_type(d, &t);
+		check_fit(d, sector_bytes, &t, m->len / 512);
 	} else {
 		must(e.kind == ERR_FORMAT || e.kind == ERR_UNSUPPORTED);
 	}
 	ptable_free(&t);
+	check_fit(d, sector_bytes == 512 ? 4096 : 512, NULL, 0);
 	disk_close(d, &e);
 }
 

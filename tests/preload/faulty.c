@@ -3,14 +3,19 @@
  * PATH may be the beginning of it: a program may write under another name first.
  * OP: pread, pwrite, read, write, fsync, ftruncate, close.  KIND:
  *	eio	the N-th fails with EIO, those behind it do not
+ *	dead	the N-th and all that follow: EIO
  *	full	the N-th and all that follow: ENOSPC
  *	gone	the N-th and all that follow: ENXIO, as of a disk pulled out
+ *	astray	the N-th write is said to be done, and is not
+ *	lost	the N-th and all that follow are
+ *	kill	the program ends there, as by kill -9
  *	end	the N-th and all that follow find the end of the file (it shrank)
  * FILE is made when that has happened. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,9 +48,9 @@ note_fired(void)
 		syscall(SYS_close, open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 }
 
-/* Does this call fail?  Then errno is set; 0 in *rc is an end of file. */
+/* Does this call, of `len` bytes, fail?  Then *rc is what it returns, with errno. */
 static bool
-fails(const char *op, int fd, long *rc)
+fails(const char *op, int fd, long len, long *rc)
 {
 	char want[16], kind[16];
 	const char *fault = getenv("FAULT");
@@ -56,15 +61,19 @@ fails(const char *op, int fd, long *rc)
 	    path_at == 0 || strcmp(op, want) != 0 || !is_the_file(fd, fault + path_at))
 		return false;
 	long call = ++calls;
-	if (call < n || (call > n && strcmp(kind, "eio") == 0))
+	if (call < n || (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0)))
 		return false;
 	note_fired();
+	if (strcmp(kind, "kill") == 0)
+		kill(getpid(), SIGKILL);
+	if (strcmp(kind, "astray") == 0 || strcmp(kind, "lost") == 0)
+		return *rc = len, true;
 	*rc = strcmp(kind, "end") == 0 ? 0 : -1;
 	errno = strcmp(kind, "full") == 0 ? ENOSPC : strcmp(kind, "gone") == 0 ? ENXIO : EIO;
 	return true;
 }
 
-#define FAULTY(type, name, op, params, ...) \
+#define FAULTY(type, name, op, len, params, ...) \
 	type name params; \
 	type name params \
 	{ \
@@ -72,15 +81,15 @@ fails(const char *op, int fd, long *rc)
 		long rc; \
 		if (real == NULL) \
 			real = (type (*) params)dlsym(RTLD_NEXT, #name); \
-		return fails(op, fd, &rc) ? (type)rc : real(__VA_ARGS__); \
+		return fails(op, fd, (long)(len), &rc) ? (type)rc : real(__VA_ARGS__); \
 	}
 
-FAULTY(ssize_t, pread64, "pread", (int fd, void *buf, size_t n, off64_t at), fd, buf, n, at)
-FAULTY(ssize_t, pwrite64, "pwrite", (int fd, const void *buf, size_t n, off64_t at), fd, buf, n, at)
-FAULTY(ssize_t, read, "read", (int fd, void *buf, size_t n), fd, buf, n)
-FAULTY(ssize_t, write, "write", (int fd, const void *buf, size_t n), fd, buf, n)
-FAULTY(int, fsync, "fsync", (int fd), fd)
-FAULTY(int, ftruncate64, "ftruncate", (int fd, off64_t n), fd, n)
+FAULTY(ssize_t, pread64, "pread", n, (int fd, void *buf, size_t n, off64_t at), fd, buf, n, at)
+FAULTY(ssize_t, pwrite64, "pwrite", n, (int fd, const void *buf, size_t n, off64_t at), fd, buf, n, at)
+FAULTY(ssize_t, read, "read", n, (int fd, void *buf, size_t n), fd, buf, n)
+FAULTY(ssize_t, write, "write", n, (int fd, const void *buf, size_t n), fd, buf, n)
+FAULTY(int, fsync, "fsync", 0, (int fd), fd)
+FAULTY(int, ftruncate64, "ftruncate", 0, (int fd, off64_t n), fd, n)
 
 /* The descriptor is closed whatever is said. */
 int
@@ -91,7 +100,7 @@ close(int fd)
 
 	if (real == NULL)
 		real = (int (*)(int))dlsym(RTLD_NEXT, "close");
-	bool bad = fails("close", fd, &rc);
+	bool bad = fails("close", fd, 0, &rc);
 	int why = errno, closed = real(fd);
 	if (!bad)
 		return closed;

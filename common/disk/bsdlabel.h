@@ -1,0 +1,41 @@
+/* bsdlabel.h: the disklabel of the BSDs: partitions inside a slice of a disk.
+ *
+ * A slice is a partition of an MBR (types a5, a6, a9) or a disk without a table.
+ * Sources: disklabel(5) and the header sys/disklabel.h of FreeBSD, NetBSD and
+ * OpenBSD.
+ */
+#ifndef COMMON_DISK_BSDLABEL_H
+#define COMMON_DISK_BSDLABEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/range.h"
+
+enum { BSDLABEL_PARTS_MAX = 22 };	/* as many as fit in a sector */
+
+enum bsdlabel_type { BSDLABEL_UNUSED = 0, BSDLABEL_SWAP = 1, BSDLABEL_FFS = 7 };
+
+struct bsdlabel_part {
+	char letter;			/* 'a'.. */
+	uint8_t type;
+	struct range sectors;		/* of 512 bytes, relative to the slice */
+};
+
+/* In order of place; they lie inside the slice and do not overlap.  Left out are
+ * the raw partitions (c, and any that holds all of the slice), empty ones, and
+ * those that lie outside, where other slices are. */
+struct bsdlabel {
+	unsigned nparts;
+	struct bsdlabel_part parts[BSDLABEL_PARTS_MAX];
+};
+
+/* 1: there is a label, by its two magic numbers and its checksum; 0: none. */
+int bsdlabel_found(struct disk *, struct range slice, struct err *);
+/* ERR_FORMAT when there is none or it cannot be: partitions that overlap or are
+ * half outside; ERR_UNSUPPORTED when it does not say what its offsets count from. */
+int bsdlabel_read(struct bsdlabel *, struct disk *, struct range slice, struct err *);
+
+#endif /* COMMON_DISK_BSDLABEL_H */

@@ -1,0 +1,211 @@
+/* gpt_fit.c: a GPT made for a smaller disk, or for one with other sectors, made
+ * right for the disk that it is on. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/disk/gpt_impl.h"
+
+enum { ENTRY_FIRST = 32, ENTRY_LAST = 40, ALIGN_BYTES = 1 << 20, PMBR_COUNT = 458 };
+
+/* The table as it will be. */
+struct fitted {
+	unsigned lba_bytes;
+	uint64_t disk_lbas, array_lbas, first_usable, last_usable;
+	const struct gpt_copy *from;
+	uint8_t *array;			/* owned */
+};
+
+static uint64_t
+get64(const uint8_t *at)
+{
+	struct rd r = rd_from(at, 8);
+
+	return rd_le64(&r);
+}
+
+static void
+put64(uint8_t *at, uint64_t v)
+{
+	struct wr w = wr_to(at, 8);
+
+	wr_le64(&w, v);
+}
+
+static bool
+is_used(const uint8_t *entry)
+{
+	static const uint8_t none[16];
+
+	return memcmp(entry, none, sizeof none) != 0;
+}
+
+/* A range of LBAs of one size in LBAs of another; false when it does not fit. */
+static bool
+rescale(uint64_t *first, uint64_t *last, unsigned from, unsigned to)
+{
+	uint64_t start = *first * from, end = (*last + 1) * from;
+
+	*first = start / to;
+	*last = end / to - 1;
+	return start % to == 0 && end % to == 0;
+}
+
+/* The entries in the new unit; the last partition's entry in *last_entry. */
+static int
+convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
+    const char *name, struct err *e)
+{
+	uint64_t last_end = 0;
+
+	*last_entry = NULL;
+	for (uint32_t i = 0; i < f->from->nentries; i++) {
+		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
+		uint64_t first = get64(entry + ENTRY_FIRST), last = get64(entry + ENTRY_LAST);
+		if (!is_used(entry))
+			continue;
+		if (!rescale(&first, &last, from_bytes, f->lba_bytes))
+			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u does not begin and end "
+			    "with a sector of %u bytes", name, i + 1, f->lba_bytes);
+		if (first < f->first_usable || last > f->last_usable)
+			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u lies where the table has "
+			    "to be", name, i + 1);
+		put64(entry + ENTRY_FIRST, first);
+		put64(entry + ENTRY_LAST, last);
+		if (last >= last_end) {
+			last_end = last;
+			*last_entry = entry;
+		}
+	}
+	return 0;
+}
+
+/* Let the last partition reach to the end, at a multiple of 1 MiB. */
+static void
+grow_last(const struct fitted *f, uint8_t *entry, struct ptable_change *done)
+{
+	uint64_t align = ALIGN_BYTES / f->lba_bytes;
+	uint64_t end = (f->last_usable + 1) / align * align;
+
+	if (entry == NULL || end == 0 || end - 1 <= get64(entry + ENTRY_LAST))
+		return;
+	uint64_t factor = f->lba_bytes / SECTOR_BYTES, first = get64(entry + ENTRY_FIRST);
+	done->grown = (unsigned)((size_t)(entry - f->array) / f->from->entry_bytes) + 1;
+	done->was_sectors = (get64(entry + ENTRY_LAST) + 1 - first) * factor;
+	put64(entry + ENTRY_LAST, end - 1);
+	done->is_sectors = (end - first) * factor;
+}
+
+/* One header: with its own place and that of the other. */
+static int
+write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
+{
+	const struct gpt_copy *from = f->from;
+	uint64_t last = f->disk_lbas - 1;
+	struct gpt_copy c = { .header_bytes = from->header_bytes };
+	size_t n = gpt_array_bytes(from);
+
+	memcpy(c.sector, from->sector, from->header_bytes);
+	struct wr w = wr_to(c.sector + 24, 32);
+	wr_le64(&w, backup ? last : 1);
+	wr_le64(&w, backup ? 1 : last);
+	wr_le64(&w, f->first_usable);
+	wr_le64(&w, f->last_usable);
+	uint64_t array_lba = backup ? last - f->array_lbas : 2;
+	put64(c.sector + 72, array_lba);
+	w = wr_to(c.sector + ARRAY_CRC, 4);
+	wr_le32(&w, (uint32_t)crc32(0, f->array, (uInt)n));
+	w = wr_to(c.sector + HEADER_CRC, 4);
+	wr_le32(&w, gpt_header_crc(&c));
+	if (disk_write(d, f->array, n, array_lba * f->lba_bytes, e) != 0 ||
+	    disk_write(d, c.sector, f->lba_bytes, (backup ? last : 1) * f->lba_bytes, e) != 0)
+		return -1;
+	return disk_sync(d, e);
+}
+
+/* The protective partition covers the disk, as far as 32 bits go. */
+static int
+write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
+{
+	uint64_t n = f->disk_lbas - 1;
+	uint8_t count[4];
+	struct wr w = wr_to(count, sizeof count);
+
+	wr_le32(&w, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+	return disk_write(d, count, sizeof count, PMBR_COUNT, e);
+}
+
+/* The old backup is of no use any more, and would be found. */
+static int
+drop_old_backup(const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)
+{
+	static const uint8_t zeros[sizeof gpt_magic];
+	uint64_t at = f->from->alternate * from_bytes;
+	uint8_t found[sizeof gpt_magic];
+
+	if (at == (f->disk_lbas - 1) * f->lba_bytes ||
+	    at > disk_size_bytes(d) - sizeof found)
+		return 0;
+	if (disk_read(d, found, sizeof found, at, e) != 0)
+		return -1;
+	return memcmp(found, gpt_magic, sizeof found) != 0 ? 0 :
+	    disk_write(d, zeros, sizeof zeros, at, e);
+}
+
+static int
+fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
+    struct ptable_change *done, struct err *e)
+{
+	size_t n = gpt_array_bytes(f->from);
+	uint8_t *last;
+
+	f->disk_lbas = disk_size_bytes(d) / f->lba_bytes;
+	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
+	f->first_usable = 2 + f->array_lbas;
+	if (f->disk_lbas < 2 * f->array_lbas + 4)
+		return err_set(e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
+	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
+	f->array = malloc(n);
+	if (f->array == NULL)
+		return err_nomem(e, "GPT");
+	memcpy(f->array, f->from->array, n);
+	if (convert_entries(f, from_bytes, &last, disk_name(d), e) != 0)
+		return -1;
+	if (grow)
+		grow_last(f, last, done);
+	done->moved = f->from->alternate != f->disk_lbas - 1 || from_bytes != f->lba_bytes;
+	if (!done->moved && done->grown == 0)
+		return 0;
+	/* The backup first: at any time one copy on the disk is whole. */
+	return write_copy(f, d, true, e) != 0 || write_copy(f, d, false, e) != 0 ||
+	    write_pmbr(f, d, e) != 0 || drop_old_backup(f, d, from_bytes, e) != 0 ? -1 : 0;
+}
+
+int
+gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
+    struct err *e)
+{
+	struct ptable t = { .sector_bytes = from_bytes };
+	struct fitted f = { .lba_bytes = disk_sector_bytes(d) };
+	struct gpt *g = gpt_load(&t, d, e);
+	int rc = -1;
+
+	if (g == NULL)
+		return -1;
+	if (!g->primary.whole)
+		err_set(e, ERR_FORMAT, "%s: the primary GPT is not whole: %.200s", disk_name(d),
+		    g->primary.why.text);
+	else {
+		f.from = &g->primary;
+		/* A file has no sectors of its own: it keeps those of its table. */
+		if (disk_kind(d) == DISK_FILE)
+			f.lba_bytes = from_bytes;
+		rc = fit(&f, d, from_bytes, grow, done, e);
+	}
+	free(f.array);
+	gpt_free(g);
+	return rc;
+}

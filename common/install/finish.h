@@ -1,0 +1,16 @@
+/* finish.h: when all data is on the target: its partition table and what was there
+ * before. */
+#ifndef COMMON_INSTALL_FINISH_H
+#define COMMON_INSTALL_FINISH_H
+
+#include "common/disk/rangeset.h"
+#include "common/install/target.h"
+
+/* Type (-D), old signatures, the table's fit, as the configuration has it; then
+ * everything is flushed and the kernel told.  `stored`: sectors of the image that
+ * were fed, NULL: not known; table_sector_bytes: of the disk that the image is of,
+ * 0: not known. */
+int finish_target(struct target *, struct rangeset *stored, unsigned table_sector_bytes,
+    unsigned *stale_wiped, struct err *);
+
+#endif /* COMMON_INSTALL_FINISH_H */

@@ -1,0 +1,387 @@
+#include "common/install/job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/install/reloc.h"
+#include "common/ndz/fragments.h"
+
+enum { COMPARE_BYTES = 1 << 20 };
+
+static bool
+relocates(const struct target *t, const struct ndz_header *h)
+{
+	for (unsigned i = 0; i < h->nrelocs; i++)
+		if (reloc_changes(&h->relocs[i], t->slice))
+			return true;
+	return false;
+}
+
+/* Zero fragments are neither inflated nor written, unless a relocation changes
+ * them. */
+static void
+choose_how(struct job *j, const struct target *t, size_t raw_cap)
+{
+	const struct chunk *c = &j->c;
+
+	if (c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
+	    chunk_packed_bytes(c) <= raw_cap)
+		j->how = JOB_PACKED;
+	else
+		j->how = c->raw_bytes <= raw_cap ? JOB_WHOLE : JOB_STREAMED;
+}
+
+int
+job_new(struct job **out, uint32_t number, const void *bytes, const struct target *t,
+    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *e)
+{
+	struct job *j = calloc(1, sizeof *j);
+
+	if (j == NULL) {
+		if (released != NULL)
+			released(arg, bytes);
+		return err_nomem(e, "a chunk");
+	}
+	*j = (struct job){ .number = number, .bytes = bytes, .released = released, .arg = arg };
+	if (chunk_parse(&j->c, bytes, e) != 0) {
+		job_free(j);
+		return -1;
+	}
+	choose_how(j, t, raw_cap);
+	*out = j;
+	return 0;
+}
+
+static void
+release(struct job *j)
+{
+	if (j->released != NULL)
+		j->released(j->arg, j->bytes);
+	j->released = NULL;
+}
+
+void
+job_free(struct job *j)
+{
+	release(j);
+	chunk_free(&j->c);
+	free(j->same);
+	free(j);
+}
+
+/* Where the data of a chunk goes, piece by piece, in order. */
+struct cursor {
+	struct target *t;
+	const struct ndz_header *h;
+	/* What is done with it: written, compared, ... */
+	int (*put)(struct target *, uint64_t sector, const void *data, uint64_t bytes,
+	    struct err *);
+	unsigned region;
+	uint64_t region_at;	/* bytes of it that are done */
+	uint64_t raw_at;	/* bytes of the chunk's data that are done */
+};
+
+/* Apply the relocations that lie in data[n], which begins at c->raw_at. */
+static int
+relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
+{
+	for (unsigned i = 0; i < c->h->nrelocs; i++) {
+		const struct ndz_reloc *r = &c->h->relocs[i];
+		if (!reloc_changes(r, c->t->slice))
+			continue;
+		uint64_t at = reloc_at(c->h, r);
+		if (at < c->raw_at || at - c->raw_at >= n)
+			continue;
+		size_t off = (size_t)(at - c->raw_at);
+		if (r->size > n - off)
+			return err_set(e, ERR_FORMAT, "the relocation at sector %" PRIu64
+			    " is cut in two", r->sector);
+		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of a short last sector only the valid bytes count; a new file ends there. */
+static uint64_t
+trim_short(const struct cursor *c, uint64_t sector, uint64_t bytes)
+{
+	for (unsigned i = 0; i < c->h->nrelocs; i++) {
+		const struct ndz_reloc *r = &c->h->relocs[i];
+		uint64_t last = sector + bytes / SECTOR_BYTES - 1;
+		if (r->type != NDZ_RELOC_SHORT_SECTOR || r->sector != last ||
+		    r->size >= SECTOR_BYTES)
+			continue;
+		c->t->short_end = last * SECTOR_BYTES + r->size;
+		return bytes - SECTOR_BYTES + r->size;
+	}
+	return bytes;
+}
+
+/* Go on by up to n > 0 bytes that lie side by side on the disk: how many, and
+ * where they begin. */
+static uint64_t
+advance(struct cursor *c, uint64_t n, uint64_t *sector)
+{
+	struct range r = c->h->regions[c->region];
+	uint64_t left = r.len * SECTOR_BYTES - c->region_at;
+	uint64_t now = n < left ? n : left;
+
+	*sector = r.off + c->region_at / SECTOR_BYTES;
+	c->region_at += now;
+	c->raw_at += now;
+	if (now == left) {
+		c->region++;
+		c->region_at = 0;
+	}
+	return now;
+}
+
+/* The next n bytes of the chunk's data; p NULL: they are zeros. */
+static int
+put_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
+{
+	uint64_t now, sector;
+
+	for (; n > 0; n -= now) {
+		now = advance(c, n, &sector);
+		if (c->put(c->t, sector, p, trim_short(c, sector, now), e) != 0)
+			return -1;
+		p = p != NULL ? p + now : NULL;
+	}
+	return 0;
+}
+
+static int
+put_piece(void *arg, void *data, size_t n, struct err *e)
+{
+	return relocate(arg, data, n, e) != 0 ? -1 : put_data(arg, data, n, e);
+}
+
+static int
+note_same(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct err *e)
+{
+	(void)data;
+	(void)e;
+	target_note_same(t, sector, bytes);
+	return 0;
+}
+
+static int
+put_nothing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct err *e)
+{
+	(void)t, (void)sector, (void)data, (void)bytes, (void)e;
+	return 0;
+}
+
+/* What is there already: counted while writing, passed over while comparing. */
+static int
+put_same(struct cursor *c, uint64_t n, struct err *e)
+{
+	struct cursor same = *c;
+
+	same.put = c->put == target_compare ? put_nothing : note_same;
+	int rc = put_data(&same, NULL, n, e);
+	same.put = c->put;
+	*c = same;
+	return rc;
+}
+
+/* Neighbouring fragments are written at once. */
+static int
+put_packed(struct cursor *c, const struct job *j, struct err *e)
+{
+	struct fragments f = fragments_of(&j->c);
+	const uint8_t *p = j->raw;
+	uint64_t n = 0;
+
+	while (fragments_next(&f)) {
+		bool same = j->same != NULL && j->same[f.number];
+		if (!f.entry->zero && !same) {
+			n += f.raw_bytes;
+			continue;
+		}
+		if (put_data(c, p, n, e) != 0 || (same ? put_same(c, f.raw_bytes, e) :
+		    put_data(c, NULL, f.raw_bytes, e)) != 0)
+			return -1;
+		p += n + (f.entry->zero ? 0 : f.raw_bytes);
+		n = 0;
+	}
+	return put_data(c, p, n, e);
+}
+
+/* --skip-same without fragment digests: write what is not there. */
+static int
+write_differing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
+    struct err *e)
+{
+	uint8_t *got = malloc(COMPARE_BYTES);
+	const uint8_t *p = data;
+	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to compare with");
+
+	while (rc == 0 && bytes > 0) {
+		size_t n = bytes < COMPARE_BYTES ? (size_t)bytes : COMPARE_BYTES;
+		ssize_t had = target_read(t, sector, got, n, e);
+		if (had < 0)
+			rc = -1;
+		else if ((size_t)had == n && memcmp(got, p, n) == 0)
+			target_note_same(t, sector, n);
+		else
+			rc = target_write(t, sector, p, n, e);
+		sector += n / SECTOR_BYTES;
+		p += n;
+		bytes -= n;
+	}
+	free(got);
+	return rc;
+}
+
+/* 1 the next n bytes of the disk are there, in buf; 0 it ends before; -1. */
+static int
+gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
+{
+	uint64_t now, sector;
+	bool whole = true;
+
+	for (; n > 0; n -= now, buf += now) {
+		now = advance(c, n, &sector);
+		ssize_t had = target_read(c->t, sector, buf, now, e);
+		if (had < 0)
+			return -1;
+		whole &= (uint64_t)had == now;
+	}
+	return whole;
+}
+
+static bool
+all_zero(const uint8_t *p, uint64_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* Is the run of n zeros there? */
+static int
+zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
+{
+	int same = 1;
+
+	for (uint64_t now; n > 0; n -= now) {
+		now = n < COMPARE_BYTES ? n : COMPARE_BYTES;
+		int rc = gather(c, buf, now, e);
+		if (rc < 0)
+			return -1;
+		same &= rc == 1 && all_zero(buf, now);
+	}
+	return same;
+}
+
+/* --skip-same: which fragments are on the disk already? */
+static int
+find_same(struct job *j, struct target *t, struct err *e)
+{
+	struct cursor c = { .t = t, .h = &j->c.h };
+	struct fragments f = fragments_of(&j->c);
+	uint8_t *buf = malloc(COMPARE_BYTES);
+	int rc = 0;
+
+	j->same = calloc(j->c.ext.nfragments, sizeof *j->same);
+	if (j->same == NULL || buf == NULL) {
+		free(buf);
+		return err_nomem(e, "a buffer to compare with");
+	}
+	while (rc >= 0 && fragments_next(&f)) {
+		if (f.entry->zero) {
+			rc = zeros_are_there(&c, buf, f.raw_bytes, e);
+		} else {
+			rc = gather(&c, buf, f.raw_bytes, e);
+			rc = rc == 1 ? fragment_is(&f, buf) : rc;
+		}
+		j->same[f.number] = rc == 1;
+	}
+	free(buf);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+decode(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+{
+	struct cursor all = { .t = t, .h = &j->c.h };
+
+	switch (j->how) {
+	case JOB_STREAMED:
+		return chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e);
+	case JOB_WHOLE:
+		if (chunk_decode(&j->c, j->bytes, inf, j->raw, e) != 0)
+			return -1;
+		return relocate(&all, j->raw, j->c.raw_bytes, e);
+	default:
+		if (!t->cfg->skip_same)
+			return chunk_decode_packed(&j->c, j->bytes, inf, j->raw, e);
+		if (find_same(j, t, e) != 0)
+			return -1;
+		return chunk_decode_others(&j->c, j->bytes, inf, j->same, j->raw, e);
+	}
+}
+
+/* A streamed chunk is only checked here; its bytes are needed once more.
+ * Adler-32 knows nothing of the header: that is the digest's part. */
+int
+job_decode(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+{
+	if (chunk_check_digest(&j->c, j->bytes, e) != 0 || decode(j, t, inf, e) != 0)
+		return err_ctx(e, "chunk %u", j->number);
+	if (j->how != JOB_STREAMED)
+		release(j);
+	return 0;
+}
+
+static int
+put_job(const struct job *j, struct cursor *c, struct inflater *inf, struct err *e)
+{
+	switch (j->how) {
+	case JOB_PACKED:
+		return put_packed(c, j, e);
+	case JOB_STREAMED:
+		return chunk_pieces(&j->c, j->bytes, inf, put_piece, c, e);
+	default:
+		return put_data(c, j->raw, j->c.raw_bytes, e);
+	}
+}
+
+static int
+free_gaps(const struct job *j, struct target *t, struct err *e)
+{
+	const struct ndz_header *h = &j->c.h;
+	uint64_t from = h->firstsect;
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		if (target_free_space(t, from, h->regions[i].off, e) != 0)
+			return -1;
+		from = range_end(h->regions[i]);
+	}
+	return target_free_space(t, from, h->lastsect, e);
+}
+
+int
+job_write(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+{
+	struct cursor c = { .t = t, .h = &j->c.h, .put = target_write };
+
+	if (t->cfg->skip_same && j->how != JOB_PACKED)
+		c.put = write_differing;
+	if (put_job(j, &c, inf, e) != 0)
+		return err_ctx(e, "chunk %u", j->number);
+	if (t->cfg->read_back) {
+		c = (struct cursor){ .t = t, .h = &j->c.h, .put = target_compare };
+		if (put_job(j, &c, inf, e) != 0)
+			return err_ctx(e, "chunk %u", j->number);
+	}
+	if (free_gaps(j, t, e) != 0)
+		return err_ctx(e, "chunk %u", j->number);
+	target_note_covered(t, j->c.h.firstsect, j->c.h.lastsect);
+	return 0;
+}

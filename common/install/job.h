@@ -1,0 +1,40 @@
+/* job.h: one chunk on its way to the target: decoded, then written. */
+#ifndef COMMON_INSTALL_JOB_H
+#define COMMON_INSTALL_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/install/target.h"
+#include "common/ndz/chunk.h"
+
+struct job {
+	struct chunk c;
+	uint32_t number;
+	const void *bytes;
+	void (*released)(void *arg, const void *chunk);
+	void *arg;
+	void *raw;		/* decoded data; the caller's */
+	enum {
+		JOB_WHOLE,	/* raw holds all data */
+		JOB_PACKED,	/* all but the zero fragments */
+		JOB_STREAMED,	/* too large for raw: decoded again while writing */
+	} how;
+	bool *same;		/* JOB_PACKED and --skip-same: fragments that are there */
+};
+
+/* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. */
+int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
+    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* Releases the chunk's bytes, if that is still owed. */
+void job_free(struct job *);
+/* Check the chunk and decode it into job->raw; releases its bytes as soon as
+ * they are not needed any more.  With --skip-same what the target has already
+ * is not decoded. */
+int job_decode(struct job *, struct target *, struct inflater *, struct err *);
+/* Write it, with the free space that it answers for. */
+int job_write(struct job *, struct target *, struct inflater *, struct err *);
+
+#endif /* COMMON_INSTALL_JOB_H */

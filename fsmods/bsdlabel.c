@@ -1,0 +1,185 @@
+/* bsdlabel.c: a slice with a BSD disklabel: each of its partitions is scanned by
+ * the module that recognises it.
+ *
+ * The boot area with the label, unused partitions and all space between partitions
+ * are kept.  BSD swap has no signature, so it is skipped only when the label proves
+ * to be alive: some partition of it has a filesystem that was understood, and no
+ * one has a filesystem that was not.  A label can outlive its partitions: when a
+ * filesystem begins where the slice does, it must be that of a partition, in which
+ * it fits, or nothing is skipped.
+ * Swap with a hibernated system or a crash dump in it is kept.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "common/disk/bsdlabel.h"
+#include "fsmods/fsmod.h"
+
+enum {
+	BOOT_SECTORS = 128,		/* 64 KiB: boot blocks of UFS2, and the label */
+	SWAP_KEEP_SECTORS = 64,		/* as for the swap of Linux */
+	SWAP_TAIL_SECTORS = 16,
+};
+
+#define HIBERNATE_MAGIC UINT32_C(0x0b5d0b5d)	/* OpenBSD */
+static const char dump_magic[] = "FreeBSD Kernel Dump";
+
+struct scanned {
+	struct fs_scan fs[BSDLABEL_PARTS_MAX];
+	unsigned understood, doubtful;
+};
+
+/* Partition-relative sectors of p become the slice's, less the boot area. */
+static int
+skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r, struct err *e)
+{
+	struct range s = range_clip((struct range){ p->sectors.off + r.off, r.len }, BOOT_SECTORS,
+	    UINT64_MAX);
+
+	return s.len != 0 ? skip_add(sink, s, e) : 0;
+}
+
+static struct range
+place_of(struct range slice, const struct bsdlabel_part *p)
+{
+	return (struct range){ slice.off + p->sectors.off, p->sectors.len };
+}
+
+static int
+scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l, struct scanned *x,
+    struct err *e)
+{
+	for (unsigned i = 0; i < l->nparts; i++) {
+		struct range at = place_of(slice, &l->parts[i]);
+		if (fsmods_scan_as(fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
+			return -1;
+		bool wrong = x->fs[i].warning[0] != '\0' ||
+		    (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);
+		x->understood += x->fs[i].mod != NULL && !wrong;
+		x->doubtful += wrong;
+	}
+	return 0;
+}
+
+/* Makers of filesystems leave the sector of the label alone, so it may be older
+ * than a filesystem that has all of the slice. */
+static int
+check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
+    const struct scanned *x, struct err *e)
+{
+	const struct fsmod *mod = fsmods_probe_inside(d, slice);
+
+	if (mod == NULL || (l->parts[0].sectors.off == 0 && x->fs[0].mod == mod &&
+	    x->fs[0].warning[0] == '\0'))
+		return 0;
+	return err_set(e, ERR_FORMAT, "a %s begins where its disklabel is, and is not right in a "
+	    "partition", mod->title);
+}
+
+/* Is something in this swap that a system will want when it boots? */
+static int
+swap_holds(struct disk *d, struct range at, bool *holds, struct err *e)
+{
+	uint8_t tail[SWAP_TAIL_SECTORS * SECTOR_BYTES];
+
+	*holds = true;
+	if (at.len < SWAP_TAIL_SECTORS)
+		return 0;
+	if (disk_read(d, tail, sizeof tail,
+	    (range_end(at) - SWAP_TAIL_SECTORS) * SECTOR_BYTES, e) != 0)
+		return -1;
+	*holds = memcmp(tail + sizeof tail - SECTOR_BYTES, dump_magic, sizeof dump_magic - 1) == 0;
+	for (size_t i = 0; i < sizeof tail; i += SECTOR_BYTES) {
+		struct rd r = rd_from(tail + i, 4);
+		*holds |= rd_le32(&r) == HIBERNATE_MAGIC;
+	}
+	return 0;
+}
+
+static int
+skip_swap(struct disk *d, struct range slice, const struct bsdlabel_part *p,
+    struct skip_sink *sink, char *why, size_t cap, struct err *e)
+{
+	bool holds;
+
+	if (swap_holds(d, place_of(slice, p), &holds, e) != 0)
+		return -1;
+	if (holds) {
+		snprintf(why, cap, "holds a suspended system or a crash dump: kept whole");
+		return 0;
+	}
+	if (p->sectors.len <= SWAP_KEEP_SECTORS)
+		return 0;
+	return skip_part(sink, p,
+	    (struct range){ SWAP_KEEP_SECTORS, p->sectors.len - SWAP_KEEP_SECTORS }, e);
+}
+
+/* What of one partition is skipped, and why more is not. */
+static int
+report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
+    struct scanned *x, struct fs_scan *fs, struct skip_sink *sink, char *why, size_t cap,
+    struct err *e)
+{
+	if (fs->mod != NULL) {
+		snprintf(why, cap, "%s", fs->warning);
+		for (size_t i = 0; i < rangeset_count(&fs->skip); i++)
+			if (skip_part(sink, p, rangeset_get(&fs->skip, i), e) != 0)
+				return -1;
+		return 0;
+	}
+	if (p->type == BSDLABEL_SWAP && x->understood > 0 && x->doubtful == 0)
+		return skip_swap(d, slice, p, sink, why, cap, e);
+	if (p->type != BSDLABEL_UNUSED)
+		snprintf(why, cap, "%s", p->type == BSDLABEL_SWAP ? "swap, but the label is in doubt" :
+		    "no known filesystem");
+	return 0;
+}
+
+static int
+report(struct disk *d, struct range slice, const struct bsdlabel *l, struct scanned *x,
+    struct skip_sink *sink, struct err *e)
+{
+	char all[512] = "", why[160];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < l->nparts; i++) {
+		why[0] = '\0';
+		if (report_part(d, slice, &l->parts[i], x, &x->fs[i], sink, why, sizeof why, e) != 0)
+			return -1;
+		if (why[0] != '\0' && n < sizeof all)
+			n += (size_t)snprintf(all + n, sizeof all - n, "%s%c: %s", n > 0 ? "; " : "",
+			    l->parts[i].letter, why);
+	}
+	if (n > 0)
+		skip_warn(sink, "%s", all);
+	return 0;
+}
+
+static int
+bsdlabel_scan(struct disk *d, struct range slice, struct skip_sink *sink, struct err *e)
+{
+	struct scanned x = { 0 };
+	struct bsdlabel l;
+
+	if (bsdlabel_read(&l, d, slice, e) != 0)
+		return -1;
+	if (l.nparts == 0)
+		return err_set(e, ERR_FORMAT, "its disklabel has no partitions");
+	int rc = scan_parts(d, slice, &l, &x, e);
+	if (rc == 0)
+		rc = check_alive(d, slice, &l, &x, e);
+	if (rc == 0)
+		rc = report(d, slice, &l, &x, sink, e);
+	for (unsigned i = 0; i < l.nparts; i++)
+		fs_scan_free(&x.fs[i]);
+	return rc;
+}
+
+const struct fsmod fsmod_bsdlabel = {
+	.name = "bsdlabel",
+	.title = "BSD disklabel",
+	.container = true,
+	.probe = bsdlabel_found,
+	.scan = bsdlabel_scan,
+};

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# The ways to install: a mark until the end, going on after a kill at any write,
+# only what differs, read back, discarded, a write that fails once.
+. "$(dirname "$0")/lib.sh"
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+requires python3
+
+# A disk of 24 MB: noise, text, zeros inside, and gaps of free space.
+python3 - "$T/src" << 'PY'
+import random, sys
+r = random.Random(11)
+with open(sys.argv[1], "wb") as f:
+    for i in range(24):
+        f.write(r.randbytes(300000) + b"words and more words " * 20000 + bytes(328576 - 20000 * 21 + 300000 + 120000))
+    f.truncate(24 << 20)
+PY
+"$BIN/imagezip" -q -r "$T/src" "$T/img.ndz" || fail "imagezip"
+chunks=$(($(stat -c %s "$T/img.ndz") >> 20))
+[ $chunks -gt 6 ] || fail "only $chunks chunks"
+faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
+fresh_target() { poison "$T/disk" $((25 << 20)); }
+right() { cmp -n $((24 << 20)) "$T/src" "$T/disk"; }
+
+echo "== the mark"
+fresh_target
+status 0 "$BIN/imageunzip" --status "$T/disk"
+( faulty "pwrite:6:kill:$T/disk" "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk" ) 2> /dev/null
+check "the fault came" [ -e "$T/fired" ]
+status 1 "$BIN/imageunzip" --status "$T/disk"
+check "it says what it is" grep -q "is not complete" "$T/stderr"
+"$BIN/imageunzip" --status --json "$T/disk" > "$T/json" 2> /dev/null
+check "as JSON, too" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); sys.exit(not (d["unfinished"] and len(d["uuid"]) == 32))' "$T/json"
+check "the next run completes it" "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
+check "the disk is right" right
+status 0 "$BIN/imageunzip" --status "$T/disk"
+
+echo "== killed at every write, then gone on with"
+n=1 resumed=0 again=0
+while :; do
+	rm -f "$T/fired" "$T/state"; fresh_target
+	( faulty "pwrite:$n:kill:$T/disk" "$BIN/imageunzip" -q --state "$T/state" --state-interval 0 --in-place "$T/img.ndz" "$T/disk" ) 2> /dev/null
+	[ -e "$T/fired" ] || break
+	"$BIN/imageunzip" --json --state "$T/state" --in-place "$T/img.ndz" "$T/disk" > "$T/json" || fail "write $n: it cannot be gone on with"
+	right > /dev/null || fail "write $n: wrong disk"
+	[ ! -e "$T/state" ] || fail "write $n: the state is left"
+	[ "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["chunks"])' "$T/json")" -lt $chunks ] && resumed=$((resumed + 1))
+	again=$((again + 1)); n=$((n + (n < 6 ? 1 : 4)))
+done
+check "$again kills, $resumed of them with chunks that were not installed twice" [ $resumed -gt 1 ]
+for op in fsync:1 fsync:2 fsync:7; do	# of the state itself, and of the disk
+	for path in "$T/state" "$T/disk"; do
+		rm -f "$T/fired" "$T/state"; fresh_target
+		( faulty "$op:kill:$path" "$BIN/imageunzip" -q --state "$T/state" --state-interval 0 --in-place "$T/img.ndz" "$T/disk" ) 2> /dev/null
+		"$BIN/imageunzip" -q --state "$T/state" --in-place "$T/img.ndz" "$T/disk" || fail "$op of $(basename "$path")"
+		right > /dev/null || fail "$op of $(basename "$path"): wrong disk"
+	done
+done
+for n in 1 2 3 6; do	# a state that is torn
+	rm -f "$T/fired" "$T/state" "$T/out"
+	( faulty "pwrite:$n:kill:$T/state" "$BIN/imageunzip" -q --state "$T/state" --state-interval 0 "$T/img.ndz" "$T/out" ) 2> /dev/null
+	"$BIN/imageunzip" -q --state "$T/state" "$T/img.ndz" "$T/out" || fail "state write $n"
+	cmp "$T/src" "$T/out" || fail "state write $n: wrong file"
+done
+
+echo "== a state of something else"
+interrupted() {	# a disk with some chunks, and its state
+	rm -f "$T/state"; fresh_target
+	( faulty "pwrite:34:kill:$T/disk" "$BIN/imageunzip" -q -j1 --state "$T/state" --state-interval 0 --in-place "$T/img.ndz" "$T/disk" ) 2> /dev/null
+}
+interrupted
+poison "$T/other" $((25 << 20))
+status 1 "$BIN/imageunzip" -q --state "$T/state" --in-place "$T/img.ndz" "$T/other"
+check "another disk is untouched" cmp -s <(head -c 4096 "$T/other") <(head -c 4096 /dev/zero | tr '\0' '\245')
+head -c 9000448 "$T/src" > "$T/src2"; "$BIN/imagezip" -q -r "$T/src2" "$T/img2.ndz"
+cp "$T/disk" "$T/before"
+status 1 "$BIN/imageunzip" -q --state "$T/state" --in-place "$T/img2.ndz" "$T/disk"
+check "and so is this one with another image" cmp "$T/before" "$T/disk"
+head -c 100 /dev/urandom > "$T/junk"
+status 3 "$BIN/imageunzip" -q --state "$T/junk" --in-place "$T/img.ndz" "$T/disk"
+status 2 sh -c "'$BIN/imageunzip' -q --state '$T/state' - '$T/disk' < '$T/img.ndz'"
+
+echo "== only what differs"
+fresh_target; "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
+same() { "$BIN/imageunzip" --json --skip-same "$@" "$T/img.ndz" "$T/disk" > "$T/json" && right; }
+stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
+check "nothing differs" same
+check "nothing is written" [ "$(stat_of bytes_written)" = 0 ]
+for at in 0 4097 5000000 25165823; do printf 'X' | dd of="$T/disk" bs=1 seek=$at conv=notrunc status=none; done
+check "four bytes differ" same
+check "little is written: $(stat_of bytes_written) bytes" [ "$(stat_of bytes_written)" -le 1048576 ]
+fresh_target; check "all differs" same
+zstd -q -d -c "$GOLDEN/img/ext2.ndz.zst" > "$T/ext2.ndz"	# without fragments
+poison "$T/disk2" $((64 << 20)); "$BIN/imageunzip" -q --in-place "$T/ext2.ndz" "$T/disk2"; cp "$T/disk2" "$T/want"
+"$BIN/imageunzip" --json --skip-same "$T/ext2.ndz" "$T/disk2" > "$T/json"
+check "an image without fragments, too" [ "$(stat_of bytes_written)" = 0 ]
+printf 'X' | dd of="$T/disk2" bs=1 seek=1030 conv=notrunc status=none
+check "and what differs is mended" sh -c "'$BIN/imageunzip' -q --skip-same '$T/ext2.ndz' '$T/disk2' && cmp '$T/want' '$T/disk2'"
+
+echo "== read back"
+fresh_target; check "a good disk" "$BIN/imageunzip" -q --read-back --in-place "$T/img.ndz" "$T/disk"; check "is right" right
+fresh_target; rm -f "$T/fired"
+check "a write that went astray is repeated" faulty "pwrite:5:astray:$T/disk" "$BIN/imageunzip" -q --read-back --in-place "$T/img.ndz" "$T/disk"
+check "the fault came, and the disk is right" sh -c "[ -e '$T/fired' ] && cmp -n $((24 << 20)) '$T/src' '$T/disk'"
+fresh_target
+status 1 faulty "pwrite:5:lost:$T/disk" "$BIN/imageunzip" -q --read-back --in-place "$T/img.ndz" "$T/disk"
+check "a disk that loses writes is found out" grep -q "read back" "$T/stderr"
+
+echo "== a write that fails once"
+fresh_target; rm -f "$T/fired"
+check "is repeated" faulty "pwrite:5:eio:$T/disk" "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
+check "the disk is right" right
+
+echo "== free space"
+truncate -s 8M "$T/fs"; mke2fs -q -F "$T/fs"; "$BIN/imagezip" -q "$T/fs" "$T/fs.ndz"
+poison "$T/disk3" $((8 << 20)); blocks=$(stat -c %b "$T/disk3")
+check "discarded" "$BIN/imageunzip" -q --discard --in-place "$T/fs.ndz" "$T/disk3"
+check "the file has holes now" [ "$(stat -c %b "$T/disk3")" -lt $((blocks / 2)) ]
+check "the filesystem is whole" quietly e2fsck -fn "$T/disk3"
+status 2 "$BIN/imageunzip" -q --discard -z --in-place "$T/fs.ndz" "$T/disk3"
+
+echo "== what was there before"
+requires sgdisk sfdisk
+truncate -s 8M "$T/fs"; poison "$T/disk4" $((20 << 20))
+# An old GPT with its backup.
+sgdisk -o -n 1:2048:30000 "$T/disk4" > /dev/null 2>&1
+printf 'LABELONE' | dd of="$T/disk4" bs=1 seek=512 conv=notrunc status=none
+cp "$T/disk4" "$T/disk5"
+"$BIN/imageunzip" --json --in-place "$T/fs.ndz" "$T/disk4" > "$T/json" 2> "$T/said"
+check "old signatures are wiped: $(grep -c wiped "$T/said")" [ "$(stat_of stale_signatures_wiped)" -ge 1 ]
+check "the old backup GPT among them" grep -q "backup GPT at sector 40959" "$T/said"
+check "it is gone" sh -c "! tail -c 512 '$T/disk4' | grep -q 'EFI PART'"
+head -c 8388608 "$T/disk4" > "$T/fs4"; check "the filesystem is whole" quietly e2fsck -fn "$T/fs4"
+blkid -p "$T/disk4" > "$T/blkid" 2>&1; check "the disk is one thing: $(cat "$T/blkid")" grep -q 'TYPE="ext' "$T/blkid"
+"$BIN/imageunzip" --json --keep-stale --in-place "$T/fs.ndz" "$T/disk5" > "$T/json" 2> "$T/said"
+check "--keep-stale keeps them" sh -c "tail -c 512 '$T/disk5' | grep -q 'EFI PART'"
+if command -v mkfs.btrfs > /dev/null; then	# its superblock is where the new filesystem has nothing
+	truncate -s 120M "$T/disk6"; mkfs.btrfs -q "$T/disk6"
+	truncate -s 8M "$T/fs6"; mke2fs -q -F -N 16 "$T/fs6"; "$BIN/imagezip" -q "$T/fs6" "$T/fs6.ndz"
+	"$BIN/imageunzip" --in-place "$T/fs6.ndz" "$T/disk6" 2> "$T/said"
+	check "an old btrfs" grep -q "btrfs at sector 128" "$T/said"
+	blkid -p "$T/disk6" > "$T/blkid" 2>&1; check "is not seen any more" grep -q 'TYPE="ext' "$T/blkid"
+fi
+
+echo "== a larger disk"
+truncate -s 16M "$T/gpt"; sgdisk -o -n 1:2048:10239 -n 2:10240:20479 "$T/gpt" > /dev/null 2>&1
+"$BIN/imagezip" -q "$T/gpt" "$T/gpt.ndz" 2> /dev/null || fail "imagezip gpt"
+truncate -s 64M "$T/big"; "$BIN/imageunzip" -q --in-place --fix-gpt "$T/gpt.ndz" "$T/big"
+check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
+check "one backup, at the end" [ "$(grep -c 'EFI PART' <(tail -c 512 "$T/big"))" = 1 ]
+truncate -s 64M "$T/big2"; "$BIN/imageunzip" --in-place --grow "$T/gpt.ndz" "$T/big2" 2> "$T/said"
+check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$T/big2' | grep -q 'No problems found'"
+check "the last partition grew" [ "$(sfdisk -J "$T/big2" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" -gt 110000 ]
+check "it says what is to do" grep -q "partition 2 grew.*resize2fs" "$T/said"
+truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=83\n' | sfdisk -q "$T/mbr"
+"$BIN/imagezip" -q "$T/mbr" "$T/mbr.ndz" 2> /dev/null || fail "imagezip mbr"
+truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"
+check "MBR: the last partition grew" [ "$(sfdisk -J "$T/big3" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" = 120832 ]
+
+echo "== a disk with other sectors"
+if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4096 "$T/4k" 2> /dev/null); then
+	CLEANUP+=("losetup -d '$dev' 2> /dev/null")
+	status 1 "$BIN/imageunzip" -q "$T/gpt.ndz" "$dev"
+	check "it says how" grep -q -- "--convert" "$T/stderr"
+	check "converted" "$BIN/imageunzip" -q --convert "$T/gpt.ndz" "$dev"
+	check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$dev' | grep -q 'No problems found'"
+	check "the partitions are where they were" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+	check "an MBR, too" "$BIN/imageunzip" -q --convert "$T/mbr.ndz" "$dev"
+	check "its partitions" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+else echo "not root, or no loop device with sectors of 4096: left out"; fi
+finish

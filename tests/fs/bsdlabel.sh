@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Disklabels of the BSDs, made byte by byte, with filesystems of makefs in them.
+. "$(dirname "$0")/lib.sh"
+requires makefs python3
+ffs() { python3 "$TOP/tests/helpers/ffs_read.py" "$@"; }
+make_disk() { python3 "$TOP/tests/helpers/bsdlabel_make.py" "$T/fs" "$@"; }
+make_files "$T/files" 1 60
+makefs -t ffs -s 8m -o version=1 "$T/ufs1" "$T/files" > /dev/null
+makefs -t ffs -s 8m -o version=2 "$T/ufs2" "$T/files" > /dev/null
+ffs free "$T/ufs1" > "$T/free1"; ffs free "$T/ufs2" > "$T/free2"
+shifted() { awk -v by="$2" '{ print $1 + by, $2 }' "$1"; }
+
+# a: UFS1 at 0 (16384 sectors), b: swap, d or e: unused, f: UFS2 at 30000.  Of
+# the swap the first 64 sectors are kept.
+works() {	# WHAT SLICE STYLE UNUSED
+	make_disk 48640 "$2" "$3" "a:7:0:16384:$T/ufs1" "b:1:16384:8192" "$4:0:25000:2000" "f:7:30000:16400:$T/ufs2" || return
+	{ shifted "$T/free1" "$2"; echo $((16448 + $2)) 8128; shifted "$T/free2" $((30000 + $2)); } > "$T/free"
+	fs_case bsdlabel "$1" "$T/fs" "$T/free"
+	check "$1: no warning" [ -z "$(said_of warning "$T/fs")" ]
+	for p in 0:1 30000:2; do
+		dd if="$T/target" of="$T/part" bs=512 skip=$((${p%:*} + $2)) count=16384 status=none
+		check "$1: every file" cmp <(ffs files "$T/ufs${p#*:}") <(ffs files "$T/part")
+	done
+}
+works "FreeBSD, offsets of the slice" 2048 freebsd d
+works "FreeBSD, offsets of the disk" 2048 absolute d
+works "OpenBSD, offsets of the disk" 2048 openbsd d
+works "NetBSD, offsets of the disk" 2048 netbsd e
+works "a disk without an MBR" 0 freebsd d
+
+kept() {	# WHAT CLAUSE
+	check "$1: kept whole" said_zero "$T/fs"
+	check "$1: says why" grep -q "$2" <<< "$(said_of warning "$T/fs")"
+	row bsdlabel "$1" "$(said_of warning "$T/fs" | cut -c 1-100)"
+}
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16000:8192"
+kept "overlapping partitions" "a and b of its disklabel overlap"
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:40000:8192"
+kept "half outside" "half outside"
+make_disk 48640 2048 none "a:7:0:16384:$T/ufs1" "b:1:20000:8192"
+kept "no c" "what its offsets count from"
+make_disk 48640 2048 freebsd "a:7:64:16384" "b:1:20000:8192"
+kept "swap, but nothing that is understood" "b: swap, but the label is in doubt"
+make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1:bad"
+kept "wrong checksum" "no known filesystem"
+# The filesystem has all of the slice, the label is of before.
+makefs -t ffs -s 23m -o version=2 "$T/all" "$T/files" > /dev/null
+make_disk 49152 2048 freebsd "h:0:0:0:$T/all" "a:7:0:16384" "b:1:16384:8192" "f:7:30000:16400:$T/ufs2"
+kept "older than the filesystem" "begins where its disklabel is"
+
+# What is in doubt is kept, the rest is not.
+partly() {	# WHAT CLAUSE FREE
+	fs_damaged bsdlabel "$1" "$T/fs" "$3"
+	check "$1: says why" grep -q "$2" <<< "$(said_of warning "$T/fs")"
+	check "$1: something is skipped" [ "$(said_of skipped_sectors "$T/fs")" -gt 5000 ]
+}
+cp "$T/ufs1" "$T/dirty"; ffs set "$T/dirty" 209 00
+make_disk 48640 2048 freebsd "a:7:64:16384:$T/dirty" "b:1:20000:8192" "f:7:30000:16400:$T/ufs2"
+shifted "$T/free2" 32048 > "$T/free"
+partly "a dirty filesystem" "a: kept whole: it was not cleanly unmounted; b: swap, but" "$T/free"
+make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
+shifted "$T/free1" 2112 > "$T/free"
+printf '\x5d\x0b\x5d\x0b' | dd of="$T/fs" bs=1 seek=$(((22048 + 8190) * 512)) conv=notrunc status=none
+partly "swap of a suspended system" "b: holds a suspended system" "$T/free"
+make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
+printf 'FreeBSD Kernel Dump' | dd of="$T/fs" bs=1 seek=$(((22048 + 8191) * 512)) conv=notrunc status=none
+partly "swap with a crash dump" "b: holds a suspended system or a crash dump" "$T/free"
+finish

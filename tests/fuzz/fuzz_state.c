@@ -1,0 +1,53 @@
+/* The state of an installation: any file, and what is asked of it. */
+#include "common/install/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/base/wr.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+/* With the right checksum, what is behind it is looked at. */
+static void
+mend(uint8_t *slot, size_t len)
+{
+	if (len < 16)
+		return;
+	struct wr w = wr_to(slot + 12, 4);
+	wr_le32(&w, (uint32_t)crc32(0, slot + 16, (uInt)(len - 16)));
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static uint8_t file[1 << 17];
+	static int fd = -1;
+	char path[64];
+	struct state *s;
+	struct err e;
+
+	if (fd < 0 && (fd = memfd_create("state", MFD_CLOEXEC)) < 0)
+		abort();
+	len = len < sizeof file ? len : sizeof file;
+	if (len > 0)
+		memcpy(file, data, len);
+	mend(file, len / 2);
+	mend(file + len / 2, len / 2);
+	if (ftruncate(fd, 0) != 0 || pwrite(fd, file, len, 0) != (ssize_t)len)
+		abort();
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (state_open(&s, path, &e) != 0)
+		return 0;
+	uint32_t n = state_chunks(s);
+	struct state_of of = { .nchunks = n };
+	/* What says that it has chunks is of some image, and not of this one. */
+	if (n > 0 && state_check(s, &of, &e) == 0 && !state_has(s, 0))
+		(void)state_sums(s);
+	state_close(s);
+	return 0;
+}

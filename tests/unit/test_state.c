@@ -1,0 +1,161 @@
+/* The state of an installation: what was flushed is found again, whatever the
+ * last write did; and the mark. */
+#include "common/install/state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/t.h"
+#include "tests/unit/memdisk.h"
+#include "tests/unit/scratch.h"
+
+static const struct state_of of = { { 1, 2, 3 }, 1000, 77 << 20 };
+static const uint8_t id[HEAD_ID_BYTES] = { 9, 8, 7 };
+
+static struct state_sums
+sums(void *arg)
+{
+	return *(struct state_sums *)arg;
+}
+
+static struct disk *
+nothing(void)
+{
+	static struct mem m;
+
+	m.bad = SIZE_MAX;
+	return mem_disk(&m, DISK_FILE, 512);
+}
+
+static void
+test_round_trip(void)
+{
+	struct state_sums want = { 1, 2, 3, 4 };
+	struct disk *d = nothing();
+	struct state *s;
+	struct err e;
+
+	unlink("state");
+	T_CHECK(state_open(&s, "state", &e) == 0 && state_chunks(s) == 0);
+	T_CHECK(state_check(s, &of, &e) == 0 && state_begin(s, &of, id, &e) == 0);
+	T_CHECK(!state_due(s, 0));
+	for (uint32_t i = 1; i < 1000; i += 3)
+		state_note(s, i);
+	state_note(s, 1000);		/* of no chunk */
+	T_CHECK(state_due(s, 0) && !state_has(s, 1));
+	T_CHECK(state_flush(s, d, sums, &want, &e) == 0 && state_has(s, 1));
+	state_note(s, 2);		/* not flushed */
+	state_close(s);
+
+	T_CHECK(state_open(&s, "state", &e) == 0 && state_chunks(s) == 333);
+	T_CHECK(state_has(s, 1) && !state_has(s, 2) && state_has(s, 997) && !state_has(s, 1000));
+	struct state_sums got = state_sums(s);
+	T_CHECK(memcmp(&got, &want, sizeof got) == 0);
+	T_CHECK(memcmp(state_install_id(s), id, sizeof id) == 0);
+	struct state_of other = of;
+	T_CHECK(state_check(s, &of, &e) == 0);
+	other.uuid[15] = 1;
+	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	other = of;
+	other.nchunks++;
+	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	other = of;
+	other.target_bytes++;
+	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	state_close(s);
+	disk_close(d, &e);
+}
+
+/* Whatever is cut off, one slot is whole, or the file is refused. */
+static void
+test_truncations(void)
+{
+	static uint8_t file[2 * 4096];
+	struct state *s;
+	struct err e;
+	unsigned wrong = 0;
+
+	FILE *f = fopen("state", "rb");
+	T_CHECK(f != NULL && fread(file, 1, sizeof file, f) == sizeof file && fgetc(f) == EOF);
+	fclose(f);
+	for (size_t cut = 1; cut < sizeof file; cut += 7) {
+		f = fopen("torn", "wb");
+		fwrite(file, 1, cut, f);
+		fclose(f);
+		if (state_open(&s, "torn", &e) == 0) {
+			wrong++;
+			state_close(s);
+		} else {
+			wrong += e.kind != ERR_FORMAT;
+		}
+	}
+	T_CHECK(wrong == 0);
+	/* One slot is torn, either of them: the other one counts. */
+	for (unsigned slot = 0; slot < 2; slot++) {
+		f = fopen("torn", "wb");
+		file[slot * 4096 + 200] ^= 1;
+		fwrite(file, 1, sizeof file, f);
+		file[slot * 4096 + 200] ^= 1;
+		fclose(f);
+		uint32_t n = 0;
+		T_CHECK(state_open(&s, "torn", &e) == 0);
+		n = state_chunks(s);
+		T_CHECK(n == 333 || n == 0);
+		state_close(s);
+	}
+}
+
+static void
+test_mark(void)
+{
+	static uint8_t bytes[3 * HEAD_BYTES];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct mark mark;
+	struct head h;
+	struct err e;
+	unsigned wrong = 0;
+
+	memset(bytes, 0x55, sizeof bytes);
+	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0 && h.on && !h.was_marked);
+	memcpy(h.mark.uuid, of.uuid, sizeof of.uuid);
+	T_CHECK(head_take(&h, HEAD_BYTES, "x", 1) == 0);
+	T_CHECK(head_take(&h, 100, "new", 3) == 3 && bytes[HEAD_BYTES + 100] == 0x55);
+	T_CHECK(head_take(&h, HEAD_BYTES - 2, NULL, 100) == 2);
+	T_CHECK(head_put_mark(&h, &e) == 0 && head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
+	T_CHECK(memcmp(mark.uuid, of.uuid, sizeof mark.uuid) == 0);
+	T_CHECK(memcmp(mark.id, h.mark.id, sizeof mark.id) == 0 && mark.started > 1000000);
+	T_CHECK(head_read_mark(d, 0, &mark, &e) == 0);
+	for (size_t bit = 0; bit < 512 * 8; bit++) {
+		if (bit / 8 >= 20 && bit / 8 < 24)
+			continue;	/* the checksum itself: below */
+		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
+		wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
+		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	bytes[HEAD_BYTES + 20] ^= 1;
+	wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
+	bytes[HEAD_BYTES + 20] ^= 1;
+	T_CHECK(wrong == 0);
+	T_CHECK(head_commit(&h, &e) == 0 && memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
+	T_CHECK(bytes[HEAD_BYTES + 99] == 0x55 && bytes[2 * HEAD_BYTES - 1] == 0);
+	T_CHECK(bytes[HEAD_BYTES - 1] == 0x55 && bytes[2 * HEAD_BYTES] == 0x55);
+	head_free(&h);
+	/* Too little room for it: everything passes. */
+	T_CHECK(head_init(&h, d, 0, HEAD_BYTES - 1, &e) == 0 && !h.on);
+	T_CHECK(head_take(&h, 0, "x", 1) == 0 && head_put_mark(&h, &e) == 0);
+	head_free(&h);
+	disk_close(d, &e);
+}
+
+int
+main(void)
+{
+	scratch_init();
+	T_CHECK(chdir(scratch_dir) == 0);
+	test_round_trip();
+	test_truncations();
+	test_mark();
+	return t_done();
+}
