@@ -1,7 +1,8 @@
 /* fsmod.h: a filesystem module: says which sectors of a partition hold nothing.
  *
- * A module is one file, all static, that ends in its table; fsmods.c lists the
- * tables in the order in which they are tried.  Silence means "keep": a module
+ * A module is one file, all static, that ends in its table (a large one has
+ * helpers NAME_*.c and NAME_impl.h beside it); fsmods.c lists the tables in the
+ * order in which they are tried.  Silence means "keep": a module
  * that understands too little makes a larger image, never a damaged one.  The
  * sink checks bounds for all modules; on any error of scan() the caller stores
  * the partition whole, with a warning that names the reason.
@@ -21,6 +22,9 @@
 struct skip_sink;
 /* Ranges in any order.  Outside the partition: ERR_FORMAT, and the scan is void. */
 int skip_add(struct skip_sink *, struct range sectors, struct err *);
+/* These sectors are to be zeros on the target, whatever they hold here: stored,
+ * but not read.  Stronger than skip_add().  Bounds as there. */
+int skip_zero(struct skip_sink *, struct range sectors, struct err *);
 /* A warning for the user ("suspended system, kept whole"). */
 void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -41,6 +45,7 @@ struct fsmod {
 struct fs_scan {
 	const struct fsmod *mod;	/* NULL: nothing recognised, or forced raw */
 	struct rangeset skip;		/* partition-relative sectors; owned */
+	struct rangeset zero;		/* stored as zeros, none of them in skip; owned */
 	uint64_t fs_end;		/* sectors; the partition's length when unknown */
 	char warning[512];		/* "" or why more is kept than need be */
 };
@@ -60,7 +65,8 @@ void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);
 
-extern const struct fsmod fsmod_ext, fsmod_swap, fsmod_btrfs, fsmod_ffs,
+extern const struct fsmod fsmod_luks, fsmod_lvm2, fsmod_ntfs, fsmod_exfat, fsmod_fat,
+    fsmod_ext, fsmod_swap, fsmod_xfs, fsmod_f2fs, fsmod_btrfs, fsmod_ffs,
     fsmod_bsdlabel;
 
 #endif /* FSMODS_FSMOD_H */

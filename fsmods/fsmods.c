@@ -6,10 +6,13 @@
 #include <string.h>
 
 /* The first that recognises a partition has it. */
-static const struct fsmod *const modules[] = { &fsmod_ext, &fsmod_swap,
+static const struct fsmod *const modules[] = {
+	&fsmod_luks, &fsmod_lvm2, &fsmod_ntfs, &fsmod_exfat, &fsmod_fat, &fsmod_xfs,
+	&fsmod_f2fs, &fsmod_ext, &fsmod_swap,
 	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
 	 * clears them all. */
-	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs };
+	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs,
+};
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
@@ -18,13 +21,25 @@ struct skip_sink {
 	uint64_t part_sectors;
 };
 
-int
-skip_add(struct skip_sink *s, struct range r, struct err *e)
+static int
+add_checked(struct skip_sink *s, struct rangeset *set, struct range r, struct err *e)
 {
 	if (!range_within(r, s->part_sectors))
 		return err_set(e, ERR_FORMAT, "free space from sector %" PRIu64 " on lies outside the "
 		    "partition", r.off);
-	return rangeset_add(&s->scan->skip, r, e);
+	return rangeset_add(set, r, e);
+}
+
+int
+skip_add(struct skip_sink *s, struct range r, struct err *e)
+{
+	return add_checked(s, &s->scan->skip, r, e);
+}
+
+int
+skip_zero(struct skip_sink *s, struct range r, struct err *e)
+{
+	return add_checked(s, &s->scan->zero, r, e);
 }
 
 void
@@ -82,11 +97,13 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part, struc
 
 	memset(f, 0, sizeof *f);
 	rangeset_init(&f->skip);
+	rangeset_init(&f->zero);
 	f->fs_end = part.len;
 	f->mod = mod;
-	if (f->mod == NULL || f->mod->scan(d, part, &sink, e) == 0)
+	if (f->mod == NULL || (f->mod->scan(d, part, &sink, e) == 0 &&
+	    rangeset_minus(&f->skip, &f->zero, e) == 0))
 		return 0;
-	rangeset_free(&f->skip);
+	fs_scan_free(f);
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	f->fs_end = part.len;
@@ -98,19 +115,24 @@ void
 fs_scan_free(struct fs_scan *f)
 {
 	rangeset_free(&f->skip);
+	rangeset_free(&f->zero);
 }
 
 const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
 	switch (mbr_type) {
+	case 0x01: case 0x04: case 0x06: case 0x0b: case 0x0c: case 0x0e: case 0xef:
+		return &fsmod_fat;
+	case 0x07:
+		return &fsmod_ntfs;
 	case 0x82:
 		return &fsmod_swap;
 	case 0x83:
 		return &fsmod_ext;
-	case 0xa5:
-	case 0xa6:
-	case 0xa9:
+	case 0x8e:
+		return &fsmod_lvm2;
+	case 0xa5: case 0xa6: case 0xa9:
 		return &fsmod_bsdlabel;
 	}
 	return NULL;

@@ -29,6 +29,10 @@ scan_part(struct layout *l, struct disk *d, const struct options *o, struct layo
 		struct range r = rangeset_get(&fs.skip, i);
 		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
 	}
+	for (size_t i = 0; i < rangeset_count(&fs.zero) && rc == 0; i++) {
+		struct range r = rangeset_get(&fs.zero, i);
+		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
+	}
 	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
 		rc = rangeset_add(skip, (struct range){ at + fs.fs_end, p->sectors.len - fs.fs_end }, e);
 	fs_scan_free(&fs);
@@ -118,6 +122,8 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o, const str
 	if (skip_outside(t, l->total, skip, e) != 0)
 		return -1;
 	/* Wherever the table's own sectors lie, they are stored. */
+	if (rangeset_minus(&l->zero, &copy.own, e) != 0)
+		return -1;
 	return rangeset_minus(skip, &copy.own, e);
 }
 
@@ -231,7 +237,11 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	if (o->count != 0 && o->count < l->total) {
 		end = l->total = o->count;
 		rangeset_clip(skip, 0, end);
+		rangeset_clip(&l->zero, 0, end);
 	}
+	/* Overlapping partitions: what one of them wants as zeros is stored. */
+	if (rangeset_minus(skip, &l->zero, e) != 0)
+		return -1;
 	if (o->zero_small) {
 		if (rangeset_union(&l->zero, skip, e) != 0)
 			return -1;

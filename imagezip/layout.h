@@ -23,7 +23,7 @@ struct layout {
 	uint64_t base;			/* source sector of the image's sector 0 */
 	uint64_t total;			/* sectors of the image; UINT64_MAX: until the end */
 	struct rangeset store;		/* image sectors whose data is stored */
-	struct rangeset zero;		/* of those, the ones stored as zeros (-Z) */
+	struct rangeset zero;		/* of those, the ones stored as zeros, unread */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];		/* about the partition table */

@@ -55,29 +55,28 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	return rescue(w, sector, r.len, buf, e);
 }
 
-/* -Z: zero what the small free ranges hold. */
-static void
-blank(struct windows *w, struct range r, uint8_t *buf)
+/* The same, but what is stored as zeros is not read. */
+int
+windows_read(struct windows *w, struct range r, void *out, struct err *e)
 {
+	uint8_t *buf = out;
 	struct rangeset *zero = &w->layout->zero;
+	uint64_t at = r.off, end = range_end(r);
 
-	if (rangeset_count(zero) == 0)
-		return;
-	for (size_t i = rangeset_find(zero, r.off); i < rangeset_count(zero); i++) {
-		struct range z = range_clip(rangeset_get(zero, i), r.off, range_end(r));
+	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end; i++) {
+		struct range z = range_clip(rangeset_get(zero, i), at, end);
 		if (z.len == 0)
 			break;
+		if (z.off > at && read_range(w, (struct range){ at, z.off - at },
+		    buf + (at - r.off) * SECTOR_BYTES, e) != 0)
+			return -1;
 		memset(buf + (z.off - r.off) * SECTOR_BYTES, 0, z.len * SECTOR_BYTES);
+		at = range_end(z);
 	}
-}
-
-int
-windows_read(struct windows *w, struct range r, void *buf, struct err *e)
-{
-	if (read_range(w, r, buf, e) != 0)
-		return -1;
-	blank(w, r, buf);
-	return 0;
+	if (at == end)
+		return 0;
+	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
+	    e);
 }
 
 /* A pipe: everything, until it ends. */

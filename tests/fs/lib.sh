@@ -72,3 +72,11 @@ fs_damaged() {
 		fail "$name: what was not free is not equal"; row "$1" "$2" FAILED
 	fi
 }
+
+# Sectors skipped, and the warning: IMG
+verdict() { "$BIN/imagezip" -q -i --json -F 0 "$1" 2> /dev/null | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitions"][0]; print(p["skipped_sectors"], p["warning"])'; }
+# Nothing is skipped, and the warning, then in $said, has CLAUSE: WHAT IMG CLAUSE
+kept_whole() {
+	said=$(verdict "$2"); said=${said#0 }
+	check "$1: kept whole, and says why ($said)" grep -q "^kept whole: .*$3" <<< "$said"
+}

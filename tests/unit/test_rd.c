@@ -26,12 +26,34 @@ get_all(struct rd *r)
 	return same && memcmp(tail, "xyz\0\0", 5) == 0;
 }
 
+static bool
+get_big_endian(struct rd *r)
+{
+	return rd_be16(r) == 0xf123 && rd_be32(r) == 0x89abcdef &&
+	    rd_be64(r) == 0xfedcba9876543210ull;
+}
+
+static void
+big_endian(void)
+{
+	static const uint8_t bytes[14] = { 0xf1, 0x23, 0x89, 0xab, 0xcd, 0xef,
+		0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10 };
+	struct rd r = rd_from(bytes, sizeof bytes);
+
+	T_CHECK(get_big_endian(&r) && rd_done(&r));
+	for (size_t n = 0; n < sizeof bytes; n++) {
+		r = rd_from(bytes, n);
+		T_CHECK(!get_big_endian(&r) && !rd_ok(&r));
+	}
+}
+
 int
 main(void)
 {
 	uint8_t b[64];
 	struct wr w = wr_to(b, sizeof b);
 
+	big_endian();
 	put_all(&w);
 	T_CHECK(wr_ok(&w) && wr_len(&w) == 20);
 	struct rd r = rd_from(b, 20);

@@ -1,0 +1,3 @@
+/* NTFS: see fsmod_target.h. */
+#define FSMOD fsmod_ntfs
+#include "tests/fuzz/fsmod_target.h"
