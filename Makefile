@@ -17,7 +17,7 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lz -lcrypto -lext2fs -lcom_err -luuid -lblkid
+LIBS    := -lz -lcrypto -lext2fs -lcom_err -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -29,8 +29,9 @@ VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c v
 endif
 
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee
-# The protocol engines are part of the library, so that the simulator has them.
-LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c)
+# The protocol engines are part of the library, so that the simulator has them, and
+# the client's sink for its test.
+LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -52,8 +53,8 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
-$(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o)
-	$(call say,AR,$@) rm -f $@ && ar rcs $@ $^
+$(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o) Makefile
+	$(call say,AR,$@) rm -f $@ && ar rcs $@ $(filter %.o,$^)
 # Not under SAN=thread: it chooses its code by CPU once, through a plain pointer
 # that all threads set to the same value.
 $(B)/vendor/%.o: vendor/%.c $(B)/flags
@@ -104,7 +105,7 @@ bench:
 	@bench/run
 check-long:
 	@$(MAKE) --no-print-directory tests
-	@$(B)/tests/sim/sim --seeds 200
+	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8

@@ -12,10 +12,14 @@ enum {
 	/* A chunk's pass is over when the server sends another one; the network may
 	 * deliver stragglers for so long, at first. */
 	GUARD_US = 3000,
+	MAX_GUARD_US = 1000000,
 	MAX_BACKOFF_TICKS = 33,
 	/* With others about, requests are spread over up to so long, so that one
 	 * speaks and the others hear it. */
 	JITTER_US = 20000,
+	/* A request of others makes ours needless for a while when it brings at least
+	 * this part of what is missing. */
+	COVER = 4,
 	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -27,7 +31,7 @@ enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN }
 
 struct buffer {
 	enum buffer_state state;
-	bool dubious;			/* its first blocks were dropped: may be given up */
+	bool dubious;			/* its first blocks were dropped: may go */
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
@@ -51,7 +55,7 @@ struct client {
 	uint32_t nfree, nfilling, ncomplete, complete_head;
 	uint32_t ntaken;		/* chunks ever taken */
 
-	uint32_t current;		/* the chunk whose pass is going on; nchunks: none */
+	uint32_t current;		/* chunk whose pass is going on; n: none */
 	uint32_t current_begun;		/* stamp */
 	uint32_t last;			/* the one before it, which ended then: */
 	uint64_t last_us;
@@ -80,6 +84,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	if (c == NULL)
 		return NULL;
 	c->cfg = *cfg;
+	c->cfg.redo_us += c->cfg.redo_us == 0;	/* at once is too soon */
 	c->rng = ~cfg->seed;
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
@@ -199,7 +204,7 @@ handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 	else if (bytes == 0)
 		refuse(c, "the server says that its file is empty");
 	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
-		refuse(c, "the server's reply contradicts itself about the file's size");
+		refuse(c, "the server's reply contradicts itself about the size");
 	else
 		start_loading(c, now_us, m->u.join2.blocks, bytes);
 }
@@ -214,7 +219,8 @@ forget_filling(struct client *c, uint32_t buf)
 	while (c->filling[i] != buf)
 		i++;
 	c->nfilling--;
-	memmove(c->filling + i, c->filling + i + 1, (c->nfilling - i) * sizeof *c->filling);
+	memmove(c->filling + i, c->filling + i + 1,
+	    (c->nfilling - i) * sizeof *c->filling);
 }
 
 /* Give up a chunk whose beginning was missed, for one that begins now. */
@@ -253,7 +259,8 @@ buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	*b = (struct buffer){ .state = BUFFER_FILLING, .chunk = chunk,
 	    .nmissing = chunk_blocks(c, chunk),
 	    .missing = blockmap_range(0, chunk_blocks(c, chunk)),
-	    .dubious = block != 0 && client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
+	    .dubious = block != 0 &&
+		client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
 	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
 	return b;
 }
@@ -317,7 +324,8 @@ static void
 adapt_backlog(struct client *c, uint32_t lost)
 {
 	if (lost > WIRE_CHUNK_BLOCKS / 16)
-		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 : MIN_BACKLOG;
+		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 :
+		    MIN_BACKLOG;
 	else if (lost == 0 && c->backlog < max_backlog(c))
 		c->backlog += BACKLOG_STEP;
 }
@@ -355,7 +363,7 @@ is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 		return false;
 	uint64_t late_us = now_us - (filling ? b->passed_us : c->last_us);
 	if (c->guard_us < 2 * late_us)
-		c->guard_us = 2 * late_us < c->cfg.redo_us ? 2 * late_us : c->cfg.redo_us;
+		c->guard_us = 2 * late_us < MAX_GUARD_US ? 2 * late_us : MAX_GUARD_US;
 	if (filling)
 		b->settled_us = b->passed_us + c->guard_us;
 	return true;
@@ -401,8 +409,8 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	if (c->scan_after > 0 && --c->scan_after == 0)
 		c->scan_at_us = now_us;
 	blockmap_clear(&b->missing, block);
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers), .chunk = chunk,
-	    .block = block, .data = m->u.block.data };
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+	    .chunk = chunk, .block = block, .data = m->u.block.data };
 	if (b->nmissing == 0) {
 		if (chunk == c->current)
 			c->chunk_us = now_us - c->current_us;
@@ -424,7 +432,8 @@ wants_more(const struct client *c)
 static uint64_t
 idle_at_us(const struct client *c)
 {
-	return c->idle_from_us + (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
+	return c->idle_from_us +
+	    (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
 /* Whatever was asked will not come. */
@@ -474,19 +483,27 @@ redo_us(const struct client *c)
 
 /* --- listening to the others --- */
 
+/* Is what somebody else asked for of use here, so that we need not ask? */
+static bool
+covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
+{
+	const struct buffer *b = filling_buffer(c, chunk);
+
+	if (b == NULL)
+		return blockmap_count(asked) >= chunk_blocks(c, chunk) / 2;
+	struct blockmap useful = blockmap_and(b->missing, asked);
+	return blockmap_count(&useful) * COVER >= b->nmissing;
+}
+
 static void
-handle_heard(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+handle_heard(struct client *c, uint64_t now_us, uint32_t chunk,
+    const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
-	const struct buffer *b = filling_buffer(c, chunk);
-	if (b != NULL) {
-		struct blockmap useful = blockmap_and(b->missing, asked);
-		if (blockmap_empty(&useful))
-			return;
-	}
-	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us,
+	    redo_us(c));
 }
 
 static bool
@@ -499,6 +516,9 @@ static void
 handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 {
 	c->heard_us = now_us;
+	/* A reply to others would do; but who has not joined is not counted. */
+	if (c->stats.join_attempts == 0)
+		return;
 	if (m->subtype == WIRE_JOIN)
 		handle_join_reply(c, now_us, m->u.join.blocks);
 	else if (m->subtype == WIRE_JOIN2)
@@ -568,7 +588,8 @@ put_whole(struct client *c, uint32_t chunk, void *pkt)
 }
 
 static size_t
-ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want, void *pkt)
+ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want,
+    void *pkt)
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == chunk_blocks(c, chunk);
@@ -578,7 +599,7 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 	c->stats.requests++;
 	c->stats.rerequests += again;
 	c->stats.full_rerequests += again && whole;
-	client_chunks_ask(&c->chunks, chunk, now_us, redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, true, now_us, redo_us(c));
 	c->chunks.flags[chunk] |= CHUNK_MINE;
 	return len;
 }
@@ -601,12 +622,12 @@ ask_missing(struct client *c, uint64_t now_us, void *pkt)
 static uint64_t
 to_come(const struct client *c)
 {
-	uint64_t n = (uint64_t)c->chunks.open_asked * WIRE_CHUNK_BLOCKS;
+	uint64_t n = (uint64_t)c->chunks.open_covered * WIRE_CHUNK_BLOCKS;
 
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		const struct buffer *b = &c->buffers[c->filling[i]];
 		if (b->chunk == c->current ||
-		    client_chunks_is(&c->chunks, b->chunk, CHUNK_ASKED))
+		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
 			n += b->nmissing;
 	}
 	return n;
@@ -618,7 +639,8 @@ static size_t
 ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 {
 	uint32_t n = c->chunks.n, chunk = n;
-	uint32_t room = c->cfg.in_progress > c->nfilling ? c->cfg.in_progress - c->nfilling : 0;
+	uint32_t room = c->cfg.in_progress > c->nfilling ?
+	    c->cfg.in_progress - c->nfilling : 0;
 
 	if (room > c->nfree)
 		room = c->nfree;
@@ -626,7 +648,7 @@ ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 		room = c->cfg.readahead;
 	uint64_t coming = to_come(c);
 	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
-	if (c->chunks.open_asked >= room || c->scan_after > 0) {
+	if (c->chunks.open_covered >= room || c->scan_after > 0) {
 		c->ahead_at_us = 0;
 		return 0;
 	}
@@ -739,9 +761,11 @@ leave_output(struct client *c, void *pkt)
 static uint64_t
 silence_at_us(const struct client *c)
 {
-	bool waits = c->state == CLIENT_JOINING || (c->state == CLIENT_LOADING && wants_more(c));
+	bool waits = c->state == CLIENT_JOINING ||
+	    (c->state == CLIENT_LOADING && wants_more(c));
 
-	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us : CLIENT_NEVER;
+	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us :
+	    CLIENT_NEVER;
 }
 
 size_t
@@ -751,7 +775,8 @@ client_output(struct client *c, uint64_t now_us, void *pkt)
 		return leave_output(c, pkt);
 	if (now_us >= silence_at_us(c)) {
 		c->state = CLIENT_GAVE_UP;
-		snprintf(c->error, sizeof c->error, "nothing from the server for %llu s",
+		snprintf(c->error, sizeof c->error,
+		    "nothing from the server for %llu s",
 		    (unsigned long long)(c->cfg.silence_us / 1000000));
 	}
 	switch (c->state) {

@@ -10,11 +10,14 @@
  *	client_release()	the shell no longer needs that buffer
  *	client_finish()		all is written: queue LEAVE2
  *
- * Order is random from the seed or sequential.  Requests are delayed by what
- * other clients are heard to ask (NAK avoidance), repeated after the redo delay
- * or when nothing useful arrives for idle_ticks ticks, and then ever more
- * rarely until a block arrives.
- * Source: the protocol specification, section 5; the Frisbee paper, section 3.3.
+ * Order is random from the seed or sequential.  Any block that is of use is
+ * taken, whoever asked for it.  The first request goes out with the JOIN reply;
+ * `readahead` chunks are kept queued at the server, counting those that others
+ * were heard to ask for (NAK avoidance).  Since the server serves requests in
+ * order, one that was overtaken is known to be lost and repeated early; others are
+ * repeated after the redo delay, or when nothing arrives for idle_ticks ticks, and
+ * then ever more rarely until a block arrives.
+ * Source: the protocol specification, section 5; the Frisbee paper, section 4.3.2.
  */
 #ifndef FRISBEE_CLIENT_H
 #define FRISBEE_CLIENT_H
@@ -76,7 +79,8 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
-void client_finish(struct client *, uint64_t now_us, const struct wire_stats *shell_part);
+void client_finish(struct client *, uint64_t now_us,
+    const struct wire_stats *shell_part);
 
 enum client_state client_state(const struct client *);
 const char *client_error(const struct client *);

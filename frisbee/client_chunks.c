@@ -6,8 +6,9 @@
 
 enum {
 	STAMP_US = 100,		/* 32 bits of it last five days; compared modulo */
-	/* Requests this close together may reach the server in another order than us. */
+	/* Requests so close together may reach the server in another order than us. */
 	SLACK_STAMPS = 5000 / STAMP_US,
+	UNKNOWN_PATIENCE = 4,
 };
 
 static bool
@@ -48,7 +49,8 @@ client_chunks_init(struct client_chunks *k, uint32_t n, bool sequential, uint64_
 	k->asked = calloc(n, sizeof *k->asked);
 	k->next = malloc((n + 1u) * sizeof *k->next);
 	k->prev = malloc((n + 1u) * sizeof *k->prev);
-	if (k->flags == NULL || k->asked == NULL || k->next == NULL || k->prev == NULL) {
+	if (k->flags == NULL || k->asked == NULL || k->next == NULL ||
+	    k->prev == NULL) {
 		client_chunks_fini(k);
 		return -1;
 	}
@@ -81,18 +83,19 @@ client_chunks_fini(struct client_chunks *k)
 }
 
 static bool
-open_and_asked(const struct client_chunks *k, uint32_t chunk)
+open_and_covered(const struct client_chunks *k, uint32_t chunk)
 {
-	return (k->flags[chunk] & (CHUNK_OPEN | CHUNK_ASKED)) == (CHUNK_OPEN | CHUNK_ASKED);
+	return client_chunks_is(k, chunk, CHUNK_OPEN) &&
+	    client_chunks_is(k, chunk, CHUNK_COVERED);
 }
 
-/* Every change of CHUNK_OPEN and CHUNK_ASKED goes through here. */
+/* Every change of CHUNK_OPEN and CHUNK_COVERED goes through here. */
 static void
-change(struct client_chunks *k, uint32_t chunk, enum chunk_flag set, enum chunk_flag clear)
+change(struct client_chunks *k, uint32_t chunk, unsigned set, unsigned clear)
 {
-	k->open_asked -= open_and_asked(k, chunk);
+	k->open_covered -= open_and_covered(k, chunk);
 	k->flags[chunk] = (uint8_t)((k->flags[chunk] | set) & ~clear);
-	k->open_asked += open_and_asked(k, chunk);
+	k->open_covered += open_and_covered(k, chunk);
 }
 
 void
@@ -136,7 +139,8 @@ client_chunks_stamp(struct client_chunks *k, uint64_t now_us)
 static bool
 is_current(const struct client_chunks *k, const struct client_ask *a)
 {
-	return client_chunks_is(k, a->chunk, CHUNK_ASKED) && k->asked[a->chunk] == a->stamp;
+	return client_chunks_is(k, a->chunk, CHUNK_ASKED) &&
+	    k->asked[a->chunk] == a->stamp;
 }
 
 static struct client_ask *
@@ -178,14 +182,14 @@ queue_pop(struct client_chunks *k)
 	while (k->queue_used > 0 && before(queue_at(k, 0)->stamp, k->horizon)) {
 		const struct client_ask *a = queue_at(k, 0);
 		if (is_current(k, a))
-			change(k, a->chunk, 0, CHUNK_ASKED);
+			change(k, a->chunk, 0, CHUNK_ASKED | CHUNK_COVERED);
 		k->queue_head = (k->queue_head + 1) & (k->queue_room - 1);
 		k->queue_used--;
 	}
 }
 
-bool
-client_chunks_waits(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
+static bool
+in_queue(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
     uint64_t redo_us)
 {
 	uint32_t asked = k->asked[chunk];
@@ -194,20 +198,35 @@ client_chunks_waits(const struct client_chunks *k, uint32_t chunk, uint64_t now_
 		return false;
 	if (k->serving_known && before(k->serving, asked))
 		return true;
+	/* What is being sent was asked for before we came, most likely. */
+	if (!k->serving_known && redo_us < UINT64_MAX / UNKNOWN_PATIENCE)
+		redo_us *= UNKNOWN_PATIENCE;
 	uint32_t now = (uint32_t)((now_us - k->start_us) / STAMP_US);
 	return before(now, asked) || (uint64_t)(now - asked) * STAMP_US < redo_us;
 }
 
-void
-client_chunks_ask(struct client_chunks *k, uint32_t chunk, uint64_t now_us, uint64_t redo_us)
+bool
+client_chunks_waits(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
+    uint64_t redo_us)
 {
-	if (client_chunks_waits(k, chunk, now_us, redo_us))
-		return;
-	if (k->queue_used == k->queue_room && !queue_make_room(k))
-		return;			/* no memory: as if we had not heard it */
-	k->asked[chunk] = client_chunks_stamp(k, now_us);
-	change(k, chunk, CHUNK_ASKED, 0);
-	*queue_at(k, k->queue_used++) = (struct client_ask){ chunk, k->asked[chunk] };
+	return client_chunks_is(k, chunk, CHUNK_COVERED) &&
+	    in_queue(k, chunk, now_us, redo_us);
+}
+
+void
+client_chunks_ask(struct client_chunks *k, uint32_t chunk, bool covers, uint64_t now_us,
+    uint64_t redo_us)
+{
+	unsigned flags = CHUNK_ASKED | (covers ? CHUNK_COVERED : 0);
+
+	if (!in_queue(k, chunk, now_us, redo_us)) {
+		if (k->queue_used == k->queue_room && !queue_make_room(k))
+			return;		/* no memory: as if we had not heard it */
+		k->asked[chunk] = client_chunks_stamp(k, now_us);
+		*queue_at(k, k->queue_used++) =
+		    (struct client_ask){ chunk, k->asked[chunk] };
+	}
+	change(k, chunk, flags, 0);
 }
 
 void
@@ -226,7 +245,7 @@ void
 client_chunks_pass_ends(struct client_chunks *k, uint32_t chunk, uint32_t begun)
 {
 	if (before(k->asked[chunk], begun))
-		change(k, chunk, 0, CHUNK_ASKED);
+		change(k, chunk, 0, CHUNK_ASKED | CHUNK_COVERED);
 }
 
 void

@@ -16,9 +16,10 @@
 enum chunk_flag {
 	CHUNK_OPEN = 1,		/* to be loaded, no buffer yet: in the list */
 	CHUNK_DONE = 2,		/* complete */
-	CHUNK_ASKED = 4,	/* a request is on its way or in the queue */
-	CHUNK_MINE = 8,		/* this client asked for it before */
-	CHUNK_LACKED = 16,	/* blocks were dropped for want of a buffer */
+	CHUNK_ASKED = 4,	/* it is in the server's queue, for whomever */
+	CHUNK_COVERED = 8,	/* ... with what this client needs of it */
+	CHUNK_MINE = 16,	/* this client asked for it before */
+	CHUNK_LACKED = 32,	/* blocks were dropped for want of a buffer */
 };
 
 struct client_ask {
@@ -37,7 +38,7 @@ struct client_chunks {
 	 * two of room.  An entry counts while its chunk still carries its stamp. */
 	struct client_ask *queue;
 	uint32_t queue_head, queue_used, queue_room;
-	uint32_t open_asked;	/* chunks that are open and asked */
+	uint32_t open_covered;	/* chunks that are open, and covered */
 
 	uint64_t start_us;
 	uint32_t last_stamp;
@@ -53,8 +54,8 @@ struct client_chunks {
 uint64_t client_random(uint64_t *state);
 
 /* All chunks open, in random order from the seed or in sequence.  -1: no memory. */
-int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential, uint64_t seed,
-    uint64_t now_us);
+int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential,
+    uint64_t seed, uint64_t now_us);
 void client_chunks_fini(struct client_chunks *);
 
 static inline bool
@@ -85,11 +86,12 @@ void client_chunks_done(struct client_chunks *, uint32_t chunk);
 
 /* The stamp that a request of now would get; increases strictly. */
 uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
-/* Somebody asked for this chunk.  A request that waits already keeps its place. */
-void client_chunks_ask(struct client_chunks *, uint32_t chunk, uint64_t now_us,
-    uint64_t redo_us);
-/* Is a request for it still to be served?  Not one that is older than redo_us,
- * unless the server is known to be at an older one. */
+/* Somebody asked for blocks of this chunk: those that are needed here, or others.
+ * A request that waits already keeps its place. */
+void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
+    uint64_t now_us, uint64_t redo_us);
+/* Is a request that covers it still to be served?  Not one that is older than
+ * redo_us, unless the server is known to be at an older one. */
 bool client_chunks_waits(const struct client_chunks *, uint32_t chunk, uint64_t now_us,
     uint64_t redo_us);
 /* The server begins to send this chunk. */
@@ -100,6 +102,7 @@ void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t be
 void client_chunks_forget(struct client_chunks *, uint64_t now_us);
 /* Let time pass: what was overtaken for guard_us is lost.  When to call again, or
  * UINT64_MAX. */
-uint64_t client_chunks_settle(struct client_chunks *, uint64_t now_us, uint64_t guard_us);
+uint64_t client_chunks_settle(struct client_chunks *, uint64_t now_us,
+    uint64_t guard_us);
 
 #endif /* FRISBEE_CLIENT_CHUNKS_H */

@@ -66,7 +66,6 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('P', "HOST", "not built yet: master server"),
 	REFUSED('B', "S", "not built yet: master server"),
 	REFUSED('X', "METHODS", "not built yet: master server"),
-	REFUSED('f', NULL, "not built yet: direct I/O"),
 	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
 	REFUSED('c', "KEY", "not built yet: signed images"),
 	REFUSED('e', "KEY", "not built yet: encrypted images"),

@@ -581,7 +581,8 @@ end_us(const struct server *s)
 		return SERVER_NEVER;
 	if (s->stats.clients > 0)
 		return s->asked_us + SILENCE_US;
-	return s->left_us + LINGER_US;
+	/* Who still asks is a client whose join was lost. */
+	return (s->asked_us > s->left_us ? s->asked_us : s->left_us) + LINGER_US;
 }
 
 uint64_t

@@ -40,9 +40,11 @@ struct server_config {
 	uint32_t ahead;			/* runs: 1..SERVER_AHEAD_MAX */
 	uint32_t burst;			/* blocks a burst, -B */
 	uint64_t gap_us;		/* between starts of bursts, -G; 0: no pacing */
-	bool dynamic;			/* -D */
+	bool dynamic;			/* -D; nothing without a gap */
 	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
-	 * after the last client left. */
+	 * after the last client left and nobody asks any more (or 30 min without
+	 * requests, should the last ones have died without a word); needs at least
+	 * one join. */
 	int64_t idle_us;
 };
 
@@ -86,10 +88,11 @@ bool server_read_next(struct server *, struct server_run *);
 void server_read_done(struct server *, uint32_t buf);
 /* Fills *out and returns true while there is something that may go now. */
 bool server_output(struct server *, uint64_t now_us, struct server_out *);
-/* When server_output() will have more, if nothing arrives before that:
- * SERVER_NEVER when it waits for input or a read. */
+/* When server_output() will have more or -T runs out, if nothing arrives before
+ * that; SERVER_NEVER when it waits for input or a read. */
 uint64_t server_deadline(const struct server *, uint64_t now_us);
-/* The network refused a packet for want of buffers: counts as loss for -D. */
+/* The network refused a packet for want of buffers: counts as loss for -D.  The
+ * shell sends that packet again. */
 void server_overrun(struct server *);
 /* Has -T run out? */
 bool server_done(const struct server *, uint64_t now_us);
@@ -105,8 +108,9 @@ struct server_log {
 };
 void server_set_log(struct server *, const struct server_log *);
 
-/* Split a rate in bits/s into burst and gap with WIRE_BLOCK_COST_BITS a block,
- * so that bursts are short and the average is right. */
+/* Split a rate in bits/s (> 0) into burst and gap with WIRE_BLOCK_COST_BITS a
+ * block: the shortest gap in whole milliseconds with which the average is at most
+ * 1 % below the rate, and never above. */
 void server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us);
 
 #endif /* FRISBEED_SERVER_H */

@@ -52,7 +52,7 @@ scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l, struct 
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		struct range at = place_of(slice, &l->parts[i]);
-		if (fsmods_scan_as(fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
+		if (fsmods_scan_found(fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
 			return -1;
 		bool wrong = x->fs[i].warning[0] != '\0' ||
 		    (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);

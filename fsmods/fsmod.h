@@ -58,6 +58,10 @@ const struct fsmod *fsmods_probe_inside(struct disk *, struct range part);
 /* Probe and scan; falls back to keeping everything (skip empty, warning set).
  * -1 only for ERR_NOMEM. */
 int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *);
+/* The same with what fsmods_probe*() has found.  What another module recognises,
+ * too, is kept whole: one of the two is a leftover. */
+int fsmods_scan_found(const struct fsmod *, struct disk *, struct range part,
+    struct fs_scan *, struct err *);
 /* The same with a module of the caller's choice; NULL keeps everything. */
 int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part, struct fs_scan *,
     struct err *);

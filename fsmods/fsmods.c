@@ -83,10 +83,39 @@ fsmods_probe_inside(struct disk *d, struct range part)
 	return probe(d, part, false);
 }
 
+/* Does another module recognise it, too?  Then one of them looks at what a former
+ * use left there, and which is not known.  A container tells by itself. */
+static const struct fsmod *
+rival(const struct fsmod *mod, struct disk *d, struct range part)
+{
+	struct err ignored;
+
+	for (size_t i = 0; mod != NULL && !mod->container && i < NMODULES; i++)
+		if (modules[i] != mod && !modules[i]->container &&
+		    modules[i]->probe(d, part, &ignored) == 1)
+			return modules[i];
+	return NULL;
+}
+
+int
+fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	const struct fsmod *other = rival(mod, d, part);
+
+	if (other == NULL)
+		return fsmods_scan_as(mod, d, part, f, e);
+	fsmods_scan_as(NULL, d, part, f, e);
+	f->mod = mod;
+	snprintf(f->warning, sizeof f->warning, "kept whole: two things are recognised in it, %s and %s",
+	    mod->title, other->title);
+	return 0;
+}
+
 int
 fsmods_scan(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
 {
-	return fsmods_scan_as(fsmods_probe(d, part), d, part, f, e);
+	return fsmods_scan_found(fsmods_probe(d, part), d, part, f, e);
 }
 
 int

@@ -46,7 +46,6 @@ static const struct cli_opt own_opts[] = {
 	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
 	REFUSED('r', "N", "not built yet: read retries"),
-	REFUSED('f', NULL, "not built yet: direct I/O"),
 	REFUSED('I', NULL, "not built yet: pipes always get their holes as zeros"),
 	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
 	REFUSED('E', NULL, "not built yet: discarding free space"),

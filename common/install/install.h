@@ -37,6 +37,7 @@ struct install_config {
 	bool convert;			/* --convert: a table for other sectors */
 	bool fix_gpt;			/* --fix-gpt: the backup to the disk's end */
 	bool grow;			/* --grow: the last partition, too */
+	bool direct;			/* -f: direct writes, also to a file */
 	bool no_writer;			/* -n */
 	bool in_place;			/* --in-place: treat a regular file as a device */
 	bool force;			/* --force: write to a disk in use, too */

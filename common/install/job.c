@@ -157,7 +157,11 @@ put_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 static int
 put_piece(void *arg, void *data, size_t n, struct err *e)
 {
-	return relocate(arg, data, n, e) != 0 ? -1 : put_data(arg, data, n, e);
+	struct cursor *c = arg;
+
+	if (relocate(c, data, n, e) != 0 || put_data(c, data, n, e) != 0)
+		return -1;
+	return target_land(c->t, e);
 }
 
 static int
@@ -352,6 +356,17 @@ put_job(const struct job *j, struct cursor *c, struct inflater *inf, struct err 
 	}
 }
 
+/* After a failure, too, nothing may be in flight from buffers that go away.  A
+ * streamed chunk's pieces share one buffer. */
+static int
+put_and_land(const struct job *j, struct cursor *c, struct inflater *inf, struct err *e)
+{
+	struct err later;
+	int rc = put_job(j, c, inf, e);
+
+	return target_land(c->t, rc == 0 ? e : &later) != 0 || rc != 0 ? -1 : 0;
+}
+
 static int
 free_gaps(const struct job *j, struct target *t, struct err *e)
 {
@@ -373,7 +388,7 @@ job_write(struct job *j, struct target *t, struct inflater *inf, struct err *e)
 
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = write_differing;
-	if (put_job(j, &c, inf, e) != 0)
+	if (put_and_land(j, &c, inf, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (t->cfg->read_back) {
 		c = (struct cursor){ .t = t, .h = &j->c.h, .put = target_compare };

@@ -42,6 +42,8 @@ const struct cli_opt install_opts[] = {
 	    AT(grow), 0, 0, NULL },
 	{ 266, "convert", NULL, "rewrite the table for a disk with other sectors", CLI_FLAG,
 	    AT(convert), 0, 0, NULL },
+	{ 'f', "direct", NULL, "write past the cache to a file, too; a device always is",
+	    CLI_FLAG, AT(direct), 0, 0, NULL },
 	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
 	    AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB", "memory for decoded data, MiB (0: 16 for each thread)",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/disk/flight.h"
 #include "common/disk/ptable.h"
 
 enum {
@@ -11,6 +12,7 @@ enum {
 	/* Shorter runs of zeros are written: clearing is a command of its own. */
 	CLEAR_MIN_BYTES = 1 << 20,
 	COMPARE_BYTES = 1 << 20,
+	DIRECT_MIN_BYTES = 64 << 10,	/* less is better gathered by the cache */
 };
 
 static const uint8_t zeros[FILL_BYTES];
@@ -71,6 +73,10 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES, t->room < HEAD_SECTORS ?
 	    t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
 		goto fail;
+	/* One thread writes, or the flight would need locks. */
+	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
+	if (direct && !cfg->no_writer && flight_new(&t->flight, d, cfg->direct, e) != 0)
+		goto fail;
 	return 0;
 fail:
 	free(t->fill);
@@ -85,6 +91,7 @@ target_close(struct target *t, struct err *e)
 {
 	free(t->fill);
 	head_free(&t->head);
+	flight_free(t->flight);
 	int rc = disk_close(t->disk, e);
 	t->disk = NULL;
 	return rc;
@@ -181,8 +188,17 @@ put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct e
 		return -1;
 	at += taken;
 	bytes -= taken;
-	return data != NULL ? write_twice(t, data + taken, bytes, off + at, e) :
-	    write_zeros(t, off + at, bytes, e);
+	if (data == NULL)
+		return write_zeros(t, off + at, bytes, e);
+	if (t->flight != NULL && bytes >= DIRECT_MIN_BYTES)
+		return flight_write(t->flight, data + taken, bytes, off + at, e);
+	return write_twice(t, data + taken, bytes, off + at, e);
+}
+
+int
+target_land(struct target *t, struct err *e)
+{
+	return t->flight != NULL ? flight_land(t->flight, e) : 0;
 }
 
 int

@@ -19,6 +19,7 @@ struct target {
 	uint64_t room;			/* sectors from sector 0 of the image on;
 					 * UINT64_MAX: as many as needed */
 	struct head head;
+	struct flight *flight;		/* direct writes, or NULL */
 	uint32_t *fill;			/* a buffer of the pattern, or NULL */
 	uint64_t stream_at;		/* streams: sectors written so far */
 	_Atomic uint64_t end_bytes;	/* what a fresh file must be long, at least */
@@ -49,6 +50,8 @@ int target_compare(struct target *, uint64_t sector, const void *data, uint64_t 
 void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
+/* Wait for writes in flight: until then buffers must not change. */
+int target_land(struct target *, struct err *);
 /* A chunk has answered for sectors [from, to). */
 void target_note_covered(struct target *, uint64_t from, uint64_t to);
 /* Behind the last chunk: fill to the end of the disk, size a new file, sync, and

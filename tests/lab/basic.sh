@@ -26,8 +26,13 @@ wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
 check "the server saw them come and go" [ "$(stat_of "$T/server.json" leaves)" -ge 1 ]
 
 echo "== eight clients, 60 Mbit/s, few duplicates"
-serve -T -1 -W 60M "$T/disk.ndz"
+# They wait for the server, so that all begin with its first answer.
 for i in 1 2 3 4 5 6 7 8; do load $i "$T/d$i"; done
+for i in 1 2 3 4 5 6 7 8; do
+	for ((k = 0; k < 100; k++)); do on $i grep -q 0707C0EF /proc/net/igmp && break; sleep 0.1; done
+done
+sleep 0.3
+serve -T -1 -W 60M "$T/disk.ndz"
 for i in 1 2 3 4 5 6 7 8; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 sent=$(stat_of "$T/server.json" blocks_sent) resent=$(stat_of "$T/server.json" blocks_resent)

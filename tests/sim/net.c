@@ -1,176 +1,202 @@
-#include "tests/sim/sim.h"
+#include "tests/sim/net.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is under way is kept in a heap by time; a packet's bytes are shared by
- * all its receivers. */
-struct body {
-	uint32_t refs, len;
-	uint8_t data[SIM_PACKET_MAX];
+enum {
+	/* UDP, IP, Ethernet, preamble and gap */
+	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
 };
-
-struct flight {
-	uint64_t at, serial;
-	int to, from;
-	struct body *body;
-};
-
-struct net {
-	struct net_config cfg;
-	int nodes;
-	uint64_t rng, serial;
-	double out_free[SIM_NODES_MAX], in_free[SIM_NODES_MAX];	/* when the link is idle, us */
-	bool down[SIM_NODES_MAX];
-	struct flight *heap;
-	size_t n, cap;
-};
-
-struct net *
-net_new(const struct net_config *cfg, int nodes, uint64_t seed)
-{
-	struct net *net = calloc(1, sizeof *net);
-
-	if (net == NULL)
-		abort();
-	net->cfg = *cfg;
-	net->nodes = nodes;
-	net->rng = seed * 0x9e3779b97f4a7c15ull | 1;
-	return net;
-}
-
-static void
-body_drop(struct body *b)
-{
-	if (--b->refs == 0)
-		free(b);
-}
-
-void
-net_free(struct net *net)
-{
-	for (size_t i = 0; i < net->n; i++)
-		body_drop(net->heap[i].body);
-	free(net->heap);
-	free(net);
-}
 
 uint64_t
-net_random(struct net *net, uint64_t below)
+sim_random(uint64_t *rng)
 {
-	net->rng ^= net->rng << 13;
-	net->rng ^= net->rng >> 7;
-	net->rng ^= net->rng << 17;
-	return (net->rng >> 11) % below;
+	uint64_t z = *rng += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+double
+sim_fraction(uint64_t *rng)
+{
+	return (double)(sim_random(rng) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 static bool
 chance(struct net *net, double p)
 {
-	return p > 0 && (double)net_random(net, 1000000) < p * 1000000;
-}
-
-static bool
-before(const struct flight *a, const struct flight *b)
-{
-	return a->at != b->at ? a->at < b->at : a->serial < b->serial;
-}
-
-static void
-heap_push(struct net *net, struct flight f)
-{
-	if (net->n == net->cap) {
-		net->cap = net->cap * 2 + 64;
-		net->heap = realloc(net->heap, net->cap * sizeof *net->heap);
-		if (net->heap == NULL)
-			abort();
-	}
-	size_t i = net->n++;
-	for (; i > 0 && before(&f, &net->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		net->heap[i] = net->heap[(i - 1) / 2];
-	net->heap[i] = f;
-}
-
-static struct flight
-heap_pop(struct net *net)
-{
-	struct flight top = net->heap[0], last = net->heap[--net->n];
-	size_t i = 0;
-
-	for (size_t k; (k = 2 * i + 1) < net->n; i = k) {
-		if (k + 1 < net->n && before(&net->heap[k + 1], &net->heap[k]))
-			k++;
-		if (!before(&net->heap[k], &last))
-			break;
-		net->heap[i] = net->heap[k];
-	}
-	net->heap[i] = last;
-	return top;
-}
-
-/* Time at which a link has passed the packet on; -1: its queue is full. */
-static double
-through(struct net *net, double *free_at, double at, size_t len)
-{
-	double start = *free_at > at ? *free_at : at;
-
-	if ((start - at) * net->cfg.bits_per_us / 8 > (double)net->cfg.queue_bytes)
-		return -1;
-	*free_at = start + (double)(len + 66) * 8 / net->cfg.bits_per_us;
-	return *free_at;
-}
-
-static void
-deliver(struct net *net, double at, int from, int to, struct body *b)
-{
-	for (int copies = chance(net, net->cfg.duplicate) ? 2 : 1; copies > 0; copies--) {
-		double t = through(net, &net->in_free[to], at, b->len);
-		if (t < 0 || chance(net, net->cfg.loss))
-			continue;
-		uint64_t late = chance(net, net->cfg.reorder) ? net_random(net, 3000) : 0;
-		b->refs++;
-		heap_push(net, (struct flight){ (uint64_t)t + net->cfg.latency_us + late,
-			net->serial++, to, from, b });
-	}
+	return p > 0 && sim_fraction(&net->rng) < p;
 }
 
 void
-net_send(struct net *net, uint64_t now, int from, const void *pkt, size_t len)
+net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_t seed)
 {
-	double at = through(net, &net->out_free[from], (double)now, len);
-	struct body *b = malloc(sizeof *b);
-
-	if (b == NULL)
-		abort();
-	b->refs = 1;
-	b->len = (uint32_t)len;
-	memcpy(b->data, pkt, len);
-	for (int to = 0; at >= 0 && to < net->nodes; to++)
-		if (to != from && !net->down[to])
-			deliver(net, at, from, to, b);
-	body_drop(b);
+	memset(net, 0, sizeof *net);
+	net->cfg = *cfg;
+	net->rng = seed;
+	net->nports = nports;
+	net->ports = calloc(nports, sizeof *net->ports);
+	assert(net->ports != NULL);
 }
 
 void
-net_set_up(struct net *net, int node, bool up)
+net_fini(struct net *net)
 {
-	net->down[node] = !up;
+	for (unsigned i = 0; i < net->nports; i++) {
+		net_down(net, i);
+		free(net->ports[i].queue);
+	}
+	free(net->ports);
+}
+
+void
+net_drop(struct packet *pkt)
+{
+	if (--pkt->refs == 0)
+		free(pkt);
+}
+
+void
+net_down(struct net *net, unsigned port)
+{
+	struct port *p = &net->ports[port];
+
+	while (p->n > 0)
+		net_drop(net_receive(net, port));
+	p->up = false;
 }
 
 uint64_t
-net_next(const struct net *net)
+net_next(const struct net *net, unsigned port)
 {
-	return net->n > 0 ? net->heap[0].at : UINT64_MAX;
+	const struct port *p = &net->ports[port];
+
+	return p->n > 0 ? p->queue[p->head].at_ns : UINT64_MAX;
 }
 
-bool
-net_take(struct net *net, uint64_t now, struct net_packet *out)
+struct packet *
+net_receive(struct net *net, unsigned port)
 {
-	if (net->n == 0 || net->heap[0].at > now)
-		return false;
-	struct flight f = heap_pop(net);
-	*out = (struct net_packet){ .at = f.at, .to = f.to, .from = f.from, .len = f.body->len };
-	memcpy(out->data, f.body->data, f.body->len);
-	body_drop(f.body);
-	return true;
+	struct port *p = &net->ports[port];
+
+	assert(p->n > 0);
+	struct packet *pkt = p->queue[p->head].pkt;
+	p->head = (p->head + 1) & (p->cap - 1);
+	p->n--;
+	return pkt;
+}
+
+/* The queue is a ring of a power of two, kept by time. */
+static void
+insert(struct port *p, uint64_t at_ns, struct packet *pkt)
+{
+	if (p->n == p->cap) {
+		size_t cap = p->cap != 0 ? p->cap * 2 : 64;
+		struct arrival *q = malloc(cap * sizeof *q);
+		assert(q != NULL);
+		for (size_t i = 0; i < p->n; i++)
+			q[i] = p->queue[(p->head + i) & (p->cap - 1)];
+		free(p->queue);
+		p->queue = q;
+		p->cap = cap;
+		p->head = 0;
+	}
+	size_t mask = p->cap - 1, i = p->n++;
+	for (; i > 0 && p->queue[(p->head + i - 1) & mask].at_ns > at_ns; i--)
+		p->queue[(p->head + i) & mask] = p->queue[(p->head + i - 1) & mask];
+	p->queue[(p->head + i) & mask] = (struct arrival){ at_ns, pkt };
+	pkt->refs++;
+}
+
+static uint64_t
+link_bits(const struct net *net, unsigned port)
+{
+	return port == 0 || net->cfg.client_bits == 0 ? net->cfg.port_bits :
+	    net->cfg.client_bits;
+}
+
+static uint64_t
+serial_ns(const struct net *net, unsigned port, size_t len)
+{
+	return (len + ENVELOPE_BYTES) * 8 * UINT64_C(1000000000) / link_bits(net, port);
+}
+
+static bool
+is_lost(struct net *net, struct port *p)
+{
+	double loss = net->cfg.loss, burst = net->cfg.burst;
+
+	if (burst <= 1)
+		return chance(net, loss);
+	p->bad = chance(net, p->bad ? 1 - 1 / burst : loss / (burst * (1 - loss)));
+	return p->bad;
+}
+
+static void
+deliver(struct net *net, unsigned port, struct packet *pkt, uint64_t at_ns)
+{
+	struct port *p = &net->ports[port];
+	uint64_t ser = serial_ns(net, port, pkt->len);
+	uint64_t wait = p->rx_free_ns > at_ns ? p->rx_free_ns - at_ns : 0;
+
+	if ((double)wait * (double)link_bits(net, port) / 8e9 > net->cfg.queue_bytes) {
+		net->stats.queue_drops++;
+		return;
+	}
+	p->rx_free_ns = at_ns + wait + ser;
+	uint64_t there = p->rx_free_ns + net->cfg.latency_us * UINT64_C(500);
+	if (is_lost(net, p)) {
+		net->stats.lost++;
+		return;
+	}
+	uint64_t unread = p->read_free_ns > there ? p->read_free_ns - there : 0;
+	if (unread > (uint64_t)net->cfg.socket_packets * net->cfg.read_ns) {
+		net->stats.socket_drops++;
+		return;
+	}
+	if (net->cfg.read_ns > 0)
+		there = p->read_free_ns = there + unread + net->cfg.read_ns;
+	/* Behind the socket's queue: a late packet delays no other. */
+	if (chance(net, net->cfg.late))
+		there += sim_random(&net->rng) % (net->cfg.late_us * UINT64_C(1000));
+	insert(p, there, pkt);
+	if (net->touched != NULL)
+		net->touched(net->arg, port);
+}
+
+void
+net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
+    size_t len, uint64_t now_ns)
+{
+	struct port *p = &net->ports[from];
+	struct packet *pkt = malloc(sizeof *pkt);
+
+	assert(pkt != NULL && len <= sizeof pkt->bytes);
+	pkt->refs = 1;
+	pkt->len = len;
+	memcpy(pkt->from, ip, 4);
+	memcpy(pkt->bytes, bytes, len);
+	uint64_t start = p->tx_free_ns > now_ns ? p->tx_free_ns : now_ns;
+	p->tx_free_ns = start + serial_ns(net, from, len);
+	net->stats.sent++;
+	for (unsigned i = 0; i < net->nports; i++) {
+		if (i == from || !net->ports[i].up)
+			continue;
+		uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
+		deliver(net, i, pkt, at_ns);
+		if (chance(net, net->cfg.twice))
+			deliver(net, i, pkt, at_ns);
+	}
+	net_drop(pkt);
+}
+
+uint64_t
+net_backlog_ns(const struct net *net, unsigned port, uint64_t now_ns)
+{
+	uint64_t until = net->ports[port].tx_free_ns;
+
+	return until > now_ns ? until - now_ns : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "common/net/blockmap.h"
 #include "frisbee/client.h"
+#include "frisbee/client_chunks.h"
 #include "tests/t.h"
 
 enum { MS = 1000, TICK = 30 * MS, IDLE = 3 * TICK };
@@ -45,8 +46,8 @@ join_reply(struct client *c, uint64_t now, uint32_t blocks)
 }
 
 static void
-join2_reply(struct client *c, uint64_t now, uint32_t id, uint32_t blocks, uint64_t bytes,
-    uint32_t block_bytes)
+join2_reply(struct client *c, uint64_t now, uint32_t id, uint32_t blocks,
+    uint64_t bytes, uint32_t block_bytes)
 {
 	struct client_store st;
 	struct wire_msg m = { .type = WIRE_REPLY, .subtype = WIRE_JOIN2,
@@ -73,8 +74,8 @@ blocks(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t 
 	uint32_t n = 0;
 
 	for (uint32_t b = first; b <= last; b++)
-		n += block_from(c, now, chunk, b, server_ip, &st) && st.chunk == chunk &&
-		    st.block == b;
+		n += block_from(c, now, chunk, b, server_ip, &st) &&
+		    st.chunk == chunk && st.block == b;
 	return n;
 }
 
@@ -97,7 +98,8 @@ says(struct client *c, uint64_t now, struct wire_msg *m)
 	size_t len = client_output(c, now, pkt);
 
 	memset(m, 0, sizeof *m);
-	return len > 0 && wire_get(m, pkt, len, &e) == 0 && memcmp(m->srcip, me, 4) == 0;
+	return len > 0 && wire_get(m, pkt, len, &e) == 0 &&
+	    memcmp(m->srcip, me, 4) == 0;
 }
 
 static bool
@@ -110,15 +112,16 @@ asks_whole(struct client *c, uint64_t now, uint32_t chunk, uint32_t count)
 }
 
 static bool
-asks_part(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t count,
-    int retries)
+asks_part(struct client *c, uint64_t now, uint32_t chunk, uint32_t first,
+    uint32_t count, int retries)
 {
 	struct wire_msg m;
 
 	if (!says(c, now, &m) || m.subtype != WIRE_PREQ || m.u.preq.chunk != chunk ||
 	    m.u.preq.retries != retries)
 		return false;
-	struct blockmap got = blockmap_get(m.u.preq.map), want = blockmap_range(first, count);
+	struct blockmap got = blockmap_get(m.u.preq.map);
+	struct blockmap want = blockmap_range(first, count);
 	return memcmp(&got, &want, sizeof got) == 0;
 }
 
@@ -151,6 +154,9 @@ test_join(void)
 	cfg.start_delay_us = 700;
 	struct client *c = client_new(&cfg, 0);
 	T_CHECK(is_silent(c, 0) && client_deadline(c, 0) == 700);
+	/* What others are told does not shorten the wait, nor spare the JOIN. */
+	join_reply(c, 300, 3 * 1024);
+	T_CHECK(client_state(c) == CLIENT_JOINING && client_deadline(c, 300) == 700);
 	T_CHECK(says(c, 700, &m) && m.subtype == WIRE_JOIN && m.u.join.clientid == 77);
 	T_CHECK(is_silent(c, 700) && client_deadline(c, 700) == 700 + 500 * MS);
 	T_CHECK(says(c, 700 + 500 * MS, &m) && m.subtype == WIRE_JOIN);
@@ -217,7 +223,8 @@ test_load(void)
 	T_CHECK(blocks(c, 20, 1, 0, 1023) == 1024 && blocks(c, 20, 0, 0, 3) == 0);
 	T_CHECK(blocks(c, 20, 2, 0, 9) == 0);
 	T_CHECK(client_stats(c)->dropped_no_buffer == 10);
-	T_CHECK(client_stats(c)->dup_in_progress == 5 && client_stats(c)->dup_finished == 4);
+	T_CHECK(client_stats(c)->dup_in_progress == 5);
+	T_CHECK(client_stats(c)->dup_finished == 4);
 	/* No buffer: nobody is waited for, so no idle timeouts either. */
 	T_CHECK(client_deadline(c, 20) == CLIENT_NEVER);
 	client_release(c, 10000 * MS, buf);
@@ -231,8 +238,10 @@ test_load(void)
 	T_CHECK(says(c, 20500 * MS, &m) && m.subtype == WIRE_LEAVE2);
 	T_CHECK(m.u.leave2.clientid == 77 && m.u.leave2.elapsed_s == 20 &&
 	    m.u.leave2.stats.run_ms == 500 && m.u.leave2.stats.bytes_written == 9 &&
-	    m.u.leave2.stats.requests == 3 && m.u.leave2.stats.dropped_no_buffer == 10 &&
-	    m.u.leave2.stats.chunk_buffers == 2 && m.u.leave2.stats.redo_delay_us == 1000000);
+	    m.u.leave2.stats.requests == 3 &&
+	    m.u.leave2.stats.dropped_no_buffer == 10 &&
+	    m.u.leave2.stats.chunk_buffers == 2 &&
+	    m.u.leave2.stats.redo_delay_us == 1000000);
 	T_CHECK(client_state(c) == CLIENT_LEFT && is_silent(c, 30000 * MS));
 	client_free(c);
 }
@@ -323,7 +332,8 @@ test_idle(void)
 	/* ... until a block comes. */
 	now += 37 * TICK;
 	blocks(c, now, 0, 512, 512);
-	T_CHECK(is_silent(c, now + IDLE - 1) && asks_part(c, now + IDLE, 0, 513, 511, 1));
+	T_CHECK(is_silent(c, now + IDLE - 1));
+	T_CHECK(asks_part(c, now + IDLE, 0, 513, 511, 1));
 	client_free(c);
 }
 
@@ -343,7 +353,8 @@ test_silence(void)
 	says(c, 3899 * MS, &m);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
 	T_CHECK(!says(c, 3900 * MS, &m) && client_state(c) == CLIENT_GAVE_UP);
-	T_CHECK(client_error(c)[0] != '\0' && client_deadline(c, 3900 * MS) == CLIENT_NEVER);
+	T_CHECK(client_error(c)[0] != '\0');
+	T_CHECK(client_deadline(c, 3900 * MS) == CLIENT_NEVER);
 	client_free(c);
 }
 
@@ -358,12 +369,14 @@ test_trust(void)
 	cfg.has_server = true;
 	memcpy(cfg.server, server_ip, 4);
 	struct client *c = client_new(&cfg, 0);
+	T_CHECK(says(c, 0, &m));
 	m = (struct wire_msg){ .type = WIRE_REPLY, .subtype = WIRE_JOIN,
 		.u.join.blocks = 1024 };
 	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
 	join_reply(c, 0, 1024);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
-	T_CHECK(!block_from(c, 1, 0, 0, other, &st) && block_from(c, 1, 0, 0, server_ip, &st));
+	T_CHECK(!block_from(c, 1, 0, 0, other, &st));
+	T_CHECK(block_from(c, 1, 0, 0, server_ip, &st));
 	T_CHECK(!block_from(c, 1, 1, 0, server_ip, &st));
 	uint8_t pkt[WIRE_PACKET_MAX];
 	m = (struct wire_msg){ .type = WIRE_REQUEST, .subtype = WIRE_BLOCK,
@@ -381,7 +394,8 @@ test_short_file(void)
 {
 	static const struct { uint64_t bytes; uint32_t blocks, tail; } files[] = {
 		{ 1, 1, 1 }, { 1024, 1, 1024 }, { 307200, 300, 307200 },
-		{ 333333, 326, 333333 }, { 1048577, 1025, 1 }, { 1048576, 1024, 1048576 },
+		{ 333333, 326, 333333 }, { 1048577, 1025, 1 },
+		{ 1048576, 1024, 1048576 },
 	};
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -431,6 +445,95 @@ test_dubious(void)
 	client_free(c);
 }
 
+/* A shell that keeps chunks for a while, by its own book-keeping. */
+struct shell {
+	uint32_t buffers, in_use, most;
+	struct { bool used, ours; uint32_t chunk; } buf[8];
+	bool wrong;
+};
+
+static void
+shell_stores(struct shell *s, const struct client_store *st)
+{
+	if (st->buf >= s->buffers || s->buf[st->buf].ours) {
+		s->wrong = true;
+		return;
+	}
+	if (!s->buf[st->buf].used) {
+		s->buf[st->buf].used = true;
+		s->in_use++;
+	}
+	s->buf[st->buf].chunk = st->chunk;	/* another one, if that was dropped */
+	for (uint32_t i = 0; i < s->buffers; i++)
+		s->wrong |= i != st->buf && s->buf[i].used &&
+		    s->buf[i].chunk == st->chunk;
+	if (s->most < s->in_use)
+		s->most = s->in_use;
+}
+
+/* Take what is complete; give back about every fourth that we have. */
+static void
+shell_works(struct shell *s, struct client *c, uint64_t now, uint64_t *rng)
+{
+	uint32_t chunk, buf, bytes;
+
+	while (client_take(c, &chunk, &buf, &bytes)) {
+		s->wrong |= s->buf[buf].ours || s->buf[buf].chunk != chunk;
+		s->buf[buf].ours = true;
+	}
+	for (uint32_t i = 0; i < s->buffers; i++) {
+		if (!s->buf[i].ours || client_random(rng) % 4 != 0)
+			continue;
+		s->buf[i].used = s->buf[i].ours = false;
+		s->in_use--;
+		client_release(c, now, i);
+	}
+}
+
+/* Whatever the server sends, asked for or not, in whatever order: chunks are only
+ * ever in as many buffers as there are, and no more are asked for at once. */
+static void
+check_memory(uint32_t buffers, bool shuffled)
+{
+	enum { CHUNKS = 40, STRETCH = 256 };
+	struct client *c = loading(buffers, CHUNKS);
+	struct shell s = { .buffers = buffers };
+	struct wire_msg m;
+	uint64_t rng = buffers, now = 0;
+
+	for (; client_state(c) == CLIENT_LOADING && now < 1000000 * MS; now += 7 * MS) {
+		uint32_t asked = 0, chunk = (uint32_t)(client_random(&rng) % CHUNKS);
+		while (says(c, now, &m) && asked++ < 100)
+			if (!shuffled && m.subtype == WIRE_REQ)
+				chunk = m.u.req.chunk;
+			else if (!shuffled)
+				chunk = m.u.preq.chunk;
+		s.wrong |= asked > buffers;
+		uint32_t first = (uint32_t)(client_random(&rng) % 4) * STRETCH;
+		for (uint32_t b = first; b < first + STRETCH; b++) {
+			struct client_store st;
+			if (block_from(c, now, chunk, b, server_ip, &st))
+				shell_stores(&s, &st);
+		}
+		shell_works(&s, c, now, &rng);
+	}
+	printf("# %u buffers: %u at once, %.1f s\n", buffers, s.most,
+	    (double)now / 1e6);
+	T_CHECK(client_state(c) == CLIENT_COMPLETE && !s.wrong);
+	T_CHECK(shuffled ? s.most == buffers : s.most <= buffers);
+	T_CHECK(client_stats(c)->chunk_buffers == (int32_t)buffers);
+	client_free(c);
+}
+
+static void
+test_memory(void)
+{
+	for (uint32_t buffers = 1; buffers <= 8; buffers += buffers < 3 ? 1 : 5) {
+		check_memory(buffers, false);
+		check_memory(buffers, true);
+	}
+}
+
 int
 main(void)
 {
@@ -444,5 +547,6 @@ main(void)
 	test_trust();
 	test_short_file();
 	test_dubious();
+	test_memory();
 	return t_done();
 }

@@ -352,6 +352,10 @@ test_ending(void)
 	m.u.leave.clientid = 1;
 	input(s, 60000000, &m, ip_a);
 	T_CHECK(!server_done(s, 61999999) && server_done(s, 62000000));
+	/* Somebody is there whose join did not arrive. */
+	request(s, 61500000, 0, 0, 16);
+	T_CHECK(send_now(s, 61500000) == 16);
+	T_CHECK(!server_done(s, 63499999) && server_done(s, 63500000));
 	server_free(s);
 }
 

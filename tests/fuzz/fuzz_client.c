@@ -1,0 +1,90 @@
+/* Any packets at any time: the client stores each block once, in its buffers. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/net/blockmap.h"
+#include "frisbee/client.h"
+#include "tests/fuzz/script.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+enum { BUFFERS = 2 };
+
+struct held {
+	bool mine;			/* the shell has it */
+	uint32_t chunk;
+	struct blockmap have;
+};
+
+static void
+store(struct held *held, const struct client_store *st, const struct script_step *step)
+{
+	assert(st->buf < BUFFERS && st->block < WIRE_CHUNK_BLOCKS);
+	assert(!held[st->buf].mine && st->data >= step->pkt);
+	assert(st->data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
+	struct held *h = &held[st->buf];
+	if (h->chunk != st->chunk)
+		*h = (struct held){ .chunk = st->chunk };
+	assert(!blockmap_test(&h->have, st->block));
+	blockmap_set(&h->have, st->block);
+}
+
+static void
+pull(struct client *c, uint64_t now, struct held *held)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t chunk, buf, bytes;
+
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		if (!held[i].mine)
+			continue;
+		client_release(c, now, i);
+		held[i] = (struct held){ .chunk = UINT32_MAX };
+	}
+	while (client_take(c, &chunk, &buf, &bytes)) {
+		assert(buf < BUFFERS && held[buf].chunk == chunk && !held[buf].mine);
+		assert(blockmap_count(&held[buf].have) ==
+		    (bytes - 1) / WIRE_BLOCK_BYTES + 1);
+		held[buf].mine = true;
+	}
+	for (unsigned n = 0; client_output(c, now, pkt) > 0; n++)
+		assert(n < 100000);
+	assert(client_deadline(c, now) > now);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static const struct wire_stats none;
+	struct rd r = rd_from(data, len);
+	uint8_t how = rd_u8(&r);
+	struct client_config cfg = { .clientid = 7, .seed = how,
+		.srcip = { 10, 77, 0, 11 }, .any_file = how & 1,
+		.sequential = (how & 2) != 0, .buffers = BUFFERS,
+		.readahead = 2, .in_progress = 8, .redo_us = 1000000, .tick_us = 30000,
+		.idle_ticks = 3, .join_us = 500000,
+		.silence_us = how & 4 ? 60000000 : 0 };
+	struct held held[BUFFERS] = { { .chunk = UINT32_MAX },
+		{ .chunk = UINT32_MAX } };
+	struct script_step step;
+	uint64_t now = 0;
+
+	struct client *c = client_new(&cfg, now);
+	assert(c != NULL);
+	while (script_next(&r, &step)) {
+		struct client_store st;
+		uint8_t from[4];
+		switch (step.op) {
+		case OP_PACKET:
+			script_source(&step, from);
+			if (client_input(c, now, step.pkt, step.arg, from, &st))
+				store(held, &st, &step);
+			break;
+		case OP_TIME_MS: now += step.arg * UINT64_C(1000); break;
+		case OP_FINISH: client_finish(c, now, &none); break;
+		default: pull(c, now, held);
+		}
+	}
+	client_free(c);
+	return 0;
+}

@@ -1,0 +1,428 @@
+/* sim: the protocol's engines on a simulated network.
+ *
+ *	sim				every case of the suite, seed 1
+ *	sim --seeds N			... with the seeds 1 to N
+ *	sim --case NAME --seed S	one run; --trace shows what happens in it
+ *	sim --case NAME --set KEY=V	... with something changed, see --help
+ *	sim --list			the cases
+ */
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world.h"
+
+/* Instrumented code is slow: no more machines and chunks than this. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#elif __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000 };
+#else
+enum { MOST_CLIENTS = 1000, MOST_CHUNKS = 1000 };
+#endif
+
+/* A 100 Mbit/s network of its day, the server on a gigabit port. */
+#define LAN .net.port_bits = 1000000000, .net.client_bits = 100000000, \
+	.net.queue_bytes = 131072, .net.latency_us = 100, .net.socket_packets = 900, \
+	.net.read_ns = 4000
+/* A fast one, where the client's socket buffer is the narrow place. */
+#define FAST(packets, ns) .net.port_bits = 10000000000, .net.queue_bytes = 1 << 20, \
+	.net.latency_us = 60, .net.socket_packets = (packets), .net.read_ns = (ns)
+#define CLIENT(n) .buffers = (n), .readahead = 2, .in_progress = 8
+/* The machines of the Frisbee paper and its small image. */
+#define DISK .chunk_us = 183000, .chunk_spread = 0.02
+#define PAPER LAN, CLIENT(64), DISK, .rate_bits = 70000000
+/* The same with disks that nobody waits for: the network is the narrow place. */
+#define QUICK LAN, CLIENT(64), .chunk_us = 1000, .rate_bits = 70000000
+#define LATE(share, us) .net.late = (share), .net.late_us = (us)
+#define SKEWED(how, s) .start = (how), .spread_us = (s) * 1000000ull
+#define LIMITS(dup, times, ctl) .max_duplicates = (dup), .max_times_alone = (times), \
+	.max_control = (ctl)
+
+static const struct scenario suite[] = {
+	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
+	{ "one-1", .clients = 1, .chunks = 32, PAPER, .net.loss = 0.01 },
+	{ "one-10", .clients = 1, .chunks = 32, PAPER, .net.loss = 0.1 },
+	{ "eight", .clients = 8, .chunks = 48, LAN, CLIENT(64), .rate_bits = 60000000,
+	    .chunk_us = 20000, LIMITS(0.02, 1.02, 20) },
+	{ "eight-1", .clients = 8, .chunks = 48, PAPER, .net.loss = 0.01 },
+	{ "eight-10", .clients = 8, .chunks = 48, PAPER, .net.loss = 0.1 },
+	{ "eight-uniform", .clients = 8, .chunks = 48, PAPER,
+	    SKEWED(START_UNIFORM, 3) },
+	{ "crowd", .clients = 80, .chunks = 24, PAPER, LIMITS(0.02, 1.1, 120) },
+	{ "crowd-groups", .clients = 80, .chunks = 24, PAPER, SKEWED(START_GROUPS, 3),
+	    LIMITS(0.55, 1.1, 80) },
+	{ "crowd-uniform", .clients = 80, .chunks = 24, PAPER,
+	    SKEWED(START_UNIFORM, 3) },
+	{ "crowd-1", .clients = 80, .chunks = 16, PAPER, .net.loss = 0.01,
+	    LIMITS(0.45, 2, 800) },
+	{ "crowd-10", .clients = 80, .chunks = 16, PAPER, .net.loss = 0.1,
+	    LIMITS(0.7, 3, 1000) },
+	{ "quick-one-10", .clients = 1, .chunks = 24, QUICK, .net.loss = 0.1 },
+	{ "quick", .clients = 80, .chunks = 24, QUICK, LIMITS(0.02, 1.1, 160) },
+	{ "quick-groups", .clients = 80, .chunks = 24, QUICK, SKEWED(START_GROUPS, 3) },
+	{ "quick-uniform", .clients = 80, .chunks = 24, QUICK,
+	    SKEWED(START_UNIFORM, 3) },
+	{ "quick-1", .clients = 80, .chunks = 12, QUICK, .net.loss = 0.01,
+	    LIMITS(0.45, 2, 1500) },
+	{ "quick-10", .clients = 80, .chunks = 8, QUICK, .net.loss = 0.1,
+	    LIMITS(0.7, 4, 1500) },
+	{ "bursts", .clients = 8, .chunks = 32, PAPER, .net.loss = 0.05,
+	    .net.burst = 20 },
+	{ "fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64),
+	    .chunk_us = 2000, LIMITS(0.12, 1.05, 1500) },
+	{ "fast-shallow", .clients = 1, .chunks = 256, FAST(400, 4000), CLIENT(64),
+	    .chunk_us = 2000 },
+	{ "fast-1", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64),
+	    .chunk_us = 2000, .net.loss = 0.01 },
+	{ "fast-eight", .clients = 8, .chunks = 64, FAST(900, 3000), CLIENT(64),
+	    .chunk_us = 8000 },
+	{ "disk", .clients = 4, .chunks = 48, PAPER, .read_latency_us = 2000,
+	    .read_bytes_per_s = 30000000 },
+	{ "stall", .clients = 4, .chunks = 32, PAPER, .read_bytes_per_s = 100000000,
+	    .stall_us = 400000, .stall_every_us = 900000, LIMITS(0.02, 1.1, 80) },
+	{ "mixed", .clients = 8, .chunks = 48, LAN, CLIENT(16), .rate_bits = 90000000,
+	    .chunk_us = 88000, .slow_clients = 2, .slow_chunk_us = 144000 },
+	{ "crash", .clients = 12, .chunks = 32, PAPER, .crashes = 4, .net.loss = 0.01 },
+	{ "restart", .clients = 8, .chunks = 32, PAPER, .restart_us = 2000000 },
+	{ "restart-one", .clients = 1, .chunks = 32, PAPER, .restart_us = 2000000,
+	    .net.loss = 0.01 },
+	{ "outage", .clients = 8, .chunks = 32, PAPER, .restart_us = 1000000,
+	    .down_us = 1000000 },
+	{ "outage-quick", .clients = 8, .chunks = 24, QUICK, .restart_us = 1000000,
+	    .down_us = 3000000, .net.loss = 0.01 },
+	{ "file", .clients = 3, .chunks = 5, PAPER, .odd_bytes = 307200 },
+	{ "file-odd", .clients = 3, .chunks = 5, PAPER, .odd_bytes = 333333,
+	    .net.loss = 0.1 },
+	{ "file-short", .clients = 3, .chunks = 1, PAPER, .odd_bytes = 1,
+	    .net.loss = 0.3 },
+	{ "file-late", .clients = 3, .chunks = 4, LAN, CLIENT(8), .chunk_us = 1000,
+	    .rate_bits = 70000000, .odd_bytes = 307200, SKEWED(START_UNIFORM, 1),
+	    LATE(0.01, 3000), .net.loss = 0.02 },
+	{ "tiny", .clients = 5, .chunks = 24, LAN, CLIENT(1), DISK,
+	    .rate_bits = 70000000, .net.loss = 0.02 },
+	{ "tiny-two", .clients = 12, .chunks = 16, LAN, CLIENT(2), DISK,
+	    .rate_bits = 70000000, SKEWED(START_UNIFORM, 3) },
+	{ "tiny-quick", .clients = 2, .chunks = 6, LAN, CLIENT(1), .chunk_us = 20000,
+	    .rate_bits = 70000000, SKEWED(START_UNIFORM, 1), .net.loss = 0.01 },
+	{ "slow-disks", .clients = 4, .chunks = 16, LAN, CLIENT(4), .chunk_us = 300000,
+	    .rate_bits = 70000000 },
+	{ "late", .clients = 8, .chunks = 32, PAPER, LATE(0.05, 1500),
+	    .net.twice = 0.02, .net.loss = 0.005 },
+	{ "very-late", .clients = 4, .chunks = 16, PAPER, LATE(0.2, 200000),
+	    .net.twice = 0.1, .net.loss = 0.05 },
+	{ "messy", .clients = 8, .chunks = 12, QUICK, SKEWED(START_UNIFORM, 2),
+	    LATE(0.02, 3000), .net.twice = 0.01, .net.loss = 0.02 },
+	{ "narrow", .clients = 4, .chunks = 24, LAN, CLIENT(64), DISK,
+	    .rate_bits = 150000000, .dynamic = true },
+	{ "sequential", .clients = 8, .chunks = 32, PAPER, .sequential = true,
+	    SKEWED(START_UNIFORM, 3) },
+};
+enum { CASES = sizeof suite / sizeof suite[0] };
+
+/* What --set knows. */
+static const struct knob {
+	const char *name;
+	size_t off;
+	enum { U32, U64, REAL, FLAG, PATTERN } kind;
+} knobs[] = {
+	{ "clients", offsetof(struct scenario, clients), U32 },
+	{ "chunks", offsetof(struct scenario, chunks), U32 },
+	{ "odd-bytes", offsetof(struct scenario, odd_bytes), U32 },
+	{ "rate", offsetof(struct scenario, rate_bits), U64 },
+	{ "burst", offsetof(struct scenario, burst), U32 },
+	{ "gap-us", offsetof(struct scenario, gap_us), U64 },
+	{ "start", offsetof(struct scenario, start), PATTERN },
+	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
+	{ "buffers", offsetof(struct scenario, buffers), U32 },
+	{ "readahead", offsetof(struct scenario, readahead), U32 },
+	{ "in-progress", offsetof(struct scenario, in_progress), U32 },
+	{ "sequential", offsetof(struct scenario, sequential), FLAG },
+	{ "chunk-us", offsetof(struct scenario, chunk_us), U64 },
+	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
+	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
+	{ "slow-chunk-us", offsetof(struct scenario, slow_chunk_us), U64 },
+	{ "crashes", offsetof(struct scenario, crashes), U32 },
+	{ "restart-us", offsetof(struct scenario, restart_us), U64 },
+	{ "down-us", offsetof(struct scenario, down_us), U64 },
+	{ "loss", offsetof(struct scenario, net.loss), REAL },
+	{ "loss-burst", offsetof(struct scenario, net.burst), REAL },
+	{ "late", offsetof(struct scenario, net.late), REAL },
+	{ "late-us", offsetof(struct scenario, net.late_us), U32 },
+	{ "twice", offsetof(struct scenario, net.twice), REAL },
+	{ "latency-us", offsetof(struct scenario, net.latency_us), U32 },
+	{ "port-bits", offsetof(struct scenario, net.port_bits), U64 },
+	{ "client-bits", offsetof(struct scenario, net.client_bits), U64 },
+	{ "queue-bytes", offsetof(struct scenario, net.queue_bytes), U32 },
+	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
+	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
+};
+enum { KNOBS = sizeof knobs / sizeof knobs[0] };
+
+static bool
+set_knob(struct scenario *sc, const char *setting)
+{
+	const char *eq = strchr(setting, '=');
+
+	for (size_t i = 0; eq != NULL && i < KNOBS; i++) {
+		if (strlen(knobs[i].name) != (size_t)(eq - setting) ||
+		    strncmp(knobs[i].name, setting, (size_t)(eq - setting)) != 0)
+			continue;
+		char *at = (char *)sc + knobs[i].off, *end;
+		double v = strtod(eq + 1, &end);
+		switch (knobs[i].kind) {
+		case U32: *(uint32_t *)at = (uint32_t)v; break;
+		case U64: *(uint64_t *)at = (uint64_t)v; break;
+		case REAL: *(double *)at = v; break;
+		case FLAG: *(bool *)at = v != 0; break;
+		case PATTERN: *(enum start_pattern *)at = (enum start_pattern)v; break;
+		}
+		return end != eq + 1 && *end == '\0';
+	}
+	return false;
+}
+
+/* A changed case is another one: what it may cost is not known. */
+static void
+drop_limits(struct scenario *sc)
+{
+	sc->max_duplicates = sc->max_times_alone = sc->max_control = 0;
+}
+
+static bool
+change(struct scenario *sc, const char *setting, char *changes, size_t cap)
+{
+	size_t len = strlen(changes);
+
+	drop_limits(sc);
+	int n = snprintf(changes + len, cap - len, " --set %s", setting);
+	return n > 0 && (size_t)n < cap - len && set_knob(sc, setting);
+}
+
+/* One client without anybody else, loss or mishap: what times are compared with. */
+static uint64_t
+alone_us(const struct scenario *sc, uint64_t seed)
+{
+	struct scenario one = *sc;
+	struct outcome out;
+
+	one.clients = 1;
+	one.crashes = one.slow_clients = 0;
+	one.restart_us = 0;
+	one.start = START_AT_ONCE;
+	one.net.loss = one.net.late = one.net.twice = 0;
+	one.chunk_spread = 0;
+	world_run(&one, seed, false, &out);
+	return out.failed[0] == '\0' ? out.median_us : 0;
+}
+
+static void
+print_head(void)
+{
+	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s %7s %5s %6s\n", "case",
+	    "median s", "mean s", "worst s", "x alone", "x sent", "dup %", "control",
+	    "ctl/s", "re-asks", "dropped", "idle", "MB/s");
+}
+
+static double
+duplicates(const struct outcome *out)
+{
+	return out->blocks_sent == 0 ? 0 :
+	    (double)out->blocks_resent / (double)out->blocks_sent;
+}
+
+static double
+times_alone(const struct outcome *out, uint64_t alone)
+{
+	return alone > 0 ? (double)out->median_us / (double)alone : 0;
+}
+
+static double
+control_rate(const struct outcome *out)
+{
+	return (double)out->control * 1e6 / (double)(out->end_us + 1);
+}
+
+static void
+print_outcome(const struct scenario *sc, const struct outcome *out, uint64_t alone)
+{
+	printf("%-14s %8.2f %7.2f %7.2f %7.3f %6.3f %6.2f %7llu %6.1f %8llu %7llu"
+	    " %5llu %6.1f\n",
+	    sc->name, (double)out->median_us / 1e6, out->mean_us / 1e6,
+	    (double)out->worst_us / 1e6, times_alone(out, alone),
+	    (double)out->blocks_sent / (double)out->image_blocks, 100 * duplicates(out),
+	    (unsigned long long)out->control, control_rate(out),
+	    (unsigned long long)out->rerequests, (unsigned long long)out->dropped,
+	    (unsigned long long)out->idle_timeouts,
+	    (double)out->image_blocks * WIRE_BLOCK_BYTES /
+	    (double)(out->median_us + 1));
+}
+
+static void
+check_limits(const struct scenario *sc, struct outcome *out, uint64_t alone)
+{
+	const struct { const char *what; double got, most; } limits[] = {
+		{ "duplicates", duplicates(out), sc->max_duplicates },
+		{ "the time of one alone", times_alone(out, alone),
+		    sc->max_times_alone },
+		{ "control messages a second", control_rate(out), sc->max_control },
+	};
+
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		if (limits[i].most > 0 && limits[i].got > limits[i].most)
+			snprintf(out->failed, sizeof out->failed,
+			    "%s: %.3f, at most %.3f", limits[i].what, limits[i].got,
+			    limits[i].most);
+}
+
+/* `changes` is how the case differs from the suite's, as --set options. */
+static bool
+run_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
+{
+	struct outcome out;
+
+	world_run(sc, seed, traced, &out);
+	uint64_t alone = alone_us(sc, seed);
+	print_outcome(sc, &out, alone);
+	if (out.failed[0] == '\0')
+		check_limits(sc, &out, alone);
+	if (out.failed[0] == '\0')
+		return true;
+	printf("FAILED: %s\n  replay: sim --seed %llu --case %s%s --trace\n",
+	    out.failed, (unsigned long long)seed, sc->name, changes);
+	return false;
+}
+
+static void
+shrink(struct scenario *sc, char *changes, size_t cap)
+{
+	if (sc->clients <= MOST_CLIENTS && sc->chunks <= MOST_CHUNKS)
+		return;
+	drop_limits(sc);
+	sc->clients = sc->clients < MOST_CLIENTS ? sc->clients : MOST_CLIENTS;
+	sc->chunks = sc->chunks < MOST_CHUNKS ? sc->chunks : MOST_CHUNKS;
+	sc->crashes = sc->crashes < sc->clients ? sc->crashes : sc->clients - 1;
+	snprintf(changes, cap, " --set clients=%u --set chunks=%u --set crashes=%u",
+	    sc->clients, sc->chunks, sc->crashes);
+}
+
+/* The same seed twice must be the same run. */
+static bool
+run_twice(const struct scenario *sc)
+{
+	struct outcome a, b, c;
+
+	world_run(sc, 1, false, &a);
+	world_run(sc, 1, false, &b);
+	world_run(sc, 2, false, &c);
+	bool ok = a.hash == b.hash && a.end_us == b.end_us && a.hash != c.hash;
+	if (!ok)
+		printf("FAILED: one seed, two different runs\n");
+	return ok;
+}
+
+static int
+run_suite(uint64_t first, uint64_t seeds)
+{
+	unsigned run = 1, failed = !run_twice(&suite[1]);
+
+	print_head();
+	for (uint64_t seed = first; seed < first + seeds; seed++) {
+		for (size_t i = 0; i < CASES; i++) {
+			struct scenario sc = suite[i];
+			char changes[64] = "";
+			shrink(&sc, changes, sizeof changes);
+			failed += !run_case(&sc, seed, false, changes);
+			run++;
+			fflush(stdout);
+		}
+	}
+	printf("%u cases, %u failed\n", run, failed);
+	return failed != 0;
+}
+
+static const struct scenario *
+find_case(const char *name)
+{
+	for (size_t i = 0; i < CASES; i++)
+		if (strcmp(suite[i].name, name) == 0)
+			return &suite[i];
+	return NULL;
+}
+
+static int
+usage(FILE *f, int status)
+{
+	fprintf(f, "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
+	    " [--set KEY=V]...]\n       sim --list\nkeys:");
+	for (size_t i = 0; i < KNOBS; i++)
+		fprintf(f, " %s", knobs[i].name);
+	fprintf(f, "\n");
+	return status;
+}
+
+static int
+list_cases(void)
+{
+	for (size_t i = 0; i < CASES; i++)
+		printf("%s\n", suite[i].name);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "case", required_argument, NULL, 'c' },
+		{ "set", required_argument, NULL, 'k' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	uint64_t seed = 1, seeds = 1;
+	bool traced = false, have_case = false;
+	char changes[512] = "";
+	struct scenario sc = { 0 };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 's': seed = strtoull(optarg, NULL, 10); break;
+		case 'n': seeds = strtoull(optarg, NULL, 10); break;
+		case 't': traced = true; break;
+		case 'l': return list_cases();
+		case 'h': return usage(stdout, 0);
+		case 'c':
+			if (find_case(optarg) == NULL)
+				return usage(stderr, 2);
+			sc = *find_case(optarg);
+			have_case = true;
+			break;
+		case 'k':
+			if (!have_case || !change(&sc, optarg, changes, sizeof changes))
+				return usage(stderr, 2);
+			break;
+		default: return usage(stderr, 2);
+		}
+	}
+	if (!have_case)
+		return run_suite(seed, seeds);
+	print_head();
+	unsigned failed = 0;
+	for (uint64_t s = seed; s < seed + seeds; s++)
+		failed += !run_case(&sc, s, traced, changes);
+	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}

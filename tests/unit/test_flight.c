@@ -1,0 +1,105 @@
+/* Writes in flight: every byte arrives, whatever their alignment, by io_uring and
+ * by threads. */
+#include "common/disk/flight.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/t.h"
+#include "tests/unit/scratch.h"
+
+enum { SIZE = 8 << 20, ROUNDS = 300 };
+
+static void
+test_writes(const char *means)
+{
+	uint8_t *buf = aligned_alloc(4096, SIZE), *want = calloc(1, SIZE), *got = malloc(SIZE);
+	struct flight *f;
+	struct disk *d;
+	struct err e;
+	unsigned seed = 5;
+
+	T_CHECK(sh("rm -f disk && truncate -s %d disk", SIZE) == 0);
+	T_CHECK(disk_open(&d, "disk", DISK_READ | DISK_WRITE, &e) == 0);
+	T_CHECK(flight_new(&f, d, false, &e) == 0);
+	if (f == NULL) {
+		skip(means, "this filesystem has no O_DIRECT");
+		disk_close(d, &e);
+		goto out;
+	}
+	if (strcmp(flight_means(f), means) != 0)
+		skip(means, "the kernel has no io_uring for us");
+	for (size_t i = 0; i < SIZE; i++)
+		buf[i] = (uint8_t)(rand_r(&seed) >> 8);
+	/* Sectors, side by side and never twice, in any order and of any length. */
+	uint64_t at = 0;
+	bool good = true;
+	while (at < SIZE) {
+		uint64_t n = (uint64_t)(1 + rand_r(&seed) % 3000) * 512;
+		n = n < SIZE - at ? n : SIZE - at;
+		if (rand_r(&seed) % 4 != 0) {
+			good &= flight_write(f, buf + at, n, at, &e) == 0;
+			memcpy(want + at, buf + at, n);
+		}
+		at += n;
+		if (rand_r(&seed) % 8 == 0)
+			good &= flight_land(f, &e) == 0;
+	}
+	T_CHECK(good && flight_land(f, &e) == 0);
+	T_CHECK(disk_read(d, got, SIZE, 0, &e) == 0 && memcmp(got, want, SIZE) == 0);
+	flight_free(f);
+	T_CHECK(disk_close(d, &e) == 0);
+out:
+	free(buf);
+	free(want);
+	free(got);
+}
+
+/* A full device: the error names the place, and all have landed. */
+static void
+test_errors(void)
+{
+	uint8_t *buf = aligned_alloc(4096, SIZE);
+	struct flight *f;
+	struct disk *d;
+	struct err e = { 0 };
+
+	memset(buf, 1, SIZE);
+	T_CHECK(disk_open(&d, "/dev/null", DISK_WRITE, &e) == 0);
+	T_CHECK(flight_new(&f, d, false, &e) == 0);
+	flight_free(f);
+	disk_close(d, &e);
+	if (sh("mkdir -p small && mount -t tmpfs -o size=1M none small") != 0) {
+		skip("a full filesystem", "needs root to mount");
+		free(buf);
+		return;
+	}
+	at_end("umount small");
+	T_CHECK(disk_open(&d, "small/disk", DISK_READ | DISK_WRITE | DISK_CREATE, &e) == 0);
+	T_CHECK(flight_new(&f, d, false, &e) == 0);
+	if (f != NULL) {
+		int rc = flight_write(f, buf, SIZE, 0, &e);
+		T_CHECK((flight_land(f, &e) != 0 || rc != 0) && e.os == ENOSPC);
+		T_CHECK(strstr(e.text, "small/disk") != NULL);
+		flight_free(f);
+	} else {
+		skip("a full filesystem", "this tmpfs has no O_DIRECT");
+	}
+	disk_close(d, &e);
+	free(buf);
+}
+
+int
+main(void)
+{
+	scratch_init();
+	T_CHECK(chdir(scratch_dir) == 0);
+	test_writes("io_uring");
+	setenv("FRISBEE_NO_URING", "1", 1);
+	test_writes("threads");
+	unsetenv("FRISBEE_NO_URING");
+	test_errors();
+	return t_done();
+}
