@@ -156,6 +156,7 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
 	}
 	s->window.nregions = 1;
+	s->window.nrelocs = 0;
 	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
 	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
 	f.adler = adler_of(s->raw, n);
@@ -240,6 +241,45 @@ test_relocs(struct source *s, unsigned version)
 	T_CHECK(o.n <= KEEP && relocs == N && good);
 }
 
+/* Relocations that come with their fragments: together with them or not at all. */
+static void
+test_reloc_lists(struct source *s)
+{
+	enum { N = 30, EACH = 60 };
+	static struct ndz_reloc lists[N][300];
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct err e;
+	unsigned relocs = 0;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, w, 1, false);
+		for (unsigned i = 0; i < 300; i++)
+			lists[w][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
+				.sector = w * WINDOW_SECTORS, .offset = i, .size = 5 };
+		s->window.relocs = lists[w];
+		s->window.nrelocs = EACH;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, N * WINDOW_SECTORS);
+	for (unsigned i = 0; i < o.n && i < KEEP; i++) {
+		relocs += o.h[i].nrelocs;
+		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
+			good &= o.h[i].relocs[k].sector == o.h[i].regions[k / EACH].off;
+	}
+	T_CHECK(o.n > 1 && o.n <= KEEP && relocs == N * EACH && good);
+
+	p = begin(&o, 3);
+	struct fragment f = make(s, 0, 1, false);
+	s->window.relocs = lists[0];
+	s->window.nrelocs = 300;
+	T_CHECK(packer_add(p, &f, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	decoder_free(o.dec);
+}
+
 static int
 refuse(void *arg, const void *chunk, struct err *e)
 {
@@ -293,6 +333,7 @@ main(void)
 	test_raw_limit(s);
 	test_relocs(s, 3);
 	test_relocs(s, 5);
+	test_reloc_lists(s);
 	test_errors();
 	deflater_free(s->d);
 	free(s);
