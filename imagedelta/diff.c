@@ -280,7 +280,7 @@ surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t fir
 		rc = sectors_identify(d->new, ranges[0].off, bytes, &new, e);
 	if (rc != 1)
 		return rc;
-	return old.zero == new.zero && memcmp(old.digest, new.digest, sizeof old.digest) == 0;
+	return sectors_id_same(&old, &new);
 }
 
 ssize_t

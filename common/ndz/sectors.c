@@ -461,15 +461,22 @@ sectors_identify(struct sectors *s, uint64_t sector, size_t bytes, struct sector
 	if (go_to(s, at, e) != 0)
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), o->number);
 	const struct ext_fragment *f = o->f.entry;
-	/* Zeros of many windows are one fragment. */
-	if (f->zero ? o->piece_at + o->piece_bytes - at < bytes :
-	    o->piece_at != at || o->piece_bytes != bytes)
+	if (o->piece_at + o->piece_bytes - at < bytes)
 		return 0;
-	id->zero = f->zero;
-	memset(id->digest, 0, sizeof id->digest);
-	if (!f->zero)
-		memcpy(id->digest, f->digest, sizeof id->digest);
+	*id = (struct sectors_id){ .zero = f->zero };
+	if (f->zero)
+		return 1;
+	id->at = at - o->piece_at;
+	id->bytes = o->piece_bytes;
+	memcpy(id->digest, f->digest, sizeof id->digest);
 	return 1;
+}
+
+bool
+sectors_id_same(const struct sectors_id *a, const struct sectors_id *b)
+{
+	return a->zero == b->zero && a->at == b->at && a->bytes == b->bytes &&
+	    memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
 int

@@ -61,10 +61,10 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 }
 
 static struct packer *
-begin(struct out *o, unsigned version)
+begin_with(struct out *o, unsigned version, enum ext_state_kind state)
 {
 	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 6 }, .emit = take_chunk,
-		.arg = o };
+		.arg = o, .state.kind = (uint8_t)state };
 	struct packer *p;
 	struct err e;
 
@@ -72,6 +72,12 @@ begin(struct out *o, unsigned version)
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	return p;
+}
+
+static struct packer *
+begin(struct out *o, unsigned version)
+{
+	return begin_with(o, version, EXT_STATE_NONE);
 }
 
 static void
@@ -189,6 +195,37 @@ test_bytes(struct source *s)
 	T_CHECK(good && most > SECTORS * SECTOR_BYTES);
 	end(p, &o, (uint64_t)N * WINDOW_SECTORS);
 	T_CHECK(o.sectors == (uint64_t)N * SECTORS && o.n == 5);
+}
+
+/* The last byte of a chunk's room is really there, with a state record, too. */
+static void
+test_last_byte(struct source *s, enum ext_state_kind state)
+{
+	struct out o;
+	struct packer *p = begin_with(&o, 5, state);
+	struct fragment f = make(s, 0, WINDOW_SECTORS, true);
+	struct range *r = &s->window.regions[0];
+	struct packer_room room;
+	struct err e;
+	bool good = packer_add(p, &f, &e) == 0;
+
+	o.unread = true;
+	packer_end_chunk(p);
+	for (r->off += WINDOW_SECTORS;; r->off += WINDOW_SECTORS) {
+		room = packer_room(p);
+		if (!packer_room_for(&room, &f))
+			break;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	while (!packer_room_for(&room, &f))
+		f.bytes--;
+	good &= packer_add(p, &f, &e) == 0;
+	room = packer_room(p);
+	f.bytes = 8;
+	r->off += WINDOW_SECTORS;
+	T_CHECK(good && !packer_room_for(&room, &f));
+	end(p, &o, r->off);
+	T_CHECK(o.n == 2);
 }
 
 static void
@@ -330,6 +367,8 @@ main(void)
 	test_regions(5, 251, 0);
 	test_regions(5, 251, (uint64_t)1 << 33);
 	test_bytes(s);
+	test_last_byte(s, EXT_STATE_NONE);
+	test_last_byte(s, EXT_STATE_UUID);
 	test_raw_limit(s);
 	test_relocs(s, 3);
 	test_relocs(s, 5);
