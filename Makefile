@@ -42,7 +42,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)

@@ -6,7 +6,8 @@ void
 windows_init(struct windows *w, struct disk *d, struct layout *l, bool bad_as_zeros,
     struct rangeset *bad)
 {
-	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad };
+	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad,
+		.walk.set = &l->store };
 	cache_init(&w->cache, d);
 }
 
@@ -64,9 +65,10 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 }
 
 /* The same, but what is stored as zeros is not read. */
-static int
-fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
+int
+windows_read(struct windows *w, struct range r, void *out, struct err *e)
 {
+	uint8_t *buf = out;
 	struct rangeset *zero = &w->layout->zero;
 	uint64_t at = r.off, end = range_end(r);
 
@@ -82,7 +84,8 @@ fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	}
 	if (at == end)
 		return 0;
-	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
+	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
+	    e);
 }
 
 /* A pipe: everything, until it ends. */
@@ -107,45 +110,18 @@ next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *
 	return (ssize_t)bytes;
 }
 
-uint64_t
-windows_peek(struct windows *w)
-{
-	struct rangeset *store = &w->layout->store;
-
-	if (!disk_seekable(w->disk))
-		return w->stream_sector / WINDOW_SECTORS;
-	if (w->range == rangeset_count(store))
-		return UINT64_MAX;
-	return (rangeset_get(store, w->range).off + w->used) / WINDOW_SECTORS;
-}
-
 ssize_t
 windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
-	struct rangeset *store = &w->layout->store;
-	uint64_t window = UINT64_MAX;
 	size_t bytes = 0;
 
-	out->nregions = 0;
 	if (!disk_seekable(w->disk))
 		return next_of_stream(w, out, buf, e);
-	while (w->range < rangeset_count(store)) {
-		struct range r = rangeset_get(store, w->range);
-		uint64_t at = r.off + w->used;
-		if (window == UINT64_MAX)
-			window = at / WINDOW_SECTORS;
-		if (at / WINDOW_SECTORS != window)
-			break;
-		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
-		if (fill_range(w, part, (uint8_t *)buf + bytes, e) != 0)
+	out->nregions = walk_next(&w->walk, out->regions);
+	for (unsigned i = 0; i < out->nregions; i++) {
+		if (windows_read(w, out->regions[i], (uint8_t *)buf + bytes, e) != 0)
 			return -1;
-		out->regions[out->nregions++] = part;
-		bytes += part.len * SECTOR_BYTES;
-		w->used += part.len;
-		if (w->used == r.len) {
-			w->range++;
-			w->used = 0;
-		}
+		bytes += out->regions[i].len * SECTOR_BYTES;
 	}
 	return (ssize_t)bytes;
 }
