@@ -1,7 +1,6 @@
 #include "common/install/install.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/base/sha256.h"
 #include "common/disk/rangeset.h"
 #include "common/install/finish.h"
 #include "common/install/job.h"
@@ -369,7 +369,7 @@ static int
 identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {
 	static const uint8_t none[NDZ_UUID_BYTES];
-	uint8_t digest[EVP_MAX_MD_SIZE];
+	uint8_t digest[SHA256_BYTES];
 
 	memcpy(uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
 	if (memcmp(uuid, none, NDZ_UUID_BYTES) != 0)
@@ -377,8 +377,7 @@ identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 	if (j->number != 0)
 		return err_set(e, ERR_UNSUPPORTED, "the image has no UUID: an installation with a state "
 		    "begins with its first chunk");
-	if (EVP_Digest(j->bytes, NDZ_HEADER_BYTES, digest, NULL, EVP_sha256(), NULL) != 1)
-		return err_nomem(e, "a digest");
+	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
 	memcpy(uuid, digest, NDZ_UUID_BYTES);
 	return 0;
 }

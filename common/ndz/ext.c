@@ -1,13 +1,12 @@
 #include "common/ndz/ext.h"
 
-#include <assert.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/base/rd.h"
+#include "common/base/sha256.h"
 #include "common/base/wr.h"
 #include "common/ndz/codec.h"
 
@@ -509,9 +508,5 @@ void
 ext_chunk_digest(const struct ndz_header *h, const void *chunk,
     uint8_t digest[EXT_DIGEST_BYTES])
 {
-	unsigned n = EXT_DIGEST_BYTES;
-	int ok = EVP_Digest(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest, &n, EVP_sha256(),
-	    NULL);
-
-	assert(ok == 1 && n == EXT_DIGEST_BYTES);
+	sha256(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest);
 }
