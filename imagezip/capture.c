@@ -187,8 +187,26 @@ pack_all(struct capture *c, struct err *e)
 	return rc;
 }
 
+/* The image counts from its own sector 0. */
 static int
-finish(struct capture *c, struct err *e)
+note_lost(struct capture *c, struct rangeset *lost, struct err *e)
+{
+	struct rangeset s;
+	int rc = 0;
+
+	rangeset_init(&s);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(lost); i++) {
+		struct range r = rangeset_get(lost, i);
+		rc = rangeset_add(&s, (struct range){ r.off - c->layout->base, r.len }, e);
+	}
+	if (rc == 0)
+		rc = packer_note_lost(c->packer, &s, e);
+	rangeset_free(&s);
+	return rc;
+}
+
+static int
+finish(struct capture *c, struct rangeset *lost, struct err *e)
 {
 	uint32_t short_bytes = c->windows.short_bytes;
 	uint64_t total = c->layout->total;
@@ -199,6 +217,8 @@ finish(struct capture *c, struct err *e)
 	struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR, .sector = total - 1,
 		.size = short_bytes };
 	if (short_bytes != 0 && packer_add_reloc(c->packer, &r, e) != 0)
+		return -1;
+	if (note_lost(c, lost, e) != 0)
 		return -1;
 	if (packer_finish(c->packer, total, e) != 0)
 		return err_ctx(e, "%s", c->o->source);
@@ -281,9 +301,9 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct ou
 	struct capture c = { .o = o, .layout = l, .output = out, .progress = progress };
 
 	*s = (struct capture_stats){ 0 };
-	rangeset_init(&s->bad);
+	rangeset_init(&s->lost);
 	pthread_mutex_init(&c.board.lock, NULL);
-	windows_init(&c.windows, d, l, o->bad_as_zeros, &s->bad);
+	windows_init(&c.windows, d, l, o, &s->lost);
 	int rc = compressor_init(&c.cutter, &o->codec, e);
 	if (rc == 0)
 		rc = open_packer(&c, d, e);
@@ -292,7 +312,7 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct ou
 	if (rc == 0)
 		rc = pack_all(&c, e);
 	if (rc == 0)
-		rc = finish(&c, e);
+		rc = finish(&c, &s->lost, e);
 	windows_done(&c.windows);
 	s->data_bytes = c.data_bytes;
 	s->total_sectors = l->total;

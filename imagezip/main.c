@@ -10,7 +10,7 @@
 #include "imagezip/output.h"
 #include "imagezip/report.h"
 
-enum { EXIT_LOST_SECTORS = 1 };
+enum { EXIT_LOST_SECTORS = 4 };
 
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
 static int
@@ -35,10 +35,10 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct err *e
 		output_abort(&out);
 	if (rc == 0)
 		rc = report_summary(o, &s, (double)(clock_us() - started) / 1e6, e);
-	report_bad(o, &s);
-	if (rc == 0 && rangeset_count(&s.bad) > 0)
+	report_lost(o, &s);
+	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;
-	rangeset_free(&s.bad);
+	rangeset_free(&s.lost);
 	return rc;
 }
 

@@ -98,7 +98,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 	return 0;
 }
 
-enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_CODEC, OPT_FAST };
+enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_CODEC, OPT_FAST, OPT_RETRIES };
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
@@ -125,8 +125,10 @@ static const struct cli_opt what_opts[] = {
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
-	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 1",
+	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 4",
 	    bad_as_zeros),
+	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)", CLI_UINT,
+	    AT(retries), 0, 1000, NULL },
 	{ 0 },
 };
 
@@ -202,7 +204,7 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64,
+	*o = (struct options){ .min_free = 64, .retries = 3,
 		.codec = { &codec_deflate, DEFLATE_LEVEL_DEFAULT }, .progress_fd = UINT64_MAX };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)

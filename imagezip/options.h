@@ -26,6 +26,7 @@ struct options {
 	bool zero_small;		/* -Z */
 	bool exclude_slack;		/* -x */
 	bool bad_as_zeros;		/* -X */
+	uint64_t retries;		/* --retries */
 	/* How to write it. */
 	struct codec_choice codec;	/* --codec, -z, --fast */
 	uint64_t jobs;			/* -j; 0: one a processor */

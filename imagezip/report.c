@@ -96,8 +96,22 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 	return 0;
 }
 
+static void
+json_lost(struct json *j, struct rangeset *lost)
+{
+	json_uint(j, "lost_sectors", rangeset_total(lost));
+	json_array(j, "lost");
+	for (size_t i = 0; i < rangeset_count(lost); i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", rangeset_get(lost, i).off);
+		json_uint(j, "sectors", rangeset_get(lost, i).len);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 int
-report_summary(const struct options *o, const struct capture_stats *s, double seconds,
+report_summary(const struct options *o, struct capture_stats *s, double seconds,
     struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
@@ -114,6 +128,7 @@ report_summary(const struct options *o, const struct capture_stats *s, double se
 		json_uint(j, "chunks", s->chunks);
 		json_string(j, "codec", o->codec.codec->name);
 		json_double(j, "seconds", seconds);
+		json_lost(j, &s->lost);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
 		json_free(j);
@@ -129,10 +144,10 @@ report_summary(const struct options *o, const struct capture_stats *s, double se
 }
 
 void
-report_bad(const struct options *o, struct capture_stats *s)
+report_lost(const struct options *o, struct capture_stats *s)
 {
-	for (size_t i = 0; i < rangeset_count(&s->bad); i++) {
-		struct range r = rangeset_get(&s->bad, i);
+	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
+		struct range r = rangeset_get(&s->lost, i);
 		fprintf(stderr, "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64 ", stored as zeros\n",
 		    o->source, r.off, range_end(r) - 1);
 	}

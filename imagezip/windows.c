@@ -3,10 +3,11 @@
 #include <string.h>
 
 void
-windows_init(struct windows *w, struct disk *d, struct layout *l, bool bad_as_zeros,
-    struct rangeset *bad)
+windows_init(struct windows *w, struct disk *d, struct layout *l, const struct options *o,
+    struct rangeset *lost)
 {
-	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad };
+	*w = (struct windows){ .disk = d, .layout = l };
+	rescue_init(&w->rescue, d, o->retries, o->bad_as_zeros, lost);
 	cache_init(&w->cache, d);
 }
 
@@ -14,22 +15,7 @@ void
 windows_done(struct windows *w)
 {
 	cache_done(&w->cache);
-}
-
-/* Sector by sector, what cannot be read becomes zeros and is noted. */
-static int
-rescue(struct windows *w, uint64_t sector, uint64_t count, uint8_t *buf, struct err *e)
-{
-	for (; count > 0; sector++, count--, buf += SECTOR_BYTES) {
-		if (disk_read(w->disk, buf, SECTOR_BYTES, sector * SECTOR_BYTES, e) == 0)
-			continue;
-		if (e->kind != ERR_IO)
-			return -1;
-		memset(buf, 0, SECTOR_BYTES);
-		if (rangeset_add(w->bad, (struct range){ sector, 1 }, e) != 0)
-			return -1;
-	}
-	return 0;
+	rescue_done(&w->rescue);
 }
 
 /* The last sector of a file may be short. */
@@ -58,9 +44,7 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	cache_reading(&w->cache, sector * SECTOR_BYTES);
 	if (disk_read(w->disk, buf, have, sector * SECTOR_BYTES, e) == 0)
 		return 0;
-	if (!w->bad_as_zeros || e->kind != ERR_IO || have != bytes)
-		return -1;
-	return rescue(w, sector, r.len, buf, e);
+	return rescue_read(&w->rescue, sector, buf, have, e);
 }
 
 /* The same, but what is stored as zeros is not read. */

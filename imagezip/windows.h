@@ -8,13 +8,13 @@
 #include "common/ndz/packer.h"
 #include "imagezip/cache.h"
 #include "imagezip/layout.h"
+#include "imagezip/rescue.h"
 
 struct windows {
 	struct disk *disk;
 	struct layout *layout;
 	struct cache cache;
-	bool bad_as_zeros;
-	struct rangeset *bad;		/* source sectors */
+	struct rescue rescue;
 	size_t range;			/* of layout->store */
 	uint64_t used;			/* sectors of it already given out */
 	uint64_t stream_sector;		/* sources without a size */
@@ -22,8 +22,9 @@ struct windows {
 	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
 };
 
-void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
-    struct rangeset *bad);
+/* Sectors that were lost, of the source, go into *lost. */
+void windows_init(struct windows *, struct disk *, struct layout *,
+    const struct options *, struct rangeset *lost);
 /* Nothing more will be read. */
 void windows_done(struct windows *);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into

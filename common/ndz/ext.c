@@ -23,7 +23,8 @@ enum {
 	FRAGMENT_HEAD_BYTES = 8,
 };
 
-/* Types are never used again for anything else; 6 is kept for signatures. */
+/* Types are never used again for anything else; 6 is kept for signatures, 7 and 8
+ * for other uses. */
 enum record_type {
 	REC_UUID = 1,
 	REC_DIGEST = 2,
@@ -31,6 +32,7 @@ enum record_type {
 	REC_LAST = 4,
 	REC_IMAGE = 5,
 	REC_SIGNATURE = 6,
+	REC_LOST = 9,
 };
 
 static size_t
@@ -148,6 +150,10 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 	case REC_IMAGE:
 		get_image(x, r);
 		break;
+	case REC_LOST:
+		if (lost_get(&x->lost, r, e) != 0)
+			return -1;
+		break;
 	default:
 		break;		/* of a later version: skipped */
 	}
@@ -240,6 +246,7 @@ ext_free(struct ext *x)
 	free(x->fragments);
 	x->fragments = NULL;
 	x->nfragments = 0;
+	lost_free(&x->lost);
 }
 
 /* Writing. */
@@ -335,6 +342,11 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		wr_le32(w, x->nchunks);
 		end_record(w, at);
 	}
+	if (x->lost.nranges > 0) {
+		at = begin_record(w, REC_LOST);
+		lost_put(&x->lost, w);
+		end_record(w, at);
+	}
 	if (x->fragments != NULL)
 		put_fragments(w, x, h);
 }
@@ -368,6 +380,7 @@ ext_need(size_t nfragments, bool image)
 	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
 	n += RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES);
 	n += RECORD_HEAD_BYTES + 8;		/* last */
+	n += RECORD_HEAD_BYTES + LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES;
 	n += RECORD_HEAD_BYTES + align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
 	if (image)
 		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);

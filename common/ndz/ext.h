@@ -20,6 +20,7 @@
 
 #include "common/base/err.h"
 #include "common/ndz/format.h"
+#include "common/ndz/lost.h"
 
 enum {
 	EXT_DIGEST_BYTES = 32,			/* SHA-256 */
@@ -61,6 +62,7 @@ struct ext {
 	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
 	size_t nfragments;
 	struct ext_fragment *fragments;	/* owned; ext_free() */
+	struct lost lost;		/* only in the last chunk; owned */
 };
 
 /* Read the extension of a whole chunk whose header is h.  0 with present false
@@ -70,7 +72,8 @@ int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct 
 void ext_free(struct ext *);
 /* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
-/* Bytes that ext_put() will need, for the writer's accounts. */
+/* Bytes that ext_put() will need, for the writer's accounts; LOST_RANGES_MIN lost
+ * ranges are among them. */
 size_t ext_need(size_t nfragments, bool image);
 /* SHA-256 of chunk[0, 4096 + size). */
 void ext_chunk_digest(const struct ndz_header *h, const void *chunk,

@@ -276,6 +276,20 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 	return 0;
 }
 
+/* Whatever else is put in, ext_need() has room for a short list. */
+int
+packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
+{
+	struct open_chunk *c = &p->chunk;
+
+	flush_zeros(p);
+	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes + p->cfg.codec.codec->tail_bytes +
+	    7 + ext_need(c->room.nfragments, c->room.has_image);
+	lost_free(&c->ext.lost);
+	return lost_make(&c->ext.lost, lost, LOST_HEAD_BYTES +
+	    LOST_RANGES_MIN * LOST_RANGE_BYTES + (NDZ_CHUNK_BYTES - used), e);
+}
+
 int
 packer_finish(struct packer *p, uint64_t total, struct err *e)
 {
