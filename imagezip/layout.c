@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fsmods/fsmod.h"
+#include "imagezip/relocate.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
@@ -62,6 +63,7 @@ table_part(struct layout *l, struct disk *d, const struct options *o, const stru
 	struct layout_part *lp = add_part(l, p->number, p->sectors);
 
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
+	lp->mbr_type = p->mbr_type;
 	if (o->ignore[p->number]) {
 		strcpy(lp->fs, "ignored");
 		return rangeset_add(skip, (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
@@ -288,6 +290,10 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 		layout_free(l);
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
+	if (relocate(l, d, o, e) != 0) {
+		layout_free(l);
+		return -1;
+	}
 	return 0;
 }
 
@@ -296,6 +302,7 @@ layout_free(struct layout *l)
 {
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
+	relocs_free(&l->relocs);
 }
 
 void

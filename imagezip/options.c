@@ -127,6 +127,9 @@ static const struct cli_opt what_opts[] = {
 	    exclude_slack),
 	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 4",
 	    bad_as_zeros),
+	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
+	FLAG('L', "relocations", "make them movable even when the source begins at sector 0",
+	    force_relocs),
 	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)", CLI_UINT,
 	    AT(retries), 0, 1000, NULL },
 	{ 0 },
@@ -154,8 +157,6 @@ static const struct cli_opt how_opts[] = {
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
 	REFUSED('b', NULL, "not built yet: FreeBSD partitions; -r stores one whole"),
 	REFUSED('n', NULL, "not built yet: NTFS partitions; -r stores one whole"),
-	REFUSED('N', NULL, "not built yet: relocations, so there are none to leave out"),
-	REFUSED('L', NULL, "not built yet: relocations"),
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('H', "SIG", "not built yet: delta images"),
 	REFUSED('U', "SIG", "not built yet: signature files"),
@@ -190,6 +191,8 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
 	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
+	if (o->no_relocs && o->force_relocs)
+		return err_set(e, ERR_USAGE, "-N excludes -L");
 	if (o->v3 && (o->v5 || o->has_uuid))
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)

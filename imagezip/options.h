@@ -27,6 +27,7 @@ struct options {
 	bool exclude_slack;		/* -x */
 	bool bad_as_zeros;		/* -X */
 	uint64_t retries;		/* --retries */
+	bool no_relocs, force_relocs;	/* -N, -L */
 	/* How to write it. */
 	struct codec_choice codec;	/* --codec, -z, --fast */
 	uint64_t jobs;			/* -j; 0: one a processor */

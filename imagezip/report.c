@@ -13,6 +13,8 @@ report_warnings(const struct layout *l)
 {
 	if (l->warning[0] != '\0')
 		fprintf(stderr, "imagezip: warning: %s\n", l->warning);
+	if (l->reloc_warning[0] != '\0')
+		fprintf(stderr, "imagezip: warning: %s\n", l->reloc_warning);
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
 		if (p->warning[0] == '\0')

@@ -103,6 +103,24 @@ windows_peek(struct windows *w)
 	return (rangeset_get(store, w->range).off + w->used) / WINDOW_SECTORS;
 }
 
+/* What is stored changed, and how it is made right again. */
+static void
+change_part(struct windows *w, struct window *out, struct range part, uint8_t *buf)
+{
+	const struct relocs *x = &w->layout->relocs;
+	uint64_t end = range_end(part);
+
+	for (; w->patch < x->npatches && x->patches[w->patch].sector < end; w->patch++)
+		memcpy(buf + (x->patches[w->patch].sector - part.off) * SECTOR_BYTES,
+		    x->patches[w->patch].bytes, SECTOR_BYTES);
+	if (out->nrelocs == 0)
+		out->relocs = x->relocs + w->reloc;
+	for (; w->reloc < x->n && x->relocs[w->reloc].sector < end; w->reloc++)
+		out->nrelocs++;
+	out->fresh |= x->together.len != 0 && x->together.off >= part.off &&
+	    x->together.off < end;
+}
+
 ssize_t
 windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
@@ -110,7 +128,8 @@ windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 	uint64_t window = UINT64_MAX;
 	size_t bytes = 0;
 
-	out->nregions = 0;
+	out->nregions = out->nrelocs = 0;
+	out->fresh = false;
 	if (!disk_seekable(w->disk))
 		return next_of_stream(w, out, buf, e);
 	while (w->range < rangeset_count(store)) {
@@ -123,6 +142,7 @@ windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
 		if (fill_range(w, part, (uint8_t *)buf + bytes, e) != 0)
 			return -1;
+		change_part(w, out, part, (uint8_t *)buf + bytes);
 		out->regions[out->nregions++] = part;
 		bytes += part.len * SECTOR_BYTES;
 		w->used += part.len;

@@ -15,6 +15,7 @@ struct windows {
 	struct layout *layout;
 	struct cache cache;
 	struct rescue rescue;
+	size_t patch, reloc;		/* of layout->relocs, the next ones */
 	size_t range;			/* of layout->store */
 	uint64_t used;			/* sectors of it already given out */
 	uint64_t stream_sector;		/* sources without a size */

@@ -95,6 +95,16 @@ raw_bytes_of(const struct fragment *f)
 	return n;
 }
 
+static unsigned
+relocs_of(const struct fragment *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		n += f->windows[i].nrelocs;
+	return n;
+}
+
 struct packer_room
 packer_room_new(const struct codec *codec, unsigned version)
 {
@@ -122,7 +132,7 @@ new_regions(const struct fragment *f, uint64_t end)
 	return n;
 }
 
-/* One relocation is always kept room for: it comes after its fragment. */
+/* One relocation more is always kept room for: it comes after its fragment. */
 bool
 packer_room_for(const struct packer_room *r, const struct fragment *f)
 {
@@ -133,7 +143,8 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	size_t stream = r->stream_bytes + (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
 	    (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
-	return ndz_header_need(r->version, nregions, r->nrelocs + 1) <= NDZ_HEADER_BYTES &&
+	return ndz_header_need(r->version, nregions, r->nrelocs + relocs_of(f) + 1) <=
+	    NDZ_HEADER_BYTES &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
 	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, r->has_image) <=
 	    NDZ_CHUNK_BYTES && r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
@@ -156,6 +167,7 @@ packer_room_add(struct packer_room *r, const struct fragment *f)
 	uint64_t raw_bytes = raw_bytes_of(f);
 
 	r->nregions += new_regions(f, r->regions_end);
+	r->nrelocs += relocs_of(f);
 	r->regions_end = range_end(last->regions[last->nregions - 1]);
 	if (f->zero) {
 		r->zero_bytes += raw_bytes;
@@ -200,6 +212,8 @@ add_regions(struct ndz_header *h, const struct window *w)
 		else
 			h->regions[h->nregions++] = w->regions[i];
 	}
+	for (unsigned i = 0; i < w->nrelocs; i++)
+		h->relocs[h->nrelocs++] = w->relocs[i];
 }
 
 static void
@@ -248,7 +262,8 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t first = f->windows[0].regions[0].off;
 
-	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&p->chunk.room, f))) {
+	if (p->chunk.h.nregions > 0 && (p->ended || f->windows[0].fresh ||
+	    !packer_room_for(&p->chunk.room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);

@@ -28,6 +28,9 @@ enum {
 struct window {
 	unsigned nregions;			/* 1..WINDOW_REGIONS_MAX */
 	struct range regions[WINDOW_REGIONS_MAX];	/* sectors, ascending, apart */
+	unsigned nrelocs;			/* of these sectors; at most 100 */
+	const struct ndz_reloc *relocs;		/* borrowed */
+	bool fresh;				/* begins a chunk */
 };
 
 uint64_t window_bytes(const struct window *);	/* of its data */

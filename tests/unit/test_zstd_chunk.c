@@ -34,7 +34,7 @@ make_chunk(void)
 	static uint8_t out[CODEC_WINDOWS_MAX * (FRAGMENT_WINDOW_BYTES + 4096)];
 	struct codec_choice zstd;
 	struct packer_config cfg = { .version = 5, .emit = keep, .arg = good };
-	struct window w[WINDOWS + ZERO_WINDOWS];
+	struct window w[WINDOWS + ZERO_WINDOWS] = { 0 };
 	struct packer *p;
 	struct err e;
 
