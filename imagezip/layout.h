@@ -17,6 +17,7 @@ struct layout_part {
 	uint8_t mbr_type;		/* 0 without an MBR */
 	char fs[16];			/* "ext4", "swap", "raw", "ignored" */
 	uint64_t skipped;		/* sectors */
+	uint64_t image_bytes;		/* perhaps; estimate() */
 	char warning[512];
 };
 
@@ -29,6 +30,7 @@ struct layout {
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];		/* about the partition table */
+	uint64_t image_bytes;		/* perhaps; estimate() */
 	struct relocs relocs;
 	char reloc_warning[640];	/* why there are none */
 };

@@ -5,6 +5,7 @@
 #include "common/base/cli.h"
 #include "common/base/progress.h"
 #include "imagezip/capture.h"
+#include "imagezip/estimate.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
 #include "imagezip/output.h"
@@ -43,6 +44,12 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct err *e
 }
 
 static int
+info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+{
+	return estimate(l, d, o, e) == 0 ? report_layout(l, o, e) : -1;
+}
+
+static int
 run(const struct options *o, struct err *e)
 {
 	struct disk *d;
@@ -57,7 +64,7 @@ run(const struct options *o, struct err *e)
 		if (rc == 0) {
 			if (!o->quiet)
 				report_warnings(l);
-			rc = o->info ? report_layout(l, o, e) : capture(o, d, l, e);
+			rc = o->info ? info(o, d, l, e) : capture(o, d, l, e);
 			layout_free(l);
 		}
 		disk_close(d, &closing);	/* only read: nothing to lose */

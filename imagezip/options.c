@@ -39,6 +39,47 @@ set_type(void *at, const char *arg, struct err *e)
 }
 
 static int
+set_bsd(void *at, const char *arg, struct err *e)
+{
+	(void)arg;
+	return set_type(at, "165", e);
+}
+
+static int
+set_ntfs(void *at, const char *arg, struct err *e)
+{
+	(void)arg;
+	return set_type(at, "7", e);
+}
+
+/* "store" or "skip". */
+static int
+stores(const char *arg, bool *store, struct err *e)
+{
+	*store = strcmp(arg, "store") == 0;
+	if (*store || strcmp(arg, "skip") == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "\"%s\": store or skip", arg);
+}
+
+static int
+set_outside(void *at, const char *arg, struct err *e)
+{
+	return stores(arg, &((struct options *)at)->store_outside, e);
+}
+
+static int
+set_gaps(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+	bool store = true;
+	int rc = stores(arg, &store, e);
+
+	o->skip_gaps = !store;
+	return rc;
+}
+
+static int
 set_any_length(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
@@ -98,7 +139,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 	return 0;
 }
 
-enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_CODEC, OPT_FAST, OPT_RETRIES };
+enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_CODEC, OPT_FAST, OPT_RETRIES, OPT_OUTSIDE, OPT_GAPS };
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
@@ -109,6 +150,9 @@ static const struct cli_opt what_opts[] = {
 	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,
 	    PTABLE_PARTS_MAX, NULL },
 	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk", linux_partition),
+	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0, 0, 0,
+	    set_bsd },
+	{ 'n', "ntfs", NULL, "the source is one NTFS partition (-S 7)", CLI_CALL, 0, 0, 0, set_ntfs },
 	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)", CLI_CALL, 0,
 	    0, 0, set_type },
 	FLAG(OPT_DISK, "disk", "the source is a disk, whatever its first sectors look like",
@@ -125,6 +169,14 @@ static const struct cli_opt what_opts[] = {
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
+	{ OPT_OUTSIDE, "outside", "POLICY", "store or skip what is in front of the first partition "
+	    "and behind the last (skip)", CLI_CALL, 0, 0, 0, set_outside },
+	{ OPT_GAPS, "gaps", "POLICY", "store or skip what lies between partitions (store)",
+	    CLI_CALL, 0, 0, 0, set_gaps },
+	{ 'A', "limit", "MB", "fail when more than so much data would be stored", CLI_UINT,
+	    AT(limit_mb), 1, UINT32_MAX, NULL },
+	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other", CLI_UINT,
+	    AT(boot_root), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 4",
 	    bad_as_zeros),
 	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
@@ -155,8 +207,6 @@ static const struct cli_opt how_opts[] = {
 	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
-	REFUSED('b', NULL, "not built yet: FreeBSD partitions; -r stores one whole"),
-	REFUSED('n', NULL, "not built yet: NTFS partitions; -r stores one whole"),
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('H', "SIG", "not built yet: delta images"),
 	REFUSED('U', "SIG", "not built yet: signature files"),
@@ -165,8 +215,6 @@ static const struct cli_opt how_opts[] = {
 	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
 	REFUSED('k', "FILE", "not built yet: encrypted images"),
 	REFUSED('1', NULL, "version 1 images are not written any more"),
-	REFUSED('A', "MB", "not built yet: a limit on the data"),
-	REFUSED('B', "N", "not built yet: boot images"),
 	{ 0 },
 };
 
@@ -191,6 +239,8 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
 	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
+	if (o->boot_root != 0 && (modes > o->whole_disk || o->count != 0))
+		return err_set(e, ERR_USAGE, "-B is for whole disks");
 	if (o->no_relocs && o->force_relocs)
 		return err_set(e, ERR_USAGE, "-N excludes -L");
 	if (o->v3 && (o->v5 || o->has_uuid))

@@ -86,10 +86,10 @@ relocs_settle(struct relocs *x, struct err *e)
 {
 	size_t first = 0;
 
-	if (x->n == 0)
-		return 0;
-	qsort(x->relocs, x->n, sizeof *x->relocs, by_place);
-	qsort(x->patches, x->npatches, sizeof *x->patches, by_sector);
+	if (x->npatches > 0)
+		qsort(x->patches, x->npatches, sizeof *x->patches, by_sector);
+	if (x->n > 0)
+		qsort(x->relocs, x->n, sizeof *x->relocs, by_place);
 	for (size_t i = 0; i < x->n; i++) {
 		if (x->relocs[i].sector / WINDOW_SECTORS != x->relocs[first].sector / WINDOW_SECTORS)
 			first = i;
