@@ -42,7 +42,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)
@@ -84,8 +84,10 @@ $(B)/flags: FORCE
 # Tests.  tests/helpers/ holds small programs that scripts use.
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
-	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# Alone, a fuzz target mutates its corpus; with libFuzzer (make fuzz) it is guided.
+LIBFUZZER := $(findstring fuzzer,$(SAN))
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(LIBFUZZER),,$(B)/tests/fuzz/standalone.o) $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) $(if $(LIBFUZZER),-fsanitize=fuzzer) -o $@ $^ $(LIBS)
 $(B)/bench/%: $(B)/bench/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
@@ -123,7 +125,7 @@ netboot:
 check-vm:
 	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 tests/run vm/
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
@@ -133,6 +135,18 @@ check-long:
 	@$(MAKE) --no-print-directory tests
 	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
+# Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
+# is found is kept in build/fuzz.
+SECONDS ?= 60
+FUZZ    ?= $(FUZZERS)
+fuzz:
+	@scripts/deps build fuzz
+	@$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzz-run
+fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
+	@for t in $(FUZZ); do n=$${t#fuzz_}; d=build/fuzz/$$n; mkdir -p $$d; echo "$$t, $(SECONDS) s"; \
+	    $(B)/tests/fuzz/$$t -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    -artifact_prefix=$$d/found- $$d tests/fuzz/corpus/$$n > $$d.log 2>&1 || { tail -n 30 $$d.log; exit 1; }; \
+	    grep -E 'number_of_executed|new_units' $$d.log; done
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
@@ -142,6 +156,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check check-long check-vm demo netboot bench install hdr-check format clean FORCE
+.PHONY: all tests deps check check-long fuzz fuzz-run check-vm demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

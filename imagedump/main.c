@@ -25,6 +25,7 @@ struct totals {
 	const struct codec *codec;
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
+	uint64_t freed;			/* sectors that a delta calls free by now */
 	uint64_t next_sector;		/* where the next chunk should begin */
 	struct ext first;		/* of chunk 0, without what it owns */
 	struct lost lost;		/* from the last chunk; owned */
@@ -158,6 +159,7 @@ add_chunk(struct totals *t, struct chunk *c)
 	if (t->chunks == 0) {
 		t->first = c->ext;
 		t->first.fragments = NULL;
+		t->first.freed = NULL;
 		t->first.lost = (struct lost){ 0 };
 	}
 	if (c->ext.lost.nranges > 0) {
@@ -165,6 +167,8 @@ add_chunk(struct totals *t, struct chunk *c)
 		t->lost = c->ext.lost;
 		c->ext.lost = (struct lost){ 0 };
 	}
+	for (size_t i = 0; i < c->ext.nfreed; i++)
+		t->freed += c->ext.freed[i].len;
 	t->chunks++;
 	t->version = c->h.version;
 	t->codec = c->codec;
@@ -214,6 +218,19 @@ json_lost(struct json *j, const struct lost *l)
 }
 
 static void
+print_state(const struct totals *t)
+{
+	char what[128];
+
+	if (ext_is_delta(&t->first))
+		printf("  a delta of %s; %" PRIu64 " sectors of that are free now\n",
+		    ext_state_text(&t->first.base, what, sizeof what), t->freed);
+	if (t->first.state.kind != EXT_STATE_NONE)
+		printf("  installs what %s does\n",
+		    ext_state_text(&t->first.state, what, sizeof what));
+}
+
+static void
 print_totals(const struct totals *t, const char *name)
 {
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
@@ -233,6 +250,7 @@ print_totals(const struct totals *t, const char *name)
 	for (int i = 0; i < NDZ_UUID_BYTES; i++)
 		printf("%02x", t->first.uuid[i]);
 	printf("\n");
+	print_state(t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
@@ -244,6 +262,20 @@ print_totals(const struct totals *t, const char *name)
 	    cli_human_bytes(i->source_bytes, a, sizeof a), i->sector_bytes, i->tool, when);
 	if (i->filesystems[0] != '\0')
 		printf("  filesystems: %s\n", i->filesystems);
+}
+
+static void
+json_state(struct json *j, const struct totals *t)
+{
+	char what[128];
+
+	json_bool(j, "delta", ext_is_delta(&t->first));
+	if (ext_is_delta(&t->first)) {
+		json_string(j, "base", ext_state_text(&t->first.base, what, sizeof what));
+		json_uint(j, "freed_sectors", t->freed);
+	}
+	if (t->first.state.kind != EXT_STATE_NONE)
+		json_string(j, "state", ext_state_text(&t->first.state, what, sizeof what));
 }
 
 static void
@@ -261,6 +293,7 @@ json_totals(struct json *j, const struct totals *t)
 	json_lost(j, &t->lost);
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
+	json_state(j, t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;

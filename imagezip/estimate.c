@@ -1,7 +1,7 @@
 #include "imagezip/estimate.h"
 
 #include "common/ndz/packer.h"
-#include "imagezip/compress.h"
+#include "common/ndz/compress.h"
 
 enum { SAMPLES = 64, OVERHEAD_PERCENT = 1 };
 

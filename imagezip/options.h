@@ -7,7 +7,7 @@
 
 #include "common/base/cli.h"
 #include "common/disk/ptable.h"
-#include "common/ndz/codec.h"
+#include "common/ndz/codec_opts.h"
 #include "common/ndz/format.h"
 
 struct options {
@@ -38,6 +38,9 @@ struct options {
 	bool has_uuid;			/* -u */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool v3, v5;
+	const char *sig_old;		/* -H: a delta against this signature */
+	const char *sig_new;		/* -U: write one; "": next to the image */
+	uint64_t delta_percent;		/* -P */
 	bool force;
 	/* What to say. */
 	bool info, debug, dots, quiet, json;

@@ -49,13 +49,25 @@ find(struct layout *l, struct disk *d, const struct layout_part *p, struct err *
 	return check_stored(l, e) == 0 ? relocs_settle(x, e) : -1;
 }
 
+/* A sum over sectors of which only some have changed is not to be had. */
+static int
+check_delta(const struct layout *l, const struct options *o, struct err *e)
+{
+	if (o->sig_old == NULL || l->relocs.together.len == 0)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "%s: no delta (-H) is made of a partition with LILO in its "
+	    "boot sector", o->source);
+}
+
 int
 relocate(struct layout *l, struct disk *d, const struct options *o, struct err *e)
 {
 	const struct layout_part *p = only_part(l, o);
 
-	if (p == NULL || find(l, d, p, e) == 0)
+	if (p == NULL)
 		return 0;
+	if (find(l, d, p, e) == 0)
+		return check_delta(l, o, e);
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	relocs_free(&l->relocs);

@@ -6,7 +6,7 @@ void
 windows_init(struct windows *w, struct disk *d, struct layout *l, const struct options *o,
     struct rangeset *lost)
 {
-	*w = (struct windows){ .disk = d, .layout = l };
+	*w = (struct windows){ .disk = d, .layout = l, .walk.set = &l->store };
 	rescue_init(&w->rescue, d, o->retries, o->bad_as_zeros, lost);
 	cache_init(&w->cache, d);
 }
@@ -49,8 +49,9 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 
 /* The same, but what is stored as zeros is not read. */
 static int
-fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
+fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {
+	uint8_t *buf = out;
 	struct rangeset *zero = &w->layout->zero;
 	uint64_t at = r.off, end = range_end(r);
 
@@ -66,7 +67,30 @@ fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	}
 	if (at == end)
 		return 0;
-	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
+	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
+	    e);
+}
+
+/* What is stored changed. */
+static void
+change_part(const struct windows *w, struct range part, uint8_t *buf)
+{
+	const struct relocs *x = &w->layout->relocs;
+
+	for (size_t i = 0; i < x->npatches; i++) {
+		const struct patch *p = &x->patches[i];
+		if (p->sector >= part.off && p->sector - part.off < part.len)
+			memcpy(buf + (p->sector - part.off) * SECTOR_BYTES, p->bytes, SECTOR_BYTES);
+	}
+}
+
+int
+windows_read(struct windows *w, struct range r, void *buf, struct err *e)
+{
+	if (fill_range(w, r, buf, e) != 0)
+		return -1;
+	change_part(w, r, buf);
+	return 0;
 }
 
 /* A pipe: everything, until it ends. */
@@ -91,65 +115,37 @@ next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *
 	return (ssize_t)bytes;
 }
 
-uint64_t
-windows_peek(struct windows *w)
-{
-	struct rangeset *store = &w->layout->store;
-
-	if (!disk_seekable(w->disk))
-		return w->stream_sector / WINDOW_SECTORS;
-	if (w->range == rangeset_count(store))
-		return UINT64_MAX;
-	return (rangeset_get(store, w->range).off + w->used) / WINDOW_SECTORS;
-}
-
-/* What is stored changed, and how it is made right again. */
+/* How that is made right again.  Relocations of what is not stored are left out. */
 static void
-change_part(struct windows *w, struct window *out, struct range part, uint8_t *buf)
+attach(struct windows *w, struct window *out, struct range part)
 {
 	const struct relocs *x = &w->layout->relocs;
-	uint64_t end = range_end(part);
 
-	for (; w->patch < x->npatches && x->patches[w->patch].sector < end; w->patch++)
-		memcpy(buf + (x->patches[w->patch].sector - part.off) * SECTOR_BYTES,
-		    x->patches[w->patch].bytes, SECTOR_BYTES);
+	while (w->reloc < x->n && x->relocs[w->reloc].sector < part.off)
+		w->reloc++;
 	if (out->nrelocs == 0)
 		out->relocs = x->relocs + w->reloc;
-	for (; w->reloc < x->n && x->relocs[w->reloc].sector < end; w->reloc++)
+	for (; w->reloc < x->n && x->relocs[w->reloc].sector < range_end(part); w->reloc++)
 		out->nrelocs++;
 	out->fresh |= x->together.len != 0 && x->together.off >= part.off &&
-	    x->together.off < end;
+	    x->together.off < range_end(part);
 }
 
 ssize_t
 windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
-	struct rangeset *store = &w->layout->store;
-	uint64_t window = UINT64_MAX;
 	size_t bytes = 0;
 
-	out->nregions = out->nrelocs = 0;
+	out->nrelocs = 0;
 	out->fresh = false;
 	if (!disk_seekable(w->disk))
 		return next_of_stream(w, out, buf, e);
-	while (w->range < rangeset_count(store)) {
-		struct range r = rangeset_get(store, w->range);
-		uint64_t at = r.off + w->used;
-		if (window == UINT64_MAX)
-			window = at / WINDOW_SECTORS;
-		if (at / WINDOW_SECTORS != window)
-			break;
-		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
-		if (fill_range(w, part, (uint8_t *)buf + bytes, e) != 0)
+	out->nregions = walk_next(&w->walk, out->regions);
+	for (unsigned i = 0; i < out->nregions; i++) {
+		if (windows_read(w, out->regions[i], (uint8_t *)buf + bytes, e) != 0)
 			return -1;
-		change_part(w, out, part, (uint8_t *)buf + bytes);
-		out->regions[out->nregions++] = part;
-		bytes += part.len * SECTOR_BYTES;
-		w->used += part.len;
-		if (w->used == r.len) {
-			w->range++;
-			w->used = 0;
-		}
+		attach(w, out, out->regions[i]);
+		bytes += out->regions[i].len * SECTOR_BYTES;
 	}
 	return (ssize_t)bytes;
 }

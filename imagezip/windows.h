@@ -6,6 +6,7 @@
 
 #include "common/disk/disk.h"
 #include "common/ndz/packer.h"
+#include "common/ndz/walk.h"
 #include "imagezip/cache.h"
 #include "imagezip/layout.h"
 #include "imagezip/rescue.h"
@@ -15,9 +16,8 @@ struct windows {
 	struct layout *layout;
 	struct cache cache;
 	struct rescue rescue;
-	size_t patch, reloc;		/* of layout->relocs, the next ones */
-	size_t range;			/* of layout->store */
-	uint64_t used;			/* sectors of it already given out */
+	size_t reloc;			/* of layout->relocs, the next one */
+	struct walk walk;		/* of layout->store */
 	uint64_t stream_sector;		/* sources without a size */
 	bool ended;
 	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
@@ -28,10 +28,10 @@ void windows_init(struct windows *, struct disk *, struct layout *,
     const struct options *, struct rangeset *lost);
 /* Nothing more will be read. */
 void windows_done(struct windows *);
+/* Any sectors of the image, stored or not, as they would be stored. */
+int windows_read(struct windows *, struct range, void *buf, struct err *);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
  * *out.  The number of bytes, 0 at the end, or -1. */
 ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
-/* Which one that is, counted from the image's sector 0.  UINT64_MAX: there is none. */
-uint64_t windows_peek(struct windows *);
 
 #endif /* IMAGEZIP_WINDOWS_H */

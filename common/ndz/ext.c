@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -21,10 +22,10 @@ enum {
 	ENTRY_WINDOWS_SHIFT = 24,	/* how many more than one */
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
+	FREED_ENTRY_BYTES = 16,
 };
 
-/* Types are never used again for anything else; 6 is kept for signatures, 7 and 8
- * for other uses. */
+/* Types are never used again for anything else; 6 is kept for signatures. */
 enum record_type {
 	REC_UUID = 1,
 	REC_DIGEST = 2,
@@ -32,6 +33,8 @@ enum record_type {
 	REC_LAST = 4,
 	REC_IMAGE = 5,
 	REC_SIGNATURE = 6,
+	REC_STATE = 7,
+	REC_FREED = 8,
 	REC_LOST = 9,
 };
 
@@ -125,6 +128,34 @@ get_image(struct ext *x, struct rd *r)
 	x->has_image = true;
 }
 
+static void
+get_state(struct ext_state *s, struct rd *r)
+{
+	s->kind = rd_u8(r);
+	s->hash = rd_u8(r);
+	rd_skip(r, 2);
+	s->block_sectors = rd_le32(r);
+	rd_copy(r, s->id, sizeof s->id);
+}
+
+static int
+get_freed(struct ext *x, struct rd *r, struct err *e)
+{
+	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
+
+	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
+		return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+	x->freed = calloc(n + 1, sizeof *x->freed);
+	if (x->freed == NULL)
+		return err_nomem(e, "freed sectors");
+	x->nfreed = n;
+	for (size_t i = 0; i < n; i++) {
+		x->freed[i].off = rd_le64(r);
+		x->freed[i].len = rd_le64(r);
+	}
+	return 0;
+}
+
 static int
 get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
     struct err *e)
@@ -150,8 +181,17 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 	case REC_IMAGE:
 		get_image(x, r);
 		break;
+	case REC_STATE:
+		get_state(&x->state, r);
+		get_state(&x->base, r);
+		x->has_state = true;
+		break;
 	case REC_LOST:
 		if (lost_get(&x->lost, r, e) != 0)
+			return -1;
+		break;
+	case REC_FREED:
+		if (get_freed(x, r, e) != 0)
 			return -1;
 		break;
 	default:
@@ -197,6 +237,26 @@ check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* Ascending, in the chunk's own sectors, and none that it stores. */
+static int
+check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = h->firstsect;
+	unsigned k = 0;
+
+	for (size_t i = 0; i < x->nfreed; i++) {
+		struct range r = x->freed[i];
+		if (r.len == 0 || r.off < at || !range_within(r, h->lastsect))
+			return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+		at = range_end(r);
+		while (k < h->nregions && range_end(h->regions[k]) <= r.off)
+			k++;
+		if (k < h->nregions && h->regions[k].off < at)
+			return err_set(e, ERR_FORMAT, "sectors are called free that the chunk stores");
+	}
+	return 0;
+}
+
 static int
 get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
 {
@@ -232,7 +292,8 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	r = rd_sub(&r, total - HEAD_BYTES);
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
-	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0) {
+	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
+	    check_freed(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
@@ -246,6 +307,9 @@ ext_free(struct ext *x)
 	free(x->fragments);
 	x->fragments = NULL;
 	x->nfragments = 0;
+	free(x->freed);
+	x->freed = NULL;
+	x->nfreed = 0;
 	lost_free(&x->lost);
 }
 
@@ -320,6 +384,28 @@ put_image(struct wr *w, const struct ext_image *i)
 }
 
 static void
+put_state(struct wr *w, const struct ext_state *s)
+{
+	wr_u8(w, s->kind);
+	wr_u8(w, s->hash);
+	wr_le16(w, 0);
+	wr_le32(w, s->block_sectors);
+	wr_bytes(w, s->id, sizeof s->id);
+}
+
+static void
+put_freed(struct wr *w, const struct ext *x)
+{
+	uint8_t *at = begin_record(w, REC_FREED);
+
+	for (size_t i = 0; i < x->nfreed; i++) {
+		wr_le64(w, x->freed[i].off);
+		wr_le64(w, x->freed[i].len);
+	}
+	end_record(w, at);
+}
+
+static void
 put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
 	uint8_t *at;
@@ -347,8 +433,16 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		lost_put(&x->lost, w);
 		end_record(w, at);
 	}
+	if (x->has_state) {
+		at = begin_record(w, REC_STATE);
+		put_state(w, &x->state);
+		put_state(w, &x->base);
+		end_record(w, at);
+	}
 	if (x->fragments != NULL)
 		put_fragments(w, x, h);
+	if (x->nfreed > 0)
+		put_freed(w, x);
 }
 
 int
@@ -385,6 +479,44 @@ ext_need(size_t nfragments, bool image)
 	if (image)
 		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
 	return n;
+}
+
+size_t
+ext_freed_room(const struct ext *x, const struct ndz_header *h)
+{
+	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
+	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES;
+
+	if (x->lost.nranges > LOST_RANGES_MIN)
+		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
+	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES : 0;
+}
+
+bool
+ext_is_delta(const struct ext *x)
+{
+	return x->has_state && x->base.kind != EXT_STATE_NONE;
+}
+
+bool
+ext_state_same(const struct ext_state *a, const struct ext_state *b)
+{
+	return a->kind == b->kind && a->hash == b->hash && a->block_sectors == b->block_sectors &&
+	    memcmp(a->id, b->id, sizeof a->id) == 0;
+}
+
+const char *
+ext_state_text(const struct ext_state *s, char *buf, size_t cap)
+{
+	static const char *const names[] = { "nothing", "UUID", "file with SHA-256",
+		"signature with SHA-256" };
+	size_t bytes = s->kind == EXT_STATE_UUID ? NDZ_UUID_BYTES : sizeof s->id;
+	size_t n = (size_t)snprintf(buf, cap, "%s ", s->kind < sizeof names / sizeof names[0] ?
+	    names[s->kind] : "something new,");
+
+	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
+		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);
+	return buf;
 }
 
 void

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest fragment that is not zero. */
-enum { SCRATCH_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
-
 struct fragments
 fragments_of(const struct chunk *c)
 {
@@ -120,6 +117,19 @@ decode_to(const struct fragments *f, const uint8_t *stream, struct decoder *d, v
 		f->raw_bytes, e) != 0)
 		return err_ctx(e, "fragment %zu", f->number);
 	return 0;
+}
+
+int
+fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d, void *out,
+    struct err *e)
+{
+	const uint8_t *stream = (const uint8_t *)bytes + NDZ_HEADER_BYTES;
+
+	if (check_one(f, stream, e) != 0)
+		return -1;
+	if (f->entry->zero)
+		return 0;
+	return decode_to(f, stream, d, out, e) != 0 || check_digest(f, out, e) != 0 ? -1 : 0;
 }
 
 /* Where walk() puts the fragments, and what it does with them there. */
@@ -241,7 +251,7 @@ static int
 walk_scratch(const struct chunk *c, const void *bytes, struct decoder *d, struct walk *w,
     struct err *e)
 {
-	uint8_t *scratch = malloc(SCRATCH_BYTES);
+	uint8_t *scratch = malloc(FRAGMENT_BYTES_MAX);
 
 	if (scratch == NULL)
 		return err_nomem(e, "a fragment");
@@ -260,7 +270,7 @@ hand_on(struct walk *w, const struct fragments *f, uint8_t *data, struct err *e)
 	if (data != NULL)
 		return w->fn(w->arg, data, f->raw_bytes, e);
 	for (uint64_t left = f->raw_bytes; left > 0;) {
-		size_t n = left < SCRATCH_BYTES ? (size_t)left : SCRATCH_BYTES;
+		size_t n = left < FRAGMENT_BYTES_MAX ? (size_t)left : FRAGMENT_BYTES_MAX;
 		memset(w->out, 0, n);	/* fn may have changed the last ones */
 		if (w->fn(w->arg, w->out, n, e) != 0)
 			return -1;

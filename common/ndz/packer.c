@@ -1,8 +1,11 @@
 #include "common/ndz/packer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 
 /* A chunk being filled. */
 struct open_chunk {
@@ -32,14 +35,19 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.firstsect = firstsect };
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
+	struct range *freed = c->ext.freed;
 	c->ext = (struct ext){ .fragments = table, .has_uuid = true, .has_digest = true,
-		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES };
+		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES,
+		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
+		    p->cfg.base.kind != EXT_STATE_NONE,
+		.state = p->cfg.state, .base = p->cfg.base, .freed = freed };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
 	c->h.codec = codec->id == CODEC_DEFLATE ? 0 : codec->id;
 	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
-	c->room = packer_room_new(codec, p->cfg.version);
-	c->room.has_image = index == 0;
+	c->room = (struct packer_room){ .codec = codec, .version = p->cfg.version,
+		.has_image = index == 0, .has_state = c->ext.has_state, .regions_end = UINT64_MAX,
+		.stream_bytes = codec->head_bytes };
 	c->adler = 1;
 	c->zero_windows = 0;
 	p->ended = false;
@@ -55,7 +63,10 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
 	p->chunk.ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
-	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL) {
+	if (cfg->freed != NULL)
+		p->chunk.ext.freed = calloc(FREED_MAX, sizeof *p->chunk.ext.freed);
+	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL ||
+	    (cfg->freed != NULL && p->chunk.ext.freed == NULL)) {
 		packer_free(p);
 		return err_nomem(e, "a chunk");
 	}
@@ -95,27 +106,18 @@ raw_bytes_of(const struct fragment *f)
 	return n;
 }
 
-static unsigned
-relocs_of(const struct fragment *f)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < f->nwindows; i++)
-		n += f->windows[i].nrelocs;
-	return n;
-}
-
 struct packer_room
-packer_room_new(const struct codec *codec, unsigned version)
+packer_room_next(const struct packer_room *r)
 {
-	return (struct packer_room){ .codec = codec, .version = version,
-		.regions_end = UINT64_MAX, .stream_bytes = codec->head_bytes };
+	return (struct packer_room){ .codec = r->codec, .version = r->version,
+		.has_state = r->has_state, .regions_end = UINT64_MAX,
+		.stream_bytes = r->codec->head_bytes };
 }
 
 struct packer_room
 packer_room(const struct packer *p)
 {
-	return p->ended ? packer_room_new(p->cfg.codec.codec, p->cfg.version) : p->chunk.room;
+	return p->ended ? packer_room_next(&p->chunk.room) : p->chunk.room;
 }
 
 /* Entries that windows add to a table whose last region ends at `end`. */
@@ -132,7 +134,41 @@ new_regions(const struct fragment *f, uint64_t end)
 	return n;
 }
 
-/* One relocation more is always kept room for: it comes after its fragment. */
+static unsigned
+relocs_of(const struct fragment *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		n += f->windows[i].nrelocs;
+	return n;
+}
+
+/* Room is always kept for one relocation: it may come after its fragment. */
+static bool
+header_holds(unsigned version, unsigned nregions, unsigned nrelocs, const struct fragment *f)
+{
+	unsigned with = relocs_of(f);
+
+	return ndz_header_need(version, nregions, nrelocs + (with > 0 ? with : 1)) <=
+	    NDZ_HEADER_BYTES;
+}
+
+static int
+too_many_relocs(const struct window *w, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "no room for the %u relocations of 64 KiB at sector %" PRIu64,
+	    w->nrelocs, w->regions[0].off);
+}
+
+int
+window_check(const struct window *w, unsigned version, struct err *e)
+{
+	struct fragment f = { .windows = w, .nwindows = 1 };
+
+	return header_holds(version, w->nregions, 0, &f) ? 0 : too_many_relocs(w, e);
+}
+
 bool
 packer_room_for(const struct packer_room *r, const struct fragment *f)
 {
@@ -143,11 +179,12 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	size_t stream = r->stream_bytes + (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
 	    (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
-	return ndz_header_need(r->version, nregions, r->nrelocs + relocs_of(f) + 1) <=
-	    NDZ_HEADER_BYTES &&
+	size_t ext = ext_need(nfragments, r->has_image) + (r->has_state ? EXT_STATE_BYTES : 0);
+
+	return header_holds(r->version, nregions, r->nrelocs, f) &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, r->has_image) <=
-	    NDZ_CHUNK_BYTES && r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	    NDZ_HEADER_BYTES + stream + 7 + ext <= NDZ_CHUNK_BYTES &&
+	    r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
 static void
@@ -167,8 +204,8 @@ packer_room_add(struct packer_room *r, const struct fragment *f)
 	uint64_t raw_bytes = raw_bytes_of(f);
 
 	r->nregions += new_regions(f, r->regions_end);
-	r->nrelocs += relocs_of(f);
 	r->regions_end = range_end(last->regions[last->nregions - 1]);
+	r->nrelocs += relocs_of(f);
 	if (f->zero) {
 		r->zero_bytes += raw_bytes;
 		return;
@@ -203,7 +240,7 @@ flush_zeros(struct packer *p)
 }
 
 static void
-add_regions(struct ndz_header *h, const struct window *w)
+add_window(struct ndz_header *h, const struct window *w)
 {
 	for (unsigned i = 0; i < w->nregions; i++) {
 		struct range *last = h->nregions > 0 ? &h->regions[h->nregions - 1] : NULL;
@@ -222,7 +259,7 @@ append(struct packer *p, const struct fragment *f)
 	struct open_chunk *c = &p->chunk;
 
 	for (unsigned i = 0; i < f->nwindows; i++)
-		add_regions(&c->h, &f->windows[i]);
+		add_window(&c->h, &f->windows[i]);
 	if (f->zero) {
 		c->zero_windows += f->nwindows;
 	} else {
@@ -234,6 +271,27 @@ append(struct packer *p, const struct fragment *f)
 		memcpy(x->digest, f->digest, sizeof x->digest);
 	}
 	packer_room_add(&c->room, f);
+}
+
+/* What of the freed sectors is this chunk's to tell, as far as there is room:
+ * the rest is only stored for longer than it need be. */
+static void
+list_freed(struct packer *p)
+{
+	struct open_chunk *c = &p->chunk;
+	struct rangeset *freed = p->cfg.freed;
+
+	c->ext.nfreed = 0;
+	if (freed == NULL)
+		return;
+	size_t room = ext_freed_room(&c->ext, &c->h);
+	for (size_t i = rangeset_find(freed, c->h.firstsect);
+	    i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
+		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+		if (r.len == 0)
+			break;
+		c->ext.freed[c->ext.nfreed++] = r;
+	}
 }
 
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
@@ -250,6 +308,7 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
+	list_freed(p);
 	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
 	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
 		return -1;
@@ -268,6 +327,8 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
 	}
+	if (!packer_room_for(&p->chunk.room, f))
+		return too_many_relocs(f->windows, e);
 	append(p, f);
 	return 0;
 }
@@ -299,7 +360,8 @@ packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
 
 	flush_zeros(p);
 	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes + p->cfg.codec.codec->tail_bytes +
-	    7 + ext_need(c->room.nfragments, c->room.has_image);
+	    7 + ext_need(c->room.nfragments, c->room.has_image) +
+	    (c->room.has_state ? EXT_STATE_BYTES : 0);
 	lost_free(&c->ext.lost);
 	return lost_make(&c->ext.lost, lost, LOST_HEAD_BYTES +
 	    LOST_RANGES_MIN * LOST_RANGE_BYTES + (NDZ_CHUNK_BYTES - used), e);

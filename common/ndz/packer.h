@@ -28,12 +28,14 @@ enum {
 struct window {
 	unsigned nregions;			/* 1..WINDOW_REGIONS_MAX */
 	struct range regions[WINDOW_REGIONS_MAX];	/* sectors, ascending, apart */
-	unsigned nrelocs;			/* of these sectors; at most 100 */
-	const struct ndz_reloc *relocs;		/* borrowed */
+	unsigned nrelocs;			/* whose sectors are among these */
+	const struct ndz_reloc *relocs;		/* borrowed until it is packed */
 	bool fresh;				/* begins a chunk */
 };
 
 uint64_t window_bytes(const struct window *);	/* of its data */
+/* ERR_FORMAT when it has more relocations than a header holds. */
+int window_check(const struct window *, unsigned version, struct err *);
 
 /* Windows, compressed. */
 struct fragment {
@@ -44,6 +46,8 @@ struct fragment {
 	uint32_t bytes;
 	uint32_t adler;				/* of the raw bytes */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
+	unsigned nrelocs;			/* whose sectors are among these */
+	const struct ndz_reloc *relocs;		/* borrowed for the call */
 };
 
 struct packer_config {
@@ -52,6 +56,8 @@ struct packer_config {
 	uint8_t uuid[NDZ_UUID_BYTES];		/* into the extension of every chunk */
 	struct codec_choice codec;		/* not deflate: version 5 */
 	struct ext_image image;			/* into chunk 0 */
+	struct ext_state state, base;		/* NONE, or into every chunk */
+	struct rangeset *freed;			/* of a delta, or NULL; borrowed */
 	/* Takes each finished chunk, in order; -1 stops with its error. */
 	int (*emit)(void *arg, const void *chunk, struct err *);
 	void *arg;
@@ -61,7 +67,8 @@ struct packer;
 
 int packer_new(struct packer **, const struct packer_config *, struct err *);
 void packer_free(struct packer *);
-/* A fragment of one window always fits a chunk; of more, ask before. */
+/* A fragment of one window always fits a chunk, or is refused as window_check()
+ * does; of more, ask before.  The windows' relocations go into the same chunk. */
 int packer_add(struct packer *, const struct fragment *, struct err *);
 /* The next fragment begins a new chunk, even if it would fit the open one. */
 void packer_end_chunk(struct packer *);
@@ -70,7 +77,7 @@ void packer_end_chunk(struct packer *);
 struct packer_room {
 	const struct codec *codec;
 	unsigned version;
-	bool has_image;
+	bool has_image, has_state;
 	unsigned nregions, nrelocs;
 	uint64_t regions_end;		/* sector behind the last region */
 	size_t nfragments, stream_bytes;
@@ -78,14 +85,14 @@ struct packer_room {
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);
-/* What a new chunk, which is not the image's first, has. */
-struct packer_room packer_room_new(const struct codec *, unsigned version);
+/* What the chunk behind this one begins with. */
+struct packer_room packer_room_next(const struct packer_room *);
 /* After this fragment, which it has room for. */
 void packer_room_add(struct packer_room *, const struct fragment *);
 /* Would it still take this fragment?  (Its data and digest are not looked at.) */
 bool packer_room_for(const struct packer_room *, const struct fragment *);
-/* Attach a relocation to the fragment that was added last.  There is always
- * room for one a fragment; more can be ERR_FORMAT. */
+/* Attach one more relocation to the fragment that was added last.  There is
+ * always room for one behind a fragment without any; more can be ERR_FORMAT. */
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
 /* These sectors of the image are zeros because they could not be read: the last
  * chunk says so.  Before packer_finish(). */

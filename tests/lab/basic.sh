@@ -98,6 +98,7 @@ kill "$SERVER"; wait "$SERVER" 2> /dev/null ;;
 esac
 
 echo "== only what differs is written"
+poison "$T/d2" $((25 << 20)); "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/d2"
 printf 'X' | dd of="$T/d2" bs=1 seek=9000000 conv=notrunc status=none
 serve -T -1 "$T/disk.ndz"
 load 2 --skip-same "$T/d2"; loaded 2; wait "$SERVER"
@@ -111,8 +112,12 @@ kill "$SERVER"; wait "$SERVER"
 ip -n "${LAB}8" route del 224.0.0.0/4
 status 1 on 8 "$BIN/frisbee" -m $GROUP -p $PORT "$T/d8"
 check "it names the remedy" grep -q "ip route add" "$T/stderr"
+cp "$T/d7" "$T/d7.was"
 status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
-check "no target is left" [ ! -e "$T/d7" ]
+check "a file that nothing came for is as it was" cmp "$T/d7" "$T/d7.was"
+rm -f "$T/d7"
+status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
+check "no new file is left" [ ! -e "$T/d7" ]
 cp "$T/disk.ndz" "$T/bad.ndz"
 printf 'X' | dd of="$T/bad.ndz" bs=1 seek=$((3 * 1048576 + 9000)) conv=notrunc 2> /dev/null
 serve "$T/bad.ndz"

@@ -56,6 +56,7 @@ table netdev loss {
 NFT
 }
 serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
+	: > "$T/server.log"	# or what the last one said would be taken for this one's
 	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
 	local i

@@ -1,6 +1,6 @@
 /* Batches into chunks: the same chunks whenever a compressor learns how much room
  * there is, and in them what was on the disk. */
-#include "imagezip/compress.c"
+#include "common/ndz/compress.c"
 
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -14,13 +14,50 @@ enum { SECTORS = 128 * 16 * 40 + 77 };
 struct model {
 	uint8_t *data;			/* of all sectors */
 	uint8_t *stored, *seen;
+	/* The chunk of each window: as the packer said, and where it was found. */
+	uint16_t said[SECTORS / 128 + 1], found[SECTORS / 128 + 1];
 	struct decoder *dec;
 	bool good;
 	uint32_t chunks;
 	uint64_t padding_bytes, tiled;
 	unsigned several;		/* fragments of more windows than one */
+	unsigned relocs;
 	unsigned char digests[400][SHA256_DIGEST_LENGTH];
 };
+
+/* Every seventh window comes with up to 40 relocations of its first sector. */
+static unsigned
+relocs_of_window(uint64_t w)
+{
+	return w % 7 == 0 ? (unsigned)(w * 31 % 41) : 0;
+}
+
+static const struct ndz_reloc *
+make_relocs(const struct window *w)
+{
+	static struct ndz_reloc all[SECTORS / 128 + 1][40];
+	uint64_t number = w->regions[0].off / 128;
+
+	for (unsigned i = 0; i < 40; i++)
+		all[number][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
+			.sector = w->regions[0].off, .offset = i, .size = 5 };
+	return all[number];
+}
+
+/* Each relocation once, in order, with its sector. */
+static bool
+relocs_right(struct model *m, const struct ndz_header *h)
+{
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < h->nregions; i++)
+		for (uint64_t s = h->regions[i].off; s < range_end(h->regions[i]); s++)
+			for (unsigned n = 0; k < h->nrelocs && h->relocs[k].sector == s; n++, k++)
+				if (h->relocs[k].offset != n)
+					return false;
+	m->relocs += k;
+	return k == h->nrelocs;
+}
 
 /* Is the chunk whole, and is its data that of the disk? */
 static int
@@ -37,11 +74,13 @@ take_chunk(void *arg, const void *bytes, struct err *e)
 	uint8_t *raw = malloc(c.raw_bytes), *p = raw;
 	m->good &= chunk_decode(&c, bytes, m->dec, raw, e) == 0 && c.h.firstsect == m->tiled;
 	m->tiled = c.h.lastsect;
+	m->good &= relocs_right(m, &c.h) && c.ext.has_state;
 	for (unsigned i = 0; i < c.h.nregions; i++)
 		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]); s++) {
 			m->good &= m->stored[s] && !m->seen[s] &&
 			    memcmp(p, m->data + s * SECTOR_BYTES, SECTOR_BYTES) == 0;
 			m->seen[s] = 1;
+			m->found[s / 128] = (uint16_t)m->chunks;
 			p += SECTOR_BYTES;
 		}
 	for (size_t i = 0; i < c.ext.nfragments; i++)
@@ -74,11 +113,33 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 			memcpy(b->raw + at, m->data + s * SECTOR_BYTES, SECTOR_BYTES);
 			at += SECTOR_BYTES;
 		}
-		if (win->nregions > 0)
+		if (win->nregions > 0) {
+			win->nrelocs = relocs_of_window(*w);
+			win->relocs = make_relocs(win);
 			b->raw_at[++b->n] = at;
+		}
 		++*w;
 	} while (*w % BATCH_WINDOWS != 0 && *w * 128 < SECTORS);
 	return b->n > 0;
+}
+
+static void
+note_chunks(struct model *m, const struct batch *b)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		m->said[b->windows[i].regions[0].off / 128] = (uint16_t)b->chunks[i];
+}
+
+static unsigned
+all_relocs(const struct model *m)
+{
+	unsigned n = 0;
+	uint64_t last = UINT64_MAX;
+
+	for (uint64_t s = 0; s < SECTORS; s++)
+		if (m->stored[s] && s / 128 != last)
+			n += relocs_of_window(last = s / 128);
+	return n;
 }
 
 /* Who is asked, and answers from the `after`th time on; UINT_MAX: never. */
@@ -116,13 +177,15 @@ told_rightly(const struct oracle *o)
 	return r.nregions == o->behind.nregions && r.regions_end == o->behind.regions_end &&
 	    r.nfragments == o->behind.nfragments && r.stream_bytes == o->behind.stream_bytes &&
 	    r.zero_bytes == o->behind.zero_bytes && r.nonzero_bytes == o->behind.nonzero_bytes &&
-	    r.has_image == o->behind.has_image;
+	    r.has_image == o->behind.has_image && r.has_state == o->behind.has_state &&
+	    r.nrelocs == o->behind.nrelocs;
 }
 
 static void
 run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 {
-	struct packer_config cfg = { .version = 5, .codec = *codec, .emit = take_chunk, .arg = m };
+	struct packer_config cfg = { .version = 5, .codec = *codec, .emit = take_chunk, .arg = m,
+		.state.kind = EXT_STATE_UUID };
 	struct batch *b = malloc(sizeof *b);
 	struct compressor worker, cutter;
 	struct packer *p;
@@ -131,9 +194,11 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	unsigned told = 0, batches = 0;
 
 	m->chunks = 0;
-	m->tiled = m->padding_bytes = m->several = 0;
+	m->tiled = m->padding_bytes = m->several = m->relocs = 0;
 	m->good = true;
 	memset(m->seen, 0, SECTORS);
+	memset(m->said, 0, sizeof m->said);
+	memset(m->found, 0, sizeof m->found);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0 && compressor_init(&worker, codec, &e) == 0 &&
 	    compressor_init(&cutter, codec, &e) == 0);
 	for (uint64_t w = 0; w * 128 < SECTORS;) {
@@ -143,6 +208,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 			continue;
 		compress_batch(&worker, b, &rooms);
 		packed &= batch_pack(p, &cutter, b, &e) == 0 && (!o.told || told_rightly(&o));
+		note_chunks(m, b);
 		told += o.told;
 		batches++;
 	}
@@ -150,6 +216,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	T_CHECK(mode != 1 || told == batches);
 	T_CHECK(packed && packer_finish(p, SECTORS, &e) == 0);
 	T_CHECK(m->good && m->tiled == SECTORS && memcmp(m->seen, m->stored, SECTORS) == 0);
+	T_CHECK(m->relocs == all_relocs(m) && memcmp(m->said, m->found, sizeof m->said) == 0);
 	packer_free(p);
 	compressor_free(&worker);
 	compressor_free(&cutter);

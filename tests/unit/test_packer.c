@@ -61,10 +61,10 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 }
 
 static struct packer *
-begin(struct out *o, unsigned version)
+begin_with(struct out *o, unsigned version, enum ext_state_kind state)
 {
 	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 6 }, .emit = take_chunk,
-		.arg = o };
+		.arg = o, .state.kind = (uint8_t)state };
 	struct packer *p;
 	struct err e;
 
@@ -72,6 +72,12 @@ begin(struct out *o, unsigned version)
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	return p;
+}
+
+static struct packer *
+begin(struct out *o, unsigned version)
+{
+	return begin_with(o, version, EXT_STATE_NONE);
 }
 
 static void
@@ -156,6 +162,7 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
 	}
 	s->window.nregions = 1;
+	s->window.nrelocs = 0;
 	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
 	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
 	f.adler = adler_of(s->raw, n);
@@ -188,6 +195,37 @@ test_bytes(struct source *s)
 	T_CHECK(good && most > SECTORS * SECTOR_BYTES);
 	end(p, &o, (uint64_t)N * WINDOW_SECTORS);
 	T_CHECK(o.sectors == (uint64_t)N * SECTORS && o.n == 5);
+}
+
+/* The last byte of a chunk's room is really there, with a state record, too. */
+static void
+test_last_byte(struct source *s, enum ext_state_kind state)
+{
+	struct out o;
+	struct packer *p = begin_with(&o, 5, state);
+	struct fragment f = make(s, 0, WINDOW_SECTORS, true);
+	struct range *r = &s->window.regions[0];
+	struct packer_room room;
+	struct err e;
+	bool good = packer_add(p, &f, &e) == 0;
+
+	o.unread = true;
+	packer_end_chunk(p);
+	for (r->off += WINDOW_SECTORS;; r->off += WINDOW_SECTORS) {
+		room = packer_room(p);
+		if (!packer_room_for(&room, &f))
+			break;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	while (!packer_room_for(&room, &f))
+		f.bytes--;
+	good &= packer_add(p, &f, &e) == 0;
+	room = packer_room(p);
+	f.bytes = 8;
+	r->off += WINDOW_SECTORS;
+	T_CHECK(good && !packer_room_for(&room, &f));
+	end(p, &o, r->off);
+	T_CHECK(o.n == 2);
 }
 
 static void
@@ -240,6 +278,45 @@ test_relocs(struct source *s, unsigned version)
 	T_CHECK(o.n <= KEEP && relocs == N && good);
 }
 
+/* Relocations that come with their fragments: together with them or not at all. */
+static void
+test_reloc_lists(struct source *s)
+{
+	enum { N = 30, EACH = 60 };
+	static struct ndz_reloc lists[N][300];
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct err e;
+	unsigned relocs = 0;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, w, 1, false);
+		for (unsigned i = 0; i < 300; i++)
+			lists[w][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
+				.sector = w * WINDOW_SECTORS, .offset = i, .size = 5 };
+		s->window.relocs = lists[w];
+		s->window.nrelocs = EACH;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, N * WINDOW_SECTORS);
+	for (unsigned i = 0; i < o.n && i < KEEP; i++) {
+		relocs += o.h[i].nrelocs;
+		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
+			good &= o.h[i].relocs[k].sector == o.h[i].regions[k / EACH].off;
+	}
+	T_CHECK(o.n > 1 && o.n <= KEEP && relocs == N * EACH && good);
+
+	p = begin(&o, 3);
+	struct fragment f = make(s, 0, 1, false);
+	s->window.relocs = lists[0];
+	s->window.nrelocs = 300;
+	T_CHECK(packer_add(p, &f, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	decoder_free(o.dec);
+}
+
 static int
 refuse(void *arg, const void *chunk, struct err *e)
 {
@@ -290,9 +367,12 @@ main(void)
 	test_regions(5, 251, 0);
 	test_regions(5, 251, (uint64_t)1 << 33);
 	test_bytes(s);
+	test_last_byte(s, EXT_STATE_NONE);
+	test_last_byte(s, EXT_STATE_UUID);
 	test_raw_limit(s);
 	test_relocs(s, 3);
 	test_relocs(s, 5);
+	test_reloc_lists(s);
 	test_errors();
 	deflater_free(s->d);
 	free(s);

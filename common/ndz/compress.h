@@ -8,8 +8,8 @@
  * can be told in time how much room there is cuts right there; the image is the
  * same either way.
  */
-#ifndef IMAGEZIP_COMPRESS_H
-#define IMAGEZIP_COMPRESS_H
+#ifndef COMMON_NDZ_COMPRESS_H
+#define COMMON_NDZ_COMPRESS_H
 
 #include <openssl/evp.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct run {
 
 struct batch {
 	unsigned n;
-	struct window windows[BATCH_WINDOWS];
+	struct window windows[BATCH_WINDOWS];	/* each good for window_check() */
 	size_t raw_at[BATCH_WINDOWS + 1];	/* where each one's data begins in raw */
 	/* The compressor's work: a run's bytes are in out from first *
 	 * WINDOW_OUT_BYTES on; ends: how many with this window. */
@@ -42,6 +42,7 @@ struct batch {
 	uint32_t adlers[BATCH_WINDOWS];
 	unsigned nruns;
 	struct run runs[BATCH_WINDOWS];
+	uint32_t chunks[BATCH_WINDOWS];		/* the packer's: where each window went */
 	uint8_t raw[BATCH_BYTES];
 	uint8_t out[BATCH_WINDOWS * WINDOW_OUT_BYTES];
 };
@@ -72,4 +73,4 @@ void compress_batch(struct compressor *, struct batch *, const struct rooms *);
  * must be cut. */
 int batch_pack(struct packer *, struct compressor *, struct batch *, struct err *);
 
-#endif /* IMAGEZIP_COMPRESS_H */
+#endif /* COMMON_NDZ_COMPRESS_H */

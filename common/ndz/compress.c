@@ -1,4 +1,4 @@
-#include "imagezip/compress.h"
+#include "common/ndz/compress.h"
 
 #include <assert.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static void
 view_fresh(struct view *v, const struct batch *b, const struct run *r)
 {
 	if (b->windows[r->first].fresh && v->room.nregions > 0)
-		v->room = packer_room_new(v->room.codec, v->room.version);
+		v->room = packer_room_next(&v->room);
 }
 
 /* The run goes in, to a new chunk if need be. */
@@ -128,10 +128,10 @@ view_add(struct view *v, const struct batch *b, const struct run *r)
 
 	view_fresh(v, b, r);
 	if (run_fitting(b, r, &v->room) == 0)
-		v->room = packer_room_new(v->room.codec, v->room.version);
+		v->room = packer_room_next(&v->room);
 	v->lost = run_fitting(b, r, &v->room) < r->n;
 	if (r->cut)
-		v->room = packer_room_new(v->room.codec, v->room.version);
+		v->room = packer_room_next(&v->room);
 	else if (!v->lost)
 		packer_room_add(&v->room, &f);
 }
@@ -161,7 +161,7 @@ compress_run(struct compressor *z, struct batch *b, struct run *r, struct view *
 		struct run so_far = { .first = r->first, .n = k + 1 };
 		unsigned fitting = run_fitting(b, &so_far, &v->room);
 		if (fitting == 0) {
-			v->room = packer_room_new(v->room.codec, v->room.version);
+			v->room = packer_room_next(&v->room);
 			fitting = run_fitting(b, &so_far, &v->room);
 		}
 		if (fitting <= k) {
@@ -238,6 +238,9 @@ pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r, 
 		struct fragment f = run_fragment(b, &r);
 		if (packer_add(p, &f, e) != 0)
 			return -1;
+		/* Behind those that are out is the one that it is in. */
+		for (unsigned i = r.first; i < r.first + r.n; i++)
+			b->chunks[i] = packer_chunks(p);
 		if (r.cut)
 			packer_end_chunk(p);
 		if (rest.n == 0)
