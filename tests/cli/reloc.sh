@@ -56,6 +56,18 @@ make_disk "$T/src" 48640 2048 absolute a:7:64:16384
 "$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"; check "a begins elsewhere: none" [ -z "$(relocs "$T/x.ndz")" ]
 check "and why" grep -q "partition a of its disklabel does not begin where it does: stored as it is" "$T/stderr"
 
+echo "== a delta"
+make_disk "$T/src" 48640 2048 absolute a:7:0:16384 b:1:16384:8192
+"$BIN/imagezip" -q -U "$T/x.sig" -s 1 "$T/src" "$T/x.ndz"
+"$BIN/imagezip" -q -H "$T/x.sig" -s 1 "$T/src" "$T/y.ndz"
+printf changed | dd of="$T/src" bs=512 seek=2050 conv=notrunc status=none
+"$BIN/imagezip" -q -H "$T/x.sig" -s 1 "$T/src" "$T/y.ndz"
+check "a change beside the label brings it along" [ "$(relocs "$T/y.ndz")" = 1 ]
+cp "$T/dos" "$T/target"
+"$BIN/imageunzip" -q --in-place -s 2 "$T/x.ndz" "$T/target"; "$BIN/imageunzip" -q --in-place -s 2 "$T/y.ndz" "$T/target"
+check "right where it lands" moved "$T/src" 2048 2048 "$T/target" 9999 120000
+check "with the change" cmp -n 7 -i $((2050 * 512)):$((10001 * 512)) "$T/src" "$T/target"
+
 echo "== the original's image"
 zstd -q -d --long=28 -c "$GOLDEN/src/sources.tar.zst" | tar -C "$T" -xf - fbsd.img
 zstd -q -d -c "$GOLDEN/img/fbsd-s1.ndz.zst" > "$T/g.ndz"
@@ -94,6 +106,9 @@ lilo_case() {
 	done
 	cp "$T/src" "$T/target"; "$BIN/imageunzip" -q --in-place -s 1 "$T/x.ndz" "$T/target"
 	check "$what: and back" cmp "$T/src" "$T/target"
+	check "$what: rewritten" quietly "$BIN/imagerezip" -q -z 1 "$T/x.ndz" "$T/y.ndz"
+	cp "$T/dos" "$T/target"; "$BIN/imageunzip" -q --in-place -s 2 "$T/y.ndz" "$T/target"
+	check "$what: right there, too" cmp -n $((81920 * 512)) -i 0:$((9999 * 512)) "$T/want" "$T/target"
 	# The table's bytes lie in one piece of 256 KiB of their chunk.
 	check "$what: the table is in one piece" python3 - "$table" <("$BIN/imagedump" --json -dd "$T/x.ndz") << 'PY'
 import json, sys
