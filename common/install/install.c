@@ -300,17 +300,15 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 {
 	for (unsigned i = 0; i < h->nrelocs; i++) {
 		const struct ndz_reloc *r = &h->relocs[i];
-		int rc = reloc_check(r, in->target.slice, e);
-		if (rc < 0)
-			return -1;
-		if (rc > 0 && !in->warned_type && in->cfg.warn != NULL) {
+		bool known = reloc_known(r);
+		if (!known && !in->warned_type && in->cfg.warn != NULL) {
 			char text[WARNING_BYTES];
 			snprintf(text, sizeof text, "relocations of type %u are not known and left out",
 			    r->type);
 			in->cfg.warn(text);
 			in->warned_type = true;
 		}
-		if (rc == 0 && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
+		if (known && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
 		    reloc_at(h, r) == UINT64_MAX)
 			return err_set(e, ERR_FORMAT, "a relocation at sector %" PRIu64 ", whose data is "
 			    "not in the chunk", r->sector);
