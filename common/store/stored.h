@@ -10,7 +10,7 @@
 
 struct stored;
 
-/* ERR_USAGE: no image of that name.  The store must outlive it. */
+/* ERR_USAGE: no image of that name.  The store may be closed then. */
 int stored_open(struct stored **, struct store *, const struct store_name *, struct err *);
 /* The same for an image whose entry of the index is at hand. */
 int stored_open_image(struct stored **, struct store *, const struct index_image *, struct err *);

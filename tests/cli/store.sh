@@ -85,6 +85,20 @@ check "the slow put ends well" wait $writer
 check "the one that waited, too" wait $waiter
 check "both are there" bash -c '"$0" -q get slow - | cmp - "$1" && "$0" -q get waited - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/c.ndz"
 
+echo "== installed and served straight from the store"
+check "imageunzip --store" "$BIN/imageunzip" -q --store "$T/S" b "$T/out"
+check "the disk is right" cmp "$T/b" "$T/out"
+status 2 "$BIN/imageunzip" -q --store "$T/S" nobody "$T/out2"
+if command -v ip > /dev/null; then
+	port=$((20000 + $$ % 20000))
+	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -A "$T/where" -T -1 -W 400M --store "$T/S" b 2> "$T/server.log" & server=$!
+	CLEANUP+=("kill $server 2> /dev/null")
+	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -T 10 "$T/node"
+	check "its disk is right" cmp "$T/b" "$T/node"
+	wait $server || fail "frisbeed: $(cat "$T/server.log")"
+fi
+
 echo "== rm, gc, and an index made again"
 for n in slow waited a:7; do check "rm $n" es rm $n; done
 check "rm --all" es rm --all a
@@ -116,6 +130,8 @@ import sys
 with open(sys.argv[1], "r+b") as f:
     f.seek(int(sys.argv[2])); c = f.read(1)[0]; f.seek(int(sys.argv[2])); f.write(bytes([c ^ 16]))
 PY
+		quietly "$BIN/imageunzip" -q --store "$T/S" b "$T/out" 2> /dev/null && { cmp -s "$T/b" "$T/out" || fail "a wrong disk"; }
+		rm -f "$T/out"
 		for n in a b lab/c; do
 			want=$T/${n##*/}.ndz
 			if quietly es -q get $n "$T/out" 2> /dev/null; then
