@@ -166,10 +166,10 @@ get_text(struct rd *r, char *out, size_t cap)
 	out[0] = '\0';
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
-			n = cap;
-	if (n >= cap) {
+	bool bad = n >= cap;
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = (unsigned char)s[i] < ' ' || s[i] == 0x7f;
+	if (bad) {
 		r->failed = true;
 		return;
 	}
