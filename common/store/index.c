@@ -388,7 +388,7 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 {
 	struct recipe_image *a = &i->about;
 
-	memset(i, 0, sizeof *i);
+	a->nlabels = 0;		/* not all of its room is cleared, for lists of thousands */
 	i->number = column(s, 0);
 	column_text(s, 1, a->name.name, sizeof a->name.name);
 	a->name.version = (uint32_t)column(s, 2);
