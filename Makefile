@@ -28,7 +28,21 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
-PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee emustore
+# ISAL=none, ZSTD=none: without the codecs igzip and zstd, which then are refused.
+ISAL ?= system
+ZSTD ?= system
+ifeq ($(ISAL),none)
+STD     += -DNO_ISAL
+else
+LIBS    += -lisal
+endif
+ifeq ($(ZSTD),none)
+STD     += -DNO_ZSTD
+else
+LIBS    += -lzstd
+endif
+
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)
@@ -70,7 +84,11 @@ $(B)/flags: FORCE
 # Tests.  tests/helpers/ holds small programs that scripts use.
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/standalone.o $(LIB)
+# Alone, a fuzz target mutates its corpus; with libFuzzer (make fuzz) it is guided.
+LIBFUZZER := $(findstring fuzzer,$(SAN))
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(LIBFUZZER),,$(B)/tests/fuzz/standalone.o) $(LIB)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) $(if $(LIBFUZZER),-fsanitize=fuzzer) -o $@ $^ $(LIBS)
+$(B)/bench/%: $(B)/bench/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -98,15 +116,37 @@ demo:
 	@scripts/deps build demo
 	@$(MAKE) --no-print-directory all
 	@scripts/demo
+# Kernel and ramdisk that load and capture the disks of machines booted from the network.
+netboot:
+	@scripts/deps build netboot
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) netboot/build
+# The whole path in virtual machines; needs root.  Console logs stay in build/vm/.
+check-vm:
+	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(B)/bench/decode
 	@bench/run
 check-long:
 	@$(MAKE) --no-print-directory tests
 	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
+# Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
+# is found is kept in build/fuzz.
+SECONDS ?= 60
+FUZZ    ?= $(FUZZERS)
+fuzz:
+	@scripts/deps build fuzz
+	@$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzz-run
+fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
+	@for t in $(FUZZ); do n=$${t#fuzz_}; d=build/fuzz/$$n; mkdir -p $$d; echo "$$t, $(SECONDS) s"; \
+	    $(B)/tests/fuzz/$$t -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    -artifact_prefix=$$d/found- $$d tests/fuzz/corpus/$$n > $$d.log 2>&1 || { tail -n 30 $$d.log; exit 1; }; \
+	    grep -E 'number_of_executed|new_units' $$d.log; done
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
@@ -116,6 +156,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check check-long demo bench install hdr-check format clean FORCE
+.PHONY: all tests deps check check-long fuzz fuzz-run check-vm demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -156,6 +156,19 @@ max_backlog(const struct client *c)
 	    1024 * WIRE_CHUNK_BLOCKS;
 }
 
+/* Chunks of an installation that is gone on with: never asked for. */
+static void
+leave_out(struct client *c)
+{
+	for (uint32_t i = 0; c->cfg.has != NULL && i < c->chunks.n; i++) {
+		if (!c->cfg.has(c->cfg.has_arg, i))
+			continue;
+		client_chunks_take(&c->chunks, i, 0);
+		client_chunks_done(&c->chunks, i);
+		c->ntaken++;
+	}
+}
+
 static void
 start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t image_bytes)
 {
@@ -173,6 +186,7 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 		return;
 	}
 	c->stats.chunk_buffers = (int32_t)c->nbuffers;
+	leave_out(c);
 	c->state = CLIENT_LOADING;
 	c->idle_from_us = c->scan_at_us = now_us;
 }

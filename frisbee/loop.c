@@ -17,6 +17,7 @@ struct loop {
 	const struct loop_config *cfg;
 	struct progress *progress;
 	uint64_t now, last_heard;
+	bool expecting;			/* the sink was told how much */
 	bool ending;			/* the sink was told that all is there */
 	bool sink_failed, sink_done;
 };
@@ -53,6 +54,10 @@ hand_over(struct loop *l)
 {
 	uint32_t chunk, buf, bytes;
 
+	if (!l->expecting && client_chunks(l->client) != 0) {
+		l->expecting = true;
+		sink_expect(l->sink, client_chunks(l->client));
+	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
 		sink_put(l->sink, chunk, buf, bytes);
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *

@@ -184,7 +184,10 @@ load(const struct opts *o, struct sock *sock, struct sink *sink, struct mailbox 
 	struct err ignored;
 	uint64_t started = clock_us();
 
-	struct client *client = configure(o, sock, &cc, e) == 0 ? client_new(&cc, started) : NULL;
+	int configured = configure(o, sock, &cc, e);
+	cc.has = sink_has;
+	cc.has_arg = sink;
+	struct client *client = configured == 0 ? client_new(&cc, started) : NULL;
 	if (client == NULL) {
 		sink_close(sink, &none, &ignored);
 		return -1;

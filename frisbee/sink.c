@@ -166,6 +166,21 @@ sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box, 
 	return 0;
 }
 
+bool
+sink_has(void *sink, uint32_t chunk)
+{
+	const struct sink *s = sink;
+
+	return s->install != NULL && install_has(s->install, chunk);
+}
+
+void
+sink_expect(struct sink *s, uint32_t nchunks)
+{
+	if (s->install != NULL)
+		install_expect(s->install, nchunks);
+}
+
 void
 sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {

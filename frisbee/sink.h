@@ -23,6 +23,10 @@ struct sink_config {
 int sink_new(struct sink **, const struct sink_config *, struct mailbox *, struct err *);
 /* Where block b of a buffer belongs. */
 uint8_t *sink_buffer(struct sink *, uint32_t buf);
+/* Is this chunk on the disk already (--state)?  Before the first sink_put(). */
+bool sink_has(void *sink, uint32_t chunk);
+/* How many chunks there will be; before the first sink_put(). */
+void sink_expect(struct sink *, uint32_t nchunks);
 /* A chunk is complete.  Never blocks. */
 void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes);
 /* No more chunks: finish and report through the mailbox. */

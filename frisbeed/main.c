@@ -118,8 +118,7 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 	*whole_chunks = disk_size_bytes(d) % NDZ_CHUNK_BYTES == 0;
 	if (disk_read_upto(d, magic, sizeof magic, 0, e) < 0)
 		return -1;
-	bool looks_like_one = magic[1] == 0x69 && magic[2] == 0x69 && magic[3] == 0x69 &&
-	    magic[0] >= 0x69 && magic[0] <= 0x6e;
+	bool looks_like_one = ndz_looks_like_image(magic);
 	if (looks_like_one && *whole_chunks) {
 		if (image_open(&img, path, e) != 0)
 			return -1;

@@ -22,8 +22,10 @@ struct opts {
 struct totals {
 	uint32_t chunks;
 	unsigned version;
+	const struct codec *codec;
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
+	uint64_t freed;			/* sectors that a delta calls free by now */
 	uint64_t next_sector;		/* where the next chunk should begin */
 	struct ext first;		/* of chunk 0; its fragment table is not kept */
 };
@@ -156,9 +158,13 @@ add_chunk(struct totals *t, const struct chunk *c)
 	if (t->chunks == 0) {
 		t->first = c->ext;
 		t->first.fragments = NULL;
+		t->first.freed = NULL;
 	}
+	for (size_t i = 0; i < c->ext.nfreed; i++)
+		t->freed += c->ext.freed[i].len;
 	t->chunks++;
 	t->version = c->h.version;
+	t->codec = c->codec;
 	t->regions += c->h.nregions;
 	t->relocs += c->h.nrelocs;
 	t->fragments += c->ext.nfragments;
@@ -177,13 +183,26 @@ kind_name(enum ext_kind kind)
 }
 
 static void
+print_state(const struct totals *t)
+{
+	char what[128];
+
+	if (ext_is_delta(&t->first))
+		printf("  a delta of %s; %" PRIu64 " sectors of that are free now\n",
+		    ext_state_text(&t->first.base, what, sizeof what), t->freed);
+	if (t->first.state.kind != EXT_STATE_NONE)
+		printf("  installs what %s does\n",
+		    ext_state_text(&t->first.state, what, sizeof what));
+}
+
+static void
 print_totals(const struct totals *t, const char *name)
 {
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32], when[32];
 
-	printf("%s: version %u, %u chunks, sectors 0-%" PRIu64 "\n", name, t->version, t->chunks,
-	    t->sectors - 1);
+	printf("%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name, t->version,
+	    t->codec->name, t->chunks, t->sectors - 1);
 	printf("  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64 " relocations, %.1f %% of "
 	    "the file is padding and headers\n", cli_human_bytes(t->raw_bytes, a, sizeof a),
 	    cli_human_bytes(t->stream_bytes, b, sizeof b),
@@ -195,6 +214,7 @@ print_totals(const struct totals *t, const char *name)
 	for (int i = 0; i < NDZ_UUID_BYTES; i++)
 		printf("%02x", t->first.uuid[i]);
 	printf("\n");
+	print_state(t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
@@ -209,9 +229,24 @@ print_totals(const struct totals *t, const char *name)
 }
 
 static void
+json_state(struct json *j, const struct totals *t)
+{
+	char what[128];
+
+	json_bool(j, "delta", ext_is_delta(&t->first));
+	if (ext_is_delta(&t->first)) {
+		json_string(j, "base", ext_state_text(&t->first.base, what, sizeof what));
+		json_uint(j, "freed_sectors", t->freed);
+	}
+	if (t->first.state.kind != EXT_STATE_NONE)
+		json_string(j, "state", ext_state_text(&t->first.state, what, sizeof what));
+}
+
+static void
 json_totals(struct json *j, const struct totals *t)
 {
 	json_uint(j, "version", t->version);
+	json_string(j, "codec", t->codec->name);
 	json_uint(j, "chunks", t->chunks);
 	json_uint(j, "sectors", t->sectors);
 	json_uint(j, "regions", t->regions);
@@ -221,6 +256,7 @@ json_totals(struct json *j, const struct totals *t)
 	json_uint(j, "data_bytes", t->raw_bytes);
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
+	json_state(j, t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
@@ -242,26 +278,26 @@ static int
 verify_stage(void *arg, struct err *e)
 {
 	struct ordered *work = arg;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	void *p;
 	size_t ticket;
 	int rc = 0;
 
-	if (inf == NULL)
+	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(work, &p, &ticket) == QUEUE_OK) {
 		struct item *it = p;
 		struct chunk c;
 		rc = chunk_parse(&c, it->bytes, e);
 		if (rc == 0) {
-			rc = chunk_verify(&c, it->bytes, inf, e);
+			rc = chunk_verify(&c, it->bytes, dec, e);
 			chunk_free(&c);
 		}
 		if (rc != 0)
 			err_ctx(e, "chunk %u", it->number);
 		ordered_done(work, ticket);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	return rc;
 }
 

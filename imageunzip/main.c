@@ -291,19 +291,6 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 	return rc;
 }
 
-static int
-parse_hex(const char *s, uint8_t *out, size_t n, struct err *e)
-{
-	for (size_t i = 0; i < 2 * n; i++) {
-		const char *digits = "0123456789abcdef";
-		const char *p = s[i] != '\0' ? strchr(digits, s[i] | 0x20) : NULL;
-		if (p == NULL)
-			return err_set(e, ERR_USAGE, "-u: \"%s\" is not 32 hex digits", s);
-		out[i / 2] = (uint8_t)(i % 2 == 0 ? (p - digits) << 4 : out[i / 2] | (p - digits));
-	}
-	return s[2 * n] == '\0' ? 0 : err_set(e, ERR_USAGE, "-u: \"%s\" is not 32 hex digits", s);
-}
-
 /* -u: only where the first header can be seen before anything is written. */
 static int
 check_uuid(const struct run *r, struct err *e)
@@ -313,8 +300,8 @@ check_uuid(const struct run *r, struct err *e)
 
 	if (r->o->uuid == NULL)
 		return 0;
-	if (parse_hex(r->o->uuid, want, sizeof want, e) != 0)
-		return -1;
+	if (cli_uuid(r->o->uuid, want, e) != 0)
+		return err_ctx(e, "-u");
 	if (!image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "-u needs an image that is a file");
 	if (image_header(r->image, 0, &h, e) != 0)
@@ -345,6 +332,12 @@ install_target(struct run *r, const char *target, struct err *e)
 	cfg.say = r->o->quiet ? NULL : say;
 	if (cfg.state != NULL && !image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
+	int delta = image_is_delta(r->image, e);
+	if (delta < 0)
+		return -1;
+	/* What the base left in a file must stay there. */
+	cfg.resize = delta == 1 && !cfg.in_place && cfg.slice == 0;
+	cfg.in_place |= delta == 1;
 	if (survey(r->image, &total, &needed, e) != 0 ||
 	    open_target(r, &cfg, target, &crc, e) != 0 ||
 	    install_image(r, total, needed, &s, e) != 0)

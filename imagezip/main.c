@@ -5,40 +5,72 @@
 #include "common/base/cli.h"
 #include "common/base/progress.h"
 #include "imagezip/capture.h"
+#include "imagezip/delta.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
-#include "imagezip/output.h"
+#include "common/disk/output.h"
 #include "imagezip/report.h"
 
 enum { EXIT_LOST_SECTORS = 1 };
 
+/* The image gets its name only when its signature is right, too. */
+static int
+complete(const struct options *o, struct output *out, struct delta *delta,
+    struct capture_stats *s, struct err *e)
+{
+	if (delta_merge(delta, &s->sig, e) != 0) {
+		output_abort(out);
+		return err_ctx(e, "%s", o->source);
+	}
+	if (output_commit(out, o->no_sync, e) != 0)
+		return -1;
+	return delta_write(o, &s->sig, e);
+}
+
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
 static int
-capture(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+capture(const struct options *o, struct disk *d, struct layout *l, struct delta *delta,
+    uint64_t started, struct err *e)
 {
 	struct capture_stats s;
 	struct output out;
 	struct progress progress;
-	uint64_t started = clock_us();
 
 	if (output_open(&out, o->output, o->force, e) != 0)
 		return -1;
 	progress_begin(&progress, "imagezip", rangeset_total(&l->store) * SECTOR_BYTES,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet || o->dots);
-	int rc = capture_run(d, l, o, &out, &progress, &s, e);
+	int rc = capture_run(d, l, o, delta, &out, &progress, &s, e);
 	progress_end(&progress, s.data_bytes);
 	if (o->dots)
 		fputc('\n', stderr);
 	if (rc == 0)
-		rc = output_commit(&out, o->no_sync, e);
+		rc = complete(o, &out, delta, &s, e);
 	else
 		output_abort(&out);
 	if (rc == 0)
-		rc = report_summary(o, &s, (double)(clock_us() - started) / 1e6, e);
+		rc = report_summary(o, &s, delta, (double)(clock_us() - started) / 1e6, e);
+	if (rc == 0)
+		rc = rangeset_union(&s.bad, &delta->bad, e);
 	report_bad(o, &s);
 	if (rc == 0 && rangeset_count(&s.bad) > 0)
 		rc = EXIT_LOST_SECTORS;
 	rangeset_free(&s.bad);
+	sig_free(&s.sig);
+	return rc;
+}
+
+/* With -i nothing is hashed: it says what a full image would hold. */
+static int
+capture_changes(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+{
+	uint64_t started = clock_us();
+	struct delta delta;
+
+	if (delta_find(&delta, d, l, o, e) != 0)
+		return -1;
+	int rc = capture(o, d, l, &delta, started, e);
+	delta_free(&delta);
 	return rc;
 }
 
@@ -57,7 +89,7 @@ run(const struct options *o, struct err *e)
 		if (rc == 0) {
 			if (!o->quiet)
 				report_warnings(l);
-			rc = o->info ? report_layout(l, o, e) : capture(o, d, l, e);
+			rc = o->info ? report_layout(l, o, e) : capture_changes(o, d, l, e);
 			layout_free(l);
 		}
 		disk_close(d, &closing);	/* only read: nothing to lose */

@@ -51,24 +51,10 @@ set_any_length(void *at, const char *arg, struct err *e)
 static int
 set_uuid(void *at, const char *arg, struct err *e)
 {
-	static const char digits[] = "0123456789abcdef";
 	struct options *o = at;
-	size_t n = 0;
 
-	for (; *arg != '\0' && n < 2 * sizeof o->uuid; arg++) {
-		const char *p = strchr(digits, *arg | 0x20);
-		if (*arg == '-')
-			continue;
-		if (p == NULL)
-			break;
-		uint8_t v = (uint8_t)(p - digits);
-		o->uuid[n / 2] = (uint8_t)(n % 2 == 0 ? v << 4 : o->uuid[n / 2] | v);
-		n++;
-	}
-	if (*arg != '\0' || n != 2 * sizeof o->uuid)
-		return err_set(e, ERR_USAGE, "a UUID is 32 hex digits");
 	o->has_uuid = true;
-	return 0;
+	return cli_uuid(arg, o->uuid, e);
 }
 
 enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON };
@@ -104,12 +90,17 @@ static const struct cli_opt what_opts[] = {
 };
 
 static const struct cli_opt how_opts[] = {
-	{ 'z', "level", "N", "compression level, 0 to 9 (6)", CLI_UINT, AT(level), 0, 9, NULL },
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT, AT(jobs), 1, 256,
 	    NULL },
 	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
 	FLAG('3', "v3", "insist on version 3", v3),
 	FLAG('5', "v5", "write version 5", v5),
+	{ 'H', "delta", "SIG", "store only what differs from the image with this signature",
+	    CLI_STR, AT(sig_old), 0, 0, NULL },
+	{ 'U', "signature", "SIG", "write a signature (\"\": next to the image, with .sig)", CLI_STR,
+	    AT(sig_new), 0, 0, NULL },
+	{ 'P', "delta-max", "PCT", "a full image when a delta would store over PCT % of it (100)",
+	    CLI_UINT, AT(delta_percent), 0, 100, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(OPT_FORCE, "force", "write even to a terminal or a disk in use", force),
 	FLAG('i', "info", "only say what would be stored", info),
@@ -125,9 +116,6 @@ static const struct cli_opt how_opts[] = {
 	REFUSED('N', NULL, "not built yet: relocations, so there are none to leave out"),
 	REFUSED('L', NULL, "not built yet: relocations"),
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
-	REFUSED('H', "SIG", "not built yet: delta images"),
-	REFUSED('U', "SIG", "not built yet: signature files"),
-	REFUSED('P', "PERCENT", "not built yet: delta images"),
 	REFUSED('a', "SHA1", "not built yet: signed images"),
 	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
 	REFUSED('k', "FILE", "not built yet: encrypted images"),
@@ -143,9 +131,11 @@ const struct cli_program imagezip_program = {
 	.about = "Store the used part of a disk, a partition or a file in an image.",
 	.examples = "  imagezip /dev/sda sda.ndz            a whole disk\n"
 	    "  imagezip -s 2 /dev/sda root.ndz      partition 2 of it\n"
+	    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, not for Emulab's programs\n"
 	    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
 	    "  imagezip -i /dev/sda                 what is on it, and how much would be stored\n",
-	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" } },
+	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
+		{ codec_opts, AT(codec), "Compression" } },
 };
 
 static int
@@ -159,8 +149,12 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
 	if (o->v3 && (o->v5 || o->has_uuid))
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
+		return err_set(e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
+	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info && strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_USAGE, "-U \"\": standard output has no name to put .sig behind");
 	return 0;
 }
 
@@ -169,7 +163,8 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64, .level = 6, .progress_fd = UINT64_MAX };
+	*o = (struct options){ .min_free = 64, .codec = CODEC_DEFAULT, .delta_percent = 100,
+		.progress_fd = UINT64_MAX };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)
 		return rc;

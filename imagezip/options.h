@@ -7,6 +7,7 @@
 
 #include "common/base/cli.h"
 #include "common/disk/ptable.h"
+#include "common/ndz/codec_opts.h"
 #include "common/ndz/format.h"
 
 struct options {
@@ -26,12 +27,15 @@ struct options {
 	bool exclude_slack;		/* -x */
 	bool bad_as_zeros;		/* -X */
 	/* How to write it. */
-	uint64_t level;			/* -z */
+	struct codec_choice codec;	/* --codec, -z, --fast */
 	uint64_t jobs;			/* -j; 0: one a processor */
 	bool no_sync;			/* -D */
 	bool has_uuid;			/* -u */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool v3, v5;
+	const char *sig_old;		/* -H: a delta against this signature */
+	const char *sig_new;		/* -U: write one; "": next to the image */
+	uint64_t delta_percent;		/* -P */
 	bool force;
 	/* What to say. */
 	bool info, debug, dots, quiet, json;

@@ -97,8 +97,8 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 }
 
 int
-report_summary(const struct options *o, const struct capture_stats *s, double seconds,
-    struct err *e)
+report_summary(const struct options *o, const struct capture_stats *s, const struct delta *x,
+    double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
@@ -112,12 +112,23 @@ report_summary(const struct options *o, const struct capture_stats *s, double se
 		json_uint(j, "data_bytes", s->data_bytes);
 		json_uint(j, "image_bytes", image_bytes);
 		json_uint(j, "chunks", s->chunks);
+		json_string(j, "codec", o->codec.codec->name);
+		json_bool(j, "delta", x->on);
+		if (o->sig_old != NULL) {
+			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
+			json_uint(j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
+		}
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
 		json_free(j);
 		return rc;
 	}
+	if (!o->quiet && o->sig_old != NULL)
+		fprintf(stderr, "imagezip: %s of %s differ from the signature: %s\n",
+		    cli_human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
+		    cli_human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
+		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)
 		fprintf(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    cli_human_bytes(s->data_bytes, data, sizeof data),

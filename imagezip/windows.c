@@ -6,7 +6,15 @@ void
 windows_init(struct windows *w, struct disk *d, struct layout *l, bool bad_as_zeros,
     struct rangeset *bad)
 {
-	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad };
+	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad,
+		.walk.set = &l->store };
+	cache_init(&w->cache, d);
+}
+
+void
+windows_done(struct windows *w)
+{
+	cache_done(&w->cache);
 }
 
 /* Sector by sector, what cannot be read becomes zeros and is noted. */
@@ -48,6 +56,7 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	size_t have = file ? readable_bytes(w, sector, bytes) : bytes;
 
 	memset(buf + have, 0, bytes - have);
+	cache_reading(&w->cache, sector * SECTOR_BYTES);
 	if (disk_read(w->disk, buf, have, sector * SECTOR_BYTES, e) == 0)
 		return 0;
 	if (!w->bad_as_zeros || e->kind != ERR_IO || have != bytes)
@@ -56,9 +65,10 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 }
 
 /* The same, but what is stored as zeros is not read. */
-static int
-fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
+int
+windows_read(struct windows *w, struct range r, void *out, struct err *e)
 {
+	uint8_t *buf = out;
 	struct rangeset *zero = &w->layout->zero;
 	uint64_t at = r.off, end = range_end(r);
 
@@ -74,12 +84,13 @@ fill_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	}
 	if (at == end)
 		return 0;
-	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
+	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
+	    e);
 }
 
 /* A pipe: everything, until it ends. */
 static ssize_t
-next_of_stream(struct windows *w, struct fragment *f, uint8_t *buf, struct err *e)
+next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *e)
 {
 	if (w->ended)
 		return 0;
@@ -92,40 +103,25 @@ next_of_stream(struct windows *w, struct fragment *f, uint8_t *buf, struct err *
 	uint64_t sectors = ((uint64_t)n + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	size_t bytes = sectors * SECTOR_BYTES;
 	memset(buf + n, 0, bytes - (size_t)n);
-	f->nregions = sectors > 0;
-	f->regions[0] = (struct range){ w->stream_sector, sectors };
+	out->nregions = sectors > 0;
+	out->regions[0] = (struct range){ w->stream_sector, sectors };
 	w->stream_sector += sectors;
 	w->layout->total = w->ended ? w->stream_sector : UINT64_MAX;
 	return (ssize_t)bytes;
 }
 
 ssize_t
-windows_next(struct windows *w, struct fragment *f, void *buf, struct err *e)
+windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
-	struct rangeset *store = &w->layout->store;
-	uint64_t window = UINT64_MAX;
 	size_t bytes = 0;
 
-	f->nregions = 0;
 	if (!disk_seekable(w->disk))
-		return next_of_stream(w, f, buf, e);
-	while (w->range < rangeset_count(store)) {
-		struct range r = rangeset_get(store, w->range);
-		uint64_t at = r.off + w->used;
-		if (window == UINT64_MAX)
-			window = at / WINDOW_SECTORS;
-		if (at / WINDOW_SECTORS != window)
-			break;
-		struct range part = range_clip(r, at, (window + 1) * WINDOW_SECTORS);
-		if (fill_range(w, part, (uint8_t *)buf + bytes, e) != 0)
+		return next_of_stream(w, out, buf, e);
+	out->nregions = walk_next(&w->walk, out->regions);
+	for (unsigned i = 0; i < out->nregions; i++) {
+		if (windows_read(w, out->regions[i], (uint8_t *)buf + bytes, e) != 0)
 			return -1;
-		f->regions[f->nregions++] = part;
-		bytes += part.len * SECTOR_BYTES;
-		w->used += part.len;
-		if (w->used == r.len) {
-			w->range++;
-			w->used = 0;
-		}
+		bytes += out->regions[i].len * SECTOR_BYTES;
 	}
 	return (ssize_t)bytes;
 }

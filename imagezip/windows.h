@@ -6,15 +6,17 @@
 
 #include "common/disk/disk.h"
 #include "common/ndz/packer.h"
+#include "common/ndz/walk.h"
+#include "imagezip/cache.h"
 #include "imagezip/layout.h"
 
 struct windows {
 	struct disk *disk;
 	struct layout *layout;
+	struct cache cache;
 	bool bad_as_zeros;
 	struct rangeset *bad;		/* source sectors */
-	size_t range;			/* of layout->store */
-	uint64_t used;			/* sectors of it already given out */
+	struct walk walk;		/* of layout->store */
 	uint64_t stream_sector;		/* sources without a size */
 	bool ended;
 	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
@@ -22,8 +24,12 @@ struct windows {
 
 void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
     struct rangeset *bad);
+/* Nothing more will be read. */
+void windows_done(struct windows *);
+/* Any sectors of the image, stored or not, as they would be stored. */
+int windows_read(struct windows *, struct range, void *buf, struct err *);
 /* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
- * f->regions.  The number of bytes, 0 at the end, or -1. */
-ssize_t windows_next(struct windows *, struct fragment *f, void *buf, struct err *);
+ * *out.  The number of bytes, 0 at the end, or -1. */
+ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
 
 #endif /* IMAGEZIP_WINDOWS_H */

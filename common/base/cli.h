@@ -65,6 +65,8 @@ int cli_fail(const struct cli_program *, const struct err *);
 /* Whole-string numbers: no sign unless signed, no rest, no overflow.  ERR_USAGE. */
 int cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 int cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *);
+/* 32 hex digits, with or without dashes, into uuid[16].  ERR_USAGE. */
+int cli_uuid(const char *s, uint8_t uuid[16], struct err *);
 /* With k, M, G, T (powers of 1024; also kB, KiB, MB...) */
 int cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 /* With k, M, G (powers of 1000): bits a second, as -W of frisbeed. */

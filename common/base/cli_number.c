@@ -122,3 +122,25 @@ cli_human_bytes(uint64_t bytes, char *buf, size_t cap)
 	snprintf(buf, cap, u == 0 || v >= 100 ? "%.0f %s" : "%.1f %s", v, units[u]);
 	return buf;
 }
+
+int
+cli_uuid(const char *s, uint8_t uuid[16], struct err *e)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *arg = s;
+	size_t n = 0;
+
+	for (; *s != '\0' && n < 32; s++) {
+		const char *p = strchr(digits, *s | 0x20);
+		if (*s == '-')
+			continue;
+		if (p == NULL)
+			break;
+		uint8_t v = (uint8_t)(p - digits);
+		uuid[n / 2] = (uint8_t)(n % 2 == 0 ? v << 4 : uuid[n / 2] | v);
+		n++;
+	}
+	if (*s != '\0' || n != 32)
+		return err_set(e, ERR_USAGE, "\"%s\": a UUID is 32 hex digits", arg);
+	return 0;
+}

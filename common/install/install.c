@@ -29,13 +29,15 @@ struct install {
 	struct install_config cfg;
 	struct target target;
 	char *unlink_path;	/* a new file, removed when it does not get whole */
+	bool must_empty;	/* it holds something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
 	size_t raw_bytes;	/* of each */
-	struct inflater *writer_inflater;
+	struct decoder *writer_decoder;
 	struct image_identity id;
 	bool ours;		/* chunks say how many they are: of the feeder's thread */
+	bool delta;
 	uint32_t fed, promised;
 	struct state *state;	/* or NULL */
 	uint32_t expected, had;	/* chunks: of the image; there already */
@@ -78,9 +80,9 @@ note_state(struct install *in, const struct job *j, struct err *e)
 }
 
 static int
-write_job(struct install *in, struct job *j, struct inflater *inf, struct err *e)
+write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	if (job_write(j, &in->target, inf, e) != 0)
+	if (job_write(j, &in->target, dec, e) != 0)
 		return -1;
 	in->chunks++;
 	return note_state(in, j, e);
@@ -98,25 +100,25 @@ static int
 decoder_stage(void *arg, struct err *e)
 {
 	struct install *in = arg;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 	void *item;
 	size_t ticket;
 	int rc = 0;
 
 	give_way(in);
-	if (inf == NULL)
+	if (dec == NULL)
 		return err_nomem(e, "a decoder");
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
-		rc = job_decode(j, &in->target, inf, e);
+		rc = job_decode(j, &in->target, dec, e);
 		if (rc == 0 && in->cfg.no_writer)
-			rc = write_job(in, j, inf, e);
+			rc = write_job(in, j, dec, e);
 		/* Done also after a failure: the writer takes it to free it. */
 		if (rc != 0)
 			pipeline_fail(in->pipe, e);
 		ordered_done(in->work, ticket);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	return rc;
 }
 
@@ -130,7 +132,7 @@ writer_stage(void *arg, struct err *e)
 	give_way(in);
 	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
 		if (!in->cfg.no_writer)
-			rc = write_job(in, item, in->writer_inflater, e);
+			rc = write_job(in, item, in->writer_decoder, e);
 		retire(in, item);
 	}
 	return rc;
@@ -150,7 +152,7 @@ install_free(struct install *in)
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
-	inflater_free(in->writer_inflater);
+	decoder_free(in->writer_decoder);
 	state_close(in->state);
 	rangeset_free(&in->stored);
 	free(in->unlink_path);
@@ -170,9 +172,9 @@ start(struct install *in, struct err *e)
 	in->raws = pool_new(buffers, in->raw_bytes);
 	in->work = ordered_new(buffers);
 	in->pipe = pipeline_new();
-	in->writer_inflater = inflater_new();
+	in->writer_decoder = decoder_new();
 	if (in->raws == NULL || in->work == NULL || in->pipe == NULL ||
-	    in->writer_inflater == NULL)
+	    in->writer_decoder == NULL)
 		return err_nomem(e, "install buffers; -W takes less");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);
@@ -212,12 +214,12 @@ install_open_disk(struct install **out, const struct install_config *cfg, struct
 }
 
 static unsigned
-open_flags(const struct install_config *cfg, bool whole, bool resumed)
+open_flags(const struct install_config *cfg, bool whole)
 {
 	unsigned flags = DISK_READ | DISK_WRITE;
 
 	if (whole)
-		flags |= DISK_CREATE | (resumed ? 0 : DISK_TRUNC);
+		flags |= DISK_CREATE;
 	return cfg->force ? flags | DISK_FORCE : flags;
 }
 
@@ -227,20 +229,22 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 {
 	bool whole = cfg->slice == 0 && !cfg->in_place && !cfg->skip_same;
 	bool to_stdout = strcmp(path, "-") == 0;
-	unsigned flags = open_flags(cfg, whole, resumed);
+	unsigned flags = open_flags(cfg, whole);
 	struct disk *d;
 
 	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) != 0)
 		return -1;
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
+	bool holds_data = fresh && disk_size_bytes(d) > 0;
 	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
 	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
-		if (unlink_path != NULL && !resumed)
+		if (unlink_path != NULL && !holds_data)
 			unlink(unlink_path);
 		free(unlink_path);
 		return -1;
 	}
 	(*out)->unlink_path = unlink_path;
+	(*out)->must_empty = holds_data && !resumed;
 	return 0;
 }
 
@@ -265,6 +269,23 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		    "with");
 	}
 	(*out)->state = state;
+	return 0;
+}
+
+/* What the file held is given up only when there is something to put there: a
+ * delta is refused because of what it may have held. */
+static int
+empty_file(struct install *in, struct err *e)
+{
+	struct head *h = &in->target.head;
+
+	if (!in->must_empty)
+		return 0;
+	if (disk_truncate(in->target.disk, 0, e) != 0)
+		return -1;
+	memset(h->bytes, 0, sizeof h->bytes);
+	h->was_marked = false;
+	in->must_empty = false;
 	return 0;
 }
 
@@ -297,6 +318,23 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* What a delta does not store is its base's, on the disk already. */
+static int
+check_delta(const struct install *in, const struct ext *x, struct err *e)
+{
+	const struct target *t = &in->target;
+
+	if (!ext_is_delta(x))
+		return 0;
+	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)
+		return err_set(e, ERR_REFUSED, "is of a delta image: filling or discarding what it does "
+		    "not store would wipe out its base");
+	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
+		return err_set(e, ERR_REFUSED, "is of a delta image, which goes only onto what its base "
+		    "was installed to; imagedelta --onto makes a whole image of both");
+	return 0;
+}
+
 /* A partition table counts in sectors of its disk. */
 static int
 check_sectors(struct install *in, const struct ext_image *i, struct err *e)
@@ -318,7 +356,8 @@ check_job(struct install *in, struct job *j, struct err *e)
 {
 	const struct ndz_header *h = &j->c.h;
 
-	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
+	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 ||
+	    check_delta(in, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
@@ -391,7 +430,15 @@ settle(struct install *in, const struct job *j, struct err *e)
 	struct head *head = &in->target.head;
 
 	memcpy(head->mark.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid, NDZ_UUID_BYTES);
-	if (h->firstsect == 0 && (h->regions[0].off != 0 || h->regions[0].len < HEAD_SECTORS))
+	bool stores_head = h->regions[0].off == 0 && h->regions[0].len >= HEAD_SECTORS;
+	bool delta = ext_is_delta(&j->c.ext);
+	/* The mark of this delta's own interrupted installation is none of its base. */
+	if (delta && head->was_marked &&
+	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
+		return err_set(e, ERR_REFUSED, "%s: an installation was not completed there, so a delta "
+		    "has no base", disk_name(in->target.disk));
+	/* Only its base could bring back the head, were a delta interrupted. */
+	if (!stores_head && (h->firstsect == 0 || delta))
 		head->on = false;
 	return settle_state(in, j, e);
 }
@@ -431,7 +478,8 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 
 	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) != 0)
 		return err_ctx(e, "chunk %u", number);
-	if (check_job(in, j, e) != 0 || (in->fed == 0 && settle(in, j, e) != 0)) {
+	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0 ||
+	    (in->fed == 0 && settle(in, j, e) != 0)) {
 		retire(in, j);
 		return err_ctx(e, "chunk %u", number);
 	}
@@ -441,6 +489,9 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 		return -1;
 	}
 	in->ours |= j->c.ext.present;
+	in->delta |= ext_is_delta(&j->c.ext);
+	/* Looked at when all threads are gone. */
+	in->target.holds_file |= j->c.ext.has_image && j->c.ext.image.kind == EXT_KIND_FILE;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
 	return submit(in, j, e);
@@ -450,7 +501,7 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 static void
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && in->state == NULL)
+	if (in->unlink_path != NULL && in->state == NULL && !in->must_empty)
 		unlink(in->unlink_path);
 }
 
@@ -484,8 +535,10 @@ forget_state(struct install *in, struct err *e)
 static int
 complete(struct install *in, struct err *e)
 {
-	/* Of chunks that were there before nobody knows what they stored. */
-	struct rangeset *stored = in->had > 0 ? NULL : &in->stored;
+	/* Of chunks that were there before nobody knows what they stored; what a delta
+	 * does not store is its base's, and images of other tools may be deltas. */
+	bool known = in->had == 0 && in->ours && !in->delta;
+	struct rangeset *stored = known ? &in->stored : NULL;
 
 	if (forget_state(in, e) != 0 || target_complete(&in->target, e) != 0)
 		return -1;

@@ -2,7 +2,7 @@
  *
  * Chunks come in any order.  Each is checked whole before its first byte is
  * written: header, extension, identity with the other chunks, that its regions
- * fit the target, zlib and Adler-32.
+ * fit the target, the stream and its Adler-32.
  *
  *	feed → [decoders] → writer → disk
  *
@@ -45,6 +45,9 @@ struct install_config {
 	uint64_t state_s;		/* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	/* Not an option: a delta onto a regular file, which becomes as long as the
+	 * image says.  With in_place. */
+	bool resize;
 	/* Not an option: the threads give way to the program's own, which has a
 	 * network that must not be kept waiting. */
 	bool gentle;
@@ -97,7 +100,8 @@ int install_feed(struct install *, uint32_t number, const void *chunk,
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new
  * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
 int install_finish(struct install *, struct install_stats *, struct err *);
-/* Give up: stop the threads, close, free.  A new regular file is removed. */
+/* Give up: stop the threads, close, free.  A regular file is removed when it was
+ * new, or emptied for the first chunk. */
 void install_abort(struct install *);
 /* Has a thread failed?  Then install_finish() will tell why. */
 bool install_failed(struct install *);

@@ -7,7 +7,8 @@
 #include "common/install/reloc.h"
 #include "common/ndz/fragments.h"
 
-enum { COMPARE_BYTES = 1 << 20 };
+/* As much as the largest fragment. */
+enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)
@@ -311,32 +312,32 @@ find_same(struct job *j, struct target *t, struct err *e)
 }
 
 static int
-decode(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	struct cursor all = { .t = t, .h = &j->c.h };
 
 	switch (j->how) {
 	case JOB_STREAMED:
-		return chunk_pieces(&j->c, j->bytes, inf, NULL, NULL, e);
+		return chunk_pieces(&j->c, j->bytes, dec, NULL, NULL, e);
 	case JOB_WHOLE:
-		if (chunk_decode(&j->c, j->bytes, inf, j->raw, e) != 0)
+		if (chunk_decode(&j->c, j->bytes, dec, j->raw, e) != 0)
 			return -1;
 		return relocate(&all, j->raw, j->c.raw_bytes, e);
 	default:
 		if (!t->cfg->skip_same)
-			return chunk_decode_packed(&j->c, j->bytes, inf, j->raw, e);
+			return chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
 		if (find_same(j, t, e) != 0)
 			return -1;
-		return chunk_decode_others(&j->c, j->bytes, inf, j->same, j->raw, e);
+		return chunk_decode_others(&j->c, j->bytes, dec, j->same, j->raw, e);
 	}
 }
 
 /* A streamed chunk is only checked here; its bytes are needed once more.
  * Adler-32 knows nothing of the header: that is the digest's part. */
 int
-job_decode(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	if (chunk_check_digest(&j->c, j->bytes, e) != 0 || decode(j, t, inf, e) != 0)
+	if (chunk_check_digest(&j->c, j->bytes, e) != 0 || decode(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (j->how != JOB_STREAMED)
 		release(j);
@@ -344,13 +345,13 @@ job_decode(struct job *j, struct target *t, struct inflater *inf, struct err *e)
 }
 
 static int
-put_job(const struct job *j, struct cursor *c, struct inflater *inf, struct err *e)
+put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *e)
 {
 	switch (j->how) {
 	case JOB_PACKED:
 		return put_packed(c, j, e);
 	case JOB_STREAMED:
-		return chunk_pieces(&j->c, j->bytes, inf, put_piece, c, e);
+		return chunk_pieces(&j->c, j->bytes, dec, put_piece, c, e);
 	default:
 		return put_data(c, j->raw, j->c.raw_bytes, e);
 	}
@@ -359,10 +360,10 @@ put_job(const struct job *j, struct cursor *c, struct inflater *inf, struct err 
 /* After a failure, too, nothing may be in flight from buffers that go away.  A
  * streamed chunk's pieces share one buffer. */
 static int
-put_and_land(const struct job *j, struct cursor *c, struct inflater *inf, struct err *e)
+put_and_land(const struct job *j, struct cursor *c, struct decoder *dec, struct err *e)
 {
 	struct err later;
-	int rc = put_job(j, c, inf, e);
+	int rc = put_job(j, c, dec, e);
 
 	return target_land(c->t, rc == 0 ? e : &later) != 0 || rc != 0 ? -1 : 0;
 }
@@ -382,17 +383,17 @@ free_gaps(const struct job *j, struct target *t, struct err *e)
 }
 
 int
-job_write(struct job *j, struct target *t, struct inflater *inf, struct err *e)
+job_write(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	struct cursor c = { .t = t, .h = &j->c.h, .put = target_write };
 
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = write_differing;
-	if (put_and_land(j, &c, inf, e) != 0)
+	if (put_and_land(j, &c, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (t->cfg->read_back) {
 		c = (struct cursor){ .t = t, .h = &j->c.h, .put = target_compare };
-		if (put_job(j, &c, inf, e) != 0)
+		if (put_job(j, &c, dec, e) != 0)
 			return err_ctx(e, "chunk %u", j->number);
 	}
 	if (free_gaps(j, t, e) != 0)

@@ -33,8 +33,8 @@ void job_free(struct job *);
 /* Check the chunk and decode it into job->raw; releases its bytes as soon as
  * they are not needed any more.  With --skip-same what the target has already
  * is not decoded. */
-int job_decode(struct job *, struct target *, struct inflater *, struct err *);
+int job_decode(struct job *, struct target *, struct decoder *, struct err *);
 /* Write it, with the free space that it answers for. */
-int job_write(struct job *, struct target *, struct inflater *, struct err *);
+int job_write(struct job *, struct target *, struct decoder *, struct err *);
 
 #endif /* COMMON_INSTALL_JOB_H */

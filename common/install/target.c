@@ -68,7 +68,7 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 		goto fail;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;
-	else if (!fresh && disk_seekable(d))
+	else if (!fresh && disk_seekable(d) && !(cfg->resize && disk_kind(d) == DISK_FILE))
 		t->room = disk_size_bytes(d) / SECTOR_BYTES;
 	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES, t->room < HEAD_SECTORS ?
 	    t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
@@ -352,12 +352,24 @@ put_head(struct target *t, struct err *e)
 	    HEAD_BYTES, got, e) : 0;
 }
 
+/* A file gets its exact length.  A disk that is kept in a file only grows: what
+ * is behind the image's end may be somebody else's. */
+static int
+resize_file(struct target *t, struct err *e)
+{
+	uint64_t bytes = t->short_end != 0 ? t->short_end : t->covered_end * SECTOR_BYTES;
+
+	if (!t->holds_file && bytes <= disk_size_bytes(t->disk))
+		return 0;
+	return disk_truncate(t->disk, bytes, e);
+}
+
 int
 target_complete(struct target *t, struct err *e)
 {
 	uint64_t end = t->covered_end;
 
-	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) &&
+	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) && t->room != UINT64_MAX &&
 	    target_free_space(t, end, t->room, e) != 0)
 		return -1;
 	/* All that an image of a few sectors has can be in the head. */
@@ -365,6 +377,8 @@ target_complete(struct target *t, struct err *e)
 		return -1;
 	if (put_head(t, e) != 0)
 		return -1;
+	if (t->cfg->resize && disk_kind(t->disk) == DISK_FILE)
+		return resize_file(t, e);
 	if (!t->fresh)
 		return 0;
 	return disk_truncate(t->disk, t->short_end != 0 ? t->short_end : t->end_bytes, e);

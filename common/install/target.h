@@ -13,6 +13,7 @@
 struct target {
 	struct disk *disk;
 	const struct install_config *cfg;	/* borrowed */
+	bool holds_file;		/* the image is of a file, not of a disk */
 	bool fresh;			/* an empty file: holes are zeros already */
 	struct range slice;		/* sectors; len 0: the whole disk */
 	uint64_t room;			/* sectors from sector 0 of the image on;

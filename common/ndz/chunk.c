@@ -10,8 +10,13 @@ chunk_parse(struct chunk *c, const void *bytes, struct err *e)
 	if (ndz_header_get(&c->h, bytes, NDZ_CHUNK_BYTES, e) != 0 ||
 	    ext_get(&c->ext, &c->h, bytes, e) != 0)
 		return -1;
+	c->codec = ndz_header_codec(&c->h);
 	c->raw_bytes = ndz_header_raw_bytes(&c->h);
-	return 0;
+	/* Only a zlib stream can be read without knowing its fragments. */
+	if (c->codec->id == CODEC_DEFLATE || c->ext.fragments != NULL)
+		return 0;
+	chunk_free(c);
+	return err_set(e, ERR_FORMAT, "a %s chunk without a fragment table", c->codec->name);
 }
 
 void
@@ -27,17 +32,23 @@ stream_of(const void *bytes)
 }
 
 int
-chunk_decode(const struct chunk *c, const void *bytes, struct inflater *i, void *out,
+chunk_decode(const struct chunk *c, const void *bytes, struct decoder *d, void *out,
     struct err *e)
 {
-	return inflater_stream(i, stream_of(bytes), c->h.size, out, c->raw_bytes, e);
+	if (c->codec->id != CODEC_DEFLATE)
+		return chunk_decode_fragments(c, bytes, d, out, e);
+	return inflater_stream(decoder_inflater(d), stream_of(bytes), c->h.size, out,
+	    c->raw_bytes, e);
 }
 
 int
-chunk_pieces(const struct chunk *c, const void *bytes, struct inflater *i,
+chunk_pieces(const struct chunk *c, const void *bytes, struct decoder *d,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *e)
 {
-	return inflater_pieces(i, stream_of(bytes), c->h.size, c->raw_bytes, fn, arg, e);
+	if (c->codec->id != CODEC_DEFLATE)
+		return chunk_fragment_pieces(c, bytes, d, fn, arg, e);
+	return inflater_pieces(decoder_inflater(d), stream_of(bytes), c->h.size, c->raw_bytes, fn,
+	    arg, e);
 }
 
 int
@@ -54,11 +65,11 @@ chunk_check_digest(const struct chunk *c, const void *bytes, struct err *e)
 }
 
 int
-chunk_verify(const struct chunk *c, const void *bytes, struct inflater *i, struct err *e)
+chunk_verify(const struct chunk *c, const void *bytes, struct decoder *d, struct err *e)
 {
 	if (chunk_check_digest(c, bytes, e) != 0)
 		return -1;
 	if (c->ext.fragments == NULL)
-		return chunk_pieces(c, bytes, i, NULL, NULL, e);
-	return chunk_verify_fragments(c, bytes, i, e);
+		return chunk_pieces(c, bytes, d, NULL, NULL, e);
+	return chunk_verify_fragments(c, bytes, d, e);
 }

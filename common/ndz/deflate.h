@@ -66,6 +66,12 @@ int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *ou
 /* One fragment into exactly out_bytes.  ERR_FORMAT. */
 int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *out,
     size_t out_bytes, struct err *);
+/* A whole stream piece by piece, each of at most 256 KiB and ours until the next
+ * call: begin, then more until it returns 0 (the end, everything checked; 1 a
+ * piece, -1 ERR_FORMAT).  Pieces come before Adler-32 is known. */
+int inflater_begin(struct inflater *, const void *in, size_t in_bytes, uint64_t out_bytes,
+    struct err *);
+int inflater_more(struct inflater *, void **data, size_t *n, struct err *);
 /* A whole stream in pieces of at most 256 KiB, in order, for streams that are too
  * large for memory.  fn may change the data, and returns -1 to stop, with its
  * own error.  Pieces begin at multiples of 256 KiB, and are

@@ -2,13 +2,14 @@
 
 #include <assert.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/ndz/deflate.h"
+#include "common/ndz/codec.h"
 
 static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
 
@@ -18,9 +19,10 @@ enum {
 	CRC_FROM = HEAD_BYTES,
 	ZERO_RUN = 1u << 31,
 	ENTRY_LEN_MASK = 0xffffff,
-	CODEC_DEFLATE = 1,
+	ENTRY_WINDOWS_SHIFT = 24,	/* how many more than one */
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
+	FREED_ENTRY_BYTES = 16,
 };
 
 /* Types are never used again for anything else; 6 is kept for signatures. */
@@ -31,6 +33,8 @@ enum record_type {
 	REC_LAST = 4,
 	REC_IMAGE = 5,
 	REC_SIGNATURE = 6,
+	REC_STATE = 7,
+	REC_FREED = 8,
 };
 
 static size_t
@@ -54,26 +58,27 @@ get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
 
 	f->bytes = word & ENTRY_LEN_MASK;
 	f->zero = (word & ZERO_RUN) != 0;
-	f->windows = 1;
+	f->windows = ((word & ~ZERO_RUN) >> ENTRY_WINDOWS_SHIFT) + 1;
+	bool possible = f->bytes != 0 && f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
 	if (f->zero) {
 		f->windows = rd_le64(r);
 		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
 	} else {
 		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 	}
-	if (f->bytes == 0 || f->windows == 0 || (word & ~ZERO_RUN) != f->bytes)
+	if (!possible || f->windows == 0)
 		return err_set(e, ERR_FORMAT, "the fragment table has an impossible entry");
 	return 0;
 }
 
 static int
-get_fragments(struct ext *x, struct rd *r, struct err *e)
+get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct err *e)
 {
 	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r), log2 = rd_u8(r);
 	uint32_t n = rd_le32(r);
 
 	/* A codec or digest of a later version: the stream is still a stream. */
-	if (codec != CODEC_DEFLATE || digest != DIGEST_SHA256 ||
+	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
 	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(r, n, EXT_ENTRY_BYTES))
@@ -122,8 +127,37 @@ get_image(struct ext *x, struct rd *r)
 	x->has_image = true;
 }
 
+static void
+get_state(struct ext_state *s, struct rd *r)
+{
+	s->kind = rd_u8(r);
+	s->hash = rd_u8(r);
+	rd_skip(r, 2);
+	s->block_sectors = rd_le32(r);
+	rd_copy(r, s->id, sizeof s->id);
+}
+
 static int
-get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
+get_freed(struct ext *x, struct rd *r, struct err *e)
+{
+	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
+
+	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
+		return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+	x->freed = calloc(n + 1, sizeof *x->freed);
+	if (x->freed == NULL)
+		return err_nomem(e, "freed sectors");
+	x->nfreed = n;
+	for (size_t i = 0; i < n; i++) {
+		x->freed[i].off = rd_le64(r);
+		x->freed[i].len = rd_le64(r);
+	}
+	return 0;
+}
+
+static int
+get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
+    struct err *e)
 {
 	switch (type) {
 	case REC_UUID:
@@ -136,7 +170,7 @@ get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
 			rd_copy(r, x->digest, sizeof x->digest);
 		break;
 	case REC_FRAGMENTS:
-		if (get_fragments(x, r, e) != 0)
+		if (get_fragments(x, h, r, e) != 0)
 			return -1;
 		break;
 	case REC_LAST:
@@ -145,6 +179,15 @@ get_record(struct ext *x, unsigned type, struct rd *r, struct err *e)
 		break;
 	case REC_IMAGE:
 		get_image(x, r);
+		break;
+	case REC_STATE:
+		get_state(&x->state, r);
+		get_state(&x->base, r);
+		x->has_state = true;
+		break;
+	case REC_FREED:
+		if (get_freed(x, r, e) != 0)
+			return -1;
 		break;
 	default:
 		break;		/* of a later version: skipped */
@@ -171,7 +214,8 @@ count_windows(const struct ndz_header *h, uint64_t window_sectors)
 static int
 check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 {
-	uint64_t bytes = STREAM_HEAD_BYTES + STREAM_TAIL_BYTES, windows = 0;
+	const struct codec *c = ndz_header_codec(h);
+	uint64_t bytes = c->head_bytes + c->tail_bytes, windows = 0;
 
 	if (x->fragments == NULL)
 		return 0;
@@ -188,8 +232,28 @@ check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* Ascending, in the chunk's own sectors, and none that it stores. */
 static int
-get_records(struct ext *x, struct rd r, struct err *e)
+check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = h->firstsect;
+	unsigned k = 0;
+
+	for (size_t i = 0; i < x->nfreed; i++) {
+		struct range r = x->freed[i];
+		if (r.len == 0 || r.off < at || !range_within(r, h->lastsect))
+			return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+		at = range_end(r);
+		while (k < h->nregions && range_end(h->regions[k]) <= r.off)
+			k++;
+		if (k < h->nregions && h->regions[k].off < at)
+			return err_set(e, ERR_FORMAT, "sectors are called free that the chunk stores");
+	}
+	return 0;
+}
+
+static int
+get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
 {
 	while (rd_left(&r) > 0) {
 		unsigned type = rd_le16(&r);
@@ -199,7 +263,7 @@ get_records(struct ext *x, struct rd r, struct err *e)
 		rd_skip(&r, align8(len) - len);
 		if (!rd_ok(&r))
 			return err_set(e, ERR_FORMAT, "a record of the extension area is cut short");
-		if (get_record(x, type, &body, e) != 0)
+		if (get_record(x, h, type, &body, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -223,7 +287,8 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	r = rd_sub(&r, total - HEAD_BYTES);
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
-	if (get_records(x, r, e) != 0 || check_fragments(x, h, e) != 0) {
+	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
+	    check_freed(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
@@ -237,6 +302,9 @@ ext_free(struct ext *x)
 	free(x->fragments);
 	x->fragments = NULL;
 	x->nfragments = 0;
+	free(x->freed);
+	x->freed = NULL;
+	x->nfreed = 0;
 }
 
 /* Writing. */
@@ -262,22 +330,23 @@ end_record(struct wr *w, uint8_t *len_at)
 }
 
 static void
-put_fragments(struct wr *w, const struct ext *x)
+put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
 	uint8_t *at = begin_record(w, REC_FRAGMENTS);
 
-	wr_u8(w, CODEC_DEFLATE);
+	wr_u8(w, (uint8_t)ndz_header_codec(h)->id);
 	wr_u8(w, DIGEST_SHA256);
 	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
 	wr_u8(w, 16);		/* log2 of the window */
 	wr_le32(w, (uint32_t)x->nfragments);
 	for (size_t i = 0; i < x->nfragments; i++) {
 		const struct ext_fragment *f = &x->fragments[i];
-		wr_le32(w, f->bytes | (f->zero ? ZERO_RUN : 0));
 		if (f->zero) {
+			wr_le32(w, f->bytes | ZERO_RUN);
 			wr_le64(w, f->windows);
 			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
 		} else {
+			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1) << ENTRY_WINDOWS_SHIFT);
 			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 		}
 	}
@@ -309,7 +378,29 @@ put_image(struct wr *w, const struct ext_image *i)
 }
 
 static void
-put_records(struct wr *w, const struct ext *x)
+put_state(struct wr *w, const struct ext_state *s)
+{
+	wr_u8(w, s->kind);
+	wr_u8(w, s->hash);
+	wr_le16(w, 0);
+	wr_le32(w, s->block_sectors);
+	wr_bytes(w, s->id, sizeof s->id);
+}
+
+static void
+put_freed(struct wr *w, const struct ext *x)
+{
+	uint8_t *at = begin_record(w, REC_FREED);
+
+	for (size_t i = 0; i < x->nfreed; i++) {
+		wr_le64(w, x->freed[i].off);
+		wr_le64(w, x->freed[i].len);
+	}
+	end_record(w, at);
+}
+
+static void
+put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 {
 	uint8_t *at;
 
@@ -331,8 +422,16 @@ put_records(struct wr *w, const struct ext *x)
 		wr_le32(w, x->nchunks);
 		end_record(w, at);
 	}
+	if (x->has_state) {
+		at = begin_record(w, REC_STATE);
+		put_state(w, &x->state);
+		put_state(w, &x->base);
+		end_record(w, at);
+	}
 	if (x->fragments != NULL)
-		put_fragments(w, x);
+		put_fragments(w, x, h);
+	if (x->nfreed > 0)
+		put_freed(w, x);
 }
 
 int
@@ -346,7 +445,7 @@ ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err
 	struct wr w = wr_to(base, NDZ_CHUNK_BYTES - at);
 	wr_bytes(&w, magic, sizeof magic);
 	wr_zero(&w, HEAD_BYTES - sizeof magic);
-	put_records(&w, x);
+	put_records(&w, x, h);
 	if (!wr_ok(&w))
 		return err_set(e, ERR_FORMAT, "no room for the extension area");
 	struct wr head = wr_to(base + sizeof magic, 8);
@@ -368,6 +467,42 @@ ext_need(size_t nfragments, bool image)
 	if (image)
 		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
 	return n;
+}
+
+size_t
+ext_freed_room(const struct ext *x, const struct ndz_header *h)
+{
+	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
+	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES;
+
+	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES : 0;
+}
+
+bool
+ext_is_delta(const struct ext *x)
+{
+	return x->has_state && x->base.kind != EXT_STATE_NONE;
+}
+
+bool
+ext_state_same(const struct ext_state *a, const struct ext_state *b)
+{
+	return a->kind == b->kind && a->hash == b->hash && a->block_sectors == b->block_sectors &&
+	    memcmp(a->id, b->id, sizeof a->id) == 0;
+}
+
+const char *
+ext_state_text(const struct ext_state *s, char *buf, size_t cap)
+{
+	static const char *const names[] = { "nothing", "UUID", "file with SHA-256",
+		"signature with SHA-256" };
+	size_t bytes = s->kind == EXT_STATE_UUID ? NDZ_UUID_BYTES : sizeof s->id;
+	size_t n = (size_t)snprintf(buf, cap, "%s ", s->kind < sizeof names / sizeof names[0] ?
+	    names[s->kind] : "something new,");
+
+	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
+		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);
+	return buf;
 }
 
 void

@@ -19,10 +19,12 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/rangeset.h"
 #include "common/ndz/format.h"
 
 enum {
 	EXT_DIGEST_BYTES = 32,			/* SHA-256 */
+	EXT_STATE_BYTES = 8 + 80,		/* the record, with its head */
 	EXT_FRAGMENT_DIGEST_BYTES = 16,		/* SHA-256, truncated */
 	EXT_FRAGMENTS_MAX = 32768,
 	EXT_ENTRY_BYTES = 20,			/* of the fragment table */
@@ -32,7 +34,7 @@ enum {
 struct ext_fragment {
 	uint32_t bytes;		/* compressed */
 	bool zero;		/* all raw bytes are zero, for `windows` windows */
-	uint64_t windows;	/* 1 unless zero */
+	uint64_t windows;	/* 1 to CODEC_WINDOWS_MAX unless zero */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* of the raw bytes; not for zero */
 };
 
@@ -48,6 +50,22 @@ struct ext_image {
 	char filesystems[256];		/* "1:ext4 2:swap 3:raw" */
 };
 
+/* What an image amounts to once it is installed, with its bases if it is a
+ * delta: the same contents in other chunks are the same state. */
+enum ext_state_kind {
+	EXT_STATE_NONE,
+	EXT_STATE_UUID,		/* what the image with this UUID amounts to */
+	EXT_STATE_FILE,		/* ... the image whose file has this SHA-256 */
+	EXT_STATE_SIGNATURE,	/* ... images with this signature, see sig_state() */
+};
+
+struct ext_state {
+	uint8_t kind;			/* enum ext_state_kind, or one of a later version */
+	uint8_t hash;			/* of a signature: enum sig_hash, ... */
+	uint32_t block_sectors;		/* ... size of its blocks */
+	uint8_t id[EXT_DIGEST_BYTES];	/* a UUID is 16 bytes and zeros */
+};
+
 struct ext {
 	bool present;
 	uint8_t uuid[NDZ_UUID_BYTES];
@@ -58,6 +76,13 @@ struct ext {
 	uint32_t nchunks;		/* ... so many */
 	bool has_image;
 	struct ext_image image;
+	bool has_state;
+	struct ext_state state;		/* NONE: what its own UUID says */
+	struct ext_state base;		/* not NONE: a delta of this */
+	/* Of a delta: sectors that its base stores and that are free by now, as many
+	 * as there was room for.  Ascending, in this chunk's own, in no region. */
+	size_t nfreed;
+	struct range *freed;		/* owned; ext_free() */
 	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
 	size_t nfragments;
 	struct ext_fragment *fragments;	/* owned; ext_free() */
@@ -70,8 +95,16 @@ int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct 
 void ext_free(struct ext *);
 /* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
-/* Bytes that ext_put() will need, for the writer's accounts. */
+/* Bytes that ext_put() will need, for the writer's accounts; a state record
+ * takes EXT_STATE_BYTES more. */
 size_t ext_need(size_t nfragments, bool image);
+/* How many ranges of freed sectors fit behind everything else. */
+size_t ext_freed_room(const struct ext *, const struct ndz_header *h);
+/* Is it a part of a delta, which needs its base? */
+bool ext_is_delta(const struct ext *);
+bool ext_state_same(const struct ext_state *, const struct ext_state *);
+/* "UUID 0123...", for people. */
+const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
 /* SHA-256 of chunk[0, 4096 + size). */
 void ext_chunk_digest(const struct ndz_header *h, const void *chunk,
     uint8_t digest[EXT_DIGEST_BYTES]);

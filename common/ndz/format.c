@@ -10,6 +10,8 @@
 enum {
 	MAGIC_V1 = 0x69696969,		/* the others count up from it */
 	MAGIC_LAST = MAGIC_V1 + 5,
+	MAGIC_OWN = 0x355a444e,		/* "NDZ5" */
+	CODEC_AT = 36,			/* of those */
 	/* Sectors beyond this cannot be given as bytes in 64 bits. */
 	SECTOR_BITS_MAX = 55,
 	V3_SECTORS_MAX = UINT32_MAX,
@@ -72,9 +74,28 @@ reader_at(const void *chunk, size_t off)
 }
 
 static int
-get_version(struct ndz_header *h, uint32_t magic, struct err *e)
+get_codec(struct ndz_header *h, const void *chunk, struct err *e)
+{
+	struct rd r = reader_at(chunk, CODEC_AT);
+	const struct codec *c = codec_by_id(h->codec = rd_le32(&r));
+
+	if (c == NULL || c == &codec_deflate)
+		return err_set(e, ERR_UNSUPPORTED, "images in codec %u are not known", h->codec);
+	if (c->lacks != NULL)
+		return err_set(e, ERR_UNSUPPORTED, "a %s image: this program was built without %s",
+		    c->name, c->lacks);
+	return 0;
+}
+
+static int
+get_version(struct ndz_header *h, uint32_t magic, const void *chunk, struct err *e)
 {
 	uint32_t swapped = __builtin_bswap32(magic);
+
+	if (magic == MAGIC_OWN) {
+		h->version = 5;
+		return get_codec(h, chunk, e);
+	}
 
 	/* V1 reads the same both ways; its size then does not make sense. */
 	if (swapped > MAGIC_V1 && swapped <= MAGIC_LAST)
@@ -95,7 +116,7 @@ get_common(struct ndz_header *h, const void *chunk, struct err *e)
 {
 	struct rd r = rd_from(chunk, NDZ_HEADER_BYTES);
 
-	if (get_version(h, rd_le32(&r), e) < 0)
+	if (get_version(h, rd_le32(&r), chunk, e) < 0)
 		return -1;
 	h->size = rd_le32(&r);
 	h->index = (int32_t)rd_le32(&r);
@@ -160,7 +181,7 @@ check_regions(const struct ndz_header *h, struct err *e)
 			    "after region %u with a gap", i, (unsigned long long)r.off, i - 1);
 		sectors += r.len;
 	}
-	if (sectors > (uint64_t)NDZ_RATIO_MAX * h->size / SECTOR_BYTES)
+	if (sectors > ndz_header_codec(h)->ratio_max * h->size / SECTOR_BYTES)
 		return err_set(e, ERR_FORMAT, "%u compressed bytes cannot hold %llu sectors",
 		    h->size, (unsigned long long)sectors);
 	return 0;
@@ -216,9 +237,24 @@ ndz_header_get(struct ndz_header *h, const void *chunk, size_t len, struct err *
 		return 0;
 	/* Read at the wrong offsets, the one form of V5 makes no sense as the
 	 * other: sector numbers come out 2^32 times too large. */
-	if (h->version != 5 || get_layout(h, &layout_v5_narrow, chunk, &other) < 0)
+	if (h->version != 5 || h->codec != 0 || get_layout(h, &layout_v5_narrow, chunk, &other) < 0)
 		return -1;
 	return 0;
+}
+
+bool
+ndz_looks_like_image(const uint8_t magic[4])
+{
+	struct rd r = rd_from(magic, 4);
+	uint32_t m = rd_le32(&r);
+
+	return (m >= MAGIC_V1 && m <= MAGIC_LAST) || m == MAGIC_OWN;
+}
+
+const struct codec *
+ndz_header_codec(const struct ndz_header *h)
+{
+	return codec_by_id(h->codec != 0 ? h->codec : CODEC_DEFLATE);
 }
 
 static int
@@ -261,7 +297,7 @@ ndz_header_put(const struct ndz_header *h, void *buf, struct err *e)
 	const struct layout *l = &layouts[h->version];
 	struct wr w = wr_to(buf, NDZ_HEADER_BYTES);
 
-	assert(h->version == 3 || h->version == 5);
+	assert(h->version == 5 || (h->version == 3 && h->codec == 0));
 	memset(buf, 0, NDZ_HEADER_BYTES);
 	if (ndz_header_need(h->version, h->nregions, h->nrelocs) > NDZ_HEADER_BYTES)
 		return err_set(e, ERR_FORMAT, "%u regions and %u relocations do not fit into "
@@ -269,7 +305,7 @@ ndz_header_put(const struct ndz_header *h, void *buf, struct err *e)
 	if (check_regions(h, e) < 0 || check_span(h, e) < 0 ||
 	    check_numbers(h, l->wide ? UINT64_MAX : V3_SECTORS_MAX, e) < 0)
 		return -1;
-	wr_le32(&w, MAGIC_V1 + h->version - 1);
+	wr_le32(&w, h->codec != 0 ? MAGIC_OWN : MAGIC_V1 + h->version - 1);
 	wr_le32(&w, h->size);
 	wr_le32(&w, (uint32_t)h->index);
 	wr_le32(&w, (uint32_t)h->total);
@@ -279,7 +315,7 @@ ndz_header_put(const struct ndz_header *h, void *buf, struct err *e)
 	wr_le32(&w, l->wide ? 0 : (uint32_t)h->lastsect);
 	wr_le32(&w, h->nrelocs);
 	if (l->wide) {
-		wr_zero(&w, 4);
+		wr_le32(&w, h->codec);
 		wr_le64(&w, h->firstsect);
 		wr_le64(&w, h->lastsect);
 		wr_bytes(&w, h->uuid, sizeof h->uuid);

@@ -17,16 +17,21 @@
  * Regions are {start, count} in sectors, u32 each (V5: u64 each); relocations
  * follow at once: {u32 type, u32 sector, u32 offset, u32 size}, in V5 {u32
  * type, u32 offset, u64 sector, u64 size}.  Little-endian.
- * Source: the image format specification, sections 1-3.
+ *
+ * Images in a codec of this suite's own are like V5, with another magic, which
+ * programs that do not know them refuse, and u32 codec at 36.
+ * Source: the image format specification, sections 1-3; docs/image-format.md.
  */
 #ifndef COMMON_NDZ_FORMAT_H
 #define COMMON_NDZ_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
 #include "common/disk/range.h"
+#include "common/ndz/codec.h"
 
 enum {
 	NDZ_CHUNK_BYTES = 1 << 20,
@@ -35,8 +40,6 @@ enum {
 	NDZ_REGIONS_MAX = (NDZ_HEADER_BYTES - 24) / 8,		/* V1 */
 	NDZ_RELOCS_MAX = (NDZ_HEADER_BYTES - 36 - 8) / 16,	/* V3, one region */
 	NDZ_UUID_BYTES = 16,
-	/* Deflate makes at most 1032 bytes out of one. */
-	NDZ_RATIO_MAX = 1032,
 };
 
 enum ndz_reloc_type {
@@ -59,6 +62,7 @@ struct ndz_reloc {
 
 struct ndz_header {
 	unsigned version;	/* 1, 2, 3, 5 */
+	unsigned codec;		/* enum codec_id; 0: deflate, in the base format */
 	uint32_t size;		/* bytes of the zlib stream: 1..NDZ_STREAM_MAX */
 	int32_t index, total;
 	uint64_t firstsect, lastsect;	/* V1 has none: both follow from the regions */
@@ -72,9 +76,14 @@ struct ndz_header {
  * needed.  ERR_FORMAT: unknown magic, a size of 0 or too large, no regions,
  * tables that do not fit, regions that are empty, descend, touch, or reach
  * beyond 2^55 sectors, lastsect before the last region or firstsect behind the
- * first, more raw data than NDZ_RATIO_MAX * size.  ERR_UNSUPPORTED, by name:
- * V4 and V6 (encrypted or signed images), images of the other byte order. */
+ * first, more raw data than `size` bytes can hold.  ERR_UNSUPPORTED, by name:
+ * V4 and V6 (encrypted or signed images), images of the other byte order, codecs
+ * that this build is without. */
 int ndz_header_get(struct ndz_header *, const void *chunk, size_t len, struct err *);
+/* Do these four bytes begin an image, though perhaps one that cannot be read? */
+bool ndz_looks_like_image(const uint8_t magic[4]);
+/* How its stream is read. */
+const struct codec *ndz_header_codec(const struct ndz_header *);
 /* Encode into buf[NDZ_HEADER_BYTES], zero filled.  Versions 3 and 5.
  * ERR_FORMAT when the tables do not fit, or numbers are too large for V3. */
 int ndz_header_put(const struct ndz_header *, void *buf, struct err *);

@@ -10,6 +10,9 @@
 
 #include "common/ndz/chunk.h"
 
+/* The largest fragment that is not zero. */
+enum { FRAGMENT_BYTES_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
+
 /* The current fragment of a chunk that has a table (ext.fragments). */
 struct fragments {
 	const struct chunk *c;
@@ -27,23 +30,35 @@ struct fragments fragments_of(const struct chunk *);
 /* Go to the first fragment, then to the next; false: there are no more. */
 bool fragments_next(struct fragments *);
 
+/* The data of the current fragment into out[raw_bytes], which is FRAGMENT_BYTES_MAX
+ * at most, checked against its
+ * digest; bytes are the chunk's.  Zeros are left to the caller: only checked. */
+int fragments_decode(const struct fragments *, const void *bytes, struct decoder *,
+    void *out, struct err *);
+
 /* Bytes of a chunk's data that are in fragments which are not zero: what
  * chunk_decode_packed() needs.  The chunk has a table. */
 uint64_t chunk_packed_bytes(const struct chunk *);
 /* The data of a chunk that has a table, without its zero fragments: the others
  * one behind the other into out[chunk_packed_bytes()].  Every byte of the stream
  * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
-int chunk_decode_packed(const struct chunk *, const void *bytes, struct inflater *,
+int chunk_decode_packed(const struct chunk *, const void *bytes, struct decoder *,
     void *out, struct err *);
-/* The same but for fragments with skip[number] set, whose room in out is left as it
- * is.  Without their data there is no Adler-32: the others' digests are checked. */
-int chunk_decode_others(const struct chunk *, const void *bytes, struct inflater *,
+/* The same with its zero fragments, into out[raw_bytes]. */
+int chunk_decode_fragments(const struct chunk *, const void *bytes, struct decoder *,
+    void *out, struct err *);
+/* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
+int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
+    int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
+/* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out
+ * is left as it is.  Without their data there is no Adler-32: the others' digests are checked. */
+int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
     const bool *skip, void *out, struct err *);
 /* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
  * its digest. */
 bool fragment_is(const struct fragments *, const void *data);
 /* Everything without the data, and with the digest of every fragment. */
-int chunk_verify_fragments(const struct chunk *, const void *bytes, struct inflater *,
+int chunk_verify_fragments(const struct chunk *, const void *bytes, struct decoder *,
     struct err *);
 
 #endif /* COMMON_NDZ_FRAGMENTS_H */

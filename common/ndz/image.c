@@ -1,5 +1,6 @@
 #include "common/ndz/image.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ struct image {
 	struct image_identity id;
 	bool ours;			/* chunk 0 had an extension */
 	bool last_seen;
+	uint8_t *ahead;			/* of a pipe: the first chunk, read and not given out */
+	ssize_t ahead_bytes;
 };
 
 static int
@@ -122,6 +125,7 @@ image_close(struct image *img)
 	if (img == NULL)
 		return;
 	disk_close(img->disk, &ignored);
+	free(img->ahead);
 	free(img);
 }
 
@@ -150,6 +154,7 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	if (!id->known) {
 		id->known = true;
 		id->version = h->version;
+		id->codec = h->codec;
 		memcpy(id->header_uuid, h->uuid, NDZ_UUID_BYTES);
 		id->has_uuid = x->has_uuid;
 		memcpy(id->uuid, x->uuid, NDZ_UUID_BYTES);
@@ -158,6 +163,9 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 	if (h->version != id->version)
 		return err_set(e, ERR_FORMAT, "version %u in an image of version %u", h->version,
 		    id->version);
+	if (h->codec != id->codec)
+		return err_set(e, ERR_FORMAT, "is compressed with %s, unlike the chunks before it",
+		    ndz_header_codec(h)->name);
 	if (x->has_uuid != id->has_uuid)
 		return err_set(e, ERR_FORMAT, "%s an extension area, unlike the chunks before it",
 		    x->has_uuid ? "has" : "lacks");
@@ -214,11 +222,50 @@ end_of_image(struct image *img, struct err *e)
 	return 0;
 }
 
+/* The bytes of the next chunk: a count as read(2) gives it. */
+static ssize_t
+read_next(struct image *img, void *buf, struct err *e)
+{
+	if (img->ahead == NULL || img->next > 0)
+		return disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES,
+		    (uint64_t)img->next * NDZ_CHUNK_BYTES, e);
+	memcpy(buf, img->ahead, (size_t)img->ahead_bytes);
+	free(img->ahead);
+	img->ahead = NULL;
+	return img->ahead_bytes;
+}
+
+static int
+read_ahead(struct image *img, struct err *e)
+{
+	img->ahead = malloc(NDZ_CHUNK_BYTES);
+	if (img->ahead == NULL)
+		return err_nomem(e, image_name(img));
+	img->ahead_bytes = disk_read_upto(img->disk, img->ahead, NDZ_CHUNK_BYTES, 0, e);
+	return img->ahead_bytes < 0 ? -1 : 0;
+}
+
+int
+image_is_delta(struct image *img, struct err *e)
+{
+	struct err later;
+	struct chunk c;
+
+	assert(img->next == 0);
+	if (img->ahead == NULL && read_ahead(img, e) != 0)
+		return -1;
+	/* What is wrong with it is for image_next() to say. */
+	if (img->ahead_bytes != NDZ_CHUNK_BYTES || chunk_parse(&c, img->ahead, &later) != 0)
+		return 0;
+	int is = ext_is_delta(&c.ext);
+	chunk_free(&c);
+	return is;
+}
+
 int
 image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 {
-	uint64_t at = (uint64_t)img->next * NDZ_CHUNK_BYTES;
-	ssize_t n = disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES, at, e);
+	ssize_t n = read_next(img, buf, e);
 
 	if (n < 0)
 		return -1;

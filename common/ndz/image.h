@@ -31,6 +31,10 @@ uint32_t image_chunks(const struct image *);
  * decoded header.  Errors name the file and the chunk.  The end is refused
  * (ERR_FORMAT, "truncated") when the image says that more must come. */
 int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* Is it a delta, which needs the disk that its base was installed to?  1, 0, -1.
+ * The first chunk says so; to be asked before image_next(), which still gives
+ * it out.  Deltas of other tools do not tell. */
+int image_is_delta(struct image *, struct err *);
 /* Only the header of chunk i (seekable images). */
 int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
 /* Any whole chunk, unchecked but for its being there (seekable images). */
@@ -40,7 +44,7 @@ int image_read(struct image *, uint32_t i, void *buf, struct err *);
  * the network in any order. */
 struct image_identity {
 	bool known;
-	unsigned version;
+	unsigned version, codec;
 	uint8_t header_uuid[NDZ_UUID_BYTES];
 	bool has_uuid;
 	uint8_t uuid[NDZ_UUID_BYTES];

@@ -22,6 +22,8 @@ struct inflater {
 	z_stream z;
 	bool z_ready;
 	uint8_t *piece;		/* made when first needed */
+	uint64_t piece_done, piece_want;	/* bytes of the stream given out, and to be */
+	bool piece_last;
 	uint8_t *ended;		/* a fragment with an end put behind it */
 	size_t ended_cap;
 };
@@ -55,8 +57,9 @@ inflater_free(struct inflater *i)
 	free(i);
 }
 
-static int
-begin_pieces(struct inflater *i, const void *in, size_t in_bytes, struct err *e)
+int
+inflater_begin(struct inflater *i, const void *in, size_t in_bytes, uint64_t out_bytes,
+    struct err *e)
 {
 	if (i->piece == NULL && (i->piece = malloc(PIECE_BYTES)) == NULL)
 		return err_nomem(e, "a buffer to inflate into");
@@ -66,6 +69,9 @@ begin_pieces(struct inflater *i, const void *in, size_t in_bytes, struct err *e)
 	i->z_ready = true;
 	i->z.next_in = (Bytef *)(uintptr_t)in;
 	i->z.avail_in = (uInt)in_bytes;
+	i->piece_done = 0;
+	i->piece_want = out_bytes;
+	i->piece_last = false;
 	return 0;
 }
 
@@ -76,34 +82,51 @@ too_short(uint64_t got, uint64_t want, struct err *e)
 	    PRIu64, got, want);
 }
 
+static int
+check_end(const struct inflater *i, struct err *e)
+{
+	if (i->z.avail_in != 0)
+		return err_set(e, ERR_FORMAT, "%u bytes behind the zlib stream's end",
+		    i->z.avail_in);
+	return i->piece_done == i->piece_want ? 0 : too_short(i->piece_done, i->piece_want, e);
+}
+
+int
+inflater_more(struct inflater *i, void **data, size_t *n, struct err *e)
+{
+	for (*n = 0; *n == 0 && !i->piece_last; i->piece_done += *n) {
+		i->z.next_out = i->piece;
+		i->z.avail_out = PIECE_BYTES;
+		int rc = inflate(&i->z, Z_NO_FLUSH);
+		if (rc != Z_OK && rc != Z_STREAM_END)
+			return err_set(e, ERR_FORMAT, "the zlib stream is damaged (%s)",
+			    i->z.msg != NULL ? i->z.msg : "it ends too early");
+		i->piece_last = rc == Z_STREAM_END;
+		*n = PIECE_BYTES - i->z.avail_out;
+		if (*n > i->piece_want - i->piece_done)
+			return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %"
+			    PRIu64 " bytes that the regions say", i->piece_want);
+	}
+	*data = i->piece;
+	if (*n > 0)
+		return 1;
+	return check_end(i, e);
+}
+
 int
 inflater_pieces(struct inflater *i, const void *in, size_t in_bytes, uint64_t out_bytes,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *e)
 {
-	uint64_t done = 0;
-	int rc = Z_OK;
+	void *data;
+	size_t n;
+	int rc;
 
-	if (begin_pieces(i, in, in_bytes, e) != 0)
+	if (inflater_begin(i, in, in_bytes, out_bytes, e) != 0)
 		return -1;
-	while (rc != Z_STREAM_END) {
-		i->z.next_out = i->piece;
-		i->z.avail_out = PIECE_BYTES;
-		rc = inflate(&i->z, Z_NO_FLUSH);
-		if (rc != Z_OK && rc != Z_STREAM_END)
-			return err_set(e, ERR_FORMAT, "the zlib stream is damaged (%s)",
-			    i->z.msg != NULL ? i->z.msg : "it ends too early");
-		size_t n = PIECE_BYTES - i->z.avail_out;
-		if (n > out_bytes - done)
-			return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %"
-			    PRIu64 " bytes that the regions say", out_bytes);
-		if (fn != NULL && n > 0 && fn(arg, i->piece, n, e) != 0)
+	while ((rc = inflater_more(i, &data, &n, e)) == 1)
+		if (fn != NULL && fn(arg, data, n, e) != 0)
 			return -1;
-		done += n;
-	}
-	if (i->z.avail_in != 0)
-		return err_set(e, ERR_FORMAT, "%u bytes behind the zlib stream's end",
-		    i->z.avail_in);
-	return done == out_bytes ? 0 : too_short(done, out_bytes, e);
+	return rc;
 }
 
 /* Decoders want a final block, which a fragment has not: a copy gets one. */

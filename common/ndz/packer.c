@@ -1,30 +1,33 @@
 #include "common/ndz/packer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 
 /* A chunk being filled. */
 struct open_chunk {
 	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
 	struct ext ext;			/* its fragment table has room for all */
-	size_t stream_bytes;		/* with the head, without the tail */
+	struct packer_room room;
 	uint32_t adler;
-	uint64_t nonzero_bytes;
-	/* Zero windows behind the last fragment, not yet in the stream. */
-	uint64_t zero_bytes, zero_windows;
+	uint64_t zero_windows;		/* those of room.zero_bytes */
 };
 
 struct packer {
 	struct packer_config cfg;
 	struct open_chunk chunk;
 	uint32_t emitted;
+	bool ended;		/* the next fragment begins another chunk */
 };
 
 static void
 chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 {
+	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = &p->chunk;
 
 	memset(c->bytes, 0, NDZ_CHUNK_BYTES);
@@ -32,14 +35,22 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.firstsect = firstsect };
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
+	struct range *freed = c->ext.freed;
 	c->ext = (struct ext){ .fragments = table, .has_uuid = true, .has_digest = true,
-		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES };
+		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES,
+		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
+		    p->cfg.base.kind != EXT_STATE_NONE,
+		.state = p->cfg.state, .base = p->cfg.base, .freed = freed };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
-	deflate_stream_head(p->cfg.level, c->bytes + NDZ_HEADER_BYTES);
-	c->stream_bytes = STREAM_HEAD_BYTES;
+	c->h.codec = codec->id == CODEC_DEFLATE ? 0 : codec->id;
+	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
+	c->room = (struct packer_room){ .codec = codec, .version = p->cfg.version,
+		.has_image = index == 0, .has_state = c->ext.has_state, .regions_end = UINT64_MAX,
+		.stream_bytes = codec->head_bytes };
 	c->adler = 1;
-	c->nonzero_bytes = c->zero_bytes = c->zero_windows = 0;
+	c->zero_windows = 0;
+	p->ended = false;
 }
 
 int
@@ -47,12 +58,15 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
 	struct packer *p = calloc(1, sizeof *p);
 
-	assert(cfg->version == 3 || cfg->version == 5);
+	assert(cfg->version == 5 || (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE));
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
 	p->chunk.ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
-	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL) {
+	if (cfg->freed != NULL)
+		p->chunk.ext.freed = calloc(FREED_MAX, sizeof *p->chunk.ext.freed);
+	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL ||
+	    (cfg->freed != NULL && p->chunk.ext.freed == NULL)) {
 		packer_free(p);
 		return err_nomem(e, "a chunk");
 	}
@@ -72,101 +86,229 @@ packer_free(struct packer *p)
 	free(p);
 }
 
-static uint64_t
-fragment_sectors(const struct fragment *f)
+uint64_t
+window_bytes(const struct window *w)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < f->nregions; i++)
-		n += f->regions[i].len;
+	for (unsigned i = 0; i < w->nregions; i++)
+		n += w->regions[i].len;
+	return n * SECTOR_BYTES;
+}
+
+static uint64_t
+raw_bytes_of(const struct fragment *f)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		n += window_bytes(&f->windows[i]);
 	return n;
 }
 
-static bool
-touches(const struct ndz_header *h, struct range r)
+struct packer_room
+packer_room_next(const struct packer_room *r)
 {
-	return h->nregions > 0 && range_end(h->regions[h->nregions - 1]) == r.off;
+	return (struct packer_room){ .codec = r->codec, .version = r->version,
+		.has_state = r->has_state, .regions_end = UINT64_MAX,
+		.stream_bytes = r->codec->head_bytes };
 }
 
-/* One relocation is always kept room for: it comes after its fragment. */
-static bool
-fits(const struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
+struct packer_room
+packer_room(const struct packer *p)
 {
-	unsigned nregions = c->h.nregions + f->nregions - touches(&c->h, f->regions[0]);
-	uint64_t zeros = c->zero_bytes + (f->zero ? raw_bytes : 0);
-	size_t nfragments = c->ext.nfragments + (zeros > 0) + !f->zero;
-	size_t stream = c->stream_bytes + (zeros > 0 ? deflate_zeros_bytes(zeros) : 0) +
-	    (f->zero ? 0 : f->bytes) + STREAM_TAIL_BYTES;
+	return p->ended ? packer_room_next(&p->chunk.room) : p->chunk.room;
+}
 
-	return ndz_header_need(c->h.version, nregions, c->h.nrelocs + 1) <= NDZ_HEADER_BYTES &&
+/* Entries that windows add to a table whose last region ends at `end`. */
+static unsigned
+new_regions(const struct fragment *f, uint64_t end)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++) {
+		const struct window *w = &f->windows[i];
+		n += w->nregions - (w->regions[0].off == end);
+		end = range_end(w->regions[w->nregions - 1]);
+	}
+	return n;
+}
+
+static unsigned
+relocs_of(const struct fragment *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		n += f->windows[i].nrelocs;
+	return n;
+}
+
+/* Room is always kept for one relocation: it may come after its fragment. */
+static bool
+header_holds(unsigned version, unsigned nregions, unsigned nrelocs, const struct fragment *f)
+{
+	unsigned with = relocs_of(f);
+
+	return ndz_header_need(version, nregions, nrelocs + (with > 0 ? with : 1)) <=
+	    NDZ_HEADER_BYTES;
+}
+
+static int
+too_many_relocs(const struct window *w, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "no room for the %u relocations of 64 KiB at sector %" PRIu64,
+	    w->nrelocs, w->regions[0].off);
+}
+
+int
+window_check(const struct window *w, unsigned version, struct err *e)
+{
+	struct fragment f = { .windows = w, .nwindows = 1 };
+
+	return header_holds(version, w->nregions, 0, &f) ? 0 : too_many_relocs(w, e);
+}
+
+bool
+packer_room_for(const struct packer_room *r, const struct fragment *f)
+{
+	uint64_t raw_bytes = raw_bytes_of(f);
+	unsigned nregions = r->nregions + new_regions(f, r->regions_end);
+	uint64_t zeros = r->zero_bytes + (f->zero ? raw_bytes : 0);
+	size_t nfragments = r->nfragments + (zeros > 0) + !f->zero;
+	size_t stream = r->stream_bytes + (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
+	    (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
+
+	size_t ext = ext_need(nfragments, r->has_image) + (r->has_state ? EXT_STATE_BYTES : 0);
+
+	return header_holds(r->version, nregions, r->nrelocs, f) &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext_need(nfragments, c->h.index == 0) <=
-	    NDZ_CHUNK_BYTES && c->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	    NDZ_HEADER_BYTES + stream + 7 + ext <= NDZ_CHUNK_BYTES &&
+	    r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+}
+
+static void
+room_flush_zeros(struct packer_room *r)
+{
+	if (r->zero_bytes == 0)
+		return;
+	r->stream_bytes += r->codec->zeros_bytes(r->zero_bytes);
+	r->nfragments++;
+	r->zero_bytes = 0;
+}
+
+void
+packer_room_add(struct packer_room *r, const struct fragment *f)
+{
+	const struct window *last = &f->windows[f->nwindows - 1];
+	uint64_t raw_bytes = raw_bytes_of(f);
+
+	r->nregions += new_regions(f, r->regions_end);
+	r->regions_end = range_end(last->regions[last->nregions - 1]);
+	r->nrelocs += relocs_of(f);
+	if (f->zero) {
+		r->zero_bytes += raw_bytes;
+		return;
+	}
+	room_flush_zeros(r);
+	r->stream_bytes += f->bytes;
+	r->nfragments++;
+	r->nonzero_bytes += raw_bytes;
 }
 
 static uint8_t *
 stream_end(struct open_chunk *c)
 {
-	return c->bytes + NDZ_HEADER_BYTES + c->stream_bytes;
+	return c->bytes + NDZ_HEADER_BYTES + c->room.stream_bytes;
 }
 
 static void
-flush_zeros(struct open_chunk *c)
+flush_zeros(struct packer *p)
 {
-	if (c->zero_bytes == 0)
+	const struct codec *codec = p->cfg.codec.codec;
+	struct open_chunk *c = &p->chunk;
+	uint64_t n = c->room.zero_bytes;
+
+	if (n == 0)
 		return;
-	size_t n = deflate_zeros_bytes(c->zero_bytes);
-	deflate_zeros(c->zero_bytes, stream_end(c));
-	c->stream_bytes += n;
-	c->adler = adler_combine(c->adler, adler_zeros(c->zero_bytes), c->zero_bytes);
-	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){ .bytes = (uint32_t)n,
-		.zero = true, .windows = c->zero_windows };
-	c->zero_bytes = c->zero_windows = 0;
+	codec->zeros(n, stream_end(c));
+	c->adler = adler_combine(c->adler, adler_zeros(n), n);
+	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){
+		.bytes = (uint32_t)codec->zeros_bytes(n), .zero = true, .windows = c->zero_windows };
+	c->zero_windows = 0;
+	room_flush_zeros(&c->room);
 }
 
 static void
-add_regions(struct ndz_header *h, const struct fragment *f)
+add_window(struct ndz_header *h, const struct window *w)
 {
-	for (unsigned i = 0; i < f->nregions; i++) {
-		if (touches(h, f->regions[i]))
-			h->regions[h->nregions - 1].len += f->regions[i].len;
+	for (unsigned i = 0; i < w->nregions; i++) {
+		struct range *last = h->nregions > 0 ? &h->regions[h->nregions - 1] : NULL;
+		if (last != NULL && range_end(*last) == w->regions[i].off)
+			last->len += w->regions[i].len;
 		else
-			h->regions[h->nregions++] = f->regions[i];
+			h->regions[h->nregions++] = w->regions[i];
 	}
+	for (unsigned i = 0; i < w->nrelocs; i++)
+		h->relocs[h->nrelocs++] = w->relocs[i];
 }
 
 static void
-append(struct open_chunk *c, const struct fragment *f, uint64_t raw_bytes)
+append(struct packer *p, const struct fragment *f)
 {
-	add_regions(&c->h, f);
+	struct open_chunk *c = &p->chunk;
+
+	for (unsigned i = 0; i < f->nwindows; i++)
+		add_window(&c->h, &f->windows[i]);
 	if (f->zero) {
-		c->zero_bytes += raw_bytes;
-		c->zero_windows++;
-		return;
+		c->zero_windows += f->nwindows;
+	} else {
+		flush_zeros(p);
+		memcpy(stream_end(c), f->data, f->bytes);
+		c->adler = adler_combine(c->adler, f->adler, raw_bytes_of(f));
+		struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
+		*x = (struct ext_fragment){ .bytes = f->bytes, .windows = f->nwindows };
+		memcpy(x->digest, f->digest, sizeof x->digest);
 	}
-	flush_zeros(c);
-	memcpy(stream_end(c), f->data, f->bytes);
-	c->stream_bytes += f->bytes;
-	c->adler = adler_combine(c->adler, f->adler, raw_bytes);
-	c->nonzero_bytes += raw_bytes;
-	struct ext_fragment *x = &c->ext.fragments[c->ext.nfragments++];
-	*x = (struct ext_fragment){ .bytes = f->bytes, .windows = 1 };
-	memcpy(x->digest, f->digest, sizeof x->digest);
+	packer_room_add(&c->room, f);
+}
+
+/* What of the freed sectors is this chunk's to tell, as far as there is room:
+ * the rest is only stored for longer than it need be. */
+static void
+list_freed(struct packer *p)
+{
+	struct open_chunk *c = &p->chunk;
+	struct rangeset *freed = p->cfg.freed;
+
+	c->ext.nfreed = 0;
+	if (freed == NULL)
+		return;
+	size_t room = ext_freed_room(&c->ext, &c->h);
+	for (size_t i = rangeset_find(freed, c->h.firstsect);
+	    i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
+		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+		if (r.len == 0)
+			break;
+		c->ext.freed[c->ext.nfreed++] = r;
+	}
 }
 
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
 static int
 emit(struct packer *p, uint64_t lastsect, struct err *e)
 {
+	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = &p->chunk;
 
-	flush_zeros(c);
-	deflate_stream_tail(c->adler, stream_end(c));
-	c->h.size = (uint32_t)(c->stream_bytes + STREAM_TAIL_BYTES);
+	flush_zeros(p);
+	codec->tail(c->adler, stream_end(c));
+	c->h.size = (uint32_t)(c->room.stream_bytes + codec->tail_bytes);
 	c->h.lastsect = lastsect;
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
+	list_freed(p);
 	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
 	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
 		return -1;
@@ -177,18 +319,23 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 int
 packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
-	uint64_t raw_bytes = fragment_sectors(f) * SECTOR_BYTES;
-	uint64_t first = f->regions[0].off;
+	uint64_t first = f->windows[0].regions[0].off;
 
-	assert(f->nregions > 0 && f->nregions <= FRAGMENT_REGIONS_MAX);
-	/* A fragment always fits an empty chunk. */
-	if (p->chunk.h.nregions > 0 && !fits(&p->chunk, f, raw_bytes)) {
+	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&p->chunk.room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
 	}
-	append(&p->chunk, f, raw_bytes);
+	if (!packer_room_for(&p->chunk.room, f))
+		return too_many_relocs(f->windows, e);
+	append(p, f);
 	return 0;
+}
+
+void
+packer_end_chunk(struct packer *p)
+{
+	p->ended = p->chunk.h.nregions > 0;
 }
 
 int
@@ -200,6 +347,7 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 	    ndz_header_need(h->version, h->nregions, h->nrelocs + 1) > NDZ_HEADER_BYTES)
 		return err_set(e, ERR_FORMAT, "no room for a relocation");
 	h->relocs[h->nrelocs++] = *r;
+	p->chunk.room.nrelocs++;
 	return 0;
 }
 

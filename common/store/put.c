@@ -15,7 +15,7 @@ struct put {
 	struct recipe_image about;
 	struct put_stats stats;
 	EVP_MD_CTX *sha;		/* of the whole image */
-	struct inflater *inflater;
+	struct decoder *decoder;
 	struct rebuilder *rebuilder;
 	uint8_t *raw, *again;		/* one fragment's data; the chunk put together again */
 	struct recipe_chunk c;		/* the chunk at hand */
@@ -63,11 +63,11 @@ put_begin(struct put **out, struct store *s, const struct recipe_image *about, s
 	p->s = s;
 	p->about = *about;
 	p->sha = EVP_MD_CTX_new();
-	p->inflater = inflater_new();
+	p->decoder = decoder_new();
 	p->rebuilder = rebuilder_new(s->packs);
-	p->raw = malloc(FRAGMENT_WINDOW_BYTES);
+	p->raw = malloc(FRAGMENT_BYTES_MAX);
 	p->again = malloc(NDZ_CHUNK_BYTES);
-	if (p->sha == NULL || p->inflater == NULL || p->rebuilder == NULL || p->raw == NULL ||
+	if (p->sha == NULL || p->decoder == NULL || p->rebuilder == NULL || p->raw == NULL ||
 	    p->again == NULL || EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1) {
 		put_free(p);
 		return err_nomem(e, "an image");
@@ -86,7 +86,7 @@ put_free(struct put *p)
 	if (p == NULL)
 		return;
 	EVP_MD_CTX_free(p->sha);
-	inflater_free(p->inflater);
+	decoder_free(p->decoder);
 	rebuilder_free(p->rebuilder);
 	recipe_chunk_free(&p->c);
 	recipe_chunk_free(&p->decoded);
@@ -154,9 +154,10 @@ err_digest(const struct fragments *f, struct err *e)
 
 /* A fragment that is not zero; *adler becomes that of its data. */
 static int
-put_fragment(struct put *p, const struct fragments *f, const uint8_t *data, uint32_t *adler,
+put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes, uint32_t *adler,
     struct err *e)
 {
+	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
 	struct index_fragment x = { .bytes = f->entry->bytes };
 	uint8_t sha256[SHA256_BYTES];
 
@@ -169,10 +170,8 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *data, uint
 	    memcmp(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest) != 0))
 		return err_digest(f, e);
 	if (known == 0 || x.pack == 0) {
-		if (inflater_fragment(p->inflater, data, x.bytes, p->raw, f->raw_bytes, e) != 0)
-			return err_ctx(e, "fragment %zu", f->number);
-		if (!fragment_is(f, p->raw))
-			return err_digest(f, e);
+		if (fragments_decode(f, bytes, p->decoder, p->raw, e) != 0)
+			return -1;
 		memcpy(x.head.sha256, sha256, sizeof sha256);
 		memcpy(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest);
 		x.head.raw_bytes = (uint32_t)f->raw_bytes;
@@ -185,15 +184,16 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *data, uint
 }
 
 static int
-put_zeros(struct put *p, const struct fragments *f, const uint8_t *data, uint32_t *adler,
+put_zeros(struct put *p, const struct fragments *f, const uint8_t *bytes, uint32_t *adler,
     struct err *e)
 {
+	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
 	struct recipe_piece piece = { .zero = true, .windows = f->entry->windows,
 		.raw_bytes = f->raw_bytes };
 	struct place place = { .at = f->raw_bytes, .slot = (uint32_t)PLACE_ZEROS,
 		.bytes = f->entry->bytes };
 
-	if (!deflate_is_zeros(data, f->entry->bytes, f->raw_bytes))
+	if (!f->c->codec->is_zeros(data, f->entry->bytes, f->raw_bytes))
 		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
 	*adler = adler_zeros(f->raw_bytes);
 	return add_piece(p, &piece, &place, e);
@@ -203,24 +203,24 @@ static int
 put_fragments(struct put *p, const struct chunk *c, const uint8_t *bytes, struct err *e)
 {
 	const uint8_t *stream = bytes + NDZ_HEADER_BYTES;
-	uint8_t tail[STREAM_TAIL_BYTES];
+	const struct codec *codec = c->codec;
+	uint8_t tail[CODEC_ENDS_BYTES];
 	struct fragments f = fragments_of(c);
 	uint32_t all = 1, one = 1;
 
 	while (fragments_next(&f)) {
-		if (f.raw_bytes == 0 || (!f.entry->zero && f.raw_bytes > FRAGMENT_WINDOW_BYTES))
+		if (f.raw_bytes == 0 || (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
 			return err_set(e, ERR_FORMAT, "fragment %zu is empty or too large", f.number);
-		const uint8_t *data = stream + f.stream_at;
-		if ((f.entry->zero ? put_zeros : put_fragment)(p, &f, data, &one, e) != 0)
+		if ((f.entry->zero ? put_zeros : put_fragment)(p, &f, bytes, &one, e) != 0)
 			return -1;
 		all = adler_combine(all, one, f.raw_bytes);
 	}
-	deflate_stream_tail(all, tail);
-	if (memcmp(stream + c->h.size - sizeof tail, tail, sizeof tail) != 0)
-		return err_set(e, ERR_FORMAT, "the Adler-32 of the zlib stream is wrong");
-	memcpy(p->c.stream_head, stream, sizeof p->c.stream_head);
-	memcpy(p->c.stream_tail, tail, sizeof tail);
-	p->c.fragmented = true;
+	codec->tail(all, tail);
+	if (memcmp(stream + c->h.size - codec->tail_bytes, tail, codec->tail_bytes) != 0)
+		return err_set(e, ERR_FORMAT, "the Adler-32 of the stream is wrong");
+	memcpy(p->c.stream_head, stream, codec->head_bytes);
+	memcpy(p->c.stream_tail, tail, codec->tail_bytes);
+	p->c.codec = codec;
 	return chunk_check_digest(c, bytes, e);
 }
 
@@ -231,7 +231,7 @@ put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct er
 	struct index_fragment x = { .bytes = c->h.size };
 	uint8_t sha256[SHA256_BYTES];
 
-	if (chunk_verify(c, bytes, p->inflater, e) != 0)
+	if (chunk_verify(c, bytes, p->decoder, e) != 0)
 		return -1;
 	sha256_of(bytes + NDZ_HEADER_BYTES, x.bytes, sha256);
 	int known = index_find_fragment(p->s->index, sha256, &x, e);
@@ -242,7 +242,7 @@ put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct er
 		if (keep_fragment(p, &x, bytes + NDZ_HEADER_BYTES, e) != 0)
 			return -1;
 	}
-	p->c.fragmented = false;
+	p->c.codec = NULL;
 	p->stats.whole_chunks++;
 	return use_fragment(p, &x, e);
 }
@@ -255,7 +255,7 @@ find_table(struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, 
 	size_t table = p->c.npieces * EXT_ENTRY_BYTES;
 	uint8_t entry[EXT_ENTRY_BYTES];
 
-	for (size_t i = 0; p->c.fragmented && table <= n && i <= n - table; i++) {
+	for (size_t i = 0; p->c.codec != NULL && table <= n && i <= n - table; i++) {
 		bool same = true;
 		for (size_t k = 0; k < p->c.npieces && same; k++) {
 			rebuild_entry(&p->c.pieces[k], c->ext.fragments[k].bytes,

@@ -123,7 +123,7 @@ fill_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct plac
 {
 	for (size_t i = 0; i < c->npieces;) {
 		if (is_zeros(&places[i])) {
-			deflate_zeros(places[i].at, out);
+			c->codec->zeros(places[i].at, out);
 			out += places[i++].bytes;
 			continue;
 		}
@@ -139,7 +139,7 @@ fill_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct plac
 static int
 check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
 {
-	uint64_t bytes = c->fragmented ? STREAM_HEAD_BYTES + STREAM_TAIL_BYTES : 0;
+	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes : 0;
 
 	for (size_t i = 0; i < c->npieces; i++)
 		bytes += places[i].bytes;
@@ -226,10 +226,10 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c, const struct pl
 		return -1;
 	memcpy(out, c->header, c->header_bytes);
 	memset(out + c->header_bytes, 0, NDZ_HEADER_BYTES - c->header_bytes);
-	if (c->fragmented) {
-		memcpy(stream, c->stream_head, sizeof c->stream_head);
-		stream += sizeof c->stream_head;
-		memcpy(end - sizeof c->stream_tail, c->stream_tail, sizeof c->stream_tail);
+	if (c->codec != NULL) {
+		memcpy(stream, c->stream_head, c->codec->head_bytes);
+		stream += c->codec->head_bytes;
+		memcpy(end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
 	}
 	if (fill_pieces(r, c, places, stream, e) != 0)
 		return -1;

@@ -5,8 +5,8 @@
 #include <zlib.h>
 
 enum {
-	FLAG_FRAGMENTED = 1,
-	FLAG_TABLE = 2,
+	FLAG_TABLE = 128,	/* the rest is the codec, 0: none */
+	RATIO_MAX = 1032,	/* of zlib, for blocks */
 	IMAGE_VERSION = 1,
 	BLOCK_LEVEL = 6,
 	/* No chunk has more pieces than fragments, nor a recipe larger than itself
@@ -72,7 +72,7 @@ void
 recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 {
 	uint64_t expected = 0;
-	uint8_t flags = (c->fragmented ? FLAG_FRAGMENTED : 0) | (c->table ? FLAG_TABLE : 0);
+	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) | (c->table ? FLAG_TABLE : 0));
 
 	buf_bytes(b, &flags, 1);
 	buf_le32(b, c->crc);
@@ -82,9 +82,9 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 	buf_number(b, c->npieces);
 	for (size_t i = 0; i < c->npieces; i++)
 		put_piece(b, &c->pieces[i], &expected);
-	if (c->fragmented) {
-		buf_bytes(b, c->stream_head, sizeof c->stream_head);
-		buf_bytes(b, c->stream_tail, sizeof c->stream_tail);
+	if (c->codec != NULL) {
+		buf_bytes(b, c->stream_head, c->codec->head_bytes);
+		buf_bytes(b, c->stream_tail, c->codec->tail_bytes);
 	}
 	buf_number(b, c->rest_bytes);
 	buf_bytes(b, c->rest, c->rest_bytes);
@@ -103,8 +103,8 @@ get_pieces(struct recipe_chunk *c, struct rd *r, struct err *e)
 		return err_set(e, ERR_FORMAT, "a recipe cannot have so many fragments");
 	for (uint64_t i = 0; i < n; i++) {
 		get_piece(&p, r, &expected);
-		if (p.zero && (p.raw_bytes == 0 || p.raw_bytes >
-		    (uint64_t)NDZ_STREAM_MAX * NDZ_RATIO_MAX))
+		if (p.zero && (c->codec == NULL || p.raw_bytes == 0 ||
+		    p.raw_bytes > NDZ_STREAM_MAX * c->codec->ratio_max))
 			return err_set(e, ERR_FORMAT, "a recipe's run of zeros cannot be");
 		if (recipe_add_piece(c, &p, e) != 0)
 			return -1;
@@ -126,19 +126,20 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 {
 	uint8_t flags = rd_u8(r);
 
-	c->fragmented = (flags & FLAG_FRAGMENTED) != 0;
 	c->table = (flags & FLAG_TABLE) != 0;
+	flags &= (uint8_t)~FLAG_TABLE;
+	c->codec = flags != 0 ? codec_by_id(flags) : NULL;
 	c->crc = rd_le32(r);
 	c->header = get_part(r, &c->header_bytes);
 	uint64_t stream_bytes = rd_number(r);
-	if (!rd_ok(r) || flags > (FLAG_FRAGMENTED | FLAG_TABLE) || stream_bytes > NDZ_STREAM_MAX)
+	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) || stream_bytes > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT, "a recipe's chunk makes no sense");
 	c->stream_bytes = (uint32_t)stream_bytes;
 	if (get_pieces(c, r, e) != 0)
 		return -1;
-	if (c->fragmented) {
-		rd_copy(r, c->stream_head, sizeof c->stream_head);
-		rd_copy(r, c->stream_tail, sizeof c->stream_tail);
+	if (c->codec != NULL) {
+		rd_copy(r, c->stream_head, c->codec->head_bytes);
+		rd_copy(r, c->stream_tail, c->codec->tail_bytes);
 	}
 	c->rest = get_part(r, &c->rest_bytes);
 	c->table_at = c->table ? rd_number(r) : 0;
@@ -258,7 +259,7 @@ recipe_get_block(struct recipe_block *k, struct rd *r, struct err *e)
 	k->packed = rd_bytes(r, k->packed_bytes);
 	if (!rd_ok(r) || k->chunks == 0 || k->chunks > RECIPE_BLOCK_CHUNKS ||
 	    k->plain_bytes > k->chunks * (uint64_t)CHUNK_PLAIN_MAX ||
-	    k->plain_bytes > (uint64_t)k->packed_bytes * NDZ_RATIO_MAX)
+	    k->plain_bytes > (uint64_t)k->packed_bytes * RATIO_MAX)
 		return err_set(e, ERR_FORMAT, "a block of the recipe makes no sense");
 	return 1;
 }

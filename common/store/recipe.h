@@ -14,7 +14,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/rd.h"
-#include "common/ndz/deflate.h"
+#include "common/ndz/codec.h"
 #include "common/ndz/ext.h"
 #include "common/store/name.h"
 #include "common/store/record.h"
@@ -34,13 +34,15 @@ struct recipe_piece {
 
 /* Pointers into the chunk, or into the recipe that was decoded. */
 struct recipe_chunk {
-	bool fragmented;	/* head and tail are apart from the pieces */
+	/* Of the pieces, head and tail are apart from them; NULL: the one piece is all of
+	 * the stream. */
+	const struct codec *codec;
 	bool table;		/* entries belong into the tail at table_at */
 	uint32_t crc;		/* CRC-32C of the chunk up to its last byte that is not 0 */
 	uint32_t stream_bytes;
-	const uint8_t *header;	/* without the zeros at its end */
+	const uint8_t *header;		/* without the zeros at its end */
 	size_t header_bytes;
-	uint8_t stream_head[STREAM_HEAD_BYTES], stream_tail[STREAM_TAIL_BYTES];
+	uint8_t stream_head[CODEC_ENDS_BYTES], stream_tail[CODEC_ENDS_BYTES];
 	const uint8_t *rest;	/* behind the stream, without the zeros at its end */
 	size_t rest_bytes, table_at;
 	size_t npieces, cap;

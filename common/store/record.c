@@ -59,7 +59,7 @@ fragment_get_head(struct fragment_head *f, const void *bytes, size_t len, struct
 	f->raw_bytes = rd_le32(&r);
 	f->adler = rd_le32(&r);
 	if (rd_ok(&r) && len > FRAGMENT_HEAD_BYTES &&
-	    len - FRAGMENT_HEAD_BYTES <= FRAGMENT_BYTES_MAX)
+	    len - FRAGMENT_HEAD_BYTES <= STORE_FRAGMENT_MAX)
 		return 0;
 	return err_set(e, ERR_FORMAT, "a fragment's record of %zu bytes cannot be", len);
 }

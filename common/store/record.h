@@ -22,7 +22,7 @@ enum {
 	FRAGMENT_HEAD_BYTES = SHA256_BYTES + RAW_DIGEST_BYTES + 4 + 4,
 	/* From the beginning of a fragment's record to its data. */
 	FRAGMENT_DATA_AT = RECORD_HEAD_BYTES + FRAGMENT_HEAD_BYTES,
-	FRAGMENT_BYTES_MAX = 1 << 20,
+	STORE_FRAGMENT_MAX = 1 << 20,
 };
 
 enum record_type {

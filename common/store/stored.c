@@ -140,7 +140,7 @@ place_of(struct stored *d, const struct recipe_piece *p, struct place *place, st
 
 	if (p->zero) {
 		*place = (struct place){ .at = p->raw_bytes, .slot = (uint32_t)PLACE_ZEROS,
-			.bytes = (uint32_t)deflate_zeros_bytes(p->raw_bytes) };
+			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
 		return 0;
 	}
 	int rc = index_get_fragment(d->s->index, p->number, &f, e);

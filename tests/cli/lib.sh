@@ -11,6 +11,11 @@ at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf "$T"; 
 trap at_exit EXIT
 trap 'exit 130' INT TERM
 
+# Without site packages: to look for them takes longer than most scripts here run.
+PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)
+python3() { "$PYTHON" -E -S "$@"; }
+export PYTHON; export -f python3
+
 fail() { echo "FAIL: $*"; bad=$((bad + 1)); }
 skip() { echo "$*"; exit 77; }
 requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }

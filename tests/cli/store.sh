@@ -49,6 +49,15 @@ for g in "$GOLDEN"/img/*.ndz.zst; do
 	gets "golden/$n" "$T/g.ndz" || fail "get $n"
 done
 
+echo "== other codecs"
+for codec in zstd igzip; do
+	"$BIN/imagezip" -q -r --codec=$codec "$T/b" "$T/g.ndz" 2> "$T/stderr" || { grep -q "without" "$T/stderr" || fail "imagezip: $(cat "$T/stderr")"; continue; }
+	check "put, $codec" es -q put codec/$codec "$T/g.ndz"
+	check "get, $codec" gets codec/$codec "$T/g.ndz"
+	check "nothing is new the second time" [ "$(es put --json codec/$codec "$T/g.ndz" | field new_bytes)" = 0 ]
+	check "imageunzip --store, $codec" bash -c '"$0" -q --store "$1" codec/$2 - | cmp - "$3"' "$BIN/imageunzip" "$T/S" $codec "$T/b"
+done
+
 echo "== names"
 for n in ../x /x x/ x//y .x x/../y -- "a b" 'x:0' 'x:-1' 'x:9999999999' '' "$(printf 'x%.0s' {1..129})" $'x\ny'; do
 	quietly es -q put -- "$n" "$T/c.ndz" 2> /dev/null && fail "the name \"$n\" was taken"

@@ -9,8 +9,8 @@
 # A line of the table at the end of the test run.
 row() { printf 'row: %s|%s|%s\n' "$1" "$2" "$3"; }
 compare() { python3 "$TOP/tests/helpers/fscompare.py" "$@"; }
-# What imagezip says of the only partition: KEY IMG
-said_of() { "$BIN/imagezip" -q -i --json -F 0 "$2" 2> "$T/said.err" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitions"][0].get(sys.argv[1], ""))' "$1"; }
+# What imagezip says of the only partition: KEY,KEY... IMG
+said_of() { "$BIN/imagezip" -q -i --json -F 0 "$2" 2> "$T/said.err" | python3 -c 'import json,sys; p = json.load(sys.stdin)["partitions"][0]; print(*(p.get(k, "") for k in sys.argv[1].split(",")))' "$1"; }
 said_zero() { [ "$(said_of skipped_sectors "$1")" = 0 ]; }
 
 # A tree of files to fill filesystems with: sizes from nothing to 1 MiB, one
@@ -48,7 +48,7 @@ fs_case() {
 	local name="$1, $2" img=$3 free=$4 more=${5:-0} listed
 	listed=$(compare poison "$img" "$free") || { fail "$name: poisoning"; row "$1" "$2" FAILED; return 1; }
 	capture_install "$name" "$img"
-	local skipped fs; skipped=$(said_of skipped_sectors "$img"); fs=$(said_of filesystem "$img")
+	local skipped fs; read -r skipped fs < <(said_of skipped_sectors,filesystem "$img")
 	check "$name: recognised" [ "$fs" = "$1" ]
 	check "$name: what its own tools call free is skipped: $skipped" [ "${skipped:-none}" = $((listed + more)) ]
 	if compare installed "$img" "$T/target" "$free" "$((more > 0 ? more : 0))"; then
@@ -63,7 +63,7 @@ fs_case() {
 fs_damaged() {
 	local name="$1, $2" img=$3 free=$4 skipped warning
 	capture_install "$name" "$img" || { row "$1" "$2" FAILED; return 1; }
-	skipped=$(said_of skipped_sectors "$img"); warning=$(said_of warning "$img")
+	read -r skipped warning < <(said_of skipped_sectors,warning "$img")
 	if [ "${skipped:-none}" = 0 ] && [ -z "$warning" ]; then fail "$name: kept whole without a warning"; fi
 	if compare installed "$img" "$T/target" "$free" 0; then
 		row "$1" "$2" "${warning:-$((skipped / 2)) KiB free, skipped}"

@@ -43,7 +43,8 @@ write_again(const struct ext *x, uint8_t *chunk)
 	if (ext_put(x, &header, chunk, &e) != 0 || ext_get(&back, &header, chunk, &e) != 0)
 		abort();
 	if (back.nfragments != x->nfragments || back.last != x->last ||
-	    back.has_uuid != x->has_uuid || back.has_digest != x->has_digest ||
+	    back.nfreed != x->nfreed || back.has_state != x->has_state ||
+	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid || back.has_digest != x->has_digest ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
 	ext_free(&back);

@@ -22,7 +22,7 @@ check_chunk(const struct recipe_chunk *c)
 	struct rd r = rd_from(b.base, b.len);
 	if (!buf_ok(&b) || recipe_get_chunk(&back, &r, &e) != 0 || !rd_done(&r))
 		abort();
-	if (back.crc != c->crc || back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
+	if (back.crc != c->crc || back.codec != c->codec || back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
 	    memcmp(back.pieces, c->pieces, c->npieces * sizeof *c->pieces) != 0 ||
 	    memcmp(back.header, c->header, c->header_bytes) != 0)
 		abort();

@@ -81,15 +81,43 @@ serve -T -1 "$T/ext2.ndz"
 load 1 -s 2 -D 131 "$T/target-gpt.img"; loaded 1; wait $SERVER
 check "the golden hash" same_hash "$T/target-gpt.img" 606d0e325cbd7bb0f3d004ef170264457b241d1a02c97c64a29906050973c527
 
+echo "== an interrupted load is gone on with"
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+case $BIN in *thread*) echo "another library cannot come before the thread sanitizer's: left out" ;; *)
+poison "$T/d2" $((25 << 20))
+serve "$T/disk.ndz"
+FAULT="pwrite:30:kill:$T/d2" FAULT_FIRED=$T/fired LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 \
+    on 2 "$BIN/frisbee" -q -m $GROUP -p $PORT --state "$T/d2.state" --state-interval 0 --in-place "$T/d2" 2> /dev/null
+check "it was killed" [ -e "$T/fired" ]
+"$BIN/imageunzip" --status "$T/d2" 2> /dev/null && fail "the disk bears no mark"
+load 2 --state "$T/d2.state" --in-place "$T/d2"; loaded 2
+check "the rest was loaded" cmp -n "$(stat -c %s "$T/disk")" "$T/disk" "$T/d2"
+check "and no more than the rest" [ "$(stat_of "$T/client2.json" bytes_written)" -lt "$(stat -c %s "$T/disk")" ]
+check "the state is gone" [ ! -e "$T/d2.state" ]
+kill "$SERVER"; wait "$SERVER" 2> /dev/null ;;
+esac
+
+echo "== only what differs is written"
+poison "$T/d2" $((25 << 20)); "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/d2"
+printf 'X' | dd of="$T/d2" bs=1 seek=9000000 conv=notrunc status=none
+serve -T -1 "$T/disk.ndz"
+load 2 --skip-same "$T/d2"; loaded 2; wait "$SERVER"
+check "the disk is right" cmp -n "$(stat -c %s "$T/disk")" "$T/disk" "$T/d2"
+check "little was written" [ "$(stat_of "$T/client2.json" bytes_written)" -lt 1048576 ]
+
 echo "== what goes wrong is said"
 serve "$T/disk.ndz"
-status 98 on s "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk.ndz"
+status 98 on s timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk.ndz"
 kill "$SERVER"; wait "$SERVER"
 ip -n "${LAB}8" route del 224.0.0.0/4
 status 1 on 8 "$BIN/frisbee" -m $GROUP -p $PORT "$T/d8"
 check "it names the remedy" grep -q "ip route add" "$T/stderr"
+cp "$T/d7" "$T/d7.was"
 status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
-check "no target is left" [ ! -e "$T/d7" ]
+check "a file that nothing came for is as it was" cmp "$T/d7" "$T/d7.was"
+rm -f "$T/d7"
+status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
+check "no new file is left" [ ! -e "$T/d7" ]
 cp "$T/disk.ndz" "$T/bad.ndz"
 printf 'X' | dd of="$T/bad.ndz" bs=1 seek=$((3 * 1048576 + 9000)) conv=notrunc 2> /dev/null
 serve "$T/bad.ndz"

@@ -7,10 +7,12 @@
 requires ip
 if [ "$(id -u)" != 0 ]; then
 	unshare -Urnm true 2> /dev/null || skip "needs root, or unshare -Urnm as a user"
+	rmdir "$T"
 	exec unshare -Urnm bash "$0" "$@"
 fi
 if [ -z "${LAB_INSIDE:-}" ]; then	# own mounts and network: nothing of the host is touched
 	unshare -nm true 2> /dev/null || skip "network namespaces are not allowed here"
+	rmdir "$T"	# the next start makes its own
 	LAB_INSIDE=1 exec unshare -nm bash "$0" "$@"
 fi
 mount -t tmpfs none /run 2> /dev/null || skip "cannot mount in a namespace"
@@ -54,6 +56,7 @@ table netdev loss {
 NFT
 }
 serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
+	: > "$T/server.log"	# or what the last one said would be taken for this one's
 	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
 	local i

@@ -7,35 +7,9 @@
 #include <zlib.h>
 
 #include "tests/t.h"
+#include "tests/unit/sample.h"
 
-enum { RAW_MAX = 72000, KINDS = 9, STREAM_FRAGMENTS = 25 };
-
-static uint64_t rng = 88172645463325252ull;
-
-static unsigned
-rnd(unsigned n)
-{
-	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
-	return (unsigned)((rng >> 16) % n);
-}
-
-/* Noise, few letters, steps, repeats from near and far, zeros, zeros with a
- * spot, pointers, all noise but a run, noise and text by turns. */
-static uint8_t
-next_byte(const uint8_t *p, size_t i, unsigned kind)
-{
-	switch (kind) {
-	case 0: return (uint8_t)rnd(256);
-	case 1: return (uint8_t)('a' + rnd(6));
-	case 2: return (uint8_t)(i / 100);
-	case 3: return i > 40 && rnd(9) != 0 ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256);
-	case 4: return 0;
-	case 5: return rnd(3000) == 0;
-	case 6: return i % 8 < 2 ? (uint8_t)rnd(256) : i % 8 < 5 ? 0x7f : 0;
-	case 7: return i % 5000 < 2500 ? 0x55 : (uint8_t)rnd(256);
-	default: return i >> 12 & 1 ? (uint8_t)rnd(256) : i > 4000 ? p[i - 3999 + rnd(3)] : 'x';
-	}
-}
+enum { RAW_MAX = 72000, STREAM_FRAGMENTS = 25 };
 
 static size_t
 random_size(void)
@@ -65,10 +39,10 @@ make_stream(struct made *m, struct deflater *d, int level)
 	for (int i = 0; i < STREAM_FRAGMENTS; i++) {
 		uint8_t *raw = m->raw + m->raw_bytes;
 		size_t n = random_size(), cap = deflater_bound(n);
-		unsigned kind = rnd(KINDS);
+		unsigned kind = rnd(SAMPLE_KINDS);
 
 		for (size_t k = 0; k < n; k++)
-			raw[k] = next_byte(raw, k, kind);
+			raw[k] = sample_byte(raw, k, kind);
 		/* The byte behind the room that was given stays. */
 		m->bytes[m->nbytes + cap] = 0xa5;
 		size_t len = deflater_fragment(d, raw, n, m->bytes + m->nbytes, cap);

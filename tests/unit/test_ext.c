@@ -261,6 +261,27 @@ test_tables(void)
 	T_CHECK(!table_is_good(2, no_bytes, 2));
 }
 
+/* A fragment of several windows: as many as its bits say, and no more than 16. */
+static void
+test_windows(void)
+{
+	const struct ndz_header before = header;
+	const struct entry most[] = { { 100 | 15u << 24, 0 } };
+	const struct entry fewer[] = { { 100 | 14u << 24, 0 } };
+	const struct entry too_many[] = { { 100 | 16u << 24, 0 } };
+
+	header.size = 8 + 100;
+	header.nregions = 1;
+	header.regions[0] = (struct range){ 0, 16 * 128 };
+	T_CHECK(table_is_good(1, most, 1));
+	T_CHECK(!table_is_good(1, fewer, 1));
+	T_CHECK(!table_is_good(1, too_many, 1));
+	header.regions[0].len = 17 * 128;
+	T_CHECK(!table_is_good(1, too_many, 1));
+	T_CHECK(!table_is_good(1, most, 1));
+	header = before;
+}
+
 /* Texts end up on terminals. */
 static void
 test_texts(void)
@@ -281,14 +302,99 @@ test_texts(void)
 	ext_free(&x);
 }
 
+/* A delta's records: what it is, of what, and what is free. */
+static void
+test_delta(void)
+{
+	struct range freed[] = { { 300, 100 }, { 500, 500 }, { 1010, 990 } };
+	struct ext x = { .has_state = true, .state = { .kind = EXT_STATE_UUID, .id = "new" },
+		.base = { EXT_STATE_SIGNATURE, 2, 128, "0123456789abcdef0123456789abcde" },
+		.nfreed = 3, .freed = freed };
+	struct ext back;
+	struct err e;
+	char text[128];
+
+	memset(chunk, 0, sizeof chunk);
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0);
+	T_CHECK(back.has_state && ext_is_delta(&back) && ext_state_same(&x.state, &back.state) &&
+	    ext_state_same(&x.base, &back.base) && !ext_state_same(&x.base, &back.state));
+	T_CHECK(back.nfreed == 3 && memcmp(back.freed, freed, sizeof freed) == 0);
+	T_CHECK(strcmp(ext_state_text(&back.state, text, sizeof text),
+	    "UUID 6e657700000000000000000000000000") == 0);
+	ext_free(&back);
+	/* Another kind of a later version is a delta all the same. */
+	x.base.kind = 77;
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0 && ext_is_delta(&back));
+	ext_state_text(&back.base, text, 20);
+	T_CHECK(strlen(text) < 20);
+	ext_free(&back);
+	x.base.kind = EXT_STATE_NONE;
+	T_CHECK(!ext_is_delta(&x));
+}
+
+static void
+put_freed(struct wr *w, const struct range *r, size_t n, size_t odd_bytes)
+{
+	uint8_t body[128] = { 0 };
+	struct wr b = wr_to(body, sizeof body);
+
+	for (size_t i = 0; i < n; i++) {
+		wr_le64(&b, r[i].off);
+		wr_le64(&b, r[i].len);
+	}
+	put_record(w, 8, body, n * 16 + odd_bytes);
+}
+
+static void
+test_freed(void)
+{
+	static const struct range bad[][2] = {
+		{ { 310, 10 }, { 300, 5 } },		/* descends */
+		{ { 310, 10 }, { 319, 5 } },		/* overlaps */
+		{ { 310, 0 }, { 319, 5 } },		/* empty */
+		{ { 299, 2 }, { 400, 5 } },		/* stored */
+		{ { 900, 101 }, { 1500, 5 } },
+		{ { 900, 500 }, { 1500, 5 } },
+		{ { 310, 10 }, { 1990, 11 } },		/* behind the chunk */
+		{ { 310, 10 }, { 1990, UINT64_MAX } },
+		{ { UINT64_MAX, 10 }, { 1990, 1 } },
+	};
+	static const struct range good[2] = { { 300, 700 }, { 1010, 990 } };
+	struct wr w;
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		w = begin_area();
+		put_freed(&w, bad[i], 2, 0);
+		end_area(&w);
+		T_CHECK(refused());
+	}
+	for (int odd = 0; odd < 3; odd++) {
+		w = begin_area();
+		put_freed(&w, good, 2, odd == 1 ? 8 : 0);
+		if (odd == 2)
+			put_freed(&w, good, 2, 0);	/* twice */
+		end_area(&w);
+		T_CHECK(refused() == (odd != 0));
+	}
+	for (size_t n = 0; n < 80; n += 7) {	/* a state that is cut short */
+		w = begin_area();
+		put_record(&w, 7, good, n < sizeof good ? n : sizeof good);
+		end_area(&w);
+		T_CHECK(refused());
+	}
+}
+
 int
 main(void)
 {
+	test_delta();
+	test_freed();
 	test_round_trip();
 	test_room();
 	test_unknown();
 	test_short();
 	test_tables();
+	test_windows();
 	test_texts();
 	return t_done();
 }

@@ -33,12 +33,13 @@ append_chunk(void *arg, const void *chunk, struct err *e)
 static void
 make_image(struct file *f, unsigned version, uint8_t uuid)
 {
-	struct packer_config cfg = { .version = version, .level = 0, .emit = append_chunk,
+	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 0 }, .emit = append_chunk,
 		.arg = f, .image = { .kind = EXT_KIND_DISK, .tool = "test" } };
 	size_t cap = deflater_bound(FRAGMENT_WINDOW_BYTES);
 	uint8_t *raw = malloc(FRAGMENT_WINDOW_BYTES), *out = malloc(cap);
 	struct deflater *d = deflater_new(0);
-	struct fragment fr = { .nregions = 1, .data = out };
+	struct window window = { .nregions = 1 };
+	struct fragment fr = { .windows = &window, .nwindows = 1, .data = out };
 	struct packer *p;
 	struct err e;
 
@@ -48,7 +49,7 @@ make_image(struct file *f, unsigned version, uint8_t uuid)
 	for (uint64_t w = 0; w < WINDOWS; w++) {
 		for (size_t i = 0; i < FRAGMENT_WINDOW_BYTES; i++)
 			raw[i] = (uint8_t)(i * 7 + w * 31 + uuid);
-		fr.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
+		window.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
 		fr.bytes = (uint32_t)deflater_fragment(d, raw, FRAGMENT_WINDOW_BYTES, out, cap);
 		fr.adler = adler_of(raw, FRAGMENT_WINDOW_BYTES);
 		T_CHECK(packer_add(p, &fr, &e) == 0);

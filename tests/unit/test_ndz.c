@@ -136,13 +136,13 @@ struct model {
 
 /* Without its zero fragments, it is what it was with them. */
 static bool
-packed_is_the_same(const struct chunk *c, const void *bytes, struct inflater *inf,
+packed_is_the_same(const struct chunk *c, const void *bytes, struct decoder *dec,
     const uint8_t *raw)
 {
 	struct fragments f = fragments_of(c);
 	uint8_t *packed = malloc(chunk_packed_bytes(c) + 1), *p = packed;
 	struct err e;
-	bool same = chunk_decode_packed(c, bytes, inf, packed, &e) == 0;
+	bool same = chunk_decode_packed(c, bytes, dec, packed, &e) == 0;
 
 	while (fragments_next(&f)) {
 		if (f.entry->zero)
@@ -160,17 +160,17 @@ check_chunk(void *arg, const void *bytes, struct err *e)
 {
 	struct model *m = arg;
 	struct chunk c;
-	struct inflater *inf = inflater_new();
+	struct decoder *dec = decoder_new();
 
-	if (chunk_parse(&c, bytes, e) != 0 || chunk_verify(&c, bytes, inf, e) != 0) {
+	if (chunk_parse(&c, bytes, e) != 0 || chunk_verify(&c, bytes, dec, e) != 0) {
 		printf("# %s\n", e->text);
 		m->good = false;
-		inflater_free(inf);
+		decoder_free(dec);
 		return 0;
 	}
 	uint8_t *raw = malloc(c.raw_bytes);
-	m->good &= chunk_decode(&c, bytes, inf, raw, e) == 0;
-	m->good &= packed_is_the_same(&c, bytes, inf, raw);
+	m->good &= chunk_decode(&c, bytes, dec, raw, e) == 0;
+	m->good &= packed_is_the_same(&c, bytes, dec, raw);
 	m->good &= c.h.index == (int32_t)m->chunks && c.h.firstsect == m->tiled;
 	m->tiled = c.h.lastsect;
 	m->last_flags += c.ext.last && c.ext.nchunks == m->chunks + 1;
@@ -186,7 +186,7 @@ check_chunk(void *arg, const void *bytes, struct err *e)
 	m->chunks++;
 	free(raw);
 	chunk_free(&c);
-	inflater_free(inf);
+	decoder_free(dec);
 	return 0;
 }
 
@@ -194,17 +194,18 @@ static void
 feed_window(struct packer *p, struct model *m, struct deflater *d, uint64_t w)
 {
 	static uint8_t raw[FRAGMENT_WINDOW_BYTES], out[FRAGMENT_WINDOW_BYTES + 1024];
-	struct fragment f = { 0 };
+	struct window win = { 0 };
+	struct fragment f = { .windows = &win, .nwindows = 1 };
 	struct err e;
 	size_t n = 0;
 
 	for (uint64_t s = w * WINDOW_SECTORS; s < (w + 1) * WINDOW_SECTORS && s < m->sectors; s++) {
 		if (!m->stored[s])
 			continue;
-		if (f.nregions > 0 && range_end(f.regions[f.nregions - 1]) == s)
-			f.regions[f.nregions - 1].len++;
+		if (win.nregions > 0 && range_end(win.regions[win.nregions - 1]) == s)
+			win.regions[win.nregions - 1].len++;
 		else
-			f.regions[f.nregions++] = (struct range){ s, 1 };
+			win.regions[win.nregions++] = (struct range){ s, 1 };
 		memcpy(raw + n, m->data + s * SECTOR_BYTES, SECTOR_BYTES);
 		n += SECTOR_BYTES;
 	}
@@ -226,7 +227,7 @@ static void
 test_packer(unsigned version, unsigned density, bool zeros)
 {
 	struct model m = { .sectors = 128 * 200 + 77, .good = true };
-	struct packer_config cfg = { .version = version, .level = 1, .emit = check_chunk, .arg = &m };
+	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 1 }, .emit = check_chunk, .arg = &m };
 	struct packer *p;
 	struct err e;
 	uint64_t stored = 0, seen = 0;
@@ -268,18 +269,19 @@ static void
 test_damage(void)
 {
 	uint8_t *good = malloc(NDZ_CHUNK_BYTES), *bad = malloc(NDZ_CHUNK_BYTES);
-	struct packer_config cfg = { .version = 3, .level = 6, .emit = keep_chunk, .arg = good };
+	struct packer_config cfg = { .version = 3, .codec = { &codec_deflate, 6 }, .emit = keep_chunk, .arg = good };
 	struct packer *p;
 	struct chunk c;
 	struct err e;
-	struct fragment f = { .nregions = 1, .regions = { { 0, 128 } }, .zero = true };
-	struct inflater *inf = inflater_new();
+	struct window win = { .nregions = 1, .regions = { { 0, 128 } } };
+	struct fragment f = { .windows = &win, .nwindows = 1, .zero = true };
+	struct decoder *dec = decoder_new();
 
 	T_CHECK(packer_new(&p, &cfg, &e) == 0 && packer_add(p, &f, &e) == 0);
 	struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR, .sector = 127, .size = 9 };
 	T_CHECK(packer_add_reloc(p, &r, &e) == 0 && packer_finish(p, 128, &e) == 0);
 	packer_free(p);
-	T_CHECK(chunk_parse(&c, good, &e) == 0 && chunk_verify(&c, good, inf, &e) == 0);
+	T_CHECK(chunk_parse(&c, good, &e) == 0 && chunk_verify(&c, good, dec, &e) == 0);
 	T_CHECK(c.h.nrelocs == 1 && c.h.relocs[0].sector == 127 && c.h.relocs[0].size == 9);
 	size_t stream_end = NDZ_HEADER_BYTES + c.h.size, used = NDZ_CHUNK_BYTES;
 	size_t ext_at = (stream_end + 7) / 8 * 8;
@@ -295,7 +297,7 @@ test_damage(void)
 		/* Losing the extension's magic makes it another writer's chunk; bytes
 		 * between stream and extension are padding. */
 		bool lost = at / 8 >= stream_end && at / 8 < ext_at + 8;
-		wrong += chunk_verify(&c, bad, inf, &e) == 0 && !lost;
+		wrong += chunk_verify(&c, bad, dec, &e) == 0 && !lost;
 		chunk_free(&c);
 	}
 	printf("# %u flips\n", flips);
@@ -304,7 +306,7 @@ test_damage(void)
 		memcpy(bad, good, cut);
 		memset(bad + cut, 0, NDZ_CHUNK_BYTES - cut);
 		bool ok = chunk_parse(&c, bad, &e) == 0;
-		bool whole = ok && chunk_verify(&c, bad, inf, &e) == 0;
+		bool whole = ok && chunk_verify(&c, bad, dec, &e) == 0;
 		if (ok && whole && c.ext.present && memcmp(bad, good, used) != 0)
 			wrong++;
 		if (ok)
@@ -315,7 +317,7 @@ test_damage(void)
 		struct ndz_header h;
 		T_CHECK(ndz_header_get(&h, good, n, &e) != 0);
 	}
-	inflater_free(inf);
+	decoder_free(dec);
 	free(good);
 	free(bad);
 }

@@ -19,7 +19,7 @@ struct out {
 	uint32_t last_says;
 	size_t free_bytes;	/* behind the extension of the chunk before the last */
 	struct ndz_header h[KEEP];
-	struct inflater *inf;
+	struct decoder *dec;
 };
 
 static size_t
@@ -39,7 +39,7 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 	struct chunk c;
 
 	if (chunk_parse(&c, chunk, e) != 0 ||
-	    (!o->unread && chunk_verify(&c, chunk, o->inf, e) != 0)) {
+	    (!o->unread && chunk_verify(&c, chunk, o->dec, e) != 0)) {
 		printf("# chunk %u: %s\n", o->n, e->text);
 		o->good = false;
 		return 0;
@@ -61,17 +61,23 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 }
 
 static struct packer *
-begin(struct out *o, unsigned version)
+begin_with(struct out *o, unsigned version, enum ext_state_kind state)
 {
-	struct packer_config cfg = { .version = version, .level = 6, .emit = take_chunk,
-		.arg = o };
+	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 6 }, .emit = take_chunk,
+		.arg = o, .state.kind = (uint8_t)state };
 	struct packer *p;
 	struct err e;
 
-	*o = (struct out){ .good = true, .inf = inflater_new() };
+	*o = (struct out){ .good = true, .dec = decoder_new() };
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	return p;
+}
+
+static struct packer *
+begin(struct out *o, unsigned version)
+{
+	return begin_with(o, version, EXT_STATE_NONE);
 }
 
 static void
@@ -83,14 +89,15 @@ end(struct packer *p, struct out *o, uint64_t total)
 	T_CHECK(o->good && o->tiled == total && o->last_says == o->n);
 	T_CHECK(packer_chunks(p) == o->n);
 	packer_free(p);
-	inflater_free(o->inf);
+	decoder_free(o->dec);
 }
 
 /* A gigabyte of zeros is a chunk, whichever way it is cut up. */
 static void
 test_zeros(uint64_t bytes, unsigned chunks)
 {
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, 3);
 	uint64_t total = bytes / SECTOR_BYTES;
@@ -99,7 +106,7 @@ test_zeros(uint64_t bytes, unsigned chunks)
 
 	o.unread = chunks > 1;
 	for (uint64_t at = 0; at < total; at += WINDOW_SECTORS) {
-		f.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
+		w.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -113,7 +120,8 @@ test_zeros(uint64_t bytes, unsigned chunks)
 static void
 test_regions(unsigned version, unsigned capacity, uint64_t base)
 {
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, version);
 	struct err e;
@@ -121,7 +129,7 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 	bool good = true;
 
 	for (uint64_t i = 0; i < N; i++) {
-		f.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
+		w.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -135,6 +143,7 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 
 struct source {
 	struct deflater *d;
+	struct window window;
 	uint8_t raw[FRAGMENT_WINDOW_BYTES];
 	uint8_t out[FRAGMENT_WINDOW_BYTES + 4096];
 	uint64_t rng;
@@ -144,7 +153,7 @@ struct source {
 static struct fragment
 make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 {
-	struct fragment f = { .nregions = 1, .data = s->out };
+	struct fragment f = { .windows = &s->window, .nwindows = 1, .data = s->out };
 	size_t n = (size_t)sectors * SECTOR_BYTES;
 	uint8_t digest[EVP_MAX_MD_SIZE];
 
@@ -152,7 +161,9 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 		s->rng = s->rng * 6364136223846793005u + 1442695040888963407u;
 		s->raw[i] = noise ? (uint8_t)(s->rng >> 56) : 'x';
 	}
-	f.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
+	s->window.nregions = 1;
+	s->window.nrelocs = 0;
+	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
 	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
 	f.adler = adler_of(s->raw, n);
 	EVP_Digest(s->raw, n, digest, NULL, EVP_sha256(), NULL);
@@ -186,13 +197,44 @@ test_bytes(struct source *s)
 	T_CHECK(o.sectors == (uint64_t)N * SECTORS && o.n == 5);
 }
 
+/* The last byte of a chunk's room is really there, with a state record, too. */
+static void
+test_last_byte(struct source *s, enum ext_state_kind state)
+{
+	struct out o;
+	struct packer *p = begin_with(&o, 5, state);
+	struct fragment f = make(s, 0, WINDOW_SECTORS, true);
+	struct range *r = &s->window.regions[0];
+	struct packer_room room;
+	struct err e;
+	bool good = packer_add(p, &f, &e) == 0;
+
+	o.unread = true;
+	packer_end_chunk(p);
+	for (r->off += WINDOW_SECTORS;; r->off += WINDOW_SECTORS) {
+		room = packer_room(p);
+		if (!packer_room_for(&room, &f))
+			break;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	while (!packer_room_for(&room, &f))
+		f.bytes--;
+	good &= packer_add(p, &f, &e) == 0;
+	room = packer_room(p);
+	f.bytes = 8;
+	r->off += WINDOW_SECTORS;
+	T_CHECK(good && !packer_room_for(&room, &f));
+	end(p, &o, r->off);
+	T_CHECK(o.n == 2);
+}
+
 static void
 test_raw_limit(struct source *s)
 {
 	enum { MORE = 10, N = PACKER_RAW_MAX / FRAGMENT_WINDOW_BYTES + MORE };
 	struct out o;
 	struct packer *p = begin(&o, 3);
-	struct fragment zero = { .nregions = 1, .zero = true };
+	struct fragment zero = { .windows = &s->window, .nwindows = 1, .zero = true };
 	struct err e;
 	bool good = true;
 
@@ -200,7 +242,7 @@ test_raw_limit(struct source *s)
 	for (uint64_t w = 0; w < 2 * N; w++) {
 		struct fragment f = w % 2 == 0 ? make(s, w, WINDOW_SECTORS, false) : zero;
 
-		f.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
+		s->window.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -236,6 +278,45 @@ test_relocs(struct source *s, unsigned version)
 	T_CHECK(o.n <= KEEP && relocs == N && good);
 }
 
+/* Relocations that come with their fragments: together with them or not at all. */
+static void
+test_reloc_lists(struct source *s)
+{
+	enum { N = 30, EACH = 60 };
+	static struct ndz_reloc lists[N][300];
+	struct out o;
+	struct packer *p = begin(&o, 3);
+	struct err e;
+	unsigned relocs = 0;
+	bool good = true;
+
+	for (uint64_t w = 0; w < N; w++) {
+		struct fragment f = make(s, w, 1, false);
+		for (unsigned i = 0; i < 300; i++)
+			lists[w][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
+				.sector = w * WINDOW_SECTORS, .offset = i, .size = 5 };
+		s->window.relocs = lists[w];
+		s->window.nrelocs = EACH;
+		good &= packer_add(p, &f, &e) == 0;
+	}
+	T_CHECK(good);
+	end(p, &o, N * WINDOW_SECTORS);
+	for (unsigned i = 0; i < o.n && i < KEEP; i++) {
+		relocs += o.h[i].nrelocs;
+		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
+			good &= o.h[i].relocs[k].sector == o.h[i].regions[k / EACH].off;
+	}
+	T_CHECK(o.n > 1 && o.n <= KEEP && relocs == N * EACH && good);
+
+	p = begin(&o, 3);
+	struct fragment f = make(s, 0, 1, false);
+	s->window.relocs = lists[0];
+	s->window.nrelocs = 300;
+	T_CHECK(packer_add(p, &f, &e) != 0 && e.kind == ERR_FORMAT);
+	packer_free(p);
+	decoder_free(o.dec);
+}
+
 static int
 refuse(void *arg, const void *chunk, struct err *e)
 {
@@ -247,8 +328,9 @@ refuse(void *arg, const void *chunk, struct err *e)
 static void
 test_errors(void)
 {
-	struct packer_config cfg = { .version = 3, .level = 6, .emit = refuse };
-	struct fragment f = { .nregions = 1, .zero = true };
+	struct packer_config cfg = { .version = 3, .codec = { &codec_deflate, 6 }, .emit = refuse };
+	struct window w = { .nregions = 1 };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;
 	struct packer *p = begin(&o, 3);
 	struct err e;
@@ -256,16 +338,16 @@ test_errors(void)
 	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_FORMAT);
 	packer_free(p);
 	/* Numbers that version 3 has no room for. */
-	inflater_free(o.inf);
+	decoder_free(o.dec);
 	p = begin(&o, 3);
-	f.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
+	w.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
 	T_CHECK(packer_add(p, &f, &e) == 0);
 	T_CHECK(packer_finish(p, (uint64_t)1 << 33, &e) != 0 && e.kind == ERR_FORMAT);
 	packer_free(p);
-	inflater_free(o.inf);
+	decoder_free(o.dec);
 	/* The error of whoever takes the chunks is what comes out. */
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
-	f.regions[0].off = 0;
+	w.regions[0].off = 0;
 	T_CHECK(packer_add(p, &f, &e) == 0);
 	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_IO);
 	packer_free(p);
@@ -285,9 +367,12 @@ main(void)
 	test_regions(5, 251, 0);
 	test_regions(5, 251, (uint64_t)1 << 33);
 	test_bytes(s);
+	test_last_byte(s, EXT_STATE_NONE);
+	test_last_byte(s, EXT_STATE_UUID);
 	test_raw_limit(s);
 	test_relocs(s, 3);
 	test_relocs(s, 5);
+	test_reloc_lists(s);
 	test_errors();
 	deflater_free(s->d);
 	free(s);

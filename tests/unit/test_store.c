@@ -91,7 +91,7 @@ fill(struct recipe_chunk *c)
 	static const uint8_t header[40] = { 1, 2, 3 }, rest[100] = { 9, 8, 7 };
 	struct err e;
 
-	*c = (struct recipe_chunk){ .fragmented = true, .table = true, .crc = 5,
+	*c = (struct recipe_chunk){ .codec = &codec_deflate, .table = true, .crc = 5,
 		.stream_bytes = 5000, .header = header, .header_bytes = sizeof header, .rest = rest,
 		.rest_bytes = sizeof rest, .table_at = 50 };
 	recipe_add_piece(c, &(struct recipe_piece){ .number = 1000 }, &e);

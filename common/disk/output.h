@@ -1,7 +1,7 @@
 /* output.h: where the image is written: a file that gets its name only when it
  * is whole, or a pipe or device. */
-#ifndef IMAGEZIP_OUTPUT_H
-#define IMAGEZIP_OUTPUT_H
+#ifndef COMMON_DISK_OUTPUT_H
+#define COMMON_DISK_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +14,8 @@ struct output {
 	uint64_t at;		/* bytes written */
 };
 
+/* Is the output an existing file that is the input, too?  ERR_USAGE. */
+int output_check_input(const char *output, const char *input, struct err *);
 int output_open(struct output *, const char *path, bool force, struct err *);
 int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, give the file its name. */
@@ -21,4 +23,4 @@ int output_commit(struct output *, bool no_sync, struct err *);
 /* Close and remove what was written. */
 void output_abort(struct output *);
 
-#endif /* IMAGEZIP_OUTPUT_H */
+#endif /* COMMON_DISK_OUTPUT_H */

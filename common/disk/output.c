@@ -1,4 +1,4 @@
-#include "imagezip/output.h"
+#include "common/disk/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,17 @@ wants_partial(const char *path)
 	if (strcmp(path, "-") == 0)
 		return false;
 	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+int
+output_check_input(const char *output, const char *input, struct err *e)
+{
+	struct stat a, b;
+
+	if (stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		return err_set(e, ERR_USAGE, "%s: is what is read", output);
+	return 0;
 }
 
 int

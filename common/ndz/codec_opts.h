@@ -1,0 +1,12 @@
+/* codec_opts.h: the options of every program that compresses. */
+#ifndef COMMON_NDZ_CODEC_OPTS_H
+#define COMMON_NDZ_CODEC_OPTS_H
+
+#include "common/base/cli.h"
+#include "common/ndz/codec.h"
+
+/* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
+extern const struct cli_opt codec_opts[];
+#define CODEC_DEFAULT { &codec_deflate, DEFLATE_LEVEL_DEFAULT }
+
+#endif /* COMMON_NDZ_CODEC_OPTS_H */

@@ -1,0 +1,23 @@
+/* diff.h: what a second image stores and a first one does not have. */
+#ifndef IMAGEDELTA_DIFF_H
+#define IMAGEDELTA_DIFF_H
+
+#include <sys/types.h>
+
+#include "common/ndz/packer.h"
+#include "common/ndz/sectors.h"
+
+struct diff;
+
+/* Both images are borrowed. */
+int diff_new(struct diff **, struct sectors *old, struct sectors *new, struct err *);
+void diff_free(struct diff *);
+/* Sectors that the first image stores and the second calls free. */
+struct rangeset *diff_freed(struct diff *);
+/* For struct rewrite_source: the windows of the second image, in blocks of 4 KiB
+ * that differ.  Where none does, the first block: installers want a chunk to
+ * hold something. */
+ssize_t diff_next(void *diff, struct window *, void *buf, struct err *);
+int diff_done(void *diff, struct err *);
+
+#endif /* IMAGEDELTA_DIFF_H */

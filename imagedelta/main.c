@@ -1,0 +1,156 @@
+/* imagedelta: what one image has and another has not, and back again. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cli.h"
+#include "common/disk/output.h"
+#include "common/ndz/layers.h"
+#include "common/ndz/rewrite.h"
+#include "imagedelta/chain.h"
+#include "imagedelta/diff.h"
+
+struct opts {
+	struct rewrite_config rewrite;
+	const char *onto;		/* --onto: the base */
+	bool any_base;
+};
+
+#define AT(field) offsetof(struct opts, field)
+
+static const struct cli_opt own_opts[] = {
+	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one", CLI_STR,
+	    AT(onto), 0, 0, NULL },
+	{ 301, "any-base", NULL, "do not check that the deltas belong to it", CLI_FLAG,
+	    AT(any_base), 0, 0, NULL },
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "imagedelta",
+	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
+	.about = "Make a delta image of two images, without a disk; or put deltas onto their "
+	    "base.\nInstalling the old image, then the delta, is installing the new one.",
+	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
+	    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
+	    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
+	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
+		{ codec_opts, AT(rewrite.codec), "Compression" } },
+};
+
+static void
+warn(const char *sentence)
+{
+	fprintf(stderr, "imagedelta: warning: %s\n", sentence);
+}
+
+static int
+write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
+    const char *output, struct err *e)
+{
+	struct rewrite_source src = { .program = "imagedelta", .like = v[1],
+		.total = sectors_total(v[1]), .freed = diff_freed(d), .next = diff_next,
+		.done = diff_done, .arg = d };
+
+	if (sectors_state(v[0], &src.base, e) != 0 || sectors_state(v[1], &src.state, e) != 0)
+		return -1;
+	return rewrite(&o->rewrite, &src, output, e);
+}
+
+static int
+make_delta(const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
+{
+	struct diff *d;
+
+	if (chain_check_whole(v[0], e) != 0 || chain_check_whole(v[1], e) != 0 ||
+	    diff_new(&d, v[0], v[1], e) != 0)
+		return -1;
+	int rc = write_delta(o, v, d, output, e);
+	diff_free(d);
+	return rc;
+}
+
+static int
+done(void *arg, struct err *e)
+{
+	return layers_done(arg, e);
+}
+
+static int
+make_whole(const struct opts *o, struct sectors *const v[], size_t n, const char *output,
+    struct err *e)
+{
+	struct sectors *top = v[n - 1];
+	struct layers *l;
+
+	if (!o->any_base && chain_check(v, n, warn, e) != 0)
+		return -1;
+	if (layers_new(&l, v, n, e) != 0)
+		return -1;
+	struct rewrite_source src = { .program = "imagedelta", .like = top,
+		.total = layers_total(l), .next = layers_next, .done = done, .arg = l };
+	/* A base that was not checked may make something else. */
+	if (!o->any_base)
+		src.state = sectors_ext(top)->state;
+	int rc = rewrite(&o->rewrite, &src, output, e);
+	layers_free(l);
+	return rc;
+}
+
+/* inputs[n] → output */
+static int
+run(const struct opts *o, char *const inputs[], size_t n, const char *output, struct err *e)
+{
+	struct sectors **v = calloc(n, sizeof(struct sectors *));
+	int rc = v != NULL ? 0 : err_nomem(e, "images");
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = output_check_input(output, inputs[i], e);
+		if (rc == 0)
+			rc = sectors_open(&v[i], inputs[i], e);
+	}
+	if (rc == 0)
+		rc = o->onto != NULL ? make_whole(o, v, n, output, e) : make_delta(o, v, output, e);
+	for (size_t i = 0; i < n && v != NULL; i++)
+		sectors_close(v[i]);
+	free(v);
+	return rc;
+}
+
+static int
+check_operands(const struct opts *o, int n, struct err *e)
+{
+	if (o->onto != NULL && n < 2)
+		return err_set(e, ERR_USAGE, "--onto: a delta or more and a new name are needed");
+	if (o->onto == NULL && n != 3)
+		return err_set(e, ERR_USAGE, "two images and a new name are needed");
+	if (o->any_base && o->onto == NULL)
+		return err_set(e, ERR_USAGE, "--any-base goes with --onto");
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .rewrite = rewrite_defaults };
+	struct err e;
+	int at;
+
+	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
+	if (parsed == CLI_EXIT)
+		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
+	if (parsed == CLI_ERROR || check_operands(&o, argc - at, &e) != 0)
+		return cli_fail(&prog, &e);
+	const char *output = argv[argc - 1];
+	/* The base comes first, like the old image. */
+	char **inputs = argv + at;
+	if (o.onto != NULL)
+		*--inputs = (char *)(uintptr_t)o.onto;
+	if (rewrite_check(&o.rewrite, output, &e) != 0)
+		return cli_fail(&prog, &e);
+	cli_catch_signals();
+	if (run(&o, inputs, (size_t)(argv + argc - 1 - inputs), output, &e) != 0 ||
+	    cli_close_stdout(&e) != 0)
+		return cli_fail(&prog, &e);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* options.h: what the user asked of imagehash. */
+#ifndef IMAGEHASH_OPTIONS_H
+#define IMAGEHASH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/cli.h"
+#include "common/ndz/sig.h"
+
+struct options {
+	const char *image;		/* or a signature; not with -c */
+	const char *disk;		/* to compare with, or NULL */
+	bool create, report, sanity;	/* -c, -R, -S; none: compare */
+	bool has_hash;
+	enum sig_hash hash;		/* -D */
+	uint64_t block_bytes;		/* -b */
+	const char *sig;		/* -o; NULL: the image's name with .sig */
+	uint64_t slice;			/* -s; 0: the whole disk */
+	bool any_length;		/* -r */
+	bool merge;			/* -X */
+	bool quiet, json;
+};
+
+extern const struct cli_program imagehash_program;
+
+enum cli_rc options_parse(struct options *, int argc, char **argv, struct err *);
+
+#endif /* IMAGEHASH_OPTIONS_H */

@@ -1,0 +1,194 @@
+#include "imagehash/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/json.h"
+
+static void
+print_hash(const struct sig_record *r, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		printf("%02x", r->hash[i]);
+	printf("\n");
+}
+
+/* Stored ranges without their blocks; no hash is that of several. */
+static int
+report_spans(const struct sig *s, struct json *j, struct err *e)
+{
+	struct rangeset set;
+
+	rangeset_init(&set);
+	int rc = sig_sectors(s, &set, e);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&set); i++) {
+		struct range r = rangeset_get(&set, i);
+		if (j == NULL) {
+			printf("%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
+			continue;
+		}
+		json_object(j, NULL);
+		json_uint(j, "start", r.off);
+		json_uint(j, "sectors", r.len);
+		json_end(j);
+	}
+	rangeset_free(&set);
+	return rc;
+}
+
+static void
+report_records(const struct sig *s, struct json *j)
+{
+	size_t bytes = sig_hash_bytes(s->hash);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sig_record *r = &s->records[i];
+		if (j == NULL) {
+			printf("%u-%u chunk %u%s ", r->start, r->start + r->count - 1, r->chunk,
+			    r->continues ? "+" : "");
+			print_hash(r, bytes);
+			continue;
+		}
+		json_object(j, NULL);
+		json_uint(j, "start", r->start);
+		json_uint(j, "sectors", r->count);
+		json_uint(j, "chunk", r->chunk);
+		json_bool(j, "continues", r->continues);
+		json_hex(j, "hash", r->hash, bytes);
+		json_end(j);
+	}
+}
+
+static uint64_t
+total_sectors(const struct sig *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->records[i].count;
+	return n;
+}
+
+int
+report_signature(const struct options *o, const struct sig *s, struct err *e)
+{
+	struct json *j = o->json ? json_new() : NULL;
+	int rc = 0;
+
+	if (o->json && j == NULL)
+		return err_nomem(e, "the report");
+	if (j != NULL) {
+		json_object(j, NULL);
+		json_uint(j, "version", s->version);
+		json_string(j, "hash", sig_hash_name(s->hash));
+		json_uint(j, "block_sectors", s->block_sectors);
+		json_uint(j, "records", s->n);
+		json_uint(j, "sectors", total_sectors(s));
+		json_array(j, o->merge ? "spans" : "record_list");
+	} else {
+		printf("version %u, %s of blocks of %u sectors, %zu records, %" PRIu64 " sectors\n",
+		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n, total_sectors(s));
+	}
+	if (o->merge)
+		rc = report_spans(s, j, e);
+	else
+		report_records(s, j);
+	if (j != NULL) {
+		json_end(j);
+		json_end(j);
+		if (rc == 0)
+			rc = json_print(j, stdout, e);
+		json_free(j);
+	}
+	return rc;
+}
+
+int
+difference_add(struct difference *d, struct range r, struct err *e)
+{
+	if (d->nranges == d->cap) {
+		size_t cap = d->cap == 0 ? 64 : 2 * d->cap;
+		struct range *p = realloc(d->ranges, cap * sizeof *p);
+		if (p == NULL)
+			return err_nomem(e, "the differences");
+		d->ranges = p;
+		d->cap = cap;
+	}
+	d->ranges[d->nranges++] = r;
+	d->different += r.len;
+	return 0;
+}
+
+void
+difference_free(struct difference *d)
+{
+	free(d->ranges);
+	*d = (struct difference){ 0 };
+}
+
+/* -X */
+static void
+merge_ranges(struct difference *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->nranges; i++) {
+		if (n > 0 && range_end(d->ranges[n - 1]) == d->ranges[i].off)
+			d->ranges[n - 1].len += d->ranges[i].len;
+		else
+			d->ranges[n++] = d->ranges[i];
+	}
+	d->nranges = n;
+}
+
+static int
+json_difference(const struct sig *s, const struct difference *d, size_t blocks, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_bool(j, "same", blocks == 0);
+	json_string(j, "hash", sig_hash_name(s->hash));
+	json_uint(j, "blocks", d->blocks);
+	json_uint(j, "sectors", d->sectors);
+	json_uint(j, "different_blocks", blocks);
+	json_uint(j, "different_sectors", d->different);
+	json_array(j, "ranges");
+	for (size_t i = 0; i < d->nranges; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", d->ranges[i].off);
+		json_uint(j, "sectors", d->ranges[i].len);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	int rc = json_print(j, stdout, e);
+	json_free(j);
+	return rc;
+}
+
+int
+report_difference(const struct options *o, const struct sig *s, struct difference *d,
+    struct err *e)
+{
+	size_t blocks = d->nranges;
+
+	if (o->merge)
+		merge_ranges(d);
+	if (o->json)
+		return json_difference(s, d, blocks, e);
+	if (o->quiet)
+		return 0;
+	for (size_t i = 0; i < d->nranges; i++)
+		printf("sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
+		    range_end(d->ranges[i]) - 1);
+	if (blocks == 0)
+		printf("%s: all %" PRIu64 " sectors that %s stores are the same\n", o->disk, d->sectors,
+		    o->image);
+	else
+		printf("%s: %zu of %zu blocks differ from %s\n", o->disk, blocks, d->blocks, o->image);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* report.h: what imagehash tells. */
+#ifndef IMAGEHASH_REPORT_H
+#define IMAGEHASH_REPORT_H
+
+#include "common/disk/rangeset.h"
+#include "common/ndz/sig.h"
+#include "imagehash/options.h"
+
+/* -R */
+int report_signature(const struct options *, const struct sig *, struct err *);
+/* Blocks and sectors that were compared, and those that differ. */
+struct difference {
+	size_t blocks;
+	uint64_t sectors;
+	size_t nranges, cap;
+	struct range *ranges;		/* one a block, ascending; owned */
+	uint64_t different;		/* sectors of them */
+};
+int difference_add(struct difference *, struct range, struct err *);
+void difference_free(struct difference *);
+int report_difference(const struct options *, const struct sig *, struct difference *,
+    struct err *);
+
+#endif /* IMAGEHASH_REPORT_H */

@@ -1,0 +1,79 @@
+/* imagerezip: the same image in another version or compressed anew. */
+#include "common/base/cli.h"
+#include "common/disk/output.h"
+#include "common/ndz/layers.h"
+#include "common/ndz/rewrite.h"
+
+static const struct cli_program prog = {
+	.name = "imagerezip",
+	.synopsis = "[options] image new|-",
+	.about = "Write an image again: in another version, compressed anew, with fragments.  "
+	    "What it installs stays the same, to the byte.",
+	.examples = "  imagerezip -z 9 disk.ndz small.ndz     once made, often sent\n"
+	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's programs\n"
+	    "  imagerezip -5 old.ndz new.ndz          version 5\n"
+	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n",
+	.tables = { { rewrite_opts, 0, NULL },
+		{ codec_opts, offsetof(struct rewrite_config, codec), "Compression" } },
+};
+
+static int
+done(void *arg, struct err *e)
+{
+	return layers_done(arg, e);
+}
+
+static int
+rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layers *l,
+    const char *output, struct err *e)
+{
+	struct rewrite_source src = { .program = "imagerezip", .like = image, .same_image = true,
+		.total = sectors_total(image), .base = sectors_ext(image)->base,
+		.freed = ext_is_delta(sectors_ext(image)) ? sectors_freed(image) : NULL,
+		.next = layers_next, .done = done, .arg = l };
+
+	if (sectors_state(image, &src.state, e) != 0)
+		return -1;
+	return rewrite(c, &src, output, e);
+}
+
+static int
+rezip(const struct rewrite_config *c, const char *input, const char *output, struct err *e)
+{
+	struct sectors *image;
+	struct layers *l;
+
+	if (output_check_input(output, input, e) != 0)
+		return -1;
+	if (sectors_open(&image, input, e) != 0)
+		return -1;
+	int rc = layers_new(&l, &image, 1, e);
+	if (rc == 0) {
+		rc = rezip_layers(c, image, l, output, e);
+		layers_free(l);
+	}
+	sectors_close(image);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct rewrite_config c = rewrite_defaults;
+	struct err e;
+	int at;
+
+	enum cli_rc parsed = cli_parse(&prog, argc, argv, &c, &at, &e);
+	if (parsed == CLI_EXIT)
+		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
+	if (parsed == CLI_GO && argc - at != 2) {
+		err_set(&e, ERR_USAGE, "an image and a new name are needed");
+		parsed = CLI_ERROR;
+	}
+	if (parsed == CLI_ERROR || rewrite_check(&c, argv[at + 1], &e) != 0)
+		return cli_fail(&prog, &e);
+	cli_catch_signals();
+	if (rezip(&c, argv[at], argv[at + 1], &e) != 0 || cli_close_stdout(&e) != 0)
+		return cli_fail(&prog, &e);
+	return 0;
+}

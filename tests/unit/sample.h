@@ -1,0 +1,44 @@
+/* sample.h: bytes of many kinds, always the same. */
+#ifndef TESTS_UNIT_SAMPLE_H
+#define TESTS_UNIT_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SAMPLE_KINDS = 9 };
+
+static uint64_t rng = 88172645463325252ull;
+
+static inline unsigned
+rnd(unsigned n)
+{
+	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
+	return (unsigned)((rng >> 16) % n);
+}
+
+/* Noise, few letters, steps, repeats from near and far, zeros, zeros with a
+ * spot, pointers, all noise but a run, noise and text by turns. */
+static inline uint8_t
+sample_byte(const uint8_t *p, size_t i, unsigned kind)
+{
+	switch (kind) {
+	case 0: return (uint8_t)rnd(256);
+	case 1: return (uint8_t)('a' + rnd(6));
+	case 2: return (uint8_t)(i / 100);
+	case 3: return i > 40 && rnd(9) != 0 ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256);
+	case 4: return 0;
+	case 5: return rnd(3000) == 0;
+	case 6: return i % 8 < 2 ? (uint8_t)rnd(256) : i % 8 < 5 ? 0x7f : 0;
+	case 7: return i % 5000 < 2500 ? 0x55 : (uint8_t)rnd(256);
+	default: return i >> 12 & 1 ? (uint8_t)rnd(256) : i > 4000 ? p[i - 3999 + rnd(3)] : 'x';
+	}
+}
+
+static inline void
+sample_fill(uint8_t *p, size_t n, unsigned kind)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = sample_byte(p, i, kind);
+}
+
+#endif /* TESTS_UNIT_SAMPLE_H */

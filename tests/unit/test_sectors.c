@@ -1,0 +1,421 @@
+/* An image as sectors, in any order of reading; layers of deltas against a
+ * model that is an array. */
+#include "common/ndz/layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ndz/chunk.h"
+#include "common/ndz/encode.h"
+#include "common/ndz/sigimage.h"
+#include "common/ndz/walk.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/scratch.h"
+
+enum { DISK_SECTORS = 16384 };	/* 8 MiB: a few chunks of noise */
+
+/* A disk, and which of its sectors are stored. */
+struct model {
+	uint8_t data[DISK_SECTORS * SECTOR_BYTES];
+	bool stored[DISK_SECTORS];
+	uint64_t total;
+};
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t
+next_random(void)
+{
+	seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+	return seed;
+}
+
+static void
+fill(struct model *m, uint64_t from, uint64_t n, bool zero)
+{
+	uint8_t *p = m->data + from * SECTOR_BYTES;
+
+	for (size_t i = 0; i < n * SECTOR_BYTES; i += 8) {
+		uint64_t v = zero ? 0 : next_random();
+		memcpy(p + i, &v, 8);
+	}
+}
+
+/* Runs of any length, every fifth one zeros. */
+static void
+make_model(struct model *m, unsigned runs)
+{
+	memset(m, 0, sizeof *m);
+	m->total = DISK_SECTORS;
+	for (unsigned i = 0; i < runs; i++) {
+		uint64_t from = next_random() % DISK_SECTORS, n = 1 + next_random() % 900;
+		if (n > DISK_SECTORS - from)
+			n = DISK_SECTORS - from;
+		fill(m, from, n, i % 5 == 0);
+		memset(m->stored + from, true, n);
+	}
+}
+
+static void
+stored_set(const struct model *m, struct rangeset *s)
+{
+	struct err e;
+
+	rangeset_init(s);
+	for (uint64_t i = 0; i < m->total; i++)
+		if (m->stored[i] && rangeset_add(s, (struct range){ i, 1 }, &e) != 0)
+			abort();
+}
+
+static int
+write_chunk(void *arg, const void *chunk, struct err *e)
+{
+	(void)e;
+	return fwrite(chunk, NDZ_CHUNK_BYTES, 1, arg) == 1 ? 0 : -1;
+}
+
+struct feed {
+	const struct model *m;
+	struct walk walk;
+};
+
+static ssize_t
+feed_next(void *arg, struct window *w, void *buf, struct err *e)
+{
+	struct feed *x = arg;
+	size_t n = 0;
+
+	(void)e;
+	w->nregions = walk_next(&x->walk, w->regions);
+	for (unsigned i = 0; i < w->nregions; i++) {
+		memcpy((uint8_t *)buf + n, x->m->data + w->regions[i].off * SECTOR_BYTES,
+		    w->regions[i].len * SECTOR_BYTES);
+		n += w->regions[i].len * SECTOR_BYTES;
+	}
+	return (ssize_t)n;
+}
+
+/* Of the images that are written. */
+static struct codec_choice codec;
+
+static void
+write_image(const char *name, const struct model *m, bool delta, struct rangeset *freed)
+{
+	FILE *f = fopen(in_scratch(name), "wb");
+	struct packer_config cfg = { .version = 5, .codec = codec, .emit = write_chunk, .arg = f,
+		.freed = freed };
+	struct feed x = { .m = m };
+	struct encode_config enc = { .codec = codec, .jobs = 2, .next = feed_next, .arg = &x };
+	struct rangeset set;
+	struct packer *p;
+	struct err e;
+
+	cfg.uuid[0] = (uint8_t)name[0];
+	if (delta)
+		cfg.base.kind = EXT_STATE_UUID;
+	stored_set(m, &set);
+	x.walk.set = &set;
+	T_CHECK(packer_new(&p, &cfg, &e) == 0 && encode_all(&enc, p, &e) == 0 &&
+	    packer_finish(p, m->total, &e) == 0);
+	packer_free(p);
+	rangeset_free(&set);
+	fclose(f);
+}
+
+static bool
+same_set(struct rangeset *set, const struct model *m)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < m->total; i++)
+		n += m->stored[i];
+	if (rangeset_total(set) != n)
+		return false;
+	for (uint64_t i = 0; i < m->total; i++)
+		if (m->stored[i] != rangeset_contains(set, i))
+			return false;
+	return true;
+}
+
+/* A stored range that begins anywhere. */
+static struct range
+pick(const struct model *m)
+{
+	struct range r = { next_random() % m->total, 0 };
+	uint64_t most = 1 + next_random() % 500;
+
+	while (r.off + r.len < m->total && m->stored[r.off + r.len] && r.len < most)
+		r.len++;
+	return r;
+}
+
+static bool
+reads_right(struct sectors *s, const struct model *m, unsigned times)
+{
+	static uint8_t buf[500 * SECTOR_BYTES];
+	struct err e;
+
+	for (unsigned i = 0; i < times; i++) {
+		struct range r = pick(m);
+		if (r.len == 0)
+			continue;
+		if (sectors_read(s, r, buf, &e) != 0) {
+			printf("# %s\n", e.text);
+			return false;
+		}
+		if (memcmp(buf, m->data + r.off * SECTOR_BYTES, r.len * SECTOR_BYTES) != 0)
+			return false;
+	}
+	return sectors_done(s, &e) == 0;
+}
+
+static void
+test_reading(struct model *m)
+{
+	struct sectors *s;
+	struct err e;
+
+	make_model(m, 40);
+	write_image("a.ndz", m, false, NULL);
+	T_CHECK(sectors_open(&s, in_scratch("a.ndz"), &e) == 0);
+	T_CHECK(sectors_chunks(s) > 3 && sectors_total(s) == DISK_SECTORS);
+	T_CHECK(same_set(sectors_stored(s), m));
+	T_CHECK(reads_right(s, m, 400));
+	for (uint32_t i = 0; i < 100; i++) {
+		struct range r = pick(m);
+		uint64_t end;
+		if (r.len > 0 && sectors_chunk_of(s, r.off, &end) >= sectors_chunks(s))
+			T_CHECK(!"a chunk that is not there");
+	}
+	sectors_close(s);
+}
+
+/* An image of Emulab's, which has no fragments: forwards, backwards, anywhere. */
+static void
+test_golden(struct model *m)
+{
+	size_t len;
+	uint8_t *bytes = golden_load("raw", &len);
+	struct decoder *dec = decoder_new();
+	FILE *f = fopen(in_scratch("raw.ndz"), "wb");
+	struct chunk c;
+	struct sectors *s;
+	struct err e;
+
+	memset(m, 0, sizeof *m);
+	for (size_t at = 0; at < len; at += NDZ_CHUNK_BYTES) {
+		T_CHECK(chunk_parse(&c, bytes + at, &e) == 0 && c.h.nregions == 1);
+		T_CHECK(chunk_decode(&c, bytes + at, dec, m->data + c.h.regions[0].off * SECTOR_BYTES,
+		    &e) == 0);
+		memset(m->stored + c.h.regions[0].off, true, c.h.regions[0].len);
+		m->total = c.h.lastsect;
+		chunk_free(&c);
+	}
+	fwrite(bytes, len, 1, f);
+	fclose(f);
+	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0 && same_set(sectors_stored(s), m));
+	T_CHECK(reads_right(s, m, 60));
+	sectors_close(s);
+
+	/* Its last byte of Adler-32 is wrong: reading says so at the end. */
+	f = fopen(in_scratch("raw.ndz"), "r+b");
+	struct ndz_header h;
+	T_CHECK(ndz_header_get(&h, bytes, NDZ_HEADER_BYTES, &e) == 0);
+	fseek(f, NDZ_HEADER_BYTES + (long)h.size - 1, SEEK_SET);
+	fputc(bytes[NDZ_HEADER_BYTES + h.size - 1] ^ 1, f);
+	fclose(f);
+	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0);
+	uint8_t sector[SECTOR_BYTES];
+	T_CHECK(sectors_read(s, (struct range){ 3, 1 }, sector, &e) == 0);
+	T_CHECK(sectors_done(s, &e) != 0 && e.kind == ERR_FORMAT);
+	sectors_close(s);
+	decoder_free(dec);
+	free(bytes);
+}
+
+/* What a delta does to the model. */
+static void
+apply(struct model *m, const struct model *delta, struct rangeset *freed)
+{
+	m->total = delta->total;
+	for (uint64_t i = 0; i < DISK_SECTORS; i++) {
+		if (i >= m->total || rangeset_contains(freed, i))
+			m->stored[i] = false;
+		if (i >= m->total || !delta->stored[i])
+			continue;
+		m->stored[i] = true;
+		memcpy(m->data + i * SECTOR_BYTES, delta->data + i * SECTOR_BYTES, SECTOR_BYTES);
+	}
+}
+
+static void
+free_some(struct rangeset *freed, const struct model *delta)
+{
+	struct err e;
+
+	rangeset_init(freed);
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t from = next_random() % delta->total, n = next_random() % 300;
+		for (uint64_t k = from; k < from + n && k < delta->total; k++)
+			if (!delta->stored[k] && rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
+				abort();
+	}
+}
+
+/* Does the chunk list what is freed of its sectors, as far as it has room? */
+static bool
+lists_freed(const struct chunk *c, struct rangeset *freed)
+{
+	size_t room = ext_freed_room(&c->ext, &c->h), n = 0;
+	bool good = true;
+
+	for (size_t i = rangeset_find(freed, c->h.firstsect); i < rangeset_count(freed); i++) {
+		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+		if (r.len == 0)
+			break;
+		if (n < c->ext.nfreed)
+			good &= c->ext.freed[n].off == r.off && c->ext.freed[n].len == r.len;
+		n++;
+	}
+	return good && c->ext.nfreed == (n < room ? n : room);
+}
+
+static void
+check_freed(const char *name, struct rangeset *freed)
+{
+	FILE *f = fopen(in_scratch(name), "rb");
+	uint8_t *bytes = malloc(NDZ_CHUNK_BYTES);
+	struct chunk c;
+	struct err e;
+	bool good = true;
+
+	while (good && fread(bytes, NDZ_CHUNK_BYTES, 1, f) == 1) {
+		good = chunk_parse(&c, bytes, &e) == 0 && lists_freed(&c, freed);
+		if (good)
+			chunk_free(&c);
+	}
+	T_CHECK(good);
+	free(bytes);
+	fclose(f);
+}
+
+static void
+check_layers(struct layers *l, const struct model *m)
+{
+	static uint8_t buf[FRAGMENT_WINDOW_BYTES];
+	struct window w = { 0 };
+	struct err e;
+	uint64_t sectors = 0;
+	ssize_t n;
+	bool good = true;
+
+	T_CHECK(layers_total(l) == m->total && same_set(layers_stored(l), m));
+	while ((n = layers_next(l, &w, buf, &e)) > 0) {
+		const uint8_t *p = buf;
+		for (unsigned i = 0; i < w.nregions; i++) {
+			good &= memcmp(p, m->data + w.regions[i].off * SECTOR_BYTES,
+			    w.regions[i].len * SECTOR_BYTES) == 0;
+			p += w.regions[i].len * SECTOR_BYTES;
+			sectors += w.regions[i].len;
+		}
+		good &= p == buf + n;
+	}
+	T_CHECK(n == 0 && good && sectors == rangeset_total(layers_stored(l)));
+	T_CHECK(layers_done(l, &e) == 0);
+}
+
+static void
+test_layers(struct model *m, struct model *delta, unsigned round)
+{
+	static const char *const names[] = { "base", "1", "2" };
+	struct sectors *v[3];
+	struct rangeset freed;
+	struct layers *l;
+	struct err e;
+
+	make_model(m, 25);
+	write_image("base", m, false, NULL);
+	T_CHECK(sectors_open(&v[0], in_scratch("base"), &e) == 0);
+	for (unsigned i = 1; i < 3; i++) {
+		make_model(delta, 6);
+		/* The disk may have shrunk; the model forgets what is behind its end. */
+		if (i == round)
+			delta->total = DISK_SECTORS - 1000;
+		memset(delta->stored + delta->total, false, DISK_SECTORS - delta->total);
+		free_some(&freed, delta);
+		write_image(names[i], delta, true, &freed);
+		T_CHECK(sectors_open(&v[i], in_scratch(names[i]), &e) == 0);
+		check_freed(names[i], &freed);
+		rangeset_free(&freed);
+		apply(m, delta, sectors_freed(v[i]));
+		T_CHECK(ext_is_delta(sectors_ext(v[i])));
+	}
+	T_CHECK(layers_new(&l, v, 3, &e) == 0);
+	check_layers(l, m);
+	layers_free(l);
+	for (unsigned i = 0; i < 3; i++)
+		sectors_close(v[i]);
+}
+
+static void
+test_failures(void)
+{
+	struct sectors *s;
+	struct err e;
+
+	T_CHECK(sectors_open(&s, "/nonexistent/x", &e) != 0 && e.kind == ERR_IO);
+	/* Chunks of which the second's sectors are the first's, too. */
+	size_t len;
+	uint8_t *bytes = golden_load("ext2", &len);
+	FILE *f = fopen(in_scratch("twice.ndz"), "wb");
+	fwrite(bytes, len, 1, f);
+	fwrite(bytes, len, 1, f);
+	fclose(f);
+	T_CHECK(sectors_open(&s, in_scratch("twice.ndz"), &e) != 0 && e.kind == ERR_UNSUPPORTED);
+	free(bytes);
+}
+
+static void
+test_reloc_sectors(void)
+{
+	struct ndz_reloc label = { NDZ_RELOC_FREEBSD_LABEL, 1, 0, 276 };
+	struct ndz_reloc sum = { NDZ_RELOC_LILO_CHECKSUM, 11, 478, 2 };
+	struct ndz_reloc across = { NDZ_RELOC_LILO_ADDRESS, 7, 510, 5 };
+	struct ndz_reloc none = { NDZ_RELOC_SHORT_SECTOR, 9, 0, 0 };
+	struct range r;
+
+	r = reloc_sectors(&label);
+	T_CHECK(r.off == 1 && r.len == 1);
+	r = reloc_sectors(&sum);
+	T_CHECK(r.off == 10 && r.len == 2);
+	r = reloc_sectors(&across);
+	T_CHECK(r.off == 7 && r.len == 2);
+	r = reloc_sectors(&none);
+	T_CHECK(r.off == 9 && r.len == 1);
+}
+
+int
+main(void)
+{
+	static const char *const names[] = { "deflate:1", "zstd:1" };
+	struct model *m = malloc(sizeof *m), *delta = malloc(sizeof *delta);
+
+	scratch_init();
+	test_golden(m);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		struct err e;
+		if (codec_parse(&codec, names[i], &e) != 0) {
+			printf("# %s\n", e.text);
+			T_CHECK(e.kind == ERR_UNSUPPORTED);
+			continue;
+		}
+		test_reading(m);
+		for (unsigned round = 0; round < 4; round++)
+			test_layers(m, delta, round);
+	}
+	test_failures();
+	test_reloc_sectors();
+	free(m);
+	free(delta);
+	return t_done();
+}

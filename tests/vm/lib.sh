@@ -1,0 +1,111 @@
+# lib.sh: virtual machines on a network of their own.
+# Needs root.  Namespaces of network, mounts and processes: nothing of the host
+# is touched, and whatever happens, nothing is left running.
+#	vm_start NAME QEMU-OPTIONS...	its console goes to build/vm/NAME.log
+#	vm_sees NAME SECONDS PATTERN	wait until the console shows it
+#	vm_types NAME TEXT		into its console
+#	vm_ends NAME SECONDS		wait until it is switched off
+# VM_ACCEL=kvm or tcg says how to run them; without it KVM is taken where it works.
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ "$(uname -m)" = x86_64 ] || skip "the environment is made for x86-64"
+requires qemu-system-x86_64 dnsmasq grub-mkimage busybox cpio depmod zstd ip sfdisk mke2fs e2fsck debugfs python3
+[ -d /usr/lib/grub/i386-pc ] || skip "needs GRUB for BIOS machines"
+NETBOOT=$TOP/build/netboot
+LOGS=$TOP/build/vm
+OVMF=/usr/share/OVMF/OVMF_CODE_4M.fd
+PAYLOAD=drivers/net/ethernet/intel	# of the kernel's modules: files to fill a disk with
+
+# The environment, made when it is not there or older than its sources; before
+# the namespaces, because the kernel may have to be fetched.
+vm_environment() {
+	"$TOP/netboot/build"
+	case $? in
+	0) ;;
+	77) skip "the kernel's package cannot be fetched" ;;
+	*) fail "netboot/build"; finish ;;
+	esac
+}
+if [ -z "${VM_INSIDE:-}" ]; then
+	unshare -nmp --fork --mount-proc true 2> /dev/null || skip "namespaces are not allowed here"
+	vm_environment
+	rmdir "$T"	# the next start makes its own
+	VM_INSIDE=1 exec unshare -nmp --fork --kill-child --mount-proc bash "$0" "$@"
+fi
+mkdir -p "$LOGS"
+declare -A VM_PID VM_KEYS VM_SEEN
+vm_kill() { local p; for p in "${VM_PID[@]}" "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait; }
+PIDS=()
+CLEANUP+=(vm_kill)
+
+# KVM may be there and hang: it has to show a kernel's first line within seconds.
+kvm_works() {
+	local i pid
+	[ -w /dev/kvm ] || return 1
+	qemu-system-x86_64 -accel kvm -m 256 -display none -serial "file:$T/kvm.log" -kernel "$NETBOOT/vmlinuz" \
+	    -append "console=ttyS0 panic=-1" -no-reboot < /dev/null > /dev/null 2>&1 &
+	pid=$!
+	for ((i = 0; i < 60; i++)); do
+		sleep 0.1
+		grep -q "Kernel panic" "$T/kvm.log" 2> /dev/null && break
+		kill -0 $pid 2> /dev/null || break
+	done
+	{ kill -9 $pid; wait $pid; } 2> /dev/null
+	grep -q "Kernel panic" "$T/kvm.log" 2> /dev/null
+}
+vm_accel() {
+	if [ -z "${VM_ACCEL:-}" ]; then if kvm_works; then VM_ACCEL=kvm; else VM_ACCEL=tcg; fi; fi
+	echo "machines run with $VM_ACCEL, $(nproc) processors"
+}
+
+# A bridge as the server's network card, that forwards multicast to those who asked.
+vm_lan() {
+	ip link set lo up
+	ip link add lan0 type bridge forward_delay 0 mcast_snooping 1 mcast_querier 1 mcast_query_interval 500 \
+	    mcast_startup_query_interval 50 || skip "no bridges here"
+	ip addr add 10.9.0.1/24 brd + dev lan0
+	ip addr add fd88::1/64 dev lan0 nodad
+	ip link set lan0 up
+	ip route add 224.0.0.0/4 dev lan0
+}
+vm_tap() {	# NAME
+	ip tuntap add "$1" mode tap || skip "no TAP devices here"
+	ip link set "$1" master lan0 up
+}
+
+vm_start() {	# NAME QEMU-OPTIONS...
+	local name=$1 keys=$T/$1.keys fd; shift
+	[ -e "$keys" ] || mkfifo "$keys"
+	exec {fd}<> "$keys"
+	: > "$LOGS/$name.log"
+	qemu-system-x86_64 -accel "$VM_ACCEL" -m 512 -display none -monitor none -no-user-config -nodefaults \
+	    -chardev stdio,id=con,signal=off,logfile="$LOGS/$name.log" -serial chardev:con \
+	    "$@" < "$keys" > "$T/$name.out" 2> "$T/$name.err" &
+	VM_PID[$name]=$! VM_KEYS[$name]=$fd VM_SEEN[$name]=0
+}
+vm_log() { echo "--- the end of $1's console:"; tail -c 2000 "$LOGS/$1.log" | tr -d '\r\033'; cat "$T/$1.err"; }
+vm_gives_up() { fail "$1: $2"; vm_log "$1"; finish; }
+# Only what came after the last thing seen counts.
+vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
+vm_sees() {	# NAME SECONDS PATTERN
+	local at end=$((SECONDS + $2)) start=$SECONDS
+	while :; do
+		at=$(vm_new "$1" | grep -a -b -o -m 1 -E -- "$3" | head -n 1)
+		[ -z "$at" ] || break
+		! vm_new "$1" | grep -a -q "Kernel panic" || vm_gives_up "$1" "its kernel panicked before \"$3\""
+		kill -0 "${VM_PID[$1]}" 2> /dev/null || vm_gives_up "$1" "it ended before \"$3\""
+		[ $SECONDS -lt $end ] || vm_gives_up "$1" "no \"$3\" within $2 s"
+		sleep 0.2
+	done
+	VM_SEEN[$1]=$((VM_SEEN[$1] + ${at%%:*} + $(printf %s "${at#*:}" | wc -c)))
+	echo "ok: $1 shows \"${at#*:}\" (after $((SECONDS - start)) s, at $SECONDS s)"
+}
+vm_types() { printf '%s\n' "$2" >&"${VM_KEYS[$1]}"; }
+vm_ends() {	# NAME SECONDS
+	local end=$((SECONDS + $2))
+	while kill -0 "${VM_PID[$1]}" 2> /dev/null; do
+		[ $SECONDS -lt $end ] || vm_gives_up "$1" "still on after $2 s"
+		sleep 0.2
+	done
+	echo "ok: $1 is off (at $SECONDS s)"
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# The whole path: two machines boot from the network, load their blank disks
+# from one frisbeed, and boot from them; one is captured, and its image installs.
+# The server's files are those of netboot/server, as they are.
+. "$(dirname "$0")/lib.sh"
+vm_accel
+vm_lan
+A=52:54:00:00:00:0a B=52:54:00:00:00:0b
+GROUP=239.192.7.7 PORT=5007 INBOX=5100
+OFFSET=$((2048 * 512))
+
+server() {	# /srv is this test's own
+	mount -t tmpfs none /srv
+	mkdir -p /srv/tftp/orders /srv/netboot /srv/images
+	cp "$NETBOOT"/vmlinuz "$NETBOOT"/initrd.img "$TOP"/netboot/server/*.ipxe /srv/tftp
+	cp "$TOP"/netboot/server/{dnsmasq.conf,order-done} /srv/netboot
+	[ ! -e /usr/lib/ipxe/ipxe.efi ] || cp /usr/lib/ipxe/{ipxe.efi,undionly.kpxe} /srv/tftp
+	dnsmasq --keep-in-foreground --conf-file=/srv/netboot/dnsmasq.conf --dhcp-leasefile="$T/leases" \
+	    --pid-file="$T/dnsmasq.pid" --log-facility="$LOGS/dnsmasq.log" &
+	PIDS+=($!)
+	PATH=$BIN:$PATH busybox nc -ll -p $INBOX -e "$TOP/netboot/receive" /srv/images 2> "$LOGS/receive.log" &
+	PIDS+=($!)
+}
+frisbeed() {
+	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT -W 60M -T 0 -d --json "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
+	PIDS+=($!); FRISBEED=$!
+}
+frisbeed_said() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/frisbeed.json" "$1"; }
+order() {	# MAC WORDS...: for its next boot
+	local file=/srv/tftp/orders/${1//:/-}.ipxe; shift
+	printf '#!ipxe\nset order %s\nchain /environment.ipxe\n' "$*" > "$file"
+}
+bios() { echo -machine "$1",graphics=off; }
+tree_of() {	# DISK OUT: its files, its filesystem checked
+	quietly e2fsck -fn "$1?offset=$OFFSET" || fail "$1: e2fsck"
+	mkdir "$2"
+	debugfs -R "rdump / $2" "$1?offset=$OFFSET" > /dev/null 2>&1
+}
+same_tree() { diff -r --no-dereference "$@"; }
+log_in_and_halt() {	# NAME COMMAND
+	vm_types "$1" root
+	vm_sees "$1" 30 '# '
+	vm_types "$1" "$2; poweroff"
+}
+
+rm -f "$LOGS"/*.log
+: > "$LOGS/dnsmasq.log"
+echo "== a disk that boots, and its image"
+"$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
+"$BIN/imagezip" "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+server
+truncate -s 200M "$T/a" "$T/b"
+vm_tap tapa; vm_tap tapb
+WORDS="frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.image=disk.ndz"
+order $A $WORDS frisbee.server=10.9.0.1
+order $B $WORDS frisbee.disk=sda
+
+echo "== two blank machines, switched on"
+vm_start a $(bios pc) -netdev tap,id=n,ifname=tapa,script=no,downscript=no \
+    -device virtio-net-pci,netdev=n,mac=$A,bootindex=1 \
+    -drive file="$T/a",format=raw,if=none,id=d,cache=unsafe -device virtio-blk-pci,drive=d,bootindex=2
+vm_start b $(bios q35) -netdev tap,id=n,ifname=tapb,script=no,downscript=no \
+    -device e1000,netdev=n,mac=$B,bootindex=1 \
+    -drive file="$T/b",format=raw,if=none,id=d,cache=unsafe -device ide-hd,drive=d,bootindex=2
+for m in a b; do vm_sees $m 300 'frisbee: loading'; done
+frisbeed	# only now, so that both take the same packets
+vm_sees a 120 'frisbee: DONE: vda is loaded'
+vm_sees b 120 'frisbee: DONE: sda is loaded'
+check "the orders are put away" [ -z "$(ls /srv/tftp/orders/*.ipxe 2> /dev/null)" ]
+echo "== they boot from their disks"
+for m in a b; do vm_sees $m 300 'node login:'; done
+log_in_and_halt a 'echo "written by a" > /made-here'
+log_in_and_halt b true
+vm_ends a 120; vm_ends b 120
+kill "$FRISBEED"; wait "$FRISBEED"
+sent=$(frisbeed_said blocks_sent) image=$(($(stat -c %s "$T/disk.ndz") / 1024))
+check "both were served, $sent blocks for an image of $image" [ "$sent" -lt $((image * 3 / 2)) ]
+
+echo "== what is on their disks"
+for m in a b; do
+	tree_of "$T/$m" "$T/tree-$m"
+	for d in boot etc srv; do
+		check "$m has /$d as it was" same_tree "$T/files/$d" "$T/tree-$m/$d"
+	done
+done
+
+echo "== a is captured"
+order $A frisbee.action=capture frisbee.server=10.9.0.1 frisbee.port=$INBOX frisbee.image=a.ndz frisbee.after=poweroff
+if [ -e $OVMF ] && [ -e /srv/tftp/ipxe.efi ]; then	# this time with UEFI firmware and an NVMe disk
+	cp "${OVMF/CODE/VARS}" "$T/vars"
+	firmware="-machine q35 -drive if=pflash,format=raw,readonly=on,file=$OVMF -drive if=pflash,format=raw,file=$T/vars"
+	rom=romfile=,	# the firmware's own network boot, which is given ipxe.efi
+else
+	echo "no UEFI firmware here: BIOS"
+	firmware=$(bios q35) rom=
+fi
+vm_start capture $firmware -netdev tap,id=n,ifname=tapa,script=no,downscript=no \
+    -device virtio-net-pci,${rom}netdev=n,mac=$A,bootindex=1 \
+    -drive file="$T/a",format=raw,if=none,id=d,cache=unsafe -device nvme,drive=d,serial=1,bootindex=2
+vm_sees capture 300 'frisbee: capturing nvme0n1'
+vm_sees capture 120 'frisbee: DONE: nvme0n1 is captured: a.ndz'
+vm_ends capture 30
+check "the image is whole" quietly "$BIN/imagedump" --verify /srv/images/a.ndz
+"$BIN/imageunzip" -q /srv/images/a.ndz "$T/copy" || fail "imageunzip"
+tree_of "$T/copy" "$T/tree-copy"
+check "the copy is a, file by file" same_tree "$T/tree-a" "$T/tree-copy"
+check "with what a wrote" grep -qx "written by a" "$T/tree-copy/made-here"
+check "boot loader and table, too" cmp -n $OFFSET "$T/a" "$T/copy"
+echo "all of it took $SECONDS s"
+finish
