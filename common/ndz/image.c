@@ -89,22 +89,32 @@ open_seekable(struct image *img, struct err *e)
 }
 
 int
-image_open(struct image **out, const char *path, struct err *e)
+image_open_disk(struct image **out, struct disk *d, struct err *e)
 {
 	struct image *img = calloc(1, sizeof *img);
+	struct err ignored;		/* nothing was written */
 
-	if (img == NULL)
-		return err_nomem(e, path);
-	if (disk_open(&img->disk, path, DISK_READ, e) != 0)
-		goto fail;
+	if (img == NULL) {
+		err_nomem(e, disk_name(d));
+		disk_close(d, &ignored);
+		return -1;
+	}
+	img->disk = d;
 	img->nchunks = UINT32_MAX;
-	if (disk_seekable(img->disk) && open_seekable(img, e) != 0)
-		goto fail;
+	if (disk_seekable(d) && open_seekable(img, e) != 0) {
+		image_close(img);
+		return -1;
+	}
 	*out = img;
 	return 0;
-fail:
-	image_close(img);
-	return -1;
+}
+
+int
+image_open(struct image **out, const char *path, struct err *e)
+{
+	struct disk *d;
+
+	return disk_open(&d, path, DISK_READ, e) == 0 ? image_open_disk(out, d, e) : -1;
 }
 
 void

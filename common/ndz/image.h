@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/disk.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
 
@@ -19,6 +20,8 @@ struct image;
 /* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks, or
  * has not the last chunk that its first one promises. */
 int image_open(struct image **, const char *path, struct err *);
+/* The same from a disk that is open, which belongs to the image from now on. */
+int image_open_disk(struct image **, struct disk *, struct err *);
 void image_close(struct image *);
 const char *image_name(const struct image *);
 bool image_seekable(const struct image *);

@@ -1,7 +1,7 @@
 /* faulty.so: one file on which the n-th access fails, for whole programs.
  *	LD_PRELOAD=faulty.so FAULT=OP:N:KIND:PATH FAULT_FIRED=FILE program...
  * PATH may be the beginning of it: a program may write under another name first.
- * OP: pread, pwrite, read, write, fsync, ftruncate, close.  KIND:
+ * OP: pread, pwrite, read, write, fsync, fdatasync, ftruncate, close.  KIND:
  *	eio	the N-th fails with EIO, those behind it do not
  *	dead	the N-th and all that follow: EIO
  *	full	the N-th and all that follow: ENOSPC
@@ -114,6 +114,7 @@ FAULTY(ssize_t, pwrite64, "pwrite", n, at, (int fd, const void *buf, size_t n, o
 FAULTY(ssize_t, read, "read", n, -1, (int fd, void *buf, size_t n), fd, buf, n)
 FAULTY(ssize_t, write, "write", n, -1, (int fd, const void *buf, size_t n), fd, buf, n)
 FAULTY(int, fsync, "fsync", 0, -1, (int fd), fd)
+FAULTY(int, fdatasync, "fdatasync", 0, -1, (int fd), fd)
 FAULTY(int, ftruncate64, "ftruncate", 0, -1, (int fd, off64_t n), fd, n)
 
 /* The descriptor is closed whatever is said. */
