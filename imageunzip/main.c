@@ -50,10 +50,10 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
 	REFUSED('E', NULL, "not built yet: discarding free space"),
 	REFUSED('F', NULL, "not built yet: random order of chunks"),
-	REFUSED('c', NULL, "not built yet: signed images"),
-	REFUSED('a', "KEY", "not built yet: signed images"),
-	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
-	REFUSED('k', "KEY", "not built yet: encrypted images"),
+	REFUSED('c', NULL, "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('a', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
+	REFUSED('k', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
 
@@ -65,8 +65,10 @@ static const struct cli_program prog = {
 	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type Linux\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
+	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is signed\n"
 	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
-	.tables = { { install_opts, AT(install), NULL }, { own_opts, 0, "Program" } },
+	.tables = { { install_opts, AT(install), NULL }, { proof_opts, AT(install.proof), "Proof" },
+		{ own_opts, 0, "Program" } },
 };
 
 struct run {
@@ -346,15 +348,21 @@ static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o };
+	struct proof *proof;
 
 	if (same_file(image, target))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
-	if (image_open(&r.image, image, e) != 0)
+	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;
-	int rc = check_uuid(&r, e);
-	if (rc == 0)
-		rc = o->raw_chunks ? copy_chunks(&r, target, e) : install_target(&r, target, e);
-	image_close(r.image);
+	int rc = image_open_proved(&r.image, image, proof, e);
+	if (rc == 0) {
+		rc = check_uuid(&r, e);
+		if (rc == 0)
+			rc = o->raw_chunks ? copy_chunks(&r, target, e) :
+			    install_target(&r, target, e);
+		image_close(r.image);
+	}
+	proof_free(proof);
 	return rc;
 }
 
