@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/ndz/image.h"
+#include "common/store/store_disk.h"
 #include "common/net/netopts.h"
 #include "frisbeed/loop.h"
 
@@ -30,10 +31,11 @@ struct opts {
 	int64_t idle_s;
 	uint64_t run_blocks, burst, gap_us;
 	const char *rate;		/* -W */
+	const char *store;
 	const char *ignored;
 };
 
-enum { OPT_JSON = 300 };
+enum { OPT_JSON = 300, OPT_STORE };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -50,6 +52,8 @@ static const struct cli_opt own_opts[] = {
 	{ 'A', "address-file", "FILE", "write ADDR:PORT there", CLI_STR, AT(addr_file), 0, 0, NULL },
 	{ 'd', "debug", NULL, "log to stderr (else: to a terminal, or syslog), and more", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0, NULL },
+	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store", CLI_STR,
+	    AT(store), 0, 0, NULL },
 	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG, AT(json), 0, 0,
 	    NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
@@ -64,6 +68,7 @@ static const struct cli_program prog = {
 	.synopsis = "[options] -m address -p port image",
 	.about = "Serve an image, or any file, to all frisbee clients of a group at once.",
 	.examples = "  frisbeed -m 239.192.1.5 -p 5005 -W 900M ubuntu.ndz\n"
+	    "  frisbeed -m 239.192.1.5 -p 5005 --store /srv/store ubuntu:3\n"
 	    "  frisbeed -m 239.192.1.5 -p 0 -A where.txt -T -1 ubuntu.ndz   ends with the last client\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Serving" } },
 };
@@ -131,17 +136,21 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 }
 
 static int
-open_image(const char *path, struct disk **d, struct server_config *c, struct err *e)
+open_image(const struct opts *o, const char *path, struct disk **d, struct server_config *c,
+    struct err *e)
 {
 	struct err ignored;
 
-	if (disk_open(d, path, DISK_READ, e) != 0)
+	if ((o->store != NULL ? store_disk_open(d, o->store, path, STORE_DISK_CACHE_CHUNKS, e) :
+	    disk_open(d, path, DISK_READ, e)) != 0)
 		return -1;
 	int rc = 0;
 	if (!disk_seekable(*d) || disk_size_bytes(*d) == 0)
 		rc = err_set(e, ERR_USAGE, "%s: is empty, or not a file", path);
 	else if (disk_size_bytes(*d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
 		rc = err_set(e, ERR_UNSUPPORTED, "%s: the protocol counts no more than 2^31 blocks", path);
+	else if (o->store != NULL)
+		c->whole_chunks = true;	/* looked at when it was put there */
 	else
 		rc = inspect(path, *d, &c->whole_chunks, e);
 	if (rc != 0)
@@ -260,7 +269,7 @@ run(const struct opts *o, const char *path, struct err *e)
 	struct err closing;
 
 	if (net_options_resolve(&o->net, &sc, e) != 0 || configure(o, &c, e) != 0 ||
-	    open_image(path, &d, &c, e) != 0)
+	    open_image(o, path, &d, &c, e) != 0)
 		return -1;
 	int rc = sock_open(&sock, &sc, e);
 	if (rc == 0) {

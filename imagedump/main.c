@@ -31,7 +31,8 @@ struct totals {
 	uint64_t next_sector;		/* where the next chunk should begin */
 	uint32_t signed_chunks;
 	bool tiled;			/* chunks say whose sectors they are: each, once */
-	struct ext first;		/* of chunk 0; its fragment table is not kept */
+	struct ext first;		/* of chunk 0, without what it owns */
+	struct lost lost;		/* from the last chunk; owned */
 };
 
 static int
@@ -173,13 +174,19 @@ check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 }
 
 static void
-add_chunk(struct totals *t, const struct chunk *c)
+add_chunk(struct totals *t, struct chunk *c)
 {
 	t->signed_chunks += c->ext.has_signature;
 	if (t->chunks == 0) {
 		t->first = c->ext;
 		t->first.fragments = NULL;
 		t->first.freed = NULL;
+		t->first.lost = (struct lost){ 0 };
+	}
+	if (c->ext.lost.nranges > 0) {
+		lost_free(&t->lost);
+		t->lost = c->ext.lost;
+		c->ext.lost = (struct lost){ 0 };
 	}
 	for (size_t i = 0; i < c->ext.nfreed; i++)
 		t->freed += c->ext.freed[i].len;
@@ -201,6 +208,34 @@ kind_name(enum ext_kind kind)
 	static const char *const names[] = { "unknown", "disk", "partition", "file" };
 
 	return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
+}
+
+static void
+print_lost(const struct lost *l)
+{
+	if (l->nranges == 0)
+		return;
+	printf("  %" PRIu64 " sectors could not be read and are zeros, %s", l->sectors,
+	    l->merged ? "all of them among" : "namely");
+	for (size_t i = 0; i < l->nranges; i++)
+		printf("%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "", l->ranges[i].off,
+		    range_end(l->ranges[i]) - 1);
+	printf("\n");
+}
+
+static void
+json_lost(struct json *j, const struct lost *l)
+{
+	json_uint(j, "lost_sectors", l->sectors);
+	json_bool(j, "lost_merged", l->merged);
+	json_array(j, "lost");
+	for (size_t i = 0; i < l->nranges; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", l->ranges[i].off);
+		json_uint(j, "sectors", l->ranges[i].len);
+		json_end(j);
+	}
+	json_end(j);
 }
 
 static void
@@ -229,6 +264,7 @@ print_totals(const struct totals *t, const char *name)
 	    cli_human_bytes(t->stream_bytes, b, sizeof b),
 	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
 	    100.0 * (double)(file_bytes - t->stream_bytes) / (double)file_bytes);
+	print_lost(&t->lost);
 	if (!t->first.present)
 		return;
 	printf("  %" PRIu64 " fragments; uuid ", t->fragments);
@@ -275,6 +311,7 @@ json_totals(struct json *j, const struct totals *t)
 	json_uint(j, "fragments", t->fragments);
 	json_uint(j, "stream_bytes", t->stream_bytes);
 	json_uint(j, "data_bytes", t->raw_bytes);
+	json_lost(j, &t->lost);
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
 	json_state(j, t);
@@ -469,6 +506,7 @@ dump(const struct opts *o, const char *path, struct json *j, struct err *e)
 	}
 	if (j != NULL)
 		json_end(j);
+	lost_free(&t.lost);
 	image_close(img);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include "common/install/install.h"
 #include "common/ndz/format.h"
 #include "common/ndz/image.h"
+#include "common/store/store_disk.h"
 
 enum { DOT_BYTES = 1000000000 };
 
@@ -22,10 +23,11 @@ struct opts {
 	bool dots, gb_dots, raw_chunks, crc_only, quiet, json, status;
 	uint64_t progress_fd;		/* UINT64_MAX: the terminal */
 	const char *uuid;
+	const char *store;
 };
 
 /* Long-only options from 300 on. */
-enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS };
+enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
@@ -40,6 +42,8 @@ static const struct cli_opt own_opts[] = {
 	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),
 	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk", crc_only),
 	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0, 0, NULL },
+	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store", CLI_STR,
+	    AT(store), 0, 0, NULL },
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG(OPT_STATUS, "status", "only say whether the target is being installed", status),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
@@ -64,6 +68,7 @@ static const struct cli_program prog = {
 	.examples = "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
 	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type Linux\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
+	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
 	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is signed\n"
 	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
@@ -345,16 +350,29 @@ install_target(struct run *r, const char *target, struct err *e)
 }
 
 static int
+open_image(struct image **out, const struct opts *o, const char *name, struct proof *proof,
+    struct err *e)
+{
+	struct disk *d;
+
+	if (o->store == NULL)
+		return image_open_proved(out, name, proof, e);
+	if (store_disk_open(&d, o->store, name, 1, e) != 0)
+		return -1;
+	return image_open_disk(out, d, proof, e);
+}
+
+static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o };
 	struct proof *proof;
 
-	if (same_file(image, target))
+	if (o->store == NULL && same_file(image, target))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;
-	int rc = image_open_proved(&r.image, image, proof, e);
+	int rc = open_image(&r.image, o, image, proof, e);
 	if (rc == 0) {
 		rc = check_uuid(&r, e);
 		if (rc == 0)

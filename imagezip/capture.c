@@ -58,8 +58,26 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 	return cli_check_signal(e);
 }
 
+/* The image counts from its own sector 0. */
 static int
-finish(struct capture *c, struct err *e)
+note_lost(struct capture *c, struct rangeset *lost, struct err *e)
+{
+	struct rangeset s;
+	int rc = 0;
+
+	rangeset_init(&s);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(lost); i++) {
+		struct range r = rangeset_get(lost, i);
+		rc = rangeset_add(&s, (struct range){ r.off - c->layout->base, r.len }, e);
+	}
+	if (rc == 0)
+		rc = packer_note_lost(c->packer, &s, e);
+	rangeset_free(&s);
+	return rc;
+}
+
+static int
+finish(struct capture *c, struct rangeset *lost, struct err *e)
 {
 	uint32_t short_bytes = c->windows.short_bytes;
 	uint64_t total = c->layout->total;
@@ -70,6 +88,8 @@ finish(struct capture *c, struct err *e)
 	struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR, .sector = total - 1,
 		.size = short_bytes };
 	if (short_bytes != 0 && packer_add_reloc(c->packer, &r, e) != 0)
+		return -1;
+	if (note_lost(c, lost, e) != 0)
 		return -1;
 	if (packer_finish(c->packer, total, e) != 0)
 		return err_ctx(e, "%s", c->o->source);
@@ -137,8 +157,8 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct de
 		.next = next_window, .packed = packed, .arg = &c };
 
 	*s = (struct capture_stats){ 0 };
-	rangeset_init(&s->bad);
-	windows_init(&c.windows, d, l, o->bad_as_zeros, &s->bad);
+	rangeset_init(&s->lost);
+	windows_init(&c.windows, d, l, o, &s->lost);
 	int rc = seal_new(&c.seal, &o->seal, e);
 	if (rc == 0)
 		rc = open_packer(&c, d, delta, e);
@@ -147,7 +167,7 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct de
 	if (rc == 0)
 		rc = encode_all(&cfg, c.packer, e);
 	if (rc == 0)
-		rc = finish(&c, e);
+		rc = finish(&c, &s->lost, e);
 	windows_done(&c.windows);
 	if (rc == 0 && c.sigmaker != NULL)
 		rc = sigmaker_finish(c.sigmaker, &s->sig, e);

@@ -17,11 +17,11 @@ struct capture_stats {
 	uint32_t chunks;
 	uint64_t data_bytes;		/* stored, uncompressed */
 	uint64_t total_sectors;
-	struct rangeset bad;		/* source sectors that -X made zeros; owned */
+	struct rangeset lost;		/* source sectors that -X made zeros; owned */
 	struct sig sig;			/* of what was stored, with -U or -H; owned */
 };
 
-/* 0: the image is whole (some sectors perhaps in stats->bad). */
+/* 0: the image is whole (some sectors perhaps in stats->lost). */
 int capture_run(struct disk *, struct layout *, const struct options *, struct delta *,
     struct output *, struct progress *, struct capture_stats *, struct err *);
 

@@ -168,7 +168,7 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct optio
 
 	*x = (struct delta){ .hash = SIG_SHA1, .block_sectors = SIG_BLOCK_SECTORS };
 	rangeset_init(&x->freed);
-	rangeset_init(&x->bad);
+	rangeset_init(&x->lost);
 	if (o->sig_old == NULL)
 		return 0;
 	if (!disk_seekable(d))
@@ -178,7 +178,7 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct optio
 		return -1;
 	x->hash = old.hash;
 	x->block_sectors = old.block_sectors;
-	windows_init(&w, d, l, o->bad_as_zeros, &x->bad);
+	windows_init(&w, d, l, o, &x->lost);
 	int rc = compare(x, &old, &w, o, e);
 	windows_done(&w);
 	sig_free(&old);
@@ -192,7 +192,7 @@ delta_free(struct delta *x)
 {
 	sig_free(&x->now);
 	rangeset_free(&x->freed);
-	rangeset_free(&x->bad);
+	rangeset_free(&x->lost);
 }
 
 int

@@ -18,7 +18,7 @@ struct delta {
 	struct sig now;			/* of all that would be stored; owned */
 	struct rangeset freed;		/* stored by the base, free now; owned */
 	struct ext_state state, base;
-	struct rangeset bad;		/* source sectors that could not be read; owned */
+	struct rangeset lost;		/* source sectors that could not be read; owned */
 	uint64_t full_sectors;		/* what a full image would store */
 	uint64_t changed_sectors;
 };

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "fsmods/fsmod.h"
+#include "imagezip/bootimage.h"
+#include "imagezip/relocate.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
@@ -62,7 +64,9 @@ table_part(struct layout *l, struct disk *d, const struct options *o, const stru
 	struct layout_part *lp = add_part(l, p->number, p->sectors);
 
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
-	if (o->ignore[p->number]) {
+	lp->mbr_type = p->mbr_type;
+	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
+	if (o->ignore[p->number] || apart) {
 		strcpy(lp->fs, "ignored");
 		return rangeset_add(skip, (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
 	}
@@ -73,10 +77,31 @@ table_part(struct layout *l, struct disk *d, const struct options *o, const stru
 	return scan_part(l, d, o, lp, skip, e);
 }
 
-/* The space of a disk that no partition has: before the first one, behind the
- * last one.  Gaps between partitions are stored. */
+/* What lies between partitions. */
 static int
-skip_outside(const struct ptable *t, uint64_t total, struct rangeset *skip, struct err *e)
+skip_gaps(const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
+{
+	struct rangeset gaps, parts;
+
+	rangeset_init(&gaps);
+	rangeset_init(&parts);
+	int rc = rangeset_add(&gaps, all, e);
+	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
+		rc = rangeset_add(&parts, t->parts[i].sectors, e);
+	if (rc == 0)
+		rc = rangeset_minus(&gaps, &parts, e);
+	if (rc == 0)
+		rc = rangeset_union(skip, &gaps, e);
+	rangeset_free(&gaps);
+	rangeset_free(&parts);
+	return rc;
+}
+
+/* The space of a disk that no partition has: before the first one and behind the
+ * last one, and between them. */
+static int
+skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
+    struct rangeset *skip, struct err *e)
 {
 	uint64_t first = UINT64_MAX, end = 0;
 	uint64_t from = t->kind == PTABLE_GPT ? t->usable.off : MBR_GAP_SECTORS;
@@ -87,6 +112,11 @@ skip_outside(const struct ptable *t, uint64_t total, struct rangeset *skip, stru
 		first = r.off < first ? r.off : first;
 		end = range_end(r) > end ? range_end(r) : end;
 	}
+	if (o->skip_gaps && first < end &&
+	    skip_gaps(t, (struct range){ first, end - first }, skip, e) != 0)
+		return -1;
+	if (o->store_outside)
+		return 0;
 	if (first != UINT64_MAX && from < first &&
 	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
 		return -1;
@@ -119,7 +149,9 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o, const str
 	for (unsigned i = 0; i < t->nparts; i++)
 		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
 			return -1;
-	if (skip_outside(t, l->total, skip, e) != 0)
+	if (skip_outside(t, l->total, o, skip, e) != 0)
+		return -1;
+	if (o->boot_root != 0 && bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e) != 0)
 		return -1;
 	/* Wherever the table's own sectors lie, they are stored. */
 	if (rangeset_minus(&l->zero, &copy.own, e) != 0)
@@ -268,6 +300,18 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	return 0;
 }
 
+/* -A; with -i the user wants to see why. */
+static int
+check_limit(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+{
+	uint64_t bytes = rangeset_total(&l->store) * SECTOR_BYTES;
+
+	if (o->limit_mb == 0 || o->info || bytes <= o->limit_mb << 20)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64
+	    " MB (-A)", disk_name(d), (bytes >> 20) + 1, o->limit_mb);
+}
+
 int
 layout_make(struct layout *l, struct disk *d, const struct options *o, struct err *e)
 {
@@ -288,6 +332,10 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 		layout_free(l);
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
+	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0) {
+		layout_free(l);
+		return -1;
+	}
 	return 0;
 }
 
@@ -296,6 +344,7 @@ layout_free(struct layout *l)
 {
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
+	relocs_free(&l->relocs);
 }
 
 void

@@ -7,14 +7,17 @@
 #include "common/disk/rangeset.h"
 #include "common/ndz/ext.h"
 #include "imagezip/options.h"
+#include "imagezip/relocs.h"
 
 /* A partition, or the whole source when it has none. */
 struct layout_part {
 	unsigned number;		/* 0: the whole source */
 	struct range sectors;		/* of the source */
 	char type[64];			/* of the table, "" without one */
+	uint8_t mbr_type;		/* 0 without an MBR */
 	char fs[16];			/* "ext4", "swap", "raw", "ignored" */
 	uint64_t skipped;		/* sectors */
+	uint64_t image_bytes;		/* perhaps; estimate() */
 	char warning[512];
 };
 
@@ -27,6 +30,9 @@ struct layout {
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];		/* about the partition table */
+	uint64_t image_bytes;		/* perhaps; estimate() */
+	struct relocs relocs;
+	char reloc_warning[640];	/* why there are none */
 };
 
 /* Look at the source and decide.  ERR_USAGE when it is ambiguous. */

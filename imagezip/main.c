@@ -6,12 +6,13 @@
 #include "common/base/progress.h"
 #include "imagezip/capture.h"
 #include "imagezip/delta.h"
+#include "imagezip/estimate.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
 #include "common/disk/output.h"
 #include "imagezip/report.h"
 
-enum { EXIT_LOST_SECTORS = 1 };
+enum { EXIT_LOST_SECTORS = 4 };
 
 /* The image gets its name only when its signature is right, too. */
 static int
@@ -51,11 +52,11 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	if (rc == 0)
 		rc = report_summary(o, &s, delta, (double)(clock_us() - started) / 1e6, e);
 	if (rc == 0)
-		rc = rangeset_union(&s.bad, &delta->bad, e);
-	report_bad(o, &s);
-	if (rc == 0 && rangeset_count(&s.bad) > 0)
+		rc = rangeset_union(&s.lost, &delta->lost, e);
+	report_lost(o, &s);
+	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;
-	rangeset_free(&s.bad);
+	rangeset_free(&s.lost);
 	sig_free(&s.sig);
 	return rc;
 }
@@ -75,6 +76,12 @@ capture_changes(const struct options *o, struct disk *d, struct layout *l, struc
 }
 
 static int
+info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+{
+	return estimate(l, d, o, e) == 0 ? report_layout(l, o, e) : -1;
+}
+
+static int
 run(const struct options *o, struct err *e)
 {
 	struct disk *d;
@@ -89,7 +96,7 @@ run(const struct options *o, struct err *e)
 		if (rc == 0) {
 			if (!o->quiet)
 				report_warnings(l);
-			rc = o->info ? report_layout(l, o, e) : capture_changes(o, d, l, e);
+			rc = o->info ? info(o, d, l, e) : capture_changes(o, d, l, e);
 			layout_free(l);
 		}
 		disk_close(d, &closing);	/* only read: nothing to lose */

@@ -39,6 +39,47 @@ set_type(void *at, const char *arg, struct err *e)
 }
 
 static int
+set_bsd(void *at, const char *arg, struct err *e)
+{
+	(void)arg;
+	return set_type(at, "165", e);
+}
+
+static int
+set_ntfs(void *at, const char *arg, struct err *e)
+{
+	(void)arg;
+	return set_type(at, "7", e);
+}
+
+/* "store" or "skip". */
+static int
+stores(const char *arg, bool *store, struct err *e)
+{
+	*store = strcmp(arg, "store") == 0;
+	if (*store || strcmp(arg, "skip") == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "\"%s\": store or skip", arg);
+}
+
+static int
+set_outside(void *at, const char *arg, struct err *e)
+{
+	return stores(arg, &((struct options *)at)->store_outside, e);
+}
+
+static int
+set_gaps(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+	bool store = true;
+	int rc = stores(arg, &store, e);
+
+	o->skip_gaps = !store;
+	return rc;
+}
+
+static int
 set_any_length(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
@@ -57,7 +98,8 @@ set_uuid(void *at, const char *arg, struct err *e)
 	return cli_uuid(arg, o->uuid, e);
 }
 
-enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON };
+enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_RETRIES, OPT_OUTSIDE,
+	OPT_GAPS };
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
@@ -68,6 +110,9 @@ static const struct cli_opt what_opts[] = {
 	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,
 	    PTABLE_PARTS_MAX, NULL },
 	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk", linux_partition),
+	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0, 0, 0,
+	    set_bsd },
+	{ 'n', "ntfs", NULL, "the source is one NTFS partition (-S 7)", CLI_CALL, 0, 0, 0, set_ntfs },
 	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)", CLI_CALL, 0,
 	    0, 0, set_type },
 	FLAG(OPT_DISK, "disk", "the source is a disk, whatever its first sectors look like",
@@ -84,8 +129,21 @@ static const struct cli_opt what_opts[] = {
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
-	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 1",
+	{ OPT_OUTSIDE, "outside", "POLICY", "store or skip what is in front of the first partition "
+	    "and behind the last (skip)", CLI_CALL, 0, 0, 0, set_outside },
+	{ OPT_GAPS, "gaps", "POLICY", "store or skip what lies between partitions (store)",
+	    CLI_CALL, 0, 0, 0, set_gaps },
+	{ 'A', "limit", "MB", "fail when more than so much data would be stored", CLI_UINT,
+	    AT(limit_mb), 1, UINT32_MAX, NULL },
+	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other", CLI_UINT,
+	    AT(boot_root), 1, PTABLE_PARTS_MAX, NULL },
+	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 4",
 	    bad_as_zeros),
+	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
+	FLAG('L', "relocations", "make them movable even when the source begins at sector 0",
+	    force_relocs),
+	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)", CLI_UINT,
+	    AT(retries), 0, 1000, NULL },
 	{ 0 },
 };
 
@@ -111,17 +169,11 @@ static const struct cli_opt how_opts[] = {
 	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
-	REFUSED('b', NULL, "not built yet: FreeBSD partitions; -r stores one whole"),
-	REFUSED('n', NULL, "not built yet: NTFS partitions; -r stores one whole"),
-	REFUSED('N', NULL, "not built yet: relocations, so there are none to leave out"),
-	REFUSED('L', NULL, "not built yet: relocations"),
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
 	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
 	REFUSED('k', "FILE", "not built yet: Emulab's encrypted images; see --encrypt"),
 	REFUSED('1', NULL, "version 1 images are not written any more"),
-	REFUSED('A', "MB", "not built yet: a limit on the data"),
-	REFUSED('B', "N", "not built yet: boot images"),
 	{ 0 },
 };
 
@@ -147,6 +199,10 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
 	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
+	if (o->boot_root != 0 && (modes > o->whole_disk || o->count != 0))
+		return err_set(e, ERR_USAGE, "-B is for whole disks");
+	if (o->no_relocs && o->force_relocs)
+		return err_set(e, ERR_USAGE, "-N excludes -L");
 	if (o->v3 && (o->v5 || o->has_uuid))
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
@@ -168,8 +224,8 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64, .codec = CODEC_DEFAULT, .delta_percent = 100,
-		.progress_fd = UINT64_MAX };
+	*o = (struct options){ .min_free = 64, .retries = 3, .codec = CODEC_DEFAULT,
+		.delta_percent = 100, .progress_fd = UINT64_MAX };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)
 		return rc;

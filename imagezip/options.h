@@ -26,7 +26,12 @@ struct options {
 	uint64_t min_free;		/* -F, sectors */
 	bool zero_small;		/* -Z */
 	bool exclude_slack;		/* -x */
+	bool store_outside, skip_gaps;	/* --outside, --gaps */
+	uint64_t limit_mb;		/* -A; 0: none */
+	uint64_t boot_root;		/* -B; 0: no boot image */
 	bool bad_as_zeros;		/* -X */
+	uint64_t retries;		/* --retries */
+	bool no_relocs, force_relocs;	/* -N, -L */
 	/* How to write it. */
 	struct codec_choice codec;	/* --codec, -z, --fast */
 	struct seal_config seal;	/* --sign, --encrypt */

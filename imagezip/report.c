@@ -5,14 +5,13 @@
 
 #include "common/base/json.h"
 
-/* For the estimate of -i: what level 6 makes of a Debian system. */
-enum { TYPICAL_PERCENT = 33 };
-
 void
 report_warnings(const struct layout *l)
 {
 	if (l->warning[0] != '\0')
 		fprintf(stderr, "imagezip: warning: %s\n", l->warning);
+	if (l->reloc_warning[0] != '\0')
+		fprintf(stderr, "imagezip: warning: %s\n", l->reloc_warning);
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
 		if (p->warning[0] == '\0')
@@ -23,14 +22,6 @@ report_warnings(const struct layout *l)
 		else
 			fprintf(stderr, "imagezip: warning: %s\n", p->warning);
 	}
-}
-
-static uint64_t
-estimate(uint64_t stored_bytes)
-{
-	uint64_t bytes = stored_bytes / 100 * TYPICAL_PERCENT;
-
-	return (bytes / NDZ_CHUNK_BYTES + 1) * NDZ_CHUNK_BYTES;
 }
 
 static int
@@ -44,7 +35,7 @@ json_layout(struct layout *l, uint64_t stored, struct err *e)
 	json_uint(j, "sectors", l->total);
 	json_uint(j, "stored_sectors", stored);
 	json_uint(j, "stored_ranges", rangeset_count(&l->store));
-	json_uint(j, "estimated_image_bytes", estimate(stored * SECTOR_BYTES));
+	json_uint(j, "estimated_image_bytes", l->image_bytes);
 	json_array(j, "partitions");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
@@ -54,7 +45,9 @@ json_layout(struct layout *l, uint64_t stored, struct err *e)
 		json_uint(j, "sectors", p->sectors.len);
 		json_string(j, "type", p->type);
 		json_string(j, "filesystem", p->fs);
+		json_uint(j, "used_sectors", p->sectors.len - p->skipped);
 		json_uint(j, "skipped_sectors", p->skipped);
+		json_uint(j, "estimated_image_bytes", p->image_bytes);
 		json_string(j, "warning", p->warning);
 		json_end(j);
 	}
@@ -69,25 +62,25 @@ int
 report_layout(struct layout *l, const struct options *o, struct err *e)
 {
 	uint64_t stored = rangeset_total(&l->store);
-	char size[32], used[32], skipped[32];
+	char size[32], used[32], skipped[32], image[32];
 
 	if (o->json)
 		return json_layout(l, stored, e);
-	printf("%4s %12s %10s %10s %10s  %-8s %s\n", "part", "start", "size", "stored", "skipped",
-	    "holds", "type");
+	printf("%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size", "stored",
+	    "skipped", "image", "holds", "type");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
-		printf("%4u %12" PRIu64 " %10s %10s %10s  %-8s %s\n", p->number, p->sectors.off,
+		printf("%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n", p->number, p->sectors.off,
 		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
 		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used, sizeof used),
-		    cli_human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped), p->fs,
-		    p->type);
+		    cli_human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped),
+		    cli_human_bytes(p->image_bytes, image, sizeof image), p->fs, p->type);
 	}
 	printf("in all %s of %s in %zu ranges, an image of perhaps %s\n",
 	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
 	    cli_human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
 	    rangeset_count(&l->store),
-	    cli_human_bytes(estimate(stored * SECTOR_BYTES), skipped, sizeof skipped));
+	    cli_human_bytes(l->image_bytes, skipped, sizeof skipped));
 	if (o->debug)
 		for (size_t i = 0; i < rangeset_count(&l->store); i++) {
 			struct range r = rangeset_get(&l->store, i);
@@ -96,8 +89,22 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 	return 0;
 }
 
+static void
+json_lost(struct json *j, struct rangeset *lost)
+{
+	json_uint(j, "lost_sectors", rangeset_total(lost));
+	json_array(j, "lost");
+	for (size_t i = 0; i < rangeset_count(lost); i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", rangeset_get(lost, i).off);
+		json_uint(j, "sectors", rangeset_get(lost, i).len);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 int
-report_summary(const struct options *o, const struct capture_stats *s, const struct delta *x,
+report_summary(const struct options *o, struct capture_stats *s, const struct delta *x,
     double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
@@ -119,6 +126,7 @@ report_summary(const struct options *o, const struct capture_stats *s, const str
 			json_uint(j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
+		json_lost(j, &s->lost);
 		json_end(j);
 		int rc = json_print(j, stdout, e);
 		json_free(j);
@@ -139,10 +147,10 @@ report_summary(const struct options *o, const struct capture_stats *s, const str
 }
 
 void
-report_bad(const struct options *o, struct capture_stats *s)
+report_lost(const struct options *o, struct capture_stats *s)
 {
-	for (size_t i = 0; i < rangeset_count(&s->bad); i++) {
-		struct range r = rangeset_get(&s->bad, i);
+	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
+		struct range r = rangeset_get(&s->lost, i);
 		fprintf(stderr, "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64 ", stored as zeros\n",
 		    o->source, r.off, range_end(r) - 1);
 	}

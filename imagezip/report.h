@@ -8,9 +8,9 @@
 void report_warnings(const struct layout *);
 /* -i, as text or JSON, to stdout. */
 int report_layout(struct layout *, const struct options *, struct err *);
-int report_summary(const struct options *, const struct capture_stats *, const struct delta *,
+int report_summary(const struct options *, struct capture_stats *, const struct delta *,
     double seconds, struct err *);
 /* The sectors that could not be read, to stderr. */
-void report_bad(const struct options *, struct capture_stats *);
+void report_lost(const struct options *, struct capture_stats *);
 
 #endif /* IMAGEZIP_REPORT_H */

@@ -3,11 +3,11 @@
 #include <string.h>
 
 void
-windows_init(struct windows *w, struct disk *d, struct layout *l, bool bad_as_zeros,
-    struct rangeset *bad)
+windows_init(struct windows *w, struct disk *d, struct layout *l, const struct options *o,
+    struct rangeset *lost)
 {
-	*w = (struct windows){ .disk = d, .layout = l, .bad_as_zeros = bad_as_zeros, .bad = bad,
-		.walk.set = &l->store };
+	*w = (struct windows){ .disk = d, .layout = l, .walk.set = &l->store };
+	rescue_init(&w->rescue, d, o->retries, o->bad_as_zeros, lost);
 	cache_init(&w->cache, d);
 }
 
@@ -15,22 +15,7 @@ void
 windows_done(struct windows *w)
 {
 	cache_done(&w->cache);
-}
-
-/* Sector by sector, what cannot be read becomes zeros and is noted. */
-static int
-rescue(struct windows *w, uint64_t sector, uint64_t count, uint8_t *buf, struct err *e)
-{
-	for (; count > 0; sector++, count--, buf += SECTOR_BYTES) {
-		if (disk_read(w->disk, buf, SECTOR_BYTES, sector * SECTOR_BYTES, e) == 0)
-			continue;
-		if (e->kind != ERR_IO)
-			return -1;
-		memset(buf, 0, SECTOR_BYTES);
-		if (rangeset_add(w->bad, (struct range){ sector, 1 }, e) != 0)
-			return -1;
-	}
-	return 0;
+	rescue_done(&w->rescue);
 }
 
 /* The last sector of a file may be short. */
@@ -59,14 +44,12 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	cache_reading(&w->cache, sector * SECTOR_BYTES);
 	if (disk_read(w->disk, buf, have, sector * SECTOR_BYTES, e) == 0)
 		return 0;
-	if (!w->bad_as_zeros || e->kind != ERR_IO || have != bytes)
-		return -1;
-	return rescue(w, sector, r.len, buf, e);
+	return rescue_read(&w->rescue, sector, buf, have, e);
 }
 
 /* The same, but what is stored as zeros is not read. */
-int
-windows_read(struct windows *w, struct range r, void *out, struct err *e)
+static int
+fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {
 	uint8_t *buf = out;
 	struct rangeset *zero = &w->layout->zero;
@@ -86,6 +69,28 @@ windows_read(struct windows *w, struct range r, void *out, struct err *e)
 		return 0;
 	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
 	    e);
+}
+
+/* What is stored changed. */
+static void
+change_part(const struct windows *w, struct range part, uint8_t *buf)
+{
+	const struct relocs *x = &w->layout->relocs;
+
+	for (size_t i = 0; i < x->npatches; i++) {
+		const struct patch *p = &x->patches[i];
+		if (p->sector >= part.off && p->sector - part.off < part.len)
+			memcpy(buf + (p->sector - part.off) * SECTOR_BYTES, p->bytes, SECTOR_BYTES);
+	}
+}
+
+int
+windows_read(struct windows *w, struct range r, void *buf, struct err *e)
+{
+	if (fill_range(w, r, buf, e) != 0)
+		return -1;
+	change_part(w, r, buf);
+	return 0;
 }
 
 /* A pipe: everything, until it ends. */
@@ -110,17 +115,36 @@ next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *
 	return (ssize_t)bytes;
 }
 
+/* How that is made right again.  Relocations of what is not stored are left out. */
+static void
+attach(struct windows *w, struct window *out, struct range part)
+{
+	const struct relocs *x = &w->layout->relocs;
+
+	while (w->reloc < x->n && x->relocs[w->reloc].sector < part.off)
+		w->reloc++;
+	if (out->nrelocs == 0)
+		out->relocs = x->relocs + w->reloc;
+	for (; w->reloc < x->n && x->relocs[w->reloc].sector < range_end(part); w->reloc++)
+		out->nrelocs++;
+	out->fresh |= x->together.len != 0 && x->together.off >= part.off &&
+	    x->together.off < range_end(part);
+}
+
 ssize_t
 windows_next(struct windows *w, struct window *out, void *buf, struct err *e)
 {
 	size_t bytes = 0;
 
+	out->nrelocs = 0;
+	out->fresh = false;
 	if (!disk_seekable(w->disk))
 		return next_of_stream(w, out, buf, e);
 	out->nregions = walk_next(&w->walk, out->regions);
 	for (unsigned i = 0; i < out->nregions; i++) {
 		if (windows_read(w, out->regions[i], (uint8_t *)buf + bytes, e) != 0)
 			return -1;
+		attach(w, out, out->regions[i]);
 		bytes += out->regions[i].len * SECTOR_BYTES;
 	}
 	return (ssize_t)bytes;

@@ -9,21 +9,23 @@
 #include "common/ndz/walk.h"
 #include "imagezip/cache.h"
 #include "imagezip/layout.h"
+#include "imagezip/rescue.h"
 
 struct windows {
 	struct disk *disk;
 	struct layout *layout;
 	struct cache cache;
-	bool bad_as_zeros;
-	struct rangeset *bad;		/* source sectors */
+	struct rescue rescue;
+	size_t reloc;			/* of layout->relocs, the next one */
 	struct walk walk;		/* of layout->store */
 	uint64_t stream_sector;		/* sources without a size */
 	bool ended;
 	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
 };
 
-void windows_init(struct windows *, struct disk *, struct layout *, bool bad_as_zeros,
-    struct rangeset *bad);
+/* Sectors that were lost, of the source, go into *lost. */
+void windows_init(struct windows *, struct disk *, struct layout *,
+    const struct options *, struct rangeset *lost);
 /* Nothing more will be read. */
 void windows_done(struct windows *);
 /* Any sectors of the image, stored or not, as they would be stored. */

@@ -40,7 +40,7 @@ struct raw_part {
 
 struct raw_label {
 	uint32_t sector_bytes;
-	unsigned nparts;
+	unsigned version, nparts;
 	struct raw_part part[BSDLABEL_PARTS_MAX];
 };
 
@@ -80,7 +80,7 @@ decode(struct raw_label *l, const uint8_t block[LABEL_BYTES])
 	rd_skip(&r, SECSIZE_AT - 4);
 	l->sector_bytes = rd_le32(&r);
 	rd_skip(&r, VERSION_AT - SECSIZE_AT - 4);
-	unsigned version = rd_le16(&r);
+	l->version = rd_le16(&r);
 	rd_skip(&r, MAGIC2_AT - VERSION_AT - 2);
 	if (rd_le32(&r) != LABEL_MAGIC)
 		return false;
@@ -90,7 +90,7 @@ decode(struct raw_label *l, const uint8_t block[LABEL_BYTES])
 	if (l->nparts == 0 || l->nparts > BSDLABEL_PARTS_MAX || !sum_right(block, l->nparts))
 		return false;
 	for (unsigned i = 0; i < l->nparts; i++)
-		decode_part(&l->part[i], &r, version == 1);
+		decode_part(&l->part[i], &r, l->version == 1);
 	return rd_ok(&r);
 }
 
@@ -207,6 +207,7 @@ bsdlabel_read(struct bsdlabel *l, struct disk *d, struct range slice, struct err
 		return -1;
 	if (found == 0)
 		return err_set(e, ERR_FORMAT, "it has no disklabel");
+	l->version = raw.version;
 	if (scale(&raw, e) != 0)
 		return -1;
 	if (!find_base(&raw, slice, &base))

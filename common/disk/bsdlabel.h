@@ -28,6 +28,7 @@ struct bsdlabel_part {
  * the raw partitions (c, and any that holds all of the slice), empty ones, and
  * those that lie outside, where other slices are. */
 struct bsdlabel {
+	unsigned version;		/* 1: OpenBSD */
 	unsigned nparts;
 	struct bsdlabel_part parts[BSDLABEL_PARTS_MAX];
 };

@@ -144,6 +144,8 @@ disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *
 		len = (size_t)(INT64_MAX - off);
 	while (done < len) {
 		ssize_t n = read_some(d, (uint8_t *)buf + done, len - done, off + done);
+		if (n < 0 && d->ops.why != NULL)
+			return d->ops.why(d->ctx, e), -1;
 		if (n < 0)
 			return err_os(
 			    e, "%s: reading %s", d->name, where(d, off + done).text);

@@ -48,6 +48,8 @@ struct disk_ops {
 	 * comes from there. */
 	int (*uncache)(void *ctx, uint64_t off, uint64_t len);
 	int (*sync)(void *ctx);
+	/* After a pread that failed: its own sentence, instead of that of errno. */
+	void (*why)(void *ctx, struct err *);
 	int (*close)(void *ctx);
 };
 
@@ -56,7 +58,7 @@ struct disk_ops {
  * file is in use as inuse.h defines it, or a terminal; block devices are then
  * opened O_EXCL.  A missing name in /dev is never made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
-/* For tests: size_bytes UINT64_MAX when unknown. */
+/* For tests, and what is no file: size_bytes UINT64_MAX when unknown. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
     uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
 /* NULL is fine.  -1 when closing fails (then writes may be lost). */

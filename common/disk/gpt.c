@@ -328,19 +328,13 @@ gpt_read(struct ptable *t, struct disk *d, bool *found, struct err *e)
 	return rc;
 }
 
-/* Write type and name into one copy, then its CRCs. */
+/* Write an entry of one copy, then its CRCs. */
 static int
-copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d, unsigned number,
-    const struct ptype_gpt *type, struct err *e)
+copy_write_entry(struct gpt_copy *c, const struct ptable *t, struct disk *d, size_t at,
+    struct err *e)
 {
-	size_t at = (size_t)(number - 1) * c->entry_bytes;
-	struct wr name = wr_to(c->array + at + ENTRY_NAME, NAME_UNITS * 2);
-
-	ptype_guid_bytes(type->guid, c->array + at);
-	for (const char *s = type->name; *s != '\0'; s++)
-		wr_le16(&name, (uint8_t)*s);
-	wr_zero(&name, NAME_UNITS * 2 - wr_len(&name));
 	struct wr crc = wr_to(c->sector + ARRAY_CRC, 4);
+
 	wr_le32(&crc, (uint32_t)crc32(0, c->array, (uInt)gpt_array_bytes(c)));
 	crc = wr_to(c->sector + HEADER_CRC, 4);
 	wr_le32(&crc, gpt_header_crc(c));
@@ -348,6 +342,25 @@ copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d, unsign
 		c->array_lba * t->sector_bytes + at, e) != 0)
 		return -1;
 	return disk_write(d, c->sector, c->header_bytes, c->lba * t->sector_bytes, e);
+}
+
+/* Type and name; NULL: the entry is unused from now on. */
+static int
+copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d, unsigned number,
+    const struct ptype_gpt *type, struct err *e)
+{
+	size_t at = (size_t)(number - 1) * c->entry_bytes;
+
+	if (type == NULL) {
+		memset(c->array + at, 0, ENTRY_BYTES);
+		return copy_write_entry(c, t, d, at, e);
+	}
+	struct wr name = wr_to(c->array + at + ENTRY_NAME, NAME_UNITS * 2);
+	ptype_guid_bytes(type->guid, c->array + at);
+	for (const char *s = type->name; *s != '\0'; s++)
+		wr_le16(&name, (uint8_t)*s);
+	wr_zero(&name, NAME_UNITS * 2 - wr_len(&name));
+	return copy_write_entry(c, t, d, at, e);
 }
 
 /* Does this copy have that partition where the table in use has it? */
@@ -361,18 +374,14 @@ copy_has(const struct gpt_copy *c, const struct partition *p)
 	return false;
 }
 
-int
-gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned code,
-    struct err *e)
+/* type NULL: remove it. */
+static int
+change_entry(const struct ptable *t, struct disk *d, unsigned number,
+    const struct ptype_gpt *type, struct err *e)
 {
-	const struct ptype_gpt *type = ptype_gpt_by_code(code);
 	const struct partition *p = ptable_find(t, number);
 	int rc = 0;
 
-	if (type == NULL)
-		return err_set(e, ERR_USAGE,
-		    "%s: %u (0x%x) is no known GPT partition type", disk_name(d), code,
-		    code);
 	if (p == NULL)
 		return err_set(
 		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
@@ -388,4 +397,23 @@ gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned c
 		rc = copy_set_type(&g->primary, t, d, number, type, e);
 	gpt_free(g);
 	return rc;
+}
+
+int
+gpt_remove(const struct ptable *t, struct disk *d, unsigned number, struct err *e)
+{
+	return change_entry(t, d, number, NULL, e);
+}
+
+int
+gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned code,
+    struct err *e)
+{
+	const struct ptype_gpt *type = ptype_gpt_by_code(code);
+
+	if (type == NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: %u (0x%x) is no known GPT partition type", disk_name(d), code,
+		    code);
+	return change_entry(t, d, number, type, e);
 }

@@ -313,6 +313,30 @@ mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 	return rc;
 }
 
+int
+mbr_remove(struct disk *d, unsigned number, struct err *e)
+{
+	static const uint8_t unused[16];
+	uint64_t entry_at[PTABLE_PARTS_MAX];
+	uint8_t sector0[MBR_BYTES];
+	struct ptable t = { .sector_bytes = disk_sector_bytes(d) };
+	int rc = -1;
+
+	if (disk_read(d, sector0, sizeof sector0, 0, e) == 0 &&
+	    mbr_read(&t, d, sector0, entry_at, e) == 0) {
+		const struct partition *p = ptable_find(&t, number);
+		if (p == NULL)
+			err_set(e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+		else if (p->logical)
+			err_set(e, ERR_UNSUPPORTED, "%s: partition %u is a logical one", disk_name(d),
+			    number);
+		else
+			rc = disk_write(d, unused, sizeof unused, entry_at[p - t.parts], e);
+	}
+	ptable_free(&t);
+	return rc;
+}
+
 /* In the units of the disk; false when the numbers do not come out even. */
 static bool
 entry_rescale(struct entry *n, unsigned from, unsigned to)

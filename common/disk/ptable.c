@@ -152,6 +152,18 @@ ptable_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 }
 
 int
+ptable_remove(struct disk *d, unsigned number, struct err *e)
+{
+	struct ptable t;
+
+	if (ptable_read(&t, d, e) != 0)
+		return -1;
+	int rc = t.kind == PTABLE_GPT ? gpt_remove(&t, d, number, e) : mbr_remove(d, number, e);
+	ptable_free(&t);
+	return rc;
+}
+
+int
 ptable_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
     struct err *e)
 {

@@ -84,6 +84,10 @@ const char *ptable_type_name(const struct ptable *, const struct partition *, ch
  * and for a partition that does not exist. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
+/* Take a partition out of the table: of a GPT, of both copies.  ERR_USAGE when there is
+ * no such one, ERR_UNSUPPORTED for logical ones. */
+int ptable_remove(struct disk *, unsigned number, struct err *);
+
 /* What ptable_fit() did. */
 struct ptable_change {
 	bool moved;			/* a GPT's backup to the end; a table to other sectors */

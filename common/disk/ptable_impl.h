@@ -22,11 +22,14 @@ enum ptable_kind mbr_kind(const void *sector0, uint64_t disk_lbas);
 int mbr_read(struct ptable *t, struct disk *, const void *sector0,
     uint64_t entry_at[PTABLE_PARTS_MAX], struct err *);
 int mbr_set_type(struct disk *, unsigned number, unsigned code, struct err *);
+int mbr_remove(struct disk *, unsigned number, struct err *);
 
 /* Fill in t, whose sector_bytes is set.  *found: is there at least a header? */
 int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
 int gpt_set_type(
     const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
+
+int gpt_remove(const struct ptable *, struct disk *, unsigned number, struct err *);
 
 int mbr_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);

@@ -1,7 +1,6 @@
 #include "common/install/install.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/base/sha256.h"
 #include "common/disk/rangeset.h"
 #include "common/install/finish.h"
 #include "common/install/job.h"
@@ -303,17 +303,15 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 {
 	for (unsigned i = 0; i < h->nrelocs; i++) {
 		const struct ndz_reloc *r = &h->relocs[i];
-		int rc = reloc_check(r, in->target.slice, e);
-		if (rc < 0)
-			return -1;
-		if (rc > 0 && !in->warned_type && in->cfg.warn != NULL) {
+		bool known = reloc_known(r);
+		if (!known && !in->warned_type && in->cfg.warn != NULL) {
 			char text[WARNING_BYTES];
 			snprintf(text, sizeof text, "relocations of type %u are not known and left out",
 			    r->type);
 			in->cfg.warn(text);
 			in->warned_type = true;
 		}
-		if (rc == 0 && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
+		if (known && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
 		    reloc_at(h, r) == UINT64_MAX)
 			return err_set(e, ERR_FORMAT, "a relocation at sector %" PRIu64 ", whose data is "
 			    "not in the chunk", r->sector);
@@ -372,7 +370,7 @@ static int
 identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {
 	static const uint8_t none[NDZ_UUID_BYTES];
-	uint8_t digest[EVP_MAX_MD_SIZE];
+	uint8_t digest[SHA256_BYTES];
 
 	memcpy(uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
 	if (memcmp(uuid, none, NDZ_UUID_BYTES) != 0)
@@ -380,8 +378,7 @@ identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 	if (j->number != 0)
 		return err_set(e, ERR_UNSUPPORTED, "the image has no UUID: an installation with a state "
 		    "begins with its first chunk");
-	if (EVP_Digest(j->bytes, NDZ_HEADER_BYTES, digest, NULL, EVP_sha256(), NULL) != 1)
-		return err_nomem(e, "a digest");
+	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
 	memcpy(uuid, digest, NDZ_UUID_BYTES);
 	return 0;
 }

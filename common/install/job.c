@@ -96,7 +96,7 @@ relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 		if (at < c->raw_at || at - c->raw_at >= n)
 			continue;
 		size_t off = (size_t)(at - c->raw_at);
-		if (r->size > n - off)
+		if (reloc_bytes(r) > n - off)
 			return err_set(e, ERR_FORMAT, "the relocation at sector %" PRIu64
 			    " is cut in two", r->sector);
 		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)

@@ -9,16 +9,24 @@
 #include "common/base/err.h"
 #include "common/ndz/format.h"
 
-/* Can this relocation be applied when installing into `slice` (len 0: to a
- * whole disk)?  0, 1 it is of a type that nobody knows (a warning), or -1. */
-int reloc_check(const struct ndz_reloc *, struct range slice, struct err *);
-/* Does it change bytes of the data?  (Not: short sectors, or to a whole disk.) */
+/* Is it of a type that we know?  (Not: it is left out, with a warning.) */
+bool reloc_known(const struct ndz_reloc *);
+/* Does it change bytes of the data when installing into `slice` (len 0: to a whole
+ * disk)?  (Not: short sectors, or to a whole disk.) */
 bool reloc_changes(const struct ndz_reloc *, struct range slice);
-/* Bytes of the chunk's data in front of what it changes; UINT64_MAX when that is
- * not in the chunk. */
+/* How many bytes it needs together: its size, or LILO's whole table. */
+uint64_t reloc_bytes(const struct ndz_reloc *);
+/* Bytes of the chunk's data in front of those; UINT64_MAX when they are not in the
+ * chunk, in one region. */
 uint64_t reloc_at(const struct ndz_header *, const struct ndz_reloc *);
-/* Apply it to the bytes that it covers: data[n], n >= its size. */
+/* Apply it to these bytes: data[n], n >= reloc_bytes(). */
 int reloc_apply(const struct ndz_reloc *, struct range slice, void *data, size_t n,
+    struct err *);
+
+/* For who makes images: a sector that is a disklabel with the right sum, of this
+ * type of relocation, made relative to its slice unless it is already.
+ * ERR_UNSUPPORTED, and nothing is changed: one that cannot be relocated, and why. */
+int reloc_label_relative(uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice,
     struct err *);
 
 #endif /* COMMON_INSTALL_RELOC_H */

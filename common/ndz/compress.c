@@ -112,12 +112,21 @@ struct view {
 	struct packer_room room;
 };
 
+/* A run whose first window asks for it begins a chunk. */
+static void
+view_fresh(struct view *v, const struct batch *b, const struct run *r)
+{
+	if (b->windows[r->first].fresh && v->room.nregions > 0)
+		v->room = packer_room_next(&v->room);
+}
+
 /* The run goes in, to a new chunk if need be. */
 static void
 view_add(struct view *v, const struct batch *b, const struct run *r)
 {
 	struct fragment f = run_fragment(b, r);
 
+	view_fresh(v, b, r);
 	if (run_fitting(b, r, &v->room) == 0)
 		v->room = packer_room_next(&v->room);
 	v->lost = run_fitting(b, r, &v->room) < r->n;
@@ -148,6 +157,7 @@ compress_run(struct compressor *z, struct batch *b, struct run *r, struct view *
 		compress_window(z, b, r, k);
 		if (v == NULL || !view_look(v, b, r))
 			continue;
+		view_fresh(v, b, r);
 		struct run so_far = { .first = r->first, .n = k + 1 };
 		unsigned fitting = run_fitting(b, &so_far, &v->room);
 		if (fitting == 0) {
@@ -168,7 +178,7 @@ run_length(const struct batch *b, unsigned first, unsigned most)
 {
 	unsigned n = 0;
 
-	while (first + n < b->n && n < most &&
+	while (first + n < b->n && n < most && (n == 0 || !b->windows[first + n].fresh) &&
 	    !all_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
 		n++;
 	return n;
@@ -212,6 +222,8 @@ run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct
 static int
 pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r, struct err *e)
 {
+	if (b->windows[r.first].fresh)
+		packer_end_chunk(p);
 	for (;;) {
 		struct packer_room room = packer_room(p);
 		struct run rest = { 0 };

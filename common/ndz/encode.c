@@ -50,6 +50,7 @@ next_window(struct encode *c, struct window *w, uint8_t *raw, struct err *e)
 		return (ssize_t)held;
 	}
 	w->nregions = w->nrelocs = 0;
+	w->fresh = false;
 	ssize_t n = c->cfg->next(c->cfg->arg, w, raw, e);
 	if (n > 0 && window_check(w, c->version, e) != 0)
 		return -1;

@@ -1,13 +1,12 @@
 #include "common/ndz/ext.h"
 
-#include <assert.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/base/rd.h"
+#include "common/base/sha256.h"
 #include "common/base/wr.h"
 #include "common/ndz/codec.h"
 
@@ -36,6 +35,7 @@ enum record_type {
 	REC_SIGNATURE = 6,
 	REC_STATE = 7,
 	REC_FREED = 8,
+	REC_LOST = 9,
 };
 
 static size_t
@@ -206,6 +206,10 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 		if (get_signature(x, r, e) != 0)
 			return -1;
 		break;
+	case REC_LOST:
+		if (lost_get(&x->lost, r, e) != 0)
+			return -1;
+		break;
 	case REC_FREED:
 		if (get_freed(x, r, e) != 0)
 			return -1;
@@ -331,6 +335,7 @@ ext_free(struct ext *x)
 	free(x->freed);
 	x->freed = NULL;
 	x->nfreed = 0;
+	lost_free(&x->lost);
 }
 
 /* Writing. */
@@ -448,6 +453,11 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		wr_le32(w, x->nchunks);
 		end_record(w, at);
 	}
+	if (x->lost.nranges > 0) {
+		at = begin_record(w, REC_LOST);
+		lost_put(&x->lost, w);
+		end_record(w, at);
+	}
 	if (x->has_state) {
 		at = begin_record(w, REC_STATE);
 		put_state(w, &x->state);
@@ -523,6 +533,7 @@ ext_need(size_t nfragments, bool image)
 	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
 	n += RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES);
 	n += RECORD_HEAD_BYTES + 8;		/* last */
+	n += RECORD_HEAD_BYTES + LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES;
 	n += RECORD_HEAD_BYTES + align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
 	if (image)
 		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
@@ -535,6 +546,8 @@ ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
 	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
 	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES + reserve;
 
+	if (x->lost.nranges > LOST_RANGES_MIN)
+		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
 	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES : 0;
 }
 
@@ -569,9 +582,5 @@ void
 ext_chunk_digest(const struct ndz_header *h, const void *chunk,
     uint8_t digest[EXT_DIGEST_BYTES])
 {
-	unsigned n = EXT_DIGEST_BYTES;
-	int ok = EVP_Digest(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest, &n, EVP_sha256(),
-	    NULL);
-
-	assert(ok == 1 && n == EXT_DIGEST_BYTES);
+	sha256(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest);
 }

@@ -21,6 +21,7 @@
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
 #include "common/ndz/format.h"
+#include "common/ndz/lost.h"
 
 enum {
 	EXT_DIGEST_BYTES = 32,			/* SHA-256 */
@@ -95,6 +96,7 @@ struct ext {
 	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
 	size_t nfragments;
 	struct ext_fragment *fragments;	/* owned; ext_free() */
+	struct lost lost;		/* only in the last chunk; owned */
 };
 
 /* Read the extension of a whole chunk whose header is h.  0 with present false
@@ -108,8 +110,8 @@ int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct 
 int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t key_id[EXT_KEY_ID_BYTES],
     const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
-/* Bytes that ext_put() will need, for the writer's accounts; a state record
- * takes EXT_STATE_BYTES more. */
+/* Bytes that ext_put() will need, for the writer's accounts, LOST_RANGES_MIN lost
+ * ranges among them; a state record takes EXT_STATE_BYTES more. */
 size_t ext_need(size_t nfragments, bool image);
 /* How many ranges of freed sectors fit behind everything else, with so many bytes
  * left free. */

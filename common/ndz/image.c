@@ -90,29 +90,39 @@ open_seekable(struct image *img, struct err *e)
 }
 
 int
-image_open(struct image **out, const char *path, struct err *e)
+image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
 {
-	return image_open_proved(out, path, NULL, e);
+	struct image *img = calloc(1, sizeof *img);
+	struct err ignored;		/* nothing was written */
+
+	if (img == NULL) {
+		err_nomem(e, disk_name(d));
+		disk_close(d, &ignored);
+		return -1;
+	}
+	img->disk = d;
+	img->proof = proof;
+	img->nchunks = UINT32_MAX;
+	if (disk_seekable(d) && open_seekable(img, e) != 0) {
+		image_close(img);
+		return -1;
+	}
+	*out = img;
+	return 0;
 }
 
 int
 image_open_proved(struct image **out, const char *path, struct proof *proof, struct err *e)
 {
-	struct image *img = calloc(1, sizeof *img);
+	struct disk *d;
 
-	if (img == NULL)
-		return err_nomem(e, path);
-	img->proof = proof;
-	if (disk_open(&img->disk, path, DISK_READ, e) != 0)
-		goto fail;
-	img->nchunks = UINT32_MAX;
-	if (disk_seekable(img->disk) && open_seekable(img, e) != 0)
-		goto fail;
-	*out = img;
-	return 0;
-fail:
-	image_close(img);
-	return -1;
+	return disk_open(&d, path, DISK_READ, e) == 0 ? image_open_disk(out, d, proof, e) : -1;
+}
+
+int
+image_open(struct image **out, const char *path, struct err *e)
+{
+	return image_open_proved(out, path, NULL, e);
 }
 
 void

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/disk.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
 #include "common/ndz/proof.h"
@@ -24,6 +25,8 @@ int image_open(struct image **, const char *path, struct err *);
  * out only when they are proved, and decrypted.  Headers alone are not proved.
  * proof is borrowed, and may be NULL. */
 int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
+/* The same from a disk that is open, which belongs to the image from now on. */
+int image_open_disk(struct image **, struct disk *, struct proof *, struct err *);
 void image_close(struct image *);
 const char *image_name(const struct image *);
 bool image_seekable(const struct image *);

@@ -218,6 +218,21 @@ layers_read(struct layers *l, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
+/* LILO's table of 1,024 bytes, whose sum is marked 990 behind its beginning, must not
+ * be cut in two; at the beginning of a chunk it is not. */
+static bool
+begins_table(const struct reloc_walk *w, uint64_t from, uint64_t end)
+{
+	for (size_t i = w->at; i < w->n && w->relocs[i].sector <= end + 1; i++) {
+		const struct ndz_reloc *r = &w->relocs[i];
+		uint64_t back = r->offset < 478 ? 2 : 1;
+		if (r->type == NDZ_RELOC_LILO_CHECKSUM && r->sector >= back &&
+		    r->sector - back >= from && r->sector - back < end)
+			return true;
+	}
+	return false;
+}
+
 void
 reloc_walk_take(struct reloc_walk *r, struct window *w)
 {
@@ -226,6 +241,7 @@ reloc_walk_take(struct reloc_walk *r, struct window *w)
 	while (r->at < r->n && r->relocs[r->at].sector < from)
 		r->at++;
 	w->relocs = &r->relocs[r->at];
+	w->fresh = begins_table(r, from, end);
 	for (; r->at < r->n && r->relocs[r->at].sector < end; r->at++)
 		w->nrelocs++;
 }

@@ -322,7 +322,8 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t first = f->windows[0].regions[0].off;
 
-	if (p->chunk.h.nregions > 0 && (p->ended || !packer_room_for(&p->chunk.room, f))) {
+	if (p->chunk.h.nregions > 0 && (p->ended || f->windows[0].fresh ||
+	    !packer_room_for(&p->chunk.room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
@@ -350,6 +351,21 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 	h->relocs[h->nrelocs++] = *r;
 	p->chunk.room.nrelocs++;
 	return 0;
+}
+
+/* Whatever else is put in, ext_need() has room for a short list. */
+int
+packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
+{
+	struct open_chunk *c = &p->chunk;
+
+	flush_zeros(p);
+	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes + p->cfg.codec.codec->tail_bytes +
+	    7 + ext_need(c->room.nfragments, c->room.has_image) +
+	    (c->room.has_state ? EXT_STATE_BYTES : 0);
+	lost_free(&c->ext.lost);
+	return lost_make(&c->ext.lost, lost, LOST_HEAD_BYTES +
+	    LOST_RANGES_MIN * LOST_RANGE_BYTES + (NDZ_CHUNK_BYTES - used), e);
 }
 
 int

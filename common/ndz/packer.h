@@ -30,6 +30,7 @@ struct window {
 	struct range regions[WINDOW_REGIONS_MAX];	/* sectors, ascending, apart */
 	unsigned nrelocs;			/* whose sectors are among these */
 	const struct ndz_reloc *relocs;		/* borrowed until it is packed */
+	bool fresh;				/* begins a chunk */
 };
 
 uint64_t window_bytes(const struct window *);	/* of its data */
@@ -95,6 +96,9 @@ bool packer_room_for(const struct packer_room *, const struct fragment *);
 /* Attach one more relocation to the fragment that was added last.  There is
  * always room for one behind a fragment without any; more can be ERR_FORMAT. */
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
+/* These sectors of the image are zeros because they could not be read: the last
+ * chunk says so.  Before packer_finish(). */
+int packer_note_lost(struct packer *, struct rangeset *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */
 int packer_finish(struct packer *, uint64_t total, struct err *);

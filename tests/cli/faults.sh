@@ -35,7 +35,7 @@ each() {	# OP KIND PATH LEFT COMMAND...	(LEFT: the file that must be gone, or -)
 }
 
 echo "== imagezip"
-for kind in eio gone end; do each pread $kind "$T/src" "$T/out.ndz" "$BIN/imagezip" -q -r "$T/src" "$T/out.ndz"; done
+for kind in eio gone end; do each pread $kind "$T/src" "$T/out.ndz" "$BIN/imagezip" -q --retries 0 -r "$T/src" "$T/out.ndz"; done
 for kind in eio full gone; do each pwrite $kind "$T/out.ndz" "$T/out.ndz" "$BIN/imagezip" -q -r "$T/src" "$T/out.ndz"; done
 for op in fsync close; do each $op eio "$T/out.ndz" "$T/out.ndz" "$BIN/imagezip" -q -r "$T/src" "$T/out.ndz"; done
 

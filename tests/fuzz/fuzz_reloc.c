@@ -1,4 +1,5 @@
-/* A disklabel to be relocated, at the place that the first bytes say. */
+/* A disklabel, or a piece of LILO, to be relocated, at the place that the first bytes
+ * say; and a label made relative. */
 #include "common/base/rd.h"
 #include "common/install/reloc.h"
 
@@ -21,8 +22,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (copy == NULL)
 		abort();
 	rd_copy(&rd, copy, n);
-	if (reloc_check(&r, slice, &e) >= 0)
+	if (reloc_known(&r) && n >= reloc_bytes(&r))
 		reloc_apply(&r, slice, copy, n, &e);
+	if (n >= SECTOR_BYTES)
+		reloc_label_relative(copy, r.type % 2 + NDZ_RELOC_FREEBSD_LABEL, slice, &e);
 	free(copy);
 	return 0;
 }

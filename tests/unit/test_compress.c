@@ -102,6 +102,7 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 		struct window *win = &b->windows[b->n];
 		size_t at = b->raw_at[b->n];
 		win->nregions = win->nrelocs = 0;
+		win->fresh = *w % 37 == 5;
 		for (uint64_t s = *w * 128; s < (*w + 1) * 128 && s < SECTORS; s++) {
 			if (!m->stored[s])
 				continue;

@@ -1,0 +1,113 @@
+/* buf.h: bytes that grow: what is written before its size is known.
+ *
+ * Puts after the first one for which there was no memory do nothing; ask
+ * buf_ok() once at the end.  Also the numbers of variable length (base 128, low
+ * digits first, top bit: more follow) that recipes are made of. */
+#ifndef COMMON_BASE_BUF_H
+#define COMMON_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+
+struct buf {
+	uint8_t *base;		/* owned; buf_free() */
+	size_t len, cap;
+	bool failed;
+};
+
+static inline void
+buf_free(struct buf *b)
+{
+	free(b->base);
+	*b = (struct buf){ 0 };
+}
+
+static inline bool
+buf_ok(const struct buf *b)
+{
+	return !b->failed;
+}
+
+/* Room for n more bytes, to be filled by the caller; NULL: no memory. */
+static inline uint8_t *
+buf_room(struct buf *b, size_t n)
+{
+	if (!b->failed && n > b->cap - b->len) {
+		size_t cap = b->cap + n > 2 * b->cap ? b->cap + n : 2 * b->cap;
+		uint8_t *base = realloc(b->base, cap);
+		if (base == NULL)
+			b->failed = true;
+		else
+			b->base = base, b->cap = cap;
+	}
+	if (b->failed)
+		return NULL;
+	b->len += n;
+	return b->base + b->len - n;
+}
+
+static inline void
+buf_bytes(struct buf *b, const void *src, size_t n)
+{
+	uint8_t *p = buf_room(b, n);
+
+	if (p != NULL && n > 0)
+		memcpy(p, src, n);
+}
+
+static inline void
+buf_le16(struct buf *b, uint16_t v)
+{
+	buf_bytes(b, (uint8_t[]){ (uint8_t)v, (uint8_t)(v >> 8) }, 2);
+}
+
+static inline void
+buf_le32(struct buf *b, uint32_t v)
+{
+	buf_le16(b, (uint16_t)v);
+	buf_le16(b, (uint16_t)(v >> 16));
+}
+
+static inline void
+buf_le64(struct buf *b, uint64_t v)
+{
+	buf_le32(b, (uint32_t)v);
+	buf_le32(b, (uint32_t)(v >> 32));
+}
+
+static inline void
+buf_number(struct buf *b, uint64_t v)
+{
+	uint8_t bytes[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		bytes[n++] = (uint8_t)(v | 0x80);
+	bytes[n++] = (uint8_t)v;
+	buf_bytes(b, bytes, n);
+}
+
+/* What buf_number() wrote; more than 64 bits fail. */
+static inline uint64_t
+rd_number(struct rd *r)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = rd_u8(r);
+		if (shift == 63 && byte > 1)
+			break;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return v;
+	}
+	r->failed = true;
+	return 0;
+}
+
+#endif /* COMMON_BASE_BUF_H */

@@ -1,0 +1,63 @@
+#include "common/base/crc32c.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { POLYNOMIAL_REVERSED = (int)0x82f63b78 };
+
+static uint32_t table[256];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void
+make_table(void)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t c = i;
+		for (int bit = 0; bit < 8; bit++)
+			c = c >> 1 ^ (c & 1 ? (uint32_t)POLYNOMIAL_REVERSED : 0);
+		table[i] = c;
+	}
+}
+
+static uint32_t
+by_table(uint32_t c, const uint8_t *p, size_t n)
+{
+	pthread_once(&table_once, make_table);
+	for (; n > 0; n--)
+		c = c >> 8 ^ table[(c ^ *p++) & 0xff];
+	return c;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2")))
+static uint32_t
+by_instruction(uint32_t c, const uint8_t *p, size_t n)
+{
+	uint64_t wide = c, word;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&word, p, 8);
+		wide = __builtin_ia32_crc32di(wide, word);
+	}
+	c = (uint32_t)wide;
+	for (; n > 0; n--)
+		c = __builtin_ia32_crc32qi(c, *p++);
+	return c;
+}
+#endif
+
+uint32_t
+crc32c_more(uint32_t crc, const void *data, size_t n)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("sse4.2"))
+		return ~by_instruction(~crc, data, n);
+#endif
+	return ~by_table(~crc, data, n);
+}
+
+uint32_t
+crc32c(const void *data, size_t n)
+{
+	return crc32c_more(0, data, n);
+}

@@ -1,0 +1,13 @@
+/* sha256.h: SHA-256 of bytes in memory, by libcrypto. */
+#ifndef COMMON_BASE_SHA256_H
+#define COMMON_BASE_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA256_BYTES = 32 };
+
+/* Cannot fail but for want of memory, which ends the program.  From any thread. */
+void sha256(const void *data, size_t n, uint8_t digest[SHA256_BYTES]);
+
+#endif /* COMMON_BASE_SHA256_H */

@@ -1,0 +1,47 @@
+/* check.h: is a store whole? */
+#ifndef COMMON_STORE_CHECK_H
+#define COMMON_STORE_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/store/store.h"
+
+/* One bit for each fragment number. */
+struct marks {
+	uint8_t *bits;		/* owned; free() */
+	uint64_t n;
+};
+
+int marks_new(struct marks *, struct store *, struct err *);	/* for all numbers there are */
+static inline bool
+marks_has(const struct marks *m, uint64_t i)
+{
+	return i < m->n && (m->bits[i / 8] >> i % 8 & 1) != 0;
+}
+static inline void
+marks_add(struct marks *m, uint64_t i)
+{
+	if (i < m->n)
+		m->bits[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+struct check {
+	bool data;		/* read everything, and compare all SHA-256 */
+	/* For each thing that is wrong, a sentence. */
+	void (*problem)(void *arg, const char *sentence);
+	/* For each image: is it whole?  why: NULL or a sentence. */
+	void (*image)(void *arg, const struct recipe_image *, const char *why);
+	void (*progress)(void *arg, uint64_t bytes);
+	void *arg;
+	/* Results. */
+	uint64_t problems, images, bad_images, fragments, bytes;
+	struct marks good;	/* fragments that are where the index says; free(good.bits) */
+};
+
+/* -1 only when checking itself failed, or the index is of no use at all. */
+int check_store(struct check *, struct store *, struct err *);
+/* The fragments of one pack into c->good, with the problems that it has. */
+int check_pack(struct check *, struct store *, const struct index_pack *, struct err *);
+
+#endif /* COMMON_STORE_CHECK_H */

@@ -1,0 +1,18 @@
+/* gc.h: remove what no image refers to. */
+#ifndef COMMON_STORE_GC_H
+#define COMMON_STORE_GC_H
+
+#include "common/store/store.h"
+
+/* A pack of which less is of no use is left as it is. */
+enum { GC_DEAD_PERCENT = 20 };
+
+struct gc_stats {
+	uint64_t fragments, packs, bytes_freed;
+};
+
+/* A transaction of its own.  Packs with more than dead_percent of no use are written anew
+ * without it; the old ones go when the index knows the new ones. */
+int gc_run(struct store *, unsigned dead_percent, struct gc_stats *, struct err *);
+
+#endif /* COMMON_STORE_GC_H */

@@ -1,0 +1,375 @@
+#include "common/store/packs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/crc32c.h"
+
+enum { NAME_BYTES = 600 };
+
+struct packs {
+	int dirfd;
+	char *dir;
+	size_t n;
+	struct open_pack {
+		uint32_t number;
+		int fd;
+	} *open;
+	char name[NAME_BYTES];
+};
+
+void
+pack_file_name(uint32_t number, char out[PACK_NAME_MAX])
+{
+	snprintf(out, PACK_NAME_MAX, "%08" PRIu32 ".pack", number);
+}
+
+struct packs *
+packs_new(int dirfd, const char *dir)
+{
+	struct packs *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return NULL;
+	p->dirfd = dirfd;
+	p->dir = strdup(dir);
+	if (p->dir != NULL)
+		return p;
+	free(p);
+	return NULL;
+}
+
+void
+packs_free(struct packs *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		close(p->open[i].fd);
+	free(p->open);
+	free(p->dir);
+	free(p);
+}
+
+int
+packs_fd(const struct packs *p, uint32_t slot)
+{
+	return p->open[slot].fd;
+}
+
+uint32_t
+packs_number(const struct packs *p, uint32_t slot)
+{
+	return p->open[slot].number;
+}
+
+const char *
+packs_name(struct packs *p, uint32_t slot)
+{
+	char name[PACK_NAME_MAX];
+
+	pack_file_name(p->open[slot].number, name);
+	snprintf(p->name, sizeof p->name, "%.500s/packs/%s", p->dir, name);
+	return p->name;
+}
+
+int
+packs_slot(struct packs *p, uint32_t number, uint32_t *slot, struct err *e)
+{
+	char name[PACK_NAME_MAX];
+
+	/* The one asked for last is asked for again, mostly. */
+	for (size_t i = p->n; i-- > 0;)
+		if (p->open[i].number == number)
+			return *slot = (uint32_t)i, 0;
+	struct open_pack *open = realloc(p->open, (p->n + 1) * sizeof *open);
+	if (open == NULL)
+		return err_nomem(e, "the list of packs");
+	p->open = open;
+	pack_file_name(number, name);
+	int fd = openat(p->dirfd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_os(e, "%s/packs/%s", p->dir, name);
+	*slot = (uint32_t)p->n;
+	p->open[p->n++] = (struct open_pack){ number, fd };
+	return 0;
+}
+
+/* Up to n bytes, fewer at the end of the file. */
+static ssize_t
+read_at(int fd, void *buf, size_t n, uint64_t at)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(fd, (uint8_t *)buf + done, n - done, (off_t)(at + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+/* 1 a record is there whole, 2 only its head is good, 0 nothing is, -1 the system refused. */
+static int
+read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_head *h,
+    struct buf *body, struct err *e)
+{
+	uint8_t head[RECORD_HEAD_BYTES];
+	ssize_t n = read_at(packs_fd(p, slot), head, sizeof head, at);
+
+	if (n < 0)
+		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+	if (n != sizeof head || !record_get_head(h, head, sizeof head))
+		return 0;
+	struct stat st;
+	if (fstat(packs_fd(p, slot), &st) != 0)
+		return err_os(e, "%s", packs_name(p, slot));
+	if (h->body_bytes > (uint64_t)st.st_size - at)
+		return 0;
+	body->len = 0;
+	uint8_t *to = buf_room(body, h->body_bytes);
+	if (to == NULL)
+		return err_nomem(e, "a record");
+	n = read_at(packs_fd(p, slot), to, h->body_bytes, at + RECORD_HEAD_BYTES);
+	if (n < 0)
+		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+	return (size_t)n == h->body_bytes && crc32c(to, h->body_bytes) == h->body_crc ? 1 : 2;
+}
+
+int
+packs_read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_head *h,
+    struct buf *body, struct err *e)
+{
+	int rc = read_record(p, slot, at, h, body, e);
+
+	if (rc == 0 || rc == 2)
+		return err_set(e, ERR_FORMAT, "%s: the record at byte %" PRIu64 " is damaged",
+		    packs_name(p, slot), at);
+	return rc == 1 ? 0 : -1;
+}
+
+/* The same as read_record(), of the body no more than a fragment's head. */
+static int
+read_record_head(struct packs *p, uint32_t slot, uint64_t at, uint64_t end,
+    struct record_head *h, struct buf *body, struct err *e)
+{
+	uint8_t bytes[FRAGMENT_DATA_AT];
+	ssize_t n = read_at(packs_fd(p, slot), bytes, sizeof bytes, at);
+
+	if (n < 0)
+		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+	if (n < RECORD_HEAD_BYTES || !record_get_head(h, bytes, RECORD_HEAD_BYTES) ||
+	    h->body_bytes > end - at)
+		return 0;
+	size_t have = (size_t)n - RECORD_HEAD_BYTES;
+	body->len = 0;
+	buf_bytes(body, bytes + RECORD_HEAD_BYTES, have < h->body_bytes ? have : h->body_bytes);
+	return buf_ok(body) ? 1 : err_nomem(e, "a record");
+}
+
+int
+packs_walk(struct packs *p, uint32_t slot, const struct pack_walk *w, struct err *e)
+{
+	struct stat st;
+	struct buf body = { 0 };
+	struct record_head h;
+	uint64_t at = 0, bad_from = UINT64_MAX;
+	int rc = 0;
+
+	if (fstat(packs_fd(p, slot), &st) != 0)
+		return err_os(e, "%s", packs_name(p, slot));
+	uint64_t end = w->end < (uint64_t)st.st_size ? w->end : (uint64_t)st.st_size;
+	while (at < end && rc == 0) {
+		int got = w->data ? read_record(p, slot, at, &h, &body, e) :
+		    read_record_head(p, slot, at, end, &h, &body, e);
+		if (got < 0)
+			rc = -1;
+		if (got == 0 || got == 2) {
+			bad_from = bad_from == UINT64_MAX ? at : bad_from;
+			at += got == 0 ? RECORD_ALIGN : record_whole_bytes(h.body_bytes);
+			continue;
+		}
+		if (rc == 0 && bad_from != UINT64_MAX && w->bad != NULL)
+			rc = w->bad(w->arg, bad_from, at - bad_from, e);
+		bad_from = UINT64_MAX;
+		if (rc == 0)
+			rc = w->record(w->arg, at, &h, body.base, body.len, e);
+		at += record_whole_bytes(h.body_bytes);
+	}
+	/* An end that was promised and is not there is damage, too. */
+	uint64_t wanted = w->end == UINT64_MAX ? end : w->end;
+	if (rc == 0 && w->bad != NULL && (bad_from != UINT64_MAX || end < wanted))
+		rc = w->bad(w->arg, bad_from != UINT64_MAX ? bad_from : end, wanted -
+		    (bad_from != UINT64_MAX ? bad_from : end), e);
+	buf_free(&body);
+	return rc;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int
+add_number(uint32_t **out, size_t *n, uint32_t number, struct err *e)
+{
+	uint32_t *list = realloc(*out, (*n + 1) * sizeof *list);
+
+	if (list == NULL)
+		return err_nomem(e, "the list of packs");
+	*out = list;
+	list[(*n)++] = number;
+	return 0;
+}
+
+int
+packs_list(int dirfd, const char *dir, uint32_t **out, size_t *n, struct err *e)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	char name[PACK_NAME_MAX];
+	uint32_t number;
+	int rc = 0;
+
+	*out = NULL;
+	*n = 0;
+	if (d == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return err_os(e, "%s/packs", dir);
+	}
+	while (rc == 0 && (entry = readdir(d)) != NULL) {
+		if (sscanf(entry->d_name, "%" SCNu32 ".pack", &number) != 1)
+			continue;
+		pack_file_name(number, name);
+		if (strcmp(name, entry->d_name) == 0)
+			rc = add_number(out, n, number, e);
+	}
+	closedir(d);
+	if (rc == 0 && *n > 0)
+		qsort(*out, *n, sizeof **out, compare_numbers);
+	return rc;
+}
+
+static int
+write_at(int fd, const uint8_t *p, size_t n, uint64_t at)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = pwrite(fd, p + done, n - done, (off_t)(at + done));
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -1;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
+static int
+err_writer(const struct pack_writer *w, struct err *e)
+{
+	char name[PACK_NAME_MAX];
+
+	pack_file_name(w->number, name);
+	return err_os(e, "%s/packs/%s", w->dir, name);
+}
+
+int
+pack_writer_open(struct pack_writer *w, uint32_t number, uint64_t bytes, struct err *e)
+{
+	char name[PACK_NAME_MAX];
+	uint8_t version[4] = { STORE_FORMAT };
+	struct stat st;
+	uint64_t at;
+
+	pack_file_name(number, name);
+	w->number = number;
+	w->at = bytes;
+	w->pending.len = 0;
+	w->fd = openat(w->dirfd, name, O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_TRUNC : 0), 0666);
+	if (w->fd < 0 || fstat(w->fd, &st) != 0)
+		return err_writer(w, e);
+	if ((uint64_t)st.st_size < bytes)
+		return err_set(e, ERR_FORMAT, "%s/packs/%s: has only %lld bytes of %" PRIu64, w->dir, name,
+		    (long long)st.st_size, bytes);
+	if ((uint64_t)st.st_size > bytes && ftruncate(w->fd, (off_t)bytes) != 0)
+		return err_writer(w, e);
+	if (bytes > 0)
+		return 0;
+	if (fsync(w->dirfd) != 0)
+		return err_writer(w, e);
+	return pack_append(w, RECORD_PACK, number, version, sizeof version, NULL, 0, &at, e);
+}
+
+int
+pack_append(struct pack_writer *w, enum record_type type, uint64_t number, const void *a,
+    size_t a_bytes, const void *b, size_t b_bytes, uint64_t *at, struct err *e)
+{
+	uint8_t head[RECORD_HEAD_BYTES];
+	struct record_head h = { .type = type, .number = number,
+		.body_bytes = (uint32_t)(a_bytes + b_bytes),
+		.body_crc = crc32c_more(crc32c(a, a_bytes), b, b_bytes) };
+	uint64_t whole = record_whole_bytes(h.body_bytes);
+
+	if (a_bytes + b_bytes > UINT32_MAX / 2)
+		return err_set(e, ERR_UNSUPPORTED, "a record of %zu bytes is too large",
+		    a_bytes + b_bytes);
+	record_put_head(&h, head);
+	buf_bytes(&w->pending, head, sizeof head);
+	buf_bytes(&w->pending, a, a_bytes);
+	buf_bytes(&w->pending, b, b_bytes);
+	buf_bytes(&w->pending, (uint8_t[RECORD_ALIGN]){ 0 },
+	    (size_t)(whole - RECORD_HEAD_BYTES - h.body_bytes));
+	*at = w->at;
+	w->at += whole;
+	return buf_ok(&w->pending) ? 0 : err_nomem(e, "a record");
+}
+
+int
+pack_flush(struct pack_writer *w, struct err *e)
+{
+	size_t n = w->pending.len;
+
+	if (n > 0 && write_at(w->fd, w->pending.base, n, w->at - n) != 0)
+		return err_writer(w, e);
+	w->pending.len = 0;
+	return 0;
+}
+
+int
+pack_writer_finish(struct pack_writer *w, struct err *e)
+{
+	if (pack_flush(w, e) != 0)
+		return -1;
+	if (fsync(w->fd) != 0)
+		return err_writer(w, e);
+	int fd = w->fd;
+	w->fd = -1;
+	buf_free(&w->pending);
+	return close(fd) == 0 ? 0 : err_writer(w, e);
+}
+
+void
+pack_writer_drop(struct pack_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+	buf_free(&w->pending);
+}

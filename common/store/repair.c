@@ -1,0 +1,189 @@
+#include "common/store/repair.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/stored.h"
+
+static int
+mark_lost(struct check *c, struct store *s, struct err *e)
+{
+	struct index_fragment f = { 0 };
+	int rc;
+
+	while ((rc = index_fragment_from(s->index, f.number + 1, &f, e)) == 1)
+		if (f.pack != 0 && !marks_has(&c->good, f.number) &&
+		    index_move_fragment(s->index, f.number, 0, 0, e) != 0)
+			return -1;
+	return rc;
+}
+
+int
+repair_store(struct check *c, struct store *s, struct err *e)
+{
+	if (store_begin(s, e) != 0 || check_store(c, s, e) != 0 || mark_lost(c, s, e) != 0)
+		return -1;
+	return store_commit(s, e);
+}
+
+struct reindex {
+	struct check *c;
+	struct store *s;
+	uint32_t slot, number;
+	uint64_t end;			/* of the last good record of the pack */
+	struct buf replaced, removed;	/* u32 and u64 in the machine's order */
+	uint64_t next_fragment, next_image;
+};
+
+static void
+raise(uint64_t *next, uint64_t number)
+{
+	if (number >= *next && number < INT64_MAX)
+		*next = number + 1;
+}
+
+/* First pass: what counts no longer. */
+static int
+note_replaced(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
+    size_t body_bytes, struct err *e)
+{
+	struct reindex *x = arg;
+	struct rd r = rd_from(body, body_bytes);
+
+	(void)at;
+	if (h->type == RECORD_REMOVED)
+		buf_bytes(&x->removed, &h->number, sizeof h->number);
+	for (uint64_t i = 0; h->type == RECORD_REPLACES && rd_can_hold(&r, 1, 4) && i < h->number; i++) {
+		uint32_t pack = rd_le32(&r);
+		buf_bytes(&x->replaced, &pack, sizeof pack);
+	}
+	return buf_ok(&x->replaced) && buf_ok(&x->removed) ? 0 : err_nomem(e, "a list");
+}
+
+static bool
+has(const struct buf *list, const void *item, size_t n)
+{
+	for (size_t i = 0; i + n <= list->len; i += n)
+		if (memcmp(list->base + i, item, n) == 0)
+			return true;
+	return false;
+}
+
+static int
+add_fragment(struct reindex *x, uint64_t at, const struct record_head *h, const uint8_t *body,
+    size_t body_bytes, struct err *e)
+{
+	struct index_fragment f = { .number = h->number, .pack = x->number, .at = at }, there;
+
+	if (fragment_get_head(&f.head, body, body_bytes, e) != 0)
+		return 0;	/* of no use to anybody */
+	f.bytes = (uint32_t)(body_bytes - FRAGMENT_HEAD_BYTES);
+	raise(&x->next_fragment, h->number);
+	int rc = index_find_fragment(x->s->index, f.head.sha256, &there, e);
+	if (rc == 0)
+		rc = index_get_fragment(x->s->index, h->number, &there, e);
+	if (rc != 0)		/* another copy, which serves as well */
+		return rc < 0 ? -1 : 0;
+	return index_add_fragment(x->s->index, &f, e);
+}
+
+static int
+add_image(struct reindex *x, uint64_t at, const struct record_head *h, const uint8_t *body,
+    size_t body_bytes, struct err *e)
+{
+	struct index_image *i = calloc(1, sizeof *i), *there = calloc(1, sizeof *there);
+	struct rd r = rd_from(body, body_bytes);
+	struct err why;
+	int rc = i == NULL || there == NULL ? err_nomem(e, "an image") : 0;
+
+	raise(&x->next_image, h->number);
+	if (rc == 0 && !has(&x->removed, &h->number, sizeof h->number) &&
+	    recipe_get_image(&i->about, &r, &why) == 0) {
+		rc = index_find_image(x->s->index, &i->about.name, there, e);
+		i->number = h->number;
+		i->pack = x->number;
+		i->at = at;
+		i->bytes = body_bytes;
+		if (rc == 0)
+			rc = index_add_image(x->s->index, i, e);
+	}
+	free(i);
+	free(there);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Second pass. */
+static int
+add_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
+    size_t body_bytes, struct err *e)
+{
+	struct reindex *x = arg;
+
+	x->end = at + record_whole_bytes(body_bytes);
+	if (h->type == RECORD_FRAGMENT)
+		return add_fragment(x, at, h, body, body_bytes, e);
+	return h->type == RECORD_IMAGE ? add_image(x, at, h, body, body_bytes, e) : 0;
+}
+
+static int
+walk_packs(struct reindex *x, const uint32_t *list, size_t n, bool adding, struct err *e)
+{
+	struct pack_walk w = { .data = true, .end = UINT64_MAX, .arg = x,
+		.record = adding ? add_record : note_replaced };
+
+	for (size_t i = 0; i < n; i++) {
+		if (adding && has(&x->replaced, &list[i], sizeof list[i]))
+			continue;
+		x->number = list[i];
+		x->end = 0;
+		if (packs_slot(x->s->packs, list[i], &x->slot, e) != 0 ||
+		    packs_walk(x->s->packs, x->slot, &w, e) != 0)
+			return -1;
+		if (adding && x->end > 0 && index_put_pack(x->s->index,
+		    &(struct index_pack){ list[i], x->end }, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+fill_index(struct reindex *x, struct err *e)
+{
+	uint32_t *list;
+	size_t n;
+
+	if (packs_list(x->s->packs_fd, x->s->dir, &list, &n, e) != 0 || n == 0) {
+		free(list);
+		return n == 0 ? 0 : -1;
+	}
+	int rc = walk_packs(x, list, n, false, e);
+	if (rc == 0)
+		rc = walk_packs(x, list, n, true, e);
+	uint64_t last = list[n - 1];
+	free(list);
+	if (rc == 0)
+		rc = index_set_next(x->s->index, INDEX_NEXT_FRAGMENT, x->next_fragment, e);
+	if (rc == 0)
+		rc = index_set_next(x->s->index, INDEX_NEXT_IMAGE, x->next_image, e);
+	return rc == 0 ? index_set_next(x->s->index, INDEX_NEXT_PACK, last + 1, e) : -1;
+}
+
+int
+repair_index(struct check *c, struct store *s, struct err *e)
+{
+	struct reindex x = { .c = c, .s = s, .next_fragment = 1, .next_image = 1 };
+
+	int rc = index_begin(s->index, true, e);
+	if (rc == 0)
+		rc = fill_index(&x, e);
+	if (rc == 0)
+		rc = index_commit(s->index, e);
+	if (rc == 0)
+		rc = check_store(c, s, e);
+	if (rc == 0)
+		rc = store_use_index(s, e);
+	buf_free(&x.replaced);
+	buf_free(&x.removed);
+	return rc;
+}

@@ -1,0 +1,341 @@
+#include "common/store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 600, FORMAT_BYTES = 200 };
+
+static const char new_index[] = "index.new", index_name[] = "index.db";
+
+static void
+path_in(const char *dir, const char *name, char out[PATH_BYTES])
+{
+	snprintf(out, PATH_BYTES, "%.500s/%s", dir, name);
+}
+
+static bool
+is_empty_folder(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	bool empty = d != NULL;
+
+	while (empty && (entry = readdir(d)) != NULL)
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (d != NULL)
+		closedir(d);
+	return empty;
+}
+
+static int
+sync_folder(const char *dir, struct err *e)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 || fsync(fd) != 0 ? err_os(e, "%s", dir) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Written last: a folder without it is no store. */
+static int
+write_format(const char *dir, uint64_t pack_bytes, struct err *e)
+{
+	char path[PATH_BYTES], text[FORMAT_BYTES];
+	int n = snprintf(text, sizeof text, "emustore %d\npack-bytes %" PRIu64 "\n", STORE_FORMAT,
+	    pack_bytes);
+
+	path_in(dir, "format", path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0 ? err_os(e, "%s", path) : 0;
+	close(fd);
+	return rc == 0 ? sync_folder(dir, e) : -1;
+}
+
+int
+store_init(const char *dir, uint64_t pack_bytes, struct err *e)
+{
+	char path[PATH_BYTES];
+	struct index *x;
+
+	if (strlen(dir) > 500)
+		return err_set(e, ERR_USAGE, "the store's path is too long");
+	if (mkdir(dir, 0777) != 0 && (errno != EEXIST || !is_empty_folder(dir)))
+		return errno == EEXIST ? err_set(e, ERR_REFUSED, "%s: is there already, and not empty",
+		    dir) : err_os(e, "%s", dir);
+	path_in(dir, "packs", path);
+	if (mkdir(path, 0777) != 0)
+		return err_os(e, "%s", path);
+	path_in(dir, index_name, path);
+	if (index_open(&x, path, true, e) != 0)
+		return -1;
+	index_close(x);
+	return write_format(dir, pack_bytes, e);
+}
+
+static int
+read_format(struct store *s, struct err *e)
+{
+	char text[FORMAT_BYTES] = "";
+	int fd = openat(s->dirfd, "format", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	unsigned version;
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return errno == ENOENT ? err_set(e, ERR_USAGE, "%s: is no store (emustore init makes one)",
+		    s->dir) : err_os(e, "%s/format", s->dir);
+	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &version, &s->pack_bytes) < 1)
+		return err_set(e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
+	if (version != STORE_FORMAT)
+		return err_set(e, ERR_UNSUPPORTED, "%s: a store of format %u; this program knows only "
+		    "format %d", s->dir, version, STORE_FORMAT);
+	return 0;
+}
+
+static int
+take_lock(struct store *s, bool wait, struct err *e)
+{
+	s->lock_fd = openat(s->dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (s->lock_fd < 0)
+		return err_os(e, "%s/lock", s->dir);
+	if (flock(s->lock_fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return err_set(e, ERR_REFUSED, "%s: another program is writing to this store (--wait waits "
+		    "for it)", s->dir);
+	return err_os(e, "%s/lock", s->dir);
+}
+
+static int
+open_index(struct store *s, bool anew, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	path_in(s->dir, anew ? new_index : index_name, path);
+	if (!anew)
+		return index_open(&s->index, path, false, e);
+	for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", NULL };
+	    *end != NULL; end++) {
+		char name[64];
+		snprintf(name, sizeof name, "%s%s", new_index, *end);
+		unlinkat(s->dirfd, name, 0);
+	}
+	return index_open(&s->index, path, true, e);
+}
+
+/* Each pack that is read from is an open file. */
+static void
+allow_many_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int
+open_parts(struct store *s, enum store_access access, struct err *e)
+{
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dirfd < 0)
+		return err_os(e, "%s", s->dir);
+	if (read_format(s, e) != 0)
+		return -1;
+	s->packs_fd = openat(s->dirfd, "packs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->packs_fd < 0)
+		return err_os(e, "%s/packs", s->dir);
+	if (access != STORE_READ && take_lock(s, access == STORE_WRITE_WAIT, e) != 0)
+		return -1;
+	s->packs = packs_new(s->packs_fd, s->dir);
+	if (s->packs == NULL)
+		return err_nomem(e, s->dir);
+	return open_index(s, access == STORE_REINDEX, e);
+}
+
+int
+store_open(struct store *s, const char *dir, enum store_access access, struct err *e)
+{
+	*s = (struct store){ .dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 } };
+	if (strlen(dir) > 500)
+		return err_set(e, ERR_USAGE, "the store's path is too long");
+	s->dir = strdup(dir);
+	if (s->dir == NULL)
+		return err_nomem(e, dir);
+	allow_many_files();
+	if (open_parts(s, access, e) == 0)
+		return 0;
+	store_close(s);
+	return -1;
+}
+
+static void
+close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+int
+store_remove_strays(struct store *s, struct err *e)
+{
+	uint32_t *list;
+	size_t n;
+	struct index_pack p;
+	char name[PACK_NAME_MAX];
+	int rc = packs_list(s->packs_fd, s->dir, &list, &n, e);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = index_pack_from(s->index, list[i], &p, e);
+		if (rc < 0 || (rc == 1 && p.number == list[i])) {
+			rc = rc < 0 ? -1 : 0;
+			continue;
+		}
+		pack_file_name(list[i], name);
+		rc = unlinkat(s->packs_fd, name, 0) == 0 ? 0 :
+		    err_os(e, "%s/packs/%s", s->dir, name);
+	}
+	free(list);
+	return rc;
+}
+
+/* The last pack, when there is room in it. */
+static int
+open_last_pack(struct store *s, struct err *e)
+{
+	struct index_pack p = { 0 }, last = { 0 };
+	int rc;
+
+	while ((rc = index_pack_from(s->index, p.number + 1, &p, e)) == 1)
+		last = p;
+	if (rc < 0)
+		return -1;
+	if (last.number == 0 || last.bytes >= s->pack_bytes)
+		return 0;
+	return pack_writer_open(&s->w, last.number, last.bytes, e);
+}
+
+/* What a transaction that failed has left takes room that others need. */
+static void
+undo(struct store *s)
+{
+	struct err ignored;		/* the next writer does it, then */
+
+	pack_writer_drop(&s->w);
+	index_rollback(s->index);
+	if (store_remove_strays(s, &ignored) == 0 && open_last_pack(s, &ignored) == 0)
+		pack_writer_drop(&s->w);
+}
+
+void
+store_close(struct store *s)
+{
+	if (s->writing)
+		undo(s);
+	pack_writer_drop(&s->w);
+	index_close(s->index);
+	packs_free(s->packs);
+	close_if_open(s->packs_fd);
+	close_if_open(s->dirfd);
+	close_if_open(s->lock_fd);	/* the last: nobody else may write before */
+	free(s->dir);
+	*s = (struct store){ .dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 } };
+}
+
+int
+store_begin(struct store *s, struct err *e)
+{
+	s->w.dir = s->dir;
+	s->w.dirfd = s->packs_fd;
+	if (index_begin(s->index, true, e) != 0)
+		return -1;
+	s->writing = true;
+	for (int i = 0; i < 3; i++)
+		if (index_next(s->index, (enum index_next)i, &s->next[i], e) != 0)
+			return -1;
+	if (store_remove_strays(s, e) != 0)
+		return -1;
+	return open_last_pack(s, e);
+}
+
+uint64_t
+store_number(struct store *s, enum index_next what)
+{
+	return s->next[what]++;
+}
+
+int
+store_end_pack(struct store *s, struct err *e)
+{
+	struct index_pack p = { s->w.number, s->w.at };
+
+	if (s->w.fd < 0)
+		return 0;
+	if (pack_writer_finish(&s->w, e) != 0)
+		return -1;
+	return index_put_pack(s->index, &p, e);
+}
+
+int
+store_append(struct store *s, enum record_type type, uint64_t number, const void *a,
+    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at, struct err *e)
+{
+	if (s->w.fd >= 0 && s->w.at >= s->pack_bytes && store_end_pack(s, e) != 0)
+		return -1;
+	if (s->w.fd < 0 && pack_writer_open(&s->w,
+	    (uint32_t)store_number(s, INDEX_NEXT_PACK), 0, e) != 0)
+		return -1;
+	*pack = s->w.number;
+	return pack_append(&s->w, type, number, a, a_bytes, b, b_bytes, at, e);
+}
+
+int
+store_sync(struct store *s, struct err *e)
+{
+	if (store_end_pack(s, e) != 0)
+		return -1;
+	return fsync(s->packs_fd) == 0 ? 0 : err_os(e, "%s/packs", s->dir);
+}
+
+int
+store_commit(struct store *s, struct err *e)
+{
+	if (store_sync(s, e) != 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		if (index_set_next(s->index, (enum index_next)i, s->next[i], e) != 0)
+			return -1;
+	if (index_commit(s->index, e) != 0)
+		return -1;
+	s->writing = false;
+	return 0;
+}
+
+int
+store_use_index(struct store *s, struct err *e)
+{
+	index_close(s->index);		/* all of it is in its one file then */
+	s->index = NULL;
+	/* What the old one had not yet in its file must never meet the new file. */
+	unlinkat(s->dirfd, "index.db-wal", 0);
+	unlinkat(s->dirfd, "index.db-shm", 0);
+	if (fsync(s->dirfd) != 0 || renameat(s->dirfd, new_index, s->dirfd, index_name) != 0 ||
+	    fsync(s->dirfd) != 0)
+		return err_os(e, "%s/%s", s->dir, index_name);
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* store.h: a store of images: a folder with pack files and an index.
+ *
+ *	DIR/format	a line "emustore 1", a line "pack-bytes N"
+ *	DIR/lock	held by the one who writes
+ *	DIR/index.db	SQLite; can be made again from the packs
+ *	DIR/packs/	00000001.pack ...
+ *
+ * A change is there wholly or not at all: what a writer appends to packs counts
+ * only when the index, committed after they were synced, says so.
+ */
+#ifndef COMMON_STORE_STORE_H
+#define COMMON_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/store/index.h"
+#include "common/store/packs.h"
+
+enum { STORE_PACK_BYTES = 1 << 30 };
+
+struct store {
+	char *dir;
+	int dirfd, packs_fd, lock_fd;
+	uint64_t pack_bytes;		/* a pack of so many gets no more records */
+	struct index *index;
+	struct packs *packs;
+	/* Of a writer between store_begin() and the end of it: */
+	struct pack_writer w;
+	bool writing;
+	uint64_t next[3];		/* by enum index_next */
+};
+
+enum store_access { STORE_READ, STORE_WRITE, STORE_WRITE_WAIT, STORE_REINDEX };
+
+/* A new store in a folder that is not there yet, or empty. */
+int store_init(const char *dir, uint64_t pack_bytes, struct err *);
+/* STORE_WRITE: ERR_REFUSED while another one writes; _WAIT waits for it.
+ * STORE_REINDEX: for writing, with a new and empty index beside the old one, see
+ * store_use_index(). */
+int store_open(struct store *, const char *dir, enum store_access, struct err *);
+void store_close(struct store *);	/* what is not committed is undone */
+
+/* A writer's transaction. */
+int store_begin(struct store *, struct err *);
+int store_commit(struct store *, struct err *);
+/* In a transaction: a record behind all others. */
+int store_append(struct store *, enum record_type, uint64_t number, const void *a,
+    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at, struct err *);
+/* Never handed out before. */
+uint64_t store_number(struct store *, enum index_next);
+/* No more into the pack that is being written; the next record begins a new one. */
+int store_end_pack(struct store *, struct err *);
+/* Pack files that no index knows: of transactions that were cut short. */
+int store_remove_strays(struct store *, struct err *);
+/* After STORE_REINDEX: the new index takes the place of what was there. */
+int store_use_index(struct store *, struct err *);
+/* Is the committed tail of the packs, with what was appended, on the disk? */
+int store_sync(struct store *, struct err *);
+
+#endif /* COMMON_STORE_STORE_H */

@@ -1,0 +1,42 @@
+/* emustore.h: what the commands have in common. */
+#ifndef EMUSTORE_EMUSTORE_H
+#define EMUSTORE_EMUSTORE_H
+
+#include "common/base/json.h"
+#include "common/base/progress.h"
+#include "common/store/store.h"
+#include "common/store/stored.h"
+
+struct options {
+	const char *store;
+	bool json, quiet, wait, data, index, all;
+	uint64_t chunk;			/* UINT64_MAX: all of them */
+	uint64_t pack_bytes;
+	const char *parent;
+	unsigned nlabels;
+	struct recipe_label labels[RECIPE_LABELS_MAX];
+};
+
+/* Operands are counted before. */
+int command_init(const struct options *, char **operands, int n, struct err *);
+int command_put(const struct options *, char **operands, int n, struct err *);
+int command_import(const struct options *, char **operands, int n, struct err *);
+int command_get(const struct options *, char **operands, int n, struct err *);
+int command_list(const struct options *, char **operands, int n, struct err *);
+int command_info(const struct options *, char **operands, int n, struct err *);
+int command_stats(const struct options *, char **operands, int n, struct err *);
+int command_rm(const struct options *, char **operands, int n, struct err *);
+int command_gc(const struct options *, char **operands, int n, struct err *);
+int command_verify(const struct options *, char **operands, int n, struct err *);
+int command_repair(const struct options *, char **operands, int n, struct err *);
+
+/* The store for reading, or for writing as --wait says. */
+int open_store(struct store *, const struct options *, bool writing, struct err *);
+/* Name, version, sizes, digest, times, without an object around them. */
+void json_image(struct json *, const struct recipe_image *);
+/* json_print() and json_free(). */
+int json_done(struct json *, struct err *);
+/* "2026-11-21 03:31:54 UTC" */
+void time_text(uint64_t seconds, char out[32]);
+
+#endif /* EMUSTORE_EMUSTORE_H */

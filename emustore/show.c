@@ -1,0 +1,172 @@
+/* show.c: what is in the store. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/cli.h"
+#include "emustore/emustore.h"
+
+static int
+list_one(void *arg, const struct index_image *i, struct err *e)
+{
+	struct json *j = arg;
+	char size[32], data[32], when[32];
+
+	(void)e;
+	if (j != NULL) {
+		json_object(j, NULL);
+		json_image(j, &i->about);
+		json_end(j);
+		return 0;
+	}
+	time_text(i->about.put_at, when);
+	printf("%-32s %9s %9s  %s\n", stored_title(&i->about),
+	    cli_human_bytes((uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
+	    cli_human_bytes(i->about.data_bytes, data, sizeof data), when);
+	return 0;
+}
+
+int
+command_list(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct store s;
+	struct json *j = o->json ? json_new() : NULL;
+
+	(void)operands, (void)n;
+	if (o->json && j == NULL)
+		return err_nomem(e, "the list");
+	if (open_store(&s, o, false, e) != 0) {
+		json_free(j);
+		return -1;
+	}
+	if (j != NULL)
+		json_array(j, NULL);
+	else if (!o->quiet)
+		printf("%-32s %9s %9s  put at\n", "name", "image", "data");
+	int rc = index_each_image(s.index, list_one, j, e);
+	store_close(&s);
+	if (j != NULL) {
+		json_end(j);
+		if (rc == 0)
+			return json_done(j, e);
+		json_free(j);
+	}
+	return rc;
+}
+
+static int
+count_fragment(void *arg, uint64_t number, struct err *e)
+{
+	(void)number, (void)e;
+	++*(uint64_t *)arg;
+	return 0;
+}
+
+static int
+info_json(const struct stored *d, uint64_t fragments, struct err *e)
+{
+	const struct recipe_image *a = stored_about(d);
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the image");
+	json_object(j, NULL);
+	json_image(j, a);
+	json_uint(j, "fragments", fragments);
+	json_uint(j, "recipe_bytes", stored_recipe_bytes(d));
+	json_object(j, "labels");
+	for (unsigned i = 0; i < a->nlabels; i++)
+		json_string(j, a->labels[i].key, a->labels[i].value);
+	json_end(j);
+	json_end(j);
+	return json_done(j, e);
+}
+
+static void
+info_text(const struct stored *d, uint64_t fragments)
+{
+	const struct recipe_image *a = stored_about(d);
+	char size[32], data[32], recipe[32], when[32];
+
+	time_text(a->put_at, when);
+	printf("%s: %u chunks, %s of image, %s of data\n  put at %s; %" PRIu64 " fragments that are not "
+	    "zero; a recipe of %s\n  sha256 ", stored_title(a), a->chunks,
+	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
+	    cli_human_bytes(a->data_bytes, data, sizeof data), when, fragments,
+	    cli_human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
+	for (size_t i = 0; i < sizeof a->sha256; i++)
+		printf("%02x", a->sha256[i]);
+	printf("\n");
+	if (a->parent[0] != '\0')
+		printf("  derived from %s\n", a->parent);
+	for (unsigned i = 0; i < a->nlabels; i++)
+		printf("  %s=%s\n", a->labels[i].key, a->labels[i].value);
+}
+
+int
+command_info(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct store_name name;
+	struct store s;
+	struct stored *d;
+	uint64_t fragments = 0;
+
+	(void)n;
+	if (store_name_get(&name, operands[0], e) != 0 || open_store(&s, o, false, e) != 0)
+		return -1;
+	int rc = stored_open(&d, &s, &name, e);
+	if (rc == 0) {
+		rc = stored_each_fragment(d, count_fragment, &fragments, e);
+		if (rc == 0 && o->json)
+			rc = info_json(d, fragments, e);
+		else if (rc == 0)
+			info_text(d, fragments);
+		stored_free(d);
+	}
+	store_close(&s);
+	return rc;
+}
+
+static int
+stats_json(const struct index_totals *t, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	json_object(j, NULL);
+	json_uint(j, "images", t->images);
+	json_uint(j, "image_bytes", t->image_chunks * NDZ_CHUNK_BYTES);
+	json_uint(j, "data_bytes", t->data_bytes);
+	json_uint(j, "fragments", t->fragments);
+	json_uint(j, "fragment_bytes", t->fragment_bytes);
+	json_uint(j, "raw_digests", t->raw_unique);
+	json_uint(j, "packs", t->packs);
+	json_uint(j, "pack_bytes", t->pack_bytes);
+	json_end(j);
+	return json_done(j, e);
+}
+
+int
+command_stats(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct store s;
+	struct index_totals t;
+	char a[32], b[32], c[32];
+
+	(void)operands, (void)n;
+	if (open_store(&s, o, false, e) != 0)
+		return -1;
+	int rc = index_totals(s.index, &t, e);
+	store_close(&s);
+	if (rc != 0 || o->json)
+		return rc != 0 ? rc : stats_json(&t, e);
+	uint64_t images = t.image_chunks * NDZ_CHUNK_BYTES;
+	printf("%" PRIu64 " images of %s, with %s of data, in %s of packs", t.images,
+	    cli_human_bytes(images, a, sizeof a), cli_human_bytes(t.data_bytes, b, sizeof b),
+	    cli_human_bytes(t.pack_bytes, c, sizeof c));
+	if (images > 0)
+		printf(" (%.3f of the images)", (double)t.pack_bytes / (double)images);
+	printf("\n%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n", t.fragments,
+	    cli_human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
+	return 0;
+}

@@ -1,0 +1,258 @@
+/* transfer.c: images into the store and out of it. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cli.h"
+#include "common/disk/disk.h"
+#include "common/ndz/image.h"
+#include "common/store/put.h"
+#include "emustore/emustore.h"
+
+int
+command_init(const struct options *o, char **operands, int n, struct err *e)
+{
+	(void)operands, (void)n;
+	return store_init(o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
+}
+
+/* Of NAME what the store must know before it sees the first chunk. */
+static int
+describe(struct recipe_image *a, const struct options *o, struct store *s, const char *name,
+    struct err *e)
+{
+	struct store_name parent;
+	struct index_image found;
+
+	memset(a, 0, sizeof *a);
+	a->put_at = (uint64_t)time(NULL);
+	a->nlabels = o->nlabels;
+	memcpy(a->labels, o->labels, sizeof a->labels);
+	if (store_name_get(&a->name, name, e) != 0)
+		return -1;
+	if (o->parent == NULL)
+		return 0;
+	if (store_name_get(&parent, o->parent, e) != 0)
+		return -1;
+	int rc = index_find_image(s->index, &parent, &found, e);
+	if (rc == 0)
+		return err_set(e, ERR_USAGE, "%s: the parent is not in the store", o->parent);
+	snprintf(a->parent, sizeof a->parent, "%s", stored_title(&found.about));
+	return rc == 1 ? 0 : -1;
+}
+
+static int
+put_all(struct put *p, struct image *img, struct progress *bar, struct err *e)
+{
+	uint64_t done = 0;
+	int rc;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+
+	if (buf == NULL)
+		return err_nomem(e, "a chunk");
+	while ((rc = image_next(img, buf, NULL, e)) == 1) {
+		rc = put_chunk(p, buf, e);
+		if (rc != 0)
+			err_ctx(e, "%s", image_name(img));
+		if (rc != 0 || (rc = cli_check_signal(e)) != 0)
+			break;
+		progress_at(bar, ++done * NDZ_CHUNK_BYTES);
+	}
+	free(buf);
+	return rc;
+}
+
+static int
+summary(const struct options *o, const struct recipe_image *a, const struct put_stats *t,
+    double seconds, struct err *e)
+{
+	char image[32], kept[32], rate[32];
+
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the summary");
+		json_object(j, NULL);
+		json_image(j, a);
+		json_uint(j, "fragments", t->fragments);
+		json_uint(j, "new_fragments", t->new_fragments);
+		json_uint(j, "new_bytes", t->new_bytes);
+		json_uint(j, "whole_chunks", t->whole_chunks);
+		json_uint(j, "recipe_bytes", t->recipe_bytes);
+		json_double(j, "seconds", seconds);
+		json_end(j);
+		return json_done(j, e);
+	}
+	if (!o->quiet)
+		fprintf(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
+		    stored_title(a), cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
+		    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
+		    cli_human_bytes((uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
+		    rate, sizeof rate));
+	return 0;
+}
+
+/* In a transaction of its own. */
+static int
+put_image(const struct options *o, struct store *s, const char *name, struct image *img,
+    struct err *e)
+{
+	struct recipe_image *about = malloc(sizeof *about);
+	struct put_stats stats = { 0 };
+	struct progress bar;
+	struct put *p = NULL;
+	uint64_t started = clock_us(), chunks = image_chunks(img);
+
+	if (about == NULL)
+		return err_nomem(e, "an image");
+	int rc = store_begin(s, e);
+	if (rc == 0)
+		rc = describe(about, o, s, name, e);
+	if (rc == 0)
+		rc = put_begin(&p, s, about, e);
+	if (rc == 0) {
+		progress_begin(&bar, "emustore", chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1,
+		    o->quiet);
+		rc = put_all(p, img, &bar, e);
+		progress_end(&bar, 0);
+	}
+	if (rc == 0)
+		rc = put_end(p, about, &stats, e);
+	if (rc == 0)
+		rc = store_commit(s, e);
+	put_free(p);
+	if (rc == 0)
+		rc = summary(o, about, &stats, (double)(clock_us() - started) / 1e6, e);
+	free(about);
+	return rc;
+}
+
+static int
+put_file(const struct options *o, const char *name, const char *path, struct err *e)
+{
+	struct store_name checked;	/* before a pipe is begun */
+	struct store s;
+	struct image *img;
+
+	if (store_name_get(&checked, name, e) != 0 || image_open(&img, path, e) != 0)
+		return -1;
+	int rc = open_store(&s, o, true, e);
+	if (rc == 0) {
+		rc = put_image(o, &s, name, img, e);
+		store_close(&s);
+	}
+	image_close(img);
+	return rc;
+}
+
+int
+command_put(const struct options *o, char **operands, int n, struct err *e)
+{
+	(void)n;
+	return put_file(o, operands[0], operands[1], e);
+}
+
+static int
+is_image_name(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return n > 4 && strcmp(d->d_name + n - 4, ".ndz") == 0;
+}
+
+int
+command_import(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct dirent **list;
+	char path[4096], name[256];
+	int rc = 0, count = scandir(operands[0], &list, is_image_name, alphasort);
+
+	(void)n;
+	if (count < 0)
+		return err_os(e, "%s", operands[0]);
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof path, "%.3800s/%s", operands[0], list[i]->d_name);
+		snprintf(name, sizeof name, "%.*s", (int)strlen(list[i]->d_name) - 4, list[i]->d_name);
+		if (rc == 0)
+			rc = put_file(o, name, path, e);
+		free(list[i]);
+	}
+	free(list);
+	if (rc == 0 && count == 0)
+		return err_set(e, ERR_USAGE, "%s: holds no file called *.ndz", operands[0]);
+	return rc;
+}
+
+static int
+get_chunks(struct stored *d, struct disk *out, uint32_t from, uint32_t to, struct progress *bar,
+    struct err *e)
+{
+	uint64_t at = 0;
+	int rc = 0;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+
+	if (buf == NULL)
+		return err_nomem(e, "a chunk");
+	for (uint32_t i = from; i < to && rc == 0; i++) {
+		rc = stored_chunk(d, i, buf, e);
+		if (rc == 0)
+			rc = disk_write(out, buf, NDZ_CHUNK_BYTES, at, e);
+		if (rc == 0)
+			rc = cli_check_signal(e);
+		at += NDZ_CHUNK_BYTES;
+		progress_at(bar, at);
+	}
+	free(buf);
+	return rc;
+}
+
+static int
+get_to(const struct options *o, struct stored *d, const char *path, struct err *e)
+{
+	uint32_t chunks = stored_about(d)->chunks;
+	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
+	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
+	struct progress bar;
+	struct disk *out;
+	struct err closing;
+
+	if (from >= chunks)
+		return err_set(e, ERR_USAGE, "%s has only %u chunks", stored_title(stored_about(d)), chunks);
+	if (disk_open(&out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
+		return -1;
+	bool remove = disk_kind(out) == DISK_FILE && strcmp(path, "-") != 0;
+	progress_begin(&bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES, -1, o->quiet);
+	int rc = get_chunks(d, out, from, to, &bar, e);
+	progress_end(&bar, 0);
+	if (rc == 0)
+		rc = disk_sync(out, e);
+	if (disk_close(out, &closing) != 0 && rc == 0) {
+		*e = closing;
+		rc = -1;
+	}
+	if (rc != 0 && remove)
+		unlink(path);
+	return rc;
+}
+
+int
+command_get(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct store_name name;
+	struct store s;
+	struct stored *d;
+
+	(void)n;
+	if (store_name_get(&name, operands[0], e) != 0 || open_store(&s, o, false, e) != 0)
+		return -1;
+	int rc = stored_open(&d, &s, &name, e);
+	if (rc == 0) {
+		rc = get_to(o, d, operands[1], e);
+		stored_free(d);
+	}
+	store_close(&s);
+	return rc;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Sectors that cannot be read: tried again, then an error, or with -X zeros, a list
+# in the image, on stderr and in JSON, and a status of its own.
+. "$(dirname "$0")/lib.sh"
+requires python3
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
+bad_at() { local which=$1; shift; rm -f "$T/fired"; FAULT=pread:$which:bad:$T/src FAULT_FIRED=$T/fired LD_PRELOAD=$shim "$@"; }
+
+head -c 6000000 /dev/urandom > "$T/src"; truncate -s 6000128 "$T/src"	# the last sector has 128 bytes
+# lost WHICH FIRST COUNT OPTIONS...: exactly these sectors are zeros, and said so.
+lost() {
+	local which=$1 first=$2 count=$3; shift 3
+	bad_at "$which" "$BIN/imagezip" -q -X -f "$@" "$T/src" "$T/x.ndz" 2> "$T/stderr"; rc=$?
+	check "-X $which $*: exit 4 ($rc)" [ $rc = 4 ]
+	check "the sectors are named" grep -q "lost sectors $first-$((first + count - 1)), stored as zeros" "$T/stderr"
+	check "the image is whole" quietly "$BIN/imagedump" -q --verify "$T/x.ndz"
+	"$BIN/imagedump" --json "$T/x.ndz" > "$T/json"
+	check "the image has the list" python3 -c 'import json,sys
+i = json.load(open(sys.argv[1]))[0]
+sys.exit(i["lost"] != [{"start": int(sys.argv[2]), "sectors": int(sys.argv[3])}] or i["lost_sectors"] != int(sys.argv[3]))' "$T/json" "$first" "$count"
+	cp "$T/src" "$T/want"
+	dd if=/dev/zero of="$T/want" bs=512 seek="$first" count="$count" conv=notrunc status=none
+	truncate -s 6000128 "$T/want"
+	"$BIN/imageunzip" -q "$T/x.ndz" "$T/got"
+	check "zeros there, everything else as it was" cmp "$T/want" "$T/got"
+}
+lost 777 777 1
+lost 0 0 1
+lost 100-400 100 301
+lost 127-128 127 2 --retries 0
+lost 5000-5003 5000 4 --codec=zstd
+lost 11718 11718 1
+check "imagedump says it in words" grep -q "1 sectors could not be read and are zeros, namely 11718-11718" <("$BIN/imagedump" "$T/x.ndz")
+bad_at 9-10 "$BIN/imagezip" -X --json -f "$T/src" "$T/x.ndz" > "$T/json" 2> /dev/null
+check "--json" python3 -c 'import json,sys
+i = json.load(open(sys.argv[1])); sys.exit(i["lost"] != [{"start": 9, "sectors": 2}] or i["lost_sectors"] != 2)' "$T/json"
+
+# A sector that can be read again is not lost.
+bad_at 300-300x10 "$BIN/imagezip" -q -f "$T/src" "$T/y.ndz"; rc=$?
+check "read again: exit 0 ($rc)" [ $rc = 0 -a -e "$T/fired" ]
+"$BIN/imageunzip" -q "$T/y.ndz" "$T/got"; check "and right" cmp "$T/src" "$T/got"
+check "nothing is said to be lost" grep -q '"lost_sectors": 0' <("$BIN/imagedump" --json "$T/y.ndz")
+
+# Without -X: an error that names the sector, and no image.
+rm -f "$T/x.ndz"
+bad_at 777 "$BIN/imagezip" -q -f "$T/src" "$T/x.ndz" 2> "$T/stderr"; rc=$?
+check "without -X: exit 1 ($rc)" [ $rc = 1 ]
+check "names the sector" grep -q "src: reading sector 777" "$T/stderr"
+check "no image" [ ! -e "$T/x.ndz" ]
+# A disk that is gone has no bad sectors.
+FAULT=pread:9:gone:$T/src LD_PRELOAD=$shim "$BIN/imagezip" -q -X -f "$T/src" "$T/x.ndz" 2> "$T/stderr"; rc=$?
+check "a disk that is gone, with -X: exit 1 ($rc)" [ $rc = 1 -a ! -e "$T/x.ndz" ]
+
+# Sectors of a partition count from its start in the image, from the disk's in what is said.
+requires sfdisk
+truncate -s 8M "$T/src"
+printf 'label: dos\nstart=2048,size=4M,type=7f\n' | sfdisk -q "$T/src"
+bad_at 2100 "$BIN/imagezip" -q -X -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"
+check "partition: the disk's sector is named" grep -q "lost sectors 2100-2100" "$T/stderr"
+check "partition: the image's sector is in it" grep -q "namely 52-52" <("$BIN/imagedump" "$T/x.ndz")
+finish

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What of a disk is stored beside filesystems, limits, boot images, the estimate.
+. "$(dirname "$0")/lib.sh"
+requires python3 sfdisk mke2fs e2fsck
+info() { "$BIN/imagezip" -q -i --json "$@" "$T/disk"; }
+value() { python3 -c 'import json,sys; print(eval(sys.argv[1], {"i": json.load(sys.stdin)}))' "$1"; }
+
+# Partitions of 16384 sectors at 8192 and 32768: gaps of 6144, 8192, and 32768 at the end.
+for kind in dos gpt; do
+	truncate -s 0 "$T/disk"; truncate -s $((81920 * 512)) "$T/disk"
+	printf 'label: %s\nstart=8192,size=16384\nstart=32768,size=16384\n' $kind | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
+	usual=$(info | value 'i["stored_sectors"]')
+	outside=$(info --outside=store | value 'i["stored_sectors"]')
+	gaps=$(info --gaps=skip | value 'i["stored_sectors"]')
+	check "$kind: outside is skipped: $usual, $outside" [ $((outside - usual)) -gt 38000 ]
+	check "$kind: all is stored with --outside=store" [ "$outside" = 81920 ]
+	check "$kind: --gaps=skip leaves out the gap: $gaps" [ $((usual - gaps)) = 8192 ]
+	check "$kind: the default" [ "$(info --outside=skip --gaps=store | value 'i["stored_sectors"]')" = "$usual" ]
+done
+status 2 "$BIN/imagezip" -i --gaps=maybe "$T/disk"
+
+# -x: what is behind a filesystem.
+truncate -s 20M "$T/fs"; mke2fs -q -F -t ext4 "$T/fs" 16m 2> /dev/null
+cp "$T/fs" "$T/disk"
+with=$(info -l | value 'i["stored_sectors"]'); without=$(info -l -x | value 'i["stored_sectors"]')
+check "-x: 4 MiB less" [ $((with - without)) = 8192 ]
+
+# -A
+head -c 5M /dev/urandom > "$T/data"
+check "-A 5: five MiB are not too much" "$BIN/imagezip" -q -A 5 -r "$T/data" "$T/x.ndz"
+rm -f "$T/x.ndz"
+status 1 "$BIN/imagezip" -q -A 4 -r "$T/data" "$T/x.ndz"
+check "nothing is written" [ ! -e "$T/x.ndz" ]
+
+# The estimate against the image.
+truncate -s 48M "$T/disk"; mkdir "$T/files"; cp "$T/data" "$T/files/a"; seq 900000 > "$T/files/b"
+mke2fs -q -F -t ext4 -d "$T/files" "$T/disk"
+for codec in deflate igzip zstd; do
+	"$BIN/imagezip" --codec=$codec "$T/disk" "$T/x.ndz" 2> "$T/quiet" || { echo "no $codec: left out"; continue; }
+	is=$(stat -c %s "$T/x.ndz"); said=$(info --codec=$codec | value 'i["estimated_image_bytes"]')
+	check "$codec: $said estimated, $is bytes" [ $((said * 10)) -gt $((is * 6)) -a $((said * 10)) -lt $((is * 16)) ]
+done
+check "the same by partition" [ "$(info | value 'abs(i["partitions"][0]["estimated_image_bytes"] - i["estimated_image_bytes"]) < 2**20')" = True ]
+check "used and skipped are all" [ "$(info | value 'i["partitions"][0]["used_sectors"] + i["partitions"][0]["skipped_sectors"] == i["sectors"]')" = True ]
+
+# -b, -n: letters for -S.
+check "-n" [ "$(info -n | value 'i["partitions"][0]["filesystem"]')" = ext4 ]
+check "-b" [ "$(info -b | value 'i["partitions"][0]["filesystem"]')" = ext4 ]
+
+echo "== boot images"
+mkdir "$T/few"; head -c 3M "$T/files/b" > "$T/few/b"
+boot_image() {	# KIND: partitions 1 EFI, 2 data, 3 root, from $T/disk
+	check "$1: -B 3" "$BIN/imagezip" -q -B 3 "$T/disk" "$T/x.ndz"
+	poison "$T/target" $((81920 * 512)); "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+	sfdisk -d "$T/target" 2> "$T/said" | grep start= | sed 's/.*target//;s/ : / /' > "$T/is"
+	sfdisk -d "$T/disk" | grep start= | sed 's/.*disk//;s/ : / /' | sed 2d > "$T/want"
+	check "$1: the table has two partitions, as they were" cmp "$T/want" "$T/is"
+	check "$1: and is whole: $(cat "$T/said")" [ ! -s "$T/said" ]
+	[ "$1" = dos ] || ! command -v sgdisk > /dev/null || check "$1: sgdisk finds no fault" grep -q "No problems found" <(sgdisk -v "$T/target")
+	check "$1: EFI partition" cmp -n $((4096 * 512)) -i $((2048 * 512)) "$T/disk" "$T/target"
+	check "$1: root" quietly e2fsck -fn "$T/target?offset=$((40960 * 512))"
+	check "$1: nothing of the data" cmp -n $((16384 * 512)) -i $((16384 * 512)):0 "$T/target" <(head -c 8388608 /dev/zero | tr '\0' '\245')
+	check "$1: the source's table is as it was" [ "$(sfdisk -d "$T/disk" | grep -c start=)" = 3 ]
+}
+for kind in dos gpt; do
+	truncate -s 0 "$T/disk"; truncate -s $((81920 * 512)) "$T/disk"
+	efi=ef; [ $kind = dos ] || efi=C12A7328-F81F-11D2-BA4B-00A0C93EC93B
+	printf "label: $kind\nstart=2048,size=4096,type=$efi\nstart=16384,size=16384\nstart=40960,size=24576\n" | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
+	head -c 2M /dev/urandom | dd of="$T/disk" bs=512 seek=2048 conv=notrunc status=none
+	mke2fs -q -F -t ext4 -E offset=$((40960 * 512)),nodiscard -d "$T/few" "$T/disk" 12m 2> /dev/null || fail mke2fs
+	dd if=/dev/urandom of="$T/disk" bs=512 seek=16384 count=16384 conv=notrunc status=none
+	boot_image $kind
+done
+status 2 "$BIN/imagezip" -q -B 9 "$T/disk" "$T/y.ndz"
+status 2 "$BIN/imagezip" -q -B 3 -s 3 "$T/disk" "$T/y.ndz"
+finish

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# The image store: what comes out is what went in, each piece is kept once, names, versions,
+# removal, damage of every kind, and what readers and writers do to each other.
+. "$(dirname "$0")/lib.sh"
+requires python3 zstd
+export EMUSTORE=$T/S
+es() { "$BIN/emustore" "$@"; }
+field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+
+# Three related images: random data, text, zeros; the second changed in places.
+python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(1)
+data = bytearray(r.randbytes(6 << 20)) + bytes(5 << 20) + bytes(str(list(range(700000))), "ascii") + bytes(3 << 20)
+data += bytes(-len(data) % 512)
+open(sys.argv[1] + "/a", "wb").write(data)
+for at in (100000, 2500000, 12000000): data[at:at + 3000] = r.randbytes(3000)
+open(sys.argv[1] + "/b", "wb").write(data)
+open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
+PY
+for i in a b c; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
+gets() { es -q get "$1" - | cmp - "$2"; }
+
+echo "== put and get"
+status 1 es list
+check "init" es init
+status 1 es init
+check "put a" es -q put a "$T/a.ndz"
+new=$(es put --json b - < "$T/b.ndz" | field new_fragments)
+check "few fragments of b are new: $new" [ "$new" -le 8 ]
+check "put c, with labels and a parent" es -q put lab/c "$T/c.ndz" --label os=none --label empty -p a
+new=$(es put --json a "$T/a.ndz" | field new_bytes)
+check "nothing is new the second time" [ "$new" = 0 ]
+for i in a:a a:1:a a:2:a a:latest:a b:b lab/c:c; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done
+es -q get b --chunk 4 "$T/chunk" && dd if="$T/b.ndz" bs=1M skip=4 count=1 status=none | cmp - "$T/chunk" || fail "one chunk"
+status 2 es get b --chunk 99 "$T/chunk"
+check "info tells digest, parent and label" bash -c '"$0" info lab/c | grep -q "$1" && "$0" info lab/c | grep -q "derived from a:1" && "$0" info lab/c | grep -q os=none' \
+	"$BIN/emustore" "$(sha256sum < "$T/c.ndz" | cut -d' ' -f1)"
+check "list has all" [ "$(es list --json | python3 -c 'import json,sys; print(" ".join("%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)))')" = "a:1 a:2 b:1 lab/c:1" ]
+sum=$(($(stat -c %s "$T/a.ndz") + $(stat -c %s "$T/c.ndz"))) packs=$(cat "$T"/S/packs/* | wc -c)
+check "one of the related images is kept: $packs of $sum" [ "$packs" -lt $((sum + 500000)) ]
+check "verify" es -q verify
+check "verify --data" es -q verify --data
+
+echo "== images of other programs, whole chunks"
+for g in "$GOLDEN"/img/*.ndz.zst; do
+	n=$(basename "$g" .ndz.zst); zstd -dqfc "$g" > "$T/g.ndz"
+	quietly es -q put "golden/$n" "$T/g.ndz" || fail "put $n"
+	gets "golden/$n" "$T/g.ndz" || fail "get $n"
+done
+
+echo "== other codecs"
+for codec in zstd igzip; do
+	"$BIN/imagezip" -q -r --codec=$codec "$T/b" "$T/g.ndz" 2> "$T/stderr" || { grep -q "without" "$T/stderr" || fail "imagezip: $(cat "$T/stderr")"; continue; }
+	check "put, $codec" es -q put codec/$codec "$T/g.ndz"
+	check "get, $codec" gets codec/$codec "$T/g.ndz"
+	check "nothing is new the second time" [ "$(es put --json codec/$codec "$T/g.ndz" | field new_bytes)" = 0 ]
+	check "imageunzip --store, $codec" bash -c '"$0" -q --store "$1" codec/$2 - | cmp - "$3"' "$BIN/imageunzip" "$T/S" $codec "$T/b"
+done
+
+echo "== names"
+for n in ../x /x x/ x//y .x x/../y -- "a b" 'x:0' 'x:-1' 'x:9999999999' '' "$(printf 'x%.0s' {1..129})" $'x\ny'; do
+	quietly es -q put -- "$n" "$T/c.ndz" 2> /dev/null && fail "the name \"$n\" was taken"
+done
+status 1 es put a:1 "$T/a.ndz"
+check "a version of its own" es -q put a:7 "$T/a.ndz"
+status 2 es get nobody "$T/out"
+status 2 es get a:5 "$T/out"
+status 2 es rm a
+status 2 es put a "$T/a.ndz" --data
+status 2 es nonsense
+
+echo "== images that are damaged are not taken, and leave nothing"
+before=$(es stats --json)
+for at in 5000 300000 1100000 2100000; do
+	cp "$T/c.ndz" "$T/bad.ndz"; printf '\377\000\125' | dd of="$T/bad.ndz" bs=1 seek=$at conv=notrunc status=none
+	cmp -s "$T/c.ndz" "$T/bad.ndz" || status 3 es -q put bad "$T/bad.ndz"
+done
+head -c 2000000 "$T/a.ndz" > "$T/bad.ndz"; status 3 es -q put bad "$T/bad.ndz"
+head -c 2097152 "$T/a.ndz" | status 3 es -q put bad -
+check "the store is as it was" [ "$before" = "$(es stats --json)" ]
+
+echo "== readers and writers"
+mkfifo "$T/slow"
+es -q put slow - < "$T/slow" & writer=$!
+exec 9> "$T/slow"; head -c 1048576 "$T/a.ndz" >&9
+for ((i = 0; i < 100; i++)); do flock -n "$T/S/lock" true || break; sleep 0.05; done
+status 1 es put c2 "$T/c.ndz"
+check "says why" grep -q "another program is writing" "$T/stderr"
+check "a reader goes on" gets b "$T/b.ndz"
+es -q --wait put waited "$T/c.ndz" 9>&- & waiter=$!
+tail -c +1048577 "$T/a.ndz" >&9; exec 9>&-
+check "the slow put ends well" wait $writer
+check "the one that waited, too" wait $waiter
+check "both are there" bash -c '"$0" -q get slow - | cmp - "$1" && "$0" -q get waited - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/c.ndz"
+
+echo "== installed and served straight from the store"
+check "imageunzip --store" "$BIN/imageunzip" -q --store "$T/S" b "$T/out"
+check "the disk is right" cmp "$T/b" "$T/out"
+status 2 "$BIN/imageunzip" -q --store "$T/S" nobody "$T/out2"
+if command -v ip > /dev/null; then
+	port=$((20000 + $$ % 20000))
+	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -A "$T/where" -T -1 -W 400M --store "$T/S" b 2> "$T/server.log" & server=$!
+	CLEANUP+=("kill $server 2> /dev/null")
+	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -T 10 "$T/node"
+	check "its disk is right" cmp "$T/b" "$T/node"
+	wait $server || fail "frisbeed: $(cat "$T/server.log")"
+fi
+
+echo "== rm, gc, and an index made again"
+for n in slow waited a:7; do check "rm $n" es rm $n; done
+check "rm --all" es rm --all a
+status 2 es get a "$T/out"
+check "gc" es -q gc --all
+check "verify after gc" es -q verify --data
+check "what b shares with a is still there" gets b "$T/b.ndz"
+check "gc again finds nothing" [ "$(es gc --json --all | field fragments_removed)" = 0 ]
+es list --json > "$T/list"
+rm "$T"/S/index.db*
+status 1 es list
+check "repair --index" es -q repair --index
+check "the same images" [ "$(es list --json)" = "$(cat "$T/list")" ]
+check "verify after that" es -q verify --data
+check "get after that" gets lab/c "$T/c.ndz"
+check "put after that" es -q put a "$T/a.ndz"
+check "get of it" gets a "$T/a.ndz"
+check "a label is still there" bash -c '"$0" info lab/c | grep -q os=none' "$BIN/emustore"
+
+echo "== flipped bits: found, never served"
+rm -rf "$T/keep"; cp -r "$T/S" "$T/keep"
+for spec in pack index; do
+	case $spec in pack) f=$(ls "$T"/S/packs/*.pack | head -n 1) ;; index) f=$T/S/index.db ;; esac
+	name=${f#"$T/S/"} size=$(stat -c %s "$f") served=0 refused=0
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		cp "$T/keep/$name" "$f"; rm -f "$T"/S/index.db-*
+		python3 - "$f" $((size * i / 13 + 37 * i)) << 'PY'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(int(sys.argv[2])); c = f.read(1)[0]; f.seek(int(sys.argv[2])); f.write(bytes([c ^ 16]))
+PY
+		quietly "$BIN/imageunzip" -q --store "$T/S" b "$T/out" 2> /dev/null && { cmp -s "$T/b" "$T/out" || fail "a wrong disk"; }
+		rm -f "$T/out"
+		for n in a b lab/c; do
+			want=$T/${n##*/}.ndz
+			if quietly es -q get $n "$T/out" 2> /dev/null; then
+				cmp -s "$T/out" "$want" || fail "$spec, bit at $((size * i / 13 + 37 * i)): a wrong image was served"
+				served=$((served + 1))
+			else
+				[ ! -e "$T/out" ] || fail "half an image is left"
+				refused=$((refused + 1))
+			fi
+			rm -f "$T/out"
+		done
+		[ $spec = index ] || { es -q verify --data > /dev/null 2>&1 && fail "verify did not find the flipped bit at $((size * i / 13 + 37 * i))"; }
+	done
+	echo "ok: $spec: $served served right, $refused refused"
+done
+rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
+
+echo "== repair, and a put that brings back what was lost"
+f=$(ls "$T"/S/packs/*.pack | head -n 1)
+printf 'XXXXXXXX' | dd of="$f" bs=1 seek=1000000 conv=notrunc status=none
+status 3 es -q verify --data
+check "repair" es -q repair
+quietly es -q get lab/c "$T/out" && quietly es -q get b "$T/out" && fail "nothing was lost?"
+for i in a b c; do es -q put again/$i "$T/$i.ndz" || fail "put again $i"; done
+for g in "$GOLDEN"/img/*.ndz.zst; do zstd -dqfc "$g" > "$T/g.ndz"; es -q put again/g "$T/g.ndz" || fail "put $g"; done
+for n in b:b lab/c:c; do check "${n%:*} is whole again" gets "${n%:*}" "$T/${n#*:}.ndz"; done
+check "verify finds every image whole" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 0 ]
+
+echo "== a store of a newer format"
+rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
+sed -i 's/^emustore 1$/emustore 2/' "$T/S/format"
+status 1 es list
+status 1 es put x "$T/c.ndz"
+
+echo "== import"
+rm -rf "$T/S"; mkdir "$T/dir"; cp "$T/a.ndz" "$T/b.ndz" "$T/dir"
+es init --pack-size 1M; check "import" es -q import "$T/dir"
+check "several packs" [ "$(ls "$T/S/packs" | wc -l)" -gt 3 ]
+check "both images" bash -c '"$0" -q get a - | cmp - "$1" && "$0" -q get b - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/b.ndz"
+finish

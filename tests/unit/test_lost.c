@@ -1,0 +1,113 @@
+/* The list of lost sectors: to bytes and back, cut short, wrong, and when there is
+ * not enough room for all of it. */
+#include "common/ndz/lost.h"
+
+#include <string.h>
+
+#include "tests/t.h"
+
+enum { LEAST = LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES };
+
+static void
+make(struct lost *l, const struct range *r, size_t n, size_t bytes)
+{
+	struct rangeset s;
+	struct err e;
+
+	rangeset_init(&s);
+	for (size_t i = 0; i < n; i++)
+		T_CHECK(rangeset_add(&s, r[i], &e) == 0);
+	T_CHECK(lost_make(l, &s, bytes, &e) == 0);
+	rangeset_free(&s);
+}
+
+static int
+read_back(struct lost *l, const void *bytes, size_t n)
+{
+	struct rd r = rd_from(bytes, n);
+	struct err e;
+
+	*l = (struct lost){ 0 };
+	int rc = lost_get(l, &r, &e);
+	if (rc != 0)
+		lost_free(l);
+	return rc == 0 && rd_ok(&r) ? 0 : -1;
+}
+
+static void
+test_round_trip(void)
+{
+	static const struct range in[] = { { 0, 1 }, { 5, 2 }, { 1ull << 40, 9 } };
+	uint8_t buf[LEAST];
+	struct wr w = wr_to(buf, sizeof buf);
+	struct lost l, back;
+
+	make(&l, in, 3, LEAST);
+	T_CHECK(l.nranges == 3 && l.sectors == 12 && !l.merged);
+	lost_put(&l, &w);
+	T_CHECK(wr_ok(&w) && wr_len(&w) == LOST_HEAD_BYTES + 3 * LOST_RANGE_BYTES);
+	T_CHECK(read_back(&back, buf, wr_len(&w)) == 0);
+	T_CHECK(back.nranges == 3 && back.sectors == 12 &&
+	    memcmp(back.ranges, in, sizeof in) == 0);
+	lost_free(&back);
+	bool good = true;
+	for (size_t n = 0; n < wr_len(&w); n++)
+		good &= read_back(&back, buf, n) != 0;
+	T_CHECK(good);
+	/* Counted wrong, of no ranges, empty, touching, descending. */
+	buf[0] = 13;
+	T_CHECK(read_back(&back, buf, wr_len(&w)) != 0);
+	buf[0] = 12;
+	buf[8] = 0;
+	T_CHECK(read_back(&back, buf, wr_len(&w)) != 0);
+	buf[8] = 3;
+	buf[LOST_HEAD_BYTES + 8] = 0;
+	T_CHECK(read_back(&back, buf, wr_len(&w)) != 0);
+	buf[LOST_HEAD_BYTES + 8] = 1;
+	buf[LOST_HEAD_BYTES + LOST_RANGE_BYTES] = 1;
+	T_CHECK(read_back(&back, buf, wr_len(&w)) != 0);
+	lost_free(&l);
+}
+
+/* Every lost sector is in some range, however few there may be. */
+static void
+test_merged(void)
+{
+	enum { N = 1000 };
+	static struct range in[N];
+	uint8_t buf[LEAST];
+	struct wr w = wr_to(buf, sizeof buf);
+	struct lost l, back;
+
+	for (size_t i = 0; i < N; i++)
+		in[i] = (struct range){ i * 100 + i % 50, 1 + i % 3 };
+	make(&l, in, N, LEAST);
+	T_CHECK(l.merged && l.nranges > 0 && l.nranges <= LOST_RANGES_MIN);
+	bool good = true;
+	for (size_t i = 0; i < N; i++) {
+		bool inside = false;
+		for (size_t k = 0; k < l.nranges; k++)
+			inside |= in[i].off >= l.ranges[k].off &&
+			    range_end(in[i]) <= range_end(l.ranges[k]);
+		good &= inside;
+	}
+	T_CHECK(good);
+	lost_put(&l, &w);
+	T_CHECK(wr_ok(&w) && read_back(&back, buf, wr_len(&w)) == 0);
+	T_CHECK(back.merged && back.sectors == l.sectors);
+	lost_free(&back);
+	lost_free(&l);
+	make(&l, in, N, LOST_HEAD_BYTES + N * LOST_RANGE_BYTES);
+	T_CHECK(!l.merged && l.nranges == N);
+	lost_free(&l);
+	make(&l, NULL, 0, 0);
+	T_CHECK(l.nranges == 0 && l.ranges == NULL);
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_merged();
+	return t_done();
+}
