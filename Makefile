@@ -42,7 +42,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)
@@ -53,7 +53,7 @@ PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
-           imagedump/*.h frisbeed/*.h frisbee/*.h emustore/*.h tests/*.h tests/*/*.h)
+           imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h tests/*.h tests/*/*.h)
 
 PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))
 BUILT   := $(foreach p,$(PROGRAMS),$(if $(wildcard $(p)/main.c),$(BIN)/$(p)))

@@ -67,8 +67,8 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('B', "S", "not built yet: master server"),
 	REFUSED('X', "METHODS", "not built yet: master server"),
 	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
-	REFUSED('c', "KEY", "not built yet: signed images"),
-	REFUSED('e', "KEY", "not built yet: encrypted images"),
+	REFUSED('c', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('e', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
 	REFUSED('U', NULL, "not built yet: prefixed output"),
 	REFUSED('H', "N", "not built yet: heartbeats"),
 	{ 0 },
@@ -82,7 +82,8 @@ static const struct cli_program prog = {
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
-	    { install_opts, AT(install), "Installing" } },
+	    { install_opts, AT(install), "Installing" },
+	    { proof_opts, AT(install.proof), "Proof" } },
 };
 
 static void

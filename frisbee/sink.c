@@ -24,6 +24,7 @@ struct sink {
 	pthread_t thread;
 	bool started;
 	struct install *install;	/* NULL with -N */
+	struct proof *proof;		/* or NULL; the thread's */
 	struct disk *file;		/* -N */
 	uint64_t file_bytes;
 	struct install_stats stats;
@@ -57,6 +58,10 @@ store(struct sink *s, const struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
 
+	if (proof_chunk(s->proof, f->chunk, sink_buffer(s, buf), e) != 0) {
+		mailbox_put(s->box, buf);
+		return err_ctx(e, "chunk %u", f->chunk);
+	}
 	if (s->install != NULL)
 		return install_feed(s->install, f->chunk, sink_buffer(s, buf), released, s, e);
 	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
@@ -124,6 +129,11 @@ sink_main(void *arg)
 static int
 open_target(struct sink *s, struct err *e)
 {
+	if (s->cfg.any_file && (s->cfg.install.proof.verify_key != NULL ||
+	    s->cfg.install.proof.decrypt != NULL))
+		return err_set(e, ERR_USAGE, "-N excludes --verify-key and --decrypt: it loads any file");
+	if (proof_new(&s->proof, &s->cfg.install.proof, e) != 0)
+		return -1;
 	if (!s->cfg.any_file)
 		return install_open(&s->install, &s->cfg.install, s->cfg.target, e);
 	if (disk_open(&s->file, s->cfg.target, DISK_WRITE | DISK_CREATE | DISK_TRUNC |
@@ -219,6 +229,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	if (s->memory != NULL)
 		munmap(s->memory, memory_bytes(s));
 	queue_free(s->queue);
+	proof_free(s->proof);
 	free(s->filled);
 	free(s);
 	return rc;

@@ -15,6 +15,8 @@
 struct opts {
 	uint64_t detail;		/* 1: chunks, 2: regions and relocations, too */
 	bool quiet, json, verify;
+	struct proof_config proof_files;
+	struct proof *proof;		/* made of them, or NULL */
 	uint64_t jobs;
 };
 
@@ -27,6 +29,8 @@ struct totals {
 	uint64_t stream_bytes, raw_bytes, sectors;
 	uint64_t freed;			/* sectors that a delta calls free by now */
 	uint64_t next_sector;		/* where the next chunk should begin */
+	uint32_t signed_chunks;
+	bool tiled;			/* chunks say whose sectors they are: each, once */
 	struct ext first;		/* of chunk 0, without what it owns */
 	struct lost lost;		/* from the last chunk; owned */
 };
@@ -56,14 +60,14 @@ static const struct cli_opt opts_table[] = {
 	{ 'q', "quiet", NULL, "print nothing: the exit status tells", CLI_FLAG, AT(quiet), 0, 0,
 	    NULL },
 	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
-	{ 301, "verify", NULL, "decode everything and check every checksum and digest", CLI_FLAG,
+	{ 301, "verify", NULL, "decode and check everything: can it be restored?", CLI_FLAG,
 	    AT(verify), 0, 0, NULL },
 	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT, AT(jobs),
 	    1, 256, NULL },
 	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at", CLI_CALL, 0, 0,
 	    0, ignored_letter },
 	{ 'm', NULL, NULL, "not built yet: a map", CLI_REFUSED, 0, 0, 0, NULL },
-	{ 'c', NULL, NULL, "not built yet: signatures; --verify checks all else", CLI_REFUSED, 0, 0,
+	{ 'c', NULL, NULL, "not built yet: Emulab's signatures; see --verify-key", CLI_REFUSED, 0, 0,
 	    0, NULL },
 	{ 0 },
 };
@@ -74,8 +78,9 @@ static const struct cli_program prog = {
 	.about = "Show what images hold, and check that they are whole.",
 	.examples = "  imagedump disk.ndz              a summary\n"
 	    "  imagedump -dd disk.ndz          every region\n"
-	    "  imagedump --verify -q disk.ndz && echo good\n",
-	.tables = { { opts_table, 0, NULL } },
+	    "  imagedump --verify -q disk.ndz && echo good\n"
+	    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
+	.tables = { { opts_table, 0, NULL }, { proof_opts, AT(proof_files), "Proof" } },
 };
 
 static const char *
@@ -153,9 +158,25 @@ print_oddities(const struct opts *o, const char *name, const struct totals *t,
 		    "ends at %" PRIu64 "\n", name, t->chunks, h->firstsect, t->next_sector);
 }
 
+/* An image of this suite promises that its chunks tile the disk. */
+static int
+check_tiling(struct totals *t, const struct chunk *c, struct err *e)
+{
+	const struct ndz_header *h = &c->h;
+	bool follows = h->version > 1 && h->firstsect == t->next_sector;
+
+	t->tiled = follows && (t->chunks == 0 || t->tiled);
+	if (c->ext.present && !follows)
+		return err_set(e, ERR_FORMAT, "chunk %u begins at sector %" PRIu64 ", and the one before "
+		    "ends at %" PRIu64 ": sectors are missing or stored twice", t->chunks,
+		    h->firstsect, t->next_sector);
+	return 0;
+}
+
 static void
 add_chunk(struct totals *t, struct chunk *c)
 {
+	t->signed_chunks += c->ext.has_signature;
 	if (t->chunks == 0) {
 		t->first = c->ext;
 		t->first.fragments = NULL;
@@ -376,6 +397,11 @@ read_all(const struct opts *o, struct image *img, struct totals *t, struct json 
 		struct chunk c;
 		if (chunk_parse(&c, buf, e) != 0)
 			return -1;
+		rc = work != NULL ? check_tiling(t, &c, e) : 0;
+		if (rc != 0) {
+			chunk_free(&c);
+			return err_ctx(e, "%s", image_name(img));
+		}
 		print_oddities(o, image_name(img), t, &c.h);
 		if (j != NULL && o->detail > 0)
 			json_chunk(j, &c, o->detail);
@@ -423,13 +449,41 @@ read_and_verify(const struct opts *o, struct image *img, struct totals *t, struc
 	return rc;
 }
 
+static const char *
+signature_state(const struct opts *o, const struct totals *t)
+{
+	if (o->proof_files.verify_key != NULL)
+		return "good";		/* or no chunk had come so far */
+	return t->signed_chunks == 0 ? "none" : t->signed_chunks == t->chunks ? "unchecked" :
+	    "partial";
+}
+
+/* --verify: one line. */
+static void
+print_verdict(const struct opts *o, const struct totals *t)
+{
+	const char *key = proof_key_name(o->proof);
+	bool whole = t->tiled && t->first.present;
+
+	printf("  verified: %s: every chunk is whole, %s; ",
+	    ext_is_delta(&t->first) ? "can be restored onto its base" : "can be restored",
+	    whole ? "every sector covered once, the last chunk there" :
+	    "but the format does not tell whether all are there");
+	if (key[0] != '\0')
+		printf("signed with key %s", key);
+	else
+		printf("%s", t->signed_chunks == 0 ? "not signed" : t->signed_chunks == t->chunks ?
+		    "signed, which --verify-key checks" : "signed only in part");
+	printf("%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
+}
+
 static int
 dump(const struct opts *o, const char *path, struct json *j, struct err *e)
 {
 	struct totals t = { 0 };
 	struct image *img;
 
-	if (image_open(&img, path, e) != 0)
+	if (image_open_proved(&img, path, o->proof, e) != 0)
 		return -1;
 	if (j != NULL) {
 		json_object(j, NULL);
@@ -443,10 +497,12 @@ dump(const struct opts *o, const char *path, struct json *j, struct err *e)
 	if (rc == 0 && j != NULL) {
 		json_totals(j, &t);
 		json_bool(j, "verified", o->verify);
+		json_bool(j, "encrypted", o->proof_files.decrypt != NULL);
+		json_string(j, "signature", signature_state(o, &t));
 	} else if (rc == 0 && !o->quiet) {
 		print_totals(&t, path);
 		if (o->verify)
-			printf("  verified: every chunk is whole\n");
+			print_verdict(o, &t);
 	}
 	if (j != NULL)
 		json_end(j);
@@ -494,8 +550,12 @@ main(int argc, char **argv)
 		err_set(&e, ERR_USAGE, "no image is named");
 		return cli_fail(&prog, &e);
 	}
-	if (parsed == CLI_GO)
+	if (parsed == CLI_GO) {
+		if (proof_new(&o.proof, &o.proof_files, &e) != 0)
+			return cli_fail(&prog, &e);
 		status = dump_all(&o, argv + at, argc - at);
+		proof_free(o.proof);
+	}
 	if (cli_close_stdout(&e) != 0)
 		return cli_fail(&prog, &e);
 	return status;

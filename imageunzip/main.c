@@ -54,10 +54,10 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
 	REFUSED('E', NULL, "not built yet: discarding free space"),
 	REFUSED('F', NULL, "not built yet: random order of chunks"),
-	REFUSED('c', NULL, "not built yet: signed images"),
-	REFUSED('a', "KEY", "not built yet: signed images"),
-	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
-	REFUSED('k', "KEY", "not built yet: encrypted images"),
+	REFUSED('c', NULL, "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('a', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
+	REFUSED('k', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
 
@@ -70,8 +70,10 @@ static const struct cli_program prog = {
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
 	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
+	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is signed\n"
 	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
-	.tables = { { install_opts, AT(install), NULL }, { own_opts, 0, "Program" } },
+	.tables = { { install_opts, AT(install), NULL }, { proof_opts, AT(install.proof), "Proof" },
+		{ own_opts, 0, "Program" } },
 };
 
 struct run {
@@ -348,30 +350,37 @@ install_target(struct run *r, const char *target, struct err *e)
 }
 
 static int
-open_image(struct image **out, const struct opts *o, const char *name, struct err *e)
+open_image(struct image **out, const struct opts *o, const char *name, struct proof *proof,
+    struct err *e)
 {
 	struct disk *d;
 
 	if (o->store == NULL)
-		return image_open(out, name, e);
+		return image_open_proved(out, name, proof, e);
 	if (store_disk_open(&d, o->store, name, 1, e) != 0)
 		return -1;
-	return image_open_disk(out, d, e);
+	return image_open_disk(out, d, proof, e);
 }
 
 static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o };
+	struct proof *proof;
 
 	if (o->store == NULL && same_file(image, target))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
-	if (open_image(&r.image, o, image, e) != 0)
+	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;
-	int rc = check_uuid(&r, e);
-	if (rc == 0)
-		rc = o->raw_chunks ? copy_chunks(&r, target, e) : install_target(&r, target, e);
-	image_close(r.image);
+	int rc = open_image(&r.image, o, image, proof, e);
+	if (rc == 0) {
+		rc = check_uuid(&r, e);
+		if (rc == 0)
+			rc = o->raw_chunks ? copy_chunks(&r, target, e) :
+			    install_target(&r, target, e);
+		image_close(r.image);
+	}
+	proof_free(proof);
 	return rc;
 }
 

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 #include "common/base/madeat.h"
 #include "common/ndz/encode.h"
@@ -17,6 +16,7 @@ struct capture {
 	struct output *output;
 	struct progress *progress;
 	struct packer *packer;
+	struct seal *seal;		/* or NULL */
 	struct sigmaker *sigmaker;	/* or NULL */
 	uint64_t data_bytes;
 };
@@ -36,6 +36,8 @@ emit(void *arg, const void *chunk, struct err *e)
 
 	if (c->o->dots)
 		fputc('.', stderr);
+	if (seal_chunk(c->seal, &chunk, e) != 0)
+		return -1;
 	return output_write(c->output, chunk, NDZ_CHUNK_BYTES, e);
 }
 
@@ -99,7 +101,7 @@ static int
 choose_version(const struct options *o, const struct layout *l, unsigned *version, struct err *e)
 {
 	bool large = l->total != UINT64_MAX && l->total > UINT32_MAX;
-	bool own = o->codec.codec->id != CODEC_DEFLATE;
+	bool own = o->codec.codec->id != CODEC_DEFLATE || o->seal.encrypt != NULL;
 
 	*version = o->v5 || o->has_uuid || large || own ? 5 : 3;
 	if (o->v3 && large)
@@ -117,9 +119,14 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 	if (c->o->has_uuid) {
 		memcpy(cfg.header_uuid, c->o->uuid, sizeof cfg.header_uuid);
 		memcpy(cfg.uuid, c->o->uuid, sizeof cfg.uuid);
-	} else {
-		uuid_generate(cfg.uuid);
+	} else if (seal_uuid(cfg.uuid, e) != 0) {
+		return -1;
 	}
+	if (c->o->seal.encrypt != NULL) {
+		memcpy(cfg.header_uuid, cfg.uuid, sizeof cfg.uuid);
+		cfg.own_magic = true;
+	}
+	cfg.reserve = seal_room(&c->o->seal);
 	if (delta->on) {
 		cfg.state = delta->state;
 		cfg.base = delta->base;
@@ -152,7 +159,9 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct de
 	*s = (struct capture_stats){ 0 };
 	rangeset_init(&s->lost);
 	windows_init(&c.windows, d, l, o, &s->lost);
-	int rc = open_packer(&c, d, delta, e);
+	int rc = seal_new(&c.seal, &o->seal, e);
+	if (rc == 0)
+		rc = open_packer(&c, d, delta, e);
 	if (rc == 0)
 		rc = open_sigmaker(&c, delta, e);
 	if (rc == 0)
@@ -167,5 +176,6 @@ capture_run(struct disk *d, struct layout *l, const struct options *o, struct de
 	s->chunks = c.packer != NULL ? packer_chunks(c.packer) : 0;
 	sigmaker_free(c.sigmaker);
 	packer_free(c.packer);
+	seal_free(c.seal);
 	return rc;
 }

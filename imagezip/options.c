@@ -170,9 +170,9 @@ static const struct cli_opt how_opts[] = {
 	    AT(progress_fd), 0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
-	REFUSED('a', "SHA1", "not built yet: signed images"),
-	REFUSED('e', "CIPHER", "not built yet: encrypted images"),
-	REFUSED('k', "FILE", "not built yet: encrypted images"),
+	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
+	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
+	REFUSED('k', "FILE", "not built yet: Emulab's encrypted images; see --encrypt"),
 	REFUSED('1', NULL, "version 1 images are not written any more"),
 	{ 0 },
 };
@@ -187,7 +187,7 @@ const struct cli_program imagezip_program = {
 	    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
 	    "  imagezip -i /dev/sda                 what is on it, and how much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
-		{ codec_opts, AT(codec), "Compression" } },
+		{ codec_opts, AT(codec), "Compression" }, { seal_opts, AT(seal), "Proof" } },
 };
 
 static int
@@ -207,6 +207,11 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
 		return err_set(e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
+	if (o->v3 && o->seal.encrypt != NULL)
+		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
+	if (o->has_uuid && (o->seal.encrypt != NULL || o->seal.sign != NULL))
+		return err_set(e, ERR_USAGE, "-u excludes --sign and --encrypt: what they prove rests on "
+		    "a fresh UUID for every image");
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
 	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info && strcmp(o->output, "-") == 0)

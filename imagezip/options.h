@@ -9,6 +9,7 @@
 #include "common/disk/ptable.h"
 #include "common/ndz/codec_opts.h"
 #include "common/ndz/format.h"
+#include "common/ndz/seal.h"
 
 struct options {
 	const char *source, *output;	/* output NULL with -i */
@@ -33,6 +34,7 @@ struct options {
 	bool no_relocs, force_relocs;	/* -N, -L */
 	/* How to write it. */
 	struct codec_choice codec;	/* --codec, -z, --fast */
+	struct seal_config seal;	/* --sign, --encrypt */
 	uint64_t jobs;			/* -j; 0: one a processor */
 	bool no_sync;			/* -D */
 	bool has_uuid;			/* -u */

@@ -256,6 +256,9 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 {
 	struct state *state = NULL;
 
+	/* A state does not tell whether what is there was proved. */
+	if (cfg->state != NULL && (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL))
+		return err_set(e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
 	if (cfg->state != NULL && state_open(&state, cfg->state, e) != 0)
 		return -1;
 	if (open_target(out, cfg, path, state != NULL && state_chunks(state) > 0, e) != 0) {

@@ -20,6 +20,7 @@
 #include "common/base/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
+#include "common/ndz/proof.h"
 
 enum { INSTALL_STATE_S = 2 };	/* a struct install_config begins with this state_s */
 
@@ -45,6 +46,8 @@ struct install_config {
 	uint64_t state_s;		/* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	/* proof_opts[]: whoever feeds the chunks proves them before. */
+	struct proof_config proof;
 	/* Not an option: a delta onto a regular file, which becomes as long as the
 	 * image says.  With in_place. */
 	bool resize;

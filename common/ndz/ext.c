@@ -13,7 +13,7 @@
 static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
 
 enum {
-	HEAD_BYTES = 16,		/* magic, total, CRC-32 */
+	HEAD_BYTES = EXT_HEAD_BYTES,	/* magic, total, CRC-32 */
 	RECORD_HEAD_BYTES = 8,		/* type, reserved, length */
 	CRC_FROM = HEAD_BYTES,
 	ZERO_RUN = 1u << 31,
@@ -22,9 +22,10 @@ enum {
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
 	FREED_ENTRY_BYTES = 16,
+	SIGNATURE_ED25519 = 1,
 };
 
-/* Types are never used again for anything else; 6 is kept for signatures. */
+/* Types are never used again for anything else. */
 enum record_type {
 	REC_UUID = 1,
 	REC_DIGEST = 2,
@@ -155,6 +156,22 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 	return 0;
 }
 
+/* There is one way to write it, so that it holds no bit that nobody checks. */
+static int
+get_signature(struct ext *x, struct rd *r, struct err *e)
+{
+	bool canonical = rd_left(r) == EXT_SIGNATURE_BYTES - RECORD_HEAD_BYTES;
+
+	if (rd_le32(r) != SIGNATURE_ED25519)
+		return 0;		/* of a later version: nobody here can check it */
+	if (rd_le32(r) != 0 || !canonical)
+		return err_set(e, ERR_FORMAT, "the signature's record makes no sense");
+	rd_copy(r, x->key_id, sizeof x->key_id);
+	rd_copy(r, x->signature, sizeof x->signature);
+	x->has_signature = true;
+	return 0;
+}
+
 static int
 get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
     struct err *e)
@@ -184,6 +201,10 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 		get_state(&x->state, r);
 		get_state(&x->base, r);
 		x->has_state = true;
+		break;
+	case REC_SIGNATURE:
+		if (get_signature(x, r, e) != 0)
+			return -1;
 		break;
 	case REC_LOST:
 		if (lost_get(&x->lost, r, e) != 0)
@@ -259,9 +280,11 @@ check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 static int
 get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
 {
+	x->records_bytes = rd_left(&r);
 	while (rd_left(&r) > 0) {
-		unsigned type = rd_le16(&r);
-		rd_skip(&r, 2);
+		unsigned type = rd_le16(&r), reserved = rd_le16(&r);
+		if (x->has_signature || (type == REC_SIGNATURE && reserved != 0))
+			return err_set(e, ERR_FORMAT, "the signature is not the last record");
 		uint32_t len = rd_le32(&r);
 		struct rd body = rd_sub(&r, len);
 		rd_skip(&r, align8(len) - len);
@@ -270,6 +293,8 @@ get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *
 		if (get_record(x, h, type, &body, e) != 0)
 			return -1;
 	}
+	if (x->has_signature)
+		x->records_bytes -= EXT_SIGNATURE_BYTES;
 	return 0;
 }
 
@@ -289,6 +314,7 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	if (total < HEAD_BYTES || total - HEAD_BYTES > rd_left(&r))
 		return err_set(e, ERR_FORMAT, "the extension area does not fit its chunk");
 	r = rd_sub(&r, total - HEAD_BYTES);
+	x->records_at = at + HEAD_BYTES;
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
 		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
 	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
@@ -444,6 +470,16 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		put_freed(w, x);
 }
 
+/* Length and CRC-32 of the area of n bytes. */
+static void
+put_sums(uint8_t *base, size_t n)
+{
+	struct wr head = wr_to(base + sizeof magic, 8);
+
+	wr_le32(&head, (uint32_t)n);
+	wr_le32(&head, (uint32_t)crc32(0, base + CRC_FROM, (uInt)(n - CRC_FROM)));
+}
+
 int
 ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err *e)
 {
@@ -458,9 +494,33 @@ ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err
 	put_records(&w, x, h);
 	if (!wr_ok(&w))
 		return err_set(e, ERR_FORMAT, "no room for the extension area");
-	struct wr head = wr_to(base + sizeof magic, 8);
-	wr_le32(&head, (uint32_t)wr_len(&w));
-	wr_le32(&head, (uint32_t)crc32(0, base + CRC_FROM, (uInt)(wr_len(&w) - CRC_FROM)));
+	put_sums(base, wr_len(&w));
+	return 0;
+}
+
+int
+ext_add_signature(const struct ndz_header *h, void *chunk,
+    const uint8_t key_id[EXT_KEY_ID_BYTES],
+    const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *e)
+{
+	struct ext x;
+
+	if (ext_get(&x, h, chunk, e) != 0)
+		return -1;
+	size_t end = x.records_at + x.records_bytes;
+	bool possible = x.present && !x.has_signature;
+	ext_free(&x);
+	struct wr w = wr_to((uint8_t *)chunk + end, possible ? NDZ_CHUNK_BYTES - end : 0);
+	uint8_t *at = begin_record(&w, REC_SIGNATURE);
+	wr_le32(&w, SIGNATURE_ED25519);
+	wr_le32(&w, 0);
+	wr_bytes(&w, key_id, EXT_KEY_ID_BYTES);
+	wr_bytes(&w, signature, EXT_SIGNATURE_RAW_BYTES);
+	end_record(&w, at);
+	if (!wr_ok(&w))
+		return err_set(e, ERR_FORMAT, "no room for a signature");
+	uint8_t *base = (uint8_t *)chunk + ext_at(h);
+	put_sums(base, end + wr_len(&w) - ext_at(h));
 	return 0;
 }
 
@@ -481,10 +541,10 @@ ext_need(size_t nfragments, bool image)
 }
 
 size_t
-ext_freed_room(const struct ext *x, const struct ndz_header *h)
+ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {
 	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
-	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES;
+	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES + reserve;
 
 	if (x->lost.nranges > LOST_RANGES_MIN)
 		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;

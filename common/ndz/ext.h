@@ -29,6 +29,10 @@ enum {
 	EXT_FRAGMENT_DIGEST_BYTES = 16,		/* SHA-256, truncated */
 	EXT_FRAGMENTS_MAX = 32768,
 	EXT_ENTRY_BYTES = 20,			/* of the fragment table */
+	EXT_HEAD_BYTES = 16,			/* in front of the records */
+	EXT_KEY_ID_BYTES = 8,
+	EXT_SIGNATURE_RAW_BYTES = 64,		/* Ed25519 */
+	EXT_SIGNATURE_BYTES = 8 + 80,		/* the record, with its head */
 };
 
 /* One entry of the fragment table, in stream order. */
@@ -84,6 +88,11 @@ struct ext {
 	 * as there was room for.  Ascending, in this chunk's own, in no region. */
 	size_t nfreed;
 	struct range *freed;		/* owned; ext_free() */
+	/* The last record, over what sign.h says; only read. */
+	bool has_signature;
+	uint8_t key_id[EXT_KEY_ID_BYTES];
+	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
+	size_t records_at, records_bytes;	/* in the chunk: those before it, or all */
 	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
 	size_t nfragments;
 	struct ext_fragment *fragments;	/* owned; ext_free() */
@@ -97,11 +106,16 @@ int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct 
 void ext_free(struct ext *);
 /* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
+/* Add a signature behind all other records of a chunk that has none. */
+int ext_add_signature(const struct ndz_header *h, void *chunk,
+    const uint8_t key_id[EXT_KEY_ID_BYTES],
+    const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
 /* Bytes that ext_put() will need, for the writer's accounts, LOST_RANGES_MIN lost
  * ranges among them; a state record takes EXT_STATE_BYTES more. */
 size_t ext_need(size_t nfragments, bool image);
-/* How many ranges of freed sectors fit behind everything else. */
-size_t ext_freed_room(const struct ext *, const struct ndz_header *h);
+/* How many ranges of freed sectors fit behind everything else, with so many bytes
+ * left free. */
+size_t ext_freed_room(const struct ext *, const struct ndz_header *h, size_t reserve);
 /* Is it a part of a delta, which needs its base? */
 bool ext_is_delta(const struct ext *);
 bool ext_state_same(const struct ext_state *, const struct ext_state *);

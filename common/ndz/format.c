@@ -10,7 +10,6 @@
 enum {
 	MAGIC_V1 = 0x69696969,		/* the others count up from it */
 	MAGIC_LAST = MAGIC_V1 + 5,
-	MAGIC_OWN = 0x355a444e,		/* "NDZ5" */
 	CODEC_AT = 36,			/* of those */
 	/* Sectors beyond this cannot be given as bytes in 64 bits. */
 	SECTOR_BITS_MAX = 55,
@@ -79,7 +78,7 @@ get_codec(struct ndz_header *h, const void *chunk, struct err *e)
 	struct rd r = reader_at(chunk, CODEC_AT);
 	const struct codec *c = codec_by_id(h->codec = rd_le32(&r));
 
-	if (c == NULL || c == &codec_deflate)
+	if (c == NULL)
 		return err_set(e, ERR_UNSUPPORTED, "images in codec %u are not known", h->codec);
 	if (c->lacks != NULL)
 		return err_set(e, ERR_UNSUPPORTED, "a %s image: this program was built without %s",
@@ -92,8 +91,9 @@ get_version(struct ndz_header *h, uint32_t magic, const void *chunk, struct err 
 {
 	uint32_t swapped = __builtin_bswap32(magic);
 
-	if (magic == MAGIC_OWN) {
+	if (magic == NDZ_MAGIC_OWN || magic == NDZ_MAGIC_ENCRYPTED) {
 		h->version = 5;
+		h->encrypted = magic == NDZ_MAGIC_ENCRYPTED;
 		return get_codec(h, chunk, e);
 	}
 
@@ -248,7 +248,8 @@ ndz_looks_like_image(const uint8_t magic[4])
 	struct rd r = rd_from(magic, 4);
 	uint32_t m = rd_le32(&r);
 
-	return (m >= MAGIC_V1 && m <= MAGIC_LAST) || m == MAGIC_OWN;
+	return (m >= MAGIC_V1 && m <= MAGIC_LAST) || m == NDZ_MAGIC_OWN ||
+	    m == NDZ_MAGIC_ENCRYPTED;
 }
 
 const struct codec *
@@ -305,7 +306,7 @@ ndz_header_put(const struct ndz_header *h, void *buf, struct err *e)
 	if (check_regions(h, e) < 0 || check_span(h, e) < 0 ||
 	    check_numbers(h, l->wide ? UINT64_MAX : V3_SECTORS_MAX, e) < 0)
 		return -1;
-	wr_le32(&w, h->codec != 0 ? MAGIC_OWN : MAGIC_V1 + h->version - 1);
+	wr_le32(&w, h->codec != 0 ? NDZ_MAGIC_OWN : MAGIC_V1 + h->version - 1);
 	wr_le32(&w, h->size);
 	wr_le32(&w, (uint32_t)h->index);
 	wr_le32(&w, (uint32_t)h->total);

@@ -19,7 +19,8 @@
  * type, u32 offset, u64 sector, u64 size}.  Little-endian.
  *
  * Images in a codec of this suite's own are like V5, with another magic, which
- * programs that do not know them refuse, and u32 codec at 36.
+ * programs that do not know them refuse, and u32 codec at 36.  So are encrypted
+ * images, with one more magic and the id of their key at 24.
  * Source: the image format specification, sections 1-3; docs/image-format.md.
  */
 #ifndef COMMON_NDZ_FORMAT_H
@@ -60,8 +61,13 @@ struct ndz_reloc {
 	uint64_t size;		/* bytes */
 };
 
+/* Of images that programs of the base format refuse. */
+#define NDZ_MAGIC_OWN 0x355a444eu		/* "NDZ5" */
+#define NDZ_MAGIC_ENCRYPTED 0x455a444eu		/* "NDZE": see crypt.h */
+
 struct ndz_header {
 	unsigned version;	/* 1, 2, 3, 5 */
+	bool encrypted;		/* all behind the header */
 	unsigned codec;		/* enum codec_id; 0: deflate, in the base format */
 	uint32_t size;		/* bytes of the zlib stream: 1..NDZ_STREAM_MAX */
 	int32_t index, total;

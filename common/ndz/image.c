@@ -10,6 +10,7 @@
 
 struct image {
 	struct disk *disk;
+	struct proof *proof;		/* or NULL */
 	uint32_t nchunks;		/* UINT32_MAX: a pipe */
 	uint32_t next;			/* chunk that image_next() reads */
 	struct image_identity id;
@@ -89,7 +90,7 @@ open_seekable(struct image *img, struct err *e)
 }
 
 int
-image_open_disk(struct image **out, struct disk *d, struct err *e)
+image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
 {
 	struct image *img = calloc(1, sizeof *img);
 	struct err ignored;		/* nothing was written */
@@ -100,6 +101,7 @@ image_open_disk(struct image **out, struct disk *d, struct err *e)
 		return -1;
 	}
 	img->disk = d;
+	img->proof = proof;
 	img->nchunks = UINT32_MAX;
 	if (disk_seekable(d) && open_seekable(img, e) != 0) {
 		image_close(img);
@@ -110,11 +112,17 @@ image_open_disk(struct image **out, struct disk *d, struct err *e)
 }
 
 int
-image_open(struct image **out, const char *path, struct err *e)
+image_open_proved(struct image **out, const char *path, struct proof *proof, struct err *e)
 {
 	struct disk *d;
 
-	return disk_open(&d, path, DISK_READ, e) == 0 ? image_open_disk(out, d, e) : -1;
+	return disk_open(&d, path, DISK_READ, e) == 0 ? image_open_disk(out, d, proof, e) : -1;
+}
+
+int
+image_open(struct image **out, const char *path, struct err *e)
+{
+	return image_open_proved(out, path, NULL, e);
 }
 
 void
@@ -222,13 +230,32 @@ end_of_image(struct image *img, struct err *e)
 	return 0;
 }
 
-/* The bytes of the next chunk: a count as read(2) gives it. */
+static int
+prove(struct image *img, uint32_t i, void *buf, struct err *e)
+{
+	if (proof_chunk(img->proof, i, buf, e) != 0)
+		return err_ctx(e, "%s: chunk %u", image_name(img), i);
+	return 0;
+}
+
+/* Chunk i as far as it is there: a count as read(2) gives it. */
+static ssize_t
+read_upto(struct image *img, uint32_t i, void *buf, struct err *e)
+{
+	ssize_t n = disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES,
+	    (uint64_t)i * NDZ_CHUNK_BYTES, e);
+
+	if (n == NDZ_CHUNK_BYTES && prove(img, i, buf, e) != 0)
+		return -1;
+	return n;
+}
+
+/* The bytes of the next chunk. */
 static ssize_t
 read_next(struct image *img, void *buf, struct err *e)
 {
 	if (img->ahead == NULL || img->next > 0)
-		return disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES,
-		    (uint64_t)img->next * NDZ_CHUNK_BYTES, e);
+		return read_upto(img, img->next, buf, e);
 	memcpy(buf, img->ahead, (size_t)img->ahead_bytes);
 	free(img->ahead);
 	img->ahead = NULL;
@@ -241,7 +268,7 @@ read_ahead(struct image *img, struct err *e)
 	img->ahead = malloc(NDZ_CHUNK_BYTES);
 	if (img->ahead == NULL)
 		return err_nomem(e, image_name(img));
-	img->ahead_bytes = disk_read_upto(img->disk, img->ahead, NDZ_CHUNK_BYTES, 0, e);
+	img->ahead_bytes = read_upto(img, 0, img->ahead, e);
 	return img->ahead_bytes < 0 ? -1 : 0;
 }
 
@@ -295,5 +322,7 @@ image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 int
 image_read(struct image *img, uint32_t i, void *buf, struct err *e)
 {
-	return disk_read(img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e);
+	if (disk_read(img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
+		return -1;
+	return prove(img, i, buf, e);
 }

@@ -14,14 +14,19 @@
 #include "common/disk/disk.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
+#include "common/ndz/proof.h"
 
 struct image;
 
 /* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks, or
  * has not the last chunk that its first one promises. */
 int image_open(struct image **, const char *path, struct err *);
+/* The same for an image that must be signed or encrypted: whole chunks are given
+ * out only when they are proved, and decrypted.  Headers alone are not proved.
+ * proof is borrowed, and may be NULL. */
+int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
 /* The same from a disk that is open, which belongs to the image from now on. */
-int image_open_disk(struct image **, struct disk *, struct err *);
+int image_open_disk(struct image **, struct disk *, struct proof *, struct err *);
 void image_close(struct image *);
 const char *image_name(const struct image *);
 bool image_seekable(const struct image *);

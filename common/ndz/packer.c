@@ -43,11 +43,11 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.state = p->cfg.state, .base = p->cfg.base, .freed = freed };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
-	c->h.codec = codec->id == CODEC_DEFLATE ? 0 : codec->id;
+	c->h.codec = codec->id == CODEC_DEFLATE && !p->cfg.own_magic ? 0 : codec->id;
 	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
 	c->room = (struct packer_room){ .codec = codec, .version = p->cfg.version,
 		.has_image = index == 0, .has_state = c->ext.has_state, .regions_end = UINT64_MAX,
-		.stream_bytes = codec->head_bytes };
+		.stream_bytes = codec->head_bytes, .reserve = p->cfg.reserve };
 	c->adler = 1;
 	c->zero_windows = 0;
 	p->ended = false;
@@ -58,7 +58,8 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
 	struct packer *p = calloc(1, sizeof *p);
 
-	assert(cfg->version == 5 || (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE));
+	assert(cfg->version == 5 || (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE &&
+	    !cfg->own_magic));
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
@@ -111,7 +112,7 @@ packer_room_next(const struct packer_room *r)
 {
 	return (struct packer_room){ .codec = r->codec, .version = r->version,
 		.has_state = r->has_state, .regions_end = UINT64_MAX,
-		.stream_bytes = r->codec->head_bytes };
+		.stream_bytes = r->codec->head_bytes, .reserve = r->reserve };
 }
 
 struct packer_room
@@ -183,7 +184,7 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
 	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext <= NDZ_CHUNK_BYTES &&
+	    NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve <= NDZ_CHUNK_BYTES &&
 	    r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
@@ -284,7 +285,7 @@ list_freed(struct packer *p)
 	c->ext.nfreed = 0;
 	if (freed == NULL)
 		return;
-	size_t room = ext_freed_room(&c->ext, &c->h);
+	size_t room = ext_freed_room(&c->ext, &c->h, p->cfg.reserve);
 	for (size_t i = rangeset_find(freed, c->h.firstsect);
 	    i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
 		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);

@@ -58,6 +58,8 @@ struct packer_config {
 	struct ext_image image;			/* into chunk 0 */
 	struct ext_state state, base;		/* NONE, or into every chunk */
 	struct rangeset *freed;			/* of a delta, or NULL; borrowed */
+	bool own_magic;				/* version 5, refused by programs of the base format */
+	size_t reserve;				/* bytes at the end of each chunk that stay free */
 	/* Takes each finished chunk, in order; -1 stops with its error. */
 	int (*emit)(void *arg, const void *chunk, struct err *);
 	void *arg;
@@ -80,7 +82,7 @@ struct packer_room {
 	bool has_image, has_state;
 	unsigned nregions, nrelocs;
 	uint64_t regions_end;		/* sector behind the last region */
-	size_t nfragments, stream_bytes;
+	size_t nfragments, stream_bytes, reserve;
 	uint64_t zero_bytes;		/* not yet in the stream */
 	uint64_t nonzero_bytes;
 };

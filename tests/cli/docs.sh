@@ -2,7 +2,7 @@
 # --help and the man pages name the same options; every program answers --version.
 . "$(dirname "$0")/lib.sh"
 requires python3
-for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore; do
+for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore; do
 	"$BIN/$p" --help > "$T/help" || fail "$p --help"
 	check "$p --version" grep -q "^$p [0-9]" <("$BIN/$p" --version)
 	check "$p: examples in --help" grep -q '^Examples:' "$T/help"

@@ -266,7 +266,7 @@ free_some(struct rangeset *freed, const struct model *delta)
 static bool
 lists_freed(const struct chunk *c, struct rangeset *freed)
 {
-	size_t room = ext_freed_room(&c->ext, &c->h), n = 0;
+	size_t room = ext_freed_room(&c->ext, &c->h, 0), n = 0;
 	bool good = true;
 
 	for (size_t i = rangeset_find(freed, c->h.firstsect); i < rangeset_count(freed); i++) {

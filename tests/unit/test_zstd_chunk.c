@@ -126,8 +126,9 @@ test_bytes(void)
 	for (unsigned codec = 0; codec < 256; codec++) {
 		memcpy(bad, good, sizeof bad);
 		bad[36] = (uint8_t)codec;
+		/* 1 is known: there it is the digest that does not fit. */
 		if (codec != 2)
-			T_CHECK(how_refused(bad) == ERR_UNSUPPORTED);
+			T_CHECK(how_refused(bad) == (codec == 1 ? ERR_FORMAT : ERR_UNSUPPORTED));
 	}
 }
 

@@ -1,0 +1,87 @@
+#include "common/base/keyfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int
+check_mode(int fd, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_os(e, "%s", path);
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return err_set(e, ERR_REFUSED, "%s: others may read or change this key: chmod 600 "
+		    "makes it private", path);
+	return 0;
+}
+
+static int
+read_all(int fd, const char *path, char *buf, size_t *n, struct err *e)
+{
+	ssize_t got;
+
+	*n = 0;
+	while ((got = read(fd, buf + *n, KEYFILE_BYTES_MAX + 1 - *n)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_os(e, "%s", path);
+		*n += (size_t)got;
+		if (*n > KEYFILE_BYTES_MAX)
+			return err_set(e, ERR_FORMAT, "%s: is too long for a key", path);
+	}
+	buf[*n] = '\0';
+	return 0;
+}
+
+int
+keyfile_read(const char *path, bool secret, char buf[KEYFILE_BYTES_MAX + 1], size_t *n,
+    struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_os(e, "%s: cannot be opened", path);
+	int rc = secret ? check_mode(fd, path, e) : 0;
+	if (rc == 0)
+		rc = read_all(fd, path, buf, n, e);
+	close(fd);
+	return rc;
+}
+
+static int
+write_all(int fd, const char *path, const char *p, size_t n, struct err *e)
+{
+	while (n > 0) {
+		ssize_t put = write(fd, p, n);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return err_os(e, "%s", path);
+		p += put;
+		n -= (size_t)put;
+	}
+	return fsync(fd) == 0 ? 0 : err_os(e, "%s", path);
+}
+
+int
+keyfile_write(const char *path, bool secret, const void *data, size_t n, struct err *e)
+{
+	mode_t mode = secret ? 0600 : 0644;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0 && errno == EEXIST)
+		return err_set(e, ERR_REFUSED, "%s: is there already, and a key is never replaced",
+		    path);
+	if (fd < 0)
+		return err_os(e, "%s: cannot be made", path);
+	int rc = write_all(fd, path, data, n, e);
+	if (close(fd) != 0 && rc == 0)
+		rc = err_os(e, "%s", path);
+	if (rc != 0)
+		unlink(path);
+	return rc;
+}

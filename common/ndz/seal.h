@@ -1,0 +1,33 @@
+/* seal.h: the writer's side of proof.h: sign a finished chunk, then encrypt it. */
+#ifndef COMMON_NDZ_SEAL_H
+#define COMMON_NDZ_SEAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/cli.h"
+#include "common/base/err.h"
+#include "common/ndz/format.h"
+
+struct seal_config {
+	const char *sign, *encrypt;	/* key files, or NULL */
+};
+
+/* The option table for cli_parse(), offsets into struct seal_config. */
+extern const struct cli_opt seal_opts[];
+
+struct seal;
+
+/* Read the keys; *out is NULL when none are given. */
+int seal_new(struct seal **, const struct seal_config *, struct err *);
+/* NULL is fine; wipes the keys. */
+void seal_free(struct seal *);
+/* Bytes that the packer must leave free in every chunk. */
+size_t seal_room(const struct seal_config *);
+/* A UUID that no image had before. */
+int seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *);
+/* *chunk is a finished chunk; instead it becomes a sealed copy, valid until the next
+ * call.  seal NULL: it stays as it is. */
+int seal_chunk(struct seal *, const void **chunk, struct err *);
+
+#endif /* COMMON_NDZ_SEAL_H */

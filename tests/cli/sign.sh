@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Signed and encrypted images: made, proved, refused; nothing of a bad chunk written.
+. "$(dirname "$0")/lib.sh"
+requires python3 cmp
+cd "$T" || exit 1
+umask 022
+head -c 5000300 /dev/urandom > src
+key() { "$BIN/imagekey" "$@"; }
+zip() { "$BIN/imagezip" -q -f "$@"; }
+unzip() { "$BIN/imageunzip" -q "$@"; }
+chunk() { dd if="$1" bs=1M skip="$2" count=1 status=none; }	# FILE N
+is_there() { [ -e "$1" ]; }
+
+check "a key pair" key -q --sign-key a
+check "another" key -q --sign-key b
+check "encryption keys" key -q --encrypt-key e1
+check "another" key -q --encrypt-key e2
+check "private files are private" [ "$(stat -c %a a.key e1 | sort -u)" = 600 ]
+status 1 key --sign-key a
+status 1 key --encrypt-key e1
+status 2 key
+printf 'half\n' > h.pub
+status 1 key --sign-key h
+check "no half of a pair is left" [ ! -e h.key ]
+for f in a.key e1; do cp "$f" "open.$f"; chmod 640 "open.$f"; done
+status 1 zip --sign open.a.key src x.ndz
+status 1 zip --encrypt open.e1 src x.ndz
+status 2 zip --sign a.key -u 0123456789abcdef0123456789abcdef src x.ndz
+status 2 zip --encrypt e1 -u 0123456789abcdef0123456789abcdef src x.ndz
+status 2 zip --encrypt e1 -3 src x.ndz
+check "none of these left an image" [ ! -e x.ndz ]
+
+zip src plain.ndz
+for codec in deflate igzip zstd; do
+	"$BIN/imagezip" -q --codec=$codec -f /dev/null /dev/null 2>&1 | grep -q "built without" && continue
+	zip --codec=$codec --sign a.key src s.ndz
+	zip --codec=$codec --encrypt e1 src c.ndz
+	zip --codec=$codec --encrypt e1 --sign a.key src sc.ndz
+	unzip --verify-key a.pub s.ndz out; check "$codec: signed" cmp src out
+	unzip s.ndz out; check "$codec: signed, nobody asks" cmp src out
+	unzip --decrypt e1 c.ndz out; check "$codec: encrypted" cmp src out
+	unzip --decrypt e1 --verify-key a.pub sc.ndz out; check "$codec: both" cmp src out
+	unzip --decrypt e1 --verify-key a.pub - - < sc.ndz > out; check "$codec: both, from a pipe" cmp src out
+	zip --codec=$codec --encrypt e1 --sign a.key - - < src > p.ndz
+	unzip --decrypt e1 --verify-key a.pub p.ndz out; check "$codec: both, captured through pipes" cmp src out
+done
+unzip -N --decrypt e1 sc.ndz dec.ndz
+check "decrypted to an image" cmp src <(unzip --verify-key a.pub dec.ndz -)
+zip --sign a.key src s.ndz
+python3 "$TOP/tests/helpers/strict_reader.py" s.ndz strict 5000300 > /dev/null 2>&1; rc=$?
+check "the strict reader takes signed images" [ $rc = 0 ]
+if python3 "$TOP/tests/helpers/strict_reader.py" c.ndz strict 5000300 2> stderr; then fail "the strict reader takes encrypted images"
+else check "refused for its magic" grep -q magic stderr; fi
+
+# refused N OPTIONS IMAGE: with that status, and the target is what it was, as a file
+# that was there, a new one, a device, a pipe.
+refused() {
+	local want=$1; shift
+	printf 'was here' > old
+	status "$want" unzip "$@" old
+	check "the target is untouched" grep -qx 'was here' old
+	rm -f new; status "$want" unzip "$@" new
+	check "no new one is left" [ ! -e new ]
+	poison dev 6000000; cp dev dev0
+	status "$want" unzip --in-place "$@" dev
+	check "the disk is untouched" cmp dev dev0
+	status "$want" unzip "$@" -
+	check "nothing came out" [ ! -s "$T/stdout" ]
+}
+refused 1 --verify-key a.pub plain.ndz
+refused 1 --verify-key b.pub s.ndz
+refused 1 --decrypt e1 plain.ndz
+refused 1 --decrypt e2 c.ndz
+check "says so" grep -q "chunk 0: is encrypted with another key" "$T/stderr"
+refused 1 c.ndz
+refused 1 --verify-key a.pub c.ndz
+refused 1 --verify-key a.pub --decrypt e1 c.ndz
+status 2 unzip --state st --verify-key a.pub s.ndz out
+
+# spoil IMAGE OPTIONS: damage in the first and last chunk, chunks left out, swapped
+# with others of the image and of another one.
+spoil() {
+	local image=$1 other=$2 n; shift 2
+	n=$(($(stat -c %s "$image") >> 20))
+	for at in 0 4 40 60 200 5000 500000 1048570; do
+		cp "$image" bad; printf '\x5b' | dd of=bad bs=1 seek=$at conv=notrunc status=none
+		cmp -s "$image" bad && continue
+		unzip "$@" bad new 2> /dev/null; rc=$?
+		check "byte $at of $image: refused with $rc" [ $rc = 1 -o $rc = 3 ]
+		check "no new file" [ ! -e new ]
+	done
+	head -c $(((n - 1) << 20)) "$image" > bad; refused 3 "$@" bad
+	chunk "$image" $((n - 1)) > bad; refused 3 "$@" bad
+	(chunk "$image" 0; tail -c +$(((2 << 20) + 1)) "$image") > bad
+	status 3 unzip "$@" bad new; check "left out" [ ! -e new ]
+	(chunk "$image" 0; chunk "$image" 2; chunk "$image" 1; tail -c +$(((3 << 20) + 1)) "$image") > bad
+	status 3 unzip "$@" bad new; check "order" [ ! -e new ]
+	status 3 unzip "$@" - new < bad; check "order, from a pipe" [ ! -e new ]
+	(chunk "$image" 0; chunk "$other" 1; tail -c +$(((2 << 20) + 1)) "$image") > bad
+	status 3 unzip "$@" bad new; check "of another image" [ ! -e new ]
+	head -c $(((n - 1) << 20)) "$image" > bad
+	status 3 unzip "$@" - new < bad; check "cut short, from a pipe" [ ! -e new ]
+}
+zip --sign a.key src s2.ndz
+zip --encrypt e1 src c.ndz; zip --encrypt e1 src c2.ndz
+check "a capture is never encrypted alike" [ "$(cmp -l c.ndz c2.ndz | wc -l)" -gt 5000000 ]
+spoil s.ndz s2.ndz --verify-key a.pub
+spoil c.ndz c2.ndz --decrypt e1
+
+# What imagedump says of them.
+verdict() {	# WORDS OPTIONS...
+	local words=$1; shift
+	check "--verify says: $words" grep -q "verified: can be restored: .*every sector covered once.*$words" <("$BIN/imagedump" --verify "$@")
+}
+zip --encrypt e1 --sign a.key src sc.ndz
+verdict "; not signed$" plain.ndz
+verdict "; signed, which --verify-key checks$" s.ndz
+verdict "; signed with key [0-9a-f]\{16\}$" --verify-key a.pub s.ndz
+verdict "; signed with key [0-9a-f]\{16\}; encrypted$" --verify-key a.pub --decrypt e1 sc.ndz
+status 1 "$BIN/imagedump" --verify sc.ndz
+status 1 "$BIN/imagedump" --verify --verify-key b.pub s.ndz
+check "JSON" python3 -c '
+import json, sys
+d = json.load(sys.stdin)[0]
+assert d["verified"] and d["signature"] == "good" and d["encrypted"], d' < <("$BIN/imagedump" --json --verify --verify-key a.pub --decrypt e1 sc.ndz)
+# Chunks that do not tile, behind digests that are right.
+python3 - plain.ndz gap.ndz << 'PY'
+import hashlib, struct, sys, zlib
+b = bytearray(open(sys.argv[1], "rb").read())
+c = b[1 << 20:2 << 20]
+size, = struct.unpack_from("<I", c, 4)
+first, = struct.unpack_from("<I", c, 24)
+struct.pack_into("<I", c, 24, first - 1)
+at = (4096 + size + 7) // 8 * 8
+total, = struct.unpack_from("<I", c, at + 8)
+p = at + 16
+while p < at + total:
+    kind, _, n = struct.unpack_from("<HHI", c, p)
+    if kind == 2:
+        c[p + 12:p + 44] = hashlib.sha256(c[:4096 + size]).digest()
+    p += 8 + (n + 7) // 8 * 8
+struct.pack_into("<I", c, at + 12, zlib.crc32(c[at + 16:at + total]))
+b[1 << 20:2 << 20] = c
+open(sys.argv[2], "wb").write(b)
+PY
+status 3 "$BIN/imagedump" --verify gap.ndz
+check "says so" grep -q "stored twice" "$T/stderr"
+finish
