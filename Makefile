@@ -28,6 +28,14 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
+# ISAL=none: without parity (docs/protocol.md).
+ISAL    ?= system
+ifeq ($(ISAL),none)
+STD     += -DNO_ISAL
+else
+LIBS    += -lisal
+endif
+
 PROGRAMS := imagezip imageunzip imagedump frisbeed frisbee
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
