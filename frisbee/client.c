@@ -472,8 +472,8 @@ handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
     const struct wirext_answer *a)
 {
 	c->heard_us = now_us;
-	if (a != NULL && c->state == CLIENT_LOADING && c->ext.on)
-		client_ext_check(c, a);
+	if (m->subtype == WIRE_JOIN && c->state == CLIENT_LOADING && c->ext.coming != NULL)
+		client_ext_check(c, now_us, m->u.join.blocks, a);
 	/* A reply to others would do; but who has not joined is not counted. */
 	if (c->stats.join_attempts == 0)
 		return;
@@ -679,10 +679,16 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 static size_t
 join_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wire_msg m = { .type = WIRE_REQUEST };
-
 	if (now_us < c->join_at_us)
 		return 0;
+	return client_put_join(c, now_us, 0, pkt);
+}
+
+size_t
+client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST };
+
 	c->join_at_us = now_us + c->cfg.join_us;
 	c->stats.join_attempts++;
 	memcpy(m.srcip, c->cfg.srcip, 4);
@@ -698,7 +704,7 @@ join_output(struct client *c, uint64_t now_us, void *pkt)
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
 	if (c->cfg.ext && !c->cfg.any_file)
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
-		    c->cfg.parity ? WIREXT_CAN_PARITY : 0);
+		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0));
 	return len;
 }
 

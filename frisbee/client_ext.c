@@ -66,10 +66,25 @@ same_image(struct client *c, const uint8_t identity[WIREXT_IDENTITY_BYTES])
 }
 
 void
-client_ext_check(struct client *c, const struct wirext_answer *a)
+client_ext_check(struct client *c, uint64_t now_us, uint32_t blocks,
+    const struct wirext_answer *a)
 {
-	if (same_image(c, a->identity))
-		adopt_session(c, a->session);
+	if (blocks != c->nblocks) {
+		client_refuse(c, "the server has another image now than the one that was begun");
+		return;
+	}
+	c->ext.answered = true;
+	if (a == NULL) {
+		/* A server that does not know the extension has taken over. */
+		c->ext.on &= !c->ext.doubting;
+		return;
+	}
+	if (!same_image(c, a->identity) || a->session == c->ext.session)
+		return;
+	adopt_session(c, a->session);
+	c->ext.port = a->port;
+	c->ext.state_us = now_us;
+	c->ext.doubting = false;
 }
 
 static void
@@ -408,21 +423,34 @@ want(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
-/* The announcements: after a while nothing is believed to come, then all is given up. */
+/* No announcements for some time: what is wanted is said again, and the server asked
+ * for its new port, should it have one.  If it answers that nothing has changed, the
+ * second port is closed to us, and the base protocol must do. */
 static void
 listen_for_state(struct client *c, uint64_t now_us)
 {
 	uint64_t silent = now_us - c->ext.state_us;
 
-	if (silent >= LOST_US) {
+	if (silent >= LOST_US && c->ext.answered) {
 		c->ext.on = false;
 		return;
 	}
 	if (silent < DOUBT_US || c->ext.doubting)
 		return;
 	c->ext.doubting = true;
+	c->ext.answered = false;
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
+	c->join_at_us = now_us + client_random(&c->rng) % c->cfg.join_us;
+}
+
+/* Ask it until it answers. */
+static size_t
+join_again(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (!c->ext.doubting || c->ext.answered || now_us < c->join_at_us)
+		return 0;
+	return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 }
 
 static uint64_t
@@ -453,6 +481,8 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	    client_ask_missing(c, now_us, pkt);
 	if (len == 0)
 		len = want(c, now_us, pkt);
+	if (len == 0)
+		len = join_again(c, now_us, pkt);
 	if (len == 0)
 		c->scan_at_us = next_look_us(c, now_us);
 	return len;

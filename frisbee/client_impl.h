@@ -37,6 +37,7 @@ struct client_ext {
 	bool idle;			/* the server was, when it spoke last */
 	uint64_t state_us;		/* when that was */
 	bool doubting;			/* too long ago */
+	bool answered;			/* the server is there all the same */
 	uint8_t *coming;		/* a bit for each chunk: the server will send it */
 	bool look;			/* perhaps a chunk is not coming */
 	uint64_t want_at_us, report_at_us;	/* held back until then; 0: nothing is */
@@ -113,14 +114,17 @@ void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 void client_end_pass(struct client *, uint64_t now_us);
 /* One block of a buffer's group is needed less; true: the chunk is complete. */
 bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
+/* Flags of wirext.h for the offer. */
+size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
 /* A request for the blocks that a chunk lacks, or 0. */
 size_t client_ask_missing(struct client *, uint64_t now_us, void *pkt);
 
 /* client_ext.c: */
 /* The join reply had this behind it. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
-/* A later one has this: is it still the same image? */
-void client_ext_check(struct client *, const struct wirext_answer *);
+/* A later one has this, or NULL: is it still the same image? */
+void client_ext_check(struct client *, uint64_t now_us, uint32_t blocks,
+    const struct wirext_answer *);
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);

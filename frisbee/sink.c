@@ -10,9 +10,12 @@
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
 #include "common/ndz/format.h"
+#include "common/net/parity.h"
 
 struct filled {
 	uint32_t chunk, bytes;
+	bool parity;
+	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
 };
 
 struct sink {
@@ -57,6 +60,10 @@ store(struct sink *s, const struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
 
+	if (f->parity && parity_decode(sink_buffer(s, buf), f->parity_at, e) != 0) {
+		struct err why = *e;
+		return err_set(e, why.kind, "chunk %u: %.400s", f->chunk, why.text);
+	}
 	if (s->install != NULL)
 		return install_feed(s->install, f->chunk, sink_buffer(s, buf), released, s, e);
 	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
@@ -167,9 +174,16 @@ sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box, 
 }
 
 void
-sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes)
+sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
+    const uint8_t *parity_at)
 {
-	s->filled[buf] = (struct filled){ chunk, bytes };
+	struct filled *f = &s->filled[buf];
+
+	f->chunk = chunk;
+	f->bytes = bytes;
+	f->parity = parity_at != NULL;
+	if (f->parity)
+		memcpy(f->parity_at, parity_at, sizeof f->parity_at);
 	queue_put(s->queue, &s->filled[buf]);
 }
 

@@ -350,18 +350,20 @@ want_chunk(struct server *s, uint32_t chunk)
 }
 
 static void
-join_ext(struct server *s, uint64_t now_us)
+join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
-	for (uint32_t c = 0; c < s->nchunks; c++)
+	for (uint32_t c = 0; c < s->nchunks && !(flags & WIREXT_AGAIN); c++)
 		want_chunk(s, c);
 }
 
 static void
-handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m, bool offer)
+handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m, const void *pkt,
+    size_t len)
 {
-	bool ext = offer && s->cfg.ext.on;
+	uint32_t flags;
+	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
 
 	/* The original client aborts when it is told of part of a chunk. */
 	if (!s->cfg.whole_chunks || s->ext.stale)
@@ -370,7 +372,7 @@ handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m, bool of
 	client_joined(s, m->srcip, m->u.join.clientid, ext);
 	s->join_pending = true;
 	if (ext)
-		join_ext(s, now_us);
+		join_ext(s, now_us, flags);
 }
 
 static void
@@ -507,7 +509,6 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 {
 	struct wire_msg m;
 	struct err e;
-	uint32_t flags;
 
 	s->now_us = now_us;
 	if (wirext_is(pkt, len)) {
@@ -528,9 +529,7 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	if (m.type != WIRE_REQUEST)
 		return;			/* another server's, or our own */
 	switch (m.subtype) {
-	case WIRE_JOIN:
-		handle_join(s, now_us, &m, wirext_get_offer(pkt, len, &flags));
-		break;
+	case WIRE_JOIN: handle_join(s, now_us, &m, pkt, len); break;
 	case WIRE_JOIN2: handle_join2(s, now_us, &m); break;
 	case WIRE_LEAVE:
 	case WIRE_LEAVE2: client_left(s, now_us, &m); break;
@@ -843,6 +842,8 @@ state_due_us(const struct server *s)
 {
 	if (s->ext.state_pending)
 		return 0;
+	if (s->ext.stale)
+		return s->ext.used ? s->ext.state_us + STATE_IDLE_US : SERVER_NEVER;
 	if (s->ext.clients == 0 && (s->ext.heard_us == 0 ||
 	    s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
 		return SERVER_NEVER;
@@ -916,7 +917,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 		put_state(s, now_us, out);
 		return true;
 	}
-	if (!block_ready(s) || pace_deadline(s, now_us) > now_us)
+	if (s->ext.stale || !block_ready(s) || pace_deadline(s, now_us) > now_us)
 		return false;
 	pace_spend(s, now_us);
 	if (slot_at(s, 0)->parity)
@@ -947,11 +948,11 @@ server_deadline(const struct server *s, uint64_t now_us)
 {
 	if (reply_pending(s))
 		return now_us;
-	uint64_t at = block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
+	uint64_t at = s->ext.stale ? SERVER_NEVER : block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
 	if (s->ext.used && state_due_us(s) < at)
 		at = state_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
-	if (s->slots_used < s->cfg.ahead && s->ext.parity_used != PARITY_ALL_USED &&
+	if (!s->ext.stale && s->slots_used < s->cfg.ahead && s->ext.parity_used != PARITY_ALL_USED &&
 	    repair_due_us(&s->ext.repair) < at)
 		at = repair_due_us(&s->ext.repair);
 	return at > now_us ? at : now_us;

@@ -116,8 +116,8 @@ uint64_t server_deadline(const struct server *, uint64_t now_us);
 /* The network refused a packet for want of buffers: counts as loss for -D.  The
  * shell sends that packet again. */
 void server_overrun(struct server *);
-/* The file is no longer what the clients were promised: tell them, once and as
- * soon as server_output() is called, and whoever joins from now on gets no answer. */
+/* The file is no longer what the clients were promised: from now on they are told
+ * so, and nothing else is sent; whoever joins gets no answer. */
 void server_image_changed(struct server *);
 /* Has -T run out? */
 bool server_done(const struct server *, uint64_t now_us);

@@ -8,10 +8,11 @@ enum {
 	BUDGET = 12,			/* reports a second that we like to hear */
 	CROWD_BUDGET = 40,		/* ... with so many clients: */
 	CROWD = 1000,
+	FEW = 8,			/* fewer clients are heard out */
 	UNASKED_MAX = 64,		/* blocks for a group */
 	EPOCH_US = 1000000,
 };
-static const double SHARE = 0.8;
+static const double SHARE = 0.7, STEP_UP = 0.5, STEP_DOWN = 0.15, FAST_DOWN = 0.4;
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
@@ -79,15 +80,16 @@ static void
 judge(struct repair *r, uint64_t now_us, uint32_t clients)
 {
 	r->budget = budget(clients);
+	r->few = clients < FEW;
 	if (now_us - r->judged_us < EPOCH_US)
 		return;
 	double rate = r->reports * 1e6 / (double)(now_us - r->judged_us);
 	double more = 0.3 * rate / r->budget;
 	if (rate > r->budget)
-		r->unasked += more < 2 ? more : 2;
+		r->unasked += more < STEP_UP ? more : STEP_UP;
 	else if (rate < 0.7 * r->budget)
-		r->unasked -= 0.15;
-	if (r->unasked < 0)
+		r->unasked -= rate < 0.4 * r->budget ? FAST_DOWN : STEP_DOWN;
+	if (r->unasked < 0 || clients < FEW)
 		r->unasked = 0;
 	if (r->unasked > UNASKED_MAX)
 		r->unasked = UNASKED_MAX;
@@ -125,7 +127,7 @@ learn(struct repair *r, const struct repair_chunk *k)
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		sum += k->want[g];
 	double enough = k->unasked + SHARE * sum / WIREXT_GROUPS;
-	if (r->reports > r->budget && k->reported && r->unasked < enough)
+	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
 		r->unasked = enough < UNASKED_MAX ? enough : UNASKED_MAX;
 }
 

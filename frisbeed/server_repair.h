@@ -37,6 +37,7 @@ struct repair {
 	uint64_t judged_us;
 	uint32_t reports;		/* since then */
 	double budget;			/* a second, of them */
+	bool few;			/* clients */
 	double carry;			/* of the fractions */
 };
 

@@ -30,6 +30,7 @@ enum {
 
 enum wirext_flag {
 	WIREXT_CAN_PARITY = 1,			/* offer and answer */
+	WIREXT_AGAIN = 2,			/* offer: wants will be said by WANT */
 };
 
 struct wirext_answer {
