@@ -19,6 +19,7 @@ enum {
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
+	EXT_BUFFERS = 8,		/* the extension needs so many */
 	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -114,6 +115,13 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 	c->idle_from_us = c->scan_at_us = now_us;
 }
 
+/* With few buffers it is better to ask for one chunk after the other. */
+static bool
+may_extend(const struct client *c)
+{
+	return c->cfg.ext && !c->cfg.any_file && c->cfg.buffers >= EXT_BUFFERS;
+}
+
 static void
 handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks,
     const struct wirext_answer *a)
@@ -126,7 +134,7 @@ handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks,
 		client_refuse(c, "the server's file is not an image: not a multiple of 1 MiB");
 	else
 		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
-	if (c->state == CLIENT_LOADING && a != NULL && c->cfg.ext)
+	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
 		client_ext_begin(c, now_us, a);
 }
 
@@ -344,6 +352,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		return false;
 	c->heard_us = c->idle_from_us = now_us;
 	c->backoff_ticks = 0;
+	client_ext_seen(c, now_us);
 	bool begins = c->current != chunk;
 	client_follow_stream(c, now_us, chunk);
 	if (begins && c->current == chunk)
@@ -702,7 +711,7 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 		m.u.join.clientid = c->cfg.clientid;
 	}
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
-	if (c->cfg.ext && !c->cfg.any_file)
+	if (may_extend(c))
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0));
 	return len;

@@ -15,11 +15,21 @@ enum {
 	/* A report that had no effect is repeated. */
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
+	REPEAT_ALONE_US = 50000,
 	/* Without announcements for so long, nothing is believed to come; and then
 	 * the extension is given up. */
 	DOUBT_US = 1600000,
 	LOST_US = 4000000,
 	/* Lacking more than this, plain blocks are better. */
+	/* The server is told to go on when fewer chunks than this wait to be written, for
+	 * so many more: few on a fast network, lest the socket overflows. */
+	LOW_WATER = 4,
+	GO_CHUNKS = 8, GO_CHUNKS_LOSSY = 2,
+	FAST_CHUNK_US = 50000,
+	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,	/* ... when so many are to come */
+	STALL_US = 30000,		/* nothing came for so long: say it again */
+	STALL_TRIES = 5,		/* then twice, four times ... as long */
+	NEAR_BEGIN = 8,			/* of a chunk; what is before it was lost */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = WIRE_CHUNK_BLOCKS / 2,
 };
@@ -39,8 +49,9 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	c->ext.port = a->port;
 	c->ext.session = a->session;
 	memcpy(c->ext.identity, a->identity, sizeof a->identity);
-	c->ext.clients = 1;
-	c->ext.state_us = now_us;
+	c->ext.clients = a->clients;
+	c->ext.state_us = c->ext.seen_us = now_us;
+	c->ext.horizon = 2 * WIRE_CHUNK_BLOCKS;
 }
 
 /* Another run of the server's; it knows nothing of what we want. */
@@ -50,6 +61,7 @@ adopt_session(struct client *c, uint32_t session)
 	if (c->ext.session == session)
 		return;
 	c->ext.session = session;
+	c->ext.horizon = c->ext.seen;
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
 	for (uint32_t i = 0; i < c->nfilling; i++)
@@ -103,7 +115,7 @@ set_coming(struct client *c, uint32_t chunk, bool coming)
 void
 client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
-	if (c->ext.on && block < WIREXT_GROUP_BLOCKS)
+	if (c->ext.on && block < NEAR_BEGIN)
 		set_coming(c, chunk, false);
 }
 
@@ -124,22 +136,28 @@ log2_of(uint64_t x)
 	return e + (double)(x - (UINT64_C(1) << e)) / (double)(UINT64_C(1) << e);
 }
 
+/* Up to `most`, such that of n clients few draw a short time. */
+static uint64_t
+exponential(struct client *c, uint64_t most)
+{
+	uint64_t draw = client_random(&c->rng) | 1;
+	double u = 1 + (log2_of(draw) - 64) / log2_of((uint64_t)c->ext.clients + 1);
+
+	return u > 0 ? (uint64_t)(u * (double)most) : 0;
+}
+
 /* How long to hold a message back.  Half of it is shorter for who lacks most, half is
  * exponential: of n clients, few speak before the first one is heard. */
 static uint64_t
 hold_us(struct client *c, uint32_t lack)
 {
 	uint64_t most = c->ext.idle ? HOLD_US / 4 : HOLD_US;
-	double n = c->ext.clients, u = 0;
 
 	if (c->ext.clients <= 1)
-		return c->ext.idle ? HOLD_ALONE_US / 4 : HOLD_ALONE_US;
-	uint64_t draw = client_random(&c->rng) | 1;
-	u = 1 + (log2_of(draw) - 64) / log2_of((uint64_t)n + 1);
-	if (u < 0)
-		u = 0;
+		return c->ext.idle || c->chunk_us < FAST_CHUNK_US ? HOLD_ALONE_US / 10 :
+		    HOLD_ALONE_US;
 	double need = c->ext.most_lack > lack ? 1 - (double)lack / c->ext.most_lack : 0;
-	return (uint64_t)((double)most * (need + u) / 2) + 1;
+	return (uint64_t)((double)most * need / 2) + exponential(c, most / 2) + 1;
 }
 
 /* --- hearing --- */
@@ -197,6 +215,37 @@ handle_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		c->ext.most_lack = total;
 }
 
+static uint64_t
+go_on_at(uint32_t blocks)
+{
+	return blocks / 2 < GO_ON_BLOCKS ? blocks / 2 : GO_ON_BLOCKS;
+}
+
+void
+client_ext_seen(struct client *c, uint64_t now_us)
+{
+	c->ext.seen++;
+	c->ext.seen_us = now_us;
+	c->ext.go_tries = 0;
+	if (c->ext.seen % WIRE_CHUNK_BLOCKS == 0) {
+		c->chunk_us = now_us - c->ext.mark_us;
+		c->ext.mark_us = now_us;
+	}
+	/* Half of it is through: time to say more. */
+	if (c->ext.go_at_us == 0 && c->ext.seen >= c->ext.look_go)
+		c->scan_at_us = now_us;
+}
+
+static void
+note_go(struct client *c, uint64_t now_us, uint32_t blocks)
+{
+	if (c->ext.horizon < c->ext.seen + blocks)
+		c->ext.horizon = c->ext.seen + blocks;
+	c->ext.look_go = c->ext.horizon - go_on_at(blocks);
+	c->ext.go_at_us = 0;
+	c->ext.seen_us = now_us;
+}
+
 /* A place for a parity block of the group, unless this very one is here. */
 static bool
 parity_place(const struct buffer *b, uint32_t group, uint32_t index, uint32_t *place)
@@ -223,6 +272,7 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	if (!c->ext.parity || m->session != c->ext.session || chunk >= c->chunks.n)
 		return false;
 	c->heard_us = now_us;
+	client_ext_seen(c, now_us);
 	if (c->current != chunk) {
 		client_follow_stream(c, now_us, chunk);
 		client_ext_pass_begins(c, chunk, 0);
@@ -264,6 +314,10 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		if (m.session == c->ext.session)
 			handle_want(c, &m.u.want.map);
 		return false;
+	case WIREXT_GO:
+		if (m.session == c->ext.session)
+			note_go(c, now_us, m.u.go.blocks);
+		return false;
 	case WIREXT_NAK:
 		if (m.session == c->ext.session)
 			handle_reports(c, now_us, &m);
@@ -277,7 +331,11 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 static bool
 covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
-	if (now_us >= b->asked_us + (c->ext.idle ? REPEAT_IDLE_US : REPEAT_US))
+	bool quiet = c->ext.idle || now_us >= c->ext.seen_us + STALL_US;
+	uint64_t repeat_us = !quiet ? REPEAT_US : c->ext.clients > 1 ? REPEAT_IDLE_US :
+	    REPEAT_ALONE_US;
+
+	if (now_us >= b->asked_us + repeat_us)
 		return false;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		if (b->lack[g] > b->asked[g])
@@ -423,6 +481,85 @@ want(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+/* --- going on --- */
+
+static bool
+filling_comes(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->nfilling; i++)
+		if (client_ext_coming(c, c->buffers[c->filling[i]].chunk))
+			return true;
+	return false;
+}
+
+/* How many blocks this client can take, and wants now: none while enough waits to be
+ * written; then others may set the pace, and what does not fit comes round again. */
+static uint32_t
+can_take(const struct client *c)
+{
+	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling;
+	uint32_t low = c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS :
+	    c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY : GO_CHUNKS;
+
+	/* Too many are incomplete: their repair comes first. */
+	if (waiting >= low + (low == 0))
+		return 0;
+	if (c->nfilling > (c->nbuffers + 1) / 2 + 1)
+		return filling_comes(c) ? WIRE_CHUNK_BLOCKS : 0;
+	uint32_t share = c->nbuffers / 8 + (c->nbuffers < 8);
+	if (chunks > share)
+		chunks = share;
+	if (chunks > c->nfree)
+		chunks = c->nfree;
+	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
+}
+
+/* Is there something that only comes when the server goes on? */
+static bool
+waits_for_more(const struct client *c)
+{
+	if (c->nfree > 0 && client_chunks_next(&c->chunks, c->chunks.n) != c->chunks.n)
+		return true;
+	return filling_comes(c);
+}
+
+static uint64_t
+stall_us(const struct client *c)
+{
+	uint32_t tries = c->ext.go_tries < STALL_TRIES ? c->ext.go_tries : STALL_TRIES;
+
+	return c->ext.seen_us + ((uint64_t)STALL_US << tries);
+}
+
+static size_t
+go(struct client *c, uint64_t now_us, void *pkt)
+{
+	uint32_t blocks = can_take(c);
+	uint64_t left = c->ext.horizon > c->ext.seen ? c->ext.horizon - c->ext.seen : 0;
+	bool stalled = now_us >= stall_us(c);
+	struct wirext_msg m;
+
+	if (blocks == 0 || (left >= go_on_at(blocks) && !stalled) || !waits_for_more(c)) {
+		c->ext.go_at_us = 0;
+		return 0;
+	}
+	if (c->ext.go_at_us == 0)
+		c->ext.go_at_us = now_us + (c->ext.clients > 1 ?
+		    exponential(c, c->chunk_us < HOLD_US ? c->chunk_us : HOLD_US) : 0);
+	if (now_us < c->ext.go_at_us)
+		return 0;
+	c->ext.go_tries += stalled;
+	begin(c, &m, WIREXT_GO);
+	m.u.go.clientid = c->cfg.clientid;
+	m.u.go.blocks = blocks;
+	if (stalled)
+		c->ext.horizon = c->ext.seen;
+	note_go(c, now_us, blocks);
+	c->stats.requests++;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
 /* No announcements for some time: what is wanted is said again, and the server asked
  * for its new port, should it have one.  If it answers that nothing has changed, the
  * second port is closed to us, and the base protocol must do. */
@@ -457,9 +594,9 @@ static uint64_t
 next_look_us(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = now_us + c->cfg.tick_us;
-	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us };
+	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us, c->ext.go_at_us };
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
 			at = soon[i];
 	for (uint32_t i = 0; i < c->nfilling; i++) {
@@ -477,7 +614,10 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	if (!c->ext.on)
 		return 0;
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = c->ext.parity ? report(c, now_us, pkt) :
+	size_t len = go(c, now_us, pkt);
+	if (len > 0)
+		return len;
+	len = c->ext.parity ? report(c, now_us, pkt) :
 	    client_ask_missing(c, now_us, pkt);
 	if (len == 0)
 		len = want(c, now_us, pkt);

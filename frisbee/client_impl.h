@@ -41,6 +41,13 @@ struct client_ext {
 	uint8_t *coming;		/* a bit for each chunk: the server will send it */
 	bool look;			/* perhaps a chunk is not coming */
 	uint64_t want_at_us, report_at_us;	/* held back until then; 0: nothing is */
+	/* Blocks that came; the server sends until so many, by all that was said. */
+	uint64_t seen, horizon;
+	uint64_t mark_us;		/* when the last whole chunk's worth had come */
+	uint64_t look_go;		/* ask for more when so many have come */
+	uint64_t seen_us;		/* the last one */
+	uint64_t go_at_us;		/* held back until then; 0: nothing is */
+	uint32_t go_tries;		/* without an effect */
 	uint32_t most_lack;		/* in any report heard, slowly forgotten */
 };
 
@@ -131,6 +138,8 @@ size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
+/* A block or parity, of use or not. */
+void client_ext_seen(struct client *, uint64_t now_us);
 /* May what this chunk lacks be asked for? */
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)

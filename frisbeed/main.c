@@ -244,7 +244,8 @@ open_second(const struct opts *o, const struct sock_config *sc, struct disk *d,
 	struct sock *second;
 	struct err e;
 
-	if (o->base || !c->whole_chunks)
+	/* Without a pace, clients that ask for one chunk after the other set it. */
+	if (o->base || !c->whole_chunks || c->gap_us == 0)
 		return NULL;
 	/* The same one after a restart, if it can be had. */
 	nc.port_lo = (uint16_t)(main_port < PORT_MAX - SECOND_PORTS ? main_port + 1 : 1024);

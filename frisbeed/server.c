@@ -20,6 +20,9 @@ enum {
 	WINDOW_US = 100000,		/* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
+	/* What a client can take unasked when it joins; the most that it can ask for. */
+	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 };
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
@@ -63,6 +66,8 @@ struct server_ext {
 	uint32_t state_first;		/* of the next one's map */
 	uint64_t heard_us;		/* the last of their messages */
 	struct carousel carousel;
+	/* Blocks that anybody sent or will send; the carousel goes on below the limit. */
+	uint64_t sent, pending, limit;
 	bool carousel_turn;		/* an old request has had its own */
 	struct repair repair;
 	uint32_t parity_used;		/* a bit for each of the buffers */
@@ -316,6 +321,7 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	if (fresh == 0)
 		return true;
 	blockmap_add(&it->queued, &want);
+	s->ext.pending += fresh;
 	if (!it->in_fifo)
 		fifo_append(s, it);
 	it->bulk += fresh;
@@ -349,11 +355,24 @@ want_chunk(struct server *s, uint32_t chunk)
 	carousel_add(&s->ext.carousel, chunk, &want);
 }
 
+/* Somebody can take so many blocks from now on. */
+static void
+let_go(struct server *s, uint32_t blocks)
+{
+	uint64_t limit = s->ext.sent + (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
+
+	if (s->ext.limit < limit)
+		s->ext.limit = limit;
+}
+
 static void
 join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
+	let_go(s, FIRST_BLOCKS);
+	/* How many they are makes a difference. */
+	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
 	for (uint32_t c = 0; c < s->nchunks && !(flags & WIREXT_AGAIN); c++)
 		want_chunk(s, c);
 }
@@ -494,6 +513,11 @@ ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_want(s, now_us, &m);
 	else if (m.kind == WIREXT_NAK)
 		handle_reports(s, now_us, &m);
+	else if (m.kind == WIREXT_GO) {
+		s->stats.gos++;
+		s->asked_us = now_us;
+		let_go(s, m.u.go.blocks);
+	}
 }
 
 void
@@ -555,6 +579,7 @@ turn_carousel(struct server *s)
 	uint32_t chunk;
 
 	if ((s->head != NULL && !s->ext.carousel_turn) ||
+	    s->ext.sent + s->ext.pending >= s->ext.limit ||
 	    !carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
@@ -565,6 +590,7 @@ turn_carousel(struct server *s)
 	want = blockmap_minus(want, &it->coming);
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
+	s->ext.pending += blockmap_count(&want);
 	if (it->in_fifo)
 		return;
 	if (blockmap_empty(&it->queued))
@@ -592,6 +618,7 @@ read_for_parity(struct server *s, struct server_run *run)
 	memcpy(slot->count, count, sizeof count);
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		slot->left += count[g];
+	s->ext.pending += slot->left;
 	*run = slot->run;
 	return true;
 }
@@ -726,7 +753,8 @@ static size_t
 put_answer(const struct server *s, struct server_out *out)
 {
 	struct wirext_answer a = { .flags = s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0,
-		.port = s->cfg.ext.port, .session = s->cfg.ext.session };
+		.port = s->cfg.ext.port, .session = s->cfg.ext.session,
+		.clients = s->ext.clients };
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
 	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
@@ -767,6 +795,8 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	struct blockmap *sent = s->sent[chunk];
 
 	s->stats.blocks_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (sent == NULL)
 		sent = s->sent[chunk] = calloc(1, sizeof *sent);
@@ -827,6 +857,8 @@ put_parity(struct server *s, struct slot *slot, struct server_out *out)
 	out->index = repair_sent(&s->ext.repair, out->chunk, g);
 	out->run_ends = --slot->left == 0;
 	s->stats.parity_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (out->run_ends) {
 		s->ext.parity_used &= ~(1u << (slot->run.buf - s->cfg.ahead));

@@ -68,7 +68,7 @@ struct server_stats {
 	uint64_t blocks_resent;		/* sent before, to anybody */
 	uint64_t lost_blocks;		/* asked by requests for less than a chunk */
 	uint32_t clients, clients_max;	/* now; at most at once */
-	uint64_t wants, reports;	/* the extension's messages */
+	uint64_t wants, reports, gos;	/* the extension's messages */
 	uint64_t parity_sent;		/* blocks */
 	double unasked;			/* parity blocks a group that go with the data */
 };

@@ -12,7 +12,8 @@ enum {
 	UNASKED_MAX = 64,		/* blocks for a group */
 	EPOCH_US = 1000000,
 };
-static const double SHARE = 0.7, STEP_UP = 0.5, STEP_DOWN = 0.15, FAST_DOWN = 0.4;
+static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
+    LEARN_STEP = 2;
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
@@ -20,6 +21,8 @@ repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
 	memset(r, 0, sizeof *r);
 	r->nchunks = nchunks;
 	r->judged_us = now_us;
+	r->budget = BUDGET;
+	r->few = true;
 	r->chunks = calloc(nchunks, sizeof *r->chunks);
 	r->ring = calloc(nchunks, sizeof *r->ring);
 	return r->chunks != NULL && r->ring != NULL ? 0 : -1;
@@ -58,7 +61,7 @@ repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS
 			k->want[g] = (uint8_t)more;
 		any |= more > 0;
 	}
-	k->reported |= any;
+	k->reported |= any && !k->waiting;
 	if (any)
 		list(r, chunk, now_us + window_us);
 }
@@ -114,6 +117,7 @@ repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t c
 			k->want[g] = (uint8_t)n;
 	}
 	k->unasked = (uint8_t)(r->unasked + 0.5);
+	k->waiting = blocks > 0;
 	if (blocks > 0)
 		list(r, chunk, now_us);
 }
@@ -127,6 +131,9 @@ learn(struct repair *r, const struct repair_chunk *k)
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		sum += k->want[g];
 	double enough = k->unasked + SHARE * sum / WIREXT_GROUPS;
+	/* One client that lost much is not all of them. */
+	if (enough > r->unasked + LEARN_STEP)
+		enough = r->unasked + LEARN_STEP;
 	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
 		r->unasked = enough < UNASKED_MAX ? enough : UNASKED_MAX;
 }
@@ -143,7 +150,7 @@ repair_next(struct repair *r, uint64_t now_us, uint32_t *chunk,
 	struct repair_chunk *k = &r->chunks[*chunk];
 	k->listed = false;
 	learn(r, k);
-	k->reported = false;
+	k->reported = k->waiting = false;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
 		unsigned room = UINT8_MAX - k->coming[g];
 		count[g] = k->want[g] < room ? k->want[g] : (uint8_t)room;

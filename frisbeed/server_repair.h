@@ -20,6 +20,7 @@ struct repair_chunk {
 	uint8_t next[WIREXT_GROUPS];	/* index of the next parity block */
 	uint8_t unasked;		/* as many went with the data */
 	bool listed, reported;
+	bool waiting;			/* what goes with the data is not out yet */
 };
 
 struct repair_due {

@@ -55,6 +55,7 @@ wirext_put_answer(void *pkt, size_t len, size_t cap, const struct wirext_answer 
 	wr_le16(&w, a->port);
 	wr_bytes(&w, a->identity, sizeof a->identity);
 	wr_le32(&w, a->session);
+	wr_le32(&w, a->clients);
 	return wr_ok(&w) ? len + wr_len(&w) : 0;
 }
 
@@ -70,6 +71,7 @@ wirext_get_answer(const void *pkt, size_t len, struct wirext_answer *a)
 	a->port = rd_le16(&r);
 	rd_copy(&r, a->identity, sizeof a->identity);
 	a->session = rd_le32(&r);
+	a->clients = rd_le32(&r);
 	return rd_ok(&r) && a->port != 0 && a->session != 0;
 }
 
@@ -184,6 +186,22 @@ put_parity(const struct wirext_msg *m, struct wr *w)
 		wr_bytes(w, m->u.parity.data, WIRE_BLOCK_BYTES);
 }
 
+static int
+get_go(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	(void)e;
+	m->u.go.clientid = rd_le32(r);
+	m->u.go.blocks = rd_le32(r);
+	return 0;
+}
+
+static void
+put_go(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.go.clientid);
+	wr_le32(w, m->u.go.blocks);
+}
+
 static const struct kind {
 	int (*get)(struct wirext_msg *, struct rd *, struct err *);
 	void (*put)(const struct wirext_msg *, struct wr *);
@@ -192,6 +210,7 @@ static const struct kind {
 	[WIREXT_WANT] = { get_want, put_want },
 	[WIREXT_NAK] = { get_nak, put_nak },
 	[WIREXT_PARITY] = { get_parity, put_parity },
+	[WIREXT_GO] = { get_go, put_go },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -17,7 +17,7 @@
 enum {
 	WIREXT_IDENTITY_BYTES = 16,
 	WIREXT_OFFER_BYTES = 8,
-	WIREXT_ANSWER_BYTES = 28,
+	WIREXT_ANSWER_BYTES = 32,
 	WIREXT_HEADER_BYTES = 16,
 	WIREXT_PARITY_HEADER_BYTES = 24,	/* in front of a parity block's data */
 	WIREXT_MAP_CHUNKS = 8000,		/* a map tells of so many at most */
@@ -38,9 +38,10 @@ struct wirext_answer {
 	uint16_t port;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];	/* of the image */
 	uint32_t session;			/* of the server's run; never 0 */
+	uint32_t clients;			/* with the extension, so far */
 };
 
-enum wirext_kind { WIREXT_STATE = 1, WIREXT_WANT, WIREXT_NAK, WIREXT_PARITY };
+enum wirext_kind { WIREXT_STATE = 1, WIREXT_WANT, WIREXT_NAK, WIREXT_PARITY, WIREXT_GO };
 
 enum wirext_state_flag {
 	WIREXT_IDLE = 1,			/* nothing to send */
@@ -66,6 +67,7 @@ struct wirext_msg {
 		struct { uint8_t identity[WIREXT_IDENTITY_BYTES]; uint32_t flags, clients, chunks; struct wirext_map coming; } state;
 		struct { uint32_t clientid; struct wirext_map map; } want;
 		struct { uint32_t clientid, n; struct wirext_nak at[WIREXT_NAKS]; } nak;
+		struct { uint32_t clientid, blocks; } go;
 		struct { uint32_t chunk; uint8_t group, index; const uint8_t *data; /* borrowed */ } parity;
 	} u;
 };

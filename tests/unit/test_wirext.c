@@ -34,6 +34,10 @@ sample(enum wirext_kind kind)
 		m.u.parity.group = 7;
 		m.u.parity.index = 126;
 		m.u.parity.data = data;
+		break;
+	case WIREXT_GO:
+		m.u.go.clientid = 79;
+		m.u.go.blocks = 3072;
 	}
 	return m;
 }
@@ -41,7 +45,7 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_PARITY; kind++) {
+	for (int kind = WIREXT_STATE; kind <= WIREXT_GO; kind++) {
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
 		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
 		struct err e;
@@ -112,7 +116,7 @@ test_offer(void)
 	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN,
 		.u.join.clientid = 77 }, got;
 	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY, .port = 5008,
-		.identity = { 1, 2, 3 }, .session = 9 }, b;
+		.identity = { 1, 2, 3 }, .session = 9, .clients = 80 }, b;
 	uint8_t pkt[WIRE_PACKET_MAX];
 	uint32_t flags;
 	struct err e;
@@ -129,7 +133,7 @@ test_offer(void)
 	T_CHECK(wirext_put_offer(pkt, base, base + 7, 0) == 0);
 	len = wirext_put_answer(pkt, base, sizeof pkt, &a);
 	T_CHECK(len == base + WIREXT_ANSWER_BYTES && wirext_get_answer(pkt, len, &b));
-	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session &&
+	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session && b.clients == 80 &&
 	    memcmp(a.identity, b.identity, sizeof a.identity) == 0);
 	for (size_t n = 0; n < len; n++)
 		if (wirext_get_answer(pkt, n, &b))
