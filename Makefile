@@ -28,7 +28,8 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
-# ISAL=none, ZSTD=none: without the codecs igzip and zstd, which then are refused.
+# ISAL=none: without igzip and parity (docs/protocol.md); ZSTD=none: without zstd.
+# What is left out is refused by name.
 ISAL ?= system
 ZSTD ?= system
 ifeq ($(ISAL),none)

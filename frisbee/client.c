@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/net/blockmap.h"
-#include "frisbee/client_chunks.h"
+#include "frisbee/client_impl.h"
 
 enum {
 	/* A chunk's pass is over when the server sends another one; the network may
@@ -20,59 +19,12 @@ enum {
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
+	EXT_BUFFERS = 8,		/* the extension needs so many */
 	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
 	MIN_BACKLOG = 128,
 	BACKLOG_STEP = 64,
-};
-
-enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
-
-struct buffer {
-	enum buffer_state state;
-	bool dubious;			/* its first blocks were dropped: may go */
-	uint32_t chunk;
-	uint32_t nmissing;
-	struct blockmap missing;
-	uint64_t passed_us, settled_us;	/* when its last pass ended, and really did */
-};
-
-struct client {
-	struct client_config cfg;
-	enum client_state state;
-	char error[160];
-	struct wire_stats stats;
-	uint64_t start_us;
-
-	uint32_t nblocks;
-	uint64_t image_bytes;
-	struct client_chunks chunks;
-	struct buffer *buffers;
-	uint32_t nbuffers;
-	/* Each buffer is in exactly one of these, or taken. */
-	uint32_t *free, *filling, *complete;
-	uint32_t nfree, nfilling, ncomplete, complete_head;
-	uint32_t ntaken;		/* chunks ever taken */
-
-	uint32_t current;		/* chunk whose pass is going on; n: none */
-	uint32_t current_begun;		/* stamp */
-	uint32_t last;			/* the one before it, which ended then: */
-	uint64_t last_us;
-	uint64_t guard_us;		/* how late the network delivers */
-	uint64_t current_us, chunk_us;	/* when it began; what a whole chunk takes */
-
-	uint64_t join_at_us;
-	uint64_t scan_at_us;		/* look for something to ask then */
-	uint64_t ahead_at_us;		/* ask ahead not before; 0: not needed so far */
-	uint32_t backlog;		/* ask ahead when fewer blocks are to come */
-	uint64_t scan_after;		/* look when so many have; 0: no matter */
-	uint64_t crowd_until_us;	/* there are other clients */
-	uint64_t rng;
-	uint64_t idle_from_us;		/* the last sign of life */
-	uint32_t backoff_ticks;
-	uint64_t heard_us;		/* the last packet of the server: -T */
-	bool leave_pending;
 };
 
 struct client *
@@ -111,25 +63,11 @@ client_free(struct client *c)
 	free(c->free);
 	free(c->filling);
 	free(c->complete);
+	free(c->ext.coming);
 	free(c);
 }
 
 /* --- the image --- */
-
-static uint32_t
-chunk_blocks(const struct client *c, uint32_t chunk)
-{
-	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
-
-	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
-}
-
-static void
-refuse(struct client *c, const char *why)
-{
-	c->state = CLIENT_REFUSED;
-	snprintf(c->error, sizeof c->error, "%s", why);
-}
 
 static bool
 make_buffers(struct client *c)
@@ -182,7 +120,7 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 	c->backlog = max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed,
 	    now_us) != 0 || !make_buffers(c)) {
-		refuse(c, "not enough memory for an image of this size");
+		client_refuse(c, "not enough memory for an image of this size");
 		return;
 	}
 	c->stats.chunk_buffers = (int32_t)c->nbuffers;
@@ -191,17 +129,27 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 	c->idle_from_us = c->scan_at_us = now_us;
 }
 
+/* With few buffers it is better to ask for one chunk after the other. */
+static bool
+may_extend(const struct client *c)
+{
+	return c->cfg.ext && !c->cfg.any_file && c->cfg.buffers >= EXT_BUFFERS;
+}
+
 static void
-handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks)
+handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks,
+    const struct wirext_answer *a)
 {
 	if (c->state != CLIENT_JOINING || c->cfg.any_file)
 		return;
 	if (blocks == 0)
-		refuse(c, "the server says that its image is empty");
+		client_refuse(c, "the server says that its image is empty");
 	else if (blocks % WIRE_CHUNK_BLOCKS != 0)
-		refuse(c, "the server's file is not an image: not a multiple of 1 MiB");
+		client_refuse(c, "the server's file is not an image: not a multiple of 1 MiB");
 	else
 		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
+	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
+		client_ext_begin(c, now_us, a);
 }
 
 static void
@@ -214,11 +162,11 @@ handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 		return;
 	if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
 	    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS)
-		refuse(c, "the server uses other block or chunk sizes than 1024");
+		client_refuse(c, "the server uses other block or chunk sizes than 1024");
 	else if (bytes == 0)
-		refuse(c, "the server says that its file is empty");
+		client_refuse(c, "the server says that its file is empty");
 	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
-		refuse(c, "the server's reply contradicts itself about the size");
+		client_refuse(c, "the server's reply contradicts itself about the size");
 	else
 		start_loading(c, now_us, m->u.join2.blocks, bytes);
 }
@@ -248,6 +196,7 @@ drop_dubious(struct client *c)
 		c->stats.partial_drops++;
 		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
 		client_chunks_reopen(&c->chunks, b->chunk);
+		c->ext.look = true;
 		b->state = BUFFER_FREE;
 		c->free[c->nfree++] = c->filling[i];
 		forget_filling(c, c->filling[i]);
@@ -263,6 +212,7 @@ buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 		return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
 	if (c->nfree == 0 && (block != 0 || !drop_dubious(c))) {
 		c->chunks.flags[chunk] |= CHUNK_LACKED;
+		c->ext.look = true;
 		c->stats.dropped_no_buffer++;
 		return NULL;
 	}
@@ -271,10 +221,13 @@ buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	c->filling[c->nfilling++] = buf;
 	client_chunks_take(&c->chunks, chunk, buf);
 	*b = (struct buffer){ .state = BUFFER_FILLING, .chunk = chunk,
-	    .nmissing = chunk_blocks(c, chunk),
-	    .missing = blockmap_range(0, chunk_blocks(c, chunk)),
+	    .nmissing = client_chunk_blocks(c, chunk),
+	    .missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
 	    .dubious = block != 0 &&
 		client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
+	b->nlack = b->nmissing;
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		b->lack[g] = (uint8_t)((b->nmissing + WIREXT_GROUPS - 1 - g) / WIREXT_GROUPS);
 	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
 	return b;
 }
@@ -312,14 +265,6 @@ client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
 
 /* --- blocks --- */
 
-static struct buffer *
-filling_buffer(struct client *c, uint32_t chunk)
-{
-	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN | CHUNK_DONE))
-		return NULL;
-	return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
-}
-
 /* How long to hold a request back, lest everybody speaks at once: nothing when
  * alone, and never so long that the server runs dry. */
 static uint64_t
@@ -344,8 +289,8 @@ adapt_backlog(struct client *c, uint32_t lost)
 		c->backlog += BACKLOG_STEP;
 }
 
-static void
-end_pass(struct client *c, uint64_t now_us)
+void
+client_end_pass(struct client *c, uint64_t now_us)
 {
 	uint32_t chunk = c->current;
 
@@ -355,10 +300,12 @@ end_pass(struct client *c, uint64_t now_us)
 	c->last_us = now_us;
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
-	struct buffer *b = filling_buffer(c, chunk);
+	struct buffer *b = client_filling(c, chunk);
 	adapt_backlog(c, b != NULL ? b->nmissing : 0);
 	if (b == NULL)
 		return;
+	client_ext_pass_ended(b);
+	c->ext.look = true;
 	b->passed_us = now_us;
 	b->settled_us = now_us + c->guard_us + jitter_us(c, now_us);
 	if (c->scan_at_us > b->settled_us)
@@ -369,7 +316,7 @@ end_pass(struct client *c, uint64_t now_us)
 static bool
 is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	struct buffer *b = filling_buffer(c, chunk);
+	struct buffer *b = client_filling(c, chunk);
 	bool last = chunk == c->last && now_us < c->last_us + c->guard_us;
 	bool filling = b != NULL && now_us < b->settled_us;
 
@@ -383,17 +330,30 @@ is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 	return true;
 }
 
-static void
-follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
+void
+client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	if (c->current == chunk || is_straggler(c, now_us, chunk))
 		return;
-	end_pass(c, now_us);
+	client_end_pass(c, now_us);
 	c->guard_us -= (c->guard_us - GUARD_US) / 64;
 	c->current = chunk;
 	c->current_us = now_us;
 	c->current_begun = client_chunks_stamp(&c->chunks, now_us);
 	client_chunks_pass_begins(&c->chunks, chunk);
+}
+
+bool
+client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t group)
+{
+	b->lack[group]--;
+	if (--b->nlack > 0)
+		return false;
+	if (b->chunk == c->current)
+		c->chunk_us = now_us - c->current_us;
+	buffer_complete(c, b);
+	c->scan_at_us = now_us;
+	return true;
 }
 
 static bool
@@ -402,11 +362,15 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 {
 	uint32_t chunk = m->u.block.chunk, block = m->u.block.block;
 
-	if (chunk >= c->chunks.n || block >= chunk_blocks(c, chunk))
+	if (chunk >= c->chunks.n || block >= client_chunk_blocks(c, chunk))
 		return false;
 	c->heard_us = c->idle_from_us = now_us;
 	c->backoff_ticks = 0;
-	follow_stream(c, now_us, chunk);
+	client_ext_seen(c, now_us);
+	bool begins = c->current != chunk;
+	client_follow_stream(c, now_us, chunk);
+	if (begins && c->current == chunk)
+		client_ext_pass_begins(c, chunk, block);
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
 		c->stats.dup_finished++;
 		return false;
@@ -418,19 +382,18 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		c->stats.dup_in_progress++;
 		return false;
 	}
-	if (b->nmissing-- == chunk_blocks(c, chunk))
+	if (b->nmissing-- == client_chunk_blocks(c, chunk))
 		c->scan_at_us = now_us;		/* one fewer is asked ahead */
 	if (c->scan_after > 0 && --c->scan_after == 0)
 		c->scan_at_us = now_us;
 	blockmap_clear(&b->missing, block);
 	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
 	    .chunk = chunk, .block = block, .data = m->u.block.data };
-	if (b->nmissing == 0) {
-		if (chunk == c->current)
-			c->chunk_us = now_us - c->current_us;
-		buffer_complete(c, b);
-		c->scan_at_us = now_us;
-	}
+	/* In the place of parity that would have served as well. */
+	if (b->parity_at[block] != 0)
+		b->parity_at[block] = 0;
+	else
+		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
 	return true;
 }
 
@@ -454,7 +417,7 @@ idle_at_us(const struct client *c)
 static void
 presume_lost(struct client *c, uint64_t now_us)
 {
-	end_pass(c, now_us);
+	client_end_pass(c, now_us);
 	for (uint32_t i = 0; i < c->nfilling; i++)
 		c->buffers[c->filling[i]].settled_us = now_us;
 	client_chunks_forget(&c->chunks, now_us);
@@ -479,6 +442,7 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	c->buffers[buf].state = BUFFER_FREE;
 	c->free[c->nfree++] = buf;
 	c->scan_at_us = now_us;
+	c->ext.look = true;
 	if (!starved || c->state != CLIENT_LOADING)
 		return;
 	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
@@ -501,10 +465,10 @@ redo_us(const struct client *c)
 static bool
 covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 {
-	const struct buffer *b = filling_buffer(c, chunk);
+	const struct buffer *b = client_filling(c, chunk);
 
 	if (b == NULL)
-		return blockmap_count(asked) >= chunk_blocks(c, chunk) / 2;
+		return blockmap_count(asked) >= client_chunk_blocks(c, chunk) / 2;
 	struct blockmap useful = blockmap_and(b->missing, asked);
 	return blockmap_count(&useful) * COVER >= b->nmissing;
 }
@@ -527,14 +491,17 @@ from_server(const struct client *c, const uint8_t from[4])
 }
 
 static void
-handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
+handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
+    const struct wirext_answer *a)
 {
 	c->heard_us = now_us;
+	if (m->subtype == WIRE_JOIN && c->state == CLIENT_LOADING && c->ext.coming != NULL)
+		client_ext_check(c, now_us, m->u.join.blocks, a);
 	/* A reply to others would do; but who has not joined is not counted. */
 	if (c->stats.join_attempts == 0)
 		return;
 	if (m->subtype == WIRE_JOIN)
-		handle_join_reply(c, now_us, m->u.join.blocks);
+		handle_join_reply(c, now_us, m->u.join.blocks, a);
 	else if (m->subtype == WIRE_JOIN2)
 		handle_join2_reply(c, now_us, m);
 }
@@ -547,11 +514,15 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	struct err e;
 	struct blockmap asked;
 
+	if (wirext_is(pkt, len))
+		return client_ext_input(c, now_us, pkt, len, from, store);
 	if (wire_get(&m, pkt, len, &e) != 0 || !wire_source_is(&m, from))
 		return false;
 	if (m.type == WIRE_REPLY) {
+		struct wirext_answer a;
+		bool answered = wirext_get_answer(pkt, len, &a);
 		if (from_server(c, from))
-			handle_reply(c, now_us, &m);
+			handle_reply(c, now_us, &m, answered ? &a : NULL);
 		return false;
 	}
 	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0)
@@ -597,7 +568,7 @@ put_whole(struct client *c, uint32_t chunk, void *pkt)
 
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.req.chunk = chunk;
-	m.u.req.count = chunk_blocks(c, chunk);
+	m.u.req.count = client_chunk_blocks(c, chunk);
 	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -606,7 +577,7 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
     void *pkt)
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
-	bool whole = blockmap_count(want) == chunk_blocks(c, chunk);
+	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
 	size_t len = whole && !again ? put_whole(c, chunk, pkt) :
 	    put_partial(c, chunk, want, pkt);
 
@@ -618,12 +589,13 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 	return len;
 }
 
-static size_t
-ask_missing(struct client *c, uint64_t now_us, void *pkt)
+size_t
+client_ask_missing(struct client *c, uint64_t now_us, void *pkt)
 {
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
 		if (b->chunk == c->current || now_us < b->settled_us ||
+		    client_ext_coming(c, b->chunk) ||
 		    client_chunks_waits(&c->chunks, b->chunk, now_us, redo_us(c)))
 			continue;
 		b->dubious = false;
@@ -674,7 +646,7 @@ ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 		if (chunk == c->current ||
 		    client_chunks_waits(&c->chunks, chunk, now_us, redo_us(c)))
 			continue;
-		struct blockmap all = blockmap_range(0, chunk_blocks(c, chunk));
+		struct blockmap all = blockmap_range(0, client_chunk_blocks(c, chunk));
 		return ask(c, now_us, chunk, &all, pkt);
 	}
 	return 0;
@@ -703,6 +675,14 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (!wants_more(c))
 		return 0;
+	if (c->ext.on && now_us >= c->scan_at_us) {
+		size_t n = client_ext_output(c, now_us, pkt);
+		if (c->ext.on)
+			return n;
+		c->idle_from_us = now_us;	/* as if never negotiated */
+	}
+	if (c->ext.on)
+		return 0;
 	if (now_us >= idle_at_us(c)) {
 		go_idle(c, now_us);
 		c->scan_at_us = now_us;
@@ -711,7 +691,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us,
 	    c->guard_us);
-	size_t len = ask_missing(c, now_us, pkt);
+	size_t len = client_ask_missing(c, now_us, pkt);
 	if (len == 0)
 		len = ask_ahead(c, now_us, pkt);
 	if (len == 0)
@@ -722,10 +702,16 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 static size_t
 join_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wire_msg m = { .type = WIRE_REQUEST };
-
 	if (now_us < c->join_at_us)
 		return 0;
+	return client_put_join(c, now_us, 0, pkt);
+}
+
+size_t
+client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST };
+
 	c->join_at_us = now_us + c->cfg.join_us;
 	c->stats.join_attempts++;
 	memcpy(m.srcip, c->cfg.srcip, 4);
@@ -738,7 +724,11 @@ join_output(struct client *c, uint64_t now_us, void *pkt)
 		m.subtype = WIRE_JOIN;
 		m.u.join.clientid = c->cfg.clientid;
 	}
-	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
+	if (may_extend(c))
+		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
+		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0));
+	return len;
 }
 
 void
@@ -816,7 +806,8 @@ client_deadline(const struct client *c, uint64_t now_us)
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at, earlier(c->scan_at_us, idle_at_us(c)));
+		at = earlier(at, c->ext.on ? c->scan_at_us :
+		    earlier(c->scan_at_us, idle_at_us(c)));
 	return at > now_us ? at : now_us;
 }
 
@@ -830,6 +821,42 @@ const char *
 client_error(const struct client *c)
 {
 	return c->error;
+}
+
+uint16_t
+client_second_port(const struct client *c)
+{
+	return c->ext.on ? c->ext.port : 0;
+}
+
+void
+client_no_second_port(struct client *c)
+{
+	c->ext.on = false;
+}
+
+const uint8_t *
+client_parity(const struct client *c, uint32_t buf)
+{
+	return c->buffers[buf].nmissing > 0 ? c->buffers[buf].parity_at : NULL;
+}
+
+uint64_t
+client_parity_used(const struct client *c)
+{
+	return c->parity_used;
+}
+
+uint64_t
+client_parity_unneeded(const struct client *c)
+{
+	return c->parity_unneeded;
+}
+
+bool
+client_wants_blocks(const struct client *c)
+{
+	return c->state == CLIENT_JOINING || c->state == CLIENT_LOADING;
 }
 
 uint32_t

@@ -51,6 +51,8 @@ struct client_config {
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
+	bool ext;			/* offer the extension (docs/protocol.md) */
+	bool parity;			/* ... and the shell can decode parity */
 };
 
 enum client_state {
@@ -70,6 +72,7 @@ struct client_store {
 
 struct client;
 
+/* Packets that wirext_is() recognises go to, and come from, the second port. */
 struct client *client_new(const struct client_config *, uint64_t now_us);
 void client_free(struct client *);
 /* True when *store is to be done, now, before anything else is called. */
@@ -81,6 +84,19 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
 /* One complete chunk that was not taken yet: its number, buffer and length in
  * bytes (short only for the last one of a file that is not an image). */
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
+/* Between client_take() and client_release(): where parity lies instead of blocks,
+ * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places; NULL:
+ * nowhere.  The shell decodes (common/net/parity.h). */
+const uint8_t *client_parity(const struct client *, uint32_t buf);
+/* The second port, once negotiated; 0: none. */
+uint16_t client_second_port(const struct client *);
+/* It cannot be had: the base protocol must do. */
+void client_no_second_port(struct client *);
+/* Parity blocks that took the place of lost ones, and others. */
+uint64_t client_parity_used(const struct client *);
+uint64_t client_parity_unneeded(const struct client *);
+/* Until every chunk was taken; then the group may be left. */
+bool client_wants_blocks(const struct client *);
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
 void client_finish(struct client *, uint64_t now_us,

@@ -5,13 +5,13 @@
 #include <time.h>
 
 #include "common/base/cli.h"
-#include "common/net/wire.h"
+#include "common/net/wirext.h"
 
 enum { WAKE_US = 200000 };	/* at least so often, for signals */
 
 struct loop {
 	struct client *client;
-	struct sock *sock;
+	struct sock *sock, *second;
 	struct sink *sink;
 	struct mailbox *box;
 	const struct loop_config *cfg;
@@ -19,6 +19,7 @@ struct loop {
 	uint64_t now, last_heard;
 	bool expecting;			/* the sink was told how much */
 	bool ending;			/* the sink was told that all is there */
+	bool left;			/* the group */
 	bool sink_failed, sink_done;
 };
 
@@ -59,7 +60,7 @@ hand_over(struct loop *l)
 		sink_expect(l->sink, client_chunks(l->client));
 	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
-		sink_put(l->sink, chunk, buf, bytes);
+		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
 	    WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
@@ -76,21 +77,54 @@ send_requests(struct loop *l, struct err *e)
 
 	/* One that the kernel has no room for is as good as lost: it is repeated. */
 	while ((n = client_output(l->client, l->now, pkt)) > 0)
-		if (sock_send(l->sock, pkt, n, e) < 0)
+		if (sock_send(wirext_is(pkt, n) ? l->second : l->sock, pkt, n, e) < 0)
 			return -1;
 	return 0;
+}
+
+/* The second port, as soon as it is known; the group is left with the last block. */
+static void
+follow_session(struct loop *l)
+{
+	struct sock_config nc = *l->cfg->net;
+	struct err e;
+
+	uint16_t port = client_second_port(l->client);
+
+	if (port != 0 && (l->second == NULL || sock_port(l->second) != port)) {
+		sock_close(l->second);
+		nc.port_lo = nc.port_hi = port;
+		if (sock_open(&l->second, &nc, &e) != 0) {
+			l->second = NULL;
+			client_no_second_port(l->client);
+		}
+	}
+	if (l->second == NULL || l->left || client_wants_blocks(l->client))
+		return;
+	l->left = true;
+	sock_leave(l->sock);
+	sock_leave(l->second);
+}
+
+static int
+receive(struct loop *l, struct err *e)
+{
+	if (sock_receive(l->sock, on_packet, l, e) != 0)
+		return -1;
+	return l->second != NULL ? sock_receive(l->second, on_packet, l, e) : 0;
 }
 
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[2] = { { .fd = sock_fd(l->sock), .events = POLLIN },
-		{ .fd = mailbox_fd(l->box), .events = POLLIN } };
+	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+		{ .fd = mailbox_fd(l->box), .events = POLLIN },
+		{ .fd = l->second != NULL ? sock_fd(l->second) : -1, .events = POLLIN } };
 	uint64_t at = client_deadline(l->client, l->now);
 	uint64_t wait = at <= l->now ? 0 : at - l->now < WAKE_US ? at - l->now : WAKE_US;
 	struct timespec ts = { (time_t)(wait / 1000000), (long)(wait % 1000000) * 1000 };
 
-	ppoll(fds, 2, &ts, NULL);
+	ppoll(fds, 3, &ts, NULL);
 	l->now = clock_us();
 }
 
@@ -101,6 +135,8 @@ keep_alive(struct loop *l)
 		return;
 	l->last_heard = l->now;
 	sock_rejoin(l->sock);
+	if (l->second != NULL)
+		sock_rejoin(l->second);
 }
 
 static int
@@ -109,10 +145,11 @@ load(struct loop *l, struct err *e)
 	while (!l->sink_done && !l->sink_failed) {
 		if (cli_check_signal(e) != 0)
 			return -1;
-		if (sock_receive(l->sock, on_packet, l, e) != 0)
+		if (receive(l, e) != 0)
 			return -1;
 		collect_buffers(l);
 		hand_over(l);
+		follow_session(l);
 		if (send_requests(l, e) != 0)
 			return -1;
 		if (client_state(l->client) == CLIENT_REFUSED)
@@ -159,5 +196,9 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink, struct mai
 	leave(&l, &r->install);
 	r->stats = *client_stats(client);
 	r->chunks = client_chunks(client);
+	r->extension = l.second != NULL;
+	r->parity_used = client_parity_used(client);
+	r->parity_unneeded = client_parity_unneeded(client);
+	sock_close(l.second);
 	return rc;
 }

@@ -11,6 +11,7 @@ struct loop_config {
 	uint32_t buffers;
 	uint64_t keepalive_us;		/* 0: off */
 	uint64_t write_mb;		/* for the statistics */
+	const struct sock_config *net;	/* of the socket: the second one is as it */
 };
 
 struct loop_result {
@@ -18,6 +19,8 @@ struct loop_result {
 	struct wire_stats stats;
 	uint32_t chunks;
 	bool gave_up;			/* -T */
+	bool extension;			/* a second port was used */
+	uint64_t parity_used, parity_unneeded;
 };
 
 /* Load the image into the sink, leave the session.  Takes the sink over. */

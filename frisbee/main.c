@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/net/netopts.h"
+#include "common/net/parity.h"
 #include "frisbee/loop.h"
 
 enum {
@@ -29,11 +30,11 @@ struct opts {
 	struct net_options net;
 	struct install_config install;
 	const char *server;		/* -S */
-	bool any_file, sequential, quiet, debug, json;
+	bool any_file, sequential, quiet, debug, json, base;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s, progress_fd;
 };
 
-enum { OPT_JSON = 300, OPT_PROGRESS };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
@@ -55,6 +56,7 @@ static const struct cli_opt own_opts[] = {
 	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4, 2 * CHUNK_MB_MAX),
 	UINT('T', "timeout", "S", "give up after S seconds without the server, exit 110", silence_s, 0,
 	    86400),
+	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG('d', "debug", "say more", debug),
 	FLAG('t', "trace", "the same as -d", debug),
@@ -119,6 +121,7 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 		.in_progress = in_progress > IN_PROGRESS_DEFAULT ? in_progress : IN_PROGRESS_DEFAULT,
 		.redo_us = o->redo_ms * 1000, .tick_us = TICK_US, .idle_ticks = IDLE_TICKS,
 		.join_us = JOIN_US, .silence_us = o->silence_s * 1000000, .sequential = o->sequential,
+		.ext = !o->base, .parity = parity_available(),
 		.start_delay_us = o->start_delay_s != 0 ? random[2] % (o->start_delay_s * 1000000) : 0 };
 	memcpy(c->srcip, sock_netif(sock)->addr, 4);
 	c->has_server = o->server != NULL;
@@ -149,6 +152,9 @@ report_json(const struct loop_result *r, double seconds, struct err *e)
 	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
 	json_uint(j, "idle_timeouts", s->idle_timeouts);
 	json_uint(j, "join_attempts", s->join_attempts);
+	json_bool(j, "extension", r->extension);
+	json_uint(j, "parity_used", r->parity_used);
+	json_uint(j, "parity_unneeded", r->parity_unneeded);
 	json_end(j);
 	int rc = json_print(j, stdout, e);
 	json_free(j);
@@ -173,11 +179,12 @@ report(const struct opts *o, const struct loop_result *r, double seconds, struct
 
 /* Everything is open: load, report. */
 static int
-load(const struct opts *o, struct sock *sock, struct sink *sink, struct mailbox *box,
+load(const struct opts *o, const struct sock_config *nc, struct sock *sock, struct sink *sink, struct mailbox *box,
     bool *gave_up, struct err *e)
 {
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
-		.keepalive_us = o->net.keepalive_s * 1000000, .write_mb = o->install.write_mb };
+		.keepalive_us = o->net.keepalive_s * 1000000, .write_mb = o->install.write_mb,
+		.net = nc };
 	struct loop_result r = { 0 };
 	struct client_config cc;
 	struct progress progress;
@@ -228,7 +235,7 @@ run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)
-			rc = load(o, sock, sink, box, gave_up, e);
+			rc = load(o, &nc, sock, sink, box, gave_up, e);
 		mailbox_free(box);
 	}
 	sock_close(sock);

@@ -10,9 +10,12 @@
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
 #include "common/ndz/format.h"
+#include "common/net/parity.h"
 
 struct filled {
 	uint32_t chunk, bytes;
+	bool parity;
+	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
 };
 
 struct sink {
@@ -58,7 +61,8 @@ store(struct sink *s, const struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
 
-	if (proof_chunk(s->proof, f->chunk, sink_buffer(s, buf), e) != 0) {
+	if ((f->parity && parity_decode(sink_buffer(s, buf), f->parity_at, e) != 0) ||
+	    proof_chunk(s->proof, f->chunk, sink_buffer(s, buf), e) != 0) {
 		mailbox_put(s->box, buf);
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
@@ -192,9 +196,16 @@ sink_expect(struct sink *s, uint32_t nchunks)
 }
 
 void
-sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes)
+sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
+    const uint8_t *parity_at)
 {
-	s->filled[buf] = (struct filled){ chunk, bytes };
+	struct filled *f = &s->filled[buf];
+
+	f->chunk = chunk;
+	f->bytes = bytes;
+	f->parity = parity_at != NULL;
+	if (f->parity)
+		memcpy(f->parity_at, parity_at, sizeof f->parity_at);
 	queue_put(s->queue, &s->filled[buf]);
 }
 

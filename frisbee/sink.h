@@ -27,8 +27,10 @@ uint8_t *sink_buffer(struct sink *, uint32_t buf);
 bool sink_has(void *sink, uint32_t chunk);
 /* How many chunks there will be; before the first sink_put(). */
 void sink_expect(struct sink *, uint32_t nchunks);
-/* A chunk is complete.  Never blocks. */
-void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes);
+/* A chunk is complete, perhaps with parity in the places of lost blocks (as
+ * client_parity() has it, copied; NULL: none).  Never blocks. */
+void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes,
+    const uint8_t *parity_at);
 /* No more chunks: finish and report through the mailbox. */
 void sink_end(struct sink *);
 /* Join the thread.  0 when all is where it belongs. */

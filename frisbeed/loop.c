@@ -2,23 +2,30 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/net/mailbox.h"
-#include "common/net/wire.h"
+#include "common/net/parity.h"
+#include "common/net/wirext.h"
+#include "frisbeed/identity.h"
 #include "frisbeed/reader.h"
 
 enum {
 	WAKE_US = 200000,		/* at least so often, for -T and signals */
 	RESEND_US = 1000,		/* after the kernel had no room */
 	BATCHES_A_TURN = 8,		/* then requests are looked at again */
+	FILE_CHECK_US = 1000000,	/* is it still the same file? */
+	FAREWELL_US = 500000,		/* if not, clients are told for so long */
 };
 
 /* Blocks on their way out.  Headers live here until they are sent. */
 struct batch {
+	struct sock *sock;
 	unsigned n, sent;
 	struct sock_block block[SOCK_BATCH_MAX];
 	uint8_t header[SOCK_BATCH_MAX][WIRE_BLOCK_HEADER_BYTES];
@@ -30,7 +37,12 @@ struct loop {
 	struct reader *reader;
 	struct mailbox *read_done;
 	const struct loop_config *cfg;
-	struct batch batch;
+	struct disk *image;
+	uint8_t identity[WIREXT_IDENTITY_BYTES];
+	uint64_t check_at, stale_us;	/* 0: it is the same */
+	bool renamed;
+	struct batch batch, parity;
+	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now, last_heard;
 	bool congested;			/* the kernel had no room */
 };
@@ -51,7 +63,7 @@ collect_reads(struct loop *l, struct err *e)
 	uint32_t buf;
 
 	while (mailbox_take(l->read_done, &buf)) {
-		if (buf == l->cfg->ahead) {
+		if (buf == READER_FAILED) {
 			*e = *reader_error(l->reader);
 			return -1;
 		}
@@ -65,12 +77,10 @@ collect_reads(struct loop *l, struct err *e)
 
 /* 1 the batch is empty, 0 it has to wait, -1. */
 static int
-flush_batch(struct loop *l, struct err *e)
+flush_batch(struct loop *l, struct batch *b, struct err *e)
 {
-	struct batch *b = &l->batch;
-
 	while (b->sent < b->n) {
-		int n = sock_send_blocks(l->sock, b->block + b->sent, b->n - b->sent, e);
+		int n = sock_send_blocks(b->sock, b->block + b->sent, b->n - b->sent, e);
 		if (n < 0)
 			return -1;
 		if (n == 0) {
@@ -95,29 +105,63 @@ add_block(struct loop *l, const struct server_out *out)
 		WIRE_BLOCK_HEADER_BYTES, WIRE_BLOCK_BYTES };
 }
 
-/* Fill and send one batch: 1 there may be more, 0 not now, -1. */
+/* Made at once: its buffer is free for another chunk after the last one. */
+static void
+add_parity(struct loop *l, const struct server_out *out)
+{
+	struct batch *b = &l->parity;
+	unsigned i = b->n++;
+
+	wirext_put_parity_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
+	    out->chunk, out->group, out->index);
+	parity_make(reader_block(l->reader, out->buf, 0), out->group, out->index,
+	    l->parity_data[i]);
+	b->block[i] = (struct sock_block){ b->header[i], l->parity_data[i],
+		WIREXT_PARITY_HEADER_BYTES, WIRE_BLOCK_BYTES };
+}
+
+static int
+add_output(struct loop *l, const struct server_out *out, struct err *e)
+{
+	if (out->kind == SERVER_OUT_BLOCK)
+		add_block(l, out);
+	else if (out->kind == SERVER_OUT_PARITY)
+		add_parity(l, out);
+	else
+		return sock_send(wirext_is(out->pkt, out->len) ? l->cfg->second : l->sock,
+		    out->pkt, out->len, e);
+	return 0;
+}
+
+static int
+flush_both(struct loop *l, struct err *e)
+{
+	int rc = flush_batch(l, &l->batch, e);
+
+	return rc == 1 ? flush_batch(l, &l->parity, e) : rc;
+}
+
+/* Fill and send one batch of each: 1 there may be more, 0 not now, -1. */
 static int
 send_batch(struct loop *l, struct err *e)
 {
 	struct server_out out;
 
-	while (l->batch.n < SOCK_BATCH_MAX && server_output(l->server, l->now, &out)) {
-		if (out.kind == SERVER_OUT_BLOCK)
-			add_block(l, &out);
-		else if (sock_send(l->sock, out.pkt, out.len, e) < 0)
+	while (l->batch.n < SOCK_BATCH_MAX && l->parity.n < SOCK_BATCH_MAX &&
+	    server_output(l->server, l->now, &out))
+		if (add_output(l, &out, e) < 0)
 			return -1;
-	}
-	if (l->batch.n == 0)
+	if (l->batch.n + l->parity.n == 0)
 		return 0;
-	bool full = l->batch.n == SOCK_BATCH_MAX;
-	int rc = flush_batch(l, e);
+	bool full = l->batch.n == SOCK_BATCH_MAX || l->parity.n == SOCK_BATCH_MAX;
+	int rc = flush_both(l, e);
 	return rc == 1 ? full : rc;
 }
 
 static int
 send_some(struct loop *l, struct err *e)
 {
-	int rc = flush_batch(l, e);
+	int rc = flush_both(l, e);
 
 	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++)
 		rc = send_batch(l, e);
@@ -127,14 +171,15 @@ send_some(struct loop *l, struct err *e)
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[2] = { { .fd = sock_fd(l->sock), .events = POLLIN },
-		{ .fd = mailbox_fd(l->read_done), .events = POLLIN } };
+	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
+		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1, .events = POLLIN } };
 	uint64_t at = l->congested ? l->now + RESEND_US : server_deadline(l->server, l->now);
 	uint64_t wait = at <= l->now ? 0 : at - l->now < WAKE_US ? at - l->now : WAKE_US;
 	struct timespec ts = { (time_t)(wait / 1000000), (long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
-	ppoll(fds, 2, &ts, NULL);
+	ppoll(fds, 3, &ts, NULL);
 	l->now = clock_us();
 }
 
@@ -145,6 +190,45 @@ keep_alive(struct loop *l)
 		return;
 	l->last_heard = l->now;
 	sock_rejoin(l->sock);
+	if (l->cfg->second != NULL)
+		sock_rejoin(l->cfg->second);
+}
+
+/* A file that was written to or cut is no image any more.  One that only lost its name
+ * is still whole: it is served to the end. */
+static int
+check_file(struct loop *l, struct err *e)
+{
+	uint8_t id[WIREXT_IDENTITY_BYTES];
+
+	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
+		return err_set(e, ERR_IO, "%s: was changed while it was being served",
+		    disk_name(l->image));
+	if (l->stale_us != 0 || l->now < l->check_at)
+		return 0;
+	l->check_at = l->now + FILE_CHECK_US;
+	if (!l->renamed && !identity_named(l->image)) {
+		l->renamed = true;
+		log_warn("the name leads to another file now; the one that was opened is served on"
+		    " file=%s", disk_name(l->image));
+	}
+	if (identity_of(l->image, id, e) != 0)
+		return -1;
+	if (memcmp(id, l->identity, sizeof id) == 0)
+		return 0;
+	log_err("the file was changed while it is served; the clients are told file=%s",
+	    disk_name(l->image));
+	l->stale_us = l->now;
+	server_image_changed(l->server);
+	return 0;
+}
+
+static int
+receive(struct loop *l, struct err *e)
+{
+	if (sock_receive(l->sock, on_packet, l, e) != 0)
+		return -1;
+	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e) : 0;
 }
 
 static int
@@ -152,7 +236,7 @@ serve(struct loop *l, struct err *e)
 {
 	l->now = l->last_heard = clock_us();
 	while (cli_signal() == 0 && !server_done(l->server, l->now)) {
-		if (sock_receive(l->sock, on_packet, l, e) != 0 || collect_reads(l, e) != 0 ||
+		if (check_file(l, e) != 0 || receive(l, e) != 0 || collect_reads(l, e) != 0 ||
 		    send_some(l, e) != 0 || collect_reads(l, e) != 0)
 			return -1;
 		keep_alive(l);
@@ -165,14 +249,24 @@ int
 loop_run(struct server *server, struct sock *sock, struct disk *image,
     const struct loop_config *cfg, struct err *e)
 {
-	struct loop l = { .server = server, .sock = sock, .cfg = cfg };
+	struct loop *l = calloc(1, sizeof *l);
+	int rc = -1;
 
-	if (mailbox_new(&l.read_done, cfg->ahead + 1, e) != 0)
-		return -1;
-	int rc = reader_new(&l.reader, image, cfg->ahead, cfg->run_blocks, l.read_done, e);
-	if (rc == 0)
-		rc = serve(&l, e);
-	reader_free(l.reader);
-	mailbox_free(l.read_done);
+	if (l == NULL)
+		return err_nomem(e, "the server");
+	l->server = server;
+	l->sock = l->batch.sock = sock;
+	l->parity.sock = cfg->second;
+	l->cfg = cfg;
+	l->image = image;
+	if (identity_of(image, l->identity, e) == 0 &&
+	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) == 0) {
+		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
+		if (rc == 0)
+			rc = serve(l, e);
+		reader_free(l->reader);
+		mailbox_free(l->read_done);
+	}
+	free(l);
 	return rc;
 }

@@ -9,9 +9,12 @@
 struct loop_config {
 	uint32_t ahead, run_blocks;	/* as the engine's */
 	uint64_t keepalive_us;		/* 0: off */
+	struct sock *second;		/* of the extension; NULL: none */
+	uint32_t session;
 };
 
-/* Serve until a signal, until server_done(), or an error. */
+/* Serve until a signal, until server_done(), or an error: one is that the file changes
+ * under the session. */
 int loop_run(struct server *, struct sock *, struct disk *, const struct loop_config *,
     struct err *);
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/base/cli.h"
@@ -13,6 +14,8 @@
 #include "common/ndz/image.h"
 #include "common/store/store_disk.h"
 #include "common/net/netopts.h"
+#include "common/net/parity.h"
+#include "frisbeed/identity.h"
 #include "frisbeed/loop.h"
 
 enum {
@@ -22,12 +25,14 @@ enum {
 	READ_AHEAD_BYTES = 8 << 20,
 	IDLE_S_DEFAULT = 1800,
 	EXIT_ADDRINUSE = 98,		/* as the original's */
+	PORT_MAX = 65535,
+	SECOND_PORTS = 64,		/* behind -p, for the second one */
 };
 
 struct opts {
 	struct net_options net;
 	const char *addr_file;		/* -A */
-	bool debug, dynamic, quiet, json, trace;
+	bool debug, dynamic, quiet, json, trace, base;
 	int64_t idle_s;
 	uint64_t run_blocks, burst, gap_us;
 	const char *rate;		/* -W */
@@ -35,7 +40,7 @@ struct opts {
 	const char *ignored;
 };
 
-enum { OPT_JSON = 300, OPT_STORE };
+enum { OPT_JSON = 300, OPT_STORE, OPT_BASE };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -56,6 +61,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(store), 0, 0, NULL },
 	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG, AT(json), 0, 0,
 	    NULL },
+	{ OPT_BASE, "base", NULL, "only the protocol that old clients speak, with all clients", CLI_FLAG,
+	    AT(base), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, and of no use", CLI_STR, AT(ignored), 0, 0, NULL },
 	{ 'H', NULL, "S", "not built yet: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
@@ -227,19 +234,50 @@ report(const struct opts *o, const struct server *s, double seconds, struct err 
 	json_uint(j, "bytes_sent", t->bytes_sent);
 	json_uint(j, "lost_blocks", t->lost_blocks);
 	json_uint(j, "bad_packets", t->bad_packets);
+	json_uint(j, "wants", t->wants);
+	json_uint(j, "reports", t->reports);
+	json_uint(j, "parity_sent", t->parity_sent);
 	json_end(j);
 	int rc = json_print(j, stdout, e);
 	json_free(j);
 	return rc;
 }
 
+/* What our own clients can do more; without it they do as the old ones. */
+static struct sock *
+open_second(const struct opts *o, const struct sock_config *sc, struct disk *d,
+    uint16_t main_port, struct server_config *c)
+{
+	struct sock_config nc = *sc;
+	struct sock *second;
+	struct err e;
+
+	/* Without a pace, clients that ask for one chunk after the other set it. */
+	if (o->base || !c->whole_chunks || c->gap_us == 0)
+		return NULL;
+	/* The same one after a restart, if it can be had. */
+	nc.port_lo = (uint16_t)(main_port < PORT_MAX - SECOND_PORTS ? main_port + 1 : 1024);
+	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
+	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) != sizeof c->ext.session ||
+	    identity_of(d, c->ext.identity, &e) != 0 || sock_open(&second, &nc, &e) != 0) {
+		log_warn("only the base protocol: no second port");
+		return NULL;
+	}
+	c->ext.session |= 1;
+	c->ext.on = true;
+	c->ext.parity = parity_available();
+	c->ext.port = sock_port(second);
+	return second;
+}
+
 static int
-serve(const struct opts *o, struct sock *sock, struct disk *d, struct server_config *c,
-    struct err *e)
+serve(const struct opts *o, struct sock *sock, struct sock *second, struct disk *d,
+    struct server_config *c, struct err *e)
 {
 	static const struct server_log log = { on_joined, on_left, on_bad, NULL };
 	struct loop_config lc = { .ahead = c->ahead, .run_blocks = c->run_blocks,
-		.keepalive_us = o->net.keepalive_s * 1000000 };
+		.keepalive_us = o->net.keepalive_s * 1000000, .second = second,
+		.session = c->ext.session };
 	uint64_t started = clock_us();
 
 	memcpy(c->srcip, sock_netif(sock)->addr, 4);
@@ -273,7 +311,9 @@ run(const struct opts *o, const char *path, struct err *e)
 		return -1;
 	int rc = sock_open(&sock, &sc, e);
 	if (rc == 0) {
-		rc = serve(o, sock, d, &c, e);
+		struct sock *second = open_second(o, &sc, d, sock_port(sock), &c);
+		rc = serve(o, sock, second, d, &c, e);
+		sock_close(second);
 		sock_close(sock);
 	}
 	disk_close(d, &closing);	/* only read */

@@ -20,6 +20,7 @@ struct reader {
 	uint32_t ahead, run_blocks;
 	struct server_run *slots;	/* what each buffer is being filled with */
 	uint8_t *blocks;
+	uint8_t *chunks;		/* for parity: SERVER_PARITY_BUFFERS */
 	pthread_t thread;
 	bool started;
 	struct err err;			/* written before the mailbox is told */
@@ -31,10 +32,19 @@ is_passing(const struct err *e)
 	return e->kind == ERR_IO && (e->os == EIO || e->os == ESTALE || e->os == ETIMEDOUT);
 }
 
+static uint8_t *
+buffer(const struct reader *r, uint32_t buf)
+{
+	size_t each = (size_t)r->run_blocks * WIRE_BLOCK_BYTES;
+	const size_t chunk = (size_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+
+	return buf < r->ahead ? r->blocks + buf * each : r->chunks + (buf - r->ahead) * chunk;
+}
+
 static int
 read_run(struct reader *r, const struct server_run *run)
 {
-	uint8_t *to = r->blocks + (size_t)run->buf * r->run_blocks * WIRE_BLOCK_BYTES;
+	uint8_t *to = buffer(r, run->buf);
 	uint64_t at = ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) * WIRE_BLOCK_BYTES;
 	uint64_t size = disk_size_bytes(r->disk), want = (uint64_t)run->count * WIRE_BLOCK_BYTES;
 	size_t n = (size_t)(size - at < want ? size - at : want);
@@ -59,7 +69,7 @@ reader_main(void *arg)
 	while (queue_get(r->runs, &p) == QUEUE_OK) {
 		struct server_run *run = p;
 		if (read_run(r, run) != 0) {
-			mailbox_put(r->done, r->ahead);
+			mailbox_put(r->done, READER_FAILED);
 			break;
 		}
 		mailbox_put(r->done, run->buf);
@@ -77,9 +87,10 @@ reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blo
 		return err_nomem(e, "the reader");
 	*r = (struct reader){ .disk = d, .done = done, .ahead = ahead, .run_blocks = run_blocks };
 	r->runs = queue_new(ahead);
-	r->slots = calloc(ahead, sizeof *r->slots);
+	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS, sizeof *r->slots);
 	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
-	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL) {
+	r->chunks = malloc((size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL || r->chunks == NULL) {
 		reader_free(r);
 		return err_nomem(e, "read-ahead buffers");
 	}
@@ -106,6 +117,7 @@ reader_free(struct reader *r)
 	queue_free(r->runs);
 	free(r->slots);
 	free(r->blocks);
+	free(r->chunks);
 	free(r);
 }
 
@@ -119,7 +131,7 @@ reader_ask(struct reader *r, const struct server_run *run)
 const uint8_t *
 reader_block(const struct reader *r, uint32_t buf, uint32_t at)
 {
-	return r->blocks + ((size_t)buf * r->run_blocks + at) * WIRE_BLOCK_BYTES;
+	return buffer(r, buf) + (size_t)at * WIRE_BLOCK_BYTES;
 }
 
 const struct err *

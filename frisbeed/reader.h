@@ -10,8 +10,11 @@
 
 struct reader;
 
-/* `ahead` buffers of run_blocks blocks each.  What was read is put into the
- * mailbox by its buffer's number; `ahead` itself when reading has failed. */
+#define READER_FAILED UINT32_MAX
+
+/* `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
+ * a whole chunk.  What was read is put into the mailbox by its buffer's number;
+ * READER_FAILED when reading has failed. */
 int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
     struct mailbox *, struct err *);
 /* Waits for the thread. */

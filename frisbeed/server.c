@@ -5,14 +5,29 @@
 #include <string.h>
 
 #include "common/net/blockmap.h"
+#include "frisbeed/server_carousel.h"
+#include "frisbeed/server_repair.h"
 
 enum {
 	EPOCH_US = 500000,		/* -D judges so often */
 	LINGER_US = 2000000,		/* -T < 0: after the last client left */
 	JOIN2_PENDING_MAX = 64,		/* one that does not fit asks again */
+	/* What still comes is announced so often; when nothing does, more often, so
+	 * that who lacks something notices; and less when nobody answers any more. */
+	STATE_US = 1000000,
+	STATE_IDLE_US = 100000,
+	IDLE_PATIENCE_US = 10000000,
+	WINDOW_US = 100000,		/* between the first report and its answer */
+	/* A chunk that was asked for in the old way gets so much of it at least. */
+	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
+	/* What a client can take unasked when it joins; the most that it can ask for. */
+	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 };
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
+
+static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
 
 /* What is being done about one chunk.  A block is in `queued` until it is given
  * out for reading, then in `coming` until it is sent; never in both. */
@@ -21,6 +36,8 @@ struct item {
 	uint32_t chunk;
 	uint32_t cursor;		/* the next run starts here or behind */
 	bool in_fifo;			/* exactly while queued is not empty */
+	uint32_t bulk;			/* blocks of it that are no repair */
+	bool asked;			/* ... because of old requests */
 	struct blockmap queued, coming;
 };
 
@@ -28,11 +45,32 @@ struct slot {
 	struct server_run run;
 	uint32_t at;			/* blocks of it that are sent */
 	bool ready;			/* read into memory */
+	bool parity;			/* so many of each group: */
+	uint8_t count[WIREXT_GROUPS];
+	uint32_t left;			/* of all of them */
 };
 
 struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
+	bool ext;
+};
+
+/* The extension: see docs/protocol.md. */
+struct server_ext {
+	bool used;			/* somebody ever offered it */
+	uint32_t clients;
+	bool state_pending, stale;
+	bool was_idle;			/* as announced */
+	uint64_t state_us;		/* the last announcement */
+	uint32_t state_first;		/* of the next one's map */
+	uint64_t heard_us;		/* the last of their messages */
+	struct carousel carousel;
+	/* Blocks that anybody sent or will send; the carousel goes on below the limit. */
+	uint64_t sent, pending, limit;
+	bool carousel_turn;		/* an old request has had its own */
+	struct repair repair;
+	uint32_t parity_used;		/* a bit for each of the buffers */
 };
 
 struct server {
@@ -63,6 +101,9 @@ struct server {
 	uint64_t asked_us;		/* last request or join */
 	uint64_t left_us;		/* when the last client left */
 	struct server_client *clients;	/* SERVER_CLIENTS_MAX */
+
+	uint64_t now_us;		/* as the shell said last */
+	struct server_ext ext;
 };
 
 static uint32_t
@@ -82,6 +123,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	assert(cfg->run_blocks >= 1 && cfg->run_blocks <= WIRE_CHUNK_BLOCKS);
 	assert(cfg->ahead >= 1 && cfg->ahead <= SERVER_AHEAD_MAX);
 	assert(cfg->burst >= 1 || cfg->gap_us == 0);
+	assert(!cfg->ext.on || (cfg->whole_chunks && cfg->ext.session != 0));
 	struct server *s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return NULL;
@@ -92,13 +134,16 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
-	if (s->items == NULL || s->sent == NULL || s->slots == NULL || s->clients == NULL) {
+	bool ext_failed = cfg->ext.on && (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
+	    repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
+	if (s->items == NULL || s->sent == NULL || s->slots == NULL || s->clients == NULL ||
+	    ext_failed) {
 		server_free(s);
 		return NULL;
 	}
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	s->burst = cfg->burst;
-	s->epoch_us = s->asked_us = s->left_us = now_us;
+	s->now_us = s->epoch_us = s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -113,6 +158,8 @@ server_free(struct server *s)
 		if (s->sent != NULL && s->sent[c] != &s->sent_all)
 			free(s->sent[c]);
 	}
+	carousel_fini(&s->ext.carousel);
+	repair_fini(&s->ext.repair);
 	free(s->items);
 	free(s->sent);
 	free(s->slots);
@@ -156,7 +203,7 @@ find_client(struct server *s, const uint8_t ip[4], uint32_t id)
 }
 
 static void
-client_joined(struct server *s, const uint8_t ip[4], uint32_t id)
+client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
 	s->stats.joins++;
 	if (find_client(s, ip, id) != NULL)
@@ -165,6 +212,8 @@ client_joined(struct server *s, const uint8_t ip[4], uint32_t id)
 		struct server_client *c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
 		c->id = id;
+		c->ext = ext;
+		s->ext.clients += ext;
 		if (s->stats.clients > s->stats.clients_max)
 			s->stats.clients_max = s->stats.clients;
 	}
@@ -180,8 +229,11 @@ client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 
 	s->stats.leaves++;
 	if (c != NULL) {
+		s->ext.clients -= c->ext;
 		*c = s->clients[--s->stats.clients];
 		s->left_us = now_us;
+		if (s->ext.clients == 0)
+			s->ext.heard_us = 0;
 	}
 	if (s->log.left != NULL)
 		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid, m->u.leave.elapsed_s,
@@ -235,6 +287,16 @@ item_unref(struct server *s, struct item *it)
 	}
 }
 
+static void
+fifo_prepend(struct server *s, struct item *it)
+{
+	it->next = s->head;
+	it->in_fifo = true;
+	if (s->head == NULL)
+		s->tail = it;
+	s->head = it;
+}
+
 /* True when all of it was coming anyway. */
 static bool
 enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
@@ -259,8 +321,13 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	if (fresh == 0)
 		return true;
 	blockmap_add(&it->queued, &want);
+	s->ext.pending += fresh;
 	if (!it->in_fifo)
 		fifo_append(s, it);
+	it->bulk += fresh;
+	it->asked = true;
+	if (s->ext.used)
+		carousel_remove(&s->ext.carousel, chunk, &want);
 	return false;
 }
 
@@ -274,15 +341,57 @@ bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
 		s->log.bad(s->log.arg, from, e);
 }
 
+/* What of a chunk a client that begins to listen now will not get by itself. */
 static void
-handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m)
+want_chunk(struct server *s, uint32_t chunk)
 {
+	const struct item *it = s->items[chunk];
+	struct blockmap want = blockmap_range(0, chunk_blocks(s, chunk));
+
+	if (it != NULL) {
+		want = blockmap_minus(want, &it->queued);
+		want = blockmap_minus(want, &it->coming);
+	}
+	carousel_add(&s->ext.carousel, chunk, &want);
+}
+
+/* Somebody can take so many blocks from now on. */
+static void
+let_go(struct server *s, uint32_t blocks)
+{
+	uint64_t limit = s->ext.sent + (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
+
+	if (s->ext.limit < limit)
+		s->ext.limit = limit;
+}
+
+static void
+join_ext(struct server *s, uint64_t now_us, uint32_t flags)
+{
+	s->ext.used = true;
+	s->ext.heard_us = now_us;
+	let_go(s, FIRST_BLOCKS);
+	/* How many they are makes a difference. */
+	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
+	for (uint32_t c = 0; c < s->nchunks && !(flags & WIREXT_AGAIN); c++)
+		want_chunk(s, c);
+}
+
+static void
+handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m, const void *pkt,
+    size_t len)
+{
+	uint32_t flags;
+	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
+
 	/* The original client aborts when it is told of part of a chunk. */
-	if (!s->cfg.whole_chunks)
+	if (!s->cfg.whole_chunks || s->ext.stale)
 		return;
 	s->asked_us = now_us;
-	client_joined(s, m->srcip, m->u.join.clientid);
+	client_joined(s, m->srcip, m->u.join.clientid, ext);
 	s->join_pending = true;
+	if (ext)
+		join_ext(s, now_us, flags);
 }
 
 static void
@@ -290,8 +399,10 @@ handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
 	uint32_t id = m->u.join2.clientid;
 
+	if (s->ext.stale)
+		return;
 	s->asked_us = now_us;
-	client_joined(s, m->srcip, id);
+	client_joined(s, m->srcip, id, false);
 	for (unsigned i = 0; i < s->join2_count; i++)
 		if (s->join2_pending[i] == id)
 			return;
@@ -335,6 +446,87 @@ handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 		s->epoch_loss = true;
 }
 
+/* --- the extension's messages --- */
+
+static void
+handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	const struct wirext_map *map = &m->u.want.map;
+
+	/* Of an earlier run of this server: we do not know it yet. */
+	if (find_client(s, m->srcip, m->u.want.clientid) == NULL)
+		client_joined(s, m->srcip, m->u.want.clientid, true);
+	s->stats.wants++;
+	s->asked_us = now_us;
+	for (uint32_t i = 0; i < map->count && map->first + i < s->nchunks; i++)
+		if (wirext_map_test(map, map->first + i))
+			want_chunk(s, map->first + i);
+}
+
+static bool
+is_idle(const struct server *s)
+{
+	return s->head == NULL && s->slots_used == 0 && s->ext.carousel.wanted == 0 &&
+	    s->ext.repair.n == 0;
+}
+
+static void
+handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	uint64_t window = s->ext.clients < 2 ? 0 : is_idle(s) ? WINDOW_US / 4 : WINDOW_US;
+
+	s->stats.reports++;
+	s->asked_us = now_us;
+	if (!s->cfg.ext.parity)
+		return;
+	repair_count_message(&s->ext.repair);
+	for (uint32_t i = 0; i < m->u.nak.n; i++)
+		if (m->u.nak.at[i].chunk < s->nchunks)
+			repair_report(&s->ext.repair, m->u.nak.at[i].chunk,
+			    m->u.nak.at[i].lack, now_us, window);
+}
+
+static void
+ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4])
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (!s->cfg.ext.on)
+		return;
+	if (wirext_get(&m, pkt, len, &e) != 0) {
+		if (e.kind != ERR_UNSUPPORTED)
+			bad_packet(s, from, &e);
+		return;
+	}
+	if (memcmp(m.srcip, from, 4) != 0 || s->ext.stale)
+		return;
+	s->ext.used = true;
+	s->ext.heard_us = now_us;
+	if (m.session != s->cfg.ext.session) {
+		/* It knows another server, or an earlier run of this one. */
+		s->ext.state_pending |= m.kind != WIREXT_STATE;
+		return;
+	}
+	if (m.kind == WIREXT_WANT)
+		handle_want(s, now_us, &m);
+	else if (m.kind == WIREXT_NAK)
+		handle_reports(s, now_us, &m);
+	else if (m.kind == WIREXT_GO) {
+		s->stats.gos++;
+		s->asked_us = now_us;
+		let_go(s, m.u.go.blocks);
+	}
+}
+
+void
+server_image_changed(struct server *s)
+{
+	s->ext.stale = true;
+	s->ext.state_pending = s->ext.used;
+}
+
 void
 server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4])
@@ -342,6 +534,11 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	struct wire_msg m;
 	struct err e;
 
+	s->now_us = now_us;
+	if (wirext_is(pkt, len)) {
+		ext_input(s, now_us, pkt, len, from);
+		return;
+	}
 	if (wire_get(&m, pkt, len, &e) != 0) {
 		if (e.kind != ERR_UNSUPPORTED)
 			bad_packet(s, from, &e);
@@ -356,7 +553,7 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	if (m.type != WIRE_REQUEST)
 		return;			/* another server's, or our own */
 	switch (m.subtype) {
-	case WIRE_JOIN: handle_join(s, now_us, &m); break;
+	case WIRE_JOIN: handle_join(s, now_us, &m, pkt, len); break;
 	case WIRE_JOIN2: handle_join2(s, now_us, &m); break;
 	case WIRE_LEAVE:
 	case WIRE_LEAVE2: client_left(s, now_us, &m); break;
@@ -374,10 +571,83 @@ slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
+/* The next chunk that somebody wants, when nothing else is asked for. */
+static void
+turn_carousel(struct server *s)
+{
+	struct blockmap want;
+	uint32_t chunk;
+
+	if ((s->head != NULL && !s->ext.carousel_turn) ||
+	    s->ext.sent + s->ext.pending >= s->ext.limit ||
+	    !carousel_next(&s->ext.carousel, &chunk, &want))
+		return;
+	s->ext.carousel_turn = false;
+	struct item *it = item_of(s, chunk);
+	if (it == NULL)
+		return;			/* no memory: it will be wanted again */
+	want = blockmap_minus(want, &it->queued);
+	want = blockmap_minus(want, &it->coming);
+	blockmap_add(&it->queued, &want);
+	it->bulk += blockmap_count(&want);
+	s->ext.pending += blockmap_count(&want);
+	if (it->in_fifo)
+		return;
+	if (blockmap_empty(&it->queued))
+		item_unref(s, it);
+	else
+		fifo_prepend(s, it);
+}
+
+/* Parity of a chunk that lacks somewhere, or that was just given out. */
+static bool
+read_for_parity(struct server *s, struct server_run *run)
+{
+	uint32_t chunk, buf = 0;
+	uint8_t count[WIREXT_GROUPS];
+
+	while (s->ext.parity_used >> buf & 1)
+		buf++;
+	if (buf == SERVER_PARITY_BUFFERS ||
+	    !repair_next(&s->ext.repair, s->now_us, &chunk, count))
+		return false;
+	s->ext.parity_used |= 1u << buf;
+	struct slot *slot = slot_at(s, s->slots_used++);
+	*slot = (struct slot){ .run = { .buf = s->cfg.ahead + buf, .chunk = chunk,
+	    .count = WIRE_CHUNK_BLOCKS }, .parity = true };
+	memcpy(slot->count, count, sizeof count);
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		slot->left += count[g];
+	s->ext.pending += slot->left;
+	*run = slot->run;
+	return true;
+}
+
+/* All of it was given out.  Large old requests and the carousel take turns. */
+static void
+finish_item(struct server *s, struct item *it)
+{
+	bool large = it->bulk >= LARGE_REQUEST;
+
+	s->ext.carousel_turn |= large && it->asked;
+	it->bulk = 0;
+	it->asked = false;
+	if (!large || s->ext.clients == 0 || !s->cfg.ext.parity)
+		return;
+	repair_add_unasked(&s->ext.repair, it->chunk, s->now_us, s->ext.clients);
+	s->stats.unasked = s->ext.repair.unasked;
+}
+
 bool
 server_read_next(struct server *s, struct server_run *run)
 {
-	if (s->head == NULL || s->slots_used == s->cfg.ahead)
+	if (s->slots_used == s->cfg.ahead)
+		return false;
+	if (s->ext.used && s->cfg.ext.parity && read_for_parity(s, run))
+		return true;
+	if (s->ext.used)
+		turn_carousel(s);
+	if (s->head == NULL)
 		return false;
 	/* What was asked again behind the cursor waits for its turn like all else. */
 	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
@@ -392,17 +662,24 @@ server_read_next(struct server *s, struct server_run *run)
 	struct slot *slot = slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
 	    .chunk = it->chunk, .first = first, .count = n } };
-	if (blockmap_empty(&it->queued))
-		fifo_pop(s);
 	*run = slot->run;
+	if (!blockmap_empty(&it->queued))
+		return true;
+	finish_item(s, fifo_pop(s));
 	return true;
 }
 
 void
 server_read_done(struct server *s, uint32_t buf)
 {
-	assert(buf < s->cfg.ahead && !s->slots[buf].ready);
-	s->slots[buf].ready = true;
+	for (uint32_t i = 0; i < s->slots_used; i++) {
+		struct slot *slot = slot_at(s, i);
+		if (slot->run.buf != buf || slot->ready)
+			continue;
+		slot->ready = true;
+		return;
+	}
+	assert(!"a buffer that is not being read");
 }
 
 /* --- pacing --- */
@@ -472,6 +749,17 @@ server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 
 /* --- output --- */
 
+static size_t
+put_answer(const struct server *s, struct server_out *out)
+{
+	struct wirext_answer a = { .flags = s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0,
+		.port = s->cfg.ext.port, .session = s->cfg.ext.session,
+		.clients = s->ext.clients };
+
+	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
+	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
+}
+
 static void
 put_reply(struct server *s, struct server_out *out)
 {
@@ -495,6 +783,8 @@ put_reply(struct server *s, struct server_out *out)
 	}
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
+	if (m.subtype == WIRE_JOIN && s->ext.used)
+		out->len = put_answer(s, out);
 	assert(out->len > 0);
 	s->stats.bytes_sent += out->len;
 }
@@ -505,6 +795,8 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	struct blockmap *sent = s->sent[chunk];
 
 	s->stats.blocks_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (sent == NULL)
 		sent = s->sent[chunk] = calloc(1, sizeof *sent);
@@ -548,6 +840,96 @@ reply_pending(const struct server *s)
 	return s->join_pending || s->join2_count > 0;
 }
 
+/* A parity block of the next group that needs one, in turns. */
+static void
+put_parity(struct server *s, struct slot *slot, struct server_out *out)
+{
+	uint32_t g = slot->at;
+
+	while (slot->count[g] == 0)
+		g = (g + 1) % WIREXT_GROUPS;
+	slot->count[g]--;
+	slot->at = (g + 1) % WIREXT_GROUPS;
+	out->kind = SERVER_OUT_PARITY;
+	out->buf = slot->run.buf;
+	out->chunk = slot->run.chunk;
+	out->group = g;
+	out->index = repair_sent(&s->ext.repair, out->chunk, g);
+	out->run_ends = --slot->left == 0;
+	s->stats.parity_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
+	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
+	if (out->run_ends) {
+		s->ext.parity_used &= ~(1u << (slot->run.buf - s->cfg.ahead));
+		s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
+		s->slots_used--;
+	}
+}
+
+/* --- announcements --- */
+
+static uint64_t
+state_due_us(const struct server *s)
+{
+	if (s->ext.state_pending)
+		return 0;
+	if (s->ext.stale)
+		return s->ext.used ? s->ext.state_us + STATE_IDLE_US : SERVER_NEVER;
+	if (s->ext.clients == 0 && (s->ext.heard_us == 0 ||
+	    s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
+		return SERVER_NEVER;
+	/* Who lacks something now says so soon. */
+	if (is_idle(s) && !s->ext.was_idle)
+		return 0;
+	bool often = is_idle(s) && s->now_us - s->ext.heard_us < IDLE_PATIENCE_US;
+	return s->ext.state_us + (often ? STATE_IDLE_US : STATE_US);
+}
+
+static bool
+begun(const struct slot *slot)
+{
+	return slot->parity || slot->run.first > 0 || slot->at > 0;
+}
+
+/* Is anything of the chunk still to be sent?  Of the one that is being sent now,
+ * everybody knows what has gone by. */
+static bool
+is_coming(const struct server *s, uint32_t chunk)
+{
+	if (s->slots_used > 0 && slot_at(s, 0)->run.chunk == chunk && begun(slot_at(s, 0)))
+		return carousel_wants(&s->ext.carousel, chunk);
+	return carousel_wants(&s->ext.carousel, chunk) || s->items[chunk] != NULL ||
+	    repair_busy(&s->ext.repair, chunk);
+}
+
+static void
+put_state(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	struct wirext_msg m = { .kind = WIREXT_STATE, .session = s->cfg.ext.session };
+	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
+	uint32_t first = s->ext.state_first, n = s->nchunks - first;
+
+	n = n < WIREXT_MAP_CHUNKS ? n : WIREXT_MAP_CHUNKS;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_coming(s, first + i))
+			bits[i / 8] |= (uint8_t)(1 << i % 8);
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
+	m.u.state.flags = (is_idle(s) ? WIREXT_IDLE : 0) | (s->ext.stale ? WIREXT_STALE : 0);
+	m.u.state.clients = s->ext.clients;
+	m.u.state.chunks = s->nchunks;
+	m.u.state.coming = (struct wirext_map){ first, n, bits };
+	s->ext.state_first = first + n < s->nchunks ? first + n : 0;
+	s->ext.state_pending = false;
+	s->ext.was_idle = is_idle(s);
+	s->ext.state_us = now_us;
+	out->kind = SERVER_OUT_PACKET;
+	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
+	assert(out->len > 0);
+	s->stats.bytes_sent += out->len;
+}
+
 static bool
 block_ready(const struct server *s)
 {
@@ -558,14 +940,22 @@ bool
 server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	out->kind = SERVER_OUT_NONE;
+	s->now_us = now_us;
 	if (reply_pending(s)) {
 		put_reply(s, out);
 		return true;
 	}
-	if (!block_ready(s) || pace_deadline(s, now_us) > now_us)
+	if (now_us >= state_due_us(s)) {
+		put_state(s, now_us, out);
+		return true;
+	}
+	if (s->ext.stale || !block_ready(s) || pace_deadline(s, now_us) > now_us)
 		return false;
 	pace_spend(s, now_us);
-	put_block(s, slot_at(s, 0), out);
+	if (slot_at(s, 0)->parity)
+		put_parity(s, slot_at(s, 0), out);
+	else
+		put_block(s, slot_at(s, 0), out);
 	return true;
 }
 
@@ -573,7 +963,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || s->head != NULL || s->slots_used > 0 || reply_pending(s))
+	if (s->cfg.idle_us == 0 || !is_idle(s) || reply_pending(s))
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;
@@ -590,7 +980,14 @@ server_deadline(const struct server *s, uint64_t now_us)
 {
 	if (reply_pending(s))
 		return now_us;
-	return block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
+	uint64_t at = s->ext.stale ? SERVER_NEVER : block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
+	if (s->ext.used && state_due_us(s) < at)
+		at = state_due_us(s);
+	/* A free buffer is the shell's sign to ask again, not the time. */
+	if (!s->ext.stale && s->slots_used < s->cfg.ahead && s->ext.parity_used != PARITY_ALL_USED &&
+	    repair_due_us(&s->ext.repair) < at)
+		at = repair_due_us(&s->ext.repair);
+	return at > now_us ? at : now_us;
 }
 
 bool

@@ -25,12 +25,23 @@
 #include <stdint.h>
 
 #include "common/net/wire.h"
+#include "common/net/wirext.h"
 
 enum {
 	SERVER_AHEAD_MAX = 1024,
-	SERVER_CLIENTS_MAX = 4096,	/* for counting and -T < 0 only */
+	SERVER_CLIENTS_MAX = 16384,	/* for counting and -T < 0 only */
+	SERVER_PARITY_BUFFERS = 4,	/* of a whole chunk each */
 };
 #define SERVER_NEVER UINT64_MAX
+
+/* The extension; docs/protocol.md. */
+struct server_ext_config {
+	bool on;			/* only for whole_chunks */
+	bool parity;			/* the shell can compute it */
+	uint16_t port;			/* the second one */
+	uint32_t session;		/* random, not 0 */
+	uint8_t identity[WIREXT_IDENTITY_BYTES];
+};
 
 struct server_config {
 	uint64_t image_bytes;		/* > 0 */
@@ -46,6 +57,7 @@ struct server_config {
 	 * requests, should the last ones have died without a word); needs at least
 	 * one join. */
 	int64_t idle_us;
+	struct server_ext_config ext;
 };
 
 struct server_stats {
@@ -56,15 +68,24 @@ struct server_stats {
 	uint64_t blocks_resent;		/* sent before, to anybody */
 	uint64_t lost_blocks;		/* asked by requests for less than a chunk */
 	uint32_t clients, clients_max;	/* now; at most at once */
+	uint64_t wants, reports, gos;	/* the extension's messages */
+	uint64_t parity_sent;		/* blocks */
+	double unasked;			/* parity blocks a group that go with the data */
 };
 
-/* A run of consecutive blocks of one chunk, to be read into buffer `buf`. */
+/* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
+ * from cfg.ahead on hold a whole chunk, of which parity will be made. */
 struct server_run {
 	uint32_t buf;
 	uint32_t chunk, first, count;
 };
 
-enum server_out_kind { SERVER_OUT_NONE, SERVER_OUT_PACKET, SERVER_OUT_BLOCK };
+enum server_out_kind {
+	SERVER_OUT_NONE,
+	SERVER_OUT_PACKET,		/* for the second port when wirext_is() */
+	SERVER_OUT_BLOCK,
+	SERVER_OUT_PARITY,		/* for the second port */
+};
 
 struct server_out {
 	enum server_out_kind kind;
@@ -72,6 +93,7 @@ struct server_out {
 	uint8_t pkt[WIRE_PACKET_MAX];
 	uint32_t buf, at;			/* BLOCK: the buffer, and which of its blocks */
 	uint32_t chunk, block;
+	uint32_t group, index;			/* PARITY: of what is in buf */
 	bool run_ends;				/* its last block: after sending, buf is free */
 };
 
@@ -94,6 +116,9 @@ uint64_t server_deadline(const struct server *, uint64_t now_us);
 /* The network refused a packet for want of buffers: counts as loss for -D.  The
  * shell sends that packet again. */
 void server_overrun(struct server *);
+/* The file is no longer what the clients were promised: from now on they are told
+ * so, and nothing else is sent; whoever joins gets no answer. */
+void server_image_changed(struct server *);
 /* Has -T run out? */
 bool server_done(const struct server *, uint64_t now_us);
 const struct server_stats *server_stats(const struct server *);

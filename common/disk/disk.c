@@ -89,6 +89,12 @@ disk_fd(const struct disk *d)
 	return d->fd;
 }
 
+const uint8_t *
+disk_digest(const struct disk *d)
+{
+	return d->ops.digest != NULL ? d->ops.digest(d->ctx) : NULL;
+}
+
 /* Where in the disk a byte is, in words. */
 struct where {
 	char text[40];

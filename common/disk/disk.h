@@ -50,6 +50,8 @@ struct disk_ops {
 	int (*sync)(void *ctx);
 	/* After a pread that failed: its own sentence, instead of that of errno. */
 	void (*why)(void *ctx, struct err *);
+	/* SHA-256 of all its bytes, if they are known and never change. */
+	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
 };
 
@@ -72,6 +74,8 @@ uint64_t disk_size_bytes(const struct disk *);
 /* Logical sector size: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
 int disk_fd(const struct disk *);			/* -1 when there is none */
+/* SHA-256 of what is there, which never changes; NULL: it is not known, or may. */
+const uint8_t *disk_digest(const struct disk *);
 
 /* Exactly len bytes at off.  ERR_IO; reading past the end is ERR_FORMAT. */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);

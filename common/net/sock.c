@@ -82,6 +82,16 @@ sock_rejoin(struct sock *s)
 	setsockopt(s->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m);
 }
 
+void
+sock_leave(struct sock *s)
+{
+	struct ip_mreqn m = membership(s);
+
+	if (s->group)
+		setsockopt(s->fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &m, sizeof m);
+	s->group = false;
+}
+
 /* A group's socket hears only that group; broadcasts come only to sockets
  * without an address; unicast ones have the interface's. */
 static int

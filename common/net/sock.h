@@ -53,5 +53,7 @@ int sock_receive(struct sock *, void (*fn)(void *arg, const void *pkt, size_t le
     const uint8_t from[4]), void *arg, struct err *);
 /* Leave the group and join it again: wakes switches that forgot us (-K). */
 void sock_rejoin(struct sock *);
+/* Hear no more of the group; sending to it goes on. */
+void sock_leave(struct sock *);
 
 #endif /* COMMON_NET_SOCK_H */

@@ -106,6 +106,14 @@ tell_why(void *ctx, struct err *e)
 	pthread_mutex_unlock(&d->lock);
 }
 
+static const uint8_t *
+digest(void *ctx)
+{
+	const struct store_disk *d = ctx;
+
+	return stored_about(d->image)->sha256;
+}
+
 static int
 close_image(void *ctx)
 {
@@ -138,7 +146,7 @@ store_disk_open(struct disk **out, const char *store, const char *name, unsigned
     struct err *e)
 {
 	static const struct disk_ops ops = { .pread = read_chunks, .why = tell_why,
-		.close = close_image };
+		.digest = digest, .close = close_image };
 	struct store_disk *d = calloc(1, sizeof *d);
 
 	if (d == NULL)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/net/blockmap.h"
+#include "common/net/wirext.h"
 #include "frisbee/client.h"
 #include "tests/fuzz/script.h"
 
@@ -13,7 +14,8 @@ enum { BUFFERS = 2 };
 struct held {
 	bool mine;			/* the shell has it */
 	uint32_t chunk;
-	struct blockmap have;
+	struct blockmap have;		/* a block, or parity, lies there */
+	bool parity[WIRE_CHUNK_BLOCKS];
 };
 
 static void
@@ -25,7 +27,10 @@ store(struct held *held, const struct client_store *st, const struct script_step
 	struct held *h = &held[st->buf];
 	if (h->chunk != st->chunk)
 		*h = (struct held){ .chunk = st->chunk };
-	assert(!blockmap_test(&h->have, st->block));
+	/* Parity never replaces anything; a block replaces parity only. */
+	bool parity = wirext_is(step->pkt, step->arg);
+	assert(!blockmap_test(&h->have, st->block) || (h->parity[st->block] && !parity));
+	h->parity[st->block] = parity;
 	blockmap_set(&h->have, st->block);
 }
 
@@ -46,6 +51,9 @@ pull(struct client *c, uint64_t now, struct held *held)
 		assert(blockmap_count(&held[buf].have) ==
 		    (bytes - 1) / WIRE_BLOCK_BYTES + 1);
 		held[buf].mine = true;
+		const uint8_t *at = client_parity(c, buf);
+		for (uint32_t i = 0; i < WIRE_CHUNK_BLOCKS; i++)
+			assert(held[buf].parity[i] == (at != NULL && at[i] != 0));
 	}
 	for (unsigned n = 0; client_output(c, now, pkt) > 0; n++)
 		assert(n < 100000);
@@ -63,7 +71,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		.sequential = (how & 2) != 0, .buffers = BUFFERS,
 		.readahead = 2, .in_progress = 8, .redo_us = 1000000, .tick_us = 30000,
 		.idle_ticks = 3, .join_us = 500000,
-		.silence_us = how & 4 ? 60000000 : 0 };
+		.silence_us = how & 4 ? 60000000 : 0,
+		.ext = (how & 8) != 0, .parity = (how & 16) != 0 };
 	struct held held[BUFFERS] = { { .chunk = UINT32_MAX },
 		{ .chunk = UINT32_MAX } };
 	struct script_step step;

@@ -15,15 +15,21 @@ pull(struct server *s, uint64_t now, unsigned n)
 	struct server_out out;
 
 	while (server_read_next(s, &run)) {
-		assert(run.buf < AHEAD && run.chunk < server_chunks(s));
+		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS && run.chunk < server_chunks(s));
 		assert(run.count > 0);
 		assert(((uint64_t)run.chunk * 1024 + run.first + run.count - 1) * 1024 <
-		    IMAGE_BYTES);
+		    3 << 20);
 		server_read_done(s, run.buf);
 	}
-	for (; n > 0 && server_output(s, now, &out); n--)
-		assert(out.kind == SERVER_OUT_PACKET ? out.len <= WIRE_PACKET_MAX :
-		    out.buf < AHEAD && out.at < 8);
+	for (; n > 0 && server_output(s, now, &out); n--) {
+		if (out.kind == SERVER_OUT_PACKET)
+			assert(out.len <= WIRE_PACKET_MAX);
+		else if (out.kind == SERVER_OUT_BLOCK)
+			assert(out.buf < AHEAD && out.at < 8);
+		else
+			assert(out.buf >= AHEAD && out.group < WIREXT_GROUPS &&
+			    out.index < WIREXT_PARITY_MAX);
+	}
 }
 
 int
@@ -36,7 +42,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct script_step step;
 	uint64_t now = 0;
 
-	cfg.whole_chunks = rd_u8(&r) % 2;
+	uint8_t how = rd_u8(&r);
+	cfg.whole_chunks = how % 2;
+	if (how & 2) {
+		cfg.whole_chunks = true;
+		cfg.image_bytes = 3 << 20;
+		cfg.ext = (struct server_ext_config){ .on = true,
+			.parity = (how & 4) != 0, .port = 5008, .session = 9 };
+	}
 	cfg.dynamic = cfg.whole_chunks;
 	struct server *s = server_new(&cfg, now);
 	assert(s != NULL);
@@ -53,7 +66,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		assert(server_deadline(s, now) >= now || server_done(s, now));
 	}
 	const struct server_stats *st = server_stats(s);
-	assert(st->blocks_sent <= st->blocks_asked && st->clients <= st->clients_max);
+	assert(cfg.ext.on || st->blocks_sent <= st->blocks_asked);
+	assert(st->clients <= st->clients_max);
 	server_free(s);
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/net/wirext.h"
+
 enum {
 	/* UDP, IP, Ethernet, preamble and gap */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
@@ -157,6 +159,9 @@ deliver(struct net *net, unsigned port, struct packet *pkt, uint64_t at_ns)
 		net->stats.socket_drops++;
 		return;
 	}
+	/* Nobody listens there. */
+	if (!p->second && wirext_is(pkt->bytes, pkt->len))
+		return;
 	if (net->cfg.read_ns > 0)
 		there = p->read_free_ns = there + unread + net->cfg.read_ns;
 	/* Behind the socket's queue: a late packet delays no other. */
@@ -183,7 +188,7 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 	p->tx_free_ns = start + serial_ns(net, from, len);
 	net->stats.sent++;
 	for (unsigned i = 0; i < net->nports; i++) {
-		if (i == from || !net->ports[i].up)
+		if (i == from || !net->ports[i].up || net->ports[i].deaf)
 			continue;
 		uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
 		deliver(net, i, pkt, at_ns);

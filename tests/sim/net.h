@@ -42,6 +42,8 @@ struct arrival {
 struct port {
 	bool up;
 	bool bad;			/* in a burst of losses */
+	bool second;			/* listens to the second port, too */
+	bool deaf;			/* has left the group */
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns;
 	struct arrival *queue;		/* by time */
 	size_t head, n, cap;

@@ -27,7 +27,7 @@ enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000 };
 #else
-enum { MOST_CLIENTS = 1000, MOST_CHUNKS = 1000 };
+enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000 };
 #endif
 
 /* A 100 Mbit/s network of its day, the server on a gigabit port. */
@@ -46,6 +46,12 @@ enum { MOST_CLIENTS = 1000, MOST_CHUNKS = 1000 };
 #define LATE(share, us) .net.late = (share), .net.late_us = (us)
 #define SKEWED(how, s) .start = (how), .spread_us = (s) * 1000000ull
 #define LIMITS(dup, times, ctl) .max_duplicates = (dup), .max_times_alone = (times), \
+	.max_control = (ctl)
+/* The extension; limits: useless data, mean and slowest in times of one alone, sent in
+ * images, messages a second besides joins and leaves. */
+#define EXT .ext = true, .parity = true
+#define GOALS(dup, mean, worst, sent, ctl) .max_duplicates = (dup), \
+	.max_mean_alone = (mean), .max_worst_alone = (worst), .max_sent = (sent), \
 	.max_control = (ctl)
 
 static const struct scenario suite[] = {
@@ -126,6 +132,52 @@ static const struct scenario suite[] = {
 	    .rate_bits = 150000000, .dynamic = true },
 	{ "sequential", .clients = 8, .chunks = 32, PAPER, .sequential = true,
 	    SKEWED(START_UNIFORM, 3) },
+	{ "x-one", .clients = 1, .chunks = 32, PAPER, EXT },
+	{ "x-one-10", .clients = 1, .chunks = 32, PAPER, EXT, .net.loss = 0.1 },
+	{ "x-quick-one-1", .clients = 1, .chunks = 64, QUICK, EXT, .net.loss = 0.01 },
+	{ "x-quick-one-10", .clients = 1, .chunks = 64, QUICK, EXT, .net.loss = 0.1 },
+	{ "x-crowd", .clients = 80, .chunks = 48, QUICK, EXT,
+	    GOALS(0.01, 1.01, 1.02, 1.01, 20) },
+	{ "x-crowd-1", .clients = 80, .chunks = 64, QUICK, EXT, .net.loss = 0.01,
+	    GOALS(0.01, 1.08, 1.3, 1.09, 40) },
+	{ "x-crowd-10", .clients = 80, .chunks = 64, QUICK, EXT, .net.loss = 0.1,
+	    GOALS(0.1, 1.35, 1.8, 1.35, 200) },
+	{ "x-groups", .clients = 80, .chunks = 64, QUICK, EXT, SKEWED(START_GROUPS, 6),
+	    GOALS(0.01, 1.02, 1.03, 2, 20) },
+	{ "x-uniform", .clients = 80, .chunks = 64, QUICK, EXT,
+	    SKEWED(START_UNIFORM, 6), GOALS(0.01, 1.02, 1.03, 2, 20) },
+	{ "x-plain", .clients = 8, .chunks = 32, QUICK, .ext = true, .net.loss = 0.01,
+	    SKEWED(START_UNIFORM, 2) },
+	{ "x-old", .clients = 12, .chunks = 48, QUICK, EXT, .old_clients = 2,
+	    SKEWED(START_UNIFORM, 4), .net.loss = 0.01 },
+	{ "x-old-one", .clients = 20, .chunks = 48, PAPER, EXT, .old_clients = 1 },
+	{ "x-all-old", .clients = 8, .chunks = 24, PAPER, EXT, .old_clients = 8 },
+	{ "x-bursts", .clients = 80, .chunks = 48, QUICK, EXT, .net.loss = 0.05,
+	    .net.burst = 10 },
+	{ "x-tiny", .clients = 5, .chunks = 24, LAN, CLIENT(1), DISK, EXT,
+	    .rate_bits = 70000000, .net.loss = 0.02 },
+	{ "x-buffers", .clients = 8, .chunks = 48, LAN, CLIENT(8), DISK, EXT,
+	    .rate_bits = 70000000, .net.loss = 0.01, SKEWED(START_UNIFORM, 4) },
+	{ "x-crash", .clients = 12, .chunks = 32, PAPER, EXT, .crashes = 4,
+	    .net.loss = 0.01 },
+	{ "x-restart", .clients = 8, .chunks = 32, PAPER, EXT, .restart_us = 2000000,
+	    .net.loss = 0.01 },
+	{ "x-outage", .clients = 8, .chunks = 24, QUICK, EXT, .restart_us = 1000000,
+	    .down_us = 3000000, .net.loss = 0.01 },
+	{ "x-outage-long", .clients = 8, .chunks = 24, QUICK, EXT, .restart_us = 1000000,
+	    .down_us = 9000000, .net.loss = 0.01 },
+	{ "x-new-image", .clients = 8, .chunks = 48, PAPER, EXT, .restart_us = 2000000,
+	    .new_image_us = 2000000, .net.loss = 0.01 },
+	{ "x-stale", .clients = 8, .chunks = 48, PAPER, EXT, .new_image_us = 2000000,
+	    .net.loss = 0.01 },
+	{ "x-late", .clients = 8, .chunks = 32, PAPER, EXT, LATE(0.05, 1500),
+	    .net.twice = 0.02, .net.loss = 0.005 },
+	{ "x-very-late", .clients = 4, .chunks = 16, PAPER, EXT, LATE(0.2, 200000),
+	    .net.twice = 0.1, .net.loss = 0.05 },
+	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
+	    .chunk_us = 2000 },
+	{ "x-disk", .clients = 4, .chunks = 48, PAPER, EXT, .read_latency_us = 2000,
+	    .read_bytes_per_s = 30000000, .net.loss = 0.01 },
 };
 enum { CASES = sizeof suite / sizeof suite[0] };
 
@@ -143,6 +195,10 @@ static const struct knob {
 	{ "gap-us", offsetof(struct scenario, gap_us), U64 },
 	{ "start", offsetof(struct scenario, start), PATTERN },
 	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
+	{ "ext", offsetof(struct scenario, ext), FLAG },
+	{ "parity", offsetof(struct scenario, parity), FLAG },
+	{ "old-clients", offsetof(struct scenario, old_clients), U32 },
+	{ "new-image-us", offsetof(struct scenario, new_image_us), U64 },
 	{ "buffers", offsetof(struct scenario, buffers), U32 },
 	{ "readahead", offsetof(struct scenario, readahead), U32 },
 	{ "in-progress", offsetof(struct scenario, in_progress), U32 },
@@ -196,6 +252,7 @@ static void
 drop_limits(struct scenario *sc)
 {
 	sc->max_duplicates = sc->max_times_alone = sc->max_control = 0;
+	sc->max_mean_alone = sc->max_worst_alone = sc->max_sent = 0;
 }
 
 static bool
@@ -217,7 +274,8 @@ alone_us(const struct scenario *sc, uint64_t seed)
 
 	one.clients = 1;
 	one.crashes = one.slow_clients = 0;
-	one.restart_us = 0;
+	one.restart_us = one.new_image_us = 0;
+	one.old_clients = 0;
 	one.start = START_AT_ONCE;
 	one.net.loss = one.net.late = one.net.twice = 0;
 	one.chunk_spread = 0;
@@ -231,11 +289,16 @@ print_head(void)
 	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s %7s %5s %6s\n", "case",
 	    "median s", "mean s", "worst s", "x alone", "x sent", "dup %", "control",
 	    "ctl/s", "re-asks", "dropped", "idle", "MB/s");
+	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s\n", "  with ext", "", "mean x",
+	    "worst x", "", "parity", "use% -", "par% -", "ctl/s", "busiest");
 }
 
+/* With the extension what counts is what the clients received in vain. */
 static double
-duplicates(const struct outcome *out)
+duplicates(const struct scenario *sc, const struct outcome *out)
 {
+	if (sc->ext)
+		return out->useless;
 	return out->blocks_sent == 0 ? 0 :
 	    (double)out->blocks_resent / (double)out->blocks_sent;
 }
@@ -247,9 +310,21 @@ times_alone(const struct outcome *out, uint64_t alone)
 }
 
 static double
-control_rate(const struct outcome *out)
+control_rate(const struct scenario *sc, const struct outcome *out)
 {
-	return (double)out->control * 1e6 / (double)(out->end_us + 1);
+	return (double)(sc->ext ? out->chatter : out->control) * 1e6 / (double)(out->end_us + 1);
+}
+
+static double
+images_sent(const struct outcome *out)
+{
+	return (double)(out->blocks_sent + out->parity_sent) / (double)out->image_blocks;
+}
+
+static double
+ratio(double us, uint64_t alone)
+{
+	return alone > 0 ? us / (double)alone : 0;
 }
 
 static void
@@ -259,22 +334,33 @@ print_outcome(const struct scenario *sc, const struct outcome *out, uint64_t alo
 	    " %5llu %6.1f\n",
 	    sc->name, (double)out->median_us / 1e6, out->mean_us / 1e6,
 	    (double)out->worst_us / 1e6, times_alone(out, alone),
-	    (double)out->blocks_sent / (double)out->image_blocks, 100 * duplicates(out),
-	    (unsigned long long)out->control, control_rate(out),
+	    images_sent(out), 100 * duplicates(sc, out),
+	    (unsigned long long)out->control, control_rate(sc, out),
 	    (unsigned long long)out->rerequests, (unsigned long long)out->dropped,
 	    (unsigned long long)out->idle_timeouts,
 	    (double)out->image_blocks * WIRE_BLOCK_BYTES /
 	    (double)(out->median_us + 1));
+	if (!sc->ext)
+		return;
+	printf("%-14s %8s %7.3f %7.3f %7s %6.3f %6.2f %7.2f %6.1f %8llu\n", "", "",
+	    ratio(out->mean_us, alone), ratio((double)out->worst_us, alone), "",
+	    (double)out->parity_sent / (double)out->image_blocks, 100 * out->useless,
+	    100 * out->unneeded, control_rate(sc, out), (unsigned long long)out->busiest);
 }
 
 static void
 check_limits(const struct scenario *sc, struct outcome *out, uint64_t alone)
 {
 	const struct { const char *what; double got, most; } limits[] = {
-		{ "duplicates", duplicates(out), sc->max_duplicates },
+		{ "duplicates", duplicates(sc, out), sc->max_duplicates },
 		{ "the time of one alone", times_alone(out, alone),
 		    sc->max_times_alone },
-		{ "control messages a second", control_rate(out), sc->max_control },
+		{ "the mean time, of one alone", ratio(out->mean_us, alone),
+		    sc->max_mean_alone },
+		{ "the slowest, of one alone", ratio((double)out->worst_us, alone),
+		    sc->max_worst_alone },
+		{ "sent, in images", images_sent(out), sc->max_sent },
+		{ "control messages a second", control_rate(sc, out), sc->max_control },
 	};
 
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
@@ -310,6 +396,7 @@ shrink(struct scenario *sc, char *changes, size_t cap)
 	drop_limits(sc);
 	sc->clients = sc->clients < MOST_CLIENTS ? sc->clients : MOST_CLIENTS;
 	sc->chunks = sc->chunks < MOST_CHUNKS ? sc->chunks : MOST_CHUNKS;
+	sc->old_clients = sc->old_clients < sc->clients ? sc->old_clients : 1;
 	sc->crashes = sc->crashes < sc->clients ? sc->crashes : sc->clients - 1;
 	snprintf(changes, cap, " --set clients=%u --set chunks=%u --set crashes=%u",
 	    sc->clients, sc->chunks, sc->crashes);

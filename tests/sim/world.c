@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/net/blockmap.h"
+#include "common/net/wirext.h"
 
 enum {
 	SERVER = 0,			/* its port; client i has port i + 1 */
@@ -22,6 +23,7 @@ struct shadow {
 	bool used, taken;
 	uint32_t chunk;
 	struct blockmap have;
+	uint8_t parity[WIRE_CHUNK_BLOCKS];	/* 1 + index of what lies there; 0: none */
 };
 
 struct writing {
@@ -66,6 +68,8 @@ struct world {
 	struct server_config server_cfg;
 	struct server_stats before;	/* of servers that died */
 	uint64_t restart_ns;		/* dies then, or comes back; 0: neither */
+	uint64_t image_ns;		/* another file from then on; 0: never */
+	uint64_t second, in_second;	/* chatter in that second */
 	struct reading reading[AHEAD];
 	uint32_t reading_head, nreading;
 	uint64_t disk_free_ns, next_stall_ns;
@@ -182,6 +186,8 @@ server_next_ns(const struct world *w)
 	    due < w->now_ns + backlog / 2)
 		due = w->now_ns + backlog / 2;
 	uint64_t at = earlier(due, net_next(&w->net, SERVER));
+	if (w->image_ns != 0 && w->sc->restart_us == 0)
+		at = earlier(at, w->image_ns);
 	if (w->nreading > 0)
 		at = earlier(at, w->reading[w->reading_head].done_ns);
 	if (w->restart_ns != 0)
@@ -221,6 +227,25 @@ check_joined(struct world *w, uint32_t port, const struct wire_msg *m)
 		fail(w, "client %u speaks before it joins", port);
 }
 
+static bool
+readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (!wirext_is(pkt, len))
+		return false;
+	if (wirext_get(&m, pkt, len, &e) != 0)
+		fail(w, "port %u sends what cannot be read: %s", port, e.text);
+	else if (port != SERVER && !w->nodes[port - 1].joined)
+		fail(w, "client %u speaks before it joins", port);
+	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
+	    m.kind != WIREXT_GO)
+		fail(w, "client %u speaks like a server", port);
+	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
+	return true;
+}
+
 static void
 transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
     size_t len)
@@ -229,7 +254,9 @@ transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
 	struct wire_msg m;
 	struct err e;
 
-	if (wire_get(&m, pkt, len, &e) != 0)
+	if (readable_ext(w, port, pkt, len))
+		;
+	else if (wire_get(&m, pkt, len, &e) != 0)
 		fail(w, "port %u sends what cannot be read: %s", port, e.text);
 	else if (port != SERVER)
 		check_joined(w, port, &m);
@@ -243,14 +270,57 @@ transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
 
 /* --- the server --- */
 
+/* Every message but joins and leaves. */
+static void
+count_chatter(struct world *w)
+{
+	uint64_t second = w->now_ns / 1000000000;
+
+	w->out->chatter++;
+	w->in_second = second == w->second ? w->in_second + 1 : 1;
+	w->second = second;
+	if (w->out->busiest < w->in_second)
+		w->out->busiest = w->in_second;
+}
+
+static void
+note_wanted(struct world *w, const struct wirext_map *wanted)
+{
+	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+
+	for (uint32_t c = 0; c < w->nchunks; c++)
+		if (wanted == NULL || wirext_map_test(wanted, c))
+			blockmap_add(&w->asked[c], &all);
+}
+
+static void
+note_asked_ext(struct world *w, const struct packet *pkt)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	count_chatter(w);
+	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
+		fail(w, "the server got a bad packet: %s", e.text);
+	else if (m.kind == WIREXT_WANT)
+		note_wanted(w, &m.u.want.map);
+}
+
 static void
 note_asked(struct world *w, const struct packet *pkt)
 {
 	struct wire_msg m;
 	struct err e;
 	struct blockmap map;
+	uint32_t flags;
 
 	w->out->control++;
+	if (wirext_is(pkt->bytes, pkt->len)) {
+		note_asked_ext(w, pkt);
+		return;
+	}
+	if (w->sc->ext && wirext_get_offer(pkt->bytes, pkt->len, &flags))
+		note_wanted(w, NULL);
 	if (wire_get(&m, pkt->bytes, pkt->len, &e) != 0) {
 		fail(w, "the server got a bad packet: %s", e.text);
 		return;
@@ -261,6 +331,7 @@ note_asked(struct world *w, const struct packet *pkt)
 		map = blockmap_get(m.u.preq.map);
 	else
 		return;
+	count_chatter(w);
 	if (m.u.req.chunk >= w->nchunks)
 		fail(w, "a client asked for chunk %u", m.u.req.chunk);
 	else
@@ -313,6 +384,23 @@ send_block(struct world *w, const struct server_out *out)
 	transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
 }
 
+static void
+send_parity(struct world *w, const struct server_out *out)
+{
+	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
+	uint32_t id = UINT32_C(1) << 31 | out->group << 8 | out->index;
+
+	check_pace(w, &w->pace[0]);
+	check_pace(w, &w->pace[1]);
+	wirext_put_parity_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
+	    out->chunk, out->group, out->index);
+	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
+	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
+	trace(w, "server: parity %u of group %u of chunk %u", out->index, out->group,
+	    out->chunk);
+	transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
+}
+
 static uint64_t
 reading_ns(struct world *w, uint32_t blocks)
 {
@@ -356,6 +444,7 @@ keep_server_stats(struct world *w)
 	const struct server_stats *s = server_stats(w->server);
 	w->before.blocks_sent += s->blocks_sent;
 	w->before.blocks_resent += s->blocks_resent;
+	w->before.parity_sent += s->parity_sent;
 	if (s->bad_packets != 0)
 		fail(w, "the server refused %llu packets",
 		    (unsigned long long)s->bad_packets);
@@ -379,6 +468,9 @@ static void
 server_returns(struct world *w)
 {
 	trace(w, "server: starts anew");
+	w->server_cfg.ext.session++;
+	if (w->image_ns != 0)
+		memset(w->server_cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
 	w->server = server_new(&w->server_cfg, w->now_ns / US);
 	assert(w->server != NULL);
 	w->net.ports[SERVER].up = true;
@@ -389,6 +481,12 @@ static void
 step_server(struct world *w)
 {
 	struct server_out out;
+
+	if (w->image_ns != 0 && w->server != NULL && w->now_ns >= w->image_ns &&
+	    w->sc->restart_us == 0) {
+		server_image_changed(w->server);
+		w->image_ns = NEVER;
+	}
 
 	if (w->server != NULL && w->restart_ns != 0 && w->now_ns >= w->restart_ns)
 		server_dies(w);
@@ -415,11 +513,14 @@ step_server(struct world *w)
 	    server_output(w->server, w->now_ns / US, &out)) {
 		if (out.kind == SERVER_OUT_BLOCK)
 			send_block(w, &out);
+		else if (out.kind == SERVER_OUT_PARITY)
+			send_parity(w, &out);
 		else
 			transmit(w, SERVER, w->server_cfg.srcip, out.pkt, out.len);
-		if (out.kind == SERVER_OUT_BLOCK && out.run_ends)
+		if (out.kind != SERVER_OUT_PACKET && out.run_ends)
 			server_read(w);
 	}
+	server_read(w);
 	reschedule(w, SERVER);
 }
 
@@ -431,6 +532,21 @@ bytes_of(const struct world *w, uint32_t chunk)
 	uint64_t left = w->image_bytes - (uint64_t)chunk * CHUNK_BYTES;
 
 	return left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
+}
+
+/* Different ones of the group, and where a block of it is missing. */
+static void
+check_parity(struct world *w, struct shadow *sh, const struct client_store *st,
+    uint32_t id)
+{
+	uint32_t group = id >> 8 & 0xff, index = id & 0xff;
+
+	if (group != st->block % WIREXT_GROUPS || sh->parity[st->block] != 0)
+		fail(w, "parity of chunk %u in the wrong place", st->chunk);
+	for (uint32_t p = group; p < WIRE_CHUNK_BLOCKS; p += WIREXT_GROUPS)
+		if (sh->parity[p] == index + 1)
+			fail(w, "the same parity of chunk %u twice", st->chunk);
+	sh->parity[st->block] = (uint8_t)(index + 1);
 }
 
 static void
@@ -445,7 +561,8 @@ check_store(struct world *w, struct node *nd, const struct client_store *st)
 		return;
 	}
 	struct shadow *sh = &nd->shadow[st->buf];
-	if (id[0] != st->chunk || id[1] != st->block)
+	bool parity = id[1] >> 31 != 0;
+	if (id[0] != st->chunk || (!parity && id[1] != st->block))
 		fail(w, "block %u of chunk %u stored with other data", st->block,
 		    st->chunk);
 	if (sh->taken)
@@ -462,7 +579,28 @@ check_store(struct world *w, struct node *nd, const struct client_store *st)
 	}
 	if (blockmap_test(&sh->have, st->block))
 		fail(w, "block %u of chunk %u stored twice", st->block, st->chunk);
+	if (parity) {
+		check_parity(w, sh, st, id[1]);
+		return;
+	}
+	sh->parity[st->block] = 0;
 	blockmap_set(&sh->have, st->block);
+}
+
+/* Is the chunk all there, and does the engine know where parity lies? */
+static bool
+whole(const struct node *nd, uint32_t buf, uint32_t blocks)
+{
+	const struct shadow *sh = &nd->shadow[buf];
+	const uint8_t *at = client_parity(nd->engine, buf);
+	uint32_t n = blockmap_count(&sh->have);
+
+	for (uint32_t p = 0; p < WIRE_CHUNK_BLOCKS; p++) {
+		if (sh->parity[p] != (at != NULL ? at[p] : 0))
+			return false;
+		n += sh->parity[p] != 0;
+	}
+	return n == blocks;
 }
 
 static void
@@ -474,7 +612,7 @@ take_chunks(struct world *w, struct node *nd)
 		struct shadow *sh = &nd->shadow[buf];
 		uint32_t blocks = (bytes_of(w, chunk) - 1) / WIRE_BLOCK_BYTES + 1;
 		if (!sh->used || sh->taken || sh->chunk != chunk || nd->done[chunk] ||
-		    blockmap_count(&sh->have) != blocks || bytes != bytes_of(w, chunk))
+		    !whole(nd, buf, blocks) || bytes != bytes_of(w, chunk))
 			fail(w, "chunk %u was handed out incomplete", chunk);
 		trace(w, "client %u: chunk %u complete",
 		    (unsigned)(nd - w->nodes) + 1, chunk);
@@ -518,6 +656,9 @@ client_gone(struct world *w, struct node *nd, const char *how)
 	w->out->idle_timeouts += st->idle_timeouts;
 	w->out->dropped += st->dropped_no_buffer;
 	w->out->partial_drops += st->partial_drops;
+	double needed = (double)w->nchunks * WIRE_CHUNK_BLOCKS * w->sc->clients;
+	w->out->useless += (st->dup_finished + st->dup_in_progress) / needed;
+	w->out->unneeded += (double)client_parity_unneeded(nd->engine) / needed;
 	if (nd->drops > st->partial_drops)
 		fail(w, "client %u: a partial chunk vanished", port);
 	nd->gone = true;
@@ -535,12 +676,15 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.seed = sim_random(&w->rng), .any_file = sc->odd_bytes != 0,
 		.buffers = sc->buffers, .readahead = sc->readahead,
 		.in_progress = sc->in_progress, .redo_us = 1000000, .tick_us = 30000,
-		.idle_ticks = 3, .join_us = 500000, .sequential = sc->sequential };
+		.idle_ticks = 3, .join_us = 500000, .sequential = sc->sequential,
+		.ext = sc->ext && port <= sc->clients - sc->old_clients,
+		.parity = sc->parity };
 
 	memcpy(cfg.srcip, nd->ip, 4);
 	nd->engine = client_new(&cfg, w->now_ns / US);
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;
+	w->net.ports[port].second = cfg.ext;
 }
 
 static void
@@ -587,11 +731,16 @@ step_client(struct world *w, uint32_t port)
 	take_chunks(w, nd);
 	client_speaks(w, nd, port);
 	enum client_state state = client_state(nd->engine);
+	if (w->sc->ext && !client_wants_blocks(nd->engine))
+		w->net.ports[port].deaf = true;
 	if (nd->crashes && nd->ndone >= w->nchunks / 2)
 		client_gone(w, nd, "crashes");
 	else if (state == CLIENT_LEFT)
 		client_gone(w, nd, "leaves");
-	else if (state == CLIENT_GAVE_UP || state == CLIENT_REFUSED)
+	else if (state == CLIENT_REFUSED && w->image_ns != 0) {
+		w->out->refused++;
+		client_gone(w, nd, "refuses the new image");
+	} else if (state == CLIENT_GAVE_UP || state == CLIENT_REFUSED)
 		fail(w, "client %u: %s", port, client_error(nd->engine));
 	reschedule(w, port);
 }
@@ -653,11 +802,16 @@ setup_server(struct world *w)
 		setup_pace(w, &w->pace[0], 1000000);
 		setup_pace(w, &w->pace[1], 10 * cfg->gap_us);
 	}
+	cfg->ext = (struct server_ext_config){ .on = sc->ext && cfg->whole_chunks,
+		.parity = sc->parity, .port = 5008, .session = 1,
+		.identity = { 1 } };
+	w->image_ns = sc->new_image_us * US;
 	w->server = server_new(cfg, 0);
 	w->restart_ns = sc->restart_us * US;
 	w->asked = calloc(w->nchunks, sizeof *w->asked);
 	assert(w->server != NULL && w->asked != NULL);
 	w->net.ports[SERVER].up = true;
+	w->net.ports[SERVER].second = sc->ext;
 }
 
 static void
@@ -743,8 +897,9 @@ sum_up(struct world *w)
 	out->image_blocks = (w->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
 	out->blocks_sent = w->before.blocks_sent;
 	out->blocks_resent = w->before.blocks_resent;
+	out->parity_sent = w->before.parity_sent;
 	out->net = w->net.stats;
-	if (out->failed[0] == '\0' && n != w->sc->clients - w->sc->crashes)
+	if (out->failed[0] == '\0' && n + out->refused != w->sc->clients - w->sc->crashes)
 		fail(w, "only %u of %u clients finished", n, w->sc->clients);
 }
 

@@ -25,6 +25,9 @@ struct scenario {
 	bool dynamic;			/* -D */
 	enum start_pattern start;
 	uint64_t spread_us;		/* of the starts */
+	bool ext, parity;		/* the extension, and with parity */
+	uint32_t old_clients;		/* so many, the last ones, do not know it */
+	uint64_t new_image_us;		/* the file is replaced then; 0: never */
 	uint32_t buffers, readahead, in_progress;
 	bool sequential;
 	uint64_t chunk_us;		/* a client's disk takes so long for a chunk */
@@ -41,6 +44,8 @@ struct scenario {
 	double max_duplicates;		/* share of what was sent */
 	double max_times_alone;
 	double max_control;		/* messages a second */
+	double max_mean_alone, max_worst_alone;
+	double max_sent;		/* times the image */
 };
 
 struct outcome {
@@ -51,7 +56,13 @@ struct outcome {
 	uint64_t end_us;
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;
+	uint64_t parity_sent;
+	double useless;			/* share of what a client needed, mean: received twice */
+	double unneeded;		/* the same of parity */
 	uint64_t control;		/* messages that reached the server */
+	uint64_t chatter;		/* of those: neither join nor leave */
+	uint64_t busiest;		/* of those: in any one second */
+	uint32_t refused;		/* clients that were told of another image */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
 	struct net_stats net;
 	uint64_t hash;			/* of all that was sent: one seed, one hash */

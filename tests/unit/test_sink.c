@@ -99,7 +99,7 @@ hand_over(struct load *l)
 
 	while (client_take(l->client, &chunk, &buf, &bytes)) {
 		l->with_sink++;
-		sink_put(l->sink, chunk, buf, bytes);
+		sink_put(l->sink, chunk, buf, bytes, NULL);
 	}
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->done) {
 		l->done = true;

@@ -1,0 +1,153 @@
+/* The extension's packets: there and back, every truncation, impossible values. */
+#include <string.h>
+
+#include "common/net/wirext.h"
+#include "tests/t.h"
+
+static const uint8_t bits[1000] = { 0x81, 0xff }, data[WIRE_BLOCK_BYTES] = { 7 };
+
+static struct wirext_msg
+sample(enum wirext_kind kind)
+{
+	struct wirext_msg m = { .kind = kind, .srcip = { 10, 0, 0, 2 }, .session = 0xdeadbeef };
+
+	switch (kind) {
+	case WIREXT_STATE:
+		memset(m.u.state.identity, 0xa5, sizeof m.u.state.identity);
+		m.u.state.flags = WIREXT_IDLE;
+		m.u.state.clients = 80;
+		m.u.state.chunks = 9000;
+		m.u.state.coming = (struct wirext_map){ 16, WIREXT_MAP_CHUNKS, bits };
+		break;
+	case WIREXT_WANT:
+		m.u.want.clientid = 77;
+		m.u.want.map = (struct wirext_map){ 3, 13, bits };
+		break;
+	case WIREXT_NAK:
+		m.u.nak.clientid = 78;
+		m.u.nak.n = WIREXT_NAKS;
+		for (uint32_t i = 0; i < WIREXT_NAKS; i++)
+			m.u.nak.at[i] = (struct wirext_nak){ i * 5, { 1, 128, (uint8_t)i } };
+		break;
+	case WIREXT_PARITY:
+		m.u.parity.chunk = 5;
+		m.u.parity.group = 7;
+		m.u.parity.index = 126;
+		m.u.parity.data = data;
+		break;
+	case WIREXT_GO:
+		m.u.go.clientid = 79;
+		m.u.go.blocks = 3072;
+	}
+	return m;
+}
+
+static void
+test_round_trip(void)
+{
+	for (int kind = WIREXT_STATE; kind <= WIREXT_GO; kind++) {
+		struct wirext_msg m = sample((enum wirext_kind)kind), got;
+		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
+		struct err e;
+		size_t len = wirext_put(&m, pkt, sizeof pkt);
+		T_CHECK(len > 0 && wirext_is(pkt, len) && wirext_get(&got, pkt, len, &e) == 0);
+		T_CHECK(wirext_put(&got, again, sizeof again) == len && memcmp(pkt, again, len) == 0);
+		T_CHECK(wirext_put(&m, again, len - 1) == 0);
+		unsigned accepted = 0;
+		for (size_t n = 0; n < len; n++)
+			accepted += wirext_get(&got, pkt, n, &e) == 0;
+		T_CHECK(accepted == 0);
+		/* The base protocol takes none of them. */
+		struct wire_msg base;
+		T_CHECK(wire_get(&base, pkt, len, &e) != 0);
+	}
+}
+
+static void
+test_to_the_byte(void)
+{
+	static const uint8_t want[] = { 'F', 'B', 'X', '1', 2, 0, 0, 0, 10, 0, 0, 2,
+		0xef, 0xbe, 0xad, 0xde, 77, 0, 0, 0, 3, 0, 0, 0, 13, 0, 0, 0, 0x81, 0xff };
+	struct wirext_msg m = sample(WIREXT_WANT);
+	uint8_t pkt[WIRE_PACKET_MAX], header[WIREXT_PARITY_HEADER_BYTES];
+
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == sizeof want &&
+	    memcmp(pkt, want, sizeof want) == 0);
+	T_CHECK(wirext_map_test(&m.u.want.map, 3) && !wirext_map_test(&m.u.want.map, 4));
+	T_CHECK(wirext_map_test(&m.u.want.map, 10) && !wirext_map_test(&m.u.want.map, 2));
+	T_CHECK(wirext_map_test(&m.u.want.map, 15) && !wirext_map_test(&m.u.want.map, 16));
+	m = sample(WIREXT_PARITY);
+	wirext_put_parity_header(header, m.srcip, m.session, 5, 7, 126);
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == WIRE_BLOCK_PACKET_BYTES &&
+	    memcmp(pkt, header, sizeof header) == 0);
+}
+
+static bool
+refused(const struct wirext_msg *m, size_t at, uint8_t value)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct wirext_msg got;
+	struct err e;
+	size_t len = wirext_put(m, pkt, sizeof pkt);
+
+	pkt[at] = value;
+	return wirext_get(&got, pkt, len, &e) != 0;
+}
+
+static void
+test_impossible(void)
+{
+	struct wirext_msg m = sample(WIREXT_PARITY);
+
+	T_CHECK(refused(&m, 20, 8) && refused(&m, 21, 127) && !refused(&m, 21, 0));
+	T_CHECK(refused(&m, 0, 'G') && refused(&m, 4, 0) && refused(&m, 4, 99));
+	m = sample(WIREXT_NAK);
+	T_CHECK(refused(&m, 20, 81) && refused(&m, 20, 0) && refused(&m, 28, 129));
+	m = sample(WIREXT_WANT);
+	T_CHECK(refused(&m, 27, 0xff) && refused(&m, 24, 200));
+	m.u.want.map.first = UINT32_MAX - 5;
+	T_CHECK(refused(&m, 4, WIREXT_WANT));
+}
+
+/* An old peer reads the JOIN and nothing behind it. */
+static void
+test_offer(void)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN,
+		.u.join.clientid = 77 }, got;
+	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY, .port = 5008,
+		.identity = { 1, 2, 3 }, .session = 9, .clients = 80 }, b;
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t flags;
+	struct err e;
+
+	size_t base = wire_put(&m, pkt, sizeof pkt);
+	T_CHECK(!wirext_get_offer(pkt, base, &flags));
+	size_t len = wirext_put_offer(pkt, base, sizeof pkt, WIREXT_CAN_PARITY);
+	T_CHECK(len == base + WIREXT_OFFER_BYTES && pkt[8] == 4);
+	T_CHECK(wire_get(&got, pkt, len, &e) == 0 && got.u.join.clientid == 77);
+	T_CHECK(wirext_get_offer(pkt, len, &flags) && flags == WIREXT_CAN_PARITY);
+	for (size_t n = 0; n < len; n++)
+		if (wirext_get_offer(pkt, n, &flags))
+			T_CHECK(!"a truncated offer was taken");
+	T_CHECK(wirext_put_offer(pkt, base, base + 7, 0) == 0);
+	len = wirext_put_answer(pkt, base, sizeof pkt, &a);
+	T_CHECK(len == base + WIREXT_ANSWER_BYTES && wirext_get_answer(pkt, len, &b));
+	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session && b.clients == 80 &&
+	    memcmp(a.identity, b.identity, sizeof a.identity) == 0);
+	for (size_t n = 0; n < len; n++)
+		if (wirext_get_answer(pkt, n, &b))
+			T_CHECK(!"a truncated answer was taken");
+	pkt[8] = pkt[9] = pkt[10] = pkt[11] = 0xff;	/* a body longer than the packet */
+	T_CHECK(!wirext_get_answer(pkt, len, &b));
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_to_the_byte();
+	test_impossible();
+	test_offer();
+	return t_done();
+}
