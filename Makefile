@@ -153,7 +153,7 @@ install: all
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 format:
-	clang-format -i $(wildcard */*.[ch] */*/*.[ch])
+	clang-format -i $(filter-out vendor/%,$(wildcard */*.[ch] */*/*.[ch]))
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)

@@ -16,7 +16,8 @@ remove_one(struct store *s, const struct index_image *i, struct err *e)
 	uint32_t pack;
 	uint64_t at;
 
-	if (store_append(s, RECORD_REMOVED, i->number, NULL, 0, NULL, 0, &pack, &at, e) != 0)
+	if (store_append(
+		s, RECORD_REMOVED, i->number, NULL, 0, NULL, 0, &pack, &at, e) != 0)
 		return -1;
 	return index_delete_image(s->index, i->number, e);
 }
@@ -32,7 +33,8 @@ remove_named(struct store *s, const struct options *o, const struct store_name *
 		return err_nomem(e, "an image");
 	int rc = index_count_versions(s->index, name->name, &versions, e);
 	if (rc == 0 && name->version == 0 && versions > 1 && !o->all)
-		rc = err_set(e, ERR_USAGE, "%s has %" PRIu64 " versions: name one, or --all", name->name,
+		rc = err_set(e, ERR_USAGE,
+		    "%s has %" PRIu64 " versions: name one, or --all", name->name,
 		    versions);
 	for (unsigned done = 0; rc == 0 && (done == 0 || o->all); done++) {
 		int found = index_find_image(s->index, name, i, e);
@@ -53,7 +55,8 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	(void)n;
-	if (store_name_get(&name, operands[0], e) != 0 || open_store(&s, o, true, e) != 0)
+	if (store_name_get(&name, operands[0], e) != 0 ||
+	    open_store(&s, o, true, e) != 0)
 		return -1;
 	int rc = store_begin(&s, e);
 	if (rc == 0)
@@ -90,8 +93,11 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		return json_done(j, e);
 	}
 	if (!o->quiet)
-		fprintf(stderr, "emustore: %" PRIu64 " fragments removed, %" PRIu64 " packs replaced, %s "
-		    "free\n", t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
+		fprintf(stderr,
+		    "emustore: %" PRIu64 " fragments removed, %" PRIu64
+		    " packs replaced, %s "
+		    "free\n",
+		    t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
 	return 0;
 }
 
@@ -134,14 +140,17 @@ report_json(struct json *j, const struct check *c)
 /* Run a check, or a repair with a check in it, and print what it found. */
 static int
 examine(const struct options *o, struct store *s, bool data,
-    int (*run)(struct check *, struct store *, struct err *), struct check *c, struct err *e)
+    int (*run)(struct check *, struct store *, struct err *), struct check *c,
+    struct err *e)
 {
 	struct findings f = { .quiet = o->quiet, .j = o->json ? json_new() : NULL };
 	struct index_totals t;
 
 	if (o->json && f.j == NULL)
 		return err_nomem(e, "the findings");
-	*c = (struct check){ .data = data, .problem = on_problem, .progress = on_progress, .arg = &f };
+	*c = (struct check){
+		.data = data, .problem = on_problem, .progress = on_progress, .arg = &f
+	};
 	if (f.j != NULL) {
 		json_object(f.j, NULL);
 		json_array(f.j, "problems");
@@ -168,10 +177,12 @@ report(const struct options *o, const struct check *c)
 	char a[32];
 
 	if (!o->quiet && !o->json)
-		fprintf(stderr, "emustore: %" PRIu64 " images, %" PRIu64 " fragments, %s of packs%s: %" PRIu64
-		    " problems, %" PRIu64 " images damaged\n", c->images, c->fragments,
-		    cli_human_bytes(c->bytes, a, sizeof a), c->data ? ", all data read" : "", c->problems,
-		    c->bad_images);
+		fprintf(stderr,
+		    "emustore: %" PRIu64 " images, %" PRIu64
+		    " fragments, %s of packs%s: %" PRIu64 " problems, %" PRIu64
+		    " images damaged\n",
+		    c->images, c->fragments, cli_human_bytes(c->bytes, a, sizeof a),
+		    c->data ? ", all data read" : "", c->problems, c->bad_images);
 }
 
 int
@@ -190,8 +201,10 @@ command_verify(const struct options *o, char **operands, int n, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (c.problems > 0)
-		return err_set(e, ERR_FORMAT, "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
-		    " images damaged (emustore repair)", o->store, c.problems, c.bad_images, c.images);
+		return err_set(e, ERR_FORMAT,
+		    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
+		    " images damaged (emustore repair)",
+		    o->store, c.problems, c.bad_images, c.images);
 	report(o, &c);
 	return 0;
 }
@@ -203,8 +216,11 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct check c;
 
 	(void)operands, (void)n;
-	if (store_open(&s, o->store, o->index ? STORE_REINDEX : o->wait ? STORE_WRITE_WAIT : STORE_WRITE,
-	    e) != 0)
+	if (store_open(&s, o->store,
+		o->index  ? STORE_REINDEX
+		: o->wait ? STORE_WRITE_WAIT
+			  : STORE_WRITE,
+		e) != 0)
 		return -1;
 	int rc = examine(o, &s, true, o->index ? repair_index : repair_store, &c, e);
 	store_close(&s);

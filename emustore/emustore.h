@@ -10,7 +10,7 @@
 struct options {
 	const char *store;
 	bool json, quiet, wait, data, index, all;
-	uint64_t chunk;			/* UINT64_MAX: all of them */
+	uint64_t chunk; /* UINT64_MAX: all of them */
 	uint64_t pack_bytes;
 	const char *parent;
 	unsigned nlabels;

@@ -9,8 +9,15 @@
 enum { PACK_BYTES_MIN = 4096 };
 
 /* Which options a command takes; --store, --json and --quiet all do. */
-enum takes { TAKES_WAIT = 1, TAKES_DATA = 2, TAKES_INDEX = 4, TAKES_ALL = 8, TAKES_CHUNK = 16,
-	TAKES_PACK = 32, TAKES_ABOUT = 64 };
+enum takes {
+	TAKES_WAIT = 1,
+	TAKES_DATA = 2,
+	TAKES_INDEX = 4,
+	TAKES_ALL = 8,
+	TAKES_CHUNK = 16,
+	TAKES_PACK = 32,
+	TAKES_ABOUT = 64
+};
 
 static int
 add_label(void *at, const char *arg, struct err *e)
@@ -24,7 +31,8 @@ add_label(void *at, const char *arg, struct err *e)
 	size_t key = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
 	const char *value = equals != NULL ? equals + 1 : "";
 	if (key == 0 || key > RECIPE_TEXT_MAX || strlen(value) > RECIPE_TEXT_MAX)
-		return err_set(e, ERR_USAGE, "\"%.40s\" is not KEY=VALUE of at most %d bytes each", arg,
+		return err_set(e, ERR_USAGE,
+		    "\"%.40s\" is not KEY=VALUE of at most %d bytes each", arg,
 		    RECIPE_TEXT_MAX);
 	for (const char *p = arg; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
@@ -39,25 +47,35 @@ add_label(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts[] = {
-	{ 's', "store", "DIR", "the store (default: EMUSTORE of the environment)", CLI_STR, AT(store), 0, 0, NULL },
+	{ 's', "store", "DIR", "the store (default: EMUSTORE of the environment)",
+	    CLI_STR, AT(store), 0, 0, NULL },
 	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
-	{ 'q', "quiet", NULL, "no summary and no progress", CLI_FLAG, AT(quiet), 0, 0, NULL },
-	{ 'w', "wait", NULL, "wait while another program writes to the store", CLI_FLAG, AT(wait), 0, 0, NULL },
-	{ 'l', "label", "KEY=VALUE", "put: a label, as often as wanted", CLI_CALL, 0, 0, 0, add_label },
-	{ 'p', "parent", "NAME", "put: the image that this one derives from", CLI_STR, AT(parent), 0, 0, NULL },
-	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX, NULL },
-	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG, AT(data), 0, 0, NULL },
-	{ 302, "index", NULL, "repair: make the index again from the packs", CLI_FLAG, AT(index), 0, 0, NULL },
-	{ 'a', "all", NULL, "rm: every version; gc: packs with little to gain, too", CLI_FLAG, AT(all), 0, 0, NULL },
-	{ 303, "pack-size", "BYTES", "init: a pack of so many gets no more (1G)", CLI_SIZE, AT(pack_bytes),
-	    PACK_BYTES_MIN, 1ull << 40, NULL },
+	{ 'q', "quiet", NULL, "no summary and no progress", CLI_FLAG, AT(quiet), 0, 0,
+	    NULL },
+	{ 'w', "wait", NULL, "wait while another program writes to the store", CLI_FLAG,
+	    AT(wait), 0, 0, NULL },
+	{ 'l', "label", "KEY=VALUE", "put: a label, as often as wanted", CLI_CALL, 0, 0,
+	    0, add_label },
+	{ 'p', "parent", "NAME", "put: the image that this one derives from", CLI_STR,
+	    AT(parent), 0, 0, NULL },
+	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
+	    NULL },
+	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
+	    AT(data), 0, 0, NULL },
+	{ 302, "index", NULL, "repair: make the index again from the packs", CLI_FLAG,
+	    AT(index), 0, 0, NULL },
+	{ 'a', "all", NULL, "rm: every version; gc: packs with little to gain, too",
+	    CLI_FLAG, AT(all), 0, 0, NULL },
+	{ 303, "pack-size", "BYTES", "init: a pack of so many gets no more (1G)",
+	    CLI_SIZE, AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
 	{ 0 },
 };
 
 static const struct cli_program prog = {
 	.name = "emustore",
 	.synopsis = "[options] command [operands]",
-	.about = "Keep many images in one store, each piece of them once.\n\n"
+	.about =
+	    "Keep many images in one store, each piece of them once.\n\n"
 	    "  init                  a new store\n"
 	    "  put NAME IMAGE|-      an image into it, checked\n"
 	    "  get NAME IMAGE|-      the same bytes out of it\n"
@@ -67,19 +85,20 @@ static const struct cli_program prog = {
 	    "  rm NAME               an image is no more; gc gives its room back\n"
 	    "  gc                    remove what no image needs\n"
 	    "  verify                is everything there and whole?\n"
-	    "  repair                find what is damaged, so that a put brings it back\n"
+	    "  repair                find what is damaged, so that a put brings it "
+	    "back\n"
 	    "  import FOLDER         put all its images, named like their files\n\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
 	.examples = "  emustore -s /srv/store init\n"
-	    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
-	    "  emustore -s /srv/store get ubuntu24:1 old.ndz\n"
-	    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n",
+		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
+		    "  emustore -s /srv/store get ubuntu24:1 old.ndz\n"
+		    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n",
 	.tables = { { opts, 0, NULL } },
 };
 
 static const struct command {
 	const char *name;
-	int min, max;			/* operands */
+	int min, max; /* operands */
 	unsigned takes;
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
@@ -99,8 +118,11 @@ static const struct command {
 int
 open_store(struct store *s, const struct options *o, bool writing, struct err *e)
 {
-	return store_open(s, o->store, !writing ? STORE_READ : o->wait ? STORE_WRITE_WAIT :
-	    STORE_WRITE, e);
+	return store_open(s, o->store,
+	    !writing  ? STORE_READ
+	    : o->wait ? STORE_WRITE_WAIT
+		      : STORE_WRITE,
+	    e);
 }
 
 void
@@ -139,31 +161,37 @@ json_done(struct json *j, struct err *e)
 static unsigned
 given(const struct options *o)
 {
-	return (o->wait ? TAKES_WAIT : 0u) | (o->data ? TAKES_DATA : 0u) | (o->index ? TAKES_INDEX : 0u) |
-	    (o->all ? TAKES_ALL : 0u) | (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
-	    (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
-	    (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
+	return (o->wait ? TAKES_WAIT : 0u) | (o->data ? TAKES_DATA : 0u) |
+	       (o->index ? TAKES_INDEX : 0u) | (o->all ? TAKES_ALL : 0u) |
+	       (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
+	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
+	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
 static int
 act(struct options *o, char **operands, int n, struct err *e)
 {
-	const struct command *c = commands, *end = c + sizeof commands / sizeof *commands;
+	const struct command *c = commands,
+			     *end = c + sizeof commands / sizeof *commands;
 
 	if (n < 1)
 		return err_set(e, ERR_USAGE, "a command is needed");
 	while (c < end && strcmp(c->name, operands[0]) != 0)
 		c++;
 	if (c == end)
-		return err_set(e, ERR_USAGE, "there is no command \"%.40s\"", operands[0]);
+		return err_set(
+		    e, ERR_USAGE, "there is no command \"%.40s\"", operands[0]);
 	if (n - 1 < c->min || n - 1 > c->max)
-		return err_set(e, ERR_USAGE, "%s takes %d operand%s", c->name, c->max, c->max == 1 ? "" : "s");
+		return err_set(e, ERR_USAGE, "%s takes %d operand%s", c->name, c->max,
+		    c->max == 1 ? "" : "s");
 	if ((given(o) & ~c->takes) != 0)
-		return err_set(e, ERR_USAGE, "%s does not take one of these options", c->name);
+		return err_set(
+		    e, ERR_USAGE, "%s does not take one of these options", c->name);
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store == NULL || o->store[0] == '\0')
-		return err_set(e, ERR_USAGE, "no store is named: --store, or EMUSTORE of the environment");
+		return err_set(e, ERR_USAGE,
+		    "no store is named: --store, or EMUSTORE of the environment");
 	return c->run(o, operands + 1, n - 1, e);
 }
 

@@ -20,7 +20,8 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 	}
 	time_text(i->about.put_at, when);
 	printf("%-32s %9s %9s  %s\n", stored_title(&i->about),
-	    cli_human_bytes((uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
+	    cli_human_bytes(
+		(uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    cli_human_bytes(i->about.data_bytes, data, sizeof data), when);
 	return 0;
 }
@@ -88,8 +89,10 @@ info_text(const struct stored *d, uint64_t fragments)
 	char size[32], data[32], recipe[32], when[32];
 
 	time_text(a->put_at, when);
-	printf("%s: %u chunks, %s of image, %s of data\n  put at %s; %" PRIu64 " fragments that are not "
-	    "zero; a recipe of %s\n  sha256 ", stored_title(a), a->chunks,
+	printf("%s: %u chunks, %s of image, %s of data\n  put at %s; %" PRIu64
+	       " fragments that are not "
+	       "zero; a recipe of %s\n  sha256 ",
+	    stored_title(a), a->chunks,
 	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    cli_human_bytes(a->data_bytes, data, sizeof data), when, fragments,
 	    cli_human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
@@ -111,7 +114,8 @@ command_info(const struct options *o, char **operands, int n, struct err *e)
 	uint64_t fragments = 0;
 
 	(void)n;
-	if (store_name_get(&name, operands[0], e) != 0 || open_store(&s, o, false, e) != 0)
+	if (store_name_get(&name, operands[0], e) != 0 ||
+	    open_store(&s, o, false, e) != 0)
 		return -1;
 	int rc = stored_open(&d, &s, &name, e);
 	if (rc == 0) {
@@ -162,11 +166,12 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 		return rc != 0 ? rc : stats_json(&t, e);
 	uint64_t images = t.image_chunks * NDZ_CHUNK_BYTES;
 	printf("%" PRIu64 " images of %s, with %s of data, in %s of packs", t.images,
-	    cli_human_bytes(images, a, sizeof a), cli_human_bytes(t.data_bytes, b, sizeof b),
+	    cli_human_bytes(images, a, sizeof a),
+	    cli_human_bytes(t.data_bytes, b, sizeof b),
 	    cli_human_bytes(t.pack_bytes, c, sizeof c));
 	if (images > 0)
 		printf(" (%.3f of the images)", (double)t.pack_bytes / (double)images);
-	printf("\n%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n", t.fragments,
-	    cli_human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
+	printf("\n%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
+	    t.fragments, cli_human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
 	return 0;
 }

@@ -16,13 +16,14 @@ int
 command_init(const struct options *o, char **operands, int n, struct err *e)
 {
 	(void)operands, (void)n;
-	return store_init(o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
+	return store_init(
+	    o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
 }
 
 /* Of NAME what the store must know before it sees the first chunk. */
 static int
-describe(struct recipe_image *a, const struct options *o, struct store *s, const char *name,
-    struct err *e)
+describe(struct recipe_image *a, const struct options *o, struct store *s,
+    const char *name, struct err *e)
 {
 	struct store_name parent;
 	struct index_image found;
@@ -39,7 +40,8 @@ describe(struct recipe_image *a, const struct options *o, struct store *s, const
 		return -1;
 	int rc = index_find_image(s->index, &parent, &found, e);
 	if (rc == 0)
-		return err_set(e, ERR_USAGE, "%s: the parent is not in the store", o->parent);
+		return err_set(
+		    e, ERR_USAGE, "%s: the parent is not in the store", o->parent);
 	snprintf(a->parent, sizeof a->parent, "%s", stored_title(&found.about));
 	return rc == 1 ? 0 : -1;
 }
@@ -66,8 +68,8 @@ put_all(struct put *p, struct image *img, struct progress *bar, struct err *e)
 }
 
 static int
-summary(const struct options *o, const struct recipe_image *a, const struct put_stats *t,
-    double seconds, struct err *e)
+summary(const struct options *o, const struct recipe_image *a,
+    const struct put_stats *t, double seconds, struct err *e)
 {
 	char image[32], kept[32], rate[32];
 
@@ -87,11 +89,16 @@ summary(const struct options *o, const struct recipe_image *a, const struct put_
 		return json_done(j, e);
 	}
 	if (!o->quiet)
-		fprintf(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
-		    stored_title(a), cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
-		    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
-		    cli_human_bytes((uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
-		    rate, sizeof rate));
+		fprintf(stderr,
+		    "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
+		    stored_title(a),
+		    cli_human_bytes(
+			(uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
+		    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept),
+		    seconds,
+		    cli_human_bytes(
+			(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
+			rate, sizeof rate));
 	return 0;
 }
 
@@ -114,8 +121,8 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 	if (rc == 0)
 		rc = put_begin(&p, s, about, e);
 	if (rc == 0) {
-		progress_begin(&bar, "emustore", chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1,
-		    o->quiet);
+		progress_begin(&bar, "emustore",
+		    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
 		rc = put_all(p, img, &bar, e);
 		progress_end(&bar, 0);
 	}
@@ -133,7 +140,7 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 static int
 put_file(const struct options *o, const char *name, const char *path, struct err *e)
 {
-	struct store_name checked;	/* before a pipe is begun */
+	struct store_name checked; /* before a pipe is begun */
 	struct store s;
 	struct image *img;
 
@@ -175,20 +182,22 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 		return err_os(e, "%s", operands[0]);
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof path, "%.3800s/%s", operands[0], list[i]->d_name);
-		snprintf(name, sizeof name, "%.*s", (int)strlen(list[i]->d_name) - 4, list[i]->d_name);
+		snprintf(name, sizeof name, "%.*s", (int)strlen(list[i]->d_name) - 4,
+		    list[i]->d_name);
 		if (rc == 0)
 			rc = put_file(o, name, path, e);
 		free(list[i]);
 	}
 	free(list);
 	if (rc == 0 && count == 0)
-		return err_set(e, ERR_USAGE, "%s: holds no file called *.ndz", operands[0]);
+		return err_set(
+		    e, ERR_USAGE, "%s: holds no file called *.ndz", operands[0]);
 	return rc;
 }
 
 static int
-get_chunks(struct stored *d, struct disk *out, uint32_t from, uint32_t to, struct progress *bar,
-    struct err *e)
+get_chunks(struct stored *d, struct disk *out, uint32_t from, uint32_t to,
+    struct progress *bar, struct err *e)
 {
 	uint64_t at = 0;
 	int rc = 0;
@@ -220,11 +229,13 @@ get_to(const struct options *o, struct stored *d, const char *path, struct err *
 	struct err closing;
 
 	if (from >= chunks)
-		return err_set(e, ERR_USAGE, "%s has only %u chunks", stored_title(stored_about(d)), chunks);
+		return err_set(e, ERR_USAGE, "%s has only %u chunks",
+		    stored_title(stored_about(d)), chunks);
 	if (disk_open(&out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
 	bool remove = disk_kind(out) == DISK_FILE && strcmp(path, "-") != 0;
-	progress_begin(&bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES, -1, o->quiet);
+	progress_begin(
+	    &bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES, -1, o->quiet);
 	int rc = get_chunks(d, out, from, to, &bar, e);
 	progress_end(&bar, 0);
 	if (rc == 0)
@@ -246,7 +257,8 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	struct stored *d;
 
 	(void)n;
-	if (store_name_get(&name, operands[0], e) != 0 || open_store(&s, o, false, e) != 0)
+	if (store_name_get(&name, operands[0], e) != 0 ||
+	    open_store(&s, o, false, e) != 0)
 		return -1;
 	int rc = stored_open(&d, &s, &name, e);
 	if (rc == 0) {

@@ -19,8 +19,8 @@ enum {
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
-	EXT_BUFFERS = 8,		/* the extension needs so many */
-	CROWD_US = 5000000,		/* who was heard so long ago may be gone */
+	EXT_BUFFERS = 8,    /* the extension needs so many */
+	CROWD_US = 5000000, /* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
 	MIN_BACKLOG = 128,
@@ -36,7 +36,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	if (c == NULL)
 		return NULL;
 	c->cfg = *cfg;
-	c->cfg.redo_us += c->cfg.redo_us == 0;	/* at once is too soon */
+	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
 	c->rng = ~cfg->seed;
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
@@ -90,8 +90,8 @@ make_buffers(struct client *c)
 static uint32_t
 max_backlog(const struct client *c)
 {
-	return c->cfg.readahead < 1024 ? (c->cfg.readahead + 1) * WIRE_CHUNK_BLOCKS :
-	    1024 * WIRE_CHUNK_BLOCKS;
+	return c->cfg.readahead < 1024 ? (c->cfg.readahead + 1) * WIRE_CHUNK_BLOCKS
+	                               : 1024 * WIRE_CHUNK_BLOCKS;
 }
 
 /* Chunks of an installation that is gone on with: never asked for. */
@@ -118,8 +118,9 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 	c->guard_us = GUARD_US;
 	c->chunk_us = 2 * JITTER_US;
 	c->backlog = max_backlog(c);
-	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed,
-	    now_us) != 0 || !make_buffers(c)) {
+	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
+		0 ||
+	    !make_buffers(c)) {
 		client_refuse(c, "not enough memory for an image of this size");
 		return;
 	}
@@ -137,15 +138,16 @@ may_extend(const struct client *c)
 }
 
 static void
-handle_join_reply(struct client *c, uint64_t now_us, uint32_t blocks,
-    const struct wirext_answer *a)
+handle_join_reply(
+    struct client *c, uint64_t now_us, uint32_t blocks, const struct wirext_answer *a)
 {
 	if (c->state != CLIENT_JOINING || c->cfg.any_file)
 		return;
 	if (blocks == 0)
 		client_refuse(c, "the server says that its image is empty");
 	else if (blocks % WIRE_CHUNK_BLOCKS != 0)
-		client_refuse(c, "the server's file is not an image: not a multiple of 1 MiB");
+		client_refuse(
+		    c, "the server's file is not an image: not a multiple of 1 MiB");
 	else
 		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
 	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
@@ -162,11 +164,13 @@ handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 		return;
 	if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
 	    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS)
-		client_refuse(c, "the server uses other block or chunk sizes than 1024");
+		client_refuse(
+		    c, "the server uses other block or chunk sizes than 1024");
 	else if (bytes == 0)
 		client_refuse(c, "the server says that its file is empty");
 	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
-		client_refuse(c, "the server's reply contradicts itself about the size");
+		client_refuse(
+		    c, "the server's reply contradicts itself about the size");
 	else
 		start_loading(c, now_us, m->u.join2.blocks, bytes);
 }
@@ -181,8 +185,8 @@ forget_filling(struct client *c, uint32_t buf)
 	while (c->filling[i] != buf)
 		i++;
 	c->nfilling--;
-	memmove(c->filling + i, c->filling + i + 1,
-	    (c->nfilling - i) * sizeof *c->filling);
+	memmove(
+	    c->filling + i, c->filling + i + 1, (c->nfilling - i) * sizeof *c->filling);
 }
 
 /* Give up a chunk whose beginning was missed, for one that begins now. */
@@ -220,14 +224,16 @@ buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	struct buffer *b = &c->buffers[buf];
 	c->filling[c->nfilling++] = buf;
 	client_chunks_take(&c->chunks, chunk, buf);
-	*b = (struct buffer){ .state = BUFFER_FILLING, .chunk = chunk,
-	    .nmissing = client_chunk_blocks(c, chunk),
-	    .missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
-	    .dubious = block != 0 &&
-		client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
+	*b = (struct buffer){ .state = BUFFER_FILLING,
+		.chunk = chunk,
+		.nmissing = client_chunk_blocks(c, chunk),
+		.missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
+		.dubious = block != 0 &&
+		           client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
 	b->nlack = b->nmissing;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		b->lack[g] = (uint8_t)((b->nmissing + WIREXT_GROUPS - 1 - g) / WIREXT_GROUPS);
+		b->lack[g] = (uint8_t)((b->nmissing + WIREXT_GROUPS - 1 - g) /
+				       WIREXT_GROUPS);
 	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
 	return b;
 }
@@ -283,8 +289,8 @@ static void
 adapt_backlog(struct client *c, uint32_t lost)
 {
 	if (lost > WIRE_CHUNK_BLOCKS / 16)
-		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2 :
-		    MIN_BACKLOG;
+		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2
+		                                          : MIN_BACKLOG;
 	else if (lost == 0 && c->backlog < max_backlog(c))
 		c->backlog += BACKLOG_STEP;
 }
@@ -383,12 +389,14 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		return false;
 	}
 	if (b->nmissing-- == client_chunk_blocks(c, chunk))
-		c->scan_at_us = now_us;		/* one fewer is asked ahead */
+		c->scan_at_us = now_us; /* one fewer is asked ahead */
 	if (c->scan_after > 0 && --c->scan_after == 0)
 		c->scan_at_us = now_us;
 	blockmap_clear(&b->missing, block);
 	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
-	    .chunk = chunk, .block = block, .data = m->u.block.data };
+		.chunk = chunk,
+		.block = block,
+		.data = m->u.block.data };
 	/* In the place of parity that would have served as well. */
 	if (b->parity_at[block] != 0)
 		b->parity_at[block] = 0;
@@ -403,14 +411,14 @@ static bool
 wants_more(const struct client *c)
 {
 	return c->nfilling > 0 || (c->nfree > 0 && client_chunks_next(&c->chunks,
-	    c->chunks.n) != c->chunks.n);
+						       c->chunks.n) != c->chunks.n);
 }
 
 static uint64_t
 idle_at_us(const struct client *c)
 {
 	return c->idle_from_us +
-	    (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
+	       (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
 /* Whatever was asked will not come. */
@@ -474,14 +482,14 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 }
 
 static void
-handle_heard(struct client *c, uint64_t now_us, uint32_t chunk,
-    const struct blockmap *asked)
+handle_heard(
+    struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
-	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us,
-	    redo_us(c));
+	client_chunks_ask(
+	    &c->chunks, chunk, covers(c, chunk, asked), now_us, redo_us(c));
 }
 
 static bool
@@ -495,7 +503,8 @@ handle_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
     const struct wirext_answer *a)
 {
 	c->heard_us = now_us;
-	if (m->subtype == WIRE_JOIN && c->state == CLIENT_LOADING && c->ext.coming != NULL)
+	if (m->subtype == WIRE_JOIN && c->state == CLIENT_LOADING &&
+	    c->ext.coming != NULL)
 		client_ext_check(c, now_us, m->u.join.blocks, a);
 	/* A reply to others would do; but who has not joined is not counted. */
 	if (c->stats.join_attempts == 0)
@@ -578,8 +587,8 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
-	size_t len = whole && !again ? put_whole(c, chunk, pkt) :
-	    put_partial(c, chunk, want, pkt);
+	size_t len = whole && !again ? put_whole(c, chunk, pkt)
+	                             : put_partial(c, chunk, want, pkt);
 
 	c->stats.requests++;
 	c->stats.rerequests += again;
@@ -625,8 +634,9 @@ static size_t
 ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 {
 	uint32_t n = c->chunks.n, chunk = n;
-	uint32_t room = c->cfg.in_progress > c->nfilling ?
-	    c->cfg.in_progress - c->nfilling : 0;
+	uint32_t room = c->cfg.in_progress > c->nfilling
+	                    ? c->cfg.in_progress - c->nfilling
+	                    : 0;
 
 	if (room > c->nfree)
 		room = c->nfree;
@@ -679,7 +689,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 		size_t n = client_ext_output(c, now_us, pkt);
 		if (c->ext.on)
 			return n;
-		c->idle_from_us = now_us;	/* as if never negotiated */
+		c->idle_from_us = now_us; /* as if never negotiated */
 	}
 	if (c->ext.on)
 		return 0;
@@ -689,8 +699,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (now_us < c->scan_at_us)
 		return 0;
-	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us,
-	    c->guard_us);
+	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
 	size_t len = client_ask_missing(c, now_us, pkt);
 	if (len == 0)
 		len = ask_ahead(c, now_us, pkt);
@@ -766,10 +775,10 @@ static uint64_t
 silence_at_us(const struct client *c)
 {
 	bool waits = c->state == CLIENT_JOINING ||
-	    (c->state == CLIENT_LOADING && wants_more(c));
+	             (c->state == CLIENT_LOADING && wants_more(c));
 
-	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us :
-	    CLIENT_NEVER;
+	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us
+	                                      : CLIENT_NEVER;
 }
 
 size_t
@@ -784,9 +793,12 @@ client_output(struct client *c, uint64_t now_us, void *pkt)
 		    (unsigned long long)(c->cfg.silence_us / 1000000));
 	}
 	switch (c->state) {
-	case CLIENT_JOINING: return join_output(c, now_us, pkt);
-	case CLIENT_LOADING: return loading_output(c, now_us, pkt);
-	default: return 0;
+	case CLIENT_JOINING:
+		return join_output(c, now_us, pkt);
+	case CLIENT_LOADING:
+		return loading_output(c, now_us, pkt);
+	default:
+		return 0;
 	}
 }
 
@@ -806,8 +818,8 @@ client_deadline(const struct client *c, uint64_t now_us)
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at, c->ext.on ? c->scan_at_us :
-		    earlier(c->scan_at_us, idle_at_us(c)));
+		at = earlier(at,
+		    c->ext.on ? c->scan_at_us : earlier(c->scan_at_us, idle_at_us(c)));
 	return at > now_us ? at : now_us;
 }
 

@@ -31,43 +31,43 @@
 #define CLIENT_NEVER UINT64_MAX
 
 struct client_config {
-	uint32_t clientid;		/* random */
-	uint64_t seed;			/* of the order */
+	uint32_t clientid; /* random */
+	uint64_t seed;     /* of the order */
 	uint8_t srcip[4];
-	bool any_file;			/* -N: join with JOIN2 */
-	bool has_server;		/* -S: take blocks and replies only from ... */
+	bool any_file;   /* -N: join with JOIN2 */
+	bool has_server; /* -S: take blocks and replies only from ... */
 	uint8_t server[4];
-	uint32_t buffers;		/* chunk buffers that the shell has, >= 1 */
-	uint32_t readahead;		/* -R, usual 2 */
-	uint32_t in_progress;		/* usual 8, or 4 * readahead if larger */
-	uint64_t redo_us;		/* -I, usual 1 s */
-	uint64_t tick_us;		/* usual 30 ms */
-	uint32_t idle_ticks;		/* usual 3 */
-	uint64_t join_us;		/* usual 0.5 s */
-	uint64_t start_delay_us;	/* -r, already drawn */
-	uint64_t silence_us;		/* -T: give up after so long; 0 never */
-	bool sequential;		/* -O */
+	uint32_t buffers;        /* chunk buffers that the shell has, >= 1 */
+	uint32_t readahead;      /* -R, usual 2 */
+	uint32_t in_progress;    /* usual 8, or 4 * readahead if larger */
+	uint64_t redo_us;        /* -I, usual 1 s */
+	uint64_t tick_us;        /* usual 30 ms */
+	uint32_t idle_ticks;     /* usual 3 */
+	uint64_t join_us;        /* usual 0.5 s */
+	uint64_t start_delay_us; /* -r, already drawn */
+	uint64_t silence_us;     /* -T: give up after so long; 0 never */
+	bool sequential;         /* -O */
 	/* Chunks that are on the disk already, asked once when the number of chunks is
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
-	bool ext;			/* offer the extension (docs/protocol.md) */
-	bool parity;			/* ... and the shell can decode parity */
+	bool ext;    /* offer the extension (docs/protocol.md) */
+	bool parity; /* ... and the shell can decode parity */
 };
 
 enum client_state {
 	CLIENT_JOINING,
 	CLIENT_LOADING,
-	CLIENT_COMPLETE,	/* every chunk was taken; waits for client_finish() */
-	CLIENT_LEFT,		/* LEAVE2 has been given out */
-	CLIENT_GAVE_UP,		/* -T */
-	CLIENT_REFUSED,		/* the reply cannot be used; see client_error() */
+	CLIENT_COMPLETE, /* every chunk was taken; waits for client_finish() */
+	CLIENT_LEFT,     /* LEAVE2 has been given out */
+	CLIENT_GAVE_UP,  /* -T */
+	CLIENT_REFUSED,  /* the reply cannot be used; see client_error() */
 };
 
 /* What client_input() wants done with the packet's data. */
 struct client_store {
 	uint32_t buf, chunk, block;
-	const uint8_t *data;		/* in the packet; WIRE_BLOCK_BYTES */
+	const uint8_t *data; /* in the packet; WIRE_BLOCK_BYTES */
 };
 
 struct client;
@@ -85,8 +85,8 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
  * bytes (short only for the last one of a file that is not an image). */
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
 /* Between client_take() and client_release(): where parity lies instead of blocks,
- * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places; NULL:
- * nowhere.  The shell decodes (common/net/parity.h). */
+ * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
+ * NULL: nowhere.  The shell decodes (common/net/parity.h). */
 const uint8_t *client_parity(const struct client *, uint32_t buf);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
@@ -99,13 +99,13 @@ uint64_t client_parity_unneeded(const struct client *);
 bool client_wants_blocks(const struct client *);
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
-void client_finish(struct client *, uint64_t now_us,
-    const struct wire_stats *shell_part);
+void client_finish(
+    struct client *, uint64_t now_us, const struct wire_stats *shell_part);
 
 enum client_state client_state(const struct client *);
 const char *client_error(const struct client *);
-uint32_t client_chunks(const struct client *);		/* 0 before the reply */
-uint64_t client_image_bytes(const struct client *);	/* 0 before the reply */
+uint32_t client_chunks(const struct client *);      /* 0 before the reply */
+uint64_t client_image_bytes(const struct client *); /* 0 before the reply */
 uint32_t client_chunks_taken(const struct client *);
 const struct wire_stats *client_stats(const struct client *);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	STAMP_US = 100,		/* 32 bits of it last five days; compared modulo */
+	STAMP_US = 100, /* 32 bits of it last five days; compared modulo */
 	/* Requests so close together may reach the server in another order than us. */
 	SLACK_STAMPS = 5000 / STAMP_US,
 	UNKNOWN_PATIENCE = 4,
@@ -55,7 +55,7 @@ client_chunks_init(struct client_chunks *k, uint32_t n, bool sequential, uint64_
 		return -1;
 	}
 	memset(k->flags, CHUNK_OPEN, n);
-	uint32_t *order = k->asked;		/* unused until something is asked */
+	uint32_t *order = k->asked; /* unused until something is asked */
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	if (!sequential)
@@ -86,7 +86,7 @@ static bool
 open_and_covered(const struct client_chunks *k, uint32_t chunk)
 {
 	return client_chunks_is(k, chunk, CHUNK_OPEN) &&
-	    client_chunks_is(k, chunk, CHUNK_COVERED);
+	       client_chunks_is(k, chunk, CHUNK_COVERED);
 }
 
 /* Every change of CHUNK_OPEN and CHUNK_COVERED goes through here. */
@@ -140,7 +140,7 @@ static bool
 is_current(const struct client_chunks *k, const struct client_ask *a)
 {
 	return client_chunks_is(k, a->chunk, CHUNK_ASKED) &&
-	    k->asked[a->chunk] == a->stamp;
+	       k->asked[a->chunk] == a->stamp;
 }
 
 static struct client_ask *
@@ -189,8 +189,8 @@ queue_pop(struct client_chunks *k)
 }
 
 static bool
-in_queue(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
-    uint64_t redo_us)
+in_queue(
+    const struct client_chunks *k, uint32_t chunk, uint64_t now_us, uint64_t redo_us)
 {
 	uint32_t asked = k->asked[chunk];
 
@@ -206,11 +206,11 @@ in_queue(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
 }
 
 bool
-client_chunks_waits(const struct client_chunks *k, uint32_t chunk, uint64_t now_us,
-    uint64_t redo_us)
+client_chunks_waits(
+    const struct client_chunks *k, uint32_t chunk, uint64_t now_us, uint64_t redo_us)
 {
 	return client_chunks_is(k, chunk, CHUNK_COVERED) &&
-	    in_queue(k, chunk, now_us, redo_us);
+	       in_queue(k, chunk, now_us, redo_us);
 }
 
 void
@@ -221,10 +221,10 @@ client_chunks_ask(struct client_chunks *k, uint32_t chunk, bool covers, uint64_t
 
 	if (!in_queue(k, chunk, now_us, redo_us)) {
 		if (k->queue_used == k->queue_room && !queue_make_room(k))
-			return;		/* no memory: as if we had not heard it */
+			return; /* no memory: as if we had not heard it */
 		k->asked[chunk] = client_chunks_stamp(k, now_us);
-		*queue_at(k, k->queue_used++) =
-		    (struct client_ask){ chunk, k->asked[chunk] };
+		*queue_at(
+		    k, k->queue_used++) = (struct client_ask){ chunk, k->asked[chunk] };
 	}
 	change(k, chunk, flags, 0);
 }

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 enum chunk_flag {
-	CHUNK_OPEN = 1,		/* to be loaded, no buffer yet: in the list */
-	CHUNK_DONE = 2,		/* complete */
-	CHUNK_ASKED = 4,	/* it is in the server's queue, for whomever */
-	CHUNK_COVERED = 8,	/* ... with what this client needs of it */
-	CHUNK_MINE = 16,	/* this client asked for it before */
-	CHUNK_LACKED = 32,	/* blocks were dropped for want of a buffer */
+	CHUNK_OPEN = 1,    /* to be loaded, no buffer yet: in the list */
+	CHUNK_DONE = 2,    /* complete */
+	CHUNK_ASKED = 4,   /* it is in the server's queue, for whomever */
+	CHUNK_COVERED = 8, /* ... with what this client needs of it */
+	CHUNK_MINE = 16,   /* this client asked for it before */
+	CHUNK_LACKED = 32, /* blocks were dropped for want of a buffer */
 };
 
 struct client_ask {
@@ -29,7 +29,7 @@ struct client_ask {
 struct client_chunks {
 	uint32_t n;
 	uint8_t *flags;
-	uint32_t *asked;	/* stamp of the request, with CHUNK_ASKED */
+	uint32_t *asked; /* stamp of the request, with CHUNK_ASKED */
 	/* Circular list of the open chunks; n is its head.  A chunk that has a
 	 * buffer keeps that buffer's number in next. */
 	uint32_t *next, *prev;
@@ -38,13 +38,13 @@ struct client_chunks {
 	 * two of room.  An entry counts while its chunk still carries its stamp. */
 	struct client_ask *queue;
 	uint32_t queue_head, queue_used, queue_room;
-	uint32_t open_covered;	/* chunks that are open, and covered */
+	uint32_t open_covered; /* chunks that are open, and covered */
 
 	uint64_t start_us;
 	uint32_t last_stamp;
-	bool serving_known;	/* the server is at request `serving` */
+	bool serving_known; /* the server is at request `serving` */
 	uint32_t serving;
-	uint32_t horizon;	/* requests before this one were served or lost */
+	uint32_t horizon; /* requests before this one were served or lost */
 	/* What the network's reordering may still take back. */
 	bool horizon_pending;
 	uint64_t horizon_at_us;
@@ -92,8 +92,8 @@ void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
     uint64_t now_us, uint64_t redo_us);
 /* Is a request that covers it still to be served?  Not one that is older than
  * redo_us, unless the server is known to be at an older one. */
-bool client_chunks_waits(const struct client_chunks *, uint32_t chunk, uint64_t now_us,
-    uint64_t redo_us);
+bool client_chunks_waits(
+    const struct client_chunks *, uint32_t chunk, uint64_t now_us, uint64_t redo_us);
 /* The server begins to send this chunk. */
 void client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
 /* ... and has ended; `begun` is a stamp from before it: later requests stand. */
@@ -102,7 +102,7 @@ void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t be
 void client_chunks_forget(struct client_chunks *, uint64_t now_us);
 /* Let time pass: what was overtaken for guard_us is lost.  When to call again, or
  * UINT64_MAX. */
-uint64_t client_chunks_settle(struct client_chunks *, uint64_t now_us,
-    uint64_t guard_us);
+uint64_t client_chunks_settle(
+    struct client_chunks *, uint64_t now_us, uint64_t guard_us);
 
 #endif /* FRISBEE_CLIENT_CHUNKS_H */

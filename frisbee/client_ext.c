@@ -21,15 +21,16 @@ enum {
 	DOUBT_US = 1600000,
 	LOST_US = 4000000,
 	/* Lacking more than this, plain blocks are better. */
-	/* The server is told to go on when fewer chunks than this wait to be written, for
-	 * so many more: few on a fast network, lest the socket overflows. */
+	/* The server is told to go on when fewer chunks than this wait to be written,
+	 * for so many more: few on a fast network, lest the socket overflows. */
 	LOW_WATER = 4,
-	GO_CHUNKS = 8, GO_CHUNKS_LOSSY = 2,
+	GO_CHUNKS = 8,
+	GO_CHUNKS_LOSSY = 2,
 	FAST_CHUNK_US = 50000,
-	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,	/* ... when so many are to come */
-	STALL_US = 30000,		/* nothing came for so long: say it again */
-	STALL_TRIES = 5,		/* then twice, four times ... as long */
-	NEAR_BEGIN = 8,			/* of a chunk; what is before it was lost */
+	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2, /* ... when so many are to come */
+	STALL_US = 30000, /* nothing came for so long: say it again */
+	STALL_TRIES = 5,  /* then twice, four times ... as long */
+	NEAR_BEGIN = 8,   /* of a chunk; what is before it was lost */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = WIRE_CHUNK_BLOCKS / 2,
 };
@@ -41,7 +42,7 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 
 	c->ext.coming = malloc(bytes);
 	if (c->ext.coming == NULL)
-		return;			/* the base protocol needs no more memory */
+		return; /* the base protocol needs no more memory */
 	/* Joining wants everything. */
 	memset(c->ext.coming, 0xff, bytes);
 	c->ext.on = true;
@@ -73,16 +74,18 @@ same_image(struct client *c, const uint8_t identity[WIREXT_IDENTITY_BYTES])
 {
 	if (memcmp(identity, c->ext.identity, WIREXT_IDENTITY_BYTES) == 0)
 		return true;
-	client_refuse(c, "the server has another image now than the one that was begun");
+	client_refuse(
+	    c, "the server has another image now than the one that was begun");
 	return false;
 }
 
 void
-client_ext_check(struct client *c, uint64_t now_us, uint32_t blocks,
-    const struct wirext_answer *a)
+client_ext_check(
+    struct client *c, uint64_t now_us, uint32_t blocks, const struct wirext_answer *a)
 {
 	if (blocks != c->nblocks) {
-		client_refuse(c, "the server has another image now than the one that was begun");
+		client_refuse(
+		    c, "the server has another image now than the one that was begun");
 		return;
 	}
 	c->ext.answered = true;
@@ -154,8 +157,8 @@ hold_us(struct client *c, uint32_t lack)
 	uint64_t most = c->ext.idle ? HOLD_US / 4 : HOLD_US;
 
 	if (c->ext.clients <= 1)
-		return c->ext.idle || c->chunk_us < FAST_CHUNK_US ? HOLD_ALONE_US / 10 :
-		    HOLD_ALONE_US;
+		return c->ext.idle || c->chunk_us < FAST_CHUNK_US ? HOLD_ALONE_US / 10
+		                                                  : HOLD_ALONE_US;
 	double need = c->ext.most_lack > lack ? 1 - (double)lack / c->ext.most_lack : 0;
 	return (uint64_t)((double)most * need / 2) + exponential(c, most / 2) + 1;
 }
@@ -168,7 +171,8 @@ handle_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	if (!same_image(c, m->u.state.identity))
 		return;
 	if (m->u.state.flags & WIREXT_STALE) {
-		client_refuse(c, "the server's image file was changed while it was being loaded");
+		client_refuse(
+		    c, "the server's image file was changed while it was being loaded");
 		return;
 	}
 	adopt_session(c, m->session);
@@ -178,7 +182,8 @@ handle_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	c->ext.idle = (m->u.state.flags & WIREXT_IDLE) != 0;
 	c->ext.most_lack -= c->ext.most_lack / 8;
 	const struct wirext_map *map = &m->u.state.coming;
-	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n; i++)
+	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
+	     i++)
 		set_coming(c, i, wirext_map_test(map, i));
 	c->ext.look = true;
 	if (c->ext.idle)
@@ -189,7 +194,8 @@ handle_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 static void
 handle_want(struct client *c, const struct wirext_map *map)
 {
-	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n; i++)
+	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
+	     i++)
 		if (wirext_map_test(map, i))
 			set_coming(c, i, true);
 }
@@ -203,7 +209,8 @@ handle_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		const struct wirext_nak *k = &m->u.nak.at[i];
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			total += k->lack[g];
-		struct buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk) : NULL;
+		struct buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk)
+		                                          : NULL;
 		if (b == NULL)
 			continue;
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
@@ -286,8 +293,10 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	}
 	c->parity_used++;
 	b->parity_at[place] = (uint8_t)(m->u.parity.index + 1);
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers), .chunk = chunk,
-	    .block = place, .data = m->u.parity.data };
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+		.chunk = chunk,
+		.block = place,
+		.data = m->u.parity.data };
 	client_one_less(c, now_us, b, group);
 	return true;
 }
@@ -332,8 +341,9 @@ static bool
 covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
 	bool quiet = c->ext.idle || now_us >= c->ext.seen_us + STALL_US;
-	uint64_t repeat_us = !quiet ? REPEAT_US : c->ext.clients > 1 ? REPEAT_IDLE_US :
-	    REPEAT_ALONE_US;
+	uint64_t repeat_us = !quiet               ? REPEAT_US
+	                     : c->ext.clients > 1 ? REPEAT_IDLE_US
+	                                          : REPEAT_ALONE_US;
 
 	if (now_us >= b->asked_us + repeat_us)
 		return false;
@@ -358,7 +368,7 @@ static bool
 may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
 	return b->chunk != c->current && now_us >= b->settled_us &&
-	    !client_ext_coming(c, b->chunk) && !covered(c, b, now_us);
+	       !client_ext_coming(c, b->chunk) && !covered(c, b, now_us);
 }
 
 static void
@@ -429,7 +439,7 @@ add_want(struct wirext_map *map, uint8_t *bits, uint32_t chunk)
 	if (map->count == 0)
 		map->first = chunk / WIREXT_MAP_CHUNKS * WIREXT_MAP_CHUNKS;
 	if (chunk < map->first || chunk - map->first >= WIREXT_MAP_CHUNKS)
-		return false;		/* another time */
+		return false; /* another time */
 	uint32_t i = chunk - map->first;
 	bits[i / 8] |= (uint8_t)(1 << i % 8);
 	if (map->count <= i)
@@ -499,8 +509,9 @@ can_take(const struct client *c)
 {
 	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling;
 	uint32_t low = c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
-	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS :
-	    c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY : GO_CHUNKS;
+	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS
+	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
+	                                                       : GO_CHUNKS;
 
 	/* Too many are incomplete: their repair comes first. */
 	if (waiting >= low + (low == 0))
@@ -540,13 +551,18 @@ go(struct client *c, uint64_t now_us, void *pkt)
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
-	if (blocks == 0 || (left >= go_on_at(blocks) && !stalled) || !waits_for_more(c)) {
+	if (blocks == 0 || (left >= go_on_at(blocks) && !stalled) ||
+	    !waits_for_more(c)) {
 		c->ext.go_at_us = 0;
 		return 0;
 	}
 	if (c->ext.go_at_us == 0)
-		c->ext.go_at_us = now_us + (c->ext.clients > 1 ?
-		    exponential(c, c->chunk_us < HOLD_US ? c->chunk_us : HOLD_US) : 0);
+		c->ext.go_at_us = now_us +
+		                  (c->ext.clients > 1
+					  ? exponential(c, c->chunk_us < HOLD_US
+							       ? c->chunk_us
+							       : HOLD_US)
+					  : 0);
 	if (now_us < c->ext.go_at_us)
 		return 0;
 	c->ext.go_tries += stalled;
@@ -594,7 +610,8 @@ static uint64_t
 next_look_us(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = now_us + c->cfg.tick_us;
-	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us, c->ext.go_at_us };
+	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us,
+		c->ext.go_at_us };
 
 	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
@@ -617,8 +634,8 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	size_t len = go(c, now_us, pkt);
 	if (len > 0)
 		return len;
-	len = c->ext.parity ? report(c, now_us, pkt) :
-	    client_ask_missing(c, now_us, pkt);
+	len = c->ext.parity ? report(c, now_us, pkt)
+	                    : client_ask_missing(c, now_us, pkt);
 	if (len == 0)
 		len = want(c, now_us, pkt);
 	if (len == 0)

@@ -13,17 +13,17 @@ enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN }
 
 struct buffer {
 	enum buffer_state state;
-	bool dubious;			/* its first blocks were dropped: may go */
+	bool dubious; /* its first blocks were dropped: may go */
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
 	/* With parity: a block of it lies where a missing block will be. */
-	uint32_t nlack;			/* blocks or parity still needed, */
-	uint8_t lack[WIREXT_GROUPS];	/* by group */
-	uint8_t parity_at[WIRE_CHUNK_BLOCKS];	/* 1 + its index; 0: none there */
-	uint8_t asked[WIREXT_GROUPS];	/* the most that was reported as lacking ... */
-	uint64_t asked_us;		/* ... by anybody, lastly then */
-	uint64_t passed_us, settled_us;	/* when its last pass ended, and really did */
+	uint32_t nlack;                       /* blocks or parity still needed, */
+	uint8_t lack[WIREXT_GROUPS];          /* by group */
+	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: none there */
+	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
+	uint64_t asked_us;              /* ... by anybody, lastly then */
+	uint64_t passed_us, settled_us; /* when its last pass ended, and really did */
 };
 
 /* The extension; on: negotiated, and the server's announcements are heard. */
@@ -33,22 +33,22 @@ struct client_ext {
 	uint16_t port;
 	uint32_t session;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
-	uint32_t clients;		/* as announced */
-	bool idle;			/* the server was, when it spoke last */
-	uint64_t state_us;		/* when that was */
-	bool doubting;			/* too long ago */
-	bool answered;			/* the server is there all the same */
-	uint8_t *coming;		/* a bit for each chunk: the server will send it */
-	bool look;			/* perhaps a chunk is not coming */
-	uint64_t want_at_us, report_at_us;	/* held back until then; 0: nothing is */
+	uint32_t clients;  /* as announced */
+	bool idle;         /* the server was, when it spoke last */
+	uint64_t state_us; /* when that was */
+	bool doubting;     /* too long ago */
+	bool answered;     /* the server is there all the same */
+	uint8_t *coming;   /* a bit for each chunk: the server will send it */
+	bool look;         /* perhaps a chunk is not coming */
+	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
 	/* Blocks that came; the server sends until so many, by all that was said. */
 	uint64_t seen, horizon;
-	uint64_t mark_us;		/* when the last whole chunk's worth had come */
-	uint64_t look_go;		/* ask for more when so many have come */
-	uint64_t seen_us;		/* the last one */
-	uint64_t go_at_us;		/* held back until then; 0: nothing is */
-	uint32_t go_tries;		/* without an effect */
-	uint32_t most_lack;		/* in any report heard, slowly forgotten */
+	uint64_t mark_us;   /* when the last whole chunk's worth had come */
+	uint64_t look_go;   /* ask for more when so many have come */
+	uint64_t seen_us;   /* the last one */
+	uint64_t go_at_us;  /* held back until then; 0: nothing is */
+	uint32_t go_tries;  /* without an effect */
+	uint32_t most_lack; /* in any report heard, slowly forgotten */
 };
 
 struct client {
@@ -56,7 +56,7 @@ struct client {
 	enum client_state state;
 	char error[160];
 	struct wire_stats stats;
-	uint64_t parity_used, parity_unneeded;	/* blocks */
+	uint64_t parity_used, parity_unneeded; /* blocks */
 	uint64_t start_us;
 
 	uint32_t nblocks;
@@ -67,25 +67,25 @@ struct client {
 	/* Each buffer is in exactly one of these, or taken. */
 	uint32_t *free, *filling, *complete;
 	uint32_t nfree, nfilling, ncomplete, complete_head;
-	uint32_t ntaken;		/* chunks ever taken */
+	uint32_t ntaken; /* chunks ever taken */
 
-	uint32_t current;		/* chunk whose pass is going on; n: none */
-	uint32_t current_begun;		/* stamp */
-	uint32_t last;			/* the one before it, which ended then: */
+	uint32_t current;       /* chunk whose pass is going on; n: none */
+	uint32_t current_begun; /* stamp */
+	uint32_t last;          /* the one before it, which ended then: */
 	uint64_t last_us;
-	uint64_t guard_us;		/* how late the network delivers */
-	uint64_t current_us, chunk_us;	/* when it began; what a whole chunk takes */
+	uint64_t guard_us;             /* how late the network delivers */
+	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
 
 	uint64_t join_at_us;
-	uint64_t scan_at_us;		/* look for something to ask then */
-	uint64_t ahead_at_us;		/* ask ahead not before; 0: not needed so far */
-	uint32_t backlog;		/* ask ahead when fewer blocks are to come */
-	uint64_t scan_after;		/* look when so many have; 0: no matter */
-	uint64_t crowd_until_us;	/* there are other clients */
+	uint64_t scan_at_us;     /* look for something to ask then */
+	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
+	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
+	uint64_t scan_after;     /* look when so many have; 0: no matter */
+	uint64_t crowd_until_us; /* there are other clients */
 	uint64_t rng;
-	uint64_t idle_from_us;		/* the last sign of life */
+	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
-	uint64_t heard_us;		/* the last packet of the server: -T */
+	uint64_t heard_us; /* the last packet of the server: -T */
 	bool leave_pending;
 	struct client_ext ext;
 };
@@ -130,8 +130,8 @@ size_t client_ask_missing(struct client *, uint64_t now_us, void *pkt);
 /* The join reply had this behind it. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
 /* A later one has this, or NULL: is it still the same image? */
-void client_ext_check(struct client *, uint64_t now_us, uint32_t blocks,
-    const struct wirext_answer *);
+void client_ext_check(
+    struct client *, uint64_t now_us, uint32_t blocks, const struct wirext_answer *);
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);

@@ -7,7 +7,7 @@
 #include "common/base/cli.h"
 #include "common/net/wirext.h"
 
-enum { WAKE_US = 200000 };	/* at least so often, for signals */
+enum { WAKE_US = 200000 }; /* at least so often, for signals */
 
 struct loop {
 	struct client *client;
@@ -17,9 +17,9 @@ struct loop {
 	const struct loop_config *cfg;
 	struct progress *progress;
 	uint64_t now, last_heard;
-	bool expecting;			/* the sink was told how much */
-	bool ending;			/* the sink was told that all is there */
-	bool left;			/* the group */
+	bool expecting; /* the sink was told how much */
+	bool ending;    /* the sink was told that all is there */
+	bool left;      /* the group */
 	bool sink_failed, sink_done;
 };
 
@@ -31,8 +31,9 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 
 	l->last_heard = l->now;
 	if (client_input(l->client, l->now, pkt, len, from, &st))
-		memcpy(sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES, st.data,
-		    WIRE_BLOCK_BYTES);
+		memcpy(
+		    sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES,
+		    st.data, WIRE_BLOCK_BYTES);
 }
 
 static void
@@ -62,7 +63,7 @@ hand_over(struct loop *l)
 	while (client_take(l->client, &chunk, &buf, &bytes))
 		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
-	    WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
 		l->ending = true;
 		sink_end(l->sink);
@@ -119,10 +120,14 @@ wait_for_work(struct loop *l)
 {
 	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
 		{ .fd = mailbox_fd(l->box), .events = POLLIN },
-		{ .fd = l->second != NULL ? sock_fd(l->second) : -1, .events = POLLIN } };
+		{ .fd = l->second != NULL ? sock_fd(l->second) : -1,
+		    .events = POLLIN } };
 	uint64_t at = client_deadline(l->client, l->now);
-	uint64_t wait = at <= l->now ? 0 : at - l->now < WAKE_US ? at - l->now : WAKE_US;
-	struct timespec ts = { (time_t)(wait / 1000000), (long)(wait % 1000000) * 1000 };
+	uint64_t wait = at <= l->now            ? 0
+	                : at - l->now < WAKE_US ? at - l->now
+	                                        : WAKE_US;
+	struct timespec ts = { (time_t)(wait / 1000000),
+		(long)(wait % 1000000) * 1000 };
 
 	ppoll(fds, 3, &ts, NULL);
 	l->now = clock_us();
@@ -155,7 +160,8 @@ load(struct loop *l, struct err *e)
 		if (client_state(l->client) == CLIENT_REFUSED)
 			return err_set(e, ERR_FORMAT, "%s", client_error(l->client));
 		if (client_state(l->client) == CLIENT_GAVE_UP)
-			return err_set(e, ERR_IO, "nothing heard from the server for too long (-T)");
+			return err_set(e, ERR_IO,
+			    "nothing heard from the server for too long (-T)");
 		keep_alive(l);
 		wait_for_work(l);
 	}
@@ -167,7 +173,8 @@ static void
 leave(struct loop *l, const struct install_stats *s)
 {
 	struct wire_stats shell = { .bytes_written = s->bytes_written,
-		.bytes_covered = s->bytes_covered, .write_buffer_mb = (int32_t)l->cfg->write_mb };
+		.bytes_covered = s->bytes_covered,
+		.write_buffer_mb = (int32_t)l->cfg->write_mb };
 	struct err ignored;
 
 	if (client_stats(l->client)->join_attempts == 0)
@@ -177,11 +184,15 @@ leave(struct loop *l, const struct install_stats *s)
 }
 
 int
-loop_run(struct client *client, struct sock *sock, struct sink *sink, struct mailbox *box,
-    const struct loop_config *cfg, struct progress *progress, struct loop_result *r,
-    struct err *e)
+loop_run(struct client *client, struct sock *sock, struct sink *sink,
+    struct mailbox *box, const struct loop_config *cfg, struct progress *progress,
+    struct loop_result *r, struct err *e)
 {
-	struct loop l = { .client = client, .sock = sock, .sink = sink, .box = box, .cfg = cfg,
+	struct loop l = { .client = client,
+		.sock = sock,
+		.sink = sink,
+		.box = box,
+		.cfg = cfg,
 		.progress = progress };
 	struct err why;
 

@@ -23,46 +23,59 @@ enum {
 	JOIN_US = 500000,
 	REDO_MS_DEFAULT = 1000,
 	CHUNK_MB_MAX = 65536,
-	EXIT_TIMED_OUT = ETIMEDOUT,	/* as the original's */
+	EXIT_TIMED_OUT = ETIMEDOUT, /* as the original's */
 };
 
 struct opts {
 	struct net_options net;
 	struct install_config install;
-	const char *server;		/* -S */
+	const char *server; /* -S */
 	bool any_file, sequential, quiet, debug, json, base;
-	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s, progress_fd;
+	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
+	    progress_fd;
 };
 
 enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
-	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+	{ \
+		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
+	}
 #define UINT(key, name, arg, help, field, min, max) \
-	{ key, name, arg, help, CLI_UINT, AT(field), min, max, NULL }
-#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+	{ \
+		key, name, arg, help, CLI_UINT, AT(field), min, max, NULL \
+	}
+#define REFUSED(key, arg, why) \
+	{ \
+		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
+	}
 
 static const struct cli_opt own_opts[] = {
-	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR, AT(server), 0, 0, NULL },
+	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR,
+	    AT(server), 0, 0, NULL },
 	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
 	FLAG('O', "in-order", "ask for chunks in order, not at random", sequential),
-	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first", start_delay_s, 0,
-	    86400),
+	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first",
+	    start_delay_s, 0, 86400),
 	UINT('R', "readahead", "N", "chunks asked for ahead (2)", readahead, 1, 1024),
-	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1, 600000),
-	UINT('C', "chunk-mem", "MB", "memory for chunks on their way (64; 0: the whole image)",
-	    chunk_mb, 0, CHUNK_MB_MAX),
-	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4, 2 * CHUNK_MB_MAX),
-	UINT('T', "timeout", "S", "give up after S seconds without the server, exit 110", silence_s, 0,
+	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1,
+	    600000),
+	UINT('C', "chunk-mem", "MB",
+	    "memory for chunks on their way (64; 0: the whole image)", chunk_mb, 0,
+	    CHUNK_MB_MAX),
+	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4,
+	    2 * CHUNK_MB_MAX),
+	UINT('T', "timeout", "S",
+	    "give up after S seconds without the server, exit 110", silence_s, 0,
 	    86400),
 	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG('d', "debug", "say more", debug),
 	FLAG('t', "trace", "the same as -d", debug),
 	FLAG(OPT_JSON, "json", "print the statistics as JSON", json),
-	UINT(OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there",
-	    progress_fd, 0, 1 << 20),
+	UINT(OPT_PROGRESS, "progress", "FD",
+	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
 	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('P', "HOST", "not built yet: master server"),
@@ -79,8 +92,10 @@ static const struct cli_opt own_opts[] = {
 static const struct cli_program prog = {
 	.name = "frisbee",
 	.synopsis = "[options] -m address -p port target",
-	.about = "Load an image from frisbeed onto a disk, together with any number of others.",
-	.examples = "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
+	.about = "Load an image from frisbeed onto a disk, together with any number of "
+		 "others.",
+	.examples =
+	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
@@ -115,14 +130,24 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 	if (draw(random, sizeof random, e) != 0)
 		return -1;
 	uint32_t in_progress = (uint32_t)o->readahead * 4;
-	*c = (struct client_config){ .clientid = (uint32_t)random[0] & INT32_MAX, .seed = random[1],
-		.any_file = o->any_file, .buffers = (uint32_t)o->chunk_mb,
+	*c = (struct client_config){ .clientid = (uint32_t)random[0] & INT32_MAX,
+		.seed = random[1],
+		.any_file = o->any_file,
+		.buffers = (uint32_t)o->chunk_mb,
 		.readahead = (uint32_t)o->readahead,
-		.in_progress = in_progress > IN_PROGRESS_DEFAULT ? in_progress : IN_PROGRESS_DEFAULT,
-		.redo_us = o->redo_ms * 1000, .tick_us = TICK_US, .idle_ticks = IDLE_TICKS,
-		.join_us = JOIN_US, .silence_us = o->silence_s * 1000000, .sequential = o->sequential,
-		.ext = !o->base, .parity = parity_available(),
-		.start_delay_us = o->start_delay_s != 0 ? random[2] % (o->start_delay_s * 1000000) : 0 };
+		.in_progress = in_progress > IN_PROGRESS_DEFAULT ? in_progress
+		                                                 : IN_PROGRESS_DEFAULT,
+		.redo_us = o->redo_ms * 1000,
+		.tick_us = TICK_US,
+		.idle_ticks = IDLE_TICKS,
+		.join_us = JOIN_US,
+		.silence_us = o->silence_s * 1000000,
+		.sequential = o->sequential,
+		.ext = !o->base,
+		.parity = parity_available(),
+		.start_delay_us = o->start_delay_s != 0
+		                      ? random[2] % (o->start_delay_s * 1000000)
+		                      : 0 };
 	memcpy(c->srcip, sock_netif(sock)->addr, 4);
 	c->has_server = o->server != NULL;
 	return c->has_server ? netif_parse(o->server, c->server, e) : 0;
@@ -168,22 +193,27 @@ report(const struct opts *o, const struct loop_result *r, double seconds, struct
 	char written[32], rate[32];
 
 	if (!o->quiet)
-		fprintf(stderr, "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
+		fprintf(stderr,
+		    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
 		    "blocks came twice, %u were asked for again\n",
-		    cli_human_bytes(r->install.bytes_written, written, sizeof written), seconds,
+		    cli_human_bytes(r->install.bytes_written, written, sizeof written),
+		    seconds,
 		    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
-		    (seconds > 0 ? seconds : 1)), rate, sizeof rate), r->chunks, s->requests,
-		    s->dup_finished + s->dup_in_progress, s->blocks_by_prequest);
+					       (seconds > 0 ? seconds : 1)),
+			rate, sizeof rate),
+		    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
+		    s->blocks_by_prequest);
 	return o->json ? report_json(r, seconds, e) : 0;
 }
 
 /* Everything is open: load, report. */
 static int
-load(const struct opts *o, const struct sock_config *nc, struct sock *sock, struct sink *sink, struct mailbox *box,
-    bool *gave_up, struct err *e)
+load(const struct opts *o, const struct sock_config *nc, struct sock *sock,
+    struct sink *sink, struct mailbox *box, bool *gave_up, struct err *e)
 {
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
-		.keepalive_us = o->net.keepalive_s * 1000000, .write_mb = o->install.write_mb,
+		.keepalive_us = o->net.keepalive_s * 1000000,
+		.write_mb = o->install.write_mb,
 		.net = nc };
 	struct loop_result r = { 0 };
 	struct client_config cc;
@@ -200,15 +230,16 @@ load(const struct opts *o, const struct sock_config *nc, struct sock *sock, stru
 		sink_close(sink, &none, &ignored);
 		return -1;
 	}
-	progress_begin(&progress, "frisbee", 0, o->progress_fd == UINT64_MAX ? -1 :
-	    (int)o->progress_fd, o->quiet);
+	progress_begin(&progress, "frisbee", 0,
+	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet);
 	int rc = loop_run(client, sock, sink, box, &lc, &progress, &r, e);
 	progress_end(&progress, (uint64_t)r.chunks << 20);
 	*gave_up = r.gave_up;
 	client_free(client);
 	if (rc != 0 && r.chunks > 0) {
 		struct err why = *e;
-		return err_set(e, why.kind, "%.400s; the target is not complete", why.text);
+		return err_set(
+		    e, why.kind, "%.400s; the target is not complete", why.text);
 	}
 	return rc != 0 ? -1 : report(o, &r, (double)(clock_us() - started) / 1e6, e);
 }
@@ -216,7 +247,9 @@ load(const struct opts *o, const struct sock_config *nc, struct sock *sock, stru
 static int
 run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
 {
-	struct sink_config sc = { .install = o->install, .any_file = o->any_file, .target = target,
+	struct sink_config sc = { .install = o->install,
+		.any_file = o->any_file,
+		.target = target,
 		.buffers = (uint32_t)o->chunk_mb };
 	struct sock_config nc;
 	struct sock *sock;
@@ -248,19 +281,23 @@ settle_memory(struct opts *o, struct err *e)
 	if (o->both_mb != 0)
 		o->chunk_mb = o->install.write_mb = o->both_mb / 2;
 	if (o->chunk_mb == 0)
-		o->chunk_mb = CHUNK_MB_MAX;	/* pages are only taken when used */
+		o->chunk_mb = CHUNK_MB_MAX; /* pages are only taken when used */
 	if (o->install.write_mb == 0)
 		o->install.write_mb = WRITE_MB_DEFAULT;
-	if (o->any_file && (o->install.slice != 0 || o->install.part_type != 0 || o->install.zero))
-		return err_set(e, ERR_USAGE, "-N loads a file as it is: -s, -D and -z are for images");
+	if (o->any_file &&
+	    (o->install.slice != 0 || o->install.part_type != 0 || o->install.zero))
+		return err_set(e, ERR_USAGE,
+		    "-N loads a file as it is: -s, -D and -z are for images");
 	return 0;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT, .readahead = READAHEAD_DEFAULT,
-		.redo_ms = REDO_MS_DEFAULT, .progress_fd = UINT64_MAX,
+	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT,
+		.readahead = READAHEAD_DEFAULT,
+		.redo_ms = REDO_MS_DEFAULT,
+		.progress_fd = UINT64_MAX,
 		.install = { .state_s = INSTALL_STATE_S } };
 	struct err e = { 0 };
 	bool gave_up = false;

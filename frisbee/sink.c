@@ -21,17 +21,17 @@ struct filled {
 struct sink {
 	struct sink_config cfg;
 	struct mailbox *box;
-	struct queue *queue;		/* of &filled[buf] */
-	struct filled *filled;		/* by buffer */
-	uint8_t *memory;		/* all buffers */
+	struct queue *queue;   /* of &filled[buf] */
+	struct filled *filled; /* by buffer */
+	uint8_t *memory;       /* all buffers */
 	pthread_t thread;
 	bool started;
-	struct install *install;	/* NULL with -N */
-	struct proof *proof;		/* or NULL; the thread's */
-	struct disk *file;		/* -N */
+	struct install *install; /* NULL with -N */
+	struct proof *proof;     /* or NULL; the thread's */
+	struct disk *file;       /* -N */
 	uint64_t file_bytes;
 	struct install_stats stats;
-	bool failed;			/* with err; read after the join */
+	bool failed; /* with err; read after the join */
 	struct err err;
 };
 
@@ -53,7 +53,8 @@ released(void *arg, const void *chunk)
 {
 	struct sink *s = arg;
 
-	mailbox_put(s->box, (uint32_t)(((const uint8_t *)chunk - s->memory) / NDZ_CHUNK_BYTES));
+	mailbox_put(
+	    s->box, (uint32_t)(((const uint8_t *)chunk - s->memory) / NDZ_CHUNK_BYTES));
 }
 
 static int
@@ -67,7 +68,8 @@ store(struct sink *s, const struct filled *f, struct err *e)
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
 	if (s->install != NULL)
-		return install_feed(s->install, f->chunk, sink_buffer(s, buf), released, s, e);
+		return install_feed(
+		    s->install, f->chunk, sink_buffer(s, buf), released, s, e);
 	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
 	    (uint64_t)f->chunk * NDZ_CHUNK_BYTES, e);
 	s->file_bytes += f->bytes;
@@ -123,7 +125,7 @@ sink_main(void *arg)
 	if (rc == 0 && got == QUEUE_END)
 		rc = complete(s, &e);
 	else if (rc == 0)
-		return NULL;		/* given up by the caller */
+		return NULL; /* given up by the caller */
 	if (rc != 0)
 		note_failure(s, &e);
 	mailbox_put(s->box, s->cfg.buffers + (rc == 0));
@@ -134,22 +136,27 @@ static int
 open_target(struct sink *s, struct err *e)
 {
 	if (s->cfg.any_file && (s->cfg.install.proof.verify_key != NULL ||
-	    s->cfg.install.proof.decrypt != NULL))
-		return err_set(e, ERR_USAGE, "-N excludes --verify-key and --decrypt: it loads any file");
+				   s->cfg.install.proof.decrypt != NULL))
+		return err_set(e, ERR_USAGE,
+		    "-N excludes --verify-key and --decrypt: it loads any file");
 	if (proof_new(&s->proof, &s->cfg.install.proof, e) != 0)
 		return -1;
 	if (!s->cfg.any_file)
 		return install_open(&s->install, &s->cfg.install, s->cfg.target, e);
-	if (disk_open(&s->file, s->cfg.target, DISK_WRITE | DISK_CREATE | DISK_TRUNC |
-	    (s->cfg.install.force ? DISK_FORCE : 0), e) != 0)
+	if (disk_open(&s->file, s->cfg.target,
+		DISK_WRITE | DISK_CREATE | DISK_TRUNC |
+		    (s->cfg.install.force ? DISK_FORCE : 0),
+		e) != 0)
 		return -1;
 	if (!disk_seekable(s->file) && disk_kind(s->file) != DISK_NULL)
-		return err_set(e, ERR_UNSUPPORTED, "-N to a pipe is not built yet: name a file");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "-N to a pipe is not built yet: name a file");
 	return 0;
 }
 
 int
-sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box, struct err *e)
+sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box,
+    struct err *e)
 {
 	struct sink *s = calloc(1, sizeof *s);
 
@@ -163,8 +170,9 @@ sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box, 
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->memory == MAP_FAILED)
 		s->memory = NULL;
-	int rc = s->filled == NULL || s->queue == NULL || s->memory == NULL ?
-	    err_nomem(e, "chunk buffers; -C takes fewer") : open_target(s, e);
+	int rc = s->filled == NULL || s->queue == NULL || s->memory == NULL
+	             ? err_nomem(e, "chunk buffers; -C takes fewer")
+	             : open_target(s, e);
 	if (rc == 0) {
 		errno = pthread_create(&s->thread, NULL, sink_main, s);
 		rc = errno != 0 ? err_os(e, "cannot start a thread") : 0;

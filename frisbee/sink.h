@@ -15,12 +15,13 @@ struct sink;
 
 struct sink_config {
 	struct install_config install;
-	bool any_file;			/* -N: no image, write the bytes */
+	bool any_file; /* -N: no image, write the bytes */
 	const char *target;
 	uint32_t buffers;
 };
 
-int sink_new(struct sink **, const struct sink_config *, struct mailbox *, struct err *);
+int sink_new(
+    struct sink **, const struct sink_config *, struct mailbox *, struct err *);
 /* Where block b of a buffer belongs. */
 uint8_t *sink_buffer(struct sink *, uint32_t buf);
 /* Is this chunk on the disk already (--state)?  Before the first sink_put(). */

@@ -37,5 +37,5 @@ identity_named(struct disk *d)
 	if (disk_digest(d) != NULL)
 		return true;
 	return fstat(disk_fd(d), &open) == 0 && stat(disk_name(d), &named) == 0 &&
-	    open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }

@@ -16,11 +16,11 @@
 #include "frisbeed/reader.h"
 
 enum {
-	WAKE_US = 200000,		/* at least so often, for -T and signals */
-	RESEND_US = 1000,		/* after the kernel had no room */
-	BATCHES_A_TURN = 8,		/* then requests are looked at again */
-	FILE_CHECK_US = 1000000,	/* is it still the same file? */
-	FAREWELL_US = 500000,		/* if not, clients are told for so long */
+	WAKE_US = 200000,        /* at least so often, for -T and signals */
+	RESEND_US = 1000,        /* after the kernel had no room */
+	BATCHES_A_TURN = 8,      /* then requests are looked at again */
+	FILE_CHECK_US = 1000000, /* is it still the same file? */
+	FAREWELL_US = 500000,    /* if not, clients are told for so long */
 };
 
 /* Blocks on their way out.  Headers live here until they are sent. */
@@ -39,12 +39,12 @@ struct loop {
 	const struct loop_config *cfg;
 	struct disk *image;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
-	uint64_t check_at, stale_us;	/* 0: it is the same */
+	uint64_t check_at, stale_us; /* 0: it is the same */
 	bool renamed;
 	struct batch batch, parity;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now, last_heard;
-	bool congested;			/* the kernel had no room */
+	bool congested; /* the kernel had no room */
 };
 
 static void
@@ -80,7 +80,8 @@ static int
 flush_batch(struct loop *l, struct batch *b, struct err *e)
 {
 	while (b->sent < b->n) {
-		int n = sock_send_blocks(b->sock, b->block + b->sent, b->n - b->sent, e);
+		int n = sock_send_blocks(
+		    b->sock, b->block + b->sent, b->n - b->sent, e);
 		if (n < 0)
 			return -1;
 		if (n == 0) {
@@ -100,9 +101,11 @@ add_block(struct loop *l, const struct server_out *out)
 	struct batch *b = &l->batch;
 	unsigned i = b->n++;
 
-	wire_put_block_header(b->header[i], sock_netif(l->sock)->addr, out->chunk, out->block);
-	b->block[i] = (struct sock_block){ b->header[i], reader_block(l->reader, out->buf, out->at),
-		WIRE_BLOCK_HEADER_BYTES, WIRE_BLOCK_BYTES };
+	wire_put_block_header(
+	    b->header[i], sock_netif(l->sock)->addr, out->chunk, out->block);
+	b->block[i] = (struct sock_block){ b->header[i],
+		reader_block(l->reader, out->buf, out->at), WIRE_BLOCK_HEADER_BYTES,
+		WIRE_BLOCK_BYTES };
 }
 
 /* Made at once: its buffer is free for another chunk after the last one. */
@@ -112,8 +115,8 @@ add_parity(struct loop *l, const struct server_out *out)
 	struct batch *b = &l->parity;
 	unsigned i = b->n++;
 
-	wirext_put_parity_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
-	    out->chunk, out->group, out->index);
+	wirext_put_parity_header(b->header[i], sock_netif(l->sock)->addr,
+	    l->cfg->session, out->chunk, out->group, out->index);
 	parity_make(reader_block(l->reader, out->buf, 0), out->group, out->index,
 	    l->parity_data[i]);
 	b->block[i] = (struct sock_block){ b->header[i], l->parity_data[i],
@@ -128,8 +131,9 @@ add_output(struct loop *l, const struct server_out *out, struct err *e)
 	else if (out->kind == SERVER_OUT_PARITY)
 		add_parity(l, out);
 	else
-		return sock_send(wirext_is(out->pkt, out->len) ? l->cfg->second : l->sock,
-		    out->pkt, out->len, e);
+		return sock_send(
+		    wirext_is(out->pkt, out->len) ? l->cfg->second : l->sock, out->pkt,
+		    out->len, e);
 	return 0;
 }
 
@@ -148,7 +152,7 @@ send_batch(struct loop *l, struct err *e)
 	struct server_out out;
 
 	while (l->batch.n < SOCK_BATCH_MAX && l->parity.n < SOCK_BATCH_MAX &&
-	    server_output(l->server, l->now, &out))
+	       server_output(l->server, l->now, &out))
 		if (add_output(l, &out, e) < 0)
 			return -1;
 	if (l->batch.n + l->parity.n == 0)
@@ -173,10 +177,15 @@ wait_for_work(struct loop *l)
 {
 	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
 		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
-		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1, .events = POLLIN } };
-	uint64_t at = l->congested ? l->now + RESEND_US : server_deadline(l->server, l->now);
-	uint64_t wait = at <= l->now ? 0 : at - l->now < WAKE_US ? at - l->now : WAKE_US;
-	struct timespec ts = { (time_t)(wait / 1000000), (long)(wait % 1000000) * 1000 };
+		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
+		    .events = POLLIN } };
+	uint64_t at = l->congested ? l->now + RESEND_US
+	                           : server_deadline(l->server, l->now);
+	uint64_t wait = at <= l->now            ? 0
+	                : at - l->now < WAKE_US ? at - l->now
+	                                        : WAKE_US;
+	struct timespec ts = { (time_t)(wait / 1000000),
+		(long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
 	ppoll(fds, 3, &ts, NULL);
@@ -209,8 +218,10 @@ check_file(struct loop *l, struct err *e)
 	l->check_at = l->now + FILE_CHECK_US;
 	if (!l->renamed && !identity_named(l->image)) {
 		l->renamed = true;
-		log_warn("the name leads to another file now; the one that was opened is served on"
-		    " file=%s", disk_name(l->image));
+		log_warn("the name leads to another file now; the one that was opened "
+			 "is served on"
+			 " file=%s",
+		    disk_name(l->image));
 	}
 	if (identity_of(l->image, id, e) != 0)
 		return -1;
@@ -228,7 +239,8 @@ receive(struct loop *l, struct err *e)
 {
 	if (sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
-	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e) : 0;
+	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e)
+	                              : 0;
 }
 
 static int
@@ -236,8 +248,9 @@ serve(struct loop *l, struct err *e)
 {
 	l->now = l->last_heard = clock_us();
 	while (cli_signal() == 0 && !server_done(l->server, l->now)) {
-		if (check_file(l, e) != 0 || receive(l, e) != 0 || collect_reads(l, e) != 0 ||
-		    send_some(l, e) != 0 || collect_reads(l, e) != 0)
+		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
+		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
+		    collect_reads(l, e) != 0)
 			return -1;
 		keep_alive(l);
 		wait_for_work(l);
@@ -260,8 +273,10 @@ loop_run(struct server *server, struct sock *sock, struct disk *image,
 	l->cfg = cfg;
 	l->image = image;
 	if (identity_of(image, l->identity, e) == 0 &&
-	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) == 0) {
-		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
+	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
+		0) {
+		rc = reader_new(
+		    &l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
 		if (rc == 0)
 			rc = serve(l, e);
 		reader_free(l->reader);

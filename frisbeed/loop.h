@@ -7,9 +7,9 @@
 #include "frisbeed/server.h"
 
 struct loop_config {
-	uint32_t ahead, run_blocks;	/* as the engine's */
-	uint64_t keepalive_us;		/* 0: off */
-	struct sock *second;		/* of the extension; NULL: none */
+	uint32_t ahead, run_blocks; /* as the engine's */
+	uint64_t keepalive_us;      /* 0: off */
+	struct sock *second;        /* of the extension; NULL: none */
 	uint32_t session;
 };
 

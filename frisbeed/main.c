@@ -19,23 +19,23 @@
 #include "frisbeed/loop.h"
 
 enum {
-	BURST_DEFAULT = 16,		/* with the gap: 8000 blocks a second */
+	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */
 	GAP_US_DEFAULT = 2000,
 	RUN_BLOCKS_DEFAULT = 32,
 	READ_AHEAD_BYTES = 8 << 20,
 	IDLE_S_DEFAULT = 1800,
-	EXIT_ADDRINUSE = 98,		/* as the original's */
+	EXIT_ADDRINUSE = 98, /* as the original's */
 	PORT_MAX = 65535,
-	SECOND_PORTS = 64,		/* behind -p, for the second one */
+	SECOND_PORTS = 64, /* behind -p, for the second one */
 };
 
 struct opts {
 	struct net_options net;
-	const char *addr_file;		/* -A */
+	const char *addr_file; /* -A */
 	bool debug, dynamic, quiet, json, trace, base;
 	int64_t idle_s;
 	uint64_t run_blocks, burst, gap_us;
-	const char *rate;		/* -W */
+	const char *rate; /* -W */
 	const char *store;
 	const char *ignored;
 };
@@ -45,38 +45,52 @@ enum { OPT_JSON = 300, OPT_STORE, OPT_BASE };
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 'W', "bandwidth", "BITS", "never send faster: 60M, 1G bits a second", CLI_STR, AT(rate), 0, 0,
+	{ 'W', "bandwidth", "BITS", "never send faster: 60M, 1G bits a second", CLI_STR,
+	    AT(rate), 0, 0, NULL },
+	{ 'B', "burst", "N", "blocks a burst (16)", CLI_UINT, AT(burst), 1, 65536,
 	    NULL },
-	{ 'B', "burst", "N", "blocks a burst (16)", CLI_UINT, AT(burst), 1, 65536, NULL },
-	{ 'G', "gap", "US", "microseconds from burst to burst (2000); 0: as fast as it goes",
-	    CLI_UINT, AT(gap_us), 0, 10000000, NULL },
-	{ 'D', "dynamic", NULL, "slow down on loss", CLI_FLAG, AT(dynamic), 0, 0, NULL },
-	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024, NULL },
-	{ 'T', "timeout", "S", "leave after S seconds without requests (1800; 0: never; < 0: when "
-	    "the last client has left)", CLI_INT, AT(idle_s), (uint64_t)-1000000, 1000000000, NULL },
-	{ 'A', "address-file", "FILE", "write ADDR:PORT there", CLI_STR, AT(addr_file), 0, 0, NULL },
-	{ 'd', "debug", NULL, "log to stderr (else: to a terminal, or syslog), and more", CLI_FLAG, AT(debug), 0, 0, NULL },
-	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0, NULL },
-	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store", CLI_STR,
-	    AT(store), 0, 0, NULL },
-	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG, AT(json), 0, 0,
+	{ 'G', "gap", "US",
+	    "microseconds from burst to burst (2000); 0: as fast as it goes", CLI_UINT,
+	    AT(gap_us), 0, 10000000, NULL },
+	{ 'D', "dynamic", NULL, "slow down on loss", CLI_FLAG, AT(dynamic), 0, 0,
 	    NULL },
-	{ OPT_BASE, "base", NULL, "only the protocol that old clients speak, with all clients", CLI_FLAG,
+	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024,
+	    NULL },
+	{ 'T', "timeout", "S",
+	    "leave after S seconds without requests (1800; 0: never; < 0: when "
+	    "the last client has left)",
+	    CLI_INT, AT(idle_s), (uint64_t)-1000000, 1000000000, NULL },
+	{ 'A', "address-file", "FILE", "write ADDR:PORT there", CLI_STR, AT(addr_file),
+	    0, 0, NULL },
+	{ 'd', "debug", NULL,
+	    "log to stderr (else: to a terminal, or syslog), and more", CLI_FLAG,
+	    AT(debug), 0, 0, NULL },
+	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
+	    NULL },
+	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store",
+	    CLI_STR, AT(store), 0, 0, NULL },
+	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG,
+	    AT(json), 0, 0, NULL },
+	{ OPT_BASE, "base", NULL,
+	    "only the protocol that old clients speak, with all clients", CLI_FLAG,
 	    AT(base), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, and of no use", CLI_STR, AT(ignored), 0, 0, NULL },
 	{ 'H', NULL, "S", "not built yet: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
-	{ 'E', NULL, "HOST", "not built yet: an event server", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 'E', NULL, "HOST", "not built yet: an event server", CLI_REFUSED, 0, 0, 0,
+	    NULL },
 	{ 0 },
 };
 
 static const struct cli_program prog = {
 	.name = "frisbeed",
 	.synopsis = "[options] -m address -p port image",
-	.about = "Serve an image, or any file, to all frisbee clients of a group at once.",
+	.about =
+	    "Serve an image, or any file, to all frisbee clients of a group at once.",
 	.examples = "  frisbeed -m 239.192.1.5 -p 5005 -W 900M ubuntu.ndz\n"
-	    "  frisbeed -m 239.192.1.5 -p 5005 --store /srv/store ubuntu:3\n"
-	    "  frisbeed -m 239.192.1.5 -p 0 -A where.txt -T -1 ubuntu.ndz   ends with the last client\n",
+		    "  frisbeed -m 239.192.1.5 -p 5005 --store /srv/store ubuntu:3\n"
+		    "  frisbeed -m 239.192.1.5 -p 0 -A where.txt -T -1 ubuntu.ndz   "
+		    "ends with the last client\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Serving" } },
 };
 
@@ -96,14 +110,18 @@ on_joined(void *arg, const uint8_t ip[4], uint32_t id)
 }
 
 static void
-on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed, const struct wire_stats *s)
+on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed,
+    const struct wire_stats *s)
 {
 	(void)arg;
 	if (s == NULL)
-		log_info("client left addr=%s id=%u seconds=%d", ip_text(ip), id, elapsed);
+		log_info(
+		    "client left addr=%s id=%u seconds=%d", ip_text(ip), id, elapsed);
 	else
-		log_info("client left addr=%s id=%u seconds=%d written=%" PRIu64 " requests=%u "
-		    "duplicates=%u dropped=%u", ip_text(ip), id, elapsed, s->bytes_written, s->requests,
+		log_info("client left addr=%s id=%u seconds=%d written=%" PRIu64
+			 " requests=%u "
+			 "duplicates=%u dropped=%u",
+		    ip_text(ip), id, elapsed, s->bytes_written, s->requests,
 		    s->dup_finished + s->dup_in_progress, s->dropped_no_buffer);
 }
 
@@ -134,30 +152,35 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 		return rc;
 	}
 	if (looks_like_one)
-		return err_set(e, ERR_FORMAT, "%s: an image, but truncated: its length is not whole chunks "
-		    "of 1 MiB", path);
+		return err_set(e, ERR_FORMAT,
+		    "%s: an image, but truncated: its length is not whole chunks "
+		    "of 1 MiB",
+		    path);
 	if (!*whole_chunks)
-		log_warn("not an image: served only to clients that load any file (frisbee -N) file=%s",
+		log_warn("not an image: served only to clients that load any file "
+			 "(frisbee -N) file=%s",
 		    path);
 	return 0;
 }
 
 static int
-open_image(const struct opts *o, const char *path, struct disk **d, struct server_config *c,
-    struct err *e)
+open_image(const struct opts *o, const char *path, struct disk **d,
+    struct server_config *c, struct err *e)
 {
 	struct err ignored;
 
-	if ((o->store != NULL ? store_disk_open(d, o->store, path, STORE_DISK_CACHE_CHUNKS, e) :
-	    disk_open(d, path, DISK_READ, e)) != 0)
+	if ((o->store != NULL
+		    ? store_disk_open(d, o->store, path, STORE_DISK_CACHE_CHUNKS, e)
+		    : disk_open(d, path, DISK_READ, e)) != 0)
 		return -1;
 	int rc = 0;
 	if (!disk_seekable(*d) || disk_size_bytes(*d) == 0)
 		rc = err_set(e, ERR_USAGE, "%s: is empty, or not a file", path);
 	else if (disk_size_bytes(*d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
-		rc = err_set(e, ERR_UNSUPPORTED, "%s: the protocol counts no more than 2^31 blocks", path);
+		rc = err_set(e, ERR_UNSUPPORTED,
+		    "%s: the protocol counts no more than 2^31 blocks", path);
 	else if (o->store != NULL)
-		c->whole_chunks = true;	/* looked at when it was put there */
+		c->whole_chunks = true; /* looked at when it was put there */
 	else
 		rc = inspect(path, *d, &c->whole_chunks, e);
 	if (rc != 0)
@@ -196,7 +219,8 @@ write_address(const struct opts *o, const struct sock *s, struct err *e)
 
 	if (o->addr_file == NULL)
 		return 0;
-	int n = snprintf(text, sizeof text, "%s:%u\n", ip_text(sock_dest(s)), sock_port(s));
+	int n = snprintf(
+	    text, sizeof text, "%s:%u\n", ip_text(sock_dest(s)), sock_port(s));
 	if (disk_open(&d, o->addr_file, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
 	int rc = disk_write(d, text, (size_t)n + 1, 0, e);
@@ -211,9 +235,10 @@ report(const struct opts *o, const struct server *s, double seconds, struct err 
 {
 	const struct server_stats *t = server_stats(s);
 
-	log_info("done seconds=%.1f blocks_sent=%" PRIu64 " blocks_resent=%" PRIu64 " joins=%" PRIu64
-	    " requests=%" PRIu64 " prequests=%" PRIu64, seconds, t->blocks_sent, t->blocks_resent,
-	    t->joins, t->requests, t->prequests);
+	log_info("done seconds=%.1f blocks_sent=%" PRIu64 " blocks_resent=%" PRIu64
+		 " joins=%" PRIu64 " requests=%" PRIu64 " prequests=%" PRIu64,
+	    seconds, t->blocks_sent, t->blocks_resent, t->joins, t->requests,
+	    t->prequests);
 	if (!o->json)
 		return 0;
 	struct json *j = json_new();
@@ -256,10 +281,13 @@ open_second(const struct opts *o, const struct sock_config *sc, struct disk *d,
 	if (o->base || !c->whole_chunks || c->gap_us == 0)
 		return NULL;
 	/* The same one after a restart, if it can be had. */
-	nc.port_lo = (uint16_t)(main_port < PORT_MAX - SECOND_PORTS ? main_port + 1 : 1024);
+	nc.port_lo = (uint16_t)(main_port < PORT_MAX - SECOND_PORTS ? main_port + 1
+								    : 1024);
 	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
-	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) != sizeof c->ext.session ||
-	    identity_of(d, c->ext.identity, &e) != 0 || sock_open(&second, &nc, &e) != 0) {
+	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=
+		sizeof c->ext.session ||
+	    identity_of(d, c->ext.identity, &e) != 0 ||
+	    sock_open(&second, &nc, &e) != 0) {
 		log_warn("only the base protocol: no second port");
 		return NULL;
 	}
@@ -275,8 +303,10 @@ serve(const struct opts *o, struct sock *sock, struct sock *second, struct disk 
     struct server_config *c, struct err *e)
 {
 	static const struct server_log log = { on_joined, on_left, on_bad, NULL };
-	struct loop_config lc = { .ahead = c->ahead, .run_blocks = c->run_blocks,
-		.keepalive_us = o->net.keepalive_s * 1000000, .second = second,
+	struct loop_config lc = { .ahead = c->ahead,
+		.run_blocks = c->run_blocks,
+		.keepalive_us = o->net.keepalive_s * 1000000,
+		.second = second,
 		.session = c->ext.session };
 	uint64_t started = clock_us();
 
@@ -285,7 +315,8 @@ serve(const struct opts *o, struct sock *sock, struct sock *second, struct disk 
 	if (s == NULL)
 		return err_nomem(e, "the server");
 	server_set_log(s, &log);
-	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s burst=%u gap_us=%" PRIu64,
+	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s burst=%u "
+		 "gap_us=%" PRIu64,
 	    disk_name(d), server_chunks(s), ip_text(sock_dest(sock)), sock_port(sock),
 	    sock_netif(sock)->name, c->burst, c->gap_us);
 	int rc = write_address(o, sock, e);
@@ -316,15 +347,17 @@ run(const struct opts *o, const char *path, struct err *e)
 		sock_close(second);
 		sock_close(sock);
 	}
-	disk_close(d, &closing);	/* only read */
+	disk_close(d, &closing); /* only read */
 	return rc;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .idle_s = IDLE_S_DEFAULT, .run_blocks = RUN_BLOCKS_DEFAULT,
-		.burst = BURST_DEFAULT, .gap_us = GAP_US_DEFAULT };
+	struct opts o = { .idle_s = IDLE_S_DEFAULT,
+		.run_blocks = RUN_BLOCKS_DEFAULT,
+		.burst = BURST_DEFAULT,
+		.gap_us = GAP_US_DEFAULT };
 	struct err e = { 0 };
 	int at;
 
@@ -337,8 +370,10 @@ main(int argc, char **argv)
 		err_set(&e, ERR_USAGE, "one image is needed");
 		return cli_fail(&prog, &e);
 	}
-	log_open("frisbeed", o.debug || isatty(STDERR_FILENO), o.quiet ? LOG_LEVEL_WARN : o.debug ? LOG_LEVEL_DEBUG :
-	    LOG_LEVEL_INFO);
+	log_open("frisbeed", o.debug || isatty(STDERR_FILENO),
+	    o.quiet   ? LOG_LEVEL_WARN
+	    : o.debug ? LOG_LEVEL_DEBUG
+		      : LOG_LEVEL_INFO);
 	cli_catch_signals();
 	if (run(&o, argv[at], &e) != 0 || cli_close_stdout(&e) != 0) {
 		int status = cli_fail(&prog, &e);

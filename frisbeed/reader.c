@@ -18,18 +18,19 @@ struct reader {
 	struct mailbox *done;
 	struct queue *runs;
 	uint32_t ahead, run_blocks;
-	struct server_run *slots;	/* what each buffer is being filled with */
+	struct server_run *slots; /* what each buffer is being filled with */
 	uint8_t *blocks;
-	uint8_t *chunks;		/* for parity: SERVER_PARITY_BUFFERS */
+	uint8_t *chunks; /* for parity: SERVER_PARITY_BUFFERS */
 	pthread_t thread;
 	bool started;
-	struct err err;			/* written before the mailbox is told */
+	struct err err; /* written before the mailbox is told */
 };
 
 static bool
 is_passing(const struct err *e)
 {
-	return e->kind == ERR_IO && (e->os == EIO || e->os == ESTALE || e->os == ETIMEDOUT);
+	return e->kind == ERR_IO &&
+	       (e->os == EIO || e->os == ESTALE || e->os == ETIMEDOUT);
 }
 
 static uint8_t *
@@ -38,15 +39,18 @@ buffer(const struct reader *r, uint32_t buf)
 	size_t each = (size_t)r->run_blocks * WIRE_BLOCK_BYTES;
 	const size_t chunk = (size_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 
-	return buf < r->ahead ? r->blocks + buf * each : r->chunks + (buf - r->ahead) * chunk;
+	return buf < r->ahead ? r->blocks + buf * each
+	                      : r->chunks + (buf - r->ahead) * chunk;
 }
 
 static int
 read_run(struct reader *r, const struct server_run *run)
 {
 	uint8_t *to = buffer(r, run->buf);
-	uint64_t at = ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) * WIRE_BLOCK_BYTES;
-	uint64_t size = disk_size_bytes(r->disk), want = (uint64_t)run->count * WIRE_BLOCK_BYTES;
+	uint64_t at = ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
+	              WIRE_BLOCK_BYTES;
+	uint64_t size = disk_size_bytes(r->disk),
+		 want = (uint64_t)run->count * WIRE_BLOCK_BYTES;
 	size_t n = (size_t)(size - at < want ? size - at : want);
 	struct timespec pause = { 0, RETRY_MS * 1000000l };
 
@@ -85,12 +89,16 @@ reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blo
 
 	if (r == NULL)
 		return err_nomem(e, "the reader");
-	*r = (struct reader){ .disk = d, .done = done, .ahead = ahead, .run_blocks = run_blocks };
+	*r = (struct reader){
+		.disk = d, .done = done, .ahead = ahead, .run_blocks = run_blocks
+	};
 	r->runs = queue_new(ahead);
 	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS, sizeof *r->slots);
 	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
-	r->chunks = malloc((size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
-	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL || r->chunks == NULL) {
+	r->chunks = malloc(
+	    (size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL ||
+	    r->chunks == NULL) {
 		reader_free(r);
 		return err_nomem(e, "read-ahead buffers");
 	}

@@ -9,18 +9,19 @@
 #include "frisbeed/server_repair.h"
 
 enum {
-	EPOCH_US = 500000,		/* -D judges so often */
-	LINGER_US = 2000000,		/* -T < 0: after the last client left */
-	JOIN2_PENDING_MAX = 64,		/* one that does not fit asks again */
+	EPOCH_US = 500000,      /* -D judges so often */
+	LINGER_US = 2000000,    /* -T < 0: after the last client left */
+	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
 	/* What still comes is announced so often; when nothing does, more often, so
 	 * that who lacks something notices; and less when nobody answers any more. */
 	STATE_US = 1000000,
 	STATE_IDLE_US = 100000,
 	IDLE_PATIENCE_US = 10000000,
-	WINDOW_US = 100000,		/* between the first report and its answer */
+	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	/* What a client can take unasked when it joins; the most that it can ask for. */
+	/* What a client can take unasked when it joins; the most that it can ask for.
+	 */
 	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 };
@@ -32,22 +33,22 @@ static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
 /* What is being done about one chunk.  A block is in `queued` until it is given
  * out for reading, then in `coming` until it is sent; never in both. */
 struct item {
-	struct item *next;		/* in the FIFO */
+	struct item *next; /* in the FIFO */
 	uint32_t chunk;
-	uint32_t cursor;		/* the next run starts here or behind */
-	bool in_fifo;			/* exactly while queued is not empty */
-	uint32_t bulk;			/* blocks of it that are no repair */
-	bool asked;			/* ... because of old requests */
+	uint32_t cursor; /* the next run starts here or behind */
+	bool in_fifo;    /* exactly while queued is not empty */
+	uint32_t bulk;   /* blocks of it that are no repair */
+	bool asked;      /* ... because of old requests */
 	struct blockmap queued, coming;
 };
 
 struct slot {
 	struct server_run run;
-	uint32_t at;			/* blocks of it that are sent */
-	bool ready;			/* read into memory */
-	bool parity;			/* so many of each group: */
+	uint32_t at; /* blocks of it that are sent */
+	bool ready;  /* read into memory */
+	bool parity; /* so many of each group: */
 	uint8_t count[WIREXT_GROUPS];
-	uint32_t left;			/* of all of them */
+	uint32_t left; /* of all of them */
 };
 
 struct server_client {
@@ -58,19 +59,20 @@ struct server_client {
 
 /* The extension: see docs/protocol.md. */
 struct server_ext {
-	bool used;			/* somebody ever offered it */
+	bool used; /* somebody ever offered it */
 	uint32_t clients;
 	bool state_pending, stale;
-	bool was_idle;			/* as announced */
-	uint64_t state_us;		/* the last announcement */
-	uint32_t state_first;		/* of the next one's map */
-	uint64_t heard_us;		/* the last of their messages */
+	bool was_idle;        /* as announced */
+	uint64_t state_us;    /* the last announcement */
+	uint32_t state_first; /* of the next one's map */
+	uint64_t heard_us;    /* the last of their messages */
 	struct carousel carousel;
-	/* Blocks that anybody sent or will send; the carousel goes on below the limit. */
+	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
+	 */
 	uint64_t sent, pending, limit;
-	bool carousel_turn;		/* an old request has had its own */
+	bool carousel_turn; /* an old request has had its own */
 	struct repair repair;
-	uint32_t parity_used;		/* a bit for each of the buffers */
+	uint32_t parity_used; /* a bit for each of the buffers */
 };
 
 struct server {
@@ -79,30 +81,30 @@ struct server {
 	struct server_stats stats;
 	uint32_t nblocks, nchunks;
 
-	struct item **items;		/* by chunk; NULL: nothing asked */
+	struct item **items; /* by chunk; NULL: nothing asked */
 	struct item *head, *tail;
 	/* Which blocks went out before, by chunk; NULL: none. */
 	struct blockmap **sent;
-	struct blockmap sent_all;	/* shared by chunks that went out whole */
+	struct blockmap sent_all; /* shared by chunks that went out whole */
 
-	struct slot *slots;		/* ring of cfg.ahead */
+	struct slot *slots; /* ring of cfg.ahead */
 	uint32_t slot_head, slots_used;
 
-	bool join_pending;		/* one reply answers all who ask meanwhile */
+	bool join_pending; /* one reply answers all who ask meanwhile */
 	uint32_t join2_pending[JOIN2_PENDING_MAX];
 	unsigned join2_count;
 
-	uint32_t burst, burst_left;	/* burst: now, with -D */
+	uint32_t burst, burst_left; /* burst: now, with -D */
 	uint64_t burst_start_us;
 	bool burst_begun;
 	uint64_t epoch_us;
 	bool epoch_loss;
 
-	uint64_t asked_us;		/* last request or join */
-	uint64_t left_us;		/* when the last client left */
-	struct server_client *clients;	/* SERVER_CLIENTS_MAX */
+	uint64_t asked_us;             /* last request or join */
+	uint64_t left_us;              /* when the last client left */
+	struct server_client *clients; /* SERVER_CLIENTS_MAX */
 
-	uint64_t now_us;		/* as the shell said last */
+	uint64_t now_us; /* as the shell said last */
 	struct server_ext ext;
 };
 
@@ -128,16 +130,18 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	if (s == NULL)
 		return NULL;
 	s->cfg = *cfg;
-	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);
+	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
+				WIRE_BLOCK_BYTES);
 	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 	s->items = calloc(s->nchunks, sizeof *s->items);
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
-	bool ext_failed = cfg->ext.on && (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
-	    repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
-	if (s->items == NULL || s->sent == NULL || s->slots == NULL || s->clients == NULL ||
-	    ext_failed) {
+	bool ext_failed = cfg->ext.on &&
+	                  (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
+			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
+	if (s->items == NULL || s->sent == NULL || s->slots == NULL ||
+	    s->clients == NULL || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
@@ -207,7 +211,7 @@ client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
 	s->stats.joins++;
 	if (find_client(s, ip, id) != NULL)
-		return;			/* its last join or our reply was lost */
+		return; /* its last join or our reply was lost */
 	if (s->stats.clients < SERVER_CLIENTS_MAX) {
 		struct server_client *c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
@@ -224,7 +228,8 @@ client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 static void
 client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
-	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats : NULL;
+	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
+	                                                           : NULL;
 	struct server_client *c = find_client(s, m->srcip, m->u.leave.clientid);
 
 	s->stats.leaves++;
@@ -236,8 +241,8 @@ client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 			s->ext.heard_us = 0;
 	}
 	if (s->log.left != NULL)
-		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid, m->u.leave.elapsed_s,
-		    stats);
+		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
+		    m->u.leave.elapsed_s, stats);
 }
 
 /* --- the queue --- */
@@ -313,7 +318,7 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 		s->stats.lost_blocks += n;
 	struct item *it = item_of(s, chunk);
 	if (it == NULL)
-		return true;		/* no memory: it will be asked again */
+		return true; /* no memory: it will be asked again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	uint32_t fresh = blockmap_count(&want);
@@ -359,7 +364,8 @@ want_chunk(struct server *s, uint32_t chunk)
 static void
 let_go(struct server *s, uint32_t blocks)
 {
-	uint64_t limit = s->ext.sent + (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
+	uint64_t limit = s->ext.sent +
+	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
 
 	if (s->ext.limit < limit)
 		s->ext.limit = limit;
@@ -378,8 +384,8 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 }
 
 static void
-handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m, const void *pkt,
-    size_t len)
+handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
+    const void *pkt, size_t len)
 {
 	uint32_t flags;
 	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
@@ -467,13 +473,15 @@ static bool
 is_idle(const struct server *s)
 {
 	return s->head == NULL && s->slots_used == 0 && s->ext.carousel.wanted == 0 &&
-	    s->ext.repair.n == 0;
+	       s->ext.repair.n == 0;
 }
 
 static void
 handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
-	uint64_t window = s->ext.clients < 2 ? 0 : is_idle(s) ? WINDOW_US / 4 : WINDOW_US;
+	uint64_t window = s->ext.clients < 2 ? 0
+	                  : is_idle(s)       ? WINDOW_US / 4
+	                                     : WINDOW_US;
 
 	s->stats.reports++;
 	s->asked_us = now_us;
@@ -551,15 +559,26 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		return;
 	}
 	if (m.type != WIRE_REQUEST)
-		return;			/* another server's, or our own */
+		return; /* another server's, or our own */
 	switch (m.subtype) {
-	case WIRE_JOIN: handle_join(s, now_us, &m, pkt, len); break;
-	case WIRE_JOIN2: handle_join2(s, now_us, &m); break;
+	case WIRE_JOIN:
+		handle_join(s, now_us, &m, pkt, len);
+		break;
+	case WIRE_JOIN2:
+		handle_join2(s, now_us, &m);
+		break;
 	case WIRE_LEAVE:
-	case WIRE_LEAVE2: client_left(s, now_us, &m); break;
-	case WIRE_REQ: handle_request(s, now_us, &m); break;
-	case WIRE_PREQ: handle_prequest(s, now_us, &m); break;
-	default: break;			/* a block */
+	case WIRE_LEAVE2:
+		client_left(s, now_us, &m);
+		break;
+	case WIRE_REQ:
+		handle_request(s, now_us, &m);
+		break;
+	case WIRE_PREQ:
+		handle_prequest(s, now_us, &m);
+		break;
+	default:
+		break; /* a block */
 	}
 }
 
@@ -585,7 +604,7 @@ turn_carousel(struct server *s)
 	s->ext.carousel_turn = false;
 	struct item *it = item_of(s, chunk);
 	if (it == NULL)
-		return;			/* no memory: it will be wanted again */
+		return; /* no memory: it will be wanted again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	blockmap_add(&it->queued, &want);
@@ -613,8 +632,10 @@ read_for_parity(struct server *s, struct server_run *run)
 		return false;
 	s->ext.parity_used |= 1u << buf;
 	struct slot *slot = slot_at(s, s->slots_used++);
-	*slot = (struct slot){ .run = { .buf = s->cfg.ahead + buf, .chunk = chunk,
-	    .count = WIRE_CHUNK_BLOCKS }, .parity = true };
+	*slot = (struct slot){ .run = { .buf = s->cfg.ahead + buf,
+				   .chunk = chunk,
+				   .count = WIRE_CHUNK_BLOCKS },
+		.parity = true };
 	memcpy(slot->count, count, sizeof count);
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		slot->left += count[g];
@@ -661,7 +682,9 @@ server_read_next(struct server *s, struct server_run *run)
 	it->cursor = first + n;
 	struct slot *slot = slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
-	    .chunk = it->chunk, .first = first, .count = n } };
+				   .chunk = it->chunk,
+				   .first = first,
+				   .count = n } };
 	*run = slot->run;
 	if (!blockmap_empty(&it->queued))
 		return true;
@@ -693,7 +716,7 @@ judge_epoch(struct server *s, uint64_t now_us)
 	if (!s->epoch_loss && s->burst < s->cfg.burst)
 		s->burst++;
 	else if (s->epoch_loss && s->burst > 1)
-		s->burst = s->burst * 9 / 10;	/* at least one less */
+		s->burst = s->burst * 9 / 10; /* at least one less */
 	s->epoch_loss = false;
 	s->epoch_us = now_us;
 }
@@ -730,7 +753,8 @@ pace_spend(struct server *s, uint64_t now_us)
 void
 server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 {
-	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS * 1000;	/* of one in 1 ms */
+	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS *
+	                      1000; /* of one in 1 ms */
 
 	assert(bits_per_s > 0);
 	if (bits_per_s > UINT32_MAX * cost / 100)
@@ -753,7 +777,8 @@ static size_t
 put_answer(const struct server *s, struct server_out *out)
 {
 	struct wirext_answer a = { .flags = s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0,
-		.port = s->cfg.ext.port, .session = s->cfg.ext.session,
+		.port = s->cfg.ext.port,
+		.session = s->cfg.ext.session,
 		.clients = s->ext.clients };
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
@@ -801,7 +826,7 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	if (sent == NULL)
 		sent = s->sent[chunk] = calloc(1, sizeof *sent);
 	if (sent == NULL)
-		return;			/* only the count suffers */
+		return; /* only the count suffers */
 	if (blockmap_test(sent, block)) {
 		s->stats.blocks_resent++;
 		return;
@@ -876,8 +901,8 @@ state_due_us(const struct server *s)
 		return 0;
 	if (s->ext.stale)
 		return s->ext.used ? s->ext.state_us + STATE_IDLE_US : SERVER_NEVER;
-	if (s->ext.clients == 0 && (s->ext.heard_us == 0 ||
-	    s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
+	if (s->ext.clients == 0 &&
+	    (s->ext.heard_us == 0 || s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
 		return SERVER_NEVER;
 	/* Who lacks something now says so soon. */
 	if (is_idle(s) && !s->ext.was_idle)
@@ -897,10 +922,11 @@ begun(const struct slot *slot)
 static bool
 is_coming(const struct server *s, uint32_t chunk)
 {
-	if (s->slots_used > 0 && slot_at(s, 0)->run.chunk == chunk && begun(slot_at(s, 0)))
+	if (s->slots_used > 0 && slot_at(s, 0)->run.chunk == chunk &&
+	    begun(slot_at(s, 0)))
 		return carousel_wants(&s->ext.carousel, chunk);
 	return carousel_wants(&s->ext.carousel, chunk) || s->items[chunk] != NULL ||
-	    repair_busy(&s->ext.repair, chunk);
+	       repair_busy(&s->ext.repair, chunk);
 }
 
 static void
@@ -916,7 +942,8 @@ put_state(struct server *s, uint64_t now_us, struct server_out *out)
 			bits[i / 8] |= (uint8_t)(1 << i % 8);
 	memcpy(m.srcip, s->cfg.srcip, 4);
 	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
-	m.u.state.flags = (is_idle(s) ? WIREXT_IDLE : 0) | (s->ext.stale ? WIREXT_STALE : 0);
+	m.u.state.flags = (is_idle(s) ? WIREXT_IDLE : 0) |
+	                  (s->ext.stale ? WIREXT_STALE : 0);
 	m.u.state.clients = s->ext.clients;
 	m.u.state.chunks = s->nchunks;
 	m.u.state.coming = (struct wirext_map){ first, n, bits };
@@ -980,12 +1007,14 @@ server_deadline(const struct server *s, uint64_t now_us)
 {
 	if (reply_pending(s))
 		return now_us;
-	uint64_t at = s->ext.stale ? SERVER_NEVER : block_ready(s) ? pace_deadline(s, now_us) : end_us(s);
+	uint64_t at = s->ext.stale     ? SERVER_NEVER
+	              : block_ready(s) ? pace_deadline(s, now_us)
+	                               : end_us(s);
 	if (s->ext.used && state_due_us(s) < at)
 		at = state_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
-	if (!s->ext.stale && s->slots_used < s->cfg.ahead && s->ext.parity_used != PARITY_ALL_USED &&
-	    repair_due_us(&s->ext.repair) < at)
+	if (!s->ext.stale && s->slots_used < s->cfg.ahead &&
+	    s->ext.parity_used != PARITY_ALL_USED && repair_due_us(&s->ext.repair) < at)
 		at = repair_due_us(&s->ext.repair);
 	return at > now_us ? at : now_us;
 }

@@ -29,29 +29,29 @@
 
 enum {
 	SERVER_AHEAD_MAX = 1024,
-	SERVER_CLIENTS_MAX = 16384,	/* for counting and -T < 0 only */
-	SERVER_PARITY_BUFFERS = 4,	/* of a whole chunk each */
+	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
+	SERVER_PARITY_BUFFERS = 4,  /* of a whole chunk each */
 };
 #define SERVER_NEVER UINT64_MAX
 
 /* The extension; docs/protocol.md. */
 struct server_ext_config {
-	bool on;			/* only for whole_chunks */
-	bool parity;			/* the shell can compute it */
-	uint16_t port;			/* the second one */
-	uint32_t session;		/* random, not 0 */
+	bool on;          /* only for whole_chunks */
+	bool parity;      /* the shell can compute it */
+	uint16_t port;    /* the second one */
+	uint32_t session; /* random, not 0 */
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 };
 
 struct server_config {
-	uint64_t image_bytes;		/* > 0 */
-	bool whole_chunks;		/* answer JOIN; else only JOIN2 (not an image) */
+	uint64_t image_bytes; /* > 0 */
+	bool whole_chunks;    /* answer JOIN; else only JOIN2 (not an image) */
 	uint8_t srcip[4];
-	uint32_t run_blocks;		/* blocks a read, -R: 1..1024, usual 32 */
-	uint32_t ahead;			/* runs: 1..SERVER_AHEAD_MAX */
-	uint32_t burst;			/* blocks a burst, -B */
-	uint64_t gap_us;		/* between starts of bursts, -G; 0: no pacing */
-	bool dynamic;			/* -D; nothing without a gap */
+	uint32_t run_blocks; /* blocks a read, -R: 1..1024, usual 32 */
+	uint32_t ahead;      /* runs: 1..SERVER_AHEAD_MAX */
+	uint32_t burst;      /* blocks a burst, -B */
+	uint64_t gap_us;     /* between starts of bursts, -G; 0: no pacing */
+	bool dynamic;        /* -D; nothing without a gap */
 	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
 	 * after the last client left and nobody asks any more (or 30 min without
 	 * requests, should the last ones have died without a word); needs at least
@@ -62,15 +62,15 @@ struct server_config {
 
 struct server_stats {
 	uint64_t joins, leaves, requests, prequests, bad_packets;
-	uint64_t blocks_asked;		/* sum over all requests */
-	uint64_t blocks_merged;		/* of those: were coming anyway */
+	uint64_t blocks_asked;  /* sum over all requests */
+	uint64_t blocks_merged; /* of those: were coming anyway */
 	uint64_t blocks_sent, bytes_sent;
-	uint64_t blocks_resent;		/* sent before, to anybody */
-	uint64_t lost_blocks;		/* asked by requests for less than a chunk */
-	uint32_t clients, clients_max;	/* now; at most at once */
-	uint64_t wants, reports, gos;	/* the extension's messages */
-	uint64_t parity_sent;		/* blocks */
-	double unasked;			/* parity blocks a group that go with the data */
+	uint64_t blocks_resent;        /* sent before, to anybody */
+	uint64_t lost_blocks;          /* asked by requests for less than a chunk */
+	uint32_t clients, clients_max; /* now; at most at once */
+	uint64_t wants, reports, gos;  /* the extension's messages */
+	uint64_t parity_sent;          /* blocks */
+	double unasked;                /* parity blocks a group that go with the data */
 };
 
 /* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
@@ -82,19 +82,19 @@ struct server_run {
 
 enum server_out_kind {
 	SERVER_OUT_NONE,
-	SERVER_OUT_PACKET,		/* for the second port when wirext_is() */
+	SERVER_OUT_PACKET, /* for the second port when wirext_is() */
 	SERVER_OUT_BLOCK,
-	SERVER_OUT_PARITY,		/* for the second port */
+	SERVER_OUT_PARITY, /* for the second port */
 };
 
 struct server_out {
 	enum server_out_kind kind;
-	size_t len;				/* PACKET: of pkt */
+	size_t len; /* PACKET: of pkt */
 	uint8_t pkt[WIRE_PACKET_MAX];
-	uint32_t buf, at;			/* BLOCK: the buffer, and which of its blocks */
+	uint32_t buf, at; /* BLOCK: the buffer, and which of its blocks */
 	uint32_t chunk, block;
-	uint32_t group, index;			/* PARITY: of what is in buf */
-	bool run_ends;				/* its last block: after sending, buf is free */
+	uint32_t group, index; /* PARITY: of what is in buf */
+	bool run_ends;         /* its last block: after sending, buf is free */
 };
 
 struct server;
@@ -126,8 +126,8 @@ const struct server_stats *server_stats(const struct server *);
 /* Events for the log; NULL slots are skipped. */
 struct server_log {
 	void (*joined)(void *arg, const uint8_t ip[4], uint32_t clientid);
-	void (*left)(void *arg, const uint8_t ip[4], uint32_t clientid, int32_t elapsed_s,
-	    const struct wire_stats *stats_or_null);
+	void (*left)(void *arg, const uint8_t ip[4], uint32_t clientid,
+	    int32_t elapsed_s, const struct wire_stats *stats_or_null);
 	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);
 	void *arg;
 };

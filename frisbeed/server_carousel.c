@@ -37,8 +37,8 @@ put(struct carousel *c, uint32_t chunk, const struct blockmap *map)
 {
 	struct blockmap *own = c->want[chunk] == &c->whole ? NULL : c->want[chunk];
 
-	if (blockmap_count(map) == WIRE_CHUNK_BLOCKS || (own == NULL &&
-	    (own = malloc(sizeof *own)) == NULL)) {
+	if (blockmap_count(map) == WIRE_CHUNK_BLOCKS ||
+	    (own == NULL && (own = malloc(sizeof *own)) == NULL)) {
 		drop(c, chunk);
 		own = &c->whole;
 	} else {

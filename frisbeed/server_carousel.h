@@ -10,10 +10,10 @@
 
 struct carousel {
 	uint32_t nchunks;
-	uint32_t wanted;		/* chunks of which something is */
-	uint32_t at;			/* the next one is this, or behind it */
-	struct blockmap **want;		/* by chunk; NULL: nothing */
-	struct blockmap whole;		/* shared by chunks that are wanted whole */
+	uint32_t wanted;        /* chunks of which something is */
+	uint32_t at;            /* the next one is this, or behind it */
+	struct blockmap **want; /* by chunk; NULL: nothing */
+	struct blockmap whole;  /* shared by chunks that are wanted whole */
 };
 
 /* -1: no memory. */

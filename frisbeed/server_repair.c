@@ -5,15 +5,15 @@
 #include <string.h>
 
 enum {
-	BUDGET = 12,			/* reports a second that we like to hear */
-	CROWD_BUDGET = 40,		/* ... with so many clients: */
+	BUDGET = 12,       /* reports a second that we like to hear */
+	CROWD_BUDGET = 40, /* ... with so many clients: */
 	CROWD = 1000,
-	FEW = 8,			/* fewer clients are heard out */
-	UNASKED_MAX = 64,		/* blocks for a group */
+	FEW = 8,          /* fewer clients are heard out */
+	UNASKED_MAX = 64, /* blocks for a group */
 	EPOCH_US = 1000000,
 };
 static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
-    LEARN_STEP = 2;
+		    LEARN_STEP = 2;
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
@@ -112,7 +112,7 @@ repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t c
 	r->carry -= blocks;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
 		unsigned n = blocks / WIREXT_GROUPS +
-		    ((g + chunk) % WIREXT_GROUPS < blocks % WIREXT_GROUPS);
+		             ((g + chunk) % WIREXT_GROUPS < blocks % WIREXT_GROUPS);
 		if (k->want[g] < n)
 			k->want[g] = (uint8_t)n;
 	}
@@ -139,8 +139,8 @@ learn(struct repair *r, const struct repair_chunk *k)
 }
 
 bool
-repair_next(struct repair *r, uint64_t now_us, uint32_t *chunk,
-    uint8_t count[WIREXT_GROUPS])
+repair_next(
+    struct repair *r, uint64_t now_us, uint32_t *chunk, uint8_t count[WIREXT_GROUPS])
 {
 	if (repair_due_us(r) > now_us)
 		return false;

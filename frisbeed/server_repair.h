@@ -15,12 +15,12 @@
 #include "common/net/wirext.h"
 
 struct repair_chunk {
-	uint8_t want[WIREXT_GROUPS];	/* to be sent */
-	uint8_t coming[WIREXT_GROUPS];	/* given out, not sent yet */
-	uint8_t next[WIREXT_GROUPS];	/* index of the next parity block */
-	uint8_t unasked;		/* as many went with the data */
+	uint8_t want[WIREXT_GROUPS];   /* to be sent */
+	uint8_t coming[WIREXT_GROUPS]; /* given out, not sent yet */
+	uint8_t next[WIREXT_GROUPS];   /* index of the next parity block */
+	uint8_t unasked;               /* as many went with the data */
 	bool listed, reported;
-	bool waiting;			/* what goes with the data is not out yet */
+	bool waiting; /* what goes with the data is not out yet */
 };
 
 struct repair_due {
@@ -31,15 +31,15 @@ struct repair_due {
 struct repair {
 	uint32_t nchunks;
 	struct repair_chunk *chunks;
-	struct repair_due *ring;	/* of nchunks: chunks with want, oldest first */
+	struct repair_due *ring; /* of nchunks: chunks with want, oldest first */
 	uint32_t head, n;
 	/* Unasked parity: blocks for a group. */
 	double unasked;
 	uint64_t judged_us;
-	uint32_t reports;		/* since then */
-	double budget;			/* a second, of them */
-	bool few;			/* clients */
-	double carry;			/* of the fractions */
+	uint32_t reports; /* since then */
+	double budget;    /* a second, of them */
+	bool few;         /* clients */
+	double carry;     /* of the fractions */
 };
 
 int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us);
@@ -50,10 +50,11 @@ void repair_report(struct repair *, uint32_t chunk, const uint8_t lack[WIREXT_GR
 /* Once for each message with reports. */
 void repair_count_message(struct repair *);
 /* A chunk's data has been given out: what goes with it unasked. */
-void repair_add_unasked(struct repair *, uint32_t chunk, uint64_t now_us, uint32_t clients);
+void repair_add_unasked(
+    struct repair *, uint32_t chunk, uint64_t now_us, uint32_t clients);
 /* The first chunk whose time has come: give out its counts. */
-bool repair_next(struct repair *, uint64_t now_us, uint32_t *chunk,
-    uint8_t count[WIREXT_GROUPS]);
+bool repair_next(
+    struct repair *, uint64_t now_us, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]);
 /* When that will be; UINT64_MAX: nothing is wanted. */
 uint64_t repair_due_us(const struct repair *);
 /* One of a group's is sent now: its index. */

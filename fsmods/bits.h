@@ -40,7 +40,8 @@ bits_find(const uint8_t *map, uint64_t from, uint64_t to, bool value)
 	const uint8_t *other = value ? clear : set;
 
 	while (from < to) {
-		if (from % 8 == 0 && to - from >= 64 && memcmp(map + from / 8, other, 8) == 0)
+		if (from % 8 == 0 && to - from >= 64 &&
+		    memcmp(map + from / 8, other, 8) == 0)
 			from += 64;
 		else if (bit_get(map, from) == value)
 			return from;

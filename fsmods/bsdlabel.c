@@ -17,12 +17,12 @@
 #include "fsmods/fsmod.h"
 
 enum {
-	BOOT_SECTORS = 128,		/* 64 KiB: boot blocks of UFS2, and the label */
-	SWAP_KEEP_SECTORS = 64,		/* as for the swap of Linux */
+	BOOT_SECTORS = 128,     /* 64 KiB: boot blocks of UFS2, and the label */
+	SWAP_KEEP_SECTORS = 64, /* as for the swap of Linux */
 	SWAP_TAIL_SECTORS = 16,
 };
 
-#define HIBERNATE_MAGIC UINT32_C(0x0b5d0b5d)	/* OpenBSD */
+#define HIBERNATE_MAGIC UINT32_C(0x0b5d0b5d) /* OpenBSD */
 static const char dump_magic[] = "FreeBSD Kernel Dump";
 
 struct scanned {
@@ -32,10 +32,11 @@ struct scanned {
 
 /* Partition-relative sectors of p become the slice's, less the boot area. */
 static int
-skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r, struct err *e)
+skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r,
+    struct err *e)
 {
-	struct range s = range_clip((struct range){ p->sectors.off + r.off, r.len }, BOOT_SECTORS,
-	    UINT64_MAX);
+	struct range s = range_clip(
+	    (struct range){ p->sectors.off + r.off, r.len }, BOOT_SECTORS, UINT64_MAX);
 
 	return s.len != 0 ? skip_add(sink, s, e) : 0;
 }
@@ -47,15 +48,16 @@ place_of(struct range slice, const struct bsdlabel_part *p)
 }
 
 static int
-scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l, struct scanned *x,
-    struct err *e)
+scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l,
+    struct scanned *x, struct err *e)
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		struct range at = place_of(slice, &l->parts[i]);
-		if (fsmods_scan_found(fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
+		if (fsmods_scan_found(
+			fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
 			return -1;
 		bool wrong = x->fs[i].warning[0] != '\0' ||
-		    (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);
+		             (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);
 		x->understood += x->fs[i].mod != NULL && !wrong;
 		x->doubtful += wrong;
 	}
@@ -71,10 +73,12 @@ check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
 	const struct fsmod *mod = fsmods_probe_inside(d, slice);
 
 	if (mod == NULL || (l->parts[0].sectors.off == 0 && x->fs[0].mod == mod &&
-	    x->fs[0].warning[0] == '\0'))
+			       x->fs[0].warning[0] == '\0'))
 		return 0;
-	return err_set(e, ERR_FORMAT, "a %s begins where its disklabel is, and is not right in a "
-	    "partition", mod->title);
+	return err_set(e, ERR_FORMAT,
+	    "a %s begins where its disklabel is, and is not right in a "
+	    "partition",
+	    mod->title);
 }
 
 /* Is something in this swap that a system will want when it boots? */
@@ -87,9 +91,10 @@ swap_holds(struct disk *d, struct range at, bool *holds, struct err *e)
 	if (at.len < SWAP_TAIL_SECTORS)
 		return 0;
 	if (disk_read(d, tail, sizeof tail,
-	    (range_end(at) - SWAP_TAIL_SECTORS) * SECTOR_BYTES, e) != 0)
+		(range_end(at) - SWAP_TAIL_SECTORS) * SECTOR_BYTES, e) != 0)
 		return -1;
-	*holds = memcmp(tail + sizeof tail - SECTOR_BYTES, dump_magic, sizeof dump_magic - 1) == 0;
+	*holds = memcmp(tail + sizeof tail - SECTOR_BYTES, dump_magic,
+		     sizeof dump_magic - 1) == 0;
 	for (size_t i = 0; i < sizeof tail; i += SECTOR_BYTES) {
 		struct rd r = rd_from(tail + i, 4);
 		*holds |= rd_le32(&r) == HIBERNATE_MAGIC;
@@ -106,7 +111,8 @@ skip_swap(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 	if (swap_holds(d, place_of(slice, p), &holds, e) != 0)
 		return -1;
 	if (holds) {
-		snprintf(why, cap, "holds a suspended system or a crash dump: kept whole");
+		snprintf(
+		    why, cap, "holds a suspended system or a crash dump: kept whole");
 		return 0;
 	}
 	if (p->sectors.len <= SWAP_KEEP_SECTORS)
@@ -118,8 +124,8 @@ skip_swap(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 /* What of one partition is skipped, and why more is not. */
 static int
 report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
-    struct scanned *x, struct fs_scan *fs, struct skip_sink *sink, char *why, size_t cap,
-    struct err *e)
+    struct scanned *x, struct fs_scan *fs, struct skip_sink *sink, char *why,
+    size_t cap, struct err *e)
 {
 	if (fs->mod != NULL) {
 		snprintf(why, cap, "%s", fs->warning);
@@ -131,8 +137,9 @@ report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 	if (p->type == BSDLABEL_SWAP && x->understood > 0 && x->doubtful == 0)
 		return skip_swap(d, slice, p, sink, why, cap, e);
 	if (p->type != BSDLABEL_UNUSED)
-		snprintf(why, cap, "%s", p->type == BSDLABEL_SWAP ? "swap, but the label is in doubt" :
-		    "no known filesystem");
+		snprintf(why, cap, "%s",
+		    p->type == BSDLABEL_SWAP ? "swap, but the label is in doubt"
+					     : "no known filesystem");
 	return 0;
 }
 
@@ -145,11 +152,12 @@ report(struct disk *d, struct range slice, const struct bsdlabel *l, struct scan
 
 	for (unsigned i = 0; i < l->nparts; i++) {
 		why[0] = '\0';
-		if (report_part(d, slice, &l->parts[i], x, &x->fs[i], sink, why, sizeof why, e) != 0)
+		if (report_part(d, slice, &l->parts[i], x, &x->fs[i], sink, why,
+			sizeof why, e) != 0)
 			return -1;
 		if (why[0] != '\0' && n < sizeof all)
-			n += (size_t)snprintf(all + n, sizeof all - n, "%s%c: %s", n > 0 ? "; " : "",
-			    l->parts[i].letter, why);
+			n += (size_t)snprintf(all + n, sizeof all - n, "%s%c: %s",
+			    n > 0 ? "; " : "", l->parts[i].letter, why);
 	}
 	if (n > 0)
 		skip_warn(sink, "%s", all);

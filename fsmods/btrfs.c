@@ -19,9 +19,9 @@ enum {
 	MAGIC_AT = 64,
 	GROUP_ITEM_BYTES = 24,
 	ROOT_ITEM_BYTES_MIN = 239,
-	ROOT_LOGICAL_AT = 176,		/* the generation is in front of it, 8 between */
+	ROOT_LOGICAL_AT = 176, /* the generation is in front of it, 8 between */
 	ROOT_LEVEL_AT = 238,
-	EXTENT_ITEM_BYTES = 24,		/* at least; the version before had fewer */
+	EXTENT_ITEM_BYTES = 24, /* at least; the version before had fewer */
 };
 
 struct scan {
@@ -64,7 +64,8 @@ report_gap(struct scan *s, const struct btrfs_chunk *c, uint64_t lo, uint64_t hi
     struct err *e)
 {
 	for (unsigned i = 0; i < c->copies && lo < hi; i++)
-		if (report_free(s, c->at[i] + (lo - c->logical), c->at[i] + (hi - c->logical), e) != 0)
+		if (report_free(s, c->at[i] + (lo - c->logical),
+			c->at[i] + (hi - c->logical), e) != 0)
 			return -1;
 	return 0;
 }
@@ -91,10 +92,12 @@ extent(struct scan *s, uint64_t logical, uint64_t len, struct err *e)
 		if (finish_chunk(s, e) != 0)
 			return -1;
 	if (s->at == m->n || logical < m->c[s->at].logical)
-		return err_set(e, ERR_FORMAT, "extent %" PRIu64 " lies outside of every chunk", logical);
+		return err_set(e, ERR_FORMAT,
+		    "extent %" PRIu64 " lies outside of every chunk", logical);
 	struct btrfs_chunk *c = &m->c[s->at];
 	if (logical < s->pos)
-		return err_set(e, ERR_FORMAT, "extent %" PRIu64 " overlaps the one before it", logical);
+		return err_set(e, ERR_FORMAT,
+		    "extent %" PRIu64 " overlaps the one before it", logical);
 	if (len == 0 || ((logical | len) & (s->fs.super.sector_bytes - 1)) != 0 ||
 	    !range_within((struct range){ logical - c->logical, len }, c->len))
 		return err_set(e, ERR_FORMAT, "extent %" PRIu64 " cannot be", logical);
@@ -115,8 +118,8 @@ block_group(struct scan *s, const struct btrfs_key *key, struct rd *item, struct
 	uint64_t type = rd_le64(item);
 	if (c == NULL || c->logical != key->objectid || c->len != key->offset ||
 	    c->type != type || !rd_ok(item))
-		return err_set(e, ERR_FORMAT, "block group %" PRIu64 " has no chunk like it",
-		    key->objectid);
+		return err_set(e, ERR_FORMAT,
+		    "block group %" PRIu64 " has no chunk like it", key->objectid);
 	c->has_group = true;
 	c->said_used = used;
 	return 0;
@@ -126,11 +129,16 @@ block_group(struct scan *s, const struct btrfs_key *key, struct rd *item, struct
 static bool
 is_reference(uint8_t type)
 {
-	enum { OWNER_REF = 172, TREE_BLOCK_REF = 176, EXTENT_DATA_REF = 178,
-		SHARED_BLOCK_REF = 182, SHARED_DATA_REF = 184 };
+	enum {
+		OWNER_REF = 172,
+		TREE_BLOCK_REF = 176,
+		EXTENT_DATA_REF = 178,
+		SHARED_BLOCK_REF = 182,
+		SHARED_DATA_REF = 184
+	};
 
 	return type == OWNER_REF || type == TREE_BLOCK_REF || type == EXTENT_DATA_REF ||
-	    type == SHARED_BLOCK_REF || type == SHARED_DATA_REF;
+	       type == SHARED_BLOCK_REF || type == SHARED_DATA_REF;
 }
 
 static int
@@ -142,23 +150,27 @@ extent_tree_item(void *arg, const struct btrfs_key *key, struct rd *item, struct
 	case BTRFS_EXTENT_ITEM:
 	case BTRFS_METADATA_ITEM:
 		if (rd_left(item) < EXTENT_ITEM_BYTES)
-			return err_set(e, ERR_FORMAT, "extent %" PRIu64 " is cut short", key->objectid);
-		return extent(s, key->objectid, key->type == BTRFS_EXTENT_ITEM ? key->offset :
-		    s->fs.super.node_bytes, e);
+			return err_set(e, ERR_FORMAT, "extent %" PRIu64 " is cut short",
+			    key->objectid);
+		return extent(s, key->objectid,
+		    key->type == BTRFS_EXTENT_ITEM ? key->offset
+						   : s->fs.super.node_bytes,
+		    e);
 	case BTRFS_BLOCK_GROUP_ITEM:
 		return block_group(s, key, item, e);
 	}
 	if (is_reference(key->type))
 		return 0;
-	return err_set(e, ERR_UNSUPPORTED, "unknown item in the extent tree (type %u)", key->type);
+	return err_set(
+	    e, ERR_UNSUPPORTED, "unknown item in the extent tree (type %u)", key->type);
 }
 
 static int
 group_tree_item(void *arg, const struct btrfs_key *key, struct rd *item, struct err *e)
 {
 	if (key->type != BTRFS_BLOCK_GROUP_ITEM)
-		return err_set(e, ERR_UNSUPPORTED, "unknown item in the block group tree (type %u)",
-		    key->type);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown item in the block group tree (type %u)", key->type);
 	return block_group(arg, key, item, e);
 }
 
@@ -175,7 +187,8 @@ root_item(void *arg, const struct btrfs_key *key, struct rd *item, struct err *e
 	rd_skip(&level, ROOT_LEVEL_AT);
 	root->level = rd_u8(&level);
 	if (!rd_ok(item) || !rd_ok(&level) || key->offset != 0)
-		return err_set(e, ERR_FORMAT, "the root of tree %" PRIu64 " is damaged", key->objectid);
+		return err_set(e, ERR_FORMAT, "the root of tree %" PRIu64 " is damaged",
+		    key->objectid);
 	root->owner = key->objectid;
 	return 0;
 }
@@ -187,7 +200,8 @@ walk_tree(struct scan *s, uint64_t id, btrfs_item_fn *fn, struct err *e)
 	struct btrfs_key first = { id, BTRFS_ROOT_ITEM, 0 };
 	struct btrfs_key last = { id, BTRFS_ROOT_ITEM, UINT64_MAX };
 
-	if (btrfs_walk(&s->fs, &s->fs.super.root, first, last, root_item, &root, e) != 0)
+	if (btrfs_walk(&s->fs, &s->fs.super.root, first, last, root_item, &root, e) !=
+	    0)
 		return -1;
 	if (root.owner != id)
 		return err_set(e, ERR_FORMAT, "tree %" PRIu64 " is missing", id);
@@ -202,17 +216,20 @@ check_usage(struct scan *s, struct err *e)
 
 	for (size_t i = 0; i < m->n; i++) {
 		if (!m->c[i].has_group)
-			return err_set(e, ERR_FORMAT, "chunk %" PRIu64 " has no block group",
-			    m->c[i].logical);
+			return err_set(e, ERR_FORMAT,
+			    "chunk %" PRIu64 " has no block group", m->c[i].logical);
 		if (m->c[i].used != m->c[i].said_used)
-			return err_set(e, ERR_FORMAT, "block group %" PRIu64 " says that %" PRIu64
-			    " bytes are used, its extents have %" PRIu64, m->c[i].logical,
-			    m->c[i].said_used, m->c[i].used);
+			return err_set(e, ERR_FORMAT,
+			    "block group %" PRIu64 " says that %" PRIu64
+			    " bytes are used, its extents have %" PRIu64,
+			    m->c[i].logical, m->c[i].said_used, m->c[i].used);
 		used += m->c[i].used;
 	}
 	if (used != s->fs.super.bytes_used)
-		return err_set(e, ERR_FORMAT, "its superblock says that %" PRIu64 " bytes are used, "
-		    "its block groups have %" PRIu64, s->fs.super.bytes_used, used);
+		return err_set(e, ERR_FORMAT,
+		    "its superblock says that %" PRIu64 " bytes are used, "
+		    "its block groups have %" PRIu64,
+		    s->fs.super.bytes_used, used);
 	return 0;
 }
 
@@ -225,7 +242,8 @@ check_chunks(struct scan *s, struct rangeset *chunks, struct err *e)
 	for (size_t i = 0; i < s->fs.chunks.n; i++) {
 		const struct btrfs_chunk *c = &s->fs.chunks.c[i];
 		for (unsigned k = 0; k < c->copies; k++) {
-			if (rangeset_add(chunks, (struct range){ c->at[k], c->len }, e) != 0)
+			if (rangeset_add(
+				chunks, (struct range){ c->at[k], c->len }, e) != 0)
 				return -1;
 			sum += c->len;
 		}
@@ -233,8 +251,10 @@ check_chunks(struct scan *s, struct rangeset *chunks, struct err *e)
 	if (rangeset_total(chunks) != sum)
 		return err_set(e, ERR_FORMAT, "its chunks overlap on the device");
 	if (sum != s->fs.super.dev_used)
-		return err_set(e, ERR_FORMAT, "its chunks have %" PRIu64 " bytes of the device, which "
-		    "says %" PRIu64, sum, s->fs.super.dev_used);
+		return err_set(e, ERR_FORMAT,
+		    "its chunks have %" PRIu64 " bytes of the device, which "
+		    "says %" PRIu64,
+		    sum, s->fs.super.dev_used);
 	return 0;
 }
 
@@ -280,7 +300,7 @@ btrfs_probe(struct disk *d, struct range part, struct err *e)
 	if (part.len * SECTOR_BYTES < btrfs_super_at[0] + BTRFS_SUPER_BYTES)
 		return 0;
 	if (disk_read(d, magic, sizeof magic,
-	    part.off * SECTOR_BYTES + btrfs_super_at[0] + MAGIC_AT, e) != 0)
+		part.off * SECTOR_BYTES + btrfs_super_at[0] + MAGIC_AT, e) != 0)
 		return -1;
 	return memcmp(magic, "_BHRfS_M", sizeof magic) == 0;
 }

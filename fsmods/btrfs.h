@@ -18,7 +18,7 @@ enum {
 	BTRFS_SUPER_BYTES = 4096,
 	BTRFS_UUID_BYTES = 16,
 	BTRFS_SYS_CHUNKS_CAP = 2048,
-	BTRFS_COPIES_MAX = 4,		/* RAID1C4 */
+	BTRFS_COPIES_MAX = 4, /* RAID1C4 */
 	BTRFS_SUPERS = 3,
 };
 
@@ -50,7 +50,7 @@ struct btrfs_root {
 };
 
 struct btrfs_super {
-	uint8_t fsid[BTRFS_UUID_BYTES];		/* as nodes have it */
+	uint8_t fsid[BTRFS_UUID_BYTES]; /* as nodes have it */
 	uint64_t generation;
 	struct btrfs_root root, chunk_root;
 	uint64_t bytes_used;
@@ -71,25 +71,26 @@ struct btrfs_chunk {
 	unsigned copies;
 	uint64_t at[BTRFS_COPIES_MAX];
 	bool has_group;
-	uint64_t said_used;	/* by its block group */
-	uint64_t used;		/* by the extents in it */
+	uint64_t said_used; /* by its block group */
+	uint64_t used;      /* by the extents in it */
 };
 
 struct btrfs_chunks {
-	struct btrfs_chunk *c;	/* owned; ordered by logical address, disjoint */
+	struct btrfs_chunk *c; /* owned; ordered by logical address, disjoint */
 	size_t n, cap;
 };
 
 struct btrfs {
 	struct disk *disk;
-	struct range part;		/* sectors */
+	struct range part; /* sectors */
 	struct btrfs_super super;
 	struct btrfs_chunks chunks;
 };
 
 /* Read and check the superblock; ERR_UNSUPPORTED for all that this module does
  * not deal with. */
-int btrfs_super_read(struct btrfs_super *, struct disk *, struct range part, struct err *);
+int btrfs_super_read(
+    struct btrfs_super *, struct disk *, struct range part, struct err *);
 
 /* Read the chunk tree, starting from the superblock's few chunks. */
 int btrfs_chunks_read(struct btrfs *, struct err *);
@@ -106,12 +107,13 @@ struct btrfs_key btrfs_key_get(struct rd *);
 int btrfs_key_cmp(const struct btrfs_key *, const struct btrfs_key *);
 
 /* One item; its bytes are in the reader. */
-typedef int btrfs_item_fn(void *arg, const struct btrfs_key *, struct rd *item, struct err *);
+typedef int btrfs_item_fn(
+    void *arg, const struct btrfs_key *, struct rd *item, struct err *);
 /* Call fn for every item from first to last (inclusive), in order of keys. */
 int btrfs_walk(struct btrfs *, const struct btrfs_root *, struct btrfs_key first,
     struct btrfs_key last, btrfs_item_fn *, void *arg, struct err *);
 /* Every item of the tree. */
-int btrfs_walk_all(struct btrfs *, const struct btrfs_root *, btrfs_item_fn *, void *arg,
-    struct err *);
+int btrfs_walk_all(struct btrfs *, const struct btrfs_root *, btrfs_item_fn *,
+    void *arg, struct err *);
 
 #endif /* FSMODS_BTRFS_H */

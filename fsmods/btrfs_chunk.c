@@ -18,7 +18,7 @@
 enum {
 	DEV_ITEMS_OBJECTID = 1,
 	FIRST_CHUNK_OBJECTID = 256,
-	CHUNK_UNUSED_BYTES = 12,	/* alignments that mean nothing */
+	CHUNK_UNUSED_BYTES = 12, /* alignments that mean nothing */
 	STRIPE_BYTES = 32,
 };
 
@@ -40,7 +40,7 @@ copies_of(uint64_t type)
 {
 	switch (type & ~(uint64_t)GROUP_KINDS) {
 	case 0:
-	case GROUP_RAID0:	/* over a single device: one stripe */
+	case GROUP_RAID0: /* over a single device: one stripe */
 		return 1;
 	case GROUP_DUP:
 	case GROUP_RAID1:
@@ -60,12 +60,13 @@ check_chunk(const struct btrfs_super *s, const struct btrfs_chunk *c, struct err
 
 	if (c->len == 0 || ((c->logical | c->len) & mask) != 0 ||
 	    c->len > UINT64_MAX - c->logical || (c->type & GROUP_KINDS) == 0)
-		return err_set(e, ERR_FORMAT, "chunk %" PRIu64 " cannot be", c->logical);
+		return err_set(
+		    e, ERR_FORMAT, "chunk %" PRIu64 " cannot be", c->logical);
 	for (unsigned i = 0; i < c->copies; i++)
 		if ((c->at[i] & mask) != 0 ||
 		    !range_within((struct range){ c->at[i], c->len }, s->dev_total))
-			return err_set(e, ERR_FORMAT, "chunk %" PRIu64 " lies outside the device",
-			    c->logical);
+			return err_set(e, ERR_FORMAT,
+			    "chunk %" PRIu64 " lies outside the device", c->logical);
 	return 0;
 }
 
@@ -83,17 +84,20 @@ decode_chunk(const struct btrfs_super *s, uint64_t logical, struct rd *r,
 	unsigned stripes = rd_le16(r);
 	rd_skip(r, 2);
 	if (!rd_ok(r) || !rd_can_hold(r, stripes, STRIPE_BYTES))
-		return err_set(e, ERR_FORMAT, "chunk %" PRIu64 " is cut short", logical);
+		return err_set(
+		    e, ERR_FORMAT, "chunk %" PRIu64 " is cut short", logical);
 	if (c->copies == 0 || stripes != c->copies)
-		return err_set(e, ERR_UNSUPPORTED, "chunk %" PRIu64 " has a profile of several "
-		    "devices (type 0x%" PRIx64 ", %u stripes)", logical, c->type, stripes);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "chunk %" PRIu64 " has a profile of several "
+		    "devices (type 0x%" PRIx64 ", %u stripes)",
+		    logical, c->type, stripes);
 	for (unsigned i = 0; i < c->copies; i++) {
 		uint64_t dev_id = rd_le64(r);
 		c->at[i] = rd_le64(r);
 		rd_copy(r, uuid, sizeof uuid);
 		if (dev_id != s->dev_id || memcmp(uuid, s->dev_uuid, sizeof uuid) != 0)
-			return err_set(e, ERR_UNSUPPORTED, "chunk %" PRIu64 " lies on another device",
-			    logical);
+			return err_set(e, ERR_UNSUPPORTED,
+			    "chunk %" PRIu64 " lies on another device", logical);
 	}
 	return check_chunk(s, c, e);
 }
@@ -144,7 +148,8 @@ sort_chunks(struct btrfs_chunks *m, struct err *e)
 		qsort(m->c, m->n, sizeof *m->c, by_logical);
 	for (size_t i = 1; i < m->n; i++)
 		if (m->c[i].logical - m->c[i - 1].logical < m->c[i - 1].len)
-			return err_set(e, ERR_FORMAT, "chunk %" PRIu64 " overlaps the one before it",
+			return err_set(e, ERR_FORMAT,
+			    "chunk %" PRIu64 " overlaps the one before it",
 			    m->c[i].logical);
 	return 0;
 }
@@ -158,8 +163,10 @@ read_system_chunks(const struct btrfs_super *s, struct btrfs_chunks *m, struct e
 	while (rd_left(&r) > 0) {
 		struct btrfs_key key = btrfs_key_get(&r);
 		if (!rd_ok(&r) || key.type != BTRFS_CHUNK_ITEM)
-			return err_set(e, ERR_FORMAT, "its superblock's system chunks are damaged");
-		if (decode_chunk(s, key.offset, &r, &c, e) != 0 || append_chunk(m, &c, e) != 0)
+			return err_set(e, ERR_FORMAT,
+			    "its superblock's system chunks are damaged");
+		if (decode_chunk(s, key.offset, &r, &c, e) != 0 ||
+		    append_chunk(m, &c, e) != 0)
 			return -1;
 	}
 	return sort_chunks(m, e);
@@ -179,9 +186,11 @@ check_device(const struct btrfs_super *s, const struct btrfs_key *key, struct rd
 	uint64_t id = rd_le64(item), total = rd_le64(item), used = rd_le64(item);
 
 	if (id != s->dev_id || key->offset != id)
-		return err_set(e, ERR_UNSUPPORTED, "it has another device, number %" PRIu64, id);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "it has another device, number %" PRIu64, id);
 	if (total != s->dev_total || used != s->dev_used)
-		return err_set(e, ERR_FORMAT, "its superblock and its chunk tree differ about the "
+		return err_set(e, ERR_FORMAT,
+		    "its superblock and its chunk tree differ about the "
 		    "device");
 	return 0;
 }
@@ -197,8 +206,8 @@ chunk_tree_item(void *arg, const struct btrfs_key *key, struct rd *item, struct 
 		return check_device(x->super, key, item, e);
 	}
 	if (key->type != BTRFS_CHUNK_ITEM || key->objectid != FIRST_CHUNK_OBJECTID)
-		return err_set(e, ERR_UNSUPPORTED, "unknown item in the chunk tree (type %u)",
-		    key->type);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown item in the chunk tree (type %u)", key->type);
 	if (decode_chunk(x->super, key->offset, item, &c, e) != 0)
 		return -1;
 	return append_chunk(&x->chunks, &c, e);
@@ -208,19 +217,22 @@ static bool
 same_chunk(const struct btrfs_chunk *a, const struct btrfs_chunk *b)
 {
 	return a->logical == b->logical && a->len == b->len && a->type == b->type &&
-	    memcmp(a->at, b->at, sizeof a->at) == 0;
+	       memcmp(a->at, b->at, sizeof a->at) == 0;
 }
 
 /* What the superblock says of the system's chunks must be what the tree says. */
 static int
-check_system_chunks(const struct btrfs_chunks *system, struct btrfs_chunks *all,
-    struct err *e)
+check_system_chunks(
+    const struct btrfs_chunks *system, struct btrfs_chunks *all, struct err *e)
 {
 	for (size_t i = 0; i < system->n; i++) {
-		const struct btrfs_chunk *c = btrfs_chunk_find(all, system->c[i].logical);
+		const struct btrfs_chunk *c = btrfs_chunk_find(
+		    all, system->c[i].logical);
 		if (c == NULL || !same_chunk(c, &system->c[i]))
-			return err_set(e, ERR_FORMAT, "its superblock and its chunk tree differ about "
-			    "chunk %" PRIu64, system->c[i].logical);
+			return err_set(e, ERR_FORMAT,
+			    "its superblock and its chunk tree differ about "
+			    "chunk %" PRIu64,
+			    system->c[i].logical);
 	}
 	return 0;
 }

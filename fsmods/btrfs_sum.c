@@ -44,7 +44,7 @@ crc32c(struct rd r)
 		c = 0;
 		for (unsigned i = 0; i < 4; i++)
 			c ^= crc_table[7 - i][lo >> 8 * i & 0xff] ^
-			    crc_table[3 - i][hi >> 8 * i & 0xff];
+			     crc_table[3 - i][hi >> 8 * i & 0xff];
 	}
 	while (rd_left(&r) > 0)
 		c = c >> 8 ^ crc_table[0][(c ^ rd_u8(&r)) & 0xff];
@@ -171,7 +171,7 @@ blake2b_256(struct rd r, uint8_t sum[32])
 	uint64_t h[8], total = 0;
 
 	memcpy(h, blake_iv, sizeof h);
-	h[0] ^= 0x01010000 ^ 32;	/* no key, 32 bytes of digest */
+	h[0] ^= 0x01010000 ^ 32; /* no key, 32 bytes of digest */
 	while (rd_left(&r) > BLAKE_BLOCK) {
 		total += BLAKE_BLOCK;
 		blake_block(h, rd_sub(&r, BLAKE_BLOCK), total, false);
@@ -212,6 +212,6 @@ btrfs_sum_right(unsigned type, const uint8_t *block, size_t len)
 	uint8_t sum[BTRFS_SUM_BYTES];
 
 	return len > sizeof sum &&
-	    btrfs_sum(type, block + sizeof sum, len - sizeof sum, sum) &&
-	    memcmp(sum, block, sizeof sum) == 0;
+	       btrfs_sum(type, block + sizeof sum, len - sizeof sum, sum) &&
+	       memcmp(sum, block, sizeof sum) == 0;
 }

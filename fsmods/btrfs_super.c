@@ -22,13 +22,13 @@
 
 #define KIB UINT64_C(1024)
 
-const uint64_t btrfs_super_at[BTRFS_SUPERS] = { 64 * KIB, 64 * KIB * KIB,
-	256 * KIB * KIB * KIB };
+const uint64_t btrfs_super_at[BTRFS_SUPERS] = { 64 * KIB, 64 * KIB *KIB,
+	256 * KIB *KIB *KIB };
 
 enum {
 	MAGIC_AT = 64,
 	LABEL_BYTES = 256,
-	UUIDS_AFTER_LABEL = 16,		/* two generations */
+	UUIDS_AFTER_LABEL = 16, /* two generations */
 	BEHIND_METADATA_UUID = 224,
 	DEV_BEFORE_UUID = 42,
 	DEV_BEHIND_UUID = 16,
@@ -57,7 +57,7 @@ enum incompat {
 
 enum compat_ro {
 	BLOCK_GROUP_TREE = 1 << 3,
-	KNOWN_COMPAT_RO = 0xf,	/* free space tree, it is valid, verity, this one */
+	KNOWN_COMPAT_RO = 0xf, /* free space tree, it is valid, verity, this one */
 };
 
 /* What the checks below need and nobody else. */
@@ -139,22 +139,27 @@ check_sizes(const struct btrfs_super *s, const struct doubts *x, struct range pa
 	if (!is_power_of_two(s->sector_bytes) || s->sector_bytes < SECTOR_MIN ||
 	    s->sector_bytes > BLOCK_MAX || !is_power_of_two(s->node_bytes) ||
 	    s->node_bytes < s->sector_bytes || s->node_bytes > BLOCK_MAX)
-		return err_set(e, ERR_FORMAT, "sectors of %" PRIu32 " and nodes of %" PRIu32
-		    " bytes cannot be", s->sector_bytes, s->node_bytes);
+		return err_set(e, ERR_FORMAT,
+		    "sectors of %" PRIu32 " and nodes of %" PRIu32 " bytes cannot be",
+		    s->sector_bytes, s->node_bytes);
 	if (s->sys_chunks_len > BTRFS_SYS_CHUNKS_CAP)
-		return err_set(e, ERR_FORMAT, "its superblock has too many system chunks");
+		return err_set(
+		    e, ERR_FORMAT, "its superblock has too many system chunks");
 	if (x->total < s->bytes_used)
 		return err_set(e, ERR_FORMAT, "it uses more bytes than it has");
 	if (s->dev_total / SECTOR_BYTES > part.len)
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " bytes, more than the partition",
-		    s->dev_total);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " bytes, more than the partition", s->dev_total);
 	return 0;
 }
 
 static int
 check_features(const struct doubts *x, struct err *e)
 {
-	static const struct { unsigned bit; const char *clause; } refused[] = {
+	static const struct {
+		unsigned bit;
+		const char *clause;
+	} refused[] = {
 		{ ZONED, "it is zoned" },
 		{ EXTENT_TREE_V2, "it has the second version of the extent tree" },
 		{ RAID_STRIPE_TREE, "it has a tree of RAID stripes" },
@@ -165,13 +170,16 @@ check_features(const struct doubts *x, struct err *e)
 			return err_set(e, ERR_UNSUPPORTED, "%s, which is not supported",
 			    refused[i].clause);
 	if (x->incompat & ~(uint64_t)KNOWN_INCOMPAT)
-		return err_set(e, ERR_UNSUPPORTED, "unknown incompatible features (0x%" PRIx64 ")",
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown incompatible features (0x%" PRIx64 ")",
 		    x->incompat & ~(uint64_t)KNOWN_INCOMPAT);
 	if (x->compat_ro & ~(uint64_t)KNOWN_COMPAT_RO)
-		return err_set(e, ERR_UNSUPPORTED, "unknown read-only features (0x%" PRIx64 ")",
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown read-only features (0x%" PRIx64 ")",
 		    x->compat_ro & ~(uint64_t)KNOWN_COMPAT_RO);
 	if (!(x->incompat & MIXED_BACKREF))
-		return err_set(e, ERR_UNSUPPORTED, "it has the references of before 2009");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "it has the references of before 2009");
 	return 0;
 }
 
@@ -183,10 +191,13 @@ check_state(const struct btrfs_super *s, const struct doubts *x, struct err *e)
 	if (x->flags & SUPER_ERROR)
 		return err_set(e, ERR_FORMAT, "it is marked as having errors");
 	if (x->flags & ~(uint64_t)(SUPER_WRITTEN | SUPER_RELOC))
-		return err_set(e, ERR_UNSUPPORTED, "a change of it was not finished, or it is a dump "
-		    "of metadata (flags 0x%" PRIx64 ")", x->flags);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "a change of it was not finished, or it is a dump "
+		    "of metadata (flags 0x%" PRIx64 ")",
+		    x->flags);
 	if (x->devices != 1)
-		return err_set(e, ERR_UNSUPPORTED, "it has %" PRIu64 " devices", x->devices);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "it has %" PRIu64 " devices", x->devices);
 	if (s->dev_id == 0)
 		return err_set(e, ERR_UNSUPPORTED, "it is replacing another device");
 	if (x->log_root != 0)
@@ -207,31 +218,37 @@ check_mirrors(const struct btrfs_super *s, const uint8_t *fsid, struct disk *d,
 		struct range r = { btrfs_super_at[i], sizeof block };
 		if (!range_within(r, part.len * SECTOR_BYTES))
 			break;
-		if (disk_read(d, block, sizeof block, part.off * SECTOR_BYTES + r.off, e) != 0)
+		if (disk_read(d, block, sizeof block, part.off * SECTOR_BYTES + r.off,
+			e) != 0)
 			return -1;
 		if (decode(&mirror, &x, block) && x.own_address == r.off &&
 		    memcmp(mirror.fsid, fsid, sizeof mirror.fsid) == 0 &&
 		    btrfs_sum_right(mirror.sum_type, block, sizeof block) &&
 		    mirror.generation > s->generation)
-			return err_set(e, ERR_FORMAT, "its superblock is older than mirror %d of it", i);
+			return err_set(e, ERR_FORMAT,
+			    "its superblock is older than mirror %d of it", i);
 	}
 	return 0;
 }
 
 int
-btrfs_super_read(struct btrfs_super *s, struct disk *d, struct range part, struct err *e)
+btrfs_super_read(
+    struct btrfs_super *s, struct disk *d, struct range part, struct err *e)
 {
 	uint8_t block[BTRFS_SUPER_BYTES], fsid[BTRFS_UUID_BYTES];
 	struct doubts x;
 
-	if (disk_read(d, block, sizeof block, part.off * SECTOR_BYTES + btrfs_super_at[0], e) != 0)
+	if (disk_read(d, block, sizeof block,
+		part.off * SECTOR_BYTES + btrfs_super_at[0], e) != 0)
 		return -1;
 	if (!decode(s, &x, block) || x.own_address != btrfs_super_at[0])
 		return err_set(e, ERR_FORMAT, "its superblock is damaged");
 	if (s->sum_type > BTRFS_BLAKE2B)
-		return err_set(e, ERR_UNSUPPORTED, "unknown type of checksums (%u)", s->sum_type);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown type of checksums (%u)", s->sum_type);
 	if (!btrfs_sum_right(s->sum_type, block, sizeof block))
-		return err_set(e, ERR_FORMAT, "the checksum of its superblock is wrong");
+		return err_set(
+		    e, ERR_FORMAT, "the checksum of its superblock is wrong");
 	if (check_features(&x, e) != 0 || check_state(s, &x, e) != 0 ||
 	    check_sizes(s, &x, part, e) != 0)
 		return -1;

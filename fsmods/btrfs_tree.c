@@ -1,10 +1,9 @@
 /* A walk over one tree of btrfs that believes nothing.
  *
- *	0	checksum[32], fsid[16], le64 own address, le64 flags, chunk tree uuid[16]
- *	80	le64 generation, le64 owner, le32 items, u8 level
- *	101	level 0: items of 25 bytes: key, le32 place of the data behind the
- *		header, le32 its size;
- *		else: 33 bytes: key, le64 address of the child, le64 its generation
+ *	0	checksum[32], fsid[16], le64 own address, le64 flags, chunk tree
+ *uuid[16] 80	le64 generation, le64 owner, le32 items, u8 level 101	level 0: items
+ *of 25 bytes: key, le32 place of the data behind the header, le32 its size; else: 33
+ *bytes: key, le64 address of the child, le64 its generation
  *
  * A key is le64 objectid, u8 type, le64 offset.
  *
@@ -25,11 +24,11 @@ enum {
 	ITEM_BYTES = 25,
 	CHILD_BYTES = 33,
 	LEVELS = 8,
-	SKIP_BEFORE_GENERATION = 24,	/* flags, chunk tree uuid */
-	BATCH_BYTES = 4 << 20,		/* leaves in memory */
+	SKIP_BEFORE_GENERATION = 24, /* flags, chunk tree uuid */
+	BATCH_BYTES = 4 << 20,       /* leaves in memory */
 	BATCH_LEAVES_MAX = BATCH_BYTES / 4096,
-	RUN_BYTES = 1 << 20,		/* one read */
-	GAP_BYTES = 128 << 10,		/* worth reading for nothing */
+	RUN_BYTES = 1 << 20,   /* one read */
+	GAP_BYTES = 128 << 10, /* worth reading for nothing */
 };
 
 static const struct btrfs_key key_min = { 0, 0, 0 };
@@ -37,14 +36,14 @@ static const struct btrfs_key key_max = { UINT64_MAX, UINT8_MAX, UINT64_MAX };
 
 struct child {
 	struct btrfs_key key;
-	struct btrfs_key end;	/* of the next child; inclusive only for key_max */
+	struct btrfs_key end; /* of the next child; inclusive only for key_max */
 	uint64_t logical, generation;
 };
 
 /* What a node must be. */
 struct wanted {
 	const struct child *as;
-	bool first_key;		/* the child's key is known: not so for a root */
+	bool first_key; /* the child's key is known: not so for a root */
 	uint8_t level;
 };
 
@@ -59,7 +58,7 @@ struct walk {
 	struct btrfs_key first, last;
 	btrfs_item_fn *fn;
 	void *arg;
-	uint8_t *node[LEVELS];	/* allocated when first needed */
+	uint8_t *node[LEVELS]; /* allocated when first needed */
 	uint8_t *batch, *run;
 	bool have[BATCH_LEAVES_MAX];
 };
@@ -100,9 +99,12 @@ check_keys(const struct wanted *want, struct rd r, uint32_t items, struct err *e
 		struct btrfs_key key = btrfs_key_get(&r);
 		rd_skip(&r, want->level == 0 ? ITEM_BYTES - 17 : CHILD_BYTES - 17);
 		if (i > 0 && btrfs_key_cmp(&key, &last) <= 0)
-			return node_bad(want->as->logical, "its keys are not in order", e);
-		if (i == 0 && want->first_key && btrfs_key_cmp(&key, &want->as->key) != 0)
-			return node_bad(want->as->logical, "it is not what its parent says", e);
+			return node_bad(
+			    want->as->logical, "its keys are not in order", e);
+		if (i == 0 && want->first_key &&
+		    btrfs_key_cmp(&key, &want->as->key) != 0)
+			return node_bad(
+			    want->as->logical, "it is not what its parent says", e);
 		last = key;
 	}
 	int cmp = btrfs_key_cmp(&last, &want->as->end);
@@ -112,7 +114,8 @@ check_keys(const struct wanted *want, struct rd r, uint32_t items, struct err *e
 }
 
 static int
-check_node(const struct walk *w, const struct wanted *want, const uint8_t *node, struct err *e)
+check_node(
+    const struct walk *w, const struct wanted *want, const uint8_t *node, struct err *e)
 {
 	const struct btrfs_super *s = &w->fs->super;
 	uint64_t logical = want->as->logical;
@@ -126,12 +129,14 @@ check_node(const struct walk *w, const struct wanted *want, const uint8_t *node,
 		return node_bad(logical, "it belongs elsewhere", e);
 	rd_skip(&r, SKIP_BEFORE_GENERATION);
 	if (rd_le64(&r) != want->as->generation)
-		return node_bad(logical, "it is not of the generation that its parent says", e);
+		return node_bad(
+		    logical, "it is not of the generation that its parent says", e);
 	if (rd_le64(&r) != w->owner)
 		return node_bad(logical, "it belongs to another tree", e);
 	uint32_t items = rd_le32(&r);
 	if (rd_u8(&r) != want->level)
-		return node_bad(logical, "it is not of the level that its parent says", e);
+		return node_bad(
+		    logical, "it is not of the level that its parent says", e);
 	if (!rd_can_hold(&r, items, want->level == 0 ? ITEM_BYTES : CHILD_BYTES))
 		return node_bad(logical, "it claims too many items", e);
 	if (items == 0 && (want->first_key || want->level > 0))
@@ -141,13 +146,15 @@ check_node(const struct walk *w, const struct wanted *want, const uint8_t *node,
 
 /* Where the i-th copy of a node is, in bytes of the disk. */
 static int
-place_of(const struct walk *w, uint64_t logical, unsigned copy, uint64_t *at, struct err *e)
+place_of(
+    const struct walk *w, uint64_t logical, unsigned copy, uint64_t *at, struct err *e)
 {
 	const struct btrfs_super *s = &w->fs->super;
 	const struct btrfs_chunk *c = btrfs_chunk_find(&w->fs->chunks, logical);
 
 	if (c == NULL || (logical & (s->sector_bytes - 1)) != 0 ||
-	    !range_within((struct range){ logical - c->logical, s->node_bytes }, c->len))
+	    !range_within(
+		(struct range){ logical - c->logical, s->node_bytes }, c->len))
 		return node_bad(logical, "it lies outside of every chunk", e);
 	if (copy >= c->copies)
 		return -1;
@@ -207,7 +214,8 @@ items_of(const uint8_t *node)
 static bool
 child_matters(const struct walk *w, const struct child *c)
 {
-	return btrfs_key_cmp(&c->key, &w->last) <= 0 && btrfs_key_cmp(&c->end, &w->first) >= 0;
+	return btrfs_key_cmp(&c->key, &w->last) <= 0 &&
+	       btrfs_key_cmp(&c->end, &w->first) >= 0;
 }
 
 static int
@@ -221,7 +229,8 @@ walk_leaf(struct walk *w, uint64_t logical, const uint8_t *node, struct err *e)
 		uint32_t off = rd_le32(&r), size = rd_le32(&r);
 		if (!range_within((struct range){ off, size }, space))
 			return node_bad(logical, "an item lies outside of it", e);
-		if (btrfs_key_cmp(&key, &w->first) < 0 || btrfs_key_cmp(&key, &w->last) > 0)
+		if (btrfs_key_cmp(&key, &w->first) < 0 ||
+		    btrfs_key_cmp(&key, &w->last) > 0)
 			continue;
 		struct rd item = rd_from(node + HEADER_BYTES + off, size);
 		if (w->fn(w->arg, &key, &item, e) != 0)
@@ -250,7 +259,8 @@ read_run(struct walk *w, const struct leaf_place *p, size_t n)
 	if (disk_read(w->fs->disk, w->run, len, p[0].at, &ignored) != 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		memcpy(w->batch + p[i].slot * node_bytes, w->run + (p[i].at - p[0].at), node_bytes);
+		memcpy(w->batch + p[i].slot * node_bytes, w->run + (p[i].at - p[0].at),
+		    node_bytes);
 		w->have[p[i].slot] = true;
 	}
 }
@@ -261,7 +271,8 @@ in_run(const struct walk *w, uint64_t first, uint64_t last, uint64_t next)
 {
 	uint64_t node_bytes = w->fs->super.node_bytes;
 
-	return next - last <= node_bytes + GAP_BYTES && next - first <= RUN_BYTES - node_bytes;
+	return next - last <= node_bytes + GAP_BYTES &&
+	       next - first <= RUN_BYTES - node_bytes;
 }
 
 static int
@@ -284,7 +295,8 @@ prefetch(struct walk *w, const struct child *c, unsigned n, struct err *e)
 	}
 	qsort(p, n, sizeof p[0], by_place);
 	for (unsigned i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && in_run(w, p[i].at, p[end - 1].at, p[end].at);)
+		for (end = i + 1;
+		     end < n && in_run(w, p[i].at, p[end - 1].at, p[end].at);)
 			end++;
 		read_run(w, p + i, end - i);
 	}
@@ -360,17 +372,23 @@ int
 btrfs_walk(struct btrfs *fs, const struct btrfs_root *root, struct btrfs_key first,
     struct btrfs_key last, btrfs_item_fn *fn, void *arg, struct err *e)
 {
-	struct child as = { .end = key_max, .logical = root->logical,
-		.generation = root->generation };
+	struct child as = {
+		.end = key_max, .logical = root->logical, .generation = root->generation
+	};
 	struct wanted want = { &as, false, root->level };
 	struct walk *w;
 
 	if (root->level >= LEVELS)
-		return err_set(e, ERR_FORMAT, "tree %" PRIu64 " has too many levels", root->owner);
+		return err_set(
+		    e, ERR_FORMAT, "tree %" PRIu64 " has too many levels", root->owner);
 	if ((w = calloc(1, sizeof *w)) == NULL)
 		return err_nomem(e, "a tree of btrfs");
-	*w = (struct walk){ .fs = fs, .owner = root->owner, .first = first, .last = last,
-		.fn = fn, .arg = arg };
+	*w = (struct walk){ .fs = fs,
+		.owner = root->owner,
+		.first = first,
+		.last = last,
+		.fn = fn,
+		.arg = arg };
 	int rc = walk_node(w, &want, e);
 	for (int i = 0; i < LEVELS; i++)
 		free(w->node[i]);
@@ -381,8 +399,8 @@ btrfs_walk(struct btrfs *fs, const struct btrfs_root *root, struct btrfs_key fir
 }
 
 int
-btrfs_walk_all(struct btrfs *fs, const struct btrfs_root *root, btrfs_item_fn *fn, void *arg,
-    struct err *e)
+btrfs_walk_all(struct btrfs *fs, const struct btrfs_root *root, btrfs_item_fn *fn,
+    void *arg, struct err *e)
 {
 	return btrfs_walk(fs, root, key_min, key_max, fn, arg, e);
 }

@@ -27,22 +27,22 @@ enum {
 	FLAGS_AT = 106,
 	PERCENT_AT = 112,
 	SIGNATURE_AT = 510,
-	BOOT_SECTORS = 12,		/* the last one is the checksum of the others */
+	BOOT_SECTORS = 12, /* the last one is the checksum of the others */
 	BOTH_BOOT_SECTORS = 24,
 
 	SECTOR_SHIFT_MIN = 9,
 	SECTOR_SHIFT_MAX = 12,
-	CLUSTER_SHIFT_MAX = 25,		/* bytes */
+	CLUSTER_SHIFT_MAX = 25, /* bytes */
 	REVISION = 0x100,
 
 	FLAG_SECOND_FAT = 1,
 	FLAG_DIRTY = 2,
 	FLAG_MEDIA_FAILURE = 4,
-	FLAG_CLEAR_TO_ZERO = 8,		/* means nothing */
+	FLAG_CLEAR_TO_ZERO = 8, /* means nothing */
 
 	FIRST_CLUSTER = 2,
 	FAT_ENTRY_BYTES = 4,
-	ENTRY_BYTES = 32,		/* of a directory */
+	ENTRY_BYTES = 32, /* of a directory */
 	DIR_BYTES_MAX = 256 << 20,
 	CASE_TABLE_BYTES_MAX = 65536 * 2,
 	BAD_RUNS_MAX = 1 << 20,
@@ -50,7 +50,7 @@ enum {
 	PIECE_ENTRIES = PIECE_BYTES / FAT_ENTRY_BYTES,
 	WINDOW_BYTES = 4096,
 	DIR_PIECE_BYTES = 32 << 10,
-	DIRS_CHECKED = 1000,		/* some seconds, where each is a seek */
+	DIRS_CHECKED = 1000, /* some seconds, where each is a seek */
 };
 
 static const uint32_t CLUSTERS_MAX = UINT32_MAX - 10;
@@ -71,25 +71,25 @@ enum entry_type {
 };
 
 enum {
-	ATTR_AT = 4,			/* of a file entry */
+	ATTR_AT = 4, /* of a file entry */
 	ATTR_DIRECTORY = 0x10,
 	SECONDARY_ALLOCATION = 1,
-	SECONDARY_CONTIGUOUS = 2,	/* no chain in the FAT */
+	SECONDARY_CONTIGUOUS = 2, /* no chain in the FAT */
 	BITMAP_SECOND = 1,
 };
 
 struct boot {
-	uint64_t total;			/* all in sectors of the filesystem */
+	uint64_t total; /* all in sectors of the filesystem */
 	uint32_t fat_at, fat_sectors;
 	uint32_t heap_at, clusters;
-	uint32_t root;			/* cluster */
+	uint32_t root; /* cluster */
 	uint32_t revision, flags;
 	unsigned sector_shift, cluster_shift;
 	unsigned fats;
 };
 
 struct contents {
-	uint32_t first;			/* cluster; 0: none */
+	uint32_t first; /* cluster; 0: none */
 	uint64_t bytes;
 };
 
@@ -106,13 +106,13 @@ struct volume {
 	struct range part;
 	struct boot boot;
 	uint64_t cluster_bytes;
-	uint8_t *claimed;		/* somebody has been seen to have it */
-	bool *used_pieces;		/* of the FAT: an allocated cluster is in it */
+	uint8_t *claimed;  /* somebody has been seen to have it */
+	bool *used_pieces; /* of the FAT: an allocated cluster is in it */
 	struct contents bitmap, case_table;
-	bool strangers;			/* entries whose clusters are not known here */
-	struct pending *dirs;		/* a stack */
+	bool strangers;       /* entries whose clusters are not known here */
+	struct pending *dirs; /* a stack */
 	size_t ndirs, dirs_cap;
-	uint64_t window_at;		/* a piece of the FAT; UINT64_MAX: none */
+	uint64_t window_at; /* a piece of the FAT; UINT64_MAX: none */
 	uint8_t window[WINDOW_BYTES];
 };
 
@@ -131,9 +131,9 @@ is_boot_sector(const uint8_t raw[BOOT_BYTES])
 	static const uint8_t zeros[GEOMETRY_AT - ZEROS_AT];
 
 	return memcmp(raw, "\xeb\x76\x90", 3) == 0 &&
-	    memcmp(raw + NAME_AT, "EXFAT   ", ZEROS_AT - NAME_AT) == 0 &&
-	    memcmp(raw + ZEROS_AT, zeros, sizeof zeros) == 0 &&
-	    raw[SIGNATURE_AT] == 0x55 && raw[SIGNATURE_AT + 1] == 0xaa;
+	       memcmp(raw + NAME_AT, "EXFAT   ", ZEROS_AT - NAME_AT) == 0 &&
+	       memcmp(raw + ZEROS_AT, zeros, sizeof zeros) == 0 &&
+	       raw[SIGNATURE_AT] == 0x55 && raw[SIGNATURE_AT + 1] == 0xaa;
 }
 
 static int
@@ -153,14 +153,14 @@ boot_get(const uint8_t raw[BOOT_BYTES])
 	struct rd r = rd_from(raw, BOOT_BYTES);
 	struct boot b = { 0 };
 
-	rd_skip(&r, GEOMETRY_AT + 8);	/* where the partition is on its disk */
+	rd_skip(&r, GEOMETRY_AT + 8); /* where the partition is on its disk */
 	b.total = rd_le64(&r);
 	b.fat_at = rd_le32(&r);
 	b.fat_sectors = rd_le32(&r);
 	b.heap_at = rd_le32(&r);
 	b.clusters = rd_le32(&r);
 	b.root = rd_le32(&r);
-	rd_skip(&r, 4);			/* serial number */
+	rd_skip(&r, 4); /* serial number */
 	b.revision = rd_le16(&r);
 	b.flags = rd_le16(&r);
 	b.sector_shift = rd_u8(&r);
@@ -184,26 +184,30 @@ check_checksum(const struct volume *v, struct err *e)
 	struct rd r = rd_from(raw + (BOOT_SECTORS - 1) * sector, sector);
 	while (rd_left(&r) > 0)
 		if (rd_le32(&r) != sum)
-			return err_set(e, ERR_FORMAT, "the checksum of its boot sectors is wrong");
+			return err_set(
+			    e, ERR_FORMAT, "the checksum of its boot sectors is wrong");
 	return 0;
 }
 
 static int
 check_state(const struct boot *b, struct err *e)
 {
-	unsigned known = FLAG_SECOND_FAT | FLAG_DIRTY | FLAG_MEDIA_FAILURE | FLAG_CLEAR_TO_ZERO;
+	unsigned known = FLAG_SECOND_FAT | FLAG_DIRTY | FLAG_MEDIA_FAILURE |
+	                 FLAG_CLEAR_TO_ZERO;
 
 	if (b->revision != REVISION)
-		return err_set(e, ERR_UNSUPPORTED, "unknown revision (0x%x)", b->revision);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown revision (0x%x)", b->revision);
 	if (b->fats != 1 || (b->flags & FLAG_SECOND_FAT))
-		return err_set(e, ERR_UNSUPPORTED, "it has %u FATs, or the second is active (TexFAT)",
-		    b->fats);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "it has %u FATs, or the second is active (TexFAT)", b->fats);
 	if (b->flags & FLAG_DIRTY)
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	if (b->flags & FLAG_MEDIA_FAILURE)
 		return err_set(e, ERR_FORMAT, "it is marked as having media failures");
 	if (b->flags & ~known)
-		return err_set(e, ERR_UNSUPPORTED, "unknown flags (0x%x)", b->flags & ~known);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown flags (0x%x)", b->flags & ~known);
 	return 0;
 }
 
@@ -214,17 +218,20 @@ check_geometry(const struct volume *v, struct err *e)
 	uint64_t fat_bytes = ((uint64_t)b->clusters + FIRST_CLUSTER) * FAT_ENTRY_BYTES;
 
 	if (b->total > v->part.len >> (b->sector_shift - SECTOR_SHIFT_MIN))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " sectors of %u bytes, more than the "
-		    "partition", b->total, 1u << b->sector_shift);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " sectors of %u bytes, more than the "
+		    "partition",
+		    b->total, 1u << b->sector_shift);
 	if (b->fat_at < BOTH_BOOT_SECTORS || b->heap_at < b->fat_at ||
 	    b->fat_sectors > b->heap_at - b->fat_at || b->heap_at > b->total)
 		return err_set(e, ERR_FORMAT, "its FAT and its clusters overlap");
 	if (fat_bytes > (uint64_t)b->fat_sectors << b->sector_shift)
-		return err_set(e, ERR_FORMAT, "its FAT is too short for %" PRIu32 " clusters",
-		    b->clusters);
+		return err_set(e, ERR_FORMAT,
+		    "its FAT is too short for %" PRIu32 " clusters", b->clusters);
 	if (b->clusters == 0 || b->clusters > CLUSTERS_MAX ||
 	    b->clusters > (b->total - b->heap_at) >> b->cluster_shift)
-		return err_set(e, ERR_FORMAT, "it has no room for %" PRIu32 " clusters", b->clusters);
+		return err_set(e, ERR_FORMAT, "it has no room for %" PRIu32 " clusters",
+		    b->clusters);
 	return 0;
 }
 
@@ -257,7 +264,7 @@ static uint64_t
 cluster_at(const struct volume *v, uint32_t n)
 {
 	return ((uint64_t)v->boot.heap_at << v->boot.sector_shift) +
-	    (n - FIRST_CLUSTER) * v->cluster_bytes;
+	       (n - FIRST_CLUSTER) * v->cluster_bytes;
 }
 
 /* Clusters for so many bytes. */
@@ -270,14 +277,17 @@ clusters_for(const struct volume *v, uint64_t bytes)
 static int
 fat_entry(struct volume *v, uint32_t cluster, uint32_t *value, struct err *e)
 {
-	uint64_t at = (uint64_t)cluster * FAT_ENTRY_BYTES, in_window = at % WINDOW_BYTES;
+	uint64_t at = (uint64_t)cluster * FAT_ENTRY_BYTES,
+		 in_window = at % WINDOW_BYTES;
 	uint64_t fat_bytes = (uint64_t)v->boot.fat_sectors << v->boot.sector_shift;
 
 	if (v->window_at != at - in_window) {
 		uint64_t left = fat_bytes - (at - in_window);
 		v->window_at = UINT64_MAX;
 		if (read_at(v, v->window, left < WINDOW_BYTES ? left : WINDOW_BYTES,
-		    ((uint64_t)v->boot.fat_at << v->boot.sector_shift) + at - in_window, e) != 0)
+			((uint64_t)v->boot.fat_at << v->boot.sector_shift) + at -
+			    in_window,
+			e) != 0)
 			return -1;
 		v->window_at = at - in_window;
 	}
@@ -293,8 +303,10 @@ claim(struct volume *v, uint32_t first, uint64_t count, struct err *e)
 	uint64_t from = (uint64_t)first - FIRST_CLUSTER;
 
 	if (!is_cluster(v, first) || count > v->boot.clusters - from)
-		return err_set(e, ERR_FORMAT, "something has %" PRIu64 " clusters from %" PRIu32
-		    " on, which do not all exist", count, first);
+		return err_set(e, ERR_FORMAT,
+		    "something has %" PRIu64 " clusters from %" PRIu32
+		    " on, which do not all exist",
+		    count, first);
 	uint64_t twice = bits_find(v->claimed, from, from + count, true);
 	if (twice < from + count)
 		return err_set(e, ERR_FORMAT, "two files have cluster %" PRIu64,
@@ -308,7 +320,8 @@ static int
 claim_chain(struct volume *v, uint32_t at, uint64_t count, struct err *e)
 {
 	for (; count > 0; count--)
-		if (claim(v, at, 1, e) != 0 || (count > 1 && fat_entry(v, at, &at, e) != 0))
+		if (claim(v, at, 1, e) != 0 ||
+		    (count > 1 && fat_entry(v, at, &at, e) != 0))
 			return -1;
 	return 0;
 }
@@ -344,7 +357,8 @@ take_contents(struct volume *v, struct rd r, bool directory, struct err *e)
 	if (contiguous && claim(v, first, clusters_for(v, bytes), e) != 0)
 		return -1;
 	if (!directory)
-		return contiguous ? 0 : claim_chain(v, first, clusters_for(v, bytes), e);
+		return contiguous ? 0
+		                  : claim_chain(v, first, clusters_for(v, bytes), e);
 	if (bytes > DIR_BYTES_MAX)
 		return err_set(e, ERR_FORMAT, "a directory is too long");
 	/* The clusters of a directory's chain are claimed as it is read. */
@@ -356,20 +370,22 @@ static int
 take_system(struct rd r, struct contents *c, struct err *e)
 {
 	if (c->first != 0)
-		return err_set(e, ERR_UNSUPPORTED, "its root directory has two allocation bitmaps or "
+		return err_set(e, ERR_UNSUPPORTED,
+		    "its root directory has two allocation bitmaps or "
 		    "case tables");
 	rd_skip(&r, 20);
 	c->first = rd_le32(&r);
 	c->bytes = rd_le64(&r);
 	if (c->first == 0)
-		return err_set(e, ERR_FORMAT, "its allocation bitmap or case table is nowhere");
+		return err_set(
+		    e, ERR_FORMAT, "its allocation bitmap or case table is nowhere");
 	return 0;
 }
 
 /* What a directory's entry means depends on those in front of it. */
 struct position {
 	bool root;
-	bool directory;			/* the file entry was a directory's */
+	bool directory; /* the file entry was a directory's */
 };
 
 static int
@@ -385,14 +401,16 @@ take_primary(struct volume *v, const uint8_t *raw, struct position *p, struct er
 		return 0;
 	case ENTRY_BITMAP:
 		if (raw[1] & BITMAP_SECOND)
-			return err_set(e, ERR_UNSUPPORTED, "it has a second allocation bitmap "
+			return err_set(e, ERR_UNSUPPORTED,
+			    "it has a second allocation bitmap "
 			    "(TexFAT)");
 		return p->root ? take_system(r, &v->bitmap, e) : 0;
 	case ENTRY_CASE_TABLE:
 		return p->root ? take_system(r, &v->case_table, e) : 0;
 	}
 	if (!(raw[0] & ENTRY_BENIGN))
-		return err_set(e, ERR_UNSUPPORTED, "unknown directory entry (0x%x)", raw[0]);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown directory entry (0x%x)", raw[0]);
 	v->strangers = true;
 	return 0;
 }
@@ -407,8 +425,8 @@ take_entry(struct volume *v, const uint8_t *raw, struct position *p, struct err 
 		return 0;
 	if (!(raw[0] & ENTRY_SECONDARY))
 		return take_primary(v, raw, p, e);
-	return take_contents(v, rd_from(raw, ENTRY_BYTES), p->directory && raw[0] == ENTRY_STREAM,
-	    e);
+	return take_contents(
+	    v, rd_from(raw, ENTRY_BYTES), p->directory && raw[0] == ENTRY_STREAM, e);
 }
 
 /* Up to `bytes` of one cluster of a directory: 1 its end, 0, -1. */
@@ -419,7 +437,8 @@ read_dir_cluster(struct volume *v, uint32_t cluster, uint64_t bytes, struct posi
 	uint8_t raw[DIR_PIECE_BYTES];
 
 	for (uint64_t off = 0; off < bytes; off += sizeof raw) {
-		size_t len = bytes - off < sizeof raw ? (size_t)(bytes - off) : sizeof raw;
+		size_t len = bytes - off < sizeof raw ? (size_t)(bytes - off)
+		                                      : sizeof raw;
 		if (read_at(v, raw, len, cluster_at(v, cluster) + off, e) != 0)
 			return -1;
 		for (size_t at = 0; at + ENTRY_BYTES <= len; at += ENTRY_BYTES) {
@@ -439,7 +458,8 @@ read_dir(struct volume *v, struct pending dir, bool root, struct err *e)
 	int rc = 0;
 
 	while (rc == 0 && dir.bytes > 0 && at != CHAIN_END) {
-		uint64_t n = dir.bytes < v->cluster_bytes ? dir.bytes : v->cluster_bytes;
+		uint64_t n = dir.bytes < v->cluster_bytes ? dir.bytes
+		                                          : v->cluster_bytes;
 		if (!dir.contiguous && claim(v, at, 1, e) != 0)
 			return -1;
 		rc = read_dir_cluster(v, at, n, &p, e);
@@ -460,14 +480,16 @@ check_bitmap(struct volume *v, struct err *e)
 	uint32_t first = v->bitmap.first, next;
 
 	if (first == 0 || v->bitmap.bytes < need)
-		return err_set(e, ERR_FORMAT, "it has no allocation bitmap, or too short a one");
+		return err_set(
+		    e, ERR_FORMAT, "it has no allocation bitmap, or too short a one");
 	if (claim(v, first, clusters_for(v, v->bitmap.bytes), e) != 0)
 		return -1;
 	for (uint64_t i = 1; i < clusters_for(v, need); i++) {
 		if (fat_entry(v, (uint32_t)(first + i - 1), &next, e) != 0)
 			return -1;
 		if (next != first + i)
-			return err_set(e, ERR_UNSUPPORTED, "its allocation bitmap is not in one piece");
+			return err_set(e, ERR_UNSUPPORTED,
+			    "its allocation bitmap is not in one piece");
 	}
 	return 0;
 }
@@ -485,8 +507,10 @@ read_root(struct volume *v, struct err *e)
 	if (read_dir(v, root, true, e) != 0 || check_bitmap(v, e) != 0)
 		return -1;
 	if (v->case_table.first == 0 || v->case_table.bytes > CASE_TABLE_BYTES_MAX)
-		return err_set(e, ERR_FORMAT, "it has no case table, or too long a one");
-	return claim_chain(v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
+		return err_set(
+		    e, ERR_FORMAT, "it has no case table, or too long a one");
+	return claim_chain(
+	    v, v->case_table.first, clusters_for(v, v->case_table.bytes), e);
 }
 
 /* The directories that are still to be read, and those in them: so many at most. */
@@ -507,7 +531,8 @@ report(const struct volume *v, struct skip_sink *sink, uint64_t from, uint64_t t
 	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
 	uint64_t heap = cluster_at(v, FIRST_CLUSTER) / SECTOR_BYTES;
 
-	return skip_add(sink, (struct range){ heap + from * each, (to - from) * each }, e);
+	return skip_add(
+	    sink, (struct range){ heap + from * each, (to - from) * each }, e);
 }
 
 static int
@@ -519,8 +544,10 @@ report_free(const struct volume *v, struct skip_sink *sink, uint64_t from, uint6
 	if (from == to)
 		return 0;
 	if (claimed < to)
-		return err_set(e, ERR_FORMAT, "cluster %" PRIu64 " is in use, but its allocation "
-		    "bitmap calls it free", claimed + FIRST_CLUSTER);
+		return err_set(e, ERR_FORMAT,
+		    "cluster %" PRIu64 " is in use, but its allocation "
+		    "bitmap calls it free",
+		    claimed + FIRST_CLUSTER);
 	return report(v, sink, from, to, e);
 }
 
@@ -529,7 +556,7 @@ mark_used(struct volume *v, uint64_t from, uint64_t to)
 {
 	if (from < to)
 		for (uint64_t i = (from + FIRST_CLUSTER) / PIECE_ENTRIES;
-		    i <= (to - 1 + FIRST_CLUSTER) / PIECE_ENTRIES; i++)
+		     i <= (to - 1 + FIRST_CLUSTER) / PIECE_ENTRIES; i++)
 			v->used_pieces[i] = true;
 }
 
@@ -584,10 +611,12 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 			run++;
 			continue;
 		}
-		if (run > 0 && rangeset_add(bad, (struct range){ cluster - run, run }, e) != 0)
+		if (run > 0 &&
+		    rangeset_add(bad, (struct range){ cluster - run, run }, e) != 0)
 			return -1;
 		if (bad->n > BAD_RUNS_MAX)
-			return err_set(e, ERR_FORMAT, "it has more bad clusters than can be");
+			return err_set(
+			    e, ERR_FORMAT, "it has more bad clusters than can be");
 		run = 0;
 	}
 	return 0;
@@ -630,7 +659,8 @@ scan_fat(struct volume *v, struct rangeset *bad, bool linked, struct err *e)
 }
 
 static int
-report_bad(struct volume *v, struct rangeset *bad, struct skip_sink *sink, struct err *e)
+report_bad(
+    struct volume *v, struct rangeset *bad, struct skip_sink *sink, struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(bad); i++) {
 		struct range r = rangeset_get(bad, i);
@@ -668,7 +698,8 @@ static int
 scan_volume(struct volume *v, struct skip_sink *sink, struct err *e)
 {
 	v->claimed = calloc(v->boot.clusters / 8 + 1, 1);
-	v->used_pieces = calloc(((size_t)v->boot.clusters + FIRST_CLUSTER) / PIECE_ENTRIES + 1,
+	v->used_pieces = calloc(
+	    ((size_t)v->boot.clusters + FIRST_CLUSTER) / PIECE_ENTRIES + 1,
 	    sizeof *v->used_pieces);
 	if (v->claimed == NULL || v->used_pieces == NULL)
 		return err_nomem(e, "maps of the clusters");

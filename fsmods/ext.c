@@ -20,18 +20,24 @@ enum {
 	SUPER_MAGIC_AT = 56,
 	SUPER_MAGIC = 0xef53,
 	SUPER_LOG_BLOCK_AT = 24,
-	LOG_BLOCK_MAX = 6,		/* 64 KiB */
+	LOG_BLOCK_MAX = 6, /* 64 KiB */
 };
 
 /* Features that may change what "free" means are read-only compatible ones,
  * too; what is not listed here is not understood. */
 static const unsigned known_ro_compat = EXT2_FEATURE_RO_COMPAT_SPARSE_SUPER |
-    EXT2_FEATURE_RO_COMPAT_LARGE_FILE | EXT4_FEATURE_RO_COMPAT_HUGE_FILE |
-    EXT4_FEATURE_RO_COMPAT_GDT_CSUM | EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
-    EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE | EXT4_FEATURE_RO_COMPAT_QUOTA |
-    EXT4_FEATURE_RO_COMPAT_BIGALLOC | EXT4_FEATURE_RO_COMPAT_METADATA_CSUM |
-    EXT4_FEATURE_RO_COMPAT_READONLY | EXT4_FEATURE_RO_COMPAT_PROJECT |
-    EXT4_FEATURE_RO_COMPAT_VERITY | 0x10000 /* orphan_present */;
+                                        EXT2_FEATURE_RO_COMPAT_LARGE_FILE |
+                                        EXT4_FEATURE_RO_COMPAT_HUGE_FILE |
+                                        EXT4_FEATURE_RO_COMPAT_GDT_CSUM |
+                                        EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
+                                        EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE |
+                                        EXT4_FEATURE_RO_COMPAT_QUOTA |
+                                        EXT4_FEATURE_RO_COMPAT_BIGALLOC |
+                                        EXT4_FEATURE_RO_COMPAT_METADATA_CSUM |
+                                        EXT4_FEATURE_RO_COMPAT_READONLY |
+                                        EXT4_FEATURE_RO_COMPAT_PROJECT |
+                                        EXT4_FEATURE_RO_COMPAT_VERITY |
+                                        0x10000 /* orphan_present */;
 
 /* An io_manager over a partition of a struct disk: read-only. */
 struct source {
@@ -85,17 +91,20 @@ static errcode_t
 io_read(io_channel io, unsigned long long block, int count, void *buf)
 {
 	const struct source *s = io->private_data;
-	uint64_t bytes = count < 0 ? (uint64_t)-(int64_t)count :
-	    (uint64_t)count * (unsigned)io->block_size;
+	uint64_t bytes = count < 0 ? (uint64_t) - (int64_t)count
+	                           : (uint64_t)count * (unsigned)io->block_size;
 	uint64_t part_bytes = s->part.len * SECTOR_BYTES;
 	struct err e;
 
 	if (block > part_bytes / (unsigned)io->block_size ||
-	    !range_within((struct range){ block * (unsigned)io->block_size, bytes }, part_bytes))
+	    !range_within(
+		(struct range){ block * (unsigned)io->block_size, bytes }, part_bytes))
 		return EXT2_ET_SHORT_READ;
 	return disk_read(s->disk, buf, bytes,
-	    s->part.off * SECTOR_BYTES + block * (unsigned)io->block_size, &e) == 0 ? 0 :
-	    EXT2_ET_BLOCK_BITMAP_READ;
+		   s->part.off * SECTOR_BYTES + block * (unsigned)io->block_size,
+		   &e) == 0
+	           ? 0
+	           : EXT2_ET_BLOCK_BITMAP_READ;
 }
 
 static errcode_t
@@ -143,7 +152,8 @@ ext_probe(struct disk *d, struct range part, struct err *e)
 
 	if (part.len * SECTOR_BYTES < SUPER_AT + sizeof super)
 		return 0;
-	if (disk_read(d, super, sizeof super, part.off * SECTOR_BYTES + SUPER_AT, e) != 0)
+	if (disk_read(d, super, sizeof super, part.off * SECTOR_BYTES + SUPER_AT, e) !=
+	    0)
 		return -1;
 	struct rd r = rd_from(super, sizeof super);
 	rd_skip(&r, SUPER_LOG_BLOCK_AT);
@@ -175,26 +185,31 @@ check_state(ext2_filsys fs, struct range part, struct err *e)
 	if (!(sb->s_state & EXT2_VALID_FS))
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	if (blocks > part.len / (fs->blocksize / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %u bytes, more than the "
-		    "partition", blocks, fs->blocksize);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " blocks of %u bytes, more than the "
+		    "partition",
+		    blocks, fs->blocksize);
 	return 0;
 }
 
 /* Call fn for every run of free blocks. */
 static int
-for_each_free(ext2_filsys fs, int (*fn)(void *arg, uint64_t first, uint64_t count, struct err *),
-    void *arg, struct err *e)
+for_each_free(ext2_filsys fs,
+    int (*fn)(void *arg, uint64_t first, uint64_t count, struct err *), void *arg,
+    struct err *e)
 {
 	uint64_t last = ext2fs_blocks_count(fs->super) - 1;
 	blk64_t at = fs->super->s_first_data_block, free_at, used_at;
 
 	while (at <= last) {
-		errcode_t rc = ext2fs_find_first_zero_block_bitmap2(fs->block_map, at, last, &free_at);
+		errcode_t rc = ext2fs_find_first_zero_block_bitmap2(
+		    fs->block_map, at, last, &free_at);
 		if (rc == ENOENT)
 			return 0;
 		if (rc != 0)
 			return fail_lib(e, "block bitmap", rc);
-		rc = ext2fs_find_first_set_block_bitmap2(fs->block_map, free_at, last, &used_at);
+		rc = ext2fs_find_first_set_block_bitmap2(
+		    fs->block_map, free_at, last, &used_at);
 		if (rc != 0 && rc != ENOENT)
 			return fail_lib(e, "block bitmap", rc);
 		/* Clusters are rounded down by the library: never go backwards. */
@@ -202,7 +217,8 @@ for_each_free(ext2_filsys fs, int (*fn)(void *arg, uint64_t first, uint64_t coun
 		if (rc == ENOENT || used_at > last + 1)
 			used_at = last + 1;
 		if (used_at <= free_at)
-			return err_set(e, ERR_FORMAT, "block bitmap: no progress at block %" PRIu64,
+			return err_set(e, ERR_FORMAT,
+			    "block bitmap: no progress at block %" PRIu64,
 			    (uint64_t)at);
 		if (fn(arg, free_at, used_at - free_at, e) != 0)
 			return -1;
@@ -231,8 +247,10 @@ check_free_count(ext2_filsys fs, struct err *e)
 		return -1;
 	uint64_t diff = counted > said ? counted - said : said - counted;
 	if (diff > slack)
-		return err_set(e, ERR_FORMAT, "its bitmaps have %" PRIu64 " free blocks, its "
-		    "superblock says %" PRIu64, counted, said);
+		return err_set(e, ERR_FORMAT,
+		    "its bitmaps have %" PRIu64 " free blocks, its "
+		    "superblock says %" PRIu64,
+		    counted, said);
 	return 0;
 }
 
@@ -241,15 +259,18 @@ mark_metadata(ext2_filsys fs)
 {
 	for (dgrp_t g = 0; g < fs->group_desc_count; g++) {
 		ext2fs_reserve_super_and_bgd(fs, g, fs->block_map);
-		blk64_t places[2] = { ext2fs_block_bitmap_loc(fs, g), ext2fs_inode_bitmap_loc(fs, g) };
+		blk64_t places[2] = { ext2fs_block_bitmap_loc(fs, g),
+			ext2fs_inode_bitmap_loc(fs, g) };
 		for (int i = 0; i < 2; i++)
-			if (places[i] != 0 && places[i] < ext2fs_blocks_count(fs->super))
+			if (places[i] != 0 &&
+			    places[i] < ext2fs_blocks_count(fs->super))
 				ext2fs_mark_block_bitmap2(fs->block_map, places[i]);
 		blk64_t table = ext2fs_inode_table_loc(fs, g);
 		if (table != 0 && table < ext2fs_blocks_count(fs->super) &&
-		    fs->inode_blocks_per_group <= ext2fs_blocks_count(fs->super) - table)
-			ext2fs_mark_block_bitmap_range2(fs->block_map, table,
-			    fs->inode_blocks_per_group);
+		    fs->inode_blocks_per_group <=
+			ext2fs_blocks_count(fs->super) - table)
+			ext2fs_mark_block_bitmap_range2(
+			    fs->block_map, table, fs->inode_blocks_per_group);
 	}
 }
 
@@ -293,7 +314,8 @@ ext_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *
 
 	initialize_ext2_error_table();
 	opening = &source;
-	errcode_t rc = ext2fs_open2(disk_name(d), NULL, EXT2_FLAG_64BITS, 0, 0, &ext_disk_io, &fs);
+	errcode_t rc = ext2fs_open2(
+	    disk_name(d), NULL, EXT2_FLAG_64BITS, 0, 0, &ext_disk_io, &fs);
 	opening = NULL;
 	if (rc != 0)
 		return fail_lib(e, "cannot open the filesystem", rc);

@@ -26,19 +26,19 @@
 enum {
 	BLOCK = 4096,
 	BLOCK_SECTORS = BLOCK / SECTOR_BYTES,
-	SEGMENT = 512,				/* blocks */
-	SUPER_AT = 1024,			/* in each of the first two blocks */
+	SEGMENT = 512,   /* blocks */
+	SUPER_AT = 1024, /* in each of the first two blocks */
 	SUPER_BYTES = 3072,
 	SUPER_CRC_AT = SUPER_BYTES - 4,
-	SUPER_LAYOUT_BYTES = 124,		/* both copies have the same here */
+	SUPER_LAYOUT_BYTES = 124, /* both copies have the same here */
 	DEVICES = 8,
 	DEVICE_PATH_BYTES = 64,
 	ERRORS_BYTES = 16,
-	LOGS = 8,				/* places for nodes, and for data */
+	LOGS = 8, /* places for nodes, and for data */
 	LOGS_USED = 3,
 	LOG_WARM = 1,
 	LOG_COLD = 2,
-	BITMAP_AT = 192,			/* in the checkpoint */
+	BITMAP_AT = 192, /* in the checkpoint */
 	CRC_AT_MAX = BLOCK - 4,
 	SIT_ENTRY_BYTES = 2 + SEGMENT / 8 + 8,
 	SIT_ENTRIES = BLOCK / SIT_ENTRY_BYTES,
@@ -46,8 +46,8 @@ enum {
 	SUMMARY_ENTRIES_BYTES = 7 * SEGMENT,
 	JOURNAL_BYTES = BLOCK - SUMMARY_ENTRIES_BYTES - 5,
 	JOURNAL_MAX = (JOURNAL_BYTES - 2) / (4 + SIT_ENTRY_BYTES),
-	NODE_VERSION_AT = BLOCK - 12,		/* in a node: the checkpoint's */
-	PIECE_BLOCKS = 128,			/* of the table, read at once */
+	NODE_VERSION_AT = BLOCK - 12, /* in a node: the checkpoint's */
+	PIECE_BLOCKS = 128,           /* of the table, read at once */
 };
 
 static const uint32_t super_magic = 0xf2f52010;
@@ -77,14 +77,14 @@ struct super {
 	uint64_t blocks;
 	uint32_t segments, cp_segments, sit_segments, nat_segments, ssa_segments;
 	uint32_t main_segments;
-	uint32_t first, cp, sit, nat, ssa, main;	/* block addresses */
-	uint32_t cp_payload;			/* blocks */
+	uint32_t first, cp, sit, nat, ssa, main; /* block addresses */
+	uint32_t cp_payload;                     /* blocks */
 	uint32_t features;
 	bool more_devices, errors;
 };
 
 struct checkpoint {
-	uint64_t at;				/* block */
+	uint64_t at; /* block */
 	uint64_t version;
 	uint64_t valid_blocks;
 	uint32_t free_segments;
@@ -108,11 +108,11 @@ struct f2fs {
 	struct skip_sink *sink;
 	struct super sb;
 	struct checkpoint cp;
-	uint8_t *sit_bitmap;			/* which copy of a block is valid */
-	uint8_t summary[BLOCK];			/* has the journal */
+	uint8_t *sit_bitmap;    /* which copy of a block is valid */
+	uint8_t summary[BLOCK]; /* has the journal */
 	struct sit_entry journal[JOURNAL_MAX];
 	unsigned journal_entries;
-	struct range run;			/* free blocks not yet reported */
+	struct range run; /* free blocks not yet reported */
 	uint64_t valid_blocks;
 	uint32_t free_segments;
 };
@@ -127,10 +127,10 @@ static int
 read_blocks(const struct f2fs *f, void *buf, uint64_t first, uint64_t n, struct err *e)
 {
 	if (!range_within((struct range){ first * BLOCK_SECTORS, n * BLOCK_SECTORS },
-	    f->part.len))
+		f->part.len))
 		return err_set(e, ERR_FORMAT, "it is larger than the partition");
-	return disk_read(f->disk, buf, n * BLOCK, (f->part.off + first * BLOCK_SECTORS) *
-	    SECTOR_BYTES, e);
+	return disk_read(f->disk, buf, n * BLOCK,
+	    (f->part.off + first * BLOCK_SECTORS) * SECTOR_BYTES, e);
 }
 
 /* CRC-32 without the usual inversions, beginning with the magic number. */
@@ -152,12 +152,12 @@ get_super(struct super *sb, const uint8_t *buf)
 	struct rd r = rd_from(buf, SUPER_BYTES);
 
 	*sb = (struct super){ .magic = rd_le32(&r) };
-	rd_skip(&r, 2 + 2 + 4 + 4);		/* version; sectors */
+	rd_skip(&r, 2 + 2 + 4 + 4); /* version; sectors */
 	sb->log_block = rd_le32(&r);
 	sb->log_segment = rd_le32(&r);
-	rd_skip(&r, 4 + 4 + 4);			/* sections, zones; checksum */
+	rd_skip(&r, 4 + 4 + 4); /* sections, zones; checksum */
 	sb->blocks = rd_le64(&r);
-	rd_skip(&r, 4);				/* sections */
+	rd_skip(&r, 4); /* sections */
 	sb->segments = rd_le32(&r);
 	sb->cp_segments = rd_le32(&r);
 	sb->sit_segments = rd_le32(&r);
@@ -170,17 +170,17 @@ get_super(struct super *sb, const uint8_t *buf)
 	sb->nat = rd_le32(&r);
 	sb->ssa = rd_le32(&r);
 	sb->main = rd_le32(&r);
-	rd_skip(&r, 3 * 4 + 16 + 1024);		/* inodes; uuid; name */
-	rd_skip(&r, 4 + 64 * 8);		/* file name extensions */
+	rd_skip(&r, 3 * 4 + 16 + 1024); /* inodes; uuid; name */
+	rd_skip(&r, 4 + 64 * 8);        /* file name extensions */
 	sb->cp_payload = rd_le32(&r);
-	rd_skip(&r, 256 + 256);			/* kernel versions */
+	rd_skip(&r, 256 + 256); /* kernel versions */
 	sb->features = rd_le32(&r);
-	rd_skip(&r, 1 + 16);			/* encryption */
+	rd_skip(&r, 1 + 16); /* encryption */
 	for (int i = 0; i < DEVICES; i++) {
 		sb->more_devices |= rd_u8(&r) != 0;
 		rd_skip(&r, DEVICE_PATH_BYTES - 1 + 4);
 	}
-	rd_skip(&r, 3 * 4 + 1 + 2 + 2 + 32);	/* quotas; names; reasons for stops */
+	rd_skip(&r, 3 * 4 + 1 + 2 + 2 + 32); /* quotas; names; reasons for stops */
 	for (int i = 0; i < ERRORS_BYTES; i++)
 		sb->errors |= rd_u8(&r) != 0;
 }
@@ -209,8 +209,10 @@ layout_is_right(const struct super *sb)
 {
 	uint64_t at = sb->first;
 	const uint32_t areas[5][2] = {
-		{ sb->cp, sb->cp_segments }, { sb->sit, sb->sit_segments },
-		{ sb->nat, sb->nat_segments }, { sb->ssa, sb->ssa_segments },
+		{ sb->cp, sb->cp_segments },
+		{ sb->sit, sb->sit_segments },
+		{ sb->nat, sb->nat_segments },
+		{ sb->ssa, sb->ssa_segments },
 		{ sb->main, sb->main_segments },
 	};
 
@@ -220,7 +222,7 @@ layout_is_right(const struct super *sb)
 		at += (uint64_t)areas[i][1] * SEGMENT;
 	}
 	return sb->first >= 2 && sb->cp_segments >= 2 && at <= sb->blocks &&
-	    at <= sb->first + (uint64_t)sb->segments * SEGMENT;
+	       at <= sb->first + (uint64_t)sb->segments * SEGMENT;
 }
 
 static int
@@ -229,7 +231,8 @@ check_super(const struct super *sb, struct range part, struct err *e)
 	uint64_t sit_blocks = (uint64_t)sb->sit_segments / 2 * SEGMENT;
 
 	if (sb->log_block != 12 || sb->log_segment != 9)
-		return err_set(e, ERR_UNSUPPORTED, "its blocks or segments are of unknown size");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "its blocks or segments are of unknown size");
 	if (sb->more_devices)
 		return err_set(e, ERR_UNSUPPORTED, "it has more than one device");
 	if (sb->features & ~(uint32_t)FEATURES_KNOWN)
@@ -239,10 +242,13 @@ check_super(const struct super *sb, struct range part, struct err *e)
 		return err_set(e, ERR_FORMAT, "errors were noted in it");
 	if (!layout_is_right(sb) || sit_blocks * SIT_ENTRIES < sb->main_segments ||
 	    sb->cp_payload >= SEGMENT)
-		return err_set(e, ERR_FORMAT, "its areas cannot be where its superblock says");
+		return err_set(
+		    e, ERR_FORMAT, "its areas cannot be where its superblock says");
 	if (sb->blocks > part.len / BLOCK_SECTORS)
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %d bytes, more "
-		    "than the partition", sb->blocks, BLOCK);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " blocks of %d bytes, more "
+		    "than the partition",
+		    sb->blocks, BLOCK);
 	return 0;
 }
 
@@ -252,7 +258,7 @@ super_crc_is_right(const struct super *sb, const uint8_t *buf)
 	struct rd r = rd_from(buf + SUPER_CRC_AT, 4);
 
 	return !(sb->features & FEATURE_SUPER_CRC) ||
-	    f2fs_crc(super_magic, buf, SUPER_CRC_AT) == rd_le32(&r);
+	       f2fs_crc(super_magic, buf, SUPER_CRC_AT) == rd_le32(&r);
 }
 
 static int
@@ -268,10 +274,12 @@ read_super(struct f2fs *f, struct err *e)
 	if (f->sb.magic != super_magic || other.magic != super_magic ||
 	    memcmp(buf + SUPER_AT, buf + BLOCK + SUPER_AT, SUPER_LAYOUT_BYTES) != 0 ||
 	    f->sb.features != other.features || f->sb.cp_payload != other.cp_payload)
-		return err_set(e, ERR_FORMAT, "the two copies of its superblock differ");
+		return err_set(
+		    e, ERR_FORMAT, "the two copies of its superblock differ");
 	if (!super_crc_is_right(&f->sb, buf + SUPER_AT) ||
 	    !super_crc_is_right(&other, buf + BLOCK + SUPER_AT))
-		return err_set(e, ERR_FORMAT, "the checksum of its superblock is wrong");
+		return err_set(
+		    e, ERR_FORMAT, "the checksum of its superblock is wrong");
 	f->sb.errors |= other.errors;
 	f->sb.more_devices |= other.more_devices;
 	return check_super(&f->sb, f->part, e);
@@ -283,9 +291,9 @@ get_checkpoint(struct checkpoint *cp)
 	struct rd r = rd_from(cp->raw, BLOCK);
 
 	cp->version = rd_le64(&r);
-	rd_skip(&r, 8);				/* blocks for users */
+	rd_skip(&r, 8); /* blocks for users */
 	cp->valid_blocks = rd_le64(&r);
-	rd_skip(&r, 4 + 4);			/* segments in reserve */
+	rd_skip(&r, 4 + 4); /* segments in reserve */
 	cp->free_segments = rd_le32(&r);
 	for (int i = 0; i < LOGS; i++)
 		cp->node_segment[i] = rd_le32(&r);
@@ -293,11 +301,11 @@ get_checkpoint(struct checkpoint *cp)
 		cp->node_offset[i] = rd_le16(&r);
 	for (int i = 0; i < LOGS; i++)
 		cp->data_segment[i] = rd_le32(&r);
-	rd_skip(&r, 2 * LOGS);			/* offsets there */
+	rd_skip(&r, 2 * LOGS); /* offsets there */
 	cp->flags = rd_le32(&r);
 	cp->blocks = rd_le32(&r);
 	cp->first_summary = rd_le32(&r);
-	rd_skip(&r, 4 + 4 + 4);			/* nodes, inodes, next node */
+	rd_skip(&r, 4 + 4 + 4); /* nodes, inodes, next node */
 	cp->sit_bitmap_bytes = rd_le32(&r);
 	cp->nat_bitmap_bytes = rd_le32(&r);
 }
@@ -339,7 +347,8 @@ choose_checkpoint(struct f2fs *f, struct err *e)
 {
 	struct checkpoint other;
 	int first = read_pack(f, &f->cp, f->sb.cp, e);
-	int second = first < 0 ? -1 : read_pack(f, &other, (uint64_t)f->sb.cp + SEGMENT, e);
+	int second = first < 0 ? -1
+	                       : read_pack(f, &other, (uint64_t)f->sb.cp + SEGMENT, e);
 
 	if (second < 0)
 		return -1;
@@ -356,7 +365,8 @@ check_state(const struct f2fs *f, struct err *e)
 	const struct checkpoint *cp = &f->cp;
 
 	if (cp->flags & ~(uint32_t)CP_KNOWN)
-		return err_set(e, ERR_UNSUPPORTED, "unknown state (0x%" PRIx32 ")", cp->flags);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown state (0x%" PRIx32 ")", cp->flags);
 	if (cp->flags & (CP_ERROR | CP_FSCK))
 		return err_set(e, ERR_FORMAT, "it is marked as having errors");
 	if (cp->flags & (CP_DISABLED | CP_DISABLED_QUICK | CP_RESIZING))
@@ -365,7 +375,8 @@ check_state(const struct f2fs *f, struct err *e)
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	for (int i = 0; i < LOGS_USED; i++)
 		if (cp->node_segment[i] >= f->sb.main_segments ||
-		    cp->data_segment[i] >= f->sb.main_segments || cp->node_offset[i] >= SEGMENT)
+		    cp->data_segment[i] >= f->sb.main_segments ||
+		    cp->node_offset[i] >= SEGMENT)
 			return fail_damaged(e, "checkpoint");
 	return 0;
 }
@@ -376,13 +387,14 @@ check_not_used_since(const struct f2fs *f, struct err *e)
 {
 	uint8_t node[BLOCK];
 	uint64_t at = f->sb.main + (uint64_t)f->cp.node_segment[LOG_WARM] * SEGMENT +
-	    f->cp.node_offset[LOG_WARM];
+	              f->cp.node_offset[LOG_WARM];
 
 	if (read_blocks(f, node, at, 1, e) != 0)
 		return -1;
 	struct rd r = rd_from(node + NODE_VERSION_AT, 4);
 	if (rd_le32(&r) == (uint32_t)f->cp.version)
-		return err_set(e, ERR_FORMAT, "it was written to after its last checkpoint");
+		return err_set(
+		    e, ERR_FORMAT, "it was written to after its last checkpoint");
 	return 0;
 }
 
@@ -419,10 +431,11 @@ read_sit_bitmap(struct f2fs *f, struct err *e)
 static struct sit_entry
 get_sit_entry(struct rd *r, uint32_t segment)
 {
-	struct sit_entry s = { .segment = segment, .valid = rd_le16(r) & SIT_VALID_MASK };
+	struct sit_entry s = { .segment = segment,
+		.valid = rd_le16(r) & SIT_VALID_MASK };
 
 	s.map = rd_bytes(r, SEGMENT / 8);
-	rd_skip(r, 8);				/* time */
+	rd_skip(r, 8); /* time */
 	return s;
 }
 
@@ -483,8 +496,8 @@ flush_run(struct f2fs *f, struct err *e)
 	f->run.len = 0;
 	if (run.len == 0)
 		return 0;
-	return skip_add(f->sink, (struct range){ run.off * BLOCK_SECTORS, run.len *
-	    BLOCK_SECTORS }, e);
+	return skip_add(f->sink,
+	    (struct range){ run.off * BLOCK_SECTORS, run.len * BLOCK_SECTORS }, e);
 }
 
 static int
@@ -516,8 +529,10 @@ take_segment(struct f2fs *f, const struct sit_entry *s, struct err *e)
 	uint64_t first = f->sb.main + (uint64_t)s->segment * SEGMENT;
 
 	if (count_bits(s->map) != s->valid)
-		return err_set(e, ERR_FORMAT, "segment %" PRIu32 ": its valid blocks are "
-		    "miscounted", s->segment);
+		return err_set(e, ERR_FORMAT,
+		    "segment %" PRIu32 ": its valid blocks are "
+		    "miscounted",
+		    s->segment);
 	f->valid_blocks += s->valid;
 	if (is_current(&f->cp, s->segment))
 		return 0;
@@ -553,16 +568,18 @@ static int
 scan_sit(struct f2fs *f, uint8_t *piece, struct err *e)
 {
 	uint64_t copy_blocks = (uint64_t)f->sb.sit_segments / 2 * SEGMENT;
-	uint64_t needed = (f->sb.main_segments + (uint64_t)SIT_ENTRIES - 1) / SIT_ENTRIES;
+	uint64_t needed = (f->sb.main_segments + (uint64_t)SIT_ENTRIES - 1) /
+	                  SIT_ENTRIES;
 
 	for (uint64_t at = 0; at < needed;) {
 		uint64_t n = needed - at < PIECE_BLOCKS ? needed - at : PIECE_BLOCKS;
 		if (read_blocks(f, piece, f->sb.sit + at, n, e) != 0 ||
-		    read_blocks(f, piece + PIECE_BLOCKS * BLOCK, f->sb.sit + copy_blocks + at,
-		    n, e) != 0)
+		    read_blocks(f, piece + PIECE_BLOCKS * BLOCK,
+			f->sb.sit + copy_blocks + at, n, e) != 0)
 			return -1;
 		for (uint64_t i = 0; i < n; i++, at++) {
-			uint64_t slot = test_bit(f->sit_bitmap, at) ? PIECE_BLOCKS + i : i;
+			uint64_t slot = test_bit(f->sit_bitmap, at) ? PIECE_BLOCKS + i
+			                                            : i;
 			uint32_t segment = (uint32_t)(at * SIT_ENTRIES);
 			if (take_sit_block(f, piece + slot * BLOCK, segment, e) != 0)
 				return -1;
@@ -577,11 +594,15 @@ static int
 check_counts(const struct f2fs *f, struct err *e)
 {
 	if (f->valid_blocks > f->cp.valid_blocks)
-		return err_set(e, ERR_FORMAT, "its segments have %" PRIu64 " valid blocks, its "
-		    "checkpoint says %" PRIu64, f->valid_blocks, f->cp.valid_blocks);
+		return err_set(e, ERR_FORMAT,
+		    "its segments have %" PRIu64 " valid blocks, its "
+		    "checkpoint says %" PRIu64,
+		    f->valid_blocks, f->cp.valid_blocks);
 	if (f->free_segments > f->cp.free_segments)
-		return err_set(e, ERR_FORMAT, "it has %" PRIu32 " free segments, its "
-		    "checkpoint says %" PRIu32, f->free_segments, f->cp.free_segments);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu32 " free segments, its "
+		    "checkpoint says %" PRIu32,
+		    f->free_segments, f->cp.free_segments);
 	return 0;
 }
 

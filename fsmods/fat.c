@@ -35,11 +35,11 @@ enum {
 
 	STATE_DIRTY = 1,
 	STATE_ERRORS = 2,
-	ENTRY_BYTES = 32,		/* of a directory */
+	ENTRY_BYTES = 32, /* of a directory */
 	NAME_BYTES = 11,
 	NAME_DELETED = 0xe5,
-	NAME_FOR_DELETED = 0x05,	/* where a name does begin with 0xe5 */
-	ATTR_VOLUME = 0x08,		/* also in every part of a long name */
+	NAME_FOR_DELETED = 0x05, /* where a name does begin with 0xe5 */
+	ATTR_VOLUME = 0x08,      /* also in every part of a long name */
 	ATTR_DIRECTORY = 0x10,
 	ATTR_LONG_NAME = 0x0f,
 	ATTR_UNUSED = 0xc0,
@@ -82,7 +82,7 @@ struct volume {
 	struct range part;
 	struct boot boot;
 	uint8_t raw[BOOT_BYTES];
-	unsigned width;			/* 12, 16, 32 */
+	unsigned width; /* 12, 16, 32 */
 	/* In the filesystem's sectors. */
 	uint64_t total, fat_sectors, data_at;
 	uint64_t clusters;
@@ -90,8 +90,8 @@ struct volume {
 
 /* What the table says; bit and number 0 are cluster 0, which does not exist. */
 struct table {
-	uint8_t *skip;			/* free or bad */
-	uint8_t *linked;		/* another cluster leads here */
+	uint8_t *skip;   /* free or bad */
+	uint8_t *linked; /* another cluster leads here */
 	uint64_t free, bad;
 };
 
@@ -110,10 +110,10 @@ boot_get(const uint8_t raw[BOOT_BYTES])
 	b.total16 = rd_le16(&r);
 	b.media = rd_u8(&r);
 	b.fat_sectors16 = rd_le16(&r);
-	rd_skip(&r, 2 + 2 + 4);		/* tracks, heads, sectors in front */
+	rd_skip(&r, 2 + 2 + 4); /* tracks, heads, sectors in front */
 	b.total32 = rd_le32(&r);
 	b.fat_sectors32 = rd_le32(&r);
-	rd_skip(&r, 2);			/* which table is active: all are compared */
+	rd_skip(&r, 2); /* which table is active: all are compared */
 	b.version = rd_le16(&r);
 	b.root_cluster = rd_le32(&r);
 	b.info_sector = rd_le16(&r);
@@ -152,12 +152,13 @@ is_boot_sector(const uint8_t raw[BOOT_BYTES])
 	bool jump = (raw[0] == 0xeb && raw[2] == 0x90) || raw[0] == 0xe9;
 
 	return jump && raw[SIGNATURE_AT] == 0x55 && raw[SIGNATURE_AT + 1] == 0xaa &&
-	    !is_other(raw) && power_of_two(b.sector_bytes) && b.sector_bytes >= 512 &&
-	    b.sector_bytes <= 4096 && power_of_two(b.cluster_sectors) &&
-	    b.reserved_sectors > 0 && b.fats > 0 && (b.media == 0xf0 || b.media >= 0xf8) &&
-	    (b.total16 != 0 || b.total32 != 0) &&
-	    (b.fat_sectors16 != 0 || b.fat_sectors32 != 0) &&
-	    is_fat32(&b) == (b.root_entries == 0);
+	       !is_other(raw) && power_of_two(b.sector_bytes) &&
+	       b.sector_bytes >= 512 && b.sector_bytes <= 4096 &&
+	       power_of_two(b.cluster_sectors) && b.reserved_sectors > 0 &&
+	       b.fats > 0 && (b.media == 0xf0 || b.media >= 0xf8) &&
+	       (b.total16 != 0 || b.total32 != 0) &&
+	       (b.fat_sectors16 != 0 || b.fat_sectors32 != 0) &&
+	       is_fat32(&b) == (b.root_entries == 0);
 }
 
 /* Bytes of the partition. */
@@ -204,8 +205,10 @@ choose_width(struct volume *v, struct err *e)
 	else if (v->clusters >= FAT16_CLUSTERS_MIN && v->clusters <= FAT16_CLUSTERS_MAX)
 		v->width = 16;
 	if (v->width == 0)
-		return err_set(e, ERR_UNSUPPORTED, "with %" PRIu64 " clusters it is not certain how "
-		    "wide its FAT's entries are", v->clusters);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "with %" PRIu64 " clusters it is not certain how "
+		    "wide its FAT's entries are",
+		    v->clusters);
 	return 0;
 }
 
@@ -226,35 +229,40 @@ measure(struct volume *v, struct err *e)
 		return err_set(e, ERR_FORMAT, "its boot sector has two sizes");
 	v->total = b->total16 != 0 ? b->total16 : b->total32;
 	if (v->total > v->part.len / (b->sector_bytes / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " sectors of %u bytes, more than the "
-		    "partition", v->total, b->sector_bytes);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " sectors of %u bytes, more than the "
+		    "partition",
+		    v->total, b->sector_bytes);
 	v->fat_sectors = is_fat32(b) ? b->fat_sectors32 : b->fat_sectors16;
 	v->data_at = b->reserved_sectors + b->fats * v->fat_sectors +
-	    root_bytes / b->sector_bytes;
+	             root_bytes / b->sector_bytes;
 	if (root_bytes % b->sector_bytes != 0)
-		return err_set(e, ERR_FORMAT, "its root directory ends within a sector");
+		return err_set(
+		    e, ERR_FORMAT, "its root directory ends within a sector");
 	if (v->data_at >= v->total || v->total - v->data_at < b->cluster_sectors)
 		return err_set(e, ERR_FORMAT, "it has no room for a cluster");
 	v->clusters = (v->total - v->data_at) / b->cluster_sectors;
 	if (choose_width(v, e) != 0)
 		return -1;
 	if (table_bytes(v) > v->fat_sectors * b->sector_bytes)
-		return err_set(e, ERR_FORMAT, "its FAT is too short for %" PRIu64 " clusters",
-		    v->clusters);
+		return err_set(e, ERR_FORMAT,
+		    "its FAT is too short for %" PRIu64 " clusters", v->clusters);
 	return 0;
 }
 
 static int
 check_boot(const struct volume *v, struct err *e)
 {
-	static const uint8_t bitlocker[16] = { 0x3b, 0xd6, 0x67, 0x49, 0x29, 0x2e, 0xd8, 0x4a,
-		0x83, 0x99, 0xf6, 0xa3, 0x39, 0xe3, 0xd0, 0x01 };
+	static const uint8_t bitlocker[16] = { 0x3b, 0xd6, 0x67, 0x49, 0x29, 0x2e, 0xd8,
+		0x4a, 0x83, 0x99, 0xf6, 0xa3, 0x39, 0xe3, 0xd0, 0x01 };
 	uint8_t state = v->raw[v->width == 32 ? STATE32_AT : STATE16_AT];
 
 	if (memcmp(v->raw + BITLOCKER_AT, bitlocker, sizeof bitlocker) == 0)
-		return err_set(e, ERR_UNSUPPORTED, "it is a cover for BitLocker's encryption");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "it is a cover for BitLocker's encryption");
 	if (v->width == 32 && v->boot.version != 0)
-		return err_set(e, ERR_UNSUPPORTED, "unknown version (0x%x)", v->boot.version);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown version (0x%x)", v->boot.version);
 	if (state & STATE_DIRTY)
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	if (state & STATE_ERRORS)
@@ -267,8 +275,9 @@ check_boot(const struct volume *v, struct err *e)
 static bool
 same_layout(const uint8_t *a, const uint8_t *b)
 {
-	return memcmp(a + 11, b + 11, 28 - 11) == 0 && memcmp(a + 32, b + 32, 40 - 32) == 0 &&
-	    memcmp(a + 42, b + 42, 52 - 42) == 0;
+	return memcmp(a + 11, b + 11, 28 - 11) == 0 &&
+	       memcmp(a + 32, b + 32, 40 - 32) == 0 &&
+	       memcmp(a + 42, b + 42, 52 - 42) == 0;
 }
 
 static int
@@ -277,12 +286,15 @@ check_backup(const struct volume *v, struct err *e)
 	const struct boot *b = &v->boot;
 	uint8_t raw[BOOT_BYTES];
 
-	if (v->width != 32 || b->backup_sector == 0 || b->backup_sector >= b->reserved_sectors)
+	if (v->width != 32 || b->backup_sector == 0 ||
+	    b->backup_sector >= b->reserved_sectors)
 		return 0;
-	if (read_at(v, raw, sizeof raw, (uint64_t)b->backup_sector * b->sector_bytes, e) != 0)
+	if (read_at(v, raw, sizeof raw, (uint64_t)b->backup_sector * b->sector_bytes,
+		e) != 0)
 		return -1;
 	if (is_boot_sector(raw) && !same_layout(v->raw, raw))
-		return err_set(e, ERR_FORMAT, "its boot sector and the backup of it differ");
+		return err_set(
+		    e, ERR_FORMAT, "its boot sector and the backup of it differ");
 	return 0;
 }
 
@@ -297,8 +309,10 @@ read_info(const struct volume *v, uint32_t *free, struct err *e)
 	if (v->width != 32 || b->info_sector == 0 || b->info_sector == UINT16_MAX)
 		return 0;
 	if (b->info_sector >= b->reserved_sectors)
-		return err_set(e, ERR_FORMAT, "its FSInfo lies outside the reserved sectors");
-	if (read_at(v, raw, sizeof raw, (uint64_t)b->info_sector * b->sector_bytes, e) != 0)
+		return err_set(
+		    e, ERR_FORMAT, "its FSInfo lies outside the reserved sectors");
+	if (read_at(
+		v, raw, sizeof raw, (uint64_t)b->info_sector * b->sector_bytes, e) != 0)
 		return -1;
 	struct rd r = rd_from(raw, sizeof raw);
 	uint32_t lead = rd_le32(&r);
@@ -322,7 +336,8 @@ check_head(const struct volume *v, unsigned number, uint32_t value, struct err *
 	uint32_t mask = entry_mask(v);
 
 	if (number == 0 && value != (mask & ~0xffu) + v->boot.media)
-		return err_set(e, ERR_FORMAT, "its FAT does not begin as one of %u bits", v->width);
+		return err_set(e, ERR_FORMAT,
+		    "its FAT does not begin as one of %u bits", v->width);
 	if (number == 0 || v->width == 12)
 		return 0;
 	/* The topmost bit: cleanly unmounted; the next one: no errors. */
@@ -347,12 +362,15 @@ take_entry(const struct volume *v, struct table *t, uint64_t cluster, uint32_t v
 	}
 	if (value < FIRST_CLUSTER || value >= v->clusters + FIRST_CLUSTER) {
 		if (value >= (mask & ~0xfu))
-			return 0;	/* the last of a chain, or reserved */
-		return err_set(e, ERR_FORMAT, "cluster %" PRIu64 " leads to cluster %" PRIu32 ", which "
-		    "does not exist", cluster, value);
+			return 0; /* the last of a chain, or reserved */
+		return err_set(e, ERR_FORMAT,
+		    "cluster %" PRIu64 " leads to cluster %" PRIu32 ", which "
+		    "does not exist",
+		    cluster, value);
 	}
 	if (bit_get(t->linked, value))
-		return err_set(e, ERR_FORMAT, "two clusters lead to cluster %" PRIu32, value);
+		return err_set(
+		    e, ERR_FORMAT, "two clusters lead to cluster %" PRIu32, value);
 	bit_set(t->linked, value);
 	return 0;
 }
@@ -364,7 +382,8 @@ next_value(const struct volume *v, struct rd *r, uint64_t number)
 		return rd_le32(r) & entry_mask(v);
 	if (v->width == 16)
 		return rd_le16(r);
-	/* Two share three bytes: the odd one begins with the middle one's upper half. */
+	/* Two share three bytes: the odd one begins with the middle one's upper half.
+	 */
 	if (number % 2 == 0)
 		return rd_le16(r) & entry_mask(v);
 	r->off--;
@@ -383,8 +402,9 @@ take_piece(const struct volume *v, struct table *t, const uint8_t *piece, size_t
 		end = v->clusters + FIRST_CLUSTER;
 	for (; *number < end; ++*number) {
 		uint32_t value = next_value(v, &r, *number);
-		int rc = *number < FIRST_CLUSTER ? check_head(v, (unsigned)*number, value, e) :
-		    take_entry(v, t, *number, value, e);
+		int rc = *number < FIRST_CLUSTER
+		             ? check_head(v, (unsigned)*number, value, e)
+		             : take_entry(v, t, *number, value, e);
 		if (rc != 0)
 			return -1;
 	}
@@ -393,8 +413,8 @@ take_piece(const struct volume *v, struct table *t, const uint8_t *piece, size_t
 
 /* One piece of the first copy, and whether the others have the same. */
 static int
-read_piece(const struct volume *v, uint8_t *piece, uint8_t *other, size_t len, uint64_t off,
-    struct err *e)
+read_piece(const struct volume *v, uint8_t *piece, uint8_t *other, size_t len,
+    uint64_t off, struct err *e)
 {
 	uint64_t at = (uint64_t)v->boot.reserved_sectors * v->boot.sector_bytes + off;
 
@@ -416,7 +436,8 @@ read_table(const struct volume *v, struct table *t, struct err *e)
 	uint64_t left = table_bytes(v), off = 0, number = 0;
 	size_t cap = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 	uint8_t *piece = malloc(cap), *other = malloc(cap);
-	int rc = piece == NULL || other == NULL ? err_nomem(e, "a piece of the FAT") : 0;
+	int rc = piece == NULL || other == NULL ? err_nomem(e, "a piece of the FAT")
+	                                        : 0;
 
 	while (rc == 0 && left > 0) {
 		size_t len = left < cap ? (size_t)left : cap;
@@ -470,7 +491,7 @@ static uint64_t
 cluster_at(const struct volume *v, uint64_t cluster)
 {
 	return (v->data_at + (cluster - FIRST_CLUSTER) * v->boot.cluster_sectors) *
-	    v->boot.sector_bytes;
+	       v->boot.sector_bytes;
 }
 
 /* A directory begins with an entry for itself. */
@@ -483,15 +504,19 @@ check_place(const struct volume *v, uint32_t cluster, struct err *e)
 		return -1;
 	struct entry self = entry_get(raw);
 	uint32_t mask = v->width == 32 ? UINT32_MAX : UINT16_MAX;
-	if (memcmp(self.name, ".          ", NAME_BYTES) != 0 || (self.cluster & mask) != cluster)
-		return err_set(e, ERR_FORMAT, "no directory is in cluster %" PRIu32 ", where one should "
-		    "be", cluster);
+	if (memcmp(self.name, ".          ", NAME_BYTES) != 0 ||
+	    (self.cluster & mask) != cluster)
+		return err_set(e, ERR_FORMAT,
+		    "no directory is in cluster %" PRIu32 ", where one should "
+		    "be",
+		    cluster);
 	return 0;
 }
 
 /* A file or directory that the root directory leads to. */
 static int
-check_contents(const struct volume *v, struct table *t, const struct entry *n, struct err *e)
+check_contents(
+    const struct volume *v, struct table *t, const struct entry *n, struct err *e)
 {
 	if (n->cluster < FIRST_CLUSTER || n->cluster >= v->clusters + FIRST_CLUSTER)
 		return err_set(e, ERR_FORMAT, "a file lies outside of it");
@@ -521,11 +546,12 @@ check_entries(const struct volume *v, struct table *t, const uint8_t *dir, size_
 	for (size_t at = 0; at < len && dir[at] != 0; at += ENTRY_BYTES) {
 		struct entry n = entry_get(dir + at);
 		if (!is_sound(&n))
-			return err_set(e, ERR_FORMAT, "its root directory has impossible entries");
+			return err_set(
+			    e, ERR_FORMAT, "its root directory has impossible entries");
 		if (v->width != 32)
 			n.cluster &= UINT16_MAX;
-		if (n.name[0] != NAME_DELETED && !(n.attr & ATTR_VOLUME) && n.cluster != 0 &&
-		    check_contents(v, t, &n, e) != 0)
+		if (n.name[0] != NAME_DELETED && !(n.attr & ATTR_VOLUME) &&
+		    n.cluster != 0 && check_contents(v, t, &n, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -538,10 +564,11 @@ check_root(const struct volume *v, struct table *t, struct err *e)
 {
 	const struct boot *b = &v->boot;
 	bool fat32 = v->width == 32;
-	uint64_t at = fat32 ? cluster_at(v, b->root_cluster) :
-	    (b->reserved_sectors + b->fats * v->fat_sectors) * b->sector_bytes;
-	size_t len = fat32 ? (size_t)b->cluster_sectors * b->sector_bytes :
-	    (size_t)b->root_entries * ENTRY_BYTES;
+	uint64_t at = fat32 ? cluster_at(v, b->root_cluster)
+	                    : (b->reserved_sectors + b->fats * v->fat_sectors) *
+	                          b->sector_bytes;
+	size_t len = fat32 ? (size_t)b->cluster_sectors * b->sector_bytes
+	                   : (size_t)b->root_entries * ENTRY_BYTES;
 
 	if (len > ROOT_BYTES_MAX)
 		len = ROOT_BYTES_MAX;
@@ -564,13 +591,15 @@ check_free_count(const struct volume *v, const struct table *t, struct err *e)
 	if (read_info(v, &said, e) != 0)
 		return -1;
 	if (said != INFO_UNKNOWN && said != t->free && said != t->free + t->bad)
-		return err_set(e, ERR_FORMAT, "its FAT has %" PRIu64 " free clusters, its FSInfo says %"
-		    PRIu32, t->free, said);
+		return err_set(e, ERR_FORMAT,
+		    "its FAT has %" PRIu64 " free clusters, its FSInfo says %" PRIu32,
+		    t->free, said);
 	return 0;
 }
 
 static int
-report(const struct volume *v, const struct table *t, struct skip_sink *sink, struct err *e)
+report(const struct volume *v, const struct table *t, struct skip_sink *sink,
+    struct err *e)
 {
 	uint64_t unit = v->boot.sector_bytes / SECTOR_BYTES;
 	uint64_t each = v->boot.cluster_sectors * unit;
@@ -581,8 +610,8 @@ report(const struct volume *v, const struct table *t, struct skip_sink *sink, st
 		to = bits_find(t->skip, at, end, false);
 		uint64_t linked = bits_find(t->linked, at, to, true);
 		if (linked < to)
-			return err_set(e, ERR_FORMAT, "cluster %" PRIu64 " is in use, and free or bad",
-			    linked);
+			return err_set(e, ERR_FORMAT,
+			    "cluster %" PRIu64 " is in use, and free or bad", linked);
 		struct range r = { cluster_at(v, at) / SECTOR_BYTES, (to - at) * each };
 		if (r.len > 0 && skip_add(sink, r, e) != 0)
 			return -1;
@@ -596,7 +625,9 @@ scan_table(const struct volume *v, struct skip_sink *sink, struct err *e)
 {
 	size_t map_bytes = (size_t)(v->clusters + FIRST_CLUSTER + 7) / 8;
 	struct table t = { calloc(1, map_bytes), calloc(1, map_bytes), 0, 0 };
-	int rc = t.skip == NULL || t.linked == NULL ? err_nomem(e, "maps of the clusters") : 0;
+	int rc = t.skip == NULL || t.linked == NULL
+	             ? err_nomem(e, "maps of the clusters")
+	             : 0;
 
 	if (rc == 0)
 		rc = read_table(v, &t, e);
@@ -622,7 +653,8 @@ fat_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *
 		return -1;
 	v.boot = boot_get(v.raw);
 	if (!is_boot_sector(v.raw))
-		return err_set(e, ERR_FORMAT, "it has no boot sector of a FAT filesystem");
+		return err_set(
+		    e, ERR_FORMAT, "it has no boot sector of a FAT filesystem");
 	if (measure(&v, e) != 0 || check_boot(&v, e) != 0 || check_backup(&v, e) != 0)
 		return -1;
 	return scan_table(&v, sink, e);

@@ -25,7 +25,7 @@ enum {
 	SUPER_BYTES = 1376,
 	UFS1_MAGIC = 0x011954,
 	UFS2_MAGIC = 0x19540119,
-	UFS2EA_MAGIC = 0x19012038,	/* UFS2 of NetBSD, with extended attributes */
+	UFS2EA_MAGIC = 0x19012038, /* UFS2 of NetBSD, with extended attributes */
 	UFS2_INODE_BYTES = 256,
 	BLOCK_MIN = 4096,
 	BLOCK_MAX = 65536,
@@ -34,28 +34,58 @@ enum {
 
 /* Offsets in the superblock. */
 enum {
-	SB_SBLKNO = 8, SB_CBLKNO = 12, SB_IBLKNO = 16, SB_DBLKNO = 20,
-	SB_OLD_CGOFFSET = 24, SB_OLD_CGMASK = 28, SB_OLD_SIZE = 36, SB_NCG = 44,
-	SB_BSIZE = 48, SB_FSIZE = 52, SB_FRAG = 56, SB_OLD_CSADDR = 152, SB_CSSIZE = 156,
-	SB_CGSIZE = 160, SB_IPG = 184, SB_FPG = 188, SB_OLD_NBFREE = 196,
-	SB_OLD_NFFREE = 204, SB_CLEAN = 209, SB_OLD_FLAGS = 211, SB_SBLOCKLOC = 1000,
-	SB_NBFREE = 1016, SB_NFFREE = 1032, SB_SIZE = 1080, SB_CSADDR = 1096,
-	SB_PENDING = 1104, SB_METACKHASH = 1308, SB_FLAGS = 1312, SB_MAGIC = 1372,
+	SB_SBLKNO = 8,
+	SB_CBLKNO = 12,
+	SB_IBLKNO = 16,
+	SB_DBLKNO = 20,
+	SB_OLD_CGOFFSET = 24,
+	SB_OLD_CGMASK = 28,
+	SB_OLD_SIZE = 36,
+	SB_NCG = 44,
+	SB_BSIZE = 48,
+	SB_FSIZE = 52,
+	SB_FRAG = 56,
+	SB_OLD_CSADDR = 152,
+	SB_CSSIZE = 156,
+	SB_CGSIZE = 160,
+	SB_IPG = 184,
+	SB_FPG = 188,
+	SB_OLD_NBFREE = 196,
+	SB_OLD_NFFREE = 204,
+	SB_CLEAN = 209,
+	SB_OLD_FLAGS = 211,
+	SB_SBLOCKLOC = 1000,
+	SB_NBFREE = 1016,
+	SB_NFFREE = 1032,
+	SB_SIZE = 1080,
+	SB_CSADDR = 1096,
+	SB_PENDING = 1104,
+	SB_METACKHASH = 1308,
+	SB_FLAGS = 1312,
+	SB_MAGIC = 1372,
 };
 
 /* Offsets in a cylinder group. */
 enum {
-	CG_MAGIC_AT = 4, CG_CGX = 12, CG_NDBLK = 20, CG_NBFREE = 28, CG_NFFREE = 36,
-	CG_IUSEDOFF = 92, CG_FREEOFF = 96, CG_INITEDIBLK = 120, CG_CKHASH = 132,
-	CG_HEADER_BYTES = 168, CG_MAGIC = 0x090255,
+	CG_MAGIC_AT = 4,
+	CG_CGX = 12,
+	CG_NDBLK = 20,
+	CG_NBFREE = 28,
+	CG_NFFREE = 36,
+	CG_IUSEDOFF = 92,
+	CG_FREEOFF = 96,
+	CG_INITEDIBLK = 120,
+	CG_CKHASH = 132,
+	CG_HEADER_BYTES = 168,
+	CG_MAGIC = 0x090255,
 };
 
 enum {
 	FLAG_UNCLEAN = 0x01,
 	FLAG_NEEDS_FSCK = 0x04,
 	FLAG_GJOURNAL = 0x40,
-	FLAG_OLD_MOVED = 0x80,		/* in the old flags: the new ones count */
-	FLAG_LOG = 0x100,		/* NetBSD: a log, perhaps behind the filesystem */
+	FLAG_OLD_MOVED = 0x80, /* in the old flags: the new ones count */
+	FLAG_LOG = 0x100,      /* NetBSD: a log, perhaps behind the filesystem */
 	FLAG_METACKHASH = 0x200,
 	CK_CYLGRP = 0x2,
 };
@@ -67,9 +97,9 @@ struct ffs {
 	bool big_endian, ufs2;
 	uint32_t sblkno, cblkno, iblkno, dblkno, cgoffset, cgmask, ncg;
 	uint32_t bsize, fsize, frag, cgsize, ipg, fpg;
-	uint64_t size;			/* fragments */
-	struct range summary;		/* fragments of the groups' summaries */
-	uint64_t nbfree, nffree;	/* as the superblock says */
+	uint64_t size;           /* fragments */
+	struct range summary;    /* fragments of the groups' summaries */
+	uint64_t nbfree, nffree; /* as the superblock says */
 	uint64_t seen_nbfree, seen_nffree;
 	uint64_t pending;
 	uint32_t flags;
@@ -80,9 +110,9 @@ struct ffs {
 /* One cylinder group, and the run of free fragments that is being collected. */
 struct group {
 	uint32_t number;
-	uint64_t base;			/* its first fragment */
+	uint64_t base; /* its first fragment */
 	uint32_t frags;
-	struct range metadata;		/* fragments relative to base */
+	struct range metadata; /* fragments relative to base */
 	const uint8_t *block, *free;
 	uint32_t run_first, run_len;
 	uint32_t nbfree, nffree;
@@ -140,12 +170,14 @@ find_super(struct ffs *f, uint8_t sb[SUPER_BYTES], struct err *e)
 	static const uint64_t places[] = { 65536, 8192, 262144 };
 
 	for (int i = 0; i < 3; i++) {
-		if (!range_within((struct range){ places[i], SUPER_BYTES }, f->part.len * SECTOR_BYTES))
+		if (!range_within((struct range){ places[i], SUPER_BYTES },
+			f->part.len * SECTOR_BYTES))
 			continue;
-		if (disk_read(f->disk, sb, SUPER_BYTES, f->part.off * SECTOR_BYTES + places[i], e) != 0)
+		if (disk_read(f->disk, sb, SUPER_BYTES,
+			f->part.off * SECTOR_BYTES + places[i], e) != 0)
 			return -1;
 		if (know_magic(f, sb) && (sb64(f, sb, SB_SBLOCKLOC) == places[i] ||
-		    (!f->ufs2 && places[i] == 8192)))
+					     (!f->ufs2 && places[i] == 8192)))
 			return 1;
 	}
 	return 0;
@@ -173,7 +205,8 @@ decode_super(struct ffs *f, const uint8_t *sb)
 	f->flags = sb[SB_OLD_FLAGS] & ~FLAG_OLD_MOVED;
 	if (f->ufs2 || sb[SB_OLD_FLAGS] & FLAG_OLD_MOVED)
 		f->flags |= sb32(f, sb, SB_FLAGS);
-	f->cg_sums = f->flags & FLAG_METACKHASH && sb32(f, sb, SB_METACKHASH) & CK_CYLGRP;
+	f->cg_sums = f->flags & FLAG_METACKHASH &&
+	             sb32(f, sb, SB_METACKHASH) & CK_CYLGRP;
 	f->size = f->ufs2 ? sb64(f, sb, SB_SIZE) : sb32(f, sb, SB_OLD_SIZE);
 	f->nbfree = f->ufs2 ? sb64(f, sb, SB_NBFREE) : sb32(f, sb, SB_OLD_NBFREE);
 	f->nffree = f->ufs2 ? sb64(f, sb, SB_NFFREE) : sb32(f, sb, SB_OLD_NFFREE);
@@ -191,26 +224,34 @@ is_power_of_two(uint32_t v)
 static bool
 sizes_can_be(const struct ffs *f)
 {
-	return is_power_of_two(f->bsize) && f->bsize >= BLOCK_MIN && f->bsize <= BLOCK_MAX &&
-	    is_power_of_two(f->fsize) && f->fsize >= SECTOR_BYTES && f->fsize <= f->bsize &&
-	    f->frag == f->bsize / f->fsize && f->frag <= FRAGS_MAX;
+	return is_power_of_two(f->bsize) && f->bsize >= BLOCK_MIN &&
+	       f->bsize <= BLOCK_MAX && is_power_of_two(f->fsize) &&
+	       f->fsize >= SECTOR_BYTES && f->fsize <= f->bsize &&
+	       f->frag == f->bsize / f->fsize && f->frag <= FRAGS_MAX;
 }
 
 static int
 check_super(const struct ffs *f, struct err *e)
 {
 	if (!sizes_can_be(f))
-		return err_set(e, ERR_FORMAT, "blocks of %" PRIu32 " and fragments of %" PRIu32
-		    " bytes cannot be", f->bsize, f->fsize);
+		return err_set(e, ERR_FORMAT,
+		    "blocks of %" PRIu32 " and fragments of %" PRIu32
+		    " bytes cannot be",
+		    f->bsize, f->fsize);
 	if (f->size > f->part.len / (f->fsize / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " fragments of %" PRIu32 " bytes, more "
-		    "than the partition", f->size, f->fsize);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " fragments of %" PRIu32 " bytes, more "
+		    "than the partition",
+		    f->size, f->fsize);
 	if (f->fpg == 0 || f->fpg % f->frag != 0 || f->size == 0 ||
 	    f->ncg != (f->size + f->fpg - 1) / f->fpg)
-		return err_set(e, ERR_FORMAT, "%" PRIu32 " cylinder groups of %" PRIu32 " fragments "
-		    "do not make %" PRIu64, f->ncg, f->fpg, f->size);
-	if (f->cgsize < CG_HEADER_BYTES || f->cgsize > f->bsize || f->sblkno >= f->cblkno ||
-	    f->cblkno >= f->iblkno || f->iblkno > f->dblkno || f->dblkno > f->fpg)
+		return err_set(e, ERR_FORMAT,
+		    "%" PRIu32 " cylinder groups of %" PRIu32 " fragments "
+		    "do not make %" PRIu64,
+		    f->ncg, f->fpg, f->size);
+	if (f->cgsize < CG_HEADER_BYTES || f->cgsize > f->bsize ||
+	    f->sblkno >= f->cblkno || f->cblkno >= f->iblkno || f->iblkno > f->dblkno ||
+	    f->dblkno > f->fpg)
 		return err_set(e, ERR_FORMAT, "its cylinder groups cannot be");
 	return 0;
 }
@@ -219,20 +260,23 @@ static int
 check_state(const struct ffs *f, struct err *e)
 {
 	if (f->flags & FLAG_GJOURNAL)
-		return err_set(e, ERR_UNSUPPORTED, "it has a journal outside of it (gjournal)");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "it has a journal outside of it (gjournal)");
 	if (f->clean != 1 || f->flags & FLAG_UNCLEAN)
 		return err_set(e, ERR_FORMAT, "it was not cleanly unmounted");
 	if (f->flags & FLAG_NEEDS_FSCK)
 		return err_set(e, ERR_FORMAT, "it is marked as to be checked");
 	if (f->pending != 0)
-		return err_set(e, ERR_FORMAT, "it has blocks that are still to be freed");
+		return err_set(
+		    e, ERR_FORMAT, "it has blocks that are still to be freed");
 	return 0;
 }
 
 static int
 group_bad(const struct group *g, const char *what, struct err *e)
 {
-	return err_set(e, ERR_FORMAT, "cylinder group %" PRIu32 ": %s", g->number, what);
+	return err_set(
+	    e, ERR_FORMAT, "cylinder group %" PRIu32 ": %s", g->number, what);
 }
 
 /* The check hash is a CRC-32C that is not inverted at its end. */
@@ -265,7 +309,8 @@ check_group(const struct ffs *f, struct group *g, uint8_t *block, struct err *e)
 		return group_bad(g, "its checksum is wrong", e);
 	if (u32_at(f, block, f->cgsize, CG_NDBLK) != g->frags)
 		return group_bad(g, "it is not as large as it should be", e);
-	if (!range_within((struct range){ freeoff, ((uint64_t)g->frags + 7) / 8 }, f->cgsize) ||
+	if (!range_within(
+		(struct range){ freeoff, ((uint64_t)g->frags + 7) / 8 }, f->cgsize) ||
 	    freeoff < CG_HEADER_BYTES)
 		return group_bad(g, "its bitmap lies outside of it", e);
 	if (range_end(g->metadata) > g->frags)
@@ -307,7 +352,8 @@ add_to_run(struct group *g, uint32_t first, uint32_t n)
 
 /* One block: all of it free, or some fragments, or none. */
 static int
-count_block(const struct ffs *f, struct group *g, uint32_t at, uint32_t n, struct err *e)
+count_block(
+    const struct ffs *f, struct group *g, uint32_t at, uint32_t n, struct err *e)
 {
 	uint32_t free = 0;
 
@@ -356,15 +402,19 @@ skip_inodes(const struct ffs *f, const struct group *g, struct err *e)
 	uint32_t inited = u32_at(f, g->block, f->cgsize, CG_INITEDIBLK);
 	uint32_t used_at = u32_at(f, g->block, f->cgsize, CG_IUSEDOFF);
 	uint32_t per_block = f->bsize / UFS2_INODE_BYTES;
-	uint64_t first = f->iblkno + ((uint64_t)inited + per_block - 1) / per_block * f->frag;
-	uint64_t end = f->iblkno + ((uint64_t)f->ipg + per_block - 1) / per_block * f->frag;
+	uint64_t first = f->iblkno +
+	                 ((uint64_t)inited + per_block - 1) / per_block * f->frag;
+	uint64_t end = f->iblkno +
+	               ((uint64_t)f->ipg + per_block - 1) / per_block * f->frag;
 
 	if (inited > f->ipg || end > f->dblkno || used_at < CG_HEADER_BYTES ||
-	    !range_within((struct range){ used_at, ((uint64_t)f->ipg + 7) / 8 }, f->cgsize))
+	    !range_within(
+		(struct range){ used_at, ((uint64_t)f->ipg + 7) / 8 }, f->cgsize))
 		return group_bad(g, "its inodes cannot be", e);
 	for (uint32_t i = inited; i < f->ipg; i++)
 		if (g->block[used_at + i / 8] >> i % 8 & 1)
-			return group_bad(g, "it uses inodes that were never initialised", e);
+			return group_bad(
+			    g, "it uses inodes that were never initialised", e);
 	return first < end ? skip_frags(f, g->base + first, end - first, e) : 0;
 }
 
@@ -383,7 +433,7 @@ scan_group(struct ffs *f, uint32_t c, uint8_t *block, struct err *e)
 	if (at >= f->size)
 		return group_bad(&g, "it lies outside the filesystem", e);
 	if (disk_read(f->disk, block, f->cgsize,
-	    f->part.off * SECTOR_BYTES + at * f->fsize, e) != 0)
+		f->part.off * SECTOR_BYTES + at * f->fsize, e) != 0)
 		return -1;
 	if (check_group(f, &g, block, e) != 0 || scan_bitmap(f, &g, e) != 0)
 		return -1;
@@ -407,8 +457,9 @@ scan_groups(struct ffs *f, struct err *e)
 		rc = scan_group(f, c, block, e);
 	free(block);
 	if (rc == 0 && (f->seen_nbfree != f->nbfree || f->seen_nffree != f->nffree))
-		return err_set(e, ERR_FORMAT, "its cylinder groups have %" PRIu64 " free blocks and %"
-		    PRIu64 " fragments, its superblock says %" PRIu64 " and %" PRIu64,
+		return err_set(e, ERR_FORMAT,
+		    "its cylinder groups have %" PRIu64 " free blocks and %" PRIu64
+		    " fragments, its superblock says %" PRIu64 " and %" PRIu64,
 		    f->seen_nbfree, f->seen_nffree, f->nbfree, f->nffree);
 	return rc;
 }
@@ -436,7 +487,8 @@ ffs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *
 	if (found != 1)
 		return found == 0 ? err_set(e, ERR_FORMAT, "it has no superblock") : -1;
 	decode_super(&f, sb);
-	if (check_super(&f, e) != 0 || check_state(&f, e) != 0 || scan_groups(&f, e) != 0)
+	if (check_super(&f, e) != 0 || check_state(&f, e) != 0 ||
+	    scan_groups(&f, e) != 0)
 		return -1;
 	if (!(f.flags & FLAG_LOG))
 		skip_fs_end(sink, f.size * (f.fsize / SECTOR_BYTES));

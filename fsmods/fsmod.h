@@ -32,9 +32,9 @@ void skip_warn(struct skip_sink *, const char *fmt, ...)
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
 
 struct fsmod {
-	const char *name;	/* "ext4": JSON, -i, the image's description */
-	const char *title;	/* "ext2/3/4 filesystem" */
-	bool container;		/* has partitions of its own; not looked for in one */
+	const char *name;  /* "ext4": JSON, -i, the image's description */
+	const char *title; /* "ext2/3/4 filesystem" */
+	bool container;    /* has partitions of its own; not looked for in one */
 	/* Is this filesystem in the partition?  1 yes, 0 no, -1 cannot tell. */
 	int (*probe)(struct disk *, struct range part, struct err *);
 	/* Report what may be skipped. */
@@ -43,11 +43,11 @@ struct fsmod {
 
 /* What fsmods_scan() found. */
 struct fs_scan {
-	const struct fsmod *mod;	/* NULL: nothing recognised, or forced raw */
-	struct rangeset skip;		/* partition-relative sectors; owned */
-	struct rangeset zero;		/* stored as zeros, none of them in skip; owned */
-	uint64_t fs_end;		/* sectors; the partition's length when unknown */
-	char warning[512];		/* "" or why more is kept than need be */
+	const struct fsmod *mod; /* NULL: nothing recognised, or forced raw */
+	struct rangeset skip;    /* partition-relative sectors; owned */
+	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
+	uint64_t fs_end;         /* sectors; the partition's length when unknown */
+	char warning[512];       /* "" or why more is kept than need be */
 };
 
 /* The module that recognises the partition, or NULL.  Errors while probing are
@@ -63,8 +63,8 @@ int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *
 int fsmods_scan_found(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
 /* The same with a module of the caller's choice; NULL keeps everything. */
-int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part, struct fs_scan *,
-    struct err *);
+int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
+    struct fs_scan *, struct err *);
 void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */
 const struct fsmod *fsmods_for_mbr_type(unsigned mbr_type);

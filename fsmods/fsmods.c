@@ -7,11 +7,20 @@
 
 /* The first that recognises a partition has it. */
 static const struct fsmod *const modules[] = {
-	&fsmod_luks, &fsmod_lvm2, &fsmod_ntfs, &fsmod_exfat, &fsmod_fat, &fsmod_xfs,
-	&fsmod_f2fs, &fsmod_ext, &fsmod_swap,
+	&fsmod_luks,
+	&fsmod_lvm2,
+	&fsmod_ntfs,
+	&fsmod_exfat,
+	&fsmod_fat,
+	&fsmod_xfs,
+	&fsmod_f2fs,
+	&fsmod_ext,
+	&fsmod_swap,
 	/* newfs leaves the place of the label alone, and UFS1 that of btrfs; mkfs.btrfs
 	 * clears them all. */
-	&fsmod_bsdlabel, &fsmod_ffs, &fsmod_btrfs,
+	&fsmod_bsdlabel,
+	&fsmod_ffs,
+	&fsmod_btrfs,
 };
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
@@ -25,8 +34,10 @@ static int
 add_checked(struct skip_sink *s, struct rangeset *set, struct range r, struct err *e)
 {
 	if (!range_within(r, s->part_sectors))
-		return err_set(e, ERR_FORMAT, "free space from sector %" PRIu64 " on lies outside the "
-		    "partition", r.off);
+		return err_set(e, ERR_FORMAT,
+		    "free space from sector %" PRIu64 " on lies outside the "
+		    "partition",
+		    r.off);
 	return rangeset_add(set, r, e);
 }
 
@@ -62,7 +73,7 @@ skip_fs_end(struct skip_sink *s, uint64_t sectors)
 static const struct fsmod *
 probe(struct disk *d, struct range part, bool containers)
 {
-	struct err ignored;	/* what cannot be probed is kept whole */
+	struct err ignored; /* what cannot be probed is kept whole */
 
 	for (size_t i = 0; i < NMODULES; i++)
 		if ((containers || !modules[i]->container) &&
@@ -107,8 +118,9 @@ fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
 		return fsmods_scan_as(mod, d, part, f, e);
 	fsmods_scan_as(NULL, d, part, f, e);
 	f->mod = mod;
-	snprintf(f->warning, sizeof f->warning, "kept whole: two things are recognised in it, %s and %s",
-	    mod->title, other->title);
+	snprintf(f->warning, sizeof f->warning,
+	    "kept whole: two things are recognised in it, %s and %s", mod->title,
+	    other->title);
 	return 0;
 }
 
@@ -119,8 +131,8 @@ fsmods_scan(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
 }
 
 int
-fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part, struct fs_scan *f,
-    struct err *e)
+fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
 {
 	struct skip_sink sink = { .scan = f, .part_sectors = part.len };
 
@@ -130,7 +142,7 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part, struc
 	f->fs_end = part.len;
 	f->mod = mod;
 	if (f->mod == NULL || (f->mod->scan(d, part, &sink, e) == 0 &&
-	    rangeset_minus(&f->skip, &f->zero, e) == 0))
+				  rangeset_minus(&f->skip, &f->zero, e) == 0))
 		return 0;
 	fs_scan_free(f);
 	if (e->kind == ERR_NOMEM)
@@ -151,7 +163,13 @@ const struct fsmod *
 fsmods_for_mbr_type(unsigned mbr_type)
 {
 	switch (mbr_type) {
-	case 0x01: case 0x04: case 0x06: case 0x0b: case 0x0c: case 0x0e: case 0xef:
+	case 0x01:
+	case 0x04:
+	case 0x06:
+	case 0x0b:
+	case 0x0c:
+	case 0x0e:
+	case 0xef:
 		return &fsmod_fat;
 	case 0x07:
 		return &fsmod_ntfs;
@@ -161,7 +179,9 @@ fsmods_for_mbr_type(unsigned mbr_type)
 		return &fsmod_ext;
 	case 0x8e:
 		return &fsmod_lvm2;
-	case 0xa5: case 0xa6: case 0xa9:
+	case 0xa5:
+	case 0xa6:
+	case 0xa9:
 		return &fsmod_bsdlabel;
 	}
 	return NULL;

@@ -44,7 +44,8 @@ luks_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 
 	if (version < 0)
 		return -1;
-	skip_warn(sink, "encrypted (LUKS%d): every sector is stored, and hardly any will compress",
+	skip_warn(sink,
+	    "encrypted (LUKS%d): every sector is stored, and hardly any will compress",
 	    version);
 	return 0;
 }

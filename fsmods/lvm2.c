@@ -17,25 +17,25 @@
 #include "fsmods/lvm2_impl.h"
 #include "fsmods/lvm2_map.h"
 
-enum { SAID_VOLUMES_MAX = 6 };		/* named in the warning */
+enum { SAID_VOLUMES_MAX = 6 }; /* named in the warning */
 
 struct scan {
 	struct disk *disk;
 	struct range part;
 	struct skip_sink *sink;
-	struct lvm_text volumes;	/* the bodies of both sections */
-	struct lvm_text pv_name;	/* "pv0" */
-	uint64_t extent, pe_start, pe_count;	/* sectors, sectors, extents */
-	struct rangeset used;		/* extents of this PV */
+	struct lvm_text volumes;             /* the bodies of both sections */
+	struct lvm_text pv_name;             /* "pv0" */
+	uint64_t extent, pe_start, pe_count; /* sectors, sectors, extents */
+	struct rangeset used;                /* extents of this PV */
 	uint64_t used_sum;
-	struct lvm_text *refs;		/* strings in segments, sorted; owned */
+	struct lvm_text *refs; /* strings in segments, sorted; owned */
 	size_t nrefs, refs_cap;
 	unsigned nvolumes, nkept;
-	char kept[360];			/* which, and why */
+	char kept[360]; /* which, and why */
 };
 
-static const char *const vg_states[] = { "RESIZEABLE", "READ", "WRITE", "EXPORTED", "CLUSTERED",
-	"SHARED", NULL };
+static const char *const vg_states[] = { "RESIZEABLE", "READ", "WRITE", "EXPORTED",
+	"CLUSTERED", "SHARED", NULL };
 static const char *const lv_states[] = { "VISIBLE", "READ", "WRITE", "FIXED_MINOR",
 	"ACTIVATION_SKIP", NULL };
 enum { LV_VISIBLE = 1, LV_READ = 2 };
@@ -88,7 +88,8 @@ find_pv(struct scan *s, struct lvm_text pvs, const struct lvm_pv *label, struct 
 	}
 	if (rc < 0)
 		return -1;
-	return found == 1 ? 0 : err_set(e, ERR_FORMAT, "its volume group does not know it");
+	return found == 1 ? 0
+	                  : err_set(e, ERR_FORMAT, "its volume group does not know it");
 }
 
 /* The extents lie in the partition, where the label says, and not on metadata. */
@@ -99,16 +100,20 @@ check_extents(const struct scan *s, const struct lvm_pv *label, struct err *e)
 	    s->pe_count > (s->part.len - s->pe_start) / s->extent)
 		return err_set(e, ERR_FORMAT, "its extents lie outside the partition");
 	if (label->ndata != 1 || label->data[0].off != s->pe_start * SECTOR_BYTES)
-		return err_set(e, ERR_FORMAT, "label and metadata disagree about its first extent");
-	uint64_t lo = s->pe_start * SECTOR_BYTES, hi = lo + s->pe_count * s->extent * SECTOR_BYTES;
+		return err_set(e, ERR_FORMAT,
+		    "label and metadata disagree about its first extent");
+	uint64_t lo = s->pe_start * SECTOR_BYTES,
+		 hi = lo + s->pe_count * s->extent * SECTOR_BYTES;
 	for (unsigned i = 0; i < label->nmeta; i++)
 		if (range_clip(label->meta[i], lo, hi).len > 0)
-			return err_set(e, ERR_FORMAT, "metadata lies among its extents");
+			return err_set(
+			    e, ERR_FORMAT, "metadata lies among its extents");
 	return 0;
 }
 
 static int
-read_group(struct scan *s, struct lvm_text vg, const struct lvm_pv *label, struct err *e)
+read_group(
+    struct scan *s, struct lvm_text vg, const struct lvm_pv *label, struct err *e)
 {
 	struct lvm_item i;
 	unsigned seen;
@@ -117,7 +122,9 @@ read_group(struct scan *s, struct lvm_text vg, const struct lvm_pv *label, struc
 		return -1;
 	int known = lvm_list_known(i.text, vg_states, &seen, e);
 	if (known != 1)
-		return known < 0 ? -1 : err_set(e, ERR_UNSUPPORTED, "unknown state of its volume group");
+		return known < 0 ? -1
+		                 : err_set(e, ERR_UNSUPPORTED,
+				       "unknown state of its volume group");
 	if (read_number(vg, "extent_size", &s->extent, e) != 0 ||
 	    lvm_get(vg, "physical_volumes", LVM_SECTION, &i, e) != 0 ||
 	    find_pv(s, i.text, label, e) != 0 || check_extents(s, label, e) != 0)
@@ -132,8 +139,8 @@ read_group(struct scan *s, struct lvm_text vg, const struct lvm_pv *label, struc
 
 /* Call fn for every segment of a volume: "segment1" and so on. */
 static int
-each_segment(struct lvm_text volume, int (*fn)(void *, struct lvm_text segment, struct err *),
-    void *arg, struct err *e)
+each_segment(struct lvm_text volume,
+    int (*fn)(void *, struct lvm_text segment, struct err *), void *arg, struct err *e)
 {
 	struct lvm_item i;
 	int rc;
@@ -168,12 +175,14 @@ note_refs(void *arg, struct lvm_text segment, struct err *e)
 	int rc, in;
 
 	while ((rc = lvm_next(&segment, &i, e)) == 1) {
-		if (i.kind == LVM_STRING && !lvm_text_is(i.name, "type") && add_ref(s, i.text, e) != 0)
+		if (i.kind == LVM_STRING && !lvm_text_is(i.name, "type") &&
+		    add_ref(s, i.text, e) != 0)
 			return -1;
 		if (i.kind != LVM_LIST)
 			continue;
 		while ((in = lvm_list_next(&i.text, &member, e)) == 1)
-			if (member.kind == LVM_STRING && add_ref(s, member.text, e) != 0)
+			if (member.kind == LVM_STRING &&
+			    add_ref(s, member.text, e) != 0)
 				return -1;
 		if (in < 0)
 			return -1;
@@ -194,16 +203,17 @@ by_text(const void *a, const void *b)
 static bool
 is_used_by_another(const struct scan *s, struct lvm_text name)
 {
-	return s->nrefs > 0 && bsearch(&name, s->refs, s->nrefs, sizeof *s->refs, by_text) != NULL;
+	return s->nrefs > 0 &&
+	       bsearch(&name, s->refs, s->nrefs, sizeof *s->refs, by_text) != NULL;
 }
 
 /* A volume while its segments are read. */
 struct volume {
 	struct scan *s;
 	struct lvm_map map;
-	uint64_t extents;		/* so far */
-	bool here, elsewhere;		/* has areas on this PV; has others */
-	bool plain;			/* nothing but linear and striped */
+	uint64_t extents;     /* so far */
+	bool here, elsewhere; /* has areas on this PV; has others */
+	bool plain;           /* nothing but linear and striped */
 };
 
 /* n extents of this PV are a volume's. */
@@ -214,7 +224,8 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 
 	v->here = true;
 	if (!range_within((struct range){ first, n }, s->pe_count))
-		return err_set(e, ERR_FORMAT, "a volume has extents that its disk has not");
+		return err_set(
+		    e, ERR_FORMAT, "a volume has extents that its disk has not");
 	/* Bounds the size of all volumes that are looked into, too. */
 	if (n > s->pe_count - s->used_sum)
 		return err_set(e, ERR_FORMAT, "two volumes have the same extent");
@@ -224,7 +235,8 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 
 /* A list of pairs, name and first extent, each of n extents. */
 static int
-read_areas(struct volume *v, struct lvm_text list, uint64_t n, uint64_t *count, struct err *e)
+read_areas(
+    struct volume *v, struct lvm_text list, uint64_t n, uint64_t *count, struct err *e)
 {
 	struct lvm_item name, first;
 	int rc;
@@ -240,7 +252,8 @@ read_areas(struct volume *v, struct lvm_text list, uint64_t n, uint64_t *count, 
 			continue;
 		}
 		if (use_extents(v, first.number, n, e) != 0 ||
-		    lvm_map_area(&v->map, v->s->pe_start + first.number * v->s->extent, e) != 0)
+		    lvm_map_area(
+			&v->map, v->s->pe_start + first.number * v->s->extent, e) != 0)
 			return -1;
 	}
 	return rc;
@@ -257,12 +270,15 @@ read_striped(struct volume *v, struct lvm_text segment, uint64_t extents, struct
 		return -1;
 	if (stripes > 1 && read_number(segment, "stripe_size", &stripe, e) != 0)
 		return -1;
-	if (stripes == 0 || extents % stripes != 0 || stripe == 0 || v->s->extent % stripe != 0)
+	if (stripes == 0 || extents % stripes != 0 || stripe == 0 ||
+	    v->s->extent % stripe != 0)
 		return err_set(e, ERR_FORMAT, "a striped segment is damaged");
 	if (lvm_map_segment(&v->map, extents * v->s->extent, stripe, e) != 0 ||
 	    read_areas(v, list.text, extents / stripes, &count, e) != 0)
 		return -1;
-	return count == stripes ? 0 : err_set(e, ERR_FORMAT, "a striped segment is damaged");
+	return count == stripes
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "a striped segment is damaged");
 }
 
 /* Segments of other types: mirrors may lie on disks, all others on volumes. */
@@ -284,8 +300,10 @@ read_other(struct volume *v, struct lvm_text segment, bool mirror, uint64_t exte
 			continue;
 		}
 		while ((in = lvm_list_next(&i.text, &member, e)) == 1)
-			if (member.kind == LVM_STRING && lvm_text_same(member.text, v->s->pv_name))
-				return err_set(e, ERR_UNSUPPORTED, "a volume of an unknown type");
+			if (member.kind == LVM_STRING &&
+			    lvm_text_same(member.text, v->s->pv_name))
+				return err_set(
+				    e, ERR_UNSUPPORTED, "a volume of an unknown type");
 		if (in < 0)
 			return -1;
 	}
@@ -311,7 +329,8 @@ read_segment(void *arg, struct lvm_text segment, struct err *e)
 	if (lvm_text_is(type.text, "striped"))
 		return read_striped(v, segment, extents, e);
 	bool mirror = lvm_text_is(type.text, "mirror");
-	if (mirror && lvm_map_segment(&v->map, extents * v->s->extent, v->s->extent, e) != 0)
+	if (mirror &&
+	    lvm_map_segment(&v->map, extents * v->s->extent, v->s->extent, e) != 0)
 		return -1;
 	return read_other(v, segment, mirror, extents, e);
 }
@@ -323,8 +342,8 @@ note_kept(struct scan *s, struct lvm_text name, const char *why)
 	size_t n = strlen(s->kept);
 
 	if (s->nkept++ < SAID_VOLUMES_MAX)
-		snprintf(s->kept + n, sizeof s->kept - n, "%s%.*s (%.120s)", n > 0 ? ", " : "",
-		    name.len < 40 ? (int)name.len : 40, name.p, why);
+		snprintf(s->kept + n, sizeof s->kept - n, "%s%.*s (%.120s)",
+		    n > 0 ? ", " : "", name.len < 40 ? (int)name.len : 40, name.p, why);
 	else if (s->nkept == SAID_VOLUMES_MAX + 1)
 		snprintf(s->kept + n, sizeof s->kept - n, ", ...");
 }
@@ -381,7 +400,8 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 		return -1;
 	const struct fsmod *mod = fsmods_probe(d, all);
 	if (mod == NULL || mod == &fsmod_lvm2) {
-		note_kept(v->s, name, mod == NULL ? "no known filesystem" : "LVM inside LVM");
+		note_kept(
+		    v->s, name, mod == NULL ? "no known filesystem" : "LVM inside LVM");
 		return disk_close(d, e);
 	}
 	int rc = fsmods_scan_found(mod, d, all, &fs, e);
@@ -429,7 +449,8 @@ scan_volumes(struct scan *s, struct err *e)
 	int rc;
 
 	while ((rc = lvm_next(&rest, &lv, e)) == 1)
-		if (lv.kind == LVM_SECTION && each_segment(lv.text, note_refs, s, e) != 0)
+		if (lv.kind == LVM_SECTION &&
+		    each_segment(lv.text, note_refs, s, e) != 0)
 			return -1;
 	if (rc < 0)
 		return -1;
@@ -452,8 +473,10 @@ skip_unused(struct scan *s, struct err *e)
 		return -1;
 	for (size_t i = 0; i < rangeset_count(&s->used); i++) {
 		struct range r = rangeset_get(&s->used, i);
-		if (skip_add(s->sink, (struct range){ s->pe_start + r.off * s->extent,
-		    r.len * s->extent }, e) != 0)
+		if (skip_add(s->sink,
+			(struct range){
+			    s->pe_start + r.off * s->extent, r.len * s->extent },
+			e) != 0)
 			return -1;
 	}
 	return 0;
@@ -477,7 +500,8 @@ lvm2_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 	int rc = lvm_label(d, part, &label, e);
 
 	if (rc != 1)
-		return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "not an LVM2 physical volume");
+		return rc < 0 ? -1
+		              : err_set(e, ERR_FORMAT, "not an LVM2 physical volume");
 	rangeset_init(&s.used);
 	rc = lvm_metadata(d, part, &label, &text, &vg, e);
 	if (rc == 0)

@@ -19,12 +19,12 @@
 
 enum {
 	LVM_UUID_CHARS = 32,
-	LVM_AREAS_MAX = 15,		/* of one kind; a label has no room for more */
+	LVM_AREAS_MAX = 15, /* of one kind; a label has no room for more */
 };
 
 /* What the label of a PV says.  Offsets and sizes are bytes of the PV. */
 struct lvm_pv {
-	char uuid[LVM_UUID_CHARS];	/* without its dashes */
+	char uuid[LVM_UUID_CHARS]; /* without its dashes */
 	unsigned ndata, nmeta;
 	struct range data[LVM_AREAS_MAX], meta[LVM_AREAS_MAX];
 };
@@ -41,9 +41,9 @@ struct lvm_text {
 enum lvm_kind { LVM_SECTION, LVM_STRING, LVM_NUMBER, LVM_LIST, LVM_OTHER };
 
 struct lvm_item {
-	struct lvm_text name;		/* empty in a list */
+	struct lvm_text name; /* empty in a list */
 	enum lvm_kind kind;
-	struct lvm_text text;		/* of sections, strings and lists */
+	struct lvm_text text; /* of sections, strings and lists */
 	uint64_t number;
 };
 
@@ -63,7 +63,7 @@ bool lvm_text_is(struct lvm_text, const char *);
 bool lvm_text_same(struct lvm_text, struct lvm_text);
 /* Are all strings of a list among `known` (NULL-terminated)?  *seen: a bit for
  * each that is there.  1, 0, -1. */
-int lvm_list_known(struct lvm_text list, const char *const known[], unsigned *seen,
-    struct err *);
+int lvm_list_known(
+    struct lvm_text list, const char *const known[], unsigned *seen, struct err *);
 
 #endif /* FSMODS_LVM2_IMPL_H */

@@ -13,10 +13,10 @@
 
 enum {
 	LABEL_SECTORS = 4,
-	LABEL_CRC_FROM = 20,		/* bytes in front are not covered */
-	HEADER_BYTES = 512,		/* of a metadata area */
+	LABEL_CRC_FROM = 20, /* bytes in front are not covered */
+	HEADER_BYTES = 512,  /* of a metadata area */
 	HEADER_VERSION = 1,
-	TEXT_BYTES_MAX = 32 << 20,	/* some 30000 volumes */
+	TEXT_BYTES_MAX = 32 << 20, /* some 30000 volumes */
 	LOCATION_IGNORED = 1,
 };
 #define CRC_START UINT32_C(0xf597a6cf)
@@ -64,9 +64,9 @@ label_decode(const uint8_t *sector, unsigned number, struct lvm_pv *pv)
 	r = rd_from(sector, SECTOR_BYTES);
 	rd_skip(&r, header_at);
 	rd_copy(&r, pv->uuid, sizeof pv->uuid);
-	rd_skip(&r, 8);			/* the size of the device */
+	rd_skip(&r, 8); /* the size of the device */
 	return areas_decode(&r, pv->data, &pv->ndata) == 0 &&
-	    areas_decode(&r, pv->meta, &pv->nmeta) == 0;
+	       areas_decode(&r, pv->meta, &pv->nmeta) == 0;
 }
 
 int
@@ -86,7 +86,7 @@ lvm_label(struct disk *d, struct range part, struct lvm_pv *pv, struct err *e)
 }
 
 struct location {
-	uint64_t off, len;		/* in the metadata area */
+	uint64_t off, len; /* in the metadata area */
 	uint32_t crc, flags;
 };
 
@@ -98,7 +98,8 @@ header_read(struct disk *d, struct range part, struct range area, struct locatio
 	uint8_t head[HEADER_BYTES];
 
 	if (!range_within(area, part.len * SECTOR_BYTES) || area.len <= HEADER_BYTES)
-		return err_set(e, ERR_FORMAT, "a metadata area lies outside the partition");
+		return err_set(
+		    e, ERR_FORMAT, "a metadata area lies outside the partition");
 	if (disk_read(d, head, sizeof head, part.off * SECTOR_BYTES + area.off, e) != 0)
 		return -1;
 	struct rd r = rd_from(head, sizeof head);
@@ -107,9 +108,10 @@ header_read(struct disk *d, struct range part, struct range area, struct locatio
 	uint32_t version = rd_le32(&r);
 	uint64_t start = rd_le64(&r), bytes = rd_le64(&r);
 	if (crc != crc_of(head + 4, sizeof head - 4) ||
-	    memcmp(magic, header_magic, sizeof header_magic) != 0 || version != HEADER_VERSION ||
-	    start != area.off || bytes != area.len)
-		return err_set(e, ERR_FORMAT, "the header of a metadata area is damaged");
+	    memcmp(magic, header_magic, sizeof header_magic) != 0 ||
+	    version != HEADER_VERSION || start != area.off || bytes != area.len)
+		return err_set(
+		    e, ERR_FORMAT, "the header of a metadata area is damaged");
 	*l = (struct location){ .off = rd_le64(&r) };
 	l->len = rd_le64(&r);
 	l->crc = rd_le32(&r);
@@ -117,10 +119,12 @@ header_read(struct disk *d, struct range part, struct range area, struct locatio
 	if (l->off == 0 || (l->flags & LOCATION_IGNORED))
 		return err_set(e, ERR_FORMAT, "no volume group is described on it");
 	if (rd_le64(&r) != 0)
-		return err_set(e, ERR_FORMAT, "a change of its metadata was interrupted");
+		return err_set(
+		    e, ERR_FORMAT, "a change of its metadata was interrupted");
 	if (l->off < HEADER_BYTES || l->off >= area.len || l->len == 0 ||
 	    l->len > area.len - HEADER_BYTES)
-		return err_set(e, ERR_FORMAT, "the header of a metadata area is damaged");
+		return err_set(
+		    e, ERR_FORMAT, "the header of a metadata area is damaged");
 	if (l->len > TEXT_BYTES_MAX)
 		return err_set(e, ERR_UNSUPPORTED, "its metadata is very large");
 	return 0;
@@ -128,14 +132,16 @@ header_read(struct disk *d, struct range part, struct range area, struct locatio
 
 /* The text, which may go on behind the header from the end of the ring. */
 static int
-text_read(struct disk *d, struct range part, struct range area, const struct location *l,
-    char *text, struct err *e)
+text_read(struct disk *d, struct range part, struct range area,
+    const struct location *l, char *text, struct err *e)
 {
 	uint64_t at = part.off * SECTOR_BYTES + area.off;
-	size_t first = l->len < area.len - l->off ? (size_t)l->len : (size_t)(area.len - l->off);
+	size_t first = l->len < area.len - l->off ? (size_t)l->len
+	                                          : (size_t)(area.len - l->off);
 
 	if (disk_read(d, text, first, at + l->off, e) != 0 ||
-	    disk_read(d, text + first, (size_t)l->len - first, at + HEADER_BYTES, e) != 0)
+	    disk_read(d, text + first, (size_t)l->len - first, at + HEADER_BYTES, e) !=
+		0)
 		return -1;
 	if (crc_of(text, (size_t)l->len) != l->crc)
 		return err_set(e, ERR_FORMAT, "the checksum of its metadata is wrong");
@@ -157,7 +163,8 @@ find_group(struct lvm_text text, struct lvm_text *vg, uint64_t *seqno, struct er
 	if (lvm_get(text, "version", LVM_NUMBER, &i, e) != 0)
 		return -1;
 	if (!known || i.number != 1)
-		return err_set(e, ERR_UNSUPPORTED, "its metadata is of an unknown version");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "its metadata is of an unknown version");
 	while ((rc = lvm_next(&rest, &i, e)) == 1)
 		if (i.kind == LVM_SECTION) {
 			*vg = i.text;
@@ -166,7 +173,8 @@ find_group(struct lvm_text text, struct lvm_text *vg, uint64_t *seqno, struct er
 	if (rc < 0)
 		return -1;
 	if (sections != 1)
-		return err_set(e, ERR_FORMAT, "the metadata text has %u volume groups", sections);
+		return err_set(
+		    e, ERR_FORMAT, "the metadata text has %u volume groups", sections);
 	if (lvm_get(*vg, "seqno", LVM_NUMBER, &i, e) != 0)
 		return -1;
 	*seqno = i.number;
@@ -174,8 +182,8 @@ find_group(struct lvm_text text, struct lvm_text *vg, uint64_t *seqno, struct er
 }
 
 static int
-area_read(struct disk *d, struct range part, struct range area, char **buf, struct lvm_text *vg,
-    uint64_t *seqno, struct err *e)
+area_read(struct disk *d, struct range part, struct range area, char **buf,
+    struct lvm_text *vg, uint64_t *seqno, struct err *e)
 {
 	struct location l;
 
@@ -186,7 +194,8 @@ area_read(struct disk *d, struct range part, struct range area, char **buf, stru
 	if (*buf == NULL)
 		return err_nomem(e, "LVM's metadata");
 	if (text_read(d, part, area, &l, *buf, e) == 0 &&
-	    find_group((struct lvm_text){ *buf, strnlen(*buf, (size_t)l.len) }, vg, seqno, e) == 0)
+	    find_group((struct lvm_text){ *buf, strnlen(*buf, (size_t)l.len) }, vg,
+		seqno, e) == 0)
 		return 0;
 	free(*buf);
 	*buf = NULL;
@@ -203,7 +212,8 @@ lvm_metadata(struct disk *d, struct range part, const struct lvm_pv *pv, char **
 
 	*buf = NULL;
 	if (pv->nmeta == 0)
-		return err_set(e, ERR_UNSUPPORTED, "the metadata of its volume group is on other disks");
+		return err_set(e, ERR_UNSUPPORTED,
+		    "the metadata of its volume group is on other disks");
 	for (unsigned i = 0; i < pv->nmeta; i++) {
 		if (area_read(d, part, pv->meta[i], &text, &found, &seqno, e) != 0)
 			continue;

@@ -33,8 +33,9 @@ lvm_map_segment(struct lvm_map *m, uint64_t sectors, uint64_t stripe, struct err
 	if (grow(&array, &m->segments_cap, m->nsegments, sizeof *m->segments, e) != 0)
 		return -1;
 	m->segments = array;
-	m->segments[m->nsegments++] = (struct lvm_segment){ .lv = { m->sectors, sectors },
-		.stripe = stripe, .first_area = m->nareas };
+	m->segments[m->nsegments++] = (struct lvm_segment){
+		.lv = { m->sectors, sectors }, .stripe = stripe, .first_area = m->nareas
+	};
 	m->sectors += sectors;
 	return 0;
 }
@@ -127,8 +128,11 @@ lvm_map_each(const struct lvm_map *m, struct range lv,
 		for (size_t k = 0; k < s->nareas; k++) {
 			uint64_t lo = in_area(s, part.off - s->lv.off, k);
 			uint64_t hi = in_area(s, range_end(part) - s->lv.off, k);
-			if (hi > lo && fn(arg, (struct range){ m->areas[s->first_area + k] + lo,
-			    hi - lo }, e) != 0)
+			if (hi > lo &&
+			    fn(arg,
+				(struct range){
+				    m->areas[s->first_area + k] + lo, hi - lo },
+				e) != 0)
 				return -1;
 		}
 		lv.off += part.len;

@@ -11,19 +11,19 @@
 
 /* A segment: LV sectors dealt out in stripes to areas; linear: one area. */
 struct lvm_segment {
-	struct range lv;		/* sectors of the LV */
-	uint64_t stripe;		/* sectors */
-	size_t first_area, nareas;	/* of lvm_map.areas */
+	struct range lv;           /* sectors of the LV */
+	uint64_t stripe;           /* sectors */
+	size_t first_area, nareas; /* of lvm_map.areas */
 };
 
 struct lvm_map {
 	struct disk *disk;
-	uint64_t base;			/* sector of the disk where the PV starts */
-	struct lvm_segment *segments;	/* in order, without gaps; owned */
+	uint64_t base;                /* sector of the disk where the PV starts */
+	struct lvm_segment *segments; /* in order, without gaps; owned */
 	size_t nsegments, segments_cap;
-	uint64_t *areas;		/* where each starts, sectors of the PV; owned */
+	uint64_t *areas; /* where each starts, sectors of the PV; owned */
 	size_t nareas, areas_cap;
-	uint64_t sectors;		/* of the LV */
+	uint64_t sectors; /* of the LV */
 };
 
 void lvm_map_free(struct lvm_map *);

@@ -72,7 +72,8 @@ take_string(struct lvm_text *t, struct lvm_text *s, struct err *e)
 
 /* What is between an opening bracket, which is next, and its closing one. */
 static int
-take_body(struct lvm_text *t, char open, char close, struct lvm_text *body, struct err *e)
+take_body(
+    struct lvm_text *t, char open, char close, struct lvm_text *body, struct err *e)
 {
 	const char *start = t->p + 1;
 	struct lvm_text ignored;
@@ -103,8 +104,9 @@ take_body(struct lvm_text *t, char open, char close, struct lvm_text *body, stru
 static bool
 is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	    c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '@';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '+' ||
+	       c == '/' || c == '@';
 }
 
 static struct lvm_text
@@ -125,7 +127,8 @@ set_number(struct lvm_item *i, struct lvm_text w)
 	i->kind = LVM_NUMBER;
 	for (size_t k = 0; k < w.len; k++) {
 		unsigned digit = (unsigned)(w.p[k] - '0');
-		if (w.p[k] < '0' || w.p[k] > '9' || i->number > (UINT64_MAX - digit) / 10) {
+		if (w.p[k] < '0' || w.p[k] > '9' ||
+		    i->number > (UINT64_MAX - digit) / 10) {
 			i->kind = LVM_OTHER;
 			return;
 		}
@@ -197,12 +200,14 @@ lvm_get(struct lvm_text body, const char *name, enum lvm_kind kind, struct lvm_i
 	if (rc < 0)
 		return -1;
 	if (rc == 0 || i->kind != kind)
-		return err_set(e, ERR_FORMAT, "the metadata text has no good \"%s\"", name);
+		return err_set(
+		    e, ERR_FORMAT, "the metadata text has no good \"%s\"", name);
 	return 0;
 }
 
 int
-lvm_list_known(struct lvm_text list, const char *const known[], unsigned *seen, struct err *e)
+lvm_list_known(
+    struct lvm_text list, const char *const known[], unsigned *seen, struct err *e)
 {
 	struct lvm_item i;
 	int rc;
@@ -210,7 +215,8 @@ lvm_list_known(struct lvm_text list, const char *const known[], unsigned *seen, 
 	*seen = 0;
 	while ((rc = lvm_list_next(&list, &i, e)) == 1) {
 		unsigned k = 0;
-		while (known[k] != NULL && !(i.kind == LVM_STRING && lvm_text_is(i.text, known[k])))
+		while (known[k] != NULL &&
+		       !(i.kind == LVM_STRING && lvm_text_is(i.text, known[k])))
 			k++;
 		if (known[k] == NULL)
 			return 0;

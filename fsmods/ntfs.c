@@ -22,8 +22,8 @@ enum {
 
 /* Everything found, before any of it goes to the sink. */
 struct findings {
-	struct rangeset free, own, skip;	/* clusters */
-	struct rangeset zero;			/* sectors */
+	struct rangeset free, own, skip; /* clusters */
+	struct rangeset zero;            /* sectors */
 };
 
 /* NTFS's own streams: $Bitmap must not call any of their clusters free. */
@@ -48,8 +48,8 @@ static const struct own_stream {
 
 /* The clusters of a stream of a record, if there is one. */
 static int
-add_clusters(const struct ntfs *v, const struct ntfs_record *m, uint32_t type, const char *name,
-    struct rangeset *set, struct err *e)
+add_clusters(const struct ntfs *v, const struct ntfs_record *m, uint32_t type,
+    const char *name, struct rangeset *set, struct err *e)
 {
 	struct ntfs_stream s;
 	int rc = ntfs_stream_open(v, m, type, name, &s, e);
@@ -82,8 +82,8 @@ find_bad(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct
 
 /* The runs of clear bits of one piece; `first` is the cluster of its first bit. */
 static int
-add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n, struct rangeset *free_clusters,
-    struct err *e)
+add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n,
+    struct rangeset *free_clusters, struct err *e)
 {
 	uint64_t start = 0, i = 0;
 	bool in_run = false;
@@ -97,36 +97,44 @@ add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n, struct rangeset 
 		bool clear = !(byte >> i % 8 & 1);
 		if (clear && !in_run)
 			start = i;
-		if (!clear && in_run && rangeset_add(free_clusters,
-		    (struct range){ first + start, i - start }, e) != 0)
+		if (!clear && in_run &&
+		    rangeset_add(free_clusters,
+			(struct range){ first + start, i - start }, e) != 0)
 			return -1;
 		in_run = clear;
 		i++;
 	}
-	return in_run ? rangeset_add(free_clusters, (struct range){ first + start, n - start }, e) : 0;
+	return in_run ? rangeset_add(free_clusters,
+			    (struct range){ first + start, n - start }, e)
+	              : 0;
 }
 
 static int
-read_bitmap(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f, struct err *e)
+read_bitmap(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
+    struct err *e)
 {
 	uint64_t bytes = (v->clusters + 7) / 8;
 	uint8_t *piece = malloc(BITMAP_PIECE_BYTES);
-	int rc = piece == NULL ? err_nomem(e, "$Bitmap") : s->valid < bytes ?
-	    err_set(e, ERR_FORMAT, "$Bitmap is too short") : 0;
+	int rc = piece == NULL      ? err_nomem(e, "$Bitmap")
+	         : s->valid < bytes ? err_set(e, ERR_FORMAT, "$Bitmap is too short")
+	                            : 0;
 
 	for (uint64_t at = 0; rc == 0 && at < bytes; at += BITMAP_PIECE_BYTES) {
-		size_t n = bytes - at < BITMAP_PIECE_BYTES ? (size_t)(bytes - at) : BITMAP_PIECE_BYTES;
+		size_t n = bytes - at < BITMAP_PIECE_BYTES ? (size_t)(bytes - at)
+		                                           : BITMAP_PIECE_BYTES;
 		uint64_t left = v->clusters - at * 8;
 		rc = ntfs_stream_read(v, s, piece, n, at, e);
 		if (rc == 0)
-			rc = add_clear_bits(piece, at * 8, left < n * 8 ? left : n * 8, &f->free, e);
+			rc = add_clear_bits(
+			    piece, at * 8, left < n * 8 ? left : n * 8, &f->free, e);
 	}
 	free(piece);
 	return rc;
 }
 
 static int
-find_free(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+find_free(
+    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
 {
 	struct ntfs_stream s;
 
@@ -134,7 +142,8 @@ find_free(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struc
 		return -1;
 	int rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &s, e);
 	if (rc >= 0)
-		rc = rc == 1 ? read_bitmap(v, &s, f, e) : err_set(e, ERR_FORMAT, "there is no $Bitmap");
+		rc = rc == 1 ? read_bitmap(v, &s, f, e)
+		             : err_set(e, ERR_FORMAT, "there is no $Bitmap");
 	ntfs_stream_close(&s);
 	return rc;
 }
@@ -153,21 +162,25 @@ check_hibernation(const struct ntfs *v, const struct ntfs_stream *s, struct err 
 	if (memcmp(head, zeros, sizeof head) == 0 || memcmp(head, "wake", 4) == 0 ||
 	    memcmp(head, "WAKE", 4) == 0)
 		return 0;
-	return err_set(e, ERR_REFUSED, "Windows is hibernated, or was shut down for a fast start");
+	return err_set(
+	    e, ERR_REFUSED, "Windows is hibernated, or was shut down for a fast start");
 }
 
 /* All of hiberfil.sys; the sectors of its header are to be zeros. */
 static int
-add_hiberfil(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f, struct err *e)
+add_hiberfil(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
+    struct err *e)
 {
 	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
 
-	for (size_t i = 0; i < s->nruns && s->runs[i].vcn * each < HIBER_HEADER_SECTORS; i++) {
+	for (size_t i = 0; i < s->nruns && s->runs[i].vcn * each < HIBER_HEADER_SECTORS;
+	     i++) {
 		const struct ntfs_run *r = &s->runs[i];
 		uint64_t left = HIBER_HEADER_SECTORS - r->vcn * each;
 		uint64_t n = r->len < left / each + 1 ? r->len * each : left;
-		if (r->lcn != NTFS_HOLE && rangeset_add(&f->zero,
-		    (struct range){ r->lcn * each, n < left ? n : left }, e) != 0)
+		if (r->lcn != NTFS_HOLE &&
+		    rangeset_add(&f->zero,
+			(struct range){ r->lcn * each, n < left ? n : left }, e) != 0)
 			return -1;
 	}
 	return ntfs_stream_clusters(s, &f->skip, e);
@@ -184,15 +197,17 @@ add_special(const struct ntfs *v, enum ntfs_special which, const struct ntfs_rec
 	if (rc == 1) {
 		rc = which == NTFS_HIBERFIL ? check_hibernation(v, &s, e) : 0;
 		if (rc == 0 && m->links == 1 && s.flags == 0 && !s.resident)
-			rc = which == NTFS_HIBERFIL ? add_hiberfil(v, &s, f, e) :
-			    ntfs_stream_clusters(&s, &f->skip, e);
+			rc = which == NTFS_HIBERFIL
+			         ? add_hiberfil(v, &s, f, e)
+			         : ntfs_stream_clusters(&s, &f->skip, e);
 	}
 	ntfs_stream_close(&s);
 	return rc;
 }
 
 static int
-find_special(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+find_special(
+    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
 {
 	struct ntfs_found found[NTFS_SPECIALS];
 
@@ -202,7 +217,8 @@ find_special(const struct ntfs *v, struct ntfs_record *m, struct findings *f, st
 		if (found[i].n == 0)
 			continue;
 		if (found[i].n > 1)
-			return err_set(e, ERR_FORMAT, "two files have the name of one of Windows's own");
+			return err_set(e, ERR_FORMAT,
+			    "two files have the name of one of Windows's own");
 		if (ntfs_record_read(v, NTFS_REF_RECORD(found[i].ref), m, e) != 0)
 			return -1;
 		if (m->sequence != NTFS_REF_SEQUENCE(found[i].ref) || m->base != 0)
@@ -224,7 +240,8 @@ check_disjoint(struct rangeset *a, struct rangeset *b, const char *what, struct 
 	if (rc == 0)
 		rc = rangeset_intersect(&both, b, e);
 	if (rc == 0 && rangeset_count(&both) > 0)
-		rc = err_set(e, ERR_FORMAT, "cluster %" PRIu64 " is %s", rangeset_get(&both, 0).off, what);
+		rc = err_set(e, ERR_FORMAT, "cluster %" PRIu64 " is %s",
+		    rangeset_get(&both, 0).off, what);
 	rangeset_free(&both);
 	return rc;
 }
@@ -244,9 +261,11 @@ find_all(const struct ntfs *v, struct findings *f, struct err *e)
 	if (rc == 0)
 		rc = find_free(v, m, f, e);
 	if (rc == 0)
-		rc = check_disjoint(&f->own, &f->free, "metadata and, says $Bitmap, free", e);
+		rc = check_disjoint(
+		    &f->own, &f->free, "metadata and, says $Bitmap, free", e);
 	if (rc == 0)
-		rc = check_disjoint(&f->skip, &f->free, "a file's and, says $Bitmap, free", e);
+		rc = check_disjoint(
+		    &f->skip, &f->free, "a file's and, says $Bitmap, free", e);
 	if (rc == 0)
 		rc = check_disjoint(&f->skip, &f->own, "a file's and metadata", e);
 	free(m);
@@ -274,7 +293,8 @@ report_skips(const struct ntfs *v, struct rangeset *clusters, struct skip_sink *
 static int
 report(const struct ntfs *v, struct findings *f, struct skip_sink *sink, struct err *e)
 {
-	if (report_skips(v, &f->free, sink, e) != 0 || report_skips(v, &f->skip, sink, e) != 0)
+	if (report_skips(v, &f->free, sink, e) != 0 ||
+	    report_skips(v, &f->skip, sink, e) != 0)
 		return -1;
 	for (size_t i = 0; i < rangeset_count(&f->zero); i++)
 		if (skip_zero(sink, rangeset_get(&f->zero, i), e) != 0)
@@ -290,7 +310,8 @@ find_end(const struct ntfs *v, struct skip_sink *sink, struct err *e)
 
 	if (v->sectors >= v->part.len)
 		return 0;
-	if (disk_read(v->disk, boot, sizeof boot, (v->part.off + v->sectors) * SECTOR_BYTES, e) != 0)
+	if (disk_read(v->disk, boot, sizeof boot,
+		(v->part.off + v->sectors) * SECTOR_BYTES, e) != 0)
 		return -1;
 	/* A sector of the volume has 4 KiB at most. */
 	if (memcmp(boot + 3, "NTFS    ", 8) == 0)

@@ -21,24 +21,36 @@
 #include "common/disk/rangeset.h"
 
 enum ntfs_record_number {
-	NTFS_MFT = 0, NTFS_MIRROR = 1, NTFS_LOG = 2, NTFS_VOLUME = 3, NTFS_ATTRDEF = 4,
-	NTFS_ROOT = 5, NTFS_BITMAP = 6, NTFS_BOOT = 7, NTFS_BADCLUS = 8, NTFS_SECURE = 9,
+	NTFS_MFT = 0,
+	NTFS_MIRROR = 1,
+	NTFS_LOG = 2,
+	NTFS_VOLUME = 3,
+	NTFS_ATTRDEF = 4,
+	NTFS_ROOT = 5,
+	NTFS_BITMAP = 6,
+	NTFS_BOOT = 7,
+	NTFS_BADCLUS = 8,
+	NTFS_SECURE = 9,
 	NTFS_UPCASE = 10,
 };
 
 enum ntfs_attr_type {
-	NTFS_AT_LIST = 0x20, NTFS_AT_VOLUME_INFORMATION = 0x70, NTFS_AT_DATA = 0x80,
-	NTFS_AT_INDEX_ROOT = 0x90, NTFS_AT_INDEX_ALLOCATION = 0xa0, NTFS_AT_BITMAP = 0xb0,
+	NTFS_AT_LIST = 0x20,
+	NTFS_AT_VOLUME_INFORMATION = 0x70,
+	NTFS_AT_DATA = 0x80,
+	NTFS_AT_INDEX_ROOT = 0x90,
+	NTFS_AT_INDEX_ALLOCATION = 0xa0,
+	NTFS_AT_BITMAP = 0xb0,
 };
 
 enum {
-	NTFS_STRIDE = 512,		/* a fix-up every so many bytes, always */
-	NTFS_CLUSTER_MAX = 2 << 20,	/* bytes */
-	NTFS_RECORD_MAX = 65536,	/* of the MFT or an index; bytes */
+	NTFS_STRIDE = 512,          /* a fix-up every so many bytes, always */
+	NTFS_CLUSTER_MAX = 2 << 20, /* bytes */
+	NTFS_RECORD_MAX = 65536,    /* of the MFT or an index; bytes */
 };
 
 #define NTFS_HOLE UINT64_MAX
-#define NTFS_REF_RECORD(ref) ((ref) & UINT64_C(0xffffffffffff))
+#define NTFS_REF_RECORD(ref) ((ref)&UINT64_C(0xffffffffffff))
 #define NTFS_REF_SEQUENCE(ref) ((uint16_t)((ref) >> 48))
 
 /* len clusters of a stream, from vcn on, are at lcn of the volume. */
@@ -47,21 +59,21 @@ struct ntfs_run {
 };
 
 struct ntfs_stream {
-	uint16_t flags;			/* compressed, encrypted, sparse: 0 when plain */
+	uint16_t flags; /* compressed, encrypted, sparse: 0 when plain */
 	bool resident;
-	uint64_t bytes, valid;		/* valid: behind it, zeros are read */
-	uint8_t *data;			/* resident; owned */
-	struct ntfs_run *runs;		/* owned */
+	uint64_t bytes, valid; /* valid: behind it, zeros are read */
+	uint8_t *data;         /* resident; owned */
+	struct ntfs_run *runs; /* owned */
 	size_t nruns, cap;
-	uint64_t clusters;		/* end of the last run */
-	uint64_t allocated;		/* clusters that are no holes */
+	uint64_t clusters;  /* end of the last run */
+	uint64_t allocated; /* clusters that are no holes */
 };
 
 struct ntfs {
 	struct disk *disk;
 	struct range part;
 	uint32_t cluster_bytes, record_bytes;
-	uint64_t sectors;		/* of 512 bytes, without the backup boot sector */
+	uint64_t sectors; /* of 512 bytes, without the backup boot sector */
 	uint64_t clusters;
 	uint64_t mft_lcn, mirror_lcn;
 	struct ntfs_stream mft;
@@ -71,7 +83,7 @@ struct ntfs {
 struct ntfs_record {
 	uint64_t number;
 	uint16_t sequence, links, flags;
-	uint64_t base;			/* 0, or whose extension it is */
+	uint64_t base; /* 0, or whose extension it is */
 	uint32_t used_bytes;
 	struct rd attrs;
 	uint8_t bytes[NTFS_RECORD_MAX];
@@ -88,18 +100,21 @@ int ntfs_read(const struct ntfs *, void *buf, size_t len, uint64_t off, struct e
 /* Check a block with fix-ups ("FILE", "INDX", "RSTR") and undo them. */
 int ntfs_fix_up(uint8_t *block, size_t bytes, const char magic[4], struct err *);
 /* A record that is in use. */
-int ntfs_record_read(const struct ntfs *, uint64_t number, struct ntfs_record *, struct err *);
+int ntfs_record_read(
+    const struct ntfs *, uint64_t number, struct ntfs_record *, struct err *);
 /* The value of a resident attribute without a name: 1, 0 not there, -1. */
-int ntfs_record_value(const struct ntfs_record *, uint32_t type, struct rd *value, struct err *);
+int ntfs_record_value(
+    const struct ntfs_record *, uint32_t type, struct rd *value, struct err *);
 /* The attribute of this type and ASCII name ("": none) in a base record, with its
  * attribute list followed: 1, 0 not there, -1.  To be closed whatever comes. */
 int ntfs_stream_open(const struct ntfs *, const struct ntfs_record *, uint32_t type,
     const char *name, struct ntfs_stream *, struct err *);
 void ntfs_stream_close(struct ntfs_stream *);
-int ntfs_stream_read(const struct ntfs *, const struct ntfs_stream *, void *buf, size_t len,
-    uint64_t off, struct err *);
+int ntfs_stream_read(const struct ntfs *, const struct ntfs_stream *, void *buf,
+    size_t len, uint64_t off, struct err *);
 /* Add the clusters that the stream occupies. */
-int ntfs_stream_clusters(const struct ntfs_stream *, struct rangeset *clusters, struct err *);
+int ntfs_stream_clusters(
+    const struct ntfs_stream *, struct rangeset *clusters, struct err *);
 
 /* ntfs_state.c: fails, with the reason, unless the volume is clean. */
 int ntfs_check_clean(const struct ntfs *, struct err *);
@@ -107,9 +122,10 @@ int ntfs_check_clean(const struct ntfs *, struct err *);
 /* ntfs_root.c: files in the root directory whose data may be left out. */
 enum ntfs_special { NTFS_PAGEFILE, NTFS_SWAPFILE, NTFS_HIBERFIL, NTFS_SPECIALS };
 struct ntfs_found {
-	unsigned n;			/* directory entries with that name */
+	unsigned n; /* directory entries with that name */
 	uint64_t ref;
 };
-int ntfs_root_find(const struct ntfs *, struct ntfs_found found[NTFS_SPECIALS], struct err *);
+int ntfs_root_find(
+    const struct ntfs *, struct ntfs_found found[NTFS_SPECIALS], struct err *);
 
 #endif /* FSMODS_NTFS_IMPL_H */

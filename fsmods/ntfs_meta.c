@@ -10,19 +10,19 @@ enum {
 	ATTR_BYTES_MIN = 24,
 	RECORD_IN_USE = 1,
 	RECORD_HEADER_BYTES = 48,
-	FIRST_RECORDS = 16,		/* read before the MFT's run list is known */
-	LIST_BYTES_MAX = 256 << 10,	/* as Windows has it */
+	FIRST_RECORDS = 16,         /* read before the MFT's run list is known */
+	LIST_BYTES_MAX = 256 << 10, /* as Windows has it */
 };
 #define ATTR_END UINT32_MAX
-#define CLUSTERS_MAX UINT32_MAX			/* of a volume: Windows's limit */
-#define VCN_MAX (UINT64_C(1) << 52)		/* of a stream, holes and all */
+#define CLUSTERS_MAX UINT32_MAX     /* of a volume: Windows's limit */
+#define VCN_MAX (UINT64_C(1) << 52) /* of a stream, holes and all */
 
 struct attr {
 	uint32_t type;
 	bool resident;
 	uint16_t flags;
-	struct rd name;			/* UTF-16 */
-	struct rd value;		/* resident: the value; else the run list */
+	struct rd name;  /* UTF-16 */
+	struct rd value; /* resident: the value; else the run list */
 	uint64_t first_vcn, last_vcn;
 	uint64_t bytes, valid;
 };
@@ -76,11 +76,13 @@ ntfs_boot(struct ntfs *v, struct disk *d, struct range part, struct err *e)
 		return 0;
 	if (disk_read(d, boot, sizeof boot, part.off * SECTOR_BYTES, e) != 0)
 		return -1;
-	if (memcmp(boot + 3, "NTFS    ", 8) != 0 || boot[510] != 0x55 || boot[511] != 0xaa)
+	if (memcmp(boot + 3, "NTFS    ", 8) != 0 || boot[510] != 0x55 ||
+	    boot[511] != 0xaa)
 		return 0;
 	struct rd r = rd_from(boot, sizeof boot);
 	rd_skip(&r, 11);
-	uint64_t sector_bytes = rd_le16(&r), cluster = cluster_sectors(rd_u8(&r)) * sector_bytes;
+	uint64_t sector_bytes = rd_le16(&r),
+		 cluster = cluster_sectors(rd_u8(&r)) * sector_bytes;
 	rd_skip(&r, 0x28 - 14);
 	uint64_t sectors = rd_le64(&r);
 	v->mft_lcn = rd_le64(&r);
@@ -124,8 +126,10 @@ ntfs_fix_up(uint8_t *block, size_t bytes, const char magic[4], struct err *e)
 	for (size_t i = 1; i < count; i++) {
 		uint8_t *tail = block + i * NTFS_STRIDE - 2;
 		const uint8_t *saved = rd_bytes(&usa, 2);
-		if (saved == NULL || tail[0] != (number & 0xff) || tail[1] != number >> 8)
-			return err_set(e, ERR_FORMAT, "%.4s block: torn, fix-up %zu is wrong", magic, i);
+		if (saved == NULL || tail[0] != (number & 0xff) ||
+		    tail[1] != number >> 8)
+			return err_set(e, ERR_FORMAT,
+			    "%.4s block: torn, fix-up %zu is wrong", magic, i);
 		memcpy(tail, saved, 2);
 	}
 	return 0;
@@ -155,12 +159,15 @@ record_decode(const struct ntfs *v, struct ntfs_record *m, struct err *e)
 }
 
 int
-ntfs_record_read(const struct ntfs *v, uint64_t number, struct ntfs_record *m, struct err *e)
+ntfs_record_read(
+    const struct ntfs *v, uint64_t number, struct ntfs_record *m, struct err *e)
 {
 	m->number = number;
 	if (number > UINT32_MAX)
-		return err_set(e, ERR_FORMAT, "record number %" PRIu64 " is impossible", number);
-	if (ntfs_stream_read(v, &v->mft, m->bytes, v->record_bytes, number * v->record_bytes, e) != 0 ||
+		return err_set(
+		    e, ERR_FORMAT, "record number %" PRIu64 " is impossible", number);
+	if (ntfs_stream_read(v, &v->mft, m->bytes, v->record_bytes,
+		number * v->record_bytes, e) != 0 ||
 	    record_decode(v, m, e) != 0)
 		return err_ctx(e, "record %" PRIu64, number);
 	return 0;
@@ -185,7 +192,8 @@ attr_decode(struct rd body, struct attr *a, struct err *e)
 	rd_skip(&r, 4);
 	a->resident = rd_u8(&r) == 0;
 	size_t name_chars = rd_u8(&r), name_at = rd_le16(&r);
-	a->name = name_chars == 0 ? rd_from(body.base, 0) : slice(&body, name_at, name_chars * 2);
+	a->name = name_chars == 0 ? rd_from(body.base, 0)
+	                          : slice(&body, name_at, name_chars * 2);
 	a->flags = rd_le16(&r);
 	rd_skip(&r, 2);
 	if (a->resident) {
@@ -245,20 +253,23 @@ attr_find(const struct ntfs_record *m, uint32_t type, const char *name, uint64_t
 }
 
 int
-ntfs_record_value(const struct ntfs_record *m, uint32_t type, struct rd *value, struct err *e)
+ntfs_record_value(
+    const struct ntfs_record *m, uint32_t type, struct rd *value, struct err *e)
 {
 	struct attr a;
 	int rc = attr_find(m, type, "", 0, &a, e);
 
 	if (rc == 1 && !a.resident)
-		return err_set(e, ERR_FORMAT, "record %" PRIu64 ": attribute 0x%x is not resident",
-		    m->number, type);
+		return err_set(e, ERR_FORMAT,
+		    "record %" PRIu64 ": attribute 0x%x is not resident", m->number,
+		    type);
 	*value = a.value;
 	return rc;
 }
 
 static int
-run_append(const struct ntfs *v, struct ntfs_stream *s, uint64_t lcn, uint64_t len, struct err *e)
+run_append(const struct ntfs *v, struct ntfs_stream *s, uint64_t lcn, uint64_t len,
+    struct err *e)
 {
 	if (len == 0 || len > VCN_MAX || s->clusters > VCN_MAX - len)
 		return err_set(e, ERR_FORMAT, "impossible length in a run list");
@@ -267,7 +278,8 @@ run_append(const struct ntfs *v, struct ntfs_stream *s, uint64_t lcn, uint64_t l
 			return err_set(e, ERR_FORMAT, "a run list leaves the volume");
 		s->allocated += len;
 		if (s->allocated > v->clusters)
-			return err_set(e, ERR_FORMAT, "a run list has more clusters than the volume");
+			return err_set(e, ERR_FORMAT,
+			    "a run list has more clusters than the volume");
 	}
 	if (s->nruns == s->cap) {
 		size_t cap = s->cap < 4 ? 4 : s->cap * 2;
@@ -300,7 +312,8 @@ signed_le(struct rd *r, unsigned n)
 
 /* Pairs of length and distance from the last place; no distance: a hole. */
 static int
-runs_decode(const struct ntfs *v, const struct attr *a, struct ntfs_stream *s, struct err *e)
+runs_decode(
+    const struct ntfs *v, const struct attr *a, struct ntfs_stream *s, struct err *e)
 {
 	struct rd r = a->value;
 	uint64_t lcn = 0;
@@ -314,17 +327,20 @@ runs_decode(const struct ntfs *v, const struct attr *a, struct ntfs_stream *s, s
 		lcn += (uint64_t)signed_le(&r, lcn_bytes);
 		if (!rd_ok(&r) || len <= 0)
 			return err_set(e, ERR_FORMAT, "a run list is damaged");
-		if (run_append(v, s, lcn_bytes == 0 ? NTFS_HOLE : lcn, (uint64_t)len, e) != 0)
+		if (run_append(
+			v, s, lcn_bytes == 0 ? NTFS_HOLE : lcn, (uint64_t)len, e) != 0)
 			return -1;
 	}
 	if (!rd_ok(&r) || s->clusters != a->last_vcn + 1)
-		return err_set(e, ERR_FORMAT, "a run list does not end where it should");
+		return err_set(
+		    e, ERR_FORMAT, "a run list does not end where it should");
 	return 0;
 }
 
 /* One attribute, or one part of it, into the stream. */
 static int
-stream_add(const struct ntfs *v, const struct attr *a, struct ntfs_stream *s, struct err *e)
+stream_add(
+    const struct ntfs *v, const struct attr *a, struct ntfs_stream *s, struct err *e)
 {
 	if (!a->resident && a->first_vcn != 0)
 		return runs_decode(v, a, s, e);
@@ -364,7 +380,8 @@ list_next(struct rd *list, struct list_entry *l, struct err *e)
 	size_t name_chars = rd_u8(&head), name_at = rd_u8(&head);
 	l->vcn = rd_le64(&head);
 	l->ref = rd_le64(&head);
-	l->name = name_chars == 0 ? rd_from(NULL, 0) : slice(&body, name_at, name_chars * 2);
+	l->name = name_chars == 0 ? rd_from(NULL, 0)
+	                          : slice(&body, name_at, name_chars * 2);
 	if (!rd_ok(&head) || !rd_ok(&body) || body.len < 24 || !rd_ok(&l->name))
 		return err_set(e, ERR_FORMAT, "an attribute list is damaged");
 	return 1;
@@ -373,8 +390,9 @@ list_next(struct rd *list, struct list_entry *l, struct err *e)
 /* The part of an attribute that a list's entry points to.  Parts come in the
  * order of their vcns, so a list that goes in circles ends at once. */
 static int
-add_listed(const struct ntfs *v, const struct ntfs_record *base, const struct list_entry *l,
-    const char *name, struct ntfs_record *other, struct ntfs_stream *s, struct err *e)
+add_listed(const struct ntfs *v, const struct ntfs_record *base,
+    const struct list_entry *l, const char *name, struct ntfs_record *other,
+    struct ntfs_stream *s, struct err *e)
 {
 	const struct ntfs_record *m = base;
 	struct ntfs now = *v;
@@ -389,22 +407,23 @@ add_listed(const struct ntfs *v, const struct ntfs_record *base, const struct li
 		if (ntfs_record_read(&now, NTFS_REF_RECORD(l->ref), other, e) != 0)
 			return -1;
 		if (NTFS_REF_RECORD(other->base) != base->number || other->base == 0)
-			return err_set(e, ERR_FORMAT, "record %" PRIu64 " is another file's",
-			    other->number);
+			return err_set(e, ERR_FORMAT,
+			    "record %" PRIu64 " is another file's", other->number);
 		m = other;
 	}
 	if (m->sequence != NTFS_REF_SEQUENCE(l->ref))
 		return err_set(e, ERR_FORMAT, "an attribute list is stale");
 	int rc = attr_find(m, l->type, name, l->vcn, &a, e);
 	if (rc == 0)
-		return err_set(e, ERR_FORMAT, "an attribute list names what is not there");
+		return err_set(
+		    e, ERR_FORMAT, "an attribute list names what is not there");
 	return rc < 0 ? -1 : stream_add(v, &a, s, e);
 }
 
 /* All parts of an attribute, in the order of the list: 1, 0, -1. */
 static int
-open_listed(const struct ntfs *v, const struct ntfs_record *base, struct rd list, uint32_t type,
-    const char *name, struct ntfs_stream *s, struct err *e)
+open_listed(const struct ntfs *v, const struct ntfs_record *base, struct rd list,
+    uint32_t type, const char *name, struct ntfs_stream *s, struct err *e)
 {
 	struct ntfs_record *other = malloc(sizeof *other);
 	struct list_entry l;
@@ -417,7 +436,8 @@ open_listed(const struct ntfs *v, const struct ntfs_record *base, struct rd list
 			continue;
 		/* A resident attribute, or an empty one, has one part only. */
 		if (found && s->clusters == 0)
-			rc = err_set(e, ERR_FORMAT, "an attribute list names something twice");
+			rc = err_set(
+			    e, ERR_FORMAT, "an attribute list names something twice");
 		else
 			rc = add_listed(v, base, &l, name, other, s, e);
 		if (rc != 0)
@@ -430,19 +450,21 @@ open_listed(const struct ntfs *v, const struct ntfs_record *base, struct rd list
 
 /* The attribute list itself is in the base record, its value perhaps not. */
 static int
-read_list(const struct ntfs *v, const struct attr *a, uint8_t **list, size_t *bytes, struct err *e)
+read_list(const struct ntfs *v, const struct attr *a, uint8_t **list, size_t *bytes,
+    struct err *e)
 {
 	struct ntfs_stream s = { 0 };
 	int rc = stream_add(v, a, &s, e);
 
 	*list = NULL;
 	if (rc == 0 && s.bytes > LIST_BYTES_MAX)
-		rc = err_set(e, ERR_FORMAT, "an attribute list of %" PRIu64 " bytes", s.bytes);
+		rc = err_set(
+		    e, ERR_FORMAT, "an attribute list of %" PRIu64 " bytes", s.bytes);
 	if (rc == 0) {
 		*bytes = s.bytes;
 		*list = malloc(s.bytes > 0 ? s.bytes : 1);
-		rc = *list == NULL ? err_nomem(e, "an attribute list") :
-		    ntfs_stream_read(v, &s, *list, s.bytes, 0, e);
+		rc = *list == NULL ? err_nomem(e, "an attribute list")
+		                   : ntfs_stream_read(v, &s, *list, s.bytes, 0, e);
 	}
 	ntfs_stream_close(&s);
 	return rc;
@@ -451,7 +473,8 @@ read_list(const struct ntfs *v, const struct attr *a, uint8_t **list, size_t *by
 static int
 check_stream(const struct ntfs *v, const struct ntfs_stream *s, struct err *e)
 {
-	uint64_t whole = s->bytes / v->cluster_bytes, rest = s->bytes % v->cluster_bytes;
+	uint64_t whole = s->bytes / v->cluster_bytes,
+		 rest = s->bytes % v->cluster_bytes;
 
 	if (!s->resident && s->clusters < whole + (rest != 0))
 		return err_set(e, ERR_FORMAT, "a run list is shorter than the stream");
@@ -471,7 +494,8 @@ ntfs_stream_open(const struct ntfs *v, const struct ntfs_record *base, uint32_t 
 	if (rc == 1) {
 		rc = read_list(v, &a, &list, &bytes, e);
 		if (rc == 0)
-			rc = open_listed(v, base, rd_from(list, bytes), type, name, s, e);
+			rc = open_listed(
+			    v, base, rd_from(list, bytes), type, name, s, e);
 		free(list);
 	} else if (rc == 0) {
 		rc = attr_find(base, type, name, 0, &a, e);
@@ -507,15 +531,16 @@ run_at(const struct ntfs_stream *s, uint64_t vcn)
 }
 
 int
-ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf, size_t len,
-    uint64_t off, struct err *e)
+ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf,
+    size_t len, uint64_t off, struct err *e)
 {
 	uint8_t *to = buf;
 
 	if (!range_within((struct range){ off, len }, s->bytes))
 		return err_set(e, ERR_FORMAT, "a stream is too short");
 	if (s->flags != 0)
-		return err_set(e, ERR_UNSUPPORTED, "metadata is compressed, encrypted or sparse");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "metadata is compressed, encrypted or sparse");
 	if (s->resident) {
 		memcpy(buf, s->data + off, len);
 		return 0;
@@ -523,9 +548,11 @@ ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf, s
 	while (len > 0) {
 		uint64_t vcn = off / v->cluster_bytes;
 		if (vcn >= s->clusters)
-			return err_set(e, ERR_FORMAT, "a run list is shorter than the stream");
+			return err_set(
+			    e, ERR_FORMAT, "a run list is shorter than the stream");
 		const struct ntfs_run *r = run_at(s, vcn);
-		uint64_t into = off - r->vcn * v->cluster_bytes, left = r->len * v->cluster_bytes - into;
+		uint64_t into = off - r->vcn * v->cluster_bytes,
+			 left = r->len * v->cluster_bytes - into;
 		size_t n = left < len ? (size_t)left : len;
 		if (off >= s->valid)
 			memset(to, 0, n);
@@ -543,7 +570,8 @@ ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf, s
 }
 
 int
-ntfs_stream_clusters(const struct ntfs_stream *s, struct rangeset *clusters, struct err *e)
+ntfs_stream_clusters(
+    const struct ntfs_stream *s, struct rangeset *clusters, struct err *e)
 {
 	for (size_t i = 0; i < s->nruns; i++) {
 		const struct ntfs_run *r = &s->runs[i];
@@ -562,7 +590,8 @@ bootstrap(struct ntfs *v, struct ntfs_record *m, struct err *e)
 	uint64_t n = (bytes + v->cluster_bytes - 1) / v->cluster_bytes;
 
 	v->mft = (struct ntfs_stream){ .bytes = bytes, .valid = bytes };
-	if (run_append(v, &v->mft, v->mft_lcn, n, e) != 0 || ntfs_record_read(v, NTFS_MFT, m, e) != 0)
+	if (run_append(v, &v->mft, v->mft_lcn, n, e) != 0 ||
+	    ntfs_record_read(v, NTFS_MFT, m, e) != 0)
 		return -1;
 	return 0;
 }
@@ -581,7 +610,8 @@ open_mft(struct ntfs *v, struct ntfs_record *m, struct err *e)
 		return 0;
 	}
 	ntfs_stream_close(&whole);
-	return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "the boot sector and $MFT disagree");
+	return rc < 0 ? -1
+	              : err_set(e, ERR_FORMAT, "the boot sector and $MFT disagree");
 }
 
 int
@@ -591,11 +621,13 @@ ntfs_open(struct ntfs *v, struct err *e)
 
 	if (m == NULL)
 		return err_nomem(e, "a record");
-	int rc = v->clusters > CLUSTERS_MAX ?
-	    err_set(e, ERR_UNSUPPORTED, "more clusters than NTFS can have") :
-	    v->sectors > v->part.len ?
-	    err_set(e, ERR_FORMAT, "it has %" PRIu64 " sectors, more than the partition", v->sectors) :
-	    open_mft(v, m, e);
+	int rc = v->clusters > CLUSTERS_MAX
+	             ? err_set(e, ERR_UNSUPPORTED, "more clusters than NTFS can have")
+	         : v->sectors > v->part.len
+	             ? err_set(e, ERR_FORMAT,
+			   "it has %" PRIu64 " sectors, more than the partition",
+			   v->sectors)
+	             : open_mft(v, m, e);
 	free(m);
 	return rc;
 }

@@ -12,9 +12,9 @@
 enum {
 	ENTRY_LAST = 2,
 	ENTRY_HEADER_BYTES = 16,
-	KEY_NAME_AT = 64,		/* in a $FILE_NAME */
+	KEY_NAME_AT = 64, /* in a $FILE_NAME */
 	BLOCK_HEADER_BYTES = 24,
-	INDEX_BYTES_MAX = 256 << 20,	/* a root directory of a million files has less */
+	INDEX_BYTES_MAX = 256 << 20, /* a root directory of a million files has less */
 	INDEXES_FILE_NAMES = 0x30,
 };
 
@@ -64,7 +64,8 @@ walk_node(struct rd node, struct ntfs_found found[], struct err *e)
 	while (rd_left(&entries) >= ENTRY_HEADER_BYTES) {
 		struct rd r = entries;
 		uint64_t ref = rd_le64(&r);
-		uint16_t bytes = rd_le16(&r), key_bytes = rd_le16(&r), flags = rd_le16(&r);
+		uint16_t bytes = rd_le16(&r), key_bytes = rd_le16(&r),
+			 flags = rd_le16(&r);
 		if (flags & ENTRY_LAST)
 			return 0;
 		rd_skip(&r, 2);
@@ -81,10 +82,12 @@ static int
 walk_block(const struct ntfs *v, const struct ntfs_stream *index, uint64_t number,
     uint32_t block_bytes, uint8_t *block, struct ntfs_found found[], struct err *e)
 {
-	if (ntfs_stream_read(v, index, block, block_bytes, number * block_bytes, e) != 0 ||
+	if (ntfs_stream_read(v, index, block, block_bytes, number * block_bytes, e) !=
+		0 ||
 	    ntfs_fix_up(block, block_bytes, "INDX", e) != 0)
 		return err_ctx(e, "the root directory");
-	return walk_node(rd_from(block + BLOCK_HEADER_BYTES, block_bytes - BLOCK_HEADER_BYTES),
+	return walk_node(
+	    rd_from(block + BLOCK_HEADER_BYTES, block_bytes - BLOCK_HEADER_BYTES),
 	    found, e);
 }
 
@@ -96,8 +99,9 @@ walk_blocks(const struct ntfs *v, const struct ntfs_stream *index,
 {
 	uint64_t blocks = index->bytes / block_bytes, bytes = (blocks + 7) / 8;
 	uint8_t *block = malloc(block_bytes), *bits = malloc(bytes > 0 ? bytes : 1);
-	int rc = block == NULL || bits == NULL ? err_nomem(e, "the root directory") :
-	    ntfs_stream_read(v, bitmap, bits, bytes, 0, e);
+	int rc = block == NULL || bits == NULL
+	             ? err_nomem(e, "the root directory")
+	             : ntfs_stream_read(v, bitmap, bits, bytes, 0, e);
 
 	for (uint64_t i = 0; rc == 0 && i < blocks; i++)
 		if (bits[i / 8] >> i % 8 & 1)
@@ -108,8 +112,8 @@ walk_blocks(const struct ntfs *v, const struct ntfs_stream *index,
 }
 
 static int
-walk_allocation(const struct ntfs *v, const struct ntfs_record *root, uint32_t block_bytes,
-    struct ntfs_found found[], struct err *e)
+walk_allocation(const struct ntfs *v, const struct ntfs_record *root,
+    uint32_t block_bytes, struct ntfs_found found[], struct err *e)
 {
 	struct ntfs_stream index, bitmap = { 0 };
 	int rc = ntfs_stream_open(v, root, NTFS_AT_INDEX_ALLOCATION, "$I30", &index, e);
@@ -117,9 +121,11 @@ walk_allocation(const struct ntfs *v, const struct ntfs_record *root, uint32_t b
 	if (rc == 1) {
 		rc = ntfs_stream_open(v, root, NTFS_AT_BITMAP, "$I30", &bitmap, e);
 		if (rc >= 0)
-			rc = rc == 1 && index.bytes <= INDEX_BYTES_MAX ?
-			    walk_blocks(v, &index, &bitmap, block_bytes, found, e) :
-			    err_set(e, ERR_FORMAT, "the root directory is damaged");
+			rc = rc == 1 && index.bytes <= INDEX_BYTES_MAX
+			         ? walk_blocks(
+				       v, &index, &bitmap, block_bytes, found, e)
+			         : err_set(
+				       e, ERR_FORMAT, "the root directory is damaged");
 	}
 	ntfs_stream_close(&index);
 	ntfs_stream_close(&bitmap);
@@ -127,8 +133,8 @@ walk_allocation(const struct ntfs *v, const struct ntfs_record *root, uint32_t b
 }
 
 static int
-walk_root(const struct ntfs *v, const struct ntfs_record *root, struct ntfs_found found[],
-    struct err *e)
+walk_root(const struct ntfs *v, const struct ntfs_record *root,
+    struct ntfs_found found[], struct err *e)
 {
 	struct ntfs_stream top;
 	uint32_t block_bytes = 0;
@@ -141,7 +147,8 @@ walk_root(const struct ntfs *v, const struct ntfs_record *root, struct ntfs_foun
 		block_bytes = rd_le32(&r);
 		rd_skip(&r, 4);
 		if (what != INDEXES_FILE_NAMES || block_bytes < NTFS_STRIDE ||
-		    block_bytes > NTFS_RECORD_MAX || (block_bytes & (block_bytes - 1)) != 0)
+		    block_bytes > NTFS_RECORD_MAX ||
+		    (block_bytes & (block_bytes - 1)) != 0)
 			rc = err_set(e, ERR_FORMAT, "the root directory is damaged");
 		else
 			rc = walk_node(rd_sub(&r, rd_left(&r)), found, e);
@@ -153,7 +160,8 @@ walk_root(const struct ntfs *v, const struct ntfs_record *root, struct ntfs_foun
 }
 
 int
-ntfs_root_find(const struct ntfs *v, struct ntfs_found found[NTFS_SPECIALS], struct err *e)
+ntfs_root_find(
+    const struct ntfs *v, struct ntfs_found found[NTFS_SPECIALS], struct err *e)
 {
 	struct ntfs_record *root = malloc(sizeof *root);
 

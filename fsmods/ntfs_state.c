@@ -15,7 +15,8 @@ enum {
 	VOLUME_DIRTY = 0x0001,
 	VOLUME_CHKDSK_RUNNING = 0x4000,
 	LOG_HEAD_BYTES = 16384,
-	LOG_PAGE_MIN = 512, LOG_PAGE_MAX = LOG_HEAD_BYTES / 2,
+	LOG_PAGE_MIN = 512,
+	LOG_PAGE_MAX = LOG_HEAD_BYTES / 2,
 	LOG_MAJOR_MAX = 2,
 	LOG_NO_CLIENT = 0xffff,
 	LOG_WAS_CLOSED = 0x0002,
@@ -62,8 +63,9 @@ restart_page(uint8_t *page, size_t *page_bytes, struct restart *out, struct err 
 	uint16_t area_at = rd_le16(&r);
 	rd_skip(&r, 2);
 	uint16_t major = rd_le16(&r);
-	if (bytes < LOG_PAGE_MIN || bytes > LOG_PAGE_MAX || (bytes & (bytes - 1)) != 0 ||
-	    area_at >= bytes || major == 0 || major > LOG_MAJOR_MAX)
+	if (bytes < LOG_PAGE_MIN || bytes > LOG_PAGE_MAX ||
+	    (bytes & (bytes - 1)) != 0 || area_at >= bytes || major == 0 ||
+	    major > LOG_MAJOR_MAX)
 		return err_set(e, ERR_FORMAT, "a restart page is damaged");
 	if (ntfs_fix_up(page, bytes, "RSTR", e) != 0)
 		return -1;
@@ -108,14 +110,18 @@ check_log(const struct ntfs *v, struct ntfs_record *m, struct err *e)
 {
 	struct ntfs_stream log = { 0 };
 	uint8_t *head = malloc(LOG_HEAD_BYTES);
-	int rc = head == NULL ? err_nomem(e, "the log") : ntfs_record_read(v, NTFS_LOG, m, e);
+	int rc = head == NULL ? err_nomem(e, "the log")
+	                      : ntfs_record_read(v, NTFS_LOG, m, e);
 
 	if (rc == 0) {
 		rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &log, e);
-		rc = rc == 1 ? 0 : rc < 0 ? -1 : err_set(e, ERR_FORMAT, "there is no log");
+		rc = rc == 1  ? 0
+		     : rc < 0 ? -1
+		              : err_set(e, ERR_FORMAT, "there is no log");
 	}
 	if (rc == 0) {
-		size_t n = log.bytes < LOG_HEAD_BYTES ? (size_t)log.bytes : LOG_HEAD_BYTES;
+		size_t n = log.bytes < LOG_HEAD_BYTES ? (size_t)log.bytes
+		                                      : LOG_HEAD_BYTES;
 		rc = ntfs_stream_read(v, &log, head, n, 0, e);
 		if (rc == 0)
 			rc = log_is_closed(head, n, e);
@@ -137,12 +143,12 @@ same_record(const uint8_t *a, const uint8_t *b, size_t used)
 	rd_skip(&r, 4);
 	size_t usa_at = rd_le16(&r), usa_end = usa_at + 2u * rd_le16(&r);
 	return rd_ok(&r) && usa_end <= used && memcmp(a, b, usa_at) == 0 &&
-	    memcmp(a + usa_end, b + usa_end, used - usa_end) == 0;
+	       memcmp(a + usa_end, b + usa_end, used - usa_end) == 0;
 }
 
 static int
-compare_mirror(const struct ntfs *v, const struct ntfs_stream *mirror, struct ntfs_record *m,
-    uint8_t *copy, struct err *e)
+compare_mirror(const struct ntfs *v, const struct ntfs_stream *mirror,
+    struct ntfs_record *m, uint8_t *copy, struct err *e)
 {
 	uint64_t n = mirror->bytes / v->record_bytes;
 
@@ -150,11 +156,13 @@ compare_mirror(const struct ntfs *v, const struct ntfs_stream *mirror, struct nt
 		return err_set(e, ERR_FORMAT, "it is not where the boot sector says");
 	for (uint64_t i = 0; i < n && i < MIRROR_RECORDS_MAX; i++) {
 		if (ntfs_record_read(v, i, m, e) != 0 ||
-		    ntfs_stream_read(v, mirror, copy, v->record_bytes, i * v->record_bytes, e) != 0 ||
+		    ntfs_stream_read(v, mirror, copy, v->record_bytes,
+			i * v->record_bytes, e) != 0 ||
 		    ntfs_fix_up(copy, v->record_bytes, "FILE", e) != 0)
 			return -1;
 		if (!same_record(m->bytes, copy, m->used_bytes))
-			return err_set(e, ERR_FORMAT, "record %" PRIu64 " differs from $MFT's", i);
+			return err_set(
+			    e, ERR_FORMAT, "record %" PRIu64 " differs from $MFT's", i);
 	}
 	return 0;
 }
@@ -171,8 +179,8 @@ check_mirror(const struct ntfs *v, struct ntfs_record *m, struct err *e)
 	if (rc == 0) {
 		rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &mirror, e);
 		if (rc >= 0)
-			rc = rc == 1 ? compare_mirror(v, &mirror, m, copy, e) :
-			    err_set(e, ERR_FORMAT, "it is missing");
+			rc = rc == 1 ? compare_mirror(v, &mirror, m, copy, e)
+			             : err_set(e, ERR_FORMAT, "it is missing");
 		ntfs_stream_close(&mirror);
 		if (rc < 0)
 			err_ctx(e, "$MFTMirr");

@@ -14,7 +14,7 @@ enum {
 	PAGE_MIN = 4096,
 	PAGE_MAX = 65536,
 	SIGNATURE_BYTES = 10,
-	KEEP_SECTORS_MIN = 64,		/* as the original keeps */
+	KEEP_SECTORS_MIN = 64, /* as the original keeps */
 };
 
 enum swap_state { SWAP_NONE, SWAP_PLAIN, SWAP_SUSPENDED };
@@ -26,13 +26,10 @@ struct signature {
 };
 
 static const struct signature signatures[] = {
-	{ "SWAPSPACE2", 10, SWAP_PLAIN },
-	{ "SWAP-SPACE", 10, SWAP_PLAIN },
-	{ "S1SUSPEND", 9, SWAP_SUSPENDED },
-	{ "S2SUSPEND", 9, SWAP_SUSPENDED },
-	{ "ULSUSPEND", 9, SWAP_SUSPENDED },
-	{ "LINHIB0001", 10, SWAP_SUSPENDED },
-	{ "\xed\xc3\x02\xe9\x98\x56\xe5\x0c", 8, SWAP_SUSPENDED },	/* TuxOnIce */
+	{ "SWAPSPACE2", 10, SWAP_PLAIN }, { "SWAP-SPACE", 10, SWAP_PLAIN },
+	{ "S1SUSPEND", 9, SWAP_SUSPENDED }, { "S2SUSPEND", 9, SWAP_SUSPENDED },
+	{ "ULSUSPEND", 9, SWAP_SUSPENDED }, { "LINHIB0001", 10, SWAP_SUSPENDED },
+	{ "\xed\xc3\x02\xe9\x98\x56\xe5\x0c", 8, SWAP_SUSPENDED }, /* TuxOnIce */
 };
 
 static enum swap_state
@@ -55,7 +52,8 @@ look(struct disk *d, struct range part, enum swap_state *state, uint64_t *page_b
 	for (uint64_t page = PAGE_MIN; page <= PAGE_MAX; page *= 2) {
 		if (part.len * SECTOR_BYTES < page)
 			break;
-		if (disk_read(d, sig, sizeof sig, part.off * SECTOR_BYTES + page - sizeof sig, e) != 0)
+		if (disk_read(d, sig, sizeof sig,
+			part.off * SECTOR_BYTES + page - sizeof sig, e) != 0)
 			return -1;
 		*state = match(sig);
 		*page_bytes = page;
@@ -86,8 +84,8 @@ swap_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 		skip_warn(sink, "holds a suspended system: kept whole");
 		return 0;
 	}
-	uint64_t keep = page / SECTOR_BYTES > KEEP_SECTORS_MIN ? page / SECTOR_BYTES :
-	    KEEP_SECTORS_MIN;
+	uint64_t keep = page / SECTOR_BYTES > KEEP_SECTORS_MIN ? page / SECTOR_BYTES
+	                                                       : KEEP_SECTORS_MIN;
 	if (part.len <= keep)
 		return 0;
 	return skip_add(sink, (struct range){ keep, part.len - keep }, e);

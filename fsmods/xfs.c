@@ -11,7 +11,7 @@
  * in the Linux kernel's fs/xfs/libxfs/xfs_format.h.  All numbers are big-endian
  * but for the checksums.
  */
-#include <ext2fs/ext2fs.h>	/* a CRC-32C */
+#include <ext2fs/ext2fs.h> /* a CRC-32C */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,53 +22,53 @@
 #include "fsmods/xfs_log.h"
 
 enum {
-	SUPER_BYTES = 264,		/* what of the superblock is looked at */
+	SUPER_BYTES = 264, /* what of the superblock is looked at */
 	SECTOR_MAX = 32768,
 	BLOCK_MIN = 512,
 	BLOCK_MAX = 65536,
-	GROUP_HEADER_SECTORS = 4,	/* superblock, AGF, AGI, AGFL */
+	GROUP_HEADER_SECTORS = 4, /* superblock, AGF, AGI, AGFL */
 	SUPER_CRC_AT = 224,
 	AGF_CRC_AT = 216,
 	TREE_CRC_AT = 52,
 	TREE_HEADER_V4 = 16,
 	TREE_HEADER_V5 = 56,
-	RECORD_BYTES = 8,		/* also a key */
+	RECORD_BYTES = 8, /* also a key */
 	POINTER_BYTES = 4,
 	LEVELS_MAX = 9,
 	UUID_BYTES = 16,
 };
 
-static const uint32_t super_magic = 0x58465342;		/* XFSB */
-static const uint32_t agf_magic = 0x58414746;		/* XAGF */
-static const uint32_t tree_magic_v4 = 0x41425442;	/* ABTB */
-static const uint32_t tree_magic_v5 = 0x41423342;	/* AB3B */
+static const uint32_t super_magic = 0x58465342;   /* XFSB */
+static const uint32_t agf_magic = 0x58414746;     /* XAGF */
+static const uint32_t tree_magic_v4 = 0x41425442; /* ABTB */
+static const uint32_t tree_magic_v5 = 0x41423342; /* AB3B */
 
 /* versionnum: the version, and what version 4 had for features. */
 enum {
 	VERSION_MASK = 0xf,
-	VERSION_SHARED = 0x200,		/* nobody knows what it meant */
-	VERSION_MORE_BITS = 0x8000,	/* there is features2 */
+	VERSION_SHARED = 0x200,     /* nobody knows what it meant */
+	VERSION_MORE_BITS = 0x8000, /* there is features2 */
 	FEATURES2_LAZY_COUNT = 0x2,
 	FEATURES2_KNOWN = FEATURES2_LAZY_COUNT | 0x8 /* attr2 */ | 0x80 /* projid32 */ |
-	    0x200 /* ftype */,
+	                  0x200 /* ftype */,
 };
 
 enum {
 	RO_COMPAT_KNOWN = 0x1 /* finobt */ | 0x2 /* rmapbt */ | 0x4 /* reflink */ |
-	    0x8 /* inobtcount */,
+	                  0x8 /* inobtcount */,
 	INCOMPAT_META_UUID = 0x4,
 	INCOMPAT_NEEDS_REPAIR = 0x10,
-	INCOMPAT_KNOWN = 0x1 /* ftype */ | 0x2 /* sparse inodes */ | INCOMPAT_META_UUID |
-	    0x8 /* bigtime */ | 0x20 /* nrext64 */ | 0x40 /* exchange-range */ |
-	    0x80 /* parent pointers */,
+	INCOMPAT_KNOWN = 0x1 /* ftype */ | 0x2 /* sparse inodes */ |
+	                 INCOMPAT_META_UUID | 0x8 /* bigtime */ | 0x20 /* nrext64 */ |
+	                 0x40 /* exchange-range */ | 0x80 /* parent pointers */,
 	LOG_INCOMPAT_KNOWN = 0x1 /* attributes replayed */,
 };
 
 struct super {
 	uint32_t block_bytes, sector_bytes;
-	uint64_t blocks;		/* of the data section */
+	uint64_t blocks; /* of the data section */
 	uint64_t realtime_blocks;
-	uint64_t log_start;		/* group and block in it; 0: elsewhere */
+	uint64_t log_start; /* group and block in it; 0: elsewhere */
 	uint32_t log_blocks;
 	uint32_t group_blocks, groups;
 	uint16_t version_bits;
@@ -83,19 +83,19 @@ struct xfs {
 	struct range part;
 	struct skip_sink *sink;
 	struct super sb;
-	bool v5;			/* metadata has checksums */
-	bool lazy_count;		/* blocks of the trees count as free */
-	uint64_t free_blocks;		/* found so far, as the superblock counts */
-	uint8_t *blocks;		/* one for each level of a tree */
+	bool v5;              /* metadata has checksums */
+	bool lazy_count;      /* blocks of the trees count as free */
+	uint64_t free_blocks; /* found so far, as the superblock counts */
+	uint8_t *blocks;      /* one for each level of a tree */
 };
 
 struct group {
 	uint32_t number, length;
 	uint32_t root, levels;
-	uint32_t free_blocks, longest;	/* as the AGF says */
+	uint32_t free_blocks, longest; /* as the AGF says */
 	uint32_t in_reserve, tree_blocks;
-	uint32_t uncounted;		/* of free_blocks not yet found */
-	uint32_t next;			/* free extents may begin here */
+	uint32_t uncounted; /* of free_blocks not yet found */
+	uint32_t next;      /* free extents may begin here */
 	uint32_t longest_found;
 };
 
@@ -149,33 +149,33 @@ get_super(struct super *sb, const uint8_t *buf)
 	sb->block_bytes = rd_be32(&r);
 	sb->blocks = rd_be64(&r);
 	sb->realtime_blocks = rd_be64(&r);
-	rd_skip(&r, 8);			/* realtime extents */
+	rd_skip(&r, 8); /* realtime extents */
 	rd_copy(&r, sb->uuid, sizeof sb->uuid);
 	sb->log_start = rd_be64(&r);
-	rd_skip(&r, 3 * 8 + 4);		/* inodes; realtime extent size */
+	rd_skip(&r, 3 * 8 + 4); /* inodes; realtime extent size */
 	sb->group_blocks = rd_be32(&r);
 	sb->groups = rd_be32(&r);
-	rd_skip(&r, 4);			/* realtime bitmap */
+	rd_skip(&r, 4); /* realtime bitmap */
 	sb->log_blocks = rd_be32(&r);
 	sb->version_bits = rd_be16(&r);
 	sb->sector_bytes = rd_be16(&r);
-	rd_skip(&r, 2 + 2 + 12);	/* inode size, inodes a block, name */
+	rd_skip(&r, 2 + 2 + 12); /* inode size, inodes a block, name */
 	sb->block_log = rd_u8(&r);
 	sb->sector_log = rd_u8(&r);
 	rd_skip(&r, 2);
 	sb->group_log = rd_u8(&r);
 	rd_skip(&r, 1);
 	sb->in_progress = rd_u8(&r);
-	rd_skip(&r, 1 + 2 * 8);		/* share of inodes; inodes, free ones */
+	rd_skip(&r, 1 + 2 * 8); /* share of inodes; inodes, free ones */
 	sb->free_blocks = rd_be64(&r);
-	rd_skip(&r, 8 + 2 * 8 + 2 + 2);	/* realtime extents, quotas, flags */
-	rd_skip(&r, 3 * 4 + 2 + 2 + 4);	/* alignments, log sector, log unit */
+	rd_skip(&r, 8 + 2 * 8 + 2 + 2); /* realtime extents, quotas, flags */
+	rd_skip(&r, 3 * 4 + 2 + 2 + 4); /* alignments, log sector, log unit */
 	sb->features2 = rd_be32(&r);
-	rd_skip(&r, 4 + 4);		/* a copy of it; compatible features */
+	rd_skip(&r, 4 + 4); /* a copy of it; compatible features */
 	sb->ro_compat = rd_be32(&r);
 	sb->incompat = rd_be32(&r);
 	sb->log_incompat = rd_be32(&r);
-	rd_skip(&r, 4 + 4 + 8 + 8);	/* checksum, alignment, quota, log position */
+	rd_skip(&r, 4 + 4 + 8 + 8); /* checksum, alignment, quota, log position */
 	rd_copy(&r, sb->meta_uuid, sizeof sb->meta_uuid);
 }
 
@@ -191,7 +191,8 @@ xfs_probe(struct disk *d, struct range part, struct err *e)
 		return -1;
 	struct rd r = rd_from(buf, sizeof buf);
 	get_super(&sb, buf);
-	return rd_be32(&r) == super_magic && is_power_of_2(sb.block_bytes, sb.block_log);
+	return rd_be32(&r) == super_magic &&
+	       is_power_of_2(sb.block_bytes, sb.block_log);
 }
 
 static int
@@ -200,9 +201,11 @@ check_version(const struct super *sb, struct err *e)
 	uint32_t version = sb->version_bits & VERSION_MASK;
 
 	if (version != 4 && version != 5)
-		return err_set(e, ERR_UNSUPPORTED, "version %" PRIu32 " is not known", version);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "version %" PRIu32 " is not known", version);
 	if (version == 4 && (sb->version_bits & VERSION_SHARED))
-		return err_set(e, ERR_UNSUPPORTED, "unknown features (0x%x)", VERSION_SHARED);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "unknown features (0x%x)", VERSION_SHARED);
 	if (version == 4 && (sb->version_bits & VERSION_MORE_BITS) &&
 	    (sb->features2 & ~(uint32_t)FEATURES2_KNOWN))
 		return err_set(e, ERR_UNSUPPORTED, "unknown features (0x%" PRIx32 ")",
@@ -212,13 +215,15 @@ check_version(const struct super *sb, struct err *e)
 	if (sb->incompat & INCOMPAT_NEEDS_REPAIR)
 		return err_set(e, ERR_FORMAT, "it is marked as needing repair");
 	if (sb->incompat & ~(uint32_t)INCOMPAT_KNOWN)
-		return err_set(e, ERR_UNSUPPORTED, "unknown incompatible features (0x%" PRIx32
-		    ")", sb->incompat & ~(uint32_t)INCOMPAT_KNOWN);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown incompatible features (0x%" PRIx32 ")",
+		    sb->incompat & ~(uint32_t)INCOMPAT_KNOWN);
 	if (sb->ro_compat & ~(uint32_t)RO_COMPAT_KNOWN)
 		return err_set(e, ERR_UNSUPPORTED, "unknown features (0x%" PRIx32 ")",
 		    sb->ro_compat & ~(uint32_t)RO_COMPAT_KNOWN);
 	if (sb->log_incompat & ~(uint32_t)LOG_INCOMPAT_KNOWN)
-		return err_set(e, ERR_UNSUPPORTED, "unknown features of the log (0x%" PRIx32 ")",
+		return err_set(e, ERR_UNSUPPORTED,
+		    "unknown features of the log (0x%" PRIx32 ")",
 		    sb->log_incompat & ~(uint32_t)LOG_INCOMPAT_KNOWN);
 	return 0;
 }
@@ -232,8 +237,9 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    sb->sector_bytes < SECTOR_BYTES || sb->sector_bytes > SECTOR_MAX ||
 	    !is_power_of_2(sb->sector_bytes, sb->sector_log) ||
 	    sb->sector_bytes > sb->block_bytes)
-		return err_set(e, ERR_FORMAT, "blocks of %" PRIu32 " bytes and sectors of %"
-		    PRIu32 " cannot be", sb->block_bytes, sb->sector_bytes);
+		return err_set(e, ERR_FORMAT,
+		    "blocks of %" PRIu32 " bytes and sectors of %" PRIu32 " cannot be",
+		    sb->block_bytes, sb->sector_bytes);
 	uint64_t header = (uint64_t)GROUP_HEADER_SECTORS * sb->sector_bytes;
 	if (sb->groups == 0 || sb->group_log > 31 ||
 	    sb->group_blocks > UINT32_C(1) << sb->group_log ||
@@ -241,11 +247,14 @@ check_geometry(const struct super *sb, struct range part, struct err *e)
 	    sb->blocks > (uint64_t)sb->groups * sb->group_blocks ||
 	    sb->blocks <= (uint64_t)(sb->groups - 1) * sb->group_blocks ||
 	    (uint64_t)group_length(sb, sb->groups - 1) * sb->block_bytes <= header)
-		return err_set(e, ERR_FORMAT, "%" PRIu64 " blocks in %" PRIu32 " groups of %"
-		    PRIu32 " cannot be", sb->blocks, sb->groups, sb->group_blocks);
+		return err_set(e, ERR_FORMAT,
+		    "%" PRIu64 " blocks in %" PRIu32 " groups of %" PRIu32 " cannot be",
+		    sb->blocks, sb->groups, sb->group_blocks);
 	if (sb->blocks > part.len / (sb->block_bytes / SECTOR_BYTES))
-		return err_set(e, ERR_FORMAT, "it has %" PRIu64 " blocks of %" PRIu32 " bytes, "
-		    "more than the partition", sb->blocks, sb->block_bytes);
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " blocks of %" PRIu32 " bytes, "
+		    "more than the partition",
+		    sb->blocks, sb->block_bytes);
 	return 0;
 }
 
@@ -262,13 +271,14 @@ read_super(struct xfs *x, struct err *e)
 		return -1;
 	x->v5 = (sb->version_bits & VERSION_MASK) == 5;
 	x->lazy_count = x->v5 || ((sb->version_bits & VERSION_MORE_BITS) &&
-	    (sb->features2 & FEATURES2_LAZY_COUNT));
+				     (sb->features2 & FEATURES2_LAZY_COUNT));
 	if (!x->v5 || !(sb->incompat & INCOMPAT_META_UUID))
 		memcpy(sb->meta_uuid, sb->uuid, sizeof sb->uuid);
 	if (read_at(x, buf, sb->sector_bytes, 0, e) != 0)
 		return -1;
 	if (x->v5 && !crc_is_right(buf, sb->sector_bytes, SUPER_CRC_AT))
-		return err_set(e, ERR_FORMAT, "the checksum of its superblock is wrong");
+		return err_set(
+		    e, ERR_FORMAT, "the checksum of its superblock is wrong");
 	if (sb->in_progress)
 		return err_set(e, ERR_FORMAT, "it was not completely made");
 	if (sb->realtime_blocks != 0)
@@ -285,13 +295,15 @@ check_log(const struct xfs *x, struct err *e)
 
 	if (sb->log_start == 0)
 		return err_set(e, ERR_UNSUPPORTED, "its log is on another device");
-	if (group >= sb->groups || !range_within((struct range){ block, sb->log_blocks },
-	    group_length(sb, (uint32_t)group)))
+	if (group >= sb->groups ||
+	    !range_within((struct range){ block, sb->log_blocks },
+		group_length(sb, (uint32_t)group)))
 		return err_set(e, ERR_FORMAT, "its log lies outside the filesystem");
 	struct xfs_log log = {
 		.disk = x->disk,
-		.at_bytes = x->part.off * SECTOR_BYTES + group_at_bytes(x, (uint32_t)group) +
-		    block * sb->block_bytes,
+		.at_bytes = x->part.off * SECTOR_BYTES +
+		            group_at_bytes(x, (uint32_t)group) +
+		            block * sb->block_bytes,
 		.sectors = (uint64_t)sb->log_blocks * (sb->block_bytes / SECTOR_BYTES),
 		.uuid = sb->uuid,
 	};
@@ -316,9 +328,9 @@ get_agf(const struct xfs *x, struct group *g, const uint8_t *buf, struct err *e)
 		return fail_group(e, g, "the checksum of its header is wrong");
 	uint32_t number = rd_be32(&r), length = rd_be32(&r);
 	g->root = rd_be32(&r);
-	rd_skip(&r, 4 + 4);		/* other trees */
+	rd_skip(&r, 4 + 4); /* other trees */
 	g->levels = rd_be32(&r);
-	rd_skip(&r, 4 + 4 + 4 + 4);	/* other trees; first and last of the reserve */
+	rd_skip(&r, 4 + 4 + 4 + 4); /* other trees; first and last of the reserve */
 	g->in_reserve = rd_be32(&r);
 	g->free_blocks = rd_be32(&r);
 	g->longest = rd_be32(&r);
@@ -339,17 +351,21 @@ tree_block_is_right(const struct xfs *x, const struct group *g, struct rd *r,
 {
 	uint8_t uuid[UUID_BYTES];
 
-	if (rd_be32(r) != (x->v5 ? tree_magic_v5 : tree_magic_v4) || rd_be16(r) != level)
+	if (rd_be32(r) != (x->v5 ? tree_magic_v5 : tree_magic_v4) ||
+	    rd_be16(r) != level)
 		return false;
 	if (!x->v5)
 		return true;
 	struct rd own = rd_from(buf + TREE_HEADER_V4, TREE_HEADER_V5 - TREE_HEADER_V4);
 	uint64_t sector = rd_be64(&own);
-	rd_skip(&own, 8);		/* log position */
+	rd_skip(&own, 8); /* log position */
 	rd_copy(&own, uuid, sizeof uuid);
-	return sector == (group_at_bytes(x, g->number) + (uint64_t)block * x->sb.block_bytes) /
-	    SECTOR_BYTES && memcmp(uuid, x->sb.meta_uuid, sizeof uuid) == 0 &&
-	    rd_be32(&own) == g->number && crc_is_right(buf, x->sb.block_bytes, TREE_CRC_AT);
+	return sector == (group_at_bytes(x, g->number) +
+			     (uint64_t)block * x->sb.block_bytes) /
+	                     SECTOR_BYTES &&
+	       memcmp(uuid, x->sb.meta_uuid, sizeof uuid) == 0 &&
+	       rd_be32(&own) == g->number &&
+	       crc_is_right(buf, x->sb.block_bytes, TREE_CRC_AT);
 }
 
 /* Free extents come in ascending order and do not touch what is surely used.
@@ -374,8 +390,10 @@ take_extent(struct xfs *x, struct group *g, struct range extent, struct err *e)
 	g->next = (uint32_t)range_end(extent);
 	if (extent.len > g->longest_found)
 		g->longest_found = (uint32_t)extent.len;
-	return skip_add(x->sink, (struct range){ (group_first + extent.off) * block_sectors,
-	    extent.len * block_sectors }, e);
+	return skip_add(x->sink,
+	    (struct range){ (group_first + extent.off) * block_sectors,
+		extent.len * block_sectors },
+	    e);
 }
 
 static int
@@ -398,8 +416,9 @@ prefetch(const struct xfs *x, const struct group *g, struct rd pointers, uint32_
 	int fd = disk_fd(x->disk);
 
 	for (uint32_t i = 0; i < n && fd >= 0; i++)
-		(void)posix_fadvise(fd, (off_t)(at + (uint64_t)rd_be32(&pointers) *
-		    x->sb.block_bytes), x->sb.block_bytes, POSIX_FADV_WILLNEED);
+		(void)posix_fadvise(fd,
+		    (off_t)(at + (uint64_t)rd_be32(&pointers) * x->sb.block_bytes),
+		    x->sb.block_bytes, POSIX_FADV_WILLNEED);
 }
 
 /* Blocks below have a level less: there is an end to it. */
@@ -447,15 +466,17 @@ scan_group(struct xfs *x, uint32_t number, struct err *e)
 		return -1;
 	g.uncounted = g.free_blocks;
 	g.next = (GROUP_HEADER_SECTORS * x->sb.sector_bytes + x->sb.block_bytes - 1) /
-	    x->sb.block_bytes;
+	         x->sb.block_bytes;
 	if (walk(x, &g, g.root, g.levels - 1, e) != 0)
 		return -1;
 	if (g.uncounted != 0)
-		return fail_group(e, &g, "it has fewer free blocks than its header says");
+		return fail_group(
+		    e, &g, "it has fewer free blocks than its header says");
 	if (g.longest != g.longest_found)
-		return fail_group(e, &g, "its longest free extent is not what its header says");
+		return fail_group(
+		    e, &g, "its longest free extent is not what its header says");
 	x->free_blocks += (uint64_t)g.free_blocks + g.in_reserve +
-	    (x->lazy_count ? g.tree_blocks : 0);
+	                  (x->lazy_count ? g.tree_blocks : 0);
 	return 0;
 }
 
@@ -466,8 +487,10 @@ scan_groups(struct xfs *x, struct err *e)
 		if (scan_group(x, i, e) != 0)
 			return -1;
 	if (x->free_blocks != x->sb.free_blocks)
-		return err_set(e, ERR_FORMAT, "its groups have %" PRIu64 " free blocks, its "
-		    "superblock says %" PRIu64, x->free_blocks, x->sb.free_blocks);
+		return err_set(e, ERR_FORMAT,
+		    "its groups have %" PRIu64 " free blocks, its "
+		    "superblock says %" PRIu64,
+		    x->free_blocks, x->sb.free_blocks);
 	return 0;
 }
 

@@ -27,11 +27,11 @@
 
 enum {
 	LOG_SECTOR = 512,
-	CYCLES_PER_HEADER = 64,		/* one header sector serves 32 KiB of data */
+	CYCLES_PER_HEADER = 64, /* one header sector serves 32 KiB of data */
 	HEADER_DATA_BYTES = CYCLES_PER_HEADER * LOG_SECTOR,
 	RECORD_MAX_BYTES = 256 * 1024,
 	RECORD_MAX_SECTORS = (RECORD_MAX_BYTES + RECORD_MAX_BYTES / CYCLES_PER_HEADER) /
-	    LOG_SECTOR,
+	                     LOG_SECTOR,
 	WINDOW_SECTORS = 8 * RECORD_MAX_SECTORS,
 	PIECE_SECTORS = 1024,
 	OP_UNMOUNT = 0x20,
@@ -42,18 +42,19 @@ static const uint32_t record_magic = 0xfeedbabe;
 
 struct record {
 	uint32_t version;
-	uint32_t cycle;			/* the header's own */
-	uint64_t lsn;			/* cycle, sector */
-	uint32_t len_bytes, size_bytes;	/* of data; of the buffer it was made in */
+	uint32_t cycle;                 /* the header's own */
+	uint64_t lsn;                   /* cycle, sector */
+	uint32_t len_bytes, size_bytes; /* of data; of the buffer it was made in */
 	uint32_t ops;
 	uint8_t uuid[UUID_BYTES];
 };
 
 static int
-read_sectors(const struct xfs_log *log, void *buf, uint64_t first, uint64_t n,
-    struct err *e)
+read_sectors(
+    const struct xfs_log *log, void *buf, uint64_t first, uint64_t n, struct err *e)
 {
-	return disk_read(log->disk, buf, n * LOG_SECTOR, log->at_bytes + first * LOG_SECTOR, e);
+	return disk_read(
+	    log->disk, buf, n * LOG_SECTOR, log->at_bytes + first * LOG_SECTOR, e);
 }
 
 static uint32_t
@@ -95,8 +96,9 @@ find_head(const struct xfs_log *log, uint32_t *newest, uint64_t *head, struct er
 	if (*newest == 0)
 		return err_set(e, ERR_FORMAT, "its log is empty");
 	if (last != *newest && !cycle_is_right(last, false, *newest))
-		return err_set(e, ERR_FORMAT, "its log is damaged (cycles %" PRIu32 " and %"
-		    PRIu32 ")", *newest, last);
+		return err_set(e, ERR_FORMAT,
+		    "its log is damaged (cycles %" PRIu32 " and %" PRIu32 ")", *newest,
+		    last);
 	if (last == *newest)
 		lo = hi;
 	while (hi - lo > 1) {
@@ -118,12 +120,15 @@ check_cycles(const struct xfs_log *log, struct range r, uint32_t newest, uint64_
     uint8_t *piece, struct err *e)
 {
 	for (uint64_t at = r.off; at < range_end(r);) {
-		uint64_t left = range_end(r) - at, n = left < PIECE_SECTORS ? left : PIECE_SECTORS;
+		uint64_t left = range_end(r) - at,
+			 n = left < PIECE_SECTORS ? left : PIECE_SECTORS;
 		if (read_sectors(log, piece, at, n, e) != 0)
 			return -1;
 		for (uint64_t i = 0; i < n; i++, at++)
-			if (!cycle_is_right(cycle_of(piece + i * LOG_SECTOR), at < head, newest))
-				return err_set(e, ERR_FORMAT, "its log is not clean: writes to it "
+			if (!cycle_is_right(
+				cycle_of(piece + i * LOG_SECTOR), at < head, newest))
+				return err_set(e, ERR_FORMAT,
+				    "its log is not clean: writes to it "
 				    "were interrupted");
 	}
 	return 0;
@@ -133,8 +138,8 @@ static struct range
 window_around(const struct xfs_log *log, uint64_t sector)
 {
 	uint64_t lo = sector > WINDOW_SECTORS ? sector - WINDOW_SECTORS : 0;
-	uint64_t hi = log->sectors - sector > WINDOW_SECTORS ? sector + WINDOW_SECTORS :
-	    log->sectors;
+	uint64_t hi = log->sectors - sector > WINDOW_SECTORS ? sector + WINDOW_SECTORS
+	                                                     : log->sectors;
 
 	return (struct range){ lo, hi - lo };
 }
@@ -149,7 +154,8 @@ check_windows(const struct xfs_log *log, uint32_t newest, uint64_t head, struct 
 	if (piece == NULL)
 		return err_nomem(e, "reading a log");
 	for (int i = 0; i < 3 && rc == 0; i++)
-		rc = check_cycles(log, window_around(log, places[i]), newest, head, piece, e);
+		rc = check_cycles(
+		    log, window_around(log, places[i]), newest, head, piece, e);
 	free(piece);
 	return rc;
 }
@@ -164,9 +170,9 @@ get_record(struct record *rec, const uint8_t *sector)
 	rec->version = rd_be32(&r);
 	rec->len_bytes = rd_be32(&r);
 	rec->lsn = rd_be64(&r);
-	rd_skip(&r, 8 + 4 + 4);			/* tail, checksum, previous record */
+	rd_skip(&r, 8 + 4 + 4); /* tail, checksum, previous record */
 	rec->ops = rd_be32(&r);
-	rd_skip(&r, 4 * CYCLES_PER_HEADER + 4);	/* replaced words, byte order */
+	rd_skip(&r, 4 * CYCLES_PER_HEADER + 4); /* replaced words, byte order */
 	rd_copy(&r, rec->uuid, sizeof rec->uuid);
 	rec->size_bytes = rd_be32(&r);
 	return rd_ok(&r) && magic == record_magic;
@@ -197,18 +203,19 @@ check_last_record(const struct xfs_log *log, const uint8_t *tail, uint64_t n,
 	uint64_t sector = wrapped ? log->sectors + head - (n - i) : head - (n - i);
 	uint32_t cycle = wrapped ? newest - 1 : newest;
 	if (rec.cycle != cycle || rec.lsn != ((uint64_t)cycle << 32 | sector) ||
-	    (rec.version != 1 && rec.version != 2) || rec.len_bytes > RECORD_MAX_BYTES ||
-	    rec.size_bytes > RECORD_MAX_BYTES)
+	    (rec.version != 1 && rec.version != 2) ||
+	    rec.len_bytes > RECORD_MAX_BYTES || rec.size_bytes > RECORD_MAX_BYTES)
 		return err_set(e, ERR_FORMAT, "the last record of its log is damaged");
 	if (memcmp(rec.uuid, log->uuid, UUID_BYTES) != 0)
 		return err_set(e, ERR_FORMAT, "its log is that of another filesystem");
 	uint64_t data = i + header_sectors(&rec);
 	struct rd op = rd_from(tail + data * LOG_SECTOR, data < n ? LOG_SECTOR : 0);
-	rd_skip(&op, 4 + 4 + 1);		/* transaction, length, client */
+	rd_skip(&op, 4 + 4 + 1); /* transaction, length, client */
 	uint8_t flags = rd_u8(&op);
 	if (rec.ops != 1 || !(flags & OP_UNMOUNT) ||
 	    data + (rec.len_bytes + LOG_SECTOR - 1) / LOG_SECTOR != n)
-		return err_set(e, ERR_FORMAT, "its log is not clean: it was not unmounted");
+		return err_set(
+		    e, ERR_FORMAT, "its log is not clean: it was not unmounted");
 	return 0;
 }
 
@@ -220,7 +227,8 @@ xfs_log_check_clean(const struct xfs_log *log, struct err *e)
 
 	if (log->sectors < 2 * RECORD_MAX_SECTORS)
 		return err_set(e, ERR_FORMAT, "its log is too short");
-	if (find_head(log, &newest, &head, e) != 0 || check_windows(log, newest, head, e) != 0)
+	if (find_head(log, &newest, &head, e) != 0 ||
+	    check_windows(log, newest, head, e) != 0)
 		return -1;
 	uint8_t *tail = malloc(RECORD_MAX_SECTORS * LOG_SECTOR);
 	if (tail == NULL)
@@ -229,7 +237,8 @@ xfs_log_check_clean(const struct xfs_log *log, struct err *e)
 	uint64_t around = RECORD_MAX_SECTORS - before;
 	int rc = -1;
 	if (read_sectors(log, tail, log->sectors - around, around, e) == 0 &&
-	    read_sectors(log, tail + around * LOG_SECTOR, head - before, before, e) == 0)
+	    read_sectors(log, tail + around * LOG_SECTOR, head - before, before, e) ==
+		0)
 		rc = check_last_record(log, tail, RECORD_MAX_SECTORS, newest, head, e);
 	free(tail);
 	return rc;

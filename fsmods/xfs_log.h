@@ -9,9 +9,9 @@
 
 struct xfs_log {
 	struct disk *disk;
-	uint64_t at_bytes;		/* where it begins, on the disk */
-	uint64_t sectors;		/* of 512 bytes, whatever the filesystem has */
-	const uint8_t *uuid;		/* 16 bytes: the filesystem's */
+	uint64_t at_bytes;   /* where it begins, on the disk */
+	uint64_t sectors;    /* of 512 bytes, whatever the filesystem has */
+	const uint8_t *uuid; /* 16 bytes: the filesystem's */
 };
 
 /* 0 when the last thing in the log is an unmount record, and nothing is doubtful

@@ -9,8 +9,10 @@ chain_check_whole(const struct sectors *s, struct err *e)
 {
 	if (!ext_is_delta(sectors_ext(s)))
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s: is a delta; --onto makes a whole image of it and its "
-	    "base", sectors_name(s));
+	return err_set(e, ERR_REFUSED,
+	    "%s: is a delta; --onto makes a whole image of it and its "
+	    "base",
+	    sectors_name(s));
 }
 
 /* The state of a base as a delta names it: signatures can be made to measure. */
@@ -22,13 +24,15 @@ state_as(struct sectors *base, const struct ext_state *wanted, struct ext_state 
 
 	if (sectors_state(base, have, e) != 0)
 		return -1;
-	bool measure = wanted->kind == EXT_STATE_SIGNATURE && !ext_state_same(wanted, have) &&
-	    (wanted->hash == SIG_MD5 || wanted->hash == SIG_SHA1) &&
-	    wanted->block_sectors > 0 && wanted->block_sectors <= SIG_BLOCK_MAX;
+	bool measure = wanted->kind == EXT_STATE_SIGNATURE &&
+	               !ext_state_same(wanted, have) &&
+	               (wanted->hash == SIG_MD5 || wanted->hash == SIG_SHA1) &&
+	               wanted->block_sectors > 0 &&
+	               wanted->block_sectors <= SIG_BLOCK_MAX;
 	if (!measure)
 		return 0;
-	if (sig_of_image(&sig, base, (enum sig_hash)wanted->hash, wanted->block_sectors, NULL,
-	    NULL, e) != 0)
+	if (sig_of_image(&sig, base, (enum sig_hash)wanted->hash, wanted->block_sectors,
+		NULL, NULL, e) != 0)
 		return -1;
 	sig_state(&sig, have);
 	sig_free(&sig);
@@ -66,14 +70,14 @@ check_link(struct sectors *delta, struct sectors *below, bool below_is_base,
 	}
 	if (ext_state_same(&have, &x->base))
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s: is a delta of %s, and %s is %s", sectors_name(delta),
-	    ext_state_text(&x->base, wanted, sizeof wanted), sectors_name(below),
-	    ext_state_text(&have, found, sizeof found));
+	return err_set(e, ERR_REFUSED, "%s: is a delta of %s, and %s is %s",
+	    sectors_name(delta), ext_state_text(&x->base, wanted, sizeof wanted),
+	    sectors_name(below), ext_state_text(&have, found, sizeof found));
 }
 
 int
-chain_check(struct sectors *const images[], size_t n, void (*warn)(const char *sentence),
-    struct err *e)
+chain_check(struct sectors *const images[], size_t n,
+    void (*warn)(const char *sentence), struct err *e)
 {
 	if (chain_check_whole(images[0], e) != 0)
 		return -1;

@@ -6,8 +6,8 @@
 
 /* images[0] is the base.  ERR_REFUSED when a delta says that it belongs to
  * something else; where that cannot be known, a warning. */
-int chain_check(struct sectors *const images[], size_t n, void (*warn)(const char *sentence),
-    struct err *);
+int chain_check(struct sectors *const images[], size_t n,
+    void (*warn)(const char *sentence), struct err *);
 /* Only whole images: ERR_REFUSED for a delta. */
 int chain_check_whole(const struct sectors *, struct err *);
 

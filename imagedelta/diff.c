@@ -17,9 +17,9 @@ struct diff {
 	 * sector of a file. */
 	struct rangeset moved;
 	struct walk walk;
-	const struct ndz_reloc *relocs;	/* of the new image, by sector */
+	const struct ndz_reloc *relocs; /* of the new image, by sector */
 	size_t nrelocs, reloc_at;
-	struct ndz_reloc *kept;		/* those that were given out */
+	struct ndz_reloc *kept; /* those that were given out */
 	size_t nkept;
 	bool any;
 	uint8_t new_data[FRAGMENT_WINDOW_BYTES], old_data[FRAGMENT_WINDOW_BYTES];
@@ -32,8 +32,8 @@ has_reloc(struct sectors *image, const struct ndz_reloc *r)
 	const struct ndz_reloc *x = sectors_relocs(image, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (x[i].type == r->type && x[i].sector == r->sector && x[i].offset == r->offset &&
-		    x[i].size == r->size)
+		if (x[i].type == r->type && x[i].sector == r->sector &&
+		    x[i].offset == r->offset && x[i].size == r->size)
 			return true;
 	return false;
 }
@@ -72,7 +72,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err
 		rc = rangeset_union(&d->freed, sectors_stored(old), e);
 	if (rc == 0)
 		rc = rangeset_minus(&d->freed, sectors_stored(new), e);
-	if (rc == 0 && (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0))
+	if (rc == 0 &&
+	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0))
 		rc = -1;
 	if (rc != 0) {
 		diff_free(d);
@@ -102,7 +103,7 @@ diff_freed(struct diff *d)
 
 /* What an image stores of a window, by sector. */
 struct contents {
-	uint64_t first;			/* sector */
+	uint64_t first; /* sector */
 	uint8_t *data;
 	bool stored[WINDOW_SECTORS];
 };
@@ -114,7 +115,8 @@ read_into(struct sectors *image, struct range r, struct contents *w, struct err 
 	struct rangeset *set = sectors_stored(image);
 
 	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
-		struct range part = range_clip(rangeset_get(set, i), r.off, range_end(r));
+		struct range part = range_clip(
+		    rangeset_get(set, i), r.off, range_end(r));
 		if (part.len == 0)
 			break;
 		size_t at = (size_t)(part.off - w->first);
@@ -126,13 +128,16 @@ read_into(struct sectors *image, struct range r, struct contents *w, struct err 
 }
 
 static bool
-sector_differs(struct diff *d, const struct contents *old, const struct contents *new, unsigned i)
+sector_differs(
+    struct diff *d, const struct contents *old, const struct contents *new, unsigned i)
 {
 	if (!new->stored[i])
 		return false;
 	return !old->stored[i] ||
-	    memcmp(old->data + i * SECTOR_BYTES, new->data + i * SECTOR_BYTES, SECTOR_BYTES) != 0 ||
-	    (rangeset_count(&d->moved) > 0 && rangeset_contains(&d->moved, new->first + i));
+	       memcmp(old->data + i * SECTOR_BYTES, new->data + i *SECTOR_BYTES,
+		   SECTOR_BYTES) != 0 ||
+	       (rangeset_count(&d->moved) > 0 &&
+		   rangeset_contains(&d->moved, new->first + i));
 }
 
 /* A relocation is applied to all of its bytes at once, so they stay together. */
@@ -140,8 +145,8 @@ static void
 keep_relocs_whole(struct diff *d, bool block[WINDOW_BLOCKS], uint64_t first)
 {
 	for (size_t i = d->reloc_at; i < d->nrelocs; i++) {
-		struct range r = range_clip(reloc_sectors(&d->relocs[i]), first,
-		    first + WINDOW_SECTORS);
+		struct range r = range_clip(
+		    reloc_sectors(&d->relocs[i]), first, first + WINDOW_SECTORS);
 		if (d->relocs[i].sector >= first + WINDOW_SECTORS)
 			break;
 		if (r.len == 0)
@@ -230,12 +235,14 @@ static ssize_t
 nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 {
 	struct range r = rangeset_get(sectors_stored(d->new), 0);
-	struct contents new = { .first = r.off / WINDOW_SECTORS * WINDOW_SECTORS, .data = d->new_data };
+	struct contents new = { .first = r.off / WINDOW_SECTORS * WINDOW_SECTORS,
+		.data = d->new_data };
 	bool block[WINDOW_BLOCKS] = { false };
 
 	if (d->any)
 		return 0;
-	if (read_into(d->new, (struct range){ new.first, WINDOW_SECTORS }, &new, e) != 0)
+	if (read_into(d->new, (struct range){ new.first, WINDOW_SECTORS }, &new, e) !=
+	    0)
 		return -1;
 	block[(r.off - new.first) / BLOCK_SECTORS] = true;
 	d->reloc_at = 0;
@@ -245,14 +252,16 @@ nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 
 /* The sectors of a window that the old image stores, as ranges: are they these? */
 static bool
-stores_just(struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
+stores_just(
+    struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
 {
 	struct rangeset *set = sectors_stored(image);
 	size_t i = rangeset_find(set, first);
 	unsigned k = 0;
 
 	for (; i < rangeset_count(set); i++, k++) {
-		struct range r = range_clip(rangeset_get(set, i), first, first + WINDOW_SECTORS);
+		struct range r = range_clip(
+		    rangeset_get(set, i), first, first + WINDOW_SECTORS);
 		if (r.len == 0)
 			break;
 		if (k == n || r.off != ranges[k].off || r.len != ranges[k].len)
@@ -270,7 +279,7 @@ surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t fir
 	struct sectors_id old, new;
 
 	if ((m < rangeset_count(&d->moved) &&
-	    rangeset_get(&d->moved, m).off < first + WINDOW_SECTORS) ||
+		rangeset_get(&d->moved, m).off < first + WINDOW_SECTORS) ||
 	    !stores_just(d->old, ranges, n, first))
 		return 0;
 	for (unsigned i = 0; i < n; i++)
@@ -294,14 +303,16 @@ diff_next(void *arg, struct window *f, void *buf, struct err *e)
 		uint64_t first = ranges[0].off / WINDOW_SECTORS * WINDOW_SECTORS;
 		struct contents old = { .first = first, .data = d->old_data };
 		struct contents new = { .first = first, .data = d->new_data };
-		struct range span = { ranges[0].off, range_end(ranges[n - 1]) - ranges[0].off };
+		struct range span = { ranges[0].off,
+			range_end(ranges[n - 1]) - ranges[0].off };
 		bool block[WINDOW_BLOCKS] = { false };
 		int same = surely_same(d, ranges, n, first, e);
 		if (same < 0)
 			return -1;
 		if (same == 1)
 			continue;
-		if (read_into(d->old, span, &old, e) != 0 || read_into(d->new, span, &new, e) != 0)
+		if (read_into(d->old, span, &old, e) != 0 ||
+		    read_into(d->new, span, &new, e) != 0)
 			return -1;
 		if (compare(d, &old, &new, block))
 			return emit(d, &new, block, f, buf);

@@ -12,15 +12,15 @@
 
 struct opts {
 	struct rewrite_config rewrite;
-	const char *onto;		/* --onto: the base */
+	const char *onto; /* --onto: the base */
 	bool any_base;
 };
 
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one", CLI_STR,
-	    AT(onto), 0, 0, NULL },
+	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one",
+	    CLI_STR, AT(onto), 0, 0, NULL },
 	{ 301, "any-base", NULL, "do not check that the deltas belong to it", CLI_FLAG,
 	    AT(any_base), 0, 0, NULL },
 	{ 0 },
@@ -29,13 +29,15 @@ static const struct cli_opt own_opts[] = {
 static const struct cli_program prog = {
 	.name = "imagedelta",
 	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
-	.about = "Make a delta image of two images, without a disk; or put deltas onto their "
-	    "base.\nInstalling the old image, then the delta, is installing the new one.",
+	.about = "Make a delta image of two images, without a disk; or put deltas onto "
+		 "their "
+		 "base.\nInstalling the old image, then the delta, is installing the "
+		 "new one.",
 	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
-	    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
-	    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
+		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
+		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
-		{ codec_opts, AT(rewrite.codec), "Compression" } },
+	    { codec_opts, AT(rewrite.codec), "Compression" } },
 };
 
 static void
@@ -48,17 +50,23 @@ static int
 write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
     const char *output, struct err *e)
 {
-	struct rewrite_source src = { .program = "imagedelta", .like = v[1],
-		.total = sectors_total(v[1]), .freed = diff_freed(d), .next = diff_next,
-		.done = diff_done, .arg = d };
+	struct rewrite_source src = { .program = "imagedelta",
+		.like = v[1],
+		.total = sectors_total(v[1]),
+		.freed = diff_freed(d),
+		.next = diff_next,
+		.done = diff_done,
+		.arg = d };
 
-	if (sectors_state(v[0], &src.base, e) != 0 || sectors_state(v[1], &src.state, e) != 0)
+	if (sectors_state(v[0], &src.base, e) != 0 ||
+	    sectors_state(v[1], &src.state, e) != 0)
 		return -1;
 	return rewrite(&o->rewrite, &src, output, e);
 }
 
 static int
-make_delta(const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
+make_delta(
+    const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
 {
 	struct diff *d;
 
@@ -77,8 +85,8 @@ done(void *arg, struct err *e)
 }
 
 static int
-make_whole(const struct opts *o, struct sectors *const v[], size_t n, const char *output,
-    struct err *e)
+make_whole(const struct opts *o, struct sectors *const v[], size_t n,
+    const char *output, struct err *e)
 {
 	struct sectors *top = v[n - 1];
 	struct layers *l;
@@ -87,8 +95,12 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n, const char
 		return -1;
 	if (layers_new(&l, v, n, e) != 0)
 		return -1;
-	struct rewrite_source src = { .program = "imagedelta", .like = top,
-		.total = layers_total(l), .next = layers_next, .done = done, .arg = l };
+	struct rewrite_source src = { .program = "imagedelta",
+		.like = top,
+		.total = layers_total(l),
+		.next = layers_next,
+		.done = done,
+		.arg = l };
 	/* A base that was not checked may make something else. */
 	if (!o->any_base)
 		src.state = sectors_ext(top)->state;
@@ -99,7 +111,8 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n, const char
 
 /* inputs[n] → output */
 static int
-run(const struct opts *o, char *const inputs[], size_t n, const char *output, struct err *e)
+run(const struct opts *o, char *const inputs[], size_t n, const char *output,
+    struct err *e)
 {
 	struct sectors **v = calloc(n, sizeof(struct sectors *));
 	int rc = v != NULL ? 0 : err_nomem(e, "images");
@@ -110,7 +123,8 @@ run(const struct opts *o, char *const inputs[], size_t n, const char *output, st
 			rc = sectors_open(&v[i], inputs[i], e);
 	}
 	if (rc == 0)
-		rc = o->onto != NULL ? make_whole(o, v, n, output, e) : make_delta(o, v, output, e);
+		rc = o->onto != NULL ? make_whole(o, v, n, output, e)
+		                     : make_delta(o, v, output, e);
 	for (size_t i = 0; i < n && v != NULL; i++)
 		sectors_close(v[i]);
 	free(v);
@@ -121,7 +135,8 @@ static int
 check_operands(const struct opts *o, int n, struct err *e)
 {
 	if (o->onto != NULL && n < 2)
-		return err_set(e, ERR_USAGE, "--onto: a delta or more and a new name are needed");
+		return err_set(
+		    e, ERR_USAGE, "--onto: a delta or more and a new name are needed");
 	if (o->onto == NULL && n != 3)
 		return err_set(e, ERR_USAGE, "two images and a new name are needed");
 	if (o->any_base && o->onto == NULL)

@@ -13,10 +13,10 @@
 #include "common/ndz/image.h"
 
 struct opts {
-	uint64_t detail;		/* 1: chunks, 2: regions and relocations, too */
+	uint64_t detail; /* 1: chunks, 2: regions and relocations, too */
 	bool quiet, json, verify;
 	struct proof_config proof_files;
-	struct proof *proof;		/* made of them, or NULL */
+	struct proof *proof; /* made of them, or NULL */
 	uint64_t jobs;
 };
 
@@ -27,12 +27,12 @@ struct totals {
 	const struct codec *codec;
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
-	uint64_t freed;			/* sectors that a delta calls free by now */
-	uint64_t next_sector;		/* where the next chunk should begin */
+	uint64_t freed;       /* sectors that a delta calls free by now */
+	uint64_t next_sector; /* where the next chunk should begin */
 	uint32_t signed_chunks;
-	bool tiled;			/* chunks say whose sectors they are: each, once */
-	struct ext first;		/* of chunk 0, without what it owns */
-	struct lost lost;		/* from the last chunk; owned */
+	bool tiled;       /* chunks say whose sectors they are: each, once */
+	struct ext first; /* of chunk 0, without what it owns */
+	struct lost lost; /* from the last chunk; owned */
 };
 
 static int
@@ -55,20 +55,20 @@ ignored_letter(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt opts_table[] = {
-	{ 'd', "detail", NULL, "each chunk; twice: its regions and relocations", CLI_CALL, 0, 0, 0,
-	    more_detail },
-	{ 'q', "quiet", NULL, "print nothing: the exit status tells", CLI_FLAG, AT(quiet), 0, 0,
-	    NULL },
+	{ 'd', "detail", NULL, "each chunk; twice: its regions and relocations",
+	    CLI_CALL, 0, 0, 0, more_detail },
+	{ 'q', "quiet", NULL, "print nothing: the exit status tells", CLI_FLAG,
+	    AT(quiet), 0, 0, NULL },
 	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
-	{ 301, "verify", NULL, "decode and check everything: can it be restored?", CLI_FLAG,
-	    AT(verify), 0, 0, NULL },
-	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT, AT(jobs),
-	    1, 256, NULL },
-	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at", CLI_CALL, 0, 0,
-	    0, ignored_letter },
+	{ 301, "verify", NULL, "decode and check everything: can it be restored?",
+	    CLI_FLAG, AT(verify), 0, 0, NULL },
+	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
+	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at",
+	    CLI_CALL, 0, 0, 0, ignored_letter },
 	{ 'm', NULL, NULL, "not built yet: a map", CLI_REFUSED, 0, 0, 0, NULL },
-	{ 'c', NULL, NULL, "not built yet: Emulab's signatures; see --verify-key", CLI_REFUSED, 0, 0,
-	    0, NULL },
+	{ 'c', NULL, NULL, "not built yet: Emulab's signatures; see --verify-key",
+	    CLI_REFUSED, 0, 0, 0, NULL },
 	{ 0 },
 };
 
@@ -77,17 +77,18 @@ static const struct cli_program prog = {
 	.synopsis = "[options] image...",
 	.about = "Show what images hold, and check that they are whole.",
 	.examples = "  imagedump disk.ndz              a summary\n"
-	    "  imagedump -dd disk.ndz          every region\n"
-	    "  imagedump --verify -q disk.ndz && echo good\n"
-	    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
+		    "  imagedump -dd disk.ndz          every region\n"
+		    "  imagedump --verify -q disk.ndz && echo good\n"
+		    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
 	.tables = { { opts_table, 0, NULL }, { proof_opts, AT(proof_files), "Proof" } },
 };
 
 static const char *
 reloc_name(uint32_t type)
 {
-	static const char *const names[] = { "none", "FreeBSD disklabel", "OpenBSD disklabel",
-		"LILO address", "LILO map", "LILO checksum", "short sector", "GPT fix" };
+	static const char *const names[] = { "none", "FreeBSD disklabel",
+		"OpenBSD disklabel", "LILO address", "LILO map", "LILO checksum",
+		"short sector", "GPT fix" };
 
 	return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
 }
@@ -97,17 +98,21 @@ print_chunk(const struct chunk *c, uint32_t i, uint64_t detail)
 {
 	const struct ndz_header *h = &c->h;
 
-	printf("  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64 ", %u regions, %u "
-	    "relocations\n", i, h->size, h->firstsect, h->lastsect - 1, h->nregions, h->nrelocs);
+	printf("  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
+	       ", %u regions, %u "
+	       "relocations\n",
+	    i, h->size, h->firstsect, h->lastsect - 1, h->nregions, h->nrelocs);
 	if (detail < 2)
 		return;
 	for (unsigned k = 0; k < h->nregions; k++)
-		printf("    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64 "\n", k,
-		    h->regions[k].len, h->regions[k].off, range_end(h->regions[k]) - 1);
+		printf("    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64 "\n",
+		    k, h->regions[k].len, h->regions[k].off,
+		    range_end(h->regions[k]) - 1);
 	for (unsigned k = 0; k < h->nrelocs; k++)
-		printf("    relocation %u: %s, sector %" PRIu64 ", offset %u, %" PRIu64 " bytes\n", k,
-		    reloc_name(h->relocs[k].type), h->relocs[k].sector, h->relocs[k].offset,
-		    h->relocs[k].size);
+		printf("    relocation %u: %s, sector %" PRIu64 ", offset %u, %" PRIu64
+		       " bytes\n",
+		    k, reloc_name(h->relocs[k].type), h->relocs[k].sector,
+		    h->relocs[k].offset, h->relocs[k].size);
 }
 
 static void
@@ -151,11 +156,14 @@ print_oddities(const struct opts *o, const char *name, const struct totals *t,
 	if (o->quiet)
 		return;
 	if (h->index != (int32_t)t->chunks)
-		fprintf(stderr, "imagedump: %s: chunk %u says that it is number %d\n", name,
-		    t->chunks, h->index);
+		fprintf(stderr, "imagedump: %s: chunk %u says that it is number %d\n",
+		    name, t->chunks, h->index);
 	if (h->version > 1 && h->firstsect != t->next_sector)
-		fprintf(stderr, "imagedump: %s: chunk %u begins at sector %" PRIu64 ", the one before "
-		    "ends at %" PRIu64 "\n", name, t->chunks, h->firstsect, t->next_sector);
+		fprintf(stderr,
+		    "imagedump: %s: chunk %u begins at sector %" PRIu64
+		    ", the one before "
+		    "ends at %" PRIu64 "\n",
+		    name, t->chunks, h->firstsect, t->next_sector);
 }
 
 /* An image of this suite promises that its chunks tile the disk. */
@@ -167,9 +175,10 @@ check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 
 	t->tiled = follows && (t->chunks == 0 || t->tiled);
 	if (c->ext.present && !follows)
-		return err_set(e, ERR_FORMAT, "chunk %u begins at sector %" PRIu64 ", and the one before "
-		    "ends at %" PRIu64 ": sectors are missing or stored twice", t->chunks,
-		    h->firstsect, t->next_sector);
+		return err_set(e, ERR_FORMAT,
+		    "chunk %u begins at sector %" PRIu64 ", and the one before "
+		    "ends at %" PRIu64 ": sectors are missing or stored twice",
+		    t->chunks, h->firstsect, t->next_sector);
 	return 0;
 }
 
@@ -257,10 +266,12 @@ print_totals(const struct totals *t, const char *name)
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32], when[32];
 
-	printf("%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name, t->version,
-	    t->codec->name, t->chunks, t->sectors - 1);
-	printf("  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64 " relocations, %.1f %% of "
-	    "the file is padding and headers\n", cli_human_bytes(t->raw_bytes, a, sizeof a),
+	printf("%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
+	    t->version, t->codec->name, t->chunks, t->sectors - 1);
+	printf("  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
+	       " relocations, %.1f %% of "
+	       "the file is padding and headers\n",
+	    cli_human_bytes(t->raw_bytes, a, sizeof a),
 	    cli_human_bytes(t->stream_bytes, b, sizeof b),
 	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
 	    100.0 * (double)(file_bytes - t->stream_bytes) / (double)file_bytes);
@@ -277,10 +288,12 @@ print_totals(const struct totals *t, const char *name)
 	const struct ext_image *i = &t->first.image;
 	time_t made = (time_t)i->made_at;
 	struct tm tm;
-	if (gmtime_r(&made, &tm) == NULL || strftime(when, sizeof when, "%F %T UTC", &tm) == 0)
+	if (gmtime_r(&made, &tm) == NULL ||
+	    strftime(when, sizeof when, "%F %T UTC", &tm) == 0)
 		strcpy(when, "?");
-	printf("  a %s of %s, sectors of %u bytes, made by %s on %s\n", kind_name(i->kind),
-	    cli_human_bytes(i->source_bytes, a, sizeof a), i->sector_bytes, i->tool, when);
+	printf("  a %s of %s, sectors of %u bytes, made by %s on %s\n",
+	    kind_name(i->kind), cli_human_bytes(i->source_bytes, a, sizeof a),
+	    i->sector_bytes, i->tool, when);
 	if (i->filesystems[0] != '\0')
 		printf("  filesystems: %s\n", i->filesystems);
 }
@@ -292,11 +305,13 @@ json_state(struct json *j, const struct totals *t)
 
 	json_bool(j, "delta", ext_is_delta(&t->first));
 	if (ext_is_delta(&t->first)) {
-		json_string(j, "base", ext_state_text(&t->first.base, what, sizeof what));
+		json_string(
+		    j, "base", ext_state_text(&t->first.base, what, sizeof what));
 		json_uint(j, "freed_sectors", t->freed);
 	}
 	if (t->first.state.kind != EXT_STATE_NONE)
-		json_string(j, "state", ext_state_text(&t->first.state, what, sizeof what));
+		json_string(
+		    j, "state", ext_state_text(&t->first.state, what, sizeof what));
 }
 
 static void
@@ -416,8 +431,8 @@ read_all(const struct opts *o, struct image *img, struct totals *t, struct json 
 }
 
 static int
-read_and_verify(const struct opts *o, struct image *img, struct totals *t, struct json *j,
-    struct err *e)
+read_and_verify(const struct opts *o, struct image *img, struct totals *t,
+    struct json *j, struct err *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t n = o->jobs != 0 ? o->jobs : cpus > 0 ? (uint64_t)cpus : 1;
@@ -453,9 +468,10 @@ static const char *
 signature_state(const struct opts *o, const struct totals *t)
 {
 	if (o->proof_files.verify_key != NULL)
-		return "good";		/* or no chunk had come so far */
-	return t->signed_chunks == 0 ? "none" : t->signed_chunks == t->chunks ? "unchecked" :
-	    "partial";
+		return "good"; /* or no chunk had come so far */
+	return t->signed_chunks == 0           ? "none"
+	       : t->signed_chunks == t->chunks ? "unchecked"
+	                                       : "partial";
 }
 
 /* --verify: one line. */
@@ -466,14 +482,17 @@ print_verdict(const struct opts *o, const struct totals *t)
 	bool whole = t->tiled && t->first.present;
 
 	printf("  verified: %s: every chunk is whole, %s; ",
-	    ext_is_delta(&t->first) ? "can be restored onto its base" : "can be restored",
-	    whole ? "every sector covered once, the last chunk there" :
-	    "but the format does not tell whether all are there");
+	    ext_is_delta(&t->first) ? "can be restored onto its base"
+				    : "can be restored",
+	    whole ? "every sector covered once, the last chunk there"
+		  : "but the format does not tell whether all are there");
 	if (key[0] != '\0')
 		printf("signed with key %s", key);
 	else
-		printf("%s", t->signed_chunks == 0 ? "not signed" : t->signed_chunks == t->chunks ?
-		    "signed, which --verify-key checks" : "signed only in part");
+		printf("%s", t->signed_chunks == 0 ? "not signed"
+			     : t->signed_chunks == t->chunks
+				 ? "signed, which --verify-key checks"
+				 : "signed only in part");
 	printf("%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
 }
 
@@ -491,7 +510,8 @@ dump(const struct opts *o, const char *path, struct json *j, struct err *e)
 		if (o->detail > 0)
 			json_array(j, "chunk_list");
 	}
-	int rc = o->verify ? read_and_verify(o, img, &t, j, e) : read_all(o, img, &t, j, NULL, e);
+	int rc = o->verify ? read_and_verify(o, img, &t, j, e)
+	                   : read_all(o, img, &t, j, NULL, e);
 	if (j != NULL && o->detail > 0)
 		json_end(j);
 	if (rc == 0 && j != NULL) {
@@ -522,7 +542,8 @@ dump_all(const struct opts *o, char **paths, int n)
 		json_array(j, NULL);
 	for (int i = 0; i < n; i++)
 		if (dump(o, paths[i], j, &e) != 0) {
-			status = err_exit_status(&e) > status ? err_exit_status(&e) : status;
+			status = err_exit_status(&e) > status ? err_exit_status(&e)
+			                                      : status;
 			if (!o->quiet)
 				fprintf(stderr, "imagedump: %s\n", e.text);
 		}

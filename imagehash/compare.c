@@ -17,13 +17,14 @@ find_slice(struct target *t, uint64_t number, struct err *e)
 	if (p != NULL)
 		t->slice = p->sectors;
 	ptable_free(&pt);
-	return p != NULL ? 0 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
-	    disk_name(t->disk), number);
+	return p != NULL ? 0
+	                 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
+			       disk_name(t->disk), number);
 }
 
 int
-target_open(struct target *t, const char *path, uint64_t slice, bool any_length,
-    struct err *e)
+target_open(
+    struct target *t, const char *path, uint64_t slice, bool any_length, struct err *e)
 {
 	*t = (struct target){ .any_length = any_length };
 	if (disk_open(&t->disk, path, DISK_READ, e) != 0)
@@ -34,8 +35,10 @@ target_open(struct target *t, const char *path, uint64_t slice, bool any_length,
 	if (!disk_seekable(t->disk))
 		rc = err_set(e, ERR_USAGE, "%s: a pipe cannot be compared", path);
 	else if (bytes % SECTOR_BYTES != 0 && !any_length)
-		rc = err_set(e, ERR_USAGE, "%s: its length, %" PRIu64 " bytes, is not a multiple of "
-		    "512; -r takes it as a file", path, bytes);
+		rc = err_set(e, ERR_USAGE,
+		    "%s: its length, %" PRIu64 " bytes, is not a multiple of "
+		    "512; -r takes it as a file",
+		    path, bytes);
 	else if (slice != 0)
 		rc = find_slice(t, slice, e);
 	if (rc != 0)
@@ -46,7 +49,7 @@ target_open(struct target *t, const char *path, uint64_t slice, bool any_length,
 void
 target_close(struct target *t)
 {
-	struct err ignored;		/* only read */
+	struct err ignored; /* only read */
 
 	disk_close(t->disk, &ignored);
 	t->disk = NULL;
@@ -70,8 +73,8 @@ read_sectors(void *arg, struct range r, void *buf, struct err *e)
 }
 
 int
-target_differs(struct target *t, const struct sig *s, const struct sig_record *r,
-    struct err *e)
+target_differs(
+    struct target *t, const struct sig *s, const struct sig_record *r, struct err *e)
 {
 	struct range sectors = { r->start, r->count };
 	uint8_t hash[SIG_HASH_MAX];

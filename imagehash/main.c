@@ -30,16 +30,19 @@ fix(void *arg, struct range r, void *data, struct err *e)
 			continue;
 		size_t at = (size_t)(x[i].sector - r.off) * SECTOR_BYTES + x[i].offset;
 		size_t bytes = r.len * SECTOR_BYTES;
-		if (at > bytes || reloc_apply(&x[i], f->slice, (uint8_t *)data + at, bytes - at, e) != 0)
-			return at > bytes ? err_set(e, ERR_FORMAT, "a relocation leaves its sector") : -1;
+		if (at > bytes || reloc_apply(&x[i], f->slice, (uint8_t *)data + at,
+				      bytes - at, e) != 0)
+			return at > bytes ? err_set(e, ERR_FORMAT,
+						"a relocation leaves its sector")
+			                  : -1;
 	}
 	return 0;
 }
 
 /* The signature of an image, as it would be in a partition (or NULL). */
 static int
-hash_image(struct sig *s, const struct options *o, enum sig_hash hash, uint32_t block_sectors,
-    const struct range *slice, struct err *e)
+hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
+    uint32_t block_sectors, const struct range *slice, struct err *e)
 {
 	struct fixer f = { 0 };
 
@@ -47,14 +50,16 @@ hash_image(struct sig *s, const struct options *o, enum sig_hash hash, uint32_t 
 		return -1;
 	if (slice != NULL)
 		f.slice = *slice;
-	int rc = sig_of_image(s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
+	int rc = sig_of_image(
+	    s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
 	sectors_close(f.image);
 	return rc;
 }
 
 /* A signature file, or that of an image. */
 static int
-get_signature(struct sig *s, const struct options *o, const struct range *slice, struct err *e)
+get_signature(
+    struct sig *s, const struct options *o, const struct range *slice, struct err *e)
 {
 	int is = sig_is_file(o->image, e);
 
@@ -62,7 +67,8 @@ get_signature(struct sig *s, const struct options *o, const struct range *slice,
 		return -1;
 	if (is == 1)
 		return sig_read(s, o->image, e);
-	return hash_image(s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), slice, e);
+	return hash_image(
+	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), slice, e);
 }
 
 static char *
@@ -71,7 +77,7 @@ sig_path(const struct options *o, struct err *e)
 	char *path = NULL;
 
 	if (asprintf(&path, "%s%s", o->sig != NULL ? o->sig : o->image,
-	    o->sig != NULL ? "" : ".sig") < 0) {
+		o->sig != NULL ? "" : ".sig") < 0) {
 		err_nomem(e, "a name");
 		return NULL;
 	}
@@ -86,7 +92,8 @@ create(const struct options *o, struct err *e)
 
 	if (path == NULL)
 		return -1;
-	int rc = hash_image(&s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
+	int rc = hash_image(
+	    &s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
 	if (rc == 0)
 		rc = sig_write(&s, path, o->image, e);
 	sig_free(&s);
@@ -108,7 +115,8 @@ report(const struct options *o, struct err *e)
 
 /* Chunk numbers are for people: images that were written again have others. */
 static int
-check_same(const struct sig *file, const struct sig *image, const char *path, struct err *e)
+check_same(
+    const struct sig *file, const struct sig *image, const char *path, struct err *e)
 {
 	size_t n = file->n < image->n ? file->n : image->n, i = 0;
 
@@ -120,8 +128,10 @@ check_same(const struct sig *file, const struct sig *image, const char *path, st
 	}
 	if (i == file->n && i == image->n)
 		return 0;
-	return err_set(e, ERR_FORMAT, "%s: is not the image's signature: from sector %u on they "
-	    "differ", path, i < file->n ? file->records[i].start : image->records[i].start);
+	return err_set(e, ERR_FORMAT,
+	    "%s: is not the image's signature: from sector %u on they "
+	    "differ",
+	    path, i < file->n ? file->records[i].start : image->records[i].start);
 }
 
 static int
@@ -154,12 +164,14 @@ sanity(const struct options *o, struct err *e)
 	int rc = is == 0 ? check_image(o, e) : sig_read(&s, o->image, e);
 	sig_free(&s);
 	if (rc == 0 && !o->quiet && !o->json)
-		printf("%s: %s\n", o->image, is == 1 ? "a good signature" : "its signature is right");
+		printf("%s: %s\n", o->image,
+		    is == 1 ? "a good signature" : "its signature is right");
 	return rc;
 }
 
 static int
-compare_records(struct target *t, const struct sig *s, struct difference *d, struct err *e)
+compare_records(
+    struct target *t, const struct sig *s, struct difference *d, struct err *e)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
@@ -168,7 +180,8 @@ compare_records(struct target *t, const struct sig *s, struct difference *d, str
 			return -1;
 		d->blocks++;
 		d->sectors += r->count;
-		if (rc > 0 && difference_add(d, (struct range){ r->start, r->count }, e) != 0)
+		if (rc > 0 &&
+		    difference_add(d, (struct range){ r->start, r->count }, e) != 0)
 			return -1;
 	}
 	return 0;

@@ -16,19 +16,25 @@ set_hash(void *at, const char *arg, struct err *e)
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
-	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+	{ \
+		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
+	}
 
 static const struct cli_opt opts[] = {
 	FLAG('c', "create", "write the image's signature", create),
 	FLAG('R', "report", "print the signature of an image, or a signature", report),
-	FLAG('S', "sanity", "check that a signature makes sense, and is that of an image", sanity),
-	{ 'o', "signature", "SIG", "the signature file, for -c and -S (the image's name with .sig)",
-	    CLI_STR, AT(sig), 0, 0, NULL },
-	{ 'D', "digest", "HASH", "sha1 (the default) or md5", CLI_CALL, 0, 0, 0, set_hash },
-	{ 'b', "block", "SIZE", "bytes of a hashed block (64k)", CLI_SIZE, AT(block_bytes),
-	    SECTOR_BYTES, (uint64_t)SIG_BLOCK_MAX * SECTOR_BYTES, NULL },
-	{ 's', "slice", "N", "the disk is compared from its partition N on", CLI_UINT, AT(slice), 1,
-	    128, NULL },
+	FLAG('S', "sanity",
+	    "check that a signature makes sense, and is that of an image", sanity),
+	{ 'o', "signature", "SIG",
+	    "the signature file, for -c and -S (the image's name with .sig)", CLI_STR,
+	    AT(sig), 0, 0, NULL },
+	{ 'D', "digest", "HASH", "sha1 (the default) or md5", CLI_CALL, 0, 0, 0,
+	    set_hash },
+	{ 'b', "block", "SIZE", "bytes of a hashed block (64k)", CLI_SIZE,
+	    AT(block_bytes), SECTOR_BYTES, (uint64_t)SIG_BLOCK_MAX *SECTOR_BYTES,
+	    NULL },
+	{ 's', "slice", "N", "the disk is compared from its partition N on", CLI_UINT,
+	    AT(slice), 1, 128, NULL },
 	FLAG('r', "regular", "the disk may be a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
 	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
@@ -39,10 +45,15 @@ static const struct cli_opt opts[] = {
 const struct cli_program imagehash_program = {
 	.name = "imagehash",
 	.synopsis = "[options] image|signature disk  or  -c|-R|-S image|signature",
-	.about = "Is a disk what an image says?  Only what the image stores is compared.",
-	.examples = "  imagehash disk.ndz /dev/sdb            exit status 0: it is; 4: it differs\n"
-	    "  imagehash -s 2 root.sig /dev/sdb       a partition, by the signature alone\n"
-	    "  imagehash -c disk.ndz                  write disk.ndz.sig, for imagezip -H\n"
+	.about =
+	    "Is a disk what an image says?  Only what the image stores is compared.",
+	.examples =
+	    "  imagehash disk.ndz /dev/sdb            exit status 0: it is; 4: it "
+	    "differs\n"
+	    "  imagehash -s 2 root.sig /dev/sdb       a partition, by the signature "
+	    "alone\n"
+	    "  imagehash -c disk.ndz                  write disk.ndz.sig, for imagezip "
+	    "-H\n"
 	    "  imagehash -S disk.ndz                  is disk.ndz.sig its signature?\n",
 	.tables = { { opts, 0, NULL } },
 };
@@ -61,7 +72,8 @@ check(const struct options *o, struct err *e)
 	if (o->create && o->json)
 		return err_set(e, ERR_USAGE, "-c reports nothing; -R prints JSON");
 	if (o->block_bytes % SECTOR_BYTES != 0)
-		return err_set(e, ERR_USAGE, "-b: blocks are whole sectors of 512 bytes");
+		return err_set(
+		    e, ERR_USAGE, "-b: blocks are whole sectors of 512 bytes");
 	return 0;
 }
 
@@ -77,8 +89,9 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 		return rc;
 	int want = o->create || o->report || o->sanity ? 1 : 2;
 	if (argc - at != want) {
-		err_set(e, ERR_USAGE, want == 2 ? "an image or signature and a disk are needed" :
-		    "an image or signature and nothing else is needed");
+		err_set(e, ERR_USAGE,
+		    want == 2 ? "an image or signature and a disk are needed"
+			      : "an image or signature and nothing else is needed");
 		return CLI_ERROR;
 	}
 	o->image = argv[at];

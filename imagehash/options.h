@@ -9,16 +9,16 @@
 #include "common/ndz/sig.h"
 
 struct options {
-	const char *image;		/* or a signature; not with -c */
-	const char *disk;		/* to compare with, or NULL */
-	bool create, report, sanity;	/* -c, -R, -S; none: compare */
+	const char *image;           /* or a signature; not with -c */
+	const char *disk;            /* to compare with, or NULL */
+	bool create, report, sanity; /* -c, -R, -S; none: compare */
 	bool has_hash;
-	enum sig_hash hash;		/* -D */
-	uint64_t block_bytes;		/* -b */
-	const char *sig;		/* -o; NULL: the image's name with .sig */
-	uint64_t slice;			/* -s; 0: the whole disk */
-	bool any_length;		/* -r */
-	bool merge;			/* -X */
+	enum sig_hash hash;   /* -D */
+	uint64_t block_bytes; /* -b */
+	const char *sig;      /* -o; NULL: the image's name with .sig */
+	uint64_t slice;       /* -s; 0: the whole disk */
+	bool any_length;      /* -r */
+	bool merge;           /* -X */
 	bool quiet, json;
 };
 

@@ -45,8 +45,8 @@ report_records(const struct sig *s, struct json *j)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		if (j == NULL) {
-			printf("%u-%u chunk %u%s ", r->start, r->start + r->count - 1, r->chunk,
-			    r->continues ? "+" : "");
+			printf("%u-%u chunk %u%s ", r->start, r->start + r->count - 1,
+			    r->chunk, r->continues ? "+" : "");
 			print_hash(r, bytes);
 			continue;
 		}
@@ -87,8 +87,10 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 		json_uint(j, "sectors", total_sectors(s));
 		json_array(j, o->merge ? "spans" : "record_list");
 	} else {
-		printf("version %u, %s of blocks of %u sectors, %zu records, %" PRIu64 " sectors\n",
-		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n, total_sectors(s));
+		printf("version %u, %s of blocks of %u sectors, %zu records, %" PRIu64
+		       " sectors\n",
+		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n,
+		    total_sectors(s));
 	}
 	if (o->merge)
 		rc = report_spans(s, j, e);
@@ -143,7 +145,8 @@ merge_ranges(struct difference *d)
 }
 
 static int
-json_difference(const struct sig *s, const struct difference *d, size_t blocks, struct err *e)
+json_difference(
+    const struct sig *s, const struct difference *d, size_t blocks, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -171,8 +174,8 @@ json_difference(const struct sig *s, const struct difference *d, size_t blocks, 
 }
 
 int
-report_difference(const struct options *o, const struct sig *s, struct difference *d,
-    struct err *e)
+report_difference(
+    const struct options *o, const struct sig *s, struct difference *d, struct err *e)
 {
 	size_t blocks = d->nranges;
 
@@ -186,9 +189,10 @@ report_difference(const struct options *o, const struct sig *s, struct differenc
 		printf("sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
 		    range_end(d->ranges[i]) - 1);
 	if (blocks == 0)
-		printf("%s: all %" PRIu64 " sectors that %s stores are the same\n", o->disk, d->sectors,
-		    o->image);
+		printf("%s: all %" PRIu64 " sectors that %s stores are the same\n",
+		    o->disk, d->sectors, o->image);
 	else
-		printf("%s: %zu of %zu blocks differ from %s\n", o->disk, blocks, d->blocks, o->image);
+		printf("%s: %zu of %zu blocks differ from %s\n", o->disk, blocks,
+		    d->blocks, o->image);
 	return 0;
 }

@@ -13,12 +13,12 @@ struct difference {
 	size_t blocks;
 	uint64_t sectors;
 	size_t nranges, cap;
-	struct range *ranges;		/* one a block, ascending; owned */
-	uint64_t different;		/* sectors of them */
+	struct range *ranges; /* one a block, ascending; owned */
+	uint64_t different;   /* sectors of them */
 };
 int difference_add(struct difference *, struct range, struct err *);
 void difference_free(struct difference *);
-int report_difference(const struct options *, const struct sig *, struct difference *,
-    struct err *);
+int report_difference(
+    const struct options *, const struct sig *, struct difference *, struct err *);
 
 #endif /* IMAGEHASH_REPORT_H */

@@ -16,8 +16,9 @@ struct opts {
 enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY };
 
 static const struct cli_opt opts_table[] = {
-	{ OPT_SIGN_KEY, "sign-key", "NAME", "a key pair for signatures: NAME.key and NAME.pub",
-	    CLI_STR, AT(sign_key), 0, 0, NULL },
+	{ OPT_SIGN_KEY, "sign-key", "NAME",
+	    "a key pair for signatures: NAME.key and NAME.pub", CLI_STR, AT(sign_key),
+	    0, 0, NULL },
 	{ OPT_ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption", CLI_STR,
 	    AT(encrypt_key), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "print nothing", CLI_FLAG, AT(quiet), 0, 0, NULL },
@@ -27,12 +28,15 @@ static const struct cli_opt opts_table[] = {
 static const struct cli_program prog = {
 	.name = "imagekey",
 	.synopsis = "[options]",
-	.about = "Make the keys that images are signed and encrypted with.  A key that is there "
-	    "already is never replaced.",
-	.examples = "  imagekey --sign-key lab              lab.key stays here, lab.pub goes to all\n"
-	    "  imagezip --sign lab.key /dev/sda sda.ndz\n"
-	    "  imageunzip --verify-key lab.pub sda.ndz /dev/sdb\n"
-	    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, imageunzip --decrypt\n",
+	.about = "Make the keys that images are signed and encrypted with.  A key that "
+		 "is there "
+		 "already is never replaced.",
+	.examples = "  imagekey --sign-key lab              lab.key stays here, "
+		    "lab.pub goes to all\n"
+		    "  imagezip --sign lab.key /dev/sda sda.ndz\n"
+		    "  imageunzip --verify-key lab.pub sda.ndz /dev/sdb\n"
+		    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, "
+		    "imageunzip --decrypt\n",
 	.tables = { { opts_table, 0, NULL } },
 };
 
@@ -40,15 +44,18 @@ static int
 make_keys(const struct opts *o, int noperands, struct err *e)
 {
 	if (noperands != 0 || (o->sign_key == NULL && o->encrypt_key == NULL))
-		return err_set(e, ERR_USAGE, "--sign-key or --encrypt-key is needed, and nothing else");
+		return err_set(e, ERR_USAGE,
+		    "--sign-key or --encrypt-key is needed, and nothing else");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
-		printf("%s.key signs: keep it secret; %s.pub verifies\n", o->sign_key, o->sign_key);
+		printf("%s.key signs: keep it secret; %s.pub verifies\n", o->sign_key,
+		    o->sign_key);
 	if (o->encrypt_key != NULL && crypt_make_key(o->encrypt_key, e) != 0)
 		return -1;
 	if (o->encrypt_key != NULL && !o->quiet)
-		printf("%s encrypts and decrypts: keep it secret, and keep it\n", o->encrypt_key);
+		printf("%s encrypts and decrypts: keep it secret, and keep it\n",
+		    o->encrypt_key);
 	return 0;
 }
 
@@ -62,7 +69,8 @@ main(int argc, char **argv)
 	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
 	if (parsed == CLI_ERROR)
 		return cli_fail(&prog, &e);
-	if ((parsed == CLI_GO && make_keys(&o, argc - at, &e) != 0) || cli_close_stdout(&e) != 0)
+	if ((parsed == CLI_GO && make_keys(&o, argc - at, &e) != 0) ||
+	    cli_close_stdout(&e) != 0)
 		return cli_fail(&prog, &e);
 	return 0;
 }

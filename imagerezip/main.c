@@ -7,14 +7,17 @@
 static const struct cli_program prog = {
 	.name = "imagerezip",
 	.synopsis = "[options] image new|-",
-	.about = "Write an image again: in another version, compressed anew, with fragments.  "
-	    "What it installs stays the same, to the byte.",
-	.examples = "  imagerezip -z 9 disk.ndz small.ndz     once made, often sent\n"
-	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's programs\n"
+	.about = "Write an image again: in another version, compressed anew, with "
+		 "fragments.  "
+		 "What it installs stays the same, to the byte.",
+	.examples =
+	    "  imagerezip -z 9 disk.ndz small.ndz     once made, often sent\n"
+	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's "
+	    "programs\n"
 	    "  imagerezip -5 old.ndz new.ndz          version 5\n"
 	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n",
 	.tables = { { rewrite_opts, 0, NULL },
-		{ codec_opts, offsetof(struct rewrite_config, codec), "Compression" } },
+	    { codec_opts, offsetof(struct rewrite_config, codec), "Compression" } },
 };
 
 static int
@@ -27,10 +30,15 @@ static int
 rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layers *l,
     const char *output, struct err *e)
 {
-	struct rewrite_source src = { .program = "imagerezip", .like = image, .same_image = true,
-		.total = sectors_total(image), .base = sectors_ext(image)->base,
+	struct rewrite_source src = { .program = "imagerezip",
+		.like = image,
+		.same_image = true,
+		.total = sectors_total(image),
+		.base = sectors_ext(image)->base,
 		.freed = ext_is_delta(sectors_ext(image)) ? sectors_freed(image) : NULL,
-		.next = layers_next, .done = done, .arg = l };
+		.next = layers_next,
+		.done = done,
+		.arg = l };
 
 	if (sectors_state(image, &src.state, e) != 0)
 		return -1;
@@ -38,7 +46,8 @@ rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layer
 }
 
 static int
-rezip(const struct rewrite_config *c, const char *input, const char *output, struct err *e)
+rezip(const struct rewrite_config *c, const char *input, const char *output,
+    struct err *e)
 {
 	struct sectors *image;
 	struct layers *l;

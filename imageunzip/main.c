@@ -21,7 +21,7 @@ enum { DOT_BYTES = 1000000000 };
 struct opts {
 	struct install_config install;
 	bool dots, gb_dots, raw_chunks, crc_only, quiet, json, status;
-	uint64_t progress_fd;		/* UINT64_MAX: the terminal */
+	uint64_t progress_fd; /* UINT64_MAX: the terminal */
 	const char *uuid;
 	const char *store;
 };
@@ -31,24 +31,33 @@ enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
-	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
-#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+	{ \
+		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
+	}
+#define REFUSED(key, arg, why) \
+	{ \
+		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
+	}
 
 static const struct cli_opt own_opts[] = {
-	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL, AT(install),
-	    0, 0, install_set_pattern },
+	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL,
+	    AT(install), 0, 0, install_set_pattern },
 	FLAG('o', "dots", "a dot for each chunk", dots),
 	FLAG('O', "gb-dots", "a dot for each GB of the disk", gb_dots),
 	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),
-	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk", crc_only),
-	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0, 0, NULL },
-	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store", CLI_STR,
-	    AT(store), 0, 0, NULL },
+	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk",
+	    crc_only),
+	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0,
+	    0, NULL },
+	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store",
+	    CLI_STR, AT(store), 0, 0, NULL },
 	FLAG('q', "quiet", "no summary and no progress", quiet),
-	FLAG(OPT_STATUS, "status", "only say whether the target is being installed", status),
+	FLAG(OPT_STATUS, "status", "only say whether the target is being installed",
+	    status),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
-	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
-	    AT(progress_fd), 0, 1 << 20, NULL },
+	{ OPT_PROGRESS, "progress", "FD",
+	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
+	    0, 1 << 20, NULL },
 	REFUSED('r', "N", "not built yet: read retries"),
 	REFUSED('I', NULL, "not built yet: pipes always get their holes as zeros"),
 	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
@@ -56,7 +65,8 @@ static const struct cli_opt own_opts[] = {
 	REFUSED('F', NULL, "not built yet: random order of chunks"),
 	REFUSED('c', NULL, "not built yet: Emulab's signed images; see --verify-key"),
 	REFUSED('a', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
-	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
+	REFUSED(
+	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
 	REFUSED('k', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
@@ -64,16 +74,20 @@ static const struct cli_opt own_opts[] = {
 static const struct cli_program prog = {
 	.name = "imageunzip",
 	.synopsis = "[options] image|- [target|-]",
-	.about = "Install an image made by imagezip.  Every chunk is checked before it is written.",
-	.examples = "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
-	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type Linux\n"
+	.about = "Install an image made by imagezip.  Every chunk is checked before it "
+		 "is written.",
+	.examples =
+	    "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
+	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type "
+	    "Linux\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
 	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
-	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is signed\n"
+	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
+	    "signed\n"
 	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
-	.tables = { { install_opts, AT(install), NULL }, { proof_opts, AT(install.proof), "Proof" },
-		{ own_opts, 0, "Program" } },
+	.tables = { { install_opts, AT(install), NULL },
+	    { proof_opts, AT(install.proof), "Proof" }, { own_opts, 0, "Program" } },
 };
 
 struct run {
@@ -82,7 +96,7 @@ struct run {
 	struct install *install;
 	struct progress progress;
 	uint32_t fed;
-	uint64_t dotted;		/* bytes that dots were printed for */
+	uint64_t dotted; /* bytes that dots were printed for */
 };
 
 static void
@@ -104,7 +118,8 @@ print_dots(struct run *r)
 
 	if (r->o->dots)
 		fputc('.', stderr);
-	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES; r->dotted += DOT_BYTES)
+	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES;
+	     r->dotted += DOT_BYTES)
 		fputc('.', stderr);
 }
 
@@ -175,7 +190,8 @@ survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
 }
 
 static int
-summary(const struct run *r, const struct install_stats *s, double seconds, struct err *e)
+summary(
+    const struct run *r, const struct install_stats *s, double seconds, struct err *e)
 {
 	char written[32], covered[32], rate[32];
 
@@ -197,11 +213,13 @@ summary(const struct run *r, const struct install_stats *s, double seconds, stru
 		return rc;
 	}
 	if (!r->o->quiet)
-		fprintf(stderr, "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
+		fprintf(stderr,
+		    "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
 		    cli_human_bytes(s->bytes_written, written, sizeof written),
 		    cli_human_bytes(s->bytes_covered, covered, sizeof covered), seconds,
-		    cli_human_bytes((uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)),
-		    rate, sizeof rate));
+		    cli_human_bytes((uint64_t)((double)s->bytes_written /
+					       (seconds > 0 ? seconds : 1)),
+			rate, sizeof rate));
 	return 0;
 }
 
@@ -244,15 +262,16 @@ crc_write(void *ctx, const void *buf, size_t len, uint64_t off)
 }
 
 static int
-open_target(struct run *r, const struct install_config *cfg, const char *target, uLong *crc,
-    struct err *e)
+open_target(struct run *r, const struct install_config *cfg, const char *target,
+    uLong *crc, struct err *e)
 {
 	static const struct disk_ops crc_ops = { .pwrite = crc_write };
 	struct disk *d;
 
 	if (!r->o->crc_only)
 		return install_open(&r->install, cfg, target, e);
-	if (disk_open_ops(&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, crc, e) != 0)
+	if (disk_open_ops(&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, crc, e) !=
+	    0)
 		return -1;
 	return install_open_disk(&r->install, cfg, d, false, e);
 }
@@ -269,8 +288,10 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 
 	if (buf == NULL)
 		return err_nomem(e, "a chunk");
-	if (disk_open(&d, target, DISK_WRITE | DISK_CREATE | DISK_TRUNC |
-	    (r->o->install.force ? DISK_FORCE : 0), e) != 0) {
+	if (disk_open(&d, target,
+		DISK_WRITE | DISK_CREATE | DISK_TRUNC |
+		    (r->o->install.force ? DISK_FORCE : 0),
+		e) != 0) {
 		free(buf);
 		return -1;
 	}
@@ -309,7 +330,8 @@ check_uuid(const struct run *r, struct err *e)
 	if (image_header(r->image, 0, &h, e) != 0)
 		return -1;
 	if (memcmp(want, h.uuid, sizeof want) != 0)
-		return err_set(e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
+		return err_set(
+		    e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
 	return 0;
 }
 
@@ -319,7 +341,7 @@ same_file(const char *a, const char *b)
 	struct stat x, y;
 
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-	    x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static int
@@ -350,8 +372,8 @@ install_target(struct run *r, const char *target, struct err *e)
 }
 
 static int
-open_image(struct image **out, const struct opts *o, const char *name, struct proof *proof,
-    struct err *e)
+open_image(struct image **out, const struct opts *o, const char *name,
+    struct proof *proof, struct err *e)
 {
 	struct disk *d;
 
@@ -376,8 +398,8 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	if (rc == 0) {
 		rc = check_uuid(&r, e);
 		if (rc == 0)
-			rc = o->raw_chunks ? copy_chunks(&r, target, e) :
-			    install_target(&r, target, e);
+			rc = o->raw_chunks ? copy_chunks(&r, target, e)
+			                   : install_target(&r, target, e);
 		image_close(r.image);
 	}
 	proof_free(proof);
@@ -409,8 +431,10 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 			return -1;
 	}
 	if (unfinished)
-		return err_set(e, ERR_IO, "%s: the installation of image %s, begun %" PRIu64
-		    " s after 1970, is not complete", name, uuid, m->started);
+		return err_set(e, ERR_IO,
+		    "%s: the installation of image %s, begun %" PRIu64
+		    " s after 1970, is not complete",
+		    name, uuid, m->started);
 	if (!o->json && !o->quiet)
 		printf("%s: no installation is under way\n", name);
 	return 0;
@@ -422,13 +446,13 @@ show_status(const struct opts *o, const char *path, struct err *e)
 {
 	struct mark m = { .started = 0 };
 	struct range area = { 0, 0 };
-	struct err ignored;		/* it is only read */
+	struct err ignored; /* it is only read */
 	struct disk *d;
 
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
-	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path) :
-	    install_area(d, o->install.slice, &area, e);
+	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path)
+	                           : install_area(d, o->install.slice, &area, e);
 	if (rc == 0)
 		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);
 	disk_close(d, &ignored);
@@ -442,13 +466,14 @@ act(const struct opts *o, char **operands, int n, struct err *e)
 	const char *target = n == 2 ? operands[1] : "-";
 
 	if (o->status)
-		return n == 1 ? show_status(o, operands[0], e) :
-		    err_set(e, ERR_USAGE, "--status takes one disk");
+		return n == 1 ? show_status(o, operands[0], e)
+		              : err_set(e, ERR_USAGE, "--status takes one disk");
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))
 		return err_set(e, ERR_USAGE, "an image and a target are needed%s",
 		    o->crc_only ? ", with -C no target" : "");
 	if (o->json && strcmp(target, "-") == 0)
-		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the disk");
+		return err_set(e, ERR_USAGE,
+		    "--json goes to standard output, and so does the disk");
 	return unzip(o, operands[0], target, e);
 }
 

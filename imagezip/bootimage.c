@@ -30,14 +30,16 @@ each_sector(struct overlay *o, uint8_t *buf, size_t len, uint64_t off, bool writ
 	struct err ignored;
 
 	for (size_t at = 0, n; at < len; at += n) {
-		uint64_t sector = (off + at) / SECTOR_BYTES, in = (off + at) % SECTOR_BYTES;
+		uint64_t sector = (off + at) / SECTOR_BYTES,
+			 in = (off + at) % SECTOR_BYTES;
 		uint8_t *p = find_patch(o->x, sector);
 		n = SECTOR_BYTES - in < len - at ? SECTOR_BYTES - in : len - at;
 		if (p == NULL && writing &&
 		    (p = relocs_patch(o->x, o->below, 0, sector, &ignored)) == NULL)
 			return -1;
 		if (p != NULL)
-			memcpy(writing ? p + in : buf + at, writing ? buf + at : p + in, n);
+			memcpy(writing ? p + in : buf + at, writing ? buf + at : p + in,
+			    n);
 	}
 	return 0;
 }
@@ -60,7 +62,8 @@ static ssize_t
 overlay_write(void *ctx, const void *buf, size_t len, uint64_t off)
 {
 	errno = EIO;
-	return each_sector(ctx, (uint8_t *)buf, len, off, true) == 0 ? (ssize_t)len : -1;
+	return each_sector(ctx, (uint8_t *)buf, len, off, true) == 0 ? (ssize_t)len
+	                                                             : -1;
 }
 
 static bool
@@ -75,25 +78,30 @@ bool
 bootimage_has(const struct partition *p, unsigned root)
 {
 	return p->number == root || p->mbr_type == MBR_EFI_SYSTEM ||
-	    (p->mbr_type == 0 && (is_gpt_type(p, GPT_EFI_SYSTEM) || is_gpt_type(p, GPT_BIOS_BOOT)));
+	       (p->mbr_type == 0 &&
+		   (is_gpt_type(p, GPT_EFI_SYSTEM) || is_gpt_type(p, GPT_BIOS_BOOT)));
 }
 
 int
 bootimage_table(struct relocs *x, struct disk *d, const struct ptable *t, unsigned root,
     struct err *e)
 {
-	static const struct disk_ops ops = { .pread = overlay_read, .pwrite = overlay_write };
+	static const struct disk_ops ops = { .pread = overlay_read,
+		.pwrite = overlay_write };
 	struct overlay o = { d, x };
 	struct disk *over;
 	struct err closing;
 	int rc = 0;
 
 	if (ptable_find(t, root) == NULL)
-		return err_set(e, ERR_USAGE, "-B %u: %s has no such partition", root, disk_name(d));
+		return err_set(e, ERR_USAGE, "-B %u: %s has no such partition", root,
+		    disk_name(d));
 	if (t->kind == PTABLE_MBR && disk_sector_bytes(d) != SECTOR_BYTES)
-		return err_set(e, ERR_UNSUPPORTED, "-B: %s: an MBR of a disk with sectors of %u bytes",
-		    disk_name(d), disk_sector_bytes(d));
-	if (disk_open_ops(&over, disk_name(d), DISK_FILE, disk_size_bytes(d), &ops, &o, e) != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "-B: %s: an MBR of a disk with sectors of %u bytes", disk_name(d),
+		    disk_sector_bytes(d));
+	if (disk_open_ops(
+		&over, disk_name(d), DISK_FILE, disk_size_bytes(d), &ops, &o, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
 		if (!bootimage_has(&t->parts[i], root))

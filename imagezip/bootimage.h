@@ -12,7 +12,7 @@
 bool bootimage_has(const struct partition *, unsigned root);
 /* Patch the sectors of the table: only those partitions are left.  ERR_USAGE when there
  * is no such root, ERR_UNSUPPORTED with logical partitions. */
-int bootimage_table(struct relocs *, struct disk *, const struct ptable *, unsigned root,
-    struct err *);
+int bootimage_table(
+    struct relocs *, struct disk *, const struct ptable *, unsigned root, struct err *);
 
 #endif /* IMAGEZIP_BOOTIMAGE_H */

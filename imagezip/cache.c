@@ -22,8 +22,8 @@ stretch_bytes(const struct cache *c, uint64_t number)
 
 	if (at >= c->size_bytes)
 		return 0;
-	return c->size_bytes - at < CACHE_STRETCH_BYTES ? (size_t)(c->size_bytes - at) :
-	    CACHE_STRETCH_BYTES;
+	return c->size_bytes - at < CACHE_STRETCH_BYTES ? (size_t)(c->size_bytes - at)
+	                                                : CACHE_STRETCH_BYTES;
 }
 
 /* Mapping reads nothing.  What cannot be asked counts as cached: it is left alone. */
@@ -58,8 +58,8 @@ let_go(const struct cache *c, const struct cache_stretch *s)
 		while (i + n < pages && (s->pages[i + n] & CACHED) == 0)
 			n++;
 		if (n > 0)
-			posix_fadvise(c->fd, at + (off_t)(i * page_bytes), (off_t)(n * page_bytes),
-			    POSIX_FADV_DONTNEED);
+			posix_fadvise(c->fd, at + (off_t)(i * page_bytes),
+			    (off_t)(n * page_bytes), POSIX_FADV_DONTNEED);
 		i += n + 1;
 	}
 }
@@ -77,7 +77,7 @@ cache_reading(struct cache *c, uint64_t at)
 		c->here = c->next;
 	} else {
 		if (c->begun)
-			let_go(c, &c->next);	/* read ahead, perhaps */
+			let_go(c, &c->next); /* read ahead, perhaps */
 		look(c, &c->here, number);
 	}
 	look(c, &c->next, number + 1);

@@ -20,12 +20,12 @@ enum {
 
 /* Bit 0 of a page: it was cached. */
 struct cache_stretch {
-	uint64_t number;		/* it begins at number * CACHE_STRETCH_BYTES */
+	uint64_t number; /* it begins at number * CACHE_STRETCH_BYTES */
 	unsigned char pages[CACHE_STRETCH_PAGES];
 };
 
 struct cache {
-	int fd;				/* -1: nothing is cached, or nobody knows */
+	int fd; /* -1: nothing is cached, or nobody knows */
 	uint64_t size_bytes;
 	bool begun;
 	struct cache_stretch here, next;

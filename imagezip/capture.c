@@ -16,8 +16,8 @@ struct capture {
 	struct output *output;
 	struct progress *progress;
 	struct packer *packer;
-	struct seal *seal;		/* or NULL */
-	struct sigmaker *sigmaker;	/* or NULL */
+	struct seal *seal;         /* or NULL */
+	struct sigmaker *sigmaker; /* or NULL */
 	uint64_t data_bytes;
 };
 
@@ -68,7 +68,8 @@ note_lost(struct capture *c, struct rangeset *lost, struct err *e)
 	rangeset_init(&s);
 	for (size_t i = 0; rc == 0 && i < rangeset_count(lost); i++) {
 		struct range r = rangeset_get(lost, i);
-		rc = rangeset_add(&s, (struct range){ r.off - c->layout->base, r.len }, e);
+		rc = rangeset_add(
+		    &s, (struct range){ r.off - c->layout->base, r.len }, e);
 	}
 	if (rc == 0)
 		rc = packer_note_lost(c->packer, &s, e);
@@ -83,10 +84,13 @@ finish(struct capture *c, struct rangeset *lost, struct err *e)
 	uint64_t total = c->layout->total;
 
 	if (short_bytes != 0 && !c->o->any_length)
-		return err_set(e, ERR_USAGE, "%s: its length is not a multiple of 512; -f stores it as a "
-		    "file", c->o->source);
-	struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR, .sector = total - 1,
-		.size = short_bytes };
+		return err_set(e, ERR_USAGE,
+		    "%s: its length is not a multiple of 512; -f stores it as a "
+		    "file",
+		    c->o->source);
+	struct ndz_reloc r = {
+		.type = NDZ_RELOC_SHORT_SECTOR, .sector = total - 1, .size = short_bytes
+	};
 	if (short_bytes != 0 && packer_add_reloc(c->packer, &r, e) != 0)
 		return -1;
 	if (note_lost(c, lost, e) != 0)
@@ -98,14 +102,16 @@ finish(struct capture *c, struct rangeset *lost, struct err *e)
 
 /* V3 holds sector numbers of 32 bits. */
 static int
-choose_version(const struct options *o, const struct layout *l, unsigned *version, struct err *e)
+choose_version(
+    const struct options *o, const struct layout *l, unsigned *version, struct err *e)
 {
 	bool large = l->total != UINT64_MAX && l->total > UINT32_MAX;
 	bool own = o->codec.codec->id != CODEC_DEFLATE || o->seal.encrypt != NULL;
 
 	*version = o->v5 || o->has_uuid || large || own ? 5 : 3;
 	if (o->v3 && large)
-		return err_set(e, ERR_USAGE, "-3: the source is too large for version 3");
+		return err_set(
+		    e, ERR_USAGE, "-3: the source is too large for version 3");
 	return 0;
 }
 
@@ -132,7 +138,8 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 		cfg.base = delta->base;
 		cfg.freed = &delta->freed;
 	}
-	cfg.image = (struct ext_image){ .kind = c->layout->kind, .made_at = made_at(),
+	cfg.image = (struct ext_image){ .kind = c->layout->kind,
+		.made_at = made_at(),
 		.source_bytes = disk_seekable(d) ? disk_size_bytes(d) : 0,
 		.sector_bytes = disk_sector_bytes(d) };
 	snprintf(cfg.image.tool, sizeof cfg.image.tool, "imagezip %s", SUITE_VERSION);
@@ -149,12 +156,16 @@ open_sigmaker(struct capture *c, const struct delta *delta, struct err *e)
 }
 
 int
-capture_run(struct disk *d, struct layout *l, const struct options *o, struct delta *delta,
-    struct output *out, struct progress *progress, struct capture_stats *s, struct err *e)
+capture_run(struct disk *d, struct layout *l, const struct options *o,
+    struct delta *delta, struct output *out, struct progress *progress,
+    struct capture_stats *s, struct err *e)
 {
 	struct capture c = { .o = o, .layout = l, .output = out, .progress = progress };
-	const struct encode_config cfg = { .codec = o->codec, .jobs = o->jobs,
-		.next = next_window, .packed = packed, .arg = &c };
+	const struct encode_config cfg = { .codec = o->codec,
+		.jobs = o->jobs,
+		.next = next_window,
+		.packed = packed,
+		.arg = &c };
 
 	*s = (struct capture_stats){ 0 };
 	rangeset_init(&s->lost);

@@ -15,10 +15,10 @@
 
 struct capture_stats {
 	uint32_t chunks;
-	uint64_t data_bytes;		/* stored, uncompressed */
+	uint64_t data_bytes; /* stored, uncompressed */
 	uint64_t total_sectors;
-	struct rangeset lost;		/* source sectors that -X made zeros; owned */
-	struct sig sig;			/* of what was stored, with -U or -H; owned */
+	struct rangeset lost; /* source sectors that -X made zeros; owned */
+	struct sig sig;       /* of what was stored, with -U or -H; owned */
 };
 
 /* 0: the image is whole (some sectors perhaps in stats->lost). */

@@ -51,8 +51,8 @@ read_sectors(void *arg, struct range r, void *buf, struct err *e)
  * sectors are stored today, their hash is known; else the old ones are read.
  * 1, 0, -1. */
 static int
-differs(struct delta *x, const struct sig *old, const struct sig_record *r, struct windows *w,
-    struct err *e)
+differs(struct delta *x, const struct sig *old, const struct sig_record *r,
+    struct windows *w, struct err *e)
 {
 	struct range sectors = { r->start, r->count };
 	const struct sig_record *now = sig_find(&x->now, r->start);
@@ -77,8 +77,8 @@ touches(struct rangeset *set, struct range r)
 
 /* Sectors of *same become those of old records that still are what they were. */
 static int
-find_same(struct delta *x, const struct sig *old, struct windows *w, struct rangeset *same,
-    struct err *e)
+find_same(struct delta *x, const struct sig *old, struct windows *w,
+    struct rangeset *same, struct err *e)
 {
 	for (size_t i = 0; i < old->n; i++) {
 		const struct sig_record *r = &old->records[i];
@@ -96,14 +96,15 @@ find_same(struct delta *x, const struct sig *old, struct windows *w, struct rang
 /* Whole records of the new signature, so that their hashes can be checked when
  * they are stored. */
 static int
-find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed, bool short_end,
-    struct err *e)
+find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
+    bool short_end, struct err *e)
 {
 	for (size_t i = 0; i < x->now.n; i++) {
 		struct range r = { x->now.records[i].start, x->now.records[i].count };
 		size_t k = rangeset_find(same, r.off);
-		bool is_same = k < rangeset_count(same) && rangeset_get(same, k).off <= r.off &&
-		    range_end(rangeset_get(same, k)) >= range_end(r);
+		bool is_same = k < rangeset_count(same) &&
+		               rangeset_get(same, k).off <= r.off &&
+		               range_end(rangeset_get(same, k)) >= range_end(r);
 		x->changed_sectors += is_same ? 0 : r.len;
 		/* Where a file ends is told by its short last sector. */
 		if (is_same && !(short_end && i == x->now.n - 1))
@@ -113,8 +114,9 @@ find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed, b
 	}
 	/* Installers want a chunk to hold something: one block that is the same. */
 	if (rangeset_count(changed) == 0)
-		return rangeset_add(changed, (struct range){ x->now.records[0].start,
-		    x->now.records[0].count }, e);
+		return rangeset_add(changed,
+		    (struct range){ x->now.records[0].start, x->now.records[0].count },
+		    e);
 	return 0;
 }
 
@@ -128,8 +130,8 @@ find_freed(struct delta *x, const struct sig *old, struct layout *l, struct err 
 }
 
 static int
-compare(struct delta *x, const struct sig *old, struct windows *w, const struct options *o,
-    struct err *e)
+compare(struct delta *x, const struct sig *old, struct windows *w,
+    const struct options *o, struct err *e)
 {
 	struct layout *l = w->layout;
 	struct rangeset same, changed;
@@ -146,7 +148,7 @@ compare(struct delta *x, const struct sig *old, struct windows *w, const struct 
 		rc = find_freed(x, old, l, e);
 	uint64_t stored = rangeset_total(&changed);
 	if (rc == 0 && stored <= x->full_sectors / 100 * o->delta_percent +
-	    x->full_sectors % 100 * o->delta_percent / 100) {
+				     x->full_sectors % 100 * o->delta_percent / 100) {
 		x->on = true;
 		sig_state(old, &x->base);
 		sig_state(&x->now, &x->state);
@@ -172,8 +174,8 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct optio
 	if (o->sig_old == NULL)
 		return 0;
 	if (!disk_seekable(d))
-		return err_set(e, ERR_USAGE, "%s: a pipe cannot be compared with a signature",
-		    disk_name(d));
+		return err_set(e, ERR_USAGE,
+		    "%s: a pipe cannot be compared with a signature", disk_name(d));
 	if (sig_read(&old, o->sig_old, e) != 0)
 		return -1;
 	x->hash = old.hash;
@@ -205,8 +207,10 @@ delta_merge(struct delta *x, struct sig *stored, struct err *e)
 		struct sig_record *now = sig_find(&x->now, r->start);
 		if (now == NULL || now->count != r->count ||
 		    memcmp(now->hash, r->hash, sizeof r->hash) != 0)
-			return err_set(e, ERR_IO, "sectors %u-%u changed while they were read: a delta "
-			    "needs a source that stands still", r->start, r->start + r->count - 1);
+			return err_set(e, ERR_IO,
+			    "sectors %u-%u changed while they were read: a delta "
+			    "needs a source that stands still",
+			    r->start, r->start + r->count - 1);
 		now->chunk = r->chunk;
 		now->continues = r->continues;
 	}
@@ -224,7 +228,7 @@ delta_write(const struct options *o, const struct sig *s, struct err *e)
 	if (o->sig_new == NULL)
 		return 0;
 	if (asprintf(&path, "%s%s", o->sig_new[0] != '\0' ? o->sig_new : o->output,
-	    o->sig_new[0] != '\0' ? "" : ".sig") < 0)
+		o->sig_new[0] != '\0' ? "" : ".sig") < 0)
 		return err_nomem(e, "a name");
 	int rc = sig_write(s, path, o->output, e);
 	free(path);

@@ -12,14 +12,14 @@
 #include "imagezip/options.h"
 
 struct delta {
-	bool on;			/* the image is a delta */
-	enum sig_hash hash;		/* of the new signature */
+	bool on;            /* the image is a delta */
+	enum sig_hash hash; /* of the new signature */
 	uint32_t block_sectors;
-	struct sig now;			/* of all that would be stored; owned */
-	struct rangeset freed;		/* stored by the base, free now; owned */
+	struct sig now;        /* of all that would be stored; owned */
+	struct rangeset freed; /* stored by the base, free now; owned */
 	struct ext_state state, base;
-	struct rangeset lost;		/* source sectors that could not be read; owned */
-	uint64_t full_sectors;		/* what a full image would store */
+	struct rangeset lost;  /* source sectors that could not be read; owned */
+	uint64_t full_sectors; /* what a full image would store */
 	uint64_t changed_sectors;
 };
 

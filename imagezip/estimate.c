@@ -25,31 +25,36 @@ sample(struct sampler *s, struct rangeset *set, uint64_t n, uint64_t *in, uint64
 	struct range r = rangeset_get(set, i);
 	uint64_t len = r.len - n < WINDOW_SECTORS ? r.len - n : WINDOW_SECTORS;
 	size_t bytes = len * SECTOR_BYTES;
-	if (disk_read(s->disk, s->in, bytes, (s->base + r.off + n) * SECTOR_BYTES, &ignored) != 0)
+	if (disk_read(s->disk, s->in, bytes, (s->base + r.off + n) * SECTOR_BYTES,
+		&ignored) != 0)
 		return;
 	*in += bytes;
-	*out += s->z.codec->window(s->z.encoder, bytes, s->in, bytes, s->out, sizeof s->out);
+	*out += s->z.codec->window(
+	    s->z.encoder, bytes, s->in, bytes, s->out, sizeof s->out);
 }
 
 static uint64_t
 estimate_set(struct sampler *s, struct rangeset *set)
 {
-	uint64_t total = rangeset_total(set), in = 0, out = 0, step = total / SAMPLES + 1;
+	uint64_t total = rangeset_total(set), in = 0, out = 0,
+		 step = total / SAMPLES + 1;
 
 	for (uint64_t n = 0; n < total; n += step)
 		sample(s, set, n, &in, &out);
 	if (in == 0)
 		return total * SECTOR_BYTES;
 	return (uint64_t)((double)total * SECTOR_BYTES * (double)out / (double)in *
-	    (100 + OVERHEAD_PERCENT) / 100);
+			  (100 + OVERHEAD_PERCENT) / 100);
 }
 
 /* What of the layout's data lies in [lo, hi), less what is not read. */
 static int
-stored_in(struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out, struct err *e)
+stored_in(
+    struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out, struct err *e)
 {
 	rangeset_init(out);
-	for (size_t i = rangeset_find(&l->store, lo); i < rangeset_count(&l->store); i++) {
+	for (size_t i = rangeset_find(&l->store, lo); i < rangeset_count(&l->store);
+	     i++) {
 		struct range r = range_clip(rangeset_get(&l->store, i), lo, hi);
 		if (r.len == 0)
 			break;
@@ -60,7 +65,8 @@ stored_in(struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out, stru
 }
 
 static int
-estimate_parts(struct sampler *s, struct layout *l, struct rangeset *rest, struct err *e)
+estimate_parts(
+    struct sampler *s, struct layout *l, struct rangeset *rest, struct err *e)
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		struct layout_part *p = &l->parts[i];
@@ -87,8 +93,8 @@ estimate(struct layout *l, struct disk *d, const struct options *o, struct err *
 	struct rangeset rest;
 
 	if (!disk_seekable(d))
-		return err_set(e, ERR_USAGE, "%s: -i needs a source that can be read twice",
-		    disk_name(d));
+		return err_set(e, ERR_USAGE,
+		    "%s: -i needs a source that can be read twice", disk_name(d));
 	s.disk = d;
 	s.base = l->base;
 	l->image_bytes = 0;

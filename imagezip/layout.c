@@ -14,8 +14,8 @@ enum { MBR_GAP_SECTORS = 2048 };
 
 /* Scan one partition into *skip, which is relative to the image. */
 static int
-scan_part(struct layout *l, struct disk *d, const struct options *o, struct layout_part *p,
-    struct rangeset *skip, struct err *e)
+scan_part(struct layout *l, struct disk *d, const struct options *o,
+    struct layout_part *p, struct rangeset *skip, struct err *e)
 {
 	struct fs_scan fs;
 	uint64_t at = p->sectors.off - l->base;
@@ -25,7 +25,8 @@ scan_part(struct layout *l, struct disk *d, const struct options *o, struct layo
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
 	if (fs.mod == NULL)
-		snprintf(p->warning, sizeof p->warning, "no known filesystem: every sector is stored");
+		snprintf(p->warning, sizeof p->warning,
+		    "no known filesystem: every sector is stored");
 	int rc = 0;
 	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
 		struct range r = rangeset_get(&fs.skip, i);
@@ -36,7 +37,8 @@ scan_part(struct layout *l, struct disk *d, const struct options *o, struct layo
 		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
 	}
 	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
-		rc = rangeset_add(skip, (struct range){ at + fs.fs_end, p->sectors.len - fs.fs_end }, e);
+		rc = rangeset_add(skip,
+		    (struct range){ at + fs.fs_end, p->sectors.len - fs.fs_end }, e);
 	fs_scan_free(&fs);
 	return rc;
 }
@@ -58,8 +60,9 @@ source_sectors(struct disk *d)
 
 /* One partition of a table: ignored, raw, or scanned. */
 static int
-table_part(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
-    const struct partition *p, struct rangeset *skip, struct err *e)
+table_part(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, const struct partition *p, struct rangeset *skip,
+    struct err *e)
 {
 	struct layout_part *lp = add_part(l, p->number, p->sectors);
 
@@ -68,7 +71,8 @@ table_part(struct layout *l, struct disk *d, const struct options *o, const stru
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
 	if (o->ignore[p->number] || apart) {
 		strcpy(lp->fs, "ignored");
-		return rangeset_add(skip, (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
+		return rangeset_add(skip,
+		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
 	}
 	if (o->force_raw[p->number]) {
 		strcpy(lp->fs, "raw");
@@ -79,7 +83,8 @@ table_part(struct layout *l, struct disk *d, const struct options *o, const stru
 
 /* What lies between partitions. */
 static int
-skip_gaps(const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
+skip_gaps(
+    const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
 {
 	struct rangeset gaps, parts;
 
@@ -125,21 +130,21 @@ skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
 }
 
 static int
-check_numbers(const bool set[], const char *option, const struct ptable *t, struct disk *d,
-    struct err *e)
+check_numbers(const bool set[], const char *option, const struct ptable *t,
+    struct disk *d, struct err *e)
 {
 	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
 		if (set[n] && ptable_find(t, n) == NULL)
-			return err_set(e, ERR_USAGE, "%s %u: %s has no such partition", option, n,
-			    disk_name(d));
+			return err_set(e, ERR_USAGE, "%s %u: %s has no such partition",
+			    option, n, disk_name(d));
 	return 0;
 }
 
 static int
-layout_disk(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
-    struct rangeset *skip, struct err *e)
+layout_disk(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
 {
-	struct ptable copy = *t;	/* for its own-set, which sorts itself */
+	struct ptable copy = *t; /* for its own-set, which sorts itself */
 
 	l->kind = EXT_KIND_DISK;
 	l->total = source_sectors(d);
@@ -151,7 +156,8 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o, const str
 			return -1;
 	if (skip_outside(t, l->total, o, skip, e) != 0)
 		return -1;
-	if (o->boot_root != 0 && bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e) != 0)
+	if (o->boot_root != 0 &&
+	    bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e) != 0)
 		return -1;
 	/* Wherever the table's own sectors lie, they are stored. */
 	if (rangeset_minus(&l->zero, &copy.own, e) != 0)
@@ -160,14 +166,14 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o, const str
 }
 
 static int
-layout_slice(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
-    struct rangeset *skip, struct err *e)
+layout_slice(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	const struct partition *p = ptable_find(t, (unsigned)o->slice);
 
 	if (p == NULL)
-		return err_set(e, ERR_USAGE, "-s %" PRIu64 ": %s has no such partition", o->slice,
-		    disk_name(d));
+		return err_set(e, ERR_USAGE, "-s %" PRIu64 ": %s has no such partition",
+		    o->slice, disk_name(d));
 	l->kind = EXT_KIND_PARTITION;
 	l->base = p->sectors.off;
 	l->total = p->sectors.len;
@@ -176,8 +182,8 @@ layout_slice(struct layout *l, struct disk *d, const struct options *o, const st
 
 /* A bare partition; with -S of a type that no module is for, raw. */
 static int
-layout_bare(struct layout *l, struct disk *d, const struct options *o, struct rangeset *skip,
-    struct err *e)
+layout_bare(struct layout *l, struct disk *d, const struct options *o,
+    struct rangeset *skip, struct err *e)
 {
 	l->kind = EXT_KIND_PARTITION;
 	l->total = source_sectors(d);
@@ -191,7 +197,8 @@ layout_raw(struct layout *l, struct disk *d, const struct options *o)
 	uint64_t bytes = disk_size_bytes(d);
 
 	l->kind = EXT_KIND_FILE;
-	l->total = bytes == UINT64_MAX ? UINT64_MAX : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	l->total = bytes == UINT64_MAX ? UINT64_MAX
+	                               : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	struct layout_part *p = add_part(l, 0, (struct range){ 0, l->total });
 	strcpy(p->fs, "raw");
 	(void)o;
@@ -199,23 +206,28 @@ layout_raw(struct layout *l, struct disk *d, const struct options *o)
 
 /* Neither -r, -l nor -s: what is it? */
 static int
-layout_detect(struct layout *l, struct disk *d, const struct options *o, const struct ptable *t,
-    struct rangeset *skip, struct err *e)
+layout_detect(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
 {
-	const struct fsmod *fs = fsmods_probe(d, (struct range){ 0, source_sectors(d) });
+	const struct fsmod *fs = fsmods_probe(
+	    d, (struct range){ 0, source_sectors(d) });
 
 	/* A disklabel where a partition table is, too: the table counts. */
 	if (fs != NULL && fs->container && t->nparts > 0)
 		fs = NULL;
-	if (o->linux_partition || o->has_type || (fs != NULL && t->nparts == 0 && !o->whole_disk))
+	if (o->linux_partition || o->has_type ||
+	    (fs != NULL && t->nparts == 0 && !o->whole_disk))
 		return layout_bare(l, d, o, skip, e);
 	if (fs != NULL && t->nparts > 0 && !o->whole_disk)
-		return err_set(e, ERR_USAGE, "%s: has a partition table and a %s at its start: say "
-		    "--disk, -l (or -S type), or -r", disk_name(d), fs->title);
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and a %s at its start: say "
+		    "--disk, -l (or -S type), or -r",
+		    disk_name(d), fs->title);
 	if (t->kind != PTABLE_NONE && t->nparts > 0)
 		return layout_disk(l, d, o, t, skip, e);
 	if (o->whole_disk && t->kind == PTABLE_NONE)
-		return err_set(e, ERR_USAGE, "%s: has no partition table", disk_name(d));
+		return err_set(
+		    e, ERR_USAGE, "%s: has no partition table", disk_name(d));
 	layout_raw(l, d, o);
 	l->kind = EXT_KIND_DISK;
 	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
@@ -224,8 +236,8 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o, const s
 }
 
 static int
-find_skips(struct layout *l, struct disk *d, const struct options *o, struct rangeset *skip,
-    struct err *e)
+find_skips(struct layout *l, struct disk *d, const struct options *o,
+    struct rangeset *skip, struct err *e)
 {
 	struct ptable t;
 
@@ -234,16 +246,18 @@ find_skips(struct layout *l, struct disk *d, const struct options *o, struct ran
 		return 0;
 	}
 	if (!disk_seekable(d))
-		return err_set(e, ERR_USAGE, "%s: only -r and -f can read a pipe", disk_name(d));
+		return err_set(
+		    e, ERR_USAGE, "%s: only -r and -f can read a pipe", disk_name(d));
 	/* A bare partition may hold what looks like a table; it is not asked. */
 	bool bare = o->linux_partition || o->has_type;
 	if (bare)
 		return layout_bare(l, d, o, skip, e);
 	if (ptable_read(&t, d, e) != 0)
-		return err_ctx(e, "-r stores it whole, -l or -S takes it as one partition");
+		return err_ctx(
+		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
-	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e) :
-	    layout_detect(l, d, o, &t, skip, e);
+	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
+	                       : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
 	return rc;
 }
@@ -255,8 +269,10 @@ check_length(struct disk *d, const struct options *o, struct err *e)
 
 	if (bytes == UINT64_MAX || bytes % SECTOR_BYTES == 0 || o->any_length)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
-	    "stores it as a file", disk_name(d), bytes);
+	return err_set(e, ERR_USAGE,
+	    "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
+	    "stores it as a file",
+	    disk_name(d), bytes);
 }
 
 /* What is skipped becomes what is stored: short free ranges stay in, and with
@@ -286,7 +302,8 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 		if (p->sectors.len == UINT64_MAX)
 			continue;
 		uint64_t lo = p->sectors.off - l->base, hi = lo + p->sectors.len;
-		for (size_t k = rangeset_find(skip, lo); k < rangeset_count(skip); k++) {
+		for (size_t k = rangeset_find(skip, lo); k < rangeset_count(skip);
+		     k++) {
 			struct range r = range_clip(rangeset_get(skip, k), lo, hi);
 			if (r.len == 0)
 				break;
@@ -308,8 +325,9 @@ check_limit(struct layout *l, struct disk *d, const struct options *o, struct er
 
 	if (o->limit_mb == 0 || o->info || bytes <= o->limit_mb << 20)
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64
-	    " MB (-A)", disk_name(d), (bytes >> 20) + 1, o->limit_mb);
+	return err_set(e, ERR_REFUSED,
+	    "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64 " MB (-A)",
+	    disk_name(d), (bytes >> 20) + 1, o->limit_mb);
 }
 
 int

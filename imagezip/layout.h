@@ -11,28 +11,28 @@
 
 /* A partition, or the whole source when it has none. */
 struct layout_part {
-	unsigned number;		/* 0: the whole source */
-	struct range sectors;		/* of the source */
-	char type[64];			/* of the table, "" without one */
-	uint8_t mbr_type;		/* 0 without an MBR */
-	char fs[16];			/* "ext4", "swap", "raw", "ignored" */
-	uint64_t skipped;		/* sectors */
-	uint64_t image_bytes;		/* perhaps; estimate() */
+	unsigned number;      /* 0: the whole source */
+	struct range sectors; /* of the source */
+	char type[64];        /* of the table, "" without one */
+	uint8_t mbr_type;     /* 0 without an MBR */
+	char fs[16];          /* "ext4", "swap", "raw", "ignored" */
+	uint64_t skipped;     /* sectors */
+	uint64_t image_bytes; /* perhaps; estimate() */
 	char warning[512];
 };
 
 struct layout {
 	enum ext_kind kind;
-	uint64_t base;			/* source sector of the image's sector 0 */
-	uint64_t total;			/* sectors of the image; UINT64_MAX: until the end */
-	struct rangeset store;		/* image sectors whose data is stored */
-	struct rangeset zero;		/* of those, the ones stored as zeros, unread */
+	uint64_t base;         /* source sector of the image's sector 0 */
+	uint64_t total;        /* sectors of the image; UINT64_MAX: until the end */
+	struct rangeset store; /* image sectors whose data is stored */
+	struct rangeset zero;  /* of those, the ones stored as zeros, unread */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
-	char warning[256];		/* about the partition table */
-	uint64_t image_bytes;		/* perhaps; estimate() */
+	char warning[256];    /* about the partition table */
+	uint64_t image_bytes; /* perhaps; estimate() */
 	struct relocs relocs;
-	char reloc_warning[640];	/* why there are none */
+	char reloc_warning[640]; /* why there are none */
 };
 
 /* Look at the source and decide.  ERR_USAGE when it is ambiguous. */

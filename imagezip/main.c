@@ -40,7 +40,8 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	if (output_open(&out, o->output, o->force, e) != 0)
 		return -1;
 	progress_begin(&progress, "imagezip", rangeset_total(&l->store) * SECTOR_BYTES,
-	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet || o->dots);
+	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
+	    o->quiet || o->dots);
 	int rc = capture_run(d, l, o, delta, &out, &progress, &s, e);
 	progress_end(&progress, s.data_bytes);
 	if (o->dots)
@@ -50,7 +51,8 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	else
 		output_abort(&out);
 	if (rc == 0)
-		rc = report_summary(o, &s, delta, (double)(clock_us() - started) / 1e6, e);
+		rc = report_summary(
+		    o, &s, delta, (double)(clock_us() - started) / 1e6, e);
 	if (rc == 0)
 		rc = rangeset_union(&s.lost, &delta->lost, e);
 	report_lost(o, &s);
@@ -63,7 +65,8 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 
 /* With -i nothing is hashed: it says what a full image would hold. */
 static int
-capture_changes(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+capture_changes(
+    const struct options *o, struct disk *d, struct layout *l, struct err *e)
 {
 	uint64_t started = clock_us();
 	struct delta delta;
@@ -99,7 +102,7 @@ run(const struct options *o, struct err *e)
 			rc = o->info ? info(o, d, l, e) : capture_changes(o, d, l, e);
 			layout_free(l);
 		}
-		disk_close(d, &closing);	/* only read: nothing to lose */
+		disk_close(d, &closing); /* only read: nothing to lose */
 	}
 	free(l);
 	return rc;

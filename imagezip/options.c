@@ -8,9 +8,10 @@ add_partition(bool set[], const char *arg, struct err *e)
 	uint64_t n;
 	size_t digits = strspn(arg, "0123456789");
 
-	if (digits > 0 && arg[digits] >= 'a' && arg[digits] <= 'p' && arg[digits + 1] == '\0')
-		return err_set(e, ERR_USAGE, "\"%s\": not built yet: partitions inside a BSD slice",
-		    arg);
+	if (digits > 0 && arg[digits] >= 'a' && arg[digits] <= 'p' &&
+	    arg[digits + 1] == '\0')
+		return err_set(e, ERR_USAGE,
+		    "\"%s\": not built yet: partitions inside a BSD slice", arg);
 	if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
 		return -1;
 	set[n] = true;
@@ -98,67 +99,90 @@ set_uuid(void *at, const char *arg, struct err *e)
 	return cli_uuid(arg, o->uuid, e);
 }
 
-enum { OPT_DISK = 300, OPT_FORCE, OPT_PROGRESS, OPT_JSON, OPT_RETRIES, OPT_OUTSIDE,
-	OPT_GAPS };
+enum {
+	OPT_DISK = 300,
+	OPT_FORCE,
+	OPT_PROGRESS,
+	OPT_JSON,
+	OPT_RETRIES,
+	OPT_OUTSIDE,
+	OPT_GAPS
+};
 
 #define AT(field) offsetof(struct options, field)
 #define FLAG(key, name, help, field) \
-	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
-#define REFUSED(key, arg, why) { key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+	{ \
+		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
+	}
+#define REFUSED(key, arg, why) \
+	{ \
+		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
+	}
 
 static const struct cli_opt what_opts[] = {
 	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,
 	    PTABLE_PARTS_MAX, NULL },
-	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk", linux_partition),
-	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0, 0, 0,
-	    set_bsd },
-	{ 'n', "ntfs", NULL, "the source is one NTFS partition (-S 7)", CLI_CALL, 0, 0, 0, set_ntfs },
-	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)", CLI_CALL, 0,
-	    0, 0, set_type },
-	FLAG(OPT_DISK, "disk", "the source is a disk, whatever its first sectors look like",
-	    whole_disk),
+	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk",
+	    linux_partition),
+	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0,
+	    0, 0, set_bsd },
+	{ 'n', "ntfs", NULL, "the source is one NTFS partition (-S 7)", CLI_CALL, 0, 0,
+	    0, set_ntfs },
+	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)",
+	    CLI_CALL, 0, 0, 0, set_type },
+	FLAG(OPT_DISK, "disk",
+	    "the source is a disk, whatever its first sectors look like", whole_disk),
 	FLAG('r', "raw", "store every sector, look at no filesystem", raw),
-	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0, set_any_length },
-	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT, AT(count), 1,
-	    UINT64_MAX >> 9, NULL },
-	{ 'I', "ignore", "P", "leave out partition P; repeatable", CLI_CALL, 0, 0, 0, add_ignore },
-	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable", CLI_CALL, 0, 0, 0,
-	    add_raw },
-	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)", CLI_UINT,
-	    AT(min_free), 0, UINT32_MAX, NULL },
+	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0,
+	    set_any_length },
+	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT,
+	    AT(count), 1, UINT64_MAX >> 9, NULL },
+	{ 'I', "ignore", "P", "leave out partition P; repeatable", CLI_CALL, 0, 0, 0,
+	    add_ignore },
+	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable",
+	    CLI_CALL, 0, 0, 0, add_raw },
+	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
+	    CLI_UINT, AT(min_free), 0, UINT32_MAX, NULL },
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
-	{ OPT_OUTSIDE, "outside", "POLICY", "store or skip what is in front of the first partition "
-	    "and behind the last (skip)", CLI_CALL, 0, 0, 0, set_outside },
-	{ OPT_GAPS, "gaps", "POLICY", "store or skip what lies between partitions (store)",
-	    CLI_CALL, 0, 0, 0, set_gaps },
-	{ 'A', "limit", "MB", "fail when more than so much data would be stored", CLI_UINT,
-	    AT(limit_mb), 1, UINT32_MAX, NULL },
-	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other", CLI_UINT,
-	    AT(boot_root), 1, PTABLE_PARTS_MAX, NULL },
-	FLAG('X', "bad-as-zeros", "store unreadable sectors as zeros, list them, exit 4",
-	    bad_as_zeros),
+	{ OPT_OUTSIDE, "outside", "POLICY",
+	    "store or skip what is in front of the first partition "
+	    "and behind the last (skip)",
+	    CLI_CALL, 0, 0, 0, set_outside },
+	{ OPT_GAPS, "gaps", "POLICY",
+	    "store or skip what lies between partitions (store)", CLI_CALL, 0, 0, 0,
+	    set_gaps },
+	{ 'A', "limit", "MB", "fail when more than so much data would be stored",
+	    CLI_UINT, AT(limit_mb), 1, UINT32_MAX, NULL },
+	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other",
+	    CLI_UINT, AT(boot_root), 1, PTABLE_PARTS_MAX, NULL },
+	FLAG('X', "bad-as-zeros",
+	    "store unreadable sectors as zeros, list them, exit 4", bad_as_zeros),
 	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
-	FLAG('L', "relocations", "make them movable even when the source begins at sector 0",
-	    force_relocs),
-	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)", CLI_UINT,
-	    AT(retries), 0, 1000, NULL },
+	FLAG('L', "relocations",
+	    "make them movable even when the source begins at sector 0", force_relocs),
+	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)",
+	    CLI_UINT, AT(retries), 0, 1000, NULL },
 	{ 0 },
 };
 
 static const struct cli_opt how_opts[] = {
-	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT, AT(jobs), 1, 256,
-	    NULL },
-	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
+	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
+	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0,
+	    set_uuid },
 	FLAG('3', "v3", "insist on version 3", v3),
 	FLAG('5', "v5", "write version 5", v5),
-	{ 'H', "delta", "SIG", "store only what differs from the image with this signature",
-	    CLI_STR, AT(sig_old), 0, 0, NULL },
-	{ 'U', "signature", "SIG", "write a signature (\"\": next to the image, with .sig)", CLI_STR,
+	{ 'H', "delta", "SIG",
+	    "store only what differs from the image with this signature", CLI_STR,
+	    AT(sig_old), 0, 0, NULL },
+	{ 'U', "signature", "SIG",
+	    "write a signature (\"\": next to the image, with .sig)", CLI_STR,
 	    AT(sig_new), 0, 0, NULL },
-	{ 'P', "delta-max", "PCT", "a full image when a delta would store over PCT % of it (100)",
-	    CLI_UINT, AT(delta_percent), 0, 100, NULL },
+	{ 'P', "delta-max", "PCT",
+	    "a full image when a delta would store over PCT % of it (100)", CLI_UINT,
+	    AT(delta_percent), 0, 100, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(OPT_FORCE, "force", "write even to a terminal or a disk in use", force),
 	FLAG('i', "info", "only say what would be stored", info),
@@ -166,12 +190,14 @@ static const struct cli_opt how_opts[] = {
 	FLAG('o', "dots", "a dot for each chunk", dots),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG(OPT_JSON, "json", "print the summary, or -i, as JSON", json),
-	{ OPT_PROGRESS, "progress", "FD", "report progress as lines \"DONE TOTAL\" there", CLI_UINT,
-	    AT(progress_fd), 0, 1 << 20, NULL },
+	{ OPT_PROGRESS, "progress", "FD",
+	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
+	    0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
 	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
-	REFUSED('e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
+	REFUSED(
+	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
 	REFUSED('k', "FILE", "not built yet: Emulab's encrypted images; see --encrypt"),
 	REFUSED('1', NULL, "version 1 images are not written any more"),
 	{ 0 },
@@ -182,21 +208,26 @@ const struct cli_program imagezip_program = {
 	.synopsis = "[options] source image|-",
 	.about = "Store the used part of a disk, a partition or a file in an image.",
 	.examples = "  imagezip /dev/sda sda.ndz            a whole disk\n"
-	    "  imagezip -s 2 /dev/sda root.ndz      partition 2 of it\n"
-	    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, not for Emulab's programs\n"
-	    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
-	    "  imagezip -i /dev/sda                 what is on it, and how much would be stored\n",
+		    "  imagezip -s 2 /dev/sda root.ndz      partition 2 of it\n"
+		    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, "
+		    "not for Emulab's programs\n"
+		    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
+		    "  imagezip -i /dev/sda                 what is on it, and how "
+		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
-		{ codec_opts, AT(codec), "Compression" }, { seal_opts, AT(seal), "Proof" } },
+	    { codec_opts, AT(codec), "Compression" },
+	    { seal_opts, AT(seal), "Proof" } },
 };
 
 static int
 check(const struct options *o, struct err *e)
 {
-	int modes = (o->slice != 0) + (o->linux_partition || o->has_type) + o->whole_disk + o->raw;
+	int modes = (o->slice != 0) + (o->linux_partition || o->has_type) +
+	            o->whole_disk + o->raw;
 
 	if (modes > 1)
-		return err_set(e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
+		return err_set(
+		    e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
 	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
 	if (o->boot_root != 0 && (modes > o->whole_disk || o->count != 0))
@@ -204,18 +235,24 @@ check(const struct options *o, struct err *e)
 	if (o->no_relocs && o->force_relocs)
 		return err_set(e, ERR_USAGE, "-N excludes -L");
 	if (o->v3 && (o->v5 || o->has_uuid))
-		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
-		return err_set(e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
 	if (o->v3 && o->seal.encrypt != NULL)
 		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
 	if (o->has_uuid && (o->seal.encrypt != NULL || o->seal.sign != NULL))
-		return err_set(e, ERR_USAGE, "-u excludes --sign and --encrypt: what they prove rests on "
+		return err_set(e, ERR_USAGE,
+		    "-u excludes --sign and --encrypt: what they prove rests on "
 		    "a fresh UUID for every image");
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
-		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
-	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info && strcmp(o->output, "-") == 0)
-		return err_set(e, ERR_USAGE, "-U \"\": standard output has no name to put .sig behind");
+		return err_set(e, ERR_USAGE,
+		    "--json goes to standard output, and so does the image");
+	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info &&
+	    strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "-U \"\": standard output has no name to put .sig behind");
 	return 0;
 }
 
@@ -224,15 +261,19 @@ options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
 	int at;
 
-	*o = (struct options){ .min_free = 64, .retries = 3, .codec = CODEC_DEFAULT,
-		.delta_percent = 100, .progress_fd = UINT64_MAX };
+	*o = (struct options){ .min_free = 64,
+		.retries = 3,
+		.codec = CODEC_DEFAULT,
+		.delta_percent = 100,
+		.progress_fd = UINT64_MAX };
 	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
 	if (rc != CLI_GO)
 		return rc;
 	int want = o->info ? 1 : 2;
 	if (argc - at != want) {
-		err_set(e, ERR_USAGE, o->info ? "-i takes a source and nothing else" :
-		    "a source and an image are needed");
+		err_set(e, ERR_USAGE,
+		    o->info ? "-i takes a source and nothing else"
+			    : "a source and an image are needed");
 		return CLI_ERROR;
 	}
 	o->source = argv[at];

@@ -27,8 +27,10 @@ check_stored(struct layout *l, struct err *e)
 {
 	for (size_t i = 0; i < l->relocs.npatches; i++) {
 		uint64_t sector = l->relocs.patches[i].sector;
-		if (!rangeset_contains(&l->store, sector) || rangeset_contains(&l->zero, sector))
-			return err_set(e, ERR_UNSUPPORTED, "sector %" PRIu64 " is used, but free", sector);
+		if (!rangeset_contains(&l->store, sector) ||
+		    rangeset_contains(&l->zero, sector))
+			return err_set(e, ERR_UNSUPPORTED,
+			    "sector %" PRIu64 " is used, but free", sector);
 	}
 	return 0;
 }
@@ -40,10 +42,12 @@ find(struct layout *l, struct disk *d, const struct layout_part *p, struct err *
 	struct bsdlabel label;
 
 	if (strcmp(p->fs, "bsdlabel") == 0 && p->mbr_type != MBR_NETBSD) {
-		if (bsdlabel_read(&label, d, p->sectors, e) != 0 || relocs_of_label(x, d, p->sectors,
-		    p->mbr_type == MBR_OPENBSD || label.version == 1, e) != 0)
+		if (bsdlabel_read(&label, d, p->sectors, e) != 0 ||
+		    relocs_of_label(x, d, p->sectors,
+			p->mbr_type == MBR_OPENBSD || label.version == 1, e) != 0)
 			return -1;
-	} else if (strcmp(p->fs, "ext4") == 0 && relocs_of_lilo(x, d, p->sectors, e) != 0) {
+	} else if (strcmp(p->fs, "ext4") == 0 &&
+		   relocs_of_lilo(x, d, p->sectors, e) != 0) {
 		return -1;
 	}
 	return check_stored(l, e) == 0 ? relocs_settle(x, e) : -1;
@@ -55,8 +59,10 @@ check_delta(const struct layout *l, const struct options *o, struct err *e)
 {
 	if (o->sig_old == NULL || l->relocs.together.len == 0)
 		return 0;
-	return err_set(e, ERR_UNSUPPORTED, "%s: no delta (-H) is made of a partition with LILO in its "
-	    "boot sector", o->source);
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: no delta (-H) is made of a partition with LILO in its "
+	    "boot sector",
+	    o->source);
 }
 
 int
@@ -71,7 +77,9 @@ relocate(struct layout *l, struct disk *d, const struct options *o, struct err *
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	relocs_free(&l->relocs);
-	snprintf(l->reloc_warning, sizeof l->reloc_warning, "%s: stored as it is, so it is right "
-	    "only where it was", e->text);
+	snprintf(l->reloc_warning, sizeof l->reloc_warning,
+	    "%s: stored as it is, so it is right "
+	    "only where it was",
+	    e->text);
 	return 0;
 }

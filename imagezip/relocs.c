@@ -10,7 +10,7 @@
 enum {
 	LABEL_SECTOR = 1,
 	LABEL_BYTES = 276,
-	MOST_OF_A_WINDOW = 100,		/* of version 5, beside 64 regions */
+	MOST_OF_A_WINDOW = 100, /* of version 5, beside 64 regions */
 };
 
 void
@@ -22,8 +22,8 @@ relocs_free(struct relocs *x)
 }
 
 int
-relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset, uint64_t bytes,
-    struct err *e)
+relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset,
+    uint64_t bytes, struct err *e)
 {
 	if (x->n == x->cap) {
 		size_t cap = x->cap * 2 + 16;
@@ -38,11 +38,13 @@ relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset, ui
 }
 
 uint8_t *
-relocs_patch(struct relocs *x, struct disk *d, uint64_t base, uint64_t sector, struct err *e)
+relocs_patch(
+    struct relocs *x, struct disk *d, uint64_t base, uint64_t sector, struct err *e)
 {
 	for (size_t i = 0; i < x->npatches; i++)
 		if (x->patches[i].sector == sector) {
-			err_set(e, ERR_FORMAT, "sector %" PRIu64 " has two uses", sector);
+			err_set(
+			    e, ERR_FORMAT, "sector %" PRIu64 " has two uses", sector);
 			return NULL;
 		}
 	if (x->npatches == x->patch_cap) {
@@ -57,7 +59,8 @@ relocs_patch(struct relocs *x, struct disk *d, uint64_t base, uint64_t sector, s
 	}
 	struct patch *p = &x->patches[x->npatches];
 	p->sector = sector;
-	if (disk_read(d, p->bytes, sizeof p->bytes, (base + sector) * SECTOR_BYTES, e) != 0)
+	if (disk_read(
+		d, p->bytes, sizeof p->bytes, (base + sector) * SECTOR_BYTES, e) != 0)
 		return NULL;
 	x->npatches++;
 	return p->bytes;
@@ -91,18 +94,20 @@ relocs_settle(struct relocs *x, struct err *e)
 	if (x->n > 0)
 		qsort(x->relocs, x->n, sizeof *x->relocs, by_place);
 	for (size_t i = 0; i < x->n; i++) {
-		if (x->relocs[i].sector / WINDOW_SECTORS != x->relocs[first].sector / WINDOW_SECTORS)
+		if (x->relocs[i].sector / WINDOW_SECTORS !=
+		    x->relocs[first].sector / WINDOW_SECTORS)
 			first = i;
 		if (i - first >= MOST_OF_A_WINDOW)
-			return err_set(e, ERR_UNSUPPORTED, "more than %d relocations near sector %" PRIu64,
+			return err_set(e, ERR_UNSUPPORTED,
+			    "more than %d relocations near sector %" PRIu64,
 			    MOST_OF_A_WINDOW, x->relocs[i].sector);
 	}
 	return 0;
 }
 
 int
-relocs_of_label(struct relocs *x, struct disk *d, struct range slice, bool openbsd,
-    struct err *e)
+relocs_of_label(
+    struct relocs *x, struct disk *d, struct range slice, bool openbsd, struct err *e)
 {
 	uint32_t type = openbsd ? NDZ_RELOC_OPENBSD_LABEL : NDZ_RELOC_FREEBSD_LABEL;
 	uint8_t *label = relocs_patch(x, d, slice.off, LABEL_SECTOR, e);

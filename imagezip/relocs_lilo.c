@@ -23,7 +23,7 @@
 enum {
 	SIGNATURE_AT = 6,
 	STAGE_AT = 10,
-	TABLE_AT = 24,			/* two of these, and the command line */
+	TABLE_AT = 24, /* two of these, and the command line */
 	MESSAGE_BYTES_AT = 40,
 	MESSAGE_AT = 42,
 	KEYS_AT = 47,
@@ -34,14 +34,14 @@ enum {
 	DESCRIPTORS_AT = 2,
 	INITRD_AT = 36,
 	KERNEL_AT = 41,
-	MAPS_MAX = 4096,		/* 200 MB of kernels */
+	MAPS_MAX = 4096, /* 200 MB of kernels */
 };
 
 struct walk {
 	struct relocs *x;
 	struct disk *d;
 	struct range slice;
-	uint64_t maps[2 * DESCRIPTORS + 1];	/* first sectors, still to be followed */
+	uint64_t maps[2 * DESCRIPTORS + 1]; /* first sectors, still to be followed */
 	unsigned nmaps, maps_done;
 };
 
@@ -58,8 +58,8 @@ make_relative(const struct walk *w, uint8_t *address, uint64_t *sector, struct e
 	if (lilo_get(address, sector, e) != 0)
 		return -1;
 	if (*sector < w->slice.off || *sector - w->slice.off >= w->slice.len)
-		return err_set(e, ERR_UNSUPPORTED, "LILO leads out of the partition, to sector %" PRIu64,
-		    *sector);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "LILO leads out of the partition, to sector %" PRIu64, *sector);
 	*sector -= w->slice.off;
 	return lilo_put(address, *sector, e);
 }
@@ -67,20 +67,22 @@ make_relative(const struct walk *w, uint8_t *address, uint64_t *sector, struct e
 /* An address at `offset` of the image's sector `in`, with a relocation of its own.
  * 1: it leads to *to; 0: it is none. */
 static int
-one_address(const struct walk *w, uint8_t *address, uint64_t in, unsigned offset, uint64_t *to,
-    struct err *e)
+one_address(const struct walk *w, uint8_t *address, uint64_t in, unsigned offset,
+    uint64_t *to, struct err *e)
 {
 	if (lilo_is_none(address))
 		return 0;
-	if (make_relative(w, address, to, e) != 0 || relocs_add(w->x, NDZ_RELOC_LILO_ADDRESS, in,
-	    offset, LILO_ADDRESS_BYTES, e) != 0)
+	if (make_relative(w, address, to, e) != 0 ||
+	    relocs_add(
+		w->x, NDZ_RELOC_LILO_ADDRESS, in, offset, LILO_ADDRESS_BYTES, e) != 0)
 		return -1;
 	return 1;
 }
 
 /* The same for the address of a map. */
 static int
-map_address(struct walk *w, uint8_t *address, uint64_t in, unsigned offset, struct err *e)
+map_address(
+    struct walk *w, uint8_t *address, uint64_t in, unsigned offset, struct err *e)
 {
 	uint64_t to;
 	int rc = one_address(w, address, in, offset, &to, e);
@@ -126,7 +128,8 @@ follow_maps(struct walk *w, struct err *e)
 		uint64_t at = w->maps[i];
 		while (at != 0 && !seen_before(w, i)) {
 			if (w->maps_done++ == MAPS_MAX)
-				return err_set(e, ERR_FORMAT, "LILO has too many map sectors");
+				return err_set(
+				    e, ERR_FORMAT, "LILO has too many map sectors");
 			if (map_sector(w, at, &at, e) != 0)
 				return -1;
 		}
@@ -145,8 +148,8 @@ descriptors(struct walk *w, uint8_t *table, uint64_t sector, struct err *e)
 			continue;
 		for (unsigned k = 0; k < 2; k++) {
 			unsigned off = d + at[k];
-			if (map_address(w, table + off, sector + off / SECTOR_BYTES, off % SECTOR_BYTES,
-			    e) != 0)
+			if (map_address(w, table + off, sector + off / SECTOR_BYTES,
+				off % SECTOR_BYTES, e) != 0)
 				return -1;
 		}
 	}
@@ -165,7 +168,8 @@ table(struct walk *w, uint64_t sector, struct err *e)
 		memcpy(bytes + i * SECTOR_BYTES, p, SECTOR_BYTES);
 	}
 	if (get16(bytes) != lilo_sum(bytes))
-		return err_set(e, ERR_UNSUPPORTED, "LILO's table of descriptors has a wrong sum, or is of "
+		return err_set(e, ERR_UNSUPPORTED,
+		    "LILO's table of descriptors has a wrong sum, or is of "
 		    "another version");
 	if (descriptors(w, bytes, sector, e) != 0)
 		return -1;
@@ -173,11 +177,12 @@ table(struct walk *w, uint64_t sector, struct err *e)
 	bytes[0] = (uint8_t)sum;
 	bytes[1] = (uint8_t)(sum >> 8);
 	for (unsigned i = 0; i < 2; i++)
-		memcpy(w->x->patches[w->x->npatches - 2 + i].bytes, bytes + i * SECTOR_BYTES,
-		    SECTOR_BYTES);
+		memcpy(w->x->patches[w->x->npatches - 2 + i].bytes,
+		    bytes + i * SECTOR_BYTES, SECTOR_BYTES);
 	w->x->together = (struct range){ sector, 2 };
-	return relocs_add(w->x, NDZ_RELOC_LILO_CHECKSUM, sector + LILO_TABLE_END / SECTOR_BYTES,
-	    LILO_TABLE_END % SECTOR_BYTES, 2, e);
+	return relocs_add(w->x, NDZ_RELOC_LILO_CHECKSUM,
+	    sector + LILO_TABLE_END / SECTOR_BYTES, LILO_TABLE_END % SECTOR_BYTES, 2,
+	    e);
 }
 
 static int
@@ -191,7 +196,8 @@ second_stage(struct walk *w, uint8_t *boot, struct err *e)
 		rc = one_address(w, boot + at, 0, at, &to, e);
 	}
 	if (rc == 1)
-		return err_set(e, ERR_UNSUPPORTED, "LILO's list of its second stage has no end");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "LILO's list of its second stage has no end");
 	return rc;
 }
 
@@ -210,10 +216,11 @@ boot_sector(struct walk *w, uint8_t *boot, uint64_t *table_at, struct err *e)
 			return err_set(e, ERR_UNSUPPORTED, "LILO has no descriptors");
 	}
 	if (to[1] != to[0] + 1)
-		return err_set(e, ERR_UNSUPPORTED, "LILO's map file is not in one piece");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "LILO's map file is not in one piece");
 	*table_at = to[0];
-	if (get16(boot + MESSAGE_BYTES_AT) != 0 && map_address(w, boot + MESSAGE_AT, 0, MESSAGE_AT,
-	    e) != 0)
+	if (get16(boot + MESSAGE_BYTES_AT) != 0 &&
+	    map_address(w, boot + MESSAGE_AT, 0, MESSAGE_AT, e) != 0)
 		return -1;
 	if (one_address(w, boot + KEYS_AT, 0, KEYS_AT, &to[2], e) < 0)
 		return -1;
@@ -229,7 +236,8 @@ relocs_of_lilo(struct relocs *x, struct disk *d, struct range slice, struct err 
 
 	if (boot == NULL)
 		return -1;
-	if (memcmp(boot + SIGNATURE_AT, "LILO", 4) != 0 || get16(boot + STAGE_AT) != 1) {
+	if (memcmp(boot + SIGNATURE_AT, "LILO", 4) != 0 ||
+	    get16(boot + STAGE_AT) != 1) {
 		relocs_free(x);
 		return 0;
 	}

@@ -17,8 +17,8 @@ report_warnings(const struct layout *l)
 		if (p->warning[0] == '\0')
 			continue;
 		if (p->number != 0)
-			fprintf(stderr, "imagezip: warning: partition %u (%s): %s\n", p->number, p->type,
-			    p->warning);
+			fprintf(stderr, "imagezip: warning: partition %u (%s): %s\n",
+			    p->number, p->type, p->warning);
 		else
 			fprintf(stderr, "imagezip: warning: %s\n", p->warning);
 	}
@@ -66,15 +66,18 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 
 	if (o->json)
 		return json_layout(l, stored, e);
-	printf("%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size", "stored",
-	    "skipped", "image", "holds", "type");
+	printf("%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
+	    "stored", "skipped", "image", "holds", "type");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
-		printf("%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n", p->number, p->sectors.off,
+		printf("%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n", p->number,
+		    p->sectors.off,
 		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
-		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used, sizeof used),
+		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used,
+			sizeof used),
 		    cli_human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped),
-		    cli_human_bytes(p->image_bytes, image, sizeof image), p->fs, p->type);
+		    cli_human_bytes(p->image_bytes, image, sizeof image), p->fs,
+		    p->type);
 	}
 	printf("in all %s of %s in %zu ranges, an image of perhaps %s\n",
 	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
@@ -123,7 +126,8 @@ report_summary(const struct options *o, struct capture_stats *s, const struct de
 		json_bool(j, "delta", x->on);
 		if (o->sig_old != NULL) {
 			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
-			json_uint(j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
+			json_uint(
+			    j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
 		json_lost(j, &s->lost);
@@ -134,15 +138,19 @@ report_summary(const struct options *o, struct capture_stats *s, const struct de
 	}
 	if (!o->quiet && o->sig_old != NULL)
 		fprintf(stderr, "imagezip: %s of %s differ from the signature: %s\n",
-		    cli_human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
-		    cli_human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
+		    cli_human_bytes(
+			x->changed_sectors * SECTOR_BYTES, data, sizeof data),
+		    cli_human_bytes(
+			x->full_sectors * SECTOR_BYTES, image, sizeof image),
 		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)
-		fprintf(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
+		fprintf(stderr,
+		    "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    cli_human_bytes(s->data_bytes, data, sizeof data),
 		    cli_human_bytes(image_bytes, image, sizeof image), seconds,
-		    cli_human_bytes((uint64_t)((double)s->data_bytes / (seconds > 0 ? seconds : 1)),
-		    rate, sizeof rate));
+		    cli_human_bytes(
+			(uint64_t)((double)s->data_bytes / (seconds > 0 ? seconds : 1)),
+			rate, sizeof rate));
 	return 0;
 }
 
@@ -151,7 +159,9 @@ report_lost(const struct options *o, struct capture_stats *s)
 {
 	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
 		struct range r = rangeset_get(&s->lost, i);
-		fprintf(stderr, "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64 ", stored as zeros\n",
+		fprintf(stderr,
+		    "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64
+		    ", stored as zeros\n",
 		    o->source, r.off, range_end(r) - 1);
 	}
 }

@@ -18,7 +18,10 @@ void
 rescue_init(struct rescue *r, struct disk *d, uint64_t retries, bool as_zeros,
     struct rangeset *lost)
 {
-	*r = (struct rescue){ .disk = d, .retries = retries, .as_zeros = as_zeros, .lost = lost,
+	*r = (struct rescue){ .disk = d,
+		.retries = retries,
+		.as_zeros = as_zeros,
+		.lost = lost,
 		.direct_fd = -1 };
 }
 
@@ -38,8 +41,9 @@ rescue_done(struct rescue *r)
 static bool
 is_bad_medium(const struct err *e)
 {
-	return e->kind == ERR_IO && (e->os == EIO || e->os == ENODATA || e->os == EILSEQ ||
-	    e->os == EREMOTEIO || e->os == ETIMEDOUT);
+	return e->kind == ERR_IO &&
+	       (e->os == EIO || e->os == ENODATA || e->os == EILSEQ ||
+		   e->os == EREMOTEIO || e->os == ETIMEDOUT);
 }
 
 static void
@@ -65,8 +69,11 @@ read_piece(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct
 
 	open_direct(r);
 	if (r->direct_fd >= 0) {
-		ssize_t n = pread(r->direct_fd, r->sector, DIRECT_ALIGN_BYTES < bytes ?
-		    DIRECT_ALIGN_BYTES : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES, at);
+		ssize_t n = pread(r->direct_fd, r->sector,
+		    DIRECT_ALIGN_BYTES < bytes
+			? DIRECT_ALIGN_BYTES
+			: (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES,
+		    at);
 		if (n >= 0 && (size_t)n >= bytes) {
 			memcpy(buf, r->sector, bytes);
 			return 0;
@@ -90,8 +97,8 @@ retry(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err 
 	if (!r->as_zeros)
 		return -1;
 	memset(buf, 0, bytes);
-	return rangeset_add(r->lost, (struct range){ sector,
-	    (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES }, e);
+	return rangeset_add(r->lost,
+	    (struct range){ sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES }, e);
 }
 
 /* Of what failed, read both halves. */
@@ -108,8 +115,9 @@ halves(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err
 		uint64_t from = sector + at / SECTOR_BYTES;
 		if (cli_check_signal(e) != 0)
 			return -1;
-		int rc = n <= unit ? read_piece(r, from, buf + at, n, e) :
-		    disk_read(r->disk, buf + at, n, from * SECTOR_BYTES, e);
+		int rc = n <= unit
+		             ? read_piece(r, from, buf + at, n, e)
+		             : disk_read(r->disk, buf + at, n, from * SECTOR_BYTES, e);
 		if (rc == 0)
 			continue;
 		if (!is_bad_medium(e) || halves(r, from, buf + at, n, e) != 0)

@@ -12,12 +12,12 @@
 
 struct rescue {
 	struct disk *disk;
-	uint64_t retries;	/* how often a sector that failed is read again */
-	bool as_zeros;		/* give up a sector rather than all */
-	struct rangeset *lost;	/* source sectors given up; borrowed */
-	int direct_fd;		/* past the cache; -1: there is no such */
+	uint64_t retries;      /* how often a sector that failed is read again */
+	bool as_zeros;         /* give up a sector rather than all */
+	struct rangeset *lost; /* source sectors given up; borrowed */
+	int direct_fd;         /* past the cache; -1: there is no such */
 	bool direct_tried;
-	uint8_t *sector;	/* aligned as direct_fd wants it */
+	uint8_t *sector; /* aligned as direct_fd wants it */
 };
 
 void rescue_init(struct rescue *, struct disk *, uint64_t retries, bool as_zeros,
@@ -25,6 +25,7 @@ void rescue_init(struct rescue *, struct disk *, uint64_t retries, bool as_zeros
 void rescue_done(struct rescue *);
 /* What disk_read(buf, bytes, sector * 512) would have read, had it not failed with
  * *e.  0: all of it is there, or zeros and noted as lost; -1: not to be had. */
-int rescue_read(struct rescue *, uint64_t sector, void *buf, size_t bytes, struct err *);
+int rescue_read(
+    struct rescue *, uint64_t sector, void *buf, size_t bytes, struct err *);
 
 #endif /* IMAGEZIP_RESCUE_H */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 void
-windows_init(struct windows *w, struct disk *d, struct layout *l, const struct options *o,
-    struct rangeset *lost)
+windows_init(struct windows *w, struct disk *d, struct layout *l,
+    const struct options *o, struct rangeset *lost)
 {
 	*w = (struct windows){ .disk = d, .layout = l, .walk.set = &l->store };
 	rescue_init(&w->rescue, d, o->retries, o->bad_as_zeros, lost);
@@ -55,20 +55,21 @@ fill_range(struct windows *w, struct range r, void *out, struct err *e)
 	struct rangeset *zero = &w->layout->zero;
 	uint64_t at = r.off, end = range_end(r);
 
-	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end; i++) {
+	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end;
+	     i++) {
 		struct range z = range_clip(rangeset_get(zero, i), at, end);
 		if (z.len == 0)
 			break;
 		if (z.off > at && read_range(w, (struct range){ at, z.off - at },
-		    buf + (at - r.off) * SECTOR_BYTES, e) != 0)
+				      buf + (at - r.off) * SECTOR_BYTES, e) != 0)
 			return -1;
 		memset(buf + (z.off - r.off) * SECTOR_BYTES, 0, z.len * SECTOR_BYTES);
 		at = range_end(z);
 	}
 	if (at == end)
 		return 0;
-	return read_range(w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES,
-	    e);
+	return read_range(
+	    w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
 }
 
 /* What is stored changed. */
@@ -80,7 +81,8 @@ change_part(const struct windows *w, struct range part, uint8_t *buf)
 	for (size_t i = 0; i < x->npatches; i++) {
 		const struct patch *p = &x->patches[i];
 		if (p->sector >= part.off && p->sector - part.off < part.len)
-			memcpy(buf + (p->sector - part.off) * SECTOR_BYTES, p->bytes, SECTOR_BYTES);
+			memcpy(buf + (p->sector - part.off) * SECTOR_BYTES, p->bytes,
+			    SECTOR_BYTES);
 	}
 }
 
@@ -99,8 +101,8 @@ next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *
 {
 	if (w->ended)
 		return 0;
-	ssize_t n = disk_read_upto(w->disk, buf, FRAGMENT_WINDOW_BYTES,
-	    w->stream_sector * SECTOR_BYTES, e);
+	ssize_t n = disk_read_upto(
+	    w->disk, buf, FRAGMENT_WINDOW_BYTES, w->stream_sector * SECTOR_BYTES, e);
 	if (n < 0)
 		return -1;
 	w->ended = n < FRAGMENT_WINDOW_BYTES;
@@ -125,10 +127,11 @@ attach(struct windows *w, struct window *out, struct range part)
 		w->reloc++;
 	if (out->nrelocs == 0)
 		out->relocs = x->relocs + w->reloc;
-	for (; w->reloc < x->n && x->relocs[w->reloc].sector < range_end(part); w->reloc++)
+	for (; w->reloc < x->n && x->relocs[w->reloc].sector < range_end(part);
+	     w->reloc++)
 		out->nrelocs++;
 	out->fresh |= x->together.len != 0 && x->together.off >= part.off &&
-	    x->together.off < range_end(part);
+	              x->together.off < range_end(part);
 }
 
 ssize_t

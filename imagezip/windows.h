@@ -16,11 +16,11 @@ struct windows {
 	struct layout *layout;
 	struct cache cache;
 	struct rescue rescue;
-	size_t reloc;			/* of layout->relocs, the next one */
-	struct walk walk;		/* of layout->store */
-	uint64_t stream_sector;		/* sources without a size */
+	size_t reloc;           /* of layout->relocs, the next one */
+	struct walk walk;       /* of layout->store */
+	uint64_t stream_sector; /* sources without a size */
 	bool ended;
-	uint32_t short_bytes;		/* of the last sector; 0: it is whole */
+	uint32_t short_bytes; /* of the last sector; 0: it is whole */
 };
 
 /* Sectors that were lost, of the source, go into *lost. */

@@ -15,7 +15,7 @@
 #include "common/base/rd.h"
 
 struct buf {
-	uint8_t *base;		/* owned; buf_free() */
+	uint8_t *base; /* owned; buf_free() */
 	size_t len, cap;
 	bool failed;
 };

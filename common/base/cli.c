@@ -9,7 +9,7 @@
 
 enum {
 	OPTS_MAX = 96,
-	KEY_HELP = 1000,	/* when -h is the program's own */
+	KEY_HELP = 1000, /* when -h is the program's own */
 	KEY_VERSION,
 	HELP_COLUMN = 30,
 };
@@ -40,7 +40,7 @@ parser_init(struct parser *p, const struct cli_program *prog)
 
 	memset(p, 0, sizeof *p);
 	p->prog = prog;
-	p->shorts[nshort++] = ':';	/* we say what is wrong ourselves */
+	p->shorts[nshort++] = ':'; /* we say what is wrong ourselves */
 	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++) {
 		const struct cli_opt *o = prog->tables[t].opts;
 		for (; o->help != NULL && p->n < OPTS_MAX; o++) {
@@ -96,8 +96,8 @@ print_help(const struct cli_program *prog, FILE *f)
 			if (o->kind != CLI_REFUSED)
 				print_option(f, o);
 	}
-	fprintf(f, "%-*sprint this and leave\n%-*sprint the version and leave\n", HELP_COLUMN,
-	    "  -h, --help", HELP_COLUMN, "      --version");
+	fprintf(f, "%-*sprint this and leave\n%-*sprint the version and leave\n",
+	    HELP_COLUMN, "  -h, --help", HELP_COLUMN, "      --version");
 	if (prog->examples != NULL)
 		fprintf(f, "\nExamples:\n%s", prog->examples);
 	fprintf(f, "\nThe whole story: man %s\n", prog->name);
@@ -169,15 +169,15 @@ misuse(int c, char **argv, struct err *e)
 }
 
 enum cli_rc
-cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts, int *operand,
-    struct err *e)
+cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
+    int *operand, struct err *e)
 {
 	struct parser p;
 	int c;
 
 	parser_init(&p, prog);
 	opterr = 0;
-	optind = 0;		/* glibc: begin anew, also in tests that parse twice */
+	optind = 0; /* glibc: begin anew, also in tests that parse twice */
 	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
 		if (c == ':' || c == '?')
 			return misuse(c, argv, e);

@@ -14,40 +14,40 @@
 #include "common/base/err.h"
 
 enum cli_kind {
-	CLI_FLAG,	/* bool at off becomes true */
-	CLI_UINT,	/* uint64_t at off, min..max, decimal or 0x */
-	CLI_INT,	/* int64_t at off, min..max taken as signed */
-	CLI_SIZE,	/* uint64_t bytes at off: 64M, 1G, 512k; min..max */
-	CLI_STR,	/* const char * at off, borrowed from argv */
-	CLI_CALL,	/* call(at off, arg) */
-	CLI_REFUSED,	/* known but not to be had: help says why; always ERR_USAGE */
+	CLI_FLAG,    /* bool at off becomes true */
+	CLI_UINT,    /* uint64_t at off, min..max, decimal or 0x */
+	CLI_INT,     /* int64_t at off, min..max taken as signed */
+	CLI_SIZE,    /* uint64_t bytes at off: 64M, 1G, 512k; min..max */
+	CLI_STR,     /* const char * at off, borrowed from argv */
+	CLI_CALL,    /* call(at off, arg) */
+	CLI_REFUSED, /* known but not to be had: help says why; always ERR_USAGE */
 };
 
 struct cli_opt {
-	int key;		/* its letter, or 256 and up for long names only */
-	const char *name;	/* long name, NULL: none */
-	const char *arg;	/* metavariable, NULL: takes none */
-	const char *help;	/* one line, lower case; NULL ends a table */
+	int key;          /* its letter, or 256 and up for long names only */
+	const char *name; /* long name, NULL: none */
+	const char *arg;  /* metavariable, NULL: takes none */
+	const char *help; /* one line, lower case; NULL ends a table */
 	enum cli_kind kind;
-	size_t off;		/* into the structure of this table */
+	size_t off; /* into the structure of this table */
 	uint64_t min, max;
 	int (*call)(void *at, const char *arg, struct err *);
 };
 
 struct cli_table {
 	const struct cli_opt *opts;
-	size_t base;		/* offset of its structure in the whole */
-	const char *heading;	/* in --help; NULL: "Options" */
+	size_t base;         /* offset of its structure in the whole */
+	const char *heading; /* in --help; NULL: "Options" */
 };
 
 enum { CLI_TABLES_MAX = 4 };
 
 struct cli_program {
 	const char *name;
-	const char *synopsis;	/* "[options] input output|-" */
-	const char *about;	/* a sentence or two */
-	const char *examples;	/* lines, each ended with \n */
-	struct cli_table tables[CLI_TABLES_MAX];	/* the first NULL opts ends them */
+	const char *synopsis;                    /* "[options] input output|-" */
+	const char *about;                       /* a sentence or two */
+	const char *examples;                    /* lines, each ended with \n */
+	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
@@ -79,7 +79,7 @@ const char *cli_human_bytes(uint64_t bytes, char *buf, size_t cap);
 
 /* Signals: after cli_catch_signals(), SIGINT, SIGTERM and SIGHUP set a flag. */
 void cli_catch_signals(void);
-int cli_signal(void);		/* the signal that came, or 0 */
+int cli_signal(void); /* the signal that came, or 0 */
 /* ERR_CANCELLED "interrupted by SIGINT" when one came, else 0. */
 int cli_check_signal(struct err *);
 

@@ -27,7 +27,8 @@ static int
 check_bounds(const char *s, uint64_t v, uint64_t min, uint64_t max, struct err *e)
 {
 	if (v < min || v > max)
-		return err_set(e, ERR_USAGE, "%s is not in %" PRIu64 "..%" PRIu64, s, min, max);
+		return err_set(
+		    e, ERR_USAGE, "%s is not in %" PRIu64 "..%" PRIu64, s, min, max);
 	return 0;
 }
 
@@ -57,7 +58,8 @@ cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
 		return -1;
 	int64_t value = minus ? -(int64_t)v : (int64_t)v;
 	if (value < min || value > max)
-		return err_set(e, ERR_USAGE, "%s is not in %" PRId64 "..%" PRId64, s, min, max);
+		return err_set(
+		    e, ERR_USAGE, "%s is not in %" PRId64 "..%" PRId64, s, min, max);
 	*out = value;
 	return 0;
 }
@@ -73,7 +75,9 @@ parse_scaled(const char *s, uint64_t base, const char *const *endings, uint64_t 
 
 	if (parse_digits(s, out, &rest, e) != 0)
 		return -1;
-	const char *unit = *rest != '\0' ? strchr(letters, tolower((unsigned char)*rest)) : NULL;
+	const char *unit = *rest != '\0'
+	                       ? strchr(letters, tolower((unsigned char)*rest))
+	                       : NULL;
 	if (unit != NULL) {
 		rest++;
 		for (const char *u = letters; u <= unit; u++)
@@ -92,7 +96,8 @@ cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e
 	static const char *const endings[] = { "", "B", "iB", NULL };
 	uint64_t v;
 
-	if (parse_scaled(s, 1024, endings, &v, e) != 0 || check_bounds(s, v, min, max, e) != 0)
+	if (parse_scaled(s, 1024, endings, &v, e) != 0 ||
+	    check_bounds(s, v, min, max, e) != 0)
 		return -1;
 	*out = v;
 	return 0;
@@ -104,7 +109,8 @@ cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e
 	static const char *const endings[] = { "", "bit", "bit/s", "bps", NULL };
 	uint64_t v;
 
-	if (parse_scaled(s, 1000, endings, &v, e) != 0 || check_bounds(s, v, min, max, e) != 0)
+	if (parse_scaled(s, 1000, endings, &v, e) != 0 ||
+	    check_bounds(s, v, min, max, e) != 0)
 		return -1;
 	*out = v;
 	return 0;

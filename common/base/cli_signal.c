@@ -16,11 +16,11 @@ void
 cli_catch_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa = { .sa_handler = on_signal };	/* no SA_RESTART: wake up */
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: wake up */
 
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		sigaction(signals[i], &sa, NULL);
-	sa.sa_handler = SIG_IGN;	/* a closed pipe is an error of write(2) */
+	sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(2) */
 	sigaction(SIGPIPE, &sa, NULL);
 }
 

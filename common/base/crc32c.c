@@ -29,8 +29,7 @@ by_table(uint32_t c, const uint8_t *p, size_t n)
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2")))
-static uint32_t
+__attribute__((target("sse4.2"))) static uint32_t
 by_instruction(uint32_t c, const uint8_t *p, size_t n)
 {
 	uint64_t wide = c, word;

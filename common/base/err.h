@@ -9,19 +9,19 @@
 
 enum err_kind {
 	ERR_NONE,
-	ERR_USAGE,		/* the command line asks for what cannot be */
-	ERR_IO,			/* the system refused a read, write, open, ... */
-	ERR_FORMAT,		/* input is damaged or not what it claims to be */
-	ERR_UNSUPPORTED,	/* understood, but not handled here */
-	ERR_REFUSED,		/* possible, but unsafe without being forced */
+	ERR_USAGE,       /* the command line asks for what cannot be */
+	ERR_IO,          /* the system refused a read, write, open, ... */
+	ERR_FORMAT,      /* input is damaged or not what it claims to be */
+	ERR_UNSUPPORTED, /* understood, but not handled here */
+	ERR_REFUSED,     /* possible, but unsafe without being forced */
 	ERR_NOMEM,
-	ERR_CANCELLED,		/* stopped by a signal or because another part failed */
+	ERR_CANCELLED, /* stopped by a signal or because another part failed */
 };
 
 struct err {
 	enum err_kind kind;
-	int os;			/* errno behind it, or 0 */
-	char text[512];		/* lower case, no full stop: "/dev/sda: short read" */
+	int os;         /* errno behind it, or 0 */
+	char text[512]; /* lower case, no full stop: "/dev/sda: short read" */
 };
 
 /* Fill *e and return -1, so that "return err_set(...)" reads as one step. */

@@ -13,7 +13,7 @@ struct json {
 	char *text;
 	size_t len;
 	int depth;
-	bool first;			/* in the innermost object or array */
+	bool first; /* in the innermost object or array */
 	char closers[DEPTH_MAX];
 };
 
@@ -47,7 +47,10 @@ json_free(struct json *j)
 static size_t
 utf8_len(const unsigned char *s)
 {
-	size_t n = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+	size_t n = s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+	           : s[0] >= 0xe0              ? 3
+	           : s[0] >= 0xc2              ? 2
+	                                       : 0;
 
 	if (s[0] >= 0xf5)
 		return 0;
@@ -65,7 +68,7 @@ put_quoted(struct json *j, const char *value)
 	fputc('"', j->mem);
 	while (*s != '\0') {
 		size_t n = *s < 0x80 ? 1 : utf8_len(s);
-		if (n == 0) {		/* not UTF-8: the replacement character */
+		if (n == 0) { /* not UTF-8: the replacement character */
 			fputs("\\ufffd", j->mem);
 			n = 1;
 		} else if (*s == '"' || *s == '\\') {

@@ -15,11 +15,11 @@
 
 struct json;
 
-struct json *json_new(void);		/* NULL: out of memory */
+struct json *json_new(void); /* NULL: out of memory */
 void json_free(struct json *);
 void json_object(struct json *, const char *key);
 void json_array(struct json *, const char *key);
-void json_end(struct json *);		/* the innermost object or array */
+void json_end(struct json *); /* the innermost object or array */
 void json_string(struct json *, const char *key, const char *value);
 void json_uint(struct json *, const char *key, uint64_t value);
 void json_int(struct json *, const char *key, int64_t value);

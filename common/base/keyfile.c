@@ -13,8 +13,10 @@ check_mode(int fd, const char *path, struct err *e)
 	if (fstat(fd, &st) != 0)
 		return err_os(e, "%s", path);
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-		return err_set(e, ERR_REFUSED, "%s: others may read or change this key: chmod 600 "
-		    "makes it private", path);
+		return err_set(e, ERR_REFUSED,
+		    "%s: others may read or change this key: chmod 600 "
+		    "makes it private",
+		    path);
 	return 0;
 }
 
@@ -31,7 +33,8 @@ read_all(int fd, const char *path, char *buf, size_t *n, struct err *e)
 			return err_os(e, "%s", path);
 		*n += (size_t)got;
 		if (*n > KEYFILE_BYTES_MAX)
-			return err_set(e, ERR_FORMAT, "%s: is too long for a key", path);
+			return err_set(
+			    e, ERR_FORMAT, "%s: is too long for a key", path);
 	}
 	buf[*n] = '\0';
 	return 0;
@@ -74,8 +77,8 @@ keyfile_write(const char *path, bool secret, const void *data, size_t n, struct 
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
 	if (fd < 0 && errno == EEXIST)
-		return err_set(e, ERR_REFUSED, "%s: is there already, and a key is never replaced",
-		    path);
+		return err_set(e, ERR_REFUSED,
+		    "%s: is there already, and a key is never replaced", path);
 	if (fd < 0)
 		return err_os(e, "%s: cannot be made", path);
 	int rc = write_all(fd, path, data, n, e);

@@ -14,9 +14,9 @@ struct slot {
  * taken <= begun <= submitted <= taken + cap. */
 struct ordered {
 	pthread_mutex_t lock;
-	pthread_cond_t room;		/* the producer waits here */
-	pthread_cond_t work;		/* the workers */
-	pthread_cond_t ready;		/* the consumer */
+	pthread_cond_t room;  /* the producer waits here */
+	pthread_cond_t work;  /* the workers */
+	pthread_cond_t ready; /* the consumer */
 	size_t cap, taken, begun, submitted;
 	bool closed, cancelled;
 	struct slot slots[];

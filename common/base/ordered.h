@@ -19,8 +19,8 @@
 
 struct ordered;
 
-struct ordered *ordered_new(size_t cap);	/* NULL: out of memory */
-void ordered_free(struct ordered *);		/* items are the caller's */
+struct ordered *ordered_new(size_t cap); /* NULL: out of memory */
+void ordered_free(struct ordered *);     /* items are the caller's */
 enum queue_rc ordered_submit(struct ordered *, void *item);
 /* For a worker: the next item that nobody has begun, and its ticket. */
 enum queue_rc ordered_begin(struct ordered *, void **item, size_t *ticket);

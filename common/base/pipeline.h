@@ -15,7 +15,7 @@
 
 struct pipeline;
 
-struct pipeline *pipeline_new(void);	/* NULL: out of memory */
+struct pipeline *pipeline_new(void); /* NULL: out of memory */
 /* Only after pipeline_join(), or when no stage was started. */
 void pipeline_free(struct pipeline *);
 /* What to cancel on failure; at most 16 of all kinds. */

@@ -12,7 +12,7 @@ struct pool {
 	pthread_cond_t home;
 	size_t count, nhome;
 	bool cancelled;
-	void *bufs[];		/* the first nhome are home */
+	void *bufs[]; /* the first nhome are home */
 };
 
 struct pool *

@@ -13,10 +13,10 @@
 struct pool;
 
 /* `count` buffers of `size_bytes` each, page aligned, uninitialised. */
-struct pool *pool_new(size_t count, size_t size_bytes);	/* NULL: out of memory */
+struct pool *pool_new(size_t count, size_t size_bytes); /* NULL: out of memory */
 void pool_free(struct pool *);
-enum queue_rc pool_get(struct pool *, void **buf);	/* blocks; OK or CANCEL */
-void pool_put(struct pool *, void *buf);		/* works after a cancel, too */
+enum queue_rc pool_get(struct pool *, void **buf); /* blocks; OK or CANCEL */
+void pool_put(struct pool *, void *buf);           /* works after a cancel, too */
 void pool_cancel(struct pool *);
 
 #endif /* COMMON_BASE_POOL_H */

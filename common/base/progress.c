@@ -40,7 +40,8 @@ terminal_line(const struct progress *p, uint64_t done, uint64_t now)
 		return;
 	}
 	uint64_t left = per_s > 0 && done < p->total ? (p->total - done) / per_s : 0;
-	fprintf(stderr, "\r%s: %3.0f %%  %s, %s/s, %" PRIu64 ":%02" PRIu64 " left \033[K", p->what,
+	fprintf(stderr,
+	    "\r%s: %3.0f %%  %s, %s/s, %" PRIu64 ":%02" PRIu64 " left \033[K", p->what,
 	    100.0 * (double)done / (double)p->total, bytes, rate, left / 60, left % 60);
 }
 
@@ -51,7 +52,7 @@ show(struct progress *p, uint64_t done, uint64_t now)
 	if (p->fd < 0) {
 		terminal_line(p, done, now);
 	} else if (dprintf(p->fd, "%" PRIu64 " %" PRIu64 "\n", done, p->total) < 0) {
-		p->shown = 0;	/* nobody listens any more: no reason to fail the run */
+		p->shown = 0; /* nobody listens any more: no reason to fail the run */
 	}
 }
 
@@ -73,6 +74,6 @@ progress_end(struct progress *p, uint64_t done)
 		return;
 	show(p, done, clock_us());
 	if (p->fd < 0)
-		fputs("\r\033[K", stderr);	/* the summary takes its place */
+		fputs("\r\033[K", stderr); /* the summary takes its place */
 	p->shown = 0;
 }

@@ -10,15 +10,16 @@
 #include <stdint.h>
 
 struct progress {
-	const char *what;	/* "imagezip" */
-	uint64_t total;		/* bytes; 0: unknown */
-	int fd;			/* -1: the terminal */
-	int shown;		/* 0: nothing to print to */
+	const char *what; /* "imagezip" */
+	uint64_t total;   /* bytes; 0: unknown */
+	int fd;           /* -1: the terminal */
+	int shown;        /* 0: nothing to print to */
 	uint64_t started_us, last_us;
 };
 
 /* fd < 0: the terminal if there is one.  quiet: nothing at all, unless fd. */
-void progress_begin(struct progress *, const char *what, uint64_t total, int fd, int quiet);
+void progress_begin(
+    struct progress *, const char *what, uint64_t total, int fd, int quiet);
 void progress_at(struct progress *, uint64_t done);
 void progress_end(struct progress *, uint64_t done);
 

@@ -12,10 +12,10 @@ enum queue_rc { QUEUE_OK, QUEUE_END, QUEUE_CANCEL };
 
 struct queue;
 
-struct queue *queue_new(size_t cap);		/* NULL: out of memory */
-void queue_free(struct queue *);		/* items are the caller's */
-enum queue_rc queue_put(struct queue *, void *item);	/* blocks while full */
-enum queue_rc queue_get(struct queue *, void **item);	/* blocks while empty */
+struct queue *queue_new(size_t cap);                  /* NULL: out of memory */
+void queue_free(struct queue *);                      /* items are the caller's */
+enum queue_rc queue_put(struct queue *, void *item);  /* blocks while full */
+enum queue_rc queue_get(struct queue *, void **item); /* blocks while empty */
 /* Like queue_get, but QUEUE_END also when it is empty just now. */
 enum queue_rc queue_try_get(struct queue *, void **item);
 void queue_close(struct queue *);

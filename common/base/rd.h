@@ -15,7 +15,7 @@
 struct rd {
 	const uint8_t *base;
 	size_t len;
-	size_t off;		/* off <= len, always */
+	size_t off; /* off <= len, always */
 	bool failed;
 };
 
@@ -86,7 +86,7 @@ rd_le32(struct rd *r)
 	if (p == NULL)
 		return 0;
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	    (uint32_t)p[3] << 24;
+	       (uint32_t)p[3] << 24;
 }
 
 static inline uint64_t
@@ -113,7 +113,7 @@ rd_be32(struct rd *r)
 	if (p == NULL)
 		return 0;
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-	    (uint32_t)p[3];
+	       (uint32_t)p[3];
 }
 
 static inline uint64_t

@@ -21,7 +21,8 @@ sha256(const void *data, size_t n, uint8_t digest[SHA256_BYTES])
 	unsigned len = SHA256_BYTES;
 
 	pthread_once(&once, look_up);
-	if (algorithm == NULL || EVP_Digest(data, n, digest, &len, algorithm, NULL) != 1) {
+	if (algorithm == NULL ||
+	    EVP_Digest(data, n, digest, &len, algorithm, NULL) != 1) {
 		fputs("SHA-256 is not to be had\n", stderr);
 		abort();
 	}

@@ -14,7 +14,7 @@
 struct wr {
 	uint8_t *base;
 	size_t cap;
-	size_t off;		/* off <= cap, always */
+	size_t off; /* off <= cap, always */
 	bool failed;
 };
 

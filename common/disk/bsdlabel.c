@@ -6,8 +6,8 @@
  *	132	le32 magic again
  *	136	le16 checksum: the exclusive or of all words to the last partition is 0
  *	138	le16 partitions
- *	148	partitions of 16 bytes: le32 size, le32 offset; le32 fragment size, or in
- *		version 1 le16 high part of the offset and le16 of the size; u8 type, ...
+ *	148	partitions of 16 bytes: le32 size, le32 offset; le32 fragment size, or
+ *in version 1 le16 high part of the offset and le16 of the size; u8 type, ...
  *
  * Offsets count from the beginning of the disk or, in old FreeBSD, of the slice.
  * Partition c tells: it begins where the slice does (FreeBSD, NetBSD), or is the
@@ -27,14 +27,14 @@ enum {
 	MAGIC2_AT = 132,
 	PARTS_AT = 148,
 	PART_BYTES = 16,
-	RAW_PART = 2,			/* c */
+	RAW_PART = 2, /* c */
 	SECSIZE_MAX = 4096,
 };
 
 #define LABEL_MAGIC UINT32_C(0x82564557)
 
 struct raw_part {
-	uint64_t off, len;		/* in the label's sectors */
+	uint64_t off, len; /* in the label's sectors */
 	uint8_t type;
 };
 
@@ -87,7 +87,8 @@ decode(struct raw_label *l, const uint8_t block[LABEL_BYTES])
 	rd_skip(&r, 2);
 	l->nparts = rd_le16(&r);
 	rd_skip(&r, PARTS_AT - MAGIC2_AT - 8);
-	if (l->nparts == 0 || l->nparts > BSDLABEL_PARTS_MAX || !sum_right(block, l->nparts))
+	if (l->nparts == 0 || l->nparts > BSDLABEL_PARTS_MAX ||
+	    !sum_right(block, l->nparts))
 		return false;
 	for (unsigned i = 0; i < l->nparts; i++)
 		decode_part(&l->part[i], &r, l->version == 1);
@@ -101,7 +102,8 @@ read_raw(struct raw_label *l, struct disk *d, struct range slice, struct err *e)
 
 	if (slice.len * SECTOR_BYTES < LABEL_AT + LABEL_BYTES)
 		return 0;
-	if (disk_read(d, block, sizeof block, slice.off * SECTOR_BYTES + LABEL_AT, e) != 0)
+	if (disk_read(d, block, sizeof block, slice.off * SECTOR_BYTES + LABEL_AT, e) !=
+	    0)
 		return -1;
 	return decode(l, block);
 }
@@ -125,7 +127,7 @@ scale(struct raw_label *l, struct err *e)
 		return err_set(e, ERR_FORMAT, "its disklabel has sectors of %u bytes",
 		    (unsigned)l->sector_bytes);
 	for (unsigned i = 0; i < l->nparts; i++) {
-		l->part[i].off *= factor;	/* 48 bits */
+		l->part[i].off *= factor; /* 48 bits */
 		l->part[i].len *= factor;
 	}
 	return 0;
@@ -161,7 +163,8 @@ check_overlap(const struct bsdlabel *l, struct err *e)
 {
 	for (unsigned i = 1; i < l->nparts; i++)
 		if (l->parts[i].sectors.off < range_end(l->parts[i - 1].sectors))
-			return err_set(e, ERR_FORMAT, "partitions %c and %c of its disklabel overlap",
+			return err_set(e, ERR_FORMAT,
+			    "partitions %c and %c of its disklabel overlap",
 			    l->parts[i - 1].letter, l->parts[i].letter);
 	return 0;
 }
@@ -171,28 +174,34 @@ static int
 add_part(struct bsdlabel *l, const struct raw_part *p, unsigned i, uint64_t base,
     struct range slice, struct err *e)
 {
-	uint64_t end = p->off + p->len;	/* both are below 2^51 */
+	uint64_t end = p->off + p->len; /* both are below 2^51 */
 
 	if (p->len == 0 || i == RAW_PART || end <= base || p->off >= base + slice.len ||
 	    (p->off <= base && end >= base + slice.len))
 		return 0;
 	if (p->off < base || end > base + slice.len)
-		return err_set(e, ERR_FORMAT, "partition %c of its disklabel is half outside of it",
+		return err_set(e, ERR_FORMAT,
+		    "partition %c of its disklabel is half outside of it",
 		    'a' + (int)i);
 	l->parts[l->nparts++] = (struct bsdlabel_part){ .letter = (char)('a' + i),
-		.type = p->type, .sectors = { p->off - base, p->len } };
+		.type = p->type,
+		.sectors = { p->off - base, p->len } };
 	return 0;
 }
 
 /* A single partition for all of the slice is no raw one. */
 static void
-add_only_part(struct bsdlabel *l, const struct raw_label *raw, uint64_t base,
-    struct range slice)
+add_only_part(
+    struct bsdlabel *l, const struct raw_label *raw, uint64_t base, struct range slice)
 {
 	for (unsigned i = 0; i < raw->nparts && l->nparts == 0; i++)
-		if (i != RAW_PART && raw->part[i].off == base && raw->part[i].len == slice.len)
-			l->parts[l->nparts++] = (struct bsdlabel_part){ .letter = (char)('a' + i),
-				.type = raw->part[i].type, .sectors = { 0, slice.len } };
+		if (i != RAW_PART && raw->part[i].off == base &&
+		    raw->part[i].len == slice.len)
+			l->parts[l->nparts++] = (struct bsdlabel_part){
+				.letter = (char)('a' + i),
+				.type = raw->part[i].type,
+				.sectors = { 0, slice.len }
+			};
 }
 
 int

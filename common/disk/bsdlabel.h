@@ -14,21 +14,21 @@
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
 
-enum { BSDLABEL_PARTS_MAX = 22 };	/* as many as fit in a sector */
+enum { BSDLABEL_PARTS_MAX = 22 }; /* as many as fit in a sector */
 
 enum bsdlabel_type { BSDLABEL_UNUSED = 0, BSDLABEL_SWAP = 1, BSDLABEL_FFS = 7 };
 
 struct bsdlabel_part {
-	char letter;			/* 'a'.. */
+	char letter; /* 'a'.. */
 	uint8_t type;
-	struct range sectors;		/* of 512 bytes, relative to the slice */
+	struct range sectors; /* of 512 bytes, relative to the slice */
 };
 
 /* In order of place; they lie inside the slice and do not overlap.  Left out are
  * the raw partitions (c, and any that holds all of the slice), empty ones, and
  * those that lie outside, where other slices are. */
 struct bsdlabel {
-	unsigned version;		/* 1: OpenBSD */
+	unsigned version; /* 1: OpenBSD */
 	unsigned nparts;
 	struct bsdlabel_part parts[BSDLABEL_PARTS_MAX];
 };

@@ -228,8 +228,8 @@ disk_write(struct disk *d, const void *buf, size_t len, uint64_t off, struct err
 	    check_room(d, len, off, e) != 0)
 		return -1;
 	while (done < len) {
-		ssize_t n =
-		    write_some(d, (const uint8_t *)buf + done, len - done, off + done);
+		ssize_t n = write_some(
+		    d, (const uint8_t *)buf + done, len - done, off + done);
 		if (n < 0)
 			return err_os(
 			    e, "%s: writing %s", d->name, where(d, off + done).text);

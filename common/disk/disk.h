@@ -17,18 +17,18 @@
 #include "common/disk/range.h"
 
 enum disk_kind {
-	DISK_FILE,		/* regular */
-	DISK_BLOCK,		/* block device */
-	DISK_STREAM,		/* pipe, socket, terminal: in order, size unknown */
-	DISK_NULL,		/* /dev/null and other character devices that eat all */
+	DISK_FILE,   /* regular */
+	DISK_BLOCK,  /* block device */
+	DISK_STREAM, /* pipe, socket, terminal: in order, size unknown */
+	DISK_NULL,   /* /dev/null and other character devices that eat all */
 };
 
 enum disk_flags {
 	DISK_READ = 1 << 0,
 	DISK_WRITE = 1 << 1,
-	DISK_CREATE = 1 << 2,	/* make the file when it does not exist */
-	DISK_TRUNC = 1 << 3,	/* regular files only */
-	DISK_FORCE = 1 << 4,	/* write also to a device in use, or a terminal */
+	DISK_CREATE = 1 << 2, /* make the file when it does not exist */
+	DISK_TRUNC = 1 << 3,  /* regular files only */
+	DISK_FORCE = 1 << 4,  /* write also to a device in use, or a terminal */
 };
 
 struct disk;
@@ -68,12 +68,12 @@ int disk_close(struct disk *, struct err *);
 
 const char *disk_name(const struct disk *);
 enum disk_kind disk_kind(const struct disk *);
-bool disk_seekable(const struct disk *);		/* FILE, BLOCK */
+bool disk_seekable(const struct disk *); /* FILE, BLOCK */
 /* UINT64_MAX for streams and null.  Grows with writes behind the end of a file. */
 uint64_t disk_size_bytes(const struct disk *);
 /* Logical sector size: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
-int disk_fd(const struct disk *);			/* -1 when there is none */
+int disk_fd(const struct disk *); /* -1 when there is none */
 /* SHA-256 of what is there, which never changes; NULL: it is not known, or may. */
 const uint8_t *disk_digest(const struct disk *);
 
@@ -81,8 +81,8 @@ const uint8_t *disk_digest(const struct disk *);
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
  * stream, off must be where the last read ended. */
-ssize_t disk_read_upto(struct disk *, void *buf, size_t len, uint64_t off,
-    struct err *);
+ssize_t disk_read_upto(
+    struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 /* Exactly len bytes at off.  On a stream, off must be where the last write
  * ended. */
 int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);
@@ -94,7 +94,7 @@ int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
 bool disk_discard(struct disk *, uint64_t off, uint64_t len);
 /* disk_read() past the cache, as far as the system lets us. */
 int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
-int disk_truncate(struct disk *, uint64_t size, struct err *);	/* regular files */
+int disk_truncate(struct disk *, uint64_t size, struct err *); /* regular files */
 int disk_sync(struct disk *, struct err *);
 /* Tell the kernel that the partition table changed (block devices). */
 int disk_reread_partitions(struct disk *, struct err *);

@@ -116,8 +116,9 @@ fd_uncache(void *ctx, uint64_t off, uint64_t len)
 {
 	const struct handle *h = ctx;
 
-	if (sync_file_range(h->fd, (off_t)off, (off_t)len, SYNC_FILE_RANGE_WAIT_BEFORE |
-	    SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0)
+	if (sync_file_range(h->fd, (off_t)off, (off_t)len,
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+		    SYNC_FILE_RANGE_WAIT_AFTER) != 0)
 		return -1;
 	errno = posix_fadvise(h->fd, (off_t)off, (off_t)len, POSIX_FADV_DONTNEED);
 	return errno == 0 ? 0 : -1;

@@ -6,7 +6,7 @@
 
 struct disk_file {
 	int fd;
-	const char *name;	/* the path, or "stdin", "stdout"; borrowed */
+	const char *name; /* the path, or "stdin", "stdout"; borrowed */
 	enum disk_kind kind;
 	unsigned sector_bytes;
 	uint64_t size_bytes;

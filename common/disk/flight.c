@@ -16,19 +16,19 @@ enum {
 	THREADS = 4,
 	PIECE_BYTES = 1 << 20,
 	PAGE_BYTES = 4096,
-	MEMORY_ALIGN = 512,		/* what devices ask of a buffer's address */
+	MEMORY_ALIGN = 512, /* what devices ask of a buffer's address */
 };
 
 struct piece {
 	const uint8_t *buf;
 	size_t len;
 	uint64_t off;
-	int result;			/* bytes, or -errno */
+	int result; /* bytes, or -errno */
 };
 
 struct flight {
 	struct disk *disk;
-	int fd;				/* of the same disk, O_DIRECT */
+	int fd; /* of the same disk, O_DIRECT */
 	bool uring;
 	struct io_uring ring;
 	/* Without io_uring: pieces to the threads, and back. */
@@ -91,8 +91,9 @@ flight_new(struct flight **out, struct disk *d, bool must, struct err *e)
 
 	*out = NULL;
 	if (fd < 0)
-		return must ? err_set(e, ERR_UNSUPPORTED, "%s: does not take direct writes (-f)",
-		    disk_name(d)) : 0;
+		return must ? err_set(e, ERR_UNSUPPORTED,
+				  "%s: does not take direct writes (-f)", disk_name(d))
+		            : 0;
 	struct flight *f = calloc(1, sizeof *f);
 	if (f == NULL) {
 		close(fd);
@@ -105,7 +106,7 @@ flight_new(struct flight **out, struct disk *d, bool must, struct err *e)
 		f->nidle++;
 	}
 	f->uring = getenv("FRISBEE_NO_URING") == NULL &&
-	    io_uring_queue_init(DEPTH, &f->ring, 0) == 0;
+	           io_uring_queue_init(DEPTH, &f->ring, 0) == 0;
 	if (!f->uring && start_threads(f, e) != 0) {
 		flight_free(f);
 		return -1;
@@ -150,7 +151,7 @@ next_done(struct flight *f)
 		p = item;
 	} else {
 		while (io_uring_wait_cqe(&f->ring, &cqe) != 0)
-			;	/* a signal; nothing else can happen here */
+			; /* a signal; nothing else can happen here */
 		p = io_uring_cqe_get_data(cqe);
 		p->result = cqe->res;
 		io_uring_cqe_seen(&f->ring, cqe);
@@ -210,7 +211,8 @@ launch(struct flight *f, const uint8_t *buf, size_t len, uint64_t off, struct er
 }
 
 int
-flight_write(struct flight *f, const void *data, size_t len, uint64_t off, struct err *e)
+flight_write(
+    struct flight *f, const void *data, size_t len, uint64_t off, struct err *e)
 {
 	const uint8_t *buf = data;
 	uint64_t from = (off + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;

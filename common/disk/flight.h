@@ -23,7 +23,8 @@ int flight_new(struct flight **out, struct disk *, bool must, struct err *);
 /* All must have landed. */
 void flight_free(struct flight *);
 /* Start a write; may wait for others.  An error can be that of one started before. */
-int flight_write(struct flight *, const void *buf, size_t len, uint64_t off, struct err *);
+int flight_write(
+    struct flight *, const void *buf, size_t len, uint64_t off, struct err *);
 /* Wait for all.  A write that fails is repeated once, through the cache: the
  * error is that of a second failure. */
 int flight_land(struct flight *, struct err *);

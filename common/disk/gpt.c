@@ -346,8 +346,8 @@ copy_write_entry(struct gpt_copy *c, const struct ptable *t, struct disk *d, siz
 
 /* Type and name; NULL: the entry is unused from now on. */
 static int
-copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d, unsigned number,
-    const struct ptype_gpt *type, struct err *e)
+copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d,
+    unsigned number, const struct ptype_gpt *type, struct err *e)
 {
 	size_t at = (size_t)(number - 1) * c->entry_bytes;
 

@@ -16,7 +16,7 @@ struct fitted {
 	unsigned lba_bytes;
 	uint64_t disk_lbas, array_lbas, first_usable, last_usable;
 	const struct gpt_copy *from;
-	uint8_t *array;			/* owned */
+	uint8_t *array; /* owned */
 };
 
 static uint64_t
@@ -64,15 +64,20 @@ convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
 	*last_entry = NULL;
 	for (uint32_t i = 0; i < f->from->nentries; i++) {
 		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
-		uint64_t first = get64(entry + ENTRY_FIRST), last = get64(entry + ENTRY_LAST);
+		uint64_t first = get64(entry + ENTRY_FIRST),
+			 last = get64(entry + ENTRY_LAST);
 		if (!is_used(entry))
 			continue;
 		if (!rescale(&first, &last, from_bytes, f->lba_bytes))
-			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u does not begin and end "
-			    "with a sector of %u bytes", name, i + 1, f->lba_bytes);
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s: partition %u does not begin and end "
+			    "with a sector of %u bytes",
+			    name, i + 1, f->lba_bytes);
 		if (first < f->first_usable || last > f->last_usable)
-			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u lies where the table has "
-			    "to be", name, i + 1);
+			return err_set(e, ERR_UNSUPPORTED,
+			    "%s: partition %u lies where the table has "
+			    "to be",
+			    name, i + 1);
 		put64(entry + ENTRY_FIRST, first);
 		put64(entry + ENTRY_LAST, last);
 		if (last >= last_end) {
@@ -92,7 +97,8 @@ grow_last(const struct fitted *f, uint8_t *entry, struct ptable_change *done)
 
 	if (entry == NULL || end == 0 || end - 1 <= get64(entry + ENTRY_LAST))
 		return;
-	uint64_t factor = f->lba_bytes / SECTOR_BYTES, first = get64(entry + ENTRY_FIRST);
+	uint64_t factor = f->lba_bytes / SECTOR_BYTES,
+		 first = get64(entry + ENTRY_FIRST);
 	done->grown = (unsigned)((size_t)(entry - f->array) / f->from->entry_bytes) + 1;
 	done->was_sectors = (get64(entry + ENTRY_LAST) + 1 - first) * factor;
 	put64(entry + ENTRY_LAST, end - 1);
@@ -121,7 +127,8 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	w = wr_to(c.sector + HEADER_CRC, 4);
 	wr_le32(&w, gpt_header_crc(&c));
 	if (disk_write(d, f->array, n, array_lba * f->lba_bytes, e) != 0 ||
-	    disk_write(d, c.sector, f->lba_bytes, (backup ? last : 1) * f->lba_bytes, e) != 0)
+	    disk_write(
+		d, c.sector, f->lba_bytes, (backup ? last : 1) * f->lba_bytes, e) != 0)
 		return -1;
 	return disk_sync(d, e);
 }
@@ -140,7 +147,8 @@ write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 
 /* The old backup is of no use any more, and would be found. */
 static int
-drop_old_backup(const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)
+drop_old_backup(
+    const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)
 {
 	static const uint8_t zeros[sizeof gpt_magic];
 	uint64_t at = f->from->alternate * from_bytes;
@@ -151,8 +159,9 @@ drop_old_backup(const struct fitted *f, struct disk *d, unsigned from_bytes, str
 		return 0;
 	if (disk_read(d, found, sizeof found, at, e) != 0)
 		return -1;
-	return memcmp(found, gpt_magic, sizeof found) != 0 ? 0 :
-	    disk_write(d, zeros, sizeof zeros, at, e);
+	return memcmp(found, gpt_magic, sizeof found) != 0
+	           ? 0
+	           : disk_write(d, zeros, sizeof zeros, at, e);
 }
 
 static int
@@ -166,7 +175,8 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	f->array_lbas = (n + f->lba_bytes - 1) / f->lba_bytes;
 	f->first_usable = 2 + f->array_lbas;
 	if (f->disk_lbas < 2 * f->array_lbas + 4)
-		return err_set(e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
+		return err_set(
+		    e, ERR_UNSUPPORTED, "%s: too small for its GPT", disk_name(d));
 	f->last_usable = f->disk_lbas - 2 - f->array_lbas;
 	f->array = malloc(n);
 	if (f->array == NULL)
@@ -176,12 +186,16 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 		return -1;
 	if (grow)
 		grow_last(f, last, done);
-	done->moved = f->from->alternate != f->disk_lbas - 1 || from_bytes != f->lba_bytes;
+	done->moved = f->from->alternate != f->disk_lbas - 1 ||
+	              from_bytes != f->lba_bytes;
 	if (!done->moved && done->grown == 0)
 		return 0;
 	/* The backup first: at any time one copy on the disk is whole. */
 	return write_copy(f, d, true, e) != 0 || write_copy(f, d, false, e) != 0 ||
-	    write_pmbr(f, d, e) != 0 || drop_old_backup(f, d, from_bytes, e) != 0 ? -1 : 0;
+	               write_pmbr(f, d, e) != 0 ||
+	               drop_old_backup(f, d, from_bytes, e) != 0
+	           ? -1
+	           : 0;
 }
 
 int
@@ -196,8 +210,8 @@ gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 	if (g == NULL)
 		return -1;
 	if (!g->primary.whole)
-		err_set(e, ERR_FORMAT, "%s: the primary GPT is not whole: %.200s", disk_name(d),
-		    g->primary.why.text);
+		err_set(e, ERR_FORMAT, "%s: the primary GPT is not whole: %.200s",
+		    disk_name(d), g->primary.why.text);
 	else {
 		f.from = &g->primary;
 		/* A file has no sectors of its own: it keeps those of its table. */

@@ -43,8 +43,8 @@ gpt_array_bytes(const struct gpt_copy *c)
 static inline struct range
 gpt_array_lbas(const struct gpt_copy *c, unsigned lba_bytes)
 {
-	return (
-	    struct range){ c->array_lba, (gpt_array_bytes(c) + lba_bytes - 1) / lba_bytes };
+	return (struct range){ c->array_lba,
+		(gpt_array_bytes(c) + lba_bytes - 1) / lba_bytes };
 }
 
 /* The CRC of a header as if its own field were zero. */

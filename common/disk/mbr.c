@@ -114,8 +114,8 @@ add_partition(struct walk *w, unsigned number, const struct entry *n, struct ran
 		return err_set(e, ERR_UNSUPPORTED, "%s: more than %u partitions",
 		    disk_name(w->d), t->nparts);
 	if (w->entry_at != NULL)
-		w->entry_at[t->nparts] =
-		    lba * t->sector_bytes + ENTRIES_OFFSET + (uint64_t)i * ENTRY_BYTES;
+		w->entry_at[t->nparts] = lba * t->sector_bytes + ENTRIES_OFFSET +
+		                         (uint64_t)i * ENTRY_BYTES;
 	t->parts[t->nparts++] = (struct partition){
 		.number = number,
 		.sectors = ptable_scale(t, lbas.off, lbas.len),
@@ -326,12 +326,14 @@ mbr_remove(struct disk *d, unsigned number, struct err *e)
 	    mbr_read(&t, d, sector0, entry_at, e) == 0) {
 		const struct partition *p = ptable_find(&t, number);
 		if (p == NULL)
-			err_set(e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+			err_set(
+			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
 		else if (p->logical)
-			err_set(e, ERR_UNSUPPORTED, "%s: partition %u is a logical one", disk_name(d),
-			    number);
+			err_set(e, ERR_UNSUPPORTED, "%s: partition %u is a logical one",
+			    disk_name(d), number);
 		else
-			rc = disk_write(d, unused, sizeof unused, entry_at[p - t.parts], e);
+			rc = disk_write(
+			    d, unused, sizeof unused, entry_at[p - t.parts], e);
 	}
 	ptable_free(&t);
 	return rc;
@@ -380,7 +382,8 @@ int
 mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *done,
     struct err *e)
 {
-	unsigned to = disk_kind(d) == DISK_FILE ? from_bytes : disk_sector_bytes(d), last = 0;
+	unsigned to = disk_kind(d) == DISK_FILE ? from_bytes : disk_sector_bytes(d),
+		 last = 0;
 	uint8_t sector0[MBR_BYTES];
 
 	if (disk_read(d, sector0, sizeof sector0, 0, e) != 0)
@@ -390,17 +393,21 @@ mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 		struct entry *n = &b.entry[i];
 		if (!is_used(n))
 			continue;
-		if (from_bytes != to && (is_extended(n->type) ||
-			!entry_rescale(n, from_bytes, to)))
-			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u is %s", disk_name(d),
-			    i + 1, is_extended(n->type) ? "extended: logical partitions are not converted" :
-			    "not made of whole sectors of the disk");
+		if (from_bytes != to &&
+		    (is_extended(n->type) || !entry_rescale(n, from_bytes, to)))
+			return err_set(e, ERR_UNSUPPORTED, "%s: partition %u is %s",
+			    disk_name(d), i + 1,
+			    is_extended(n->type)
+				? "extended: logical partitions are not converted"
+				: "not made of whole sectors of the disk");
 		if (!is_used(&b.entry[last]) || n->first >= b.entry[last].first)
 			last = i;
 	}
 	if (grow && is_extended(b.entry[last].type))
-		return err_set(e, ERR_UNSUPPORTED, "%s: the last partition is a logical one: it is not "
-		    "grown", disk_name(d));
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the last partition is a logical one: it is not "
+		    "grown",
+		    disk_name(d));
 	if (grow && is_used(&b.entry[last]))
 		entry_grow(&b.entry[last], last + 1, to, disk_size_bytes(d) / to, done);
 	done->moved = from_bytes != to;

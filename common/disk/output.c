@@ -30,16 +30,18 @@ output_check_input(const char *output, const char *input, struct err *e)
 int
 output_open(struct output *o, const char *path, bool force, struct err *e)
 {
-	unsigned flags = DISK_WRITE | DISK_CREATE | DISK_TRUNC | (force ? DISK_FORCE : 0);
+	unsigned flags = DISK_WRITE | DISK_CREATE | DISK_TRUNC |
+	                 (force ? DISK_FORCE : 0);
 
 	memset(o, 0, sizeof *o);
 	o->path = strdup(path);
-	if (o->path == NULL || (wants_partial(path) &&
-	    asprintf(&o->partial, "%s.partial", path) < 0)) {
+	if (o->path == NULL ||
+	    (wants_partial(path) && asprintf(&o->partial, "%s.partial", path) < 0)) {
 		free(o->path);
 		return err_nomem(e, path);
 	}
-	if (disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e) != 0) {
+	if (disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e) !=
+	    0) {
 		free(o->path);
 		free(o->partial);
 		return -1;
@@ -86,7 +88,7 @@ output_commit(struct output *o, bool no_sync, struct err *e)
 void
 output_abort(struct output *o)
 {
-	struct err ignored;		/* a failure is being reported already */
+	struct err ignored; /* a failure is being reported already */
 
 	disk_close(o->disk, &ignored);
 	if (o->partial != NULL)

@@ -10,8 +10,8 @@
 
 struct output {
 	struct disk *disk;
-	char *path, *partial;	/* partial: the name until output_commit(), or NULL */
-	uint64_t at;		/* bytes written */
+	char *path, *partial; /* partial: the name until output_commit(), or NULL */
+	uint64_t at;          /* bytes written */
 };
 
 /* Is the output an existing file that is the input, too?  ERR_USAGE. */

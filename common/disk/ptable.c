@@ -158,7 +158,8 @@ ptable_remove(struct disk *d, unsigned number, struct err *e)
 
 	if (ptable_read(&t, d, e) != 0)
 		return -1;
-	int rc = t.kind == PTABLE_GPT ? gpt_remove(&t, d, number, e) : mbr_remove(d, number, e);
+	int rc = t.kind == PTABLE_GPT ? gpt_remove(&t, d, number, e)
+	                              : mbr_remove(d, number, e);
 	ptable_free(&t);
 	return rc;
 }

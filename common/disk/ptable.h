@@ -20,15 +20,15 @@
 enum ptable_kind { PTABLE_NONE, PTABLE_MBR, PTABLE_GPT };
 enum {
 	PTABLE_PARTS_MAX = 128,
-	PTABLE_NAME_CAP = 36 * 3 + 1,	/* 36 UTF-16 units as UTF-8 */
+	PTABLE_NAME_CAP = 36 * 3 + 1, /* 36 UTF-16 units as UTF-8 */
 };
 
 struct partition {
-	unsigned number;	/* as the kernel numbers it: 1.., logical from 5 */
-	struct range sectors;	/* inside the disk; never overlaps another one */
+	unsigned number;      /* as the kernel numbers it: 1.., logical from 5 */
+	struct range sectors; /* inside the disk; never overlaps another one */
 	bool logical;
-	uint8_t mbr_type;	/* MBR only; 0 on GPT */
-	uint8_t type_guid[16];	/* GPT only, as on the disk */
+	uint8_t mbr_type;      /* MBR only; 0 on GPT */
+	uint8_t type_guid[16]; /* GPT only, as on the disk */
 	uint8_t part_guid[16];
 	/* GPT only: UTF-8; control characters and broken ones as '?' */
 	char name[PTABLE_NAME_CAP];
@@ -36,15 +36,16 @@ struct partition {
 
 struct ptable {
 	enum ptable_kind kind;
-	unsigned sector_bytes;		/* that the table itself counts in: 512, 4096 */
-	unsigned nparts;		/* in order of number; unused ones left out */
+	unsigned sector_bytes; /* that the table itself counts in: 512, 4096 */
+	unsigned nparts;       /* in order of number; unused ones left out */
 	struct partition parts[PTABLE_PARTS_MAX];
 	/* Sectors that the table itself lives in: MBR, every EBR; protective MBR,
 	 * both GPT headers and both arrays. */
 	struct rangeset own;
 	/* GPT: first to last usable, from the header.  MBR: 1 to the end. */
 	struct range usable;
-	/* "" or e.g. "backup GPT is damaged (no header in sector 9), used the primary" */
+	/* "" or e.g. "backup GPT is damaged (no header in sector 9), used the primary"
+	 */
 	char warning[256];
 };
 
@@ -73,8 +74,8 @@ void ptable_free(struct ptable *);
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
 /* A word for a person: "Linux filesystem", "0x83 Linux", "0x7b". */
-const char *ptable_type_name(const struct ptable *, const struct partition *, char *buf,
-    size_t cap);
+const char *ptable_type_name(
+    const struct ptable *, const struct partition *, char *buf, size_t cap);
 
 /* Set a partition's type (imageunzip -D): an MBR type 1..255 on MBR disks; on
  * GPT disks a gdisk code such as 0x8300, or 131, 130, 165, 7 for the MBR types
@@ -90,9 +91,9 @@ int ptable_remove(struct disk *, unsigned number, struct err *);
 
 /* What ptable_fit() did. */
 struct ptable_change {
-	bool moved;			/* a GPT's backup to the end; a table to other sectors */
-	unsigned grown;			/* number of the partition that grew, or 0 */
-	uint64_t was_sectors, is_sectors;	/* of that one */
+	bool moved;     /* a GPT's backup to the end; a table to other sectors */
+	unsigned grown; /* number of the partition that grew, or 0 */
+	uint64_t was_sectors, is_sectors; /* of that one */
 };
 
 /* Make the table that is on the disk right for it.  It was made for sectors of

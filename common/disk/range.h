@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SECTOR_BYTES = 512 };	/* in images and on the wire, always */
+enum { SECTOR_BYTES = 512 }; /* in images and on the wire, always */
 
 struct range {
 	uint64_t off;

@@ -16,14 +16,14 @@
 #include "common/disk/range.h"
 
 struct rangeset {
-	struct range *r;	/* owned */
+	struct range *r; /* owned */
 	size_t n, cap;
-	bool unsorted;		/* sorting is owed */
+	bool unsorted; /* sorting is owed */
 };
 
 void rangeset_init(struct rangeset *);
-void rangeset_free(struct rangeset *);		/* leaves an empty set */
-int rangeset_add(struct rangeset *, struct range, struct err *);	/* ERR_NOMEM */
+void rangeset_free(struct rangeset *); /* leaves an empty set */
+int rangeset_add(struct rangeset *, struct range, struct err *); /* ERR_NOMEM */
 /* Sort and merge now.  Everything below does it by itself. */
 void rangeset_normalize(struct rangeset *);
 /* Number of ranges, the i-th range, the sum of all lengths. */

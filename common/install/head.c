@@ -33,7 +33,7 @@ get_mark(struct mark *m, const uint8_t *block)
 	m->started = rd_le64(&r);
 	rd_copy(&r, m->id, sizeof m->id);
 	return rd_ok(&r) && version == MARK_VERSION &&
-	    crc == (uint32_t)crc32(0, block + CRC_FROM, MARK_BYTES - CRC_FROM);
+	       crc == (uint32_t)crc32(0, block + CRC_FROM, MARK_BYTES - CRC_FROM);
 }
 
 static void
@@ -54,10 +54,12 @@ put_mark(const struct mark *m, uint8_t block[HEAD_BYTES])
 }
 
 int
-head_init(struct head *h, struct disk *d, uint64_t at, uint64_t area_bytes, struct err *e)
+head_init(
+    struct head *h, struct disk *d, uint64_t at, uint64_t area_bytes, struct err *e)
 {
-	*h = (struct head){ .disk = d, .at = at,
-		.on = disk_seekable(d) && area_bytes >= HEAD_BYTES };
+	*h = (struct head){
+		.disk = d, .at = at, .on = disk_seekable(d) && area_bytes >= HEAD_BYTES
+	};
 	pthread_mutex_init(&h->lock, NULL);
 	h->mark.started = (uint64_t)time(NULL);
 	if (getrandom(h->mark.id, sizeof h->mark.id, 0) != sizeof h->mark.id)

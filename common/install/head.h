@@ -24,18 +24,18 @@ enum {
 
 /* What the mark says of the installation that is not complete. */
 struct mark {
-	uint8_t uuid[NDZ_UUID_BYTES];	/* of the image; zeros when it has none */
-	uint64_t started;		/* seconds since 1970 */
-	uint8_t id[HEAD_ID_BYTES];	/* of this installation, drawn at random */
+	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image; zeros when it has none */
+	uint64_t started;             /* seconds since 1970 */
+	uint8_t id[HEAD_ID_BYTES];    /* of this installation, drawn at random */
 };
 
 struct head {
-	bool on;		/* false: the area is too small, or cannot be read back */
+	bool on; /* false: the area is too small, or cannot be read back */
 	struct disk *disk;
-	uint64_t at;		/* byte of the disk where the area begins */
-	uint8_t bytes[HEAD_BYTES];	/* what will stand there */
-	struct mark mark;	/* of this installation */
-	bool was_marked;	/* by one before, that did not end */
+	uint64_t at;               /* byte of the disk where the area begins */
+	uint8_t bytes[HEAD_BYTES]; /* what will stand there */
+	struct mark mark;          /* of this installation */
+	bool was_marked;           /* by one before, that did not end */
 	struct mark old;
 	pthread_mutex_t lock;
 	bool marked;
@@ -44,7 +44,8 @@ struct head {
 /* Read what stands there now, to be kept where the image has nothing; a mark
  * that was left there counts as zeros.  area_bytes: how long the area is; less than
  * HEAD_BYTES turns it off. */
-int head_init(struct head *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
+int head_init(
+    struct head *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
 void head_free(struct head *);
 /* Before the first byte is written behind it: put the mark. */
 int head_put_mark(struct head *, struct err *);

@@ -18,9 +18,9 @@
 #include "common/ndz/image.h"
 
 enum {
-	BUFFER_BYTES = 16 << 20,	/* as much as a chunk of ours holds */
+	BUFFER_BYTES = 16 << 20, /* as much as a chunk of ours holds */
 	BUFFER_MIN_BYTES = 1 << 20,
-	SPARE_BUFFERS = 2,		/* one being written, one waiting */
+	SPARE_BUFFERS = 2, /* one being written, one waiting */
 	WARNING_BYTES = 600,
 	GENTLE_NICE = 10,
 };
@@ -28,21 +28,21 @@ enum {
 struct install {
 	struct install_config cfg;
 	struct target target;
-	char *unlink_path;	/* a new file, removed when it does not get whole */
-	bool must_empty;	/* it holds something else, until the first good chunk */
+	char *unlink_path; /* a new file, removed when it does not get whole */
+	bool must_empty;   /* it holds something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
-	size_t raw_bytes;	/* of each */
+	size_t raw_bytes; /* of each */
 	struct decoder *writer_decoder;
 	struct image_identity id;
-	bool ours;		/* chunks say how many they are: of the feeder's thread */
+	bool ours; /* chunks say how many they are: of the feeder's thread */
 	bool delta;
 	uint32_t fed, promised;
-	struct state *state;	/* or NULL */
-	uint32_t expected, had;	/* chunks: of the image; there already */
-	struct rangeset stored;	/* sectors of the image that were fed */
-	unsigned sector_bytes;	/* logical, of the image's source; 0: not known */
+	struct state *state;    /* or NULL */
+	uint32_t expected, had; /* chunks: of the image; there already */
+	struct rangeset stored; /* sectors of the image that were fed */
+	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
 	_Atomic uint64_t chunks;
@@ -75,8 +75,9 @@ note_state(struct install *in, const struct job *j, struct err *e)
 		return 0;
 	if (j->number != 0 && j->c.h.firstsect >= HEAD_SECTORS)
 		state_note(in->state, j->number);
-	return state_due(in->state, in->cfg.state_s * 1000000) ?
-	    state_flush(in->state, in->target.disk, sums_now, in, e) : 0;
+	return state_due(in->state, in->cfg.state_s * 1000000)
+	           ? state_flush(in->state, in->target.disk, sums_now, in, e)
+	           : 0;
 }
 
 static int
@@ -93,7 +94,7 @@ static void
 give_way(const struct install *in)
 {
 	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
-		return;		/* then it competes: slower, not wrong */
+		return; /* then it competes: slower, not wrong */
 }
 
 static int
@@ -185,8 +186,8 @@ start(struct install *in, struct err *e)
 }
 
 int
-install_open_disk(struct install **out, const struct install_config *cfg, struct disk *d,
-    bool fresh, struct err *e)
+install_open_disk(struct install **out, const struct install_config *cfg,
+    struct disk *d, bool fresh, struct err *e)
 {
 	struct install *in = calloc(1, sizeof *in);
 	struct err ignored;
@@ -232,7 +233,8 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	unsigned flags = open_flags(cfg, whole);
 	struct disk *d;
 
-	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) != 0)
+	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) !=
+	    0)
 		return -1;
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
 	bool holds_data = fresh && disk_size_bytes(d) > 0;
@@ -257,18 +259,22 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 	struct state *state = NULL;
 
 	/* A state does not tell whether what is there was proved. */
-	if (cfg->state != NULL && (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL))
-		return err_set(e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
+	if (cfg->state != NULL &&
+	    (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL))
+		return err_set(
+		    e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
 	if (cfg->state != NULL && state_open(&state, cfg->state, e) != 0)
 		return -1;
-	if (open_target(out, cfg, path, state != NULL && state_chunks(state) > 0, e) != 0) {
+	if (open_target(out, cfg, path, state != NULL && state_chunks(state) > 0, e) !=
+	    0) {
 		state_close(state);
 		return -1;
 	}
 	if (state != NULL && !disk_seekable((*out)->target.disk)) {
 		state_close(state);
 		install_abort(*out);
-		return err_set(e, ERR_USAGE, "--state is for a disk or a file: a stream cannot be gone on "
+		return err_set(e, ERR_USAGE,
+		    "--state is for a disk or a file: a stream cannot be gone on "
 		    "with");
 	}
 	(*out)->state = state;
@@ -306,15 +312,18 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 		bool known = reloc_known(r);
 		if (!known && !in->warned_type && in->cfg.warn != NULL) {
 			char text[WARNING_BYTES];
-			snprintf(text, sizeof text, "relocations of type %u are not known and left out",
+			snprintf(text, sizeof text,
+			    "relocations of type %u are not known and left out",
 			    r->type);
 			in->cfg.warn(text);
 			in->warned_type = true;
 		}
-		if (known && r->type != NDZ_RELOC_NONE && r->type != NDZ_RELOC_GPT_FIX &&
-		    reloc_at(h, r) == UINT64_MAX)
-			return err_set(e, ERR_FORMAT, "a relocation at sector %" PRIu64 ", whose data is "
-			    "not in the chunk", r->sector);
+		if (known && r->type != NDZ_RELOC_NONE &&
+		    r->type != NDZ_RELOC_GPT_FIX && reloc_at(h, r) == UINT64_MAX)
+			return err_set(e, ERR_FORMAT,
+			    "a relocation at sector %" PRIu64 ", whose data is "
+			    "not in the chunk",
+			    r->sector);
 	}
 	return 0;
 }
@@ -328,10 +337,12 @@ check_delta(const struct install *in, const struct ext *x, struct err *e)
 	if (!ext_is_delta(x))
 		return 0;
 	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)
-		return err_set(e, ERR_REFUSED, "is of a delta image: filling or discarding what it does "
+		return err_set(e, ERR_REFUSED,
+		    "is of a delta image: filling or discarding what it does "
 		    "not store would wipe out its base");
 	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
-		return err_set(e, ERR_REFUSED, "is of a delta image, which goes only onto what its base "
+		return err_set(e, ERR_REFUSED,
+		    "is of a delta image, which goes only onto what its base "
 		    "was installed to; imagedelta --onto makes a whole image of both");
 	return 0;
 }
@@ -346,9 +357,10 @@ check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 	if (i->kind != EXT_KIND_DISK || in->target.slice.len != 0 || in->cfg.convert ||
 	    disk_kind(d) != DISK_BLOCK || i->sector_bytes == disk_sector_bytes(d))
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s: has sectors of %u bytes, and the disk of the image of %u: "
-	    "--convert rewrites its partition table", disk_name(d), disk_sector_bytes(d),
-	    i->sector_bytes);
+	return err_set(e, ERR_REFUSED,
+	    "%s: has sectors of %u bytes, and the disk of the image of %u: "
+	    "--convert rewrites its partition table",
+	    disk_name(d), disk_sector_bytes(d), i->sector_bytes);
 }
 
 /* Everything that can be known of a chunk before its data is. */
@@ -376,7 +388,8 @@ identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 	if (memcmp(uuid, none, NDZ_UUID_BYTES) != 0)
 		return 0;
 	if (j->number != 0)
-		return err_set(e, ERR_UNSUPPORTED, "the image has no UUID: an installation with a state "
+		return err_set(e, ERR_UNSUPPORTED,
+		    "the image has no UUID: an installation with a state "
 		    "begins with its first chunk");
 	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
 	memcpy(uuid, digest, NDZ_UUID_BYTES);
@@ -401,8 +414,10 @@ settle_state(struct install *in, const struct job *j, struct err *e)
 		return state_begin(in->state, &of, h->mark.id, e);
 	const uint8_t *id = state_install_id(in->state);
 	if (h->on && (!h->was_marked || memcmp(h->old.id, id, HEAD_ID_BYTES) != 0))
-		return err_set(e, ERR_REFUSED, "%s: is not what %s tells of: the mark of that "
-		    "installation is not there", disk_name(t->disk), in->cfg.state);
+		return err_set(e, ERR_REFUSED,
+		    "%s: is not what %s tells of: the mark of that "
+		    "installation is not there",
+		    disk_name(t->disk), in->cfg.state);
 	memcpy(h->mark.id, id, HEAD_ID_BYTES);
 	struct state_sums s = state_sums(in->state);
 	t->end_bytes = s.end_bytes;
@@ -429,14 +444,17 @@ settle(struct install *in, const struct job *j, struct err *e)
 	const struct ndz_header *h = &j->c.h;
 	struct head *head = &in->target.head;
 
-	memcpy(head->mark.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid, NDZ_UUID_BYTES);
+	memcpy(head->mark.uuid, j->c.ext.has_uuid ? j->c.ext.uuid : h->uuid,
+	    NDZ_UUID_BYTES);
 	bool stores_head = h->regions[0].off == 0 && h->regions[0].len >= HEAD_SECTORS;
 	bool delta = ext_is_delta(&j->c.ext);
 	/* The mark of this delta's own interrupted installation is none of its base. */
 	if (delta && head->was_marked &&
 	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
-		return err_set(e, ERR_REFUSED, "%s: an installation was not completed there, so a delta "
-		    "has no base", disk_name(in->target.disk));
+		return err_set(e, ERR_REFUSED,
+		    "%s: an installation was not completed there, so a delta "
+		    "has no base",
+		    disk_name(in->target.disk));
 	/* Only its base could bring back the head, were a delta interrupted. */
 	if (!stores_head && (h->firstsect == 0 || delta))
 		head->on = false;
@@ -476,7 +494,8 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 {
 	struct job *j;
 
-	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) != 0)
+	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) !=
+	    0)
 		return err_ctx(e, "chunk %u", number);
 	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0 ||
 	    (in->fed == 0 && settle(in, j, e) != 0)) {
@@ -491,7 +510,8 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 	in->ours |= j->c.ext.present;
 	in->delta |= ext_is_delta(&j->c.ext);
 	/* Looked at when all threads are gone. */
-	in->target.holds_file |= j->c.ext.has_image && j->c.ext.image.kind == EXT_KIND_FILE;
+	in->target.holds_file |= j->c.ext.has_image &&
+	                         j->c.ext.image.kind == EXT_KIND_FILE;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
 	return submit(in, j, e);
@@ -542,7 +562,8 @@ complete(struct install *in, struct err *e)
 
 	if (forget_state(in, e) != 0 || target_complete(&in->target, e) != 0)
 		return -1;
-	return finish_target(&in->target, stored, in->sector_bytes, &in->stale_wiped, e);
+	return finish_target(
+	    &in->target, stored, in->sector_bytes, &in->stale_wiped, e);
 }
 
 static int
@@ -553,8 +574,9 @@ check_all_came(const struct install *in, struct err *e)
 	/* The last one can be one of those that were there already. */
 	if (in->had > 0 ? there == in->expected : !in->ours || there == in->promised)
 		return 0;
-	return err_set(e, ERR_FORMAT, "truncated: %u chunks came, and the image's last one %s",
-	    in->fed, in->promised == 0 ? "is missing" : "counts others");
+	return err_set(e, ERR_FORMAT,
+	    "truncated: %u chunks came, and the image's last one %s", in->fed,
+	    in->promised == 0 ? "is missing" : "counts others");
 }
 
 int
@@ -573,7 +595,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 		.bytes_written = in->target.bytes_written,
 		.bytes_same = in->target.bytes_same,
 		.bytes_filled = in->target.bytes_filled,
-		.bytes_covered = in->target.bytes_covered, .stale_wiped = in->stale_wiped };
+		.bytes_covered = in->target.bytes_covered,
+		.stale_wiped = in->stale_wiped };
 	if (target_close(&in->target, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;

@@ -22,30 +22,30 @@
 #include "common/disk/disk.h"
 #include "common/ndz/proof.h"
 
-enum { INSTALL_STATE_S = 2 };	/* a struct install_config begins with this state_s */
+enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
 
 /* What imageunzip and frisbee let the user choose; see install_opts[]. */
 struct install_config {
-	uint64_t slice;			/* -s: partition number, 0: the whole target */
-	uint64_t part_type;		/* -D: MBR type or GPT code, 0: leave it */
-	bool zero;			/* -z: zero the free space */
-	bool discard;			/* --discard it */
-	bool skip_same;			/* --skip-same: write only what differs */
-	bool read_back;			/* --read-back: compare what was written */
-	bool has_pattern;		/* -p: fill it with this instead */
+	uint64_t slice;     /* -s: partition number, 0: the whole target */
+	uint64_t part_type; /* -D: MBR type or GPT code, 0: leave it */
+	bool zero;          /* -z: zero the free space */
+	bool discard;       /* --discard it */
+	bool skip_same;     /* --skip-same: write only what differs */
+	bool read_back;     /* --read-back: compare what was written */
+	bool has_pattern;   /* -p: fill it with this instead */
 	uint32_t pattern;
-	bool keep_stale;		/* --keep-stale: signatures of what was there */
-	bool convert;			/* --convert: a table for other sectors */
-	bool fix_gpt;			/* --fix-gpt: the backup to the disk's end */
-	bool grow;			/* --grow: the last partition, too */
-	bool direct;			/* -f: direct writes, also to a file */
-	bool no_writer;			/* -n */
-	bool in_place;			/* --in-place: treat a regular file as a device */
-	bool force;			/* --force: write to a disk in use, too */
-	const char *state;		/* --state: a file that survives a crash */
-	uint64_t state_s;		/* --state-interval: seconds; INSTALL_STATE_S */
-	uint64_t write_mb;		/* -W: MiB of raw data in flight; 0: the default */
-	uint64_t jobs;			/* -j: decoders; 0: one a processor */
+	bool keep_stale;   /* --keep-stale: signatures of what was there */
+	bool convert;      /* --convert: a table for other sectors */
+	bool fix_gpt;      /* --fix-gpt: the backup to the disk's end */
+	bool grow;         /* --grow: the last partition, too */
+	bool direct;       /* -f: direct writes, also to a file */
+	bool no_writer;    /* -n */
+	bool in_place;     /* --in-place: treat a regular file as a device */
+	bool force;        /* --force: write to a disk in use, too */
+	const char *state; /* --state: a file that survives a crash */
+	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
+	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
+	uint64_t jobs;     /* -j: decoders; 0: one a processor */
 	/* proof_opts[]: whoever feeds the chunks proves them before. */
 	struct proof_config proof;
 	/* Not an option: a delta onto a regular file, which becomes as long as the
@@ -71,18 +71,18 @@ int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 
 struct install_stats {
 	uint64_t chunks;
-	uint64_t bytes_written;		/* allocated data */
-	uint64_t bytes_same;		/* of it, what was there already (--skip-same) */
-	uint64_t bytes_filled;		/* -z, -p */
-	uint64_t bytes_covered;		/* with what was skipped */
-	unsigned stale_wiped;		/* signatures */
+	uint64_t bytes_written; /* allocated data */
+	uint64_t bytes_same;    /* of it, what was there already (--skip-same) */
+	uint64_t bytes_filled;  /* -z, -p */
+	uint64_t bytes_covered; /* with what was skipped */
+	unsigned stale_wiped;   /* signatures */
 };
 
 struct install;
 
 /* Open the target and start the threads.  Nothing is written yet. */
-int install_open(struct install **, const struct install_config *, const char *target,
-    struct err *);
+int install_open(
+    struct install **, const struct install_config *, const char *target, struct err *);
 /* The same for a disk that is open; it is taken over, also on failure.  With
  * `fresh` it is an empty file, to be sized at the end. */
 int install_open_disk(struct install **, const struct install_config *, struct disk *,

@@ -45,7 +45,9 @@ job_new(struct job **out, uint32_t number, const void *bytes, const struct targe
 			released(arg, bytes);
 		return err_nomem(e, "a chunk");
 	}
-	*j = (struct job){ .number = number, .bytes = bytes, .released = released, .arg = arg };
+	*j = (struct job){
+		.number = number, .bytes = bytes, .released = released, .arg = arg
+	};
 	if (chunk_parse(&j->c, bytes, e) != 0) {
 		job_free(j);
 		return -1;
@@ -80,8 +82,8 @@ struct cursor {
 	int (*put)(struct target *, uint64_t sector, const void *data, uint64_t bytes,
 	    struct err *);
 	unsigned region;
-	uint64_t region_at;	/* bytes of it that are done */
-	uint64_t raw_at;	/* bytes of the chunk's data that are done */
+	uint64_t region_at; /* bytes of it that are done */
+	uint64_t raw_at;    /* bytes of the chunk's data that are done */
 };
 
 /* Apply the relocations that lie in data[n], which begins at c->raw_at. */
@@ -97,8 +99,9 @@ relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 			continue;
 		size_t off = (size_t)(at - c->raw_at);
 		if (reloc_bytes(r) > n - off)
-			return err_set(e, ERR_FORMAT, "the relocation at sector %" PRIu64
-			    " is cut in two", r->sector);
+			return err_set(e, ERR_FORMAT,
+			    "the relocation at sector %" PRIu64 " is cut in two",
+			    r->sector);
 		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)
 			return -1;
 	}
@@ -166,8 +169,8 @@ put_piece(void *arg, void *data, size_t n, struct err *e)
 }
 
 static int
-note_same(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *e)
+note_same(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
 {
 	(void)data;
 	(void)e;
@@ -176,8 +179,8 @@ note_same(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
 }
 
 static int
-put_nothing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *e)
+put_nothing(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
 {
 	(void)t, (void)sector, (void)data, (void)bytes, (void)e;
 	return 0;
@@ -210,8 +213,9 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 			n += f.raw_bytes;
 			continue;
 		}
-		if (put_data(c, p, n, e) != 0 || (same ? put_same(c, f.raw_bytes, e) :
-		    put_data(c, NULL, f.raw_bytes, e)) != 0)
+		if (put_data(c, p, n, e) != 0 ||
+		    (same ? put_same(c, f.raw_bytes, e)
+			  : put_data(c, NULL, f.raw_bytes, e)) != 0)
 			return -1;
 		p += n + (f.entry->zero ? 0 : f.raw_bytes);
 		n = 0;
@@ -221,8 +225,8 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 
 /* --skip-same without fragment digests: write what is not there. */
 static int
-write_differing(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *e)
+write_differing(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
 {
 	uint8_t *got = malloc(COMPARE_BYTES);
 	const uint8_t *p = data;

@@ -16,18 +16,19 @@ struct job {
 	const void *bytes;
 	void (*released)(void *arg, const void *chunk);
 	void *arg;
-	void *raw;		/* decoded data; the caller's */
+	void *raw; /* decoded data; the caller's */
 	enum {
-		JOB_WHOLE,	/* raw holds all data */
-		JOB_PACKED,	/* all but the zero fragments */
-		JOB_STREAMED,	/* too large for raw: decoded again while writing */
+		JOB_WHOLE,    /* raw holds all data */
+		JOB_PACKED,   /* all but the zero fragments */
+		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
-	bool *same;		/* JOB_PACKED and --skip-same: fragments that are there */
+	bool *same; /* JOB_PACKED and --skip-same: fragments that are there */
 };
 
 /* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. */
 int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
-    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *);
 /* Releases the chunk's bytes, if that is still owed. */
 void job_free(struct job *);
 /* Check the chunk and decode it into job->raw; releases its bytes as soon as

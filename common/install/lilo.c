@@ -6,7 +6,11 @@
 #include "common/base/rd.h"
 
 enum {
-	SECTOR, TRACK, DEVICE, HEAD, COUNT,	/* bytes of an address */
+	SECTOR,
+	TRACK,
+	DEVICE,
+	HEAD,
+	COUNT, /* bytes of an address */
 	LINEAR = 0x40,
 	LBA32 = 0x30,
 	NO_COUNT = 0x10,
@@ -31,9 +35,10 @@ int
 lilo_get(const uint8_t address[LILO_ADDRESS_BYTES], uint64_t *sector, struct err *e)
 {
 	if ((address[DEVICE] & (LINEAR | LBA32)) == 0)
-		return err_set(e, ERR_UNSUPPORTED, "LILO counts in cylinders, heads and sectors");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "LILO counts in cylinders, heads and sectors");
 	*sector = (uint64_t)address[SECTOR] | (uint64_t)address[TRACK] << 8 |
-	    (uint64_t)address[HEAD] << 16;
+	          (uint64_t)address[HEAD] << 16;
 	if (has_high_byte(address))
 		*sector |= (uint64_t)address[COUNT] << 24;
 	return 0;
@@ -43,8 +48,8 @@ int
 lilo_put(uint8_t address[LILO_ADDRESS_BYTES], uint64_t sector, struct err *e)
 {
 	if (sector >> (has_high_byte(address) ? 32 : 24) != 0)
-		return err_set(e, ERR_UNSUPPORTED, "sector %" PRIu64 " is too far for LILO's address",
-		    sector);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "sector %" PRIu64 " is too far for LILO's address", sector);
 	address[SECTOR] = (uint8_t)sector;
 	address[TRACK] = (uint8_t)(sector >> 8);
 	address[HEAD] = (uint8_t)(sector >> 16);

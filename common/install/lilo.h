@@ -15,8 +15,8 @@
 
 enum {
 	LILO_ADDRESS_BYTES = 5,
-	LILO_MAP_ADDRESSES = 102,	/* of a map sector; the last leads to the next one */
-	LILO_TABLE_BYTES = 1024,	/* descriptors: u16 sum, 19 of 52 bytes, 34 more */
+	LILO_MAP_ADDRESSES = 102, /* of a map sector; the last leads to the next one */
+	LILO_TABLE_BYTES = 1024,  /* descriptors: u16 sum, 19 of 52 bytes, 34 more */
 	LILO_TABLE_END = 990,
 };
 

@@ -13,7 +13,7 @@ static bool
 is_lilo(const struct ndz_reloc *r)
 {
 	return r->type == NDZ_RELOC_LILO_ADDRESS || r->type == NDZ_RELOC_LILO_MAP ||
-	    r->type == NDZ_RELOC_LILO_CHECKSUM;
+	       r->type == NDZ_RELOC_LILO_CHECKSUM;
 }
 
 bool
@@ -36,11 +36,13 @@ reloc_bytes(const struct ndz_reloc *r)
 }
 
 int
-reloc_apply(const struct ndz_reloc *r, struct range slice, void *data, size_t n, struct err *e)
+reloc_apply(
+    const struct ndz_reloc *r, struct range slice, void *data, size_t n, struct err *e)
 {
 	if (!reloc_changes(r, slice))
 		return 0;
-	return is_label(r) ? reloc_label(r, slice, data, n, e) : reloc_lilo(r, slice, data, n, e);
+	return is_label(r) ? reloc_label(r, slice, data, n, e)
+	                   : reloc_lilo(r, slice, data, n, e);
 }
 
 /* The first of the bytes that it changes. */

@@ -20,13 +20,13 @@ uint64_t reloc_bytes(const struct ndz_reloc *);
  * chunk, in one region. */
 uint64_t reloc_at(const struct ndz_header *, const struct ndz_reloc *);
 /* Apply it to these bytes: data[n], n >= reloc_bytes(). */
-int reloc_apply(const struct ndz_reloc *, struct range slice, void *data, size_t n,
-    struct err *);
+int reloc_apply(
+    const struct ndz_reloc *, struct range slice, void *data, size_t n, struct err *);
 
 /* For who makes images: a sector that is a disklabel with the right sum, of this
  * type of relocation, made relative to its slice unless it is already.
  * ERR_UNSUPPORTED, and nothing is changed: one that cannot be relocated, and why. */
-int reloc_label_relative(uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice,
-    struct err *);
+int reloc_label_relative(
+    uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *);
 
 #endif /* COMMON_INSTALL_RELOC_H */

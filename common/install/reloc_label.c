@@ -20,7 +20,7 @@ enum {
 	LABEL_ENTRY_BYTES = 16,
 	LABEL_ENTRIES_MAX = 8,
 	OPENBSD_ENTRIES_MAX = 16,
-	RAW_PARTITION = 2,		/* 'c': the whole slice */
+	RAW_PARTITION = 2, /* 'c': the whole slice */
 };
 
 static uint32_t
@@ -69,7 +69,8 @@ checksum_label(uint8_t *label, unsigned entries)
 	struct wr w = wr_to(label + LABEL_SUM_AT, 2);
 
 	wr_le16(&w, 0);
-	for (size_t i = 0; i < LABEL_ENTRIES_AT + (size_t)entries * LABEL_ENTRY_BYTES; i += 2)
+	for (size_t i = 0; i < LABEL_ENTRIES_AT + (size_t)entries * LABEL_ENTRY_BYTES;
+	     i += 2)
 		sum ^= get16(label + i);
 	w = wr_to(label + LABEL_SUM_AT, 2);
 	wr_le16(&w, sum);
@@ -87,21 +88,28 @@ reloc_label(const struct ndz_reloc *r, struct range slice, uint8_t *label, size_
     struct err *e)
 {
 	if (n < LABEL_BYTES || r->size < LABEL_BYTES)
-		return err_set(e, ERR_FORMAT, "the disklabel at sector %" PRIu64 " is only %" PRIu64
-		    " bytes long", r->sector, r->size);
+		return err_set(e, ERR_FORMAT,
+		    "the disklabel at sector %" PRIu64 " is only %" PRIu64
+		    " bytes long",
+		    r->sector, r->size);
 	unsigned entries = get16(label + LABEL_COUNT_AT);
-	if (get32(label) != LABEL_MAGIC || get32(label + LABEL_MAGIC2_AT) != LABEL_MAGIC)
-		return err_set(e, ERR_FORMAT, "no disklabel at sector %" PRIu64, r->sector);
+	if (get32(label) != LABEL_MAGIC ||
+	    get32(label + LABEL_MAGIC2_AT) != LABEL_MAGIC)
+		return err_set(
+		    e, ERR_FORMAT, "no disklabel at sector %" PRIu64, r->sector);
 	if (slice.off > UINT32_MAX || range_end(slice) > UINT32_MAX)
-		return err_set(e, ERR_UNSUPPORTED, "a disklabel cannot describe a partition beyond "
+		return err_set(e, ERR_UNSUPPORTED,
+		    "a disklabel cannot describe a partition beyond "
 		    "2^32 sectors");
 	if (entries > LABEL_ENTRIES_MAX && r->type == NDZ_RELOC_FREEBSD_LABEL)
-		return err_set(e, ERR_FORMAT, "the disklabel at sector %" PRIu64 " has %u partitions",
-		    r->sector, entries);
+		return err_set(e, ERR_FORMAT,
+		    "the disklabel at sector %" PRIu64 " has %u partitions", r->sector,
+		    entries);
 	size_t room = (n - LABEL_ENTRIES_AT) / LABEL_ENTRY_BYTES;
 	if (entries > room)
-		return err_set(e, ERR_FORMAT, "the disklabel at sector %" PRIu64 " has %u partitions",
-		    r->sector, entries);
+		return err_set(e, ERR_FORMAT,
+		    "the disklabel at sector %" PRIu64 " has %u partitions", r->sector,
+		    entries);
 	for (unsigned i = 0; i < entries; i++)
 		if (!is_untouched(r->type, i))
 			relocate_entry(label + LABEL_ENTRIES_AT + i * LABEL_ENTRY_BYTES,
@@ -109,7 +117,6 @@ reloc_label(const struct ndz_reloc *r, struct range slice, uint8_t *label, size_
 	checksum_label(label, entries);
 	return 0;
 }
-
 
 static uint8_t *
 entry_of(uint8_t *label, unsigned i)
@@ -124,19 +131,23 @@ check_label(const uint8_t *label, uint32_t type, unsigned entries, struct err *e
 	bool wide = get16(label + LABEL_VERSION_AT) == 1;
 
 	if (get32(label + LABEL_SECSIZE_AT) != SECTOR_BYTES)
-		return err_set(e, ERR_UNSUPPORTED, "its disklabel counts in sectors of %u bytes",
+		return err_set(e, ERR_UNSUPPORTED,
+		    "its disklabel counts in sectors of %u bytes",
 		    get32(label + LABEL_SECSIZE_AT));
-	if (entries > (type == NDZ_RELOC_OPENBSD_LABEL ? OPENBSD_ENTRIES_MAX : LABEL_ENTRIES_MAX))
-		return err_set(e, ERR_UNSUPPORTED, "its disklabel has %u partitions", entries);
+	if (entries >
+	    (type == NDZ_RELOC_OPENBSD_LABEL ? OPENBSD_ENTRIES_MAX : LABEL_ENTRIES_MAX))
+		return err_set(
+		    e, ERR_UNSUPPORTED, "its disklabel has %u partitions", entries);
 	for (unsigned i = 0; wide && i < entries; i++)
 		if (get32(label + LABEL_ENTRIES_AT + i * LABEL_ENTRY_BYTES + 8) != 0)
-			return err_set(e, ERR_UNSUPPORTED, "its disklabel has sectors beyond 2^32");
+			return err_set(e, ERR_UNSUPPORTED,
+			    "its disklabel has sectors beyond 2^32");
 	return 0;
 }
 
 int
-reloc_label_relative(uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice,
-    struct err *e)
+reloc_label_relative(
+    uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *e)
 {
 	unsigned entries = get16(label + LABEL_COUNT_AT);
 	uint64_t first = get32(entry_of(label, 0) + 4);
@@ -146,10 +157,13 @@ reloc_label_relative(uint8_t label[SECTOR_BYTES], uint32_t type, struct range sl
 		return -1;
 	for (unsigned i = 0; i < entries; i++) {
 		const uint8_t *p = entry_of(label, i);
-		relative |= !is_untouched(type, i) && get32(p) != 0 && get32(p + 4) < slice.off;
+		relative |= !is_untouched(type, i) && get32(p) != 0 &&
+		            get32(p + 4) < slice.off;
 	}
-	if (entries == 0 || get32(entry_of(label, 0)) == 0 || first != (relative ? 0 : slice.off))
-		return err_set(e, ERR_UNSUPPORTED, "partition a of its disklabel does not begin where "
+	if (entries == 0 || get32(entry_of(label, 0)) == 0 ||
+	    first != (relative ? 0 : slice.off))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "partition a of its disklabel does not begin where "
 		    "it does");
 	for (unsigned i = 0; i < entries && !relative; i++) {
 		uint8_t *p = entry_of(label, i);

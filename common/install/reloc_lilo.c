@@ -46,8 +46,9 @@ reloc_lilo(const struct ndz_reloc *r, struct range slice, uint8_t *data, size_t 
 	int rc = 0;
 
 	if (n < need[r->type])
-		return err_set(e, ERR_FORMAT, "the relocation of type %u at sector %" PRIu64
-		    " is cut in two", r->type, r->sector);
+		return err_set(e, ERR_FORMAT,
+		    "the relocation of type %u at sector %" PRIu64 " is cut in two",
+		    r->type, r->sector);
 	if (r->type == NDZ_RELOC_LILO_ADDRESS)
 		rc = lilo_is_none(data) ? 0 : move(data, slice, e);
 	else if (r->type == NDZ_RELOC_LILO_MAP)

@@ -10,7 +10,7 @@
 #include "common/disk/ptable.h"
 
 enum {
-	SIGNATURES_MAX = 1000,		/* of one place: then something is wrong */
+	SIGNATURES_MAX = 1000, /* of one place: then something is wrong */
 	SIGNATURE_BYTES_MAX = 64,
 	SENTENCE_BYTES = 200,
 };
@@ -37,8 +37,8 @@ wipe(struct wiper *w, uint64_t at, size_t bytes, const char *what, struct err *e
 		return 0;
 	if (disk_write(w->disk, zeros, bytes, at, e) != 0)
 		return -1;
-	snprintf(sentence, sizeof sentence, "wiped what was left of %s at sector %" PRIu64,
-	    what, at / SECTOR_BYTES);
+	snprintf(sentence, sizeof sentence,
+	    "wiped what was left of %s at sector %" PRIu64, what, at / SECTOR_BYTES);
 	if (w->say != NULL)
 		w->say(sentence);
 	(*w->wiped)++;
@@ -64,8 +64,8 @@ wipe_found(struct wiper *w, blkid_probe pr, uint64_t base, struct err *e)
 
 	if (at == NULL || value(pr, table ? "PTMAGIC" : "SBMAGIC", &bytes) == NULL)
 		return 0;
-	return wipe(w, base + strtoull(at, NULL, 10), bytes, type != NULL ? type : "something",
-	    e);
+	return wipe(w, base + strtoull(at, NULL, 10), bytes,
+	    type != NULL ? type : "something", e);
 }
 
 static int
@@ -93,13 +93,15 @@ wipe_area(struct wiper *w, struct range area, struct err *e)
 		return err_nomem(e, "looking for old signatures");
 	if (blkid_probe_set_device(pr, disk_fd(w->disk), (blkid_loff_t)base,
 		(blkid_loff_t)(area.len * SECTOR_BYTES)) != 0) {
-		err_set(e, ERR_IO, "%s: looking for old signatures", disk_name(w->disk));
+		err_set(
+		    e, ERR_IO, "%s: looking for old signatures", disk_name(w->disk));
 	} else {
 		blkid_probe_enable_superblocks(pr, 1);
-		blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_TYPE |
-		    BLKID_SUBLKS_BADCSUM);
+		blkid_probe_set_superblocks_flags(
+		    pr, BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_TYPE | BLKID_SUBLKS_BADCSUM);
 		blkid_probe_enable_partitions(pr, 1);
-		blkid_probe_set_partitions_flags(pr, BLKID_PARTS_MAGIC | BLKID_PARTS_FORCE_GPT);
+		blkid_probe_set_partitions_flags(
+		    pr, BLKID_PARTS_MAGIC | BLKID_PARTS_FORCE_GPT);
 		rc = probe_all(w, pr, base, e);
 	}
 	blkid_free_probe(pr);

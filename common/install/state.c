@@ -26,18 +26,18 @@ static const char magic[8] = { 'N', 'D', 'Z', 'S', 'T', 'A', 'T', 'E' };
 
 /* What a slot says. */
 struct slot {
-	uint64_t sequence;		/* 0: nothing */
+	uint64_t sequence; /* 0: nothing */
 	struct state_of of;
 	uint8_t install_id[HEAD_ID_BYTES];
 	struct state_sums sums;
-	uint8_t *done;			/* bitmap of of.nchunks */
+	uint8_t *done; /* bitmap of of.nchunks */
 };
 
 struct state {
 	struct disk *file;
-	struct slot now;		/* as it is in the file */
+	struct slot now; /* as it is in the file */
 	pthread_mutex_t lock, flushing;
-	uint8_t *noted;			/* with what is not flushed yet */
+	uint8_t *noted; /* with what is not flushed yet */
 	bool news;
 	uint64_t flushed_us;
 };
@@ -64,7 +64,8 @@ get_slot(struct slot *to, const uint8_t *block, size_t len)
 	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || rd_le32(&r) != VERSION)
 		return false;
 	uint32_t crc = rd_le32(&r);
-	if (!rd_ok(&r) || crc != (uint32_t)crc32(0, block + CRC_FROM, (uInt)(len - CRC_FROM)))
+	if (!rd_ok(&r) ||
+	    crc != (uint32_t)crc32(0, block + CRC_FROM, (uInt)(len - CRC_FROM)))
 		return false;
 	to->sequence = rd_le64(&r);
 	rd_copy(&r, to->of.uuid, sizeof to->of.uuid);
@@ -128,8 +129,10 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 		}
 	}
 	/* Sized, but nothing was written yet: as good as empty. */
-	if (s->now.sequence == 0 && (file[0] != 0 || memcmp(file, file + 1, bytes - 1) != 0))
-		return err_set(e, ERR_FORMAT, "%s: is no state of an installation, or a damaged one",
+	if (s->now.sequence == 0 &&
+	    (file[0] != 0 || memcmp(file, file + 1, bytes - 1) != 0))
+		return err_set(e, ERR_FORMAT,
+		    "%s: is no state of an installation, or a damaged one",
 		    disk_name(s->file));
 	return 0;
 }
@@ -185,7 +188,7 @@ state_open(struct state **out, const char *path, struct err *e)
 void
 state_close(struct state *s)
 {
-	struct err ignored;		/* what counts was flushed */
+	struct err ignored; /* what counts was flushed */
 
 	if (s == NULL)
 		return;
@@ -200,7 +203,8 @@ state_close(struct state *s)
 bool
 state_has(const struct state *s, uint32_t chunk)
 {
-	return chunk < s->now.of.nchunks && (s->now.done[chunk / 8] >> chunk % 8 & 1) != 0;
+	return chunk < s->now.of.nchunks &&
+	       (s->now.done[chunk / 8] >> chunk % 8 & 1) != 0;
 }
 
 uint32_t
@@ -221,11 +225,13 @@ state_check(const struct state *s, const struct state_of *of, struct err *e)
 
 	if (state_chunks(s) == 0)
 		return 0;
-	if (memcmp(is->uuid, of->uuid, sizeof is->uuid) != 0 || is->nchunks != of->nchunks)
-		return err_set(e, ERR_REFUSED, "%s: tells of the installation of another image",
-		    name);
+	if (memcmp(is->uuid, of->uuid, sizeof is->uuid) != 0 ||
+	    is->nchunks != of->nchunks)
+		return err_set(e, ERR_REFUSED,
+		    "%s: tells of the installation of another image", name);
 	if (is->target_bytes != of->target_bytes)
-		return err_set(e, ERR_REFUSED, "%s: tells of an installation on another disk", name);
+		return err_set(e, ERR_REFUSED,
+		    "%s: tells of an installation on another disk", name);
 	return 0;
 }
 
@@ -272,7 +278,8 @@ state_begin(struct state *s, const struct state_of *of,
 		return err_nomem(e, disk_name(s->file));
 	s->news = false;
 	/* Both slots, and no more: an older one must not come back. */
-	if (disk_truncate(s->file, 2 * slot_bytes(&s->now), e) != 0 || write_slot(s, e) != 0)
+	if (disk_truncate(s->file, 2 * slot_bytes(&s->now), e) != 0 ||
+	    write_slot(s, e) != 0)
 		return -1;
 	return write_slot(s, e);
 }
@@ -300,8 +307,8 @@ state_due(struct state *s, uint64_t interval_us)
 }
 
 static int
-flush(struct state *s, struct disk *target, struct state_sums (*sums)(void *arg), void *arg,
-    uint8_t *snapshot, struct err *e)
+flush(struct state *s, struct disk *target, struct state_sums (*sums)(void *arg),
+    void *arg, uint8_t *snapshot, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
 	memcpy(snapshot, s->noted, bitmap_bytes(&s->now));

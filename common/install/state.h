@@ -23,9 +23,9 @@ struct state_sums {
 
 /* Whose installation it is. */
 struct state_of {
-	uint8_t uuid[NDZ_UUID_BYTES];	/* of the image */
+	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image */
 	uint32_t nchunks;
-	uint64_t target_bytes;		/* the disk's size; UINT64_MAX: a new file */
+	uint64_t target_bytes; /* the disk's size; UINT64_MAX: a new file */
 };
 
 struct state;
@@ -37,7 +37,8 @@ void state_close(struct state *);
 /* How many chunks are installed, and which. */
 uint32_t state_chunks(const struct state *);
 bool state_has(const struct state *, uint32_t chunk);
-/* Is it of this installation?  ERR_REFUSED when not; any is, while nothing is installed. */
+/* Is it of this installation?  ERR_REFUSED when not; any is, while nothing is
+ * installed. */
 int state_check(const struct state *, const struct state_of *, struct err *);
 /* Of the installation that it tells of. */
 const uint8_t *state_install_id(const struct state *);

@@ -12,7 +12,7 @@ enum {
 	/* Shorter runs of zeros are written: clearing is a command of its own. */
 	CLEAR_MIN_BYTES = 1 << 20,
 	COMPARE_BYTES = 1 << 20,
-	DIRECT_MIN_BYTES = 64 << 10,	/* less is better gathered by the cache */
+	DIRECT_MIN_BYTES = 64 << 10, /* less is better gathered by the cache */
 };
 
 static const uint8_t zeros[FILL_BYTES];
@@ -26,15 +26,17 @@ install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 	if (slice == 0)
 		return 0;
 	if (!disk_seekable(d))
-		return err_set(e, ERR_USAGE, "%s: has no partitions to install into", disk_name(d));
+		return err_set(e, ERR_USAGE, "%s: has no partitions to install into",
+		    disk_name(d));
 	if (ptable_read(&pt, d, e) != 0)
 		return -1;
 	const struct partition *p = ptable_find(&pt, (unsigned)slice);
 	if (p != NULL)
 		*area = p->sectors;
 	ptable_free(&pt);
-	return p != NULL ? 0 :
-	    err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(d), slice);
+	return p != NULL ? 0
+	                 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
+			       disk_name(d), slice);
 }
 
 static int
@@ -51,16 +53,19 @@ make_pattern(struct target *t, struct err *e)
 }
 
 int
-target_init(struct target *t, struct disk *d, const struct install_config *cfg, bool fresh,
-    struct err *e)
+target_init(struct target *t, struct disk *d, const struct install_config *cfg,
+    bool fresh, struct err *e)
 {
-	*t = (struct target){ .disk = d, .cfg = cfg, .fresh = fresh, .room = UINT64_MAX };
+	*t = (struct target){
+		.disk = d, .cfg = cfg, .fresh = fresh, .room = UINT64_MAX
+	};
 	if (cfg->part_type != 0 && cfg->slice == 0) {
 		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
 		goto fail;
 	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
-		err_set(e, ERR_USAGE, "--discard leaves the free space's contents open: "
+		err_set(e, ERR_USAGE,
+		    "--discard leaves the free space's contents open: "
 		    "not with -z or -p");
 		goto fail;
 	}
@@ -68,10 +73,11 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 		goto fail;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;
-	else if (!fresh && disk_seekable(d) && !(cfg->resize && disk_kind(d) == DISK_FILE))
+	else if (!fresh && disk_seekable(d) &&
+		 !(cfg->resize && disk_kind(d) == DISK_FILE))
 		t->room = disk_size_bytes(d) / SECTOR_BYTES;
-	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES, t->room < HEAD_SECTORS ?
-	    t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
+	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES,
+		t->room < HEAD_SECTORS ? t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
 		goto fail;
 	/* One thread writes, or the flight would need locks. */
 	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
@@ -80,7 +86,7 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg, 
 	return 0;
 fail:
 	free(t->fill);
-	struct err ignored;		/* nothing was written, and *e tells more */
+	struct err ignored; /* nothing was written, and *e tells more */
 	disk_close(d, &ignored);
 	t->disk = NULL;
 	return -1;
@@ -102,9 +108,11 @@ target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
 {
 	if (sectors <= t->room)
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes, "
-	    "the image needs at least %" PRIu64, disk_name(t->disk),
-	    t->slice.len != 0 ? ": the partition" : "", t->room, sectors);
+	return err_set(e, ERR_REFUSED,
+	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes, "
+	    "the image needs at least %" PRIu64,
+	    disk_name(t->disk), t->slice.len != 0 ? ": the partition" : "", t->room,
+	    sectors);
 }
 
 static uint64_t
@@ -137,7 +145,8 @@ write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct er
 
 /* Many bytes of the same kind: the pattern, or zeros. */
 static int
-write_fill(struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
+write_fill(
+    struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
 {
 	while (bytes > 0) {
 		size_t n = bytes < FILL_BYTES ? (size_t)bytes : FILL_BYTES;
@@ -164,8 +173,10 @@ static int
 stream_up_to(struct target *t, uint64_t sector, struct err *e)
 {
 	if (sector < t->stream_at)
-		return err_set(e, ERR_UNSUPPORTED, "%s: chunks must come in order, and sector %" PRIu64
-		    " comes after %" PRIu64, disk_name(t->disk), sector, t->stream_at);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: chunks must come in order, and sector %" PRIu64
+		    " comes after %" PRIu64,
+		    disk_name(t->disk), sector, t->stream_at);
 	uint64_t bytes = (sector - t->stream_at) * SECTOR_BYTES;
 	if (write_fill(t, t->fill != NULL ? (const void *)t->fill : zeros,
 		byte_of(t, t->stream_at), bytes, e) != 0)
@@ -202,8 +213,8 @@ target_land(struct target *t, struct err *e)
 }
 
 int
-target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *e)
+target_write(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
 {
 	bool stream = disk_kind(t->disk) == DISK_STREAM;
 
@@ -238,8 +249,8 @@ is_there(const uint8_t *got, const uint8_t *data, size_t n)
 }
 
 static int
-compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n, uint8_t *got,
-    struct err *e)
+compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n,
+    uint8_t *got, struct err *e)
 {
 	if (disk_read_back(t->disk, got, n, off, e) != 0)
 		return -1;
@@ -250,13 +261,15 @@ compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n, uin
 		return -1;
 	if (is_there(got, data, n))
 		return 0;
-	return err_set(e, ERR_IO, "%s: what was written at sector %" PRIu64 " is not what is "
-	    "read back, twice", disk_name(t->disk), off / SECTOR_BYTES);
+	return err_set(e, ERR_IO,
+	    "%s: what was written at sector %" PRIu64 " is not what is "
+	    "read back, twice",
+	    disk_name(t->disk), off / SECTOR_BYTES);
 }
 
 int
-target_compare(struct target *t, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *e)
+target_compare(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
 {
 	uint64_t at = sector * SECTOR_BYTES, end = at + bytes;
 	const uint8_t *p = data;
@@ -270,7 +283,8 @@ target_compare(struct target *t, uint64_t sector, const void *data, uint64_t byt
 		at += skip;
 	}
 	while (rc == 0 && at < end) {
-		size_t n = end - at < COMPARE_BYTES ? (size_t)(end - at) : COMPARE_BYTES;
+		size_t n = end - at < COMPARE_BYTES ? (size_t)(end - at)
+		                                    : COMPARE_BYTES;
 		rc = compare_piece(t, t->slice.off * SECTOR_BYTES + at, p, n, got, e);
 		p = p != NULL ? p + n : NULL;
 		at += n;
@@ -301,8 +315,8 @@ fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 
 	if (head_put_mark(&t->head, e) != 0)
 		return -1;
-	return write_fill(t, t->fill, t->slice.off * SECTOR_BYTES + at + taken,
-	    bytes - taken, e);
+	return write_fill(
+	    t, t->fill, t->slice.off * SECTOR_BYTES + at + taken, bytes - taken, e);
 }
 
 /* What cannot be discarded is left as it is; the head always is. */
@@ -312,9 +326,11 @@ discard(struct target *t, uint64_t at, uint64_t bytes)
 	uint64_t keep = t->head.on && at < HEAD_BYTES ? HEAD_BYTES - at : 0;
 
 	if (keep < bytes && !t->no_discard &&
-	    !disk_discard(t->disk, t->slice.off * SECTOR_BYTES + at + keep, bytes - keep) &&
+	    !disk_discard(
+		t->disk, t->slice.off * SECTOR_BYTES + at + keep, bytes - keep) &&
 	    !atomic_exchange(&t->no_discard, true) && t->cfg->warn != NULL)
-		t->cfg->warn("the target does not take discards: its free space is left as it is");
+		t->cfg->warn("the target does not take discards: its free space is "
+			     "left as it is");
 }
 
 int
@@ -335,7 +351,8 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	if (!t->cfg->zero && t->fill == NULL)
 		return 0;
 	t->bytes_filled += bytes;
-	return t->fill != NULL ? fill_pattern(t, at, bytes, e) : put(t, at, NULL, bytes, e);
+	return t->fill != NULL ? fill_pattern(t, at, bytes, e)
+	                       : put(t, at, NULL, bytes, e);
 }
 
 /* Everything but the head is there: make sure of it, then put the head. */
@@ -348,8 +365,9 @@ put_head(struct target *t, struct err *e)
 		return 0;
 	if (disk_sync(t->disk, e) != 0 || head_commit(&t->head, e) != 0)
 		return -1;
-	return t->cfg->read_back ? compare_piece(t, t->slice.off * SECTOR_BYTES, t->head.bytes,
-	    HEAD_BYTES, got, e) : 0;
+	return t->cfg->read_back ? compare_piece(t, t->slice.off * SECTOR_BYTES,
+				       t->head.bytes, HEAD_BYTES, got, e)
+	                         : 0;
 }
 
 /* A file gets its exact length.  A disk that is kept in a file only grows: what
@@ -357,7 +375,8 @@ put_head(struct target *t, struct err *e)
 static int
 resize_file(struct target *t, struct err *e)
 {
-	uint64_t bytes = t->short_end != 0 ? t->short_end : t->covered_end * SECTOR_BYTES;
+	uint64_t bytes = t->short_end != 0 ? t->short_end
+	                                   : t->covered_end * SECTOR_BYTES;
 
 	if (!t->holds_file && bytes <= disk_size_bytes(t->disk))
 		return 0;
@@ -369,8 +388,8 @@ target_complete(struct target *t, struct err *e)
 {
 	uint64_t end = t->covered_end;
 
-	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) && t->room != UINT64_MAX &&
-	    target_free_space(t, end, t->room, e) != 0)
+	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) &&
+	    t->room != UINT64_MAX && target_free_space(t, end, t->room, e) != 0)
 		return -1;
 	/* All that an image of a few sectors has can be in the head. */
 	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
@@ -381,5 +400,6 @@ target_complete(struct target *t, struct err *e)
 		return resize_file(t, e);
 	if (!t->fresh)
 		return 0;
-	return disk_truncate(t->disk, t->short_end != 0 ? t->short_end : t->end_bytes, e);
+	return disk_truncate(
+	    t->disk, t->short_end != 0 ? t->short_end : t->end_bytes, e);
 }

@@ -12,40 +12,42 @@
 
 struct target {
 	struct disk *disk;
-	const struct install_config *cfg;	/* borrowed */
-	bool holds_file;		/* the image is of a file, not of a disk */
-	bool fresh;			/* an empty file: holes are zeros already */
-	struct range slice;		/* sectors; len 0: the whole disk */
-	uint64_t room;			/* sectors from sector 0 of the image on;
-					 * UINT64_MAX: as many as needed */
+	const struct install_config *cfg; /* borrowed */
+	bool holds_file;                  /* the image is of a file, not of a disk */
+	bool fresh;                       /* an empty file: holes are zeros already */
+	struct range slice;               /* sectors; len 0: the whole disk */
+	uint64_t room;                    /* sectors from sector 0 of the image on;
+	                                   * UINT64_MAX: as many as needed */
 	struct head head;
-	struct flight *flight;		/* direct writes, or NULL */
-	uint32_t *fill;			/* a buffer of the pattern, or NULL */
-	uint64_t stream_at;		/* streams: sectors written so far */
-	_Atomic uint64_t end_bytes;	/* what a fresh file must be long, at least */
-	_Atomic uint64_t short_end;	/* exact end of a file by its short sector, or 0 */
-	_Atomic uint64_t covered_end;	/* sectors of the image that chunks answered for */
+	struct flight *flight;      /* direct writes, or NULL */
+	uint32_t *fill;             /* a buffer of the pattern, or NULL */
+	uint64_t stream_at;         /* streams: sectors written so far */
+	_Atomic uint64_t end_bytes; /* what a fresh file must be long, at least */
+	_Atomic uint64_t short_end; /* exact end of a file by its short sector, or 0 */
+	_Atomic uint64_t
+	    covered_end; /* sectors of the image that chunks answered for */
 	_Atomic uint64_t bytes_written, bytes_same, bytes_filled, bytes_covered;
-	_Atomic bool no_discard;	/* the disk does not take it */
+	_Atomic bool no_discard; /* the disk does not take it */
 };
 
 /* Takes the disk over, also on failure. */
-int target_init(struct target *, struct disk *, const struct install_config *, bool fresh,
-    struct err *);
+int target_init(struct target *, struct disk *, const struct install_config *,
+    bool fresh, struct err *);
 /* Close, checking that nothing was lost. */
 int target_close(struct target *, struct err *);
 
 /* Image sectors are counted from the image's sector 0. */
 int target_check_fit(const struct target *, uint64_t sectors, struct err *);
 /* `bytes` (the last sector may be short) at an image sector; data NULL: zeros. */
-int target_write(struct target *, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *);
+int target_write(
+    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
 /* What is there now: up to `bytes`, fewer only at the end of the disk, or -1. */
-ssize_t target_read(struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
+ssize_t target_read(
+    struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
 /* Is that what stands on the disk?  What is not is written once more; -1 when it
  * is still not. */
-int target_compare(struct target *, uint64_t sector, const void *data, uint64_t bytes,
-    struct err *);
+int target_compare(
+    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
 /* That much is there already and was not written. */
 void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */

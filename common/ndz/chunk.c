@@ -10,7 +10,8 @@ chunk_parse(struct chunk *c, const void *bytes, struct err *e)
 	if (ndz_header_get(&c->h, bytes, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (c->h.encrypted)
-		return err_set(e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
 	if (ext_get(&c->ext, &c->h, bytes, e) != 0)
 		return -1;
 	c->codec = ndz_header_codec(&c->h);
@@ -19,7 +20,8 @@ chunk_parse(struct chunk *c, const void *bytes, struct err *e)
 	if (c->codec->id == CODEC_DEFLATE || c->ext.fragments != NULL)
 		return 0;
 	chunk_free(c);
-	return err_set(e, ERR_FORMAT, "a %s chunk without a fragment table", c->codec->name);
+	return err_set(
+	    e, ERR_FORMAT, "a %s chunk without a fragment table", c->codec->name);
 }
 
 void
@@ -40,8 +42,8 @@ chunk_decode(const struct chunk *c, const void *bytes, struct decoder *d, void *
 {
 	if (c->codec->id != CODEC_DEFLATE)
 		return chunk_decode_fragments(c, bytes, d, out, e);
-	return inflater_stream(decoder_inflater(d), stream_of(bytes), c->h.size, out,
-	    c->raw_bytes, e);
+	return inflater_stream(
+	    decoder_inflater(d), stream_of(bytes), c->h.size, out, c->raw_bytes, e);
 }
 
 int
@@ -50,8 +52,8 @@ chunk_pieces(const struct chunk *c, const void *bytes, struct decoder *d,
 {
 	if (c->codec->id != CODEC_DEFLATE)
 		return chunk_fragment_pieces(c, bytes, d, fn, arg, e);
-	return inflater_pieces(decoder_inflater(d), stream_of(bytes), c->h.size, c->raw_bytes, fn,
-	    arg, e);
+	return inflater_pieces(
+	    decoder_inflater(d), stream_of(bytes), c->h.size, c->raw_bytes, fn, arg, e);
 }
 
 int

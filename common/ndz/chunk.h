@@ -13,7 +13,7 @@ struct chunk {
 	struct ndz_header h;
 	struct ext ext;
 	const struct codec *codec;
-	uint64_t raw_bytes;	/* what the stream decodes to */
+	uint64_t raw_bytes; /* what the stream decodes to */
 };
 
 /* Header and extension of bytes[NDZ_CHUNK_BYTES].  ERR_FORMAT,
@@ -23,8 +23,8 @@ void chunk_free(struct chunk *);
 /* Header and stream against the digest of the extension, where there is one. */
 int chunk_check_digest(const struct chunk *, const void *bytes, struct err *);
 /* All data into out[raw_bytes], checked against its Adler-32. */
-int chunk_decode(const struct chunk *, const void *bytes, struct decoder *, void *out,
-    struct err *);
+int chunk_decode(
+    const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
 /* The same in pieces, in order, for data that is too large for memory: of at most
  * 256 KiB, or a fragment.  fn may change the data, and returns -1 to stop, with its
  * own error.  No sector is in two pieces.  They are given out before the Adler-32
@@ -33,6 +33,7 @@ int chunk_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
 /* Everything that can be checked: Adler-32, and of the extension the chunk's
  * digest and every fragment's, zero runs included. */
-int chunk_verify(const struct chunk *, const void *bytes, struct decoder *, struct err *);
+int chunk_verify(
+    const struct chunk *, const void *bytes, struct decoder *, struct err *);
 
 #endif /* COMMON_NDZ_CHUNK_H */

@@ -5,7 +5,8 @@
 
 #include "common/base/cli.h"
 
-static const struct codec *const codecs[] = { &codec_deflate, &codec_igzip, &codec_zstd };
+static const struct codec *const codecs[] = { &codec_deflate, &codec_igzip,
+	&codec_zstd };
 
 enum { CODECS = sizeof codecs / sizeof codecs[0] };
 
@@ -13,9 +14,12 @@ const struct codec *
 codec_by_id(unsigned id)
 {
 	switch (id) {
-	case CODEC_DEFLATE: return &codec_deflate;
-	case CODEC_ZSTD: return &codec_zstd;
-	default: return NULL;
+	case CODEC_DEFLATE:
+		return &codec_deflate;
+	case CODEC_ZSTD:
+		return &codec_zstd;
+	default:
+		return NULL;
 	}
 }
 
@@ -23,7 +27,8 @@ static const struct codec *
 by_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < CODECS; i++)
-		if (strlen(codecs[i]->name) == len && memcmp(codecs[i]->name, name, len) == 0)
+		if (strlen(codecs[i]->name) == len &&
+		    memcmp(codecs[i]->name, name, len) == 0)
 			return codecs[i];
 	return NULL;
 }
@@ -32,26 +37,29 @@ int
 codec_parse(struct codec_choice *out, const char *text, struct err *e)
 {
 	const char *colon = strchr(text, ':');
-	const struct codec *c = by_name(text, colon != NULL ? (size_t)(colon - text) : strlen(text));
+	const struct codec *c = by_name(
+	    text, colon != NULL ? (size_t)(colon - text) : strlen(text));
 	uint64_t level;
 
 	if (c == NULL)
-		return err_set(e, ERR_USAGE, "no codec is called \"%s\": deflate:0-9, igzip or "
-		    "zstd:1-19", text);
+		return err_set(e, ERR_USAGE,
+		    "no codec is called \"%s\": deflate:0-9, igzip or "
+		    "zstd:1-19",
+		    text);
 	level = (uint64_t)c->level_default;
-	if (colon != NULL && cli_uint(colon + 1, (uint64_t)c->level_min, (uint64_t)c->level_max,
-	    &level, e) != 0)
+	if (colon != NULL && cli_uint(colon + 1, (uint64_t)c->level_min,
+				 (uint64_t)c->level_max, &level, e) != 0)
 		return err_ctx(e, "%s", text);
 	if (c->lacks != NULL)
-		return err_set(e, ERR_UNSUPPORTED, "%s: this program was built without %s", c->name,
-		    c->lacks);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: this program was built without %s", c->name, c->lacks);
 	*out = (struct codec_choice){ c, (int)level };
 	return 0;
 }
 
 struct decoder {
 	struct inflater *inflater;
-	void *states[CODEC_ID_MAX + 1];		/* made when first needed */
+	void *states[CODEC_ID_MAX + 1]; /* made when first needed */
 };
 
 struct decoder *

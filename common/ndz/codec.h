@@ -25,17 +25,17 @@ enum codec_id { CODEC_DEFLATE = 1, CODEC_ZSTD = 2 };
 
 enum {
 	CODEC_ID_MAX = CODEC_ZSTD,
-	CODEC_WINDOWS_MAX = 16,		/* of 64 KiB, in one fragment */
-	CODEC_ENDS_BYTES = 16,		/* no head or tail is longer */
+	CODEC_WINDOWS_MAX = 16, /* of 64 KiB, in one fragment */
+	CODEC_ENDS_BYTES = 16,  /* no head or tail is longer */
 };
 
 struct codec {
-	const char *name;		/* --codec */
-	enum codec_id id;		/* igzip writes what deflate reads */
-	const char *lacks;		/* the library that this build is without, or NULL */
+	const char *name;  /* --codec */
+	enum codec_id id;  /* igzip writes what deflate reads */
+	const char *lacks; /* the library that this build is without, or NULL */
 	int level_min, level_max, level_default;
-	unsigned windows;		/* most windows in a fragment that it makes */
-	uint64_t ratio_max;		/* raw bytes from one byte of a stream, at most */
+	unsigned windows;   /* most windows in a fragment that it makes */
+	uint64_t ratio_max; /* raw bytes from one byte of a stream, at most */
 
 	/* Writing.  NULL from encoder_new(): out of memory. */
 	void *(*encoder_new)(int level);
@@ -62,8 +62,8 @@ struct codec {
 	/* Reading: one fragment into exactly out[n].  ERR_FORMAT. */
 	void *(*decoder_new)(void);
 	void (*decoder_free)(void *);
-	int (*decode)(void *decoder, const void *in, size_t in_bytes, void *out, size_t n,
-	    struct err *);
+	int (*decode)(void *decoder, const void *in, size_t in_bytes, void *out,
+	    size_t n, struct err *);
 };
 
 extern const struct codec codec_deflate, codec_igzip, codec_zstd;
@@ -83,7 +83,7 @@ int codec_parse(struct codec_choice *, const char *text, struct err *);
 /* What a thread needs to read streams of every codec. */
 struct decoder;
 
-struct decoder *decoder_new(void);	/* NULL: out of memory */
+struct decoder *decoder_new(void); /* NULL: out of memory */
 void decoder_free(struct decoder *);
 /* One fragment into exactly out[n]. */
 int decoder_fragment(struct decoder *, const struct codec *, const void *in,

@@ -21,8 +21,8 @@ codec_zlib_decoder_free(void *d)
 }
 
 int
-codec_zlib_decode(void *d, const void *in, size_t in_bytes, void *out, size_t n,
-    struct err *e)
+codec_zlib_decode(
+    void *d, const void *in, size_t in_bytes, void *out, size_t n, struct err *e)
 {
 	return inflater_fragment(d, in, in_bytes, out, n, e);
 }

@@ -20,9 +20,9 @@ head(int level, uint8_t *out)
 #include <stdlib.h>
 
 enum {
-	STORED_BYTES = 65535,		/* most in a stored block */
+	STORED_BYTES = 65535, /* most in a stored block */
 	STORED_HEAD_BYTES = 5,
-	SPARE_BYTES = 64,		/* headers of a block that is given up, alignment */
+	SPARE_BYTES = 64, /* headers of a block that is given up, alignment */
 };
 
 struct encoder {
@@ -62,7 +62,8 @@ encoder_free(void *z)
 static size_t
 bound(size_t raw_bytes)
 {
-	return raw_bytes + (raw_bytes / STORED_BYTES + 2) * STORED_HEAD_BYTES + SPARE_BYTES;
+	return raw_bytes + (raw_bytes / STORED_BYTES + 2) * STORED_HEAD_BYTES +
+	       SPARE_BYTES;
 }
 
 /* A full flush ends on a byte, and no block of it is the final one. */

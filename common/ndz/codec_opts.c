@@ -13,7 +13,8 @@ set_level(void *at, const char *arg, struct err *e)
 
 	if (cli_uint(arg, 0, 9, &level, e) != 0)
 		return -1;
-	*(struct codec_choice *)at = (struct codec_choice){ &codec_deflate, (int)level };
+	*(struct codec_choice *)at = (struct codec_choice){ &codec_deflate,
+		(int)level };
 	return 0;
 }
 
@@ -28,9 +29,12 @@ set_fast(void *at, const char *arg, struct err *e)
 enum { OPT_CODEC = 400, OPT_FAST };
 
 const struct cli_opt codec_opts[] = {
-	{ OPT_CODEC, "codec", "CODEC[:LEVEL]", "deflate:0-9, igzip or zstd:1-19 (deflate:6)", CLI_CALL,
-	    0, 0, 0, set_codec },
-	{ 'z', "level", "N", "the same as --codec=deflate:N", CLI_CALL, 0, 0, 0, set_level },
-	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0, set_fast },
+	{ OPT_CODEC, "codec", "CODEC[:LEVEL]",
+	    "deflate:0-9, igzip or zstd:1-19 (deflate:6)", CLI_CALL, 0, 0, 0,
+	    set_codec },
+	{ 'z', "level", "N", "the same as --codec=deflate:N", CLI_CALL, 0, 0, 0,
+	    set_level },
+	{ OPT_FAST, "fast", NULL, "the same as --codec=igzip", CLI_CALL, 0, 0, 0,
+	    set_fast },
 	{ 0 },
 };

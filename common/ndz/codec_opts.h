@@ -7,6 +7,9 @@
 
 /* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
 extern const struct cli_opt codec_opts[];
-#define CODEC_DEFAULT { &codec_deflate, DEFLATE_LEVEL_DEFAULT }
+#define CODEC_DEFAULT \
+	{ \
+		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
+	}
 
 #endif /* COMMON_NDZ_CODEC_OPTS_H */

@@ -7,8 +7,8 @@
 
 void *codec_zlib_decoder_new(void);
 void codec_zlib_decoder_free(void *);
-int codec_zlib_decode(void *decoder, const void *in, size_t in_bytes, void *out, size_t n,
-    struct err *);
+int codec_zlib_decode(
+    void *decoder, const void *in, size_t in_bytes, void *out, size_t n, struct err *);
 /* Fragments end on a byte anyway. */
 void codec_zlib_end(void *fragment, size_t n);
 
@@ -19,7 +19,7 @@ void codec_zlib_end(void *fragment, size_t n);
 	.head_bytes = STREAM_HEAD_BYTES, .tail_bytes = STREAM_TAIL_BYTES, \
 	.tail = deflate_stream_tail, .zeros_bytes = deflate_zeros_bytes, \
 	.zeros = deflate_zeros, .is_zeros = deflate_is_zeros, \
-	.decoder_new = codec_zlib_decoder_new, .decoder_free = codec_zlib_decoder_free, \
-	.decode = codec_zlib_decode
+	.decoder_new = codec_zlib_decoder_new, \
+	.decoder_free = codec_zlib_decoder_free, .decode = codec_zlib_decode
 
 #endif /* COMMON_NDZ_CODEC_ZLIB_H */

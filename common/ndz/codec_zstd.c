@@ -14,7 +14,7 @@
 enum {
 	FRAME_MAGIC = 0xfd2fb528u,
 	SKIPPABLE_MAGIC = 0x184d2a5eu,
-	FRAME_HEAD_BYTES = 6,		/* magic, descriptor 0, window */
+	FRAME_HEAD_BYTES = 6, /* magic, descriptor 0, window */
 	BLOCK_HEAD_BYTES = 3,
 	BLOCK_LAST = 1,
 	BLOCK_RLE = 1,
@@ -189,7 +189,8 @@ end(void *fragment, size_t n)
 
 	assert(n > FRAME_HEAD_BYTES && p[4] == 0);
 	while (at < n) {
-		uint32_t block = p[at] | (uint32_t)p[at + 1] << 8 | (uint32_t)p[at + 2] << 16;
+		uint32_t block = p[at] | (uint32_t)p[at + 1] << 8 |
+		                 (uint32_t)p[at + 2] << 16;
 		bool rle = (block >> 1 & 3) == BLOCK_RLE;
 		last = at;
 		at += BLOCK_HEAD_BYTES + (rle ? 1 : block >> 3);
@@ -216,7 +217,8 @@ decode(void *z, const void *in, size_t in_bytes, void *out, size_t n, struct err
 {
 	struct rd r = rd_from(in, in_bytes);
 
-	if (rd_le32(&r) != FRAME_MAGIC || ZSTD_findFrameCompressedSize(in, in_bytes) != in_bytes ||
+	if (rd_le32(&r) != FRAME_MAGIC ||
+	    ZSTD_findFrameCompressedSize(in, in_bytes) != in_bytes ||
 	    ZSTD_decompressDCtx(z, out, n, in, in_bytes) != n)
 		return err_set(e, ERR_FORMAT, "its zstd frame is damaged");
 	return 0;

@@ -7,7 +7,8 @@ int
 compressor_init(struct compressor *z, const struct codec_choice *choice, struct err *e)
 {
 	*z = (struct compressor){ .codec = choice->codec,
-		.encoder = choice->codec->encoder_new(choice->level), .md = EVP_MD_CTX_new(),
+		.encoder = choice->codec->encoder_new(choice->level),
+		.md = EVP_MD_CTX_new(),
 		.sha256 = EVP_MD_fetch(NULL, "SHA256", NULL) };
 	if (z->encoder != NULL && z->md != NULL && z->sha256 != NULL) {
 		assert(z->codec->bound(FRAGMENT_WINDOW_BYTES) <= WINDOW_OUT_BYTES);
@@ -48,8 +49,10 @@ run_out(struct batch *b, const struct run *r)
 static struct fragment
 run_fragment(const struct batch *b, const struct run *r)
 {
-	struct fragment f = { .windows = &b->windows[r->first], .nwindows = r->n,
-		.zero = r->zero, .adler = adler_of(NULL, 0) };
+	struct fragment f = { .windows = &b->windows[r->first],
+		.nwindows = r->n,
+		.zero = r->zero,
+		.adler = adler_of(NULL, 0) };
 
 	if (r->zero)
 		return f;
@@ -83,8 +86,9 @@ compress_window(struct compressor *z, struct batch *b, const struct run *r, unsi
 	size_t at = k == 0 ? 0 : b->ends[i - 1], n = raw_bytes(b, i, 1);
 	const uint8_t *raw = b->raw + b->raw_at[i];
 
-	b->ends[i] = at + z->codec->window(z->encoder, k == 0 ? raw_bytes(b, r->first, r->n) : 0,
-	    raw, n, run_out(b, r) + at, WINDOW_OUT_BYTES);
+	b->ends[i] = at + z->codec->window(z->encoder,
+			      k == 0 ? raw_bytes(b, r->first, r->n) : 0, raw, n,
+			      run_out(b, r) + at, WINDOW_OUT_BYTES);
 	b->adlers[i] = adler_of(raw, n);
 }
 
@@ -97,8 +101,8 @@ end_run(struct compressor *z, struct batch *b, struct run *r)
 
 	z->codec->end(run_out(b, r), b->ends[r->first + r->n - 1]);
 	int ok = EVP_DigestInit_ex2(z->md, z->sha256, NULL) &&
-	    EVP_DigestUpdate(z->md, raw, raw_bytes(b, r->first, r->n)) &&
-	    EVP_DigestFinal_ex(z->md, digest, NULL);
+	         EVP_DigestUpdate(z->md, raw, raw_bytes(b, r->first, r->n)) &&
+	         EVP_DigestFinal_ex(z->md, digest, NULL);
 	assert(ok);
 	memcpy(r->digest, digest, sizeof r->digest);
 }
@@ -108,7 +112,7 @@ end_run(struct compressor *z, struct batch *b, struct run *r)
 struct view {
 	const struct rooms *rooms;
 	bool known;
-	bool lost;		/* only the packer will know */
+	bool lost; /* only the packer will know */
 	struct packer_room room;
 };
 
@@ -178,8 +182,9 @@ run_length(const struct batch *b, unsigned first, unsigned most)
 {
 	unsigned n = 0;
 
-	while (first + n < b->n && n < most && (n == 0 || !b->windows[first + n].fresh) &&
-	    !all_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
+	while (first + n < b->n && n < most &&
+	       (n == 0 || !b->windows[first + n].fresh) &&
+	       !all_zero(b->raw + b->raw_at[first + n], raw_bytes(b, first + n, 1)))
 		n++;
 	return n;
 }
@@ -193,7 +198,8 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 	b->nruns = 0;
 	while (at < b->n) {
 		struct run *r = &b->runs[b->nruns++];
-		*r = (struct run){ .first = at, .n = run_length(b, at, z->codec->windows) };
+		*r = (struct run){ .first = at,
+			.n = run_length(b, at, z->codec->windows) };
 		r->zero = r->n == 0;
 		if (r->zero)
 			r->n = 1;
@@ -209,7 +215,8 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 
 /* End it behind n windows; the rest, compressed anew, is *rest. */
 static void
-run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct run *rest)
+run_cut(
+    struct compressor *z, struct batch *b, struct run *r, unsigned n, struct run *rest)
 {
 	*rest = (struct run){ .first = r->first + n, .n = r->n - n };
 	r->n = n;
@@ -220,7 +227,8 @@ run_cut(struct compressor *z, struct batch *b, struct run *r, unsigned n, struct
 
 /* Into the open chunk, and the next ones when it is too much for that. */
 static int
-pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r, struct err *e)
+pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r,
+    struct err *e)
 {
 	if (b->windows[r.first].fresh)
 		packer_end_chunk(p);
@@ -229,7 +237,7 @@ pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r, 
 		struct run rest = { 0 };
 		unsigned n = run_fitting(b, &r, &room);
 		if (n == 0) {
-			assert(room.nregions > 0);	/* a window fits an empty chunk */
+			assert(room.nregions > 0); /* a window fits an empty chunk */
 			packer_end_chunk(p);
 			continue;
 		}

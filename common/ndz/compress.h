@@ -21,28 +21,28 @@
 enum {
 	BATCH_WINDOWS = CODEC_WINDOWS_MAX,
 	BATCH_BYTES = BATCH_WINDOWS * FRAGMENT_WINDOW_BYTES,
-	WINDOW_OUT_BYTES = FRAGMENT_WINDOW_BYTES + 1024,	/* every codec's bound */
+	WINDOW_OUT_BYTES = FRAGMENT_WINDOW_BYTES + 1024, /* every codec's bound */
 };
 
 /* Windows [first, first + n) of a batch. */
 struct run {
 	unsigned first, n;
 	bool zero;
-	bool cut;		/* its chunk ends behind it */
+	bool cut; /* its chunk ends behind it */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
 };
 
 struct batch {
 	unsigned n;
-	struct window windows[BATCH_WINDOWS];	/* each good for window_check() */
-	size_t raw_at[BATCH_WINDOWS + 1];	/* where each one's data begins in raw */
+	struct window windows[BATCH_WINDOWS]; /* each good for window_check() */
+	size_t raw_at[BATCH_WINDOWS + 1];     /* where each one's data begins in raw */
 	/* The compressor's work: a run's bytes are in out from first *
 	 * WINDOW_OUT_BYTES on; ends: how many with this window. */
 	size_t ends[BATCH_WINDOWS];
 	uint32_t adlers[BATCH_WINDOWS];
 	unsigned nruns;
 	struct run runs[BATCH_WINDOWS];
-	uint32_t chunks[BATCH_WINDOWS];		/* the packer's: where each window went */
+	uint32_t chunks[BATCH_WINDOWS]; /* the packer's: where each window went */
 	uint8_t raw[BATCH_BYTES];
 	uint8_t out[BATCH_WINDOWS * WINDOW_OUT_BYTES];
 };
@@ -52,7 +52,7 @@ struct compressor {
 	const struct codec *codec;
 	void *encoder;
 	EVP_MD_CTX *md;
-	EVP_MD *sha256;		/* fetched once: looking it up costs as much as hashing */
+	EVP_MD *sha256; /* fetched once: looking it up costs as much as hashing */
 };
 
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);

@@ -12,7 +12,7 @@
 #include "common/base/wr.h"
 
 enum {
-	KEY_ID_AT = 24,			/* in the header, where V5 has zeros */
+	KEY_ID_AT = 24, /* in the header, where V5 has zeros */
 	NONCE_BYTES = 12,
 	SEALED_BYTES = NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES - CRYPT_TAG_BYTES,
 	TAG_AT = NDZ_CHUNK_BYTES - CRYPT_TAG_BYTES,
@@ -26,7 +26,7 @@ static const char id_domain[] = "NDZ key id 1";
 struct crypt {
 	uint8_t key[CRYPT_KEY_BYTES];
 	uint8_t id[CRYPT_ID_BYTES];
-	bool has_image;				/* below is the key of this image */
+	bool has_image; /* below is the key of this image */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	uint8_t image_key[CRYPT_KEY_BYTES];
 	EVP_CIPHER *cipher;
@@ -35,8 +35,8 @@ struct crypt {
 
 /* HMAC-SHA-256 of domain and UUID (or NULL), with the key. */
 static int
-derive(const struct crypt *c, const char *domain, size_t domain_bytes, const uint8_t *uuid,
-    uint8_t out[CRYPT_KEY_BYTES], struct err *e)
+derive(const struct crypt *c, const char *domain, size_t domain_bytes,
+    const uint8_t *uuid, uint8_t out[CRYPT_KEY_BYTES], struct err *e)
 {
 	uint8_t text[64];
 	size_t n = 0, uuid_bytes = uuid != NULL ? NDZ_UUID_BYTES : 0;
@@ -45,8 +45,10 @@ derive(const struct crypt *c, const char *domain, size_t domain_bytes, const uin
 	wr_bytes(&w, domain, domain_bytes);
 	if (uuid != NULL)
 		wr_bytes(&w, uuid, uuid_bytes);
-	if (!wr_ok(&w) || EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, c->key, sizeof c->key,
-	    text, wr_len(&w), out, CRYPT_KEY_BYTES, &n) == NULL || n != CRYPT_KEY_BYTES)
+	if (!wr_ok(&w) ||
+	    EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, c->key, sizeof c->key, text,
+		wr_len(&w), out, CRYPT_KEY_BYTES, &n) == NULL ||
+	    n != CRYPT_KEY_BYTES)
 		return err_set(e, ERR_UNSUPPORTED, "HMAC-SHA-256 cannot be had");
 	return 0;
 }
@@ -58,11 +60,12 @@ parse_key(struct crypt *c, const char *path, const char *text, size_t n, struct 
 	const char *hex = text + prefix;
 
 	bool ok = n >= prefix + digits && memcmp(text, key_prefix, prefix) == 0 &&
-	    strspn(hex, "0123456789abcdef") == digits &&
-	    (n == prefix + digits || (n == prefix + digits + 1 && hex[digits] == '\n'));
+	          strspn(hex, "0123456789abcdef") == digits &&
+	          (n == prefix + digits ||
+		      (n == prefix + digits + 1 && hex[digits] == '\n'));
 	if (!ok)
-		return err_set(e, ERR_FORMAT, "%s: is not an encryption key as imagekey makes it",
-		    path);
+		return err_set(e, ERR_FORMAT,
+		    "%s: is not an encryption key as imagekey makes it", path);
 	for (size_t i = 0; i < digits; i++) {
 		uint8_t v = (uint8_t)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
 		c->key[i / 2] = (uint8_t)(i % 2 == 0 ? v << 4 : c->key[i / 2] | v);
@@ -112,7 +115,7 @@ crypt_free(struct crypt *c)
 {
 	if (c == NULL)
 		return;
-	EVP_CIPHER_CTX_free(c->ctx);		/* wipes its key schedule */
+	EVP_CIPHER_CTX_free(c->ctx); /* wipes its key schedule */
 	EVP_CIPHER_free(c->cipher);
 	OPENSSL_cleanse(c, sizeof *c);
 	free(c);
@@ -153,14 +156,16 @@ begin(struct crypt *c, const struct ndz_header *h, const uint8_t *header, bool e
 
 	if (!c->has_image || memcmp(c->uuid, h->uuid, sizeof c->uuid) != 0) {
 		c->has_image = false;
-		if (derive(c, image_domain, sizeof image_domain, h->uuid, c->image_key, e) != 0)
+		if (derive(c, image_domain, sizeof image_domain, h->uuid, c->image_key,
+			e) != 0)
 			return -1;
 		memcpy(c->uuid, h->uuid, sizeof c->uuid);
 		c->has_image = true;
 	}
 	wr_bytes(&w, h->uuid, NONCE_BYTES - 4);
 	wr_le32(&w, (uint32_t)h->index);
-	if (EVP_CipherInit_ex2(c->ctx, c->cipher, c->image_key, nonce, encrypt, NULL) != 1 ||
+	if (EVP_CipherInit_ex2(c->ctx, c->cipher, c->image_key, nonce, encrypt, NULL) !=
+		1 ||
 	    EVP_CipherUpdate(c->ctx, NULL, &n, header, NDZ_HEADER_BYTES) != 1)
 		return err_set(e, ERR_UNSUPPORTED, "AES-256-GCM cannot be had");
 	return 0;
@@ -193,16 +198,18 @@ crypt_seal(struct crypt *c, uint8_t *chunk, struct err *e)
 
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
-	if (h.encrypted || h.codec == 0 || memcmp(h.uuid, no_uuid, sizeof no_uuid) == 0 ||
+	if (h.encrypted || h.codec == 0 ||
+	    memcmp(h.uuid, no_uuid, sizeof no_uuid) == 0 ||
 	    NDZ_HEADER_BYTES + h.size > TAG_AT || !tag_is_free(chunk))
-		return err_set(e, ERR_UNSUPPORTED, "a chunk of this kind cannot be encrypted");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "a chunk of this kind cannot be encrypted");
 	mark(chunk, NDZ_MAGIC_ENCRYPTED, c->id);
 	if (begin(c, &h, chunk, true, e) != 0)
 		return -1;
-	if (EVP_CipherUpdate(c->ctx, p, &n, p, SEALED_BYTES) != 1 || n != SEALED_BYTES ||
-	    EVP_CipherFinal_ex(c->ctx, p + n, &n) != 1 || n != 0 ||
-	    EVP_CIPHER_CTX_ctrl(c->ctx, EVP_CTRL_AEAD_GET_TAG, CRYPT_TAG_BYTES,
-	    chunk + TAG_AT) != 1)
+	if (EVP_CipherUpdate(c->ctx, p, &n, p, SEALED_BYTES) != 1 ||
+	    n != SEALED_BYTES || EVP_CipherFinal_ex(c->ctx, p + n, &n) != 1 || n != 0 ||
+	    EVP_CIPHER_CTX_ctrl(
+		c->ctx, EVP_CTRL_AEAD_GET_TAG, CRYPT_TAG_BYTES, chunk + TAG_AT) != 1)
 		return err_set(e, ERR_UNSUPPORTED, "encryption failed");
 	return 0;
 }
@@ -214,9 +221,11 @@ decrypt(struct crypt *c, uint8_t *chunk)
 	uint8_t *p = chunk + NDZ_HEADER_BYTES;
 	int n;
 
-	return EVP_CipherUpdate(c->ctx, p, &n, p, SEALED_BYTES) == 1 && n == SEALED_BYTES &&
-	    EVP_CIPHER_CTX_ctrl(c->ctx, EVP_CTRL_AEAD_SET_TAG, CRYPT_TAG_BYTES,
-	    chunk + TAG_AT) == 1 && EVP_CipherFinal_ex(c->ctx, p + n, &n) == 1;
+	return EVP_CipherUpdate(c->ctx, p, &n, p, SEALED_BYTES) == 1 &&
+	       n == SEALED_BYTES &&
+	       EVP_CIPHER_CTX_ctrl(c->ctx, EVP_CTRL_AEAD_SET_TAG, CRYPT_TAG_BYTES,
+		   chunk + TAG_AT) == 1 &&
+	       EVP_CipherFinal_ex(c->ctx, p + n, &n) == 1;
 }
 
 int
@@ -228,14 +237,16 @@ crypt_open(struct crypt *c, uint8_t *chunk, struct err *e)
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (!h.encrypted)
-		return err_set(e, ERR_REFUSED, "is not encrypted, as --decrypt demands");
+		return err_set(
+		    e, ERR_REFUSED, "is not encrypted, as --decrypt demands");
 	if (CRYPTO_memcmp(chunk + KEY_ID_AT, c->id, sizeof c->id) != 0)
 		return err_set(e, ERR_REFUSED, "is encrypted with another key");
 	if (begin(c, &h, chunk, false, e) != 0)
 		return -1;
 	if (!decrypt(c, chunk)) {
 		memset(chunk + NDZ_HEADER_BYTES, 0, NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES);
-		return err_set(e, ERR_FORMAT, "is damaged or forged: what authenticates its "
+		return err_set(e, ERR_FORMAT,
+		    "is damaged or forged: what authenticates its "
 		    "encryption is wrong");
 	}
 	mark(chunk, NDZ_MAGIC_OWN, no_id);

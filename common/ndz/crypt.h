@@ -20,7 +20,7 @@
 enum {
 	CRYPT_KEY_BYTES = 32,
 	CRYPT_ID_BYTES = 8,
-	CRYPT_TAG_BYTES = 16,		/* at the very end of a chunk: writers leave it free */
+	CRYPT_TAG_BYTES = 16, /* at the very end of a chunk: writers leave it free */
 };
 
 struct crypt;

@@ -41,7 +41,7 @@ deflater_fragment(struct deflater *d, const void *in, size_t n, void *out, size_
 {
 	size_t len = libdeflate_deflate_compress_nofinal(d->c, in, n, out, cap);
 
-	assert(len != 0);	/* cap >= deflater_bound(n) */
+	assert(len != 0); /* cap >= deflater_bound(n) */
 	return len;
 }
 
@@ -60,7 +60,10 @@ struct deflater {
 static int
 deflater_setup(struct deflater *d, int level)
 {
-	return deflateInit2(&d->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK ? 0 : -1;
+	return deflateInit2(&d->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) ==
+	               Z_OK
+	           ? 0
+	           : -1;
 }
 
 static void
@@ -121,8 +124,8 @@ void
 deflate_stream_head(int level, uint8_t head[STREAM_HEAD_BYTES])
 {
 	/* FLEVEL and FCHECK as zlib sets them for each level (RFC 1950). */
-	static const uint8_t flags[10] = { 0x01, 0x01, 0x5e, 0x5e, 0x5e, 0x5e, 0x9c, 0xda,
-		0xda, 0xda };
+	static const uint8_t flags[10] = { 0x01, 0x01, 0x5e, 0x5e, 0x5e, 0x5e, 0x9c,
+		0xda, 0xda, 0xda };
 
 	assert(level >= 0 && level <= 9);
 	head[0] = 0x78;

@@ -20,7 +20,7 @@
 enum {
 	FRAGMENT_WINDOW_BYTES = 64 * 1024,
 	STREAM_HEAD_BYTES = 2,
-	STREAM_TAIL_BYTES = 2 + 4,	/* final empty block, Adler-32 */
+	STREAM_TAIL_BYTES = 2 + 4, /* final empty block, Adler-32 */
 	DEFLATE_LEVEL_DEFAULT = 6,
 };
 
@@ -28,14 +28,14 @@ struct deflater;
 struct inflater;
 
 /* level 0..9, as -z means it; 0 stores. */
-struct deflater *deflater_new(int level);	/* NULL: out of memory */
+struct deflater *deflater_new(int level); /* NULL: out of memory */
 void deflater_free(struct deflater *);
 /* Most bytes that a fragment of so many raw bytes can take. */
 size_t deflater_bound(size_t raw_bytes);
 /* Compress in[n] into out[cap], cap >= deflater_bound(n).  Cannot fail:
  * returns the length. */
-size_t deflater_fragment(struct deflater *, const void *in, size_t n, void *out,
-    size_t cap);
+size_t deflater_fragment(
+    struct deflater *, const void *in, size_t n, void *out, size_t cap);
 
 /* A fragment of n > 0 zero bytes without compressing any: its length, and the
  * bytes themselves.  About n / 1032, and under 120 more. */
@@ -57,7 +57,7 @@ uint32_t adler_update(uint32_t adler, const void *data, size_t n);
 uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);
 uint32_t adler_zeros(uint64_t n);
 
-struct inflater *inflater_new(void);		/* NULL: out of memory */
+struct inflater *inflater_new(void); /* NULL: out of memory */
 void inflater_free(struct inflater *);
 /* A whole zlib stream of in_bytes into exactly out_bytes.  Checks everything:
  * the end at exactly in_bytes, the length, Adler-32.  ERR_FORMAT. */
@@ -69,8 +69,8 @@ int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *
 /* A whole stream piece by piece, each of at most 256 KiB and ours until the next
  * call: begin, then more until it returns 0 (the end, everything checked; 1 a
  * piece, -1 ERR_FORMAT).  Pieces come before Adler-32 is known. */
-int inflater_begin(struct inflater *, const void *in, size_t in_bytes, uint64_t out_bytes,
-    struct err *);
+int inflater_begin(struct inflater *, const void *in, size_t in_bytes,
+    uint64_t out_bytes, struct err *);
 int inflater_more(struct inflater *, void **data, size_t *n, struct err *);
 /* A whole stream in pieces of at most 256 KiB, in order, for streams that are too
  * large for memory.  fn may change the data, and returns -1 to stop, with its

@@ -14,8 +14,8 @@
 enum { MATCH_BYTES = 258 };
 
 struct bits {
-	uint8_t *out;		/* NULL: only count */
-	uint64_t n;		/* bits so far */
+	uint8_t *out; /* NULL: only count */
+	uint64_t n;   /* bits so far */
 };
 
 /* `count` bits of v, the lowest first. */
@@ -34,7 +34,7 @@ enum { CL_ZEROS = 0 /* 0 */, CL_ONE = 1 /* 10 */, CL_TWO = 3 /* 11 */ };
 static void
 put_zero_lengths(struct bits *b, unsigned count)
 {
-	put(b, CL_ZEROS, 1);		/* symbol 18: 11 to 138 zero lengths */
+	put(b, CL_ZEROS, 1); /* symbol 18: 11 to 138 zero lengths */
 	put(b, count - 11, 7);
 }
 
@@ -43,22 +43,23 @@ put_header(struct bits *b)
 {
 	enum { HLIT = 286 - 257, HDIST = 1 - 1, HCLEN = 18 - 4 };
 	/* Lengths of the code length codes in the order of RFC 1951, 3.2.7. */
-	static const uint8_t cl[18] = { [2] = 1 /* 18 */, [15] = 2 /* 2 */, [17] = 2 /* 1 */ };
+	static const uint8_t
+	    cl[18] = { [2] = 1 /* 18 */, [15] = 2 /* 2 */, [17] = 2 /* 1 */ };
 
-	put(b, 0, 1);			/* not final */
-	put(b, 2, 2);			/* dynamic codes */
+	put(b, 0, 1); /* not final */
+	put(b, 2, 2); /* dynamic codes */
 	put(b, HLIT, 5);
 	put(b, HDIST, 5);
 	put(b, HCLEN, 4);
 	for (size_t i = 0; i < sizeof cl; i++)
 		put(b, cl[i], 3);
-	put(b, CL_TWO, 2);		/* literal 0 */
-	put_zero_lengths(b, 138);	/* 1..255 */
+	put(b, CL_TWO, 2);        /* literal 0 */
+	put_zero_lengths(b, 138); /* 1..255 */
 	put_zero_lengths(b, 255 - 138);
-	put(b, CL_TWO, 2);		/* 256, the end */
-	put_zero_lengths(b, 28);	/* 257..284 */
-	put(b, CL_ONE, 2);		/* 285: 258 bytes */
-	put(b, CL_ONE, 2);		/* distance 1 */
+	put(b, CL_TWO, 2);       /* 256, the end */
+	put_zero_lengths(b, 28); /* 257..284 */
+	put(b, CL_ONE, 2);       /* 285: 258 bytes */
+	put(b, CL_ONE, 2);       /* distance 1 */
 }
 
 static void
@@ -68,11 +69,11 @@ put_run(struct bits *b, uint64_t n)
 
 	put_header(b);
 	put(b, LIT_0, LIT_BITS);
-	b->n += 2 * matches;		/* all bits zero, as the buffer is */
+	b->n += 2 * matches; /* all bits zero, as the buffer is */
 	for (uint64_t i = 0; i < rest; i++)
 		put(b, LIT_0, LIT_BITS);
 	put(b, LIT_END, LIT_BITS);
-	put(b, 0, 3);			/* a stored block: aligned, LEN 0, NLEN */
+	put(b, 0, 3); /* a stored block: aligned, LEN 0, NLEN */
 	b->n = (b->n + 7) / 8 * 8;
 	put(b, 0x0000, 16);
 	put(b, 0xffff, 16);

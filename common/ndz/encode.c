@@ -9,7 +9,7 @@
 #include "common/base/pool.h"
 #include "common/ndz/compress.h"
 
-enum { SPARE_BATCHES = 4 };	/* read ahead, and waiting for the packer */
+enum { SPARE_BATCHES = 4 }; /* read ahead, and waiting for the packer */
 
 /* What room the open chunk has in front of batch number `batch`, for whoever
  * compresses that one. */
@@ -21,7 +21,7 @@ struct room_board {
 
 /* A window that was read, and found to be the next batch's first. */
 struct held {
-	size_t bytes;		/* 0: there is none */
+	size_t bytes; /* 0: there is none */
 	struct window window;
 	uint8_t raw[FRAGMENT_WINDOW_BYTES];
 };
@@ -29,9 +29,9 @@ struct held {
 struct encode {
 	const struct encode_config *cfg;
 	unsigned version;
-	struct held held;		/* the reader's */
+	struct held held; /* the reader's */
 	struct packer *packer;
-	struct compressor cutter;	/* the packer's own */
+	struct compressor cutter; /* the packer's own */
 	struct room_board board;
 	struct pipeline *pipe;
 	struct ordered *work;
@@ -73,7 +73,7 @@ ends_batch(const struct encode *c, const struct batch *b, const struct window *n
 	uint64_t sectors = (uint64_t)c->cfg->codec.codec->windows * WINDOW_SECTORS;
 
 	return b->n > 0 && sectors > WINDOW_SECTORS &&
-	    next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
+	       next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
 }
 
 /* 1 a batch with something in it, 0 the end, -1. */
@@ -163,7 +163,8 @@ compressor_stage(void *arg, struct err *e)
 	struct encode *c = arg;
 	struct compressor z;
 	struct asker asker = { .board = &c->board };
-	struct rooms rooms = { .arg = &asker, .tell = tell_room,
+	struct rooms rooms = { .arg = &asker,
+		.tell = tell_room,
 		.ask = c->cfg->codec.codec->windows > 1 ? ask_room : NULL };
 	void *p;
 
@@ -186,7 +187,7 @@ pack_batch(struct encode *c, struct batch *b, struct err *e)
 		return -1;
 	for (unsigned i = 0; i < b->n && cfg->packed != NULL; i++)
 		if (cfg->packed(cfg->arg, &b->windows[i], b->raw + b->raw_at[i],
-		    b->raw_at[i + 1] - b->raw_at[i], b->chunks[i], e) != 0)
+			b->raw_at[i + 1] - b->raw_at[i], b->chunks[i], e) != 0)
 			return -1;
 	return 0;
 }

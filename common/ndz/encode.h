@@ -16,8 +16,8 @@
 #include "common/ndz/packer.h"
 
 struct encode_config {
-	struct codec_choice codec;	/* the packer's, too */
-	uint64_t jobs;			/* compressors; 0: one a processor */
+	struct codec_choice codec; /* the packer's, too */
+	uint64_t jobs;             /* compressors; 0: one a processor */
 	/* The data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors
 	 * and relocations into *w, which is empty.  The number of bytes, 0 at the
 	 * end (however often it is asked), or -1.  Runs in a thread of its own. */

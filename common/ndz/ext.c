@@ -13,12 +13,12 @@
 static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
 
 enum {
-	HEAD_BYTES = EXT_HEAD_BYTES,	/* magic, total, CRC-32 */
-	RECORD_HEAD_BYTES = 8,		/* type, reserved, length */
+	HEAD_BYTES = EXT_HEAD_BYTES, /* magic, total, CRC-32 */
+	RECORD_HEAD_BYTES = 8,       /* type, reserved, length */
 	CRC_FROM = HEAD_BYTES,
 	ZERO_RUN = 1u << 31,
 	ENTRY_LEN_MASK = 0xffffff,
-	ENTRY_WINDOWS_SHIFT = 24,	/* how many more than one */
+	ENTRY_WINDOWS_SHIFT = 24, /* how many more than one */
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
 	FREED_ENTRY_BYTES = 16,
@@ -60,7 +60,8 @@ get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
 	f->bytes = word & ENTRY_LEN_MASK;
 	f->zero = (word & ZERO_RUN) != 0;
 	f->windows = ((word & ~ZERO_RUN) >> ENTRY_WINDOWS_SHIFT) + 1;
-	bool possible = f->bytes != 0 && f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
+	bool possible = f->bytes != 0 &&
+	                f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
 	if (f->zero) {
 		f->windows = rd_le64(r);
 		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
@@ -68,22 +69,26 @@ get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
 		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 	}
 	if (!possible || f->windows == 0)
-		return err_set(e, ERR_FORMAT, "the fragment table has an impossible entry");
+		return err_set(
+		    e, ERR_FORMAT, "the fragment table has an impossible entry");
 	return 0;
 }
 
 static int
 get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct err *e)
 {
-	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r), log2 = rd_u8(r);
+	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r),
+		log2 = rd_u8(r);
 	uint32_t n = rd_le32(r);
 
 	/* A codec or digest of a later version: the stream is still a stream. */
 	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
-	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX || !rd_can_hold(r, n, EXT_ENTRY_BYTES))
-		return err_set(e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
+	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX ||
+	    !rd_can_hold(r, n, EXT_ENTRY_BYTES))
+		return err_set(
+		    e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
 	if (x->fragments != NULL)
 		return err_set(e, ERR_FORMAT, "two fragment tables");
 	x->fragments = calloc(n, sizeof *x->fragments);
@@ -144,7 +149,8 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
 
 	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
-		return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+		return err_set(
+		    e, ERR_FORMAT, "the record of freed sectors makes no sense");
 	x->freed = calloc(n + 1, sizeof *x->freed);
 	if (x->freed == NULL)
 		return err_nomem(e, "freed sectors");
@@ -163,7 +169,7 @@ get_signature(struct ext *x, struct rd *r, struct err *e)
 	bool canonical = rd_left(r) == EXT_SIGNATURE_BYTES - RECORD_HEAD_BYTES;
 
 	if (rd_le32(r) != SIGNATURE_ED25519)
-		return 0;		/* of a later version: nobody here can check it */
+		return 0; /* of a later version: nobody here can check it */
 	if (rd_le32(r) != 0 || !canonical)
 		return err_set(e, ERR_FORMAT, "the signature's record makes no sense");
 	rd_copy(r, x->key_id, sizeof x->key_id);
@@ -215,10 +221,11 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 			return -1;
 		break;
 	default:
-		break;		/* of a later version: skipped */
+		break; /* of a later version: skipped */
 	}
-	return rd_ok(r) ? 0 : err_set(e, ERR_FORMAT, "record %u of the extension area is too short",
-	    type);
+	return rd_ok(r) ? 0
+	                : err_set(e, ERR_FORMAT,
+			      "record %u of the extension area is too short", type);
 }
 
 /* Windows that the regions touch: the number of fragments that there must be. */
@@ -247,11 +254,13 @@ check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 	for (size_t i = 0; i < x->nfragments; i++) {
 		bytes += x->fragments[i].bytes;
 		if (x->fragments[i].windows > UINT64_MAX / 2 - windows)
-			return err_set(e, ERR_FORMAT, "the fragment table counts too many windows");
+			return err_set(e, ERR_FORMAT,
+			    "the fragment table counts too many windows");
 		windows += x->fragments[i].windows;
 	}
 	if (bytes != h->size)
-		return err_set(e, ERR_FORMAT, "the fragments do not add up to the stream");
+		return err_set(
+		    e, ERR_FORMAT, "the fragments do not add up to the stream");
 	if (windows != count_windows(h, x->window_bytes / SECTOR_BYTES))
 		return err_set(e, ERR_FORMAT, "the fragments do not match the regions");
 	return 0;
@@ -267,12 +276,14 @@ check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 	for (size_t i = 0; i < x->nfreed; i++) {
 		struct range r = x->freed[i];
 		if (r.len == 0 || r.off < at || !range_within(r, h->lastsect))
-			return err_set(e, ERR_FORMAT, "the record of freed sectors makes no sense");
+			return err_set(e, ERR_FORMAT,
+			    "the record of freed sectors makes no sense");
 		at = range_end(r);
 		while (k < h->nregions && range_end(h->regions[k]) <= r.off)
 			k++;
 		if (k < h->nregions && h->regions[k].off < at)
-			return err_set(e, ERR_FORMAT, "sectors are called free that the chunk stores");
+			return err_set(e, ERR_FORMAT,
+			    "sectors are called free that the chunk stores");
 	}
 	return 0;
 }
@@ -284,12 +295,14 @@ get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *
 	while (rd_left(&r) > 0) {
 		unsigned type = rd_le16(&r), reserved = rd_le16(&r);
 		if (x->has_signature || (type == REC_SIGNATURE && reserved != 0))
-			return err_set(e, ERR_FORMAT, "the signature is not the last record");
+			return err_set(
+			    e, ERR_FORMAT, "the signature is not the last record");
 		uint32_t len = rd_le32(&r);
 		struct rd body = rd_sub(&r, len);
 		rd_skip(&r, align8(len) - len);
 		if (!rd_ok(&r))
-			return err_set(e, ERR_FORMAT, "a record of the extension area is cut short");
+			return err_set(e, ERR_FORMAT,
+			    "a record of the extension area is cut short");
 		if (get_record(x, h, type, &body, e) != 0)
 			return -1;
 	}
@@ -312,11 +325,13 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 		return 0;
 	uint32_t total = rd_le32(&r), crc = rd_le32(&r);
 	if (total < HEAD_BYTES || total - HEAD_BYTES > rd_left(&r))
-		return err_set(e, ERR_FORMAT, "the extension area does not fit its chunk");
+		return err_set(
+		    e, ERR_FORMAT, "the extension area does not fit its chunk");
 	r = rd_sub(&r, total - HEAD_BYTES);
 	x->records_at = at + HEAD_BYTES;
 	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
-		return err_set(e, ERR_FORMAT, "the checksum of the extension area is wrong");
+		return err_set(
+		    e, ERR_FORMAT, "the checksum of the extension area is wrong");
 	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
 	    check_freed(x, h, e) != 0) {
 		ext_free(x);
@@ -368,7 +383,7 @@ put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
 	wr_u8(w, (uint8_t)ndz_header_codec(h)->id);
 	wr_u8(w, DIGEST_SHA256);
 	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
-	wr_u8(w, 16);		/* log2 of the window */
+	wr_u8(w, 16); /* log2 of the window */
 	wr_le32(w, (uint32_t)x->nfragments);
 	for (size_t i = 0; i < x->nfragments; i++) {
 		const struct ext_fragment *f = &x->fragments[i];
@@ -377,7 +392,8 @@ put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
 			wr_le64(w, f->windows);
 			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
 		} else {
-			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1) << ENTRY_WINDOWS_SHIFT);
+			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1)
+						  << ENTRY_WINDOWS_SHIFT);
 			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
 		}
 	}
@@ -510,7 +526,8 @@ ext_add_signature(const struct ndz_header *h, void *chunk,
 	size_t end = x.records_at + x.records_bytes;
 	bool possible = x.present && !x.has_signature;
 	ext_free(&x);
-	struct wr w = wr_to((uint8_t *)chunk + end, possible ? NDZ_CHUNK_BYTES - end : 0);
+	struct wr w = wr_to(
+	    (uint8_t *)chunk + end, possible ? NDZ_CHUNK_BYTES - end : 0);
 	uint8_t *at = begin_record(&w, REC_SIGNATURE);
 	wr_le32(&w, SIGNATURE_ED25519);
 	wr_le32(&w, 0);
@@ -532,11 +549,13 @@ ext_need(size_t nfragments, bool image)
 
 	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
 	n += RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES);
-	n += RECORD_HEAD_BYTES + 8;		/* last */
+	n += RECORD_HEAD_BYTES + 8; /* last */
 	n += RECORD_HEAD_BYTES + LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES;
-	n += RECORD_HEAD_BYTES + align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
+	n += RECORD_HEAD_BYTES +
+	     align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
 	if (image)
-		n += RECORD_HEAD_BYTES + align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
+		n += RECORD_HEAD_BYTES +
+		     align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
 	return n;
 }
 
@@ -544,11 +563,13 @@ size_t
 ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {
 	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
-	    (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES + reserve;
+	              (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES +
+	              reserve;
 
 	if (x->lost.nranges > LOST_RANGES_MIN)
 		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
-	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES : 0;
+	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES
+	                              : 0;
 }
 
 bool
@@ -560,8 +581,9 @@ ext_is_delta(const struct ext *x)
 bool
 ext_state_same(const struct ext_state *a, const struct ext_state *b)
 {
-	return a->kind == b->kind && a->hash == b->hash && a->block_sectors == b->block_sectors &&
-	    memcmp(a->id, b->id, sizeof a->id) == 0;
+	return a->kind == b->kind && a->hash == b->hash &&
+	       a->block_sectors == b->block_sectors &&
+	       memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
 const char *
@@ -570,8 +592,9 @@ ext_state_text(const struct ext_state *s, char *buf, size_t cap)
 	static const char *const names[] = { "nothing", "UUID", "file with SHA-256",
 		"signature with SHA-256" };
 	size_t bytes = s->kind == EXT_STATE_UUID ? NDZ_UUID_BYTES : sizeof s->id;
-	size_t n = (size_t)snprintf(buf, cap, "%s ", s->kind < sizeof names / sizeof names[0] ?
-	    names[s->kind] : "something new,");
+	size_t n = (size_t)snprintf(buf, cap, "%s ",
+	    s->kind < sizeof names / sizeof names[0] ? names[s->kind]
+						     : "something new,");
 
 	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
 		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);
@@ -579,8 +602,8 @@ ext_state_text(const struct ext_state *s, char *buf, size_t cap)
 }
 
 void
-ext_chunk_digest(const struct ndz_header *h, const void *chunk,
-    uint8_t digest[EXT_DIGEST_BYTES])
+ext_chunk_digest(
+    const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES])
 {
 	sha256(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest);
 }

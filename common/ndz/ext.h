@@ -24,23 +24,23 @@
 #include "common/ndz/lost.h"
 
 enum {
-	EXT_DIGEST_BYTES = 32,			/* SHA-256 */
-	EXT_STATE_BYTES = 8 + 80,		/* the record, with its head */
-	EXT_FRAGMENT_DIGEST_BYTES = 16,		/* SHA-256, truncated */
+	EXT_DIGEST_BYTES = 32,          /* SHA-256 */
+	EXT_STATE_BYTES = 8 + 80,       /* the record, with its head */
+	EXT_FRAGMENT_DIGEST_BYTES = 16, /* SHA-256, truncated */
 	EXT_FRAGMENTS_MAX = 32768,
-	EXT_ENTRY_BYTES = 20,			/* of the fragment table */
-	EXT_HEAD_BYTES = 16,			/* in front of the records */
+	EXT_ENTRY_BYTES = 20, /* of the fragment table */
+	EXT_HEAD_BYTES = 16,  /* in front of the records */
 	EXT_KEY_ID_BYTES = 8,
-	EXT_SIGNATURE_RAW_BYTES = 64,		/* Ed25519 */
-	EXT_SIGNATURE_BYTES = 8 + 80,		/* the record, with its head */
+	EXT_SIGNATURE_RAW_BYTES = 64, /* Ed25519 */
+	EXT_SIGNATURE_BYTES = 8 + 80, /* the record, with its head */
 };
 
 /* One entry of the fragment table, in stream order. */
 struct ext_fragment {
-	uint32_t bytes;		/* compressed */
-	bool zero;		/* all raw bytes are zero, for `windows` windows */
-	uint64_t windows;	/* 1 to CODEC_WINDOWS_MAX unless zero */
-	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* of the raw bytes; not for zero */
+	uint32_t bytes;   /* compressed */
+	bool zero;        /* all raw bytes are zero, for `windows` windows */
+	uint64_t windows; /* 1 to CODEC_WINDOWS_MAX unless zero */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* of the raw bytes; not for zero */
 };
 
 enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FILE };
@@ -49,26 +49,26 @@ enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FI
 struct ext_image {
 	enum ext_kind kind;
 	uint64_t source_bytes;
-	uint32_t sector_bytes;		/* logical, of the source */
-	uint64_t made_at;		/* seconds since 1970 */
-	char tool[64];			/* "imagezip 0.1" */
-	char filesystems[256];		/* "1:ext4 2:swap 3:raw" */
+	uint32_t sector_bytes; /* logical, of the source */
+	uint64_t made_at;      /* seconds since 1970 */
+	char tool[64];         /* "imagezip 0.1" */
+	char filesystems[256]; /* "1:ext4 2:swap 3:raw" */
 };
 
 /* What an image amounts to once it is installed, with its bases if it is a
  * delta: the same contents in other chunks are the same state. */
 enum ext_state_kind {
 	EXT_STATE_NONE,
-	EXT_STATE_UUID,		/* what the image with this UUID amounts to */
-	EXT_STATE_FILE,		/* ... the image whose file has this SHA-256 */
-	EXT_STATE_SIGNATURE,	/* ... images with this signature, see sig_state() */
+	EXT_STATE_UUID,      /* what the image with this UUID amounts to */
+	EXT_STATE_FILE,      /* ... the image whose file has this SHA-256 */
+	EXT_STATE_SIGNATURE, /* ... images with this signature, see sig_state() */
 };
 
 struct ext_state {
-	uint8_t kind;			/* enum ext_state_kind, or one of a later version */
-	uint8_t hash;			/* of a signature: enum sig_hash, ... */
-	uint32_t block_sectors;		/* ... size of its blocks */
-	uint8_t id[EXT_DIGEST_BYTES];	/* a UUID is 16 bytes and zeros */
+	uint8_t kind;           /* enum ext_state_kind, or one of a later version */
+	uint8_t hash;           /* of a signature: enum sig_hash, ... */
+	uint32_t block_sectors; /* ... size of its blocks */
+	uint8_t id[EXT_DIGEST_BYTES]; /* a UUID is 16 bytes and zeros */
 };
 
 struct ext {
@@ -76,27 +76,27 @@ struct ext {
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool has_uuid;
 	bool has_digest;
-	uint8_t digest[EXT_DIGEST_BYTES];	/* of the chunk up to the stream's end */
-	bool last;			/* the image's last chunk, of ... */
-	uint32_t nchunks;		/* ... so many */
+	uint8_t digest[EXT_DIGEST_BYTES]; /* of the chunk up to the stream's end */
+	bool last;                        /* the image's last chunk, of ... */
+	uint32_t nchunks;                 /* ... so many */
 	bool has_image;
 	struct ext_image image;
 	bool has_state;
-	struct ext_state state;		/* NONE: what its own UUID says */
-	struct ext_state base;		/* not NONE: a delta of this */
+	struct ext_state state; /* NONE: what its own UUID says */
+	struct ext_state base;  /* not NONE: a delta of this */
 	/* Of a delta: sectors that its base stores and that are free by now, as many
 	 * as there was room for.  Ascending, in this chunk's own, in no region. */
 	size_t nfreed;
-	struct range *freed;		/* owned; ext_free() */
+	struct range *freed; /* owned; ext_free() */
 	/* The last record, over what sign.h says; only read. */
 	bool has_signature;
 	uint8_t key_id[EXT_KEY_ID_BYTES];
 	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
-	size_t records_at, records_bytes;	/* in the chunk: those before it, or all */
-	uint32_t window_bytes;		/* of the fragment table; 0 when there is none */
+	size_t records_at, records_bytes; /* in the chunk: those before it, or all */
+	uint32_t window_bytes; /* of the fragment table; 0 when there is none */
 	size_t nfragments;
-	struct ext_fragment *fragments;	/* owned; ext_free() */
-	struct lost lost;		/* only in the last chunk; owned */
+	struct ext_fragment *fragments; /* owned; ext_free() */
+	struct lost lost;               /* only in the last chunk; owned */
 };
 
 /* Read the extension of a whole chunk whose header is h.  0 with present false
@@ -122,7 +122,7 @@ bool ext_state_same(const struct ext_state *, const struct ext_state *);
 /* "UUID 0123...", for people. */
 const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
 /* SHA-256 of chunk[0, 4096 + size). */
-void ext_chunk_digest(const struct ndz_header *h, const void *chunk,
-    uint8_t digest[EXT_DIGEST_BYTES]);
+void ext_chunk_digest(
+    const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
 
 #endif /* COMMON_NDZ_EXT_H */

@@ -8,9 +8,9 @@
 #include "common/base/wr.h"
 
 enum {
-	MAGIC_V1 = 0x69696969,		/* the others count up from it */
+	MAGIC_V1 = 0x69696969, /* the others count up from it */
 	MAGIC_LAST = MAGIC_V1 + 5,
-	CODEC_AT = 36,			/* of those */
+	CODEC_AT = 36, /* of those */
 	/* Sectors beyond this cannot be given as bytes in 64 bits. */
 	SECTOR_BITS_MAX = 55,
 	V3_SECTORS_MAX = UINT32_MAX,
@@ -18,22 +18,30 @@ enum {
 
 /* Where things are.  Offset 0 of a version that we do not read. */
 struct layout {
-	size_t firstsect;	/* two numbers; 0: the version has none */
+	size_t firstsect; /* two numbers; 0: the version has none */
 	size_t uuid;
 	size_t nrelocs;
 	size_t tables;
-	bool wide;		/* 64-bit sectors */
+	bool wide; /* 64-bit sectors */
 };
 
 static const struct layout layouts[] = {
 	[1] = { .tables = 24 },
 	[2] = { .firstsect = 24, .nrelocs = 32, .tables = 36 },
 	[3] = { .firstsect = 24, .nrelocs = 32, .tables = 36 },
-	[5] = { .firstsect = 40, .uuid = 56, .nrelocs = 32, .tables = 72, .wide = true },
+	[5] = { .firstsect = 40,
+	    .uuid = 56,
+	    .nrelocs = 32,
+	    .tables = 72,
+	    .wide = true },
 };
 /* V5 as a 32-bit program writes it, where a u64 needs no alignment. */
 static const struct layout layout_v5_narrow = {
-	.firstsect = 36, .uuid = 52, .nrelocs = 32, .tables = 68, .wide = true,
+	.firstsect = 36,
+	.uuid = 52,
+	.nrelocs = 32,
+	.tables = 68,
+	.wide = true,
 };
 
 static size_t
@@ -79,10 +87,11 @@ get_codec(struct ndz_header *h, const void *chunk, struct err *e)
 	const struct codec *c = codec_by_id(h->codec = rd_le32(&r));
 
 	if (c == NULL)
-		return err_set(e, ERR_UNSUPPORTED, "images in codec %u are not known", h->codec);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "images in codec %u are not known", h->codec);
 	if (c->lacks != NULL)
-		return err_set(e, ERR_UNSUPPORTED, "a %s image: this program was built without %s",
-		    c->name, c->lacks);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "a %s image: this program was built without %s", c->name, c->lacks);
 	return 0;
 }
 
@@ -106,7 +115,8 @@ get_version(struct ndz_header *h, uint32_t magic, const void *chunk, struct err 
 	h->version = magic - MAGIC_V1 + 1;
 	if (h->version == 4 || h->version == 6)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "version %u images (encrypted or signed) cannot be read", h->version);
+		    "version %u images (encrypted or signed) cannot be read",
+		    h->version);
 	return 0;
 }
 
@@ -121,7 +131,7 @@ get_common(struct ndz_header *h, const void *chunk, struct err *e)
 	h->size = rd_le32(&r);
 	h->index = (int32_t)rd_le32(&r);
 	h->total = (int32_t)rd_le32(&r);
-	rd_skip(&r, 4);		/* header bytes: 4096, and nobody relies on it */
+	rd_skip(&r, 4); /* header bytes: 4096, and nobody relies on it */
 	h->nregions = rd_le32(&r);
 	if (h->size == 0 || h->size > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT,
@@ -133,7 +143,8 @@ get_common(struct ndz_header *h, const void *chunk, struct err *e)
 }
 
 static int
-get_tables(struct ndz_header *h, const struct layout *l, const void *chunk, struct err *e)
+get_tables(
+    struct ndz_header *h, const struct layout *l, const void *chunk, struct err *e)
 {
 	struct rd nr = reader_at(chunk, l->nrelocs), r = reader_at(chunk, l->tables);
 
@@ -145,8 +156,9 @@ get_tables(struct ndz_header *h, const struct layout *l, const void *chunk, stru
 		h->regions[i].len = get_number(&r, l->wide);
 	}
 	if (!rd_can_hold(&r, h->nrelocs, reloc_bytes(l)))
-		return err_set(e, ERR_FORMAT, "header claims %u relocations behind %u regions",
-		    h->nrelocs, h->nregions);
+		return err_set(e, ERR_FORMAT,
+		    "header claims %u relocations behind %u regions", h->nrelocs,
+		    h->nregions);
 	for (unsigned i = 0; i < h->nrelocs; i++) {
 		struct ndz_reloc *c = &h->relocs[i];
 
@@ -158,7 +170,7 @@ get_tables(struct ndz_header *h, const struct layout *l, const void *chunk, stru
 			c->offset = rd_le32(&r);
 		c->size = get_number(&r, l->wide);
 	}
-	assert(rd_ok(&r));	/* rd_can_hold() has promised it */
+	assert(rd_ok(&r)); /* rd_can_hold() has promised it */
 	return 0;
 }
 
@@ -173,17 +185,21 @@ check_regions(const struct ndz_header *h, struct err *e)
 		if (r.len == 0)
 			return err_set(e, ERR_FORMAT, "region %u is empty", i);
 		if (!range_within(r, (uint64_t)1 << SECTOR_BITS_MAX))
-			return err_set(e, ERR_FORMAT, "region %u (%llu sectors at %llu) is "
-			    "beyond any disk", i, (unsigned long long)r.len,
-			    (unsigned long long)r.off);
+			return err_set(e, ERR_FORMAT,
+			    "region %u (%llu sectors at %llu) is "
+			    "beyond any disk",
+			    i, (unsigned long long)r.len, (unsigned long long)r.off);
 		if (i > 0 && r.off <= range_end(h->regions[i - 1]))
-			return err_set(e, ERR_FORMAT, "region %u at sector %llu does not come "
-			    "after region %u with a gap", i, (unsigned long long)r.off, i - 1);
+			return err_set(e, ERR_FORMAT,
+			    "region %u at sector %llu does not come "
+			    "after region %u with a gap",
+			    i, (unsigned long long)r.off, i - 1);
 		sectors += r.len;
 	}
 	if (sectors > ndz_header_codec(h)->ratio_max * h->size / SECTOR_BYTES)
-		return err_set(e, ERR_FORMAT, "%u compressed bytes cannot hold %llu sectors",
-		    h->size, (unsigned long long)sectors);
+		return err_set(e, ERR_FORMAT,
+		    "%u compressed bytes cannot hold %llu sectors", h->size,
+		    (unsigned long long)sectors);
 	return 0;
 }
 
@@ -193,10 +209,11 @@ check_span(const struct ndz_header *h, struct err *e)
 	uint64_t end = range_end(h->regions[h->nregions - 1]);
 
 	if (h->firstsect > h->regions[0].off || h->lastsect < end)
-		return err_set(e, ERR_FORMAT, "regions [%llu, %llu) are not inside the chunk's "
-		    "own sectors [%llu, %llu)", (unsigned long long)h->regions[0].off,
-		    (unsigned long long)end, (unsigned long long)h->firstsect,
-		    (unsigned long long)h->lastsect);
+		return err_set(e, ERR_FORMAT,
+		    "regions [%llu, %llu) are not inside the chunk's "
+		    "own sectors [%llu, %llu)",
+		    (unsigned long long)h->regions[0].off, (unsigned long long)end,
+		    (unsigned long long)h->firstsect, (unsigned long long)h->lastsect);
 	if (h->lastsect > (uint64_t)1 << SECTOR_BITS_MAX)
 		return err_set(e, ERR_FORMAT, "last sector %llu is beyond any disk",
 		    (unsigned long long)h->lastsect);
@@ -204,7 +221,8 @@ check_span(const struct ndz_header *h, struct err *e)
 }
 
 static int
-get_layout(struct ndz_header *h, const struct layout *l, const void *chunk, struct err *e)
+get_layout(
+    struct ndz_header *h, const struct layout *l, const void *chunk, struct err *e)
 {
 	if (get_tables(h, l, chunk, e) < 0 || check_regions(h, e) < 0)
 		return -1;
@@ -237,7 +255,8 @@ ndz_header_get(struct ndz_header *h, const void *chunk, size_t len, struct err *
 		return 0;
 	/* Read at the wrong offsets, the one form of V5 makes no sense as the
 	 * other: sector numbers come out 2^32 times too large. */
-	if (h->version != 5 || h->codec != 0 || get_layout(h, &layout_v5_narrow, chunk, &other) < 0)
+	if (h->version != 5 || h->codec != 0 ||
+	    get_layout(h, &layout_v5_narrow, chunk, &other) < 0)
 		return -1;
 	return 0;
 }
@@ -249,7 +268,7 @@ ndz_looks_like_image(const uint8_t magic[4])
 	uint32_t m = rd_le32(&r);
 
 	return (m >= MAGIC_V1 && m <= MAGIC_LAST) || m == NDZ_MAGIC_OWN ||
-	    m == NDZ_MAGIC_ENCRYPTED;
+	       m == NDZ_MAGIC_ENCRYPTED;
 }
 
 const struct codec *
@@ -267,7 +286,8 @@ check_numbers(const struct ndz_header *h, uint64_t max, struct err *e)
 	for (unsigned i = 0; i < h->nrelocs; i++)
 		fits = fits && h->relocs[i].sector <= max && h->relocs[i].size <= max;
 	if (!fits)
-		return err_set(e, ERR_FORMAT, "sector numbers up to %llu need a version 5 image",
+		return err_set(e, ERR_FORMAT,
+		    "sector numbers up to %llu need a version 5 image",
 		    (unsigned long long)h->lastsect);
 	return 0;
 }
@@ -301,8 +321,10 @@ ndz_header_put(const struct ndz_header *h, void *buf, struct err *e)
 	assert(h->version == 5 || (h->version == 3 && h->codec == 0));
 	memset(buf, 0, NDZ_HEADER_BYTES);
 	if (ndz_header_need(h->version, h->nregions, h->nrelocs) > NDZ_HEADER_BYTES)
-		return err_set(e, ERR_FORMAT, "%u regions and %u relocations do not fit into "
-		    "the header of a chunk", h->nregions, h->nrelocs);
+		return err_set(e, ERR_FORMAT,
+		    "%u regions and %u relocations do not fit into "
+		    "the header of a chunk",
+		    h->nregions, h->nrelocs);
 	if (check_regions(h, e) < 0 || check_span(h, e) < 0 ||
 	    check_numbers(h, l->wide ? UINT64_MAX : V3_SECTORS_MAX, e) < 0)
 		return -1;

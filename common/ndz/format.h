@@ -38,8 +38,8 @@ enum {
 	NDZ_CHUNK_BYTES = 1 << 20,
 	NDZ_HEADER_BYTES = 4096,
 	NDZ_STREAM_MAX = NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES,
-	NDZ_REGIONS_MAX = (NDZ_HEADER_BYTES - 24) / 8,		/* V1 */
-	NDZ_RELOCS_MAX = (NDZ_HEADER_BYTES - 36 - 8) / 16,	/* V3, one region */
+	NDZ_REGIONS_MAX = (NDZ_HEADER_BYTES - 24) / 8,     /* V1 */
+	NDZ_RELOCS_MAX = (NDZ_HEADER_BYTES - 36 - 8) / 16, /* V3, one region */
 	NDZ_UUID_BYTES = 16,
 };
 
@@ -50,31 +50,31 @@ enum ndz_reloc_type {
 	NDZ_RELOC_LILO_ADDRESS,
 	NDZ_RELOC_LILO_MAP,
 	NDZ_RELOC_LILO_CHECKSUM,
-	NDZ_RELOC_SHORT_SECTOR,		/* only the first `size` bytes are real */
+	NDZ_RELOC_SHORT_SECTOR, /* only the first `size` bytes are real */
 	NDZ_RELOC_GPT_FIX,
 };
 
 struct ndz_reloc {
-	uint32_t type;		/* enum ndz_reloc_type, or one we do not know */
+	uint32_t type; /* enum ndz_reloc_type, or one we do not know */
 	uint64_t sector;
-	uint32_t offset;	/* bytes into the sector */
-	uint64_t size;		/* bytes */
+	uint32_t offset; /* bytes into the sector */
+	uint64_t size;   /* bytes */
 };
 
 /* Of images that programs of the base format refuse. */
-#define NDZ_MAGIC_OWN 0x355a444eu		/* "NDZ5" */
-#define NDZ_MAGIC_ENCRYPTED 0x455a444eu		/* "NDZE": see crypt.h */
+#define NDZ_MAGIC_OWN 0x355a444eu       /* "NDZ5" */
+#define NDZ_MAGIC_ENCRYPTED 0x455a444eu /* "NDZE": see crypt.h */
 
 struct ndz_header {
-	unsigned version;	/* 1, 2, 3, 5 */
-	bool encrypted;		/* all behind the header */
-	unsigned codec;		/* enum codec_id; 0: deflate, in the base format */
-	uint32_t size;		/* bytes of the zlib stream: 1..NDZ_STREAM_MAX */
+	unsigned version; /* 1, 2, 3, 5 */
+	bool encrypted;   /* all behind the header */
+	unsigned codec;   /* enum codec_id; 0: deflate, in the base format */
+	uint32_t size;    /* bytes of the zlib stream: 1..NDZ_STREAM_MAX */
 	int32_t index, total;
-	uint64_t firstsect, lastsect;	/* V1 has none: both follow from the regions */
-	uint8_t uuid[NDZ_UUID_BYTES];	/* zero before V5 */
+	uint64_t firstsect, lastsect; /* V1 has none: both follow from the regions */
+	uint8_t uuid[NDZ_UUID_BYTES]; /* zero before V5 */
 	unsigned nregions, nrelocs;
-	struct range regions[NDZ_REGIONS_MAX];	/* sectors; ascending, not touching */
+	struct range regions[NDZ_REGIONS_MAX]; /* sectors; ascending, not touching */
 	struct ndz_reloc relocs[NDZ_RELOCS_MAX];
 };
 

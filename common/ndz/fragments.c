@@ -42,14 +42,16 @@ fragments_next(struct fragments *f)
 	const struct ext *x = &f->c->ext;
 
 	f->number = f->entry == NULL ? 0 : f->number + 1;
-	f->stream_at = f->entry == NULL ? f->c->codec->head_bytes : f->stream_at + f->entry->bytes;
+	f->stream_at = f->entry == NULL ? f->c->codec->head_bytes
+	                                : f->stream_at + f->entry->bytes;
 	f->raw_at += f->raw_bytes;
 	f->raw_bytes = 0;
 	if (f->number >= x->nfragments)
 		return false;
 	f->entry = &x->fragments[f->number];
 	for (uint64_t w = 0; w < f->entry->windows; w++)
-		f->raw_bytes += next_window(f, x->window_bytes / SECTOR_BYTES) * SECTOR_BYTES;
+		f->raw_bytes += next_window(f, x->window_bytes / SECTOR_BYTES) *
+		                SECTOR_BYTES;
 	return true;
 }
 
@@ -101,25 +103,25 @@ check_one(const struct fragments *f, const uint8_t *stream, struct err *e)
 {
 	if (f->raw_bytes == 0)
 		return err_set(e, ERR_FORMAT, "fragment %zu is empty", f->number);
-	if (f->entry->zero &&
-	    !f->c->codec->is_zeros(stream + f->stream_at, f->entry->bytes, f->raw_bytes))
+	if (f->entry->zero && !f->c->codec->is_zeros(
+				  stream + f->stream_at, f->entry->bytes, f->raw_bytes))
 		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
 	return 0;
 }
 
 static int
-decode_to(const struct fragments *f, const uint8_t *stream, struct decoder *d, void *out,
-    struct err *e)
+decode_to(const struct fragments *f, const uint8_t *stream, struct decoder *d,
+    void *out, struct err *e)
 {
-	if (decoder_fragment(d, f->c->codec, stream + f->stream_at, f->entry->bytes, out,
-		f->raw_bytes, e) != 0)
+	if (decoder_fragment(d, f->c->codec, stream + f->stream_at, f->entry->bytes,
+		out, f->raw_bytes, e) != 0)
 		return err_ctx(e, "fragment %zu", f->number);
 	return 0;
 }
 
 int
-fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d, void *out,
-    struct err *e)
+fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d,
+    void *out, struct err *e)
 {
 	const uint8_t *stream = (const uint8_t *)bytes + NDZ_HEADER_BYTES;
 
@@ -127,7 +129,8 @@ fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d
 		return -1;
 	if (f->entry->zero)
 		return 0;
-	return decode_to(f, stream, d, out, e) != 0 || check_digest(f, out, e) != 0 ? -1 : 0;
+	return decode_to(f, stream, d, out, e) != 0 || check_digest(f, out, e) != 0 ? -1
+	                                                                            : 0;
 }
 
 /* Where walk() puts the fragments, and what it does with them there. */
@@ -135,7 +138,8 @@ struct walk {
 	/* Where a fragment of n bytes goes; data NULL in used(): it is zero, and went
 	 * nowhere. */
 	uint8_t *(*place)(struct walk *, uint64_t n);
-	int (*used)(struct walk *, const struct fragments *, uint8_t *data, struct err *);
+	int (*used)(
+	    struct walk *, const struct fragments *, uint8_t *data, struct err *);
 	uint8_t *out;
 	int (*fn)(void *arg, void *data, size_t n, struct err *);
 	void *arg;
@@ -189,7 +193,7 @@ chunk_decode_others(const struct chunk *c, const void *bytes, struct decoder *d,
 		if (f.entry->zero)
 			continue;
 		if (!skip[f.number] && (decode_to(&f, stream, d, to, e) != 0 ||
-		    check_digest(&f, to, e) != 0))
+					   check_digest(&f, to, e) != 0))
 			return -1;
 		to += f.raw_bytes;
 	}
@@ -211,8 +215,8 @@ nothing_more(struct walk *w, const struct fragments *f, uint8_t *data, struct er
 }
 
 int
-chunk_decode_packed(const struct chunk *c, const void *bytes, struct decoder *d, void *out,
-    struct err *e)
+chunk_decode_packed(const struct chunk *c, const void *bytes, struct decoder *d,
+    void *out, struct err *e)
 {
 	struct walk w = { .place = place_next, .used = nothing_more, .out = out };
 
@@ -246,8 +250,8 @@ place_again(struct walk *w, uint64_t n)
 }
 
 static int
-walk_scratch(const struct chunk *c, const void *bytes, struct decoder *d, struct walk *w,
-    struct err *e)
+walk_scratch(const struct chunk *c, const void *bytes, struct decoder *d,
+    struct walk *w, struct err *e)
 {
 	uint8_t *scratch = malloc(FRAGMENT_BYTES_MAX);
 
@@ -268,8 +272,9 @@ hand_on(struct walk *w, const struct fragments *f, uint8_t *data, struct err *e)
 	if (data != NULL)
 		return w->fn(w->arg, data, f->raw_bytes, e);
 	for (uint64_t left = f->raw_bytes; left > 0;) {
-		size_t n = left < FRAGMENT_BYTES_MAX ? (size_t)left : FRAGMENT_BYTES_MAX;
-		memset(w->out, 0, n);	/* fn may have changed the last ones */
+		size_t n = left < FRAGMENT_BYTES_MAX ? (size_t)left
+		                                     : FRAGMENT_BYTES_MAX;
+		memset(w->out, 0, n); /* fn may have changed the last ones */
 		if (w->fn(w->arg, w->out, n, e) != 0)
 			return -1;
 		left -= n;
@@ -294,8 +299,8 @@ compare_digest(struct walk *w, const struct fragments *f, uint8_t *data, struct 
 }
 
 int
-chunk_verify_fragments(const struct chunk *c, const void *bytes, struct decoder *d,
-    struct err *e)
+chunk_verify_fragments(
+    const struct chunk *c, const void *bytes, struct decoder *d, struct err *e)
 {
 	struct walk w = { .used = compare_digest };
 

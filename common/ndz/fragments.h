@@ -18,12 +18,12 @@ struct fragments {
 	const struct chunk *c;
 	const struct ext_fragment *entry;
 	size_t number;
-	size_t stream_at;	/* offset of its bytes in the zlib stream */
-	uint64_t raw_at;	/* offset of its data in the chunk's data */
-	uint64_t raw_bytes;	/* of it; 0 only in a table that counts wrong */
+	size_t stream_at;   /* offset of its bytes in the zlib stream */
+	uint64_t raw_at;    /* offset of its data in the chunk's data */
+	uint64_t raw_bytes; /* of it; 0 only in a table that counts wrong */
 	/* Where the next one's windows begin. */
 	unsigned region;
-	uint64_t region_at;	/* sectors of that region already used */
+	uint64_t region_at; /* sectors of that region already used */
 };
 
 struct fragments fragments_of(const struct chunk *);
@@ -42,23 +42,24 @@ uint64_t chunk_packed_bytes(const struct chunk *);
 /* The data of a chunk that has a table, without its zero fragments: the others
  * one behind the other into out[chunk_packed_bytes()].  Every byte of the stream
  * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
-int chunk_decode_packed(const struct chunk *, const void *bytes, struct decoder *,
-    void *out, struct err *);
+int chunk_decode_packed(
+    const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
 /* The same with its zero fragments, into out[raw_bytes]. */
-int chunk_decode_fragments(const struct chunk *, const void *bytes, struct decoder *,
-    void *out, struct err *);
+int chunk_decode_fragments(
+    const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
 /* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
 int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
 /* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out
- * is left as it is.  Without their data there is no Adler-32: the others' digests are checked. */
+ * is left as it is.  Without their data there is no Adler-32: the others' digests are
+ * checked. */
 int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
     const bool *skip, void *out, struct err *);
 /* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
  * its digest. */
 bool fragment_is(const struct fragments *, const void *data);
 /* Everything without the data, and with the digest of every fragment. */
-int chunk_verify_fragments(const struct chunk *, const void *bytes, struct decoder *,
-    struct err *);
+int chunk_verify_fragments(
+    const struct chunk *, const void *bytes, struct decoder *, struct err *);
 
 #endif /* COMMON_NDZ_FRAGMENTS_H */

@@ -10,32 +10,35 @@
 
 struct image {
 	struct disk *disk;
-	struct proof *proof;		/* or NULL */
-	uint32_t nchunks;		/* UINT32_MAX: a pipe */
-	uint32_t next;			/* chunk that image_next() reads */
+	struct proof *proof; /* or NULL */
+	uint32_t nchunks;    /* UINT32_MAX: a pipe */
+	uint32_t next;       /* chunk that image_next() reads */
 	struct image_identity id;
-	bool ours;			/* chunk 0 had an extension */
+	bool ours; /* chunk 0 had an extension */
 	bool last_seen;
-	uint8_t *ahead;			/* of a pipe: the first chunk, read and not given out */
+	uint8_t *ahead; /* of a pipe: the first chunk, read and not given out */
 	ssize_t ahead_bytes;
 };
 
 static int
 err_truncated(const struct image *img, uint32_t nchunks, struct err *e)
 {
-	return err_set(e, ERR_FORMAT, "%s: truncated: it ends with chunk %u, which is not the "
-	    "image's last", image_name(img), nchunks - 1);
+	return err_set(e, ERR_FORMAT,
+	    "%s: truncated: it ends with chunk %u, which is not the "
+	    "image's last",
+	    image_name(img), nchunks - 1);
 }
 
 /* What a chunk says of its image; nothing when it makes no sense at all. */
 struct claims {
 	bool ours;
 	bool unreadable;
-	uint32_t nchunks;		/* 0: it is not the last one */
+	uint32_t nchunks; /* 0: it is not the last one */
 };
 
 static int
-read_claims(struct image *img, uint32_t i, uint8_t *buf, struct claims *claims, struct err *e)
+read_claims(
+    struct image *img, uint32_t i, uint8_t *buf, struct claims *claims, struct err *e)
 {
 	struct err later;
 	struct chunk c;
@@ -66,8 +69,10 @@ check_ends(struct image *img, uint8_t *buf, struct err *e)
 	if (last.nchunks == 0)
 		return err_truncated(img, img->nchunks, e);
 	if (last.nchunks != img->nchunks)
-		return err_set(e, ERR_FORMAT, "%s: is %u chunks long, but its last one "
-		    "says %u", image_name(img), img->nchunks, last.nchunks);
+		return err_set(e, ERR_FORMAT,
+		    "%s: is %u chunks long, but its last one "
+		    "says %u",
+		    image_name(img), img->nchunks, last.nchunks);
 	return 0;
 }
 
@@ -76,9 +81,12 @@ open_seekable(struct image *img, struct err *e)
 {
 	uint64_t bytes = disk_size_bytes(img->disk);
 
-	if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 || bytes / NDZ_CHUNK_BYTES > INT32_MAX)
-		return err_set(e, ERR_FORMAT, "%s: %" PRIu64 " bytes are not whole chunks of 1 MiB: "
-		    "truncated, or not an image", image_name(img), bytes);
+	if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 ||
+	    bytes / NDZ_CHUNK_BYTES > INT32_MAX)
+		return err_set(e, ERR_FORMAT,
+		    "%s: %" PRIu64 " bytes are not whole chunks of 1 MiB: "
+		    "truncated, or not an image",
+		    image_name(img), bytes);
 	img->nchunks = (uint32_t)(bytes / NDZ_CHUNK_BYTES);
 
 	uint8_t *buf = malloc(NDZ_CHUNK_BYTES);
@@ -93,7 +101,7 @@ int
 image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
 {
 	struct image *img = calloc(1, sizeof *img);
-	struct err ignored;		/* nothing was written */
+	struct err ignored; /* nothing was written */
 
 	if (img == NULL) {
 		err_nomem(e, disk_name(d));
@@ -112,11 +120,14 @@ image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct 
 }
 
 int
-image_open_proved(struct image **out, const char *path, struct proof *proof, struct err *e)
+image_open_proved(
+    struct image **out, const char *path, struct proof *proof, struct err *e)
 {
 	struct disk *d;
 
-	return disk_open(&d, path, DISK_READ, e) == 0 ? image_open_disk(out, d, proof, e) : -1;
+	return disk_open(&d, path, DISK_READ, e) == 0
+	           ? image_open_disk(out, d, proof, e)
+	           : -1;
 }
 
 int
@@ -128,7 +139,7 @@ image_open(struct image **out, const char *path, struct err *e)
 void
 image_close(struct image *img)
 {
-	struct err ignored;		/* nothing was written */
+	struct err ignored; /* nothing was written */
 
 	if (img == NULL)
 		return;
@@ -169,42 +180,46 @@ image_identity_check(struct image_identity *id, const struct ndz_header *h,
 		return 0;
 	}
 	if (h->version != id->version)
-		return err_set(e, ERR_FORMAT, "version %u in an image of version %u", h->version,
-		    id->version);
+		return err_set(e, ERR_FORMAT, "version %u in an image of version %u",
+		    h->version, id->version);
 	if (h->codec != id->codec)
-		return err_set(e, ERR_FORMAT, "is compressed with %s, unlike the chunks before it",
+		return err_set(e, ERR_FORMAT,
+		    "is compressed with %s, unlike the chunks before it",
 		    ndz_header_codec(h)->name);
 	if (x->has_uuid != id->has_uuid)
-		return err_set(e, ERR_FORMAT, "%s an extension area, unlike the chunks before it",
+		return err_set(e, ERR_FORMAT,
+		    "%s an extension area, unlike the chunks before it",
 		    x->has_uuid ? "has" : "lacks");
 	if (memcmp(h->uuid, id->header_uuid, NDZ_UUID_BYTES) != 0 ||
 	    memcmp(x->uuid, id->uuid, NDZ_UUID_BYTES) != 0)
-		return err_set(e, ERR_FORMAT, "belongs to another image (its UUID differs)");
+		return err_set(
+		    e, ERR_FORMAT, "belongs to another image (its UUID differs)");
 	return 0;
 }
 
 /* What an image of this suite promises about the places of its chunks. */
 static int
-check_place(struct image *img, uint32_t i, const struct ndz_header *h, const struct ext *x,
-    struct err *e)
+check_place(struct image *img, uint32_t i, const struct ndz_header *h,
+    const struct ext *x, struct err *e)
 {
 	if (i == 0)
 		img->ours = x->present;
 	if (img->ours && h->index != (int32_t)i)
-		return err_set(e, ERR_FORMAT, "is not in its place: it says that it is chunk %d",
-		    h->index);
+		return err_set(e, ERR_FORMAT,
+		    "is not in its place: it says that it is chunk %d", h->index);
 	if (img->last_seen)
 		return err_set(e, ERR_FORMAT, "comes after the image's last chunk");
 	if (x->last && x->nchunks != i + 1)
-		return err_set(e, ERR_FORMAT, "is the last of %u chunks, but number %u of the file",
-		    x->nchunks, i + 1);
+		return err_set(e, ERR_FORMAT,
+		    "is the last of %u chunks, but number %u of the file", x->nchunks,
+		    i + 1);
 	img->last_seen = x->last;
 	return 0;
 }
 
 static int
-check_chunk(struct image *img, uint32_t i, const void *buf, struct ndz_header *h,
-    struct err *e)
+check_chunk(
+    struct image *img, uint32_t i, const void *buf, struct ndz_header *h, struct err *e)
 {
 	struct chunk c;
 
@@ -242,8 +257,8 @@ prove(struct image *img, uint32_t i, void *buf, struct err *e)
 static ssize_t
 read_upto(struct image *img, uint32_t i, void *buf, struct err *e)
 {
-	ssize_t n = disk_read_upto(img->disk, buf, NDZ_CHUNK_BYTES,
-	    (uint64_t)i * NDZ_CHUNK_BYTES, e);
+	ssize_t n = disk_read_upto(
+	    img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e);
 
 	if (n == NDZ_CHUNK_BYTES && prove(img, i, buf, e) != 0)
 		return -1;
@@ -282,7 +297,8 @@ image_is_delta(struct image *img, struct err *e)
 	if (img->ahead == NULL && read_ahead(img, e) != 0)
 		return -1;
 	/* What is wrong with it is for image_next() to say. */
-	if (img->ahead_bytes != NDZ_CHUNK_BYTES || chunk_parse(&c, img->ahead, &later) != 0)
+	if (img->ahead_bytes != NDZ_CHUNK_BYTES ||
+	    chunk_parse(&c, img->ahead, &later) != 0)
 		return 0;
 	int is = ext_is_delta(&c.ext);
 	chunk_free(&c);
@@ -299,8 +315,9 @@ image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 	if (n == 0)
 		return end_of_image(img, e);
 	if (n != NDZ_CHUNK_BYTES)
-		return err_set(e, ERR_FORMAT, "%s: truncated in chunk %u, after %zd bytes of it",
-		    image_name(img), img->next, n);
+		return err_set(e, ERR_FORMAT,
+		    "%s: truncated in chunk %u, after %zd bytes of it", image_name(img),
+		    img->next, n);
 	if (check_chunk(img, img->next, buf, h, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), img->next);
 	img->next++;
@@ -312,7 +329,8 @@ image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 {
 	uint8_t buf[NDZ_HEADER_BYTES];
 
-	if (disk_read(img->disk, buf, sizeof buf, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
+	if (disk_read(img->disk, buf, sizeof buf, (uint64_t)i * NDZ_CHUNK_BYTES, e) !=
+	    0)
 		return -1;
 	if (ndz_header_get(h, buf, sizeof buf, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), i);
@@ -322,7 +340,8 @@ image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 int
 image_read(struct image *img, uint32_t i, void *buf, struct err *e)
 {
-	if (disk_read(img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
+	if (disk_read(
+		img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	return prove(img, i, buf, e);
 }

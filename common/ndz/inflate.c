@@ -21,10 +21,10 @@ struct inflater {
 #endif
 	z_stream z;
 	bool z_ready;
-	uint8_t *piece;		/* made when first needed */
-	uint64_t piece_done, piece_want;	/* bytes of the stream given out, and to be */
+	uint8_t *piece;                  /* made when first needed */
+	uint64_t piece_done, piece_want; /* bytes of the stream given out, and to be */
 	bool piece_last;
-	uint8_t *ended;		/* a fragment with an end put behind it */
+	uint8_t *ended; /* a fragment with an end put behind it */
 	size_t ended_cap;
 };
 
@@ -78,8 +78,9 @@ inflater_begin(struct inflater *i, const void *in, size_t in_bytes, uint64_t out
 static int
 too_short(uint64_t got, uint64_t want, struct err *e)
 {
-	return err_set(e, ERR_FORMAT, "the zlib stream holds %" PRIu64 " bytes, the regions say %"
-	    PRIu64, got, want);
+	return err_set(e, ERR_FORMAT,
+	    "the zlib stream holds %" PRIu64 " bytes, the regions say %" PRIu64, got,
+	    want);
 }
 
 static int
@@ -88,7 +89,9 @@ check_end(const struct inflater *i, struct err *e)
 	if (i->z.avail_in != 0)
 		return err_set(e, ERR_FORMAT, "%u bytes behind the zlib stream's end",
 		    i->z.avail_in);
-	return i->piece_done == i->piece_want ? 0 : too_short(i->piece_done, i->piece_want, e);
+	return i->piece_done == i->piece_want
+	           ? 0
+	           : too_short(i->piece_done, i->piece_want, e);
 }
 
 int
@@ -104,8 +107,10 @@ inflater_more(struct inflater *i, void **data, size_t *n, struct err *e)
 		i->piece_last = rc == Z_STREAM_END;
 		*n = PIECE_BYTES - i->z.avail_out;
 		if (*n > i->piece_want - i->piece_done)
-			return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %"
-			    PRIu64 " bytes that the regions say", i->piece_want);
+			return err_set(e, ERR_FORMAT,
+			    "the zlib stream holds more than the %" PRIu64
+			    " bytes that the regions say",
+			    i->piece_want);
 	}
 	*data = i->piece;
 	if (*n > 0)
@@ -161,8 +166,9 @@ inflater_fragment(struct inflater *i, const void *in, size_t in_bytes, void *out
 
 	if (p == NULL)
 		return -1;
-	if (libdeflate_deflate_decompress_ex(i->d, p, need, out, out_bytes, &used, &got) !=
-	    LIBDEFLATE_SUCCESS || used != need || got != out_bytes)
+	if (libdeflate_deflate_decompress_ex(
+		i->d, p, need, out, out_bytes, &used, &got) != LIBDEFLATE_SUCCESS ||
+	    used != need || got != out_bytes)
 		return err_set(e, ERR_FORMAT, "its deflate stream is damaged");
 	return 0;
 }
@@ -173,12 +179,15 @@ inflater_stream(struct inflater *i, const void *in, size_t in_bytes, void *out,
 {
 	size_t used, got;
 
-	switch (libdeflate_zlib_decompress_ex(i->d, in, in_bytes, out, out_bytes, &used, &got)) {
+	switch (libdeflate_zlib_decompress_ex(
+	    i->d, in, in_bytes, out, out_bytes, &used, &got)) {
 	case LIBDEFLATE_SUCCESS:
 		break;
 	case LIBDEFLATE_INSUFFICIENT_SPACE:
-		return err_set(e, ERR_FORMAT, "the zlib stream holds more than the %zu bytes that "
-		    "the regions say", out_bytes);
+		return err_set(e, ERR_FORMAT,
+		    "the zlib stream holds more than the %zu bytes that "
+		    "the regions say",
+		    out_bytes);
 	default:
 		return err_set(e, ERR_FORMAT, "the zlib stream is damaged");
 	}
@@ -195,7 +204,8 @@ inflater_fragment(struct inflater *i, const void *in, size_t in_bytes, void *out
     size_t out_bytes, struct err *e)
 {
 	const uint8_t *p = put_end(i, in, in_bytes, e);
-	z_stream z = { .next_in = (Bytef *)(uintptr_t)p, .next_out = out,
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)p,
+		.next_out = out,
 		.avail_in = (uInt)(in_bytes + sizeof empty_final_block),
 		.avail_out = (uInt)out_bytes };
 

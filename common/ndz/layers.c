@@ -9,7 +9,7 @@
 
 struct layer {
 	struct sectors *image;
-	struct rangeset own;		/* sectors that come from it */
+	struct rangeset own; /* sectors that come from it */
 };
 
 struct layers {
@@ -26,7 +26,9 @@ static int
 cover(struct layer *below, struct sectors *above, struct err *e)
 {
 	return rangeset_minus(&below->own, sectors_stored(above), e) != 0 ||
-	    rangeset_minus(&below->own, sectors_freed(above), e) != 0 ? -1 : 0;
+	               rangeset_minus(&below->own, sectors_freed(above), e) != 0
+	           ? -1
+	           : 0;
 }
 
 /* Version 1 does not know the size of its disk. */
@@ -73,7 +75,8 @@ overlap(struct rangeset *set, struct range r)
 	uint64_t n = 0;
 
 	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
-		struct range part = range_clip(rangeset_get(set, i), r.off, range_end(r));
+		struct range part = range_clip(
+		    rangeset_get(set, i), r.off, range_end(r));
 		if (part.len == 0)
 			break;
 		n += part.len;
@@ -94,8 +97,10 @@ take_relocs(struct layers *l, struct layer *v, struct err *e)
 		if (have == 0)
 			continue;
 		if (have < overlap(sectors_stored(v->image), span))
-			return err_set(e, ERR_FORMAT, "%s: of a relocation at sector %" PRIu64 ", a later "
-			    "image has only a part", sectors_name(v->image), r[i].sector);
+			return err_set(e, ERR_FORMAT,
+			    "%s: of a relocation at sector %" PRIu64 ", a later "
+			    "image has only a part",
+			    sectors_name(v->image), r[i].sector);
 		l->relocs[l->reloc_walk.n++] = r[i];
 	}
 	return 0;

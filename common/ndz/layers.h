@@ -15,7 +15,8 @@ struct layers;
  * What the deltas call free, and what is behind the end of the topmost, is not
  * stored any more.  The images are borrowed.  ERR_FORMAT when a relocation and
  * its data come apart. */
-int layers_new(struct layers **, struct sectors *const images[], size_t n, struct err *);
+int layers_new(
+    struct layers **, struct sectors *const images[], size_t n, struct err *);
 void layers_free(struct layers *);
 struct rangeset *layers_stored(struct layers *);
 uint64_t layers_total(const struct layers *);

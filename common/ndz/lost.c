@@ -81,16 +81,21 @@ lost_get(struct lost *l, struct rd *r, struct err *e)
 	uint64_t sectors = rd_le64(r);
 	uint32_t n = rd_le32(r), flags = rd_le32(r);
 	if (n == 0 || !rd_can_hold(r, n, LOST_RANGE_BYTES))
-		return err_set(e, ERR_FORMAT, "the list of lost sectors cannot hold %u ranges", n);
-	*l = (struct lost){ .sectors = sectors, .merged = (flags & FLAG_MERGED) != 0,
-		.nranges = n, .ranges = calloc(n, sizeof *l->ranges) };
+		return err_set(
+		    e, ERR_FORMAT, "the list of lost sectors cannot hold %u ranges", n);
+	*l = (struct lost){ .sectors = sectors,
+		.merged = (flags & FLAG_MERGED) != 0,
+		.nranges = n,
+		.ranges = calloc(n, sizeof *l->ranges) };
 	if (l->ranges == NULL)
 		return err_nomem(e, "the list of lost sectors");
 	for (size_t i = 0; i < n; i++) {
 		l->ranges[i].off = rd_le64(r);
 		l->ranges[i].len = rd_le64(r);
 	}
-	return is_possible(l) ? 0 : err_set(e, ERR_FORMAT, "the list of lost sectors is damaged");
+	return is_possible(l)
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "the list of lost sectors is damaged");
 }
 
 void

@@ -15,15 +15,15 @@
 enum {
 	LOST_HEAD_BYTES = 16,
 	LOST_RANGE_BYTES = 16,
-	LOST_RANGES_MIN = 16,		/* room for so many is always kept */
+	LOST_RANGES_MIN = 16, /* room for so many is always kept */
 };
 
 /* nranges 0: nothing was lost. */
 struct lost {
-	uint64_t sectors;		/* all that were lost */
-	bool merged;			/* ranges have readable sectors, too: there was no room */
+	uint64_t sectors; /* all that were lost */
+	bool merged;      /* ranges have readable sectors, too: there was no room */
 	size_t nranges;
-	struct range *ranges;		/* image sectors, ascending, apart; owned */
+	struct range *ranges; /* image sectors, ascending, apart; owned */
 };
 
 /* What of the set fits in so many bytes: ranges near each other become one until

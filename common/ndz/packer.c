@@ -9,19 +9,19 @@ enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 
 /* A chunk being filled. */
 struct open_chunk {
-	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
+	uint8_t *bytes; /* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
-	struct ext ext;			/* its fragment table has room for all */
+	struct ext ext; /* its fragment table has room for all */
 	struct packer_room room;
 	uint32_t adler;
-	uint64_t zero_windows;		/* those of room.zero_bytes */
+	uint64_t zero_windows; /* those of room.zero_bytes */
 };
 
 struct packer {
 	struct packer_config cfg;
 	struct open_chunk chunk;
 	uint32_t emitted;
-	bool ended;		/* the next fragment begins another chunk */
+	bool ended; /* the next fragment begins another chunk */
 };
 
 static void
@@ -31,23 +31,33 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	struct open_chunk *c = &p->chunk;
 
 	memset(c->bytes, 0, NDZ_CHUNK_BYTES);
-	c->h = (struct ndz_header){ .version = p->cfg.version, .index = index,
-		.firstsect = firstsect };
+	c->h = (struct ndz_header){
+		.version = p->cfg.version, .index = index, .firstsect = firstsect
+	};
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
 	struct range *freed = c->ext.freed;
-	c->ext = (struct ext){ .fragments = table, .has_uuid = true, .has_digest = true,
-		.has_image = index == 0, .window_bytes = FRAGMENT_WINDOW_BYTES,
+	c->ext = (struct ext){ .fragments = table,
+		.has_uuid = true,
+		.has_digest = true,
+		.has_image = index == 0,
+		.window_bytes = FRAGMENT_WINDOW_BYTES,
 		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
-		    p->cfg.base.kind != EXT_STATE_NONE,
-		.state = p->cfg.state, .base = p->cfg.base, .freed = freed };
+		             p->cfg.base.kind != EXT_STATE_NONE,
+		.state = p->cfg.state,
+		.base = p->cfg.base,
+		.freed = freed };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
 	c->h.codec = codec->id == CODEC_DEFLATE && !p->cfg.own_magic ? 0 : codec->id;
 	codec->head(p->cfg.codec.level, c->bytes + NDZ_HEADER_BYTES);
-	c->room = (struct packer_room){ .codec = codec, .version = p->cfg.version,
-		.has_image = index == 0, .has_state = c->ext.has_state, .regions_end = UINT64_MAX,
-		.stream_bytes = codec->head_bytes, .reserve = p->cfg.reserve };
+	c->room = (struct packer_room){ .codec = codec,
+		.version = p->cfg.version,
+		.has_image = index == 0,
+		.has_state = c->ext.has_state,
+		.regions_end = UINT64_MAX,
+		.stream_bytes = codec->head_bytes,
+		.reserve = p->cfg.reserve };
 	c->adler = 1;
 	c->zero_windows = 0;
 	p->ended = false;
@@ -58,12 +68,14 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
 	struct packer *p = calloc(1, sizeof *p);
 
-	assert(cfg->version == 5 || (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE &&
-	    !cfg->own_magic));
+	assert(cfg->version == 5 ||
+	       (cfg->version == 3 && cfg->codec.codec->id == CODEC_DEFLATE &&
+		   !cfg->own_magic));
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
 	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
-	p->chunk.ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
+	p->chunk.ext.fragments = calloc(
+	    EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
 	if (cfg->freed != NULL)
 		p->chunk.ext.freed = calloc(FREED_MAX, sizeof *p->chunk.ext.freed);
 	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL ||
@@ -110,9 +122,12 @@ raw_bytes_of(const struct fragment *f)
 struct packer_room
 packer_room_next(const struct packer_room *r)
 {
-	return (struct packer_room){ .codec = r->codec, .version = r->version,
-		.has_state = r->has_state, .regions_end = UINT64_MAX,
-		.stream_bytes = r->codec->head_bytes, .reserve = r->reserve };
+	return (struct packer_room){ .codec = r->codec,
+		.version = r->version,
+		.has_state = r->has_state,
+		.regions_end = UINT64_MAX,
+		.stream_bytes = r->codec->head_bytes,
+		.reserve = r->reserve };
 }
 
 struct packer_room
@@ -147,19 +162,21 @@ relocs_of(const struct fragment *f)
 
 /* Room is always kept for one relocation: it may come after its fragment. */
 static bool
-header_holds(unsigned version, unsigned nregions, unsigned nrelocs, const struct fragment *f)
+header_holds(
+    unsigned version, unsigned nregions, unsigned nrelocs, const struct fragment *f)
 {
 	unsigned with = relocs_of(f);
 
 	return ndz_header_need(version, nregions, nrelocs + (with > 0 ? with : 1)) <=
-	    NDZ_HEADER_BYTES;
+	       NDZ_HEADER_BYTES;
 }
 
 static int
 too_many_relocs(const struct window *w, struct err *e)
 {
-	return err_set(e, ERR_FORMAT, "no room for the %u relocations of 64 KiB at sector %" PRIu64,
-	    w->nrelocs, w->regions[0].off);
+	return err_set(e, ERR_FORMAT,
+	    "no room for the %u relocations of 64 KiB at sector %" PRIu64, w->nrelocs,
+	    w->regions[0].off);
 }
 
 int
@@ -177,15 +194,17 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	unsigned nregions = r->nregions + new_regions(f, r->regions_end);
 	uint64_t zeros = r->zero_bytes + (f->zero ? raw_bytes : 0);
 	size_t nfragments = r->nfragments + (zeros > 0) + !f->zero;
-	size_t stream = r->stream_bytes + (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
-	    (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
+	size_t stream = r->stream_bytes +
+	                (zeros > 0 ? r->codec->zeros_bytes(zeros) : 0) +
+	                (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
-	size_t ext = ext_need(nfragments, r->has_image) + (r->has_state ? EXT_STATE_BYTES : 0);
+	size_t ext = ext_need(nfragments, r->has_image) +
+	             (r->has_state ? EXT_STATE_BYTES : 0);
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
-	    nfragments <= EXT_FRAGMENTS_MAX &&
-	    NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve <= NDZ_CHUNK_BYTES &&
-	    r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
+	       nfragments <= EXT_FRAGMENTS_MAX &&
+	       NDZ_HEADER_BYTES + stream + 7 + ext + r->reserve <= NDZ_CHUNK_BYTES &&
+	       r->nonzero_bytes + (f->zero ? 0 : raw_bytes) <= PACKER_RAW_MAX;
 }
 
 static void
@@ -235,7 +254,10 @@ flush_zeros(struct packer *p)
 	codec->zeros(n, stream_end(c));
 	c->adler = adler_combine(c->adler, adler_zeros(n), n);
 	c->ext.fragments[c->ext.nfragments++] = (struct ext_fragment){
-		.bytes = (uint32_t)codec->zeros_bytes(n), .zero = true, .windows = c->zero_windows };
+		.bytes = (uint32_t)codec->zeros_bytes(n),
+		.zero = true,
+		.windows = c->zero_windows
+	};
 	c->zero_windows = 0;
 	room_flush_zeros(&c->room);
 }
@@ -244,7 +266,8 @@ static void
 add_window(struct ndz_header *h, const struct window *w)
 {
 	for (unsigned i = 0; i < w->nregions; i++) {
-		struct range *last = h->nregions > 0 ? &h->regions[h->nregions - 1] : NULL;
+		struct range *last = h->nregions > 0 ? &h->regions[h->nregions - 1]
+		                                     : NULL;
 		if (last != NULL && range_end(*last) == w->regions[i].off)
 			last->len += w->regions[i].len;
 		else
@@ -287,8 +310,9 @@ list_freed(struct packer *p)
 		return;
 	size_t room = ext_freed_room(&c->ext, &c->h, p->cfg.reserve);
 	for (size_t i = rangeset_find(freed, c->h.firstsect);
-	    i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
-		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+	     i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
+		struct range r = range_clip(
+		    rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
 		if (r.len == 0)
 			break;
 		c->ext.freed[c->ext.nfreed++] = r;
@@ -322,8 +346,8 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t first = f->windows[0].regions[0].off;
 
-	if (p->chunk.h.nregions > 0 && (p->ended || f->windows[0].fresh ||
-	    !packer_room_for(&p->chunk.room, f))) {
+	if (p->chunk.h.nregions > 0 &&
+	    (p->ended || f->windows[0].fresh || !packer_room_for(&p->chunk.room, f))) {
 		if (emit(p, first, e) != 0)
 			return -1;
 		chunk_begin(p, p->chunk.h.index + 1, first);
@@ -360,12 +384,15 @@ packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
 	struct open_chunk *c = &p->chunk;
 
 	flush_zeros(p);
-	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes + p->cfg.codec.codec->tail_bytes +
-	    7 + ext_need(c->room.nfragments, c->room.has_image) +
-	    (c->room.has_state ? EXT_STATE_BYTES : 0);
+	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes +
+	              p->cfg.codec.codec->tail_bytes + 7 +
+	              ext_need(c->room.nfragments, c->room.has_image) +
+	              (c->room.has_state ? EXT_STATE_BYTES : 0);
 	lost_free(&c->ext.lost);
-	return lost_make(&c->ext.lost, lost, LOST_HEAD_BYTES +
-	    LOST_RANGES_MIN * LOST_RANGE_BYTES + (NDZ_CHUNK_BYTES - used), e);
+	return lost_make(&c->ext.lost, lost,
+	    LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES +
+		(NDZ_CHUNK_BYTES - used),
+	    e);
 }
 
 int

@@ -19,47 +19,47 @@
 #include "common/ndz/format.h"
 
 enum {
-	PACKER_RAW_MAX = 16 << 20,	/* bytes of a chunk that are not zero */
+	PACKER_RAW_MAX = 16 << 20, /* bytes of a chunk that are not zero */
 	WINDOW_SECTORS = FRAGMENT_WINDOW_BYTES / SECTOR_BYTES,
 	WINDOW_REGIONS_MAX = WINDOW_SECTORS / 2,
 };
 
 /* The allocated sectors of one aligned 64 KiB window. */
 struct window {
-	unsigned nregions;			/* 1..WINDOW_REGIONS_MAX */
-	struct range regions[WINDOW_REGIONS_MAX];	/* sectors, ascending, apart */
-	unsigned nrelocs;			/* whose sectors are among these */
-	const struct ndz_reloc *relocs;		/* borrowed until it is packed */
-	bool fresh;				/* begins a chunk */
+	unsigned nregions;                        /* 1..WINDOW_REGIONS_MAX */
+	struct range regions[WINDOW_REGIONS_MAX]; /* sectors, ascending, apart */
+	unsigned nrelocs;                         /* whose sectors are among these */
+	const struct ndz_reloc *relocs;           /* borrowed until it is packed */
+	bool fresh;                               /* begins a chunk */
 };
 
-uint64_t window_bytes(const struct window *);	/* of its data */
+uint64_t window_bytes(const struct window *); /* of its data */
 /* ERR_FORMAT when it has more relocations than a header holds. */
 int window_check(const struct window *, unsigned version, struct err *);
 
 /* Windows, compressed. */
 struct fragment {
-	const struct window *windows;		/* borrowed for the call */
-	unsigned nwindows;			/* 1..CODEC_WINDOWS_MAX */
-	bool zero;				/* all zero: what follows is unused */
-	const void *data;			/* borrowed for the call */
+	const struct window *windows; /* borrowed for the call */
+	unsigned nwindows;            /* 1..CODEC_WINDOWS_MAX */
+	bool zero;                    /* all zero: what follows is unused */
+	const void *data;             /* borrowed for the call */
 	uint32_t bytes;
-	uint32_t adler;				/* of the raw bytes */
+	uint32_t adler; /* of the raw bytes */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
-	unsigned nrelocs;			/* whose sectors are among these */
-	const struct ndz_reloc *relocs;		/* borrowed for the call */
+	unsigned nrelocs;               /* whose sectors are among these */
+	const struct ndz_reloc *relocs; /* borrowed for the call */
 };
 
 struct packer_config {
-	unsigned version;			/* 3 or 5 */
-	uint8_t header_uuid[NDZ_UUID_BYTES];	/* V5: into the header; may be zero */
-	uint8_t uuid[NDZ_UUID_BYTES];		/* into the extension of every chunk */
-	struct codec_choice codec;		/* not deflate: version 5 */
-	struct ext_image image;			/* into chunk 0 */
-	struct ext_state state, base;		/* NONE, or into every chunk */
-	struct rangeset *freed;			/* of a delta, or NULL; borrowed */
-	bool own_magic;				/* version 5, refused by programs of the base format */
-	size_t reserve;				/* bytes at the end of each chunk that stay free */
+	unsigned version;                    /* 3 or 5 */
+	uint8_t header_uuid[NDZ_UUID_BYTES]; /* V5: into the header; may be zero */
+	uint8_t uuid[NDZ_UUID_BYTES];        /* into the extension of every chunk */
+	struct codec_choice codec;           /* not deflate: version 5 */
+	struct ext_image image;              /* into chunk 0 */
+	struct ext_state state, base;        /* NONE, or into every chunk */
+	struct rangeset *freed;              /* of a delta, or NULL; borrowed */
+	bool own_magic; /* version 5, refused by programs of the base format */
+	size_t reserve; /* bytes at the end of each chunk that stay free */
 	/* Takes each finished chunk, in order; -1 stops with its error. */
 	int (*emit)(void *arg, const void *chunk, struct err *);
 	void *arg;
@@ -81,9 +81,9 @@ struct packer_room {
 	unsigned version;
 	bool has_image, has_state;
 	unsigned nregions, nrelocs;
-	uint64_t regions_end;		/* sector behind the last region */
+	uint64_t regions_end; /* sector behind the last region */
 	size_t nfragments, stream_bytes, reserve;
-	uint64_t zero_bytes;		/* not yet in the stream */
+	uint64_t zero_bytes; /* not yet in the stream */
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);

@@ -8,18 +8,19 @@
 #include "common/ndz/sign.h"
 
 struct proof {
-	struct verifier *verifier;	/* or NULL */
-	struct crypt *crypt;		/* or NULL */
+	struct verifier *verifier; /* or NULL */
+	struct crypt *crypt;       /* or NULL */
 	char key_name[2 * EXT_KEY_ID_BYTES + 1];
 };
 
 enum { OPT_VERIFY_KEY = 420, OPT_DECRYPT };
 
 const struct cli_opt proof_opts[] = {
-	{ OPT_VERIFY_KEY, "verify-key", "PUB", "only an image signed with this key's other half",
-	    CLI_STR, offsetof(struct proof_config, verify_key), 0, 0, NULL },
-	{ OPT_DECRYPT, "decrypt", "KEYFILE", "only an image encrypted with this key", CLI_STR,
-	    offsetof(struct proof_config, decrypt), 0, 0, NULL },
+	{ OPT_VERIFY_KEY, "verify-key", "PUB",
+	    "only an image signed with this key's other half", CLI_STR,
+	    offsetof(struct proof_config, verify_key), 0, 0, NULL },
+	{ OPT_DECRYPT, "decrypt", "KEYFILE", "only an image encrypted with this key",
+	    CLI_STR, offsetof(struct proof_config, decrypt), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -29,7 +30,8 @@ load(struct proof *p, const struct proof_config *c, struct err *e)
 	if (c->verify_key != NULL && verifier_new(&p->verifier, c->verify_key, e) != 0)
 		return -1;
 	for (unsigned i = 0; p->verifier != NULL && i < EXT_KEY_ID_BYTES; i++)
-		snprintf(p->key_name + 2 * i, 3, "%02x", verifier_key_id(p->verifier)[i]);
+		snprintf(
+		    p->key_name + 2 * i, 3, "%02x", verifier_key_id(p->verifier)[i]);
 	return c->decrypt != NULL ? crypt_new(&p->crypt, c->decrypt, e) : 0;
 }
 
@@ -70,8 +72,8 @@ check_place(uint32_t number, const void *chunk, struct err *e)
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if ((uint32_t)h.index != number)
-		return err_set(e, ERR_FORMAT, "is not in its place: it says that it is chunk %d",
-		    h.index);
+		return err_set(e, ERR_FORMAT,
+		    "is not in its place: it says that it is chunk %d", h.index);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/err.h"
 
 struct proof_config {
-	const char *verify_key, *decrypt;	/* files, or NULL */
+	const char *verify_key, *decrypt; /* files, or NULL */
 };
 
 /* The option table for cli_parse(), offsets into struct proof_config. */

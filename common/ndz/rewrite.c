@@ -23,14 +23,17 @@ set_uuid(void *at, const char *arg, struct err *e)
 
 #define AT(field) offsetof(struct rewrite_config, field)
 #define FLAG(key, name, help, field) \
-	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+	{ \
+		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
+	}
 
 const struct cli_opt rewrite_opts[] = {
-	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT, AT(jobs), 1, 256,
-	    NULL },
+	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
 	FLAG('3', "v3", "write version 3", v3),
 	FLAG('5', "v5", "write version 5", v5),
-	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0, 0, set_uuid },
+	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0,
+	    0, set_uuid },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(320, "force", "write even to a terminal or a disk in use", force),
 	FLAG('q', "quiet", "no summary", quiet),
@@ -42,11 +45,14 @@ int
 rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 {
 	if (c->v3 && (c->v5 || c->has_uuid))
-		return err_set(e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
 	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
-		return err_set(e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
 	if (c->json && strcmp(output, "-") == 0)
-		return err_set(e, ERR_USAGE, "--json goes to standard output, and so does the image");
+		return err_set(e, ERR_USAGE,
+		    "--json goes to standard output, and so does the image");
 	return 0;
 }
 
@@ -93,8 +99,10 @@ choose_version(const struct rewrite_config *c, const struct rewrite_source *src,
 	if (c->v3 && large)
 		return err_set(e, ERR_USAGE, "-3: %s is too large for version 3",
 		    sectors_name(src->like));
-	*version = c->v5 || c->has_uuid || large || own ? 5 : c->v3 ? 3 :
-	    sectors_header(src->like)->version == 5 ? 5 : 3;
+	*version = c->v5 || c->has_uuid || large || own      ? 5
+	           : c->v3                                   ? 3
+	           : sectors_header(src->like)->version == 5 ? 5
+	                                                     : 3;
 	return 0;
 }
 
@@ -136,22 +144,31 @@ static int
 write_image(const struct rewrite_config *c, struct run *r, struct err *e)
 {
 	const struct rewrite_source *src = r->src;
-	struct packer_config cfg = { .codec = c->codec, .image = describe(src),
-		.state = src->state, .base = src->base, .freed = src->freed, .emit = emit, .arg = r };
-	const struct encode_config enc = { .codec = c->codec, .jobs = c->jobs,
-		.next = next, .packed = packed, .arg = r };
+	struct packer_config cfg = { .codec = c->codec,
+		.image = describe(src),
+		.state = src->state,
+		.base = src->base,
+		.freed = src->freed,
+		.emit = emit,
+		.arg = r };
+	const struct encode_config enc = { .codec = c->codec,
+		.jobs = c->jobs,
+		.next = next,
+		.packed = packed,
+		.arg = r };
 
 	if (choose_version(c, src, &cfg.version, e) != 0)
 		return -1;
 	choose_uuid(c, src, &cfg);
-	if (packer_new(&r->packer, &cfg, e) != 0 || encode_all(&enc, r->packer, e) != 0 ||
-	    src->done(src->arg, e) != 0)
+	if (packer_new(&r->packer, &cfg, e) != 0 ||
+	    encode_all(&enc, r->packer, e) != 0 || src->done(src->arg, e) != 0)
 		return -1;
 	return packer_finish(r->packer, src->total, e);
 }
 
 static int
-summary(const struct rewrite_config *c, const struct run *r, double seconds, struct err *e)
+summary(
+    const struct rewrite_config *c, const struct run *r, double seconds, struct err *e)
 {
 	uint32_t chunks = packer_chunks(r->packer);
 	uint64_t image_bytes = (uint64_t)chunks * NDZ_CHUNK_BYTES;
@@ -174,15 +191,15 @@ summary(const struct rewrite_config *c, const struct run *r, double seconds, str
 		return rc;
 	}
 	if (!c->quiet)
-		fprintf(stderr, "%s: %s of data in an image of %s, %.1f s\n", r->src->program,
-		    cli_human_bytes(r->data_bytes, data, sizeof data),
+		fprintf(stderr, "%s: %s of data in an image of %s, %.1f s\n",
+		    r->src->program, cli_human_bytes(r->data_bytes, data, sizeof data),
 		    cli_human_bytes(image_bytes, image, sizeof image), seconds);
 	return 0;
 }
 
 int
-rewrite(const struct rewrite_config *c, const struct rewrite_source *src, const char *output,
-    struct err *e)
+rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
+    const char *output, struct err *e)
 {
 	struct run r = { .src = src };
 	uint64_t started = clock_us();

@@ -13,9 +13,9 @@
 /* What the user chooses; see rewrite_opts[], and codec_opts[] for its codec. */
 struct rewrite_config {
 	struct codec_choice codec;
-	uint64_t jobs;			/* -j; 0: one a processor */
-	bool v3, v5;			/* -3, -5; neither: as the source */
-	bool has_uuid;			/* -u, which makes version 5 */
+	uint64_t jobs; /* -j; 0: one a processor */
+	bool v3, v5;   /* -3, -5; neither: as the source */
+	bool has_uuid; /* -u, which makes version 5 */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool no_sync, force, quiet, json;
 };
@@ -27,13 +27,13 @@ int rewrite_check(const struct rewrite_config *, const char *output, struct err 
 
 /* The new image. */
 struct rewrite_source {
-	const char *program;		/* "imagedelta": for messages and the image's tool */
-	struct sectors *like;		/* version and description come from it; its header's
-					 * UUID where same_image */
+	const char *program;  /* "imagedelta": for messages and the image's tool */
+	struct sectors *like; /* version and description come from it; its header's
+	                       * UUID where same_image */
 	bool same_image;
-	uint64_t total;			/* sectors of the disk */
+	uint64_t total; /* sectors of the disk */
 	struct ext_state state, base;
-	struct rangeset *freed;		/* or NULL */
+	struct rangeset *freed; /* or NULL */
 	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
 	/* After the last window: was everything that was read right? */
 	int (*done)(void *arg, struct err *);
@@ -42,7 +42,7 @@ struct rewrite_source {
 
 /* Write it to a file, which gets its name when it is whole, or "-"; say what
  * came out, as the options want it. */
-int rewrite(const struct rewrite_config *, const struct rewrite_source *, const char *output,
-    struct err *);
+int rewrite(const struct rewrite_config *, const struct rewrite_source *,
+    const char *output, struct err *);
 
 #endif /* COMMON_NDZ_REWRITE_H */

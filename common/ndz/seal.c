@@ -8,8 +8,8 @@
 #include "common/ndz/sign.h"
 
 struct seal {
-	struct signer *signer;		/* or NULL */
-	struct crypt *crypt;		/* or NULL */
+	struct signer *signer; /* or NULL */
+	struct crypt *crypt;   /* or NULL */
 	uint8_t *copy;
 };
 
@@ -18,8 +18,8 @@ enum { OPT_SIGN = 410, OPT_ENCRYPT };
 const struct cli_opt seal_opts[] = {
 	{ OPT_SIGN, "sign", "KEY", "sign every chunk with this private key", CLI_STR,
 	    offsetof(struct seal_config, sign), 0, 0, NULL },
-	{ OPT_ENCRYPT, "encrypt", "KEYFILE", "encrypt every chunk with this key", CLI_STR,
-	    offsetof(struct seal_config, encrypt), 0, 0, NULL },
+	{ OPT_ENCRYPT, "encrypt", "KEYFILE", "encrypt every chunk with this key",
+	    CLI_STR, offsetof(struct seal_config, encrypt), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -66,7 +66,7 @@ size_t
 seal_room(const struct seal_config *c)
 {
 	return (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
-	    (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
+	       (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
 }
 
 /* Random, always: libuuid would make do with the time. */

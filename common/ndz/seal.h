@@ -10,7 +10,7 @@
 #include "common/ndz/format.h"
 
 struct seal_config {
-	const char *sign, *encrypt;	/* key files, or NULL */
+	const char *sign, *encrypt; /* key files, or NULL */
 };
 
 /* The option table for cli_parse(), offsets into struct seal_config. */

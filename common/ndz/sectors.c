@@ -14,29 +14,29 @@ enum { NONE = UINT32_MAX };
 
 /* The chunk that is open, and the piece of its data that is decoded. */
 struct open_chunk {
-	uint32_t number;		/* NONE */
-	uint8_t *bytes;			/* NDZ_CHUNK_BYTES */
+	uint32_t number; /* NONE */
+	uint8_t *bytes;  /* NDZ_CHUNK_BYTES */
 	struct chunk c;
-	unsigned region;		/* where the last look-up ended, and what of the */
-	uint64_t region_raw;		/* data is in front of it */
-	bool pulling;			/* without a table: inflating, not yet at the end */
+	unsigned region;     /* where the last look-up ended, and what of the */
+	uint64_t region_raw; /* data is in front of it */
+	bool pulling;        /* without a table: inflating, not yet at the end */
 	struct fragments f;
-	uint64_t piece_at, piece_bytes;	/* of the chunk's data */
-	uint8_t *piece;			/* NULL: a fragment that is not decoded yet */
+	uint64_t piece_at, piece_bytes; /* of the chunk's data */
+	uint8_t *piece;                 /* NULL: a fragment that is not decoded yet */
 };
 
 struct sectors {
 	struct image *img;
 	struct rangeset stored, freed;
 	uint64_t total;
-	struct range *spans;		/* of each chunk: from its first region to its last */
+	struct range *spans; /* of each chunk: from its first region to its last */
 	struct ndz_reloc *relocs;
 	size_t nrelocs, relocs_cap;
 	struct ndz_header header;
 	struct ext ext;
 	struct image_identity id;
 	struct decoder *dec;
-	uint8_t *fragment;		/* a decoded one */
+	uint8_t *fragment; /* a decoded one */
 	struct open_chunk open;
 };
 
@@ -59,7 +59,8 @@ static bool
 stores(const struct ndz_header *h, uint64_t sector)
 {
 	for (unsigned i = 0; i < h->nregions; i++)
-		if (sector >= h->regions[i].off && sector - h->regions[i].off < h->regions[i].len)
+		if (sector >= h->regions[i].off &&
+		    sector - h->regions[i].off < h->regions[i].len)
 			return true;
 	return false;
 }
@@ -73,8 +74,10 @@ take_relocs(struct sectors *s, const struct ndz_header *h, struct err *e)
 		if (r->type == NDZ_RELOC_NONE || r->type == NDZ_RELOC_GPT_FIX)
 			continue;
 		if (!stores(h, r->sector))
-			return err_set(e, ERR_FORMAT, "a relocation at sector %" PRIu64 ", whose data is "
-			    "not in the chunk", r->sector);
+			return err_set(e, ERR_FORMAT,
+			    "a relocation at sector %" PRIu64 ", whose data is "
+			    "not in the chunk",
+			    r->sector);
 		if (add_reloc(s, r, e) != 0)
 			return -1;
 	}
@@ -87,7 +90,8 @@ take_header(struct sectors *s, uint32_t i, const struct ndz_header *h, struct er
 	uint64_t end = range_end(h->regions[h->nregions - 1]);
 
 	if (i > 0 && h->regions[0].off < range_end(s->spans[i - 1]))
-		return err_set(e, ERR_UNSUPPORTED, "its sectors do not come after those of the chunk "
+		return err_set(e, ERR_UNSUPPORTED,
+		    "its sectors do not come after those of the chunk "
 		    "before it");
 	s->spans[i] = (struct range){ h->regions[0].off, end - h->regions[0].off };
 	s->total = h->lastsect > s->total ? h->lastsect : s->total;
@@ -151,7 +155,7 @@ scan(struct sectors *s, struct err *e)
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		rc = image_header(s->img, i, h, e);
 		if (rc != 0)
-			break;		/* it names the file and the chunk */
+			break; /* it names the file and the chunk */
 		rc = take_header(s, i, h, e);
 		if (rc == 0 && ext_is_delta(&s->ext))
 			rc = take_freed(s, i, e);
@@ -175,12 +179,14 @@ sectors_open(struct sectors **out, const char *path, struct err *e)
 	s->dec = decoder_new();
 	s->open.bytes = malloc(NDZ_CHUNK_BYTES);
 	s->fragment = malloc(FRAGMENT_BYTES_MAX);
-	int rc = s->dec != NULL && s->open.bytes != NULL && s->fragment != NULL ? 0 :
-	    err_nomem(e, path);
+	int rc = s->dec != NULL && s->open.bytes != NULL && s->fragment != NULL
+	             ? 0
+	             : err_nomem(e, path);
 	if (rc == 0)
 		rc = image_open(&s->img, path, e);
 	if (rc == 0 && !image_seekable(s->img))
-		rc = err_set(e, ERR_USAGE, "%s: the image must be a file, not a pipe", path);
+		rc = err_set(
+		    e, ERR_USAGE, "%s: the image must be a file, not a pipe", path);
 	if (rc == 0)
 		rc = scan(s, e);
 	if (rc != 0) {
@@ -277,8 +283,8 @@ rewind_chunk(struct sectors *s, struct err *e)
 	o->pulling = o->c.ext.fragments == NULL;
 	if (!o->pulling)
 		return 0;
-	return inflater_begin(decoder_inflater(s->dec), o->bytes + NDZ_HEADER_BYTES, o->c.h.size,
-	    o->c.raw_bytes, e);
+	return inflater_begin(decoder_inflater(s->dec), o->bytes + NDZ_HEADER_BYTES,
+	    o->c.h.size, o->c.raw_bytes, e);
 }
 
 static int
@@ -315,7 +321,8 @@ sectors_done(struct sectors *s, struct err *e)
 
 	if (o->number == NONE)
 		return 0;
-	while (o->pulling && (rc = inflater_more(decoder_inflater(s->dec), &data, &n, e)) == 1)
+	while (o->pulling &&
+	       (rc = inflater_more(decoder_inflater(s->dec), &data, &n, e)) == 1)
 		;
 	if (rc < 0)
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), o->number);
@@ -370,7 +377,8 @@ copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 			return -1;
 		bool zero = o->c.ext.fragments != NULL && o->f.entry->zero;
 		if (o->piece == NULL) {
-			if (fragments_decode(&o->f, o->bytes, s->dec, s->fragment, e) != 0)
+			if (fragments_decode(&o->f, o->bytes, s->dec, s->fragment, e) !=
+			    0)
 				return -1;
 			o->piece = s->fragment;
 		}
@@ -422,7 +430,8 @@ find_region(struct open_chunk *o, uint64_t sector)
 		o->region = 0;
 		o->region_raw = 0;
 	}
-	while (o->region < h->nregions - 1 && range_end(h->regions[o->region]) <= sector)
+	while (
+	    o->region < h->nregions - 1 && range_end(h->regions[o->region]) <= sector)
 		o->region_raw += h->regions[o->region++].len * SECTOR_BYTES;
 	return h->regions[o->region];
 }
@@ -430,7 +439,8 @@ find_region(struct open_chunk *o, uint64_t sector)
 /* Open the chunk that stores r.off.  How much of r it has there in a row, and
  * where in its data that is. */
 static int
-find_data(struct sectors *s, struct range r, uint64_t *sectors, uint64_t *at, struct err *e)
+find_data(
+    struct sectors *s, struct range r, uint64_t *sectors, uint64_t *at, struct err *e)
 {
 	uint32_t i = find_chunk(s, r.off);
 
@@ -440,16 +450,17 @@ find_data(struct sectors *s, struct range r, uint64_t *sectors, uint64_t *at, st
 	struct range now = range_clip(region, r.off, range_end(r));
 	/* The file may have changed since its headers were read. */
 	if (now.len == 0 || now.off != r.off)
-		return err_set(e, ERR_FORMAT, "%s: chunk %u: sector %" PRIu64 " is missing",
-		    sectors_name(s), i, r.off);
+		return err_set(e, ERR_FORMAT,
+		    "%s: chunk %u: sector %" PRIu64 " is missing", sectors_name(s), i,
+		    r.off);
 	*sectors = now.len;
 	*at = s->open.region_raw + (r.off - region.off) * SECTOR_BYTES;
 	return 0;
 }
 
 int
-sectors_identify(struct sectors *s, uint64_t sector, size_t bytes, struct sectors_id *id,
-    struct err *e)
+sectors_identify(struct sectors *s, uint64_t sector, size_t bytes,
+    struct sectors_id *id, struct err *e)
 {
 	struct open_chunk *o = &s->open;
 	uint64_t n, at;
@@ -476,7 +487,7 @@ bool
 sectors_id_same(const struct sectors_id *a, const struct sectors_id *b)
 {
 	return a->zero == b->zero && a->at == b->at && a->bytes == b->bytes &&
-	    memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+	       memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
 int
@@ -489,7 +500,8 @@ sectors_read(struct sectors *s, struct range r, void *buf, struct err *e)
 		if (find_data(s, r, &n, &at, e) != 0)
 			return -1;
 		if (copy_data(s, at, n * SECTOR_BYTES, out, e) != 0)
-			return err_ctx(e, "%s: chunk %u", sectors_name(s), s->open.number);
+			return err_ctx(
+			    e, "%s: chunk %u", sectors_name(s), s->open.number);
 		out += n * SECTOR_BYTES;
 		r.off += n;
 		r.len -= n;
@@ -502,7 +514,8 @@ reloc_sectors(const struct ndz_reloc *r)
 {
 	/* The LILO checksum, at 990 of a table of 1024 bytes, is of all of it. */
 	enum { TABLE_BYTES = 1024, SUM_AT = 990 };
-	uint64_t from = r->sector * SECTOR_BYTES + r->offset, end = from + (r->size & UINT32_MAX);
+	uint64_t from = r->sector * SECTOR_BYTES + r->offset,
+		 end = from + (r->size & UINT32_MAX);
 
 	if (r->type == NDZ_RELOC_LILO_CHECKSUM) {
 		from = from < SUM_AT ? 0 : from - SUM_AT;

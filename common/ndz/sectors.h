@@ -43,15 +43,15 @@ int sectors_read(struct sectors *, struct range, void *buf, struct err *);
 /* What the fragment table says of data, without decoding it: what two images say
  * in the same words is the same. */
 struct sectors_id {
-	bool zero;			/* all of it; what follows is 0 then */
-	uint64_t at, bytes;		/* it begins at `at` of a fragment of so many bytes, */
-	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];	/* which has this digest */
+	bool zero;          /* all of it; what follows is 0 then */
+	uint64_t at, bytes; /* it begins at `at` of a fragment of so many bytes, */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* which has this digest */
 };
 bool sectors_id_same(const struct sectors_id *, const struct sectors_id *);
 /* Of all the sectors that the image stores of one window, `bytes` in all, the
  * first of which is this one: 1, 0 the image has no fragment with these, -1. */
-int sectors_identify(struct sectors *, uint64_t sector, size_t bytes, struct sectors_id *,
-    struct err *);
+int sectors_identify(
+    struct sectors *, uint64_t sector, size_t bytes, struct sectors_id *, struct err *);
 /* The chunk that a stored sector is in; *end: the first sector that is not. */
 uint32_t sectors_chunk_of(const struct sectors *, uint64_t sector, uint64_t *end);
 /* Check the rest of the chunk that was read last. */

@@ -33,7 +33,8 @@ static int64_t
 get_header(struct sig *s, struct rd *r, struct err *e)
 {
 	const void *m = rd_bytes(r, sizeof magic);
-	uint32_t version = rd_le32(r), hash = rd_le32(r), n = rd_le32(r), block = rd_le32(r);
+	uint32_t version = rd_le32(r), hash = rd_le32(r), n = rd_le32(r),
+		 block = rd_le32(r);
 
 	rd_skip(r, 8);
 	if (m != NULL && memcmp(m, magic, sizeof magic) != 0)
@@ -41,20 +42,24 @@ get_header(struct sig *s, struct rd *r, struct err *e)
 	if (!rd_ok(r))
 		return err_set(e, ERR_FORMAT, "truncated in the header of a signature");
 	if (version != VERSION_1 && version != VERSION_2)
-		return err_set(e, ERR_UNSUPPORTED, "signatures of version 0x%08x cannot be read",
-		    version);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "signatures of version 0x%08x cannot be read", version);
 	if (hash != SIG_MD5 && hash != SIG_SHA1)
-		return err_set(e, ERR_UNSUPPORTED, "signatures with hash %u cannot be read (1: MD5, "
-		    "2: SHA-1)", hash);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "signatures with hash %u cannot be read (1: MD5, "
+		    "2: SHA-1)",
+		    hash);
 	s->version = version == VERSION_1 ? 1 : 2;
 	s->hash = (enum sig_hash)hash;
 	s->block_sectors = version == VERSION_1 ? SIG_BLOCK_SECTORS : block;
 	if (s->block_sectors == 0 || s->block_sectors > SIG_BLOCK_MAX)
-		return err_set(e, ERR_FORMAT, "blocks of %u sectors (1 to %d are possible)", block,
+		return err_set(e, ERR_FORMAT,
+		    "blocks of %u sectors (1 to %d are possible)", block,
 		    SIG_BLOCK_MAX);
 	if ((uint64_t)n * SIG_RECORD_BYTES != rd_left(r))
-		return err_set(e, ERR_FORMAT, "its header claims %u records, and %zu bytes follow",
-		    n, rd_left(r));
+		return err_set(e, ERR_FORMAT,
+		    "its header claims %u records, and %zu bytes follow", n,
+		    rd_left(r));
 	return n;
 }
 
@@ -71,13 +76,14 @@ get_record(struct sig *s, size_t i, struct rd *r, struct err *e)
 	x->chunk = chunk & ~CONTINUES;
 	x->continues = (chunk & CONTINUES) != 0;
 	if (x->count == 0 || x->count > UINT32_MAX - x->start)
-		return err_set(e, ERR_FORMAT, "record %zu has %u sectors from %u on", i, x->count,
-		    x->start);
+		return err_set(e, ERR_FORMAT, "record %zu has %u sectors from %u on", i,
+		    x->count, x->start);
 	if (x->start / s->block_sectors != (x->start + x->count - 1) / s->block_sectors)
-		return err_set(e, ERR_FORMAT, "record %zu leaves its block of %u sectors", i,
-		    s->block_sectors);
+		return err_set(e, ERR_FORMAT,
+		    "record %zu leaves its block of %u sectors", i, s->block_sectors);
 	if (i > 0 && x->start < x[-1].start + x[-1].count)
-		return err_set(e, ERR_FORMAT, "record %zu does not come after the one before it", i);
+		return err_set(e, ERR_FORMAT,
+		    "record %zu does not come after the one before it", i);
 	return 0;
 }
 
@@ -170,8 +176,9 @@ int
 sig_sectors(const struct sig *s, struct rangeset *set, struct err *e)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (rangeset_add(set, (struct range){ s->records[i].start, s->records[i].count }, e) !=
-		    0)
+		if (rangeset_add(set,
+			(struct range){ s->records[i].start, s->records[i].count },
+			e) != 0)
 			return -1;
 	return 0;
 }
@@ -190,7 +197,8 @@ sig_state(const struct sig *s, struct ext_state *state)
 		wr_bytes(&w, s->records[i].hash, sig_hash_bytes(s->hash));
 		ok = EVP_DigestUpdate(md, buf, wr_len(&w));
 	}
-	*state = (struct ext_state){ .kind = EXT_STATE_SIGNATURE, .hash = (uint8_t)s->hash,
+	*state = (struct ext_state){ .kind = EXT_STATE_SIGNATURE,
+		.hash = (uint8_t)s->hash,
 		.block_sectors = s->block_sectors };
 	ok = ok && EVP_DigestFinal_ex(md, state->id, NULL);
 	EVP_MD_CTX_free(md);

@@ -32,24 +32,24 @@ enum {
 	SIG_HASH_MAX = 20,
 	SIG_HEADER_BYTES = 32,
 	SIG_RECORD_BYTES = 32,
-	SIG_BLOCK_SECTORS = 128,	/* the default, and version 1's only one */
-	SIG_BLOCK_MAX = 1 << 21,	/* sectors: a gigabyte */
+	SIG_BLOCK_SECTORS = 128, /* the default, and version 1's only one */
+	SIG_BLOCK_MAX = 1 << 21, /* sectors: a gigabyte */
 	SIG_VERSION = 2,
 };
 
 struct sig_record {
-	uint32_t start, count;		/* sectors */
-	uint32_t chunk;			/* where its data begins; 0 when not in the image */
-	bool continues;			/* and goes on in the next chunk */
+	uint32_t start, count; /* sectors */
+	uint32_t chunk;        /* where its data begins; 0 when not in the image */
+	bool continues;        /* and goes on in the next chunk */
 	uint8_t hash[SIG_HASH_MAX];
 };
 
 struct sig {
-	unsigned version;		/* 1, 2 */
+	unsigned version; /* 1, 2 */
 	enum sig_hash hash;
 	uint32_t block_sectors;
 	size_t n, cap;
-	struct sig_record *records;	/* owned; ascending, apart; sig_free() */
+	struct sig_record *records; /* owned; ascending, apart; sig_free() */
 };
 
 /* "sha1", "md5"; and how many bytes of a record's hash are used. */

@@ -12,7 +12,7 @@ struct sigmaker {
 	struct sig sig;
 	EVP_MD_CTX *md;
 	EVP_MD *type;
-	struct sig_record open;		/* count 0: there is none */
+	struct sig_record open; /* count 0: there is none */
 };
 
 static EVP_MD *
@@ -22,15 +22,17 @@ fetch(enum sig_hash hash)
 }
 
 int
-sigmaker_new(struct sigmaker **out, enum sig_hash hash, uint32_t block_sectors, struct err *e)
+sigmaker_new(
+    struct sigmaker **out, enum sig_hash hash, uint32_t block_sectors, struct err *e)
 {
 	struct sigmaker *m = calloc(1, sizeof *m);
 
 	assert(block_sectors > 0 && block_sectors <= SIG_BLOCK_MAX);
 	if (m == NULL)
 		return err_nomem(e, "a signature");
-	m->sig = (struct sig){ .version = SIG_VERSION, .hash = hash,
-		.block_sectors = block_sectors };
+	m->sig = (struct sig){
+		.version = SIG_VERSION, .hash = hash, .block_sectors = block_sectors
+	};
 	m->md = EVP_MD_CTX_new();
 	m->type = fetch(hash);
 	if (m->md == NULL || m->type == NULL) {
@@ -81,7 +83,7 @@ add_piece(struct sigmaker *m, uint32_t start, uint32_t count, const void *data,
 {
 	struct sig_record *o = &m->open;
 	bool goes_on = o->count > 0 && o->start + o->count == start &&
-	    o->start / m->sig.block_sectors == start / m->sig.block_sectors;
+	               o->start / m->sig.block_sectors == start / m->sig.block_sectors;
 
 	assert(o->count == 0 || start >= o->start + o->count);
 	if (!goes_on) {
@@ -97,14 +99,15 @@ add_piece(struct sigmaker *m, uint32_t start, uint32_t count, const void *data,
 }
 
 int
-sigmaker_add(struct sigmaker *m, struct range r, const void *data, uint32_t chunk,
-    struct err *e)
+sigmaker_add(
+    struct sigmaker *m, struct range r, const void *data, uint32_t chunk, struct err *e)
 {
 	const uint8_t *p = data;
 
 	if (range_end(r) > UINT32_MAX)
-		return err_set(e, ERR_UNSUPPORTED, "signatures end at sector 2^32, and sector %" PRIu64
-		    " is stored", range_end(r) - 1);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "signatures end at sector 2^32, and sector %" PRIu64 " is stored",
+		    range_end(r) - 1);
 	while (r.len > 0) {
 		uint64_t left = m->sig.block_sectors - r.off % m->sig.block_sectors;
 		uint32_t now = (uint32_t)(r.len < left ? r.len : left);
@@ -134,7 +137,8 @@ hash_pieces(EVP_MD_CTX *md, struct range r,
     struct err *e)
 {
 	while (r.len > 0) {
-		struct range now = { r.off, r.len < PIECE_SECTORS ? r.len : PIECE_SECTORS };
+		struct range now = { r.off,
+			r.len < PIECE_SECTORS ? r.len : PIECE_SECTORS };
 		if (read(arg, now, buf, e) != 0)
 			return -1;
 		int ok = EVP_DigestUpdate(md, buf, now.len * SECTOR_BYTES);

@@ -8,12 +8,13 @@
 struct sigmaker;
 
 /* ERR_NOMEM. */
-int sigmaker_new(struct sigmaker **, enum sig_hash, uint32_t block_sectors, struct err *);
+int sigmaker_new(
+    struct sigmaker **, enum sig_hash, uint32_t block_sectors, struct err *);
 void sigmaker_free(struct sigmaker *);
 /* The next stored sectors and their data, which are in this chunk of the image.
  * ERR_UNSUPPORTED beyond sector 2^32: records have no room for more. */
-int sigmaker_add(struct sigmaker *, struct range sectors, const void *data, uint32_t chunk,
-    struct err *);
+int sigmaker_add(struct sigmaker *, struct range sectors, const void *data,
+    uint32_t chunk, struct err *);
 /* Move the finished signature to *s, which the caller frees. */
 int sigmaker_finish(struct sigmaker *, struct sig *s, struct err *);
 

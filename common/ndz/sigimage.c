@@ -8,8 +8,8 @@
 
 /* Sectors that may be in more than one chunk. */
 static int
-add_sectors(struct sigmaker *m, struct sectors *image, struct range r, const uint8_t *data,
-    struct err *e)
+add_sectors(struct sigmaker *m, struct sectors *image, struct range r,
+    const uint8_t *data, struct err *e)
 {
 	uint64_t end;
 
@@ -27,8 +27,9 @@ add_sectors(struct sigmaker *m, struct sectors *image, struct range r, const uin
 
 int
 sig_of_image(struct sig *s, struct sectors *image, enum sig_hash hash,
-    uint32_t block_sectors, int (*fix)(void *arg, struct range, void *data, struct err *),
-    void *arg, struct err *e)
+    uint32_t block_sectors,
+    int (*fix)(void *arg, struct range, void *data, struct err *), void *arg,
+    struct err *e)
 {
 	struct walk w = { .set = sectors_stored(image) };
 	struct range r[WINDOW_REGIONS_MAX];

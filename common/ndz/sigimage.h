@@ -9,6 +9,7 @@
  * stored sectors before they are hashed: what relocations do.  *s is the
  * caller's to free. */
 int sig_of_image(struct sig *s, struct sectors *, enum sig_hash, uint32_t block_sectors,
-    int (*fix)(void *arg, struct range, void *data, struct err *), void *arg, struct err *);
+    int (*fix)(void *arg, struct range, void *data, struct err *), void *arg,
+    struct err *);
 
 #endif /* COMMON_NDZ_SIGIMAGE_H */

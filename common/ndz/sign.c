@@ -17,7 +17,7 @@ enum {
 	DIGEST_BYTES = 32,
 };
 
-static const char domain[] = "NDZ chunk signature 1";	/* with its NUL */
+static const char domain[] = "NDZ chunk signature 1"; /* with its NUL */
 
 enum { MESSAGE_BYTES = sizeof domain + NDZ_UUID_BYTES + 3 * 4 + 2 * DIGEST_BYTES };
 
@@ -44,9 +44,9 @@ static EVP_PKEY *
 parse_pem(const char *text, size_t n, bool secret)
 {
 	BIO *b = BIO_new_mem_buf(text, (int)n);
-	EVP_PKEY *k = b == NULL ? NULL : secret ?
-	    PEM_read_bio_PrivateKey(b, NULL, no_password, NULL) :
-	    PEM_read_bio_PUBKEY(b, NULL, no_password, NULL);
+	EVP_PKEY *k = b == NULL ? NULL
+	              : secret  ? PEM_read_bio_PrivateKey(b, NULL, no_password, NULL)
+	                        : PEM_read_bio_PUBKEY(b, NULL, no_password, NULL);
 
 	BIO_free(b);
 	if (k == NULL || EVP_PKEY_is_a(k, "ED25519"))
@@ -159,8 +159,8 @@ write_pem(EVP_PKEY *key, const char *name, bool secret, struct err *e)
 		BIO_free(b);
 		return err_nomem(e, "a key");
 	}
-	int ok = secret ? PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL) :
-	    PEM_write_bio_PUBKEY(b, key);
+	int ok = secret ? PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL)
+	                : PEM_write_bio_PUBKEY(b, key);
 	if (ok == 1) {
 		long n = BIO_get_mem_data(b, &text);
 		rc = keyfile_write(path, secret, text, (size_t)n, e);
@@ -205,8 +205,9 @@ sign_make_keys(const char *name, struct err *e)
 
 /* What is signed.  `records`: SHA-256 of the extension area's other records. */
 static void
-put_message(uint8_t message[MESSAGE_BYTES], const struct ndz_header *h, const struct ext *x,
-    const uint8_t chunk_digest[DIGEST_BYTES], const uint8_t records[DIGEST_BYTES])
+put_message(uint8_t message[MESSAGE_BYTES], const struct ndz_header *h,
+    const struct ext *x, const uint8_t chunk_digest[DIGEST_BYTES],
+    const uint8_t records[DIGEST_BYTES])
 {
 	struct wr w = wr_to(message, MESSAGE_BYTES);
 
@@ -220,21 +221,24 @@ put_message(uint8_t message[MESSAGE_BYTES], const struct ndz_header *h, const st
 }
 
 static int
-sign_parsed(struct signer *s, const struct ndz_header *h, const struct ext *x, uint8_t *chunk,
-    struct err *e)
+sign_parsed(struct signer *s, const struct ndz_header *h, const struct ext *x,
+    uint8_t *chunk, struct err *e)
 {
-	uint8_t message[MESSAGE_BYTES], records[EVP_MAX_MD_SIZE], sig[EXT_SIGNATURE_RAW_BYTES];
+	uint8_t message[MESSAGE_BYTES], records[EVP_MAX_MD_SIZE],
+	    sig[EXT_SIGNATURE_RAW_BYTES];
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	size_t n = sizeof sig, digest_bytes;
 
 	if (ctx == NULL)
 		return err_nomem(e, "a signature");
-	int ok = EVP_Q_digest(NULL, "SHA256", NULL, chunk + x->records_at, x->records_bytes,
-	    records, &digest_bytes);
+	int ok = EVP_Q_digest(NULL, "SHA256", NULL, chunk + x->records_at,
+	    x->records_bytes, records, &digest_bytes);
 	if (ok == 1) {
 		put_message(message, h, x, x->digest, records);
-		ok = EVP_DigestSignInit_ex(ctx, NULL, NULL, NULL, NULL, s->key, NULL) == 1 &&
-		    EVP_DigestSign(ctx, sig, &n, message, sizeof message) == 1 && n == sizeof sig;
+		ok = EVP_DigestSignInit_ex(ctx, NULL, NULL, NULL, NULL, s->key, NULL) ==
+		         1 &&
+		     EVP_DigestSign(ctx, sig, &n, message, sizeof message) == 1 &&
+		     n == sizeof sig;
 	}
 	EVP_MD_CTX_free(ctx);
 	if (ok != 1)
@@ -249,10 +253,12 @@ sign_chunk(struct signer *s, uint8_t *chunk, struct err *e)
 	struct ext x;
 	int rc;
 
-	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0 || ext_get(&x, &h, chunk, e) != 0)
+	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0 ||
+	    ext_get(&x, &h, chunk, e) != 0)
 		return -1;
 	if (!x.present || !x.has_uuid || !x.has_digest || x.has_signature)
-		rc = err_set(e, ERR_UNSUPPORTED, "a chunk of this kind cannot be signed");
+		rc = err_set(
+		    e, ERR_UNSUPPORTED, "a chunk of this kind cannot be signed");
 	else
 		rc = sign_parsed(s, &h, &x, chunk, e);
 	ext_free(&x);
@@ -276,31 +282,35 @@ rest_is_zero(const struct ndz_header *h, const struct ext *x, const uint8_t *chu
 	size_t ext_end = x->records_at + x->records_bytes + EXT_SIGNATURE_BYTES;
 
 	return all_zero(chunk + stream_end, ext_at - stream_end) &&
-	    all_zero(chunk + ext_end, NDZ_CHUNK_BYTES - ext_end);
+	       all_zero(chunk + ext_end, NDZ_CHUNK_BYTES - ext_end);
 }
 
 static int
 check_signature(struct verifier *v, const struct ndz_header *h, const struct ext *x,
     const uint8_t *chunk, struct err *e)
 {
-	uint8_t message[MESSAGE_BYTES], digest[EVP_MAX_MD_SIZE], records[EVP_MAX_MD_SIZE];
+	uint8_t message[MESSAGE_BYTES], digest[EVP_MAX_MD_SIZE],
+	    records[EVP_MAX_MD_SIZE];
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	unsigned n;
 
 	if (ctx == NULL)
 		return err_nomem(e, "a signature");
-	int ok = EVP_Digest(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest, &n, v->sha256,
-	    NULL) == 1 && EVP_Digest(chunk + x->records_at, x->records_bytes, records, &n,
-	    v->sha256, NULL) == 1;
+	int ok = EVP_Digest(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest, &n,
+		     v->sha256, NULL) == 1 &&
+	         EVP_Digest(chunk + x->records_at, x->records_bytes, records, &n,
+		     v->sha256, NULL) == 1;
 	if (ok) {
 		put_message(message, h, x, digest, records);
-		ok = EVP_DigestVerifyInit_ex(ctx, NULL, NULL, NULL, NULL, v->key, NULL) == 1 &&
-		    EVP_DigestVerify(ctx, x->signature, sizeof x->signature, message,
-		    sizeof message) == 1;
+		ok = EVP_DigestVerifyInit_ex(
+			 ctx, NULL, NULL, NULL, NULL, v->key, NULL) == 1 &&
+		     EVP_DigestVerify(ctx, x->signature, sizeof x->signature, message,
+			 sizeof message) == 1;
 	}
 	EVP_MD_CTX_free(ctx);
 	if (!ok || !rest_is_zero(h, x, chunk))
-		return err_set(e, ERR_FORMAT, "is damaged or forged: its signature is wrong");
+		return err_set(
+		    e, ERR_FORMAT, "is damaged or forged: its signature is wrong");
 	return 0;
 }
 
@@ -310,14 +320,16 @@ verify_parsed(struct verifier *v, uint32_t number, const struct ndz_header *h,
     const struct ext *x, const uint8_t *chunk, struct err *e)
 {
 	if (!x->has_signature)
-		return err_set(e, ERR_REFUSED, "is not signed, as --verify-key demands");
+		return err_set(
+		    e, ERR_REFUSED, "is not signed, as --verify-key demands");
 	if (CRYPTO_memcmp(x->key_id, v->id, sizeof v->id) != 0)
 		return err_set(e, ERR_REFUSED, "is signed with another key");
 	if (check_signature(v, h, x, chunk, e) != 0)
 		return -1;
-	if (!x->has_uuid || (uint32_t)h->index != number || (x->last && x->nchunks != number + 1))
-		return err_set(e, ERR_FORMAT, "is not in its place: it was signed as chunk %d",
-		    h->index);
+	if (!x->has_uuid || (uint32_t)h->index != number ||
+	    (x->last && x->nchunks != number + 1))
+		return err_set(e, ERR_FORMAT,
+		    "is not in its place: it was signed as chunk %d", h->index);
 	return 0;
 }
 
@@ -330,7 +342,8 @@ verify_chunk(struct verifier *v, uint32_t number, const uint8_t *chunk, struct e
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (h.encrypted)
-		return err_set(e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
 	if (ext_get(&x, &h, chunk, e) != 0)
 		return -1;
 	int rc = verify_parsed(v, number, &h, &x, chunk, e);

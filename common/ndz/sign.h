@@ -21,7 +21,7 @@ int sign_make_keys(const char *name, struct err *);
 
 /* Read a private key file.  ERR_REFUSED when others may read it. */
 int signer_new(struct signer **, const char *path, struct err *);
-void signer_free(struct signer *);		/* wipes the key */
+void signer_free(struct signer *); /* wipes the key */
 /* Add the signature to chunk[NDZ_CHUNK_BYTES], which ends with EXT_SIGNATURE_BYTES
  * of room and whose digest is right. */
 int sign_chunk(struct signer *, uint8_t *chunk, struct err *);
@@ -32,6 +32,7 @@ void verifier_free(struct verifier *);
 const uint8_t *verifier_key_id(const struct verifier *);
 /* Is it chunk `number` of an image that was signed with this key, every bit of it?
  * ERR_REFUSED: not signed, or with another key; ERR_FORMAT: damaged or forged. */
-int verify_chunk(struct verifier *, uint32_t number, const uint8_t *chunk, struct err *);
+int verify_chunk(
+    struct verifier *, uint32_t number, const uint8_t *chunk, struct err *);
 
 #endif /* COMMON_NDZ_SIGN_H */

@@ -6,9 +6,9 @@
 #include "common/ndz/packer.h"
 
 struct walk {
-	struct rangeset *set;	/* borrowed */
-	size_t at;		/* range of the set */
-	uint64_t used;		/* sectors of it already given out */
+	struct rangeset *set; /* borrowed */
+	size_t at;            /* range of the set */
+	uint64_t used;        /* sectors of it already given out */
 };
 
 /* Sectors of the next window that has any, as ranges: how many, 0 at the end. */

@@ -12,7 +12,7 @@
 enum { BLOCKMAP_WORDS = WIRE_CHUNK_BLOCKS / 64 };
 
 struct blockmap {
-	uint64_t w[BLOCKMAP_WORDS];	/* block b: bit b % 64 of word b / 64 */
+	uint64_t w[BLOCKMAP_WORDS]; /* block b: bit b % 64 of word b / 64 */
 };
 
 /* The wire's form: block b is bit b % 8 of byte b / 8. */
@@ -61,8 +61,10 @@ blockmap_range(uint32_t first, uint32_t count)
 	struct blockmap m = { { 0 } };
 
 	for (uint32_t b = first; b < first + count;) {
-		uint32_t n = 64 - b % 64 < first + count - b ? 64 - b % 64 : first + count - b;
-		m.w[b / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << b % 64;
+		uint32_t n = 64 - b % 64 < first + count - b ? 64 - b % 64
+		                                             : first + count - b;
+		m.w[b / 64] |= (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1)
+		               << b % 64;
 		b += n;
 	}
 	return m;

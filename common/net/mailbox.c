@@ -9,7 +9,7 @@
 struct mailbox {
 	pthread_mutex_t lock;
 	int fd;
-	bool rung;		/* the descriptor is readable */
+	bool rung; /* the descriptor is readable */
 	uint32_t cap, head, count;
 	uint32_t numbers[];
 };
@@ -56,7 +56,7 @@ mailbox_put(struct mailbox *m, uint32_t number)
 	pthread_mutex_lock(&m->lock);
 	assert(m->count < m->cap);
 	m->numbers[(m->head + m->count++) % m->cap] = number;
-	if (!m->rung) {		/* an eventfd that holds 1 takes another 1 */
+	if (!m->rung) { /* an eventfd that holds 1 takes another 1 */
 		m->rung = true;
 		ssize_t n = write(m->fd, &one, sizeof one);
 		assert(n == sizeof one);

@@ -20,7 +20,8 @@ netif_parse(const char *s, uint8_t addr[4], struct err *e)
 const char *
 netif_text(const uint8_t addr[4], char buf[NETIF_TEXT_MAX])
 {
-	snprintf(buf, NETIF_TEXT_MAX, "%u.%u.%u.%u", addr[0], addr[1], addr[2], addr[3]);
+	snprintf(
+	    buf, NETIF_TEXT_MAX, "%u.%u.%u.%u", addr[0], addr[1], addr[2], addr[3]);
 	return buf;
 }
 
@@ -45,7 +46,8 @@ search(struct netif *n, const char *name, const uint8_t *addr, struct err *e)
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET)
 			continue;
 		copy_addr(n->addr, i->ifa_addr);
-		if (addr != NULL ? memcmp(n->addr, addr, 4) != 0 : strcmp(i->ifa_name, name) != 0)
+		if (addr != NULL ? memcmp(n->addr, addr, 4) != 0
+				 : strcmp(i->ifa_name, name) != 0)
 			continue;
 		memset(n->broadcast, 0, sizeof n->broadcast);
 		if (i->ifa_flags & IFF_BROADCAST)
@@ -68,9 +70,11 @@ netif_find(struct netif *n, const char *spec, struct err *e)
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (is_addr)
-		return err_set(e, ERR_USAGE, "no interface here has the address %s", spec);
+		return err_set(
+		    e, ERR_USAGE, "no interface here has the address %s", spec);
 	if (if_nametoindex(spec) != 0)
-		return err_set(e, ERR_USAGE, "the interface %s has no IPv4 address", spec);
+		return err_set(
+		    e, ERR_USAGE, "the interface %s has no IPv4 address", spec);
 	return err_set(e, ERR_USAGE, "there is no interface called \"%s\"", spec);
 }
 
@@ -91,9 +95,10 @@ route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) != 0) {
 		netif_text(to, text);
 		if (errno == ENETUNREACH || errno == EHOSTUNREACH)
-			rc = err_set(e, ERR_IO, "no route to %s: name the interface with -i, or "
-			    "add a route (ip route add %s%s dev IFACE)", text,
-			    netif_is_group(to) ? "224.0.0.0" : text,
+			rc = err_set(e, ERR_IO,
+			    "no route to %s: name the interface with -i, or "
+			    "add a route (ip route add %s%s dev IFACE)",
+			    text, netif_is_group(to) ? "224.0.0.0" : text,
 			    netif_is_group(to) ? "/4" : "");
 		else
 			rc = err_os(e, "the route to %s", text);

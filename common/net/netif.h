@@ -15,8 +15,8 @@
 struct netif {
 	char name[IF_NAMESIZE];
 	unsigned index;
-	uint8_t addr[4];	/* ours on it */
-	uint8_t broadcast[4];	/* of its network; zero when it has none */
+	uint8_t addr[4];      /* ours on it */
+	uint8_t broadcast[4]; /* of its network; zero when it has none */
 };
 
 /* The interface that is called, or has the address, `spec`.  ERR_USAGE. */

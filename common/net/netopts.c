@@ -9,22 +9,25 @@ enum { OPT_LOOPBACK = 400, OPT_NO_GSO };
 #define AT(field) offsetof(struct net_options, field)
 
 const struct cli_opt net_opts[] = {
-	{ 'm', "address", "ADDR", "the group, broadcast address, or the other side (needed)", CLI_STR,
+	{ 'm', "address", "ADDR",
+	    "the group, broadcast address, or the other side (needed)", CLI_STR,
 	    AT(addr), 0, 0, NULL },
-	{ 'p', "port", "PORT", "the port, LO-HI for the first free one, 0 for any (needed)", CLI_STR,
+	{ 'p', "port", "PORT",
+	    "the port, LO-HI for the first free one, 0 for any (needed)", CLI_STR,
 	    AT(port), 0, 0, NULL },
-	{ 'i', "interface", "IF", "the interface, by name or address (default: by the route)",
-	    CLI_STR, AT(iface), 0, 0, NULL },
-	{ 'b', "broadcast", NULL, "the address is a broadcast address", CLI_FLAG, AT(broadcast), 0, 0,
-	    NULL },
-	{ 'k', "buffers", "KB", "socket buffers in KB (8192)", CLI_UINT, AT(buffer_kb), 1, 1 << 20,
-	    NULL },
-	{ 'K', "keepalive", "S", "join the group again after S seconds of silence", CLI_UINT,
-	    AT(keepalive_s), 1, 86400, NULL },
-	{ OPT_LOOPBACK, "loopback", NULL, "server and clients share this host", CLI_FLAG,
-	    AT(loopback), 0, 0, NULL },
-	{ OPT_NO_GSO, "no-gso", NULL, "one system call a packet at least", CLI_FLAG, AT(no_gso), 0, 0,
-	    NULL },
+	{ 'i', "interface", "IF",
+	    "the interface, by name or address (default: by the route)", CLI_STR,
+	    AT(iface), 0, 0, NULL },
+	{ 'b', "broadcast", NULL, "the address is a broadcast address", CLI_FLAG,
+	    AT(broadcast), 0, 0, NULL },
+	{ 'k', "buffers", "KB", "socket buffers in KB (8192)", CLI_UINT, AT(buffer_kb),
+	    1, 1 << 20, NULL },
+	{ 'K', "keepalive", "S", "join the group again after S seconds of silence",
+	    CLI_UINT, AT(keepalive_s), 1, 86400, NULL },
+	{ OPT_LOOPBACK, "loopback", NULL, "server and clients share this host",
+	    CLI_FLAG, AT(loopback), 0, 0, NULL },
+	{ OPT_NO_GSO, "no-gso", NULL, "one system call a packet at least", CLI_FLAG,
+	    AT(no_gso), 0, 0, NULL },
 	{ 0 },
 };
 
@@ -37,7 +40,8 @@ parse_ports(const char *s, struct sock_config *c, struct err *e)
 
 	if (dash != NULL && (size_t)(dash - s) < sizeof lo) {
 		snprintf(lo, sizeof lo, "%.*s", (int)(dash - s), s);
-		if (cli_uint(lo, 1, 65535, &from, e) != 0 || cli_uint(dash + 1, from, 65535, &to, e) != 0)
+		if (cli_uint(lo, 1, 65535, &from, e) != 0 ||
+		    cli_uint(dash + 1, from, 65535, &to, e) != 0)
 			return err_ctx(e, "-p");
 	} else {
 		if (cli_uint(s, 0, 65535, &from, e) != 0)
@@ -52,11 +56,15 @@ parse_ports(const char *s, struct sock_config *c, struct err *e)
 int
 net_options_resolve(const struct net_options *o, struct sock_config *c, struct err *e)
 {
-	*c = (struct sock_config){ .iface = o->iface, .broadcast = o->broadcast,
-		.loopback = o->loopback, .no_gso = o->no_gso,
-		.buffer_bytes = (uint32_t)(o->buffer_kb != 0 ? o->buffer_kb : 8192) * 1024 };
+	*c = (struct sock_config){ .iface = o->iface,
+		.broadcast = o->broadcast,
+		.loopback = o->loopback,
+		.no_gso = o->no_gso,
+		.buffer_bytes = (uint32_t)(o->buffer_kb != 0 ? o->buffer_kb : 8192) *
+		                1024 };
 	if (o->addr == NULL || o->port == NULL)
-		return err_set(e, ERR_USAGE, "an address (-m) and a port (-p) are needed");
+		return err_set(
+		    e, ERR_USAGE, "an address (-m) and a port (-p) are needed");
 	if (netif_parse(o->addr, c->addr, e) != 0)
 		return err_ctx(e, "-m");
 	if (c->broadcast && netif_is_group(c->addr))

@@ -6,14 +6,14 @@
 #include "common/net/sock.h"
 
 struct net_options {
-	const char *addr;		/* -m */
-	const char *port;		/* -p: N, LO-HI, 0 */
-	const char *iface;		/* -i */
-	bool broadcast;			/* -b */
+	const char *addr;  /* -m */
+	const char *port;  /* -p: N, LO-HI, 0 */
+	const char *iface; /* -i */
+	bool broadcast;    /* -b */
 	bool loopback;
 	bool no_gso;
-	uint64_t buffer_kb;		/* -k */
-	uint64_t keepalive_s;		/* -K; 0: off */
+	uint64_t buffer_kb;   /* -k */
+	uint64_t keepalive_s; /* -K; 0: off */
 };
 
 extern const struct cli_opt net_opts[];

@@ -13,11 +13,11 @@ parity_available(void)
 }
 
 void
-parity_make(const uint8_t *chunk, uint32_t group, uint32_t index,
-    uint8_t out[WIRE_BLOCK_BYTES])
+parity_make(
+    const uint8_t *chunk, uint32_t group, uint32_t index, uint8_t out[WIRE_BLOCK_BYTES])
 {
 	(void)chunk, (void)group, (void)index, (void)out;
-	abort();			/* nobody offers what is not there */
+	abort(); /* nobody offers what is not there */
 }
 
 int
@@ -33,7 +33,7 @@ parity_decode(uint8_t *chunk, const uint8_t at[WIRE_CHUNK_BLOCKS], struct err *e
 
 enum {
 	K = WIREXT_GROUP_BLOCKS,
-	TABLE_BYTES = 32,		/* ISA-L's, for each factor */
+	TABLE_BYTES = 32, /* ISA-L's, for each factor */
 };
 
 bool
@@ -56,8 +56,8 @@ block_at(uint8_t *chunk, uint32_t group, uint32_t j)
 }
 
 void
-parity_make(const uint8_t *chunk, uint32_t group, uint32_t index,
-    uint8_t out[WIRE_BLOCK_BYTES])
+parity_make(
+    const uint8_t *chunk, uint32_t group, uint32_t index, uint8_t out[WIRE_BLOCK_BYTES])
 {
 	uint8_t row[K], tables[K * TABLE_BYTES], *data[K], *to[1] = { out };
 
@@ -74,8 +74,8 @@ parity_make(const uint8_t *chunk, uint32_t group, uint32_t index,
 struct repair {
 	uint32_t n;
 	uint32_t missing[K];
-	uint8_t index[K];		/* of the parity there */
-	uint8_t *have[K];		/* the other K - n blocks ... */
+	uint8_t index[K]; /* of the parity there */
+	uint8_t *have[K]; /* the other K - n blocks ... */
 	uint32_t have_j[K];
 	uint8_t matrix[K * K], inverse[K * K];
 	uint8_t tables[(size_t)K * K * TABLE_BYTES];
@@ -117,7 +117,8 @@ subtract_known(struct repair *r, uint8_t *chunk, uint32_t group)
 		memset(r->sums, 0, sizeof r->sums);
 	else {
 		ec_init_tables((int)have, (int)n, r->matrix, r->tables);
-		ec_encode_data(WIRE_BLOCK_BYTES, (int)have, (int)n, r->tables, r->have, to);
+		ec_encode_data(
+		    WIRE_BLOCK_BYTES, (int)have, (int)n, r->tables, r->have, to);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *parity = block_at(chunk, group, r->missing[i]);
@@ -143,7 +144,8 @@ solve(struct repair *r, uint8_t *chunk, uint32_t group, struct err *e)
 	ec_init_tables((int)n, (int)n, r->inverse, r->tables);
 	ec_encode_data(WIRE_BLOCK_BYTES, (int)n, (int)n, r->tables, from, to);
 	for (uint32_t i = 0; i < n; i++)
-		memcpy(block_at(chunk, group, r->missing[i]), r->solved[i], WIRE_BLOCK_BYTES);
+		memcpy(block_at(chunk, group, r->missing[i]), r->solved[i],
+		    WIRE_BLOCK_BYTES);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 enum {
 	TTL = 5,
 	RECEIVE_BATCH = 16,
-	RECEIVE_BYTES = 65536,		/* UDP_GRO joins datagrams up to this */
+	RECEIVE_BYTES = 65536, /* UDP_GRO joins datagrams up to this */
 	RECEIVE_ROUNDS = 8,
 };
 
@@ -22,8 +22,8 @@ struct sock {
 	struct netif netif;
 	struct sockaddr_in dest;
 	bool group;
-	bool gso;			/* until the kernel refuses it */
-	uint8_t *buffers;		/* RECEIVE_BATCH of RECEIVE_BYTES */
+	bool gso;         /* until the kernel refuses it */
+	uint8_t *buffers; /* RECEIVE_BATCH of RECEIVE_BYTES */
 };
 
 static const uint8_t all_ones[4] = { 255, 255, 255, 255 };
@@ -63,12 +63,17 @@ join_group(struct sock *s, const struct sock_config *cfg, struct err *e)
 	struct ip_mreqn m = membership(s);
 	int ttl = TTL, loop = cfg->loopback, off = 0;
 
-	if (option(s->fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl, "multicast TTL", e) != 0 ||
-	    option(s->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop, "multicast loop", e) != 0 ||
-	    option(s->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m, "multicast interface", e) != 0 ||
-	    option(s->fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off, "multicast filter", e) != 0)
+	if (option(s->fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl,
+		"multicast TTL", e) != 0 ||
+	    option(s->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop,
+		"multicast loop", e) != 0 ||
+	    option(s->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m,
+		"multicast interface", e) != 0 ||
+	    option(s->fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off,
+		"multicast filter", e) != 0)
 		return -1;
-	return option(s->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m, "cannot join the group", e);
+	return option(s->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m,
+	    "cannot join the group", e);
 }
 
 void
@@ -123,8 +128,8 @@ bind_port(struct sock *s, const struct sock_config *cfg, struct err *e)
 static int
 choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 {
-	if (cfg->iface != NULL ? netif_find(&s->netif, cfg->iface, e) != 0 :
-	    netif_of_route(&s->netif, cfg->addr, e) != 0)
+	if (cfg->iface != NULL ? netif_find(&s->netif, cfg->iface, e) != 0
+			       : netif_of_route(&s->netif, cfg->addr, e) != 0)
 		return -1;
 	memcpy(&s->dest.sin_addr, cfg->addr, 4);
 	if (cfg->broadcast && memcmp(cfg->addr, all_ones, 4) == 0 && cfg->iface != NULL)
@@ -144,10 +149,11 @@ configure(struct sock *s, const struct sock_config *cfg, struct err *e)
 		return err_os(e, "cannot make a socket");
 	set_buffers(s->fd, cfg->buffer_bytes);
 	if ((cfg->share_port || cfg->loopback) &&
-	    option(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on, "sharing the port", e) != 0)
+	    option(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on, "sharing the port",
+		e) != 0)
 		return -1;
-	if (cfg->broadcast &&
-	    option(s->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on, "broadcasting", e) != 0)
+	if (cfg->broadcast && option(s->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on,
+				  "broadcasting", e) != 0)
 		return -1;
 	/* Old kernels have no UDP_GRO: then every datagram comes by itself. */
 	setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
@@ -218,13 +224,14 @@ static bool
 is_transient(int os)
 {
 	return os == EAGAIN || os == ENOBUFS || os == EINTR || os == ECONNREFUSED ||
-	    os == EHOSTUNREACH;
+	       os == EHOSTUNREACH;
 }
 
 int
 sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
 {
-	if (sendto(s->fd, pkt, len, 0, (struct sockaddr *)&s->dest, sizeof s->dest) >= 0)
+	if (sendto(s->fd, pkt, len, 0, (struct sockaddr *)&s->dest, sizeof s->dest) >=
+	    0)
 		return 1;
 	return is_transient(errno) ? 0 : err_os(e, "cannot send");
 }
@@ -245,8 +252,12 @@ send_segmented(struct sock *s, const struct sock_block *b, unsigned n)
 		char bytes[CMSG_SPACE(sizeof(uint16_t))];
 		struct cmsghdr align;
 	} control = { 0 };
-	struct msghdr m = { .msg_name = &s->dest, .msg_namelen = sizeof s->dest, .msg_iov = iov,
-		.msg_iovlen = 2 * n, .msg_control = &control, .msg_controllen = sizeof control.bytes };
+	struct msghdr m = { .msg_name = &s->dest,
+		.msg_namelen = sizeof s->dest,
+		.msg_iov = iov,
+		.msg_iovlen = 2 * n,
+		.msg_control = &control,
+		.msg_controllen = sizeof control.bytes };
 	uint16_t segment = (uint16_t)(b->header_bytes + b->data_bytes);
 
 	for (unsigned i = 0; i < n; i++)
@@ -269,7 +280,9 @@ send_separate(struct sock *s, const struct sock_block *b, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		gather(&iov[2 * i], &b[i]);
 		m[i].msg_hdr = (struct msghdr){ .msg_name = &s->dest,
-			.msg_namelen = sizeof s->dest, .msg_iov = &iov[2 * i], .msg_iovlen = 2 };
+			.msg_namelen = sizeof s->dest,
+			.msg_iov = &iov[2 * i],
+			.msg_iovlen = 2 };
 	}
 	return sendmmsg(s->fd, m, n, 0);
 }
@@ -283,7 +296,7 @@ sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct 
 	if (s->gso && n > 1) {
 		sent = send_segmented(s, b, n);
 		if (sent < 0 && !is_transient(errno))
-			s->gso = false;		/* not for this kernel or device */
+			s->gso = false; /* not for this kernel or device */
 		else
 			return sent < 0 ? 0 : sent;
 	}
@@ -323,7 +336,7 @@ give_out(const struct sock *s, struct mmsghdr *m, const struct receive_slot *slo
 	size_t left = m->msg_len, each = segment_bytes(&m->msg_hdr);
 
 	if (slot->from.sin_port != s->dest.sin_port)
-		return;			/* not of this protocol: rule 3 */
+		return; /* not of this protocol: rule 3 */
 	if (each == 0)
 		each = left;
 	while (left > 0) {
@@ -335,19 +348,23 @@ give_out(const struct sock *s, struct mmsghdr *m, const struct receive_slot *slo
 }
 
 int
-sock_receive(struct sock *s, void (*fn)(void *arg, const void *pkt, size_t len,
-    const uint8_t from[4]), void *arg, struct err *e)
+sock_receive(struct sock *s,
+    void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
+    void *arg, struct err *e)
 {
 	struct receive_slot slots[RECEIVE_BATCH];
 	struct mmsghdr m[RECEIVE_BATCH];
 
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		for (int i = 0; i < RECEIVE_BATCH; i++) {
-			slots[i].iov = (struct iovec){ s->buffers + (size_t)i * RECEIVE_BYTES,
-				RECEIVE_BYTES };
+			slots[i].iov = (struct iovec){
+				s->buffers + (size_t)i * RECEIVE_BYTES, RECEIVE_BYTES
+			};
 			m[i].msg_hdr = (struct msghdr){ .msg_name = &slots[i].from,
-				.msg_namelen = sizeof slots[i].from, .msg_iov = &slots[i].iov,
-				.msg_iovlen = 1, .msg_control = &slots[i].control,
+				.msg_namelen = sizeof slots[i].from,
+				.msg_iov = &slots[i].iov,
+				.msg_iovlen = 1,
+				.msg_control = &slots[i].control,
 				.msg_controllen = sizeof slots[i].control.bytes };
 		}
 		int n = recvmmsg(s->fd, m, RECEIVE_BATCH, MSG_DONTWAIT, NULL);

@@ -15,14 +15,14 @@
 #include "common/net/netif.h"
 
 struct sock_config {
-	uint8_t addr[4];		/* -m */
-	uint16_t port_lo, port_hi;	/* -p; 0: the kernel chooses */
-	const char *iface;		/* -i: name or address; NULL: by the route */
-	bool broadcast;			/* -b */
-	bool loopback;			/* hear senders of this host, share the port */
-	bool share_port;		/* SO_REUSEADDR: clients */
+	uint8_t addr[4];           /* -m */
+	uint16_t port_lo, port_hi; /* -p; 0: the kernel chooses */
+	const char *iface;         /* -i: name or address; NULL: by the route */
+	bool broadcast;            /* -b */
+	bool loopback;             /* hear senders of this host, share the port */
+	bool share_port;           /* SO_REUSEADDR: clients */
 	bool no_gso;
-	uint32_t buffer_bytes;		/* of the kernel, each way */
+	uint32_t buffer_bytes; /* of the kernel, each way */
 };
 
 struct sock;
@@ -30,7 +30,7 @@ struct sock;
 /* A block to be sent: header and data are gathered, not copied. */
 struct sock_block {
 	const void *header, *data;
-	size_t header_bytes, data_bytes;	/* the same for all of a batch */
+	size_t header_bytes, data_bytes; /* the same for all of a batch */
 };
 
 enum { SOCK_BATCH_MAX = 48 };
@@ -46,11 +46,13 @@ const uint8_t *sock_dest(const struct sock *);
 /* 1 sent, 0 the kernel has no room just now, -1. */
 int sock_send(struct sock *, const void *pkt, size_t len, struct err *);
 /* How many of n <= SOCK_BATCH_MAX went out, or -1. */
-int sock_send_blocks(struct sock *, const struct sock_block *, unsigned n, struct err *);
+int sock_send_blocks(
+    struct sock *, const struct sock_block *, unsigned n, struct err *);
 /* Give out everything that has arrived (at most a few thousand packets); only
  * what comes from our own port.  Never waits. */
-int sock_receive(struct sock *, void (*fn)(void *arg, const void *pkt, size_t len,
-    const uint8_t from[4]), void *arg, struct err *);
+int sock_receive(struct sock *,
+    void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
+    void *arg, struct err *);
 /* Leave the group and join it again: wakes switches that forgot us (-K). */
 void sock_rejoin(struct sock *);
 /* Hear no more of the group; sending to it goes on. */

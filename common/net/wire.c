@@ -7,7 +7,7 @@
 
 enum {
 	STATS_VERSION = 1,
-	STATS_PAD_BYTES = 900,		/* behind the fields, zero */
+	STATS_PAD_BYTES = 900, /* behind the fields, zero */
 };
 
 static bool
@@ -149,17 +149,46 @@ put_preq(const struct wire_msg *m, struct wr *w)
 
 /* The statistics in the order of the wire, as offsets into wire_stats, so that
  * reading and writing cannot disagree. */
-#define S32(f) { offsetof(struct wire_stats, f), 4 }
-#define S64(f) { offsetof(struct wire_stats, f), 8 }
-static const struct { size_t off, size; } stats_fields[] = {
-	S32(run_s), S32(run_ms), S32(start_delay_ms), S64(bytes_written),
-	S64(bytes_covered), S32(chunk_buffers), S32(readahead), S32(max_in_progress),
-	S32(packet_timeout_us), S32(start_delay_s), S32(idle_ticks), S32(idle_delay_us),
-	S32(redo_delay_us), S32(randomised), S32(no_chunk_ready),
-	S32(dropped_no_buffer), S32(dup_finished), S32(dup_in_progress), S32(prequests),
-	S32(idle_timeouts), S32(join_attempts), S32(requests), S32(decompressor_blocked),
-	S32(writer_idle), S32(write_buffer_mb), S32(blocks_by_prequest),
-	S32(rerequests), S32(partial_drops), S32(full_rerequests),
+#define S32(f) \
+	{ \
+		offsetof(struct wire_stats, f), 4 \
+	}
+#define S64(f) \
+	{ \
+		offsetof(struct wire_stats, f), 8 \
+	}
+static const struct {
+	size_t off, size;
+} stats_fields[] = {
+	S32(run_s),
+	S32(run_ms),
+	S32(start_delay_ms),
+	S64(bytes_written),
+	S64(bytes_covered),
+	S32(chunk_buffers),
+	S32(readahead),
+	S32(max_in_progress),
+	S32(packet_timeout_us),
+	S32(start_delay_s),
+	S32(idle_ticks),
+	S32(idle_delay_us),
+	S32(redo_delay_us),
+	S32(randomised),
+	S32(no_chunk_ready),
+	S32(dropped_no_buffer),
+	S32(dup_finished),
+	S32(dup_in_progress),
+	S32(prequests),
+	S32(idle_timeouts),
+	S32(join_attempts),
+	S32(requests),
+	S32(decompressor_blocked),
+	S32(writer_idle),
+	S32(write_buffer_mb),
+	S32(blocks_by_prequest),
+	S32(rerequests),
+	S32(partial_drops),
+	S32(full_rerequests),
 };
 enum { STATS_FIELDS = sizeof stats_fields / sizeof stats_fields[0] };
 
@@ -256,7 +285,8 @@ wire_get(struct wire_msg *m, const void *pkt, size_t len, struct err *e)
 	const struct wire_kind *k = &kinds[subtype];
 	if (body > rd_left(&r) || body < k->body_bytes)
 		return err_set(e, ERR_FORMAT,
-		    "packet of subtype %u: %u bytes of body claimed, %zu there, %u needed",
+		    "packet of subtype %u: %u bytes of body claimed, %zu there, %u "
+		    "needed",
 		    subtype, body, rd_left(&r), k->body_bytes);
 	m->type = (enum wire_type)type;
 	m->subtype = (enum wire_subtype)subtype;

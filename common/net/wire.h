@@ -22,7 +22,7 @@ enum wire_type { WIRE_REQUEST = 1, WIRE_REPLY = 2 };
 enum wire_subtype {
 	WIRE_JOIN = 1,
 	WIRE_LEAVE = 2,
-	WIRE_BLOCK = 3,		/* its type is WIRE_REQUEST, too */
+	WIRE_BLOCK = 3, /* its type is WIRE_REQUEST, too */
 	WIRE_REQ = 4,
 	WIRE_LEAVE2 = 5,
 	WIRE_PREQ = 6,
@@ -32,10 +32,10 @@ enum wire_subtype {
 
 enum {
 	WIRE_HEADER_BYTES = 16,
-	WIRE_BLOCK_BYTES = 1024,		/* payload of a block */
-	WIRE_BLOCK_HEADER_BYTES = 24,		/* in front of it */
+	WIRE_BLOCK_BYTES = 1024,      /* payload of a block */
+	WIRE_BLOCK_HEADER_BYTES = 24, /* in front of it */
 	WIRE_BLOCK_PACKET_BYTES = WIRE_BLOCK_HEADER_BYTES + WIRE_BLOCK_BYTES,
-	WIRE_PACKET_MAX = 1056,			/* the most that peers read */
+	WIRE_PACKET_MAX = 1056, /* the most that peers read */
 	WIRE_CHUNK_BLOCKS = 1024,
 	WIRE_MAP_BYTES = WIRE_CHUNK_BLOCKS / 8,
 	/* What a block costs on the wire, for -W: 1056 + 28 + 38 bytes. */
@@ -46,13 +46,15 @@ enum {
 struct wire_stats {
 	int32_t run_s, run_ms;
 	int32_t start_delay_ms;
-	uint64_t bytes_written;		/* really written */
-	uint64_t bytes_covered;		/* with what was skipped */
+	uint64_t bytes_written; /* really written */
+	uint64_t bytes_covered; /* with what was skipped */
 	int32_t chunk_buffers, readahead, max_in_progress;
-	int32_t packet_timeout_us, start_delay_s, idle_ticks, idle_delay_us, redo_delay_us;
+	int32_t packet_timeout_us, start_delay_s, idle_ticks, idle_delay_us,
+	    redo_delay_us;
 	int32_t randomised;
 	uint32_t no_chunk_ready, dropped_no_buffer, dup_finished, dup_in_progress;
-	uint32_t prequests, idle_timeouts, join_attempts, requests, decompressor_blocked;
+	uint32_t prequests, idle_timeouts, join_attempts, requests,
+	    decompressor_blocked;
 	uint32_t writer_idle;
 	int32_t write_buffer_mb;
 	uint32_t blocks_by_prequest, rerequests, partial_drops, full_rerequests;
@@ -63,13 +65,36 @@ struct wire_msg {
 	enum wire_subtype subtype;
 	uint8_t srcip[4];
 	union {
-		struct { uint32_t clientid; uint32_t blocks; } join;	/* request: id; reply: blocks */
-		struct { uint32_t clientid; uint32_t blocks, chunk_blocks, block_bytes; uint64_t image_bytes; } join2;
-		struct { uint32_t clientid; int32_t elapsed_s; } leave;
-		struct { uint32_t clientid; int32_t elapsed_s; struct wire_stats stats; } leave2;
-		struct { uint32_t chunk, block; const uint8_t *data; /* borrowed from the packet */ } block;
-		struct { uint32_t chunk, first, count; } req;
-		struct { uint32_t chunk; int32_t retries; uint8_t map[WIRE_MAP_BYTES]; } preq;
+		struct {
+			uint32_t clientid;
+			uint32_t blocks;
+		} join; /* request: id; reply: blocks */
+		struct {
+			uint32_t clientid;
+			uint32_t blocks, chunk_blocks, block_bytes;
+			uint64_t image_bytes;
+		} join2;
+		struct {
+			uint32_t clientid;
+			int32_t elapsed_s;
+		} leave;
+		struct {
+			uint32_t clientid;
+			int32_t elapsed_s;
+			struct wire_stats stats;
+		} leave2;
+		struct {
+			uint32_t chunk, block;
+			const uint8_t *data; /* borrowed from the packet */
+		} block;
+		struct {
+			uint32_t chunk, first, count;
+		} req;
+		struct {
+			uint32_t chunk;
+			int32_t retries;
+			uint8_t map[WIRE_MAP_BYTES];
+		} preq;
 	} u;
 };
 

@@ -83,8 +83,9 @@ get_map(struct wirext_map *m, struct rd *r, struct err *e)
 	m->first = rd_le32(r);
 	m->count = rd_le32(r);
 	if (m->count > WIREXT_MAP_CHUNKS || m->first > UINT32_MAX - m->count)
-		return err_set(e, ERR_FORMAT, "a map of %u chunks from chunk %u is impossible",
-		    m->count, m->first);
+		return err_set(e, ERR_FORMAT,
+		    "a map of %u chunks from chunk %u is impossible", m->count,
+		    m->first);
 	m->bits = rd_bytes(r, (m->count + 7) / 8);
 	return 0;
 }
@@ -144,8 +145,8 @@ get_nak(struct wirext_msg *m, struct rd *r, struct err *e)
 		rd_copy(r, k->lack, sizeof k->lack);
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			if (k->lack[g] > WIREXT_GROUP_BLOCKS)
-				return err_set(e, ERR_FORMAT, "%u blocks lacking in a group of 128",
-				    k->lack[g]);
+				return err_set(e, ERR_FORMAT,
+				    "%u blocks lacking in a group of 128", k->lack[g]);
 	}
 	return 0;
 }
@@ -169,7 +170,8 @@ get_parity(struct wirext_msg *m, struct rd *r, struct err *e)
 	m->u.parity.index = rd_u8(r);
 	rd_skip(r, 2);
 	m->u.parity.data = rd_bytes(r, WIRE_BLOCK_BYTES);
-	if (m->u.parity.group >= WIREXT_GROUPS || m->u.parity.index >= WIREXT_PARITY_MAX)
+	if (m->u.parity.group >= WIREXT_GROUPS ||
+	    m->u.parity.index >= WIREXT_PARITY_MAX)
 		return err_set(e, ERR_FORMAT, "parity %u of group %u is impossible",
 		    m->u.parity.index, m->u.parity.group);
 	return 0;
@@ -227,7 +229,8 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 
 	memset(m, 0, offsetof(struct wirext_msg, u));
 	if (!wirext_is(pkt, len) || len > WIRE_PACKET_MAX)
-		return err_set(e, ERR_FORMAT, "packet of %zu bytes is not of the extension", len);
+		return err_set(
+		    e, ERR_FORMAT, "packet of %zu bytes is not of the extension", len);
 	rd_skip(&r, sizeof magic);
 	unsigned kind = rd_u8(&r);
 	rd_skip(&r, 3);
@@ -241,12 +244,15 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 	memset(&m->u, 0, sizeof m->u.state);
 	if (kinds[kind].get(m, &r, e) != 0)
 		return -1;
-	return rd_ok(&r) ? 0 : err_set(e, ERR_FORMAT,
-	    "extension packet of kind %u, %zu bytes: too short", kind, len);
+	return rd_ok(&r) ? 0
+	                 : err_set(e, ERR_FORMAT,
+			       "extension packet of kind %u, %zu bytes: too short",
+			       kind, len);
 }
 
 static void
-put_header(struct wr *w, enum wirext_kind kind, const uint8_t srcip[4], uint32_t session)
+put_header(
+    struct wr *w, enum wirext_kind kind, const uint8_t srcip[4], uint32_t session)
 {
 	wr_bytes(w, magic, sizeof magic);
 	wr_u8(w, (uint8_t)kind);
@@ -266,8 +272,9 @@ wirext_put(const struct wirext_msg *m, void *pkt, size_t cap)
 }
 
 void
-wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES], const uint8_t srcip[4],
-    uint32_t session, uint32_t chunk, uint32_t group, uint32_t index)
+wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
+    const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
+    uint32_t index)
 {
 	struct wirext_msg m = { .kind = WIREXT_PARITY, .session = session };
 

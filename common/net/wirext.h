@@ -19,44 +19,50 @@ enum {
 	WIREXT_OFFER_BYTES = 8,
 	WIREXT_ANSWER_BYTES = 32,
 	WIREXT_HEADER_BYTES = 16,
-	WIREXT_PARITY_HEADER_BYTES = 24,	/* in front of a parity block's data */
-	WIREXT_MAP_CHUNKS = 8000,		/* a map tells of so many at most */
-	WIREXT_NAKS = 80,			/* chunks in one message */
+	WIREXT_PARITY_HEADER_BYTES = 24, /* in front of a parity block's data */
+	WIREXT_MAP_CHUNKS = 8000,        /* a map tells of so many at most */
+	WIREXT_NAKS = 80,                /* chunks in one message */
 	/* Groups are interleaved: block b belongs to group b % 8. */
 	WIREXT_GROUPS = 8,
 	WIREXT_GROUP_BLOCKS = WIRE_CHUNK_BLOCKS / WIREXT_GROUPS,
-	WIREXT_PARITY_MAX = 127,		/* different parity blocks of a group */
+	WIREXT_PARITY_MAX = 127, /* different parity blocks of a group */
 };
 
 enum wirext_flag {
-	WIREXT_CAN_PARITY = 1,			/* offer and answer */
-	WIREXT_AGAIN = 2,			/* offer: wants will be said by WANT */
+	WIREXT_CAN_PARITY = 1, /* offer and answer */
+	WIREXT_AGAIN = 2,      /* offer: wants will be said by WANT */
 };
 
 struct wirext_answer {
 	uint32_t flags;
 	uint16_t port;
-	uint8_t identity[WIREXT_IDENTITY_BYTES];	/* of the image */
-	uint32_t session;			/* of the server's run; never 0 */
-	uint32_t clients;			/* with the extension, so far */
+	uint8_t identity[WIREXT_IDENTITY_BYTES]; /* of the image */
+	uint32_t session;                        /* of the server's run; never 0 */
+	uint32_t clients;                        /* with the extension, so far */
 };
 
-enum wirext_kind { WIREXT_STATE = 1, WIREXT_WANT, WIREXT_NAK, WIREXT_PARITY, WIREXT_GO };
+enum wirext_kind {
+	WIREXT_STATE = 1,
+	WIREXT_WANT,
+	WIREXT_NAK,
+	WIREXT_PARITY,
+	WIREXT_GO
+};
 
 enum wirext_state_flag {
-	WIREXT_IDLE = 1,			/* nothing to send */
-	WIREXT_STALE = 2,			/* the file is no longer what was served */
+	WIREXT_IDLE = 1,  /* nothing to send */
+	WIREXT_STALE = 2, /* the file is no longer what was served */
 };
 
 /* Chunks [first, first + count), a bit each: bit b % 8 of byte b / 8. */
 struct wirext_map {
 	uint32_t first, count;
-	const uint8_t *bits;			/* borrowed */
+	const uint8_t *bits; /* borrowed */
 };
 
 struct wirext_nak {
 	uint32_t chunk;
-	uint8_t lack[WIREXT_GROUPS];		/* blocks, 0..128 */
+	uint8_t lack[WIREXT_GROUPS]; /* blocks, 0..128 */
 };
 
 struct wirext_msg {
@@ -64,17 +70,34 @@ struct wirext_msg {
 	uint8_t srcip[4];
 	uint32_t session;
 	union {
-		struct { uint8_t identity[WIREXT_IDENTITY_BYTES]; uint32_t flags, clients, chunks; struct wirext_map coming; } state;
-		struct { uint32_t clientid; struct wirext_map map; } want;
-		struct { uint32_t clientid, n; struct wirext_nak at[WIREXT_NAKS]; } nak;
-		struct { uint32_t clientid, blocks; } go;
-		struct { uint32_t chunk; uint8_t group, index; const uint8_t *data; /* borrowed */ } parity;
+		struct {
+			uint8_t identity[WIREXT_IDENTITY_BYTES];
+			uint32_t flags, clients, chunks;
+			struct wirext_map coming;
+		} state;
+		struct {
+			uint32_t clientid;
+			struct wirext_map map;
+		} want;
+		struct {
+			uint32_t clientid, n;
+			struct wirext_nak at[WIREXT_NAKS];
+		} nak;
+		struct {
+			uint32_t clientid, blocks;
+		} go;
+		struct {
+			uint32_t chunk;
+			uint8_t group, index;
+			const uint8_t *data; /* borrowed */
+		} parity;
 	} u;
 };
 
 /* Append to a JOIN or its reply: the new length, or 0 when it does not fit. */
 size_t wirext_put_offer(void *pkt, size_t len, size_t cap, uint32_t flags);
-size_t wirext_put_answer(void *pkt, size_t len, size_t cap, const struct wirext_answer *);
+size_t wirext_put_answer(
+    void *pkt, size_t len, size_t cap, const struct wirext_answer *);
 /* Is there one behind the body of this packet, which wire_get() has accepted? */
 bool wirext_get_offer(const void *pkt, size_t len, uint32_t *flags);
 bool wirext_get_answer(const void *pkt, size_t len, struct wirext_answer *);
@@ -87,8 +110,9 @@ bool wirext_is(const void *pkt, size_t len);
 int wirext_get(struct wirext_msg *, const void *pkt, size_t len, struct err *);
 size_t wirext_put(const struct wirext_msg *, void *pkt, size_t cap);
 /* Only the bytes in front of a parity block's data. */
-void wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES], const uint8_t srcip[4],
-    uint32_t session, uint32_t chunk, uint32_t group, uint32_t index);
+void wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
+    const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
+    uint32_t index);
 
 static inline bool
 wirext_map_test(const struct wirext_map *m, uint32_t chunk)

@@ -36,7 +36,7 @@ struct pack_check {
 	struct check *c;
 	struct store *s;
 	uint32_t slot, number;
-	uint64_t before;	/* bytes of the packs before this one */
+	uint64_t before; /* bytes of the packs before this one */
 };
 
 static bool
@@ -46,7 +46,7 @@ has_digest(const uint8_t *data, size_t n, const uint8_t want[SHA256_BYTES])
 	unsigned len = sizeof digest;
 
 	return EVP_Digest(data, n, digest, &len, EVP_sha256(), NULL) == 1 &&
-	    memcmp(digest, want, sizeof digest) == 0;
+	       memcmp(digest, want, sizeof digest) == 0;
 }
 
 static int
@@ -61,17 +61,18 @@ check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
 	if (rc <= 0)
 		return rc;
 	if (f.pack != k->number || f.at != at)
-		return 0;	/* of no use any more, or another copy */
+		return 0; /* of no use any more, or another copy */
 	k->c->fragments++;
 	bool whole = fragment_get_head(&head, body, h->body_bytes, &why) == 0 &&
-	    body_bytes >= FRAGMENT_HEAD_BYTES;
+	             body_bytes >= FRAGMENT_HEAD_BYTES;
 	if (!whole || memcmp(&head, &f.head, sizeof head) != 0 ||
 	    h->body_bytes - FRAGMENT_HEAD_BYTES != f.bytes) {
 		problem(k->c, "%s: fragment %" PRIu64 " is not what the index says",
 		    packs_name(k->s->packs, k->slot), h->number);
 		return 0;
 	}
-	if (k->c->data && !has_digest(body + FRAGMENT_HEAD_BYTES, f.bytes, head.sha256)) {
+	if (k->c->data &&
+	    !has_digest(body + FRAGMENT_HEAD_BYTES, f.bytes, head.sha256)) {
 		problem(k->c, "%s: the SHA-256 of fragment %" PRIu64 " is wrong",
 		    packs_name(k->s->packs, k->slot), h->number);
 		return 0;
@@ -87,10 +88,13 @@ on_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *bo
 	struct pack_check *k = arg;
 
 	if (at == 0 && (h->type != RECORD_PACK || h->number != k->number))
-		problem(k->c, "%s: says that it is another pack", packs_name(k->s->packs, k->slot));
+		problem(k->c, "%s: says that it is another pack",
+		    packs_name(k->s->packs, k->slot));
 	if (k->c->progress != NULL)
 		k->c->progress(k->c->arg, k->before + at);
-	return h->type == RECORD_FRAGMENT ? check_fragment(k, at, h, body, body_bytes, e) : 0;
+	return h->type == RECORD_FRAGMENT
+	           ? check_fragment(k, at, h, body, body_bytes, e)
+	           : 0;
 }
 
 static int
@@ -107,9 +111,14 @@ on_bad(void *arg, uint64_t at, uint64_t bytes, struct err *e)
 int
 check_pack(struct check *c, struct store *s, const struct index_pack *p, struct err *e)
 {
-	struct pack_check k = { .c = c, .s = s, .number = p->number, .before = c->bytes };
-	struct pack_walk w = { .data = c->data, .end = p->bytes, .record = on_record,
-		.bad = on_bad, .arg = &k };
+	struct pack_check k = {
+		.c = c, .s = s, .number = p->number, .before = c->bytes
+	};
+	struct pack_walk w = { .data = c->data,
+		.end = p->bytes,
+		.record = on_record,
+		.bad = on_bad,
+		.arg = &k };
 	struct err why;
 
 	if (packs_slot(s->packs, p->number, &k.slot, &why) != 0) {
@@ -127,7 +136,8 @@ is_good(void *arg, uint64_t number, struct err *e)
 
 	if (marks_has(&c->good, number))
 		return 0;
-	return err_set(e, ERR_FORMAT, "fragment %" PRIu64 " is damaged or missing", number);
+	return err_set(
+	    e, ERR_FORMAT, "fragment %" PRIu64 " is damaged or missing", number);
 }
 
 struct image_check {

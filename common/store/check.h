@@ -9,11 +9,12 @@
 
 /* One bit for each fragment number. */
 struct marks {
-	uint8_t *bits;		/* owned; free() */
+	uint8_t *bits; /* owned; free() */
 	uint64_t n;
 };
 
-int marks_new(struct marks *, struct store *, struct err *);	/* for all numbers there are */
+int marks_new(
+    struct marks *, struct store *, struct err *); /* for all numbers there are */
 static inline bool
 marks_has(const struct marks *m, uint64_t i)
 {
@@ -27,7 +28,7 @@ marks_add(struct marks *m, uint64_t i)
 }
 
 struct check {
-	bool data;		/* read everything, and compare all SHA-256 */
+	bool data; /* read everything, and compare all SHA-256 */
 	/* For each thing that is wrong, a sentence. */
 	void (*problem)(void *arg, const char *sentence);
 	/* For each image: is it whole?  why: NULL or a sentence. */
@@ -36,7 +37,8 @@ struct check {
 	void *arg;
 	/* Results. */
 	uint64_t problems, images, bad_images, fragments, bytes;
-	struct marks good;	/* fragments that are where the index says; free(good.bits) */
+	struct marks
+	    good; /* fragments that are where the index says; free(good.bits) */
 };
 
 /* -1 only when checking itself failed, or the index is of no use at all. */

@@ -9,16 +9,16 @@
 
 struct pack_use {
 	struct index_pack pack;
-	uint64_t live_bytes, live;	/* records of fragments and images in use */
+	uint64_t live_bytes, live; /* records of fragments and images in use */
 };
 
 struct gc {
 	struct store *s;
 	struct gc_stats *stats;
 	struct marks used;
-	struct pack_use *packs;		/* ascending */
+	struct pack_use *packs; /* ascending */
 	size_t npacks;
-	struct pack_use *victim;	/* being copied */
+	struct pack_use *victim; /* being copied */
 	uint64_t copied;
 };
 
@@ -78,7 +78,8 @@ list_packs(struct gc *g, struct err *e)
 	int rc;
 
 	while ((rc = index_pack_from(g->s->index, p.number + 1, &p, e)) == 1) {
-		struct pack_use *packs = realloc(g->packs, (g->npacks + 1) * sizeof *packs);
+		struct pack_use *packs = realloc(
+		    g->packs, (g->npacks + 1) * sizeof *packs);
 		if (packs == NULL)
 			return err_nomem(e, "the list of packs");
 		g->packs = packs;
@@ -114,7 +115,7 @@ is_live(struct gc *g, uint64_t at, const struct record_head *h, const uint8_t *b
 	struct index_fragment f;
 
 	if (h->type == RECORD_REMOVED)
-		return 1;	/* its image may be in another pack */
+		return 1; /* its image may be in another pack */
 	if (h->type == RECORD_FRAGMENT) {
 		int rc = index_get_fragment(g->s->index, h->number, &f, e);
 		return rc == 1 ? f.pack == pack && f.at == at : rc;
@@ -124,7 +125,8 @@ is_live(struct gc *g, uint64_t at, const struct record_head *h, const uint8_t *b
 	struct index_image *i = malloc(sizeof *i);
 	struct recipe_image *about = malloc(sizeof *about);
 	struct rd r = rd_from(body, body_bytes);
-	int rc = i == NULL || about == NULL ? err_nomem(e, "an image") : recipe_get_image(about, &r, e);
+	int rc = i == NULL || about == NULL ? err_nomem(e, "an image")
+	                                    : recipe_get_image(about, &r, e);
 	if (rc == 0)
 		rc = index_find_image(g->s->index, &about->name, i, e);
 	if (rc == 1)
@@ -145,20 +147,24 @@ copy_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *
 
 	if (rc <= 0)
 		return rc;
-	if (store_append(g->s, h->type, h->number, body, body_bytes, NULL, 0, &pack, &to, e) != 0 ||
+	if (store_append(g->s, h->type, h->number, body, body_bytes, NULL, 0, &pack,
+		&to, e) != 0 ||
 	    pack_flush(&g->s->w, e) != 0)
 		return -1;
 	if (h->type == RECORD_REMOVED)
 		return 0;
 	g->copied++;
-	return h->type == RECORD_IMAGE ? index_move_image(g->s->index, h->number, pack, to, e) :
-	    index_move_fragment(g->s->index, h->number, pack, to, e);
+	return h->type == RECORD_IMAGE
+	           ? index_move_image(g->s->index, h->number, pack, to, e)
+	           : index_move_fragment(g->s->index, h->number, pack, to, e);
 }
 
 static int
 replace_pack(struct gc *g, struct pack_use *u, struct err *e)
 {
-	struct pack_walk w = { .data = true, .end = u->pack.bytes, .record = copy_record, .arg = g };
+	struct pack_walk w = {
+		.data = true, .end = u->pack.bytes, .record = copy_record, .arg = g
+	};
 	uint32_t slot;
 
 	g->victim = u;
@@ -167,8 +173,10 @@ replace_pack(struct gc *g, struct pack_use *u, struct err *e)
 	    packs_walk(g->s->packs, slot, &w, e) != 0)
 		return -1;
 	if (g->copied != u->live)
-		return err_set(e, ERR_FORMAT, "%s: %" PRIu64 " of its %" PRIu64 " records in use can be read "
-		    "(emustore repair)", packs_name(g->s->packs, slot), g->copied, u->live);
+		return err_set(e, ERR_FORMAT,
+		    "%s: %" PRIu64 " of its %" PRIu64 " records in use can be read "
+		    "(emustore repair)",
+		    packs_name(g->s->packs, slot), g->copied, u->live);
 	g->stats->packs++;
 	return index_delete_pack(g->s->index, u->pack.number, e);
 }
@@ -176,8 +184,10 @@ replace_pack(struct gc *g, struct pack_use *u, struct err *e)
 static bool
 is_victim(const struct pack_use *u, unsigned dead_percent)
 {
-	uint64_t own = record_whole_bytes(4), dead = u->pack.bytes > own + u->live_bytes ?
-	    u->pack.bytes - own - u->live_bytes : 0;
+	uint64_t own = record_whole_bytes(4),
+		 dead = u->pack.bytes > own + u->live_bytes
+	                    ? u->pack.bytes - own - u->live_bytes
+	                    : 0;
 
 	return dead * 100 > u->pack.bytes * dead_percent;
 }
@@ -205,7 +215,8 @@ replace_packs(struct gc *g, unsigned dead_percent, struct err *e)
 	if (rc == 0 && n > 0)
 		rc = store_sync(g->s, e);
 	if (rc == 0 && n > 0)
-		rc = store_append(g->s, RECORD_REPLACES, n, list.base, list.len, NULL, 0, &pack, &at, e);
+		rc = store_append(g->s, RECORD_REPLACES, n, list.base, list.len, NULL,
+		    0, &pack, &at, e);
 	buf_free(&list);
 	return rc;
 }
@@ -225,8 +236,9 @@ collect(struct gc *g, unsigned dead_percent, struct err *e)
 	uint64_t before = all_bytes(g->s);
 
 	if (marks_new(&g->used, g->s, e) != 0 || list_packs(g, e) != 0 ||
-	    index_each_image(g->s->index, mark_image, g, e) != 0 || sweep_index(g, e) != 0 ||
-	    replace_packs(g, dead_percent, e) != 0 || store_commit(g->s, e) != 0)
+	    index_each_image(g->s->index, mark_image, g, e) != 0 ||
+	    sweep_index(g, e) != 0 || replace_packs(g, dead_percent, e) != 0 ||
+	    store_commit(g->s, e) != 0)
 		return -1;
 	uint64_t after = all_bytes(g->s);
 	g->stats->bytes_freed = before > after ? before - after : 0;

@@ -11,8 +11,8 @@ struct gc_stats {
 	uint64_t fragments, packs, bytes_freed;
 };
 
-/* A transaction of its own.  Packs with more than dead_percent of no use are written anew
- * without it; the old ones go when the index knows the new ones. */
+/* A transaction of its own.  Packs with more than dead_percent of no use are written
+ * anew without it; the old ones go when the index knows the new ones. */
 int gc_run(struct store *, unsigned dead_percent, struct gc_stats *, struct err *);
 
 #endif /* COMMON_STORE_GC_H */

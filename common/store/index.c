@@ -10,52 +10,75 @@
 enum { BUSY_MS = 20000, NAME_BYTES = 600 };
 
 enum query {
-	Q_NEXT, Q_SET_NEXT,
-	Q_ADD_FRAGMENT, Q_FIND_FRAGMENT, Q_GET_FRAGMENT, Q_FRAGMENT_FROM, Q_MOVE_FRAGMENT,
+	Q_NEXT,
+	Q_SET_NEXT,
+	Q_ADD_FRAGMENT,
+	Q_FIND_FRAGMENT,
+	Q_GET_FRAGMENT,
+	Q_FRAGMENT_FROM,
+	Q_MOVE_FRAGMENT,
 	Q_DELETE_FRAGMENT,
-	Q_PUT_PACK, Q_DELETE_PACK, Q_PACK_FROM,
-	Q_ADD_IMAGE, Q_FIND_IMAGE, Q_LATEST_IMAGE, Q_MOVE_IMAGE, Q_DELETE_IMAGE, Q_EACH_IMAGE,
+	Q_PUT_PACK,
+	Q_DELETE_PACK,
+	Q_PACK_FROM,
+	Q_ADD_IMAGE,
+	Q_FIND_IMAGE,
+	Q_LATEST_IMAGE,
+	Q_MOVE_IMAGE,
+	Q_DELETE_IMAGE,
+	Q_EACH_IMAGE,
 	Q_COUNT_VERSIONS,
-	Q_TOTAL_FRAGMENTS, Q_TOTAL_IMAGES, Q_TOTAL_PACKS, Q_CHECK,
+	Q_TOTAL_FRAGMENTS,
+	Q_TOTAL_IMAGES,
+	Q_TOTAL_PACKS,
+	Q_CHECK,
 	QUERIES
 };
 
 #define FRAGMENT_COLUMNS "number, pack, at, bytes, sha256, raw_digest, raw_bytes, adler"
-#define IMAGE_COLUMNS "number, name, version, pack, at, bytes, chunks, data_bytes, put_at, " \
+#define IMAGE_COLUMNS \
+	"number, name, version, pack, at, bytes, chunks, data_bytes, put_at, " \
 	"sha256, parent"
 
 static const char *const sql[QUERIES] = {
 	[Q_NEXT] = "SELECT number FROM next WHERE what = ?1",
 	[Q_SET_NEXT] = "INSERT OR REPLACE INTO next VALUES (?1, ?2)",
 	[Q_ADD_FRAGMENT] = "INSERT INTO fragments (" FRAGMENT_COLUMNS ") "
-	    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-	[Q_FIND_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS " FROM fragments WHERE sha256 = ?1",
-	[Q_GET_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS " FROM fragments WHERE number = ?1",
-	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS " FROM fragments WHERE number >= ?1 "
-	    "ORDER BY number LIMIT 1",
+			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[Q_FIND_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
+			    " FROM fragments WHERE sha256 = ?1",
+	[Q_GET_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
+			   " FROM fragments WHERE number = ?1",
+	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS
+			    " FROM fragments WHERE number >= ?1 "
+			    "ORDER BY number LIMIT 1",
 	[Q_MOVE_FRAGMENT] = "UPDATE fragments SET pack = ?2, at = ?3 WHERE number = ?1",
 	[Q_DELETE_FRAGMENT] = "DELETE FROM fragments WHERE number = ?1",
 	[Q_PUT_PACK] = "INSERT OR REPLACE INTO packs VALUES (?1, ?2)",
 	[Q_DELETE_PACK] = "DELETE FROM packs WHERE number = ?1",
-	[Q_PACK_FROM] = "SELECT number, bytes FROM packs WHERE number >= ?1 ORDER BY number LIMIT 1",
+	[Q_PACK_FROM] = "SELECT number, bytes FROM packs WHERE number >= ?1 ORDER BY "
+			"number LIMIT 1",
 	[Q_ADD_IMAGE] = "INSERT INTO images (" IMAGE_COLUMNS ") "
-	    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-	[Q_FIND_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images WHERE name = ?1 AND version = ?2",
+			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[Q_FIND_IMAGE] = "SELECT " IMAGE_COLUMNS
+			 " FROM images WHERE name = ?1 AND version = ?2",
 	[Q_LATEST_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images WHERE name = ?1 "
-	    "ORDER BY version DESC LIMIT 1",
+			   "ORDER BY version DESC LIMIT 1",
 	[Q_MOVE_IMAGE] = "UPDATE images SET pack = ?2, at = ?3 WHERE number = ?1",
 	[Q_DELETE_IMAGE] = "DELETE FROM images WHERE number = ?1",
 	[Q_EACH_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images ORDER BY name, version",
 	[Q_COUNT_VERSIONS] = "SELECT count(*) FROM images WHERE name = ?1",
-	[Q_TOTAL_FRAGMENTS] = "SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments",
-	[Q_TOTAL_IMAGES] = "SELECT count(*), total(chunks), total(data_bytes) FROM images",
+	[Q_TOTAL_FRAGMENTS] =
+	    "SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments",
+	[Q_TOTAL_IMAGES] =
+	    "SELECT count(*), total(chunks), total(data_bytes) FROM images",
 	[Q_TOTAL_PACKS] = "SELECT count(*), total(bytes) FROM packs",
 	[Q_CHECK] = "PRAGMA integrity_check(1)",
 };
 
 static const char schema[] =
-    "PRAGMA application_id = 1162695540;"	/* "EMS4" */
-    "PRAGMA user_version = 1;"			/* STORE_FORMAT */
+    "PRAGMA application_id = 1162695540;" /* "EMS4" */
+    "PRAGMA user_version = 1;"            /* STORE_FORMAT */
     "CREATE TABLE next (what INTEGER PRIMARY KEY, number INTEGER NOT NULL);"
     "CREATE TABLE packs (number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);"
     "CREATE TABLE fragments (number INTEGER PRIMARY KEY, pack INTEGER NOT NULL, "
@@ -78,8 +101,9 @@ static int
 err_index(const struct index *x, struct err *e)
 {
 	int code = x->db != NULL ? sqlite3_errcode(x->db) & 0xff : SQLITE_NOMEM;
-	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_SCHEMA ||
-	    code == SQLITE_ERROR || code == SQLITE_CONSTRAINT;
+	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
+	              code == SQLITE_SCHEMA || code == SQLITE_ERROR ||
+	              code == SQLITE_CONSTRAINT;
 
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
@@ -89,7 +113,9 @@ err_index(const struct index *x, struct err *e)
 static int
 run(struct index *x, const char *text, struct err *e)
 {
-	return sqlite3_exec(x->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : err_index(x, e);
+	return sqlite3_exec(x->db, text, NULL, NULL, NULL) == SQLITE_OK
+	           ? 0
+	           : err_index(x, e);
 }
 
 static int
@@ -106,8 +132,10 @@ check_version(struct index *x, struct err *e)
 	if (version < 0)
 		return err_index(x, e);
 	if (version > STORE_FORMAT)
-		return err_set(e, ERR_UNSUPPORTED, "%s: of format %d; this program knows no format "
-		    "behind %d", x->path, version, STORE_FORMAT);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: of format %d; this program knows no format "
+		    "behind %d",
+		    x->path, version, STORE_FORMAT);
 	if (version != STORE_FORMAT)
 		return err_set(e, ERR_FORMAT, "%s: is no index of a store", x->path);
 	return 0;
@@ -123,16 +151,20 @@ index_open(struct index **out, const char *path, bool create, struct err *e)
 	snprintf(x->path, sizeof x->path, "%.500s", path);
 	int rc = 0;
 	if (!create && access(path, F_OK) != 0)
-		rc = err_os(e, "%s (emustore repair --index makes it from the packs)", path);
-	if (rc == 0 && sqlite3_open_v2(path, &x->db, SQLITE_OPEN_READWRITE |
-	    (create ? SQLITE_OPEN_CREATE : 0), NULL) != SQLITE_OK)
+		rc = err_os(
+		    e, "%s (emustore repair --index makes it from the packs)", path);
+	if (rc == 0 && sqlite3_open_v2(path, &x->db,
+			   SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+			   NULL) != SQLITE_OK)
 		rc = err_index(x, e);
 	if (rc == 0) {
 		sqlite3_busy_timeout(x->db, BUSY_MS);
-		rc = create ? run(x, "PRAGMA journal_mode = WAL", e) : check_version(x, e);
+		rc = create ? run(x, "PRAGMA journal_mode = WAL", e)
+		            : check_version(x, e);
 	}
 	if (rc == 0)
-		rc = run(x, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON", e);
+		rc = run(
+		    x, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON", e);
 	if (rc == 0 && create)
 		rc = run(x, schema, e);
 	if (rc != 0) {
@@ -178,8 +210,8 @@ ask(struct index *x, enum query q, size_t n, const uint64_t *v, struct err *e)
 {
 	sqlite3_stmt **s = &x->stmt[q];
 
-	if (*s == NULL && sqlite3_prepare_v3(x->db, sql[q], -1, SQLITE_PREPARE_PERSISTENT, s,
-	    NULL) != SQLITE_OK) {
+	if (*s == NULL && sqlite3_prepare_v3(x->db, sql[q], -1,
+			      SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
 		err_index(x, e);
 		return NULL;
 	}
@@ -248,8 +280,9 @@ index_check(struct index *x, struct err *e)
 	sqlite3_reset(s);
 	if (strcmp(text, "ok") == 0)
 		return 0;
-	return err_set(e, ERR_FORMAT, "%s: is damaged: %s (emustore repair --index makes it again)",
-	    x->path, text);
+	return err_set(e, ERR_FORMAT,
+	    "%s: is damaged: %s (emustore repair --index makes it again)", x->path,
+	    text);
 }
 
 int
@@ -280,7 +313,8 @@ index_add_fragment(struct index *x, const struct index_fragment *f, struct err *
 	if (s == NULL)
 		return -1;
 	sqlite3_bind_blob(s, 5, f->head.sha256, sizeof f->head.sha256, SQLITE_STATIC);
-	sqlite3_bind_blob(s, 6, f->head.raw_digest, sizeof f->head.raw_digest, SQLITE_STATIC);
+	sqlite3_bind_blob(
+	    s, 6, f->head.raw_digest, sizeof f->head.raw_digest, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 7, f->head.raw_bytes);
 	sqlite3_bind_int64(s, 8, f->head.adler);
 	return step(x, s, e);
@@ -319,19 +353,22 @@ index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
 }
 
 int
-index_get_fragment(struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
+index_get_fragment(
+    struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
 {
 	return fragment_row(x, ask(x, Q_GET_FRAGMENT, 1, &number, e), f, e);
 }
 
 int
-index_fragment_from(struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
+index_fragment_from(
+    struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
 {
 	return fragment_row(x, ask(x, Q_FRAGMENT_FROM, 1, &number, e), f, e);
 }
 
 int
-index_move_fragment(struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
+index_move_fragment(
+    struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
 {
 	return tell(x, Q_MOVE_FRAGMENT, 3, (uint64_t[]){ number, pack, at }, e);
 }
@@ -372,8 +409,10 @@ int
 index_add_image(struct index *x, const struct index_image *i, struct err *e)
 {
 	const struct recipe_image *a = &i->about;
-	sqlite3_stmt *s = ask(x, Q_ADD_IMAGE, 9, (uint64_t[]){ i->number, 0, a->name.version,
-	    i->pack, i->at, i->bytes, a->chunks, a->data_bytes, a->put_at }, e);
+	sqlite3_stmt *s = ask(x, Q_ADD_IMAGE, 9,
+	    (uint64_t[]){ i->number, 0, a->name.version, i->pack, i->at, i->bytes,
+		a->chunks, a->data_bytes, a->put_at },
+	    e);
 
 	if (s == NULL)
 		return -1;
@@ -388,7 +427,7 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 {
 	struct recipe_image *a = &i->about;
 
-	a->nlabels = 0;		/* not all of its room is cleared, for lists of thousands */
+	a->nlabels = 0; /* not all of its room is cleared, for lists of thousands */
 	i->number = column(s, 0);
 	column_text(s, 1, a->name.name, sizeof a->name.name);
 	a->name.version = (uint32_t)column(s, 2);
@@ -403,10 +442,11 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 }
 
 int
-index_find_image(struct index *x, const struct store_name *n, struct index_image *i,
-    struct err *e)
+index_find_image(
+    struct index *x, const struct store_name *n, struct index_image *i, struct err *e)
 {
-	sqlite3_stmt *s = ask(x, n->version == 0 ? Q_LATEST_IMAGE : Q_FIND_IMAGE, 0, NULL, e);
+	sqlite3_stmt *s = ask(
+	    x, n->version == 0 ? Q_LATEST_IMAGE : Q_FIND_IMAGE, 0, NULL, e);
 
 	if (s == NULL)
 		return -1;
@@ -422,7 +462,8 @@ index_find_image(struct index *x, const struct store_name *n, struct index_image
 }
 
 int
-index_move_image(struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
+index_move_image(
+    struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
 {
 	return tell(x, Q_MOVE_IMAGE, 3, (uint64_t[]){ number, pack, at }, e);
 }
@@ -434,8 +475,9 @@ index_delete_image(struct index *x, uint64_t number, struct err *e)
 }
 
 int
-index_each_image(struct index *x, int (*fn)(void *, const struct index_image *, struct err *),
-    void *arg, struct err *e)
+index_each_image(struct index *x,
+    int (*fn)(void *, const struct index_image *, struct err *), void *arg,
+    struct err *e)
 {
 	sqlite3_stmt *s = ask(x, Q_EACH_IMAGE, 0, NULL, e);
 	struct index_image *i = malloc(sizeof *i);
@@ -483,10 +525,13 @@ sums(struct index *x, enum query q, uint64_t *const out[], int n, struct err *e)
 int
 index_totals(struct index *x, struct index_totals *t, struct err *e)
 {
-	if (sums(x, Q_TOTAL_FRAGMENTS, (uint64_t *[]){ &t->fragments, &t->fragment_bytes,
-	    &t->raw_unique }, 3, e) != 0 ||
-	    sums(x, Q_TOTAL_IMAGES, (uint64_t *[]){ &t->images, &t->image_chunks,
-	    &t->data_bytes }, 3, e) != 0)
+	if (sums(x, Q_TOTAL_FRAGMENTS,
+		(uint64_t *[]){ &t->fragments, &t->fragment_bytes, &t->raw_unique }, 3,
+		e) != 0 ||
+	    sums(x, Q_TOTAL_IMAGES,
+		(uint64_t *[]){ &t->images, &t->image_chunks, &t->data_bytes }, 3,
+		e) != 0)
 		return -1;
-	return sums(x, Q_TOTAL_PACKS, (uint64_t *[]){ &t->packs, &t->pack_bytes }, 2, e);
+	return sums(
+	    x, Q_TOTAL_PACKS, (uint64_t *[]){ &t->packs, &t->pack_bytes }, 2, e);
 }

@@ -1,5 +1,6 @@
 /* index.h: where everything is: an SQLite database that can be made again from the
- * packs.  One writer at a time; readers go on meanwhile, with what was last committed. */
+ * packs.  One writer at a time; readers go on meanwhile, with what was last committed.
+ */
 #ifndef COMMON_STORE_INDEX_H
 #define COMMON_STORE_INDEX_H
 
@@ -15,7 +16,7 @@ struct index;
 
 /* create: it must not be there yet.  ERR_UNSUPPORTED: of a newer version. */
 int index_open(struct index **, const char *path, bool create, struct err *);
-void index_close(struct index *);	/* what is not committed is undone */
+void index_close(struct index *); /* what is not committed is undone */
 /* A writer begins, and commits or closes.  A reader may begin, too, to see one state
  * of all things. */
 int index_begin(struct index *, bool writing, struct err *);
@@ -32,8 +33,8 @@ int index_set_next(struct index *, enum index_next, uint64_t number, struct err 
 struct index_fragment {
 	uint64_t number;
 	uint32_t pack;
-	uint64_t at;		/* of its record */
-	uint32_t bytes;		/* of its data */
+	uint64_t at;    /* of its record */
+	uint32_t bytes; /* of its data */
 	struct fragment_head head;
 };
 
@@ -41,16 +42,18 @@ int index_add_fragment(struct index *, const struct index_fragment *, struct err
 /* 1 found, 0 not, -1. */
 int index_find_fragment(struct index *, const uint8_t sha256[SHA256_BYTES],
     struct index_fragment *, struct err *);
-int index_get_fragment(struct index *, uint64_t number, struct index_fragment *, struct err *);
-int index_move_fragment(struct index *, uint64_t number, uint32_t pack, uint64_t at,
-    struct err *);
+int index_get_fragment(
+    struct index *, uint64_t number, struct index_fragment *, struct err *);
+int index_move_fragment(
+    struct index *, uint64_t number, uint32_t pack, uint64_t at, struct err *);
 int index_delete_fragment(struct index *, uint64_t number, struct err *);
 /* In order of their numbers, from *number on: 1 and *f, 0 there are no more. */
-int index_fragment_from(struct index *, uint64_t number, struct index_fragment *f, struct err *);
+int index_fragment_from(
+    struct index *, uint64_t number, struct index_fragment *f, struct err *);
 
 struct index_pack {
 	uint32_t number;
-	uint64_t bytes;		/* committed; what is behind is of no use */
+	uint64_t bytes; /* committed; what is behind is of no use */
 };
 
 int index_put_pack(struct index *, const struct index_pack *, struct err *);
@@ -61,24 +64,28 @@ int index_pack_from(struct index *, uint32_t number, struct index_pack *, struct
 struct index_image {
 	uint64_t number;
 	uint32_t pack;
-	uint64_t at, bytes;	/* of its record; of the record's body */
-	struct recipe_image about;	/* without labels: the record has them */
+	uint64_t at, bytes;        /* of its record; of the record's body */
+	struct recipe_image about; /* without labels: the record has them */
 };
 
 int index_add_image(struct index *, const struct index_image *, struct err *);
 /* name->version 0: the latest.  1, 0, -1. */
-int index_find_image(struct index *, const struct store_name *, struct index_image *, struct err *);
-int index_move_image(struct index *, uint64_t number, uint32_t pack, uint64_t at, struct err *);
+int index_find_image(
+    struct index *, const struct store_name *, struct index_image *, struct err *);
+int index_move_image(
+    struct index *, uint64_t number, uint32_t pack, uint64_t at, struct err *);
 int index_delete_image(struct index *, uint64_t number, struct err *);
 /* All images by name and version. */
-int index_each_image(struct index *, int (*fn)(void *arg, const struct index_image *, struct err *),
-    void *arg, struct err *);
+int index_each_image(struct index *,
+    int (*fn)(void *arg, const struct index_image *, struct err *), void *arg,
+    struct err *);
 /* How many versions of a name there are. */
 int index_count_versions(struct index *, const char *name, uint64_t *n, struct err *);
 
 struct index_totals {
-	uint64_t fragments, fragment_bytes, images, image_chunks, data_bytes, packs, pack_bytes;
-	uint64_t raw_unique;	/* different raw digests */
+	uint64_t fragments, fragment_bytes, images, image_chunks, data_bytes, packs,
+	    pack_bytes;
+	uint64_t raw_unique; /* different raw digests */
 };
 int index_totals(struct index *, struct index_totals *, struct err *);
 

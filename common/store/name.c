@@ -32,8 +32,10 @@ store_name_get(struct store_name *n, const char *text, struct err *e)
 		n->name[len] = '\0';
 	}
 	if (len > STORE_NAME_MAX || !is_good(n->name))
-		return err_set(e, ERR_USAGE, "\"%.150s\" cannot be a name: letters, digits and ._+- in "
-		    "parts divided by /, %d at most", text, STORE_NAME_MAX);
+		return err_set(e, ERR_USAGE,
+		    "\"%.150s\" cannot be a name: letters, digits and ._+- in "
+		    "parts divided by /, %d at most",
+		    text, STORE_NAME_MAX);
 	if (colon != NULL && strcmp(colon + 1, "latest") != 0 &&
 	    cli_uint(colon + 1, 1, INT32_MAX, &version, e) != 0)
 		return err_ctx(e, "the version of \"%.150s\"", text);

@@ -10,7 +10,7 @@ enum { STORE_NAME_MAX = 128 };
 
 struct store_name {
 	char name[STORE_NAME_MAX + 1];
-	uint32_t version;	/* from 1; 0: the latest, or a new one */
+	uint32_t version; /* from 1; 0: the latest, or a new one */
 };
 
 /* Parts of letters, digits and "._+-", divided by "/"; none is empty or begins

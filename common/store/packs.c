@@ -21,7 +21,7 @@ struct packs {
 	struct open_pack {
 		uint32_t number;
 		int fd;
-	} *open;
+	} * open;
 	char name[NAME_BYTES];
 };
 
@@ -109,7 +109,8 @@ read_at(int fd, void *buf, size_t n, uint64_t at)
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t got = pread(fd, (uint8_t *)buf + done, n - done, (off_t)(at + done));
+		ssize_t got = pread(
+		    fd, (uint8_t *)buf + done, n - done, (off_t)(at + done));
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -121,7 +122,8 @@ read_at(int fd, void *buf, size_t n, uint64_t at)
 	return (ssize_t)done;
 }
 
-/* 1 a record is there whole, 2 only its head is good, 0 nothing is, -1 the system refused. */
+/* 1 a record is there whole, 2 only its head is good, 0 nothing is, -1 the system
+ * refused. */
 static int
 read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_head *h,
     struct buf *body, struct err *e)
@@ -145,7 +147,9 @@ read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_head *h,
 	n = read_at(packs_fd(p, slot), to, h->body_bytes, at + RECORD_HEAD_BYTES);
 	if (n < 0)
 		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
-	return (size_t)n == h->body_bytes && crc32c(to, h->body_bytes) == h->body_crc ? 1 : 2;
+	return (size_t)n == h->body_bytes && crc32c(to, h->body_bytes) == h->body_crc
+	           ? 1
+	           : 2;
 }
 
 int
@@ -155,7 +159,8 @@ packs_read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_hea
 	int rc = read_record(p, slot, at, h, body, e);
 
 	if (rc == 0 || rc == 2)
-		return err_set(e, ERR_FORMAT, "%s: the record at byte %" PRIu64 " is damaged",
+		return err_set(e, ERR_FORMAT,
+		    "%s: the record at byte %" PRIu64 " is damaged",
 		    packs_name(p, slot), at);
 	return rc == 1 ? 0 : -1;
 }
@@ -175,7 +180,8 @@ read_record_head(struct packs *p, uint32_t slot, uint64_t at, uint64_t end,
 		return 0;
 	size_t have = (size_t)n - RECORD_HEAD_BYTES;
 	body->len = 0;
-	buf_bytes(body, bytes + RECORD_HEAD_BYTES, have < h->body_bytes ? have : h->body_bytes);
+	buf_bytes(body, bytes + RECORD_HEAD_BYTES,
+	    have < h->body_bytes ? have : h->body_bytes);
 	return buf_ok(body) ? 1 : err_nomem(e, "a record");
 }
 
@@ -192,13 +198,14 @@ packs_walk(struct packs *p, uint32_t slot, const struct pack_walk *w, struct err
 		return err_os(e, "%s", packs_name(p, slot));
 	uint64_t end = w->end < (uint64_t)st.st_size ? w->end : (uint64_t)st.st_size;
 	while (at < end && rc == 0) {
-		int got = w->data ? read_record(p, slot, at, &h, &body, e) :
-		    read_record_head(p, slot, at, end, &h, &body, e);
+		int got = w->data ? read_record(p, slot, at, &h, &body, e)
+		                  : read_record_head(p, slot, at, end, &h, &body, e);
 		if (got < 0)
 			rc = -1;
 		if (got == 0 || got == 2) {
 			bad_from = bad_from == UINT64_MAX ? at : bad_from;
-			at += got == 0 ? RECORD_ALIGN : record_whole_bytes(h.body_bytes);
+			at += got == 0 ? RECORD_ALIGN
+			               : record_whole_bytes(h.body_bytes);
 			continue;
 		}
 		if (rc == 0 && bad_from != UINT64_MAX && w->bad != NULL)
@@ -211,8 +218,8 @@ packs_walk(struct packs *p, uint32_t slot, const struct pack_walk *w, struct err
 	/* An end that was promised and is not there is damage, too. */
 	uint64_t wanted = w->end == UINT64_MAX ? end : w->end;
 	if (rc == 0 && w->bad != NULL && (bad_from != UINT64_MAX || end < wanted))
-		rc = w->bad(w->arg, bad_from != UINT64_MAX ? bad_from : end, wanted -
-		    (bad_from != UINT64_MAX ? bad_from : end), e);
+		rc = w->bad(w->arg, bad_from != UINT64_MAX ? bad_from : end,
+		    wanted - (bad_from != UINT64_MAX ? bad_from : end), e);
 	buf_free(&body);
 	return rc;
 }
@@ -302,11 +309,13 @@ pack_writer_open(struct pack_writer *w, uint32_t number, uint64_t bytes, struct 
 	w->number = number;
 	w->at = bytes;
 	w->pending.len = 0;
-	w->fd = openat(w->dirfd, name, O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_TRUNC : 0), 0666);
+	w->fd = openat(w->dirfd, name,
+	    O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_TRUNC : 0), 0666);
 	if (w->fd < 0 || fstat(w->fd, &st) != 0)
 		return err_writer(w, e);
 	if ((uint64_t)st.st_size < bytes)
-		return err_set(e, ERR_FORMAT, "%s/packs/%s: has only %lld bytes of %" PRIu64, w->dir, name,
+		return err_set(e, ERR_FORMAT,
+		    "%s/packs/%s: has only %lld bytes of %" PRIu64, w->dir, name,
 		    (long long)st.st_size, bytes);
 	if ((uint64_t)st.st_size > bytes && ftruncate(w->fd, (off_t)bytes) != 0)
 		return err_writer(w, e);
@@ -314,15 +323,18 @@ pack_writer_open(struct pack_writer *w, uint32_t number, uint64_t bytes, struct 
 		return 0;
 	if (fsync(w->dirfd) != 0)
 		return err_writer(w, e);
-	return pack_append(w, RECORD_PACK, number, version, sizeof version, NULL, 0, &at, e);
+	return pack_append(
+	    w, RECORD_PACK, number, version, sizeof version, NULL, 0, &at, e);
 }
 
 int
-pack_append(struct pack_writer *w, enum record_type type, uint64_t number, const void *a,
-    size_t a_bytes, const void *b, size_t b_bytes, uint64_t *at, struct err *e)
+pack_append(struct pack_writer *w, enum record_type type, uint64_t number,
+    const void *a, size_t a_bytes, const void *b, size_t b_bytes, uint64_t *at,
+    struct err *e)
 {
 	uint8_t head[RECORD_HEAD_BYTES];
-	struct record_head h = { .type = type, .number = number,
+	struct record_head h = { .type = type,
+		.number = number,
 		.body_bytes = (uint32_t)(a_bytes + b_bytes),
 		.body_crc = crc32c_more(crc32c(a, a_bytes), b, b_bytes) };
 	uint64_t whole = record_whole_bytes(h.body_bytes);

@@ -18,7 +18,7 @@ enum { PACK_NAME_MAX = 24 };
 struct packs;
 
 /* dir: for messages; dirfd stays the caller's. */
-struct packs *packs_new(int dirfd, const char *dir);	/* NULL: out of memory */
+struct packs *packs_new(int dirfd, const char *dir); /* NULL: out of memory */
 void packs_free(struct packs *);
 /* A small number for that pack, which is open from now on; ERR_IO with ENOENT when
  * there is no such pack. */
@@ -33,35 +33,37 @@ int packs_read_record(struct packs *, uint32_t slot, uint64_t at, struct record_
     struct buf *body, struct err *);
 
 /* All records that can be read, in order, up to `end` (UINT64_MAX: of the file).
- * What is damaged is passed to `bad` (NULL: nobody wants to know), and the search goes on behind it.  With
- * data false only heads are read: body[] is then at most a fragment's head. */
+ * What is damaged is passed to `bad` (NULL: nobody wants to know), and the search goes
+ * on behind it.  With data false only heads are read: body[] is then at most a
+ * fragment's head. */
 struct pack_walk {
 	bool data;
 	uint64_t end;
-	int (*record)(void *arg, uint64_t at, const struct record_head *, const uint8_t *body,
-	    size_t body_bytes, struct err *);
+	int (*record)(void *arg, uint64_t at, const struct record_head *,
+	    const uint8_t *body, size_t body_bytes, struct err *);
 	int (*bad)(void *arg, uint64_t at, uint64_t bytes, struct err *);
 	void *arg;
 };
 int packs_walk(struct packs *, uint32_t slot, const struct pack_walk *, struct err *);
 
-/* The numbers of all files in the folder that are called like packs, ascending; *out is to be
- * freed. */
+/* The numbers of all files in the folder that are called like packs, ascending; *out is
+ * to be freed. */
 int packs_list(int dirfd, const char *dir, uint32_t **out, size_t *n, struct err *);
 void pack_file_name(uint32_t number, char out[PACK_NAME_MAX]);
 
 /* A pack that is being written. */
 struct pack_writer {
-	int dirfd, fd;		/* fd -1: none */
+	int dirfd, fd; /* fd -1: none */
 	const char *dir;
 	uint32_t number;
-	uint64_t at;		/* where the next record goes */
-	struct buf pending;	/* records that are not written yet; the end of the pack */
+	uint64_t at;        /* where the next record goes */
+	struct buf pending; /* records that are not written yet; the end of the pack */
 };
 
 /* A new pack (bytes 0), or one whose first `bytes` are good; what is behind them
  * goes. */
-int pack_writer_open(struct pack_writer *, uint32_t number, uint64_t bytes, struct err *);
+int pack_writer_open(
+    struct pack_writer *, uint32_t number, uint64_t bytes, struct err *);
 /* Body in two parts; *at is where the record is. */
 int pack_append(struct pack_writer *, enum record_type, uint64_t number, const void *a,
     size_t a_bytes, const void *b, size_t b_bytes, uint64_t *at, struct err *);

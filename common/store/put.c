@@ -14,15 +14,15 @@ struct put {
 	struct store *s;
 	struct recipe_image about;
 	struct put_stats stats;
-	EVP_MD_CTX *sha;		/* of the whole image */
+	EVP_MD_CTX *sha; /* of the whole image */
 	struct decoder *decoder;
 	struct rebuilder *rebuilder;
-	uint8_t *raw, *again;		/* one fragment's data; the chunk put together again */
-	struct recipe_chunk c;		/* the chunk at hand */
+	uint8_t *raw, *again;  /* one fragment's data; the chunk put together again */
+	struct recipe_chunk c; /* the chunk at hand */
 	struct recipe_chunk decoded;
 	struct place *places;
 	size_t places_cap;
-	struct buf block, record;	/* chunks not yet compressed; the record's body */
+	struct buf block, record; /* chunks not yet compressed; the record's body */
 	uint32_t block_chunks;
 };
 
@@ -46,15 +46,16 @@ choose_version(struct put *p, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (rc == 1 && name->version != 0)
-		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already", name->name,
-		    name->version);
+		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+		    name->name, name->version);
 	if (name->version == 0)
 		name->version = rc == 1 ? old.about.name.version + 1 : 1;
 	return 0;
 }
 
 int
-put_begin(struct put **out, struct store *s, const struct recipe_image *about, struct err *e)
+put_begin(
+    struct put **out, struct store *s, const struct recipe_image *about, struct err *e)
 {
 	struct put *p = calloc(1, sizeof *p);
 
@@ -67,8 +68,9 @@ put_begin(struct put **out, struct store *s, const struct recipe_image *about, s
 	p->rebuilder = rebuilder_new(s->packs);
 	p->raw = malloc(FRAGMENT_BYTES_MAX);
 	p->again = malloc(NDZ_CHUNK_BYTES);
-	if (p->sha == NULL || p->decoder == NULL || p->rebuilder == NULL || p->raw == NULL ||
-	    p->again == NULL || EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1) {
+	if (p->sha == NULL || p->decoder == NULL || p->rebuilder == NULL ||
+	    p->raw == NULL || p->again == NULL ||
+	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1) {
 		put_free(p);
 		return err_nomem(e, "an image");
 	}
@@ -126,13 +128,13 @@ keep_fragment(struct put *p, struct index_fragment *f, const void *data, struct 
 	bool lost = f->number != 0;
 	if (!lost)
 		f->number = store_number(p->s, INDEX_NEXT_FRAGMENT);
-	if (store_append(p->s, RECORD_FRAGMENT, f->number, head, sizeof head, data, f->bytes,
-	    &f->pack, &f->at, e) != 0)
+	if (store_append(p->s, RECORD_FRAGMENT, f->number, head, sizeof head, data,
+		f->bytes, &f->pack, &f->at, e) != 0)
 		return -1;
 	p->stats.new_fragments++;
 	p->stats.new_bytes += f->bytes;
-	return lost ? index_move_fragment(p->s->index, f->number, f->pack, f->at, e) :
-	    index_add_fragment(p->s->index, f, e);
+	return lost ? index_move_fragment(p->s->index, f->number, f->pack, f->at, e)
+	            : index_add_fragment(p->s->index, f, e);
 }
 
 static int
@@ -154,8 +156,8 @@ err_digest(const struct fragments *f, struct err *e)
 
 /* A fragment that is not zero; *adler becomes that of its data. */
 static int
-put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes, uint32_t *adler,
-    struct err *e)
+put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes,
+    uint32_t *adler, struct err *e)
 {
 	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
 	struct index_fragment x = { .bytes = f->entry->bytes };
@@ -166,8 +168,10 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes, uin
 	if (known < 0)
 		return -1;
 	/* The same bytes are the same data, so the table must say so. */
-	if (known == 1 && (x.head.raw_bytes != f->raw_bytes || x.bytes != f->entry->bytes ||
-	    memcmp(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest) != 0))
+	if (known == 1 &&
+	    (x.head.raw_bytes != f->raw_bytes || x.bytes != f->entry->bytes ||
+		memcmp(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest) !=
+		    0))
 		return err_digest(f, e);
 	if (known == 0 || x.pack == 0) {
 		if (fragments_decode(f, bytes, p->decoder, p->raw, e) != 0)
@@ -184,13 +188,15 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes, uin
 }
 
 static int
-put_zeros(struct put *p, const struct fragments *f, const uint8_t *bytes, uint32_t *adler,
-    struct err *e)
+put_zeros(struct put *p, const struct fragments *f, const uint8_t *bytes,
+    uint32_t *adler, struct err *e)
 {
 	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
-	struct recipe_piece piece = { .zero = true, .windows = f->entry->windows,
-		.raw_bytes = f->raw_bytes };
-	struct place place = { .at = f->raw_bytes, .slot = (uint32_t)PLACE_ZEROS,
+	struct recipe_piece piece = {
+		.zero = true, .windows = f->entry->windows, .raw_bytes = f->raw_bytes
+	};
+	struct place place = { .at = f->raw_bytes,
+		.slot = (uint32_t)PLACE_ZEROS,
 		.bytes = f->entry->bytes };
 
 	if (!f->c->codec->is_zeros(data, f->entry->bytes, f->raw_bytes))
@@ -209,14 +215,18 @@ put_fragments(struct put *p, const struct chunk *c, const uint8_t *bytes, struct
 	uint32_t all = 1, one = 1;
 
 	while (fragments_next(&f)) {
-		if (f.raw_bytes == 0 || (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
-			return err_set(e, ERR_FORMAT, "fragment %zu is empty or too large", f.number);
-		if ((f.entry->zero ? put_zeros : put_fragment)(p, &f, bytes, &one, e) != 0)
+		if (f.raw_bytes == 0 ||
+		    (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
+			return err_set(e, ERR_FORMAT,
+			    "fragment %zu is empty or too large", f.number);
+		if ((f.entry->zero ? put_zeros : put_fragment)(p, &f, bytes, &one, e) !=
+		    0)
 			return -1;
 		all = adler_combine(all, one, f.raw_bytes);
 	}
 	codec->tail(all, tail);
-	if (memcmp(stream + c->h.size - codec->tail_bytes, tail, codec->tail_bytes) != 0)
+	if (memcmp(stream + c->h.size - codec->tail_bytes, tail, codec->tail_bytes) !=
+	    0)
 		return err_set(e, ERR_FORMAT, "the Adler-32 of the stream is wrong");
 	memcpy(p->c.stream_head, stream, codec->head_bytes);
 	memcpy(p->c.stream_tail, tail, codec->tail_bytes);
@@ -250,7 +260,8 @@ put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct er
 /* Where the entries of the fragment table are in what is behind the stream, when
  * they are what the fragments say. */
 static bool
-find_table(struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, size_t *at)
+find_table(
+    struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, size_t *at)
 {
 	size_t table = p->c.npieces * EXT_ENTRY_BYTES;
 	uint8_t entry[EXT_ENTRY_BYTES];
@@ -260,7 +271,8 @@ find_table(struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, 
 		for (size_t k = 0; k < p->c.npieces && same; k++) {
 			rebuild_entry(&p->c.pieces[k], c->ext.fragments[k].bytes,
 			    c->ext.fragments[k].digest, entry);
-			same = memcmp(rest + i + k * sizeof entry, entry, sizeof entry) == 0;
+			same = memcmp(rest + i + k * sizeof entry, entry,
+				   sizeof entry) == 0;
 		}
 		if (same)
 			return *at = i, true;
@@ -268,14 +280,17 @@ find_table(struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, 
 	return false;
 }
 
-/* What is not in fragments; `spare` takes what is behind the stream without its table. */
+/* What is not in fragments; `spare` takes what is behind the stream without its table.
+ */
 static int
-describe_rest(struct put *p, const struct chunk *c, const uint8_t *bytes, struct buf *spare,
-    struct err *e)
+describe_rest(struct put *p, const struct chunk *c, const uint8_t *bytes,
+    struct buf *spare, struct err *e)
 {
 	const uint8_t *rest = bytes + NDZ_HEADER_BYTES + c->h.size;
-	size_t used = chunk_used_bytes(bytes), behind = NDZ_HEADER_BYTES + (size_t)c->h.size;
-	size_t n = used > behind ? used - behind : 0, table = p->c.npieces * EXT_ENTRY_BYTES;
+	size_t used = chunk_used_bytes(bytes),
+	       behind = NDZ_HEADER_BYTES + (size_t)c->h.size;
+	size_t n = used > behind ? used - behind : 0,
+	       table = p->c.npieces * EXT_ENTRY_BYTES;
 	/* Zeros at the table's end are the table's. */
 	size_t most = NDZ_CHUNK_BYTES - behind;
 	size_t slack = n + EXT_ENTRY_BYTES < most ? n + EXT_ENTRY_BYTES : most;
@@ -308,7 +323,8 @@ compare(struct put *p, size_t recipe_at, const uint8_t *bytes, struct err *e)
 	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
 		return -1;
 	if (memcmp(p->again, bytes, NDZ_CHUNK_BYTES) != 0)
-		return err_set(e, ERR_FORMAT, "the store would not give back what is put");
+		return err_set(
+		    e, ERR_FORMAT, "the store would not give back what is put");
 	return 0;
 }
 
@@ -337,7 +353,8 @@ describe(struct put *p, const struct chunk *c, const uint8_t *bytes, struct err 
 	int rc = describe_rest(p, c, bytes, &spare, e);
 	if (rc == 0) {
 		recipe_put_chunk(&p->block, &p->c);
-		rc = buf_ok(&p->block) ? compare(p, recipe_at, bytes, e) : err_nomem(e, "a recipe");
+		rc = buf_ok(&p->block) ? compare(p, recipe_at, bytes, e)
+		                       : err_nomem(e, "a recipe");
 	}
 	buf_free(&spare);
 	return rc;
@@ -364,17 +381,21 @@ put_chunk(struct put *p, const void *bytes, struct err *e)
 }
 
 int
-put_end(struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
+put_end(
+    struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
 {
 	struct buf head = { 0 };
 	struct index_image *i = calloc(1, sizeof *i);
 
 	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
 	recipe_put_image(&head, &p->about);
-	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe") : end_block(p, e);
+	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe")
+	                                     : end_block(p, e);
 	if (rc == 0) {
-		*i = (struct index_image){ .number = store_number(p->s, INDEX_NEXT_IMAGE),
-			.bytes = head.len + p->record.len, .about = p->about };
+		*i = (struct index_image){ .number = store_number(
+					       p->s, INDEX_NEXT_IMAGE),
+			.bytes = head.len + p->record.len,
+			.about = p->about };
 		rc = store_append(p->s, RECORD_IMAGE, i->number, head.base, head.len,
 		    p->record.base, p->record.len, &i->pack, &i->at, e);
 	}

@@ -11,9 +11,10 @@ struct put_stats {
 
 struct put;
 
-/* In a transaction of the store.  about: name (version 0: the next one), parent, labels, put_at; the
- * rest is found out.  ERR_REFUSED: that version is there. */
-int put_begin(struct put **, struct store *, const struct recipe_image *about, struct err *);
+/* In a transaction of the store.  about: name (version 0: the next one), parent,
+ * labels, put_at; the rest is found out.  ERR_REFUSED: that version is there. */
+int put_begin(
+    struct put **, struct store *, const struct recipe_image *about, struct err *);
 /* The next chunk: is checked wholly, and put together again and compared. */
 int put_chunk(struct put *, const void *bytes, struct err *);
 /* Everything but the store's commit; then *about is complete. */

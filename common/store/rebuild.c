@@ -76,11 +76,12 @@ static bool
 follows(const struct place *a, const struct place *b)
 {
 	return !is_zeros(b) && a->slot == b->slot &&
-	    b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
+	       b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
 }
 
 static int
-read_vector(struct rebuilder *r, const struct place *p, int n, uint64_t want, struct err *e)
+read_vector(
+    struct rebuilder *r, const struct place *p, int n, uint64_t want, struct err *e)
 {
 	ssize_t got;
 
@@ -88,17 +89,19 @@ read_vector(struct rebuilder *r, const struct place *p, int n, uint64_t want, st
 		got = preadv(packs_fd(r->packs, p->slot), r->iov, n, (off_t)p->at);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
-		return err_os(e, "%s: byte %" PRIu64, packs_name(r->packs, p->slot), p->at);
+		return err_os(
+		    e, "%s: byte %" PRIu64, packs_name(r->packs, p->slot), p->at);
 	if ((uint64_t)got != want)
-		return err_set(e, ERR_FORMAT, "%s: ends before its fragment at byte %" PRIu64 " does",
+		return err_set(e, ERR_FORMAT,
+		    "%s: ends before its fragment at byte %" PRIu64 " does",
 		    packs_name(r->packs, p->slot), p->at);
 	return 0;
 }
 
 /* Fragments that lie one behind the other in a pack, with one call: how many, or -1. */
 static ssize_t
-read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n, uint8_t *out,
-    struct err *e)
+read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
+    uint8_t *out, struct err *e)
 {
 	uint64_t from = places[i].at, end = from;
 	size_t count = 0;
@@ -107,19 +110,20 @@ read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n, ui
 	do {
 		const struct place *p = &places[i + count];
 		size_t gap = (size_t)(p->at + FRAGMENT_DATA_AT - end);
-		r->iov[v++] = (struct iovec){ r->gap[i + count] + GAP_STRIDE - gap, gap };
+		r->iov[v++] = (struct iovec){ r->gap[i + count] + GAP_STRIDE - gap,
+			gap };
 		r->iov[v++] = (struct iovec){ out, p->bytes };
 		out += p->bytes;
 		end = data_end(p);
 		count++;
 	} while (i + count < n && v + 2 <= IOV_MOST &&
-	    follows(&places[i + count - 1], &places[i + count]));
+		 follows(&places[i + count - 1], &places[i + count]));
 	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
 }
 
 static int
-fill_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
-    uint8_t *out, struct err *e)
+fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
 {
 	for (size_t i = 0; i < c->npieces;) {
 		if (is_zeros(&places[i])) {
@@ -139,13 +143,15 @@ fill_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct plac
 static int
 check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
 {
-	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes : 0;
+	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes
+	                                  : 0;
 
 	for (size_t i = 0; i < c->npieces; i++)
 		bytes += places[i].bytes;
 	if (bytes == c->stream_bytes)
 		return 0;
-	return err_set(e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
+	return err_set(
+	    e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
 }
 
 void
@@ -163,8 +169,8 @@ rebuild_entry(const struct recipe_piece *p, uint32_t bytes, const uint8_t *raw_d
 
 /* What is behind the stream, the fragment table's entries put into it again. */
 static uint8_t *
-fill_rest(const struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
-    uint8_t *out)
+fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out)
 {
 	size_t first = c->table ? c->table_at : c->rest_bytes;
 
@@ -191,13 +197,16 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 		if (is_zeros(p))
 			continue;
 		rc = packs_read_record(r->packs, p->slot, p->at, &h, &body, e);
-		if (rc == 0 && (h.type != RECORD_FRAGMENT || h.number != c->pieces[i].number))
-			rc = err_set(e, ERR_FORMAT, "%s: fragment %" PRIu64 " is not at byte %" PRIu64
-			    ", where the index has it", packs_name(r->packs, p->slot),
-			    c->pieces[i].number, p->at);
+		if (rc == 0 &&
+		    (h.type != RECORD_FRAGMENT || h.number != c->pieces[i].number))
+			rc = err_set(e, ERR_FORMAT,
+			    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
+			    ", where the index has it",
+			    packs_name(r->packs, p->slot), c->pieces[i].number, p->at);
 	}
 	buf_free(&body);
-	return rc != 0 ? rc : err_set(e, ERR_FORMAT, "it does not come out as it was put");
+	return rc != 0 ? rc
+	               : err_set(e, ERR_FORMAT, "it does not come out as it was put");
 }
 
 size_t
@@ -217,8 +226,8 @@ chunk_used_bytes(const uint8_t *chunk)
 }
 
 int
-rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
-    uint8_t *out, struct err *e)
+rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
 {
 	uint8_t *stream = out + NDZ_HEADER_BYTES, *end = stream + c->stream_bytes;
 
@@ -229,7 +238,8 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c, const struct pl
 	if (c->codec != NULL) {
 		memcpy(stream, c->stream_head, c->codec->head_bytes);
 		stream += c->codec->head_bytes;
-		memcpy(end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
+		memcpy(
+		    end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
 	}
 	if (fill_pieces(r, c, places, stream, e) != 0)
 		return -1;

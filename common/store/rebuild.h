@@ -10,9 +10,9 @@
 
 /* Where a piece's bytes are.  Of a run of zeros: slot PLACE_ZEROS, at the raw bytes. */
 struct place {
-	uint64_t at;		/* of the fragment's record */
-	uint32_t slot;		/* packs_slot() */
-	uint32_t bytes;		/* compressed */
+	uint64_t at;    /* of the fragment's record */
+	uint32_t slot;  /* packs_slot() */
+	uint32_t bytes; /* compressed */
 };
 
 enum { PLACE_ZEROS = (int)UINT32_MAX };
@@ -20,17 +20,17 @@ enum { PLACE_ZEROS = (int)UINT32_MAX };
 /* Belongs to one thread at a time; keeps memory between calls. */
 struct rebuilder;
 
-struct rebuilder *rebuilder_new(struct packs *);	/* NULL: out of memory */
+struct rebuilder *rebuilder_new(struct packs *); /* NULL: out of memory */
 void rebuilder_free(struct rebuilder *);
-/* The chunk into out[NDZ_CHUNK_BYTES]; one place for each of its pieces.  What comes out has the
- * checksum of the recipe, else ERR_FORMAT, and the sentence says which fragment
- * is damaged. */
+/* The chunk into out[NDZ_CHUNK_BYTES]; one place for each of its pieces.  What comes
+ * out has the checksum of the recipe, else ERR_FORMAT, and the sentence says which
+ * fragment is damaged. */
 int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
 /* The bytes of out up to the last one that is not zero. */
 size_t chunk_used_bytes(const uint8_t *chunk);
 /* An entry of the fragment table as image-format.md has it. */
-void rebuild_entry(const struct recipe_piece *, uint32_t bytes, const uint8_t *raw_digest,
-    uint8_t out[EXT_ENTRY_BYTES]);
+void rebuild_entry(const struct recipe_piece *, uint32_t bytes,
+    const uint8_t *raw_digest, uint8_t out[EXT_ENTRY_BYTES]);
 
 #endif /* COMMON_STORE_REBUILD_H */

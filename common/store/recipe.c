@@ -5,8 +5,8 @@
 #include <zlib.h>
 
 enum {
-	FLAG_TABLE = 128,	/* the rest is the codec, 0: none */
-	RATIO_MAX = 1032,	/* of zlib, for blocks */
+	FLAG_TABLE = 128, /* the rest is the codec, 0: none */
+	RATIO_MAX = 1032, /* of zlib, for blocks */
 	IMAGE_VERSION = 1,
 	BLOCK_LEVEL = 6,
 	/* No chunk has more pieces than fragments, nor a recipe larger than itself
@@ -72,7 +72,8 @@ void
 recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 {
 	uint64_t expected = 0;
-	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) | (c->table ? FLAG_TABLE : 0));
+	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) |
+				  (c->table ? FLAG_TABLE : 0));
 
 	buf_bytes(b, &flags, 1);
 	buf_le32(b, c->crc);
@@ -104,8 +105,9 @@ get_pieces(struct recipe_chunk *c, struct rd *r, struct err *e)
 	for (uint64_t i = 0; i < n; i++) {
 		get_piece(&p, r, &expected);
 		if (p.zero && (c->codec == NULL || p.raw_bytes == 0 ||
-		    p.raw_bytes > NDZ_STREAM_MAX * c->codec->ratio_max))
-			return err_set(e, ERR_FORMAT, "a recipe's run of zeros cannot be");
+				  p.raw_bytes > NDZ_STREAM_MAX * c->codec->ratio_max))
+			return err_set(
+			    e, ERR_FORMAT, "a recipe's run of zeros cannot be");
 		if (recipe_add_piece(c, &p, e) != 0)
 			return -1;
 	}
@@ -132,7 +134,8 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 	c->crc = rd_le32(r);
 	c->header = get_part(r, &c->header_bytes);
 	uint64_t stream_bytes = rd_number(r);
-	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) || stream_bytes > NDZ_STREAM_MAX)
+	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) ||
+	    stream_bytes > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT, "a recipe's chunk makes no sense");
 	c->stream_bytes = (uint32_t)stream_bytes;
 	if (get_pieces(c, r, e) != 0)
@@ -144,7 +147,8 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 	c->rest = get_part(r, &c->rest_bytes);
 	c->table_at = c->table ? rd_number(r) : 0;
 	size_t table_bytes = c->table ? c->npieces * EXT_ENTRY_BYTES : 0;
-	if (!rd_ok(r) || c->header_bytes > NDZ_HEADER_BYTES || c->table_at > c->rest_bytes ||
+	if (!rd_ok(r) || c->header_bytes > NDZ_HEADER_BYTES ||
+	    c->table_at > c->rest_bytes ||
 	    c->rest_bytes + table_bytes > (size_t)NDZ_STREAM_MAX - c->stream_bytes)
 		return err_set(e, ERR_FORMAT, "a recipe's chunk does not fit 1 MiB");
 	return 0;
@@ -205,8 +209,10 @@ recipe_get_image(struct recipe_image *i, struct rd *r, struct err *e)
 	*i = (struct recipe_image){ 0 };
 	uint32_t version = rd_le32(r);
 	if (rd_ok(r) && version != IMAGE_VERSION)
-		return err_set(e, ERR_UNSUPPORTED, "a recipe of version %u, which is newer than this "
-		    "program", version);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "a recipe of version %u, which is newer than this "
+		    "program",
+		    version);
 	i->name.version = rd_le32(r);
 	i->put_at = rd_le64(r);
 	i->data_bytes = rd_le64(r);
@@ -221,9 +227,11 @@ recipe_get_image(struct recipe_image *i, struct rd *r, struct err *e)
 		get_text(r, i->labels[n].key, sizeof i->labels[n].key);
 		get_text(r, i->labels[n].value, sizeof i->labels[n].value);
 	}
-	if (!rd_ok(r) || i->name.version == 0 || i->name.version > INT32_MAX || i->chunks == 0 ||
-	    i->chunks > INT32_MAX || strchr(name, ':') != NULL || store_name_get(&again, name, e) != 0)
-		return err_set(e, ERR_FORMAT, "what a recipe says of its image makes no sense");
+	if (!rd_ok(r) || i->name.version == 0 || i->name.version > INT32_MAX ||
+	    i->chunks == 0 || i->chunks > INT32_MAX || strchr(name, ':') != NULL ||
+	    store_name_get(&again, name, e) != 0)
+		return err_set(
+		    e, ERR_FORMAT, "what a recipe says of its image makes no sense");
 	memcpy(i->name.name, name, sizeof name);
 	return 0;
 }
@@ -240,7 +248,8 @@ recipe_put_block(struct buf *b, uint32_t chunks, const struct buf *plain, struct
 	size_t size_at = b->len;
 	buf_le32(b, 0);
 	uint8_t *to = buf_room(b, n);
-	if (to == NULL || compress2(to, &n, plain->base, plain->len, BLOCK_LEVEL) != Z_OK)
+	if (to == NULL ||
+	    compress2(to, &n, plain->base, plain->len, BLOCK_LEVEL) != Z_OK)
 		return err_nomem(e, "a recipe");
 	b->len = size_at;
 	buf_le32(b, (uint32_t)n);
@@ -273,8 +282,10 @@ recipe_unpack(const struct recipe_block *k, struct buf *plain, struct err *e)
 	uint8_t *to = buf_room(plain, n + (n == 0));
 	if (to == NULL)
 		return err_nomem(e, "a recipe");
-	if (uncompress(to, &n, k->packed, k->packed_bytes) != Z_OK || n != k->plain_bytes)
-		return err_set(e, ERR_FORMAT, "a block of the recipe cannot be decompressed");
+	if (uncompress(to, &n, k->packed, k->packed_bytes) != Z_OK ||
+	    n != k->plain_bytes)
+		return err_set(
+		    e, ERR_FORMAT, "a block of the recipe cannot be decompressed");
 	plain->len = n;
 	return 0;
 }

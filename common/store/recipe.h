@@ -1,8 +1,8 @@
 /* recipe.h: how a chunk is put together from fragments, and an image from chunks.
  *
  * A recipe holds of a chunk all that is not in a fragment: header, the ends of
- * the zlib stream, and what is behind it, without the entries of the fragment table, which
- * follow from the fragments.  docs/store-format.md has it to the byte.
+ * the zlib stream, and what is behind it, without the entries of the fragment table,
+ * which follow from the fragments.  docs/store-format.md has it to the byte.
  */
 #ifndef COMMON_STORE_RECIPE_H
 #define COMMON_STORE_RECIPE_H
@@ -20,33 +20,33 @@
 #include "common/store/record.h"
 
 enum {
-	RECIPE_BLOCK_CHUNKS = 64,	/* compressed together */
+	RECIPE_BLOCK_CHUNKS = 64, /* compressed together */
 	RECIPE_LABELS_MAX = 64,
 	RECIPE_TEXT_MAX = 255,
 };
 
 struct recipe_piece {
 	bool zero;
-	uint64_t number;	/* of the fragment */
-	uint64_t windows;	/* of a run of zeros */
+	uint64_t number;  /* of the fragment */
+	uint64_t windows; /* of a run of zeros */
 	uint64_t raw_bytes;
 };
 
 /* Pointers into the chunk, or into the recipe that was decoded. */
 struct recipe_chunk {
-	/* Of the pieces, head and tail are apart from them; NULL: the one piece is all of
-	 * the stream. */
+	/* Of the pieces, head and tail are apart from them; NULL: the one piece is all
+	 * of the stream. */
 	const struct codec *codec;
-	bool table;		/* entries belong into the tail at table_at */
-	uint32_t crc;		/* CRC-32C of the chunk up to its last byte that is not 0 */
+	bool table;   /* entries belong into the tail at table_at */
+	uint32_t crc; /* CRC-32C of the chunk up to its last byte that is not 0 */
 	uint32_t stream_bytes;
-	const uint8_t *header;		/* without the zeros at its end */
+	const uint8_t *header; /* without the zeros at its end */
 	size_t header_bytes;
 	uint8_t stream_head[CODEC_ENDS_BYTES], stream_tail[CODEC_ENDS_BYTES];
-	const uint8_t *rest;	/* behind the stream, without the zeros at its end */
+	const uint8_t *rest; /* behind the stream, without the zeros at its end */
 	size_t rest_bytes, table_at;
 	size_t npieces, cap;
-	struct recipe_piece *pieces;	/* owned; recipe_chunk_free() */
+	struct recipe_piece *pieces; /* owned; recipe_chunk_free() */
 };
 
 void recipe_chunk_free(struct recipe_chunk *);
@@ -63,11 +63,11 @@ struct recipe_label {
 /* What is known of an image besides its chunks. */
 struct recipe_image {
 	struct store_name name;
-	char parent[STORE_NAME_MAX + 16];	/* "name:version", or "" */
-	uint64_t put_at;			/* seconds since 1970 */
+	char parent[STORE_NAME_MAX + 16]; /* "name:version", or "" */
+	uint64_t put_at;                  /* seconds since 1970 */
 	uint64_t data_bytes;
 	uint32_t chunks;
-	uint8_t sha256[SHA256_BYTES];		/* of the whole image file */
+	uint8_t sha256[SHA256_BYTES]; /* of the whole image file */
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];
 };
@@ -77,7 +77,8 @@ void recipe_put_image(struct buf *, const struct recipe_image *);
 int recipe_get_image(struct recipe_image *, struct rd *, struct err *);
 
 /* A block: u32 chunks, u32 bytes, u32 bytes compressed, zlib's stream. */
-int recipe_put_block(struct buf *, uint32_t chunks, const struct buf *plain, struct err *);
+int recipe_put_block(
+    struct buf *, uint32_t chunks, const struct buf *plain, struct err *);
 struct recipe_block {
 	uint32_t chunks, plain_bytes, packed_bytes;
 	const uint8_t *packed;

@@ -4,7 +4,7 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-enum { MAGIC = 0x31524d45, HEAD_CRC_AT = RECORD_HEAD_BYTES - 4 };	/* "EMR1" */
+enum { MAGIC = 0x31524d45, HEAD_CRC_AT = RECORD_HEAD_BYTES - 4 }; /* "EMR1" */
 
 void
 record_put_head(const struct record_head *h, uint8_t out[RECORD_HEAD_BYTES])
@@ -61,11 +61,13 @@ fragment_get_head(struct fragment_head *f, const void *bytes, size_t len, struct
 	if (rd_ok(&r) && len > FRAGMENT_HEAD_BYTES &&
 	    len - FRAGMENT_HEAD_BYTES <= STORE_FRAGMENT_MAX)
 		return 0;
-	return err_set(e, ERR_FORMAT, "a fragment's record of %zu bytes cannot be", len);
+	return err_set(
+	    e, ERR_FORMAT, "a fragment's record of %zu bytes cannot be", len);
 }
 
 uint64_t
 record_whole_bytes(uint64_t body_bytes)
 {
-	return (RECORD_HEAD_BYTES + body_bytes + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
+	return (RECORD_HEAD_BYTES + body_bytes + RECORD_ALIGN - 1) / RECORD_ALIGN *
+	       RECORD_ALIGN;
 }

@@ -14,7 +14,7 @@
 #include "common/base/err.h"
 
 enum {
-	STORE_FORMAT = 1,		/* of the whole store */
+	STORE_FORMAT = 1, /* of the whole store */
 	RECORD_HEAD_BYTES = 32,
 	RECORD_ALIGN = 8,
 	SHA256_BYTES = 32,
@@ -26,26 +26,27 @@ enum {
 };
 
 enum record_type {
-	RECORD_PACK = 1,	/* first in every pack; number: the pack's */
-	RECORD_FRAGMENT = 2,	/* number: the fragment's */
-	RECORD_IMAGE = 3,	/* number: the image's; body: recipe.h */
-	RECORD_REMOVED = 4,	/* number: that of an image that is no more */
-	RECORD_REPLACES = 5,	/* number: how many u32 numbers of packs its body holds: they
-				 * count no longer, all of use in them came before this */
+	RECORD_PACK = 1,     /* first in every pack; number: the pack's */
+	RECORD_FRAGMENT = 2, /* number: the fragment's */
+	RECORD_IMAGE = 3,    /* number: the image's; body: recipe.h */
+	RECORD_REMOVED = 4,  /* number: that of an image that is no more */
+	RECORD_REPLACES =
+	    5, /* number: how many u32 numbers of packs its body holds: they
+	        * count no longer, all of use in them came before this */
 };
 
 struct record_head {
-	enum record_type type;	/* may be one that this version does not know */
+	enum record_type type; /* may be one that this version does not know */
 	uint64_t number;
 	uint32_t body_bytes, body_crc;
 };
 
 /* What stands in front of a fragment's data. */
 struct fragment_head {
-	uint8_t sha256[SHA256_BYTES];		/* of the data: its identity */
-	uint8_t raw_digest[RAW_DIGEST_BYTES];	/* as in the fragment table of images */
-	uint32_t raw_bytes;			/* 0: a whole zlib stream; no raw digest */
-	uint32_t adler;				/* Adler-32 of the raw bytes */
+	uint8_t sha256[SHA256_BYTES];         /* of the data: its identity */
+	uint8_t raw_digest[RAW_DIGEST_BYTES]; /* as in the fragment table of images */
+	uint32_t raw_bytes; /* 0: a whole zlib stream; no raw digest */
+	uint32_t adler;     /* Adler-32 of the raw bytes */
 };
 
 void record_put_head(const struct record_head *, uint8_t out[RECORD_HEAD_BYTES]);
@@ -53,7 +54,8 @@ void record_put_head(const struct record_head *, uint8_t out[RECORD_HEAD_BYTES])
 bool record_get_head(struct record_head *, const void *bytes, size_t len);
 void fragment_put_head(const struct fragment_head *, uint8_t out[FRAGMENT_HEAD_BYTES]);
 /* ERR_FORMAT when it is too short. */
-int fragment_get_head(struct fragment_head *, const void *bytes, size_t len, struct err *);
+int fragment_get_head(
+    struct fragment_head *, const void *bytes, size_t len, struct err *);
 /* With head and padding. */
 uint64_t record_whole_bytes(uint64_t body_bytes);
 

@@ -22,7 +22,8 @@ mark_lost(struct check *c, struct store *s, struct err *e)
 int
 repair_store(struct check *c, struct store *s, struct err *e)
 {
-	if (store_begin(s, e) != 0 || check_store(c, s, e) != 0 || mark_lost(c, s, e) != 0)
+	if (store_begin(s, e) != 0 || check_store(c, s, e) != 0 ||
+	    mark_lost(c, s, e) != 0)
 		return -1;
 	return store_commit(s, e);
 }
@@ -31,8 +32,8 @@ struct reindex {
 	struct check *c;
 	struct store *s;
 	uint32_t slot, number;
-	uint64_t end;			/* of the last good record of the pack */
-	struct buf replaced, removed;	/* u32 and u64 in the machine's order */
+	uint64_t end;                 /* of the last good record of the pack */
+	struct buf replaced, removed; /* u32 and u64 in the machine's order */
 	uint64_t next_fragment, next_image;
 };
 
@@ -54,7 +55,9 @@ note_replaced(void *arg, uint64_t at, const struct record_head *h, const uint8_t
 	(void)at;
 	if (h->type == RECORD_REMOVED)
 		buf_bytes(&x->removed, &h->number, sizeof h->number);
-	for (uint64_t i = 0; h->type == RECORD_REPLACES && rd_can_hold(&r, 1, 4) && i < h->number; i++) {
+	for (uint64_t i = 0;
+	     h->type == RECORD_REPLACES && rd_can_hold(&r, 1, 4) && i < h->number;
+	     i++) {
 		uint32_t pack = rd_le32(&r);
 		buf_bytes(&x->replaced, &pack, sizeof pack);
 	}
@@ -71,26 +74,27 @@ has(const struct buf *list, const void *item, size_t n)
 }
 
 static int
-add_fragment(struct reindex *x, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
+add_fragment(struct reindex *x, uint64_t at, const struct record_head *h,
+    const uint8_t *body, size_t body_bytes, struct err *e)
 {
-	struct index_fragment f = { .number = h->number, .pack = x->number, .at = at }, there;
+	struct index_fragment f = { .number = h->number, .pack = x->number, .at = at },
+			      there;
 
 	if (fragment_get_head(&f.head, body, body_bytes, e) != 0)
-		return 0;	/* of no use to anybody */
+		return 0; /* of no use to anybody */
 	f.bytes = (uint32_t)(body_bytes - FRAGMENT_HEAD_BYTES);
 	raise(&x->next_fragment, h->number);
 	int rc = index_find_fragment(x->s->index, f.head.sha256, &there, e);
 	if (rc == 0)
 		rc = index_get_fragment(x->s->index, h->number, &there, e);
-	if (rc != 0)		/* another copy, which serves as well */
+	if (rc != 0) /* another copy, which serves as well */
 		return rc < 0 ? -1 : 0;
 	return index_add_fragment(x->s->index, &f, e);
 }
 
 static int
-add_image(struct reindex *x, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
+add_image(struct reindex *x, uint64_t at, const struct record_head *h,
+    const uint8_t *body, size_t body_bytes, struct err *e)
 {
 	struct index_image *i = calloc(1, sizeof *i), *there = calloc(1, sizeof *there);
 	struct rd r = rd_from(body, body_bytes);
@@ -127,9 +131,12 @@ add_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *b
 }
 
 static int
-walk_packs(struct reindex *x, const uint32_t *list, size_t n, bool adding, struct err *e)
+walk_packs(
+    struct reindex *x, const uint32_t *list, size_t n, bool adding, struct err *e)
 {
-	struct pack_walk w = { .data = true, .end = UINT64_MAX, .arg = x,
+	struct pack_walk w = { .data = true,
+		.end = UINT64_MAX,
+		.arg = x,
 		.record = adding ? add_record : note_replaced };
 
 	for (size_t i = 0; i < n; i++) {
@@ -140,8 +147,9 @@ walk_packs(struct reindex *x, const uint32_t *list, size_t n, bool adding, struc
 		if (packs_slot(x->s->packs, list[i], &x->slot, e) != 0 ||
 		    packs_walk(x->s->packs, x->slot, &w, e) != 0)
 			return -1;
-		if (adding && x->end > 0 && index_put_pack(x->s->index,
-		    &(struct index_pack){ list[i], x->end }, e) != 0)
+		if (adding && x->end > 0 &&
+		    index_put_pack(
+			x->s->index, &(struct index_pack){ list[i], x->end }, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -163,7 +171,8 @@ fill_index(struct reindex *x, struct err *e)
 	uint64_t last = list[n - 1];
 	free(list);
 	if (rc == 0)
-		rc = index_set_next(x->s->index, INDEX_NEXT_FRAGMENT, x->next_fragment, e);
+		rc = index_set_next(
+		    x->s->index, INDEX_NEXT_FRAGMENT, x->next_fragment, e);
 	if (rc == 0)
 		rc = index_set_next(x->s->index, INDEX_NEXT_IMAGE, x->next_image, e);
 	return rc == 0 ? index_set_next(x->s->index, INDEX_NEXT_PACK, last + 1, e) : -1;

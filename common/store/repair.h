@@ -4,8 +4,8 @@
 
 #include "common/store/check.h"
 
-/* Transactions of their own.  Fragments that are damaged are marked as lost: images that
- * need them stay, and are whole again when a put brings the same bytes. */
+/* Transactions of their own.  Fragments that are damaged are marked as lost: images
+ * that need them stay, and are whole again when a put brings the same bytes. */
 int repair_store(struct check *, struct store *, struct err *);
 /* The index from the packs alone; the store was opened with STORE_REINDEX. */
 int repair_index(struct check *, struct store *, struct err *);

@@ -30,7 +30,8 @@ is_empty_folder(const char *dir)
 	bool empty = d != NULL;
 
 	while (empty && (entry = readdir(d)) != NULL)
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+		empty = strcmp(entry->d_name, ".") == 0 ||
+		        strcmp(entry->d_name, "..") == 0;
 	if (d != NULL)
 		closedir(d);
 	return empty;
@@ -52,14 +53,16 @@ static int
 write_format(const char *dir, uint64_t pack_bytes, struct err *e)
 {
 	char path[PATH_BYTES], text[FORMAT_BYTES];
-	int n = snprintf(text, sizeof text, "emustore %d\npack-bytes %" PRIu64 "\n", STORE_FORMAT,
-	    pack_bytes);
+	int n = snprintf(text, sizeof text, "emustore %d\npack-bytes %" PRIu64 "\n",
+	    STORE_FORMAT, pack_bytes);
 
 	path_in(dir, "format", path);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_os(e, "%s", path);
-	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0 ? err_os(e, "%s", path) : 0;
+	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0
+	             ? err_os(e, "%s", path)
+	             : 0;
 	close(fd);
 	return rc == 0 ? sync_folder(dir, e) : -1;
 }
@@ -73,8 +76,9 @@ store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 	if (strlen(dir) > 500)
 		return err_set(e, ERR_USAGE, "the store's path is too long");
 	if (mkdir(dir, 0777) != 0 && (errno != EEXIST || !is_empty_folder(dir)))
-		return errno == EEXIST ? err_set(e, ERR_REFUSED, "%s: is there already, and not empty",
-		    dir) : err_os(e, "%s", dir);
+		return errno == EEXIST ? err_set(e, ERR_REFUSED,
+					     "%s: is there already, and not empty", dir)
+		                       : err_os(e, "%s", dir);
 	path_in(dir, "packs", path);
 	if (mkdir(path, 0777) != 0)
 		return err_os(e, "%s", path);
@@ -96,13 +100,19 @@ read_format(struct store *s, struct err *e)
 	if (fd >= 0)
 		close(fd);
 	if (n < 0)
-		return errno == ENOENT ? err_set(e, ERR_USAGE, "%s: is no store (emustore init makes one)",
-		    s->dir) : err_os(e, "%s/format", s->dir);
-	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &version, &s->pack_bytes) < 1)
-		return err_set(e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
+		return errno == ENOENT
+		           ? err_set(e, ERR_USAGE,
+				 "%s: is no store (emustore init makes one)", s->dir)
+		           : err_os(e, "%s/format", s->dir);
+	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &version, &s->pack_bytes) <
+	    1)
+		return err_set(
+		    e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
 	if (version != STORE_FORMAT)
-		return err_set(e, ERR_UNSUPPORTED, "%s: a store of format %u; this program knows only "
-		    "format %d", s->dir, version, STORE_FORMAT);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: a store of format %u; this program knows only "
+		    "format %d",
+		    s->dir, version, STORE_FORMAT);
 	return 0;
 }
 
@@ -115,8 +125,10 @@ take_lock(struct store *s, bool wait, struct err *e)
 	if (flock(s->lock_fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
-		return err_set(e, ERR_REFUSED, "%s: another program is writing to this store (--wait waits "
-		    "for it)", s->dir);
+		return err_set(e, ERR_REFUSED,
+		    "%s: another program is writing to this store (--wait waits "
+		    "for it)",
+		    s->dir);
 	return err_os(e, "%s/lock", s->dir);
 }
 
@@ -129,7 +141,7 @@ open_index(struct store *s, bool anew, struct err *e)
 	if (!anew)
 		return index_open(&s->index, path, false, e);
 	for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", NULL };
-	    *end != NULL; end++) {
+	     *end != NULL; end++) {
 		char name[64];
 		snprintf(name, sizeof name, "%s%s", new_index, *end);
 		unlinkat(s->dirfd, name, 0);
@@ -171,7 +183,9 @@ open_parts(struct store *s, enum store_access access, struct err *e)
 int
 store_open(struct store *s, const char *dir, enum store_access access, struct err *e)
 {
-	*s = (struct store){ .dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 } };
+	*s = (struct store){
+		.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
+	};
 	if (strlen(dir) > 500)
 		return err_set(e, ERR_USAGE, "the store's path is too long");
 	s->dir = strdup(dir);
@@ -207,8 +221,9 @@ store_remove_strays(struct store *s, struct err *e)
 			continue;
 		}
 		pack_file_name(list[i], name);
-		rc = unlinkat(s->packs_fd, name, 0) == 0 ? 0 :
-		    err_os(e, "%s/packs/%s", s->dir, name);
+		rc = unlinkat(s->packs_fd, name, 0) == 0
+		         ? 0
+		         : err_os(e, "%s/packs/%s", s->dir, name);
 	}
 	free(list);
 	return rc;
@@ -234,7 +249,7 @@ open_last_pack(struct store *s, struct err *e)
 static void
 undo(struct store *s)
 {
-	struct err ignored;		/* the next writer does it, then */
+	struct err ignored; /* the next writer does it, then */
 
 	pack_writer_drop(&s->w);
 	index_rollback(s->index);
@@ -252,9 +267,11 @@ store_close(struct store *s)
 	packs_free(s->packs);
 	close_if_open(s->packs_fd);
 	close_if_open(s->dirfd);
-	close_if_open(s->lock_fd);	/* the last: nobody else may write before */
+	close_if_open(s->lock_fd); /* the last: nobody else may write before */
 	free(s->dir);
-	*s = (struct store){ .dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 } };
+	*s = (struct store){
+		.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
+	};
 }
 
 int
@@ -293,12 +310,13 @@ store_end_pack(struct store *s, struct err *e)
 
 int
 store_append(struct store *s, enum record_type type, uint64_t number, const void *a,
-    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at, struct err *e)
+    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
+    struct err *e)
 {
 	if (s->w.fd >= 0 && s->w.at >= s->pack_bytes && store_end_pack(s, e) != 0)
 		return -1;
 	if (s->w.fd < 0 && pack_writer_open(&s->w,
-	    (uint32_t)store_number(s, INDEX_NEXT_PACK), 0, e) != 0)
+			       (uint32_t)store_number(s, INDEX_NEXT_PACK), 0, e) != 0)
 		return -1;
 	*pack = s->w.number;
 	return pack_append(&s->w, type, number, a, a_bytes, b, b_bytes, at, e);
@@ -329,12 +347,13 @@ store_commit(struct store *s, struct err *e)
 int
 store_use_index(struct store *s, struct err *e)
 {
-	index_close(s->index);		/* all of it is in its one file then */
+	index_close(s->index); /* all of it is in its one file then */
 	s->index = NULL;
 	/* What the old one had not yet in its file must never meet the new file. */
 	unlinkat(s->dirfd, "index.db-wal", 0);
 	unlinkat(s->dirfd, "index.db-shm", 0);
-	if (fsync(s->dirfd) != 0 || renameat(s->dirfd, new_index, s->dirfd, index_name) != 0 ||
+	if (fsync(s->dirfd) != 0 ||
+	    renameat(s->dirfd, new_index, s->dirfd, index_name) != 0 ||
 	    fsync(s->dirfd) != 0)
 		return err_os(e, "%s/%s", s->dir, index_name);
 	return 0;

@@ -23,13 +23,13 @@ enum { STORE_PACK_BYTES = 1 << 30 };
 struct store {
 	char *dir;
 	int dirfd, packs_fd, lock_fd;
-	uint64_t pack_bytes;		/* a pack of so many gets no more records */
+	uint64_t pack_bytes; /* a pack of so many gets no more records */
 	struct index *index;
 	struct packs *packs;
 	/* Of a writer between store_begin() and the end of it: */
 	struct pack_writer w;
 	bool writing;
-	uint64_t next[3];		/* by enum index_next */
+	uint64_t next[3]; /* by enum index_next */
 };
 
 enum store_access { STORE_READ, STORE_WRITE, STORE_WRITE_WAIT, STORE_REINDEX };
@@ -40,14 +40,15 @@ int store_init(const char *dir, uint64_t pack_bytes, struct err *);
  * STORE_REINDEX: for writing, with a new and empty index beside the old one, see
  * store_use_index(). */
 int store_open(struct store *, const char *dir, enum store_access, struct err *);
-void store_close(struct store *);	/* what is not committed is undone */
+void store_close(struct store *); /* what is not committed is undone */
 
 /* A writer's transaction. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
 /* In a transaction: a record behind all others. */
 int store_append(struct store *, enum record_type, uint64_t number, const void *a,
-    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at, struct err *);
+    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
+    struct err *);
 /* Never handed out before. */
 uint64_t store_number(struct store *, enum index_next);
 /* No more into the pack that is being written; the next record begins a new one. */

@@ -9,7 +9,7 @@
 
 struct cached {
 	uint32_t chunk;
-	uint64_t used;		/* when; 0: nothing in it */
+	uint64_t used; /* when; 0: nothing in it */
 	uint8_t *bytes;
 };
 
@@ -19,7 +19,7 @@ struct store_disk {
 	uint64_t clock;
 	unsigned n;
 	struct cached *cache;
-	struct err err;		/* why the last read failed */
+	struct err err; /* why the last read failed */
 };
 
 static struct cached *
@@ -134,7 +134,8 @@ open_image(struct stored **out, const char *store, const char *name, struct err 
 	struct store_name parsed;
 	struct store s;
 
-	if (store_name_get(&parsed, name, e) != 0 || store_open(&s, store, STORE_READ, e) != 0)
+	if (store_name_get(&parsed, name, e) != 0 ||
+	    store_open(&s, store, STORE_READ, e) != 0)
 		return -1;
 	int rc = stored_open(out, &s, &parsed, e);
 	store_close(&s);
@@ -142,11 +143,13 @@ open_image(struct stored **out, const char *store, const char *name, struct err 
 }
 
 int
-store_disk_open(struct disk **out, const char *store, const char *name, unsigned cache_chunks,
-    struct err *e)
+store_disk_open(struct disk **out, const char *store, const char *name,
+    unsigned cache_chunks, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = read_chunks, .why = tell_why,
-		.digest = digest, .close = close_image };
+	static const struct disk_ops ops = { .pread = read_chunks,
+		.why = tell_why,
+		.digest = digest,
+		.close = close_image };
 	struct store_disk *d = calloc(1, sizeof *d);
 
 	if (d == NULL)
@@ -154,7 +157,8 @@ store_disk_open(struct disk **out, const char *store, const char *name, unsigned
 	pthread_mutex_init(&d->lock, NULL);
 	d->n = cache_chunks;
 	d->cache = calloc(d->n, sizeof *d->cache);
-	int rc = d->cache == NULL ? err_nomem(e, name) : open_image(&d->image, store, name, e);
+	int rc = d->cache == NULL ? err_nomem(e, name)
+	                          : open_image(&d->image, store, name, e);
 	if (rc == 0) {
 		const struct recipe_image *a = stored_about(d->image);
 		rc = disk_open_ops(out, stored_title(a), DISK_FILE,

@@ -7,9 +7,9 @@
 
 enum { STORE_DISK_CACHE_CHUNKS = 16 };
 
-/* name: as store_name_get() has it.  cache_chunks, of 1 MiB each, at least 1.  May be read by several
- * threads.  A chunk that is damaged fails the read, and the sentence says what is
- * damaged. */
+/* name: as store_name_get() has it.  cache_chunks, of 1 MiB each, at least 1.  May be
+ * read by several threads.  A chunk that is damaged fails the read, and the sentence
+ * says what is damaged. */
 int store_disk_open(struct disk **, const char *store, const char *name,
     unsigned cache_chunks, struct err *);
 

@@ -12,15 +12,15 @@ enum { NO_BLOCK = (int)UINT32_MAX };
 
 struct stored {
 	struct store *s;
-	struct packs *packs;		/* its own, so that they stay open */
+	struct packs *packs; /* its own, so that they stay open */
 	struct recipe_image about;
-	struct buf record;		/* the recipe, compressed */
+	struct buf record; /* the recipe, compressed */
 	struct recipe_block *blocks;
 	uint32_t nblocks;
-	struct place *places;		/* of all pieces of all chunks */
+	struct place *places; /* of all pieces of all chunks */
 	size_t nplaces, cap;
-	size_t *first;			/* each chunk's first one; chunks + 1 */
-	uint32_t placed;		/* chunks whose places are known */
+	size_t *first;   /* each chunk's first one; chunks + 1 */
+	uint32_t placed; /* chunks whose places are known */
 	struct rebuilder *rebuilder;
 	/* The block that was used last, and where its chunks begin. */
 	uint32_t block;
@@ -68,7 +68,8 @@ stored_free(struct stored *d)
 
 /* The record, and that it is the one that the index means. */
 static int
-read_recipe(struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
+read_recipe(
+    struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
 {
 	struct record_head h;
 	uint32_t slot;
@@ -81,17 +82,21 @@ read_recipe(struct stored *d, const struct index_image *i, struct rd *rest, stru
 		return -1;
 	const struct recipe_image *a = &d->about, *b = &i->about;
 	if (h.type == RECORD_IMAGE && h.number == i->number && a->chunks == b->chunks &&
-	    a->name.version == b->name.version && strcmp(a->name.name, b->name.name) == 0 &&
+	    a->name.version == b->name.version &&
+	    strcmp(a->name.name, b->name.name) == 0 &&
 	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)
 		return 0;
-	return err_set(e, ERR_FORMAT, "the index and its record in %s do not agree (emustore repair "
-	    "--index)", packs_name(d->packs, slot));
+	return err_set(e, ERR_FORMAT,
+	    "the index and its record in %s do not agree (emustore repair "
+	    "--index)",
+	    packs_name(d->packs, slot));
 }
 
 static int
 read_blocks(struct stored *d, struct rd r, struct err *e)
 {
-	uint64_t n = (d->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) / RECIPE_BLOCK_CHUNKS;
+	uint64_t n = (d->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) /
+	             RECIPE_BLOCK_CHUNKS;
 	uint64_t chunks = 0;
 	int rc;
 
@@ -103,20 +108,22 @@ read_blocks(struct stored *d, struct rd r, struct err *e)
 	for (uint64_t i = 0; i < n; i++) {
 		if ((rc = recipe_get_block(&d->blocks[i], &r, e)) < 0)
 			return -1;
-		if (rc == 0 || (i + 1 < n && d->blocks[i].chunks != RECIPE_BLOCK_CHUNKS))
+		if (rc == 0 ||
+		    (i + 1 < n && d->blocks[i].chunks != RECIPE_BLOCK_CHUNKS))
 			return err_set(e, ERR_FORMAT, "its recipe lacks chunks");
 		chunks += d->blocks[i].chunks;
 	}
 	d->nblocks = (uint32_t)n;
 	if (!rd_done(&r) || chunks != d->about.chunks)
-		return err_set(e, ERR_FORMAT, "its recipe does not have %" PRIu32 " chunks",
-		    d->about.chunks);
+		return err_set(e, ERR_FORMAT,
+		    "its recipe does not have %" PRIu32 " chunks", d->about.chunks);
 	return 0;
 }
 
 /* Decompressed, and each of its chunks found (and looked at by fn). */
 static int
-load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *), struct err *e)
+load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *),
+    struct err *e)
 {
 	d->block = (uint32_t)NO_BLOCK;
 	if (recipe_unpack(&d->blocks[k], &d->plain, e) != 0)
@@ -124,7 +131,8 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 	struct rd r = rd_from(d->plain.base, d->plain.len);
 	for (uint32_t i = 0; i < d->blocks[k].chunks; i++) {
 		d->chunk_at[i] = r.off;
-		if (recipe_get_chunk(&d->c, &r, e) != 0 || (fn != NULL && fn(d, e) != 0))
+		if (recipe_get_chunk(&d->c, &r, e) != 0 ||
+		    (fn != NULL && fn(d, e) != 0))
 			return err_ctx(e, "chunk %u", k * RECIPE_BLOCK_CHUNKS + i);
 	}
 	if (!rd_done(&r))
@@ -134,12 +142,14 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 }
 
 static int
-place_of(struct stored *d, const struct recipe_piece *p, struct place *place, struct err *e)
+place_of(
+    struct stored *d, const struct recipe_piece *p, struct place *place, struct err *e)
 {
 	struct index_fragment f;
 
 	if (p->zero) {
-		*place = (struct place){ .at = p->raw_bytes, .slot = (uint32_t)PLACE_ZEROS,
+		*place = (struct place){ .at = p->raw_bytes,
+			.slot = (uint32_t)PLACE_ZEROS,
 			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
 		return 0;
 	}
@@ -147,10 +157,13 @@ place_of(struct stored *d, const struct recipe_piece *p, struct place *place, st
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return err_set(e, ERR_FORMAT, "fragment %" PRIu64 " is not in the store", p->number);
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " is not in the store", p->number);
 	if (f.pack == 0)
-		return err_set(e, ERR_FORMAT, "fragment %" PRIu64 " was damaged and is lost (a put of an "
-		    "image that has it brings it back)", p->number);
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " was damaged and is lost (a put of an "
+		    "image that has it brings it back)",
+		    p->number);
 	place->at = f.at;
 	place->bytes = f.bytes;
 	return packs_slot(d->packs, f.pack, &place->slot, e);
@@ -193,8 +206,8 @@ load(struct stored *d, const struct index_image *i, struct err *e)
 }
 
 int
-stored_open_image(struct stored **out, struct store *s, const struct index_image *i,
-    struct err *e)
+stored_open_image(
+    struct stored **out, struct store *s, const struct index_image *i, struct err *e)
 {
 	struct stored *d = calloc(1, sizeof *d);
 
@@ -216,7 +229,8 @@ stored_open_image(struct stored **out, struct store *s, const struct index_image
 
 /* In one transaction of the index, so that what is found fits together. */
 static int
-open_once(struct stored **out, struct store *s, const struct store_name *n, struct err *e)
+open_once(
+    struct stored **out, struct store *s, const struct store_name *n, struct err *e)
 {
 	struct index_image *i = malloc(sizeof *i);
 	bool alone = !s->writing;
@@ -227,8 +241,12 @@ open_once(struct stored **out, struct store *s, const struct store_name *n, stru
 	if (rc == 0) {
 		rc = index_find_image(s->index, n, i, e);
 		if (rc == 0)
-			rc = n->version == 0 ? err_set(e, ERR_USAGE, "%s: is not in the store", n->name) :
-			    err_set(e, ERR_USAGE, "%s:%" PRIu32 ": is not in the store", n->name, n->version);
+			rc = n->version == 0
+			         ? err_set(
+				       e, ERR_USAGE, "%s: is not in the store", n->name)
+			         : err_set(e, ERR_USAGE,
+				       "%s:%" PRIu32 ": is not in the store", n->name,
+				       n->version);
 		else if (rc == 1)
 			rc = stored_open_image(out, s, i, e);
 		if (alone)
@@ -239,7 +257,8 @@ open_once(struct stored **out, struct store *s, const struct store_name *n, stru
 }
 
 int
-stored_open(struct stored **out, struct store *s, const struct store_name *n, struct err *e)
+stored_open(
+    struct stored **out, struct store *s, const struct store_name *n, struct err *e)
 {
 	int rc = -1;
 
@@ -275,7 +294,8 @@ stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 }
 
 int
-stored_header(struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+stored_header(
+    struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
 {
 	if (get_recipe(d, i, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
@@ -285,14 +305,15 @@ stored_header(struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struc
 }
 
 int
-stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *), void *arg,
-    struct err *e)
+stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *),
+    void *arg, struct err *e)
 {
 	for (uint32_t i = 0; i < d->about.chunks; i++) {
 		if (get_recipe(d, i, e) != 0)
 			return -1;
 		for (size_t k = 0; k < d->c.npieces; k++)
-			if (!d->c.pieces[k].zero && fn(arg, d->c.pieces[k].number, e) != 0)
+			if (!d->c.pieces[k].zero &&
+			    fn(arg, d->c.pieces[k].number, e) != 0)
 				return -1;
 	}
 	return 0;

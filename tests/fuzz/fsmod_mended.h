@@ -45,7 +45,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (fsmods_scan_as(&FSMOD, mended, part, &found, &e) != 0)
 			abort();
 		if (getenv("FUZZ_SAY") != NULL)
-			fprintf(stderr, "skip %llu %s\n", (unsigned long long)rangeset_total(&found.skip), found.warning);
+			fprintf(stderr, "skip %llu %s\n",
+			    (unsigned long long)rangeset_total(&found.skip),
+			    found.warning);
 		fs_scan_free(&found);
 	}
 	disk_close(mended, &e);

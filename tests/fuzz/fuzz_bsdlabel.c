@@ -27,7 +27,8 @@ mending_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
 	ssize_t n = sparse_pread(ctx, buf, len, off);
 
-	if (n == 512 && (off == LABEL_SECTOR * 512 || off == (SLICE_AT + LABEL_SECTOR) * 512))
+	if (n == 512 &&
+	    (off == LABEL_SECTOR * 512 || off == (SLICE_AT + LABEL_SECTOR) * 512))
 		mend(buf);
 	return n;
 }
@@ -43,10 +44,13 @@ try_slice(struct disk *d, struct range slice)
 		return;
 	if (bsdlabel_read(&l, d, slice, &e) == 0)
 		for (unsigned i = 0; i < l.nparts; i++)
-			if (!range_within(l.parts[i].sectors, slice.len) || l.parts[i].sectors.len == 0 ||
-			    (i > 0 && l.parts[i].sectors.off < range_end(l.parts[i - 1].sectors)))
+			if (!range_within(l.parts[i].sectors, slice.len) ||
+			    l.parts[i].sectors.len == 0 ||
+			    (i > 0 && l.parts[i].sectors.off <
+					  range_end(l.parts[i - 1].sectors)))
 				abort();
-	if (fsmods_scan_as(&fsmod_bsdlabel, d, slice, &found, &e) != 0 || found.fs_end != slice.len)
+	if (fsmods_scan_as(&fsmod_bsdlabel, d, slice, &found, &e) != 0 ||
+	    found.fs_end != slice.len)
 		abort();
 	if (rangeset_count(&found.skip) > 0 && rangeset_get(&found.skip, 0).off < 128)
 		abort();

@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 enum { BUFFERS = 2 };
 
 struct held {
-	bool mine;			/* the shell has it */
+	bool mine; /* the shell has it */
 	uint32_t chunk;
-	struct blockmap have;		/* a block, or parity, lies there */
+	struct blockmap have; /* a block, or parity, lies there */
 	bool parity[WIRE_CHUNK_BLOCKS];
 };
 
@@ -29,7 +29,8 @@ store(struct held *held, const struct client_store *st, const struct script_step
 		*h = (struct held){ .chunk = st->chunk };
 	/* Parity never replaces anything; a block replaces parity only. */
 	bool parity = wirext_is(step->pkt, step->arg);
-	assert(!blockmap_test(&h->have, st->block) || (h->parity[st->block] && !parity));
+	assert(
+	    !blockmap_test(&h->have, st->block) || (h->parity[st->block] && !parity));
 	h->parity[st->block] = parity;
 	blockmap_set(&h->have, st->block);
 }
@@ -49,7 +50,7 @@ pull(struct client *c, uint64_t now, struct held *held)
 	while (client_take(c, &chunk, &buf, &bytes)) {
 		assert(buf < BUFFERS && held[buf].chunk == chunk && !held[buf].mine);
 		assert(blockmap_count(&held[buf].have) ==
-		    (bytes - 1) / WIRE_BLOCK_BYTES + 1);
+		       (bytes - 1) / WIRE_BLOCK_BYTES + 1);
 		held[buf].mine = true;
 		const uint8_t *at = client_parity(c, buf);
 		for (uint32_t i = 0; i < WIRE_CHUNK_BLOCKS; i++)
@@ -66,13 +67,21 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static const struct wire_stats none;
 	struct rd r = rd_from(data, len);
 	uint8_t how = rd_u8(&r);
-	struct client_config cfg = { .clientid = 7, .seed = how,
-		.srcip = { 10, 77, 0, 11 }, .any_file = how & 1,
-		.sequential = (how & 2) != 0, .buffers = BUFFERS,
-		.readahead = 2, .in_progress = 8, .redo_us = 1000000, .tick_us = 30000,
-		.idle_ticks = 3, .join_us = 500000,
+	struct client_config cfg = { .clientid = 7,
+		.seed = how,
+		.srcip = { 10, 77, 0, 11 },
+		.any_file = how & 1,
+		.sequential = (how & 2) != 0,
+		.buffers = BUFFERS,
+		.readahead = 2,
+		.in_progress = 8,
+		.redo_us = 1000000,
+		.tick_us = 30000,
+		.idle_ticks = 3,
+		.join_us = 500000,
 		.silence_us = how & 4 ? 60000000 : 0,
-		.ext = (how & 8) != 0, .parity = (how & 16) != 0 };
+		.ext = (how & 8) != 0,
+		.parity = (how & 16) != 0 };
 	struct held held[BUFFERS] = { { .chunk = UINT32_MAX },
 		{ .chunk = UINT32_MAX } };
 	struct script_step step;
@@ -89,9 +98,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			if (client_input(c, now, step.pkt, step.arg, from, &st))
 				store(held, &st, &step);
 			break;
-		case OP_TIME_MS: now += step.arg * UINT64_C(1000); break;
-		case OP_FINISH: client_finish(c, now, &none); break;
-		default: pull(c, now, held);
+		case OP_TIME_MS:
+			now += step.arg * UINT64_C(1000);
+			break;
+		case OP_FINISH:
+			client_finish(c, now, &none);
+			break;
+		default:
+			pull(c, now, held);
 		}
 	}
 	client_free(c);

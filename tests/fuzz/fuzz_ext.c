@@ -12,8 +12,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 /* Sectors 0..299 and 1000..1009: four windows. */
-static const struct ndz_header header = { .version = 3, .size = 8 + 100 + 30,
-	.lastsect = 2000, .nregions = 2, .regions = { { 0, 300 }, { 1000, 10 } } };
+static const struct ndz_header header = { .version = 3,
+	.size = 8 + 100 + 30,
+	.lastsect = 2000,
+	.nregions = 2,
+	.regions = { { 0, 300 }, { 1000, 10 } } };
 enum { AREA_AT = (NDZ_HEADER_BYTES + 138 + 7) / 8 * 8, MAX_RECORDS = 64 * 1024 };
 
 static void
@@ -40,11 +43,13 @@ write_again(const struct ext *x, uint8_t *chunk)
 	struct err e;
 
 	memset(chunk + AREA_AT, 0, NDZ_CHUNK_BYTES - AREA_AT);
-	if (ext_put(x, &header, chunk, &e) != 0 || ext_get(&back, &header, chunk, &e) != 0)
+	if (ext_put(x, &header, chunk, &e) != 0 ||
+	    ext_get(&back, &header, chunk, &e) != 0)
 		abort();
 	if (back.nfragments != x->nfragments || back.last != x->last ||
 	    back.nfreed != x->nfreed || back.has_state != x->has_state ||
-	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid || back.has_digest != x->has_digest ||
+	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid ||
+	    back.has_digest != x->has_digest ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
 	ext_free(&back);

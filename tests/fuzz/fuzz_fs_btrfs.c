@@ -15,7 +15,8 @@ mend(const struct sparse_disk *s, uint8_t *block, size_t len)
 	uint8_t super[BTRFS_SUPER_BYTES] = { 0 };
 
 	sparse_pread((void *)(uintptr_t)s, super, sizeof super, btrfs_super_at[0]);
-	btrfs_sum(super[SUM_TYPE_AT] & 3, block + BTRFS_SUM_BYTES, len - BTRFS_SUM_BYTES, block);
+	btrfs_sum(super[SUM_TYPE_AT] & 3, block + BTRFS_SUM_BYTES,
+	    len - BTRFS_SUM_BYTES, block);
 }
 
 /* A superblock is read alone, nodes are read alone or in runs. */
@@ -48,7 +49,7 @@ try_disk(struct disk *d, uint64_t sectors)
 
 	if (fsmod_btrfs.probe(d, part, &e) == 1) {
 		if (fsmods_scan_as(&fsmod_btrfs, d, part, &found, &e) != 0)
-			abort();	/* no memory: asked for too much */
+			abort(); /* no memory: asked for too much */
 		if (found.fs_end > part.len)
 			abort();
 		fs_scan_free(&found);

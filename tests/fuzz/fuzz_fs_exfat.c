@@ -27,7 +27,8 @@ overwrite(const struct sparse_disk *s, uint64_t from, size_t len, uint32_t sum)
 	for (unsigned i = 0; i < s->n; i++)
 		for (uint64_t at = from; at < from + len; at++)
 			if (at - s->extents[i].off < s->extents[i].len)
-				((uint8_t *)(uintptr_t)s->extents[i].data)[at - s->extents[i].off] =
+				((uint8_t *)(uintptr_t)s->extents[i]
+					.data)[at - s->extents[i].off] =
 				    (uint8_t)(sum >> 8 * (at % 4));
 }
 

@@ -13,8 +13,13 @@
 void
 mend_crc(uint8_t *buf, size_t len)
 {
-	static const struct { char magic[5]; size_t crc_at; } kinds[] = {
-		{ "XFSB", 224 }, { "XAGF", 216 }, { "AB3B", 52 },
+	static const struct {
+		char magic[5];
+		size_t crc_at;
+	} kinds[] = {
+		{ "XFSB", 224 },
+		{ "XAGF", 216 },
+		{ "AB3B", 52 },
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -23,7 +23,7 @@ remove_folder(void)
 struct seen {
 	struct packs *p;
 	uint32_t slot;
-	uint64_t end;		/* of what was given out */
+	uint64_t end; /* of what was given out */
 };
 
 static int
@@ -37,7 +37,8 @@ on_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *bo
 
 	if (at != s->end || body_bytes != h->body_bytes ||
 	    packs_read_record(s->p, s->slot, at, &head, &again, e) != 0 ||
-	    head.number != h->number || (body_bytes > 0 && memcmp(again.base, body, body_bytes) != 0))
+	    head.number != h->number ||
+	    (body_bytes > 0 && memcmp(again.base, body, body_bytes) != 0))
 		abort();
 	(void)fragment_get_head(&f, body, body_bytes, e);
 	s->end = at + record_whole_bytes(h->body_bytes);
@@ -61,12 +62,16 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct seen s = { 0 };
-	struct pack_walk w = { .data = true, .end = UINT64_MAX, .record = on_record,
-		.bad = on_bad, .arg = &s };
+	struct pack_walk w = { .data = true,
+		.end = UINT64_MAX,
+		.record = on_record,
+		.bad = on_bad,
+		.arg = &s };
 	struct err e;
 
 	if (dirfd < 0) {
-		if (mkdtemp(dir) == NULL || (dirfd = open(dir, O_RDONLY | O_DIRECTORY)) < 0)
+		if (mkdtemp(dir) == NULL ||
+		    (dirfd = open(dir, O_RDONLY | O_DIRECTORY)) < 0)
 			abort();
 		atexit(remove_folder);
 	}

@@ -95,7 +95,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len >= NDZ_HEADER_BYTES)
 		right_crc(bytes);
 	memcpy(work, bytes, sizeof work);
-	if (proof_chunk(signature, 0, work, &e) == 0 || proof_chunk(both, 0, work, &e) == 0)
+	if (proof_chunk(signature, 0, work, &e) == 0 ||
+	    proof_chunk(both, 0, work, &e) == 0)
 		abort();
 	round_trip(bytes);
 	return 0;

@@ -63,7 +63,8 @@ check_set_type(struct disk *d, const struct ptable *before)
 /* The table made to fit, for these sectors or from the others: still sound, and no
  * partition lost or moved. */
 static void
-check_fit(struct disk *d, unsigned from_bytes, const struct ptable *before, uint64_t sectors)
+check_fit(
+    struct disk *d, unsigned from_bytes, const struct ptable *before, uint64_t sectors)
 {
 	struct ptable_change done;
 	struct ptable after;

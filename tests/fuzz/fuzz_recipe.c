@@ -15,14 +15,17 @@ check_chunk(const struct recipe_chunk *c)
 	struct err e;
 	size_t table = c->table ? c->npieces * EXT_ENTRY_BYTES : 0;
 
-	if (c->header_bytes > NDZ_HEADER_BYTES || c->npieces == 0 || c->table_at > c->rest_bytes ||
-	    NDZ_HEADER_BYTES + (size_t)c->stream_bytes + c->rest_bytes + table > NDZ_CHUNK_BYTES)
+	if (c->header_bytes > NDZ_HEADER_BYTES || c->npieces == 0 ||
+	    c->table_at > c->rest_bytes ||
+	    NDZ_HEADER_BYTES + (size_t)c->stream_bytes + c->rest_bytes + table >
+		NDZ_CHUNK_BYTES)
 		abort();
 	recipe_put_chunk(&b, c);
 	struct rd r = rd_from(b.base, b.len);
 	if (!buf_ok(&b) || recipe_get_chunk(&back, &r, &e) != 0 || !rd_done(&r))
 		abort();
-	if (back.crc != c->crc || back.codec != c->codec || back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
+	if (back.crc != c->crc || back.codec != c->codec ||
+	    back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
 	    memcmp(back.pieces, c->pieces, c->npieces * sizeof *c->pieces) != 0 ||
 	    memcmp(back.header, c->header, c->header_bytes) != 0)
 		abort();
@@ -56,8 +59,9 @@ read_image(struct rd r)
 		return;
 	recipe_put_image(&b, &image);
 	struct rd again = rd_from(b.base, b.len);
-	if (!buf_ok(&b) || recipe_get_image(&back, &again, &e) != 0 || !rd_done(&again) ||
-	    strcmp(back.name.name, image.name.name) != 0 || back.nlabels != image.nlabels)
+	if (!buf_ok(&b) || recipe_get_image(&back, &again, &e) != 0 ||
+	    !rd_done(&again) || strcmp(back.name.name, image.name.name) != 0 ||
+	    back.nlabels != image.nlabels)
 		abort();
 	while (recipe_get_block(&k, &r, &e) == 1)
 		if (recipe_unpack(&k, &b, &e) == 0)

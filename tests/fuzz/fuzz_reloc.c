@@ -25,7 +25,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (reloc_known(&r) && n >= reloc_bytes(&r))
 		reloc_apply(&r, slice, copy, n, &e);
 	if (n >= SECTOR_BYTES)
-		reloc_label_relative(copy, r.type % 2 + NDZ_RELOC_FREEBSD_LABEL, slice, &e);
+		reloc_label_relative(
+		    copy, r.type % 2 + NDZ_RELOC_FREEBSD_LABEL, slice, &e);
 	free(copy);
 	return 0;
 }

@@ -15,10 +15,11 @@ pull(struct server *s, uint64_t now, unsigned n)
 	struct server_out out;
 
 	while (server_read_next(s, &run)) {
-		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS && run.chunk < server_chunks(s));
+		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS &&
+		       run.chunk < server_chunks(s));
 		assert(run.count > 0);
 		assert(((uint64_t)run.chunk * 1024 + run.first + run.count - 1) * 1024 <
-		    3 << 20);
+		       3 << 20);
 		server_read_done(s, run.buf);
 	}
 	for (; n > 0 && server_output(s, now, &out); n--) {
@@ -28,15 +29,19 @@ pull(struct server *s, uint64_t now, unsigned n)
 			assert(out.buf < AHEAD && out.at < 8);
 		else
 			assert(out.buf >= AHEAD && out.group < WIREXT_GROUPS &&
-			    out.index < WIREXT_PARITY_MAX);
+			       out.index < WIREXT_PARITY_MAX);
 	}
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct server_config cfg = { .image_bytes = IMAGE_BYTES, .run_blocks = 8,
-		.ahead = AHEAD, .burst = 16, .gap_us = 2000, .srcip = { 10, 77, 0, 1 },
+	struct server_config cfg = { .image_bytes = IMAGE_BYTES,
+		.run_blocks = 8,
+		.ahead = AHEAD,
+		.burst = 16,
+		.gap_us = 2000,
+		.srcip = { 10, 77, 0, 1 },
 		.idle_us = -1 };
 	struct rd r = rd_from(data, len);
 	struct script_step step;
@@ -47,8 +52,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (how & 2) {
 		cfg.whole_chunks = true;
 		cfg.image_bytes = 3 << 20;
-		cfg.ext = (struct server_ext_config){ .on = true,
-			.parity = (how & 4) != 0, .port = 5008, .session = 9 };
+		cfg.ext = (struct server_ext_config){
+			.on = true, .parity = (how & 4) != 0, .port = 5008, .session = 9
+		};
 	}
 	cfg.dynamic = cfg.whole_chunks;
 	struct server *s = server_new(&cfg, now);

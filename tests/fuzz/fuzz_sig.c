@@ -28,7 +28,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	sig_put(&s, buf);
 	/* The records, and all of the header that has a meaning. */
 	if (memcmp(buf, data, 20) != 0 ||
-	    memcmp(buf + SIG_HEADER_BYTES, data + SIG_HEADER_BYTES, len - SIG_HEADER_BYTES) != 0 ||
+	    memcmp(buf + SIG_HEADER_BYTES, data + SIG_HEADER_BYTES,
+		len - SIG_HEADER_BYTES) != 0 ||
 	    sig_get(&again, buf, len, &e) != 0 || again.n != s.n)
 		abort();
 	sig_free(&again);

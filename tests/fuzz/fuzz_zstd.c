@@ -37,7 +37,8 @@ decode_each(const uint8_t *bytes)
 		struct fragments f = fragments_of(&c);
 		while (fragments_next(&f))
 			if (!f.entry->zero && f.raw_bytes <= sizeof out)
-				decoder_fragment(d, c.codec, bytes + NDZ_HEADER_BYTES + f.stream_at,
+				decoder_fragment(d, c.codec,
+				    bytes + NDZ_HEADER_BYTES + f.stream_at,
 				    f.entry->bytes, out, f.raw_bytes, &e);
 		chunk_free(&c);
 	}

@@ -10,7 +10,7 @@ enum script_op { OP_PACKET, OP_TIME_MS, OP_PULL, OP_FINISH, OP_COUNT };
 struct script_step {
 	enum script_op op;
 	uint16_t arg;
-	const uint8_t *pkt;		/* of arg bytes */
+	const uint8_t *pkt; /* of arg bytes */
 };
 
 static inline bool

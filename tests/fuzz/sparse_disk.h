@@ -19,7 +19,11 @@ enum { SPARSE_EXTENTS_MAX = 4096 };
 struct sparse_disk {
 	uint64_t bytes;
 	unsigned n;
-	struct { uint64_t off; size_t len; const uint8_t *data; } extents[SPARSE_EXTENTS_MAX];
+	struct {
+		uint64_t off;
+		size_t len;
+		const uint8_t *data;
+	} extents[SPARSE_EXTENTS_MAX];
 };
 
 static inline ssize_t
@@ -37,7 +41,8 @@ sparse_pread(void *ctx, void *buf, size_t len, uint64_t off)
 		uint64_t end = s->extents[i].off + s->extents[i].len;
 		uint64_t hi = end < off + len ? end : off + len;
 		if (lo < hi)
-			memcpy((uint8_t *)buf + (lo - off), s->extents[i].data + (lo - s->extents[i].off), hi - lo);
+			memcpy((uint8_t *)buf + (lo - off),
+			    s->extents[i].data + (lo - s->extents[i].off), hi - lo);
 	}
 	return (ssize_t)len;
 }

@@ -10,7 +10,7 @@
 
 struct recorder {
 	struct disk *real;
-	struct rangeset seen;	/* bytes, whole sectors */
+	struct rangeset seen; /* bytes, whole sectors */
 };
 
 static ssize_t
@@ -19,7 +19,8 @@ record_pread(void *ctx, void *buf, size_t len, uint64_t off)
 	struct recorder *rec = ctx;
 	struct err e;
 
-	if (rangeset_add(&rec->seen, (struct range){ off / 512, (off % 512 + len + 511) / 512 }, &e) != 0)
+	if (rangeset_add(&rec->seen,
+		(struct range){ off / 512, (off % 512 + len + 511) / 512 }, &e) != 0)
 		abort();
 	return disk_read_upto(rec->real, buf, len, off, &e);
 }
@@ -38,7 +39,8 @@ sector_at(struct disk *d, uint64_t sector, uint8_t buf[512])
 	struct err e;
 
 	memset(buf, 0, 512);
-	return disk_read_upto(d, buf, 512, sector * 512, &e) > 0 && memcmp(buf, zeros, 512) != 0;
+	return disk_read_upto(d, buf, 512, sector * 512, &e) > 0 &&
+	       memcmp(buf, zeros, 512) != 0;
 }
 
 /* Runs of sectors that are not zeros become extents. */
@@ -49,7 +51,8 @@ put_range(struct disk *d, struct range r, FILE *f)
 
 	for (uint64_t at = r.off; at < range_end(r);) {
 		uint64_t n = 0;
-		while (n < 64 && at + n < range_end(r) && sector_at(d, at + n, run + n * 512))
+		while (n < 64 && at + n < range_end(r) &&
+		       sector_at(d, at + n, run + n * 512))
 			n++;
 		if (n > 0) {
 			put_le(f, at, 8);
@@ -82,7 +85,8 @@ main(int argc, char **argv)
 	put_le(f, sectors, 8);
 	for (size_t i = 0; i < rangeset_count(&rec.seen); i++)
 		put_range(rec.real, rangeset_get(&rec.seen, i), f);
-	printf("%s: %s, %llu sectors skipped %s\n", argv[1], found.mod != NULL ? found.mod->name : "raw",
+	printf("%s: %s, %llu sectors skipped %s\n", argv[1],
+	    found.mod != NULL ? found.mod->name : "raw",
 	    (unsigned long long)rangeset_total(&found.skip), found.warning);
 	return fclose(f) != 0;
 }

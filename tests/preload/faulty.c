@@ -52,7 +52,7 @@ is_bad(const char *which, long at, long len)
 	if (n < 2)
 		last = first;
 	return at >= 0 && at / 512 <= last && (at + len - 1) / 512 >= first &&
-	    (times < 0 || failed++ < times);
+	       (times < 0 || failed++ < times);
 }
 
 static void
@@ -64,7 +64,8 @@ note_fired(void)
 		syscall(SYS_close, open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 }
 
-/* Does this call, of `len` bytes at `at`, fail?  Then *rc is what it returns, with errno. */
+/* Does this call, of `len` bytes at `at`, fail?  Then *rc is what it returns, with
+ * errno. */
 static bool
 fails(const char *op, int fd, long len, long at, long *rc)
 {
@@ -73,7 +74,9 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	long n;
 	int path_at = 0;
 
-	if (fault == NULL || sscanf(fault, "%15[^:]:%31[^:]:%15[^:]:%n", want, which, kind, &path_at) != 3 ||
+	if (fault == NULL ||
+	    sscanf(fault, "%15[^:]:%31[^:]:%15[^:]:%n", want, which, kind, &path_at) !=
+		3 ||
 	    path_at == 0 || strcmp(op, want) != 0 || !is_the_file(fd, fault + path_at))
 		return false;
 	if (strcmp(kind, "bad") == 0) {
@@ -86,7 +89,8 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	}
 	long call = ++calls;
 	n = atol(which);
-	if (call < n || (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0)))
+	if (call < n ||
+	    (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0)))
 		return false;
 	note_fired();
 	if (strcmp(kind, "kill") == 0)
@@ -94,7 +98,9 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	if (strcmp(kind, "astray") == 0 || strcmp(kind, "lost") == 0)
 		return *rc = len, true;
 	*rc = strcmp(kind, "end") == 0 ? 0 : -1;
-	errno = strcmp(kind, "full") == 0 ? ENOSPC : strcmp(kind, "gone") == 0 ? ENXIO : EIO;
+	errno = strcmp(kind, "full") == 0   ? ENOSPC
+	        : strcmp(kind, "gone") == 0 ? ENXIO
+	                                    : EIO;
 	return true;
 }
 
@@ -102,15 +108,19 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	type name params; \
 	type name params \
 	{ \
-		static type (*real) params; \
+		static type(*real) params; \
 		long rc; \
 		if (real == NULL) \
-			real = (type (*) params)dlsym(RTLD_NEXT, #name); \
-		return fails(op, fd, (long)(len), (long)(at), &rc) ? (type)rc : real(__VA_ARGS__); \
+			real = (type(*) params)dlsym(RTLD_NEXT, #name); \
+		return fails(op, fd, (long)(len), (long)(at), &rc) \
+		           ? (type)rc \
+		           : real(__VA_ARGS__); \
 	}
 
-FAULTY(ssize_t, pread64, "pread", n, at, (int fd, void *buf, size_t n, off64_t at), fd, buf, n, at)
-FAULTY(ssize_t, pwrite64, "pwrite", n, at, (int fd, const void *buf, size_t n, off64_t at), fd, buf, n, at)
+FAULTY(ssize_t, pread64, "pread", n, at, (int fd, void *buf, size_t n, off64_t at), fd,
+    buf, n, at)
+FAULTY(ssize_t, pwrite64, "pwrite", n, at,
+    (int fd, const void *buf, size_t n, off64_t at), fd, buf, n, at)
 FAULTY(ssize_t, read, "read", n, -1, (int fd, void *buf, size_t n), fd, buf, n)
 FAULTY(ssize_t, write, "write", n, -1, (int fd, const void *buf, size_t n), fd, buf, n)
 FAULTY(int, fsync, "fsync", 0, -1, (int fd), fd)

@@ -116,8 +116,8 @@ insert(struct port *p, uint64_t at_ns, struct packet *pkt)
 static uint64_t
 link_bits(const struct net *net, unsigned port)
 {
-	return port == 0 || net->cfg.client_bits == 0 ? net->cfg.port_bits :
-	    net->cfg.client_bits;
+	return port == 0 || net->cfg.client_bits == 0 ? net->cfg.port_bits
+	                                              : net->cfg.client_bits;
 }
 
 static uint64_t

@@ -14,17 +14,17 @@
 #include "common/net/wire.h"
 
 struct net_config {
-	uint64_t port_bits;		/* a second, each way */
-	uint64_t client_bits;		/* clients' ports; 0: the same */
-	uint32_t queue_bytes;		/* of a switch port */
-	uint32_t latency_us;		/* host to host */
-	double loss;			/* 0..1, for each receiver on its own */
-	double burst;			/* mean run of losses; <= 1: independent */
-	double late;			/* share of packets delayed ... */
-	uint32_t late_us;		/* ... by up to so much */
-	double twice;			/* share of packets doubled */
-	uint32_t socket_packets;	/* a receive buffer holds so many */
-	uint32_t read_ns;		/* a host reads one in so long */
+	uint64_t port_bits;      /* a second, each way */
+	uint64_t client_bits;    /* clients' ports; 0: the same */
+	uint32_t queue_bytes;    /* of a switch port */
+	uint32_t latency_us;     /* host to host */
+	double loss;             /* 0..1, for each receiver on its own */
+	double burst;            /* mean run of losses; <= 1: independent */
+	double late;             /* share of packets delayed ... */
+	uint32_t late_us;        /* ... by up to so much */
+	double twice;            /* share of packets doubled */
+	uint32_t socket_packets; /* a receive buffer holds so many */
+	uint32_t read_ns;        /* a host reads one in so long */
 };
 
 struct packet {
@@ -41,11 +41,11 @@ struct arrival {
 
 struct port {
 	bool up;
-	bool bad;			/* in a burst of losses */
-	bool second;			/* listens to the second port, too */
-	bool deaf;			/* has left the group */
+	bool bad;    /* in a burst of losses */
+	bool second; /* listens to the second port, too */
+	bool deaf;   /* has left the group */
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns;
-	struct arrival *queue;		/* by time */
+	struct arrival *queue; /* by time */
 	size_t head, n, cap;
 };
 

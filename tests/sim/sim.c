@@ -31,11 +31,13 @@ enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000 };
 #endif
 
 /* A 100 Mbit/s network of its day, the server on a gigabit port. */
-#define LAN .net.port_bits = 1000000000, .net.client_bits = 100000000, \
+#define LAN \
+	.net.port_bits = 1000000000, .net.client_bits = 100000000, \
 	.net.queue_bytes = 131072, .net.latency_us = 100, .net.socket_packets = 900, \
 	.net.read_ns = 4000
 /* A fast one, where the client's socket buffer is the narrow place. */
-#define FAST(packets, ns) .net.port_bits = 10000000000, .net.queue_bytes = 1 << 20, \
+#define FAST(packets, ns) \
+	.net.port_bits = 10000000000, .net.queue_bytes = 1 << 20, \
 	.net.latency_us = 60, .net.socket_packets = (packets), .net.read_ns = (ns)
 #define CLIENT(n) .buffers = (n), .readahead = 2, .in_progress = 8
 /* The machines of the Frisbee paper and its small image. */
@@ -44,15 +46,15 @@ enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000 };
 /* The same with disks that nobody waits for: the network is the narrow place. */
 #define QUICK LAN, CLIENT(64), .chunk_us = 1000, .rate_bits = 70000000
 #define LATE(share, us) .net.late = (share), .net.late_us = (us)
-#define SKEWED(how, s) .start = (how), .spread_us = (s) * 1000000ull
-#define LIMITS(dup, times, ctl) .max_duplicates = (dup), .max_times_alone = (times), \
-	.max_control = (ctl)
+#define SKEWED(how, s) .start = (how), .spread_us = (s)*1000000ull
+#define LIMITS(dup, times, ctl) \
+	.max_duplicates = (dup), .max_times_alone = (times), .max_control = (ctl)
 /* The extension; limits: useless data, mean and slowest in times of one alone, sent in
  * images, messages a second besides joins and leaves. */
 #define EXT .ext = true, .parity = true
-#define GOALS(dup, mean, worst, sent, ctl) .max_duplicates = (dup), \
-	.max_mean_alone = (mean), .max_worst_alone = (worst), .max_sent = (sent), \
-	.max_control = (ctl)
+#define GOALS(dup, mean, worst, sent, ctl) \
+	.max_duplicates = (dup), .max_mean_alone = (mean), .max_worst_alone = (worst), \
+	.max_sent = (sent), .max_control = (ctl)
 
 static const struct scenario suite[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
@@ -164,8 +166,8 @@ static const struct scenario suite[] = {
 	    .net.loss = 0.01 },
 	{ "x-outage", .clients = 8, .chunks = 24, QUICK, EXT, .restart_us = 1000000,
 	    .down_us = 3000000, .net.loss = 0.01 },
-	{ "x-outage-long", .clients = 8, .chunks = 24, QUICK, EXT, .restart_us = 1000000,
-	    .down_us = 9000000, .net.loss = 0.01 },
+	{ "x-outage-long", .clients = 8, .chunks = 24, QUICK, EXT,
+	    .restart_us = 1000000, .down_us = 9000000, .net.loss = 0.01 },
 	{ "x-new-image", .clients = 8, .chunks = 48, PAPER, EXT, .restart_us = 2000000,
 	    .new_image_us = 2000000, .net.loss = 0.01 },
 	{ "x-stale", .clients = 8, .chunks = 48, PAPER, EXT, .new_image_us = 2000000,
@@ -236,11 +238,21 @@ set_knob(struct scenario *sc, const char *setting)
 		char *at = (char *)sc + knobs[i].off, *end;
 		double v = strtod(eq + 1, &end);
 		switch (knobs[i].kind) {
-		case U32: *(uint32_t *)at = (uint32_t)v; break;
-		case U64: *(uint64_t *)at = (uint64_t)v; break;
-		case REAL: *(double *)at = v; break;
-		case FLAG: *(bool *)at = v != 0; break;
-		case PATTERN: *(enum start_pattern *)at = (enum start_pattern)v; break;
+		case U32:
+			*(uint32_t *)at = (uint32_t)v;
+			break;
+		case U64:
+			*(uint64_t *)at = (uint64_t)v;
+			break;
+		case REAL:
+			*(double *)at = v;
+			break;
+		case FLAG:
+			*(bool *)at = v != 0;
+			break;
+		case PATTERN:
+			*(enum start_pattern *)at = (enum start_pattern)v;
+			break;
 		}
 		return end != eq + 1 && *end == '\0';
 	}
@@ -289,8 +301,8 @@ print_head(void)
 	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s %7s %5s %6s\n", "case",
 	    "median s", "mean s", "worst s", "x alone", "x sent", "dup %", "control",
 	    "ctl/s", "re-asks", "dropped", "idle", "MB/s");
-	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s\n", "  with ext", "", "mean x",
-	    "worst x", "", "parity", "use% -", "par% -", "ctl/s", "busiest");
+	printf("%-14s %8s %7s %7s %7s %6s %6s %7s %6s %8s\n", "  with ext", "",
+	    "mean x", "worst x", "", "parity", "use% -", "par% -", "ctl/s", "busiest");
 }
 
 /* With the extension what counts is what the clients received in vain. */
@@ -299,8 +311,9 @@ duplicates(const struct scenario *sc, const struct outcome *out)
 {
 	if (sc->ext)
 		return out->useless;
-	return out->blocks_sent == 0 ? 0 :
-	    (double)out->blocks_resent / (double)out->blocks_sent;
+	return out->blocks_sent == 0
+	           ? 0
+	           : (double)out->blocks_resent / (double)out->blocks_sent;
 }
 
 static double
@@ -312,13 +325,15 @@ times_alone(const struct outcome *out, uint64_t alone)
 static double
 control_rate(const struct scenario *sc, const struct outcome *out)
 {
-	return (double)(sc->ext ? out->chatter : out->control) * 1e6 / (double)(out->end_us + 1);
+	return (double)(sc->ext ? out->chatter : out->control) * 1e6 /
+	       (double)(out->end_us + 1);
 }
 
 static double
 images_sent(const struct outcome *out)
 {
-	return (double)(out->blocks_sent + out->parity_sent) / (double)out->image_blocks;
+	return (double)(out->blocks_sent + out->parity_sent) /
+	       (double)out->image_blocks;
 }
 
 static double
@@ -331,27 +346,30 @@ static void
 print_outcome(const struct scenario *sc, const struct outcome *out, uint64_t alone)
 {
 	printf("%-14s %8.2f %7.2f %7.2f %7.3f %6.3f %6.2f %7llu %6.1f %8llu %7llu"
-	    " %5llu %6.1f\n",
+	       " %5llu %6.1f\n",
 	    sc->name, (double)out->median_us / 1e6, out->mean_us / 1e6,
-	    (double)out->worst_us / 1e6, times_alone(out, alone),
-	    images_sent(out), 100 * duplicates(sc, out),
-	    (unsigned long long)out->control, control_rate(sc, out),
-	    (unsigned long long)out->rerequests, (unsigned long long)out->dropped,
-	    (unsigned long long)out->idle_timeouts,
+	    (double)out->worst_us / 1e6, times_alone(out, alone), images_sent(out),
+	    100 * duplicates(sc, out), (unsigned long long)out->control,
+	    control_rate(sc, out), (unsigned long long)out->rerequests,
+	    (unsigned long long)out->dropped, (unsigned long long)out->idle_timeouts,
 	    (double)out->image_blocks * WIRE_BLOCK_BYTES /
-	    (double)(out->median_us + 1));
+		(double)(out->median_us + 1));
 	if (!sc->ext)
 		return;
 	printf("%-14s %8s %7.3f %7.3f %7s %6.3f %6.2f %7.2f %6.1f %8llu\n", "", "",
 	    ratio(out->mean_us, alone), ratio((double)out->worst_us, alone), "",
 	    (double)out->parity_sent / (double)out->image_blocks, 100 * out->useless,
-	    100 * out->unneeded, control_rate(sc, out), (unsigned long long)out->busiest);
+	    100 * out->unneeded, control_rate(sc, out),
+	    (unsigned long long)out->busiest);
 }
 
 static void
 check_limits(const struct scenario *sc, struct outcome *out, uint64_t alone)
 {
-	const struct { const char *what; double got, most; } limits[] = {
+	const struct {
+		const char *what;
+		double got, most;
+	} limits[] = {
 		{ "duplicates", duplicates(sc, out), sc->max_duplicates },
 		{ "the time of one alone", times_alone(out, alone),
 		    sc->max_times_alone },
@@ -450,7 +468,7 @@ static int
 usage(FILE *f, int status)
 {
 	fprintf(f, "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
-	    " [--set KEY=V]...]\n       sim --list\nkeys:");
+		   " [--set KEY=V]...]\n       sim --list\nkeys:");
 	for (size_t i = 0; i < KNOBS; i++)
 		fprintf(f, " %s", knobs[i].name);
 	fprintf(f, "\n");
@@ -486,11 +504,19 @@ main(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
-		case 's': seed = strtoull(optarg, NULL, 10); break;
-		case 'n': seeds = strtoull(optarg, NULL, 10); break;
-		case 't': traced = true; break;
-		case 'l': return list_cases();
-		case 'h': return usage(stdout, 0);
+		case 's':
+			seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'n':
+			seeds = strtoull(optarg, NULL, 10);
+			break;
+		case 't':
+			traced = true;
+			break;
+		case 'l':
+			return list_cases();
+		case 'h':
+			return usage(stdout, 0);
 		case 'c':
 			if (find_case(optarg) == NULL)
 				return usage(stderr, 2);
@@ -501,7 +527,8 @@ main(int argc, char **argv)
 			if (!have_case || !change(&sc, optarg, changes, sizeof changes))
 				return usage(stderr, 2);
 			break;
-		default: return usage(stderr, 2);
+		default:
+			return usage(stderr, 2);
 		}
 	}
 	if (!have_case)

@@ -10,10 +10,10 @@
 #include "common/net/wirext.h"
 
 enum {
-	SERVER = 0,			/* its port; client i has port i + 1 */
+	SERVER = 0, /* its port; client i has port i + 1 */
 	RUN_BLOCKS = 32,
 	AHEAD = 64,
-	SENDER_BACKLOG_NS = 200000,	/* the sender waits when so much is queued */
+	SENDER_BACKLOG_NS = 200000, /* the sender waits when so much is queued */
 	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
 };
 static const uint64_t NEVER = UINT64_MAX, US = 1000;
@@ -23,7 +23,7 @@ struct shadow {
 	bool used, taken;
 	uint32_t chunk;
 	struct blockmap have;
-	uint8_t parity[WIRE_CHUNK_BLOCKS];	/* 1 + index of what lies there; 0: none */
+	uint8_t parity[WIRE_CHUNK_BLOCKS]; /* 1 + index of what lies there; 0: none */
 };
 
 struct writing {
@@ -35,11 +35,11 @@ struct node {
 	struct client *engine;
 	uint8_t ip[4];
 	uint64_t start_ns, finish_ns;
-	uint64_t chunk_ns;		/* its disk */
-	struct shadow *shadow;		/* by buffer */
-	uint8_t *done;			/* by chunk */
+	uint64_t chunk_ns;     /* its disk */
+	struct shadow *shadow; /* by buffer */
+	uint8_t *done;         /* by chunk */
 	uint32_t ndone, drops;
-	struct writing *writing;	/* FIFO of at most `buffers` */
+	struct writing *writing; /* FIFO of at most `buffers` */
 	uint32_t writing_head, nwriting, nwritten;
 	uint64_t disk_free_ns;
 	bool crashes, gone, joined;
@@ -48,7 +48,7 @@ struct node {
 /* No more than `most` blocks in any stretch of window_ns. */
 struct pace {
 	uint64_t window_ns;
-	uint64_t *sent_ns;		/* ring of the last `most` */
+	uint64_t *sent_ns; /* ring of the last `most` */
 	size_t most, n;
 };
 
@@ -64,19 +64,19 @@ struct world {
 	struct net net;
 	uint64_t rng, now_ns;
 
-	struct server *server;		/* NULL: it is down */
+	struct server *server; /* NULL: it is down */
 	struct server_config server_cfg;
-	struct server_stats before;	/* of servers that died */
-	uint64_t restart_ns;		/* dies then, or comes back; 0: neither */
-	uint64_t image_ns;		/* another file from then on; 0: never */
-	uint64_t second, in_second;	/* chatter in that second */
+	struct server_stats before; /* of servers that died */
+	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
+	uint64_t image_ns;          /* another file from then on; 0: never */
+	uint64_t second, in_second; /* chatter in that second */
 	struct reading reading[AHEAD];
 	uint32_t reading_head, nreading;
 	uint64_t disk_free_ns, next_stall_ns;
-	struct blockmap *asked;		/* by chunk: since the block was sent last */
-	struct pace pace[2];		/* over a second, and over a few bursts */
+	struct blockmap *asked; /* by chunk: since the block was sent last */
+	struct pace pace[2];    /* over a second, and over a few bursts */
 
-	struct node *nodes;		/* clients */
+	struct node *nodes; /* clients */
 	uint32_t nchunks, left;
 	uint64_t image_bytes;
 
@@ -92,8 +92,8 @@ fail(struct world *w, const char *fmt, ...)
 
 	if (w->out->failed[0] != '\0')
 		return;
-	int n = snprintf(w->out->failed, sizeof w->out->failed, "%.6f s: ",
-	    (double)w->now_ns / 1e9);
+	int n = snprintf(
+	    w->out->failed, sizeof w->out->failed, "%.6f s: ", (double)w->now_ns / 1e9);
 	va_start(ap, fmt);
 	vsnprintf(w->out->failed + n, sizeof w->out->failed - (size_t)n, fmt, ap);
 	va_end(ap);
@@ -198,8 +198,9 @@ server_next_ns(const struct world *w)
 static void
 reschedule(struct world *w, uint32_t port)
 {
-	heap_update(w, port, port == SERVER ? server_next_ns(w) :
-	    client_next_ns(w, &w->nodes[port - 1], port));
+	heap_update(w, port,
+	    port == SERVER ? server_next_ns(w)
+			   : client_next_ns(w, &w->nodes[port - 1], port));
 }
 
 /* Something arrives at a port: it may be sooner than what it waited for. */
@@ -240,15 +241,15 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-	    m.kind != WIREXT_GO)
+		 m.kind != WIREXT_GO)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
 }
 
 static void
-transmit(struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt,
-    size_t len)
+transmit(
+    struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt, size_t len)
 {
 	const uint8_t *b = pkt;
 	struct wire_msg m;
@@ -409,7 +410,7 @@ reading_ns(struct world *w, uint32_t blocks)
 
 	if (sc->read_bytes_per_s != 0)
 		ns += (uint64_t)blocks * WIRE_BLOCK_BYTES * 1000000000 /
-		    sc->read_bytes_per_s;
+		      sc->read_bytes_per_s;
 	if (sc->stall_every_us != 0 && w->now_ns >= w->next_stall_ns) {
 		ns += sc->stall_us * US;
 		w->next_stall_ns = w->now_ns + sc->stall_every_us * US;
@@ -428,8 +429,9 @@ server_read(struct world *w)
 			server_read_done(w->server, run.buf);
 			continue;
 		}
-		w->disk_free_ns = (w->disk_free_ns > w->now_ns ? w->disk_free_ns :
-		    w->now_ns) + ns;
+		w->disk_free_ns = (w->disk_free_ns > w->now_ns ? w->disk_free_ns
+							       : w->now_ns) +
+		                  ns;
 		assert(w->nreading < AHEAD);
 		w->reading[(w->reading_head + w->nreading++) % AHEAD] =
 		    (struct reading){ run.buf, w->disk_free_ns };
@@ -499,18 +501,18 @@ step_server(struct world *w)
 	while (net_next(&w->net, SERVER) <= w->now_ns) {
 		struct packet *pkt = net_receive(&w->net, SERVER);
 		note_asked(w, pkt);
-		server_input(w->server, w->now_ns / US, pkt->bytes, pkt->len,
-		    pkt->from);
+		server_input(
+		    w->server, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
 		net_drop(pkt);
 	}
 	for (; w->nreading > 0 && w->reading[w->reading_head].done_ns <= w->now_ns;
-	    w->nreading--) {
+	     w->nreading--) {
 		server_read_done(w->server, w->reading[w->reading_head].buf);
 		w->reading_head = (w->reading_head + 1) % AHEAD;
 	}
 	server_read(w);
 	while (net_backlog_ns(&w->net, SERVER, w->now_ns) <= SENDER_BACKLOG_NS &&
-	    server_output(w->server, w->now_ns / US, &out)) {
+	       server_output(w->server, w->now_ns / US, &out)) {
 		if (out.kind == SERVER_OUT_BLOCK)
 			send_block(w, &out);
 		else if (out.kind == SERVER_OUT_PARITY)
@@ -536,8 +538,8 @@ bytes_of(const struct world *w, uint32_t chunk)
 
 /* Different ones of the group, and where a block of it is missing. */
 static void
-check_parity(struct world *w, struct shadow *sh, const struct client_store *st,
-    uint32_t id)
+check_parity(
+    struct world *w, struct shadow *sh, const struct client_store *st, uint32_t id)
 {
 	uint32_t group = id >> 8 & 0xff, index = id & 0xff;
 
@@ -614,8 +616,8 @@ take_chunks(struct world *w, struct node *nd)
 		if (!sh->used || sh->taken || sh->chunk != chunk || nd->done[chunk] ||
 		    !whole(nd, buf, blocks) || bytes != bytes_of(w, chunk))
 			fail(w, "chunk %u was handed out incomplete", chunk);
-		trace(w, "client %u: chunk %u complete",
-		    (unsigned)(nd - w->nodes) + 1, chunk);
+		trace(w, "client %u: chunk %u complete", (unsigned)(nd - w->nodes) + 1,
+		    chunk);
 		nd->done[chunk] = 1;
 		nd->ndone++;
 		sh->taken = true;
@@ -673,10 +675,16 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 {
 	const struct scenario *sc = w->sc;
 	struct client_config cfg = { .clientid = (uint32_t)sim_random(&w->rng) >> 1,
-		.seed = sim_random(&w->rng), .any_file = sc->odd_bytes != 0,
-		.buffers = sc->buffers, .readahead = sc->readahead,
-		.in_progress = sc->in_progress, .redo_us = 1000000, .tick_us = 30000,
-		.idle_ticks = 3, .join_us = 500000, .sequential = sc->sequential,
+		.seed = sim_random(&w->rng),
+		.any_file = sc->odd_bytes != 0,
+		.buffers = sc->buffers,
+		.readahead = sc->readahead,
+		.in_progress = sc->in_progress,
+		.redo_us = 1000000,
+		.tick_us = 30000,
+		.idle_ticks = 3,
+		.join_us = 500000,
+		.sequential = sc->sequential,
 		.ext = sc->ext && port <= sc->clients - sc->old_clients,
 		.parity = sc->parity };
 
@@ -695,7 +703,7 @@ client_hears(struct world *w, struct node *nd, uint32_t port)
 	while (net_next(&w->net, port) <= w->now_ns) {
 		struct packet *pkt = net_receive(&w->net, port);
 		if (client_input(nd->engine, w->now_ns / US, pkt->bytes, pkt->len,
-		    pkt->from, &st))
+			pkt->from, &st))
 			check_store(w, nd, &st);
 		net_drop(pkt);
 	}
@@ -753,11 +761,11 @@ start_ns(struct world *w, uint32_t i)
 	const struct scenario *sc = w->sc;
 
 	switch (sc->start) {
-	case START_GROUPS:		/* four, a third of the spread apart */
+	case START_GROUPS: /* four, a third of the spread apart */
 		return i * 4 / sc->clients * sc->spread_us * US / 3;
 	case START_UNIFORM:
 		return (uint64_t)(sim_fraction(&w->rng) * (double)sc->spread_us) * US;
-	default:			/* machines are not that exact */
+	default: /* machines are not that exact */
 		return sim_random(&w->rng) % 10000 * US;
 	}
 }
@@ -774,8 +782,8 @@ setup_clients(struct world *w)
 		struct node *nd = &w->nodes[i];
 		double spread = sc->chunk_spread * (2 * sim_fraction(&w->rng) - 1);
 		uint64_t us = i < sc->slow_clients ? sc->slow_chunk_us : sc->chunk_us;
-		memcpy(nd->ip, (uint8_t[]){ 10, 0, (uint8_t)((i + 2) >> 8),
-		    (uint8_t)(i + 2) }, 4);
+		memcpy(nd->ip,
+		    (uint8_t[]){ 10, 0, (uint8_t)((i + 2) >> 8), (uint8_t)(i + 2) }, 4);
 		nd->start_ns = start_ns(w, i);
 		nd->chunk_ns = (uint64_t)((double)us * (1 + spread)) * US + 1;
 		nd->crashes = i < sc->crashes;
@@ -793,9 +801,13 @@ setup_server(struct world *w)
 	struct server_config *cfg = &w->server_cfg;
 
 	*cfg = (struct server_config){ .image_bytes = w->image_bytes,
-		.whole_chunks = sc->odd_bytes == 0, .srcip = { 10, 0, 0, 1 },
-		.run_blocks = RUN_BLOCKS, .ahead = AHEAD, .burst = sc->burst,
-		.gap_us = sc->gap_us, .dynamic = sc->dynamic };
+		.whole_chunks = sc->odd_bytes == 0,
+		.srcip = { 10, 0, 0, 1 },
+		.run_blocks = RUN_BLOCKS,
+		.ahead = AHEAD,
+		.burst = sc->burst,
+		.gap_us = sc->gap_us,
+		.dynamic = sc->dynamic };
 	if (sc->rate_bits != 0)
 		server_rate_to_burst(sc->rate_bits, &cfg->burst, &cfg->gap_us);
 	if (cfg->gap_us != 0) {
@@ -803,7 +815,9 @@ setup_server(struct world *w)
 		setup_pace(w, &w->pace[1], 10 * cfg->gap_us);
 	}
 	cfg->ext = (struct server_ext_config){ .on = sc->ext && cfg->whole_chunks,
-		.parity = sc->parity, .port = 5008, .session = 1,
+		.parity = sc->parity,
+		.port = 5008,
+		.session = 1,
 		.identity = { 1 } };
 	w->image_ns = sc->new_image_us * US;
 	w->server = server_new(cfg, 0);
@@ -899,7 +913,8 @@ sum_up(struct world *w)
 	out->blocks_resent = w->before.blocks_resent;
 	out->parity_sent = w->before.parity_sent;
 	out->net = w->net.stats;
-	if (out->failed[0] == '\0' && n + out->refused != w->sc->clients - w->sc->crashes)
+	if (out->failed[0] == '\0' &&
+	    n + out->refused != w->sc->clients - w->sc->crashes)
 		fail(w, "only %u of %u clients finished", n, w->sc->clients);
 }
 

@@ -17,55 +17,55 @@ struct scenario {
 	const char *name;
 	uint32_t clients;
 	uint32_t chunks;
-	uint32_t odd_bytes;		/* not 0: a file, its last chunk so long */
+	uint32_t odd_bytes; /* not 0: a file, its last chunk so long */
 	struct net_config net;
-	uint64_t rate_bits;		/* -W; 0: unpaced */
-	uint32_t burst;			/* or, not 0: -B with ... */
-	uint64_t gap_us;		/* ... -G */
-	bool dynamic;			/* -D */
+	uint64_t rate_bits; /* -W; 0: unpaced */
+	uint32_t burst;     /* or, not 0: -B with ... */
+	uint64_t gap_us;    /* ... -G */
+	bool dynamic;       /* -D */
 	enum start_pattern start;
-	uint64_t spread_us;		/* of the starts */
-	bool ext, parity;		/* the extension, and with parity */
-	uint32_t old_clients;		/* so many, the last ones, do not know it */
-	uint64_t new_image_us;		/* the file is replaced then; 0: never */
+	uint64_t spread_us;    /* of the starts */
+	bool ext, parity;      /* the extension, and with parity */
+	uint32_t old_clients;  /* so many, the last ones, do not know it */
+	uint64_t new_image_us; /* the file is replaced then; 0: never */
 	uint32_t buffers, readahead, in_progress;
 	bool sequential;
-	uint64_t chunk_us;		/* a client's disk takes so long for a chunk */
-	double chunk_spread;		/* +- this share, drawn for each client */
-	uint32_t slow_clients;		/* the first ones take ... */
-	uint64_t slow_chunk_us;		/* ... so long */
-	uint32_t crashes;		/* so many clients die half-way */
-	uint64_t restart_us;		/* the server dies then; 0: never ... */
-	uint64_t down_us;		/* ... and comes back so much later */
-	uint64_t read_latency_us;	/* the server's disk: each read ... */
-	uint64_t read_bytes_per_s;	/* ... and its rate; 0: no time at all */
-	uint64_t stall_us, stall_every_us;	/* ... and now and then it hangs */
+	uint64_t chunk_us;         /* a client's disk takes so long for a chunk */
+	double chunk_spread;       /* +- this share, drawn for each client */
+	uint32_t slow_clients;     /* the first ones take ... */
+	uint64_t slow_chunk_us;    /* ... so long */
+	uint32_t crashes;          /* so many clients die half-way */
+	uint64_t restart_us;       /* the server dies then; 0: never ... */
+	uint64_t down_us;          /* ... and comes back so much later */
+	uint64_t read_latency_us;  /* the server's disk: each read ... */
+	uint64_t read_bytes_per_s; /* ... and its rate; 0: no time at all */
+	uint64_t stall_us, stall_every_us; /* ... and now and then it hangs */
 	/* What a run may cost at most; 0: no matter. */
-	double max_duplicates;		/* share of what was sent */
+	double max_duplicates; /* share of what was sent */
 	double max_times_alone;
-	double max_control;		/* messages a second */
+	double max_control; /* messages a second */
 	double max_mean_alone, max_worst_alone;
-	double max_sent;		/* times the image */
+	double max_sent; /* times the image */
 };
 
 struct outcome {
-	char failed[256];		/* empty: every rule held */
+	char failed[256]; /* empty: every rule held */
 	uint32_t finished;
-	uint64_t median_us, worst_us;	/* a client's time from its start */
+	uint64_t median_us, worst_us; /* a client's time from its start */
 	double mean_us;
 	uint64_t end_us;
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;
 	uint64_t parity_sent;
-	double useless;			/* share of what a client needed, mean: received twice */
-	double unneeded;		/* the same of parity */
-	uint64_t control;		/* messages that reached the server */
-	uint64_t chatter;		/* of those: neither join nor leave */
-	uint64_t busiest;		/* of those: in any one second */
-	uint32_t refused;		/* clients that were told of another image */
+	double useless;   /* share of what a client needed, mean: received twice */
+	double unneeded;  /* the same of parity */
+	uint64_t control; /* messages that reached the server */
+	uint64_t chatter; /* of those: neither join nor leave */
+	uint64_t busiest; /* of those: in any one second */
+	uint32_t refused; /* clients that were told of another image */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
 	struct net_stats net;
-	uint64_t hash;			/* of all that was sent: one seed, one hash */
+	uint64_t hash; /* of all that was sent: one seed, one hash */
 };
 
 void world_run(const struct scenario *, uint64_t seed, bool trace, struct outcome *);

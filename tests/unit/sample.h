@@ -22,15 +22,26 @@ static inline uint8_t
 sample_byte(const uint8_t *p, size_t i, unsigned kind)
 {
 	switch (kind) {
-	case 0: return (uint8_t)rnd(256);
-	case 1: return (uint8_t)('a' + rnd(6));
-	case 2: return (uint8_t)(i / 100);
-	case 3: return i > 40 && rnd(9) != 0 ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256);
-	case 4: return 0;
-	case 5: return rnd(3000) == 0;
-	case 6: return i % 8 < 2 ? (uint8_t)rnd(256) : i % 8 < 5 ? 0x7f : 0;
-	case 7: return i % 5000 < 2500 ? 0x55 : (uint8_t)rnd(256);
-	default: return i >> 12 & 1 ? (uint8_t)rnd(256) : i > 4000 ? p[i - 3999 + rnd(3)] : 'x';
+	case 0:
+		return (uint8_t)rnd(256);
+	case 1:
+		return (uint8_t)('a' + rnd(6));
+	case 2:
+		return (uint8_t)(i / 100);
+	case 3:
+		return i > 40 && rnd(9) != 0 ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256);
+	case 4:
+		return 0;
+	case 5:
+		return rnd(3000) == 0;
+	case 6:
+		return i % 8 < 2 ? (uint8_t)rnd(256) : i % 8 < 5 ? 0x7f : 0;
+	case 7:
+		return i % 5000 < 2500 ? 0x55 : (uint8_t)rnd(256);
+	default:
+		return i >> 12 & 1 ? (uint8_t)rnd(256)
+		       : i > 4000  ? p[i - 3999 + rnd(3)]
+		                   : 'x';
 	}
 }
 

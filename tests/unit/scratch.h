@@ -25,8 +25,7 @@ skip(const char *what, const char *why)
 }
 
 /* Run a shell command in the directory, without its output: its exit status. */
-static inline int __attribute__((format(printf, 1, 2)))
-sh(const char *fmt, ...)
+static inline int __attribute__((format(printf, 1, 2))) sh(const char *fmt, ...)
 {
 	char cmd[4096], all[4300];
 	va_list ap;

@@ -15,7 +15,7 @@ same(const struct blockmap *m, const bool *want)
 		n += want[b];
 	}
 	for (uint32_t b = blockmap_next(m, 0); b < WIRE_CHUNK_BLOCKS;
-	    b = blockmap_next(m, b + 1)) {
+	     b = blockmap_next(m, b + 1)) {
 		if (!want[b])
 			return false;
 		seen++;
@@ -32,7 +32,7 @@ range_is_right(uint32_t first, uint32_t count)
 	for (uint32_t b = first; b < first + count; b++)
 		want[b] = true;
 	return same(&m, want) && blockmap_run(&m, first, WIRE_CHUNK_BLOCKS) == count &&
-	    (count < 2 || blockmap_run(&m, first, count - 1) == count - 1);
+	       (count < 2 || blockmap_run(&m, first, count - 1) == count - 1);
 }
 
 int
@@ -46,7 +46,7 @@ main(void)
 	for (size_t i = 0; i < EDGES; i++)
 		for (size_t k = i; k < EDGES; k++)
 			ranges = ranges &&
-			    range_is_right(edges[i], edges[k] - edges[i]);
+			         range_is_right(edges[i], edges[k] - edges[i]);
 	T_CHECK(ranges);
 
 	struct blockmap a = { { 0 } }, b = blockmap_range(100, 300);

@@ -35,7 +35,8 @@ main(void)
 	T_CHECK(begins(hex_sum(BTRFS_CRC32C, "", 0), "00000000"));
 	T_CHECK(begins(hex_sum(BTRFS_XXHASH64, "", 0), "99e9d85137db46ef00"));
 	T_CHECK(begins(hex_sum(BTRFS_XXHASH64, "abc", 3), "990977adf52cbc4400"));
-	T_CHECK(begins(hex_sum(BTRFS_SHA256, "abc", 3), "ba7816bf8f01cfea414140de5dae2223"));
+	T_CHECK(begins(
+	    hex_sum(BTRFS_SHA256, "abc", 3), "ba7816bf8f01cfea414140de5dae2223"));
 	T_CHECK(begins(hex_sum(BTRFS_BLAKE2B, "abc", 3),
 	    "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"));
 	T_CHECK(begins(hex_sum(BTRFS_BLAKE2B, all, sizeof all),

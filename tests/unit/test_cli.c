@@ -20,17 +20,21 @@ struct opts {
 };
 
 static const struct cli_opt outer_opts[] = {
-	{ 'v', "verbose", NULL, "say more", CLI_FLAG, offsetof(struct opts, verbose), 0, 0, NULL },
+	{ 'v', "verbose", NULL, "say more", CLI_FLAG, offsetof(struct opts, verbose), 0,
+	    0, NULL },
 	{ 'T', "timeout", "S", "seconds", CLI_INT, offsetof(struct opts, timeout),
 	    (uint64_t)-10, 100, NULL },
-	{ 256, "file", "F", "a file", CLI_STR, offsetof(struct opts, file), 0, 0, NULL },
+	{ 256, "file", "F", "a file", CLI_STR, offsetof(struct opts, file), 0, 0,
+	    NULL },
 	{ 'e', NULL, "C", "not built yet: encryption", CLI_REFUSED, 0, 0, 0, NULL },
 	{ 0 },
 };
 
 static const struct cli_opt inner_opts[] = {
-	{ 'z', "zero", NULL, "zero it", CLI_FLAG, offsetof(struct inner, zero), 0, 0, NULL },
-	{ 'W', "mem", "SIZE", "memory", CLI_SIZE, offsetof(struct inner, mem), 1, 1u << 30, NULL },
+	{ 'z', "zero", NULL, "zero it", CLI_FLAG, offsetof(struct inner, zero), 0, 0,
+	    NULL },
+	{ 'W', "mem", "SIZE", "memory", CLI_SIZE, offsetof(struct inner, mem), 1,
+	    1u << 30, NULL },
 	{ 0 },
 };
 
@@ -38,7 +42,8 @@ static const struct cli_program prog = {
 	.name = "test",
 	.synopsis = "[options] file",
 	.about = "Tests.",
-	.tables = { { outer_opts, 0, NULL }, { inner_opts, offsetof(struct opts, inner), "Inner" } },
+	.tables = { { outer_opts, 0, NULL },
+	    { inner_opts, offsetof(struct opts, inner), "Inner" } },
 };
 
 static enum cli_rc
@@ -67,13 +72,17 @@ test_parse(void)
 	T_CHECK(parse(&o, &at, &e, "-v -T -5 --file x -zW 64M in out") == CLI_GO);
 	T_CHECK(o.verbose && o.timeout == -5 && strcmp(o.file, "x") == 0 && at == 8);
 	T_CHECK(o.inner.zero && o.inner.mem == 64u << 20);
-	T_CHECK(parse(&o, &at, &e, "-T 101") == CLI_ERROR && strstr(e.text, "-T: 101 is not in"));
+	T_CHECK(parse(&o, &at, &e, "-T 101") == CLI_ERROR &&
+		strstr(e.text, "-T: 101 is not in"));
 	T_CHECK(parse(&o, &at, &e, "-W 12abc") == CLI_ERROR && strstr(e.text, "-W"));
 	T_CHECK(parse(&o, &at, &e, "-W 0") == CLI_ERROR && e.kind == ERR_USAGE);
-	T_CHECK(parse(&o, &at, &e, "-W") == CLI_ERROR && strstr(e.text, "-W needs an argument"));
-	T_CHECK(parse(&o, &at, &e, "-Q") == CLI_ERROR && strstr(e.text, "-Q is not an option"));
+	T_CHECK(parse(&o, &at, &e, "-W") == CLI_ERROR &&
+		strstr(e.text, "-W needs an argument"));
+	T_CHECK(parse(&o, &at, &e, "-Q") == CLI_ERROR &&
+		strstr(e.text, "-Q is not an option"));
 	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR && strstr(e.text, "--nope"));
-	T_CHECK(parse(&o, &at, &e, "-e x") == CLI_ERROR && strstr(e.text, "not built yet"));
+	T_CHECK(
+	    parse(&o, &at, &e, "-e x") == CLI_ERROR && strstr(e.text, "not built yet"));
 }
 
 static void
@@ -84,14 +93,16 @@ test_numbers(void)
 	int64_t i;
 
 	T_CHECK(cli_uint("0x10", 0, 99, &v, &e) == 0 && v == 16);
-	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x", "99999999999999999999" };
+	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x",
+		"99999999999999999999" };
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
 		T_CHECK(cli_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
 	T_CHECK(cli_size("3GiB", 0, UINT64_MAX, &v, &e) == 0 && v == 3ull << 30);
 	T_CHECK(cli_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
 	T_CHECK(cli_size("1q", 0, UINT64_MAX, &v, &e) == -1);
 	T_CHECK(cli_rate("60M", 0, UINT64_MAX, &v, &e) == 0 && v == 60000000);
-	T_CHECK(cli_int("-2", -2, 2, &i, &e) == 0 && i == -2 && cli_int("-3", -2, 2, &i, &e) == -1);
+	T_CHECK(cli_int("-2", -2, 2, &i, &e) == 0 && i == -2 &&
+		cli_int("-3", -2, 2, &i, &e) == -1);
 	char buf[32];
 	T_CHECK(strcmp(cli_human_bytes(999, buf, sizeof buf), "999 B") == 0);
 	T_CHECK(strcmp(cli_human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
@@ -118,9 +129,10 @@ test_json(void)
 	json_end(j);
 	T_CHECK(json_print(j, f, &e) == 0);
 	fclose(f);
-	T_CHECK(strcmp(text, "{\n  \"n\": 18446744073709551615,\n  \"a\": [\n"
-	    "    \"q\\\"\\\\\\u000a\\u0001\\ufffd\xc3\xa4\",\n    true\n  ],\n"
-	    "  \"empty\": [],\n  \"h\": \"00ff\"\n}\n") == 0);
+	T_CHECK(strcmp(text,
+		    "{\n  \"n\": 18446744073709551615,\n  \"a\": [\n"
+		    "    \"q\\\"\\\\\\u000a\\u0001\\ufffd\xc3\xa4\",\n    true\n  ],\n"
+		    "  \"empty\": [],\n  \"h\": \"00ff\"\n}\n") == 0);
 	free(text);
 	json_free(j);
 }

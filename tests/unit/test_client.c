@@ -10,15 +10,22 @@
 enum { MS = 1000, TICK = 30 * MS, IDLE = 3 * TICK };
 
 static const uint8_t me[4] = { 10, 0, 0, 9 }, other[4] = { 10, 0, 0, 8 },
-    server_ip[4] = { 10, 0, 0, 1 };
+		     server_ip[4] = { 10, 0, 0, 1 };
 static const uint8_t block_data[WIRE_BLOCK_BYTES];
 
 static struct client_config
 config(uint32_t buffers)
 {
-	struct client_config cfg = { .clientid = 77, .seed = 5, .buffers = buffers,
-		.readahead = 2, .in_progress = 8, .redo_us = 1000 * MS, .tick_us = TICK,
-		.idle_ticks = 3, .join_us = 500 * MS, .sequential = true };
+	struct client_config cfg = { .clientid = 77,
+		.seed = 5,
+		.buffers = buffers,
+		.readahead = 2,
+		.in_progress = 8,
+		.redo_us = 1000 * MS,
+		.tick_us = TICK,
+		.idle_ticks = 3,
+		.join_us = 500 * MS,
+		.sequential = true };
 
 	memcpy(cfg.srcip, me, 4);
 	return cfg;
@@ -39,8 +46,9 @@ static void
 join_reply(struct client *c, uint64_t now, uint32_t blocks)
 {
 	struct client_store st;
-	struct wire_msg m = { .type = WIRE_REPLY, .subtype = WIRE_JOIN,
-		.u.join.blocks = blocks };
+	struct wire_msg m = {
+		.type = WIRE_REPLY, .subtype = WIRE_JOIN, .u.join.blocks = blocks
+	};
 
 	input(c, now, &m, server_ip, &st);
 }
@@ -50,7 +58,8 @@ join2_reply(struct client *c, uint64_t now, uint32_t id, uint32_t blocks,
     uint64_t bytes, uint32_t block_bytes)
 {
 	struct client_store st;
-	struct wire_msg m = { .type = WIRE_REPLY, .subtype = WIRE_JOIN2,
+	struct wire_msg m = { .type = WIRE_REPLY,
+		.subtype = WIRE_JOIN2,
 		.u.join2 = { id, blocks, 1024, block_bytes, bytes } };
 
 	input(c, now, &m, server_ip, &st);
@@ -60,7 +69,8 @@ static bool
 block_from(struct client *c, uint64_t now, uint32_t chunk, uint32_t block,
     const uint8_t from[4], struct client_store *st)
 {
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_BLOCK,
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
 		.u.block = { chunk, block, block_data } };
 
 	return input(c, now, &m, from, st);
@@ -75,7 +85,7 @@ blocks(struct client *c, uint64_t now, uint32_t chunk, uint32_t first, uint32_t 
 
 	for (uint32_t b = first; b <= last; b++)
 		n += block_from(c, now, chunk, b, server_ip, &st) &&
-		    st.chunk == chunk && st.block == b;
+		     st.chunk == chunk && st.block == b;
 	return n;
 }
 
@@ -83,8 +93,9 @@ static void
 heard_request(struct client *c, uint64_t now, uint32_t chunk)
 {
 	struct client_store st;
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ,
-		.u.req = { chunk, 0, 1024 } };
+	struct wire_msg m = {
+		.type = WIRE_REQUEST, .subtype = WIRE_REQ, .u.req = { chunk, 0, 1024 }
+	};
 
 	input(c, now, &m, other, &st);
 }
@@ -99,7 +110,7 @@ says(struct client *c, uint64_t now, struct wire_msg *m)
 
 	memset(m, 0, sizeof *m);
 	return len > 0 && wire_get(m, pkt, len, &e) == 0 &&
-	    memcmp(m->srcip, me, 4) == 0;
+	       memcmp(m->srcip, me, 4) == 0;
 }
 
 static bool
@@ -108,7 +119,7 @@ asks_whole(struct client *c, uint64_t now, uint32_t chunk, uint32_t count)
 	struct wire_msg m;
 
 	return says(c, now, &m) && m.subtype == WIRE_REQ && m.u.req.chunk == chunk &&
-	    m.u.req.first == 0 && m.u.req.count == count;
+	       m.u.req.first == 0 && m.u.req.count == count;
 }
 
 static bool
@@ -237,11 +248,11 @@ test_load(void)
 	client_finish(c, 20500 * MS, &(struct wire_stats){ .bytes_written = 9 });
 	T_CHECK(says(c, 20500 * MS, &m) && m.subtype == WIRE_LEAVE2);
 	T_CHECK(m.u.leave2.clientid == 77 && m.u.leave2.elapsed_s == 20 &&
-	    m.u.leave2.stats.run_ms == 500 && m.u.leave2.stats.bytes_written == 9 &&
-	    m.u.leave2.stats.requests == 3 &&
-	    m.u.leave2.stats.dropped_no_buffer == 10 &&
-	    m.u.leave2.stats.chunk_buffers == 2 &&
-	    m.u.leave2.stats.redo_delay_us == 1000000);
+		m.u.leave2.stats.run_ms == 500 && m.u.leave2.stats.bytes_written == 9 &&
+		m.u.leave2.stats.requests == 3 &&
+		m.u.leave2.stats.dropped_no_buffer == 10 &&
+		m.u.leave2.stats.chunk_buffers == 2 &&
+		m.u.leave2.stats.redo_delay_us == 1000000);
 	T_CHECK(client_state(c) == CLIENT_LEFT && is_silent(c, 30000 * MS));
 	client_free(c);
 }
@@ -262,7 +273,7 @@ test_holes(void)
 	T_CHECK(client_deadline(c, 41 * MS) <= 44 * MS);
 	T_CHECK(asks_part(c, 44 * MS, 0, 100, 10, 1) && is_silent(c, 44 * MS));
 	T_CHECK(client_stats(c)->prequests == 1 && client_stats(c)->rerequests == 1 &&
-	    client_stats(c)->blocks_by_prequest == 10);
+		client_stats(c)->blocks_by_prequest == 10);
 	client_free(c);
 
 	/* Somebody else asks for them first. */
@@ -324,7 +335,7 @@ test_idle(void)
 		T_CHECK(is_silent(c, now + wait - 1));
 		now += wait;
 		T_CHECK(asks_part(c, now, 0, 512, 512, 1) &&
-		    asks_part(c, now, 1, 0, 1024, 1));
+			asks_part(c, now, 1, 0, 1024, 1));
 	}
 	/* ... and a request heard from another puts it off ... */
 	heard_request(c, now + 35 * TICK, 1);
@@ -370,8 +381,9 @@ test_trust(void)
 	memcpy(cfg.server, server_ip, 4);
 	struct client *c = client_new(&cfg, 0);
 	T_CHECK(says(c, 0, &m));
-	m = (struct wire_msg){ .type = WIRE_REPLY, .subtype = WIRE_JOIN,
-		.u.join.blocks = 1024 };
+	m = (struct wire_msg){
+		.type = WIRE_REPLY, .subtype = WIRE_JOIN, .u.join.blocks = 1024
+	};
 	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
 	join_reply(c, 0, 1024);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
@@ -379,10 +391,12 @@ test_trust(void)
 	T_CHECK(block_from(c, 1, 0, 0, server_ip, &st));
 	T_CHECK(!block_from(c, 1, 1, 0, server_ip, &st));
 	uint8_t pkt[WIRE_PACKET_MAX];
-	m = (struct wire_msg){ .type = WIRE_REQUEST, .subtype = WIRE_BLOCK,
-		.srcip = { 10, 0, 0, 1 }, .u.block = { 0, 1, block_data } };
+	m = (struct wire_msg){ .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.srcip = { 10, 0, 0, 1 },
+		.u.block = { 0, 1, block_data } };
 	size_t len = wire_put(&m, pkt, sizeof pkt);
-	T_CHECK(!client_input(c, 1, pkt, len, other, &st));	/* a false name */
+	T_CHECK(!client_input(c, 1, pkt, len, other, &st)); /* a false name */
 	T_CHECK(!client_input(c, 1, pkt, len - 1, server_ip, &st));
 	T_CHECK(client_input(c, 1, pkt, len, server_ip, &st) && st.block == 1);
 	client_free(c);
@@ -392,9 +406,15 @@ test_trust(void)
 static void
 test_short_file(void)
 {
-	static const struct { uint64_t bytes; uint32_t blocks, tail; } files[] = {
-		{ 1, 1, 1 }, { 1024, 1, 1024 }, { 307200, 300, 307200 },
-		{ 333333, 326, 333333 }, { 1048577, 1025, 1 },
+	static const struct {
+		uint64_t bytes;
+		uint32_t blocks, tail;
+	} files[] = {
+		{ 1, 1, 1 },
+		{ 1024, 1, 1024 },
+		{ 307200, 300, 307200 },
+		{ 333333, 326, 333333 },
+		{ 1048577, 1025, 1 },
 		{ 1048576, 1024, 1048576 },
 	};
 
@@ -436,19 +456,22 @@ test_dubious(void)
 	T_CHECK(blocks(c, 2, 1, 0, 499) == 0);
 	client_release(c, 3, buf);
 	T_CHECK(blocks(c, 4, 1, 500, 599) == 100);
-	T_CHECK(blocks(c, 5, 2, 7, 9) == 0);		/* not its first block */
+	T_CHECK(blocks(c, 5, 2, 7, 9) == 0); /* not its first block */
 	T_CHECK(blocks(c, 5, 2, 0, 1023) == 1024);
 	T_CHECK(client_stats(c)->partial_drops == 1);
 	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 2);
 	client_release(c, 6, buf);
-	T_CHECK(blocks(c, 7, 1, 500, 599) == 100);	/* from the beginning again */
+	T_CHECK(blocks(c, 7, 1, 500, 599) == 100); /* from the beginning again */
 	client_free(c);
 }
 
 /* A shell that keeps chunks for a while, by its own book-keeping. */
 struct shell {
 	uint32_t buffers, in_use, most;
-	struct { bool used, ours; uint32_t chunk; } buf[8];
+	struct {
+		bool used, ours;
+		uint32_t chunk;
+	} buf[8];
 	bool wrong;
 };
 
@@ -463,10 +486,10 @@ shell_stores(struct shell *s, const struct client_store *st)
 		s->buf[st->buf].used = true;
 		s->in_use++;
 	}
-	s->buf[st->buf].chunk = st->chunk;	/* another one, if that was dropped */
+	s->buf[st->buf].chunk = st->chunk; /* another one, if that was dropped */
 	for (uint32_t i = 0; i < s->buffers; i++)
 		s->wrong |= i != st->buf && s->buf[i].used &&
-		    s->buf[i].chunk == st->chunk;
+		            s->buf[i].chunk == st->chunk;
 	if (s->most < s->in_use)
 		s->most = s->in_use;
 }
@@ -517,8 +540,8 @@ check_memory(uint32_t buffers, bool shuffled)
 		}
 		shell_works(&s, c, now, &rng);
 	}
-	printf("# %u buffers: %u at once, %.1f s\n", buffers, s.most,
-	    (double)now / 1e6);
+	printf(
+	    "# %u buffers: %u at once, %.1f s\n", buffers, s.most, (double)now / 1e6);
 	T_CHECK(client_state(c) == CLIENT_COMPLETE && !s.wrong);
 	T_CHECK(shuffled ? s.most == buffers : s.most <= buffers);
 	T_CHECK(client_stats(c)->chunk_buffers == (int32_t)buffers);

@@ -96,7 +96,7 @@ test_ring(void)
 		client_chunks_pass_ends(&k, i % 100, begun);
 		client_chunks_settle(&k, now, GUARD);
 		right = right && !client_chunks_waits(&k, i % 100, now, REDO) &&
-		    client_chunks_waits(&k, (i + 50) % 100, now, REDO);
+		        client_chunks_waits(&k, (i + 50) % 100, now, REDO);
 	}
 	printf("# %u entries of %u\n", k.queue_used, k.queue_room);
 	T_CHECK(right && k.queue_room <= 256);

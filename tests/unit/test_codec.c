@@ -33,7 +33,8 @@ make(const struct codec *c, void *encoder, unsigned planned, unsigned kept, bool
 	struct made m = { 0 };
 
 	for (unsigned i = 0; i < planned; i++) {
-		sizes[i] = rnd(3) != 0 ? FRAGMENT_WINDOW_BYTES : SECTOR_BYTES * (1 + rnd(128));
+		sizes[i] = rnd(3) != 0 ? FRAGMENT_WINDOW_BYTES
+		                       : SECTOR_BYTES * (1 + rnd(128));
 		sample_fill(raw + all, sizes[i], rnd(SAMPLE_KINDS));
 		all += sizes[i];
 	}
@@ -42,7 +43,8 @@ make(const struct codec *c, void *encoder, unsigned planned, unsigned kept, bool
 	for (unsigned i = 0; i < planned; i++) {
 		size_t cap = c->bound(sizes[i]);
 		out[at + cap] = GUARD;
-		size_t n = c->window(encoder, i == 0 ? all : 0, raw + raw_at, sizes[i], out + at, cap);
+		size_t n = c->window(
+		    encoder, i == 0 ? all : 0, raw + raw_at, sizes[i], out + at, cap);
 		*good &= n > 0 && n <= cap && out[at + cap] == GUARD;
 		at += n;
 		raw_at += sizes[i];
@@ -54,7 +56,8 @@ make(const struct codec *c, void *encoder, unsigned planned, unsigned kept, bool
 }
 
 static bool
-decodes(struct decoder *d, const struct codec *c, const uint8_t *in, size_t n, size_t raw_bytes)
+decodes(struct decoder *d, const struct codec *c, const uint8_t *in, size_t n,
+    size_t raw_bytes)
 {
 	struct err e;
 
@@ -70,15 +73,16 @@ damage_is_refused(struct decoder *d, const struct codec *c, struct made m)
 {
 	size_t step = m.bytes < 3000 ? 1 : m.bytes / 60;
 	bool good = !decodes(d, c, out, m.bytes, m.raw_bytes - 1) &&
-	    !decodes(d, c, out, m.bytes, m.raw_bytes + 1);
+	            !decodes(d, c, out, m.bytes, m.raw_bytes + 1);
 
-	for (size_t cut = 0; cut < m.bytes; cut += cut < 32 || cut + 32 > m.bytes ? 1 : step) {
-		uint8_t *copy = malloc(cut + 1);	/* so that reading behind it shows */
+	for (size_t cut = 0; cut < m.bytes;
+	     cut += cut < 32 || cut + 32 > m.bytes ? 1 : step) {
+		uint8_t *copy = malloc(cut + 1); /* so that reading behind it shows */
 		memcpy(copy, out, cut);
-		/* An empty stored block at the end is nothing that a fragment of deflate
-		 * needs; without it, it is still all the data. */
+		/* An empty stored block at the end is nothing that a fragment of
+		 * deflate needs; without it, it is still all the data. */
 		good &= !decodes(d, c, copy, cut, m.raw_bytes) ||
-		    (c->id == CODEC_DEFLATE && cut + 6 > m.bytes);
+		        (c->id == CODEC_DEFLATE && cut + 6 > m.bytes);
 		free(copy);
 	}
 	return good;
@@ -95,7 +99,8 @@ test_fragments(const struct codec *c, int level, int rounds)
 		unsigned planned = 1 + rnd(c->windows), kept = 1 + rnd(planned);
 		struct made m = make(c, encoder, planned, kept, &bounds);
 		same &= decodes(d, c, out, m.bytes, m.raw_bytes) &&
-		    memcmp(back, raw, m.raw_bytes) == 0 && back[m.raw_bytes] == 0xee;
+		        memcmp(back, raw, m.raw_bytes) == 0 &&
+		        back[m.raw_bytes] == 0xee;
 		if (i % 8 == 0)
 			damage &= damage_is_refused(d, c, m);
 	}
@@ -109,7 +114,7 @@ static bool
 only_zeros_pass(const struct codec *c, uint8_t *in, size_t len, uint64_t n)
 {
 	bool good = c->is_zeros(in, len, n) && !c->is_zeros(in, len, n + 1) &&
-	    !c->is_zeros(in, len - 1, n) && !c->is_zeros(in, len, n - 1);
+	            !c->is_zeros(in, len - 1, n) && !c->is_zeros(in, len, n - 1);
 
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		in[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -122,7 +127,8 @@ only_zeros_pass(const struct codec *c, uint8_t *in, size_t len, uint64_t n)
 static void
 test_zeros(const struct codec *c)
 {
-	static const uint64_t sizes[] = { 512, 65536, 131071, 131072, 131073, 262144, 1048576 };
+	static const uint64_t sizes[] = { 512, 65536, 131071, 131072, 131073, 262144,
+		1048576 };
 	struct decoder *d = decoder_new();
 	bool good = true;
 
@@ -154,7 +160,8 @@ make_stream(const struct codec *c, uint8_t *stream, uint8_t *data, size_t *data_
 	c->head(c->level_default, stream);
 	*data_bytes = 0;
 	for (int i = 0; i < 12; i++) {
-		struct made m = make(c, encoder, c->windows, 1 + rnd(c->windows), &good);
+		struct made m = make(
+		    c, encoder, c->windows, 1 + rnd(c->windows), &good);
 		if (i % 4 == 3) {
 			m = (struct made){ 300000, c->zeros_bytes(300000) };
 			memset(raw, 0, m.raw_bytes);
@@ -168,13 +175,15 @@ make_stream(const struct codec *c, uint8_t *stream, uint8_t *data, size_t *data_
 	}
 	c->tail(adler, stream + at);
 	c->encoder_free(encoder);
-	T_CHECK(good && c->head_bytes <= CODEC_ENDS_BYTES && c->tail_bytes <= CODEC_ENDS_BYTES);
+	T_CHECK(good && c->head_bytes <= CODEC_ENDS_BYTES &&
+		c->tail_bytes <= CODEC_ENDS_BYTES);
 	return at + c->tail_bytes;
 }
 
 /* By the library that others would take. */
 static bool
-library_reads(const struct codec *c, const uint8_t *stream, size_t n, uint8_t *to, size_t want)
+library_reads(
+    const struct codec *c, const uint8_t *stream, size_t n, uint8_t *to, size_t want)
 {
 	uLongf len = want;
 
@@ -182,18 +191,20 @@ library_reads(const struct codec *c, const uint8_t *stream, size_t n, uint8_t *t
 	if (c->id == CODEC_ZSTD)
 		return ZSTD_decompress(to, want, stream, n) == want;
 #endif
-	return c->id == CODEC_DEFLATE && uncompress(to, &len, stream, n) == Z_OK && len == want;
+	return c->id == CODEC_DEFLATE && uncompress(to, &len, stream, n) == Z_OK &&
+	       len == want;
 }
 
 static void
 test_stream(const struct codec *c)
 {
-	uint8_t *stream = malloc((size_t)12 * OUT_MAX), *data = malloc((size_t)12 * RAW_MAX);
+	uint8_t *stream = malloc((size_t)12 * OUT_MAX),
+		*data = malloc((size_t)12 * RAW_MAX);
 	uint8_t *read = malloc((size_t)12 * RAW_MAX);
 	size_t data_bytes, n = make_stream(c, stream, data, &data_bytes);
 
 	T_CHECK(library_reads(c, stream, n, read, data_bytes) &&
-	    memcmp(read, data, data_bytes) == 0);
+		memcmp(read, data, data_bytes) == 0);
 	free(stream);
 	free(data);
 	free(read);
@@ -202,19 +213,23 @@ test_stream(const struct codec *c)
 static void
 test_parse(void)
 {
-	static const char *const wrong[] = { "", "gzip", "zstd:", "zstd:0", "zstd:20", "zstd:3x",
-		"deflate:10", "deflate:-1", "igzip:4", "zst", "zstd3", ":3", "deflate:6:" };
+	static const char *const wrong[] = { "", "gzip", "zstd:", "zstd:0", "zstd:20",
+		"zstd:3x", "deflate:10", "deflate:-1", "igzip:4", "zst", "zstd3", ":3",
+		"deflate:6:" };
 	struct codec_choice c;
 	struct err e;
 
-	T_CHECK(codec_parse(&c, "deflate", &e) == 0 && c.codec == &codec_deflate && c.level == 6);
+	T_CHECK(codec_parse(&c, "deflate", &e) == 0 && c.codec == &codec_deflate &&
+		c.level == 6);
 	T_CHECK(codec_parse(&c, "deflate:0", &e) == 0 && c.level == 0);
 	if (codec_igzip.lacks == NULL)
-		T_CHECK(codec_parse(&c, "igzip", &e) == 0 && c.codec == &codec_igzip && c.level == 1);
+		T_CHECK(codec_parse(&c, "igzip", &e) == 0 && c.codec == &codec_igzip &&
+			c.level == 1);
 	else
 		T_CHECK(codec_parse(&c, "igzip", &e) != 0 && e.kind == ERR_UNSUPPORTED);
 	if (codec_zstd.lacks == NULL)
-		T_CHECK(codec_parse(&c, "zstd:19", &e) == 0 && c.codec == &codec_zstd && c.level == 19);
+		T_CHECK(codec_parse(&c, "zstd:19", &e) == 0 && c.codec == &codec_zstd &&
+			c.level == 19);
 	else
 		T_CHECK(codec_parse(&c, "zstd", &e) != 0 && e.kind == ERR_UNSUPPORTED);
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

@@ -12,7 +12,7 @@
 enum { SECTORS = 128 * 16 * 40 + 77 };
 
 struct model {
-	uint8_t *data;			/* of all sectors */
+	uint8_t *data; /* of all sectors */
 	uint8_t *stored, *seen;
 	/* The chunk of each window: as the packer said, and where it was found. */
 	uint16_t said[SECTORS / 128 + 1], found[SECTORS / 128 + 1];
@@ -20,7 +20,7 @@ struct model {
 	bool good;
 	uint32_t chunks;
 	uint64_t padding_bytes, tiled;
-	unsigned several;		/* fragments of more windows than one */
+	unsigned several; /* fragments of more windows than one */
 	unsigned relocs;
 	unsigned char digests[400][SHA256_DIGEST_LENGTH];
 };
@@ -40,7 +40,9 @@ make_relocs(const struct window *w)
 
 	for (unsigned i = 0; i < 40; i++)
 		all[number][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
-			.sector = w->regions[0].off, .offset = i, .size = 5 };
+			.sector = w->regions[0].off,
+			.offset = i,
+			.size = 5 };
 	return all[number];
 }
 
@@ -52,7 +54,8 @@ relocs_right(struct model *m, const struct ndz_header *h)
 
 	for (unsigned i = 0; i < h->nregions; i++)
 		for (uint64_t s = h->regions[i].off; s < range_end(h->regions[i]); s++)
-			for (unsigned n = 0; k < h->nrelocs && h->relocs[k].sector == s; n++, k++)
+			for (unsigned n = 0; k < h->nrelocs && h->relocs[k].sector == s;
+			     n++, k++)
 				if (h->relocs[k].offset != n)
 					return false;
 	m->relocs += k;
@@ -72,19 +75,23 @@ take_chunk(void *arg, const void *bytes, struct err *e)
 		return 0;
 	}
 	uint8_t *raw = malloc(c.raw_bytes), *p = raw;
-	m->good &= chunk_decode(&c, bytes, m->dec, raw, e) == 0 && c.h.firstsect == m->tiled;
+	m->good &= chunk_decode(&c, bytes, m->dec, raw, e) == 0 &&
+	           c.h.firstsect == m->tiled;
 	m->tiled = c.h.lastsect;
 	m->good &= relocs_right(m, &c.h) && c.ext.has_state;
 	for (unsigned i = 0; i < c.h.nregions; i++)
-		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]); s++) {
+		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]);
+		     s++) {
 			m->good &= m->stored[s] && !m->seen[s] &&
-			    memcmp(p, m->data + s * SECTOR_BYTES, SECTOR_BYTES) == 0;
+			           memcmp(p, m->data + s * SECTOR_BYTES,
+				       SECTOR_BYTES) == 0;
 			m->seen[s] = 1;
 			m->found[s / 128] = (uint16_t)m->chunks;
 			p += SECTOR_BYTES;
 		}
 	for (size_t i = 0; i < c.ext.nfragments; i++)
-		m->several += !c.ext.fragments[i].zero && c.ext.fragments[i].windows > 1;
+		m->several += !c.ext.fragments[i].zero &&
+		              c.ext.fragments[i].windows > 1;
 	m->padding_bytes += NDZ_STREAM_MAX - c.h.size;
 	SHA256(bytes, NDZ_CHUNK_BYTES, m->digests[m->chunks++]);
 	free(raw);
@@ -106,7 +113,8 @@ fill(const struct model *m, struct batch *b, uint64_t *w)
 		for (uint64_t s = *w * 128; s < (*w + 1) * 128 && s < SECTORS; s++) {
 			if (!m->stored[s])
 				continue;
-			if (win->nregions > 0 && range_end(win->regions[win->nregions - 1]) == s)
+			if (win->nregions > 0 &&
+			    range_end(win->regions[win->nregions - 1]) == s)
 				win->regions[win->nregions - 1].len++;
 			else
 				win->regions[win->nregions++] = (struct range){ s, 1 };
@@ -174,17 +182,23 @@ told_rightly(const struct oracle *o)
 {
 	struct packer_room r = packer_room(o->p);
 
-	return r.nregions == o->behind.nregions && r.regions_end == o->behind.regions_end &&
-	    r.nfragments == o->behind.nfragments && r.stream_bytes == o->behind.stream_bytes &&
-	    r.zero_bytes == o->behind.zero_bytes && r.nonzero_bytes == o->behind.nonzero_bytes &&
-	    r.has_image == o->behind.has_image && r.has_state == o->behind.has_state &&
-	    r.nrelocs == o->behind.nrelocs;
+	return r.nregions == o->behind.nregions &&
+	       r.regions_end == o->behind.regions_end &&
+	       r.nfragments == o->behind.nfragments &&
+	       r.stream_bytes == o->behind.stream_bytes &&
+	       r.zero_bytes == o->behind.zero_bytes &&
+	       r.nonzero_bytes == o->behind.nonzero_bytes &&
+	       r.has_image == o->behind.has_image &&
+	       r.has_state == o->behind.has_state && r.nrelocs == o->behind.nrelocs;
 }
 
 static void
 run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 {
-	struct packer_config cfg = { .version = 5, .codec = *codec, .emit = take_chunk, .arg = m,
+	struct packer_config cfg = { .version = 5,
+		.codec = *codec,
+		.emit = take_chunk,
+		.arg = m,
 		.state.kind = EXT_STATE_UUID };
 	struct batch *b = malloc(sizeof *b);
 	struct compressor worker, cutter;
@@ -199,15 +213,20 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	memset(m->seen, 0, SECTORS);
 	memset(m->said, 0, sizeof m->said);
 	memset(m->found, 0, sizeof m->found);
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && compressor_init(&worker, codec, &e) == 0 &&
-	    compressor_init(&cutter, codec, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0 &&
+		compressor_init(&worker, codec, &e) == 0 &&
+		compressor_init(&cutter, codec, &e) == 0);
 	for (uint64_t w = 0; w * 128 < SECTORS;) {
-		struct oracle o = { .p = p, .after = mode == 0 ? UINT32_MAX : mode == 1 ? 0 : rnd(16) };
+		struct oracle o = { .p = p,
+			.after = mode == 0   ? UINT32_MAX
+			         : mode == 1 ? 0
+			                     : rnd(16) };
 		struct rooms rooms = { ask, tell, &o };
 		if (!fill(m, b, &w))
 			continue;
 		compress_batch(&worker, b, &rooms);
-		packed &= batch_pack(p, &cutter, b, &e) == 0 && (!o.told || told_rightly(&o));
+		packed &= batch_pack(p, &cutter, b, &e) == 0 &&
+		          (!o.told || told_rightly(&o));
 		note_chunks(m, b);
 		told += o.told;
 		batches++;
@@ -215,8 +234,10 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	/* Asked at once, a compressor knows the way to the end of every batch. */
 	T_CHECK(mode != 1 || told == batches);
 	T_CHECK(packed && packer_finish(p, SECTORS, &e) == 0);
-	T_CHECK(m->good && m->tiled == SECTORS && memcmp(m->seen, m->stored, SECTORS) == 0);
-	T_CHECK(m->relocs == all_relocs(m) && memcmp(m->said, m->found, sizeof m->said) == 0);
+	T_CHECK(
+	    m->good && m->tiled == SECTORS && memcmp(m->seen, m->stored, SECTORS) == 0);
+	T_CHECK(m->relocs == all_relocs(m) &&
+		memcmp(m->said, m->found, sizeof m->said) == 0);
 	packer_free(p);
 	compressor_free(&worker);
 	compressor_free(&cutter);
@@ -231,7 +252,8 @@ fill_disk(struct model *m, unsigned density, unsigned zeros)
 		bool blank = rnd(100) < zeros;
 		for (uint64_t k = s; k < s + n; k++)
 			m->stored[k] = rnd(100) < density;
-		sample_fill(m->data + s * SECTOR_BYTES, n * SECTOR_BYTES, blank ? 4 : rnd(SAMPLE_KINDS));
+		sample_fill(m->data + s * SECTOR_BYTES, n * SECTOR_BYTES,
+		    blank ? 4 : rnd(SAMPLE_KINDS));
 	}
 }
 
@@ -251,15 +273,18 @@ test_codec(struct model *m, const char *name, unsigned density, unsigned zeros)
 	run_model(m, &codec, 0);
 	uint32_t chunks = m->chunks;
 	memcpy(first, m->digests, sizeof first);
-	printf("# %s, %u %% stored: %u chunks, %.1f %% padding, %u fragments of several\n", name,
-	    density, chunks, 100.0 * (double)m->padding_bytes / NDZ_CHUNK_BYTES / chunks, m->several);
+	printf(
+	    "# %s, %u %% stored: %u chunks, %.1f %% padding, %u fragments of several\n",
+	    name, density, chunks,
+	    100.0 * (double)m->padding_bytes / NDZ_CHUNK_BYTES / chunks, m->several);
 	T_CHECK((m->several > 0) == (codec.codec->windows > 1));
 	for (unsigned mode = 1; mode < 5; mode++) {
 		run_model(m, &codec, mode);
-		/* What igzip makes can differ from run to run by a byte or two: its data is
-		 * checked above, the bytes of the others here. */
+		/* What igzip makes can differ from run to run by a byte or two: its
+		 * data is checked above, the bytes of the others here. */
 		T_CHECK(codec.codec == &codec_igzip ||
-		    (m->chunks == chunks && memcmp(m->digests, first, sizeof first) == 0));
+			(m->chunks == chunks &&
+			    memcmp(m->digests, first, sizeof first) == 0));
 	}
 }
 
@@ -274,7 +299,7 @@ main(void)
 	m->dec = decoder_new();
 	test_codec(m, "zstd", 100, 10);
 	test_codec(m, "zstd:1", 100, 0);
-	test_codec(m, "zstd", 97, 5);		/* the region table fills up */
+	test_codec(m, "zstd", 97, 5); /* the region table fills up */
 	test_codec(m, "zstd", 3, 0);
 	test_codec(m, "igzip", 100, 20);
 	test_codec(m, "deflate:1", 90, 20);

@@ -15,10 +15,14 @@ static size_t
 random_size(void)
 {
 	switch (rnd(8)) {
-	case 0: return 1 + rnd(40);
-	case 1: return 1 + rnd(RAW_MAX - 1);
-	case 2: return 512 * (1 + rnd(128));
-	default: return 1 + rnd(3000);
+	case 0:
+		return 1 + rnd(40);
+	case 1:
+		return 1 + rnd(RAW_MAX - 1);
+	case 2:
+		return 512 * (1 + rnd(128));
+	default:
+		return 1 + rnd(3000);
 	}
 }
 
@@ -63,8 +67,9 @@ zlib_agrees(const struct made *m, uint8_t *back)
 	uLongf len = m->raw_bytes;
 	uLong used = m->nbytes;
 
-	return uncompress2(back, &len, m->bytes, &used) == Z_OK && len == m->raw_bytes &&
-	    used == m->nbytes && memcmp(back, m->raw, len) == 0;
+	return uncompress2(back, &len, m->bytes, &used) == Z_OK &&
+	       len == m->raw_bytes && used == m->nbytes &&
+	       memcmp(back, m->raw, len) == 0;
 }
 
 struct compared {
@@ -79,7 +84,7 @@ compare_piece(void *arg, void *data, size_t n, struct err *e)
 	struct compared *c = arg;
 
 	c->good &= c->at % (256 * 1024) == 0 && n <= 256 * 1024 &&
-	    memcmp(c->want + c->at, data, n) == 0;
+	           memcmp(c->want + c->at, data, n) == 0;
 	c->at += n;
 	return c->at > 1000000 ? err_set(e, ERR_CANCELLED, "enough") : 0;
 }
@@ -94,19 +99,23 @@ ours_agree(struct inflater *f, const struct made *m, uint8_t *back)
 	if (inflater_stream(f, m->bytes, m->nbytes, back, m->raw_bytes, &e) != 0 ||
 	    memcmp(back, m->raw, m->raw_bytes) != 0 || back[m->raw_bytes] != 0xee)
 		return false;
-	int rc = inflater_pieces(f, m->bytes, m->nbytes, m->raw_bytes, compare_piece, &c, &e);
+	int rc = inflater_pieces(
+	    f, m->bytes, m->nbytes, m->raw_bytes, compare_piece, &c, &e);
 	if (m->raw_bytes > 1000000)
 		return rc != 0 && e.kind == ERR_CANCELLED && c.good;
 	return rc == 0 && c.good && c.at == m->raw_bytes;
 }
 
 static bool
-refused(struct inflater *f, const uint8_t *in, size_t n, uint8_t *back, size_t raw_bytes)
+refused(
+    struct inflater *f, const uint8_t *in, size_t n, uint8_t *back, size_t raw_bytes)
 {
 	struct err a, b;
 
-	return inflater_stream(f, in, n, back, raw_bytes, &a) != 0 && a.kind == ERR_FORMAT &&
-	    inflater_pieces(f, in, n, raw_bytes, NULL, NULL, &b) != 0 && b.kind == ERR_FORMAT;
+	return inflater_stream(f, in, n, back, raw_bytes, &a) != 0 &&
+	       a.kind == ERR_FORMAT &&
+	       inflater_pieces(f, in, n, raw_bytes, NULL, NULL, &b) != 0 &&
+	       b.kind == ERR_FORMAT;
 }
 
 /* Cut off, with a byte too much, for other lengths, with each bit of its head
@@ -116,8 +125,8 @@ damage_is_refused(struct inflater *f, struct made *m, uint8_t *back)
 {
 	size_t n = m->nbytes, step = n < 4000 ? 1 : n / 40;
 	bool good = refused(f, m->bytes, n, back, m->raw_bytes - 1) &&
-	    refused(f, m->bytes, n, back, m->raw_bytes + 1) &&
-	    refused(f, m->bytes, n + 1, back, m->raw_bytes);
+	            refused(f, m->bytes, n, back, m->raw_bytes + 1) &&
+	            refused(f, m->bytes, n + 1, back, m->raw_bytes);
 
 	for (size_t cut = 0; cut < n; cut += cut + 16 < n && cut > 16 ? step : 1)
 		good &= refused(f, m->bytes, cut, back, m->raw_bytes);
@@ -175,7 +184,8 @@ test_adler(void)
 			data[rnd((unsigned)n)] = (uint8_t)rnd(256);
 		uint32_t whole = (uint32_t)adler32_z(1, data, n);
 		good &= adler_of(data, n) == whole;
-		good &= adler_combine(adler_of(data, k), adler_of(data + k, n - k), n - k) == whole;
+		good &= adler_combine(adler_of(data, k), adler_of(data + k, n - k),
+			    n - k) == whole;
 	}
 	memset(data, 0, 200000);
 	for (size_t n = 0; n < 200000; n += 1 + n / 9)

@@ -318,8 +318,8 @@ test_stdout(void)
 	struct disk *d;
 
 	fflush(stdout);
-	bool piped =
-	    pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], STDOUT_FILENO) == STDOUT_FILENO;
+	bool piped = pipe2(p, O_CLOEXEC) == 0 &&
+	             dup2(p[1], STDOUT_FILENO) == STDOUT_FILENO;
 	close(p[1]);
 	bool both = disk_open(&d, "-", RW, &e) == -1 && e.kind == ERR_USAGE;
 	bool ok = disk_open(&d, "-", DISK_WRITE, &e) == 0 &&

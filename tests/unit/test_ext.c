@@ -12,8 +12,11 @@
 static uint8_t chunk[NDZ_CHUNK_BYTES];
 
 /* Sectors 0..299 and 1000..1009: windows 0, 1, 2 and 7. */
-static struct ndz_header header = { .version = 3, .size = 8 + 100 + 30, .lastsect = 2000,
-	.nregions = 2, .regions = { { 0, 300 }, { 1000, 10 } } };
+static struct ndz_header header = { .version = 3,
+	.size = 8 + 100 + 30,
+	.lastsect = 2000,
+	.nregions = 2,
+	.regions = { { 0, 300 }, { 1000, 10 } } };
 
 static size_t
 area_at(void)
@@ -81,11 +84,18 @@ test_round_trip(void)
 		{ .bytes = 100, .windows = 1, .digest = "0123456789abcde" },
 		{ .bytes = 30, .windows = 3, .zero = true },
 	};
-	struct ext x = { .has_uuid = true, .uuid = "fedcba987654321", .has_digest = true,
-		.digest = "a digest", .last = true, .nchunks = 77, .has_image = true,
-		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000, "imagezip 9",
-		    "1:ext4 2:swap" },
-		.window_bytes = 65536, .nfragments = 2, .fragments = table };
+	struct ext x = { .has_uuid = true,
+		.uuid = "fedcba987654321",
+		.has_digest = true,
+		.digest = "a digest",
+		.last = true,
+		.nchunks = 77,
+		.has_image = true,
+		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000,
+		    "imagezip 9", "1:ext4 2:swap" },
+		.window_bytes = 65536,
+		.nfragments = 2,
+		.fragments = table };
 	struct ext back;
 	struct err e;
 
@@ -95,15 +105,17 @@ test_round_trip(void)
 	T_CHECK(back.has_uuid && memcmp(back.uuid, x.uuid, sizeof x.uuid) == 0);
 	T_CHECK(back.has_digest && memcmp(back.digest, x.digest, sizeof x.digest) == 0);
 	T_CHECK(back.last && back.nchunks == 77 && back.has_image);
-	T_CHECK(back.image.kind == EXT_KIND_PARTITION && back.image.sector_bytes == 4096 &&
-	    back.image.source_bytes == 123456789012345 && back.image.made_at == 1700000000);
+	T_CHECK(back.image.kind == EXT_KIND_PARTITION &&
+		back.image.sector_bytes == 4096 &&
+		back.image.source_bytes == 123456789012345 &&
+		back.image.made_at == 1700000000);
 	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0 &&
-	    strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
+		strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
 	T_CHECK(back.window_bytes == 65536 && back.nfragments == 2);
 	T_CHECK(back.fragments[0].bytes == 100 && !back.fragments[0].zero &&
-	    memcmp(back.fragments[0].digest, table[0].digest, 16) == 0);
+		memcmp(back.fragments[0].digest, table[0].digest, 16) == 0);
 	T_CHECK(back.fragments[1].bytes == 30 && back.fragments[1].zero &&
-	    back.fragments[1].windows == 3);
+		back.fragments[1].windows == 3);
 	size_t used = NDZ_CHUNK_BYTES;
 	while (chunk[used - 1] == 0)
 		used--;
@@ -125,8 +137,14 @@ test_room(void)
 {
 	enum { N = 500 };
 	static struct ext_fragment table[N];
-	struct ext x = { .has_uuid = true, .has_digest = true, .last = true, .nchunks = 1,
-		.has_image = true, .window_bytes = 65536, .nfragments = N, .fragments = table };
+	struct ext x = { .has_uuid = true,
+		.has_digest = true,
+		.last = true,
+		.nchunks = 1,
+		.has_image = true,
+		.window_bytes = 65536,
+		.nfragments = N,
+		.fragments = table };
 	struct ndz_header h = header;
 	struct err e;
 
@@ -149,9 +167,9 @@ test_unknown(void)
 {
 	struct ext x;
 	struct wr w = begin_area();
-	uint8_t later[40] = { 9 };	/* an algorithm of the future */
+	uint8_t later[40] = { 9 }; /* an algorithm of the future */
 
-	T_CHECK(get(&x) == 0 && !x.present);	/* nothing there */
+	T_CHECK(get(&x) == 0 && !x.present); /* nothing there */
 	end_area(&w);
 	T_CHECK(get(&x) == 0 && x.present && !x.has_uuid && x.window_bytes == 0);
 	put_record(&w, 6, "signature", 9);
@@ -205,7 +223,10 @@ test_short(void)
 	T_CHECK(refused());
 }
 
-struct entry { uint32_t word; uint64_t windows; };
+struct entry {
+	uint32_t word;
+	uint64_t windows;
+};
 
 static bool
 table_is_good(uint32_t claimed, const struct entry *entries, unsigned n)
@@ -237,11 +258,13 @@ test_tables(void)
 	const struct entry run[] = { { 100, 0 }, { zero | 30, 3 } };
 	const struct entry too_few[] = { { 100, 0 }, { zero | 30, 2 } };
 	const struct entry too_many[] = { { 100, 0 }, { zero | 30, 4 } };
-	const struct entry wraps[] = { { 50, 0 }, { zero | 30, UINT64_MAX }, { zero | 50, 4 } };
+	const struct entry wraps[] = { { 50, 0 }, { zero | 30, UINT64_MAX },
+		{ zero | 50, 4 } };
 	const struct entry wrong_sum[] = { { 101, 0 }, { zero | 30, 3 } };
 	const struct entry odd_bits[] = { { 100 | 1u << 24, 0 }, { zero | 30, 3 } };
 	const struct entry empty[] = { { 100, 0 }, { zero | 30, 3 }, { zero, 0 } };
-	const struct entry no_windows[] = { { 100, 0 }, { zero | 15, 3 }, { zero | 15, 0 } };
+	const struct entry no_windows[] = { { 100, 0 }, { zero | 15, 3 },
+		{ zero | 15, 0 } };
 	const struct entry no_bytes[] = { { 0, 0 }, { zero | 130, 3 } };
 
 	T_CHECK(table_is_good(4, four, 4));
@@ -307,24 +330,30 @@ static void
 test_delta(void)
 {
 	struct range freed[] = { { 300, 100 }, { 500, 500 }, { 1010, 990 } };
-	struct ext x = { .has_state = true, .state = { .kind = EXT_STATE_UUID, .id = "new" },
-		.base = { EXT_STATE_SIGNATURE, 2, 128, "0123456789abcdef0123456789abcde" },
-		.nfreed = 3, .freed = freed };
+	struct ext x = { .has_state = true,
+		.state = { .kind = EXT_STATE_UUID, .id = "new" },
+		.base = { EXT_STATE_SIGNATURE, 2, 128,
+		    "0123456789abcdef0123456789abcde" },
+		.nfreed = 3,
+		.freed = freed };
 	struct ext back;
 	struct err e;
 	char text[128];
 
 	memset(chunk, 0, sizeof chunk);
 	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0);
-	T_CHECK(back.has_state && ext_is_delta(&back) && ext_state_same(&x.state, &back.state) &&
-	    ext_state_same(&x.base, &back.base) && !ext_state_same(&x.base, &back.state));
+	T_CHECK(back.has_state && ext_is_delta(&back) &&
+		ext_state_same(&x.state, &back.state) &&
+		ext_state_same(&x.base, &back.base) &&
+		!ext_state_same(&x.base, &back.state));
 	T_CHECK(back.nfreed == 3 && memcmp(back.freed, freed, sizeof freed) == 0);
 	T_CHECK(strcmp(ext_state_text(&back.state, text, sizeof text),
-	    "UUID 6e657700000000000000000000000000") == 0);
+		    "UUID 6e657700000000000000000000000000") == 0);
 	ext_free(&back);
 	/* Another kind of a later version is a delta all the same. */
 	x.base.kind = 77;
-	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0 && ext_is_delta(&back));
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0 &&
+		ext_is_delta(&back));
 	ext_state_text(&back.base, text, 20);
 	T_CHECK(strlen(text) < 20);
 	ext_free(&back);
@@ -349,13 +378,13 @@ static void
 test_freed(void)
 {
 	static const struct range bad[][2] = {
-		{ { 310, 10 }, { 300, 5 } },		/* descends */
-		{ { 310, 10 }, { 319, 5 } },		/* overlaps */
-		{ { 310, 0 }, { 319, 5 } },		/* empty */
-		{ { 299, 2 }, { 400, 5 } },		/* stored */
+		{ { 310, 10 }, { 300, 5 } }, /* descends */
+		{ { 310, 10 }, { 319, 5 } }, /* overlaps */
+		{ { 310, 0 }, { 319, 5 } },  /* empty */
+		{ { 299, 2 }, { 400, 5 } },  /* stored */
 		{ { 900, 101 }, { 1500, 5 } },
 		{ { 900, 500 }, { 1500, 5 } },
-		{ { 310, 10 }, { 1990, 11 } },		/* behind the chunk */
+		{ { 310, 10 }, { 1990, 11 } }, /* behind the chunk */
 		{ { 310, 10 }, { 1990, UINT64_MAX } },
 		{ { UINT64_MAX, 10 }, { 1990, 1 } },
 	};
@@ -372,11 +401,11 @@ test_freed(void)
 		w = begin_area();
 		put_freed(&w, good, 2, odd == 1 ? 8 : 0);
 		if (odd == 2)
-			put_freed(&w, good, 2, 0);	/* twice */
+			put_freed(&w, good, 2, 0); /* twice */
 		end_area(&w);
 		T_CHECK(refused() == (odd != 0));
 	}
-	for (size_t n = 0; n < 80; n += 7) {	/* a state that is cut short */
+	for (size_t n = 0; n < 80; n += 7) { /* a state that is cut short */
 		w = begin_area();
 		put_record(&w, 7, good, n < sizeof good ? n : sizeof good);
 		end_area(&w);

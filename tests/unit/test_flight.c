@@ -15,7 +15,8 @@ enum { SIZE = 8 << 20, ROUNDS = 300 };
 static void
 test_writes(const char *means)
 {
-	uint8_t *buf = aligned_alloc(4096, SIZE), *want = calloc(1, SIZE), *got = malloc(SIZE);
+	uint8_t *buf = aligned_alloc(4096, SIZE), *want = calloc(1, SIZE),
+		*got = malloc(SIZE);
 	struct flight *f;
 	struct disk *d;
 	struct err e;
@@ -77,7 +78,8 @@ test_errors(void)
 		return;
 	}
 	at_end("umount small");
-	T_CHECK(disk_open(&d, "small/disk", DISK_READ | DISK_WRITE | DISK_CREATE, &e) == 0);
+	T_CHECK(
+	    disk_open(&d, "small/disk", DISK_READ | DISK_WRITE | DISK_CREATE, &e) == 0);
 	T_CHECK(flight_new(&f, d, false, &e) == 0);
 	if (f != NULL) {
 		int rc = flight_write(f, buf, SIZE, 0, &e);

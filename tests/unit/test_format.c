@@ -13,12 +13,18 @@ static const struct facts {
 	unsigned version, nchunks, nregions, nrelocs;
 	uint64_t lastsect;
 } golden[] = {
-	{ "ext2", 3, 1, 1, 0, 32768 }, { "ext2-frag", 3, 1, 31, 0, 16384 },
-	{ "ext2-delta", 3, 1, 2, 0, 32768 }, { "fat16", 3, 1, 1, 0, 32768 },
-	{ "fat32", 3, 1, 1, 0, 81920 }, { "ufs1", 3, 1, 1, 0, 16384 },
-	{ "mbr", 3, 3, 7, 0, 90000 }, { "fbsd-s1", 3, 1, 2, 1, 18401 },
-	{ "gpt", 3, 1, 5, 0, 81920 }, { "raw", 3, 2, 2, 0, 8007 },
-	{ "odd-f", 3, 1, 1, 1, 847 }, { "v5-fbsd-s1", 5, 1, 2, 1, 18401 },
+	{ "ext2", 3, 1, 1, 0, 32768 },
+	{ "ext2-frag", 3, 1, 31, 0, 16384 },
+	{ "ext2-delta", 3, 1, 2, 0, 32768 },
+	{ "fat16", 3, 1, 1, 0, 32768 },
+	{ "fat32", 3, 1, 1, 0, 81920 },
+	{ "ufs1", 3, 1, 1, 0, 16384 },
+	{ "mbr", 3, 3, 7, 0, 90000 },
+	{ "fbsd-s1", 3, 1, 2, 1, 18401 },
+	{ "gpt", 3, 1, 5, 0, 81920 },
+	{ "raw", 3, 2, 2, 0, 8007 },
+	{ "odd-f", 3, 1, 1, 1, 847 },
+	{ "v5-fbsd-s1", 5, 1, 2, 1, 18401 },
 };
 
 /* Decoding and encoding again gives the same 4096 bytes. */
@@ -49,8 +55,8 @@ test_golden(const struct facts *f)
 		const uint8_t *chunk = img + (size_t)i * NDZ_CHUNK_BYTES;
 
 		good &= ndz_header_get(&h, chunk, NDZ_HEADER_BYTES, &e) == 0 &&
-		    h.version == f->version && h.index == (int32_t)i && h.total == 0 &&
-		    h.firstsect == tiled && same_again(&h, chunk);
+		        h.version == f->version && h.index == (int32_t)i &&
+		        h.total == 0 && h.firstsect == tiled && same_again(&h, chunk);
 		tiled = h.lastsect;
 		nregions += h.nregions;
 		nrelocs += h.nrelocs;
@@ -74,9 +80,10 @@ test_golden_fields(void)
 			return;
 		T_CHECK(h.size == 0x37243 && h.firstsect == 0 && h.lastsect == 0x47e1);
 		T_CHECK(h.regions[0].off == 0 && h.regions[0].len == 0x860 &&
-		    h.regions[1].off == 0x47d0 && h.regions[1].len == 0x11);
-		T_CHECK(h.relocs[0].type == NDZ_RELOC_FREEBSD_LABEL && h.relocs[0].sector == 1 &&
-		    h.relocs[0].offset == 0 && h.relocs[0].size == 276);
+			h.regions[1].off == 0x47d0 && h.regions[1].len == 0x11);
+		T_CHECK(h.relocs[0].type == NDZ_RELOC_FREEBSD_LABEL &&
+			h.relocs[0].sector == 1 && h.relocs[0].offset == 0 &&
+			h.relocs[0].size == 276);
 		T_CHECK(ndz_header_raw_bytes(&h) == 1106432);
 		free(img);
 	}
@@ -111,7 +118,8 @@ put_old(uint8_t *buf, unsigned version)
 	}
 	const uint64_t regions[4] = { 100, 20, 300, 40 };
 	for (int i = 0; i < 4; i++)
-		version == 5 ? wr_le64(&w, regions[i]) : wr_le32(&w, (uint32_t)regions[i]);
+		version == 5 ? wr_le64(&w, regions[i])
+			     : wr_le32(&w, (uint32_t)regions[i]);
 	if (version == 1)
 		return;
 	wr_le32(&w, 1);
@@ -132,15 +140,16 @@ test_old(unsigned version)
 	put_old(buf, version);
 	if (!T_CHECK(ndz_header_get(&h, buf, sizeof buf, &e) == 0))
 		return;
-	T_CHECK(h.version == version && h.size == 5000 && h.index == 7 && h.nregions == 2);
+	T_CHECK(
+	    h.version == version && h.size == 5000 && h.index == 7 && h.nregions == 2);
 	T_CHECK(h.total == (version == 1 ? 9 : 0));
 	T_CHECK(h.firstsect == (version == 1 ? 100 : 90) &&
-	    h.lastsect == (version == 1 ? 340 : 400));
+		h.lastsect == (version == 1 ? 340 : 400));
 	T_CHECK(h.regions[1].off == 300 && h.regions[1].len == 40);
 	T_CHECK(h.nrelocs == (version != 1));
 	if (h.nrelocs == 1)
 		T_CHECK(h.relocs[0].type == 1 && h.relocs[0].sector == 101 &&
-		    h.relocs[0].offset == 8 && h.relocs[0].size == 276);
+			h.relocs[0].offset == 8 && h.relocs[0].size == 276);
 	T_CHECK((memcmp(h.uuid, "0123456789abcdef", 16) == 0) == (version == 5));
 }
 
@@ -168,7 +177,8 @@ test_full(unsigned version, unsigned nregions, unsigned nrelocs)
 	for (unsigned i = 0; version == 5 && i < NDZ_UUID_BYTES; i++)
 		h.uuid[i] = (uint8_t)(i + 1);
 	T_CHECK(ndz_header_put(&h, buf, &e) == 0);
-	T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) == 0 && same_again(&back, buf));
+	T_CHECK(
+	    ndz_header_get(&back, buf, sizeof buf, &e) == 0 && same_again(&back, buf));
 	T_CHECK(memcmp(h.regions, back.regions, nregions * sizeof h.regions[0]) == 0);
 	T_CHECK(back.firstsect == h.firstsect && back.lastsect == h.lastsect);
 	bool good = true;
@@ -209,7 +219,7 @@ test_hostile(void)
 		{ 32, 254, ERR_FORMAT, "254 relocations" },
 		{ 32, UINT32_MAX, ERR_FORMAT, "relocations" },
 		{ 40, 0, ERR_FORMAT, "empty" },
-		{ 40, 200, ERR_FORMAT, "gap" },		/* touches the next one */
+		{ 40, 200, ERR_FORMAT, "gap" }, /* touches the next one */
 		{ 40, 5000000, ERR_FORMAT, "gap" },
 		{ 44, 99, ERR_FORMAT, "gap" },
 		{ 48, UINT32_MAX, ERR_FORMAT, "cannot hold" },
@@ -225,7 +235,8 @@ test_hostile(void)
 		wr_le32(&w, cases[i].value);
 		bool refused = ndz_header_get(&h, buf, sizeof buf, &e) < 0;
 		printf("# %s\n", refused ? e.text : "accepted");
-		T_CHECK(refused && e.kind == cases[i].kind && strstr(e.text, cases[i].says));
+		T_CHECK(refused && e.kind == cases[i].kind &&
+			strstr(e.text, cases[i].says));
 	}
 }
 
@@ -234,12 +245,18 @@ static void
 test_wide(void)
 {
 	static const uint64_t hostile[][4] = {
-		{ 100, UINT64_MAX - 50, 300, 1 }, { 100, 1, UINT64_MAX, 2 },
-		{ 100, (uint64_t)1 << 55, 300, 1 }, { 100, 1, (uint64_t)1 << 55, 1 },
-		{ 0, (uint64_t)1 << 54, ((uint64_t)1 << 54) + 1, ((uint64_t)1 << 54) - 1 },
+		{ 100, UINT64_MAX - 50, 300, 1 },
+		{ 100, 1, UINT64_MAX, 2 },
+		{ 100, (uint64_t)1 << 55, 300, 1 },
+		{ 100, 1, (uint64_t)1 << 55, 1 },
+		{ 0, (uint64_t)1 << 54, ((uint64_t)1 << 54) + 1,
+		    ((uint64_t)1 << 54) - 1 },
 	};
-	static struct ndz_header h = { .version = 5, .size = 1000, .lastsect = 400,
-		.nregions = 2, .regions = { { 100, 1 }, { 300, 1 } } };
+	static struct ndz_header h = { .version = 5,
+		.size = 1000,
+		.lastsect = 400,
+		.nregions = 2,
+		.regions = { { 100, 1 }, { 300, 1 } } };
 	uint8_t buf[NDZ_HEADER_BYTES];
 	struct ndz_header back;
 	struct err e;
@@ -250,7 +267,8 @@ test_wide(void)
 		wr_le64(&last, (uint64_t)1 << 55);
 		for (int k = 0; k < 4; k++)
 			wr_le64(&regions, hostile[i][k]);
-		T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) < 0 && e.kind == ERR_FORMAT);
+		T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) < 0 &&
+			e.kind == ERR_FORMAT);
 	}
 	h.lastsect = (uint64_t)1 << 32;
 	h.version = 3;
@@ -263,8 +281,11 @@ test_wide(void)
 static void
 test_ratio(void)
 {
-	static struct ndz_header h = { .version = 5, .size = 4096, .lastsect = 1 << 20,
-		.nregions = 1, .regions = { { 0, 4096 / 512 * 1032 } } };
+	static struct ndz_header h = { .version = 5,
+		.size = 4096,
+		.lastsect = 1 << 20,
+		.nregions = 1,
+		.regions = { { 0, 4096 / 512 * 1032 } } };
 	uint8_t buf[NDZ_HEADER_BYTES];
 	struct ndz_header back;
 	struct err e;

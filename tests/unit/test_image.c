@@ -33,8 +33,11 @@ append_chunk(void *arg, const void *chunk, struct err *e)
 static void
 make_image(struct file *f, unsigned version, uint8_t uuid)
 {
-	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 0 }, .emit = append_chunk,
-		.arg = f, .image = { .kind = EXT_KIND_DISK, .tool = "test" } };
+	struct packer_config cfg = { .version = version,
+		.codec = { &codec_deflate, 0 },
+		.emit = append_chunk,
+		.arg = f,
+		.image = { .kind = EXT_KIND_DISK, .tool = "test" } };
 	size_t cap = deflater_bound(FRAGMENT_WINDOW_BYTES);
 	uint8_t *raw = malloc(FRAGMENT_WINDOW_BYTES), *out = malloc(cap);
 	struct deflater *d = deflater_new(0);
@@ -49,8 +52,10 @@ make_image(struct file *f, unsigned version, uint8_t uuid)
 	for (uint64_t w = 0; w < WINDOWS; w++) {
 		for (size_t i = 0; i < FRAGMENT_WINDOW_BYTES; i++)
 			raw[i] = (uint8_t)(i * 7 + w * 31 + uuid);
-		window.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
-		fr.bytes = (uint32_t)deflater_fragment(d, raw, FRAGMENT_WINDOW_BYTES, out, cap);
+		window.regions[0] = (struct range){ w * WINDOW_SECTORS,
+			WINDOW_SECTORS };
+		fr.bytes = (uint32_t)deflater_fragment(
+		    d, raw, FRAGMENT_WINDOW_BYTES, out, cap);
 		fr.adler = adler_of(raw, FRAGMENT_WINDOW_BYTES);
 		T_CHECK(packer_add(p, &fr, &e) == 0);
 	}
@@ -161,8 +166,8 @@ strip(struct file *f, unsigned i)
 static void
 test_ours(unsigned version, struct file *f, struct file *a, struct file *b)
 {
-	static const char *const wrong[] = { "012", "0", "123", "3", "0012", "0132", "1023",
-		"0123abcd", "01233", "0120123", "012d", "a123", "0b23" };
+	static const char *const wrong[] = { "012", "0", "123", "3", "0012", "0132",
+		"1023", "0123abcd", "01233", "0120123", "012d", "a123", "0b23" };
 
 	make_image(a, version, 1);
 	make_image(b, version, 2);
@@ -235,7 +240,7 @@ test_random_access(struct file *f, const struct file *a)
 	T_CHECK(image_chunks(img) == 4);
 	T_CHECK(image_header(img, 2, &h, &e) == 0 && h.index == 2);
 	T_CHECK(image_read(img, 3, buf, &e) == 0 &&
-	    memcmp(buf, a->bytes + 3 * NDZ_CHUNK_BYTES, NDZ_CHUNK_BYTES) == 0);
+		memcmp(buf, a->bytes + 3 * NDZ_CHUNK_BYTES, NDZ_CHUNK_BYTES) == 0);
 	T_CHECK(image_read(img, 4, buf, &e) != 0);
 	T_CHECK(image_header(img, 4, &h, &e) != 0);
 	T_CHECK(image_next(img, buf, &h, &e) == 1 && h.index == 0);

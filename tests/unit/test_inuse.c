@@ -71,7 +71,7 @@ test_mounts(void)
 	T_CHECK(
 	    strcmp(says(16), "DISK is in use: /dev/cciss/p3 is mounted on /mnt") == 0);
 	T_CHECK(sh("printf 'garbage\\n1 2\\n\\n1 2 8:x / /y\\n - - - ' "
-	           ">root/proc/self/mountinfo") == 0);
+		   ">root/proc/self/mountinfo") == 0);
 	T_CHECK(all_free());
 }
 
@@ -79,7 +79,7 @@ static void
 test_holders(void)
 {
 	T_CHECK(sh("mkdir -p root/sys/block/dm-0/dm && echo vg-home "
-	           ">root/sys/block/dm-0/dm/name &&"
+		   ">root/sys/block/dm-0/dm/name &&"
 		   "mkdir root/sys/devices/sdb/sdb2/holders/dm-0") == 0);
 	T_CHECK(strcmp(says(16),
 		    "DISK is in use: /dev/sdb2 is held by dm-0 (vg-home)") == 0);
@@ -117,7 +117,7 @@ test_nodes(void)
 	T_CHECK(says(18)[0] == '\0');
 	/* A loop device matters when it is used itself. */
 	T_CHECK(sh("echo '1 2 7:1 / /l rw - ext4 /dev/loop1 rw' "
-	           ">root/proc/self/mountinfo && "
+		   ">root/proc/self/mountinfo && "
 		   "cd root/sys && mkdir -p block/loop0/loop block/loop1/loop && "
 		   "ln -s ../../block/loop1 dev/block/7:1 && "
 		   "echo /dev/sdb1 >block/loop0/loop/backing_file && "
@@ -129,7 +129,7 @@ test_nodes(void)
 	/* Loops that back each other cannot be, and must not hang us. */
 	T_CHECK(sh("mknod root/dev/loop0 b 7 0; echo /dev/loop0 "
 		   ">root/sys/block/loop0/loop/backing_file; rm "
-	           "root/proc/self/mountinfo") == 0);
+		   "root/proc/self/mountinfo") == 0);
 	T_CHECK(says(17)[0] == '\0');
 }
 

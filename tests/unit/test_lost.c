@@ -48,7 +48,7 @@ test_round_trip(void)
 	T_CHECK(wr_ok(&w) && wr_len(&w) == LOST_HEAD_BYTES + 3 * LOST_RANGE_BYTES);
 	T_CHECK(read_back(&back, buf, wr_len(&w)) == 0);
 	T_CHECK(back.nranges == 3 && back.sectors == 12 &&
-	    memcmp(back.ranges, in, sizeof in) == 0);
+		memcmp(back.ranges, in, sizeof in) == 0);
 	lost_free(&back);
 	bool good = true;
 	for (size_t n = 0; n < wr_len(&w); n++)
@@ -88,7 +88,7 @@ test_merged(void)
 		bool inside = false;
 		for (size_t k = 0; k < l.nranges; k++)
 			inside |= in[i].off >= l.ranges[k].off &&
-			    range_end(in[i]) <= range_end(l.ranges[k]);
+			          range_end(in[i]) <= range_end(l.ranges[k]);
 		good &= inside;
 	}
 	T_CHECK(good);

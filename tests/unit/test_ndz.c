@@ -25,11 +25,22 @@ make_data(uint8_t *p, size_t n, unsigned kind)
 {
 	for (size_t i = 0; i < n; i++)
 		switch (kind % 5) {
-		case 0: p[i] = (uint8_t)rnd(256); break;
-		case 1: p[i] = (uint8_t)('a' + rnd(6)); break;
-		case 2: p[i] = (uint8_t)(i / 100); break;
-		case 3: p[i] = i > 40 && rnd(9) ? p[i - 1 - rnd(40)] : (uint8_t)rnd(256); break;
-		case 4: p[i] = 0; break;
+		case 0:
+			p[i] = (uint8_t)rnd(256);
+			break;
+		case 1:
+			p[i] = (uint8_t)('a' + rnd(6));
+			break;
+		case 2:
+			p[i] = (uint8_t)(i / 100);
+			break;
+		case 3:
+			p[i] = i > 40 && rnd(9) ? p[i - 1 - rnd(40)]
+			                        : (uint8_t)rnd(256);
+			break;
+		case 4:
+			p[i] = 0;
+			break;
 		}
 }
 
@@ -38,7 +49,8 @@ static void
 test_fragments(void)
 {
 	enum { N = 60, MAX = 70000 };
-	uint8_t *raw = malloc((size_t)N * MAX), *out = malloc((size_t)N * (MAX + 1000)), *back;
+	uint8_t *raw = malloc((size_t)N * MAX), *out = malloc((size_t)N * (MAX + 1000)),
+		*back;
 	bool good = true;
 
 	for (int level = 0; level <= 9; level++) {
@@ -49,7 +61,8 @@ test_fragments(void)
 		for (int i = 0; i < N; i++) {
 			size_t n = 1 + rnd(i % 3 ? 3000 : MAX - 1);
 			make_data(raw + in, n, (unsigned)rnd(5));
-			at += deflater_fragment(d, raw + in, n, out + at, deflater_bound(n));
+			at += deflater_fragment(
+			    d, raw + in, n, out + at, deflater_bound(n));
 			adler = adler_combine(adler, adler_of(raw + in, n), n);
 			in += n;
 		}
@@ -57,7 +70,8 @@ test_fragments(void)
 		at += STREAM_TAIL_BYTES;
 		uLongf len = in;
 		back = malloc(in);
-		good &= uncompress(back, &len, out, at) == Z_OK && len == in && memcmp(back, raw, in) == 0;
+		good &= uncompress(back, &len, out, at) == Z_OK && len == in &&
+		        memcmp(back, raw, in) == 0;
 		struct inflater *inf = inflater_new();
 		struct err e;
 		good &= inflater_stream(inf, out, at, back, in, &e) == 0;
@@ -65,7 +79,7 @@ test_fragments(void)
 		/* Truncated, one byte too many, wrong sum: refused, both ways. */
 		for (size_t cut = 1; cut < at; cut += 1 + at / 50)
 			good &= inflater_stream(inf, out, cut, back, in, &e) != 0 &&
-			    inflater_pieces(inf, out, cut, in, NULL, NULL, &e) != 0;
+			        inflater_pieces(inf, out, cut, in, NULL, NULL, &e) != 0;
 		good &= inflater_stream(inf, out, at, back, in - 1, &e) != 0;
 		good &= inflater_pieces(inf, out, at, in - 1, NULL, NULL, &e) != 0;
 		out[at - 1] ^= 1;
@@ -85,7 +99,8 @@ static bool
 only_zeros_pass(uint8_t *in, size_t len, uint64_t n)
 {
 	bool good = deflate_is_zeros(in, len, n) && !deflate_is_zeros(in, len, n + 1) &&
-	    !deflate_is_zeros(in, len - 1, n) && (n == 1 || !deflate_is_zeros(in, len, n - 1));
+	            !deflate_is_zeros(in, len - 1, n) &&
+	            (n == 1 || !deflate_is_zeros(in, len, n - 1));
 
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		in[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -98,8 +113,8 @@ only_zeros_pass(uint8_t *in, size_t len, uint64_t n)
 static void
 test_zeros(void)
 {
-	static const uint64_t sizes[] = { 1, 2, 257, 258, 259, 260, 512, 65536, 65536 * 3 + 512,
-		10000000 };
+	static const uint64_t sizes[] = { 1, 2, 257, 258, 259, 260, 512, 65536,
+		65536 * 3 + 512, 10000000 };
 	uint8_t *out = malloc(200000);
 
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -111,7 +126,9 @@ test_zeros(void)
 		uint8_t *back = malloc(n);
 		memset(back, 1, n);
 		uLongf got = n;
-		T_CHECK(uncompress(back, &got, out, at + len + STREAM_TAIL_BYTES) == Z_OK && got == n);
+		T_CHECK(
+		    uncompress(back, &got, out, at + len + STREAM_TAIL_BYTES) == Z_OK &&
+		    got == n);
 		bool zero = true;
 		for (uint64_t k = 0; k < n; k++)
 			zero &= back[k] == 0;
@@ -136,8 +153,8 @@ struct model {
 
 /* Without its zero fragments, it is what it was with them. */
 static bool
-packed_is_the_same(const struct chunk *c, const void *bytes, struct decoder *dec,
-    const uint8_t *raw)
+packed_is_the_same(
+    const struct chunk *c, const void *bytes, struct decoder *dec, const uint8_t *raw)
 {
 	struct fragments f = fragments_of(c);
 	uint8_t *packed = malloc(chunk_packed_bytes(c) + 1), *p = packed;
@@ -178,9 +195,11 @@ check_chunk(void *arg, const void *bytes, struct err *e)
 	m->good &= c.ext.has_image == (m->chunks == 0);
 	uint64_t at = 0;
 	for (unsigned i = 0; i < c.h.nregions; i++)
-		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]); s++, at += SECTOR_BYTES) {
+		for (uint64_t s = c.h.regions[i].off; s < range_end(c.h.regions[i]);
+		     s++, at += SECTOR_BYTES) {
 			m->good &= m->stored[s] && !m->seen[s] &&
-			    memcmp(raw + at, m->data + s * SECTOR_BYTES, SECTOR_BYTES) == 0;
+			           memcmp(raw + at, m->data + s * SECTOR_BYTES,
+				       SECTOR_BYTES) == 0;
 			m->seen[s] = 1;
 		}
 	m->chunks++;
@@ -199,7 +218,8 @@ feed_window(struct packer *p, struct model *m, struct deflater *d, uint64_t w)
 	struct err e;
 	size_t n = 0;
 
-	for (uint64_t s = w * WINDOW_SECTORS; s < (w + 1) * WINDOW_SECTORS && s < m->sectors; s++) {
+	for (uint64_t s = w * WINDOW_SECTORS;
+	     s < (w + 1) * WINDOW_SECTORS && s < m->sectors; s++) {
 		if (!m->stored[s])
 			continue;
 		if (win.nregions > 0 && range_end(win.regions[win.nregions - 1]) == s)
@@ -227,7 +247,10 @@ static void
 test_packer(unsigned version, unsigned density, bool zeros)
 {
 	struct model m = { .sectors = 128 * 200 + 77, .good = true };
-	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 1 }, .emit = check_chunk, .arg = &m };
+	struct packer_config cfg = { .version = version,
+		.codec = { &codec_deflate, 1 },
+		.emit = check_chunk,
+		.arg = &m };
 	struct packer *p;
 	struct err e;
 	uint64_t stored = 0, seen = 0;
@@ -269,7 +292,10 @@ static void
 test_damage(void)
 {
 	uint8_t *good = malloc(NDZ_CHUNK_BYTES), *bad = malloc(NDZ_CHUNK_BYTES);
-	struct packer_config cfg = { .version = 3, .codec = { &codec_deflate, 6 }, .emit = keep_chunk, .arg = good };
+	struct packer_config cfg = { .version = 3,
+		.codec = { &codec_deflate, 6 },
+		.emit = keep_chunk,
+		.arg = good };
 	struct packer *p;
 	struct chunk c;
 	struct err e;
@@ -278,11 +304,14 @@ test_damage(void)
 	struct decoder *dec = decoder_new();
 
 	T_CHECK(packer_new(&p, &cfg, &e) == 0 && packer_add(p, &f, &e) == 0);
-	struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR, .sector = 127, .size = 9 };
+	struct ndz_reloc r = {
+		.type = NDZ_RELOC_SHORT_SECTOR, .sector = 127, .size = 9
+	};
 	T_CHECK(packer_add_reloc(p, &r, &e) == 0 && packer_finish(p, 128, &e) == 0);
 	packer_free(p);
 	T_CHECK(chunk_parse(&c, good, &e) == 0 && chunk_verify(&c, good, dec, &e) == 0);
-	T_CHECK(c.h.nrelocs == 1 && c.h.relocs[0].sector == 127 && c.h.relocs[0].size == 9);
+	T_CHECK(
+	    c.h.nrelocs == 1 && c.h.relocs[0].sector == 127 && c.h.relocs[0].size == 9);
 	size_t stream_end = NDZ_HEADER_BYTES + c.h.size, used = NDZ_CHUNK_BYTES;
 	size_t ext_at = (stream_end + 7) / 8 * 8;
 	chunk_free(&c);
@@ -325,8 +354,14 @@ test_damage(void)
 static void
 test_header(void)
 {
-	struct ndz_header h = { .version = 5, .size = 77, .index = 3, .firstsect = 1ull << 33,
-		.lastsect = (1ull << 40), .nregions = 2, .nrelocs = 1 }, back;
+	struct ndz_header h = { .version = 5,
+		.size = 77,
+		.index = 3,
+		.firstsect = 1ull << 33,
+		.lastsect = (1ull << 40),
+		.nregions = 2,
+		.nrelocs = 1 },
+			  back;
 	uint8_t buf[NDZ_HEADER_BYTES];
 	struct err e;
 
@@ -334,20 +369,28 @@ test_header(void)
 	h.regions[0] = (struct range){ 1ull << 34, 5 };
 	h.regions[1] = (struct range){ 1ull << 35, 7 };
 	h.relocs[0] = (struct ndz_reloc){ 1, (1ull << 35) + 1, 4, 276 };
-	T_CHECK(ndz_header_put(&h, buf, &e) == 0 && ndz_header_get(&back, buf, sizeof buf, &e) == 0);
-	T_CHECK(back.firstsect == h.firstsect && back.lastsect == h.lastsect && back.nregions == 2);
-	T_CHECK(back.regions[1].off == 1ull << 35 && back.relocs[0].sector == (1ull << 35) + 1 &&
-	    back.relocs[0].offset == 4 && back.relocs[0].size == 276);
+	T_CHECK(ndz_header_put(&h, buf, &e) == 0 &&
+		ndz_header_get(&back, buf, sizeof buf, &e) == 0);
+	T_CHECK(back.firstsect == h.firstsect && back.lastsect == h.lastsect &&
+		back.nregions == 2);
+	T_CHECK(back.regions[1].off == 1ull << 35 &&
+		back.relocs[0].sector == (1ull << 35) + 1 &&
+		back.relocs[0].offset == 4 && back.relocs[0].size == 276);
 	T_CHECK(memcmp(back.uuid, h.uuid, 16) == 0);
-	h.version = 3;			/* the numbers do not fit */
+	h.version = 3; /* the numbers do not fit */
 	T_CHECK(ndz_header_put(&h, buf, &e) != 0);
 	/* More raw data than deflate can make of the stream. */
-	struct ndz_header z = { .version = 3, .size = 100, .lastsect = 1000, .nregions = 1 };
+	struct ndz_header z = {
+		.version = 3, .size = 100, .lastsect = 1000, .nregions = 1
+	};
 	z.regions[0] = (struct range){ 0, 100 * 1032 / 512 + 1 };
 	ndz_header_put(&z, buf, &e);
-	T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(ndz_header_need(3, 507, 0) <= NDZ_HEADER_BYTES && ndz_header_need(3, 508, 0) > NDZ_HEADER_BYTES);
-	T_CHECK(ndz_header_need(5, 251, 0) <= NDZ_HEADER_BYTES && ndz_header_need(5, 252, 0) > NDZ_HEADER_BYTES);
+	T_CHECK(
+	    ndz_header_get(&back, buf, sizeof buf, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ndz_header_need(3, 507, 0) <= NDZ_HEADER_BYTES &&
+		ndz_header_need(3, 508, 0) > NDZ_HEADER_BYTES);
+	T_CHECK(ndz_header_need(5, 251, 0) <= NDZ_HEADER_BYTES &&
+		ndz_header_need(5, 252, 0) > NDZ_HEADER_BYTES);
 }
 
 int

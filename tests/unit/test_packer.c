@@ -14,10 +14,10 @@ enum { KEEP = 16 };
 struct out {
 	unsigned n;
 	bool good;
-	bool unread;		/* do not decode them: it takes too long */
+	bool unread; /* do not decode them: it takes too long */
 	uint64_t tiled, sectors, windows;
 	uint32_t last_says;
-	size_t free_bytes;	/* behind the extension of the chunk before the last */
+	size_t free_bytes; /* behind the extension of the chunk before the last */
 	struct ndz_header h[KEEP];
 	struct decoder *dec;
 };
@@ -45,7 +45,8 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 		return 0;
 	}
 	o->good &= c.h.index == (int32_t)o->n && c.h.firstsect == o->tiled &&
-	    o->last_says == 0 && c.ext.has_image == (o->n == 0) && c.ext.has_digest;
+	           o->last_says == 0 && c.ext.has_image == (o->n == 0) &&
+	           c.ext.has_digest;
 	o->tiled = c.h.lastsect;
 	o->sectors += c.raw_bytes / SECTOR_BYTES;
 	for (size_t i = 0; i < c.ext.nfragments; i++)
@@ -63,8 +64,11 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 static struct packer *
 begin_with(struct out *o, unsigned version, enum ext_state_kind state)
 {
-	struct packer_config cfg = { .version = version, .codec = { &codec_deflate, 6 }, .emit = take_chunk,
-		.arg = o, .state.kind = (uint8_t)state };
+	struct packer_config cfg = { .version = version,
+		.codec = { &codec_deflate, 6 },
+		.emit = take_chunk,
+		.arg = o,
+		.state.kind = (uint8_t)state };
 	struct packer *p;
 	struct err e;
 
@@ -106,7 +110,8 @@ test_zeros(uint64_t bytes, unsigned chunks)
 
 	o.unread = chunks > 1;
 	for (uint64_t at = 0; at < total; at += WINDOW_SECTORS) {
-		w.regions[0] = range_clip((struct range){ at, WINDOW_SECTORS }, 0, total);
+		w.regions[0] = range_clip(
+		    (struct range){ at, WINDOW_SECTORS }, 0, total);
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -129,7 +134,9 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 	bool good = true;
 
 	for (uint64_t i = 0; i < N; i++) {
-		w.regions[0] = (struct range){ base + i * 1000 * WINDOW_SECTORS + i % 128, 1 };
+		w.regions[0] = (struct range){
+			base + i * 1000 * WINDOW_SECTORS + i % 128, 1
+		};
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -164,7 +171,8 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 	s->window.nregions = 1;
 	s->window.nrelocs = 0;
 	s->window.regions[0] = (struct range){ window * WINDOW_SECTORS, sectors };
-	f.bytes = (uint32_t)deflater_fragment(s->d, s->raw, n, s->out, deflater_bound(n));
+	f.bytes = (uint32_t)deflater_fragment(
+	    s->d, s->raw, n, s->out, deflater_bound(n));
 	f.adler = adler_of(s->raw, n);
 	EVP_Digest(s->raw, n, digest, NULL, EVP_sha256(), NULL);
 	memcpy(f.digest, digest, sizeof f.digest);
@@ -175,7 +183,11 @@ make(struct source *s, uint64_t window, unsigned sectors, bool noise)
 static void
 test_bytes(struct source *s)
 {
-	enum { N = 2000, SECTORS = 5, SLACK = 16 /* record of the last chunk */ + 2 * 7 };
+	enum {
+		N = 2000,
+		SECTORS = 5,
+		SLACK = 16 /* record of the last chunk */ + 2 * 7
+	};
 	struct out o;
 	struct packer *p = begin(&o, 3);
 	size_t most = 0;
@@ -240,9 +252,11 @@ test_raw_limit(struct source *s)
 
 	/* Windows of zeros between them do not count. */
 	for (uint64_t w = 0; w < 2 * N; w++) {
-		struct fragment f = w % 2 == 0 ? make(s, w, WINDOW_SECTORS, false) : zero;
+		struct fragment f = w % 2 == 0 ? make(s, w, WINDOW_SECTORS, false)
+		                               : zero;
 
-		s->window.regions[0] = (struct range){ w * WINDOW_SECTORS, WINDOW_SECTORS };
+		s->window.regions[0] = (struct range){ w * WINDOW_SECTORS,
+			WINDOW_SECTORS };
 		good &= packer_add(p, &f, &e) == 0;
 	}
 	T_CHECK(good);
@@ -264,7 +278,9 @@ test_relocs(struct source *s, unsigned version)
 	for (uint64_t w = 0; w < N; w++) {
 		struct fragment f = make(s, 2 * w, 2, false);
 		struct ndz_reloc r = { .type = NDZ_RELOC_FREEBSD_LABEL,
-			.sector = 2 * w * WINDOW_SECTORS + 1, .offset = 3, .size = 276 };
+			.sector = 2 * w * WINDOW_SECTORS + 1,
+			.offset = 3,
+			.size = 276 };
 
 		good &= packer_add(p, &f, &e) == 0 && packer_add_reloc(p, &r, &e) == 0;
 	}
@@ -293,8 +309,12 @@ test_reloc_lists(struct source *s)
 	for (uint64_t w = 0; w < N; w++) {
 		struct fragment f = make(s, w, 1, false);
 		for (unsigned i = 0; i < 300; i++)
-			lists[w][i] = (struct ndz_reloc){ .type = NDZ_RELOC_LILO_ADDRESS,
-				.sector = w * WINDOW_SECTORS, .offset = i, .size = 5 };
+			lists[w][i] = (struct ndz_reloc){
+				.type = NDZ_RELOC_LILO_ADDRESS,
+				.sector = w * WINDOW_SECTORS,
+				.offset = i,
+				.size = 5
+			};
 		s->window.relocs = lists[w];
 		s->window.nrelocs = EACH;
 		good &= packer_add(p, &f, &e) == 0;
@@ -328,7 +348,9 @@ refuse(void *arg, const void *chunk, struct err *e)
 static void
 test_errors(void)
 {
-	struct packer_config cfg = { .version = 3, .codec = { &codec_deflate, 6 }, .emit = refuse };
+	struct packer_config cfg = {
+		.version = 3, .codec = { &codec_deflate, 6 }, .emit = refuse
+	};
 	struct window w = { .nregions = 1 };
 	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct out o;

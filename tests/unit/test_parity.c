@@ -70,7 +70,8 @@ survives(const uint8_t *chunk, uint8_t *work, uint32_t lose)
 				p = draw(WIREXT_GROUP_BLOCKS) * WIREXT_GROUPS + g;
 			while (at[p] != 0);
 			at[p] = (uint8_t)(index + 1);
-			parity_make(chunk, g, index, work + (size_t)p * WIRE_BLOCK_BYTES);
+			parity_make(
+			    chunk, g, index, work + (size_t)p * WIRE_BLOCK_BYTES);
 		}
 	}
 	return parity_decode(work, at, &e) == 0 && memcmp(chunk, work, BYTES) == 0;

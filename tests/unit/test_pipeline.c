@@ -15,7 +15,7 @@ enum { ITEMS = 20000, WORKERS = 4 };
 struct shop {
 	struct queue *queue;
 	struct ordered *ordered;
-	uintptr_t fail_at;		/* 0: never */
+	uintptr_t fail_at; /* 0: never */
 	bool in_order;
 	size_t taken;
 };
@@ -73,9 +73,10 @@ work(void *arg, struct err *e)
 
 	while (ordered_begin(s->ordered, &item, &ticket) == QUEUE_OK) {
 		if (ticket % 7 == 0)
-			sched_yield();		/* finish out of order */
+			sched_yield(); /* finish out of order */
 		if ((uintptr_t)item == s->fail_at)
-			return err_set(e, ERR_IO, "item %zu failed", (size_t)s->fail_at);
+			return err_set(
+			    e, ERR_IO, "item %zu failed", (size_t)s->fail_at);
 		ordered_done(s->ordered, ticket);
 	}
 	return 0;
@@ -135,7 +136,8 @@ wait_for_buffer(void *arg, struct err *e)
 {
 	void *buf;
 
-	return pool_get(arg, &buf) == QUEUE_CANCEL ? err_set(e, ERR_CANCELLED, "late") : 0;
+	return pool_get(arg, &buf) == QUEUE_CANCEL ? err_set(e, ERR_CANCELLED, "late")
+	                                           : 0;
 }
 
 static void

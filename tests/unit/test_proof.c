@@ -34,8 +34,11 @@ keep(void *arg, const void *chunk, struct err *err)
 static void
 make_plain(const struct seal_config *s, uint8_t id)
 {
-	struct packer_config cfg = { .version = 5, .emit = keep, .own_magic = s->encrypt != NULL,
-		.codec = { &codec_deflate, 6 }, .reserve = seal_room(s) };
+	struct packer_config cfg = { .version = 5,
+		.emit = keep,
+		.own_magic = s->encrypt != NULL,
+		.codec = { &codec_deflate, 6 },
+		.reserve = seal_room(s) };
 	struct window w = { .nregions = 1 };
 	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct packer *p;
@@ -46,11 +49,13 @@ make_plain(const struct seal_config *s, uint8_t id)
 	emitted = 0;
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		w.regions[0] = (struct range){ (uint64_t)i * WINDOW_SECTORS, WINDOW_SECTORS };
+		w.regions[0] = (struct range){ (uint64_t)i * WINDOW_SECTORS,
+			WINDOW_SECTORS };
 		T_CHECK(packer_add(p, &f, &e) == 0);
 		packer_end_chunk(p);
 	}
-	T_CHECK(packer_finish(p, CHUNKS * WINDOW_SECTORS, &e) == 0 && emitted == CHUNKS);
+	T_CHECK(
+	    packer_finish(p, CHUNKS * WINDOW_SECTORS, &e) == 0 && emitted == CHUNKS);
 	packer_free(p);
 }
 
@@ -119,7 +124,8 @@ test_files(void)
 	T_CHECK(sign_make_keys("a", &e) == -1 && e.kind == ERR_REFUSED);
 	T_CHECK(crypt_make_key("a.enc", &e) == -1 && e.kind == ERR_REFUSED);
 	T_CHECK(signer_new(&s, "a.pub", &e) == -1);
-	T_CHECK(verifier_new(&v, "a.key", &e) == -1 && verifier_new(&v, "a.enc", &e) == -1);
+	T_CHECK(
+	    verifier_new(&v, "a.key", &e) == -1 && verifier_new(&v, "a.enc", &e) == -1);
 	T_CHECK(crypt_new(&c, "a.key", &e) == -1 && e.kind == ERR_FORMAT);
 	static const mode_t open_to[] = { 0640, 0604, 0620, 0602 };
 	for (unsigned i = 0; i < 4; i++) {
@@ -135,7 +141,8 @@ test_files(void)
 	bool refused = true;
 	for (size_t i = 0; i < n - 1; i++) {
 		unlink("cut");
-		if (keyfile_write("cut", true, text, i, &e) != 0 || crypt_new(&c, "cut", &e) == 0)
+		if (keyfile_write("cut", true, text, i, &e) != 0 ||
+		    crypt_new(&c, "cut", &e) == 0)
 			refused = false;
 	}
 	T_CHECK(refused);
@@ -148,9 +155,10 @@ test_signed(void)
 
 	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE && memcmp(work, sealed[i], sizeof work) == 0);
+		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE &&
+			memcmp(work, sealed[i], sizeof work) == 0);
 		T_CHECK(reads_well(sealed[i]));
-		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED);		/* left out */
+		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED); /* left out */
 		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
 		for (unsigned k = 0; k < CHUNKS; k++)
 			T_CHECK(k == i || prove(p, k, sealed[i]) == ERR_FORMAT);
@@ -162,14 +170,16 @@ test_signed(void)
 /* From, to: bytes of which every bit is flipped; of the others, one bit of every
  * step bytes. */
 static bool
-all_flips_found(struct proof *p, uint32_t number, const uint8_t *chunk, size_t to, size_t step)
+all_flips_found(
+    struct proof *p, uint32_t number, const uint8_t *chunk, size_t to, size_t step)
 {
 	static uint8_t bad[NDZ_CHUNK_BYTES];
 	unsigned missed = 0;
 
 	memcpy(bad, chunk, sizeof bad);
 	for (size_t at = 0; at < sizeof bad; at += at < to ? 1 : step) {
-		for (unsigned bit = at < to ? 0 : at % 8; bit < 8; bit += at < to ? 1 : 8) {
+		for (unsigned bit = at < to ? 0 : at % 8; bit < 8;
+		     bit += at < to ? 1 : 8) {
 			bad[at] ^= (uint8_t)(1 << bit);
 			if (prove(p, number, bad) == ERR_NONE) {
 				printf("# byte %zu, bit %u is not covered\n", at, bit);
@@ -229,9 +239,11 @@ test_flips_signed(void)
 static void
 test_encrypted(bool with_signature)
 {
-	const struct seal_config cfg = { .encrypt = "a.enc", .sign = with_signature ? "a.key" : NULL };
+	const struct seal_config cfg = { .encrypt = "a.enc",
+		.sign = with_signature ? "a.key" : NULL };
 	struct proof *p = open_proof(with_signature ? "a.pub" : NULL, "a.enc");
-	struct proof *other = open_proof(NULL, "b.enc"), *no_key = open_proof("a.pub", NULL);
+	struct proof *other = open_proof(NULL, "b.enc"),
+		     *no_key = open_proof("a.pub", NULL);
 	struct ndz_header h;
 
 	make_sealed(&cfg, 1);
@@ -241,7 +253,8 @@ test_encrypted(bool with_signature)
 			T_CHECK(memcmp(work, plain[i], sizeof work) == 0);
 		T_CHECK(memmem(sealed[i], NDZ_CHUNK_BYTES, "NDZ-EXT1", 8) == NULL);
 		T_CHECK(!reads_well(sealed[i]) && e.kind == ERR_UNSUPPORTED);
-		T_CHECK(ndz_header_get(&h, sealed[i], NDZ_CHUNK_BYTES, &e) == 0 && h.encrypted);
+		T_CHECK(ndz_header_get(&h, sealed[i], NDZ_CHUNK_BYTES, &e) == 0 &&
+			h.encrypted);
 		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
 		T_CHECK(prove(no_key, i, sealed[i]) == ERR_UNSUPPORTED);
 		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED);
@@ -288,8 +301,8 @@ int
 main(void)
 {
 	char dir[] = "/tmp/proof.XXXXXX";
-	static const char *const files[] = { "a.key", "a.pub", "b.key", "b.pub", "a.enc", "b.enc",
-		"cut" };
+	static const char *const files[] = { "a.key", "a.pub", "b.key", "b.pub",
+		"a.enc", "b.enc", "cut" };
 
 	if (mkdtemp(dir) == NULL || chdir(dir) != 0)
 		return 1;

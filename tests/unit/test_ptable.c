@@ -681,20 +681,20 @@ test_bare_filesystems(void)
 		unsigned mib;
 		const char *command;
 	} makers[] = { { 64, "mkfs.fat -F 12" }, { 512, "mkfs.fat -F 16" },
-		{ 512, "mkfs.fat -F 32" }, { 512, "mkntfs -q -F" }, { 512, "mkfs.exfat" },
-		{ 512, "mkfs.ext4 -q" }, { 512, "mkfs.xfs" }, { 512, "mkfs.btrfs" },
-		{ 512, "mkswap" } };
+		{ 512, "mkfs.fat -F 32" }, { 512, "mkntfs -q -F" },
+		{ 512, "mkfs.exfat" }, { 512, "mkfs.ext4 -q" }, { 512, "mkfs.xfs" },
+		{ 512, "mkfs.btrfs" }, { 512, "mkswap" } };
 	char tool[64];
 
 	for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
 		const char *command = makers[i].command;
 
-		snprintf(tool, sizeof tool, "%.*s", (int)strcspn(command, " "), command);
+		snprintf(
+		    tool, sizeof tool, "%.*s", (int)strcspn(command, " "), command);
 		if (!have(tool))
 			continue;
 		T_CHECK(sh("rm -f fs && truncate -s %uM fs && %s fs", makers[i].mib,
-			    command)
-		    == 0);
+			    command) == 0);
 		T_CHECK(read_path(in_scratch("fs")) == 0 && t.nparts == 0);
 	}
 	sh("rm -f fs");

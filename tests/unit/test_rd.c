@@ -19,8 +19,8 @@ static bool
 get_all(struct rd *r)
 {
 	uint8_t tail[5];
-	bool same = rd_u8(r) == 0x12 && rd_le16(r) == 0x3456 && rd_le32(r) == 0x789abcde &&
-	    rd_le64(r) == 0x0123456789abcdefull;
+	bool same = rd_u8(r) == 0x12 && rd_le16(r) == 0x3456 &&
+	            rd_le32(r) == 0x789abcde && rd_le64(r) == 0x0123456789abcdefull;
 
 	rd_copy(r, tail, sizeof tail);
 	return same && memcmp(tail, "xyz\0\0", 5) == 0;
@@ -30,14 +30,14 @@ static bool
 get_big_endian(struct rd *r)
 {
 	return rd_be16(r) == 0xf123 && rd_be32(r) == 0x89abcdef &&
-	    rd_be64(r) == 0xfedcba9876543210ull;
+	       rd_be64(r) == 0xfedcba9876543210ull;
 }
 
 static void
 big_endian(void)
 {
-	static const uint8_t bytes[14] = { 0xf1, 0x23, 0x89, 0xab, 0xcd, 0xef,
-		0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10 };
+	static const uint8_t bytes[14] = { 0xf1, 0x23, 0x89, 0xab, 0xcd, 0xef, 0xfe,
+		0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10 };
 	struct rd r = rd_from(bytes, sizeof bytes);
 
 	T_CHECK(get_big_endian(&r) && rd_done(&r));

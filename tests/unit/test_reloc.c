@@ -14,7 +14,8 @@ static void
 test_addresses(void)
 {
 	uint8_t linear[] = { 0x11, 0x22, 0xc0, 0x33, 7 }, lba[] = { 1, 2, 0xa0, 3, 7 },
-	    wide[] = { 1, 2, 0x90, 3, 4 }, chs[] = { 1, 2, 0x80, 3, 1 }, none[5] = { 0 };
+		wide[] = { 1, 2, 0x90, 3, 4 }, chs[] = { 1, 2, 0x80, 3, 1 },
+		none[5] = { 0 };
 	uint64_t n;
 	struct err e;
 
@@ -24,10 +25,10 @@ test_addresses(void)
 	T_CHECK(lilo_get(chs, &n, &e) != 0 && e.kind == ERR_UNSUPPORTED);
 	T_CHECK(lilo_is_none(none) && !lilo_is_none(chs));
 	T_CHECK(lilo_put(linear, 0xfffffe, &e) == 0 &&
-	    memcmp(linear, "\xfe\xff\xc0\xff\x07", 5) == 0);
+		memcmp(linear, "\xfe\xff\xc0\xff\x07", 5) == 0);
 	T_CHECK(lilo_put(lba, 0x1000000, &e) != 0 && lba[0] == 1);
 	T_CHECK(lilo_put(wide, 0xffffffff, &e) == 0 &&
-	    memcmp(wide, "\xff\xff\x90\xff\xff", 5) == 0);
+		memcmp(wide, "\xff\xff\x90\xff\xff", 5) == 0);
 	T_CHECK(lilo_put(wide, 0x100000000, &e) != 0);
 }
 
@@ -43,12 +44,15 @@ apply(uint32_t type, void *data, size_t n)
 static void
 test_lilo(void)
 {
-	uint8_t address[5] = { 5, 0, 0x40, 0, 9 }, map[512] = { 0 }, table[1024] = { 0 };
+	uint8_t address[5] = { 5, 0, 0x40, 0, 9 }, map[512] = { 0 },
+		table[1024] = { 0 };
 	struct ndz_reloc r = { .type = NDZ_RELOC_LILO_ADDRESS, .size = 5 };
 	struct err e;
 
-	T_CHECK(apply(3, address, 5) == 0 && memcmp(address, "\xed\x03\x40\x00\x09", 5) == 0);
-	T_CHECK(reloc_apply(&r, (struct range){ 0 }, address, 5, &e) == 0 && address[0] == 0xed);
+	T_CHECK(apply(3, address, 5) == 0 &&
+		memcmp(address, "\xed\x03\x40\x00\x09", 5) == 0);
+	T_CHECK(reloc_apply(&r, (struct range){ 0 }, address, 5, &e) == 0 &&
+		address[0] == 0xed);
 	T_CHECK(apply(3, address, 4) != 0);
 	for (unsigned i = 0; i < 510; i += 5)
 		map[i + 2] = 0x20;
@@ -63,14 +67,16 @@ test_lilo(void)
 	table[2] = 1;
 	table[1023] = 2;
 	T_CHECK(apply(5, table, 1024) == 0 && table[0] == 0xcc && table[1] == 0xa9);
-	T_CHECK(apply(5, table, 1024) == 0 && table[0] == 0xcc && apply(5, table, 1023) != 0);
+	T_CHECK(apply(5, table, 1024) == 0 && table[0] == 0xcc &&
+		apply(5, table, 1023) != 0);
 }
 
 /* Type 5 marks the byte behind 990 of 1,024 that must be in one region. */
 static void
 test_where(void)
 {
-	static struct ndz_header h = { .nregions = 2, .regions = { { 10, 4 }, { 20, 2 } } };
+	static struct ndz_header h = { .nregions = 2,
+		.regions = { { 10, 4 }, { 20, 2 } } };
 	struct ndz_reloc r = { .type = 5, .sector = 11, .offset = 478, .size = 2 };
 
 	T_CHECK(reloc_at(&h, &r) == 0 && reloc_bytes(&r) == 1024);
@@ -146,11 +152,13 @@ test_label(void)
 	T_CHECK(reloc_label_relative(label, 2, slice, &e) == 0);
 	make_label(label, 8, 1000);
 	label[41] = 8;
-	T_CHECK(reloc_label_relative(label, 1, slice, &e) != 0 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(reloc_label_relative(label, 1, slice, &e) != 0 &&
+		e.kind == ERR_UNSUPPORTED);
 	make_label(label, 8, 1000);
 	label[114] = 1;
 	label[148 + 10] = 1;
-	T_CHECK(reloc_label_relative(label, 2, slice, &e) != 0 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(reloc_label_relative(label, 2, slice, &e) != 0 &&
+		e.kind == ERR_UNSUPPORTED);
 	/* A smaller slice cuts the last one, which then reaches its end. */
 	memcpy(label, relative, 512);
 	T_CHECK(reloc_apply(&r, (struct range){ 2000, 4100 }, label, 512, &e) == 0);

@@ -12,7 +12,7 @@
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 
-enum { DISK_SECTORS = 16384 };	/* 8 MiB: a few chunks of noise */
+enum { DISK_SECTORS = 16384 }; /* 8 MiB: a few chunks of noise */
 
 /* A disk, and which of its sectors are stored. */
 struct model {
@@ -48,7 +48,8 @@ make_model(struct model *m, unsigned runs)
 	memset(m, 0, sizeof *m);
 	m->total = DISK_SECTORS;
 	for (unsigned i = 0; i < runs; i++) {
-		uint64_t from = next_random() % DISK_SECTORS, n = 1 + next_random() % 900;
+		uint64_t from = next_random() % DISK_SECTORS,
+			 n = 1 + next_random() % 900;
 		if (n > DISK_SECTORS - from)
 			n = DISK_SECTORS - from;
 		fill(m, from, n, i % 5 == 0);
@@ -88,7 +89,8 @@ feed_next(void *arg, struct window *w, void *buf, struct err *e)
 	(void)e;
 	w->nregions = walk_next(&x->walk, w->regions);
 	for (unsigned i = 0; i < w->nregions; i++) {
-		memcpy((uint8_t *)buf + n, x->m->data + w->regions[i].off * SECTOR_BYTES,
+		memcpy((uint8_t *)buf + n,
+		    x->m->data + w->regions[i].off * SECTOR_BYTES,
 		    w->regions[i].len * SECTOR_BYTES);
 		n += w->regions[i].len * SECTOR_BYTES;
 	}
@@ -102,10 +104,15 @@ static void
 write_image(const char *name, const struct model *m, bool delta, struct rangeset *freed)
 {
 	FILE *f = fopen(in_scratch(name), "wb");
-	struct packer_config cfg = { .version = 5, .codec = codec, .emit = write_chunk, .arg = f,
+	struct packer_config cfg = { .version = 5,
+		.codec = codec,
+		.emit = write_chunk,
+		.arg = f,
 		.freed = freed };
 	struct feed x = { .m = m };
-	struct encode_config enc = { .codec = codec, .jobs = 2, .next = feed_next, .arg = &x };
+	struct encode_config enc = {
+		.codec = codec, .jobs = 2, .next = feed_next, .arg = &x
+	};
 	struct rangeset set;
 	struct packer *p;
 	struct err e;
@@ -116,7 +123,7 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 	stored_set(m, &set);
 	x.walk.set = &set;
 	T_CHECK(packer_new(&p, &cfg, &e) == 0 && encode_all(&enc, p, &e) == 0 &&
-	    packer_finish(p, m->total, &e) == 0);
+		packer_finish(p, m->total, &e) == 0);
 	packer_free(p);
 	rangeset_free(&set);
 	fclose(f);
@@ -163,7 +170,8 @@ reads_right(struct sectors *s, const struct model *m, unsigned times)
 			printf("# %s\n", e.text);
 			return false;
 		}
-		if (memcmp(buf, m->data + r.off * SECTOR_BYTES, r.len * SECTOR_BYTES) != 0)
+		if (memcmp(buf, m->data + r.off * SECTOR_BYTES, r.len * SECTOR_BYTES) !=
+		    0)
 			return false;
 	}
 	return sectors_done(s, &e) == 0;
@@ -205,15 +213,16 @@ test_golden(struct model *m)
 	memset(m, 0, sizeof *m);
 	for (size_t at = 0; at < len; at += NDZ_CHUNK_BYTES) {
 		T_CHECK(chunk_parse(&c, bytes + at, &e) == 0 && c.h.nregions == 1);
-		T_CHECK(chunk_decode(&c, bytes + at, dec, m->data + c.h.regions[0].off * SECTOR_BYTES,
-		    &e) == 0);
+		T_CHECK(chunk_decode(&c, bytes + at, dec,
+			    m->data + c.h.regions[0].off * SECTOR_BYTES, &e) == 0);
 		memset(m->stored + c.h.regions[0].off, true, c.h.regions[0].len);
 		m->total = c.h.lastsect;
 		chunk_free(&c);
 	}
 	fwrite(bytes, len, 1, f);
 	fclose(f);
-	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0 && same_set(sectors_stored(s), m));
+	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0 &&
+		same_set(sectors_stored(s), m));
 	T_CHECK(reads_right(s, m, 60));
 	sectors_close(s);
 
@@ -244,7 +253,8 @@ apply(struct model *m, const struct model *delta, struct rangeset *freed)
 		if (i >= m->total || !delta->stored[i])
 			continue;
 		m->stored[i] = true;
-		memcpy(m->data + i * SECTOR_BYTES, delta->data + i * SECTOR_BYTES, SECTOR_BYTES);
+		memcpy(m->data + i * SECTOR_BYTES, delta->data + i * SECTOR_BYTES,
+		    SECTOR_BYTES);
 	}
 }
 
@@ -257,7 +267,8 @@ free_some(struct rangeset *freed, const struct model *delta)
 	for (unsigned i = 0; i < 30; i++) {
 		uint64_t from = next_random() % delta->total, n = next_random() % 300;
 		for (uint64_t k = from; k < from + n && k < delta->total; k++)
-			if (!delta->stored[k] && rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
+			if (!delta->stored[k] &&
+			    rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
 				abort();
 	}
 }
@@ -269,12 +280,15 @@ lists_freed(const struct chunk *c, struct rangeset *freed)
 	size_t room = ext_freed_room(&c->ext, &c->h, 0), n = 0;
 	bool good = true;
 
-	for (size_t i = rangeset_find(freed, c->h.firstsect); i < rangeset_count(freed); i++) {
-		struct range r = range_clip(rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
+	for (size_t i = rangeset_find(freed, c->h.firstsect); i < rangeset_count(freed);
+	     i++) {
+		struct range r = range_clip(
+		    rangeset_get(freed, i), c->h.firstsect, c->h.lastsect);
 		if (r.len == 0)
 			break;
 		if (n < c->ext.nfreed)
-			good &= c->ext.freed[n].off == r.off && c->ext.freed[n].len == r.len;
+			good &= c->ext.freed[n].off == r.off &&
+			        c->ext.freed[n].len == r.len;
 		n++;
 	}
 	return good && c->ext.nfreed == (n < room ? n : room);
@@ -314,7 +328,7 @@ check_layers(struct layers *l, const struct model *m)
 		const uint8_t *p = buf;
 		for (unsigned i = 0; i < w.nregions; i++) {
 			good &= memcmp(p, m->data + w.regions[i].off * SECTOR_BYTES,
-			    w.regions[i].len * SECTOR_BYTES) == 0;
+				    w.regions[i].len * SECTOR_BYTES) == 0;
 			p += w.regions[i].len * SECTOR_BYTES;
 			sectors += w.regions[i].len;
 		}
@@ -338,10 +352,12 @@ test_layers(struct model *m, struct model *delta, unsigned round)
 	T_CHECK(sectors_open(&v[0], in_scratch("base"), &e) == 0);
 	for (unsigned i = 1; i < 3; i++) {
 		make_model(delta, 6);
-		/* The disk may have shrunk; the model forgets what is behind its end. */
+		/* The disk may have shrunk; the model forgets what is behind its end.
+		 */
 		if (i == round)
 			delta->total = DISK_SECTORS - 1000;
-		memset(delta->stored + delta->total, false, DISK_SECTORS - delta->total);
+		memset(
+		    delta->stored + delta->total, false, DISK_SECTORS - delta->total);
 		free_some(&freed, delta);
 		write_image(names[i], delta, true, &freed);
 		T_CHECK(sectors_open(&v[i], in_scratch(names[i]), &e) == 0);
@@ -371,7 +387,8 @@ test_failures(void)
 	fwrite(bytes, len, 1, f);
 	fwrite(bytes, len, 1, f);
 	fclose(f);
-	T_CHECK(sectors_open(&s, in_scratch("twice.ndz"), &e) != 0 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(sectors_open(&s, in_scratch("twice.ndz"), &e) != 0 &&
+		e.kind == ERR_UNSUPPORTED);
 	free(bytes);
 }
 

@@ -10,13 +10,17 @@
 enum { MIB = 1 << 20 };
 
 static const uint8_t server_ip[4] = { 10, 0, 0, 1 }, ip_a[4] = { 10, 0, 0, 2 },
-    ip_b[4] = { 10, 0, 0, 3 };
+		     ip_b[4] = { 10, 0, 0, 3 };
 
 static struct server *
 make(uint64_t bytes, bool whole, uint32_t burst, uint64_t gap_us)
 {
-	struct server_config cfg = { .image_bytes = bytes, .whole_chunks = whole,
-		.run_blocks = 32, .ahead = 4, .burst = burst, .gap_us = gap_us };
+	struct server_config cfg = { .image_bytes = bytes,
+		.whole_chunks = whole,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = burst,
+		.gap_us = gap_us };
 
 	memcpy(cfg.srcip, server_ip, 4);
 	return server_new(&cfg, 0);
@@ -33,8 +37,9 @@ input(struct server *s, uint64_t now, const struct wire_msg *m, const uint8_t fr
 static struct wire_msg
 from_a(enum wire_subtype subtype)
 {
-	return (struct wire_msg){ .type = WIRE_REQUEST, .subtype = subtype,
-		.srcip = { 10, 0, 0, 2 } };
+	return (struct wire_msg){
+		.type = WIRE_REQUEST, .subtype = subtype, .srcip = { 10, 0, 0, 2 }
+	};
 }
 
 static void
@@ -58,7 +63,8 @@ request(struct server *s, uint64_t now, uint32_t chunk, uint32_t first, uint32_t
 }
 
 static void
-prequest(struct server *s, uint64_t now, uint32_t chunk, struct blockmap map, int retries)
+prequest(
+    struct server *s, uint64_t now, uint32_t chunk, struct blockmap map, int retries)
 {
 	struct wire_msg m = from_a(WIRE_PREQ);
 
@@ -96,9 +102,9 @@ reply_is(const struct server_out *out, enum wire_subtype subtype, struct wire_ms
 {
 	struct err e;
 
-	return out->kind == SERVER_OUT_PACKET && wire_get(m, out->pkt, out->len, &e) == 0 &&
-	    m->type == WIRE_REPLY && m->subtype == subtype &&
-	    memcmp(m->srcip, server_ip, 4) == 0;
+	return out->kind == SERVER_OUT_PACKET &&
+	       wire_get(m, out->pkt, out->len, &e) == 0 && m->type == WIRE_REPLY &&
+	       m->subtype == subtype && memcmp(m->srcip, server_ip, 4) == 0;
 }
 
 static void
@@ -146,14 +152,16 @@ test_join2(void)
 	for (uint32_t id = 1; id <= 3; id++) {
 		T_CHECK(server_output(s, 0, &out) && reply_is(&out, WIRE_JOIN2, &m));
 		T_CHECK(m.u.join2.clientid == id % 3 && m.u.join2.blocks == 301 &&
-		    m.u.join2.image_bytes == 307201 && m.u.join2.chunk_blocks == 1024 &&
-		    m.u.join2.block_bytes == 1024);
+			m.u.join2.image_bytes == 307201 &&
+			m.u.join2.chunk_blocks == 1024 &&
+			m.u.join2.block_bytes == 1024);
 	}
 	T_CHECK(!server_output(s, 0, &out));
 	/* Requests beyond the end are cut, not ignored. */
 	uint32_t blocks[1024];
 	request(s, 0, 0, 290, 734);
-	T_CHECK(drain(s, 0, blocks, 1024) == 11 && blocks[0] == 290 && blocks[10] == 300);
+	T_CHECK(
+	    drain(s, 0, blocks, 1024) == 11 && blocks[0] == 290 && blocks[10] == 300);
 	request(s, 0, 0, 301, 5);
 	T_CHECK(drain(s, 0, blocks, 1024) == 0);
 	server_free(s);
@@ -205,7 +213,7 @@ test_refused(void)
 	request(s, 0, 1, 0, 1);
 	server_input(s, 0, pkt, 40, ip_a);
 	struct wire_msg m = from_a(WIRE_JOIN);
-	input(s, 0, &m, ip_b);		/* claims to be somebody else */
+	input(s, 0, &m, ip_b); /* claims to be somebody else */
 	T_CHECK(server_stats(s)->bad_packets == 3 && server_stats(s)->clients == 0);
 	m.type = WIRE_REPLY;
 	input(s, 0, &m, ip_a);
@@ -226,15 +234,16 @@ test_reading(void)
 
 	request(s, 0, 0, 0, 1024);
 	for (int i = 0; i < 4; i++)
-		T_CHECK(server_read_next(s, &run[i]) && run[i].first == 32u * (unsigned)i &&
-		    run[i].count == 32);
+		T_CHECK(server_read_next(s, &run[i]) &&
+			run[i].first == 32u * (unsigned)i && run[i].count == 32);
 	T_CHECK(!server_read_next(s, &run[4]));
 	server_read_done(s, run[1].buf);
 	T_CHECK(!server_output(s, 0, &out));
 	server_read_done(s, run[0].buf);
 	for (uint32_t b = 0; b < 64; b++)
-		T_CHECK(server_output(s, 0, &out) && out.block == b && out.at == b % 32 &&
-		    out.buf == run[b / 32].buf && out.run_ends == (b % 32 == 31));
+		T_CHECK(server_output(s, 0, &out) && out.block == b &&
+			out.at == b % 32 && out.buf == run[b / 32].buf &&
+			out.run_ends == (b % 32 == 31));
 	T_CHECK(!server_output(s, 0, &out));
 	T_CHECK(server_read_next(s, &run[4]) && run[4].buf == run[0].buf);
 	server_free(s);
@@ -260,8 +269,10 @@ test_pacing(void)
 		request(s, 0, c, 0, 1024);
 	T_CHECK(send_now(s, 1000) == 16 && server_deadline(s, 1500) == 3000);
 	T_CHECK(send_now(s, 2999) == 0);
-	T_CHECK(send_now(s, 3100) == 16 && server_deadline(s, 3100) == 5000);	/* on the grid */
-	T_CHECK(send_now(s, 8000) == 16 && server_deadline(s, 8000) == 10000);	/* a new one */
+	T_CHECK(send_now(s, 3100) == 16 &&
+		server_deadline(s, 3100) == 5000); /* on the grid */
+	T_CHECK(send_now(s, 8000) == 16 &&
+		server_deadline(s, 8000) == 10000); /* a new one */
 	uint64_t sent = 0, now = 10000;
 	for (; now < 1010000; now = server_deadline(s, now) + 70)
 		sent += send_now(s, now);
@@ -274,8 +285,9 @@ test_pacing(void)
 static void
 test_rates(void)
 {
-	static const uint64_t rates[] = { 1000, 1000000, 1500000, 5000000, 10000000, 60000000,
-		70000000, 100000000, 333333333, 1000000000, 2500000000, 10000000000 };
+	static const uint64_t rates[] = { 1000, 1000000, 1500000, 5000000, 10000000,
+		60000000, 70000000, 100000000, 333333333, 1000000000, 2500000000,
+		10000000000 };
 
 	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
 		uint32_t burst;
@@ -285,7 +297,7 @@ test_rates(void)
 		printf("# %llu bit/s: %u blocks every %llu us\n",
 		    (unsigned long long)rates[i], burst, (unsigned long long)gap);
 		T_CHECK(gap % 1000 == 0 && got <= (double)rates[i] &&
-		    got >= 0.99 * (double)rates[i]);
+			got >= 0.99 * (double)rates[i]);
 	}
 	uint32_t burst;
 	uint64_t gap;
@@ -297,8 +309,13 @@ test_rates(void)
 static void
 test_dynamic(void)
 {
-	struct server_config cfg = { .image_bytes = 64 * MIB, .whole_chunks = true,
-		.run_blocks = 32, .ahead = 4, .burst = 16, .gap_us = 2000, .dynamic = true };
+	struct server_config cfg = { .image_bytes = 64 * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.dynamic = true };
 	static const uint32_t want[] = { 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1 };
 	struct server *s = server_new(&cfg, 0);
 	uint64_t now = 0;
@@ -312,7 +329,7 @@ test_dynamic(void)
 			prequest(s, now, 0, blockmap_range(0, 1), 1);
 		else
 			server_overrun(s);
-		prequest(s, now, 63, blockmap_range(0, 1), 1);	/* queued: no loss */
+		prequest(s, now, 63, blockmap_range(0, 1), 1); /* queued: no loss */
 	}
 	T_CHECK(right);
 	server_free(s);
@@ -321,7 +338,7 @@ test_dynamic(void)
 	T_CHECK(send_now(s, 0) == 16);
 	server_overrun(s);
 	T_CHECK(send_now(s, 500000) == 14);
-	prequest(s, 500000, 0, blockmap_range(1023, 1), 1);	/* coming anyway */
+	prequest(s, 500000, 0, blockmap_range(1023, 1), 1); /* coming anyway */
 	T_CHECK(send_now(s, 1000000) == 15 && send_now(s, 1500000) == 16);
 	T_CHECK(send_now(s, 2000000) == 16);
 	server_free(s);
@@ -330,14 +347,18 @@ test_dynamic(void)
 static void
 test_ending(void)
 {
-	struct server_config cfg = { .image_bytes = MIB, .whole_chunks = true,
-		.run_blocks = 32, .ahead = 4, .burst = 16, .idle_us = 5000000 };
+	struct server_config cfg = { .image_bytes = MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.idle_us = 5000000 };
 	struct server *s = server_new(&cfg, 1000);
 
 	T_CHECK(!server_done(s, 5000999) && server_done(s, 5001000));
 	T_CHECK(server_deadline(s, 1000) == 5001000);
 	request(s, 3000000, 0, 0, 1024);
-	T_CHECK(!server_done(s, 9000000));	/* busy */
+	T_CHECK(!server_done(s, 9000000)); /* busy */
 	send_now(s, 9000000);
 	T_CHECK(server_done(s, 9000000));
 	server_free(s);

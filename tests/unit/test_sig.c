@@ -41,16 +41,17 @@ test_golden(void)
 	struct err e;
 
 	T_CHECK(sig_get(&s, golden, golden_bytes, &e) == 0);
-	T_CHECK(s.version == 2 && s.hash == SIG_SHA1 && s.block_sectors == 128 && s.n == 14);
+	T_CHECK(s.version == 2 && s.hash == SIG_SHA1 && s.block_sectors == 128 &&
+		s.n == 14);
 	T_CHECK(s.records[13].start == 1664 && s.records[13].count == 112 &&
-	    s.records[13].chunk == 0 && !s.records[13].continues);
+		s.records[13].chunk == 0 && !s.records[13].continues);
 	T_CHECK(same_bytes(&s, golden, golden_bytes));
 	T_CHECK(sig_find(&s, 256) == &s.records[2] && sig_find(&s, 257) == NULL &&
-	    sig_find(&s, 1792) == NULL);
+		sig_find(&s, 1792) == NULL);
 	struct rangeset set;
 	rangeset_init(&set);
 	T_CHECK(sig_sectors(&s, &set, &e) == 0 && rangeset_count(&set) == 1 &&
-	    rangeset_total(&set) == 1776);
+		rangeset_total(&set) == 1776);
 	rangeset_free(&set);
 	sig_free(&s);
 }
@@ -58,7 +59,7 @@ test_golden(void)
 static bool
 reads(const void *bytes, size_t len, enum err_kind why)
 {
-	uint8_t *copy = malloc(len + 1);	/* exact, for the address sanitizer */
+	uint8_t *copy = malloc(len + 1); /* exact, for the address sanitizer */
 	uint8_t *exact = len > 0 ? realloc(copy, len) : copy;
 	struct sig s;
 	struct err e;
@@ -102,22 +103,17 @@ test_lies(void)
 		uint32_t value;
 		enum err_kind kind;
 	} lies[] = {
-		{ 0, 0x7a646e2f, ERR_FORMAT },		/* magic */
-		{ 8, 0x20991231, ERR_UNSUPPORTED },
-		{ 12, 3, ERR_UNSUPPORTED },
-		{ 12, 0, ERR_UNSUPPORTED },
-		{ 16, 13, ERR_FORMAT },
+		{ 0, 0x7a646e2f, ERR_FORMAT }, /* magic */
+		{ 8, 0x20991231, ERR_UNSUPPORTED }, { 12, 3, ERR_UNSUPPORTED },
+		{ 12, 0, ERR_UNSUPPORTED }, { 16, 13, ERR_FORMAT },
 		{ 16, 0xffffffff, ERR_FORMAT },
-		{ 16, 0x0800000e, ERR_FORMAT },		/* times 32 it is 14 records again */
-		{ 20, 0, ERR_FORMAT },
-		{ 20, 0x80000000, ERR_FORMAT },
-		{ 20, 64, ERR_FORMAT },			/* records leave such blocks */
-		{ 32 + 4, 0, ERR_FORMAT },
-		{ 32 + 4, 129, ERR_FORMAT },
-		{ 32 + 4, 0xffffffff, ERR_FORMAT },
-		{ 64, 127, ERR_FORMAT },
-		{ 64, 0xffffff80, ERR_FORMAT },		/* wraps */
-		{ 96, 128, ERR_FORMAT },		/* descends */
+		{ 16, 0x0800000e, ERR_FORMAT }, /* times 32 it is 14 records again */
+		{ 20, 0, ERR_FORMAT }, { 20, 0x80000000, ERR_FORMAT },
+		{ 20, 64, ERR_FORMAT }, /* records leave such blocks */
+		{ 32 + 4, 0, ERR_FORMAT }, { 32 + 4, 129, ERR_FORMAT },
+		{ 32 + 4, 0xffffffff, ERR_FORMAT }, { 64, 127, ERR_FORMAT },
+		{ 64, 0xffffff80, ERR_FORMAT }, /* wraps */
+		{ 96, 128, ERR_FORMAT },        /* descends */
 	};
 
 	for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
@@ -141,8 +137,9 @@ test_old(void)
 	put32(b + 12, 1);
 	put32(b + 20, 0);
 	put32(b + 32 + 8, 0x80000007);
-	T_CHECK(sig_get(&s, b, sizeof b, &e) == 0 && s.version == 1 && s.hash == SIG_MD5 &&
-	    s.block_sectors == 128 && s.records[0].chunk == 7 && s.records[0].continues);
+	T_CHECK(sig_get(&s, b, sizeof b, &e) == 0 && s.version == 1 &&
+		s.hash == SIG_MD5 && s.block_sectors == 128 &&
+		s.records[0].chunk == 7 && s.records[0].continues);
 	T_CHECK(same_bytes(&s, b, sizeof b));
 	sig_free(&s);
 }
@@ -155,7 +152,8 @@ hash_is(const struct sig_record *r, const EVP_MD *md, size_t sector, size_t coun
 	uint8_t want[EVP_MAX_MD_SIZE] = { 0 };
 	unsigned n;
 
-	EVP_Digest(data + sector * SECTOR_BYTES, count * SECTOR_BYTES, want, &n, md, NULL);
+	EVP_Digest(
+	    data + sector * SECTOR_BYTES, count * SECTOR_BYTES, want, &n, md, NULL);
 	return memcmp(want, r->hash, SIG_HASH_MAX) == 0;
 }
 
@@ -172,8 +170,8 @@ add(struct sigmaker *m, uint64_t from, uint64_t n, uint32_t chunk)
 {
 	struct err e;
 
-	T_CHECK(sigmaker_add(m, (struct range){ from, n }, data + from * SECTOR_BYTES, chunk, &e) ==
-	    0);
+	T_CHECK(sigmaker_add(m, (struct range){ from, n }, data + from * SECTOR_BYTES,
+		    chunk, &e) == 0);
 }
 
 static void
@@ -187,20 +185,23 @@ test_making(void)
 	for (size_t i = 0; i < sizeof data; i++)
 		data[i] = (uint8_t)(i * 7 + i / 513);
 	T_CHECK(sigmaker_new(&m, SIG_SHA1, 64, &e) == 0);
-	add(m, 10, 60, 0);		/* 10-63, 64-69 */
-	add(m, 70, 10, 1);		/* goes on: 64-79, in two chunks */
-	add(m, 81, 3, 1);		/* a hole in front */
-	add(m, 128, 64, 1);		/* a whole block */
+	add(m, 10, 60, 0);  /* 10-63, 64-69 */
+	add(m, 70, 10, 1);  /* goes on: 64-79, in two chunks */
+	add(m, 81, 3, 1);   /* a hole in front */
+	add(m, 128, 64, 1); /* a whole block */
 	add(m, 192, 64, 2);
 	T_CHECK(sigmaker_finish(m, &s, &e) == 0 && s.n == 5);
 	static const uint32_t want[5][3] = { { 10, 54, 0 }, { 64, 16, 0 }, { 81, 3, 1 },
 		{ 128, 64, 1 }, { 192, 64, 2 } };
 	for (size_t i = 0; i < 5; i++) {
 		const struct sig_record *r = &s.records[i];
-		T_CHECK(r->start == want[i][0] && r->count == want[i][1] && r->chunk == want[i][2]);
-		T_CHECK(r->continues == (i == 1) && hash_is(r, EVP_sha1(), r->start, r->count));
-		T_CHECK(sig_hash_range(SIG_SHA1, (struct range){ r->start, r->count }, read_data, NULL,
-		    hash, &e) == 0 && memcmp(hash, r->hash, sizeof hash) == 0);
+		T_CHECK(r->start == want[i][0] && r->count == want[i][1] &&
+			r->chunk == want[i][2]);
+		T_CHECK(r->continues == (i == 1) &&
+			hash_is(r, EVP_sha1(), r->start, r->count));
+		T_CHECK(sig_hash_range(SIG_SHA1, (struct range){ r->start, r->count },
+			    read_data, NULL, hash, &e) == 0 &&
+			memcmp(hash, r->hash, sizeof hash) == 0);
 	}
 	uint8_t bytes[32 + 5 * 32];
 	sig_put(&s, bytes);
@@ -216,13 +217,14 @@ test_making(void)
 	T_CHECK(!ext_state_same(&a, &b));
 	sig_free(&s);
 	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 1 }, data, 0, &e) != 0 &&
-	    e.kind == ERR_UNSUPPORTED);
+		e.kind == ERR_UNSUPPORTED);
 	sigmaker_free(m);
 
 	T_CHECK(sigmaker_new(&m, SIG_MD5, 128, &e) == 0);
 	add(m, 0, 1000, 0);
-	T_CHECK(sigmaker_finish(m, &s, &e) == 0 && s.n == 8 && s.records[7].count == 104 &&
-	    hash_is(&s.records[7], EVP_md5(), 896, 104));
+	T_CHECK(sigmaker_finish(m, &s, &e) == 0 && s.n == 8 &&
+		s.records[7].count == 104 &&
+		hash_is(&s.records[7], EVP_md5(), 896, 104));
 	sig_free(&s);
 	sigmaker_free(m);
 }

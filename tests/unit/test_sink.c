@@ -12,8 +12,8 @@
 enum {
 	BUFFERS = 4,
 	CHUNKS = 40,
-	TAIL = 5000,			/* bytes of the last one */
-	SLACK = 1 << 20,		/* stacks, tables, the allocator's whims */
+	TAIL = 5000,     /* bytes of the last one */
+	SLACK = 1 << 20, /* stacks, tables, the allocator's whims */
 };
 static const uint64_t FILE_BYTES = (CHUNKS - 1) * (1ull << 20) + TAIL;
 
@@ -28,9 +28,9 @@ struct load {
 	struct sink *sink;
 	struct mailbox *box;
 	uint64_t now;
-	uint32_t with_sink;		/* buffers */
+	uint32_t with_sink; /* buffers */
 	bool done;
-	size_t before, most;		/* resident bytes */
+	size_t before, most; /* resident bytes */
 };
 
 static size_t
@@ -85,7 +85,8 @@ receive_chunk(struct load *l, uint32_t chunk)
 	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS && off < FILE_BYTES; b++) {
 		for (uint32_t i = 0; i < WIRE_BLOCK_BYTES; i++)
 			data[i] = off + i < FILE_BYTES ? content(off + i) : 0;
-		struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_BLOCK,
+		struct wire_msg m = { .type = WIRE_REQUEST,
+			.subtype = WIRE_BLOCK,
 			.u.block = { chunk, b, data } };
 		receive(l, &m);
 		off += WIRE_BLOCK_BYTES;
@@ -184,21 +185,30 @@ is_right(const char *path)
 int
 main(void)
 {
-	struct client_config cc = { .clientid = 7, .seed = 1, .srcip = { 10, 0, 0, 9 },
-		.any_file = true, .buffers = BUFFERS, .readahead = 8, .in_progress = 32,
-		.redo_us = 1000000, .tick_us = 30000, .idle_ticks = 3,
+	struct client_config cc = { .clientid = 7,
+		.seed = 1,
+		.srcip = { 10, 0, 0, 9 },
+		.any_file = true,
+		.buffers = BUFFERS,
+		.readahead = 8,
+		.in_progress = 32,
+		.redo_us = 1000000,
+		.tick_us = 30000,
+		.idle_ticks = 3,
 		.join_us = 500000 };
-	struct wire_msg reply = { .type = WIRE_REPLY, .subtype = WIRE_JOIN2,
+	struct wire_msg reply = { .type = WIRE_REPLY,
+		.subtype = WIRE_JOIN2,
 		.u.join2 = { 7, (uint32_t)((FILE_BYTES + 1023) / 1024), 1024, 1024,
-		FILE_BYTES } };
+		    FILE_BYTES } };
 	uint8_t pkt[WIRE_PACKET_MAX];
 	struct load l = { .now = 0 };
 	struct install_stats st;
 	struct err e = { 0 };
 
 	scratch_init();
-	struct sink_config sc = { .any_file = true, .target = in_scratch("file"),
-		.buffers = BUFFERS };
+	struct sink_config sc = {
+		.any_file = true, .target = in_scratch("file"), .buffers = BUFFERS
+	};
 	l.client = client_new(&cc, 0);
 	T_CHECK(l.client != NULL && mailbox_new(&l.box, BUFFERS + 2, &e) == 0);
 	l.before = resident_bytes();

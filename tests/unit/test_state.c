@@ -42,14 +42,15 @@ test_round_trip(void)
 	T_CHECK(!state_due(s, 0));
 	for (uint32_t i = 1; i < 1000; i += 3)
 		state_note(s, i);
-	state_note(s, 1000);		/* of no chunk */
+	state_note(s, 1000); /* of no chunk */
 	T_CHECK(state_due(s, 0) && !state_has(s, 1));
 	T_CHECK(state_flush(s, d, sums, &want, &e) == 0 && state_has(s, 1));
-	state_note(s, 2);		/* not flushed */
+	state_note(s, 2); /* not flushed */
 	state_close(s);
 
 	T_CHECK(state_open(&s, "state", &e) == 0 && state_chunks(s) == 333);
-	T_CHECK(state_has(s, 1) && !state_has(s, 2) && state_has(s, 997) && !state_has(s, 1000));
+	T_CHECK(state_has(s, 1) && !state_has(s, 2) && state_has(s, 997) &&
+		!state_has(s, 1000));
 	struct state_sums got = state_sums(s);
 	T_CHECK(memcmp(&got, &want, sizeof got) == 0);
 	T_CHECK(memcmp(state_install_id(s), id, sizeof id) == 0);
@@ -77,7 +78,8 @@ test_truncations(void)
 	unsigned wrong = 0;
 
 	FILE *f = fopen("state", "rb");
-	T_CHECK(f != NULL && fread(file, 1, sizeof file, f) == sizeof file && fgetc(f) == EOF);
+	T_CHECK(f != NULL && fread(file, 1, sizeof file, f) == sizeof file &&
+		fgetc(f) == EOF);
 	fclose(f);
 	for (size_t cut = 1; cut < sizeof file; cut += 7) {
 		f = fopen("torn", "wb");
@@ -118,18 +120,21 @@ test_mark(void)
 	unsigned wrong = 0;
 
 	memset(bytes, 0x55, sizeof bytes);
-	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0 && h.on && !h.was_marked);
+	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0 && h.on &&
+		!h.was_marked);
 	memcpy(h.mark.uuid, of.uuid, sizeof of.uuid);
 	T_CHECK(head_take(&h, HEAD_BYTES, "x", 1) == 0);
 	T_CHECK(head_take(&h, 100, "new", 3) == 3 && bytes[HEAD_BYTES + 100] == 0x55);
 	T_CHECK(head_take(&h, HEAD_BYTES - 2, NULL, 100) == 2);
-	T_CHECK(head_put_mark(&h, &e) == 0 && head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
+	T_CHECK(head_put_mark(&h, &e) == 0 &&
+		head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
 	T_CHECK(memcmp(mark.uuid, of.uuid, sizeof mark.uuid) == 0);
-	T_CHECK(memcmp(mark.id, h.mark.id, sizeof mark.id) == 0 && mark.started > 1000000);
+	T_CHECK(
+	    memcmp(mark.id, h.mark.id, sizeof mark.id) == 0 && mark.started > 1000000);
 	T_CHECK(head_read_mark(d, 0, &mark, &e) == 0);
 	for (size_t bit = 0; bit < 512 * 8; bit++) {
 		if (bit / 8 >= 20 && bit / 8 < 24)
-			continue;	/* the checksum itself: below */
+			continue; /* the checksum itself: below */
 		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
 		wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
 		bytes[HEAD_BYTES + bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -138,7 +143,8 @@ test_mark(void)
 	wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
 	bytes[HEAD_BYTES + 20] ^= 1;
 	T_CHECK(wrong == 0);
-	T_CHECK(head_commit(&h, &e) == 0 && memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
+	T_CHECK(head_commit(&h, &e) == 0 &&
+		memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
 	T_CHECK(bytes[HEAD_BYTES + 99] == 0x55 && bytes[2 * HEAD_BYTES - 1] == 0);
 	T_CHECK(bytes[HEAD_BYTES - 1] == 0x55 && bytes[2 * HEAD_BYTES] == 0x55);
 	head_free(&h);

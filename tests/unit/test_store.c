@@ -34,7 +34,8 @@ test_records(void)
 
 	record_put_head(&h, bytes);
 	T_CHECK(record_get_head(&back, bytes, sizeof bytes) && back.type == h.type &&
-	    back.number == h.number && back.body_bytes == 77 && back.body_crc == 88);
+		back.number == h.number && back.body_bytes == 77 &&
+		back.body_crc == 88);
 	for (size_t n = 0; n < sizeof bytes; n++)
 		found = found && !record_get_head(&back, bytes, n);
 	T_CHECK(found);
@@ -46,21 +47,21 @@ test_records(void)
 	T_CHECK(found);
 	memset(x.sha256, 3, sizeof x.sha256);
 	fragment_put_head(&x, f);
-	T_CHECK(fragment_get_head(&y, f, sizeof f, &e) == -1);	/* no data behind it */
+	T_CHECK(fragment_get_head(&y, f, sizeof f, &e) == -1); /* no data behind it */
 	T_CHECK(record_whole_bytes(0) == 32 && record_whole_bytes(1) == 40);
 }
 
 static void
 test_names(void)
 {
-	static const char *const bad[] = { "", "..", "a/..", "/a", "a/", "a//b", ".a", "-a", "a b",
-		"a:0", "a:x", "a:", ":1", "a:1:2", "a\n", "\303\244" };
+	static const char *const bad[] = { "", "..", "a/..", "/a", "a/", "a//b", ".a",
+		"-a", "a b", "a:0", "a:x", "a:", ":1", "a:1:2", "a\n", "\303\244" };
 	struct store_name n;
 	struct err e;
 
 	T_CHECK(store_name_get(&n, "ubuntu24:3", &e) == 0 && n.version == 3);
 	T_CHECK(store_name_get(&n, "lab/x-1.2+b_c:latest", &e) == 0 && n.version == 0 &&
-	    strcmp(n.name, "lab/x-1.2+b_c") == 0);
+		strcmp(n.name, "lab/x-1.2+b_c") == 0);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		T_CHECK(store_name_get(&n, bad[i], &e) == -1 && e.kind == ERR_USAGE);
 }
@@ -68,7 +69,8 @@ test_names(void)
 static void
 test_numbers(void)
 {
-	static const uint64_t all[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, UINT64_MAX };
+	static const uint64_t all[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX,
+		INT64_MAX, UINT64_MAX };
 	struct buf b = { 0 };
 	bool same = true;
 
@@ -78,7 +80,8 @@ test_numbers(void)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		same = same && rd_number(&r) == all[i];
 	T_CHECK(same && rd_done(&r));
-	static const uint8_t too_long[] = { 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 };
+	static const uint8_t too_long[] = { 255, 255, 255, 255, 255, 255, 255, 255, 255,
+		2 };
 	r = rd_from(too_long, sizeof too_long);
 	rd_number(&r);
 	T_CHECK(!rd_ok(&r));
@@ -91,12 +94,20 @@ fill(struct recipe_chunk *c)
 	static const uint8_t header[40] = { 1, 2, 3 }, rest[100] = { 9, 8, 7 };
 	struct err e;
 
-	*c = (struct recipe_chunk){ .codec = &codec_deflate, .table = true, .crc = 5,
-		.stream_bytes = 5000, .header = header, .header_bytes = sizeof header, .rest = rest,
-		.rest_bytes = sizeof rest, .table_at = 50 };
+	*c = (struct recipe_chunk){ .codec = &codec_deflate,
+		.table = true,
+		.crc = 5,
+		.stream_bytes = 5000,
+		.header = header,
+		.header_bytes = sizeof header,
+		.rest = rest,
+		.rest_bytes = sizeof rest,
+		.table_at = 50 };
 	recipe_add_piece(c, &(struct recipe_piece){ .number = 1000 }, &e);
 	recipe_add_piece(c, &(struct recipe_piece){ .number = 1001 }, &e);
-	recipe_add_piece(c, &(struct recipe_piece){ .zero = true, .windows = 4, .raw_bytes = 262144 }, &e);
+	recipe_add_piece(c,
+	    &(struct recipe_piece){ .zero = true, .windows = 4, .raw_bytes = 262144 },
+	    &e);
 	recipe_add_piece(c, &(struct recipe_piece){ .number = 3 }, &e);
 	recipe_add_piece(c, &(struct recipe_piece){ .number = UINT64_MAX >> 3 }, &e);
 }
@@ -113,9 +124,11 @@ test_chunk(void)
 	recipe_put_chunk(&b, &c);
 	struct rd r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0 && rd_done(&r));
-	T_CHECK(back.npieces == 5 && memcmp(back.pieces, c.pieces, 5 * sizeof *c.pieces) == 0);
-	T_CHECK(back.rest_bytes == 100 && back.table_at == 50 && back.stream_bytes == 5000 &&
-	    memcmp(back.header, c.header, 40) == 0 && memcmp(back.rest, c.rest, 100) == 0);
+	T_CHECK(back.npieces == 5 &&
+		memcmp(back.pieces, c.pieces, 5 * sizeof *c.pieces) == 0);
+	T_CHECK(back.rest_bytes == 100 && back.table_at == 50 &&
+		back.stream_bytes == 5000 && memcmp(back.header, c.header, 40) == 0 &&
+		memcmp(back.rest, c.rest, 100) == 0);
 	for (size_t n = 0; n < b.len; n++) {
 		r = rd_from(b.base, n);
 		refused = refused && recipe_get_chunk(&back, &r, &e) == -1;
@@ -129,8 +142,14 @@ test_chunk(void)
 static void
 test_image(void)
 {
-	static struct recipe_image i = { .name = { "lab/x", 3 }, .parent = "y:1", .put_at = 7,
-		.data_bytes = 9, .chunks = 1, .nlabels = 1, .labels = { { "os", "none" } } }, back;
+	static struct recipe_image i = { .name = { "lab/x", 3 },
+		.parent = "y:1",
+		.put_at = 7,
+		.data_bytes = 9,
+		.chunks = 1,
+		.nlabels = 1,
+		.labels = { { "os", "none" } } },
+				   back;
 	struct recipe_block k;
 	struct buf b = { 0 }, plain = { 0 }, out = { 0 };
 	struct err e;
@@ -141,11 +160,12 @@ test_image(void)
 	buf_bytes(&plain, "some recipe", 11);
 	T_CHECK(recipe_put_block(&b, 1, &plain, &e) == 0);
 	struct rd r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_image(&back, &r, &e) == 0 && strcmp(back.name.name, "lab/x") == 0 &&
-	    back.name.version == 3 && strcmp(back.parent, "y:1") == 0 &&
-	    strcmp(back.labels[0].value, "none") == 0);
+	T_CHECK(recipe_get_image(&back, &r, &e) == 0 &&
+		strcmp(back.name.name, "lab/x") == 0 && back.name.version == 3 &&
+		strcmp(back.parent, "y:1") == 0 &&
+		strcmp(back.labels[0].value, "none") == 0);
 	T_CHECK(recipe_get_block(&k, &r, &e) == 1 && recipe_unpack(&k, &out, &e) == 0 &&
-	    out.len == 11 && memcmp(out.base, plain.base, 11) == 0);
+		out.len == 11 && memcmp(out.base, plain.base, 11) == 0);
 	T_CHECK(recipe_get_block(&k, &r, &e) == 0);
 	for (size_t n = 0; n < head; n++) {
 		r = rd_from(b.base, n);

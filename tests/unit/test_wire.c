@@ -111,7 +111,8 @@ check_capture(const char *path, unsigned want_packets, unsigned seen[SUBTYPES])
 		}
 		seen[m.subtype]++;
 		expected_bytes(&m, data, len, want);
-		same += wire_put(&m, out, sizeof out) == len && memcmp(out, want, len) == 0;
+		same += wire_put(&m, out, sizeof out) == len &&
+		        memcmp(out, want, len) == 0;
 	}
 	printf("# %s: %u packets\n", path, packets);
 	T_CHECK(packets == want_packets);
@@ -142,12 +143,19 @@ static const struct wire_msg samples[] = {
 	    { .join2 = { 7, 5, 1024, 1024, UINT64_C(0x1234567890) } } },
 	{ WIRE_REQUEST, WIRE_LEAVE, { 10, 0, 0, 1 }, { .leave = { 9, 1234 } } },
 	{ WIRE_REQUEST, WIRE_LEAVE2, { 10, 0, 0, 1 },
-	    { .leave2 = { 9, 1234, { .run_s = 1, .run_ms = 2, .start_delay_ms = 3,
-	    .bytes_written = UINT64_C(0x123456789a), .bytes_covered = UINT64_C(0x523456789a),
-	    .requests = 12, .full_rerequests = 13 } } } },
-	{ WIRE_REQUEST, WIRE_BLOCK, { 10, 0, 0, 1 }, { .block = { 3, 1023, block_data } } },
+	    { .leave2 = { 9, 1234,
+		  { .run_s = 1,
+		      .run_ms = 2,
+		      .start_delay_ms = 3,
+		      .bytes_written = UINT64_C(0x123456789a),
+		      .bytes_covered = UINT64_C(0x523456789a),
+		      .requests = 12,
+		      .full_rerequests = 13 } } } },
+	{ WIRE_REQUEST, WIRE_BLOCK, { 10, 0, 0, 1 },
+	    { .block = { 3, 1023, block_data } } },
 	{ WIRE_REQUEST, WIRE_REQ, { 10, 0, 0, 1 }, { .req = { 3, 1000, 24 } } },
-	{ WIRE_REQUEST, WIRE_PREQ, { 10, 0, 0, 1 }, { .preq = { 3, 1, { 0xff, 1, 2 } } } },
+	{ WIRE_REQUEST, WIRE_PREQ, { 10, 0, 0, 1 },
+	    { .preq = { 3, 1, { 0xff, 1, 2 } } } },
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
@@ -161,13 +169,15 @@ test_truncation(void)
 		struct err e;
 		unsigned refused = 0, small = 0;
 		size_t len = wire_put(&samples[i], pkt, sizeof pkt);
-		T_CHECK(len >= WIRE_HEADER_BYTES + 4u && wire_get(&m, pkt, len, &e) == 0);
+		T_CHECK(
+		    len >= WIRE_HEADER_BYTES + 4u && wire_get(&m, pkt, len, &e) == 0);
 		T_CHECK(wire_put(&m, again, sizeof again) == len &&
-		    memcmp(again, pkt, len) == 0);
+			memcmp(again, pkt, len) == 0);
 		for (size_t n = 0; n < len; n++) {
 			uint8_t *cut = malloc(n + (n == 0));
 			memcpy(cut, pkt, n);
-			refused += wire_get(&m, cut, n, &e) == -1 && e.kind == ERR_FORMAT;
+			refused += wire_get(&m, cut, n, &e) == -1 &&
+			           e.kind == ERR_FORMAT;
 			small += wire_put(&samples[i], cut, n) == 0;
 			free(cut);
 		}
@@ -234,7 +244,7 @@ test_refused(void)
 		struct err e;
 		const struct wire_msg *m = sample(bad[i].subtype, bad[i].type);
 		T_CHECK(get_patched(m, bad[i].off, bad[i].value, &e) == -1 &&
-		    e.kind == bad[i].kind);
+			e.kind == bad[i].kind);
 		printf("# %s\n", e.text);
 	}
 	uint8_t big[WIRE_PACKET_MAX + 1] = { 0 };

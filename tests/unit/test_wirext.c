@@ -9,7 +9,9 @@ static const uint8_t bits[1000] = { 0x81, 0xff }, data[WIRE_BLOCK_BYTES] = { 7 }
 static struct wirext_msg
 sample(enum wirext_kind kind)
 {
-	struct wirext_msg m = { .kind = kind, .srcip = { 10, 0, 0, 2 }, .session = 0xdeadbeef };
+	struct wirext_msg m = {
+		.kind = kind, .srcip = { 10, 0, 0, 2 }, .session = 0xdeadbeef
+	};
 
 	switch (kind) {
 	case WIREXT_STATE:
@@ -27,7 +29,8 @@ sample(enum wirext_kind kind)
 		m.u.nak.clientid = 78;
 		m.u.nak.n = WIREXT_NAKS;
 		for (uint32_t i = 0; i < WIREXT_NAKS; i++)
-			m.u.nak.at[i] = (struct wirext_nak){ i * 5, { 1, 128, (uint8_t)i } };
+			m.u.nak.at[i] = (struct wirext_nak){ i * 5,
+				{ 1, 128, (uint8_t)i } };
 		break;
 	case WIREXT_PARITY:
 		m.u.parity.chunk = 5;
@@ -50,8 +53,10 @@ test_round_trip(void)
 		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
 		struct err e;
 		size_t len = wirext_put(&m, pkt, sizeof pkt);
-		T_CHECK(len > 0 && wirext_is(pkt, len) && wirext_get(&got, pkt, len, &e) == 0);
-		T_CHECK(wirext_put(&got, again, sizeof again) == len && memcmp(pkt, again, len) == 0);
+		T_CHECK(len > 0 && wirext_is(pkt, len) &&
+			wirext_get(&got, pkt, len, &e) == 0);
+		T_CHECK(wirext_put(&got, again, sizeof again) == len &&
+			memcmp(pkt, again, len) == 0);
 		T_CHECK(wirext_put(&m, again, len - 1) == 0);
 		unsigned accepted = 0;
 		for (size_t n = 0; n < len; n++)
@@ -67,19 +72,23 @@ static void
 test_to_the_byte(void)
 {
 	static const uint8_t want[] = { 'F', 'B', 'X', '1', 2, 0, 0, 0, 10, 0, 0, 2,
-		0xef, 0xbe, 0xad, 0xde, 77, 0, 0, 0, 3, 0, 0, 0, 13, 0, 0, 0, 0x81, 0xff };
+		0xef, 0xbe, 0xad, 0xde, 77, 0, 0, 0, 3, 0, 0, 0, 13, 0, 0, 0, 0x81,
+		0xff };
 	struct wirext_msg m = sample(WIREXT_WANT);
 	uint8_t pkt[WIRE_PACKET_MAX], header[WIREXT_PARITY_HEADER_BYTES];
 
 	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == sizeof want &&
-	    memcmp(pkt, want, sizeof want) == 0);
-	T_CHECK(wirext_map_test(&m.u.want.map, 3) && !wirext_map_test(&m.u.want.map, 4));
-	T_CHECK(wirext_map_test(&m.u.want.map, 10) && !wirext_map_test(&m.u.want.map, 2));
-	T_CHECK(wirext_map_test(&m.u.want.map, 15) && !wirext_map_test(&m.u.want.map, 16));
+		memcmp(pkt, want, sizeof want) == 0);
+	T_CHECK(
+	    wirext_map_test(&m.u.want.map, 3) && !wirext_map_test(&m.u.want.map, 4));
+	T_CHECK(
+	    wirext_map_test(&m.u.want.map, 10) && !wirext_map_test(&m.u.want.map, 2));
+	T_CHECK(
+	    wirext_map_test(&m.u.want.map, 15) && !wirext_map_test(&m.u.want.map, 16));
 	m = sample(WIREXT_PARITY);
 	wirext_put_parity_header(header, m.srcip, m.session, 5, 7, 126);
 	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == WIRE_BLOCK_PACKET_BYTES &&
-	    memcmp(pkt, header, sizeof header) == 0);
+		memcmp(pkt, header, sizeof header) == 0);
 }
 
 static bool
@@ -113,10 +122,16 @@ test_impossible(void)
 static void
 test_offer(void)
 {
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN,
-		.u.join.clientid = 77 }, got;
-	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY, .port = 5008,
-		.identity = { 1, 2, 3 }, .session = 9, .clients = 80 }, b;
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_JOIN,
+		.u.join.clientid = 77 },
+			got;
+	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY,
+		.port = 5008,
+		.identity = { 1, 2, 3 },
+		.session = 9,
+		.clients = 80 },
+			     b;
 	uint8_t pkt[WIRE_PACKET_MAX];
 	uint32_t flags;
 	struct err e;
@@ -133,12 +148,13 @@ test_offer(void)
 	T_CHECK(wirext_put_offer(pkt, base, base + 7, 0) == 0);
 	len = wirext_put_answer(pkt, base, sizeof pkt, &a);
 	T_CHECK(len == base + WIREXT_ANSWER_BYTES && wirext_get_answer(pkt, len, &b));
-	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session && b.clients == 80 &&
-	    memcmp(a.identity, b.identity, sizeof a.identity) == 0);
+	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session &&
+		b.clients == 80 &&
+		memcmp(a.identity, b.identity, sizeof a.identity) == 0);
 	for (size_t n = 0; n < len; n++)
 		if (wirext_get_answer(pkt, n, &b))
 			T_CHECK(!"a truncated answer was taken");
-	pkt[8] = pkt[9] = pkt[10] = pkt[11] = 0xff;	/* a body longer than the packet */
+	pkt[8] = pkt[9] = pkt[10] = pkt[11] = 0xff; /* a body longer than the packet */
 	T_CHECK(!wirext_get_answer(pkt, len, &b));
 }
 

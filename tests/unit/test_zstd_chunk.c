@@ -14,7 +14,11 @@
 #include "tests/t.h"
 #include "tests/unit/sample.h"
 
-enum { WINDOWS = 5, ZERO_WINDOWS = 3, RAW_BYTES = (WINDOWS + ZERO_WINDOWS) * FRAGMENT_WINDOW_BYTES };
+enum {
+	WINDOWS = 5,
+	ZERO_WINDOWS = 3,
+	RAW_BYTES = (WINDOWS + ZERO_WINDOWS) * FRAGMENT_WINDOW_BYTES
+};
 
 static uint8_t good[NDZ_CHUNK_BYTES], bad[NDZ_CHUNK_BYTES], raw[RAW_BYTES];
 static struct decoder *dec;
@@ -44,22 +48,31 @@ make_chunk(void)
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	for (unsigned i = 0; i < WINDOWS + ZERO_WINDOWS; i++) {
 		w[i].nregions = 1;
-		w[i].regions[0] = (struct range){ (1000 + i) * WINDOW_SECTORS, WINDOW_SECTORS };
+		w[i].regions[0] = (struct range){ (1000 + i) * WINDOW_SECTORS,
+			WINDOW_SECTORS };
 		if (i < 2 || i >= 2 + ZERO_WINDOWS)
-			sample_fill(raw + i * FRAGMENT_WINDOW_BYTES, FRAGMENT_WINDOW_BYTES, 2);
+			sample_fill(
+			    raw + i * FRAGMENT_WINDOW_BYTES, FRAGMENT_WINDOW_BYTES, 2);
 	}
-	static const struct { unsigned first, n; bool zero; } parts[] = { { 0, 2, false },
-		{ 2, ZERO_WINDOWS, true }, { 2 + ZERO_WINDOWS, 3, false } };
+	static const struct {
+		unsigned first, n;
+		bool zero;
+	} parts[] = { { 0, 2, false }, { 2, ZERO_WINDOWS, true },
+		{ 2 + ZERO_WINDOWS, 3, false } };
 	for (unsigned k = 0; k < 3; k++) {
 		void *z = zstd.codec->encoder_new(zstd.level);
 		size_t n = parts[k].n * (size_t)FRAGMENT_WINDOW_BYTES, at = 0;
 		const uint8_t *from = raw + parts[k].first * FRAGMENT_WINDOW_BYTES;
-		struct fragment f = { .windows = w + parts[k].first, .nwindows = parts[k].n,
-			.zero = parts[k].zero, .data = out, .adler = adler_of(from, n) };
+		struct fragment f = { .windows = w + parts[k].first,
+			.nwindows = parts[k].n,
+			.zero = parts[k].zero,
+			.data = out,
+			.adler = adler_of(from, n) };
 		uint8_t digest[EVP_MAX_MD_SIZE];
 		for (unsigned i = 0; i < parts[k].n; i++)
-			at += zstd.codec->window(z, i == 0 ? n : 0, from + i * FRAGMENT_WINDOW_BYTES,
-			    FRAGMENT_WINDOW_BYTES, out + at, sizeof out - at);
+			at += zstd.codec->window(z, i == 0 ? n : 0,
+			    from + i * FRAGMENT_WINDOW_BYTES, FRAGMENT_WINDOW_BYTES,
+			    out + at, sizeof out - at);
 		zstd.codec->end(out, at);
 		f.bytes = (uint32_t)at;
 		EVP_Digest(from, n, digest, NULL, EVP_sha256(), NULL);
@@ -115,10 +128,13 @@ test_bytes(void)
 	T_CHECK(memcmp(good, "NDZ5", 4) == 0 && ndz_looks_like_image(good));
 	T_CHECK(good[36] == 2 && good[37] == 0 && good[38] == 0 && good[39] == 0);
 	T_CHECK(memcmp(good + NDZ_HEADER_BYTES, "\x28\xb5\x2f\xfd\0", 5) == 0);
-	T_CHECK(ndz_header_get(&h, good, sizeof good, &e) == 0 && h.version == 5 && h.codec == 2);
+	T_CHECK(ndz_header_get(&h, good, sizeof good, &e) == 0 && h.version == 5 &&
+		h.codec == 2);
 	T_CHECK(h.nregions == 1 && ndz_header_raw_bytes(&h) == RAW_BYTES);
-	T_CHECK(memcmp(good + NDZ_HEADER_BYTES + h.size - 12, "\x5e\x2a\x4d\x18\4\0\0\0", 8) == 0);
-	T_CHECK(ndz_header_put(&h, again, &e) == 0 && memcmp(again, good, sizeof again) == 0);
+	T_CHECK(memcmp(good + NDZ_HEADER_BYTES + h.size - 12,
+		    "\x5e\x2a\x4d\x18\4\0\0\0", 8) == 0);
+	T_CHECK(ndz_header_put(&h, again, &e) == 0 &&
+		memcmp(again, good, sizeof again) == 0);
 	/* Not one that any version of the base format has, nor its beginning. */
 	T_CHECK(good[0] < 0x69 || good[0] > 0x6e);
 	for (size_t n = 0; n < NDZ_HEADER_BYTES; n += 5)
@@ -128,7 +144,8 @@ test_bytes(void)
 		bad[36] = (uint8_t)codec;
 		/* 1 is known: there it is the digest that does not fit. */
 		if (codec != 2)
-			T_CHECK(how_refused(bad) == (codec == 1 ? ERR_FORMAT : ERR_UNSUPPORTED));
+			T_CHECK(how_refused(bad) ==
+				(codec == 1 ? ERR_FORMAT : ERR_UNSUPPORTED));
 	}
 }
 
@@ -145,7 +162,7 @@ compare(void *arg, void *data, size_t n, struct err *e)
 	(void)e;
 	p->same &= n <= RAW_BYTES - p->at && memcmp(raw + p->at, data, n) == 0;
 	p->at += n;
-	memset(data, 0xcc, n);		/* it may */
+	memset(data, 0xcc, n); /* it may */
 	return 0;
 }
 
@@ -168,15 +185,18 @@ test_reading(void)
 	T_CHECK(c.ext.fragments[0].windows == 2 && c.ext.fragments[2].windows == 3);
 	T_CHECK(c.ext.fragments[1].zero && c.ext.fragments[1].windows == ZERO_WINDOWS);
 	T_CHECK(chunk_verify(&c, good, dec, &e) == 0);
-	T_CHECK(chunk_decode(&c, good, dec, out, &e) == 0 && memcmp(out, raw, RAW_BYTES) == 0);
+	T_CHECK(chunk_decode(&c, good, dec, out, &e) == 0 &&
+		memcmp(out, raw, RAW_BYTES) == 0);
 	T_CHECK(chunk_pieces(&c, good, dec, NULL, NULL, &e) == 0);
-	T_CHECK(chunk_pieces(&c, good, dec, compare, &p, &e) == 0 && p.same && p.at == RAW_BYTES);
-	T_CHECK(chunk_pieces(&c, good, dec, stop, NULL, &e) != 0 && e.kind == ERR_CANCELLED);
+	T_CHECK(chunk_pieces(&c, good, dec, compare, &p, &e) == 0 && p.same &&
+		p.at == RAW_BYTES);
+	T_CHECK(chunk_pieces(&c, good, dec, stop, NULL, &e) != 0 &&
+		e.kind == ERR_CANCELLED);
 	T_CHECK(chunk_packed_bytes(&c) == WINDOWS * FRAGMENT_WINDOW_BYTES);
 	T_CHECK(chunk_decode_packed(&c, good, dec, out, &e) == 0);
 	T_CHECK(memcmp(out, raw, 2 * FRAGMENT_WINDOW_BYTES) == 0 &&
-	    memcmp(out + 2 * FRAGMENT_WINDOW_BYTES, raw + 5 * FRAGMENT_WINDOW_BYTES,
-	    3 * FRAGMENT_WINDOW_BYTES) == 0);
+		memcmp(out + 2 * FRAGMENT_WINDOW_BYTES, raw + 5 * FRAGMENT_WINDOW_BYTES,
+		    3 * FRAGMENT_WINDOW_BYTES) == 0);
 	chunk_free(&c);
 	free(out);
 }
@@ -197,7 +217,8 @@ test_table(void)
 		right_crc(bad);
 		accepted += how_refused(bad) == ERR_NONE;
 	}
-	/* The UUID, what the image is, reserved bits: nothing says that they are wrong. */
+	/* The UUID, what the image is, reserved bits: nothing says that they are wrong.
+	 */
 	printf("# %zu bits, %u make no difference\n", (end - at - 16) * 8, accepted);
 	T_CHECK(accepted < 120 * 8);
 	memcpy(bad, good, sizeof bad);
@@ -213,9 +234,10 @@ test_damage(void)
 
 	while (good[end - 1] == 0)
 		end--;
-	for (size_t bit = 0; bit < end * 8; bit += bit / 8 < 80 || bit / 8 >= at ? 1 : 5) {
+	for (size_t bit = 0; bit < end * 8;
+	     bit += bit / 8 < 80 || bit / 8 >= at ? 1 : 5) {
 		bool padding = bit / 8 >= NDZ_HEADER_BYTES && bit / 8 < at &&
-		    bit / 8 >= at - 7 && good[bit / 8] == 0;
+		               bit / 8 >= at - 7 && good[bit / 8] == 0;
 		memcpy(bad, good, sizeof bad);
 		bad[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		wrong += how_refused(bad) == ERR_NONE && !padding;
@@ -224,7 +246,8 @@ test_damage(void)
 	for (size_t cut = 0; cut < end; cut++) {
 		memcpy(bad, good, cut);
 		memset(bad + cut, 0, sizeof bad - cut);
-		wrong += how_refused(bad) == ERR_NONE && memcmp(bad, good, sizeof bad) != 0;
+		wrong += how_refused(bad) == ERR_NONE &&
+		         memcmp(bad, good, sizeof bad) != 0;
 	}
 	T_CHECK(wrong == 0);
 }
@@ -257,7 +280,8 @@ test_identity(void)
 	T_CHECK(chunk_parse(&c, good, &e) == 0);
 	T_CHECK(image_identity_check(&id, &c.h, &c.ext, &e) == 0);
 	c.h.codec = 0;
-	T_CHECK(image_identity_check(&id, &c.h, &c.ext, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(
+	    image_identity_check(&id, &c.h, &c.ext, &e) != 0 && e.kind == ERR_FORMAT);
 	chunk_free(&c);
 }
 
