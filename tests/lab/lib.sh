@@ -37,7 +37,7 @@ lab_node() {	# NAME ADDRESS
 lab_up() {
 	local i
 	ip link add br0 type bridge forward_delay 0 mcast_snooping 1 mcast_querier 1 mcast_query_interval 500 \
-	    mcast_startup_query_interval 50 2> /dev/null || ip link add br0 type bridge || skip "no bridges here"
+	    mcast_startup_query_interval 50 mcast_igmp_version 3 2> /dev/null || ip link add br0 type bridge || skip "no bridges here"
 	ip link set br0 up
 	lab_node s 10.9.0.1
 	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
