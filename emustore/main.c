@@ -169,8 +169,9 @@ given(const struct options *o)
 }
 
 static int
-act(struct options *o, char **operands, int n, struct err *e)
+act(void *options, char **operands, int n, struct err *e)
 {
+	struct options *o = options;
 	const struct command *c = commands,
 			     *end = c + sizeof commands / sizeof *commands;
 
@@ -199,16 +200,6 @@ int
 main(int argc, char **argv)
 {
 	static struct options o = { .chunk = UINT64_MAX };
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	cli_catch_signals();
-	if (act(&o, argv + at, argc - at, &e) != 0 || cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return 0;
+	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -27,6 +27,7 @@ enum {
 };
 
 struct opts {
+	bool gave_up; /* nothing was heard for too long */
 	struct net_options net;
 	struct install_config install;
 	const char *server; /* -S */
@@ -89,7 +90,17 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+static int
+exit_status(const void *opts, const struct err *e)
+{
+	const struct opts *o = opts;
+
+	(void)e;
+	return o->gave_up ? EXIT_TIMED_OUT : 0;
+}
+
 static const struct cli_program prog = {
+	.exit_status = exit_status,
 	.name = "frisbee",
 	.synopsis = "[options] -m address -p port target",
 	.about = "Load an image from frisbeed onto a disk, together with any number of "
@@ -208,8 +219,8 @@ report(const struct opts *o, const struct loop_result *r, double seconds, struct
 
 /* Everything is open: load, report. */
 static int
-load(const struct opts *o, const struct sock_config *nc, struct sock *sock,
-    struct sink *sink, struct mailbox *box, bool *gave_up, struct err *e)
+load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sink *sink,
+    struct mailbox *box, struct err *e)
 {
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
 		.keepalive_us = o->net.keepalive_s * 1000000,
@@ -234,7 +245,7 @@ load(const struct opts *o, const struct sock_config *nc, struct sock *sock,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet);
 	int rc = loop_run(client, sock, sink, box, &lc, &progress, &r, e);
 	progress_end(&progress, (uint64_t)r.chunks << 20);
-	*gave_up = r.gave_up;
+	o->gave_up = r.gave_up;
 	client_free(client);
 	if (rc != 0 && r.chunks > 0) {
 		struct err why = *e;
@@ -245,7 +256,7 @@ load(const struct opts *o, const struct sock_config *nc, struct sock *sock,
 }
 
 static int
-run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
+run(struct opts *o, const char *target, struct err *e)
 {
 	struct sink_config sc = { .install = o->install,
 		.any_file = o->any_file,
@@ -268,7 +279,7 @@ run(const struct opts *o, const char *target, bool *gave_up, struct err *e)
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)
-			rc = load(o, &nc, sock, sink, box, gave_up, e);
+			rc = load(o, &nc, sock, sink, box, e);
 		mailbox_free(box);
 	}
 	sock_close(sock);
@@ -291,6 +302,18 @@ settle_memory(struct opts *o, struct err *e)
 	return 0;
 }
 
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct opts *o = opts;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, "one target is needed");
+	if (settle_memory(o, e) != 0)
+		return -1;
+	return run(o, operands[0], e);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -299,25 +322,6 @@ main(int argc, char **argv)
 		.redo_ms = REDO_MS_DEFAULT,
 		.progress_fd = UINT64_MAX,
 		.install = { .state_s = INSTALL_STATE_S } };
-	struct err e = { 0 };
-	bool gave_up = false;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	if (argc - at != 1) {
-		err_set(&e, ERR_USAGE, "one target is needed");
-		return cli_fail(&prog, &e);
-	}
-	if (settle_memory(&o, &e) != 0)
-		return cli_fail(&prog, &e);
-	cli_catch_signals();
-	if (run(&o, argv[at], &gave_up, &e) != 0 || cli_close_stdout(&e) != 0) {
-		int status = cli_fail(&prog, &e);
-		return gave_up ? EXIT_TIMED_OUT : status;
-	}
-	return 0;
+	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -82,7 +82,15 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+static int
+exit_status(const void *opts, const struct err *e)
+{
+	(void)opts;
+	return e->os == EADDRINUSE ? EXIT_ADDRINUSE : 0;
+}
+
 static const struct cli_program prog = {
+	.exit_status = exit_status,
 	.name = "frisbeed",
 	.synopsis = "[options] -m address -p port image",
 	.about =
@@ -351,6 +359,22 @@ run(const struct opts *o, const char *path, struct err *e)
 	return rc;
 }
 
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	const struct opts *o = opts;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, "one image is needed");
+	log_open("frisbeed", o->debug || isatty(STDERR_FILENO),
+	    o->quiet   ? LOG_LEVEL_WARN
+	    : o->debug ? LOG_LEVEL_DEBUG
+		       : LOG_LEVEL_INFO);
+	if (run(o, operands[0], e) != 0)
+		return -1;
+	return cli_signal() == SIGHUP;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -358,26 +382,6 @@ main(int argc, char **argv)
 		.run_blocks = RUN_BLOCKS_DEFAULT,
 		.burst = BURST_DEFAULT,
 		.gap_us = GAP_US_DEFAULT };
-	struct err e = { 0 };
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	if (argc - at != 1) {
-		err_set(&e, ERR_USAGE, "one image is needed");
-		return cli_fail(&prog, &e);
-	}
-	log_open("frisbeed", o.debug || isatty(STDERR_FILENO),
-	    o.quiet   ? LOG_LEVEL_WARN
-	    : o.debug ? LOG_LEVEL_DEBUG
-		      : LOG_LEVEL_INFO);
-	cli_catch_signals();
-	if (run(&o, argv[at], &e) != 0 || cli_close_stdout(&e) != 0) {
-		int status = cli_fail(&prog, &e);
-		return e.os == EADDRINUSE ? EXIT_ADDRINUSE : status;
-	}
-	return cli_signal() == SIGHUP;
+	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -144,28 +144,30 @@ check_operands(const struct opts *o, int n, struct err *e)
 	return 0;
 }
 
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct opts *o = opts;
+
+	if (check_operands(o, n, e) != 0)
+		return -1;
+	const char *output = operands[n - 1];
+	char **inputs = operands;
+	size_t ninputs = (size_t)n - 1;
+	/* The base comes first, like the old image. */
+	if (o->onto != NULL) {
+		*--inputs = (char *)(uintptr_t)o->onto;
+		ninputs++;
+	}
+	if (rewrite_check(&o->rewrite, output, e) != 0)
+		return -1;
+	return run(o, inputs, ninputs, output, e);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct opts o = { .rewrite = rewrite_defaults };
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	if (parsed == CLI_ERROR || check_operands(&o, argc - at, &e) != 0)
-		return cli_fail(&prog, &e);
-	const char *output = argv[argc - 1];
-	/* The base comes first, like the old image. */
-	char **inputs = argv + at;
-	if (o.onto != NULL)
-		*--inputs = (char *)(uintptr_t)o.onto;
-	if (rewrite_check(&o.rewrite, output, &e) != 0)
-		return cli_fail(&prog, &e);
-	cli_catch_signals();
-	if (run(&o, inputs, (size_t)(argv + argc - 1 - inputs), output, &e) != 0 ||
-	    cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return 0;
+	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -556,28 +556,24 @@ dump_all(const struct opts *o, char **paths, int n)
 	return status;
 }
 
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct opts *o = opts;
+
+	if (n == 0)
+		return err_set(e, ERR_USAGE, "no image is named");
+	if (proof_new(&o->proof, &o->proof_files, e) != 0)
+		return -1;
+	int status = dump_all(o, operands, n);
+	proof_free(o->proof);
+	return status;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct opts o = { 0 };
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	int status = 0;
-	if (parsed == CLI_GO && at == argc) {
-		err_set(&e, ERR_USAGE, "no image is named");
-		return cli_fail(&prog, &e);
-	}
-	if (parsed == CLI_GO) {
-		if (proof_new(&o.proof, &o.proof_files, &e) != 0)
-			return cli_fail(&prog, &e);
-		status = dump_all(&o, argv + at, argc - at);
-		proof_free(o.proof);
-	}
-	if (cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return status;
+	return cli_main(&prog, argc, argv, &o, act);
 }

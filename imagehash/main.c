@@ -212,8 +212,12 @@ compare(const struct options *o, struct err *e)
 }
 
 static int
-run(const struct options *o, struct err *e)
+run(void *opts, char **operands, int n, struct err *e)
 {
+	struct options *o = opts;
+
+	if (options_settle(o, operands, n, e) != 0)
+		return -1;
 	if (o->create)
 		return create(o, e);
 	if (o->report)
@@ -224,17 +228,8 @@ run(const struct options *o, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options o;
-	struct err e;
+	struct options o = { .hash = SIG_SHA1,
+		.block_bytes = (uint64_t)SIG_BLOCK_SECTORS * SECTOR_BYTES };
 
-	enum cli_rc parsed = options_parse(&o, argc, argv, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&imagehash_program, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&imagehash_program, &e);
-	cli_catch_signals();
-	int rc = run(&o, &e);
-	if (rc < 0 || cli_close_stdout(&e) != 0)
-		return cli_fail(&imagehash_program, &e);
-	return rc;
+	return cli_main(&imagehash_program, argc, argv, &o, run);
 }

@@ -77,24 +77,15 @@ check(const struct options *o, struct err *e)
 	return 0;
 }
 
-enum cli_rc
-options_parse(struct options *o, int argc, char **argv, struct err *e)
+int
+options_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	int at;
-
-	*o = (struct options){ .hash = SIG_SHA1,
-		.block_bytes = (uint64_t)SIG_BLOCK_SECTORS * SECTOR_BYTES };
-	enum cli_rc rc = cli_parse(&imagehash_program, argc, argv, o, &at, e);
-	if (rc != CLI_GO)
-		return rc;
 	int want = o->create || o->report || o->sanity ? 1 : 2;
-	if (argc - at != want) {
-		err_set(e, ERR_USAGE,
+	if (n != want)
+		return err_set(e, ERR_USAGE,
 		    want == 2 ? "an image or signature and a disk are needed"
 			      : "an image or signature and nothing else is needed");
-		return CLI_ERROR;
-	}
-	o->image = argv[at];
-	o->disk = want == 2 ? argv[at + 1] : NULL;
-	return check(o, e) == 0 ? CLI_GO : CLI_ERROR;
+	o->image = operands[0];
+	o->disk = want == 2 ? operands[1] : NULL;
+	return check(o, e);
 }

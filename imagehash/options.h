@@ -24,6 +24,6 @@ struct options {
 
 extern const struct cli_program imagehash_program;
 
-enum cli_rc options_parse(struct options *, int argc, char **argv, struct err *);
+int options_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEHASH_OPTIONS_H */

@@ -41,9 +41,12 @@ static const struct cli_program prog = {
 };
 
 static int
-make_keys(const struct opts *o, int noperands, struct err *e)
+make_keys(void *opts, char **operands, int n, struct err *e)
 {
-	if (noperands != 0 || (o->sign_key == NULL && o->encrypt_key == NULL))
+	const struct opts *o = opts;
+
+	(void)operands;
+	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL))
 		return err_set(e, ERR_USAGE,
 		    "--sign-key or --encrypt-key is needed, and nothing else");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
@@ -63,14 +66,6 @@ int
 main(int argc, char **argv)
 {
 	struct opts o = { 0 };
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	if ((parsed == CLI_GO && make_keys(&o, argc - at, &e) != 0) ||
-	    cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return 0;
+	return cli_main(&prog, argc, argv, &o, make_keys);
 }

@@ -65,24 +65,22 @@ rezip(const struct rewrite_config *c, const char *input, const char *output,
 	return rc;
 }
 
+static int
+act(void *config, char **operands, int n, struct err *e)
+{
+	struct rewrite_config *c = config;
+
+	if (n != 2)
+		return err_set(e, ERR_USAGE, "an image and a new name are needed");
+	if (rewrite_check(c, operands[1], e) != 0)
+		return -1;
+	return rezip(c, operands[0], operands[1], e);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct rewrite_config c = rewrite_defaults;
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &c, &at, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	if (parsed == CLI_GO && argc - at != 2) {
-		err_set(&e, ERR_USAGE, "an image and a new name are needed");
-		parsed = CLI_ERROR;
-	}
-	if (parsed == CLI_ERROR || rewrite_check(&c, argv[at + 1], &e) != 0)
-		return cli_fail(&prog, &e);
-	cli_catch_signals();
-	if (rezip(&c, argv[at], argv[at + 1], &e) != 0 || cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return 0;
+	return cli_main(&prog, argc, argv, &c, act);
 }

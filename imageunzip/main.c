@@ -461,8 +461,9 @@ show_status(const struct opts *o, const char *path, struct err *e)
 
 /* What the operands ask for. */
 static int
-act(const struct opts *o, char **operands, int n, struct err *e)
+act(void *opts, char **operands, int n, struct err *e)
 {
+	const struct opts *o = opts;
 	const char *target = n == 2 ? operands[1] : "-";
 
 	if (o->status)
@@ -482,16 +483,6 @@ main(int argc, char **argv)
 {
 	struct opts o = { .progress_fd = UINT64_MAX,
 		.install = { .state_s = INSTALL_STATE_S } };
-	struct err e;
-	int at;
 
-	enum cli_rc parsed = cli_parse(&prog, argc, argv, &o, &at, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&prog, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&prog, &e);
-	cli_catch_signals();
-	if (act(&o, argv + at, argc - at, &e) != 0 || cli_close_stdout(&e) != 0)
-		return cli_fail(&prog, &e);
-	return 0;
+	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -85,8 +85,12 @@ info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 }
 
 static int
-run(const struct options *o, struct err *e)
+run(void *opts, char **operands, int n, struct err *e)
 {
+	struct options *o = opts;
+
+	if (options_settle(o, operands, n, e) != 0)
+		return -1;
 	struct disk *d;
 	struct err closing;
 	struct layout *l = calloc(1, sizeof *l);
@@ -111,17 +115,11 @@ run(const struct options *o, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options o;
-	struct err e;
+	struct options o = { .min_free = 64,
+		.retries = 3,
+		.codec = CODEC_DEFAULT,
+		.delta_percent = 100,
+		.progress_fd = UINT64_MAX };
 
-	enum cli_rc parsed = options_parse(&o, argc, argv, &e);
-	if (parsed == CLI_ERROR)
-		return cli_fail(&imagezip_program, &e);
-	if (parsed == CLI_EXIT)
-		return cli_close_stdout(&e) == 0 ? 0 : cli_fail(&imagezip_program, &e);
-	cli_catch_signals();
-	int rc = run(&o, &e);
-	if (rc < 0 || cli_close_stdout(&e) != 0)
-		return cli_fail(&imagezip_program, &e);
-	return rc;
+	return cli_main(&imagezip_program, argc, argv, &o, run);
 }

@@ -256,27 +256,15 @@ check(const struct options *o, struct err *e)
 	return 0;
 }
 
-enum cli_rc
-options_parse(struct options *o, int argc, char **argv, struct err *e)
+int
+options_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	int at;
-
-	*o = (struct options){ .min_free = 64,
-		.retries = 3,
-		.codec = CODEC_DEFAULT,
-		.delta_percent = 100,
-		.progress_fd = UINT64_MAX };
-	enum cli_rc rc = cli_parse(&imagezip_program, argc, argv, o, &at, e);
-	if (rc != CLI_GO)
-		return rc;
 	int want = o->info ? 1 : 2;
-	if (argc - at != want) {
-		err_set(e, ERR_USAGE,
+	if (n != want)
+		return err_set(e, ERR_USAGE,
 		    o->info ? "-i takes a source and nothing else"
 			    : "a source and an image are needed");
-		return CLI_ERROR;
-	}
-	o->source = argv[at];
-	o->output = o->info ? NULL : argv[at + 1];
-	return check(o, e) == 0 ? CLI_GO : CLI_ERROR;
+	o->source = operands[0];
+	o->output = o->info ? NULL : operands[1];
+	return check(o, e);
 }

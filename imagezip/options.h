@@ -52,6 +52,6 @@ struct options {
 extern const struct cli_program imagezip_program;
 
 /* Parse and check what can be checked without looking at the source. */
-enum cli_rc options_parse(struct options *, int argc, char **argv, struct err *);
+int options_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEZIP_OPTIONS_H */

@@ -207,6 +207,25 @@ cli_fail(const struct cli_program *prog, const struct err *e)
 }
 
 int
+cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
+    int (*run)(void *opts, char **operands, int n, struct err *))
+{
+	struct err e = { 0 };
+	int at, status = 0;
+
+	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
+	if (parsed == CLI_GO) {
+		cli_catch_signals();
+		status = run(opts, argv + at, argc - at, &e);
+	}
+	if (parsed != CLI_ERROR && status >= 0 && cli_close_stdout(&e) == 0)
+		return status;
+	int usual = cli_fail(prog, &e);
+	status = prog->exit_status != NULL ? prog->exit_status(opts, &e) : 0;
+	return status != 0 ? status : usual;
+}
+
+int
 cli_close_stdout(struct err *e)
 {
 	if (ferror(stdout) || fflush(stdout) != 0 || fclose(stdout) != 0)

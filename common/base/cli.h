@@ -48,6 +48,8 @@ struct cli_program {
 	const char *about;                       /* a sentence or two */
 	const char *examples;                    /* lines, each ended with \n */
 	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
+	/* Of a failure; 0, or NULL: the usual one of its kind. */
+	int (*exit_status)(const void *opts, const struct err *);
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
@@ -61,6 +63,12 @@ enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *o
 /* Print "NAME: sentence" to stderr, for ERR_USAGE also where help is; returns
  * the exit status. */
 int cli_fail(const struct cli_program *, const struct err *);
+
+/* All of a main(): parse into opts, catch signals, run, close stdout, say what went
+ * wrong.  run() gets the n operands and returns the exit status, or -1 with *err.
+ * Returns the exit status. */
+int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
+    int (*run)(void *opts, char **operands, int n, struct err *));
 
 /* Whole-string numbers: no sign unless signed, no rest, no overflow.  ERR_USAGE. */
 int cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "common/base/rd.h"
-#include "common/base/wr.h"
+#include "common/base/field.h"
 #include "common/disk/gpt_impl.h"
 
 enum { ENTRY_FIRST = 32, ENTRY_LAST = 40, ALIGN_BYTES = 1 << 20, PMBR_COUNT = 458 };
@@ -18,22 +17,6 @@ struct fitted {
 	const struct gpt_copy *from;
 	uint8_t *array; /* owned */
 };
-
-static uint64_t
-get64(const uint8_t *at)
-{
-	struct rd r = rd_from(at, 8);
-
-	return rd_le64(&r);
-}
-
-static void
-put64(uint8_t *at, uint64_t v)
-{
-	struct wr w = wr_to(at, 8);
-
-	wr_le64(&w, v);
-}
 
 static bool
 is_used(const uint8_t *entry)
@@ -64,8 +47,8 @@ convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
 	*last_entry = NULL;
 	for (uint32_t i = 0; i < f->from->nentries; i++) {
 		uint8_t *entry = f->array + (size_t)i * f->from->entry_bytes;
-		uint64_t first = get64(entry + ENTRY_FIRST),
-			 last = get64(entry + ENTRY_LAST);
+		uint64_t first = get_le64(entry + ENTRY_FIRST),
+			 last = get_le64(entry + ENTRY_LAST);
 		if (!is_used(entry))
 			continue;
 		if (!rescale(&first, &last, from_bytes, f->lba_bytes))
@@ -78,8 +61,8 @@ convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
 			    "%s: partition %u lies where the table has "
 			    "to be",
 			    name, i + 1);
-		put64(entry + ENTRY_FIRST, first);
-		put64(entry + ENTRY_LAST, last);
+		put_le64(entry + ENTRY_FIRST, first);
+		put_le64(entry + ENTRY_LAST, last);
 		if (last >= last_end) {
 			last_end = last;
 			*last_entry = entry;
@@ -95,13 +78,13 @@ grow_last(const struct fitted *f, uint8_t *entry, struct ptable_change *done)
 	uint64_t align = ALIGN_BYTES / f->lba_bytes;
 	uint64_t end = (f->last_usable + 1) / align * align;
 
-	if (entry == NULL || end == 0 || end - 1 <= get64(entry + ENTRY_LAST))
+	if (entry == NULL || end == 0 || end - 1 <= get_le64(entry + ENTRY_LAST))
 		return;
 	uint64_t factor = f->lba_bytes / SECTOR_BYTES,
-		 first = get64(entry + ENTRY_FIRST);
+		 first = get_le64(entry + ENTRY_FIRST);
 	done->grown = (unsigned)((size_t)(entry - f->array) / f->from->entry_bytes) + 1;
-	done->was_sectors = (get64(entry + ENTRY_LAST) + 1 - first) * factor;
-	put64(entry + ENTRY_LAST, end - 1);
+	done->was_sectors = (get_le64(entry + ENTRY_LAST) + 1 - first) * factor;
+	put_le64(entry + ENTRY_LAST, end - 1);
 	done->is_sectors = (end - first) * factor;
 }
 
@@ -121,7 +104,7 @@ write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 	wr_le64(&w, f->first_usable);
 	wr_le64(&w, f->last_usable);
 	uint64_t array_lba = backup ? last - f->array_lbas : 2;
-	put64(c.sector + 72, array_lba);
+	put_le64(c.sector + 72, array_lba);
 	w = wr_to(c.sector + ARRAY_CRC, 4);
 	wr_le32(&w, (uint32_t)crc32(0, f->array, (uInt)n));
 	w = wr_to(c.sector + HEADER_CRC, 4);

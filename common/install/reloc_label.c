@@ -2,8 +2,7 @@
  * slice. */
 #include <inttypes.h>
 
-#include "common/base/rd.h"
-#include "common/base/wr.h"
+#include "common/base/field.h"
 #include "common/install/reloc_impl.h"
 
 /* A BSD disklabel: magic at 0 and 132, checksum at 136, number of partitions
@@ -23,34 +22,10 @@ enum {
 	RAW_PARTITION = 2, /* 'c': the whole slice */
 };
 
-static uint32_t
-get32(const uint8_t *p)
-{
-	struct rd r = rd_from(p, 4);
-
-	return rd_le32(&r);
-}
-
-static uint16_t
-get16(const uint8_t *p)
-{
-	struct rd r = rd_from(p, 2);
-
-	return rd_le16(&r);
-}
-
-static void
-put32(uint8_t *p, uint32_t v)
-{
-	struct wr w = wr_to(p, 4);
-
-	wr_le32(&w, v);
-}
-
 static void
 relocate_entry(uint8_t *entry, bool raw_partition, struct range slice)
 {
-	uint64_t size = get32(entry), offset = get32(entry + 4) + slice.off;
+	uint64_t size = get_le32(entry), offset = get_le32(entry + 4) + slice.off;
 
 	if (size == 0)
 		return;
@@ -58,8 +33,8 @@ relocate_entry(uint8_t *entry, bool raw_partition, struct range slice)
 		size = offset < range_end(slice) ? range_end(slice) - offset : 0;
 	else if (raw_partition && size != slice.len)
 		size = slice.len;
-	put32(entry, (uint32_t)size);
-	put32(entry + 4, (uint32_t)offset);
+	put_le32(entry, (uint32_t)size);
+	put_le32(entry + 4, (uint32_t)offset);
 }
 
 static void
@@ -71,7 +46,7 @@ checksum_label(uint8_t *label, unsigned entries)
 	wr_le16(&w, 0);
 	for (size_t i = 0; i < LABEL_ENTRIES_AT + (size_t)entries * LABEL_ENTRY_BYTES;
 	     i += 2)
-		sum ^= get16(label + i);
+		sum ^= get_le16(label + i);
 	w = wr_to(label + LABEL_SUM_AT, 2);
 	wr_le16(&w, sum);
 }
@@ -92,9 +67,9 @@ reloc_label(const struct ndz_reloc *r, struct range slice, uint8_t *label, size_
 		    "the disklabel at sector %" PRIu64 " is only %" PRIu64
 		    " bytes long",
 		    r->sector, r->size);
-	unsigned entries = get16(label + LABEL_COUNT_AT);
-	if (get32(label) != LABEL_MAGIC ||
-	    get32(label + LABEL_MAGIC2_AT) != LABEL_MAGIC)
+	unsigned entries = get_le16(label + LABEL_COUNT_AT);
+	if (get_le32(label) != LABEL_MAGIC ||
+	    get_le32(label + LABEL_MAGIC2_AT) != LABEL_MAGIC)
 		return err_set(
 		    e, ERR_FORMAT, "no disklabel at sector %" PRIu64, r->sector);
 	if (slice.off > UINT32_MAX || range_end(slice) > UINT32_MAX)
@@ -128,18 +103,18 @@ entry_of(uint8_t *label, unsigned i)
 static int
 check_label(const uint8_t *label, uint32_t type, unsigned entries, struct err *e)
 {
-	bool wide = get16(label + LABEL_VERSION_AT) == 1;
+	bool wide = get_le16(label + LABEL_VERSION_AT) == 1;
 
-	if (get32(label + LABEL_SECSIZE_AT) != SECTOR_BYTES)
+	if (get_le32(label + LABEL_SECSIZE_AT) != SECTOR_BYTES)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "its disklabel counts in sectors of %u bytes",
-		    get32(label + LABEL_SECSIZE_AT));
+		    get_le32(label + LABEL_SECSIZE_AT));
 	if (entries >
 	    (type == NDZ_RELOC_OPENBSD_LABEL ? OPENBSD_ENTRIES_MAX : LABEL_ENTRIES_MAX))
 		return err_set(
 		    e, ERR_UNSUPPORTED, "its disklabel has %u partitions", entries);
 	for (unsigned i = 0; wide && i < entries; i++)
-		if (get32(label + LABEL_ENTRIES_AT + i * LABEL_ENTRY_BYTES + 8) != 0)
+		if (get_le32(label + LABEL_ENTRIES_AT + i * LABEL_ENTRY_BYTES + 8) != 0)
 			return err_set(e, ERR_UNSUPPORTED,
 			    "its disklabel has sectors beyond 2^32");
 	return 0;
@@ -149,26 +124,26 @@ int
 reloc_label_relative(
     uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *e)
 {
-	unsigned entries = get16(label + LABEL_COUNT_AT);
-	uint64_t first = get32(entry_of(label, 0) + 4);
+	unsigned entries = get_le16(label + LABEL_COUNT_AT);
+	uint64_t first = get_le32(entry_of(label, 0) + 4);
 	bool relative = false;
 
 	if (check_label(label, type, entries, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < entries; i++) {
 		const uint8_t *p = entry_of(label, i);
-		relative |= !is_untouched(type, i) && get32(p) != 0 &&
-		            get32(p + 4) < slice.off;
+		relative |= !is_untouched(type, i) && get_le32(p) != 0 &&
+		            get_le32(p + 4) < slice.off;
 	}
-	if (entries == 0 || get32(entry_of(label, 0)) == 0 ||
+	if (entries == 0 || get_le32(entry_of(label, 0)) == 0 ||
 	    first != (relative ? 0 : slice.off))
 		return err_set(e, ERR_UNSUPPORTED,
 		    "partition a of its disklabel does not begin where "
 		    "it does");
 	for (unsigned i = 0; i < entries && !relative; i++) {
 		uint8_t *p = entry_of(label, i);
-		if (!is_untouched(type, i) && get32(p) != 0)
-			put32(p + 4, (uint32_t)(get32(p + 4) - slice.off));
+		if (!is_untouched(type, i) && get_le32(p) != 0)
+			put_le32(p + 4, (uint32_t)(get_le32(p + 4) - slice.off));
 	}
 	checksum_label(label, entries);
 	return 0;

@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "common/base/wr.h"
+#include "common/base/field.h"
 #include "common/install/lilo.h"
 #include "common/install/reloc_impl.h"
 
@@ -26,14 +26,6 @@ move_all(uint8_t *map, struct range slice, struct err *e)
 	return 0;
 }
 
-static void
-correct_sum(uint8_t *table)
-{
-	struct wr w = wr_to(table, 2);
-
-	wr_le16(&w, lilo_sum(table));
-}
-
 int
 reloc_lilo(const struct ndz_reloc *r, struct range slice, uint8_t *data, size_t n,
     struct err *e)
@@ -54,6 +46,6 @@ reloc_lilo(const struct ndz_reloc *r, struct range slice, uint8_t *data, size_t 
 	else if (r->type == NDZ_RELOC_LILO_MAP)
 		rc = move_all(data, slice, e);
 	else
-		correct_sum(data);
+		put_le16(data, lilo_sum(data));
 	return rc == 0 ? 0 : err_ctx(e, "relocation at sector %" PRIu64, r->sector);
 }
