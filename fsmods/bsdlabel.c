@@ -17,7 +17,6 @@
 #include "fsmods/fsmod.h"
 
 enum {
-	BOOT_SECTORS = 128,     /* 64 KiB: boot blocks of UFS2, and the label */
 	SWAP_KEEP_SECTORS = 64, /* as for the swap of Linux */
 	SWAP_TAIL_SECTORS = 16,
 };
@@ -35,8 +34,8 @@ static int
 skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r,
     struct err *e)
 {
-	struct range s = range_clip(
-	    (struct range){ p->sectors.off + r.off, r.len }, BOOT_SECTORS, UINT64_MAX);
+	struct range s = range_clip((struct range){ p->sectors.off + r.off, r.len },
+	    BSDLABEL_BOOT_SECTORS, UINT64_MAX);
 
 	return s.len != 0 ? skip_add(sink, s, e) : 0;
 }

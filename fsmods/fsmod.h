@@ -47,6 +47,7 @@ struct fs_scan {
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
+	bool failed;             /* recognised, but not to be trusted: kept whole */
 	char warning[512];       /* "" or why more is kept than need be */
 };
 

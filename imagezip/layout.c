@@ -6,6 +6,7 @@
 
 #include "fsmods/fsmod.h"
 #include "imagezip/bootimage.h"
+#include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
@@ -27,7 +28,7 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
 		    "no known filesystem: every sector is stored");
-	int rc = 0;
+	int rc = bsdparts_apply(&fs, d, p->sectors, p->number, o, e);
 	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
 		struct range r = rangeset_get(&fs.skip, i);
 		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
@@ -69,12 +70,12 @@ table_part(struct layout *l, struct disk *d, const struct options *o,
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
 	lp->mbr_type = p->mbr_type;
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
-	if (o->ignore[p->number] || apart) {
+	if (o->ignore.whole[p->number] || apart) {
 		strcpy(lp->fs, "ignored");
 		return rangeset_add(skip,
 		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
 	}
-	if (o->force_raw[p->number]) {
+	if (o->force_raw.whole[p->number]) {
 		strcpy(lp->fs, "raw");
 		return 0;
 	}
@@ -148,8 +149,8 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o,
 
 	l->kind = EXT_KIND_DISK;
 	l->total = source_sectors(d);
-	if (check_numbers(o->ignore, "-I", t, d, e) != 0 ||
-	    check_numbers(o->force_raw, "-R", t, d, e) != 0)
+	if (check_numbers(o->ignore.whole, "-I", t, d, e) != 0 ||
+	    check_numbers(o->force_raw.whole, "-R", t, d, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < t->nparts; i++)
 		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
@@ -341,7 +342,8 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
-	if (find_skips(l, d, o, &skip, e) != 0 || settle(l, o, &skip, e) != 0) {
+	if (find_skips(l, d, o, &skip, e) != 0 || bsdparts_check_used(l, o, e) != 0 ||
+	    settle(l, o, &skip, e) != 0) {
 		rangeset_free(&skip);
 		layout_free(l);
 		return -1;

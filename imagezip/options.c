@@ -1,33 +1,43 @@
 #include "imagezip/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "common/disk/bsdlabel.h"
+
+/* "2", or "1e": partition e of the disklabel in partition 1. */
 static int
-add_partition(bool set[], const char *arg, struct err *e)
+add_partition(struct part_choice *set, const char *arg, struct err *e)
 {
+	char number[8];
 	uint64_t n;
 	size_t digits = strspn(arg, "0123456789");
+	unsigned letter = (unsigned)arg[digits] - 'a';
 
-	if (digits > 0 && arg[digits] >= 'a' && arg[digits] <= 'p' &&
-	    arg[digits + 1] == '\0')
-		return err_set(e, ERR_USAGE,
-		    "\"%s\": not built yet: partitions inside a BSD slice", arg);
-	if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+	if (digits == 0 || digits >= sizeof number || letter >= BSDLABEL_PARTS_MAX ||
+	    arg[digits + 1] != '\0') {
+		if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+			return -1;
+		set->whole[n] = true;
+		return 0;
+	}
+	snprintf(number, sizeof number, "%.*s", (int)digits, arg);
+	if (cli_uint(number, 1, PTABLE_PARTS_MAX, &n, e) != 0)
 		return -1;
-	set[n] = true;
+	set->letters[n] |= UINT32_C(1) << letter;
 	return 0;
 }
 
 static int
 add_ignore(void *at, const char *arg, struct err *e)
 {
-	return add_partition(((struct options *)at)->ignore, arg, e);
+	return add_partition(&((struct options *)at)->ignore, arg, e);
 }
 
 static int
 add_raw(void *at, const char *arg, struct err *e)
 {
-	return add_partition(((struct options *)at)->force_raw, arg, e);
+	return add_partition(&((struct options *)at)->force_raw, arg, e);
 }
 
 static int
@@ -137,8 +147,9 @@ static const struct cli_opt what_opts[] = {
 	    set_any_length },
 	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT,
 	    AT(count), 1, UINT64_MAX >> 9, NULL },
-	{ 'I', "ignore", "P", "leave out partition P; repeatable", CLI_CALL, 0, 0, 0,
-	    add_ignore },
+	{ 'I', "ignore", "P",
+	    "leave out partition P (2; 1e: e of BSD slice 1); repeatable", CLI_CALL, 0,
+	    0, 0, add_ignore },
 	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable",
 	    CLI_CALL, 0, 0, 0, add_raw },
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
