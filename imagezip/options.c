@@ -251,12 +251,8 @@ check(const struct options *o, struct err *e)
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
 		return err_set(
 		    e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
-	if (o->v3 && o->seal.encrypt != NULL)
-		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
-	if (o->has_uuid && (o->seal.encrypt != NULL || o->seal.sign != NULL))
-		return err_set(e, ERR_USAGE,
-		    "-u excludes --sign and --encrypt: what they prove rests on "
-		    "a fresh UUID for every image");
+	if (seal_check(&o->seal, o->has_uuid, o->v3, e) != 0)
+		return -1;
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");
