@@ -183,10 +183,58 @@ bsdlabel_scan(struct disk *d, struct range slice, struct skip_sink *sink, struct
 	return rc;
 }
 
+struct shifted {
+	fs_records_fn fn;
+	void *arg;
+	uint64_t by_bytes;
+};
+
+static int
+shift(void *arg, const struct fs_records *r, struct err *e)
+{
+	const struct shifted *s = arg;
+	struct fs_records there = *r;
+
+	there.at_bytes += s->by_bytes;
+	return s->fn(s->arg, &there, e);
+}
+
+/* One partition; what its scan has kept whole stays as it is. */
+static int
+part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
+{
+	struct fs_scan fs;
+
+	if (fsmods_scan_found(fsmods_probe_inside(d, at), d, at, &fs, e) != 0)
+		return -1;
+	int rc = 0;
+	if (fs.mod != NULL && !fs.failed && fs.mod->free_inodes != NULL)
+		rc = fs.mod->free_inodes(d, at, shift, s, e);
+	fs_scan_free(&fs);
+	return rc;
+}
+
+static int
+bsdlabel_free_inodes(
+    struct disk *d, struct range slice, fs_records_fn fn, void *arg, struct err *e)
+{
+	struct bsdlabel l;
+
+	if (bsdlabel_read(&l, d, slice, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < l.nparts; i++) {
+		struct shifted s = { fn, arg, l.parts[i].sectors.off * SECTOR_BYTES };
+		if (part_inodes(d, place_of(slice, &l.parts[i]), &s, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 const struct fsmod fsmod_bsdlabel = {
 	.name = "bsdlabel",
 	.title = "BSD disklabel",
 	.container = true,
 	.probe = bsdlabel_found,
 	.scan = bsdlabel_scan,
+	.free_inodes = bsdlabel_free_inodes,
 };

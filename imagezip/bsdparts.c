@@ -38,21 +38,19 @@ collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t 
 }
 
 static int
-change(struct fs_scan *fs, const struct bsdlabel *l, unsigned number,
-    const struct options *o, struct err *e)
+change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
+    unsigned number, const struct options *o, struct err *e)
 {
-	struct rangeset raw, ignored;
+	struct rangeset ignored;
 
-	rangeset_init(&raw);
 	rangeset_init(&ignored);
-	int rc = collect(l, "-R", number, o->force_raw.letters[number], &raw, e);
+	int rc = collect(l, "-R", number, o->force_raw.letters[number], raw, e);
 	if (rc == 0)
 		rc = collect(l, "-I", number, o->ignore.letters[number], &ignored, e);
 	if (rc == 0)
-		rc = rangeset_minus(&fs->skip, &raw, e);
+		rc = rangeset_minus(&fs->skip, raw, e);
 	if (rc == 0)
 		rc = rangeset_union(&fs->skip, &ignored, e);
-	rangeset_free(&raw);
 	rangeset_free(&ignored);
 	return rc;
 }
@@ -76,8 +74,8 @@ is_named(const struct options *o, unsigned number)
 }
 
 int
-bsdparts_apply(struct fs_scan *fs, struct disk *d, struct range slice, unsigned number,
-    const struct options *o, struct err *e)
+bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
+    struct range slice, unsigned number, const struct options *o, struct err *e)
 {
 	struct bsdlabel l;
 
@@ -93,7 +91,7 @@ bsdparts_apply(struct fs_scan *fs, struct disk *d, struct range slice, unsigned 
 		    number, first_letter(o, number), number, disk_name(d), fs->warning);
 	if (bsdlabel_read(&l, d, slice, e) != 0)
 		return err_ctx(e, "%s: partition %u", disk_name(d), number);
-	return change(fs, &l, number, o, e);
+	return change(fs, raw, &l, number, o, e);
 }
 
 static bool

@@ -13,6 +13,40 @@
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
 enum { MBR_GAP_SECTORS = 2048 };
 
+/* -M.  What cannot be told apart is stored as it is. */
+static int
+find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
+    struct fs_scan *fs, struct rangeset *raw, struct err *e)
+{
+	size_t before = l->blanks.n, said = strlen(fs->warning);
+
+	if (blanks_find(&l->blanks, fs->mod, d, p->sectors, p->sectors.off - l->base,
+		raw, e) == 0)
+		return 0;
+	l->blanks.n = before;
+	if (e->kind == ERR_NOMEM)
+		return -1;
+	snprintf(fs->warning + said, sizeof fs->warning - said,
+	    "%sits free inodes are stored as they are: %.200s", said > 0 ? "; " : "",
+	    e->text);
+	return 0;
+}
+
+/* What the options change of a scan. */
+static int
+adjust_scan(struct layout *l, struct disk *d, const struct options *o,
+    const struct layout_part *p, struct fs_scan *fs, struct err *e)
+{
+	struct rangeset raw;
+
+	rangeset_init(&raw);
+	int rc = bsdparts_apply(fs, &raw, d, p->sectors, p->number, o, e);
+	if (rc == 0 && o->blank_inodes && !fs->failed)
+		rc = find_blanks(l, d, p, fs, &raw, e);
+	rangeset_free(&raw);
+	return rc;
+}
+
 /* Scan one partition into *skip, which is relative to the image. */
 static int
 scan_part(struct layout *l, struct disk *d, const struct options *o,
@@ -24,11 +58,11 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 	if (fsmods_scan(d, p->sectors, &fs, e) != 0)
 		return -1;
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
+	int rc = adjust_scan(l, d, o, p, &fs, e);
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
 		    "no known filesystem: every sector is stored");
-	int rc = bsdparts_apply(&fs, d, p->sectors, p->number, o, e);
 	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
 		struct range r = rangeset_get(&fs.skip, i);
 		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
@@ -313,6 +347,7 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	}
 	if (rangeset_invert(skip, 0, end, e) != 0)
 		return -1;
+	blanks_settle(&l->blanks);
 	l->store = *skip;
 	rangeset_init(skip);
 	return 0;
@@ -365,6 +400,7 @@ layout_free(struct layout *l)
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
 	relocs_free(&l->relocs);
+	blanks_free(&l->blanks);
 }
 
 void

@@ -155,6 +155,9 @@ static const struct cli_opt what_opts[] = {
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
 	    CLI_UINT, AT(min_free), 0, UINT32_MAX, NULL },
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
+	FLAG('M', "blank-inodes",
+	    "store free inodes of UFS as zeros, but for their generation",
+	    blank_inodes),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
 	{ OPT_OUTSIDE, "outside", "POLICY",
@@ -205,7 +208,6 @@ static const struct cli_opt how_opts[] = {
 	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
 	    0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
-	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
 	REFUSED(
 	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),

@@ -31,6 +31,7 @@ struct options {
 	/* What to leave out. */
 	uint64_t min_free;             /* -F, sectors */
 	bool zero_small;               /* -Z */
+	bool blank_inodes;             /* -M */
 	bool exclude_slack;            /* -x */
 	bool store_outside, skip_gaps; /* --outside, --gaps */
 	uint64_t limit_mb;             /* -A; 0: none */

@@ -400,7 +400,8 @@ enter_chunk(struct sectors *s, uint32_t i, struct err *e)
 	o->region = 0;
 	o->region_raw = 0;
 	if (image_identity_check(&s->id, &o->c.h, &o->c.ext, e) != 0 ||
-	    chunk_check_digest(&o->c, o->bytes, e) != 0 || rewind_chunk(s, e) != 0) {
+	    (!s->proved && chunk_check_digest(&o->c, o->bytes, e) != 0) ||
+	    rewind_chunk(s, e) != 0) {
 		leave_chunk(s);
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
 	}

@@ -95,6 +95,12 @@ for which in I1e R1e; do
 	if [ $which = R1e ]; then check "-R 1e: installed" cmp "$T/want" "$T/part"
 	else check "-I 1e: untouched" [ "$(tr -d '\245' < "$T/part" | wc -c)" = 0 ]; fi
 done
+cp "$T/ufs1" "$T/ufs1s"; ffs stain "$T/ufs1s"; cp "$T/ufs2" "$T/ufs2s"; ffs stain "$T/ufs2s"
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1s" "b:1:16384:8192" "e:7:30000:16400:$T/ufs2s"
+"$BIN/imagezip" -q -M -R 1a "$T/fs" "$T/x.ndz"; cp "$T/fs" "$T/target"; "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+dd if="$T/target" of="$T/part" bs=512 skip=32048 count=16384 status=none; cp "$T/ufs2s" "$T/want"; ffs blank "$T/want" > /dev/null
+check "-M: inodes of e are blank" cmp "$T/want" "$T/part"
+check "-M -R 1a: those of a are not" cmp <(tail -c +66049 "$T/ufs1s") <(dd if="$T/target" bs=512 skip=2177 count=16255 status=none)
 make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16000:8192"
 status 1 "$BIN/imagezip" -q -i -I 1b "$T/fs"
 check "a label in doubt" grep -q "1b: the disklabel in partition 1 .* is in doubt: .*overlap" "$T/stderr"
