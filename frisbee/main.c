@@ -167,6 +167,7 @@ report_json(const struct loop_result *r, double seconds, struct err *e)
 	json_uint(j, "bytes_same", r->install.bytes_same);
 	json_uint(j, "bytes_covered", r->install.bytes_covered);
 	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
+	lost_json(&r->install.lost, j);
 	json_uint(j, "requests", s->requests);
 	json_uint(j, "prequests", s->prequests);
 	json_uint(j, "rerequests", s->rerequests);
@@ -238,7 +239,10 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 		return err_set(
 		    e, why.kind, "%.400s; the target is not complete", why.text);
 	}
-	return rc != 0 ? -1 : report(o, &r, (double)(clock_us() - started) / 1e6, e);
+	if (rc == 0)
+		rc = report(o, &r, (double)(clock_us() - started) / 1e6, e);
+	lost_free(&r.install.lost);
+	return rc != 0 ? -1 : 0;
 }
 
 static int

@@ -17,7 +17,6 @@
 #include "fsmods/fsmod.h"
 
 enum {
-	BOOT_SECTORS = 128,     /* 64 KiB: boot blocks of UFS2, and the label */
 	SWAP_KEEP_SECTORS = 64, /* as for the swap of Linux */
 	SWAP_TAIL_SECTORS = 16,
 };
@@ -35,8 +34,8 @@ static int
 skip_part(struct skip_sink *sink, const struct bsdlabel_part *p, struct range r,
     struct err *e)
 {
-	struct range s = range_clip(
-	    (struct range){ p->sectors.off + r.off, r.len }, BOOT_SECTORS, UINT64_MAX);
+	struct range s = range_clip((struct range){ p->sectors.off + r.off, r.len },
+	    BSDLABEL_BOOT_SECTORS, UINT64_MAX);
 
 	return s.len != 0 ? skip_add(sink, s, e) : 0;
 }
@@ -184,10 +183,58 @@ bsdlabel_scan(struct disk *d, struct range slice, struct skip_sink *sink, struct
 	return rc;
 }
 
+struct shifted {
+	fs_records_fn fn;
+	void *arg;
+	uint64_t by_bytes;
+};
+
+static int
+shift(void *arg, const struct fs_records *r, struct err *e)
+{
+	const struct shifted *s = arg;
+	struct fs_records there = *r;
+
+	there.at_bytes += s->by_bytes;
+	return s->fn(s->arg, &there, e);
+}
+
+/* One partition; what its scan has kept whole stays as it is. */
+static int
+part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
+{
+	struct fs_scan fs;
+
+	if (fsmods_scan_found(fsmods_probe_inside(d, at), d, at, &fs, e) != 0)
+		return -1;
+	int rc = 0;
+	if (fs.mod != NULL && !fs.failed && fs.mod->free_inodes != NULL)
+		rc = fs.mod->free_inodes(d, at, shift, s, e);
+	fs_scan_free(&fs);
+	return rc;
+}
+
+static int
+bsdlabel_free_inodes(
+    struct disk *d, struct range slice, fs_records_fn fn, void *arg, struct err *e)
+{
+	struct bsdlabel l;
+
+	if (bsdlabel_read(&l, d, slice, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < l.nparts; i++) {
+		struct shifted s = { fn, arg, l.parts[i].sectors.off * SECTOR_BYTES };
+		if (part_inodes(d, place_of(slice, &l.parts[i]), &s, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 const struct fsmod fsmod_bsdlabel = {
 	.name = "bsdlabel",
 	.title = "BSD disklabel",
 	.container = true,
 	.probe = bsdlabel_found,
 	.scan = bsdlabel_scan,
+	.free_inodes = bsdlabel_free_inodes,
 };

@@ -26,7 +26,10 @@ enum {
 	UFS1_MAGIC = 0x011954,
 	UFS2_MAGIC = 0x19540119,
 	UFS2EA_MAGIC = 0x19012038, /* UFS2 of NetBSD, with extended attributes */
+	UFS1_INODE_BYTES = 128,
 	UFS2_INODE_BYTES = 256,
+	UFS1_GENERATION_AT = 108, /* in an inode: u32 */
+	UFS2_GENERATION_AT = 80,
 	BLOCK_MIN = 4096,
 	BLOCK_MAX = 65536,
 	FRAGS_MAX = 8,
@@ -71,6 +74,7 @@ enum {
 	CG_CGX = 12,
 	CG_NDBLK = 20,
 	CG_NBFREE = 28,
+	CG_NIFREE = 32,
 	CG_NFFREE = 36,
 	CG_IUSEDOFF = 92,
 	CG_FREEOFF = 96,
@@ -111,6 +115,7 @@ struct ffs {
 struct group {
 	uint32_t number;
 	uint64_t base; /* its first fragment */
+	uint64_t rotated;
 	uint32_t frags;
 	struct range metadata; /* fragments relative to base */
 	const uint8_t *block, *free;
@@ -418,24 +423,34 @@ skip_inodes(const struct ffs *f, const struct group *g, struct err *e)
 	return first < end ? skip_frags(f, g->base + first, end - first, e) : 0;
 }
 
+/* Into block[cgsize], which the group borrows. */
 static int
-scan_group(struct ffs *f, uint32_t c, uint8_t *block, struct err *e)
+read_group(
+    const struct ffs *f, struct group *g, uint32_t c, uint8_t *block, struct err *e)
 {
-	struct group g = { .number = c, .base = (uint64_t)c * f->fpg };
-	uint64_t rotated = (uint64_t)f->cgoffset * (c & ~f->cgmask);
-
-	if (rotated > f->fpg - f->dblkno)
-		return group_bad(&g, "it is rotated out of itself", e);
+	*g = (struct group){ .number = c,
+		.base = (uint64_t)c * f->fpg,
+		.rotated = (uint64_t)f->cgoffset * (c & ~f->cgmask) };
+	if (g->rotated > f->fpg - f->dblkno)
+		return group_bad(g, "it is rotated out of itself", e);
 	/* Boot area and superblock are in front of the first group's. */
 	uint32_t from = c == 0 ? 0 : f->sblkno;
-	g.metadata = (struct range){ rotated + from, f->dblkno - from };
-	uint64_t at = g.base + rotated + f->cblkno;
+	g->metadata = (struct range){ g->rotated + from, f->dblkno - from };
+	uint64_t at = g->base + g->rotated + f->cblkno;
 	if (at >= f->size)
-		return group_bad(&g, "it lies outside the filesystem", e);
+		return group_bad(g, "it lies outside the filesystem", e);
 	if (disk_read(f->disk, block, f->cgsize,
 		f->part.off * SECTOR_BYTES + at * f->fsize, e) != 0)
 		return -1;
-	if (check_group(f, &g, block, e) != 0 || scan_bitmap(f, &g, e) != 0)
+	return check_group(f, g, block, e);
+}
+
+static int
+scan_group(struct ffs *f, uint32_t c, uint8_t *block, struct err *e)
+{
+	struct group g;
+
+	if (read_group(f, &g, c, block, e) != 0 || scan_bitmap(f, &g, e) != 0)
 		return -1;
 	if (g.nbfree != u32_at(f, block, f->cgsize, CG_NBFREE) ||
 	    g.nffree != u32_at(f, block, f->cgsize, CG_NFFREE))
@@ -478,21 +493,98 @@ ffs_probe(struct disk *d, struct range part, struct err *e)
 }
 
 static int
-ffs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+open_ffs(struct ffs *f, struct err *e)
 {
-	struct ffs f = { .disk = d, .part = part, .sink = sink };
 	uint8_t sb[SUPER_BYTES];
-	int found = find_super(&f, sb, e);
+	int found = find_super(f, sb, e);
 
 	if (found != 1)
 		return found == 0 ? err_set(e, ERR_FORMAT, "it has no superblock") : -1;
-	decode_super(&f, sb);
-	if (check_super(&f, e) != 0 || check_state(&f, e) != 0 ||
-	    scan_groups(&f, e) != 0)
+	decode_super(f, sb);
+	return check_super(f, e) != 0 || check_state(f, e) != 0 ? -1 : 0;
+}
+
+static int
+ffs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct ffs f = { .disk = d, .part = part, .sink = sink };
+
+	if (open_ffs(&f, e) != 0 || scan_groups(&f, e) != 0)
 		return -1;
 	if (!(f.flags & FLAG_LOG))
 		skip_fs_end(sink, f.size * (f.fsize / SECTOR_BYTES));
 	return 0;
+}
+
+/* The inode map of a group: one that is not what the group counts is not believed. */
+static int
+find_inode_map(
+    const struct ffs *f, const struct group *g, const uint8_t **map, struct err *e)
+{
+	uint32_t at = u32_at(f, g->block, f->cgsize, CG_IUSEDOFF), free = 0;
+	uint64_t bytes = (uint64_t)f->ipg *
+	                 (f->ufs2 ? UFS2_INODE_BYTES : UFS1_INODE_BYTES);
+
+	if (at < CG_HEADER_BYTES ||
+	    !range_within(
+		(struct range){ at, ((uint64_t)f->ipg + 7) / 8 }, f->cgsize) ||
+	    bytes > (uint64_t)(f->dblkno - f->iblkno) * f->fsize)
+		return group_bad(g, "its inodes cannot be", e);
+	*map = g->block + at;
+	for (uint32_t i = 0; i < f->ipg; i++)
+		free += ~(*map)[i / 8] >> i % 8 & 1;
+	if (free != u32_at(f, g->block, f->cgsize, CG_NIFREE))
+		return group_bad(g, "its inode map and its free count differ", e);
+	return 0;
+}
+
+/* Of UFS2, those that were never initialised are not stored anyway. */
+static int
+report_inodes(const struct ffs *f, const struct group *g, fs_records_fn fn, void *arg,
+    struct err *e)
+{
+	const uint8_t *map = NULL;
+	uint32_t bytes = f->ufs2 ? UFS2_INODE_BYTES : UFS1_INODE_BYTES, n;
+	uint64_t first = (g->base + g->rotated + f->iblkno) * f->fsize;
+
+	if (find_inode_map(f, g, &map, e) != 0)
+		return -1;
+	uint32_t end = f->ufs2 ? u32_at(f, g->block, f->cgsize, CG_INITEDIBLK) : f->ipg;
+	for (uint32_t i = 0; i < end && i<f->ipg; i += n> 0 ? n : 1) {
+		for (n = 0; i + n < end && i + n < f->ipg; n++)
+			if (map[(i + n) / 8] >> (i + n) % 8 & 1)
+				break;
+		struct fs_records r = { .at_bytes = first + (uint64_t)i * bytes,
+			.count = n,
+			.record_bytes = bytes,
+			.keep_at = f->ufs2 ? UFS2_GENERATION_AT : UFS1_GENERATION_AT,
+			.keep_bytes = 4 };
+		if (n > 0 && fn(arg, &r, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+ffs_free_inodes(
+    struct disk *d, struct range part, fs_records_fn fn, void *arg, struct err *e)
+{
+	struct ffs f = { .disk = d, .part = part };
+	struct group g;
+	int rc = 0;
+
+	if (open_ffs(&f, e) != 0)
+		return -1;
+	uint8_t *block = malloc(f.cgsize);
+	if (block == NULL)
+		return err_nomem(e, "a cylinder group");
+	for (uint32_t c = 0; c < f.ncg && rc == 0; c++) {
+		rc = read_group(&f, &g, c, block, e);
+		if (rc == 0)
+			rc = report_inodes(&f, &g, fn, arg, e);
+	}
+	free(block);
+	return rc;
 }
 
 const struct fsmod fsmod_ffs = {
@@ -500,4 +592,5 @@ const struct fsmod fsmod_ffs = {
 	.title = "UFS (FFS) filesystem",
 	.probe = ffs_probe,
 	.scan = ffs_scan,
+	.free_inodes = ffs_free_inodes,
 };

@@ -31,6 +31,15 @@ void skip_warn(struct skip_sink *, const char *fmt, ...)
 /* The filesystem ends here (sectors); behind it is slack of the partition. */
 void skip_fs_end(struct skip_sink *, uint64_t sectors);
 
+/* Records side by side that are free: of each, only one field still means anything. */
+struct fs_records {
+	uint64_t at_bytes;     /* in the partition; a multiple of record_bytes */
+	uint32_t count;        /* 1.. */
+	uint32_t record_bytes; /* a divisor of SECTOR_BYTES */
+	uint32_t keep_at, keep_bytes;
+};
+typedef int (*fs_records_fn)(void *arg, const struct fs_records *, struct err *);
+
 struct fsmod {
 	const char *name;  /* "ext4": JSON, -i, the image's description */
 	const char *title; /* "ext2/3/4 filesystem" */
@@ -39,6 +48,10 @@ struct fsmod {
 	int (*probe)(struct disk *, struct range part, struct err *);
 	/* Report what may be skipped. */
 	int (*scan)(struct disk *, struct range part, struct skip_sink *, struct err *);
+	/* Report free inodes, ascending; only after a scan that did not fail.  NULL:
+	 * they are not told from others. */
+	int (*free_inodes)(
+	    struct disk *, struct range part, fs_records_fn, void *arg, struct err *);
 };
 
 /* What fsmods_scan() found. */
@@ -47,6 +60,7 @@ struct fs_scan {
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
+	bool failed;             /* recognised, but not to be trusted: kept whole */
 	char warning[512];       /* "" or why more is kept than need be */
 };
 

@@ -118,6 +118,7 @@ fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
 		return fsmods_scan_as(mod, d, part, f, e);
 	fsmods_scan_as(NULL, d, part, f, e);
 	f->mod = mod;
+	f->failed = true;
 	snprintf(f->warning, sizeof f->warning,
 	    "kept whole: two things are recognised in it, %s and %s", mod->title,
 	    other->title);
@@ -148,6 +149,7 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	f->fs_end = part.len;
+	f->failed = true;
 	snprintf(f->warning, sizeof f->warning, "kept whole: %.490s", e->text);
 	return 0;
 }

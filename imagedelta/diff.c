@@ -14,8 +14,10 @@ struct diff {
 	struct rangeset freed;
 	/* Sectors with relocations that the other image has not, or has otherwise:
 	 * what is on an installed disk is not what the image says.  And the short
-	 * sector of a file. */
+	 * sector of a file, and what only one of them has lost. */
 	struct rangeset moved;
+	struct rangeset given; /* sectors that are the delta's */
+	struct lostset lost;
 	struct walk walk;
 	const struct ndz_reloc *relocs; /* of the new image, by sector */
 	size_t nrelocs, reloc_at;
@@ -53,6 +55,26 @@ find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct 
 	return 0;
 }
 
+/* What is zeros because it was lost, and what is zeros, are different. */
+static int
+find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
+{
+	struct rangeset only, both;
+
+	rangeset_init(&only);
+	rangeset_init(&both);
+	int rc = lost_ranges(sectors_lost(image), &only, e);
+	if (rc == 0)
+		rc = lost_ranges(sectors_lost(other), &both, e);
+	if (rc == 0)
+		rc = rangeset_minus(&only, &both, e);
+	if (rc == 0)
+		rc = rangeset_union(&d->moved, &only, e);
+	rangeset_free(&only);
+	rangeset_free(&both);
+	return rc;
+}
+
 int
 diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err *e)
 {
@@ -64,6 +86,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err
 	d->new = new;
 	rangeset_init(&d->freed);
 	rangeset_init(&d->moved);
+	rangeset_init(&d->given);
+	lostset_init(&d->lost);
 	d->walk = (struct walk){ .set = sectors_stored(new) };
 	d->relocs = sectors_relocs(new, &d->nrelocs);
 	d->kept = calloc(d->nrelocs + 1, sizeof *d->kept);
@@ -73,7 +97,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err
 	if (rc == 0)
 		rc = rangeset_minus(&d->freed, sectors_stored(new), e);
 	if (rc == 0 &&
-	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0))
+	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0 ||
+		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0))
 		rc = -1;
 	if (rc != 0) {
 		diff_free(d);
@@ -91,6 +116,8 @@ diff_free(struct diff *d)
 		return;
 	rangeset_free(&d->freed);
 	rangeset_free(&d->moved);
+	rangeset_free(&d->given);
+	lostset_free(&d->lost);
 	free(d->kept);
 	free(d);
 }
@@ -99,6 +126,12 @@ struct rangeset *
 diff_freed(struct diff *d)
 {
 	return &d->freed;
+}
+
+struct lostset *
+diff_lost(struct diff *d)
+{
+	return &d->lost;
 }
 
 /* What an image stores of a window, by sector. */
@@ -221,10 +254,13 @@ take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BL
 
 static ssize_t
 emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
-    struct window *f, uint8_t *out)
+    struct window *f, uint8_t *out, struct err *e)
 {
 	size_t bytes = collect(w, block, f, out);
 
+	for (unsigned i = 0; i < f->nregions && sectors_lost(d->new)->nranges > 0; i++)
+		if (rangeset_add(&d->given, f->regions[i], e) != 0)
+			return -1;
 	take_relocs(d, w, block, f);
 	d->any = true;
 	return (ssize_t)bytes;
@@ -247,7 +283,7 @@ nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 	block[(r.off - new.first) / BLOCK_SECTORS] = true;
 	d->reloc_at = 0;
 	keep_relocs_whole(d, block, new.first);
-	return emit(d, &new, block, f, out);
+	return emit(d, &new, block, f, out, e);
 }
 
 /* The sectors of a window that the old image stores, as ranges: are they these? */
@@ -315,7 +351,7 @@ diff_next(void *arg, struct window *f, void *buf, struct err *e)
 		    read_into(d->new, span, &new, e) != 0)
 			return -1;
 		if (compare(d, &old, &new, block))
-			return emit(d, &new, block, f, buf);
+			return emit(d, &new, block, f, buf, e);
 	}
 	return nothing_new(d, f, buf, e);
 }
@@ -325,5 +361,7 @@ diff_done(void *arg, struct err *e)
 {
 	struct diff *d = arg;
 
-	return sectors_done(d->old, e) != 0 || sectors_done(d->new, e) != 0 ? -1 : 0;
+	if (sectors_done(d->old, e) != 0 || sectors_done(d->new, e) != 0)
+		return -1;
+	return lostset_add(&d->lost, sectors_lost(d->new), &d->given, e);
 }

@@ -14,6 +14,8 @@ int diff_new(struct diff **, struct sectors *old, struct sectors *new, struct er
 void diff_free(struct diff *);
 /* Sectors that the first image stores and the second calls free. */
 struct rangeset *diff_freed(struct diff *);
+/* What of the delta was lost, once diff_done() was asked. */
+struct lostset *diff_lost(struct diff *);
 /* For struct rewrite_source: the windows of the second image, in blocks of 4 KiB
  * that differ.  Where none does, the first block: installers want a chunk to
  * hold something. */

@@ -37,7 +37,9 @@ static const struct cli_program prog = {
 		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
 	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
-	    { codec_opts, AT(rewrite.codec), "Compression" } },
+	    { codec_opts, AT(rewrite.codec), "Compression" },
+	    { seal_opts, AT(rewrite.seal), "Proof" },
+	    { proof_opts, AT(rewrite.proof), NULL } },
 };
 
 static void
@@ -54,6 +56,7 @@ write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
 		.like = v[1],
 		.total = sectors_total(v[1]),
 		.freed = diff_freed(d),
+		.lost = diff_lost(d),
 		.next = diff_next,
 		.done = diff_done,
 		.arg = d };
@@ -98,6 +101,7 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	struct rewrite_source src = { .program = "imagedelta",
 		.like = top,
 		.total = layers_total(l),
+		.lost = layers_lost(l),
 		.next = layers_next,
 		.done = done,
 		.arg = l };
@@ -115,12 +119,14 @@ run(const struct opts *o, char *const inputs[], size_t n, const char *output,
     struct err *e)
 {
 	struct sectors **v = calloc(n, sizeof(struct sectors *));
-	int rc = v != NULL ? 0 : err_nomem(e, "images");
+	struct proof *proof = NULL;
+	int rc = v != NULL ? proof_new(&proof, &o->rewrite.proof, e)
+	                   : err_nomem(e, "images");
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = output_check_input(output, inputs[i], e);
 		if (rc == 0)
-			rc = sectors_open(&v[i], inputs[i], e);
+			rc = sectors_open_proved(&v[i], inputs[i], proof, e);
 	}
 	if (rc == 0)
 		rc = o->onto != NULL ? make_whole(o, v, n, output, e)
@@ -128,6 +134,7 @@ run(const struct opts *o, char *const inputs[], size_t n, const char *output,
 	for (size_t i = 0; i < n && v != NULL; i++)
 		sectors_close(v[i]);
 	free(v);
+	proof_free(proof);
 	return rc;
 }
 

@@ -233,21 +233,6 @@ print_lost(const struct lost *l)
 }
 
 static void
-json_lost(struct json *j, const struct lost *l)
-{
-	json_uint(j, "lost_sectors", l->sectors);
-	json_bool(j, "lost_merged", l->merged);
-	json_array(j, "lost");
-	for (size_t i = 0; i < l->nranges; i++) {
-		json_object(j, NULL);
-		json_uint(j, "start", l->ranges[i].off);
-		json_uint(j, "sectors", l->ranges[i].len);
-		json_end(j);
-	}
-	json_end(j);
-}
-
-static void
 print_state(const struct totals *t)
 {
 	char what[128];
@@ -326,7 +311,7 @@ json_totals(struct json *j, const struct totals *t)
 	json_uint(j, "fragments", t->fragments);
 	json_uint(j, "stream_bytes", t->stream_bytes);
 	json_uint(j, "data_bytes", t->raw_bytes);
-	json_lost(j, &t->lost);
+	lost_json(&t->lost, j);
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
 	json_state(j, t);

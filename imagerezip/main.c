@@ -15,9 +15,12 @@ static const struct cli_program prog = {
 	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's "
 	    "programs\n"
 	    "  imagerezip -5 old.ndz new.ndz          version 5\n"
-	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n",
+	    "  imagerezip emulab.ndz ours.ndz         with fragments and digests\n"
+	    "  imagerezip --sign lab.key a.ndz b.ndz  signed\n",
 	.tables = { { rewrite_opts, 0, NULL },
-	    { codec_opts, offsetof(struct rewrite_config, codec), "Compression" } },
+	    { codec_opts, offsetof(struct rewrite_config, codec), "Compression" },
+	    { seal_opts, offsetof(struct rewrite_config, seal), "Proof" },
+	    { proof_opts, offsetof(struct rewrite_config, proof), NULL } },
 };
 
 static int
@@ -36,6 +39,7 @@ rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layer
 		.total = sectors_total(image),
 		.base = sectors_ext(image)->base,
 		.freed = ext_is_delta(sectors_ext(image)) ? sectors_freed(image) : NULL,
+		.lost = layers_lost(l),
 		.next = layers_next,
 		.done = done,
 		.arg = l };
@@ -46,15 +50,15 @@ rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layer
 }
 
 static int
-rezip(const struct rewrite_config *c, const char *input, const char *output,
-    struct err *e)
+rezip(const struct rewrite_config *c, struct proof *proof, const char *input,
+    const char *output, struct err *e)
 {
 	struct sectors *image;
 	struct layers *l;
 
 	if (output_check_input(output, input, e) != 0)
 		return -1;
-	if (sectors_open(&image, input, e) != 0)
+	if (sectors_open_proved(&image, input, proof, e) != 0)
 		return -1;
 	int rc = layers_new(&l, &image, 1, e);
 	if (rc == 0) {
@@ -69,12 +73,17 @@ static int
 act(void *config, char **operands, int n, struct err *e)
 {
 	struct rewrite_config *c = config;
+	struct proof *proof;
 
 	if (n != 2)
 		return err_set(e, ERR_USAGE, "an image and a new name are needed");
 	if (rewrite_check(c, operands[1], e) != 0)
 		return -1;
-	return rezip(c, operands[0], operands[1], e);
+	if (proof_new(&proof, &c->proof, e) != 0)
+		return -1;
+	int rc = rezip(c, proof, operands[0], operands[1], e);
+	proof_free(proof);
+	return rc;
 }
 
 int

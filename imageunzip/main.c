@@ -198,6 +198,7 @@ summary(
 		json_uint(j, "bytes_filled", s->bytes_filled);
 		json_uint(j, "bytes_covered", s->bytes_covered);
 		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
+		lost_json(&s->lost, j);
 		json_double(j, "seconds", seconds);
 		json_end(j);
 		return json_show(j, e);
@@ -358,7 +359,9 @@ install_target(struct run *r, const char *target, struct err *e)
 		return -1;
 	if (r->o->crc_only)
 		printf("%08lx\n", crc);
-	return summary(r, &s, (double)(clock_us() - started) / 1e6, e);
+	int rc = summary(r, &s, (double)(clock_us() - started) / 1e6, e);
+	lost_free(&s.lost);
+	return rc;
 }
 
 static int

@@ -62,18 +62,19 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 static int
 note_lost(struct capture *c, struct rangeset *lost, struct err *e)
 {
-	struct rangeset s;
+	struct lostset s;
 	int rc = 0;
 
-	rangeset_init(&s);
+	lostset_init(&s);
 	for (size_t i = 0; rc == 0 && i < rangeset_count(lost); i++) {
 		struct range r = rangeset_get(lost, i);
 		rc = rangeset_add(
-		    &s, (struct range){ r.off - c->layout->base, r.len }, e);
+		    &s.set, (struct range){ r.off - c->layout->base, r.len }, e);
 	}
+	s.sectors = rangeset_total(&s.set);
 	if (rc == 0)
 		rc = packer_note_lost(c->packer, &s, e);
-	rangeset_free(&s);
+	lostset_free(&s);
 	return rc;
 }
 
@@ -128,11 +129,7 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 	} else if (seal_uuid(cfg.uuid, e) != 0) {
 		return -1;
 	}
-	if (c->o->seal.encrypt != NULL) {
-		memcpy(cfg.header_uuid, cfg.uuid, sizeof cfg.uuid);
-		cfg.own_magic = true;
-	}
-	cfg.reserve = seal_room(&c->o->seal);
+	seal_shape(&c->o->seal, &cfg);
 	if (delta->on) {
 		cfg.state = delta->state;
 		cfg.base = delta->base;

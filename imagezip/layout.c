@@ -6,11 +6,46 @@
 
 #include "fsmods/fsmod.h"
 #include "imagezip/bootimage.h"
+#include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
 enum { MBR_GAP_SECTORS = 2048 };
+
+/* -M.  What cannot be told apart is stored as it is. */
+static int
+find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
+    struct fs_scan *fs, struct rangeset *raw, struct err *e)
+{
+	size_t before = l->blanks.n, said = strlen(fs->warning);
+
+	if (blanks_find(&l->blanks, fs->mod, d, p->sectors, p->sectors.off - l->base,
+		raw, e) == 0)
+		return 0;
+	l->blanks.n = before;
+	if (e->kind == ERR_NOMEM)
+		return -1;
+	snprintf(fs->warning + said, sizeof fs->warning - said,
+	    "%sits free inodes are stored as they are: %.200s", said > 0 ? "; " : "",
+	    e->text);
+	return 0;
+}
+
+/* What the options change of a scan. */
+static int
+adjust_scan(struct layout *l, struct disk *d, const struct options *o,
+    const struct layout_part *p, struct fs_scan *fs, struct err *e)
+{
+	struct rangeset raw;
+
+	rangeset_init(&raw);
+	int rc = bsdparts_apply(fs, &raw, d, p->sectors, p->number, o, e);
+	if (rc == 0 && o->blank_inodes && !fs->failed)
+		rc = find_blanks(l, d, p, fs, &raw, e);
+	rangeset_free(&raw);
+	return rc;
+}
 
 /* Scan one partition into *skip, which is relative to the image. */
 static int
@@ -23,11 +58,11 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 	if (fsmods_scan(d, p->sectors, &fs, e) != 0)
 		return -1;
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
+	int rc = adjust_scan(l, d, o, p, &fs, e);
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
 		    "no known filesystem: every sector is stored");
-	int rc = 0;
 	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
 		struct range r = rangeset_get(&fs.skip, i);
 		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
@@ -69,12 +104,12 @@ table_part(struct layout *l, struct disk *d, const struct options *o,
 	ptable_type_name(t, p, lp->type, sizeof lp->type);
 	lp->mbr_type = p->mbr_type;
 	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
-	if (o->ignore[p->number] || apart) {
+	if (o->ignore.whole[p->number] || apart) {
 		strcpy(lp->fs, "ignored");
 		return rangeset_add(skip,
 		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
 	}
-	if (o->force_raw[p->number]) {
+	if (o->force_raw.whole[p->number]) {
 		strcpy(lp->fs, "raw");
 		return 0;
 	}
@@ -148,8 +183,8 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o,
 
 	l->kind = EXT_KIND_DISK;
 	l->total = source_sectors(d);
-	if (check_numbers(o->ignore, "-I", t, d, e) != 0 ||
-	    check_numbers(o->force_raw, "-R", t, d, e) != 0)
+	if (check_numbers(o->ignore.whole, "-I", t, d, e) != 0 ||
+	    check_numbers(o->force_raw.whole, "-R", t, d, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < t->nparts; i++)
 		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
@@ -312,6 +347,7 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	}
 	if (rangeset_invert(skip, 0, end, e) != 0)
 		return -1;
+	blanks_settle(&l->blanks);
 	l->store = *skip;
 	rangeset_init(skip);
 	return 0;
@@ -341,7 +377,8 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
-	if (find_skips(l, d, o, &skip, e) != 0 || settle(l, o, &skip, e) != 0) {
+	if (find_skips(l, d, o, &skip, e) != 0 || bsdparts_check_used(l, o, e) != 0 ||
+	    settle(l, o, &skip, e) != 0) {
 		rangeset_free(&skip);
 		layout_free(l);
 		return -1;
@@ -363,6 +400,7 @@ layout_free(struct layout *l)
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
 	relocs_free(&l->relocs);
+	blanks_free(&l->blanks);
 }
 
 void

@@ -6,6 +6,7 @@
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 #include "common/ndz/ext.h"
+#include "imagezip/blanks.h"
 #include "imagezip/options.h"
 #include "imagezip/relocs.h"
 
@@ -32,6 +33,7 @@ struct layout {
 	char warning[256];    /* about the partition table */
 	uint64_t image_bytes; /* perhaps; estimate() */
 	struct relocs relocs;
+	struct blanks blanks;    /* -M */
 	char reloc_warning[640]; /* why there are none */
 };
 

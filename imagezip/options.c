@@ -1,35 +1,44 @@
 #include "imagezip/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/cli_rows.h"
+#include "common/disk/bsdlabel.h"
 
+/* "2", or "1e": partition e of the disklabel in partition 1. */
 static int
-add_partition(bool set[], const char *arg, struct err *e)
+add_partition(struct part_choice *set, const char *arg, struct err *e)
 {
+	char number[8];
 	uint64_t n;
 	size_t digits = strspn(arg, "0123456789");
+	unsigned letter = (unsigned)arg[digits] - 'a';
 
-	if (digits > 0 && arg[digits] >= 'a' && arg[digits] <= 'p' &&
-	    arg[digits + 1] == '\0')
-		return err_set(e, ERR_USAGE,
-		    "\"%s\": not built yet: partitions inside a BSD slice", arg);
-	if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+	if (digits == 0 || digits >= sizeof number || letter >= BSDLABEL_PARTS_MAX ||
+	    arg[digits + 1] != '\0') {
+		if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+			return -1;
+		set->whole[n] = true;
+		return 0;
+	}
+	snprintf(number, sizeof number, "%.*s", (int)digits, arg);
+	if (cli_uint(number, 1, PTABLE_PARTS_MAX, &n, e) != 0)
 		return -1;
-	set[n] = true;
+	set->letters[n] |= UINT32_C(1) << letter;
 	return 0;
 }
 
 static int
 add_ignore(void *at, const char *arg, struct err *e)
 {
-	return add_partition(((struct options *)at)->ignore, arg, e);
+	return add_partition(&((struct options *)at)->ignore, arg, e);
 }
 
 static int
 add_raw(void *at, const char *arg, struct err *e)
 {
-	return add_partition(((struct options *)at)->force_raw, arg, e);
+	return add_partition(&((struct options *)at)->force_raw, arg, e);
 }
 
 static int
@@ -131,13 +140,17 @@ static const struct cli_opt what_opts[] = {
 	    set_any_length },
 	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT,
 	    AT(count), 1, UINT64_MAX >> 9, NULL },
-	{ 'I', "ignore", "P", "leave out partition P; repeatable", CLI_CALL, 0, 0, 0,
-	    add_ignore },
+	{ 'I', "ignore", "P",
+	    "leave out partition P (2; 1e: e of BSD slice 1); repeatable", CLI_CALL, 0,
+	    0, 0, add_ignore },
 	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable",
 	    CLI_CALL, 0, 0, 0, add_raw },
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
 	    CLI_UINT, AT(min_free), 0, UINT32_MAX, NULL },
 	FLAG('Z', "zero-small", "store those as zeros", zero_small),
+	FLAG('M', "blank-inodes",
+	    "store free inodes of UFS as zeros, but for their generation",
+	    blank_inodes),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
 	{ OPT_OUTSIDE, "outside", "POLICY",
@@ -188,7 +201,6 @@ static const struct cli_opt how_opts[] = {
 	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
 	    0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
-	REFUSED('M', NULL, "not built yet: UFS inodes"),
 	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
 	REFUSED(
 	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
@@ -234,12 +246,8 @@ check(const struct options *o, struct err *e)
 	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
 		return err_set(
 		    e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
-	if (o->v3 && o->seal.encrypt != NULL)
-		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
-	if (o->has_uuid && (o->seal.encrypt != NULL || o->seal.sign != NULL))
-		return err_set(e, ERR_USAGE,
-		    "-u excludes --sign and --encrypt: what they prove rests on "
-		    "a fresh UUID for every image");
+	if (seal_check(&o->seal, o->has_uuid, o->v3, e) != 0)
+		return -1;
 	if (o->json && !o->info && strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");

@@ -11,6 +11,12 @@
 #include "common/ndz/format.h"
 #include "common/ndz/seal.h"
 
+/* Partitions of a disk by number, and those inside of its BSD slices. */
+struct part_choice {
+	bool whole[PTABLE_PARTS_MAX + 1];
+	uint32_t letters[PTABLE_PARTS_MAX + 1]; /* bit 0: a; none of slice 0 */
+};
+
 struct options {
 	const char *source, *output; /* output NULL with -i */
 	/* What to capture. */
@@ -18,13 +24,14 @@ struct options {
 	bool linux_partition; /* -l */
 	bool has_type;        /* -S */
 	uint64_t type;
-	bool whole_disk;      /* --disk */
-	bool raw, any_length; /* -r, -f (which implies raw) */
-	uint64_t count;       /* -c: first sectors only; 0: all */
-	bool ignore[PTABLE_PARTS_MAX + 1], force_raw[PTABLE_PARTS_MAX + 1]; /* -I, -R */
+	bool whole_disk;                      /* --disk */
+	bool raw, any_length;                 /* -r, -f (which implies raw) */
+	uint64_t count;                       /* -c: first sectors only; 0: all */
+	struct part_choice ignore, force_raw; /* -I, -R */
 	/* What to leave out. */
 	uint64_t min_free;             /* -F, sectors */
 	bool zero_small;               /* -Z */
+	bool blank_inodes;             /* -M */
 	bool exclude_slack;            /* -x */
 	bool store_outside, skip_gaps; /* --outside, --gaps */
 	uint64_t limit_mb;             /* -A; 0: none */

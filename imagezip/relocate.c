@@ -41,7 +41,10 @@ find(struct layout *l, struct disk *d, const struct layout_part *p, struct err *
 	struct relocs *x = &l->relocs;
 	struct bsdlabel label;
 
-	if (strcmp(p->fs, "bsdlabel") == 0 && p->mbr_type != MBR_NETBSD) {
+	if (strcmp(p->fs, "bsdlabel") == 0 && p->mbr_type == MBR_NETBSD)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "it has a disklabel of NetBSD, for which there is no relocation");
+	if (strcmp(p->fs, "bsdlabel") == 0) {
 		if (bsdlabel_read(&label, d, p->sectors, e) != 0 ||
 		    relocs_of_label(x, d, p->sectors,
 			p->mbr_type == MBR_OPENBSD || label.version == 1, e) != 0)

@@ -91,6 +91,7 @@ windows_read(struct windows *w, struct range r, void *buf, struct err *e)
 {
 	if (fill_range(w, r, buf, e) != 0)
 		return -1;
+	blanks_apply(&w->layout->blanks, r, buf);
 	change_part(w, r, buf);
 	return 0;
 }

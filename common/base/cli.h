@@ -40,7 +40,7 @@ struct cli_table {
 	const char *heading; /* in --help; NULL: "Options" */
 };
 
-enum { CLI_TABLES_MAX = 4 };
+enum { CLI_TABLES_MAX = 6 };
 
 struct cli_program {
 	const char *name;

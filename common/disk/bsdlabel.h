@@ -14,7 +14,10 @@
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
 
-enum { BSDLABEL_PARTS_MAX = 22 }; /* as many as fit in a sector */
+enum {
+	BSDLABEL_PARTS_MAX = 22,     /* as many as fit in a sector */
+	BSDLABEL_BOOT_SECTORS = 128, /* 64 KiB of a slice: boot blocks, and the label */
+};
 
 enum bsdlabel_type { BSDLABEL_UNUSED = 0, BSDLABEL_SWAP = 1, BSDLABEL_FFS = 7 };
 

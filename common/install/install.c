@@ -42,6 +42,7 @@ struct install {
 	struct state *state;    /* or NULL */
 	uint32_t expected, had; /* chunks: of the image; there already */
 	struct rangeset stored; /* sectors of the image that were fed */
+	struct lost lost;       /* of them, when the last one was */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
@@ -156,6 +157,7 @@ install_free(struct install *in)
 	decoder_free(in->writer_decoder);
 	state_close(in->state);
 	rangeset_free(&in->stored);
+	lost_free(&in->lost);
 	free(in->unlink_path);
 	free(in);
 }
@@ -514,7 +516,23 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 	                         j->c.ext.image.kind == EXT_KIND_FILE;
 	if (j->c.ext.last)
 		in->promised = j->c.ext.nchunks;
+	if (j->c.ext.lost.nranges > 0 && in->lost.nranges == 0) {
+		in->lost = j->c.ext.lost;
+		j->c.ext.lost = (struct lost){ 0 };
+	}
 	return submit(in, j, e);
+}
+
+/* Zeros on the disk that were not zeros on its source: the user is told. */
+static void
+tell_lost(struct install *in, struct install_stats *s)
+{
+	char text[WARNING_BYTES];
+
+	if (in->lost.nranges > 0 && in->cfg.warn != NULL)
+		in->cfg.warn(lost_text(&in->lost, text, sizeof text));
+	s->lost = in->lost;
+	in->lost = (struct lost){ 0 };
 }
 
 /* With a state, what is there is to be gone on with. */
@@ -603,6 +621,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	}
 	if (rc != 0)
 		drop_new_file(in);
+	else
+		tell_lost(in, s);
 	install_free(in);
 	return rc;
 }

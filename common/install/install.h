@@ -20,6 +20,7 @@
 #include "common/base/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
+#include "common/ndz/lost.h"
 #include "common/ndz/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
@@ -76,6 +77,7 @@ struct install_stats {
 	uint64_t bytes_filled;  /* -z, -p */
 	uint64_t bytes_covered; /* with what was skipped */
 	unsigned stale_wiped;   /* signatures */
+	struct lost lost;       /* as the image says; lost_free() */
 };
 
 struct install;

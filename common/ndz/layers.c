@@ -17,6 +17,7 @@ struct layers {
 	size_t n;
 	struct rangeset stored;
 	uint64_t total;
+	struct lostset lost;
 	struct walk walk;
 	struct ndz_reloc *relocs;
 	struct reloc_walk reloc_walk;
@@ -63,7 +64,9 @@ share_out(struct layers *l, struct err *e)
 		if (put_on_top(l, i, e) != 0)
 			return -1;
 	for (size_t i = 0; i < l->n; i++)
-		if (rangeset_union(&l->stored, &l->v[i].own, e) != 0)
+		if (rangeset_union(&l->stored, &l->v[i].own, e) != 0 ||
+		    lostset_add(
+			&l->lost, sectors_lost(l->v[i].image), &l->v[i].own, e) != 0)
 			return -1;
 	return 0;
 }
@@ -146,6 +149,7 @@ layers_new(struct layers **out, struct sectors *const images[], size_t n, struct
 		return err_nomem(e, "layers");
 	l->v = calloc(n, sizeof *l->v);
 	rangeset_init(&l->stored);
+	lostset_init(&l->lost);
 	int rc = l->v != NULL ? 0 : err_nomem(e, "layers");
 	for (; rc == 0 && l->n < n; l->n++) {
 		l->v[l->n].image = images[l->n];
@@ -172,6 +176,7 @@ layers_free(struct layers *l)
 	for (size_t i = 0; i < l->n; i++)
 		rangeset_free(&l->v[i].own);
 	rangeset_free(&l->stored);
+	lostset_free(&l->lost);
 	free(l->v);
 	free(l->relocs);
 	free(l);
@@ -187,6 +192,12 @@ uint64_t
 layers_total(const struct layers *l)
 {
 	return l->total;
+}
+
+struct lostset *
+layers_lost(struct layers *l)
+{
+	return &l->lost;
 }
 
 /* The layer that has a stored sector, and how far on it has all. */

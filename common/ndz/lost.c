@@ -1,6 +1,8 @@
 #include "common/ndz/lost.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { FLAG_MERGED = 1 };
@@ -30,23 +32,101 @@ merge(struct rangeset *s, uint64_t gap, struct range *out)
 }
 
 int
-lost_make(struct lost *l, struct rangeset *s, size_t bytes, struct err *e)
+lost_make(struct lost *l, struct lostset *lost, size_t bytes, struct err *e)
 {
+	struct rangeset *s = &lost->set;
 	size_t fit = (bytes - LOST_HEAD_BYTES) / LOST_RANGE_BYTES;
 	uint64_t gap = 0;
 
-	*l = (struct lost){ .sectors = rangeset_total(s) };
+	*l = (struct lost){ .sectors = lost->sectors };
 	if (rangeset_count(s) == 0)
 		return 0;
 	assert(bytes >= LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES);
 	while (merge(s, gap, NULL) > fit)
 		gap = gap * 2 + 1;
-	l->merged = gap != 0;
+	l->merged = gap != 0 || lost->sectors < rangeset_total(s);
 	l->ranges = calloc(merge(s, gap, NULL), sizeof *l->ranges);
 	if (l->ranges == NULL)
 		return err_nomem(e, "the list of lost sectors");
 	l->nranges = merge(s, gap, l->ranges);
 	return 0;
+}
+
+void
+lostset_init(struct lostset *s)
+{
+	rangeset_init(&s->set);
+	s->sectors = 0;
+}
+
+void
+lostset_free(struct lostset *s)
+{
+	rangeset_free(&s->set);
+	s->sectors = 0;
+}
+
+int
+lost_ranges(const struct lost *l, struct rangeset *set, struct err *e)
+{
+	for (size_t i = 0; i < l->nranges; i++)
+		if (rangeset_add(set, l->ranges[i], e) != 0)
+			return -1;
+	return 0;
+}
+
+/* Of a merged list nobody knows which sectors it means: at most all that are left. */
+int
+lostset_add(
+    struct lostset *s, const struct lost *l, struct rangeset *within, struct err *e)
+{
+	struct rangeset part;
+
+	rangeset_init(&part);
+	int rc = lost_ranges(l, &part, e);
+	if (rc == 0)
+		rc = rangeset_intersect(&part, within, e);
+	uint64_t n = rc == 0 ? rangeset_total(&part) : 0;
+	if (rc == 0)
+		rc = rangeset_union(&s->set, &part, e);
+	s->sectors += n < l->sectors ? n : l->sectors;
+	rangeset_free(&part);
+	return rc;
+}
+
+const char *
+lost_text(const struct lost *l, char *buf, size_t cap)
+{
+	enum { ROOM_BYTES = 80 }; /* of a range, and the count of those left out */
+	size_t n = (size_t)snprintf(buf, cap,
+	    "%" PRIu64 " sectors could not be read when the image was made, and are "
+	    "zeros%s:",
+	    l->sectors, l->merged ? ", all of them among" : "");
+
+	for (size_t i = 0; i < l->nranges && n < cap; i++) {
+		if (cap - n < ROOM_BYTES) {
+			snprintf(buf + n, cap - n, " and %zu more", l->nranges - i);
+			break;
+		}
+		n += (size_t)snprintf(buf + n, cap - n, "%s %" PRIu64 "-%" PRIu64,
+		    i > 0 ? "," : "", l->ranges[i].off, range_end(l->ranges[i]) - 1);
+	}
+	return buf;
+}
+
+void
+lost_json(const struct lost *l, struct json *j)
+{
+	json_uint(j, "lost_sectors", l->sectors);
+	json_bool(j, "lost_merged", l->merged);
+	json_array(j, "lost");
+	for (size_t i = 0; i < l->nranges; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", l->ranges[i].off);
+		json_uint(j, "sectors", l->ranges[i].len);
+		json_end(j);
+	}
+	json_end(j);
 }
 
 void

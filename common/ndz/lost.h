@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/json.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 #include "common/disk/rangeset.h"
@@ -26,10 +27,29 @@ struct lost {
 	struct range *ranges; /* image sectors, ascending, apart; owned */
 };
 
+/* A list that is being put together: `sectors` of those in the set are lost, which is
+ * less than all when the list that they come from had been merged. */
+struct lostset {
+	struct rangeset set;
+	uint64_t sectors;
+};
+
+void lostset_init(struct lostset *);
+void lostset_free(struct lostset *);
+/* What of a list lies within a set, none of which is there yet. */
+int lostset_add(
+    struct lostset *, const struct lost *, struct rangeset *within, struct err *);
+
 /* What of the set fits in so many bytes: ranges near each other become one until
  * it does.  At least LOST_RANGES_MIN must. */
-int lost_make(struct lost *, struct rangeset *, size_t bytes, struct err *);
+int lost_make(struct lost *, struct lostset *, size_t bytes, struct err *);
 void lost_free(struct lost *);
+/* All ranges into a set. */
+int lost_ranges(const struct lost *, struct rangeset *, struct err *);
+/* "3 sectors ...: 5-6, 9-9", for people; what does not fit is counted. */
+const char *lost_text(const struct lost *, char *buf, size_t cap);
+/* Members of an object: "lost_sectors", "lost_merged", "lost". */
+void lost_json(const struct lost *, struct json *);
 /* The record's body; ERR_FORMAT when it cannot be. */
 int lost_get(struct lost *, struct rd *, struct err *);
 void lost_put(const struct lost *, struct wr *);

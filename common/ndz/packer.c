@@ -379,7 +379,7 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 
 /* Whatever else is put in, ext_need() has room for a short list. */
 int
-packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
+packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 {
 	struct open_chunk *c = &p->chunk;
 
@@ -387,7 +387,7 @@ packer_note_lost(struct packer *p, struct rangeset *lost, struct err *e)
 	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes +
 	              p->cfg.codec.codec->tail_bytes + 7 +
 	              ext_need(c->room.nfragments, c->room.has_image) +
-	              (c->room.has_state ? EXT_STATE_BYTES : 0);
+	              (c->room.has_state ? EXT_STATE_BYTES : 0) + p->cfg.reserve;
 	lost_free(&c->ext.lost);
 	return lost_make(&c->ext.lost, lost,
 	    LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES +

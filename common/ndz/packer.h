@@ -98,7 +98,7 @@ bool packer_room_for(const struct packer_room *, const struct fragment *);
 int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
 /* These sectors of the image are zeros because they could not be read: the last
  * chunk says so.  Before packer_finish(). */
-int packer_note_lost(struct packer *, struct rangeset *, struct err *);
+int packer_note_lost(struct packer *, struct lostset *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */
 int packer_finish(struct packer *, uint64_t total, struct err *);

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 #include "common/base/cli_rows.h"
 #include "common/base/json.h"
@@ -47,6 +46,8 @@ rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
 		return err_set(
 		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
+	if (seal_check(&c->seal, c->has_uuid, c->v3, e) != 0)
+		return -1;
 	if (c->json && strcmp(output, "-") == 0)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");
@@ -57,6 +58,7 @@ struct run {
 	const struct rewrite_source *src;
 	struct output out;
 	struct packer *packer;
+	struct seal *seal; /* or NULL */
 	uint64_t data_bytes;
 };
 
@@ -84,6 +86,8 @@ emit(void *arg, const void *chunk, struct err *e)
 {
 	struct run *r = arg;
 
+	if (seal_chunk(r->seal, &chunk, e) != 0)
+		return -1;
 	return output_write(&r->out, chunk, NDZ_CHUNK_BYTES, e);
 }
 
@@ -91,7 +95,8 @@ static int
 choose_version(const struct rewrite_config *c, const struct rewrite_source *src,
     unsigned *version, struct err *e)
 {
-	bool large = src->total > UINT32_MAX, own = c->codec.codec->id != CODEC_DEFLATE;
+	bool large = src->total > UINT32_MAX,
+	     own = c->codec.codec->id != CODEC_DEFLATE || c->seal.encrypt != NULL;
 
 	if (c->v3 && large)
 		return err_set(e, ERR_USAGE, "-3: %s is too large for version 3",
@@ -104,23 +109,25 @@ choose_version(const struct rewrite_config *c, const struct rewrite_source *src,
 }
 
 /* A UUID in the header is the user's: it stays what it is.  The other one tells
- * chunks of one file from those of another, so a new file has a new one. */
-static void
+ * chunks of one file from those of another, so a new file has a new one; and so has
+ * always one that is signed or encrypted. */
+static int
 choose_uuid(const struct rewrite_config *c, const struct rewrite_source *src,
-    struct packer_config *cfg)
+    struct packer_config *cfg, struct err *e)
 {
 	static const uint8_t none[NDZ_UUID_BYTES];
 	const uint8_t *header = sectors_header(src->like)->uuid;
 
-	uuid_generate(cfg->uuid);
+	bool sealed = c->seal.sign != NULL || c->seal.encrypt != NULL;
 	if (c->has_uuid)
 		memcpy(cfg->uuid, c->uuid, sizeof cfg->uuid);
-	else if (src->same_image && memcmp(header, none, sizeof none) != 0)
+	else if (!sealed && src->same_image && memcmp(header, none, sizeof none) != 0)
 		memcpy(cfg->uuid, header, sizeof cfg->uuid);
 	else
-		return;
+		return seal_uuid(cfg->uuid, e);
 	if (cfg->version == 5)
 		memcpy(cfg->header_uuid, cfg->uuid, sizeof cfg->uuid);
+	return 0;
 }
 
 static struct ext_image
@@ -156,9 +163,12 @@ write_image(const struct rewrite_config *c, struct run *r, struct err *e)
 
 	if (choose_version(c, src, &cfg.version, e) != 0)
 		return -1;
-	choose_uuid(c, src, &cfg);
+	if (choose_uuid(c, src, &cfg, e) != 0)
+		return -1;
+	seal_shape(&c->seal, &cfg);
 	if (packer_new(&r->packer, &cfg, e) != 0 ||
-	    encode_all(&enc, r->packer, e) != 0 || src->done(src->arg, e) != 0)
+	    encode_all(&enc, r->packer, e) != 0 || src->done(src->arg, e) != 0 ||
+	    packer_note_lost(r->packer, src->lost, e) != 0)
 		return -1;
 	return packer_finish(r->packer, src->total, e);
 }
@@ -199,8 +209,12 @@ rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
 	struct run r = { .src = src };
 	uint64_t started = clock_us();
 
-	if (output_open(&r.out, output, c->force, e) != 0)
+	if (seal_new(&r.seal, &c->seal, e) != 0)
 		return -1;
+	if (output_open(&r.out, output, c->force, e) != 0) {
+		seal_free(r.seal);
+		return -1;
+	}
 	int rc = write_image(c, &r, e);
 	if (rc == 0)
 		rc = output_commit(&r.out, c->no_sync, e);
@@ -209,5 +223,6 @@ rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
 	if (rc == 0)
 		rc = summary(c, &r, (double)(clock_us() - started) / 1e6, e);
 	packer_free(r.packer);
+	seal_free(r.seal);
 	return rc;
 }

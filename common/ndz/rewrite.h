@@ -8,9 +8,11 @@
 #include "common/base/cli.h"
 #include "common/ndz/codec_opts.h"
 #include "common/ndz/encode.h"
+#include "common/ndz/proof.h"
+#include "common/ndz/seal.h"
 #include "common/ndz/sectors.h"
 
-/* What the user chooses; see rewrite_opts[], and codec_opts[] for its codec. */
+/* What the user chooses; see rewrite_opts[], codec_opts[] and others. */
 struct rewrite_config {
 	struct codec_choice codec;
 	uint64_t jobs; /* -j; 0: one a processor */
@@ -18,6 +20,8 @@ struct rewrite_config {
 	bool has_uuid; /* -u, which makes version 5 */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool no_sync, force, quiet, json;
+	struct seal_config seal;   /* seal_opts[]: of the new image */
+	struct proof_config proof; /* proof_opts[]: of those that are read */
 };
 
 extern const struct cli_opt rewrite_opts[];
@@ -34,6 +38,7 @@ struct rewrite_source {
 	uint64_t total; /* sectors of the disk */
 	struct ext_state state, base;
 	struct rangeset *freed; /* or NULL */
+	struct lostset *lost;   /* looked at when all is done() */
 	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
 	/* After the last window: was everything that was read right? */
 	int (*done)(void *arg, struct err *);

@@ -62,11 +62,26 @@ seal_free(struct seal *s)
 	free(s);
 }
 
-size_t
-seal_room(const struct seal_config *c)
+int
+seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 {
-	return (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
-	       (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
+	if (v3 && c->encrypt != NULL)
+		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
+	if (has_uuid && (c->encrypt != NULL || c->sign != NULL))
+		return err_set(e, ERR_USAGE,
+		    "-u excludes --sign and --encrypt: what they prove rests on "
+		    "a fresh UUID for every image");
+	return 0;
+}
+
+void
+seal_shape(const struct seal_config *c, struct packer_config *p)
+{
+	p->reserve = (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
+	             (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
+	p->own_magic = c->encrypt != NULL;
+	if (c->encrypt != NULL)
+		memcpy(p->header_uuid, p->uuid, sizeof p->header_uuid);
 }
 
 /* Random, always: libuuid would make do with the time. */

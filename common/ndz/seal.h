@@ -2,12 +2,14 @@
 #ifndef COMMON_NDZ_SEAL_H
 #define COMMON_NDZ_SEAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/cli.h"
 #include "common/base/err.h"
 #include "common/ndz/format.h"
+#include "common/ndz/packer.h"
 
 struct seal_config {
 	const char *sign, *encrypt; /* key files, or NULL */
@@ -22,8 +24,11 @@ struct seal;
 int seal_new(struct seal **, const struct seal_config *, struct err *);
 /* NULL is fine; wipes the keys. */
 void seal_free(struct seal *);
-/* Bytes that the packer must leave free in every chunk. */
-size_t seal_room(const struct seal_config *);
+/* ERR_USAGE for an image with a UUID of the user's (-u), or encrypted in version 3. */
+int seal_check(const struct seal_config *, bool has_uuid, bool v3, struct err *);
+/* What the packer must do so that its chunks can be sealed; its uuid is there, and one
+ * of seal_uuid(). */
+void seal_shape(const struct seal_config *, struct packer_config *);
 /* A UUID that no image had before. */
 int seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *);
 /* *chunk is a finished chunk; instead it becomes a sealed copy, valid until the next

@@ -27,6 +27,8 @@ struct open_chunk {
 
 struct sectors {
 	struct image *img;
+	bool proved;
+	struct lost lost;
 	struct rangeset stored, freed;
 	uint64_t total;
 	struct range *spans; /* of each chunk: from its first region to its last */
@@ -109,8 +111,8 @@ take_first(struct sectors *s, struct err *e)
 	if (c == NULL)
 		return err_nomem(e, "a chunk");
 	int rc = image_read(s->img, 0, s->open.bytes, e);
-	if (rc == 0)
-		rc = chunk_parse(c, s->open.bytes, e);
+	if (rc == 0 && chunk_parse(c, s->open.bytes, e) != 0)
+		rc = err_ctx(e, "%s: chunk 0", image_name(s->img));
 	if (rc == 0) {
 		s->header = c->h;
 		s->header.nregions = s->header.nrelocs = 0;
@@ -118,10 +120,46 @@ take_first(struct sectors *s, struct err *e)
 		s->ext.fragments = NULL;
 		s->ext.freed = NULL;
 		s->ext.nfragments = s->ext.nfreed = 0;
+		s->ext.lost = (struct lost){ 0 };
 		chunk_free(c);
 	}
 	free(c);
 	return rc;
+}
+
+/* The list of lost sectors is in the last chunk. */
+static int
+take_last(struct sectors *s, struct err *e)
+{
+	struct chunk *c = &s->open.c;
+
+	if (image_read(s->img, image_chunks(s->img) - 1, s->open.bytes, e) != 0)
+		return -1;
+	if (chunk_parse(c, s->open.bytes, e) != 0)
+		return err_ctx(
+		    e, "%s: chunk %u", image_name(s->img), image_chunks(s->img) - 1);
+	s->lost = c->ext.lost;
+	c->ext.lost = (struct lost){ 0 };
+	chunk_free(c);
+	return 0;
+}
+
+/* The header of a chunk; where chunks are proved, only that of a proved one counts. */
+static int
+look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
+{
+	struct chunk *c = &s->open.c;
+
+	if (!s->proved)
+		return image_header(s->img, i, h, e);
+	if (image_read(s->img, i, s->open.bytes, e) != 0)
+		return -1;
+	if (chunk_parse(c, s->open.bytes, e) != 0)
+		return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
+	*h = c->h;
+	int rc = image_identity_check(&s->id, &c->h, &c->ext, e);
+	chunk_free(c);
+	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 }
 
 /* What is free is in the extension of each chunk; deltas are small. */
@@ -153,7 +191,7 @@ scan(struct sectors *s, struct err *e)
 	}
 	int rc = take_first(s, e);
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
-		rc = image_header(s->img, i, h, e);
+		rc = look_at(s, i, h, e);
 		if (rc != 0)
 			break; /* it names the file and the chunk */
 		rc = take_header(s, i, h, e);
@@ -162,6 +200,8 @@ scan(struct sectors *s, struct err *e)
 		if (rc != 0)
 			err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 	}
+	if (rc == 0)
+		rc = take_last(s, e);
 	free(h);
 	return rc;
 }
@@ -169,11 +209,19 @@ scan(struct sectors *s, struct err *e)
 int
 sectors_open(struct sectors **out, const char *path, struct err *e)
 {
+	return sectors_open_proved(out, path, NULL, e);
+}
+
+int
+sectors_open_proved(
+    struct sectors **out, const char *path, struct proof *proof, struct err *e)
+{
 	struct sectors *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return err_nomem(e, path);
 	s->open.number = NONE;
+	s->proved = proof != NULL;
 	rangeset_init(&s->stored);
 	rangeset_init(&s->freed);
 	s->dec = decoder_new();
@@ -183,7 +231,7 @@ sectors_open(struct sectors **out, const char *path, struct err *e)
 	             ? 0
 	             : err_nomem(e, path);
 	if (rc == 0)
-		rc = image_open(&s->img, path, e);
+		rc = image_open_proved(&s->img, path, proof, e);
 	if (rc == 0 && !image_seekable(s->img))
 		rc = err_set(
 		    e, ERR_USAGE, "%s: the image must be a file, not a pipe", path);
@@ -214,6 +262,7 @@ sectors_close(struct sectors *s)
 	image_close(s->img);
 	rangeset_free(&s->stored);
 	rangeset_free(&s->freed);
+	lost_free(&s->lost);
 	decoder_free(s->dec);
 	free(s->spans);
 	free(s->relocs);
@@ -269,6 +318,12 @@ const struct ext *
 sectors_ext(const struct sectors *s)
 {
 	return &s->ext;
+}
+
+const struct lost *
+sectors_lost(const struct sectors *s)
+{
+	return &s->lost;
 }
 
 /* Go back to the start of the open chunk's data. */
@@ -345,7 +400,8 @@ enter_chunk(struct sectors *s, uint32_t i, struct err *e)
 	o->region = 0;
 	o->region_raw = 0;
 	if (image_identity_check(&s->id, &o->c.h, &o->c.ext, e) != 0 ||
-	    chunk_check_digest(&o->c, o->bytes, e) != 0 || rewind_chunk(s, e) != 0) {
+	    (!s->proved && chunk_check_digest(&o->c, o->bytes, e) != 0) ||
+	    rewind_chunk(s, e) != 0) {
 		leave_chunk(s);
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
 	}

@@ -16,12 +16,17 @@
 #include "common/disk/rangeset.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
+#include "common/ndz/proof.h"
 
 struct sectors;
 
 /* A file, not a pipe.  Every header is read and checked; chunks must come in
  * the order of their sectors.  ERR_FORMAT, ERR_UNSUPPORTED. */
 int sectors_open(struct sectors **, const char *path, struct err *);
+/* The same for an image that must be signed or encrypted.  All of it is read and
+ * proved, once now and again where it is used.  proof is borrowed, and may be NULL. */
+int sectors_open_proved(
+    struct sectors **, const char *path, struct proof *proof, struct err *);
 void sectors_close(struct sectors *);
 const char *sectors_name(const struct sectors *);
 uint32_t sectors_chunks(const struct sectors *);
@@ -37,6 +42,8 @@ const struct ndz_reloc *sectors_relocs(const struct sectors *, size_t *n);
 /* What chunk 0 says: no regions, relocations or fragments in these. */
 const struct ndz_header *sectors_header(const struct sectors *);
 const struct ext *sectors_ext(const struct sectors *);
+/* What the last chunk says was lost when the image was captured. */
+const struct lost *sectors_lost(const struct sectors *);
 
 /* The data of sectors that are all stored (asserted) into buf. */
 int sectors_read(struct sectors *, struct range, void *buf, struct err *);

@@ -60,4 +60,32 @@ printf 'label: dos\nstart=2048,size=4M,type=7f\n' | sfdisk -q "$T/src"
 bad_at 2100 "$BIN/imagezip" -q -X -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"
 check "partition: the disk's sector is named" grep -q "lost sectors 2100-2100" "$T/stderr"
 check "partition: the image's sector is in it" grep -q "namely 52-52" <("$BIN/imagedump" "$T/x.ndz")
+
+# The list goes with its sectors into images made of images, and installers tell.
+list_of() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; i = json.load(sys.stdin)[0]; print(i["lost_sectors"], *("%d+%d" % (r["start"], r["sectors"]) for r in i["lost"]))' ; }
+has_list() { check "$1: lost are $3" [ "$(list_of "$2")" = "$3" ]; }	# WHAT IMAGE LIST
+head -c 4M /dev/urandom > "$T/src"
+bad_at 100-102 "$BIN/imagezip" -q -X -f "$T/src" "$T/a.ndz" 2> /dev/null
+has_list "captured" "$T/a.ndz" "3 100+3"
+"$BIN/imagerezip" -q --codec=deflate:1 "$T/a.ndz" "$T/b.ndz"; has_list "imagerezip" "$T/b.ndz" "3 100+3"
+"$BIN/imageunzip" -q "$T/b.ndz" "$T/got" 2> "$T/stderr"; rc=$?
+check "imageunzip: exit 0 ($rc), and it says so" [ $rc = 0 -a "$(grep -c "warning: 3 sectors could not be read when the image was made, and are zeros: 100-102" "$T/stderr")" = 1 ]
+check "--json" python3 -c 'import json,sys
+i = json.load(sys.stdin); sys.exit(i["lost_sectors"] != 3 or i["lost"] != [{"start": 100, "sectors": 3}])' < <("$BIN/imageunzip" --json "$T/b.ndz" "$T/got" 2> /dev/null)
+cp "$T/src" "$T/good"
+printf x | dd of="$T/src" bs=512 seek=5000 conv=notrunc status=none
+bad_at 101-101 "$BIN/imagezip" -q -X -f "$T/src" "$T/n.ndz" 2> /dev/null		# 100 and 102 are readable now
+"$BIN/imagedelta" -q "$T/a.ndz" "$T/n.ndz" "$T/d.ndz"; has_list "delta" "$T/d.ndz" "1 101+1"
+"$BIN/imagedelta" -q --onto "$T/a.ndz" "$T/d.ndz" "$T/w.ndz"; has_list "base and delta" "$T/w.ndz" "1 101+1"
+check "what they amount to" cmp <("$BIN/imageunzip" -q "$T/n.ndz" - 2> /dev/null) <("$BIN/imageunzip" -q "$T/w.ndz" - 2> /dev/null)
+"$BIN/imagezip" -q -f "$T/src" "$T/whole.ndz"
+"$BIN/imagedelta" -q "$T/n.ndz" "$T/whole.ndz" "$T/d2.ndz"; has_list "delta, nothing lost" "$T/d2.ndz" "0"
+"$BIN/imagedelta" -q --onto "$T/a.ndz" "$T/d.ndz" "$T/d2.ndz" "$T/w.ndz"; has_list "nothing any more" "$T/w.ndz" "0"
+check "nothing is said then" [ -z "$("$BIN/imageunzip" -q "$T/w.ndz" "$T/got" 2>&1)" ]
+# Zeros are no loss, although they look like one: the delta of the two is not empty.
+cp "$T/good" "$T/src"; dd if=/dev/zero of="$T/src" bs=512 seek=100 count=3 conv=notrunc status=none
+"$BIN/imagezip" -q -f "$T/src" "$T/zeros.ndz"
+"$BIN/imagedelta" -q "$T/a.ndz" "$T/zeros.ndz" "$T/d.ndz"
+"$BIN/imagedelta" -q --onto "$T/a.ndz" "$T/d.ndz" "$T/w.ndz"; has_list "zeros" "$T/w.ndz" "0"
+"$BIN/imagedelta" -q "$T/zeros.ndz" "$T/a.ndz" "$T/d.ndz"; has_list "lost, and zeros before" "$T/d.ndz" "3 100+3"
 finish

@@ -145,4 +145,55 @@ open(sys.argv[2], "wb").write(b)
 PY
 status 3 "$BIN/imagedump" --verify gap.ndz
 check "says so" grep -q "stored twice" "$T/stderr"
+
+# Images made of images: read with proof, and sealed anew.
+rezip() { "$BIN/imagerezip" -q "$@"; }
+delta() { "$BIN/imagedelta" -q "$@"; }
+uuid_of() { "$BIN/imagedump" --json --decrypt e1 "$1" | grep -o '"uuid": "[^"]*"'; }
+rezip --sign a.key plain.ndz r.ndz; check "rezip: signed" cmp src <(unzip --verify-key a.pub r.ndz -)
+rezip --sign a.key --encrypt e1 --codec=zstd plain.ndz r.ndz; check "rezip: both" cmp src <(unzip --verify-key a.pub --decrypt e1 r.ndz -)
+rezip --verify-key a.pub --decrypt e1 --encrypt e1 r.ndz r2.ndz; check "rezip: encrypted again" cmp src <(unzip --decrypt e1 r2.ndz -)
+rezip --verify-key a.pub --decrypt e1 --encrypt e1 r.ndz r3.ndz
+check "never with the same UUID" [ "$( (uuid_of r.ndz; uuid_of r2.ndz; uuid_of r3.ndz) | sort -u | grep -c .)" = 3 ]
+rezip --decrypt e1 sc.ndz r.ndz; check "rezip: decrypted" cmp src <(unzip r.ndz -)
+rezip -u 0123456789abcdef0123456789abcdef plain.ndz u.ndz
+rezip --sign a.key u.ndz r.ndz; check "rezip: a UUID of the user's is not signed" [ -z "$("$BIN/imagedump" --json r.ndz | grep 0123456789abcdef0123456789abcdef)" ]
+for o in "--sign a.key -u 0123456789abcdef0123456789abcdef" "--encrypt e1 -u 0123456789abcdef0123456789abcdef" "--encrypt e1 -3"; do
+	status 2 rezip $o plain.ndz x.ndz; status 2 delta $o plain.ndz s.ndz x.ndz
+done
+status 1 rezip sc.ndz x.ndz
+status 1 rezip --decrypt e2 c.ndz x.ndz
+status 1 rezip --decrypt e1 plain.ndz x.ndz
+status 1 rezip --verify-key a.pub plain.ndz x.ndz
+status 1 rezip --verify-key b.pub s.ndz x.ndz
+status 1 rezip --sign open.a.key plain.ndz x.ndz
+check "none of these left an image" [ ! -e x.ndz ]
+n=$(($(stat -c %s s.ndz) >> 20))
+for at in 0 20 40 5000 500000 1048570; do
+	for image in s c; do
+		if [ $image = s ]; then how="--verify-key a.pub"; else how="--decrypt e1"; fi
+		cp $image.ndz bad; printf '\x5b' | dd of=bad bs=1 seek=$((1048576 + at)) conv=notrunc status=none
+		rezip $how bad x.ndz 2> /dev/null; rc=$?
+		check "rezip: byte $at of $image.ndz: refused with $rc" [ $rc = 1 -o $rc = 3 ]
+		(chunk $image.ndz 0; chunk ${image}2.ndz 1; tail -c +$(((2 << 20) + 1)) $image.ndz) > bad
+	done
+	check "no image" [ ! -e x.ndz ]
+done
+for image in s c; do
+	if [ $image = s ]; then how="--verify-key a.pub"; else how="--decrypt e1"; fi
+	(chunk $image.ndz 0; chunk ${image}2.ndz 1; tail -c +$(((2 << 20) + 1)) $image.ndz) > bad; status 3 rezip $how bad x.ndz
+	head -c $(((n - 1) << 20)) $image.ndz > bad; status 3 rezip $how bad x.ndz
+done
+check "no image of these" [ ! -e x.ndz ]
+cp src new; printf changed | dd of=new bs=1 seek=3000000 conv=notrunc status=none
+zip --encrypt e1 --sign a.key new n.ndz
+both="--verify-key a.pub --decrypt e1"
+delta $both --sign b.key --encrypt e2 sc.ndz n.ndz d.ndz
+delta --decrypt e2 --verify-key b.pub --onto d.ndz d.ndz x.ndz 2> /dev/null; check "a delta is no base" [ ! -e x.ndz ]
+cp src out; unzip --decrypt e2 --verify-key b.pub d.ndz out; check "delta: sealed with other keys" cmp new out
+delta $both --sign a.key --encrypt e1 sc.ndz n.ndz d.ndz
+delta $both --sign b.key --onto sc.ndz d.ndz w.ndz; check "whole: signed" cmp new <(unzip --verify-key b.pub w.ndz -)
+status 1 delta --decrypt e1 --verify-key a.pub --onto sc.ndz c.ndz x.ndz
+status 1 delta --onto sc.ndz d.ndz x.ndz
+check "no image at the end" [ ! -e x.ndz ]
 finish

@@ -65,4 +65,43 @@ partly "swap of a suspended system" "b: holds a suspended system" "$T/free"
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
 printf 'FreeBSD Kernel Dump' | dd of="$T/fs" bs=1 seek=$(((22048 + 8191) * 512)) conv=notrunc status=none
 partly "swap with a crash dump" "b: holds a suspended system or a crash dump" "$T/free"
+
+# -I and -R by letter: what is stored of an image with -F 0 -d, as sectors of the disk.
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16384:8192" "e:7:30000:16400:$T/ufs2"
+stored() { "$BIN/imagezip" -q -i -d -F 0 "$@" "$T/fs" 2> "$T/stderr" | sed -n 's/^  \([0-9]*\)-\([0-9]*\)$/\1 \2/p'; }
+holds() { awk -v a="$1" -v b="$2" '$1 <= b && $2 >= a { n += ($2 < b ? $2 : b) - ($1 > a ? $1 : a) + 1 } END { print n + 0 }'; }
+check "-I 1e: nothing of it is stored" [ "$(stored -I 1e | holds 32048 48447)" = 0 ]
+check "-I 1e: the rest is as it was" [ "$(stored | holds 0 32047)" = "$(stored -I 1e | holds 0 32047)" ]
+check "-I 1a: nothing but the boot area" [ "$(stored -I 1a | holds 2048 18431)" = 128 ]
+check "-R 1e: all of it" [ "$(stored -R 1e | holds 32048 48447)" = 16400 ]
+check "-R 1b: swap, too" [ "$(stored -R 1b | holds 18432 26623)" = 8192 ]
+check "-R 1b, not e" [ "$(stored -R 1b | holds 32048 48447)" = "$(stored | holds 32048 48447)" ]
+check "-I counts more than -R" [ "$(stored -R 1e -I 1e | holds 32048 48447)" = 0 ]
+check "-s 1 -I 1e counts from the slice" [ "$(stored -s 1 -I 1e | holds 30000 46399)" = 0 ]
+status 2 "$BIN/imagezip" -q -i -I 1f "$T/fs"
+check "says which" grep -q -- "-I 1f: its disklabel has no such partition" "$T/stderr"
+status 2 "$BIN/imagezip" -q -i -I 1c "$T/fs"
+status 2 "$BIN/imagezip" -q -i -R 2a "$T/fs"
+status 2 "$BIN/imagezip" -q -i -R 0a "$T/fs"
+status 2 "$BIN/imagezip" -q -i -r -I 1a "$T/fs"
+status 2 "$BIN/imagezip" -q -i -I 1ab "$T/fs"
+status 2 "$BIN/imagezip" -q -i -I 1z "$T/fs"
+for which in I1e R1e; do
+	quietly "$BIN/imagezip" -q -F 0 "-$which" "$T/fs" "$T/x.ndz"
+	compare fill "$T/target" "$(stat -c %s "$T/fs")"
+	"$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+	dd if="$T/fs" of="$T/want" bs=512 skip=32048 count=16400 status=none
+	dd if="$T/target" of="$T/part" bs=512 skip=32048 count=16400 status=none
+	if [ $which = R1e ]; then check "-R 1e: installed" cmp "$T/want" "$T/part"
+	else check "-I 1e: untouched" [ "$(tr -d '\245' < "$T/part" | wc -c)" = 0 ]; fi
+done
+cp "$T/ufs1" "$T/ufs1s"; ffs stain "$T/ufs1s"; cp "$T/ufs2" "$T/ufs2s"; ffs stain "$T/ufs2s"
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1s" "b:1:16384:8192" "e:7:30000:16400:$T/ufs2s"
+"$BIN/imagezip" -q -M -R 1a "$T/fs" "$T/x.ndz"; cp "$T/fs" "$T/target"; "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+dd if="$T/target" of="$T/part" bs=512 skip=32048 count=16384 status=none; cp "$T/ufs2s" "$T/want"; ffs blank "$T/want" > /dev/null
+check "-M: inodes of e are blank" cmp "$T/want" "$T/part"
+check "-M -R 1a: those of a are not" cmp <(tail -c +66049 "$T/ufs1s") <(dd if="$T/target" bs=512 skip=2177 count=16255 status=none)
+make_disk 48640 2048 freebsd "a:7:0:16384:$T/ufs1" "b:1:16000:8192"
+status 1 "$BIN/imagezip" -q -i -I 1b "$T/fs"
+check "a label in doubt" grep -q "1b: the disklabel in partition 1 .* is in doubt: .*overlap" "$T/stderr"
 finish

@@ -47,6 +47,29 @@ case_of "UFS2, superblock at 64 KiB" "$T/fs"
 made "$T/fs" 24m -o version=2; ffs sums "$T/fs"
 case_of "UFS2 with check hashes" "$T/fs"
 
+# -M: what free inodes still hold becomes zeros, but for the generation.
+blanked() {	# WHAT OPTIONS...
+	made "$T/fs" 24m -f 2000 "${@:2}"; ffs stain "$T/fs"
+	quietly "$BIN/imagezip" -q -r "$T/fs" "$T/raw.ndz"
+	cp "$T/fs" "$T/want"; n=$(ffs blank "$T/want")
+	check "$1: there are free inodes ($n)" [ "$n" -gt 50 ]
+	check "$1: captured" "$BIN/imagezip" -q -M -F 1000000 "$T/fs" "$T/x.ndz"
+	cp "$T/fs" "$T/target"; "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+	check "$1: they are zeros, and all else as it was" cmp "$T/want" "$T/target"
+	"$BIN/imagezip" -q -F 1000000 "$T/fs" "$T/x.ndz"; "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+	check "$1: without -M they are what they were" cmp "$T/fs" "$T/target"
+}
+blanked "UFS1, -M" -o version=1
+blanked "UFS2, -M" -o version=2
+blanked "UFS2, big-endian, -M" -B be -o version=2,bsize=4096,fsize=512
+"$BIN/imagezip" -q -F 1000000 -U "$T/sig" "$T/fs" "$T/x.ndz"; "$BIN/imagezip" -q -M -F 1000000 -H "$T/sig" "$T/fs" "$T/d.ndz"
+cp "$T/fs" "$T/target"; "$BIN/imageunzip" -q --in-place "$T/d.ndz" "$T/target"
+check "-M in a delta" cmp "$T/want" "$T/target"
+ffs group "$T/fs" 0 32 11111111
+"$BIN/imagezip" -M -F 1000000 "$T/fs" "$T/y.ndz" 2> "$T/stderr"
+check "a wrong count of free inodes" grep -q "free inodes are stored as they are: .*inode map and its free count differ" "$T/stderr"
+"$BIN/imageunzip" -q --in-place "$T/y.ndz" "$T/target"; check "then they are" cmp "$T/fs" "$T/target"
+
 # What cannot be trusted is kept whole.
 made "$T/fs2" 12m -o version=2,bsize=4096,fsize=512; ffs free "$T/fs2" > "$T/free"
 kept() {	# WHAT CLAUSE IMG

@@ -184,6 +184,33 @@ class Ffs:
             self.put("I", at, 0)
         self.recount()
 
+    def free_inodes(self):
+        """byte of every free inode that was initialised"""
+        for c in range(self.ncg):
+            inited = self.u("I", self.cg(c) + 120) if self.two else self.ipg
+            self.f.seek(self.cg(c) + self.u("I", self.cg(c) + 92))
+            bits = self.f.read(-(-self.ipg // 8))
+            for i in range(min(self.ipg, inited)):
+                if not bits[i // 8] >> i % 8 & 1:
+                    yield self.inode_at(c * self.ipg + i)
+
+    def stain(self):
+        for at in list(self.free_inodes()):
+            self.f.seek(at)
+            self.f.write(b"\xa5" * (256 if self.two else 128))
+
+    def blank(self):
+        n, keep = 0, 80 if self.two else 108
+        for at in list(self.free_inodes()):
+            self.f.seek(at)
+            inode = bytearray(256 if self.two else 128)
+            self.f.seek(at + keep)
+            inode[keep:keep + 4] = self.f.read(4)
+            self.f.seek(at)
+            self.f.write(inode)
+            n += 1
+        print(n)
+
     def recount(self):
         total = [0, 0]
         for c in range(self.ncg):

@@ -11,14 +11,15 @@ enum { LEAST = LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES };
 static void
 make(struct lost *l, const struct range *r, size_t n, size_t bytes)
 {
-	struct rangeset s;
+	struct lostset s;
 	struct err e;
 
-	rangeset_init(&s);
+	lostset_init(&s);
 	for (size_t i = 0; i < n; i++)
-		T_CHECK(rangeset_add(&s, r[i], &e) == 0);
+		T_CHECK(rangeset_add(&s.set, r[i], &e) == 0);
+	s.sectors = rangeset_total(&s.set);
 	T_CHECK(lost_make(l, &s, bytes, &e) == 0);
-	rangeset_free(&s);
+	lostset_free(&s);
 }
 
 static int
@@ -104,9 +105,54 @@ test_merged(void)
 	T_CHECK(l.nranges == 0 && l.ranges == NULL);
 }
 
+/* Parts of two lists, one of which was merged, become one. */
+static void
+test_sets(void)
+{
+	static const struct range exact[] = { { 10, 5 }, { 100, 10 } };
+	struct range all = { 200, 100 };
+	struct lost a,
+	    b = { .sectors = 3, .merged = true, .nranges = 1, .ranges = &all };
+	struct rangeset low, high;
+	struct lostset s;
+	struct lost l;
+	char text[200];
+	struct err e;
+
+	make(&a, exact, 2, LEAST);
+	rangeset_init(&low);
+	rangeset_init(&high);
+	lostset_init(&s);
+	T_CHECK(rangeset_add(&low, (struct range){ 12, 90 }, &e) == 0);
+	T_CHECK(rangeset_add(&high, (struct range){ 298, 50 }, &e) == 0);
+	T_CHECK(lostset_add(&s, &a, &low, &e) == 0 && s.sectors == 5);
+	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0 && !l.merged && l.nranges == 2);
+	T_CHECK(strstr(lost_text(&l, text, sizeof text), "zeros: 12-14, 100-101"));
+	lost_free(&l);
+	T_CHECK(lostset_add(&s, &b, &high, &e) == 0 && s.sectors == 7);
+	T_CHECK(rangeset_add(&high, (struct range){ 250, 9 }, &e) == 0);
+	lostset_free(&s);
+	T_CHECK(lostset_add(&s, &b, &high, &e) == 0 && s.sectors == 3);
+	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0 && l.merged && l.sectors == 3 &&
+		l.nranges == 2);
+	T_CHECK(strstr(lost_text(&l, text, sizeof text), "among: 250-258, 298-299"));
+	lost_free(&l);
+	for (uint64_t i = 0; i < 100; i++)
+		T_CHECK(
+		    rangeset_add(&s.set, (struct range){ 1000 + 2 * i, 1 }, &e) == 0);
+	T_CHECK(lost_make(&l, &s, 10 * LEAST, &e) == 0 && l.nranges == 102);
+	T_CHECK(strstr(lost_text(&l, text, sizeof text), " more"));
+	lost_free(&l);
+	lost_free(&a);
+	lostset_free(&s);
+	rangeset_free(&low);
+	rangeset_free(&high);
+}
+
 int
 main(void)
 {
+	test_sets();
 	test_round_trip();
 	test_merged();
 	return t_done();

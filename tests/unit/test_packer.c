@@ -10,6 +10,8 @@
 
 enum { KEEP = 16 };
 
+static size_t lastfree; /* bytes behind everything in the chunk that came last */
+
 /* What came out, and what is true of every sequence of chunks. */
 struct out {
 	unsigned n;
@@ -52,6 +54,7 @@ take_chunk(void *arg, const void *chunk, struct err *e)
 	for (size_t i = 0; i < c.ext.nfragments; i++)
 		o->windows += c.ext.fragments[i].windows;
 	o->last_says = c.ext.last ? c.ext.nchunks : 0;
+	lastfree = NDZ_CHUNK_BYTES - used_bytes(chunk);
 	if (o->last_says == 0)
 		o->free_bytes = NDZ_CHUNK_BYTES - used_bytes(chunk);
 	if (o->n < KEEP)
@@ -376,9 +379,41 @@ test_errors(void)
 	packer_free(NULL);
 }
 
+/* A list of lost sectors takes all the room there is, but what is kept for others. */
+static void
+test_lost_room(void)
+{
+	enum { RESERVE = 104 };
+	struct out o = { .good = true, .unread = true };
+	struct packer_config cfg = { .version = 5,
+		.codec = { &codec_deflate, 6 },
+		.emit = take_chunk,
+		.arg = &o,
+		.reserve = RESERVE };
+	struct window w = { .nregions = 1, .regions = { { 0, WINDOW_SECTORS } } };
+	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
+	struct lostset lost;
+	struct packer *p;
+	struct err e;
+
+	lostset_init(&lost);
+	for (uint64_t i = 0; i < 100000; i++)
+		T_CHECK(rangeset_add(&lost.set, (struct range){ i * 3, 1 }, &e) == 0);
+	lost.sectors = 100000;
+	memset(cfg.uuid, 9, sizeof cfg.uuid);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0 && packer_add(p, &f, &e) == 0);
+	T_CHECK(packer_note_lost(p, &lost, &e) == 0);
+	lastfree = 0;
+	T_CHECK(packer_finish(p, 300000, &e) == 0 && o.good && o.n == 1);
+	T_CHECK(lastfree >= RESERVE);
+	packer_free(p);
+	lostset_free(&lost);
+}
+
 int
 main(void)
 {
+	test_lost_room();
 	struct source *s = calloc(1, sizeof *s);
 
 	s->d = deflater_new(6);

@@ -34,18 +34,15 @@ keep(void *arg, const void *chunk, struct err *err)
 static void
 make_plain(const struct seal_config *s, uint8_t id)
 {
-	struct packer_config cfg = { .version = 5,
-		.emit = keep,
-		.own_magic = s->encrypt != NULL,
-		.codec = { &codec_deflate, 6 },
-		.reserve = seal_room(s) };
+	struct packer_config cfg = {
+		.version = 5, .emit = keep, .codec = { &codec_deflate, 6 }
+	};
 	struct window w = { .nregions = 1 };
 	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
 	struct packer *p;
 
 	memset(cfg.uuid, id, sizeof cfg.uuid);
-	if (s->encrypt != NULL)
-		memcpy(cfg.header_uuid, cfg.uuid, sizeof cfg.uuid);
+	seal_shape(s, &cfg);
 	emitted = 0;
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	for (unsigned i = 0; i < CHUNKS; i++) {
