@@ -141,7 +141,7 @@ test_in_target(void)
 	T_CHECK(state_remove(s, &e) == 0);
 	state_close(s);
 	/* Anywhere else there is none, and behind the end neither. */
-	static const uint64_t at[][2] = { { 4096, 4096 }, { 8192, 8192 },
+	static const uint64_t at[][2] = { { 4096, 4096 }, { 12288, 8192 },
 		{ 4096, 8191 }, { 15 * 4096, 8192 }, { UINT64_MAX, 8192 },
 		{ 4096, UINT64_MAX } };
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
