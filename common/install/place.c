@@ -20,6 +20,7 @@ place_init(struct place *p)
 	pthread_mutex_init(&p->lock, NULL);
 	rangeset_init(&p->areas);
 	rangeset_init(&p->stored);
+	rangeset_init(&p->untried);
 }
 
 void
@@ -28,6 +29,7 @@ place_free(struct place *p)
 	pthread_mutex_destroy(&p->lock);
 	rangeset_free(&p->areas);
 	rangeset_free(&p->stored);
+	rangeset_free(&p->untried);
 }
 
 /* The beginning of the image as a disk: what is not stored cannot be read. */
@@ -181,19 +183,10 @@ overlaps(struct rangeset *s, struct range r)
 	return i < rangeset_count(s) && rangeset_get(s, i).off < range_end(r);
 }
 
+/* In these free sectors. */
 static bool
-stores_some(const struct ndz_header *h, struct range area)
-{
-	for (unsigned i = 0; i < h->nregions; i++)
-		if (range_clip(h->regions[i], area.off, range_end(area)).len != 0)
-			return true;
-	return false;
-}
-
-/* In these free sectors of a chunk. */
-static bool
-place_in(struct place *p, const struct ndz_header *h, struct range gap,
-    const struct place_want *w, struct range *at)
+place_in(
+    struct place *p, struct range gap, const struct place_want *w, struct range *at)
 {
 	gap = range_clip(gap, w->within.off, range_end(w->within));
 	for (size_t i = 0; i < rangeset_count(&p->areas); i++) {
@@ -202,7 +195,7 @@ place_in(struct place *p, const struct ndz_header *h, struct range gap,
 		uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
 		uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
 		if (r.len < w->sectors || r.len - w->sectors < pad ||
-		    !stores_some(h, area))
+		    !overlaps(&p->stored, area))
 			continue;
 		*at = (struct range){ r.off + pad, w->sectors };
 		if (!overlaps(&p->stored, *at))
@@ -211,37 +204,61 @@ place_in(struct place *p, const struct ndz_header *h, struct range gap,
 	return false;
 }
 
-static bool
-find_place(struct place *p, const struct ndz_header *h, const struct place_want *w,
-    struct range *at)
+static int
+add_gap(struct place *p, uint64_t from, uint64_t to, const struct place_want *w,
+    struct err *e)
+{
+	if (to < from || to - from < w->sectors)
+		return 0;
+	return rangeset_add(&p->untried, (struct range){ from, to - from }, e);
+}
+
+static int
+add_chunk(struct place *p, const struct ndz_header *h, const struct place_want *w,
+    struct err *e)
 {
 	uint64_t from = h->firstsect;
 
 	for (unsigned i = 0; i < h->nregions; i++) {
-		struct range gap = { from, h->regions[i].off - from };
-		if (place_in(p, h, gap, w, at))
-			return true;
+		if (add_gap(p, from, h->regions[i].off, w, e) != 0 ||
+		    rangeset_add(&p->stored, h->regions[i], e) != 0)
+			return -1;
 		from = range_end(h->regions[i]);
 	}
-	return place_in(p, h, (struct range){ from, h->lastsect - from }, w, at);
+	return add_gap(p, from, h->lastsect, w, e);
+}
+
+static bool
+stores(const struct ndz_header *h, struct range r)
+{
+	for (unsigned i = 0; i < h->nregions; i++)
+		if (range_clip(h->regions[i], r.off, range_end(r)).len != 0)
+			return true;
+	return false;
 }
 
 static int
 claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
     struct range *at, struct err *e)
 {
-	if (p->at.len != 0 && stores_some(h, p->at))
+	if (p->at.len != 0 && stores(h, p->at))
 		return err_set(e, ERR_FORMAT,
 		    "stores sector %" PRIu64 " or one behind it, which another chunk "
 		    "says is free",
 		    p->at.off);
-	for (unsigned i = 0; p->at.len == 0 && i < h->nregions; i++)
-		if (rangeset_add(&p->stored, h->regions[i], e) != 0)
-			return -1;
-	if (p->at.len != 0 || !p->known || !find_place(p, h, w, at))
+	if (p->at.len != 0)
 		return 0;
-	p->at = *at;
-	return 1;
+	if (add_chunk(p, h, w, e) != 0)
+		return -1;
+	if (!p->known)
+		return 0;
+	for (size_t i = 0; i < rangeset_count(&p->untried); i++)
+		if (place_in(p, rangeset_get(&p->untried, i), w, at)) {
+			p->at = *at;
+			return 1;
+		}
+	rangeset_free(&p->untried);
+	return 0;
 }
 
 int

@@ -2,7 +2,7 @@
  * that the image leaves free.
  *
  * That is sure only of what a chunk of this suite answers for and does not store, in
- * a partition of which it stores something: a partition that was left out
+ * a partition of which the image stores something: a partition that was left out
  * (imagezip -I) is as free to the image, and is somebody's.  The partitions are those
  * of the image's own table, which comes with chunk 0.
  */
@@ -22,8 +22,10 @@ struct place {
 	pthread_mutex_t lock;
 	bool known; /* where the partitions are */
 	struct rangeset areas;
-	struct rangeset stored; /* by the chunks so far, until there is a place */
-	struct range at;        /* the place; len 0: none yet */
+	/* By the chunks so far, until there is a place: what they store, and what they
+	 * leave free; the latter only what was not tried yet. */
+	struct rangeset stored, untried;
+	struct range at; /* the place; len 0: none yet */
 };
 
 void place_init(struct place *);
@@ -42,9 +44,9 @@ struct place_want {
 	struct range within; /* of the image */
 	uint64_t skew;       /* sectors of the disk in front of the image's sector 0 */
 };
-/* Before a chunk that is proved is written, from any thread.  1: its free space has
- * the place, now in *at, a multiple of 4 KiB of the disk; 0: there is one, or none
- * yet; ERR_FORMAT: it stores what is the place. */
+/* Before a chunk that is proved is written, from any thread.  1: its free space, or
+ * that of a chunk before it, has the place, now in *at, a multiple of 4 KiB of the
+ * disk; 0: there is one, or none yet; ERR_FORMAT: it stores what is the place. */
 int place_claim(struct place *, const struct ndz_header *, const struct place_want *,
     struct range *at, struct err *);
 

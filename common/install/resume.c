@@ -290,12 +290,26 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	return rc;
 }
 
+/* An installation that was begun anew may have found another place. */
+static int
+wipe_remains(const struct resume *r, struct err *e)
+{
+	const struct target *t = r->target;
+
+	if (t == NULL || !t->head.was_marked || t->head.old.state_bytes == 0 ||
+	    t->head.old.state_at == t->head.mark.state_at)
+		return 0;
+	return state_wipe_remains(t->disk, &t->head.old, e);
+}
+
 int
 resume_forget(struct resume *r, struct err *e)
 {
 	struct target *t = r->target;
 	struct state_of none = { .nchunks = 0 };
 
+	if (wipe_remains(r, e) != 0)
+		return -1;
 	if (r->state == NULL)
 		return 0;
 	if (disk_sync(t->disk, e) != 0)

@@ -20,7 +20,7 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-enum { VERSION = 2, CRC_FROM = 16, BITMAP_AT = 136, UNIT = 4096 };
+enum { VERSION = 2, CRC_FROM = 16, ID_AT = 56, BITMAP_AT = 136, UNIT = 4096 };
 
 static const uint8_t unknown[EXT_DIGEST_BYTES];
 
@@ -446,4 +446,33 @@ state_remove(struct state *s, struct err *e)
 		return 0;
 	int rc = unlink(disk_name(s->file));
 	return rc == 0 ? 0 : err_os(e, "%s: removing it", disk_name(s->file));
+}
+
+/* A torn one, too: the sector with the number was whole, or it is only half of what
+ * stood there before. */
+static bool
+is_remains(const uint8_t block[SECTOR_BYTES], const struct mark *m)
+{
+	return memcmp(block, magic, sizeof magic) == 0 &&
+	       memcmp(block + ID_AT, m->id, sizeof m->id) == 0;
+}
+
+int
+state_wipe_remains(struct disk *d, const struct mark *m, struct err *e)
+{
+	uint8_t block[SECTOR_BYTES];
+	uint64_t half = m->state_bytes / 2;
+
+	if (half == 0 || half % UNIT != 0 ||
+	    !range_within(
+		(struct range){ m->state_at, m->state_bytes }, disk_size_bytes(d)))
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t at = m->state_at + i * half;
+		if (disk_read(d, block, sizeof block, at, e) != 0)
+			return -1;
+		if (is_remains(block, m) && disk_zero(d, at, half, e) != 0)
+			return -1;
+	}
+	return 0;
 }

@@ -75,4 +75,8 @@ int state_flush(struct state *, struct disk *target,
  * caller's to wipe. */
 int state_remove(struct state *, struct err *);
 
+/* Slots of an installation that was given up, where its mark says: zeros, if they
+ * are there. */
+int state_wipe_remains(struct disk *target, const struct mark *, struct err *);
+
 #endif /* COMMON_INSTALL_STATE_H */
