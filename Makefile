@@ -136,6 +136,7 @@ check-long:
 	@$(MAKE) --no-print-directory tests
 	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
+	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
 # is found is kept in build/fuzz.
 SECONDS ?= 60

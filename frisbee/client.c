@@ -125,6 +125,8 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 		return;
 	}
 	c->stats.chunk_buffers = (int32_t)c->nbuffers;
+	if (c->cfg.chunk0_first)
+		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
 	c->state = CLIENT_LOADING;
 	c->idle_from_us = c->scan_at_us = now_us;

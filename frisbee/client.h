@@ -47,6 +47,7 @@ struct client_config {
 	uint64_t start_delay_us; /* -r, already drawn */
 	uint64_t silence_us;     /* -T: give up after so long; 0 never */
 	bool sequential;         /* -O */
+	bool chunk0_first;       /* it tells what the installation waits for */
 	/* Chunks that are on the disk already, asked once when the number of chunks is
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);

@@ -72,6 +72,20 @@ client_chunks_init(struct client_chunks *k, uint32_t n, bool sequential, uint64_
 }
 
 void
+client_chunks_prefer(struct client_chunks *k, uint32_t chunk)
+{
+	uint32_t first = k->next[k->n];
+
+	if (first == chunk)
+		return;
+	k->next[k->prev[chunk]] = k->next[chunk];
+	k->prev[k->next[chunk]] = k->prev[chunk];
+	k->next[k->n] = k->prev[first] = chunk;
+	k->prev[chunk] = k->n;
+	k->next[chunk] = first;
+}
+
+void
 client_chunks_fini(struct client_chunks *k)
 {
 	free(k->flags);

@@ -56,6 +56,8 @@ uint64_t client_random(uint64_t *state);
 /* All chunks open, in random order from the seed or in sequence.  -1: no memory. */
 int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential,
     uint64_t seed, uint64_t now_us);
+/* Ask for this one first; before anything else was done. */
+void client_chunks_prefer(struct client_chunks *, uint32_t chunk);
 void client_chunks_fini(struct client_chunks *);
 
 static inline bool

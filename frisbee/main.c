@@ -142,6 +142,9 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 		.join_us = JOIN_US,
 		.silence_us = o->silence_s * 1000000,
 		.sequential = o->sequential,
+		/* Without the image's partitions there is no place for the state. */
+		.chunk0_first = o->install.state != NULL &&
+		                strcmp(o->install.state, "target") == 0,
 		.ext = !o->base,
 		.parity = parity_available(),
 		.start_delay_us = o->start_delay_s != 0

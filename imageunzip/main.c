@@ -16,7 +16,11 @@
 #include "common/ndz/image.h"
 #include "common/store/store_disk.h"
 
-enum { DOT_BYTES = 1000000000 };
+enum {
+	DOT_BYTES = 1000000000,
+	PLACE_SECTORS = 32, /* with less free space a chunk is not looked at */
+	OFFERS_MAX = 32,    /* chunks read for the sake of it */
+};
 
 struct opts {
 	struct install_config install;
@@ -149,12 +153,49 @@ feed_one(struct run *r, struct err *e)
 	return 1;
 }
 
+static bool
+has_free_space(const struct ndz_header *h)
+{
+	uint64_t stored = 0;
+
+	for (unsigned i = 0; i < h->nregions; i++)
+		stored += h->regions[i].len;
+	return h->lastsect - h->firstsect >= stored + PLACE_SECTORS;
+}
+
+/* --state=target: free space may come late in the image, and the state not. */
+static int
+offer_chunks(struct run *r, struct err *e)
+{
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	uint32_t n = image_chunks(r->image), tried = 0;
+	struct ndz_header h;
+	int rc = buf != NULL ? 0 : err_nomem(e, "a chunk");
+
+	for (uint32_t i = r->fed;
+	     rc == 0 && i < n && tried < OFFERS_MAX && install_lacks_place(r->install);
+	     i++) {
+		rc = image_header(r->image, i, &h, e);
+		if (rc != 0 || !has_free_space(&h))
+			continue;
+		tried++;
+		rc = image_read(r->image, i, buf, e);
+		if (rc == 0)
+			rc = install_offer(r->install, i, buf, e);
+	}
+	free(buf);
+	return rc;
+}
+
 static int
 feed_all(struct run *r, struct err *e)
 {
 	int rc;
 
 	while ((rc = feed_one(r, e)) == 1) {
+		if (r->fed == 1 && install_lacks_place(r->install) &&
+		    offer_chunks(r, e) != 0)
+			return -1;
 		progress_at(&r->progress, install_bytes_covered(r->install));
 		print_dots(r);
 		if (cli_check_signal(e) != 0)

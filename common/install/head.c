@@ -2,7 +2,7 @@
  *
  *	0 magic "NDZ unfinished\n" and a NUL, 16 u32 version 1, 20 u32 CRC-32 of
  *	bytes 24..511, 24 UUID, 40 u64 seconds since 1970, 48 id[16], 64 a
- *	sentence, zeros
+ *	sentence, zeros, 256 u64 first byte of the state, 264 u64 bytes of it, zeros
  */
 #include "common/install/head.h"
 
@@ -14,7 +14,7 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-enum { MARK_VERSION = 1, MARK_BYTES = 512, CRC_FROM = 24 };
+enum { MARK_VERSION = 1, MARK_BYTES = 512, CRC_FROM = 24, STATE_FROM = 256 };
 
 static const char magic[16] = "NDZ unfinished\n";
 static const char sentence[] =
@@ -32,6 +32,9 @@ get_mark(struct mark *m, const uint8_t *block)
 	rd_copy(&r, m->uuid, sizeof m->uuid);
 	m->started = rd_le64(&r);
 	rd_copy(&r, m->id, sizeof m->id);
+	struct rd s = rd_from(block + STATE_FROM, MARK_BYTES - STATE_FROM);
+	m->state_at = rd_le64(&s);
+	m->state_bytes = rd_le64(&s);
 	return rd_ok(&r) && version == MARK_VERSION &&
 	       crc == (uint32_t)crc32(0, block + CRC_FROM, MARK_BYTES - CRC_FROM);
 }
@@ -49,6 +52,9 @@ put_mark(const struct mark *m, uint8_t block[HEAD_BYTES])
 	wr_le64(&w, m->started);
 	wr_bytes(&w, m->id, sizeof m->id);
 	wr_bytes(&w, sentence, sizeof sentence);
+	struct wr s = wr_to(block + STATE_FROM, MARK_BYTES - STATE_FROM);
+	wr_le64(&s, m->state_at);
+	wr_le64(&s, m->state_bytes);
 	struct wr crc = wr_to(block + CRC_FROM - 4, 4);
 	wr_le32(&crc, (uint32_t)crc32(0, block + CRC_FROM, MARK_BYTES - CRC_FROM));
 }
@@ -80,20 +86,39 @@ head_free(struct head *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
+/* With the lock. */
+static int
+write_mark(struct head *h, struct err *e)
+{
+	uint8_t block[HEAD_BYTES];
+
+	put_mark(&h->mark, block);
+	int rc = disk_write(h->disk, block, sizeof block, h->at, e);
+	h->marked |= rc == 0;
+	return rc;
+}
+
 int
 head_put_mark(struct head *h, struct err *e)
 {
-	uint8_t block[HEAD_BYTES];
 	int rc = 0;
 
 	if (!h->on)
 		return 0;
 	pthread_mutex_lock(&h->lock);
-	if (!h->marked) {
-		put_mark(&h->mark, block);
-		rc = disk_write(h->disk, block, sizeof block, h->at, e);
-		h->marked = rc == 0;
-	}
+	if (!h->marked)
+		rc = write_mark(h, e);
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+int
+head_place_state(struct head *h, uint64_t at, uint64_t bytes, struct err *e)
+{
+	pthread_mutex_lock(&h->lock);
+	h->mark.state_at = at;
+	h->mark.state_bytes = bytes;
+	int rc = write_mark(h, e);
 	pthread_mutex_unlock(&h->lock);
 	return rc;
 }

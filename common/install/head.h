@@ -27,6 +27,9 @@ struct mark {
 	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image; zeros when it has none */
 	uint64_t started;             /* seconds since 1970 */
 	uint8_t id[HEAD_ID_BYTES];    /* of this installation, drawn at random */
+	/* Bytes of the disk that hold its state (--state=target); 0, 0: there is none.
+	 */
+	uint64_t state_at, state_bytes;
 };
 
 struct head {
@@ -49,6 +52,8 @@ int head_init(
 void head_free(struct head *);
 /* Before the first byte is written behind it: put the mark. */
 int head_put_mark(struct head *, struct err *);
+/* The state is there: put the mark, or put it again, so that it says so. */
+int head_place_state(struct head *, uint64_t at, uint64_t bytes, struct err *);
 /* Of `bytes` at the area's byte `at` (data, or NULL: zeros), remember those that
  * belong to the head: how many these are, from the front. */
 size_t head_take(struct head *, uint64_t at, const void *data, uint64_t bytes);

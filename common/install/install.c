@@ -8,12 +8,11 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
-#include "common/base/sha256.h"
 #include "common/disk/rangeset.h"
 #include "common/install/finish.h"
 #include "common/install/job.h"
 #include "common/install/reloc.h"
-#include "common/install/state.h"
+#include "common/install/resume.h"
 #include "common/install/target.h"
 #include "common/ndz/image.h"
 
@@ -29,7 +28,8 @@ struct install {
 	struct install_config cfg;
 	struct target target;
 	char *unlink_path; /* a new file, removed when it does not get whole */
-	bool must_empty;   /* it holds something else, until the first good chunk */
+	bool holds_data;   /* the file that is to become a new one */
+	bool must_empty;   /* of something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
@@ -39,8 +39,7 @@ struct install {
 	bool ours; /* chunks say how many they are: of the feeder's thread */
 	bool delta;
 	uint32_t fed, promised;
-	struct state *state;    /* or NULL */
-	uint32_t expected, had; /* chunks: of the image; there already */
+	struct resume resume;
 	struct rangeset stored; /* sectors of the image that were fed */
 	struct lost lost;       /* of them, when the last one was */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
@@ -58,36 +57,14 @@ retire(struct install *in, struct job *j)
 	job_free(j);
 }
 
-static struct state_sums
-sums_now(void *arg)
-{
-	struct target *t = &((struct install *)arg)->target;
-
-	return (struct state_sums){ t->end_bytes, t->short_end, t->covered_end,
-		t->bytes_covered };
-}
-
-/* What is in the head is in memory only, so its chunk never counts as there; and
- * chunk 0 is what shows that the state is of this image. */
-static int
-note_state(struct install *in, const struct job *j, struct err *e)
-{
-	if (in->state == NULL)
-		return 0;
-	if (j->number != 0 && j->c.h.firstsect >= HEAD_SECTORS)
-		state_note(in->state, j->number);
-	return state_due(in->state, in->cfg.state_s * 1000000)
-	           ? state_flush(in->state, in->target.disk, sums_now, in, e)
-	           : 0;
-}
-
 static int
 write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	if (job_write(j, &in->target, dec, e) != 0)
+	if (resume_claim(&in->resume, &j->c.h, j->number, e) != 0 ||
+	    job_write(j, &in->target, dec, e) != 0)
 		return -1;
 	in->chunks++;
-	return note_state(in, j, e);
+	return resume_note(&in->resume, j, e);
 }
 
 /* On Linux, nice(2) is the calling thread's alone. */
@@ -155,7 +132,7 @@ install_free(struct install *in)
 	ordered_free(in->work);
 	pool_free(in->raws);
 	decoder_free(in->writer_decoder);
-	state_close(in->state);
+	resume_close(&in->resume);
 	rangeset_free(&in->stored);
 	lost_free(&in->lost);
 	free(in->unlink_path);
@@ -199,6 +176,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 		return err_nomem(e, "an installation");
 	}
 	in->cfg = *cfg;
+	place_init(&in->resume.place);
 	rangeset_init(&in->stored);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
@@ -228,7 +206,7 @@ open_flags(const struct install_config *cfg, bool whole)
 
 static int
 open_target(struct install **out, const struct install_config *cfg, const char *path,
-    bool resumed, struct err *e)
+    struct err *e)
 {
 	bool whole = cfg->slice == 0 && !cfg->in_place && !cfg->skip_same;
 	bool to_stdout = strcmp(path, "-") == 0;
@@ -248,7 +226,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 		return -1;
 	}
 	(*out)->unlink_path = unlink_path;
-	(*out)->must_empty = holds_data && !resumed;
+	(*out)->holds_data = holds_data;
 	return 0;
 }
 
@@ -258,28 +236,24 @@ int
 install_open(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
 {
-	struct state *state = NULL;
+	struct resume r;
 
-	/* A state does not tell whether what is there was proved. */
-	if (cfg->state != NULL &&
-	    (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL))
-		return err_set(
-		    e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
-	if (cfg->state != NULL && state_open(&state, cfg->state, e) != 0)
+	if (resume_open(&r, cfg, e) != 0)
 		return -1;
-	if (open_target(out, cfg, path, state != NULL && state_chunks(state) > 0, e) !=
-	    0) {
-		state_close(state);
+	if (open_target(out, cfg, path, e) != 0) {
+		state_close(r.state);
 		return -1;
 	}
-	if (state != NULL && !disk_seekable((*out)->target.disk)) {
-		state_close(state);
-		install_abort(*out);
-		return err_set(e, ERR_USAGE,
-		    "--state is for a disk or a file: a stream cannot be gone on "
-		    "with");
+	struct install *in = *out;
+	in->resume.state = r.state;
+	in->resume.in_target = r.in_target;
+	/* Not to be removed as a new file that did not get whole. */
+	in->must_empty = in->holds_data;
+	if (resume_attach(&in->resume, &in->target, e) != 0) {
+		install_abort(in);
+		return -1;
 	}
-	(*out)->state = state;
+	in->must_empty = in->holds_data && !resume_pending(&in->resume);
 	return 0;
 }
 
@@ -379,56 +353,6 @@ check_job(struct install *in, struct job *j, struct err *e)
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
 
-/* The identity of an image without a UUID is its first header. */
-static int
-identify(const struct job *j, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
-{
-	static const uint8_t none[NDZ_UUID_BYTES];
-	uint8_t digest[SHA256_BYTES];
-
-	memcpy(uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
-	if (memcmp(uuid, none, NDZ_UUID_BYTES) != 0)
-		return 0;
-	if (j->number != 0)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "the image has no UUID: an installation with a state "
-		    "begins with its first chunk");
-	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
-	memcpy(uuid, digest, NDZ_UUID_BYTES);
-	return 0;
-}
-
-/* Go on where the state says that an installation stopped, or begin one. */
-static int
-settle_state(struct install *in, const struct job *j, struct err *e)
-{
-	struct target *t = &in->target;
-	struct head *h = &t->head;
-	struct state_of of = { .nchunks = in->expected,
-		.target_bytes = t->fresh ? UINT64_MAX : disk_size_bytes(t->disk) };
-
-	if (in->state == NULL)
-		return 0;
-	if (identify(j, of.uuid, e) != 0 || state_check(in->state, &of, e) != 0)
-		return -1;
-	in->had = state_chunks(in->state);
-	if (in->had == 0)
-		return state_begin(in->state, &of, h->mark.id, e);
-	const uint8_t *id = state_install_id(in->state);
-	if (h->on && (!h->was_marked || memcmp(h->old.id, id, HEAD_ID_BYTES) != 0))
-		return err_set(e, ERR_REFUSED,
-		    "%s: is not what %s tells of: the mark of that "
-		    "installation is not there",
-		    disk_name(t->disk), in->cfg.state);
-	memcpy(h->mark.id, id, HEAD_ID_BYTES);
-	struct state_sums s = state_sums(in->state);
-	t->end_bytes = s.end_bytes;
-	t->short_end = s.short_end;
-	t->covered_end = s.covered_end;
-	t->bytes_covered = s.bytes_covered;
-	return 0;
-}
-
 static int
 note_stored(struct install *in, const struct ndz_header *h, struct err *e)
 {
@@ -460,19 +384,35 @@ settle(struct install *in, const struct job *j, struct err *e)
 	/* Only its base could bring back the head, were a delta interrupted. */
 	if (!stores_head && (h->firstsect == 0 || delta))
 		head->on = false;
-	return settle_state(in, j, e);
+	if (resume_settle(&in->resume, j, e) != 0)
+		return -1;
+	/* What is in a file turned out to be of something else. */
+	in->must_empty = in->holds_data && in->resume.had == 0;
+	return empty_file(in, e);
 }
 
 void
 install_expect(struct install *in, uint32_t nchunks)
 {
-	in->expected = nchunks;
+	in->resume.expected = nchunks;
 }
 
 bool
 install_has(const struct install *in, uint32_t chunk)
 {
-	return in->state != NULL && state_has(in->state, chunk);
+	return resume_has(&in->resume, chunk);
+}
+
+bool
+install_lacks_place(struct install *in)
+{
+	return resume_lacks_place(&in->resume);
+}
+
+int
+install_offer(struct install *in, uint32_t number, const void *bytes, struct err *e)
+{
+	return resume_offer(&in->resume, bytes, number, e);
 }
 
 static int
@@ -499,8 +439,8 @@ install_feed(struct install *in, uint32_t number, const void *bytes,
 	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) !=
 	    0)
 		return err_ctx(e, "chunk %u", number);
-	if (check_job(in, j, e) != 0 || empty_file(in, e) != 0 ||
-	    (in->fed == 0 && settle(in, j, e) != 0)) {
+	if (check_job(in, j, e) != 0 || (in->fed == 0 && settle(in, j, e) != 0) ||
+	    resume_fed(&in->resume, j, e) != 0) {
 		retire(in, j);
 		return err_ctx(e, "chunk %u", number);
 	}
@@ -539,7 +479,7 @@ tell_lost(struct install *in, struct install_stats *s)
 static void
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && in->state == NULL && !in->must_empty)
+	if (in->unlink_path != NULL && in->resume.state == NULL && !in->must_empty)
 		unlink(in->unlink_path);
 }
 
@@ -556,29 +496,15 @@ stop(struct install *in, struct err *e)
 	return rc;
 }
 
-/* The head comes next, and the mark goes: a state that outlived it would tell of
- * another disk. */
-static int
-forget_state(struct install *in, struct err *e)
-{
-	struct state_of none = { .nchunks = 0 };
-
-	if (in->state == NULL)
-		return 0;
-	if (disk_sync(in->target.disk, e) != 0)
-		return -1;
-	return state_begin(in->state, &none, in->target.head.mark.id, e);
-}
-
 static int
 complete(struct install *in, struct err *e)
 {
 	/* Of chunks that were there before nobody knows what they stored; what a delta
 	 * does not store is its base's, and images of other tools may be deltas. */
-	bool known = in->had == 0 && in->ours && !in->delta;
+	bool known = in->resume.had == 0 && in->ours && !in->delta;
 	struct rangeset *stored = known ? &in->stored : NULL;
 
-	if (forget_state(in, e) != 0 || target_complete(&in->target, e) != 0)
+	if (resume_forget(&in->resume, e) != 0 || target_complete(&in->target, e) != 0)
 		return -1;
 	return finish_target(
 	    &in->target, stored, in->sector_bytes, &in->stale_wiped, e);
@@ -587,10 +513,11 @@ complete(struct install *in, struct err *e)
 static int
 check_all_came(const struct install *in, struct err *e)
 {
-	uint32_t there = in->fed + in->had;
+	uint32_t there = in->fed + in->resume.had;
 
 	/* The last one can be one of those that were there already. */
-	if (in->had > 0 ? there == in->expected : !in->ours || there == in->promised)
+	if (in->resume.had > 0 ? there == in->resume.expected
+			       : !in->ours || there == in->promised)
 		return 0;
 	return err_set(e, ERR_FORMAT,
 	    "truncated: %u chunks came, and the image's last one %s", in->fed,
@@ -607,8 +534,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 		rc = check_all_came(in, e);
 	if (rc == 0)
 		rc = complete(in, e);
-	if (rc == 0 && in->state != NULL)
-		rc = state_remove(in->state, e);
+	if (rc == 0)
+		rc = resume_done(&in->resume, e);
 	*s = (struct install_stats){ .chunks = in->chunks,
 		.bytes_written = in->target.bytes_written,
 		.bytes_same = in->target.bytes_same,

@@ -43,7 +43,7 @@ struct install_config {
 	bool no_writer;    /* -n */
 	bool in_place;     /* --in-place: treat a regular file as a device */
 	bool force;        /* --force: write to a disk in use, too */
-	const char *state; /* --state: a file that survives a crash */
+	const char *state; /* --state: a file that survives a crash, or "target" */
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one a processor */
@@ -97,6 +97,11 @@ void install_expect(struct install *, uint32_t nchunks);
 /* Is this chunk on the disk already, by --state?  Then it need not be fed; what
  * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
+/* --state=target, when chunk 0 was fed: is there no place for the state yet?  Then
+ * chunks that have free space can be offered before it is their turn, so that there
+ * is one early. */
+bool install_lacks_place(struct install *);
+int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
 /* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */

@@ -288,31 +288,70 @@ zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 	return same;
 }
 
+/* Fragments that were read from the disk and wait for their digests: two take little
+ * longer than one. */
+struct comparison {
+	struct job *j;
+	struct cursor at;
+	uint8_t *buf[2];
+	struct fragments read[2];
+	unsigned n;
+};
+
+static void
+compare_read(struct comparison *c)
+{
+	const void *data[2] = { c->buf[0], c->buf[1] };
+	bool is[2];
+
+	if (c->n == 2)
+		fragments_are(c->read, data, is);
+	else if (c->n == 1)
+		is[0] = fragment_is(&c->read[0], data[0]);
+	for (unsigned i = 0; i < c->n; i++)
+		c->j->same[c->read[i].number] = is[i];
+	c->n = 0;
+}
+
+static int
+compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
+{
+	uint8_t *buf = c->buf[c->n];
+
+	if (f->entry->zero) {
+		int rc = zeros_are_there(&c->at, buf, f->raw_bytes, e);
+		c->j->same[f->number] = rc == 1;
+		return rc < 0 ? -1 : 0;
+	}
+	int rc = gather(&c->at, buf, f->raw_bytes, e);
+	if (rc == 1)
+		c->read[c->n++] = *f;
+	if (c->n == 2)
+		compare_read(c);
+	return rc < 0 ? -1 : 0;
+}
+
 /* --skip-same: which fragments are on the disk already? */
 static int
 find_same(struct job *j, struct target *t, struct err *e)
 {
-	struct cursor c = { .t = t, .h = &j->c.h };
+	struct comparison c = { .j = j, .at = { .t = t, .h = &j->c.h } };
 	struct fragments f = fragments_of(&j->c);
-	uint8_t *buf = malloc(COMPARE_BYTES);
 	int rc = 0;
 
 	j->same = calloc(j->c.ext.nfragments, sizeof *j->same);
-	if (j->same == NULL || buf == NULL) {
-		free(buf);
+	c.buf[0] = malloc(2 * COMPARE_BYTES);
+	if (j->same == NULL || c.buf[0] == NULL) {
+		free(c.buf[0]);
 		return err_nomem(e, "a buffer to compare with");
 	}
-	while (rc >= 0 && fragments_next(&f)) {
-		if (f.entry->zero) {
-			rc = zeros_are_there(&c, buf, f.raw_bytes, e);
-		} else {
-			rc = gather(&c, buf, f.raw_bytes, e);
-			rc = rc == 1 ? fragment_is(&f, buf) : rc;
-		}
-		j->same[f.number] = rc == 1;
-	}
-	free(buf);
-	return rc < 0 ? -1 : 0;
+	c.buf[1] = c.buf[0] + COMPARE_BYTES;
+	while (rc == 0 && fragments_next(&f))
+		rc = compare_fragment(&c, &f, e);
+	if (rc == 0)
+		compare_read(&c);
+	free(c.buf[0]);
+	return rc;
 }
 
 static int

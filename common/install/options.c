@@ -32,7 +32,9 @@ const struct cli_opt install_opts[] = {
 	    CLI_FLAG, AT(skip_same), 0, 0, NULL },
 	{ 260, "read-back", NULL, "read what was written past the cache, and compare",
 	    CLI_FLAG, AT(read_back), 0, 0, NULL },
-	{ 261, "state", "FILE", "note there what is installed, and go on from there",
+	{ 261, "state", "FILE|target",
+	    "note there, or on the target itself, what is installed, and go on from "
+	    "there",
 	    CLI_STR, AT(state), 0, 0, NULL },
 	{ 262, "state-interval", "S",
 	    "flush and note every S seconds (2; 0: each chunk)", CLI_UINT, AT(state_s),

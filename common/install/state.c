@@ -1,10 +1,10 @@
-/* state.c: the file is two slots of the same length, each
+/* state.c: two slots of the same length, each
  *
- *	0 magic "NDZSTATE", 8 u32 version 1, 12 u32 CRC-32 of all that follows,
+ *	0 magic "NDZSTATE", 8 u32 version 2, 12 u32 CRC-32 of all that follows,
  *	16 u64 sequence, 24 UUID, 40 u32 chunks of the image, 44 u32 0,
  *	48 u64 bytes of the target, 56 install id[16], 72 u64 end_bytes,
- *	80 short_end, 88 covered_end, 96 bytes_covered, 104 bitmap, zeros up to a
- *	multiple of 4096
+ *	80 short_end, 88 covered_end, 96 bytes_covered, 104 digest of chunk 0 [32],
+ *	136 bitmap, zeros up to a multiple of 4096
  *
  * All little-endian.  The slot with the higher sequence counts.
  */
@@ -20,7 +20,9 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-enum { VERSION = 1, CRC_FROM = 16, BITMAP_AT = 104, UNIT = 4096 };
+enum { VERSION = 2, CRC_FROM = 16, ID_AT = 56, BITMAP_AT = 136, UNIT = 4096 };
+
+static const uint8_t unknown[EXT_DIGEST_BYTES];
 
 static const char magic[8] = { 'N', 'D', 'Z', 'S', 'T', 'A', 'T', 'E' };
 
@@ -35,7 +37,10 @@ struct slot {
 
 struct state {
 	struct disk *file;
-	struct slot now; /* as it is in the file */
+	bool in_target;  /* the disk is borrowed */
+	bool placed;     /* a file always is */
+	uint64_t at;     /* where the slots begin */
+	struct slot now; /* as it is there */
 	pthread_mutex_t lock, flushing;
 	uint8_t *noted; /* with what is not flushed yet */
 	bool news;
@@ -77,6 +82,7 @@ get_slot(struct slot *to, const uint8_t *block, size_t len)
 	to->sums.short_end = rd_le64(&r);
 	to->sums.covered_end = rd_le64(&r);
 	to->sums.bytes_covered = rd_le64(&r);
+	rd_copy(&r, to->of.digest, sizeof to->of.digest);
 	if (!rd_ok(&r) || to->sequence == 0 || slot_bytes(to) != len)
 		return false;
 	to->done = malloc(bitmap_bytes(to) + 1);
@@ -105,6 +111,7 @@ put_slot(const struct slot *from, uint8_t *block)
 	wr_le64(&w, from->sums.short_end);
 	wr_le64(&w, from->sums.covered_end);
 	wr_le64(&w, from->sums.bytes_covered);
+	wr_bytes(&w, from->of.digest, sizeof from->of.digest);
 	wr_bytes(&w, from->done, bitmap_bytes(from));
 	wr_zero(&w, len - wr_len(&w));
 	struct wr crc = wr_to(block + CRC_FROM - 4, 4);
@@ -137,52 +144,108 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 	return 0;
 }
 
+/* Both slots, from the `bytes` where they are. */
 static int
-read_file(struct state *s, struct err *e)
+read_both(struct state *s, uint64_t bytes, struct err *e)
 {
-	uint64_t bytes = disk_size_bytes(s->file);
-
-	if (disk_kind(s->file) != DISK_FILE)
-		return err_set(e, ERR_USAGE, "%s: the state needs a regular file",
-		    disk_name(s->file));
 	if (bytes == 0)
 		return 0;
 	if (bytes > 2 * (uint64_t)(BITMAP_AT + INT32_MAX / 8 + UNIT))
 		return err_set(e, ERR_FORMAT, "%s: is no state of an installation",
 		    disk_name(s->file));
-	uint8_t *file = malloc(bytes);
-	if (file == NULL)
+	uint8_t *both = malloc(bytes);
+	if (both == NULL)
 		return err_nomem(e, disk_name(s->file));
-	int rc = disk_read(s->file, file, bytes, 0, e);
+	int rc = disk_read(s->file, both, bytes, s->at, e);
 	if (rc == 0)
-		rc = read_slots(s, file, bytes, e);
-	free(file);
+		rc = read_slots(s, both, bytes, e);
+	free(both);
 	return rc;
+}
+
+static int
+read_file(struct state *s, struct err *e)
+{
+	if (disk_kind(s->file) != DISK_FILE)
+		return err_set(e, ERR_USAGE, "%s: the state needs a regular file",
+		    disk_name(s->file));
+	return read_both(s, disk_size_bytes(s->file), e);
+}
+
+static struct state *
+state_new(void)
+{
+	struct state *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->flushing, NULL);
+	s->flushed_us = clock_us();
+	return s;
+}
+
+/* What the slots say is where it goes on.  `s` is freed on failure. */
+static int
+go_on(struct state **out, struct state *s, struct err *e)
+{
+	s->noted = calloc(1, bitmap_bytes(&s->now) + 1);
+	if (s->noted == NULL) {
+		state_close(s);
+		return err_nomem(e, "the state");
+	}
+	if (s->now.done != NULL)
+		memcpy(s->noted, s->now.done, bitmap_bytes(&s->now));
+	*out = s;
+	return 0;
 }
 
 int
 state_open(struct state **out, const char *path, struct err *e)
 {
-	struct state *s = calloc(1, sizeof *s);
+	struct state *s = state_new();
 
 	if (s == NULL)
 		return err_nomem(e, path);
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->flushing, NULL);
-	int rc = disk_open(&s->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e);
-	if (rc == 0)
-		rc = read_file(s, e);
-	if (rc == 0 && (s->noted = calloc(1, bitmap_bytes(&s->now) + 1)) == NULL)
-		rc = err_nomem(e, path);
-	if (rc != 0) {
+	s->placed = true;
+	if (disk_open(&s->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e) != 0 ||
+	    read_file(s, e) != 0) {
 		state_close(s);
 		return -1;
 	}
-	if (s->now.done != NULL)
-		memcpy(s->noted, s->now.done, bitmap_bytes(&s->now));
-	s->flushed_us = clock_us();
-	*out = s;
-	return 0;
+	return go_on(out, s, e);
+}
+
+int
+state_open_in(
+    struct state **out, struct disk *target, uint64_t at, uint64_t bytes, struct err *e)
+{
+	struct state *s = state_new();
+	struct err none;
+
+	if (s == NULL)
+		return err_nomem(e, "the state");
+	s->in_target = true;
+	s->file = target;
+	s->at = at;
+	s->placed = range_within(
+			(struct range){ at, bytes }, disk_size_bytes(target)) &&
+	            read_both(s, bytes, &none) == 0 && s->now.sequence != 0;
+	return go_on(out, s, e);
+}
+
+uint64_t
+state_bytes(uint32_t nchunks)
+{
+	struct slot s = { .of.nchunks = nchunks };
+
+	return 2 * (uint64_t)slot_bytes(&s);
+}
+
+bool
+state_placed(const struct state *s)
+{
+	return s->placed;
 }
 
 void
@@ -192,7 +255,8 @@ state_close(struct state *s)
 
 	if (s == NULL)
 		return;
-	disk_close(s->file, &ignored);
+	if (!s->in_target)
+		disk_close(s->file, &ignored);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->flushing);
 	free(s->now.done);
@@ -229,6 +293,12 @@ state_check(const struct state *s, const struct state_of *of, struct err *e)
 	    is->nchunks != of->nchunks)
 		return err_set(e, ERR_REFUSED,
 		    "%s: tells of the installation of another image", name);
+	if (memcmp(is->digest, unknown, sizeof unknown) != 0 &&
+	    memcmp(of->digest, unknown, sizeof unknown) != 0 &&
+	    memcmp(is->digest, of->digest, sizeof unknown) != 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s: tells of the installation of another image with the same UUID",
+		    name);
 	if (is->target_bytes != of->target_bytes)
 		return err_set(e, ERR_REFUSED,
 		    "%s: tells of an installation on another disk", name);
@@ -258,7 +328,7 @@ write_slot(struct state *s, struct err *e)
 		return err_nomem(e, disk_name(s->file));
 	s->now.sequence++;
 	put_slot(&s->now, block);
-	int rc = disk_write(s->file, block, len, s->now.sequence % 2 * len, e);
+	int rc = disk_write(s->file, block, len, s->at + s->now.sequence % 2 * len, e);
 	free(block);
 	return rc == 0 ? disk_sync(s->file, e) : -1;
 }
@@ -277,11 +347,43 @@ state_begin(struct state *s, const struct state_of *of,
 	if (s->now.done == NULL || s->noted == NULL)
 		return err_nomem(e, disk_name(s->file));
 	s->news = false;
+	if (s->in_target) {
+		s->placed = false;
+		return 0;
+	}
 	/* Both slots, and no more: an older one must not come back. */
 	if (disk_truncate(s->file, 2 * slot_bytes(&s->now), e) != 0 ||
 	    write_slot(s, e) != 0)
 		return -1;
 	return write_slot(s, e);
+}
+
+int
+state_bind(struct state *s, const uint8_t digest[EXT_DIGEST_BYTES], struct err *e)
+{
+	struct state_of of = s->now.of;
+
+	memcpy(of.digest, digest, sizeof of.digest);
+	if (state_check(s, &of, e) != 0)
+		return -1;
+	pthread_mutex_lock(&s->flushing);
+	memcpy(s->now.of.digest, digest, sizeof of.digest);
+	pthread_mutex_unlock(&s->flushing);
+	return 0;
+}
+
+/* Both slots: what stood there must not be taken for a newer one. */
+int
+state_place(struct state *s, uint64_t at, struct err *e)
+{
+	pthread_mutex_lock(&s->flushing);
+	s->at = at;
+	int rc = write_slot(s, e) == 0 ? write_slot(s, e) : -1;
+	pthread_mutex_unlock(&s->flushing);
+	pthread_mutex_lock(&s->lock);
+	s->placed = rc == 0;
+	pthread_mutex_unlock(&s->lock);
+	return rc;
 }
 
 void
@@ -299,7 +401,7 @@ bool
 state_due(struct state *s, uint64_t interval_us)
 {
 	pthread_mutex_lock(&s->lock);
-	bool due = s->news && clock_us() - s->flushed_us >= interval_us;
+	bool due = s->placed && s->news && clock_us() - s->flushed_us >= interval_us;
 	if (due)
 		s->flushed_us = clock_us();
 	pthread_mutex_unlock(&s->lock);
@@ -340,7 +442,37 @@ state_flush(struct state *s, struct disk *target, struct state_sums (*sums)(void
 int
 state_remove(struct state *s, struct err *e)
 {
+	if (s->in_target)
+		return 0;
 	int rc = unlink(disk_name(s->file));
-
 	return rc == 0 ? 0 : err_os(e, "%s: removing it", disk_name(s->file));
+}
+
+/* A torn one, too: the sector with the number was whole, or it is only half of what
+ * stood there before. */
+static bool
+is_remains(const uint8_t block[SECTOR_BYTES], const struct mark *m)
+{
+	return memcmp(block, magic, sizeof magic) == 0 &&
+	       memcmp(block + ID_AT, m->id, sizeof m->id) == 0;
+}
+
+int
+state_wipe_remains(struct disk *d, const struct mark *m, struct err *e)
+{
+	uint8_t block[SECTOR_BYTES];
+	uint64_t half = m->state_bytes / 2;
+
+	if (half == 0 || half % UNIT != 0 ||
+	    !range_within(
+		(struct range){ m->state_at, m->state_bytes }, disk_size_bytes(d)))
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t at = m->state_at + i * half;
+		if (disk_read(d, block, sizeof block, at, e) != 0)
+			return -1;
+		if (is_remains(block, m) && disk_zero(d, at, half, e) != 0)
+			return -1;
+	}
+	return 0;
 }

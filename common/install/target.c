@@ -333,19 +333,12 @@ discard(struct target *t, uint64_t at, uint64_t bytes)
 			     "left as it is");
 }
 
-int
-target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
+/* [from, to), which touches nothing that is reserved. */
+static int
+free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 {
-	to = to < t->room ? to : t->room;
-	if (from >= to)
-		return 0;
 	uint64_t at = from * SECTOR_BYTES, bytes = (to - from) * SECTOR_BYTES;
-	raise_to(&t->end_bytes, at + bytes);
-	/* What is in front of data was written with it. */
-	if (disk_kind(t->disk) == DISK_STREAM)
-		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
-	if (disk_kind(t->disk) == DISK_NULL)
-		return 0;
+
 	if (t->cfg->discard && !t->fresh)
 		discard(t, at, bytes);
 	if (!t->cfg->zero && t->fill == NULL)
@@ -353,6 +346,54 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	t->bytes_filled += bytes;
 	return t->fill != NULL ? fill_pattern(t, at, bytes, e)
 	                       : put(t, at, NULL, bytes, e);
+}
+
+int
+target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
+{
+	to = to < t->room ? to : t->room;
+	if (from >= to)
+		return 0;
+	raise_to(&t->end_bytes, to * SECTOR_BYTES);
+	/* What is in front of data was written with it. */
+	if (disk_kind(t->disk) == DISK_STREAM)
+		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
+	if (disk_kind(t->disk) == DISK_NULL)
+		return 0;
+	struct range kept = { 0, t->reserved_len };
+	kept.off = t->reserved_off;
+	kept = range_clip(kept, from, to);
+	if (kept.len == 0)
+		return free_space(t, from, to, e);
+	if (kept.off > from && free_space(t, from, kept.off, e) != 0)
+		return -1;
+	return range_end(kept) < to ? free_space(t, range_end(kept), to, e) : 0;
+}
+
+void
+target_reserve(struct target *t, struct range r)
+{
+	t->reserved_off = r.off;
+	t->reserved_len = r.len;
+}
+
+int
+target_release(struct target *t, struct err *e)
+{
+	struct range r = { t->reserved_off, t->reserved_len };
+	uint64_t at = byte_of(t, r.off), bytes = r.len * SECTOR_BYTES;
+
+	t->reserved_len = 0;
+	if (r.len == 0)
+		return 0;
+	if (t->fill != NULL)
+		return write_fill(t, t->fill, at, bytes, e);
+	/* Zeros first: a discard may leave what was there. */
+	if (disk_zero(t->disk, at, bytes, e) != 0)
+		return -1;
+	if (t->cfg->discard && !t->fresh)
+		discard(t, r.off * SECTOR_BYTES, bytes);
+	return 0;
 }
 
 /* Everything but the head is there: make sure of it, then put the head. */

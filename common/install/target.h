@@ -28,6 +28,8 @@ struct target {
 	    covered_end; /* sectors of the image that chunks answered for */
 	_Atomic uint64_t bytes_written, bytes_same, bytes_filled, bytes_covered;
 	_Atomic bool no_discard; /* the disk does not take it */
+	/* Free sectors of the image that are not to be filled yet; len 0: none. */
+	_Atomic uint64_t reserved_off, reserved_len;
 };
 
 /* Takes the disk over, also on failure. */
@@ -52,6 +54,11 @@ int target_compare(
 void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
+/* These free sectors hold something for now: they are not filled until
+ * target_release(), which makes them what the free space around them is; where that
+ * is left as it was, zeros. */
+void target_reserve(struct target *, struct range);
+int target_release(struct target *, struct err *);
 /* Wait for writes in flight: until then buffers must not change. */
 int target_land(struct target *, struct err *);
 /* A chunk has answered for sectors [from, to). */

@@ -36,6 +36,10 @@ test_order(void)
 	T_CHECK(client_chunks_init(&b, 1000000, false, 2, 0) == 0);
 	T_CHECK(is_permutation(&a, false) && is_permutation(&b, false));
 	T_CHECK(client_chunks_next(&a, a.n) != client_chunks_next(&b, b.n));
+	client_chunks_prefer(&b, 77);
+	T_CHECK(is_permutation(&b, false) && client_chunks_next(&b, b.n) == 77);
+	client_chunks_prefer(&b, 77);
+	T_CHECK(is_permutation(&b, false) && client_chunks_next(&b, b.n) == 77);
 	uint32_t first = client_chunks_next(&a, a.n);
 	uint32_t second = client_chunks_next(&a, first);
 	client_chunks_take(&a, first, 7);

@@ -10,7 +10,7 @@
 #include "tests/unit/memdisk.h"
 #include "tests/unit/scratch.h"
 
-static const struct state_of of = { { 1, 2, 3 }, 1000, 77 << 20 };
+static const struct state_of of = { { 1, 2, 3 }, 1000, 77 << 20, { 5, 6 } };
 static const uint8_t id[HEAD_ID_BYTES] = { 9, 8, 7 };
 
 static struct state_sums
@@ -64,6 +64,12 @@ test_round_trip(void)
 	other = of;
 	other.target_bytes++;
 	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	other = of;
+	other.digest[31] = 1;
+	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(state_bind(s, other.digest, &e) != 0 && e.kind == ERR_REFUSED);
+	memset(other.digest, 0, sizeof other.digest); /* not known: may be the same */
+	T_CHECK(state_check(s, &other, &e) == 0 && state_bind(s, of.digest, &e) == 0);
 	state_close(s);
 	disk_close(d, &e);
 }
@@ -108,6 +114,44 @@ test_truncations(void)
 	}
 }
 
+/* On the target: in memory until it has a place, then found there again, and only
+ * there. */
+static void
+test_in_target(void)
+{
+	static uint8_t bytes[16 * 4096];
+	struct mem m = { bytes, sizeof bytes, SIZE_MAX };
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct state_sums none = { 0 };
+	struct state *s;
+	struct err e;
+
+	T_CHECK(state_bytes(1000) == 8192 && state_bytes(40000) == 16384);
+	T_CHECK(state_open_in(&s, d, 0, 0, &e) == 0 && state_chunks(s) == 0);
+	T_CHECK(state_begin(s, &of, id, &e) == 0 && !state_placed(s));
+	state_note(s, 3);
+	T_CHECK(!state_due(s, 0) && bytes[4096] == 0);
+	T_CHECK(state_place(s, 4096, &e) == 0 && state_placed(s) && state_due(s, 0));
+	T_CHECK(state_flush(s, d, sums, &none, &e) == 0);
+	state_close(s);
+	T_CHECK(bytes[4095] == 0 && bytes[4096] == 'N' && bytes[3 * 4096] == 0);
+
+	T_CHECK(state_open_in(&s, d, 4096, 8192, &e) == 0 && state_placed(s));
+	T_CHECK(state_chunks(s) == 1 && state_has(s, 3));
+	T_CHECK(state_remove(s, &e) == 0);
+	state_close(s);
+	/* Anywhere else there is none, and behind the end neither. */
+	static const uint64_t at[][2] = { { 4096, 4096 }, { 12288, 8192 },
+		{ 4096, 8191 }, { 15 * 4096, 8192 }, { UINT64_MAX, 8192 },
+		{ 4096, UINT64_MAX } };
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+		T_CHECK(state_open_in(&s, d, at[i][0], at[i][1], &e) == 0);
+		T_CHECK(!state_placed(s) && state_chunks(s) == 0);
+		state_close(s);
+	}
+	disk_close(d, &e);
+}
+
 static void
 test_mark(void)
 {
@@ -132,6 +176,10 @@ test_mark(void)
 	T_CHECK(
 	    memcmp(mark.id, h.mark.id, sizeof mark.id) == 0 && mark.started > 1000000);
 	T_CHECK(head_read_mark(d, 0, &mark, &e) == 0);
+	T_CHECK(mark.state_at == 0 && mark.state_bytes == 0);
+	T_CHECK(head_place_state(&h, 81920, 8192, &e) == 0 &&
+		head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
+	T_CHECK(mark.state_at == 81920 && mark.state_bytes == 8192);
 	for (size_t bit = 0; bit < 512 * 8; bit++) {
 		if (bit / 8 >= 20 && bit / 8 < 24)
 			continue; /* the checksum itself: below */
@@ -162,6 +210,7 @@ main(void)
 	T_CHECK(chdir(scratch_dir) == 0);
 	test_round_trip();
 	test_truncations();
+	test_in_target();
 	test_mark();
 	return t_done();
 }
