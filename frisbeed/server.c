@@ -771,6 +771,20 @@ server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 	}
 }
 
+void
+server_set_rate(struct server *s, uint64_t bits_per_s)
+{
+	uint32_t full = s->cfg.burst;
+
+	server_rate_to_burst(bits_per_s, &s->cfg.burst, &s->cfg.gap_us);
+	/* What -D took away stays away. */
+	uint64_t now = full != 0 ? (uint64_t)s->burst * s->cfg.burst / full
+	                         : s->cfg.burst;
+	s->burst = now < 1 ? 1 : (uint32_t)now;
+	if (!s->cfg.dynamic || s->burst > s->cfg.burst)
+		s->burst = s->cfg.burst;
+}
+
 /* --- output --- */
 
 static size_t

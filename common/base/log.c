@@ -9,7 +9,8 @@ static struct {
 	const char *name;
 	bool to_stderr;
 	enum log_level most;
-} sink = { "log", true, LOG_LEVEL_INFO };
+	void (*before)(void);
+} sink = { "log", true, LOG_LEVEL_INFO, NULL };
 
 void
 log_open(const char *name, bool to_stderr, enum log_level most)
@@ -21,6 +22,12 @@ log_open(const char *name, bool to_stderr, enum log_level most)
 		openlog(name, LOG_PID, LOG_DAEMON);
 }
 
+void
+log_before_lines(void (*fn)(void))
+{
+	sink.before = fn;
+}
+
 static void __attribute__((format(printf, 2, 0)))
 log_line(enum log_level level, const char *fmt, va_list ap)
 {
@@ -30,10 +37,15 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 
 	if (level <= sink.most) {
 		vsnprintf(line, sizeof line, fmt, ap);
-		if (sink.to_stderr)
+		if (sink.to_stderr) {
+			flockfile(stderr);
+			if (sink.before != NULL)
+				sink.before();
 			fprintf(stderr, "%s: %s\n", sink.name, line);
-		else
+			funlockfile(stderr);
+		} else {
 			syslog(priority[level], "%s", line);
+		}
 	}
 	errno = saved;
 }
