@@ -259,6 +259,7 @@ run(struct opts *o, const char *target, struct err *e)
 			return err_set(
 			    e, ERR_USAGE, "--unicast: one port (-p) is needed");
 		nc.dest_port = nc.port_lo;
+		nc.connected = true;
 		nc.port_lo = nc.port_hi = 0;
 	}
 	nc.share_port = !o->net.unicast;

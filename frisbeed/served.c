@@ -54,9 +54,11 @@ served_open(struct disk **d, const char *store, const char *path,
 		c->whole_chunks = true; /* looked at when it was put there */
 	else
 		rc = inspect(path, *d, &c->whole_chunks, e);
-	if (rc != 0)
+	if (rc != 0) {
 		disk_close(*d, &ignored);
-	else
+		*d = NULL;
+	} else {
 		c->image_bytes = disk_size_bytes(*d);
+	}
 	return rc;
 }

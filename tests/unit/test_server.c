@@ -107,6 +107,39 @@ reply_is(const struct server_out *out, enum wire_subtype subtype, struct wire_ms
 	       m->subtype == subtype && memcmp(m->srcip, server_ip, 4) == 0;
 }
 
+/* Blocks that go out in so many milliseconds, asked for every one of them. */
+static uint32_t
+sent_in(struct server *s, uint64_t *now, unsigned ms)
+{
+	uint32_t blocks[4096], n = 0;
+
+	for (unsigned i = 0; i < ms; i++) {
+		*now += 1000;
+		n += drain(s, *now, blocks, 4096);
+	}
+	return n;
+}
+
+static void
+test_set_rate(void)
+{
+	struct server *s = make(8 * MIB, true, 16, 2000);
+	uint64_t now = 1000000;
+
+	for (uint32_t c = 0; c < 8; c++)
+		request(s, now, c, 0, 1024);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 1000);
+	uint32_t n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 980 && n <= 1001);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 100);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 97 && n <= 102);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 4000);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 3900 && n <= 4050);
+	server_free(s);
+}
+
 static void
 test_join(void)
 {
@@ -383,6 +416,7 @@ test_ending(void)
 int
 main(void)
 {
+	test_set_rate();
 	test_join();
 	test_join2();
 	test_merging();
