@@ -140,6 +140,39 @@ test_set_rate(void)
 	server_free(s);
 }
 
+/* What was said on the second port before a LEAVE, but heard after it. */
+static void
+test_want_after_leave(void)
+{
+	struct server_config cfg = { .image_bytes = 3 * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.idle_us = -1,
+		.ext = { .on = true, .port = 5008, .session = 9 } };
+	struct server *s = server_new(&cfg, 0);
+	uint8_t bits[1] = { 1 }, pkt[WIRE_PACKET_MAX];
+	struct wirext_msg want = { .kind = WIREXT_WANT, .srcip = { 10, 0, 0, 2 } };
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+
+	want.session = 9;
+	want.u.want.clientid = 5;
+	want.u.want.map = (struct wirext_map){ 0, 3, bits };
+	size_t n = wirext_put(&want, pkt, sizeof pkt);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 1); /* of an earlier run */
+	leave.u.leave.clientid = 5;
+	input(s, 0, &leave, ip_a);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	want.u.want.clientid = 6;
+	server_input(s, 0, pkt, wirext_put(&want, pkt, sizeof pkt), ip_a);
+	T_CHECK(server_stats(s)->clients == 1);
+	server_free(s);
+}
+
 static void
 test_join(void)
 {
@@ -417,6 +450,7 @@ int
 main(void)
 {
 	test_set_rate();
+	test_want_after_leave();
 	test_join();
 	test_join2();
 	test_merging();
