@@ -16,7 +16,7 @@ enum {
 	LINE_MAX_BYTES = 512,
 };
 
-/* There is one terminal.  Under stderr's lock. */
+/* There is one terminal.  Between log_hold() and log_release(). */
 static unsigned drawn;
 
 /* With the cursor below the table. */
@@ -38,9 +38,9 @@ void
 table_end(void)
 {
 	log_before_lines(NULL);
-	flockfile(stderr);
+	log_hold();
 	erase();
-	funlockfile(stderr);
+	log_release();
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -110,10 +110,10 @@ table_draw(struct session *s, unsigned n)
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0 || w.ws_col == 0)
 		w = (struct winsize){ .ws_row = ROWS_DEFAULT,
 			.ws_col = COLUMNS_DEFAULT };
-	flockfile(stderr);
+	log_hold();
 	erase();
 	for (unsigned i = 0; i < n; i++)
 		draw_session(&w, &s[i]);
 	fflush(stderr);
-	funlockfile(stderr);
+	log_release();
 }

@@ -1,6 +1,7 @@
 #include "common/base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <syslog.h>
@@ -22,10 +23,35 @@ log_open(const char *name, bool to_stderr, enum log_level most)
 		openlog(name, LOG_PID, LOG_DAEMON);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void
+log_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void
+log_release(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 void
 log_before_lines(void (*fn)(void))
 {
+	log_hold();
 	sink.before = fn;
+	log_release();
+}
+
+/* A file's name may hold anything; a terminal is not to obey it. */
+static void
+make_plain(char *line)
+{
+	for (; *line != '\0'; line++)
+		if ((unsigned char)*line < ' ' || *line == 0x7f)
+			*line = '?';
 }
 
 static void __attribute__((format(printf, 2, 0)))
@@ -37,12 +63,13 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 
 	if (level <= sink.most) {
 		vsnprintf(line, sizeof line, fmt, ap);
+		make_plain(line);
 		if (sink.to_stderr) {
-			flockfile(stderr);
+			log_hold();
 			if (sink.before != NULL)
 				sink.before();
 			fprintf(stderr, "%s: %s\n", sink.name, line);
-			funlockfile(stderr);
+			log_release();
 		} else {
 			syslog(priority[level], "%s", line);
 		}
