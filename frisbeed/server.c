@@ -1019,11 +1019,22 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	return true;
 }
 
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until
+ * someone can take it, and who wanted it may be gone. */
+static bool
+is_quiet(const struct server *s)
+{
+	bool held = s->ext.sent + s->ext.pending >= s->ext.limit;
+
+	return s->head == NULL && s->slots_used == 0 && s->ext.repair.n == 0 &&
+	       (s->ext.carousel.wanted == 0 || held);
+}
+
 /* When -T runs out if nothing more happens. */
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !is_idle(s) || reply_pending(s))
+	if (s->cfg.idle_us == 0 || !is_quiet(s) || reply_pending(s))
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;

@@ -140,9 +140,8 @@ test_set_rate(void)
 	server_free(s);
 }
 
-/* What was said on the second port before a LEAVE, but heard after it. */
-static void
-test_want_after_leave(void)
+static struct server *
+make_ext(int64_t idle_us)
 {
 	struct server_config cfg = { .image_bytes = 3 * MIB,
 		.whole_chunks = true,
@@ -150,9 +149,17 @@ test_want_after_leave(void)
 		.ahead = 4,
 		.burst = 16,
 		.gap_us = 2000,
-		.idle_us = -1,
+		.idle_us = idle_us,
 		.ext = { .on = true, .port = 5008, .session = 9 } };
-	struct server *s = server_new(&cfg, 0);
+
+	return server_new(&cfg, 0);
+}
+
+/* What was said on the second port before a LEAVE, but heard after it. */
+static void
+test_want_after_leave(void)
+{
+	struct server *s = make_ext(-1);
 	uint8_t bits[1] = { 1 }, pkt[WIRE_PACKET_MAX];
 	struct wirext_msg want = { .kind = WIREXT_WANT, .srcip = { 10, 0, 0, 2 } };
 	struct wire_msg leave = from_a(WIRE_LEAVE);
@@ -170,6 +177,29 @@ test_want_after_leave(void)
 	want.u.want.clientid = 6;
 	server_input(s, 0, pkt, wirext_put(&want, pkt, sizeof pkt), ip_a);
 	T_CHECK(server_stats(s)->clients == 1);
+	server_free(s);
+}
+
+/* Chunks are wanted, but who wanted them has left without saying GO. */
+static void
+test_end_while_held(void)
+{
+	struct server *s = make_ext(-1);
+	struct wire_msg join = from_a(WIRE_JOIN), leave = from_a(WIRE_LEAVE);
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t blocks[4096];
+
+	join.u.join.clientid = leave.u.leave.clientid = 5;
+	size_t n = wire_put(&join, pkt, sizeof pkt);
+	n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, 0, pkt, n, ip_a);
+	uint64_t now = 0;
+	uint32_t sent = sent_in(s, &now, 1000);
+	T_CHECK(sent > 0 && sent < 3 * 1024); /* the rest waits for a GO */
+	T_CHECK(drain(s, now, blocks, 4096) == 0);
+	input(s, now, &leave, ip_a);
+	T_CHECK(!server_done(s, now));
+	T_CHECK(server_done(s, now + 3000000));
 	server_free(s);
 }
 
@@ -451,6 +481,7 @@ main(void)
 {
 	test_set_rate();
 	test_want_after_leave();
+	test_end_while_held();
 	test_join();
 	test_join2();
 	test_merging();
