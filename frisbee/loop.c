@@ -7,7 +7,10 @@
 #include "common/base/cli.h"
 #include "common/net/wirext.h"
 
-enum { WAKE_US = 200000 }; /* at least so often, for signals */
+enum {
+	WAKE_US = 200000, /* at least so often, for signals */
+	SECOND_US = 1000000,
+};
 
 struct loop {
 	struct client *client;
@@ -17,11 +20,24 @@ struct loop {
 	const struct loop_config *cfg;
 	struct progress *progress;
 	uint64_t now, last_heard;
+	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
+	struct loop_result *r;
 	bool expecting; /* the sink was told how much */
 	bool ending;    /* the sink was told that all is there */
 	bool left;      /* the group */
 	bool sink_failed, sink_done;
 };
+
+static void
+note_packet(struct loop *l)
+{
+	if (l->packet_us != 0 && l->now - l->packet_us >= SECOND_US && !l->ending) {
+		l->r->stalls++;
+		l->r->stalled_us += l->now - l->packet_us;
+	}
+	l->packet_us = l->now;
+	l->r->packets++;
+}
 
 static void
 on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
@@ -30,6 +46,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	struct client_store st;
 
 	l->last_heard = l->now;
+	note_packet(l);
 	if (client_input(l->client, l->now, pkt, len, from, &st))
 		memcpy(
 		    sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES,
@@ -144,6 +161,29 @@ keep_alive(struct loop *l)
 		sock_rejoin(l->second);
 }
 
+static void
+note_engine(const struct loop *l)
+{
+	struct loop_result *r = l->r;
+
+	r->stats = *client_stats(l->client);
+	r->chunks = client_chunks(l->client);
+	r->chunks_taken = client_chunks_taken(l->client);
+	r->extension = l->second != NULL;
+	r->parity_used = client_parity_used(l->client);
+	r->parity_unneeded = client_parity_unneeded(l->client);
+}
+
+static void
+tick(struct loop *l)
+{
+	if (l->cfg->tick == NULL || l->now < l->tick_at)
+		return;
+	l->tick_at = l->now + SECOND_US;
+	note_engine(l);
+	l->cfg->tick(l->cfg->tick_arg, l->r);
+}
+
 static int
 load(struct loop *l, struct err *e)
 {
@@ -163,6 +203,7 @@ load(struct loop *l, struct err *e)
 			return err_set(e, ERR_IO,
 			    "nothing heard from the server for too long (-T)");
 		keep_alive(l);
+		tick(l);
 		wait_for_work(l);
 	}
 	return 0;
@@ -193,7 +234,8 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 		.sink = sink,
 		.box = box,
 		.cfg = cfg,
-		.progress = progress };
+		.progress = progress,
+		.r = r };
 	struct err why;
 
 	l.now = l.last_heard = clock_us();
@@ -205,11 +247,7 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 	}
 	l.now = clock_us();
 	leave(&l, &r->install);
-	r->stats = *client_stats(client);
-	r->chunks = client_chunks(client);
-	r->extension = l.second != NULL;
-	r->parity_used = client_parity_used(client);
-	r->parity_unneeded = client_parity_unneeded(client);
+	note_engine(&l);
 	sock_close(l.second);
 	return rc;
 }

@@ -7,13 +7,6 @@
 #include "frisbee/client.h"
 #include "frisbee/sink.h"
 
-struct loop_config {
-	uint32_t buffers;
-	uint64_t keepalive_us;         /* 0: off */
-	uint64_t write_mb;             /* for the statistics */
-	const struct sock_config *net; /* of the socket: the second one is as it */
-};
-
 struct loop_result {
 	struct install_stats install;
 	struct wire_stats stats;
@@ -21,6 +14,20 @@ struct loop_result {
 	bool gave_up;   /* -T */
 	bool extension; /* a second port was used */
 	uint64_t parity_used, parity_unneeded;
+	uint32_t chunks_taken;
+	uint64_t packets; /* heard */
+	/* Times without any packet, of a second and more, before all was there. */
+	uint64_t stalls, stalled_us;
+};
+
+struct loop_config {
+	uint32_t buffers;
+	uint64_t keepalive_us;         /* 0: off */
+	uint64_t write_mb;             /* for the statistics */
+	const struct sock_config *net; /* of the socket: the second one is as it */
+	/* Called once a second with how it is then; NULL: not. */
+	void (*tick)(void *arg, const struct loop_result *);
+	void *tick_arg;
 };
 
 /* Load the image into the sink, leave the session.  Takes the sink over. */

@@ -1,17 +1,16 @@
 /* frisbee: load a disk with the image that a frisbeed serves. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "common/base/cli_rows.h"
-#include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
 #include "frisbee/loop.h"
+#include "frisbee/report.h"
 
 enum {
 	CHUNK_MB_DEFAULT = 64,
@@ -31,12 +30,14 @@ struct opts {
 	struct net_options net;
 	struct install_config install;
 	const char *server; /* -S */
+	const char *stats_file;
+	uint64_t started_us;
 	bool any_file, sequential, quiet, debug, json, base;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;
 };
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -63,6 +64,9 @@ static const struct cli_opt own_opts[] = {
 	FLAG('d', "debug", "say more", debug),
 	FLAG('t', "trace", "the same as -d", debug),
 	FLAG(OPT_JSON, "json", "print the statistics as JSON", json),
+	{ OPT_STATS, "stats", "FILE",
+	    "keep the same statistics there, written anew every second", CLI_STR,
+	    AT(stats_file), 0, 0, NULL },
 	UINT(OPT_PROGRESS, "progress", "FD",
 	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
 	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
@@ -96,7 +100,9 @@ static const struct cli_program prog = {
 	.examples =
 	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n",
+	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
+	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n",
+
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
 	    { proof_opts, AT(install.proof), "Proof" } },
@@ -145,7 +151,7 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 		/* Without the image's partitions there is no place for the state. */
 		.chunk0_first = o->install.state != NULL &&
 		                strcmp(o->install.state, "target") == 0,
-		.ext = !o->base,
+		.ext = !o->base && !o->net.unicast,
 		.parity = parity_available(),
 		.start_delay_us = o->start_delay_s != 0
 		                      ? random[2] % (o->start_delay_s * 1000000)
@@ -155,56 +161,31 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 	return c->has_server ? netif_parse(o->server, c->server, e) : 0;
 }
 
-static int
-report_json(const struct loop_result *r, double seconds, struct err *e)
+static double
+seconds(const struct opts *o)
 {
-	const struct wire_stats *s = &r->stats;
-	struct json *j = json_new();
+	return (double)(clock_us() - o->started_us) / 1e6;
+}
 
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
-	json_object(j, NULL);
-	json_double(j, "seconds", seconds);
-	json_uint(j, "chunks", r->chunks);
-	json_uint(j, "bytes_written", r->install.bytes_written);
-	json_uint(j, "bytes_same", r->install.bytes_same);
-	json_uint(j, "bytes_covered", r->install.bytes_covered);
-	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
-	lost_json(&r->install.lost, j);
-	json_uint(j, "requests", s->requests);
-	json_uint(j, "prequests", s->prequests);
-	json_uint(j, "rerequests", s->rerequests);
-	json_uint(j, "blocks_by_prequest", s->blocks_by_prequest);
-	json_uint(j, "duplicates_finished", s->dup_finished);
-	json_uint(j, "duplicates_in_progress", s->dup_in_progress);
-	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
-	json_uint(j, "idle_timeouts", s->idle_timeouts);
-	json_uint(j, "join_attempts", s->join_attempts);
-	json_bool(j, "extension", r->extension);
-	json_uint(j, "parity_used", r->parity_used);
-	json_uint(j, "parity_unneeded", r->parity_unneeded);
-	json_end(j);
-	return json_show(j, e);
+static void
+on_tick(void *arg, const struct loop_result *r)
+{
+	struct opts *o = arg;
+	struct err e;
+
+	if (o->stats_file == NULL || report_save(r, seconds(o), o->stats_file, &e) == 0)
+		return;
+	o->stats_file = NULL; /* a load is not worth less without */
+	warn(e.text);
 }
 
 static int
-report(const struct opts *o, const struct loop_result *r, double seconds, struct err *e)
+report(struct opts *o, const struct loop_result *r, struct err *e)
 {
-	const struct wire_stats *s = &r->stats;
-	char written[32], rate[32];
-
 	if (!o->quiet)
-		fprintf(stderr,
-		    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
-		    "blocks came twice, %u were asked for again\n",
-		    cli_human_bytes(r->install.bytes_written, written, sizeof written),
-		    seconds,
-		    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
-					       (seconds > 0 ? seconds : 1)),
-			rate, sizeof rate),
-		    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
-		    s->blocks_by_prequest);
-	return o->json ? report_json(r, seconds, e) : 0;
+		report_line(r, seconds(o));
+	on_tick(o, r);
+	return o->json ? report_print(r, seconds(o), e) : 0;
 }
 
 /* Everything is open: load, report. */
@@ -215,18 +196,19 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
 		.keepalive_us = o->net.keepalive_s * 1000000,
 		.write_mb = o->install.write_mb,
-		.net = nc };
+		.net = nc,
+		.tick = on_tick,
+		.tick_arg = o };
 	struct loop_result r = { 0 };
 	struct client_config cc;
 	struct progress progress;
 	struct install_stats none;
 	struct err ignored;
-	uint64_t started = clock_us();
-
+	o->started_us = clock_us();
 	int configured = configure(o, sock, &cc, e);
 	cc.has = sink_has;
 	cc.has_arg = sink;
-	struct client *client = configured == 0 ? client_new(&cc, started) : NULL;
+	struct client *client = configured == 0 ? client_new(&cc, o->started_us) : NULL;
 	if (client == NULL) {
 		sink_close(sink, &none, &ignored);
 		return -1;
@@ -239,11 +221,12 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	client_free(client);
 	if (rc != 0 && r.chunks > 0) {
 		struct err why = *e;
+		on_tick(o, &r);
 		return err_set(
 		    e, why.kind, "%.400s; the target is not complete", why.text);
 	}
 	if (rc == 0)
-		rc = report(o, &r, (double)(clock_us() - started) / 1e6, e);
+		rc = report(o, &r, e);
 	lost_free(&r.install.lost);
 	return rc != 0 ? -1 : 0;
 }
@@ -265,7 +248,15 @@ run(struct opts *o, const char *target, struct err *e)
 	sc.install.gentle = true;
 	if (net_options_resolve(&o->net, &nc, e) != 0)
 		return -1;
-	nc.share_port = true;
+	if (o->net.unicast) { /* any free port of ours, to that one of the server's */
+		if (nc.port_lo == 0 || nc.port_lo != nc.port_hi)
+			return err_set(
+			    e, ERR_USAGE, "--unicast: one port (-p) is needed");
+		nc.dest_port = nc.port_lo;
+		nc.connected = true;
+		nc.port_lo = nc.port_hi = 0;
+	}
+	nc.share_port = !o->net.unicast;
 	if (sock_open(&sock, &nc, e) != 0)
 		return -1;
 	int rc = mailbox_new(&box, sc.buffers + 2, e);

@@ -44,7 +44,9 @@ struct loop {
 	struct batch batch, parity;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now, last_heard;
-	bool congested; /* the kernel had no room */
+	bool congested;  /* the kernel had no room */
+	uint64_t stalls; /* how often */
+	uint64_t tick_at;
 };
 
 static void
@@ -53,6 +55,8 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	struct loop *l = arg;
 
 	l->last_heard = l->now;
+	if (l->cfg->heard != NULL)
+		l->cfg->heard(l->cfg->arg, l->now, pkt, len, from);
 	server_input(l->server, l->now, pkt, len, from);
 }
 
@@ -86,6 +90,7 @@ flush_batch(struct loop *l, struct batch *b, struct err *e)
 			return -1;
 		if (n == 0) {
 			l->congested = true;
+			l->stalls++;
 			server_overrun(l->server);
 			return 0;
 		}
@@ -181,9 +186,8 @@ wait_for_work(struct loop *l)
 		    .events = POLLIN } };
 	uint64_t at = l->congested ? l->now + RESEND_US
 	                           : server_deadline(l->server, l->now);
-	uint64_t wait = at <= l->now            ? 0
-	                : at - l->now < WAKE_US ? at - l->now
-	                                        : WAKE_US;
+	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
+	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
 	struct timespec ts = { (time_t)(wait / 1000000),
 		(long)(wait % 1000000) * 1000 };
 
@@ -243,11 +247,21 @@ receive(struct loop *l, struct err *e)
 	                              : 0;
 }
 
+/* False: the session is to end. */
+static bool
+tick(struct loop *l)
+{
+	if (l->cfg->tick == NULL || l->now < l->tick_at)
+		return true;
+	l->tick_at = l->now + l->cfg->tick_us;
+	return !l->cfg->tick(l->cfg->arg, l->server, l->now, l->stalls);
+}
+
 static int
 serve(struct loop *l, struct err *e)
 {
 	l->now = l->last_heard = clock_us();
-	while (cli_signal() == 0 && !server_done(l->server, l->now)) {
+	while (cli_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
 		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)

@@ -11,6 +11,13 @@ struct loop_config {
 	uint64_t keepalive_us;      /* 0: off */
 	struct sock *second;        /* of the extension; NULL: none */
 	uint32_t session;
+	/* All optional.  What arrives; and, now and then, a chance to look at the
+	 * engine: true ends the session.  stalls: how often the kernel had no room. */
+	void (*heard)(void *arg, uint64_t now_us, const void *pkt, size_t len,
+	    const uint8_t from[4]);
+	bool (*tick)(void *arg, struct server *, uint64_t now_us, uint64_t stalls);
+	void *arg;
+	uint64_t tick_us;
 };
 
 /* Serve until a signal, until server_done(), or an error: one is that the file changes

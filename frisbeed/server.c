@@ -24,6 +24,7 @@ enum {
 	 */
 	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
+	LEFT_KEPT = 64, /* who left lately */
 };
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
@@ -100,9 +101,11 @@ struct server {
 	uint64_t epoch_us;
 	bool epoch_loss;
 
-	uint64_t asked_us;             /* last request or join */
-	uint64_t left_us;              /* when the last client left */
-	struct server_client *clients; /* SERVER_CLIENTS_MAX */
+	uint64_t asked_us;                    /* last request or join */
+	uint64_t left_us;                     /* when the last client left */
+	struct server_client *clients;        /* SERVER_CLIENTS_MAX */
+	struct server_client left[LEFT_KEPT]; /* ring */
+	uint32_t nleft;
 
 	uint64_t now_us; /* as the shell said last */
 	struct server_ext ext;
@@ -234,6 +237,7 @@ client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 
 	s->stats.leaves++;
 	if (c != NULL) {
+		s->left[s->nleft++ % LEFT_KEPT] = *c;
 		s->ext.clients -= c->ext;
 		*c = s->clients[--s->stats.clients];
 		s->left_us = now_us;
@@ -243,6 +247,19 @@ client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (s->log.left != NULL)
 		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
 		    m->u.leave.elapsed_s, stats);
+}
+
+/* The ports are read one after the other: what a client said on the second one may be
+ * heard after its LEAVE. */
+static bool
+has_left(const struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s->left[i].id == id && memcmp(s->left[i].ip, ip, 4) == 0)
+			return true;
+	return false;
 }
 
 /* --- the queue --- */
@@ -459,6 +476,8 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct wirext_map *map = &m->u.want.map;
 
+	if (has_left(s, m->srcip, m->u.want.clientid))
+		return;
 	/* Of an earlier run of this server: we do not know it yet. */
 	if (find_client(s, m->srcip, m->u.want.clientid) == NULL)
 		client_joined(s, m->srcip, m->u.want.clientid, true);
@@ -771,6 +790,20 @@ server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 	}
 }
 
+void
+server_set_rate(struct server *s, uint64_t bits_per_s)
+{
+	uint32_t full = s->cfg.burst;
+
+	server_rate_to_burst(bits_per_s, &s->cfg.burst, &s->cfg.gap_us);
+	/* What -D took away stays away. */
+	uint64_t now = full != 0 ? (uint64_t)s->burst * s->cfg.burst / full
+	                         : s->cfg.burst;
+	s->burst = now < 1 ? 1 : (uint32_t)now;
+	if (!s->cfg.dynamic || s->burst > s->cfg.burst)
+		s->burst = s->cfg.burst;
+}
+
 /* --- output --- */
 
 static size_t
@@ -986,11 +1019,22 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	return true;
 }
 
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until
+ * someone can take it, and who wanted it may be gone. */
+static bool
+is_quiet(const struct server *s)
+{
+	bool held = s->ext.sent + s->ext.pending >= s->ext.limit;
+
+	return s->head == NULL && s->slots_used == 0 && s->ext.repair.n == 0 &&
+	       (s->ext.carousel.wanted == 0 || held);
+}
+
 /* When -T runs out if nothing more happens. */
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !is_idle(s) || reply_pending(s))
+	if (s->cfg.idle_us == 0 || !is_quiet(s) || reply_pending(s))
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;

@@ -116,6 +116,8 @@ uint64_t server_deadline(const struct server *, uint64_t now_us);
 /* The network refused a packet for want of buffers: counts as loss for -D.  The
  * shell sends that packet again. */
 void server_overrun(struct server *);
+/* From now on so many bits a second (> 0), as server_rate_to_burst() splits them. */
+void server_set_rate(struct server *, uint64_t bits_per_s);
 /* The file is no longer what the clients were promised: from now on they are told
  * so, and nothing else is sent; whoever joins gets no answer. */
 void server_image_changed(struct server *);

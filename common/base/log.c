@@ -1,6 +1,7 @@
 #include "common/base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <syslog.h>
@@ -9,7 +10,8 @@ static struct {
 	const char *name;
 	bool to_stderr;
 	enum log_level most;
-} sink = { "log", true, LOG_LEVEL_INFO };
+	void (*before)(void);
+} sink = { "log", true, LOG_LEVEL_INFO, NULL };
 
 void
 log_open(const char *name, bool to_stderr, enum log_level most)
@@ -21,6 +23,37 @@ log_open(const char *name, bool to_stderr, enum log_level most)
 		openlog(name, LOG_PID, LOG_DAEMON);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void
+log_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void
+log_release(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void
+log_before_lines(void (*fn)(void))
+{
+	log_hold();
+	sink.before = fn;
+	log_release();
+}
+
+/* A file's name may hold anything; a terminal is not to obey it. */
+static void
+make_plain(char *line)
+{
+	for (; *line != '\0'; line++)
+		if ((unsigned char)*line < ' ' || *line == 0x7f)
+			*line = '?';
+}
+
 static void __attribute__((format(printf, 2, 0)))
 log_line(enum log_level level, const char *fmt, va_list ap)
 {
@@ -30,10 +63,16 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 
 	if (level <= sink.most) {
 		vsnprintf(line, sizeof line, fmt, ap);
-		if (sink.to_stderr)
+		make_plain(line);
+		if (sink.to_stderr) {
+			log_hold();
+			if (sink.before != NULL)
+				sink.before();
 			fprintf(stderr, "%s: %s\n", sink.name, line);
-		else
+			log_release();
+		} else {
 			syslog(priority[level], "%s", line);
+		}
 	}
 	errno = saved;
 }

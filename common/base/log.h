@@ -10,6 +10,12 @@
 enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_open(const char *name, bool to_stderr, enum log_level most);
+/* Between the two no other thread's line goes to stderr.  Do not log there. */
+void log_hold(void);
+void log_release(void);
+/* Called before each line that goes to stderr, as if between the two: what else is on
+ * the terminal makes room.  NULL: nothing. */
+void log_before_lines(void (*fn)(void));
 void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_LOOPBACK = 400, OPT_NO_GSO };
+enum { OPT_LOOPBACK = 400, OPT_NO_GSO, OPT_UNICAST };
 
 #define AT(field) offsetof(struct net_options, field)
 
@@ -24,6 +24,10 @@ const struct cli_opt net_opts[] = {
 	    1, 1 << 20, NULL },
 	{ 'K', "keepalive", "S", "join the group again after S seconds of silence",
 	    CLI_UINT, AT(keepalive_s), 1, 86400, NULL },
+	{ OPT_UNICAST, "unicast", NULL,
+	    "-m is the server's address; each client has a stream of its own, to any "
+	    "port of it",
+	    CLI_FLAG, AT(unicast), 0, 0, NULL },
 	{ OPT_LOOPBACK, "loopback", NULL, "server and clients share this host",
 	    CLI_FLAG, AT(loopback), 0, 0, NULL },
 	{ OPT_NO_GSO, "no-gso", NULL, "one system call a packet at least", CLI_FLAG,
@@ -69,5 +73,8 @@ net_options_resolve(const struct net_options *o, struct sock_config *c, struct e
 		return err_ctx(e, "-m");
 	if (c->broadcast && netif_is_group(c->addr))
 		return err_set(e, ERR_USAGE, "-b: %s is a multicast group", o->addr);
+	if (o->unicast && (c->broadcast || netif_is_group(c->addr)))
+		return err_set(e, ERR_USAGE,
+		    "--unicast: %s is not the address of one host", o->addr);
 	return parse_ports(o->port, c, e);
 }

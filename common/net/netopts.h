@@ -11,6 +11,7 @@ struct net_options {
 	const char *iface; /* -i */
 	bool broadcast;    /* -b */
 	bool loopback;
+	bool unicast; /* the server's -m is its own, the client's the server's */
 	bool no_gso;
 	uint64_t buffer_kb;   /* -k */
 	uint64_t keepalive_s; /* -K; 0: off */

@@ -114,7 +114,8 @@ bind_port(struct sock *s, const struct sock_config *cfg, struct err *e)
 		if (bind(s->fd, (struct sockaddr *)&sin, sizeof sin) == 0) {
 			if (getsockname(s->fd, (struct sockaddr *)&sin, &len) != 0)
 				return err_os(e, "getsockname");
-			s->dest.sin_port = sin.sin_port;
+			s->dest.sin_port = cfg->dest_port != 0 ? htons(cfg->dest_port)
+			                                       : sin.sin_port;
 			return 0;
 		}
 		if (errno != EADDRINUSE)
@@ -137,6 +138,21 @@ choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 	return 0;
 }
 
+/* The kernel gives us only what the other side sends; or, when many of them will share
+ * our port, lets them: nobody else had it when we came. */
+static int
+settle_senders(struct sock *s, const struct sock_config *cfg, struct err *e)
+{
+	int on = 1;
+
+	if (cfg->connected &&
+	    connect(s->fd, (struct sockaddr *)&s->dest, sizeof s->dest) != 0)
+		return err_os(e, "connecting a socket");
+	return !cfg->any_sender ? 0
+	                        : option(s->fd, SOL_SOCKET, SO_REUSEADDR, &on,
+				      sizeof on, "sharing the port", e);
+}
+
 static int
 configure(struct sock *s, const struct sock_config *cfg, struct err *e)
 {
@@ -156,8 +172,9 @@ configure(struct sock *s, const struct sock_config *cfg, struct err *e)
 				  "broadcasting", e) != 0)
 		return -1;
 	/* Old kernels have no UDP_GRO: then every datagram comes by itself. */
-	setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
-	if (bind_port(s, cfg, e) != 0)
+	if (!cfg->any_sender)
+		setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
+	if (bind_port(s, cfg, e) != 0 || settle_senders(s, cfg, e) != 0)
 		return -1;
 	return s->group ? join_group(s, cfg, e) : 0;
 }
@@ -376,4 +393,24 @@ sock_receive(struct sock *s,
 			return 0;
 	}
 	return 0;
+}
+
+int
+sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
+    uint16_t *port, struct err *e)
+{
+	struct sockaddr_in sin;
+	socklen_t len = sizeof sin;
+	ssize_t n;
+
+	/* An empty one is nobody's packet, but not the end of them. */
+	do
+		n = recvfrom(
+		    s->fd, pkt, cap, MSG_DONTWAIT, (struct sockaddr *)&sin, &len);
+	while (n == 0);
+	if (n < 0)
+		return is_transient(errno) ? 0 : err_os(e, "cannot receive");
+	memcpy(from, &sin.sin_addr, 4);
+	*port = ntohs(sin.sin_port);
+	return (int)n;
 }

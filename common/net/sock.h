@@ -1,7 +1,8 @@
 /* sock.h: the one UDP socket of a session: multicast, broadcast or unicast.
  *
  * Everything is sent from our port to the same port of the group (or the
- * broadcast address, or the other side).  The kind follows from the address.
+ * broadcast address, or the other side), unless dest_port says otherwise.  The kind
+ * follows from the address.
  * Source: the protocol specification, section 1.
  */
 #ifndef COMMON_NET_SOCK_H
@@ -21,6 +22,10 @@ struct sock_config {
 	bool broadcast;            /* -b */
 	bool loopback;             /* hear senders of this host, share the port */
 	bool share_port;           /* SO_REUSEADDR: clients */
+	uint16_t dest_port;        /* of the other side; 0: the same as ours */
+	/* Only what comes from addr and dest_port, also when others share our port. */
+	bool connected;
+	bool any_sender; /* for sock_receive_from(); addr is our own */
 	bool no_gso;
 	uint32_t buffer_bytes; /* of the kernel, each way */
 };
@@ -40,7 +45,7 @@ int sock_open(struct sock **, const struct sock_config *, struct err *);
 void sock_close(struct sock *);
 int sock_fd(const struct sock *);
 const struct netif *sock_netif(const struct sock *);
-uint16_t sock_port(const struct sock *);
+uint16_t sock_port(const struct sock *); /* that we send to */
 const uint8_t *sock_dest(const struct sock *);
 
 /* 1 sent, 0 the kernel has no room just now, -1. */
@@ -53,6 +58,10 @@ int sock_send_blocks(
 int sock_receive(struct sock *,
     void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
     void *arg, struct err *);
+/* One packet of at most cap bytes, from anybody and any port: its length, 0 when
+ * nothing has arrived, -1.  For sockets with any_sender. */
+int sock_receive_from(struct sock *, void *pkt, size_t cap, uint8_t from[4],
+    uint16_t *port, struct err *);
 /* Leave the group and join it again: wakes switches that forgot us (-K). */
 void sock_rejoin(struct sock *);
 /* Hear no more of the group; sending to it goes on. */

@@ -107,6 +107,102 @@ reply_is(const struct server_out *out, enum wire_subtype subtype, struct wire_ms
 	       m->subtype == subtype && memcmp(m->srcip, server_ip, 4) == 0;
 }
 
+/* Blocks that go out in so many milliseconds, asked for every one of them. */
+static uint32_t
+sent_in(struct server *s, uint64_t *now, unsigned ms)
+{
+	uint32_t blocks[4096], n = 0;
+
+	for (unsigned i = 0; i < ms; i++) {
+		*now += 1000;
+		n += drain(s, *now, blocks, 4096);
+	}
+	return n;
+}
+
+static void
+test_set_rate(void)
+{
+	struct server *s = make(8 * MIB, true, 16, 2000);
+	uint64_t now = 1000000;
+
+	for (uint32_t c = 0; c < 8; c++)
+		request(s, now, c, 0, 1024);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 1000);
+	uint32_t n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 980 && n <= 1001);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 100);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 97 && n <= 102);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 4000);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 3900 && n <= 4050);
+	server_free(s);
+}
+
+static struct server *
+make_ext(int64_t idle_us)
+{
+	struct server_config cfg = { .image_bytes = 3 * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.idle_us = idle_us,
+		.ext = { .on = true, .port = 5008, .session = 9 } };
+
+	return server_new(&cfg, 0);
+}
+
+/* What was said on the second port before a LEAVE, but heard after it. */
+static void
+test_want_after_leave(void)
+{
+	struct server *s = make_ext(-1);
+	uint8_t bits[1] = { 1 }, pkt[WIRE_PACKET_MAX];
+	struct wirext_msg want = { .kind = WIREXT_WANT, .srcip = { 10, 0, 0, 2 } };
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+
+	want.session = 9;
+	want.u.want.clientid = 5;
+	want.u.want.map = (struct wirext_map){ 0, 3, bits };
+	size_t n = wirext_put(&want, pkt, sizeof pkt);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 1); /* of an earlier run */
+	leave.u.leave.clientid = 5;
+	input(s, 0, &leave, ip_a);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	want.u.want.clientid = 6;
+	server_input(s, 0, pkt, wirext_put(&want, pkt, sizeof pkt), ip_a);
+	T_CHECK(server_stats(s)->clients == 1);
+	server_free(s);
+}
+
+/* Chunks are wanted, but who wanted them has left without saying GO. */
+static void
+test_end_while_held(void)
+{
+	struct server *s = make_ext(-1);
+	struct wire_msg join = from_a(WIRE_JOIN), leave = from_a(WIRE_LEAVE);
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t blocks[4096];
+
+	join.u.join.clientid = leave.u.leave.clientid = 5;
+	size_t n = wire_put(&join, pkt, sizeof pkt);
+	n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, 0, pkt, n, ip_a);
+	uint64_t now = 0;
+	uint32_t sent = sent_in(s, &now, 1000);
+	T_CHECK(sent > 0 && sent < 3 * 1024); /* the rest waits for a GO */
+	T_CHECK(drain(s, now, blocks, 4096) == 0);
+	input(s, now, &leave, ip_a);
+	T_CHECK(!server_done(s, now));
+	T_CHECK(server_done(s, now + 3000000));
+	server_free(s);
+}
+
 static void
 test_join(void)
 {
@@ -383,6 +479,9 @@ test_ending(void)
 int
 main(void)
 {
+	test_set_rate();
+	test_want_after_leave();
+	test_end_while_held();
 	test_join();
 	test_join2();
 	test_merging();

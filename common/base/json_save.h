@@ -1,0 +1,11 @@
+/* json_save.h: a JSON document into a file that readers see old or new, never half. */
+#ifndef COMMON_BASE_JSON_SAVE_H
+#define COMMON_BASE_JSON_SAVE_H
+
+#include "common/base/json.h"
+
+/* Through another file in the same folder, which takes the name when it is whole.  Not
+ * synced: it says how things are, and is written again. */
+int json_save(struct json *, const char *path, struct err *);
+
+#endif /* COMMON_BASE_JSON_SAVE_H */

@@ -1,0 +1,94 @@
+#include "frisbee/report.h"
+
+#include <stdio.h>
+
+#include "common/base/cli.h"
+#include "common/base/json_save.h"
+
+/* What came of the image, as it is sent. */
+static double
+rate(const struct loop_result *r, double seconds)
+{
+	const double chunk_bits = 8.0 * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+
+	return seconds > 0 ? r->chunks_taken * chunk_bits / seconds : 0;
+}
+
+static struct json *
+to_json(const struct loop_result *r, double seconds)
+{
+	const struct wire_stats *s = &r->stats;
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return NULL;
+	json_object(j, NULL);
+	json_double(j, "seconds", seconds);
+	json_uint(j, "chunks", r->chunks);
+	json_uint(j, "bytes_written", r->install.bytes_written);
+	json_uint(j, "bytes_same", r->install.bytes_same);
+	json_uint(j, "bytes_covered", r->install.bytes_covered);
+	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
+	lost_json(&r->install.lost, j);
+	json_uint(j, "requests", s->requests);
+	json_uint(j, "prequests", s->prequests);
+	json_uint(j, "rerequests", s->rerequests);
+	json_uint(j, "blocks_by_prequest", s->blocks_by_prequest);
+	json_uint(j, "duplicates_finished", s->dup_finished);
+	json_uint(j, "duplicates_in_progress", s->dup_in_progress);
+	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
+	json_uint(j, "idle_timeouts", s->idle_timeouts);
+	json_uint(j, "join_attempts", s->join_attempts);
+	json_bool(j, "extension", r->extension);
+	json_uint(j, "parity_used", r->parity_used);
+	json_uint(j, "parity_unneeded", r->parity_unneeded);
+	json_uint(j, "chunks_taken", r->chunks_taken);
+	json_double(j, "rate_bits_per_s", rate(r, seconds));
+	json_uint(j, "packets", r->packets);
+	json_uint(j, "control_messages",
+	    (uint64_t)s->requests + s->prequests + s->join_attempts);
+	json_uint(j, "stalls", r->stalls);
+	json_double(j, "stalled_s", (double)r->stalled_us / 1e6);
+	json_end(j);
+	return j;
+}
+
+void
+report_line(const struct loop_result *r, double seconds)
+{
+	const struct wire_stats *s = &r->stats;
+	char written[32], per_s[32];
+
+	fprintf(stderr,
+	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
+	    "blocks came twice, %u were asked for again\n",
+	    cli_human_bytes(r->install.bytes_written, written, sizeof written), seconds,
+	    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
+				       (seconds > 0 ? seconds : 1)),
+		per_s, sizeof per_s),
+	    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
+	    s->blocks_by_prequest);
+}
+
+int
+report_print(const struct loop_result *r, double seconds, struct err *e)
+{
+	struct json *j = to_json(r, seconds);
+
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	return json_show(j, e);
+}
+
+int
+report_save(
+    const struct loop_result *r, double seconds, const char *path, struct err *e)
+{
+	struct json *j = to_json(r, seconds);
+
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	int rc = json_save(j, path, e);
+	json_free(j);
+	return rc;
+}

@@ -1,0 +1,15 @@
+/* report.h: the statistics of a load: a line, JSON, a file. */
+#ifndef FRISBEE_REPORT_H
+#define FRISBEE_REPORT_H
+
+#include "frisbee/loop.h"
+
+/* The summary, to stderr. */
+void report_line(const struct loop_result *, double seconds);
+/* As JSON, to stdout. */
+int report_print(const struct loop_result *, double seconds, struct err *);
+/* The same into a file that is always whole. */
+int report_save(
+    const struct loop_result *, double seconds, const char *path, struct err *);
+
+#endif /* FRISBEE_REPORT_H */

@@ -1,0 +1,45 @@
+/* clients.h: what is known of the clients of one session, for statistics only.
+ *
+ * A row an address (and port, when each client is answered at its own).  There are at
+ * most as many rows as it was made for: then who was heard longest ago makes room, so
+ * that packets from strangers cost no memory.  May be used by several threads.
+ */
+#ifndef FRISBEED_CLIENTS_H
+#define FRISBEED_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct clients;
+
+struct client_row {
+	uint8_t ip[4];
+	uint16_t port; /* 0: the session's */
+	uint64_t first_us, heard_us;
+	uint64_t messages, joins, blocks_lost;
+	uint64_t sent_before; /* blocks of the session, before it came */
+	uint64_t blocks, of;  /* how far it is; of 0: not known */
+	bool extension, left;
+	/* By its LEAVE2; no old client sends less. */
+	bool told;
+	uint64_t bytes_written;
+	uint32_t seconds, stalls, dropped, duplicates;
+};
+
+struct clients *clients_new(uint32_t rows_max); /* NULL: no memory */
+void clients_free(struct clients *);
+/* A packet that the session heard; what is none of a client's is ignored.
+ * sent: blocks that the session has sent so far. */
+void clients_heard(struct clients *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], uint16_t port, uint64_t sent);
+/* How far one has got that is served alone. */
+void clients_progress(
+    struct clients *, const uint8_t ip[4], uint16_t port, uint64_t blocks, uint64_t of);
+/* Copy up to max rows, those heard last first: how many; *total: of how many. */
+uint32_t clients_copy(
+    struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
+/* Lost of what was sent since it came: 0..1. */
+double client_row_loss(const struct client_row *, uint64_t sent);
+
+#endif /* FRISBEED_CLIENTS_H */

@@ -1,0 +1,11 @@
+/* daemon.h: all sessions of one process, from their opening to the last report. */
+#ifndef FRISBEED_DAEMON_H
+#define FRISBEED_DAEMON_H
+
+#include "frisbeed/options.h"
+
+/* Serve the images until each session has ended, or a signal.  -1 when one has
+ * failed; the others were served all the same. */
+int daemon_run(const struct opts *, char **images, unsigned n, struct err *);
+
+#endif /* FRISBEED_DAEMON_H */

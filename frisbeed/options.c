@@ -1,0 +1,91 @@
+#include "frisbeed/options.h"
+
+#include <stddef.h>
+
+enum {
+	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */
+	GAP_US_DEFAULT = 2000,
+	RUN_BLOCKS_DEFAULT = 32,
+	READ_AHEAD_BYTES = 8 << 20,
+	IDLE_S_DEFAULT = 1800,
+	UNICAST_DEFAULT = 64,
+};
+
+enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_STATS, OPT_UNICAST_CLIENTS };
+
+const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
+	.run_blocks = RUN_BLOCKS_DEFAULT,
+	.burst = BURST_DEFAULT,
+	.gap_us = GAP_US_DEFAULT,
+	.unicast_max = UNICAST_DEFAULT };
+
+#define AT(field) offsetof(struct opts, field)
+
+const struct cli_opt own_opts[] = {
+	{ 'W', "bandwidth", "BITS",
+	    "never send faster, all images together: 60M, 1G bits a second", CLI_STR,
+	    AT(rate), 0, 0, NULL },
+	{ 'B', "burst", "N", "blocks a burst (16)", CLI_UINT, AT(burst), 1, 65536,
+	    NULL },
+	{ 'G', "gap", "US",
+	    "microseconds from burst to burst (2000); 0: as fast as it goes", CLI_UINT,
+	    AT(gap_us), 0, 10000000, NULL },
+	{ 'D', "dynamic", NULL, "slow down on loss", CLI_FLAG, AT(dynamic), 0, 0,
+	    NULL },
+	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024,
+	    NULL },
+	{ 'T', "timeout", "S",
+	    "leave after S seconds without requests (1800; 0: never; < 0: when "
+	    "the last client has left)",
+	    CLI_INT, AT(idle_s), (uint64_t)-1000000, 1000000000, NULL },
+	{ 'A', "address-file", "FILE",
+	    "write ADDR:PORT there; of several images a line each", CLI_STR,
+	    AT(addr_file), 0, 0, NULL },
+	{ OPT_UNICAST_CLIENTS, "unicast-clients", "N",
+	    "with --unicast, so many clients of an image at once (64)", CLI_UINT,
+	    AT(unicast_max), 1, 1024, NULL },
+	{ 'd', "debug", NULL,
+	    "log to stderr (else: to a terminal, or syslog), and more", CLI_FLAG,
+	    AT(debug), 0, 0, NULL },
+	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
+	    NULL },
+	{ OPT_STORE, "store", "DIR",
+	    "the images are those of these names in this store", CLI_STR, AT(store), 0,
+	    0, NULL },
+	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG,
+	    AT(json), 0, 0, NULL },
+	{ OPT_STATS, "stats", "FILE",
+	    "keep the same statistics there, written anew every second", CLI_STR,
+	    AT(stats_file), 0, 0, NULL },
+	{ OPT_BASE, "base", NULL,
+	    "only the protocol that old clients speak, with all clients", CLI_FLAG,
+	    AT(base), 0, 0, NULL },
+	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
+	{ 'L', NULL, "X", "accepted, and of no use", CLI_STR, AT(ignored), 0, 0, NULL },
+	{ 'H', NULL, "S", "not built yet: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 'E', NULL, "HOST", "not built yet: an event server", CLI_REFUSED, 0, 0, 0,
+	    NULL },
+	{ 0 },
+};
+
+int
+opts_configure(
+    const struct opts *o, struct server_config *c, uint64_t *rate, struct err *e)
+{
+	c->run_blocks = (uint32_t)o->run_blocks;
+	c->ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / c->run_blocks;
+	c->ahead = c->ahead > SERVER_AHEAD_MAX ? SERVER_AHEAD_MAX : c->ahead;
+	c->burst = (uint32_t)o->burst;
+	c->gap_us = o->gap_us;
+	c->dynamic = o->dynamic;
+	c->idle_us = o->idle_s * 1000000;
+	*rate = c->gap_us != 0
+	            ? c->burst * (uint64_t)WIRE_BLOCK_COST_BITS * 1000000 / c->gap_us
+	            : 0;
+	if (o->rate == NULL)
+		return 0;
+	if (cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
+		return err_ctx(e, "-W");
+	server_rate_to_burst(*rate, &c->burst, &c->gap_us);
+	return 0;
+}

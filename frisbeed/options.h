@@ -1,0 +1,29 @@
+/* options.h: what frisbeed's command line says. */
+#ifndef FRISBEED_OPTIONS_H
+#define FRISBEED_OPTIONS_H
+
+#include "common/net/netopts.h"
+#include "frisbeed/server.h"
+
+struct opts {
+	struct net_options net;
+	const char *addr_file;  /* -A */
+	const char *stats_file; /* NULL: none */
+	bool debug, dynamic, quiet, json, trace, base;
+	int64_t idle_s;
+	uint64_t run_blocks, burst, gap_us;
+	uint64_t unicast_max; /* clients at once, of each image */
+	const char *rate;     /* -W */
+	const char *store;
+	const char *ignored;
+};
+
+extern const struct cli_opt own_opts[];
+extern const struct opts opts_default;
+
+/* What of the engine's configuration the command line decides, and the rate in bits a
+ * second that follows from it; 0: none. */
+int opts_configure(
+    const struct opts *, struct server_config *, uint64_t *rate, struct err *);
+
+#endif /* FRISBEED_OPTIONS_H */

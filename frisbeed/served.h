@@ -1,0 +1,13 @@
+/* served.h: open what is to be served: an image, any other file, or a store's image. */
+#ifndef FRISBEED_SERVED_H
+#define FRISBEED_SERVED_H
+
+#include "common/disk/disk.h"
+#include "frisbeed/server.h"
+
+/* Fills what the engine needs to know of it.  An image that is damaged or cut short is
+ * refused.  store NULL: path is a file. */
+int served_open(struct disk **, const char *store, const char *path,
+    struct server_config *, struct err *);
+
+#endif /* FRISBEED_SERVED_H */

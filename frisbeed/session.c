@@ -1,0 +1,177 @@
+#include "frisbeed/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/net/parity.h"
+#include "frisbeed/identity.h"
+#include "frisbeed/served.h"
+
+enum {
+	PORT_MAX = 65535,
+	SECOND_PORTS = 64, /* behind -p, for the second one */
+};
+
+static int
+open_sock(struct session *s, struct err *e)
+{
+	struct sock_config *nc = &s->unicast.net;
+
+	if (net_options_resolve(&s->place->net, nc, e) != 0)
+		return -1;
+	struct sock_config own = *nc;
+	if (s->opts->net.unicast) {
+		own.any_sender = true;
+		if (own.iface == NULL)
+			own.iface = s->place->net.addr;
+	}
+	return sock_open(&s->unicast.stream.sock, &own, e);
+}
+
+static void
+name_place(struct session *s)
+{
+	const struct sock *sock = s->unicast.stream.sock;
+	char text[NETIF_TEXT_MAX];
+
+	netif_text(
+	    s->opts->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
+	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
+}
+
+static int
+open_all(struct session *s, struct err *e)
+{
+	struct stream *st = &s->unicast.stream;
+
+	s->clients = st->clients = clients_new(SESSION_CLIENT_ROWS);
+	if (s->clients == NULL)
+		return err_nomem(e, "the table of clients");
+	if (served_open(&st->disk, s->opts->store, s->place->image, &st->server, e) !=
+		0 ||
+	    open_sock(s, e) != 0)
+		return -1;
+	name_place(s);
+	return 0;
+}
+
+int
+session_open(struct session *s, const struct opts *o, const struct place *p,
+    unsigned number, const struct server_config *c)
+{
+	memset(s, 0, sizeof *s);
+	s->opts = o;
+	s->place = p;
+	s->number = number;
+	tally_init(&s->tally);
+	s->unicast.clients_max = (unsigned)o->unicast_max;
+	s->unicast.idle_us = c->idle_us;
+	s->unicast.stream = (struct stream){ .name = p->image,
+		.server = *c,
+		.keepalive_us = o->net.keepalive_s * 1000000,
+		.tally = &s->tally,
+		.stop = &s->stop };
+	s->state = SESSION_OPEN;
+	if (open_all(s, &s->err) == 0)
+		return 0;
+	s->state = SESSION_FAILED;
+	return -1;
+}
+
+/* What our own clients can do more; without it they do as the old ones. */
+void
+session_open_second(struct session *s)
+{
+	struct stream *st = &s->unicast.stream;
+	struct server_config *c = &st->server;
+	struct sock_config nc = s->unicast.net;
+	struct err e;
+
+	/* Without a pace, clients that ask for one chunk after the other set it. */
+	if (s->state != SESSION_OPEN || s->opts->base || s->opts->net.unicast ||
+	    !c->whole_chunks || c->gap_us == 0)
+		return;
+	uint16_t port = sock_port(st->sock);
+	/* The same one after a restart, if it can be had. */
+	nc.port_lo = (uint16_t)(port < PORT_MAX - SECOND_PORTS ? port + 1 : 1024);
+	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
+	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=
+		sizeof c->ext.session ||
+	    identity_of(st->disk, c->ext.identity, &e) != 0 ||
+	    sock_open(&st->second, &nc, &e) != 0) {
+		st->second = NULL;
+		log_warn(
+		    "only the base protocol: no second port file=%s", s->place->image);
+		return;
+	}
+	c->ext.session |= 1;
+	c->ext.on = true;
+	c->ext.parity = parity_available();
+	c->ext.port = sock_port(st->second);
+}
+
+static void *
+session_main(void *arg)
+{
+	struct session *s = arg;
+
+	s->rc = s->opts->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
+	                             : stream_run(&s->unicast.stream, &s->thread_err);
+	mailbox_put(s->ended, s->number);
+	return NULL;
+}
+
+int
+session_start(struct session *s, struct budget *b, struct mailbox *ended)
+{
+	s->unicast.stream.budget = b;
+	s->ended = ended;
+	s->started_us = clock_us();
+	errno = pthread_create(&s->thread, NULL, session_main, s);
+	if (errno != 0) {
+		s->state = SESSION_FAILED;
+		return err_os(&s->err, "cannot start a thread");
+	}
+	s->state = SESSION_SERVING;
+	return 0;
+}
+
+void
+session_join(struct session *s)
+{
+	pthread_join(s->thread, NULL);
+	s->ended_us = clock_us();
+	s->state = s->rc == 0 ? SESSION_ENDED : SESSION_FAILED;
+	if (s->rc != 0)
+		s->err = s->thread_err;
+	/* Its address is free for others from now on. */
+	sock_close(s->unicast.stream.second);
+	sock_close(s->unicast.stream.sock);
+	s->unicast.stream.sock = s->unicast.stream.second = NULL;
+}
+
+void
+session_close(struct session *s)
+{
+	struct err ignored; /* it was only read */
+
+	sock_close(s->unicast.stream.second);
+	sock_close(s->unicast.stream.sock);
+	if (s->unicast.stream.disk != NULL)
+		disk_close(s->unicast.stream.disk, &ignored);
+	clients_free(s->clients);
+	tally_fini(&s->tally);
+}
+
+double
+session_seconds(const struct session *s)
+{
+	if (s->started_us == 0)
+		return 0;
+	uint64_t end = s->ended_us != 0 ? s->ended_us : clock_us();
+	return (double)(end - s->started_us) / 1e6;
+}

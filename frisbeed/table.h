@@ -1,0 +1,12 @@
+/* table.h: the sessions and their clients on a terminal, drawn anew in its place. */
+#ifndef FRISBEED_TABLE_H
+#define FRISBEED_TABLE_H
+
+#include "frisbeed/session.h"
+
+/* Log lines make the table go away until it is drawn again. */
+void table_begin(void);
+void table_draw(struct session *, unsigned n);
+void table_end(void);
+
+#endif /* FRISBEED_TABLE_H */

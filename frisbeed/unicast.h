@@ -1,0 +1,21 @@
+/* unicast.h: one image to many clients, each with a stream of its own.
+ *
+ * Who sends a request from an address and port that has no stream gets one, answered
+ * there: also after a restart, nothing need be known of it.  Streams are few, and end
+ * when their client has left or was silent; others ask again until there is room. */
+#ifndef FRISBEED_UNICAST_H
+#define FRISBEED_UNICAST_H
+
+#include "frisbeed/stream.h"
+
+struct unicast {
+	struct stream stream; /* of each; its sock is where anybody may ask */
+	struct sock_config net;
+	unsigned clients_max;
+	int64_t idle_us; /* -T, as the engine's */
+};
+
+/* Like stream_run(). */
+int unicast_run(const struct unicast *, struct err *);
+
+#endif /* FRISBEED_UNICAST_H */

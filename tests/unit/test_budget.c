@@ -1,0 +1,148 @@
+/* One rate, shared: members that want all of it, little of it, or nothing. */
+#include "frisbeed/budget.h"
+
+#include "tests/t.h"
+
+enum { TOTAL = 100000000, TICK_US = 100000, MEMBERS = 8 };
+
+/* A sender that would send `wants` bits a second, when it may. */
+struct sender {
+	int id;
+	uint64_t wants, rate, sent;
+};
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Let them send for so many ticks, asking one after the other: the most that all of
+ * them might have sent in a tick, in bits a second. */
+static uint64_t
+run(struct budget *b, struct sender *s, unsigned n, uint64_t *now, unsigned ticks)
+{
+	uint64_t most = 0;
+
+	for (unsigned t = 0; t < ticks; t++) {
+		*now += TICK_US;
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t sum = 0;
+			s[i].sent += least(s[i].rate, s[i].wants) * TICK_US / 1000000;
+			s[i].rate = budget_share(b, s[i].id, *now, s[i].sent);
+			for (unsigned k = 0; k < n; k++)
+				sum += s[k].rate;
+			most = sum > most ? sum : most;
+		}
+	}
+	return most;
+}
+
+static bool
+near(uint64_t is, uint64_t want)
+{
+	return is > want * 9 / 10 && is < want * 11 / 10;
+}
+
+static void
+enter(struct budget *b, struct sender *s, uint64_t wants, uint64_t now)
+{
+	*s = (struct sender){ .id = budget_enter(b, now), .wants = wants };
+	s->rate = budget_share(b, s->id, now, 0);
+}
+
+static void
+test_alone(void)
+{
+	struct budget *b = budget_new(TOTAL, MEMBERS);
+	struct sender s;
+	uint64_t now = 1000;
+
+	enter(b, &s, UINT64_MAX, now);
+	T_CHECK(s.rate == TOTAL); /* at once, and without a detour */
+	run(b, &s, 1, &now, 5);
+	T_CHECK(s.rate == TOTAL);
+	s.wants = 0;
+	run(b, &s, 1, &now, 5);
+	T_CHECK(s.rate == TOTAL);
+	budget_free(b);
+}
+
+static void
+test_fair(void)
+{
+	struct budget *b = budget_new(TOTAL, MEMBERS);
+	struct sender s[3];
+	uint64_t now = 0, most;
+
+	enter(b, &s[0], UINT64_MAX, now);
+	run(b, s, 1, &now, 5);
+	for (int i = 1; i < 3; i++)
+		enter(b, &s[i], UINT64_MAX, now);
+	T_CHECK(s[1].rate == SHARE_LEAST_BITS); /* the first one has it all */
+	most = run(b, s, 3, &now, 10);
+	T_CHECK(most <= TOTAL + 2 * SHARE_LEAST_BITS);
+	for (int i = 0; i < 3; i++)
+		T_CHECK(near(s[i].rate, TOTAL / 3));
+	/* One wants less: the others have the rest. */
+	s[1].wants = 5000000;
+	most = run(b, s, 3, &now, 10);
+	T_CHECK(most <= TOTAL);
+	T_CHECK(s[1].rate >= 5000000 && s[1].rate < 15000000);
+	T_CHECK(near(s[0].rate, (TOTAL - s[1].rate) / 2));
+	T_CHECK(near(s[2].rate, (TOTAL - s[1].rate) / 2));
+	/* One wants nothing: it keeps little. */
+	s[1].wants = 0;
+	run(b, s, 3, &now, 10);
+	T_CHECK(s[1].rate > 0 && s[1].rate < TOTAL / 20);
+	/* And comes back. */
+	s[1].wants = UINT64_MAX;
+	run(b, s, 3, &now, 5);
+	T_CHECK(near(s[1].rate, TOTAL / 3));
+	budget_leave(b, s[1].id);
+	s[1] = s[2];
+	run(b, s, 2, &now, 5);
+	T_CHECK(near(s[0].rate, TOTAL / 2) && near(s[1].rate, TOTAL / 2));
+	budget_free(b);
+}
+
+/* Who has a slow machine is not squeezed more and more. */
+static void
+test_slow(void)
+{
+	struct budget *b = budget_new(TOTAL, MEMBERS);
+	struct sender s[2];
+	uint64_t now = 0;
+
+	enter(b, &s[0], UINT64_MAX, now);
+	enter(b, &s[1], UINT64_MAX, now);
+	for (int i = 0; i < 50; i++) {
+		s[1].wants = s[1].rate * 6 / 10;
+		run(b, s, 2, &now, 1);
+	}
+	T_CHECK(s[1].rate > TOTAL / 3);
+	budget_free(b);
+}
+
+static void
+test_room(void)
+{
+	struct budget *b = budget_new(TOTAL, 2);
+	int first = budget_enter(b, 0);
+
+	T_CHECK(first >= 0 && budget_enter(b, 0) >= 0);
+	T_CHECK(budget_enter(b, 0) == -1);
+	budget_leave(b, first);
+	T_CHECK(budget_enter(b, 0) == first);
+	budget_free(b);
+}
+
+int
+main(void)
+{
+	test_alone();
+	test_fair();
+	test_slow();
+	test_room();
+	return t_done();
+}

@@ -1,0 +1,129 @@
+/* The table of clients: rows by address, never more than there is room for. */
+#include "frisbeed/clients.h"
+
+#include <string.h>
+
+#include "common/net/blockmap.h"
+#include "common/net/wirext.h"
+#include "tests/t.h"
+
+enum { ROWS = 16 };
+
+static struct client_row rows[ROWS];
+static uint32_t total;
+
+static void
+hear(struct clients *c, uint64_t now, struct wire_msg *m, uint8_t last, uint16_t port)
+{
+	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, last };
+
+	m->type = WIRE_REQUEST;
+	memcpy(m->srcip, ip, 4);
+	clients_heard(c, now, pkt, wire_put(m, pkt, sizeof pkt), ip, port, 100);
+}
+
+static void
+join(struct clients *c, uint64_t now, uint8_t last, uint16_t port)
+{
+	struct wire_msg m = { .subtype = WIRE_JOIN, .u.join.clientid = last };
+
+	hear(c, now, &m, last, port);
+}
+
+static void
+test_rows(void)
+{
+	struct clients *c = clients_new(ROWS);
+	struct blockmap map = blockmap_range(10, 7);
+	struct wire_msg preq = { .subtype = WIRE_PREQ, .u.preq.chunk = 3 };
+	struct wire_msg leave = { .subtype = WIRE_LEAVE2,
+		.u.leave2 = { .elapsed_s = 9,
+		    .stats = { .bytes_written = 1 << 20,
+			.idle_timeouts = 4,
+			.dropped_no_buffer = 2 } } };
+
+	blockmap_put(&map, preq.u.preq.map);
+	join(c, 5, 1, 0);
+	join(c, 6, 2, 0);
+	join(c, 7, 2, 7000); /* the same host, at a port of its own */
+	hear(c, 8, &preq, 1, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 3 && total == 3);
+	T_CHECK(rows[0].ip[3] == 1 && rows[0].heard_us == 8 && rows[0].first_us == 5);
+	T_CHECK(rows[0].blocks_lost == 7 && rows[0].messages == 2);
+	T_CHECK(rows[1].port == 7000 && rows[2].port == 0 && rows[2].ip[3] == 2);
+	T_CHECK(client_row_loss(&rows[0], 100) == 0);
+	T_CHECK(client_row_loss(&rows[0], 114) == 0.5);
+	T_CHECK(client_row_loss(&rows[0], 101) == 1);
+	hear(c, 9, &leave, 2, 7000);
+	T_CHECK(clients_copy(c, rows, 1, &total) == 1 && total == 3);
+	T_CHECK(rows[0].left && rows[0].told && rows[0].seconds == 9);
+	T_CHECK(rows[0].stalls == 4 && rows[0].dropped == 2);
+	join(c, 10, 2, 7000);
+	clients_progress(c, rows[0].ip, 7000, 50, 40);
+	clients_copy(c, rows, 1, &total);
+	T_CHECK(!rows[0].left && rows[0].blocks == 40 && rows[0].of == 40);
+	clients_free(c);
+}
+
+static void
+test_extension(void)
+{
+	struct clients *c = clients_new(ROWS);
+	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 },
+				      other[4] = { 10, 0, 0, 2 };
+	struct wirext_msg m = { .kind = WIREXT_NAK, .srcip = { 10, 0, 0, 1 } };
+
+	m.session = 1;
+	m.u.nak.n = 1;
+	m.u.nak.at[0].lack[0] = 3;
+	m.u.nak.at[0].lack[7] = 2;
+	size_t n = wirext_put(&m, pkt, sizeof pkt);
+	clients_heard(c, 1, pkt, n, other, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 0);
+	clients_heard(c, 1, pkt, n, ip, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 1);
+	T_CHECK(rows[0].extension && rows[0].blocks_lost == 5);
+	/* The server's own are none of a client's. */
+	m = (struct wirext_msg){ .kind = WIREXT_STATE, .srcip = { 10, 0, 0, 2 } };
+	clients_heard(c, 1, pkt, wirext_put(&m, pkt, sizeof pkt), other, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 1);
+	clients_free(c);
+}
+
+/* Junk makes no rows; strangers push out only who was heard longest ago. */
+static void
+test_flood(void)
+{
+	struct clients *c = clients_new(ROWS);
+	uint8_t junk[64], ip[4] = { 9, 9, 9, 9 };
+
+	memset(junk, 0x5a, sizeof junk);
+	for (size_t n = 0; n <= sizeof junk; n++)
+		clients_heard(c, 1, junk, n, ip, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 0);
+	for (uint64_t i = 0; i < 100000; i++) {
+		join(c, 10 + i, (uint8_t)(i * 7), (uint16_t)(i * 31));
+		if (i % 8 == 0)
+			join(c, 10 + i, 200, 1);
+	}
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == ROWS && total == ROWS);
+	bool there = false, apart = true;
+	for (int i = 0; i < ROWS; i++) {
+		there |= rows[i].ip[3] == 200 && rows[i].port == 1 &&
+		         rows[i].messages == 12500;
+		for (int k = 0; k < i; k++)
+			apart &= memcmp(rows[i].ip, rows[k].ip, 4) != 0 ||
+			         rows[i].port != rows[k].port;
+	}
+	T_CHECK(there && apart);
+	clients_free(c);
+}
+
+int
+main(void)
+{
+	test_rows();
+	test_extension();
+	test_flood();
+	return t_done();
+}
