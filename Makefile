@@ -17,7 +17,7 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
+LIBS    := -lcurl -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored

@@ -216,7 +216,7 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct check c;
 
 	(void)operands, (void)n;
-	if (store_open(&s, o->store,
+	if (open_store_for(&s, o,
 		o->index  ? STORE_REINDEX
 		: o->wait ? STORE_WRITE_WAIT
 			  : STORE_WRITE,
