@@ -430,3 +430,15 @@ remote_remove_image(struct remote *r, const struct index_image *i, struct err *e
 		return -1;
 	return index_drop_recipe(r->index, i->number, e);
 }
+
+int
+remote_remove_unreadable(struct remote *r, const struct store_name *name, struct err *e)
+{
+	char key[REMOTE_KEY_BYTES];
+
+	key_of_image(name, key);
+	if (listing_find(&r->images, key + strlen("images/")) == NULL)
+		return err_set(e, ERR_USAGE, "%s:%" PRIu32 ": is not in the store",
+		    name->name, name->version);
+	return s3_delete(r->s3, key, e);
+}

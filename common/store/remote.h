@@ -56,6 +56,9 @@ int remote_refresh(struct remote *, struct err *);
  * numbers of its pieces mean. */
 int remote_get_recipe(struct remote *, const struct index_image *, struct buf *record,
     struct buf *digests, struct err *);
+/* One that is in the bucket but not in the index, since it cannot be read.
+ * ERR_USAGE: there is none. */
+int remote_remove_unreadable(struct remote *, const struct store_name *, struct err *);
 int remote_remove_image(struct remote *, const struct index_image *, struct err *);
 
 #endif /* COMMON_STORE_REMOTE_H */

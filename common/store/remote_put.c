@@ -184,6 +184,27 @@ remote_put_fragment(
 	return index_add_fragment(p->own, f, e);
 }
 
+int
+remote_put_copy(struct remote_put *p, struct index_fragment *f, struct err *e)
+{
+	uint8_t *data = malloc(f->bytes);
+	ssize_t n = data == NULL ? err_nomem(e, "a fragment")
+	                         : blocks_read(p->r->blocks, f->pack, data, f->bytes,
+				       f->at + FRAGMENT_DATA_AT, e);
+	uint8_t digest[SHA256_BYTES];
+
+	if (n >= 0) {
+		sha256(data, (size_t)n, digest);
+		n = memcmp(digest, f->head.sha256, sizeof digest) == 0
+		        ? remote_put_fragment(p, f, data, e)
+		        : err_set(e, ERR_FORMAT,
+			      "pack %" PRIu32 ": the SHA-256 of a fragment is wrong",
+			      f->pack);
+	}
+	free(data);
+	return n < 0 ? -1 : 0;
+}
+
 /* Is what the server has what we were about to put?  A first try may have arrived
  * though its answer did not. */
 static int

@@ -18,6 +18,8 @@ int remote_put_find(struct remote_put *, const uint8_t sha256[SHA256_BYTES],
 /* One that was not found; f: its head and bytes. */
 int remote_put_fragment(
     struct remote_put *, struct index_fragment *f, const void *data, struct err *);
+/* One that is in the bucket, by its place, once more; *f becomes the copy. */
+int remote_put_copy(struct remote_put *, struct index_fragment *f, struct err *);
 /* All packs are in the bucket; nothing is put into the last one any more. */
 int remote_put_flush(struct remote_put *, struct err *);
 /* body: as in a local pack, about's head and its blocks, but for the head; digests:

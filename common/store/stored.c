@@ -39,7 +39,7 @@ stored_about(const struct stored *d)
 uint64_t
 stored_recipe_bytes(const struct stored *d)
 {
-	return d->record.len;
+	return d->record.len + d->digests.len;
 }
 
 const char *

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real S3 server for a test: OpenStack Swift with its S3 interface, on loopback, all of it in DIR.
-#	tests/s3/swift.sh start DIR PORT	uses PORT to PORT + 3; prints what to put into the environment
-#	tests/s3/swift.sh stop DIR
+#	tests/helpers/swift_server.sh start DIR PORT	uses PORT to PORT + 3; prints what to put into the environment
+#	tests/helpers/swift_server.sh stop DIR
 # Needs no root.  Its data are files of DIR, whose file system must know extended attributes.
 set -eu
 cmd=$1 dir=$2
@@ -81,7 +81,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(comma
 		kill -0 $! 2> /dev/null || { i=300; break; }
 		sleep 0.1
 	done
-	[ $i -lt 300 ] || { echo "swift.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
+	[ $i -lt 300 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
 	printf 'export AWS_ENDPOINT_URL=http://127.0.0.1:%d AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing\n' "$port"
 }
 
@@ -93,5 +93,5 @@ stop() {
 case $cmd in
 start) start "$3" ;;
 stop) stop ;;
-*) echo "swift.sh: start DIR PORT, or stop DIR" >&2; exit 2 ;;
+*) echo "swift_server.sh: start DIR PORT, or stop DIR" >&2; exit 2 ;;
 esac
