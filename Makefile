@@ -17,7 +17,7 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
+LIBS    := -lcurl -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -128,6 +128,11 @@ check-vm:
 	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
+# Stores in a bucket, with a real S3 server that is started for it on loopback.
+check-s3:
+	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=s3 tests/run s3/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
@@ -159,6 +164,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check check-long fuzz fuzz-run check-vm demo netboot bench install hdr-check format clean FORCE
+.PHONY: all tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -16,6 +16,8 @@ remove_one(struct store *s, const struct index_image *i, struct err *e)
 	uint32_t pack;
 	uint64_t at;
 
+	if (s->remote != NULL)
+		return remote_remove_image(s->remote, i, e);
 	if (store_append(
 		s, RECORD_REMOVED, i->number, NULL, 0, NULL, 0, &pack, &at, e) != 0)
 		return -1;
@@ -40,9 +42,13 @@ remove_named(struct store *s, const struct options *o, const struct store_name *
 		int found = index_find_image(s->index, name, i, e);
 		if (found == 0 && done > 0)
 			break;
-		if (found == 0)
-			err_set(e, ERR_USAGE, "%s: is not in the store", name->name);
-		rc = found == 1 ? remove_one(s, i, e) : -1;
+		if (found == 0 && s->remote != NULL && name->version != 0)
+			rc = remote_remove_unreadable(s->remote, name, e);
+		else if (found == 0)
+			rc = err_set(
+			    e, ERR_USAGE, "%s: is not in the store", name->name);
+		else
+			rc = found == 1 ? remove_one(s, i, e) : -1;
 	}
 	free(i);
 	return rc;
@@ -89,6 +95,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		json_uint(j, "fragments_removed", t.fragments);
 		json_uint(j, "packs_replaced", t.packs);
 		json_uint(j, "bytes_freed", t.bytes_freed);
+		json_uint(j, "bytes_condemned", t.bytes_condemned);
 		json_end(j);
 		return json_done(j, e);
 	}
@@ -98,6 +105,10 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		    " packs replaced, %s "
 		    "free\n",
 		    t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
+	if (!o->quiet && t.bytes_condemned > 0)
+		fprintf(stderr,
+		    "emustore: %s in packs that go when the grace is over (gc again)\n",
+		    cli_human_bytes(t.bytes_condemned, a, sizeof a));
 	return 0;
 }
 
@@ -216,7 +227,7 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct check c;
 
 	(void)operands, (void)n;
-	if (store_open(&s, o->store,
+	if (open_store_for(&s, o,
 		o->index  ? STORE_REINDEX
 		: o->wait ? STORE_WRITE_WAIT
 			  : STORE_WRITE,

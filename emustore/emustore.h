@@ -10,8 +10,10 @@
 struct options {
 	const char *store;
 	bool json, quiet, wait, data, index, all;
-	uint64_t chunk; /* UINT64_MAX: all of them */
-	uint64_t pack_bytes;
+	uint64_t chunk;             /* UINT64_MAX: all of them */
+	uint64_t pack_bytes, grace; /* seconds */
+	const char *cache;
+	uint64_t cache_bytes;
 	const char *parent;
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];
@@ -32,6 +34,8 @@ int command_repair(const struct options *, char **operands, int n, struct err *)
 
 /* The store for reading, or for writing as --wait says. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
+int open_store_for(
+    struct store *, const struct options *, enum store_access, struct err *);
 /* Name, version, sizes, digest, times, without an object around them. */
 void json_image(struct json *, const struct recipe_image *);
 /* json_print() and json_free(). */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/store/s3.h"
 #include "emustore/emustore.h"
 
 enum { PACK_BYTES_MIN = 4096 };
@@ -16,7 +17,8 @@ enum takes {
 	TAKES_ALL = 8,
 	TAKES_CHUNK = 16,
 	TAKES_PACK = 32,
-	TAKES_ABOUT = 64
+	TAKES_ABOUT = 64,
+	TAKES_GRACE = 128
 };
 
 static int
@@ -47,7 +49,8 @@ add_label(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts[] = {
-	{ 's', "store", "DIR", "the store (default: EMUSTORE of the environment)",
+	{ 's', "store", "DIR|URL",
+	    "folder, or s3://BUCKET/PREFIX (default: EMUSTORE of the environment)",
 	    CLI_STR, AT(store), 0, 0, NULL },
 	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "no summary and no progress", CLI_FLAG, AT(quiet), 0, 0,
@@ -68,6 +71,13 @@ static const struct cli_opt opts[] = {
 	    CLI_FLAG, AT(all), 0, 0, NULL },
 	{ 303, "pack-size", "BYTES", "init: a pack of so many gets no more (1G)",
 	    CLI_SIZE, AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
+	{ 304, "grace", "SECONDS",
+	    "init, in a bucket: what is of no use is kept so long (86400)", CLI_UINT,
+	    AT(grace), 2, 1u << 30, NULL },
+	{ 305, "cache", "DIR", "of a store in a bucket (~/.cache/emustore)", CLI_STR,
+	    AT(cache), 0, 0, NULL },
+	{ 306, "cache-size", "BYTES", "most of packs that the cache keeps (10G)",
+	    CLI_SIZE, AT(cache_bytes), 1, INT64_MAX, NULL },
 	{ 0 },
 };
 
@@ -92,7 +102,8 @@ static const struct cli_program prog = {
 	.examples = "  emustore -s /srv/store init\n"
 		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
 		    "  emustore -s /srv/store get ubuntu24:1 old.ndz\n"
-		    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n",
+		    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n"
+		    "  emustore -s s3://images/lab put ubuntu24 u.ndz\n",
 	.tables = { { opts, 0, NULL } },
 };
 
@@ -102,7 +113,7 @@ static const struct command {
 	unsigned takes;
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
-	{ "init", 0, 0, TAKES_PACK, command_init },
+	{ "init", 0, 0, TAKES_PACK | TAKES_GRACE, command_init },
 	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT, command_put },
 	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT, command_import },
 	{ "get", 2, 2, TAKES_CHUNK, command_get },
@@ -116,9 +127,19 @@ static const struct command {
 };
 
 int
+open_store_for(
+    struct store *s, const struct options *o, enum store_access access, struct err *e)
+{
+	struct remote_place p = { o->store, o->cache, o->cache_bytes };
+
+	return s3_is_url(o->store) ? store_open_remote(s, &p, access, e)
+	                           : store_open(s, o->store, access, e);
+}
+
+int
 open_store(struct store *s, const struct options *o, bool writing, struct err *e)
 {
-	return store_open(s, o->store,
+	return open_store_for(s, o,
 	    !writing  ? STORE_READ
 	    : o->wait ? STORE_WRITE_WAIT
 		      : STORE_WRITE,
@@ -165,6 +186,7 @@ given(const struct options *o)
 	       (o->index ? TAKES_INDEX : 0u) | (o->all ? TAKES_ALL : 0u) |
 	       (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
 	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
+	       (o->grace != 0 ? TAKES_GRACE : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 

@@ -10,12 +10,19 @@
 #include "common/disk/disk.h"
 #include "common/ndz/image.h"
 #include "common/store/put.h"
+#include "common/store/s3.h"
 #include "emustore/emustore.h"
 
 int
 command_init(const struct options *o, char **operands, int n, struct err *e)
 {
 	(void)operands, (void)n;
+	if (s3_is_url(o->store))
+		return remote_init(o->store,
+		    o->pack_bytes != 0 ? o->pack_bytes : REMOTE_PACK_BYTES,
+		    o->grace != 0 ? o->grace : REMOTE_GRACE_SECONDS, e);
+	if (o->grace != 0)
+		return err_set(e, ERR_USAGE, "--grace is for stores in a bucket");
 	return store_init(
 	    o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
 }

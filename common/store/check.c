@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/remote_check.h"
 #include "common/store/stored.h"
 
 int
@@ -18,8 +19,8 @@ marks_new(struct marks *m, struct store *s, struct err *e)
 	return m->bits != NULL ? 0 : err_nomem(e, "a mark for each fragment");
 }
 
-static void __attribute__((format(printf, 2, 3)))
-problem(struct check *c, const char *fmt, ...)
+void
+check_problem(struct check *c, const char *fmt, ...)
 {
 	char text[600];
 	va_list ap;
@@ -67,13 +68,14 @@ check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
 	             body_bytes >= FRAGMENT_HEAD_BYTES;
 	if (!whole || memcmp(&head, &f.head, sizeof head) != 0 ||
 	    h->body_bytes - FRAGMENT_HEAD_BYTES != f.bytes) {
-		problem(k->c, "%s: fragment %" PRIu64 " is not what the index says",
+		check_problem(k->c,
+		    "%s: fragment %" PRIu64 " is not what the index says",
 		    packs_name(k->s->packs, k->slot), h->number);
 		return 0;
 	}
 	if (k->c->data &&
 	    !has_digest(body + FRAGMENT_HEAD_BYTES, f.bytes, head.sha256)) {
-		problem(k->c, "%s: the SHA-256 of fragment %" PRIu64 " is wrong",
+		check_problem(k->c, "%s: the SHA-256 of fragment %" PRIu64 " is wrong",
 		    packs_name(k->s->packs, k->slot), h->number);
 		return 0;
 	}
@@ -88,7 +90,7 @@ on_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *bo
 	struct pack_check *k = arg;
 
 	if (at == 0 && (h->type != RECORD_PACK || h->number != k->number))
-		problem(k->c, "%s: says that it is another pack",
+		check_problem(k->c, "%s: says that it is another pack",
 		    packs_name(k->s->packs, k->slot));
 	if (k->c->progress != NULL)
 		k->c->progress(k->c->arg, k->before + at);
@@ -103,7 +105,8 @@ on_bad(void *arg, uint64_t at, uint64_t bytes, struct err *e)
 	struct pack_check *k = arg;
 
 	(void)e;
-	problem(k->c, "%s: bytes %" PRIu64 " to %" PRIu64 " are damaged or missing",
+	check_problem(k->c,
+	    "%s: bytes %" PRIu64 " to %" PRIu64 " are damaged or missing",
 	    packs_name(k->s->packs, k->slot), at, at + bytes - 1);
 	return 0;
 }
@@ -122,7 +125,7 @@ check_pack(struct check *c, struct store *s, const struct index_pack *p, struct 
 	struct err why;
 
 	if (packs_slot(s->packs, p->number, &k.slot, &why) != 0) {
-		problem(c, "%s", why.text);
+		check_problem(c, "%s", why.text);
 		return 0;
 	}
 	c->bytes += p->bytes;
@@ -163,23 +166,32 @@ check_image(void *arg, const struct index_image *i, struct err *e)
 	}
 	k->c->bad_images += rc != 0;
 	if (rc != 0)
-		problem(k->c, "%s", why.text);
+		check_problem(k->c, "%s", why.text);
 	if (k->c->image != NULL)
 		k->c->image(k->c->arg, &i->about, rc != 0 ? why.text : NULL);
 	return 0;
 }
 
 int
+check_images(struct check *c, struct store *s, struct err *e)
+{
+	struct image_check k = { c, s };
+
+	return index_each_image(s->index, check_image, &k, e);
+}
+
+int
 check_store(struct check *c, struct store *s, struct err *e)
 {
 	struct index_pack p = { 0 };
-	struct image_check k = { c, s };
 	int rc;
 
+	if (s->remote != NULL)
+		return remote_check(c, s, e);
 	if (index_check(s->index, e) != 0 || marks_new(&c->good, s, e) != 0)
 		return -1;
 	while ((rc = index_pack_from(s->index, p.number + 1, &p, e)) == 1)
 		if (check_pack(c, s, &p, e) != 0)
 			return -1;
-	return rc == 0 ? index_each_image(s->index, check_image, &k, e) : -1;
+	return rc == 0 ? check_images(c, s, e) : -1;
 }

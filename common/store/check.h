@@ -46,4 +46,10 @@ int check_store(struct check *, struct store *, struct err *);
 /* The fragments of one pack into c->good, with the problems that it has. */
 int check_pack(struct check *, struct store *, const struct index_pack *, struct err *);
 
+/* All images, after c->good is known. */
+int check_images(struct check *, struct store *, struct err *);
+/* One more thing that is wrong. */
+void check_problem(struct check *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif /* COMMON_STORE_CHECK_H */

@@ -5,6 +5,7 @@
 
 #include "common/base/wr.h"
 #include "common/store/check.h"
+#include "common/store/remote_check.h"
 #include "common/store/stored.h"
 
 struct pack_use {
@@ -249,6 +250,9 @@ int
 gc_run(struct store *s, unsigned dead_percent, struct gc_stats *stats, struct err *e)
 {
 	struct gc g = { .s = s, .stats = stats };
+
+	if (s->remote != NULL)
+		return remote_gc(s, dead_percent, stats, e);
 	int rc = store_begin(s, e);
 
 	if (rc == 0)

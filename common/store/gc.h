@@ -9,6 +9,7 @@ enum { GC_DEAD_PERCENT = 20 };
 
 struct gc_stats {
 	uint64_t fragments, packs, bytes_freed;
+	uint64_t bytes_condemned; /* in a bucket: they go when the grace is over */
 };
 
 /* A transaction of its own.  Packs with more than dead_percent of no use are written

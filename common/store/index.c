@@ -1,39 +1,14 @@
 #include "common/store/index.h"
 
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 20000, NAME_BYTES = 600 };
+#include "common/store/index_impl.h"
 
-enum query {
-	Q_NEXT,
-	Q_SET_NEXT,
-	Q_ADD_FRAGMENT,
-	Q_FIND_FRAGMENT,
-	Q_GET_FRAGMENT,
-	Q_FRAGMENT_FROM,
-	Q_MOVE_FRAGMENT,
-	Q_DELETE_FRAGMENT,
-	Q_PUT_PACK,
-	Q_DELETE_PACK,
-	Q_PACK_FROM,
-	Q_ADD_IMAGE,
-	Q_FIND_IMAGE,
-	Q_LATEST_IMAGE,
-	Q_MOVE_IMAGE,
-	Q_DELETE_IMAGE,
-	Q_EACH_IMAGE,
-	Q_COUNT_VERSIONS,
-	Q_TOTAL_FRAGMENTS,
-	Q_TOTAL_IMAGES,
-	Q_TOTAL_PACKS,
-	Q_CHECK,
-	QUERIES
-};
+enum { BUSY_MS = 20000 };
 
 #define FRAGMENT_COLUMNS "number, pack, at, bytes, sha256, raw_digest, raw_bytes, adler"
 #define IMAGE_COLUMNS \
@@ -90,14 +65,8 @@ static const char schema[] =
     "put_at INTEGER NOT NULL, sha256 BLOB NOT NULL, parent TEXT NOT NULL, "
     "UNIQUE (name, version));";
 
-struct index {
-	sqlite3 *db;
-	char path[NAME_BYTES];
-	sqlite3_stmt *stmt[QUERIES];
-};
-
 /* SQLITE_FULL and the like are the system's; SQLITE_CORRUPT is damage. */
-static int
+int
 err_index(const struct index *x, struct err *e)
 {
 	int code = x->db != NULL ? sqlite3_errcode(x->db) & 0xff : SQLITE_NOMEM;
@@ -110,8 +79,8 @@ err_index(const struct index *x, struct err *e)
 	    damage ? " (emustore repair --index makes it again)" : "");
 }
 
-static int
-run(struct index *x, const char *text, struct err *e)
+int
+index_run(struct index *x, const char *text, struct err *e)
 {
 	return sqlite3_exec(x->db, text, NULL, NULL, NULL) == SQLITE_OK
 	           ? 0
@@ -159,14 +128,14 @@ index_open(struct index **out, const char *path, bool create, struct err *e)
 		rc = err_index(x, e);
 	if (rc == 0) {
 		sqlite3_busy_timeout(x->db, BUSY_MS);
-		rc = create ? run(x, "PRAGMA journal_mode = WAL", e)
+		rc = create ? index_run(x, "PRAGMA journal_mode = WAL", e)
 		            : check_version(x, e);
 	}
 	if (rc == 0)
-		rc = run(
+		rc = index_run(
 		    x, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON", e);
 	if (rc == 0 && create)
-		rc = run(x, schema, e);
+		rc = index_run(x, schema, e);
 	if (rc != 0) {
 		index_close(x);
 		return -1;
@@ -189,13 +158,13 @@ index_close(struct index *x)
 int
 index_begin(struct index *x, bool writing, struct err *e)
 {
-	return run(x, writing ? "BEGIN IMMEDIATE" : "BEGIN", e);
+	return index_run(x, writing ? "BEGIN IMMEDIATE" : "BEGIN", e);
 }
 
 int
 index_commit(struct index *x, struct err *e)
 {
-	return run(x, "COMMIT", e);
+	return index_run(x, "COMMIT", e);
 }
 
 void

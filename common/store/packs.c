@@ -17,6 +17,8 @@ enum { NAME_BYTES = 600 };
 struct packs {
 	int dirfd;
 	char *dir;
+	const struct pack_source *source; /* NULL: files */
+	void *ctx;
 	size_t n;
 	struct open_pack {
 		uint32_t number;
@@ -46,22 +48,36 @@ packs_new(int dirfd, const char *dir)
 	return NULL;
 }
 
+struct packs *
+packs_new_from(const struct pack_source *source, void *ctx, const char *dir)
+{
+	struct packs *p = packs_new(-1, dir);
+
+	if (p == NULL)
+		return NULL;
+	p->source = source;
+	p->ctx = source->hold(ctx);
+	return p;
+}
+
+bool
+packs_are_files(const struct packs *p)
+{
+	return p->source == NULL;
+}
+
 void
 packs_free(struct packs *p)
 {
 	if (p == NULL)
 		return;
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n && p->source == NULL; i++)
 		close(p->open[i].fd);
+	if (p->source != NULL)
+		p->source->release(p->ctx);
 	free(p->open);
 	free(p->dir);
 	free(p);
-}
-
-int
-packs_fd(const struct packs *p, uint32_t slot)
-{
-	return p->open[slot].fd;
 }
 
 uint32_t
@@ -75,6 +91,10 @@ packs_name(struct packs *p, uint32_t slot)
 {
 	char name[PACK_NAME_MAX];
 
+	if (p->source != NULL) {
+		p->source->name(p->ctx, p->open[slot].number, p->name, sizeof p->name);
+		return p->name;
+	}
 	pack_file_name(p->open[slot].number, name);
 	snprintf(p->name, sizeof p->name, "%.500s/packs/%s", p->dir, name);
 	return p->name;
@@ -94,25 +114,62 @@ packs_slot(struct packs *p, uint32_t number, uint32_t *slot, struct err *e)
 		return err_nomem(e, "the list of packs");
 	p->open = open;
 	pack_file_name(number, name);
-	int fd = openat(p->dirfd, name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	int fd = -1;
+	if (p->source != NULL && p->source->find(p->ctx, number, e) != 0)
+		return -1;
+	if (p->source == NULL)
+		fd = openat(p->dirfd, name, O_RDONLY | O_CLOEXEC);
+	if (p->source == NULL && fd < 0)
 		return err_os(e, "%s/packs/%s", p->dir, name);
 	*slot = (uint32_t)p->n;
 	p->open[p->n++] = (struct open_pack){ number, fd };
 	return 0;
 }
 
-/* Up to n bytes, fewer at the end of the file. */
+/* Of a source: what the vector says, or what there is up to the end of the pack. */
 static ssize_t
-read_at(int fd, void *buf, size_t n, uint64_t at)
+read_source(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint64_t at,
+    struct err *e)
+{
+	ssize_t done = 0;
+
+	for (int i = 0; i < n; i++) {
+		ssize_t got = p->source->pread(p->ctx, p->open[slot].number,
+		    iov[i].iov_base, iov[i].iov_len, at + (uint64_t)done, e);
+		if (got < 0)
+			return -1;
+		done += got;
+		if ((size_t)got < iov[i].iov_len)
+			break;
+	}
+	return done;
+}
+
+ssize_t
+packs_readv(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint64_t at,
+    struct err *e)
+{
+	ssize_t got;
+
+	if (p->source != NULL)
+		return read_source(p, slot, iov, n, at, e);
+	do
+		got = preadv(p->open[slot].fd, iov, n, (off_t)at);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+	return got;
+}
+
+/* Up to n bytes, fewer at the end of the pack. */
+static ssize_t
+read_at(struct packs *p, uint32_t slot, void *buf, size_t n, uint64_t at, struct err *e)
 {
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t got = pread(
-		    fd, (uint8_t *)buf + done, n - done, (off_t)(at + done));
-		if (got < 0 && errno == EINTR)
-			continue;
+		struct iovec v = { (uint8_t *)buf + done, n - done };
+		ssize_t got = packs_readv(p, slot, &v, 1, at + done, e);
 		if (got < 0)
 			return -1;
 		if (got == 0)
@@ -122,6 +179,21 @@ read_at(int fd, void *buf, size_t n, uint64_t at)
 	return (ssize_t)done;
 }
 
+static int
+pack_size(struct packs *p, uint32_t slot, uint64_t *size, struct err *e)
+{
+	struct stat st;
+
+	if (p->source != NULL) {
+		*size = p->source->size(p->ctx, p->open[slot].number);
+		return 0;
+	}
+	if (fstat(p->open[slot].fd, &st) != 0)
+		return err_os(e, "%s", packs_name(p, slot));
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
 /* 1 a record is there whole, 2 only its head is good, 0 nothing is, -1 the system
  * refused. */
 static int
@@ -129,24 +201,24 @@ read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_head *h,
     struct buf *body, struct err *e)
 {
 	uint8_t head[RECORD_HEAD_BYTES];
-	ssize_t n = read_at(packs_fd(p, slot), head, sizeof head, at);
+	ssize_t n = read_at(p, slot, head, sizeof head, at, e);
+	uint64_t size;
 
 	if (n < 0)
-		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+		return -1;
 	if (n != sizeof head || !record_get_head(h, head, sizeof head))
 		return 0;
-	struct stat st;
-	if (fstat(packs_fd(p, slot), &st) != 0)
-		return err_os(e, "%s", packs_name(p, slot));
-	if (h->body_bytes > (uint64_t)st.st_size - at)
+	if (pack_size(p, slot, &size, e) != 0)
+		return -1;
+	if (h->body_bytes > size - at)
 		return 0;
 	body->len = 0;
 	uint8_t *to = buf_room(body, h->body_bytes);
 	if (to == NULL)
 		return err_nomem(e, "a record");
-	n = read_at(packs_fd(p, slot), to, h->body_bytes, at + RECORD_HEAD_BYTES);
+	n = read_at(p, slot, to, h->body_bytes, at + RECORD_HEAD_BYTES, e);
 	if (n < 0)
-		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+		return -1;
 	return (size_t)n == h->body_bytes && crc32c(to, h->body_bytes) == h->body_crc
 	           ? 1
 	           : 2;
@@ -171,10 +243,10 @@ read_record_head(struct packs *p, uint32_t slot, uint64_t at, uint64_t end,
     struct record_head *h, struct buf *body, struct err *e)
 {
 	uint8_t bytes[FRAGMENT_DATA_AT];
-	ssize_t n = read_at(packs_fd(p, slot), bytes, sizeof bytes, at);
+	ssize_t n = read_at(p, slot, bytes, sizeof bytes, at, e);
 
 	if (n < 0)
-		return err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+		return -1;
 	if (n < RECORD_HEAD_BYTES || !record_get_head(h, bytes, RECORD_HEAD_BYTES) ||
 	    h->body_bytes > end - at)
 		return 0;
@@ -188,15 +260,14 @@ read_record_head(struct packs *p, uint32_t slot, uint64_t at, uint64_t end,
 int
 packs_walk(struct packs *p, uint32_t slot, const struct pack_walk *w, struct err *e)
 {
-	struct stat st;
 	struct buf body = { 0 };
 	struct record_head h;
-	uint64_t at = 0, bad_from = UINT64_MAX;
+	uint64_t at = 0, bad_from = UINT64_MAX, size;
 	int rc = 0;
 
-	if (fstat(packs_fd(p, slot), &st) != 0)
-		return err_os(e, "%s", packs_name(p, slot));
-	uint64_t end = w->end < (uint64_t)st.st_size ? w->end : (uint64_t)st.st_size;
+	if (pack_size(p, slot, &size, e) != 0)
+		return -1;
+	uint64_t end = w->end < size ? w->end : size;
 	while (at < end && rc == 0) {
 		int got = w->data ? read_record(p, slot, at, &h, &body, e)
 		                  : read_record_head(p, slot, at, end, &h, &body, e);
@@ -332,22 +403,12 @@ pack_append(struct pack_writer *w, enum record_type type, uint64_t number,
     const void *a, size_t a_bytes, const void *b, size_t b_bytes, uint64_t *at,
     struct err *e)
 {
-	uint8_t head[RECORD_HEAD_BYTES];
-	struct record_head h = { .type = type,
-		.number = number,
-		.body_bytes = (uint32_t)(a_bytes + b_bytes),
-		.body_crc = crc32c_more(crc32c(a, a_bytes), b, b_bytes) };
-	uint64_t whole = record_whole_bytes(h.body_bytes);
+	uint64_t whole = record_whole_bytes(a_bytes + b_bytes);
 
 	if (a_bytes + b_bytes > UINT32_MAX / 2)
 		return err_set(e, ERR_UNSUPPORTED, "a record of %zu bytes is too large",
 		    a_bytes + b_bytes);
-	record_put_head(&h, head);
-	buf_bytes(&w->pending, head, sizeof head);
-	buf_bytes(&w->pending, a, a_bytes);
-	buf_bytes(&w->pending, b, b_bytes);
-	buf_bytes(&w->pending, (uint8_t[RECORD_ALIGN]){ 0 },
-	    (size_t)(whole - RECORD_HEAD_BYTES - h.body_bytes));
+	record_append(&w->pending, type, number, a, a_bytes, b, b_bytes);
 	*at = w->at;
 	w->at += whole;
 	return buf_ok(&w->pending) ? 0 : err_nomem(e, "a record");

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
@@ -19,11 +21,26 @@ struct packs;
 
 /* dir: for messages; dirfd stays the caller's. */
 struct packs *packs_new(int dirfd, const char *dir); /* NULL: out of memory */
+/* Packs that are no files of a folder. */
+struct pack_source {
+	void *(*hold)(void *ctx); /* as long as packs_free() was not called */
+	void (*release)(void *ctx);
+	int (*find)(void *ctx, uint32_t number, struct err *); /* ENOENT */
+	uint64_t (*size)(void *ctx, uint32_t number);
+	/* What is read was checked; fewer bytes only at the end. */
+	ssize_t (*pread)(
+	    void *ctx, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
+	void (*name)(void *ctx, uint32_t number, char *out, size_t cap);
+};
+struct packs *packs_new_from(const struct pack_source *, void *ctx, const char *dir);
+bool packs_are_files(const struct packs *);
 void packs_free(struct packs *);
 /* A small number for that pack, which is open from now on; ERR_IO with ENOENT when
  * there is no such pack. */
 int packs_slot(struct packs *, uint32_t number, uint32_t *slot, struct err *);
-int packs_fd(const struct packs *, uint32_t slot);
+/* As preadv(); fewer bytes only at the end of the pack. */
+ssize_t packs_readv(struct packs *, uint32_t slot, const struct iovec *, int n,
+    uint64_t at, struct err *);
 uint32_t packs_number(const struct packs *, uint32_t slot);
 /* "DIR/packs/00000007.pack": lasts for the next call. */
 const char *packs_name(struct packs *, uint32_t slot);

@@ -22,6 +22,7 @@ struct put {
 	struct recipe_chunk decoded;
 	struct place *places;
 	size_t places_cap;
+	struct buf digests;       /* in a bucket: of all fragments, in their order */
 	struct buf block, record; /* chunks not yet compressed; the record's body */
 	uint32_t block_chunks;
 };
@@ -48,7 +49,7 @@ choose_version(struct put *p, struct err *e)
 	if (rc == 1 && name->version != 0)
 		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
 		    name->name, name->version);
-	if (name->version == 0)
+	if (name->version == 0 && p->s->remote == NULL)
 		name->version = rc == 1 ? old.about.name.version + 1 : 1;
 	return 0;
 }
@@ -95,6 +96,7 @@ put_free(struct put *p)
 	free(p->places);
 	free(p->raw);
 	free(p->again);
+	buf_free(&p->digests);
 	buf_free(&p->block);
 	buf_free(&p->record);
 	free(p);
@@ -122,27 +124,39 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 static int
 keep_fragment(struct put *p, struct index_fragment *f, const void *data, struct err *e)
 {
-	uint8_t head[FRAGMENT_HEAD_BYTES];
-
-	fragment_put_head(&f->head, head);
-	bool lost = f->number != 0;
-	if (!lost)
-		f->number = store_number(p->s, INDEX_NEXT_FRAGMENT);
-	if (store_append(p->s, RECORD_FRAGMENT, f->number, head, sizeof head, data,
-		f->bytes, &f->pack, &f->at, e) != 0)
+	if (store_add_fragment(p->s, f, data, e) != 0)
 		return -1;
 	p->stats.new_fragments++;
 	p->stats.new_bytes += f->bytes;
-	return lost ? index_move_fragment(p->s->index, f->number, f->pack, f->at, e)
-	            : index_add_fragment(p->s->index, f, e);
+	return 0;
 }
 
+/* In a bucket fragments have no numbers that all know: a recipe has their digests, and
+ * numbers those.  What is there already is not fetched to be compared: the SHA-256 of
+ * the data at hand, `at` of the chunk, is that of what is there. */
 static int
-use_fragment(struct put *p, const struct index_fragment *f, struct err *e)
+use_digest(struct put *p, const struct index_fragment *f, size_t at, struct err *e)
+{
+	struct place place = {
+		.at = at, .slot = (uint32_t)PLACE_GIVEN, .bytes = f->bytes
+	};
+	struct recipe_piece piece = { .number = p->digests.len / SHA256_BYTES };
+
+	buf_bytes(&p->digests, f->head.sha256, SHA256_BYTES);
+	if (!buf_ok(&p->digests))
+		return err_nomem(e, "a recipe");
+	return add_piece(p, &piece, &place, e);
+}
+
+/* at: where in the chunk the data are. */
+static int
+use_fragment(struct put *p, const struct index_fragment *f, size_t at, struct err *e)
 {
 	struct place place = { .at = f->at, .bytes = f->bytes };
 
 	p->stats.fragments++;
+	if (p->s->remote != NULL)
+		return use_digest(p, f, at, e);
 	if (packs_slot(p->s->packs, f->pack, &place.slot, e) != 0)
 		return -1;
 	return add_piece(p, &(struct recipe_piece){ .number = f->number }, &place, e);
@@ -164,7 +178,7 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes,
 	uint8_t sha256[SHA256_BYTES];
 
 	sha256_of(data, x.bytes, sha256);
-	int known = index_find_fragment(p->s->index, sha256, &x, e);
+	int known = store_find_fragment(p->s, sha256, &x, e);
 	if (known < 0)
 		return -1;
 	/* The same bytes are the same data, so the table must say so. */
@@ -184,7 +198,7 @@ put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes,
 			return -1;
 	}
 	*adler = x.head.adler;
-	return use_fragment(p, &x, e);
+	return use_fragment(p, &x, (size_t)(data - bytes), e);
 }
 
 static int
@@ -244,7 +258,7 @@ put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct er
 	if (chunk_verify(c, bytes, p->decoder, e) != 0)
 		return -1;
 	sha256_of(bytes + NDZ_HEADER_BYTES, x.bytes, sha256);
-	int known = index_find_fragment(p->s->index, sha256, &x, e);
+	int known = store_find_fragment(p->s, sha256, &x, e);
 	if (known < 0)
 		return -1;
 	if (known == 0 || x.pack == 0) {
@@ -254,7 +268,7 @@ put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct er
 	}
 	p->c.codec = NULL;
 	p->stats.whole_chunks++;
-	return use_fragment(p, &x, e);
+	return use_fragment(p, &x, NDZ_HEADER_BYTES, e);
 }
 
 /* Where the entries of the fragment table are in what is behind the stream, when
@@ -316,7 +330,8 @@ compare(struct put *p, size_t recipe_at, const uint8_t *bytes, struct err *e)
 {
 	struct rd r = rd_from(p->block.base + recipe_at, p->block.len - recipe_at);
 
-	if (pack_flush(&p->s->w, e) != 0 || recipe_get_chunk(&p->decoded, &r, e) != 0)
+	if ((p->s->remote == NULL && pack_flush(&p->s->w, e) != 0) ||
+	    recipe_get_chunk(&p->decoded, &r, e) != 0)
 		return -1;
 	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
 		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
@@ -369,6 +384,8 @@ put_chunk(struct put *p, const void *bytes, struct err *e)
 		return -1;
 	EVP_DigestUpdate(p->sha, bytes, NDZ_CHUNK_BYTES);
 	p->c.npieces = 0;
+	rebuilder_give(
+	    p->rebuilder, bytes, c.ext.nfragments > 0 ? c.ext.fragments : NULL);
 	int rc = (c.ext.nfragments > 0 ? put_fragments : put_stream)(p, &c, bytes, e);
 	if (rc == 0)
 		rc = describe(p, &c, bytes, e);
@@ -380,17 +397,16 @@ put_chunk(struct put *p, const void *bytes, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", p->about.chunks - 1);
 }
 
-int
-put_end(
-    struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
+/* The image's record, and its entry of the index. */
+static int
+keep_image(struct put *p, struct err *e)
 {
 	struct buf head = { 0 };
 	struct index_image *i = calloc(1, sizeof *i);
 
-	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
 	recipe_put_image(&head, &p->about);
-	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe")
-	                                     : end_block(p, e);
+	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe") : 0;
+	p->stats.recipe_bytes = head.len + p->record.len;
 	if (rc == 0) {
 		*i = (struct index_image){ .number = store_number(
 					       p->s, INDEX_NEXT_IMAGE),
@@ -401,11 +417,24 @@ put_end(
 	}
 	if (rc == 0)
 		rc = index_add_image(p->s->index, i, e);
-	p->stats.chunks = p->about.chunks;
-	p->stats.recipe_bytes = head.len + p->record.len;
-	*about = p->about;
-	*stats = p->stats;
 	buf_free(&head);
 	free(i);
+	return rc;
+}
+
+int
+put_end(
+    struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
+{
+	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
+	int rc = end_block(p, e);
+	if (rc == 0)
+		rc = p->s->remote == NULL
+		         ? keep_image(p, e)
+		         : remote_put_image(p->s->putting, &p->about, &p->record,
+			       &p->digests, &p->stats.recipe_bytes, e);
+	p->stats.chunks = p->about.chunks;
+	*about = p->about;
+	*stats = p->stats;
 	return rc;
 }

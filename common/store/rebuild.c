@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "common/base/crc32c.h"
 #include "common/base/wr.h"
@@ -20,6 +19,8 @@ enum {
 
 struct rebuilder {
 	struct packs *packs;
+	const uint8_t *given;
+	const struct ext_fragment *table;
 	size_t cap;
 	/* In front of each fragment's data: the last FRAGMENT_DATA_AT bytes of its
 	 * slot are its record's and its own head. */
@@ -35,6 +36,14 @@ rebuilder_new(struct packs *packs)
 	if (r != NULL)
 		r->packs = packs;
 	return r;
+}
+
+void
+rebuilder_give(
+    struct rebuilder *r, const uint8_t *bytes, const struct ext_fragment *table)
+{
+	r->given = bytes;
+	r->table = table;
 }
 
 void
@@ -65,6 +74,12 @@ is_zeros(const struct place *p)
 	return p->slot == (uint32_t)PLACE_ZEROS;
 }
 
+static bool
+is_given(const struct place *p)
+{
+	return p->slot == (uint32_t)PLACE_GIVEN;
+}
+
 static uint64_t
 data_end(const struct place *p)
 {
@@ -75,7 +90,7 @@ data_end(const struct place *p)
 static bool
 follows(const struct place *a, const struct place *b)
 {
-	return !is_zeros(b) && a->slot == b->slot &&
+	return !is_zeros(b) && !is_given(b) && a->slot == b->slot &&
 	       b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
 }
 
@@ -83,14 +98,10 @@ static int
 read_vector(
     struct rebuilder *r, const struct place *p, int n, uint64_t want, struct err *e)
 {
-	ssize_t got;
+	ssize_t got = packs_readv(r->packs, p->slot, r->iov, n, p->at, e);
 
-	do
-		got = preadv(packs_fd(r->packs, p->slot), r->iov, n, (off_t)p->at);
-	while (got < 0 && errno == EINTR);
 	if (got < 0)
-		return err_os(
-		    e, "%s: byte %" PRIu64, packs_name(r->packs, p->slot), p->at);
+		return -1;
 	if ((uint64_t)got != want)
 		return err_set(e, ERR_FORMAT,
 		    "%s: ends before its fragment at byte %" PRIu64 " does",
@@ -121,6 +132,16 @@ read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
 	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
 }
 
+static void
+take_given(struct rebuilder *r, size_t i, const struct place *p, uint8_t *out)
+{
+	uint8_t *digest = r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + RAW_DIGEST_AT;
+
+	memcpy(out, r->given + p->at, p->bytes);
+	if (r->table != NULL)
+		memcpy(digest, r->table[i].digest, RAW_DIGEST_BYTES);
+}
+
 static int
 fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
     const struct place *places, uint8_t *out, struct err *e)
@@ -128,6 +149,11 @@ fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
 	for (size_t i = 0; i < c->npieces;) {
 		if (is_zeros(&places[i])) {
 			c->codec->zeros(places[i].at, out);
+			out += places[i++].bytes;
+			continue;
+		}
+		if (is_given(&places[i])) {
+			take_given(r, i, &places[i], out);
 			out += places[i++].bytes;
 			continue;
 		}
@@ -194,11 +220,12 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 
 	for (size_t i = 0; i < c->npieces && rc == 0; i++) {
 		const struct place *p = &places[i];
-		if (is_zeros(p))
+		if (is_zeros(p) || is_given(p))
 			continue;
 		rc = packs_read_record(r->packs, p->slot, p->at, &h, &body, e);
 		if (rc == 0 &&
-		    (h.type != RECORD_FRAGMENT || h.number != c->pieces[i].number))
+		    (h.type != RECORD_FRAGMENT ||
+			(h.number != c->pieces[i].number && packs_are_files(r->packs))))
 			rc = err_set(e, ERR_FORMAT,
 			    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
 			    ", where the index has it",

@@ -15,13 +15,18 @@ struct place {
 	uint32_t bytes; /* compressed */
 };
 
-enum { PLACE_ZEROS = (int)UINT32_MAX };
+/* PLACE_GIVEN: the data are at byte `at` of what rebuilder_give() got. */
+enum { PLACE_ZEROS = (int)UINT32_MAX, PLACE_GIVEN = (int)(UINT32_MAX - 1) };
 
 /* Belongs to one thread at a time; keeps memory between calls. */
 struct rebuilder;
 
 struct rebuilder *rebuilder_new(struct packs *); /* NULL: out of memory */
 void rebuilder_free(struct rebuilder *);
+/* Bytes that stay the caller's, for places in them, with the fragment table (NULL:
+ * none) that has an entry for each piece. */
+void rebuilder_give(
+    struct rebuilder *, const uint8_t *bytes, const struct ext_fragment *table);
 /* The chunk into out[NDZ_CHUNK_BYTES]; one place for each of its pieces.  What comes
  * out has the checksum of the recipe, else ERR_FORMAT, and the sentence says which
  * fragment is damaged. */

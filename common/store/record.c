@@ -71,3 +71,35 @@ record_whole_bytes(uint64_t body_bytes)
 	return (RECORD_HEAD_BYTES + body_bytes + RECORD_ALIGN - 1) / RECORD_ALIGN *
 	       RECORD_ALIGN;
 }
+
+void
+record_append(struct buf *out, enum record_type type, uint64_t number, const void *a,
+    size_t a_bytes, const void *b, size_t b_bytes)
+{
+	uint8_t head[RECORD_HEAD_BYTES];
+	struct record_head h = { .type = type,
+		.number = number,
+		.body_bytes = (uint32_t)(a_bytes + b_bytes),
+		.body_crc = crc32c_more(crc32c(a, a_bytes), b, b_bytes) };
+	uint64_t whole = record_whole_bytes(h.body_bytes);
+
+	record_put_head(&h, head);
+	buf_bytes(out, head, sizeof head);
+	buf_bytes(out, a, a_bytes);
+	buf_bytes(out, b, b_bytes);
+	buf_bytes(out, (uint8_t[RECORD_ALIGN]){ 0 },
+	    (size_t)(whole - RECORD_HEAD_BYTES - h.body_bytes));
+}
+
+bool
+record_next(struct rd *r, struct record_head *h, struct rd *body)
+{
+	const void *head = rd_bytes(r, RECORD_HEAD_BYTES);
+
+	if (head == NULL || !record_get_head(h, head, RECORD_HEAD_BYTES))
+		return false;
+	*body = rd_sub(r, h->body_bytes);
+	rd_skip(r, (size_t)(record_whole_bytes(h->body_bytes) - RECORD_HEAD_BYTES -
+			    h->body_bytes));
+	return rd_ok(r) && rd_ok(body) && crc32c(body->base, body->len) == h->body_crc;
+}

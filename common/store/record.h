@@ -11,13 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/sha256.h"
 
 enum {
 	STORE_FORMAT = 1, /* of the whole store */
 	RECORD_HEAD_BYTES = 32,
 	RECORD_ALIGN = 8,
-	SHA256_BYTES = 32,
 	RAW_DIGEST_BYTES = 16,
 	FRAGMENT_HEAD_BYTES = SHA256_BYTES + RAW_DIGEST_BYTES + 4 + 4,
 	/* From the beginning of a fragment's record to its data. */
@@ -33,6 +34,9 @@ enum record_type {
 	RECORD_REPLACES =
 	    5, /* number: how many u32 numbers of packs its body holds: they
 	        * count no longer, all of use in them came before this */
+	/* Only in the objects of images in a bucket: */
+	RECORD_ABOUT = 6,   /* an image without its blocks */
+	RECORD_DIGESTS = 7, /* SHA-256 of the fragments that it names */
 };
 
 struct record_head {
@@ -56,6 +60,11 @@ void fragment_put_head(const struct fragment_head *, uint8_t out[FRAGMENT_HEAD_B
 /* ERR_FORMAT when it is too short. */
 int fragment_get_head(
     struct fragment_head *, const void *bytes, size_t len, struct err *);
+/* A whole record with its padding behind b; body in two parts. */
+void record_append(struct buf *b, enum record_type, uint64_t number, const void *a,
+    size_t a_bytes, const void *c, size_t c_bytes);
+/* The next record, whole and checked, as *body; false: none, or a damaged one. */
+bool record_next(struct rd *, struct record_head *, struct rd *body);
 /* With head and padding. */
 uint64_t record_whole_bytes(uint64_t body_bytes);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/remote_check.h"
 #include "common/store/stored.h"
 
 static int
@@ -22,6 +23,8 @@ mark_lost(struct check *c, struct store *s, struct err *e)
 int
 repair_store(struct check *c, struct store *s, struct err *e)
 {
+	if (s->remote != NULL)
+		return remote_repair(c, s, e);
 	if (store_begin(s, e) != 0 || check_store(c, s, e) != 0 ||
 	    mark_lost(c, s, e) != 0)
 		return -1;
@@ -183,6 +186,8 @@ repair_index(struct check *c, struct store *s, struct err *e)
 {
 	struct reindex x = { .c = c, .s = s, .next_fragment = 1, .next_image = 1 };
 
+	if (s->remote != NULL) /* opening it for this has made its index again */
+		return remote_check(c, s, e);
 	int rc = index_begin(s->index, true, e);
 	if (rc == 0)
 		rc = fill_index(&x, e);

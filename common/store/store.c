@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/store/s3.h"
+
 enum { PATH_BYTES = 600, FORMAT_BYTES = 200 };
 
 static const char new_index[] = "index.new", index_name[] = "index.db";
@@ -70,6 +72,7 @@ write_format(const char *dir, uint64_t pack_bytes, struct err *e)
 int
 store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 {
+
 	char path[PATH_BYTES];
 	struct index *x;
 
@@ -180,12 +183,38 @@ open_parts(struct store *s, enum store_access access, struct err *e)
 	return open_index(s, access == STORE_REINDEX, e);
 }
 
+static const struct store closed = {
+	.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
+};
+
+int
+store_open_remote(struct store *s, const struct remote_place *p,
+    enum store_access access, struct err *e)
+{
+	*s = closed;
+	s->dir = strdup(p->url);
+	if (s->dir == NULL)
+		return err_nomem(e, p->url);
+	if (remote_open(&s->remote, p, access == STORE_REINDEX, e) != 0) {
+		store_close(s);
+		return -1;
+	}
+	s->index = remote_index(s->remote);
+	s->pack_bytes = remote_pack_bytes(s->remote);
+	s->packs = remote_packs(s->remote);
+	if (s->packs != NULL)
+		return 0;
+	store_close(s);
+	return err_nomem(e, p->url);
+}
+
 int
 store_open(struct store *s, const char *dir, enum store_access access, struct err *e)
 {
-	*s = (struct store){
-		.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
-	};
+	if (s3_is_url(dir))
+		return store_open_remote(
+		    s, &(struct remote_place){ .url = dir }, access, e);
+	*s = closed;
 	if (strlen(dir) > 500)
 		return err_set(e, ERR_USAGE, "the store's path is too long");
 	s->dir = strdup(dir);
@@ -260,23 +289,28 @@ undo(struct store *s)
 void
 store_close(struct store *s)
 {
-	if (s->writing)
+	if (s->writing && s->remote == NULL)
 		undo(s);
 	pack_writer_drop(&s->w);
-	index_close(s->index);
+	remote_put_free(s->putting);
+	if (s->remote == NULL)
+		index_close(s->index);
 	packs_free(s->packs);
+	remote_close(s->remote); /* with its index */
 	close_if_open(s->packs_fd);
 	close_if_open(s->dirfd);
 	close_if_open(s->lock_fd); /* the last: nobody else may write before */
 	free(s->dir);
-	*s = (struct store){
-		.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
-	};
+	*s = closed;
 }
 
 int
 store_begin(struct store *s, struct err *e)
 {
+	if (s->remote != NULL) {
+		s->writing = true;
+		return remote_put_new(&s->putting, s->remote, e);
+	}
 	s->w.dir = s->dir;
 	s->w.dirfd = s->packs_fd;
 	if (index_begin(s->index, true, e) != 0)
@@ -331,8 +365,39 @@ store_sync(struct store *s, struct err *e)
 }
 
 int
+store_find_fragment(struct store *s, const uint8_t sha256[SHA256_BYTES],
+    struct index_fragment *f, struct err *e)
+{
+	return s->putting != NULL ? remote_put_find(s->putting, sha256, f, e)
+	                          : index_find_fragment(s->index, sha256, f, e);
+}
+
+int
+store_add_fragment(
+    struct store *s, struct index_fragment *f, const void *data, struct err *e)
+{
+	uint8_t head[FRAGMENT_HEAD_BYTES];
+	bool lost = f->number != 0;
+
+	if (s->putting != NULL)
+		return remote_put_fragment(s->putting, f, data, e);
+	fragment_put_head(&f->head, head);
+	if (!lost)
+		f->number = store_number(s, INDEX_NEXT_FRAGMENT);
+	if (store_append(s, RECORD_FRAGMENT, f->number, head, sizeof head, data,
+		f->bytes, &f->pack, &f->at, e) != 0)
+		return -1;
+	return lost ? index_move_fragment(s->index, f->number, f->pack, f->at, e)
+	            : index_add_fragment(s->index, f, e);
+}
+
+int
 store_commit(struct store *s, struct err *e)
 {
+	if (s->remote != NULL) { /* the image's object was the commit */
+		s->writing = false;
+		return 0;
+	}
 	if (store_sync(s, e) != 0)
 		return -1;
 	for (int i = 0; i < 3; i++)

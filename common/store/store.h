@@ -5,6 +5,8 @@
  *	DIR/index.db	SQLite; can be made again from the packs
  *	DIR/packs/	00000001.pack ...
  *
+ * Or s3://BUCKET/PREFIX, see remote.h.
+ *
  * A change is there wholly or not at all: what a writer appends to packs counts
  * only when the index, committed after they were synced, says so.
  */
@@ -17,6 +19,8 @@
 #include "common/base/err.h"
 #include "common/store/index.h"
 #include "common/store/packs.h"
+#include "common/store/remote.h"
+#include "common/store/remote_put.h"
 
 enum { STORE_PACK_BYTES = 1 << 30 };
 
@@ -30,6 +34,10 @@ struct store {
 	struct pack_writer w;
 	bool writing;
 	uint64_t next[3]; /* by enum index_next */
+	/* In a bucket; NULL: a folder.  Then a transaction is a put, and w has nothing.
+	 */
+	struct remote *remote;
+	struct remote_put *putting;
 };
 
 enum store_access { STORE_READ, STORE_WRITE, STORE_WRITE_WAIT, STORE_REINDEX };
@@ -40,6 +48,9 @@ int store_init(const char *dir, uint64_t pack_bytes, struct err *);
  * STORE_REINDEX: for writing, with a new and empty index beside the old one, see
  * store_use_index(). */
 int store_open(struct store *, const char *dir, enum store_access, struct err *);
+/* The same of a store in a bucket, with a cache of its own choice. */
+int store_open_remote(
+    struct store *, const struct remote_place *, enum store_access, struct err *);
 void store_close(struct store *); /* what is not committed is undone */
 
 /* A writer's transaction. */
@@ -49,6 +60,13 @@ int store_commit(struct store *, struct err *);
 int store_append(struct store *, enum record_type, uint64_t number, const void *a,
     size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
     struct err *);
+/* A fragment of these data: 1, 0, -1; pack 0: it is lost. */
+int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
+    struct index_fragment *, struct err *);
+/* In a transaction: head and bytes of *f, and its data; number 0: a new one, else one
+ * that was lost.  The rest of *f is filled in. */
+int store_add_fragment(
+    struct store *, struct index_fragment *f, const void *data, struct err *);
 /* Never handed out before. */
 uint64_t store_number(struct store *, enum index_next);
 /* No more into the pack that is being written; the next record begins a new one. */

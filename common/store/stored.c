@@ -14,7 +14,8 @@ struct stored {
 	struct store *s;
 	struct packs *packs; /* its own, so that they stay open */
 	struct recipe_image about;
-	struct buf record; /* the recipe, compressed */
+	struct buf record;  /* the recipe, compressed */
+	struct buf digests; /* in a bucket: what the numbers of pieces mean */
 	struct recipe_block *blocks;
 	uint32_t nblocks;
 	struct place *places; /* of all pieces of all chunks */
@@ -38,7 +39,7 @@ stored_about(const struct stored *d)
 uint64_t
 stored_recipe_bytes(const struct stored *d)
 {
-	return d->record.len;
+	return d->record.len + d->digests.len;
 }
 
 const char *
@@ -59,6 +60,7 @@ stored_free(struct stored *d)
 	packs_free(d->packs);
 	recipe_chunk_free(&d->c);
 	buf_free(&d->record);
+	buf_free(&d->digests);
 	buf_free(&d->plain);
 	free(d->blocks);
 	free(d->places);
@@ -71,11 +73,14 @@ static int
 read_recipe(
     struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
 {
-	struct record_head h;
-	uint32_t slot;
+	struct record_head h = { .type = RECORD_IMAGE, .number = i->number };
+	uint32_t slot = 0;
 
-	if (packs_slot(d->packs, i->pack, &slot, e) != 0 ||
-	    packs_read_record(d->packs, slot, i->at, &h, &d->record, e) != 0)
+	if (d->s->remote != NULL) {
+		if (remote_get_recipe(d->s->remote, i, &d->record, &d->digests, e) != 0)
+			return -1;
+	} else if (packs_slot(d->packs, i->pack, &slot, e) != 0 ||
+		   packs_read_record(d->packs, slot, i->at, &h, &d->record, e) != 0)
 		return -1;
 	*rest = rd_from(d->record.base, d->record.len);
 	if (recipe_get_image(&d->about, rest, e) != 0)
@@ -89,7 +94,7 @@ read_recipe(
 	return err_set(e, ERR_FORMAT,
 	    "the index and its record in %s do not agree (emustore repair "
 	    "--index)",
-	    packs_name(d->packs, slot));
+	    d->s->remote != NULL ? d->s->dir : packs_name(d->packs, slot));
 }
 
 static int
@@ -141,6 +146,20 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 	return 0;
 }
 
+/* 1, 0, -1. */
+static int
+find_fragment(
+    struct stored *d, uint64_t number, struct index_fragment *f, struct err *e)
+{
+	if (d->s->remote == NULL)
+		return index_get_fragment(d->s->index, number, f, e);
+	if (number >= d->digests.len / SHA256_BYTES)
+		return err_set(e, ERR_FORMAT,
+		    "its recipe has no digest of fragment %" PRIu64, number);
+	return index_find_fragment(
+	    d->s->index, d->digests.base + number * SHA256_BYTES, f, e);
+}
+
 static int
 place_of(
     struct stored *d, const struct recipe_piece *p, struct place *place, struct err *e)
@@ -153,7 +172,7 @@ place_of(
 			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
 		return 0;
 	}
-	int rc = index_get_fragment(d->s->index, p->number, &f, e);
+	int rc = find_fragment(d, p->number, &f, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
@@ -215,7 +234,8 @@ stored_open_image(
 		return err_nomem(e, "an image");
 	d->s = s;
 	d->block = (uint32_t)NO_BLOCK;
-	d->packs = packs_new(s->packs_fd, s->dir);
+	d->packs = s->remote != NULL ? remote_packs(s->remote)
+	                             : packs_new(s->packs_fd, s->dir);
 	d->rebuilder = d->packs != NULL ? rebuilder_new(d->packs) : NULL;
 	int rc = d->rebuilder == NULL ? err_nomem(e, "an image") : load(d, i, e);
 	if (rc != 0) {
@@ -304,6 +324,20 @@ stored_header(
 	return 0;
 }
 
+/* In a bucket the index has numbers of its own. */
+static int
+tell_fragment(struct stored *d, uint64_t number,
+    int (*fn)(void *, uint64_t, struct err *), void *arg, struct err *e)
+{
+	struct index_fragment f = { .number = number };
+	int rc = d->s->remote != NULL ? find_fragment(d, number, &f, e) : 1;
+
+	if (rc == 0)
+		return err_set(
+		    e, ERR_FORMAT, "fragment %" PRIu64 " is not in the store", number);
+	return rc == 1 ? fn(arg, f.number, e) : -1;
+}
+
 int
 stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *),
     void *arg, struct err *e)
@@ -313,7 +347,7 @@ stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *)
 			return -1;
 		for (size_t k = 0; k < d->c.npieces; k++)
 			if (!d->c.pieces[k].zero &&
-			    fn(arg, d->c.pieces[k].number, e) != 0)
+			    tell_fragment(d, d->c.pieces[k].number, fn, arg, e) != 0)
 				return -1;
 	}
 	return 0;

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# A real S3 server for a test: OpenStack Swift with its S3 interface, on loopback, all of it in DIR.
+#	tests/helpers/swift_server.sh start DIR PORT	uses PORT to PORT + 3; prints what to put into the environment
+#	tests/helpers/swift_server.sh stop DIR
+# Needs no root.  Its data are files of DIR, whose file system must know extended attributes.
+set -eu
+cmd=$1 dir=$2
+
+conf() {	# NAME PORT PIPELINE, more lines on stdin
+	{ cat << C
+[DEFAULT]
+bind_ip = 127.0.0.1
+bind_port = $2
+workers = 0
+user = $(id -un)
+swift_dir = $dir/etc
+devices = $dir/devices
+mount_check = false
+log_level = WARNING
+[pipeline:main]
+pipeline = $3
+C
+	cat; } > "$dir/etc/$1-server.conf"
+}
+
+configure() {	# PORT
+	local port=$1 kind n=1
+	mkdir -p "$dir/etc" "$dir/devices/d1" "$dir/cache"
+	printf '[swift-hash]\nswift_hash_path_suffix = test\nswift_hash_path_prefix = test\n[storage-policy:0]\nname = one\ndefault = yes\n' > "$dir/etc/swift.conf"
+	for kind in account container object; do
+		conf $kind $((port + n)) "$kind-server" << C
+[app:$kind-server]
+use = egg:swift#$kind
+recon_cache_path = $dir/cache
+C
+		(cd "$dir/etc" && {
+			swift-ring-builder $kind.builder create 2 1 0
+			swift-ring-builder $kind.builder add "r1z1-127.0.0.1:$((port + n))/d1" 1
+			swift-ring-builder $kind.builder rebalance
+		} > "$dir/ring.log")
+		n=$((n + 1))
+	done
+	conf proxy "$port" "catch_errors cache listing_formats s3api tempauth slo proxy-server" << 'C'
+[app:proxy-server]
+use = egg:swift#proxy
+account_autocreate = true
+[filter:catch_errors]
+use = egg:swift#catch_errors
+[filter:cache]
+use = egg:swift#memcache
+memcache_servers = 127.0.0.1:1
+[filter:listing_formats]
+use = egg:swift#listing_formats
+[filter:s3api]
+use = egg:swift#s3api
+location = us-east-1
+s3_acl = false
+[filter:slo]
+use = egg:swift#slo
+[filter:tempauth]
+use = egg:swift#tempauth
+user_test_tester = testing .admin
+C
+}
+
+start() {	# PORT
+	local port=$1 kind i
+	configure "$port"
+	: > "$dir/pids"
+	for kind in account container object proxy; do
+		/usr/bin/python3 -c 'import runpy, sys
+from swift.common import utils
+utils.SWIFT_CONF_FILE = sys.argv.pop(1)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(command -v swift-$kind-server)" \
+		    "$dir/etc/$kind-server.conf" > "$dir/$kind.log" 2>&1 < /dev/null &
+		echo $! >> "$dir/pids"
+	done
+	for ((i = 0; i < 300; i++)); do
+		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null && break
+		kill -0 $! 2> /dev/null || { i=300; break; }
+		sleep 0.1
+	done
+	[ $i -lt 300 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
+	printf 'export AWS_ENDPOINT_URL=http://127.0.0.1:%d AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing\n' "$port"
+}
+
+stop() {
+	local pid
+	for pid in $(cat "$dir/pids"); do kill "$pid" 2> /dev/null || true; done
+	for pid in $(cat "$dir/pids"); do while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done; done
+}
+case $cmd in
+start) start "$3" ;;
+stop) stop ;;
+*) echo "swift_server.sh: start DIR PORT, or stop DIR" >&2; exit 2 ;;
+esac
