@@ -51,6 +51,10 @@ struct client_config {
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
+	bool resumes; /* ... and some may be: what is wanted is said chunk by chunk */
+	/* Chunks are given out in order, and only those get a buffer for which it is
+	 * sure that it will be given back.  Implies sequential; not with has. */
+	bool in_order;
 	bool ext;    /* offer the extension (docs/protocol.md) */
 	bool parity; /* ... and the shell can decode parity */
 };

@@ -9,6 +9,12 @@
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
 
+enum {
+	/* With others about, requests are spread over up to so long, so that one
+	 * speaks and the others hear it. */
+	CLIENT_JITTER_US = 20000,
+};
+
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
 
 struct buffer {
@@ -40,6 +46,7 @@ struct client_ext {
 	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
 	bool look;         /* perhaps a chunk is not coming */
+	bool want_all;     /* nothing was said to be wanted yet */
 	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
 	/* Blocks that came; the server sends until so many, by all that was said. */
 	uint64_t seen, horizon;
@@ -67,7 +74,8 @@ struct client {
 	/* Each buffer is in exactly one of these, or taken. */
 	uint32_t *free, *filling, *complete;
 	uint32_t nfree, nfilling, ncomplete, complete_head;
-	uint32_t ntaken; /* chunks ever taken */
+	uint32_t ntaken;    /* chunks ever taken, */
+	uint32_t nreleased; /* ... and their buffers given back */
 
 	uint32_t current;       /* chunk whose pass is going on; n: none */
 	uint32_t current_begun; /* stamp */
@@ -114,6 +122,30 @@ client_refuse(struct client *c, const char *why)
 	snprintf(c->error, sizeof c->error, "%s", why);
 }
 
+/* Chunks from this one on have no buffer yet, so that those before it can always
+ * have one. */
+static inline uint64_t
+client_window_end(const struct client *c)
+{
+	return c->cfg.in_order ? (uint64_t)c->nreleased + c->nbuffers : c->chunks.n;
+}
+
+/* The open chunk behind `chunk` (the first one: n) that may have a buffer; n: none. */
+static inline uint32_t
+client_next_open(const struct client *c, uint32_t chunk)
+{
+	uint32_t next = client_chunks_next(&c->chunks, chunk);
+
+	return next < client_window_end(c) ? next : c->chunks.n;
+}
+
+/* Is all of the image wanted, and as soon as it comes? */
+static inline bool
+client_wants_all(const struct client *c)
+{
+	return !c->cfg.in_order && !c->cfg.resumes;
+}
+
 /* client.c: */
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
@@ -123,8 +155,30 @@ void client_end_pass(struct client *, uint64_t now_us);
 bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
+/* When silence is too long. */
+uint64_t client_idle_at_us(const struct client *);
+/* Whatever was asked will not come. */
+void client_presume_lost(struct client *, uint64_t now_us);
+
+/* client_buffers.c: */
+bool client_make_buffers(struct client *);
+/* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
+struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
+/* All that is needed of its chunk is here. */
+void client_buffer_complete(struct client *, struct buffer *);
+
+/* client_ask.c: */
+/* How long to hold a request back, lest everybody speaks at once. */
+uint64_t client_jitter_us(struct client *, uint64_t now_us);
+/* A request this old is repeated. */
+uint64_t client_redo_us(const struct client *);
 /* A request for the blocks that a chunk lacks, or 0. */
 size_t client_ask_missing(struct client *, uint64_t now_us, void *pkt);
+/* A request for a chunk that has not begun to arrive, or 0. */
+size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
+/* When there may be something to ask, if no packet arrives before that. */
+uint64_t client_next_scan_us(
+    const struct client *, uint64_t now_us, uint64_t settle_us);
 
 /* client_ext.c: */
 /* The join reply had this behind it. */

@@ -32,11 +32,12 @@ struct opts {
 	struct install_config install;
 	const char *server; /* -S */
 	bool any_file, sequential, quiet, debug, json, base;
+	bool to_stdout; /* what is reported goes elsewhere */
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;
 };
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_PATTERN };
 
 #define AT(field) offsetof(struct opts, field)
 #define FLAG(key, name, help, field) \
@@ -77,6 +78,8 @@ static const struct cli_opt own_opts[] = {
 	FLAG(OPT_JSON, "json", "print the statistics as JSON", json),
 	UINT(OPT_PROGRESS, "progress", "FD",
 	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
+	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
+	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
 	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('P', "HOST", "not built yet: master server"),
@@ -102,12 +105,13 @@ exit_status(const void *opts, const struct err *e)
 static const struct cli_program prog = {
 	.exit_status = exit_status,
 	.name = "frisbee",
-	.synopsis = "[options] -m address -p port target",
+	.synopsis = "[options] -m address -p port target|-",
 	.about = "Load an image from frisbeed onto a disk, together with any number of "
 		 "others.",
 	.examples =
 	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
@@ -165,7 +169,7 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 }
 
 static int
-report_json(const struct loop_result *r, double seconds, struct err *e)
+report_json(const struct loop_result *r, double seconds, bool to_stdout, struct err *e)
 {
 	const struct wire_stats *s = &r->stats;
 	struct json *j = json_new();
@@ -192,7 +196,7 @@ report_json(const struct loop_result *r, double seconds, struct err *e)
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
+	int rc = json_print(j, to_stdout ? stderr : stdout, e);
 	json_free(j);
 	return rc;
 }
@@ -214,7 +218,7 @@ report(const struct opts *o, const struct loop_result *r, double seconds, struct
 			rate, sizeof rate),
 		    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
 		    s->blocks_by_prequest);
-	return o->json ? report_json(r, seconds, e) : 0;
+	return o->json ? report_json(r, seconds, o->to_stdout, e) : 0;
 }
 
 /* Everything is open: load, report. */
@@ -236,6 +240,8 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	int configured = configure(o, sock, &cc, e);
 	cc.has = sink_has;
 	cc.has_arg = sink;
+	cc.resumes = sink_resumes(sink);
+	cc.in_order = sink_in_order(sink);
 	struct client *client = configured == 0 ? client_new(&cc, started) : NULL;
 	if (client == NULL) {
 		sink_close(sink, &none, &ignored);
@@ -311,6 +317,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "one target is needed");
 	if (settle_memory(o, e) != 0)
 		return -1;
+	o->to_stdout = strcmp(operands[0], "-") == 0;
 	return run(o, operands[0], e);
 }
 

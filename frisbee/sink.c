@@ -30,6 +30,7 @@ struct sink {
 	struct proof *proof;     /* or NULL; the thread's */
 	struct disk *file;       /* -N */
 	uint64_t file_bytes;
+	bool removable; /* when it does not get whole */
 	struct install_stats stats;
 	bool failed; /* with err; read after the join */
 	struct err err;
@@ -148,9 +149,8 @@ open_target(struct sink *s, struct err *e)
 		    (s->cfg.install.force ? DISK_FORCE : 0),
 		e) != 0)
 		return -1;
-	if (!disk_seekable(s->file) && disk_kind(s->file) != DISK_NULL)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "-N to a pipe is not built yet: name a file");
+	s->removable = disk_kind(s->file) == DISK_FILE &&
+	               strcmp(s->cfg.target, "-") != 0;
 	return 0;
 }
 
@@ -196,6 +196,19 @@ sink_has(void *sink, uint32_t chunk)
 	return s->install != NULL && install_has(s->install, chunk);
 }
 
+bool
+sink_resumes(const struct sink *s)
+{
+	return s->install != NULL && install_resumes(s->install);
+}
+
+bool
+sink_in_order(const struct sink *s)
+{
+	return s->install != NULL ? install_in_order(s->install)
+	                          : disk_kind(s->file) == DISK_STREAM;
+}
+
 void
 sink_expect(struct sink *s, uint32_t nchunks)
 {
@@ -235,7 +248,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	bool unfinished = s->install != NULL || s->file != NULL;
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
-	if (unfinished && s->cfg.any_file && s->started)
+	if (unfinished && s->removable && s->started)
 		unlink(s->cfg.target);
 	*stats = s->stats;
 	int rc = 0;

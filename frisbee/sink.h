@@ -26,6 +26,10 @@ int sink_new(
 uint8_t *sink_buffer(struct sink *, uint32_t buf);
 /* Is this chunk on the disk already (--state)?  Before the first sink_put(). */
 bool sink_has(void *sink, uint32_t chunk);
+/* ... or some are. */
+bool sink_resumes(const struct sink *);
+/* Must chunks come in order, since the target is a pipe? */
+bool sink_in_order(const struct sink *);
 /* How many chunks there will be; before the first sink_put(). */
 void sink_expect(struct sink *, uint32_t nchunks);
 /* A chunk is complete, perhaps with parity in the places of lost blocks (as

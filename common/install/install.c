@@ -270,13 +270,6 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		state_close(state);
 		return -1;
 	}
-	if (state != NULL && !disk_seekable((*out)->target.disk)) {
-		state_close(state);
-		install_abort(*out);
-		return err_set(e, ERR_USAGE,
-		    "--state is for a disk or a file: a stream cannot be gone on "
-		    "with");
-	}
 	(*out)->state = state;
 	return 0;
 }
@@ -471,6 +464,18 @@ bool
 install_has(const struct install *in, uint32_t chunk)
 {
 	return in->state != NULL && state_has(in->state, chunk);
+}
+
+bool
+install_resumes(const struct install *in)
+{
+	return in->state != NULL && state_chunks(in->state) > 0;
+}
+
+bool
+install_in_order(const struct install *in)
+{
+	return disk_kind(in->target.disk) == DISK_STREAM;
 }
 
 static int

@@ -95,6 +95,10 @@ void install_expect(struct install *, uint32_t nchunks);
 /* Is this chunk on the disk already, by --state?  Then it need not be fed; what
  * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
+/* Is there anything that install_has() is true of? */
+bool install_resumes(const struct install *);
+/* Must chunks be fed in order, since the target is a pipe? */
+bool install_in_order(const struct install *);
 /* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */
