@@ -35,6 +35,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->cfg = *cfg;
 	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
 	c->cfg.sequential |= cfg->in_order;
+	c->cfg.parity &= cfg->first_blocks == 0;
 	c->rng = ~cfg->seed;
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
@@ -181,9 +182,12 @@ client_end_pass(struct client *c, uint64_t now_us)
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
 	struct buffer *b = client_filling(c, chunk);
-	adapt_backlog(c, b != NULL ? b->nmissing : 0);
-	if (b == NULL)
+	if (b == NULL) {
+		adapt_backlog(c, 0);
 		return;
+	}
+	struct blockmap lost = client_lack(b);
+	adapt_backlog(c, blockmap_count(&lost));
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
@@ -244,7 +248,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 
 	if (chunk >= c->chunks.n || block >= client_chunk_blocks(c, chunk))
 		return false;
-	c->heard_us = c->idle_from_us = now_us;
+	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
 	client_ext_seen(c, now_us);
 	bool begins = c->current != chunk;
@@ -274,7 +278,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	/* In the place of parity that would have served as well. */
 	if (b->parity_at[block] != 0)
 		b->parity_at[block] = 0;
-	else
+	else if (blockmap_test(&b->need, block))
 		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
 	return true;
 }
@@ -324,10 +328,13 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 {
 	const struct buffer *b = client_filling(c, chunk);
 
+	struct blockmap lack = b != NULL ? client_lack(b)
+	                                 : client_first_blocks(c, chunk);
+	struct blockmap useful = blockmap_and(lack, asked);
+	/* Of a chunk that is open, half is not enough to wait for the rest. */
 	if (b == NULL)
-		return blockmap_count(asked) >= client_chunk_blocks(c, chunk) / 2;
-	struct blockmap useful = blockmap_and(b->missing, asked);
-	return blockmap_count(&useful) * COVER >= b->nmissing;
+		return blockmap_count(&useful) >= blockmap_count(&lack) / 2;
+	return blockmap_count(&useful) * COVER >= blockmap_count(&lack);
 }
 
 static void
@@ -391,6 +398,7 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	case WIRE_BLOCK:
 		return from_server(c, from) && handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
+		c->old_until_us = now_us + CROWD_US;
 		asked = blockmap_range(m.u.req.first, m.u.req.count);
 		handle_heard(c, now_us, m.u.req.chunk, &asked);
 		return false;
@@ -403,19 +411,30 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	}
 }
 
+/* Is what is needed asked for by the extension's messages? */
+static bool
+speaks_ext(const struct client *c)
+{
+	return c->ext.on && !client_partial(c);
+}
+
 static size_t
 loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (!wants_more(c))
 		return 0;
 	if (c->ext.on && now_us >= c->scan_at_us) {
-		size_t n = client_ext_output(c, now_us, pkt);
-		if (c->ext.on)
+		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
+		                             : client_ext_output(c, now_us, pkt);
+		if (n > 0 || speaks_ext(c))
 			return n;
-		c->idle_from_us = now_us; /* as if never negotiated */
+		if (!c->ext.on)
+			c->idle_from_us = now_us; /* as if never negotiated */
 	}
-	if (c->ext.on)
+	if (speaks_ext(c))
 		return 0;
+	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
+		client_end_pass(c, now_us);
 	if (now_us >= client_idle_at_us(c)) {
 		go_idle(c, now_us);
 		c->scan_at_us = now_us;
@@ -541,7 +560,7 @@ client_deadline(const struct client *c, uint64_t now_us)
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at, c->ext.on
+		at = earlier(at, speaks_ext(c)
 				     ? c->scan_at_us
 				     : earlier(c->scan_at_us, client_idle_at_us(c)));
 	return at > now_us ? at : now_us;

@@ -54,8 +54,9 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
-	size_t len = whole && !again ? put_whole(c, chunk, pkt)
-	                             : put_partial(c, chunk, want, pkt);
+	size_t len = whole && !again && !client_partial(c)
+	                 ? put_whole(c, chunk, pkt)
+	                 : put_partial(c, chunk, want, pkt);
 
 	c->stats.requests++;
 	c->stats.rerequests += again;
@@ -71,12 +72,13 @@ client_ask_missing(struct client *c, uint64_t now_us, void *pkt)
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
 		if (b->chunk == c->current || now_us < b->settled_us ||
-		    client_ext_coming(c, b->chunk) ||
+		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
 		    client_chunks_waits(
 			&c->chunks, b->chunk, now_us, client_redo_us(c)))
 			continue;
 		b->dubious = false;
-		return ask(c, now_us, b->chunk, &b->missing, pkt);
+		struct blockmap lack = client_lack(b);
+		return ask(c, now_us, b->chunk, &lack, pkt);
 	}
 	return 0;
 }
@@ -96,22 +98,35 @@ to_come(const struct client *c)
 	return n;
 }
 
-/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
- * them, as long as there is a buffer for each. */
-size_t
-client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
+/* How many chunks may be queued that have not begun to arrive. */
+static uint32_t
+room_ahead(struct client *c, uint64_t now_us)
 {
-	uint32_t n = c->chunks.n, chunk = n;
 	uint32_t room = c->cfg.in_progress > c->nfilling
 	                    ? c->cfg.in_progress - c->nfilling
 	                    : 0;
 
+	if (client_partial(c)) {
+		room = client_partial_room(c, now_us);
+		return room < c->nfree ? room : c->nfree;
+	}
 	if (room > c->nfree)
 		room = c->nfree;
 	if (room > c->cfg.readahead)
 		room = c->cfg.readahead;
 	uint64_t coming = to_come(c);
 	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
+	return room;
+}
+
+/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
+ * them, as long as there is a buffer for each. */
+size_t
+client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
+{
+	uint32_t n = c->chunks.n, chunk = n;
+	uint32_t room = room_ahead(c, now_us);
+
 	if (c->chunks.open_covered >= room || c->scan_after > 0) {
 		c->ahead_at_us = 0;
 		return 0;
@@ -124,8 +139,8 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 		if (chunk == c->current ||
 		    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
 			continue;
-		struct blockmap all = blockmap_range(0, client_chunk_blocks(c, chunk));
-		return ask(c, now_us, chunk, &all, pkt);
+		struct blockmap first = client_first_blocks(c, chunk);
+		return ask(c, now_us, chunk, &first, pkt);
 	}
 	return 0;
 }
@@ -140,6 +155,8 @@ client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
 		at = c->ahead_at_us;
 	if (settle_us < at)
 		at = settle_us;
+	if (client_partial(c) && client_partial_quiet_us(c) < at)
+		at = client_partial_quiet_us(c);
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		uint64_t settled = c->buffers[c->filling[i]].settled_us;
 		if (settled > now_us && settled < at)

@@ -55,6 +55,18 @@ drop_dubious(struct client *c)
 	return false;
 }
 
+void
+client_buffer_need(struct buffer *b, const struct blockmap *need)
+{
+	blockmap_add(&b->need, need);
+	struct blockmap lack = client_lack(b);
+	b->nlack = blockmap_count(&lack);
+	memset(b->lack, 0, sizeof b->lack);
+	for (uint32_t i = blockmap_next(&lack, 0); i < WIRE_CHUNK_BLOCKS;
+	     i = blockmap_next(&lack, i + 1))
+		b->lack[i % WIREXT_GROUPS]++;
+}
+
 struct buffer *
 client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 {
@@ -75,12 +87,11 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 		.chunk = chunk,
 		.nmissing = client_chunk_blocks(c, chunk),
 		.missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
-		.dubious = block != 0 &&
+		.final = !client_partial(c),
+		.dubious = block != 0 && !client_partial(c) &&
 		           client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
-	b->nlack = b->nmissing;
-	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		b->lack[g] = (uint8_t)((b->nmissing + WIREXT_GROUPS - 1 - g) /
-				       WIREXT_GROUPS);
+	struct blockmap first = client_first_blocks(c, chunk);
+	client_buffer_need(b, &first);
 	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
 	return b;
 }
@@ -92,7 +103,9 @@ client_buffer_complete(struct client *c, struct buffer *b)
 
 	forget_filling(c, buf);
 	b->state = BUFFER_COMPLETE;
-	client_chunks_done(&c->chunks, b->chunk);
+	b->final |= b->nmissing == 0;
+	if (b->final)
+		client_chunks_done(&c->chunks, b->chunk);
 	c->complete[(c->complete_head + c->ncomplete++) % c->nbuffers] = buf;
 }
 
@@ -122,7 +135,8 @@ client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
 	const uint32_t whole = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	*bytes = left < whole ? (uint32_t)left : whole;
 	b->state = BUFFER_TAKEN;
-	if (++c->ntaken == c->chunks.n && c->state == CLIENT_LOADING)
+	c->ntaken += b->final;
+	if (c->ntaken == c->chunks.n && c->state == CLIENT_LOADING)
 		c->state = CLIENT_COMPLETE;
 	return true;
 }

@@ -612,6 +612,13 @@ join_again(struct client *c, uint64_t now_us, void *pkt)
 	return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 }
 
+size_t
+client_ext_listen(struct client *c, uint64_t now_us, void *pkt)
+{
+	listen_for_state(c, now_us);
+	return c->ext.on ? join_again(c, now_us, pkt) : 0;
+}
+
 static uint64_t
 next_look_us(const struct client *c, uint64_t now_us)
 {

@@ -23,6 +23,8 @@ struct buffer {
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
+	struct blockmap need; /* of these it is complete; */
+	bool final;           /* ... and more will not be needed */
 	/* With parity: a block of it lies where a missing block will be. */
 	uint32_t nlack;                       /* blocks or parity still needed, */
 	uint8_t lack[WIREXT_GROUPS];          /* by group */
@@ -90,6 +92,9 @@ struct client {
 	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
 	uint64_t scan_after;     /* look when so many have; 0: no matter */
 	uint64_t crowd_until_us; /* there are other clients */
+	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
+	uint64_t block_us;       /* the last block */
+	uint64_t blocks_not_asked;
 	uint64_t rng;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
@@ -139,11 +144,25 @@ client_next_open(const struct client *c, uint32_t chunk)
 	return next < client_window_end(c) ? next : c->chunks.n;
 }
 
+/* Are chunks asked for in parts? */
+static inline bool
+client_partial(const struct client *c)
+{
+	return c->cfg.first_blocks > 0;
+}
+
+/* What is still lacking of what is needed. */
+static inline struct blockmap
+client_lack(const struct buffer *b)
+{
+	return blockmap_and(b->missing, &b->need);
+}
+
 /* Is all of the image wanted, and as soon as it comes? */
 static inline bool
 client_wants_all(const struct client *c)
 {
-	return !c->cfg.in_order && !c->cfg.resumes;
+	return !c->cfg.in_order && !c->cfg.resumes && !client_partial(c);
 }
 
 /* client.c: */
@@ -164,8 +183,18 @@ void client_presume_lost(struct client *, uint64_t now_us);
 bool client_make_buffers(struct client *);
 /* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
 struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
+/* These blocks are needed, too. */
+void client_buffer_need(struct buffer *, const struct blockmap *);
 /* All that is needed of its chunk is here. */
 void client_buffer_complete(struct client *, struct buffer *);
+
+/* client_partial.c: */
+/* Of a chunk that has no buffer yet. */
+struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
+/* How many more chunks may be asked for. */
+uint32_t client_partial_room(const struct client *, uint64_t now_us);
+/* When silence has ended the pass that goes on. */
+uint64_t client_partial_quiet_us(const struct client *);
 
 /* client_ask.c: */
 /* How long to hold a request back, lest everybody speaks at once. */
@@ -189,6 +218,8 @@ void client_ext_check(
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
+/* Only is it the same image and is the server there? */
+size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);

@@ -36,6 +36,16 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 		    st.data, WIRE_BLOCK_BYTES);
 }
 
+/* What else is needed of a chunk whose table was here. */
+static void
+follow_plan(struct loop *l, uint32_t buf)
+{
+	bool final;
+	const struct blockmap *need = sink_planned(l->sink, buf, &final);
+
+	client_need(l->client, l->now, buf, need, final);
+}
+
 static void
 collect_buffers(struct loop *l)
 {
@@ -46,9 +56,25 @@ collect_buffers(struct loop *l)
 			client_release(l->client, l->now, n);
 		else if (n == l->cfg->buffers)
 			l->sink_failed = true;
-		else
+		else if (n == l->cfg->buffers + 1)
 			l->sink_done = true;
+		else
+			follow_plan(l, n - l->cfg->buffers - 2);
 	}
+}
+
+static void
+hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
+{
+	if (!sink_takes_parts(l->sink)) {
+		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		return;
+	}
+	struct blockmap here = client_here(l->client, buf);
+	if (client_is_final(l->client, buf))
+		sink_put_planned(l->sink, chunk, buf, bytes, &here);
+	else
+		sink_plan(l->sink, buf, &here);
 }
 
 static void
@@ -61,7 +87,7 @@ hand_over(struct loop *l)
 		sink_expect(l->sink, client_chunks(l->client));
 	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
-		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		hand_over_one(l, chunk, buf, bytes);
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
 				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
@@ -208,6 +234,7 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 	r->stats = *client_stats(client);
 	r->chunks = client_chunks(client);
 	r->extension = l.second != NULL;
+	r->blocks_not_asked = client_blocks_not_asked(client);
 	r->parity_used = client_parity_used(client);
 	r->parity_unneeded = client_parity_unneeded(client);
 	sock_close(l.second);

@@ -12,6 +12,7 @@
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
 #include "frisbee/loop.h"
+#include "frisbee/partial.h"
 
 enum {
 	CHUNK_MB_DEFAULT = 64,
@@ -192,6 +193,7 @@ report_json(const struct loop_result *r, double seconds, bool to_stdout, struct 
 	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
 	json_uint(j, "idle_timeouts", s->idle_timeouts);
 	json_uint(j, "join_attempts", s->join_attempts);
+	json_uint(j, "blocks_not_asked", r->blocks_not_asked);
 	json_bool(j, "extension", r->extension);
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);
@@ -201,23 +203,39 @@ report_json(const struct loop_result *r, double seconds, bool to_stdout, struct 
 	return rc;
 }
 
+/* What was saved, or what had to be said twice. */
+static void
+put_requests(const struct loop_result *r, char *buf, size_t cap)
+{
+	const struct wire_stats *s = &r->stats;
+	char same[32];
+
+	if (r->blocks_not_asked > 0)
+		snprintf(buf, cap,
+		    "%s were there already, %" PRIu64 " blocks not asked for",
+		    cli_human_bytes(r->install.bytes_same, same, sizeof same),
+		    r->blocks_not_asked);
+	else
+		snprintf(buf, cap, "%u blocks came twice, %u were asked for again",
+		    s->dup_finished + s->dup_in_progress, s->blocks_by_prequest);
+}
+
 static int
 report(const struct opts *o, const struct loop_result *r, double seconds, struct err *e)
 {
-	const struct wire_stats *s = &r->stats;
-	char written[32], rate[32];
+	uint64_t bytes = r->install.bytes_written;
+	char written[32], rate[32], requests[120];
 
+	put_requests(r, requests, sizeof requests);
 	if (!o->quiet)
 		fprintf(stderr,
-		    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
-		    "blocks came twice, %u were asked for again\n",
-		    cli_human_bytes(r->install.bytes_written, written, sizeof written),
-		    seconds,
-		    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
-					       (seconds > 0 ? seconds : 1)),
-			rate, sizeof rate),
-		    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
-		    s->blocks_by_prequest);
+		    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, "
+		    "%s\n",
+		    cli_human_bytes(bytes, written, sizeof written), seconds,
+		    cli_human_bytes(
+			(uint64_t)((double)bytes / (seconds > 0 ? seconds : 1)), rate,
+			sizeof rate),
+		    r->chunks, r->stats.requests, requests);
 	return o->json ? report_json(r, seconds, o->to_stdout, e) : 0;
 }
 
@@ -242,6 +260,7 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	cc.has_arg = sink;
 	cc.resumes = sink_resumes(sink);
 	cc.in_order = sink_in_order(sink);
+	cc.first_blocks = sink_takes_parts(sink) ? PARTIAL_FIRST_BLOCKS : 0;
 	struct client *client = configured == 0 ? client_new(&cc, started) : NULL;
 	if (client == NULL) {
 		sink_close(sink, &none, &ignored);
@@ -281,7 +300,7 @@ run(struct opts *o, const char *target, struct err *e)
 	nc.share_port = true;
 	if (sock_open(&sock, &nc, e) != 0)
 		return -1;
-	int rc = mailbox_new(&box, sc.buffers + 2, e);
+	int rc = mailbox_new(&box, sc.buffers + SINK_NEWS, e);
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)

@@ -11,10 +11,12 @@
 #include "common/disk/disk.h"
 #include "common/ndz/format.h"
 #include "common/net/parity.h"
+#include "frisbee/planner.h"
 
 struct filled {
 	uint32_t chunk, bytes;
 	bool parity;
+	bool planned, partial; /* compared before; not all of it is here */
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
 };
 
@@ -27,6 +29,7 @@ struct sink {
 	pthread_t thread;
 	bool started;
 	struct install *install; /* NULL with -N */
+	struct planner *planner; /* or NULL */
 	struct proof *proof;     /* or NULL; the thread's */
 	struct disk *file;       /* -N */
 	uint64_t file_bytes;
@@ -59,6 +62,18 @@ released(void *arg, const void *chunk)
 }
 
 static int
+install_planned(struct sink *s, const struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+	struct plan *p = planner_plan(s->planner, buf);
+	bool *same = p->same;
+
+	p->same = NULL;
+	return install_feed_compared(s->install, f->chunk, sink_buffer(s, buf), same,
+	    f->partial, released, s, e);
+}
+
+static int
 store(struct sink *s, const struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
@@ -68,6 +83,8 @@ store(struct sink *s, const struct filled *f, struct err *e)
 		mailbox_put(s->box, buf);
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
+	if (f->planned)
+		return install_planned(s, f, e);
 	if (s->install != NULL)
 		return install_feed(
 		    s->install, f->chunk, sink_buffer(s, buf), released, s, e);
@@ -102,6 +119,7 @@ note_failure(struct sink *s, struct err *e)
 {
 	struct err first;
 
+	planner_stop(s->planner); /* it reads the target */
 	if (s->install != NULL && install_failed(s->install)) {
 		struct install *in = s->install;
 		s->install = NULL;
@@ -133,6 +151,43 @@ sink_main(void *arg)
 	return NULL;
 }
 
+static void
+planned(void *arg, uint32_t buf)
+{
+	struct sink *s = arg;
+
+	mailbox_put(s->box, s->cfg.buffers + 2 + buf);
+}
+
+static void
+planner_gave_up(void *arg)
+{
+	struct sink *s = arg;
+
+	mailbox_put(s->box, s->cfg.buffers);
+}
+
+/* A signature is of the whole chunk, and what is encrypted says nothing by parts. */
+static int
+open_install(struct sink *s, struct err *e)
+{
+	const struct install_config *in = &s->cfg.install;
+
+	if (install_open(&s->install, in, s->cfg.target, e) != 0) {
+		s->install = NULL;
+		return -1;
+	}
+	if (!in->skip_same || s->proof != NULL)
+		return 0;
+	struct planner_config pc = { .install = s->install,
+		.buffers = s->cfg.buffers,
+		.memory = s->memory,
+		.planned = planned,
+		.failed = planner_gave_up,
+		.arg = s };
+	return planner_new(&s->planner, &pc, e);
+}
+
 static int
 open_target(struct sink *s, struct err *e)
 {
@@ -143,7 +198,7 @@ open_target(struct sink *s, struct err *e)
 	if (proof_new(&s->proof, &s->cfg.install.proof, e) != 0)
 		return -1;
 	if (!s->cfg.any_file)
-		return install_open(&s->install, &s->cfg.install, s->cfg.target, e);
+		return open_install(s, e);
 	if (disk_open(&s->file, s->cfg.target,
 		DISK_WRITE | DISK_CREATE | DISK_TRUNC |
 		    (s->cfg.install.force ? DISK_FORCE : 0),
@@ -225,9 +280,47 @@ sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
 	f->chunk = chunk;
 	f->bytes = bytes;
 	f->parity = parity_at != NULL;
+	f->planned = f->partial = false;
 	if (f->parity)
 		memcpy(f->parity_at, parity_at, sizeof f->parity_at);
 	queue_put(s->queue, &s->filled[buf]);
+}
+
+bool
+sink_takes_parts(const struct sink *s)
+{
+	return s->planner != NULL;
+}
+
+void
+sink_plan(struct sink *s, uint32_t buf, const struct blockmap *here)
+{
+	planner_put(s->planner, buf, here);
+}
+
+const struct blockmap *
+sink_planned(const struct sink *s, uint32_t buf, bool *final)
+{
+	const struct plan *p = planner_plan(s->planner, buf);
+
+	*final = p->final;
+	return &p->need;
+}
+
+void
+sink_put_planned(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
+    const struct blockmap *here)
+{
+	const struct plan *p = planner_plan(s->planner, buf);
+	struct blockmap lack = blockmap_minus(p->digested, here);
+	struct filled *f = &s->filled[buf];
+
+	f->chunk = chunk;
+	f->bytes = bytes;
+	f->parity = false;
+	f->planned = p->final && p->same != NULL;
+	f->partial = f->planned && !blockmap_empty(&lack);
+	queue_put(s->queue, f);
 }
 
 void
@@ -245,6 +338,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 		queue_cancel(s->queue);
 		pthread_join(s->thread, NULL);
 	}
+	planner_stop(s->planner);
 	bool unfinished = s->install != NULL || s->file != NULL;
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
@@ -252,7 +346,9 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 		unlink(s->cfg.target);
 	*stats = s->stats;
 	int rc = 0;
-	if (s->failed) {
+	if (planner_failed(s->planner, e)) {
+		rc = -1;
+	} else if (s->failed) {
 		*e = s->err;
 		rc = -1;
 	} else if (unfinished) {
@@ -262,6 +358,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 		munmap(s->memory, memory_bytes(s));
 	queue_free(s->queue);
 	proof_free(s->proof);
+	planner_free(s->planner);
 	free(s->filled);
 	free(s);
 	return rc;

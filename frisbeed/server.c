@@ -986,11 +986,22 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	return true;
 }
 
+/* Is what is wanted wanted by nobody who is still there?  The carousel goes on only
+ * when somebody says so. */
+static bool
+is_abandoned(const struct server *s)
+{
+	return s->stats.clients == 0 && s->head == NULL && s->slots_used == 0 &&
+	       s->ext.repair.n == 0 && s->ext.sent + s->ext.pending >= s->ext.limit;
+}
+
 /* When -T runs out if nothing more happens. */
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !is_idle(s) || reply_pending(s))
+	bool idle = is_idle(s) || is_abandoned(s);
+
+	if (s->cfg.idle_us == 0 || !idle || reply_pending(s))
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;

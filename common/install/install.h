@@ -20,6 +20,7 @@
 #include "common/base/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
+#include "common/ndz/chunk.h"
 #include "common/ndz/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
@@ -104,6 +105,14 @@ bool install_in_order(const struct install *);
  * are no longer needed; also when install_feed() itself fails. */
 int install_feed(struct install *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* Which fragments of a chunk are on the disk already, in (*same)[nfragments], the
+ * caller's to free?  1; 0: the chunk must be fed whole; -1.  From any thread. */
+int install_compare(struct install *, const struct chunk *, bool **same, struct err *);
+/* install_feed() of a chunk that was compared: same is taken over.  partial: of its
+ * stream only the other fragments are there, and its header has a digest. */
+int install_feed_compared(struct install *, uint32_t number, const void *chunk,
+    bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *);
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new
  * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
 int install_finish(struct install *, struct install_stats *, struct err *);
