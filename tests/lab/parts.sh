@@ -112,7 +112,7 @@ shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 case $BIN in *thread*) echo "another library cannot come before the thread sanitizer's: left out" ;; *)
 poison "$T/d2" $((50 << 20))
 serve "$T/disk.ndz"
-FAULT="pwrite:60:kill:$T/d2" FAULT_FIRED=$T/fired LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 \
+FAULT="pwrite:30:kill:$T/d2" FAULT_FIRED=$T/fired LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 \
     on 2 "$BIN/frisbee" -q -m $GROUP -p $PORT --state "$T/d2.state" --state-interval 0 --in-place "$T/d2" 2> /dev/null
 check "it was killed" [ -e "$T/fired" ]
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
