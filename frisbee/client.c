@@ -310,8 +310,8 @@ client_presume_lost(struct client *c, uint64_t now_us)
 }
 
 /* Nothing comes any more, though something should. */
-static void
-go_idle(struct client *c, uint64_t now_us)
+void
+client_go_idle(struct client *c, uint64_t now_us)
 {
 	client_presume_lost(c, now_us);
 	c->stats.idle_timeouts++;
@@ -436,7 +436,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
 		client_end_pass(c, now_us);
 	if (now_us >= client_idle_at_us(c)) {
-		go_idle(c, now_us);
+		client_go_idle(c, now_us);
 		c->scan_at_us = now_us;
 	}
 	if (now_us < c->scan_at_us)

@@ -179,6 +179,9 @@ uint64_t client_idle_at_us(const struct client *);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
 
+/* Nothing comes any more, though something should. */
+void client_go_idle(struct client *, uint64_t now_us);
+
 /* client_buffers.c: */
 bool client_make_buffers(struct client *);
 /* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */

@@ -309,6 +309,28 @@ test_resumed(unsigned loss)
 	    sent >= CHUNKS / 3 * 1024 && sent < (CHUNKS / 3 + 2) * 1024 + loss * 200);
 }
 
+/* Chance has it that the last block of all is lost, a whole answer, ... */
+static void
+test_luck(uint64_t seed, bool ext)
+{
+	struct client_config part = { .first_blocks = FIRST, .ext = ext },
+			     pipe = { .in_order = true, .ext = ext },
+			     file = { .ext = ext };
+	struct world w;
+
+	rng = seed * UINT64_C(0x9e3779b97f4a7c15);
+	world_init(&w, 30 + seed % 2 * 30, ext);
+	add(&w, part, 1000);
+	add(&w, file, 1000);
+	add(&w, (struct client_config){ 0 }, 1000);
+	T_CHECK(run(&w, "parts among others") > 0);
+	world_init(&w, 30 + seed % 2 * 30, ext);
+	add(&w, pipe, 200000);
+	add(&w, file, 100);
+	add(&w, pipe, 20000);
+	T_CHECK(run(&w, "two pipes and a file") > 0);
+}
+
 int
 main(void)
 {
@@ -320,5 +342,7 @@ main(void)
 			if (ext)
 				test_resumed(loss);
 		}
+	for (uint64_t seed = 1; seed <= 200; seed++)
+		test_luck(seed, seed % 4 != 0);
 	return t_done();
 }
