@@ -13,9 +13,6 @@ enum {
 	GUARD_US = 3000,
 	MAX_GUARD_US = 1000000,
 	MAX_BACKOFF_TICKS = 33,
-	/* With others about, requests are spread over up to so long, so that one
-	 * speaks and the others hear it. */
-	JITTER_US = 20000,
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
@@ -37,6 +34,8 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 		return NULL;
 	c->cfg = *cfg;
 	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
+	c->cfg.sequential |= cfg->in_order;
+	c->cfg.parity &= cfg->first_blocks == 0;
 	c->rng = ~cfg->seed;
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
@@ -49,7 +48,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->stats.idle_ticks = (int32_t)cfg->idle_ticks;
 	c->stats.idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us);
 	c->stats.redo_delay_us = (int32_t)cfg->redo_us;
-	c->stats.randomised = !cfg->sequential;
+	c->stats.randomised = !c->cfg.sequential;
 	return c;
 }
 
@@ -68,24 +67,6 @@ client_free(struct client *c)
 }
 
 /* --- the image --- */
-
-static bool
-make_buffers(struct client *c)
-{
-	uint32_t n = c->cfg.buffers < c->chunks.n ? c->cfg.buffers : c->chunks.n;
-
-	c->nbuffers = c->nfree = n;
-	c->buffers = calloc(n, sizeof *c->buffers);
-	c->free = malloc(n * sizeof *c->free);
-	c->filling = malloc(n * sizeof *c->filling);
-	c->complete = malloc(n * sizeof *c->complete);
-	if (c->buffers == NULL || c->free == NULL || c->filling == NULL ||
-	    c->complete == NULL)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		c->free[i] = n - 1 - i;
-	return true;
-}
 
 static uint32_t
 max_backlog(const struct client *c)
@@ -116,11 +97,11 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 	c->image_bytes = image_bytes;
 	c->current = c->last = n;
 	c->guard_us = GUARD_US;
-	c->chunk_us = 2 * JITTER_US;
+	c->chunk_us = 2 * CLIENT_JITTER_US;
 	c->backlog = max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||
-	    !make_buffers(c)) {
+	    !client_make_buffers(c)) {
 		client_refuse(c, "not enough memory for an image of this size");
 		return;
 	}
@@ -177,113 +158,7 @@ handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
 		start_loading(c, now_us, m->u.join2.blocks, bytes);
 }
 
-/* --- buffers --- */
-
-static void
-forget_filling(struct client *c, uint32_t buf)
-{
-	uint32_t i = 0;
-
-	while (c->filling[i] != buf)
-		i++;
-	c->nfilling--;
-	memmove(
-	    c->filling + i, c->filling + i + 1, (c->nfilling - i) * sizeof *c->filling);
-}
-
-/* Give up a chunk whose beginning was missed, for one that begins now. */
-static bool
-drop_dubious(struct client *c)
-{
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
-		if (!b->dubious)
-			continue;
-		c->stats.partial_drops++;
-		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
-		client_chunks_reopen(&c->chunks, b->chunk);
-		c->ext.look = true;
-		b->state = BUFFER_FREE;
-		c->free[c->nfree++] = c->filling[i];
-		forget_filling(c, c->filling[i]);
-		return true;
-	}
-	return false;
-}
-
-static struct buffer *
-buffer_for(struct client *c, uint32_t chunk, uint32_t block)
-{
-	if (!client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
-		return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
-	if (c->nfree == 0 && (block != 0 || !drop_dubious(c))) {
-		c->chunks.flags[chunk] |= CHUNK_LACKED;
-		c->ext.look = true;
-		c->stats.dropped_no_buffer++;
-		return NULL;
-	}
-	uint32_t buf = c->free[--c->nfree];
-	struct buffer *b = &c->buffers[buf];
-	c->filling[c->nfilling++] = buf;
-	client_chunks_take(&c->chunks, chunk, buf);
-	*b = (struct buffer){ .state = BUFFER_FILLING,
-		.chunk = chunk,
-		.nmissing = client_chunk_blocks(c, chunk),
-		.missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
-		.dubious = block != 0 &&
-		           client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
-	b->nlack = b->nmissing;
-	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		b->lack[g] = (uint8_t)((b->nmissing + WIREXT_GROUPS - 1 - g) /
-				       WIREXT_GROUPS);
-	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
-	return b;
-}
-
-static void
-buffer_complete(struct client *c, struct buffer *b)
-{
-	uint32_t buf = (uint32_t)(b - c->buffers);
-
-	forget_filling(c, buf);
-	b->state = BUFFER_COMPLETE;
-	client_chunks_done(&c->chunks, b->chunk);
-	c->complete[(c->complete_head + c->ncomplete++) % c->nbuffers] = buf;
-}
-
-bool
-client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
-{
-	if (c->ncomplete == 0)
-		return false;
-	*buf = c->complete[c->complete_head];
-	c->complete_head = (c->complete_head + 1) % c->nbuffers;
-	c->ncomplete--;
-	struct buffer *b = &c->buffers[*buf];
-	*chunk = b->chunk;
-	uint64_t off = (uint64_t)b->chunk * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
-	uint64_t left = c->image_bytes - off;
-	const uint32_t whole = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
-	*bytes = left < whole ? (uint32_t)left : whole;
-	b->state = BUFFER_TAKEN;
-	if (++c->ntaken == c->chunks.n && c->state == CLIENT_LOADING)
-		c->state = CLIENT_COMPLETE;
-	return true;
-}
-
 /* --- blocks --- */
-
-/* How long to hold a request back, lest everybody speaks at once: nothing when
- * alone, and never so long that the server runs dry. */
-static uint64_t
-jitter_us(struct client *c, uint64_t now_us)
-{
-	uint64_t most = c->chunk_us / 2 < JITTER_US ? c->chunk_us / 2 : JITTER_US;
-
-	if (now_us >= c->crowd_until_us)
-		return 0;
-	return client_random(&c->rng) % (most + 1);
-}
 
 /* A pass that lost much has overrun somebody's buffer, most likely ours: let less
  * come at a time. */
@@ -309,13 +184,16 @@ client_end_pass(struct client *c, uint64_t now_us)
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
 	struct buffer *b = client_filling(c, chunk);
-	adapt_backlog(c, b != NULL ? b->nmissing : 0);
-	if (b == NULL)
+	if (b == NULL) {
+		adapt_backlog(c, 0);
 		return;
+	}
+	struct blockmap lost = client_lack(b);
+	adapt_backlog(c, blockmap_count(&lost));
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
-	b->settled_us = now_us + c->guard_us + jitter_us(c, now_us);
+	b->settled_us = now_us + c->guard_us + client_jitter_us(c, now_us);
 	if (c->scan_at_us > b->settled_us)
 		c->scan_at_us = b->settled_us;
 }
@@ -359,7 +237,7 @@ client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t gr
 		return false;
 	if (b->chunk == c->current)
 		c->chunk_us = now_us - c->current_us;
-	buffer_complete(c, b);
+	client_buffer_complete(c, b);
 	c->scan_at_us = now_us;
 	return true;
 }
@@ -372,7 +250,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 
 	if (chunk >= c->chunks.n || block >= client_chunk_blocks(c, chunk))
 		return false;
-	c->heard_us = c->idle_from_us = now_us;
+	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
 	client_ext_seen(c, now_us);
 	bool begins = c->current != chunk;
@@ -383,7 +261,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		c->stats.dup_finished++;
 		return false;
 	}
-	struct buffer *b = buffer_for(c, chunk, block);
+	struct buffer *b = client_buffer_for(c, chunk, block);
 	if (b == NULL)
 		return false;
 	if (!blockmap_test(&b->missing, block)) {
@@ -402,7 +280,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	/* In the place of parity that would have served as well. */
 	if (b->parity_at[block] != 0)
 		b->parity_at[block] = 0;
-	else
+	else if (blockmap_test(&b->need, block))
 		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
 	return true;
 }
@@ -412,20 +290,20 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 static bool
 wants_more(const struct client *c)
 {
-	return c->nfilling > 0 || (c->nfree > 0 && client_chunks_next(&c->chunks,
-						       c->chunks.n) != c->chunks.n);
+	return c->nfilling > 0 ||
+	       (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
 }
 
-static uint64_t
-idle_at_us(const struct client *c)
+uint64_t
+client_idle_at_us(const struct client *c)
 {
 	return c->idle_from_us +
 	       (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
 /* Whatever was asked will not come. */
-static void
-presume_lost(struct client *c, uint64_t now_us)
+void
+client_presume_lost(struct client *c, uint64_t now_us)
 {
 	client_end_pass(c, now_us);
 	for (uint32_t i = 0; i < c->nfilling; i++)
@@ -434,39 +312,14 @@ presume_lost(struct client *c, uint64_t now_us)
 }
 
 /* Nothing comes any more, though something should. */
-static void
-go_idle(struct client *c, uint64_t now_us)
+void
+client_go_idle(struct client *c, uint64_t now_us)
 {
-	presume_lost(c, now_us);
+	client_presume_lost(c, now_us);
 	c->stats.idle_timeouts++;
 	c->idle_from_us = now_us;
 	if (c->backoff_ticks < MAX_BACKOFF_TICKS)
 		c->backoff_ticks++;
-}
-
-void
-client_release(struct client *c, uint64_t now_us, uint32_t buf)
-{
-	assert(buf < c->nbuffers && c->buffers[buf].state == BUFFER_TAKEN);
-	bool starved = c->nfree == 0 && c->nfilling == 0;
-	c->buffers[buf].state = BUFFER_FREE;
-	c->free[c->nfree++] = buf;
-	c->scan_at_us = now_us;
-	c->ext.look = true;
-	if (!starved || c->state != CLIENT_LOADING)
-		return;
-	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
-	 * before has gone by. */
-	if (now_us >= idle_at_us(c))
-		presume_lost(c, now_us);
-	c->heard_us = c->idle_from_us = now_us;
-}
-
-/* A request this old is repeated; after a silence, only another one is a reason. */
-static uint64_t
-redo_us(const struct client *c)
-{
-	return c->backoff_ticks > 0 ? CLIENT_NEVER : c->cfg.redo_us;
 }
 
 /* --- listening to the others --- */
@@ -477,10 +330,13 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 {
 	const struct buffer *b = client_filling(c, chunk);
 
+	struct blockmap lack = b != NULL ? client_lack(b)
+	                                 : client_first_blocks(c, chunk);
+	struct blockmap useful = blockmap_and(lack, asked);
+	/* Of a chunk that is open, half is not enough to wait for the rest. */
 	if (b == NULL)
-		return blockmap_count(asked) >= client_chunk_blocks(c, chunk) / 2;
-	struct blockmap useful = blockmap_and(b->missing, asked);
-	return blockmap_count(&useful) * COVER >= b->nmissing;
+		return blockmap_count(&useful) >= blockmap_count(&lack) / 2;
+	return blockmap_count(&useful) * COVER >= blockmap_count(&lack);
 }
 
 static void
@@ -491,7 +347,7 @@ handle_heard(
 		return;
 	c->idle_from_us = now_us;
 	client_chunks_ask(
-	    &c->chunks, chunk, covers(c, chunk, asked), now_us, redo_us(c));
+	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_redo_us(c));
 }
 
 static bool
@@ -544,6 +400,7 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	case WIRE_BLOCK:
 		return from_server(c, from) && handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
+		c->old_until_us = now_us + CROWD_US;
 		asked = blockmap_range(m.u.req.first, m.u.req.count);
 		handle_heard(c, now_us, m.u.req.chunk, &asked);
 		return false;
@@ -556,130 +413,11 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	}
 }
 
-/* --- asking --- */
-
-static size_t
-put_partial(struct client *c, uint32_t chunk, const struct blockmap *want, void *pkt)
+/* Is what is needed asked for by the extension's messages? */
+static bool
+speaks_ext(const struct client *c)
 {
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_PREQ };
-
-	memcpy(m.srcip, c->cfg.srcip, 4);
-	m.u.preq.chunk = chunk;
-	m.u.preq.retries = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
-	blockmap_put(want, m.u.preq.map);
-	c->stats.prequests++;
-	c->stats.blocks_by_prequest += blockmap_count(want);
-	return wire_put(&m, pkt, WIRE_PACKET_MAX);
-}
-
-static size_t
-put_whole(struct client *c, uint32_t chunk, void *pkt)
-{
-	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
-
-	memcpy(m.srcip, c->cfg.srcip, 4);
-	m.u.req.chunk = chunk;
-	m.u.req.count = client_chunk_blocks(c, chunk);
-	return wire_put(&m, pkt, WIRE_PACKET_MAX);
-}
-
-static size_t
-ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want,
-    void *pkt)
-{
-	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
-	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
-	size_t len = whole && !again ? put_whole(c, chunk, pkt)
-	                             : put_partial(c, chunk, want, pkt);
-
-	c->stats.requests++;
-	c->stats.rerequests += again;
-	c->stats.full_rerequests += again && whole;
-	client_chunks_ask(&c->chunks, chunk, true, now_us, redo_us(c));
-	c->chunks.flags[chunk] |= CHUNK_MINE;
-	return len;
-}
-
-size_t
-client_ask_missing(struct client *c, uint64_t now_us, void *pkt)
-{
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
-		if (b->chunk == c->current || now_us < b->settled_us ||
-		    client_ext_coming(c, b->chunk) ||
-		    client_chunks_waits(&c->chunks, b->chunk, now_us, redo_us(c)))
-			continue;
-		b->dubious = false;
-		return ask(c, now_us, b->chunk, &b->missing, pkt);
-	}
-	return 0;
-}
-
-/* How many blocks should still come of what was asked for. */
-static uint64_t
-to_come(const struct client *c)
-{
-	uint64_t n = (uint64_t)c->chunks.open_covered * WIRE_CHUNK_BLOCKS;
-
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		const struct buffer *b = &c->buffers[c->filling[i]];
-		if (b->chunk == c->current ||
-		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
-			n += b->nmissing;
-	}
-	return n;
-}
-
-/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
- * them, as long as there is a buffer for each. */
-static size_t
-ask_ahead(struct client *c, uint64_t now_us, void *pkt)
-{
-	uint32_t n = c->chunks.n, chunk = n;
-	uint32_t room = c->cfg.in_progress > c->nfilling
-	                    ? c->cfg.in_progress - c->nfilling
-	                    : 0;
-
-	if (room > c->nfree)
-		room = c->nfree;
-	if (room > c->cfg.readahead)
-		room = c->cfg.readahead;
-	uint64_t coming = to_come(c);
-	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
-	if (c->chunks.open_covered >= room || c->scan_after > 0) {
-		c->ahead_at_us = 0;
-		return 0;
-	}
-	if (c->ahead_at_us == 0)
-		c->ahead_at_us = now_us + jitter_us(c, now_us);
-	if (now_us < c->ahead_at_us)
-		return 0;
-	while ((chunk = client_chunks_next(&c->chunks, chunk)) != n) {
-		if (chunk == c->current ||
-		    client_chunks_waits(&c->chunks, chunk, now_us, redo_us(c)))
-			continue;
-		struct blockmap all = blockmap_range(0, client_chunk_blocks(c, chunk));
-		return ask(c, now_us, chunk, &all, pkt);
-	}
-	return 0;
-}
-
-/* When there may be something to ask, if no packet arrives before that. */
-static uint64_t
-next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
-{
-	uint64_t at = now_us + c->cfg.tick_us;
-
-	if (c->ahead_at_us > now_us && c->ahead_at_us < at)
-		at = c->ahead_at_us;
-	if (settle_us < at)
-		at = settle_us;
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		uint64_t settled = c->buffers[c->filling[i]].settled_us;
-		if (settled > now_us && settled < at)
-			at = settled;
-	}
-	return at;
+	return c->ext.on && !client_partial(c);
 }
 
 static size_t
@@ -688,15 +426,19 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	if (!wants_more(c))
 		return 0;
 	if (c->ext.on && now_us >= c->scan_at_us) {
-		size_t n = client_ext_output(c, now_us, pkt);
-		if (c->ext.on)
+		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
+		                             : client_ext_output(c, now_us, pkt);
+		if (n > 0 || speaks_ext(c))
 			return n;
-		c->idle_from_us = now_us; /* as if never negotiated */
+		if (!c->ext.on)
+			c->idle_from_us = now_us; /* as if never negotiated */
 	}
-	if (c->ext.on)
+	if (speaks_ext(c))
 		return 0;
-	if (now_us >= idle_at_us(c)) {
-		go_idle(c, now_us);
+	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
+		client_end_pass(c, now_us);
+	if (now_us >= client_idle_at_us(c)) {
+		client_go_idle(c, now_us);
 		c->scan_at_us = now_us;
 	}
 	if (now_us < c->scan_at_us)
@@ -704,9 +446,9 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
 	size_t len = client_ask_missing(c, now_us, pkt);
 	if (len == 0)
-		len = ask_ahead(c, now_us, pkt);
+		len = client_ask_ahead(c, now_us, pkt);
 	if (len == 0)
-		c->scan_at_us = next_scan_us(c, now_us, settle_us);
+		c->scan_at_us = client_next_scan_us(c, now_us, settle_us);
 	return len;
 }
 
@@ -715,7 +457,7 @@ join_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (now_us < c->join_at_us)
 		return 0;
-	return client_put_join(c, now_us, 0, pkt);
+	return client_put_join(c, now_us, client_wants_all(c) ? 0 : WIREXT_AGAIN, pkt);
 }
 
 size_t
@@ -820,8 +562,9 @@ client_deadline(const struct client *c, uint64_t now_us)
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at,
-		    c->ext.on ? c->scan_at_us : earlier(c->scan_at_us, idle_at_us(c)));
+		at = earlier(at, speaks_ext(c)
+				     ? c->scan_at_us
+				     : earlier(c->scan_at_us, client_idle_at_us(c)));
 	return at > now_us ? at : now_us;
 }
 
@@ -847,12 +590,6 @@ void
 client_no_second_port(struct client *c)
 {
 	c->ext.on = false;
-}
-
-const uint8_t *
-client_parity(const struct client *c, uint32_t buf)
-{
-	return c->buffers[buf].nmissing > 0 ? c->buffers[buf].parity_at : NULL;
 }
 
 uint64_t

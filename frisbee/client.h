@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/net/blockmap.h"
 #include "common/net/wire.h"
 
 #define CLIENT_NEVER UINT64_MAX
@@ -52,6 +53,13 @@ struct client_config {
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
+	bool resumes; /* ... and some may be: what is wanted is said chunk by chunk */
+	/* Chunks are given out in order, and only those get a buffer for which it is
+	 * sure that it will be given back.  Implies sequential; not with has. */
+	bool in_order;
+	/* So many blocks of each chunk are needed at first, then what client_need()
+	 * says; 0: all at once.  Not for whole files, in_order or parity. */
+	uint32_t first_blocks;
 	bool ext;    /* offer the extension (docs/protocol.md) */
 	bool parity; /* ... and the shell can decode parity */
 };
@@ -85,6 +93,17 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
 /* One complete chunk that was not taken yet: its number, buffer and length in
  * bytes (short only for the last one of a file that is not an image). */
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
+/* With first_blocks: is it all that is needed?  Else client_need() comes next, not
+ * client_release(). */
+bool client_is_final(const struct client *, uint32_t buf);
+/* Which of its blocks are here. */
+struct blockmap client_here(const struct client *, uint32_t buf);
+/* These, too, are needed of a chunk that was taken; final: and then no more.  It is
+ * taken again when they are here.  Meanwhile other blocks of it may be stored. */
+void client_need(struct client *, uint64_t now_us, uint32_t buf,
+    const struct blockmap *need, bool final);
+/* Blocks of chunks that were final without them. */
+uint64_t client_blocks_not_asked(const struct client *);
 /* Between client_take() and client_release(): where parity lies instead of blocks,
  * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
  * NULL: nowhere.  The shell decodes (common/net/parity.h). */

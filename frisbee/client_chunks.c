@@ -244,6 +244,12 @@ client_chunks_ask(struct client_chunks *k, uint32_t chunk, bool covers, uint64_t
 }
 
 void
+client_chunks_uncover(struct client_chunks *k, uint32_t chunk)
+{
+	change(k, chunk, 0, CHUNK_COVERED);
+}
+
+void
 client_chunks_pass_begins(struct client_chunks *k, uint32_t chunk)
 {
 	k->serving_known = client_chunks_is(k, chunk, CHUNK_ASKED);

@@ -92,6 +92,8 @@ uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
  * A request that waits already keeps its place. */
 void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
     uint64_t now_us, uint64_t redo_us);
+/* None of the requests for it is enough any more. */
+void client_chunks_uncover(struct client_chunks *, uint32_t chunk);
 /* Is a request that covers it still to be served?  Not one that is older than
  * redo_us, unless the server is known to be at an older one. */
 bool client_chunks_waits(

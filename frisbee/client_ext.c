@@ -43,8 +43,10 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	c->ext.coming = malloc(bytes);
 	if (c->ext.coming == NULL)
 		return; /* the base protocol needs no more memory */
-	/* Joining wants everything. */
-	memset(c->ext.coming, 0xff, bytes);
+	/* Joining wants everything, or it is said soon what is wanted. */
+	memset(c->ext.coming, client_wants_all(c) ? 0xff : 0, bytes);
+	c->ext.look = !client_wants_all(c);
+	c->ext.want_all = c->cfg.resumes && !c->cfg.in_order;
 	c->ext.on = true;
 	c->ext.parity = c->cfg.parity && (a->flags & WIREXT_CAN_PARITY) != 0;
 	c->ext.port = a->port;
@@ -447,11 +449,13 @@ add_want(struct wirext_map *map, uint8_t *bits, uint32_t chunk)
 	return true;
 }
 
-/* Chunks that are needed and do not come, as many as there is room for. */
+/* Chunks that are needed and do not come, as many as there is room for; at first all,
+ * as joining would have it. */
 static uint32_t
 collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t *bits)
 {
 	uint32_t n = c->chunks.n, chunk = n, found = 0;
+	uint32_t room = c->ext.want_all ? n : c->nfree;
 
 	*map = (struct wirext_map){ .bits = bits };
 	for (uint32_t i = 0; i < c->nfilling; i++) {
@@ -459,7 +463,7 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 		if (may_report(c, b, now_us) && too_much(b))
 			found += add_want(map, bits, b->chunk);
 	}
-	while (found < c->nfree && (chunk = client_chunks_next(&c->chunks, chunk)) != n)
+	while (found < room && (chunk = client_next_open(c, chunk)) != n)
 		if (chunk != c->current && !client_ext_coming(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
@@ -478,7 +482,7 @@ want(struct client *c, uint64_t now_us, void *pkt)
 	uint32_t found = collect_wants(c, now_us, &m.u.want.map, bits);
 	if (found == 0) {
 		c->ext.want_at_us = 0;
-		c->ext.look = false;
+		c->ext.look = c->ext.want_all = false;
 		return 0;
 	}
 	if (c->ext.want_at_us == 0) {
@@ -507,7 +511,9 @@ filling_comes(const struct client *c)
 static uint32_t
 can_take(const struct client *c)
 {
-	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling;
+	/* In order, what is behind a gap waits for the network, not to be written. */
+	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling -
+	                   (c->cfg.in_order ? c->ncomplete : 0);
 	uint32_t low = c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
 	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS
 	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
@@ -530,7 +536,7 @@ can_take(const struct client *c)
 static bool
 waits_for_more(const struct client *c)
 {
-	if (c->nfree > 0 && client_chunks_next(&c->chunks, c->chunks.n) != c->chunks.n)
+	if (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
 		return true;
 	return filling_comes(c);
 }
@@ -606,6 +612,13 @@ join_again(struct client *c, uint64_t now_us, void *pkt)
 	return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 }
 
+size_t
+client_ext_listen(struct client *c, uint64_t now_us, void *pkt)
+{
+	listen_for_state(c, now_us);
+	return c->ext.on ? join_again(c, now_us, pkt) : 0;
+}
+
 static uint64_t
 next_look_us(const struct client *c, uint64_t now_us)
 {
@@ -630,6 +643,9 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	listen_for_state(c, now_us);
 	if (!c->ext.on)
 		return 0;
+	/* The answer to a request of the base protocol can be lost whole. */
+	if (!c->ext.parity && now_us >= client_idle_at_us(c))
+		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
 	size_t len = go(c, now_us, pkt);
 	if (len > 0)

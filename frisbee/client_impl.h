@@ -9,6 +9,12 @@
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
 
+enum {
+	/* With others about, requests are spread over up to so long, so that one
+	 * speaks and the others hear it. */
+	CLIENT_JITTER_US = 20000,
+};
+
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
 
 struct buffer {
@@ -17,6 +23,8 @@ struct buffer {
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
+	struct blockmap need; /* of these it is complete; */
+	bool final;           /* ... and more will not be needed */
 	/* With parity: a block of it lies where a missing block will be. */
 	uint32_t nlack;                       /* blocks or parity still needed, */
 	uint8_t lack[WIREXT_GROUPS];          /* by group */
@@ -40,6 +48,7 @@ struct client_ext {
 	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
 	bool look;         /* perhaps a chunk is not coming */
+	bool want_all;     /* nothing was said to be wanted yet */
 	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
 	/* Blocks that came; the server sends until so many, by all that was said. */
 	uint64_t seen, horizon;
@@ -67,7 +76,8 @@ struct client {
 	/* Each buffer is in exactly one of these, or taken. */
 	uint32_t *free, *filling, *complete;
 	uint32_t nfree, nfilling, ncomplete, complete_head;
-	uint32_t ntaken; /* chunks ever taken */
+	uint32_t ntaken;    /* chunks ever taken, */
+	uint32_t nreleased; /* ... and their buffers given back */
 
 	uint32_t current;       /* chunk whose pass is going on; n: none */
 	uint32_t current_begun; /* stamp */
@@ -82,6 +92,9 @@ struct client {
 	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
 	uint64_t scan_after;     /* look when so many have; 0: no matter */
 	uint64_t crowd_until_us; /* there are other clients */
+	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
+	uint64_t block_us;       /* the last block */
+	uint64_t blocks_not_asked;
 	uint64_t rng;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
@@ -114,6 +127,44 @@ client_refuse(struct client *c, const char *why)
 	snprintf(c->error, sizeof c->error, "%s", why);
 }
 
+/* Chunks from this one on have no buffer yet, so that those before it can always
+ * have one. */
+static inline uint64_t
+client_window_end(const struct client *c)
+{
+	return c->cfg.in_order ? (uint64_t)c->nreleased + c->nbuffers : c->chunks.n;
+}
+
+/* The open chunk behind `chunk` (the first one: n) that may have a buffer; n: none. */
+static inline uint32_t
+client_next_open(const struct client *c, uint32_t chunk)
+{
+	uint32_t next = client_chunks_next(&c->chunks, chunk);
+
+	return next < client_window_end(c) ? next : c->chunks.n;
+}
+
+/* Are chunks asked for in parts? */
+static inline bool
+client_partial(const struct client *c)
+{
+	return c->cfg.first_blocks > 0;
+}
+
+/* What is still lacking of what is needed. */
+static inline struct blockmap
+client_lack(const struct buffer *b)
+{
+	return blockmap_and(b->missing, &b->need);
+}
+
+/* Is all of the image wanted, and as soon as it comes? */
+static inline bool
+client_wants_all(const struct client *c)
+{
+	return !c->cfg.in_order && !c->cfg.resumes && !client_partial(c);
+}
+
 /* client.c: */
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
@@ -123,8 +174,43 @@ void client_end_pass(struct client *, uint64_t now_us);
 bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
+/* When silence is too long. */
+uint64_t client_idle_at_us(const struct client *);
+/* Whatever was asked will not come. */
+void client_presume_lost(struct client *, uint64_t now_us);
+
+/* Nothing comes any more, though something should. */
+void client_go_idle(struct client *, uint64_t now_us);
+
+/* client_buffers.c: */
+bool client_make_buffers(struct client *);
+/* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
+struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
+/* These blocks are needed, too. */
+void client_buffer_need(struct buffer *, const struct blockmap *);
+/* All that is needed of its chunk is here. */
+void client_buffer_complete(struct client *, struct buffer *);
+
+/* client_partial.c: */
+/* Of a chunk that has no buffer yet. */
+struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
+/* How many more chunks may be asked for. */
+uint32_t client_partial_room(const struct client *, uint64_t now_us);
+/* When silence has ended the pass that goes on. */
+uint64_t client_partial_quiet_us(const struct client *);
+
+/* client_ask.c: */
+/* How long to hold a request back, lest everybody speaks at once. */
+uint64_t client_jitter_us(struct client *, uint64_t now_us);
+/* A request this old is repeated. */
+uint64_t client_redo_us(const struct client *);
 /* A request for the blocks that a chunk lacks, or 0. */
 size_t client_ask_missing(struct client *, uint64_t now_us, void *pkt);
+/* A request for a chunk that has not begun to arrive, or 0. */
+size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
+/* When there may be something to ask, if no packet arrives before that. */
+uint64_t client_next_scan_us(
+    const struct client *, uint64_t now_us, uint64_t settle_us);
 
 /* client_ext.c: */
 /* The join reply had this behind it. */
@@ -135,6 +221,8 @@ void client_ext_check(
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
+/* Only is it the same image and is the server there? */
+size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);

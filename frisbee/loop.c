@@ -53,6 +53,16 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 		    st.data, WIRE_BLOCK_BYTES);
 }
 
+/* What else is needed of a chunk whose table was here. */
+static void
+follow_plan(struct loop *l, uint32_t buf)
+{
+	bool final;
+	const struct blockmap *need = sink_planned(l->sink, buf, &final);
+
+	client_need(l->client, l->now, buf, need, final);
+}
+
 static void
 collect_buffers(struct loop *l)
 {
@@ -63,9 +73,25 @@ collect_buffers(struct loop *l)
 			client_release(l->client, l->now, n);
 		else if (n == l->cfg->buffers)
 			l->sink_failed = true;
-		else
+		else if (n == l->cfg->buffers + 1)
 			l->sink_done = true;
+		else
+			follow_plan(l, n - l->cfg->buffers - 2);
 	}
+}
+
+static void
+hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
+{
+	if (!sink_takes_parts(l->sink)) {
+		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		return;
+	}
+	struct blockmap here = client_here(l->client, buf);
+	if (client_is_final(l->client, buf))
+		sink_put_planned(l->sink, chunk, buf, bytes, &here);
+	else
+		sink_plan(l->sink, buf, &here);
 }
 
 static void
@@ -78,7 +104,7 @@ hand_over(struct loop *l)
 		sink_expect(l->sink, client_chunks(l->client));
 	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
-		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		hand_over_one(l, chunk, buf, bytes);
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
 				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
@@ -170,6 +196,7 @@ note_engine(const struct loop *l)
 	r->chunks = client_chunks(l->client);
 	r->chunks_taken = client_chunks_taken(l->client);
 	r->extension = l->second != NULL;
+	r->blocks_not_asked = client_blocks_not_asked(l->client);
 	r->parity_used = client_parity_used(l->client);
 	r->parity_unneeded = client_parity_unneeded(l->client);
 }

@@ -11,8 +11,9 @@ struct loop_result {
 	struct install_stats install;
 	struct wire_stats stats;
 	uint32_t chunks;
-	bool gave_up;   /* -T */
-	bool extension; /* a second port was used */
+	bool gave_up;              /* -T */
+	bool extension;            /* a second port was used */
+	uint64_t blocks_not_asked; /* --skip-same */
 	uint64_t parity_used, parity_unneeded;
 	uint32_t chunks_taken;
 	uint64_t packets; /* heard */

@@ -10,6 +10,7 @@
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
 #include "frisbee/loop.h"
+#include "frisbee/partial.h"
 #include "frisbee/report.h"
 
 enum {
@@ -33,11 +34,12 @@ struct opts {
 	const char *stats_file;
 	uint64_t started_us;
 	bool any_file, sequential, quiet, debug, json, base;
+	bool to_stdout; /* what is reported goes elsewhere */
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;
 };
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -69,6 +71,8 @@ static const struct cli_opt own_opts[] = {
 	    AT(stats_file), 0, 0, NULL },
 	UINT(OPT_PROGRESS, "progress", "FD",
 	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
+	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
+	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
 	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
 	REFUSED('P', "HOST", "not built yet: master server"),
@@ -94,15 +98,15 @@ exit_status(const void *opts, const struct err *e)
 static const struct cli_program prog = {
 	.exit_status = exit_status,
 	.name = "frisbee",
-	.synopsis = "[options] -m address -p port target",
+	.synopsis = "[options] -m address -p port target|-",
 	.about = "Load an image from frisbeed onto a disk, together with any number of "
 		 "others.",
 	.examples =
 	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
 	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n",
-
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
 	    { proof_opts, AT(install.proof), "Proof" } },
@@ -185,7 +189,9 @@ report(struct opts *o, const struct loop_result *r, struct err *e)
 	if (!o->quiet)
 		report_line(r, seconds(o));
 	on_tick(o, r);
-	return o->json ? report_print(r, seconds(o), e) : 0;
+	if (!o->json)
+		return 0;
+	return report_print(r, seconds(o), o->to_stdout ? stderr : stdout, e);
 }
 
 /* Everything is open: load, report. */
@@ -208,6 +214,9 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	int configured = configure(o, sock, &cc, e);
 	cc.has = sink_has;
 	cc.has_arg = sink;
+	cc.resumes = sink_resumes(sink);
+	cc.in_order = sink_in_order(sink);
+	cc.first_blocks = sink_takes_parts(sink) ? PARTIAL_FIRST_BLOCKS : 0;
 	struct client *client = configured == 0 ? client_new(&cc, o->started_us) : NULL;
 	if (client == NULL) {
 		sink_close(sink, &none, &ignored);
@@ -259,7 +268,7 @@ run(struct opts *o, const char *target, struct err *e)
 	nc.share_port = !o->net.unicast;
 	if (sock_open(&sock, &nc, e) != 0)
 		return -1;
-	int rc = mailbox_new(&box, sc.buffers + 2, e);
+	int rc = mailbox_new(&box, sc.buffers + SINK_NEWS, e);
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)
@@ -295,6 +304,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "one target is needed");
 	if (settle_memory(o, e) != 0)
 		return -1;
+	o->to_stdout = strcmp(operands[0], "-") == 0;
 	return run(o, operands[0], e);
 }
 

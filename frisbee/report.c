@@ -1,6 +1,6 @@
 #include "frisbee/report.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 
 #include "common/base/cli.h"
 #include "common/base/json_save.h"
@@ -39,6 +39,7 @@ to_json(const struct loop_result *r, double seconds)
 	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
 	json_uint(j, "idle_timeouts", s->idle_timeouts);
 	json_uint(j, "join_attempts", s->join_attempts);
+	json_uint(j, "blocks_not_asked", r->blocks_not_asked);
 	json_bool(j, "extension", r->extension);
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);
@@ -53,31 +54,48 @@ to_json(const struct loop_result *r, double seconds)
 	return j;
 }
 
+/* What was saved, or what had to be said twice. */
+static void
+put_requests(const struct loop_result *r, char *buf, size_t cap)
+{
+	const struct wire_stats *s = &r->stats;
+	char same[32];
+
+	if (r->blocks_not_asked > 0)
+		snprintf(buf, cap,
+		    "%s were there already, %" PRIu64 " blocks not asked for",
+		    cli_human_bytes(r->install.bytes_same, same, sizeof same),
+		    r->blocks_not_asked);
+	else
+		snprintf(buf, cap, "%u blocks came twice, %u were asked for again",
+		    s->dup_finished + s->dup_in_progress, s->blocks_by_prequest);
+}
+
 void
 report_line(const struct loop_result *r, double seconds)
 {
-	const struct wire_stats *s = &r->stats;
-	char written[32], per_s[32];
+	uint64_t bytes = r->install.bytes_written;
+	double per_s = (double)bytes / (seconds > 0 ? seconds : 1);
+	char written[32], rate_text[32], requests[120];
 
+	put_requests(r, requests, sizeof requests);
 	fprintf(stderr,
-	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %u "
-	    "blocks came twice, %u were asked for again\n",
-	    cli_human_bytes(r->install.bytes_written, written, sizeof written), seconds,
-	    cli_human_bytes((uint64_t)((double)r->install.bytes_written /
-				       (seconds > 0 ? seconds : 1)),
-		per_s, sizeof per_s),
-	    r->chunks, s->requests, s->dup_finished + s->dup_in_progress,
-	    s->blocks_by_prequest);
+	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
+	    cli_human_bytes(bytes, written, sizeof written), seconds,
+	    cli_human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,
+	    r->stats.requests, requests);
 }
 
 int
-report_print(const struct loop_result *r, double seconds, struct err *e)
+report_print(const struct loop_result *r, double seconds, FILE *f, struct err *e)
 {
 	struct json *j = to_json(r, seconds);
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
-	return json_show(j, e);
+	int rc = json_print(j, f, e);
+	json_free(j);
+	return rc;
 }
 
 int

@@ -2,12 +2,14 @@
 #ifndef FRISBEE_REPORT_H
 #define FRISBEE_REPORT_H
 
+#include <stdio.h>
+
 #include "frisbee/loop.h"
 
 /* The summary, to stderr. */
 void report_line(const struct loop_result *, double seconds);
-/* As JSON, to stdout. */
-int report_print(const struct loop_result *, double seconds, struct err *);
+/* As JSON. */
+int report_print(const struct loop_result *, double seconds, FILE *, struct err *);
 /* The same into a file that is always whole. */
 int report_save(
     const struct loop_result *, double seconds, const char *path, struct err *);

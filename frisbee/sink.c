@@ -11,10 +11,12 @@
 #include "common/disk/disk.h"
 #include "common/ndz/format.h"
 #include "common/net/parity.h"
+#include "frisbee/planner.h"
 
 struct filled {
 	uint32_t chunk, bytes;
 	bool parity;
+	bool planned, partial; /* compared before; not all of it is here */
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
 };
 
@@ -27,9 +29,11 @@ struct sink {
 	pthread_t thread;
 	bool started;
 	struct install *install; /* NULL with -N */
+	struct planner *planner; /* or NULL */
 	struct proof *proof;     /* or NULL; the thread's */
 	struct disk *file;       /* -N */
 	uint64_t file_bytes;
+	bool removable; /* when it does not get whole */
 	struct install_stats stats;
 	bool failed; /* with err; read after the join */
 	struct err err;
@@ -58,6 +62,18 @@ released(void *arg, const void *chunk)
 }
 
 static int
+install_planned(struct sink *s, const struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+	struct plan *p = planner_plan(s->planner, buf);
+	bool *same = p->same;
+
+	p->same = NULL;
+	return install_feed_compared(s->install, f->chunk, sink_buffer(s, buf), same,
+	    f->partial, released, s, e);
+}
+
+static int
 store(struct sink *s, const struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
@@ -67,6 +83,8 @@ store(struct sink *s, const struct filled *f, struct err *e)
 		mailbox_put(s->box, buf);
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
+	if (f->planned)
+		return install_planned(s, f, e);
 	if (s->install != NULL)
 		return install_feed(
 		    s->install, f->chunk, sink_buffer(s, buf), released, s, e);
@@ -101,6 +119,7 @@ note_failure(struct sink *s, struct err *e)
 {
 	struct err first;
 
+	planner_stop(s->planner); /* it reads the target */
 	if (s->install != NULL && install_failed(s->install)) {
 		struct install *in = s->install;
 		s->install = NULL;
@@ -132,6 +151,43 @@ sink_main(void *arg)
 	return NULL;
 }
 
+static void
+planned(void *arg, uint32_t buf)
+{
+	struct sink *s = arg;
+
+	mailbox_put(s->box, s->cfg.buffers + 2 + buf);
+}
+
+static void
+planner_gave_up(void *arg)
+{
+	struct sink *s = arg;
+
+	mailbox_put(s->box, s->cfg.buffers);
+}
+
+/* A signature is of the whole chunk, and what is encrypted says nothing by parts. */
+static int
+open_install(struct sink *s, struct err *e)
+{
+	const struct install_config *in = &s->cfg.install;
+
+	if (install_open(&s->install, in, s->cfg.target, e) != 0) {
+		s->install = NULL;
+		return -1;
+	}
+	if (!in->skip_same || in->state != NULL || s->proof != NULL)
+		return 0;
+	struct planner_config pc = { .install = s->install,
+		.buffers = s->cfg.buffers,
+		.memory = s->memory,
+		.planned = planned,
+		.failed = planner_gave_up,
+		.arg = s };
+	return planner_new(&s->planner, &pc, e);
+}
+
 static int
 open_target(struct sink *s, struct err *e)
 {
@@ -142,15 +198,14 @@ open_target(struct sink *s, struct err *e)
 	if (proof_new(&s->proof, &s->cfg.install.proof, e) != 0)
 		return -1;
 	if (!s->cfg.any_file)
-		return install_open(&s->install, &s->cfg.install, s->cfg.target, e);
+		return open_install(s, e);
 	if (disk_open(&s->file, s->cfg.target,
 		DISK_WRITE | DISK_CREATE | DISK_TRUNC |
 		    (s->cfg.install.force ? DISK_FORCE : 0),
 		e) != 0)
 		return -1;
-	if (!disk_seekable(s->file) && disk_kind(s->file) != DISK_NULL)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "-N to a pipe is not built yet: name a file");
+	s->removable = disk_kind(s->file) == DISK_FILE &&
+	               strcmp(s->cfg.target, "-") != 0;
 	return 0;
 }
 
@@ -196,6 +251,19 @@ sink_has(void *sink, uint32_t chunk)
 	return s->install != NULL && install_has(s->install, chunk);
 }
 
+bool
+sink_resumes(const struct sink *s)
+{
+	return s->install != NULL && install_resumes(s->install);
+}
+
+bool
+sink_in_order(const struct sink *s)
+{
+	return s->install != NULL ? install_in_order(s->install)
+	                          : disk_kind(s->file) == DISK_STREAM;
+}
+
 void
 sink_expect(struct sink *s, uint32_t nchunks)
 {
@@ -212,9 +280,47 @@ sink_put(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
 	f->chunk = chunk;
 	f->bytes = bytes;
 	f->parity = parity_at != NULL;
+	f->planned = f->partial = false;
 	if (f->parity)
 		memcpy(f->parity_at, parity_at, sizeof f->parity_at);
 	queue_put(s->queue, &s->filled[buf]);
+}
+
+bool
+sink_takes_parts(const struct sink *s)
+{
+	return s->planner != NULL;
+}
+
+void
+sink_plan(struct sink *s, uint32_t buf, const struct blockmap *here)
+{
+	planner_put(s->planner, buf, here);
+}
+
+const struct blockmap *
+sink_planned(const struct sink *s, uint32_t buf, bool *final)
+{
+	const struct plan *p = planner_plan(s->planner, buf);
+
+	*final = p->final;
+	return &p->need;
+}
+
+void
+sink_put_planned(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
+    const struct blockmap *here)
+{
+	const struct plan *p = planner_plan(s->planner, buf);
+	struct blockmap lack = blockmap_minus(p->digested, here);
+	struct filled *f = &s->filled[buf];
+
+	f->chunk = chunk;
+	f->bytes = bytes;
+	f->parity = false;
+	f->planned = p->final && p->same != NULL;
+	f->partial = f->planned && !blockmap_empty(&lack);
+	queue_put(s->queue, f);
 }
 
 void
@@ -232,14 +338,17 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 		queue_cancel(s->queue);
 		pthread_join(s->thread, NULL);
 	}
+	planner_stop(s->planner);
 	bool unfinished = s->install != NULL || s->file != NULL;
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
-	if (unfinished && s->cfg.any_file && s->started)
+	if (unfinished && s->removable && s->started)
 		unlink(s->cfg.target);
 	*stats = s->stats;
 	int rc = 0;
-	if (s->failed) {
+	if (planner_failed(s->planner, e)) {
+		rc = -1;
+	} else if (s->failed) {
 		*e = s->err;
 		rc = -1;
 	} else if (unfinished) {
@@ -249,6 +358,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 		munmap(s->memory, memory_bytes(s));
 	queue_free(s->queue);
 	proof_free(s->proof);
+	planner_free(s->planner);
 	free(s->filled);
 	free(s);
 	return rc;

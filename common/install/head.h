@@ -33,7 +33,7 @@ struct mark {
 };
 
 struct head {
-	bool on; /* false: the area is too small, or cannot be read back */
+	_Atomic bool on; /* false: the area is too small, or cannot be read back */
 	struct disk *disk;
 	uint64_t at;               /* byte of the disk where the area begins */
 	uint8_t bytes[HEAD_BYTES]; /* what will stand there */

@@ -415,6 +415,18 @@ install_offer(struct install *in, uint32_t number, const void *bytes, struct err
 	return resume_offer(&in->resume, bytes, number, e);
 }
 
+bool
+install_resumes(const struct install *in)
+{
+	return resume_pending(&in->resume);
+}
+
+bool
+install_in_order(const struct install *in)
+{
+	return disk_kind(in->target.disk) == DISK_STREAM;
+}
+
 static int
 submit(struct install *in, struct job *j, struct err *e)
 {
@@ -431,14 +443,40 @@ submit(struct install *in, struct job *j, struct err *e)
 }
 
 int
+install_compare(struct install *in, const struct chunk *c, bool **same, struct err *e)
+{
+	const struct ndz_header *h = &c->h;
+	struct err too_small; /* whole, it will be refused */
+
+	*same = NULL;
+	if (!job_can_skip(c, &in->target, in->raw_bytes) ||
+	    target_check_fit(
+		&in->target, range_end(h->regions[h->nregions - 1]), &too_small) != 0)
+		return 0;
+	return job_compare(c, &in->target, same, e) == 0 ? 1 : -1;
+}
+
+int
 install_feed(struct install *in, uint32_t number, const void *bytes,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *e)
+{
+	return install_feed_compared(in, number, bytes, NULL, false, released, arg, e);
+}
+
+int
+install_feed_compared(struct install *in, uint32_t number, const void *bytes,
+    bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *e)
 {
 	struct job *j;
 
 	if (job_new(&j, number, bytes, &in->target, in->raw_bytes, released, arg, e) !=
-	    0)
+	    0) {
+		free(same);
 		return err_ctx(e, "chunk %u", number);
+	}
+	j->same = same;
+	j->partial = partial;
 	if (check_job(in, j, e) != 0 || (in->fed == 0 && settle(in, j, e) != 0) ||
 	    resume_fed(&in->resume, j, e) != 0) {
 		retire(in, j);

@@ -21,6 +21,7 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/ndz/lost.h"
+#include "common/ndz/chunk.h"
 #include "common/ndz/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
@@ -102,11 +103,23 @@ bool install_has(const struct install *, uint32_t chunk);
  * is one early. */
 bool install_lacks_place(struct install *);
 int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
+/* Is there anything that install_has() is true of? */
+bool install_resumes(const struct install *);
+/* Must chunks be fed in order, since the target is a pipe? */
+bool install_in_order(const struct install *);
 /* Give a chunk of NDZ_CHUNK_BYTES.  Blocks while all buffers are in use.
  * released(arg, chunk) is called exactly once, from any thread, when the bytes
  * are no longer needed; also when install_feed() itself fails. */
 int install_feed(struct install *, uint32_t number, const void *chunk,
     void (*released)(void *arg, const void *chunk), void *arg, struct err *);
+/* Which fragments of a chunk are on the disk already, in (*same)[nfragments], the
+ * caller's to free?  1; 0: the chunk must be fed whole; -1.  From any thread. */
+int install_compare(struct install *, const struct chunk *, bool **same, struct err *);
+/* install_feed() of a chunk that was compared: same is taken over.  partial: of its
+ * stream only the other fragments are there, and its header has a digest. */
+int install_feed_compared(struct install *, uint32_t number, const void *chunk,
+    bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *);
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new
  * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
 int install_finish(struct install *, struct install_stats *, struct err *);

@@ -1,5 +1,6 @@
 #include "common/install/job.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,13 @@ relocates(const struct target *t, const struct ndz_header *h)
 	return false;
 }
 
+bool
+job_can_skip(const struct chunk *c, const struct target *t, size_t raw_cap)
+{
+	return c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
+	       chunk_packed_bytes(c) <= raw_cap;
+}
+
 /* Zero fragments are neither inflated nor written, unless a relocation changes
  * them. */
 static void
@@ -26,8 +34,7 @@ choose_how(struct job *j, const struct target *t, size_t raw_cap)
 {
 	const struct chunk *c = &j->c;
 
-	if (c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
-	    chunk_packed_bytes(c) <= raw_cap)
+	if (job_can_skip(c, t, raw_cap))
 		j->how = JOB_PACKED;
 	else
 		j->how = c->raw_bytes <= raw_cap ? JOB_WHOLE : JOB_STREAMED;
@@ -354,6 +361,32 @@ find_same(struct job *j, struct target *t, struct err *e)
 	return rc;
 }
 
+int
+job_compare(const struct chunk *c, struct target *t, bool **same, struct err *e)
+{
+	struct job j = { .c = *c };
+	int rc = find_same(&j, t, e);
+
+	*same = j.same;
+	return rc;
+}
+
+/* The header alone, where not all of the stream is here; what is decoded of it has a
+ * digest of its own. */
+static int
+check_digest(const struct job *j, const struct proof_config *proof, struct err *e)
+{
+	/* A proof covers every bit of the chunk, its digest among them. */
+	bool proved = proof->verify_key != NULL || proof->decrypt != NULL;
+
+	if (!j->partial)
+		return proved ? 0 : chunk_check_digest(&j->c, j->bytes, e);
+	assert(j->how == JOB_PACKED && j->same != NULL);
+	return chunk_header_proved(&j->c, j->bytes)
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "the digest of the header is wrong");
+}
+
 static int
 decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
@@ -369,7 +402,7 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 	default:
 		if (!t->cfg->skip_same)
 			return chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
-		if (find_same(j, t, e) != 0)
+		if (j->same == NULL && find_same(j, t, e) != 0)
 			return -1;
 		return chunk_decode_others(&j->c, j->bytes, dec, j->same, j->raw, e);
 	}
@@ -380,12 +413,7 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 int
 job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	const struct proof_config *proof = &t->cfg->proof;
-	bool proved = proof->verify_key != NULL || proof->decrypt != NULL;
-
-	/* A proof covers every bit of the chunk, its digest among them. */
-	if ((!proved && chunk_check_digest(&j->c, j->bytes, e) != 0) ||
-	    decode(j, t, dec, e) != 0)
+	if (check_digest(j, &t->cfg->proof, e) != 0 || decode(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (j->how != JOB_STREAMED)
 		release(j);

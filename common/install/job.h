@@ -22,13 +22,18 @@ struct job {
 		JOB_PACKED,   /* all but the zero fragments */
 		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
-	bool *same; /* JOB_PACKED and --skip-same: fragments that are there */
+	bool *same;   /* JOB_PACKED and --skip-same: fragments that are there */
+	bool partial; /* ... and only the bytes of the others are here */
 };
 
 /* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. */
 int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
     size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
+/* Can fragments that are there be left out? */
+bool job_can_skip(const struct chunk *, const struct target *, size_t raw_cap);
+/* Which are: for its same, which is the caller's to free, also after an error. */
+int job_compare(const struct chunk *, struct target *, bool **same, struct err *);
 /* Releases the chunk's bytes, if that is still owed. */
 void job_free(struct job *);
 /* Check the chunk and decode it into job->raw; releases its bytes as soon as

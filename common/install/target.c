@@ -52,6 +52,28 @@ make_pattern(struct target *t, struct err *e)
 	return 0;
 }
 
+/* What a pipe cannot do, by name. */
+static int
+check_stream(const struct disk *d, const struct install_config *cfg, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} not [] = { { cfg->skip_same, "--skip-same" },
+		{ cfg->read_back, "--read-back" }, { cfg->fix_gpt, "--fix-gpt" },
+		{ cfg->grow, "--grow" }, { cfg->convert, "--convert" },
+		{ cfg->discard, "--discard" }, { cfg->state != NULL, "--state" },
+		{ cfg->direct, "-f" } };
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on && disk_kind(d) == DISK_STREAM)
+			return err_set(e, ERR_USAGE,
+			    "%s: %s is for a disk or a file: a pipe is only written, "
+			    "from first to last",
+			    disk_name(d), not [i].name);
+	return 0;
+}
+
 int
 target_init(struct target *t, struct disk *d, const struct install_config *cfg,
     bool fresh, struct err *e)
@@ -69,7 +91,8 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		    "not with -z or -p");
 		goto fail;
 	}
-	if (install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
+	if (check_stream(d, cfg, e) != 0 ||
+	    install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
 		goto fail;
 	if (t->slice.len != 0)
 		t->room = t->slice.len;

@@ -69,11 +69,23 @@ chunk_check_digest(const struct chunk *c, const void *bytes, struct err *e)
 	return 0;
 }
 
+bool
+chunk_header_proved(const struct chunk *c, const void *bytes)
+{
+	uint8_t digest[EXT_DIGEST_BYTES];
+
+	ext_header_digest(bytes, digest);
+	return c->ext.has_header_digest &&
+	       memcmp(digest, c->ext.header_digest, sizeof digest) == 0;
+}
+
 int
 chunk_verify(const struct chunk *c, const void *bytes, struct decoder *d, struct err *e)
 {
 	if (chunk_check_digest(c, bytes, e) != 0)
 		return -1;
+	if (c->ext.has_header_digest && !chunk_header_proved(c, bytes))
+		return err_set(e, ERR_FORMAT, "the digest of the header is wrong");
 	if (c->ext.fragments == NULL)
 		return chunk_pieces(c, bytes, d, NULL, NULL, e);
 	return chunk_verify_fragments(c, bytes, d, e);

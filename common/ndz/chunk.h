@@ -2,6 +2,7 @@
 #ifndef COMMON_NDZ_CHUNK_H
 #define COMMON_NDZ_CHUNK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -22,6 +23,8 @@ int chunk_parse(struct chunk *, const void *bytes, struct err *);
 void chunk_free(struct chunk *);
 /* Header and stream against the digest of the extension, where there is one. */
 int chunk_check_digest(const struct chunk *, const void *bytes, struct err *);
+/* The header alone against its own; false also where there is none. */
+bool chunk_header_proved(const struct chunk *, const void *bytes);
 /* All data into out[raw_bytes], checked against its Adler-32. */
 int chunk_decode(
     const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);

@@ -36,6 +36,7 @@ enum record_type {
 	REC_STATE = 7,
 	REC_FREED = 8,
 	REC_LOST = 9,
+	REC_HEADER = 10,
 };
 
 static size_t
@@ -44,8 +45,8 @@ align8(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-static size_t
-ext_at(const struct ndz_header *h)
+size_t
+ext_area_at(const struct ndz_header *h)
 {
 	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
 }
@@ -192,6 +193,11 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 		if (x->has_digest)
 			rd_copy(r, x->digest, sizeof x->digest);
 		break;
+	case REC_HEADER:
+		x->has_header_digest = rd_le32(r) == DIGEST_SHA256;
+		if (x->has_header_digest)
+			rd_copy(r, x->header_digest, sizeof x->header_digest);
+		break;
 	case REC_FRAGMENTS:
 		if (get_fragments(x, h, r, e) != 0)
 			return -1;
@@ -311,10 +317,26 @@ get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *
 	return 0;
 }
 
+size_t
+ext_area_bytes(const struct ndz_header *h, const void *chunk)
+{
+	size_t at = ext_area_at(h);
+
+	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
+		return 0;
+	struct rd r = rd_from((const uint8_t *)chunk + at, HEAD_BYTES);
+	const void *m = rd_bytes(&r, sizeof magic);
+	uint32_t total = rd_le32(&r);
+	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || total < HEAD_BYTES ||
+	    total > NDZ_CHUNK_BYTES - at)
+		return 0;
+	return total;
+}
+
 int
 ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err *e)
 {
-	size_t at = ext_at(h);
+	size_t at = ext_area_at(h);
 
 	memset(x, 0, sizeof *x);
 	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
@@ -464,6 +486,12 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		wr_bytes(w, x->digest, sizeof x->digest);
 		end_record(w, at);
 	}
+	if (x->has_header_digest) {
+		at = begin_record(w, REC_HEADER);
+		wr_le32(w, DIGEST_SHA256);
+		wr_bytes(w, x->header_digest, sizeof x->header_digest);
+		end_record(w, at);
+	}
 	if (x->last) {
 		at = begin_record(w, REC_LAST);
 		wr_le32(w, x->nchunks);
@@ -499,7 +527,7 @@ put_sums(uint8_t *base, size_t n)
 int
 ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err *e)
 {
-	size_t at = ext_at(h);
+	size_t at = ext_area_at(h);
 
 	if (at > NDZ_CHUNK_BYTES)
 		return err_set(e, ERR_FORMAT, "no room for the extension area");
@@ -536,8 +564,8 @@ ext_add_signature(const struct ndz_header *h, void *chunk,
 	end_record(&w, at);
 	if (!wr_ok(&w))
 		return err_set(e, ERR_FORMAT, "no room for a signature");
-	uint8_t *base = (uint8_t *)chunk + ext_at(h);
-	put_sums(base, end + wr_len(&w) - ext_at(h));
+	uint8_t *base = (uint8_t *)chunk + ext_area_at(h);
+	put_sums(base, end + wr_len(&w) - ext_area_at(h));
 	return 0;
 }
 
@@ -548,7 +576,7 @@ ext_need(size_t nfragments, bool image)
 	size_t n = HEAD_BYTES;
 
 	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
-	n += RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES);
+	n += 2 * (RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES));
 	n += RECORD_HEAD_BYTES + 8; /* last */
 	n += RECORD_HEAD_BYTES + LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES;
 	n += RECORD_HEAD_BYTES +
@@ -562,7 +590,7 @@ ext_need(size_t nfragments, bool image)
 size_t
 ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {
-	size_t used = ext_at(h) + ext_need(x->nfragments, x->has_image) +
+	size_t used = ext_area_at(h) + ext_need(x->nfragments, x->has_image) +
 	              (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES +
 	              reserve;
 
@@ -599,6 +627,12 @@ ext_state_text(const struct ext_state *s, char *buf, size_t cap)
 	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
 		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);
 	return buf;
+}
+
+void
+ext_header_digest(const void *chunk, uint8_t digest[EXT_DIGEST_BYTES])
+{
+	sha256(chunk, NDZ_HEADER_BYTES, digest);
 }
 
 void

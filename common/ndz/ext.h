@@ -77,8 +77,10 @@ struct ext {
 	bool has_uuid;
 	bool has_digest;
 	uint8_t digest[EXT_DIGEST_BYTES]; /* of the chunk up to the stream's end */
-	bool last;                        /* the image's last chunk, of ... */
-	uint32_t nchunks;                 /* ... so many */
+	bool has_header_digest;
+	uint8_t header_digest[EXT_DIGEST_BYTES]; /* of the chunk's header area alone */
+	bool last;                               /* the image's last chunk, of ... */
+	uint32_t nchunks;                        /* ... so many */
 	bool has_image;
 	struct ext_image image;
 	bool has_state;
@@ -121,6 +123,13 @@ bool ext_is_delta(const struct ext *);
 bool ext_state_same(const struct ext_state *, const struct ext_state *);
 /* "UUID 0123...", for people. */
 const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
+/* Where the area of a chunk begins if it has one. */
+size_t ext_area_at(const struct ndz_header *);
+/* How long it is, of which the first EXT_HEAD_BYTES are enough; 0: there is none, or
+ * it does not fit. */
+size_t ext_area_bytes(const struct ndz_header *, const void *chunk);
+/* SHA-256 of chunk[0, 4096). */
+void ext_header_digest(const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
 /* SHA-256 of chunk[0, 4096 + size). */
 void ext_chunk_digest(
     const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);

@@ -203,15 +203,14 @@ chunk_decode_others(const struct chunk *c, const void *bytes, struct decoder *d,
 	struct fragments f = fragments_of(c);
 	uint8_t *to = out;
 
-	while (fragments_next(&f)) {
+	for (; fragments_next(&f); to += f.entry->zero ? 0 : f.raw_bytes) {
+		if (skip[f.number])
+			continue;
 		if (check_one(&f, stream, e) != 0)
 			return -1;
-		if (f.entry->zero)
-			continue;
-		if (!skip[f.number] && (decode_to(&f, stream, d, to, e) != 0 ||
-					   check_digest(&f, to, e) != 0))
+		if (!f.entry->zero && (decode_to(&f, stream, d, to, e) != 0 ||
+					  check_digest(&f, to, e) != 0))
 			return -1;
-		to += f.raw_bytes;
 	}
 	return 0;
 }

@@ -51,8 +51,8 @@ int chunk_decode_fragments(
 int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
 /* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out
- * is left as it is.  Without their data there is no Adler-32: the others' digests are
- * checked. */
+ * is left as it is, and of whose bytes nothing is looked at.  Without their data there
+ * is no Adler-32: the others' digests are checked. */
 int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
     const bool *skip, void *out, struct err *);
 /* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By

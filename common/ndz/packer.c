@@ -40,6 +40,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	c->ext = (struct ext){ .fragments = table,
 		.has_uuid = true,
 		.has_digest = true,
+		.has_header_digest = true,
 		.has_image = index == 0,
 		.window_bytes = FRAGMENT_WINDOW_BYTES,
 		.has_state = p->cfg.state.kind != EXT_STATE_NONE ||
@@ -333,6 +334,7 @@ emit(struct packer *p, uint64_t lastsect, struct err *e)
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
+	ext_header_digest(c->bytes, c->ext.header_digest);
 	list_freed(p);
 	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
 	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)

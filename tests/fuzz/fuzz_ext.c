@@ -50,6 +50,7 @@ write_again(const struct ext *x, uint8_t *chunk)
 	    back.nfreed != x->nfreed || back.has_state != x->has_state ||
 	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid ||
 	    back.has_digest != x->has_digest ||
+	    back.has_header_digest != x->has_header_digest ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
 	ext_free(&back);

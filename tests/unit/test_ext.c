@@ -87,6 +87,8 @@ test_round_trip(void)
 	struct ext x = { .has_uuid = true,
 		.uuid = "fedcba987654321",
 		.has_digest = true,
+		.has_header_digest = true,
+		.header_digest = { 9, 8, 7 },
 		.digest = "a digest",
 		.last = true,
 		.nchunks = 77,
@@ -104,6 +106,8 @@ test_round_trip(void)
 	T_CHECK(get(&back) == 0 && back.present);
 	T_CHECK(back.has_uuid && memcmp(back.uuid, x.uuid, sizeof x.uuid) == 0);
 	T_CHECK(back.has_digest && memcmp(back.digest, x.digest, sizeof x.digest) == 0);
+	T_CHECK(back.has_header_digest && memcmp(back.header_digest, x.header_digest,
+					      sizeof x.header_digest) == 0);
 	T_CHECK(back.last && back.nchunks == 77 && back.has_image);
 	T_CHECK(back.image.kind == EXT_KIND_PARTITION &&
 		back.image.sector_bytes == 4096 &&

@@ -1,0 +1,166 @@
+/* Requests of the base protocol: for what is lacking, and for chunks ahead. */
+#include <string.h>
+
+#include "frisbee/client_impl.h"
+
+/* How long to hold a request back, lest everybody speaks at once: nothing when
+ * alone, and never so long that the server runs dry. */
+uint64_t
+client_jitter_us(struct client *c, uint64_t now_us)
+{
+	uint64_t most = c->chunk_us / 2 < CLIENT_JITTER_US ? c->chunk_us / 2
+	                                                   : CLIENT_JITTER_US;
+
+	if (now_us >= c->crowd_until_us)
+		return 0;
+	return client_random(&c->rng) % (most + 1);
+}
+
+/* A request this old is repeated; after a silence, only another one is a reason. */
+uint64_t
+client_redo_us(const struct client *c)
+{
+	return c->backoff_ticks > 0 ? CLIENT_NEVER : c->cfg.redo_us;
+}
+
+static size_t
+put_partial(struct client *c, uint32_t chunk, const struct blockmap *want, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_PREQ };
+
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.preq.chunk = chunk;
+	m.u.preq.retries = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
+	blockmap_put(want, m.u.preq.map);
+	c->stats.prequests++;
+	c->stats.blocks_by_prequest += blockmap_count(want);
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+put_whole(struct client *c, uint32_t chunk, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
+
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.req.chunk = chunk;
+	m.u.req.count = client_chunk_blocks(c, chunk);
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want,
+    void *pkt)
+{
+	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
+	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
+	size_t len = whole && !again && !client_partial(c)
+	                 ? put_whole(c, chunk, pkt)
+	                 : put_partial(c, chunk, want, pkt);
+
+	c->stats.requests++;
+	c->stats.rerequests += again;
+	c->stats.full_rerequests += again && whole;
+	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
+	c->chunks.flags[chunk] |= CHUNK_MINE;
+	return len;
+}
+
+size_t
+client_ask_missing(struct client *c, uint64_t now_us, void *pkt)
+{
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		if (b->chunk == c->current || now_us < b->settled_us ||
+		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
+		    client_chunks_waits(
+			&c->chunks, b->chunk, now_us, client_redo_us(c)))
+			continue;
+		b->dubious = false;
+		struct blockmap lack = client_lack(b);
+		return ask(c, now_us, b->chunk, &lack, pkt);
+	}
+	return 0;
+}
+
+/* How many blocks should still come of what was asked for. */
+static uint64_t
+to_come(const struct client *c)
+{
+	uint64_t n = (uint64_t)c->chunks.open_covered * WIRE_CHUNK_BLOCKS;
+
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		const struct buffer *b = &c->buffers[c->filling[i]];
+		if (b->chunk == c->current ||
+		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
+			n += b->nmissing;
+	}
+	return n;
+}
+
+/* How many chunks may be queued that have not begun to arrive. */
+static uint32_t
+room_ahead(struct client *c, uint64_t now_us)
+{
+	uint32_t room = c->cfg.in_progress > c->nfilling
+	                    ? c->cfg.in_progress - c->nfilling
+	                    : 0;
+
+	if (client_partial(c)) {
+		room = client_partial_room(c, now_us);
+		return room < c->nfree ? room : c->nfree;
+	}
+	if (room > c->nfree)
+		room = c->nfree;
+	if (room > c->cfg.readahead)
+		room = c->cfg.readahead;
+	uint64_t coming = to_come(c);
+	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
+	return room;
+}
+
+/* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
+ * them, as long as there is a buffer for each. */
+size_t
+client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
+{
+	uint32_t n = c->chunks.n, chunk = n;
+	uint32_t room = room_ahead(c, now_us);
+
+	if (c->chunks.open_covered >= room || c->scan_after > 0) {
+		c->ahead_at_us = 0;
+		return 0;
+	}
+	if (c->ahead_at_us == 0)
+		c->ahead_at_us = now_us + client_jitter_us(c, now_us);
+	if (now_us < c->ahead_at_us)
+		return 0;
+	while ((chunk = client_next_open(c, chunk)) != n) {
+		if (chunk == c->current ||
+		    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
+			continue;
+		struct blockmap first = client_first_blocks(c, chunk);
+		return ask(c, now_us, chunk, &first, pkt);
+	}
+	return 0;
+}
+
+/* When there may be something to ask, if no packet arrives before that. */
+uint64_t
+client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
+{
+	uint64_t at = now_us + c->cfg.tick_us;
+
+	if (c->ahead_at_us > now_us && c->ahead_at_us < at)
+		at = c->ahead_at_us;
+	if (settle_us < at)
+		at = settle_us;
+	if (client_partial(c) && client_partial_quiet_us(c) < at)
+		at = client_partial_quiet_us(c);
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		uint64_t settled = c->buffers[c->filling[i]].settled_us;
+		if (settled > now_us && settled < at)
+			at = settled;
+	}
+	return at;
+}

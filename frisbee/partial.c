@@ -1,0 +1,106 @@
+#include "frisbee/partial.h"
+
+#include "common/ndz/fragments.h"
+
+enum {
+	/* As many entries as a chunk of deflate's windows has, unless most are zero:
+	 * what is asked for of the table at once. */
+	GUESSED_ENTRIES = 256,
+};
+
+static struct blockmap
+blocks_of(size_t at, size_t bytes)
+{
+	size_t end = (at + bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES;
+	size_t first = at / WIRE_BLOCK_BYTES;
+
+	end = end < WIRE_CHUNK_BLOCKS ? end : WIRE_CHUNK_BLOCKS;
+	return blockmap_range((uint32_t)first, (uint32_t)(end - first));
+}
+
+/* True when they are all here; else they are needed. */
+static bool
+are_here(size_t at, size_t bytes, const struct blockmap *here, struct blockmap *need)
+{
+	struct blockmap lack = blocks_of(at, bytes);
+
+	*need = lack;
+	lack = blockmap_minus(lack, here);
+	return blockmap_empty(&lack);
+}
+
+/* How long the area is, most likely. */
+static size_t
+guess_area(const struct ndz_header *h)
+{
+	uint64_t windows = 0;
+
+	for (unsigned i = 0; i < h->nregions && windows < GUESSED_ENTRIES; i++)
+		windows += h->regions[i].len / (FRAGMENT_WINDOW_BYTES / SECTOR_BYTES) +
+		           1;
+	if (windows > GUESSED_ENTRIES)
+		windows = GUESSED_ENTRIES;
+	return ext_need((size_t)windows / ndz_header_codec(h)->windows + 1, false);
+}
+
+/* A table that can be believed though the stream is not here. */
+static bool
+get_table(struct chunk *c, const void *chunk)
+{
+	struct err ignored; /* the whole chunk will tell */
+
+	if (chunk_parse(c, chunk, &ignored) != 0)
+		return false;
+	if (c->ext.fragments != NULL && c->ext.has_digest &&
+	    chunk_header_proved(c, chunk))
+		return true;
+	chunk_free(c);
+	return false;
+}
+
+enum partial_step
+partial_next(const void *chunk, const struct blockmap *here, struct blockmap *need,
+    struct chunk *c)
+{
+	struct err ignored;
+
+	if (!are_here(0, NDZ_HEADER_BYTES, here, need))
+		return PARTIAL_MORE;
+	if (ndz_header_get(&c->h, chunk, NDZ_CHUNK_BYTES, &ignored) != 0 ||
+	    c->h.encrypted)
+		return PARTIAL_WHOLE;
+	size_t at = ext_area_at(&c->h);
+	if (at + EXT_HEAD_BYTES > NDZ_CHUNK_BYTES)
+		return PARTIAL_WHOLE;
+	if (!are_here(at, EXT_HEAD_BYTES, here, need)) {
+		are_here(at, guess_area(&c->h), here, need);
+		return PARTIAL_MORE;
+	}
+	size_t bytes = ext_area_bytes(&c->h, chunk);
+	if (bytes == 0)
+		return PARTIAL_WHOLE;
+	if (!are_here(at, bytes, here, need))
+		return PARTIAL_MORE;
+	return get_table(c, chunk) ? PARTIAL_TABLE : PARTIAL_WHOLE;
+}
+
+struct blockmap
+partial_differing(const struct chunk *c, const bool *same)
+{
+	struct fragments f = fragments_of(c);
+	struct blockmap need = { { 0 } };
+
+	while (fragments_next(&f)) {
+		struct blockmap own = blocks_of(
+		    NDZ_HEADER_BYTES + f.stream_at, f.entry->bytes);
+		if (!same[f.number])
+			blockmap_add(&need, &own);
+	}
+	return need;
+}
+
+struct blockmap
+partial_digested(const struct chunk *c)
+{
+	return blocks_of(0, NDZ_HEADER_BYTES + c->h.size);
+}

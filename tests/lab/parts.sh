@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Only what is lacking is sent: fragments that differ (--skip-same), chunks that an
+# interrupted load did not get to (--state).
+. "$(dirname "$0")/lib.sh"
+requires python3
+lab_up 3
+
+# 48 MB, half of it hard to compress; and the same with 2 % of the fragments changed.
+python3 - "$T/disk" "$T/near" << 'PY'
+import random, sys
+r = random.Random(17)
+with open(sys.argv[1], "wb") as f:
+    for i in range(192):
+        f.write(r.randbytes(128 * 1024) + bytes([i]) * (128 * 1024))
+    f.truncate(50 << 20)
+disk = bytearray(open(sys.argv[1], "rb").read())
+for w in r.sample(range(len(disk) >> 16), (len(disk) >> 16) // 50):
+    disk[(w << 16) + r.randrange(65536)] ^= 0x55
+open(sys.argv[2], "wb").write(disk)
+PY
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+"$BIN/imagezip" -q -r --codec=zstd "$T/disk" "$T/zstd.ndz" 2> /dev/null || rm -f "$T/zstd.ndz"
+blocks=$(($(stat -c %s "$T/disk.ndz") / 1024)) fragments=$((50 * 16))
+
+at_most() {	# SHARE-IN-PERCENT: of the image was sent
+	local sent; sent=$(stat_of "$T/server.json" blocks_sent)
+	echo "sent $sent of $blocks"
+	check "at most $1 % was sent" [ $((sent * 100)) -le $((blocks * $1)) ]
+}
+ended() { wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"; }
+
+echo "== nothing differs"
+cp "$T/disk" "$T/d1"
+serve -T -1 "$T/disk.ndz"
+load 1 --skip-same "$T/d1"; loaded 1; ended
+check "the disk is right" cmp "$T/disk" "$T/d1"
+at_most 2
+check "nothing was written" [ "$(stat_of "$T/client1.json" bytes_written)" = 0 ]
+check "what was not asked for is told" [ "$(stat_of "$T/client1.json" blocks_not_asked)" -gt $((blocks * 95 / 100)) ]
+check "what was there is told" [ "$(stat_of "$T/client1.json" bytes_same)" = $((50 << 20)) ]
+check "for people, too" grep -q "not asked for" "$T/client1.log"
+
+echo "== 2 % of the fragments differ"
+cp "$T/near" "$T/d1"
+serve -T -1 "$T/disk.ndz"
+load 1 --skip-same "$T/d1"; loaded 1; ended
+check "the disk is right" cmp "$T/disk" "$T/d1"
+at_most 10
+check "what differs was written" [ "$(stat_of "$T/client1.json" bytes_written)" = $((fragments / 50 * 65536)) ]
+
+if [ -e "$T/zstd.ndz" ]; then
+	echo "== zstd, whose fragments are larger"
+	cp "$T/near" "$T/d1"
+	serve -T -1 "$T/zstd.ndz"
+	load 1 --skip-same "$T/d1"; loaded 1; ended
+	check "the disk is right" cmp "$T/disk" "$T/d1"
+	at_most 40
+fi
+
+echo "== three with loss, one of them an empty disk"
+cp "$T/near" "$T/d1"; cp "$T/disk" "$T/d2"; : > "$T/d3"; truncate -s 50M "$T/d3"
+lab_loss 1 50; lab_loss 2 50; lab_loss 3 20
+serve -T -1 -W 300M "$T/disk.ndz"
+for i in 1 2 3; do load $i --skip-same "$T/d$i"; done
+for i in 1 2 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
+ended; at_most 130
+
+echo "== with others that want everything, new and old"
+cp "$T/near" "$T/d1"
+serve -T -1 -W 300M "$T/disk.ndz"
+load 1 --skip-same "$T/d1"; load 2 "$T/d2"; load 3 --base "$T/d3"
+for i in 1 2 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
+ended
+
+echo "== an old server, loss"
+cp "$T/near" "$T/d1"; cp "$T/disk" "$T/d2"
+serve --base -T -1 "$T/disk.ndz"
+load 1 --skip-same "$T/d1"; load 2 --skip-same "$T/d2"
+for i in 1 2; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
+ended; at_most 15
+
+echo "== an image whose header is damaged is not believed"
+cp "$T/near" "$T/d1"; cp "$T/disk.ndz" "$T/bad.ndz"
+# Any bit of the header would do.
+printf '\x01' | dd of="$T/bad.ndz" bs=1 seek=$((5 * 1048576 + 4095)) conv=notrunc status=none
+serve "$T/bad.ndz"
+status 3 on 2 "$BIN/frisbee" -q --skip-same -m $GROUP -p $PORT "$T/d1"
+check "the chunk is named" grep -q "chunk 5" "$T/stderr"
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+
+echo "== a fragment is damaged"
+cp "$T/near" "$T/d1"; cp "$T/disk.ndz" "$T/bad.ndz"
+for ((i = 1; i < blocks / 1024 - 1; i++)); do
+	head -c 700000 /dev/zero | dd of="$T/bad.ndz" bs=1k seek=$((i * 1024 + 5)) conv=notrunc status=none
+done
+serve "$T/bad.ndz"
+status 3 on 2 "$BIN/frisbee" -q --skip-same -m $GROUP -p $PORT "$T/d1"
+check "a chunk is named" grep -q "chunk " "$T/stderr"
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+
+echo "== a signed image is proved whole"
+"$BIN/imagekey" -q --sign-key "$T/key"
+"$BIN/imagezip" -q -r --sign "$T/key.key" "$T/disk" "$T/signed.ndz" || fail "imagezip --sign"
+cp "$T/near" "$T/d1"
+serve -T -1 "$T/signed.ndz"
+load 1 --skip-same --verify-key "$T/key.pub" "$T/d1"; loaded 1; ended
+check "the disk is right" cmp "$T/disk" "$T/d1"
+check "only what differed was written" [ "$(stat_of "$T/client1.json" bytes_written)" = $((fragments / 50 * 65536)) ]
+
+echo "== an interrupted load asks for the rest alone"
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+case $BIN in *thread*) echo "another library cannot come before the thread sanitizer's: left out" ;; *)
+poison "$T/d2" $((50 << 20))
+serve "$T/disk.ndz"
+FAULT="pwrite:30:kill:$T/d2" FAULT_FIRED=$T/fired LD_PRELOAD=$shim ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 \
+    on 2 "$BIN/frisbee" -q -m $GROUP -p $PORT --state "$T/d2.state" --state-interval 0 --in-place "$T/d2" 2> /dev/null
+check "it was killed" [ -e "$T/fired" ]
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+for how in "" --base; do
+	cp "$T/d2" "$T/d1"; cp "$T/d2.state" "$T/d1.state"
+	serve -T -1 $how "$T/disk.ndz"
+	load 1 --state "$T/d1.state" --in-place "$T/d1"; loaded 1; ended
+	check "the disk is right" cmp "$T/disk" "$T/d1"
+	sent=$(stat_of "$T/server.json" blocks_sent) written=$(stat_of "$T/client1.json" bytes_written)
+	echo "sent $sent of $blocks, wrote $written"
+	check "not all was written" [ "$written" -lt $((40 << 20)) ]
+	# Chunks of the disk hold about as much of it each.
+	check "what was sent is what was lacking" [ $((sent * 100 / blocks)) -le $((written / (50 << 10) * 100 / 1024 + 12)) ]
+done ;;
+esac
+finish

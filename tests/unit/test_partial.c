@@ -1,0 +1,204 @@
+/* A chunk that comes in parts: what is asked for, what is believed, and that nothing
+ * is looked at that has not come. */
+#include "frisbee/partial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/sha256.h"
+#include "common/ndz/fragments.h"
+#include "common/ndz/packer.h"
+#include "tests/t.h"
+#include "tests/unit/sample.h"
+
+enum { WINDOWS = 24, ZERO_FROM = 10, ZERO_TO = 14 };
+
+static uint8_t good[NDZ_CHUNK_BYTES], part[NDZ_CHUNK_BYTES],
+    raw[WINDOWS][FRAGMENT_WINDOW_BYTES];
+
+static int
+keep(void *arg, const void *bytes, struct err *e)
+{
+	(void)e;
+	memcpy(arg, bytes, NDZ_CHUNK_BYTES);
+	return 0;
+}
+
+static void
+add_window(struct packer *p, const struct codec_choice *z, void *encoder, unsigned i)
+{
+	static uint8_t out[FRAGMENT_WINDOW_BYTES + 8192];
+	struct window w = { .nregions = 1,
+		.regions[0] = { i * WINDOW_SECTORS, WINDOW_SECTORS } };
+	struct fragment f = { .windows = &w, .nwindows = 1, .data = out };
+	uint8_t digest[32];
+	struct err e;
+
+	f.zero = i >= ZERO_FROM && i < ZERO_TO;
+	if (!f.zero)
+		sample_fill(raw[i], sizeof raw[i], i % 3);
+	f.bytes = (uint32_t)z->codec->window(
+	    encoder, sizeof raw[i], raw[i], sizeof raw[i], out, sizeof out);
+	z->codec->end(out, f.bytes);
+	f.adler = adler_of(raw[i], sizeof raw[i]);
+	sha256(raw[i], sizeof raw[i], digest);
+	memcpy(f.digest, digest, sizeof f.digest);
+	T_CHECK(packer_add(p, &f, &e) == 0);
+}
+
+static void
+make_chunk(void)
+{
+	struct codec_choice z;
+	struct packer_config cfg = { .version = 3, .emit = keep, .arg = good };
+	struct packer *p;
+	struct err e;
+
+	T_CHECK(codec_parse(&z, "deflate", &e) == 0);
+	cfg.codec = z;
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	void *encoder = z.codec->encoder_new(z.level);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		add_window(p, &z, encoder, i);
+	z.codec->encoder_free(encoder);
+	T_CHECK(packer_finish(p, WINDOWS * WINDOW_SECTORS, &e) == 0);
+	packer_free(p);
+}
+
+/* The blocks come from `from`; what has not come is something else. */
+static void
+arrive(const uint8_t *from, struct blockmap *here, const struct blockmap *more)
+{
+	for (uint32_t b = blockmap_next(more, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(more, b + 1)) {
+		size_t at = (size_t)b * WIRE_BLOCK_BYTES;
+		memcpy(part + at, from + at, WIRE_BLOCK_BYTES);
+	}
+	blockmap_add(here, more);
+}
+
+static enum partial_step
+follow(const uint8_t *from, struct blockmap *here, struct chunk *c)
+{
+	struct blockmap need;
+	enum partial_step step;
+
+	memset(part, 0xa5, sizeof part);
+	*here = (struct blockmap){ { 0 } };
+	while ((step = partial_next(part, here, &need, c)) == PARTIAL_MORE) {
+		struct blockmap fresh = blockmap_minus(need, here);
+		if (blockmap_empty(&fresh))
+			return T_CHECK(!"it asks for what has come"), PARTIAL_WHOLE;
+		arrive(from, here, &need);
+	}
+	return step;
+}
+
+/* Nothing is believed of these bytes. */
+static bool
+refused(const uint8_t *bytes)
+{
+	struct blockmap here;
+	struct chunk c;
+
+	if (follow(bytes, &here, &c) != PARTIAL_TABLE)
+		return true;
+	chunk_free(&c);
+	return false;
+}
+
+static void
+test_parts(void)
+{
+	static uint8_t out[WINDOWS * FRAGMENT_WINDOW_BYTES];
+	struct decoder *d = decoder_new();
+	struct blockmap here, need;
+	struct chunk c;
+	struct err e;
+
+	T_CHECK(follow(good, &here, &c) == PARTIAL_TABLE);
+	T_CHECK(blockmap_count(&here) <= 8);
+	bool *same = calloc(c.ext.nfragments, sizeof *same);
+	for (size_t i = 0; i < c.ext.nfragments; i++)
+		same[i] = i % 5 != 2;
+	need = partial_differing(&c, same);
+	struct blockmap whole = partial_digested(&c);
+	struct blockmap beyond = blockmap_minus(need, &whole);
+	T_CHECK(blockmap_empty(&beyond));
+	T_CHECK(blockmap_count(&need) < blockmap_count(&whole) / 2);
+	T_CHECK(chunk_decode_others(&c, part, d, same, out, &e) != 0); /* not there */
+	arrive(good, &here, &need);
+	T_CHECK(chunk_decode_others(&c, part, d, same, out, &e) == 0);
+	struct fragments f = fragments_of(&c);
+	uint8_t *at = out;
+	bool right = true;
+	for (; fragments_next(&f); at += f.entry->zero ? 0 : f.raw_bytes)
+		right &= same[f.number] || f.entry->zero ||
+		         memcmp(at, &raw[0][0] + f.raw_at, f.raw_bytes) == 0;
+	T_CHECK(right);
+	free(same);
+	chunk_free(&c);
+	decoder_free(d);
+}
+
+/* Any bit of the header, and any byte of the area; and the area cut anywhere. */
+static void
+test_damage(void)
+{
+	static uint8_t bad[NDZ_CHUNK_BYTES];
+	struct ndz_header h;
+	struct err e;
+	unsigned taken = 0;
+
+	memcpy(bad, good, sizeof bad);
+	for (size_t i = 0; i < 200 * 8; i++) {
+		bad[i / 8] ^= (uint8_t)(1 << i % 8);
+		taken += !refused(bad);
+		bad[i / 8] = good[i / 8];
+	}
+	T_CHECK(taken == 0);
+	bad[NDZ_HEADER_BYTES - 1] ^= 1;
+	T_CHECK(refused(bad));
+	bad[NDZ_HEADER_BYTES - 1] ^= 1;
+	T_CHECK(ndz_header_get(&h, good, sizeof good, &e) == 0);
+	size_t at = ext_area_at(&h), n = ext_area_bytes(&h, good);
+	T_CHECK(n > 0);
+	for (size_t i = 0; i < n; i++) {
+		bad[at + i] ^= 0x10;
+		taken += !refused(bad);
+		bad[at + i] ^= 0x10;
+	}
+	T_CHECK(taken == 0);
+	for (size_t i = n; i-- > 0;) {
+		taken += bad[at + i] != 0 ? (bad[at + i] = 0, !refused(bad)) : 0;
+	}
+	T_CHECK(taken == 0);
+}
+
+/* Without a digest of the header: as images were before. */
+static void
+test_without(void)
+{
+	static uint8_t old[NDZ_CHUNK_BYTES];
+	struct chunk c;
+	struct err e;
+
+	T_CHECK(chunk_parse(&c, good, &e) == 0 && chunk_header_proved(&c, good));
+	c.ext.has_header_digest = false;
+	memcpy(old, good, NDZ_HEADER_BYTES + c.h.size);
+	T_CHECK(ext_put(&c.ext, &c.h, old, &e) == 0);
+	T_CHECK(refused(old));
+	c.ext.has_header_digest = true;
+	T_CHECK(ext_put(&c.ext, &c.h, old, &e) == 0 && !refused(old));
+	chunk_free(&c);
+}
+
+int
+main(void)
+{
+	make_chunk();
+	test_parts();
+	test_damage();
+	test_without();
+	return t_done();
+}
