@@ -5,9 +5,18 @@
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/net/silence.h"
 #include "common/net/wirext.h"
 
-enum { WAKE_US = 200000 }; /* at least so often, for signals */
+enum {
+	WAKE_US = 200000, /* at least so often, for signals */
+	/* Silence for longer than this, and the group is joined again.  With the
+	 * extension something is announced every second; of old servers nothing is
+	 * expected but blocks.  Not all clients of a switch at the same moment. */
+	PATIENCE_EXT_US = 1200000,
+	PATIENCE_US = 2000000,
+	PATIENCE_SPREAD_US = 300000,
+};
 
 struct loop {
 	struct client *client;
@@ -16,10 +25,13 @@ struct loop {
 	struct mailbox *box;
 	const struct loop_config *cfg;
 	struct progress *progress;
-	uint64_t now, last_heard;
-	bool expecting; /* the sink was told how much */
-	bool ending;    /* the sink was told that all is there */
-	bool left;      /* the group */
+	uint64_t now, spread_us;
+	struct silence silence;
+	uint32_t held;    /* chunk buffers that the sink has */
+	uint32_t rejoins; /* of the group, because of silence */
+	bool expecting;   /* the sink was told how much */
+	bool ending;      /* the sink was told that all is there */
+	bool left;        /* the group */
 	bool sink_failed, sink_done;
 };
 
@@ -29,7 +41,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	struct loop *l = arg;
 	struct client_store st;
 
-	l->last_heard = l->now;
+	silence_broken(&l->silence, l->now);
 	if (client_input(l->client, l->now, pkt, len, from, &st))
 		memcpy(
 		    sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES,
@@ -42,9 +54,10 @@ collect_buffers(struct loop *l)
 	uint32_t n;
 
 	while (mailbox_take(l->box, &n)) {
-		if (n < l->cfg->buffers)
+		if (n < l->cfg->buffers) {
 			client_release(l->client, l->now, n);
-		else if (n == l->cfg->buffers)
+			l->held--;
+		} else if (n == l->cfg->buffers)
 			l->sink_failed = true;
 		else
 			l->sink_done = true;
@@ -60,8 +73,10 @@ hand_over(struct loop *l)
 		l->expecting = true;
 		sink_expect(l->sink, client_chunks(l->client));
 	}
-	while (client_take(l->client, &chunk, &buf, &bytes))
+	while (client_take(l->client, &chunk, &buf, &bytes)) {
+		l->held++;
 		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+	}
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
 				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
@@ -133,15 +148,20 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
+/* Nothing comes: perhaps a switch has forgotten us. */
 static void
-keep_alive(struct loop *l)
+mind_silence(struct loop *l)
 {
-	if (l->cfg->keepalive_us == 0 || l->now - l->last_heard < l->cfg->keepalive_us)
+	uint64_t patience = l->second != NULL ? PATIENCE_EXT_US : PATIENCE_US;
+
+	/* An old server is silent, too, when there is no room for what it could send.
+	 */
+	if (!client_wants_blocks(l->client) || l->held == l->cfg->buffers)
+		silence_broken(&l->silence, l->now);
+	if (!silence_due(&l->silence, l->now, patience + l->spread_us))
 		return;
-	l->last_heard = l->now;
-	sock_rejoin(l->sock);
-	if (l->second != NULL)
-		sock_rejoin(l->second);
+	l->rejoins++;
+	sock_rejoin(l->sock, l->second);
 }
 
 static int
@@ -162,7 +182,7 @@ load(struct loop *l, struct err *e)
 		if (client_state(l->client) == CLIENT_GAVE_UP)
 			return err_set(e, ERR_IO,
 			    "nothing heard from the server for too long (-T)");
-		keep_alive(l);
+		mind_silence(l);
 		wait_for_work(l);
 	}
 	return 0;
@@ -196,7 +216,9 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 		.progress = progress };
 	struct err why;
 
-	l.now = l.last_heard = clock_us();
+	l.now = clock_us();
+	l.spread_us = l.now % PATIENCE_SPREAD_US;
+	silence_begin(&l.silence, l.now, cfg->keepalive_us);
 	int rc = load(&l, e);
 	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
 	if (sink_close(sink, &r->install, &why) != 0 && rc == 0) {
@@ -207,6 +229,7 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 	leave(&l, &r->install);
 	r->stats = *client_stats(client);
 	r->chunks = client_chunks(client);
+	r->rejoins = l.rejoins;
 	r->extension = l.second != NULL;
 	r->parity_used = client_parity_used(client);
 	r->parity_unneeded = client_parity_unneeded(client);

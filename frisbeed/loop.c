@@ -11,6 +11,7 @@
 #include "common/base/progress.h"
 #include "common/net/mailbox.h"
 #include "common/net/parity.h"
+#include "common/net/silence.h"
 #include "common/net/wirext.h"
 #include "frisbeed/identity.h"
 #include "frisbeed/reader.h"
@@ -21,6 +22,7 @@ enum {
 	BATCHES_A_TURN = 8,      /* then requests are looked at again */
 	FILE_CHECK_US = 1000000, /* is it still the same file? */
 	FAREWELL_US = 500000,    /* if not, clients are told for so long */
+	PATIENCE_US = 2000000,   /* no client has said anything for so long */
 };
 
 /* Blocks on their way out.  Headers live here until they are sent. */
@@ -43,7 +45,8 @@ struct loop {
 	bool renamed;
 	struct batch batch, parity;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
-	uint64_t now, last_heard;
+	uint64_t now;
+	struct silence silence;
 	bool congested; /* the kernel had no room */
 };
 
@@ -52,7 +55,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 {
 	struct loop *l = arg;
 
-	l->last_heard = l->now;
+	silence_broken(&l->silence, l->now);
 	server_input(l->server, l->now, pkt, len, from);
 }
 
@@ -192,15 +195,15 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
+/* Requests, too, come through the group.  Nobody may be there, or a switch has
+ * forgotten us: leaving and joining tells it, and costs nobody anything. */
 static void
-keep_alive(struct loop *l)
+mind_silence(struct loop *l)
 {
-	if (l->cfg->keepalive_us == 0 || l->now - l->last_heard < l->cfg->keepalive_us)
+	if (!silence_due(&l->silence, l->now, PATIENCE_US))
 		return;
-	l->last_heard = l->now;
-	sock_rejoin(l->sock);
-	if (l->cfg->second != NULL)
-		sock_rejoin(l->cfg->second);
+	log_debug("no client was heard: joining the group again");
+	sock_rejoin(l->sock, l->cfg->second);
 }
 
 /* A file that was written to or cut is no image any more.  One that only lost its name
@@ -246,13 +249,14 @@ receive(struct loop *l, struct err *e)
 static int
 serve(struct loop *l, struct err *e)
 {
-	l->now = l->last_heard = clock_us();
+	l->now = clock_us();
+	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
 	while (cli_signal() == 0 && !server_done(l->server, l->now)) {
 		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)
 			return -1;
-		keep_alive(l);
+		mind_silence(l);
 		wait_for_work(l);
 	}
 	return 0;

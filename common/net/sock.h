@@ -53,8 +53,9 @@ int sock_send_blocks(
 int sock_receive(struct sock *,
     void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
     void *arg, struct err *);
-/* Leave the group and join it again: wakes switches that forgot us (-K). */
-void sock_rejoin(struct sock *);
+/* Leave the group and join it again: wakes switches that forgot us.  Both sockets (the
+ * second may be NULL) at once: as long as one is a member, the system says nothing. */
+void sock_rejoin(struct sock *, struct sock *);
 /* Hear no more of the group; sending to it goes on. */
 void sock_leave(struct sock *);
 
