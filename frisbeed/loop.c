@@ -14,6 +14,7 @@
 #include "common/net/silence.h"
 #include "common/net/wirext.h"
 #include "frisbeed/identity.h"
+#include "frisbeed/probes.h"
 #include "frisbeed/reader.h"
 
 enum {
@@ -47,6 +48,7 @@ struct loop {
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now;
 	struct silence silence;
+	struct probes *probes;
 	bool congested; /* the kernel had no room */
 };
 
@@ -56,6 +58,8 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	struct loop *l = arg;
 
 	silence_broken(&l->silence, l->now);
+	if (probes_input(l->probes, l->now, pkt, len, from))
+		return;
 	server_input(l->server, l->now, pkt, len, from);
 }
 
@@ -178,10 +182,11 @@ send_some(struct loop *l, struct err *e)
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+	struct pollfd fds[4] = { { .fd = sock_fd(l->sock), .events = POLLIN },
 		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
 		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
-		    .events = POLLIN } };
+		    .events = POLLIN },
+		{ .fd = probes_fd(l->probes), .events = POLLIN } };
 	uint64_t at = l->congested ? l->now + RESEND_US
 	                           : server_deadline(l->server, l->now);
 	uint64_t wait = at <= l->now            ? 0
@@ -191,7 +196,7 @@ wait_for_work(struct loop *l)
 		(long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
-	ppoll(fds, 3, &ts, NULL);
+	ppoll(fds, 4, &ts, NULL);
 	l->now = clock_us();
 }
 
@@ -240,6 +245,7 @@ check_file(struct loop *l, struct err *e)
 static int
 receive(struct loop *l, struct err *e)
 {
+	probes_receive(l->probes, l->now);
 	if (sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
 	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e)
@@ -279,11 +285,13 @@ loop_run(struct server *server, struct sock *sock, struct disk *image,
 	if (identity_of(image, l->identity, e) == 0 &&
 	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
 		0) {
+		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
 		rc = reader_new(
 		    &l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
 		if (rc == 0)
 			rc = serve(l, e);
 		reader_free(l->reader);
+		probes_free(l->probes);
 		mailbox_free(l->read_done);
 	}
 	free(l);
