@@ -46,7 +46,8 @@ endif
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test.
-LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c)
+LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c \
+	frisbee/doctor_judge.c)
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
