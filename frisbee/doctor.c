@@ -45,9 +45,7 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 	}
 	json_end(j);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 int

@@ -226,11 +226,14 @@ judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
 static void
 judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 {
+	static const uint8_t none[4];
 	char a[NETIF_TEXT_MAX];
 
+	/* Switches without an address of their own ask from 0.0.0.0. */
 	if (f->query)
 		say(r, "querier", DOCTOR_OK, "%s asks who is a member",
-		    netif_text(f->querier, a));
+		    memcmp(f->querier, none, 4) == 0 ? "a switch"
+						     : netif_text(f->querier, a));
 	else if (!f->watched)
 		say(r, "querier", DOCTOR_UNKNOWN, "only root can see IGMP queries");
 	else if (f->member_before)

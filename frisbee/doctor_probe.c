@@ -111,13 +111,12 @@ send_to(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const void
 {
 	struct sockaddr_in to = address(addr, port);
 
+	/* It may be an earlier packet's error that is told now. */
 	for (int i = 0; i < 2 && fd >= 0; i++) {
 		if (sendto(fd, pkt, len, 0, (struct sockaddr *)&to, sizeof to) >= 0)
 			return;
 		x->f->refused_out |= errno == EPERM;
 		x->f->refused |= errno == ECONNREFUSED;
-		if (errno != ECONNREFUSED)
-			return; /* that was an earlier packet's */
 	}
 }
 
@@ -279,8 +278,10 @@ hear_all(struct exam *x)
 		hear_first(x, &h);
 	while (receive(x->second, &h))
 		hear_echo(x, &h, true);
+	errno = 0;
 	while (receive(x->direct, &h))
 		hear_echo(x, &h, false);
+	x->f->refused |= errno == ECONNREFUSED;
 	hear_others(x);
 	watch_collect(x->watch, x->f);
 }
