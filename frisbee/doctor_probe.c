@@ -46,7 +46,7 @@ struct exam {
 	uint32_t id;
 	uint64_t got[(DOCTOR_LOSS_PROBES + 63) / 64];
 	int others[OTHERS];
-	char names[OTHERS][IF_NAMESIZE];
+	struct netif other[OTHERS];
 	unsigned nothers;
 };
 
@@ -263,8 +263,8 @@ hear_others(struct exam *x)
 	for (unsigned i = 0; i < x->nothers; i++)
 		while (receive(x->others[i], &h))
 			if (is_servers(x, &h, &m)) {
-				snprintf(
-				    x->f->other_iface, IF_NAMESIZE, "%s", x->names[i]);
+				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
+				    x->other[i].name);
 				note_server(x, &h, DOCTOR_TTL);
 			}
 }
@@ -405,16 +405,15 @@ probe_loss(struct exam *x, struct err *e)
 	return listen_for(x, ECHO_US / 2, NULL, e);
 }
 
-/* Does it answer elsewhere? */
-static int
-try_others(struct exam *x, struct err *e)
+static void
+open_others(struct exam *x)
 {
 	struct ifaddrs *list = NULL;
 	struct netif n;
 	struct err ignored;
 
 	if (getifaddrs(&list) != 0)
-		return 0;
+		return;
 	for (struct ifaddrs *i = list; i != NULL && x->nothers < OTHERS;
 	     i = i->ifa_next) {
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET ||
@@ -425,13 +424,29 @@ try_others(struct exam *x, struct err *e)
 		int fd = open_group(x, &n, x->f->port, &ignored);
 		if (fd < 0)
 			continue;
-		snprintf(x->names[x->nothers], IF_NAMESIZE, "%s", n.name);
+		x->other[x->nothers] = n;
 		x->others[x->nothers++] = fd;
-		send_join(x, fd, n.addr);
-		send_leave(x, fd, n.addr);
 	}
 	freeifaddrs(list);
-	return x->nothers != 0 ? listen_for(x, 2 * (uint64_t)REPLY_US, NULL, e) : 0;
+}
+
+/* Does it answer elsewhere?  The first answer may come before the switch knows us. */
+static int
+try_others(struct exam *x, struct err *e)
+{
+	bool found = false;
+
+	open_others(x);
+	for (int round = 0; round < JOINS && x->nothers != 0 && !found; round++) {
+		for (unsigned i = 0; i < x->nothers; i++)
+			send_join(x, x->others[i], x->other[i].addr);
+		if (listen_for(x, REPLY_US, NULL, e) != 0)
+			return -1;
+		found = x->f->other_iface[0] != 0;
+	}
+	for (unsigned i = 0; i < x->nothers; i++)
+		send_leave(x, x->others[i], x->other[i].addr);
+	return 0;
 }
 
 /* --- the whole --- */
