@@ -14,7 +14,7 @@ sleep 2.5
 python3 - "$T/disk" << 'PY'
 import random, sys
 with open(sys.argv[1], "wb") as f:
-    f.write(random.Random(5).randbytes(16 << 20))
+    f.write(random.Random(5).randbytes(12 << 20))
 PY
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 

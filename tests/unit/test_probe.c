@@ -3,6 +3,7 @@
 
 #include "common/net/wire.h"
 #include "common/net/wirext.h"
+#include "frisbeed/server.h"
 #include "frisbeed/server_probe.h"
 #include "tests/t.h"
 
@@ -121,9 +122,43 @@ test_bound(void)
 	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0 && q.heard == 2);
 }
 
+/* Who only asks gets the answer, and nothing else changes: no client, no blocks, no
+ * announcements. */
+static void
+test_asking_only(void)
+{
+	struct server_config cfg = { .image_bytes = 4 << 20,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.idle_us = -1,
+		.ext = { .on = true, .port = 5008, .session = 7 } };
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN };
+	struct server *s = server_new(&cfg, 0);
+	struct wirext_answer a;
+	struct server_run run;
+	struct server_out out;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m.srcip, me, 4);
+	size_t len = wire_put(&m, pkt, sizeof pkt);
+	len = wirext_put_offer(pkt, len, sizeof pkt, WIREXT_AGAIN | WIREXT_PROBES);
+	server_input(s, 1, pkt, len, me);
+	T_CHECK(server_output(s, 1, &out) && out.kind == SERVER_OUT_PACKET);
+	T_CHECK(wirext_get_answer(out.pkt, out.len, &a) && a.port == 5008 &&
+		a.session == 7 && a.clients == 0 && (a.flags & WIREXT_PROBES));
+	T_CHECK(!server_read_next(s, &run) && !server_output(s, 5000000, &out));
+	T_CHECK(server_stats(s)->joins == 0 && server_stats(s)->clients == 0);
+	T_CHECK(!server_done(s, 60000000));
+	server_free(s);
+}
+
 int
 main(void)
 {
+	test_asking_only();
 	test_round_trip();
 	test_answers();
 	test_bound();
