@@ -5,11 +5,18 @@
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/net/silence.h"
 #include "common/net/wirext.h"
 
 enum {
 	WAKE_US = 200000, /* at least so often, for signals */
 	SECOND_US = 1000000,
+	/* Silence for longer than this, and the group is joined again.  With the
+	 * extension something is announced every second; of old servers nothing is
+	 * expected but blocks.  Not all clients of a switch at the same moment. */
+	PATIENCE_EXT_US = 1200000,
+	PATIENCE_US = 2000000,
+	PATIENCE_SPREAD_US = 300000,
 };
 
 struct loop {
@@ -19,12 +26,15 @@ struct loop {
 	struct mailbox *box;
 	const struct loop_config *cfg;
 	struct progress *progress;
-	uint64_t now, last_heard;
+	uint64_t now, spread_us;
 	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
 	struct loop_result *r;
-	bool expecting; /* the sink was told how much */
-	bool ending;    /* the sink was told that all is there */
-	bool left;      /* the group */
+	struct silence silence;
+	uint32_t held;    /* chunk buffers that the sink has */
+	uint32_t rejoins; /* of the group, because of silence */
+	bool expecting;   /* the sink was told how much */
+	bool ending;      /* the sink was told that all is there */
+	bool left;        /* the group */
 	bool sink_failed, sink_done;
 };
 
@@ -45,8 +55,8 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	struct loop *l = arg;
 	struct client_store st;
 
-	l->last_heard = l->now;
 	note_packet(l);
+	silence_broken(&l->silence, l->now);
 	if (client_input(l->client, l->now, pkt, len, from, &st))
 		memcpy(
 		    sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES,
@@ -69,9 +79,10 @@ collect_buffers(struct loop *l)
 	uint32_t n;
 
 	while (mailbox_take(l->box, &n)) {
-		if (n < l->cfg->buffers)
+		if (n < l->cfg->buffers) {
 			client_release(l->client, l->now, n);
-		else if (n == l->cfg->buffers)
+			l->held--;
+		} else if (n == l->cfg->buffers)
 			l->sink_failed = true;
 		else if (n == l->cfg->buffers + 1)
 			l->sink_done = true;
@@ -84,14 +95,17 @@ static void
 hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {
 	if (!sink_takes_parts(l->sink)) {
+		l->held++;
 		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
 		return;
 	}
 	struct blockmap here = client_here(l->client, buf);
-	if (client_is_final(l->client, buf))
-		sink_put_planned(l->sink, chunk, buf, bytes, &here);
-	else
+	if (!client_is_final(l->client, buf)) {
 		sink_plan(l->sink, buf, &here);
+		return;
+	}
+	l->held++;
+	sink_put_planned(l->sink, chunk, buf, bytes, &here);
 }
 
 static void
@@ -176,15 +190,20 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
+/* Nothing comes: perhaps a switch has forgotten us. */
 static void
-keep_alive(struct loop *l)
+mind_silence(struct loop *l)
 {
-	if (l->cfg->keepalive_us == 0 || l->now - l->last_heard < l->cfg->keepalive_us)
+	uint64_t patience = l->second != NULL ? PATIENCE_EXT_US : PATIENCE_US;
+
+	/* An old server is silent, too, when there is no room for what it could send.
+	 */
+	if (!client_wants_blocks(l->client) || l->held == l->cfg->buffers)
+		silence_broken(&l->silence, l->now);
+	if (!silence_due(&l->silence, l->now, patience + l->spread_us))
 		return;
-	l->last_heard = l->now;
-	sock_rejoin(l->sock);
-	if (l->second != NULL)
-		sock_rejoin(l->second);
+	l->rejoins++;
+	sock_rejoin(l->sock, l->second);
 }
 
 static void
@@ -195,6 +214,7 @@ note_engine(const struct loop *l)
 	r->stats = *client_stats(l->client);
 	r->chunks = client_chunks(l->client);
 	r->chunks_taken = client_chunks_taken(l->client);
+	r->rejoins = l->rejoins;
 	r->extension = l->second != NULL;
 	r->blocks_not_asked = client_blocks_not_asked(l->client);
 	r->parity_used = client_parity_used(l->client);
@@ -229,7 +249,7 @@ load(struct loop *l, struct err *e)
 		if (client_state(l->client) == CLIENT_GAVE_UP)
 			return err_set(e, ERR_IO,
 			    "nothing heard from the server for too long (-T)");
-		keep_alive(l);
+		mind_silence(l);
 		tick(l);
 		wait_for_work(l);
 	}
@@ -265,7 +285,9 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 		.r = r };
 	struct err why;
 
-	l.now = l.last_heard = clock_us();
+	l.now = clock_us();
+	l.spread_us = l.now % PATIENCE_SPREAD_US;
+	silence_begin(&l.silence, l.now, cfg->keepalive_us);
 	int rc = load(&l, e);
 	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
 	if (sink_close(sink, &r->install, &why) != 0 && rc == 0) {

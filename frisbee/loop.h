@@ -11,6 +11,7 @@ struct loop_result {
 	struct install_stats install;
 	struct wire_stats stats;
 	uint32_t chunks;
+	uint32_t rejoins;          /* of the group, when nothing came */
 	bool gave_up;              /* -T */
 	bool extension;            /* a second port was used */
 	uint64_t blocks_not_asked; /* --skip-same */
@@ -23,7 +24,7 @@ struct loop_result {
 
 struct loop_config {
 	uint32_t buffers;
-	uint64_t keepalive_us;         /* 0: off */
+	uint64_t keepalive_us;         /* 0: the usual */
 	uint64_t write_mb;             /* for the statistics */
 	const struct sock_config *net; /* of the socket: the second one is as it */
 	/* Called once a second with how it is then; NULL: not. */

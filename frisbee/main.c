@@ -9,6 +9,7 @@
 #include "common/base/progress.h"
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
+#include "frisbee/doctor.h"
 #include "frisbee/loop.h"
 #include "frisbee/partial.h"
 #include "frisbee/report.h"
@@ -33,13 +34,13 @@ struct opts {
 	const char *server; /* -S */
 	const char *stats_file;
 	uint64_t started_us;
-	bool any_file, sequential, quiet, debug, json, base;
+	bool any_file, sequential, quiet, debug, json, base, doctor;
 	bool to_stdout; /* what is reported goes elsewhere */
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;
 };
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -62,10 +63,13 @@ static const struct cli_opt own_opts[] = {
 	    "give up after S seconds without the server, exit 110", silence_s, 0,
 	    86400),
 	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
+	FLAG(OPT_DOCTOR, "doctor", "load nothing: say why multicast does not arrive",
+	    doctor),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG('d', "debug", "say more", debug),
 	FLAG('t', "trace", "the same as -d", debug),
-	FLAG(OPT_JSON, "json", "print the statistics as JSON", json),
+	FLAG(OPT_JSON, "json", "print the statistics, or what --doctor finds, as JSON",
+	    json),
 	{ OPT_STATS, "stats", "FILE",
 	    "keep the same statistics there, written anew every second", CLI_STR,
 	    AT(stats_file), 0, 0, NULL },
@@ -106,7 +110,8 @@ static const struct cli_program prog = {
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
-	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n",
+	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          what is wrong?\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
 	    { proof_opts, AT(install.proof), "Proof" } },
@@ -296,10 +301,25 @@ settle_memory(struct opts *o, struct err *e)
 }
 
 static int
+examine(const struct opts *o, struct err *e)
+{
+	struct sock_config nc;
+	struct doctor_config dc = { .net = &nc, .server = o->server, .json = o->json };
+
+	if (net_options_resolve(&o->net, &nc, e) != 0)
+		return -1;
+	return doctor_run(&dc, e);
+}
+
+static int
 act(void *opts, char **operands, int n, struct err *e)
 {
 	struct opts *o = opts;
 
+	if (o->doctor && n == 0)
+		return examine(o, e);
+	if (o->doctor)
+		return err_set(e, ERR_USAGE, "--doctor loads nothing: no target");
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "one target is needed");
 	if (settle_memory(o, e) != 0)

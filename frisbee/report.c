@@ -40,6 +40,7 @@ to_json(const struct loop_result *r, double seconds)
 	json_uint(j, "idle_timeouts", s->idle_timeouts);
 	json_uint(j, "join_attempts", s->join_attempts);
 	json_uint(j, "blocks_not_asked", r->blocks_not_asked);
+	json_uint(j, "group_rejoins", r->rejoins);
 	json_bool(j, "extension", r->extension);
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);

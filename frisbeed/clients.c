@@ -227,9 +227,11 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 	if (wire_get(&m, pkt, len, &e) != 0 || !wire_source_is(&m, from) ||
 	    m.type != WIRE_REQUEST || m.subtype == WIRE_BLOCK)
 		return;
+	bool offer = m.subtype == WIRE_JOIN && wirext_get_offer(pkt, len, &flags);
+	if (offer && (flags & WIREXT_PROBES) != 0)
+		return; /* it only asks */
 	pthread_mutex_lock(&c->lock);
-	note_base(row_of(c, now_us, from, port, sent), &m,
-	    m.subtype == WIRE_JOIN && wirext_get_offer(pkt, len, &flags));
+	note_base(row_of(c, now_us, from, port, sent), &m, offer);
 	pthread_mutex_unlock(&c->lock);
 }
 

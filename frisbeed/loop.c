@@ -11,8 +11,10 @@
 #include "common/base/progress.h"
 #include "common/net/mailbox.h"
 #include "common/net/parity.h"
+#include "common/net/silence.h"
 #include "common/net/wirext.h"
 #include "frisbeed/identity.h"
+#include "frisbeed/probes.h"
 #include "frisbeed/reader.h"
 
 enum {
@@ -21,6 +23,7 @@ enum {
 	BATCHES_A_TURN = 8,      /* then requests are looked at again */
 	FILE_CHECK_US = 1000000, /* is it still the same file? */
 	FAREWELL_US = 500000,    /* if not, clients are told for so long */
+	PATIENCE_US = 2000000,   /* no client has said anything for so long */
 };
 
 /* Blocks on their way out.  Headers live here until they are sent. */
@@ -43,7 +46,9 @@ struct loop {
 	bool renamed;
 	struct batch batch, parity;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
-	uint64_t now, last_heard;
+	uint64_t now;
+	struct silence silence;
+	struct probes *probes;
 	bool congested;  /* the kernel had no room */
 	uint64_t stalls; /* how often */
 	uint64_t tick_at;
@@ -54,7 +59,9 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 {
 	struct loop *l = arg;
 
-	l->last_heard = l->now;
+	silence_broken(&l->silence, l->now);
+	if (probes_input(l->probes, l->now, pkt, len, from))
+		return;
 	if (l->cfg->heard != NULL)
 		l->cfg->heard(l->cfg->arg, l->now, pkt, len, from);
 	server_input(l->server, l->now, pkt, len, from);
@@ -180,10 +187,11 @@ send_some(struct loop *l, struct err *e)
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+	struct pollfd fds[4] = { { .fd = sock_fd(l->sock), .events = POLLIN },
 		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
 		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
-		    .events = POLLIN } };
+		    .events = POLLIN },
+		{ .fd = probes_fd(l->probes), .events = POLLIN } };
 	uint64_t at = l->congested ? l->now + RESEND_US
 	                           : server_deadline(l->server, l->now);
 	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
@@ -192,19 +200,19 @@ wait_for_work(struct loop *l)
 		(long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
-	ppoll(fds, 3, &ts, NULL);
+	ppoll(fds, 4, &ts, NULL);
 	l->now = clock_us();
 }
 
+/* Requests, too, come through the group.  Nobody may be there, or a switch has
+ * forgotten us: leaving and joining tells it, and costs nobody anything. */
 static void
-keep_alive(struct loop *l)
+mind_silence(struct loop *l)
 {
-	if (l->cfg->keepalive_us == 0 || l->now - l->last_heard < l->cfg->keepalive_us)
+	if (!silence_due(&l->silence, l->now, PATIENCE_US))
 		return;
-	l->last_heard = l->now;
-	sock_rejoin(l->sock);
-	if (l->cfg->second != NULL)
-		sock_rejoin(l->cfg->second);
+	log_debug("no client was heard: joining the group again");
+	sock_rejoin(l->sock, l->cfg->second);
 }
 
 /* A file that was written to or cut is no image any more.  One that only lost its name
@@ -241,6 +249,7 @@ check_file(struct loop *l, struct err *e)
 static int
 receive(struct loop *l, struct err *e)
 {
+	probes_receive(l->probes, l->now);
 	if (sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;
 	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e)
@@ -260,13 +269,14 @@ tick(struct loop *l)
 static int
 serve(struct loop *l, struct err *e)
 {
-	l->now = l->last_heard = clock_us();
+	l->now = clock_us();
+	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
 	while (cli_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
 		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)
 			return -1;
-		keep_alive(l);
+		mind_silence(l);
 		wait_for_work(l);
 	}
 	return 0;
@@ -289,11 +299,13 @@ loop_run(struct server *server, struct sock *sock, struct disk *image,
 	if (identity_of(image, l->identity, e) == 0 &&
 	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
 		0) {
+		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
 		rc = reader_new(
 		    &l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
 		if (rc == 0)
 			rc = serve(l, e);
 		reader_free(l->reader);
+		probes_free(l->probes);
 		mailbox_free(l->read_done);
 	}
 	free(l);

@@ -8,7 +8,7 @@
 
 struct loop_config {
 	uint32_t ahead, run_blocks; /* as the engine's */
-	uint64_t keepalive_us;      /* 0: off */
+	uint64_t keepalive_us;      /* 0: the usual */
 	struct sock *second;        /* of the extension; NULL: none */
 	uint32_t session;
 	/* All optional.  What arrives; and, now and then, a chance to look at the

@@ -60,7 +60,8 @@ struct server_client {
 
 /* The extension: see docs/protocol.md. */
 struct server_ext {
-	bool used; /* somebody ever offered it */
+	bool used;  /* somebody ever offered it */
+	bool asked; /* ... or only asked for the answer */
 	uint32_t clients;
 	bool state_pending, stale;
 	bool was_idle;        /* as announced */
@@ -410,9 +411,13 @@ handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	/* The original client aborts when it is told of part of a chunk. */
 	if (!s->cfg.whole_chunks || s->ext.stale)
 		return;
+	s->join_pending = true;
+	if (ext && (flags & WIREXT_PROBES)) {
+		s->ext.asked = true;
+		return;
+	}
 	s->asked_us = now_us;
 	client_joined(s, m->srcip, m->u.join.clientid, ext);
-	s->join_pending = true;
 	if (ext)
 		join_ext(s, now_us, flags);
 }
@@ -809,10 +814,12 @@ server_set_rate(struct server *s, uint64_t bits_per_s)
 static size_t
 put_answer(const struct server *s, struct server_out *out)
 {
-	struct wirext_answer a = { .flags = s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0,
+	struct wirext_answer a = {
+		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) | WIREXT_PROBES,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
-		.clients = s->ext.clients };
+		.clients = s->ext.clients
+	};
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
 	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
@@ -841,7 +848,7 @@ put_reply(struct server *s, struct server_out *out)
 	}
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
-	if (m.subtype == WIRE_JOIN && s->ext.used)
+	if (m.subtype == WIRE_JOIN && (s->ext.used || s->ext.asked))
 		out->len = put_answer(s, out);
 	assert(out->len > 0);
 	s->stats.bytes_sent += out->len;

@@ -22,8 +22,9 @@ const struct cli_opt net_opts[] = {
 	    AT(broadcast), 0, 0, NULL },
 	{ 'k', "buffers", "KB", "socket buffers in KB (8192)", CLI_UINT, AT(buffer_kb),
 	    1, 1 << 20, NULL },
-	{ 'K', "keepalive", "S", "join the group again after S seconds of silence",
-	    CLI_UINT, AT(keepalive_s), 1, 86400, NULL },
+	{ 'K', "keepalive", "S",
+	    "in silence, join the group again every S seconds at least", CLI_UINT,
+	    AT(keepalive_s), 1, 86400, NULL },
 	{ OPT_UNICAST, "unicast", NULL,
 	    "-m is the server's address; each client has a stream of its own, to any "
 	    "port of it",

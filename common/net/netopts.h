@@ -14,7 +14,7 @@ struct net_options {
 	bool unicast; /* the server's -m is its own, the client's the server's */
 	bool no_gso;
 	uint64_t buffer_kb;   /* -k */
-	uint64_t keepalive_s; /* -K; 0: off */
+	uint64_t keepalive_s; /* -K; 0: the usual */
 };
 
 extern const struct cli_opt net_opts[];

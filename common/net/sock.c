@@ -76,24 +76,31 @@ join_group(struct sock *s, const struct sock_config *cfg, struct err *e)
 	    "cannot join the group", e);
 }
 
-void
-sock_rejoin(struct sock *s)
+static void
+change_membership(const struct sock *s, int what)
 {
 	struct ip_mreqn m = membership(s);
 
-	if (!s->group)
-		return;
-	setsockopt(s->fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &m, sizeof m);
-	setsockopt(s->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m);
+	if (s->group)
+		setsockopt(s->fd, IPPROTO_IP, what, &m, sizeof m);
+}
+
+void
+sock_rejoin(struct sock *a, struct sock *b)
+{
+	static const int steps[] = { IP_DROP_MEMBERSHIP, IP_ADD_MEMBERSHIP };
+
+	for (unsigned i = 0; i < 2; i++) {
+		change_membership(a, steps[i]);
+		if (b != NULL)
+			change_membership(b, steps[i]);
+	}
 }
 
 void
 sock_leave(struct sock *s)
 {
-	struct ip_mreqn m = membership(s);
-
-	if (s->group)
-		setsockopt(s->fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &m, sizeof m);
+	change_membership(s, IP_DROP_MEMBERSHIP);
 	s->group = false;
 }
 

@@ -62,8 +62,9 @@ int sock_receive(struct sock *,
  * nothing has arrived, -1.  For sockets with any_sender. */
 int sock_receive_from(struct sock *, void *pkt, size_t cap, uint8_t from[4],
     uint16_t *port, struct err *);
-/* Leave the group and join it again: wakes switches that forgot us (-K). */
-void sock_rejoin(struct sock *);
+/* Leave the group and join it again: wakes switches that forgot us.  Both sockets (the
+ * second may be NULL) at once: as long as one is a member, the system says nothing. */
+void sock_rejoin(struct sock *, struct sock *);
 /* Hear no more of the group; sending to it goes on. */
 void sock_leave(struct sock *);
 

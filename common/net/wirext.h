@@ -31,6 +31,9 @@ enum {
 enum wirext_flag {
 	WIREXT_CAN_PARITY = 1, /* offer and answer */
 	WIREXT_AGAIN = 2,      /* offer: wants will be said by WANT */
+	/* Answer: probes (probe.h) are answered.  Offer: who joins only asks for the
+	 * answer, and is no client. */
+	WIREXT_PROBES = 256,
 };
 
 struct wirext_answer {

@@ -1,0 +1,46 @@
+/* probe.h: PROBE and ECHO of the second port: does a packet reach the server, and its
+ * answer us?  Kinds of the extension that stand beside the session: who serves or loads
+ * ignores them.  docs/protocol.md describes them to the byte.
+ */
+#ifndef COMMON_NET_PROBE_H
+#define COMMON_NET_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum {
+	PROBE_KIND = 16,
+	PROBE_ECHO_KIND = 17,
+	PROBE_BYTES_MIN = 48, /* both; what is longer ends in zeros */
+	PROBE_BYTES_MAX = 1056,
+};
+
+enum probe_flag {
+	PROBE_GROUP = 1,         /* answer to the group; this answer went there */
+	PROBE_DIRECT = 2,        /* answer to the sender; this answer did */
+	PROBE_CAME_BY_GROUP = 4, /* of an echo: the probe did */
+};
+
+struct probe {
+	bool echo;
+	uint8_t srcip[4];
+	uint32_t session; /* 0 in a probe: whichever it is */
+	uint32_t id;      /* of who asks, random */
+	uint16_t number, flags;
+	/* Echoes only: of this id, so far, this one included. */
+	uint32_t heard, by_group, direct;
+	uint16_t port; /* the first one */
+	uint8_t group[4];
+};
+
+/* Of either kind, by the header alone. */
+bool probe_is(const void *pkt, size_t len);
+/* ERR_FORMAT: neither kind, too short, too long. */
+int probe_get(struct probe *, const void *pkt, size_t len, struct err *);
+/* Encode as exactly len bytes; false: len is impossible. */
+bool probe_put(const struct probe *, void *pkt, size_t len);
+
+#endif /* COMMON_NET_PROBE_H */

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# A switch forgets who is a member, several times in a load: both sides join the group
+# again and the load goes on, with and without the extension.
+. "$(dirname "$0")/lib.sh"
+requires python3 bridge
+lab_up 2
+# No query in the time of this test, so that nothing but a report of our own brings a
+# member back.  A bridge that becomes querier sends groups everywhere for as long as
+# answers may take: a second here.
+ip link set br0 type bridge mcast_querier 0 mcast_query_interval 12500 mcast_query_response_interval 100
+ip link set br0 type bridge mcast_querier 1 || skip "no querier here"
+sleep 2.5
+
+python3 - "$T/disk" << 'PY'
+import random, sys
+with open(sys.argv[1], "wb") as f:
+    f.write(random.Random(5).randbytes(12 << 20))
+PY
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+
+is_member() { bridge mdb show dev br0 | grep -q "port p$1 grp $GROUP"; }
+forget() {	# PORT: of the switch, s or the client's number
+	is_member "$1" || return 1
+	bridge mdb del dev br0 port "p$1" grp $GROUP
+}
+waits_for() {	# COMMAND...: up to 6 s
+	local k
+	for ((k = 0; k < 120; k++)); do "$@" && return; sleep 0.05; done
+	fail "not after 6 s: $*"
+}
+
+serve -W 16M "$T/disk.ndz"
+waits_for is_member s
+
+for mode in "" --base; do
+	echo "== the client's port is forgotten three times ${mode:+, $mode}"
+	load 1 $mode "$T/d1"
+	for i in 1 2 3; do
+		sleep 1.6	# a report is said twice, within a second
+		waits_for is_member 1
+		kill -0 "${LOADS[1]}" 2> /dev/null || { fail "it was over before the switch forgot"; break; }
+		check "time $i" forget 1
+	done
+	loaded 1
+	check "the disk is right" cmp "$T/disk" "$T/d1"
+	rejoins=$(stat_of "$T/client1.json" group_rejoins)
+	echo "joined again $rejoins times"
+	check "it joined again" [ "$rejoins" -ge 2 ]	# a report that was said twice may have undone one
+done
+
+echo "== the server's port is forgotten, before and in a load"
+check "forgotten" forget s
+load 1 "$T/d1"; sleep 4
+waits_for is_member s
+check "forgotten" forget s
+loaded 1
+check "the disk is right" cmp "$T/disk" "$T/d1"
+check "the server joined again" grep -q "joining the group again" "$T/server.log"
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+
+echo "== nothing of the kind in an ordinary load"
+serve -T -1 -W 60M "$T/disk.ndz"
+load 1 "$T/d1"; load 2 "$T/d2"
+for i in 1 2; do loaded $i; check "client $i" [ "$(stat_of "$T/client$i.json" group_rejoins)" = 0 ]; done
+wait $SERVER
+finish
