@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/base/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/net/netopts.h"
@@ -39,18 +39,6 @@ struct opts {
 enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE };
 
 #define AT(field) offsetof(struct opts, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
-#define UINT(key, name, arg, help, field, min, max) \
-	{ \
-		key, name, arg, help, CLI_UINT, AT(field), min, max, NULL \
-	}
-#define REFUSED(key, arg, why) \
-	{ \
-		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
-	}
 
 static const struct cli_opt own_opts[] = {
 	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR,
@@ -195,9 +183,7 @@ report_json(const struct loop_result *r, double seconds, struct err *e)
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 static int

@@ -271,9 +271,7 @@ report(const struct opts *o, const struct server *s, double seconds, struct err 
 	json_uint(j, "reports", t->reports);
 	json_uint(j, "parity_sent", t->parity_sent);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 /* What our own clients can do more; without it they do as the old ones. */
