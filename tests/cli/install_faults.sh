@@ -59,13 +59,13 @@ each() {	# OP KIND PATH STATE: every N
 		fi
 		case $kind in eio) ;; *) [ $rc != 0 ] || [ $op = clear ] || fail "$op $n $kind $state: exit 0" ;; esac
 		case $op in fsync | close) [ $rc != 0 ] || fail "$op $n $kind $state: exit 0" ;; esac
-		n=$((n + (n < 12 ? 1 : STEP)))
+		n=$((n + (n < 7 ? 1 : STEP)))
 	done
 	check "$op $kind of $(basename "$path"), state $(basename "$state"): $runs runs, $borne of them got over it" [ $runs -gt 0 ]
 }
 
 echo "== each access fails in turn"
-STEP=${STEP:-5}
+STEP=${STEP:-12}
 for state in "$T/state" target; do
 	for kind in eio dead; do for op in pwrite fsync clear; do each $op $kind "$(target)" "$state"; done; done
 	each pwrite full "$(target)" "$state"

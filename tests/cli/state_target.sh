@@ -17,10 +17,10 @@ import random, sys
 r = random.Random(5)
 for i in range(32): open(f"{sys.argv[1]}/f{i}", "wb").write(r.randbytes(500000) + b"text " * 60000)
 PY
-MB=80 SIZE=$((80 << 20))
+MB=50 SIZE=$((50 << 20))
 truncate -s 40M "$T/fs"; mke2fs -q -F -t ext4 -d "$T/d" "$T/fs"
 for i in {0..31..4}; do debugfs -w -R "rm f$i" "$T/fs" > /dev/null 2>&1; done	# so that most chunks have gaps
-truncate -s ${MB}M "$T/src"; printf 'label: gpt\nstart=4096,size=81920\nstart=90112,size=65536\n' | sfdisk -q "$T/src"
+truncate -s ${MB}M "$T/src"; printf 'label: gpt\nstart=4096,size=81920\nstart=90112,size=8192\n' | sfdisk -q "$T/src"
 dd if="$T/fs" of="$T/src" bs=1M seek=2 conv=notrunc status=none
 "$BIN/imagezip" -q -I 2 "$T/src" "$T/img.ndz" || fail "imagezip"
 chunks=$(($(stat -c %s "$T/img.ndz") >> 20))
@@ -71,7 +71,7 @@ for fill in "" "-z"; do
 			few "$T/disk" || fail "write $n: wrong disk"
 		fi
 		[ "$(stat_of chunks)" -lt $chunks ] && resumed=$((resumed + 1))
-		kills=$((kills + 1)); n=$((n + (n < 8 ? 1 : 2)))
+		kills=$((kills + 1)); n=$((n + (n < 6 ? 1 : 5)))
 	done
 	check "${fill:-plain}: $kills kills, after $resumed of them not all chunks were written again" [ $resumed -gt 3 ]
 done
@@ -110,7 +110,7 @@ status 2 sh -c "'$BIN/imageunzip' -q --state=target '$T/img.ndz' - > /dev/null"
 if [ "$(id -u)" = 0 ] && fresh_target && dev=$(losetup -f --show "$T/disk" 2> /dev/null); then
 	CLEANUP+=("losetup -d '$dev' 2> /dev/null")
 	echo "== a loop device"
-	for n in 2 5 9 14; do
+	for n in 2 9; do
 		cp --sparse=never "$T/poison" "$T/copy"; dd if="$T/copy" of="$dev" bs=4M conv=fsync status=none
 		( faulty "fsync:$n:kill:$dev" "$BIN/imageunzip" -q --state=target --state-interval 0 "$T/img.ndz" "$dev" ) 2> /dev/null
 		"$BIN/imageunzip" --json --state=target "$T/img.ndz" "$dev" > "$T/json" || fail "fsync $n"
@@ -127,7 +127,7 @@ for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
 client() { local fault=$1; shift; faulty "$fault" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -T 20 --in-place --state=target --state-interval 0 "$@" "$T/disk"; }
 fresh_target; client none --json > "$T/json" || fail "frisbee"
 total=$(stat_of bytes_written) fewer=0
-for n in 3 12 24 30 34; do
+for n in 3 24 34; do
 	rm -f "$T/fired"; fresh_target
 	( client "pwrite:$n:kill:$T/disk" ) 2> /dev/null
 	[ -e "$T/fired" ] || fail "write $n did not come"

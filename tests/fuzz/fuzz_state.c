@@ -22,6 +22,27 @@ mend(uint8_t *slot, size_t len)
 	wr_le32(&w, (uint32_t)crc32(0, slot + 16, (uInt)(len - 16)));
 }
 
+/* The same bytes on a target, where the mark says: whatever they are, they are a
+ * state or none. */
+static void
+check_in_target(const char *path, size_t len)
+{
+	struct disk *d;
+	struct state *s;
+	struct err e;
+
+	if (disk_open(&d, path, DISK_READ | DISK_WRITE, &e) != 0 ||
+	    state_open_in(&s, d, 0, len, &e) != 0)
+		abort();
+	if (state_chunks(s) > 0 && !state_placed(s))
+		abort();
+	state_close(s);
+	struct mark m = { .state_bytes = len };
+	if (state_wipe_remains(d, &m, &e) != 0)
+		abort();
+	disk_close(d, &e);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -41,6 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (ftruncate(fd, 0) != 0 || pwrite(fd, file, len, 0) != (ssize_t)len)
 		abort();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	check_in_target(path, len);
 	if (state_open(&s, path, &e) != 0)
 		return 0;
 	uint32_t n = state_chunks(s);

@@ -1,0 +1,131 @@
+/* Where the state of an installation may lie on its own target: only in space that
+ * is free for certain. */
+#include "common/install/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/t.h"
+
+static struct ndz_header
+chunk(uint64_t first, uint64_t last, struct range *regions, unsigned n)
+{
+	struct ndz_header h = { .firstsect = first, .lastsect = last, .nregions = n };
+
+	memcpy(h.regions, regions, n * sizeof *regions);
+	return h;
+}
+
+static const struct place_want want = { 16, { 2048, 98000 }, 0 };
+
+static int
+claim(struct place *p, struct ndz_header h, const struct place_want *w, uint64_t *off)
+{
+	struct range at = { 0, 0 };
+	struct err e;
+	int rc = place_claim(p, &h, w, &at, &e);
+
+	*off = at.off;
+	T_CHECK(rc >= 0 || e.kind == ERR_FORMAT);
+	T_CHECK(rc != 1 || at.len == w->sectors);
+	return rc;
+}
+
+/* As place_learn() would have found it. */
+static void
+begin(struct place *p, struct range partition)
+{
+	struct err e;
+
+	place_init(p);
+	p->known = true;
+	T_CHECK(rangeset_add(&p->areas, partition, &e) == 0);
+}
+
+static void
+test_gaps(void)
+{
+	struct range edge[] = { { 0, 8 }, { 2000, 8 }, { 2060, 8 } };
+	struct range narrow[] = { { 3000, 100 }, { 3115, 100 } };
+	struct range some[] = { { 5001, 10 }, { 5100, 10 } };
+	struct range there[] = { { 5020, 100 } };
+	struct place p;
+	uint64_t off;
+
+	begin(&p, (struct range){ 2048, 90000 });
+	T_CHECK(place_is_open(&p));
+	/* In front of the partition, or too near to the beginning; less than 16. */
+	T_CHECK(claim(&p, chunk(0, 2068, edge, 3), &want, &off) == 0);
+	T_CHECK(claim(&p, chunk(3000, 3215, narrow, 2), &want, &off) == 0);
+	/* From a multiple of 4 KiB on, also of a disk whose partition begins at none.
+	 */
+	T_CHECK(claim(&p, chunk(5001, 5110, some, 2), &want, &off) == 1 && off == 5016);
+	T_CHECK(!place_is_open(&p));
+	T_CHECK(claim(&p, chunk(6000, 9000, some, 0), &want, &off) == 0);
+	/* Another chunk that stores something there. */
+	T_CHECK(claim(&p, chunk(5020, 5120, there, 1), &want, &off) == -1);
+	place_free(&p);
+
+	struct place_want skewed = want;
+	skewed.skew = 63;
+	begin(&p, (struct range){ 2048, 90000 });
+	T_CHECK(claim(&p, chunk(5001, 5110, some, 2), &skewed, &off) == 1);
+	T_CHECK((off + 63) % 8 == 0 && off >= 5011 && off + 16 <= 5100);
+	place_free(&p);
+}
+
+/* What is stored by a chunk before is not free, whatever a later one says. */
+static void
+test_overlap(void)
+{
+	struct range all[] = { { 5000, 1000 } }, ends[] = { { 5000, 8 }, { 5992, 8 } };
+	struct place p;
+	uint64_t off;
+
+	begin(&p, (struct range){ 2048, 90000 });
+	T_CHECK(claim(&p, chunk(5000, 6000, all, 1), &want, &off) == 0);
+	T_CHECK(claim(&p, chunk(5000, 6000, ends, 2), &want, &off) == 0);
+	place_free(&p);
+}
+
+/* A partition of which nothing is stored may have been left out; when the
+ * partitions are known late, gaps of chunks before count. */
+static void
+test_partitions(void)
+{
+	struct range first[] = { { 4000, 8 } }, second[] = { { 60000, 8 } };
+	struct err e;
+	struct place p;
+	uint64_t off;
+
+	begin(&p, (struct range){ 50000, 20000 });
+	T_CHECK(claim(&p, chunk(4000, 55000, first, 1), &want, &off) == 0);
+	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &want, &off) == 1);
+	T_CHECK(off >= 55000 && off < 60000);
+	place_free(&p);
+
+	place_init(&p);
+	T_CHECK(!place_is_open(&p));
+	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &want, &off) == 0);
+	p.known = true;
+	T_CHECK(rangeset_add(&p.areas, (struct range){ 50000, 20000 }, &e) == 0);
+	T_CHECK(claim(&p, chunk(4000, 5000, first, 1), &want, &off) == 1);
+	T_CHECK(off >= 55000 && off < 60000);
+	place_free(&p);
+
+	/* Nothing reaches behind what the target has. */
+	begin(&p, (struct range){ 2048, UINT64_MAX >> 12 });
+	struct place_want small = want;
+	small.within = (struct range){ 2048, 0 };
+	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &small, &off) == 0);
+	place_free(&p);
+}
+
+int
+main(void)
+{
+	test_gaps();
+	test_overlap();
+	test_partitions();
+	return t_done();
+}
