@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/cli.h"
+#include "common/base/cli_rows.h"
 #include "common/base/progress.h"
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
@@ -40,18 +41,6 @@ struct opts {
 enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS };
 
 #define AT(field) offsetof(struct opts, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
-#define UINT(key, name, arg, help, field, min, max) \
-	{ \
-		key, name, arg, help, CLI_UINT, AT(field), min, max, NULL \
-	}
-#define REFUSED(key, arg, why) \
-	{ \
-		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
-	}
 
 static const struct cli_opt own_opts[] = {
 	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR,

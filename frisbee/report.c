@@ -76,9 +76,7 @@ report_print(const struct loop_result *r, double seconds, struct err *e)
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 int

@@ -106,9 +106,7 @@ print_stats(const struct whole *d, struct err *e)
 	struct json *j = report_json(d->sessions, d->n);
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 /* Once a second. */

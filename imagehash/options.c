@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/cli_rows.h"
+
 static int
 set_hash(void *at, const char *arg, struct err *e)
 {
@@ -15,10 +17,6 @@ set_hash(void *at, const char *arg, struct err *e)
 }
 
 #define AT(field) offsetof(struct options, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
 
 static const struct cli_opt opts[] = {
 	FLAG('c', "create", "write the image's signature", create),

@@ -168,9 +168,7 @@ json_difference(
 	}
 	json_end(j);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 int

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "common/base/cli.h"
+#include "common/base/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/disk/disk.h"
@@ -30,14 +30,6 @@ struct opts {
 enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
 
 #define AT(field) offsetof(struct opts, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
-#define REFUSED(key, arg, why) \
-	{ \
-		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
-	}
 
 static const struct cli_opt own_opts[] = {
 	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL,
@@ -208,9 +200,7 @@ summary(
 		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
 		json_double(j, "seconds", seconds);
 		json_end(j);
-		int rc = json_print(j, stdout, e);
-		json_free(j);
-		return rc;
+		return json_show(j, e);
 	}
 	if (!r->o->quiet)
 		fprintf(stderr,

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/cli_rows.h"
+
 static int
 add_partition(bool set[], const char *arg, struct err *e)
 {
@@ -110,14 +112,6 @@ enum {
 };
 
 #define AT(field) offsetof(struct options, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
-#define REFUSED(key, arg, why) \
-	{ \
-		key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL \
-	}
 
 static const struct cli_opt what_opts[] = {
 	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,

@@ -53,9 +53,7 @@ json_layout(struct layout *l, uint64_t stored, struct err *e)
 	}
 	json_end(j);
 	json_end(j);
-	int rc = json_print(j, stdout, e);
-	json_free(j);
-	return rc;
+	return json_show(j, e);
 }
 
 int
@@ -132,9 +130,7 @@ report_summary(const struct options *o, struct capture_stats *s, const struct de
 		json_double(j, "seconds", seconds);
 		json_lost(j, &s->lost);
 		json_end(j);
-		int rc = json_print(j, stdout, e);
-		json_free(j);
-		return rc;
+		return json_show(j, e);
 	}
 	if (!o->quiet && o->sig_old != NULL)
 		fprintf(stderr, "imagezip: %s of %s differ from the signature: %s\n",

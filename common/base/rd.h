@@ -22,7 +22,9 @@ struct rd {
 static inline struct rd
 rd_from(const void *base, size_t len)
 {
-	return (struct rd){ .base = base, .len = len };
+	/* Nothing at no place: no arithmetic on NULL, which also stands for failure. */
+	return (
+	    struct rd){ .base = base != NULL ? base : (const void *)"", .len = len };
 }
 
 static inline size_t

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <uuid/uuid.h>
 
+#include "common/base/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/madeat.h"
 #include "common/base/progress.h"
@@ -22,10 +23,6 @@ set_uuid(void *at, const char *arg, struct err *e)
 }
 
 #define AT(field) offsetof(struct rewrite_config, field)
-#define FLAG(key, name, help, field) \
-	{ \
-		key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL \
-	}
 
 const struct cli_opt rewrite_opts[] = {
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
@@ -186,9 +183,7 @@ summary(
 		json_string(j, "codec", c->codec.codec->name);
 		json_double(j, "seconds", seconds);
 		json_end(j);
-		int rc = json_print(j, stdout, e);
-		json_free(j);
-		return rc;
+		return json_show(j, e);
 	}
 	if (!c->quiet)
 		fprintf(stderr, "%s: %s of data in an image of %s, %.1f s\n",

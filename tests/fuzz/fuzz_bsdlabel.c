@@ -57,24 +57,19 @@ try_slice(struct disk *d, struct range slice)
 	fs_scan_free(&found);
 }
 
+static void
+try_disk(struct disk *d, uint64_t sectors)
+{
+	try_slice(d, (struct range){ 0, sectors });
+	if (sectors > SLICE_AT)
+		try_slice(d, (struct range){ SLICE_AT, sectors - SLICE_AT });
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const struct disk_ops mending = { .pread = mending_pread };
-	struct sparse_disk s;
-	struct disk *d = sparse_open(&s, data, len);
-	struct err e;
 
-	if (d == NULL)
-		return 0;
-	uint64_t sectors = s.bytes / 512;
-	try_slice(d, (struct range){ 0, sectors });
-	disk_close(d, &e);
-	if (disk_open_ops(&d, "mended", DISK_FILE, s.bytes, &mending, &s, &e) != 0)
-		abort();
-	try_slice(d, (struct range){ 0, sectors });
-	if (sectors > SLICE_AT)
-		try_slice(d, (struct range){ SLICE_AT, sectors - SLICE_AT });
-	disk_close(d, &e);
+	sparse_try_both(data, len, &mending, try_disk);
 	return 0;
 }

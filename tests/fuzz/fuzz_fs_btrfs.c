@@ -54,22 +54,13 @@ try_disk(struct disk *d, uint64_t sectors)
 			abort();
 		fs_scan_free(&found);
 	}
-	disk_close(d, &e);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const struct disk_ops mending = { .pread = mending_pread };
-	struct sparse_disk s;
-	struct disk *d = sparse_open(&s, data, len);
-	struct err e;
 
-	if (d == NULL)
-		return 0;
-	try_disk(d, s.bytes / 512);
-	if (disk_open_ops(&d, "mended", DISK_FILE, s.bytes, &mending, &s, &e) != 0)
-		abort();
-	try_disk(d, s.bytes / 512);
+	sparse_try_both(data, len, &mending, try_disk);
 	return 0;
 }

@@ -77,4 +77,24 @@ sparse_open(struct sparse_disk *s, const uint8_t *data, size_t len)
 	return d;
 }
 
+/* try() the disk as it is, and again read through ops, which put its checksums right.
+ */
+static inline void
+sparse_try_both(const uint8_t *data, size_t len, const struct disk_ops *mending,
+    void (*try)(struct disk *, uint64_t sectors))
+{
+	struct sparse_disk s;
+	struct disk *d = sparse_open(&s, data, len);
+	struct err e;
+
+	if (d == NULL)
+		return;
+	try(d, s.bytes / 512);
+	disk_close(d, &e);
+	if (disk_open_ops(&d, "mended", DISK_FILE, s.bytes, mending, &s, &e) != 0)
+		abort();
+	try(d, s.bytes / 512);
+	disk_close(d, &e);
+}
+
 #endif /* TESTS_FUZZ_SPARSE_DISK_H */

@@ -73,5 +73,7 @@ main(void)
 	r = rd_from(b, 13);
 	T_CHECK(rd_can_hold(&r, 3, 4) && !rd_can_hold(&r, 4, 4));
 	T_CHECK(!rd_can_hold(&r, UINT64_MAX, 8) && !rd_can_hold(&r, 1, 0));
+	r = rd_from(NULL, 0);
+	T_CHECK(rd_bytes(&r, 0) != NULL && rd_done(&r) && rd_bytes(&r, 1) == NULL);
 	return t_done();
 }

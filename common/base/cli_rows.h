@@ -1,0 +1,18 @@
+/* cli_rows.h: rows of an option table, for a file that defines AT(field) as the offset
+ * of a field of its structure. */
+#ifndef COMMON_BASE_CLI_ROWS_H
+#define COMMON_BASE_CLI_ROWS_H
+
+#include "common/base/cli.h"
+
+/* clang-format off */
+#define FLAG(key, name, help, field) \
+	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
+#define UINT(key, name, arg, help, field, min, max) \
+	{ key, name, arg, help, CLI_UINT, AT(field), min, max, NULL }
+/* A letter of the original's that is known, and not to be had. */
+#define REFUSED(key, arg, why) \
+	{ key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
+/* clang-format on */
+
+#endif /* COMMON_BASE_CLI_ROWS_H */
