@@ -24,7 +24,8 @@ enum {
 	 */
 	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
-	LEFT_KEPT = 64, /* who left lately */
+	HELD_US = 1000000, /* held back for so long, with no word from anybody */
+	LEFT_KEPT = 64,    /* who left lately */
 };
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
@@ -498,6 +499,17 @@ is_idle(const struct server *s)
 {
 	return s->head == NULL && s->slots_used == 0 && s->ext.carousel.wanted == 0 &&
 	       s->ext.repair.n == 0;
+}
+
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until
+ * someone can take it, and who wanted it may be gone. */
+static bool
+is_quiet(const struct server *s)
+{
+	bool held = s->ext.sent + s->ext.pending >= s->ext.limit;
+
+	return s->head == NULL && s->slots_used == 0 && s->ext.repair.n == 0 &&
+	       (s->ext.carousel.wanted == 0 || held);
 }
 
 static void
@@ -982,7 +994,10 @@ put_state(struct server *s, uint64_t now_us, struct server_out *out)
 			bits[i / 8] |= (uint8_t)(1 << i % 8);
 	memcpy(m.srcip, s->cfg.srcip, 4);
 	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
-	m.u.state.flags = (is_idle(s) ? WIREXT_IDLE : 0) |
+	/* Who lacks something of the last chunk would wait for the next one for ever,
+	 * if that is wanted only by some that have left. */
+	bool held = is_quiet(s) && now_us - s->asked_us > HELD_US;
+	m.u.state.flags = (is_idle(s) || held ? WIREXT_IDLE : 0) |
 	                  (s->ext.stale ? WIREXT_STALE : 0);
 	m.u.state.clients = s->ext.clients;
 	m.u.state.chunks = s->nchunks;
@@ -1024,17 +1039,6 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	else
 		put_block(s, slot_at(s, 0), out);
 	return true;
-}
-
-/* Nothing will be sent unless somebody asks: what is still wanted is held back until
- * someone can take it, and who wanted it may be gone. */
-static bool
-is_quiet(const struct server *s)
-{
-	bool held = s->ext.sent + s->ext.pending >= s->ext.limit;
-
-	return s->head == NULL && s->slots_used == 0 && s->ext.repair.n == 0 &&
-	       (s->ext.carousel.wanted == 0 || held);
 }
 
 /* When -T runs out if nothing more happens. */

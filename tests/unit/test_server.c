@@ -180,6 +180,23 @@ test_want_after_leave(void)
 	server_free(s);
 }
 
+/* What the next announcement says. */
+static bool
+says_idle(struct server *s, uint64_t *now)
+{
+	struct server_out out;
+	struct wirext_msg m;
+	struct err e;
+
+	for (int ms = 0; ms < 2000; ms++, *now += 1000)
+		while (server_output(s, *now, &out))
+			if (out.kind == SERVER_OUT_PACKET &&
+			    wirext_get(&m, out.pkt, out.len, &e) == 0 &&
+			    m.kind == WIREXT_STATE)
+				return (m.u.state.flags & WIREXT_IDLE) != 0;
+	return false;
+}
+
 /* Chunks are wanted, but who wanted them has left without saying GO. */
 static void
 test_end_while_held(void)
@@ -194,9 +211,11 @@ test_end_while_held(void)
 	n = wirext_put_offer(pkt, n, sizeof pkt, 0);
 	server_input(s, 0, pkt, n, ip_a);
 	uint64_t now = 0;
-	uint32_t sent = sent_in(s, &now, 1000);
+	uint32_t sent = sent_in(s, &now, 400);
 	T_CHECK(sent > 0 && sent < 3 * 1024); /* the rest waits for a GO */
 	T_CHECK(drain(s, now, blocks, 4096) == 0);
+	now += 2000000;
+	T_CHECK(says_idle(s, &now)); /* who waits for more is to speak */
 	input(s, now, &leave, ip_a);
 	T_CHECK(!server_done(s, now));
 	T_CHECK(server_done(s, now + 3000000));
