@@ -97,10 +97,10 @@ doctor 0 3 -i eth0
 
 echo "== rp_filter"
 on 3 ip route add 10.9.0.1/32 dev eth1
-on 3 sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.eth0.rp_filter=1
+on 3 sh -c 'for i in all eth0; do echo 1 > /proc/sys/net/ipv4/conf/$i/rp_filter; done'
 doctor 1 3 -i eth0
 says "not ok" multicast "rp_filter drops what arrives at eth0"
-on 3 sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.rp_filter=0
+on 3 sh -c 'for i in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done'
 on 3 ip route del 10.9.0.1/32
 
 echo "== loss"
