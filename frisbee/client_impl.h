@@ -8,6 +8,7 @@
 #include "common/net/wirext.h"
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
+#include "frisbee/client_load.h"
 
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
 
@@ -49,6 +50,7 @@ struct client_ext {
 	uint64_t go_at_us;  /* held back until then; 0: nothing is */
 	uint32_t go_tries;  /* without an effect */
 	uint32_t most_lack; /* in any report heard, slowly forgotten */
+	struct client_load load;
 };
 
 struct client {

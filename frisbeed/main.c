@@ -21,6 +21,7 @@
 enum {
 	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */
 	GAP_US_DEFAULT = 2000,
+	GAP_NOT_SET = -1,
 	RUN_BLOCKS_DEFAULT = 32,
 	READ_AHEAD_BYTES = 8 << 20,
 	IDLE_S_DEFAULT = 1800,
@@ -32,7 +33,7 @@ enum {
 struct opts {
 	struct net_options net;
 	const char *addr_file; /* -A */
-	bool debug, dynamic, quiet, json, trace, base;
+	bool debug, dynamic, fixed, quiet, json, trace, base;
 	int64_t idle_s;
 	uint64_t run_blocks, burst, gap_us;
 	const char *rate; /* -W */
@@ -40,20 +41,25 @@ struct opts {
 	const char *ignored;
 };
 
-enum { OPT_JSON = 300, OPT_STORE, OPT_BASE };
+#define RATE_DEFAULT UINT64_C(1000000000) /* the most, with neither -W nor -B nor -G \
+	                                   */
+
+enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_FIXED };
 
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 'W', "bandwidth", "BITS", "never send faster: 60M, 1G bits a second", CLI_STR,
-	    AT(rate), 0, 0, NULL },
-	{ 'B', "burst", "N", "blocks a burst (16)", CLI_UINT, AT(burst), 1, 65536,
-	    NULL },
+	{ 'W', "bandwidth", "BITS", "never send faster: 60M, 1G bits a second (1G)",
+	    CLI_STR, AT(rate), 0, 0, NULL },
+	{ 'B', "burst", "N", "blocks a burst (16), at a fixed rate", CLI_UINT,
+	    AT(burst), 1, 65536, NULL },
 	{ 'G', "gap", "US",
 	    "microseconds from burst to burst (2000); 0: as fast as it goes", CLI_UINT,
 	    AT(gap_us), 0, 10000000, NULL },
-	{ 'D', "dynamic", NULL, "slow down on loss", CLI_FLAG, AT(dynamic), 0, 0,
-	    NULL },
+	{ 'D', "dynamic", NULL, "find the rate below -B and -G, too", CLI_FLAG,
+	    AT(dynamic), 0, 0, NULL },
+	{ OPT_FIXED, "fixed", NULL, "send at the rate of -W, whatever is lost",
+	    CLI_FLAG, AT(fixed), 0, 0, NULL },
 	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024,
 	    NULL },
 	{ 'T', "timeout", "S",
@@ -206,10 +212,16 @@ configure(const struct opts *o, struct server_config *c, struct err *e)
 	c->run_blocks = (uint32_t)o->run_blocks;
 	c->ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / c->run_blocks;
 	c->ahead = c->ahead > SERVER_AHEAD_MAX ? SERVER_AHEAD_MAX : c->ahead;
-	c->burst = (uint32_t)o->burst;
-	c->gap_us = o->gap_us;
-	c->dynamic = o->dynamic;
+	bool paced = o->burst != 0 || (int64_t)o->gap_us != GAP_NOT_SET;
+	c->burst = o->burst != 0 ? (uint32_t)o->burst : BURST_DEFAULT;
+	c->gap_us = (int64_t)o->gap_us != GAP_NOT_SET ? o->gap_us : GAP_US_DEFAULT;
+	/* Bursts and gaps that somebody has chosen are kept to. */
+	c->dynamic = o->dynamic || (!o->fixed && (!paced || o->rate != NULL));
 	c->idle_us = o->idle_s * 1000000;
+	if (o->dynamic && o->fixed)
+		return err_set(e, ERR_USAGE, "-D and --fixed contradict each other");
+	if (o->rate == NULL && !paced)
+		server_rate_to_burst(RATE_DEFAULT, &c->burst, &c->gap_us);
 	if (o->rate == NULL)
 		return 0;
 	if (cli_rate(o->rate, 10000, 1000000000000ull, &rate, e) != 0)
@@ -270,6 +282,9 @@ report(const struct opts *o, const struct server *s, double seconds, struct err 
 	json_uint(j, "wants", t->wants);
 	json_uint(j, "reports", t->reports);
 	json_uint(j, "parity_sent", t->parity_sent);
+	json_uint(j, "rate_bits", (uint64_t)(t->rate * WIRE_BLOCK_COST_BITS));
+	json_uint(j, "slowed", t->slowed);
+	json_uint(j, "loads", t->loads);
 	json_end(j);
 	int rc = json_print(j, stdout, e);
 	json_free(j);
@@ -380,8 +395,7 @@ main(int argc, char **argv)
 {
 	struct opts o = { .idle_s = IDLE_S_DEFAULT,
 		.run_blocks = RUN_BLOCKS_DEFAULT,
-		.burst = BURST_DEFAULT,
-		.gap_us = GAP_US_DEFAULT };
+		.gap_us = (uint64_t)GAP_NOT_SET };
 
 	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -6,10 +6,11 @@
 
 #include "common/net/blockmap.h"
 #include "frisbeed/server_carousel.h"
+#include "frisbeed/server_pace.h"
+#include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
 
 enum {
-	EPOCH_US = 500000,      /* -D judges so often */
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
 	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
 	/* What still comes is announced so often; when nothing does, more often, so
@@ -94,11 +95,11 @@ struct server {
 	uint32_t join2_pending[JOIN2_PENDING_MAX];
 	unsigned join2_count;
 
-	uint32_t burst, burst_left; /* burst: now, with -D */
-	uint64_t burst_start_us;
-	bool burst_begun;
-	uint64_t epoch_us;
-	bool epoch_loss;
+	struct pace pace;
+	struct rate rate;     /* -D */
+	uint64_t stamp_us;    /* the last time signal: then, ... */
+	uint64_t stamp_sent;  /* ... after so many blocks */
+	uint32_t stamp_epoch; /* ... in this epoch */
 
 	uint64_t asked_us;             /* last request or join */
 	uint64_t left_us;              /* when the last client left */
@@ -146,8 +147,11 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 		return NULL;
 	}
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
-	s->burst = cfg->burst;
-	s->now_us = s->epoch_us = s->asked_us = s->left_us = now_us;
+	pace_init(&s->pace, cfg->burst, cfg->gap_us);
+	if (cfg->dynamic)
+		pace_refine(&s->pace);
+	rate_init(&s->rate, pace_cap(&s->pace));
+	s->now_us = s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -187,12 +191,6 @@ void
 server_set_log(struct server *s, const struct server_log *log)
 {
 	s->log = *log;
-}
-
-void
-server_overrun(struct server *s)
-{
-	s->epoch_loss = true;
 }
 
 /* --- clients --- */
@@ -440,6 +438,19 @@ handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	enqueue(s, now_us, m->u.req.chunk, &asked);
 }
 
+/* How many blocks were most likely lost on their way to a client that asks for these:
+ * none of a chunk whose beginning is all that it lacks, for it came too late for that.
+ */
+static uint32_t
+lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = blockmap_count(asked);
+	struct blockmap start = blockmap_range(0, n);
+	struct blockmap rest = blockmap_minus(*asked, &start);
+
+	return s->sent[chunk] == NULL || blockmap_empty(&rest) ? 0 : n;
+}
+
 static void
 handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
@@ -448,8 +459,9 @@ handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
 		return;
 	s->stats.prequests++;
-	if (!enqueue(s, now_us, m->u.preq.chunk, &asked) && m->u.preq.retries != 0)
-		s->epoch_loss = true;
+	uint32_t again = lost_blocks(s, m->u.preq.chunk, &asked);
+	if (!enqueue(s, now_us, m->u.preq.chunk, &asked) && again > 0)
+		rate_asked_again(&s->rate, again);
 }
 
 /* --- the extension's messages --- */
@@ -495,6 +507,25 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 }
 
 static void
+follow_rate(struct server *s)
+{
+	pace_set(&s->pace, s->rate.now);
+	if (s->rate.steps > 0)
+		pace_scatter(&s->pace, s->now_us << 32 | s->cfg.ext.session | 1);
+}
+
+static void
+handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	s->stats.loads++;
+	s->asked_us = now_us;
+	if (s->cfg.dynamic &&
+	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch,
+		m->u.load.lost, m->u.load.of, m->u.load.queue))
+		follow_rate(s);
+}
+
+static void
 ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4])
 {
@@ -521,6 +552,8 @@ ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_want(s, now_us, &m);
 	else if (m.kind == WIREXT_NAK)
 		handle_reports(s, now_us, &m);
+	else if (m.kind == WIREXT_LOAD)
+		handle_load(s, now_us, &m);
 	else if (m.kind == WIREXT_GO) {
 		s->stats.gos++;
 		s->asked_us = now_us;
@@ -706,49 +739,6 @@ server_read_done(struct server *s, uint32_t buf)
 }
 
 /* --- pacing --- */
-
-/* -D: a little less after a loss, a little more without one. */
-static void
-judge_epoch(struct server *s, uint64_t now_us)
-{
-	if (!s->cfg.dynamic || now_us - s->epoch_us < EPOCH_US)
-		return;
-	if (!s->epoch_loss && s->burst < s->cfg.burst)
-		s->burst++;
-	else if (s->epoch_loss && s->burst > 1)
-		s->burst = s->burst * 9 / 10; /* at least one less */
-	s->epoch_loss = false;
-	s->epoch_us = now_us;
-}
-
-/* When the next block may go. */
-static uint64_t
-pace_deadline(const struct server *s, uint64_t now_us)
-{
-	if (s->cfg.gap_us == 0 || !s->burst_begun || s->burst_left > 0)
-		return now_us;
-	uint64_t next = s->burst_start_us + s->cfg.gap_us;
-	return next > now_us ? next : now_us;
-}
-
-/* A block goes now.  Bursts start on a grid of gap_us; who is a whole gap late
- * starts a new grid, so that nothing is ever caught up. */
-static void
-pace_spend(struct server *s, uint64_t now_us)
-{
-	if (s->cfg.gap_us == 0)
-		return;
-	uint64_t next = s->burst_start_us + s->cfg.gap_us;
-	if (!s->burst_begun || now_us >= next) {
-		judge_epoch(s, now_us);
-		bool on_time = s->burst_begun && now_us < next + s->cfg.gap_us;
-		s->burst_start_us = on_time ? next : now_us;
-		s->burst_begun = true;
-		s->burst_left = s->burst;
-	}
-	assert(s->burst_left > 0);
-	s->burst_left--;
-}
 
 void
 server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
@@ -957,6 +947,40 @@ put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	s->stats.bytes_sent += out->len;
 }
 
+/* A time signal is due, among the blocks. */
+static bool
+stamp_due(const struct server *s, uint64_t now_us)
+{
+	return s->cfg.dynamic && s->ext.used && s->ext.sent != s->stamp_sent &&
+	       (now_us >= s->stamp_us + RATE_STAMP_US ||
+		   s->stamp_epoch < s->rate.deaf_till);
+}
+
+static void
+put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	struct wirext_msg m = { .kind = WIREXT_TIME, .session = s->cfg.ext.session };
+
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	m.u.time.epoch = s->stamp_epoch = s->rate.epoch;
+	m.u.time.sent = s->stamp_sent = s->ext.sent;
+	m.u.time.time_us = s->stamp_us = now_us;
+	out->kind = SERVER_OUT_PACKET;
+	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
+	assert(out->len > 0);
+	s->stats.bytes_sent += out->len;
+}
+
+static void
+judge_rate(struct server *s, uint64_t now_us)
+{
+	if (s->cfg.dynamic &&
+	    rate_judge(&s->rate, now_us, s->ext.sent, s->ext.clients == 0))
+		follow_rate(s);
+	s->stats.rate = s->rate.now;
+	s->stats.slowed = s->rate.steps;
+}
+
 static bool
 block_ready(const struct server *s)
 {
@@ -976,9 +1000,17 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 		put_state(s, now_us, out);
 		return true;
 	}
-	if (s->ext.stale || !block_ready(s) || pace_deadline(s, now_us) > now_us)
+	if (s->ext.stale || !block_ready(s) ||
+	    pace_deadline_us(&s->pace, now_us) > now_us)
 		return false;
-	pace_spend(s, now_us);
+	if (stamp_due(s, now_us)) {
+		put_stamp(s, now_us, out);
+		return true;
+	}
+	judge_rate(s, now_us);
+	if (pace_deadline_us(&s->pace, now_us) > now_us)
+		return false;
+	pace_spend(&s->pace, now_us);
 	if (slot_at(s, 0)->parity)
 		put_parity(s, slot_at(s, 0), out);
 	else
@@ -1008,7 +1040,7 @@ server_deadline(const struct server *s, uint64_t now_us)
 	if (reply_pending(s))
 		return now_us;
 	uint64_t at = s->ext.stale     ? SERVER_NEVER
-	              : block_ready(s) ? pace_deadline(s, now_us)
+	              : block_ready(s) ? pace_deadline_us(&s->pace, now_us)
 	                               : end_us(s);
 	if (s->ext.used && state_due_us(s) < at)
 		at = state_due_us(s);

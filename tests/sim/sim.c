@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/share.h"
 #include "tests/sim/world.h"
 
 /* Instrumented code is slow: no more machines and chunks than this. */
@@ -184,17 +185,19 @@ static const struct scenario suite[] = {
 enum { CASES = sizeof suite / sizeof suite[0] };
 
 /* What --set knows. */
-static const struct knob {
+struct knob {
 	const char *name;
 	size_t off;
 	enum { U32, U64, REAL, FLAG, PATTERN } kind;
-} knobs[] = {
+};
+static const struct knob knobs[] = {
 	{ "clients", offsetof(struct scenario, clients), U32 },
 	{ "chunks", offsetof(struct scenario, chunks), U32 },
 	{ "odd-bytes", offsetof(struct scenario, odd_bytes), U32 },
 	{ "rate", offsetof(struct scenario, rate_bits), U64 },
 	{ "burst", offsetof(struct scenario, burst), U32 },
 	{ "gap-us", offsetof(struct scenario, gap_us), U64 },
+	{ "dynamic", offsetof(struct scenario, dynamic), FLAG },
 	{ "start", offsetof(struct scenario, start), PATTERN },
 	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
 	{ "ext", offsetof(struct scenario, ext), FLAG },
@@ -223,39 +226,57 @@ static const struct knob {
 	{ "queue-bytes", offsetof(struct scenario, net.queue_bytes), U32 },
 	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
 	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
+	{ NULL, 0, U32 },
 };
-enum { KNOBS = sizeof knobs / sizeof knobs[0] };
+/* ... and with --share. */
+static const struct knob share_knobs[] = {
+	{ "rate", offsetof(struct share, rate_bits), U64 },
+	{ "link-bits", offsetof(struct share, link_bits), U64 },
+	{ "queue-bytes", offsetof(struct share, queue_bytes), U32 },
+	{ "latency-us", offsetof(struct share, latency_us), U32 },
+	{ "start-us", offsetof(struct share, start_us), U64 },
+	{ "measure-us", offsetof(struct share, measure_us), U64 },
+	{ "loss", offsetof(struct share, loss), REAL },
+	{ "old", offsetof(struct share, old), FLAG },
+	{ NULL, 0, U32 },
+};
 
 static bool
-set_knob(struct scenario *sc, const char *setting)
+turn_knob(void *at, const struct knob *k, const char *value)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	at = (char *)at + k->off;
+	switch (k->kind) {
+	case U32:
+		*(uint32_t *)at = (uint32_t)v;
+		break;
+	case U64:
+		*(uint64_t *)at = (uint64_t)v;
+		break;
+	case REAL:
+		*(double *)at = v;
+		break;
+	case FLAG:
+		*(bool *)at = v != 0;
+		break;
+	case PATTERN:
+		*(enum start_pattern *)at = (enum start_pattern)v;
+		break;
+	}
+	return end != value && *end == '\0';
+}
+
+static bool
+set_knob(void *at, const struct knob *table, const char *setting)
 {
 	const char *eq = strchr(setting, '=');
+	size_t len = eq != NULL ? (size_t)(eq - setting) : 0;
 
-	for (size_t i = 0; eq != NULL && i < KNOBS; i++) {
-		if (strlen(knobs[i].name) != (size_t)(eq - setting) ||
-		    strncmp(knobs[i].name, setting, (size_t)(eq - setting)) != 0)
-			continue;
-		char *at = (char *)sc + knobs[i].off, *end;
-		double v = strtod(eq + 1, &end);
-		switch (knobs[i].kind) {
-		case U32:
-			*(uint32_t *)at = (uint32_t)v;
-			break;
-		case U64:
-			*(uint64_t *)at = (uint64_t)v;
-			break;
-		case REAL:
-			*(double *)at = v;
-			break;
-		case FLAG:
-			*(bool *)at = v != 0;
-			break;
-		case PATTERN:
-			*(enum start_pattern *)at = (enum start_pattern)v;
-			break;
-		}
-		return end != eq + 1 && *end == '\0';
-	}
+	for (const struct knob *k = table; eq != NULL && k->name != NULL; k++)
+		if (strlen(k->name) == len && strncmp(k->name, setting, len) == 0)
+			return turn_knob(at, k, eq + 1);
 	return false;
 }
 
@@ -274,7 +295,7 @@ change(struct scenario *sc, const char *setting, char *changes, size_t cap)
 
 	drop_limits(sc);
 	int n = snprintf(changes + len, cap - len, " --set %s", setting);
-	return n > 0 && (size_t)n < cap - len && set_knob(sc, setting);
+	return n > 0 && (size_t)n < cap - len && set_knob(sc, knobs, setting);
 }
 
 /* One client without anybody else, loss or mishap: what times are compared with. */
@@ -455,6 +476,28 @@ run_suite(uint64_t first, uint64_t seeds)
 	return failed != 0;
 }
 
+/* --- servers that share a link --- */
+
+static const struct share share_usual = { .link_bits = 100000000,
+	.queue_bytes = 131072,
+	.latency_us = 200,
+	.rate_bits = 100000000,
+	.start_us = 5000000,
+	.measure_us = 30000000 };
+
+static bool
+run_share(const struct share *sh, uint64_t seed)
+{
+	struct share_outcome out;
+
+	share_run(sh, seed, &out);
+	printf(
+	    "%u servers, seed %llu: fairness %.3f, link used %.1f %%, lost %.2f %%\n",
+	    sh->servers, (unsigned long long)seed, out.jain, 100 * out.use,
+	    100 * out.loss);
+	return out.jain >= 0.9 && out.use >= 0.85 && out.loss <= 0.03;
+}
+
 static const struct scenario *
 find_case(const char *name)
 {
@@ -467,10 +510,15 @@ find_case(const char *name)
 static int
 usage(FILE *f, int status)
 {
-	fprintf(f, "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
-		   " [--set KEY=V]...]\n       sim --list\nkeys:");
-	for (size_t i = 0; i < KNOBS; i++)
-		fprintf(f, " %s", knobs[i].name);
+	fprintf(f,
+	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
+	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
+	    " [--set KEY=V]...\n       sim --list\nkeys:");
+	for (const struct knob *k = knobs; k->name != NULL; k++)
+		fprintf(f, " %s", k->name);
+	fprintf(f, "\nkeys with --share:");
+	for (const struct knob *k = share_knobs; k->name != NULL; k++)
+		fprintf(f, " %s", k->name);
 	fprintf(f, "\n");
 	return status;
 }
@@ -483,6 +531,83 @@ list_cases(void)
 	return 0;
 }
 
+static int
+run_shares(const struct share *sh, uint64_t first, uint64_t seeds)
+{
+	unsigned failed = 0;
+
+	for (uint64_t s = first; s < first + seeds; s++)
+		failed += !run_share(sh, s);
+	printf("%llu runs, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}
+
+static int
+run_one_case(const struct scenario *sc, uint64_t first, uint64_t seeds, bool traced,
+    const char *changes)
+{
+	unsigned failed = 0;
+
+	print_head();
+	for (uint64_t s = first; s < first + seeds; s++)
+		failed += !run_case(sc, s, traced, changes);
+	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}
+
+/* What the command line asks for. */
+struct request {
+	uint64_t seed, seeds;
+	bool traced, have_case;
+	char changes[512];
+	struct scenario sc;
+	struct share share;
+};
+
+/* -1: go on; else the exit status. */
+static int
+understand(struct request *rq, int opt, const char *arg)
+{
+	const struct scenario *sc;
+
+	switch (opt) {
+	case 's':
+		rq->seed = strtoull(arg, NULL, 10);
+		return -1;
+	case 'n':
+		rq->seeds = strtoull(arg, NULL, 10);
+		return -1;
+	case 't':
+		rq->traced = true;
+		return -1;
+	case 'l':
+		return list_cases();
+	case 'h':
+		return usage(stdout, 0);
+	case 'c':
+		if ((sc = find_case(arg)) == NULL)
+			return usage(stderr, 2);
+		rq->sc = *sc;
+		rq->have_case = true;
+		return -1;
+	case 'S':
+		rq->share = share_usual;
+		rq->share.servers = (uint32_t)strtoul(arg, NULL, 10);
+		return rq->share.servers > 0 && rq->share.servers < 200
+		           ? -1
+		           : usage(stderr, 2);
+	case 'k':
+		if (rq->share.servers > 0
+			? set_knob(&rq->share, share_knobs, arg)
+			: rq->have_case &&
+			      change(&rq->sc, arg, rq->changes, sizeof rq->changes))
+			return -1;
+		return usage(stderr, 2);
+	default:
+		return usage(stderr, 2);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -490,53 +615,22 @@ main(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "case", required_argument, NULL, 'c' },
+		{ "share", required_argument, NULL, 'S' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	uint64_t seed = 1, seeds = 1;
-	bool traced = false, have_case = false;
-	char changes[512] = "";
-	struct scenario sc = { 0 };
-	int opt;
+	struct request rq = { .seed = 1, .seeds = 1 };
+	int opt, rc;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 's':
-			seed = strtoull(optarg, NULL, 10);
-			break;
-		case 'n':
-			seeds = strtoull(optarg, NULL, 10);
-			break;
-		case 't':
-			traced = true;
-			break;
-		case 'l':
-			return list_cases();
-		case 'h':
-			return usage(stdout, 0);
-		case 'c':
-			if (find_case(optarg) == NULL)
-				return usage(stderr, 2);
-			sc = *find_case(optarg);
-			have_case = true;
-			break;
-		case 'k':
-			if (!have_case || !change(&sc, optarg, changes, sizeof changes))
-				return usage(stderr, 2);
-			break;
-		default:
-			return usage(stderr, 2);
-		}
-	}
-	if (!have_case)
-		return run_suite(seed, seeds);
-	print_head();
-	unsigned failed = 0;
-	for (uint64_t s = seed; s < seed + seeds; s++)
-		failed += !run_case(&sc, s, traced, changes);
-	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
-	return failed != 0;
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if ((rc = understand(&rq, opt, optarg)) >= 0)
+			return rc;
+	if (rq.share.servers > 0)
+		return run_shares(&rq.share, rq.seed, rq.seeds);
+	if (rq.have_case)
+		return run_one_case(&rq.sc, rq.seed, rq.seeds, rq.traced, rq.changes);
+	return run_suite(rq.seed, rq.seeds);
 }
