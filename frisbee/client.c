@@ -685,7 +685,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (!wants_more(c))
 		return 0;
-	if (c->ext.on && now_us >= c->scan_at_us) {
+	if (c->ext.on) {
 		size_t n = client_ext_output(c, now_us, pkt);
 		if (c->ext.on)
 			return n;
@@ -818,8 +818,9 @@ client_deadline(const struct client *c, uint64_t now_us)
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at,
-		    c->ext.on ? c->scan_at_us : earlier(c->scan_at_us, idle_at_us(c)));
+		at = earlier(at, c->ext.on
+				     ? earlier(c->scan_at_us, client_ext_load_at_us(c))
+				     : earlier(c->scan_at_us, idle_at_us(c)));
 	return at > now_us ? at : now_us;
 }
 

@@ -305,28 +305,11 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	return true;
 }
 
-/* A time signal: when the network is overloaded, somebody has to say so. */
-static void
-handle_time(struct client *c, uint64_t now_us, const struct wirext_msg *m)
-{
-	struct client_load *l = &c->ext.load;
-
-	c->heard_us = now_us;
-	if (!client_load_signal(l, now_us, m->u.time.time_us, m->u.time.epoch,
-		m->u.time.sent, c->ext.seen) ||
-	    l->say_at_us != 0)
-		return;
-	l->say_at_us = now_us + 1 +
-	               (c->ext.clients > 1 ? exponential(c, HOLD_LOAD_US) : 0);
-	if (c->scan_at_us > l->say_at_us)
-		c->scan_at_us = l->say_at_us;
-}
-
 /* Another says so: the server slows down for all of us. */
 static void
 handle_load(struct client *c, const struct wirext_msg *m)
 {
-	if (m->u.load.epoch >= c->ext.load.epoch)
+	if (m->u.load.epoch >= c->ext.load.say_epoch)
 		c->ext.load.say_at_us = 0;
 }
 
@@ -358,7 +341,8 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		return false;
 	case WIREXT_TIME:
 		if (server && m.session == c->ext.session)
-			handle_time(c, now_us, &m);
+			client_load_signal(&c->ext.load, now_us, m.u.time.time_us,
+			    m.u.time.epoch, m.u.time.sent);
 		return false;
 	case WIREXT_LOAD:
 		if (m.session == c->ext.session)
@@ -613,20 +597,24 @@ go(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+/* When the network is overloaded, somebody has to say so. */
 static size_t
 complain(struct client *c, uint64_t now_us, void *pkt)
 {
 	struct client_load *l = &c->ext.load;
 	struct wirext_msg m;
 
+	if (client_load_judge(l, now_us, c->ext.seen) && l->say_at_us == 0)
+		l->say_at_us = now_us +
+		               (c->ext.clients > 1 ? exponential(c, HOLD_LOAD_US) : 0);
 	if (l->say_at_us == 0 || now_us < l->say_at_us)
 		return 0;
 	l->say_at_us = 0;
 	begin(c, &m, WIREXT_LOAD);
 	m.u.load.clientid = c->cfg.clientid;
-	m.u.load.epoch = l->epoch;
-	m.u.load.lost = l->lost;
-	m.u.load.of = l->of;
+	m.u.load.epoch = l->say_epoch;
+	m.u.load.lost = l->say_lost;
+	m.u.load.of = l->say_of;
 	m.u.load.queue = l->queue;
 	c->stats.requests++;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
@@ -667,7 +655,7 @@ next_look_us(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = now_us + c->cfg.tick_us;
 	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us,
-		c->ext.go_at_us, c->ext.load.say_at_us };
+		c->ext.go_at_us };
 
 	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
@@ -683,13 +671,14 @@ next_look_us(const struct client *c, uint64_t now_us)
 size_t
 client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 {
+	size_t said = complain(c, now_us, pkt);
+	if (said > 0 || now_us < c->scan_at_us)
+		return said;
 	listen_for_state(c, now_us);
 	if (!c->ext.on)
 		return 0;
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = complain(c, now_us, pkt);
-	if (len == 0)
-		len = go(c, now_us, pkt);
+	size_t len = go(c, now_us, pkt);
 	if (len > 0)
 		return len;
 	len = c->ext.parity ? report(c, now_us, pkt)

@@ -142,6 +142,13 @@ void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
 /* A block or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us);
+/* When there is a complaint to be said; a signal is judged when anything arrives. */
+static inline uint64_t
+client_ext_load_at_us(const struct client *c)
+{
+	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
+}
+
 /* May what this chunk lacks be asked for? */
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)

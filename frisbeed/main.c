@@ -41,8 +41,9 @@ struct opts {
 	const char *ignored;
 };
 
-#define RATE_DEFAULT UINT64_C(1000000000) /* the most, with neither -W nor -B nor -G \
-	                                   */
+#define RATE_DEFAULT \
+	UINT64_C(1000000000) /* the most, with neither -W nor -B nor -G \
+	                      */
 
 enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_FIXED };
 
@@ -216,7 +217,8 @@ configure(const struct opts *o, struct server_config *c, struct err *e)
 	c->burst = o->burst != 0 ? (uint32_t)o->burst : BURST_DEFAULT;
 	c->gap_us = (int64_t)o->gap_us != GAP_NOT_SET ? o->gap_us : GAP_US_DEFAULT;
 	/* Bursts and gaps that somebody has chosen are kept to. */
-	c->dynamic = o->dynamic || (!o->fixed && (!paced || o->rate != NULL));
+	c->dynamic = o->dynamic ||
+	             (!o->fixed && (!paced || o->rate != NULL || c->gap_us == 0));
 	c->idle_us = o->idle_s * 1000000;
 	if (o->dynamic && o->fixed)
 		return err_set(e, ERR_USAGE, "-D and --fixed contradict each other");

@@ -18,6 +18,7 @@ enum {
 	STATE_US = 1000000,
 	STATE_IDLE_US = 100000,
 	IDLE_PATIENCE_US = 10000000,
+	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
@@ -103,6 +104,8 @@ struct server {
 
 	uint64_t asked_us;             /* last request or join */
 	uint64_t left_us;              /* when the last client left */
+	uint64_t joined_us;            /* ... came */
+	uint32_t *sent_ms;             /* by chunk: its last block, lastly */
 	struct server_client *clients; /* SERVER_CLIENTS_MAX */
 
 	uint64_t now_us; /* as the shell said last */
@@ -136,13 +139,14 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 	s->items = calloc(s->nchunks, sizeof *s->items);
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
+	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
 	bool ext_failed = cfg->ext.on &&
 	                  (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
 			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
-	if (s->items == NULL || s->sent == NULL || s->slots == NULL ||
-	    s->clients == NULL || ext_failed) {
+	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
+	    s->slots == NULL || s->clients == NULL || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
@@ -170,6 +174,7 @@ server_free(struct server *s)
 	repair_fini(&s->ext.repair);
 	free(s->items);
 	free(s->sent);
+	free(s->sent_ms);
 	free(s->slots);
 	free(s->clients);
 	free(s);
@@ -210,6 +215,7 @@ client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 	s->stats.joins++;
 	if (find_client(s, ip, id) != NULL)
 		return; /* its last join or our reply was lost */
+	s->joined_us = s->now_us;
 	if (s->stats.clients < SERVER_CLIENTS_MAX) {
 		struct server_client *c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
@@ -300,8 +306,35 @@ fifo_prepend(struct server *s, struct item *it)
 	s->head = it;
 }
 
-/* True when all of it was coming anyway. */
-static bool
+/* How many blocks were most likely lost on their way to a client that asks for these.
+ * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
+ * of one that went out before the last client came. */
+static uint32_t
+lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = blockmap_count(asked);
+	struct blockmap start = blockmap_range(0, n);
+	struct blockmap rest = blockmap_minus(*asked, &start);
+	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
+	bool heard = s->sent[chunk] != NULL &&
+	             (int32_t)(s->sent_ms[chunk] - joined_ms) > 0;
+	/* One alone, unpaced, asks for no more at a time than it can take. */
+	bool alone = s->cfg.gap_us == 0 && s->stats.clients < 2;
+	bool late = blockmap_empty(&rest) && n < chunk_blocks(s, chunk);
+
+	return heard && !late && !alone ? n : 0;
+}
+
+static void
+note_lost(struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = lost_blocks(s, chunk, asked);
+
+	if (n > 0)
+		rate_asked_again(&s->rate, n);
+}
+
+static void
 enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	struct blockmap exists = blockmap_range(0, chunk_blocks(s, chunk));
@@ -309,20 +342,21 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	uint32_t n = blockmap_count(&want);
 
 	if (n == 0)
-		return true;
+		return;
 	s->asked_us = now_us;
 	s->stats.blocks_asked += n;
 	if (n < chunk_blocks(s, chunk))
 		s->stats.lost_blocks += n;
 	struct item *it = item_of(s, chunk);
 	if (it == NULL)
-		return true; /* no memory: it will be asked again */
+		return; /* no memory: it will be asked again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	uint32_t fresh = blockmap_count(&want);
 	s->stats.blocks_merged += n - fresh;
 	if (fresh == 0)
-		return true;
+		return;
+	note_lost(s, chunk, &want);
 	blockmap_add(&it->queued, &want);
 	s->ext.pending += fresh;
 	if (!it->in_fifo)
@@ -331,7 +365,6 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	it->asked = true;
 	if (s->ext.used)
 		carousel_remove(&s->ext.carousel, chunk, &want);
-	return false;
 }
 
 /* --- input --- */
@@ -438,19 +471,6 @@ handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	enqueue(s, now_us, m->u.req.chunk, &asked);
 }
 
-/* How many blocks were most likely lost on their way to a client that asks for these:
- * none of a chunk whose beginning is all that it lacks, for it came too late for that.
- */
-static uint32_t
-lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
-{
-	uint32_t n = blockmap_count(asked);
-	struct blockmap start = blockmap_range(0, n);
-	struct blockmap rest = blockmap_minus(*asked, &start);
-
-	return s->sent[chunk] == NULL || blockmap_empty(&rest) ? 0 : n;
-}
-
 static void
 handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
@@ -459,9 +479,7 @@ handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
 		return;
 	s->stats.prequests++;
-	uint32_t again = lost_blocks(s, m->u.preq.chunk, &asked);
-	if (!enqueue(s, now_us, m->u.preq.chunk, &asked) && again > 0)
-		rate_asked_again(&s->rate, again);
+	enqueue(s, now_us, m->u.preq.chunk, &asked);
 }
 
 /* --- the extension's messages --- */
@@ -809,6 +827,7 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
 	struct blockmap *sent = s->sent[chunk];
 
+	s->sent_ms[chunk] = (uint32_t)(s->now_us / 1000);
 	s->stats.blocks_sent++;
 	s->ext.sent++;
 	s->ext.pending--;

@@ -141,8 +141,9 @@ signal_after(struct feed *f, uint32_t lost, uint64_t queue_us)
 	f->now += 25000;
 	f->sent += 200;
 	f->seen += 200 - lost;
-	return client_load_signal(
-	    &f->l, f->now + queue_us, f->now - 123456789, f->epoch, f->sent, f->seen);
+	client_load_signal(
+	    &f->l, f->now + queue_us, f->now - 123456789, f->epoch, f->sent);
+	return client_load_judge(&f->l, f->now + queue_us + 1, f->seen);
 }
 
 static void
@@ -158,27 +159,46 @@ test_load(void)
 		said += signal_after(&f, 0, 100 * (unsigned)i); /* a queue, no loss */
 	T_CHECK(said == 0);
 	f.epoch = 4;
-	T_CHECK(signal_after(&f, 6, 4000) && f.l.queue && f.l.epoch == 3 &&
-		f.l.lost == 6 && f.l.of == 200);
-	T_CHECK(signal_after(&f, 6, 3000) && f.l.epoch == 4);
-	T_CHECK(!signal_after(&f, 0, 100) && !signal_after(&f, 6, 100));
+	T_CHECK(!signal_after(&f, 6, 3000)); /* perhaps they are only late */
+	T_CHECK(signal_after(&f, 6, 3000) && f.l.queue && f.l.say_epoch == 3 &&
+		f.l.say_lost == 6 && f.l.say_of == 200);
+	T_CHECK(signal_after(&f, 0, 100) && f.l.say_epoch == 4);
+	for (int i = 0; i < 3; i++)
+		signal_after(&f, 0, 100);
+	T_CHECK(!signal_after(&f, 6, 100) && !signal_after(&f, 0, 100));
 	/* Much, without a queue: not at once, and it is said that there is none. */
 	for (int i = 0; i < 40; i++)
 		said += signal_after(&f, 40, 60);
-	T_CHECK(said > 30 && !f.l.queue && f.l.lost > 30 && f.l.lost <= 40);
-	/* Blocks of the next stretch that were read before its beginning. */
+	T_CHECK(said > 30 && !f.l.queue && f.l.say_lost > 30 && f.l.say_lost <= 40);
+}
+
+/* Blocks and signals are not read in the order in which they were sent. */
+static void
+test_load_order(void)
+{
 	struct feed g = { .now = 1000 };
+
 	for (int i = 0; i < 20; i++)
 		signal_after(&g, 0, 0);
+	/* Two signals at once, while a hundred blocks lie unread. */
+	client_load_signal(&g.l, g.now + 50000, g.now, 0, g.sent + 200);
+	client_load_signal(&g.l, g.now + 50000, g.now + 25000, 0, g.sent + 400);
+	T_CHECK(!client_load_judge(&g.l, g.now + 50000, g.seen + 300));
+	T_CHECK(!client_load_judge(&g.l, g.now + 50100, g.seen + 400));
+	T_CHECK(!client_load_judge(&g.l, g.now + 50200, g.seen + 300)); /* once */
+	g.now += 50000;
+	g.sent += 400;
+	g.seen += 400;
+	/* Some of the next stretch are read already. */
 	g.seen += 50;
 	T_CHECK(!signal_after(&g, 0, 9000));
 	g.seen -= 50;
-	T_CHECK(!signal_after(&g, 0, 9000));
+	T_CHECK(!signal_after(&g, 0, 9000) && !signal_after(&g, 0, 9000));
 	/* A signal that nobody can have sent yet, and one that runs backwards. */
 	g.sent = UINT64_MAX - 1000;
-	T_CHECK(!signal_after(&g, 0, 0));
+	T_CHECK(!signal_after(&g, 0, 9000));
 	g.sent = 0;
-	T_CHECK(!signal_after(&g, 200, 0));
+	T_CHECK(!signal_after(&g, 200, 9000));
 }
 
 int
@@ -189,5 +209,6 @@ main(void)
 	test_rate();
 	test_useless();
 	test_load();
+	test_load_order();
 	return t_done();
 }
