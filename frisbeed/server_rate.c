@@ -1,5 +1,6 @@
 #include "frisbeed/server_rate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/net/wire.h"
@@ -7,14 +8,13 @@
 enum {
 	EPOCH_US = 100000,
 	AGAIN_US = 500000,   /* requests for the same take longer */
-	AGAIN_CUTS = 3,      /* by then, it must have helped */
 	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
 	SLOWEST_FLOOR = 100, /* blocks a second */
 };
 static const double
     /* Of the cap: to begin with, added each epoch, never less than. */
     FIRST = 0.02,
-    STEP = 0.01, FLOOR = 1.0 / 64,
+    STEP = 0.016, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
@@ -22,7 +22,7 @@ static const double
     /* The rate counts as used from so much of it on. */
     USED = 0.7,
     /* Of old clients: a share that matters; helped means less than this of it. */
-    AGAIN_SHARE = 0.04, HELPED = 0.7, FORGET = 0.98,
+    AGAIN_SHARE = 0.04, HELPED = 0.7, LOWER = 0.6, UNUSUAL = 1.2, FORGET = 0.99,
     /* Without a cap, as if it were 10 Gbit/s. */
     NO_CAP = 1114000;
 
@@ -104,33 +104,49 @@ up(struct rate *r, bool old)
 	if (r->climbing)
 		set(r, r->now * (old ? CLIMB_OLD : CLIMB));
 	else
-		set(r, r->now + cap_of(r) * STEP);
+		set(r, r->now + (old && r->cap > 0 ? STEP_OLD : STEP) *
+				    sqrt(r->now * cap_of(r)));
 	if (r->now >= cap_of(r))
 		r->climbing = false;
 }
 
 /* --- losses without a reason that is known --- */
 
-static double
-again_share(const struct rate_again *a)
-{
-	return a->asks > 0 ? a->shares / a->asks : 0;
-}
-
-/* Lower rates have not helped: such losses do not come from it. */
+/* Have lower rates not helped?  Then such losses do not come from them. */
 static bool
 has_not_helped(struct rate *r, double share)
 {
 	struct rate_again *a = &r->again;
 
-	if (a->cuts < AGAIN_CUTS)
+	if (a->saved == 0 || r->now > a->saved * LOWER)
 		return false;
-	a->cuts = 0;
-	if (share < a->before * HELPED)
+	double before = a->before, saved = a->saved;
+	a->saved = 0;
+	if (share < before * HELPED)
 		return false;
-	a->usual = share;
-	set(r, a->saved);
+	a->usual = share > before ? share : before;
+	set(r, saved);
 	return true;
+}
+
+/* What each one lost that asked for parts of chunks; of whole chunks, all. */
+static double
+again_share(const struct rate_again *a, double sent)
+{
+	double all = a->lost / (sent + 1);
+
+	if (a->asks > 0)
+		return a->shares / a->asks;
+	return all < 1 ? all : 1;
+}
+
+static void
+forget_again(struct rate_again *a, uint64_t now_us, uint64_t sent)
+{
+	a->judged_us = now_us;
+	a->sent = sent;
+	a->lost = a->shares = a->worst = 0;
+	a->asks = 0;
 }
 
 static bool
@@ -140,23 +156,25 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 
 	if (now_us - a->judged_us < AGAIN_US)
 		return false;
-	double share = again_share(a);
 	double sent_now = (double)(sent - a->sent);
-	bool much = share > a->usual + AGAIN_SHARE && a->lost > sent_now * AGAIN_SHARE;
+	double share = again_share(a, sent_now);
+	/* Of a little in all, the rate is not the reason. */
+	bool much = share > a->usual * UNUSUAL + AGAIN_SHARE &&
+	            (a->lost > sent_now * AGAIN_SHARE || a->worst > AGAIN_SHARE);
 	double used = sent_per_s(a->judged_us, now_us, sent - a->sent);
-	a->judged_us = now_us;
-	a->sent = sent;
-	a->lost = a->shares = a->asks = 0;
+	forget_again(a, now_us, sent);
 	a->usual *= FORGET;
+	a->much = much;
 	if (!much) {
-		a->cuts = 0;
+		if (r->now >= a->saved)
+			a->saved = 0;
 		return false;
 	}
 	if (has_not_helped(r, share))
 		return true;
 	if (r->now == 0)
 		set(r, used);
-	if (a->cuts++ == 0) {
+	if (a->saved == 0) {
 		a->before = share;
 		a->saved = r->now;
 	}
@@ -179,7 +197,7 @@ rate_judge(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 		return false;
 	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
 	next_epoch(r, now_us, sent);
-	if (used < r->now * USED || r->again.cuts > 0)
+	if (used < r->now * USED || r->again.much)
 		return false;
 	double before = r->now;
 	up(r, old);
@@ -187,11 +205,10 @@ rate_judge(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 }
 
 static void
-lost_somehow(struct rate *r, double share, double blocks)
+lost_somehow(struct rate_again *a, double share)
 {
-	r->again.lost += blocks;
-	r->again.shares += share;
-	r->again.asks++;
+	a->shares += share;
+	a->asks++;
 }
 
 bool
@@ -202,7 +219,9 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 		return false;
 	if (!queue) {
 		double share = (double)lost / of;
-		lost_somehow(r, share, share * (double)(sent - r->again.sent));
+		lost_somehow(&r->again, share);
+		if (r->again.worst < share)
+			r->again.worst = share;
 		return false;
 	}
 	down(r, now_us, sent, (double)lost / of, r->climbing);
@@ -212,5 +231,7 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 void
 rate_asked_again(struct rate *r, uint32_t blocks)
 {
-	lost_somehow(r, (double)blocks / WIRE_CHUNK_BLOCKS, blocks);
+	r->again.lost += blocks;
+	if (blocks < WIRE_CHUNK_BLOCKS)
+		lost_somehow(&r->again, (double)blocks / WIRE_CHUNK_BLOCKS);
 }

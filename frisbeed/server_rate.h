@@ -23,11 +23,12 @@ enum {
 /* Losses of which nobody knows whether they come from the rate. */
 struct rate_again {
 	uint64_t judged_us, sent;
-	double lost;   /* blocks, about */
-	double shares; /* sum of what each one lost */
 	uint32_t asks;
-	unsigned cuts;        /* in a row */
-	double before, saved; /* share lost, and rate, before them */
+	bool much;            /* the last time */
+	double lost;          /* blocks asked for again */
+	double shares;        /* sum of what each one lost of a chunk, or of a while */
+	double worst;         /* told by clients with the extension */
+	double before, saved; /* share lost, and rate, before it was lowered; 0: not */
 	double usual;         /* share that is lost at any rate */
 };
 

@@ -16,6 +16,8 @@ struct share {
 	uint64_t measure_us;  /* and are watched for so long after that */
 	double loss;          /* besides: of each packet, by chance */
 	bool old;             /* clients without the extension */
+	/* What may be: at least, at most. */
+	double min_jain, min_use, max_loss;
 };
 
 struct share_outcome {

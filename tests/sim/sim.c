@@ -4,6 +4,8 @@
  *	sim --seeds N			... with the seeds 1 to N
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
+ *	sim --share N			N servers on one link
+ *	sim --paper			the tables of the Frisbee paper
  *	sim --list			the cases
  */
 #include <getopt.h>
@@ -12,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/machines.h"
+#include "tests/sim/paper.h"
 #include "tests/sim/share.h"
 #include "tests/sim/world.h"
 
@@ -24,38 +28,12 @@
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24 };
+enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24, MOST_SERVERS = 2 };
 #elif defined(__SANITIZE_ADDRESS__)
-enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000 };
+enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000, MOST_SERVERS = 2 };
 #else
-enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000 };
+enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000, MOST_SERVERS = 8 };
 #endif
-
-/* A 100 Mbit/s network of its day, the server on a gigabit port. */
-#define LAN \
-	.net.port_bits = 1000000000, .net.client_bits = 100000000, \
-	.net.queue_bytes = 131072, .net.latency_us = 100, .net.socket_packets = 900, \
-	.net.read_ns = 4000
-/* A fast one, where the client's socket buffer is the narrow place. */
-#define FAST(packets, ns) \
-	.net.port_bits = 10000000000, .net.queue_bytes = 1 << 20, \
-	.net.latency_us = 60, .net.socket_packets = (packets), .net.read_ns = (ns)
-#define CLIENT(n) .buffers = (n), .readahead = 2, .in_progress = 8
-/* The machines of the Frisbee paper and its small image. */
-#define DISK .chunk_us = 183000, .chunk_spread = 0.02
-#define PAPER LAN, CLIENT(64), DISK, .rate_bits = 70000000
-/* The same with disks that nobody waits for: the network is the narrow place. */
-#define QUICK LAN, CLIENT(64), .chunk_us = 1000, .rate_bits = 70000000
-#define LATE(share, us) .net.late = (share), .net.late_us = (us)
-#define SKEWED(how, s) .start = (how), .spread_us = (s)*1000000ull
-#define LIMITS(dup, times, ctl) \
-	.max_duplicates = (dup), .max_times_alone = (times), .max_control = (ctl)
-/* The extension; limits: useless data, mean and slowest in times of one alone, sent in
- * images, messages a second besides joins and leaves. */
-#define EXT .ext = true, .parity = true
-#define GOALS(dup, mean, worst, sent, ctl) \
-	.max_duplicates = (dup), .max_mean_alone = (mean), .max_worst_alone = (worst), \
-	.max_sent = (sent), .max_control = (ctl)
 
 static const struct scenario suite[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
@@ -179,6 +157,20 @@ static const struct scenario suite[] = {
 	    .net.twice = 0.1, .net.loss = 0.05 },
 	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
 	    .chunk_us = 2000 },
+	{ "adaptive", .clients = 8, .chunks = 48, QUICK_AT(1000000000), .dynamic = true,
+	    LIMITS(0.6, 1.3, 700) },
+	{ "adaptive-1", .clients = 8, .chunks = 48, QUICK_AT(200000000),
+	    .dynamic = true, .net.loss = 0.01 },
+	{ "adaptive-10", .clients = 8, .chunks = 24, QUICK, .dynamic = true,
+	    .net.loss = 0.1 },
+	{ "x-adaptive", .clients = 8, .chunks = 96, QUICK_AT(1000000000), EXT,
+	    .dynamic = true, GOALS(0.01, 1.1, 1.2, 1.2, 80) },
+	{ "x-adaptive-1", .clients = 80, .chunks = 64, QUICK, EXT, .dynamic = true,
+	    .net.loss = 0.01, GOALS(0.01, 1.15, 1.3, 1.1, 60) },
+	{ "x-adaptive-old", .clients = 12, .chunks = 48, QUICK_AT(200000000), EXT,
+	    .dynamic = true, .old_clients = 4, .net.loss = 0.01 },
+	{ "x-adaptive-slow", .clients = 8, .chunks = 48, PAPER, EXT, .dynamic = true,
+	    .slow_clients = 2, .slow_chunk_us = 300000 },
 	{ "x-disk", .clients = 4, .chunks = 48, PAPER, EXT, .read_latency_us = 2000,
 	    .read_bytes_per_s = 30000000, .net.loss = 0.01 },
 };
@@ -456,6 +448,40 @@ run_twice(const struct scenario *sc)
 	return ok;
 }
 
+/* --- servers that share a link --- */
+
+static const struct share share_usual = { .link_bits = 100000000,
+	.queue_bytes = 131072,
+	.latency_us = 200,
+	.rate_bits = 100000000,
+	.start_us = 5000000,
+	.measure_us = 30000000,
+	.min_jain = 0.9,
+	.min_use = 0.9,
+	.max_loss = 0.02 };
+
+static bool
+run_share(const struct share *sh, uint64_t seed)
+{
+	struct share_outcome out;
+
+	share_run(sh, seed, &out);
+	printf(
+	    "%u servers, seed %llu: fairness %.3f, link used %.1f %%, lost %.2f %%\n",
+	    sh->servers, (unsigned long long)seed, out.jain, 100 * out.use,
+	    100 * out.loss);
+	if (out.jain >= sh->min_jain && out.use >= sh->min_use &&
+	    out.loss <= sh->max_loss)
+		return true;
+	printf("FAILED: at least %.2f, at least %.0f %%, at most %.0f %%\n"
+	       "  replay: sim --seed %llu --share %u\n",
+	    sh->min_jain, 100 * sh->min_use, 100 * sh->max_loss,
+	    (unsigned long long)seed, sh->servers);
+	return false;
+}
+
+/* --- --- */
+
 static int
 run_suite(uint64_t first, uint64_t seeds)
 {
@@ -472,30 +498,16 @@ run_suite(uint64_t first, uint64_t seeds)
 			fflush(stdout);
 		}
 	}
+	for (uint64_t seed = first; seed < first + seeds; seed++) {
+		for (uint32_t n = 2; n <= MOST_SERVERS; n *= 2) {
+			struct share sh = share_usual;
+			sh.servers = n;
+			failed += !run_share(&sh, seed);
+			run++;
+		}
+	}
 	printf("%u cases, %u failed\n", run, failed);
 	return failed != 0;
-}
-
-/* --- servers that share a link --- */
-
-static const struct share share_usual = { .link_bits = 100000000,
-	.queue_bytes = 131072,
-	.latency_us = 200,
-	.rate_bits = 100000000,
-	.start_us = 5000000,
-	.measure_us = 30000000 };
-
-static bool
-run_share(const struct share *sh, uint64_t seed)
-{
-	struct share_outcome out;
-
-	share_run(sh, seed, &out);
-	printf(
-	    "%u servers, seed %llu: fairness %.3f, link used %.1f %%, lost %.2f %%\n",
-	    sh->servers, (unsigned long long)seed, out.jain, 100 * out.use,
-	    100 * out.loss);
-	return out.jain >= 0.9 && out.use >= 0.85 && out.loss <= 0.03;
 }
 
 static const struct scenario *
@@ -513,7 +525,8 @@ usage(FILE *f, int status)
 	fprintf(f,
 	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
 	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
-	    " [--set KEY=V]...\n       sim --list\nkeys:");
+	    " [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
+	    "--list\nkeys:");
 	for (const struct knob *k = knobs; k->name != NULL; k++)
 		fprintf(f, " %s", k->name);
 	fprintf(f, "\nkeys with --share:");
@@ -564,6 +577,18 @@ struct request {
 	struct share share;
 };
 
+static bool
+turn(struct request *rq, const char *setting)
+{
+	if (rq->share.servers == 0)
+		return rq->have_case &&
+		       change(&rq->sc, setting, rq->changes, sizeof rq->changes);
+	/* What a changed one may cost is not known. */
+	rq->share.min_jain = rq->share.min_use = 0;
+	rq->share.max_loss = 1;
+	return set_knob(&rq->share, share_knobs, setting);
+}
+
 /* -1: go on; else the exit status. */
 static int
 understand(struct request *rq, int opt, const char *arg)
@@ -580,6 +605,8 @@ understand(struct request *rq, int opt, const char *arg)
 	case 't':
 		rq->traced = true;
 		return -1;
+	case 'p':
+		return paper_tables(rq->seed);
 	case 'l':
 		return list_cases();
 	case 'h':
@@ -597,10 +624,7 @@ understand(struct request *rq, int opt, const char *arg)
 		           ? -1
 		           : usage(stderr, 2);
 	case 'k':
-		if (rq->share.servers > 0
-			? set_knob(&rq->share, share_knobs, arg)
-			: rq->have_case &&
-			      change(&rq->sc, arg, rq->changes, sizeof rq->changes))
+		if (turn(rq, arg))
 			return -1;
 		return usage(stderr, 2);
 	default:
@@ -616,6 +640,7 @@ main(int argc, char **argv)
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "case", required_argument, NULL, 'c' },
 		{ "share", required_argument, NULL, 'S' },
+		{ "paper", no_argument, NULL, 'p' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
