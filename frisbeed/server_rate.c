@@ -14,11 +14,11 @@ enum {
 static const double
     /* Of the cap: to begin with, added each epoch, never less than. */
     FIRST = 0.02,
-    STEP = 0.016, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
+    STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
-    DOWN = 0.85, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
+    DOWN = 0.8, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
     /* The rate counts as used from so much of it on. */
     USED = 0.7,
     /* Of old clients: a share that matters; helped means less than this of it. */
