@@ -126,7 +126,7 @@ check "the chunk is named" grep -q "chunk 3" "$T/stderr"
 check "no half-made disk" [ ! -e "$T/d7" ]
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 cp "$T/disk.ndz" "$T/short.ndz"
-serve -W 20M "$T/short.ndz"
+serve --fixed -W 20M "$T/short.ndz"
 load 6 -T 3 "$T/d6"; sleep 0.5; truncate -s 2M "$T/short.ndz"
 wait $SERVER; check "the server notices a truncated image" [ $? = 3 ]
 wait "${LOADS[6]}"; check "and its client gives up" [ $? = 110 ]
