@@ -17,7 +17,7 @@ VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
-LIBS    := -lcurl -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
+LIBS    := -lm -lcurl -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
 
 # LIBDEFLATE=none: zlib alone (vendor/libdeflate/README.md says why there is a copy).
 LIBDEFLATE ?= vendored
@@ -139,9 +139,16 @@ bench:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(B)/bench/decode
 	@bench/run
+# The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
+SEEDS ?= 100
+FIRST ?= 1
+sim: $(SIM)
+	@tests/sim/seeds $(SIM) $(SEEDS) $(FIRST)
+paper: $(SIM)
+	@$(SIM) --paper
 check-long:
 	@$(MAKE) --no-print-directory tests
-	@$(B)/tests/sim/sim --seeds 100
+	@tests/sim/seeds $(SIM) 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
@@ -165,6 +172,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all sim paper tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

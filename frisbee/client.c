@@ -425,7 +425,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (!wants_more(c))
 		return 0;
-	if (c->ext.on && now_us >= c->scan_at_us) {
+	if (c->ext.on) {
 		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
 		                             : client_ext_output(c, now_us, pkt);
 		if (n > 0 || speaks_ext(c))
@@ -563,7 +563,7 @@ client_deadline(const struct client *c, uint64_t now_us)
 		at = earlier(at, c->join_at_us);
 	else if (c->state == CLIENT_LOADING && wants_more(c))
 		at = earlier(at, speaks_ext(c)
-				     ? c->scan_at_us
+				     ? earlier(c->scan_at_us, client_ext_load_at_us(c))
 				     : earlier(c->scan_at_us, client_idle_at_us(c)));
 	return at > now_us ? at : now_us;
 }

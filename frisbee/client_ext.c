@@ -12,6 +12,7 @@ enum {
 	 * else to do.  One client alone only waits to say more at once. */
 	HOLD_US = 160000,
 	HOLD_ALONE_US = 20000,
+	HOLD_LOAD_US = 20000, /* ... of a complaint about the rate */
 	/* A report that had no effect is repeated. */
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
@@ -65,6 +66,7 @@ adopt_session(struct client *c, uint32_t session)
 		return;
 	c->ext.session = session;
 	c->ext.horizon = c->ext.seen;
+	c->ext.load = (struct client_load){ 0 };
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
 	for (uint32_t i = 0; i < c->nfilling; i++)
@@ -278,10 +280,12 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 {
 	uint32_t chunk = m->u.parity.chunk, group = m->u.parity.group, place = 0;
 
-	if (!c->ext.parity || m->session != c->ext.session || chunk >= c->chunks.n)
+	if (m->session != c->ext.session || chunk >= c->chunks.n)
 		return false;
 	c->heard_us = now_us;
 	client_ext_seen(c, now_us);
+	if (!c->ext.parity)
+		return false;
 	if (c->current != chunk) {
 		client_follow_stream(c, now_us, chunk);
 		client_ext_pass_begins(c, chunk, 0);
@@ -301,6 +305,14 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 		.data = m->u.parity.data };
 	client_one_less(c, now_us, b, group);
 	return true;
+}
+
+/* Another says so: the server slows down for all of us. */
+static void
+handle_load(struct client *c, const struct wirext_msg *m)
+{
+	if (m->u.load.epoch >= c->ext.load.say_epoch)
+		c->ext.load.say_at_us = 0;
 }
 
 bool
@@ -328,6 +340,15 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	case WIREXT_GO:
 		if (m.session == c->ext.session)
 			note_go(c, now_us, m.u.go.blocks);
+		return false;
+	case WIREXT_TIME:
+		if (server && m.session == c->ext.session)
+			client_load_signal(&c->ext.load, now_us, m.u.time.time_us,
+			    m.u.time.epoch, m.u.time.sent);
+		return false;
+	case WIREXT_LOAD:
+		if (m.session == c->ext.session)
+			handle_load(c, &m);
 		return false;
 	case WIREXT_NAK:
 		if (m.session == c->ext.session)
@@ -582,6 +603,29 @@ go(struct client *c, uint64_t now_us, void *pkt)
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
+/* When the network is overloaded, somebody has to say so. */
+static size_t
+complain(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct client_load *l = &c->ext.load;
+	struct wirext_msg m;
+
+	if (client_load_judge(l, now_us, c->ext.seen) && l->say_at_us == 0)
+		l->say_at_us = now_us +
+		               (c->ext.clients > 1 ? exponential(c, HOLD_LOAD_US) : 0);
+	if (l->say_at_us == 0 || now_us < l->say_at_us)
+		return 0;
+	l->say_at_us = 0;
+	begin(c, &m, WIREXT_LOAD);
+	m.u.load.clientid = c->cfg.clientid;
+	m.u.load.epoch = l->say_epoch;
+	m.u.load.lost = l->say_lost;
+	m.u.load.of = l->say_of;
+	m.u.load.queue = l->queue;
+	c->stats.requests++;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
 /* No announcements for some time: what is wanted is said again, and the server asked
  * for its new port, should it have one.  If it answers that nothing has changed, the
  * second port is closed to us, and the base protocol must do. */
@@ -640,6 +684,9 @@ next_look_us(const struct client *c, uint64_t now_us)
 size_t
 client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 {
+	size_t said = complain(c, now_us, pkt);
+	if (said > 0 || now_us < c->scan_at_us)
+		return said;
 	listen_for_state(c, now_us);
 	if (!c->ext.on)
 		return 0;

@@ -8,6 +8,7 @@
 #include "common/net/wirext.h"
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
+#include "frisbee/client_load.h"
 
 enum {
 	/* With others about, requests are spread over up to so long, so that one
@@ -58,6 +59,7 @@ struct client_ext {
 	uint64_t go_at_us;  /* held back until then; 0: nothing is */
 	uint32_t go_tries;  /* without an effect */
 	uint32_t most_lack; /* in any report heard, slowly forgotten */
+	struct client_load load;
 };
 
 struct client {
@@ -228,6 +230,13 @@ void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
 /* A block or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us);
+/* When there is a complaint to be said; a signal is judged when anything arrives. */
+static inline uint64_t
+client_ext_load_at_us(const struct client *c)
+{
+	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
+}
+
 /* May what this chunk lacks be asked for? */
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)

@@ -98,7 +98,6 @@ flush_batch(struct loop *l, struct batch *b, struct err *e)
 		if (n == 0) {
 			l->congested = true;
 			l->stalls++;
-			server_overrun(l->server);
 			return 0;
 		}
 		b->sent += (unsigned)n;
@@ -179,8 +178,10 @@ send_some(struct loop *l, struct err *e)
 {
 	int rc = flush_both(l, e);
 
-	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++)
+	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++) {
 		rc = send_batch(l, e);
+		l->now = clock_us(); /* time signals tell it */
+	}
 	return rc < 0 ? -1 : 0;
 }
 

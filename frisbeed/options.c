@@ -10,28 +10,31 @@ enum {
 	IDLE_S_DEFAULT = 1800,
 	UNICAST_DEFAULT = 64,
 };
+/* In bits a second, with neither -W nor -B nor -G: the most. */
+#define RATE_DEFAULT UINT64_C(1000000000)
+#define GAP_NOT_SET UINT64_MAX
 
 enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_STATS, OPT_UNICAST_CLIENTS };
 
 const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
 	.run_blocks = RUN_BLOCKS_DEFAULT,
-	.burst = BURST_DEFAULT,
-	.gap_us = GAP_US_DEFAULT,
+	.gap_us = GAP_NOT_SET,
 	.unicast_max = UNICAST_DEFAULT };
 
 #define AT(field) offsetof(struct opts, field)
 
 const struct cli_opt own_opts[] = {
 	{ 'W', "bandwidth", "BITS",
-	    "never send faster, all images together: 60M, 1G bits a second", CLI_STR,
+	    "send at this rate, all images together: 60M, 1G bits a second", CLI_STR,
 	    AT(rate), 0, 0, NULL },
 	{ 'B', "burst", "N", "blocks a burst (16)", CLI_UINT, AT(burst), 1, 65536,
 	    NULL },
 	{ 'G', "gap", "US",
 	    "microseconds from burst to burst (2000); 0: as fast as it goes", CLI_UINT,
 	    AT(gap_us), 0, 10000000, NULL },
-	{ 'D', "dynamic", NULL, "slow down on loss", CLI_FLAG, AT(dynamic), 0, 0,
-	    NULL },
+	{ 'D', "dynamic", NULL,
+	    "find the rate, below that of -W, or -B and -G (without these: below 1G)",
+	    CLI_FLAG, AT(dynamic), 0, 0, NULL },
 	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024,
 	    NULL },
 	{ 'T', "timeout", "S",
@@ -75,17 +78,20 @@ opts_configure(
 	c->run_blocks = (uint32_t)o->run_blocks;
 	c->ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / c->run_blocks;
 	c->ahead = c->ahead > SERVER_AHEAD_MAX ? SERVER_AHEAD_MAX : c->ahead;
-	c->burst = (uint32_t)o->burst;
-	c->gap_us = o->gap_us;
-	c->dynamic = o->dynamic;
+	bool chosen = o->rate != NULL || o->burst != 0 || o->gap_us != GAP_NOT_SET;
+	c->burst = o->burst != 0 ? (uint32_t)o->burst : BURST_DEFAULT;
+	c->gap_us = o->gap_us != GAP_NOT_SET ? o->gap_us : GAP_US_DEFAULT;
+	/* A rate that somebody has chosen is kept to. */
+	c->dynamic = o->dynamic || !chosen || (o->rate == NULL && c->gap_us == 0);
 	c->idle_us = o->idle_s * 1000000;
 	*rate = c->gap_us != 0
 	            ? c->burst * (uint64_t)WIRE_BLOCK_COST_BITS * 1000000 / c->gap_us
 	            : 0;
-	if (o->rate == NULL)
-		return 0;
-	if (cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
+	if (!chosen)
+		*rate = RATE_DEFAULT;
+	if (o->rate != NULL && cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
 		return err_ctx(e, "-W");
-	server_rate_to_burst(*rate, &c->burst, &c->gap_us);
+	if (!chosen || o->rate != NULL)
+		server_rate_to_burst(*rate, &c->burst, &c->gap_us);
 	return 0;
 }

@@ -47,6 +47,8 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "reports", s->reports);
 	json_uint(j, "gos", s->gos);
 	json_uint(j, "parity_sent", s->parity_sent);
+	json_uint(j, "loads", s->loads);
+	json_uint(j, "slowed", s->slowed);
 	json_uint(j, "stalls", t->stalls);
 	json_uint(j, "rate_bits_per_s", t->rate);
 	json_double(j, "mean_rate_bits_per_s",

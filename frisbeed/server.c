@@ -6,10 +6,11 @@
 
 #include "common/net/blockmap.h"
 #include "frisbeed/server_carousel.h"
+#include "frisbeed/server_pace.h"
+#include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
 
 enum {
-	EPOCH_US = 500000,      /* -D judges so often */
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
 	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
 	/* What still comes is announced so often; when nothing does, more often, so
@@ -17,6 +18,7 @@ enum {
 	STATE_US = 1000000,
 	STATE_IDLE_US = 100000,
 	IDLE_PATIENCE_US = 10000000,
+	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
@@ -97,14 +99,16 @@ struct server {
 	uint32_t join2_pending[JOIN2_PENDING_MAX];
 	unsigned join2_count;
 
-	uint32_t burst, burst_left; /* burst: now, with -D */
-	uint64_t burst_start_us;
-	bool burst_begun;
-	uint64_t epoch_us;
-	bool epoch_loss;
+	struct pace pace;
+	struct rate rate;     /* -D */
+	uint64_t stamp_us;    /* the last time signal: then, ... */
+	uint64_t stamp_sent;  /* ... after so many blocks */
+	uint32_t stamp_epoch; /* ... in this epoch */
 
 	uint64_t asked_us;                    /* last request or join */
 	uint64_t left_us;                     /* when the last client left */
+	uint64_t joined_us;                   /* ... came */
+	uint32_t *sent_ms;                    /* by chunk: its last block, lastly */
 	struct server_client *clients;        /* SERVER_CLIENTS_MAX */
 	struct server_client left[LEFT_KEPT]; /* ring */
 	uint32_t nleft;
@@ -140,19 +144,23 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 	s->items = calloc(s->nchunks, sizeof *s->items);
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
+	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
 	bool ext_failed = cfg->ext.on &&
 	                  (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
 			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
-	if (s->items == NULL || s->sent == NULL || s->slots == NULL ||
-	    s->clients == NULL || ext_failed) {
+	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
+	    s->slots == NULL || s->clients == NULL || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
-	s->burst = cfg->burst;
-	s->now_us = s->epoch_us = s->asked_us = s->left_us = now_us;
+	pace_init(&s->pace, cfg->burst, cfg->gap_us);
+	if (cfg->dynamic)
+		pace_refine(&s->pace);
+	rate_init(&s->rate, pace_cap(&s->pace));
+	s->now_us = s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -171,6 +179,7 @@ server_free(struct server *s)
 	repair_fini(&s->ext.repair);
 	free(s->items);
 	free(s->sent);
+	free(s->sent_ms);
 	free(s->slots);
 	free(s->clients);
 	free(s);
@@ -194,12 +203,6 @@ server_set_log(struct server *s, const struct server_log *log)
 	s->log = *log;
 }
 
-void
-server_overrun(struct server *s)
-{
-	s->epoch_loss = true;
-}
-
 /* --- clients --- */
 
 static struct server_client *
@@ -217,6 +220,7 @@ client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 	s->stats.joins++;
 	if (find_client(s, ip, id) != NULL)
 		return; /* its last join or our reply was lost */
+	s->joined_us = s->now_us;
 	if (s->stats.clients < SERVER_CLIENTS_MAX) {
 		struct server_client *c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
@@ -321,8 +325,35 @@ fifo_prepend(struct server *s, struct item *it)
 	s->head = it;
 }
 
-/* True when all of it was coming anyway. */
-static bool
+/* How many blocks were most likely lost on their way to a client that asks for these.
+ * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
+ * of one that went out before the last client came. */
+static uint32_t
+lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = blockmap_count(asked);
+	struct blockmap start = blockmap_range(0, n);
+	struct blockmap rest = blockmap_minus(*asked, &start);
+	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
+	bool heard = s->sent[chunk] != NULL &&
+	             (int32_t)(s->sent_ms[chunk] - joined_ms) > 0;
+	/* One alone, unpaced, asks for no more at a time than it can take. */
+	bool alone = s->cfg.gap_us == 0 && s->stats.clients < 2;
+	bool late = blockmap_empty(&rest) && n < chunk_blocks(s, chunk);
+
+	return heard && !late && !alone ? n : 0;
+}
+
+static void
+note_lost(struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = lost_blocks(s, chunk, asked);
+
+	if (n > 0)
+		rate_asked_again(&s->rate, n);
+}
+
+static void
 enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	struct blockmap exists = blockmap_range(0, chunk_blocks(s, chunk));
@@ -330,20 +361,21 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	uint32_t n = blockmap_count(&want);
 
 	if (n == 0)
-		return true;
+		return;
 	s->asked_us = now_us;
 	s->stats.blocks_asked += n;
 	if (n < chunk_blocks(s, chunk))
 		s->stats.lost_blocks += n;
 	struct item *it = item_of(s, chunk);
 	if (it == NULL)
-		return true; /* no memory: it will be asked again */
+		return; /* no memory: it will be asked again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	uint32_t fresh = blockmap_count(&want);
 	s->stats.blocks_merged += n - fresh;
 	if (fresh == 0)
-		return true;
+		return;
+	note_lost(s, chunk, &want);
 	blockmap_add(&it->queued, &want);
 	s->ext.pending += fresh;
 	if (!it->in_fifo)
@@ -352,7 +384,6 @@ enqueue(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap
 	it->asked = true;
 	if (s->ext.used)
 		carousel_remove(&s->ext.carousel, chunk, &want);
-	return false;
 }
 
 /* --- input --- */
@@ -471,8 +502,7 @@ handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
 		return;
 	s->stats.prequests++;
-	if (!enqueue(s, now_us, m->u.preq.chunk, &asked) && m->u.preq.retries != 0)
-		s->epoch_loss = true;
+	enqueue(s, now_us, m->u.preq.chunk, &asked);
 }
 
 /* --- the extension's messages --- */
@@ -531,6 +561,25 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 }
 
 static void
+follow_rate(struct server *s)
+{
+	pace_set(&s->pace, s->rate.now);
+	if (s->rate.steps > 0)
+		pace_scatter(&s->pace, s->now_us << 32 | s->cfg.ext.session | 1);
+}
+
+static void
+handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	s->stats.loads++;
+	s->asked_us = now_us;
+	if (s->cfg.dynamic &&
+	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch,
+		m->u.load.lost, m->u.load.of, m->u.load.queue))
+		follow_rate(s);
+}
+
+static void
 ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4])
 {
@@ -557,6 +606,8 @@ ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_want(s, now_us, &m);
 	else if (m.kind == WIREXT_NAK)
 		handle_reports(s, now_us, &m);
+	else if (m.kind == WIREXT_LOAD)
+		handle_load(s, now_us, &m);
 	else if (m.kind == WIREXT_GO) {
 		s->stats.gos++;
 		s->asked_us = now_us;
@@ -743,49 +794,6 @@ server_read_done(struct server *s, uint32_t buf)
 
 /* --- pacing --- */
 
-/* -D: a little less after a loss, a little more without one. */
-static void
-judge_epoch(struct server *s, uint64_t now_us)
-{
-	if (!s->cfg.dynamic || now_us - s->epoch_us < EPOCH_US)
-		return;
-	if (!s->epoch_loss && s->burst < s->cfg.burst)
-		s->burst++;
-	else if (s->epoch_loss && s->burst > 1)
-		s->burst = s->burst * 9 / 10; /* at least one less */
-	s->epoch_loss = false;
-	s->epoch_us = now_us;
-}
-
-/* When the next block may go. */
-static uint64_t
-pace_deadline(const struct server *s, uint64_t now_us)
-{
-	if (s->cfg.gap_us == 0 || !s->burst_begun || s->burst_left > 0)
-		return now_us;
-	uint64_t next = s->burst_start_us + s->cfg.gap_us;
-	return next > now_us ? next : now_us;
-}
-
-/* A block goes now.  Bursts start on a grid of gap_us; who is a whole gap late
- * starts a new grid, so that nothing is ever caught up. */
-static void
-pace_spend(struct server *s, uint64_t now_us)
-{
-	if (s->cfg.gap_us == 0)
-		return;
-	uint64_t next = s->burst_start_us + s->cfg.gap_us;
-	if (!s->burst_begun || now_us >= next) {
-		judge_epoch(s, now_us);
-		bool on_time = s->burst_begun && now_us < next + s->cfg.gap_us;
-		s->burst_start_us = on_time ? next : now_us;
-		s->burst_begun = true;
-		s->burst_left = s->burst;
-	}
-	assert(s->burst_left > 0);
-	s->burst_left--;
-}
-
 void
 server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 {
@@ -810,15 +818,12 @@ server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
 void
 server_set_rate(struct server *s, uint64_t bits_per_s)
 {
-	uint32_t full = s->cfg.burst;
+	double per_s = (double)bits_per_s / WIRE_BLOCK_COST_BITS;
 
-	server_rate_to_burst(bits_per_s, &s->cfg.burst, &s->cfg.gap_us);
-	/* What -D took away stays away. */
-	uint64_t now = full != 0 ? (uint64_t)s->burst * s->cfg.burst / full
-	                         : s->cfg.burst;
-	s->burst = now < 1 ? 1 : (uint32_t)now;
-	if (!s->cfg.dynamic || s->burst > s->cfg.burst)
-		s->burst = s->cfg.burst;
+	pace_limit(&s->pace, per_s);
+	rate_limit(&s->rate, per_s);
+	if (s->cfg.dynamic && s->rate.begun)
+		follow_rate(s);
 }
 
 /* --- output --- */
@@ -871,6 +876,7 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
 	struct blockmap *sent = s->sent[chunk];
 
+	s->sent_ms[chunk] = (uint32_t)(s->now_us / 1000);
 	s->stats.blocks_sent++;
 	s->ext.sent++;
 	s->ext.pending--;
@@ -1012,6 +1018,40 @@ put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	s->stats.bytes_sent += out->len;
 }
 
+/* A time signal is due, among the blocks. */
+static bool
+stamp_due(const struct server *s, uint64_t now_us)
+{
+	return s->cfg.dynamic && s->ext.used && s->ext.sent != s->stamp_sent &&
+	       (now_us >= s->stamp_us + RATE_STAMP_US ||
+		   s->stamp_epoch < s->rate.deaf_till);
+}
+
+static void
+put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	struct wirext_msg m = { .kind = WIREXT_TIME, .session = s->cfg.ext.session };
+
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	m.u.time.epoch = s->stamp_epoch = s->rate.epoch;
+	m.u.time.sent = s->stamp_sent = s->ext.sent;
+	m.u.time.time_us = s->stamp_us = now_us;
+	out->kind = SERVER_OUT_PACKET;
+	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
+	assert(out->len > 0);
+	s->stats.bytes_sent += out->len;
+}
+
+static void
+judge_rate(struct server *s, uint64_t now_us)
+{
+	if (s->cfg.dynamic &&
+	    rate_judge(&s->rate, now_us, s->ext.sent, s->ext.clients == 0))
+		follow_rate(s);
+	s->stats.rate = s->rate.now;
+	s->stats.slowed = s->rate.steps;
+}
+
 static bool
 block_ready(const struct server *s)
 {
@@ -1031,9 +1071,17 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 		put_state(s, now_us, out);
 		return true;
 	}
-	if (s->ext.stale || !block_ready(s) || pace_deadline(s, now_us) > now_us)
+	if (s->ext.stale || !block_ready(s) ||
+	    pace_deadline_us(&s->pace, now_us) > now_us)
 		return false;
-	pace_spend(s, now_us);
+	if (stamp_due(s, now_us)) {
+		put_stamp(s, now_us, out);
+		return true;
+	}
+	judge_rate(s, now_us);
+	if (pace_deadline_us(&s->pace, now_us) > now_us)
+		return false;
+	pace_spend(&s->pace, now_us);
 	if (slot_at(s, 0)->parity)
 		put_parity(s, slot_at(s, 0), out);
 	else
@@ -1063,7 +1111,7 @@ server_deadline(const struct server *s, uint64_t now_us)
 	if (reply_pending(s))
 		return now_us;
 	uint64_t at = s->ext.stale     ? SERVER_NEVER
-	              : block_ready(s) ? pace_deadline(s, now_us)
+	              : block_ready(s) ? pace_deadline_us(&s->pace, now_us)
 	                               : end_us(s);
 	if (s->ext.used && state_due_us(s) < at)
 		at = state_due_us(s);

@@ -51,7 +51,7 @@ struct server_config {
 	uint32_t ahead;      /* runs: 1..SERVER_AHEAD_MAX */
 	uint32_t burst;      /* blocks a burst, -B */
 	uint64_t gap_us;     /* between starts of bursts, -G; 0: no pacing */
-	bool dynamic;        /* -D; nothing without a gap */
+	bool dynamic; /* -D: find out how fast the network is, below burst and gap */
 	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
 	 * after the last client left and nobody asks any more (or 30 min without
 	 * requests, should the last ones have died without a word); needs at least
@@ -71,6 +71,9 @@ struct server_stats {
 	uint64_t wants, reports, gos;  /* the extension's messages */
 	uint64_t parity_sent;          /* blocks */
 	double unasked;                /* parity blocks a group that go with the data */
+	uint64_t loads;                /* complaints about the rate */
+	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
+	uint32_t slowed; /* with -D: so many times */
 };
 
 /* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
@@ -113,10 +116,7 @@ bool server_output(struct server *, uint64_t now_us, struct server_out *);
 /* When server_output() will have more or -T runs out, if nothing arrives before
  * that; SERVER_NEVER when it waits for input or a read. */
 uint64_t server_deadline(const struct server *, uint64_t now_us);
-/* The network refused a packet for want of buffers: counts as loss for -D.  The
- * shell sends that packet again. */
-void server_overrun(struct server *);
-/* From now on so many bits a second (> 0), as server_rate_to_burst() splits them. */
+/* From now on at most so many bits a second (> 0); with -D less, if need be. */
 void server_set_rate(struct server *, uint64_t bits_per_s);
 /* The file is no longer what the clients were promised: from now on they are told
  * so, and nothing else is sent; whoever joins gets no answer. */

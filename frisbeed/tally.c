@@ -37,6 +37,8 @@ add_server(
 	a->gos += b->gos - c->gos;
 	a->parity_sent += b->parity_sent - c->parity_sent;
 	a->unasked += b->unasked - c->unasked;
+	a->loads += b->loads - c->loads;
+	a->slowed += b->slowed - c->slowed;
 	/* Those of one engine may have come and gone between two of its calls. */
 	if (a->clients_max < b->clients_max)
 		a->clients_max = b->clients_max;

@@ -204,6 +204,48 @@ put_go(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.go.blocks);
 }
 
+static int
+get_time(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	(void)e;
+	m->u.time.epoch = rd_le32(r);
+	m->u.time.sent = rd_le64(r);
+	m->u.time.time_us = rd_le64(r);
+	return 0;
+}
+
+static void
+put_time(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.time.epoch);
+	wr_le64(w, m->u.time.sent);
+	wr_le64(w, m->u.time.time_us);
+}
+
+static int
+get_load(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	m->u.load.clientid = rd_le32(r);
+	m->u.load.epoch = rd_le32(r);
+	m->u.load.lost = rd_le32(r);
+	m->u.load.of = rd_le32(r);
+	m->u.load.queue = (rd_le32(r) & 1) != 0;
+	if (m->u.load.lost > m->u.load.of)
+		return err_set(e, ERR_FORMAT, "%u blocks lost of %u", m->u.load.lost,
+		    m->u.load.of);
+	return 0;
+}
+
+static void
+put_load(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.load.clientid);
+	wr_le32(w, m->u.load.epoch);
+	wr_le32(w, m->u.load.lost);
+	wr_le32(w, m->u.load.of);
+	wr_le32(w, m->u.load.queue);
+}
+
 static const struct kind {
 	int (*get)(struct wirext_msg *, struct rd *, struct err *);
 	void (*put)(const struct wirext_msg *, struct wr *);
@@ -213,6 +255,8 @@ static const struct kind {
 	[WIREXT_NAK] = { get_nak, put_nak },
 	[WIREXT_PARITY] = { get_parity, put_parity },
 	[WIREXT_GO] = { get_go, put_go },
+	[WIREXT_TIME] = { get_time, put_time },
+	[WIREXT_LOAD] = { get_load, put_load },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -49,7 +49,9 @@ enum wirext_kind {
 	WIREXT_WANT,
 	WIREXT_NAK,
 	WIREXT_PARITY,
-	WIREXT_GO
+	WIREXT_GO,
+	WIREXT_TIME,
+	WIREXT_LOAD
 };
 
 enum wirext_state_flag {
@@ -89,6 +91,16 @@ struct wirext_msg {
 		struct {
 			uint32_t clientid, blocks;
 		} go;
+		struct {
+			uint32_t epoch; /* of the server's rate */
+			uint64_t sent;  /* blocks, parity included */
+			uint64_t time_us;
+		} time;
+		struct {
+			uint32_t clientid, epoch;
+			uint32_t lost, of; /* blocks sent in it */
+			bool queue;        /* packets queued up meanwhile */
+		} load;
 		struct {
 			uint32_t chunk;
 			uint8_t group, index;

@@ -4,6 +4,8 @@
  *	sim --seeds N			... with the seeds 1 to N
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
+ *	sim --share N			N servers on one link
+ *	sim --paper			the tables of the Frisbee paper
  *	sim --list			the cases
  */
 #include <getopt.h>
@@ -12,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/machines.h"
+#include "tests/sim/paper.h"
+#include "tests/sim/share.h"
 #include "tests/sim/world.h"
 
 /* Instrumented code is slow: no more machines and chunks than this. */
@@ -23,38 +28,12 @@
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24 };
+enum { MOST_CLIENTS = 4, MOST_CHUNKS = 24, MOST_SERVERS = 2 };
 #elif defined(__SANITIZE_ADDRESS__)
-enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000 };
+enum { MOST_CLIENTS = 16, MOST_CHUNKS = 1000, MOST_SERVERS = 2 };
 #else
-enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000 };
+enum { MOST_CLIENTS = 20000, MOST_CHUNKS = 1000, MOST_SERVERS = 8 };
 #endif
-
-/* A 100 Mbit/s network of its day, the server on a gigabit port. */
-#define LAN \
-	.net.port_bits = 1000000000, .net.client_bits = 100000000, \
-	.net.queue_bytes = 131072, .net.latency_us = 100, .net.socket_packets = 900, \
-	.net.read_ns = 4000
-/* A fast one, where the client's socket buffer is the narrow place. */
-#define FAST(packets, ns) \
-	.net.port_bits = 10000000000, .net.queue_bytes = 1 << 20, \
-	.net.latency_us = 60, .net.socket_packets = (packets), .net.read_ns = (ns)
-#define CLIENT(n) .buffers = (n), .readahead = 2, .in_progress = 8
-/* The machines of the Frisbee paper and its small image. */
-#define DISK .chunk_us = 183000, .chunk_spread = 0.02
-#define PAPER LAN, CLIENT(64), DISK, .rate_bits = 70000000
-/* The same with disks that nobody waits for: the network is the narrow place. */
-#define QUICK LAN, CLIENT(64), .chunk_us = 1000, .rate_bits = 70000000
-#define LATE(share, us) .net.late = (share), .net.late_us = (us)
-#define SKEWED(how, s) .start = (how), .spread_us = (s)*1000000ull
-#define LIMITS(dup, times, ctl) \
-	.max_duplicates = (dup), .max_times_alone = (times), .max_control = (ctl)
-/* The extension; limits: useless data, mean and slowest in times of one alone, sent in
- * images, messages a second besides joins and leaves. */
-#define EXT .ext = true, .parity = true
-#define GOALS(dup, mean, worst, sent, ctl) \
-	.max_duplicates = (dup), .max_mean_alone = (mean), .max_worst_alone = (worst), \
-	.max_sent = (sent), .max_control = (ctl)
 
 static const struct scenario suite[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
@@ -178,23 +157,39 @@ static const struct scenario suite[] = {
 	    .net.twice = 0.1, .net.loss = 0.05 },
 	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
 	    .chunk_us = 2000 },
+	{ "adaptive", .clients = 8, .chunks = 48, QUICK_AT(1000000000), .dynamic = true,
+	    LIMITS(0.6, 1.3, 700) },
+	{ "adaptive-1", .clients = 8, .chunks = 48, QUICK_AT(200000000),
+	    .dynamic = true, .net.loss = 0.01 },
+	{ "adaptive-10", .clients = 8, .chunks = 24, QUICK, .dynamic = true,
+	    .net.loss = 0.1 },
+	{ "x-adaptive", .clients = 8, .chunks = 96, QUICK_AT(1000000000), EXT,
+	    .dynamic = true, GOALS(0.01, 1.1, 1.2, 1.2, 80) },
+	{ "x-adaptive-1", .clients = 80, .chunks = 64, QUICK, EXT, .dynamic = true,
+	    .net.loss = 0.01, GOALS(0.01, 1.15, 1.3, 1.1, 60) },
+	{ "x-adaptive-old", .clients = 12, .chunks = 48, QUICK_AT(200000000), EXT,
+	    .dynamic = true, .old_clients = 4, .net.loss = 0.01 },
+	{ "x-adaptive-slow", .clients = 8, .chunks = 48, PAPER, EXT, .dynamic = true,
+	    .slow_clients = 2, .slow_chunk_us = 300000 },
 	{ "x-disk", .clients = 4, .chunks = 48, PAPER, EXT, .read_latency_us = 2000,
 	    .read_bytes_per_s = 30000000, .net.loss = 0.01 },
 };
 enum { CASES = sizeof suite / sizeof suite[0] };
 
 /* What --set knows. */
-static const struct knob {
+struct knob {
 	const char *name;
 	size_t off;
 	enum { U32, U64, REAL, FLAG, PATTERN } kind;
-} knobs[] = {
+};
+static const struct knob knobs[] = {
 	{ "clients", offsetof(struct scenario, clients), U32 },
 	{ "chunks", offsetof(struct scenario, chunks), U32 },
 	{ "odd-bytes", offsetof(struct scenario, odd_bytes), U32 },
 	{ "rate", offsetof(struct scenario, rate_bits), U64 },
 	{ "burst", offsetof(struct scenario, burst), U32 },
 	{ "gap-us", offsetof(struct scenario, gap_us), U64 },
+	{ "dynamic", offsetof(struct scenario, dynamic), FLAG },
 	{ "start", offsetof(struct scenario, start), PATTERN },
 	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
 	{ "ext", offsetof(struct scenario, ext), FLAG },
@@ -223,39 +218,57 @@ static const struct knob {
 	{ "queue-bytes", offsetof(struct scenario, net.queue_bytes), U32 },
 	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
 	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
+	{ NULL, 0, U32 },
 };
-enum { KNOBS = sizeof knobs / sizeof knobs[0] };
+/* ... and with --share. */
+static const struct knob share_knobs[] = {
+	{ "rate", offsetof(struct share, rate_bits), U64 },
+	{ "link-bits", offsetof(struct share, link_bits), U64 },
+	{ "queue-bytes", offsetof(struct share, queue_bytes), U32 },
+	{ "latency-us", offsetof(struct share, latency_us), U32 },
+	{ "start-us", offsetof(struct share, start_us), U64 },
+	{ "measure-us", offsetof(struct share, measure_us), U64 },
+	{ "loss", offsetof(struct share, loss), REAL },
+	{ "old", offsetof(struct share, old), FLAG },
+	{ NULL, 0, U32 },
+};
 
 static bool
-set_knob(struct scenario *sc, const char *setting)
+turn_knob(void *at, const struct knob *k, const char *value)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	at = (char *)at + k->off;
+	switch (k->kind) {
+	case U32:
+		*(uint32_t *)at = (uint32_t)v;
+		break;
+	case U64:
+		*(uint64_t *)at = (uint64_t)v;
+		break;
+	case REAL:
+		*(double *)at = v;
+		break;
+	case FLAG:
+		*(bool *)at = v != 0;
+		break;
+	case PATTERN:
+		*(enum start_pattern *)at = (enum start_pattern)v;
+		break;
+	}
+	return end != value && *end == '\0';
+}
+
+static bool
+set_knob(void *at, const struct knob *table, const char *setting)
 {
 	const char *eq = strchr(setting, '=');
+	size_t len = eq != NULL ? (size_t)(eq - setting) : 0;
 
-	for (size_t i = 0; eq != NULL && i < KNOBS; i++) {
-		if (strlen(knobs[i].name) != (size_t)(eq - setting) ||
-		    strncmp(knobs[i].name, setting, (size_t)(eq - setting)) != 0)
-			continue;
-		char *at = (char *)sc + knobs[i].off, *end;
-		double v = strtod(eq + 1, &end);
-		switch (knobs[i].kind) {
-		case U32:
-			*(uint32_t *)at = (uint32_t)v;
-			break;
-		case U64:
-			*(uint64_t *)at = (uint64_t)v;
-			break;
-		case REAL:
-			*(double *)at = v;
-			break;
-		case FLAG:
-			*(bool *)at = v != 0;
-			break;
-		case PATTERN:
-			*(enum start_pattern *)at = (enum start_pattern)v;
-			break;
-		}
-		return end != eq + 1 && *end == '\0';
-	}
+	for (const struct knob *k = table; eq != NULL && k->name != NULL; k++)
+		if (strlen(k->name) == len && strncmp(k->name, setting, len) == 0)
+			return turn_knob(at, k, eq + 1);
 	return false;
 }
 
@@ -274,7 +287,7 @@ change(struct scenario *sc, const char *setting, char *changes, size_t cap)
 
 	drop_limits(sc);
 	int n = snprintf(changes + len, cap - len, " --set %s", setting);
-	return n > 0 && (size_t)n < cap - len && set_knob(sc, setting);
+	return n > 0 && (size_t)n < cap - len && set_knob(sc, knobs, setting);
 }
 
 /* One client without anybody else, loss or mishap: what times are compared with. */
@@ -435,6 +448,40 @@ run_twice(const struct scenario *sc)
 	return ok;
 }
 
+/* --- servers that share a link --- */
+
+static const struct share share_usual = { .link_bits = 100000000,
+	.queue_bytes = 131072,
+	.latency_us = 200,
+	.rate_bits = 100000000,
+	.start_us = 5000000,
+	.measure_us = 30000000,
+	.min_jain = 0.9,
+	.min_use = 0.9,
+	.max_loss = 0.02 };
+
+static bool
+run_share(const struct share *sh, uint64_t seed)
+{
+	struct share_outcome out;
+
+	share_run(sh, seed, &out);
+	printf(
+	    "%u servers, seed %llu: fairness %.3f, link used %.1f %%, lost %.2f %%\n",
+	    sh->servers, (unsigned long long)seed, out.jain, 100 * out.use,
+	    100 * out.loss);
+	if (out.jain >= sh->min_jain && out.use >= sh->min_use &&
+	    out.loss <= sh->max_loss)
+		return true;
+	printf("FAILED: at least %.2f, at least %.0f %%, at most %.0f %%\n"
+	       "  replay: sim --seed %llu --share %u\n",
+	    sh->min_jain, 100 * sh->min_use, 100 * sh->max_loss,
+	    (unsigned long long)seed, sh->servers);
+	return false;
+}
+
+/* --- --- */
+
 static int
 run_suite(uint64_t first, uint64_t seeds)
 {
@@ -449,6 +496,14 @@ run_suite(uint64_t first, uint64_t seeds)
 			failed += !run_case(&sc, seed, false, changes);
 			run++;
 			fflush(stdout);
+		}
+	}
+	for (uint64_t seed = first; seed < first + seeds; seed++) {
+		for (uint32_t n = 2; n <= MOST_SERVERS; n *= 2) {
+			struct share sh = share_usual;
+			sh.servers = n;
+			failed += !run_share(&sh, seed);
+			run++;
 		}
 	}
 	printf("%u cases, %u failed\n", run, failed);
@@ -467,10 +522,16 @@ find_case(const char *name)
 static int
 usage(FILE *f, int status)
 {
-	fprintf(f, "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
-		   " [--set KEY=V]...]\n       sim --list\nkeys:");
-	for (size_t i = 0; i < KNOBS; i++)
-		fprintf(f, " %s", knobs[i].name);
+	fprintf(f,
+	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
+	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
+	    " [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
+	    "--list\nkeys:");
+	for (const struct knob *k = knobs; k->name != NULL; k++)
+		fprintf(f, " %s", k->name);
+	fprintf(f, "\nkeys with --share:");
+	for (const struct knob *k = share_knobs; k->name != NULL; k++)
+		fprintf(f, " %s", k->name);
 	fprintf(f, "\n");
 	return status;
 }
@@ -483,6 +544,94 @@ list_cases(void)
 	return 0;
 }
 
+static int
+run_shares(const struct share *sh, uint64_t first, uint64_t seeds)
+{
+	unsigned failed = 0;
+
+	for (uint64_t s = first; s < first + seeds; s++)
+		failed += !run_share(sh, s);
+	printf("%llu runs, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}
+
+static int
+run_one_case(const struct scenario *sc, uint64_t first, uint64_t seeds, bool traced,
+    const char *changes)
+{
+	unsigned failed = 0;
+
+	print_head();
+	for (uint64_t s = first; s < first + seeds; s++)
+		failed += !run_case(sc, s, traced, changes);
+	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}
+
+/* What the command line asks for. */
+struct request {
+	uint64_t seed, seeds;
+	bool traced, have_case;
+	char changes[512];
+	struct scenario sc;
+	struct share share;
+};
+
+static bool
+turn(struct request *rq, const char *setting)
+{
+	if (rq->share.servers == 0)
+		return rq->have_case &&
+		       change(&rq->sc, setting, rq->changes, sizeof rq->changes);
+	/* What a changed one may cost is not known. */
+	rq->share.min_jain = rq->share.min_use = 0;
+	rq->share.max_loss = 1;
+	return set_knob(&rq->share, share_knobs, setting);
+}
+
+/* -1: go on; else the exit status. */
+static int
+understand(struct request *rq, int opt, const char *arg)
+{
+	const struct scenario *sc;
+
+	switch (opt) {
+	case 's':
+		rq->seed = strtoull(arg, NULL, 10);
+		return -1;
+	case 'n':
+		rq->seeds = strtoull(arg, NULL, 10);
+		return -1;
+	case 't':
+		rq->traced = true;
+		return -1;
+	case 'p':
+		return paper_tables(rq->seed);
+	case 'l':
+		return list_cases();
+	case 'h':
+		return usage(stdout, 0);
+	case 'c':
+		if ((sc = find_case(arg)) == NULL)
+			return usage(stderr, 2);
+		rq->sc = *sc;
+		rq->have_case = true;
+		return -1;
+	case 'S':
+		rq->share = share_usual;
+		rq->share.servers = (uint32_t)strtoul(arg, NULL, 10);
+		return rq->share.servers > 0 && rq->share.servers < 200
+		           ? -1
+		           : usage(stderr, 2);
+	case 'k':
+		if (turn(rq, arg))
+			return -1;
+		return usage(stderr, 2);
+	default:
+		return usage(stderr, 2);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -490,53 +639,23 @@ main(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "case", required_argument, NULL, 'c' },
+		{ "share", required_argument, NULL, 'S' },
+		{ "paper", no_argument, NULL, 'p' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	uint64_t seed = 1, seeds = 1;
-	bool traced = false, have_case = false;
-	char changes[512] = "";
-	struct scenario sc = { 0 };
-	int opt;
+	struct request rq = { .seed = 1, .seeds = 1 };
+	int opt, rc;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 's':
-			seed = strtoull(optarg, NULL, 10);
-			break;
-		case 'n':
-			seeds = strtoull(optarg, NULL, 10);
-			break;
-		case 't':
-			traced = true;
-			break;
-		case 'l':
-			return list_cases();
-		case 'h':
-			return usage(stdout, 0);
-		case 'c':
-			if (find_case(optarg) == NULL)
-				return usage(stderr, 2);
-			sc = *find_case(optarg);
-			have_case = true;
-			break;
-		case 'k':
-			if (!have_case || !change(&sc, optarg, changes, sizeof changes))
-				return usage(stderr, 2);
-			break;
-		default:
-			return usage(stderr, 2);
-		}
-	}
-	if (!have_case)
-		return run_suite(seed, seeds);
-	print_head();
-	unsigned failed = 0;
-	for (uint64_t s = seed; s < seed + seeds; s++)
-		failed += !run_case(&sc, s, traced, changes);
-	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
-	return failed != 0;
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if ((rc = understand(&rq, opt, optarg)) >= 0)
+			return rc;
+	if (rq.share.servers > 0)
+		return run_shares(&rq.share, rq.seed, rq.seeds);
+	if (rq.have_case)
+		return run_one_case(&rq.sc, rq.seed, rq.seeds, rq.traced, rq.changes);
+	return run_suite(rq.seed, rq.seeds);
 }

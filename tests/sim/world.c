@@ -241,7 +241,7 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -891,6 +891,7 @@ sum_up(struct world *w)
 	struct outcome *out = w->out;
 	uint64_t *times = calloc(w->sc->clients, sizeof *times);
 	uint32_t n = 0;
+	double slow = 0, fast = 0;
 
 	assert(times != NULL);
 	for (uint32_t i = 0; i < w->sc->clients; i++) {
@@ -898,12 +899,18 @@ sum_up(struct world *w)
 		if (nd->finish_ns == 0)
 			continue;
 		times[n] = (nd->finish_ns - nd->start_ns) / US;
-		out->mean_us += (double)times[n++];
+		out->mean_us += (double)times[n];
+		*(i < w->sc->slow_clients ? &slow : &fast) += (double)times[n++];
 	}
+	if (w->sc->slow_clients > 0)
+		out->slow_mean_us = slow / w->sc->slow_clients;
+	if (w->sc->clients > w->sc->slow_clients)
+		out->fast_mean_us = fast / (w->sc->clients - w->sc->slow_clients);
 	qsort(times, n, sizeof *times, by_value);
 	out->finished = n;
 	out->mean_us /= n > 0 ? n : 1;
 	out->median_us = n > 0 ? times[n / 2] : 0;
+	out->best_us = n > 0 ? times[0] : 0;
 	out->worst_us = n > 0 ? times[n - 1] : 0;
 	free(times);
 	keep_server_stats(w);

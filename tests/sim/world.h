@@ -53,6 +53,8 @@ struct outcome {
 	uint32_t finished;
 	uint64_t median_us, worst_us; /* a client's time from its start */
 	double mean_us;
+	uint64_t best_us;
+	double slow_mean_us, fast_mean_us; /* of slow_clients, and the others */
 	uint64_t end_us;
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;

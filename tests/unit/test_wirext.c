@@ -41,6 +41,17 @@ sample(enum wirext_kind kind)
 	case WIREXT_GO:
 		m.u.go.clientid = 79;
 		m.u.go.blocks = 3072;
+		break;
+	case WIREXT_TIME:
+		m.u.time.epoch = 80;
+		m.u.time.sent = UINT64_C(1) << 40;
+		m.u.time.time_us = UINT64_MAX - 1;
+		break;
+	case WIREXT_LOAD:
+		m.u.load.clientid = 81;
+		m.u.load.epoch = 80;
+		m.u.load.lost = m.u.load.of = 200;
+		m.u.load.queue = true;
 	}
 	return m;
 }
@@ -48,7 +59,7 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_GO; kind++) {
+	for (int kind = WIREXT_STATE; kind <= WIREXT_LOAD; kind++) {
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
 		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
 		struct err e;
@@ -112,6 +123,8 @@ test_impossible(void)
 	T_CHECK(refused(&m, 0, 'G') && refused(&m, 4, 0) && refused(&m, 4, 99));
 	m = sample(WIREXT_NAK);
 	T_CHECK(refused(&m, 20, 81) && refused(&m, 20, 0) && refused(&m, 28, 129));
+	m = sample(WIREXT_LOAD);
+	T_CHECK(refused(&m, 24, 201) && !refused(&m, 24, 199));
 	m = sample(WIREXT_WANT);
 	T_CHECK(refused(&m, 27, 0xff) && refused(&m, 24, 200));
 	m.u.want.map.first = UINT32_MAX - 5;

@@ -1,0 +1,251 @@
+#include "frisbeed/server_rate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/net/wire.h"
+
+enum {
+	EPOCH_US = 100000,
+	AGAIN_US = 500000,   /* requests for the same take longer */
+	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
+	SLOWEST_FLOOR = 100, /* blocks a second */
+};
+static const double
+    /* Of the cap: to begin with, added each epoch, never less than. */
+    FIRST = 0.02,
+    STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
+    /* While nobody has complained yet, times this each epoch. */
+    CLIMB = 1.5, CLIMB_OLD = 1.1,
+    /* At a complaint; after the climb; when half was lost. */
+    DOWN = 0.8, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
+    /* The rate counts as used from so much of it on. */
+    USED = 0.7,
+    /* Of old clients: a share that matters; helped means less than this of it. */
+    AGAIN_SHARE = 0.04, HELPED = 0.7, LOWER = 0.6, UNUSUAL = 1.2, FORGET = 0.99,
+    /* Without a cap, as if it were 10 Gbit/s. */
+    NO_CAP = 1114000;
+
+static double
+cap_of(const struct rate *r)
+{
+	return r->cap > 0 ? r->cap : NO_CAP;
+}
+
+static void
+set_cap(struct rate *r, double cap)
+{
+	r->cap = cap;
+	r->floor = cap_of(r) * FLOOR;
+	if (r->floor < SLOWEST_FLOOR)
+		r->floor = SLOWEST_FLOOR;
+	if (cap > 0 && r->floor > cap)
+		r->floor = cap;
+}
+
+void
+rate_init(struct rate *r, double cap)
+{
+	memset(r, 0, sizeof *r);
+	set_cap(r, cap);
+	r->climbing = true;
+}
+
+static void
+set(struct rate *r, double to)
+{
+	if (to < r->floor)
+		to = r->floor;
+	r->now = to < cap_of(r) ? to : cap_of(r);
+}
+
+void
+rate_limit(struct rate *r, double cap)
+{
+	set_cap(r, cap);
+	if (r->begun)
+		set(r, r->now > 0 ? r->now : cap);
+}
+
+static void
+begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
+{
+	r->begun = true;
+	r->epoch_us = r->again.judged_us = now_us;
+	r->epoch_sent = r->again.sent = sent;
+	if (r->cap == 0)
+		return; /* nothing to begin with: first somebody has to complain */
+	double first = r->cap * FIRST;
+	set(r, old && first < OLD_FIRST ? OLD_FIRST : first);
+}
+
+static void
+next_epoch(struct rate *r, uint64_t now_us, uint64_t sent)
+{
+	r->epoch++;
+	r->epoch_us = now_us;
+	r->epoch_sent = sent;
+}
+
+static double
+sent_per_s(uint64_t from_us, uint64_t to_us, uint64_t blocks)
+{
+	return (double)blocks * 1e6 / (double)(to_us - from_us + 1);
+}
+
+static void
+down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
+{
+	double factor = share > MUCH ? DOWN_MUCH : climbed ? DOWN_FIRST : DOWN;
+	double rate = r->now;
+
+	/* Of a rate that was not used, or not set. */
+	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
+	if (rate == 0 && now_us > r->epoch_us)
+		rate = used;
+	r->climbing = false;
+	r->steps++;
+	set(r, rate * factor);
+	next_epoch(r, now_us, sent);
+	r->deaf_till = r->epoch;
+}
+
+static void
+up(struct rate *r, bool old)
+{
+	if (r->now == 0)
+		return;
+	if (r->climbing)
+		set(r, r->now * (old ? CLIMB_OLD : CLIMB));
+	else
+		set(r, r->now + (old && r->cap > 0 ? STEP_OLD : STEP) *
+				    sqrt(r->now * cap_of(r)));
+	if (r->now >= cap_of(r))
+		r->climbing = false;
+}
+
+/* --- losses without a reason that is known --- */
+
+/* Have lower rates not helped?  Then such losses do not come from them. */
+static bool
+has_not_helped(struct rate *r, double share)
+{
+	struct rate_again *a = &r->again;
+
+	if (a->saved == 0 || r->now > a->saved * LOWER)
+		return false;
+	double before = a->before, saved = a->saved;
+	a->saved = 0;
+	if (share < before * HELPED)
+		return false;
+	a->usual = share > before ? share : before;
+	set(r, saved);
+	return true;
+}
+
+/* What each one lost that asked for parts of chunks; of whole chunks, all. */
+static double
+again_share(const struct rate_again *a, double sent)
+{
+	double all = a->lost / (sent + 1);
+
+	if (a->asks > 0)
+		return a->shares / a->asks;
+	return all < 1 ? all : 1;
+}
+
+static void
+forget_again(struct rate_again *a, uint64_t now_us, uint64_t sent)
+{
+	a->judged_us = now_us;
+	a->sent = sent;
+	a->lost = a->shares = a->worst = 0;
+	a->asks = 0;
+}
+
+static bool
+judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
+{
+	struct rate_again *a = &r->again;
+
+	if (now_us - a->judged_us < AGAIN_US)
+		return false;
+	double sent_now = (double)(sent - a->sent);
+	double share = again_share(a, sent_now);
+	/* Of a little in all, the rate is not the reason. */
+	bool much = share > a->usual * UNUSUAL + AGAIN_SHARE &&
+	            (a->lost > sent_now * AGAIN_SHARE || a->worst > AGAIN_SHARE);
+	double used = sent_per_s(a->judged_us, now_us, sent - a->sent);
+	forget_again(a, now_us, sent);
+	a->usual *= FORGET;
+	a->much = much;
+	if (!much) {
+		if (r->now >= a->saved)
+			a->saved = 0;
+		return false;
+	}
+	if (has_not_helped(r, share))
+		return true;
+	if (r->now == 0)
+		set(r, used);
+	if (a->saved == 0) {
+		a->before = share;
+		a->saved = r->now;
+	}
+	down(r, now_us, sent, share, r->climbing);
+	return true;
+}
+
+/* --- --- */
+
+bool
+rate_judge(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
+{
+	if (!r->begun) {
+		begin(r, now_us, sent, old);
+		return r->now > 0;
+	}
+	if (judge_again(r, now_us, sent))
+		return true;
+	if (now_us - r->epoch_us < EPOCH_US)
+		return false;
+	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
+	next_epoch(r, now_us, sent);
+	if (used < r->now * USED || r->again.much)
+		return false;
+	double before = r->now;
+	up(r, old);
+	return r->now != before;
+}
+
+static void
+lost_somehow(struct rate_again *a, double share)
+{
+	a->shares += share;
+	a->asks++;
+}
+
+bool
+rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
+    uint32_t lost, uint32_t of, bool queue)
+{
+	if (!r->begun || epoch < r->deaf_till || epoch > r->epoch || of == 0)
+		return false;
+	if (!queue) {
+		double share = (double)lost / of;
+		lost_somehow(&r->again, share);
+		if (r->again.worst < share)
+			r->again.worst = share;
+		return false;
+	}
+	down(r, now_us, sent, (double)lost / of, r->climbing);
+	return true;
+}
+
+void
+rate_asked_again(struct rate *r, uint32_t blocks)
+{
+	r->again.lost += blocks;
+	if (blocks < WIRE_CHUNK_BLOCKS)
+		lost_somehow(&r->again, (double)blocks / WIRE_CHUNK_BLOCKS);
+}

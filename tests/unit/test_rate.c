@@ -1,0 +1,214 @@
+/* How fast the server sends: bursts and their grid, and what changes the rate; what
+ * clients make of its time signals. */
+#include "frisbee/client_load.h"
+#include "frisbeed/server_pace.h"
+#include "frisbeed/server_rate.h"
+#include "tests/t.h"
+
+/* Blocks that may go in a second, when we come 70 us late each time. */
+static uint32_t
+in_a_second(struct pace *p, uint64_t *now)
+{
+	uint64_t end = *now + 1000000;
+	uint32_t n = 0;
+
+	for (; *now < end; *now = pace_deadline_us(p, *now) + 70)
+		for (; pace_deadline_us(p, *now) <= *now; n++)
+			pace_spend(p, *now);
+	return n;
+}
+
+static void
+test_pace(void)
+{
+	static const double rates[] = { 8000, 7999, 4000, 1234, 500, 100, 7 };
+	struct pace p;
+	uint64_t now = 1000000;
+
+	pace_init(&p, 16, 2000);
+	T_CHECK(pace_cap(&p) == 8000 && in_a_second(&p, &now) == 8000);
+	pace_refine(&p);
+	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+		pace_set(&p, rates[i]);
+		in_a_second(&p, &now);
+		uint32_t n = in_a_second(&p, &now);
+		T_CHECK(n <= rates[i] + 9 && n >= rates[i] * 0.99 - 9);
+	}
+	pace_set(&p, 1e9);
+	in_a_second(&p, &now);
+	T_CHECK(in_a_second(&p, &now) <= 8009);
+	/* At random times, but not faster. */
+	pace_scatter(&p, 77);
+	in_a_second(&p, &now);
+	uint32_t n = in_a_second(&p, &now);
+	T_CHECK(n <= 8020 && n >= 7900);
+	/* Nothing is caught up. */
+	now += 5000000;
+	T_CHECK(in_a_second(&p, &now) <= 8020);
+}
+
+static void
+test_unpaced(void)
+{
+	struct pace p;
+	uint64_t now = 5;
+
+	pace_init(&p, 16, 0);
+	T_CHECK(pace_cap(&p) == 0);
+	bool at_once = true;
+	for (int i = 0; i < 100000; i++) {
+		at_once = at_once && pace_deadline_us(&p, now) == now;
+		pace_spend(&p, now);
+	}
+	T_CHECK(at_once);
+	pace_set(&p, 50000);
+	uint32_t n = in_a_second(&p, &now);
+	T_CHECK(n >= 49500 && n <= 50100);
+}
+
+/* So many seconds in which all that may be sent is. */
+static void
+run(struct rate *r, uint64_t *now, double *sent, double seconds)
+{
+	for (uint64_t end = *now + (uint64_t)(seconds * 1e6); *now < end;
+	     *now += 1000) {
+		rate_judge(r, *now, (uint64_t)*sent, false);
+		*sent += r->now / 1000;
+	}
+}
+
+static void
+test_rate(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	rate_judge(&r, now, 0, false);
+	T_CHECK(r.now == 200);
+	run(&r, &now, &sent, 2);
+	T_CHECK(r.now == 10000); /* nobody has complained */
+	uint32_t epoch = r.epoch;
+	T_CHECK(rate_complain(&r, now, (uint64_t)sent, epoch, 1, 100, true));
+	T_CHECK(r.now < 8001 && r.now > 7999);
+	/* What comes of the time before is known. */
+	T_CHECK(!rate_complain(&r, now, (uint64_t)sent, epoch, 1, 100, true));
+	run(&r, &now, &sent, 0.55);
+	T_CHECK(r.now > 8600 && r.now <= 9100);
+	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 60, 100, true));
+	T_CHECK(r.now < 4551);
+	/* What is not sent tells nothing: no faster. */
+	double before = r.now;
+	for (int i = 0; i < 1000; i++)
+		rate_judge(&r, now += 1000, (uint64_t)sent, false);
+	T_CHECK(r.now == before);
+	for (int i = 0; i < 1000; i++)
+		rate_complain(&r, now, (uint64_t)sent, r.epoch, 100, 100, true);
+	T_CHECK(r.now >= 10000 / 64.0 && r.now < 200);
+}
+
+/* Losses of 30 % at any rate: they are not the rate's fault. */
+static void
+test_useless(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0, least;
+
+	rate_init(&r, 10000);
+	run(&r, &now, &sent, 2);
+	least = r.now;
+	for (int i = 0; i < 120; i++) {
+		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
+		run(&r, &now, &sent, 0.1);
+		least = r.now < least ? r.now : least;
+	}
+	T_CHECK(least > 5000 && least < 8000);
+	T_CHECK(r.now > 9500);
+}
+
+/* Signals every 25 ms, 200 blocks between two; the clocks do not agree. */
+struct feed {
+	struct client_load l;
+	uint64_t now, sent, seen;
+	uint32_t epoch;
+};
+
+static bool
+signal_after(struct feed *f, uint32_t lost, uint64_t queue_us)
+{
+	f->now += 25000;
+	f->sent += 200;
+	f->seen += 200 - lost;
+	client_load_signal(
+	    &f->l, f->now + queue_us, f->now - 123456789, f->epoch, f->sent);
+	return client_load_judge(&f->l, f->now + queue_us + 1, f->seen);
+}
+
+static void
+test_load(void)
+{
+	struct feed f = { .now = 1000, .sent = 12345, .epoch = 3 };
+	unsigned said = 0;
+
+	for (int i = 0; i < 400; i++)
+		said += signal_after(&f, i % 2, 50); /* 0.25 % by chance */
+	T_CHECK(said == 0);
+	for (int i = 0; i < 40; i++)
+		said += signal_after(&f, 0, 100 * (unsigned)i); /* a queue, no loss */
+	T_CHECK(said == 0);
+	f.epoch = 4;
+	T_CHECK(!signal_after(&f, 6, 3000)); /* perhaps they are only late */
+	T_CHECK(signal_after(&f, 6, 3000) && f.l.queue && f.l.say_epoch == 3 &&
+		f.l.say_lost == 6 && f.l.say_of == 200);
+	T_CHECK(signal_after(&f, 0, 100) && f.l.say_epoch == 4);
+	for (int i = 0; i < 3; i++)
+		signal_after(&f, 0, 100);
+	T_CHECK(!signal_after(&f, 6, 100) && !signal_after(&f, 0, 100));
+	/* Much, without a queue: not at once, and it is said that there is none. */
+	for (int i = 0; i < 40; i++)
+		said += signal_after(&f, 40, 60);
+	T_CHECK(said > 30 && !f.l.queue && f.l.say_lost > 30 && f.l.say_lost <= 40);
+}
+
+/* Blocks and signals are not read in the order in which they were sent. */
+static void
+test_load_order(void)
+{
+	struct feed g = { .now = 1000 };
+
+	for (int i = 0; i < 20; i++)
+		signal_after(&g, 0, 0);
+	/* Two signals at once, while a hundred blocks lie unread. */
+	client_load_signal(&g.l, g.now + 50000, g.now, 0, g.sent + 200);
+	client_load_signal(&g.l, g.now + 50000, g.now + 25000, 0, g.sent + 400);
+	T_CHECK(!client_load_judge(&g.l, g.now + 50000, g.seen + 300));
+	T_CHECK(!client_load_judge(&g.l, g.now + 50100, g.seen + 400));
+	T_CHECK(!client_load_judge(&g.l, g.now + 50200, g.seen + 300)); /* once */
+	g.now += 50000;
+	g.sent += 400;
+	g.seen += 400;
+	/* Some of the next stretch are read already. */
+	g.seen += 50;
+	T_CHECK(!signal_after(&g, 0, 9000));
+	g.seen -= 50;
+	T_CHECK(!signal_after(&g, 0, 9000) && !signal_after(&g, 0, 9000));
+	/* A signal that nobody can have sent yet, and one that runs backwards. */
+	g.sent = UINT64_MAX - 1000;
+	T_CHECK(!signal_after(&g, 0, 9000));
+	g.sent = 0;
+	T_CHECK(!signal_after(&g, 200, 9000));
+}
+
+int
+main(void)
+{
+	test_pace();
+	test_unpaced();
+	test_rate();
+	test_useless();
+	test_load();
+	test_load_order();
+	return t_done();
+}
