@@ -1,11 +1,12 @@
 #include "frisbeed/server_pace.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Without a cap, a rate that is set has this grid: 10 Gbit/s at most. */
 enum { FREE_BURST = 1114, FINE_GAP_US = 1000 };
-static const double SLOWEST_PER_S = 0.1;
+static const double SLOWEST_PER_S = 0.1, ROUNDING = 1e-6;
 
 void
 pace_init(struct pace *p, uint32_t burst, uint64_t gap_us)
@@ -96,7 +97,7 @@ begin_burst(struct pace *p, uint64_t now_us)
 	p->credit -= p->left;
 	uint64_t gaps = 1;
 	if (p->credit + p->per_gap < 1)
-		gaps = (uint64_t)((1 - p->credit) / p->per_gap) + 1;
+		gaps = (uint64_t)ceil((1 - p->credit) / p->per_gap - ROUNDING);
 	p->credit += (double)(gaps - 1) * p->per_gap;
 	p->next_us = p->start_us + gaps * p->gap_us;
 	p->due_us = p->next_us + scattered_us(p);

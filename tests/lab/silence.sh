@@ -45,7 +45,7 @@ for mode in "" --base; do
 	check "the disk is right" cmp "$T/disk" "$T/d1"
 	rejoins=$(stat_of "$T/client1.json" group_rejoins)
 	echo "joined again $rejoins times"
-	check "it joined again" [ "$rejoins" -ge 2 ]	# a report that was said twice may have undone one
+	check "it joined again" [ "$rejoins" -ge 1 ]	# reports that were said twice may have undone some
 done
 
 echo "== the server's port is forgotten, before and in a load"
