@@ -176,6 +176,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 		return err_nomem(e, "an installation");
 	}
 	in->cfg = *cfg;
+	in->resume.target = &in->target;
 	place_init(&in->resume.place);
 	rangeset_init(&in->stored);
 	/* A stream must be written in order. */
