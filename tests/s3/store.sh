@@ -125,7 +125,7 @@ for key in $before; do	# what lab/c+1 needs is in these
 	request PUT "/images/lab/one/$key" "$T/pack"
 done
 status 3 es -q verify --data
-served=0
+served=0; rm -f "$T/out"
 for i in again:a lab/c+1:c same:c; do
 	if EMUSTORE_CACHE=$T/cache6 quietly es -q get "${i%:*}" "$T/out" 2> /dev/null; then
 		cmp -s "$T/out" "$T/${i#*:}.ndz" || [ "${i%:*}" = same ] || fail "a wrong image was served"
