@@ -33,6 +33,7 @@ struct remote {
 	double looked_at; /* CLOCK_BOOTTIME, before it */
 	uint64_t server_now;
 	struct listing tables, condemned, images;
+	uint64_t added; /* tables */
 	uint64_t unreadable;
 	char first_unreadable[512];
 };

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/store/remote_impl.h"
 
@@ -25,6 +26,7 @@ struct remote_put {
 	struct pack_writer w;
 	struct buf fragments; /* of the pack at hand, for its table */
 	uint64_t next;
+	uint64_t chance; /* so that no two puts make the same object */
 	struct sending sending[SENDERS];
 	unsigned turn;
 };
@@ -38,6 +40,10 @@ remote_put_new(struct remote_put **out, struct remote *r, struct err *e)
 		return err_nomem(e, "an image");
 	p->r = r;
 	p->next = 1;
+	if (getrandom(&p->chance, sizeof p->chance, 0) != (ssize_t)sizeof p->chance) {
+		free(p);
+		return err_os(e, "random bytes");
+	}
 	p->w.fd = -1;
 	if (index_open(&p->own, ":memory:", true, e) != 0) {
 		free(p);
@@ -224,13 +230,13 @@ is_ours(struct remote_put *p, const char *key, const struct buf *object, struct 
 
 static int
 make_object(struct buf *out, const struct recipe_image *about, const struct buf *blocks,
-    const struct buf *digests, struct err *e)
+    const struct buf *digests, uint64_t chance, struct err *e)
 {
 	struct buf head = { 0 };
 
 	out->len = 0;
 	recipe_put_image(&head, about);
-	record_append(out, RECORD_ABOUT, 0, head.base, head.len, NULL, 0);
+	record_append(out, RECORD_ABOUT, chance, head.base, head.len, NULL, 0);
 	record_append(
 	    out, RECORD_IMAGE, 0, head.base, head.len, blocks->base, blocks->len);
 	record_append(out, RECORD_DIGESTS, 0, digests->base, digests->len, NULL, 0);
@@ -291,7 +297,7 @@ remote_put_image(struct remote_put *p, struct recipe_image *about,
 	if (rc == 0)
 		rc = remote_put_flush(p, e);
 	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
-		rc = make_object(&object, about, blocks, digests, e);
+		rc = make_object(&object, about, blocks, digests, p->chance, e);
 		if (rc == 0)
 			rc = put_object(p, about, &object, e);
 		if (rc == 0 && any)

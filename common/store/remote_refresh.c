@@ -180,6 +180,7 @@ add_table(struct remote *r, const struct fetched *f, struct err *e)
 	struct toc t;
 
 	key_is_table(f->listed->key, id);
+	r->added++;
 	if (toc_open(&t, id, f->bytes.base, f->bytes.len, e) != 0)
 		return -1;
 	return index_add_pack(r->index, id, &t, e);
@@ -322,11 +323,14 @@ update_index(struct remote *r, struct err *e)
 {
 	bool settle;
 
+	r->added = 0;
 	if (remove_gone(r, &settle, e) != 0 ||
 	    fetch_new(r, &r->tables, "tables/", TOC_BYTES_MAX, knows_table, add_table,
 		e) != 0 ||
 	    condemn_listed(r, &settle, e) != 0)
 		return -1;
+	/* What is new may have what only condemned ones had. */
+	settle = settle || (r->added > 0 && r->condemned.n > 0);
 	if (settle && index_settle(r->index, e) != 0)
 		return -1;
 	return fetch_new(

@@ -276,6 +276,21 @@ open_once(
 	return rc;
 }
 
+/* What is not in the index of a bucket may be what could not be read of it. */
+static int
+blame_unreadable(struct store *s, struct err *e)
+{
+	const char *first;
+	uint64_t n = remote_unreadable(s->remote, &first);
+	struct err why = *e;
+
+	if (n == 0 || (e->kind != ERR_USAGE && e->kind != ERR_FORMAT))
+		return -1;
+	return err_set(e, ERR_FORMAT,
+	    "%.150s (objects that cannot be read: %" PRIu64 ", the first: %.300s)",
+	    why.text, n, first);
+}
+
 int
 stored_open(
     struct stored **out, struct store *s, const struct store_name *n, struct err *e)
@@ -288,7 +303,7 @@ stored_open(
 		if (rc == 0 || e->os != ENOENT)
 			break;
 	}
-	return rc;
+	return rc == 0 || s->remote == NULL ? rc : blame_unreadable(s, e);
 }
 
 /* The recipe of chunk i into d->c. */

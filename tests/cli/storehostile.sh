@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# A store in a bucket whose server lies: answers that are cut, too long, of another range, altered, endless, no XML,
+# redirects.  Each is found and named, nothing wrong is served; what passes by itself is tried again.
+. "$(dirname "$0")/lib.sh"
+requires python3
+mkdir "$T/s"
+"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & server=$!
+CLEANUP+=("kill $server 2> /dev/null")
+for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
+export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
+export EMUSTORE=s3://bucket/x EMUSTORE_CACHE=$T/cache EMUSTORE_S3_SECONDS=3 HOME=$T
+es() { "$BIN/emustore" "$@"; }
+python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(1)
+open(sys.argv[1] + "/a", "wb").write(r.randbytes(2500000 // 512 * 512) + bytes(3 << 20))
+open(sys.argv[1] + "/b", "wb").write(r.randbytes(1 << 20))
+PY
+for i in a b; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
+gets() { es -q get "$1" - | cmp - "$2"; }
+
+echo "== conditions are kept"
+check "init" es init --pack-size 1M
+status 1 es init
+check "put" es -q put a "$T/a.ndz"
+check "put" es -q put b "$T/b.ndz"
+for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
+for i in 1 2 3 4; do EMUSTORE_CACHE=$T/w$i es -q put same "$T/$([ $((i % 2)) = 0 ] && echo a || echo b).ndz" & pids[i]=$!; done
+for i in 1 2 3 4; do wait ${pids[i]} || fail "writer $i"; done
+check "four versions" [ "$(es list --json | python3 -c 'import json,sys; print(sum(i["name"] == "same" for i in json.load(sys.stdin)))')" = 4 ]
+check "verify --data" es -q verify --data
+for how in 501 overwrite; do
+	echo "$how format" > "$T/s/fault"
+	check "a server that cannot, $how" es -s s3://bucket/$how init
+	check "writers claim, then" grep -q "writers claim" "$T/s/objects/%2Fbucket%2F$how%2Fformat"
+	: > "$T/s/fault"; check "put there" es -s s3://bucket/$how -q put b "$T/b.ndz"
+done
+
+# wrong WHAT FAULT PART: get fails, or what it gets is right; with a new cache, so that all is asked for.
+wrong() {
+	echo "$1 $2" > "$T/s/fault"; rm -rf "$T/cache" "$T/out"
+	timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
+	if [ $rc = 0 ] || [ $rc -gt 3 ]; then fail "exit $rc: $1 of $2"
+	elif [ -e "$T/out" ]; then fail "half an image is left: $1 of $2"
+	elif [ "$(grep -cv '^usage:' "$T/stderr")" != 1 ]; then fail "not one sentence: $1 of $2: $(cat "$T/stderr")"
+	else echo "ok: exit $rc: $1 of $2: $(head -n 1 "$T/stderr")"; fi
+	: > "$T/s/fault"
+}
+echo "== answers that are wrong"
+for f in digest short norange otherrange badrange less lessrange more endless html empty headers redirect 403 close; do wrong $f /packs/; done
+for f in digest short otherrange less endless redirect close; do wrong $f /tables/; done
+for f in digest short endless html empty redirect; do wrong $f /images/a/; done
+for f in short endless html empty headers redirect 403 503 close; do wrong $f /format; done
+for f in loop cut entities foreign size bigsize notoken deep html empty endless redirect 503 close; do wrong $f "prefix=x%2Ftables"; done
+for f in loop cut entities foreign names deep html; do wrong $f "prefix=x%2Fimages"; done
+wrong hang /packs/
+
+echo "== what passes by itself"
+for f in "503 / 3" "close / 2" "short /packs/ 1" "digest /packs/ 1" "otherrange /packs/ 1"; do
+	echo "$f" > "$T/s/fault"; rm -rf "$T/cache"
+	EMUSTORE_S3_SECONDS=20 check "$f" gets a "$T/a.ndz"
+done
+: > "$T/s/fault"
+for f in "503 / 3" "lost /packs/ 1" "lost /images/ 1" "lost /tables/ 1"; do
+	echo "$f" > "$T/s/fault"; name=put/$((n = ${n:-0} + 1))
+	EMUSTORE_S3_SECONDS=20 check "put: $f" es -q put $name "$T/b.ndz"
+	: > "$T/s/fault"; check "get it" gets $name "$T/b.ndz"
+	check "once only" [ "$(es list --json | python3 -c 'import json,sys; print(sum(i["name"] == sys.argv[1] for i in json.load(sys.stdin)))' $name)" = 1 ]
+done
+
+echo "== puts and gc that fail leave nothing half"
+before=$(es list --json)
+for f in "503 /packs/" "403 /tables/" "redirect /images/"; do
+	echo "$f" > "$T/s/fault"; python3 -c 'import random; open("'"$T/n"'", "wb").write(random.Random("'"$f"'").randbytes(1 << 20))'
+	"$BIN/imagezip" -q -r "$T/n" "$T/n.ndz"; status 1 es -q put new "$T/n.ndz"
+done
+: > "$T/s/fault"
+check "the same images" [ "$before" = "$(es list --json)" ]
+echo "digest /images/a/" > "$T/s/fault"; rm -rf "$T/cache"; status 3 es -q gc
+: > "$T/s/fault"
+check "verify --data" es -q verify --data
+for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
+
+echo "== names and keys"
+status 2 es -s s3:// list
+status 2 es -s "s3://buck et/x" list
+status 2 es -s s3://bucket/../x list
+AWS_ACCESS_KEY_ID= AWS_SECRET_ACCESS_KEY= status 2 es list
+AWS_ENDPOINT_URL=ftp://x status 2 es list
+mkdir "$T/.aws"; printf '[default]\naws_access_key_id = id\naws_secret_access_key = secret\n[profile other]\nregion=eu\n' > "$T/.aws/credentials"
+check "keys of ~/.aws/credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$BIN/emustore" -q list
+AWS_ENDPOINT_URL=http://127.0.0.1:1 status 1 es list
+finish
