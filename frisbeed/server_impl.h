@@ -1,0 +1,176 @@
+/* server_impl.h: what the files of the server engine share.
+ *
+ * server.c begins, ends and hands out what comes; server_join.c clients and their
+ * requests; server_queue.c what is asked for; server_ext.c the extension's messages;
+ * server_read.c what to read next; server_announce.c what is told to all;
+ * server_output.c what to send next. */
+#ifndef FRISBEED_SERVER_IMPL_H
+#define FRISBEED_SERVER_IMPL_H
+
+#include "common/net/blockmap.h"
+#include "frisbeed/server.h"
+#include "frisbeed/server_carousel.h"
+#include "frisbeed/server_pace.h"
+#include "frisbeed/server_rate.h"
+#include "frisbeed/server_repair.h"
+
+enum {
+	LINGER_US = 2000000,    /* -T < 0: after the last client left */
+	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
+	/* What still comes is announced so often; when nothing does, more often, so
+	 * that who lacks something notices; and less when nobody answers any more. */
+	STATE_US = 1000000,
+	STATE_IDLE_US = 100000,
+	IDLE_PATIENCE_US = 10000000,
+	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
+	WINDOW_US = 100000, /* between the first report and its answer */
+	/* A chunk that was asked for in the old way gets so much of it at least. */
+	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
+	/* What a client can take unasked when it joins; the most that it can ask for.
+	 */
+	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
+	HELD_US = 1000000, /* held back for so long, with no word from anybody */
+	LEFT_KEPT = 64,    /* who left lately */
+};
+
+/* What is being done about one chunk.  A block is in `queued` until it is given
+ * out for reading, then in `coming` until it is sent; never in both. */
+struct item {
+	struct item *next; /* in the FIFO */
+	uint32_t chunk;
+	uint32_t cursor; /* the next run starts here or behind */
+	bool in_fifo;    /* exactly while queued is not empty */
+	uint32_t bulk;   /* blocks of it that are no repair */
+	bool asked;      /* ... because of old requests */
+	struct blockmap queued, coming;
+};
+
+struct slot {
+	struct server_run run;
+	uint32_t at; /* blocks of it that are sent */
+	bool ready;  /* read into memory */
+	bool parity; /* so many of each group: */
+	uint8_t count[WIREXT_GROUPS];
+	uint32_t left; /* of all of them */
+};
+
+struct server_client {
+	uint8_t ip[4];
+	uint32_t id;
+	bool ext;
+};
+
+/* The extension: see docs/protocol.md. */
+struct server_ext {
+	bool used;  /* somebody ever offered it */
+	bool asked; /* ... or only asked for the answer */
+	uint32_t clients;
+	bool state_pending, stale;
+	bool was_idle;        /* as announced */
+	uint64_t state_us;    /* the last announcement */
+	uint32_t state_first; /* of the next one's map */
+	uint64_t heard_us;    /* the last of their messages */
+	struct carousel carousel;
+	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
+	 */
+	uint64_t sent, pending, limit;
+	bool carousel_turn; /* an old request has had its own */
+	struct repair repair;
+	uint32_t parity_used; /* a bit for each of the buffers */
+};
+
+struct server {
+	struct server_config cfg;
+	struct server_log log;
+	struct server_stats stats;
+	uint32_t nblocks, nchunks;
+
+	struct item **items; /* by chunk; NULL: nothing asked */
+	struct item *head, *tail;
+	/* Which blocks went out before, by chunk; NULL: none. */
+	struct blockmap **sent;
+	struct blockmap sent_all; /* shared by chunks that went out whole */
+
+	struct slot *slots; /* ring of cfg.ahead */
+	uint32_t slot_head, slots_used;
+
+	bool join_pending; /* one reply answers all who ask meanwhile */
+	uint32_t join2_pending[JOIN2_PENDING_MAX];
+	unsigned join2_count;
+
+	struct pace pace;
+	struct rate rate;     /* -D */
+	uint64_t stamp_us;    /* the last time signal: then, ... */
+	uint64_t stamp_sent;  /* ... after so many blocks */
+	uint32_t stamp_epoch; /* ... in this epoch */
+
+	uint64_t asked_us;                    /* last request or join */
+	uint64_t left_us;                     /* when the last client left */
+	uint64_t joined_us;                   /* ... came */
+	uint32_t *sent_ms;                    /* by chunk: its last block, lastly */
+	struct server_client *clients;        /* SERVER_CLIENTS_MAX */
+	struct server_client left[LEFT_KEPT]; /* ring */
+	uint32_t nleft;
+
+	uint64_t now_us; /* as the shell said last */
+	struct server_ext ext;
+};
+
+/* server.c */
+uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
+void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
+
+/* server_join.c */
+struct server_client *server_find_client(
+    struct server *s, const uint8_t ip[4], uint32_t id);
+void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
+/* The ports are read one after the other: what a client said on the second one may be
+ * heard after its LEAVE. */
+bool server_has_left(const struct server *s, const uint8_t ip[4], uint32_t id);
+/* What of a chunk a client that begins to listen now will not get by itself. */
+void server_want_chunk(struct server *s, uint32_t chunk);
+/* Somebody can take so many blocks from now on. */
+void server_let_go(struct server *s, uint32_t blocks);
+void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
+    const void *pkt, size_t len);
+void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
+void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
+void server_handle_prequest(
+    struct server *s, uint64_t now_us, const struct wire_msg *m);
+
+/* server_queue.c */
+struct item *server_item_of(struct server *s, uint32_t chunk);
+void server_fifo_append(struct server *s, struct item *it);
+struct item *server_fifo_pop(struct server *s);
+void server_item_unref(struct server *s, struct item *it);
+void server_fifo_prepend(struct server *s, struct item *it);
+void server_enqueue(
+    struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked);
+
+/* server_ext.c */
+bool server_is_idle(const struct server *s);
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until
+ * someone can take it, and who wanted it may be gone. */
+bool server_is_quiet(const struct server *s);
+void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4]);
+
+/* server_read.c */
+struct slot *server_slot_at(const struct server *s, uint32_t n);
+
+/* server_announce.c */
+uint64_t server_state_due_us(const struct server *s);
+bool server_begun(const struct slot *slot);
+void server_put_state(struct server *s, uint64_t now_us, struct server_out *out);
+/* A time signal is due, among the blocks. */
+bool server_stamp_due(const struct server *s, uint64_t now_us);
+void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out);
+
+/* server_output.c */
+void server_follow_rate(struct server *s);
+bool server_reply_pending(const struct server *s);
+bool server_block_ready(const struct server *s);
+
+#endif /* FRISBEED_SERVER_IMPL_H */

@@ -1,0 +1,121 @@
+#include "frisbeed/server_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct item *
+server_item_of(struct server *s, uint32_t chunk)
+{
+	struct item *it = s->items[chunk];
+
+	if (it == NULL) {
+		it = s->items[chunk] = calloc(1, sizeof *it);
+		if (it != NULL)
+			it->chunk = chunk;
+	}
+	return it;
+}
+
+void
+server_fifo_append(struct server *s, struct item *it)
+{
+	it->next = NULL;
+	it->in_fifo = true;
+	if (s->head == NULL)
+		s->head = it;
+	else
+		s->tail->next = it;
+	s->tail = it;
+}
+
+struct item *
+server_fifo_pop(struct server *s)
+{
+	struct item *it = s->head;
+
+	s->head = it->next;
+	it->in_fifo = false;
+	it->cursor = 0;
+	return it;
+}
+
+void
+server_item_unref(struct server *s, struct item *it)
+{
+	if (!it->in_fifo && blockmap_empty(&it->coming)) {
+		s->items[it->chunk] = NULL;
+		free(it);
+	}
+}
+
+void
+server_fifo_prepend(struct server *s, struct item *it)
+{
+	it->next = s->head;
+	it->in_fifo = true;
+	if (s->head == NULL)
+		s->tail = it;
+	s->head = it;
+}
+
+/* How many blocks were most likely lost on their way to a client that asks for these.
+ * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
+ * of one that went out before the last client came. */
+static uint32_t
+lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = blockmap_count(asked);
+	struct blockmap start = blockmap_range(0, n);
+	struct blockmap rest = blockmap_minus(*asked, &start);
+	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
+	bool heard = s->sent[chunk] != NULL &&
+	             (int32_t)(s->sent_ms[chunk] - joined_ms) > 0;
+	/* One alone, unpaced, asks for no more at a time than it can take. */
+	bool alone = s->cfg.gap_us == 0 && s->stats.clients < 2;
+	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
+
+	return heard && !late && !alone ? n : 0;
+}
+
+static void
+note_lost(struct server *s, uint32_t chunk, const struct blockmap *asked)
+{
+	uint32_t n = lost_blocks(s, chunk, asked);
+
+	if (n > 0)
+		rate_asked_again(&s->rate, n);
+}
+
+void
+server_enqueue(
+    struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+{
+	struct blockmap exists = blockmap_range(0, server_chunk_blocks(s, chunk));
+	struct blockmap want = blockmap_and(exists, asked);
+	uint32_t n = blockmap_count(&want);
+
+	if (n == 0)
+		return;
+	s->asked_us = now_us;
+	s->stats.blocks_asked += n;
+	if (n < server_chunk_blocks(s, chunk))
+		s->stats.lost_blocks += n;
+	struct item *it = server_item_of(s, chunk);
+	if (it == NULL)
+		return; /* no memory: it will be asked again */
+	want = blockmap_minus(want, &it->queued);
+	want = blockmap_minus(want, &it->coming);
+	uint32_t fresh = blockmap_count(&want);
+	s->stats.blocks_merged += n - fresh;
+	if (fresh == 0)
+		return;
+	note_lost(s, chunk, &want);
+	blockmap_add(&it->queued, &want);
+	s->ext.pending += fresh;
+	if (!it->in_fifo)
+		server_fifo_append(s, it);
+	it->bulk += fresh;
+	it->asked = true;
+	if (s->ext.used)
+		carousel_remove(&s->ext.carousel, chunk, &want);
+}
