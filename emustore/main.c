@@ -16,7 +16,9 @@ enum takes {
 	TAKES_ALL = 8,
 	TAKES_CHUNK = 16,
 	TAKES_PACK = 32,
-	TAKES_ABOUT = 64
+	TAKES_ABOUT = 64,
+	TAKES_EXACT = 128,
+	TAKES_JOBS = 256,
 };
 
 static int
@@ -58,6 +60,10 @@ static const struct cli_opt opts[] = {
 	    0, add_label },
 	{ 'p', "parent", "NAME", "put: the image that this one derives from", CLI_STR,
 	    AT(parent), 0, 0, NULL },
+	{ 'e', "exact", NULL, "put: compressed data of other programs as it is",
+	    CLI_FLAG, AT(exact), 0, 0, NULL },
+	{ 'j', "jobs", "N", "put, get: so many threads (one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
 	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
 	    NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
@@ -103,8 +109,10 @@ static const struct command {
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
 	{ "init", 0, 0, TAKES_PACK, command_init },
-	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT, command_put },
-	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT, command_import },
+	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	    command_put },
+	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	    command_import },
 	{ "get", 2, 2, TAKES_CHUNK, command_get },
 	{ "list", 0, 0, 0, command_list },
 	{ "info", 1, 1, 0, command_info },
@@ -164,7 +172,8 @@ given(const struct options *o)
 	return (o->wait ? TAKES_WAIT : 0u) | (o->data ? TAKES_DATA : 0u) |
 	       (o->index ? TAKES_INDEX : 0u) | (o->all ? TAKES_ALL : 0u) |
 	       (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
-	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
+	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) | (o->exact ? TAKES_EXACT : 0u) |
+	       (o->jobs != 0 ? TAKES_JOBS : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 

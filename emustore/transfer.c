@@ -46,25 +46,26 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	return rc == 1 ? 0 : -1;
 }
 
-static int
-put_all(struct put *p, struct image *img, struct progress *bar, struct err *e)
-{
-	uint64_t done = 0;
-	int rc;
-	void *buf = malloc(NDZ_CHUNK_BYTES);
+struct source {
+	struct image *img;
+	struct progress bar;
+};
 
-	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	while ((rc = image_next(img, buf, NULL, e)) == 1) {
-		rc = put_chunk(p, buf, e);
-		if (rc != 0)
-			err_ctx(e, "%s", image_name(img));
-		if (rc != 0 || (rc = cli_check_signal(e)) != 0)
-			break;
-		progress_at(bar, ++done * NDZ_CHUNK_BYTES);
-	}
-	free(buf);
-	return rc;
+static int
+next_chunk(void *arg, void *chunk, struct err *e)
+{
+	struct source *s = arg;
+
+	return cli_check_signal(e) == 0 ? image_next(s->img, chunk, NULL, e) : -1;
+}
+
+static int
+after_chunk(void *arg, uint64_t chunks, struct err *e)
+{
+	struct source *s = arg;
+
+	progress_at(&s->bar, chunks * NDZ_CHUNK_BYTES);
+	return cli_check_signal(e);
 }
 
 static int
@@ -82,7 +83,9 @@ summary(const struct options *o, const struct recipe_image *a,
 		json_uint(j, "fragments", t->fragments);
 		json_uint(j, "new_fragments", t->new_fragments);
 		json_uint(j, "new_bytes", t->new_bytes);
+		json_uint(j, "made_chunks", t->made_chunks);
 		json_uint(j, "whole_chunks", t->whole_chunks);
+		json_uint(j, "encrypted_chunks", t->encrypted_chunks);
 		json_uint(j, "recipe_bytes", t->recipe_bytes);
 		json_double(j, "seconds", seconds);
 		json_end(j);
@@ -102,6 +105,14 @@ summary(const struct options *o, const struct recipe_image *a,
 	return 0;
 }
 
+/* image_next() says the name by itself. */
+static void
+add_name(const struct image *img, struct err *e)
+{
+	if (strncmp(e->text, "chunk ", 6) == 0)
+		err_ctx(e, "%s", image_name(img));
+}
+
 /* In a transaction of its own. */
 static int
 put_image(const struct options *o, struct store *s, const char *name, struct image *img,
@@ -109,7 +120,12 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 {
 	struct recipe_image *about = malloc(sizeof *about);
 	struct put_stats stats = { 0 };
-	struct progress bar;
+	struct source source = { .img = img };
+	struct put_config cfg = { .exact = o->exact,
+		.jobs = o->jobs,
+		.next = next_chunk,
+		.progress = after_chunk,
+		.arg = &source };
 	struct put *p = NULL;
 	uint64_t started = clock_us(), chunks = image_chunks(img);
 
@@ -119,12 +135,14 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 	if (rc == 0)
 		rc = describe(about, o, s, name, e);
 	if (rc == 0)
-		rc = put_begin(&p, s, about, e);
+		rc = put_begin(&p, s, about, &cfg, e);
 	if (rc == 0) {
-		progress_begin(&bar, "emustore",
+		progress_begin(&source.bar, "emustore",
 		    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
-		rc = put_all(p, img, &bar, e);
-		progress_end(&bar, 0);
+		rc = put_all(p, e);
+		progress_end(&source.bar, 0);
+		if (rc != 0 && e->kind != ERR_CANCELLED)
+			add_name(img, e);
 	}
 	if (rc == 0)
 		rc = put_end(p, about, &stats, e);

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/sha256.h"
 
 enum {
-	STORE_FORMAT = 1, /* of the whole store */
+	STORE_FORMAT = 1,      /* of the index, and of a store as it is made */
+	STORE_FORMAT_MADE = 2, /* of a store with chunks that are made again */
+	STORE_FORMAT_MAX = STORE_FORMAT_MADE,
 	RECORD_HEAD_BYTES = 32,
 	RECORD_ALIGN = 8,
-	SHA256_BYTES = 32,
 	RAW_DIGEST_BYTES = 16,
 	FRAGMENT_HEAD_BYTES = SHA256_BYTES + RAW_DIGEST_BYTES + 4 + 4,
 	/* From the beginning of a fragment's record to its data. */

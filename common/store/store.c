@@ -15,6 +15,7 @@
 enum { PATH_BYTES = 600, FORMAT_BYTES = 200 };
 
 static const char new_index[] = "index.new", index_name[] = "index.db";
+static const char new_format[] = "format.new";
 
 static void
 path_in(const char *dir, const char *name, char out[PATH_BYTES])
@@ -48,16 +49,16 @@ sync_folder(const char *dir, struct err *e)
 	return rc;
 }
 
-/* Written last: a folder without it is no store. */
 static int
-write_format(const char *dir, uint64_t pack_bytes, struct err *e)
+write_format(const char *dir, const char *name, unsigned format, uint64_t pack_bytes,
+    struct err *e)
 {
 	char path[PATH_BYTES], text[FORMAT_BYTES];
-	int n = snprintf(text, sizeof text, "emustore %d\npack-bytes %" PRIu64 "\n",
-	    STORE_FORMAT, pack_bytes);
+	int n = snprintf(text, sizeof text, "emustore %u\npack-bytes %" PRIu64 "\n",
+	    format, pack_bytes);
 
-	path_in(dir, "format", path);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	path_in(dir, name, path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_os(e, "%s", path);
 	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0
@@ -65,6 +66,20 @@ write_format(const char *dir, uint64_t pack_bytes, struct err *e)
 	             : 0;
 	close(fd);
 	return rc == 0 ? sync_folder(dir, e) : -1;
+}
+
+int
+store_need_format(struct store *s, unsigned format, struct err *e)
+{
+	if (s->format >= format)
+		return 0;
+	if (write_format(s->dir, new_format, format, s->pack_bytes, e) != 0)
+		return -1;
+	if (renameat(s->dirfd, new_format, s->dirfd, "format") != 0 ||
+	    fsync(s->dirfd) != 0)
+		return err_os(e, "%s/format", s->dir);
+	s->format = format;
+	return 0;
 }
 
 int
@@ -86,7 +101,8 @@ store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 	if (index_open(&x, path, true, e) != 0)
 		return -1;
 	index_close(x);
-	return write_format(dir, pack_bytes, e);
+	/* The last: a folder without it is no store. */
+	return write_format(dir, "format", STORE_FORMAT, pack_bytes, e);
 }
 
 static int
@@ -95,7 +111,6 @@ read_format(struct store *s, struct err *e)
 	char text[FORMAT_BYTES] = "";
 	int fd = openat(s->dirfd, "format", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	unsigned version;
 
 	if (fd >= 0)
 		close(fd);
@@ -104,15 +119,15 @@ read_format(struct store *s, struct err *e)
 		           ? err_set(e, ERR_USAGE,
 				 "%s: is no store (emustore init makes one)", s->dir)
 		           : err_os(e, "%s/format", s->dir);
-	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &version, &s->pack_bytes) <
-	    1)
+	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &s->format,
+		&s->pack_bytes) < 1)
 		return err_set(
 		    e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
-	if (version != STORE_FORMAT)
+	if (s->format < STORE_FORMAT || s->format > STORE_FORMAT_MAX)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: a store of format %u; this program knows only "
-		    "format %d",
-		    s->dir, version, STORE_FORMAT);
+		    "formats up to %d",
+		    s->dir, s->format, STORE_FORMAT_MAX);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct store {
 	char *dir;
 	int dirfd, packs_fd, lock_fd;
 	uint64_t pack_bytes; /* a pack of so many gets no more records */
+	unsigned format;     /* as the store says; enum in record.h */
 	struct index *index;
 	struct packs *packs;
 	/* Of a writer between store_begin() and the end of it: */
@@ -45,6 +46,9 @@ void store_close(struct store *); /* what is not committed is undone */
 /* A writer's transaction. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
+/* What is written from now on is of that format: older programs must refuse the
+ * store. */
+int store_need_format(struct store *, unsigned format, struct err *);
 /* In a transaction: a record behind all others. */
 int store_append(struct store *, enum record_type, uint64_t number, const void *a,
     size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
