@@ -113,7 +113,7 @@ static const struct command {
 	    command_put },
 	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
 	    command_import },
-	{ "get", 2, 2, TAKES_CHUNK, command_get },
+	{ "get", 2, 2, TAKES_CHUNK | TAKES_JOBS, command_get },
 	{ "list", 0, 0, 0, command_list },
 	{ "info", 1, 1, 0, command_info },
 	{ "stats", 0, 0, 0, command_stats },

@@ -9,6 +9,7 @@
 #include "common/base/cli.h"
 #include "common/disk/disk.h"
 #include "common/ndz/image.h"
+#include "common/store/fetch.h"
 #include "common/store/put.h"
 #include "emustore/emustore.h"
 
@@ -213,55 +214,71 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 	return rc;
 }
 
-static int
-get_chunks(struct stored *d, struct disk *out, uint32_t from, uint32_t to,
-    struct progress *bar, struct err *e)
-{
-	uint64_t at = 0;
-	int rc = 0;
-	void *buf = malloc(NDZ_CHUNK_BYTES);
+struct sink {
+	struct disk *out;
+	uint64_t at;
+	struct progress bar;
+};
 
-	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	for (uint32_t i = from; i < to && rc == 0; i++) {
-		rc = stored_chunk(d, i, buf, e);
-		if (rc == 0)
-			rc = disk_write(out, buf, NDZ_CHUNK_BYTES, at, e);
-		if (rc == 0)
-			rc = cli_check_signal(e);
-		at += NDZ_CHUNK_BYTES;
-		progress_at(bar, at);
-	}
-	free(buf);
-	return rc;
+static int
+write_chunk(void *arg, const void *chunk, struct err *e)
+{
+	struct sink *s = arg;
+
+	if (disk_write(s->out, chunk, NDZ_CHUNK_BYTES, s->at, e) != 0)
+		return -1;
+	s->at += NDZ_CHUNK_BYTES;
+	progress_at(&s->bar, s->at);
+	return cli_check_signal(e);
+}
+
+static void
+tell_equivalents(const struct recipe_image *a, uint64_t n)
+{
+	if (n > 0)
+		fprintf(stderr,
+		    "emustore: %s: %" PRIu64
+		    " chunks are not the bytes that were put, but others with the same "
+		    "data: the zlib at hand is another\n",
+		    stored_title(a), n);
 }
 
 static int
-get_to(const struct options *o, struct stored *d, const char *path, struct err *e)
+get_to(const struct options *o, struct store *s, struct stored *d, const char *path,
+    struct err *e)
 {
 	uint32_t chunks = stored_about(d)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
-	struct progress bar;
-	struct disk *out;
+	struct sink sink = { 0 };
 	struct err closing;
+	uint64_t equivalents = 0;
 
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(stored_about(d)), chunks);
-	if (disk_open(&out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
+	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
-	bool remove = disk_kind(out) == DISK_FILE && strcmp(path, "-") != 0;
-	progress_begin(
-	    &bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES, -1, o->quiet);
-	int rc = get_chunks(d, out, from, to, &bar, e);
-	progress_end(&bar, 0);
+	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;
+	progress_begin(&sink.bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
+	    -1, o->quiet);
+	int rc = fetch_chunks(&(struct fetch){ .s = s,
+				  .image = d,
+				  .from = from,
+				  .to = to,
+				  .jobs = o->jobs,
+				  .fn = write_chunk,
+				  .arg = &sink },
+	    &equivalents, e);
+	progress_end(&sink.bar, 0);
 	if (rc == 0)
-		rc = disk_sync(out, e);
-	if (disk_close(out, &closing) != 0 && rc == 0) {
+		rc = disk_sync(sink.out, e);
+	if (disk_close(sink.out, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;
 	}
+	if (rc == 0)
+		tell_equivalents(stored_about(d), equivalents);
 	if (rc != 0 && remove)
 		unlink(path);
 	return rc;
@@ -280,7 +297,7 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 		return -1;
 	int rc = stored_open(&d, &s, &name, e);
 	if (rc == 0) {
-		rc = get_to(o, d, operands[1], e);
+		rc = get_to(o, &s, d, operands[1], e);
 		stored_free(d);
 	}
 	store_close(&s);

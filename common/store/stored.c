@@ -293,6 +293,12 @@ stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 	return 0;
 }
 
+uint64_t
+stored_equivalents(const struct stored *d)
+{
+	return rebuilder_equivalents(d->rebuilder);
+}
+
 int
 stored_header(
     struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
