@@ -165,6 +165,7 @@ put_file(const struct options *o, const char *name, const char *path, struct err
 
 	if (store_name_get(&checked, name, e) != 0 || image_open(&img, path, e) != 0)
 		return -1;
+	image_keep_encrypted(img);
 	int rc = open_store(&s, o, true, e);
 	if (rc == 0) {
 		rc = put_image(o, &s, name, img, e);

@@ -117,9 +117,8 @@ check "$served served right, $refused refused" [ $refused -gt 0 ]
 cp "$T/pack" "$f"
 
 echo "== damaged images are not taken"
-for at in 5000 200000 400000; do
+for at in 5000 100000 200000; do
 	cp "$T/ext2.ndz" "$T/bad.ndz"; printf '\377\000\125' | dd of="$T/bad.ndz" bs=1 seek=$at conv=notrunc status=none
-	cmp -s "$T/ext2.ndz" "$T/bad.ndz" || quietly es -q put bad "$T/bad.ndz" && continue
-	quietly es -q get bad "$T/out" && fail "a damaged image was taken"
+	status 3 es -q put bad "$T/bad.ndz"
 done
 finish
