@@ -135,7 +135,7 @@ check-s3:
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all $(B)/bench/decode
+	@$(MAKE) --no-print-directory all $(B)/bench/decode $(B)/bench/fill_store
 	@bench/run
 check-long:
 	@$(MAKE) --no-print-directory tests
@@ -157,6 +157,9 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	scripts/completion $(BIN) $(PROGRAMS) > $(B)/completion.bash
+	for p in $(PROGRAMS); do install -m 644 $(B)/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p || exit 1; done
 format:
 	clang-format -i $(filter-out vendor/%,$(wildcard */*.[ch] */*/*.[ch]))
 clean:

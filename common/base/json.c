@@ -198,3 +198,12 @@ json_print(struct json *j, FILE *f, struct err *e)
 		return err_os(e, "cannot write the JSON document");
 	return 0;
 }
+
+int
+json_show(struct json *j, struct err *e)
+{
+	int rc = json_print(j, stdout, e);
+
+	json_free(j);
+	return rc;
+}
