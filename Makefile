@@ -141,6 +141,7 @@ check-long:
 	@$(MAKE) --no-print-directory tests
 	@$(B)/tests/sim/sim --seeds 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
+	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
 # is found is kept in build/fuzz.
 SECONDS ?= 60
