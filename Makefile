@@ -137,7 +137,7 @@ check-s3:
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all $(B)/bench/decode
+	@$(MAKE) --no-print-directory all $(B)/bench/decode $(B)/bench/fill_store
 	@bench/run
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100
@@ -151,6 +151,7 @@ check-long:
 	@tests/sim/seeds $(SIM) 100
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
+	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
 # is found is kept in build/fuzz.
 SECONDS ?= 60
@@ -167,6 +168,9 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	scripts/completion $(BIN) $(PROGRAMS) > $(B)/completion.bash
+	for p in $(PROGRAMS); do install -m 644 $(B)/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p || exit 1; done
 format:
 	clang-format -i $(filter-out vendor/%,$(wildcard */*.[ch] */*/*.[ch]))
 clean:

@@ -97,7 +97,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		json_uint(j, "bytes_freed", t.bytes_freed);
 		json_uint(j, "bytes_condemned", t.bytes_condemned);
 		json_end(j);
-		return json_done(j, e);
+		return json_show(j, e);
 	}
 	if (!o->quiet)
 		fprintf(stderr,
@@ -132,6 +132,13 @@ on_problem(void *arg, const char *sentence)
 }
 
 static void
+on_note(void *arg, const char *sentence)
+{
+	if (!((struct findings *)arg)->quiet)
+		fprintf(stderr, "emustore: %s\n", sentence);
+}
+
+static void
 on_progress(void *arg, uint64_t bytes)
 {
 	progress_at(&((struct findings *)arg)->bar, bytes);
@@ -145,6 +152,7 @@ report_json(struct json *j, const struct check *c)
 	json_uint(j, "images_damaged", c->bad_images);
 	json_uint(j, "fragments", c->fragments);
 	json_uint(j, "bytes", c->bytes);
+	json_uint(j, "chunks_equivalent", c->equivalents);
 	json_bool(j, "data", c->data);
 }
 
@@ -159,9 +167,11 @@ examine(const struct options *o, struct store *s, bool data,
 
 	if (o->json && f.j == NULL)
 		return err_nomem(e, "the findings");
-	*c = (struct check){
-		.data = data, .problem = on_problem, .progress = on_progress, .arg = &f
-	};
+	*c = (struct check){ .data = data,
+		.problem = on_problem,
+		.note = on_note,
+		.progress = on_progress,
+		.arg = &f };
 	if (f.j != NULL) {
 		json_object(f.j, NULL);
 		json_array(f.j, "problems");
@@ -176,7 +186,7 @@ examine(const struct options *o, struct store *s, bool data,
 		report_json(f.j, c);
 		json_end(f.j);
 		if (rc == 0)
-			return json_done(f.j, e);
+			return json_show(f.j, e);
 		json_free(f.j);
 	}
 	return rc;

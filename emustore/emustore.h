@@ -9,7 +9,8 @@
 
 struct options {
 	const char *store;
-	bool json, quiet, wait, data, index, all;
+	bool json, quiet, wait, data, index, all, exact;
+	uint64_t jobs;              /* 0: one a processor */
 	uint64_t chunk;             /* UINT64_MAX: all of them */
 	uint64_t pack_bytes, grace; /* seconds */
 	const char *cache;
@@ -38,8 +39,6 @@ int open_store_for(
     struct store *, const struct options *, enum store_access, struct err *);
 /* Name, version, sizes, digest, times, without an object around them. */
 void json_image(struct json *, const struct recipe_image *);
-/* json_print() and json_free(). */
-int json_done(struct json *, struct err *);
 /* "2026-11-21 03:31:54 UTC" */
 void time_text(uint64_t seconds, char out[32]);
 

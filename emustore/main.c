@@ -18,7 +18,9 @@ enum takes {
 	TAKES_CHUNK = 16,
 	TAKES_PACK = 32,
 	TAKES_ABOUT = 64,
-	TAKES_GRACE = 128
+	TAKES_EXACT = 128,
+	TAKES_JOBS = 256,
+	TAKES_GRACE = 512,
 };
 
 static int
@@ -61,6 +63,10 @@ static const struct cli_opt opts[] = {
 	    0, add_label },
 	{ 'p', "parent", "NAME", "put: the image that this one derives from", CLI_STR,
 	    AT(parent), 0, 0, NULL },
+	{ 'e', "exact", NULL, "put: compressed data of other programs as it is",
+	    CLI_FLAG, AT(exact), 0, 0, NULL },
+	{ 'j', "jobs", "N", "put, get: so many threads (one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
 	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
 	    NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
@@ -114,9 +120,11 @@ static const struct command {
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
 	{ "init", 0, 0, TAKES_PACK | TAKES_GRACE, command_init },
-	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT, command_put },
-	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT, command_import },
-	{ "get", 2, 2, TAKES_CHUNK, command_get },
+	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	    command_put },
+	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
+	    command_import },
+	{ "get", 2, 2, TAKES_CHUNK | TAKES_JOBS, command_get },
 	{ "list", 0, 0, 0, command_list },
 	{ "info", 1, 1, 0, command_info },
 	{ "stats", 0, 0, 0, command_stats },
@@ -170,15 +178,6 @@ json_image(struct json *j, const struct recipe_image *i)
 		json_string(j, "parent", i->parent);
 }
 
-int
-json_done(struct json *j, struct err *e)
-{
-	int rc = json_print(j, stdout, e);
-
-	json_free(j);
-	return rc;
-}
-
 static unsigned
 given(const struct options *o)
 {
@@ -186,7 +185,8 @@ given(const struct options *o)
 	       (o->index ? TAKES_INDEX : 0u) | (o->all ? TAKES_ALL : 0u) |
 	       (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
 	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
-	       (o->grace != 0 ? TAKES_GRACE : 0u) |
+	       (o->grace != 0 ? TAKES_GRACE : 0u) | (o->exact ? TAKES_EXACT : 0u) |
+	       (o->jobs != 0 ? TAKES_JOBS : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 

@@ -48,7 +48,7 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 	if (j != NULL) {
 		json_end(j);
 		if (rc == 0)
-			return json_done(j, e);
+			return json_show(j, e);
 		json_free(j);
 	}
 	return rc;
@@ -79,7 +79,7 @@ info_json(const struct stored *d, uint64_t fragments, struct err *e)
 		json_string(j, a->labels[i].key, a->labels[i].value);
 	json_end(j);
 	json_end(j);
-	return json_done(j, e);
+	return json_show(j, e);
 }
 
 static void
@@ -147,7 +147,7 @@ stats_json(const struct index_totals *t, struct err *e)
 	json_uint(j, "packs", t->packs);
 	json_uint(j, "pack_bytes", t->pack_bytes);
 	json_end(j);
-	return json_done(j, e);
+	return json_show(j, e);
 }
 
 int

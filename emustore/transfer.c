@@ -9,6 +9,7 @@
 #include "common/base/cli.h"
 #include "common/disk/disk.h"
 #include "common/ndz/image.h"
+#include "common/store/fetch.h"
 #include "common/store/put.h"
 #include "common/store/s3.h"
 #include "emustore/emustore.h"
@@ -53,25 +54,26 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	return rc == 1 ? 0 : -1;
 }
 
-static int
-put_all(struct put *p, struct image *img, struct progress *bar, struct err *e)
-{
-	uint64_t done = 0;
-	int rc;
-	void *buf = malloc(NDZ_CHUNK_BYTES);
+struct source {
+	struct image *img;
+	struct progress bar;
+};
 
-	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	while ((rc = image_next(img, buf, NULL, e)) == 1) {
-		rc = put_chunk(p, buf, e);
-		if (rc != 0)
-			err_ctx(e, "%s", image_name(img));
-		if (rc != 0 || (rc = cli_check_signal(e)) != 0)
-			break;
-		progress_at(bar, ++done * NDZ_CHUNK_BYTES);
-	}
-	free(buf);
-	return rc;
+static int
+next_chunk(void *arg, void *chunk, struct err *e)
+{
+	struct source *s = arg;
+
+	return cli_check_signal(e) == 0 ? image_next(s->img, chunk, NULL, e) : -1;
+}
+
+static int
+after_chunk(void *arg, uint64_t chunks, struct err *e)
+{
+	struct source *s = arg;
+
+	progress_at(&s->bar, chunks * NDZ_CHUNK_BYTES);
+	return cli_check_signal(e);
 }
 
 static int
@@ -89,11 +91,13 @@ summary(const struct options *o, const struct recipe_image *a,
 		json_uint(j, "fragments", t->fragments);
 		json_uint(j, "new_fragments", t->new_fragments);
 		json_uint(j, "new_bytes", t->new_bytes);
+		json_uint(j, "made_chunks", t->made_chunks);
 		json_uint(j, "whole_chunks", t->whole_chunks);
+		json_uint(j, "encrypted_chunks", t->encrypted_chunks);
 		json_uint(j, "recipe_bytes", t->recipe_bytes);
 		json_double(j, "seconds", seconds);
 		json_end(j);
-		return json_done(j, e);
+		return json_show(j, e);
 	}
 	if (!o->quiet)
 		fprintf(stderr,
@@ -109,6 +113,14 @@ summary(const struct options *o, const struct recipe_image *a,
 	return 0;
 }
 
+/* image_next() says the name by itself. */
+static void
+add_name(const struct image *img, struct err *e)
+{
+	if (strncmp(e->text, "chunk ", 6) == 0)
+		err_ctx(e, "%s", image_name(img));
+}
+
 /* In a transaction of its own. */
 static int
 put_image(const struct options *o, struct store *s, const char *name, struct image *img,
@@ -116,7 +128,12 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 {
 	struct recipe_image *about = malloc(sizeof *about);
 	struct put_stats stats = { 0 };
-	struct progress bar;
+	struct source source = { .img = img };
+	struct put_config cfg = { .exact = o->exact,
+		.jobs = o->jobs,
+		.next = next_chunk,
+		.progress = after_chunk,
+		.arg = &source };
 	struct put *p = NULL;
 	uint64_t started = clock_us(), chunks = image_chunks(img);
 
@@ -126,12 +143,14 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 	if (rc == 0)
 		rc = describe(about, o, s, name, e);
 	if (rc == 0)
-		rc = put_begin(&p, s, about, e);
+		rc = put_begin(&p, s, about, &cfg, e);
 	if (rc == 0) {
-		progress_begin(&bar, "emustore",
+		progress_begin(&source.bar, "emustore",
 		    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
-		rc = put_all(p, img, &bar, e);
-		progress_end(&bar, 0);
+		rc = put_all(p, e);
+		progress_end(&source.bar, 0);
+		if (rc != 0 && e->kind != ERR_CANCELLED)
+			add_name(img, e);
 	}
 	if (rc == 0)
 		rc = put_end(p, about, &stats, e);
@@ -153,6 +172,7 @@ put_file(const struct options *o, const char *name, const char *path, struct err
 
 	if (store_name_get(&checked, name, e) != 0 || image_open(&img, path, e) != 0)
 		return -1;
+	image_keep_encrypted(img);
 	int rc = open_store(&s, o, true, e);
 	if (rc == 0) {
 		rc = put_image(o, &s, name, img, e);
@@ -202,55 +222,71 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 	return rc;
 }
 
-static int
-get_chunks(struct stored *d, struct disk *out, uint32_t from, uint32_t to,
-    struct progress *bar, struct err *e)
-{
-	uint64_t at = 0;
-	int rc = 0;
-	void *buf = malloc(NDZ_CHUNK_BYTES);
+struct sink {
+	struct disk *out;
+	uint64_t at;
+	struct progress bar;
+};
 
-	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	for (uint32_t i = from; i < to && rc == 0; i++) {
-		rc = stored_chunk(d, i, buf, e);
-		if (rc == 0)
-			rc = disk_write(out, buf, NDZ_CHUNK_BYTES, at, e);
-		if (rc == 0)
-			rc = cli_check_signal(e);
-		at += NDZ_CHUNK_BYTES;
-		progress_at(bar, at);
-	}
-	free(buf);
-	return rc;
+static int
+write_chunk(void *arg, const void *chunk, struct err *e)
+{
+	struct sink *s = arg;
+
+	if (disk_write(s->out, chunk, NDZ_CHUNK_BYTES, s->at, e) != 0)
+		return -1;
+	s->at += NDZ_CHUNK_BYTES;
+	progress_at(&s->bar, s->at);
+	return cli_check_signal(e);
+}
+
+static void
+tell_equivalents(const struct recipe_image *a, uint64_t n)
+{
+	if (n > 0)
+		fprintf(stderr,
+		    "emustore: %s: %" PRIu64
+		    " chunks are not the bytes that were put, but others with the same "
+		    "data: the zlib at hand is another\n",
+		    stored_title(a), n);
 }
 
 static int
-get_to(const struct options *o, struct stored *d, const char *path, struct err *e)
+get_to(const struct options *o, struct store *s, struct stored *d, const char *path,
+    struct err *e)
 {
 	uint32_t chunks = stored_about(d)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
-	struct progress bar;
-	struct disk *out;
+	struct sink sink = { 0 };
 	struct err closing;
+	uint64_t equivalents = 0;
 
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(stored_about(d)), chunks);
-	if (disk_open(&out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
+	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
-	bool remove = disk_kind(out) == DISK_FILE && strcmp(path, "-") != 0;
-	progress_begin(
-	    &bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES, -1, o->quiet);
-	int rc = get_chunks(d, out, from, to, &bar, e);
-	progress_end(&bar, 0);
+	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;
+	progress_begin(&sink.bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
+	    -1, o->quiet);
+	int rc = fetch_chunks(&(struct fetch){ .s = s,
+				  .image = d,
+				  .from = from,
+				  .to = to,
+				  .jobs = o->jobs,
+				  .fn = write_chunk,
+				  .arg = &sink },
+	    &equivalents, e);
+	progress_end(&sink.bar, 0);
 	if (rc == 0)
-		rc = disk_sync(out, e);
-	if (disk_close(out, &closing) != 0 && rc == 0) {
+		rc = disk_sync(sink.out, e);
+	if (disk_close(sink.out, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;
 	}
+	if (rc == 0)
+		tell_equivalents(stored_about(d), equivalents);
 	if (rc != 0 && remove)
 		unlink(path);
 	return rc;
@@ -269,7 +305,7 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 		return -1;
 	int rc = stored_open(&d, &s, &name, e);
 	if (rc == 0) {
-		rc = get_to(o, d, operands[1], e);
+		rc = get_to(o, &s, d, operands[1], e);
 		stored_free(d);
 	}
 	store_close(&s);

@@ -8,14 +8,13 @@
 struct fragments
 fragments_of(const struct chunk *c)
 {
-	return (struct fragments){ .c = c };
+	return (struct fragments){ .c = c, .next = { .h = &c->h } };
 }
 
-/* Sectors of the next window that has any, from the regions. */
-static uint64_t
-next_window(struct fragments *f, uint64_t window_sectors)
+uint64_t
+windows_next(struct windows *f, uint64_t window_sectors)
 {
-	const struct ndz_header *h = &f->c->h;
+	const struct ndz_header *h = f->h;
 	uint64_t n = 0, window = UINT64_MAX;
 
 	while (f->region < h->nregions) {
@@ -50,7 +49,7 @@ fragments_next(struct fragments *f)
 		return false;
 	f->entry = &x->fragments[f->number];
 	for (uint64_t w = 0; w < f->entry->windows; w++)
-		f->raw_bytes += next_window(f, x->window_bytes / SECTOR_BYTES) *
+		f->raw_bytes += windows_next(&f->next, x->window_bytes / SECTOR_BYTES) *
 		                SECTOR_BYTES;
 	return true;
 }

@@ -36,6 +36,10 @@ uint32_t image_chunks(const struct image *);
  * decoded header.  Errors name the file and the chunk.  The end is refused
  * (ERR_FORMAT, "truncated") when the image says that more must come. */
 int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* From now on chunks that are encrypted are given out as they are, their headers
+ * checked; that the last one is there cannot be known then.  For whoever keeps images.
+ */
+void image_keep_encrypted(struct image *);
 /* Is it a delta, which needs the disk that its base was installed to?  1, 0, -1.
  * The first chunk says so; to be asked before image_next(), which still gives
  * it out.  Deltas of other tools do not tell. */

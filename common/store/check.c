@@ -148,6 +148,35 @@ struct image_check {
 	struct store *s;
 };
 
+/* Can the zlib at hand still make the streams of other programs?  Only trying tells. */
+static int
+check_made(struct check *c, struct stored *d, struct err *e)
+{
+	const struct recipe_image *a = stored_about(d);
+	char text[200];
+	uint64_t before;
+	int rc = 0;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+
+	if (buf == NULL)
+		return err_nomem(e, "a chunk");
+	for (uint32_t i = 0; i < a->chunks && rc == 0; i++) {
+		before = stored_equivalents(d);
+		rc = stored_chunk(d, i, buf, e);
+		if (rc != 0 || stored_equivalents(d) == before)
+			continue;
+		c->equivalents++;
+		snprintf(text, sizeof text,
+		    "%s: chunk %u can only be served as an equivalent: the zlib at "
+		    "hand is another",
+		    stored_title(a), i);
+		if (c->note != NULL)
+			c->note(c->arg, text);
+	}
+	free(buf);
+	return rc;
+}
+
 static int
 check_image(void *arg, const struct index_image *i, struct err *e)
 {
@@ -162,6 +191,8 @@ check_image(void *arg, const struct index_image *i, struct err *e)
 		rc = stored_each_fragment(d, is_good, k->c, &why);
 		if (rc != 0)
 			err_ctx(&why, "%s", stored_title(&i->about));
+		else if (k->c->data && stored_about(d)->made)
+			rc = check_made(k->c, d, &why);
 		stored_free(d);
 	}
 	k->c->bad_images += rc != 0;

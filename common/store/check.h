@@ -33,10 +33,12 @@ struct check {
 	void (*problem)(void *arg, const char *sentence);
 	/* For each image: is it whole?  why: NULL or a sentence. */
 	void (*image)(void *arg, const struct recipe_image *, const char *why);
+	/* Chunks that can only be served as equivalents (with data), a sentence. */
+	void (*note)(void *arg, const char *sentence);
 	void (*progress)(void *arg, uint64_t bytes);
 	void *arg;
 	/* Results. */
-	uint64_t problems, images, bad_images, fragments, bytes;
+	uint64_t problems, images, bad_images, fragments, bytes, equivalents;
 	struct marks
 	    good; /* fragments that are where the index says; free(good.bits) */
 };

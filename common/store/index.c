@@ -22,6 +22,9 @@ static const char *const sql[QUERIES] = {
 			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[Q_FIND_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
 			    " FROM fragments WHERE sha256 = ?1",
+	[Q_FIND_RAW] = "SELECT " FRAGMENT_COLUMNS
+		       " FROM fragments WHERE raw_digest = ?2 AND raw_bytes = ?1 "
+		       "AND pack != 0 LIMIT 1",
 	[Q_GET_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
 			   " FROM fragments WHERE number = ?1",
 	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS
@@ -319,6 +322,25 @@ index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
 		return -1;
 	sqlite3_bind_blob(s, 1, sha256, SHA256_BYTES, SQLITE_STATIC);
 	return fragment_row(x, s, f, e);
+}
+
+int
+index_find_raw(struct index *x, const uint8_t raw_digest[RAW_DIGEST_BYTES],
+    uint32_t raw_bytes, struct index_fragment *f, struct err *e)
+{
+	sqlite3_stmt *s = ask(x, Q_FIND_RAW, 1, (uint64_t[]){ raw_bytes }, e);
+
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_blob(s, 2, raw_digest, RAW_DIGEST_BYTES, SQLITE_STATIC);
+	return fragment_row(x, s, f, e);
+}
+
+int
+index_prepare_raw(struct index *x, struct err *e)
+{
+	return index_run(
+	    x, "CREATE INDEX IF NOT EXISTS fragments_raw ON fragments (raw_digest)", e);
 }
 
 int

@@ -42,6 +42,12 @@ int index_add_fragment(struct index *, const struct index_fragment *, struct err
 /* 1 found, 0 not, -1. */
 int index_find_fragment(struct index *, const uint8_t sha256[SHA256_BYTES],
     struct index_fragment *, struct err *);
+/* One whose data has this raw digest and length, whatever it is compressed with. */
+int index_find_raw(struct index *, const uint8_t raw_digest[RAW_DIGEST_BYTES],
+    uint32_t raw_bytes, struct index_fragment *, struct err *);
+/* Before the first index_find_raw() of a writer: stores of older programs have no
+ * index for it. */
+int index_prepare_raw(struct index *, struct err *);
 int index_get_fragment(
     struct index *, uint64_t number, struct index_fragment *, struct err *);
 int index_move_fragment(

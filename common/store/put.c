@@ -4,20 +4,25 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/crc32c.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
+#include "common/base/ordered.h"
+#include "common/base/pipeline.h"
+#include "common/store/prepare.h"
 #include "common/store/rebuild.h"
+
+enum { SPARE_CHUNKS = 3 }; /* read ahead, and waiting for the writer */
 
 struct put {
 	struct store *s;
+	struct put_config cfg;
 	struct recipe_image about;
 	struct put_stats stats;
-	EVP_MD_CTX *sha; /* of the whole image */
-	struct decoder *decoder;
+	EVP_MD_CTX *sha; /* of the whole image; the reader's */
+	struct prepare_shared shared;
 	struct rebuilder *rebuilder;
-	uint8_t *raw, *again;  /* one fragment's data; the chunk put together again */
+	uint8_t *again;        /* the chunk put together again */
 	struct recipe_chunk c; /* the chunk at hand */
 	struct recipe_chunk decoded;
 	struct place *places;
@@ -25,16 +30,13 @@ struct put {
 	struct buf digests;       /* in a bucket: of all fragments, in their order */
 	struct buf block, record; /* chunks not yet compressed; the record's body */
 	uint32_t block_chunks;
+	/* Chunks on their way. */
+	size_t jobs, n;
+	struct prepared *all; /* n */
+	struct queue *idle;
+	struct ordered *work;
+	struct pipeline *pipe;
 };
-
-static void
-sha256_of(const void *data, size_t n, uint8_t out[SHA256_BYTES])
-{
-	unsigned len = SHA256_BYTES;
-
-	/* Cannot fail: no memory, no provider but the one that is there. */
-	EVP_Digest(data, n, out, &len, EVP_sha256(), NULL);
-}
 
 /* The number that the image will have among those of its name. */
 static int
@@ -54,28 +56,60 @@ choose_version(struct put *p, struct err *e)
 	return 0;
 }
 
+static int
+make_rooms(struct put *p, struct err *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	p->jobs = p->cfg.jobs != 0 ? p->cfg.jobs : cpus > 0 ? (size_t)cpus : 1;
+	p->all = calloc(p->jobs + SPARE_CHUNKS, sizeof *p->all);
+	p->n = p->all != NULL ? p->jobs + SPARE_CHUNKS : 0;
+	p->idle = queue_new(p->jobs + SPARE_CHUNKS);
+	p->work = ordered_new(p->jobs + SPARE_CHUNKS);
+	p->pipe = pipeline_new();
+	if (p->all == NULL || p->idle == NULL || p->work == NULL || p->pipe == NULL)
+		return err_nomem(e, "chunks");
+	for (size_t i = 0; i < p->n; i++) {
+		p->all[i].bytes = malloc(NDZ_CHUNK_BYTES);
+		if (p->all[i].bytes == NULL)
+			return err_nomem(e, "chunks");
+		queue_put(p->idle, &p->all[i]);
+	}
+	pipeline_attach_queue(p->pipe, p->idle);
+	pipeline_attach_ordered(p->pipe, p->work);
+	return 0;
+}
+
 int
-put_begin(
-    struct put **out, struct store *s, const struct recipe_image *about, struct err *e)
+put_begin(struct put **out, struct store *s, const struct recipe_image *about,
+    const struct put_config *cfg, struct err *e)
 {
 	struct put *p = calloc(1, sizeof *p);
 
 	if (p == NULL)
 		return err_nomem(e, "an image");
 	p->s = s;
+	p->cfg = *cfg;
 	p->about = *about;
 	p->sha = EVP_MD_CTX_new();
-	p->decoder = decoder_new();
 	p->rebuilder = rebuilder_new(s->packs);
-	p->raw = malloc(FRAGMENT_BYTES_MAX);
 	p->again = malloc(NDZ_CHUNK_BYTES);
-	if (p->sha == NULL || p->decoder == NULL || p->rebuilder == NULL ||
-	    p->raw == NULL || p->again == NULL ||
-	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1) {
-		put_free(p);
-		return err_nomem(e, "an image");
-	}
-	if (choose_version(p, e) != 0) {
+	p->shared = (struct prepare_shared){
+		.s = s, .exact = cfg->exact, .packs = store_packs(s)
+	};
+	pthread_mutex_init(&p->shared.lock, NULL);
+	int rc = 0;
+	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
+	    p->shared.packs == NULL ||
+	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1)
+		rc = err_nomem(e, "an image");
+	if (rc == 0)
+		rc = make_rooms(p, e);
+	if (rc == 0)
+		rc = choose_version(p, e);
+	if (rc == 0 && !cfg->exact && s->remote == NULL)
+		rc = index_prepare_raw(s->index, e);
+	if (rc != 0) {
 		put_free(p);
 		return -1;
 	}
@@ -88,18 +122,64 @@ put_free(struct put *p)
 {
 	if (p == NULL)
 		return;
+	pipeline_free(p->pipe);
+	ordered_free(p->work);
+	queue_free(p->idle);
+	for (size_t i = 0; i < p->n; i++)
+		prepared_free(&p->all[i]);
+	free(p->all);
 	EVP_MD_CTX_free(p->sha);
-	decoder_free(p->decoder);
+	packs_free(p->shared.packs);
+	pthread_mutex_destroy(&p->shared.lock);
 	rebuilder_free(p->rebuilder);
 	recipe_chunk_free(&p->c);
 	recipe_chunk_free(&p->decoded);
 	free(p->places);
-	free(p->raw);
 	free(p->again);
 	buf_free(&p->digests);
 	buf_free(&p->block);
 	buf_free(&p->record);
 	free(p);
+}
+
+static int
+read_stage(void *arg, struct err *e)
+{
+	struct put *p = arg;
+	void *item;
+	int rc = 1;
+
+	while (rc == 1 && queue_get(p->idle, &item) == QUEUE_OK) {
+		struct prepared *x = item;
+		rc = p->cfg.next(p->cfg.arg, x->bytes, e);
+		if (rc != 1)
+			break;
+		x->rc = -1; /* nothing to be freed yet */
+		EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
+		if (ordered_submit(p->work, x) != QUEUE_OK)
+			return 0;
+	}
+	if (rc == 0)
+		ordered_close(p->work);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+worker_stage(void *arg, struct err *e)
+{
+	struct put *p = arg;
+	struct preparer *w = preparer_new(&p->shared);
+	void *item;
+	size_t ticket;
+
+	if (w == NULL)
+		return err_nomem(e, "a thread's memory");
+	while (ordered_begin(p->work, &item, &ticket) == QUEUE_OK) {
+		prepare_chunk(w, item);
+		ordered_done(p->work, ticket);
+	}
+	preparer_free(w);
+	return 0;
 }
 
 static int
@@ -133,7 +213,7 @@ keep_fragment(struct put *p, struct index_fragment *f, const void *data, struct 
 
 /* In a bucket fragments have no numbers that all know: a recipe has their digests, and
  * numbers those.  What is there already is not fetched to be compared: the SHA-256 of
- * the data at hand, `at` of the chunk, is that of what is there. */
+ * the data at hand, which are at byte `at`, is that of what is there. */
 static int
 use_digest(struct put *p, const struct index_fragment *f, size_t at, struct err *e)
 {
@@ -148,127 +228,53 @@ use_digest(struct put *p, const struct index_fragment *f, size_t at, struct err 
 	return add_piece(p, &piece, &place, e);
 }
 
-/* at: where in the chunk the data are. */
+/* What the store had when the chunk was prepared it has still; other pieces may have
+ * come with the chunks before. */
 static int
-use_fragment(struct put *p, const struct index_fragment *f, size_t at, struct err *e)
+use_fragment(struct put *p, const struct prepared *x, struct prepared_piece *piece,
+    struct err *e)
 {
-	struct place place = { .at = f->at, .bytes = f->bytes };
+	struct index_fragment *f = &piece->f, there;
+	const uint8_t *from = x->kind == PREPARED_MADE ? x->spare.base : x->bytes;
 
 	p->stats.fragments++;
+	if (f->number == 0 || f->pack == 0) {
+		int rc = store_find_fragment(p->s, f->head.sha256, &there, e);
+		if (rc == 1 && there.pack != 0)
+			*f = there;
+		else if (rc < 0 || keep_fragment(p, f, from + piece->data_at, e) != 0)
+			return -1;
+	}
 	if (p->s->remote != NULL)
-		return use_digest(p, f, at, e);
+		return use_digest(p, f, piece->data_at, e);
+	struct place place = { .at = f->at, .bytes = f->bytes };
 	if (packs_slot(p->s->packs, f->pack, &place.slot, e) != 0)
 		return -1;
 	return add_piece(p, &(struct recipe_piece){ .number = f->number }, &place, e);
 }
 
 static int
-err_digest(const struct fragments *f, struct err *e)
+use_zeros(struct put *p, const struct prepared_piece *piece, struct err *e)
 {
-	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
-}
-
-/* A fragment that is not zero; *adler becomes that of its data. */
-static int
-put_fragment(struct put *p, const struct fragments *f, const uint8_t *bytes,
-    uint32_t *adler, struct err *e)
-{
-	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
-	struct index_fragment x = { .bytes = f->entry->bytes };
-	uint8_t sha256[SHA256_BYTES];
-
-	sha256_of(data, x.bytes, sha256);
-	int known = store_find_fragment(p->s, sha256, &x, e);
-	if (known < 0)
-		return -1;
-	/* The same bytes are the same data, so the table must say so. */
-	if (known == 1 &&
-	    (x.head.raw_bytes != f->raw_bytes || x.bytes != f->entry->bytes ||
-		memcmp(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest) !=
-		    0))
-		return err_digest(f, e);
-	if (known == 0 || x.pack == 0) {
-		if (fragments_decode(f, bytes, p->decoder, p->raw, e) != 0)
-			return -1;
-		memcpy(x.head.sha256, sha256, sizeof sha256);
-		memcpy(x.head.raw_digest, f->entry->digest, sizeof x.head.raw_digest);
-		x.head.raw_bytes = (uint32_t)f->raw_bytes;
-		x.head.adler = adler_of(p->raw, f->raw_bytes);
-		if (keep_fragment(p, &x, data, e) != 0)
-			return -1;
-	}
-	*adler = x.head.adler;
-	return use_fragment(p, &x, (size_t)(data - bytes), e);
-}
-
-static int
-put_zeros(struct put *p, const struct fragments *f, const uint8_t *bytes,
-    uint32_t *adler, struct err *e)
-{
-	const uint8_t *data = bytes + NDZ_HEADER_BYTES + f->stream_at;
-	struct recipe_piece piece = {
-		.zero = true, .windows = f->entry->windows, .raw_bytes = f->raw_bytes
-	};
-	struct place place = { .at = f->raw_bytes,
+	struct place place = { .at = piece->zero.raw_bytes,
 		.slot = (uint32_t)PLACE_ZEROS,
-		.bytes = f->entry->bytes };
+		.bytes = piece->f.bytes };
 
-	if (!f->c->codec->is_zeros(data, f->entry->bytes, f->raw_bytes))
-		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
-	*adler = adler_zeros(f->raw_bytes);
-	return add_piece(p, &piece, &place, e);
+	return add_piece(p, &piece->zero, &place, e);
 }
 
 static int
-put_fragments(struct put *p, const struct chunk *c, const uint8_t *bytes, struct err *e)
+use_pieces(struct put *p, struct prepared *x, struct err *e)
 {
-	const uint8_t *stream = bytes + NDZ_HEADER_BYTES;
-	const struct codec *codec = c->codec;
-	uint8_t tail[CODEC_ENDS_BYTES];
-	struct fragments f = fragments_of(c);
-	uint32_t all = 1, one = 1;
-
-	while (fragments_next(&f)) {
-		if (f.raw_bytes == 0 ||
-		    (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
-			return err_set(e, ERR_FORMAT,
-			    "fragment %zu is empty or too large", f.number);
-		if ((f.entry->zero ? put_zeros : put_fragment)(p, &f, bytes, &one, e) !=
-		    0)
-			return -1;
-		all = adler_combine(all, one, f.raw_bytes);
-	}
-	codec->tail(all, tail);
-	if (memcmp(stream + c->h.size - codec->tail_bytes, tail, codec->tail_bytes) !=
-	    0)
-		return err_set(e, ERR_FORMAT, "the Adler-32 of the stream is wrong");
-	memcpy(p->c.stream_head, stream, codec->head_bytes);
-	memcpy(p->c.stream_tail, tail, codec->tail_bytes);
-	p->c.codec = codec;
-	return chunk_check_digest(c, bytes, e);
-}
-
-/* A chunk without a fragment table: its stream is one fragment. */
-static int
-put_stream(struct put *p, const struct chunk *c, const uint8_t *bytes, struct err *e)
-{
-	struct index_fragment x = { .bytes = c->h.size };
-	uint8_t sha256[SHA256_BYTES];
-
-	if (chunk_verify(c, bytes, p->decoder, e) != 0)
-		return -1;
-	sha256_of(bytes + NDZ_HEADER_BYTES, x.bytes, sha256);
-	int known = store_find_fragment(p->s, sha256, &x, e);
-	if (known < 0)
-		return -1;
-	if (known == 0 || x.pack == 0) {
-		memcpy(x.head.sha256, sha256, sizeof sha256);
-		if (keep_fragment(p, &x, bytes + NDZ_HEADER_BYTES, e) != 0)
+	p->c.npieces = 0;
+	for (size_t i = 0; i < x->npieces; i++) {
+		struct prepared_piece *piece = &x->pieces[i];
+		if ((piece->zero.zero ? use_zeros(p, piece, e)
+				      : use_fragment(p, x, piece, e)) != 0)
 			return -1;
 	}
-	p->c.codec = NULL;
-	p->stats.whole_chunks++;
-	return use_fragment(p, &x, NDZ_HEADER_BYTES, e);
+	/* Other threads read what the index has. */
+	return pack_flush(&p->s->w, e);
 }
 
 /* Where the entries of the fragment table are in what is behind the stream, when
@@ -297,12 +303,13 @@ find_table(
 /* What is not in fragments; `spare` takes what is behind the stream without its table.
  */
 static int
-describe_rest(struct put *p, const struct chunk *c, const uint8_t *bytes,
-    struct buf *spare, struct err *e)
+describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct err *e)
 {
-	const uint8_t *rest = bytes + NDZ_HEADER_BYTES + c->h.size;
+	const struct chunk *c = &x->c;
+	const uint8_t *bytes = x->bytes;
+	const uint8_t *rest = bytes + NDZ_HEADER_BYTES + x->stream_bytes;
 	size_t used = chunk_used_bytes(bytes),
-	       behind = NDZ_HEADER_BYTES + (size_t)c->h.size;
+	       behind = NDZ_HEADER_BYTES + (size_t)x->stream_bytes;
 	size_t n = used > behind ? used - behind : 0,
 	       table = p->c.npieces * EXT_ENTRY_BYTES;
 	/* Zeros at the table's end are the table's. */
@@ -326,18 +333,25 @@ describe_rest(struct put *p, const struct chunk *c, const uint8_t *bytes,
 
 /* Does what was written down make the chunk again? */
 static int
-compare(struct put *p, size_t recipe_at, const uint8_t *bytes, struct err *e)
+compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e)
 {
+	const struct ext_fragment *table = x->c.ext.fragments;
 	struct rd r = rd_from(p->block.base + recipe_at, p->block.len - recipe_at);
 
-	if ((p->s->remote == NULL && pack_flush(&p->s->w, e) != 0) ||
-	    recipe_get_chunk(&p->decoded, &r, e) != 0)
+	if (recipe_get_chunk(&p->decoded, &r, e) != 0)
 		return -1;
 	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
 		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
+	/* That its stream can be made of the data was found out before; in a bucket,
+	 * that the fragments have these data, too. */
+	if (p->decoded.made && p->s->remote != NULL)
+		return 0;
+	if (p->decoded.made)
+		return rebuild_check_data(p->rebuilder, &p->decoded, p->places, e);
+	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
 	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
 		return -1;
-	if (memcmp(p->again, bytes, NDZ_CHUNK_BYTES) != 0)
+	if (memcmp(p->again, x->bytes, NDZ_CHUNK_BYTES) != 0)
 		return err_set(
 		    e, ERR_FORMAT, "the store would not give back what is put");
 	return 0;
@@ -354,47 +368,127 @@ end_block(struct put *p, struct err *e)
 	return rc;
 }
 
+static void
+describe_made(struct put *p, const struct prepared *x)
+{
+	p->c.made = true;
+	p->c.codec = &codec_deflate;
+	p->c.how = x->how;
+	p->c.adler = x->adler;
+	p->c.crc = crc32c(x->bytes, NDZ_HEADER_BYTES + (size_t)x->c.h.size);
+	sha256(x->bytes, NDZ_CHUNK_BYTES, p->c.sha256);
+	p->about.made = true;
+}
+
+/* The ends of a stream with fragments are apart from them. */
+static void
+describe_ends(struct put *p, const struct prepared *x)
+{
+	const uint8_t *stream = x->bytes + NDZ_HEADER_BYTES;
+	const struct codec *codec = x->c.codec;
+
+	p->c.codec = codec;
+	memcpy(p->c.stream_head, stream, codec->head_bytes);
+	memcpy(p->c.stream_tail, stream + x->stream_bytes - codec->tail_bytes,
+	    codec->tail_bytes);
+}
+
 static int
-describe(struct put *p, const struct chunk *c, const uint8_t *bytes, struct err *e)
+describe(struct put *p, const struct prepared *x, struct err *e)
 {
 	struct buf spare = { 0 };
 	size_t recipe_at = p->block.len;
+	int rc = 0;
 
-	p->c.header = bytes;
+	p->c.header = x->bytes;
 	p->c.header_bytes = NDZ_HEADER_BYTES;
-	while (p->c.header_bytes > 0 && bytes[p->c.header_bytes - 1] == 0)
+	while (p->c.header_bytes > 0 && x->bytes[p->c.header_bytes - 1] == 0)
 		p->c.header_bytes--;
-	p->c.stream_bytes = c->h.size;
-	int rc = describe_rest(p, c, bytes, &spare, e);
+	p->c.stream_bytes = x->stream_bytes;
+	p->c.made = p->c.table = false;
+	p->c.codec = NULL;
+	if (x->kind == PREPARED_MADE)
+		describe_made(p, x);
+	else if (x->kind == PREPARED_FRAGMENTS)
+		describe_ends(p, x);
+	if (!p->c.made)
+		rc = describe_rest(p, x, &spare, e);
 	if (rc == 0) {
 		recipe_put_chunk(&p->block, &p->c);
-		rc = buf_ok(&p->block) ? compare(p, recipe_at, bytes, e)
+		rc = buf_ok(&p->block) ? compare(p, recipe_at, x, e)
 		                       : err_nomem(e, "a recipe");
 	}
 	buf_free(&spare);
 	return rc;
 }
 
-int
-put_chunk(struct put *p, const void *bytes, struct err *e)
+static void
+count_kind(struct put *p, const struct prepared *x)
 {
-	struct chunk c;
+	p->stats.made_chunks += x->kind == PREPARED_MADE;
+	p->stats.whole_chunks += x->kind == PREPARED_WHOLE;
+	p->stats.encrypted_chunks += x->kind == PREPARED_ENCRYPTED;
+}
 
-	if (chunk_parse(&c, bytes, e) != 0)
-		return -1;
-	EVP_DigestUpdate(p->sha, bytes, NDZ_CHUNK_BYTES);
-	p->c.npieces = 0;
-	rebuilder_give(
-	    p->rebuilder, bytes, c.ext.nfragments > 0 ? c.ext.fragments : NULL);
-	int rc = (c.ext.nfragments > 0 ? put_fragments : put_stream)(p, &c, bytes, e);
-	if (rc == 0)
-		rc = describe(p, &c, bytes, e);
+/* The next chunk in order, as far as it got. */
+static int
+put_chunk(struct put *p, struct prepared *x, struct err *e)
+{
+	int rc = x->rc;
+
+	if (rc != 0)
+		*e = x->err;
+	if (rc == 0) {
+		pthread_mutex_lock(&p->shared.lock);
+		rc = use_pieces(p, x, e);
+		pthread_mutex_unlock(&p->shared.lock);
+		if (rc == 0)
+			rc = describe(p, x, e);
+		count_kind(p, x);
+		chunk_free(&x->c);
+		x->rc = -1;
+	}
 	p->about.chunks++;
-	p->about.data_bytes += c.raw_bytes;
-	chunk_free(&c);
+	p->about.data_bytes += rc == 0 ? x->c.raw_bytes : 0;
 	if (rc == 0 && ++p->block_chunks == RECIPE_BLOCK_CHUNKS)
 		rc = end_block(p, e);
 	return rc == 0 ? 0 : err_ctx(e, "chunk %u", p->about.chunks - 1);
+}
+
+static int
+write_chunks(struct put *p, struct err *e)
+{
+	void *item;
+	int rc = 0;
+
+	while (rc == 0 && ordered_take(p->work, &item) == QUEUE_OK) {
+		rc = put_chunk(p, item, e);
+		if (rc == 0)
+			rc = p->cfg.progress(p->cfg.arg, p->about.chunks, e);
+		queue_put(p->idle, item);
+	}
+	return rc;
+}
+
+int
+put_all(struct put *p, struct err *e)
+{
+	void *item;
+
+	/* A thread that cannot be started cancels all; joining tells why. */
+	if (pipeline_start(p->pipe, read_stage, p) == 0)
+		for (size_t i = 0; i < p->jobs; i++)
+			if (pipeline_start(p->pipe, worker_stage, p) != 0)
+				break;
+	if (write_chunks(p, e) != 0)
+		pipeline_fail(p->pipe, e);
+	int rc = pipeline_join(p->pipe, e);
+	while (ordered_drain(p->work, &item)) {
+		struct prepared *x = item;
+		if (x->rc == 0)
+			chunk_free(&x->c);
+	}
+	return rc;
 }
 
 /* The image's record, and its entry of the index. */
@@ -417,6 +511,8 @@ keep_image(struct put *p, struct err *e)
 	}
 	if (rc == 0)
 		rc = index_add_image(p->s->index, i, e);
+	if (rc == 0 && p->about.made)
+		rc = store_need_format(p->s, STORE_FORMAT_MADE, e);
 	buf_free(&head);
 	free(i);
 	return rc;

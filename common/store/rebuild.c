@@ -8,6 +8,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/wr.h"
+#include "common/store/made.h"
 
 enum {
 	/* Padding of the record before, this one's head. */
@@ -21,6 +22,8 @@ struct rebuilder {
 	struct packs *packs;
 	const uint8_t *given;
 	const struct ext_fragment *table;
+	struct made *made; /* when it is first needed */
+	uint64_t equivalents;
 	size_t cap;
 	/* In front of each fragment's data: the last FRAGMENT_DATA_AT bytes of its
 	 * slot are its record's and its own head. */
@@ -51,8 +54,43 @@ rebuilder_free(struct rebuilder *r)
 {
 	if (r == NULL)
 		return;
+	made_free(r->made);
 	free(r->gap);
 	free(r);
+}
+
+uint64_t
+rebuilder_equivalents(const struct rebuilder *r)
+{
+	return r->equivalents;
+}
+
+static struct made *
+need_made(struct rebuilder *r, struct err *e)
+{
+	if (r->made == NULL && (r->made = made_new(r->packs)) == NULL)
+		err_nomem(e, "a chunk's stream");
+	return r->made;
+}
+
+int
+rebuild_check_data(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, struct err *e)
+{
+	struct made *m = need_made(r, e);
+
+	return m == NULL ? -1 : made_check_data(m, c, places, e);
+}
+
+static int
+rebuild_made(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
+{
+	struct made *m = need_made(r, e);
+	int rc = m == NULL ? -1 : made_chunk(m, c, places, out, e);
+
+	r->equivalents += rc == 1;
+	return rc < 0 ? -1 : 0;
 }
 
 static int
@@ -258,6 +296,8 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
 {
 	uint8_t *stream = out + NDZ_HEADER_BYTES, *end = stream + c->stream_bytes;
 
+	if (c->made)
+		return rebuild_made(r, c, places, out, e);
 	if (check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
 		return -1;
 	memcpy(out, c->header, c->header_bytes);

@@ -32,6 +32,12 @@ void rebuilder_give(
  * fragment is damaged. */
 int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
+/* How many chunks the zlib at hand did not make as they were put: what came out
+ * instead has the same data, for the same sectors. */
+uint64_t rebuilder_equivalents(const struct rebuilder *);
+/* Of a chunk that is made again: is its data what was put? */
+int rebuild_check_data(struct rebuilder *, const struct recipe_chunk *,
+    const struct place *, struct err *);
 /* The bytes of out up to the last one that is not zero. */
 size_t chunk_used_bytes(const uint8_t *chunk);
 /* An entry of the fragment table as image-format.md has it. */

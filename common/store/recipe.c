@@ -6,8 +6,10 @@
 
 enum {
 	FLAG_TABLE = 128, /* the rest is the codec, 0: none */
+	FLAG_MADE = 64,
 	RATIO_MAX = 1032, /* of zlib, for blocks */
 	IMAGE_VERSION = 1,
+	IMAGE_VERSION_MADE = 2, /* with chunks that are made again */
 	BLOCK_LEVEL = 6,
 	/* No chunk has more pieces than fragments, nor a recipe larger than itself
 	 * with so many numbers. */
@@ -68,12 +70,50 @@ get_piece(struct recipe_piece *p, struct rd *r, uint64_t *expected)
 	*expected = p->number + 1;
 }
 
+static void
+put_made(struct buf *b, const struct recipe_chunk *c)
+{
+	size_t n = strlen(c->how.zlib);
+
+	buf_bytes(
+	    b, (uint8_t[]){ c->how.rule, c->how.level, c->how.memory, (uint8_t)n }, 4);
+	buf_bytes(b, c->how.zlib, n);
+	buf_le32(b, c->adler);
+	buf_bytes(b, c->sha256, sizeof c->sha256);
+}
+
+static int
+get_made(struct recipe_chunk *c, struct rd *r, struct err *e)
+{
+	c->how = (struct remake_how){ 0 };
+	c->how.rule = rd_u8(r);
+	c->how.level = rd_u8(r);
+	c->how.memory = rd_u8(r);
+	size_t n = rd_u8(r);
+	bool good = n <= REMAKE_VERSION_MAX && c->how.rule != 0 &&
+	            c->how.rule <= REMAKE_RULE_MAX &&
+	            c->how.level <= REMAKE_LEVEL_MAX && c->how.memory != 0 &&
+	            c->how.memory <= REMAKE_MEMORY_MAX;
+	rd_copy(r, c->how.zlib, good ? n : 0);
+	for (size_t i = 0; i < n && good; i++)
+		good = c->how.zlib[i] > ' ' && c->how.zlib[i] < 0x7f;
+	c->adler = rd_le32(r);
+	rd_copy(r, c->sha256, sizeof c->sha256);
+	c->rest = NULL;
+	c->rest_bytes = c->table_at = 0;
+	if (good && rd_ok(r) && c->stream_bytes > 0 &&
+	    c->header_bytes <= NDZ_HEADER_BYTES)
+		return 0;
+	return err_set(e, ERR_FORMAT, "a recipe's zlib parameters make no sense");
+}
+
 void
 recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 {
 	uint64_t expected = 0;
 	uint8_t flags = (uint8_t)((c->codec != NULL ? c->codec->id : 0) |
-				  (c->table ? FLAG_TABLE : 0));
+				  (c->table ? FLAG_TABLE : 0) |
+				  (c->made ? FLAG_MADE : 0));
 
 	buf_bytes(b, &flags, 1);
 	buf_le32(b, c->crc);
@@ -83,6 +123,10 @@ recipe_put_chunk(struct buf *b, const struct recipe_chunk *c)
 	buf_number(b, c->npieces);
 	for (size_t i = 0; i < c->npieces; i++)
 		put_piece(b, &c->pieces[i], &expected);
+	if (c->made) {
+		put_made(b, c);
+		return;
+	}
 	if (c->codec != NULL) {
 		buf_bytes(b, c->stream_head, c->codec->head_bytes);
 		buf_bytes(b, c->stream_tail, c->codec->tail_bytes);
@@ -129,17 +173,21 @@ recipe_get_chunk(struct recipe_chunk *c, struct rd *r, struct err *e)
 	uint8_t flags = rd_u8(r);
 
 	c->table = (flags & FLAG_TABLE) != 0;
-	flags &= (uint8_t)~FLAG_TABLE;
+	c->made = (flags & FLAG_MADE) != 0;
+	flags &= (uint8_t) ~(FLAG_TABLE | FLAG_MADE);
 	c->codec = flags != 0 ? codec_by_id(flags) : NULL;
 	c->crc = rd_le32(r);
 	c->header = get_part(r, &c->header_bytes);
 	uint64_t stream_bytes = rd_number(r);
 	if (!rd_ok(r) || (flags != 0 && c->codec == NULL) ||
+	    (c->made && (c->table || c->codec == NULL)) ||
 	    stream_bytes > NDZ_STREAM_MAX)
 		return err_set(e, ERR_FORMAT, "a recipe's chunk makes no sense");
 	c->stream_bytes = (uint32_t)stream_bytes;
 	if (get_pieces(c, r, e) != 0)
 		return -1;
+	if (c->made)
+		return get_made(c, r, e);
 	if (c->codec != NULL) {
 		rd_copy(r, c->stream_head, c->codec->head_bytes);
 		rd_copy(r, c->stream_tail, c->codec->tail_bytes);
@@ -185,7 +233,7 @@ get_text(struct rd *r, char *out, size_t cap)
 void
 recipe_put_image(struct buf *b, const struct recipe_image *i)
 {
-	buf_le32(b, IMAGE_VERSION);
+	buf_le32(b, i->made ? IMAGE_VERSION_MADE : IMAGE_VERSION);
 	buf_le32(b, i->name.version);
 	buf_le64(b, i->put_at);
 	buf_le64(b, i->data_bytes);
@@ -208,11 +256,12 @@ recipe_get_image(struct recipe_image *i, struct rd *r, struct err *e)
 
 	*i = (struct recipe_image){ 0 };
 	uint32_t version = rd_le32(r);
-	if (rd_ok(r) && version != IMAGE_VERSION)
+	if (rd_ok(r) && version != IMAGE_VERSION && version != IMAGE_VERSION_MADE)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "a recipe of version %u, which is newer than this "
 		    "program",
 		    version);
+	i->made = version == IMAGE_VERSION_MADE;
 	i->name.version = rd_le32(r);
 	i->put_at = rd_le64(r);
 	i->data_bytes = rd_le64(r);

@@ -18,6 +18,7 @@
 #include "common/ndz/ext.h"
 #include "common/store/name.h"
 #include "common/store/record.h"
+#include "common/store/remake.h"
 
 enum {
 	RECIPE_BLOCK_CHUNKS = 64, /* compressed together */
@@ -37,7 +38,13 @@ struct recipe_chunk {
 	/* Of the pieces, head and tail are apart from them; NULL: the one piece is all
 	 * of the stream. */
 	const struct codec *codec;
-	bool table;   /* entries belong into the tail at table_at */
+	bool table; /* entries belong into the tail at table_at */
+	/* The pieces are the data of a zlib stream of another program, which is made
+	 * again; nothing is behind it.  codec is that of the pieces. */
+	bool made;
+	struct remake_how how;
+	uint32_t adler;               /* of that data */
+	uint8_t sha256[SHA256_BYTES]; /* of the chunk */
 	uint32_t crc; /* CRC-32C of the chunk up to its last byte that is not 0 */
 	uint32_t stream_bytes;
 	const uint8_t *header; /* without the zeros at its end */
@@ -67,6 +74,7 @@ struct recipe_image {
 	uint64_t put_at;                  /* seconds since 1970 */
 	uint64_t data_bytes;
 	uint32_t chunks;
+	bool made; /* some of them have a stream that is made again */
 	uint8_t sha256[SHA256_BYTES]; /* of the whole image file */
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];

@@ -16,7 +16,9 @@
 #include "common/base/sha256.h"
 
 enum {
-	STORE_FORMAT = 1, /* of the whole store */
+	STORE_FORMAT = 1,      /* of the index, and of a store as it is made */
+	STORE_FORMAT_MADE = 2, /* of a store with chunks that are made again */
+	STORE_FORMAT_MAX = STORE_FORMAT_MADE,
 	RECORD_HEAD_BYTES = 32,
 	RECORD_ALIGN = 8,
 	RAW_DIGEST_BYTES = 16,

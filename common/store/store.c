@@ -17,6 +17,7 @@
 enum { PATH_BYTES = 600, FORMAT_BYTES = 200 };
 
 static const char new_index[] = "index.new", index_name[] = "index.db";
+static const char new_format[] = "format.new";
 
 static void
 path_in(const char *dir, const char *name, char out[PATH_BYTES])
@@ -50,16 +51,16 @@ sync_folder(const char *dir, struct err *e)
 	return rc;
 }
 
-/* Written last: a folder without it is no store. */
 static int
-write_format(const char *dir, uint64_t pack_bytes, struct err *e)
+write_format(const char *dir, const char *name, unsigned format, uint64_t pack_bytes,
+    struct err *e)
 {
 	char path[PATH_BYTES], text[FORMAT_BYTES];
-	int n = snprintf(text, sizeof text, "emustore %d\npack-bytes %" PRIu64 "\n",
-	    STORE_FORMAT, pack_bytes);
+	int n = snprintf(text, sizeof text, "emustore %u\npack-bytes %" PRIu64 "\n",
+	    format, pack_bytes);
 
-	path_in(dir, "format", path);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	path_in(dir, name, path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_os(e, "%s", path);
 	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0
@@ -67,6 +68,20 @@ write_format(const char *dir, uint64_t pack_bytes, struct err *e)
 	             : 0;
 	close(fd);
 	return rc == 0 ? sync_folder(dir, e) : -1;
+}
+
+int
+store_need_format(struct store *s, unsigned format, struct err *e)
+{
+	if (s->format >= format)
+		return 0;
+	if (write_format(s->dir, new_format, format, s->pack_bytes, e) != 0)
+		return -1;
+	if (renameat(s->dirfd, new_format, s->dirfd, "format") != 0 ||
+	    fsync(s->dirfd) != 0)
+		return err_os(e, "%s/format", s->dir);
+	s->format = format;
+	return 0;
 }
 
 int
@@ -89,7 +104,8 @@ store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 	if (index_open(&x, path, true, e) != 0)
 		return -1;
 	index_close(x);
-	return write_format(dir, pack_bytes, e);
+	/* The last: a folder without it is no store. */
+	return write_format(dir, "format", STORE_FORMAT, pack_bytes, e);
 }
 
 static int
@@ -98,7 +114,6 @@ read_format(struct store *s, struct err *e)
 	char text[FORMAT_BYTES] = "";
 	int fd = openat(s->dirfd, "format", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	unsigned version;
 
 	if (fd >= 0)
 		close(fd);
@@ -107,15 +122,15 @@ read_format(struct store *s, struct err *e)
 		           ? err_set(e, ERR_USAGE,
 				 "%s: is no store (emustore init makes one)", s->dir)
 		           : err_os(e, "%s/format", s->dir);
-	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &version, &s->pack_bytes) <
-	    1)
+	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &s->format,
+		&s->pack_bytes) < 1)
 		return err_set(
 		    e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
-	if (version != STORE_FORMAT)
+	if (s->format < STORE_FORMAT || s->format > STORE_FORMAT_MAX)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: a store of format %u; this program knows only "
-		    "format %d",
-		    s->dir, version, STORE_FORMAT);
+		    "formats up to %d",
+		    s->dir, s->format, STORE_FORMAT_MAX);
 	return 0;
 }
 
@@ -177,7 +192,7 @@ open_parts(struct store *s, enum store_access access, struct err *e)
 		return err_os(e, "%s/packs", s->dir);
 	if (access != STORE_READ && take_lock(s, access == STORE_WRITE_WAIT, e) != 0)
 		return -1;
-	s->packs = packs_new(s->packs_fd, s->dir);
+	s->packs = store_packs(s);
 	if (s->packs == NULL)
 		return err_nomem(e, s->dir);
 	return open_index(s, access == STORE_REINDEX, e);
@@ -201,7 +216,7 @@ store_open_remote(struct store *s, const struct remote_place *p,
 	}
 	s->index = remote_index(s->remote);
 	s->pack_bytes = remote_pack_bytes(s->remote);
-	s->packs = remote_packs(s->remote);
+	s->packs = store_packs(s);
 	if (s->packs != NULL)
 		return 0;
 	store_close(s);
@@ -362,6 +377,13 @@ store_sync(struct store *s, struct err *e)
 	if (store_end_pack(s, e) != 0)
 		return -1;
 	return fsync(s->packs_fd) == 0 ? 0 : err_os(e, "%s/packs", s->dir);
+}
+
+struct packs *
+store_packs(struct store *s)
+{
+	return s->remote != NULL ? remote_packs(s->remote)
+	                         : packs_new(s->packs_fd, s->dir);
 }
 
 int

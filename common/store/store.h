@@ -28,6 +28,7 @@ struct store {
 	char *dir;
 	int dirfd, packs_fd, lock_fd;
 	uint64_t pack_bytes; /* a pack of so many gets no more records */
+	unsigned format;     /* as the store says; enum in record.h */
 	struct index *index;
 	struct packs *packs;
 	/* Of a writer between store_begin() and the end of it: */
@@ -56,10 +57,15 @@ void store_close(struct store *); /* what is not committed is undone */
 /* A writer's transaction. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
+/* What is written from now on is of that format: older programs must refuse the
+ * store. */
+int store_need_format(struct store *, unsigned format, struct err *);
 /* In a transaction: a record behind all others. */
 int store_append(struct store *, enum record_type, uint64_t number, const void *a,
     size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
     struct err *);
+/* Its packs for one more reader, who frees them; NULL: out of memory. */
+struct packs *store_packs(struct store *);
 /* A fragment of these data: 1, 0, -1; pack 0: it is lost. */
 int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
     struct index_fragment *, struct err *);

@@ -234,8 +234,7 @@ stored_open_image(
 		return err_nomem(e, "an image");
 	d->s = s;
 	d->block = (uint32_t)NO_BLOCK;
-	d->packs = s->remote != NULL ? remote_packs(s->remote)
-	                             : packs_new(s->packs_fd, s->dir);
+	d->packs = store_packs(s);
 	d->rebuilder = d->packs != NULL ? rebuilder_new(d->packs) : NULL;
 	int rc = d->rebuilder == NULL ? err_nomem(e, "an image") : load(d, i, e);
 	if (rc != 0) {
@@ -326,6 +325,12 @@ stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
 	return 0;
+}
+
+uint64_t
+stored_equivalents(const struct stored *d)
+{
+	return rebuilder_equivalents(d->rebuilder);
 }
 
 int

@@ -24,6 +24,10 @@ uint64_t stored_recipe_bytes(const struct stored *);
 /* Chunk i < chunks, as it was put, into out[NDZ_CHUNK_BYTES].  ERR_FORMAT when
  * anything of it is damaged; then out is of no use. */
 int stored_chunk(struct stored *, uint32_t i, void *out, struct err *);
+/* Of the chunks that were asked for until now: how many are not the bytes that were
+ * put, but others with the same data for the same sectors, because the zlib at hand
+ * does not make those. */
+uint64_t stored_equivalents(const struct stored *);
 /* Only its header area, without touching any pack. */
 int stored_header(
     struct stored *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);

@@ -42,7 +42,7 @@ check "one of the related images is kept: $packs of $sum" [ "$packs" -lt $((sum 
 check "verify" es -q verify
 check "verify --data" es -q verify --data
 
-echo "== images of other programs, whole chunks"
+echo "== images of other programs, their streams made again"
 for g in "$GOLDEN"/img/*.ndz.zst; do
 	n=$(basename "$g" .ndz.zst); zstd -dqfc "$g" > "$T/g.ndz"
 	quietly es -q put "golden/$n" "$T/g.ndz" || fail "put $n"
@@ -171,7 +171,7 @@ check "verify finds every image whole" [ "$(es verify --json 2> /dev/null | fiel
 
 echo "== a store of a newer format"
 rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
-sed -i 's/^emustore 1$/emustore 2/' "$T/S/format"
+sed -i 's/^emustore [12]$/emustore 3/' "$T/S/format"
 status 1 es list
 status 1 es put x "$T/c.ndz"
 

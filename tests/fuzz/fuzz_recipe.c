@@ -27,7 +27,11 @@ check_chunk(const struct recipe_chunk *c)
 	if (back.crc != c->crc || back.codec != c->codec ||
 	    back.npieces != c->npieces || back.rest_bytes != c->rest_bytes ||
 	    memcmp(back.pieces, c->pieces, c->npieces * sizeof *c->pieces) != 0 ||
-	    memcmp(back.header, c->header, c->header_bytes) != 0)
+	    memcmp(back.header, c->header, c->header_bytes) != 0 ||
+	    back.made != c->made ||
+	    (c->made && (memcmp(&back.how, &c->how, sizeof c->how) != 0 ||
+			    back.adler != c->adler ||
+			    memcmp(back.sha256, c->sha256, sizeof c->sha256) != 0)))
 		abort();
 	recipe_chunk_free(&back);
 	buf_free(&b);

@@ -2,7 +2,7 @@
 # Stores in a bucket of a real S3 server: what comes out is what went in; several machines (caches of their own)
 # at once; gc while puts are under way; objects that are damaged or missing; a cache that is.
 . "$(dirname "$0")/../cli/lib.sh"
-requires python3 swift-proxy-server
+requires python3 zstd swift-proxy-server
 if [ "$(/usr/bin/python3 -c 'import sys; print(sys.version_info[0])' 2> /dev/null)" != 3 ]; then skip "needs /usr/bin/python3"; fi
 helpers=$TOP/tests/helpers port=$((20000 + $$ % 20000))
 mkdir "$T/server"
@@ -31,6 +31,7 @@ open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
 open(sys.argv[1] + "/d", "wb").write(r.randbytes(2 << 20))
 PY
 for i in a b c d; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
+zstd -dqfc "$GOLDEN/img/mbr.ndz.zst" > "$T/old.ndz"	# of the original program
 
 echo "== put and get"
 status 2 es list
@@ -40,10 +41,12 @@ check "put a" es -q put a "$T/a.ndz"
 new=$(other put --json b - < "$T/b.ndz" | field new_fragments)
 check "few fragments of b, from another machine, are new: $new" [ "$new" -le 8 ]
 check "put c, with a label and a parent" es -q put lab/c+1 "$T/c.ndz" -l os=none -p b
-for i in a:a a:1:a b:b lab/c+1:c; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done
+made=$(es put --json old "$T/old.ndz" | field made_chunks)
+check "put old: $made chunks are made again" [ "$made" -gt 0 ]
+for i in old:old a:a a:1:a b:b lab/c+1:c; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done
 check "on another machine" bash -c '"$0" -q --cache "$1" get lab/c+1 - | cmp - "$2"' "$BIN/emustore" "$T/cache3" "$T/c.ndz"
 check "info" bash -c '"$0" info lab/c+1 | grep -q "derived from b:1" && "$0" info lab/c+1 | grep -q os=none' "$BIN/emustore"
-check "list" [ "$(es list --json | python3 -c 'import json,sys; print(" ".join("%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)))')" = "a:1 b:1 lab/c+1:1" ]
+check "list" [ "$(es list --json | python3 -c 'import json,sys; print(" ".join("%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)))')" = "a:1 b:1 lab/c+1:1 old:1" ]
 check "several packs" [ "$(es stats --json | field packs)" -gt 4 ]
 check "nothing is new the second time" [ "$(es put --json a "$T/a.ndz" | field new_bytes)" = 0 ]
 status 1 es put a:1 "$T/c.ndz"
@@ -113,7 +116,7 @@ check "what was put meanwhile is there" gets again "$T/a.ndz"
 check "gc again" es -q gc
 gone=0; now=$(keys packs); for k in $before; do grep -q "$k" <<< "$now" || gone=$((gone + 1)); done
 check "some packs are gone: $gone" [ $gone -gt 0 ]
-for i in again:a lab/c+1:c; do check "${i%:*} is there" gets "${i%:*}" "$T/${i#*:}.ndz"; done
+for i in again:a lab/c+1:c old:old; do check "${i%:*} is there" gets "${i%:*}" "$T/${i#*:}.ndz"; done
 check "on a machine that had not looked since" bash -c '"$0" -q --cache "$1" get again - | cmp - "$2"' "$BIN/emustore" "$T/cache2" "$T/a.ndz"
 check "verify --data" es -q verify --data
 
@@ -134,8 +137,8 @@ for i in again:a lab/c+1:c same:c; do
 done
 check "one was refused" [ $served = 1 ]
 check "repair" es -q repair
-for i in a c d; do es -q put back/$i "$T/$i.ndz" || fail "put $i"; done
-for i in back/a:a back/c:c back/d:d again:a lab/c+1:c; do check "${i%:*} is whole" gets "${i%:*}" "$T/${i#*:}.ndz"; done
+for i in a c d old; do es -q put back/$i "$T/$i.ndz" || fail "put $i"; done
+for i in back/a:a back/c:c back/d:d back/old:old old:old again:a lab/c+1:c; do check "${i%:*} is whole" gets "${i%:*}" "$T/${i#*:}.ndz"; done
 check "verify" es -q verify
 request DELETE "/images/lab/one/$(keys packs | tail -n 1)"
 key=$(keys tables | head -n 1); request DELETE "/images/lab/one/$key"

@@ -140,6 +140,79 @@ test_chunk(void)
 }
 
 static void
+fill_made(struct recipe_chunk *c)
+{
+	static const uint8_t header[40] = { 1, 2, 3 };
+	struct err e;
+
+	*c = (struct recipe_chunk){ .codec = &codec_deflate,
+		.made = true,
+		.how = { REMAKE_FLUSHED, 4, 8, "1.2.13" },
+		.adler = 77,
+		.crc = 5,
+		.stream_bytes = 5000,
+		.header = header,
+		.header_bytes = sizeof header };
+	memset(c->sha256, 9, sizeof c->sha256);
+	recipe_add_piece(c, &(struct recipe_piece){ .number = 1000 }, &e);
+	recipe_add_piece(c,
+	    &(struct recipe_piece){ .zero = true, .windows = 4, .raw_bytes = 262144 },
+	    &e);
+}
+
+/* The same bytes with one of them changed must be refused. */
+static void
+check_refused(struct buf *b, size_t at, uint8_t value)
+{
+	struct recipe_chunk back = { 0 };
+	struct err e;
+	uint8_t before = b->base[at];
+
+	b->base[at] = value;
+	struct rd r = rd_from(b->base, b->len);
+	T_CHECK(recipe_get_chunk(&back, &r, &e) == -1 && e.kind == ERR_FORMAT);
+	b->base[at] = before;
+	recipe_chunk_free(&back);
+}
+
+static void
+test_made(void)
+{
+	struct recipe_chunk c, back = { 0 };
+	struct buf b = { 0 };
+	struct err e;
+	bool refused = true;
+
+	fill_made(&c);
+	recipe_put_chunk(&b, &c);
+	struct rd r = rd_from(b.base, b.len);
+	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0 && rd_done(&r));
+	T_CHECK(back.made && back.npieces == 2 && back.adler == 77 && back.crc == 5 &&
+		back.how.rule == REMAKE_FLUSHED && back.how.level == 4 &&
+		back.how.memory == 8 && strcmp(back.how.zlib, "1.2.13") == 0 &&
+		memcmp(back.sha256, c.sha256, sizeof c.sha256) == 0 &&
+		back.rest_bytes == 0 && back.stream_bytes == 5000);
+	for (size_t n = 0; n < b.len; n++) {
+		r = rd_from(b.base, n);
+		refused = refused && recipe_get_chunk(&back, &r, &e) == -1;
+	}
+	T_CHECK(refused);
+	size_t how_at = b.len - SHA256_BYTES - 4 - 6 - 4;
+	check_refused(&b, how_at, 0); /* rule */
+	check_refused(&b, how_at, REMAKE_RULE_MAX + 1);
+	check_refused(&b, how_at + 1, 10); /* level */
+	check_refused(&b, how_at + 2, 0);  /* memory */
+	check_refused(&b, how_at + 2, 10);
+	check_refused(&b, how_at + 3, REMAKE_VERSION_MAX + 1);
+	check_refused(&b, how_at + 5, '\n');
+	check_refused(&b, 0, 64);           /* pieces of no codec */
+	check_refused(&b, 0, 64 + 128 + 1); /* and a table */
+	recipe_chunk_free(&c);
+	recipe_chunk_free(&back);
+	buf_free(&b);
+}
+
+static void
 test_image(void)
 {
 	static struct recipe_image i = { .name = { "lab/x", 3 },
@@ -176,6 +249,9 @@ test_image(void)
 		refused = refused && recipe_get_block(&k, &r, &e) == -1;
 	}
 	T_CHECK(refused);
+	b.base[0] = 2;
+	r = rd_from(b.base, b.len);
+	T_CHECK(recipe_get_image(&back, &r, &e) == 0 && back.made);
 	b.base[0] = 9;
 	r = rd_from(b.base, b.len);
 	T_CHECK(recipe_get_image(&back, &r, &e) == -1 && e.kind == ERR_UNSUPPORTED);
@@ -192,6 +268,7 @@ main(void)
 	test_names();
 	test_numbers();
 	test_chunk();
+	test_made();
 	test_image();
 	return t_done();
 }
