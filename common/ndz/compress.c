@@ -3,19 +3,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/sha256.h"
+
 int
 compressor_init(struct compressor *z, const struct codec_choice *choice, struct err *e)
 {
 	*z = (struct compressor){ .codec = choice->codec,
-		.encoder = choice->codec->encoder_new(choice->level),
-		.md = EVP_MD_CTX_new(),
-		.sha256 = EVP_MD_fetch(NULL, "SHA256", NULL) };
-	if (z->encoder != NULL && z->md != NULL && z->sha256 != NULL) {
-		assert(z->codec->bound(FRAGMENT_WINDOW_BYTES) <= WINDOW_OUT_BYTES);
-		return 0;
-	}
-	compressor_free(z);
-	return err_nomem(e, "a compressor");
+		.encoder = choice->codec->encoder_new(choice->level) };
+	assert(z->codec->bound(FRAGMENT_WINDOW_BYTES) <= WINDOW_OUT_BYTES);
+	return z->encoder != NULL ? 0 : err_nomem(e, "a compressor");
 }
 
 void
@@ -23,8 +19,6 @@ compressor_free(struct compressor *z)
 {
 	if (z->encoder != NULL)
 		z->codec->encoder_free(z->encoder);
-	EVP_MD_CTX_free(z->md);
-	EVP_MD_free(z->sha256);
 }
 
 static bool
@@ -96,15 +90,48 @@ compress_window(struct compressor *z, struct batch *b, const struct run *r, unsi
 static void
 end_run(struct compressor *z, struct batch *b, struct run *r)
 {
-	const uint8_t *raw = b->raw + b->raw_at[r->first];
-	uint8_t digest[EVP_MAX_MD_SIZE];
-
 	z->codec->end(run_out(b, r), b->ends[r->first + r->n - 1]);
-	int ok = EVP_DigestInit_ex2(z->md, z->sha256, NULL) &&
-	         EVP_DigestUpdate(z->md, raw, raw_bytes(b, r->first, r->n)) &&
-	         EVP_DigestFinal_ex(z->md, digest, NULL);
-	assert(ok);
+}
+
+static void
+hash_run(const struct batch *b, struct run *r)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(b->raw + b->raw_at[r->first], raw_bytes(b, r->first, r->n), digest);
 	memcpy(r->digest, digest, sizeof r->digest);
+}
+
+/* Two of the same length; which most are. */
+static void
+hash_two(const struct batch *b, struct run *r, struct run *s)
+{
+	uint8_t one[SHA256_BYTES], two[SHA256_BYTES];
+
+	sha256_pair(b->raw + b->raw_at[r->first], b->raw + b->raw_at[s->first],
+	    raw_bytes(b, r->first, r->n), one, two);
+	memcpy(r->digest, one, sizeof r->digest);
+	memcpy(s->digest, two, sizeof s->digest);
+}
+
+static void
+hash_runs(struct batch *b)
+{
+	struct run *waits = NULL;
+
+	for (struct run *r = b->runs; r < b->runs + b->nruns; r++) {
+		if (r->zero)
+			continue;
+		bool alike = waits != NULL && raw_bytes(b, waits->first, waits->n) ==
+		                                  raw_bytes(b, r->first, r->n);
+		if (alike)
+			hash_two(b, waits, r);
+		else if (waits != NULL)
+			hash_run(b, waits);
+		waits = alike ? NULL : r;
+	}
+	if (waits != NULL)
+		hash_run(b, waits);
 }
 
 /* The room in front of a run, as far as it can be known while the batch is being
@@ -211,6 +238,7 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 	}
 	if (view_look(&v, b, b->runs + b->nruns))
 		rooms->tell(rooms->arg, &v.room);
+	hash_runs(b);
 }
 
 /* End it behind n windows; the rest, compressed anew, is *rest. */
@@ -223,6 +251,8 @@ run_cut(
 	r->cut = true;
 	end_run(z, b, r);
 	compress_run(z, b, rest, NULL);
+	hash_run(b, r);
+	hash_run(b, rest);
 }
 
 /* Into the open chunk, and the next ones when it is too much for that. */

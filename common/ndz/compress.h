@@ -11,7 +11,6 @@
 #ifndef COMMON_NDZ_COMPRESS_H
 #define COMMON_NDZ_COMPRESS_H
 
-#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,8 +50,6 @@ struct batch {
 struct compressor {
 	const struct codec *codec;
 	void *encoder;
-	EVP_MD_CTX *md;
-	EVP_MD *sha256; /* fetched once: looking it up costs as much as hashing */
 };
 
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
