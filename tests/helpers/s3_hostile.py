@@ -23,6 +23,7 @@ def fault(path):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     def log_message(self, *args): pass
 
     def answer(self, status, body=b"", headers=(), length=None):
