@@ -2,15 +2,15 @@
 # Every write, flush, hole and close of an installation fails in turn, and programs die
 # at points drawn by POINTS_SEED: never success with a wrong disk, the state never
 # ahead of it, and the next run makes it right.
-#	POINTS=100 tests/cli/install_faults.sh	as many kills for each way (10)
+#	POINTS=100 tests/cli/install_faults.sh	as many kills for each way (5)
 . "$(dirname "$0")/lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export FRISBEE_NO_URING=1	# so that all writes pass through the library that fails them
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3 mke2fs debugfs
-[ "${VARIANT:-plain}" = plain ] || POINTS=${POINTS:-3} STEP=${STEP:-40}	# instrumented programs are slow
-POINTS=${POINTS:-10} RANDOM=${POINTS_SEED:-4}
+[ "${VARIANT:-plain}" = plain ] || POINTS=${POINTS:-2} STEP=${STEP:-60}	# instrumented programs are slow
+POINTS=${POINTS:-5} RANDOM=${POINTS_SEED:-4}
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" FAULT_CALLS="$T/calls" LD_PRELOAD="$shim" "$@"; }
 
 mkdir "$T/d"
@@ -66,7 +66,7 @@ each() {	# OP KIND PATH STATE: every N
 }
 
 echo "== each access fails in turn"
-STEP=${STEP:-12}
+STEP=${STEP:-24}
 for state in "$T/state" target; do
 	for kind in eio dead; do for op in pwrite fsync clear; do each $op $kind "$(target)" "$state"; done; done
 	each pwrite full "$(target)" "$state"

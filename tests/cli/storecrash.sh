@@ -8,7 +8,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3
 export EMUSTORE=$T/S
-[ "${VARIANT:-plain}" = plain ] || STEP=${STEP:-5}	# instrumented programs are slow
+[ "${VARIANT:-plain}" = plain ] || STEP=${STEP:-9}	# instrumented programs are slow
 STEP=${STEP:-1}
 es() { "$BIN/emustore" -q "$@"; }
 
