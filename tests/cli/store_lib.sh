@@ -46,3 +46,10 @@ four_writers() {	# NAME FILE1 FILE2
 	done
 	check "four versions, two of each" [ $c$d = 22 ]
 }
+
+# How many seconds of grace a store in a bucket needs here: a put may take half of it, also on a busy machine.
+measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
+	local started=$SECONDS
+	es -s "$1" init && es -s "$1" -q put try "$2" || fail "a store to try"
+	GRACE=$(($3 + 6 * (SECONDS - started)))
+}

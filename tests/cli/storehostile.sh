@@ -117,11 +117,12 @@ ends() {	# FILE-DESCRIPTOR NAME: its exit status
 	cat <&"$1" >> "$T/$2.out"; eval "exec $1<&-"; wait "${pids[$1]}"
 }
 export EMUSTORE=s3://bucket/slow
-es init --pack-size 4M --grace 8; es -q put x "$T/x.ndz" || fail "put x"; es -q put y "$T/y.ndz" || fail "put y"
+measure_grace s3://bucket/try "$T/x.ndz" 6
+es init --pack-size 4M --grace $GRACE; es -q put x "$T/x.ndz" || fail "put x"; es -q put y "$T/y.ndz" || fail "put y"
 slow 5 get "$BIN/emustore" -q get y -
 slow 6 unzip "$BIN/imageunzip" -q --store "$EMUSTORE" y -
-sleep 9; check "rm" es rm x; check "gc condemns" [ "$(es gc --all --json | field bytes_condemned)" -gt 30000000 ]
-sleep 9; check "gc takes away" [ "$(es gc --all --json | field packs_replaced)" -gt 5 ]
+sleep $((GRACE + 1)); check "rm" es rm x; check "gc condemns" [ "$(es gc --all --json | field bytes_condemned)" -gt 30000000 ]
+sleep $((GRACE + 1)); check "gc takes away" [ "$(es gc --all --json | field packs_replaced)" -gt 5 ]
 check "get goes on" ends 5 get
 check "and is right" cmp "$T/get.out" "$T/y.ndz"
 check "imageunzip goes on" ends 6 unzip
