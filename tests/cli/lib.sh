@@ -9,7 +9,7 @@ CLEANUP=()
 bad=0
 at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf "$T"; }
 trap at_exit EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
 # Without site packages: to look for them takes longer than most scripts here run.
 PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo python3)

@@ -67,6 +67,7 @@ scratch_init(void)
 	atexit(scratch_done);
 	signal(SIGTERM, scratch_signal);
 	signal(SIGINT, scratch_signal);
+	signal(SIGHUP, scratch_signal);
 }
 
 /* Do this before the directory is removed, last things first. */
