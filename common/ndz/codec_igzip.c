@@ -36,7 +36,7 @@ enum {
 	 * hashes to shun, and few of them are ever touched. */
 	PLACES = 8,
 	PLACE_SHIFT = 16,
-	HASH_MASK = 0x1fff, /* of level 1; level 2 has more bits */
+	HASH_MASK = 0xff, /* no level has fewer bits for any window, most have more */
 	SHUNNED = 3,
 	HASHED_BYTES = 4,
 };

@@ -116,19 +116,20 @@ test_fragments(const struct codec *c, int level, int rounds)
 static void
 test_same_bytes(const struct codec *c, int level)
 {
-	enum { ROUNDS = 20000, WINDOW = 1024, AGAIN = 40, CAP = 4096 };
+	enum { ROUNDS = 20000, WINDOW = 4096, AGAIN = 40, CAP = 8192 };
 	static uint8_t one[CAP], other[CAP], waste[CAP];
 	uint8_t *window = raw;
 	void *a = c->encoder_new(level), *b = c->encoder_new(level);
 	unsigned differ = 0;
 
-	sample_fill(window, WINDOW, 0);
+	sample_fill(window, WINDOW, 1);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		for (unsigned k = 0; k < 12; k++)
 			window[k] = window[AGAIN + k] = window[2 * AGAIN + k + 1] =
 			    (uint8_t)rnd(256);
-		size_t n = c->window(a, WINDOW, window, WINDOW, one, CAP);
-		size_t m = c->window(b, WINDOW, window, WINDOW, other, CAP);
+		size_t bytes = (size_t)SECTOR_BYTES << rnd(4);
+		size_t n = c->window(a, bytes, window, bytes, one, CAP);
+		size_t m = c->window(b, bytes, window, bytes, other, CAP);
 		differ += n != m || memcmp(one, other, n) != 0;
 		if (i % 64 == 0)
 			c->window(b, WINDOW, raw + WINDOW, WINDOW, waste, CAP);
