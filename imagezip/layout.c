@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
@@ -258,6 +259,15 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o,
 		    "%s: has a partition table and a %s at its start: say "
 		    "--disk, -l (or -S type), or -r",
 		    disk_name(d), fs->title);
+	const char *member = o->whole_disk || t->nparts == 0
+	                         ? NULL
+	                         : foreign_find(
+				       d, (struct range){ 0, source_sectors(d) });
+	if (member != NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and is %s: say --disk, -l (or -S "
+		    "type), or -r",
+		    disk_name(d), member);
 	if (t->kind != PTABLE_NONE && t->nparts > 0)
 		return layout_disk(l, d, o, t, skip, e);
 	if (o->whole_disk && t->kind == PTABLE_NONE)
