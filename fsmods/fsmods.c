@@ -99,24 +99,24 @@ fsmods_probe_inside(struct disk *d, struct range part)
 /* Does another module recognise it, too?  Then one of them looks at what a former
  * use left there, and which is not known.  A container tells by itself. */
 static const char *
-rival(const struct fsmod *mod, struct disk *d, struct range part)
+rival(const struct fsmod *mod, struct disk *d, struct range part, bool containers)
 {
 	struct err ignored;
 
 	if (mod == NULL)
 		return NULL;
 	for (size_t i = 0; !mod->container && i < NMODULES; i++)
-		if (modules[i] != mod && !modules[i]->container &&
+		if (modules[i] != mod && (containers || !modules[i]->container) &&
 		    modules[i]->probe(d, part, &ignored) == 1)
 			return modules[i]->title;
 	return foreign_find(d, part);
 }
 
-int
-fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
+static int
+scan_found(const struct fsmod *mod, struct disk *d, struct range part, bool containers,
     struct fs_scan *f, struct err *e)
 {
-	const char *other = rival(mod, d, part);
+	const char *other = rival(mod, d, part, containers);
 
 	if (other == NULL)
 		return fsmods_scan_as(mod, d, part, f, e);
@@ -127,6 +127,19 @@ fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
 	    "kept whole: two things are recognised in it, %s and %s", mod->title,
 	    other);
 	return 0;
+}
+
+int
+fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	return scan_found(mod, d, part, true, f, e);
+}
+
+int
+fsmods_scan_inside(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
+{
+	return scan_found(fsmods_probe_inside(d, part), d, part, false, f, e);
 }
 
 int

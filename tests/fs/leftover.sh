@@ -36,6 +36,12 @@ for kind in md1.0-mirror md0.90-mirror; do
 	check "$kind: begins with the filesystem" [ "$(said_of skipped_sectors "$T/fs")" -gt 30000 ]
 done
 
+# Swap that became a slice with a disklabel whose partitions do not begin with it.
+python3 "$TOP/tests/helpers/bsdlabel_make.py" "$T/fs" 49152 0 freebsd a:7:16:40000 c:0:0:49152
+dd if="$T/was/swap" of="$T/fs" bs=1 skip=4086 seek=4086 count=10 conv=notrunc status=none
+kept_whole "swap, then a disklabel" "$T/fs" "and BSD disklabel"
+row bsdlabel "on what was swap" "$said"
+
 # The same below a partition table, and of a table that is itself left over.
 { head -c 1M /dev/zero; cp --sparse=always "$T/was/swap" "$T/fs"; leftover md1.2 "$T/fs"; cat "$T/fs"; } > "$T/disk"
 echo '2048,,82' | sfdisk -q "$T/disk" > /dev/null 2>&1
