@@ -36,6 +36,16 @@ for kind in md1.0-mirror md0.90-mirror; do
 	check "$kind: begins with the filesystem" [ "$(said_of skipped_sectors "$T/fs")" -gt 30000 ]
 done
 
+# Swap of a partition that was smaller: what is behind its last page is not its own.
+cp --sparse=always "$T/was/swap" "$T/fs"; truncate -s 40M "$T/fs"
+check "swap, then a larger partition" [ "$(said_of skipped_sectors,warning "$T/fs")" = "$((24 * 2048 - 64)) " ]
+row swap "in a larger partition" "only its own pages are skipped"
+truncate -s 20M "$T/fs"; kept_whole "swap, cut short" "$T/fs" "more than the partition"
+cp --sparse=always "$T/was/swap" "$T/fs"; printf '\2' | dd of="$T/fs" bs=1 seek=1024 conv=notrunc status=none
+kept_whole "swap of another version" "$T/fs" "unknown version 2"
+python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(1024); b = f.read(8); f.seek(1024); f.write(b"\0\0\0\1" + b[7:3:-1])' "$T/fs"
+check "swap in the other byte order" [ "$(said_of skipped_sectors "$T/fs")" = $((24 * 2048 - 64)) ]
+
 # Swap that became a slice with a disklabel whose partitions do not begin with it.
 python3 "$TOP/tests/helpers/bsdlabel_make.py" "$T/fs" 49152 0 freebsd a:7:16:40000 c:0:0:49152
 dd if="$T/was/swap" of="$T/fs" bs=1 skip=4086 seek=4086 count=10 conv=notrunc status=none
