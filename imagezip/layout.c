@@ -9,6 +9,7 @@
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
+#include "imagezip/sectorsize.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
@@ -301,8 +302,10 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 		return err_ctx(
 		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
-	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
-	                       : layout_detect(l, d, o, &t, skip, e);
+	int rc = sectorsize_check(d, &t, e);
+	if (rc == 0)
+		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
+		                   : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
 	return rc;
 }
