@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/ordered.h"
@@ -231,6 +232,24 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	return 0;
 }
 
+/* A state is a file of its own. */
+static int
+check_state_file(const struct install_config *cfg, const char *target, struct err *e)
+{
+	struct stat a, b;
+
+	if (cfg->state == NULL || strcmp(cfg->state, "target") == 0)
+		return 0;
+	if (strcmp(cfg->state, target) != 0 &&
+	    (stat(cfg->state, &a) != 0 || stat(target, &b) != 0 ||
+		a.st_dev != b.st_dev || a.st_ino != b.st_ino))
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "%s: is the target, and cannot be the file of --state; --state=target "
+	    "keeps it in free space",
+	    cfg->state);
+}
+
 /* A whole image makes a new file of a regular one; everything else is left as
  * long as it is. */
 int
@@ -239,7 +258,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 {
 	struct resume r;
 
-	if (resume_open(&r, cfg, e) != 0)
+	if (check_state_file(cfg, path, e) != 0 || resume_open(&r, cfg, e) != 0)
 		return -1;
 	if (open_target(out, cfg, path, e) != 0) {
 		state_close(r.state);
@@ -518,7 +537,7 @@ tell_lost(struct install *in, struct install_stats *s)
 static void
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && in->resume.state == NULL && !in->must_empty)
+	if (in->unlink_path != NULL && !resume_pending(&in->resume) && !in->must_empty)
 		unlink(in->unlink_path);
 }
 
