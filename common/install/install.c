@@ -20,7 +20,7 @@
 enum {
 	BUFFER_BYTES = 16 << 20, /* as much as a chunk of ours holds */
 	BUFFER_MIN_BYTES = 1 << 20,
-	SPARE_BUFFERS = 2, /* one being written, one waiting */
+	SPARE_BUFFERS = 3, /* two being written, one waiting */
 	WARNING_BYTES = 600,
 	GENTLE_NICE = 10,
 };
@@ -59,13 +59,26 @@ retire(struct install *in, struct job *j)
 }
 
 static int
-write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+launch(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	if (resume_claim(&in->resume, &j->c.h, j->number, e) != 0 ||
-	    job_write(j, &in->target, dec, e) != 0)
+	return resume_claim(&in->resume, &j->c.h, j->number, e) == 0
+	           ? job_launch(j, &in->target, dec, e)
+	           : -1;
+}
+
+static int
+settle_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+{
+	if (job_settle(j, &in->target, dec, e) != 0)
 		return -1;
 	in->chunks++;
 	return resume_note(&in->resume, j, e);
+}
+
+static int
+write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+{
+	return launch(in, j, dec, e) == 0 ? settle_job(in, j, dec, e) : -1;
 }
 
 /* On Linux, nice(2) is the calling thread's alone. */
@@ -102,19 +115,81 @@ decoder_stage(void *arg, struct err *e)
 	return rc;
 }
 
+/* What is being written, the oldest first: while the disk works on it, the next
+ * chunk's writes are on their way. */
+struct flying {
+	struct job *first, **end;
+};
+
+static int
+settle_oldest(struct install *in, struct flying *f, struct err *e)
+{
+	struct job *j = f->first;
+	int rc = settle_job(in, j, in->writer_decoder, e);
+
+	if (rc != 0)
+		return -1; /* other writes of it may be in flight */
+	f->first = j->next;
+	if (f->first == NULL)
+		f->end = &f->first;
+	retire(in, j);
+	return 0;
+}
+
+/* Of two chunks with the same sectors the later one counts. */
+static int
+launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
+{
+	int rc = 0;
+
+	for (const struct job *k = f->first; rc == 0 && k != NULL;)
+		if (job_overlaps(j, k)) {
+			rc = settle_oldest(in, f, e);
+			k = f->first;
+		} else {
+			k = k->next;
+		}
+	j->next = NULL;
+	*f->end = j;
+	f->end = &j->next;
+	return rc == 0 ? launch(in, j, in->writer_decoder, e) : -1;
+}
+
+/* After a failure: buffers that go away must not be in flight. */
+static void
+land_all(struct install *in, struct flying *f)
+{
+	struct err later;
+
+	target_land(&in->target, &later);
+	for (struct job *j = f->first, *next; j != NULL; j = next) {
+		next = j->next;
+		retire(in, j);
+	}
+}
+
 static int
 writer_stage(void *arg, struct err *e)
 {
 	struct install *in = arg;
+	struct flying f = { NULL, &f.first };
 	void *item;
 	int rc = 0;
 
 	give_way(in);
-	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
-		if (!in->cfg.no_writer)
-			rc = write_job(in, item, in->writer_decoder, e);
-		retire(in, item);
+	while (rc == 0) {
+		if (f.first != NULL && !ordered_ready(in->work)) {
+			rc = settle_oldest(in, &f, e);
+			continue;
+		}
+		if (ordered_take(in->work, &item) != QUEUE_OK)
+			break;
+		if (in->cfg.no_writer)
+			retire(in, item);
+		else
+			rc = launch_next(in, &f, item, e);
 	}
+	land_all(in, &f);
 	return rc;
 }
 
