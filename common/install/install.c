@@ -152,7 +152,9 @@ launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
 	j->next = NULL;
 	*f->end = j;
 	f->end = &j->next;
-	return rc == 0 ? launch(in, j, in->writer_decoder, e) : -1;
+	if (rc != 0 || launch(in, j, in->writer_decoder, e) != 0)
+		return -1;
+	return in->target.flight == NULL ? settle_oldest(in, f, e) : 0;
 }
 
 /* After a failure: buffers that go away must not be in flight. */
