@@ -137,6 +137,15 @@ ordered_take(struct ordered *o, void **item)
 }
 
 bool
+ordered_ready(struct ordered *o)
+{
+	pthread_mutex_lock(&o->lock);
+	bool ready = o->taken < o->begun && o->slots[o->taken % o->cap].done;
+	pthread_mutex_unlock(&o->lock);
+	return ready;
+}
+
+bool
 ordered_drain(struct ordered *o, void **item)
 {
 	if (o->taken == o->submitted)

@@ -29,6 +29,8 @@ enum queue_rc ordered_try_begin(struct ordered *, void **item, size_t *ticket);
 void ordered_done(struct ordered *, size_t ticket);
 /* For the consumer: the oldest item, once it is done. */
 enum queue_rc ordered_take(struct ordered *, void **item);
+/* For the consumer: is there one, so that ordered_take() does not wait? */
+bool ordered_ready(struct ordered *);
 /* When all threads are gone: the items that a cancel left inside, one a call. */
 bool ordered_drain(struct ordered *, void **item);
 void ordered_close(struct ordered *);

@@ -68,6 +68,10 @@ extern const struct cli_opt install_opts[];
  * frisbee's -p is the port. */
 int install_set_pattern(void *config, const char *arg, struct err *);
 
+/* ERR_USAGE when something was chosen that means nothing to bytes that are only
+ * copied (-N). */
+int install_check_raw(const struct install_config *, struct err *);
+
 /* The sectors of partition `slice` of a disk (-s), or len 0 for 0, the whole. */
 int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 

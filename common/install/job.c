@@ -433,17 +433,6 @@ put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *
 	}
 }
 
-/* After a failure, too, nothing may be in flight from buffers that go away.  A
- * streamed chunk's pieces share one buffer. */
-static int
-put_and_land(const struct job *j, struct cursor *c, struct decoder *dec, struct err *e)
-{
-	struct err later;
-	int rc = put_job(j, c, dec, e);
-
-	return target_land(c->t, rc == 0 ? e : &later) != 0 || rc != 0 ? -1 : 0;
-}
-
 static int
 free_gaps(const struct job *j, struct target *t, struct err *e)
 {
@@ -458,21 +447,39 @@ free_gaps(const struct job *j, struct target *t, struct err *e)
 	return target_free_space(t, from, h->lastsect, e);
 }
 
+bool
+job_overlaps(const struct job *a, const struct job *b)
+{
+	return a->c.h.firstsect < b->c.h.lastsect && b->c.h.firstsect < a->c.h.lastsect;
+}
+
 int
-job_write(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	struct cursor c = { .t = t, .h = &j->c.h, .put = target_write };
 
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = write_differing;
-	if (put_and_land(j, &c, dec, e) != 0)
-		return err_ctx(e, "chunk %u", j->number);
-	if (t->cfg->read_back) {
-		c = (struct cursor){ .t = t, .h = &j->c.h, .put = target_compare };
-		if (put_job(j, &c, dec, e) != 0)
-			return err_ctx(e, "chunk %u", j->number);
-	}
-	if (free_gaps(j, t, e) != 0)
+	int rc = put_job(j, &c, dec, e);
+	j->ticket = target_ticket(t);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
+}
+
+static int
+settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor c = { .t = t, .h = &j->c.h, .put = target_compare };
+
+	if (target_land_upto(t, j->ticket, e) != 0 ||
+	    (t->cfg->read_back && put_job(j, &c, dec, e) != 0))
+		return -1;
+	return free_gaps(j, t, e);
+}
+
+int
+job_settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	if (settle(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	target_note_covered(t, j->c.h.firstsect, j->c.h.lastsect);
 	return 0;
