@@ -207,6 +207,8 @@ static const struct knob knobs[] = {
 	{ "crashes", offsetof(struct scenario, crashes), U32 },
 	{ "restart-us", offsetof(struct scenario, restart_us), U64 },
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
+	{ "read-latency-us", offsetof(struct scenario, read_latency_us), U64 },
+	{ "read-rate", offsetof(struct scenario, read_bytes_per_s), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },
 	{ "loss-burst", offsetof(struct scenario, net.burst), REAL },
 	{ "late", offsetof(struct scenario, net.late), REAL },
