@@ -157,6 +157,14 @@ static const struct scenario suite[] = {
 	    .net.twice = 0.1, .net.loss = 0.05 },
 	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
 	    .chunk_us = 2000 },
+	{ "damage", .clients = 4, .chunks = 24, QUICK, .damage = 0.2,
+	    .net.loss = 0.01 },
+	{ "damage-one", .clients = 1, .chunks = 24, QUICK, .damage = 0.3 },
+	{ "x-damage", .clients = 8, .chunks = 32, QUICK, EXT, .damage = 0.2,
+	    .net.loss = 0.01 },
+	{ "x-damage-one", .clients = 1, .chunks = 32, QUICK, EXT, .damage = 0.3 },
+	{ "x-damage-plain", .clients = 3, .chunks = 24, QUICK, .ext = true,
+	    .damage = 0.2, .old_clients = 1, .net.loss = 0.01 },
 	{ "adaptive", .clients = 8, .chunks = 48, QUICK_AT(1000000000), .dynamic = true,
 	    LIMITS(0.6, 1.3, 700) },
 	{ "adaptive-1", .clients = 8, .chunks = 48, QUICK_AT(200000000),
@@ -206,6 +214,7 @@ static const struct knob knobs[] = {
 	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
 	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
 	{ "slow-chunk-us", offsetof(struct scenario, slow_chunk_us), U64 },
+	{ "damage", offsetof(struct scenario, damage), REAL },
 	{ "crashes", offsetof(struct scenario, crashes), U32 },
 	{ "restart-us", offsetof(struct scenario, restart_us), U64 },
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
@@ -305,7 +314,7 @@ alone_us(const struct scenario *sc, uint64_t seed)
 	one.old_clients = 0;
 	one.start = START_AT_ONCE;
 	one.net.loss = one.net.late = one.net.twice = 0;
-	one.chunk_spread = 0;
+	one.chunk_spread = one.damage = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
 }
