@@ -498,6 +498,12 @@ install_expect(struct install *in, uint32_t nchunks)
 	in->resume.expected = nchunks;
 }
 
+void
+install_trust_digests(struct install *in)
+{
+	in->cfg.digests_checked = true;
+}
+
 bool
 install_has(const struct install *in, uint32_t chunk)
 {
