@@ -37,6 +37,15 @@ turn_carousel(struct server *s)
 		server_fifo_prepend(s, it);
 }
 
+/* Is part of a chunk given out, and will the next run be more of it?  What came in
+ * between would look like the end of it to the clients. */
+static bool
+within_chunk(const struct server *s)
+{
+	return s->head != NULL && s->head->cursor > 0 &&
+	       blockmap_next(&s->head->queued, s->head->cursor) < WIRE_CHUNK_BLOCKS;
+}
+
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
 static bool
 read_for_parity(struct server *s, struct server_run *run)
@@ -83,9 +92,10 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	if (s->ext.used && s->cfg.ext.parity && read_for_parity(s, run))
+	bool within = within_chunk(s);
+	if (s->ext.used && s->cfg.ext.parity && !within && read_for_parity(s, run))
 		return true;
-	if (s->ext.used)
+	if (s->ext.used && !within)
 		turn_carousel(s);
 	if (s->head == NULL)
 		return false;
