@@ -186,10 +186,12 @@ client_end_pass(struct client *c, uint64_t now_us)
 	struct buffer *b = client_filling(c, chunk);
 	if (b == NULL) {
 		adapt_backlog(c, 0);
+		client_ext_adapt(c, 0);
 		return;
 	}
 	struct blockmap lost = client_lack(b);
 	adapt_backlog(c, blockmap_count(&lost));
+	client_ext_adapt(c, blockmap_count(&lost));
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
@@ -253,6 +255,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
 	client_ext_seen(c, now_us);
+	client_ext_heard_block(c, chunk, block);
 	bool begins = c->current != chunk;
 	client_follow_stream(c, now_us, chunk);
 	if (begins && c->current == chunk)

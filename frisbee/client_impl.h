@@ -39,6 +39,11 @@ struct buffer {
 struct client_ext {
 	bool on;
 	bool parity;
+	/* The server sends at once what it is told: so much, which was last made less
+	 * when so many had come. */
+	bool unpaced;
+	uint32_t window;
+	uint64_t cut_till;
 	uint16_t port;
 	uint32_t session;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
@@ -53,6 +58,7 @@ struct client_ext {
 	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
 	/* Blocks that came; the server sends until so many, by all that was said. */
 	uint64_t seen, horizon;
+	uint32_t at_chunk, at_block, since; /* the last block; parity after it */
 	uint64_t mark_us;   /* when the last whole chunk's worth had come */
 	uint64_t look_go;   /* ask for more when so many have come */
 	uint64_t seen_us;   /* the last one */
@@ -228,8 +234,19 @@ size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
+/* ... having lost so many blocks. */
+void client_ext_adapt(struct client *, uint32_t lost);
 /* A block or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us);
+/* ... a block: all before it went out, too. */
+static inline void
+client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
+{
+	c->ext.at_chunk = chunk;
+	c->ext.at_block = block;
+	c->ext.since = 0;
+}
+
 /* When there is a complaint to be said; a signal is judged when anything arrives. */
 static inline uint64_t
 client_ext_load_at_us(const struct client *c)

@@ -85,3 +85,10 @@ carousel_next(struct carousel *c, uint32_t *chunk, struct blockmap *blocks)
 	drop(c, *chunk);
 	return true;
 }
+
+void
+carousel_put_back(struct carousel *c, uint32_t chunk, const struct blockmap *blocks)
+{
+	carousel_add(c, chunk, blocks);
+	c->at = chunk;
+}

@@ -58,10 +58,33 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	s->stats.loads++;
 	s->asked_us = now_us;
-	if (s->cfg.dynamic &&
+	/* One alone, unpaced, asks for less when it loses something. */
+	bool alone = server_unpaced(s) && s->stats.clients < 2;
+	if (s->cfg.dynamic && !alone &&
 	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch,
 		m->u.load.lost, m->u.load.of, m->u.load.queue))
 		server_follow_rate(s);
+}
+
+/* Of what was sent, how much has the client that says ROOM not heard yet? */
+static uint64_t
+still_coming(const struct server *s, const struct wirext_msg *m)
+{
+	uint64_t heard;
+
+	if (m->kind != WIREXT_ROOM ||
+	    !server_sent_upto(&s->ext.log, m->u.go.chunk, m->u.go.block, &heard))
+		return 0;
+	heard += m->u.go.since;
+	return heard < s->ext.sent ? s->ext.sent - heard : 0;
+}
+
+static void
+handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	s->stats.gos++;
+	s->asked_us = now_us;
+	server_let_go(s, m->u.go.blocks, still_coming(s, m));
 }
 
 void
@@ -93,9 +116,6 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_reports(s, now_us, &m);
 	else if (m.kind == WIREXT_LOAD)
 		handle_load(s, now_us, &m);
-	else if (m.kind == WIREXT_GO) {
-		s->stats.gos++;
-		s->asked_us = now_us;
-		server_let_go(s, m.u.go.blocks);
-	}
+	else if (m.kind == WIREXT_GO || m.kind == WIREXT_ROOM)
+		handle_go(s, now_us, &m);
 }

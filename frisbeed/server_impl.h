@@ -13,6 +13,7 @@
 #include "frisbeed/server_pace.h"
 #include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
+#include "frisbeed/server_sent.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
@@ -26,9 +27,7 @@ enum {
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	/* What a client can take unasked when it joins; the most that it can ask for.
-	 */
-	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	/* The most that a client can say it takes. */
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
@@ -76,6 +75,9 @@ struct server_ext {
 	 */
 	uint64_t sent, pending, limit;
 	bool carousel_turn; /* an old request has had its own */
+	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
+	uint32_t split;
+	struct server_sent log; /* of what went out */
 	struct repair repair;
 	uint32_t parity_used; /* a bit for each of the buffers */
 };
@@ -131,14 +133,21 @@ void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg
 bool server_has_left(const struct server *s, const uint8_t ip[4], uint32_t id);
 /* What of a chunk a client that begins to listen now will not get by itself. */
 void server_want_chunk(struct server *s, uint32_t chunk);
-/* Somebody can take so many blocks from now on. */
-void server_let_go(struct server *s, uint32_t blocks);
+/* Somebody can take so many blocks, of which so many are on their way. */
+void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
 void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
 void server_handle_prequest(
     struct server *s, uint64_t now_us, const struct wire_msg *m);
+
+/* Does nothing but what clients ask for, and can take, set the pace? */
+static inline bool
+server_unpaced(const struct server *s)
+{
+	return s->cfg.gap_us == 0;
+}
 
 /* server_queue.c */
 struct item *server_item_of(struct server *s, uint32_t chunk);

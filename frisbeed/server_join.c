@@ -77,9 +77,9 @@ server_want_chunk(struct server *s, uint32_t chunk)
 }
 
 void
-server_let_go(struct server *s, uint32_t blocks)
+server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
 {
-	uint64_t limit = s->ext.sent +
+	uint64_t limit = s->ext.sent - coming +
 	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
 
 	if (s->ext.limit < limit)
@@ -91,7 +91,7 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
-	server_let_go(s, FIRST_BLOCKS);
+	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
 	/* How many they are makes a difference. */
 	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
 	for (uint32_t c = 0; c < s->nchunks && !(flags & WIREXT_AGAIN); c++)

@@ -71,7 +71,7 @@ lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked
 	bool heard = s->sent[chunk] != NULL &&
 	             (int32_t)(s->sent_ms[chunk] - joined_ms) > 0;
 	/* One alone, unpaced, asks for no more at a time than it can take. */
-	bool alone = s->cfg.gap_us == 0 && s->stats.clients < 2;
+	bool alone = server_unpaced(s) && s->stats.clients < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
 
 	return heard && !late && !alone ? n : 0;

@@ -9,6 +9,23 @@ server_slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
+/* Without a pace no more goes than somebody said to have room for: the rest of the
+ * chunk waits. */
+static struct blockmap
+fit(struct server *s, uint32_t chunk, const struct blockmap *want)
+{
+	uint64_t room = s->ext.limit - s->ext.sent - s->ext.pending;
+	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room) : *want;
+	struct blockmap rest = blockmap_minus(*want, &now);
+
+	s->ext.split = s->nchunks;
+	if (blockmap_empty(&rest))
+		return now;
+	carousel_put_back(&s->ext.carousel, chunk, &rest);
+	s->ext.split = chunk;
+	return now;
+}
+
 /* The next chunk that somebody wants, when nothing else is asked for. */
 static void
 turn_carousel(struct server *s)
@@ -26,6 +43,7 @@ turn_carousel(struct server *s)
 		return; /* no memory: it will be wanted again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
+	want = fit(s, chunk, &want);
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
 	s->ext.pending += blockmap_count(&want);
@@ -42,7 +60,11 @@ turn_carousel(struct server *s)
 static bool
 within_chunk(const struct server *s)
 {
-	return s->head != NULL && s->head->cursor > 0 &&
+	if (s->head == NULL)
+		return s->ext.split < s->nchunks &&
+		       carousel_wants(&s->ext.carousel, s->ext.split) &&
+		       s->ext.sent + s->ext.pending < s->ext.limit;
+	return s->head->cursor > 0 &&
 	       blockmap_next(&s->head->queued, s->head->cursor) < WIRE_CHUNK_BLOCKS;
 }
 
@@ -76,7 +98,8 @@ read_for_parity(struct server *s, struct server_run *run)
 static void
 finish_item(struct server *s, struct item *it)
 {
-	bool large = it->bulk >= LARGE_REQUEST;
+	bool rest = it->chunk == s->ext.split;
+	bool large = it->bulk >= LARGE_REQUEST && !rest;
 
 	s->ext.carousel_turn |= large && it->asked;
 	it->bulk = 0;
@@ -95,7 +118,7 @@ server_read_next(struct server *s, struct server_run *run)
 	bool within = within_chunk(s);
 	if (s->ext.used && s->cfg.ext.parity && !within && read_for_parity(s, run))
 		return true;
-	if (s->ext.used && !within)
+	if (s->ext.used && (!within || s->head == NULL))
 		turn_carousel(s);
 	if (s->head == NULL)
 		return false;
