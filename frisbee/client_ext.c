@@ -193,6 +193,7 @@ handle_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	c->ext.doubting = false;
 	c->ext.clients = m->u.state.clients;
 	c->ext.idle = (m->u.state.flags & WIREXT_IDLE) != 0;
+	c->ext.sets = (m->u.state.flags & WIREXT_IN_SETS) != 0;
 	c->ext.most_lack -= c->ext.most_lack / 8;
 	const struct wirext_map *map = &m->u.state.coming;
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
@@ -419,7 +420,7 @@ too_much(const struct buffer *b)
 static bool
 may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
-	return b->chunk != c->current && now_us >= b->settled_us &&
+	return !client_in_pass(c, b->chunk) && now_us >= b->settled_us &&
 	       !client_ext_coming(c, b->chunk) && !covered(c, b, now_us);
 }
 
@@ -514,7 +515,7 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 			found += add_want(map, bits, b->chunk);
 	}
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (chunk != c->current && !client_ext_coming(c, chunk))
+		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
 }

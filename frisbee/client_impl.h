@@ -50,6 +50,7 @@ struct client_ext {
 	uint32_t clients;  /* as announced */
 	bool idle;         /* the server was, when it spoke last */
 	uint64_t state_us; /* when that was */
+	bool sets;         /* chunks take turns */
 	bool doubting;     /* too long ago */
 	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
@@ -117,6 +118,15 @@ client_chunk_blocks(const struct client *c, uint32_t chunk)
 	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
 
 	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+}
+
+/* Is a pass of the chunk going on, perhaps in turns with others? */
+static inline bool
+client_in_pass(const struct client *c, uint32_t chunk)
+{
+	return c->current == chunk ||
+	       (c->ext.sets && c->current != c->chunks.n &&
+		   c->current / WIREXT_SET == chunk / WIREXT_SET);
 }
 
 /* The buffer of a chunk of which something, but not all, is here. */

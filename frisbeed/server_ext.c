@@ -36,6 +36,21 @@ server_is_quiet(const struct server *s)
 }
 
 static void
+hear_report(
+    struct server *s, uint64_t now_us, const struct wirext_nak *k, uint64_t window_us)
+{
+	/* Who has not heard that chunks take turns believes that this one is over. */
+	if (server_in_sets(s) && s->items[k->chunk] != NULL)
+		return;
+	repair_report(&s->ext.repair, k->chunk, k->lack, now_us, window_us);
+	if (!server_sets_hear(&s->ext.sets, k->lack))
+		return;
+	s->ext.state_pending = true;
+	if (s->ext.sets.on)
+		repair_even_out(&s->ext.repair);
+}
+
+static void
 handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint64_t window = s->ext.clients < 2  ? 0
@@ -49,8 +64,7 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	repair_count_message(&s->ext.repair);
 	for (uint32_t i = 0; i < m->u.nak.n; i++)
 		if (m->u.nak.at[i].chunk < s->nchunks)
-			repair_report(&s->ext.repair, m->u.nak.at[i].chunk,
-			    m->u.nak.at[i].lack, now_us, window);
+			hear_report(s, now_us, &m->u.nak.at[i], window);
 }
 
 static void

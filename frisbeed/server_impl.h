@@ -14,6 +14,7 @@
 #include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
 #include "frisbeed/server_sent.h"
+#include "frisbeed/server_sets.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
@@ -58,6 +59,7 @@ struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
 	bool ext;
+	bool no_sets;
 };
 
 /* The extension: see docs/protocol.md. */
@@ -79,6 +81,8 @@ struct server_ext {
 	uint32_t split;
 	struct server_sent log; /* of what went out */
 	struct repair repair;
+	struct server_sets sets;
+	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
 };
 
@@ -126,7 +130,9 @@ void server_bad_packet(struct server *s, const uint8_t from[4], const struct err
 /* server_join.c */
 struct server_client *server_find_client(
     struct server *s, const uint8_t ip[4], uint32_t id);
-void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+/* NULL: it was known, or there are too many. */
+struct server_client *server_client_joined(
+    struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
 /* The ports are read one after the other: what a client said on the second one may be
  * heard after its LEAVE. */
@@ -149,12 +155,28 @@ server_unpaced(const struct server *s)
 	return s->cfg.gap_us == 0;
 }
 
+/* Do chunks take turns?  Not when somebody would take that for their end. */
+static inline bool
+server_in_sets(const struct server *s)
+{
+	return s->ext.sets.on && !server_unpaced(s) && s->ext.no_sets == 0 &&
+	       s->ext.clients == s->stats.clients;
+}
+
+static inline bool
+server_same_set(uint32_t a, uint32_t b)
+{
+	return a / WIREXT_SET == b / WIREXT_SET;
+}
+
 /* server_queue.c */
 struct item *server_item_of(struct server *s, uint32_t chunk);
 void server_fifo_append(struct server *s, struct item *it);
 struct item *server_fifo_pop(struct server *s);
 void server_item_unref(struct server *s, struct item *it);
 void server_fifo_prepend(struct server *s, struct item *it);
+/* The first one waits behind all others, as it is. */
+void server_fifo_rotate(struct server *s);
 void server_enqueue(
     struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked);
 

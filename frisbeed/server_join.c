@@ -11,24 +11,28 @@ server_find_client(struct server *s, const uint8_t ip[4], uint32_t id)
 	return NULL;
 }
 
-void
+struct server_client *
 server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
+	struct server_client *c = NULL;
+
 	s->stats.joins++;
 	if (server_find_client(s, ip, id) != NULL)
-		return; /* its last join or our reply was lost */
+		return NULL; /* its last join or our reply was lost */
 	s->joined_us = s->now_us;
 	if (s->stats.clients < SERVER_CLIENTS_MAX) {
-		struct server_client *c = &s->clients[s->stats.clients++];
+		c = &s->clients[s->stats.clients++];
 		memcpy(c->ip, ip, 4);
 		c->id = id;
 		c->ext = ext;
+		c->no_sets = false;
 		s->ext.clients += ext;
 		if (s->stats.clients > s->stats.clients_max)
 			s->stats.clients_max = s->stats.clients;
 	}
 	if (s->log.joined != NULL)
 		s->log.joined(s->log.arg, ip, id);
+	return c;
 }
 
 void
@@ -42,6 +46,7 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (c != NULL) {
 		s->left[s->nleft++ % LEFT_KEPT] = *c;
 		s->ext.clients -= c->ext;
+		s->ext.no_sets -= c->no_sets;
 		*c = s->clients[--s->stats.clients];
 		s->left_us = now_us;
 		if (s->ext.clients == 0)
@@ -114,7 +119,12 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 		return;
 	}
 	s->asked_us = now_us;
-	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	struct server_client *c = server_client_joined(
+	    s, m->srcip, m->u.join.clientid, ext);
+	if (c != NULL && ext && (flags & WIREXT_NO_SETS)) {
+		c->no_sets = true;
+		s->ext.no_sets++;
+	}
 	if (ext)
 		join_ext(s, now_us, flags);
 }

@@ -58,6 +58,19 @@ server_fifo_prepend(struct server *s, struct item *it)
 	s->head = it;
 }
 
+void
+server_fifo_rotate(struct server *s)
+{
+	struct item *it = s->head;
+
+	if (it == NULL || it->next == NULL)
+		return;
+	s->head = it->next;
+	it->next = NULL;
+	s->tail->next = it;
+	s->tail = it;
+}
+
 /* How many blocks were most likely lost on their way to a client that asks for these.
  * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
  * of one that went out before the last client came. */

@@ -26,16 +26,14 @@ fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 	return now;
 }
 
-/* The next chunk that somebody wants, when nothing else is asked for. */
+/* The next chunk that somebody wants, before all that waits or behind it. */
 static void
-turn_carousel(struct server *s)
+take_next(struct server *s, bool first)
 {
 	struct blockmap want;
 	uint32_t chunk;
 
-	if ((s->head != NULL && !s->ext.carousel_turn) ||
-	    s->ext.sent + s->ext.pending >= s->ext.limit ||
-	    !carousel_next(&s->ext.carousel, &chunk, &want))
+	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
 	struct item *it = server_item_of(s, chunk);
@@ -51,8 +49,27 @@ turn_carousel(struct server *s)
 		return;
 	if (blockmap_empty(&it->queued))
 		server_item_unref(s, it);
-	else
+	else if (first)
 		server_fifo_prepend(s, it);
+	else
+		server_fifo_append(s, it);
+}
+
+/* ... when nothing else is asked for; with those that take turns with it. */
+static void
+turn_carousel(struct server *s)
+{
+	if ((s->head != NULL && !s->ext.carousel_turn) ||
+	    s->ext.sent + s->ext.pending >= s->ext.limit)
+		return;
+	uint32_t chunk = carousel_peek(&s->ext.carousel);
+	take_next(s, true);
+	if (!server_in_sets(s))
+		return;
+	for (uint32_t next = chunk;
+	     (next = carousel_peek(&s->ext.carousel)) != s->nchunks && next > chunk &&
+	     server_same_set(chunk, next);)
+		take_next(s, false);
 }
 
 /* Is part of a chunk given out, and will the next run be more of it?  What came in
@@ -64,8 +81,13 @@ within_chunk(const struct server *s)
 		return s->ext.split < s->nchunks &&
 		       carousel_wants(&s->ext.carousel, s->ext.split) &&
 		       s->ext.sent + s->ext.pending < s->ext.limit;
-	return s->head->cursor > 0 &&
-	       blockmap_next(&s->head->queued, s->head->cursor) < WIRE_CHUNK_BLOCKS;
+	/* Of a set, all chunks. */
+	for (const struct item *it = s->head; it != NULL;
+	     it = server_in_sets(s) ? it->next : NULL)
+		if (it->cursor > 0 &&
+		    blockmap_next(&it->queued, it->cursor) < WIRE_CHUNK_BLOCKS)
+			return true;
+	return false;
 }
 
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
@@ -138,8 +160,11 @@ server_read_next(struct server *s, struct server_run *run)
 				   .first = first,
 				   .count = n } };
 	*run = slot->run;
-	if (!blockmap_empty(&it->queued))
+	if (!blockmap_empty(&it->queued)) {
+		if (server_in_sets(s))
+			server_fifo_rotate(s);
 		return true;
+	}
 	finish_item(s, server_fifo_pop(s));
 	return true;
 }

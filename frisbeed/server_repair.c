@@ -13,7 +13,7 @@ enum {
 	EPOCH_US = 1000000,
 };
 static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
-		    LEARN_STEP = 6;
+		    LEARN_STEP = 6, EVENED = 0.5;
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
@@ -151,6 +151,12 @@ learn(struct repair *r, const struct repair_chunk *k)
 		enough = r->unasked + LEARN_STEP;
 	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
 		r->unasked = enough < UNASKED_MAX ? enough : UNASKED_MAX;
+}
+
+void
+repair_even_out(struct repair *r)
+{
+	r->unasked *= EVENED;
 }
 
 bool

@@ -29,11 +29,14 @@ enum {
 	/* What a join says that a client can take, of a server with a pace or not. */
 	WIREXT_FIRST = 2 * WIRE_CHUNK_BLOCKS,
 	WIREXT_FIRST_UNPACED = 256,
+	/* Chunks that take turns have the same quotient by this. */
+	WIREXT_SET = 8,
 };
 
 enum wirext_flag {
 	WIREXT_CAN_PARITY = 1, /* offer and answer */
 	WIREXT_AGAIN = 2,      /* offer: wants will be said by WANT */
+	WIREXT_NO_SETS = 4,    /* offer: too few buffers for chunks that take turns */
 	WIREXT_UNPACED = 2,    /* answer: what clients say is all that sets the pace */
 	/* Answer: probes (probe.h) are answered.  Offer: who joins only asks for the
 	 * answer, and is no client. */
@@ -60,8 +63,9 @@ enum wirext_kind {
 };
 
 enum wirext_state_flag {
-	WIREXT_IDLE = 1,  /* nothing to send */
-	WIREXT_STALE = 2, /* the file is no longer what was served */
+	WIREXT_IDLE = 1,    /* nothing to send */
+	WIREXT_STALE = 2,   /* the file is no longer what was served */
+	WIREXT_IN_SETS = 4, /* chunks take turns */
 };
 
 /* Chunks [first, first + count), a bit each: bit b % 8 of byte b / 8. */
