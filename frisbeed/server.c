@@ -48,6 +48,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 		return NULL;
 	}
 	s->ext.changed.many = true;
+	s->ext.split = s->nchunks;
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
 	if (cfg->dynamic)

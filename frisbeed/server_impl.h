@@ -14,6 +14,8 @@
 #include "frisbeed/server_pace.h"
 #include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
+#include "frisbeed/server_sent.h"
+#include "frisbeed/server_sets.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
@@ -31,9 +33,7 @@ enum {
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	/* What a client can take unasked when it joins; the most that it can ask for.
-	 */
-	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	/* The most that a client can say it takes. */
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
@@ -65,6 +65,7 @@ struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
 	bool ext;
+	bool no_sets;
 };
 
 struct server_left {
@@ -95,7 +96,12 @@ struct server_ext {
 	 */
 	uint64_t sent, pending, limit;
 	bool carousel_turn; /* an old request has had its own */
+	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
+	uint32_t split;
+	struct server_sent log; /* of what went out */
 	struct repair repair;
+	struct server_sets sets;
+	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
 };
 
@@ -149,7 +155,7 @@ void server_bad_packet(struct server *s, const uint8_t from[4], const struct err
  * many come, first those give way that never asked for anything. */
 int server_roll_init(struct server *s); /* -1: no memory */
 void server_roll_fini(struct server *s);
-void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+void server_client_joined(struct server *s, const struct server_client *who);
 /* A request of the base protocol does not tell the id. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
 /* A message of the extension's.  False: it has just left. */
@@ -161,8 +167,8 @@ void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg
 void server_want_chunk(struct server *s, uint32_t chunk);
 /* It was given out, or a block of it was sent: who joins from now on wants it anew. */
 void server_chunk_changed(struct server *s, uint32_t chunk);
-/* Somebody can take so many blocks from now on. */
-void server_let_go(struct server *s, uint32_t blocks);
+/* Somebody can take so many blocks, of which so many are on their way. */
+void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
@@ -170,12 +176,35 @@ void server_handle_request(struct server *s, uint64_t now_us, const struct wire_
 void server_handle_prequest(
     struct server *s, uint64_t now_us, const struct wire_msg *m);
 
+/* Does nothing but what clients ask for, and can take, set the pace? */
+static inline bool
+server_unpaced(const struct server *s)
+{
+	return s->cfg.gap_us == 0;
+}
+
+/* Do chunks take turns?  Not when somebody would take that for their end. */
+static inline bool
+server_in_sets(const struct server *s)
+{
+	return s->ext.sets.on && !server_unpaced(s) && s->ext.no_sets == 0 &&
+	       s->ext.clients == s->stats.clients;
+}
+
+static inline bool
+server_same_set(uint32_t a, uint32_t b)
+{
+	return a / WIREXT_SET == b / WIREXT_SET;
+}
+
 /* server_queue.c */
 struct item *server_item_of(struct server *s, uint32_t chunk);
 void server_fifo_append(struct server *s, struct item *it);
 struct item *server_fifo_pop(struct server *s);
 void server_item_unref(struct server *s, struct item *it);
 void server_fifo_prepend(struct server *s, struct item *it);
+/* The first one waits behind all others, as it is. */
+void server_fifo_rotate(struct server *s);
 void server_enqueue(
     struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked);
 

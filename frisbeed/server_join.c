@@ -1,5 +1,7 @@
 #include "frisbeed/server_impl.h"
 
+#include <string.h>
+
 void
 server_want_chunk(struct server *s, uint32_t chunk)
 {
@@ -14,9 +16,9 @@ server_want_chunk(struct server *s, uint32_t chunk)
 }
 
 void
-server_let_go(struct server *s, uint32_t blocks)
+server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
 {
-	uint64_t limit = s->ext.sent +
+	uint64_t limit = s->ext.sent - coming +
 	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
 
 	if (s->ext.limit < limit)
@@ -55,7 +57,7 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
-	server_let_go(s, FIRST_BLOCKS);
+	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
 	/* How many they are makes a difference. */
 	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
 	if (!(flags & WIREXT_AGAIN))
@@ -78,7 +80,11 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 		return;
 	}
 	s->asked_us = now_us;
-	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	struct server_client who = { .id = m->u.join.clientid,
+		.ext = ext,
+		.no_sets = ext && (flags & WIREXT_NO_SETS) };
+	memcpy(who.ip, m->srcip, 4);
+	server_client_joined(s, &who);
 	if (ext)
 		join_ext(s, now_us, flags);
 }
@@ -91,7 +97,9 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (s->ext.stale)
 		return;
 	s->asked_us = now_us;
-	server_client_joined(s, m->srcip, id, false);
+	struct server_client who = { .id = id };
+	memcpy(who.ip, m->srcip, 4);
+	server_client_joined(s, &who);
 	for (unsigned i = 0; i < s->join2_count; i++)
 		if (s->join2_pending[i] == id)
 			return;

@@ -48,7 +48,8 @@ static size_t
 put_answer(const struct server *s, struct server_out *out)
 {
 	struct wirext_answer a = {
-		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) | WIREXT_PROBES,
+		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
+		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
 		.clients = s->ext.clients
@@ -138,6 +139,9 @@ put_block(struct server *s, struct slot *slot, struct server_out *out)
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	struct item *it = s->items[chunk];
 
+	if (slot->at == 0)
+		server_sent_run(
+		    &s->ext.log, chunk, block, slot->run.count, s->ext.sent);
 	out->kind = SERVER_OUT_BLOCK;
 	out->buf = slot->run.buf;
 	out->at = slot->at++;

@@ -44,10 +44,18 @@ find(const struct server *s, const uint8_t ip[4], uint32_t id)
 	return i;
 }
 
+/* Whatever is counted of the kinds of clients. */
+static void
+count(struct server *s, const struct server_client *c, int by)
+{
+	s->ext.clients += (uint32_t)(c->ext * by);
+	s->ext.no_sets += (uint32_t)(c->no_sets * by);
+}
+
 static void
 strike(struct server *s, uint32_t i)
 {
-	s->ext.clients -= s->clients[i].ext;
+	count(s, &s->clients[i], -1);
 	lru_remove(&s->roll, i);
 	s->stats.clients = s->roll.n;
 }
@@ -69,26 +77,25 @@ make_room(struct server *s, const uint8_t ip[4])
 }
 
 static void
-enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
+enrol(struct server *s, const struct server_client *who)
 {
 	bool old;
 
-	make_room(s, ip);
-	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
+	make_room(s, who->ip);
+	uint32_t i = lru_add(&s->roll, key_of(who->ip), &old);
 	if (old)
-		s->ext.clients -= s->clients[i].ext;
-	s->clients[i] = (struct server_client){ .id = id, .ext = ext };
-	memcpy(s->clients[i].ip, ip, 4);
-	s->ext.clients += ext;
+		count(s, &s->clients[i], -1);
+	s->clients[i] = *who;
+	count(s, who, 1);
 	s->stats.clients = s->roll.n;
 	if (s->stats.clients > s->stats.clients_max)
 		s->stats.clients_max = s->stats.clients;
 }
 
 void
-server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
+server_client_joined(struct server *s, const struct server_client *who)
 {
-	uint32_t i = find(s, ip, id);
+	uint32_t i = find(s, who->ip, who->id);
 
 	s->stats.joins++;
 	if (i != LRU_NONE) {
@@ -96,9 +103,9 @@ server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ex
 		return; /* its last join or our reply was lost */
 	}
 	s->joined_us = s->now_us;
-	enrol(s, ip, id, ext);
+	enrol(s, who);
 	if (s->log.joined != NULL)
-		s->log.joined(s->log.arg, ip, id);
+		s->log.joined(s->log.arg, who->ip, who->id);
 }
 
 void
@@ -133,7 +140,9 @@ server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
 	/* Of an earlier run of this server, or pushed out: we do not know it. */
 	uint32_t i = find(s, ip, id);
 	if (i == LRU_NONE) {
-		server_client_joined(s, ip, id, true);
+		struct server_client who = { .id = id, .ext = true };
+		memcpy(who.ip, ip, 4);
+		server_client_joined(s, &who);
 		i = find(s, ip, id);
 	}
 	lru_touch(&s->roll, i, true);

@@ -241,7 +241,7 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD && m.kind != WIREXT_ROOM)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
