@@ -37,6 +37,7 @@ enum {
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
+	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
 	CHANGED_KEPT = 32,
 };
 
@@ -95,8 +96,14 @@ struct server_ext {
 	 */
 	uint64_t sent, pending, limit;
 	bool carousel_turn; /* an old request has had its own */
+	/* Blocks of old requests since then: who asks again for what is being sent
+	 * never comes to an end. */
+	uint32_t old_run;
 	struct repair repair;
 	uint32_t parity_used; /* a bit for each of the buffers */
+	/* Parity blocks that went before others that were wanted, too: who reports
+	 * that everything is lacking, all the time, has half of the rate. */
+	uint32_t parity_ahead;
 };
 
 struct server {

@@ -9,6 +9,16 @@ server_slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
+/* Has nobody said that it can take more?  Old requests that wait do not count when the
+ * carousel goes before them: they may be many, and always there. */
+static bool
+is_held(const struct server *s)
+{
+	uint64_t before = s->head != NULL ? 0 : s->ext.pending;
+
+	return s->ext.sent + before >= s->ext.limit;
+}
+
 /* The next chunk that somebody wants, when nothing else is asked for. */
 static void
 turn_carousel(struct server *s)
@@ -16,11 +26,11 @@ turn_carousel(struct server *s)
 	struct blockmap want;
 	uint32_t chunk;
 
-	if ((s->head != NULL && !s->ext.carousel_turn) ||
-	    s->ext.sent + s->ext.pending >= s->ext.limit ||
+	if ((s->head != NULL && !s->ext.carousel_turn) || is_held(s) ||
 	    !carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	s->ext.old_run = 0;
 	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
@@ -60,6 +70,7 @@ read_for_parity(struct server *s, struct server_run *run)
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		slot->left += count[g];
 	s->ext.pending += slot->left;
+	s->ext.parity_ahead += slot->left;
 	*run = slot->run;
 	return true;
 }
@@ -84,12 +95,15 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	if (s->ext.used && s->cfg.ext.parity && read_for_parity(s, run))
+	bool parity = s->ext.used && s->cfg.ext.parity;
+	if (parity && s->ext.parity_ahead < PARITY_AHEAD && read_for_parity(s, run))
 		return true;
 	if (s->ext.used)
 		turn_carousel(s);
-	if (s->head == NULL)
-		return false;
+	if (s->head == NULL) {
+		s->ext.parity_ahead = 0;
+		return parity && read_for_parity(s, run);
+	}
 	/* What was asked again behind the cursor waits for its turn like all else. */
 	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
 		server_fifo_append(s, server_fifo_pop(s));
@@ -100,6 +114,9 @@ server_read_next(struct server *s, struct server_run *run)
 	it->queued = blockmap_minus(it->queued, &taken);
 	blockmap_add(&it->coming, &taken);
 	it->cursor = first + n;
+	s->ext.old_run += it->asked ? n : 0;
+	s->ext.carousel_turn |= s->ext.old_run >= WIRE_CHUNK_BLOCKS;
+	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 	struct slot *slot = server_slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
 				   .chunk = it->chunk,
