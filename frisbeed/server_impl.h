@@ -37,6 +37,7 @@ enum {
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
+	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
 	CHANGED_KEPT = 32,
 };
 
@@ -99,10 +100,16 @@ struct server_ext {
 	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
 	uint32_t split;
 	struct server_sent log; /* of what went out */
+	/* Blocks of old requests since then: who asks again for what is being sent
+	 * never comes to an end. */
+	uint32_t old_run;
 	struct repair repair;
 	struct server_sets sets;
 	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
+	/* Parity blocks that went before others that were wanted, too: who reports
+	 * that everything is lacking, all the time, has half of the rate. */
+	uint32_t parity_ahead;
 };
 
 struct server {

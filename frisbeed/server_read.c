@@ -9,13 +9,22 @@ server_slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
+/* How many blocks may go on somebody's word.  Old requests that wait do not count when
+ * the carousel goes before them: they may be many, and always there. */
+static uint64_t
+room(const struct server *s)
+{
+	uint64_t given = s->ext.sent + (s->head != NULL ? 0 : s->ext.pending);
+
+	return given < s->ext.limit ? s->ext.limit - given : 0;
+}
+
 /* Without a pace no more goes than somebody said to have room for: the rest of the
  * chunk waits. */
 static struct blockmap
 fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 {
-	uint64_t room = s->ext.limit - s->ext.sent - s->ext.pending;
-	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room) : *want;
+	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room(s)) : *want;
 	struct blockmap rest = blockmap_minus(*want, &now);
 
 	s->ext.split = s->nchunks;
@@ -36,6 +45,7 @@ take_next(struct server *s, bool first)
 	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	s->ext.old_run = 0;
 	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
@@ -60,8 +70,7 @@ take_next(struct server *s, bool first)
 static void
 turn_carousel(struct server *s)
 {
-	if ((s->head != NULL && !s->ext.carousel_turn) ||
-	    s->ext.sent + s->ext.pending >= s->ext.limit)
+	if ((s->head != NULL && !s->ext.carousel_turn) || room(s) == 0)
 		return;
 	uint32_t chunk = carousel_peek(&s->ext.carousel);
 	take_next(s, true);
@@ -80,8 +89,7 @@ within_chunk(const struct server *s)
 {
 	if (s->head == NULL)
 		return s->ext.split < s->nchunks &&
-		       carousel_wants(&s->ext.carousel, s->ext.split) &&
-		       s->ext.sent + s->ext.pending < s->ext.limit;
+		       carousel_wants(&s->ext.carousel, s->ext.split) && room(s) > 0;
 	/* Of a set, all chunks. */
 	for (const struct item *it = s->head; it != NULL;
 	     it = server_in_sets(s) ? it->next : NULL)
@@ -113,6 +121,7 @@ read_for_parity(struct server *s, struct server_run *run)
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		slot->left += count[g];
 	s->ext.pending += slot->left;
+	s->ext.parity_ahead += slot->left;
 	*run = slot->run;
 	return true;
 }
@@ -138,13 +147,16 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	bool within = within_chunk(s);
-	if (s->ext.used && s->cfg.ext.parity && !within && read_for_parity(s, run))
+	bool within = within_chunk(s), parity = s->ext.used && s->cfg.ext.parity;
+	if (parity && !within && s->ext.parity_ahead < PARITY_AHEAD &&
+	    read_for_parity(s, run))
 		return true;
 	if (s->ext.used && (!within || s->head == NULL))
 		turn_carousel(s);
-	if (s->head == NULL)
-		return false;
+	if (s->head == NULL) {
+		s->ext.parity_ahead = 0;
+		return parity && read_for_parity(s, run);
+	}
 	/* What was asked again behind the cursor waits for its turn like all else. */
 	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
 		server_fifo_append(s, server_fifo_pop(s));
@@ -155,6 +167,9 @@ server_read_next(struct server *s, struct server_run *run)
 	it->queued = blockmap_minus(it->queued, &taken);
 	blockmap_add(&it->coming, &taken);
 	it->cursor = first + n;
+	s->ext.old_run += it->asked ? n : 0;
+	s->ext.carousel_turn |= s->ext.old_run >= WIRE_CHUNK_BLOCKS;
+	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 	struct slot *slot = server_slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
 				   .chunk = it->chunk,

@@ -157,6 +157,15 @@ static const struct scenario suite[] = {
 	    .net.twice = 0.1, .net.loss = 0.05 },
 	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
 	    .chunk_us = 2000 },
+	{ "greedy", .clients = 4, .chunks = 24, QUICK, .greedy_old = 3,
+	    .net.loss = 0.01, .max_worst_alone = 5 },
+	{ "x-greedy-old", .clients = 8, .chunks = 32, QUICK, EXT, .greedy_old = 3,
+	    .net.loss = 0.01, .max_worst_alone = 5 },
+	{ "x-greedy", .clients = 8, .chunks = 32, QUICK, EXT, .greedy_new = 3,
+	    .net.loss = 0.01, .max_worst_alone = 6 },
+	{ "x-greedy-both", .clients = 8, .chunks = 32, QUICK, EXT, .greedy_old = 2,
+	    .greedy_new = 2, .old_clients = 3, .net.loss = 0.01,
+	    .max_worst_alone = 14 },
 	{ "damage", .clients = 4, .chunks = 24, QUICK, .damage = 0.2,
 	    .net.loss = 0.01 },
 	{ "damage-one", .clients = 1, .chunks = 24, QUICK, .damage = 0.3 },
@@ -215,6 +224,8 @@ static const struct knob knobs[] = {
 	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
 	{ "slow-chunk-us", offsetof(struct scenario, slow_chunk_us), U64 },
 	{ "damage", offsetof(struct scenario, damage), REAL },
+	{ "greedy-old", offsetof(struct scenario, greedy_old), U32 },
+	{ "greedy-new", offsetof(struct scenario, greedy_new), U32 },
 	{ "crashes", offsetof(struct scenario, crashes), U32 },
 	{ "restart-us", offsetof(struct scenario, restart_us), U64 },
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
@@ -313,7 +324,7 @@ alone_us(const struct scenario *sc, uint64_t seed)
 	one.clients = 1;
 	one.crashes = one.slow_clients = 0;
 	one.restart_us = one.new_image_us = 0;
-	one.old_clients = 0;
+	one.old_clients = one.greedy_old = one.greedy_new = 0;
 	one.start = START_AT_ONCE;
 	one.net.loss = one.net.late = one.net.twice = 0;
 	one.chunk_spread = one.damage = 0;
