@@ -36,6 +36,7 @@ take_next(struct server *s, bool first)
 	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
 		return; /* no memory: it will be wanted again */
