@@ -162,7 +162,9 @@ void server_bad_packet(struct server *s, const uint8_t from[4], const struct err
  * many come, first those give way that never asked for anything. */
 int server_roll_init(struct server *s); /* -1: no memory */
 void server_roll_fini(struct server *s);
-void server_client_joined(struct server *s, const struct server_client *who);
+void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+/* This one has too few buffers for chunks that take turns. */
+void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
 /* A request of the base protocol does not tell the id. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
 /* A message of the extension's.  False: it has just left. */

@@ -1,7 +1,5 @@
 #include "frisbeed/server_impl.h"
 
-#include <string.h>
-
 void
 server_want_chunk(struct server *s, uint32_t chunk)
 {
@@ -80,11 +78,9 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 		return;
 	}
 	s->asked_us = now_us;
-	struct server_client who = { .id = m->u.join.clientid,
-		.ext = ext,
-		.no_sets = ext && (flags & WIREXT_NO_SETS) };
-	memcpy(who.ip, m->srcip, 4);
-	server_client_joined(s, &who);
+	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	if (ext && (flags & WIREXT_NO_SETS))
+		server_client_no_sets(s, m->srcip, m->u.join.clientid);
 	if (ext)
 		join_ext(s, now_us, flags);
 }
@@ -97,9 +93,7 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (s->ext.stale)
 		return;
 	s->asked_us = now_us;
-	struct server_client who = { .id = id };
-	memcpy(who.ip, m->srcip, 4);
-	server_client_joined(s, &who);
+	server_client_joined(s, m->srcip, id, false);
 	for (unsigned i = 0; i < s->join2_count; i++)
 		if (s->join2_pending[i] == id)
 			return;

@@ -44,18 +44,17 @@ find(const struct server *s, const uint8_t ip[4], uint32_t id)
 	return i;
 }
 
-/* Whatever is counted of the kinds of clients. */
 static void
-count(struct server *s, const struct server_client *c, int by)
+discount(struct server *s, const struct server_client *c)
 {
-	s->ext.clients += (uint32_t)(c->ext * by);
-	s->ext.no_sets += (uint32_t)(c->no_sets * by);
+	s->ext.clients -= c->ext;
+	s->ext.no_sets -= c->no_sets;
 }
 
 static void
 strike(struct server *s, uint32_t i)
 {
-	count(s, &s->clients[i], -1);
+	discount(s, &s->clients[i]);
 	lru_remove(&s->roll, i);
 	s->stats.clients = s->roll.n;
 }
@@ -77,25 +76,26 @@ make_room(struct server *s, const uint8_t ip[4])
 }
 
 static void
-enrol(struct server *s, const struct server_client *who)
+enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
 	bool old;
 
-	make_room(s, who->ip);
-	uint32_t i = lru_add(&s->roll, key_of(who->ip), &old);
+	make_room(s, ip);
+	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
 	if (old)
-		count(s, &s->clients[i], -1);
-	s->clients[i] = *who;
-	count(s, who, 1);
+		discount(s, &s->clients[i]);
+	s->clients[i] = (struct server_client){ .id = id, .ext = ext };
+	memcpy(s->clients[i].ip, ip, 4);
+	s->ext.clients += ext;
 	s->stats.clients = s->roll.n;
 	if (s->stats.clients > s->stats.clients_max)
 		s->stats.clients_max = s->stats.clients;
 }
 
 void
-server_client_joined(struct server *s, const struct server_client *who)
+server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
-	uint32_t i = find(s, who->ip, who->id);
+	uint32_t i = find(s, ip, id);
 
 	s->stats.joins++;
 	if (i != LRU_NONE) {
@@ -103,9 +103,20 @@ server_client_joined(struct server *s, const struct server_client *who)
 		return; /* its last join or our reply was lost */
 	}
 	s->joined_us = s->now_us;
-	enrol(s, who);
+	enrol(s, ip, id, ext);
 	if (s->log.joined != NULL)
-		s->log.joined(s->log.arg, who->ip, who->id);
+		s->log.joined(s->log.arg, ip, id);
+}
+
+void
+server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t i = find(s, ip, id);
+
+	if (i == LRU_NONE || s->clients[i].no_sets)
+		return;
+	s->clients[i].no_sets = true;
+	s->ext.no_sets++;
 }
 
 void
@@ -140,9 +151,7 @@ server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
 	/* Of an earlier run of this server, or pushed out: we do not know it. */
 	uint32_t i = find(s, ip, id);
 	if (i == LRU_NONE) {
-		struct server_client who = { .id = id, .ext = true };
-		memcpy(who.ip, ip, 4);
-		server_client_joined(s, &who);
+		server_client_joined(s, ip, id, true);
 		i = find(s, ip, id);
 	}
 	lru_touch(&s->roll, i, true);
