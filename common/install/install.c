@@ -447,6 +447,9 @@ check_job(struct install *in, struct job *j, struct err *e)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
+	if (!j->partial &&
+	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
+		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
 
