@@ -317,6 +317,8 @@ check_state_file(const struct install_config *cfg, const char *target, struct er
 
 	if (cfg->state == NULL || strcmp(cfg->state, "target") == 0)
 		return 0;
+	if (cfg->state[0] == '\0')
+		return err_set(e, ERR_USAGE, "--state needs the name of a file");
 	if (strcmp(cfg->state, target) != 0 &&
 	    (stat(cfg->state, &a) != 0 || stat(target, &b) != 0 ||
 		a.st_dev != b.st_dev || a.st_ino != b.st_ino))

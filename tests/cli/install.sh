@@ -89,6 +89,7 @@ done
 check "nor of a disk that is too small: $(cat "$T/stderr")" [ ! -e "$T/state" ]
 : > "$T/empty"; "$BIN/imageunzip" -q --state "$T/empty" "$T/img.ndz" - > /dev/null 2>&1
 check "an empty file that was there stays" [ -e "$T/empty" ]
+status 2 "$BIN/imageunzip" -q --state= "$T/img.ndz" "$T/new"
 status 2 "$BIN/imageunzip" -q --state "$T/new" "$T/img.ndz" "$T/new"
 check "the state is no target: nothing was made" [ ! -e "$T/new" ]
 cp "$T/other" "$T/before"; ln -s other "$T/link"
