@@ -610,6 +610,7 @@ complain(struct client *c, uint64_t now_us, void *pkt)
 	struct client_load *l = &c->ext.load;
 	struct wirext_msg m;
 
+	l->clients = c->ext.clients;
 	if (client_load_judge(l, now_us, c->ext.seen) && l->say_at_us == 0)
 		l->say_at_us = now_us +
 		               (c->ext.clients > 1 ? exponential(c, HOLD_LOAD_US) : 0);

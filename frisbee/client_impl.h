@@ -190,6 +190,8 @@ bool client_make_buffers(struct client *);
 struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
 /* These blocks are needed, too. */
 void client_buffer_need(struct buffer *, const struct blockmap *);
+/* It was taken, and more of its chunk is to come. */
+void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
 /* All that is needed of its chunk is here. */
 void client_buffer_complete(struct client *, struct buffer *);
 

@@ -7,11 +7,8 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct wirext_map *map = &m->u.want.map;
 
-	if (server_has_left(s, m->srcip, m->u.want.clientid))
+	if (!server_client_speaks(s, m->srcip, m->u.want.clientid))
 		return;
-	/* Of an earlier run of this server: we do not know it yet. */
-	if (server_find_client(s, m->srcip, m->u.want.clientid) == NULL)
-		server_client_joined(s, m->srcip, m->u.want.clientid, true);
 	s->stats.wants++;
 	s->asked_us = now_us;
 	for (uint32_t i = 0; i < map->count && map->first + i < s->nchunks; i++)
@@ -42,6 +39,8 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	                  : server_is_idle(s) ? WINDOW_US / 4
 	                                      : WINDOW_US;
 
+	if (!server_client_speaks(s, m->srcip, m->u.nak.clientid))
+		return;
 	s->stats.reports++;
 	s->asked_us = now_us;
 	if (!s->cfg.ext.parity)
@@ -56,12 +55,24 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 static void
 handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
+	if (!server_client_speaks(s, m->srcip, m->u.load.clientid))
+		return;
 	s->stats.loads++;
 	s->asked_us = now_us;
 	if (s->cfg.dynamic &&
 	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch,
 		m->u.load.lost, m->u.load.of, m->u.load.queue))
 		server_follow_rate(s);
+}
+
+static void
+handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	if (!server_client_speaks(s, m->srcip, m->u.go.clientid))
+		return;
+	s->stats.gos++;
+	s->asked_us = now_us;
+	server_let_go(s, m->u.go.blocks);
 }
 
 void
@@ -93,9 +104,6 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_reports(s, now_us, &m);
 	else if (m.kind == WIREXT_LOAD)
 		handle_load(s, now_us, &m);
-	else if (m.kind == WIREXT_GO) {
-		s->stats.gos++;
-		s->asked_us = now_us;
-		server_let_go(s, m.u.go.blocks);
-	}
+	else if (m.kind == WIREXT_GO)
+		handle_go(s, now_us, &m);
 }

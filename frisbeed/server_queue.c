@@ -116,6 +116,7 @@ server_enqueue(
 		server_fifo_append(s, it);
 	it->bulk += fresh;
 	it->asked = true;
+	server_chunk_changed(s, chunk);
 	if (s->ext.used)
 		carousel_remove(&s->ext.carousel, chunk, &want);
 }

@@ -21,6 +21,7 @@ turn_carousel(struct server *s)
 	    !carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
 		return; /* no memory: it will be wanted again */

@@ -16,6 +16,7 @@
 #include "common/ndz/chunk.h"
 #include "common/ndz/format.h"
 #include "common/ndz/image.h"
+#include "common/ndz/tiling.h"
 #include "common/store/store_disk.h"
 
 enum {
@@ -213,17 +214,27 @@ feed_all(struct run *r, struct err *e)
 static int
 survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
 {
+	struct tiling tiling;
 	struct ndz_header h;
+	struct range gap;
+	int rc = 0;
 
 	*total = *needed = 0;
-	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img); i++) {
-		if (image_header(img, i, &h, e) != 0)
-			return -1;
+	tiling_init(&tiling);
+	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img) && rc == 0;
+	     i++) {
+		rc = image_header(img, i, &h, e);
+		if (rc != 0)
+			break; /* it names the file and the chunk */
 		uint64_t end = range_end(h.regions[h.nregions - 1]);
 		*needed = end > *needed ? end : *needed;
 		*total = h.lastsect > *total ? h.lastsect : *total;
+		rc = tiling_add(&tiling, i, &h, e);
 	}
-	return 0;
+	if (rc == 0 && tiling_check(&tiling, &gap, e) != 0)
+		rc = err_ctx(e, "%s", image_name(img));
+	tiling_free(&tiling);
+	return rc;
 }
 
 static int

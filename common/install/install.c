@@ -16,6 +16,7 @@
 #include "common/install/resume.h"
 #include "common/install/target.h"
 #include "common/ndz/image.h"
+#include "common/ndz/tiling.h"
 
 enum {
 	BUFFER_BYTES = 16 << 20, /* as much as a chunk of ours holds */
@@ -43,6 +44,7 @@ struct install {
 	struct resume resume;
 	struct rangeset stored; /* sectors of the image that were fed */
 	struct lost lost;       /* of them, when the last one was */
+	struct tiling tiling;   /* of the chunks that were fed */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
@@ -213,6 +215,7 @@ install_free(struct install *in)
 	resume_close(&in->resume);
 	rangeset_free(&in->stored);
 	lost_free(&in->lost);
+	tiling_free(&in->tiling);
 	free(in->unlink_path);
 	free(in);
 }
@@ -257,6 +260,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 	in->resume.target = &in->target;
 	place_init(&in->resume.place);
 	rangeset_init(&in->stored);
+	tiling_init(&in->tiling);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
 		in->cfg.no_writer = false;
@@ -499,6 +503,12 @@ install_expect(struct install *in, uint32_t nchunks)
 	in->resume.expected = nchunks;
 }
 
+void
+install_trust_digests(struct install *in)
+{
+	in->cfg.digests_checked = true;
+}
+
 bool
 install_has(const struct install *in, uint32_t chunk)
 {
@@ -585,7 +595,8 @@ install_feed_compared(struct install *in, uint32_t number, const void *bytes,
 		return err_ctx(e, "chunk %u", number);
 	}
 	in->fed++;
-	if (note_stored(in, &j->c.h, e) != 0) {
+	if (note_stored(in, &j->c.h, e) != 0 ||
+	    tiling_add(&in->tiling, number, &j->c.h, e) != 0) {
 		retire(in, j);
 		return -1;
 	}
@@ -664,6 +675,27 @@ check_all_came(const struct install *in, struct err *e)
 	    in->promised == 0 ? "is missing" : "counts others");
 }
 
+/* Of chunks that were there before nobody knows what they answered for. */
+static int
+check_tiling(struct install *in, struct err *e)
+{
+	char text[WARNING_BYTES];
+	struct range gap;
+
+	if (in->resume.had > 0)
+		return 0;
+	if (tiling_check(&in->tiling, &gap, e) != 0)
+		return -1;
+	if (gap.len == 0 || in->cfg.warn == NULL)
+		return 0;
+	snprintf(text, sizeof text,
+	    "no chunk of the image answers for the sectors %" PRIu64 " to %" PRIu64
+	    ": they are as they were",
+	    gap.off, range_end(gap) - 1);
+	in->cfg.warn(text);
+	return 0;
+}
+
 int
 install_finish(struct install *in, struct install_stats *s, struct err *e)
 {
@@ -672,6 +704,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	int rc = stop(in, e);
 	if (rc == 0)
 		rc = check_all_came(in, e);
+	if (rc == 0)
+		rc = check_tiling(in, e);
 	if (rc == 0)
 		rc = complete(in, e);
 	if (rc == 0)
