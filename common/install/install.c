@@ -321,6 +321,8 @@ check_state_file(const struct install_config *cfg, const char *target, struct er
 
 	if (cfg->state == NULL || strcmp(cfg->state, "target") == 0)
 		return 0;
+	if (cfg->state[0] == '\0')
+		return err_set(e, ERR_USAGE, "--state needs the name of a file");
 	if (strcmp(cfg->state, target) != 0 &&
 	    (stat(cfg->state, &a) != 0 || stat(target, &b) != 0 ||
 		a.st_dev != b.st_dev || a.st_ino != b.st_ino))
@@ -450,6 +452,9 @@ check_job(struct install *in, struct job *j, struct err *e)
 	    check_delta(in, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
+		return -1;
+	if (!j->partial &&
+	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }

@@ -85,6 +85,12 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
 		goto fail;
 	}
+	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert)) {
+		err_set(e, ERR_USAGE,
+		    "--fix-gpt, --grow and --convert are for a whole disk: not with "
+		    "-s");
+		goto fail;
+	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
 		err_set(e, ERR_USAGE,
 		    "--discard leaves the free space's contents open: "
