@@ -1,5 +1,6 @@
 /* transfer.c: images into the store and out of it. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,11 +252,90 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 		    stored_title(a), n);
 }
 
+/* A store that is open for reading, and an image of it. */
+struct opened {
+	struct store s;
+	struct stored *image;
+};
+
+static void
+close_opened(struct opened *x)
+{
+	stored_free(x->image);
+	store_close(&x->s);
+	free(x);
+}
+
 static int
-get_to(const struct options *o, struct store *s, struct stored *d, const char *path,
+open_named(struct opened **out, const struct options *o, const struct store_name *n,
     struct err *e)
 {
-	uint32_t chunks = stored_about(d)->chunks;
+	struct opened *x = calloc(1, sizeof *x);
+
+	if (x == NULL)
+		return err_nomem(e, "an image");
+	if (open_store(&x->s, o, false, e) != 0) {
+		free(x);
+		return -1;
+	}
+	if (stored_open(&x->image, &x->s, n, e) != 0) {
+		close_opened(x);
+		return -1;
+	}
+	*out = x;
+	return 0;
+}
+
+/* The same image, not another that has got its name meanwhile. */
+static bool
+open_again(struct opened **x, const struct options *o)
+{
+	const struct recipe_image *was = stored_about((*x)->image), *is;
+	struct opened *again;
+	struct err ignored; /* why it is needed says more */
+
+	if (open_named(&again, o, &was->name, &ignored) != 0)
+		return false;
+	is = stored_about(again->image);
+	bool same = is->chunks == was->chunks &&
+	            memcmp(is->sha256, was->sha256, sizeof is->sha256) == 0;
+	close_opened(same ? *x : again);
+	if (same)
+		*x = again;
+	return same;
+}
+
+/* In a bucket gc takes packs away from readers, and copies what is in use before: as
+ * long as there is progress between two openings, it goes on. */
+static int
+fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to,
+    struct sink *sink, uint64_t *equivalents, struct err *e)
+{
+	uint64_t last = UINT64_MAX, n;
+
+	for (*equivalents = 0;; *equivalents += n) {
+		uint32_t done = (uint32_t)(sink->at / NDZ_CHUNK_BYTES);
+		int rc = fetch_chunks(&(struct fetch){ .s = &(*x)->s,
+					  .image = (*x)->image,
+					  .from = from + done,
+					  .to = to,
+					  .jobs = o->jobs,
+					  .fn = write_chunk,
+					  .arg = sink },
+		    &n, e);
+		if (rc == 0 || e->os != ENOENT || sink->at == last ||
+		    !open_again(x, o)) {
+			*equivalents += n;
+			return rc;
+		}
+		last = sink->at;
+	}
+}
+
+static int
+get_to(const struct options *o, struct opened **x, const char *path, struct err *e)
+{
+	uint32_t chunks = stored_about((*x)->image)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
 	struct sink sink = { 0 };
@@ -264,20 +344,13 @@ get_to(const struct options *o, struct store *s, struct stored *d, const char *p
 
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
-		    stored_title(stored_about(d)), chunks);
+		    stored_title(stored_about((*x)->image)), chunks);
 	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
 	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;
 	progress_begin(&sink.bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
 	    -1, o->quiet);
-	int rc = fetch_chunks(&(struct fetch){ .s = s,
-				  .image = d,
-				  .from = from,
-				  .to = to,
-				  .jobs = o->jobs,
-				  .fn = write_chunk,
-				  .arg = &sink },
-	    &equivalents, e);
+	int rc = fetch_all(x, o, from, to, &sink, &equivalents, e);
 	progress_end(&sink.bar, 0);
 	if (rc == 0)
 		rc = disk_sync(sink.out, e);
@@ -286,7 +359,7 @@ get_to(const struct options *o, struct store *s, struct stored *d, const char *p
 		rc = -1;
 	}
 	if (rc == 0)
-		tell_equivalents(stored_about(d), equivalents);
+		tell_equivalents(stored_about((*x)->image), equivalents);
 	if (rc != 0 && remove)
 		unlink(path);
 	return rc;
@@ -296,18 +369,13 @@ int
 command_get(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store_name name;
-	struct store s;
-	struct stored *d;
+	struct opened *x;
 
 	(void)n;
 	if (store_name_get(&name, operands[0], e) != 0 ||
-	    open_store(&s, o, false, e) != 0)
+	    open_named(&x, o, &name, e) != 0)
 		return -1;
-	int rc = stored_open(&d, &s, &name, e);
-	if (rc == 0) {
-		rc = get_to(o, &s, d, operands[1], e);
-		stored_free(d);
-	}
-	store_close(&s);
+	int rc = get_to(o, &x, operands[1], e);
+	close_opened(x);
 	return rc;
 }

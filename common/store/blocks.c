@@ -1,5 +1,6 @@
 #include "common/store/blocks.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "common/base/sha256.h"
 #include "common/store/blockfiles.h"
 
-enum { SLOTS = 32, AHEAD = 4, THREADS = 4, TRIES = 3 };
+enum { SLOTS = 32, AHEAD = 4, THREADS = 8, TRIES = 3 };
 
 struct pack {
 	uint32_t number;
@@ -64,6 +65,18 @@ is_right(const uint8_t *digests, uint32_t block, const uint8_t *bytes, size_t n)
 	       0;
 }
 
+/* The mirror of what gc does: it is no damage, and who asks again finds the rest. */
+static int
+err_gone(struct s3 *s3, const char *id, struct err *e)
+{
+	err_set(e, ERR_IO,
+	    "%s: pack %.12s... is there no more: gc took it since the store was "
+	    "opened, so it has to be opened again",
+	    s3_title(s3), id);
+	e->os = ENOENT;
+	return -1;
+}
+
 int
 blocks_fetch(struct s3 *s3, const char *id, uint64_t pack_bytes, const uint8_t *digests,
     uint32_t block, uint8_t *out, struct err *e)
@@ -75,6 +88,8 @@ blocks_fetch(struct s3 *s3, const char *id, uint64_t pack_bytes, const uint8_t *
 	for (int tries = 0; tries < TRIES; tries++) {
 		if (s3_get_range(
 			s3, key, (uint64_t)block * TOC_BLOCK_BYTES, n, out, e) != 0) {
+			if (e->os == ENOENT)
+				return err_gone(s3, id, e);
 			if (e->kind != ERR_FORMAT)
 				return -1;
 			continue; /* not what was asked for: once more */
@@ -265,6 +280,41 @@ blocks_read(
 	}
 	pthread_mutex_unlock(&b->lock);
 	return rc == 0 ? (ssize_t)n : -1;
+}
+
+/* How many are still to come. */
+static unsigned
+count_coming(const struct blocks *b)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < SLOTS; i++)
+		n += b->slots[i].state == WANTED || b->slots[i].state == LOADING;
+	return n;
+}
+
+void
+blocks_want(struct blocks *b, uint32_t number, uint64_t at, size_t n)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&b->lock);
+	const struct pack *p = find_pack(b, number);
+	unsigned coming = count_coming(b);
+	for (uint64_t i = at / TOC_BLOCK_BYTES;
+	     p != NULL && coming < SLOTS / 2 && at < p->bytes &&
+	     i <= (at + n - 1) / TOC_BLOCK_BYTES;
+	     i++) {
+		uint32_t block = (uint32_t)i;
+		if (block_bytes(p->bytes, block) > 0 &&
+		    find_slot(b, p, block) == NULL && want(b, p, block) != NULL) {
+			coming++;
+			any = true;
+		}
+	}
+	if (any)
+		pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
 }
 
 bool

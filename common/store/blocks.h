@@ -25,6 +25,8 @@ void blocks_pack_name(struct blocks *, uint32_t number, char *out, size_t cap);
 /* Fewer bytes only at the end of the pack. */
 ssize_t blocks_read(
     struct blocks *, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
+/* These bytes will be read: fetched meanwhile, unless enough is on its way. */
+void blocks_want(struct blocks *, uint32_t number, uint64_t at, size_t n);
 
 /* A block from the bucket, checked, past all caches. */
 int blocks_fetch(struct s3 *, const char *id, uint64_t pack_bytes,

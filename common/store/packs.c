@@ -161,6 +161,13 @@ packs_readv(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint
 	return got;
 }
 
+void
+packs_want(struct packs *p, uint32_t slot, uint64_t at, size_t n)
+{
+	if (p->source != NULL && n > 0)
+		p->source->want(p->ctx, p->open[slot].number, at, n);
+}
+
 /* Up to n bytes, fewer at the end of the pack. */
 static ssize_t
 read_at(struct packs *p, uint32_t slot, void *buf, size_t n, uint64_t at, struct err *e)

@@ -31,6 +31,7 @@ struct pack_source {
 	ssize_t (*pread)(
 	    void *ctx, uint32_t number, void *buf, size_t n, uint64_t at, struct err *);
 	void (*name)(void *ctx, uint32_t number, char *out, size_t cap);
+	void (*want)(void *ctx, uint32_t number, uint64_t at, size_t n);
 };
 struct packs *packs_new_from(const struct pack_source *, void *ctx, const char *dir);
 bool packs_are_files(const struct packs *);
@@ -41,6 +42,8 @@ int packs_slot(struct packs *, uint32_t number, uint32_t *slot, struct err *);
 /* As preadv(); fewer bytes only at the end of the pack. */
 ssize_t packs_readv(struct packs *, uint32_t slot, const struct iovec *, int n,
     uint64_t at, struct err *);
+/* These bytes will be read soon: of a source they are fetched meanwhile. */
+void packs_want(struct packs *, uint32_t slot, uint64_t at, size_t n);
 uint32_t packs_number(const struct packs *, uint32_t slot);
 /* "DIR/packs/00000007.pack": lasts for the next call. */
 const char *packs_name(struct packs *, uint32_t slot);

@@ -339,6 +339,12 @@ name_pack(void *ctx, uint32_t number, char *out, size_t cap)
 	blocks_pack_name(ctx, number, out, cap);
 }
 
+static void
+want_bytes(void *ctx, uint32_t number, uint64_t at, size_t n)
+{
+	blocks_want(ctx, number, at, n);
+}
+
 static int
 know_pack(void *arg, const struct index_object *o, struct err *e)
 {
@@ -368,7 +374,8 @@ remote_packs(struct remote *r)
 		.find = find,
 		.size = size_of,
 		.pread = read_pack,
-		.name = name_pack };
+		.name = name_pack,
+		.want = want_bytes };
 	struct err ignored;
 
 	if (index_each_object(r->index, know_pack, r, &ignored) != 0)

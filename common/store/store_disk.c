@@ -15,6 +15,9 @@ struct cached {
 
 struct store_disk {
 	struct stored *image;
+	char *store; /* to open it again */
+	uint32_t chunks;
+	uint8_t sha256[SHA256_BYTES];
 	pthread_mutex_t lock;
 	uint64_t clock;
 	unsigned n;
@@ -29,6 +32,50 @@ find(struct store_disk *d, uint32_t chunk)
 		if (d->cache[i].used != 0 && d->cache[i].chunk == chunk)
 			return &d->cache[i];
 	return NULL;
+}
+
+static int
+open_image(struct stored **out, const char *store, const char *name, struct err *e)
+{
+	struct store_name parsed;
+	struct store s;
+
+	if (store_name_get(&parsed, name, e) != 0 ||
+	    store_open(&s, store, STORE_READ, e) != 0)
+		return -1;
+	int rc = stored_open(out, &s, &parsed, e);
+	store_close(&s);
+	return rc;
+}
+
+/* The same image, not another that has got its name meanwhile. */
+static bool
+open_again(struct store_disk *d)
+{
+	struct err ignored; /* why it is needed says more */
+	struct stored *again;
+	const char *name = stored_title(stored_about(d->image));
+
+	if (open_image(&again, d->store, name, &ignored) != 0)
+		return false;
+	const struct recipe_image *a = stored_about(again);
+	bool same = a->chunks == d->chunks &&
+	            memcmp(a->sha256, d->sha256, sizeof d->sha256) == 0;
+	stored_free(same ? d->image : again);
+	if (same)
+		d->image = again;
+	return same;
+}
+
+/* In a bucket gc takes packs away from readers, and copies what is in use before. */
+static int
+get_chunk(struct store_disk *d, uint32_t chunk, void *out)
+{
+	int rc = stored_chunk(d->image, chunk, out, &d->err);
+
+	if (rc != 0 && d->err.os == ENOENT && open_again(d))
+		rc = stored_chunk(d->image, chunk, out, &d->err);
+	return rc;
 }
 
 /* The chunk in the place of the one that was not used for longest. */
@@ -47,7 +94,7 @@ fetch(struct store_disk *d, uint32_t chunk)
 		err_nomem(&d->err, "a chunk");
 		return NULL;
 	}
-	if (stored_chunk(d->image, chunk, c->bytes, &d->err) != 0)
+	if (get_chunk(d, chunk, c->bytes) != 0)
 		return NULL;
 	c->chunk = chunk;
 	return c;
@@ -68,7 +115,7 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 	}
 	/* One that took much to make may be asked for again in parts. */
 	if (c == NULL && n == NDZ_CHUNK_BYTES && !stored_about(d->image)->made)
-		return stored_chunk(d->image, chunk, buf, &d->err);
+		return get_chunk(d, chunk, buf);
 	if (c == NULL)
 		c = fetch(d, chunk);
 	if (c == NULL)
@@ -85,7 +132,7 @@ read_chunks(void *ctx, void *buf, size_t len, uint64_t off)
 	uint64_t chunk = off / NDZ_CHUNK_BYTES;
 	size_t at = off % NDZ_CHUNK_BYTES, n = NDZ_CHUNK_BYTES - at;
 
-	if (chunk >= stored_about(d->image)->chunks)
+	if (chunk >= d->chunks)
 		return 0;
 	n = n < len ? n : len;
 	pthread_mutex_lock(&d->lock);
@@ -112,7 +159,7 @@ digest(void *ctx)
 {
 	const struct store_disk *d = ctx;
 
-	return stored_about(d->image)->sha256;
+	return d->sha256;
 }
 
 static int
@@ -124,23 +171,10 @@ close_image(void *ctx)
 		free(d->cache[i].bytes);
 	free(d->cache);
 	stored_free(d->image);
+	free(d->store);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 	return 0;
-}
-
-static int
-open_image(struct stored **out, const char *store, const char *name, struct err *e)
-{
-	struct store_name parsed;
-	struct store s;
-
-	if (store_name_get(&parsed, name, e) != 0 ||
-	    store_open(&s, store, STORE_READ, e) != 0)
-		return -1;
-	int rc = stored_open(out, &s, &parsed, e);
-	store_close(&s);
-	return rc;
 }
 
 int
@@ -158,10 +192,14 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	pthread_mutex_init(&d->lock, NULL);
 	d->n = cache_chunks;
 	d->cache = calloc(d->n, sizeof *d->cache);
-	int rc = d->cache == NULL ? err_nomem(e, name)
-	                          : open_image(&d->image, store, name, e);
+	d->store = strdup(store);
+	int rc = d->cache == NULL || d->store == NULL
+	             ? err_nomem(e, name)
+	             : open_image(&d->image, store, name, e);
 	if (rc == 0) {
 		const struct recipe_image *a = stored_about(d->image);
+		d->chunks = a->chunks;
+		memcpy(d->sha256, a->sha256, sizeof d->sha256);
 		rc = disk_open_ops(out, stored_title(a), DISK_FILE,
 		    (uint64_t)a->chunks * NDZ_CHUNK_BYTES, &ops, d, e);
 	}

@@ -8,7 +8,7 @@
 
 #include "common/store/rebuild.h"
 
-enum { NO_BLOCK = (int)UINT32_MAX };
+enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16 };
 
 struct stored {
 	struct store *s;
@@ -22,6 +22,7 @@ struct stored {
 	size_t nplaces, cap;
 	size_t *first;   /* each chunk's first one; chunks + 1 */
 	uint32_t placed; /* chunks whose places are known */
+	uint32_t wanted; /* up to this chunk its bytes were asked for, in a bucket */
 	struct rebuilder *rebuilder;
 	/* The block that was used last, and where its chunks begin. */
 	uint32_t block;
@@ -318,9 +319,35 @@ get_recipe(struct stored *d, uint32_t i, struct err *e)
 	return recipe_get_chunk(&d->c, &r, e);
 }
 
+static void
+want_chunk(struct stored *d, uint32_t i)
+{
+	for (size_t k = d->first[i]; k < d->first[i + 1]; k++) {
+		const struct place *p = &d->places[k];
+		if (p->slot != (uint32_t)PLACE_ZEROS)
+			packs_want(
+			    d->packs, p->slot, p->at + FRAGMENT_DATA_AT, p->bytes);
+	}
+}
+
+/* Chunks are asked for in order, mostly; what a bucket sends takes its time. */
+static void
+want_ahead(struct stored *d, uint32_t i)
+{
+	uint32_t left = d->about.chunks - i;
+	uint32_t end = i + (left < AHEAD_CHUNKS ? left : AHEAD_CHUNKS);
+
+	if (d->wanted < i || d->wanted > end)
+		d->wanted = i;
+	while (d->wanted < end)
+		want_chunk(d, d->wanted++);
+}
+
 int
 stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 {
+	if (i < d->about.chunks && !packs_are_files(d->packs))
+		want_ahead(d, i);
 	if (get_recipe(d, i, e) != 0 ||
 	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);

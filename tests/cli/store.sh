@@ -2,24 +2,10 @@
 # The image store: what comes out is what went in, each piece is kept once, names, versions,
 # removal, damage of every kind, and what readers and writers do to each other.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 export EMUSTORE=$T/S
-es() { "$BIN/emustore" "$@"; }
-field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
-
-# Three related images: random data, text, zeros; the second changed in places.
-python3 - "$T" << 'PY'
-import random, sys
-r = random.Random(1)
-data = bytearray(r.randbytes(6 << 20)) + bytes(5 << 20) + bytes(str(list(range(700000))), "ascii") + bytes(3 << 20)
-data += bytes(-len(data) % 512)
-open(sys.argv[1] + "/a", "wb").write(data)
-for at in (100000, 2500000, 12000000): data[at:at + 3000] = r.randbytes(3000)
-open(sys.argv[1] + "/b", "wb").write(data)
-open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
-PY
-for i in a b c; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
-gets() { es -q get "$1" - | cmp - "$2"; }
+related_images
 
 echo "== put and get"
 status 1 es list
@@ -36,7 +22,7 @@ es -q get b --chunk 4 "$T/chunk" && dd if="$T/b.ndz" bs=1M skip=4 count=1 status
 status 2 es get b --chunk 99 "$T/chunk"
 check "info tells digest, parent and label" bash -c '"$0" info lab/c | grep -q "$1" && "$0" info lab/c | grep -q "derived from a:1" && "$0" info lab/c | grep -q os=none' \
 	"$BIN/emustore" "$(sha256sum < "$T/c.ndz" | cut -d' ' -f1)"
-check "list has all" [ "$(es list --json | python3 -c 'import json,sys; print(" ".join("%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)))')" = "a:1 a:2 b:1 lab/c:1" ]
+check "list has all" [ "$(all_names)" = "a:1 a:2 b:1 lab/c:1" ]
 sum=$(($(stat -c %s "$T/a.ndz") + $(stat -c %s "$T/c.ndz"))) packs=$(cat "$T"/S/packs/* | wc -c)
 check "one of the related images is kept: $packs of $sum" [ "$packs" -lt $((sum + 500000)) ]
 check "verify" es -q verify
@@ -95,18 +81,8 @@ check "the one that waited, too" wait $waiter
 check "both are there" bash -c '"$0" -q get slow - | cmp - "$1" && "$0" -q get waited - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/c.ndz"
 
 echo "== installed and served straight from the store"
-check "imageunzip --store" "$BIN/imageunzip" -q --store "$T/S" b "$T/out"
-check "the disk is right" cmp "$T/b" "$T/out"
+installs_b $((20000 + $$ % 20000))
 status 2 "$BIN/imageunzip" -q --store "$T/S" nobody "$T/out2"
-if command -v ip > /dev/null; then
-	port=$((20000 + $$ % 20000))
-	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -A "$T/where" -T -1 -W 400M --store "$T/S" b 2> "$T/server.log" & server=$!
-	CLEANUP+=("kill $server 2> /dev/null")
-	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
-	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p $port -T 10 "$T/node"
-	check "its disk is right" cmp "$T/b" "$T/node"
-	wait $server || fail "frisbeed: $(cat "$T/server.log")"
-fi
 
 echo "== rm, gc, and an index made again"
 for n in slow waited a:7; do check "rm $n" es rm $n; done

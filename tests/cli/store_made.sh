@@ -2,13 +2,11 @@
 # Images of other programs in the store: their data is shared, their bytes come out as they
 # were, with another zlib an equivalent does, and damage is never served.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 export EMUSTORE=$T/S
 shim=${B:-$TOP/build/plain}/tests/preload/zlib_other.so
 [ -e "$shim" ] || fail "no $shim"
-es() { "$BIN/emustore" "$@"; }
-field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
-gets() { es -q get "$1" - | cmp - "$2"; }
 # Under a sanitizer its library must come first.
 other_zlib() { LD_PRELOAD="$(ldd "$BIN/emustore" | awk '/lib[at]san/ { print $3 }') $shim" ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" "$@"; }
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# put, rm and gc killed at each of their writes, syncs and truncations, or out of room there: the
-# store opens as it is, what was committed is whole, and the next writer goes on.
+# put, import, rm, gc and repair killed at each of their writes, syncs and truncations, or out of room there: the
+# store opens as it is, what was committed is whole, and the next writer goes on.  Each series has a
+# folder of its own, so that JOBS of them (2) go on at once.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 [ -e "$shim" ] || fail "no $shim"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3
-export EMUSTORE=$T/S
 [ "${VARIANT:-plain}" = plain ] || STEP=${STEP:-9}	# instrumented programs are slow
-STEP=${STEP:-1}
+STEP=${STEP:-1} JOBS=${JOBS:-2}
 es() { "$BIN/emustore" -q "$@"; }
+whole() { es get "$1" - 2> /dev/null | cmp -s - "$2"; }
 
 python3 - "$T" << 'PY'
 import random, sys
@@ -21,56 +23,88 @@ open(sys.argv[1] + "/a", "wb").write(data)
 data[300000:303000] = r.randbytes(3000)
 open(sys.argv[1] + "/b", "wb").write(data + r.randbytes(100000 // 512 * 512))
 PY
-for i in a b; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
-gets() { es get "$1" - 2> "$T/stderr" | cmp -s - "$2"; }
+zip_all a b
+mkdir "$T/dir"; cp "$T/b.ndz" "$T/dir"
 
 # Each kind of call, the first one, the second... until the command needs no more.
-each() {	# OP KIND WHAT-MUST-HOLD COMMAND...	($T/base is the store before)
-	local op=$1 kind=$2 holds=$3 n=1 runs=0 rc; shift 3
+series() {	# NAME BASE LEAST OP KIND WHAT-MUST-HOLD COMMAND...
+	local W=$T/$1 base=$2 least=$3 op=$4 kind=$5 holds=$6 n=1 runs=0 rc data=--data; shift 6
+	[ "$base" != "$T/hurt" ] || data=	# what was damaged lies in its pack until gc
+	mkdir "$W"; export EMUSTORE=$W/S
 	while :; do
-		rm -rf "$T/S" "$T/fired"; cp -r "$T/base" "$T/S"
-		FAULT=$op:$n:$kind:$T/S FAULT_FIRED=$T/fired LD_PRELOAD=$shim "$BIN/emustore" -q "$@" > "$T/out" 2>&1 < "$T/b.ndz"; rc=$?
-		[ -e "$T/fired" ] || { [ $rc = 0 ] || fail "$op $n $kind: exit $rc without a fault: $(cat "$T/out")"; break; }
+		rm -rf "$W/S" "$W/fired"; cp -r "$base" "$W/S"
+		FAULT=$op:$n:$kind:$W/S FAULT_FIRED=$W/fired LD_PRELOAD=$shim "$BIN/emustore" -q "$@" > "$W/out" 2>&1 < "$T/b.ndz"; rc=$?
+		[ -e "$W/fired" ] || { [ $rc = 0 ] || fail "$op $n $kind: exit $rc without a fault: $(cat "$W/out")"; break; }
 		runs=$((runs + 1))
-		[ $kind = kill ] || [ $rc = 1 ] || [ $rc = 0 ] || fail "$op $n $kind: exit $rc: $(cat "$T/out")"
-		quietly es verify || fail "$* at $op $n $kind: verify"
+		[ $kind = kill ] || [ $rc = 1 ] || [ $rc = 0 ] || fail "$op $n $kind: exit $rc: $(cat "$W/out")"
+		[ "$base" = "$T/hurt" ] || es verify > "$W/verify" 2>&1 || fail "$* at $op $n $kind: verify: $(cat "$W/verify")"
 		$holds $rc || fail "$* at $op $n $kind: not whole"
-		quietly es verify --data || fail "$* at $op $n $kind: verify after the next put"
+		es verify $data > "$W/verify" 2>&1 || fail "$* at $op $n $kind: verify after the next put: $(cat "$W/verify")"
 		n=$((n + (n < 9 ? 1 : STEP))); [ $n -lt 3000 ] || { fail "$op $kind: no end"; break; }
-	done 2> "$T/shell"
-	check "$*: $op, $kind: $runs times" [ $runs -ge "${LEAST:-1}" ]
+	done 2> "$W/shell"
+	check "$*: $op, $kind: $runs times" [ $runs -ge "$least" ]
+	rm -rf "$W"
+	exit $((bad != 0))
+}
+count=0 running=0
+one_ended() { wait -n || bad=$((bad + 1)); running=$((running - 1)); }
+each() {	# LEAST OP KIND WHAT-MUST-HOLD COMMAND...	($base is the store before)
+	[ $running -lt "$JOBS" ] || one_ended
+	count=$((count + 1)) running=$((running + 1))
+	series $count "$base" "$@" &
 }
 # a is there; b wholly or not at all, and wholly when put said so; b can be put again.
 after_put() {
-	gets a "$T/a.ndz" || return 1
-	if es list | grep -q '^b:1'; then gets b "$T/b.ndz" || return 1
+	whole a "$T/a.ndz" || return 1
+	if es list | grep -q '^b:1'; then whole b "$T/b.ndz" || return 1
 	elif [ "$1" = 0 ]; then return 1; fi
-	es put b "$T/b.ndz" && gets b "$T/b.ndz" && gets a "$T/a.ndz"
+	es put b "$T/b.ndz" && whole b "$T/b.ndz" && whole a "$T/a.ndz"
+}
+# b is gone, or not yet, but when rm said so; a is whole.
+after_rm() {
+	whole a "$T/a.ndz" || return 1
+	if es list | grep -q '^b:1'; then [ "$1" != 0 ] && whole b "$T/b.ndz" || return 1; fi
+	es put b "$T/b.ndz" && whole b "$T/b.ndz"
 }
 # Of a:1, b:1 and a:2, b goes.
-after_gc() { gets a:2 "$T/a.ndz" && es put b "$T/b.ndz" && gets b "$T/b.ndz" && gets a "$T/a.ndz"; }
+after_gc() { whole a:2 "$T/a.ndz" && es put b "$T/b.ndz" && whole b "$T/b.ndz" && whole a "$T/a.ndz"; }
+reindexed() { rm -f "$EMUSTORE"/index.db*; es repair --index && whole a:2 "$T/a.ndz" && ! es list | grep -q '^a:1'; }
+# The next repair ends it, and a put brings back what was lost.
+after_repair() { es repair > /dev/null 2>&1; es put a "$T/a.ndz" && whole a "$T/a.ndz" && whole a:1 "$T/a.ndz"; }
+# The index is the old one or the new one.
+after_index() { whole a "$T/a.ndz" && whole b "$T/b.ndz" && es put b "$T/b.ndz"; }
 
+export EMUSTORE=$T/one
 es init --pack-size 600k && es put a "$T/a.ndz" || fail "the store"
-cp -r "$T/S" "$T/base"
-LEAST=10 each pwrite kill after_put put b -
-for op in fsync fdatasync write ftruncate; do LEAST=0 each $op kill after_put put b -; done
-LEAST=10 each pwrite full after_put put b -
-for op in fsync fdatasync; do each $op eio after_put put b -; done
+base=$EMUSTORE
+each 10 pwrite kill after_put put b -
+for op in fsync fdatasync write ftruncate; do each 0 $op kill after_put put b -; done
+each 10 pwrite full after_put put b -
+for op in fsync fdatasync; do each 1 $op eio after_put put b -; done
+each 1 fsync kill after_put import "$T/dir"
 # An uncommitted tail to be cut off.
-head -c 100000 /dev/urandom >> "$(ls "$T"/base/packs/*.pack | tail -n 1)"; head -c 5000 /dev/urandom > "$T/base/packs/00000099.pack"
-each ftruncate kill after_put put b -
-rm -rf "$T/S"; cp -r "$T/base" "$T/S"
+cp -r "$T/one" "$T/tail"; base=$T/tail
+head -c 100000 /dev/urandom >> "$(ls "$base"/packs/*.pack | tail -n 1)"; head -c 5000 /dev/urandom > "$base/packs/00000099.pack"
+each 1 ftruncate kill after_put put b -
+cp -r "$T/tail" "$T/strays"; export EMUSTORE=$T/strays
 check "stray bytes and packs are no problem" es verify --data
-check "and go with the next put" bash -c '"$0" -q put b "$1" && [ ! -e "$2/packs/00000099.pack" ]' "$BIN/emustore" "$T/b.ndz" "$T/S"
+check "and go with the next put" bash -c '"$0" -q put b "$1" && [ ! -e "$2/packs/00000099.pack" ]' "$BIN/emustore" "$T/b.ndz" "$EMUSTORE"
+
+cp -r "$EMUSTORE" "$T/both"; base=$T/both
+for op in pwrite fsync; do each 1 $op kill after_rm rm b; done
+each 1 pwrite full after_rm rm b
+for op in pwrite fsync; do each 1 $op kill after_index repair --index; done
+cp -r "$T/one" "$T/hurt"; base=$T/hurt
+printf 'XXXXXXXX' | dd of="$base/packs/00000001.pack" bs=1 seek=300000 conv=notrunc status=none
+for op in pwrite fsync; do each 1 $op kill after_repair repair; done
 
 es put a "$T/a.ndz" && es rm a:1 && es rm b || fail "the store for gc"
-rm -rf "$T/base"; cp -r "$T/S" "$T/base"
-LEAST=5 each pwrite kill after_gc gc --all
-for op in fsync fdatasync ftruncate; do LEAST=0 each $op kill after_gc gc --all; done
-each pwrite full after_gc gc --all
-
-echo "== the index made again after each of these"
-reindexed() { rm -f "$T"/S/index.db*; es repair --index && gets a:2 "$T/a.ndz" && ! es list | grep -q '^a:1'; }
-each fsync kill reindexed gc --all
-each pwrite kill reindexed gc --all
+base=$EMUSTORE
+each 5 pwrite kill after_gc gc --all
+for op in fsync fdatasync ftruncate; do each 0 $op kill after_gc gc --all; done
+each 1 pwrite full after_gc gc --all
+# The index made again after each of these.
+each 1 fsync kill reindexed gc --all
+each 1 pwrite kill reindexed gc --all
+while [ $running -gt 0 ]; do one_ended; done
 finish

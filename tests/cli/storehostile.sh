@@ -3,6 +3,7 @@
 # redirects.  Each is found and named, nothing wrong is served; what passes by itself is tried again.
 #	FAULTS=all tests/cli/storehostile.sh	every fault everywhere, not only one of a kind
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 mkdir "$T/s"
 "$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & server=$!
@@ -10,8 +11,6 @@ CLEANUP+=("kill $server 2> /dev/null")
 for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
 export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
 export EMUSTORE=s3://bucket/x EMUSTORE_CACHE=$T/cache EMUSTORE_S3_SECONDS=2 HOME=$T
-es() { "$BIN/emustore" "$@"; }
-field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 all() { [ "${FAULTS:-}" != all ] || echo "$@"; }
 python3 - "$T" << 'PY'
 import random, sys
@@ -19,8 +18,7 @@ r = random.Random(1)
 open(sys.argv[1] + "/a", "wb").write(r.randbytes(2500000 // 512 * 512) + bytes(3 << 20))
 open(sys.argv[1] + "/b", "wb").write(r.randbytes(1 << 20))
 PY
-for i in a b; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done
-gets() { es -q get "$1" - | cmp - "$2"; }
+zip_all a b
 
 echo "== conditions are kept"
 check "init" es init --pack-size 1M
@@ -28,9 +26,7 @@ status 1 es init
 check "put" es -q put a "$T/a.ndz"
 check "put" es -q put b "$T/b.ndz"
 for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
-for i in 1 2 3 4; do EMUSTORE_CACHE=$T/w$i es -q put same "$T/$([ $((i % 2)) = 0 ] && echo a || echo b).ndz" & pids[i]=$!; done
-for i in 1 2 3 4; do wait ${pids[i]} || fail "writer $i"; done
-check "four versions" [ "$(es list --json | python3 -c 'import json,sys; print(sum(i["name"] == "same" for i in json.load(sys.stdin)))')" = 4 ]
+four_writers same "$T/a.ndz" "$T/b.ndz"
 check "verify --data" es -q verify --data
 
 echo "== images of other programs are made again"
@@ -84,7 +80,7 @@ for f in "503 / 3" "lost /packs/ 1" "lost /images/ 1" "lost /tables/ 1"; do
 	echo "$f" > "$T/s/fault"; name=put/$((n = ${n:-0} + 1))
 	EMUSTORE_S3_SECONDS=20 check "put: $f" es -q put $name "$T/b.ndz"
 	: > "$T/s/fault"; check "get it" gets $name "$T/b.ndz"
-	check "once only" [ "$(es list --json | python3 -c 'import json,sys; print(sum(i["name"] == sys.argv[1] for i in json.load(sys.stdin)))' $name)" = 1 ]
+	check "once only" [ "$(versions $name)" = 1 ]
 done
 
 echo "== puts and gc that fail leave nothing half"
@@ -99,6 +95,44 @@ echo "digest /images/a/" > "$T/s/fault"; rm -rf "$T/cache"; status 3 es -q gc
 : > "$T/s/fault"
 check "verify --data" es -q verify --data
 for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
+
+echo "== a reader that takes longer than the grace"
+# y is x changed in places, so that each pack of x has something that goes with x: gc copies the rest, and takes
+# away the packs that readers of y have begun with.
+python3 - "$T" << 'PY'
+import random, sys
+data = bytearray(random.Random(4).randbytes(36 << 20))
+open(sys.argv[1] + "/x", "wb").write(data)
+for at in range(0, len(data), 1 << 20): data[at + 9] ^= 1
+open(sys.argv[1] + "/y", "wb").write(data)
+PY
+zip_all x y
+slow() {	# FILE-DESCRIPTOR NAME COMMAND...: run it, and read 1 MiB of its output
+	mkfifo "$T/$2"
+	EMUSTORE_CACHE=$T/cache-$2 EMUSTORE_CACHE_SIZE=1M "${@:3}" > "$T/$2" 2> "$T/$2.err" & pids[$1]=$!
+	eval "exec $1< \"\$T/$2\""
+	head -c 1048576 <&"$1" > "$T/$2.out"
+}
+ends() {	# FILE-DESCRIPTOR NAME: its exit status
+	cat <&"$1" >> "$T/$2.out"; eval "exec $1<&-"; wait "${pids[$1]}"
+}
+export EMUSTORE=s3://bucket/slow
+measure_grace s3://bucket/try "$T/x.ndz" 6
+es init --pack-size 4M --grace $GRACE; es -q put x "$T/x.ndz" || fail "put x"; es -q put y "$T/y.ndz" || fail "put y"
+slow 5 get "$BIN/emustore" -q get y -
+slow 6 unzip "$BIN/imageunzip" -q --store "$EMUSTORE" y -
+sleep $((GRACE + 1)); check "rm" es rm x; check "gc condemns" [ "$(es gc --all --json | field bytes_condemned)" -gt 30000000 ]
+sleep $((GRACE + 1)); check "gc takes away" [ "$(es gc --all --json | field packs_replaced)" -gt 5 ]
+check "get goes on" ends 5 get
+check "and is right" cmp "$T/get.out" "$T/y.ndz"
+check "imageunzip goes on" ends 6 unzip
+check "and is right" cmp "$T/unzip.out" "$T/y"
+slow 7 gone "$BIN/emustore" -q get y -
+check "rm" es rm y; rm -f "$T"/s/objects/*slow%2Fpacks*
+ends 7 gone; check "what is no more there ends in an error" [ $? = 1 ]
+check "in one sentence: $(cat "$T/gone.err")" [ "$(grep -c "is there no more" "$T/gone.err")$(wc -l < "$T/gone.err")" = 11 ]
+check "until then all was right" cmp -n "$(stat -c %s "$T/gone.out")" "$T/gone.out" "$T/y.ndz"
+export EMUSTORE=s3://bucket/x
 
 echo "== names and keys"
 status 2 es -s s3:// list

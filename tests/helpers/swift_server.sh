@@ -23,6 +23,21 @@ C
 	cat; } > "$dir/etc/$1-server.conf"
 }
 
+# What swift-ring-builder does in nine calls.
+make_rings() {	# PORT
+	/usr/bin/python3 - "$dir/etc" "$1" > "$dir/ring.log" 2>&1 << 'PY'
+import sys
+from swift.common.ring import RingBuilder
+folder, port = sys.argv[1], int(sys.argv[2])
+for n, kind in enumerate(("account", "container", "object"), 1):
+    b = RingBuilder(2, 1, 0)
+    b.add_dev({"id": 0, "region": 1, "zone": 1, "ip": "127.0.0.1", "port": port + n, "replication_ip": "127.0.0.1",
+               "replication_port": port + n, "device": "d1", "weight": 1.0, "meta": ""})
+    b.rebalance()
+    b.get_ring().save(f"{folder}/{kind}.ring.gz")
+PY
+}
+
 configure() {	# PORT
 	local port=$1 kind n=1
 	mkdir -p "$dir/etc" "$dir/devices/d1" "$dir/cache"
@@ -33,13 +48,9 @@ configure() {	# PORT
 use = egg:swift#$kind
 recon_cache_path = $dir/cache
 C
-		(cd "$dir/etc" && {
-			swift-ring-builder $kind.builder create 2 1 0
-			swift-ring-builder $kind.builder add "r1z1-127.0.0.1:$((port + n))/d1" 1
-			swift-ring-builder $kind.builder rebalance
-		} > "$dir/ring.log")
 		n=$((n + 1))
 	done
+	make_rings "$port"
 	conf proxy "$port" "catch_errors cache listing_formats s3api tempauth slo proxy-server" << 'C'
 [app:proxy-server]
 use = egg:swift#proxy
@@ -76,12 +87,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$dir/etc/swift.conf" "$(comma
 		    "$dir/etc/$kind-server.conf" > "$dir/$kind.log" 2>&1 < /dev/null &
 		echo $! >> "$dir/pids"
 	done
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null && break
-		kill -0 $! 2> /dev/null || { i=300; break; }
+		kill -0 $! 2> /dev/null || { i=600; break; }
 		sleep 0.1
 	done
-	[ $i -lt 300 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
+	[ $i -lt 600 ] || { echo "swift_server.sh: the server does not answer" >&2; tail -n 5 "$dir"/*.log >&2; stop; exit 1; }
 	printf 'export AWS_ENDPOINT_URL=http://127.0.0.1:%d AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing\n' "$port"
 }
 

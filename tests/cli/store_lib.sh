@@ -1,0 +1,55 @@
+# store_lib.sh: what the tests of stores share; after lib.sh.  EMUSTORE is the store.
+es() { "$BIN/emustore" "$@"; }
+field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+gets() { es -q get "$1" - | cmp - "$2"; }	# NAME FILE: the file comes out
+versions() { es list --json | python3 -c 'import json,sys; print(*[i["version"] for i in json.load(sys.stdin) if i["name"] == sys.argv[1]])' "$1"; }
+all_names() { es list --json | python3 -c 'import json,sys; print(*["%s:%d" % (i["name"], i["version"]) for i in json.load(sys.stdin)])'; }
+zip_all() { local i; for i; do "$BIN/imagezip" -q -r "$T/$i" "$T/$i.ndz" || fail "imagezip $i"; done; }
+
+# Three images, the second the first changed in places: random data, text, zeros; the third only random.
+related_images() {
+	python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(1)
+data = bytearray(r.randbytes(6 << 20)) + bytes(5 << 20) + bytes(str(list(range(700000))), "ascii") + bytes(3 << 20)
+data += bytes(-len(data) % 512)
+open(sys.argv[1] + "/a", "wb").write(data)
+for at in (100000, 2500000, 12000000): data[at:at + 3000] = r.randbytes(3000)
+open(sys.argv[1] + "/b", "wb").write(data)
+open(sys.argv[1] + "/c", "wb").write(r.randbytes(3 << 20))
+PY
+	zip_all a b c
+}
+
+# The image b, installed and multicast straight from the store, over loopback.
+installs_b() {	# PORT
+	check "imageunzip --store" "$BIN/imageunzip" -q --store "$EMUSTORE" b "$T/out"
+	check "the disk is right" cmp "$T/b" "$T/out"
+	command -v ip > /dev/null || return
+	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$1" -A "$T/where" -T -1 -W 400M --store "$EMUSTORE" b 2> "$T/server.log" & server=$!
+	CLEANUP+=("kill $server 2> /dev/null")
+	for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$1" -T 10 "$T/node"
+	check "its disk is right" cmp "$T/b" "$T/node"
+	wait $server || fail "frisbeed: $(cat "$T/server.log")"
+}
+
+# Four writers at once, each with a cache of its own: put NAME, two of FILE1 and two of FILE2.
+four_writers() {	# NAME FILE1 FILE2
+	local i v c=0 d=0 pids=()
+	for i in 1 2 3 4; do EMUSTORE_CACHE=$T/w$i es -q put "$1" "$([ $((i % 2)) = 0 ] && echo "$2" || echo "$3")" & pids[i]=$!; done
+	for i in 1 2 3 4; do wait "${pids[i]}" || fail "writer $i"; done
+	for v in $(versions "$1"); do
+		es -q get "$1:$v" "$T/out"
+		cmp -s "$T/out" "$2" && c=$((c + 1))
+		cmp -s "$T/out" "$3" && d=$((d + 1))
+	done
+	check "four versions, two of each" [ $c$d = 22 ]
+}
+
+# How many seconds of grace a store in a bucket needs here: a put may take half of it, also on a busy machine.
+measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
+	local started=$SECONDS
+	es -s "$1" init && es -s "$1" -q put try "$2" || fail "a store to try"
+	GRACE=$(($3 + 6 * (SECONDS - started)))
+}
