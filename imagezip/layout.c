@@ -11,9 +11,10 @@
 #include "imagezip/relocate.h"
 #include "imagezip/sectorsize.h"
 
-/* Boot loaders live between the MBR and the first partition: GRUB's core image
- * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
-enum { MBR_GAP_SECTORS = 2048 };
+/* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
+ * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
+ * too.  Zeros there cost next to nothing. */
+enum { BOOT_SECTORS = 32768 };
 
 /* -M.  What cannot be told apart is stored as it is. */
 static int
@@ -146,7 +147,9 @@ skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
     struct rangeset *skip, struct err *e)
 {
 	uint64_t first = UINT64_MAX, end = 0;
-	uint64_t from = t->kind == PTABLE_GPT ? t->usable.off : MBR_GAP_SECTORS;
+	uint64_t from = t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS
+	                    ? t->usable.off
+	                    : BOOT_SECTORS;
 	uint64_t to = t->kind == PTABLE_GPT ? range_end(t->usable) : total;
 
 	for (unsigned i = 0; i < t->nparts; i++) {
