@@ -30,7 +30,7 @@
 enum {
 	SERVER_AHEAD_MAX = 1024,
 	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
-	SERVER_PARITY_BUFFERS = 4,  /* of a whole chunk each */
+	SERVER_PARITY_BUFFERS = 16, /* of a whole chunk each */
 };
 #define SERVER_NEVER UINT64_MAX
 

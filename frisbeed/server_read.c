@@ -9,23 +9,40 @@ server_slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
-/* The next chunk that somebody wants, when nothing else is asked for. */
+/* Without a pace no more goes than somebody said to have room for: the rest of the
+ * chunk waits. */
+static struct blockmap
+fit(struct server *s, uint32_t chunk, const struct blockmap *want)
+{
+	uint64_t room = s->ext.limit - s->ext.sent - s->ext.pending;
+	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room) : *want;
+	struct blockmap rest = blockmap_minus(*want, &now);
+
+	s->ext.split = s->nchunks;
+	if (blockmap_empty(&rest))
+		return now;
+	carousel_put_back(&s->ext.carousel, chunk, &rest);
+	s->ext.split = chunk;
+	return now;
+}
+
+/* The next chunk that somebody wants, before all that waits or behind it. */
 static void
-turn_carousel(struct server *s)
+take_next(struct server *s, bool first)
 {
 	struct blockmap want;
 	uint32_t chunk;
 
-	if ((s->head != NULL && !s->ext.carousel_turn) ||
-	    s->ext.sent + s->ext.pending >= s->ext.limit ||
-	    !carousel_next(&s->ext.carousel, &chunk, &want))
+	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
 		return; /* no memory: it will be wanted again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
+	want = fit(s, chunk, &want);
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
 	s->ext.pending += blockmap_count(&want);
@@ -33,8 +50,45 @@ turn_carousel(struct server *s)
 		return;
 	if (blockmap_empty(&it->queued))
 		server_item_unref(s, it);
-	else
+	else if (first)
 		server_fifo_prepend(s, it);
+	else
+		server_fifo_append(s, it);
+}
+
+/* ... when nothing else is asked for; with those that take turns with it. */
+static void
+turn_carousel(struct server *s)
+{
+	if ((s->head != NULL && !s->ext.carousel_turn) ||
+	    s->ext.sent + s->ext.pending >= s->ext.limit)
+		return;
+	uint32_t chunk = carousel_peek(&s->ext.carousel);
+	take_next(s, true);
+	if (!server_in_sets(s))
+		return;
+	for (uint32_t next = chunk;
+	     (next = carousel_peek(&s->ext.carousel)) != s->nchunks && next > chunk &&
+	     server_same_set(chunk, next);)
+		take_next(s, false);
+}
+
+/* Is part of a chunk given out, and will the next run be more of it?  What came in
+ * between would look like the end of it to the clients. */
+static bool
+within_chunk(const struct server *s)
+{
+	if (s->head == NULL)
+		return s->ext.split < s->nchunks &&
+		       carousel_wants(&s->ext.carousel, s->ext.split) &&
+		       s->ext.sent + s->ext.pending < s->ext.limit;
+	/* Of a set, all chunks. */
+	for (const struct item *it = s->head; it != NULL;
+	     it = server_in_sets(s) ? it->next : NULL)
+		if (it->cursor > 0 &&
+		    blockmap_next(&it->queued, it->cursor) < WIRE_CHUNK_BLOCKS)
+			return true;
+	return false;
 }
 
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
@@ -67,7 +121,8 @@ read_for_parity(struct server *s, struct server_run *run)
 static void
 finish_item(struct server *s, struct item *it)
 {
-	bool large = it->bulk >= LARGE_REQUEST;
+	bool rest = it->chunk == s->ext.split;
+	bool large = it->bulk >= LARGE_REQUEST && !rest;
 
 	s->ext.carousel_turn |= large && it->asked;
 	it->bulk = 0;
@@ -83,9 +138,10 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	if (s->ext.used && s->cfg.ext.parity && read_for_parity(s, run))
+	bool within = within_chunk(s);
+	if (s->ext.used && s->cfg.ext.parity && !within && read_for_parity(s, run))
 		return true;
-	if (s->ext.used)
+	if (s->ext.used && (!within || s->head == NULL))
 		turn_carousel(s);
 	if (s->head == NULL)
 		return false;
@@ -105,8 +161,11 @@ server_read_next(struct server *s, struct server_run *run)
 				   .first = first,
 				   .count = n } };
 	*run = slot->run;
-	if (!blockmap_empty(&it->queued))
+	if (!blockmap_empty(&it->queued)) {
+		if (server_in_sets(s))
+			server_fifo_rotate(s);
 		return true;
+	}
 	finish_item(s, server_fifo_pop(s));
 	return true;
 }

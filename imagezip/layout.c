@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
+#include "imagezip/sectorsize.h"
 
 /* Boot loaders live between the MBR and the first partition: GRUB's core image
  * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
@@ -258,6 +260,15 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o,
 		    "%s: has a partition table and a %s at its start: say "
 		    "--disk, -l (or -S type), or -r",
 		    disk_name(d), fs->title);
+	const char *member = o->whole_disk || t->nparts == 0
+	                         ? NULL
+	                         : foreign_find(
+				       d, (struct range){ 0, source_sectors(d) });
+	if (member != NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and is %s: say --disk, -l (or -S "
+		    "type), or -r",
+		    disk_name(d), member);
 	if (t->kind != PTABLE_NONE && t->nparts > 0)
 		return layout_disk(l, d, o, t, skip, e);
 	if (o->whole_disk && t->kind == PTABLE_NONE)
@@ -291,8 +302,10 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 		return err_ctx(
 		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
-	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
-	                       : layout_detect(l, d, o, &t, skip, e);
+	int rc = sectorsize_check(d, &t, e);
+	if (rc == 0)
+		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
+		                   : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
 	return rc;
 }

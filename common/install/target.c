@@ -229,10 +229,22 @@ put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct e
 	return write_twice(t, data + taken, bytes, off + at, e);
 }
 
+uint64_t
+target_ticket(const struct target *t)
+{
+	return t->flight != NULL ? flight_ticket(t->flight) : 0;
+}
+
+int
+target_land_upto(struct target *t, uint64_t ticket, struct err *e)
+{
+	return t->flight != NULL ? flight_land_upto(t->flight, ticket, e) : 0;
+}
+
 int
 target_land(struct target *t, struct err *e)
 {
-	return t->flight != NULL ? flight_land(t->flight, e) : 0;
+	return target_land_upto(t, UINT64_MAX, e);
 }
 
 int

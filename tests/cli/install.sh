@@ -80,6 +80,33 @@ head -c 100 /dev/urandom > "$T/junk"
 status 3 "$BIN/imageunzip" -q --state "$T/junk" --in-place "$T/img.ndz" "$T/disk"
 status 2 sh -c "'$BIN/imageunzip' -q --state '$T/state' - '$T/disk' < '$T/img.ndz'"
 
+rm -f "$T/state"
+for how in "$T/img.ndz -" "$T/img.ndz $T" "$T/nothing $T/out2"; do
+	"$BIN/imageunzip" -q --state "$T/state" $how > /dev/null 2> "$T/stderr"
+	check "exit $?, no state is left behind: $(cat "$T/stderr")" [ ! -e "$T/state" ]
+done
+"$BIN/imageunzip" -q --state "$T/state" --in-place "$T/img.ndz" "$T/src2" 2> "$T/stderr"
+check "nor of a disk that is too small: $(cat "$T/stderr")" [ ! -e "$T/state" ]
+: > "$T/empty"; "$BIN/imageunzip" -q --state "$T/empty" "$T/img.ndz" - > /dev/null 2>&1
+check "an empty file that was there stays" [ -e "$T/empty" ]
+status 2 "$BIN/imageunzip" -q --state "$T/new" "$T/img.ndz" "$T/new"
+check "the state is no target: nothing was made" [ ! -e "$T/new" ]
+cp "$T/other" "$T/before"; ln -s other "$T/link"
+status 2 "$BIN/imageunzip" -q --state "$T/link" "$T/img.ndz" "$T/other"
+check "by another name, too" cmp "$T/before" "$T/other"
+
+echo "== what is printed beside the data"
+is_json() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2" > /dev/null; }
+for out in - /dev/stdout; do
+	"$BIN/imageunzip" --json "$T/img.ndz" $out 2> "$T/json" | cmp - "$T/src" || fail "--json $out: wrong data"
+	check "--json goes to standard error with the data in a pipe, $out" is_json "$T/json" bytes_written
+done
+"$BIN/imageunzip" --json "$T/img.ndz" "$T/out" > "$T/json" 2> /dev/null
+check "and else to standard output" is_json "$T/json" bytes_written
+"$BIN/imageunzip" --json -C "$T/img.ndz" > "$T/json" 2> /dev/null
+check "the CRC is part of it" is_json "$T/json" crc32
+for o in --read-back "--state $T/state" "-s 1" -z --discard --grow; do status 2 "$BIN/imageunzip" -N $o "$T/img.ndz" "$T/copy"; done
+
 echo "== only what differs"
 fresh_target; "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
 same() { "$BIN/imageunzip" --json --skip-same "$@" "$T/img.ndz" "$T/disk" > "$T/json" && right; }

@@ -19,6 +19,20 @@ for kind in dos gpt; do
 done
 status 2 "$BIN/imagezip" -i --gaps=maybe "$T/disk"
 
+# A file of a disk with sectors of 4096 bytes: its table read in sectors of 512 would lead
+# to the first eighth, and the filesystem be "behind the last partition".
+rm -f "$T/disk"; truncate -s 160M "$T/disk"
+printf 'label: dos\nstart=256,size=4000\nstart=5000,size=3000\n' | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
+check "no filesystem: taken as it is" quietly "$BIN/imagezip" -q -i "$T/disk"
+mke2fs -q -F -t ext4 -E offset=$((5000 * 4096)) "$T/disk" 8m 2> "$T/quiet" || fail mke2fs
+for how in "--disk" "-s 1"; do	# both would store the wrong sectors
+	status 1 "$BIN/imagezip" -q $how "$T/disk" "$T/x.ndz"
+	check "$how: says so" grep -q "sectors of 4096 bytes: partition 2 has its filesystem at byte 20480000" "$T/stderr"
+done
+mke2fs -q -F -t ext4 -E offset=$((256 * 512)) "$T/disk" 1m 2> "$T/quiet" || fail mke2fs
+check "filesystems at both places: 512" quietly "$BIN/imagezip" -q -i "$T/disk"
+rm -f "$T/disk"
+
 # -x: what is behind a filesystem.
 truncate -s 20M "$T/fs"; mke2fs -q -F -t ext4 "$T/fs" 16m 2> /dev/null
 cp "$T/fs" "$T/disk"

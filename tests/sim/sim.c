@@ -157,6 +157,14 @@ static const struct scenario suite[] = {
 	    .net.twice = 0.1, .net.loss = 0.05 },
 	{ "x-fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64), EXT,
 	    .chunk_us = 2000 },
+	{ "damage", .clients = 4, .chunks = 24, QUICK, .damage = 0.2,
+	    .net.loss = 0.01 },
+	{ "damage-one", .clients = 1, .chunks = 24, QUICK, .damage = 0.3 },
+	{ "x-damage", .clients = 8, .chunks = 32, QUICK, EXT, .damage = 0.2,
+	    .net.loss = 0.01 },
+	{ "x-damage-one", .clients = 1, .chunks = 32, QUICK, EXT, .damage = 0.3 },
+	{ "x-damage-plain", .clients = 3, .chunks = 24, QUICK, .ext = true,
+	    .damage = 0.2, .old_clients = 1, .net.loss = 0.01 },
 	{ "adaptive", .clients = 8, .chunks = 48, QUICK_AT(1000000000), .dynamic = true,
 	    LIMITS(0.6, 1.3, 700) },
 	{ "adaptive-1", .clients = 8, .chunks = 48, QUICK_AT(200000000),
@@ -167,6 +175,8 @@ static const struct scenario suite[] = {
 	    .dynamic = true, GOALS(0.01, 1.1, 1.2, 1.2, 80) },
 	{ "x-adaptive-1", .clients = 80, .chunks = 64, QUICK, EXT, .dynamic = true,
 	    .net.loss = 0.01, GOALS(0.01, 1.15, 1.3, 1.1, 60) },
+	{ "x-adaptive-80", .clients = 80, .chunks = 64, QUICK_AT(1000000000), EXT,
+	    .dynamic = true, .net.loss = 0.01, GOALS(0.01, 1.25, 1.5, 1.2, 200) },
 	{ "x-adaptive-old", .clients = 12, .chunks = 48, QUICK_AT(200000000), EXT,
 	    .dynamic = true, .old_clients = 4, .net.loss = 0.01 },
 	{ "x-adaptive-slow", .clients = 8, .chunks = 48, PAPER, EXT, .dynamic = true,
@@ -204,9 +214,12 @@ static const struct knob knobs[] = {
 	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
 	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
 	{ "slow-chunk-us", offsetof(struct scenario, slow_chunk_us), U64 },
+	{ "damage", offsetof(struct scenario, damage), REAL },
 	{ "crashes", offsetof(struct scenario, crashes), U32 },
 	{ "restart-us", offsetof(struct scenario, restart_us), U64 },
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
+	{ "read-latency-us", offsetof(struct scenario, read_latency_us), U64 },
+	{ "read-rate", offsetof(struct scenario, read_bytes_per_s), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },
 	{ "loss-burst", offsetof(struct scenario, net.burst), REAL },
 	{ "late", offsetof(struct scenario, net.late), REAL },
@@ -303,7 +316,7 @@ alone_us(const struct scenario *sc, uint64_t seed)
 	one.old_clients = 0;
 	one.start = START_AT_ONCE;
 	one.net.loss = one.net.late = one.net.twice = 0;
-	one.chunk_spread = 0;
+	one.chunk_spread = one.damage = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
 }
@@ -460,23 +473,26 @@ static const struct share share_usual = { .link_bits = 100000000,
 	.min_use = 0.9,
 	.max_loss = 0.02 };
 
+/* With losses by chance, what the link drops is noticed later. */
+static const double SHARE_LOSS = 0.01, SHARE_LOSS_MAX = 0.03;
+
 static bool
 run_share(const struct share *sh, uint64_t seed)
 {
 	struct share_outcome out;
 
 	share_run(sh, seed, &out);
-	printf(
-	    "%u servers, seed %llu: fairness %.3f, link used %.1f %%, lost %.2f %%\n",
-	    sh->servers, (unsigned long long)seed, out.jain, 100 * out.use,
-	    100 * out.loss);
+	printf("%u servers, seed %llu, %.1f %% lost by chance: fairness %.3f, link "
+	       "used %.1f %%, lost %.2f %%\n",
+	    sh->servers, (unsigned long long)seed, 100 * sh->loss, out.jain,
+	    100 * out.use, 100 * out.loss);
 	if (out.jain >= sh->min_jain && out.use >= sh->min_use &&
 	    out.loss <= sh->max_loss)
 		return true;
 	printf("FAILED: at least %.2f, at least %.0f %%, at most %.0f %%\n"
-	       "  replay: sim --seed %llu --share %u\n",
+	       "  replay: sim --seed %llu --share %u --set loss=%g\n",
 	    sh->min_jain, 100 * sh->min_use, 100 * sh->max_loss,
-	    (unsigned long long)seed, sh->servers);
+	    (unsigned long long)seed, sh->servers, sh->loss);
 	return false;
 }
 
@@ -503,7 +519,10 @@ run_suite(uint64_t first, uint64_t seeds)
 			struct share sh = share_usual;
 			sh.servers = n;
 			failed += !run_share(&sh, seed);
-			run++;
+			sh.loss = SHARE_LOSS;
+			sh.max_loss = SHARE_LOSS_MAX;
+			failed += !run_share(&sh, seed);
+			run += 2;
 		}
 	}
 	printf("%u cases, %u failed\n", run, failed);

@@ -241,7 +241,7 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD && m.kind != WIREXT_ROOM)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -605,6 +605,31 @@ whole(const struct node *nd, uint32_t buf, uint32_t blocks)
 	return n == blocks;
 }
 
+/* What the digests find to be damaged is asked for again: some blocks of it, or all. */
+static bool
+damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
+{
+	struct shadow *sh = &nd->shadow[buf];
+	struct blockmap bad = { { 0 } };
+
+	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage)
+		return false;
+	uint32_t n = sim_random(&w->rng) % 4 == 0 ? blocks
+	                                          : 1 + sim_random(&w->rng) % 60;
+	uint32_t first = (uint32_t)(sim_random(&w->rng) % blocks);
+	if (n == blocks)
+		first = 0;
+	bad = blockmap_range(first, n < blocks - first ? n : blocks - first);
+	/* Parity was decoded. */
+	memset(sh->parity, 0, sizeof sh->parity);
+	struct blockmap all = blockmap_range(0, blocks);
+	sh->have = blockmap_minus(all, &bad);
+	/* check_store() sees that only those are stored again. */
+	w->out->damaged += blockmap_count(&bad);
+	client_again(nd->engine, w->now_ns / US, buf, &bad);
+	return true;
+}
+
 static void
 take_chunks(struct world *w, struct node *nd)
 {
@@ -616,6 +641,8 @@ take_chunks(struct world *w, struct node *nd)
 		if (!sh->used || sh->taken || sh->chunk != chunk || nd->done[chunk] ||
 		    !whole(nd, buf, blocks) || bytes != bytes_of(w, chunk))
 			fail(w, "chunk %u was handed out incomplete", chunk);
+		if (damage(w, nd, buf, blocks))
+			continue;
 		trace(w, "client %u: chunk %u complete", (unsigned)(nd - w->nodes) + 1,
 		    chunk);
 		nd->done[chunk] = 1;
@@ -920,6 +947,11 @@ sum_up(struct world *w)
 	out->blocks_resent = w->before.blocks_resent;
 	out->parity_sent = w->before.parity_sent;
 	out->net = w->net.stats;
+	/* One client alone gets what was damaged, and no more. */
+	if (w->sc->damage > 0 && w->sc->clients == 1 && w->sc->net.loss == 0 &&
+	    out->blocks_sent + out->parity_sent > out->image_blocks + out->damaged)
+		fail(w, "%llu blocks were damaged, and more came again",
+		    (unsigned long long)out->damaged);
 	if (out->failed[0] == '\0' &&
 	    n + out->refused != w->sc->clients - w->sc->crashes)
 		fail(w, "only %u of %u clients finished", n, w->sc->clients);

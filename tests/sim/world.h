@@ -34,6 +34,7 @@ struct scenario {
 	double chunk_spread;       /* +- this share, drawn for each client */
 	uint32_t slow_clients;     /* the first ones take ... */
 	uint64_t slow_chunk_us;    /* ... so long */
+	double damage;             /* share of chunks that turn out damaged */
 	uint32_t crashes;          /* so many clients die half-way */
 	uint64_t restart_us;       /* the server dies then; 0: never ... */
 	uint64_t down_us;          /* ... and comes back so much later */
@@ -64,6 +65,7 @@ struct outcome {
 	uint64_t control; /* messages that reached the server */
 	uint64_t chatter; /* of those: neither join nor leave */
 	uint64_t busiest; /* of those: in any one second */
+	uint64_t damaged; /* blocks, of all clients */
 	uint32_t refused; /* clients that were told of another image */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
 	struct net_stats net;
