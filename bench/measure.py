@@ -53,10 +53,10 @@ def study(name, *arguments):
     return answer(os.path.join(STUDY, name), *arguments)
 
 
-def net(kind, clients, image, rival, folder, options=""):
+def net(kind, clients, folder, file, *options, **env):
     """One run of bench/net: the figures that it prints as JSON."""
-    out = subprocess.run([TOP + "/bench/net", kind, str(clients), image, rival, folder, options],
-                         capture_output=True, text=True)
+    out = subprocess.run([TOP + "/bench/net", kind, str(clients), folder, file, *options],
+                         capture_output=True, text=True, env={**os.environ, **env})
     if out.returncode != 0:
         sys.exit(f"bench/net {kind} {clients} failed:\n{out.stdout}{out.stderr}")
     return json.loads(out.stdout.strip().splitlines()[-1])
