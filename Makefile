@@ -54,9 +54,10 @@ UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
+STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
-           imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h tests/*.h tests/*/*.h)
+           imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h bench/*.h tests/*.h tests/*/*.h)
 
 PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))
 BUILT   := $(foreach p,$(PROGRAMS),$(if $(wildcard $(p)/main.c),$(BIN)/$(p)))
@@ -103,7 +104,7 @@ $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
-	$(PRELOADS:%.c=$(B)/%.so) $(SIM)
+	$(PRELOADS:%.c=$(B)/%.so) $(SIM) $(STUDIES)
 tests: all $(TESTBINS)
 hdr-check: $(HEADERS:%=$(B)/%.ok)
 $(B)/%.h.ok: %.h
@@ -138,8 +139,13 @@ check-s3:
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all $(B)/bench/decode $(B)/bench/fill_store
+	@$(MAKE) --no-print-directory all $(STUDIES)
 	@bench/run
+# The figures of the EmuStore thesis with ours beside them, into build/paper-store.
+paper-store:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all $(STUDIES) $(SIM)
+	@bench/paper_store
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100
 FIRST ?= 1
@@ -177,6 +183,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all sim paper tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all sim paper paper-store tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -16,7 +16,9 @@ enum {
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
-	EXT_BUFFERS = 8,    /* the extension needs so many */
+	EXT_BUFFERS = 8, /* the extension needs so many */
+	/* ... and chunks that take turns, while as many wait for their repair. */
+	SET_BUFFERS = 6 * WIREXT_SET,
 	CROWD_US = 5000000, /* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -172,6 +174,27 @@ adapt_backlog(struct client *c, uint32_t lost)
 		c->backlog += BACKLOG_STEP;
 }
 
+static void
+settle(struct client *c, uint64_t now_us, uint32_t chunk)
+{
+	struct buffer *b = client_filling(c, chunk);
+
+	if (b == NULL) {
+		adapt_backlog(c, 0);
+		client_ext_adapt(c, 0);
+		return;
+	}
+	struct blockmap lost = client_lack(b);
+	adapt_backlog(c, blockmap_count(&lost));
+	client_ext_adapt(c, blockmap_count(&lost));
+	client_ext_pass_ended(b);
+	c->ext.look = true;
+	b->passed_us = now_us;
+	b->settled_us = now_us + c->guard_us + client_jitter_us(c, now_us);
+	if (c->scan_at_us > b->settled_us)
+		c->scan_at_us = b->settled_us;
+}
+
 void
 client_end_pass(struct client *c, uint64_t now_us)
 {
@@ -183,19 +206,12 @@ client_end_pass(struct client *c, uint64_t now_us)
 	c->last_us = now_us;
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
-	struct buffer *b = client_filling(c, chunk);
-	if (b == NULL) {
-		adapt_backlog(c, 0);
-		return;
-	}
-	struct blockmap lost = client_lack(b);
-	adapt_backlog(c, blockmap_count(&lost));
-	client_ext_pass_ended(b);
-	c->ext.look = true;
-	b->passed_us = now_us;
-	b->settled_us = now_us + c->guard_us + client_jitter_us(c, now_us);
-	if (c->scan_at_us > b->settled_us)
-		c->scan_at_us = b->settled_us;
+	settle(c, now_us, chunk);
+	/* All that took turns with it are over, too. */
+	uint32_t first = chunk - chunk % WIREXT_SET;
+	for (uint32_t i = first; c->ext.sets && i - first < WIREXT_SET; i++)
+		if (i < c->chunks.n && i != chunk)
+			settle(c, now_us, i);
 }
 
 /* A block of a chunk that was over: is it late?  Then wait longer another time. */
@@ -219,7 +235,11 @@ is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 void
 client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	if (c->current == chunk || is_straggler(c, now_us, chunk))
+	if (client_in_pass(c, chunk)) {
+		c->current = chunk;
+		return;
+	}
+	if (is_straggler(c, now_us, chunk))
 		return;
 	client_end_pass(c, now_us);
 	c->guard_us -= (c->guard_us - GUARD_US) / 64;
@@ -235,7 +255,7 @@ client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t gr
 	b->lack[group]--;
 	if (--b->nlack > 0)
 		return false;
-	if (b->chunk == c->current)
+	if (b->chunk == c->current && !c->ext.sets)
 		c->chunk_us = now_us - c->current_us;
 	client_buffer_complete(c, b);
 	c->scan_at_us = now_us;
@@ -253,6 +273,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
 	client_ext_seen(c, now_us);
+	client_ext_heard_block(c, chunk, block);
 	bool begins = c->current != chunk;
 	client_follow_stream(c, now_us, chunk);
 	if (begins && c->current == chunk)
@@ -480,7 +501,8 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
 	if (may_extend(c))
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
-		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0));
+		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
+			(c->cfg.buffers < SET_BUFFERS ? WIREXT_NO_SETS : 0));
 	return len;
 }
 

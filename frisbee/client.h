@@ -108,6 +108,11 @@ uint64_t client_blocks_not_asked(const struct client *);
  * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
  * NULL: nowhere.  The shell decodes (common/net/parity.h). */
 const uint8_t *client_parity(const struct client *, uint32_t buf);
+/* Instead of client_release(): these blocks of a chunk that was taken are damaged, and
+ * needed again; where parity lay there are blocks now.  It is taken again when they are
+ * here.  Not with in_order. */
+void client_again(
+    struct client *, uint64_t now_us, uint32_t buf, const struct blockmap *bad);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
 /* It cannot be had: the base protocol must do. */

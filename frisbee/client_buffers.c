@@ -161,6 +161,49 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	c->heard_us = c->idle_from_us = now_us;
 }
 
+void
+client_buffer_refill(struct client *c, uint64_t now_us, struct buffer *b)
+{
+	bool starved = c->nfree == 0 && c->nfilling == 0;
+
+	b->state = BUFFER_FILLING;
+	c->filling[c->nfilling++] = (uint32_t)(b - c->buffers);
+	/* This is another question than before. */
+	client_chunks_uncover(&c->chunks, b->chunk);
+	c->chunks.flags[b->chunk] &= (uint8_t)~CHUNK_MINE;
+	b->settled_us = now_us + client_jitter_us(c, now_us);
+	c->scan_at_us = now_us;
+	if (starved)
+		c->heard_us = c->idle_from_us = now_us;
+}
+
+void
+client_again(
+    struct client *c, uint64_t now_us, uint32_t buf, const struct blockmap *bad)
+{
+	struct buffer *b = &c->buffers[buf];
+	struct blockmap all = blockmap_range(0, client_chunk_blocks(c, b->chunk));
+	struct blockmap lost = blockmap_and(all, bad);
+
+	assert(buf < c->nbuffers && b->state == BUFFER_TAKEN && b->final);
+	assert(!c->cfg.in_order && !blockmap_empty(&lost));
+	client_chunks_undone(&c->chunks, b->chunk);
+	c->ntaken--;
+	if (c->state == CLIENT_COMPLETE)
+		c->state = CLIENT_LOADING;
+	/* Of a chunk in parts, some were never here. */
+	if (client_partial(c))
+		blockmap_add(&lost, &b->missing);
+	b->missing = lost;
+	b->nmissing = blockmap_count(&lost);
+	memset(b->parity_at, 0, sizeof b->parity_at);
+	memset(b->asked, 0, sizeof b->asked);
+	b->asked_us = 0;
+	client_buffer_need(b, bad);
+	c->ext.look = true;
+	client_buffer_refill(c, now_us, b);
+}
+
 const uint8_t *
 client_parity(const struct client *c, uint32_t buf)
 {

@@ -140,6 +140,13 @@ client_chunks_done(struct client_chunks *k, uint32_t chunk)
 	change(k, chunk, CHUNK_DONE, 0);
 }
 
+void
+client_chunks_undone(struct client_chunks *k, uint32_t chunk)
+{
+	assert(client_chunks_is(k, chunk, CHUNK_DONE));
+	change(k, chunk, 0, CHUNK_DONE);
+}
+
 uint32_t
 client_chunks_stamp(struct client_chunks *k, uint64_t now_us)
 {

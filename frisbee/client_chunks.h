@@ -86,6 +86,9 @@ client_chunks_buf(const struct client_chunks *k, uint32_t chunk)
 /* All of it is here. */
 void client_chunks_done(struct client_chunks *, uint32_t chunk);
 
+/* ... but some of it is damaged: it keeps its buffer. */
+void client_chunks_undone(struct client_chunks *, uint32_t chunk);
+
 /* The stamp that a request of now would get; increases strictly. */
 uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
 /* Somebody asked for blocks of this chunk: those that are needed here, or others.

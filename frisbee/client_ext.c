@@ -30,8 +30,15 @@ enum {
 	FAST_CHUNK_US = 50000,
 	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2, /* ... when so many are to come */
 	STALL_US = 30000, /* nothing came for so long: say it again */
-	STALL_TRIES = 5,  /* then twice, four times ... as long */
-	NEAR_BEGIN = 8,   /* of a chunk; what is before it was lost */
+	/* Blocks on their way from a server without a pace; a pass that lost more
+	 * than so many of a chunk was too much. */
+	WINDOW_LEAST = 128,
+	WINDOW_MOST = 3 * WIRE_CHUNK_BLOCKS,
+	WINDOW_STEP = 32,
+	WINDOW_LOSS = 48,
+	STALL_MIN_US = 2000,
+	STALL_TRIES = 5, /* then twice, four times ... as long */
+	NEAR_BEGIN = 8,  /* of a chunk; what is before it was lost */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = WIRE_CHUNK_BLOCKS / 2,
 };
@@ -55,7 +62,9 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	memcpy(c->ext.identity, a->identity, sizeof a->identity);
 	c->ext.clients = a->clients;
 	c->ext.state_us = c->ext.seen_us = now_us;
-	c->ext.horizon = 2 * WIRE_CHUNK_BLOCKS;
+	c->ext.unpaced = (a->flags & WIREXT_UNPACED) != 0;
+	c->ext.horizon = c->ext.unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
+	c->ext.window = 2 * WIREXT_FIRST_UNPACED;
 }
 
 /* Another run of the server's; it knows nothing of what we want. */
@@ -184,6 +193,7 @@ handle_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	c->ext.doubting = false;
 	c->ext.clients = m->u.state.clients;
 	c->ext.idle = (m->u.state.flags & WIREXT_IDLE) != 0;
+	c->ext.sets = (m->u.state.flags & WIREXT_IN_SETS) != 0;
 	c->ext.most_lack -= c->ext.most_lack / 8;
 	const struct wirext_map *map = &m->u.state.coming;
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
@@ -227,8 +237,11 @@ handle_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 }
 
 static uint64_t
-go_on_at(uint32_t blocks)
+go_on_at(const struct client *c, uint32_t blocks)
 {
+	/* One that is lost is followed by another before the server runs dry. */
+	if (c->ext.unpaced)
+		return blocks * UINT64_C(2) / 3;
 	return blocks / 2 < GO_ON_BLOCKS ? blocks / 2 : GO_ON_BLOCKS;
 }
 
@@ -252,9 +265,24 @@ note_go(struct client *c, uint64_t now_us, uint32_t blocks)
 {
 	if (c->ext.horizon < c->ext.seen + blocks)
 		c->ext.horizon = c->ext.seen + blocks;
-	c->ext.look_go = c->ext.horizon - go_on_at(blocks);
+	c->ext.look_go = c->ext.horizon - go_on_at(c, blocks);
 	c->ext.go_at_us = 0;
 	c->ext.seen_us = now_us;
+}
+
+/* What a pass lost without a pace has overrun our own socket, most likely.  What was
+ * on its way by then tells nothing new. */
+void
+client_ext_adapt(struct client *c, uint32_t lost)
+{
+	if (lost <= WINDOW_LOSS / 2 && c->ext.window < WINDOW_MOST)
+		c->ext.window += WINDOW_STEP;
+	if (lost <= WINDOW_LOSS || c->ext.seen < c->ext.cut_till)
+		return;
+	c->ext.window -= c->ext.window / 4;
+	if (c->ext.window < WINDOW_LEAST)
+		c->ext.window = WINDOW_LEAST;
+	c->ext.cut_till = c->ext.horizon + c->ext.window;
 }
 
 /* A place for a parity block of the group, unless this very one is here. */
@@ -284,6 +312,7 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 		return false;
 	c->heard_us = now_us;
 	client_ext_seen(c, now_us);
+	c->ext.since += c->ext.since < UINT16_MAX;
 	if (!c->ext.parity)
 		return false;
 	if (c->current != chunk) {
@@ -338,6 +367,7 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 			handle_want(c, &m.u.want.map);
 		return false;
 	case WIREXT_GO:
+	case WIREXT_ROOM:
 		if (m.session == c->ext.session)
 			note_go(c, now_us, m.u.go.blocks);
 		return false;
@@ -390,7 +420,7 @@ too_much(const struct buffer *b)
 static bool
 may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
-	return b->chunk != c->current && now_us >= b->settled_us &&
+	return !client_in_pass(c, b->chunk) && now_us >= b->settled_us &&
 	       !client_ext_coming(c, b->chunk) && !covered(c, b, now_us);
 }
 
@@ -485,7 +515,7 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 			found += add_want(map, bits, b->chunk);
 	}
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (chunk != c->current && !client_ext_coming(c, chunk))
+		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
 }
@@ -550,13 +580,19 @@ can_take(const struct client *c)
 		chunks = share;
 	if (chunks > c->nfree)
 		chunks = c->nfree;
+	if (c->ext.unpaced)
+		return c->ext.window;
 	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
 }
 
 /* Is there something that only comes when the server goes on? */
 static bool
-waits_for_more(const struct client *c)
+waits_for_more(struct client *c)
 {
+	/* Without a pace, the rest of a chunk may wait, too. */
+	if (c->ext.unpaced && c->current != c->chunks.n &&
+	    client_filling(c, c->current) != NULL)
+		return true;
 	if (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
 		return true;
 	return filling_comes(c);
@@ -567,7 +603,23 @@ stall_us(const struct client *c)
 {
 	uint32_t tries = c->ext.go_tries < STALL_TRIES ? c->ext.go_tries : STALL_TRIES;
 
-	return c->ext.seen_us + ((uint64_t)STALL_US << tries);
+	uint64_t most = c->chunk_us + STALL_MIN_US;
+
+	/* Unpaced, what was said is soon there. */
+	if (!c->ext.unpaced || most > STALL_US)
+		most = STALL_US;
+	return c->ext.seen_us + (most << tries);
+}
+
+/* Another may say it first, but not so late that the server runs dry. */
+static uint64_t
+go_hold_us(struct client *c, uint32_t blocks)
+{
+	uint64_t most = c->chunk_us < HOLD_US ? c->chunk_us : HOLD_US;
+
+	if (c->ext.unpaced)
+		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
+	return c->ext.clients > 1 ? exponential(c, most) : 0;
 }
 
 static size_t
@@ -578,24 +630,23 @@ go(struct client *c, uint64_t now_us, void *pkt)
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
-	if (blocks == 0 || (left >= go_on_at(blocks) && !stalled) ||
+	if (blocks == 0 || (left >= go_on_at(c, blocks) && !stalled) ||
 	    !waits_for_more(c)) {
 		c->ext.go_at_us = 0;
 		return 0;
 	}
 	if (c->ext.go_at_us == 0)
-		c->ext.go_at_us = now_us +
-		                  (c->ext.clients > 1
-					  ? exponential(c, c->chunk_us < HOLD_US
-							       ? c->chunk_us
-							       : HOLD_US)
-					  : 0);
+		c->ext.go_at_us = now_us + go_hold_us(c, blocks);
 	if (now_us < c->ext.go_at_us)
 		return 0;
 	c->ext.go_tries += stalled;
-	begin(c, &m, WIREXT_GO);
+	/* After a silence, what was on its way is lost or here. */
+	begin(c, &m, c->ext.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;
 	m.u.go.blocks = blocks;
+	m.u.go.chunk = c->ext.at_chunk;
+	m.u.go.block = c->ext.at_block;
+	m.u.go.since = c->ext.since;
 	if (stalled)
 		c->ext.horizon = c->ext.seen;
 	note_go(c, now_us, blocks);
@@ -610,6 +661,7 @@ complain(struct client *c, uint64_t now_us, void *pkt)
 	struct client_load *l = &c->ext.load;
 	struct wirext_msg m;
 
+	l->clients = c->ext.clients;
 	if (client_load_judge(l, now_us, c->ext.seen) && l->say_at_us == 0)
 		l->say_at_us = now_us +
 		               (c->ext.clients > 1 ? exponential(c, HOLD_LOAD_US) : 0);

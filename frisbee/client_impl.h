@@ -39,12 +39,18 @@ struct buffer {
 struct client_ext {
 	bool on;
 	bool parity;
+	/* The server sends at once what it is told: so much, which was last made less
+	 * when so many had come. */
+	bool unpaced;
+	uint32_t window;
+	uint64_t cut_till;
 	uint16_t port;
 	uint32_t session;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 	uint32_t clients;  /* as announced */
 	bool idle;         /* the server was, when it spoke last */
 	uint64_t state_us; /* when that was */
+	bool sets;         /* chunks take turns */
 	bool doubting;     /* too long ago */
 	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
@@ -53,6 +59,7 @@ struct client_ext {
 	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
 	/* Blocks that came; the server sends until so many, by all that was said. */
 	uint64_t seen, horizon;
+	uint32_t at_chunk, at_block, since; /* the last block; parity after it */
 	uint64_t mark_us;   /* when the last whole chunk's worth had come */
 	uint64_t look_go;   /* ask for more when so many have come */
 	uint64_t seen_us;   /* the last one */
@@ -111,6 +118,15 @@ client_chunk_blocks(const struct client *c, uint32_t chunk)
 	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
 
 	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+}
+
+/* Is a pass of the chunk going on, perhaps in turns with others? */
+static inline bool
+client_in_pass(const struct client *c, uint32_t chunk)
+{
+	return c->current == chunk ||
+	       (c->ext.sets && c->current != c->chunks.n &&
+		   c->current / WIREXT_SET == chunk / WIREXT_SET);
 }
 
 /* The buffer of a chunk of which something, but not all, is here. */
@@ -190,6 +206,8 @@ bool client_make_buffers(struct client *);
 struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
 /* These blocks are needed, too. */
 void client_buffer_need(struct buffer *, const struct blockmap *);
+/* It was taken, and more of its chunk is to come. */
+void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
 /* All that is needed of its chunk is here. */
 void client_buffer_complete(struct client *, struct buffer *);
 
@@ -228,8 +246,19 @@ size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
+/* ... having lost so many blocks. */
+void client_ext_adapt(struct client *, uint32_t lost);
 /* A block or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us);
+/* ... a block: all before it went out, too. */
+static inline void
+client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
+{
+	c->ext.at_chunk = chunk;
+	c->ext.at_block = block;
+	c->ext.since = 0;
+}
+
 /* When there is a complaint to be said; a signal is judged when anything arrives. */
 static inline uint64_t
 client_ext_load_at_us(const struct client *c)

@@ -1,6 +1,6 @@
 /* client_load.h: is the network overloaded?  From the server's time signals: how long
- * packets queue up, and how many blocks are lost meanwhile.  Losses without a queue
- * are told, too, when they are many.
+ * packets queue up, and how many blocks are lost meanwhile, more than are lost when
+ * nothing queues up.  Losses without a queue are told, too, when they are many.
  *
  * The clocks of the two need not agree: the shortest way that a signal was seen to
  * take in the last seconds counts as one without a queue.
@@ -15,6 +15,7 @@ enum { CLIENT_LOAD_DELAYS = 3 };
 
 struct client_load {
 	bool begun;
+	uint32_t clients;    /* that count, too; the caller says so */
 	uint64_t sent;       /* blocks, at the last signal, */
 	uint64_t of;         /* ... and since the last one that was judged, */
 	uint64_t last_of;    /* ... and between that and the one before */
@@ -27,7 +28,10 @@ struct client_load {
 	uint64_t base_from_us;
 	uint64_t delay_us[CLIENT_LOAD_DELAYS]; /* of the last signals */
 	uint64_t most_delay_us;
-	double share; /* of blocks lost, over the last signals */
+	double share;                /* of blocks lost, over the last signals */
+	uint64_t few_lost, few_of;   /* too few for that so far */
+	double quiet_lost, quiet_of; /* without a queue, lately */
+	double excess; /* losses with one that are more than usual without */
 	/* What there is to complain about. */
 	uint32_t say_epoch;        /* of the rate */
 	uint32_t say_lost, say_of; /* without a queue: over the last signals */

@@ -59,23 +59,14 @@ client_need(struct client *c, uint64_t now_us, uint32_t buf,
     const struct blockmap *need, bool final)
 {
 	struct buffer *b = &c->buffers[buf];
-	bool starved = c->nfree == 0 && c->nfilling == 0;
 
 	assert(b->state == BUFFER_TAKEN && !b->final);
 	b->final = final;
 	client_buffer_need(b, need);
-	b->state = BUFFER_FILLING;
-	c->filling[c->nfilling++] = buf;
 	if (final)
 		c->blocks_not_asked += client_chunk_blocks(c, b->chunk) -
 		                       blockmap_count(&b->need);
-	/* This is another question than before. */
-	client_chunks_uncover(&c->chunks, b->chunk);
-	c->chunks.flags[b->chunk] &= (uint8_t)~CHUNK_MINE;
-	b->settled_us = now_us + client_jitter_us(c, now_us);
-	c->scan_at_us = now_us;
-	if (starved)
-		c->heard_us = c->idle_from_us = now_us;
+	client_buffer_refill(c, now_us, b);
 	if (b->nlack == 0)
 		client_buffer_complete(c, b);
 }

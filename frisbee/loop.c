@@ -73,6 +73,17 @@ follow_plan(struct loop *l, uint32_t buf)
 	client_need(l->client, l->now, buf, need, final);
 }
 
+/* What is damaged of a chunk comes again. */
+static void
+mend(struct loop *l, uint32_t buf)
+{
+	const struct blockmap *bad = sink_damaged(l->sink, buf);
+
+	l->held--;
+	l->r->blocks_damaged += blockmap_count(bad);
+	client_again(l->client, l->now, buf, bad);
+}
+
 static void
 collect_buffers(struct loop *l)
 {
@@ -86,8 +97,10 @@ collect_buffers(struct loop *l)
 			l->sink_failed = true;
 		else if (n == l->cfg->buffers + 1)
 			l->sink_done = true;
-		else
+		else if (n < 2 * l->cfg->buffers + 2)
 			follow_plan(l, n - l->cfg->buffers - 2);
+		else
+			mend(l, n - 2 * l->cfg->buffers - 2);
 	}
 }
 
@@ -121,7 +134,8 @@ hand_over(struct loop *l)
 		hand_over_one(l, chunk, buf, bytes);
 	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
 				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
-	if (client_state(l->client) == CLIENT_COMPLETE && !l->ending) {
+	/* What the sink still has may be damaged. */
+	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
 		l->ending = true;
 		sink_end(l->sink);
 	}
@@ -157,7 +171,8 @@ follow_session(struct loop *l)
 			client_no_second_port(l->client);
 		}
 	}
-	if (l->second == NULL || l->left || client_wants_blocks(l->client))
+	if (l->second == NULL || l->left || l->held > 0 ||
+	    client_wants_blocks(l->client))
 		return;
 	l->left = true;
 	sock_leave(l->sock);

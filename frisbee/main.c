@@ -7,6 +7,7 @@
 
 #include "common/base/cli_rows.h"
 #include "common/base/progress.h"
+#include "common/disk/output.h"
 #include "common/net/netopts.h"
 #include "common/net/parity.h"
 #include "frisbee/doctor.h"
@@ -35,7 +36,7 @@ struct opts {
 	const char *stats_file;
 	uint64_t started_us;
 	bool any_file, sequential, quiet, debug, json, base, doctor;
-	bool to_stdout; /* what is reported goes elsewhere */
+	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;
 };
@@ -196,7 +197,7 @@ report(struct opts *o, const struct loop_result *r, struct err *e)
 	on_tick(o, r);
 	if (!o->json)
 		return 0;
-	return report_print(r, seconds(o), o->to_stdout ? stderr : stdout, e);
+	return report_print(r, seconds(o), o->report_to, e);
 }
 
 /* Everything is open: load, report. */
@@ -293,11 +294,7 @@ settle_memory(struct opts *o, struct err *e)
 		o->chunk_mb = CHUNK_MB_MAX; /* pages are only taken when used */
 	if (o->install.write_mb == 0)
 		o->install.write_mb = WRITE_MB_DEFAULT;
-	if (o->any_file &&
-	    (o->install.slice != 0 || o->install.part_type != 0 || o->install.zero))
-		return err_set(e, ERR_USAGE,
-		    "-N loads a file as it is: -s, -D and -z are for images");
-	return 0;
+	return o->any_file ? install_check_raw(&o->install, e) : 0;
 }
 
 static int
@@ -324,7 +321,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "one target is needed");
 	if (settle_memory(o, e) != 0)
 		return -1;
-	o->to_stdout = strcmp(operands[0], "-") == 0;
+	o->report_to = output_report(operands[0]);
 	return run(o, operands[0], e);
 }
 

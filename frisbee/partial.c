@@ -1,5 +1,7 @@
 #include "frisbee/partial.h"
 
+#include <stdlib.h>
+
 #include "common/ndz/fragments.h"
 
 enum {
@@ -103,4 +105,38 @@ struct blockmap
 partial_digested(const struct chunk *c)
 {
 	return blocks_of(0, NDZ_HEADER_BYTES + c->h.size);
+}
+
+/* Which fragments are what their digests say?  False: it cannot be known. */
+static bool
+check_fragments(const struct chunk *c, const void *bytes, bool *good)
+{
+	struct fragments f = fragments_of(c);
+	struct decoder *dec = decoder_new();
+	uint8_t *data = malloc(FRAGMENT_BYTES_MAX);
+	bool can = dec != NULL && data != NULL;
+	struct err ignored;
+
+	while (can && fragments_next(&f)) {
+		can = f.raw_bytes <= FRAGMENT_BYTES_MAX || f.entry->zero;
+		good[f.number] = can &&
+		                 fragments_decode(&f, bytes, dec, data, &ignored) == 0;
+	}
+	decoder_free(dec);
+	free(data);
+	return can;
+}
+
+struct blockmap
+partial_damaged(const struct chunk *c, const void *bytes)
+{
+	struct blockmap bad = { { 0 } };
+	bool *good = NULL;
+
+	if (c->ext.fragments != NULL)
+		good = calloc(c->ext.nfragments, sizeof *good);
+	if (good != NULL && check_fragments(c, bytes, good))
+		bad = partial_differing(c, good);
+	free(good);
+	return blockmap_empty(&bad) ? blockmap_range(0, WIRE_CHUNK_BLOCKS) : bad;
 }

@@ -31,6 +31,9 @@ enum partial_step partial_next(const void *chunk, const struct blockmap *here,
     struct blockmap *need, struct chunk *c);
 /* The blocks of fragments that are not the same. */
 struct blockmap partial_differing(const struct chunk *, const bool *same);
+/* A whole chunk has come, and its digest is wrong: the blocks of the fragments that are
+ * damaged; of all of it when those do not explain it. */
+struct blockmap partial_damaged(const struct chunk *, const void *bytes);
 /* The blocks of header and stream: with them, the chunk's digest can be checked. */
 struct blockmap partial_digested(const struct chunk *);
 

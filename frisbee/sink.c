@@ -9,15 +9,21 @@
 
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
+#include "common/ndz/chunk.h"
 #include "common/ndz/format.h"
 #include "common/net/parity.h"
+#include "frisbee/partial.h"
 #include "frisbee/planner.h"
+
+/* A chunk that is damaged is asked for again, but not for ever: then its source is. */
+enum { TIMES_MAX = 4 };
 
 struct filled {
 	uint32_t chunk, bytes;
 	bool parity;
 	bool planned, partial; /* compared before; not all of it is here */
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
+	struct blockmap bad;
 };
 
 struct sink {
@@ -34,6 +40,9 @@ struct sink {
 	struct disk *file;       /* -N */
 	uint64_t file_bytes;
 	bool removable; /* when it does not get whole */
+	bool repairs;   /* damaged chunks are asked for again */
+	uint8_t *times; /* by chunk: it came damaged; NULL: not known */
+	uint32_t nchunks;
 	struct install_stats stats;
 	bool failed; /* with err; read after the join */
 	struct err err;
@@ -73,13 +82,58 @@ install_planned(struct sink *s, const struct filled *f, struct err *e)
 	    f->partial, released, s, e);
 }
 
+/* 1 the chunk is what its digest says, or nothing is known; 0 it is damaged, as *e
+ * says, in the blocks f->bad. */
 static int
-store(struct sink *s, const struct filled *f, struct err *e)
+check_digest(struct sink *s, struct filled *f, struct err *e)
+{
+	const uint8_t *bytes = sink_buffer(s, (uint32_t)(f - s->filled));
+	struct chunk c;
+
+	if (!s->repairs || f->partial)
+		return 1;
+	f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	int rc = ndz_header_get(&c.h, bytes, NDZ_CHUNK_BYTES, e);
+	if (rc == 0 && c.h.encrypted)
+		return 1; /* that proves itself */
+	if (rc != 0 || chunk_parse(&c, bytes, e) != 0)
+		return e->kind != ERR_FORMAT;
+	rc = chunk_check_digest(&c, bytes, e);
+	if (rc != 0)
+		f->bad = partial_damaged(&c, bytes);
+	chunk_free(&c);
+	return rc == 0;
+}
+
+/* It is to come again, or has come too often. */
+static int
+send_back(struct sink *s, const struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+	unsigned times = TIMES_MAX;
+
+	if (s->times != NULL && f->chunk < s->nchunks)
+		times = ++s->times[f->chunk];
+	if (times >= TIMES_MAX) {
+		mailbox_put(s->box, buf);
+		return err_ctx(e, "chunk %u, which came %u times", f->chunk, times);
+	}
+	mailbox_put(s->box, 2 * s->cfg.buffers + 2 + buf);
+	return 0;
+}
+
+static int
+store(struct sink *s, struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
 
-	if ((f->parity && parity_decode(sink_buffer(s, buf), f->parity_at, e) != 0) ||
-	    proof_chunk(s->proof, f->chunk, sink_buffer(s, buf), e) != 0) {
+	if (f->parity && parity_decode(sink_buffer(s, buf), f->parity_at, e) != 0) {
+		mailbox_put(s->box, buf);
+		return err_ctx(e, "chunk %u", f->chunk);
+	}
+	if (check_digest(s, f, e) == 0)
+		return send_back(s, f, e);
+	if (proof_chunk(s->proof, f->chunk, sink_buffer(s, buf), e) != 0) {
 		mailbox_put(s->box, buf);
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
@@ -177,6 +231,10 @@ open_install(struct sink *s, struct err *e)
 		s->install = NULL;
 		return -1;
 	}
+	/* In order, the chunks behind it are on their way already. */
+	s->repairs = !install_in_order(s->install);
+	if (s->repairs)
+		install_trust_digests(s->install);
 	if (!in->skip_same || in->state != NULL || s->proof != NULL)
 		return 0;
 	struct planner_config pc = { .install = s->install,
@@ -267,8 +325,11 @@ sink_in_order(const struct sink *s)
 void
 sink_expect(struct sink *s, uint32_t nchunks)
 {
-	if (s->install != NULL)
-		install_expect(s->install, nchunks);
+	if (s->install == NULL)
+		return;
+	install_expect(s->install, nchunks);
+	s->times = calloc(nchunks, sizeof *s->times);
+	s->nchunks = nchunks;
 }
 
 void
@@ -323,6 +384,12 @@ sink_put_planned(struct sink *s, uint32_t chunk, uint32_t buf, uint32_t bytes,
 	queue_put(s->queue, f);
 }
 
+const struct blockmap *
+sink_damaged(const struct sink *s, uint32_t buf)
+{
+	return &s->filled[buf].bad;
+}
+
 void
 sink_end(struct sink *s)
 {
@@ -359,6 +426,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	queue_free(s->queue);
 	proof_free(s->proof);
 	planner_free(s->planner);
+	free(s->times);
 	free(s->filled);
 	free(s);
 	return rc;

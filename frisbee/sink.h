@@ -5,6 +5,10 @@
  * disk.  A buffer's number comes back through the mailbox when it is free;
  * `buffers` when something failed, `buffers` + 1 when all is done.  So the mailbox
  * must hold `buffers` + SINK_NEWS.
+ *
+ * The digest of each chunk that has one is checked before anything is done with it.  A
+ * buffer whose chunk is damaged comes back as 2 * `buffers` + 2 + its number: some of
+ * its blocks should come again.  A chunk that stays damaged is a failure.
  */
 #ifndef FRISBEE_SINK_H
 #define FRISBEE_SINK_H
@@ -50,6 +54,8 @@ const struct blockmap *sink_planned(const struct sink *, uint32_t buf, bool *fin
 /* As sink_put(), for a chunk of which these blocks are here, by its plan. */
 void sink_put_planned(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes,
     const struct blockmap *here);
+/* When a chunk came back damaged: these blocks of it are. */
+const struct blockmap *sink_damaged(const struct sink *, uint32_t buf);
 /* No more chunks: finish and report through the mailbox. */
 void sink_end(struct sink *);
 /* Join the thread.  0 when all is where it belongs. */

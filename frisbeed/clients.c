@@ -3,46 +3,36 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "common/base/lru.h"
 #include "common/net/blockmap.h"
 #include "common/net/wire.h"
 #include "common/net/wirext.h"
 
-#define NONE UINT32_MAX
-
-/* Rows by address, and in the order in which they were heard. */
-struct entry {
-	struct client_row row;
-	uint32_t chain;        /* the next of the same bucket */
-	uint32_t newer, older; /* NONE at the ends */
-};
-
 struct clients {
 	pthread_mutex_t lock;
-	uint32_t max, n, buckets;
-	uint32_t newest, oldest;
-	uint32_t *bucket; /* the first entry, or NONE */
-	struct entry *entry;
+	struct lru order;
+	struct client_row *row;
 };
 
 struct clients *
 clients_new(uint32_t rows_max)
 {
 	struct clients *c = calloc(1, sizeof *c);
+	uint64_t seed = 0;
 
 	if (c == NULL)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
-	c->max = c->buckets = rows_max;
-	c->newest = c->oldest = NONE;
-	c->bucket = malloc(c->buckets * sizeof *c->bucket);
-	c->entry = calloc(rows_max, sizeof *c->entry);
-	if (c->bucket == NULL || c->entry == NULL) {
+	/* Without it, strangers that choose their addresses make it slow: no more. */
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+		seed = (uintptr_t)c;
+	c->row = calloc(rows_max, sizeof *c->row);
+	if (c->row == NULL || lru_init(&c->order, rows_max, seed) != 0) {
 		clients_free(c);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < c->buckets; i++)
-		c->bucket[i] = NONE;
 	return c;
 }
 
@@ -52,107 +42,48 @@ clients_free(struct clients *c)
 	if (c == NULL)
 		return;
 	pthread_mutex_destroy(&c->lock);
-	free(c->bucket);
-	free(c->entry);
+	lru_fini(&c->order);
+	free(c->row);
 	free(c);
 }
 
-static uint32_t *
-bucket_of(struct clients *c, const uint8_t ip[4], uint16_t port)
+static uint64_t
+key_of(const uint8_t ip[4], uint16_t port)
 {
-	uint64_t key = (uint64_t)ip[0] << 40 | (uint64_t)ip[1] << 32 |
-	               (uint64_t)ip[2] << 24 | (uint64_t)ip[3] << 16 | port;
-
-	key *= UINT64_C(0x9e3779b97f4a7c15);
-	return &c->bucket[(key >> 32) % c->buckets];
-}
-
-static void
-unlink_order(struct clients *c, uint32_t i)
-{
-	struct entry *x = &c->entry[i];
-
-	if (x->newer != NONE)
-		c->entry[x->newer].older = x->older;
-	else
-		c->newest = x->older;
-	if (x->older != NONE)
-		c->entry[x->older].newer = x->newer;
-	else
-		c->oldest = x->newer;
-}
-
-static void
-link_newest(struct clients *c, uint32_t i)
-{
-	struct entry *x = &c->entry[i];
-
-	x->newer = NONE;
-	x->older = c->newest;
-	if (c->newest != NONE)
-		c->entry[c->newest].newer = i;
-	else
-		c->oldest = i;
-	c->newest = i;
-}
-
-static void
-unlink_bucket(struct clients *c, uint32_t i)
-{
-	uint32_t *at = bucket_of(c, c->entry[i].row.ip, c->entry[i].row.port);
-
-	while (*at != i)
-		at = &c->entry[*at].chain;
-	*at = c->entry[i].chain;
+	return (uint64_t)ip[0] << 40 | (uint64_t)ip[1] << 32 | (uint64_t)ip[2] << 24 |
+	       (uint64_t)ip[3] << 16 | port;
 }
 
 static uint32_t
-find(struct clients *c, const uint8_t ip[4], uint16_t port)
+find(const struct clients *c, const uint8_t ip[4], uint16_t port)
 {
-	uint32_t i = *bucket_of(c, ip, port);
+	uint32_t i = lru_first(&c->order, key_of(ip, port));
 
-	while (i != NONE &&
-	       (c->entry[i].row.port != port || memcmp(c->entry[i].row.ip, ip, 4) != 0))
-		i = c->entry[i].chain;
+	while (i != LRU_NONE &&
+	       (c->row[i].port != port || memcmp(c->row[i].ip, ip, 4) != 0))
+		i = lru_next(&c->order, i);
 	return i;
 }
 
-/* A row for it, perhaps the one of who was heard longest ago. */
-static uint32_t
-add(struct clients *c, const uint8_t ip[4], uint16_t port)
-{
-	uint32_t i = c->n < c->max ? c->n++ : c->oldest;
-
-	if (c->oldest == i) {
-		unlink_order(c, i);
-		unlink_bucket(c, i);
-	}
-	c->entry[i].row = (struct client_row){ .port = port };
-	memcpy(c->entry[i].row.ip, ip, 4);
-	uint32_t *bucket = bucket_of(c, ip, port);
-	c->entry[i].chain = *bucket;
-	*bucket = i;
-	link_newest(c, i);
-	return i;
-}
-
+/* asks: it wants something, so that those that only join or leave give way first. */
 static struct client_row *
 row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
-    uint64_t sent)
+    uint64_t sent, bool asks)
 {
 	uint32_t i = find(c, ip, port);
+	bool old;
 
-	if (i == NONE) {
-		i = add(c, ip, port);
-		c->entry[i].row.first_us = now_us;
-		c->entry[i].row.sent_before = sent;
-	} else if (i != c->newest) {
-		unlink_order(c, i);
-		link_newest(c, i);
+	if (i == LRU_NONE) {
+		i = lru_add(&c->order, key_of(ip, port), &old);
+		c->row[i] = (struct client_row){
+			.port = port, .first_us = now_us, .sent_before = sent
+		};
+		memcpy(c->row[i].ip, ip, 4);
 	}
-	c->entry[i].row.heard_us = now_us;
-	c->entry[i].row.messages++;
-	return &c->entry[i].row;
+	lru_touch(&c->order, i, asks);
+	c->row[i].heard_us = now_us;
+	c->row[i].messages++;
+	return &c->row[i];
 }
 
 static void
@@ -220,7 +151,7 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 			x.kind != WIREXT_GO))
 			return;
 		pthread_mutex_lock(&c->lock);
-		note_ext(row_of(c, now_us, from, port, sent), &x);
+		note_ext(row_of(c, now_us, from, port, sent, true), &x);
 		pthread_mutex_unlock(&c->lock);
 		return;
 	}
@@ -230,8 +161,9 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 	bool offer = m.subtype == WIRE_JOIN && wirext_get_offer(pkt, len, &flags);
 	if (offer && (flags & WIREXT_PROBES) != 0)
 		return; /* it only asks */
+	bool asks = m.subtype == WIRE_REQ || m.subtype == WIRE_PREQ;
 	pthread_mutex_lock(&c->lock);
-	note_base(row_of(c, now_us, from, port, sent), &m, offer);
+	note_base(row_of(c, now_us, from, port, sent, asks), &m, offer);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -241,11 +173,20 @@ clients_progress(
 {
 	pthread_mutex_lock(&c->lock);
 	uint32_t i = find(c, ip, port);
-	if (i != NONE) {
-		c->entry[i].row.blocks = blocks < of ? blocks : of;
-		c->entry[i].row.of = of;
+	if (i != LRU_NONE) {
+		c->row[i].blocks = blocks < of ? blocks : of;
+		c->row[i].of = of;
 	}
 	pthread_mutex_unlock(&c->lock);
+}
+
+/* Of the two that come next, the one heard later. */
+static uint32_t
+later(const struct clients *c, const uint32_t at[2])
+{
+	if (at[0] == LRU_NONE || at[1] == LRU_NONE)
+		return at[0] == LRU_NONE;
+	return c->row[at[1]].heard_us > c->row[at[0]].heard_us;
 }
 
 uint32_t
@@ -254,9 +195,13 @@ clients_copy(struct clients *c, struct client_row *rows, uint32_t max, uint32_t 
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&c->lock);
-	for (uint32_t i = c->newest; i != NONE && n < max; i = c->entry[i].older)
-		rows[n++] = c->entry[i].row;
-	*total = c->n;
+	uint32_t at[2] = { lru_newest(&c->order, false), lru_newest(&c->order, true) };
+	for (uint32_t k = later(c, at); at[k] != LRU_NONE && n < max;
+	     k = later(c, at)) {
+		rows[n++] = c->row[at[k]];
+		at[k] = lru_older(&c->order, at[k]);
+	}
+	*total = c->order.n;
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }

@@ -1,8 +1,9 @@
 /* clients.h: what is known of the clients of one session, for statistics only.
  *
  * A row an address (and port, when each client is answered at its own).  There are at
- * most as many rows as it was made for: then who was heard longest ago makes room, so
- * that packets from strangers cost no memory.  May be used by several threads.
+ * most as many rows as it was made for: then who was heard longest ago makes room, and
+ * first who never asked for anything, so that packets from strangers cost no memory.
+ * May be used by several threads.
  */
 #ifndef FRISBEED_CLIENTS_H
 #define FRISBEED_CLIENTS_H

@@ -16,10 +16,9 @@ enum {
 
 enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_STATS, OPT_UNICAST_CLIENTS };
 
-const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
-	.run_blocks = RUN_BLOCKS_DEFAULT,
-	.gap_us = GAP_NOT_SET,
-	.unicast_max = UNICAST_DEFAULT };
+const struct opts opts_default = {
+	.idle_s = IDLE_S_DEFAULT, .gap_us = GAP_NOT_SET, .unicast_max = UNICAST_DEFAULT
+};
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -35,8 +34,8 @@ const struct cli_opt own_opts[] = {
 	{ 'D', "dynamic", NULL,
 	    "find the rate, below that of -W, or -B and -G (without these: below 1G)",
 	    CLI_FLAG, AT(dynamic), 0, 0, NULL },
-	{ 'R', "readsize", "N", "blocks a read (32)", CLI_UINT, AT(run_blocks), 1, 1024,
-	    NULL },
+	{ 'R', "readsize", "N", "blocks a read (32; from a store a whole chunk)",
+	    CLI_UINT, AT(run_blocks), 1, 1024, NULL },
 	{ 'T', "timeout", "S",
 	    "leave after S seconds without requests (1800; 0: never; < 0: when "
 	    "the last client has left)",
@@ -71,11 +70,23 @@ const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+/* Out of a store a chunk is put together as a whole: into the buffer that it is sent
+ * from, when that is asked for at once.  Each unicast client has buffers of its own,
+ * so those stay small. */
+static uint32_t
+run_blocks(const struct opts *o)
+{
+	if (o->run_blocks != 0)
+		return (uint32_t)o->run_blocks;
+	return o->store != NULL && !o->net.unicast ? WIRE_CHUNK_BLOCKS
+	                                           : RUN_BLOCKS_DEFAULT;
+}
+
 int
 opts_configure(
     const struct opts *o, struct server_config *c, uint64_t *rate, struct err *e)
 {
-	c->run_blocks = (uint32_t)o->run_blocks;
+	c->run_blocks = run_blocks(o);
 	c->ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / c->run_blocks;
 	c->ahead = c->ahead > SERVER_AHEAD_MAX ? SERVER_AHEAD_MAX : c->ahead;
 	bool chosen = o->rate != NULL || o->burst != 0 || o->gap_us != GAP_NOT_SET;

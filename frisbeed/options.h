@@ -11,7 +11,8 @@ struct opts {
 	const char *stats_file; /* NULL: none */
 	bool debug, dynamic, quiet, json, trace, base;
 	int64_t idle_s;
-	uint64_t run_blocks, burst, gap_us;
+	uint64_t run_blocks; /* 0: as the image is best read */
+	uint64_t burst, gap_us;
 	uint64_t unicast_max; /* clients at once, of each image */
 	const char *rate;     /* -W */
 	const char *store;

@@ -30,6 +30,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	if (s == NULL)
 		return NULL;
 	s->cfg = *cfg;
+	s->now_us = now_us;
 	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
 				WIRE_BLOCK_BYTES);
 	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
@@ -37,21 +38,23 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
 	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
-	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
+	bool roll_failed = server_roll_init(s) != 0;
 	bool ext_failed = cfg->ext.on &&
 	                  (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
 			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
 	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
-	    s->slots == NULL || s->clients == NULL || ext_failed) {
+	    s->slots == NULL || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
+	s->ext.changed.many = true;
+	s->ext.split = s->nchunks;
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
 	if (cfg->dynamic)
 		pace_refine(&s->pace);
 	rate_init(&s->rate, pace_cap(&s->pace));
-	s->now_us = s->asked_us = s->left_us = now_us;
+	s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -72,7 +75,7 @@ server_free(struct server *s)
 	free(s->sent);
 	free(s->sent_ms);
 	free(s->slots);
-	free(s->clients);
+	server_roll_fini(s);
 	free(s);
 }
 
@@ -160,7 +163,8 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !server_is_quiet(s) || server_reply_pending(s))
+	if (s->cfg.idle_us == 0 || !server_is_quiet(s) ||
+	    server_reply_due_us(s) != SERVER_NEVER)
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;
@@ -175,11 +179,11 @@ end_us(const struct server *s)
 uint64_t
 server_deadline(const struct server *s, uint64_t now_us)
 {
-	if (server_reply_pending(s))
-		return now_us;
 	uint64_t at = s->ext.stale            ? SERVER_NEVER
 	              : server_block_ready(s) ? pace_deadline_us(&s->pace, now_us)
 	                                      : end_us(s);
+	if (server_reply_due_us(s) < at)
+		at = server_reply_due_us(s);
 	if (s->ext.used && server_state_due_us(s) < at)
 		at = server_state_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */

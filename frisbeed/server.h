@@ -30,7 +30,9 @@
 enum {
 	SERVER_AHEAD_MAX = 1024,
 	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
-	SERVER_PARITY_BUFFERS = 4,  /* of a whole chunk each */
+	/* Of a whole chunk each.  One is held until what was read ahead before it has
+	 * gone out: with few, repairs wait for each other. */
+	SERVER_PARITY_BUFFERS = 16,
 };
 #define SERVER_NEVER UINT64_MAX
 

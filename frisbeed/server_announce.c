@@ -32,8 +32,11 @@ server_begun(const struct slot *slot)
 static bool
 is_coming(const struct server *s, uint32_t chunk)
 {
-	if (s->slots_used > 0 && server_slot_at(s, 0)->run.chunk == chunk &&
-	    server_begun(server_slot_at(s, 0)))
+	const struct slot *slot = s->slots_used > 0 ? server_slot_at(s, 0) : NULL;
+
+	if (slot != NULL && server_begun(slot) &&
+	    (slot->run.chunk == chunk ||
+		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
 		return carousel_wants(&s->ext.carousel, chunk);
 	return carousel_wants(&s->ext.carousel, chunk) || s->items[chunk] != NULL ||
 	       repair_busy(&s->ext.repair, chunk);
@@ -56,7 +59,8 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	 * if that is wanted only by some that have left. */
 	bool held = server_is_quiet(s) && now_us - s->asked_us > HELD_US;
 	m.u.state.flags = (server_is_idle(s) || held ? WIREXT_IDLE : 0) |
-	                  (s->ext.stale ? WIREXT_STALE : 0);
+	                  (s->ext.stale ? WIREXT_STALE : 0) |
+	                  (server_in_sets(s) ? WIREXT_IN_SETS : 0);
 	m.u.state.clients = s->ext.clients;
 	m.u.state.chunks = s->nchunks;
 	m.u.state.coming = (struct wirext_map){ first, n, bits };

@@ -71,17 +71,32 @@ carousel_remove(struct carousel *c, uint32_t chunk, const struct blockmap *block
 		put(c, chunk, &map);
 }
 
-bool
-carousel_next(struct carousel *c, uint32_t *chunk, struct blockmap *blocks)
+uint32_t
+carousel_peek(struct carousel *c)
 {
 	if (c->wanted == 0)
-		return false;
+		return c->nchunks;
 	if (c->at >= c->nchunks)
 		c->at = 0;
 	while (c->want[c->at] == NULL)
 		c->at = c->at + 1 < c->nchunks ? c->at + 1 : 0;
+	return c->at;
+}
+
+bool
+carousel_next(struct carousel *c, uint32_t *chunk, struct blockmap *blocks)
+{
+	if (carousel_peek(c) == c->nchunks)
+		return false;
 	*chunk = c->at++;
 	*blocks = *c->want[*chunk];
 	drop(c, *chunk);
 	return true;
+}
+
+void
+carousel_put_back(struct carousel *c, uint32_t chunk, const struct blockmap *blocks)
+{
+	carousel_add(c, chunk, blocks);
+	c->at = chunk;
 }

@@ -26,6 +26,11 @@ void carousel_remove(struct carousel *, uint32_t chunk, const struct blockmap *)
 /* The next wanted chunk and what of it; then nobody wants it any more. */
 bool carousel_next(struct carousel *, uint32_t *chunk, struct blockmap *);
 
+/* The chunk that would be the next one; nchunks: none. */
+uint32_t carousel_peek(struct carousel *);
+/* What of it cannot be sent yet: it is the next one again. */
+void carousel_put_back(struct carousel *, uint32_t chunk, const struct blockmap *);
+
 static inline bool
 carousel_wants(const struct carousel *c, uint32_t chunk)
 {

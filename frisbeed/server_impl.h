@@ -1,18 +1,21 @@
 /* server_impl.h: what the files of the server engine share.
  *
- * server.c begins, ends and hands out what comes; server_join.c clients and their
- * requests; server_queue.c what is asked for; server_ext.c the extension's messages;
- * server_read.c what to read next; server_announce.c what is told to all;
- * server_output.c what to send next. */
+ * server.c begins, ends and hands out what comes; server_roll.c who is there;
+ * server_join.c joining and requests; server_queue.c what is asked for; server_ext.c
+ * the extension's messages; server_read.c what to read next; server_announce.c what is
+ * told to all; server_output.c what to send next. */
 #ifndef FRISBEED_SERVER_IMPL_H
 #define FRISBEED_SERVER_IMPL_H
 
+#include "common/base/lru.h"
 #include "common/net/blockmap.h"
 #include "frisbeed/server.h"
 #include "frisbeed/server_carousel.h"
 #include "frisbeed/server_pace.h"
 #include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
+#include "frisbeed/server_sent.h"
+#include "frisbeed/server_sets.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
@@ -22,16 +25,20 @@ enum {
 	STATE_US = 1000000,
 	STATE_IDLE_US = 100000,
 	IDLE_PATIENCE_US = 10000000,
+	/* Between two replies in the long run; after a rest, for so long without. */
+	JOIN_GAP_US = 5000,
+	JOIN2_GAP_US = 1000,
+	REPLY_REST_US = 1280000,
 	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	/* What a client can take unasked when it joins; the most that it can ask for.
-	 */
-	FIRST_BLOCKS = 2 * WIRE_CHUNK_BLOCKS,
+	/* The most that a client can say it takes. */
 	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
+	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
+	CHANGED_KEPT = 32,
 };
 
 /* What is being done about one chunk.  A block is in `queued` until it is given
@@ -59,6 +66,19 @@ struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
 	bool ext;
+	bool no_sets;
+};
+
+struct server_left {
+	struct server_client client;
+	uint64_t at_us;
+};
+
+/* Chunks of which a client that joins wants more than the last one did: those that were
+ * sent since.  Many may join. */
+struct changed {
+	bool many; /* any of them all */
+	uint32_t n, chunk[CHANGED_KEPT];
 };
 
 /* The extension: see docs/protocol.md. */
@@ -72,12 +92,24 @@ struct server_ext {
 	uint32_t state_first; /* of the next one's map */
 	uint64_t heard_us;    /* the last of their messages */
 	struct carousel carousel;
+	struct changed changed;
 	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
 	 */
 	uint64_t sent, pending, limit;
 	bool carousel_turn; /* an old request has had its own */
+	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
+	uint32_t split;
+	struct server_sent log; /* of what went out */
+	/* Blocks of old requests since then: who asks again for what is being sent
+	 * never comes to an end. */
+	uint32_t old_run;
 	struct repair repair;
+	struct server_sets sets;
+	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
+	/* Parity blocks that went before others that were wanted, too: who reports
+	 * that everything is lacking, all the time, has half of the rate. */
+	uint32_t parity_ahead;
 };
 
 struct server {
@@ -95,7 +127,10 @@ struct server {
 	struct slot *slots; /* ring of cfg.ahead */
 	uint32_t slot_head, slots_used;
 
-	bool join_pending; /* one reply answers all who ask meanwhile */
+	/* One reply answers all who ask meanwhile, and there are few: strangers that
+	 * join all the time shall not fill the network with them. */
+	bool join_pending;
+	uint64_t replied_us; /* until then, at the pace that is allowed */
 	uint32_t join2_pending[JOIN2_PENDING_MAX];
 	unsigned join2_count;
 
@@ -105,12 +140,14 @@ struct server {
 	uint64_t stamp_sent;  /* ... after so many blocks */
 	uint32_t stamp_epoch; /* ... in this epoch */
 
-	uint64_t asked_us;                    /* last request or join */
-	uint64_t left_us;                     /* when the last client left */
-	uint64_t joined_us;                   /* ... came */
-	uint32_t *sent_ms;                    /* by chunk: its last block, lastly */
-	struct server_client *clients;        /* SERVER_CLIENTS_MAX */
-	struct server_client left[LEFT_KEPT]; /* ring */
+	uint64_t asked_us;  /* last request or join */
+	uint64_t left_us;   /* when the last client left */
+	uint64_t joined_us; /* ... came */
+	uint32_t *sent_ms;  /* by chunk: its last block, lastly */
+	/* By address; dear are those that ever asked for something. */
+	struct lru roll;
+	struct server_client *clients;      /* SERVER_CLIENTS_MAX */
+	struct server_left left[LEFT_KEPT]; /* ring */
 	uint32_t nleft;
 
 	uint64_t now_us; /* as the shell said last */
@@ -121,18 +158,26 @@ struct server {
 uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
 void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
 
-/* server_join.c */
-struct server_client *server_find_client(
-    struct server *s, const uint8_t ip[4], uint32_t id);
+/* server_roll.c: clients, for counting and -T < 0.  Their number is bounded: when too
+ * many come, first those give way that never asked for anything. */
+int server_roll_init(struct server *s); /* -1: no memory */
+void server_roll_fini(struct server *s);
 void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+/* This one has too few buffers for chunks that take turns. */
+void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
+/* A request of the base protocol does not tell the id. */
+void server_client_asks(struct server *s, const uint8_t ip[4]);
+/* A message of the extension's.  False: it has just left. */
+bool server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
-/* The ports are read one after the other: what a client said on the second one may be
- * heard after its LEAVE. */
-bool server_has_left(const struct server *s, const uint8_t ip[4], uint32_t id);
+
+/* server_join.c */
 /* What of a chunk a client that begins to listen now will not get by itself. */
 void server_want_chunk(struct server *s, uint32_t chunk);
-/* Somebody can take so many blocks from now on. */
-void server_let_go(struct server *s, uint32_t blocks);
+/* It was given out, or a block of it was sent: who joins from now on wants it anew. */
+void server_chunk_changed(struct server *s, uint32_t chunk);
+/* Somebody can take so many blocks, of which so many are on their way. */
+void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
@@ -140,12 +185,35 @@ void server_handle_request(struct server *s, uint64_t now_us, const struct wire_
 void server_handle_prequest(
     struct server *s, uint64_t now_us, const struct wire_msg *m);
 
+/* Does nothing but what clients ask for, and can take, set the pace? */
+static inline bool
+server_unpaced(const struct server *s)
+{
+	return s->cfg.gap_us == 0;
+}
+
+/* Do chunks take turns?  Not when somebody would take that for their end. */
+static inline bool
+server_in_sets(const struct server *s)
+{
+	return s->ext.sets.on && !server_unpaced(s) && s->ext.no_sets == 0 &&
+	       s->ext.clients == s->stats.clients;
+}
+
+static inline bool
+server_same_set(uint32_t a, uint32_t b)
+{
+	return a / WIREXT_SET == b / WIREXT_SET;
+}
+
 /* server_queue.c */
 struct item *server_item_of(struct server *s, uint32_t chunk);
 void server_fifo_append(struct server *s, struct item *it);
 struct item *server_fifo_pop(struct server *s);
 void server_item_unref(struct server *s, struct item *it);
 void server_fifo_prepend(struct server *s, struct item *it);
+/* The first one waits behind all others, as it is. */
+void server_fifo_rotate(struct server *s);
 void server_enqueue(
     struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked);
 
@@ -170,7 +238,8 @@ void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 
 /* server_output.c */
 void server_follow_rate(struct server *s);
-bool server_reply_pending(const struct server *s);
+/* When who joined is answered; SERVER_NEVER: nobody did. */
+uint64_t server_reply_due_us(const struct server *s);
 bool server_block_ready(const struct server *s);
 
 #endif /* FRISBEED_SERVER_IMPL_H */

@@ -1,68 +1,5 @@
 #include "frisbeed/server_impl.h"
 
-#include <string.h>
-
-struct server_client *
-server_find_client(struct server *s, const uint8_t ip[4], uint32_t id)
-{
-	for (uint32_t i = 0; i < s->stats.clients; i++)
-		if (s->clients[i].id == id && memcmp(s->clients[i].ip, ip, 4) == 0)
-			return &s->clients[i];
-	return NULL;
-}
-
-void
-server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
-{
-	s->stats.joins++;
-	if (server_find_client(s, ip, id) != NULL)
-		return; /* its last join or our reply was lost */
-	s->joined_us = s->now_us;
-	if (s->stats.clients < SERVER_CLIENTS_MAX) {
-		struct server_client *c = &s->clients[s->stats.clients++];
-		memcpy(c->ip, ip, 4);
-		c->id = id;
-		c->ext = ext;
-		s->ext.clients += ext;
-		if (s->stats.clients > s->stats.clients_max)
-			s->stats.clients_max = s->stats.clients;
-	}
-	if (s->log.joined != NULL)
-		s->log.joined(s->log.arg, ip, id);
-}
-
-void
-server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
-{
-	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
-	                                                           : NULL;
-	struct server_client *c = server_find_client(s, m->srcip, m->u.leave.clientid);
-
-	s->stats.leaves++;
-	if (c != NULL) {
-		s->left[s->nleft++ % LEFT_KEPT] = *c;
-		s->ext.clients -= c->ext;
-		*c = s->clients[--s->stats.clients];
-		s->left_us = now_us;
-		if (s->ext.clients == 0)
-			s->ext.heard_us = 0;
-	}
-	if (s->log.left != NULL)
-		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
-		    m->u.leave.elapsed_s, stats);
-}
-
-bool
-server_has_left(const struct server *s, const uint8_t ip[4], uint32_t id)
-{
-	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (s->left[i].id == id && memcmp(s->left[i].ip, ip, 4) == 0)
-			return true;
-	return false;
-}
-
 void
 server_want_chunk(struct server *s, uint32_t chunk)
 {
@@ -77,13 +14,40 @@ server_want_chunk(struct server *s, uint32_t chunk)
 }
 
 void
-server_let_go(struct server *s, uint32_t blocks)
+server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
 {
-	uint64_t limit = s->ext.sent +
+	uint64_t limit = s->ext.sent - coming +
 	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
 
 	if (s->ext.limit < limit)
 		s->ext.limit = limit;
+}
+
+void
+server_chunk_changed(struct server *s, uint32_t chunk)
+{
+	struct changed *ch = &s->ext.changed;
+
+	for (uint32_t i = 0; i < ch->n; i++)
+		if (ch->chunk[i] == chunk)
+			return;
+	if (ch->n < CHANGED_KEPT)
+		ch->chunk[ch->n++] = chunk;
+	else
+		ch->many = true;
+}
+
+static void
+want_all(struct server *s)
+{
+	struct changed *ch = &s->ext.changed;
+
+	for (uint32_t c = 0; ch->many && c < s->nchunks; c++)
+		server_want_chunk(s, c);
+	for (uint32_t i = 0; !ch->many && i < ch->n; i++)
+		server_want_chunk(s, ch->chunk[i]);
+	ch->many = false;
+	ch->n = 0;
 }
 
 static void
@@ -91,11 +55,11 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
-	server_let_go(s, FIRST_BLOCKS);
+	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
 	/* How many they are makes a difference. */
 	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
-	for (uint32_t c = 0; c < s->nchunks && !(flags & WIREXT_AGAIN); c++)
-		server_want_chunk(s, c);
+	if (!(flags & WIREXT_AGAIN))
+		want_all(s);
 }
 
 void
@@ -115,6 +79,8 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	}
 	s->asked_us = now_us;
 	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	if (ext && (flags & WIREXT_NO_SETS))
+		server_client_no_sets(s, m->srcip, m->u.join.clientid);
 	if (ext)
 		join_ext(s, now_us, flags);
 }
@@ -155,6 +121,7 @@ server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *
 	if (!chunk_exists(s, m->srcip, m->u.req.chunk))
 		return;
 	s->stats.requests++;
+	server_client_asks(s, m->srcip);
 	asked = blockmap_range(m->u.req.first, m->u.req.count);
 	server_enqueue(s, now_us, m->u.req.chunk, &asked);
 }
@@ -167,5 +134,6 @@ server_handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg 
 	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
 		return;
 	s->stats.prequests++;
+	server_client_asks(s, m->srcip);
 	server_enqueue(s, now_us, m->u.preq.chunk, &asked);
 }

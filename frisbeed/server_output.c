@@ -48,7 +48,8 @@ static size_t
 put_answer(const struct server *s, struct server_out *out)
 {
 	struct wirext_answer a = {
-		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) | WIREXT_PROBES,
+		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
+		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
 		.clients = s->ext.clients
@@ -56,6 +57,23 @@ put_answer(const struct server *s, struct server_out *out)
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
 	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
+}
+
+/* Clients that come together are answered at once, a flood of them now and then. */
+static void
+count_reply(struct server *s, uint64_t gap_us)
+{
+	if (s->replied_us < s->now_us)
+		s->replied_us = s->now_us;
+	s->replied_us += gap_us;
+}
+
+uint64_t
+server_reply_due_us(const struct server *s)
+{
+	if (!s->join_pending && s->join2_count == 0)
+		return SERVER_NEVER;
+	return s->replied_us > REPLY_REST_US ? s->replied_us - REPLY_REST_US : 0;
 }
 
 static void
@@ -66,10 +84,12 @@ put_reply(struct server *s, struct server_out *out)
 	memcpy(m.srcip, s->cfg.srcip, 4);
 	if (s->join_pending) {
 		s->join_pending = false;
+		count_reply(s, JOIN_GAP_US);
 		m.subtype = WIRE_JOIN;
 		m.u.join.blocks = s->nblocks;
 	} else {
 		m.subtype = WIRE_JOIN2;
+		count_reply(s, JOIN2_GAP_US);
 		m.u.join2.clientid = s->join2_pending[0];
 		m.u.join2.blocks = s->nblocks;
 		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
@@ -92,6 +112,7 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
 	struct blockmap *sent = s->sent[chunk];
 
+	server_chunk_changed(s, chunk);
 	s->sent_ms[chunk] = (uint32_t)(s->now_us / 1000);
 	s->stats.blocks_sent++;
 	s->ext.sent++;
@@ -118,6 +139,9 @@ put_block(struct server *s, struct slot *slot, struct server_out *out)
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	struct item *it = s->items[chunk];
 
+	if (slot->at == 0)
+		server_sent_run(
+		    &s->ext.log, chunk, block, slot->run.count, s->ext.sent);
 	out->kind = SERVER_OUT_BLOCK;
 	out->buf = slot->run.buf;
 	out->at = slot->at++;
@@ -131,12 +155,6 @@ put_block(struct server *s, struct slot *slot, struct server_out *out)
 		s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
 		s->slots_used--;
 	}
-}
-
-bool
-server_reply_pending(const struct server *s)
-{
-	return s->join_pending || s->join2_count > 0;
 }
 
 /* A parity block of the next group that needs one, in turns. */
@@ -187,7 +205,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	out->kind = SERVER_OUT_NONE;
 	s->now_us = now_us;
-	if (server_reply_pending(s)) {
+	if (now_us >= server_reply_due_us(s)) {
 		put_reply(s, out);
 		return true;
 	}

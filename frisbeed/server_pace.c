@@ -8,6 +8,46 @@
 enum { FREE_BURST = 1114, FINE_GAP_US = 1000 };
 static const double SLOWEST_PER_S = 0.1, ROUNDING = 1e-6;
 
+/* Up to a gap later than the grid says. */
+static uint64_t
+scattered_us(struct pace *p)
+{
+	if (p->rng == 0)
+		return 0;
+	/* xorshift64 */
+	p->rng ^= p->rng << 13;
+	p->rng ^= p->rng >> 7;
+	p->rng ^= p->rng << 17;
+	return p->rng % p->gap_us;
+}
+
+/* When the next burst may begin, after one that began at start_us. */
+static void
+plan_next(struct pace *p)
+{
+	/* Gaps are left out until there is a whole block to send. */
+	uint64_t gaps = 1;
+
+	if (p->rest + p->per_gap < 1)
+		gaps = (uint64_t)ceil((1 - p->rest) / p->per_gap - ROUNDING);
+	p->credit = p->rest + (double)(gaps - 1) * p->per_gap;
+	p->next_us = p->start_us + gaps * p->gap_us;
+	p->due_us = p->next_us + scattered_us(p);
+}
+
+/* A rate that has grown does not wait for what was planned with the old one. */
+static void
+plan_sooner(struct pace *p)
+{
+	struct pace planned = *p;
+
+	if (!p->begun || p->left > 0)
+		return;
+	plan_next(&planned);
+	if (planned.next_us < p->next_us)
+		*p = planned;
+}
+
 void
 pace_init(struct pace *p, uint32_t burst, uint64_t gap_us)
 {
@@ -25,6 +65,7 @@ pace_limit(struct pace *p, double blocks_per_s)
 	p->gap_us = FINE_GAP_US;
 	p->per_gap = p->cap * FINE_GAP_US / 1e6;
 	p->burst = (uint32_t)p->per_gap + 1;
+	plan_sooner(p);
 }
 
 void
@@ -52,6 +93,7 @@ pace_set(struct pace *p, double blocks_per_s)
 	p->per_gap = blocks_per_s * (double)p->gap_us / 1e6;
 	if (p->per_gap > p->burst)
 		p->per_gap = p->burst;
+	plan_sooner(p);
 }
 
 void
@@ -59,19 +101,6 @@ pace_scatter(struct pace *p, uint64_t seed)
 {
 	if (p->rng == 0)
 		p->rng = seed;
-}
-
-/* Up to a gap later than the grid says. */
-static uint64_t
-scattered_us(struct pace *p)
-{
-	if (p->rng == 0)
-		return 0;
-	/* xorshift64 */
-	p->rng ^= p->rng << 13;
-	p->rng ^= p->rng >> 7;
-	p->rng ^= p->rng << 17;
-	return p->rng % p->gap_us;
 }
 
 uint64_t
@@ -88,19 +117,15 @@ begin_burst(struct pace *p, uint64_t now_us)
 	bool on_time = p->begun && now_us < p->due_us + p->gap_us;
 
 	p->start_us = on_time ? p->next_us : now_us;
-	p->begun = true;
-	/* Gaps are left out until there is a whole block to send; the one before
-	 * this burst was waited for by then. */
+	/* The gap before this burst was waited for by then. */
 	p->credit += p->credit < 1 ? p->per_gap : 0;
+	if (!p->begun && p->credit < 1)
+		p->credit = 1;
+	p->begun = true;
 	p->left = p->credit < p->burst ? (uint32_t)p->credit : p->burst;
 	p->left += p->left == 0;
-	p->credit -= p->left;
-	uint64_t gaps = 1;
-	if (p->credit + p->per_gap < 1)
-		gaps = (uint64_t)ceil((1 - p->credit) / p->per_gap - ROUNDING);
-	p->credit += (double)(gaps - 1) * p->per_gap;
-	p->next_us = p->start_us + gaps * p->gap_us;
-	p->due_us = p->next_us + scattered_us(p);
+	p->rest = p->credit - p->left;
+	plan_next(p);
 }
 
 void

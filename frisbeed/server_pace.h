@@ -17,7 +17,7 @@ struct pace {
 	uint64_t gap_us;
 	double cap;                 /* blocks a second; 0: none */
 	double per_gap;             /* blocks: now; 0: as fast as it goes */
-	double credit;              /* of the fraction */
+	double credit, rest;        /* of the fraction; when the last burst began */
 	uint32_t left;              /* of this burst */
 	uint64_t start_us, next_us; /* on the grid */
 	uint64_t due_us;            /* the next burst */
@@ -32,7 +32,8 @@ void pace_refine(struct pace *);
 void pace_limit(struct pace *, double blocks_per_s);
 /* Blocks a second at most, 0: no limit. */
 double pace_cap(const struct pace *);
-/* From the next burst on, at most the cap; one block in 10 s at least. */
+/* At most the cap; one block in 10 s at least.  A faster rate counts at once, a slower
+ * one from the next burst on. */
 void pace_set(struct pace *, double blocks_per_s);
 /* From now on, at random times; the seed is not 0. */
 void pace_scatter(struct pace *, uint64_t seed);

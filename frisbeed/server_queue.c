@@ -58,6 +58,19 @@ server_fifo_prepend(struct server *s, struct item *it)
 	s->head = it;
 }
 
+void
+server_fifo_rotate(struct server *s)
+{
+	struct item *it = s->head;
+
+	if (it == NULL || it->next == NULL)
+		return;
+	s->head = it->next;
+	it->next = NULL;
+	s->tail->next = it;
+	s->tail = it;
+}
+
 /* How many blocks were most likely lost on their way to a client that asks for these.
  * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
  * of one that went out before the last client came. */
@@ -71,7 +84,7 @@ lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked
 	bool heard = s->sent[chunk] != NULL &&
 	             (int32_t)(s->sent_ms[chunk] - joined_ms) > 0;
 	/* One alone, unpaced, asks for no more at a time than it can take. */
-	bool alone = s->cfg.gap_us == 0 && s->stats.clients < 2;
+	bool alone = server_unpaced(s) && s->stats.clients < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
 
 	return heard && !late && !alone ? n : 0;
@@ -116,6 +129,7 @@ server_enqueue(
 		server_fifo_append(s, it);
 	it->bulk += fresh;
 	it->asked = true;
+	server_chunk_changed(s, chunk);
 	if (s->ext.used)
 		carousel_remove(&s->ext.carousel, chunk, &want);
 }

@@ -9,6 +9,7 @@ enum {
 	EPOCH_US = 100000,
 	AGAIN_US = 500000,   /* requests for the same take longer */
 	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
+	FIRST_LEAST = 1000,  /* 9 Mbit/s: any network carries that for a moment */
 	SLOWEST_FLOOR = 100, /* blocks a second */
 };
 static const double
@@ -75,8 +76,8 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	r->epoch_sent = r->again.sent = sent;
 	if (r->cap == 0)
 		return; /* nothing to begin with: first somebody has to complain */
-	double first = r->cap * FIRST;
-	set(r, old && first < OLD_FIRST ? OLD_FIRST : first);
+	double first = r->cap * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
+	set(r, first < least ? least : first);
 }
 
 static void

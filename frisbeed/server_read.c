@@ -9,23 +9,50 @@ server_slot_at(const struct server *s, uint32_t n)
 	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
 }
 
-/* The next chunk that somebody wants, when nothing else is asked for. */
+/* How many blocks may go on somebody's word.  Old requests that wait do not count when
+ * the carousel goes before them: they may be many, and always there. */
+static uint64_t
+room(const struct server *s)
+{
+	uint64_t given = s->ext.sent + (s->head != NULL ? 0 : s->ext.pending);
+
+	return given < s->ext.limit ? s->ext.limit - given : 0;
+}
+
+/* Without a pace no more goes than somebody said to have room for: the rest of the
+ * chunk waits. */
+static struct blockmap
+fit(struct server *s, uint32_t chunk, const struct blockmap *want)
+{
+	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room(s)) : *want;
+	struct blockmap rest = blockmap_minus(*want, &now);
+
+	s->ext.split = s->nchunks;
+	if (blockmap_empty(&rest))
+		return now;
+	carousel_put_back(&s->ext.carousel, chunk, &rest);
+	s->ext.split = chunk;
+	return now;
+}
+
+/* The next chunk that somebody wants, before all that waits or behind it. */
 static void
-turn_carousel(struct server *s)
+take_next(struct server *s, bool first)
 {
 	struct blockmap want;
 	uint32_t chunk;
 
-	if ((s->head != NULL && !s->ext.carousel_turn) ||
-	    s->ext.sent + s->ext.pending >= s->ext.limit ||
-	    !carousel_next(&s->ext.carousel, &chunk, &want))
+	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
 	s->ext.carousel_turn = false;
+	s->ext.old_run = 0;
+	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
 		return; /* no memory: it will be wanted again */
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
+	want = fit(s, chunk, &want);
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
 	s->ext.pending += blockmap_count(&want);
@@ -33,8 +60,43 @@ turn_carousel(struct server *s)
 		return;
 	if (blockmap_empty(&it->queued))
 		server_item_unref(s, it);
-	else
+	else if (first)
 		server_fifo_prepend(s, it);
+	else
+		server_fifo_append(s, it);
+}
+
+/* ... when nothing else is asked for; with those that take turns with it. */
+static void
+turn_carousel(struct server *s)
+{
+	if ((s->head != NULL && !s->ext.carousel_turn) || room(s) == 0)
+		return;
+	uint32_t chunk = carousel_peek(&s->ext.carousel);
+	take_next(s, true);
+	if (!server_in_sets(s))
+		return;
+	for (uint32_t next = chunk;
+	     (next = carousel_peek(&s->ext.carousel)) != s->nchunks && next > chunk &&
+	     server_same_set(chunk, next);)
+		take_next(s, false);
+}
+
+/* Is part of a chunk given out, and will the next run be more of it?  What came in
+ * between would look like the end of it to the clients. */
+static bool
+within_chunk(const struct server *s)
+{
+	if (s->head == NULL)
+		return s->ext.split < s->nchunks &&
+		       carousel_wants(&s->ext.carousel, s->ext.split) && room(s) > 0;
+	/* Of a set, all chunks. */
+	for (const struct item *it = s->head; it != NULL;
+	     it = server_in_sets(s) ? it->next : NULL)
+		if (it->cursor > 0 &&
+		    blockmap_next(&it->queued, it->cursor) < WIRE_CHUNK_BLOCKS)
+			return true;
+	return false;
 }
 
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
@@ -59,6 +121,7 @@ read_for_parity(struct server *s, struct server_run *run)
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		slot->left += count[g];
 	s->ext.pending += slot->left;
+	s->ext.parity_ahead += slot->left;
 	*run = slot->run;
 	return true;
 }
@@ -67,7 +130,8 @@ read_for_parity(struct server *s, struct server_run *run)
 static void
 finish_item(struct server *s, struct item *it)
 {
-	bool large = it->bulk >= LARGE_REQUEST;
+	bool rest = it->chunk == s->ext.split;
+	bool large = it->bulk >= LARGE_REQUEST && !rest;
 
 	s->ext.carousel_turn |= large && it->asked;
 	it->bulk = 0;
@@ -83,12 +147,16 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	if (s->ext.used && s->cfg.ext.parity && read_for_parity(s, run))
+	bool within = within_chunk(s), parity = s->ext.used && s->cfg.ext.parity;
+	if (parity && !within && s->ext.parity_ahead < PARITY_AHEAD &&
+	    read_for_parity(s, run))
 		return true;
-	if (s->ext.used)
+	if (s->ext.used && (!within || s->head == NULL))
 		turn_carousel(s);
-	if (s->head == NULL)
-		return false;
+	if (s->head == NULL) {
+		s->ext.parity_ahead = 0;
+		return parity && read_for_parity(s, run);
+	}
 	/* What was asked again behind the cursor waits for its turn like all else. */
 	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
 		server_fifo_append(s, server_fifo_pop(s));
@@ -99,14 +167,20 @@ server_read_next(struct server *s, struct server_run *run)
 	it->queued = blockmap_minus(it->queued, &taken);
 	blockmap_add(&it->coming, &taken);
 	it->cursor = first + n;
+	s->ext.old_run += it->asked ? n : 0;
+	s->ext.carousel_turn |= s->ext.old_run >= WIRE_CHUNK_BLOCKS;
+	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 	struct slot *slot = server_slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
 				   .chunk = it->chunk,
 				   .first = first,
 				   .count = n } };
 	*run = slot->run;
-	if (!blockmap_empty(&it->queued))
+	if (!blockmap_empty(&it->queued)) {
+		if (server_in_sets(s))
+			server_fifo_rotate(s);
 		return true;
+	}
 	finish_item(s, server_fifo_pop(s));
 	return true;
 }

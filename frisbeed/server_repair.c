@@ -13,7 +13,7 @@ enum {
 	EPOCH_US = 1000000,
 };
 static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
-		    LEARN_STEP = 2;
+		    LEARN_STEP = 6, EVENED = 0.5;
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
@@ -44,6 +44,19 @@ list(struct repair *r, uint32_t chunk, uint64_t at_us)
 	r->chunks[chunk].listed = true;
 	assert(r->n < r->nchunks);
 	r->ring[(r->head + r->n++) % r->nchunks] = (struct repair_due){ chunk, at_us };
+}
+
+/* Before all others. */
+static void
+list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
+{
+	if (r->chunks[chunk].listed)
+		return;
+	r->chunks[chunk].listed = true;
+	assert(r->n < r->nchunks);
+	r->n++;
+	r->head = (r->head + r->nchunks - 1) % r->nchunks;
+	r->ring[r->head] = (struct repair_due){ chunk, at_us };
 }
 
 void
@@ -118,8 +131,10 @@ repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t c
 	}
 	k->unasked = (uint8_t)(r->unasked + 0.5);
 	k->waiting = blocks > 0;
+	/* Right behind its data: who hears another chunk's parity first would report.
+	 */
 	if (blocks > 0)
-		list(r, chunk, now_us);
+		list_first(r, chunk, now_us);
 }
 
 /* When we hear too much: what would have sufficed for this chunk, for the most part. */
@@ -136,6 +151,12 @@ learn(struct repair *r, const struct repair_chunk *k)
 		enough = r->unasked + LEARN_STEP;
 	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
 		r->unasked = enough < UNASKED_MAX ? enough : UNASKED_MAX;
+}
+
+void
+repair_even_out(struct repair *r)
+{
+	r->unasked *= EVENED;
 }
 
 bool

@@ -52,6 +52,8 @@ void repair_count_message(struct repair *);
 /* A chunk's data has been given out: what goes with it unasked. */
 void repair_add_unasked(
     struct repair *, uint32_t chunk, uint64_t now_us, uint32_t clients);
+/* From now on the worst that a chunk lacks is nearer to the mean. */
+void repair_even_out(struct repair *);
 /* The first chunk whose time has come: give out its counts. */
 bool repair_next(
     struct repair *, uint64_t now_us, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]);

@@ -91,9 +91,8 @@ session_open_second(struct session *s)
 	struct sock_config nc = s->unicast.net;
 	struct err e;
 
-	/* Without a pace, clients that ask for one chunk after the other set it. */
 	if (s->state != SESSION_OPEN || s->opts->base || s->opts->net.unicast ||
-	    !c->whole_chunks || c->gap_us == 0)
+	    !c->whole_chunks)
 		return;
 	uint16_t port = sock_port(st->sock);
 	/* The same one after a restart, if it can be had. */

@@ -52,8 +52,7 @@ scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l,
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		struct range at = place_of(slice, &l->parts[i]);
-		if (fsmods_scan_found(
-			fsmods_probe_inside(d, at), d, at, &x->fs[i], e) != 0)
+		if (fsmods_scan_inside(d, at, &x->fs[i], e) != 0)
 			return -1;
 		bool wrong = x->fs[i].warning[0] != '\0' ||
 		             (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);
@@ -205,7 +204,7 @@ part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
 {
 	struct fs_scan fs;
 
-	if (fsmods_scan_found(fsmods_probe_inside(d, at), d, at, &fs, e) != 0)
+	if (fsmods_scan_inside(d, at, &fs, e) != 0)
 		return -1;
 	int rc = 0;
 	if (fs.mod != NULL && !fs.failed && fs.mod->free_inodes != NULL)

@@ -76,6 +76,9 @@ int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *
  * too, is kept whole: one of the two is a leftover. */
 int fsmods_scan_found(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
+/* fsmods_scan() inside of a container. */
+int fsmods_scan_inside(
+    struct disk *, struct range part, struct fs_scan *, struct err *);
 /* The same with a module of the caller's choice; NULL keeps everything. */
 int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fsmods/foreign.h"
+
 /* The first that recognises a partition has it. */
 static const struct fsmod *const modules[] = {
 	&fsmod_luks,
@@ -96,23 +98,25 @@ fsmods_probe_inside(struct disk *d, struct range part)
 
 /* Does another module recognise it, too?  Then one of them looks at what a former
  * use left there, and which is not known.  A container tells by itself. */
-static const struct fsmod *
-rival(const struct fsmod *mod, struct disk *d, struct range part)
+static const char *
+rival(const struct fsmod *mod, struct disk *d, struct range part, bool containers)
 {
 	struct err ignored;
 
-	for (size_t i = 0; mod != NULL && !mod->container && i < NMODULES; i++)
-		if (modules[i] != mod && !modules[i]->container &&
+	if (mod == NULL)
+		return NULL;
+	for (size_t i = 0; !mod->container && i < NMODULES; i++)
+		if (modules[i] != mod && (containers || !modules[i]->container) &&
 		    modules[i]->probe(d, part, &ignored) == 1)
-			return modules[i];
-	return NULL;
+			return modules[i]->title;
+	return foreign_find(d, part);
 }
 
-int
-fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
+static int
+scan_found(const struct fsmod *mod, struct disk *d, struct range part, bool containers,
     struct fs_scan *f, struct err *e)
 {
-	const struct fsmod *other = rival(mod, d, part);
+	const char *other = rival(mod, d, part, containers);
 
 	if (other == NULL)
 		return fsmods_scan_as(mod, d, part, f, e);
@@ -121,8 +125,21 @@ fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
 	f->failed = true;
 	snprintf(f->warning, sizeof f->warning,
 	    "kept whole: two things are recognised in it, %s and %s", mod->title,
-	    other->title);
+	    other);
 	return 0;
+}
+
+int
+fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	return scan_found(mod, d, part, true, f, e);
+}
+
+int
+fsmods_scan_inside(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
+{
+	return scan_found(fsmods_probe_inside(d, part), d, part, false, f, e);
 }
 
 int

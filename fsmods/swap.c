@@ -3,21 +3,27 @@
  * The signature is the last 10 bytes of the first page, whose size (4 to 64
  * KiB) is the machine's that made it.  A suspended system puts another one
  * there: then the swap is the system's memory and must be kept.
+ * The header of version 1, u32s at byte 1024 in the byte order of that machine, has
+ * the number of the last page: what is behind it is not the swap's.
  * Source: mkswap(8), the Linux kernel's include/linux/swap.h and
  * kernel/power/swap.c (signatures only).
  */
+#include <inttypes.h>
 #include <string.h>
 
+#include "common/base/rd.h"
 #include "fsmods/fsmod.h"
 
 enum {
 	PAGE_MIN = 4096,
 	PAGE_MAX = 65536,
 	SIGNATURE_BYTES = 10,
+	HEADER_AT = 1024,
+	VERSION = 1,
 	KEEP_SECTORS_MIN = 64, /* as the original keeps */
 };
 
-enum swap_state { SWAP_NONE, SWAP_PLAIN, SWAP_SUSPENDED };
+enum swap_state { SWAP_NONE, SWAP_PLAIN, SWAP_OLD, SWAP_SUSPENDED };
 
 struct signature {
 	const char *text;
@@ -26,7 +32,7 @@ struct signature {
 };
 
 static const struct signature signatures[] = {
-	{ "SWAPSPACE2", 10, SWAP_PLAIN }, { "SWAP-SPACE", 10, SWAP_PLAIN },
+	{ "SWAPSPACE2", 10, SWAP_PLAIN }, { "SWAP-SPACE", 10, SWAP_OLD },
 	{ "S1SUSPEND", 9, SWAP_SUSPENDED }, { "S2SUSPEND", 9, SWAP_SUSPENDED },
 	{ "ULSUSPEND", 9, SWAP_SUSPENDED }, { "LINHIB0001", 10, SWAP_SUSPENDED },
 	{ "\xed\xc3\x02\xe9\x98\x56\xe5\x0c", 8, SWAP_SUSPENDED }, /* TuxOnIce */
@@ -72,11 +78,40 @@ swap_probe(struct disk *d, struct range part, struct err *e)
 	return look(d, part, &state, &page, e) != 0 ? -1 : state != SWAP_NONE;
 }
 
+/* Sectors of the swap; those of its signature's first version did not tell. */
+static int
+get_sectors(struct disk *d, struct range part, enum swap_state state, uint64_t page,
+    uint64_t *sectors, struct err *e)
+{
+	uint8_t header[8];
+
+	*sectors = part.len;
+	if (state == SWAP_OLD)
+		return 0;
+	if (disk_read(
+		d, header, sizeof header, part.off * SECTOR_BYTES + HEADER_AT, e) != 0)
+		return -1;
+	struct rd r = rd_from(header, sizeof header);
+	uint32_t version = rd_le32(&r), last = rd_le32(&r);
+	if (version == __builtin_bswap32(VERSION))
+		last = __builtin_bswap32(last);
+	else if (version != VERSION)
+		return err_set(
+		    e, ERR_FORMAT, "its header is of unknown version %u", version);
+	uint64_t said = ((uint64_t)last + 1) * (page / SECTOR_BYTES);
+	if (said > part.len)
+		return err_set(e, ERR_FORMAT,
+		    "it has %" PRIu64 " pages, more than the partition",
+		    (uint64_t)last + 1);
+	*sectors = said;
+	return 0;
+}
+
 static int
 swap_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
 {
 	enum swap_state state;
-	uint64_t page;
+	uint64_t page, sectors;
 
 	if (look(d, part, &state, &page, e) != 0)
 		return -1;
@@ -86,9 +121,12 @@ swap_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 	}
 	uint64_t keep = page / SECTOR_BYTES > KEEP_SECTORS_MIN ? page / SECTOR_BYTES
 	                                                       : KEEP_SECTORS_MIN;
-	if (part.len <= keep)
+	if (get_sectors(d, part, state, page, &sectors, e) != 0)
+		return -1;
+	skip_fs_end(sink, sectors);
+	if (sectors <= keep)
 		return 0;
-	return skip_add(sink, (struct range){ keep, part.len - keep }, e);
+	return skip_add(sink, (struct range){ keep, sectors - keep }, e);
 }
 
 const struct fsmod fsmod_swap = {

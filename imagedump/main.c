@@ -166,7 +166,7 @@ print_oddities(const struct opts *o, const char *name, const struct totals *t,
 		    name, t->chunks, h->firstsect, t->next_sector);
 }
 
-/* An image of this suite promises that its chunks tile the disk. */
+/* Chunks tile the disk; version 1 does not tell. */
 static int
 check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 {
@@ -174,7 +174,7 @@ check_tiling(struct totals *t, const struct chunk *c, struct err *e)
 	bool follows = h->version > 1 && h->firstsect == t->next_sector;
 
 	t->tiled = follows && (t->chunks == 0 || t->tiled);
-	if (c->ext.present && !follows)
+	if (h->version > 1 && !follows)
 		return err_set(e, ERR_FORMAT,
 		    "chunk %u begins at sector %" PRIu64 ", and the one before "
 		    "ends at %" PRIu64 ": sectors are missing or stored twice",

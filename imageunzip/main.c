@@ -10,10 +10,13 @@
 #include "common/base/json.h"
 #include "common/base/progress.h"
 #include "common/disk/disk.h"
+#include "common/disk/output.h"
 #include "common/install/head.h"
 #include "common/install/install.h"
+#include "common/ndz/chunk.h"
 #include "common/ndz/format.h"
 #include "common/ndz/image.h"
+#include "common/ndz/tiling.h"
 #include "common/store/store_disk.h"
 
 enum {
@@ -91,6 +94,8 @@ struct run {
 	struct image *image;
 	struct install *install;
 	struct progress progress;
+	FILE *report; /* --json goes there */
+	uLong crc;    /* -C */
 	uint32_t fed;
 	uint64_t dotted; /* bytes that dots were printed for */
 };
@@ -209,17 +214,27 @@ feed_all(struct run *r, struct err *e)
 static int
 survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
 {
+	struct tiling tiling;
 	struct ndz_header h;
+	struct range gap;
+	int rc = 0;
 
 	*total = *needed = 0;
-	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img); i++) {
-		if (image_header(img, i, &h, e) != 0)
-			return -1;
+	tiling_init(&tiling);
+	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img) && rc == 0;
+	     i++) {
+		rc = image_header(img, i, &h, e);
+		if (rc != 0)
+			break; /* it names the file and the chunk */
 		uint64_t end = range_end(h.regions[h.nregions - 1]);
 		*needed = end > *needed ? end : *needed;
 		*total = h.lastsect > *total ? h.lastsect : *total;
+		rc = tiling_add(&tiling, i, &h, e);
 	}
-	return 0;
+	if (rc == 0 && tiling_check(&tiling, &gap, e) != 0)
+		rc = err_ctx(e, "%s", image_name(img));
+	tiling_free(&tiling);
+	return rc;
 }
 
 static int
@@ -240,9 +255,11 @@ summary(
 		json_uint(j, "bytes_covered", s->bytes_covered);
 		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
 		lost_json(&s->lost, j);
+		if (r->o->crc_only)
+			json_uint(j, "crc32", r->crc);
 		json_double(j, "seconds", seconds);
 		json_end(j);
-		return json_show(j, e);
+		return json_show_on(j, r->report, e);
 	}
 	if (!r->o->quiet)
 		fprintf(stderr,
@@ -294,16 +311,16 @@ crc_write(void *ctx, const void *buf, size_t len, uint64_t off)
 }
 
 static int
-open_target(struct run *r, const struct install_config *cfg, const char *target,
-    uLong *crc, struct err *e)
+open_target(
+    struct run *r, const struct install_config *cfg, const char *target, struct err *e)
 {
 	static const struct disk_ops crc_ops = { .pwrite = crc_write };
 	struct disk *d;
 
 	if (!r->o->crc_only)
 		return install_open(&r->install, cfg, target, e);
-	if (disk_open_ops(&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, crc, e) !=
-	    0)
+	if (disk_open_ops(
+		&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, &r->crc, e) != 0)
 		return -1;
 	return install_open_disk(&r->install, cfg, d, false, e);
 }
@@ -346,12 +363,37 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 	return rc;
 }
 
+/* The extension area's, where there is one; zeros: the image has none. */
+static int
+read_uuid(struct image *img, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
+{
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	struct ndz_header h;
+	struct chunk c;
+	struct err later;
+	int rc = buf != NULL ? image_header(img, 0, &h, e) : err_nomem(e, "a chunk");
+
+	if (rc == 0)
+		rc = image_read(img, 0, buf, e);
+	if (rc == 0) {
+		memcpy(uuid, h.uuid, NDZ_UUID_BYTES);
+		if (chunk_parse(&c, buf, &later) == 0) {
+			if (c.ext.has_uuid)
+				memcpy(uuid, c.ext.uuid, NDZ_UUID_BYTES);
+			chunk_free(&c);
+		}
+	}
+	free(buf);
+	return rc;
+}
+
 /* -u: only where the first header can be seen before anything is written. */
 static int
 check_uuid(const struct run *r, struct err *e)
 {
 	uint8_t want[NDZ_UUID_BYTES];
-	struct ndz_header h;
+	static const uint8_t none[NDZ_UUID_BYTES];
+	uint8_t is[NDZ_UUID_BYTES];
 
 	if (r->o->uuid == NULL)
 		return 0;
@@ -359,9 +401,12 @@ check_uuid(const struct run *r, struct err *e)
 		return err_ctx(e, "-u");
 	if (!image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "-u needs an image that is a file");
-	if (image_header(r->image, 0, &h, e) != 0)
+	if (read_uuid(r->image, is, e) != 0)
 		return -1;
-	if (memcmp(want, h.uuid, sizeof want) != 0)
+	if (memcmp(is, none, sizeof is) == 0)
+		return err_set(e, ERR_FORMAT, "%s: has no UUID that -u could compare",
+		    image_name(r->image));
+	if (memcmp(want, is, sizeof want) != 0)
 		return err_set(
 		    e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
 	return 0;
@@ -382,8 +427,8 @@ install_target(struct run *r, const char *target, struct err *e)
 	struct install_config cfg = r->o->install;
 	struct install_stats s = { 0 };
 	uint64_t total, needed, started = clock_us();
-	uLong crc = crc32(0, NULL, 0);
 
+	r->crc = crc32(0, NULL, 0);
 	cfg.warn = warn;
 	cfg.say = r->o->quiet ? NULL : say;
 	if (cfg.state != NULL && !image_seekable(r->image))
@@ -395,11 +440,11 @@ install_target(struct run *r, const char *target, struct err *e)
 	cfg.resize = delta == 1 && !cfg.in_place && cfg.slice == 0;
 	cfg.in_place |= delta == 1;
 	if (survey(r->image, &total, &needed, e) != 0 ||
-	    open_target(r, &cfg, target, &crc, e) != 0 ||
+	    open_target(r, &cfg, target, e) != 0 ||
 	    install_image(r, total, needed, &s, e) != 0)
 		return -1;
-	if (r->o->crc_only)
-		printf("%08lx\n", crc);
+	if (r->o->crc_only && !r->o->json)
+		printf("%08lx\n", r->crc);
 	int rc = summary(r, &s, (double)(clock_us() - started) / 1e6, e);
 	lost_free(&s.lost);
 	return rc;
@@ -421,7 +466,8 @@ open_image(struct image **out, const struct opts *o, const char *name,
 static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
-	struct run r = { .o = o };
+	struct run r = { .o = o,
+		.report = o->crc_only ? stdout : output_report(target) };
 	struct proof *proof;
 
 	if (o->store == NULL && same_file(image, target))
@@ -506,9 +552,8 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))
 		return err_set(e, ERR_USAGE, "an image and a target are needed%s",
 		    o->crc_only ? ", with -C no target" : "");
-	if (o->json && strcmp(target, "-") == 0)
-		return err_set(e, ERR_USAGE,
-		    "--json goes to standard output, and so does the disk");
+	if (o->raw_chunks && install_check_raw(&o->install, e) != 0)
+		return -1;
 	return unzip(o, operands[0], target, e);
 }
 

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
+#include "imagezip/sectorsize.h"
 
-/* Boot loaders live between the MBR and the first partition: GRUB's core image
- * is in sectors 1 to 2047 at most.  Zeros there cost next to nothing. */
-enum { MBR_GAP_SECTORS = 2048 };
+/* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
+ * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
+ * too.  Zeros there cost next to nothing. */
+enum { BOOT_SECTORS = 32768 };
 
 /* -M.  What cannot be told apart is stored as it is. */
 static int
@@ -144,7 +147,9 @@ skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
     struct rangeset *skip, struct err *e)
 {
 	uint64_t first = UINT64_MAX, end = 0;
-	uint64_t from = t->kind == PTABLE_GPT ? t->usable.off : MBR_GAP_SECTORS;
+	uint64_t from = t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS
+	                    ? t->usable.off
+	                    : BOOT_SECTORS;
 	uint64_t to = t->kind == PTABLE_GPT ? range_end(t->usable) : total;
 
 	for (unsigned i = 0; i < t->nparts; i++) {
@@ -258,6 +263,15 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o,
 		    "%s: has a partition table and a %s at its start: say "
 		    "--disk, -l (or -S type), or -r",
 		    disk_name(d), fs->title);
+	const char *member = o->whole_disk || t->nparts == 0
+	                         ? NULL
+	                         : foreign_find(
+				       d, (struct range){ 0, source_sectors(d) });
+	if (member != NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and is %s: say --disk, -l (or -S "
+		    "type), or -r",
+		    disk_name(d), member);
 	if (t->kind != PTABLE_NONE && t->nparts > 0)
 		return layout_disk(l, d, o, t, skip, e);
 	if (o->whole_disk && t->kind == PTABLE_NONE)
@@ -291,8 +305,10 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 		return err_ctx(
 		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
-	int rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
-	                       : layout_detect(l, d, o, &t, skip, e);
+	int rc = sectorsize_check(d, &t, e);
+	if (rc == 0)
+		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
+		                   : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
 	return rc;
 }

@@ -2,6 +2,11 @@
 
 #include <pthread.h>
 #include <string.h>
+#ifndef NO_ISAL
+#include <isa-l/crc.h>
+#endif
+
+#ifdef NO_ISAL
 
 enum { POLYNOMIAL_REVERSED = (int)0x82f63b78 };
 
@@ -45,14 +50,36 @@ by_instruction(uint32_t c, const uint8_t *p, size_t n)
 }
 #endif
 
-uint32_t
-crc32c_more(uint32_t crc, const void *data, size_t n)
+static uint32_t
+update(uint32_t c, const uint8_t *p, size_t n)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("sse4.2"))
-		return ~by_instruction(~crc, data, n);
+		return by_instruction(c, p, n);
 #endif
-	return ~by_table(~crc, data, n);
+	return by_table(c, p, n);
+}
+
+#else
+
+/* ISA-L's has several chains under way at once, or multiplies without carries: 19 us
+ * for 1 MiB, where one chain of the instruction takes 110. */
+static uint32_t
+update(uint32_t c, const uint8_t *p, size_t n)
+{
+	enum { AT_ONCE = 1 << 30 }; /* its length is an int */
+
+	for (; n > AT_ONCE; n -= AT_ONCE, p += AT_ONCE)
+		c = crc32_iscsi((unsigned char *)p, AT_ONCE, c);
+	return crc32_iscsi((unsigned char *)p, (int)n, c);
+}
+
+#endif /* NO_ISAL */
+
+uint32_t
+crc32c_more(uint32_t crc, const void *data, size_t n)
+{
+	return ~update(~crc, data, n);
 }
 
 uint32_t

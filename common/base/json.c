@@ -200,10 +200,16 @@ json_print(struct json *j, FILE *f, struct err *e)
 }
 
 int
-json_show(struct json *j, struct err *e)
+json_show_on(struct json *j, FILE *f, struct err *e)
 {
-	int rc = json_print(j, stdout, e);
+	int rc = json_print(j, f, e);
 
 	json_free(j);
 	return rc;
+}
+
+int
+json_show(struct json *j, struct err *e)
+{
+	return json_show_on(j, stdout, e);
 }

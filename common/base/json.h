@@ -28,7 +28,8 @@ void json_bool(struct json *, const char *key, bool value);
 void json_hex(struct json *, const char *key, const void *bytes, size_t n);
 /* Everything must be closed (asserted).  Adds a newline. */
 int json_print(struct json *, FILE *, struct err *);
-/* To standard output, and free it. */
+/* To standard output, or there, and free it. */
 int json_show(struct json *, struct err *);
+int json_show_on(struct json *, FILE *, struct err *);
 
 #endif /* COMMON_BASE_JSON_H */

@@ -67,13 +67,13 @@ ordered_submit(struct ordered *o, void *item)
 	return rc;
 }
 
-enum queue_rc
-ordered_begin(struct ordered *o, void **item, size_t *ticket)
+static enum queue_rc
+begin(struct ordered *o, void **item, size_t *ticket, bool wait)
 {
 	enum queue_rc rc = QUEUE_END;
 
 	pthread_mutex_lock(&o->lock);
-	while (o->begun == o->submitted && !o->closed && !o->cancelled)
+	while (wait && o->begun == o->submitted && !o->closed && !o->cancelled)
 		pthread_cond_wait(&o->work, &o->lock);
 	if (o->cancelled) {
 		rc = QUEUE_CANCEL;
@@ -84,6 +84,18 @@ ordered_begin(struct ordered *o, void **item, size_t *ticket)
 	}
 	pthread_mutex_unlock(&o->lock);
 	return rc;
+}
+
+enum queue_rc
+ordered_begin(struct ordered *o, void **item, size_t *ticket)
+{
+	return begin(o, item, ticket, true);
+}
+
+enum queue_rc
+ordered_try_begin(struct ordered *o, void **item, size_t *ticket)
+{
+	return begin(o, item, ticket, false);
 }
 
 void
@@ -122,6 +134,15 @@ ordered_take(struct ordered *o, void **item)
 	}
 	pthread_mutex_unlock(&o->lock);
 	return rc;
+}
+
+bool
+ordered_ready(struct ordered *o)
+{
+	pthread_mutex_lock(&o->lock);
+	bool ready = o->taken < o->begun && o->slots[o->taken % o->cap].done;
+	pthread_mutex_unlock(&o->lock);
+	return ready;
 }
 
 bool

@@ -109,22 +109,33 @@ pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 	return count;
 }
 
+/* A message behind its first `done` blocks, alone. */
 SHA_CODE static void
-pair(const uint8_t *a, const uint8_t *b, size_t n, uint8_t digest_a[SHA256_BYTES],
-    uint8_t digest_b[SHA256_BYTES])
+finish(struct state *s, const uint8_t *data, size_t n, size_t done,
+    uint8_t digest[SHA256_BYTES])
+{
+	uint8_t last[2 * BLOCK_BYTES];
+	struct state idle = *s;
+	const uint8_t *rest = data + done * BLOCK_BYTES;
+
+	blocks(s, &idle, rest, rest, n / BLOCK_BYTES - done);
+	blocks(s, &idle, last, last, pad(last, data, n));
+	put_digest(s, digest);
+}
+
+SHA_CODE static void
+pair(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes,
+    uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES])
 {
 	struct state x = { _mm_set_epi32(0x6a09e667, (int)0xbb67ae85, 0x510e527f,
 			       (int)0x9b05688c),
 		_mm_set_epi32(0x3c6ef372, (int)0xa54ff53a, 0x1f83d9ab, 0x5be0cd19) };
 	struct state y = x;
-	uint8_t last_a[2 * BLOCK_BYTES], last_b[2 * BLOCK_BYTES];
+	size_t both = (a_bytes < b_bytes ? a_bytes : b_bytes) / BLOCK_BYTES;
 
-	blocks(&x, &y, a, b, n / BLOCK_BYTES);
-	size_t count = pad(last_a, a, n);
-	pad(last_b, b, n);
-	blocks(&x, &y, last_a, last_b, count);
-	put_digest(&x, digest_a);
-	put_digest(&y, digest_b);
+	blocks(&x, &y, a, b, both);
+	finish(&x, a, a_bytes, both, digest_a);
+	finish(&y, b, b_bytes, both, digest_b);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -140,28 +151,30 @@ look(void)
 }
 
 static bool
-try_pair(const void *a, const void *b, size_t n, uint8_t *digest_a, uint8_t *digest_b)
+try_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
+    uint8_t *digest_a, uint8_t *digest_b)
 {
 	pthread_once(&once, look);
 	if (has_sha)
-		pair(a, b, n, digest_a, digest_b);
+		pair(a, a_bytes, b, b_bytes, digest_a, digest_b);
 	return has_sha;
 }
 #else
 static bool
-try_pair(const void *a, const void *b, size_t n, uint8_t *digest_a, uint8_t *digest_b)
+try_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
+    uint8_t *digest_a, uint8_t *digest_b)
 {
-	(void)a, (void)b, (void)n, (void)digest_a, (void)digest_b;
+	(void)a, (void)a_bytes, (void)b, (void)b_bytes, (void)digest_a, (void)digest_b;
 	return false;
 }
 #endif
 
 void
-sha256_pair(const void *a, const void *b, size_t n, uint8_t digest_a[SHA256_BYTES],
-    uint8_t digest_b[SHA256_BYTES])
+sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
+    uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES])
 {
-	if (try_pair(a, b, n, digest_a, digest_b))
+	if (try_pair(a, a_bytes, b, b_bytes, digest_a, digest_b))
 		return;
-	sha256(a, n, digest_a);
-	sha256(b, n, digest_b);
+	sha256(a, a_bytes, digest_a);
+	sha256(b, b_bytes, digest_b);
 }

@@ -39,6 +39,12 @@ disk_open_ops(struct disk **out, const char *name, enum disk_kind kind,
 	return 0;
 }
 
+void
+disk_set_sector_bytes(struct disk *d, unsigned bytes)
+{
+	d->sector_bytes = bytes;
+}
+
 int
 disk_close(struct disk *d, struct err *e)
 {

@@ -63,6 +63,8 @@ int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
 /* For tests, and what is no file: size_bytes UINT64_MAX when unknown. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
     uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
+/* Of one from disk_open_ops(): its logical sector size. */
+void disk_set_sector_bytes(struct disk *, unsigned);
 /* NULL is fine.  -1 when closing fails (then writes may be lost). */
 int disk_close(struct disk *, struct err *);
 

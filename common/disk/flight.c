@@ -14,7 +14,9 @@
 enum {
 	DEPTH = 32,
 	THREADS = 4,
-	PIECE_BYTES = 1 << 20,
+	/* With an unaligned buffer, one of more than 256 pages takes more than one
+	 * request, and io_uring hands those to a thread of its own. */
+	PIECE_BYTES = 512 << 10,
 	PAGE_BYTES = 4096,
 	MEMORY_ALIGN = 512, /* what devices ask of a buffer's address */
 };
@@ -23,7 +25,8 @@ struct piece {
 	const uint8_t *buf;
 	size_t len;
 	uint64_t off;
-	int result; /* bytes, or -errno */
+	uint64_t ticket; /* 0: idle */
+	int result;      /* bytes, or -errno */
 };
 
 struct flight {
@@ -38,6 +41,7 @@ struct flight {
 	struct piece piece[DEPTH];
 	struct piece *idle[DEPTH];
 	unsigned nidle;
+	uint64_t launched; /* the newest ticket */
 };
 
 static void *
@@ -156,6 +160,7 @@ next_done(struct flight *f)
 		p->result = cqe->res;
 		io_uring_cqe_seen(&f->ring, cqe);
 	}
+	p->ticket = 0;
 	f->idle[f->nidle++] = p;
 	return p;
 }
@@ -171,16 +176,37 @@ collect(struct flight *f, struct err *e)
 	return disk_write(f->disk, p->buf, p->len, p->off, e);
 }
 
+uint64_t
+flight_ticket(const struct flight *f)
+{
+	return f->launched;
+}
+
+static bool
+all_landed(const struct flight *f, uint64_t ticket)
+{
+	for (unsigned i = 0; i < DEPTH; i++)
+		if (f->piece[i].ticket != 0 && f->piece[i].ticket <= ticket)
+			return false;
+	return true;
+}
+
 int
-flight_land(struct flight *f, struct err *e)
+flight_land_upto(struct flight *f, uint64_t ticket, struct err *e)
 {
 	struct err later;
 	int rc = 0;
 
-	while (f->nidle < DEPTH)
+	while (!all_landed(f, ticket))
 		if (collect(f, rc == 0 ? e : &later) != 0)
 			rc = -1;
 	return rc;
+}
+
+int
+flight_land(struct flight *f, struct err *e)
+{
+	return flight_land_upto(f, UINT64_MAX, e);
 }
 
 static int
@@ -189,7 +215,7 @@ launch(struct flight *f, const uint8_t *buf, size_t len, uint64_t off, struct er
 	if (f->nidle == 0 && collect(f, e) != 0)
 		return -1;
 	struct piece *p = f->idle[--f->nidle];
-	*p = (struct piece){ buf, len, off, 0 };
+	*p = (struct piece){ buf, len, off, ++f->launched, 0 };
 	if (!f->uring) {
 		queue_put(f->out, p);
 		return 0;
@@ -203,6 +229,7 @@ launch(struct flight *f, const uint8_t *buf, size_t len, uint64_t off, struct er
 		rc = io_uring_submit(&f->ring);
 	while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
 	if (rc < 0) {
+		p->ticket = 0;
 		f->idle[f->nidle++] = p;
 		errno = -rc;
 		return err_os(e, "%s: submitting a write", disk_name(f->disk));

@@ -26,8 +26,12 @@ void flight_free(struct flight *);
 int flight_write(
     struct flight *, const void *buf, size_t len, uint64_t off, struct err *);
 /* Wait for all.  A write that fails is repeated once, through the cache: the
- * error is that of a second failure. */
+ * error is that of a second failure, which is told once. */
 int flight_land(struct flight *, struct err *);
+/* What was started so far; and wait for that, while what was started behind it may
+ * go on.  The error can be that of a later write. */
+uint64_t flight_ticket(const struct flight *);
+int flight_land_upto(struct flight *, uint64_t ticket, struct err *);
 /* "io_uring" or "threads" */
 const char *flight_means(const struct flight *);
 

@@ -27,6 +27,17 @@ output_check_input(const char *output, const char *input, struct err *e)
 	return 0;
 }
 
+FILE *
+output_report(const char *path)
+{
+	struct stat data, out;
+	bool same = stat(path, &data) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+	            !S_ISCHR(out.st_mode) && data.st_dev == out.st_dev &&
+	            data.st_ino == out.st_ino;
+
+	return same || strcmp(path, "-") == 0 ? stderr : stdout;
+}
+
 int
 output_open(struct output *o, const char *path, bool force, struct err *e)
 {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/disk/disk.h"
 
@@ -16,6 +17,9 @@ struct output {
 
 /* Is the output an existing file that is the input, too?  ERR_USAGE. */
 int output_check_input(const char *output, const char *input, struct err *);
+/* Where a report goes beside data that is written to `path`: standard output, or
+ * standard error when the data goes there, by whatever name. */
+FILE *output_report(const char *path);
 int output_open(struct output *, const char *path, bool force, struct err *);
 int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, give the file its name. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/disk/ptable.h"
+#include "common/install/beginning.h"
 #include "common/install/stale.h"
 
 enum { SENTENCE_BYTES = 300 };
@@ -54,20 +55,71 @@ tell_change(const struct target *t, const struct ptable_change *done)
 	tell(t, sentence);
 }
 
+/* The sectors that the table was made for; is it to be made to fit? */
+static bool
+wants_fit(const struct target *t, unsigned table_sector_bytes, unsigned *from)
+{
+	unsigned own = disk_sector_bytes(t->disk);
+
+	*from = table_sector_bytes != 0 ? table_sector_bytes : own;
+	return t->cfg->fix_gpt || t->cfg->grow ||
+	       (t->cfg->convert && disk_kind(t->disk) == DISK_BLOCK && *from != own);
+}
+
+static ssize_t
+write_nothing(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	(void)ctx, (void)buf, (void)off;
+	return (ssize_t)len;
+}
+
+/* A table that is not in this chunk, or is wrong, is seen to when it is on the disk. */
+static int
+try_fit(const struct target *t, struct beginning *b, unsigned from, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = beginning_pread,
+		.pwrite = write_nothing };
+	struct ptable_change done;
+	struct disk *d;
+	struct err why, none;
+
+	if (disk_open_ops(&d, disk_name(t->disk), disk_kind(t->disk),
+		disk_size_bytes(t->disk), &ops, b, e) != 0)
+		return -1;
+	disk_set_sector_bytes(d, disk_sector_bytes(t->disk));
+	int rc = ptable_fit(d, from, t->cfg->grow, &done, &why);
+	disk_close(d, &none);
+	if (rc == 0 || why.kind != ERR_UNSUPPORTED)
+		return 0;
+	*e = why;
+	return err_ctx(e, "the partition table could not be made to fit");
+}
+
+int
+finish_check(const struct target *t, const struct chunk *c, const void *bytes,
+    unsigned table_sector_bytes, struct err *e)
+{
+	struct beginning *b;
+	unsigned from;
+
+	if (c->h.firstsect != 0 || t->fresh || t->slice.len != 0 ||
+	    !wants_fit(t, table_sector_bytes, &from))
+		return 0;
+	if (beginning_of(&b, c, bytes, e) != 0)
+		return -1;
+	int rc = try_fit(t, b, from, e);
+	beginning_free(b);
+	return rc;
+}
+
 static int
 fit_table(struct target *t, unsigned table_sector_bytes, struct err *e)
 {
-	unsigned own = disk_sector_bytes(t->disk);
-	unsigned from = table_sector_bytes != 0 ? table_sector_bytes : own;
-	bool convert = t->cfg->convert && disk_kind(t->disk) == DISK_BLOCK &&
-	               from != own;
 	struct ptable_change done;
+	unsigned from;
 
-	if (!convert && !t->cfg->fix_gpt && !t->cfg->grow)
+	if (t->slice.len != 0 || !wants_fit(t, table_sector_bytes, &from))
 		return 0;
-	if (t->slice.len != 0)
-		return err_set(e, ERR_USAGE,
-		    "--fix-gpt, --grow and --convert are for a whole disk");
 	if (ptable_fit(t->disk, from, t->cfg->grow, &done, e) != 0)
 		return err_ctx(
 		    e, "the disk is installed, but its partition table does not fit");

@@ -5,7 +5,12 @@
 
 #include "common/disk/rangeset.h"
 #include "common/install/target.h"
+#include "common/ndz/chunk.h"
 
+/* Before anything of the chunk that begins with sector 0 is written: can its table be
+ * made to fit, if that is wanted?  ERR_UNSUPPORTED, as of ptable_fit(). */
+int finish_check(const struct target *, const struct chunk *, const void *bytes,
+    unsigned table_sector_bytes, struct err *);
 /* Type (-D), old signatures, the table's fit, as the configuration has it; then
  * everything is flushed and the kernel told.  `stored`: sectors of the image that
  * were fed, NULL: not known; table_sector_bytes: of the disk that the image is of,

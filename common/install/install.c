@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/ordered.h"
@@ -15,11 +16,12 @@
 #include "common/install/resume.h"
 #include "common/install/target.h"
 #include "common/ndz/image.h"
+#include "common/ndz/tiling.h"
 
 enum {
 	BUFFER_BYTES = 16 << 20, /* as much as a chunk of ours holds */
 	BUFFER_MIN_BYTES = 1 << 20,
-	SPARE_BUFFERS = 2, /* one being written, one waiting */
+	SPARE_BUFFERS = 3, /* two being written, one waiting */
 	WARNING_BYTES = 600,
 	GENTLE_NICE = 10,
 };
@@ -42,6 +44,7 @@ struct install {
 	struct resume resume;
 	struct rangeset stored; /* sectors of the image that were fed */
 	struct lost lost;       /* of them, when the last one was */
+	struct tiling tiling;   /* of the chunks that were fed */
 	unsigned sector_bytes;  /* logical, of the image's source; 0: not known */
 	unsigned stale_wiped;
 	bool warned_type;
@@ -58,13 +61,26 @@ retire(struct install *in, struct job *j)
 }
 
 static int
-write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+launch(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	if (resume_claim(&in->resume, &j->c.h, j->number, e) != 0 ||
-	    job_write(j, &in->target, dec, e) != 0)
+	return resume_claim(&in->resume, &j->c.h, j->number, e) == 0
+	           ? job_launch(j, &in->target, dec, e)
+	           : -1;
+}
+
+static int
+settle_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+{
+	if (job_settle(j, &in->target, dec, e) != 0)
 		return -1;
 	in->chunks++;
 	return resume_note(&in->resume, j, e);
+}
+
+static int
+write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
+{
+	return launch(in, j, dec, e) == 0 ? settle_job(in, j, dec, e) : -1;
 }
 
 /* On Linux, nice(2) is the calling thread's alone. */
@@ -101,19 +117,83 @@ decoder_stage(void *arg, struct err *e)
 	return rc;
 }
 
+/* What is being written, the oldest first: while the disk works on it, the next
+ * chunk's writes are on their way. */
+struct flying {
+	struct job *first, **end;
+};
+
+static int
+settle_oldest(struct install *in, struct flying *f, struct err *e)
+{
+	struct job *j = f->first;
+	int rc = settle_job(in, j, in->writer_decoder, e);
+
+	if (rc != 0)
+		return -1; /* other writes of it may be in flight */
+	f->first = j->next;
+	if (f->first == NULL)
+		f->end = &f->first;
+	retire(in, j);
+	return 0;
+}
+
+/* Of two chunks with the same sectors the later one counts. */
+static int
+launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
+{
+	int rc = 0;
+
+	for (const struct job *k = f->first; rc == 0 && k != NULL;)
+		if (job_overlaps(j, k)) {
+			rc = settle_oldest(in, f, e);
+			k = f->first;
+		} else {
+			k = k->next;
+		}
+	j->next = NULL;
+	*f->end = j;
+	f->end = &j->next;
+	if (rc != 0 || launch(in, j, in->writer_decoder, e) != 0)
+		return -1;
+	return in->target.flight == NULL ? settle_oldest(in, f, e) : 0;
+}
+
+/* After a failure: buffers that go away must not be in flight. */
+static void
+land_all(struct install *in, struct flying *f)
+{
+	struct err later;
+
+	target_land(&in->target, &later);
+	for (struct job *j = f->first, *next; j != NULL; j = next) {
+		next = j->next;
+		retire(in, j);
+	}
+}
+
 static int
 writer_stage(void *arg, struct err *e)
 {
 	struct install *in = arg;
+	struct flying f = { NULL, &f.first };
 	void *item;
 	int rc = 0;
 
 	give_way(in);
-	while (rc == 0 && ordered_take(in->work, &item) == QUEUE_OK) {
-		if (!in->cfg.no_writer)
-			rc = write_job(in, item, in->writer_decoder, e);
-		retire(in, item);
+	while (rc == 0) {
+		if (f.first != NULL && !ordered_ready(in->work)) {
+			rc = settle_oldest(in, &f, e);
+			continue;
+		}
+		if (ordered_take(in->work, &item) != QUEUE_OK)
+			break;
+		if (in->cfg.no_writer)
+			retire(in, item);
+		else
+			rc = launch_next(in, &f, item, e);
 	}
+	land_all(in, &f);
 	return rc;
 }
 
@@ -135,6 +215,7 @@ install_free(struct install *in)
 	resume_close(&in->resume);
 	rangeset_free(&in->stored);
 	lost_free(&in->lost);
+	tiling_free(&in->tiling);
 	free(in->unlink_path);
 	free(in);
 }
@@ -179,6 +260,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 	in->resume.target = &in->target;
 	place_init(&in->resume.place);
 	rangeset_init(&in->stored);
+	tiling_init(&in->tiling);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
 		in->cfg.no_writer = false;
@@ -231,6 +313,26 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	return 0;
 }
 
+/* A state is a file of its own. */
+static int
+check_state_file(const struct install_config *cfg, const char *target, struct err *e)
+{
+	struct stat a, b;
+
+	if (cfg->state == NULL || strcmp(cfg->state, "target") == 0)
+		return 0;
+	if (cfg->state[0] == '\0')
+		return err_set(e, ERR_USAGE, "--state needs the name of a file");
+	if (strcmp(cfg->state, target) != 0 &&
+	    (stat(cfg->state, &a) != 0 || stat(target, &b) != 0 ||
+		a.st_dev != b.st_dev || a.st_ino != b.st_ino))
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "%s: is the target, and cannot be the file of --state; --state=target "
+	    "keeps it in free space",
+	    cfg->state);
+}
+
 /* A whole image makes a new file of a regular one; everything else is left as
  * long as it is. */
 int
@@ -239,7 +341,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 {
 	struct resume r;
 
-	if (resume_open(&r, cfg, e) != 0)
+	if (check_state_file(cfg, path, e) != 0 || resume_open(&r, cfg, e) != 0)
 		return -1;
 	if (open_target(out, cfg, path, e) != 0) {
 		state_close(r.state);
@@ -351,6 +453,9 @@ check_job(struct install *in, struct job *j, struct err *e)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
+	if (!j->partial &&
+	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
+		return -1;
 	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
 }
 
@@ -396,6 +501,12 @@ void
 install_expect(struct install *in, uint32_t nchunks)
 {
 	in->resume.expected = nchunks;
+}
+
+void
+install_trust_digests(struct install *in)
+{
+	in->cfg.digests_checked = true;
 }
 
 bool
@@ -484,7 +595,8 @@ install_feed_compared(struct install *in, uint32_t number, const void *bytes,
 		return err_ctx(e, "chunk %u", number);
 	}
 	in->fed++;
-	if (note_stored(in, &j->c.h, e) != 0) {
+	if (note_stored(in, &j->c.h, e) != 0 ||
+	    tiling_add(&in->tiling, number, &j->c.h, e) != 0) {
 		retire(in, j);
 		return -1;
 	}
@@ -518,7 +630,7 @@ tell_lost(struct install *in, struct install_stats *s)
 static void
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && in->resume.state == NULL && !in->must_empty)
+	if (in->unlink_path != NULL && !resume_pending(&in->resume) && !in->must_empty)
 		unlink(in->unlink_path);
 }
 
@@ -563,6 +675,27 @@ check_all_came(const struct install *in, struct err *e)
 	    in->promised == 0 ? "is missing" : "counts others");
 }
 
+/* Of chunks that were there before nobody knows what they answered for. */
+static int
+check_tiling(struct install *in, struct err *e)
+{
+	char text[WARNING_BYTES];
+	struct range gap;
+
+	if (in->resume.had > 0)
+		return 0;
+	if (tiling_check(&in->tiling, &gap, e) != 0)
+		return -1;
+	if (gap.len == 0 || in->cfg.warn == NULL)
+		return 0;
+	snprintf(text, sizeof text,
+	    "no chunk of the image answers for the sectors %" PRIu64 " to %" PRIu64
+	    ": they are as they were",
+	    gap.off, range_end(gap) - 1);
+	in->cfg.warn(text);
+	return 0;
+}
+
 int
 install_finish(struct install *in, struct install_stats *s, struct err *e)
 {
@@ -571,6 +704,8 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 	int rc = stop(in, e);
 	if (rc == 0)
 		rc = check_all_came(in, e);
+	if (rc == 0)
+		rc = check_tiling(in, e);
 	if (rc == 0)
 		rc = complete(in, e);
 	if (rc == 0)

@@ -56,6 +56,8 @@ struct install_config {
 	/* Not an option: the threads give way to the program's own, which has a
 	 * network that must not be kept waiting. */
 	bool gentle;
+	/* Not an option: install_trust_digests(). */
+	bool digests_checked;
 	/* What was done to the target besides; NULL: nobody wants to know. */
 	void (*say)(const char *sentence);
 	/* A warning that does not stop the run; NULL: nobody wants it. */
@@ -67,6 +69,10 @@ extern const struct cli_opt install_opts[];
 /* For a program's own table, with the offset of its struct install_config:
  * frisbee's -p is the port. */
 int install_set_pattern(void *config, const char *arg, struct err *);
+
+/* ERR_USAGE when something was chosen that means nothing to bytes that are only
+ * copied (-N). */
+int install_check_raw(const struct install_config *, struct err *);
 
 /* The sectors of partition `slice` of a disk (-s), or len 0 for 0, the whole. */
 int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
@@ -95,6 +101,9 @@ int install_open_disk(struct install **, const struct install_config *, struct d
 int install_check_fit(struct install *, uint64_t sectors, struct err *);
 /* Before the first chunk: how many there will be.  --state needs it. */
 void install_expect(struct install *, uint32_t nchunks);
+/* Whoever feeds chunks whole has checked the digests of those that have one: not done
+ * again.  Before the first chunk. */
+void install_trust_digests(struct install *);
 /* Is this chunk on the disk already, by --state?  Then it need not be fed; what
  * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);

@@ -374,13 +374,16 @@ job_compare(const struct chunk *c, struct target *t, bool **same, struct err *e)
 /* The header alone, where not all of the stream is here; what is decoded of it has a
  * digest of its own. */
 static int
-check_digest(const struct job *j, const struct proof_config *proof, struct err *e)
+check_digest(const struct job *j, const struct install_config *cfg, struct err *e)
 {
+	const struct proof_config *proof = &cfg->proof;
 	/* A proof covers every bit of the chunk, its digest among them. */
 	bool proved = proof->verify_key != NULL || proof->decrypt != NULL;
 
 	if (!j->partial)
-		return proved ? 0 : chunk_check_digest(&j->c, j->bytes, e);
+		return proved || cfg->digests_checked
+		           ? 0
+		           : chunk_check_digest(&j->c, j->bytes, e);
 	assert(j->how == JOB_PACKED && j->same != NULL);
 	return chunk_header_proved(&j->c, j->bytes)
 	           ? 0
@@ -413,7 +416,7 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 int
 job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	if (check_digest(j, &t->cfg->proof, e) != 0 || decode(j, t, dec, e) != 0)
+	if (check_digest(j, t->cfg, e) != 0 || decode(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	if (j->how != JOB_STREAMED)
 		release(j);
@@ -433,17 +436,6 @@ put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *
 	}
 }
 
-/* After a failure, too, nothing may be in flight from buffers that go away.  A
- * streamed chunk's pieces share one buffer. */
-static int
-put_and_land(const struct job *j, struct cursor *c, struct decoder *dec, struct err *e)
-{
-	struct err later;
-	int rc = put_job(j, c, dec, e);
-
-	return target_land(c->t, rc == 0 ? e : &later) != 0 || rc != 0 ? -1 : 0;
-}
-
 static int
 free_gaps(const struct job *j, struct target *t, struct err *e)
 {
@@ -458,21 +450,39 @@ free_gaps(const struct job *j, struct target *t, struct err *e)
 	return target_free_space(t, from, h->lastsect, e);
 }
 
+bool
+job_overlaps(const struct job *a, const struct job *b)
+{
+	return a->c.h.firstsect < b->c.h.lastsect && b->c.h.firstsect < a->c.h.lastsect;
+}
+
 int
-job_write(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	struct cursor c = { .t = t, .h = &j->c.h, .put = target_write };
 
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = write_differing;
-	if (put_and_land(j, &c, dec, e) != 0)
-		return err_ctx(e, "chunk %u", j->number);
-	if (t->cfg->read_back) {
-		c = (struct cursor){ .t = t, .h = &j->c.h, .put = target_compare };
-		if (put_job(j, &c, dec, e) != 0)
-			return err_ctx(e, "chunk %u", j->number);
-	}
-	if (free_gaps(j, t, e) != 0)
+	int rc = put_job(j, &c, dec, e);
+	j->ticket = target_ticket(t);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
+}
+
+static int
+settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor c = { .t = t, .h = &j->c.h, .put = target_compare };
+
+	if (target_land_upto(t, j->ticket, e) != 0 ||
+	    (t->cfg->read_back && put_job(j, &c, dec, e) != 0))
+		return -1;
+	return free_gaps(j, t, e);
+}
+
+int
+job_settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	if (settle(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
 	target_note_covered(t, j->c.h.firstsect, j->c.h.lastsect);
 	return 0;

@@ -22,8 +22,10 @@ struct job {
 		JOB_PACKED,   /* all but the zero fragments */
 		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
-	bool *same;   /* JOB_PACKED and --skip-same: fragments that are there */
-	bool partial; /* ... and only the bytes of the others are here */
+	bool *same;       /* JOB_PACKED and --skip-same: fragments that are there */
+	bool partial;     /* ... and only the bytes of the others are here */
+	uint64_t ticket;  /* of its last write */
+	struct job *next; /* in flight, behind it */
 };
 
 /* Take a chunk over: parse it and choose how it is decoded into raw_cap bytes. */
@@ -40,7 +42,13 @@ void job_free(struct job *);
  * they are not needed any more.  With --skip-same what the target has already
  * is not decoded. */
 int job_decode(struct job *, struct target *, struct decoder *, struct err *);
-/* Write it, with the free space that it answers for. */
-int job_write(struct job *, struct target *, struct decoder *, struct err *);
+/* Start to write it: until job_settle() its data must stay, also after a failure.
+ * One thread does this. */
+int job_launch(struct job *, struct target *, struct decoder *, struct err *);
+/* Wait until it is written; then compare it, if that is wanted, and see to the free
+ * space that it answers for. */
+int job_settle(struct job *, struct target *, struct decoder *, struct err *);
+/* Do both chunks answer for one sector? */
+bool job_overlaps(const struct job *, const struct job *);
 
 #endif /* COMMON_INSTALL_JOB_H */

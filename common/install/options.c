@@ -64,3 +64,25 @@ const struct cli_opt install_opts[] = {
 	    AT(force), 0, 0, NULL },
 	{ 0 },
 };
+
+int
+install_check_raw(const struct install_config *c, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} not [] = { { c->slice != 0, "-s" }, { c->part_type != 0, "-D" },
+		{ c->zero, "-z" }, { c->has_pattern, "--pattern" },
+		{ c->discard, "--discard" }, { c->skip_same, "--skip-same" },
+		{ c->read_back, "--read-back" }, { c->state != NULL, "--state" },
+		{ c->fix_gpt, "--fix-gpt" }, { c->grow, "--grow" },
+		{ c->convert, "--convert" } };
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on)
+			return err_set(e, ERR_USAGE,
+			    "-N copies what comes as it is: %s is for images that are "
+			    "installed",
+			    not [i].name);
+	return 0;
+}

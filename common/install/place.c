@@ -1,17 +1,13 @@
 #include "common/install/place.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/disk/ptable.h"
+#include "common/install/beginning.h"
 
-enum {
-	TABLE_BYTES = 1 << 20, /* a table that reaches further is not read */
-	TABLE_SECTORS = TABLE_BYTES / SECTOR_BYTES,
-	PAGE_SECTORS = 4096 / SECTOR_BYTES,
-};
+enum { PAGE_SECTORS = 4096 / SECTOR_BYTES };
 
 void
 place_init(struct place *p)
@@ -30,53 +26,6 @@ place_free(struct place *p)
 	rangeset_free(&p->areas);
 	rangeset_free(&p->stored);
 	rangeset_free(&p->untried);
-}
-
-/* The beginning of the image as a disk: what is not stored cannot be read. */
-struct beginning {
-	const struct ndz_header *h;
-	unsigned region;
-	uint64_t region_at; /* sectors of it that came */
-	bool has[TABLE_SECTORS], whole;
-	uint8_t bytes[TABLE_BYTES];
-};
-
-/* As many pieces of the chunk's data as are needed. */
-static int
-take_piece(void *arg, void *data, size_t n, struct err *e)
-{
-	struct beginning *b = arg;
-	const uint8_t *p = data;
-
-	for (; n >= SECTOR_BYTES; n -= SECTOR_BYTES, p += SECTOR_BYTES) {
-		struct range r = b->h->regions[b->region];
-		uint64_t sector = r.off + b->region_at;
-		b->whole = sector >= TABLE_SECTORS;
-		if (b->whole)
-			return err_set(e, ERR_CANCELLED, "that was enough");
-		memcpy(b->bytes + sector * SECTOR_BYTES, p, SECTOR_BYTES);
-		b->has[sector] = true;
-		if (++b->region_at == r.len) {
-			b->region++;
-			b->region_at = 0;
-		}
-	}
-	return 0;
-}
-
-static ssize_t
-read_beginning(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	const struct beginning *b = ctx;
-	uint64_t first = off / SECTOR_BYTES, last = (off + len - 1) / SECTOR_BYTES;
-
-	for (uint64_t i = first; i <= last; i++)
-		if (i >= TABLE_SECTORS || !b->has[i]) {
-			errno = EIO;
-			return -1;
-		}
-	memcpy(buf, b->bytes + off, len);
-	return (ssize_t)len;
 }
 
 static int
@@ -99,7 +48,7 @@ add_partitions(
 static int
 learn_table(struct place *p, const struct chunk *c, struct beginning *b, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = read_beginning };
+	static const struct disk_ops ops = { .pread = beginning_pread };
 	struct ptable pt;
 	struct disk *d;
 	struct err none;
@@ -120,20 +69,12 @@ learn_table(struct place *p, const struct chunk *c, struct beginning *b, struct 
 static int
 learn_disk(struct place *p, const struct chunk *c, const void *bytes, struct err *e)
 {
-	struct beginning *b = calloc(1, sizeof *b);
-	struct decoder *dec = decoder_new();
-	int rc = -1;
+	struct beginning *b;
 
-	if (b == NULL || dec == NULL) {
-		err_nomem(e, "the image's partition table");
-	} else if (chunk_check_digest(c, bytes, e) == 0) {
-		b->h = &c->h;
-		rc = chunk_pieces(c, bytes, dec, take_piece, b, e);
-		if (rc == 0 || b->whole)
-			rc = learn_table(p, c, b, e);
-	}
-	decoder_free(dec);
-	free(b);
+	if (beginning_of(&b, c, bytes, e) != 0)
+		return -1;
+	int rc = learn_table(p, c, b, e);
+	beginning_free(b);
 	return rc;
 }
 

@@ -38,6 +38,7 @@ struct slot {
 struct state {
 	struct disk *file;
 	bool in_target;  /* the disk is borrowed */
+	bool ours;       /* the file is, and was not removed */
 	bool placed;     /* a file always is */
 	uint64_t at;     /* where the slots begin */
 	struct slot now; /* as it is there */
@@ -208,8 +209,13 @@ state_open(struct state **out, const char *path, struct err *e)
 	if (s == NULL)
 		return err_nomem(e, path);
 	s->placed = true;
-	if (disk_open(&s->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e) != 0 ||
-	    read_file(s, e) != 0) {
+	bool made = access(path, F_OK) != 0;
+	if (disk_open(&s->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e) != 0) {
+		state_close(s);
+		return -1;
+	}
+	s->ours = made;
+	if (read_file(s, e) != 0) {
 		state_close(s);
 		return -1;
 	}
@@ -255,6 +261,9 @@ state_close(struct state *s)
 
 	if (s == NULL)
 		return;
+	/* One that tells of nothing is not left behind. */
+	if (s->ours && state_chunks(s) == 0)
+		unlink(disk_name(s->file));
 	if (!s->in_target)
 		disk_close(s->file, &ignored);
 	pthread_mutex_destroy(&s->lock);
@@ -445,6 +454,7 @@ state_remove(struct state *s, struct err *e)
 	if (s->in_target)
 		return 0;
 	int rc = unlink(disk_name(s->file));
+	s->ours &= rc != 0;
 	return rc == 0 ? 0 : err_os(e, "%s: removing it", disk_name(s->file));
 }
 

@@ -33,8 +33,8 @@ struct state_of {
 
 struct state;
 
-/* Open the file, or make it.  ERR_FORMAT when it is no state file, or both
- * slots are damaged. */
+/* Open the file, or make it; state_close() removes one that was made and tells of
+ * nothing.  ERR_FORMAT when it is no state file, or both slots are damaged. */
 int state_open(struct state **, const char *path, struct err *);
 /* The same in bytes [at, at + bytes) of the target, which is borrowed.  bytes 0: it
  * has no place yet, and is in memory only.  What is there and is no state is as good

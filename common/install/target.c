@@ -85,6 +85,12 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
 		goto fail;
 	}
+	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert)) {
+		err_set(e, ERR_USAGE,
+		    "--fix-gpt, --grow and --convert are for a whole disk: not with "
+		    "-s");
+		goto fail;
+	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
 		err_set(e, ERR_USAGE,
 		    "--discard leaves the free space's contents open: "
@@ -229,10 +235,22 @@ put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct e
 	return write_twice(t, data + taken, bytes, off + at, e);
 }
 
+uint64_t
+target_ticket(const struct target *t)
+{
+	return t->flight != NULL ? flight_ticket(t->flight) : 0;
+}
+
+int
+target_land_upto(struct target *t, uint64_t ticket, struct err *e)
+{
+	return t->flight != NULL ? flight_land_upto(t->flight, ticket, e) : 0;
+}
+
 int
 target_land(struct target *t, struct err *e)
 {
-	return t->flight != NULL ? flight_land(t->flight, e) : 0;
+	return target_land_upto(t, UINT64_MAX, e);
 }
 
 int

@@ -59,7 +59,10 @@ int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *)
  * is left as it was, zeros. */
 void target_reserve(struct target *, struct range);
 int target_release(struct target *, struct err *);
-/* Wait for writes in flight: until then buffers must not change. */
+/* Wait for writes in flight: until then buffers must not change.  Those that were
+ * started when target_ticket() was that, or all. */
+uint64_t target_ticket(const struct target *);
+int target_land_upto(struct target *, uint64_t ticket, struct err *);
 int target_land(struct target *, struct err *);
 /* A chunk has answered for sectors [from, to). */
 void target_note_covered(struct target *, uint64_t from, uint64_t to);

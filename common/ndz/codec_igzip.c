@@ -2,11 +2,13 @@
  * installer reads.  The bytes that it makes for the same data may differ between
  * machines, for it chooses its code by CPU; what they decode to does not.
  *
- * ISA-L 2.30 reads fields of its isal_zstream that its own init leaves alone: here they
- * are zeros.  What is left is that its code for levels 1 and 2 enters the position 2
- * under a hash of what a register happens to hold, the stream's address: so one match
- * may be missed or found, and the fragment be a byte or two longer, depending on
- * where the encoder lies (3 of 16,000 windows; without the zeros 69). */
+ * On one machine they are the same whenever they are made.  ISA-L 2.30 needs help with
+ * that.  It reads fields of its isal_zstream that its own init leaves alone: here they
+ * are zeros.  And its code for levels 1 and 2 enters the position 2 of a window under
+ * a hash of bits 16 to 47 of what a register still holds, the stream's address, where
+ * the hash of the data at 2 should be.  That matters only when it is the hash of the
+ * data at 0, 1 or 2: then the stream is put elsewhere for this window. */
+#include "common/base/crc32c.h"
 #include "common/ndz/codec_zlib.h"
 
 /* ISA-L's levels, which are not zlib's; all are what zlib calls fastest. */
@@ -30,10 +32,17 @@ enum {
 	STORED_BYTES = 65535, /* most in a stored block */
 	STORED_HEAD_BYTES = 5,
 	SPARE_BYTES = 64, /* headers of a block that is given up, alignment */
+	/* Places for the stream, apart in the bits that are hashed; more than there are
+	 * hashes to shun, and few of them are ever touched. */
+	PLACES = 8,
+	PLACE_SHIFT = 16,
+	HASH_MASK = 0xff, /* no level has fewer bits for any window, most have more */
+	SHUNNED = 3,
+	HASHED_BYTES = 4,
 };
 
 struct encoder {
-	struct isal_zstream z;
+	uint8_t *places;
 	uint32_t level;
 	uint32_t work_bytes;
 	uint8_t work[];
@@ -55,14 +64,23 @@ encoder_new(int level)
 
 	if (z == NULL)
 		return NULL;
+	z->places = malloc(
+	    sizeof(struct isal_zstream) + ((size_t)(PLACES - 1) << PLACE_SHIFT));
+	if (z->places == NULL) {
+		free(z);
+		return NULL;
+	}
 	z->level = (uint32_t)level;
 	z->work_bytes = work_bytes(level);
 	return z;
 }
 
 static void
-encoder_free(void *z)
+encoder_free(void *encoder)
 {
+	struct encoder *z = encoder;
+
+	free(z->places);
 	free(z);
 }
 
@@ -73,13 +91,47 @@ bound(size_t raw_bytes)
 	       SPARE_BYTES;
 }
 
+/* As the instruction has it, from 0 and not inverted. */
+static uint32_t
+hash(const uint8_t word[HASHED_BYTES])
+{
+	uint8_t inverted[HASHED_BYTES];
+
+	for (unsigned i = 0; i < HASHED_BYTES; i++)
+		inverted[i] = (uint8_t)~word[i];
+	return ~crc32c(inverted, HASHED_BYTES) & HASH_MASK;
+}
+
+static uint32_t
+address_hash(const uint8_t *place)
+{
+	uint32_t bits = (uint32_t)((uintptr_t)place >> PLACE_SHIFT);
+	uint8_t word[HASHED_BYTES];
+
+	memcpy(word, &bits, sizeof word);
+	return hash(word);
+}
+
+/* Where the stream does no harm to this window. */
+static struct isal_zstream *
+place(const struct encoder *e, const uint8_t *in, size_t n)
+{
+	for (size_t i = 0; n >= SHUNNED + HASHED_BYTES && i < PLACES; i++) {
+		uint8_t *p = e->places + (i << PLACE_SHIFT);
+		uint32_t h = address_hash(p);
+		if (h != hash(in) && h != hash(in + 1) && h != hash(in + 2))
+			return (struct isal_zstream *)(void *)p;
+	}
+	return (struct isal_zstream *)(void *)e->places;
+}
+
 /* A full flush ends on a byte, and no block of it is the final one. */
 static size_t
 window(void *encoder, size_t fragment_bytes, const void *in, size_t n, void *out,
     size_t cap)
 {
 	struct encoder *e = encoder;
-	struct isal_zstream *z = &e->z;
+	struct isal_zstream *z = place(e, in, n);
 
 	(void)fragment_bytes;
 	memset(z, 0, offsetof(struct isal_zstream, internal_state.buffer));

@@ -123,9 +123,10 @@ is_zeros(const void *in, size_t in_bytes, uint64_t n)
 #include <assert.h>
 #include <zstd.h>
 
-/* The default level with tables that leave the cache of a core to the data:
- * about a tenth faster for 2 % more bytes. */
-enum { DEFAULT_HASH_LOG = 15, DEFAULT_CHAIN_LOG = 15 };
+/* The default level looks for matches as the library's lower levels do, with a table
+ * that leaves the cache of a core to the data: over a quarter less time than the
+ * library's level 3 takes, for 3 % more bytes. */
+enum { DEFAULT_HASH_LOG = 16, DEFAULT_MIN_MATCH = 5 };
 
 static void
 set(ZSTD_CCtx *z, ZSTD_cParameter p, int value)
@@ -147,7 +148,8 @@ encoder_new(int level)
 	set(z, ZSTD_c_contentSizeFlag, 0);
 	if (level == LEVEL_DEFAULT) {
 		set(z, ZSTD_c_hashLog, DEFAULT_HASH_LOG);
-		set(z, ZSTD_c_chainLog, DEFAULT_CHAIN_LOG);
+		set(z, ZSTD_c_strategy, ZSTD_fast);
+		set(z, ZSTD_c_minMatch, DEFAULT_MIN_MATCH);
 	}
 	return z;
 }

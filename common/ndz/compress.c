@@ -93,45 +93,79 @@ end_run(struct compressor *z, struct batch *b, struct run *r)
 	z->codec->end(run_out(b, r), b->ends[r->first + r->n - 1]);
 }
 
+/* A run whose digest is wanted, in a batch. */
+struct hashing {
+	const struct batch *b;
+	struct run *r;
+};
+
+static const void *
+run_raw(const struct hashing *h)
+{
+	return h->b->raw + h->b->raw_at[h->r->first];
+}
+
+static size_t
+run_raw_bytes(const struct hashing *h)
+{
+	return raw_bytes(h->b, h->r->first, h->r->n);
+}
+
 static void
-hash_run(const struct batch *b, struct run *r)
+hash_one(const struct hashing *h)
 {
 	uint8_t digest[SHA256_BYTES];
 
-	sha256(b->raw + b->raw_at[r->first], raw_bytes(b, r->first, r->n), digest);
-	memcpy(r->digest, digest, sizeof r->digest);
+	sha256(run_raw(h), run_raw_bytes(h), digest);
+	memcpy(h->r->digest, digest, sizeof h->r->digest);
 }
 
-/* Two of the same length; which most are. */
 static void
-hash_two(const struct batch *b, struct run *r, struct run *s)
+hash_two(const struct hashing *g, const struct hashing *h)
 {
 	uint8_t one[SHA256_BYTES], two[SHA256_BYTES];
 
-	sha256_pair(b->raw + b->raw_at[r->first], b->raw + b->raw_at[s->first],
-	    raw_bytes(b, r->first, r->n), one, two);
-	memcpy(r->digest, one, sizeof r->digest);
-	memcpy(s->digest, two, sizeof s->digest);
+	sha256_pair(
+	    run_raw(g), run_raw_bytes(g), run_raw(h), run_raw_bytes(h), one, two);
+	memcpy(g->r->digest, one, sizeof g->r->digest);
+	memcpy(h->r->digest, two, sizeof h->r->digest);
 }
 
+/* Those of the batch, two by two.  What waits for a second is *waits: r NULL when
+ * nothing does. */
 static void
-hash_runs(struct batch *b)
+hash_runs(struct batch *b, struct hashing *waits)
 {
-	struct run *waits = NULL;
-
 	for (struct run *r = b->runs; r < b->runs + b->nruns; r++) {
+		struct hashing h = { b, r };
 		if (r->zero)
 			continue;
-		bool alike = waits != NULL && raw_bytes(b, waits->first, waits->n) ==
-		                                  raw_bytes(b, r->first, r->n);
-		if (alike)
-			hash_two(b, waits, r);
-		else if (waits != NULL)
-			hash_run(b, waits);
-		waits = alike ? NULL : r;
+		if (waits->r != NULL)
+			hash_two(waits, &h);
+		*waits = waits->r != NULL ? (struct hashing){ 0 } : h;
 	}
-	if (waits != NULL)
-		hash_run(b, waits);
+}
+
+void
+batch_hash(struct batch *b, struct batch *other)
+{
+	struct hashing waits = { 0 };
+
+	hash_runs(b, &waits);
+	if (other != NULL)
+		hash_runs(other, &waits);
+	if (waits.r != NULL)
+		hash_one(&waits);
+}
+
+bool
+batch_hash_odd(const struct batch *b)
+{
+	bool odd = false;
+
+	for (unsigned i = 0; i < b->nruns; i++)
+		odd ^= !b->runs[i].zero;
+	return odd;
 }
 
 /* The room in front of a run, as far as it can be known while the batch is being
@@ -238,7 +272,6 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 	}
 	if (view_look(&v, b, b->runs + b->nruns))
 		rooms->tell(rooms->arg, &v.room);
-	hash_runs(b);
 }
 
 /* End it behind n windows; the rest, compressed anew, is *rest. */
@@ -251,8 +284,7 @@ run_cut(
 	r->cut = true;
 	end_run(z, b, r);
 	compress_run(z, b, rest, NULL);
-	hash_run(b, r);
-	hash_run(b, rest);
+	hash_two(&(struct hashing){ b, r }, &(struct hashing){ b, rest });
 }
 
 /* Into the open chunk, and the next ones when it is too much for that. */

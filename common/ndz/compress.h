@@ -63,8 +63,12 @@ struct rooms {
 	void (*tell)(void *arg, const struct packer_room *);
 	void *arg;
 };
-/* Make runs of all windows of the batch. */
+/* Make runs of all windows of the batch; their digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
+/* Two digests cost little more than one: with another batch (or NULL), the run that
+ * is left over here finds a second there.  batch_hash_odd(): one would be left over. */
+void batch_hash(struct batch *, struct batch *other);
+bool batch_hash_odd(const struct batch *);
 
 /* Pack a batch that was compressed.  The compressor is the packer's own, for what
  * must be cut. */

@@ -157,6 +157,25 @@ tell_room(void *arg, const struct packer_room *room)
 	post_room(a->board, a->batch + 1, room);
 }
 
+/* Compress one batch, and when it is left with one digest to make, another one that
+ * is there already: that digest is made together with one of those. */
+static void
+compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
+    struct batch *b, struct asker *asker)
+{
+	size_t first = asker->batch;
+	void *other = NULL;
+
+	compress_batch(z, b, rooms);
+	if (batch_hash_odd(b) &&
+	    ordered_try_begin(c->work, &other, &asker->batch) == QUEUE_OK)
+		compress_batch(z, other, rooms);
+	batch_hash(b, other);
+	ordered_done(c->work, first);
+	if (other != NULL)
+		ordered_done(c->work, asker->batch);
+}
+
 static int
 compressor_stage(void *arg, struct err *e)
 {
@@ -170,10 +189,8 @@ compressor_stage(void *arg, struct err *e)
 
 	if (compressor_init(&z, &c->cfg->codec, e) != 0)
 		return -1;
-	while (ordered_begin(c->work, &p, &asker.batch) == QUEUE_OK) {
-		compress_batch(&z, p, &rooms);
-		ordered_done(c->work, asker.batch);
-	}
+	while (ordered_begin(c->work, &p, &asker.batch) == QUEUE_OK)
+		compress_some(c, &z, &rooms, p, &asker);
 	compressor_free(&z);
 	return 0;
 }
@@ -222,8 +239,11 @@ start(struct encode *c, struct err *e)
 	struct packer_room room = packer_room(c->packer);
 	c->version = room.version;
 	post_room(&c->board, 0, &room);
-	c->batches = pool_new(n + SPARE_BATCHES, sizeof(struct batch));
-	c->work = ordered_new(n + SPARE_BATCHES);
+	/* Fragments of many windows are an odd one in a batch: a compressor has two. */
+	size_t each = c->cfg->codec.codec->windows > 1 ? 2 : 1;
+	size_t batches = n * each + SPARE_BATCHES;
+	c->batches = pool_new(batches, sizeof(struct batch));
+	c->work = ordered_new(batches);
 	c->pipe = pipeline_new();
 	if (c->batches == NULL || c->work == NULL || c->pipe == NULL)
 		return err_nomem(e, "buffers");

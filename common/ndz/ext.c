@@ -641,3 +641,12 @@ ext_chunk_digest(
 {
 	sha256(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest);
 }
+
+void
+ext_chunk_digests(const struct ndz_header *h, const void *chunk,
+    uint8_t digest[EXT_DIGEST_BYTES], const struct ndz_header *h2, const void *chunk2,
+    uint8_t digest2[EXT_DIGEST_BYTES])
+{
+	sha256_pair(chunk, NDZ_HEADER_BYTES + (size_t)h->size, chunk2,
+	    NDZ_HEADER_BYTES + (size_t)h2->size, digest, digest2);
+}

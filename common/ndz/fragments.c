@@ -93,12 +93,8 @@ fragments_are(const struct fragments f[2], const void *const data[2], bool is[2]
 {
 	uint8_t digest[2][SHA256_BYTES];
 
-	if (f[0].raw_bytes == f[1].raw_bytes) {
-		sha256_pair(data[0], data[1], f[0].raw_bytes, digest[0], digest[1]);
-	} else {
-		sha256(data[0], f[0].raw_bytes, digest[0]);
-		sha256(data[1], f[1].raw_bytes, digest[1]);
-	}
+	sha256_pair(
+	    data[0], f[0].raw_bytes, data[1], f[1].raw_bytes, digest[0], digest[1]);
 	for (unsigned i = 0; i < 2; i++)
 		is[i] = memcmp(digest[i], f[i].entry->digest,
 			    sizeof f[i].entry->digest) == 0;

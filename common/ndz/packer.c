@@ -7,7 +7,7 @@
 
 enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 
-/* A chunk being filled. */
+/* A chunk being filled, or filled and waiting for its digest. */
 struct open_chunk {
 	uint8_t *bytes; /* NDZ_CHUNK_BYTES */
 	struct ndz_header h;
@@ -19,8 +19,9 @@ struct open_chunk {
 
 struct packer {
 	struct packer_config cfg;
-	struct open_chunk chunk;
-	uint32_t emitted;
+	struct open_chunk chunks[2], *open;
+	struct open_chunk *waits; /* NULL, or the one in front of the open one */
+	uint32_t closed;
 	bool ended; /* the next fragment begins another chunk */
 };
 
@@ -28,9 +29,9 @@ static void
 chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 {
 	const struct codec *codec = p->cfg.codec.codec;
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 
-	memset(c->bytes, 0, NDZ_CHUNK_BYTES);
+	memset(c->bytes, 0, NDZ_HEADER_BYTES);
 	c->h = (struct ndz_header){
 		.version = p->cfg.version, .index = index, .firstsect = firstsect
 	};
@@ -64,6 +65,19 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	p->ended = false;
 }
 
+static int
+chunk_alloc(struct open_chunk *c, bool freed)
+{
+	c->bytes = malloc(NDZ_CHUNK_BYTES);
+	c->ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *c->ext.fragments);
+	if (freed)
+		c->ext.freed = calloc(FREED_MAX, sizeof *c->ext.freed);
+	return c->bytes == NULL || c->ext.fragments == NULL ||
+	               (freed && c->ext.freed == NULL)
+	           ? -1
+	           : 0;
+}
+
 int
 packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
@@ -74,16 +88,12 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 		   !cfg->own_magic));
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
-	p->chunk.bytes = malloc(NDZ_CHUNK_BYTES);
-	p->chunk.ext.fragments = calloc(
-	    EXT_FRAGMENTS_MAX, sizeof *p->chunk.ext.fragments);
-	if (cfg->freed != NULL)
-		p->chunk.ext.freed = calloc(FREED_MAX, sizeof *p->chunk.ext.freed);
-	if (p->chunk.bytes == NULL || p->chunk.ext.fragments == NULL ||
-	    (cfg->freed != NULL && p->chunk.ext.freed == NULL)) {
-		packer_free(p);
-		return err_nomem(e, "a chunk");
-	}
+	for (unsigned i = 0; i < 2; i++)
+		if (chunk_alloc(&p->chunks[i], cfg->freed != NULL) != 0) {
+			packer_free(p);
+			return err_nomem(e, "a chunk");
+		}
+	p->open = &p->chunks[0];
 	p->cfg = *cfg;
 	chunk_begin(p, 0, 0);
 	*out = p;
@@ -95,8 +105,10 @@ packer_free(struct packer *p)
 {
 	if (p == NULL)
 		return;
-	free(p->chunk.bytes);
-	ext_free(&p->chunk.ext);
+	for (unsigned i = 0; i < 2; i++) {
+		free(p->chunks[i].bytes);
+		ext_free(&p->chunks[i].ext);
+	}
 	free(p);
 }
 
@@ -134,7 +146,7 @@ packer_room_next(const struct packer_room *r)
 struct packer_room
 packer_room(const struct packer *p)
 {
-	return p->ended ? packer_room_next(&p->chunk.room) : p->chunk.room;
+	return p->ended ? packer_room_next(&p->open->room) : p->open->room;
 }
 
 /* Entries that windows add to a table whose last region ends at `end`. */
@@ -247,7 +259,7 @@ static void
 flush_zeros(struct packer *p)
 {
 	const struct codec *codec = p->cfg.codec.codec;
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 	uint64_t n = c->room.zero_bytes;
 
 	if (n == 0)
@@ -281,7 +293,7 @@ add_window(struct ndz_header *h, const struct window *w)
 static void
 append(struct packer *p, const struct fragment *f)
 {
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 
 	for (unsigned i = 0; i < f->nwindows; i++)
 		add_window(&c->h, &f->windows[i]);
@@ -303,7 +315,7 @@ append(struct packer *p, const struct fragment *f)
 static void
 list_freed(struct packer *p)
 {
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 	struct rangeset *freed = p->cfg.freed;
 
 	c->ext.nfreed = 0;
@@ -320,27 +332,72 @@ list_freed(struct packer *p)
 	}
 }
 
+static int
+emit(struct packer *p, struct open_chunk *c, struct err *e)
+{
+	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0)
+		return -1;
+	return p->cfg.emit(p->cfg.arg, c->bytes, e);
+}
+
+/* The chunk that waits, and the open one, which is closed. */
+static int
+emit_both(struct packer *p, struct err *e)
+{
+	struct open_chunk *first = p->waits, *second = p->open;
+
+	p->waits = NULL;
+	ext_chunk_digests(&first->h, first->bytes, first->ext.digest, &second->h,
+	    second->bytes, second->ext.digest);
+	return emit(p, first, e) != 0 || emit(p, second, e) != 0 ? -1 : 0;
+}
+
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
 static int
-emit(struct packer *p, uint64_t lastsect, struct err *e)
+seal_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 {
 	const struct codec *codec = p->cfg.codec.codec;
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 
 	flush_zeros(p);
 	codec->tail(c->adler, stream_end(c));
 	c->h.size = (uint32_t)(c->room.stream_bytes + codec->tail_bytes);
+	memset(stream_end(c) + codec->tail_bytes, 0,
+	    NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES - c->h.size);
 	c->h.lastsect = lastsect;
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
-	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
 	ext_header_digest(c->bytes, c->ext.header_digest);
 	list_freed(p);
-	if (ext_put(&c->ext, &c->h, c->bytes, e) != 0 ||
-	    p->cfg.emit(p->cfg.arg, c->bytes, e) != 0)
-		return -1;
-	p->emitted++;
+	p->closed++;
 	return 0;
+}
+
+/* Two chunks' digests cost little more than one's: every second chunk waits for the
+ * next one. */
+static int
+close_chunk(struct packer *p, uint64_t lastsect, struct err *e)
+{
+	if (seal_chunk(p, lastsect, e) != 0)
+		return -1;
+	if (p->waits != NULL)
+		return emit_both(p, e);
+	p->waits = p->open;
+	p->open = p->open == &p->chunks[0] ? &p->chunks[1] : &p->chunks[0];
+	return 0;
+}
+
+static int
+close_last(struct packer *p, uint64_t total, struct err *e)
+{
+	struct open_chunk *c = p->open;
+
+	if (seal_chunk(p, total, e) != 0)
+		return -1;
+	if (p->waits != NULL)
+		return emit_both(p, e);
+	ext_chunk_digest(&c->h, c->bytes, c->ext.digest);
+	return emit(p, c, e);
 }
 
 int
@@ -348,13 +405,13 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 {
 	uint64_t first = f->windows[0].regions[0].off;
 
-	if (p->chunk.h.nregions > 0 &&
-	    (p->ended || f->windows[0].fresh || !packer_room_for(&p->chunk.room, f))) {
-		if (emit(p, first, e) != 0)
+	if (p->open->h.nregions > 0 &&
+	    (p->ended || f->windows[0].fresh || !packer_room_for(&p->open->room, f))) {
+		if (close_chunk(p, first, e) != 0)
 			return -1;
-		chunk_begin(p, p->chunk.h.index + 1, first);
+		chunk_begin(p, (int32_t)p->closed, first);
 	}
-	if (!packer_room_for(&p->chunk.room, f))
+	if (!packer_room_for(&p->open->room, f))
 		return too_many_relocs(f->windows, e);
 	append(p, f);
 	return 0;
@@ -363,19 +420,19 @@ packer_add(struct packer *p, const struct fragment *f, struct err *e)
 void
 packer_end_chunk(struct packer *p)
 {
-	p->ended = p->chunk.h.nregions > 0;
+	p->ended = p->open->h.nregions > 0;
 }
 
 int
 packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 {
-	struct ndz_header *h = &p->chunk.h;
+	struct ndz_header *h = &p->open->h;
 
 	if (h->nregions == 0 ||
 	    ndz_header_need(h->version, h->nregions, h->nrelocs + 1) > NDZ_HEADER_BYTES)
 		return err_set(e, ERR_FORMAT, "no room for a relocation");
 	h->relocs[h->nrelocs++] = *r;
-	p->chunk.room.nrelocs++;
+	p->open->room.nrelocs++;
 	return 0;
 }
 
@@ -383,7 +440,7 @@ packer_add_reloc(struct packer *p, const struct ndz_reloc *r, struct err *e)
 int
 packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 {
-	struct open_chunk *c = &p->chunk;
+	struct open_chunk *c = p->open;
 
 	flush_zeros(p);
 	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes +
@@ -400,15 +457,15 @@ packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 int
 packer_finish(struct packer *p, uint64_t total, struct err *e)
 {
-	if (p->chunk.h.nregions == 0)
+	if (p->open->h.nregions == 0)
 		return err_set(e, ERR_FORMAT, "nothing to store");
-	p->chunk.ext.last = true;
-	p->chunk.ext.nchunks = p->emitted + 1;
-	return emit(p, total, e);
+	p->open->ext.last = true;
+	p->open->ext.nchunks = p->closed + 1;
+	return close_last(p, total, e);
 }
 
 uint32_t
 packer_chunks(const struct packer *p)
 {
-	return p->emitted;
+	return p->closed;
 }

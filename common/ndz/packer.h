@@ -4,8 +4,9 @@
  * A chunk is closed when the next fragment would not fit: by bytes, by region
  * entries, or by raw data that is not zero (16 MiB).  A run of zero windows is
  * one entry of the fragment table and costs 1/1000 of its size, or less.
- * A chunk is emitted when a fragment comes that does not fit any more, for only
- * then is it known where it ends; the last one at packer_finish().
+ * A chunk is closed when a fragment comes that does not fit any more, for only
+ * then is it known where it ends; the last one at packer_finish().  Chunks are
+ * emitted two by two, so that their digests are made together.
  */
 #ifndef COMMON_NDZ_PACKER_H
 #define COMMON_NDZ_PACKER_H
@@ -102,7 +103,7 @@ int packer_note_lost(struct packer *, struct lostset *, struct err *);
 /* Close the image; `total` is the size of the imaged area in sectors.  An
  * image without any fragment is ERR_FORMAT ("nothing to store"). */
 int packer_finish(struct packer *, uint64_t total, struct err *);
-/* Chunks emitted so far. */
+/* Chunks closed so far; the last of them may not be emitted yet. */
 uint32_t packer_chunks(const struct packer *);
 
 #endif /* COMMON_NDZ_PACKER_H */

@@ -9,6 +9,7 @@
 #include "common/ndz/chunk.h"
 #include "common/ndz/fragments.h"
 #include "common/ndz/image.h"
+#include "common/ndz/tiling.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -179,29 +180,46 @@ take_freed(struct sectors *s, uint32_t i, struct err *e)
 }
 
 static int
-scan(struct sectors *s, struct err *e)
+scan_chunks(
+    struct sectors *s, struct ndz_header *h, struct tiling *tiling, struct err *e)
 {
 	uint32_t n = image_chunks(s->img);
-	struct ndz_header *h = malloc(sizeof *h);
+	struct range gap;
 
-	s->spans = calloc(n, sizeof *s->spans);
+	for (uint32_t i = 0; i < n; i++) {
+		if (look_at(s, i, h, e) != 0)
+			return -1; /* it names the file and the chunk */
+		int rc = take_header(s, i, h, e);
+		if (rc == 0)
+			rc = tiling_add(tiling, i, h, e);
+		if (rc == 0 && ext_is_delta(&s->ext))
+			rc = take_freed(s, i, e);
+		if (rc != 0)
+			return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
+	}
+	if (tiling_check(tiling, &gap, e) != 0)
+		return err_ctx(e, "%s", image_name(s->img));
+	return 0;
+}
+
+static int
+scan(struct sectors *s, struct err *e)
+{
+	struct ndz_header *h = malloc(sizeof *h);
+	struct tiling tiling;
+
+	s->spans = calloc(image_chunks(s->img), sizeof *s->spans);
 	if (s->spans == NULL || h == NULL) {
 		free(h);
 		return err_nomem(e, "the headers");
 	}
+	tiling_init(&tiling);
 	int rc = take_first(s, e);
-	for (uint32_t i = 0; i < n && rc == 0; i++) {
-		rc = look_at(s, i, h, e);
-		if (rc != 0)
-			break; /* it names the file and the chunk */
-		rc = take_header(s, i, h, e);
-		if (rc == 0 && ext_is_delta(&s->ext))
-			rc = take_freed(s, i, e);
-		if (rc != 0)
-			err_ctx(e, "%s: chunk %u", image_name(s->img), i);
-	}
+	if (rc == 0)
+		rc = scan_chunks(s, h, &tiling, e);
 	if (rc == 0)
 		rc = take_last(s, e);
+	tiling_free(&tiling);
 	free(h);
 	return rc;
 }

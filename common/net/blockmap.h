@@ -139,4 +139,16 @@ blockmap_run(const struct blockmap *m, uint32_t from, uint32_t max)
 	return n;
 }
 
+/* The first n blocks of the set, or all if there are fewer. */
+static inline struct blockmap
+blockmap_first(const struct blockmap *m, uint64_t n)
+{
+	uint32_t end = blockmap_next(m, 0);
+
+	for (uint64_t i = 0; i < n && end < WIRE_CHUNK_BLOCKS; i++)
+		end = blockmap_next(m, end + 1);
+	struct blockmap before = blockmap_range(0, end);
+	return blockmap_and(*m, &before);
+}
+
 #endif /* COMMON_NET_BLOCKMAP_H */

@@ -205,6 +205,27 @@ put_go(const struct wirext_msg *m, struct wr *w)
 }
 
 static int
+get_room(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	get_go(m, r, e);
+	m->u.go.chunk = rd_le32(r);
+	m->u.go.block = rd_le16(r);
+	m->u.go.since = rd_le16(r);
+	if (m->u.go.block >= WIRE_CHUNK_BLOCKS)
+		return err_set(e, ERR_FORMAT, "block %u of a chunk", m->u.go.block);
+	return 0;
+}
+
+static void
+put_room(const struct wirext_msg *m, struct wr *w)
+{
+	put_go(m, w);
+	wr_le32(w, m->u.go.chunk);
+	wr_le16(w, (uint16_t)m->u.go.block);
+	wr_le16(w, (uint16_t)m->u.go.since);
+}
+
+static int
 get_time(struct wirext_msg *m, struct rd *r, struct err *e)
 {
 	(void)e;
@@ -257,6 +278,7 @@ static const struct kind {
 	[WIREXT_GO] = { get_go, put_go },
 	[WIREXT_TIME] = { get_time, put_time },
 	[WIREXT_LOAD] = { get_load, put_load },
+	[WIREXT_ROOM] = { get_room, put_room },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -26,11 +26,18 @@ enum {
 	WIREXT_GROUPS = 8,
 	WIREXT_GROUP_BLOCKS = WIRE_CHUNK_BLOCKS / WIREXT_GROUPS,
 	WIREXT_PARITY_MAX = 127, /* different parity blocks of a group */
+	/* What a join says that a client can take, of a server with a pace or not. */
+	WIREXT_FIRST = 2 * WIRE_CHUNK_BLOCKS,
+	WIREXT_FIRST_UNPACED = 256,
+	/* Chunks that take turns have the same quotient by this. */
+	WIREXT_SET = 8,
 };
 
 enum wirext_flag {
 	WIREXT_CAN_PARITY = 1, /* offer and answer */
 	WIREXT_AGAIN = 2,      /* offer: wants will be said by WANT */
+	WIREXT_NO_SETS = 4,    /* offer: too few buffers for chunks that take turns */
+	WIREXT_UNPACED = 2,    /* answer: what clients say is all that sets the pace */
 	/* Answer: probes (probe.h) are answered.  Offer: who joins only asks for the
 	 * answer, and is no client. */
 	WIREXT_PROBES = 256,
@@ -51,12 +58,14 @@ enum wirext_kind {
 	WIREXT_PARITY,
 	WIREXT_GO,
 	WIREXT_TIME,
-	WIREXT_LOAD
+	WIREXT_LOAD,
+	WIREXT_ROOM
 };
 
 enum wirext_state_flag {
-	WIREXT_IDLE = 1,  /* nothing to send */
-	WIREXT_STALE = 2, /* the file is no longer what was served */
+	WIREXT_IDLE = 1,    /* nothing to send */
+	WIREXT_STALE = 2,   /* the file is no longer what was served */
+	WIREXT_IN_SETS = 4, /* chunks take turns */
 };
 
 /* Chunks [first, first + count), a bit each: bit b % 8 of byte b / 8. */
@@ -90,7 +99,10 @@ struct wirext_msg {
 		} nak;
 		struct {
 			uint32_t clientid, blocks;
-		} go;
+			/* ROOM: behind the last block that was heard, and so
+			 * much parity after it. */
+			uint32_t chunk, block, since;
+		} go; /* and ROOM */
 		struct {
 			uint32_t epoch; /* of the server's rate */
 			uint64_t sent;  /* blocks, parity included */

@@ -113,7 +113,8 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 		memcpy(buf, header + at, rc == 0 ? n : 0);
 		return rc;
 	}
-	if (c == NULL && n == NDZ_CHUNK_BYTES)
+	/* One that took much to make may be asked for again in parts. */
+	if (c == NULL && n == NDZ_CHUNK_BYTES && !stored_about(d->image)->made)
 		return get_chunk(d, chunk, buf);
 	if (c == NULL)
 		c = fetch(d, chunk);

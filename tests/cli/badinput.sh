@@ -44,6 +44,37 @@ for at in places:
 print("ok:", len(places), "flipped bits")
 PY
 
+# An image as other tools make it says only which sectors are whose: chunks that are
+# missing in front of others, come twice or in another order, are seen all the same.
+python3 - "$T" << 'PY'
+import struct, sys
+t, C = sys.argv[1], 1 << 20
+b = bytearray(open(t + "/good.ndz", "rb").read())
+for k in range(0, len(b), C):
+    n = struct.unpack_from("<I", b, k + 4)[0]
+    b[k + 4096 + n : k + C] = bytes(C - 4096 - n)
+chunks = [bytes(b[k : k + C]) for k in range(0, len(b), C)]
+renumbered = [c[:8] + struct.pack("<i", i) + c[12:] for i, c in enumerate(chunks[:1] + chunks[2:])]
+for name, made in {
+    "plain": chunks, "gap": chunks[:1] + chunks[2:], "nofirst": chunks[1:], "renumbered": renumbered,
+    "twice": chunks[:2] + chunks[1:], "order": chunks[:1] + chunks[2:3] + chunks[1:2] + chunks[3:],
+}.items():
+    open(f"{t}/{name}.ndz", "wb").write(b"".join(made))
+PY
+check "without extensions" "$BIN/imageunzip" -q "$T/plain.ndz" "$T/out"; rm "$T/out"
+for how in gap nofirst twice; do
+	bad_image "$T/$how.ndz"
+	status 3 sh -c "cat '$T/$how.ndz' | '$BIN/imageunzip' -q - '$T/out'"
+	check "$how: nothing left" [ ! -e "$T/out" ]
+	[ $how = twice ] || status 3 "$BIN/imagerezip" -q "$T/$how.ndz" "$T/out"
+	status 3 "$BIN/imagedump" --verify "$T/$how.ndz"
+done
+check "in another order" "$BIN/imageunzip" -q "$T/order.ndz" "$T/out"
+check "is the same" cmp -s "$T/out" "$T/src"; rm "$T/out"
+status 3 "$BIN/imagedump" --verify "$T/order.ndz"
+check "numbers without a gap: a warning" grep -q "no chunk of the image answers for" <("$BIN/imageunzip" -q "$T/renumbered.ndz" "$T/out" 2>&1); rm -f "$T/out"
+status 3 "$BIN/imagedump" --verify "$T/renumbered.ndz"
+
 # Targets: too small, full, the image itself.
 truncate -s 1M "$T/small"
 status 1 "$BIN/imageunzip" -q --in-place "$T/good.ndz" "$T/small"

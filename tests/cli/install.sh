@@ -80,6 +80,34 @@ head -c 100 /dev/urandom > "$T/junk"
 status 3 "$BIN/imageunzip" -q --state "$T/junk" --in-place "$T/img.ndz" "$T/disk"
 status 2 sh -c "'$BIN/imageunzip' -q --state '$T/state' - '$T/disk' < '$T/img.ndz'"
 
+rm -f "$T/state"
+for how in "$T/img.ndz -" "$T/img.ndz $T" "$T/nothing $T/out2"; do
+	"$BIN/imageunzip" -q --state "$T/state" $how > /dev/null 2> "$T/stderr"
+	check "exit $?, no state is left behind: $(cat "$T/stderr")" [ ! -e "$T/state" ]
+done
+"$BIN/imageunzip" -q --state "$T/state" --in-place "$T/img.ndz" "$T/src2" 2> "$T/stderr"
+check "nor of a disk that is too small: $(cat "$T/stderr")" [ ! -e "$T/state" ]
+: > "$T/empty"; "$BIN/imageunzip" -q --state "$T/empty" "$T/img.ndz" - > /dev/null 2>&1
+check "an empty file that was there stays" [ -e "$T/empty" ]
+status 2 "$BIN/imageunzip" -q --state= "$T/img.ndz" "$T/new"
+status 2 "$BIN/imageunzip" -q --state "$T/new" "$T/img.ndz" "$T/new"
+check "the state is no target: nothing was made" [ ! -e "$T/new" ]
+cp "$T/other" "$T/before"; ln -s other "$T/link"
+status 2 "$BIN/imageunzip" -q --state "$T/link" "$T/img.ndz" "$T/other"
+check "by another name, too" cmp "$T/before" "$T/other"
+
+echo "== what is printed beside the data"
+is_json() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2" > /dev/null; }
+for out in - /dev/stdout; do
+	"$BIN/imageunzip" --json "$T/img.ndz" $out 2> "$T/json" | cmp - "$T/src" || fail "--json $out: wrong data"
+	check "--json goes to standard error with the data in a pipe, $out" is_json "$T/json" bytes_written
+done
+"$BIN/imageunzip" --json "$T/img.ndz" "$T/out" > "$T/json" 2> /dev/null
+check "and else to standard output" is_json "$T/json" bytes_written
+"$BIN/imageunzip" --json -C "$T/img.ndz" > "$T/json" 2> /dev/null
+check "the CRC is part of it" is_json "$T/json" crc32
+for o in --read-back "--state $T/state" "-s 1" -z --discard --grow; do status 2 "$BIN/imageunzip" -N $o "$T/img.ndz" "$T/copy"; done
+
 echo "== only what differs"
 fresh_target; "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
 same() { "$BIN/imageunzip" --json --skip-same "$@" "$T/img.ndz" "$T/disk" > "$T/json" && right; }
@@ -157,6 +185,25 @@ truncate -s 16M "$T/mbr"; printf 'start=2048,size=8192,type=83\nstart=10240,size
 truncate -s 64M "$T/big3"; "$BIN/imageunzip" -q --in-place --grow "$T/mbr.ndz" "$T/big3"
 check "MBR: the last partition grew" [ "$(sfdisk -J "$T/big3" | python3 -c 'import json,sys; print(json.load(sys.stdin)["partitiontable"]["partitions"][1]["size"])')" = 120832 ]
 
+echo "== a table that cannot be made to fit is refused before anything is written"
+truncate -s 16M "$T/logical"; printf 'start=2048,size=8192,type=83\nstart=10240,size=10240,type=5\nstart=12288,size=4096,type=83\n' | sfdisk -q "$T/logical"
+"$BIN/imagezip" -q "$T/logical" "$T/logical.ndz" 2> /dev/null || fail "imagezip logical"
+untouched() { check "it is untouched" same_hash "$1" "$2"; }
+poison "$T/big4" $((64 << 20)); was=$(sha256sum < "$T/big4" | cut -d' ' -f1)
+status 1 "$BIN/imageunzip" -q --in-place --grow "$T/logical.ndz" "$T/big4"; untouched "$T/big4" "$was"
+check "it says why: the last partition is a logical one" grep -q "logical" "$T/stderr"
+check "--fix-gpt has nothing to do there" "$BIN/imageunzip" -q --in-place --fix-gpt "$T/logical.ndz" "$T/big4"
+cp "$T/big2" "$T/big5"; was=$(sha256sum < "$T/big5" | cut -d' ' -f1)
+for o in --fix-gpt --grow --convert; do status 2 "$BIN/imageunzip" -q -s 1 $o "$T/fs.ndz" "$T/big5"; done
+untouched "$T/big5" "$was"
+
+echo "== -u"
+uuid=$("$BIN/imagedump" "$T/gpt.ndz" | sed -n "s/.*; uuid //p")
+check "the image's UUID" "$BIN/imageunzip" -q -u "$uuid" "$T/gpt.ndz" "$T/big6"
+for u in 00000000000000000000000000000000 ${uuid//[0-9]/7}; do status 3 "$BIN/imageunzip" -q -u $u "$T/gpt.ndz" "$T/big7"; done
+status 3 "$BIN/imageunzip" -q -u 00000000000000000000000000000000 "$T/ext2.ndz" "$T/big7"
+check "nothing was made" [ ! -e "$T/big7" ]
+
 echo "== a disk with other sectors"
 if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4096 "$T/4k" 2> /dev/null); then
 	CLEANUP+=("losetup -d '$dev' 2> /dev/null")
@@ -165,6 +212,8 @@ if [ "$(id -u)" = 0 ] && truncate -s 64M "$T/4k" && dev=$(losetup -f --show -b 4
 	check "converted" "$BIN/imageunzip" -q --convert "$T/gpt.ndz" "$dev"
 	check "sgdisk finds nothing to say" quietly sh -c "sgdisk -v '$dev' | grep -q 'No problems found'"
 	check "the partitions are where they were" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
+	dd if=/dev/urandom of="$dev" bs=1M count=20 status=none; sync; was=$(sha256sum < "$T/4k" | cut -d' ' -f1)
+	status 1 "$BIN/imageunzip" -q --convert "$T/logical.ndz" "$dev"; sync; untouched "$T/4k" "$was"
 	check "an MBR, too" "$BIN/imageunzip" -q --convert "$T/mbr.ndz" "$dev"
 	check "its partitions" [ "$(sfdisk -J "$dev" | python3 -c 'import json,sys; p=json.load(sys.stdin)["partitiontable"]["partitions"]; print(p[0]["start"]*8, p[1]["size"]*8)')" = "2048 10240" ]
 else echo "not root, or no loop device with sectors of 4096: left out"; fi

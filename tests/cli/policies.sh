@@ -12,12 +12,38 @@ for kind in dos gpt; do
 	usual=$(info | value 'i["stored_sectors"]')
 	outside=$(info --outside=store | value 'i["stored_sectors"]')
 	gaps=$(info --gaps=skip | value 'i["stored_sectors"]')
-	check "$kind: outside is skipped: $usual, $outside" [ $((outside - usual)) -gt 38000 ]
+	check "$kind: outside is skipped: $usual, $outside" [ $((outside - usual)) -gt 32000 ]
 	check "$kind: all is stored with --outside=store" [ "$outside" = 81920 ]
 	check "$kind: --gaps=skip leaves out the gap: $gaps" [ $((usual - gaps)) = 8192 ]
 	check "$kind: the default" [ "$(info --outside=skip --gaps=store | value 'i["stored_sectors"]')" = "$usual" ]
 done
 status 2 "$BIN/imagezip" -i --gaps=maybe "$T/disk"
+
+# Boot loaders of boards, 8 KiB and 8 MiB from the beginning; what is further on is free.
+for kind in dos gpt; do
+	rm -f "$T/disk"; truncate -s 64M "$T/disk"
+	printf 'label: %s\nstart=65536,size=16384\n' $kind | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
+	for at in 128 16384 32767 32768 40000; do printf 'loader %s' $at | dd of="$T/disk" bs=512 seek=$at conv=notrunc status=none; done
+	check "$kind: with boot loaders" "$BIN/imagezip" -q -F 0 "$T/disk" "$T/x.ndz"
+	poison "$T/target" $((64 << 20)); "$BIN/imageunzip" -q --in-place "$T/x.ndz" "$T/target"
+	check "$kind: they are there" cmp -n $((32768 * 512)) "$T/disk" "$T/target"
+	check "$kind: what follows is not" cmp -n $((32768 * 512)) -i 16M:0 "$T/target" <(tr '\0' '\245' < /dev/zero | head -c 16M)
+done
+rm -f "$T/disk"
+
+# A file of a disk with sectors of 4096 bytes: its table read in sectors of 512 would lead
+# to the first eighth, and the filesystem be "behind the last partition".
+rm -f "$T/disk"; truncate -s 160M "$T/disk"
+printf 'label: dos\nstart=256,size=4000\nstart=5000,size=3000\n' | sfdisk -q "$T/disk" 2> "$T/quiet" || fail sfdisk
+check "no filesystem: taken as it is" quietly "$BIN/imagezip" -q -i "$T/disk"
+mke2fs -q -F -t ext4 -E offset=$((5000 * 4096)) "$T/disk" 8m 2> "$T/quiet" || fail mke2fs
+for how in "--disk" "-s 1"; do	# both would store the wrong sectors
+	status 1 "$BIN/imagezip" -q $how "$T/disk" "$T/x.ndz"
+	check "$how: says so" grep -q "sectors of 4096 bytes: partition 2 has its filesystem at byte 20480000" "$T/stderr"
+done
+mke2fs -q -F -t ext4 -E offset=$((256 * 512)) "$T/disk" 1m 2> "$T/quiet" || fail mke2fs
+check "filesystems at both places: 512" quietly "$BIN/imagezip" -q -i "$T/disk"
+rm -f "$T/disk"
 
 # -x: what is behind a filesystem.
 truncate -s 20M "$T/fs"; mke2fs -q -F -t ext4 "$T/fs" 16m 2> /dev/null

@@ -86,11 +86,21 @@ if "fill" in sys.argv:
     os.remove(f"{top}/age/file-005")
 PY
 }
+# umount returns before ntfs-3g has written all: its end is waited for, too.
+declare -A NTFS_3G
+mounted() {	# OPTIONS IMG DIR
+	ntfs-3g -o "no_detach,$1" "$2" "$3" 2> "$T/ntfs-3g.log" & NTFS_3G[$3]=$!
+	until mountpoint -q "$3"; do kill -0 "${NTFS_3G[$3]}" 2> /dev/null || { cat "$T/ntfs-3g.log"; return 1; }; sleep 0.05; done
+}
+unmounted() {	# DIR...
+	local dir
+	for dir; do umount "$dir"; wait "${NTFS_3G[$dir]}"; done
+}
 same_files() {	# WHAT IMG TARGET
-	ntfs-3g -o ro "$2" "$T/a" && ntfs-3g -o ro "$3" "$T/b" || { fail "$1: cannot mount"; return; }
+	mounted ro "$2" "$T/a" && mounted ro "$3" "$T/b" || { fail "$1: cannot mount"; return; }
 	check "$1: every file" diff -r -x pagefile.sys -x swapfile.sys -x hiberfil.sys "$T/a" "$T/b"
 	check "$1: there are files" [ "$(find "$T/b" -type f | wc -l)" -gt 80 ]
-	umount "$T/a"; umount "$T/b"
+	unmounted "$T/a" "$T/b"
 }
 sound() {	# WHAT IMG
 	check "$1: ntfsfix" quietly ntfsfix -n "$2"
@@ -99,8 +109,8 @@ sound() {	# WHAT IMG
 round_trip() {	# WHAT FILL SIZE MKNTFS-OPTIONS...
 	local what=$1 fill=$2 img=$T/fs; shift 2
 	make "$img" "$@" || return
-	ntfs-3g -o compression "$img" "$T/a" || { fail "$what: ntfs-3g"; return; }
-	cp -r "$T/files/." "$T/a"; age "$T/a" $fill; umount "$T/a"
+	mounted compression "$img" "$T/a" || { fail "$what: ntfs-3g"; return; }
+	cp -r "$T/files/." "$T/a"; age "$T/a" $fill; unmounted "$T/a"
 	free_of "$img" pagefile.sys swapfile.sys hiberfil.sys > "$T/free" || { fail "$what: listing free space"; return; }
 	fs_case ntfs "$what" "$img" "$T/free" || return
 	check "$what: without a warning" [ -z "$(said_of warning "$img")" ]

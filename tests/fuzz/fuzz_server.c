@@ -56,6 +56,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			.on = true, .parity = (how & 4) != 0, .port = 5008, .session = 9
 		};
 	}
+	if (how & 8)
+		cfg.gap_us = 0;
 	cfg.dynamic = cfg.whole_chunks;
 	struct server *s = server_new(&cfg, now);
 	assert(s != NULL);

@@ -1,9 +1,11 @@
-"""Packets that nobody needs, from the session's own port: strangers.py ADDR GROUP PORT COUNT RATE SEED
-Junk, packets cut short, packets that claim another sender, joins with ever new ids,
+"""Packets that nobody needs, from the session's own port: strangers.py ADDR GROUP PORT COUNT RATE SEED [many]
+With "many": joins and leaves from ever other addresses in 10.0.0.0/8 (needs raw sockets).
+Else junk, packets cut short, packets that claim another sender, joins with ever new ids,
 requests for chunks that do not exist, parts of the extension on both ports."""
 import random, socket, struct, sys, time
 
 own, group, port, count, rate, seed = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:7])
+many = sys.argv[7:] == ["many"]
 r = random.Random(seed)
 ip = socket.inet_aton(own)
 multicast = 224 <= int(group.split(".")[0]) <= 239
@@ -42,12 +44,32 @@ def sock(p):
     return s
 
 
+def forged():
+    """A whole datagram: the kernel fills in the rest of the IP header."""
+    source = bytes([10, r.randrange(100, 200), r.randrange(256), r.randrange(1, 255)])
+    what = r.randrange(4)
+    body = header(5 if what == 0 else 1, 8 if what == 0 else 4, source) + struct.pack("<i", r.randrange(1 << 31))
+    body += struct.pack("<i", 0) if what == 0 else b"FBX1" + struct.pack("<I", 1) if what == 1 else b""
+    udp = struct.pack(">HHHH", port, port, 8 + len(body), 0)
+    return struct.pack(">BBHHHBBH", 0x45, 0, 0, 0, 0, 1, 17, 0) + source + socket.inet_aton(group) + udp + body
+
+
+def raw():
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, ip)
+    s.setblocking(False)
+    return s
+
+
 # With PORT 0 behind it, any port of ours: for a server that answers there.
-first, second = sock(port), sock(port + 1)
+first, second = (raw(), None) if many else (sock(port), sock(port + 1))
 began, sent = time.monotonic(), 0
 while sent < count:
     for i in range(64):
         try:
+            if many:
+                first.sendto(forged(), (group, 0))
+                continue
             (first if i % 4 else second).sendto(packet(), (group, port if i % 4 else port + 1))
         except OSError:
             pass

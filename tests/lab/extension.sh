@@ -27,7 +27,7 @@ for i in 1 2 3 5; do check "client $i with the extension" [ "$(stat_of "$T/clien
 for i in 4 6; do check "client $i without" [ "$(stat_of "$T/client$i.json" extension)" = False ]; done
 
 echo "== parity in place of what was lost"
-serve -T -1 -W 200M "$T/disk.ndz"
+serve -T -1 -W 80M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 "$T/d2"; load 3 "$T/d3"
 for i in 1 2 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER

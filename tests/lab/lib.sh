@@ -43,14 +43,16 @@ lab_up() {
 	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
 }
 on() { local who=$1; shift; ip netns exec "$LAB$who" "$@"; }
-# Drop PERMILLE of what comes to our port at a node.
-lab_loss() {	# NODE PERMILLE
+# Drop PERMILLE of what comes to our port at a node (or MATCH, as nft says it): each packet
+# by itself, as on a wire, so the server's kernel may not carry many of them as one.
+lab_loss() {	# NODE PERMILLE [MATCH]
 	command -v nft > /dev/null || skip "needs nft"
+	on s ip link set eth0 gso_max_segs 1 || skip "cannot limit segmentation"
 	on "$1" nft -f - << NFT || skip "nft rules are not allowed here"
 table netdev loss {
 	chain ing {
 		type filter hook ingress device "eth0" priority 0;
-		udp dport $PORT numgen random mod 1000 < $2 drop
+		${3:-udp dport $PORT} numgen random mod 1000 < $2 drop
 	}
 }
 NFT

@@ -132,4 +132,28 @@ check "the server has not grown: $before kB, $after kB" [ "$after" -lt $((before
 check "it has heard them" [ "$(session 0 bad_packets)" -gt 1000 ]
 check "the log was not filled" [ "$(wc -l < "$T/server.log")" -lt 2000 ]
 check "few blocks again" within "$(session 0 blocks_resent)" 0 $((3 * $(stat -c %s "$T/a.ndz") / 1024))
+
+echo "== joins and leaves from ever other addresses"
+ip -n "${LAB}s" route add 10.0.0.0/8 dev eth0	# or their packets would seem to come the wrong way
+rm -f "$T/where"; many -T 5 -W 30M "$T/a.ndz@$A"
+GROUP=$A load 1 "$T/d1"; GROUP=$A load 2 --base "$T/d2"; sleep 0.5
+before=$(rss $SERVER)
+on 4 python3 "$TOP/tests/helpers/strangers.py" 10.9.0.14 $A $PORT $STRANGERS 33000 3 many & flood=$!
+sleep 0.7; GROUP=$A load 3 "$T/d3"	# in the middle of it
+wait $flood || fail "the flood"; after=$(rss $SERVER)
+for i in 1 2 3; do loaded $i; check "client $i in spite of them" cmp "$T/a" "$T/d$i"; done
+kill $SERVER; wait $SERVER
+echo "memory before $before kB, after $after kB; joins $(session 0 joins), at once $(session 0 clients_at_once)"
+check "it has heard them" [ "$(session 0 joins)" -gt 10000 ]
+check "so many clients are not believed" [ "$(session 0 clients_at_once)" -le 16384 ]
+check "the server has not grown" [ "$after" -lt $((before + 16384)) ]
+check "the log was not filled" [ "$(wc -l < "$T/server.log")" -lt 1000 ]
+check "those who loaded are among the clients" python3 - "$T/server.json" << 'PY'
+import json, sys
+rows = {r["address"]: r for r in json.load(open(sys.argv[1]))["sessions"][0]["clients"]}
+for n, extension in ((11, True), (12, False), (13, True)):
+    r = rows["10.9.0.%d" % n]
+    assert r["left"] and r["extension"] == extension and r["bytes_written"] > 0, r
+PY
+check "few blocks again" within "$(session 0 blocks_resent)" 0 $((3 * $(stat -c %s "$T/a.ndz") / 1024))
 finish

@@ -14,7 +14,7 @@ sleep 2.5
 python3 - "$T/disk" << 'PY'
 import random, sys
 with open(sys.argv[1], "wb") as f:
-    f.write(random.Random(5).randbytes(12 << 20))
+    f.write(random.Random(5).randbytes(16 << 20))
 PY
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 
@@ -36,8 +36,8 @@ for mode in "" --base; do
 	echo "== the client's port is forgotten three times ${mode:+, $mode}"
 	load 1 $mode "$T/d1"
 	for i in 1 2 3; do
-		sleep 1.6	# a report is said twice, within a second
 		waits_for is_member 1
+		sleep 1.6	# its report is said twice, within a second, and would undo what follows
 		kill -0 "${LOADS[1]}" 2> /dev/null || { fail "it was over before the switch forgot"; break; }
 		check "time $i" forget 1
 	done
@@ -45,7 +45,7 @@ for mode in "" --base; do
 	check "the disk is right" cmp "$T/disk" "$T/d1"
 	rejoins=$(stat_of "$T/client1.json" group_rejoins)
 	echo "joined again $rejoins times"
-	check "it joined again" [ "$rejoins" -ge 1 ]	# reports that were said twice may have undone some
+	check "it joined again" [ "$rejoins" -ge 2 ]	# of three; under load one may come late
 done
 
 echo "== the server's port is forgotten, before and in a load"

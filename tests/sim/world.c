@@ -8,11 +8,13 @@
 
 #include "common/net/blockmap.h"
 #include "common/net/wirext.h"
+#include "tests/sim/greedy.h"
 
 enum {
 	SERVER = 0, /* its port; client i has port i + 1 */
 	RUN_BLOCKS = 32,
 	AHEAD = 64,
+	GREEDY_US = 5000,           /* a message of each so often */
 	SENDER_BACKLOG_NS = 200000, /* the sender waits when so much is queued */
 	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
 };
@@ -76,7 +78,9 @@ struct world {
 	struct blockmap *asked; /* by chunk: since the block was sent last */
 	struct pace pace[2];    /* over a second, and over a few bursts */
 
-	struct node *nodes; /* clients */
+	struct node *nodes;    /* clients */
+	struct greedy *greedy; /* on the ports behind theirs */
+	uint32_t ngreedy;
 	uint32_t nchunks, left;
 	uint64_t image_bytes;
 
@@ -198,6 +202,8 @@ server_next_ns(const struct world *w)
 static void
 reschedule(struct world *w, uint32_t port)
 {
+	if (port > w->sc->clients)
+		return; /* step_greedy() does */
 	heap_update(w, port,
 	    port == SERVER ? server_next_ns(w)
 			   : client_next_ns(w, &w->nodes[port - 1], port));
@@ -241,7 +247,7 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD && m.kind != WIREXT_ROOM)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -605,6 +611,31 @@ whole(const struct node *nd, uint32_t buf, uint32_t blocks)
 	return n == blocks;
 }
 
+/* What the digests find to be damaged is asked for again: some blocks of it, or all. */
+static bool
+damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
+{
+	struct shadow *sh = &nd->shadow[buf];
+	struct blockmap bad = { { 0 } };
+
+	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage)
+		return false;
+	uint32_t n = sim_random(&w->rng) % 4 == 0 ? blocks
+	                                          : 1 + sim_random(&w->rng) % 60;
+	uint32_t first = (uint32_t)(sim_random(&w->rng) % blocks);
+	if (n == blocks)
+		first = 0;
+	bad = blockmap_range(first, n < blocks - first ? n : blocks - first);
+	/* Parity was decoded. */
+	memset(sh->parity, 0, sizeof sh->parity);
+	struct blockmap all = blockmap_range(0, blocks);
+	sh->have = blockmap_minus(all, &bad);
+	/* check_store() sees that only those are stored again. */
+	w->out->damaged += blockmap_count(&bad);
+	client_again(nd->engine, w->now_ns / US, buf, &bad);
+	return true;
+}
+
 static void
 take_chunks(struct world *w, struct node *nd)
 {
@@ -616,6 +647,8 @@ take_chunks(struct world *w, struct node *nd)
 		if (!sh->used || sh->taken || sh->chunk != chunk || nd->done[chunk] ||
 		    !whole(nd, buf, blocks) || bytes != bytes_of(w, chunk))
 			fail(w, "chunk %u was handed out incomplete", chunk);
+		if (damage(w, nd, buf, blocks))
+			continue;
 		trace(w, "client %u: chunk %u complete", (unsigned)(nd - w->nodes) + 1,
 		    chunk);
 		nd->done[chunk] = 1;
@@ -753,6 +786,35 @@ step_client(struct world *w, uint32_t port)
 	reschedule(w, port);
 }
 
+/* --- those that ask for everything --- */
+
+static void
+step_greedy(struct world *w, uint32_t port)
+{
+	struct greedy *g = &w->greedy[port - w->sc->clients - 1];
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	g->session = w->server_cfg.ext.session;
+	size_t n = greedy_speaks(g, pkt);
+	net_send(&w->net, port, g->ip, pkt, n, w->now_ns);
+	heap_update(w, port, w->now_ns + GREEDY_US * US);
+}
+
+static void
+setup_greedy(struct world *w)
+{
+	const struct scenario *sc = w->sc;
+
+	w->ngreedy = sc->greedy_old + sc->greedy_new;
+	w->greedy = calloc(w->ngreedy + 1, sizeof *w->greedy);
+	assert(w->greedy != NULL);
+	for (uint32_t i = 0; i < w->ngreedy; i++)
+		w->greedy[i] = (struct greedy){ .old = i < sc->greedy_old,
+			.ip = { 10, 1, 0, (uint8_t)(i + 1) },
+			.id = (uint32_t)sim_random(&w->rng) >> 1,
+			.nchunks = w->nchunks };
+}
+
 /* --- the run --- */
 
 static uint64_t
@@ -832,7 +894,7 @@ static void
 setup(struct world *w, uint64_t seed)
 {
 	const struct scenario *sc = w->sc;
-	uint32_t ports = sc->clients + 1;
+	uint32_t ports = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
 
 	w->rng = seed;
 	w->nchunks = sc->chunks;
@@ -848,12 +910,15 @@ setup(struct world *w, uint64_t seed)
 	assert(w->key != NULL && w->heap != NULL && w->where != NULL);
 	setup_clients(w);
 	setup_server(w);
+	setup_greedy(w);
 	for (uint32_t i = 0; i < ports; i++) {
 		w->key[i] = NEVER;
 		place(w, i, i);
 	}
 	for (uint32_t i = 0; i < ports; i++)
 		reschedule(w, i);
+	for (uint32_t i = sc->clients + 1; i < ports; i++)
+		heap_update(w, i, i * US);
 }
 
 static void
@@ -867,6 +932,7 @@ teardown(struct world *w)
 		free(nd->done);
 	}
 	free(w->nodes);
+	free(w->greedy);
 	server_free(w->server);
 	free(w->asked);
 	free(w->pace[0].sent_ns);
@@ -920,6 +986,11 @@ sum_up(struct world *w)
 	out->blocks_resent = w->before.blocks_resent;
 	out->parity_sent = w->before.parity_sent;
 	out->net = w->net.stats;
+	/* One client alone gets what was damaged, and no more. */
+	if (w->sc->damage > 0 && w->sc->clients == 1 && w->sc->net.loss == 0 &&
+	    out->blocks_sent + out->parity_sent > out->image_blocks + out->damaged)
+		fail(w, "%llu blocks were damaged, and more came again",
+		    (unsigned long long)out->damaged);
 	if (out->failed[0] == '\0' &&
 	    n + out->refused != w->sc->clients - w->sc->crashes)
 		fail(w, "only %u of %u clients finished", n, w->sc->clients);
@@ -943,6 +1014,8 @@ world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome 
 		w.now_ns = w.key[port] > w.now_ns ? w.key[port] : w.now_ns;
 		if (port == SERVER)
 			step_server(&w);
+		else if (port > sc->clients)
+			step_greedy(&w, port);
 		else
 			step_client(&w, port);
 	}

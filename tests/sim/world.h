@@ -30,15 +30,17 @@ struct scenario {
 	uint64_t new_image_us; /* the file is replaced then; 0: never */
 	uint32_t buffers, readahead, in_progress;
 	bool sequential;
-	uint64_t chunk_us;         /* a client's disk takes so long for a chunk */
-	double chunk_spread;       /* +- this share, drawn for each client */
-	uint32_t slow_clients;     /* the first ones take ... */
-	uint64_t slow_chunk_us;    /* ... so long */
-	uint32_t crashes;          /* so many clients die half-way */
-	uint64_t restart_us;       /* the server dies then; 0: never ... */
-	uint64_t down_us;          /* ... and comes back so much later */
-	uint64_t read_latency_us;  /* the server's disk: each read ... */
-	uint64_t read_bytes_per_s; /* ... and its rate; 0: no time at all */
+	uint64_t chunk_us;               /* a client's disk takes so long for a chunk */
+	double chunk_spread;             /* +- this share, drawn for each client */
+	uint32_t slow_clients;           /* the first ones take ... */
+	uint64_t slow_chunk_us;          /* ... so long */
+	double damage;                   /* share of chunks that turn out damaged */
+	uint32_t greedy_old, greedy_new; /* besides: they ask for all, for ever */
+	uint32_t crashes;                /* so many clients die half-way */
+	uint64_t restart_us;             /* the server dies then; 0: never ... */
+	uint64_t down_us;                /* ... and comes back so much later */
+	uint64_t read_latency_us;        /* the server's disk: each read ... */
+	uint64_t read_bytes_per_s;       /* ... and its rate; 0: no time at all */
 	uint64_t stall_us, stall_every_us; /* ... and now and then it hangs */
 	/* What a run may cost at most; 0: no matter. */
 	double max_duplicates; /* share of what was sent */
@@ -64,6 +66,7 @@ struct outcome {
 	uint64_t control; /* messages that reached the server */
 	uint64_t chatter; /* of those: neither join nor leave */
 	uint64_t busiest; /* of those: in any one second */
+	uint64_t damaged; /* blocks, of all clients */
 	uint32_t refused; /* clients that were told of another image */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
 	struct net_stats net;

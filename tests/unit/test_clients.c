@@ -119,11 +119,38 @@ test_flood(void)
 	clients_free(c);
 }
 
+/* Who asked for something stays when many come that do not. */
+static void
+test_strangers(void)
+{
+	struct clients *c = clients_new(ROWS);
+	struct blockmap map = blockmap_range(0, 5);
+	struct wire_msg preq = { .subtype = WIRE_PREQ },
+			leave = { .subtype = WIRE_LEAVE };
+
+	blockmap_put(&map, preq.u.preq.map);
+	join(c, 1, 200, 1);
+	hear(c, 2, &preq, 200, 1);
+	for (uint64_t i = 0; i < 10000; i++) {
+		join(c, 10 + i, (uint8_t)(i % 199), (uint16_t)(i * 31));
+		hear(c, 10 + i, &leave, (uint8_t)(i % 199), (uint16_t)(i * 37));
+	}
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == ROWS);
+	T_CHECK(rows[ROWS - 1].ip[3] == 200 && rows[ROWS - 1].blocks_lost == 5);
+	/* When all ask, those heard lately stay. */
+	for (uint16_t i = 0; i < ROWS; i++)
+		hear(c, 20000 + i, &preq, 7, i);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].port == ROWS - 1 && rows[ROWS - 1].ip[3] == 7);
+	clients_free(c);
+}
+
 int
 main(void)
 {
 	test_rows();
 	test_extension();
 	test_flood();
+	test_strangers();
 	return t_done();
 }

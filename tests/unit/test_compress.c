@@ -225,6 +225,7 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 		if (!fill(m, b, &w))
 			continue;
 		compress_batch(&worker, b, &rooms);
+		batch_hash(b, NULL);
 		packed &= batch_pack(p, &cutter, b, &e) == 0 &&
 		          (!o.told || told_rightly(&o));
 		note_chunks(m, b);

@@ -193,6 +193,37 @@ test_without(void)
 	chunk_free(&c);
 }
 
+/* All has come, and something is wrong with it: where? */
+static void
+test_damaged(void)
+{
+	struct chunk c;
+	struct err e;
+
+	T_CHECK(chunk_parse(&c, good, &e) == 0);
+	size_t stream = c.h.size;
+	bool right = true;
+	unsigned loose = 0;
+	for (size_t at = NDZ_HEADER_BYTES + 2; at < NDZ_HEADER_BYTES + stream - 8;
+	     at += 977) {
+		memcpy(part, good, sizeof part);
+		part[at] ^= 0x10;
+		right &= chunk_check_digest(&c, part, &e) != 0;
+		struct blockmap bad = partial_damaged(&c, part);
+		uint32_t n = blockmap_count(&bad);
+		right &= blockmap_test(&bad, (uint32_t)(at / WIRE_BLOCK_BYTES));
+		loose += n > FRAGMENT_WINDOW_BYTES / WIRE_BLOCK_BYTES + 2;
+	}
+	/* A bit may change without a fragment that decodes to anything else. */
+	T_CHECK(right && loose <= 2);
+	/* The header, which no fragment explains: all of it. */
+	memcpy(part, good, sizeof part);
+	part[NDZ_HEADER_BYTES - 1] ^= 1;
+	struct blockmap bad = partial_damaged(&c, part);
+	T_CHECK(blockmap_count(&bad) == WIRE_CHUNK_BLOCKS);
+	chunk_free(&c);
+}
+
 int
 main(void)
 {
@@ -200,5 +231,6 @@ main(void)
 	test_parts();
 	test_damage();
 	test_without();
+	test_damaged();
 	return t_done();
 }

@@ -161,11 +161,38 @@ test_pool(void)
 	pipeline_free(p);
 }
 
+/* Without waiting: what is there, oldest first, and nothing else. */
+static void
+test_try_begin(void)
+{
+	struct ordered *o = ordered_new(3);
+	size_t ticket = 9, first = 9;
+	int a, b;
+	void *item;
+
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
+	T_CHECK(ordered_submit(o, &a) == QUEUE_OK && ordered_submit(o, &b) == QUEUE_OK);
+	T_CHECK(ordered_begin(o, &item, &first) == QUEUE_OK && item == &a);
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_OK && item == &b);
+	T_CHECK(first == 0 && ticket == 1);
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
+	ordered_done(o, ticket);
+	ordered_done(o, first);
+	T_CHECK(ordered_take(o, &item) == QUEUE_OK && item == &a);
+	T_CHECK(ordered_take(o, &item) == QUEUE_OK && item == &b);
+	ordered_close(o);
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
+	ordered_cancel(o);
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_CANCEL);
+	ordered_free(o);
+}
+
 int
 main(void)
 {
 	test_queue();
 	test_ordered();
+	test_try_begin();
 	test_pool();
 	return t_done();
 }

@@ -47,6 +47,33 @@ test_pace(void)
 	T_CHECK(in_a_second(&p, &now) <= 8020);
 }
 
+/* From almost nothing to much: what was planned at the old rate is not waited for. */
+static void
+test_pace_faster(void)
+{
+	struct pace p;
+	uint64_t now = 7;
+
+	pace_init(&p, 16, 2000);
+	pace_limit(&p, 2);
+	pace_spend(&p, now);
+	T_CHECK(pace_deadline_us(&p, now) == now + 500000);
+	pace_limit(&p, 1000);
+	T_CHECK(pace_deadline_us(&p, now) == now + 1000);
+	for (int i = 0; i < 50; i++)
+		pace_set(&p, 1000);
+	T_CHECK(pace_deadline_us(&p, now) == now + 1000);
+	T_CHECK(in_a_second(&p, &now) <= 1001);
+	/* Up and down all the time is not faster than the faster one. */
+	uint32_t n = 0;
+	for (uint64_t end = now + 1000000; now < end; now += 300) {
+		pace_set(&p, now % 900 == 0 ? 1000 : 300);
+		for (; pace_deadline_us(&p, now) <= now; n++)
+			pace_spend(&p, now);
+	}
+	T_CHECK(n <= 1001);
+}
+
 static void
 test_unpaced(void)
 {
@@ -86,7 +113,7 @@ test_rate(void)
 
 	rate_init(&r, 10000);
 	rate_judge(&r, now, 0, false);
-	T_CHECK(r.now == 200);
+	T_CHECK(r.now == 1000);
 	run(&r, &now, &sent, 2);
 	T_CHECK(r.now == 10000); /* nobody has complained */
 	uint32_t epoch = r.epoch;
@@ -126,6 +153,22 @@ test_useless(void)
 	}
 	T_CHECK(least > 5000 && least < 8000);
 	T_CHECK(r.now > 9500);
+}
+
+/* What is allowed is little: no time is lost with beginning at less. */
+static void
+test_low_cap(void)
+{
+	struct rate r;
+
+	for (double cap = 20; cap < 1000; cap += 90) {
+		rate_init(&r, cap);
+		rate_judge(&r, 5, 0, false);
+		T_CHECK(r.now == cap);
+	}
+	rate_init(&r, 1e6);
+	rate_judge(&r, 5, 0, false);
+	T_CHECK(r.now == 20000);
 }
 
 /* Signals every 25 ms, 200 blocks between two; the clocks do not agree. */
@@ -172,6 +215,72 @@ test_load(void)
 	T_CHECK(said > 30 && !f.l.queue && f.l.say_lost > 30 && f.l.say_lost <= 40);
 }
 
+/* A link that loses 1 % loses it with a queue, too: only more than that is the
+ * queue's.  Of `times` signals with a queue, how many are complained about. */
+static unsigned
+complaints(struct feed *f, int times, uint32_t lost)
+{
+	unsigned said = 0;
+
+	for (int i = 0; i < times; i++)
+		said += signal_after(f, lost, 5000) && f->l.queue;
+	return said;
+}
+
+static void
+test_load_usual(void)
+{
+	struct feed f = { .now = 1000, .l.clients = 1 };
+
+	for (int i = 0; i < 200; i++)
+		signal_after(&f, 2, 0);
+	T_CHECK(complaints(&f, 400, 2) == 0);
+	for (int i = 0; i < 200; i++)
+		signal_after(&f, 2, 0);
+	T_CHECK(complaints(&f, 20, 8) >= 5);
+	/* Of 80 that count each, one is not believed so soon. */
+	for (int i = 0; i < 200; i++)
+		signal_after(&f, 2, 0);
+	struct feed g = f;
+	g.l.clients = 80;
+	unsigned one = complaints(&f, 60, 7), each = complaints(&g, 60, 7);
+	T_CHECK(each >= 10 && one > each + 5);
+	/* What was lost while a queue was overlooked is not usual for that. */
+	for (int i = 0; i < 400; i++)
+		signal_after(&f, 80, 0);
+	T_CHECK(complaints(&f, 20, 80) >= 15);
+}
+
+/* So slow that few blocks pass between two signals. */
+static unsigned
+slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
+{
+	unsigned said = 0;
+
+	for (int i = 0; i < times; i++) {
+		f->now += 25000;
+		f->sent += 5;
+		f->seen += (uint32_t)i % every == 0 ? 4 : 5;
+		client_load_signal(&f->l, f->now + queue_us, f->now, 0, f->sent);
+		said += client_load_judge(&f->l, f->now + queue_us + 1, f->seen) &&
+		        f->l.queue;
+	}
+	return said;
+}
+
+static void
+test_load_slow(void)
+{
+	struct feed f = { .now = 1000 };
+
+	T_CHECK(slow_complaints(&f, 300, 20, 0) == 0);
+	T_CHECK(slow_complaints(&f, 100, 20, 9000) == 0);
+	T_CHECK(slow_complaints(&f, 300, 20, 0) == 0);
+	T_CHECK(slow_complaints(&f, 100, 1, 9000) > 10);
+	/* One of five is not half of all. */
+	T_CHECK(f.l.say_of >= 16 && f.l.say_lost * 2 < f.l.say_of);
+}
+
 /* Blocks and signals are not read in the order in which they were sent. */
 static void
 test_load_order(void)
@@ -205,10 +314,14 @@ int
 main(void)
 {
 	test_pace();
+	test_pace_faster();
 	test_unpaced();
 	test_rate();
 	test_useless();
+	test_low_cap();
 	test_load();
 	test_load_order();
+	test_load_usual();
+	test_load_slow();
 	return t_done();
 }

@@ -250,6 +250,84 @@ test_join(void)
 	server_free(s);
 }
 
+static void
+join_from(struct server *s, uint64_t now, uint32_t ip, uint32_t id, bool offer)
+{
+	struct wire_msg m = from_a(WIRE_JOIN);
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	m.u.join.clientid = id;
+	memcpy(m.srcip, &ip, 4);
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+	if (offer)
+		n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, now, pkt, n, m.srcip);
+}
+
+/* Strangers join from ever other addresses, ten thousand times a second: those who are
+ * loading are still known, who comes is counted, and few replies go out. */
+static void
+test_join_flood(void)
+{
+	struct server *s = make_ext(0);
+	struct server_out out;
+	uint64_t now = 1000000;
+	uint32_t replies = 0, counted = 0;
+
+	join(s, now, 77);
+	request(s, now, 0, 0, 1024);
+	for (uint32_t i = 0; i < 50000; i++) {
+		now += 100;
+		join_from(s, now, 0x0b000000 + i, i, i % 2);
+		if (i % 1000 == 0) {
+			uint32_t before = server_stats(s)->joins;
+			join_from(s, now, 0x0c000000 + i, 5, true);
+			counted += server_stats(s)->joins == before + 1;
+		}
+		for (read_all(s); server_output(s, now, &out); read_all(s))
+			replies += out.kind == SERVER_OUT_PACKET &&
+			           !wirext_is(out.pkt, out.len);
+	}
+	T_CHECK(counted == 50);
+	T_CHECK(replies > 1000 && replies < 1300);
+	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX);
+	/* He asked, so he is still there to leave. */
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	leave.u.leave.clientid = 77;
+	input(s, now, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX - 1);
+	/* One address is not thousands of clients. */
+	struct server *t = make_ext(0);
+	for (uint32_t i = 0; i < 20000; i++)
+		join(t, now, i);
+	T_CHECK(server_stats(t)->clients == 64);
+	server_free(t);
+	server_free(s);
+}
+
+/* A client is said to have left by somebody else: it is known again when it speaks. */
+static void
+test_forged_leave(void)
+{
+	struct server *s = make_ext(0);
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	struct wirext_msg go = { .kind = WIREXT_GO, .srcip = { 10, 0, 0, 2 } };
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	join(s, 5, 77);
+	leave.u.leave.clientid = go.u.go.clientid = 77;
+	go.session = 9;
+	go.u.go.blocks = 1024;
+	size_t n = wirext_put(&go, pkt, sizeof pkt);
+	input(s, 6, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	server_input(s, 7, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 0 && server_stats(s)->gos == 0);
+	server_input(s, 1500000, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gos == 1);
+	server_free(s);
+}
+
 /* A file that is not whole chunks is offered by JOIN2 only. */
 static void
 test_join2(void)
@@ -265,7 +343,9 @@ test_join2(void)
 		input(s, 0, &ask, ip_a);
 	}
 	for (uint32_t id = 1; id <= 3; id++) {
-		T_CHECK(server_output(s, 0, &out) && reply_is(&out, WIRE_JOIN2, &m));
+		uint64_t now = server_deadline(s, 0);
+		T_CHECK(now == 0);
+		T_CHECK(server_output(s, now, &out) && reply_is(&out, WIRE_JOIN2, &m));
 		T_CHECK(m.u.join2.clientid == id % 3 && m.u.join2.blocks == 301 &&
 			m.u.join2.image_bytes == 307201 &&
 			m.u.join2.chunk_blocks == 1024 &&
@@ -587,6 +667,8 @@ main(void)
 	test_end_while_held();
 	test_join();
 	test_join2();
+	test_join_flood();
+	test_forged_leave();
 	test_merging();
 	test_refused();
 	test_reading();

@@ -1,5 +1,5 @@
 /* Two messages at once have the digests that they have alone: every length around
- * a block's, and long ones, at odd addresses. */
+ * a block's, of the same length and of others, and long ones, at odd addresses. */
 #include "common/base/sha256.h"
 
 #include <stdlib.h>
@@ -12,13 +12,13 @@ enum { BYTES = 1 << 20 };
 static uint8_t data[2][BYTES + 64];
 
 static bool
-agrees(size_t skew, size_t n)
+agrees(size_t skew, size_t n, size_t m)
 {
 	uint8_t want[2][SHA256_BYTES], got[2][SHA256_BYTES];
 
 	sha256(data[0] + skew, n, want[0]);
-	sha256(data[1] + 2 * skew, n, want[1]);
-	sha256_pair(data[0] + skew, data[1] + 2 * skew, n, got[0], got[1]);
+	sha256(data[1] + 2 * skew, m, want[1]);
+	sha256_pair(data[0] + skew, n, data[1] + 2 * skew, m, got[0], got[1]);
 	return memcmp(want, got, sizeof want) == 0;
 }
 
@@ -33,15 +33,18 @@ main(void)
 	unsigned wrong = 0;
 
 	/* FIPS 180-4's example. */
-	sha256_pair("abc", "abd", 3, got[0], got[1]);
+	sha256_pair("abc", 3, "abd", 3, got[0], got[1]);
 	T_CHECK(memcmp(got[0], abc, sizeof abc) == 0);
 	T_CHECK(memcmp(got[1], abc, sizeof abc) != 0);
 	srand(6);
 	for (size_t i = 0; i < sizeof data; i++)
 		data[i / sizeof data[0]][i % sizeof data[0]] = (uint8_t)(rand() >> 7);
 	for (size_t n = 0; n < 300; n++)
-		wrong += !agrees(n % 3, n);
+		wrong += !agrees(n % 3, n, n) + !agrees(n % 3, n, 299 - n) +
+		         !agrees(1, 77, n);
 	T_CHECK(wrong == 0);
-	T_CHECK(agrees(0, BYTES) && agrees(1, BYTES - 1) && agrees(5, 65536));
+	T_CHECK(agrees(0, BYTES, BYTES) && agrees(1, BYTES - 1, BYTES - 1) &&
+		agrees(5, 65536, 65536));
+	T_CHECK(agrees(3, BYTES, 70000) && agrees(1, 0, BYTES) && agrees(0, 65536, 1));
 	return t_done();
 }

@@ -52,6 +52,13 @@ sample(enum wirext_kind kind)
 		m.u.load.epoch = 80;
 		m.u.load.lost = m.u.load.of = 200;
 		m.u.load.queue = true;
+		break;
+	case WIREXT_ROOM:
+		m.u.go.clientid = 82;
+		m.u.go.blocks = 512;
+		m.u.go.chunk = 70000;
+		m.u.go.block = 1023;
+		m.u.go.since = 65535;
 	}
 	return m;
 }
@@ -59,7 +66,7 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_LOAD; kind++) {
+	for (int kind = WIREXT_STATE; kind <= WIREXT_ROOM; kind++) {
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
 		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
 		struct err e;
@@ -125,6 +132,8 @@ test_impossible(void)
 	T_CHECK(refused(&m, 20, 81) && refused(&m, 20, 0) && refused(&m, 28, 129));
 	m = sample(WIREXT_LOAD);
 	T_CHECK(refused(&m, 24, 201) && !refused(&m, 24, 199));
+	m = sample(WIREXT_ROOM);
+	T_CHECK(refused(&m, 29, 4) && !refused(&m, 29, 3));
 	m = sample(WIREXT_WANT);
 	T_CHECK(refused(&m, 27, 0xff) && refused(&m, 24, 200));
 	m.u.want.map.first = UINT32_MAX - 5;

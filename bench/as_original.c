@@ -1,0 +1,116 @@
+/* An image as the original programs write it: version 3, one zlib stream a chunk,
+ * flushed after each piece, no extension.
+ *	as_original IN.ndz OUT.ndz [LEVEL]
+ * The chunks hold what those of IN hold, so IN should be compressed a little less than
+ * the original does it (imagezip -z 1). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ndz/chunk.h"
+#include "common/ndz/image.h"
+#include "common/store/remake.h"
+
+struct work {
+	struct decoder *decoder;
+	struct remaker *remaker;
+	struct remake_how how;
+	FILE *out;
+};
+
+static int
+write_again(struct work *w, struct chunk *c, const uint8_t *bytes, struct err *e)
+{
+	static uint8_t chunk[NDZ_CHUNK_BYTES];
+	uint8_t *raw = malloc((size_t)c->raw_bytes);
+	int rc = raw == NULL ? err_nomem(e, "a chunk")
+	                     : chunk_decode(c, bytes, w->decoder, raw, e);
+
+	memset(chunk, 0, sizeof chunk);
+	if (rc == 0)
+		rc = remake_begin(
+		    w->remaker, &w->how, &c->h, chunk + NDZ_HEADER_BYTES, e);
+	if (rc == 0) {
+		c->h.size = 0;
+		if (remake_data(w->remaker, raw, (size_t)c->raw_bytes))
+			c->h.size = (uint32_t)remake_end(w->remaker);
+		rc = c->h.size == 0 ? err_set(e, ERR_FORMAT, "it does not fit 1 MiB")
+		                    : ndz_header_put(&c->h, chunk, e);
+	}
+	/* What a stream that did not fit left behind is not kept. */
+	if (rc == 0) {
+		size_t used = NDZ_HEADER_BYTES + c->h.size;
+		memset(chunk + used, 0, sizeof chunk - used);
+		if (fwrite(chunk, sizeof chunk, 1, w->out) != 1)
+			rc = err_os(e, "writing the image");
+	}
+	free(raw);
+	return rc;
+}
+
+static int
+all_chunks(struct work *w, struct image *img, struct err *e)
+{
+	static uint8_t bytes[NDZ_CHUNK_BYTES];
+	struct ndz_header *h = malloc(sizeof *h);
+	struct chunk *c = malloc(sizeof *c);
+	int rc = h == NULL || c == NULL ? err_nomem(e, "a chunk") : 1;
+
+	for (uint32_t i = 0; rc == 1; i++) {
+		rc = image_next(img, bytes, h, e);
+		if (rc != 1)
+			break;
+		if (chunk_parse(c, bytes, e) != 0) {
+			rc = -1;
+			break;
+		}
+		if (write_again(w, c, bytes, e) != 0)
+			rc = err_ctx(e, "chunk %u", i);
+		chunk_free(c);
+	}
+	free(h);
+	free(c);
+	return rc;
+}
+
+static int
+run(struct work *w, const char *in, const char *out, struct err *e)
+{
+	struct image *img;
+
+	w->decoder = decoder_new();
+	w->remaker = remaker_new();
+	if (w->decoder == NULL || w->remaker == NULL)
+		return err_nomem(e, "a chunk");
+	if (image_open(&img, in, e) != 0)
+		return -1;
+	w->out = fopen(out, "wb");
+	int rc = w->out == NULL ? err_os(e, "%s", out) : all_chunks(w, img, e);
+	if (w->out != NULL && fclose(w->out) != 0 && rc == 0)
+		rc = err_os(e, "%s", out);
+	if (rc != 0 && w->out != NULL)
+		remove(out);
+	image_close(img);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct work w = { .how = { .rule = REMAKE_FLUSHED, .level = 4, .memory = 8 } };
+	struct err e;
+
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: as_original IN.ndz OUT.ndz [LEVEL]\n");
+		return 2;
+	}
+	if (argc == 4)
+		w.how.level = (uint8_t)(strtoul(argv[3], NULL, 10) % 10);
+	int rc = run(&w, argv[1], argv[2], &e);
+	decoder_free(w.decoder);
+	remaker_free(w.remaker);
+	if (rc == 0)
+		return 0;
+	fprintf(stderr, "as_original: %s: %s\n", argv[1], e.text);
+	return err_exit_status(&e);
+}

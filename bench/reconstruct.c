@@ -1,0 +1,176 @@
+/* What it takes to make chunks from raw blocks, as a store of raw blocks must: inflate
+ * the blocks of a chunk, compress the chunk.
+ *	reconstruct IMAGE.ndz BLOCK_BYTES [LEVEL]
+ * Blocks lie compressed in memory, so that neither disk nor look-up counts.  Prints
+ * JSON: chunks, and the mean microseconds of CPU for one, of which inflating. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/cpu.h"
+#include "common/base/json.h"
+#include "common/ndz/chunk.h"
+#include "common/ndz/image.h"
+#include "common/store/remake.h"
+
+enum { LEVEL = 4 }; /* zlib's, the original imagezip's default */
+
+struct work {
+	size_t block_bytes;
+	struct deflater *deflater;
+	struct inflater *inflater;
+	struct decoder *decoder;
+	struct remaker *remaker;
+	struct remake_how how;
+	uint8_t *raw, *again; /* a chunk's data */
+	uint8_t *packed;      /* its blocks */
+	size_t raw_cap;
+	uint32_t chunks, too_long;
+	double inflate_us, us;
+};
+
+static int
+need_room(struct work *w, size_t n, struct err *e)
+{
+	if (n <= w->raw_cap)
+		return 0;
+	size_t blocks = n / w->block_bytes + 1;
+	free(w->raw), free(w->again), free(w->packed);
+	w->raw = malloc(n);
+	w->again = malloc(n);
+	w->packed = malloc(blocks * (deflater_bound(w->block_bytes) + sizeof(size_t)));
+	w->raw_cap = n;
+	return w->raw == NULL || w->again == NULL || w->packed == NULL
+	           ? err_nomem(e, "a chunk")
+	           : 0;
+}
+
+/* Each block behind its length. */
+static void
+pack_blocks(struct work *w, size_t bytes)
+{
+	uint8_t *to = w->packed;
+
+	for (size_t at = 0, n; at < bytes; at += n) {
+		n = bytes - at < w->block_bytes ? bytes - at : w->block_bytes;
+		size_t len = deflater_fragment(w->deflater, w->raw + at, n,
+		    to + sizeof len, deflater_bound(w->block_bytes));
+		memcpy(to, &len, sizeof len);
+		to += sizeof len + len;
+	}
+}
+
+static int
+unpack_blocks(struct work *w, size_t bytes, struct err *e)
+{
+	const uint8_t *from = w->packed;
+	size_t len;
+
+	for (size_t at = 0, n; at < bytes; at += n) {
+		n = bytes - at < w->block_bytes ? bytes - at : w->block_bytes;
+		memcpy(&len, from, sizeof len);
+		if (inflater_fragment(
+			w->inflater, from + sizeof len, len, w->again + at, n, e) != 0)
+			return -1;
+		from += sizeof len + len;
+	}
+	return 0;
+}
+
+static int
+one_chunk(struct work *w, const struct chunk *c, const uint8_t *bytes, struct err *e)
+{
+	static uint8_t stream[NDZ_STREAM_MAX];
+	size_t n = (size_t)c->raw_bytes;
+
+	if (need_room(w, n, e) != 0 ||
+	    chunk_decode(c, bytes, w->decoder, w->raw, e) != 0)
+		return -1;
+	pack_blocks(w, n);
+	double start = cpu_us();
+	if (unpack_blocks(w, n, e) != 0)
+		return -1;
+	double middle = cpu_us();
+	if (remake_begin(w->remaker, &w->how, &c->h, stream, e) != 0)
+		return -1;
+	if (!remake_data(w->remaker, w->again, n) || remake_end(w->remaker) == 0)
+		w->too_long++;
+	w->us += cpu_us() - start;
+	w->inflate_us += middle - start;
+	w->chunks++;
+	return memcmp(w->raw, w->again, n) == 0
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "blocks came out changed");
+}
+
+static int
+all_chunks(struct work *w, struct image *img, struct err *e)
+{
+	static uint8_t bytes[NDZ_CHUNK_BYTES];
+	struct ndz_header *h = malloc(sizeof *h);
+	struct chunk *c = malloc(sizeof *c);
+	int rc = h == NULL || c == NULL ? err_nomem(e, "a chunk") : 1;
+
+	while (rc == 1 && (rc = image_next(img, bytes, h, e)) == 1) {
+		if (chunk_parse(c, bytes, e) != 0) {
+			rc = -1;
+			break;
+		}
+		if (one_chunk(w, c, bytes, e) != 0)
+			rc = -1;
+		chunk_free(c);
+	}
+	free(h);
+	free(c);
+	return rc;
+}
+
+static int
+print_means(const struct work *w, struct err *e)
+{
+	struct json *j = json_new();
+	double n = w->chunks > 0 ? w->chunks : 1;
+
+	if (j == NULL)
+		return err_nomem(e, "the result");
+	json_object(j, NULL);
+	json_uint(j, "block_bytes", w->block_bytes);
+	json_uint(j, "chunks", w->chunks);
+	json_uint(j, "chunks_too_long", w->too_long);
+	json_double(j, "chunk_us", w->us / n);
+	json_double(j, "inflate_us", w->inflate_us / n);
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct work w = { .how = { .rule = REMAKE_FLUSHED, .memory = 8 } };
+	struct image *img;
+	struct err e;
+
+	w.block_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	w.how.level = (uint8_t)(argc > 3 ? strtoul(argv[3], NULL, 10) : LEVEL);
+	if (w.block_bytes == 0 || w.block_bytes > NDZ_CHUNK_BYTES || w.how.level > 9) {
+		fprintf(stderr, "usage: reconstruct IMAGE.ndz BLOCK_BYTES [LEVEL]\n");
+		return 2;
+	}
+	w.deflater = deflater_new(DEFLATE_LEVEL_DEFAULT);
+	w.inflater = inflater_new();
+	w.decoder = decoder_new();
+	w.remaker = remaker_new();
+	int rc = w.deflater == NULL || w.inflater == NULL || w.decoder == NULL ||
+	                 w.remaker == NULL
+	             ? err_nomem(&e, "a chunk")
+	             : image_open(&img, argv[1], &e);
+	if (rc == 0) {
+		rc = all_chunks(&w, img, &e);
+		image_close(img);
+	}
+	if (rc != 0 || print_means(&w, &e) != 0) {
+		fprintf(stderr, "reconstruct: %s\n", e.text);
+		return err_exit_status(&e);
+	}
+	return 0;
+}

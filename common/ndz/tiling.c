@@ -1,0 +1,60 @@
+#include "common/ndz/tiling.h"
+
+#include <inttypes.h>
+
+void
+tiling_init(struct tiling *t)
+{
+	*t = (struct tiling){ 0 };
+	rangeset_init(&t->spans);
+}
+
+void
+tiling_free(struct tiling *t)
+{
+	rangeset_free(&t->spans);
+}
+
+int
+tiling_add(struct tiling *t, uint32_t number, const struct ndz_header *h, struct err *e)
+{
+	struct range span = { h->firstsect, h->lastsect - h->firstsect };
+
+	t->silent |= h->version == 1;
+	t->misnumbered |= h->index < 0 || (uint32_t)h->index != number;
+	t->sectors += span.len;
+	return rangeset_add(&t->spans, span, e);
+}
+
+static struct range
+first_gap(struct tiling *t)
+{
+	struct range a = rangeset_get(&t->spans, 0);
+	uint64_t end = range_end(a);
+
+	if (a.off > 0)
+		return (struct range){ 0, a.off };
+	if (rangeset_count(&t->spans) == 1)
+		return (struct range){ end, 0 };
+	return (struct range){ end, rangeset_get(&t->spans, 1).off - end };
+}
+
+int
+tiling_check(struct tiling *t, struct range *gap, struct err *e)
+{
+	*gap = (struct range){ 0, 0 };
+	if (t->silent || rangeset_count(&t->spans) == 0)
+		return 0;
+	if (rangeset_total(&t->spans) != t->sectors)
+		return err_set(e, ERR_FORMAT,
+		    "%" PRIu64 " sectors are those of two chunks: a chunk came twice, "
+		    "or belongs to another image",
+		    t->sectors - rangeset_total(&t->spans));
+	*gap = first_gap(t);
+	if (gap->len == 0 || !t->misnumbered)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "no chunk answers for the sectors %" PRIu64 " to %" PRIu64
+	    ", and the chunks' numbers have a gap: chunks are missing",
+	    gap->off, range_end(*gap) - 1);
+}

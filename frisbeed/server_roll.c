@@ -1,0 +1,180 @@
+#include "frisbeed/server_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Of one address; more of them are not real. */
+	CLIENTS_AN_ADDRESS = 64,
+	LEFT_US = 1000000, /* who left so long ago and speaks has not really left */
+};
+
+static uint64_t
+key_of(const uint8_t ip[4])
+{
+	return (uint64_t)ip[0] << 24 | (uint64_t)ip[1] << 16 | (uint64_t)ip[2] << 8 |
+	       ip[3];
+}
+
+int
+server_roll_init(struct server *s)
+{
+	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
+	if (s->clients == NULL)
+		return -1;
+	return lru_init(&s->roll, SERVER_CLIENTS_MAX,
+	    (uint64_t)s->cfg.ext.session << 32 ^ s->now_us);
+}
+
+void
+server_roll_fini(struct server *s)
+{
+	lru_fini(&s->roll);
+	free(s->clients);
+}
+
+static uint32_t
+find(const struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t i = lru_first(&s->roll, key_of(ip));
+
+	while (i != LRU_NONE &&
+	       (s->clients[i].id != id || memcmp(s->clients[i].ip, ip, 4) != 0))
+		i = lru_next(&s->roll, i);
+	return i;
+}
+
+static void
+discount(struct server *s, const struct server_client *c)
+{
+	s->ext.clients -= c->ext;
+	s->ext.no_sets -= c->no_sets;
+}
+
+static void
+strike(struct server *s, uint32_t i)
+{
+	discount(s, &s->clients[i]);
+	lru_remove(&s->roll, i);
+	s->stats.clients = s->roll.n;
+}
+
+/* An address that has too many already loses the one that came first. */
+static void
+make_room(struct server *s, const uint8_t ip[4])
+{
+	uint32_t n = 0, last = LRU_NONE;
+
+	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
+	     i = lru_next(&s->roll, i))
+		if (memcmp(s->clients[i].ip, ip, 4) == 0) {
+			n++;
+			last = i;
+		}
+	if (n >= CLIENTS_AN_ADDRESS)
+		strike(s, last);
+}
+
+static void
+enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
+{
+	bool old;
+
+	make_room(s, ip);
+	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
+	if (old)
+		discount(s, &s->clients[i]);
+	s->clients[i] = (struct server_client){ .id = id, .ext = ext };
+	memcpy(s->clients[i].ip, ip, 4);
+	s->ext.clients += ext;
+	s->stats.clients = s->roll.n;
+	if (s->stats.clients > s->stats.clients_max)
+		s->stats.clients_max = s->stats.clients;
+}
+
+void
+server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
+{
+	uint32_t i = find(s, ip, id);
+
+	s->stats.joins++;
+	if (i != LRU_NONE) {
+		lru_touch(&s->roll, i, false);
+		return; /* its last join or our reply was lost */
+	}
+	s->joined_us = s->now_us;
+	enrol(s, ip, id, ext);
+	if (s->log.joined != NULL)
+		s->log.joined(s->log.arg, ip, id);
+}
+
+void
+server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t i = find(s, ip, id);
+
+	if (i == LRU_NONE || s->clients[i].no_sets)
+		return;
+	s->clients[i].no_sets = true;
+	s->ext.no_sets++;
+}
+
+void
+server_client_asks(struct server *s, const uint8_t ip[4])
+{
+	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
+	     i = lru_next(&s->roll, i))
+		if (memcmp(s->clients[i].ip, ip, 4) == 0)
+			lru_touch(&s->roll, i, true);
+}
+
+/* The ports are read one after the other: what a client said on the second one may be
+ * heard after its LEAVE. */
+static bool
+has_left(const struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s->left[i].client.id == id &&
+		    s->now_us - s->left[i].at_us < LEFT_US &&
+		    memcmp(s->left[i].client.ip, ip, 4) == 0)
+			return true;
+	return false;
+}
+
+bool
+server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	if (has_left(s, ip, id))
+		return false;
+	/* Of an earlier run of this server, or pushed out: we do not know it. */
+	uint32_t i = find(s, ip, id);
+	if (i == LRU_NONE) {
+		server_client_joined(s, ip, id, true);
+		i = find(s, ip, id);
+	}
+	lru_touch(&s->roll, i, true);
+	return true;
+}
+
+void
+server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
+	                                                           : NULL;
+	uint32_t i = find(s, m->srcip, m->u.leave.clientid);
+
+	s->stats.leaves++;
+	if (i != LRU_NONE) {
+		struct server_left *left = &s->left[s->nleft++ % LEFT_KEPT];
+		left->client = s->clients[i];
+		left->at_us = s->left_us = now_us;
+		strike(s, i);
+		if (s->ext.clients == 0)
+			s->ext.heard_us = 0;
+	}
+	if (s->log.left != NULL)
+		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
+		    m->u.leave.elapsed_s, stats);
+}

@@ -1,0 +1,140 @@
+/* foreign.c: signatures of what is kept whole whatever else it looks like.
+ *
+ * Linux RAID (the kernel's include/uapi/linux/raid/md_p.h and md_u.h): a superblock
+ * of 256 bytes or more, u32 magic, u32 version, ...; of version 1 in sector 0 (1.1),
+ * 8 (1.2) or near the end (1.0), of version 0.90 near the end, in host byte order.
+ * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,
+ * which begin with a u64 magic in the byte order of who wrote it.
+ * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8.
+ */
+#include "fsmods/foreign.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+
+enum {
+	MD_MAGIC = (int)0xa92b4efc,
+	MD_BYTES = 256, /* as much of one as is looked at */
+	MD1_LEVEL_AT = 72,
+	MD1_PLACE_AT = 144,
+	MD0_LEVEL_AT = 28,
+	MD_LEVEL_MIRROR = 1,
+	ZFS_RING_AT = 128 << 10,
+	ZFS_RING_BYTES = 128 << 10,
+	ZFS_SLOT_BYTES = 1 << 10,
+	ZFS_MAGIC = 0x00bab10c,
+};
+
+static const struct {
+	uint64_t at_bytes;
+	unsigned bytes;
+	const char *magic, *name;
+} signatures[] = {
+	{ 4096 + 24, 16,
+	    "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81",
+	    "a bcache device" },
+	{ 4096 + 24, 16,
+	    "\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef",
+	    "a bcachefs filesystem" },
+	{ 0, 8, "dmvdo001", "a VDO volume" },
+	{ 0, 8, "integrt\0", "a dm-integrity device" },
+	{ 0, 8, "verity\0\0", "a dm-verity device" },
+	{ 32768, 4, "JFS1", "a JFS filesystem" },
+	{ 65536 + 52, 6, "ReIsEr", "a ReiserFS filesystem" },
+};
+
+/* len bytes at an offset of the partition; false when they are not to be had. */
+static bool
+look(struct disk *d, struct range part, uint64_t at, void *buf, size_t len)
+{
+	struct err ignored;
+	uint64_t bytes = part.len * SECTOR_BYTES;
+
+	return at <= bytes && len <= bytes - at &&
+	       disk_read(d, buf, len, part.off * SECTOR_BYTES + at, &ignored) == 0;
+}
+
+static uint32_t
+u32_at(const uint8_t *b, size_t at)
+{
+	struct rd r = rd_from(b, MD_BYTES);
+
+	rd_skip(&r, at);
+	return rd_le32(&r);
+}
+
+/* Version 1 knows where it lies, so that a copy of a disk in a file is none. */
+static bool
+is_md1(struct disk *d, struct range part, uint64_t sector, uint32_t *level)
+{
+	uint8_t b[MD_BYTES];
+
+	if (!look(d, part, sector * SECTOR_BYTES, b, sizeof b))
+		return false;
+	*level = u32_at(b, MD1_LEVEL_AT);
+	return u32_at(b, 0) == (uint32_t)MD_MAGIC && u32_at(b, 4) == 1 &&
+	       u32_at(b, MD1_PLACE_AT) == (uint32_t)sector &&
+	       u32_at(b, MD1_PLACE_AT + 4) == (uint32_t)(sector >> 32);
+}
+
+static bool
+is_md0(struct disk *d, struct range part, uint32_t *level)
+{
+	uint64_t sector = part.len / 128 * 128;
+	uint8_t b[MD_BYTES];
+
+	if (sector < 128 || !look(d, part, (sector - 128) * SECTOR_BYTES, b, sizeof b))
+		return false;
+	bool same = u32_at(b, 0) == (uint32_t)MD_MAGIC;
+	bool swapped = u32_at(b, 0) == __builtin_bswap32((uint32_t)MD_MAGIC);
+	*level = u32_at(b, MD0_LEVEL_AT);
+	if (swapped)
+		*level = __builtin_bswap32(*level);
+	return (same || swapped) && u32_at(b, 4) == 0;
+}
+
+static bool
+is_md(struct disk *d, struct range part)
+{
+	uint32_t level;
+
+	if (is_md1(d, part, 0, &level) || is_md1(d, part, 8, &level))
+		return true;
+	/* With its superblock at the end, a mirror's member begins like the mirror. */
+	bool at_end = (part.len > 16 &&
+			  is_md1(d, part, (part.len - 16) / 8 * 8, &level)) ||
+	              is_md0(d, part, &level);
+	return at_end && level != MD_LEVEL_MIRROR;
+}
+
+static bool
+is_zfs(struct disk *d, struct range part)
+{
+	uint8_t slot[8];
+
+	for (uint64_t i = 0; i < ZFS_RING_BYTES; i += ZFS_SLOT_BYTES) {
+		if (!look(d, part, ZFS_RING_AT + i, slot, sizeof slot))
+			return false;
+		struct rd r = rd_from(slot, sizeof slot);
+		uint64_t magic = rd_le64(&r);
+		if (magic == ZFS_MAGIC || __builtin_bswap64(magic) == ZFS_MAGIC)
+			return true;
+	}
+	return false;
+}
+
+const char *
+foreign_find(struct disk *d, struct range part)
+{
+	uint8_t b[16];
+
+	for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
+		if (look(d, part, signatures[i].at_bytes, b, signatures[i].bytes) &&
+		    memcmp(b, signatures[i].magic, signatures[i].bytes) == 0)
+			return signatures[i].name;
+	if (is_md(d, part))
+		return "a member of a Linux RAID";
+	return is_zfs(d, part) ? "a member of a ZFS pool" : NULL;
+}

@@ -1,0 +1,33 @@
+"""What makes a disk a member of something else, as its tool would write it: leftover.py KIND FILE
+The rest of the file stays, as it does then."""
+import os, struct, sys
+
+kind, path = sys.argv[1:3]
+sectors = os.path.getsize(path) // 512
+
+
+def md1(sector, level):
+    b = struct.pack("<IIII", 0xA92B4EFC, 1, 0, 0) + bytes(range(16)) + b"host:0".ljust(32, b"\0")
+    b += struct.pack("<QIIQIIII", 0, level, 0, sectors - 2048, 0, 2, 0, 0) + bytes(24)
+    return sector * 512, b[:128].ljust(128, b"\0") + struct.pack("<QQQQ", 2048, sectors - 2048, sector, 0) + bytes(96)
+
+
+def md0(order, level):
+    words = [0xA92B4EFC, 0, 90, 0, 0, 7, 0, level & 0xFFFFFFFF] + [0] * 56
+    return (sectors // 128 * 128 - 128) * 512, struct.pack(order + "64I", *words)
+
+
+made = {
+    "md1.1": lambda: md1(0, 5), "md1.2": lambda: md1(8, 1),
+    "md1.0": lambda: md1((sectors - 16) // 8 * 8, 5), "md1.0-mirror": lambda: md1((sectors - 16) // 8 * 8, 1),
+    "md0.90": lambda: md0("<", 0), "md0.90-big": lambda: md0(">", -1), "md0.90-mirror": lambda: md0("<", 1),
+    "zfs": lambda: ((128 << 10) + 5 * 4096, struct.pack("<QQ", 0x00BAB10C, 5000)),
+    "zfs-big": lambda: ((256 << 10) - 1024, struct.pack(">QQ", 0x00BAB10C, 5000)),
+    "bcache": lambda: (4096 + 24, bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81")),
+    "bcachefs": lambda: (4096 + 24, bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")),
+    "integrity": lambda: (0, b"integrt\0"), "jfs": lambda: (32768, b"JFS1"), "reiserfs": lambda: (65588, b"ReIsEr2Fs"),
+}
+at, b = made[kind]()
+with open(path, "r+b") as f:
+    f.seek(at)
+    f.write(b)

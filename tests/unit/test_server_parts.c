@@ -1,0 +1,229 @@
+/* Parts of the server's engine: what was sent lately, when chunks take turns, and how
+ * an unpaced server counts. */
+#include <string.h>
+
+#include "common/net/blockmap.h"
+#include "frisbeed/server.h"
+#include "frisbeed/server_sent.h"
+#include "frisbeed/server_sets.h"
+#include "tests/t.h"
+
+enum { CHUNKS = 16, AHEAD = 64, MOST = CHUNKS * WIRE_CHUNK_BLOCKS };
+
+static const uint8_t ip[4] = { 10, 0, 0, 2 };
+
+static void
+test_sent(void)
+{
+	static struct server_sent t;
+	uint64_t sent = 0;
+
+	T_CHECK(!server_sent_upto(&t, 0, 0, &sent));
+	server_sent_run(&t, 5, 32, 32, 100);
+	T_CHECK(server_sent_upto(&t, 5, 32, &sent) && sent == 101);
+	T_CHECK(server_sent_upto(&t, 5, 63, &sent) && sent == 132);
+	T_CHECK(!server_sent_upto(&t, 5, 64, &sent) &&
+		!server_sent_upto(&t, 5, 31, &sent) &&
+		!server_sent_upto(&t, 4, 40, &sent));
+	server_sent_run(&t, 5, 40, 1, 900); /* once more */
+	T_CHECK(server_sent_upto(&t, 5, 40, &sent) && sent == 901);
+	for (uint32_t i = 0; i < SERVER_SENT_RUNS; i++)
+		server_sent_run(&t, 6, 0, 1, i);
+	T_CHECK(!server_sent_upto(&t, 5, 40, &sent)); /* forgotten */
+	T_CHECK(server_sent_upto(&t, 6, 0, &sent) && sent == SERVER_SENT_RUNS);
+}
+
+static void
+test_sets(void)
+{
+	static const uint8_t burst[] = { 12, 12, 13, 13, 12, 12, 12, 13 },
+			     single[] = { 12, 19, 8, 14, 7, 13, 17, 10 },
+			     few[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct server_sets t = { 0 };
+	unsigned turned = 0;
+
+	for (int i = 0; i < 100; i++)
+		turned += server_sets_hear(&t, few) + server_sets_hear(&t, single);
+	T_CHECK(turned == 0 && !t.on);
+	for (int i = 0; i < 20; i++)
+		turned += server_sets_hear(&t, burst);
+	T_CHECK(turned == 1 && t.on);
+	for (int i = 0; i < 100; i++)
+		turned += server_sets_hear(&t, few);
+	T_CHECK(turned == 1 && t.on); /* nothing is known of them */
+	for (int i = 0; i < 50; i++)
+		turned += server_sets_hear(&t, single);
+	T_CHECK(turned == 2 && !t.on);
+}
+
+static void
+test_first_blocks(void)
+{
+	struct blockmap m = blockmap_range(100, 50), got = blockmap_first(&m, 20);
+
+	T_CHECK(blockmap_count(&got) == 20 && blockmap_next(&got, 0) == 100);
+	got = blockmap_first(&m, 0);
+	T_CHECK(blockmap_empty(&got));
+	got = blockmap_first(&m, 5000);
+	T_CHECK(blockmap_count(&got) == 50);
+	m = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	got = blockmap_first(&m, UINT64_MAX);
+	T_CHECK(blockmap_count(&got) == WIRE_CHUNK_BLOCKS);
+}
+
+/* --- a server --- */
+
+static struct server *
+make(uint64_t gap_us)
+{
+	struct server_config cfg = { .image_bytes = CHUNKS << 20,
+		.whole_chunks = true,
+		.srcip = { 10, 0, 0, 1 },
+		.run_blocks = 32,
+		.ahead = AHEAD,
+		.burst = 1000,
+		.gap_us = gap_us,
+		.ext = { .on = true, .parity = true, .port = 5008, .session = 9 } };
+
+	return server_new(&cfg, 0);
+}
+
+static void
+join(struct server *s, uint32_t id, uint32_t flags)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_JOIN,
+		.srcip = { 10, 0, 0, 2 },
+		.u.join.clientid = id };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+
+	server_input(s, 0, pkt, wirext_put_offer(pkt, n, sizeof pkt, flags), ip);
+}
+
+static void
+say(struct server *s, uint64_t now, struct wirext_msg *m)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m->srcip, ip, 4);
+	m->session = 9;
+	server_input(s, now, pkt, wirext_put(m, pkt, sizeof pkt), ip);
+}
+
+static void
+read_all(struct server *s)
+{
+	struct server_run run;
+
+	while (server_read_next(s, &run))
+		server_read_done(s, run.buf);
+}
+
+/* Blocks that go out now, as chunk * 1024 + block. */
+static uint32_t
+drain(struct server *s, uint64_t now, uint32_t *blocks)
+{
+	struct server_out out;
+	uint32_t n = 0;
+
+	for (read_all(s); server_output(s, now, &out); read_all(s))
+		if (out.kind == SERVER_OUT_BLOCK && n < MOST)
+			blocks[n++] = out.chunk * WIRE_CHUNK_BLOCKS + out.block;
+	return n;
+}
+
+/* No more goes than there is room for, to the block. */
+static void
+test_room(void)
+{
+	static uint32_t blocks[MOST];
+	struct server *s = make(0);
+	struct wirext_msg room = { .kind = WIREXT_ROOM }, go = { .kind = WIREXT_GO };
+
+	join(s, 1, 0);
+	T_CHECK(drain(s, 1, blocks) == WIREXT_FIRST_UNPACED);
+	room.u.go.blocks = 512;
+	room.u.go.block = 99; /* heard: 156 are on their way */
+	say(s, 2, &room);
+	T_CHECK(drain(s, 2, blocks) == 512 - 156);
+	T_CHECK(blocks[0] == 256 && blocks[511 - 156] == 611);
+	say(s, 3, &room);
+	T_CHECK(drain(s, 3, blocks) == 0);
+	room.u.go.block = 611;
+	room.u.go.blocks = 600; /* into the next chunk */
+	say(s, 4, &room);
+	T_CHECK(drain(s, 4, blocks) == 600 && blocks[599] == 612 + 599);
+	go.u.go.blocks = 10;
+	say(s, 5, &go);
+	T_CHECK(drain(s, 5, blocks) == 10);
+	room.u.go.chunk = 7; /* never sent: as if it said GO */
+	room.u.go.blocks = 20;
+	say(s, 6, &room);
+	T_CHECK(drain(s, 6, blocks) == 20);
+	server_free(s);
+}
+
+static void
+report_bursts(struct server *s, uint64_t now)
+{
+	struct wirext_msg m = { .kind = WIREXT_NAK, .u.nak.n = CHUNKS };
+
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		m.u.nak.at[i] = (struct wirext_nak){ i,
+			{ 20, 20, 20, 20, 20, 20, 20, 20 } };
+	say(s, now, &m);
+}
+
+/* How many of these chunks go on with another one after each run. */
+static uint32_t
+count_turns(const uint32_t *blocks, uint32_t n)
+{
+	uint32_t turns = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		turns += blocks[i] / WIRE_CHUNK_BLOCKS !=
+		         blocks[i - 1] / WIRE_CHUNK_BLOCKS;
+	return turns;
+}
+
+static uint32_t
+turns_with(uint32_t flags)
+{
+	static uint32_t blocks[MOST];
+	struct server *s = make(1000);
+	struct wirext_msg go = { .kind = WIREXT_GO };
+	uint32_t n = 0;
+
+	report_bursts(s, 0);
+	report_bursts(s, 0);
+	join(s, 1, flags);
+	for (uint64_t now = 1000; now < 60000; now += 1000) {
+		go.u.go.blocks = 8 * WIRE_CHUNK_BLOCKS;
+		say(s, now, &go);
+		n += drain(s, now, blocks + n);
+		if (n > MOST - 2000)
+			break;
+	}
+	server_free(s);
+	T_CHECK(n > 4000);
+	return count_turns(blocks, 4000);
+}
+
+static void
+test_turns(void)
+{
+	T_CHECK(turns_with(0) == (4000 - 1) / 32);
+	T_CHECK(turns_with(WIREXT_NO_SETS) == (4000 - 1) / WIRE_CHUNK_BLOCKS);
+}
+
+int
+main(void)
+{
+	test_sent();
+	test_sets();
+	test_first_blocks();
+	test_room();
+	test_turns();
+	return t_done();
+}
