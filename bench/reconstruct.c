@@ -143,11 +143,41 @@ print_means(const struct work *w, struct err *e)
 	return json_show(j, e);
 }
 
+static int
+run(struct work *w, const char *path, struct err *e)
+{
+	struct image *img;
+
+	w->deflater = deflater_new(DEFLATE_LEVEL_DEFAULT);
+	w->inflater = inflater_new();
+	w->decoder = decoder_new();
+	w->remaker = remaker_new();
+	if (w->deflater == NULL || w->inflater == NULL || w->decoder == NULL ||
+	    w->remaker == NULL)
+		return err_nomem(e, "a chunk");
+	if (image_open(&img, path, e) != 0)
+		return -1;
+	int rc = all_chunks(w, img, e);
+	image_close(img);
+	return rc == 0 ? print_means(w, e) : -1;
+}
+
+static void
+free_work(struct work *w)
+{
+	deflater_free(w->deflater);
+	inflater_free(w->inflater);
+	decoder_free(w->decoder);
+	remaker_free(w->remaker);
+	free(w->raw);
+	free(w->again);
+	free(w->packed);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct work w = { .how = { .rule = REMAKE_FLUSHED, .memory = 8 } };
-	struct image *img;
 	struct err e;
 
 	w.block_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
@@ -156,21 +186,10 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: reconstruct IMAGE.ndz BLOCK_BYTES [LEVEL]\n");
 		return 2;
 	}
-	w.deflater = deflater_new(DEFLATE_LEVEL_DEFAULT);
-	w.inflater = inflater_new();
-	w.decoder = decoder_new();
-	w.remaker = remaker_new();
-	int rc = w.deflater == NULL || w.inflater == NULL || w.decoder == NULL ||
-	                 w.remaker == NULL
-	             ? err_nomem(&e, "a chunk")
-	             : image_open(&img, argv[1], &e);
-	if (rc == 0) {
-		rc = all_chunks(&w, img, &e);
-		image_close(img);
-	}
-	if (rc != 0 || print_means(&w, &e) != 0) {
-		fprintf(stderr, "reconstruct: %s\n", e.text);
-		return err_exit_status(&e);
-	}
-	return 0;
+	int rc = run(&w, argv[1], &e);
+	free_work(&w);
+	if (rc == 0)
+		return 0;
+	fprintf(stderr, "reconstruct: %s\n", e.text);
+	return err_exit_status(&e);
 }
