@@ -134,7 +134,7 @@ free_chunk(void *arg, const void *chunk)
 
 /* A chunk on its way to the installation. */
 struct fetched {
-	uint8_t *buf; /* NULL: it is there already */
+	uint8_t *buf; /* or NULL */
 	uint32_t number;
 };
 
@@ -147,7 +147,7 @@ fetch(struct run *r, struct fetched *f, struct err *e)
 		return err_nomem(e, "a chunk");
 	int rc = image_next(r->image, f->buf, NULL, e);
 	r->fed += rc == 1;
-	if (rc <= 0 || install_has(r->install, f->number)) {
+	if (rc <= 0) {
 		free(f->buf);
 		f->buf = NULL;
 	}
@@ -182,7 +182,8 @@ check_digests(const struct fetched f[2], bool good[2])
 			chunk_free(&c[i]);
 }
 
-/* Gives the buffer away. */
+/* Gives the buffer away.  Only when the first chunk was fed it is known whether a
+ * state is of this image. */
 static int
 feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 {
@@ -191,6 +192,10 @@ feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 	if (buf == NULL)
 		return 0;
 	f->buf = NULL;
+	if (install_has(r->install, f->number)) {
+		free(buf);
+		return 0;
+	}
 	if (!good) {
 		free(buf);
 		return err_set(e, ERR_FORMAT,
