@@ -96,7 +96,8 @@ struct run {
 	struct progress progress;
 	FILE *report; /* --json goes there */
 	uLong crc;    /* -C */
-	uint32_t fed;
+	bool proved;  /* chunks are, whole */
+	uint32_t fed, chunk_dots;
 	uint64_t dotted; /* bytes that dots were printed for */
 };
 
@@ -117,7 +118,7 @@ print_dots(struct run *r)
 {
 	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
 
-	if (r->o->dots)
+	for (; r->o->dots && r->chunk_dots < r->fed; r->chunk_dots++)
 		fputc('.', stderr);
 	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES;
 	     r->dotted += DOT_BYTES)
@@ -131,31 +132,106 @@ free_chunk(void *arg, const void *chunk)
 	free((void *)(uintptr_t)chunk);
 }
 
-/* 1 fed, 0 the end, -1. */
+/* A chunk on its way to the installation. */
+struct fetched {
+	uint8_t *buf; /* or NULL */
+	uint32_t number;
+};
+
+/* The next chunk: 1, 0 the end, -1. */
 static int
-feed_one(struct run *r, struct err *e)
+fetch(struct run *r, struct fetched *f, struct err *e)
 {
-	void *buf = malloc(NDZ_CHUNK_BYTES);
-	uint32_t number = r->fed;
+	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), r->fed };
+	if (f->buf == NULL)
+		return err_nomem(e, "a chunk");
+	int rc = image_next(r->image, f->buf, NULL, e);
+	r->fed += rc == 1;
+	if (rc <= 0) {
+		free(f->buf);
+		f->buf = NULL;
+	}
+	return rc;
+}
+
+/* Is each what its digest says?  Two take little longer than one. */
+static void
+check_digests(const struct fetched f[2], bool good[2])
+{
+	struct chunk c[2] = { 0 };
+	uint8_t digest[2][EXT_DIGEST_BYTES];
+	struct err later; /* what cannot be parsed is refused when it is fed */
+	bool parsed[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		parsed[i] = f[i].buf != NULL &&
+		            chunk_parse(&c[i], f[i].buf, &later) == 0;
+	if (parsed[0] && parsed[1] && c[0].ext.has_digest && c[1].ext.has_digest) {
+		ext_chunk_digests(
+		    &c[0].h, f[0].buf, digest[0], &c[1].h, f[1].buf, digest[1]);
+		for (unsigned i = 0; i < 2; i++)
+			good[i] = memcmp(digest[i], c[i].ext.digest,
+				      sizeof digest[i]) == 0;
+	} else {
+		for (unsigned i = 0; i < 2; i++)
+			good[i] = !parsed[i] ||
+			          chunk_check_digest(&c[i], f[i].buf, &later) == 0;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (parsed[i])
+			chunk_free(&c[i]);
+}
+
+/* Gives the buffer away.  Only when the first chunk was fed it is known whether a
+ * state is of this image. */
+static int
+feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
+{
+	uint8_t *buf = f->buf;
 
 	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	int rc = image_next(r->image, buf, NULL, e);
-	if (rc <= 0) {
+		return 0;
+	f->buf = NULL;
+	if (install_has(r->install, f->number)) {
 		free(buf);
+		return 0;
+	}
+	if (!good) {
+		free(buf);
+		return err_set(e, ERR_FORMAT,
+		    "%s: chunk %u: the digest of the chunk is wrong",
+		    image_name(r->image), f->number);
+	}
+	if (install_feed(r->install, f->number, buf, free_chunk, NULL, e) == 0)
+		return 0;
+	if (e->kind != ERR_CANCELLED)
+		err_ctx(e, "%s", image_name(r->image));
+	return -1;
+}
+
+/* Two of them: 1 fed, 0 the end, -1.  What is wrong with the second is told when the
+ * first is on its way. */
+static int
+feed_two(struct run *r, struct err *e)
+{
+	struct fetched f[2] = { 0 };
+	bool good[2] = { true, true };
+	struct err why;
+	int rc = fetch(r, &f[0], e);
+
+	if (rc != 1)
 		return rc;
-	}
-	r->fed++;
-	if (install_has(r->install, number)) {
-		free(buf);
-		return 1;
-	}
-	if (install_feed(r->install, number, buf, free_chunk, NULL, e) != 0) {
-		if (e->kind != ERR_CANCELLED)
-			err_ctx(e, "%s", image_name(r->image));
-		return -1;
-	}
-	return 1;
+	rc = fetch(r, &f[1], &why);
+	if (!r->proved)
+		check_digests(f, good);
+	int fed = feed_one(r, &f[0], good[0], e);
+	if (fed == 0 && rc == 1)
+		fed = feed_one(r, &f[1], good[1], e);
+	for (unsigned i = 0; i < 2; i++)
+		free(f[i].buf);
+	if (fed == 0 && rc < 0)
+		*e = why;
+	return fed != 0 ? -1 : rc;
 }
 
 static bool
@@ -197,8 +273,12 @@ feed_all(struct run *r, struct err *e)
 {
 	int rc;
 
-	while ((rc = feed_one(r, e)) == 1) {
-		if (r->fed == 1 && install_lacks_place(r->install) &&
+	/* A proof covers the digests, too. */
+	r->proved = r->o->install.proof.verify_key != NULL ||
+	            r->o->install.proof.decrypt != NULL;
+	install_trust_digests(r->install);
+	while ((rc = feed_two(r, e)) == 1) {
+		if (r->fed == 2 && install_lacks_place(r->install) &&
 		    offer_chunks(r, e) != 0)
 			return -1;
 		progress_at(&r->progress, install_bytes_covered(r->install));
@@ -206,6 +286,7 @@ feed_all(struct run *r, struct err *e)
 		if (cli_check_signal(e) != 0)
 			return -1;
 	}
+	print_dots(r);
 	return rc;
 }
 
