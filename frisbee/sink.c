@@ -105,9 +105,10 @@ check_digest(struct sink *s, struct filled *f, struct err *e)
 	return rc == 0;
 }
 
-/* It is to come again, or has come too often. */
+/* It is to come again, or has come too often.  From the second time on all of it: no
+ * digest covers every block (padding), and parity spreads what is wrong in one. */
 static int
-send_back(struct sink *s, const struct filled *f, struct err *e)
+send_back(struct sink *s, struct filled *f, struct err *e)
 {
 	uint32_t buf = (uint32_t)(f - s->filled);
 	unsigned times = TIMES_MAX;
@@ -118,6 +119,8 @@ send_back(struct sink *s, const struct filled *f, struct err *e)
 		mailbox_put(s->box, buf);
 		return err_ctx(e, "chunk %u, which came %u times", f->chunk, times);
 	}
+	if (times > 1)
+		f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	mailbox_put(s->box, 2 * s->cfg.buffers + 2 + buf);
 	return 0;
 }

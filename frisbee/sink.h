@@ -8,7 +8,8 @@
  *
  * The digest of each chunk that has one is checked before anything is done with it.  A
  * buffer whose chunk is damaged comes back as 2 * `buffers` + 2 + its number: some of
- * its blocks should come again.  A chunk that stays damaged is a failure.
+ * its blocks should come again, the second time all.  A chunk that stays damaged is a
+ * failure.
  */
 #ifndef FRISBEE_SINK_H
 #define FRISBEE_SINK_H

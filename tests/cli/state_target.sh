@@ -127,7 +127,9 @@ for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
 client() { local fault=$1; shift; faulty "$fault" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.10 -p $port -T 20 --in-place --state=target --state-interval 0 "$@" "$T/disk"; }
 fresh_target; client none --json > "$T/json" || fail "frisbee"
 total=$(stat_of bytes_written) fewer=0
-for n in 3 24 34; do
+fresh_target; FAULT_CALLS=$T/calls client "pwrite:1000000:kill:$T/disk" || fail "frisbee"
+writes=$(cat "$T/calls")
+for n in 3 $((writes * 2 / 3)) $((writes - 2)); do
 	rm -f "$T/fired"; fresh_target
 	( client "pwrite:$n:kill:$T/disk" ) 2> /dev/null
 	[ -e "$T/fired" ] || fail "write $n did not come"
