@@ -9,7 +9,7 @@ shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3
-[ "${VARIANT:-plain}" = plain ] || STEP=${STEP:-29}	# instrumented programs are slow
+[ "${VARIANT:-plain}" = plain ] || [ -n "${STEP:-}" ] || skip "instrumented programs are slow; STEP=9 runs it all the same"
 STEP=${STEP:-1} JOBS=${JOBS:-2}
 es() { "$BIN/emustore" -q "$@"; }
 whole() { es get "$1" - 2> /dev/null | cmp -s - "$2"; }
