@@ -6,6 +6,7 @@
 #include "common/net/blockmap.h"
 #include "frisbeed/server.h"
 #include "tests/t.h"
+#include "tests/unit/drain.h"
 
 enum { MIB = 1 << 20 };
 
@@ -72,29 +73,6 @@ prequest(
 	m.u.preq.retries = retries;
 	blockmap_put(&map, m.u.preq.map);
 	input(s, now, &m, ip_a);
-}
-
-/* Read at once all that may be read. */
-static void
-read_all(struct server *s)
-{
-	struct server_run run;
-
-	while (server_read_next(s, &run))
-		server_read_done(s, run.buf);
-}
-
-/* Send all, whatever the time; the blocks sent, as chunk * 1024 + block. */
-static uint32_t
-drain(struct server *s, uint64_t now, uint32_t *blocks, uint32_t max)
-{
-	struct server_out out;
-	uint32_t n = 0;
-
-	for (read_all(s); server_output(s, now, &out); read_all(s))
-		if (out.kind == SERVER_OUT_BLOCK && n < max)
-			blocks[n++] = out.chunk * WIRE_CHUNK_BLOCKS + out.block;
-	return n;
 }
 
 static bool
