@@ -77,7 +77,7 @@ for op in pwrite fsync ftruncate; do each $op eio "$T/state" "$T/state"; done
 each pwrite full "$T/state" "$T/state"
 
 points() {	# STATE KIND: kills at random accesses, sometimes twice in a row
-	local state=$1 kind=$2 i n total twice=0
+	local state=$1 kind=$2 i n total twice=0 missed=0
 	begin; install "$state" faulty "change:1000000:kill:$(target)" || fail "without a fault"
 	total=$(cat "$T/calls")
 	[ "$total" -gt 20 ] || fail "only $total accesses"
@@ -85,7 +85,11 @@ points() {	# STATE KIND: kills at random accesses, sometimes twice in a row
 		begin
 		n=$((RANDOM % total + 1)); export FAULT_SEED=$n$i
 		( install "$state" faulty "change:$n:$kind:$(target)" ) 2> /dev/null
-		[ -e "$T/fired" ] || fail "$kind at $n: did not come"
+		if [ ! -e "$T/fired" ]; then	# the threads' order changes how many there are by a few: it was whole before
+			right || fail "$kind at $n of $total: nothing was killed, and the disk is wrong"
+			missed=$((missed + 1)); [ $missed -le $((POINTS + 3)) ] && i=$((i - 1)) || { fail "$kind: $missed of the points did not come"; break; }
+			continue
+		fi
 		if [ $((RANDOM % 3)) = 0 ]; then
 			( install "$state" faulty "change:$((n / 3 + 1)):$kind:$(target)" ) 2> /dev/null; twice=$((twice + 1))
 		fi
