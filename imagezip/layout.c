@@ -6,10 +6,10 @@
 
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
+#include "fsmods/sectorsize.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
-#include "imagezip/sectorsize.h"
 
 /* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
  * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
@@ -306,7 +306,9 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
 	int rc = sectorsize_check(d, &t, e);
-	if (rc == 0)
+	if (rc != 0)
+		err_ctx(e, "-r stores it whole");
+	else
 		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
 		                   : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
