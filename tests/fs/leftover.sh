@@ -31,7 +31,23 @@ kept_for bcachefs "and a bcachefs filesystem" swap
 kept_for integrity "and a dm-integrity device" ext
 kept_for jfs "and a JFS filesystem" swap
 kept_for reiserfs "and a ReiserFS filesystem" swap
-for kind in md1.0-mirror md0.90-mirror; do
+kept_for reiser4 "and a Reiser4 filesystem" swap
+kept_for refs "and a ReFS filesystem" ext swap
+kept_for bitlocker "and a BitLocker volume" ext
+kept_for apfs "and an APFS container" swap fat
+kept_for hfs+ "and an HFS+ filesystem" fat
+kept_for hfsx "and an HFSX filesystem" fat
+kept_for nilfs2 "and a NILFS2 filesystem" swap
+kept_for gfs2 "and a GFS2 filesystem" ext swap
+kept_for ocfs2 "and an OCFS2 filesystem" ext
+kept_for vmfs "and a VMFS volume" ext
+kept_for hammer2 "and a HAMMER2 filesystem" swap
+kept_for bluestore "and a Ceph BlueStore device" ext
+kept_for asm "and an Oracle ASM disk" ext
+kept_for stratis "and a Stratis pool's device" ext
+kept_for geom "and a member of a GEOM stripe" ext swap
+kept_for geom-4096 "and a GELI volume" swap
+for kind in md1.0-mirror md0.90-mirror geom-mirror; do
 	cp --sparse=always "$T/was/ext" "$T/fs"; leftover $kind "$T/fs"
 	check "$kind: begins with the filesystem" [ "$(said_of skipped_sectors "$T/fs")" -gt 30000 ]
 done
