@@ -84,6 +84,12 @@ echo '2048,,8e' | sfdisk -q "$T/disk" > /dev/null 2>&1
 awk '{ print $1 + 2048, $2 }' "$T/free" > "$T/free2"
 fs_case lvm2 "in a partition" "$T/disk" "$T/free2"
 
+# A volume that became a virtual machine's disk: its old filesystem counts for nothing.
+cp "$T/pv" "$T/pv2"; cp "$T/root" "$T/root2"; echo 2048,,83 | sfdisk -q --wipe never "$T/root2" > /dev/null 2>&1
+lv put "$T/info" "$T/pv2" root "$T/root2"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
+fs_damaged lvm2 "one volume is a disk with a table" "$T/pv2" "$T/free2"
+check "a volume with a table: says so" grep -q "root (kept whole: .* and a partition table)" <(said_of warning "$T/pv2")
+
 # A damaged filesystem in one volume: that volume is kept, the others are not.
 cp "$T/pv" "$T/pv2"; debugfs -w -R "set_super_value state 3" "$T/root" 2> /dev/null
 lv put "$T/info" "$T/pv2" root "$T/root"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
