@@ -121,16 +121,16 @@ check_elsewhere(struct gc *g, const struct index_fragment *f, struct err *e)
 	struct record_head h;
 	uint32_t slot;
 
-	if (f->pack == 0 || !marks_has(&g->used, f->number))
+	if (!marks_has(&g->used, f->number))
 		return 0;
-	int rc = packs_slot(g->s->packs, f->pack, &slot, e) == 0
-	             ? packs_read_record(g->s->packs, slot, f->at, &h, &body, e)
-	             : -1;
-	if (rc == 0 && (h.type != RECORD_FRAGMENT || h.number != f->number))
-		rc = err_set(e, ERR_FORMAT,
-		    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
-		    ", where the index has it (emustore repair --index)",
-		    packs_name(g->s->packs, slot), f->number, f->at);
+	bool there = f->pack != 0 && packs_slot(g->s->packs, f->pack, &slot, e) == 0 &&
+	             packs_read_record(g->s->packs, slot, f->at, &h, &body, e) == 0 &&
+	             h.type == RECORD_FRAGMENT && h.number == f->number;
+	int rc = there ? 0
+	               : err_set(e, ERR_FORMAT,
+			     "%s: fragment %" PRIu64 " is not where the index has it "
+			     "(emustore repair --index)",
+			     g->s->dir, f->number);
 	buf_free(&body);
 	return rc;
 }
