@@ -56,7 +56,7 @@ PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
-HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
+HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h imagehash/*.h imagedelta/*.h \
            imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h bench/*.h tests/*.h tests/*/*.h)
 
 PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))

@@ -493,15 +493,6 @@ check_uuid(const struct run *r, struct err *e)
 	return 0;
 }
 
-static bool
-same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int
 install_target(struct run *r, const char *target, struct err *e)
 {
@@ -551,7 +542,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		.report = o->crc_only ? stdout : output_report(target) };
 	struct proof *proof;
 
-	if (o->store == NULL && same_file(image, target))
+	if (o->store == NULL && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;

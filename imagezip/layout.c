@@ -374,13 +374,14 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	return 0;
 }
 
-/* -A; with -i the user wants to see why. */
+/* -A; with -i the user wants to see why.  What a pipe has shows while it is read. */
 static int
 check_limit(struct layout *l, struct disk *d, const struct options *o, struct err *e)
 {
 	uint64_t bytes = rangeset_total(&l->store) * SECTOR_BYTES;
 
-	if (o->limit_mb == 0 || o->info || bytes <= o->limit_mb << 20)
+	if (o->limit_mb == 0 || o->info || !disk_seekable(d) ||
+	    bytes <= o->limit_mb << 20)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64 " MB (-A)",
