@@ -77,7 +77,17 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	if (r->cap == 0)
 		return; /* nothing to begin with: first somebody has to complain */
 	double first = r->cap * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
+	if (first < r->known)
+		first = r->known;
 	set(r, first < least ? least : first);
+}
+
+void
+rate_trust(struct rate *r, double blocks_per_s)
+{
+	r->known = blocks_per_s;
+	if (r->begun && r->climbing && r->now > 0 && r->now < blocks_per_s)
+		set(r, blocks_per_s);
 }
 
 static void
