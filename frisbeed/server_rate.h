@@ -41,6 +41,7 @@ struct rate {
 	uint32_t epoch;     /* number of it */
 	uint32_t deaf_till; /* complaints of earlier epochs are known */
 	uint32_t steps;     /* down, so far */
+	double lag_us;      /* how late complaints come, most likely: long queues */
 	struct rate_again again;
 };
 

@@ -135,6 +135,35 @@ test_rate(void)
 	T_CHECK(r.now >= 10000 / 64.0 && r.now < 200);
 }
 
+/* Complaints that tell of `ago` epochs before, again and again: how much faster it gets
+ * in a second after them. */
+static double
+climb_after(uint32_t ago)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	for (int i = 0; i < 20; i++) {
+		run(&r, &now, &sent, 0.6);
+		T_CHECK(rate_complain(
+		    &r, now, (uint64_t)sent, r.epoch - ago, 1, 100, true));
+	}
+	double before = r.now;
+	run(&r, &now, &sent, 1);
+	return r.now - before;
+}
+
+/* A long queue tells late that it is full: the next time it is filled more slowly. */
+static void
+test_late(void)
+{
+	double soon = climb_after(0), late = climb_after(2);
+
+	T_CHECK(soon > 500 && late > soon / 5 && late < soon * 2 / 3);
+}
+
 /* Who begins where others have sent just now need not climb; a complaint counts. */
 static void
 test_trust(void)
@@ -347,6 +376,7 @@ main(void)
 	test_pace_faster();
 	test_unpaced();
 	test_rate();
+	test_late();
 	test_trust();
 	test_useless();
 	test_low_cap();
