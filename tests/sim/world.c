@@ -118,14 +118,46 @@ by_value(const void *a, const void *b)
 }
 
 static void
-sum_up(struct world *w)
+note_multiple(struct multiples *m, double times)
 {
-	struct outcome *out = w->out;
-	uint64_t *times = calloc(w->sc->clients, sizeof *times);
+	m->mean += times; /* the sum, for now */
+	m->worst = times > m->worst ? times : m->worst;
+}
+
+/* How long it took, of what it takes alone. */
+static void
+sum_multiples(const struct world *w, struct outcome *out)
+{
+	const struct scenario *sc = w->sc;
+	struct multiples *const all[] = { &out->own, &out->own_slow, &out->own_fast };
+	uint32_t n[3] = { 0 };
+
+	for (uint32_t i = 0; i < sc->clients; i++) {
+		const struct node *nd = &w->nodes[i];
+		double alone = (double)sc->alone_extra_us +
+		               (double)nd->chunk_ns * w->nchunks / (double)US;
+		if (alone < (double)sc->alone_net_us)
+			alone = (double)sc->alone_net_us;
+		if (nd->finish_ns == 0)
+			continue;
+		double took = (double)(nd->finish_ns - nd->start_ns) / (double)US;
+		unsigned class = i < sc->slow_clients ? 1 : 2;
+		note_multiple(all[0], took / alone);
+		note_multiple(all[class], took / alone);
+		n[0]++;
+		n[class]++;
+	}
+	for (unsigned k = 0; k < 3; k++)
+		all[k]->mean /= n[k] > 0 ? n[k] : 1;
+}
+
+/* Sorts the times. */
+static uint32_t
+sum_times(const struct world *w, struct outcome *out, uint64_t *times)
+{
 	uint32_t n = 0;
 	double slow = 0, fast = 0;
 
-	assert(times != NULL);
 	for (uint32_t i = 0; i < w->sc->clients; i++) {
 		const struct node *nd = &w->nodes[i];
 		if (nd->finish_ns == 0)
@@ -139,6 +171,19 @@ sum_up(struct world *w)
 	if (w->sc->clients > w->sc->slow_clients)
 		out->fast_mean_us = fast / (w->sc->clients - w->sc->slow_clients);
 	qsort(times, n, sizeof *times, by_value);
+	return n;
+}
+
+static void
+sum_up(struct world *w)
+{
+	struct outcome *out = w->out;
+	uint64_t *times = calloc(w->sc->clients, sizeof *times);
+
+	assert(times != NULL);
+	uint32_t n = sum_times(w, out, times);
+	if (w->sc->alone_net_us > 0)
+		sum_multiples(w, out);
 	out->finished = n;
 	out->mean_us /= n > 0 ? n : 1;
 	out->median_us = n > 0 ? times[n / 2] : 0;

@@ -115,7 +115,7 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.buffers = sc->buffers,
 		.readahead = sc->readahead,
 		.in_progress = sc->in_progress,
-		.redo_us = 1000000,
+		.redo_us = sc->redo_us != 0 ? sc->redo_us : 1000000,
 		.tick_us = 30000,
 		.idle_ticks = 3,
 		.join_us = 500000,
@@ -137,8 +137,10 @@ client_hears(struct world *w, struct node *nd, uint32_t port)
 
 	while (net_next(&w->net, port) <= w->now_ns) {
 		struct packet *pkt = net_receive(&w->net, port);
-		if (client_input(nd->engine, w->now_ns / US, pkt->bytes, pkt->len,
-			pkt->from, &st))
+		bool heard = !w->sc->unheard ||
+		             memcmp(pkt->from, w->server_cfg.srcip, 4) == 0;
+		if (heard && client_input(nd->engine, w->now_ns / US, pkt->bytes,
+				 pkt->len, pkt->from, &st))
 			world_check_store(w, nd, &st);
 		net_drop(pkt);
 	}
