@@ -69,6 +69,7 @@ struct world {
 	struct server *server; /* NULL: it is down */
 	struct server_config server_cfg;
 	struct server_stats before; /* of servers that died */
+	uint32_t restarts;
 	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
 	uint64_t image_ns;          /* another file from then on; 0: never */
 	uint64_t second, in_second; /* chatter in that second */
@@ -247,7 +248,8 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD && m.kind != WIREXT_ROOM)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD &&
+		 m.kind != WIREXT_ROOM && m.kind != WIREXT_FITS)
 		fail(w, "client %u speaks like a server", port);
 	trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -306,10 +308,14 @@ note_asked_ext(struct world *w, const struct packet *pkt)
 	struct wirext_msg m;
 	struct err e;
 
-	count_chatter(w);
 	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
 		fail(w, "the server got a bad packet: %s", e.text);
-	else if (m.kind == WIREXT_WANT)
+	/* These belong to joining. */
+	if (m.kind == WIREXT_FITS)
+		w->out->fits++;
+	else
+		count_chatter(w);
+	if (m.kind == WIREXT_WANT)
 		note_wanted(w, &m.u.want.map);
 }
 
@@ -371,24 +377,83 @@ setup_pace(struct world *w, struct pace *p, uint64_t window_us)
 	assert(p->sent_ns != NULL);
 }
 
+/* Has the server heard of one? */
+static bool
+old_client_is_there(const struct world *w)
+{
+	for (uint32_t i = w->sc->clients - w->sc->old_clients; i < w->sc->clients; i++)
+		if (w->nodes[i].engine != NULL &&
+		    client_chunks(w->nodes[i].engine) > 0 && w->restarts == 0)
+			return true;
+	return false;
+}
+
+/* How much of a chunk is not empty. */
+static uint32_t
+content_of(const struct world *w, uint32_t chunk)
+{
+	uint64_t rng = chunk * UINT64_C(77) + 5;
+	uint32_t most = (uint32_t)(w->sc->empty * WIRE_CHUNK_BLOCKS);
+
+	if (most == 0)
+		return WIRE_CHUNK_BLOCKS;
+	return WIRE_CHUNK_BLOCKS - (uint32_t)(sim_random(&rng) % (most + 1));
+}
+
+static void
+check_sent(struct world *w, uint32_t chunk, uint32_t block)
+{
+	if (chunk >= w->nchunks || !blockmap_test(&w->asked[chunk], block))
+		fail(w, "the server sends block %u of chunk %u, for which nobody asked",
+		    block, chunk);
+	else
+		blockmap_clear(&w->asked[chunk], block);
+	check_pace(w, &w->pace[0]);
+	check_pace(w, &w->pace[1]);
+	trace(w, "server: block %u of chunk %u", block, chunk);
+}
+
+/* Which one it is; zeros in the empty end of a chunk. */
+static void
+fill_block(const struct world *w, uint8_t *to, uint32_t chunk, uint32_t block)
+{
+	if (block >= content_of(w, chunk))
+		return;
+	memcpy(to, &chunk, 4);
+	memcpy(to + 4, &block, 4);
+	to[8] = 1;
+}
+
 static void
 send_block(struct world *w, const struct server_out *out)
 {
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 
-	if (out->chunk >= w->nchunks ||
-	    !blockmap_test(&w->asked[out->chunk], out->block))
-		fail(w, "the server sends block %u of chunk %u, for which nobody asked",
-		    out->block, out->chunk);
-	else
-		blockmap_clear(&w->asked[out->chunk], out->block);
-	check_pace(w, &w->pace[0]);
-	check_pace(w, &w->pace[1]);
+	check_sent(w, out->chunk, out->block);
 	wire_put_block_header(pkt, w->server_cfg.srcip, out->chunk, out->block);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &out->block, 4);
-	trace(w, "server: block %u of chunk %u", out->block, out->chunk);
+	fill_block(w, pkt + WIRE_BLOCK_HEADER_BYTES, out->chunk, out->block);
 	transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
+}
+
+static void
+send_pack(struct world *w, const struct server_out *out)
+{
+	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_PACK_HEADER_BYTES;
+
+	if (out->count == 0 || out->count > w->sc->pack_blocks ||
+	    out->content != content_of(w, out->chunk))
+		fail(w, "%u blocks of chunk %u, of %u, in one packet", out->count,
+		    out->chunk, out->content);
+	if (w->sc->old_clients > 0 && old_client_is_there(w))
+		fail(w, "an old client cannot hear this");
+	for (uint32_t i = 0; i < out->count; i++) {
+		check_sent(w, out->chunk, out->block + i);
+		fill_block(w, data + i * WIRE_BLOCK_BYTES, out->chunk, out->block + i);
+	}
+	wirext_put_pack_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
+	    out->chunk, out->block, out->count, out->content);
+	transmit(w, SERVER, w->server_cfg.srcip, pkt,
+	    WIREXT_PACK_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
 
 static void
@@ -400,7 +465,7 @@ send_parity(struct world *w, const struct server_out *out)
 	check_pace(w, &w->pace[0]);
 	check_pace(w, &w->pace[1]);
 	wirext_put_parity_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
-	    out->chunk, out->group, out->index);
+	    out->chunk, out->group, out->index, out->content);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
 	trace(w, "server: parity %u of group %u of chunk %u", out->index, out->group,
@@ -430,6 +495,7 @@ server_read(struct world *w)
 	struct server_run run;
 
 	while (server_read_next(w->server, &run)) {
+		server_content(w->server, run.chunk, content_of(w, run.chunk));
 		uint64_t ns = reading_ns(w, run.count);
 		if (ns == 0) {
 			server_read_done(w->server, run.buf);
@@ -453,6 +519,8 @@ keep_server_stats(struct world *w)
 	w->before.blocks_sent += s->blocks_sent;
 	w->before.blocks_resent += s->blocks_resent;
 	w->before.parity_sent += s->parity_sent;
+	w->before.packs_sent += s->packs_sent;
+	w->before.blocks_left_out += s->blocks_left_out;
 	if (s->bad_packets != 0)
 		fail(w, "the server refused %llu packets",
 		    (unsigned long long)s->bad_packets);
@@ -476,6 +544,7 @@ static void
 server_returns(struct world *w)
 {
 	trace(w, "server: starts anew");
+	w->restarts++;
 	w->server_cfg.ext.session++;
 	if (w->image_ns != 0)
 		memset(w->server_cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
@@ -523,6 +592,8 @@ step_server(struct world *w)
 			send_block(w, &out);
 		else if (out.kind == SERVER_OUT_PARITY)
 			send_parity(w, &out);
+		else if (out.kind == SERVER_OUT_PACK)
+			send_pack(w, &out);
 		else
 			transmit(w, SERVER, w->server_cfg.srcip, out.pkt, out.len);
 		if (out.kind != SERVER_OUT_PACKET && out.run_ends)
@@ -558,41 +629,85 @@ check_parity(
 }
 
 static void
+check_data(struct world *w, const struct client_store *st, uint32_t block)
+{
+	const uint8_t *data = st->data + (size_t)(block - st->block) * WIRE_BLOCK_BYTES;
+	uint8_t want[9] = { 0 };
+
+	fill_block(w, want, st->chunk, block);
+	if (memcmp(data, want, sizeof want) != 0)
+		fail(
+		    w, "block %u of chunk %u stored with other data", block, st->chunk);
+}
+
+static struct shadow *
+shadow_of(struct world *w, struct node *nd, const struct client_store *st)
+{
+	struct shadow *sh = &nd->shadow[st->buf];
+
+	if (sh->taken)
+		fail(w, "buffer %u is stored to while the shell has it", st->buf);
+	if (nd->done[st->chunk])
+		fail(w, "chunk %u is stored a second time", st->chunk);
+	if (sh->used && sh->chunk == st->chunk)
+		return sh;
+	nd->drops += sh->used;
+	for (uint32_t i = 0; i < w->sc->buffers; i++)
+		if (i != st->buf && nd->shadow[i].used &&
+		    nd->shadow[i].chunk == st->chunk)
+			fail(w, "chunk %u in two buffers", st->chunk);
+	*sh = (struct shadow){ .used = true, .chunk = st->chunk };
+	return sh;
+}
+
+static void
+store_one(struct world *w, struct shadow *sh, uint32_t chunk, uint32_t block)
+{
+	if (blockmap_test(&sh->have, block))
+		fail(w, "block %u of chunk %u stored twice", block, chunk);
+	sh->parity[block] = 0;
+	blockmap_set(&sh->have, block);
+}
+
+/* Those that did not come must be empty. */
+static void
+check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
+{
+	for (uint32_t b = blockmap_next(st->zeros, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(st->zeros, b + 1)) {
+		if (b < content_of(w, st->chunk))
+			fail(w, "block %u of chunk %u is not empty", b, st->chunk);
+		store_one(w, sh, st->chunk, b);
+	}
+}
+
+static void
 check_store(struct world *w, struct node *nd, const struct client_store *st)
 {
-	uint32_t id[2];
+	uint32_t id[2] = { 0 };
 
-	memcpy(id, st->data, sizeof id);
 	if (st->buf >= w->sc->buffers || st->chunk >= w->nchunks ||
 	    st->block >= WIRE_CHUNK_BLOCKS) {
 		fail(w, "a store out of bounds");
 		return;
 	}
-	struct shadow *sh = &nd->shadow[st->buf];
-	bool parity = id[1] >> 31 != 0;
-	if (id[0] != st->chunk || (!parity && id[1] != st->block))
-		fail(w, "block %u of chunk %u stored with other data", st->block,
-		    st->chunk);
-	if (sh->taken)
-		fail(w, "buffer %u is stored to while the shell has it", st->buf);
-	if (nd->done[st->chunk])
-		fail(w, "chunk %u is stored a second time", st->chunk);
-	if (!sh->used || sh->chunk != st->chunk) {
-		nd->drops += sh->used;
-		for (uint32_t i = 0; i < w->sc->buffers; i++)
-			if (i != st->buf && nd->shadow[i].used &&
-			    nd->shadow[i].chunk == st->chunk)
-				fail(w, "chunk %u in two buffers", st->chunk);
-		*sh = (struct shadow){ .used = true, .chunk = st->chunk };
-	}
-	if (blockmap_test(&sh->have, st->block))
-		fail(w, "block %u of chunk %u stored twice", st->block, st->chunk);
-	if (parity) {
+	struct shadow *sh = shadow_of(w, nd, st);
+	if (st->which != 0)
+		memcpy(id, st->data, sizeof id);
+	if (st->zeros != NULL)
+		check_zeros(w, sh, st);
+	if (id[1] >> 31 != 0) {
+		if (id[0] != st->chunk)
+			fail(w, "parity of another chunk than %u", st->chunk);
 		check_parity(w, sh, st, id[1]);
 		return;
 	}
-	sh->parity[st->block] = 0;
-	blockmap_set(&sh->have, st->block);
+	for (uint32_t i = 0; st->which >> i != 0; i++) {
+		if (!(st->which >> i & 1))
+			continue;
+		check_data(w, st, st->block + i);
+		store_one(w, sh, st->chunk, st->block + i);
+	}
 }
 
 /* Is the chunk all there, and does the engine know where parity lies? */
@@ -726,6 +841,8 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;
 	w->net.ports[port].second = cfg.ext;
+	if (port <= sc->narrow_clients && sc->narrow_us == 0)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
 }
 
 static void
@@ -767,6 +884,8 @@ step_client(struct world *w, uint32_t port)
 
 	if (nd->engine == NULL)
 		client_begin(w, nd, port);
+	if (port <= w->sc->narrow_clients && w->now_ns >= w->sc->narrow_us * US)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
 	client_hears(w, nd, port);
 	disk_step(w, nd);
 	take_chunks(w, nd);
@@ -880,6 +999,7 @@ setup_server(struct world *w)
 		.parity = sc->parity,
 		.port = 5008,
 		.session = 1,
+		.pack_blocks = sc->pack_blocks,
 		.identity = { 1 } };
 	w->image_ns = sc->new_image_us * US;
 	w->server = server_new(cfg, 0);
@@ -985,6 +1105,11 @@ sum_up(struct world *w)
 	out->blocks_sent = w->before.blocks_sent;
 	out->blocks_resent = w->before.blocks_resent;
 	out->parity_sent = w->before.parity_sent;
+	out->packs_sent = w->before.packs_sent;
+	out->left_out = w->before.blocks_left_out;
+	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
+	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old == 0)
+		fail(w, "no packets of several blocks were sent");
 	out->net = w->net.stats;
 	/* One client alone gets what was damaged, and no more. */
 	if (w->sc->damage > 0 && w->sc->clients == 1 && w->sc->net.loss == 0 &&
