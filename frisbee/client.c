@@ -187,6 +187,8 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	struct blockmap lost = client_lack(b);
 	adapt_backlog(c, blockmap_count(&lost));
 	client_ext_adapt(c, blockmap_count(&lost));
+	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
+		client_packs_doubt(c, now_us);
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
@@ -311,7 +313,9 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	    in->first + in->count > client_chunk_blocks(c, chunk))
 		return false;
 	c->heard_us = c->idle_from_us = c->block_us = now_us;
-	c->backoff_ticks = c->ext.doubts = 0;
+	c->backoff_ticks = 0;
+	if (in->count >= c->ext.fits)
+		c->ext.doubts = 0;
 	client_ext_seen(c, now_us, in->count);
 	client_ext_heard_block(c, chunk, in->first + in->count - 1);
 	bool begins = c->current != chunk;

@@ -72,7 +72,7 @@ struct client_ext {
 	uint32_t try_number, try_blocks;
 	uint64_t fits_at_us;
 	uint32_t fits;         /* as was said */
-	uint32_t doubts;       /* since the last block */
+	uint32_t doubts;       /* since the last such packet */
 	struct blockmap zeros; /* of the last packet */
 	uint64_t left_out;     /* blocks, of all chunks */
 };

@@ -8,7 +8,8 @@ enum {
 	/* The other lengths of a round come right behind it; then not all at once. */
 	SETTLE_US = 5000,
 	SPREAD_US = 500, /* for each that is asked */
-	DOUBTS = 4,      /* that nothing came though it was asked for */
+	/* Silence, or a chunk of which hardly anything came. */
+	DOUBTS = 4,
 };
 
 void
