@@ -187,6 +187,8 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	struct blockmap lost = client_lack(b);
 	adapt_backlog(c, blockmap_count(&lost));
 	client_ext_adapt(c, blockmap_count(&lost));
+	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
+		client_packs_doubt(c, now_us);
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
@@ -262,48 +264,85 @@ client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t gr
 	return true;
 }
 
-static bool
-handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
-    struct client_store *store)
+bool
+client_take_block(struct client *c, uint64_t now_us, struct buffer *b, uint32_t block)
 {
-	uint32_t chunk = m->u.block.chunk, block = m->u.block.block;
-
-	if (chunk >= c->chunks.n || block >= client_chunk_blocks(c, chunk))
+	if (!blockmap_test(&b->missing, block))
 		return false;
-	c->heard_us = c->idle_from_us = c->block_us = now_us;
-	c->backoff_ticks = 0;
-	client_ext_seen(c, now_us);
-	client_ext_heard_block(c, chunk, block);
-	bool begins = c->current != chunk;
-	client_follow_stream(c, now_us, chunk);
-	if (begins && c->current == chunk)
-		client_ext_pass_begins(c, chunk, block);
-	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
-		c->stats.dup_finished++;
-		return false;
-	}
-	struct buffer *b = client_buffer_for(c, chunk, block);
-	if (b == NULL)
-		return false;
-	if (!blockmap_test(&b->missing, block)) {
-		c->stats.dup_in_progress++;
-		return false;
-	}
-	if (b->nmissing-- == client_chunk_blocks(c, chunk))
+	if (b->nmissing-- == client_chunk_blocks(c, b->chunk))
 		c->scan_at_us = now_us; /* one fewer is asked ahead */
 	if (c->scan_after > 0 && --c->scan_after == 0)
 		c->scan_at_us = now_us;
 	blockmap_clear(&b->missing, block);
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
-		.chunk = chunk,
-		.block = block,
-		.data = m->u.block.data };
 	/* In the place of parity that would have served as well. */
 	if (b->parity_at[block] != 0)
 		b->parity_at[block] = 0;
 	else if (blockmap_test(&b->need, block))
 		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
 	return true;
+}
+
+/* Some may be here, and the first of them may be all that was needed. */
+static void
+store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
+    const struct client_blocks *in, struct client_store *store)
+{
+	uint32_t i = 0;
+
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+		.chunk = in->chunk,
+		.block = in->first,
+		.data = in->data };
+	for (; i < in->count && !client_chunks_is(&c->chunks, in->chunk, CHUNK_DONE);
+	     i++) {
+		if (client_take_block(c, now_us, b, in->first + i))
+			store->which |= (uint8_t)(1 << i);
+		else
+			c->stats.dup_in_progress++;
+	}
+	c->stats.dup_finished += in->count - i;
+}
+
+bool
+client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks *in,
+    struct client_store *store)
+{
+	uint32_t chunk = in->chunk;
+
+	if (chunk >= c->chunks.n ||
+	    in->first + in->count > client_chunk_blocks(c, chunk))
+		return false;
+	c->heard_us = c->idle_from_us = c->block_us = now_us;
+	c->backoff_ticks = 0;
+	if (in->count >= c->ext.fits)
+		c->ext.doubts = 0;
+	client_ext_seen(c, now_us, in->count);
+	client_ext_heard_block(c, chunk, in->first + in->count - 1);
+	bool begins = c->current != chunk;
+	client_follow_stream(c, now_us, chunk);
+	if (begins && c->current == chunk)
+		client_ext_pass_begins(c, chunk, in->first);
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
+		c->stats.dup_finished += in->count;
+		return false;
+	}
+	struct buffer *b = client_buffer_for(c, chunk, in->first);
+	if (b == NULL)
+		return false;
+	store_blocks(c, now_us, b, in, store);
+	return client_packs_end(c, now_us, b, in->content, store) || store->which != 0;
+}
+
+static bool
+handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
+    struct client_store *store)
+{
+	struct client_blocks in = { .chunk = m->u.block.chunk,
+		.first = m->u.block.block,
+		.count = 1,
+		.data = m->u.block.data };
+
+	return client_take_blocks(c, now_us, &in, store);
 }
 
 /* --- silence --- */
@@ -444,6 +483,9 @@ speaks_ext(const struct client *c)
 static size_t
 loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
+	size_t fits = client_packs_output(c, now_us, pkt);
+	if (fits > 0)
+		return fits;
 	if (!wants_more(c))
 		return 0;
 	if (c->ext.on) {
@@ -587,6 +629,8 @@ client_deadline(const struct client *c, uint64_t now_us)
 		at = earlier(at, speaks_ext(c)
 				     ? earlier(c->scan_at_us, client_ext_load_at_us(c))
 				     : earlier(c->scan_at_us, client_idle_at_us(c)));
+	if (c->state == CLIENT_LOADING)
+		at = earlier(at, client_packs_at_us(c));
 	return at > now_us ? at : now_us;
 }
 
@@ -624,6 +668,12 @@ uint64_t
 client_parity_unneeded(const struct client *c)
 {
 	return c->parity_unneeded;
+}
+
+uint64_t
+client_blocks_left_out(const struct client *c)
+{
+	return c->ext.left_out;
 }
 
 bool

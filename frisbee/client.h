@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/net/blockmap.h"
 #include "common/net/wire.h"
@@ -76,8 +77,25 @@ enum client_state {
 /* What client_input() wants done with the packet's data. */
 struct client_store {
 	uint32_t buf, chunk, block;
-	const uint8_t *data; /* in the packet; WIRE_BLOCK_BYTES */
+	const uint8_t *data; /* in the packet: WIRE_BLOCK_BYTES for `block`, ... */
+	uint8_t which;       /* ... and the next ones: bit i for block + i */
+	/* These are not in the packet: they are all zero.  NULL: none. */
+	const struct blockmap *zeros;
 };
+
+/* Do it, in the buffer. */
+static inline void
+client_store_into(const struct client_store *st, uint8_t *chunk)
+{
+	for (uint32_t i = 0; st->which >> i != 0; i++)
+		if (st->which >> i & 1)
+			memcpy(chunk + (size_t)(st->block + i) * WIRE_BLOCK_BYTES,
+			    st->data + (size_t)i * WIRE_BLOCK_BYTES, WIRE_BLOCK_BYTES);
+	for (uint32_t b = st->zeros != NULL ? blockmap_next(st->zeros, 0)
+	                                    : WIRE_CHUNK_BLOCKS;
+	     b < WIRE_CHUNK_BLOCKS; b = blockmap_next(st->zeros, b + 1))
+		memset(chunk + (size_t)b * WIRE_BLOCK_BYTES, 0, WIRE_BLOCK_BYTES);
+}
 
 struct client;
 
@@ -120,6 +138,8 @@ void client_no_second_port(struct client *);
 /* Parity blocks that took the place of lost ones, and others. */
 uint64_t client_parity_used(const struct client *);
 uint64_t client_parity_unneeded(const struct client *);
+/* Blocks of empty ends of chunks, which never came. */
+uint64_t client_blocks_left_out(const struct client *);
 /* Until every chunk was taken; then the group may be left. */
 bool client_wants_blocks(const struct client *);
 void client_release(struct client *, uint64_t now_us, uint32_t buf);

@@ -204,6 +204,7 @@ client_again(
 	memset(b->parity_at, 0, sizeof b->parity_at);
 	memset(b->asked, 0, sizeof b->asked);
 	b->asked_us = 0;
+	b->ended = false;
 	client_buffer_need(b, bad);
 	c->ext.look = true;
 	client_buffer_refill(c, now_us, b);

@@ -76,6 +76,8 @@ adopt_session(struct client *c, uint32_t session)
 	c->ext.session = session;
 	c->ext.horizon = c->ext.seen;
 	c->ext.load = (struct client_load){ 0 };
+	c->ext.try_number = c->ext.try_blocks = c->ext.fits = 0;
+	c->ext.fits_at_us = 0;
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
 	for (uint32_t i = 0; i < c->nfilling; i++)
@@ -246,12 +248,12 @@ go_on_at(const struct client *c, uint32_t blocks)
 }
 
 void
-client_ext_seen(struct client *c, uint64_t now_us)
+client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 {
-	c->ext.seen++;
+	c->ext.seen += blocks;
 	c->ext.seen_us = now_us;
 	c->ext.go_tries = 0;
-	if (c->ext.seen % WIRE_CHUNK_BLOCKS == 0) {
+	if (c->ext.seen % WIRE_CHUNK_BLOCKS < blocks) {
 		c->chunk_us = now_us - c->ext.mark_us;
 		c->ext.mark_us = now_us;
 	}
@@ -311,7 +313,7 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	if (m->session != c->ext.session || chunk >= c->chunks.n)
 		return false;
 	c->heard_us = now_us;
-	client_ext_seen(c, now_us);
+	client_ext_seen(c, now_us, 1);
 	c->ext.since += c->ext.since < UINT16_MAX;
 	if (!c->ext.parity)
 		return false;
@@ -321,19 +323,35 @@ handle_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	}
 	/* A chunk of which nothing else is here is better received in its turn. */
 	struct buffer *b = client_filling(c, chunk);
+	*store = (struct client_store){ .chunk = chunk };
+	bool ends = b != NULL &&
+	            client_packs_end(c, now_us, b, m->u.parity.content, store);
 	if (b == NULL || b->lack[group] == 0 ||
 	    !parity_place(b, group, m->u.parity.index, &place)) {
 		c->parity_unneeded++;
-		return false;
+		return ends;
 	}
 	c->parity_used++;
 	b->parity_at[place] = (uint8_t)(m->u.parity.index + 1);
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
-		.chunk = chunk,
-		.block = place,
-		.data = m->u.parity.data };
+	store->buf = (uint32_t)(b - c->buffers);
+	store->block = place;
+	store->data = m->u.parity.data;
+	store->which = 1;
 	client_one_less(c, now_us, b, group);
 	return true;
+}
+
+static bool
+handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+    struct client_store *store)
+{
+	struct client_blocks in = { .chunk = m->u.pack.chunk,
+		.first = m->u.pack.first,
+		.count = m->u.pack.count,
+		.content = m->u.pack.content,
+		.data = m->u.pack.data };
+
+	return client_take_blocks(c, now_us, &in, store);
 }
 
 /* Another says so: the server slows down for all of us. */
@@ -360,6 +378,15 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		if (server && c->ext.on)
 			handle_state(c, now_us, &m);
 		return false;
+	case WIREXT_PACK:
+		return server && m.session == c->ext.session &&
+		       handle_pack(c, now_us, &m, store);
+	case WIREXT_TRY:
+		if (server && c->ext.on && m.session == c->ext.session)
+			client_packs_hear_try(c, now_us, &m);
+		return false;
+	case WIREXT_FITS:
+		return false; /* for the server */
 	case WIREXT_PARITY:
 		return server && handle_parity(c, now_us, &m, store);
 	case WIREXT_WANT:
@@ -640,6 +667,8 @@ go(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < c->ext.go_at_us)
 		return 0;
 	c->ext.go_tries += stalled;
+	if (stalled)
+		client_packs_doubt(c, now_us);
 	/* After a silence, what was on its way is lost or here. */
 	begin(c, &m, c->ext.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;

@@ -32,6 +32,7 @@ struct buffer {
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: none there */
 	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
 	uint64_t asked_us;              /* ... by anybody, lastly then */
+	bool ended;                     /* its empty end is here */
 	uint64_t passed_us, settled_us; /* when its last pass ended, and really did */
 };
 
@@ -67,6 +68,20 @@ struct client_ext {
 	uint32_t go_tries;  /* without an effect */
 	uint32_t most_lack; /* in any report heard, slowly forgotten */
 	struct client_load load;
+	/* What fits: of this round of TRYs so many blocks; said then, 0: it was. */
+	uint32_t try_number, try_blocks;
+	uint64_t fits_at_us;
+	uint32_t fits;         /* as was said */
+	uint32_t doubts;       /* since the last such packet */
+	struct blockmap zeros; /* of the last packet */
+	uint64_t left_out;     /* blocks, of all chunks */
+};
+
+/* Blocks that came in one packet. */
+struct client_blocks {
+	uint32_t chunk, first, count;
+	uint32_t content; /* of the chunk, before its empty end */
+	const uint8_t *data;
 };
 
 struct client {
@@ -184,6 +199,11 @@ client_wants_all(const struct client *c)
 }
 
 /* client.c: */
+bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
+    struct client_store *);
+/* One block has come; false: it is here already. */
+bool client_take_block(
+    struct client *, uint64_t now_us, struct buffer *, uint32_t block);
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 /* ... because nothing comes any more. */
@@ -248,8 +268,8 @@ void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
 /* ... having lost so many blocks. */
 void client_ext_adapt(struct client *, uint32_t lost);
-/* A block or parity, of use or not. */
-void client_ext_seen(struct client *, uint64_t now_us);
+/* Blocks or parity, of use or not. */
+void client_ext_seen(struct client *, uint64_t now_us, uint32_t blocks);
 /* ... a block: all before it went out, too. */
 static inline void
 client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
@@ -258,6 +278,22 @@ client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
 	c->ext.at_block = block;
 	c->ext.since = 0;
 }
+
+/* client_packs.c: */
+void client_packs_hear_try(struct client *, uint64_t now_us, const struct wirext_msg *);
+/* Long packets seem not to arrive any more. */
+void client_packs_doubt(struct client *, uint64_t now_us);
+/* What fits, when it is time to say so, or 0. */
+size_t client_packs_output(struct client *, uint64_t now_us, void *pkt);
+static inline uint64_t
+client_packs_at_us(const struct client *c)
+{
+	return c->ext.on && c->ext.fits_at_us != 0 ? c->ext.fits_at_us : CLIENT_NEVER;
+}
+/* Only so many blocks of the buffer's chunk are not empty: the others are here now.
+ * False: they were. */
+bool client_packs_end(struct client *, uint64_t now_us, struct buffer *,
+    uint32_t content, struct client_store *);
 
 /* When there is a complaint to be said; a signal is judged when anything arrives. */
 static inline uint64_t

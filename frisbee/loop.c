@@ -58,9 +58,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	note_packet(l);
 	silence_broken(&l->silence, l->now);
 	if (client_input(l->client, l->now, pkt, len, from, &st))
-		memcpy(
-		    sink_buffer(l->sink, st.buf) + (size_t)st.block * WIRE_BLOCK_BYTES,
-		    st.data, WIRE_BLOCK_BYTES);
+		client_store_into(&st, sink_buffer(l->sink, st.buf));
 }
 
 /* What else is needed of a chunk whose table was here. */
@@ -234,6 +232,7 @@ note_engine(const struct loop *l)
 	r->blocks_not_asked = client_blocks_not_asked(l->client);
 	r->parity_used = client_parity_used(l->client);
 	r->parity_unneeded = client_parity_unneeded(l->client);
+	r->blocks_left_out = client_blocks_left_out(l->client);
 }
 
 static void

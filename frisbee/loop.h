@@ -16,7 +16,8 @@ struct loop_result {
 	bool extension;            /* a second port was used */
 	uint64_t blocks_not_asked; /* --skip-same */
 	uint64_t parity_used, parity_unneeded;
-	uint64_t blocks_damaged; /* and asked for again */
+	uint64_t blocks_left_out; /* of empty ends of chunks: they never came */
+	uint64_t blocks_damaged;  /* and asked for again */
 	uint32_t chunks_taken;
 	uint64_t packets; /* heard */
 	/* Times without any packet, of a second and more, before all was there. */

@@ -44,6 +44,7 @@ to_json(const struct loop_result *r, double seconds)
 	json_bool(j, "extension", r->extension);
 	json_uint(j, "parity_used", r->parity_used);
 	json_uint(j, "parity_unneeded", r->parity_unneeded);
+	json_uint(j, "blocks_left_out", r->blocks_left_out);
 	json_uint(j, "blocks_damaged", r->blocks_damaged);
 	json_uint(j, "chunks_taken", r->chunks_taken);
 	json_double(j, "rate_bits_per_s", rate(r, seconds));

@@ -44,7 +44,7 @@ struct loop {
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 	uint64_t check_at, stale_us; /* 0: it is the same */
 	bool renamed;
-	struct batch batch, parity;
+	struct batch batch, parity, packs;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now;
 	struct silence silence;
@@ -78,10 +78,13 @@ collect_reads(struct loop *l, struct err *e)
 			*e = *reader_error(l->reader);
 			return -1;
 		}
+		uint32_t chunk, content;
+		if (reader_content(l->reader, buf, &chunk, &content))
+			server_content(l->server, chunk, content);
 		server_read_done(l->server, buf);
 	}
-	/* Buffers whose blocks still wait in the batch may not be filled anew. */
-	while (l->batch.n == 0 && server_read_next(l->server, &run))
+	/* Buffers whose blocks still wait in a batch may not be filled anew. */
+	while (l->batch.n + l->packs.n == 0 && server_read_next(l->server, &run))
 		reader_ask(l->reader, &run);
 	return 0;
 }
@@ -119,6 +122,19 @@ add_block(struct loop *l, const struct server_out *out)
 		WIRE_BLOCK_BYTES };
 }
 
+static void
+add_pack(struct loop *l, const struct server_out *out)
+{
+	struct batch *b = &l->packs;
+	unsigned i = b->n++;
+
+	wirext_put_pack_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
+	    out->chunk, out->block, out->count, out->content);
+	b->block[i] = (struct sock_block){ b->header[i],
+		reader_block(l->reader, out->buf, out->at), WIREXT_PACK_HEADER_BYTES,
+		(size_t)out->count * WIRE_BLOCK_BYTES };
+}
+
 /* Made at once: its buffer is free for another chunk after the last one. */
 static void
 add_parity(struct loop *l, const struct server_out *out)
@@ -127,7 +143,7 @@ add_parity(struct loop *l, const struct server_out *out)
 	unsigned i = b->n++;
 
 	wirext_put_parity_header(b->header[i], sock_netif(l->sock)->addr,
-	    l->cfg->session, out->chunk, out->group, out->index);
+	    l->cfg->session, out->chunk, out->group, out->index, out->content);
 	parity_make(reader_block(l->reader, out->buf, 0), out->group, out->index,
 	    l->parity_data[i]);
 	b->block[i] = (struct sock_block){ b->header[i], l->parity_data[i],
@@ -141,6 +157,8 @@ add_output(struct loop *l, const struct server_out *out, struct err *e)
 		add_block(l, out);
 	else if (out->kind == SERVER_OUT_PARITY)
 		add_parity(l, out);
+	else if (out->kind == SERVER_OUT_PACK)
+		add_pack(l, out);
 	else
 		return sock_send(
 		    wirext_is(out->pkt, out->len) ? l->cfg->second : l->sock, out->pkt,
@@ -149,11 +167,24 @@ add_output(struct loop *l, const struct server_out *out, struct err *e)
 }
 
 static int
-flush_both(struct loop *l, struct err *e)
+flush_all(struct loop *l, struct err *e)
 {
-	int rc = flush_batch(l, &l->batch, e);
+	struct batch *all[] = { &l->batch, &l->packs, &l->parity };
+	int rc = 1;
 
-	return rc == 1 ? flush_batch(l, &l->parity, e) : rc;
+	for (unsigned i = 0; i < sizeof all / sizeof all[0] && rc == 1; i++)
+		rc = flush_batch(l, all[i], e);
+	/* The interface was changed meanwhile. */
+	if (l->packs.sock != NULL && sock_was_too_long(l->packs.sock))
+		server_pack_limit(l->server, 1);
+	return rc;
+}
+
+static bool
+is_full(const struct loop *l)
+{
+	return l->batch.n == SOCK_BATCH_MAX || l->parity.n == SOCK_BATCH_MAX ||
+	       l->packs.n == SOCK_BATCH_MAX;
 }
 
 /* Fill and send one batch of each: 1 there may be more, 0 not now, -1. */
@@ -162,21 +193,20 @@ send_batch(struct loop *l, struct err *e)
 {
 	struct server_out out;
 
-	while (l->batch.n < SOCK_BATCH_MAX && l->parity.n < SOCK_BATCH_MAX &&
-	       server_output(l->server, l->now, &out))
+	while (!is_full(l) && server_output(l->server, l->now, &out))
 		if (add_output(l, &out, e) < 0)
 			return -1;
-	if (l->batch.n + l->parity.n == 0)
+	if (l->batch.n + l->parity.n + l->packs.n == 0)
 		return 0;
-	bool full = l->batch.n == SOCK_BATCH_MAX || l->parity.n == SOCK_BATCH_MAX;
-	int rc = flush_both(l, e);
+	bool full = is_full(l);
+	int rc = flush_all(l, e);
 	return rc == 1 ? full : rc;
 }
 
 static int
 send_some(struct loop *l, struct err *e)
 {
-	int rc = flush_both(l, e);
+	int rc = flush_all(l, e);
 
 	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++) {
 		rc = send_batch(l, e);
@@ -294,15 +324,15 @@ loop_run(struct server *server, struct sock *sock, struct disk *image,
 		return err_nomem(e, "the server");
 	l->server = server;
 	l->sock = l->batch.sock = sock;
-	l->parity.sock = cfg->second;
+	l->parity.sock = l->packs.sock = cfg->second;
 	l->cfg = cfg;
 	l->image = image;
 	if (identity_of(image, l->identity, e) == 0 &&
 	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
 		0) {
 		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
-		rc = reader_new(
-		    &l->reader, image, cfg->ahead, cfg->run_blocks, l->read_done, e);
+		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,
+		    cfg->second != NULL, l->read_done, e);
 		if (rc == 0)
 			rc = serve(l, e);
 		reader_free(l->reader);

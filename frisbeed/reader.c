@@ -12,6 +12,8 @@
 
 /* A file on NFS may be gone for seconds. */
 enum { RETRIES = 100, RETRY_MS = 100 };
+/* The end of a chunk is looked at in pieces of so much. */
+enum { LOOK_BLOCKS = 16 };
 
 struct reader {
 	struct disk *disk;
@@ -20,7 +22,8 @@ struct reader {
 	uint32_t ahead, run_blocks;
 	struct server_run *slots; /* what each buffer is being filled with */
 	uint8_t *blocks;
-	uint8_t *chunks; /* for parity: SERVER_PARITY_BUFFERS */
+	uint8_t *chunks;   /* for parity: SERVER_PARITY_BUFFERS */
+	uint16_t *content; /* by chunk: blocks before the empty end; 0: not known */
 	pthread_t thread;
 	bool started;
 	struct err err; /* written before the mailbox is told */
@@ -43,14 +46,13 @@ buffer(const struct reader *r, uint32_t buf)
 	                      : r->chunks + (buf - r->ahead) * chunk;
 }
 
+/* Blocks of the image; what is behind its end is zeros. */
 static int
-read_run(struct reader *r, const struct server_run *run)
+read_blocks(struct reader *r, uint64_t first, uint32_t count, uint8_t *to)
 {
-	uint8_t *to = buffer(r, run->buf);
-	uint64_t at = ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
-	              WIRE_BLOCK_BYTES;
+	uint64_t at = first * WIRE_BLOCK_BYTES;
 	uint64_t size = disk_size_bytes(r->disk),
-		 want = (uint64_t)run->count * WIRE_BLOCK_BYTES;
+		 want = (uint64_t)count * WIRE_BLOCK_BYTES;
 	size_t n = (size_t)(size - at < want ? size - at : want);
 	struct timespec pause = { 0, RETRY_MS * 1000000l };
 
@@ -62,6 +64,56 @@ read_run(struct reader *r, const struct server_run *run)
 		nanosleep(&pause, NULL);
 	}
 	return 0;
+}
+
+/* Blocks up to the last one that is not all zero. */
+static uint32_t
+used_blocks(const uint8_t *bytes, uint32_t n)
+{
+	static const uint8_t zeros[WIRE_BLOCK_BYTES];
+
+	while (n > 0 && memcmp(bytes + (size_t)(n - 1) * WIRE_BLOCK_BYTES, zeros,
+			    WIRE_BLOCK_BYTES) == 0)
+		n--;
+	return n;
+}
+
+/* Every byte of the end is looked at: nothing is believed of what the image says. */
+static int
+find_content(struct reader *r, const struct server_run *run)
+{
+	uint64_t base = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS;
+	uint8_t look[LOOK_BLOCKS * WIRE_BLOCK_BYTES];
+	uint32_t end = WIRE_CHUNK_BLOCKS, used = 0;
+
+	if (run->first + run->count == end) {
+		used = used_blocks(buffer(r, run->buf), run->count);
+		end = run->first;
+	} else {
+		disk_will_need(
+		    r->disk, base * WIRE_BLOCK_BYTES, end * WIRE_BLOCK_BYTES);
+	}
+	while (used == 0 && end > 0) {
+		uint32_t n = end % LOOK_BLOCKS != 0 ? end % LOOK_BLOCKS : LOOK_BLOCKS;
+		end -= n;
+		if (read_blocks(r, base + end, n, look) != 0)
+			return -1;
+		used = used_blocks(look, n);
+	}
+	r->content[run->chunk] = (uint16_t)(end + used + (end + used == 0));
+	return 0;
+}
+
+static int
+read_run(struct reader *r, const struct server_run *run)
+{
+	uint64_t first = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first;
+
+	if (read_blocks(r, first, run->count, buffer(r, run->buf)) != 0)
+		return -1;
+	if (r->content == NULL || r->content[run->chunk] != 0)
+		return 0;
+	return find_content(r, run);
 }
 
 static void *
@@ -83,7 +135,7 @@ reader_main(void *arg)
 
 int
 reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blocks,
-    struct mailbox *done, struct err *e)
+    bool content, struct mailbox *done, struct err *e)
 {
 	struct reader *r = calloc(1, sizeof *r);
 
@@ -97,6 +149,10 @@ reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blo
 	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
 	r->chunks = malloc(
 	    (size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	const uint64_t chunk = (uint64_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	if (content) /* without memory everything is sent */
+		r->content = calloc(
+		    (size_t)(disk_size_bytes(d) / chunk), sizeof *r->content);
 	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL ||
 	    r->chunks == NULL) {
 		reader_free(r);
@@ -126,6 +182,7 @@ reader_free(struct reader *r)
 	free(r->slots);
 	free(r->blocks);
 	free(r->chunks);
+	free(r->content);
 	free(r);
 }
 
@@ -140,6 +197,14 @@ const uint8_t *
 reader_block(const struct reader *r, uint32_t buf, uint32_t at)
 {
 	return buffer(r, buf) + (size_t)at * WIRE_BLOCK_BYTES;
+}
+
+bool
+reader_content(const struct reader *r, uint32_t buf, uint32_t *chunk, uint32_t *blocks)
+{
+	*chunk = r->slots[buf].chunk;
+	*blocks = r->content != NULL ? r->content[*chunk] : 0;
+	return *blocks != 0;
 }
 
 const struct err *

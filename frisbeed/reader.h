@@ -12,17 +12,22 @@ struct reader;
 
 #define READER_FAILED UINT32_MAX
 
-/* `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
+/* With `content`, also how much of each chunk is not empty is found out.
+ * `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
  * a whole chunk.  What was read is put into the mailbox by its buffer's number;
  * READER_FAILED when reading has failed. */
 int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
-    struct mailbox *, struct err *);
+    bool content, struct mailbox *, struct err *);
 /* Waits for the thread. */
 void reader_free(struct reader *);
 /* Never blocks: no more than `ahead` runs are out at a time. */
 void reader_ask(struct reader *, const struct server_run *);
 /* Block `at` of a buffer: WIRE_BLOCK_BYTES. */
 const uint8_t *reader_block(const struct reader *, uint32_t buf, uint32_t at);
+/* Of the run that was read into this buffer: its chunk, and how many blocks that has
+ * before those that are all zero.  False: that is not known. */
+bool reader_content(
+    const struct reader *, uint32_t buf, uint32_t *chunk, uint32_t *blocks);
 /* Why reading failed. */
 const struct err *reader_error(struct reader *);
 

@@ -47,6 +47,8 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "reports", s->reports);
 	json_uint(j, "gos", s->gos);
 	json_uint(j, "parity_sent", s->parity_sent);
+	json_uint(j, "packs_sent", s->packs_sent);
+	json_uint(j, "blocks_left_out", s->blocks_left_out);
 	json_uint(j, "loads", s->loads);
 	json_uint(j, "slowed", s->slowed);
 	json_uint(j, "stalls", t->stalls);

@@ -40,7 +40,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	bool roll_failed = server_roll_init(s) != 0;
 	bool ext_failed = cfg->ext.on &&
-	                  (carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
+	                  (server_packs_init(s) != 0 ||
+			      carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
 			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
 	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
 	    s->slots == NULL || roll_failed || ext_failed) {
@@ -48,6 +49,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 		return NULL;
 	}
 	s->ext.changed.many = true;
+	if (!cfg->ext.on)
+		s->ext.packs.next_us = SERVER_NEVER;
 	s->ext.split = s->nchunks;
 	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
@@ -69,6 +72,7 @@ server_free(struct server *s)
 		if (s->sent != NULL && s->sent[c] != &s->sent_all)
 			free(s->sent[c]);
 	}
+	server_packs_fini(s);
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
 	free(s->items);
@@ -186,6 +190,8 @@ server_deadline(const struct server *s, uint64_t now_us)
 		at = server_reply_due_us(s);
 	if (s->ext.used && server_state_due_us(s) < at)
 		at = server_state_due_us(s);
+	if (s->ext.used && !s->ext.stale && server_packs_due_us(s) < at)
+		at = server_packs_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
 	if (!s->ext.stale && s->slots_used < s->cfg.ahead &&
 	    s->ext.parity_used != PARITY_ALL_USED && repair_due_us(&s->ext.repair) < at)

@@ -38,9 +38,11 @@ enum {
 
 /* The extension; docs/protocol.md. */
 struct server_ext_config {
-	bool on;          /* only for whole_chunks */
-	bool parity;      /* the shell can compute it */
-	uint16_t port;    /* the second one */
+	bool on;       /* only for whole_chunks */
+	bool parity;   /* the shell can compute it */
+	uint16_t port; /* the second one */
+	/* In one packet, as long as the interface takes them; 0: one each, always. */
+	uint32_t pack_blocks;
 	uint32_t session; /* random, not 0 */
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 };
@@ -72,6 +74,9 @@ struct server_stats {
 	uint32_t clients, clients_max; /* now; at most at once */
 	uint64_t wants, reports, gos;  /* the extension's messages */
 	uint64_t parity_sent;          /* blocks */
+	uint64_t packs_sent;           /* packets of one or several blocks */
+	uint64_t blocks_left_out;      /* empty ends of chunks */
+	uint64_t fits;                 /* answers to TRYs */
 	double unasked;                /* parity blocks a group that go with the data */
 	uint64_t loads;                /* complaints about the rate */
 	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
@@ -90,14 +95,17 @@ enum server_out_kind {
 	SERVER_OUT_PACKET, /* for the second port when wirext_is() */
 	SERVER_OUT_BLOCK,
 	SERVER_OUT_PARITY, /* for the second port */
+	SERVER_OUT_PACK,   /* ... and this one, of one or several blocks */
 };
 
 struct server_out {
 	enum server_out_kind kind;
 	size_t len; /* PACKET: of pkt */
-	uint8_t pkt[WIRE_PACKET_MAX];
-	uint32_t buf, at; /* BLOCK: the buffer, and which of its blocks */
+	uint8_t pkt[WIREXT_PACKET_MAX];
+	uint32_t buf, at; /* BLOCK, PACK: the buffer, and which of its blocks */
 	uint32_t chunk, block;
+	uint32_t count;        /* PACK: so many */
+	uint32_t content;      /* PACK, PARITY: of the chunk, for the header */
 	uint32_t group, index; /* PARITY: of what is in buf */
 	bool run_ends;         /* its last block: after sending, buf is free */
 };
@@ -113,6 +121,11 @@ void server_input(struct server *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
 bool server_read_next(struct server *, struct server_run *);
 void server_read_done(struct server *, uint32_t buf);
+/* Only so many blocks of the chunk, from its first one on, are not all zero: known
+ * from its bytes.  Before server_read_done() of any of its runs; optional. */
+void server_content(struct server *, uint32_t chunk, uint32_t blocks);
+/* The interface takes no packets of more than so many (> 0) blocks any more. */
+void server_pack_limit(struct server *, uint32_t blocks);
 /* Fills *out and returns true while there is something that may go now. */
 bool server_output(struct server *, uint64_t now_us, struct server_out *);
 /* When server_output() will have more or -T runs out, if nothing arrives before

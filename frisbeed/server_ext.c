@@ -40,7 +40,8 @@ hear_report(
 	if (server_in_sets(s) && s->items[k->chunk] != NULL)
 		return;
 	repair_report(&s->ext.repair, k->chunk, k->lack, now_us, window_us);
-	if (!server_sets_hear(&s->ext.sets, k->lack))
+	/* A packet of several blocks that is lost looks like a burst. */
+	if (s->ext.packs.now > 1 || !server_sets_hear(&s->ext.sets, k->lack))
 		return;
 	s->ext.state_pending = true;
 	if (s->ext.sets.on)
@@ -133,6 +134,8 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		handle_reports(s, now_us, &m);
 	else if (m.kind == WIREXT_LOAD)
 		handle_load(s, now_us, &m);
+	else if (m.kind == WIREXT_FITS)
+		server_packs_hear(s, &m);
 	else if (m.kind == WIREXT_GO || m.kind == WIREXT_ROOM)
 		handle_go(s, now_us, &m);
 }

@@ -2,8 +2,9 @@
  *
  * server.c begins, ends and hands out what comes; server_roll.c who is there;
  * server_join.c joining and requests; server_queue.c what is asked for; server_ext.c
- * the extension's messages; server_read.c what to read next; server_announce.c what is
- * told to all; server_output.c what to send next. */
+ * the extension's messages; server_packs.c blocks that share a packet; server_read.c
+ * what to read next; server_announce.c what is told to all; server_output.c what to
+ * send next. */
 #ifndef FRISBEED_SERVER_IMPL_H
 #define FRISBEED_SERVER_IMPL_H
 
@@ -12,6 +13,7 @@
 #include "frisbeed/server.h"
 #include "frisbeed/server_carousel.h"
 #include "frisbeed/server_pace.h"
+#include "frisbeed/server_packs.h"
 #include "frisbeed/server_rate.h"
 #include "frisbeed/server_repair.h"
 #include "frisbeed/server_sent.h"
@@ -57,6 +59,7 @@ struct slot {
 	struct server_run run;
 	uint32_t at; /* blocks of it that are sent */
 	bool ready;  /* read into memory */
+	bool plain;  /* for the base protocol, which asked for it */
 	bool parity; /* so many of each group: */
 	uint8_t count[WIREXT_GROUPS];
 	uint32_t left; /* of all of them */
@@ -67,6 +70,9 @@ struct server_client {
 	uint32_t id;
 	bool ext;
 	bool no_sets;
+	uint8_t fits;    /* blocks of a packet that reaches it; 0: not known */
+	uint8_t tries;   /* how often it was asked, up to a point */
+	uint64_t try_us; /* asked (again) then */
 };
 
 struct server_left {
@@ -105,6 +111,7 @@ struct server_ext {
 	uint32_t old_run;
 	struct repair repair;
 	struct server_sets sets;
+	struct server_packs packs;
 	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
 	/* Parity blocks that went before others that were wanted, too: who reports
@@ -162,6 +169,9 @@ void server_bad_packet(struct server *s, const uint8_t from[4], const struct err
  * many come, first those give way that never asked for anything. */
 int server_roll_init(struct server *s); /* -1: no memory */
 void server_roll_fini(struct server *s);
+/* NULL: not known. */
+struct server_client *server_client_find(
+    struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
 /* This one has too few buffers for chunks that take turns. */
 void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);

@@ -125,7 +125,6 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	s->stats.blocks_sent++;
 	s->ext.sent++;
 	s->ext.pending--;
-	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (sent == NULL)
 		sent = s->sent[chunk] = calloc(1, sizeof *sent);
 	if (sent == NULL)
@@ -142,27 +141,67 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 }
 
 static void
-put_block(struct server *s, struct slot *slot, struct server_out *out)
+free_slot(struct server *s)
+{
+	s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
+	s->slots_used--;
+}
+
+/* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
+static void
+put_blocks(struct server *s, struct slot *slot, uint32_t size, struct server_out *out)
 {
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+	uint32_t end = slot->run.first + slot->run.count, n = 1;
 	struct item *it = s->items[chunk];
 
+	out->content = server_packs_content(s, chunk);
+	if (size > 0) {
+		end = end < out->content ? end : out->content;
+		n = size < end - block ? size : end - block;
+	}
 	if (slot->at == 0)
 		server_sent_run(
 		    &s->ext.log, chunk, block, slot->run.count, s->ext.sent);
-	out->kind = SERVER_OUT_BLOCK;
+	n = pace_spend(&s->pace, s->now_us, n);
+	out->kind = size > 0 ? SERVER_OUT_PACK : SERVER_OUT_BLOCK;
 	out->buf = slot->run.buf;
-	out->at = slot->at++;
+	out->at = slot->at;
 	out->chunk = chunk;
 	out->block = block;
+	out->count = n;
+	slot->at += n;
 	out->run_ends = slot->at == slot->run.count;
-	blockmap_clear(&it->coming, block);
-	server_item_unref(s, it);
-	note_sent(s, chunk, block);
-	if (out->run_ends) {
-		s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
-		s->slots_used--;
+	for (uint32_t i = 0; i < n; i++) {
+		blockmap_clear(&it->coming, block + i);
+		note_sent(s, chunk, block + i);
 	}
+	server_item_unref(s, it);
+	s->stats.packs_sent += size > 0;
+	s->stats.bytes_sent += WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES;
+	if (out->run_ends)
+		free_slot(s);
+}
+
+/* What is left of the first run is the empty end of a chunk, and everybody knows. */
+static bool
+leave_out_end(struct server *s)
+{
+	struct slot *slot = server_slot_at(s, 0);
+	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+
+	if (!slot->ready || server_packs_size(s, slot) == 0 ||
+	    block < server_packs_content(s, chunk))
+		return false;
+	struct item *it = s->items[chunk];
+	uint32_t n = slot->run.count - slot->at;
+	struct blockmap rest = blockmap_range(block, n);
+	it->coming = blockmap_minus(it->coming, &rest);
+	server_item_unref(s, it);
+	s->ext.pending -= n;
+	s->stats.blocks_left_out += n;
+	free_slot(s);
+	return true;
 }
 
 /* A parity block of the next group that needs one, in turns. */
@@ -171,6 +210,7 @@ put_parity(struct server *s, struct slot *slot, struct server_out *out)
 {
 	uint32_t g = slot->at;
 
+	pace_spend(&s->pace, s->now_us, 1);
 	while (slot->count[g] == 0)
 		g = (g + 1) % WIREXT_GROUPS;
 	slot->count[g]--;
@@ -179,6 +219,7 @@ put_parity(struct server *s, struct slot *slot, struct server_out *out)
 	out->buf = slot->run.buf;
 	out->chunk = slot->run.chunk;
 	out->group = g;
+	out->content = server_packs_content(s, out->chunk);
 	out->index = repair_sent(&s->ext.repair, out->chunk, g);
 	out->run_ends = --slot->left == 0;
 	s->stats.parity_sent++;
@@ -187,8 +228,7 @@ put_parity(struct server *s, struct slot *slot, struct server_out *out)
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (out->run_ends) {
 		s->ext.parity_used &= ~(1u << (slot->run.buf - s->cfg.ahead));
-		s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
-		s->slots_used--;
+		free_slot(s);
 	}
 }
 
@@ -221,6 +261,11 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 		server_put_state(s, now_us, out);
 		return true;
 	}
+	if (!s->ext.stale && now_us >= server_packs_due_us(s) &&
+	    server_packs_put_try(s, out))
+		return true;
+	while (s->slots_used > 0 && leave_out_end(s))
+		;
 	if (s->ext.stale || !server_block_ready(s) ||
 	    pace_deadline_us(&s->pace, now_us) > now_us)
 		return false;
@@ -231,10 +276,10 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	judge_rate(s, now_us);
 	if (pace_deadline_us(&s->pace, now_us) > now_us)
 		return false;
-	pace_spend(&s->pace, now_us);
-	if (server_slot_at(s, 0)->parity)
-		put_parity(s, server_slot_at(s, 0), out);
+	struct slot *slot = server_slot_at(s, 0);
+	if (slot->parity)
+		put_parity(s, slot, out);
 	else
-		put_block(s, server_slot_at(s, 0), out);
+		put_blocks(s, slot, server_packs_size(s, slot), out);
 	return true;
 }

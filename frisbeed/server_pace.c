@@ -128,13 +128,15 @@ begin_burst(struct pace *p, uint64_t now_us)
 	plan_next(p);
 }
 
-void
-pace_spend(struct pace *p, uint64_t now_us)
+uint32_t
+pace_spend(struct pace *p, uint64_t now_us, uint32_t most)
 {
 	if (p->gap_us == 0)
-		return;
+		return most;
 	if (!p->begun || (p->left == 0 && now_us >= p->due_us))
 		begin_burst(p, now_us);
 	assert(p->left > 0);
-	p->left--;
+	uint32_t n = most < p->left ? most : p->left;
+	p->left -= n;
+	return n;
 }

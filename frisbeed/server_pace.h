@@ -39,7 +39,7 @@ void pace_set(struct pace *, double blocks_per_s);
 void pace_scatter(struct pace *, uint64_t seed);
 /* When the next block may go. */
 uint64_t pace_deadline_us(const struct pace *, uint64_t now_us);
-/* It goes now. */
-void pace_spend(struct pace *, uint64_t now_us);
+/* It goes now, and more of the same burst, up to `most` (> 0): how many do. */
+uint32_t pace_spend(struct pace *, uint64_t now_us, uint32_t most);
 
 #endif /* FRISBEED_SERVER_PACE_H */

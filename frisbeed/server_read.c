@@ -174,7 +174,8 @@ server_read_next(struct server *s, struct server_run *run)
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
 				   .chunk = it->chunk,
 				   .first = first,
-				   .count = n } };
+				   .count = n },
+		.plain = it->asked };
 	*run = slot->run;
 	if (!blockmap_empty(&it->queued)) {
 		if (server_in_sets(s))

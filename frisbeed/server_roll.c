@@ -44,11 +44,20 @@ find(const struct server *s, const uint8_t ip[4], uint32_t id)
 	return i;
 }
 
+struct server_client *
+server_client_find(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	uint32_t i = find(s, ip, id);
+
+	return i != LRU_NONE ? &s->clients[i] : NULL;
+}
+
 static void
 discount(struct server *s, const struct server_client *c)
 {
 	s->ext.clients -= c->ext;
 	s->ext.no_sets -= c->no_sets;
+	server_packs_drop(s, c);
 }
 
 static void
@@ -87,6 +96,7 @@ enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 	s->clients[i] = (struct server_client){ .id = id, .ext = ext };
 	memcpy(s->clients[i].ip, ip, 4);
 	s->ext.clients += ext;
+	server_packs_add(s, &s->clients[i]);
 	s->stats.clients = s->roll.n;
 	if (s->stats.clients > s->stats.clients_max)
 		s->stats.clients_max = s->stats.clients;
@@ -100,6 +110,8 @@ server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ex
 	s->stats.joins++;
 	if (i != LRU_NONE) {
 		lru_touch(&s->roll, i, false);
+		/* ... or it hears nothing on the second port. */
+		server_packs_again(s, &s->clients[i]);
 		return; /* its last join or our reply was lost */
 	}
 	s->joined_us = s->now_us;

@@ -14,6 +14,7 @@
 enum {
 	PORT_MAX = 65535,
 	SECOND_PORTS = 64, /* behind -p, for the second one */
+	UDP_IP_BYTES = 28,
 };
 
 static int
@@ -82,6 +83,17 @@ session_open(struct session *s, const struct opts *o, const struct place *p,
 	return -1;
 }
 
+/* Blocks in a packet that the interface sends whole. */
+static uint32_t
+pack_blocks(const struct netif *n)
+{
+	const uint32_t around = UDP_IP_BYTES + WIREXT_PACK_HEADER_BYTES;
+	uint32_t mtu = netif_mtu(n);
+	uint32_t blocks = mtu > around ? (mtu - around) / WIRE_BLOCK_BYTES : 0;
+
+	return blocks < WIREXT_PACK_BLOCKS ? blocks : WIREXT_PACK_BLOCKS;
+}
+
 /* What our own clients can do more; without it they do as the old ones. */
 void
 session_open_second(struct session *s)
@@ -111,6 +123,7 @@ session_open_second(struct session *s)
 	c->ext.on = true;
 	c->ext.parity = parity_available();
 	c->ext.port = sock_port(st->second);
+	c->ext.pack_blocks = pack_blocks(sock_netif(st->sock));
 }
 
 static void *

@@ -36,6 +36,9 @@ add_server(
 	a->reports += b->reports - c->reports;
 	a->gos += b->gos - c->gos;
 	a->parity_sent += b->parity_sent - c->parity_sent;
+	a->packs_sent += b->packs_sent - c->packs_sent;
+	a->blocks_left_out += b->blocks_left_out - c->blocks_left_out;
+	a->fits += b->fits - c->fits;
 	a->unasked += b->unasked - c->unasked;
 	a->loads += b->loads - c->loads;
 	a->slowed += b->slowed - c->slowed;

@@ -41,7 +41,7 @@ static inline uint64_t
 tally_control(const struct server_stats *s)
 {
 	return s->joins + s->leaves + s->requests + s->prequests + s->wants +
-	       s->reports + s->gos;
+	       s->reports + s->gos + s->fits;
 }
 
 #endif /* FRISBEED_TALLY_H */

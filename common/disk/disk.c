@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,6 +303,15 @@ disk_discard(struct disk *d, uint64_t off, uint64_t len)
 			rc = d->ops.discard(d->ctx, from, to - from);
 		while (rc != 0 && errno == EINTR);
 	return rc == 0;
+}
+
+void
+disk_will_need(struct disk *d, uint64_t off, uint64_t len)
+{
+	int fd = disk_fd(d);
+
+	if (fd >= 0)
+		posix_fadvise(fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
 }
 
 int

@@ -94,6 +94,8 @@ int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
 /* A hint that [off, off+len) is of no use to anybody: what it reads as then is
  * not known.  false: this disk has no use for it (errno says why). */
 bool disk_discard(struct disk *, uint64_t off, uint64_t len);
+/* A hint that [off, off+len) will be read soon. */
+void disk_will_need(struct disk *, uint64_t off, uint64_t len);
 /* disk_read() past the cache, as far as the system lets us. */
 int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 int disk_truncate(struct disk *, uint64_t size, struct err *); /* regular files */

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,4 +124,18 @@ netif_of_route(struct netif *n, const uint8_t to[4], struct err *e)
 		return err_set(e, ERR_IO, "no interface has the address %s any more",
 		    netif_text(from, text));
 	return found < 0 ? -1 : 0;
+}
+
+uint32_t
+netif_mtu(const struct netif *n)
+{
+	struct ifreq req = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return 0;
+	memcpy(req.ifr_name, n->name, sizeof req.ifr_name);
+	int rc = ioctl(fd, SIOCGIFMTU, &req);
+	close(fd);
+	return rc == 0 && req.ifr_mtu > 0 ? (uint32_t)req.ifr_mtu : 0;
 }

@@ -25,6 +25,9 @@ int netif_find(struct netif *, const char *spec, struct err *);
  * no route, with a sentence that says what to do. */
 int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
 
+/* The longest IP packet that it sends whole, in bytes; 0: not known. */
+uint32_t netif_mtu(const struct netif *);
+
 /* "10.0.0.1" to four bytes.  ERR_USAGE. */
 int netif_parse(const char *s, uint8_t addr[4], struct err *);
 enum { NETIF_TEXT_MAX = 16 };

@@ -15,6 +15,7 @@ enum {
 	RECEIVE_BATCH = 16,
 	RECEIVE_BYTES = 65536, /* UDP_GRO joins datagrams up to this */
 	RECEIVE_ROUNDS = 8,
+	SEGMENTED_BYTES = 65000, /* in one call; a datagram's most is 65507 */
 };
 
 struct sock {
@@ -23,6 +24,8 @@ struct sock {
 	struct sockaddr_in dest;
 	bool group;
 	bool gso;         /* until the kernel refuses it */
+	bool whole;       /* what is sent is not to be fragmented */
+	bool too_long;    /* ... and something was too long for that */
 	uint8_t *buffers; /* RECEIVE_BATCH of RECEIVE_BYTES */
 };
 
@@ -251,13 +254,61 @@ is_transient(int os)
 	       os == EHOSTUNREACH;
 }
 
+static void
+keep_whole(struct sock *s, size_t bytes)
+{
+	bool whole = bytes > SOCK_FRAGMENTED_MAX;
+	int how = whole ? IP_PMTUDISC_PROBE : IP_PMTUDISC_WANT;
+
+	if (whole == s->whole)
+		return;
+	s->whole = whole;
+	setsockopt(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof how);
+}
+
+bool
+sock_was_too_long(struct sock *s)
+{
+	bool was = s->too_long;
+
+	s->too_long = false;
+	return was;
+}
+
 int
 sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
 {
+	keep_whole(s, len);
 	if (sendto(s->fd, pkt, len, 0, (struct sockaddr *)&s->dest, sizeof s->dest) >=
 	    0)
 		return 1;
+	if (errno == EMSGSIZE) {
+		s->too_long = true;
+		return 1;
+	}
 	return is_transient(errno) ? 0 : err_os(e, "cannot send");
+}
+
+static size_t
+bytes_of(const struct sock_block *b)
+{
+	return b->header_bytes + b->data_bytes;
+}
+
+/* How many of them the kernel can cut apart: of one length, but for the last one. */
+static unsigned
+segments(const struct sock_block *b, unsigned n)
+{
+	size_t each = bytes_of(b), total = each;
+	unsigned i = 1;
+
+	while (i < n && bytes_of(&b[i]) <= each &&
+	       total + bytes_of(&b[i]) <= SEGMENTED_BYTES) {
+		total += bytes_of(&b[i++]);
+		if (bytes_of(&b[i - 1]) < each)
+			break;
+	}
+	return i;
 }
 
 static void
@@ -282,7 +333,7 @@ send_segmented(struct sock *s, const struct sock_block *b, unsigned n)
 		.msg_iovlen = 2 * n,
 		.msg_control = &control,
 		.msg_controllen = sizeof control.bytes };
-	uint16_t segment = (uint16_t)(b->header_bytes + b->data_bytes);
+	uint16_t segment = (uint16_t)bytes_of(b);
 
 	for (unsigned i = 0; i < n; i++)
 		gather(&iov[2 * i], &b[i]);
@@ -311,20 +362,38 @@ send_separate(struct sock *s, const struct sock_block *b, unsigned n)
 	return sendmmsg(s->fd, m, n, 0);
 }
 
+/* Those of one kind: not to be fragmented, or it does not matter. */
+static unsigned
+alike(const struct sock *s, const struct sock_block *b, unsigned n)
+{
+	unsigned i = 1;
+
+	while (i < n && (bytes_of(&b[i]) > SOCK_FRAGMENTED_MAX) == s->whole)
+		i++;
+	return i;
+}
+
 int
 sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct err *e)
 {
 	int sent = -1;
 
 	assert(n > 0 && n <= SOCK_BATCH_MAX);
-	if (s->gso && n > 1) {
-		sent = send_segmented(s, b, n);
+	keep_whole(s, bytes_of(b));
+	n = alike(s, b, n);
+	unsigned together = s->gso ? segments(b, n) : 1;
+	if (together > 1) {
+		sent = send_segmented(s, b, together);
 		if (sent < 0 && !is_transient(errno))
 			s->gso = false; /* not for this kernel or device */
 		else
 			return sent < 0 ? 0 : sent;
 	}
-	sent = send_separate(s, b, n);
+	sent = send_separate(s, b, s->gso ? 1 : n);
+	if (sent < 0 && errno == EMSGSIZE) {
+		s->too_long = true;
+		return 1;
+	}
 	if (sent < 0)
 		return is_transient(errno) ? 0 : err_os(e, "cannot send");
 	return sent;

@@ -32,11 +32,14 @@ struct sock_config {
 
 struct sock;
 
-/* A block to be sent: header and data are gathered, not copied. */
+/* A packet to be sent: header and data are gathered, not copied. */
 struct sock_block {
 	const void *header, *data;
-	size_t header_bytes, data_bytes; /* the same for all of a batch */
+	size_t header_bytes, data_bytes;
 };
+
+/* What is longer than this never goes in fragments: it arrives whole, or is lost. */
+enum { SOCK_FRAGMENTED_MAX = 1400 };
 
 enum { SOCK_BATCH_MAX = 48 };
 
@@ -50,9 +53,12 @@ const uint8_t *sock_dest(const struct sock *);
 
 /* 1 sent, 0 the kernel has no room just now, -1. */
 int sock_send(struct sock *, const void *pkt, size_t len, struct err *);
-/* How many of n <= SOCK_BATCH_MAX went out, or -1. */
+/* How many of n <= SOCK_BATCH_MAX, all for which there was room, went out, or were too
+ * long for the interface; or -1. */
 int sock_send_blocks(
     struct sock *, const struct sock_block *, unsigned n, struct err *);
+/* Was something too long for the interface since this was last asked? */
+bool sock_was_too_long(struct sock *);
 /* Give out everything that has arrived (at most a few thousand packets); only
  * what comes from our own port.  Never waits. */
 int sock_receive(struct sock *,

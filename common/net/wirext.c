@@ -168,8 +168,11 @@ get_parity(struct wirext_msg *m, struct rd *r, struct err *e)
 	m->u.parity.chunk = rd_le32(r);
 	m->u.parity.group = rd_u8(r);
 	m->u.parity.index = rd_u8(r);
-	rd_skip(r, 2);
+	m->u.parity.content = rd_le16(r);
 	m->u.parity.data = rd_bytes(r, WIRE_BLOCK_BYTES);
+	if (m->u.parity.content > WIRE_CHUNK_BLOCKS)
+		return err_set(e, ERR_FORMAT, "a chunk of %u blocks is impossible",
+		    m->u.parity.content);
 	if (m->u.parity.group >= WIREXT_GROUPS ||
 	    m->u.parity.index >= WIREXT_PARITY_MAX)
 		return err_set(e, ERR_FORMAT, "parity %u of group %u is impossible",
@@ -183,7 +186,7 @@ put_parity(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.parity.chunk);
 	wr_u8(w, m->u.parity.group);
 	wr_u8(w, m->u.parity.index);
-	wr_le16(w, 0);
+	wr_le16(w, (uint16_t)m->u.parity.content);
 	if (m->u.parity.data != NULL)
 		wr_bytes(w, m->u.parity.data, WIRE_BLOCK_BYTES);
 }
@@ -267,6 +270,94 @@ put_load(const struct wirext_msg *m, struct wr *w)
 	wr_le32(w, m->u.load.queue);
 }
 
+/* Blocks and how many they are share 16 bits. */
+static int
+get_pack(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	m->u.pack.chunk = rd_le32(r);
+	uint32_t where = rd_le16(r);
+	uint32_t first = m->u.pack.first = where % WIRE_CHUNK_BLOCKS;
+	uint32_t count = m->u.pack.count = where / WIRE_CHUNK_BLOCKS + 1;
+	uint32_t content = m->u.pack.content = rd_le16(r);
+	if (count > WIREXT_PACK_BLOCKS || content > WIRE_CHUNK_BLOCKS ||
+	    first + count > content)
+		return err_set(e, ERR_FORMAT,
+		    "%u blocks from block %u of a chunk of %u are impossible", count,
+		    first, content);
+	m->u.pack.data = rd_bytes(r, (size_t)count * WIRE_BLOCK_BYTES);
+	return 0;
+}
+
+static void
+put_pack(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.pack.chunk);
+	wr_le16(
+	    w, (uint16_t)(m->u.pack.first + (m->u.pack.count - 1) * WIRE_CHUNK_BLOCKS));
+	wr_le16(w, (uint16_t)m->u.pack.content);
+	if (m->u.pack.data != NULL)
+		wr_bytes(w, m->u.pack.data, (size_t)m->u.pack.count * WIRE_BLOCK_BYTES);
+}
+
+static bool
+is_pack_size(uint32_t blocks)
+{
+	return blocks > 0 && blocks <= WIREXT_PACK_BLOCKS;
+}
+
+/* Behind the clients there are zeros. */
+static size_t
+trial_padding(uint32_t blocks, uint32_t n)
+{
+	return (size_t)blocks * WIRE_BLOCK_BYTES - n * sizeof(uint32_t);
+}
+
+static int
+get_trial(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	m->u.trial.number = rd_le32(r);
+	uint32_t blocks = m->u.trial.blocks = rd_le16(r);
+	uint32_t n = m->u.trial.n = rd_le16(r);
+	if (!is_pack_size(blocks) || n > WIREXT_TRY_IDS)
+		return err_set(e, ERR_FORMAT,
+		    "a trial of %u blocks for %u clients is impossible", blocks, n);
+	for (uint32_t i = 0; i < n; i++)
+		m->u.trial.id[i] = rd_le32(r);
+	rd_skip(r, trial_padding(blocks, n));
+	return 0;
+}
+
+static void
+put_trial(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.trial.number);
+	wr_le16(w, (uint16_t)m->u.trial.blocks);
+	wr_le16(w, (uint16_t)m->u.trial.n);
+	for (uint32_t i = 0; i < m->u.trial.n && i < WIREXT_TRY_IDS; i++)
+		wr_le32(w, m->u.trial.id[i]);
+	wr_zero(w, trial_padding(m->u.trial.blocks, m->u.trial.n));
+}
+
+static int
+get_fits(struct wirext_msg *m, struct rd *r, struct err *e)
+{
+	m->u.fits.clientid = rd_le32(r);
+	m->u.fits.number = rd_le32(r);
+	m->u.fits.blocks = rd_le32(r);
+	if (!is_pack_size(m->u.fits.blocks))
+		return err_set(
+		    e, ERR_FORMAT, "%u blocks in a packet", m->u.fits.blocks);
+	return 0;
+}
+
+static void
+put_fits(const struct wirext_msg *m, struct wr *w)
+{
+	wr_le32(w, m->u.fits.clientid);
+	wr_le32(w, m->u.fits.number);
+	wr_le32(w, m->u.fits.blocks);
+}
+
 static const struct kind {
 	int (*get)(struct wirext_msg *, struct rd *, struct err *);
 	void (*put)(const struct wirext_msg *, struct wr *);
@@ -279,6 +370,9 @@ static const struct kind {
 	[WIREXT_TIME] = { get_time, put_time },
 	[WIREXT_LOAD] = { get_load, put_load },
 	[WIREXT_ROOM] = { get_room, put_room },
+	[WIREXT_PACK] = { get_pack, put_pack },
+	[WIREXT_TRY] = { get_trial, put_trial },
+	[WIREXT_FITS] = { get_fits, put_fits },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -294,7 +388,7 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 	struct rd r = rd_from(pkt, len);
 
 	memset(m, 0, offsetof(struct wirext_msg, u));
-	if (!wirext_is(pkt, len) || len > WIRE_PACKET_MAX)
+	if (!wirext_is(pkt, len) || len > WIREXT_PACKET_MAX)
 		return err_set(
 		    e, ERR_FORMAT, "packet of %zu bytes is not of the extension", len);
 	rd_skip(&r, sizeof magic);
@@ -304,8 +398,11 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 	m->session = rd_le32(&r);
 	if (!rd_ok(&r))
 		return err_set(e, ERR_FORMAT, "packet of %zu bytes has no header", len);
-	if (kind == 0 || kind >= KINDS)
+	if (kind >= KINDS || kinds[kind].get == NULL)
 		return err_set(e, ERR_UNSUPPORTED, "extension packet of kind %u", kind);
+	if (len > WIRE_PACKET_MAX && kind != WIREXT_PACK && kind != WIREXT_TRY)
+		return err_set(e, ERR_FORMAT,
+		    "extension packet of kind %u, %zu bytes: too long", kind, len);
 	m->kind = (enum wirext_kind)kind;
 	memset(&m->u, 0, sizeof m->u.state);
 	if (kinds[kind].get(m, &r, e) != 0)
@@ -340,7 +437,7 @@ wirext_put(const struct wirext_msg *m, void *pkt, size_t cap)
 void
 wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
     const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
-    uint32_t index)
+    uint32_t index, uint32_t content)
 {
 	struct wirext_msg m = { .kind = WIREXT_PARITY, .session = session };
 
@@ -348,5 +445,20 @@ wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
 	m.u.parity.chunk = chunk;
 	m.u.parity.group = (uint8_t)group;
 	m.u.parity.index = (uint8_t)index;
+	m.u.parity.content = content;
 	wirext_put(&m, hdr, WIREXT_PARITY_HEADER_BYTES);
+}
+
+void
+wirext_put_pack_header(uint8_t hdr[WIREXT_PACK_HEADER_BYTES], const uint8_t srcip[4],
+    uint32_t session, uint32_t chunk, uint32_t first, uint32_t count, uint32_t content)
+{
+	struct wirext_msg m = { .kind = WIREXT_PACK, .session = session };
+
+	memcpy(m.srcip, srcip, 4);
+	m.u.pack.chunk = chunk;
+	m.u.pack.first = first;
+	m.u.pack.count = count;
+	m.u.pack.content = content;
+	wirext_put(&m, hdr, WIREXT_PACK_HEADER_BYTES);
 }

@@ -29,6 +29,13 @@ enum {
 	/* What a join says that a client can take, of a server with a pace or not. */
 	WIREXT_FIRST = 2 * WIRE_CHUNK_BLOCKS,
 	WIREXT_FIRST_UNPACED = 256,
+	/* Blocks of one chunk in one packet, at most, and what is in front of them. */
+	WIREXT_PACK_BLOCKS = 8,
+	WIREXT_PACK_HEADER_BYTES = 24,
+	/* PACK and TRY; all others are no longer than WIRE_PACKET_MAX. */
+	WIREXT_PACKET_MAX = WIREXT_PACK_HEADER_BYTES +
+	                    WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES,
+	WIREXT_TRY_IDS = 200, /* clients that one TRY asks */
 	/* Chunks that take turns have the same quotient by this. */
 	WIREXT_SET = 8,
 };
@@ -59,7 +66,10 @@ enum wirext_kind {
 	WIREXT_GO,
 	WIREXT_TIME,
 	WIREXT_LOAD,
-	WIREXT_ROOM
+	WIREXT_ROOM,
+	WIREXT_PACK = 12, /* blocks of a chunk, several in a packet */
+	WIREXT_TRY,       /* as long as a PACK: does it arrive? */
+	WIREXT_FITS,      /* so long ones do */
 };
 
 enum wirext_state_flag {
@@ -116,8 +126,26 @@ struct wirext_msg {
 		struct {
 			uint32_t chunk;
 			uint8_t group, index;
+			uint32_t content;    /* as of a PACK; 0: not known */
 			const uint8_t *data; /* borrowed */
 		} parity;
+		struct {
+			uint32_t chunk, first, count;
+			/* Blocks of the chunk before those that are all zero;
+			 * 1..1024. */
+			uint32_t content;
+			const uint8_t *data; /* borrowed: count blocks */
+		} pack;
+		struct {
+			uint32_t number;
+			uint32_t blocks; /* as long as a PACK of so many */
+			uint32_t n, id[WIREXT_TRY_IDS]; /* who should answer */
+		} trial;
+		struct {
+			uint32_t clientid;
+			uint32_t number; /* of the TRY; 0: of none */
+			uint32_t blocks; /* the longest that came; 1..8 */
+		} fits;
 	} u;
 };
 
@@ -139,7 +167,11 @@ size_t wirext_put(const struct wirext_msg *, void *pkt, size_t cap);
 /* Only the bytes in front of a parity block's data. */
 void wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
     const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
-    uint32_t index);
+    uint32_t index, uint32_t content);
+/* ... of a PACK's. */
+void wirext_put_pack_header(uint8_t hdr[WIREXT_PACK_HEADER_BYTES],
+    const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t first,
+    uint32_t count, uint32_t content);
 
 static inline bool
 wirext_map_test(const struct wirext_map *m, uint32_t chunk)

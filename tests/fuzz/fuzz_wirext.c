@@ -12,7 +12,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct wirext_msg m, again;
 	struct wirext_answer a;
 	struct err e;
-	uint8_t one[WIRE_PACKET_MAX], two[WIRE_PACKET_MAX];
+	uint8_t one[WIREXT_PACKET_MAX], two[WIREXT_PACKET_MAX];
 	uint32_t flags;
 
 	(void)wirext_get_offer(data, len, &flags);

@@ -43,6 +43,10 @@ lab_up() {
 	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
 }
 on() { local who=$1; shift; ip netns exec "$LAB$who" "$@"; }
+# Packets of so many bytes on a node's link, at most.
+lab_mtu() {	# NODE BYTES
+	ip link set "p$1" mtu "$2" && ip -n "$LAB$1" link set eth0 mtu "$2" || skip "cannot set an MTU here"
+}
 # Drop PERMILLE of what comes to our port at a node (or MATCH, as nft says it): each packet
 # by itself, as on a wire, so the server's kernel may not carry many of them as one.
 lab_loss() {	# NODE PERMILLE [MATCH]

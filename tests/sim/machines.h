@@ -24,7 +24,8 @@
 	.max_duplicates = (dup), .max_times_alone = (times), .max_control = (ctl)
 /* The extension; limits: useless data, mean and slowest in times of one alone, sent in
  * images, messages a second besides joins and leaves. */
-#define EXT .ext = true, .parity = true
+#define EXT .ext = true, .parity = true, .pack_blocks = 1
+#define PACKS(n) .ext = true, .parity = true, .pack_blocks = (n)
 #define GOALS(dup, mean, worst, sent, ctl) \
 	.max_duplicates = (dup), .max_mean_alone = (mean), .max_worst_alone = (worst), \
 	.max_sent = (sent), .max_control = (ctl)

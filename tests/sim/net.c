@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/net/wirext.h"
-
 enum {
 	/* UDP, IP, Ethernet, preamble and gap */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
@@ -142,6 +140,9 @@ deliver(struct net *net, unsigned port, struct packet *pkt, uint64_t at_ns)
 {
 	struct port *p = &net->ports[port];
 	uint64_t ser = serial_ns(net, port, pkt->len);
+
+	if (p->longest != 0 && pkt->len > p->longest)
+		return;
 	uint64_t wait = p->rx_free_ns > at_ns ? p->rx_free_ns - at_ns : 0;
 
 	if ((double)wait * (double)link_bits(net, port) / 8e9 > net->cfg.queue_bytes) {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/wire.h"
+#include "common/net/wirext.h"
 
 struct net_config {
 	uint64_t port_bits;      /* a second, each way */
@@ -31,7 +31,7 @@ struct packet {
 	unsigned refs;
 	uint8_t from[4];
 	size_t len;
-	uint8_t bytes[WIRE_PACKET_MAX];
+	uint8_t bytes[WIREXT_PACKET_MAX];
 };
 
 struct arrival {
@@ -41,9 +41,10 @@ struct arrival {
 
 struct port {
 	bool up;
-	bool bad;    /* in a burst of losses */
-	bool second; /* listens to the second port, too */
-	bool deaf;   /* has left the group */
+	bool bad;       /* in a burst of losses */
+	bool second;    /* listens to the second port, too */
+	bool deaf;      /* has left the group */
+	size_t longest; /* what is longer does not pass; 0: all does */
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns;
 	struct arrival *queue; /* by time */
 	size_t head, n, cap;

@@ -109,7 +109,7 @@ send_parity(struct link *k, struct couple *c, const struct server_out *out)
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 
 	wirext_put_parity_header(
-	    pkt, c->server_ip, 1, out->chunk, out->group, out->index);
+	    pkt, c->server_ip, 1, out->chunk, out->group, out->index, 0);
 	send_down(k, c, pkt, sizeof pkt);
 }
 

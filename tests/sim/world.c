@@ -196,6 +196,12 @@ sum_up(struct world *w)
 	out->blocks_sent = w->before.blocks_sent;
 	out->blocks_resent = w->before.blocks_resent;
 	out->parity_sent = w->before.parity_sent;
+	out->packs_sent = w->before.packs_sent;
+	out->left_out = w->before.blocks_left_out;
+	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
+	    w->sc->buffers >= 8 &&
+	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old == 0)
+		world_fail(w, "no packets of several blocks were sent");
 	out->net = w->net.stats;
 	/* One client alone gets what was damaged, and no more. */
 	if (w->sc->damage > 0 && w->sc->clients == 1 && w->sc->net.loss == 0 &&

@@ -24,10 +24,14 @@ struct scenario {
 	uint64_t gap_us;    /* ... -G */
 	bool dynamic;       /* -D */
 	enum start_pattern start;
-	uint64_t spread_us;    /* of the starts */
-	bool ext, parity;      /* the extension, and with parity */
-	uint32_t old_clients;  /* so many, the last ones, do not know it */
-	uint64_t new_image_us; /* the file is replaced then; 0: never */
+	uint64_t spread_us;      /* of the starts */
+	bool ext, parity;        /* the extension, and with parity */
+	uint32_t pack_blocks;    /* blocks in a packet */
+	uint32_t narrow_clients; /* the first ones: only one block reaches them ... */
+	uint64_t narrow_us;      /* ... from then on */
+	double empty;            /* the end of a chunk, at most this share of it */
+	uint32_t old_clients;    /* so many, the last ones, do not know it */
+	uint64_t new_image_us;   /* the file is replaced then; 0: never */
 	uint32_t buffers, readahead, in_progress;
 	bool sequential;
 	uint64_t redo_us;                /* 0: the usual second */
@@ -72,6 +76,8 @@ struct outcome {
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;
 	uint64_t parity_sent;
+	uint64_t packs_sent, left_out; /* packets; blocks */
+	uint64_t fits;                 /* messages: what fits */
 	double useless;   /* share of what a client needed, mean: received twice */
 	double unneeded;  /* the same of parity */
 	uint64_t control; /* messages that reached the server */

@@ -128,6 +128,8 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;
 	w->net.ports[port].second = cfg.ext;
+	if (port <= sc->narrow_clients && sc->narrow_us == 0)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
 }
 
 static void
@@ -171,6 +173,8 @@ world_step_client(struct world *w, uint32_t port)
 
 	if (nd->engine == NULL)
 		client_begin(w, nd, port);
+	if (port <= w->sc->narrow_clients && w->now_ns >= w->sc->narrow_us * US)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
 	client_hears(w, nd, port);
 	disk_step(w, nd);
 	take_chunks(w, nd);

@@ -71,6 +71,7 @@ struct world {
 	struct server *server; /* NULL: it is down */
 	struct server_config server_cfg;
 	struct server_stats before; /* of servers that died */
+	uint32_t restarts;
 	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
 	uint64_t image_ns;          /* another file from then on; 0: never */
 	uint64_t second, in_second; /* chatter in that second */
@@ -116,12 +117,18 @@ void world_transmit(
 /* The server hears it. */
 void world_note_asked(struct world *, const struct packet *);
 /* A block is to be sent: somebody has asked for it. */
-void world_check_asked(struct world *, const struct server_out *);
+void world_check_asked(struct world *, uint32_t chunk, uint32_t block);
 /* A block or parity is sent: neither too many in a second, nor in a few bursts. */
 void world_check_pace(struct world *);
 void world_setup_pace(struct world *);
 
 /* world_store.c */
+/* How many blocks of a chunk are not empty. */
+uint32_t world_content(const struct world *, uint32_t chunk);
+/* Its number and the chunk's, as the block's data; zeros in the empty end of a chunk.
+ */
+void world_fill_block(
+    const struct world *, uint8_t *to, uint32_t chunk, uint32_t block);
 void world_check_store(struct world *, struct node *, const struct client_store *);
 /* Is the chunk all there, and does the engine know where parity lies? */
 bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);

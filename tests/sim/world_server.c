@@ -7,18 +7,56 @@
 
 enum { RUN_BLOCKS = 32 };
 
+/* Has the server heard of one? */
+static bool
+old_client_is_there(const struct world *w)
+{
+	for (uint32_t i = w->sc->clients - w->sc->old_clients; i < w->sc->clients; i++)
+		if (w->nodes[i].engine != NULL &&
+		    client_chunks(w->nodes[i].engine) > 0 && w->restarts == 0)
+			return true;
+	return false;
+}
+
+static void
+check_sent(struct world *w, uint32_t chunk, uint32_t block)
+{
+	world_check_asked(w, chunk, block);
+	world_check_pace(w);
+	world_trace(w, "server: block %u of chunk %u", block, chunk);
+}
+
 static void
 send_block(struct world *w, const struct server_out *out)
 {
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 
-	world_check_asked(w, out);
-	world_check_pace(w);
+	check_sent(w, out->chunk, out->block);
 	wire_put_block_header(pkt, w->server_cfg.srcip, out->chunk, out->block);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
-	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &out->block, 4);
-	world_trace(w, "server: block %u of chunk %u", out->block, out->chunk);
+	world_fill_block(w, pkt + WIRE_BLOCK_HEADER_BYTES, out->chunk, out->block);
 	world_transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
+}
+
+static void
+send_pack(struct world *w, const struct server_out *out)
+{
+	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_PACK_HEADER_BYTES;
+
+	if (out->count == 0 || out->count > w->sc->pack_blocks ||
+	    out->content != world_content(w, out->chunk))
+		world_fail(w, "%u blocks of chunk %u, of %u, in one packet", out->count,
+		    out->chunk, out->content);
+	if (w->sc->old_clients > 0 && old_client_is_there(w))
+		world_fail(w, "an old client cannot hear this");
+	for (uint32_t i = 0; i < out->count; i++) {
+		check_sent(w, out->chunk, out->block + i);
+		world_fill_block(
+		    w, data + i * WIRE_BLOCK_BYTES, out->chunk, out->block + i);
+	}
+	wirext_put_pack_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
+	    out->chunk, out->block, out->count, out->content);
+	world_transmit(w, SERVER, w->server_cfg.srcip, pkt,
+	    WIREXT_PACK_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
 
 static void
@@ -29,7 +67,7 @@ send_parity(struct world *w, const struct server_out *out)
 
 	world_check_pace(w);
 	wirext_put_parity_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
-	    out->chunk, out->group, out->index);
+	    out->chunk, out->group, out->index, out->content);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
 	world_trace(w, "server: parity %u of group %u of chunk %u", out->index,
@@ -59,6 +97,7 @@ server_read(struct world *w)
 	struct server_run run;
 
 	while (server_read_next(w->server, &run)) {
+		server_content(w->server, run.chunk, world_content(w, run.chunk));
 		uint64_t ns = reading_ns(w, run.count);
 		if (ns == 0) {
 			server_read_done(w->server, run.buf);
@@ -82,6 +121,8 @@ world_keep_stats(struct world *w)
 	w->before.blocks_sent += s->blocks_sent;
 	w->before.blocks_resent += s->blocks_resent;
 	w->before.parity_sent += s->parity_sent;
+	w->before.packs_sent += s->packs_sent;
+	w->before.blocks_left_out += s->blocks_left_out;
 	if (s->bad_packets != 0)
 		world_fail(w, "the server refused %llu packets",
 		    (unsigned long long)s->bad_packets);
@@ -105,6 +146,7 @@ static void
 server_returns(struct world *w)
 {
 	world_trace(w, "server: starts anew");
+	w->restarts++;
 	w->server_cfg.ext.session++;
 	if (w->image_ns != 0)
 		memset(w->server_cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
@@ -165,6 +207,8 @@ server_speaks(struct world *w)
 			send_block(w, &out);
 		else if (out.kind == SERVER_OUT_PARITY)
 			send_parity(w, &out);
+		else if (out.kind == SERVER_OUT_PACK)
+			send_pack(w, &out);
 		else
 			world_transmit(
 			    w, SERVER, w->server_cfg.srcip, out.pkt, out.len);
@@ -206,6 +250,7 @@ world_setup_server(struct world *w)
 		.parity = sc->parity,
 		.port = 5008,
 		.session = 1,
+		.pack_blocks = sc->pack_blocks,
 		.identity = { 1 } };
 	w->image_ns = sc->new_image_us * US;
 	w->server = server_new(cfg, 0);

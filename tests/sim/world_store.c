@@ -3,6 +3,27 @@
 
 #include <string.h>
 
+uint32_t
+world_content(const struct world *w, uint32_t chunk)
+{
+	uint64_t rng = chunk * UINT64_C(77) + 5;
+	uint32_t most = (uint32_t)(w->sc->empty * WIRE_CHUNK_BLOCKS);
+
+	if (most == 0)
+		return WIRE_CHUNK_BLOCKS;
+	return WIRE_CHUNK_BLOCKS - (uint32_t)(sim_random(&rng) % (most + 1));
+}
+
+void
+world_fill_block(const struct world *w, uint8_t *to, uint32_t chunk, uint32_t block)
+{
+	if (block >= world_content(w, chunk))
+		return;
+	memcpy(to, &chunk, 4);
+	memcpy(to + 4, &block, 4);
+	to[8] = 1;
+}
+
 /* Different ones of the group, and where a block of it is missing. */
 static void
 check_parity(
@@ -18,43 +39,87 @@ check_parity(
 	sh->parity[st->block] = (uint8_t)(index + 1);
 }
 
+static void
+check_data(struct world *w, const struct client_store *st, uint32_t block)
+{
+	const uint8_t *data = st->data + (size_t)(block - st->block) * WIRE_BLOCK_BYTES;
+	uint8_t want[9] = { 0 };
+
+	world_fill_block(w, want, st->chunk, block);
+	if (memcmp(data, want, sizeof want) != 0)
+		world_fail(
+		    w, "block %u of chunk %u stored with other data", block, st->chunk);
+}
+
+static struct shadow *
+shadow_of(struct world *w, struct node *nd, const struct client_store *st)
+{
+	struct shadow *sh = &nd->shadow[st->buf];
+
+	if (sh->taken)
+		world_fail(w, "buffer %u is stored to while the shell has it", st->buf);
+	if (nd->done[st->chunk])
+		world_fail(w, "chunk %u is stored a second time", st->chunk);
+	if (sh->used && sh->chunk == st->chunk)
+		return sh;
+	nd->drops += sh->used;
+	for (uint32_t i = 0; i < w->sc->buffers; i++)
+		if (i != st->buf && nd->shadow[i].used &&
+		    nd->shadow[i].chunk == st->chunk)
+			world_fail(w, "chunk %u in two buffers", st->chunk);
+	*sh = (struct shadow){ .used = true, .chunk = st->chunk };
+	return sh;
+}
+
+static void
+store_one(struct world *w, struct shadow *sh, uint32_t chunk, uint32_t block)
+{
+	if (blockmap_test(&sh->have, block))
+		world_fail(w, "block %u of chunk %u stored twice", block, chunk);
+	sh->parity[block] = 0;
+	blockmap_set(&sh->have, block);
+}
+
+/* Those that did not come must be empty. */
+static void
+check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
+{
+	for (uint32_t b = blockmap_next(st->zeros, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(st->zeros, b + 1)) {
+		if (b < world_content(w, st->chunk))
+			world_fail(
+			    w, "block %u of chunk %u is not empty", b, st->chunk);
+		store_one(w, sh, st->chunk, b);
+	}
+}
+
 void
 world_check_store(struct world *w, struct node *nd, const struct client_store *st)
 {
-	uint32_t id[2];
+	uint32_t id[2] = { 0 };
 
-	memcpy(id, st->data, sizeof id);
 	if (st->buf >= w->sc->buffers || st->chunk >= w->nchunks ||
 	    st->block >= WIRE_CHUNK_BLOCKS) {
 		world_fail(w, "a store out of bounds");
 		return;
 	}
-	struct shadow *sh = &nd->shadow[st->buf];
-	bool parity = id[1] >> 31 != 0;
-	if (id[0] != st->chunk || (!parity && id[1] != st->block))
-		world_fail(w, "block %u of chunk %u stored with other data", st->block,
-		    st->chunk);
-	if (sh->taken)
-		world_fail(w, "buffer %u is stored to while the shell has it", st->buf);
-	if (nd->done[st->chunk])
-		world_fail(w, "chunk %u is stored a second time", st->chunk);
-	if (!sh->used || sh->chunk != st->chunk) {
-		nd->drops += sh->used;
-		for (uint32_t i = 0; i < w->sc->buffers; i++)
-			if (i != st->buf && nd->shadow[i].used &&
-			    nd->shadow[i].chunk == st->chunk)
-				world_fail(w, "chunk %u in two buffers", st->chunk);
-		*sh = (struct shadow){ .used = true, .chunk = st->chunk };
-	}
-	if (blockmap_test(&sh->have, st->block))
-		world_fail(
-		    w, "block %u of chunk %u stored twice", st->block, st->chunk);
-	if (parity) {
+	struct shadow *sh = shadow_of(w, nd, st);
+	if (st->which != 0)
+		memcpy(id, st->data, sizeof id);
+	if (st->zeros != NULL)
+		check_zeros(w, sh, st);
+	if (id[1] >> 31 != 0) {
+		if (id[0] != st->chunk)
+			world_fail(w, "parity of another chunk than %u", st->chunk);
 		check_parity(w, sh, st, id[1]);
 		return;
 	}
-	sh->parity[st->block] = 0;
-	blockmap_set(&sh->have, st->block);
+	for (uint32_t i = 0; st->which >> i != 0; i++) {
+		if (!(st->which >> i & 1))
+			continue;
+		check_data(w, st, st->block + i);
+		store_one(w, sh, st->chunk, st->block + i);
+	}
 }
 
 /* Is the chunk all there, and does the engine know where parity lies? */

@@ -31,7 +31,8 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	else if (port != SERVER && !w->nodes[port - 1].joined)
 		world_fail(w, "client %u speaks before it joins", port);
 	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD && m.kind != WIREXT_ROOM)
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD &&
+		 m.kind != WIREXT_ROOM && m.kind != WIREXT_FITS)
 		world_fail(w, "client %u speaks like a server", port);
 	world_trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -88,10 +89,14 @@ note_asked_ext(struct world *w, const struct packet *pkt)
 	struct wirext_msg m;
 	struct err e;
 
-	count_chatter(w);
 	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
 		world_fail(w, "the server got a bad packet: %s", e.text);
-	else if (m.kind == WIREXT_WANT)
+	/* These belong to joining. */
+	if (m.kind == WIREXT_FITS)
+		w->out->fits++;
+	else
+		count_chatter(w);
+	if (m.kind == WIREXT_WANT)
 		note_wanted(w, &m.u.want.map);
 }
 
@@ -131,15 +136,14 @@ world_note_asked(struct world *w, const struct packet *pkt)
 }
 
 void
-world_check_asked(struct world *w, const struct server_out *out)
+world_check_asked(struct world *w, uint32_t chunk, uint32_t block)
 {
-	if (out->chunk >= w->nchunks ||
-	    !blockmap_test(&w->asked[out->chunk], out->block))
+	if (chunk >= w->nchunks || !blockmap_test(&w->asked[chunk], block))
 		world_fail(w,
 		    "the server sends block %u of chunk %u, for which nobody asked",
-		    out->block, out->chunk);
+		    block, chunk);
 	else
-		blockmap_clear(&w->asked[out->chunk], out->block);
+		blockmap_clear(&w->asked[chunk], block);
 }
 
 static void

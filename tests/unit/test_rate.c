@@ -14,7 +14,7 @@ in_a_second(struct pace *p, uint64_t *now)
 
 	for (; *now < end; *now = pace_deadline_us(p, *now) + 70)
 		for (; pace_deadline_us(p, *now) <= *now; n++)
-			pace_spend(p, *now);
+			pace_spend(p, *now, 1);
 	return n;
 }
 
@@ -56,7 +56,7 @@ test_pace_faster(void)
 
 	pace_init(&p, 16, 2000);
 	pace_limit(&p, 2);
-	pace_spend(&p, now);
+	pace_spend(&p, now, 1);
 	T_CHECK(pace_deadline_us(&p, now) == now + 500000);
 	pace_limit(&p, 1000);
 	T_CHECK(pace_deadline_us(&p, now) == now + 1000);
@@ -69,7 +69,7 @@ test_pace_faster(void)
 	for (uint64_t end = now + 1000000; now < end; now += 300) {
 		pace_set(&p, now % 900 == 0 ? 1000 : 300);
 		for (; pace_deadline_us(&p, now) <= now; n++)
-			pace_spend(&p, now);
+			pace_spend(&p, now, 1);
 	}
 	T_CHECK(n <= 1001);
 }
@@ -85,7 +85,7 @@ test_unpaced(void)
 	bool at_once = true;
 	for (int i = 0; i < 100000; i++) {
 		at_once = at_once && pace_deadline_us(&p, now) == now;
-		pace_spend(&p, now);
+		pace_spend(&p, now, 1);
 	}
 	T_CHECK(at_once);
 	pace_set(&p, 50000);
