@@ -29,10 +29,16 @@ PY
 done
 # Letters of the original that are not built are refused by name, never ignored.
 touch "$T/x"
-for letter in k; do
-	status 2 "$BIN/imagezip" "-$letter" x "$T/x" "$T/y"
-	check "says so" grep -q "not built yet" "$T/stderr"
-done
+refused() {	# PROGRAM LETTER...
+	local p=$1 letter; shift
+	for letter; do
+		status 2 "$BIN/$p" "-$letter" x "$T/x" "$T/y"
+		check "says so" grep -q "^$p: -$letter: \(not built yet\|see --version\|version 1 images\)" "$T/stderr"
+	done
+}
+refused imagezip a e k v 1
+refused imageunzip r I M E F c a e k
+refused imagedump m c
 status 2 "$BIN/frisbee" -F id -m 239.1.1.1 -p 5 "$T/x"
 status 2 "$BIN/imagezip"
 status 2 "$BIN/imageunzip" --nonsense
