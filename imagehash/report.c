@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "common/base/json.h"
 
 static void
@@ -109,14 +110,9 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 int
 difference_add(struct difference *d, struct range r, struct err *e)
 {
-	if (d->nranges == d->cap) {
-		size_t cap = d->cap == 0 ? 64 : 2 * d->cap;
-		struct range *p = realloc(d->ranges, cap * sizeof *p);
-		if (p == NULL)
-			return err_nomem(e, "the differences");
-		d->ranges = p;
-		d->cap = cap;
-	}
+	if (grow(&d->ranges, &d->cap, d->nranges, sizeof *d->ranges, "the differences",
+		e) != 0)
+		return -1;
 	d->ranges[d->nranges++] = r;
 	d->different += r.len;
 	return 0;

@@ -351,6 +351,27 @@ image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 }
 
 int
+image_each(struct image *img,
+    int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
+    void *arg, struct err *e)
+{
+	uint8_t *buf = malloc(NDZ_CHUNK_BYTES);
+	struct chunk *c = malloc(sizeof *c);
+	int rc = buf != NULL && c != NULL ? 1 : err_nomem(e, "a chunk");
+
+	while (rc == 1 && (rc = image_next(img, buf, NULL, e)) == 1) {
+		rc = chunk_parse(c, buf, e);
+		if (rc != 0)
+			break;
+		rc = each(arg, c, img->next - 1, buf, e) == 0 ? 1 : -1;
+		chunk_free(c);
+	}
+	free(c);
+	free(buf);
+	return rc;
+}
+
+int
 image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 {
 	uint8_t buf[NDZ_HEADER_BYTES];
