@@ -192,17 +192,20 @@ feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 	if (buf == NULL)
 		return 0;
 	f->buf = NULL;
-	if (install_has(r->install, f->number)) {
-		free(buf);
-		return 0;
-	}
 	if (!good) {
 		free(buf);
 		return err_set(e, ERR_FORMAT,
 		    "%s: chunk %u: the digest of the chunk is wrong",
 		    image_name(r->image), f->number);
 	}
-	if (install_feed(r->install, f->number, buf, free_chunk, NULL, e) == 0)
+	int rc;
+	if (install_has(r->install, f->number)) {
+		rc = install_pass(r->install, f->number, buf, e);
+		free(buf);
+	} else {
+		rc = install_feed(r->install, f->number, buf, free_chunk, NULL, e);
+	}
+	if (rc == 0)
 		return 0;
 	if (e->kind != ERR_CANCELLED)
 		err_ctx(e, "%s", image_name(r->image));
