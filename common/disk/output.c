@@ -149,34 +149,31 @@ sync_name(const char *path, struct err *e)
 	return rc;
 }
 
+/* Its lock is not let go while it has the other name, or somebody else would take that
+ * for his. */
 static int
-give_name(struct output *o, bool no_sync, struct err *e)
+close_named(struct output *o, bool no_sync, struct err *e)
 {
-	if (o->partial == NULL)
-		return 0;
-	if (rename(o->partial, o->path) != 0)
+	bool named = o->partial != NULL;
+
+	if (named && rename(o->partial, o->path) != 0)
 		return err_os(e, "%s: cannot rename it to %s", o->partial, o->path);
 	free(o->partial);
 	o->partial = NULL;
-	return no_sync ? 0 : sync_name(o->path, e);
+	int rc = disk_close(o->disk, e);
+	o->disk = NULL;
+	if (rc != 0 && named)
+		unlink(o->path); /* writes may be lost: it is not what it looks like */
+	return rc == 0 && named && !no_sync ? sync_name(o->path, e) : rc;
 }
 
 int
 output_commit(struct output *o, bool no_sync, struct err *e)
 {
-	/* Closing may fail, so it comes before the name; the lock lasts until then. */
-	int rc = no_sync ? 0 : disk_sync(o->disk, e),
-	    lock = disk_fd(o->disk) >= 0 ? fcntl(disk_fd(o->disk), F_DUPFD_CLOEXEC, 0)
-	                                 : -1;
+	int rc = no_sync ? 0 : disk_sync(o->disk, e);
 
-	if (rc == 0) {
-		rc = disk_close(o->disk, e);
-		o->disk = NULL;
-	}
 	if (rc == 0)
-		rc = give_name(o, no_sync, e);
-	if (lock >= 0)
-		close(lock);
+		rc = close_named(o, no_sync, e);
 	if (rc != 0) {
 		output_abort(o);
 		return -1;
