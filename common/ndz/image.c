@@ -310,7 +310,11 @@ read_ahead(struct image *img, struct err *e)
 	if (img->ahead == NULL)
 		return err_nomem(e, image_name(img));
 	img->ahead_bytes = read_upto(img, 0, img->ahead, e);
-	return img->ahead_bytes < 0 ? -1 : 0;
+	if (img->ahead_bytes >= 0)
+		return 0;
+	free(img->ahead);
+	img->ahead = NULL;
+	return -1;
 }
 
 int
