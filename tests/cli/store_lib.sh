@@ -53,3 +53,13 @@ measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 	es -s "$1" init && es -s "$1" -q put try "$2" || fail "a store to try"
 	GRACE=$(($3 + 6 * (SECONDS - started)))
 }
+
+# A small S3 server that does as $T/s/fault tells it: helpers/s3_hostile.py.
+hostile_server() {
+	mkdir "$T/s"
+	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & local server=$! i
+	CLEANUP+=("kill $server 2> /dev/null")
+	for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
+	export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
+	export EMUSTORE_CACHE=$T/cache HOME=$T
+}
