@@ -159,6 +159,7 @@ check-long:
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
 	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
+	@FLIPS=1000 BIN=$(abspath $(BIN)) B=$(abspath $(B)) LIMIT=7200 tests/run cli/store_bucket
 	@FLIPS=4000 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_flips
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
 # is found is kept in build/fuzz.

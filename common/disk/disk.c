@@ -101,6 +101,13 @@ disk_digest(const struct disk *d)
 	return d->ops.digest != NULL ? d->ops.digest(d->ctx) : NULL;
 }
 
+void
+disk_want(struct disk *d, uint64_t off, uint64_t len)
+{
+	if (d->ops.want != NULL)
+		d->ops.want(d->ctx, off, len);
+}
+
 /* Where in the disk a byte is, in words. */
 struct where {
 	char text[40];
