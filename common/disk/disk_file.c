@@ -240,6 +240,13 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 		err_os(e, "%s: asking for its size", name);
 		goto fail;
 	}
+	/* Before the first write finds it out. */
+	int read_only = 0;
+	if (kind == DISK_BLOCK && (flags & DISK_WRITE) != 0 &&
+	    ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0) {
+		err_set(e, ERR_REFUSED, "%s is read-only", name);
+		goto fail;
+	}
 	if (disk_open_ops(out, name, kind, size, &fd_ops, h, e) != 0)
 		goto fail;
 	(*out)->fd = fd;
