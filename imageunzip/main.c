@@ -507,23 +507,6 @@ check_uuid(const struct run *r, struct err *e)
 }
 
 static int
-stat_operand(const char *path, int standard, struct stat *st)
-{
-	return strcmp(path, "-") == 0 ? fstat(standard, st) : stat(path, st);
-}
-
-/* By whatever names, and redirections. */
-static bool
-same_file(const char *image, const char *target)
-{
-	struct stat x, y;
-
-	return stat_operand(image, STDIN_FILENO, &x) == 0 &&
-	       stat_operand(target, STDOUT_FILENO, &y) == 0 && S_ISREG(x.st_mode) &&
-	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static int
 install_target(struct run *r, const char *target, struct err *e)
 {
 	struct install_config cfg = r->o->install;
@@ -572,7 +555,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		.report = o->crc_only ? stdout : output_report(target) };
 	struct proof *proof;
 
-	if (o->store == NULL && !o->crc_only && same_file(image, target))
+	if (o->store == NULL && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;

@@ -6,6 +6,7 @@
 
 #include "common/disk/flight.h"
 #include "common/disk/ptable.h"
+#include "fsmods/sectorsize.h"
 
 enum {
 	FILL_BYTES = 1 << 20,
@@ -30,13 +31,15 @@ install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 		    disk_name(d));
 	if (ptable_read(&pt, d, e) != 0)
 		return -1;
+	int rc = sectorsize_check(d, &pt, e);
 	const struct partition *p = ptable_find(&pt, (unsigned)slice);
-	if (p != NULL)
+	if (rc == 0 && p == NULL)
+		rc = err_set(
+		    e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(d), slice);
+	if (rc == 0)
 		*area = p->sectors;
 	ptable_free(&pt);
-	return p != NULL ? 0
-	                 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
-			       disk_name(d), slice);
+	return rc;
 }
 
 static int
