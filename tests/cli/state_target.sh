@@ -2,6 +2,7 @@
 # --state=target: the state in free space of the target itself: found again after a
 # kill at any write, and nothing of it is left at the end.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
