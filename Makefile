@@ -133,13 +133,13 @@ netboot:
 check-vm:
 	@scripts/deps build netboot vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-vm SCRIPTS=vm LIMIT=900 JOBS=1 tests/run vm/
 # Stores in a bucket, with a real S3 server that is started for it on loopback.
 check-s3:
 	@scripts/deps build s3 || echo "check-s3: going on with what is here" >&2
 	@command -v swift-proxy-server > /dev/null || { echo "check-s3: no S3 server to test with (OpenStack Swift: scripts/deps s3)" >&2; exit 1; }
 	@$(MAKE) --no-print-directory all
-	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) SCRIPTS=s3 LIMIT=600 tests/run s3/
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-s3 SCRIPTS=s3 LIMIT=600 tests/run s3/
 # Not part of check: takes minutes, and a quiet machine.
 bench:
 	@scripts/deps build bench
