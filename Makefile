@@ -118,7 +118,7 @@ $(B)/%.h.ok: %.h
 deps:
 	@scripts/deps
 check: deps
-	@$(MAKE) --no-print-directory tests hdr-check
+	@$(MAKE) --no-print-directory tests $(if $(SAN),,hdr-check)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) VARIANT=$(VARIANT) tests/run
 demo:
 	@scripts/deps build demo
