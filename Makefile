@@ -57,7 +57,7 @@ PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
-HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h \
+HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h imagehash/*.h imagedelta/*.h \
            imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h bench/*.h tests/*.h tests/*/*.h)
 
 PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))
@@ -163,6 +163,7 @@ check-long:
 	@FUZZ_ROUNDS=200000 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run fuzz/
 	@POINTS=100 STEP=1 LIMIT=3600 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/install_faults
 	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
+	@FLIPS=4000 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_flips
 # Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
 # is found is kept in build/fuzz.
 SECONDS ?= 60

@@ -180,7 +180,7 @@ examine(const struct options *o, struct store *s, bool data,
 	progress_begin(&f.bar, "emustore", total, -1, o->quiet);
 	int rc = run(c, s, e);
 	progress_end(&f.bar, 0);
-	free(c->good.bits);
+	check_free(c);
 	if (f.j != NULL) {
 		json_end(f.j);
 		report_json(f.j, c);

@@ -191,9 +191,14 @@ client_again(
 	c->ntaken--;
 	if (c->state == CLIENT_COMPLETE)
 		c->state = CLIENT_LOADING;
-	/* Of a chunk in parts, some were never here. */
-	if (client_partial(c))
+	/* Of a chunk in parts, some were never here; some that were not needed are now.
+	 */
+	if (client_partial(c)) {
+		struct blockmap fresh = blockmap_minus(lost, &b->need);
+		fresh = blockmap_and(fresh, &b->missing);
+		c->blocks_not_asked -= blockmap_count(&fresh);
 		blockmap_add(&lost, &b->missing);
+	}
 	b->missing = lost;
 	b->nmissing = blockmap_count(&lost);
 	memset(b->parity_at, 0, sizeof b->parity_at);

@@ -192,17 +192,20 @@ feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 	if (buf == NULL)
 		return 0;
 	f->buf = NULL;
-	if (install_has(r->install, f->number)) {
-		free(buf);
-		return 0;
-	}
 	if (!good) {
 		free(buf);
 		return err_set(e, ERR_FORMAT,
 		    "%s: chunk %u: the digest of the chunk is wrong",
 		    image_name(r->image), f->number);
 	}
-	if (install_feed(r->install, f->number, buf, free_chunk, NULL, e) == 0)
+	int rc;
+	if (install_has(r->install, f->number)) {
+		rc = install_pass(r->install, f->number, buf, e);
+		free(buf);
+	} else {
+		rc = install_feed(r->install, f->number, buf, free_chunk, NULL, e);
+	}
+	if (rc == 0)
 		return 0;
 	if (e->kind != ERR_CANCELLED)
 		err_ctx(e, "%s", image_name(r->image));
@@ -493,15 +496,6 @@ check_uuid(const struct run *r, struct err *e)
 	return 0;
 }
 
-static bool
-same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int
 install_target(struct run *r, const char *target, struct err *e)
 {
@@ -551,7 +545,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		.report = o->crc_only ? stdout : output_report(target) };
 	struct proof *proof;
 
-	if (o->store == NULL && same_file(image, target))
+	if (o->store == NULL && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;

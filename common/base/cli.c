@@ -213,6 +213,8 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 	struct err e = { 0 };
 	int at, status = 0;
 
+	if (cli_hold_standard(&e) != 0)
+		return cli_fail(prog, &e);
 	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
 	if (parsed == CLI_GO) {
 		cli_catch_signals();

@@ -16,13 +16,30 @@ wants_partial(const char *path)
 	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
-int
-output_check_input(const char *output, const char *input, struct err *e)
+static int
+stat_of(const char *path, int standard_fd, struct stat *st)
+{
+	return strcmp(path, "-") == 0 ? fstat(standard_fd, st) : stat(path, st);
+}
+
+bool
+output_is_input(const char *output, const char *input)
 {
 	struct stat a, b;
 
-	if (stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&
-	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+	if (stat_of(output, STDOUT_FILENO, &a) != 0 ||
+	    stat_of(input, STDIN_FILENO, &b) != 0 ||
+	    (a.st_mode & S_IFMT) != (b.st_mode & S_IFMT))
+		return false;
+	if (S_ISBLK(a.st_mode))
+		return a.st_rdev == b.st_rdev;
+	return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int
+output_check_input(const char *output, const char *input, struct err *e)
+{
+	if (output_is_input(output, input))
 		return err_set(e, ERR_USAGE, "%s: is what is read", output);
 	return 0;
 }

@@ -15,7 +15,10 @@ struct output {
 	uint64_t at;          /* bytes written */
 };
 
-/* Is the output an existing file that is the input, too?  ERR_USAGE. */
+/* Is the output an existing file or block device that is the input, too, by whatever
+ * name?  "-" is standard output, and standard input. */
+bool output_is_input(const char *output, const char *input);
+/* ERR_USAGE when it is. */
 int output_check_input(const char *output, const char *input, struct err *);
 /* Where a report goes beside data that is written to `path`: standard output, or
  * standard error when the data goes there, by whatever name. */

@@ -3,6 +3,8 @@
 # at points drawn by POINTS_SEED: never success with a wrong disk, the state never
 # ahead of it, and the next run makes it right.
 #	POINTS=100 tests/cli/install_faults.sh	as many kills for each way (5)
+# In memory: there is much flushing.
+[ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 500000 ] && export TMPDIR=/dev/shm
 . "$(dirname "$0")/lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0

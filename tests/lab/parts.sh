@@ -97,7 +97,7 @@ for ((i = 1; i < blocks / 1024 - 1; i++)); do
 done
 serve "$T/bad.ndz"
 status 3 on 2 "$BIN/frisbee" -q --skip-same -m $GROUP -p $PORT "$T/d1"
-check "a chunk is named" grep -q "chunk " "$T/stderr"
+check "a chunk is named, and how often it came" grep -q "chunk [0-9]*, which came 4 times: " "$T/stderr"
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 
 echo "== what is damaged on the way is asked for again, and no more"
@@ -128,6 +128,22 @@ if damage_on 2> /dev/null && damage_off; then
 		excused 1 2
 		check "little more was sent" [ "$sent" -le $((blocks * 5 / 4 + 2 * damaged + EXCUSED)) ]
 	done
+	echo "== ... also of chunks that come in parts"
+	# Every other fragment differs.
+	python3 - "$T/disk" "$T/d1" << 'PY'
+import sys
+disk = bytearray(open(sys.argv[1], "rb").read())
+for w in range(0, len(disk) >> 16, 2):
+    disk[(w << 16) + 77] ^= 0x55
+open(sys.argv[2], "wb").write(disk)
+PY
+	damage_on; serve -T -1 -W 40M "$T/disk.ndz"
+	load 1 --skip-same "$T/d1"; sleep 2; damage_off; loaded 1; ended
+	check "the disk is right" cmp "$T/disk" "$T/d1"
+	damaged=$(stat_of "$T/client1.json" blocks_damaged)
+	echo "$damaged blocks came again"
+	check "some were damaged" [ "$damaged" -gt 0 ]
+	at_most 90
 else
 	echo "nft cannot change packets here: left out"
 fi

@@ -5,6 +5,7 @@
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
+ *	... --json			one run, told as JSON
  *	sim --paper			the tables of the Frisbee paper
  *	sim --list			the cases
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/answer.h"
 #include "tests/sim/machines.h"
 #include "tests/sim/paper.h"
 #include "tests/sim/share.h"
@@ -228,6 +230,8 @@ static const struct knob knobs[] = {
 	{ "readahead", offsetof(struct scenario, readahead), U32 },
 	{ "in-progress", offsetof(struct scenario, in_progress), U32 },
 	{ "sequential", offsetof(struct scenario, sequential), FLAG },
+	{ "redo-us", offsetof(struct scenario, redo_us), U64 },
+	{ "unheard", offsetof(struct scenario, unheard), FLAG },
 	{ "chunk-us", offsetof(struct scenario, chunk_us), U64 },
 	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
 	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
@@ -323,14 +327,17 @@ change(struct scenario *sc, const char *setting, char *changes, size_t cap)
 	return n > 0 && (size_t)n < cap - len && set_knob(sc, knobs, setting);
 }
 
-/* One client without anybody else, loss or mishap: what times are compared with. */
+/* One client without anybody else, loss or mishap, with such a disk: what times are
+ * compared with.  0: it failed. */
 static uint64_t
-alone_us(const struct scenario *sc, uint64_t seed)
+alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 {
 	struct scenario one = *sc;
 	struct outcome out;
 
 	one.clients = 1;
+	one.chunk_us = chunk_us;
+	one.unheard = false;
 	one.crashes = one.slow_clients = 0;
 	one.restart_us = one.new_image_us = 0;
 	one.old_clients = one.greedy_old = one.greedy_new = 0;
@@ -339,6 +346,17 @@ alone_us(const struct scenario *sc, uint64_t seed)
 	one.chunk_spread = one.damage = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
+}
+
+/* What one alone takes whose disk nobody waits for, and how much longer than its disk
+ * one takes that waits for it. */
+static void
+measure_alone(struct scenario *sc, uint64_t seed)
+{
+	uint64_t slow_us = 4 * sc->chunk_us + 1000000;
+
+	sc->alone_net_us = alone_us(sc, seed, 1);
+	sc->alone_extra_us = alone_us(sc, seed, slow_us) - sc->chunks * slow_us;
 }
 
 static void
@@ -434,6 +452,18 @@ check_limits(const struct scenario *sc, struct outcome *out, uint64_t alone)
 			    limits[i].most);
 }
 
+/* For programs: one run, whatever it may cost. */
+static int
+tell_case(struct scenario sc, uint64_t seed)
+{
+	struct outcome out;
+
+	measure_alone(&sc, seed);
+	world_run(&sc, seed, false, &out);
+	answer_case(&sc, seed, &out, alone_us(&sc, seed, sc.chunk_us));
+	return out.failed[0] != '\0';
+}
+
 /* `changes` is how the case differs from the suite's, as --set options. */
 static bool
 run_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
@@ -441,7 +471,7 @@ run_case(const struct scenario *sc, uint64_t seed, bool traced, const char *chan
 	struct outcome out;
 
 	world_run(sc, seed, traced, &out);
-	uint64_t alone = alone_us(sc, seed);
+	uint64_t alone = alone_us(sc, seed, sc->chunk_us);
 	print_outcome(sc, &out, alone);
 	if (out.failed[0] == '\0')
 		check_limits(sc, &out, alone);
@@ -516,6 +546,16 @@ run_share(const struct share *sh, uint64_t seed)
 	return false;
 }
 
+static int
+tell_share(const struct share *sh, uint64_t seed)
+{
+	struct share_outcome out;
+
+	share_run(sh, seed, &out);
+	answer_share(sh, seed, &out);
+	return 0;
+}
+
 /* --- --- */
 
 static int
@@ -562,9 +602,9 @@ static int
 usage(FILE *f, int status)
 {
 	fprintf(f,
-	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
+	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace | --json]"
 	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
-	    " [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
+	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
 	    "--list\nkeys:");
 	for (const struct knob *k = knobs; k->name != NULL; k++)
 		fprintf(f, " %s", k->name);
@@ -610,7 +650,7 @@ run_one_case(const struct scenario *sc, uint64_t first, uint64_t seeds, bool tra
 /* What the command line asks for. */
 struct request {
 	uint64_t seed, seeds;
-	bool traced, have_case;
+	bool traced, have_case, json;
 	char changes[512];
 	struct scenario sc;
 	struct share share;
@@ -643,6 +683,9 @@ understand(struct request *rq, int opt, const char *arg)
 		return -1;
 	case 't':
 		rq->traced = true;
+		return -1;
+	case 'j':
+		rq->json = true;
 		return -1;
 	case 'p':
 		return paper_tables(rq->seed);
@@ -680,6 +723,7 @@ main(int argc, char **argv)
 		{ "case", required_argument, NULL, 'c' },
 		{ "share", required_argument, NULL, 'S' },
 		{ "paper", no_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
@@ -692,6 +736,10 @@ main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if ((rc = understand(&rq, opt, optarg)) >= 0)
 			return rc;
+	if (rq.json)
+		return rq.share.servers > 0 ? tell_share(&rq.share, rq.seed)
+		       : rq.have_case       ? tell_case(rq.sc, rq.seed)
+		                            : usage(stderr, 2);
 	if (rq.share.servers > 0)
 		return run_shares(&rq.share, rq.seed, rq.seeds);
 	if (rq.have_case)
