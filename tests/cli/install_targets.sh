@@ -26,7 +26,7 @@ if mount "$dev" "$T/mnt" 2> /dev/null; then
 	umount "$T/mnt"
 	check "and clean" quietly e2fsck -fn "$dev"
 else echo "no mount: left out"; fi
-python3 - "$dev" "$T/held" << 'PY' &
+"$PYTHON" -E -S - "$dev" "$T/held" << 'PY' &
 import os, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_EXCL); open(sys.argv[2], "w").close(); time.sleep(60)
 PY

@@ -3,6 +3,7 @@
 # redirects.  Each is found and named, nothing wrong is served; what passes by itself is tried again.
 #	FAULTS=all tests/cli/storehostile.sh	every fault everywhere, not only one of a kind
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 . "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 hostile_server
