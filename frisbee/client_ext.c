@@ -253,6 +253,7 @@ client_ext_seen(struct client *c, uint64_t now_us)
 	c->ext.go_tries = 0;
 	if (c->ext.seen % WIRE_CHUNK_BLOCKS == 0) {
 		c->chunk_us = now_us - c->ext.mark_us;
+		client_skip_streamed(&c->ext.skip, c->chunk_us);
 		c->ext.mark_us = now_us;
 	}
 	/* Half of it is through: time to say more. */
@@ -515,7 +516,8 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 			found += add_want(map, bits, b->chunk);
 	}
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk))
+		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk) &&
+		    !client_leaves_out(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
 }
