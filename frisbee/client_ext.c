@@ -559,6 +559,16 @@ filling_comes(const struct client *c)
 	return false;
 }
 
+/* Who is alone disturbs nobody by being far ahead of its disk, and a chunk that lost
+ * something comes to its end late: behind what the server has read by then. */
+static uint32_t
+low_water(const struct client *c)
+{
+	if (c->ext.clients <= 1)
+		return c->nbuffers / 2;
+	return c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+}
+
 /* How many blocks this client can take, and wants now: none while enough waits to be
  * written; then others may set the pace, and what does not fit comes round again. */
 static uint32_t
@@ -567,7 +577,7 @@ can_take(const struct client *c)
 	/* In order, what is behind a gap waits for the network, not to be written. */
 	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling -
 	                   (c->cfg.in_order ? c->ncomplete : 0);
-	uint32_t low = c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+	uint32_t low = low_water(c);
 	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS
 	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
 	                                                       : GO_CHUNKS;
