@@ -25,6 +25,7 @@ enum {
 	/* The server is told to go on when fewer chunks than this wait to be written,
 	 * for so many more: few on a fast network, lest the socket overflows. */
 	LOW_WATER = 4,
+	FEW_CLIENTS = 8,
 	GO_CHUNKS = 8,
 	GO_CHUNKS_LOSSY = 2,
 	FAST_CHUNK_US = 50000,
@@ -559,13 +560,14 @@ filling_comes(const struct client *c)
 	return false;
 }
 
-/* Who is alone disturbs nobody by being far ahead of its disk, and a chunk that lost
- * something comes to its end late: behind what the server has read by then. */
+/* A chunk that lost something comes to its end late, behind what the server has read by
+ * then.  Of few clients, for whom no parity goes unasked, each may be far ahead of its
+ * disk: there are not many that it could outrun. */
 static uint32_t
 low_water(const struct client *c)
 {
-	if (c->ext.clients <= 1)
-		return c->nbuffers / 2;
+	if (c->ext.clients < FEW_CLIENTS)
+		return c->nbuffers / 4;
 	return c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
 }
 
