@@ -201,6 +201,8 @@ static const struct scenario suite[] = {
 	    .dynamic = true, .old_clients = 4, .net.loss = 0.01 },
 	{ "x-adaptive-slow", .clients = 8, .chunks = 48, PAPER, EXT, .dynamic = true,
 	    .slow_clients = 2, .slow_chunk_us = 300000 },
+	{ "x-few-10", .clients = 2, .chunks = 96, LAN, CLIENT(64), DISK, EXT,
+	    .rate_bits = 64100000, .net.loss = 0.1, .max_mean_alone = 1.17 },
 	{ "x-slow", .clients = 30, .chunks = 160, LAN, CLIENT(16), EXT,
 	    .rate_bits = 83400000, .chunk_us = 88000, .slow_clients = 20,
 	    .slow_chunk_us = 144000, SKEWED(START_UNIFORM, 8), .max_worst_alone = 1.85,
