@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-enum { BUFFERS = 2 };
+/* The extension needs so many; without it there are fewer. */
+enum { BUFFERS = 8, FEW_BUFFERS = 2 };
 
 struct held {
 	bool mine; /* the shell has it */
@@ -18,21 +19,37 @@ struct held {
 	bool parity[WIRE_CHUNK_BLOCKS];
 };
 
+/* Parity never replaces anything; a block replaces parity only. */
+static void
+store_one(struct held *h, uint32_t block, bool parity)
+{
+	assert(block < WIRE_CHUNK_BLOCKS);
+	assert(!blockmap_test(&h->have, block) || (h->parity[block] && !parity));
+	h->parity[block] = parity;
+	blockmap_set(&h->have, block);
+}
+
 static void
 store(struct held *held, const struct client_store *st, const struct script_step *step)
 {
 	assert(st->buf < BUFFERS && st->block < WIRE_CHUNK_BLOCKS);
-	assert(!held[st->buf].mine && st->data >= step->pkt);
-	assert(st->data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
+	assert(!held[st->buf].mine && (st->which != 0 || st->zeros != NULL));
 	struct held *h = &held[st->buf];
 	if (h->chunk != st->chunk)
 		*h = (struct held){ .chunk = st->chunk };
-	/* Parity never replaces anything; a block replaces parity only. */
-	bool parity = wirext_is(step->pkt, step->arg);
-	assert(
-	    !blockmap_test(&h->have, st->block) || (h->parity[st->block] && !parity));
-	h->parity[st->block] = parity;
-	blockmap_set(&h->have, st->block);
+	bool parity = wirext_is(step->pkt, step->arg) && step->pkt[4] == WIREXT_PARITY;
+	for (uint32_t i = 0; st->which >> i != 0; i++) {
+		if (!(st->which >> i & 1))
+			continue;
+		const uint8_t *data = st->data + (size_t)i * WIRE_BLOCK_BYTES;
+		assert(data >= step->pkt &&
+		       data + WIRE_BLOCK_BYTES <= step->pkt + step->arg);
+		store_one(h, st->block + i, parity);
+	}
+	for (uint32_t b = st->zeros != NULL ? blockmap_next(st->zeros, 0)
+	                                    : WIRE_CHUNK_BLOCKS;
+	     b < WIRE_CHUNK_BLOCKS; b = blockmap_next(st->zeros, b + 1))
+		store_one(h, b, false);
 }
 
 static void
@@ -72,7 +89,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		.srcip = { 10, 77, 0, 11 },
 		.any_file = how & 1,
 		.sequential = (how & 2) != 0,
-		.buffers = BUFFERS,
+		.buffers = how & 8 ? BUFFERS : FEW_BUFFERS,
 		.readahead = 2,
 		.in_progress = 8,
 		.redo_us = 1000000,
@@ -82,11 +99,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		.silence_us = how & 4 ? 60000000 : 0,
 		.ext = (how & 8) != 0,
 		.parity = (how & 16) != 0 };
-	struct held held[BUFFERS] = { { .chunk = UINT32_MAX },
-		{ .chunk = UINT32_MAX } };
+	struct held held[BUFFERS];
 	struct script_step step;
 	uint64_t now = 0;
 
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		held[i] = (struct held){ .chunk = UINT32_MAX };
 	struct client *c = client_new(&cfg, now);
 	assert(c != NULL);
 	while (script_next(&r, &step)) {

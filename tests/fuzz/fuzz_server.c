@@ -18,15 +18,20 @@ pull(struct server *s, uint64_t now, unsigned n)
 		assert(run.buf < AHEAD + SERVER_PARITY_BUFFERS &&
 		       run.chunk < server_chunks(s));
 		assert(run.count > 0);
+		server_content(s, run.chunk, run.chunk * 300);
 		assert(((uint64_t)run.chunk * 1024 + run.first + run.count - 1) * 1024 <
 		       3 << 20);
 		server_read_done(s, run.buf);
 	}
 	for (; n > 0 && server_output(s, now, &out); n--) {
 		if (out.kind == SERVER_OUT_PACKET)
-			assert(out.len <= WIRE_PACKET_MAX);
+			assert(out.len <= WIREXT_PACKET_MAX);
 		else if (out.kind == SERVER_OUT_BLOCK)
 			assert(out.buf < AHEAD && out.at < 8);
+		else if (out.kind == SERVER_OUT_PACK)
+			assert(out.buf < AHEAD && out.count > 0 &&
+			       out.at + out.count <= 8 &&
+			       out.block + out.count <= out.content);
 		else
 			assert(out.buf >= AHEAD && out.group < WIREXT_GROUPS &&
 			       out.index < WIREXT_PARITY_MAX);
@@ -52,9 +57,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (how & 2) {
 		cfg.whole_chunks = true;
 		cfg.image_bytes = 3 << 20;
-		cfg.ext = (struct server_ext_config){
-			.on = true, .parity = (how & 4) != 0, .port = 5008, .session = 9
-		};
+		cfg.ext = (struct server_ext_config){ .on = true,
+			.parity = (how & 4) != 0,
+			.port = 5008,
+			.session = 9,
+			.pack_blocks = how >> 4 };
 	}
 	if (how & 8)
 		cfg.gap_us = 0;

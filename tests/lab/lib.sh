@@ -47,7 +47,7 @@ on() { local who=$1; shift; ip netns exec "$LAB$who" "$@"; }
 lab_mtu() {	# NODE BYTES
 	ip link set "p$1" mtu "$2" && ip -n "$LAB$1" link set eth0 mtu "$2" || skip "cannot set an MTU here"
 }
-# Drop PERMILLE of what comes to our port at a node (or MATCH, as nft says it): each packet
+# Drop PERMILLE of what comes to our ports at a node (or MATCH, as nft says it): each packet
 # by itself, as on a wire, so the server's kernel may not carry many of them as one.
 lab_loss() {	# NODE PERMILLE [MATCH]
 	command -v nft > /dev/null || skip "needs nft"
@@ -56,7 +56,7 @@ lab_loss() {	# NODE PERMILLE [MATCH]
 table netdev loss {
 	chain ing {
 		type filter hook ingress device "eth0" priority 0;
-		${3:-udp dport $PORT} numgen random mod 1000 < $2 drop
+		${3:-udp dport $PORT-$((PORT + 64))} numgen random mod 1000 < $2 drop
 	}
 }
 NFT

@@ -4,7 +4,8 @@
 #include "common/net/wirext.h"
 #include "tests/t.h"
 
-static const uint8_t bits[1000] = { 0x81, 0xff }, data[WIRE_BLOCK_BYTES] = { 7 };
+static const uint8_t bits[1000] = { 0x81, 0xff },
+		     data[WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES] = { 7 };
 
 static struct wirext_msg
 sample(enum wirext_kind kind)
@@ -36,6 +37,7 @@ sample(enum wirext_kind kind)
 		m.u.parity.chunk = 5;
 		m.u.parity.group = 7;
 		m.u.parity.index = 126;
+		m.u.parity.content = 1000;
 		m.u.parity.data = data;
 		break;
 	case WIREXT_GO:
@@ -59,6 +61,25 @@ sample(enum wirext_kind kind)
 		m.u.go.chunk = 70000;
 		m.u.go.block = 1023;
 		m.u.go.since = 65535;
+		break;
+	case WIREXT_PACK:
+		m.u.pack.chunk = 70001;
+		m.u.pack.first = 1015;
+		m.u.pack.count = 8;
+		m.u.pack.content = 1023;
+		m.u.pack.data = data;
+		break;
+	case WIREXT_TRY:
+		m.u.trial.number = 7;
+		m.u.trial.blocks = 8;
+		m.u.trial.n = WIREXT_TRY_IDS;
+		for (uint32_t i = 0; i < WIREXT_TRY_IDS; i++)
+			m.u.trial.id[i] = i * 3;
+		break;
+	case WIREXT_FITS:
+		m.u.fits.clientid = 83;
+		m.u.fits.number = 7;
+		m.u.fits.blocks = 4;
 	}
 	return m;
 }
@@ -66,9 +87,11 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_ROOM; kind++) {
+	for (int kind = WIREXT_STATE; kind <= WIREXT_FITS; kind++) {
+		if (kind > WIREXT_ROOM && kind < WIREXT_PACK)
+			continue;
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
-		uint8_t pkt[WIRE_PACKET_MAX], again[WIRE_PACKET_MAX];
+		uint8_t pkt[WIREXT_PACKET_MAX], again[WIREXT_PACKET_MAX];
 		struct err e;
 		size_t len = wirext_put(&m, pkt, sizeof pkt);
 		T_CHECK(len > 0 && wirext_is(pkt, len) &&
@@ -104,15 +127,34 @@ test_to_the_byte(void)
 	T_CHECK(
 	    wirext_map_test(&m.u.want.map, 15) && !wirext_map_test(&m.u.want.map, 16));
 	m = sample(WIREXT_PARITY);
-	wirext_put_parity_header(header, m.srcip, m.session, 5, 7, 126);
+	wirext_put_parity_header(header, m.srcip, m.session, 5, 7, 126, 1000);
 	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == WIRE_BLOCK_PACKET_BYTES &&
 		memcmp(pkt, header, sizeof header) == 0);
+}
+
+static void
+test_packs_to_the_byte(void)
+{
+	static const uint8_t pack[] = { 'F', 'B', 'X', '1', 12, 0, 0, 0, 10, 0, 0, 2,
+		0xef, 0xbe, 0xad, 0xde, 5, 0, 0, 0, 0x64, 0x08, 0xe8, 0x03 };
+	static const uint8_t trial[] = { 'F', 'B', 'X', '1', 13, 0, 0, 0, 10, 0, 0, 2,
+		0xef, 0xbe, 0xad, 0xde, 7, 0, 0, 0, 2, 0, 1, 0, 77, 0, 0, 0, 0 };
+	struct wirext_msg m = sample(WIREXT_TRY);
+	uint8_t pkt[WIREXT_PACKET_MAX];
+
+	wirext_put_pack_header(pkt, m.srcip, m.session, 5, 100, 3, 1000);
+	T_CHECK(memcmp(pkt, pack, sizeof pack) == 0);
+	m.u.trial.blocks = 2;
+	m.u.trial.n = 1;
+	m.u.trial.id[0] = 77;
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == 24 + 2048 &&
+		memcmp(pkt, trial, sizeof trial) == 0);
 }
 
 static bool
 refused(const struct wirext_msg *m, size_t at, uint8_t value)
 {
-	uint8_t pkt[WIRE_PACKET_MAX];
+	uint8_t pkt[WIREXT_PACKET_MAX];
 	struct wirext_msg got;
 	struct err e;
 	size_t len = wirext_put(m, pkt, sizeof pkt);
@@ -134,6 +176,19 @@ test_impossible(void)
 	T_CHECK(refused(&m, 24, 201) && !refused(&m, 24, 199));
 	m = sample(WIREXT_ROOM);
 	T_CHECK(refused(&m, 29, 4) && !refused(&m, 29, 3));
+	T_CHECK(refused(&m, 4, WIREXT_ROOM + 1) && refused(&m, 4, WIREXT_PACK));
+	/* Blocks behind the content, none of it, more than a chunk, nine of them. */
+	m = sample(WIREXT_PACK);
+	T_CHECK(refused(&m, 22, 0xfe) && refused(&m, 23, 0) && refused(&m, 23, 8));
+	T_CHECK(refused(&m, 21, 0x23) && !refused(&m, 21, 0x1f));
+	T_CHECK(refused(&m, 4, WIREXT_GO)); /* too long for it */
+	m = sample(WIREXT_TRY);
+	T_CHECK(refused(&m, 20, 0) && refused(&m, 20, 9) && refused(&m, 22, 201));
+	T_CHECK(!refused(&m, 20, 7) && !refused(&m, 22, 199));
+	m = sample(WIREXT_FITS);
+	T_CHECK(refused(&m, 24, 0) && refused(&m, 24, 9) && !refused(&m, 24, 8));
+	m = sample(WIREXT_PARITY);
+	T_CHECK(refused(&m, 23, 8) && !refused(&m, 23, 0));
 	m = sample(WIREXT_WANT);
 	T_CHECK(refused(&m, 27, 0xff) && refused(&m, 24, 200));
 	m.u.want.map.first = UINT32_MAX - 5;
@@ -185,6 +240,7 @@ main(void)
 {
 	test_round_trip();
 	test_to_the_byte();
+	test_packs_to_the_byte();
 	test_impossible();
 	test_offer();
 	return t_done();
