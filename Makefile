@@ -156,7 +156,9 @@ FIRST ?= 1
 sim: $(SIM)
 	@tests/sim/seeds $(SIM) $(SEEDS) $(FIRST)
 # The evaluation of the Frisbee paper with ours beside it, into build/paper; FULL=1 takes hours.
-paper: all $(SIM)
+paper:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all $(SIM)
 	@bench/paper
 check-long:
 	@$(MAKE) --no-print-directory tests
