@@ -107,9 +107,11 @@ partial_digested(const struct chunk *c)
 	return blocks_of(0, NDZ_HEADER_BYTES + c->h.size);
 }
 
-/* Which fragments are what their digests say?  False: it cannot be known. */
+/* Which fragments are what their digests say, or are not looked at since they are the
+ * same as on the disk?  False: it cannot be known. */
 static bool
-check_fragments(const struct chunk *c, const void *bytes, bool *good)
+check_fragments(
+    const struct chunk *c, const void *bytes, const bool *same_or_null, bool *good)
 {
 	struct fragments f = fragments_of(c);
 	struct decoder *dec = decoder_new();
@@ -118,6 +120,10 @@ check_fragments(const struct chunk *c, const void *bytes, bool *good)
 	struct err ignored;
 
 	while (can && fragments_next(&f)) {
+		if (same_or_null != NULL && same_or_null[f.number]) {
+			good[f.number] = true;
+			continue;
+		}
 		can = f.raw_bytes <= FRAGMENT_BYTES_MAX || f.entry->zero;
 		good[f.number] = can &&
 		                 fragments_decode(&f, bytes, dec, data, &ignored) == 0;
@@ -135,8 +141,20 @@ partial_damaged(const struct chunk *c, const void *bytes)
 
 	if (c->ext.fragments != NULL)
 		good = calloc(c->ext.nfragments, sizeof *good);
-	if (good != NULL && check_fragments(c, bytes, good))
+	if (good != NULL && check_fragments(c, bytes, NULL, good))
 		bad = partial_differing(c, good);
 	free(good);
 	return blockmap_empty(&bad) ? blockmap_range(0, WIRE_CHUNK_BLOCKS) : bad;
+}
+
+struct blockmap
+partial_damaged_others(const struct chunk *c, const void *bytes, const bool *same)
+{
+	struct blockmap bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	bool *good = calloc(c->ext.nfragments + 1, sizeof *good);
+
+	if (good != NULL && check_fragments(c, bytes, same, good))
+		bad = partial_differing(c, good);
+	free(good);
+	return bad;
 }

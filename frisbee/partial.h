@@ -34,6 +34,10 @@ struct blockmap partial_differing(const struct chunk *, const bool *same);
 /* A whole chunk has come, and its digest is wrong: the blocks of the fragments that are
  * damaged; of all of it when those do not explain it. */
 struct blockmap partial_damaged(const struct chunk *, const void *bytes);
+/* Of a chunk with a table, the fragments that are not the same have come: the blocks of
+ * those that are damaged; of all of it when that cannot be known.  Empty: none is. */
+struct blockmap partial_damaged_others(
+    const struct chunk *, const void *bytes, const bool *same);
 /* The blocks of header and stream: with them, the chunk's digest can be checked. */
 struct blockmap partial_digested(const struct chunk *);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
 #include "common/ndz/chunk.h"
@@ -82,6 +83,25 @@ install_planned(struct sink *s, const struct filled *f, struct err *e)
 	    f->partial, released, s, e);
 }
 
+/* Of a chunk that is not all here, each fragment that came has a digest. */
+static int
+check_others(struct sink *s, struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+	const uint8_t *bytes = sink_buffer(s, buf);
+	struct chunk c;
+
+	f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (chunk_parse(&c, bytes, e) != 0)
+		return e->kind != ERR_FORMAT;
+	f->bad = partial_damaged_others(&c, bytes, planner_plan(s->planner, buf)->same);
+	chunk_free(&c);
+	if (blockmap_empty(&f->bad))
+		return 1;
+	err_set(e, ERR_FORMAT, "the digest of a fragment differs");
+	return 0;
+}
+
 /* 1 the chunk is what its digest says, or nothing is known; 0 it is damaged, as *e
  * says, in the blocks f->bad. */
 static int
@@ -90,8 +110,10 @@ check_digest(struct sink *s, struct filled *f, struct err *e)
 	const uint8_t *bytes = sink_buffer(s, (uint32_t)(f - s->filled));
 	struct chunk c;
 
-	if (!s->repairs || f->partial)
+	if (!s->repairs)
 		return 1;
+	if (f->partial)
+		return check_others(s, f, e);
 	f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	int rc = ndz_header_get(&c.h, bytes, NDZ_CHUNK_BYTES, e);
 	if (rc == 0 && c.h.encrypted)
@@ -249,6 +271,12 @@ open_install(struct sink *s, struct err *e)
 	return planner_new(&s->planner, &pc, e);
 }
 
+static void
+tidy(void *new_file)
+{
+	unlink(new_file);
+}
+
 static int
 open_target(struct sink *s, struct err *e)
 {
@@ -267,6 +295,7 @@ open_target(struct sink *s, struct err *e)
 		return -1;
 	s->removable = disk_kind(s->file) == DISK_FILE &&
 	               strcmp(s->cfg.target, "-") != 0;
+	cli_guard_set(s->removable ? tidy : NULL, (void *)(uintptr_t)s->cfg.target);
 	return 0;
 }
 
@@ -412,6 +441,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	bool unfinished = s->install != NULL || s->file != NULL;
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
+	cli_guard_set(NULL, NULL);
 	if (unfinished && s->removable && s->started)
 		unlink(s->cfg.target);
 	*stats = s->stats;

@@ -15,7 +15,8 @@ static const uint64_t ALL = UINT64_MAX;
 struct member {
 	bool used;
 	uint64_t grant, demand; /* bits a second */
-	uint64_t at_us, sent;   /* when it was asked last, and had sent */
+	uint64_t at_us, sent;   /* when it was judged last, and had sent */
+	uint64_t rate;          /* what it really sent until then, bits a second */
 };
 
 struct budget {
@@ -93,10 +94,10 @@ judge(struct budget *b, struct member *m, uint64_t now_us, uint64_t sent_bits)
 
 	m->at_us = now_us;
 	m->sent = sent_bits;
+	m->rate = (uint64_t)(1e6 * (double)sent / (double)us);
 	bool greedy = sent > 0 &&
 	              (double)sent + SLACK_BITS >= could * GREEDY_PERCENT / 100;
-	m->demand = greedy ? ALL
-	                   : (uint64_t)(2e6 * (double)sent / (double)us) + reserve(b);
+	m->demand = greedy ? ALL : 2 * m->rate + reserve(b);
 }
 
 /* As much of its fair share as nobody else still uses. */
@@ -127,7 +128,8 @@ budget_enter(struct budget *b, uint64_t now_us)
 		struct member *m = &b->member[found];
 		b->n++;
 		*m = (struct member){ .used = true, .at_us = now_us };
-		m->demand = reserve(b);
+		/* Who comes wants to send, until it shows otherwise. */
+		m->demand = ALL;
 		settle(b, m);
 	}
 	pthread_mutex_unlock(&b->lock);
@@ -151,10 +153,32 @@ budget_share(struct budget *b, int member, uint64_t now_us, uint64_t sent_bits)
 
 	pthread_mutex_lock(&b->lock);
 	assert(m->used);
+	/* Who begins to send: how much it can use is not known. */
+	bool begins = m->rate == 0 && sent_bits > m->sent;
 	if (now_us - m->at_us >= EPOCH_US)
 		judge(b, m, now_us, sent_bits);
+	if (begins)
+		m->demand = ALL;
 	settle(b, m);
 	uint64_t bits = m->grant;
 	pthread_mutex_unlock(&b->lock);
 	return bits;
+}
+
+uint64_t
+budget_carried(struct budget *b, int member)
+{
+	uint64_t sum = 0;
+	unsigned greedy = 0;
+
+	pthread_mutex_lock(&b->lock);
+	for (unsigned i = 0; i < b->max; i++) {
+		const struct member *m = &b->member[i];
+		if (!m->used)
+			continue;
+		sum += m->rate;
+		greedy += m->demand == ALL || (int)i == member;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return greedy > 0 ? sum / greedy : 0;
 }

@@ -46,6 +46,13 @@ buffer(const struct reader *r, uint32_t buf)
 	                      : r->chunks + (buf - r->ahead) * chunk;
 }
 
+static uint64_t
+run_at(const struct server_run *run)
+{
+	return ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
+	       WIRE_BLOCK_BYTES;
+}
+
 /* Blocks of the image; what is behind its end is zeros. */
 static int
 read_blocks(struct reader *r, uint64_t first, uint32_t count, uint8_t *to)
@@ -189,6 +196,7 @@ reader_free(struct reader *r)
 void
 reader_ask(struct reader *r, const struct server_run *run)
 {
+	disk_want(r->disk, run_at(run), (uint64_t)run->count * WIRE_BLOCK_BYTES);
 	r->slots[run->buf] = *run;
 	queue_put(r->runs, &r->slots[run->buf]);
 }

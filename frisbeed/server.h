@@ -133,6 +133,9 @@ bool server_output(struct server *, uint64_t now_us, struct server_out *);
 uint64_t server_deadline(const struct server *, uint64_t now_us);
 /* From now on at most so many bits a second (> 0); with -D less, if need be. */
 void server_set_rate(struct server *, uint64_t bits_per_s);
+/* The network has just carried so many bits a second for others: with -D, who begins
+ * need not look for it. */
+void server_trust_rate(struct server *, uint64_t bits_per_s);
 /* The file is no longer what the clients were promised: from now on they are told
  * so, and nothing else is sent; whoever joins gets no answer. */
 void server_image_changed(struct server *);

@@ -44,6 +44,14 @@ server_set_rate(struct server *s, uint64_t bits_per_s)
 		server_follow_rate(s);
 }
 
+void
+server_trust_rate(struct server *s, uint64_t bits_per_s)
+{
+	rate_trust(&s->rate, (double)bits_per_s / WIRE_BLOCK_COST_BITS);
+	if (s->cfg.dynamic && s->rate.begun)
+		server_follow_rate(s);
+}
+
 static size_t
 put_answer(const struct server *s, struct server_out *out)
 {

@@ -7,6 +7,8 @@
 
 enum {
 	EPOCH_US = 100000,
+	LAG_SMOOTH = 8,
+	LAG_LONG_US = 90000,
 	AGAIN_US = 500000,   /* requests for the same take longer */
 	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
 	FIRST_LEAST = 1000,  /* 9 Mbit/s: any network carries that for a moment */
@@ -16,6 +18,8 @@ static const double
     /* Of the cap: to begin with, added each epoch, never less than. */
     FIRST = 0.02,
     STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
+    /* Where complaints come late, what was too much went on for long: that share. */
+    STEP_LATE = 0.5,
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
@@ -77,7 +81,17 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	if (r->cap == 0)
 		return; /* nothing to begin with: first somebody has to complain */
 	double first = r->cap * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
+	if (first < r->known)
+		first = r->known;
 	set(r, first < least ? least : first);
+}
+
+void
+rate_trust(struct rate *r, double blocks_per_s)
+{
+	r->known = blocks_per_s;
+	if (r->begun && r->climbing && r->now > 0 && r->now < blocks_per_s)
+		set(r, blocks_per_s);
 }
 
 static void
@@ -114,13 +128,16 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 static void
 up(struct rate *r, bool old)
 {
+	double step = old && r->cap > 0 ? STEP_OLD : STEP;
+
 	if (r->now == 0)
 		return;
+	if (r->lag_us > LAG_LONG_US)
+		step *= STEP_LATE;
 	if (r->climbing)
 		set(r, r->now * (old ? CLIMB_OLD : CLIMB));
 	else
-		set(r, r->now + (old && r->cap > 0 ? STEP_OLD : STEP) *
-				    sqrt(r->now * cap_of(r)));
+		set(r, r->now + step * sqrt(r->now * cap_of(r)));
 	if (r->now >= cap_of(r))
 		r->climbing = false;
 }
@@ -226,6 +243,16 @@ lost_somehow(struct rate_again *a, double share)
 	a->asks++;
 }
 
+/* How late do complaints come?  One may be half an epoch off. */
+static void
+note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
+{
+	double lag = ((double)(r->epoch - epoch) - 0.5) * EPOCH_US +
+	             (double)(now_us - r->epoch_us);
+
+	r->lag_us += (lag - r->lag_us) / LAG_SMOOTH;
+}
+
 bool
 rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of, bool queue)
@@ -239,6 +266,7 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 			r->again.worst = share;
 		return false;
 	}
+	note_lag(r, now_us, epoch);
 	down(r, now_us, sent, (double)lost / of, r->climbing);
 	return true;
 }

@@ -35,17 +35,22 @@ struct rate_again {
 struct rate {
 	double cap, floor; /* blocks a second; cap 0: none */
 	double now;        /* 0: as fast as it goes */
+	double known; /* the network has carried so much for others; 0: not known */
 	bool begun, climbing;
 	uint64_t epoch_us, epoch_sent;
 	uint32_t epoch;     /* number of it */
 	uint32_t deaf_till; /* complaints of earlier epochs are known */
 	uint32_t steps;     /* down, so far */
+	double lag_us;      /* how late complaints come, most likely: long queues */
 	struct rate_again again;
 };
 
 void rate_init(struct rate *, double cap);
 /* Another cap (> 0): at once when it is lower, else there is room to climb. */
 void rate_limit(struct rate *, double cap);
+/* The network has carried so much: who begins, or climbs without a complaint so far,
+ * need not look for it. */
+void rate_trust(struct rate *, double blocks_per_s);
 /* Blocks are about to be sent; `sent` so far.  Only old clients are there?  Sets the
  * rate to begin with, and later judges what has been heard.  True: it has changed. */
 bool rate_judge(struct rate *, uint64_t now_us, uint64_t sent, bool old);

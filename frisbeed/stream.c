@@ -8,7 +8,7 @@
 #include "frisbeed/loop.h"
 
 enum {
-	TICK_US = 100000,
+	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* about clients; more are only counted */
 	LINGER_US = 1000000, /* served alone, after it has left */
 };
@@ -116,8 +116,10 @@ take_share(struct running *r, struct server *server, uint64_t now_us)
 	if (r->member < 0)
 		return;
 	uint64_t share = budget_share(r->s->budget, r->member, now_us, bits);
-	if (share != r->share)
+	if (share != r->share) {
 		server_set_rate(server, share);
+		server_trust_rate(server, budget_carried(r->s->budget, r->member));
+	}
 	r->share = share;
 }
 

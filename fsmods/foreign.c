@@ -6,6 +6,9 @@
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,
  * which begin with a u64 magic in the byte order of who wrote it.
  * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8.
+ * Other filesystems and pools: the magic numbers of the kernel's
+ * include/uapi/linux/magic.h and of libblkid, with what follows them where two bytes
+ * would be found by chance; GEOM's (FreeBSD): a name in the last sector.
  */
 #include "fsmods/foreign.h"
 
@@ -43,6 +46,34 @@ static const struct {
 	{ 0, 8, "verity\0\0", "a dm-verity device" },
 	{ 32768, 4, "JFS1", "a JFS filesystem" },
 	{ 65536 + 52, 6, "ReIsEr", "a ReiserFS filesystem" },
+	{ 65536, 7, "ReIsEr4", "a Reiser4 filesystem" },
+	{ 3, 8, "ReFS\0\0\0\0", "a ReFS filesystem" },
+	{ 3, 8, "-FVE-FS-", "a BitLocker volume" },
+	{ 32, 4, "NXSB", "an APFS container" },
+	{ 1024, 4, "H+\0\4", "an HFS+ filesystem" },
+	{ 1024, 4, "HX\0\5", "an HFSX filesystem" },
+	{ 1024, 8, "\2\0\0\0\0\0\x34\x34", "a NILFS2 filesystem" },
+	{ 65536, 8, "\x01\x16\x19\x70\0\0\0\1", "a GFS2 filesystem" },
+	{ 1024, 6, "OCFSV2", "an OCFS2 filesystem" },
+	{ 2048, 6, "OCFSV2", "an OCFS2 filesystem" },
+	{ 4096, 6, "OCFSV2", "an OCFS2 filesystem" },
+	{ 8192, 6, "OCFSV2", "an OCFS2 filesystem" },
+	{ 1 << 20, 4, "\x0d\xd0\x01\xc0", "a VMFS volume" },
+	{ 0, 8, "\x11\x20\x17\x05\x32\x4d\x41\x48", "a HAMMER2 filesystem" },
+	{ 0, 16, "bluestore block ", "a Ceph BlueStore device" },
+	{ 32, 8, "ORCLDISK", "an Oracle ASM disk" },
+	{ 512 + 4, 8, "!Stra0ti", "a Stratis pool's device" },
+};
+
+/* Mirrors and labels, whose members begin with the data, are left out. */
+static const struct {
+	const char *magic, *name;
+} geoms[] = {
+	{ "GEOM::STRIPE", "a member of a GEOM stripe" },
+	{ "GEOM::CONCAT", "a member of a GEOM concatenation" },
+	{ "GEOM::RAID3", "a member of a GEOM RAID3" },
+	{ "GEOM::VIRSTOR", "a component of GEOM's virtual storage" },
+	{ "GEOM::ELI", "a GELI volume" },
 };
 
 /* len bytes at an offset of the partition; false when they are not to be had. */
@@ -125,6 +156,28 @@ is_zfs(struct disk *d, struct range part)
 	return false;
 }
 
+/* The last sector, of either size, begins with a name that zeros fill up to 16. */
+static const char *
+find_geom(struct disk *d, struct range part)
+{
+	static const uint64_t sector_bytes[] = { 512, 4096 };
+	uint64_t bytes = part.len * SECTOR_BYTES;
+	char last[16], want[16];
+
+	for (int i = 0; i < 2; i++) {
+		if (bytes < sector_bytes[i] ||
+		    !look(d, part, bytes - sector_bytes[i], last, sizeof last))
+			continue;
+		for (size_t k = 0; k < sizeof geoms / sizeof geoms[0]; k++) {
+			memset(want, 0, sizeof want);
+			memcpy(want, geoms[k].magic, strlen(geoms[k].magic));
+			if (memcmp(last, want, sizeof want) == 0)
+				return geoms[k].name;
+		}
+	}
+	return NULL;
+}
+
 const char *
 foreign_find(struct disk *d, struct range part)
 {
@@ -136,5 +189,5 @@ foreign_find(struct disk *d, struct range part)
 			return signatures[i].name;
 	if (is_md(d, part))
 		return "a member of a Linux RAID";
-	return is_zfs(d, part) ? "a member of a ZFS pool" : NULL;
+	return is_zfs(d, part) ? "a member of a ZFS pool" : find_geom(d, part);
 }

@@ -76,6 +76,11 @@ int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *
  * too, is kept whole: one of the two is a leftover. */
 int fsmods_scan_found(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
+/* The same of one partition of a table, or one volume: with a partition table in it,
+ * it was given away as a disk, and the filesystem is a leftover, or the table is.
+ * A whole disk or what the user calls a filesystem is the caller's affair. */
+int fsmods_scan_volume(const struct fsmod *, struct disk *, struct range part,
+    struct fs_scan *, struct err *);
 /* fsmods_scan() inside of a container. */
 int fsmods_scan_inside(
     struct disk *, struct range part, struct fs_scan *, struct err *);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/disk/ptable.h"
 #include "fsmods/foreign.h"
 
 /* The first that recognises a partition has it. */
@@ -112,12 +113,11 @@ rival(const struct fsmod *mod, struct disk *d, struct range part, bool container
 	return foreign_find(d, part);
 }
 
+/* With a rival, or without (NULL). */
 static int
-scan_found(const struct fsmod *mod, struct disk *d, struct range part, bool containers,
-    struct fs_scan *f, struct err *e)
+scan_beside(const struct fsmod *mod, const char *other, struct disk *d,
+    struct range part, struct fs_scan *f, struct err *e)
 {
-	const char *other = rival(mod, d, part, containers);
-
 	if (other == NULL)
 		return fsmods_scan_as(mod, d, part, f, e);
 	fsmods_scan_as(NULL, d, part, f, e);
@@ -129,17 +129,42 @@ scan_found(const struct fsmod *mod, struct disk *d, struct range part, bool cont
 	return 0;
 }
 
+static bool
+has_table(struct disk *d, struct range part)
+{
+	uint8_t sector0[SECTOR_BYTES];
+	struct err ignored;
+
+	return part.len > 0 &&
+	       disk_read(d, sector0, sizeof sector0, part.off * SECTOR_BYTES,
+		   &ignored) == 0 &&
+	       ptable_begins(sector0, part.len);
+}
+
 int
 fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
     struct fs_scan *f, struct err *e)
 {
-	return scan_found(mod, d, part, true, f, e);
+	return scan_beside(mod, rival(mod, d, part, true), d, part, f, e);
+}
+
+int
+fsmods_scan_volume(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	const char *other = rival(mod, d, part, true);
+
+	if (other == NULL && mod != NULL && !mod->container && has_table(d, part))
+		other = "a partition table";
+	return scan_beside(mod, other, d, part, f, e);
 }
 
 int
 fsmods_scan_inside(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
 {
-	return scan_found(fsmods_probe_inside(d, part), d, part, false, f, e);
+	const struct fsmod *mod = fsmods_probe_inside(d, part);
+
+	return scan_beside(mod, rival(mod, d, part, false), d, part, f, e);
 }
 
 int

@@ -404,7 +404,7 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 		    v->s, name, mod == NULL ? "no known filesystem" : "LVM inside LVM");
 		return disk_close(d, e);
 	}
-	int rc = fsmods_scan_found(mod, d, all, &fs, e);
+	int rc = fsmods_scan_volume(mod, d, all, &fs, e);
 	if (rc == 0) {
 		if (fs.warning[0] != '\0')
 			note_kept(v->s, name, fs.warning);

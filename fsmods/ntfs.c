@@ -4,6 +4,7 @@
  * swapfile.sys, bad clusters, and hiberfil.sys, of which the first 4 KiB become
  * zeros, so that Windows does not resume from it.  What lies behind the last
  * whole cluster is kept: the backup boot sector is there.
+ * Shadow copies are not cared for: the user is told.
  * Kept whole: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
  * $Bitmap calls free what its own files occupy.
  */
@@ -319,6 +320,22 @@ find_end(const struct ntfs *v, struct skip_sink *sink, struct err *e)
 	return 0;
 }
 
+/* Windows makes them from free clusters, too.  They are no files, and every capture
+ * of a Windows disk would be one of all of it. */
+static int
+warn_of_shadows(const struct ntfs *v, struct skip_sink *sink, struct err *e)
+{
+	bool has;
+
+	if (ntfs_has_shadows(v, &has, e) != 0)
+		return -1;
+	if (has)
+		skip_warn(sink,
+		    "has shadow copies (restore points), which need clusters that are "
+		    "free and not stored: they will not be right on the target");
+	return 0;
+}
+
 static int
 ntfs_probe(struct disk *d, struct range part, struct err *e)
 {
@@ -346,6 +363,8 @@ ntfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 		rc = report(&v, &f, sink, e);
 	if (rc == 0)
 		rc = find_end(&v, sink, e);
+	if (rc == 0)
+		rc = warn_of_shadows(&v, sink, e);
 	ntfs_close(&v);
 	rangeset_free(&f.free);
 	rangeset_free(&f.own);

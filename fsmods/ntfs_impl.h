@@ -118,6 +118,8 @@ int ntfs_stream_clusters(
 
 /* ntfs_state.c: fails, with the reason, unless the volume is clean. */
 int ntfs_check_clean(const struct ntfs *, struct err *);
+/* Does the volume have shadow copies (restore points)? */
+int ntfs_has_shadows(const struct ntfs *, bool *has, struct err *);
 
 /* ntfs_root.c: files in the root directory whose data may be left out. */
 enum ntfs_special { NTFS_PAGEFILE, NTFS_SWAPFILE, NTFS_HIBERFIL, NTFS_SPECIALS };

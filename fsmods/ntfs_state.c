@@ -4,6 +4,11 @@
  * when the MFT and its mirror differ.  The log's two restart pages say: no
  * client has it open, or it was shut down cleanly.  A log of nothing but 0xff
  * was reset, as ntfs-3g and mkntfs leave it.
+ *
+ * Shadow copies are another matter.  What they hold of a cluster that was freed since,
+ * and not written to again, is only in that free cluster.  Their header is in the last
+ * sector of $Boot: a GUID, u32 version, u32 kind, u64 x 3, u64 place of the catalog,
+ * or 0 (libvshadow's "Volume Shadow Snapshot (VSS) format").
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,6 +26,9 @@ enum {
 	LOG_NO_CLIENT = 0xffff,
 	LOG_WAS_CLOSED = 0x0002,
 	MIRROR_RECORDS_MAX = 16,
+	SHADOWS_AT = 0x1e00,
+	SHADOWS_BYTES = 56,
+	SHADOWS_CATALOG_AT = 48,
 };
 
 static int
@@ -203,4 +211,21 @@ ntfs_check_clean(const struct ntfs *v, struct err *e)
 		rc = check_mirror(v, m, e);
 	free(m);
 	return rc;
+}
+
+int
+ntfs_has_shadows(const struct ntfs *v, bool *has, struct err *e)
+{
+	static const uint8_t id[16] = { 0x6b, 0x87, 0x08, 0x38, 0x76, 0xc1, 0x48, 0x4e,
+		0xb7, 0xae, 0x04, 0x04, 0x6e, 0x6c, 0xc7, 0x52 };
+	uint8_t header[SHADOWS_BYTES];
+
+	*has = false;
+	if (v->sectors * SECTOR_BYTES < SHADOWS_AT + sizeof header)
+		return 0;
+	if (ntfs_read(v, header, sizeof header, SHADOWS_AT, e) != 0)
+		return -1;
+	struct rd catalog = rd_from(header + SHADOWS_CATALOG_AT, 8);
+	*has = memcmp(header, id, sizeof id) == 0 && rd_le64(&catalog) != 0;
+	return 0;
 }

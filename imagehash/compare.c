@@ -5,6 +5,7 @@
 
 #include "common/disk/ptable.h"
 #include "common/ndz/sighash.h"
+#include "fsmods/sectorsize.h"
 
 static int
 find_slice(struct target *t, uint64_t number, struct err *e)
@@ -13,13 +14,15 @@ find_slice(struct target *t, uint64_t number, struct err *e)
 
 	if (ptable_read(&pt, t->disk, e) != 0)
 		return -1;
+	int rc = sectorsize_check(t->disk, &pt, e);
 	const struct partition *p = ptable_find(&pt, (unsigned)number);
-	if (p != NULL)
+	if (rc == 0 && p == NULL)
+		rc = err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
+		    disk_name(t->disk), number);
+	if (rc == 0)
 		t->slice = p->sectors;
 	ptable_free(&pt);
-	return p != NULL ? 0
-	                 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
-			       disk_name(t->disk), number);
+	return rc;
 }
 
 int

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/progress.h"
@@ -72,6 +73,7 @@ static const struct cli_opt own_opts[] = {
 
 static const struct cli_program prog = {
 	.name = "imageunzip",
+	.guarded = true,
 	.synopsis = "[options] image|- [target|-]",
 	.about = "Install an image made by imagezip.  Every chunk is checked before it "
 		 "is written.",
@@ -192,17 +194,20 @@ feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 	if (buf == NULL)
 		return 0;
 	f->buf = NULL;
-	if (install_has(r->install, f->number)) {
-		free(buf);
-		return 0;
-	}
 	if (!good) {
 		free(buf);
 		return err_set(e, ERR_FORMAT,
 		    "%s: chunk %u: the digest of the chunk is wrong",
 		    image_name(r->image), f->number);
 	}
-	if (install_feed(r->install, f->number, buf, free_chunk, NULL, e) == 0)
+	int rc;
+	if (install_has(r->install, f->number)) {
+		rc = install_pass(r->install, f->number, buf, e);
+		free(buf);
+	} else {
+		rc = install_feed(r->install, f->number, buf, free_chunk, NULL, e);
+	}
+	if (rc == 0)
 		return 0;
 	if (e->kind != ERR_CANCELLED)
 		err_ctx(e, "%s", image_name(r->image));
@@ -406,6 +411,12 @@ open_target(
 	return install_open_disk(&r->install, cfg, d, false, e);
 }
 
+static void
+tidy(void *new_file)
+{
+	unlink(new_file);
+}
+
 /* -N: the chunks as they are, checked on their way. */
 static int
 copy_chunks(struct run *r, const char *target, struct err *e)
@@ -426,6 +437,7 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 		return -1;
 	}
 	bool remove = disk_kind(d) == DISK_FILE && strcmp(target, "-") != 0;
+	cli_guard_set(remove ? tidy : NULL, (void *)(uintptr_t)target);
 	while ((rc = image_next(r->image, buf, NULL, e)) == 1) {
 		rc = disk_write(d, buf, NDZ_CHUNK_BYTES, at, e);
 		at += NDZ_CHUNK_BYTES;
@@ -438,6 +450,7 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 		*e = closing;
 		rc = -1;
 	}
+	cli_guard_set(NULL, NULL);
 	if (rc != 0 && remove)
 		unlink(target);
 	free(buf);
@@ -493,15 +506,6 @@ check_uuid(const struct run *r, struct err *e)
 	return 0;
 }
 
-static bool
-same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int
 install_target(struct run *r, const char *target, struct err *e)
 {
@@ -551,7 +555,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		.report = o->crc_only ? stdout : output_report(target) };
 	struct proof *proof;
 
-	if (o->store == NULL && same_file(image, target))
+	if (o->store == NULL && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (proof_new(&proof, &o->install.proof, e) != 0)
 		return -1;

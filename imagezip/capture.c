@@ -1,5 +1,6 @@
 #include "imagezip/capture.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,11 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 		p += w->regions[i].len * SECTOR_BYTES;
 	}
 	c->data_bytes += n;
+	/* A layout was checked before; a pipe tells only now. */
+	if (c->o->limit_mb != 0 && c->data_bytes > c->o->limit_mb << 20)
+		return err_set(e, ERR_REFUSED,
+		    "%s: has more than the limit of %" PRIu64 " MB (-A)", c->o->source,
+		    c->o->limit_mb);
 	progress_at(c->progress, c->data_bytes);
 	return cli_check_signal(e);
 }
@@ -116,6 +122,15 @@ choose_version(
 	return 0;
 }
 
+/* Of a partition its own size, wherever it was read from; 0 of a pipe. */
+static uint64_t
+source_bytes(const struct layout *l, const struct disk *d)
+{
+	if (l->kind == EXT_KIND_PARTITION)
+		return l->total * SECTOR_BYTES;
+	return disk_seekable(d) ? disk_size_bytes(d) : 0;
+}
+
 static int
 open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *e)
 {
@@ -137,7 +152,7 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 	}
 	cfg.image = (struct ext_image){ .kind = c->layout->kind,
 		.made_at = made_at(),
-		.source_bytes = disk_seekable(d) ? disk_size_bytes(d) : 0,
+		.source_bytes = source_bytes(c->layout, d),
 		.sector_bytes = disk_sector_bytes(d) };
 	snprintf(cfg.image.tool, sizeof cfg.image.tool, "imagezip %s", SUITE_VERSION);
 	layout_describe(c->layout, cfg.image.filesystems, sizeof cfg.image.filesystems);

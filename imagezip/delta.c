@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cli.h"
+#include "common/disk/output.h"
 #include "common/ndz/packer.h"
 #include "common/ndz/sighash.h"
 #include "imagezip/windows.h"
@@ -230,7 +231,9 @@ delta_write(const struct options *o, const struct sig *s, struct err *e)
 	if (asprintf(&path, "%s%s", o->sig_new[0] != '\0' ? o->sig_new : o->output,
 		o->sig_new[0] != '\0' ? "" : ".sig") < 0)
 		return err_nomem(e, "a name");
-	int rc = sig_write(s, path, o->output, e);
+	int rc = output_check_input(path, o->source, e);
+	if (rc == 0)
+		rc = sig_write(s, path, o->output, e);
 	free(path);
 	return rc;
 }

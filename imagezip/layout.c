@@ -6,10 +6,10 @@
 
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
+#include "fsmods/sectorsize.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
-#include "imagezip/sectorsize.h"
 
 /* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
  * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
@@ -57,8 +57,11 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 {
 	struct fs_scan fs;
 	uint64_t at = p->sectors.off - l->base;
+	const struct fsmod *mod = fsmods_probe(d, p->sectors);
+	bool of_table = p->number != 0;
 
-	if (fsmods_scan(d, p->sectors, &fs, e) != 0)
+	if ((of_table ? fsmods_scan_volume : fsmods_scan_found)(
+		mod, d, p->sectors, &fs, e) != 0)
 		return -1;
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
 	int rc = adjust_scan(l, d, o, p, &fs, e);
@@ -306,7 +309,9 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 		    e, "-r stores it whole, -l or -S takes it as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
 	int rc = sectorsize_check(d, &t, e);
-	if (rc == 0)
+	if (rc != 0)
+		err_ctx(e, "-r stores it whole");
+	else
 		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
 		                   : layout_detect(l, d, o, &t, skip, e);
 	ptable_free(&t);
@@ -324,6 +329,21 @@ check_length(struct disk *d, const struct options *o, struct err *e)
 	    "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
 	    "stores it as a file",
 	    disk_name(d), bytes);
+}
+
+/* -I and -R of what has no partitions would be passed over in silence, and what was to
+ * be left out would be in the image. */
+static int
+check_named(const struct layout *l, const struct options *o, struct err *e)
+{
+	if (l->parts[0].number != 0)
+		return 0; /* layout_disk() has looked for them */
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (o->ignore.whole[n] || o->force_raw.whole[n])
+			return err_set(e, ERR_USAGE,
+			    "%s %u: %s is not taken as a disk with partitions",
+			    o->ignore.whole[n] ? "-I" : "-R", n, o->source);
+	return 0;
 }
 
 /* What is skipped becomes what is stored: short free ranges stay in, and with
@@ -369,13 +389,14 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	return 0;
 }
 
-/* -A; with -i the user wants to see why. */
+/* -A; with -i the user wants to see why.  What a pipe has shows while it is read. */
 static int
 check_limit(struct layout *l, struct disk *d, const struct options *o, struct err *e)
 {
 	uint64_t bytes = rangeset_total(&l->store) * SECTOR_BYTES;
 
-	if (o->limit_mb == 0 || o->info || bytes <= o->limit_mb << 20)
+	if (o->limit_mb == 0 || o->info || !disk_seekable(d) ||
+	    bytes <= o->limit_mb << 20)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64 " MB (-A)",
@@ -393,8 +414,8 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
-	if (find_skips(l, d, o, &skip, e) != 0 || bsdparts_check_used(l, o, e) != 0 ||
-	    settle(l, o, &skip, e) != 0) {
+	if (find_skips(l, d, o, &skip, e) != 0 || check_named(l, o, e) != 0 ||
+	    bsdparts_check_used(l, o, e) != 0 || settle(l, o, &skip, e) != 0) {
 		rangeset_free(&skip);
 		layout_free(l);
 		return -1;

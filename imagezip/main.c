@@ -1,6 +1,7 @@
 /* imagezip: store the used part of a disk in an image. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/cli.h"
 #include "common/base/progress.h"
@@ -36,10 +37,12 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	struct capture_stats s;
 	struct output out;
 	struct progress progress;
+	bool endless = l->total == UINT64_MAX;
 
 	if (output_open(&out, o->output, o->force, e) != 0)
 		return -1;
-	progress_begin(&progress, "imagezip", rangeset_total(&l->store) * SECTOR_BYTES,
+	progress_begin(&progress, "imagezip",
+	    endless ? 0 : rangeset_total(&l->store) * SECTOR_BYTES,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
 	    o->quiet || o->dots);
 	int rc = capture_run(d, l, o, delta, &out, &progress, &s, e);
@@ -84,12 +87,29 @@ info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 	return estimate(l, d, o, e) == 0 ? report_layout(l, o, e) : -1;
 }
 
+/* What is written must be neither what is read nor one another. */
+static int
+check_names(const struct options *o, struct err *e)
+{
+	bool sig = o->sig_new != NULL && o->sig_new[0] != '\0';
+
+	if (o->info)
+		return 0;
+	if (output_check_input(o->output, o->source, e) != 0 ||
+	    (o->sig_old != NULL && output_check_input(o->output, o->sig_old, e) != 0) ||
+	    (sig && output_check_input(o->sig_new, o->source, e) != 0))
+		return -1;
+	if (sig && strcmp(o->sig_new, o->output) == 0)
+		return err_set(e, ERR_USAGE, "-U %s: is the image's name", o->sig_new);
+	return 0;
+}
+
 static int
 run(void *opts, char **operands, int n, struct err *e)
 {
 	struct options *o = opts;
 
-	if (options_settle(o, operands, n, e) != 0)
+	if (options_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
 		return -1;
 	struct disk *d;
 	struct err closing;

@@ -6,7 +6,9 @@ void
 windows_init(struct windows *w, struct disk *d, struct layout *l,
     const struct options *o, struct rangeset *lost)
 {
-	*w = (struct windows){ .disk = d, .layout = l, .walk.set = &l->store };
+	*w = (struct windows){
+		.disk = d, .layout = l, .walk.set = &l->store, .stream_end = l->total
+	};
 	rescue_init(&w->rescue, d, o->retries, o->bad_as_zeros, lost);
 	cache_init(&w->cache, d);
 }
@@ -96,17 +98,20 @@ windows_read(struct windows *w, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* A pipe: everything, until it ends. */
+/* A pipe: everything, until it ends or -c says so. */
 static ssize_t
 next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *e)
 {
+	uint64_t left = w->stream_end - w->stream_sector;
+	size_t want = (left < WINDOW_SECTORS ? left : WINDOW_SECTORS) * SECTOR_BYTES;
+
 	if (w->ended)
 		return 0;
 	ssize_t n = disk_read_upto(
-	    w->disk, buf, FRAGMENT_WINDOW_BYTES, w->stream_sector * SECTOR_BYTES, e);
+	    w->disk, buf, want, w->stream_sector * SECTOR_BYTES, e);
 	if (n < 0)
 		return -1;
-	w->ended = n < FRAGMENT_WINDOW_BYTES;
+	w->ended = (size_t)n < want || left <= WINDOW_SECTORS;
 	w->short_bytes = (uint32_t)n % SECTOR_BYTES;
 	uint64_t sectors = ((uint64_t)n + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	size_t bytes = sectors * SECTOR_BYTES;

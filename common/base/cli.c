@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cli_guard.h"
+
 enum {
 	OPTS_MAX = 96,
 	KEY_HELP = 1000, /* when -h is the program's own */
@@ -213,8 +215,12 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 	struct err e = { 0 };
 	int at, status = 0;
 
+	if (cli_hold_standard(&e) != 0)
+		return cli_fail(prog, &e);
 	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
 	if (parsed == CLI_GO) {
+		if (prog->guarded)
+			cli_guard_start(prog->name);
 		cli_catch_signals();
 		status = run(opts, argv + at, argc - at, &e);
 	}

@@ -50,6 +50,8 @@ struct cli_program {
 	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
 	/* Of a failure; 0, or NULL: the usual one of its kind. */
 	int (*exit_status)(const void *opts, const struct err *);
+	/* It ends a few seconds behind a signal even when it hangs: cli_guard.h. */
+	bool guarded;
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
@@ -80,6 +82,9 @@ int cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct er
 /* With k, M, G (powers of 1000): bits a second, as -W of frisbeed. */
 int cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 
+/* Occupy the descriptors 0 to 2 that are closed: no disk that is opened later becomes
+ * standard error, and gets warnings written to it.  Using them fails as before. */
+int cli_hold_standard(struct err *);
 /* Flush and close stdout: -1 when what was printed did not arrive. */
 int cli_close_stdout(struct err *);
 /* "1.5 GB", "340 kB" (powers of 1000), into buf. */

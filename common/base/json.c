@@ -43,6 +43,25 @@ json_free(struct json *j)
 	free(j);
 }
 
+/* Longer than it need be, half of a UTF-16 pair, or beyond the last code point: the
+ * second byte tells (RFC 3629). */
+static bool
+second_fits(const unsigned char *s)
+{
+	switch (s[0]) {
+	case 0xe0:
+		return s[1] >= 0xa0;
+	case 0xed:
+		return s[1] < 0xa0;
+	case 0xf0:
+		return s[1] >= 0x90;
+	case 0xf4:
+		return s[1] < 0x90;
+	default:
+		return true;
+	}
+}
+
 /* Length of the UTF-8 sequence at s, 0 when it is not one. */
 static size_t
 utf8_len(const unsigned char *s)
@@ -57,7 +76,7 @@ utf8_len(const unsigned char *s)
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	return n;
+	return second_fits(s) ? n : 0;
 }
 
 static void

@@ -93,6 +93,18 @@ mbr_kind(const void *sector0, uint64_t disk_lbas)
 	return PTABLE_MBR;
 }
 
+bool
+ptable_begins(const void *sector0, uint64_t sectors)
+{
+	struct boot_record b = boot_record_get(sector0);
+	enum ptable_kind kind = mbr_kind(sector0, sectors);
+	unsigned used = 0;
+
+	for (int i = 0; i < ENTRIES; i++)
+		used += is_used(&b.entry[i]);
+	return kind == PTABLE_GPT || (kind == PTABLE_MBR && used > 0);
+}
+
 struct walk {
 	struct ptable *t;
 	struct disk *d;

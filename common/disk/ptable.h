@@ -70,6 +70,9 @@ struct ptable {
 int ptable_read(struct ptable *, struct disk *, struct err *);
 /* Also after ptable_read() failed, but not needed then. */
 void ptable_free(struct ptable *);
+/* Does sector 0, all of it, of something with so many sectors begin a table that has
+ * partitions?  By the same rules; what the table says is not checked. */
+bool ptable_begins(const void *sector0, uint64_t sectors);
 /* NULL when there is no such partition. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 

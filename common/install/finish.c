@@ -6,6 +6,7 @@
 #include "common/disk/ptable.h"
 #include "common/install/beginning.h"
 #include "common/install/stale.h"
+#include "common/install/whole.h"
 
 enum { SENTENCE_BYTES = 300 };
 
@@ -18,8 +19,9 @@ tell(const struct target *t, const char *sentence)
 
 /* The image's sectors as the disk's. */
 static int
-wipe_stale(struct target *t, struct rangeset *stored, unsigned *wiped, struct err *e)
+wipe_stale(struct whole *w, struct rangeset *stored, unsigned *wiped, struct err *e)
 {
+	const struct target *t = w->target;
 	struct rangeset there;
 	int rc = 0;
 
@@ -32,7 +34,7 @@ wipe_stale(struct target *t, struct rangeset *stored, unsigned *wiped, struct er
 		    &there, (struct range){ r.off + t->slice.off, r.len }, e);
 	}
 	if (rc == 0)
-		rc = stale_wipe(t->disk, t->slice, &there, t->cfg->say, wiped, e);
+		rc = stale_wipe(w, &there, wiped, e);
 	rangeset_free(&there);
 	return rc;
 }
@@ -113,16 +115,16 @@ finish_check(const struct target *t, const struct chunk *c, const void *bytes,
 }
 
 static int
-fit_table(struct target *t, unsigned table_sector_bytes, struct err *e)
+fit_table(struct whole *w, unsigned table_sector_bytes, struct err *e)
 {
+	const struct target *t = w->target;
 	struct ptable_change done;
 	unsigned from;
 
 	if (t->slice.len != 0 || !wants_fit(t, table_sector_bytes, &from))
 		return 0;
-	if (ptable_fit(t->disk, from, t->cfg->grow, &done, e) != 0)
-		return err_ctx(
-		    e, "the disk is installed, but its partition table does not fit");
+	if (ptable_fit(w->disk, from, t->cfg->grow, &done, e) != 0)
+		return err_ctx(e, "the partition table could not be made to fit");
 	tell_change(t, &done);
 	return 0;
 }
@@ -131,18 +133,28 @@ int
 finish_target(struct target *t, struct rangeset *stored, unsigned table_sector_bytes,
     unsigned *stale_wiped, struct err *e)
 {
-	struct disk *d = t->disk;
 	const struct install_config *cfg = t->cfg;
+	struct whole w;
+	int rc = whole_open(&w, t, e);
+
+	if (rc != 0)
+		return -1;
+	if (cfg->part_type != 0)
+		rc = ptable_set_type(
+		    w.disk, (unsigned)cfg->slice, (unsigned)cfg->part_type, e);
+	if (rc == 0)
+		rc = wipe_stale(&w, stored, stale_wiped, e);
+	if (rc == 0)
+		rc = fit_table(&w, table_sector_bytes, e);
+	return whole_close(&w, rc, e);
+}
+
+void
+finish_tell_kernel(const struct target *t)
+{
 	struct err note;
 
-	if (cfg->part_type != 0 &&
-	    ptable_set_type(d, (unsigned)cfg->slice, (unsigned)cfg->part_type, e) != 0)
-		return -1;
-	if (wipe_stale(t, stored, stale_wiped, e) != 0 ||
-	    fit_table(t, table_sector_bytes, e) != 0 || disk_sync(d, e) != 0)
-		return -1;
-	if (cfg->slice == 0 && disk_reread_partitions(d, &note) != 0 &&
-	    cfg->warn != NULL)
-		cfg->warn(note.text);
-	return 0;
+	if (t->cfg->slice == 0 && disk_reread_partitions(t->disk, &note) != 0 &&
+	    t->cfg->warn != NULL)
+		t->cfg->warn(note.text);
 }

@@ -106,8 +106,9 @@ head_put_mark(struct head *h, struct err *e)
 	if (!h->on)
 		return 0;
 	pthread_mutex_lock(&h->lock);
+	/* Flushed, or what is written behind it may be on the medium before it is. */
 	if (!h->marked)
-		rc = write_mark(h, e);
+		rc = write_mark(h, e) == 0 ? disk_sync(h->disk, e) : -1;
 	pthread_mutex_unlock(&h->lock);
 	return rc;
 }
@@ -140,6 +141,15 @@ int
 head_commit(struct head *h, struct err *e)
 {
 	return h->marked ? disk_write(h->disk, h->bytes, HEAD_BYTES, h->at, e) : 0;
+}
+
+int
+head_mark_again(struct head *h, struct err *e)
+{
+	pthread_mutex_lock(&h->lock);
+	int rc = write_mark(h, e) == 0 ? disk_sync(h->disk, e) : -1;
+	pthread_mutex_unlock(&h->lock);
+	return rc;
 }
 
 int

@@ -59,6 +59,8 @@ int head_place_state(struct head *, uint64_t at, uint64_t bytes, struct err *);
 size_t head_take(struct head *, uint64_t at, const void *data, uint64_t bytes);
 /* Everything else is on the disk: write the head instead of the mark. */
 int head_commit(struct head *, struct err *);
+/* The other way round. */
+int head_mark_again(struct head *, struct err *);
 
 /* 1 there is a mark at byte `at` of the disk, 0 there is none, -1. */
 int head_read_mark(struct disk *, uint64_t at, struct mark *, struct err *);

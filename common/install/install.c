@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
@@ -29,9 +30,9 @@ enum {
 struct install {
 	struct install_config cfg;
 	struct target target;
-	char *unlink_path; /* a new file, removed when it does not get whole */
-	bool holds_data;   /* the file that is to become a new one */
-	bool must_empty;   /* of something else, until the first good chunk */
+	char *unlink_path;       /* a new file, removed when it does not get whole */
+	bool holds_data;         /* the file that is to become a new one */
+	_Atomic bool must_empty; /* of something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
@@ -40,7 +41,7 @@ struct install {
 	struct image_identity id;
 	bool ours; /* chunks say how many they are: of the feeder's thread */
 	bool delta;
-	uint32_t fed, promised;
+	uint32_t fed, passed, promised;
 	struct resume resume;
 	struct rangeset stored; /* sectors of the image that were fed */
 	struct lost lost;       /* of them, when the last one was */
@@ -205,9 +206,20 @@ decoders(const struct install_config *cfg)
 	return cfg->jobs != 0 ? (unsigned)cfg->jobs : n > 0 ? (unsigned)n : 1;
 }
 
+/* As drop_new_file(), while the threads go on: what a state tells of stays. */
+static void
+tidy(void *arg)
+{
+	const struct install *in = arg;
+
+	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
+		unlink(in->unlink_path);
+}
+
 static void
 install_free(struct install *in)
 {
+	cli_guard_set(NULL, NULL);
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
@@ -357,6 +369,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		return -1;
 	}
 	in->must_empty = in->holds_data && !resume_pending(&in->resume);
+	cli_guard_set(tidy, in);
 	return 0;
 }
 
@@ -465,6 +478,26 @@ note_stored(struct install *in, const struct ndz_header *h, struct err *e)
 	for (unsigned i = 0; !in->cfg.keep_stale && i < h->nregions; i++)
 		if (rangeset_add(&in->stored, h->regions[i], e) != 0)
 			return -1;
+	return 0;
+}
+
+/* What is asked of all chunks together. */
+static int
+note_chunk(struct install *in, uint32_t number, struct chunk *c, struct err *e)
+{
+	if (note_stored(in, &c->h, e) != 0 ||
+	    tiling_add(&in->tiling, number, &c->h, e) != 0)
+		return -1;
+	in->ours |= c->ext.present;
+	in->delta |= ext_is_delta(&c->ext);
+	/* Looked at when all threads are gone. */
+	in->target.holds_file |= c->ext.has_image && c->ext.image.kind == EXT_KIND_FILE;
+	if (c->ext.last)
+		in->promised = c->ext.nchunks;
+	if (c->ext.lost.nranges > 0 && in->lost.nranges == 0) {
+		in->lost = c->ext.lost;
+		c->ext.lost = (struct lost){ 0 };
+	}
 	return 0;
 }
 
@@ -595,23 +628,26 @@ install_feed_compared(struct install *in, uint32_t number, const void *bytes,
 		return err_ctx(e, "chunk %u", number);
 	}
 	in->fed++;
-	if (note_stored(in, &j->c.h, e) != 0 ||
-	    tiling_add(&in->tiling, number, &j->c.h, e) != 0) {
+	if (note_chunk(in, number, &j->c, e) != 0) {
 		retire(in, j);
 		return -1;
 	}
-	in->ours |= j->c.ext.present;
-	in->delta |= ext_is_delta(&j->c.ext);
-	/* Looked at when all threads are gone. */
-	in->target.holds_file |= j->c.ext.has_image &&
-	                         j->c.ext.image.kind == EXT_KIND_FILE;
-	if (j->c.ext.last)
-		in->promised = j->c.ext.nchunks;
-	if (j->c.ext.lost.nranges > 0 && in->lost.nranges == 0) {
-		in->lost = j->c.ext.lost;
-		j->c.ext.lost = (struct lost){ 0 };
-	}
 	return submit(in, j, e);
+}
+
+int
+install_pass(struct install *in, uint32_t number, const void *bytes, struct err *e)
+{
+	struct chunk c;
+
+	if (chunk_parse(&c, bytes, e) != 0)
+		return err_ctx(e, "chunk %u", number);
+	int rc = image_identity_check(&in->id, &c.h, &c.ext, e);
+	if (rc == 0)
+		rc = note_chunk(in, number, &c, e);
+	in->passed += rc == 0;
+	chunk_free(&c);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", number);
 }
 
 /* Zeros on the disk that were not zeros on its source: the user is told. */
@@ -647,18 +683,31 @@ stop(struct install *in, struct err *e)
 	return rc;
 }
 
+/* Of chunks that were there before, and were not passed, nobody knows what they
+ * stored and answered for. */
+static bool
+all_known(const struct install *in)
+{
+	return in->resume.had == in->passed;
+}
+
 static int
 complete(struct install *in, struct err *e)
 {
-	/* Of chunks that were there before nobody knows what they stored; what a delta
-	 * does not store is its base's, and images of other tools may be deltas. */
-	bool known = in->resume.had == 0 && in->ours && !in->delta;
+	/* What a delta does not store is its base's, and images of other tools may be
+	 * deltas. */
+	bool known = all_known(in) && in->ours && !in->delta;
 	struct rangeset *stored = known ? &in->stored : NULL;
 
-	if (resume_forget(&in->resume, e) != 0 || target_complete(&in->target, e) != 0)
+	/* Until the target is sealed the mark stands there; until the state forgets it
+	 * can be gone on with. */
+	if (target_fill_up(&in->target, e) != 0 ||
+	    finish_target(&in->target, stored, in->sector_bytes, &in->stale_wiped, e) !=
+		0 ||
+	    resume_forget(&in->resume, e) != 0 || target_seal(&in->target, e) != 0)
 		return -1;
-	return finish_target(
-	    &in->target, stored, in->sector_bytes, &in->stale_wiped, e);
+	finish_tell_kernel(&in->target);
+	return 0;
 }
 
 static int
@@ -675,14 +724,13 @@ check_all_came(const struct install *in, struct err *e)
 	    in->promised == 0 ? "is missing" : "counts others");
 }
 
-/* Of chunks that were there before nobody knows what they answered for. */
 static int
 check_tiling(struct install *in, struct err *e)
 {
 	char text[WARNING_BYTES];
 	struct range gap;
 
-	if (in->resume.had > 0)
+	if (!all_known(in))
 		return 0;
 	if (tiling_check(&in->tiling, &gap, e) != 0)
 		return -1;

@@ -107,6 +107,9 @@ void install_trust_digests(struct install *);
 /* Is this chunk on the disk already, by --state?  Then it need not be fed; what
  * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
+/* Such a chunk, when it is at hand all the same: what all of them store is known then,
+ * so that old signatures can be wiped.  It is checked as far as its header. */
+int install_pass(struct install *, uint32_t number, const void *chunk, struct err *);
 /* --state=target, when chunk 0 was fed: is there no place for the state yet?  Then
  * chunks that have free space can be offered before it is their turn, so that there
  * is one early. */

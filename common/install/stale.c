@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/disk/ptable.h"
 
@@ -16,7 +18,9 @@ enum {
 };
 
 struct wiper {
-	struct disk *disk;
+	struct disk *disk; /* with the head that will stand there */
+	struct head *head;
+	int fd; /* with the mark */
 	struct rangeset *stored;
 	void (*say)(const char *sentence);
 	unsigned *wiped;
@@ -83,7 +87,7 @@ probe_all(struct wiper *w, blkid_probe pr, uint64_t base, struct err *e)
 }
 
 static int
-wipe_area(struct wiper *w, struct range area, struct err *e)
+wipe_by(struct wiper *w, int fd, struct range area, struct err *e)
 {
 	uint64_t base = area.off * SECTOR_BYTES;
 	blkid_probe pr = blkid_new_probe();
@@ -91,7 +95,7 @@ wipe_area(struct wiper *w, struct range area, struct err *e)
 
 	if (pr == NULL)
 		return err_nomem(e, "looking for old signatures");
-	if (blkid_probe_set_device(pr, disk_fd(w->disk), (blkid_loff_t)base,
+	if (blkid_probe_set_device(pr, fd, (blkid_loff_t)base,
 		(blkid_loff_t)(area.len * SECTOR_BYTES)) != 0) {
 		err_set(
 		    e, ERR_IO, "%s: looking for old signatures", disk_name(w->disk));
@@ -106,6 +110,34 @@ wipe_area(struct wiper *w, struct range area, struct err *e)
 	}
 	blkid_free_probe(pr);
 	return rc;
+}
+
+/* What is in the head is not on the disk yet. */
+static int
+wipe_head(struct wiper *w, struct range area, struct err *e)
+{
+	uint64_t end = range_end(area) * SECTOR_BYTES;
+	int fd = memfd_create("head", MFD_CLOEXEC);
+	int rc = -1;
+
+	if (fd < 0 || ftruncate(fd, (off_t)end) != 0 ||
+	    pwrite(fd, w->head->bytes, HEAD_BYTES, (off_t)w->head->at) != HEAD_BYTES)
+		err_os(e, "looking for old signatures");
+	else
+		rc = wipe_by(w, fd, area, e);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int
+wipe_area(struct wiper *w, struct range area, struct err *e)
+{
+	if (wipe_by(w, w->fd, area, e) != 0)
+		return -1;
+	return w->head->marked && w->head->at == area.off * SECTOR_BYTES
+	           ? wipe_head(w, area, e)
+	           : 0;
 }
 
 /* A backup GPT needs no primary to be found by some. */
@@ -158,13 +190,14 @@ wipe_disk(struct wiper *w, struct err *e)
 }
 
 int
-stale_wipe(struct disk *d, struct range area, struct rangeset *stored,
-    void (*say)(const char *sentence), unsigned *wiped, struct err *e)
+stale_wipe(struct whole *on, struct rangeset *stored, unsigned *wiped, struct err *e)
 {
-	struct wiper w = { d, stored, say, wiped };
+	struct target *t = on->target;
+	struct wiper w = { on->disk, &t->head, disk_fd(t->disk), stored, t->cfg->say,
+		wiped };
 
 	*wiped = 0;
-	if (disk_fd(d) < 0 || !disk_seekable(d))
+	if (w.fd < 0 || !disk_seekable(t->disk))
 		return 0;
-	return area.len != 0 ? wipe_area(&w, area, e) : wipe_disk(&w, e);
+	return t->slice.len != 0 ? wipe_area(&w, t->slice, e) : wipe_disk(&w, e);
 }

@@ -5,14 +5,13 @@
 #define COMMON_INSTALL_STALE_H
 
 #include "common/base/err.h"
-#include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "common/install/whole.h"
 
-/* Wipe them, in the sectors of the disk [area), or on the whole disk and in each of its
- * partitions when area.len is 0; `stored` are the disk's sectors that the image
- * has.  A partition of which the image has nothing is left alone.  Each one is told
- * to say(); *wiped counts them. */
-int stale_wipe(struct disk *, struct range area, struct rangeset *stored,
-    void (*say)(const char *sentence), unsigned *wiped, struct err *);
+/* Wipe them, in the target's slice, or, where there is none, on the whole disk and in
+ * each of its partitions; `stored` are the disk's sectors that the image has.  A
+ * partition of which the image has nothing is left alone.  Each one is told to the
+ * configuration's say(); *wiped counts them. */
+int stale_wipe(struct whole *, struct rangeset *stored, unsigned *wiped, struct err *);
 
 #endif /* COMMON_INSTALL_STALE_H */

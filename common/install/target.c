@@ -6,6 +6,7 @@
 
 #include "common/disk/flight.h"
 #include "common/disk/ptable.h"
+#include "fsmods/sectorsize.h"
 
 enum {
 	FILL_BYTES = 1 << 20,
@@ -30,13 +31,15 @@ install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 		    disk_name(d));
 	if (ptable_read(&pt, d, e) != 0)
 		return -1;
+	int rc = sectorsize_check(d, &pt, e);
 	const struct partition *p = ptable_find(&pt, (unsigned)slice);
-	if (p != NULL)
+	if (rc == 0 && p == NULL)
+		rc = err_set(
+		    e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(d), slice);
+	if (rc == 0)
 		*area = p->sectors;
 	ptable_free(&pt);
-	return p != NULL ? 0
-	                 : err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
-			       disk_name(d), slice);
+	return rc;
 }
 
 static int
@@ -437,36 +440,24 @@ target_release(struct target *t, struct err *e)
 	return 0;
 }
 
-/* Everything but the head is there: make sure of it, then put the head. */
-static int
-put_head(struct target *t, struct err *e)
+/* The length that a file gets; UINT64_MAX: it keeps its own.  A disk that is kept in
+ * a file only grows: what is behind the image's end may be somebody else's. */
+static uint64_t
+wanted_bytes(const struct target *t)
 {
-	uint8_t got[HEAD_BYTES];
+	bool resize = t->cfg->resize && disk_kind(t->disk) == DISK_FILE;
+	uint64_t end = resize ? t->covered_end * SECTOR_BYTES : t->end_bytes;
 
-	if (!t->head.marked)
-		return 0;
-	if (disk_sync(t->disk, e) != 0 || head_commit(&t->head, e) != 0)
-		return -1;
-	return t->cfg->read_back ? compare_piece(t, t->slice.off * SECTOR_BYTES,
-				       t->head.bytes, HEAD_BYTES, got, e)
-	                         : 0;
-}
-
-/* A file gets its exact length.  A disk that is kept in a file only grows: what
- * is behind the image's end may be somebody else's. */
-static int
-resize_file(struct target *t, struct err *e)
-{
-	uint64_t bytes = t->short_end != 0 ? t->short_end
-	                                   : t->covered_end * SECTOR_BYTES;
-
-	if (!t->holds_file && bytes <= disk_size_bytes(t->disk))
-		return 0;
-	return disk_truncate(t->disk, bytes, e);
+	if (!resize && !t->fresh)
+		return UINT64_MAX;
+	if (t->short_end != 0)
+		end = t->short_end;
+	return resize && !t->holds_file && end <= disk_size_bytes(t->disk) ? UINT64_MAX
+	                                                                   : end;
 }
 
 int
-target_complete(struct target *t, struct err *e)
+target_fill_up(struct target *t, struct err *e)
 {
 	uint64_t end = t->covered_end;
 
@@ -476,12 +467,60 @@ target_complete(struct target *t, struct err *e)
 	/* All that an image of a few sectors has can be in the head. */
 	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
 		return -1;
-	if (put_head(t, e) != 0)
+	uint64_t bytes = wanted_bytes(t);
+	/* The mark of a shorter one would be cut. */
+	return bytes != UINT64_MAX && bytes >= HEAD_BYTES
+	           ? disk_truncate(t->disk, bytes, e)
+	           : 0;
+}
+
+int
+target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err *e)
+{
+	uint8_t *got;
+
+	if (write_twice(t, data, n, at, e) != 0)
 		return -1;
-	if (t->cfg->resize && disk_kind(t->disk) == DISK_FILE)
-		return resize_file(t, e);
-	if (!t->fresh)
+	if (!t->cfg->read_back)
 		return 0;
-	return disk_truncate(
-	    t->disk, t->short_end != 0 ? t->short_end : t->end_bytes, e);
+	got = malloc(n);
+	int rc = got != NULL ? compare_piece(t, at, data, n, got, e)
+	                     : err_nomem(e, "a buffer to read back into");
+	free(got);
+	return rc;
+}
+
+/* The head instead of the mark, and then nothing but flushing. */
+static int
+put_head(struct target *t, struct err *e)
+{
+	uint8_t got[HEAD_BYTES];
+	uint64_t bytes = wanted_bytes(t);
+
+	if (head_commit(&t->head, e) != 0)
+		return -1;
+	if (t->cfg->read_back &&
+	    compare_piece(t, t->head.at, t->head.bytes, HEAD_BYTES, got, e) != 0)
+		return -1;
+	if (bytes < HEAD_BYTES && disk_truncate(t->disk, bytes, e) != 0)
+		return -1;
+	return disk_sync(t->disk, e);
+}
+
+int
+target_seal(struct target *t, struct err *e)
+{
+	struct err worse;
+
+	if (disk_sync(t->disk, e) != 0)
+		return -1;
+	if (!t->head.marked)
+		return wanted_bytes(t) < HEAD_BYTES
+		           ? disk_truncate(t->disk, wanted_bytes(t), e)
+		           : 0;
+	if (put_head(t, e) == 0)
+		return 0;
+	/* Nobody knows what stands there now. */
+	head_mark_again(&t->head, &worse);
+	return -1;
 }

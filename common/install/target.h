@@ -66,8 +66,13 @@ int target_land_upto(struct target *, uint64_t ticket, struct err *);
 int target_land(struct target *, struct err *);
 /* A chunk has answered for sectors [from, to). */
 void target_note_covered(struct target *, uint64_t from, uint64_t to);
-/* Behind the last chunk: fill to the end of the disk, size a new file, sync, and
- * put the first 4 KiB at last. */
-int target_complete(struct target *, struct err *);
+/* Behind the last chunk: fill to the end of the disk, size a new file. */
+int target_fill_up(struct target *, struct err *);
+/* Bytes of the disk, behind the head, that are not the image's; read back if that is
+ * wanted. */
+int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
+/* Nothing is left to do: flush, put the first 4 KiB, flush.  When that fails, the mark
+ * stands there again, if it can be written. */
+int target_seal(struct target *, struct err *);
 
 #endif /* COMMON_INSTALL_TARGET_H */

@@ -10,6 +10,19 @@
 #ifndef NO_LIBDEFLATE
 #include <libdeflate.h>
 
+/* The compressor is never instrumented: what it may touch is looked at for it. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define MAY_TOUCH(p, n) (__asan_region_is_poisoned((void *)(p), (n)) == NULL)
+#else
+#define MAY_TOUCH(p, n) 1
+#endif
+
 /* libdeflate_deflate_compress_nofinal() may add an empty block of 6 bytes. */
 enum { ALIGN_BYTES = 6 };
 
@@ -39,6 +52,7 @@ deflater_bound(size_t raw_bytes)
 size_t
 deflater_fragment(struct deflater *d, const void *in, size_t n, void *out, size_t cap)
 {
+	assert(MAY_TOUCH(in, n) && MAY_TOUCH(out, cap));
 	size_t len = libdeflate_deflate_compress_nofinal(d->c, in, n, out, cap);
 
 	assert(len != 0); /* cap >= deflater_bound(n) */

@@ -7,51 +7,14 @@
 
 #include "common/base/rd.h"
 #include "common/base/sha256.h"
-#include "common/base/wr.h"
 #include "common/ndz/codec.h"
-
-static const char magic[8] = { 'N', 'D', 'Z', '-', 'E', 'X', 'T', '1' };
-
-enum {
-	HEAD_BYTES = EXT_HEAD_BYTES, /* magic, total, CRC-32 */
-	RECORD_HEAD_BYTES = 8,       /* type, reserved, length */
-	CRC_FROM = HEAD_BYTES,
-	ZERO_RUN = 1u << 31,
-	ENTRY_LEN_MASK = 0xffffff,
-	ENTRY_WINDOWS_SHIFT = 24, /* how many more than one */
-	DIGEST_SHA256 = 1,
-	FRAGMENT_HEAD_BYTES = 8,
-	FREED_ENTRY_BYTES = 16,
-	SIGNATURE_ED25519 = 1,
-};
-
-/* Types are never used again for anything else. */
-enum record_type {
-	REC_UUID = 1,
-	REC_DIGEST = 2,
-	REC_FRAGMENTS = 3,
-	REC_LAST = 4,
-	REC_IMAGE = 5,
-	REC_SIGNATURE = 6,
-	REC_STATE = 7,
-	REC_FREED = 8,
-	REC_LOST = 9,
-	REC_HEADER = 10,
-};
-
-static size_t
-align8(size_t n)
-{
-	return (n + 7) / 8 * 8;
-}
+#include "common/ndz/ext_impl.h"
 
 size_t
 ext_area_at(const struct ndz_header *h)
 {
 	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
 }
-
-/* Reading. */
 
 static int
 get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
@@ -325,10 +288,10 @@ ext_area_bytes(const struct ndz_header *h, const void *chunk)
 	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
 		return 0;
 	struct rd r = rd_from((const uint8_t *)chunk + at, HEAD_BYTES);
-	const void *m = rd_bytes(&r, sizeof magic);
+	const void *m = rd_bytes(&r, sizeof ext_magic);
 	uint32_t total = rd_le32(&r);
-	if (m == NULL || memcmp(m, magic, sizeof magic) != 0 || total < HEAD_BYTES ||
-	    total > NDZ_CHUNK_BYTES - at)
+	if (m == NULL || memcmp(m, ext_magic, sizeof ext_magic) != 0 ||
+	    total < HEAD_BYTES || total > NDZ_CHUNK_BYTES - at)
 		return 0;
 	return total;
 }
@@ -342,8 +305,8 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
 		return 0;
 	struct rd r = rd_from((const uint8_t *)chunk + at, NDZ_CHUNK_BYTES - at);
-	const void *m = rd_bytes(&r, sizeof magic);
-	if (m == NULL || memcmp(m, magic, sizeof magic) != 0)
+	const void *m = rd_bytes(&r, sizeof ext_magic);
+	if (m == NULL || memcmp(m, ext_magic, sizeof ext_magic) != 0)
 		return 0;
 	uint32_t total = rd_le32(&r), crc = rd_le32(&r);
 	if (total < HEAD_BYTES || total - HEAD_BYTES > rd_left(&r))
@@ -373,231 +336,6 @@ ext_free(struct ext *x)
 	x->freed = NULL;
 	x->nfreed = 0;
 	lost_free(&x->lost);
-}
-
-/* Writing. */
-
-/* Put a record's head; its length is known when its body is there. */
-static uint8_t *
-begin_record(struct wr *w, enum record_type type)
-{
-	wr_le16(w, (uint16_t)type);
-	wr_le16(w, 0);
-	return wr_room(w, 4);
-}
-
-static void
-end_record(struct wr *w, uint8_t *len_at)
-{
-	if (len_at == NULL || !wr_ok(w))
-		return;
-	size_t len = (size_t)(w->base + w->off - (len_at + 4));
-	struct wr lw = wr_to(len_at, 4);
-	wr_le32(&lw, (uint32_t)len);
-	wr_zero(w, align8(len) - len);
-}
-
-static void
-put_fragments(struct wr *w, const struct ext *x, const struct ndz_header *h)
-{
-	uint8_t *at = begin_record(w, REC_FRAGMENTS);
-
-	wr_u8(w, (uint8_t)ndz_header_codec(h)->id);
-	wr_u8(w, DIGEST_SHA256);
-	wr_u8(w, EXT_FRAGMENT_DIGEST_BYTES);
-	wr_u8(w, 16); /* log2 of the window */
-	wr_le32(w, (uint32_t)x->nfragments);
-	for (size_t i = 0; i < x->nfragments; i++) {
-		const struct ext_fragment *f = &x->fragments[i];
-		if (f->zero) {
-			wr_le32(w, f->bytes | ZERO_RUN);
-			wr_le64(w, f->windows);
-			wr_zero(w, EXT_FRAGMENT_DIGEST_BYTES - 8);
-		} else {
-			wr_le32(w, f->bytes | (uint32_t)(f->windows - 1)
-						  << ENTRY_WINDOWS_SHIFT);
-			wr_bytes(w, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
-		}
-	}
-	end_record(w, at);
-}
-
-static void
-put_string(struct wr *w, const char *s)
-{
-	size_t n = strlen(s);
-
-	wr_le16(w, (uint16_t)n);
-	wr_bytes(w, s, n);
-}
-
-static void
-put_image(struct wr *w, const struct ext_image *i)
-{
-	uint8_t *at = begin_record(w, REC_IMAGE);
-
-	wr_u8(w, (uint8_t)i->kind);
-	wr_zero(w, 3);
-	wr_le32(w, i->sector_bytes);
-	wr_le64(w, i->source_bytes);
-	wr_le64(w, i->made_at);
-	put_string(w, i->tool);
-	put_string(w, i->filesystems);
-	end_record(w, at);
-}
-
-static void
-put_state(struct wr *w, const struct ext_state *s)
-{
-	wr_u8(w, s->kind);
-	wr_u8(w, s->hash);
-	wr_le16(w, 0);
-	wr_le32(w, s->block_sectors);
-	wr_bytes(w, s->id, sizeof s->id);
-}
-
-static void
-put_freed(struct wr *w, const struct ext *x)
-{
-	uint8_t *at = begin_record(w, REC_FREED);
-
-	for (size_t i = 0; i < x->nfreed; i++) {
-		wr_le64(w, x->freed[i].off);
-		wr_le64(w, x->freed[i].len);
-	}
-	end_record(w, at);
-}
-
-static void
-put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
-{
-	uint8_t *at;
-
-	if (x->has_image)
-		put_image(w, &x->image);
-	if (x->has_uuid) {
-		at = begin_record(w, REC_UUID);
-		wr_bytes(w, x->uuid, sizeof x->uuid);
-		end_record(w, at);
-	}
-	if (x->has_digest) {
-		at = begin_record(w, REC_DIGEST);
-		wr_le32(w, DIGEST_SHA256);
-		wr_bytes(w, x->digest, sizeof x->digest);
-		end_record(w, at);
-	}
-	if (x->has_header_digest) {
-		at = begin_record(w, REC_HEADER);
-		wr_le32(w, DIGEST_SHA256);
-		wr_bytes(w, x->header_digest, sizeof x->header_digest);
-		end_record(w, at);
-	}
-	if (x->last) {
-		at = begin_record(w, REC_LAST);
-		wr_le32(w, x->nchunks);
-		end_record(w, at);
-	}
-	if (x->lost.nranges > 0) {
-		at = begin_record(w, REC_LOST);
-		lost_put(&x->lost, w);
-		end_record(w, at);
-	}
-	if (x->has_state) {
-		at = begin_record(w, REC_STATE);
-		put_state(w, &x->state);
-		put_state(w, &x->base);
-		end_record(w, at);
-	}
-	if (x->fragments != NULL)
-		put_fragments(w, x, h);
-	if (x->nfreed > 0)
-		put_freed(w, x);
-}
-
-/* Length and CRC-32 of the area of n bytes. */
-static void
-put_sums(uint8_t *base, size_t n)
-{
-	struct wr head = wr_to(base + sizeof magic, 8);
-
-	wr_le32(&head, (uint32_t)n);
-	wr_le32(&head, (uint32_t)crc32(0, base + CRC_FROM, (uInt)(n - CRC_FROM)));
-}
-
-int
-ext_put(const struct ext *x, const struct ndz_header *h, void *chunk, struct err *e)
-{
-	size_t at = ext_area_at(h);
-
-	if (at > NDZ_CHUNK_BYTES)
-		return err_set(e, ERR_FORMAT, "no room for the extension area");
-	uint8_t *base = (uint8_t *)chunk + at;
-	struct wr w = wr_to(base, NDZ_CHUNK_BYTES - at);
-	wr_bytes(&w, magic, sizeof magic);
-	wr_zero(&w, HEAD_BYTES - sizeof magic);
-	put_records(&w, x, h);
-	if (!wr_ok(&w))
-		return err_set(e, ERR_FORMAT, "no room for the extension area");
-	put_sums(base, wr_len(&w));
-	return 0;
-}
-
-int
-ext_add_signature(const struct ndz_header *h, void *chunk,
-    const uint8_t key_id[EXT_KEY_ID_BYTES],
-    const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *e)
-{
-	struct ext x;
-
-	if (ext_get(&x, h, chunk, e) != 0)
-		return -1;
-	size_t end = x.records_at + x.records_bytes;
-	bool possible = x.present && !x.has_signature;
-	ext_free(&x);
-	struct wr w = wr_to(
-	    (uint8_t *)chunk + end, possible ? NDZ_CHUNK_BYTES - end : 0);
-	uint8_t *at = begin_record(&w, REC_SIGNATURE);
-	wr_le32(&w, SIGNATURE_ED25519);
-	wr_le32(&w, 0);
-	wr_bytes(&w, key_id, EXT_KEY_ID_BYTES);
-	wr_bytes(&w, signature, EXT_SIGNATURE_RAW_BYTES);
-	end_record(&w, at);
-	if (!wr_ok(&w))
-		return err_set(e, ERR_FORMAT, "no room for a signature");
-	uint8_t *base = (uint8_t *)chunk + ext_area_at(h);
-	put_sums(base, end + wr_len(&w) - ext_area_at(h));
-	return 0;
-}
-
-size_t
-ext_need(size_t nfragments, bool image)
-{
-	const struct ext_image *i = NULL;
-	size_t n = HEAD_BYTES;
-
-	n += RECORD_HEAD_BYTES + NDZ_UUID_BYTES;
-	n += 2 * (RECORD_HEAD_BYTES + align8(4 + EXT_DIGEST_BYTES));
-	n += RECORD_HEAD_BYTES + 8; /* last */
-	n += RECORD_HEAD_BYTES + LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES;
-	n += RECORD_HEAD_BYTES +
-	     align8(FRAGMENT_HEAD_BYTES + nfragments * EXT_ENTRY_BYTES);
-	if (image)
-		n += RECORD_HEAD_BYTES +
-		     align8(24 + 4 + sizeof i->tool + sizeof i->filesystems);
-	return n;
-}
-
-size_t
-ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
-{
-	size_t used = ext_area_at(h) + ext_need(x->nfragments, x->has_image) +
-	              (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES +
-	              reserve;
-
-	if (x->lost.nranges > LOST_RANGES_MIN)
-		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
-	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES
-	                              : 0;
 }
 
 bool

@@ -84,6 +84,10 @@ sig_write(const struct sig *s, const char *path, const char *image, struct err *
 
 	if (buf == NULL)
 		return err_nomem(e, path);
+	if (image != NULL && strcmp(image, "-") != 0 && output_is_input(path, image)) {
+		free(buf);
+		return err_set(e, ERR_USAGE, "%s: is the image itself", path);
+	}
 	sig_put(s, buf);
 	int rc = output_open(&out, path, false, e);
 	if (rc == 0) {

@@ -20,6 +20,14 @@ marks_new(struct marks *m, struct store *s, struct err *e)
 }
 
 void
+check_free(struct check *c)
+{
+	free(c->good.bits);
+	free(c->elsewhere.bits);
+	c->good.bits = c->elsewhere.bits = NULL;
+}
+
+void
 check_problem(struct check *c, const char *fmt, ...)
 {
 	char text[600];
@@ -61,8 +69,10 @@ check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
 	int rc = index_get_fragment(k->s->index, h->number, &f, e);
 	if (rc <= 0)
 		return rc;
-	if (f.pack != k->number || f.at != at)
+	if (f.pack != k->number || f.at != at) {
+		marks_add(&k->c->elsewhere, h->number);
 		return 0; /* of no use any more, or another copy */
+	}
 	k->c->fragments++;
 	bool whole = fragment_get_head(&head, body, h->body_bytes, &why) == 0 &&
 	             body_bytes >= FRAGMENT_HEAD_BYTES;
@@ -71,6 +81,7 @@ check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
 		check_problem(k->c,
 		    "%s: fragment %" PRIu64 " is not what the index says",
 		    packs_name(k->s->packs, k->slot), h->number);
+		k->c->index_wrong = true;
 		return 0;
 	}
 	if (k->c->data &&
@@ -219,7 +230,8 @@ check_store(struct check *c, struct store *s, struct err *e)
 
 	if (s->remote != NULL)
 		return remote_check(c, s, e);
-	if (index_check(s->index, e) != 0 || marks_new(&c->good, s, e) != 0)
+	if (index_check(s->index, e) != 0 || marks_new(&c->good, s, e) != 0 ||
+	    marks_new(&c->elsewhere, s, e) != 0)
 		return -1;
 	while ((rc = index_pack_from(s->index, p.number + 1, &p, e)) == 1)
 		if (check_pack(c, s, &p, e) != 0)

@@ -39,10 +39,12 @@ struct check {
 	void *arg;
 	/* Results. */
 	uint64_t problems, images, bad_images, fragments, bytes, equivalents;
-	struct marks
-	    good; /* fragments that are where the index says; free(good.bits) */
+	struct marks good;      /* fragments that are where the index says */
+	struct marks elsewhere; /* those of which there is a copy somewhere else */
+	bool index_wrong;       /* a whole record is not what the index says of it */
 };
 
+void check_free(struct check *);
 /* -1 only when checking itself failed, or the index is of no use at all. */
 int check_store(struct check *, struct store *, struct err *);
 /* The fragments of one pack into c->good, with the problems that it has. */

@@ -26,8 +26,13 @@ struct gc {
 static int
 mark_used(void *arg, uint64_t number, struct err *e)
 {
-	(void)e;
-	marks_add(&((struct gc *)arg)->used, number);
+	struct marks *m = arg;
+
+	if (number >= m->n)
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " is not among those that the index gave",
+		    number);
+	marks_add(m, number);
 	return 0;
 }
 
@@ -67,7 +72,7 @@ mark_image(void *arg, const struct index_image *i, struct err *e)
 	if (stored_open_image(&d, g->s, i, e) != 0)
 		return -1;
 	count_use(g, i->pack, i->bytes);
-	int rc = stored_each_fragment(d, mark_used, g, e);
+	int rc = stored_each_fragment(d, mark_used, &g->used, e);
 	stored_free(d);
 	return rc;
 }
@@ -107,6 +112,29 @@ sweep_index(struct gc *g, struct err *e)
 	return rc;
 }
 
+/* The index has a fragment elsewhere than here: another copy, or is the index damaged
+ * and this the only one?  0: it is there. */
+static int
+check_elsewhere(struct gc *g, const struct index_fragment *f, struct err *e)
+{
+	struct buf body = { 0 };
+	struct record_head h;
+	uint32_t slot;
+
+	if (!marks_has(&g->used, f->number))
+		return 0;
+	bool there = f->pack != 0 && packs_slot(g->s->packs, f->pack, &slot, e) == 0 &&
+	             packs_read_record(g->s->packs, slot, f->at, &h, &body, e) == 0 &&
+	             h.type == RECORD_FRAGMENT && h.number == f->number;
+	int rc = there ? 0
+	               : err_set(e, ERR_FORMAT,
+			     "%s: fragment %" PRIu64 " is not where the index has it "
+			     "(emustore repair --index)",
+			     g->s->dir, f->number);
+	buf_free(&body);
+	return rc;
+}
+
 /* Is it the record that the index means? */
 static int
 is_live(struct gc *g, uint64_t at, const struct record_head *h, const uint8_t *body,
@@ -119,7 +147,9 @@ is_live(struct gc *g, uint64_t at, const struct record_head *h, const uint8_t *b
 		return 1; /* its image may be in another pack */
 	if (h->type == RECORD_FRAGMENT) {
 		int rc = index_get_fragment(g->s->index, h->number, &f, e);
-		return rc == 1 ? f.pack == pack && f.at == at : rc;
+		if (rc != 1)
+			return rc;
+		return f.pack == pack && f.at == at ? 1 : check_elsewhere(g, &f, e);
 	}
 	if (h->type != RECORD_IMAGE)
 		return 0;
@@ -236,7 +266,9 @@ collect(struct gc *g, unsigned dead_percent, struct err *e)
 {
 	uint64_t before = all_bytes(g->s);
 
-	if (marks_new(&g->used, g->s, e) != 0 || list_packs(g, e) != 0 ||
+	/* What a damaged index has lost would look like what nobody needs. */
+	if (index_check(g->s->index, e) != 0 || marks_new(&g->used, g->s, e) != 0 ||
+	    list_packs(g, e) != 0 ||
 	    index_each_image(g->s->index, mark_image, g, e) != 0 ||
 	    sweep_index(g, e) != 0 || replace_packs(g, dead_percent, e) != 0 ||
 	    store_commit(g->s, e) != 0)

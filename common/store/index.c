@@ -1,6 +1,7 @@
 #include "common/store/index.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@ enum { BUSY_MS = 20000 };
 
 static const char *const sql[QUERIES] = {
 	[Q_NEXT] = "SELECT number FROM next WHERE what = ?1",
+	[Q_LAST_FRAGMENT] = "SELECT max(number) FROM fragments",
+	[Q_LAST_IMAGE] = "SELECT max(number) FROM images",
+	[Q_LAST_PACK] = "SELECT max(number) FROM packs",
 	[Q_SET_NEXT] = "INSERT OR REPLACE INTO next VALUES (?1, ?2)",
 	[Q_ADD_FRAGMENT] = "INSERT INTO fragments (" FRAGMENT_COLUMNS ") "
 			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -36,6 +40,9 @@ static const char *const sql[QUERIES] = {
 	[Q_DELETE_PACK] = "DELETE FROM packs WHERE number = ?1",
 	[Q_PACK_FROM] = "SELECT number, bytes FROM packs WHERE number >= ?1 ORDER BY "
 			"number LIMIT 1",
+	[Q_PACK_END] =
+	    "SELECT max(at) + 1 FROM (SELECT at FROM fragments "
+	    "WHERE pack = ?1 UNION ALL SELECT at FROM images WHERE pack = ?1)",
 	[Q_ADD_IMAGE] = "INSERT INTO images (" IMAGE_COLUMNS ") "
 			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[Q_FIND_IMAGE] = "SELECT " IMAGE_COLUMNS
@@ -239,6 +246,23 @@ column_text(sqlite3_stmt *s, int i, char *out, size_t cap)
 	snprintf(out, cap, "%s", p != NULL ? (const char *)p : "");
 }
 
+static int err_damaged(struct index *x, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int
+err_damaged(struct index *x, struct err *e, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return err_set(e, ERR_FORMAT,
+	    "%s: is damaged: %s (emustore repair --index makes it again)", x->path,
+	    text);
+}
+
 int
 index_check(struct index *x, struct err *e)
 {
@@ -252,20 +276,42 @@ index_check(struct index *x, struct err *e)
 	sqlite3_reset(s);
 	if (strcmp(text, "ok") == 0)
 		return 0;
-	return err_set(e, ERR_FORMAT,
-	    "%s: is damaged: %s (emustore repair --index makes it again)", x->path,
-	    text);
+	return err_damaged(x, e, "%s", text);
 }
 
 int
 index_next(struct index *x, enum index_next what, uint64_t *number, struct err *e)
 {
+	static const enum query last[] = { [INDEX_NEXT_FRAGMENT] = Q_LAST_FRAGMENT,
+		[INDEX_NEXT_IMAGE] = Q_LAST_IMAGE,
+		[INDEX_NEXT_PACK] = Q_LAST_PACK };
+	const uint64_t most = what == INDEX_NEXT_PACK ? UINT32_MAX : INT64_MAX;
 	sqlite3_stmt *s = ask(x, Q_NEXT, 1, (uint64_t[]){ what }, e);
 	int rc = step(x, s, e);
 
 	if (rc < 0)
 		return -1;
 	*number = rc == 1 ? column(s, 0) : 1;
+	sqlite3_reset(s);
+	s = ask(x, last[what], 0, NULL, e);
+	if (step(x, s, e) != 1)
+		return -1;
+	uint64_t taken = column(s, 0);
+	sqlite3_reset(s);
+	if (*number > taken && *number < most)
+		return 0;
+	return err_damaged(
+	    x, e, "the next number is %" PRIu64 " after %" PRIu64, *number, taken);
+}
+
+int
+index_pack_end(struct index *x, uint32_t number, uint64_t *end, struct err *e)
+{
+	sqlite3_stmt *s = ask(x, Q_PACK_END, 1, (uint64_t[]){ number }, e);
+
+	if (step(x, s, e) != 1)
+		return -1;
+	*end = column(s, 0);
 	sqlite3_reset(s);
 	return 0;
 }

@@ -27,6 +27,7 @@ int index_check(struct index *, struct err *);
 
 /* Numbers that are handed out, and never again. */
 enum index_next { INDEX_NEXT_FRAGMENT, INDEX_NEXT_IMAGE, INDEX_NEXT_PACK };
+/* ERR_FORMAT: it would not be behind all that there are, so the index is damaged. */
 int index_next(struct index *, enum index_next, uint64_t *number, struct err *);
 int index_set_next(struct index *, enum index_next, uint64_t number, struct err *);
 
@@ -66,6 +67,10 @@ int index_put_pack(struct index *, const struct index_pack *, struct err *);
 int index_delete_pack(struct index *, uint32_t number, struct err *);
 /* The first one from `number` on: 1, 0, -1. */
 int index_pack_from(struct index *, uint32_t number, struct index_pack *, struct err *);
+
+/* No record that the index means begins at *end of that pack, or behind; 0: none is in
+ * it.  Reads the whole index. */
+int index_pack_end(struct index *, uint32_t number, uint64_t *end, struct err *);
 
 struct index_image {
 	uint64_t number;

@@ -388,7 +388,7 @@ pack_writer_open(struct pack_writer *w, uint32_t number, uint64_t bytes, struct 
 	w->at = bytes;
 	w->pending.len = 0;
 	w->fd = openat(w->dirfd, name,
-	    O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_TRUNC : 0), 0666);
+	    O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_EXCL : 0), 0666);
 	if (w->fd < 0 || fstat(w->fd, &st) != 0)
 		return err_writer(w, e);
 	if ((uint64_t)st.st_size < bytes)

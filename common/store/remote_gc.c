@@ -57,8 +57,13 @@ find_use(struct collecting *g, uint32_t number)
 static int
 mark_used(void *arg, uint64_t number, struct err *e)
 {
-	(void)e;
-	marks_add(arg, number);
+	struct marks *m = arg;
+
+	if (number >= m->n)
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " is not among those that the index gave",
+		    number);
+	marks_add(m, number);
 	return 0;
 }
 
@@ -159,7 +164,7 @@ condemn(struct collecting *g, const struct pack_use *u, struct err *e)
 
 	key_of_condemned(u->o.id, key);
 	g->stats->bytes_condemned += u->o.bytes;
-	return s3_put(g->r->s3, key, "condemned\n", 10, false, e) == 1 ? 0 : -1;
+	return s3_put(g->r->s3, key, "condemned\n", 10, e);
 }
 
 /* The marker goes last: until then nobody uses what is left of the pack. */
@@ -250,7 +255,7 @@ collect(struct collecting *g, struct err *e)
 	if (g->r->server_now == 0)
 		return err_set(
 		    e, ERR_FORMAT, "%s: the server does not tell its time", g->s->dir);
-	if (marks_new(&g->used, g->s, e) != 0 ||
+	if (index_check(g->s->index, e) != 0 || marks_new(&g->used, g->s, e) != 0 ||
 	    index_each_object(g->s->index, add_use, g, e) != 0 ||
 	    index_each_image(g->s->index, mark_image, g, e) != 0 ||
 	    count_uses(g, e) != 0)

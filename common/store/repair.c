@@ -7,16 +7,25 @@
 #include "common/store/remote_check.h"
 #include "common/store/stored.h"
 
+/* What is whole in the packs is not to be given up because the index is wrong. */
 static int
 mark_lost(struct check *c, struct store *s, struct err *e)
 {
 	struct index_fragment f = { 0 };
 	int rc;
 
-	while ((rc = index_fragment_from(s->index, f.number + 1, &f, e)) == 1)
-		if (f.pack != 0 && !marks_has(&c->good, f.number) &&
-		    index_move_fragment(s->index, f.number, 0, 0, e) != 0)
+	while ((rc = index_fragment_from(s->index, f.number + 1, &f, e)) == 1) {
+		bool elsewhere = marks_has(&c->elsewhere, f.number);
+		if (marks_has(&c->good, f.number) || (f.pack == 0 && !elsewhere))
+			continue;
+		if (c->index_wrong || elsewhere)
+			return err_set(e, ERR_FORMAT,
+			    "%s: the index does not say what the packs do: emustore "
+			    "repair --index first; nothing was changed",
+			    s->dir);
+		if (index_move_fragment(s->index, f.number, 0, 0, e) != 0)
 			return -1;
+	}
 	return rc;
 }
 

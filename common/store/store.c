@@ -122,8 +122,10 @@ read_format(struct store *s, struct err *e)
 		           ? err_set(e, ERR_USAGE,
 				 "%s: is no store (emustore init makes one)", s->dir)
 		           : err_os(e, "%s/format", s->dir);
-	if (sscanf(text, "emustore %u\npack-bytes %" SCNu64, &s->format,
-		&s->pack_bytes) < 1)
+	int got = sscanf(
+	    text, "emustore %u\npack-bytes %18" SCNu64, &s->format, &s->pack_bytes);
+	if (got < 1 ||
+	    (s->format <= STORE_FORMAT_MAX && (got != 2 || s->pack_bytes == 0)))
 		return err_set(
 		    e, ERR_FORMAT, "%s/format: is not that of a store", s->dir);
 	if (s->format < STORE_FORMAT || s->format > STORE_FORMAT_MAX)
@@ -249,6 +251,23 @@ close_if_open(int fd)
 		close(fd);
 }
 
+/* Before bytes of a pack from `from` on are given up, because the index does not count
+ * them: does it mean any of them?  Then it is damaged, and they are all there is. */
+static int
+check_unused(struct store *s, uint32_t pack, uint64_t from, struct err *e)
+{
+	uint64_t end;
+
+	if (index_pack_end(s->index, pack, &end, e) != 0)
+		return -1;
+	if (end <= from)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: the index counts %" PRIu64 " bytes of pack %" PRIu32 ", but has a "
+	    "record behind them (emustore repair --index makes it again)",
+	    s->dir, from, pack);
+}
+
 int
 store_remove_strays(struct store *s, struct err *e)
 {
@@ -265,12 +284,23 @@ store_remove_strays(struct store *s, struct err *e)
 			continue;
 		}
 		pack_file_name(list[i], name);
-		rc = unlinkat(s->packs_fd, name, 0) == 0
-		         ? 0
-		         : err_os(e, "%s/packs/%s", s->dir, name);
+		rc = check_unused(s, list[i], 0, e);
+		if (rc == 0 && unlinkat(s->packs_fd, name, 0) != 0)
+			rc = err_os(e, "%s/packs/%s", s->dir, name);
 	}
 	free(list);
 	return rc;
+}
+
+static bool
+has_tail(const struct store *s, const struct index_pack *p)
+{
+	char name[PACK_NAME_MAX];
+	struct stat st;
+
+	pack_file_name(p->number, name);
+	return fstatat(s->packs_fd, name, &st, 0) == 0 &&
+	       (uint64_t)st.st_size > p->bytes;
 }
 
 /* The last pack, when there is room in it. */
@@ -286,6 +316,8 @@ open_last_pack(struct store *s, struct err *e)
 		return -1;
 	if (last.number == 0 || last.bytes >= s->pack_bytes)
 		return 0;
+	if (has_tail(s, &last) && check_unused(s, last.number, last.bytes, e) != 0)
+		return -1;
 	return pack_writer_open(&s->w, last.number, last.bytes, e);
 }
 

@@ -88,8 +88,10 @@ read_recipe(
 		return -1;
 	const struct recipe_image *a = &d->about, *b = &i->about;
 	if (h.type == RECORD_IMAGE && h.number == i->number && a->chunks == b->chunks &&
+	    a->data_bytes == b->data_bytes && a->put_at == b->put_at &&
 	    a->name.version == b->name.version &&
 	    strcmp(a->name.name, b->name.name) == 0 &&
+	    strcmp(a->parent, b->parent) == 0 &&
 	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)
 		return 0;
 	return err_set(e, ERR_FORMAT,

@@ -2,6 +2,7 @@
 # Disks that fail at the n-th access, fill up, vanish or shrink, under whole
 # programs: never success, one sentence that names the file, no new file left.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 [ -e "$shim" ] || fail "no $shim"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0

@@ -3,6 +3,8 @@
 # at points drawn by POINTS_SEED: never success with a wrong disk, the state never
 # ahead of it, and the next run makes it right.
 #	POINTS=100 tests/cli/install_faults.sh	as many kills for each way (5)
+# In memory: there is much flushing.
+[ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 500000 ] && export TMPDIR=/dev/shm
 . "$(dirname "$0")/lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
@@ -18,9 +20,9 @@ python3 - "$T/d" << 'PY'
 import random, sys
 r = random.Random(9)
 for i in range(40): open(f"{sys.argv[1]}/a{i:02}", "wb").write(r.randbytes(50000))
-for i in range(12): open(f"{sys.argv[1]}/f{i}", "wb").write(r.randbytes(300000) + bytes(1200000) + b"words " * 60000)
+for i in range(6): open(f"{sys.argv[1]}/f{i}", "wb").write(r.randbytes(300000) + bytes(1200000) + b"words " * 60000)
 PY
-SIZE=$((30 << 20))
+SIZE=$((16 << 20))
 truncate -s $SIZE "$T/fs"; mke2fs -q -F -t ext4 -d "$T/d" "$T/fs"
 for i in {10..29..2}; do debugfs -w -R "rm a$i" "$T/fs" > /dev/null 2>&1; done	# gaps between them
 "$BIN/imagezip" -q "$T/fs" "$T/img.ndz" || fail "imagezip"
@@ -30,7 +32,7 @@ put_poison() { if [ -n "$DEV" ]; then dd if="$T/poison" of="$DEV" bs=4M conv=fsy
 target() { if [ -n "$DEV" ]; then echo "$DEV"; else echo "$T/disk"; fi; }
 right() { cmp -s "$(target)" "$T/want"; }
 put_poison; "$BIN/imageunzip" -q --in-place -z "$T/img.ndz" "$T/disk"; mv "$T/disk" "$T/want"
-[ "$(cmp -l "$T/want" "$T/poison" | wc -l)" -gt 9000000 ] || fail "nothing to see"
+[ "$(tr -d '\245' < "$T/want" | wc -c)" -gt 9000000 ] || fail "nothing to see"
 
 install() {	# STATE OPTIONS...: as it is told to be, on $(target)
 	local state=$1; shift

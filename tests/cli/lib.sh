@@ -16,6 +16,15 @@ PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || echo pyt
 python3() { "$PYTHON" -E -S "$@"; }
 export PYTHON; export -f python3
 
+# own_network: this script begins anew in a network of its own, where no other program has its ports; root only.
+own_network() {
+	if [ -z "${NETWORK_INSIDE:-}" ] && [ "$(id -u)" = 0 ] && command -v ip > /dev/null && unshare -n true 2> /dev/null; then
+		rmdir "$T"	# the next start makes its own
+		NETWORK_INSIDE=1 exec unshare -n bash "$0" "$@"
+	fi
+	[ -z "${NETWORK_INSIDE:-}" ] || { ip link set lo up; ip link set lo multicast on; ip route add 224.0.0.0/4 dev lo; } || fail "no loopback"
+}
+
 fail() { echo "FAIL: $*"; bad=$((bad + 1)); }
 skip() { echo "$*"; exit 77; }
 requires() { local t; for t; do command -v "$t" > /dev/null || skip "needs $t"; done; }

@@ -2,6 +2,7 @@
 # Whole programs stay within the memory that -W and -M give them, whatever comes:
 # chunks that decode to as much as ours do, and to hundreds of MB; files and pipes.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 requires python3
 case $(basename "$(dirname "$BIN")") in *address* | *thread* | *undefined*) skip "an instrumented program takes more memory than it asks for" ;; esac
 OWN_MB=20	# code, libraries, stacks, chunks on their way

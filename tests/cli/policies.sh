@@ -41,8 +41,17 @@ for how in "--disk" "-s 1"; do	# both would store the wrong sectors
 	status 1 "$BIN/imagezip" -q $how "$T/disk" "$T/x.ndz"
 	check "$how: says so" grep -q "sectors of 4096 bytes: partition 2 has its filesystem at byte 20480000" "$T/stderr"
 done
+# Installed into such a partition, it would be written over something else.
+truncate -s 1M "$T/small"; mke2fs -q -F "$T/small" 2> "$T/quiet"; "$BIN/imagezip" -q -l "$T/small" "$T/small.ndz" || fail imagezip
+cp "$T/disk" "$T/was"
+for run in "imageunzip -q -s 1 $T/small.ndz" "imageunzip -q --status -s 1" "imagehash -q -s 1 $T/small.ndz"; do
+	status 1 "$BIN/"$run "$T/disk"
+	check "$run: says so" grep -q "sectors of 4096 bytes: partition 2" "$T/stderr"
+done
+check "it is untouched" cmp "$T/was" "$T/disk"; rm -f "$T/was"
 mke2fs -q -F -t ext4 -E offset=$((256 * 512)) "$T/disk" 1m 2> "$T/quiet" || fail mke2fs
 check "filesystems at both places: 512" quietly "$BIN/imagezip" -q -i "$T/disk"
+check "installed there" "$BIN/imageunzip" -q -s 1 "$T/small.ndz" "$T/disk"
 rm -f "$T/disk"
 
 # -x: what is behind a filesystem.

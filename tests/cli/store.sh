@@ -2,6 +2,7 @@
 # The image store: what comes out is what went in, each piece is kept once, names, versions,
 # removal, damage of every kind, and what readers and writers do to each other.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 . "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 export EMUSTORE=$T/S

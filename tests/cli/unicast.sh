@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Unicast on this host alone, the statistics of both ends, and the table on a terminal.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 requires python3
 SERVER=
 CLEANUP+=('[ -z "$SERVER" ] || kill $SERVER 2> /dev/null')
@@ -77,11 +78,12 @@ status 2 "$BIN/frisbeed" "$T/disk.ndz"
 
 echo "== a table on a terminal"
 python3 - "$BIN" "$T" << 'PY' && echo "ok: the table" || fail "the table: $(tail -c 600 "$T/terminal" | cat -v)"
-import os, pty, select, signal, subprocess, sys, time
+import fcntl, os, pty, select, struct, subprocess, sys, termios, time
 binaries, t = sys.argv[1:]
 os.symlink(t + "/disk.ndz", t + "/na\033[31mme.ndz")
 pid, fd = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 200, 0, 0))	# room for the folder's name
     os.execv(binaries + "/frisbeed", ["frisbeed", "--unicast", "-m", "127.0.0.1", "-p", "0", "-A", t + "/where2",
         "-W", "20M", "-T", "-1", t + "/na\033[31mme.ndz"])
 seen, client, until = b"", None, time.monotonic() + 60

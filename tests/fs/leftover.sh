@@ -2,14 +2,15 @@
 # What a former filesystem left in a member of an array or pool calls free what holds
 # data now: kept whole.  Where there is no such member, the same is skipped.
 . "$(dirname "$0")/lib.sh"
-requires mke2fs mkswap mkfs.vfat python3 sfdisk
+requires mke2fs mkswap mkfs.vfat mkfs.btrfs python3 sfdisk
 leftover() { python3 "$TOP/tests/helpers/leftover.py" "$@"; }
 mkdir "$T/was"
 truncate -s 24M "$T/was/ext" "$T/was/swap"; truncate -s 48M "$T/was/fat"
 mke2fs -q -F -t ext4 -b 1024 "$T/was/ext"
 mkswap -q "$T/was/swap" 2> /dev/null
 mkfs.vfat -F 32 "$T/was/fat" > /dev/null
-for fs in ext swap fat; do check "$fs alone: skipped" [ "$(said_of skipped_sectors "$T/was/$fs")" -gt 30000 ]; done
+truncate -s 128M "$T/was/btrfs"; mkfs.btrfs -q "$T/was/btrfs"
+for fs in ext swap fat btrfs; do check "$fs alone: skipped" [ "$(said_of skipped_sectors "$T/was/$fs")" -gt 30000 ]; done
 
 kept_for() {	# KIND WHAT FS...
 	local kind=$1 what=$2 fs said; shift 2
@@ -31,7 +32,23 @@ kept_for bcachefs "and a bcachefs filesystem" swap
 kept_for integrity "and a dm-integrity device" ext
 kept_for jfs "and a JFS filesystem" swap
 kept_for reiserfs "and a ReiserFS filesystem" swap
-for kind in md1.0-mirror md0.90-mirror; do
+kept_for reiser4 "and a Reiser4 filesystem" swap
+kept_for refs "and a ReFS filesystem" ext swap
+kept_for bitlocker "and a BitLocker volume" ext
+kept_for apfs "and an APFS container" swap fat
+kept_for hfs+ "and an HFS+ filesystem" fat
+kept_for hfsx "and an HFSX filesystem" fat
+kept_for nilfs2 "and a NILFS2 filesystem" swap
+kept_for gfs2 "and a GFS2 filesystem" ext swap
+kept_for ocfs2 "and an OCFS2 filesystem" ext
+kept_for vmfs "and a VMFS volume" ext
+kept_for hammer2 "and a HAMMER2 filesystem" swap
+kept_for bluestore "and a Ceph BlueStore device" ext
+kept_for asm "and an Oracle ASM disk" ext
+kept_for stratis "and a Stratis pool's device" ext
+kept_for geom "and a member of a GEOM stripe" ext swap
+kept_for geom-4096 "and a GELI volume" swap
+for kind in md1.0-mirror md0.90-mirror geom-mirror; do
 	cp --sparse=always "$T/was/ext" "$T/fs"; leftover $kind "$T/fs"
 	check "$kind: begins with the filesystem" [ "$(said_of skipped_sectors "$T/fs")" -gt 30000 ]
 done
@@ -56,6 +73,19 @@ row bsdlabel "on what was swap" "$said"
 { head -c 1M /dev/zero; cp --sparse=always "$T/was/swap" "$T/fs"; leftover md1.2 "$T/fs"; cat "$T/fs"; } > "$T/disk"
 echo '2048,,82' | sfdisk -q "$T/disk" > /dev/null 2>&1
 kept_whole "swap, then md1.2, in a partition" "$T/disk" "a member of a Linux RAID"
+# A partition that was given to a virtual machine as its disk.
+given_away() {	# FS LABEL
+	cp --sparse=always "$T/was/$1" "$T/fs"; printf 'label: %s\n2048,\n' "$2" | sfdisk -q --wipe never "$T/fs" > /dev/null 2>&1
+	rm -f "$T/disk"; truncate -s 1M "$T/disk"; cat "$T/fs" >> "$T/disk"; echo '2048,,83' | sfdisk -q --wipe never "$T/disk" > /dev/null 2>&1
+}
+for how in "ext dos" "swap dos" "btrfs gpt"; do
+	given_away $how
+	kept_whole "$how, in a partition" "$T/disk" "and a partition table"
+	row "table" "in a partition, on what was ${how% *}" "$said"
+done
+given_away ext dos
+dd if=/dev/zero of="$T/disk" bs=1 seek=$((1048576 + 446)) count=64 conv=notrunc status=none
+check "a boot sector without entries is no table" [ "$(said_of skipped_sectors "$T/disk")" -gt 30000 ]
 { head -c 1M /dev/zero; cat "$T/was/swap"; } > "$T/disk"
 echo '2048,,82' | sfdisk -q "$T/disk" > /dev/null 2>&1
 check "a disk with swap" [ "$(said_of skipped_sectors "$T/disk")" -gt 30000 ]

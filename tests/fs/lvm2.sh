@@ -84,6 +84,12 @@ echo '2048,,8e' | sfdisk -q "$T/disk" > /dev/null 2>&1
 awk '{ print $1 + 2048, $2 }' "$T/free" > "$T/free2"
 fs_case lvm2 "in a partition" "$T/disk" "$T/free2"
 
+# A volume that became a virtual machine's disk: its old filesystem counts for nothing.
+cp "$T/pv" "$T/pv2"; cp "$T/root" "$T/root2"; echo 2048,,83 | sfdisk -q --wipe never "$T/root2" > /dev/null 2>&1
+lv put "$T/info" "$T/pv2" root "$T/root2"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
+fs_damaged lvm2 "one volume is a disk with a table" "$T/pv2" "$T/free2"
+check "a volume with a table: says so" grep -q "root (kept whole: .* and a partition table)" <(said_of warning "$T/pv2")
+
 # A damaged filesystem in one volume: that volume is kept, the others are not.
 cp "$T/pv" "$T/pv2"; debugfs -w -R "set_super_value state 3" "$T/root" 2> /dev/null
 lv put "$T/info" "$T/pv2" root "$T/root"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
@@ -150,7 +156,36 @@ lv free "$T/info" fine "$T/fine.free" > "$T/free"
 fs_case lvm2 "snapshot, thin pool, RAID, cache: raw" "$T/pv" "$T/free"
 check "parts of others: says so" grep -q "root (another volume is made from it)" <(said_of warning "$T/pv")
 
+# The same and more with LVM's own eyes on the text: vgcfgrestore takes it, lvs names the type.
+new_pv "$T/pv" 40M
+for i in 0 1 2 3 4 5 6 7; do volume -L 4M -n part$i vg; done; volume -L 4M -n fine vg
+lvm_do vgcfgbackup -f "$T/base" vg; report "$T/info"; detach
+for v in 0 1 2 3 4 5 6 7; do lv put "$T/info" "$T/pv" part$v "$T/inside"; done; lv put "$T/info" "$T/pv" fine "$T/fine"
+lv free "$T/info" fine "$T/fine.free" > "$T/free"
+parts=""; for v in 0 1 2 3 4 5 6 7; do parts="$parts part$v $T/inside.free"; done
+lv free "$T/info" fine "$T/fine.free" $parts > "$T/free.all"
+check "linear parts: looked into" [ "$(said_of skipped_sectors "$T/pv")" = "$(awk '{ n += $2 } END { print n }' "$T/free.all")" ]
+for kind in raid0 raid1 raid5_ls raid10 thin cache writecache mirror snapshot pvmove vdo; do
+	cp "$T/pv" "$T/pv2"; cp "$T/base" "$T/text2"; python3 "$TOP/tests/helpers/lvm_types.py" "$T/text2" $kind 8; attach "$T/pv2"
+	lvm_do vgcfgrestore --force -y -f "$T/text2" vg
+	lvs -a --noheadings -o lv_name,segtype,origin vg 2> /dev/null | tr -d '[]' > "$T/lvs"; detach
+	case $kind in
+	snapshot) check "$kind: LVM says so" grep -q 'cow .*part1' "$T/lvs"; sed -i '/^ *part1 /d' "$T/lvs" ;;
+	pvmove) check "$kind: LVM says so" grep -q pvmove0 "$T/lvs"; sed -i '/^ *part0 /d' "$T/lvs" ;;
+	*) check "$kind: LVM says so" grep -q " $kind" "$T/lvs" ;;
+	esac
+	# What is no part of it is looked into, nothing else.
+	lv free "$T/info" fine "$T/fine.free" $(awk -v free="$T/inside.free" '/^ *part/ { print $1, free }' "$T/lvs") > "$T/free"
+	fs_damaged lvm2 "a volume of type $kind" "$T/pv2" "$T/free"
+	check "$kind: the others are looked into" [ "$(said_of skipped_sectors "$T/pv2")" = "$(awk '{ n += $2 } END { print n }' "$T/free")" ]
+done
+
 # What the text may not say.
+new_pv "$T/pv" 40M
+volume -L 4M -n root vg; volume -L 4M -n fine vg
+lvm_do vgcfgbackup -f "$T/text" vg; report "$T/info"; detach
+lv put "$T/info" "$T/pv" fine "$T/fine"; lv put "$T/info" "$T/pv" root "$T/inside"
+set_text "$T/pv" "$T/text"; lv free "$T/info" fine "$T/fine.free" root "$T/inside.free" > "$T/free"
 changed() {	# WHAT SED-EXPRESSION PART-OF-THE-WARNING
 	sed "$2" "$T/text" > "$T/text2"; cp "$T/pv" "$T/pv2"; set_text "$T/pv2" "$T/text2"
 	check "$1: the text differs" [ -n "$(cmp "$T/text" "$T/text2")" ]

@@ -190,6 +190,15 @@ check "log closed by its flag: free space is skipped" [ "$(said_of skipped_secto
 write_log 0xffff 0
 check "log without a client: free space is skipped" [ "$(said_of skipped_sectors "$T/fs3")" -gt 10000 ]
 
+# Shadow copies: only with a catalog of them.
+cp "$T/fs2" "$T/fs3"
+printf '\x6b\x87\x08\x38\x76\xc1\x48\x4e\xb7\xae\x04\x04\x6e\x6c\xc7\x52\1\0\0\0\1\0\0\0' | dd of="$T/fs3" bs=1 seek=$((0x1e00)) conv=notrunc status=none
+check "no shadow copies any more: not a word" [ -z "$(said_of warning "$T/fs3")" ]
+printf '\0\0\1' | dd of="$T/fs3" bs=1 seek=$((0x1e00 + 48)) conv=notrunc status=none
+check "shadow copies: says so" grep -q "has shadow copies (restore points)" <(said_of warning "$T/fs3")
+check "shadow copies: free space is skipped" [ "$(said_of skipped_sectors "$T/fs3")" -gt 10000 ]
+row ntfs "shadow copies" "$(said_of warning "$T/fs3")"
+
 mft=$(ntfsinfo -f -m "$T/fs2" | awk '/LCN of Data Attribute for FILE_MFT:/ { print $NF * 2048 }')
 bitmap=$(ntfscluster -f -I 6 "$T/fs2" | awk '/^ +0 / { print $2 * 2048 }')
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }	# IMG BYTE BYTES

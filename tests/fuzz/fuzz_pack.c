@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/tmp.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-static char dir[] = "/tmp/fuzz-pack-XXXXXX";
+static char dir[256];
 static int dirfd = -1;
 
 static void
@@ -70,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct err e;
 
 	if (dirfd < 0) {
-		if (mkdtemp(dir) == NULL ||
+		if (!tmp_folder(dir, sizeof dir, "fuzz-pack") ||
 		    (dirfd = open(dir, O_RDONLY | O_DIRECTORY)) < 0)
 			abort();
 		atexit(remove_folder);

@@ -40,6 +40,12 @@ compare_fragments(const struct chunk *c, const uint8_t *bytes, struct blockmap *
 	int rc = chunk_decode_others(c, part, d, same, a, &e);
 	assert(rc == chunk_decode_others(c, bytes, d, same, b, &e));
 	assert(rc != 0 || memcmp(a, b, n) == 0);
+	/* What can be written is not asked for again, and the parts tell as much as all
+	 * does. */
+	struct blockmap bad = partial_damaged_others(c, part, same);
+	struct blockmap known = partial_damaged_others(c, bytes, same);
+	assert(memcmp(&bad, &known, sizeof bad) == 0);
+	assert(rc == 0 || !blockmap_empty(&bad));
 	free(a);
 	free(b);
 	free(same);

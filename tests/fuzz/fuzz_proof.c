@@ -11,6 +11,7 @@
 #include "common/ndz/proof.h"
 #include "common/ndz/sign.h"
 #include "tests/fuzz/chunk_target.h"
+#include "tests/tmp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -28,10 +29,10 @@ must(int rc)
 static void
 make_keys(void)
 {
-	char dir[] = "/tmp/fuzzkeys.XXXXXX", key[64], pub[64], enc[64], name[64];
+	char dir[200], key[220], pub[220], enc[220], name[220];
 	struct err e;
 
-	if (mkdtemp(dir) == NULL)
+	if (!tmp_folder(dir, sizeof dir, "fuzz-keys"))
 		abort();
 	snprintf(name, sizeof name, "%s/k", dir);
 	snprintf(key, sizeof key, "%s/k.key", dir);

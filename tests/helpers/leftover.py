@@ -26,6 +26,15 @@ made = {
     "bcache": lambda: (4096 + 24, bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81")),
     "bcachefs": lambda: (4096 + 24, bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")),
     "integrity": lambda: (0, b"integrt\0"), "jfs": lambda: (32768, b"JFS1"), "reiserfs": lambda: (65588, b"ReIsEr2Fs"),
+    "reiser4": lambda: (65536, b"ReIsEr4\0"), "refs": lambda: (3, b"ReFS" + bytes(4)), "bitlocker": lambda: (3, b"-FVE-FS-"),
+    "apfs": lambda: (32, b"NXSB"), "hfs+": lambda: (1024, b"H+\0\4"), "hfsx": lambda: (1024, b"HX\0\5"),
+    "nilfs2": lambda: (1024, struct.pack("<IHH", 2, 0, 0x3434)), "gfs2": lambda: (65536, struct.pack(">II", 0x01161970, 1)),
+    "ocfs2": lambda: (8192, b"OCFSV2"), "vmfs": lambda: (1 << 20, struct.pack("<I", 0xC001D00D)),
+    "hammer2": lambda: (0, struct.pack("<Q", 0x48414D3205172011)), "bluestore": lambda: (0, b"bluestore block device\n"),
+    "asm": lambda: (32, b"ORCLDISK"), "stratis": lambda: (516, b"!Stra0tis\x86\xff\x02^\x41rh"),
+    "geom": lambda: ((sectors - 1) * 512, b"GEOM::STRIPE".ljust(16, b"\0")),
+    "geom-4096": lambda: ((sectors - 8) * 512, b"GEOM::ELI".ljust(16, b"\0")),
+    "geom-mirror": lambda: ((sectors - 1) * 512, b"GEOM::MIRROR".ljust(16, b"\0")),
 }
 at, b = made[kind]()
 with open(path, "r+b") as f:

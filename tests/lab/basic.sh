@@ -26,18 +26,16 @@ wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
 check "the server saw them come and go" [ "$(stat_of "$T/server.json" leaves)" -ge 1 ]
 
 echo "== eight clients, 60 Mbit/s, few duplicates"
-# They wait for the server, so that all begin with its first answer.
 for i in 1 2 3 4 5 6 7 8; do load $i "$T/d$i"; done
-for i in 1 2 3 4 5 6 7 8; do
-	for ((k = 0; k < 100; k++)); do on $i grep -q 0707C0EF /proc/net/igmp && break; sleep 0.1; done
-done
-sleep 0.3
+waiting 1 2 3 4 5 6 7 8
+excused 1 2 3 4 5 6 7 8	# what was before
 serve -T -1 -W 60M "$T/disk.ndz"
 for i in 1 2 3 4 5 6 7 8; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
 sent=$(stat_of "$T/server.json" blocks_sent) resent=$(stat_of "$T/server.json" blocks_resent)
 echo "sent $sent, again $resent"
-check "less than a chunk sent again" [ "$resent" -lt 1024 ]
+excused 1 2 3 4 5 6 7 8
+check "less than a chunk sent again" [ "$resent" -lt $((1024 + EXCUSED)) ]
 
 echo "== loss"
 lab_loss 4 10; lab_loss 5 100
@@ -128,6 +126,10 @@ kill "$SERVER"; wait "$SERVER" 2> /dev/null
 cp "$T/disk.ndz" "$T/short.ndz"
 serve -W 20M "$T/short.ndz"
 load 6 -T 3 "$T/d6"; sleep 0.5; truncate -s 2M "$T/short.ndz"
-wait $SERVER; check "the server notices a truncated image" [ $? = 3 ]
-wait "${LOADS[6]}"; check "and its client gives up" [ $? = 110 ]
+# By a read behind the end, or by a look at the file now and then, of which clients are told.
+wait $SERVER; rc=$?
+check "the server notices a truncated image: $rc" [ $rc = 3 -o $rc = 1 ]
+check "and says so" grep -q "short.ndz.*\(truncated\|was changed\)" "$T/server.log"
+wait "${LOADS[6]}"; rc=$?
+check "and its client gives up: $rc" [ $rc = 110 -o $rc = 3 ]
 finish

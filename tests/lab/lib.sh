@@ -62,8 +62,8 @@ table netdev loss {
 NFT
 }
 serve() {	# OPTIONS... IMAGE: a frisbeed at s, its statistics in $T/server.json
-	: > "$T/server.log"	# or what the last one said would be taken for this one's
-	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json "$@" > "$T/server.json" 2> "$T/server.log" &
+	: > "$T/server.log"; rm -f "$T/stats"	# or what the last one said would be taken for this one's
+	ip netns exec "${LAB}s" "$BIN/frisbeed" -d -m $GROUP -p $PORT --json --stats "$T/stats" "$@" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($SERVER)
 	local i
 	for ((i = 0; i < 100; i++)); do grep -q serving "$T/server.log" && return; sleep 0.05; done
@@ -75,6 +75,33 @@ load() {	# NODE OPTIONS... TARGET: in the background
 	LOADS[$n]=$!; PIDS+=($!)
 }
 LOADS=()
+waiting() {	# NODE...: loads that were started before the server are there, so that all begin with its first answer
+	local n end=$((SECONDS + 60))
+	for n; do
+		until on "$n" grep -q 0707C0EF /proc/net/igmp || [ $SECONDS -ge $end ]; do sleep 0.05; done
+	done
+	sleep 0.3
+}
+begun() {	# CLIENTS: wait until so many have come and something was sent to them; within a minute
+	local end=$((SECONDS + 60))
+	while [ $SECONDS -lt $end ]; do
+		[ "$(grep -c "client joined" "$T/server.log")" -ge "$1" ] && [ "$(stat_of "$T/stats" blocks_sent 2> /dev/null)" -gt 100 ] 2> /dev/null && return
+		sleep 0.05
+	done
+	fail "$1 clients have not begun after a minute"
+}
+# On a busy machine nodes lose packets because nobody reads their sockets in time: what is then sent again is no
+# fault of the programs.  $EXCUSED: twice as many as were lost so since the last call: NODE...
+excused() {
+	local n drops
+	EXCUSED=0
+	for n; do
+		drops=$(on "$n" awk '/^Udp: [0-9]/ { print $6 }' /proc/net/snmp)	# RcvbufErrors
+		EXCUSED=$((EXCUSED + 2 * (drops - ${DROPS[n]:-0}))) DROPS[n]=$drops
+	done
+	[ $EXCUSED = 0 ] || echo "$EXCUSED blocks more are excused"
+}
+DROPS=()
 loaded() {	# NODE: wait for it, it must succeed
 	wait "${LOADS[$1]}"; local rc=$?
 	[ $rc = 0 ] || fail "client $1: exit $rc: $(cat "$T/client$1.log")"

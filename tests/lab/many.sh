@@ -48,22 +48,31 @@ check "the sum is that of the sessions" [ "$(stat_of "$T/server.json" blocks_sen
 
 echo "== one rate for both: half each, then all for who is left"
 rm -f "$T/where"
-many -T -1 -W 80M "$T/a.ndz@$A" "$T/b.ndz@$B2"
+many -T -1 -W 60M "$T/a.ndz@$A" "$T/b.ndz@$B2"
 GROUP=$A load 1 "$T/d1"; GROUP=$B2 load 3 "$T/d3"
-sleep 1.5; cp "$T/stats" "$T/early"; sleep 1.2; cp "$T/stats" "$T/late"
-for i in 1 3; do loaded $i; done
+python3 - "$T/stats" > "$T/halves" << 'PY' &
+import json, sys, time
+# While both are loading: what each has sent from the first look to the last.
+looks, end = [], time.monotonic() + 60
+while time.monotonic() < end:
+    s = json.load(open(sys.argv[1]))["sessions"]
+    if any(x["leaves"] for x in s):
+        break
+    n = [x["blocks_sent"] + x["parity_sent"] for x in s]
+    if all(n) and (not looks or n != looks[-1]):
+        looks.append(n)
+    time.sleep(0.05)
+print(*(b - a for a, b in zip(looks[0], looks[-1])))
+PY
+looking=$!
+for i in 1 3; do loaded $i; done; wait $looking
 check "client 1" cmp "$T/a" "$T/d1"; check "client 3" cmp "$T/b" "$T/d3"
 wait $SERVER
-read -r first second < <(python3 - "$T/early" "$T/late" << 'PY'
-import json, sys
-a, b = (json.load(open(f))["sessions"] for f in sys.argv[1:])
-print(*(y["blocks_sent"] - x["blocks_sent"] + y["parity_sent"] - x["parity_sent"] for x, y in zip(a, b)))
-PY
-)
+read -r first second < "$T/halves"
 echo "blocks meanwhile: $first $second"
 check "each sends its half, about" [ $((first * 3)) -ge $second ] && check "of it" [ $((second * 3)) -ge $first ]
 rate=$(python3 -c 'import json,sys; print(int(json.load(open(sys.argv[1]))["mean_rate_bits_per_s"]))' "$T/server.json")
-check "not faster than allowed: $rate" [ "$rate" -le 84000000 ]
+check "not faster than allowed: $rate" [ "$rate" -le 63000000 ]
 
 echo "== a session that sends nothing leaves its part to the other"
 rm -f "$T/where"
@@ -140,7 +149,13 @@ GROUP=$A load 1 "$T/d1"; GROUP=$A load 2 --base "$T/d2"; sleep 0.5
 before=$(rss $SERVER)
 on 4 python3 "$TOP/tests/helpers/strangers.py" 10.9.0.14 $A $PORT $STRANGERS 33000 3 many & flood=$!
 sleep 0.7; GROUP=$A load 3 "$T/d3"	# in the middle of it
-wait $flood || fail "the flood"; after=$(rss $SERVER)
+wait $flood || fail "the flood"
+# A machine that is short of time hears only some of it: again, until it was enough.
+for ((k = 0; k < 20; k++)); do
+	sleep 1; [ "$(STATS=$T/stats session 0 joins)" -le 10000 ] || break
+	on 4 python3 "$TOP/tests/helpers/strangers.py" 10.9.0.14 $A $PORT $STRANGERS 33000 $((4 + k)) many
+done
+after=$(rss $SERVER)
 for i in 1 2 3; do loaded $i; check "client $i in spite of them" cmp "$T/a" "$T/d$i"; done
 kill $SERVER; wait $SERVER
 echo "memory before $before kB, after $after kB; joins $(session 0 joins), at once $(session 0 clients_at_once)"

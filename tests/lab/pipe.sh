@@ -64,7 +64,8 @@ wait $SERVER || fail "server: $(tail -n 2 "$T/server.log")"
 check "with the extension" [ "$(stat_of "$T/client1.json" extension)" = True ]
 blocks=$(($(stat -c %s "$T/disk.ndz") / 1024)) sent=$(stat_of "$T/server.json" blocks_sent)
 echo "sent $sent of $blocks"
-check "nothing was sent twice" [ "$sent" -le $((blocks + 1024)) ]
+excused 1
+check "nothing was sent twice" [ "$sent" -le $((blocks + 1024 + EXCUSED)) ]
 
 echo "== slowly, with another pipe and a file, and loss"
 lab_loss 2 20; lab_loss 3 10

@@ -2,6 +2,7 @@
 # Stores in a bucket of a real S3 server: what comes out is what went in; several machines (caches of their own)
 # at once; a cache that is damaged; and at the same time what gc_part.sh does.
 . "$(dirname "$0")/../cli/lib.sh"
+own_network "$@"
 . "$(dirname "$0")/../cli/store_lib.sh"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gc_part.sh"

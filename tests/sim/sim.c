@@ -5,6 +5,7 @@
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
+ *	... --json			one run, told as JSON
  *	sim --paper			the tables of the Frisbee paper
  *	sim --list			the cases
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/answer.h"
 #include "tests/sim/machines.h"
 #include "tests/sim/paper.h"
 #include "tests/sim/share.h"
@@ -223,6 +225,12 @@ static const struct scenario suite[] = {
 	{ "x-empty", .clients = 8, .chunks = 48, QUICK, EXT, .empty = 1.0,
 	    .net.loss = 0.05, SKEWED(START_UNIFORM, 2) },
 	{ "x-empty-one", .clients = 1, .chunks = 48, QUICK, EXT, .empty = 0.5 },
+	{ "x-few-10", .clients = 2, .chunks = 96, LAN, CLIENT(64), DISK, EXT,
+	    .rate_bits = 64100000, .net.loss = 0.1, .max_mean_alone = 1.17 },
+	{ "x-slow", .clients = 30, .chunks = 160, LAN, CLIENT(16), EXT,
+	    .rate_bits = 83400000, .chunk_us = 88000, .slow_clients = 20,
+	    .slow_chunk_us = 144000, SKEWED(START_UNIFORM, 8), .max_worst_alone = 1.85,
+	    .max_sent = 2.1 },
 	{ "x-disk", .clients = 4, .chunks = 48, PAPER, EXT, .read_latency_us = 2000,
 	    .read_bytes_per_s = 30000000, .net.loss = 0.01 },
 };
@@ -256,6 +264,8 @@ static const struct knob knobs[] = {
 	{ "readahead", offsetof(struct scenario, readahead), U32 },
 	{ "in-progress", offsetof(struct scenario, in_progress), U32 },
 	{ "sequential", offsetof(struct scenario, sequential), FLAG },
+	{ "redo-us", offsetof(struct scenario, redo_us), U64 },
+	{ "unheard", offsetof(struct scenario, unheard), FLAG },
 	{ "chunk-us", offsetof(struct scenario, chunk_us), U64 },
 	{ "chunk-spread", offsetof(struct scenario, chunk_spread), REAL },
 	{ "slow-clients", offsetof(struct scenario, slow_clients), U32 },
@@ -268,6 +278,8 @@ static const struct knob knobs[] = {
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
 	{ "read-latency-us", offsetof(struct scenario, read_latency_us), U64 },
 	{ "read-rate", offsetof(struct scenario, read_bytes_per_s), U64 },
+	{ "stall-us", offsetof(struct scenario, stall_us), U64 },
+	{ "stall-every-us", offsetof(struct scenario, stall_every_us), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },
 	{ "loss-burst", offsetof(struct scenario, net.burst), REAL },
 	{ "late", offsetof(struct scenario, net.late), REAL },
@@ -351,14 +363,17 @@ change(struct scenario *sc, const char *setting, char *changes, size_t cap)
 	return n > 0 && (size_t)n < cap - len && set_knob(sc, knobs, setting);
 }
 
-/* One client without anybody else, loss or mishap: what times are compared with. */
+/* One client without anybody else, loss or mishap, with such a disk: what times are
+ * compared with.  0: it failed. */
 static uint64_t
-alone_us(const struct scenario *sc, uint64_t seed)
+alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 {
 	struct scenario one = *sc;
 	struct outcome out;
 
 	one.clients = 1;
+	one.chunk_us = chunk_us;
+	one.unheard = false;
 	one.crashes = one.slow_clients = 0;
 	one.restart_us = one.new_image_us = 0;
 	one.old_clients = one.greedy_old = one.greedy_new = 0;
@@ -367,6 +382,17 @@ alone_us(const struct scenario *sc, uint64_t seed)
 	one.chunk_spread = one.damage = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
+}
+
+/* What one alone takes whose disk nobody waits for, and how much longer than its disk
+ * one takes that waits for it. */
+static void
+measure_alone(struct scenario *sc, uint64_t seed)
+{
+	uint64_t slow_us = 4 * sc->chunk_us + 1000000;
+
+	sc->alone_net_us = alone_us(sc, seed, 1);
+	sc->alone_extra_us = alone_us(sc, seed, slow_us) - sc->chunks * slow_us;
 }
 
 static void
@@ -462,6 +488,18 @@ check_limits(const struct scenario *sc, struct outcome *out, uint64_t alone)
 			    limits[i].most);
 }
 
+/* For programs: one run, whatever it may cost. */
+static int
+tell_case(struct scenario sc, uint64_t seed)
+{
+	struct outcome out;
+
+	measure_alone(&sc, seed);
+	world_run(&sc, seed, false, &out);
+	answer_case(&sc, seed, &out, alone_us(&sc, seed, sc.chunk_us));
+	return out.failed[0] != '\0';
+}
+
 /* `changes` is how the case differs from the suite's, as --set options. */
 static bool
 run_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
@@ -469,7 +507,7 @@ run_case(const struct scenario *sc, uint64_t seed, bool traced, const char *chan
 	struct outcome out;
 
 	world_run(sc, seed, traced, &out);
-	uint64_t alone = alone_us(sc, seed);
+	uint64_t alone = alone_us(sc, seed, sc->chunk_us);
 	print_outcome(sc, &out, alone);
 	if (out.failed[0] == '\0')
 		check_limits(sc, &out, alone);
@@ -544,6 +582,16 @@ run_share(const struct share *sh, uint64_t seed)
 	return false;
 }
 
+static int
+tell_share(const struct share *sh, uint64_t seed)
+{
+	struct share_outcome out;
+
+	share_run(sh, seed, &out);
+	answer_share(sh, seed, &out);
+	return 0;
+}
+
 /* --- --- */
 
 static int
@@ -590,9 +638,9 @@ static int
 usage(FILE *f, int status)
 {
 	fprintf(f,
-	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace]"
+	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace | --json]"
 	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
-	    " [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
+	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
 	    "--list\nkeys:");
 	for (const struct knob *k = knobs; k->name != NULL; k++)
 		fprintf(f, " %s", k->name);
@@ -638,7 +686,7 @@ run_one_case(const struct scenario *sc, uint64_t first, uint64_t seeds, bool tra
 /* What the command line asks for. */
 struct request {
 	uint64_t seed, seeds;
-	bool traced, have_case;
+	bool traced, have_case, json;
 	char changes[512];
 	struct scenario sc;
 	struct share share;
@@ -671,6 +719,9 @@ understand(struct request *rq, int opt, const char *arg)
 		return -1;
 	case 't':
 		rq->traced = true;
+		return -1;
+	case 'j':
+		rq->json = true;
 		return -1;
 	case 'p':
 		return paper_tables(rq->seed);
@@ -708,6 +759,7 @@ main(int argc, char **argv)
 		{ "case", required_argument, NULL, 'c' },
 		{ "share", required_argument, NULL, 'S' },
 		{ "paper", no_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
@@ -720,6 +772,10 @@ main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if ((rc = understand(&rq, opt, optarg)) >= 0)
 			return rc;
+	if (rq.json)
+		return rq.share.servers > 0 ? tell_share(&rq.share, rq.seed)
+		       : rq.have_case       ? tell_case(rq.sc, rq.seed)
+		                            : usage(stderr, 2);
 	if (rq.share.servers > 0)
 		return run_shares(&rq.share, rq.seed, rq.seeds);
 	if (rq.have_case)

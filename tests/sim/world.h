@@ -34,6 +34,8 @@ struct scenario {
 	uint64_t new_image_us;   /* the file is replaced then; 0: never */
 	uint32_t buffers, readahead, in_progress;
 	bool sequential;
+	uint64_t redo_us;                /* 0: the usual second */
+	bool unheard;                    /* clients do not hear each other */
 	uint64_t chunk_us;               /* a client's disk takes so long for a chunk */
 	double chunk_spread;             /* +- this share, drawn for each client */
 	uint32_t slow_clients;           /* the first ones take ... */
@@ -46,12 +48,20 @@ struct scenario {
 	uint64_t read_latency_us;        /* the server's disk: each read ... */
 	uint64_t read_bytes_per_s;       /* ... and its rate; 0: no time at all */
 	uint64_t stall_us, stall_every_us; /* ... and now and then it hangs */
+	/* One client alone takes the longer of these: of the network, and this much
+	 * more than its disk.  0: not known. */
+	uint64_t alone_net_us, alone_extra_us;
 	/* What a run may cost at most; 0: no matter. */
 	double max_duplicates; /* share of what was sent */
 	double max_times_alone;
 	double max_control; /* messages a second */
 	double max_mean_alone, max_worst_alone;
 	double max_sent; /* times the image */
+};
+
+/* Times as multiples of what each client takes alone. */
+struct multiples {
+	double mean, worst;
 };
 
 struct outcome {
@@ -61,6 +71,7 @@ struct outcome {
 	double mean_us;
 	uint64_t best_us;
 	double slow_mean_us, fast_mean_us; /* of slow_clients, and the others */
+	struct multiples own, own_slow, own_fast;
 	uint64_t end_us;
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;

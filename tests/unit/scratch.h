@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "tests/t.h"
+#include "tests/tmp.h"
 
-static char scratch_dir[64];
+static char scratch_dir[128];
 static char scratch_undo[4096] = ":"; /* shell commands for the end */
 
 static inline void
@@ -56,11 +57,7 @@ scratch_signal(int sig)
 static inline void
 scratch_init(void)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(
-	    scratch_dir, sizeof scratch_dir, "%.40s/suite-XXXXXX", tmp ? tmp : "/tmp");
-	if (mkdtemp(scratch_dir) == NULL) {
+	if (!tmp_folder(scratch_dir, sizeof scratch_dir, "suite")) {
 		perror(scratch_dir);
 		exit(1);
 	}
@@ -84,11 +81,11 @@ at_end(const char *cmd)
 static inline const char *
 in_scratch(const char *name)
 {
-	static char path[8][128];
+	static char path[8][200];
 	static unsigned i;
 
 	i = (i + 1) % 8;
-	snprintf(path[i], sizeof path[i], "%.60s/%.60s", scratch_dir, name);
+	snprintf(path[i], sizeof path[i], "%.120s/%.60s", scratch_dir, name);
 	return path[i];
 }
 
@@ -96,7 +93,7 @@ in_scratch(const char *name)
 static inline bool
 loop_attach(const char *file, const char *options, char *dev, size_t cap)
 {
-	char cmd[256], undo[128];
+	char cmd[512], undo[128];
 	bool ok = false;
 
 	if (geteuid() != 0)

@@ -1,8 +1,11 @@
 /* One rate, shared: members that want all of it, little of it, or nothing. */
 #include "frisbeed/budget.h"
 
+#include "common/net/wire.h"
+#include "frisbeed/server_pace.h"
 #include "tests/t.h"
 
+enum { BLOCK_BITS = WIRE_BLOCK_COST_BITS };
 enum { TOTAL = 100000000, TICK_US = 100000, MEMBERS = 8 };
 
 /* A sender that would send `wants` bits a second, when it may. */
@@ -124,6 +127,81 @@ test_slow(void)
 	budget_free(b);
 }
 
+/* --- beginning --- */
+
+enum { STEP_US = 1000, ASK_US = 50000, IMAGES = 4 };
+
+/* One that is paced, and asks in its own rhythm. */
+struct paced {
+	int id;
+	bool sends;
+	struct pace pace;
+	uint64_t ask_us, share, sent; /* bits */
+};
+
+static void
+step(struct budget *b, struct paced *p, uint64_t now)
+{
+	while (p->sends && pace_deadline_us(&p->pace, now) <= now) {
+		pace_spend(&p->pace, now);
+		p->sent += BLOCK_BITS;
+	}
+	if (now < p->ask_us)
+		return;
+	p->ask_us += ASK_US;
+	uint64_t share = budget_share(b, p->id, now, p->sent);
+	if (share != p->share)
+		pace_limit(&p->pace, (double)share / BLOCK_BITS);
+	p->share = share;
+}
+
+/* Some images are being sent; another one begins, at whatever moment: after how many
+ * microseconds has it its share? */
+static uint64_t
+beginning_us(unsigned busy, uint64_t begins)
+{
+	struct budget *b = budget_new(TOTAL, IMAGES);
+	struct paced p[IMAGES] = { 0 };
+	uint64_t now = 0;
+
+	for (unsigned i = 0; i < IMAGES; i++) {
+		p[i].id = budget_enter(b, now);
+		p[i].ask_us = i * ASK_US / IMAGES;
+		p[i].sends = i < busy;
+		pace_init(&p[i].pace, 1, 0);
+		pace_limit(&p[i].pace, 2);
+	}
+	for (; now < begins; now += STEP_US)
+		for (unsigned i = 0; i < IMAGES; i++)
+			step(b, &p[i], now);
+	p[busy].sends = true;
+	for (; now < begins + 2000000; now += STEP_US) {
+		for (unsigned i = 0; i < IMAGES; i++)
+			step(b, &p[i], now);
+		if (p[busy].share > TOTAL / (busy + 1) * 9 / 10)
+			break;
+	}
+	uint64_t carried = budget_carried(b, p[busy].id);
+	T_CHECK(
+	    carried > TOTAL / (busy + 1) / 2 && carried < TOTAL / (busy + 1) * 11 / 10);
+	budget_free(b);
+	return now - begins;
+}
+
+static void
+test_begins(void)
+{
+	uint64_t most = 0;
+
+	for (unsigned busy = 1; busy < IMAGES; busy++)
+		for (uint64_t at = 3000000; at < 3000000 + 2 * ASK_US; at += 7000) {
+			uint64_t us = beginning_us(busy, at);
+			most = us > most ? us : most;
+		}
+	printf("# a share after at most %u ms\n", (unsigned)(most / 1000));
+	T_CHECK(most <= 110000);
+}
+
 static void
 test_room(void)
 {
@@ -143,6 +221,7 @@ main(void)
 	test_alone();
 	test_fair();
 	test_slow();
+	test_begins();
 	test_room();
 	return t_done();
 }

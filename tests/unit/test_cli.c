@@ -123,6 +123,9 @@ test_json(void)
 	json_string(j, NULL, "q\"\\\n\x01\xff\xc3\xa4");
 	json_bool(j, NULL, true);
 	json_end(j);
+	json_string(j, "utf",
+	    "\xc0\x80\xe0\x9f\xbf\xed\xa0\x80\xf0\x8f\xbf\xbf\xf4\x90\x80"
+	    "\x80\xe0\xa0\x80\xf4\x8f\xbf\xbf");
 	json_array(j, "empty");
 	json_end(j);
 	json_hex(j, "h", "\x00\xff", 2);
@@ -132,6 +135,10 @@ test_json(void)
 	T_CHECK(strcmp(text,
 		    "{\n  \"n\": 18446744073709551615,\n  \"a\": [\n"
 		    "    \"q\\\"\\\\\\u000a\\u0001\\ufffd\xc3\xa4\",\n    true\n  ],\n"
+		    "  \"utf\": "
+		    "\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd"
+		    "\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd"
+		    "\xe0\xa0\x80\xf4\x8f\xbf\xbf\",\n"
 		    "  \"empty\": [],\n  \"h\": \"00ff\"\n}\n") == 0);
 	free(text);
 	json_free(j);

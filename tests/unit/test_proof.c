@@ -13,7 +13,7 @@
 #include "common/ndz/packer.h"
 #include "common/ndz/seal.h"
 #include "common/ndz/sign.h"
-#include "tests/t.h"
+#include "tests/unit/scratch.h"
 
 enum { CHUNKS = 3 };
 
@@ -297,11 +297,8 @@ test_places(void)
 int
 main(void)
 {
-	char dir[] = "/tmp/proof.XXXXXX";
-	static const char *const files[] = { "a.key", "a.pub", "b.key", "b.pub",
-		"a.enc", "b.enc", "cut" };
-
-	if (mkdtemp(dir) == NULL || chdir(dir) != 0)
+	scratch_init();
+	if (chdir(scratch_dir) != 0)
 		return 1;
 	test_files();
 	test_signed();
@@ -309,8 +306,5 @@ main(void)
 	test_encrypted(false);
 	test_encrypted(true);
 	test_places();
-	for (unsigned i = 0; i < sizeof files / sizeof files[0]; i++)
-		unlink(files[i]);
-	rmdir(dir);
 	return t_done();
 }

@@ -135,6 +135,65 @@ test_rate(void)
 	T_CHECK(r.now >= 10000 / 64.0 && r.now < 200);
 }
 
+/* Complaints that tell of `ago` epochs before, again and again: how much faster it gets
+ * in a second after them. */
+static double
+climb_after(uint32_t ago)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	for (int i = 0; i < 20; i++) {
+		run(&r, &now, &sent, 0.6);
+		T_CHECK(rate_complain(
+		    &r, now, (uint64_t)sent, r.epoch - ago, 1, 100, true));
+	}
+	double before = r.now;
+	run(&r, &now, &sent, 1);
+	return r.now - before;
+}
+
+/* A long queue tells late that it is full: the next time it is filled more slowly. */
+static void
+test_late(void)
+{
+	double soon = climb_after(0), late = climb_after(2);
+
+	T_CHECK(soon > 500 && late > soon / 5 && late < soon * 2 / 3);
+}
+
+/* Who begins where others have sent just now need not climb; a complaint counts. */
+static void
+test_trust(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 100000);
+	rate_trust(&r, 20000);
+	rate_judge(&r, now, 0, false);
+	T_CHECK(r.now == 20000);
+	rate_trust(&r, 30000);
+	T_CHECK(r.now == 30000);
+	rate_trust(&r, 1000000);
+	T_CHECK(r.now == 100000); /* the cap holds */
+	run(&r, &now, &sent, 0.3);
+	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 1, 100, true));
+	double before = r.now;
+	rate_trust(&r, 100000);
+	T_CHECK(r.now == before && before < 100000);
+	/* A cap that grows from next to nothing, as a share does. */
+	rate_init(&r, 2);
+	rate_judge(&r, now, 0, false);
+	T_CHECK(r.now <= 2);
+	rate_limit(&r, 50000);
+	rate_trust(&r, 40000);
+	T_CHECK(r.now == 40000);
+}
+
 /* Losses of 30 % at any rate: they are not the rate's fault. */
 static void
 test_useless(void)
@@ -317,6 +376,8 @@ main(void)
 	test_pace_faster();
 	test_unpaced();
 	test_rate();
+	test_late();
+	test_trust();
 	test_useless();
 	test_low_cap();
 	test_load();

@@ -1,6 +1,7 @@
 /* A chunk that comes damaged: what comes again, how often, and that nothing of it is
  * written. */
 #include <poll.h>
+#include <stdio.h>
 
 #include "frisbee/partial.h"
 #include "frisbee/sink.h"
@@ -85,6 +86,119 @@ test_given_up(void)
 	mailbox_free(box);
 }
 
+/* --- chunks of which only what differs from the disk comes --- */
+
+static struct blockmap here;
+
+static void
+arrive(struct sink *s, const struct blockmap *blocks)
+{
+	for (uint32_t b = blockmap_next(blocks, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(blocks, b + 1))
+		memcpy(sink_buffer(s, 1) + b * WIRE_BLOCK_BYTES,
+		    good + b * WIRE_BLOCK_BYTES, WIRE_BLOCK_BYTES);
+	blockmap_add(&here, blocks);
+}
+
+/* The disk has all but windows 3 and 17; what the plan needs comes.  The first block of
+ * it that holds data is told. */
+static struct sink *
+begin_parts(const char *target, uint32_t *data_block)
+{
+	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
+	struct blockmap need = blockmap_range(0, PARTIAL_FIRST_BLOCKS);
+	struct sink *s;
+	struct err e;
+	bool final = false;
+
+	FILE *f = fopen(target, "wb");
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		raw[i][5] ^= i == 3 || i == 17;
+		T_CHECK(fwrite(raw[i], sizeof raw[i], 1, f) == 1);
+		raw[i][5] ^= i == 3 || i == 17;
+	}
+	T_CHECK(fclose(f) == 0);
+	cfg.install.skip_same = cfg.install.in_place = true;
+	T_CHECK(mailbox_new(&box, BUFFERS + SINK_NEWS, &e) == 0);
+	T_CHECK(sink_new(&s, &cfg, box, &e) == 0 && sink_takes_parts(s));
+	sink_expect(s, 1);
+	here = (struct blockmap){ { 0 } };
+	while (!final) {
+		arrive(s, &need);
+		sink_plan(s, 1, &here);
+		T_CHECK(news() == BUFFERS + 2 + 1);
+		need = *sink_planned(s, 1, &final);
+	}
+	*data_block = blockmap_next(&need, PARTIAL_FIRST_BLOCKS);
+	arrive(s, &need);
+	T_CHECK(blockmap_count(&here) < WIRE_CHUNK_BLOCKS / 4);
+	return s;
+}
+
+static uint32_t
+put_part(struct sink *s)
+{
+	sink_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	return news() == 2 * BUFFERS + 2 + 1 ? blockmap_count(sink_damaged(s, 1)) : 0;
+}
+
+static bool
+is_right(const char *target)
+{
+	static uint8_t now[sizeof raw];
+	FILE *f = fopen(target, "rb");
+	bool right = fread(now, sizeof now, 1, f) == 1;
+
+	fclose(f);
+	return right && memcmp(now, raw, sizeof raw) == 0;
+}
+
+/* First the damaged fragment, then all; from then on the chunk's own digest counts. */
+static void
+test_part_mended(void)
+{
+	const char *target = in_scratch("parts");
+	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	struct install_stats st;
+	struct err e = { 0 };
+	uint32_t at;
+	struct sink *s = begin_parts(target, &at);
+
+	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	uint32_t n = put_part(s);
+	T_CHECK(n > 0 && n < 100 && blockmap_test(sink_damaged(s, 1), at));
+	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
+	arrive(s, &all);
+	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
+	arrive(s, &all);
+	sink_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	T_CHECK(news() == 1);
+	sink_end(s);
+	T_CHECK(news() == BUFFERS + 1);
+	T_CHECK(sink_close(s, &st, &e) == 0 && st.bytes_written == 2 * sizeof raw[0]);
+	T_CHECK(is_right(target));
+	mailbox_free(box);
+}
+
+static void
+test_part_given_up(void)
+{
+	const char *target = in_scratch("bad_parts");
+	struct install_stats st;
+	struct err e = { 0 };
+	uint32_t at;
+	struct sink *s = begin_parts(target, &at);
+
+	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	T_CHECK(put_part(s) > 0 && put_part(s) > 0 && put_part(s) > 0);
+	sink_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	T_CHECK(news() == 1 && news() == BUFFERS);
+	T_CHECK(sink_close(s, &st, &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(strstr(e.text, "chunk 0, which came 4 times: ") != NULL);
+	mailbox_free(box);
+}
+
 int
 main(void)
 {
@@ -92,5 +206,7 @@ main(void)
 	make_chunk();
 	test_mended();
 	test_given_up();
+	test_part_mended();
+	test_part_given_up();
 	return t_done();
 }

@@ -1,4 +1,4 @@
-#include "imagezip/sectorsize.h"
+#include "fsmods/sectorsize.h"
 
 #include <inttypes.h>
 
@@ -34,9 +34,6 @@ sectorsize_check(struct disk *d, const struct ptable *t, struct err *e)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
 	    "%s: its partition table counts in sectors of %d bytes: partition %u has "
-	    "its "
-	    "filesystem at byte %" PRIu64
-	    "; losetup -b %d makes a disk of it, -r stores "
-	    "it whole",
+	    "its filesystem at byte %" PRIu64 "; losetup -b %d makes a disk of it",
 	    disk_name(d), SECTOR_4K, p->number, p->sectors.off * SECTOR_4K, SECTOR_4K);
 }

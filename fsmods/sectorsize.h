@@ -4,12 +4,12 @@
  * does an MBR.  Taken for 512 bytes instead of 4096, partitions are looked for in the
  * first eighth of the disk, and all the rest is space behind the last one.
  */
-#ifndef IMAGEZIP_SECTORSIZE_H
-#define IMAGEZIP_SECTORSIZE_H
+#ifndef FSMODS_SECTORSIZE_H
+#define FSMODS_SECTORSIZE_H
 
 #include "common/disk/ptable.h"
 
 /* ERR_UNSUPPORTED when filesystems are only where sectors of 4096 bytes have them. */
 int sectorsize_check(struct disk *, const struct ptable *, struct err *);
 
-#endif /* IMAGEZIP_SECTORSIZE_H */
+#endif /* FSMODS_SECTORSIZE_H */

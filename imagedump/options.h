@@ -1,0 +1,21 @@
+/* options.h: what the user asked of imagedump. */
+#ifndef IMAGEDUMP_OPTIONS_H
+#define IMAGEDUMP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/cli.h"
+#include "common/ndz/proof.h"
+
+struct options {
+	uint64_t detail; /* 1: chunks, 2: regions and relocations, too */
+	bool quiet, json, verify;
+	struct proof_config proof_files;
+	struct proof *proof; /* made of them, or NULL; owned by main() */
+	uint64_t jobs;       /* -j; 0: one a processor */
+};
+
+extern const struct cli_program imagedump_program;
+
+#endif /* IMAGEDUMP_OPTIONS_H */

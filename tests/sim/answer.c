@@ -1,0 +1,103 @@
+#include "tests/sim/answer.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "common/base/json.h"
+
+static struct json *
+begin(uint64_t seed)
+{
+	struct json *j = json_new();
+
+	assert(j != NULL);
+	json_object(j, NULL);
+	json_uint(j, "seed", seed);
+	return j;
+}
+
+static void
+end(struct json *j)
+{
+	struct err e;
+
+	json_end(j);
+	if (json_show(j, &e) != 0)
+		fprintf(stderr, "sim: %s\n", e.text);
+}
+
+static void
+put_multiples(struct json *j, const char *key, const struct multiples *m)
+{
+	json_object(j, key);
+	json_double(j, "mean", m->mean);
+	json_double(j, "worst", m->worst);
+	json_end(j);
+}
+
+static void
+put_times(struct json *j, const struct scenario *sc, const struct outcome *out,
+    uint64_t alone)
+{
+	json_double(j, "mean_s", out->mean_us / 1e6);
+	json_double(j, "best_s", (double)out->best_us / 1e6);
+	json_double(j, "median_s", (double)out->median_us / 1e6);
+	json_double(j, "worst_s", (double)out->worst_us / 1e6);
+	json_double(j, "slow_mean_s", out->slow_mean_us / 1e6);
+	json_double(j, "fast_mean_s", out->fast_mean_us / 1e6);
+	json_double(j, "end_s", (double)out->end_us / 1e6);
+	json_double(j, "alone_s", (double)alone / 1e6);
+	if (sc->alone_net_us == 0)
+		return;
+	put_multiples(j, "own", &out->own);
+	put_multiples(j, "own_slow", &out->own_slow);
+	put_multiples(j, "own_fast", &out->own_fast);
+}
+
+static void
+put_traffic(struct json *j, const struct outcome *out)
+{
+	double image = (double)out->image_blocks, seconds = (double)out->end_us / 1e6;
+	double resent = out->blocks_sent > 0
+	                    ? (double)out->blocks_resent / (double)out->blocks_sent
+	                    : 0;
+
+	json_double(j, "sent", (double)(out->blocks_sent + out->parity_sent) / image);
+	json_double(j, "parity", (double)out->parity_sent / image);
+	json_double(j, "resent", resent);
+	json_double(j, "useless", out->useless);
+	json_double(j, "unneeded_parity", out->unneeded);
+	json_uint(j, "control", out->control);
+	json_double(j, "control_per_s", (double)out->control / seconds);
+	json_double(j, "chatter_per_s", (double)out->chatter / seconds);
+	json_uint(j, "busiest_second", out->busiest);
+	json_uint(j, "rerequests", out->rerequests);
+	json_uint(j, "idle_timeouts", out->idle_timeouts);
+}
+
+void
+answer_case(const struct scenario *sc, uint64_t seed, const struct outcome *out,
+    uint64_t alone_us)
+{
+	struct json *j = begin(seed);
+
+	json_string(j, "case", sc->name);
+	json_string(j, "failed", out->failed);
+	json_uint(j, "clients", sc->clients);
+	json_uint(j, "finished", out->finished);
+	put_times(j, sc, out, alone_us);
+	put_traffic(j, out);
+	end(j);
+}
+
+void
+answer_share(const struct share *sh, uint64_t seed, const struct share_outcome *out)
+{
+	struct json *j = begin(seed);
+
+	json_uint(j, "servers", sh->servers);
+	json_double(j, "jain", out->jain);
+	json_double(j, "use", out->use);
+	json_double(j, "loss", out->loss);
+	end(j);
+}

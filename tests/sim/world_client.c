@@ -1,0 +1,234 @@
+/* A client's machine: its disk, its start, its end. */
+#include "tests/sim/world_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t
+bytes_of(const struct world *w, uint32_t chunk)
+{
+	uint64_t left = w->image_bytes - (uint64_t)chunk * CHUNK_BYTES;
+
+	return left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
+}
+
+/* What the digests find to be damaged is asked for again: some blocks of it, or all. */
+static bool
+damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
+{
+	struct shadow *sh = &nd->shadow[buf];
+	struct blockmap bad = { { 0 } };
+
+	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage)
+		return false;
+	uint32_t n = sim_random(&w->rng) % 4 == 0 ? blocks
+	                                          : 1 + sim_random(&w->rng) % 60;
+	uint32_t first = (uint32_t)(sim_random(&w->rng) % blocks);
+	if (n == blocks)
+		first = 0;
+	bad = blockmap_range(first, n < blocks - first ? n : blocks - first);
+	/* Parity was decoded. */
+	memset(sh->parity, 0, sizeof sh->parity);
+	struct blockmap all = blockmap_range(0, blocks);
+	sh->have = blockmap_minus(all, &bad);
+	/* world_check_store() sees that only those are stored again. */
+	w->out->damaged += blockmap_count(&bad);
+	client_again(nd->engine, w->now_ns / US, buf, &bad);
+	return true;
+}
+
+static void
+take_chunks(struct world *w, struct node *nd)
+{
+	uint32_t chunk, buf, bytes;
+
+	while (client_take(nd->engine, &chunk, &buf, &bytes)) {
+		struct shadow *sh = &nd->shadow[buf];
+		uint32_t blocks = (bytes_of(w, chunk) - 1) / WIRE_BLOCK_BYTES + 1;
+		if (!sh->used || sh->taken || sh->chunk != chunk || nd->done[chunk] ||
+		    !world_whole(nd, buf, blocks) || bytes != bytes_of(w, chunk))
+			world_fail(w, "chunk %u was handed out incomplete", chunk);
+		if (damage(w, nd, buf, blocks))
+			continue;
+		world_trace(w, "client %u: chunk %u complete",
+		    (unsigned)(nd - w->nodes) + 1, chunk);
+		nd->done[chunk] = 1;
+		nd->ndone++;
+		sh->taken = true;
+		if (nd->disk_free_ns < w->now_ns)
+			nd->disk_free_ns = w->now_ns;
+		nd->disk_free_ns += nd->chunk_ns;
+		nd->writing[(nd->writing_head + nd->nwriting++) % w->sc->buffers] =
+		    (struct writing){ buf, nd->disk_free_ns };
+	}
+}
+
+static void
+disk_step(struct world *w, struct node *nd)
+{
+	static const struct wire_stats none;
+
+	while (nd->nwriting > 0 && nd->writing[nd->writing_head].done_ns <= w->now_ns) {
+		uint32_t buf = nd->writing[nd->writing_head].buf;
+		nd->writing_head = (nd->writing_head + 1) % w->sc->buffers;
+		nd->nwriting--;
+		nd->shadow[buf] = (struct shadow){ .used = false };
+		client_release(nd->engine, w->now_ns / US, buf);
+		if (++nd->nwritten == w->nchunks) {
+			nd->finish_ns = w->now_ns;
+			client_finish(nd->engine, w->now_ns / US, &none);
+		}
+	}
+}
+
+static void
+client_gone(struct world *w, struct node *nd, const char *how)
+{
+	const struct wire_stats *st = client_stats(nd->engine);
+	uint32_t port = (uint32_t)(nd - w->nodes) + 1;
+
+	world_trace(w, "client %u: %s", port, how);
+	w->out->rerequests += st->rerequests;
+	w->out->idle_timeouts += st->idle_timeouts;
+	w->out->dropped += st->dropped_no_buffer;
+	w->out->partial_drops += st->partial_drops;
+	double needed = (double)w->nchunks * WIRE_CHUNK_BLOCKS * w->sc->clients;
+	w->out->useless += (st->dup_finished + st->dup_in_progress) / needed;
+	w->out->unneeded += (double)client_parity_unneeded(nd->engine) / needed;
+	if (nd->drops > st->partial_drops)
+		world_fail(w, "client %u: a partial chunk vanished", port);
+	nd->gone = true;
+	net_down(&w->net, port);
+	client_free(nd->engine);
+	nd->engine = NULL;
+	w->left--;
+}
+
+static void
+client_begin(struct world *w, struct node *nd, uint32_t port)
+{
+	const struct scenario *sc = w->sc;
+	struct client_config cfg = { .clientid = (uint32_t)sim_random(&w->rng) >> 1,
+		.seed = sim_random(&w->rng),
+		.any_file = sc->odd_bytes != 0,
+		.buffers = sc->buffers,
+		.readahead = sc->readahead,
+		.in_progress = sc->in_progress,
+		.redo_us = sc->redo_us != 0 ? sc->redo_us : 1000000,
+		.tick_us = 30000,
+		.idle_ticks = 3,
+		.join_us = 500000,
+		.sequential = sc->sequential,
+		.ext = sc->ext && port <= sc->clients - sc->old_clients,
+		.parity = sc->parity };
+
+	memcpy(cfg.srcip, nd->ip, 4);
+	nd->engine = client_new(&cfg, w->now_ns / US);
+	assert(nd->engine != NULL);
+	w->net.ports[port].up = true;
+	w->net.ports[port].second = cfg.ext;
+	if (port <= sc->narrow_clients && sc->narrow_us == 0)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
+}
+
+static void
+client_hears(struct world *w, struct node *nd, uint32_t port)
+{
+	struct client_store st;
+
+	while (net_next(&w->net, port) <= w->now_ns) {
+		struct packet *pkt = net_receive(&w->net, port);
+		bool heard = !w->sc->unheard ||
+		             memcmp(pkt->from, w->server_cfg.srcip, 4) == 0;
+		if (heard && client_input(nd->engine, w->now_ns / US, pkt->bytes,
+				 pkt->len, pkt->from, &st))
+			world_check_store(w, nd, &st);
+		net_drop(pkt);
+	}
+}
+
+static void
+client_speaks(struct world *w, struct node *nd, uint32_t port)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	size_t len;
+	unsigned n = 0;
+
+	while ((len = client_output(nd->engine, w->now_ns / US, pkt)) > 0) {
+		world_transmit(w, port, nd->ip, pkt, len);
+		if (++n > 10000) {
+			world_fail(w, "client %u speaks for ever", port);
+			return;
+		}
+	}
+	if (client_deadline(nd->engine, w->now_ns / US) <= w->now_ns / US)
+		world_fail(w, "client %u has a deadline and nothing to say", port);
+}
+
+void
+world_step_client(struct world *w, uint32_t port)
+{
+	struct node *nd = &w->nodes[port - 1];
+
+	if (nd->engine == NULL)
+		client_begin(w, nd, port);
+	if (port <= w->sc->narrow_clients && w->now_ns >= w->sc->narrow_us * US)
+		w->net.ports[port].longest = WIRE_PACKET_MAX;
+	client_hears(w, nd, port);
+	disk_step(w, nd);
+	take_chunks(w, nd);
+	client_speaks(w, nd, port);
+	enum client_state state = client_state(nd->engine);
+	if (w->sc->ext && !client_wants_blocks(nd->engine))
+		w->net.ports[port].deaf = true;
+	if (nd->crashes && nd->ndone >= w->nchunks / 2)
+		client_gone(w, nd, "crashes");
+	else if (state == CLIENT_LEFT)
+		client_gone(w, nd, "leaves");
+	else if (state == CLIENT_REFUSED && w->image_ns != 0) {
+		w->out->refused++;
+		client_gone(w, nd, "refuses the new image");
+	} else if (state == CLIENT_GAVE_UP || state == CLIENT_REFUSED)
+		world_fail(w, "client %u: %s", port, client_error(nd->engine));
+	world_reschedule(w, port);
+}
+
+static uint64_t
+start_ns(struct world *w, uint32_t i)
+{
+	const struct scenario *sc = w->sc;
+
+	switch (sc->start) {
+	case START_GROUPS: /* four, a third of the spread apart */
+		return i * 4 / sc->clients * sc->spread_us * US / 3;
+	case START_UNIFORM:
+		return (uint64_t)(sim_fraction(&w->rng) * (double)sc->spread_us) * US;
+	default: /* machines are not that exact */
+		return sim_random(&w->rng) % 10000 * US;
+	}
+}
+
+void
+world_setup_clients(struct world *w)
+{
+	const struct scenario *sc = w->sc;
+
+	w->nodes = calloc(sc->clients, sizeof *w->nodes);
+	assert(w->nodes != NULL);
+	w->left = sc->clients;
+	for (uint32_t i = 0; i < sc->clients; i++) {
+		struct node *nd = &w->nodes[i];
+		double spread = sc->chunk_spread * (2 * sim_fraction(&w->rng) - 1);
+		uint64_t us = i < sc->slow_clients ? sc->slow_chunk_us : sc->chunk_us;
+		memcpy(nd->ip,
+		    (uint8_t[]){ 10, 0, (uint8_t)((i + 2) >> 8), (uint8_t)(i + 2) }, 4);
+		nd->start_ns = start_ns(w, i);
+		nd->chunk_ns = (uint64_t)((double)us * (1 + spread)) * US + 1;
+		nd->crashes = i < sc->crashes;
+		nd->shadow = calloc(sc->buffers, sizeof *nd->shadow);
+		nd->writing = calloc(sc->buffers, sizeof *nd->writing);
+		nd->done = calloc(w->nchunks, 1);
+		assert(nd->shadow != NULL && nd->writing != NULL && nd->done != NULL);
+	}
+}

@@ -1,0 +1,126 @@
+/* Whose turn it is: a heap of ports by their next event. */
+#include "tests/sim/world_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static bool
+sooner(const struct world *w, uint32_t a, uint32_t b)
+{
+	return w->key[a] < w->key[b] || (w->key[a] == w->key[b] && a < b);
+}
+
+static void
+place(struct world *w, uint32_t i, uint32_t port)
+{
+	w->heap[i] = port;
+	w->where[port] = i;
+}
+
+void
+world_clock_set(struct world *w, uint32_t port, uint64_t key)
+{
+	uint32_t i = w->where[port], n = w->net.nports;
+
+	w->key[port] = key;
+	while (i > 0 && sooner(w, port, w->heap[(i - 1) / 2])) {
+		place(w, i, w->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && sooner(w, w->heap[child + 1], w->heap[child]))
+			child++;
+		if (!sooner(w, w->heap[child], port))
+			break;
+		place(w, i, w->heap[child]);
+	}
+	place(w, i, port);
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+deadline_ns(uint64_t us)
+{
+	return us == NEVER ? NEVER : us * US;
+}
+
+static uint64_t
+client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
+{
+	if (nd->gone)
+		return NEVER;
+	if (nd->engine == NULL)
+		return nd->start_ns;
+	uint64_t at = earlier(net_next(&w->net, port),
+	    deadline_ns(client_deadline(nd->engine, w->now_ns / US)));
+	if (nd->nwriting > 0)
+		at = earlier(at, nd->writing[nd->writing_head].done_ns);
+	return at;
+}
+
+static uint64_t
+server_next_ns(const struct world *w)
+{
+	if (w->server == NULL)
+		return w->restart_ns;
+	uint64_t due = deadline_ns(server_deadline(w->server, w->now_ns / US));
+	uint64_t backlog = net_backlog_ns(&w->net, SERVER, w->now_ns);
+
+	if (due != NEVER && backlog > SENDER_BACKLOG_NS &&
+	    due < w->now_ns + backlog / 2)
+		due = w->now_ns + backlog / 2;
+	uint64_t at = earlier(due, net_next(&w->net, SERVER));
+	if (w->image_ns != 0 && w->sc->restart_us == 0)
+		at = earlier(at, w->image_ns);
+	if (w->nreading > 0)
+		at = earlier(at, w->reading[w->reading_head].done_ns);
+	if (w->restart_ns != 0)
+		at = earlier(at, w->restart_ns);
+	return at;
+}
+
+void
+world_reschedule(struct world *w, uint32_t port)
+{
+	if (port > w->sc->clients)
+		return; /* world.c does */
+	world_clock_set(w, port,
+	    port == SERVER ? server_next_ns(w)
+			   : client_next_ns(w, &w->nodes[port - 1], port));
+}
+
+void
+world_touched(void *arg, unsigned port)
+{
+	struct world *w = arg;
+	uint64_t at = net_next(&w->net, port);
+
+	if (at < w->key[port])
+		world_clock_set(w, port, at);
+}
+
+void
+world_clock_init(struct world *w, uint32_t ports)
+{
+	w->key = calloc(ports, sizeof *w->key);
+	w->heap = calloc(ports, sizeof *w->heap);
+	w->where = calloc(ports, sizeof *w->where);
+	assert(w->key != NULL && w->heap != NULL && w->where != NULL);
+	for (uint32_t i = 0; i < ports; i++) {
+		w->key[i] = NEVER;
+		place(w, i, i);
+	}
+}
+
+void
+world_clock_fini(struct world *w)
+{
+	free(w->key);
+	free(w->heap);
+	free(w->where);
+}

@@ -1,0 +1,145 @@
+/* world_impl.h: what the files of the simulated world share.
+ *
+ * world.c begins, ends and sums up a run; world_clock.c says whose turn it is;
+ * world_server.c and world_client.c are the machines around the engines;
+ * world_wire.c and world_store.c the rules of what is said, and what is stored. */
+#ifndef TESTS_SIM_WORLD_IMPL_H
+#define TESTS_SIM_WORLD_IMPL_H
+
+#include "common/net/blockmap.h"
+#include "common/net/wirext.h"
+#include "tests/sim/greedy.h"
+#include "tests/sim/world.h"
+
+/* Nanoseconds in a microsecond; a time that does not come. */
+#define US UINT64_C(1000)
+#define NEVER UINT64_MAX
+
+enum {
+	SERVER = 0,       /* its port; client i has port i + 1 */
+	WORLD_AHEAD = 64, /* runs that the server reads ahead */
+	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
+	SENDER_BACKLOG_NS = 200000, /* the sender waits when so much is queued */
+};
+
+/* What a buffer must hold, by our own book-keeping. */
+struct shadow {
+	bool used, taken;
+	uint32_t chunk;
+	struct blockmap have;
+	uint8_t parity[WIRE_CHUNK_BLOCKS]; /* 1 + index of what lies there; 0: none */
+};
+
+struct writing {
+	uint32_t buf;
+	uint64_t done_ns;
+};
+
+struct node {
+	struct client *engine;
+	uint8_t ip[4];
+	uint64_t start_ns, finish_ns;
+	uint64_t chunk_ns;     /* its disk */
+	struct shadow *shadow; /* by buffer */
+	uint8_t *done;         /* by chunk */
+	uint32_t ndone, drops;
+	struct writing *writing; /* FIFO of at most `buffers` */
+	uint32_t writing_head, nwriting, nwritten;
+	uint64_t disk_free_ns;
+	bool crashes, gone, joined;
+};
+
+/* No more than `most` blocks in any stretch of window_ns. */
+struct pace {
+	uint64_t window_ns;
+	uint64_t *sent_ns; /* ring of the last `most` */
+	size_t most, n;
+};
+
+struct reading {
+	uint32_t buf;
+	uint64_t done_ns;
+};
+
+struct world {
+	const struct scenario *sc;
+	struct outcome *out;
+	bool trace;
+	struct net net;
+	uint64_t rng, now_ns;
+
+	struct server *server; /* NULL: it is down */
+	struct server_config server_cfg;
+	struct server_stats before; /* of servers that died */
+	uint32_t restarts;
+	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
+	uint64_t image_ns;          /* another file from then on; 0: never */
+	uint64_t second, in_second; /* chatter in that second */
+	struct reading reading[WORLD_AHEAD];
+	uint32_t reading_head, nreading;
+	uint64_t disk_free_ns, next_stall_ns;
+	struct blockmap *asked; /* by chunk: since the block was sent last */
+	struct pace pace[2];    /* over a second, and over a few bursts */
+
+	struct node *nodes;    /* clients */
+	struct greedy *greedy; /* on the ports behind theirs */
+	uint32_t ngreedy;
+	uint32_t nchunks, left;
+	uint64_t image_bytes;
+
+	/* Heap of ports by their next event. */
+	uint64_t *key;
+	uint32_t *heap, *where;
+};
+
+/* world.c */
+/* A rule was broken: the first one ends the run. */
+__attribute__((format(printf, 2, 3))) void world_fail(
+    struct world *, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void world_trace(
+    const struct world *, const char *fmt, ...);
+
+/* world_clock.c */
+/* Nobody is due yet. */
+void world_clock_init(struct world *, uint32_t ports);
+void world_clock_fini(struct world *);
+/* This port's turn comes then. */
+void world_clock_set(struct world *, uint32_t port, uint64_t ns);
+/* ... when it has something to do. */
+void world_reschedule(struct world *, uint32_t port);
+/* Something arrives at a port: it may be sooner than what it waited for. */
+void world_touched(void *world, unsigned port);
+
+/* world_wire.c */
+/* From a port to all others; it must be readable, and who speaks has joined. */
+void world_transmit(
+    struct world *, uint32_t port, const uint8_t ip[4], const void *pkt, size_t len);
+/* The server hears it. */
+void world_note_asked(struct world *, const struct packet *);
+/* A block is to be sent: somebody has asked for it. */
+void world_check_asked(struct world *, uint32_t chunk, uint32_t block);
+/* A block or parity is sent: neither too many in a second, nor in a few bursts. */
+void world_check_pace(struct world *);
+void world_setup_pace(struct world *);
+
+/* world_store.c */
+void world_check_store(struct world *, struct node *, const struct client_store *);
+/* Is the chunk all there, and does the engine know where parity lies? */
+bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);
+
+/* world_server.c */
+/* How many blocks of a chunk are not empty. */
+uint32_t world_content(const struct world *, uint32_t chunk);
+/* What is in a block: which one it is; nothing in an empty one. */
+void world_fill_block(
+    const struct world *, uint8_t *to, uint32_t chunk, uint32_t block);
+void world_setup_server(struct world *);
+void world_step_server(struct world *);
+/* Of the one that runs now. */
+void world_keep_stats(struct world *);
+
+/* world_client.c */
+void world_setup_clients(struct world *);
+void world_step_client(struct world *, uint32_t port);
+
+#endif /* TESTS_SIM_WORLD_IMPL_H */

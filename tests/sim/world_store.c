@@ -1,0 +1,118 @@
+/* What a client may store, and when a chunk is complete, by our own book-keeping. */
+#include "tests/sim/world_impl.h"
+
+#include <string.h>
+
+/* Different ones of the group, and where a block of it is missing. */
+static void
+check_parity(
+    struct world *w, struct shadow *sh, const struct client_store *st, uint32_t id)
+{
+	uint32_t group = id >> 8 & 0xff, index = id & 0xff;
+
+	if (group != st->block % WIREXT_GROUPS || sh->parity[st->block] != 0)
+		world_fail(w, "parity of chunk %u in the wrong place", st->chunk);
+	for (uint32_t p = group; p < WIRE_CHUNK_BLOCKS; p += WIREXT_GROUPS)
+		if (sh->parity[p] == index + 1)
+			world_fail(w, "the same parity of chunk %u twice", st->chunk);
+	sh->parity[st->block] = (uint8_t)(index + 1);
+}
+
+static void
+check_data(struct world *w, const struct client_store *st, uint32_t block)
+{
+	const uint8_t *data = st->data + (size_t)(block - st->block) * WIRE_BLOCK_BYTES;
+	uint8_t want[9] = { 0 };
+
+	world_fill_block(w, want, st->chunk, block);
+	if (memcmp(data, want, sizeof want) != 0)
+		world_fail(
+		    w, "block %u of chunk %u stored with other data", block, st->chunk);
+}
+
+static struct shadow *
+shadow_of(struct world *w, struct node *nd, const struct client_store *st)
+{
+	struct shadow *sh = &nd->shadow[st->buf];
+
+	if (sh->taken)
+		world_fail(w, "buffer %u is stored to while the shell has it", st->buf);
+	if (nd->done[st->chunk])
+		world_fail(w, "chunk %u is stored a second time", st->chunk);
+	if (sh->used && sh->chunk == st->chunk)
+		return sh;
+	nd->drops += sh->used;
+	for (uint32_t i = 0; i < w->sc->buffers; i++)
+		if (i != st->buf && nd->shadow[i].used &&
+		    nd->shadow[i].chunk == st->chunk)
+			world_fail(w, "chunk %u in two buffers", st->chunk);
+	*sh = (struct shadow){ .used = true, .chunk = st->chunk };
+	return sh;
+}
+
+static void
+store_one(struct world *w, struct shadow *sh, uint32_t chunk, uint32_t block)
+{
+	if (blockmap_test(&sh->have, block))
+		world_fail(w, "block %u of chunk %u stored twice", block, chunk);
+	sh->parity[block] = 0;
+	blockmap_set(&sh->have, block);
+}
+
+/* Those that did not come must be empty. */
+static void
+check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
+{
+	for (uint32_t b = blockmap_next(st->zeros, 0); b < WIRE_CHUNK_BLOCKS;
+	     b = blockmap_next(st->zeros, b + 1)) {
+		if (b < world_content(w, st->chunk))
+			world_fail(
+			    w, "block %u of chunk %u is not empty", b, st->chunk);
+		store_one(w, sh, st->chunk, b);
+	}
+}
+
+void
+world_check_store(struct world *w, struct node *nd, const struct client_store *st)
+{
+	uint32_t id[2] = { 0 };
+
+	if (st->buf >= w->sc->buffers || st->chunk >= w->nchunks ||
+	    st->block >= WIRE_CHUNK_BLOCKS) {
+		world_fail(w, "a store out of bounds");
+		return;
+	}
+	struct shadow *sh = shadow_of(w, nd, st);
+	if (st->which != 0)
+		memcpy(id, st->data, sizeof id);
+	if (st->zeros != NULL)
+		check_zeros(w, sh, st);
+	if (id[1] >> 31 != 0) {
+		if (id[0] != st->chunk)
+			world_fail(w, "parity of another chunk than %u", st->chunk);
+		check_parity(w, sh, st, id[1]);
+		return;
+	}
+	for (uint32_t i = 0; st->which >> i != 0; i++) {
+		if (!(st->which >> i & 1))
+			continue;
+		check_data(w, st, st->block + i);
+		store_one(w, sh, st->chunk, st->block + i);
+	}
+}
+
+/* Is the chunk all there, and does the engine know where parity lies? */
+bool
+world_whole(const struct node *nd, uint32_t buf, uint32_t blocks)
+{
+	const struct shadow *sh = &nd->shadow[buf];
+	const uint8_t *at = client_parity(nd->engine, buf);
+	uint32_t n = blockmap_count(&sh->have);
+
+	for (uint32_t p = 0; p < WIRE_CHUNK_BLOCKS; p++) {
+		if (sh->parity[p] != (at != NULL ? at[p] : 0))
+			return false;
+		n += sh->parity[p] != 0;
+	}
+	return n == blocks;
+}

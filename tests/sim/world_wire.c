@@ -1,0 +1,186 @@
+/* What may be said, and when: nobody speaks before he joins, the server sends what was
+ * asked for and no faster than it may. */
+#include "tests/sim/world_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Who asks, or leaves, has joined: the server counts its clients. */
+static void
+check_joined(struct world *w, uint32_t port, const struct wire_msg *m)
+{
+	struct node *nd = &w->nodes[port - 1];
+
+	if (m->subtype == WIRE_JOIN || m->subtype == WIRE_JOIN2)
+		nd->joined = true;
+	else if (!nd->joined)
+		world_fail(w, "client %u speaks before it joins", port);
+}
+
+static bool
+readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (!wirext_is(pkt, len))
+		return false;
+	if (wirext_get(&m, pkt, len, &e) != 0)
+		world_fail(w, "port %u sends what cannot be read: %s", port, e.text);
+	else if (port != SERVER && !w->nodes[port - 1].joined)
+		world_fail(w, "client %u speaks before it joins", port);
+	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
+		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD &&
+		 m.kind != WIREXT_ROOM && m.kind != WIREXT_FITS)
+		world_fail(w, "client %u speaks like a server", port);
+	world_trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
+	return true;
+}
+
+void
+world_transmit(
+    struct world *w, uint32_t port, const uint8_t ip[4], const void *pkt, size_t len)
+{
+	const uint8_t *b = pkt;
+	struct wire_msg m;
+	struct err e;
+
+	if (readable_ext(w, port, pkt, len))
+		;
+	else if (wire_get(&m, pkt, len, &e) != 0)
+		world_fail(w, "port %u sends what cannot be read: %s", port, e.text);
+	else if (port != SERVER)
+		check_joined(w, port, &m);
+	uint64_t h = w->out->hash ^ w->now_ns ^ (uint64_t)port << 48;
+
+	for (size_t i = 0; i < len && i < 40; i++)
+		h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+	w->out->hash = h;
+	net_send(&w->net, port, ip, pkt, len, w->now_ns);
+}
+
+/* Every message but joins and leaves. */
+static void
+count_chatter(struct world *w)
+{
+	uint64_t second = w->now_ns / 1000000000;
+
+	w->out->chatter++;
+	w->in_second = second == w->second ? w->in_second + 1 : 1;
+	w->second = second;
+	if (w->out->busiest < w->in_second)
+		w->out->busiest = w->in_second;
+}
+
+static void
+note_wanted(struct world *w, const struct wirext_map *wanted)
+{
+	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+
+	for (uint32_t c = 0; c < w->nchunks; c++)
+		if (wanted == NULL || wirext_map_test(wanted, c))
+			blockmap_add(&w->asked[c], &all);
+}
+
+static void
+note_asked_ext(struct world *w, const struct packet *pkt)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
+		world_fail(w, "the server got a bad packet: %s", e.text);
+	/* These belong to joining. */
+	if (m.kind == WIREXT_FITS)
+		w->out->fits++;
+	else
+		count_chatter(w);
+	if (m.kind == WIREXT_WANT)
+		note_wanted(w, &m.u.want.map);
+}
+
+void
+world_note_asked(struct world *w, const struct packet *pkt)
+{
+	struct wire_msg m;
+	struct err e;
+	struct blockmap map;
+	uint32_t flags;
+
+	w->out->control++;
+	if (wirext_is(pkt->bytes, pkt->len)) {
+		note_asked_ext(w, pkt);
+		return;
+	}
+	if (w->sc->ext && wirext_get_offer(pkt->bytes, pkt->len, &flags))
+		note_wanted(w, NULL);
+	if (wire_get(&m, pkt->bytes, pkt->len, &e) != 0) {
+		world_fail(w, "the server got a bad packet: %s", e.text);
+		return;
+	}
+	if (m.subtype == WIRE_REQ)
+		map = blockmap_range(m.u.req.first, m.u.req.count);
+	else if (m.subtype == WIRE_PREQ)
+		map = blockmap_get(m.u.preq.map);
+	else
+		return;
+	count_chatter(w);
+	if (m.u.req.chunk >= w->nchunks)
+		world_fail(w, "a client asked for chunk %u", m.u.req.chunk);
+	else
+		blockmap_add(&w->asked[m.u.req.chunk], &map);
+	world_trace(w, "server: hears %u.%u.%u.%u ask for %u blocks of chunk %u",
+	    pkt->from[0], pkt->from[1], pkt->from[2], pkt->from[3],
+	    blockmap_count(&map), m.u.req.chunk);
+}
+
+void
+world_check_asked(struct world *w, uint32_t chunk, uint32_t block)
+{
+	if (chunk >= w->nchunks || !blockmap_test(&w->asked[chunk], block))
+		world_fail(w,
+		    "the server sends block %u of chunk %u, for which nobody asked",
+		    block, chunk);
+	else
+		blockmap_clear(&w->asked[chunk], block);
+}
+
+static void
+check_pace(struct world *w, struct pace *p)
+{
+	if (p->most == 0)
+		return;
+	size_t i = p->n++ % p->most;
+	if (p->n > p->most && w->now_ns - p->sent_ns[i] < p->window_ns)
+		world_fail(w, "more than %zu blocks within %.3f s", p->most,
+		    (double)p->window_ns / 1e9);
+	p->sent_ns[i] = w->now_ns;
+}
+
+void
+world_check_pace(struct world *w)
+{
+	check_pace(w, &w->pace[0]);
+	check_pace(w, &w->pace[1]);
+}
+
+static void
+setup_pace(struct world *w, struct pace *p, uint64_t window_us)
+{
+	const struct server_config *cfg = &w->server_cfg;
+
+	p->window_ns = window_us * US;
+	p->most = (window_us / cfg->gap_us + 2) * cfg->burst;
+	p->sent_ns = calloc(p->most, sizeof *p->sent_ns);
+	assert(p->sent_ns != NULL);
+}
+
+void
+world_setup_pace(struct world *w)
+{
+	if (w->server_cfg.gap_us == 0)
+		return;
+	setup_pace(w, &w->pace[0], 1000000);
+	setup_pace(w, &w->pace[1], 10 * w->server_cfg.gap_us);
+}
