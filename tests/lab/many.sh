@@ -6,7 +6,7 @@ lab_up 6
 
 python3 - "$T" << 'PY'
 import random, sys
-for seed, name, n in ((5, "a", 96), (6, "b", 96), (7, "c", 24)):
+for seed, name, n in ((5, "a", 128), (6, "b", 128), (7, "c", 24)):
     r = random.Random(seed)
     with open(sys.argv[1] + "/" + name, "wb") as f:
         for i in range(n):

@@ -106,7 +106,7 @@ damage_on() { on 1 nft -f - << NFT
 table netdev damage {
 	chain ing {
 		type filter hook ingress device "eth0" priority 0;
-		udp dport $PORT udp length > 1000 numgen inc mod 1000 == 1 @th,1600,8 set 0x55 udp checksum set 0
+		udp dport $PORT-$((PORT + 64)) udp length > 1000 numgen inc mod 1000 == 1 @th,1600,8 set 0x55 udp checksum set 0
 	}
 }
 NFT
