@@ -11,7 +11,7 @@ mkdir "$T/s"
 CLEANUP+=("kill $server 2> /dev/null")
 for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
 export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
-export EMUSTORE=s3://bucket/x EMUSTORE_CACHE=$T/cache EMUSTORE_S3_SECONDS=2 HOME=$T
+export EMUSTORE=s3://bucket/x EMUSTORE_CACHE=$T/cache EMUSTORE_S3_SECONDS=20 HOME=$T	# less where it cannot work
 all() { [ "${FAULTS:-}" != all ] || echo "$@"; }
 python3 - "$T" << 'PY'
 import random, sys
@@ -56,7 +56,7 @@ done
 # wrong WHAT FAULT PART: get fails, or what it gets is right; with a new cache, so that all is asked for.
 wrong() {
 	echo "$1 $2" > "$T/s/fault"; rm -rf "$T/cache" "$T/out"
-	timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
+	EMUSTORE_S3_SECONDS=2 timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
 	if [ $rc = 0 ] || [ $rc -gt 3 ]; then fail "exit $rc: $1 of $2"
 	elif [ -e "$T/out" ]; then fail "half an image is left: $1 of $2"
 	elif [ "$(grep -cv '^usage:' "$T/stderr")" != 1 ]; then fail "not one sentence: $1 of $2: $(cat "$T/stderr")"
@@ -88,7 +88,7 @@ echo "== puts and gc that fail leave nothing half"
 before=$(es list --json)
 for f in "503 /packs/" "403 /tables/" "redirect /images/"; do
 	echo "$f" > "$T/s/fault"; python3 -c 'import random; open("'"$T/n"'", "wb").write(random.Random("'"$f"'").randbytes(1 << 20))'
-	"$BIN/imagezip" -q -r "$T/n" "$T/n.ndz"; status 1 es -q put new "$T/n.ndz"
+	"$BIN/imagezip" -q -r "$T/n" "$T/n.ndz"; EMUSTORE_S3_SECONDS=2 status 1 es -q put new "$T/n.ndz"
 done
 : > "$T/s/fault"
 check "the same images" [ "$before" = "$(es list --json)" ]
@@ -143,5 +143,5 @@ AWS_ACCESS_KEY_ID= AWS_SECRET_ACCESS_KEY= status 2 es list
 AWS_ENDPOINT_URL=ftp://x status 2 es list
 mkdir "$T/.aws"; printf '[default]\naws_access_key_id = id\naws_secret_access_key = secret\n[profile other]\nregion=eu\n' > "$T/.aws/credentials"
 check "keys of ~/.aws/credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$BIN/emustore" -q list
-AWS_ENDPOINT_URL=http://127.0.0.1:1 status 1 es list
+AWS_ENDPOINT_URL=http://127.0.0.1:1 EMUSTORE_S3_SECONDS=2 status 1 es list
 finish
