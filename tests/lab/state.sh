@@ -30,9 +30,10 @@ killed() {	# NODE FLUSH: it loads and dies at that flush
 
 echo "== two nodes die, another one goes on, with loss"
 lab_loss 2 20; lab_loss 3 20
-serve -W 150M "$T/img.ndz"
+# So slowly that several chunks are done before the ninth flush, however long one takes.
+serve -W 60M "$T/img.ndz"
 load 3 -z --state=target --in-place "$T/d3"
-killed 1 5 & one=$!; killed 2 5 & two=$!; wait $one $two
+killed 1 9 & one=$!; killed 2 9 & two=$!; wait $one $two
 for i in 1 2; do
 	status 1 "$BIN/imageunzip" --status "$T/d$i"
 	check "node $i has a state" [ "$(leftovers "$T/d$i")" -ge 1 ]
