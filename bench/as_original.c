@@ -19,8 +19,9 @@ struct work {
 };
 
 static int
-write_again(struct work *w, struct chunk *c, const uint8_t *bytes, struct err *e)
+write_again(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
 {
+	struct work *w = arg;
 	static uint8_t chunk[NDZ_CHUNK_BYTES];
 	uint8_t *raw = malloc((size_t)c->raw_bytes);
 	int rc = raw == NULL ? err_nomem(e, "a chunk")
@@ -45,32 +46,7 @@ write_again(struct work *w, struct chunk *c, const uint8_t *bytes, struct err *e
 			rc = err_os(e, "writing the image");
 	}
 	free(raw);
-	return rc;
-}
-
-static int
-all_chunks(struct work *w, struct image *img, struct err *e)
-{
-	static uint8_t bytes[NDZ_CHUNK_BYTES];
-	struct ndz_header *h = malloc(sizeof *h);
-	struct chunk *c = malloc(sizeof *c);
-	int rc = h == NULL || c == NULL ? err_nomem(e, "a chunk") : 1;
-
-	for (uint32_t i = 0; rc == 1; i++) {
-		rc = image_next(img, bytes, h, e);
-		if (rc != 1)
-			break;
-		if (chunk_parse(c, bytes, e) != 0) {
-			rc = -1;
-			break;
-		}
-		if (write_again(w, c, bytes, e) != 0)
-			rc = err_ctx(e, "chunk %u", i);
-		chunk_free(c);
-	}
-	free(h);
-	free(c);
-	return rc;
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", i);
 }
 
 static int
@@ -85,7 +61,8 @@ run(struct work *w, const char *in, const char *out, struct err *e)
 	if (image_open(&img, in, e) != 0)
 		return -1;
 	w->out = fopen(out, "wb");
-	int rc = w->out == NULL ? err_os(e, "%s", out) : all_chunks(w, img, e);
+	int rc = w->out == NULL ? err_os(e, "%s", out)
+	                        : image_each(img, write_again, w, e);
 	if (w->out != NULL && fclose(w->out) != 0 && rc == 0)
 		rc = err_os(e, "%s", out);
 	if (rc != 0 && w->out != NULL)

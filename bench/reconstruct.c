@@ -78,10 +78,13 @@ unpack_blocks(struct work *w, size_t bytes, struct err *e)
 }
 
 static int
-one_chunk(struct work *w, const struct chunk *c, const uint8_t *bytes, struct err *e)
+one_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
 {
+	struct work *w = arg;
 	static uint8_t stream[NDZ_STREAM_MAX];
 	size_t n = (size_t)c->raw_bytes;
+
+	(void)i;
 
 	if (need_room(w, n, e) != 0 ||
 	    chunk_decode(c, bytes, w->decoder, w->raw, e) != 0)
@@ -101,28 +104,6 @@ one_chunk(struct work *w, const struct chunk *c, const uint8_t *bytes, struct er
 	return memcmp(w->raw, w->again, n) == 0
 	           ? 0
 	           : err_set(e, ERR_FORMAT, "blocks came out changed");
-}
-
-static int
-all_chunks(struct work *w, struct image *img, struct err *e)
-{
-	static uint8_t bytes[NDZ_CHUNK_BYTES];
-	struct ndz_header *h = malloc(sizeof *h);
-	struct chunk *c = malloc(sizeof *c);
-	int rc = h == NULL || c == NULL ? err_nomem(e, "a chunk") : 1;
-
-	while (rc == 1 && (rc = image_next(img, bytes, h, e)) == 1) {
-		if (chunk_parse(c, bytes, e) != 0) {
-			rc = -1;
-			break;
-		}
-		if (one_chunk(w, c, bytes, e) != 0)
-			rc = -1;
-		chunk_free(c);
-	}
-	free(h);
-	free(c);
-	return rc;
 }
 
 static int
@@ -157,7 +138,7 @@ run(struct work *w, const char *path, struct err *e)
 		return err_nomem(e, "a chunk");
 	if (image_open(&img, path, e) != 0)
 		return -1;
-	int rc = all_chunks(w, img, e);
+	int rc = image_each(img, one_chunk, w, e);
 	image_close(img);
 	return rc == 0 ? print_means(w, e) : -1;
 }

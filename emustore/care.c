@@ -7,6 +7,7 @@
 #include "common/store/check.h"
 #include "common/store/gc.h"
 #include "common/store/repair.h"
+#include "common/store/s3.h"
 #include "emustore/emustore.h"
 
 /* The record stays until gc; this one says that it counts no longer. */
@@ -73,6 +74,16 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 	return rc;
 }
 
+/* What goes from a bucket goes for all machines: not because of what one of them has in
+ * its cache, but of what the bucket says now. */
+static enum store_access
+access_to_remove(const struct options *o)
+{
+	if (s3_is_url(o->store))
+		return STORE_REINDEX;
+	return o->wait ? STORE_WRITE_WAIT : STORE_WRITE;
+}
+
 int
 command_gc(const struct options *o, char **operands, int n, struct err *e)
 {
@@ -81,7 +92,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	char a[32];
 
 	(void)operands, (void)n;
-	if (open_store(&s, o, true, e) != 0)
+	if (open_store_for(&s, o, access_to_remove(o), e) != 0)
 		return -1;
 	int rc = gc_run(&s, o->all ? 0 : GC_DEAD_PERCENT, &t, e);
 	store_close(&s);
@@ -237,11 +248,8 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct check c;
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o,
-		o->index  ? STORE_REINDEX
-		: o->wait ? STORE_WRITE_WAIT
-			  : STORE_WRITE,
-		e) != 0)
+	if (open_store_for(&s, o, o->index ? STORE_REINDEX : access_to_remove(o), e) !=
+	    0)
 		return -1;
 	int rc = examine(o, &s, true, o->index ? repair_index : repair_store, &c, e);
 	store_close(&s);

@@ -207,11 +207,14 @@ client_end_pass(struct client *c, uint64_t now_us)
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
 	settle(c, now_us, chunk);
+	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_SKIPPED;
 	/* All that took turns with it are over, too. */
 	uint32_t first = chunk - chunk % WIREXT_SET;
 	for (uint32_t i = first; c->ext.sets && i - first < WIREXT_SET; i++)
-		if (i < c->chunks.n && i != chunk)
+		if (i < c->chunks.n && i != chunk) {
+			c->chunks.flags[i] &= (uint8_t)~CHUNK_SKIPPED;
 			settle(c, now_us, i);
+		}
 }
 
 /* A block of a chunk that was over: is it late?  Then wait longer another time. */

@@ -67,13 +67,36 @@ client_buffer_need(struct buffer *b, const struct blockmap *need)
 		b->lack[i % WIREXT_GROUPS]++;
 }
 
+bool
+client_leaves_out(const struct client *c, uint32_t chunk)
+{
+	uint32_t open = c->chunks.n - c->ntaken - c->ncomplete - c->nfilling;
+
+	return c->ext.on && client_wants_all(c) && open > c->nfree &&
+	       client_skip_leaves_out(&c->ext.skip, chunk, c->nfree, c->nbuffers);
+}
+
+/* No room for it now, or what there is, is for other chunks: it comes round again. */
+static bool
+has_no_place(struct client *c, uint32_t chunk, uint32_t block)
+{
+	if (chunk >= client_window_end(c) ||
+	    client_chunks_is(&c->chunks, chunk, CHUNK_SKIPPED))
+		return true;
+	if (c->nfree == 0)
+		return block != 0 || !drop_dubious(c);
+	if (!client_leaves_out(c, chunk))
+		return false;
+	c->chunks.flags[chunk] |= CHUNK_SKIPPED;
+	return true;
+}
+
 struct buffer *
 client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 {
 	if (!client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
 		return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
-	if (chunk >= client_window_end(c) ||
-	    (c->nfree == 0 && (block != 0 || !drop_dubious(c)))) {
+	if (has_no_place(c, chunk, block)) {
 		c->chunks.flags[chunk] |= CHUNK_LACKED;
 		c->ext.look = true;
 		c->stats.dropped_no_buffer++;
@@ -146,7 +169,10 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 {
 	assert(buf < c->nbuffers && c->buffers[buf].state == BUFFER_TAKEN);
 	bool starved = c->nfree == 0 && c->nfilling == 0;
+	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling - 1;
 
+	client_skip_released(&c->ext.skip, now_us, c->ext.disk_busy);
+	c->ext.disk_busy = waiting > 0;
 	c->buffers[buf].state = BUFFER_FREE;
 	c->free[c->nfree++] = buf;
 	c->nreleased++;

@@ -14,12 +14,13 @@
 #include <stdint.h>
 
 enum chunk_flag {
-	CHUNK_OPEN = 1,    /* to be loaded, no buffer yet: in the list */
-	CHUNK_DONE = 2,    /* complete */
-	CHUNK_ASKED = 4,   /* it is in the server's queue, for whomever */
-	CHUNK_COVERED = 8, /* ... with what this client needs of it */
-	CHUNK_MINE = 16,   /* this client asked for it before */
-	CHUNK_LACKED = 32, /* blocks were dropped for want of a buffer */
+	CHUNK_OPEN = 1,     /* to be loaded, no buffer yet: in the list */
+	CHUNK_DONE = 2,     /* complete */
+	CHUNK_ASKED = 4,    /* it is in the server's queue, for whomever */
+	CHUNK_COVERED = 8,  /* ... with what this client needs of it */
+	CHUNK_MINE = 16,    /* this client asked for it before */
+	CHUNK_LACKED = 32,  /* blocks were dropped for want of a buffer */
+	CHUNK_SKIPPED = 64, /* the pass that goes on is left out */
 };
 
 struct client_ask {

@@ -25,6 +25,7 @@ enum {
 	/* The server is told to go on when fewer chunks than this wait to be written,
 	 * for so many more: few on a fast network, lest the socket overflows. */
 	LOW_WATER = 4,
+	FEW_CLIENTS = 8,
 	GO_CHUNKS = 8,
 	GO_CHUNKS_LOSSY = 2,
 	FAST_CHUNK_US = 50000,
@@ -253,6 +254,7 @@ client_ext_seen(struct client *c, uint64_t now_us)
 	c->ext.go_tries = 0;
 	if (c->ext.seen % WIRE_CHUNK_BLOCKS == 0) {
 		c->chunk_us = now_us - c->ext.mark_us;
+		client_skip_streamed(&c->ext.skip, c->chunk_us);
 		c->ext.mark_us = now_us;
 	}
 	/* Half of it is through: time to say more. */
@@ -515,7 +517,8 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 			found += add_want(map, bits, b->chunk);
 	}
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk))
+		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk) &&
+		    !client_leaves_out(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
 }
@@ -557,6 +560,17 @@ filling_comes(const struct client *c)
 	return false;
 }
 
+/* A chunk that lost something comes to its end late, behind what the server has read by
+ * then.  Of few clients, for whom no parity goes unasked, each may be far ahead of its
+ * disk: there are not many that it could outrun. */
+static uint32_t
+low_water(const struct client *c)
+{
+	if (c->ext.clients < FEW_CLIENTS)
+		return c->nbuffers / 4;
+	return c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+}
+
 /* How many blocks this client can take, and wants now: none while enough waits to be
  * written; then others may set the pace, and what does not fit comes round again. */
 static uint32_t
@@ -565,7 +579,7 @@ can_take(const struct client *c)
 	/* In order, what is behind a gap waits for the network, not to be written. */
 	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling -
 	                   (c->cfg.in_order ? c->ncomplete : 0);
-	uint32_t low = c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+	uint32_t low = low_water(c);
 	uint32_t chunks = c->chunk_us < FAST_CHUNK_US ? c->backlog / WIRE_CHUNK_BLOCKS
 	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
 	                                                       : GO_CHUNKS;

@@ -9,6 +9,7 @@
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
 #include "frisbee/client_load.h"
+#include "frisbee/client_skip.h"
 
 enum {
 	/* With others about, requests are spread over up to so long, so that one
@@ -67,6 +68,8 @@ struct client_ext {
 	uint32_t go_tries;  /* without an effect */
 	uint32_t most_lack; /* in any report heard, slowly forgotten */
 	struct client_load load;
+	struct client_skip skip;
+	bool disk_busy; /* since the last buffer came back */
 };
 
 struct client {
@@ -231,6 +234,9 @@ size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
 /* When there may be something to ask, if no packet arrives before that. */
 uint64_t client_next_scan_us(
     const struct client *, uint64_t now_us, uint64_t settle_us);
+
+/* Is this chunk, which has no buffer, better left to a later turn? */
+bool client_leaves_out(const struct client *, uint32_t chunk);
 
 /* client_ext.c: */
 /* The join reply had this behind it. */

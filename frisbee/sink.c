@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
 #include "common/ndz/chunk.h"
@@ -270,6 +271,12 @@ open_install(struct sink *s, struct err *e)
 	return planner_new(&s->planner, &pc, e);
 }
 
+static void
+tidy(void *new_file)
+{
+	unlink(new_file);
+}
+
 static int
 open_target(struct sink *s, struct err *e)
 {
@@ -288,6 +295,7 @@ open_target(struct sink *s, struct err *e)
 		return -1;
 	s->removable = disk_kind(s->file) == DISK_FILE &&
 	               strcmp(s->cfg.target, "-") != 0;
+	cli_guard_set(s->removable ? tidy : NULL, (void *)(uintptr_t)s->cfg.target);
 	return 0;
 }
 
@@ -433,6 +441,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	bool unfinished = s->install != NULL || s->file != NULL;
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
+	cli_guard_set(NULL, NULL);
 	if (unfinished && s->removable && s->started)
 		unlink(s->cfg.target);
 	*stats = s->stats;

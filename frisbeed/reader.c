@@ -43,12 +43,18 @@ buffer(const struct reader *r, uint32_t buf)
 	                      : r->chunks + (buf - r->ahead) * chunk;
 }
 
+static uint64_t
+run_at(const struct server_run *run)
+{
+	return ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
+	       WIRE_BLOCK_BYTES;
+}
+
 static int
 read_run(struct reader *r, const struct server_run *run)
 {
 	uint8_t *to = buffer(r, run->buf);
-	uint64_t at = ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
-	              WIRE_BLOCK_BYTES;
+	uint64_t at = run_at(run);
 	uint64_t size = disk_size_bytes(r->disk),
 		 want = (uint64_t)run->count * WIRE_BLOCK_BYTES;
 	size_t n = (size_t)(size - at < want ? size - at : want);
@@ -132,6 +138,7 @@ reader_free(struct reader *r)
 void
 reader_ask(struct reader *r, const struct server_run *run)
 {
+	disk_want(r->disk, run_at(run), (uint64_t)run->count * WIRE_BLOCK_BYTES);
 	r->slots[run->buf] = *run;
 	queue_put(r->runs, &r->slots[run->buf]);
 }

@@ -168,6 +168,35 @@ fail_lib(struct err *e, const char *what, errcode_t rc)
 	return err_set(e, ERR_FORMAT, "%s: %s", what, error_message(rc));
 }
 
+/* With multi-mount protection: does another machine have it, or check it?  Its journal
+ * and state may look clean then.  A block: le32 magic, le32 sequence. */
+static int
+check_mmp(ext2_filsys fs, struct err *e)
+{
+	uint64_t at = fs->super->s_mmp_block;
+
+	if (!ext2fs_has_feature_mmp(fs->super))
+		return 0;
+	if (at < fs->super->s_first_data_block || at >= ext2fs_blocks_count(fs->super))
+		return err_set(e, ERR_FORMAT, "its multi-mount block is damaged");
+	uint8_t *block = malloc(fs->blocksize);
+	if (block == NULL)
+		return err_nomem(e, "a block");
+	errcode_t rc = io_channel_read_blk64(fs->io, at, 1, block);
+	struct rd r = rd_from(block, fs->blocksize);
+	bool magic = rd_le32(&r) == EXT4_MMP_MAGIC;
+	uint32_t sequence = rd_le32(&r);
+	free(block);
+	if (rc != 0)
+		return fail_lib(e, "cannot read its multi-mount block", rc);
+	if (!magic)
+		return err_set(e, ERR_FORMAT, "its multi-mount block is damaged");
+	return sequence == EXT4_MMP_SEQ_CLEAN
+	           ? 0
+	           : err_set(
+			 e, ERR_FORMAT, "another machine has it mounted, or checks it");
+}
+
 /* May the bitmaps on the disk be believed? */
 static int
 check_state(ext2_filsys fs, struct range part, struct err *e)
@@ -189,7 +218,7 @@ check_state(ext2_filsys fs, struct range part, struct err *e)
 		    "it has %" PRIu64 " blocks of %u bytes, more than the "
 		    "partition",
 		    blocks, fs->blocksize);
-	return 0;
+	return check_mmp(fs, e);
 }
 
 /* Call fn for every run of free blocks. */

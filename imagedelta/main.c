@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/cli.h"
+#include "common/base/cli_rows.h"
 #include "common/disk/output.h"
 #include "common/ndz/layers.h"
 #include "common/ndz/rewrite.h"
@@ -21,8 +22,7 @@ struct opts {
 static const struct cli_opt own_opts[] = {
 	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one",
 	    CLI_STR, AT(onto), 0, 0, NULL },
-	{ 301, "any-base", NULL, "do not check that the deltas belong to it", CLI_FLAG,
-	    AT(any_base), 0, 0, NULL },
+	FLAG(301, "any-base", "do not check that the deltas belong to it", any_base),
 	{ 0 },
 };
 

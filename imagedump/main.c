@@ -31,33 +31,15 @@ show_chunk(const struct run *r, const struct chunk *c)
 }
 
 static int
-take_chunk(struct run *r, const void *bytes, struct err *e)
+take_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
 {
-	uint32_t number = r->totals.chunks;
-	struct chunk c;
+	struct run *r = arg;
 
-	if (chunk_parse(&c, bytes, e) != 0)
-		return -1;
-	if (r->checker != NULL && totals_check_tiling(&r->totals, &c, e) != 0) {
-		chunk_free(&c);
+	if (r->checker != NULL && totals_check_tiling(&r->totals, c, e) != 0)
 		return err_ctx(e, "%s", image_name(r->image));
-	}
-	show_chunk(r, &c);
-	totals_add(&r->totals, &c);
-	chunk_free(&c);
-	return r->checker != NULL ? checker_give(r->checker, number, bytes, e) : 0;
-}
-
-static int
-read_all(struct run *r, struct err *e)
-{
-	static uint8_t buf[NDZ_CHUNK_BYTES];
-	int rc;
-
-	while ((rc = image_next(r->image, buf, NULL, e)) == 1)
-		if (take_chunk(r, buf, e) != 0)
-			return -1;
-	return rc;
+	show_chunk(r, c);
+	totals_add(&r->totals, c);
+	return r->checker != NULL ? checker_give(r->checker, i, bytes, e) : 0;
 }
 
 static int
@@ -65,7 +47,7 @@ read_and_verify(struct run *r, struct err *e)
 {
 	if (checker_new(&r->checker, r->o->jobs, e) != 0)
 		return -1;
-	int rc = read_all(r, e);
+	int rc = image_each(r->image, take_chunk, r, e);
 	if (checker_end(r->checker, e) != 0)
 		rc = err_ctx(e, "%s", image_name(r->image));
 	return rc;
@@ -101,7 +83,8 @@ dump(const struct options *o, const char *path, struct json *j, struct err *e)
 		if (o->detail > 0)
 			json_array(j, "chunk_list");
 	}
-	int rc = o->verify ? read_and_verify(&r, e) : read_all(&r, e);
+	int rc = o->verify ? read_and_verify(&r, e)
+	                   : image_each(r.image, take_chunk, &r, e);
 	if (j != NULL && o->detail > 0)
 		json_end(j);
 	if (rc == 0)

@@ -1,5 +1,7 @@
 #include "imagedump/options.h"
 
+#include "common/base/cli_rows.h"
+
 static int
 more_detail(void *at, const char *arg, struct err *e)
 {
@@ -22,18 +24,15 @@ ignored_letter(void *at, const char *arg, struct err *e)
 static const struct cli_opt opts_table[] = {
 	{ 'd', "detail", NULL, "each chunk; twice: its regions and relocations",
 	    CLI_CALL, 0, 0, 0, more_detail },
-	{ 'q', "quiet", NULL, "print nothing: the exit status tells", CLI_FLAG,
-	    AT(quiet), 0, 0, NULL },
-	{ 300, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
-	{ 301, "verify", NULL, "decode and check everything: can it be restored?",
-	    CLI_FLAG, AT(verify), 0, 0, NULL },
+	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
+	FLAG(300, "json", "print JSON", json),
+	FLAG(301, "verify", "decode and check everything: can it be restored?", verify),
 	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT,
 	    AT(jobs), 1, 256, NULL },
 	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at",
 	    CLI_CALL, 0, 0, 0, ignored_letter },
-	{ 'm', NULL, NULL, "not built yet: a map", CLI_REFUSED, 0, 0, 0, NULL },
-	{ 'c', NULL, NULL, "not built yet: Emulab's signatures; see --verify-key",
-	    CLI_REFUSED, 0, 0, 0, NULL },
+	REFUSED('m', NULL, "not built yet: a map"),
+	REFUSED('c', NULL, "not built yet: Emulab's signatures; see --verify-key"),
 	{ 0 },
 };
 

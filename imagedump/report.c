@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/disk/range_json.h"
+
 static const char *
 reloc_name(uint32_t type)
 {
@@ -48,14 +50,7 @@ report_chunk_json(struct json *j, const struct chunk *c, uint64_t detail)
 	json_uint(j, "end_sector", h->lastsect);
 	json_uint(j, "fragments", c->ext.nfragments);
 	if (detail >= 2) {
-		json_array(j, "regions");
-		for (unsigned k = 0; k < h->nregions; k++) {
-			json_object(j, NULL);
-			json_uint(j, "start", h->regions[k].off);
-			json_uint(j, "sectors", h->regions[k].len);
-			json_end(j);
-		}
-		json_end(j);
+		json_ranges(j, "regions", h->regions, h->nregions);
 		json_array(j, "relocations");
 		for (unsigned k = 0; k < h->nrelocs; k++) {
 			json_object(j, NULL);

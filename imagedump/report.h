@@ -13,6 +13,7 @@ void report_chunk_json(struct json *, const struct chunk *, uint64_t detail);
 /* What is odd about the next chunk, but does not make the image useless, to stderr. */
 void report_oddities(
     const char *name, const struct totals *, const struct ndz_header *);
+/* The summary of the image of this name. */
 void report_totals(const struct totals *, const char *name);
 /* Into an object that is open. */
 void report_totals_json(struct json *, const struct totals *);

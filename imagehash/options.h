@@ -24,6 +24,7 @@ struct options {
 
 extern const struct cli_program imagehash_program;
 
+/* Check what can be checked without looking at any file.  ERR_USAGE. */
 int options_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEHASH_OPTIONS_H */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "common/base/json.h"
+#include "common/disk/range_json.h"
 
 static void
 print_hash(const struct sig_record *r, size_t bytes)
@@ -22,16 +24,11 @@ report_spans(const struct sig *s, struct json *j, struct err *e)
 
 	rangeset_init(&set);
 	int rc = sig_sectors(s, &set, e);
-	for (size_t i = 0; rc == 0 && i < rangeset_count(&set); i++) {
+	if (rc == 0 && j != NULL)
+		json_rangeset(j, "spans", &set);
+	for (size_t i = 0; rc == 0 && j == NULL && i < rangeset_count(&set); i++) {
 		struct range r = rangeset_get(&set, i);
-		if (j == NULL) {
-			printf("%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
-			continue;
-		}
-		json_object(j, NULL);
-		json_uint(j, "start", r.off);
-		json_uint(j, "sectors", r.len);
-		json_end(j);
+		printf("%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
 	}
 	rangeset_free(&set);
 	return rc;
@@ -42,6 +39,8 @@ report_records(const struct sig *s, struct json *j)
 {
 	size_t bytes = sig_hash_bytes(s->hash);
 
+	if (j != NULL)
+		json_array(j, "record_list");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		if (j == NULL) {
@@ -58,6 +57,8 @@ report_records(const struct sig *s, struct json *j)
 		json_hex(j, "hash", r->hash, bytes);
 		json_end(j);
 	}
+	if (j != NULL)
+		json_end(j);
 }
 
 static uint64_t
@@ -85,7 +86,6 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 		json_uint(j, "block_sectors", s->block_sectors);
 		json_uint(j, "records", s->n);
 		json_uint(j, "sectors", total_sectors(s));
-		json_array(j, o->merge ? "spans" : "record_list");
 	} else {
 		printf("version %u, %s of blocks of %u sectors, %zu records, %" PRIu64
 		       " sectors\n",
@@ -98,7 +98,6 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 		report_records(s, j);
 	if (j != NULL) {
 		json_end(j);
-		json_end(j);
 		if (rc == 0)
 			rc = json_print(j, stdout, e);
 		json_free(j);
@@ -109,14 +108,9 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 int
 difference_add(struct difference *d, struct range r, struct err *e)
 {
-	if (d->nranges == d->cap) {
-		size_t cap = d->cap == 0 ? 64 : 2 * d->cap;
-		struct range *p = realloc(d->ranges, cap * sizeof *p);
-		if (p == NULL)
-			return err_nomem(e, "the differences");
-		d->ranges = p;
-		d->cap = cap;
-	}
+	if (grow(&d->ranges, &d->cap, d->nranges, sizeof *d->ranges, "the differences",
+		e) != 0)
+		return -1;
 	d->ranges[d->nranges++] = r;
 	d->different += r.len;
 	return 0;
@@ -159,14 +153,7 @@ json_difference(
 	json_uint(j, "sectors", d->sectors);
 	json_uint(j, "different_blocks", blocks);
 	json_uint(j, "different_sectors", d->different);
-	json_array(j, "ranges");
-	for (size_t i = 0; i < d->nranges; i++) {
-		json_object(j, NULL);
-		json_uint(j, "start", d->ranges[i].off);
-		json_uint(j, "sectors", d->ranges[i].len);
-		json_end(j);
-	}
-	json_end(j);
+	json_ranges(j, "ranges", d->ranges, d->nranges);
 	json_end(j);
 	return json_show(j, e);
 }

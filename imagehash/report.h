@@ -6,7 +6,7 @@
 #include "common/ndz/sig.h"
 #include "imagehash/options.h"
 
-/* -R */
+/* -R, or JSON of it: to standard output.  ERR_IO when it does not arrive. */
 int report_signature(const struct options *, const struct sig *, struct err *);
 /* Blocks and sectors that were compared, and those that differ. */
 struct difference {
@@ -16,8 +16,10 @@ struct difference {
 	struct range *ranges; /* one a block, ascending; owned */
 	uint64_t different;   /* sectors of them */
 };
+/* One more block that differs; they come ascending. */
 int difference_add(struct difference *, struct range, struct err *);
-void difference_free(struct difference *);
+void difference_free(struct difference *); /* leaves none */
+/* To standard output, unless quiet; with -X neighbours become one, for good. */
 int report_difference(
     const struct options *, const struct sig *, struct difference *, struct err *);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/cli.h"
+#include "common/base/cli_rows.h"
 #include "common/ndz/crypt.h"
 #include "common/ndz/sign.h"
 
@@ -21,7 +22,7 @@ static const struct cli_opt opts_table[] = {
 	    0, 0, NULL },
 	{ OPT_ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption", CLI_STR,
 	    AT(encrypt_key), 0, 0, NULL },
-	{ 'q', "quiet", NULL, "print nothing", CLI_FLAG, AT(quiet), 0, 0, NULL },
+	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
 

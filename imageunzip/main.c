@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/progress.h"
@@ -72,6 +73,7 @@ static const struct cli_opt own_opts[] = {
 
 static const struct cli_program prog = {
 	.name = "imageunzip",
+	.guarded = true,
 	.synopsis = "[options] image|- [target|-]",
 	.about = "Install an image made by imagezip.  Every chunk is checked before it "
 		 "is written.",
@@ -409,6 +411,12 @@ open_target(
 	return install_open_disk(&r->install, cfg, d, false, e);
 }
 
+static void
+tidy(void *new_file)
+{
+	unlink(new_file);
+}
+
 /* -N: the chunks as they are, checked on their way. */
 static int
 copy_chunks(struct run *r, const char *target, struct err *e)
@@ -429,6 +437,7 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 		return -1;
 	}
 	bool remove = disk_kind(d) == DISK_FILE && strcmp(target, "-") != 0;
+	cli_guard_set(remove ? tidy : NULL, (void *)(uintptr_t)target);
 	while ((rc = image_next(r->image, buf, NULL, e)) == 1) {
 		rc = disk_write(d, buf, NDZ_CHUNK_BYTES, at, e);
 		at += NDZ_CHUNK_BYTES;
@@ -441,6 +450,7 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 		*e = closing;
 		rc = -1;
 	}
+	cli_guard_set(NULL, NULL);
 	if (rc != 0 && remove)
 		unlink(target);
 	free(buf);

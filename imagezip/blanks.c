@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 struct finding {
 	struct blanks *b;
 	uint64_t shift_bytes;
@@ -38,14 +40,8 @@ add(void *arg, const struct fs_records *r, struct err *e)
 		return err_set(e, ERR_FORMAT, "inodes lie outside the partition");
 	if (rangeset_contains(f->raw, r->at_bytes / SECTOR_BYTES))
 		return 0;
-	if (b->n == b->cap) {
-		size_t cap = b->cap * 2 + 64;
-		void *more = realloc(b->v, cap * sizeof *b->v);
-		if (more == NULL)
-			return err_nomem(e, "free inodes");
-		b->v = more;
-		b->cap = cap;
-	}
+	if (grow(&b->v, &b->cap, b->n, sizeof *b->v, "free inodes", e) != 0)
+		return -1;
 	b->v[b->n] = *r;
 	b->v[b->n++].at_bytes += f->shift_bytes;
 	return 0;

@@ -331,6 +331,21 @@ check_length(struct disk *d, const struct options *o, struct err *e)
 	    disk_name(d), bytes);
 }
 
+/* -I and -R of what has no partitions would be passed over in silence, and what was to
+ * be left out would be in the image. */
+static int
+check_named(const struct layout *l, const struct options *o, struct err *e)
+{
+	if (l->parts[0].number != 0)
+		return 0; /* layout_disk() has looked for them */
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (o->ignore.whole[n] || o->force_raw.whole[n])
+			return err_set(e, ERR_USAGE,
+			    "%s %u: %s is not taken as a disk with partitions",
+			    o->ignore.whole[n] ? "-I" : "-R", n, o->source);
+	return 0;
+}
+
 /* What is skipped becomes what is stored: short free ranges stay in, and with
  * -Z are remembered as zeros. */
 static int
@@ -399,8 +414,8 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
-	if (find_skips(l, d, o, &skip, e) != 0 || bsdparts_check_used(l, o, e) != 0 ||
-	    settle(l, o, &skip, e) != 0) {
+	if (find_skips(l, d, o, &skip, e) != 0 || check_named(l, o, e) != 0 ||
+	    bsdparts_check_used(l, o, e) != 0 || settle(l, o, &skip, e) != 0) {
 		rangeset_free(&skip);
 		layout_free(l);
 		return -1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/install/reloc.h"
 #include "common/ndz/packer.h"
 
@@ -25,14 +26,8 @@ int
 relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset,
     uint64_t bytes, struct err *e)
 {
-	if (x->n == x->cap) {
-		size_t cap = x->cap * 2 + 16;
-		void *more = realloc(x->relocs, cap * sizeof *x->relocs);
-		if (more == NULL)
-			return err_nomem(e, "relocations");
-		x->relocs = more;
-		x->cap = cap;
-	}
+	if (grow(&x->relocs, &x->cap, x->n, sizeof *x->relocs, "relocations", e) != 0)
+		return -1;
 	x->relocs[x->n++] = (struct ndz_reloc){ type, sector, offset, bytes };
 	return 0;
 }
@@ -47,16 +42,9 @@ relocs_patch(
 			    e, ERR_FORMAT, "sector %" PRIu64 " has two uses", sector);
 			return NULL;
 		}
-	if (x->npatches == x->patch_cap) {
-		size_t cap = x->patch_cap * 2 + 16;
-		void *more = realloc(x->patches, cap * sizeof *x->patches);
-		if (more == NULL) {
-			err_nomem(e, "relocations");
-			return NULL;
-		}
-		x->patches = more;
-		x->patch_cap = cap;
-	}
+	if (grow(&x->patches, &x->patch_cap, x->npatches, sizeof *x->patches,
+		"relocations", e) != 0)
+		return NULL;
 	struct patch *p = &x->patches[x->npatches];
 	p->sector = sector;
 	if (disk_read(

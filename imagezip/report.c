@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/json.h"
+#include "common/disk/range_json.h"
 
 void
 report_warnings(const struct layout *l)
@@ -94,14 +95,7 @@ static void
 json_lost(struct json *j, struct rangeset *lost)
 {
 	json_uint(j, "lost_sectors", rangeset_total(lost));
-	json_array(j, "lost");
-	for (size_t i = 0; i < rangeset_count(lost); i++) {
-		json_object(j, NULL);
-		json_uint(j, "start", rangeset_get(lost, i).off);
-		json_uint(j, "sectors", rangeset_get(lost, i).len);
-		json_end(j);
-	}
-	json_end(j);
+	json_rangeset(j, "lost", lost);
 }
 
 int

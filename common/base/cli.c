@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cli_guard.h"
+
 enum {
 	OPTS_MAX = 96,
 	KEY_HELP = 1000, /* when -h is the program's own */
@@ -217,6 +219,8 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 		return cli_fail(prog, &e);
 	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
 	if (parsed == CLI_GO) {
+		if (prog->guarded)
+			cli_guard_start(prog->name);
 		cli_catch_signals();
 		status = run(opts, argv + at, argc - at, &e);
 	}

@@ -50,6 +50,8 @@ struct cli_program {
 	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
 	/* Of a failure; 0, or NULL: the usual one of its kind. */
 	int (*exit_status)(const void *opts, const struct err *);
+	/* It ends a few seconds behind a signal even when it hangs: cli_guard.h. */
+	bool guarded;
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };

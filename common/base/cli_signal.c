@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/cli.h"
+#include "common/base/cli_guard.h"
 
 static volatile sig_atomic_t caught;
 
@@ -10,6 +11,7 @@ static void
 on_signal(int sig)
 {
 	caught = sig;
+	cli_guard_wake();
 }
 
 void

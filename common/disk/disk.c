@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cli.h"
 #include "common/disk/disk_impl.h"
 
 enum { ZEROS_BYTES = 256 << 10 };
@@ -101,6 +102,13 @@ disk_digest(const struct disk *d)
 	return d->ops.digest != NULL ? d->ops.digest(d->ctx) : NULL;
 }
 
+void
+disk_want(struct disk *d, uint64_t off, uint64_t len)
+{
+	if (d->ops.want != NULL)
+		d->ops.want(d->ctx, off, len);
+}
+
 /* Where in the disk a byte is, in words. */
 struct where {
 	char text[40];
@@ -129,6 +137,23 @@ check_position(const struct disk *d, uint64_t at, uint64_t off, struct err *e)
 	    d->name, at, off);
 }
 
+/* A signal came during a call that failed.  What a pipe has to give or to take may
+ * never come, so there the run ends if it was told to. */
+static bool
+goes_on(const struct disk *d)
+{
+	return errno == EINTR && (d->kind != DISK_STREAM || cli_signal() == 0);
+}
+
+/* Why a call failed. */
+static int
+fail_os(const struct disk *d, const char *doing, uint64_t off, struct err *e)
+{
+	if (errno == EINTR && cli_check_signal(e) != 0)
+		return -1;
+	return err_os(e, "%s: %s %s", d->name, doing, where(d, off).text);
+}
+
 static ssize_t
 read_some(struct disk *d, void *buf, size_t len, uint64_t off)
 {
@@ -137,7 +162,7 @@ read_some(struct disk *d, void *buf, size_t len, uint64_t off)
 	do {
 		errno = ENOTSUP;
 		n = d->ops.pread != NULL ? d->ops.pread(d->ctx, buf, len, off) : -1;
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && goes_on(d));
 	assert(n < 0 || (size_t)n <= len);
 	return n;
 }
@@ -159,8 +184,7 @@ disk_read_upto(struct disk *d, void *buf, size_t len, uint64_t off, struct err *
 		if (n < 0 && d->ops.why != NULL)
 			return d->ops.why(d->ctx, e), -1;
 		if (n < 0)
-			return err_os(
-			    e, "%s: reading %s", d->name, where(d, off + done).text);
+			return fail_os(d, "reading", off + done, e);
 		if (n == 0)
 			break;
 		done += (size_t)n;
@@ -191,7 +215,7 @@ write_some(struct disk *d, const void *buf, size_t len, uint64_t off)
 	do {
 		errno = ENOTSUP;
 		n = d->ops.pwrite != NULL ? d->ops.pwrite(d->ctx, buf, len, off) : -1;
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && goes_on(d));
 	assert(n < 0 || (size_t)n <= len);
 	if (n == 0) {
 		errno = EIO;
@@ -237,8 +261,7 @@ disk_write(struct disk *d, const void *buf, size_t len, uint64_t off, struct err
 		ssize_t n = write_some(
 		    d, (const uint8_t *)buf + done, len - done, off + done);
 		if (n < 0)
-			return err_os(
-			    e, "%s: writing %s", d->name, where(d, off + done).text);
+			return fail_os(d, "writing", off + done, e);
 		done += (size_t)n;
 	}
 	if (d->kind == DISK_STREAM)

@@ -50,6 +50,8 @@ struct disk_ops {
 	int (*sync)(void *ctx);
 	/* After a pread that failed: its own sentence, instead of that of errno. */
 	void (*why)(void *ctx, struct err *);
+	/* [off, off+len) will be asked for. */
+	void (*want)(void *ctx, uint64_t off, uint64_t len);
 	/* SHA-256 of all its bytes, if they are known and never change. */
 	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
@@ -81,6 +83,8 @@ const uint8_t *disk_digest(const struct disk *);
 
 /* Exactly len bytes at off.  ERR_IO; reading past the end is ERR_FORMAT. */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
+/* A hint that this will be read soon, for what takes time to make it. */
+void disk_want(struct disk *, uint64_t off, uint64_t len);
 /* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
  * stream, off must be where the last read ended. */
 ssize_t disk_read_upto(

@@ -11,21 +11,34 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/base/cli.h"
 #include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
+
+enum { LOOK_UP_MS = 200 };
 
 struct handle {
 	int fd;
 	enum disk_kind kind;
 };
 
-/* Somebody may have handed us a pipe that does not block: then wait here. */
+/* Wait for a pipe, looking up now and then: a signal may have gone to another thread,
+ * or have come before we slept.  false: the run is to end, errno EINTR.  What the wait
+ * finds out of a descriptor that is none to wait for, the next call says. */
 static bool
-would_block(int fd, short events)
+is_ready(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
-	return errno == EAGAIN && poll(&p, 1, -1) > 0;
+	for (;;) {
+		int n = poll(&p, 1, LOOK_UP_MS);
+		if (n > 0 || (n < 0 && errno != EINTR))
+			return true;
+		if (cli_signal() != 0) {
+			errno = EINTR;
+			return false;
+		}
+	}
 }
 
 static ssize_t
@@ -36,9 +49,11 @@ fd_pread(void *ctx, void *buf, size_t len, uint64_t off)
 
 	if (h->kind != DISK_STREAM)
 		return pread(h->fd, buf, len, (off_t)off);
-	do
+	do {
+		if (!is_ready(h->fd, POLLIN))
+			return -1;
 		n = read(h->fd, buf, len);
-	while (n < 0 && would_block(h->fd, POLLIN));
+	} while (n < 0 && errno == EAGAIN);
 	return n;
 }
 
@@ -50,9 +65,11 @@ fd_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 
 	if (h->kind != DISK_STREAM)
 		return pwrite(h->fd, buf, len, (off_t)off);
-	do
+	do {
+		if (!is_ready(h->fd, POLLOUT))
+			return -1;
 		n = write(h->fd, buf, len);
-	while (n < 0 && would_block(h->fd, POLLOUT));
+	} while (n < 0 && errno == EAGAIN);
 	return n;
 }
 
@@ -221,6 +238,13 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 	if (kind == DISK_BLOCK && (ioctl(fd, BLKGETSIZE64, &size) != 0 ||
 				      ioctl(fd, BLKSSZGET, &sector) != 0)) {
 		err_os(e, "%s: asking for its size", name);
+		goto fail;
+	}
+	/* Before the first write finds it out. */
+	int read_only = 0;
+	if (kind == DISK_BLOCK && (flags & DISK_WRITE) != 0 &&
+	    ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0) {
+		err_set(e, ERR_REFUSED, "%s is read-only", name);
 		goto fail;
 	}
 	if (disk_open_ops(out, name, kind, size, &fd_ops, h, e) != 0)

@@ -120,9 +120,10 @@ unescape(char *s)
 
 	for (; *s != '\0'; s++) {
 		unsigned c;
-		if (sscanf(s, "\\%3o", &c) == 1) {
+		int n = 0;
+		if (sscanf(s, "\\%3o%n", &c, &n) == 1) {
 			*out++ = (char)c;
-			s += 3;
+			s += n - 1;
 		} else {
 			*out++ = *s;
 		}

@@ -1,8 +1,12 @@
 #include "common/disk/output.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,11 +59,50 @@ output_report(const char *path)
 	return same || strcmp(path, "-") == 0 ? stderr : stdout;
 }
 
+static void
+output_free(struct output *o)
+{
+	free(o->path);
+	free(o->partial);
+	memset(o, 0, sizeof *o);
+}
+
+static int
+busy(const struct output *o, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "%s: another program is writing it", o->partial);
+}
+
+/* Two programs with one output would mix their data.  Who has the lock writes, if the
+ * name still is that of the file: the other one may have been done just now.  Where
+ * there are no locks, nobody is held up. */
+static int
+take_partial(struct output *o, struct err *e)
+{
+	struct stat named, held, old;
+	int fd = disk_fd(o->disk);
+
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return busy(o, e);
+	if (fstat(fd, &held) != 0)
+		return err_os(e, "%s", o->partial);
+	if (stat(o->partial, &named) != 0 || named.st_dev != held.st_dev ||
+	    named.st_ino != held.st_ino)
+		return busy(o, e);
+	if (disk_size_bytes(o->disk) > 0 && disk_truncate(o->disk, 0, e) != 0)
+		return -1;
+	/* What takes the place of a private file is as private, where files have modes.
+	 */
+	if (stat(o->path, &old) == 0)
+		fchmod(fd, old.st_mode & 0777);
+	return 0;
+}
+
 int
 output_open(struct output *o, const char *path, bool force, struct err *e)
 {
-	unsigned flags = DISK_WRITE | DISK_CREATE | DISK_TRUNC |
-	                 (force ? DISK_FORCE : 0);
+	unsigned flags = DISK_WRITE | DISK_CREATE | (force ? DISK_FORCE : 0);
+	struct err closing;
 
 	memset(o, 0, sizeof *o);
 	o->path = strdup(path);
@@ -68,13 +111,14 @@ output_open(struct output *o, const char *path, bool force, struct err *e)
 		free(o->path);
 		return err_nomem(e, path);
 	}
-	if (disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e) !=
-	    0) {
-		free(o->path);
-		free(o->partial);
-		return -1;
+	int rc = disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e);
+	if (rc == 0 && o->partial != NULL && take_partial(o, e) != 0) {
+		disk_close(o->disk, &closing); /* it is not ours: nothing is removed */
+		rc = -1;
 	}
-	return 0;
+	if (rc != 0)
+		output_free(o);
+	return rc;
 }
 
 int
@@ -86,12 +130,41 @@ output_write(struct output *o, const void *data, size_t n, struct err *e)
 	return 0;
 }
 
-static void
-output_free(struct output *o)
+/* A name is as lasting as the directory that has it. */
+static int
+sync_name(const char *path, struct err *e)
 {
-	free(o->path);
+	char *copy = strdup(path);
+
+	if (copy == NULL)
+		return err_nomem(e, path);
+	const char *dir = dirname(copy);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	/* Not every directory can be opened, nor every filesystem do this. */
+	if (fd >= 0 && fsync(fd) != 0 && errno == EIO)
+		rc = err_os(e, "%s: flushing the directory", dir);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return rc;
+}
+
+/* Its lock is not let go while it has the other name, or somebody else would take that
+ * for his. */
+static int
+close_named(struct output *o, bool no_sync, struct err *e)
+{
+	bool named = o->partial != NULL;
+
+	if (named && rename(o->partial, o->path) != 0)
+		return err_os(e, "%s: cannot rename it to %s", o->partial, o->path);
 	free(o->partial);
-	memset(o, 0, sizeof *o);
+	o->partial = NULL;
+	int rc = disk_close(o->disk, e);
+	o->disk = NULL;
+	if (rc != 0 && named)
+		unlink(o->path); /* writes may be lost: it is not what it looks like */
+	return rc == 0 && named && !no_sync ? sync_name(o->path, e) : rc;
 }
 
 int
@@ -99,12 +172,8 @@ output_commit(struct output *o, bool no_sync, struct err *e)
 {
 	int rc = no_sync ? 0 : disk_sync(o->disk, e);
 
-	if (rc == 0) {
-		rc = disk_close(o->disk, e);
-		o->disk = NULL;
-	}
-	if (rc == 0 && o->partial != NULL && rename(o->partial, o->path) != 0)
-		rc = err_os(e, "%s: cannot rename it to %s", o->partial, o->path);
+	if (rc == 0)
+		rc = close_named(o, no_sync, e);
 	if (rc != 0) {
 		output_abort(o);
 		return -1;

@@ -23,9 +23,14 @@ int output_check_input(const char *output, const char *input, struct err *);
 /* Where a report goes beside data that is written to `path`: standard output, or
  * standard error when the data goes there, by whatever name. */
 FILE *output_report(const char *path);
+/* path "-": standard output.  Of a file, NAME.partial is written, and locked:
+ * ERR_REFUSED while another program does that; what an earlier run left there is
+ * replaced. */
 int output_open(struct output *, const char *path, bool force, struct err *);
+/* Append n bytes. */
 int output_write(struct output *, const void *data, size_t n, struct err *);
-/* Sync unless told not to, close, give the file its name. */
+/* Sync unless told not to, close, give the file its name.  -1: nothing is left, but
+ * that a directory that could not be flushed has the name. */
 int output_commit(struct output *, bool no_sync, struct err *);
 /* Close and remove what was written. */
 void output_abort(struct output *);

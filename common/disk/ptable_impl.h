@@ -21,16 +21,19 @@ enum ptable_kind mbr_kind(const void *sector0, uint64_t disk_lbas);
  * NULL, or room for the disk's byte offset of each partition's entry. */
 int mbr_read(struct ptable *t, struct disk *, const void *sector0,
     uint64_t entry_at[PTABLE_PARTS_MAX], struct err *);
+/* ptable_set_type() and ptable_remove() of an MBR: the entry is written in place. */
 int mbr_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 int mbr_remove(struct disk *, unsigned number, struct err *);
 
 /* Fill in t, whose sector_bytes is set.  *found: is there at least a header? */
 int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
+/* The same of a GPT that was read: in the backup first, so that one copy on the disk is
+ * whole at any time. */
 int gpt_set_type(
     const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
-
 int gpt_remove(const struct ptable *, struct disk *, unsigned number, struct err *);
 
+/* ptable_fit() of what sector 0 announces. */
 int mbr_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 int gpt_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cli_guard.h"
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
@@ -29,9 +30,9 @@ enum {
 struct install {
 	struct install_config cfg;
 	struct target target;
-	char *unlink_path; /* a new file, removed when it does not get whole */
-	bool holds_data;   /* the file that is to become a new one */
-	bool must_empty;   /* of something else, until the first good chunk */
+	char *unlink_path;       /* a new file, removed when it does not get whole */
+	bool holds_data;         /* the file that is to become a new one */
+	_Atomic bool must_empty; /* of something else, until the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *raws;
@@ -205,9 +206,20 @@ decoders(const struct install_config *cfg)
 	return cfg->jobs != 0 ? (unsigned)cfg->jobs : n > 0 ? (unsigned)n : 1;
 }
 
+/* As drop_new_file(), while the threads go on: what a state tells of stays. */
+static void
+tidy(void *arg)
+{
+	const struct install *in = arg;
+
+	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
+		unlink(in->unlink_path);
+}
+
 static void
 install_free(struct install *in)
 {
+	cli_guard_set(NULL, NULL);
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
@@ -357,6 +369,7 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		return -1;
 	}
 	in->must_empty = in->holds_data && !resume_pending(&in->resume);
+	cli_guard_set(tidy, in);
 	return 0;
 }
 

@@ -310,7 +310,11 @@ read_ahead(struct image *img, struct err *e)
 	if (img->ahead == NULL)
 		return err_nomem(e, image_name(img));
 	img->ahead_bytes = read_upto(img, 0, img->ahead, e);
-	return img->ahead_bytes < 0 ? -1 : 0;
+	if (img->ahead_bytes >= 0)
+		return 0;
+	free(img->ahead);
+	img->ahead = NULL;
+	return -1;
 }
 
 int
@@ -348,6 +352,27 @@ image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 		return err_ctx(e, "%s: chunk %u", image_name(img), img->next);
 	img->next++;
 	return 1;
+}
+
+int
+image_each(struct image *img,
+    int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
+    void *arg, struct err *e)
+{
+	uint8_t *buf = malloc(NDZ_CHUNK_BYTES);
+	struct chunk *c = malloc(sizeof *c);
+	int rc = buf != NULL && c != NULL ? 1 : err_nomem(e, "a chunk");
+
+	while (rc == 1 && (rc = image_next(img, buf, NULL, e)) == 1) {
+		rc = chunk_parse(c, buf, e);
+		if (rc != 0)
+			break;
+		rc = each(arg, c, img->next - 1, buf, e) == 0 ? 1 : -1;
+		chunk_free(c);
+	}
+	free(c);
+	free(buf);
+	return rc;
 }
 
 int

@@ -36,6 +36,12 @@ uint32_t image_chunks(const struct image *);
  * decoded header.  Errors name the file and the chunk.  The end is refused
  * (ERR_FORMAT, "truncated") when the image says that more must come. */
 int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* Every chunk of the image from the next one on, parsed: chunk number i, and its
+ * NDZ_CHUNK_BYTES, for the call.  0 at the end; -1 as image_next() fails, or each(). */
+struct chunk;
+int image_each(struct image *,
+    int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
+    void *arg, struct err *);
 /* From now on chunks that are encrypted are given out as they are, their headers
  * checked; that the last one is there cannot be known then.  For whoever keeps images.
  */

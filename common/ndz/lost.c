@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/disk/range_json.h"
+
 enum { FLAG_MERGED = 1 };
 
 /* How many ranges there are when gaps of up to `gap` sectors do not count, and
@@ -119,14 +121,7 @@ lost_json(const struct lost *l, struct json *j)
 {
 	json_uint(j, "lost_sectors", l->sectors);
 	json_bool(j, "lost_merged", l->merged);
-	json_array(j, "lost");
-	for (size_t i = 0; i < l->nranges; i++) {
-		json_object(j, NULL);
-		json_uint(j, "start", l->ranges[i].off);
-		json_uint(j, "sectors", l->ranges[i].len);
-		json_end(j);
-	}
-	json_end(j);
+	json_ranges(j, "lost", l->ranges, l->nranges);
 }
 
 void

@@ -2,20 +2,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "common/ndz/sectors_impl.h"
 #include "common/ndz/tiling.h"
 
 static int
 add_reloc(struct sectors *s, const struct ndz_reloc *r, struct err *e)
 {
-	if (s->nrelocs == s->relocs_cap) {
-		size_t cap = s->relocs_cap == 0 ? 64 : 2 * s->relocs_cap;
-		struct ndz_reloc *p = realloc(s->relocs, cap * sizeof *p);
-		if (p == NULL)
-			return err_nomem(e, "relocations");
-		s->relocs = p;
-		s->relocs_cap = cap;
-	}
+	if (grow(&s->relocs, &s->relocs_cap, s->nrelocs, sizeof *s->relocs,
+		"relocations", e) != 0)
+		return -1;
 	s->relocs[s->nrelocs++] = *r;
 	return 0;
 }

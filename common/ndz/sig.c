@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
@@ -145,14 +146,8 @@ sig_free(struct sig *s)
 int
 sig_add(struct sig *s, const struct sig_record *x, struct err *e)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap == 0 ? 1024 : 2 * s->cap;
-		struct sig_record *p = realloc(s->records, cap * sizeof *p);
-		if (p == NULL)
-			return err_nomem(e, "a signature");
-		s->records = p;
-		s->cap = cap;
-	}
+	if (grow(&s->records, &s->cap, s->n, sizeof *s->records, "a signature", e) != 0)
+		return -1;
 	s->records[s->n++] = *x;
 	return 0;
 }

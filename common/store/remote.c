@@ -39,37 +39,15 @@ remote_check_age(const struct remote *r, struct err *e)
 	    s3_title(r->s3), r->grace_seconds);
 }
 
+/* 1 there is a store already, 0, -1. */
 static int
-format_text(
-    char out[FORMAT_BYTES_MAX], uint64_t pack_bytes, uint64_t grace, bool claims)
-{
-	return snprintf(out, FORMAT_BYTES_MAX,
-	    "emustore-s3 %d\npack-bytes %" PRIu64 "\ngrace-seconds %" PRIu64
-	    "\nwriters %s\n",
-	    FORMAT, pack_bytes, grace, claims ? "claim" : "conditional");
-}
-
-/* Does the server keep an object that is there when it is told to?  Else, or when it
- * only says that it will, claims must do.  1, 0; -1: also when there is a store. */
-static int
-knows_conditions(struct s3 *s3, const char *text, size_t n, struct err *e)
+is_store(struct s3 *s3, struct err *e)
 {
 	struct buf there = { 0 };
-	int rc = s3_put(s3, "format", text, n, true, e);
+	int rc = s3_get(s3, "format", FORMAT_BYTES_MAX, &there, e);
 
-	if (rc == 1) {
-		rc = s3_put(s3, "format", text, n, true, e);
-		return rc < 0 ? -1 : rc == 0;
-	}
-	if (rc < 0 && e->kind == ERR_UNSUPPORTED) {
-		rc = s3_get(s3, "format", FORMAT_BYTES_MAX, &there, e);
-		buf_free(&there);
-		if (rc != 0)
-			return e->os == ENOENT ? 0 : -1;
-	}
-	return rc < 0 ? -1
-	              : err_set(e, ERR_REFUSED, "%s: there is a store already",
-			    s3_title(s3));
+	buf_free(&there);
+	return rc == 0 ? 1 : e->os == ENOENT ? 0 : -1;
 }
 
 int
@@ -84,14 +62,18 @@ remote_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct
 		    REMOTE_PACK_BYTES_MAX >> 20);
 	if (s3_open(&s3, url, e) != 0)
 		return -1;
-	int n = format_text(text, pack_bytes, grace_seconds, false);
-	int rc = knows_conditions(s3, text, (size_t)n, e);
-	if (rc == 0) {
-		n = format_text(text, pack_bytes, grace_seconds, true);
-		rc = s3_put(s3, "format", text, (size_t)n, false, e);
-	}
+	int n = snprintf(text, sizeof text,
+	    "emustore-s3 %d\npack-bytes %" PRIu64 "\ngrace-seconds %" PRIu64
+	    "\nwriters claim\n",
+	    FORMAT, pack_bytes, grace_seconds);
+	int rc = is_store(s3, e);
+	if (rc == 1)
+		rc = err_set(
+		    e, ERR_REFUSED, "%s: there is a store already", s3_title(s3));
+	else if (rc == 0)
+		rc = s3_put(s3, "format", text, (size_t)n, e);
 	s3_close(s3);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static int
@@ -111,15 +93,18 @@ read_format(struct remote *r, struct err *e)
 		    "emustore-s3 %u\npack-bytes %18" SCNu64 "\ngrace-seconds %18" SCNu64
 		    "\nwriters %15s",
 		    &version, &r->pack_bytes, &r->grace_seconds, writers);
-		r->claims = strcmp(writers, "claim") == 0;
 		if (n >= 1 && version != FORMAT)
 			rc = err_set(e, ERR_UNSUPPORTED,
 			    "%s: a store of format %u; this program knows only "
 			    "format %d",
 			    s3_title(r->s3), version, FORMAT);
-		else if (n != 4 ||
-			 (!r->claims && strcmp(writers, "conditional") != 0) ||
-			 r->pack_bytes == 0 || r->pack_bytes > REMOTE_PACK_BYTES_MAX)
+		else if (n == 4 && strcmp(writers, "claim") != 0)
+			rc = err_set(e, ERR_UNSUPPORTED,
+			    "%s: its writers keep apart by \"%s\"; this program's "
+			    "only by claims",
+			    s3_title(r->s3), writers);
+		else if (n != 4 || r->pack_bytes == 0 ||
+			 r->pack_bytes > REMOTE_PACK_BYTES_MAX)
 			rc = err_set(e, ERR_FORMAT,
 			    "%s: format: is not that of a store", s3_title(r->s3));
 	}

@@ -1,4 +1,5 @@
-/* remote_claim.c: one writer for one name where the server cannot refuse to overwrite.
+/* remote_claim.c: one writer for one name, whatever the server: not all refuse to
+ * overwrite when they are asked to, and some only say so.
  *
  * A writer makes an object of its own, claims/NAME/VERSION/ID, and then looks who else
  * has.  If nobody has, and there is no such image, it is the only one: another one that
@@ -53,8 +54,7 @@ remote_claim(struct remote *r, const struct store_name *n, char key[REMOTE_KEY_B
 {
 	struct err ignored;
 
-	if (make_key(key, n, false, e) != 0 ||
-	    s3_put(r->s3, key, "claim\n", 6, false, e) != 1)
+	if (make_key(key, n, false, e) != 0 || s3_put(r->s3, key, "claim\n", 6, e) != 0)
 		return -1;
 	int rc = is_alone(r, n, e);
 	if (rc != 1)

@@ -164,7 +164,7 @@ condemn(struct collecting *g, const struct pack_use *u, struct err *e)
 
 	key_of_condemned(u->o.id, key);
 	g->stats->bytes_condemned += u->o.bytes;
-	return s3_put(g->r->s3, key, "condemned\n", 10, false, e) == 1 ? 0 : -1;
+	return s3_put(g->r->s3, key, "condemned\n", 10, e);
 }
 
 /* The marker goes last: until then nobody uses what is left of the pack. */

@@ -26,7 +26,6 @@ struct remote {
 	char *dir;   /* of the cache: index.db, lock, blocks/ */
 	int lock_fd; /* for the one who brings the index up to date */
 	uint64_t pack_bytes, grace_seconds;
-	bool claims; /* the server cannot refuse to overwrite: remote_claim.c */
 	struct index *index;
 	struct blocks *blocks;
 	/* Of the last look: */

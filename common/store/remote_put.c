@@ -64,11 +64,11 @@ send_pack(struct remote *r, const struct buf *pack, const struct buf *fragments,
 
 	if (rc == 0) {
 		key_of_pack(id, key);
-		rc = s3_put(r->s3, key, pack->base, pack->len, false, e) == 1 ? 0 : -1;
+		rc = s3_put(r->s3, key, pack->base, pack->len, e);
 	}
 	if (rc == 0) {
 		key_of_table(id, key);
-		rc = s3_put(r->s3, key, table.base, table.len, false, e) == 1 ? 0 : -1;
+		rc = s3_put(r->s3, key, table.base, table.len, e);
 	}
 	buf_free(&table);
 	return rc;
@@ -211,23 +211,6 @@ remote_put_copy(struct remote_put *p, struct index_fragment *f, struct err *e)
 	return n < 0 ? -1 : 0;
 }
 
-/* Is what the server has what we were about to put?  A first try may have arrived
- * though its answer did not. */
-static int
-is_ours(struct remote_put *p, const char *key, const struct buf *object, struct err *e)
-{
-	struct buf there = { 0 };
-	int rc = s3_get(p->r->s3, key, object->len, &there, e);
-
-	if (rc != 0)
-		rc = e->kind == ERR_FORMAT ? 0 : -1; /* longer: another one */
-	else
-		rc = there.len == object->len &&
-		     memcmp(there.base, object->base, object->len) == 0;
-	buf_free(&there);
-	return rc;
-}
-
 static int
 make_object(struct buf *out, const struct recipe_image *about, const struct buf *blocks,
     const struct buf *digests, uint64_t chance, struct err *e)
@@ -249,35 +232,26 @@ make_object(struct buf *out, const struct recipe_image *about, const struct buf 
 
 /* 1 it is there, 0 another one is, -1. */
 static int
-put_claimed(struct remote_put *p, const struct store_name *name, const char *key,
+put_object(struct remote_put *p, const struct store_name *name,
     const struct buf *object, struct err *e)
 {
-	char claim[REMOTE_KEY_BYTES];
+	char key[REMOTE_KEY_BYTES], claim[REMOTE_KEY_BYTES];
 	struct err ignored;
 	int rc = remote_claim(p->r, name, claim, e);
 
 	if (rc != 1)
 		return rc;
-	rc = remote_check_age(p->r, e);
-	if (rc == 0)
-		rc = s3_put(p->r->s3, key, object->base, object->len, false, e);
-	s3_delete(p->r->s3, claim, &ignored); /* else gc does it */
-	return rc;
-}
-
-static int
-put_object(struct remote_put *p, const struct recipe_image *about,
-    const struct buf *object, struct err *e)
-{
-	char key[REMOTE_KEY_BYTES];
-
-	key_of_image(&about->name, key);
-	if (p->r->claims)
-		return put_claimed(p, &about->name, key, object, e);
-	if (remote_check_age(p->r, e) != 0)
+	key_of_image(name, key);
+	if (remote_check_age(p->r, e) != 0) {
+		s3_delete(p->r->s3, claim, &ignored);
 		return -1;
-	int rc = s3_put(p->r->s3, key, object->base, object->len, true, e);
-	return rc == 0 ? is_ours(p, key, object, e) : rc;
+	}
+	/* A request whose answer did not come may still do its work, so the claim stays
+	 * until gc finds it old. */
+	if (s3_put(p->r->s3, key, object->base, object->len, e) != 0)
+		return -1;
+	s3_delete(p->r->s3, claim, &ignored); /* else gc does it */
+	return 1;
 }
 
 int
@@ -299,7 +273,7 @@ remote_put_image(struct remote_put *p, struct recipe_image *about,
 	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
 		rc = make_object(&object, about, blocks, digests, p->chance, e);
 		if (rc == 0)
-			rc = put_object(p, about, &object, e);
+			rc = put_object(p, &about->name, &object, e);
 		if (rc == 0 && any)
 			about->name.version++; /* another writer was faster */
 		else if (rc == 0)

@@ -40,7 +40,7 @@ struct call {
 	const char *method, *key, *query; /* query NULL: none */
 	const void *body;
 	size_t body_bytes, sent;
-	bool only_new, ranged;
+	bool ranged;
 	uint64_t from;
 	size_t bytes; /* of the range; else most that the answer may have */
 	/* The answer. */
@@ -302,8 +302,6 @@ headers_of(const struct s3 *s, const struct call *c)
 	for (size_t i = 0; i < sizeof digest; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, "%02x", digest[i]);
 	list = curl_slist_append(list, line);
-	if (c->only_new)
-		list = curl_slist_append(list, "If-None-Match: *");
 	if (s->c.token[0] != '\0') {
 		snprintf(line, sizeof line, "x-amz-security-token: %s", s->c.token);
 		list = curl_slist_append(list, line);
@@ -520,23 +518,17 @@ s3_get(struct s3 *s, const char *key, size_t max, struct buf *out, struct err *e
 }
 
 int
-s3_put(struct s3 *s, const char *key, const void *data, size_t bytes, bool only_new,
-    struct err *e)
+s3_put(struct s3 *s, const char *key, const void *data, size_t bytes, struct err *e)
 {
 	struct call c = { .method = "PUT",
 		.key = key,
 		.body = data,
 		.body_bytes = bytes,
-		.only_new = only_new,
 		.bytes = ERROR_BYTES_MAX };
 	int rc = perform(s, &c, e);
 
 	buf_free(&c.got);
-	if (rc != 0 && only_new && c.status == 412)
-		return 0;
-	if (rc != 0 && only_new && c.status == 501)
-		e->kind = ERR_UNSUPPORTED;
-	return rc == 0 ? 1 : -1;
+	return rc;
 }
 
 int

@@ -32,10 +32,8 @@ int s3_get_range(
     struct s3 *, const char *key, uint64_t from, size_t bytes, void *out, struct err *);
 /* All of an object of at most max bytes. */
 int s3_get(struct s3 *, const char *key, size_t max, struct buf *out, struct err *);
-/* 1 done; 0 something is there already, and only_new was asked for; -1, with
- * ERR_UNSUPPORTED when the server does not know only_new. */
-int s3_put(struct s3 *, const char *key, const void *data, size_t bytes, bool only_new,
-    struct err *);
+/* -1: it may be there all the same, or come there later. */
+int s3_put(struct s3 *, const char *key, const void *data, size_t bytes, struct err *);
 int s3_delete(struct s3 *, const char *key, struct err *); /* also of nothing */
 /* All objects whose keys begin with `folder`, in ascending order; their keys are what
  * comes behind it.  *now (NULL: not needed): the server's time at the first answer. */

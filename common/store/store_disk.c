@@ -4,8 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/store/stored.h"
+#include "common/store/ahead.h"
+
+/* Each thread has the places of all fragments once more. */
+enum { MAKERS_MAX = 4 };
 
 struct cached {
 	uint32_t chunk;
@@ -14,8 +18,9 @@ struct cached {
 };
 
 struct store_disk {
-	struct stored *image;
-	char *store; /* to open it again */
+	struct source *image;
+	char *store, *name;
+	struct ahead *ahead; /* of an image whose chunks are made again */
 	uint32_t chunks;
 	uint8_t sha256[SHA256_BYTES];
 	pthread_mutex_t lock;
@@ -34,50 +39,6 @@ find(struct store_disk *d, uint32_t chunk)
 	return NULL;
 }
 
-static int
-open_image(struct stored **out, const char *store, const char *name, struct err *e)
-{
-	struct store_name parsed;
-	struct store s;
-
-	if (store_name_get(&parsed, name, e) != 0 ||
-	    store_open(&s, store, STORE_READ, e) != 0)
-		return -1;
-	int rc = stored_open(out, &s, &parsed, e);
-	store_close(&s);
-	return rc;
-}
-
-/* The same image, not another that has got its name meanwhile. */
-static bool
-open_again(struct store_disk *d)
-{
-	struct err ignored; /* why it is needed says more */
-	struct stored *again;
-	const char *name = stored_title(stored_about(d->image));
-
-	if (open_image(&again, d->store, name, &ignored) != 0)
-		return false;
-	const struct recipe_image *a = stored_about(again);
-	bool same = a->chunks == d->chunks &&
-	            memcmp(a->sha256, d->sha256, sizeof d->sha256) == 0;
-	stored_free(same ? d->image : again);
-	if (same)
-		d->image = again;
-	return same;
-}
-
-/* In a bucket gc takes packs away from readers, and copies what is in use before. */
-static int
-get_chunk(struct store_disk *d, uint32_t chunk, void *out)
-{
-	int rc = stored_chunk(d->image, chunk, out, &d->err);
-
-	if (rc != 0 && d->err.os == ENOENT && open_again(d))
-		rc = stored_chunk(d->image, chunk, out, &d->err);
-	return rc;
-}
-
 /* The chunk in the place of the one that was not used for longest. */
 static struct cached *
 fetch(struct store_disk *d, uint32_t chunk)
@@ -94,7 +55,7 @@ fetch(struct store_disk *d, uint32_t chunk)
 		err_nomem(&d->err, "a chunk");
 		return NULL;
 	}
-	if (get_chunk(d, chunk, c->bytes) != 0)
+	if (source_chunk(d->image, chunk, c->bytes, &d->err) != 0)
 		return NULL;
 	c->chunk = chunk;
 	return c;
@@ -109,13 +70,12 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 
 	/* Surveys read only headers, and installers whole chunks, once. */
 	if (c == NULL && at + n <= sizeof header) {
-		int rc = stored_header(d->image, chunk, header, &d->err);
+		int rc = source_header(d->image, chunk, header, &d->err);
 		memcpy(buf, header + at, rc == 0 ? n : 0);
 		return rc;
 	}
-	/* One that took much to make may be asked for again in parts. */
-	if (c == NULL && n == NDZ_CHUNK_BYTES && !stored_about(d->image)->made)
-		return get_chunk(d, chunk, buf);
+	if (c == NULL && n == NDZ_CHUNK_BYTES)
+		return source_chunk(d->image, chunk, buf, &d->err);
 	if (c == NULL)
 		c = fetch(d, chunk);
 	if (c == NULL)
@@ -123,6 +83,40 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 	c->used = ++d->clock;
 	memcpy(buf, c->bytes + at, n);
 	return 0;
+}
+
+/* The same of chunks that are made by other threads, without holding up readers. */
+static int
+read_made(
+    struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at, struct err *e)
+{
+	uint8_t header[NDZ_HEADER_BYTES];
+
+	if (at + n > sizeof header)
+		return ahead_read(d->ahead, chunk, buf, n, at, e);
+	pthread_mutex_lock(&d->lock);
+	int rc = source_header(d->image, chunk, header, e);
+	pthread_mutex_unlock(&d->lock);
+	memcpy(buf, header + at, rc == 0 ? n : 0);
+	return rc;
+}
+
+static int
+read_any(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
+{
+	struct err e;
+	int rc = d->ahead != NULL ? read_made(d, chunk, buf, n, at, &e) : 0;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->ahead == NULL)
+		rc = read_part(d, chunk, buf, n, at);
+	else if (rc != 0)
+		d->err = e;
+	/* Damage does not pass by itself: no EIO, which is tried again. */
+	int os = rc == 0 ? 0 : d->err.os != 0 ? d->err.os : EBADMSG;
+	pthread_mutex_unlock(&d->lock);
+	errno = os;
+	return rc;
 }
 
 static ssize_t
@@ -135,13 +129,17 @@ read_chunks(void *ctx, void *buf, size_t len, uint64_t off)
 	if (chunk >= d->chunks)
 		return 0;
 	n = n < len ? n : len;
-	pthread_mutex_lock(&d->lock);
-	int rc = read_part(d, (uint32_t)chunk, buf, n, at);
-	/* Damage does not pass by itself: no EIO, which is tried again. */
-	int os = rc == 0 ? 0 : d->err.os != 0 ? d->err.os : EBADMSG;
-	pthread_mutex_unlock(&d->lock);
-	errno = os;
-	return rc == 0 ? (ssize_t)n : -1;
+	return read_any(d, (uint32_t)chunk, buf, n, at) == 0 ? (ssize_t)n : -1;
+}
+
+static void
+want_chunks(void *ctx, uint64_t off, uint64_t len)
+{
+	struct store_disk *d = ctx;
+
+	for (uint64_t c = off / NDZ_CHUNK_BYTES;
+	     d->ahead != NULL && c < d->chunks && c * NDZ_CHUNK_BYTES < off + len; c++)
+		ahead_want(d->ahead, (uint32_t)c);
 }
 
 static void
@@ -167,14 +165,31 @@ close_image(void *ctx)
 {
 	struct store_disk *d = ctx;
 
-	for (unsigned i = 0; i < d->n; i++)
+	ahead_free(d->ahead);
+	for (unsigned i = 0; i < d->n && d->cache != NULL; i++)
 		free(d->cache[i].bytes);
 	free(d->cache);
-	stored_free(d->image);
+	source_free(d->image);
 	free(d->store);
+	free(d->name);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 	return 0;
+}
+
+/* Our own images need no threads, and few chunks: a whole one never stays. */
+static int
+make_room(struct store_disk *d, unsigned cache_chunks, struct err *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned jobs = cpus < 1 ? 1 : cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
+	unsigned room = cache_chunks > 2 * jobs + 1 ? cache_chunks : 2 * jobs + 1;
+
+	if (source_about(d->image)->made)
+		return ahead_new(&d->ahead, d->store, d->name, d->image, room, jobs, e);
+	d->n = cache_chunks;
+	d->cache = calloc(d->n, sizeof *d->cache);
+	return d->cache != NULL ? 0 : err_nomem(e, d->name);
 }
 
 int
@@ -182,6 +197,7 @@ store_disk_open(struct disk **out, const char *store, const char *name,
     unsigned cache_chunks, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = read_chunks,
+		.want = want_chunks,
 		.why = tell_why,
 		.digest = digest,
 		.close = close_image };
@@ -190,14 +206,15 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	if (d == NULL)
 		return err_nomem(e, name);
 	pthread_mutex_init(&d->lock, NULL);
-	d->n = cache_chunks;
-	d->cache = calloc(d->n, sizeof *d->cache);
 	d->store = strdup(store);
-	int rc = d->cache == NULL || d->store == NULL
+	d->name = strdup(name);
+	int rc = d->store == NULL || d->name == NULL
 	             ? err_nomem(e, name)
-	             : open_image(&d->image, store, name, e);
+	             : source_open(&d->image, d->store, d->name, NULL, e);
+	if (rc == 0)
+		rc = make_room(d, cache_chunks, e);
 	if (rc == 0) {
-		const struct recipe_image *a = stored_about(d->image);
+		const struct recipe_image *a = source_about(d->image);
 		d->chunks = a->chunks;
 		memcpy(d->sha256, a->sha256, sizeof d->sha256);
 		rc = disk_open_ops(out, stored_title(a), DISK_FILE,

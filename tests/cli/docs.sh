@@ -8,31 +8,48 @@ for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey 
 	check "$p: examples in --help" grep -q '^Examples:' "$T/help"
 	check "$p: man page" python3 - "$T/help" "$TOP/man/$p.8" << 'PY'
 import re, sys
+named = set()	# "-slice" and "s"; lines of examples have none
+for line in open(sys.argv[2]):
+    if re.match(r"\.(It |Op |Pq )?Fl ", line):
+        named.update(re.findall(r"(?<![A-Za-z0-9])-?[A-Za-z0-9][a-z0-9-]*", line))
+help, wrong = open(sys.argv[1]).read(), []
+told = set(re.findall(r"^  (?:-., |    )--([a-z0-9-]+)", help, re.M))
+for long in told:
+    if "-" + long not in named:
+        wrong.append(f"--{long} is not in the man page")
+for letter in re.findall(r"^  -(.)", help, re.M):
+    if letter not in named and letter != "h":
+        wrong.append(f"-{letter} is not in the man page")
 man = open(sys.argv[2]).read()
-named = set()
-for line in man.splitlines():
-    if re.match(r"\.(It|Op)? ?Fl|\.It Fl", line) or " Fl " in line or line.startswith(".Fl"):
-        for word in re.findall(r"[A-Za-z0-9-]+", line):
-            named.add(word)
-missing = []
-for line in open(sys.argv[1]):
-    m = re.match(r"  -(.), --([a-z0-9-]+)|  -(.)  |      --([a-z0-9-]+)", line)
-    if not m or "help" in line or "version" in line:
-        continue
-    letter, long = m.group(1) or m.group(3), m.group(2) or m.group(4)
-    ok = (long and "-" + long in named) or (letter and (letter in named or any(letter in w for w in named if len(w) < 6)))
-    if not ok:
-        missing.append(line.strip())
-print("\n".join(missing))
-sys.exit(bool(missing))
+for long in re.findall(r"^\.It (?:.*[;,] )?(?:Fl )?-([a-z][a-z0-9-]+)", man, re.M):
+    if long not in told:
+        wrong.append(f"--{long} is not in --help")
+print("\n".join(wrong))
+sys.exit(bool(wrong))
 PY
+	check "$p: exit status in the man page" grep -q '^.Sh EXIT STATUS' "$TOP/man/$p.8"
+	if command -v mandoc > /dev/null; then check "$p: mandoc" quietly mandoc -T lint -W error "$TOP/man/$p.8"; fi
+done
+
+# A failure leaves nothing on standard output that could be taken for a result.
+for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip; do
+	head -c 5000 /dev/urandom > "$T/junk"
+	"$BIN/$p" --json "$T/junk" "$T/no/such" "$T/no/such2" > "$T/out" 2> /dev/null
+	check "$p --json fails" [ $? != 0 ]
+	[ ! -s "$T/out" ] || python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$T/out" || fail "$p --json, failing: $(head -c 200 "$T/out")"
 done
 # Letters of the original that are not built are refused by name, never ignored.
 touch "$T/x"
-for letter in k; do
-	status 2 "$BIN/imagezip" "-$letter" x "$T/x" "$T/y"
-	check "says so" grep -q "not built yet" "$T/stderr"
-done
+refused() {	# PROGRAM LETTER...
+	local p=$1 letter; shift
+	for letter; do
+		status 2 "$BIN/$p" "-$letter" x "$T/x" "$T/y"
+		check "says so" grep -q "^$p: -$letter: \(not built yet\|see --version\|version 1 images\)" "$T/stderr"
+	done
+}
+refused imagezip a e k v 1
+refused imageunzip r I M E F c a e k
+refused imagedump m c
 status 2 "$BIN/frisbee" -F id -m 239.1.1.1 -p 5 "$T/x"
 status 2 "$BIN/imagezip"
 status 2 "$BIN/imageunzip" --nonsense

@@ -40,10 +40,16 @@ kill $holder; wait $holder 2> /dev/null
 echo "== read-only"
 poison "$T/ro" $((16 << 20)); loop "$T/ro" -r
 sha256sum < "$T/ro" > "$T/before"
-for how in "" --skip-same --state=target "--state=$T/state"; do
+for how in "" --skip-same --state=target "--state=$T/state" --force; do
 	status 1 "$BIN/imageunzip" -q $how "$T/img.ndz" "$dev"; says "$dev"
 done
 check "it is untouched" cmp "$T/before" <(sha256sum < "$T/ro")
+poison "$T/ro2" $((16 << 20)); loop "$T/ro2"
+if blockdev --setro "$dev" 2> /dev/null; then
+	for how in "" --force; do status 1 "$BIN/imageunzip" -q $how "$T/img.ndz" "$dev"; says "is read-only"; done
+	check "it is untouched" cmp "$T/before" <(sha256sum < "$T/ro2")
+	blockdev --setrw "$dev"	# or whoever gets it next cannot write
+fi
 
 echo "== too small, and smaller while it is written"
 poison "$T/small" $((11 << 20)); loop "$T/small"
@@ -70,6 +76,77 @@ if command -v dmsetup > /dev/null && printf '0 16384 linear %s 0\n16384 16384 er
 	dmsetup remove "suite$$"
 else echo "no device mapper: a disk with a bad half is left out"; fi
 
+echo "== the image itself, by any name"
+ln "$T/img.ndz" "$T/hard.ndz"; ln -s img.ndz "$T/soft.ndz"; sha256sum < "$T/img.ndz" > "$T/before"
+for name in img hard soft; do
+	for how in "" --force -N --in-place --skip-same; do status 2 "$BIN/imageunzip" $how "$T/img.ndz" "$T/$name.ndz"; done
+	status 2 sh -c "exec '$BIN/imageunzip' - '$T/$name.ndz' < '$T/img.ndz'"
+	status 2 sh -c "exec '$BIN/imageunzip' '$T/$name.ndz' - >> '$T/img.ndz'"
+done
+check "it is whole" cmp "$T/before" <(sha256sum < "$T/img.ndz")
+check "-C writes nothing, wherever it prints" sh -c "'$BIN/imageunzip' -C - < '$T/img.ndz' | grep -qE '^[0-9a-f]{8}$'"
+
+echo "== what is no disk"
+mkdir "$T/folder"; ln -s folder "$T/link"
+for target in "$T/folder" "$T/link"; do status 2 "$BIN/imageunzip" -q "$T/img.ndz" "$target"; says "is a directory"; done
+status 1 "$BIN/imageunzip" -q "$T/img.ndz" /dev/no-such-disk
+check "no file of that name is made" [ ! -e /dev/no-such-disk ]
+status 1 "$BIN/imageunzip" -q "$T/img.ndz" /dev/full; says "No space left"
+check "/dev/null takes all" "$BIN/imageunzip" -q "$T/img.ndz" /dev/null
+mkfifo "$T/fifo"; cat "$T/fifo" > "$T/piped" & reader=$!
+check "a named pipe, too" "$BIN/imageunzip" -q "$T/img.ndz" "$T/fifo"
+wait $reader; check "what came is the disk" cmp "$T/src" "$T/piped"
+
+echo "== swap; the image on the disk that is to be overwritten"
+dd if=/dev/zero of="$T/swap" bs=1M count=16 status=none; chmod 600 "$T/swap"; mkswap -q "$T/swap" > /dev/null 2>&1; loop "$T/swap"
+if swapon "$dev" 2> /dev/null; then
+	CLEANUP=("swapoff '$dev' 2> /dev/null" "${CLEANUP[@]}")
+	for target in "$dev" "$T/swap"; do status 1 "$BIN/imageunzip" -q "$T/img.ndz" "$target"; says "used as swap"; done
+	swapoff "$dev"
+else echo "no swap: left out"; fi
+truncate -s 40M "$T/holds"; mke2fs -q -F "$T/holds"; loop "$T/holds"
+if mount "$dev" "$T/mnt" 2> /dev/null; then
+	CLEANUP=("umount '$T/mnt' 2> /dev/null" "${CLEANUP[@]}")
+	cp "$T/img.ndz" "$T/mnt"
+	for target in "$dev" "$T/holds"; do status 1 "$BIN/imageunzip" -q "$T/mnt/img.ndz" "$target"; says "mounted on"; done
+	umount "$T/mnt"
+	check "it is clean" quietly e2fsck -fn "$dev"
+fi
+
+echo "== odd sizes"
+for more in 0 512 1536 4608 1049088; do
+	poison "$T/odd" $(((12 << 20) + more)); loop "$T/odd"
+	check "$more bytes more" "$BIN/imageunzip" -q -z "$T/img.ndz" "$dev"
+	check "the rest is zeros" cmp <(cat "$T/src"; head -c $more /dev/zero) "$dev"
+done
+poison "$T/odd" $(((12 << 20) - 512)); loop "$T/odd"; sha256sum < "$T/odd" > "$T/before"
+status 1 "$BIN/imageunzip" -q "$T/img.ndz" "$dev"; says "needs at least 24576"
+check "a sector less: untouched" cmp "$T/before" <(sha256sum < "$dev")
+poison "$T/odd" $(((12 << 20) + 100))
+check "a file that ends within a sector" "$BIN/imageunzip" -q --in-place -z "$T/img.ndz" "$T/odd"
+check "its last bytes stay" cmp "$T/odd" <(cat "$T/src"; head -c 100 /dev/zero | tr '\0' '\245')
+
+echo "== a disk whose sectors cannot be read"
+poison "$T/bad" $((12 << 20))
+status 1 env FAULT="pread:9000-9003:bad:$T/bad" LD_PRELOAD="$shim" "$BIN/imageunzip" -q --skip-same "$T/img.ndz" "$T/bad"
+says "reading sector"
+status 1 "$BIN/imageunzip" --status "$T/bad"
+status 1 env FAULT="pread:9000-9003:bad:$T/bad" LD_PRELOAD="$shim" "$BIN/imageunzip" -q --in-place --read-back "$T/img.ndz" "$T/bad"
+status 1 "$BIN/imageunzip" --status "$T/bad"
+check "it is installed without a look" sh -c "'$BIN/imageunzip' -q --in-place '$T/img.ndz' '$T/bad' && cmp '$T/src' '$T/bad'"
+
+echo "== a disk that goes away, or whose space does"
+for kind in gone full dead; do
+	for n in 1 2 9; do
+		poison "$T/away" $((16 << 20)); rm -f "$T/fired" "$T/state"
+		status 1 env FAULT="change:$n:$kind:$T/away" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" \
+		    "$BIN/imageunzip" -q --in-place --state="$T/state" --state-interval 0 "$T/img.ndz" "$T/away"
+		says "$T/away: "
+		check "when it is back, it is gone on with" "$BIN/imageunzip" -q --in-place --state="$T/state" "$T/img.ndz" "$T/away"
+		check "and is right" cmp -n $((12 << 20)) "$T/src" "$T/away"
+	done
+done
+
 echo "== a full filesystem"
 mkdir "$T/tmpfs"
 if mount -t tmpfs -o size=6m none "$T/tmpfs" 2> /dev/null; then
@@ -84,6 +161,11 @@ if mount -t tmpfs -o size=6m none "$T/tmpfs" 2> /dev/null; then
 	poison "$T/target" $((16 << 20)); sha256sum < "$T/target" > "$T/before"
 	status 1 "$BIN/imageunzip" -q --in-place "--state=$T/tmpfs/state" "$T/img.ndz" "$T/target"; says "tmpfs/state"
 	check "no room for the state: the target is untouched" cmp "$T/before" <(sha256sum < "$T/target")
+	rm "$T/tmpfs"/*; truncate -s 16M "$T/tmpfs/back"	# a disk that has not the room that it says
+	loop "$T/tmpfs/back"
+	status 1 "$BIN/imageunzip" -q "$T/img.ndz" "$dev"; says "$dev: "
+	status 1 "$BIN/imageunzip" --status "$dev"
+	losetup -d "$dev"
 	umount "$T/tmpfs"
 else echo "no tmpfs: left out"; fi
 finish

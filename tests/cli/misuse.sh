@@ -36,6 +36,21 @@ if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show src 2> /dev/null); then
 	status 2 "$BIN/imageunzip" -q "$dev" dev; untouched "imageunzip: a device"
 else echo "no loop devices: left out"; fi
 
+# Two programs with one output: only one writes it, and it is whole.
+zip src keep.ndz; chmod 600 keep.ndz
+zip src keep.ndz; check "a private image stays private" [ "$(stat -c %a keep.ndz)" = 600 ]
+echo rubbish > two.ndz.partial
+check "what an earlier run left is replaced" zip src two.ndz
+mkfifo slow go; (head -c 2400000 src; cat go) > slow & feeder=$!
+zip slow two.ndz & first=$!
+while [ ! -s two.ndz.partial ]; do sleep 0.05; done
+status 1 zip src two.ndz
+check "it says why" grep -q "another program is writing it" stderr
+tail -c +2400001 src > go; wait $feeder
+wait $first; check "the first one is done" [ $? = 0 ]
+check "and whole" cmp <("$BIN/imageunzip" -q two.ndz -) src
+check "nothing else is left" [ ! -e two.ndz.partial ]
+
 # What is opened later must not become standard error, and get warnings.
 tail -c +513 x.ndz > bad; poison disk 4000256; cp disk disk0
 for closed in "0<&-" "1>&-" "2>&-" "0<&- 1>&-" "1>&- 2>&-" "0<&- 1>&- 2>&-"; do

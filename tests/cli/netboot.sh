@@ -62,6 +62,17 @@ says "the one booted from" eth1 interfaces
 cmdline 'BOOTIF=01-52-54-00-00-00-0c'
 says "or all" "eth0 eth1" interfaces
 
+echo "== a capture"
+cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz'
+heading='say capturing sda to 10.9.0.1:51 as a.ndz'
+with='disk=sda; imagezip() { echo data; };'
+says "nobody takes it" "$heading
+fail sda is not captured: no connection to 10.9.0.1:51" "$with nc() { return 1; }; capture"
+says "it is refused" "$heading
+fail sda is not captured: the receiver said \"failed: a.ndz is there already\"" "$with nc() { cat > /dev/null; echo 'failed: a.ndz is there already'; }; capture"
+says "it is taken" "$heading
+sda is captured: a.ndz, 1 MB" "$with nc() { cat > /dev/null; echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
+
 echo "== received images"
 mkdir "$T/images"
 head -c 3072000 /dev/urandom > "$T/disk"

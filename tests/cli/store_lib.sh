@@ -22,15 +22,17 @@ PY
 }
 
 # The image b, installed and multicast straight from the store, over loopback.
-installs_b() {	# PORT
-	check "imageunzip --store" "$BIN/imageunzip" -q --store "$EMUSTORE" b "$T/out"
-	check "the disk is right" cmp "$T/b" "$T/out"
+installs_b() { installs b "$T/b" "$1"; }	# PORT
+installs() {	# NAME DISK PORT
+	rm -f "$T/out" "$T/node" "$T/where"
+	check "imageunzip --store" "$BIN/imageunzip" -q --store "$EMUSTORE" "$1" "$T/out"
+	check "the disk is right" cmp "$2" "$T/out"
 	command -v ip > /dev/null || return
-	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$1" -A "$T/where" -T -1 -W 400M --store "$EMUSTORE" b 2> "$T/server.log" & server=$!
+	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -A "$T/where" -T -1 -W 400M --store "$EMUSTORE" "$1" 2> "$T/server.log" & server=$!
 	CLEANUP+=("kill $server 2> /dev/null")
 	for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
-	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$1" -T 10 "$T/node"
-	check "its disk is right" cmp "$T/b" "$T/node"
+	check "frisbee from frisbeed --store" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -T 10 "$T/node"
+	check "its disk is right" cmp "$2" "$T/node"
 	wait $server || fail "frisbeed: $(cat "$T/server.log")"
 }
 
@@ -52,4 +54,14 @@ measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 	local started=$SECONDS
 	es -s "$1" init && es -s "$1" -q put try "$2" || fail "a store to try"
 	GRACE=$(($3 + 6 * (SECONDS - started)))
+}
+
+# A small S3 server that does as $T/s/fault tells it: helpers/s3_hostile.py.
+hostile_server() {
+	mkdir "$T/s"
+	"$PYTHON" -E -S "$TOP/tests/helpers/s3_hostile.py" "$T/s" 2> "$T/python.log" & local server=$! i
+	CLEANUP+=("kill $server 2> /dev/null")
+	for ((i = 0; i < 200; i++)); do [ -s "$T/s/port" ] && break; sleep 0.05; done
+	export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$T/s/port") AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret
+	export EMUSTORE_CACHE=$T/cache HOME=$T
 }

@@ -23,6 +23,10 @@ check "the store is of format 2" grep -qx "emustore 2" "$T/S/format"
 check "verify --data" es -q verify --data
 check "no equivalents" [ "$(es verify --data --json | field chunks_equivalent)" = 0 ]
 
+echo "== installed and served, several chunks at once"
+"$BIN/imageunzip" -q "$T/mbr.ndz" "$T/disk"
+installs mbr "$T/disk" $((20000 + $$ % 20000))
+
 echo "== they share data with our own images, either way round"
 "$BIN/imageunzip" -q "$T/mbr.ndz" "$T/disk"
 "$BIN/imagezip" -q -r "$T/disk" "$T/own.ndz" || fail "imagezip"
@@ -100,6 +104,8 @@ check "mbr is there again" gets mbr "$T/mbr.ndz"
 f=$(ls "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"; size=$(stat -c %s "$f") served=0 refused=0
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	cp "$T/pack" "$f"; printf '\252' | dd of="$f" bs=1 seek=$((size * i / 13 + 11 * i)) conv=notrunc status=none
+	rm -f "$T/b.disk"
+	quietly "$BIN/imageunzip" -q --store "$T/S" mbr "$T/b.disk" > /dev/null 2>&1 && { cmp -s "$T/disk" "$T/b.disk" || fail "byte $i: a wrong disk"; }
 	for z in es "other_zlib $BIN/emustore"; do
 		if quietly $z -q get mbr "$T/out"; then
 			rm -f "$T/b.disk"; "$BIN/imageunzip" -q "$T/out" "$T/b.disk" && cmp -s "$T/disk" "$T/b.disk" || fail "byte $i: a wrong image was served"

@@ -60,6 +60,9 @@ round_trip "bigalloc" 128M -t ext4 -O bigalloc -C 16384
 round_trip "inline data" 64M -t ext4 -O inline_data -I 256
 round_trip "sparse_super2" 160M -t ext4 -O sparse_super2 -g 8192
 round_trip "no flex_bg, uninit_bg" 160M -t ext4 -O ^flex_bg,^metadata_csum,uninit_bg -g 8192
+round_trip "all that is new" 64M -t ext4 -O mmp,quota,project,verity,encrypt,ea_inode,large_dir,stable_inodes,fast_commit,metadata_csum_seed
+round_trip "room to grow, 64k clusters, meta_bg" 128M -t ext4 -O bigalloc,meta_bg,^resize_inode -C 65536
+round_trip "resize inode" 64M -t ext4 -b 1024 -E resize=4G
 round_trip "nearly full" 12M -t ext4 -N 300 -m 0
 round_trip "ext3" 64M -t ext3
 round_trip "ext2, 1k blocks" 40M -t ext2 -b 1024
@@ -75,6 +78,24 @@ damaged "not cleanly unmounted" "set_super_value state 0"
 damaged "marked as having errors" "set_super_value state 3"
 damaged "wrong free count" "set_super_value free_blocks_count 5"
 damaged "journal to be replayed" "feature needs_recovery"
+# Features that are not known, in either word: Next3's snapshots, Android's shared blocks, Lustre's directories.
+flag() { python3 -c 'import struct, sys; f = open(sys.argv[1], "r+b"); at = int(sys.argv[2]); f.seek(at); v = struct.unpack("<I", f.read(4))[0]; f.seek(at); f.write(struct.pack("<I", v | int(sys.argv[3], 0)))' "$@"; }
+rm -f "$T/plain"; truncate -s 32M "$T/plain"; mke2fs -q -F -t ext4 -O ^metadata_csum,mmp "$T/plain"; free_of "$T/plain" > "$T/free"
+for bit in "1124 0x80" "1124 0x4000" "1120 0x1000" "1120 0x40000"; do
+	cp "$T/plain" "$T/fs3"; flag "$T/fs3" $bit
+	fs_damaged ext4 "unknown feature, $bit" "$T/fs3" "$T/free"; check "unknown feature, $bit: kept whole" said_zero "$T/fs3"
+done
+# Multi-mount protection: somebody else's, or fsck's.
+check "multi-mount block clean: looked into" [ "$(said_of skipped_sectors "$T/plain")" -gt 30000 ]
+mmp=$(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^MMP block number: *//p')
+for what in 'mounted by another:\5\0\0\0' 'being checked:\x50\x4d\x4d\xe2'; do
+	cp "$T/plain" "$T/fs3"; printf "${what#*:}" | dd of="$T/fs3" bs=1 seek=$((mmp * $(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^Block size: *//p') + 4)) conv=notrunc status=none
+	fs_damaged ext4 "${what%%:*}" "$T/fs3" "$T/free"; check "${what%%:*}: says so" grep -q "another machine has it" <(said_of warning "$T/fs3")
+done
+# A journal for others is no filesystem.
+rm -f "$T/fs3"; truncate -s 8M "$T/fs3"; mke2fs -q -F -O journal_dev -b 4096 "$T/fs3"; : > "$T/free"
+fs_damaged ext4 "a journal device" "$T/fs3" "$T/free"; check "a journal device: kept whole" said_zero "$T/fs3"
+free_of "$T/fs2" > "$T/free"
 cp "$T/fs2" "$T/fs3"; truncate -s 20M "$T/fs3"
 fs_damaged ext4 "cut short" "$T/fs3" "$T/free"
 check "cut short: kept whole" said_zero "$T/fs3"

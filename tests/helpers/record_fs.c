@@ -1,4 +1,4 @@
-/* record_fs IMAGE OUT: scan a filesystem and write the sectors that were read,
+/* record_fs IMAGE OUT: scan a filesystem and write the sectors that its module read,
  * those of zeros left out, as an input for the fuzz targets (sparse_disk.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +76,11 @@ main(int argc, char **argv)
 		return 2;
 	uint64_t sectors = disk_size_bytes(rec.real) / 512;
 	rangeset_init(&rec.seen);
-	if (disk_open_ops(&d, argv[1], DISK_FILE, sectors * 512, &ops, &rec, &e) != 0 ||
-	    fsmods_scan(d, (struct range){ 0, sectors }, &found, &e) != 0)
+	struct range all = { 0, sectors };
+	const struct fsmod *mod = fsmods_probe(rec.real, all);
+	if (mod == NULL ||
+	    disk_open_ops(&d, argv[1], DISK_FILE, sectors * 512, &ops, &rec, &e) != 0 ||
+	    mod->probe(d, all, &e) != 1 || fsmods_scan_as(mod, d, all, &found, &e) != 0)
 		return 1;
 	FILE *f = fopen(argv[2], "wb");
 	if (f == NULL)
@@ -85,8 +88,7 @@ main(int argc, char **argv)
 	put_le(f, sectors, 8);
 	for (size_t i = 0; i < rangeset_count(&rec.seen); i++)
 		put_range(rec.real, rangeset_get(&rec.seen, i), f);
-	printf("%s: %s, %llu sectors skipped %s\n", argv[1],
-	    found.mod != NULL ? found.mod->name : "raw",
+	printf("%s: %s, %llu sectors skipped %s\n", argv[1], mod->name,
 	    (unsigned long long)rangeset_total(&found.skip), found.warning);
 	return fclose(f) != 0;
 }

@@ -10,12 +10,23 @@ os.makedirs(objects, exist_ok=True)
 lock, counts = threading.Lock(), {}
 started = time.time()
 
+def started_at(folder):
+    """Each time that the test writes its faults it counts anew."""
+    return os.stat(os.path.join(folder, "fault")).st_mtime_ns
+
 def fault(path):
     try: lines = open(os.path.join(folder, "fault")).read().split("\n")
     except OSError: return None
     for line in lines:
         words = line.split()
         if len(words) < 2 or words[1] not in path: continue
+        if words[0] == "pause":         # the N-th waits, and says so: time to kill who asks; it is not done
+            with lock:
+                counts[line, started_at(folder)] = n = counts.get((line, started_at(folder)), 0) + 1
+            if n != int(words[2]): continue
+            open(os.path.join(folder, "paused"), "w").write("paused\n")
+            time.sleep(3)
+            return "close"
         with lock:
             counts[line] = counts.get(line, 0) + 1
             if len(words) < 3 or counts[line] <= int(words[2]): return words[0]
@@ -41,6 +52,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def common(self, kind):
         if kind == "503": self.error(503, "SlowDown")
+        elif kind == "500": self.error(500, "InternalError")
+        elif kind == "slow": self.trickle()
         elif kind == "403": self.error(403, "AccessDenied")
         elif kind == "redirect": self.answer(307, b"", [("Location", "http://127.0.0.1:1/elsewhere")])
         elif kind == "close": self.close_connection = True
@@ -54,6 +67,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n"); self.endless(b"z" * 65536)
         else: return False
         return True
+
+    def trickle(self):
+        """A byte now and then, so that the connection is never idle for long."""
+        self.close_connection = True
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            for _ in range(300): self.wfile.write(b"s"); time.sleep(0.1)
+        except OSError: pass
 
     def endless(self, part):
         self.close_connection = True
@@ -108,6 +129,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             key = n[len(bucket) + 1:]
             size = os.path.getsize(f)
             if kind == "foreign": key = "../../etc/passwd"
+            if kind == "nul": key = key.replace("0", "&#0;", 1)
+            if kind == "rawnul": key = key.replace("0", "\0", 1)
+            if kind == "long": key = key + "x" * 10000
             if kind == "names": key = key.replace("0", "%0a<b>".replace("<", "&lt;"))
             if kind == "size": size = "18446744073709551617"
             if kind == "bigsize": size = 10 ** 17
@@ -128,11 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_PUT(self):
         data, kind = self.body(), fault(self.path)
-        if kind == "501" and self.headers.get("If-None-Match"): return self.error(501, "NotImplemented")
-        if kind not in ("lost", "overwrite", None) and self.common(kind): return
+        if kind not in ("lost", None) and self.common(kind): return
         with lock:
-            if self.headers.get("If-None-Match") and kind != "overwrite" and os.path.exists(self.file()):
-                return self.error(412, "PreconditionFailed")
             with open(self.file() + "~", "wb") as f: f.write(data)
             os.rename(self.file() + "~", self.file())
         if kind == "lost": self.close_connection = True; return     # done, but nobody hears of it

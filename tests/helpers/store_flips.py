@@ -58,7 +58,7 @@ def candidates():
             paddings.update(range(pad, after))
             if kind == 3: recipes.update(range(at, after))
             yield f"packs/{name}", at + r.randrange(32), r.randrange(8), False, kind == 3, 5
-            yield f"packs/{name}", at + 32 + r.randrange(max(len(body), 1)), r.randrange(8), False, kind == 3, 10
+            if body: yield f"packs/{name}", at + 32 + r.randrange(len(body)), r.randrange(8), False, kind == 3, 10
         for _ in range(count):
             at = r.randrange(len(data))
             yield f"packs/{name}", at, r.randrange(8), at in paddings, at in recipes, 2

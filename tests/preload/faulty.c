@@ -12,6 +12,7 @@
  *	astray	the N-th write is said to be done, and is not
  *	lost	the N-th and all that follow are
  *	kill	the program ends there, as by kill -9
+ *	stall	the N-th never returns
  *	torn	a pwrite does half of it, in whole sectors, before that
  *	power	of what was written to the file PATH and not flushed, half is undone,
  *		piece by piece by lot (FAULT_SEED), and the program ends; with change
@@ -175,11 +176,14 @@ fails(const char *op, int fd, long len, long at, long *rc)
 	if (strcmp(kind, "power") == 0 && call < n)
 		remember(op, fault + path_at, at, len);
 	if (call < n ||
-	    (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0)))
+	    (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0 ||
+			     strcmp(kind, "stall") == 0)))
 		return false;
 	note_fired();
 	if (strcmp(kind, "power") == 0)
 		cut_power(fault + path_at);
+	while (strcmp(kind, "stall") == 0)
+		pause();
 	if (strcmp(kind, "torn") == 0 && strcmp(op, "pwrite") == 0)
 		return *rc = -2, true;
 	if (strcmp(kind, "kill") == 0 || strcmp(kind, "torn") == 0)

@@ -45,6 +45,7 @@ put_times(struct json *j, const struct scenario *sc, const struct outcome *out,
 	json_double(j, "worst_s", (double)out->worst_us / 1e6);
 	json_double(j, "slow_mean_s", out->slow_mean_us / 1e6);
 	json_double(j, "fast_mean_s", out->fast_mean_us / 1e6);
+	json_double(j, "end_s", (double)out->end_us / 1e6);
 	json_double(j, "alone_s", (double)alone / 1e6);
 	if (sc->alone_net_us == 0)
 		return;

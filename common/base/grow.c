@@ -1,0 +1,24 @@
+#include "common/base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 64 };
+
+int
+grow(void *array, size_t *cap, size_t n, size_t each, const char *what, struct err *e)
+{
+	size_t more = *cap == 0 ? FIRST : 2 * *cap;
+	void *old;
+
+	if (n < *cap)
+		return 0;
+	/* Pointers to whatever it is have one form, but no type in common. */
+	memcpy(&old, array, sizeof old);
+	void *new = reallocarray(old, more, each);
+	if (new == NULL)
+		return err_nomem(e, what);
+	memcpy(array, &new, sizeof new);
+	*cap = more;
+	return 0;
+}

@@ -1,0 +1,21 @@
+#include "common/disk/range_json.h"
+
+void
+json_ranges(struct json *j, const char *key, const struct range *r, size_t n)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < n; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", r[i].off);
+		json_uint(j, "sectors", r[i].len);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void
+json_rangeset(struct json *j, const char *key, struct rangeset *s)
+{
+	rangeset_normalize(s);
+	json_ranges(j, key, s->r, s->n);
+}

@@ -1,0 +1,26 @@
+/* ahead.h: chunks that take long to make, made by several threads, some before they are
+ * asked for; the last ones stay.  As many as there is room for, of 1 MiB each.
+ *
+ * May be used by several threads at once.
+ */
+#ifndef COMMON_STORE_AHEAD_H
+#define COMMON_STORE_AHEAD_H
+
+#include "common/store/source.h"
+
+struct ahead;
+
+/* The source's image is opened once more by each of `jobs` threads, when there is
+ * something to do for it; room: of chunks, more than jobs.  store, name and source stay
+ * the caller's. */
+int ahead_new(struct ahead **, const char *store, const char *name,
+    const struct source *, unsigned room, unsigned jobs, struct err *);
+/* Waits for its threads. */
+void ahead_free(struct ahead *);
+/* Chunk i will be asked for.  Nothing is promised. */
+void ahead_want(struct ahead *, uint32_t i);
+/* n bytes of chunk i from byte `at` on. */
+int ahead_read(
+    struct ahead *, uint32_t i, void *out, size_t n, size_t at, struct err *);
+
+#endif /* COMMON_STORE_AHEAD_H */

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A store in a bucket: put and gc killed at any of their requests, and a bit flipped in what a machine keeps of it.  Nothing wrong
+# is served, and nothing that is of use leaves the bucket.  FLIPS=N of the index.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
+requires python3
+hostile_server
+old() { find "$T/s/objects" -type f -exec touch -d '1 hour ago' {} +; }	# behind the grace
+python3 - "$T" << 'PY'
+import random, sys
+r = random.Random(1)
+data = bytearray(r.randbytes(1200000 // 512 * 512) + bytes(1 << 20))
+open(sys.argv[1] + "/a", "wb").write(data)
+data[300000:301000] = r.randbytes(1000)
+open(sys.argv[1] + "/b", "wb").write(data)
+open(sys.argv[1] + "/c", "wb").write(r.randbytes(1 << 19))
+PY
+zip_all a b c
+
+echo "== put and gc killed at any request"
+export EMUSTORE=s3://bucket/killed
+es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put b "$T/b.ndz" || fail "a store"
+ends_at() {	# N COMMAND...: killed when it sends its Nth request; 1: it did not come to that
+	local rc
+	echo "pause / $1" > "$T/s/fault"; : > "$T/s/paused"
+	"${@:2}" > /dev/null 2>&1 & local pid=$!
+	for ((i = 0; i < 600; i++)); do
+		[ ! -s "$T/s/paused" ] || break
+		kill -0 $pid 2> /dev/null || break
+		sleep 0.02
+	done
+	: > "$T/s/fault"; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; rc=$?
+	[ $rc = 137 ]
+}
+es rm a; old; killed=0
+for n in 1 2 4 5 6 7 8 9 10 11 12 13 14 16; do
+	ends_at $n "$BIN/emustore" -q put new "$T/a.ndz" && killed=$((killed + 1))
+	old; ends_at $n "$BIN/emustore" -q gc --all
+	gets b "$T/b.ndz" || fail "killed at request $n: b"
+	for v in $(versions new); do gets new:$v "$T/a.ndz" || fail "killed at request $n: new:$v"; done
+done
+check "killed $killed times" [ $killed -gt 8 ]
+check "and the next put goes on" es -q put new "$T/a.ndz"
+check "get" gets new "$T/a.ndz"
+check "verify --data" es -q verify --data
+
+
+echo "== a damaged cache"
+export EMUSTORE=s3://bucket/cache
+es init --pack-size 300k --grace 60 && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" && es -q put b "$T/b.ndz" && es rm a || fail "a store"
+old; es -q gc; old; es -q gc || fail "gc"
+rm -rf "$T/cache"; gets b "$T/b.ndz"; gets c "$T/c.ndz"; es -q verify; cp -r "$T/cache" "$T/whole"; cp -r "$T/s/objects" "$T/objects"
+python3 - "$T/whole" "${FLIPS:-24}" > "$T/flips" << 'PY'
+import os, random, sys
+r = random.Random(6)
+for folder, _, names in os.walk(sys.argv[1]):
+    for n in names:
+        path = os.path.join(folder, n); data = open(path, "rb").read()
+        used = [i for i, b in enumerate(data) if b or i % 4096 < 40]
+        for _ in range(0 if not used or "index.db-" in n else int(sys.argv[2]) if n == "index.db" else 1):
+            print(os.path.relpath(path, sys.argv[1]), r.choice(used), 1 << r.randrange(8))
+PY
+right=0 refused=0
+while read -r f at bit; do
+	rm -rf "$T/cache" "$T/s/objects"; cp -r "$T/whole" "$T/cache"; cp -r "$T/objects" "$T/s/objects"
+	python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(int(sys.argv[2])); c = f.read(1)[0]; f.seek(int(sys.argv[2])); f.write(bytes([c ^ int(sys.argv[3])]))' "$T/cache/$f" "$at" "$bit"
+	for n in b c; do
+		rm -f "$T/out"
+		if es -q get $n "$T/out" 2> /dev/null; then
+			cmp -s "$T/out" "$T/$n.ndz" || fail "$f byte $at, $bit: wrong bytes of $n"
+			right=$((right + 1))
+		else
+			[ ! -e "$T/out" ] || fail "half an image is left"
+			refused=$((refused + 1))
+		fi
+	done
+	es -q put a "$T/a.ndz" 2> /dev/null; a=$?
+	for i in 1 2 3; do old; es -q gc --all > /dev/null 2>&1; done
+	rm -rf "$T/cache"
+	for n in b c; do gets $n "$T/$n.ndz" 2> "$T/stderr" || fail "$f byte $at, $bit: $n is not whole in the bucket: $(cat "$T/stderr")"; done
+	[ $a != 0 ] || gets a "$T/a.ndz" || fail "$f byte $at, $bit: what was put is not whole"
+done < "$T/flips"
+check "$(wc -l < "$T/flips") flips: $right right, $refused refused" [ $right -gt 0 ]
+finish
