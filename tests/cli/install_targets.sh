@@ -48,6 +48,7 @@ poison "$T/ro2" $((16 << 20)); loop "$T/ro2"
 if blockdev --setro "$dev" 2> /dev/null; then
 	for how in "" --force; do status 1 "$BIN/imageunzip" -q $how "$T/img.ndz" "$dev"; says "is read-only"; done
 	check "it is untouched" cmp "$T/before" <(sha256sum < "$T/ro2")
+	blockdev --setrw "$dev"	# or whoever gets it next cannot write
 fi
 
 echo "== too small, and smaller while it is written"

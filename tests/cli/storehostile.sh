@@ -7,7 +7,7 @@ own_network "$@"
 . "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
 hostile_server
-export EMUSTORE=s3://bucket/x EMUSTORE_S3_SECONDS=2
+export EMUSTORE=s3://bucket/x EMUSTORE_S3_SECONDS=20	# less where it cannot work
 all() { [ "${FAULTS:-}" != all ] || echo "$@"; }
 python3 - "$T" << 'PY'
 import random, sys
@@ -44,7 +44,7 @@ check "verify --data" [ "$(es verify --data --json | field chunks_equivalent)" =
 # wrong WHAT FAULT PART: get fails, or what it gets is right; with a new cache, so that all is asked for.
 wrong() {
 	echo "$1 $2" > "$T/s/fault"; rm -rf "$T/cache" "$T/out"
-	timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
+	EMUSTORE_S3_SECONDS=2 timeout 60 "$BIN/emustore" -q get a "$T/out" 2> "$T/stderr"; local rc=$?
 	if [ $rc = 0 ] || [ $rc -gt 3 ]; then fail "exit $rc: $1 of $2"
 	elif [ -e "$T/out" ]; then fail "half an image is left: $1 of $2"
 	elif [ "$(grep -cv '^usage:' "$T/stderr")" != 1 ]; then fail "not one sentence: $1 of $2: $(cat "$T/stderr")"
@@ -77,7 +77,7 @@ echo "== puts and gc that fail leave nothing half"
 before=$(es list --json)
 for f in "503 /packs/" "403 /tables/" "redirect /images/"; do
 	echo "$f" > "$T/s/fault"; python3 -c 'import random; open("'"$T/n"'", "wb").write(random.Random("'"$f"'").randbytes(1 << 20))'
-	"$BIN/imagezip" -q -r "$T/n" "$T/n.ndz"; status 1 es -q put new "$T/n.ndz"
+	"$BIN/imagezip" -q -r "$T/n" "$T/n.ndz"; EMUSTORE_S3_SECONDS=2 status 1 es -q put new "$T/n.ndz"
 done
 : > "$T/s/fault"
 check "the same images" [ "$before" = "$(es list --json)" ]
@@ -136,5 +136,5 @@ AWS_ACCESS_KEY_ID= AWS_SECRET_ACCESS_KEY= status 2 es list
 AWS_ENDPOINT_URL=ftp://x status 2 es list
 mkdir "$T/.aws"; printf '[default]\naws_access_key_id = id\naws_secret_access_key = secret\n[profile other]\nregion=eu\n' > "$T/.aws/credentials"
 check "keys of ~/.aws/credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$BIN/emustore" -q list
-AWS_ENDPOINT_URL=http://127.0.0.1:1 status 1 es list
+AWS_ENDPOINT_URL=http://127.0.0.1:1 EMUSTORE_S3_SECONDS=2 status 1 es list
 finish
