@@ -1,10 +1,12 @@
 #include "common/store/index.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/store/index_impl.h"
@@ -84,6 +86,8 @@ err_index(const struct index *x, struct err *e)
 	              code == SQLITE_SCHEMA || code == SQLITE_ERROR ||
 	              code == SQLITE_CONSTRAINT;
 
+	if (code == SQLITE_READONLY && x->full)
+		return err_set(e, ERR_IO, "%s: the disk is full", x->path);
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
 	    damage ? " (emustore repair --index makes it again)" : "");
@@ -120,6 +124,39 @@ check_version(struct index *x, struct err *e)
 	return 0;
 }
 
+/* On a file system to which nothing can be written, where SQLite could not make the
+ * files by which readers and a writer keep apart. */
+static int
+open_unchanging(struct index *x, const char *path, struct err *e)
+{
+	char wal[INDEX_PATH_BYTES + 8], uri[3 * INDEX_PATH_BYTES + 32] = "file:";
+	size_t n = strlen(uri);
+	struct stat st;
+
+	snprintf(wal, sizeof wal, "%s-wal", path);
+	if (stat(wal, &st) == 0 && st.st_size > 0)
+		return err_set(e, ERR_REFUSED,
+		    "%s: a writer was cut short, and what it has left cannot be taken "
+		    "in on a file system that is full or read-only",
+		    path);
+	for (const char *p = path; *p != '\0' && n + 16 < sizeof uri; p++)
+		n += (size_t)snprintf(uri + n, sizeof uri - n,
+		    strchr("%?#", *p) != NULL ? "%%%02x" : "%c", *p);
+	snprintf(uri + n, sizeof uri - n, "?immutable=1");
+	return sqlite3_open_v2(uri, &x->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+		   NULL) == SQLITE_OK
+	           ? 0
+	           : err_index(x, e);
+}
+
+static bool
+no_room(const struct index *x)
+{
+	int code = x->db != NULL ? sqlite3_errcode(x->db) & 0xff : SQLITE_OK;
+
+	return code == SQLITE_IOERR || code == SQLITE_FULL;
+}
+
 int
 index_open(struct index **out, const char *path, bool create, struct err *e)
 {
@@ -132,14 +169,25 @@ index_open(struct index **out, const char *path, bool create, struct err *e)
 	if (!create && access(path, F_OK) != 0)
 		rc = err_os(
 		    e, "%s (emustore repair --index makes it from the packs)", path);
-	if (rc == 0 && sqlite3_open_v2(path, &x->db,
-			   SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
-			   NULL) != SQLITE_OK)
+	if (rc == 0 && !create && access(path, W_OK) != 0 && errno == EROFS)
+		rc = open_unchanging(x, path, e);
+	else if (rc == 0 &&
+		 sqlite3_open_v2(path, &x->db,
+		     SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+		     NULL) != SQLITE_OK)
 		rc = err_index(x, e);
 	if (rc == 0) {
 		sqlite3_busy_timeout(x->db, BUSY_MS);
 		rc = create ? index_run(x, "PRAGMA journal_mode = WAL", e)
 		            : check_version(x, e);
+	}
+	/* A reader, too, needs a little room beside the index. */
+	if (rc != 0 && !create && no_room(x)) {
+		sqlite3_close(x->db);
+		x->db = NULL;
+		rc = open_unchanging(x, path, e);
+		x->full = rc == 0;
+		rc = rc == 0 ? check_version(x, e) : rc;
 	}
 	if (rc == 0)
 		rc = index_run(

@@ -42,6 +42,7 @@ enum query {
 struct index {
 	sqlite3 *db;
 	char path[INDEX_PATH_BYTES];
+	bool full; /* there is no room to do more than read */
 	sqlite3_stmt *stmt[QUERIES];
 };
 

@@ -187,7 +187,7 @@ make_room(struct store_disk *d, unsigned cache_chunks, struct err *e)
 
 	if (source_about(d->image)->made)
 		return ahead_new(&d->ahead, d->store, d->name, d->image, room, jobs, e);
-	d->n = cache_chunks;
+	d->n = cache_chunks / 8 + 1;
 	d->cache = calloc(d->n, sizeof *d->cache);
 	return d->cache != NULL ? 0 : err_nomem(e, d->name);
 }

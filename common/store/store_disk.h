@@ -5,9 +5,11 @@
 
 #include "common/disk/disk.h"
 
+/* Of chunks that are made again, which takes long; of others, which are only put
+ * together, an eighth. */
 enum { STORE_DISK_CACHE_CHUNKS = 16 };
 
-/* name: as store_name_get() has it.  cache_chunks, of 1 MiB each, at least 1.  May be
+/* name: as store_name_get() has it.  cache_chunks: of 1 MiB each.  May be
  * read by several threads.  A chunk that is damaged fails the read, and the sentence
  * says what is damaged. */
 int store_disk_open(struct disk **, const char *store, const char *name,
