@@ -134,11 +134,6 @@ void world_check_store(struct world *, struct node *, const struct client_store 
 bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);
 
 /* world_server.c */
-/* How many blocks of a chunk are not empty. */
-uint32_t world_content(const struct world *, uint32_t chunk);
-/* What is in a block: which one it is; nothing in an empty one. */
-void world_fill_block(
-    const struct world *, uint8_t *to, uint32_t chunk, uint32_t block);
 void world_setup_server(struct world *);
 void world_step_server(struct world *);
 /* Of the one that runs now. */
