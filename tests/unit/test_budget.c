@@ -143,7 +143,7 @@ static void
 step(struct budget *b, struct paced *p, uint64_t now)
 {
 	while (p->sends && pace_deadline_us(&p->pace, now) <= now) {
-		pace_spend(&p->pace, now);
+		pace_spend(&p->pace, now, 1);
 		p->sent += BLOCK_BITS;
 	}
 	if (now < p->ask_us)
