@@ -45,6 +45,7 @@ for how in "" --skip-same --state=target "--state=$T/state" --force; do
 done
 check "it is untouched" cmp "$T/before" <(sha256sum < "$T/ro")
 poison "$T/ro2" $((16 << 20)); loop "$T/ro2"
+CLEANUP=("blockdev --setrw '$dev'" "${CLEANUP[@]}")	# or the device stays so for whoever has it next
 if blockdev --setro "$dev" 2> /dev/null; then
 	for how in "" --force; do status 1 "$BIN/imageunzip" -q $how "$T/img.ndz" "$dev"; says "is read-only"; done
 	check "it is untouched" cmp "$T/before" <(sha256sum < "$T/ro2")
