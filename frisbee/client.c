@@ -19,6 +19,7 @@ enum {
 	EXT_BUFFERS = 8, /* the extension needs so many */
 	/* ... and chunks that take turns, while as many wait for their repair. */
 	SET_BUFFERS = 6 * WIREXT_SET,
+	JOIN_FRESH_US = 100000,
 	CROWD_US = 5000000, /* who was heard so long ago may be gone */
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -135,6 +136,9 @@ handle_join_reply(
 		    c, "the server's file is not an image: not a multiple of 1 MiB");
 	else
 		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
+	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
+	 * come before the server did. */
+	c->join_again = now_us - (c->join_at_us - c->cfg.join_us) > JOIN_FRESH_US;
 	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
 		client_ext_begin(c, now_us, a);
 }
@@ -519,11 +523,15 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 }
 
 static size_t
+put_first_join(struct client *c, uint64_t now_us, void *pkt)
+{
+	return client_put_join(c, now_us, client_wants_all(c) ? 0 : WIREXT_AGAIN, pkt);
+}
+
+static size_t
 join_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	if (now_us < c->join_at_us)
-		return 0;
-	return client_put_join(c, now_us, client_wants_all(c) ? 0 : WIREXT_AGAIN, pkt);
+	return now_us < c->join_at_us ? 0 : put_first_join(c, now_us, pkt);
 }
 
 size_t
@@ -533,6 +541,7 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 
 	c->join_at_us = now_us + c->cfg.join_us;
 	c->stats.join_attempts++;
+	c->join_again = false;
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	if (c->cfg.any_file) {
 		m.subtype = WIRE_JOIN2;
@@ -607,7 +616,8 @@ client_output(struct client *c, uint64_t now_us, void *pkt)
 	case CLIENT_JOINING:
 		return join_output(c, now_us, pkt);
 	case CLIENT_LOADING:
-		return loading_output(c, now_us, pkt);
+		return c->join_again ? put_first_join(c, now_us, pkt)
+		                     : loading_output(c, now_us, pkt);
 	default:
 		return 0;
 	}
@@ -624,7 +634,7 @@ client_deadline(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = silence_at_us(c);
 
-	if (c->leave_pending)
+	if (c->leave_pending || (c->join_again && c->state == CLIENT_LOADING))
 		return now_us;
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);

@@ -175,7 +175,8 @@ struct server_client *server_client_find(
 void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
 /* This one has too few buffers for chunks that take turns. */
 void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
-/* A request of the base protocol does not tell the id. */
+/* A request of the base protocol does not tell the id; of whoever is not known there,
+ * an old client is counted. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
 /* A message of the extension's.  False: it has just left. */
 bool server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id);

@@ -9,6 +9,9 @@ enum {
 	LEFT_US = 1000000, /* who left so long ago and speaks has not really left */
 };
 
+/* No client has this id: theirs have 31 bits. */
+#define UNNAMED UINT32_MAX
+
 static uint64_t
 key_of(const uint8_t ip[4])
 {
@@ -84,11 +87,22 @@ make_room(struct server *s, const uint8_t ip[4])
 		strike(s, last);
 }
 
+/* Somebody of this address was heard, but had not joined. */
+static void
+strike_unnamed(struct server *s, const uint8_t ip[4])
+{
+	uint32_t i = find(s, ip, UNNAMED);
+
+	if (i != LRU_NONE)
+		strike(s, i);
+}
+
 static void
 enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
 	bool old;
 
+	strike_unnamed(s, ip);
 	make_room(s, ip);
 	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
 	if (old)
@@ -131,15 +145,6 @@ server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id)
 	s->ext.no_sets++;
 }
 
-void
-server_client_asks(struct server *s, const uint8_t ip[4])
-{
-	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
-	     i = lru_next(&s->roll, i))
-		if (memcmp(s->clients[i].ip, ip, 4) == 0)
-			lru_touch(&s->roll, i, true);
-}
-
 /* The ports are read one after the other: what a client said on the second one may be
  * heard after its LEAVE. */
 static bool
@@ -153,6 +158,35 @@ has_left(const struct server *s, const uint8_t ip[4], uint32_t id)
 		    memcmp(s->left[i].client.ip, ip, 4) == 0)
 			return true;
 	return false;
+}
+
+static bool
+just_left(const struct server *s, const uint8_t ip[4])
+{
+	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s->now_us - s->left[i].at_us < LEFT_US &&
+		    memcmp(s->left[i].client.ip, ip, 4) == 0)
+			return true;
+	return false;
+}
+
+void
+server_client_asks(struct server *s, const uint8_t ip[4])
+{
+	bool known = false;
+
+	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
+	     i = lru_next(&s->roll, i)) {
+		if (memcmp(s->clients[i].ip, ip, 4) != 0)
+			continue;
+		lru_touch(&s->roll, i, true);
+		known = true;
+	}
+	/* An old client takes the reply to somebody else's JOIN for its own. */
+	if (!known && !just_left(s, ip))
+		enrol(s, ip, UNNAMED, false);
 }
 
 bool
@@ -177,10 +211,13 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	                                                           : NULL;
 	uint32_t i = find(s, m->srcip, m->u.leave.clientid);
 
+	if (i == LRU_NONE)
+		i = find(s, m->srcip, UNNAMED);
 	s->stats.leaves++;
 	if (i != LRU_NONE) {
 		struct server_left *left = &s->left[s->nleft++ % LEFT_KEPT];
 		left->client = s->clients[i];
+		left->client.id = m->u.leave.clientid;
 		left->at_us = s->left_us = now_us;
 		strike(s, i);
 		if (s->ext.clients == 0)

@@ -101,12 +101,12 @@ check "a chunk is named, and how often it came" grep -q "chunk [0-9]*, which cam
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 
 echo "== what is damaged on the way is asked for again, and no more"
-# A byte of a block's data, of one in so many blocks that are read at node 1, for a while.
+# A byte of a block's data, of one in 3000 blocks (a whole chunk must be able to pass) that are read at node 1, for a while.
 damage_on() { on 1 nft -f - << NFT
 table netdev damage {
 	chain ing {
 		type filter hook ingress device "eth0" priority 0;
-		udp dport $PORT-$((PORT + 64)) udp length > 1000 numgen inc mod 1000 == 1 @th,1600,8 set 0x55 udp checksum set 0
+		udp dport $PORT-$((PORT + 64)) udp length > 1000 numgen inc mod 3000 == 1 @th,1600,8 set 0x55 udp checksum set 0
 	}
 }
 NFT

@@ -358,6 +358,9 @@ test_silence(void)
 	struct client *c = client_new(&cfg, 0);
 	T_CHECK(says(c, 0, &m) && says(c, 1000 * MS, &m));
 	join_reply(c, 1900 * MS, 1024);
+	/* It answers somebody else, and may never have heard ours. */
+	T_CHECK(client_deadline(c, 1900 * MS) == 1900 * MS);
+	T_CHECK(says(c, 1900 * MS, &m) && m.subtype == WIRE_JOIN);
 	T_CHECK(asks_whole(c, 1900 * MS, 0, 1024));
 	heard_request(c, 3800 * MS, 0);
 	T_CHECK(client_deadline(c, 3899 * MS) <= 3900 * MS);

@@ -633,7 +633,18 @@ test_ending(void)
 	/* Somebody is there whose join did not arrive. */
 	request(s, 61500000, 0, 0, 16);
 	T_CHECK(send_now(s, 61500000) == 16);
-	T_CHECK(!server_done(s, 63499999) && server_done(s, 63500000));
+	T_CHECK(server_stats(s)->clients == 1 && !server_done(s, 63500000));
+	m.u.leave.clientid = 7;
+	input(s, 64000000, &m, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(!server_done(s, 65999999) && server_done(s, 66000000));
+	/* What it said before it left may come late. */
+	request(s, 64100000, 0, 0, 16);
+	T_CHECK(server_stats(s)->clients == 0);
+	/* By its name it is not counted twice. */
+	request(s, 67000000, 0, 0, 16);
+	join(s, 67000001, 8);
+	T_CHECK(server_stats(s)->clients == 1);
 	server_free(s);
 }
 
