@@ -60,11 +60,12 @@ port=$((20000 + $$ % 20000))
 serve() {	# FAULT OPTIONS... IMAGE: in the background
 	rm -f "$T/where"
 	local fault=$1; shift
-	env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -A "$T/where" -T 20 -W 400M "$@" 2> "$T/server.log" & SERVER=$!
+	env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/frisbeed" -d --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -A "$T/where" -T 120 -W 400M "$@" 2> "$T/server.log" & SERVER=$!
 	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && return; sleep 0.05; done
 	fail "frisbeed did not start: $(cat "$T/server.log")"
 }
-client() { faulty "$1" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -T 2 "$T/node" 2> "$T/stderr"; }
+PATIENCE=60	# s; a busy machine takes its time
+client() { faulty "$1" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -T "$PATIENCE" "$T/node" 2> "$T/stderr"; }
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve none "$T/good.ndz"
 client none; check "without a fault" cmp "$T/src" "$T/node"
@@ -80,6 +81,7 @@ serve "pread:5:eio:$T/good.ndz" -T -1 "$T/good.ndz"
 client none; check "a read that fails once is tried again" cmp "$T/src" "$T/node"
 check "the fault came, and was told" grep -q "trying again.*good.ndz" "$T/server.log"
 wait $SERVER || fail "server: exit $?"
+PATIENCE=3
 for fault in pread:6:gone pread:7:end; do
 	rm -f "$T/node" "$T/fired"
 	serve "$fault:$T/good.ndz" "$T/good.ndz"
