@@ -222,12 +222,22 @@ sink_main(void *arg)
 		rc = store(s, p, &e);
 	if (rc == 0 && got == QUEUE_END)
 		rc = complete(s, &e);
+	else if (rc == 0 && s->install != NULL && install_failed(s->install))
+		rc = err_set(&e, ERR_CANCELLED, "not complete");
 	else if (rc == 0)
 		return NULL; /* given up by the caller */
 	if (rc != 0)
 		note_failure(s, &e);
 	mailbox_put(s->box, s->cfg.buffers + (rc == 0));
 	return NULL;
+}
+
+/* What was written in the background failed: nothing may be on its way here that would
+ * find out, for whoever has no room asks for nothing. */
+static void
+stop_waiting(void *queue)
+{
+	queue_cancel(queue);
 }
 
 static void
@@ -250,9 +260,11 @@ planner_gave_up(void *arg)
 static int
 open_install(struct sink *s, struct err *e)
 {
-	const struct install_config *in = &s->cfg.install;
+	struct install_config in = s->cfg.install;
 
-	if (install_open(&s->install, in, s->cfg.target, e) != 0) {
+	in.failed = stop_waiting;
+	in.failed_arg = s->queue;
+	if (install_open(&s->install, &in, s->cfg.target, e) != 0) {
 		s->install = NULL;
 		return -1;
 	}
@@ -260,7 +272,7 @@ open_install(struct sink *s, struct err *e)
 	s->repairs = !install_in_order(s->install);
 	if (s->repairs)
 		install_trust_digests(s->install);
-	if (!in->skip_same || in->state != NULL || s->proof != NULL)
+	if (!in.skip_same || in.state != NULL || s->proof != NULL)
 		return 0;
 	struct planner_config pc = { .install = s->install,
 		.buffers = s->cfg.buffers,

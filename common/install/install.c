@@ -251,6 +251,8 @@ start(struct install *in, struct err *e)
 		return err_nomem(e, "install buffers; -W takes less");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);
+	if (in->cfg.failed != NULL)
+		pipeline_attach(in->pipe, in->cfg.failed, in->cfg.failed_arg);
 	int rc = pipeline_start(in->pipe, writer_stage, in);
 	for (unsigned i = 0; i < n && rc == 0; i++)
 		rc = pipeline_start(in->pipe, decoder_stage, in);

@@ -62,6 +62,9 @@ struct install_config {
 	void (*say)(const char *sentence);
 	/* A warning that does not stop the run; NULL: nobody wants it. */
 	void (*warn)(const char *sentence);
+	/* What failed while nobody was feeding; from another thread.  Or NULL. */
+	void (*failed)(void *arg);
+	void *failed_arg;
 };
 
 /* The option table for cli_parse(), offsets into struct install_config. */

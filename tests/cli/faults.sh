@@ -64,7 +64,7 @@ serve() {	# FAULT OPTIONS... IMAGE: in the background
 	for ((i = 0; i < 100; i++)); do [ -s "$T/where" ] && return; sleep 0.05; done
 	fail "frisbeed did not start: $(cat "$T/server.log")"
 }
-PATIENCE=60	# s; a busy machine takes its time
+PATIENCE=${PAT:-60}	# s; a busy machine takes its time
 client() { faulty "$1" "$BIN/frisbee" -q --loopback -i 127.0.0.1 -m 239.192.7.9 -p $port -T "$PATIENCE" "$T/node" 2> "$T/stderr"; }
 CLEANUP+=('[ -z "${SERVER:-}" ] || kill $SERVER 2> /dev/null')
 serve none "$T/good.ndz"
