@@ -1,7 +1,9 @@
 /* A chunk that comes damaged: what comes again, how often, and that nothing of it is
  * written. */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "frisbee/partial.h"
 #include "frisbee/sink.h"
@@ -83,6 +85,38 @@ test_given_up(void)
 	T_CHECK(sink_close(s, &st, &e) == -1 && e.kind == ERR_FORMAT);
 	T_CHECK(strstr(e.text, "chunk 0, which came 4 times: ") != NULL);
 	T_CHECK(access(in_scratch("bad"), F_OK) != 0);
+	mailbox_free(box);
+}
+
+/* The disk fails when all that came is being written, and nothing else comes: the load
+ * ends all the same. */
+static void
+test_cannot_be_written(void)
+{
+	const char *target = in_scratch("full");
+	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
+	struct rlimit before, small;
+	struct install_stats st;
+	struct sink *s;
+	struct err e = { 0 };
+
+	FILE *f = fopen(target, "wb");
+	T_CHECK(fwrite(raw, sizeof raw, 1, f) == 1 && fclose(f) == 0);
+	cfg.install.in_place = true;
+	T_CHECK(mailbox_new(&box, BUFFERS + SINK_NEWS, &e) == 0);
+	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
+	sink_expect(s, 2);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	small = (struct rlimit){ sizeof raw[0], before.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &small);
+	memcpy(sink_buffer(s, 1), good, sizeof good);
+	sink_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	uint32_t n = news();
+	T_CHECK((n == 1 ? news() : n) == BUFFERS);
+	T_CHECK(sink_close(s, &st, &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(strstr(e.text, "writing sector") != NULL);
+	setrlimit(RLIMIT_FSIZE, &before);
 	mailbox_free(box);
 }
 
@@ -206,6 +240,7 @@ main(void)
 	make_chunk();
 	test_mended();
 	test_given_up();
+	test_cannot_be_written();
 	test_part_mended();
 	test_part_given_up();
 	return t_done();
