@@ -42,5 +42,10 @@ status() {
 	else echo "ok: exit $want: $(basename "$1") ${*:2}: $(head -n 1 "$T/stderr")"; fi
 }
 same_hash() { [ "$(sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
+spoil_byte() {	# FILE AT: it becomes another one, whatever it was
+	local was
+	was=$(od -An -tu1 -j "$2" -N 1 "$1")
+	printf "\\$(printf %03o $((was ^ 0x5b)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
 poison() { head -c "$2" /dev/zero | tr '\0' '\245' > "$1"; }	# FILE BYTES: all 0xa5
 finish() { [ $bad -eq 0 ] && echo "all good"; exit $((bad != 0)); }

@@ -87,7 +87,7 @@ receives "ok a.ndz, * MB" "capture a.ndz" "$T/disk.ndz"
 check "as it was sent" cmp "$T/disk.ndz" "$T/images/a.ndz"
 head -c 2097152 "$T/disk.ndz" > "$T/short.ndz"
 cp "$T/disk.ndz" "$T/bad.ndz"
-printf 'X' | dd of="$T/bad.ndz" bs=1 seek=9000 conv=notrunc 2> /dev/null
+spoil_byte "$T/bad.ndz" 9000
 receives "failed: *" "capture short.ndz" "$T/short.ndz"
 receives "failed: *" "capture bad.ndz" "$T/bad.ndz"
 receives "failed: *" "capture empty.ndz" /dev/null

@@ -83,8 +83,7 @@ spoil() {
 	local image=$1 other=$2 n; shift 2
 	n=$(($(stat -c %s "$image") >> 20))
 	for at in 0 4 40 60 200 5000 500000 1048570; do
-		cp "$image" bad; printf '\x5b' | dd of=bad bs=1 seek=$at conv=notrunc status=none
-		cmp -s "$image" bad && continue
+		cp "$image" bad; spoil_byte bad $at
 		unzip "$@" bad new 2> /dev/null; rc=$?
 		check "byte $at of $image: refused with $rc" [ $rc = 1 -o $rc = 3 ]
 		check "no new file" [ ! -e new ]
@@ -172,7 +171,7 @@ n=$(($(stat -c %s s.ndz) >> 20))
 for at in 0 20 40 5000 500000 1048570; do
 	for image in s c; do
 		if [ $image = s ]; then how="--verify-key a.pub"; else how="--decrypt e1"; fi
-		cp $image.ndz bad; printf '\x5b' | dd of=bad bs=1 seek=$((1048576 + at)) conv=notrunc status=none
+		cp $image.ndz bad; spoil_byte bad $((1048576 + at))
 		rezip $how bad x.ndz 2> /dev/null; rc=$?
 		check "rezip: byte $at of $image.ndz: refused with $rc" [ $rc = 1 -o $rc = 3 ]
 		(chunk $image.ndz 0; chunk ${image}2.ndz 1; tail -c +$(((2 << 20) + 1)) $image.ndz) > bad

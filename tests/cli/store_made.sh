@@ -103,7 +103,7 @@ check "repair --index" es -q repair --index
 check "mbr is there again" gets mbr "$T/mbr.ndz"
 f=$(ls "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"; size=$(stat -c %s "$f") served=0 refused=0
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
-	cp "$T/pack" "$f"; printf '\252' | dd of="$f" bs=1 seek=$((size * i / 13 + 11 * i)) conv=notrunc status=none
+	cp "$T/pack" "$f"; spoil_byte "$f" $((size * i / 13 + 11 * i))
 	rm -f "$T/b.disk"
 	quietly "$BIN/imageunzip" -q --store "$T/S" mbr "$T/b.disk" > /dev/null 2>&1 && { cmp -s "$T/disk" "$T/b.disk" || fail "byte $i: a wrong disk"; }
 	for z in es "other_zlib $BIN/emustore"; do

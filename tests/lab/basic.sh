@@ -97,7 +97,7 @@ esac
 
 echo "== only what differs is written"
 poison "$T/d2" $((25 << 20)); "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/d2"
-printf 'X' | dd of="$T/d2" bs=1 seek=9000000 conv=notrunc status=none
+spoil_byte "$T/d2" 9000000
 serve -T -1 "$T/disk.ndz"
 load 2 --skip-same "$T/d2"; loaded 2; wait "$SERVER"
 check "the disk is right" cmp -n "$(stat -c %s "$T/disk")" "$T/disk" "$T/d2"
@@ -117,7 +117,7 @@ rm -f "$T/d7"
 status 110 on 7 "$BIN/frisbee" -T 1 -m $GROUP -p $PORT "$T/d7"
 check "no new file is left" [ ! -e "$T/d7" ]
 cp "$T/disk.ndz" "$T/bad.ndz"
-printf 'X' | dd of="$T/bad.ndz" bs=1 seek=$((3 * 1048576 + 9000)) conv=notrunc 2> /dev/null
+spoil_byte "$T/bad.ndz" $((3 * 1048576 + 9000))
 serve "$T/bad.ndz"
 status 3 on 7 "$BIN/frisbee" -q -m $GROUP -p $PORT "$T/d7"
 check "the chunk is named" grep -q "chunk 3" "$T/stderr"

@@ -90,7 +90,7 @@ echo "== the file is written to"
 cp "$T/disk.ndz" "$T/file.ndz"
 serve -W 20M "$T/file.ndz"
 load 1 "$T/d1"; load 2 "$T/d2"; begun 2
-printf 'X' | dd of="$T/file.ndz" bs=1 seek=9000000 conv=notrunc 2> /dev/null
+spoil_byte "$T/file.ndz" 9000000
 for i in 1 2; do
 	wait "${LOADS[$i]}"; check "client $i ends with 3" [ $? = 3 ]
 	check "and says why" grep -q "was changed" "$T/client$i.log"
