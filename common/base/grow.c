@@ -1,5 +1,6 @@
 #include "common/base/grow.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +14,11 @@ grow(void *array, size_t *cap, size_t n, size_t each, const char *what, struct e
 
 	if (n < *cap)
 		return 0;
+	if (*cap > SIZE_MAX / 2 / each)
+		return err_nomem(e, what);
 	/* Pointers to whatever it is have one form, but no type in common. */
 	memcpy(&old, array, sizeof old);
-	void *new = reallocarray(old, more, each);
+	void *new = realloc(old, more * each);
 	if (new == NULL)
 		return err_nomem(e, what);
 	memcpy(array, &new, sizeof new);
