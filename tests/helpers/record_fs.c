@@ -90,5 +90,9 @@ main(int argc, char **argv)
 		put_range(rec.real, rangeset_get(&rec.seen, i), f);
 	printf("%s: %s, %llu sectors skipped %s\n", argv[1], mod->name,
 	    (unsigned long long)rangeset_total(&found.skip), found.warning);
-	return fclose(f) != 0;
+	fs_scan_free(&found);
+	rangeset_free(&rec.seen);
+	int rc = disk_close(d, &e) != 0;
+	rc |= disk_close(rec.real, &e) != 0;
+	return fclose(f) != 0 || rc;
 }
