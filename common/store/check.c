@@ -11,6 +11,19 @@
 #include "common/store/stored.h"
 
 int
+marks_add_used(void *arg, uint64_t number, struct err *e)
+{
+	struct marks *m = arg;
+
+	if (number >= m->n)
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " is not among those that the index gave",
+		    number);
+	marks_add(m, number);
+	return 0;
+}
+
+int
 marks_new(struct marks *m, struct store *s, struct err *e)
 {
 	if (index_next(s->index, INDEX_NEXT_FRAGMENT, &m->n, e) != 0)

@@ -56,4 +56,8 @@ int check_images(struct check *, struct store *, struct err *);
 void check_problem(struct check *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For stored_each_fragment() of an image, with the struct marks *: the fragment is in
+ * use.  ERR_FORMAT: the index never gave its number. */
+int marks_add_used(void *marks, uint64_t number, struct err *);
+
 #endif /* COMMON_STORE_CHECK_H */

@@ -54,19 +54,6 @@ find_use(struct collecting *g, uint32_t number)
 	return NULL;
 }
 
-static int
-mark_used(void *arg, uint64_t number, struct err *e)
-{
-	struct marks *m = arg;
-
-	if (number >= m->n)
-		return err_set(e, ERR_FORMAT,
-		    "fragment %" PRIu64 " is not among those that the index gave",
-		    number);
-	marks_add(m, number);
-	return 0;
-}
-
 /* An image that cannot be read may need anything: then nothing is removed. */
 static int
 mark_image(void *arg, const struct index_image *i, struct err *e)
@@ -76,7 +63,7 @@ mark_image(void *arg, const struct index_image *i, struct err *e)
 
 	if (stored_open_image(&d, g->s, i, e) != 0)
 		return -1;
-	int rc = stored_each_fragment(d, mark_used, &g->used, e);
+	int rc = stored_each_fragment(d, marks_add_used, &g->used, e);
 	stored_free(d);
 	return rc;
 }
