@@ -142,6 +142,16 @@ finish_item(struct server *s, struct item *it)
 	s->stats.unasked = s->ext.repair.unasked;
 }
 
+/* The first one that has something from its cursor on: what was asked again behind it
+ * waits for its turn like all else.  Several have begun when chunks take turns. */
+static struct item *
+next_item(struct server *s)
+{
+	while (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
+		server_fifo_append(s, server_fifo_pop(s));
+	return s->head;
+}
+
 bool
 server_read_next(struct server *s, struct server_run *run)
 {
@@ -157,12 +167,10 @@ server_read_next(struct server *s, struct server_run *run)
 		s->ext.parity_ahead = 0;
 		return parity && read_for_parity(s, run);
 	}
-	/* What was asked again behind the cursor waits for its turn like all else. */
-	if (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
-		server_fifo_append(s, server_fifo_pop(s));
-	struct item *it = s->head;
+	struct item *it = next_item(s);
 	uint32_t first = blockmap_next(&it->queued, it->cursor);
 	uint32_t n = blockmap_run(&it->queued, first, s->cfg.run_blocks);
+	assert(n > 0);
 	struct blockmap taken = blockmap_range(first, n);
 	it->queued = blockmap_minus(it->queued, &taken);
 	blockmap_add(&it->coming, &taken);
