@@ -1,5 +1,5 @@
-/* ntfs_attr.h: the attributes of a record, before they are streams: for ntfs_record.c,
- * ntfs_runs.c and ntfs_stream.c. */
+/* ntfs_attr.h: the attributes of a record, before they are streams: for ntfs_boot.c,
+ * ntfs_record.c, ntfs_list.c and ntfs_stream.c. */
 #ifndef FSMODS_NTFS_ATTR_H
 #define FSMODS_NTFS_ATTR_H
 
@@ -15,6 +15,8 @@ struct ntfs_attr {
 	uint64_t bytes, valid;
 };
 
+/* ntfs_record.c */
+
 /* The attribute of this type and name that starts at a vcn: 1, 0, -1. */
 int ntfs_attr_find(const struct ntfs_record *, uint32_t type, const char *name,
     uint64_t vcn, struct ntfs_attr *, struct err *);
@@ -23,7 +25,9 @@ struct rd ntfs_slice(const struct rd *whole, size_t off, size_t n);
 /* Is a name in UTF-16 this one? */
 bool ntfs_name_is(struct rd name, const char *ascii);
 
-/* ntfs_runs.c: put clusters behind a stream's others; lcn may be NTFS_HOLE. */
+/* ntfs_stream.c */
+
+/* Put clusters behind a stream's others; lcn may be NTFS_HOLE. */
 int ntfs_stream_append(const struct ntfs *, struct ntfs_stream *, uint64_t lcn,
     uint64_t len, struct err *);
 /* One attribute, or one part of it, into the stream. */

@@ -111,14 +111,14 @@ int ntfs_record_read(
 int ntfs_record_value(
     const struct ntfs_record *, uint32_t type, struct rd *value, struct err *);
 
-/* ntfs_stream.c */
+/* ntfs_list.c */
 
 /* The attribute of this type and ASCII name ("": none) in a base record, with its
  * attribute list followed: 1, 0 not there, -1.  To be closed whatever comes. */
 int ntfs_stream_open(const struct ntfs *, const struct ntfs_record *, uint32_t type,
     const char *name, struct ntfs_stream *, struct err *);
 
-/* ntfs_runs.c */
+/* ntfs_stream.c */
 
 void ntfs_stream_close(struct ntfs_stream *);
 int ntfs_stream_read(const struct ntfs *, const struct ntfs_stream *, void *buf,

@@ -1,154 +1,176 @@
-/* ntfs_stream.c: opening a stream of NTFS: its attribute, or all parts of it that the
- * attribute list names, in whatever records they are. */
-#include <inttypes.h>
+/* ntfs_stream.c: streams of NTFS: run lists, and reading what they lead to. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fsmods/ntfs_attr.h"
 
-enum { LIST_BYTES_MAX = 256 << 10 }; /* as Windows has it */
+#define VCN_MAX (UINT64_C(1) << 52) /* of a stream, holes and all */
 
-struct list_entry {
-	uint32_t type;
-	struct rd name;
-	uint64_t vcn, ref;
-};
-
-/* 1, 0 at the end, -1. */
-static int
-list_next(struct rd *list, struct list_entry *l, struct err *e)
+int
+ntfs_stream_append(const struct ntfs *v, struct ntfs_stream *s, uint64_t lcn,
+    uint64_t len, struct err *e)
 {
-	struct rd head = *list;
-
-	if (rd_left(list) == 0)
-		return 0;
-	l->type = rd_le32(&head);
-	struct rd body = rd_sub(list, rd_le16(&head));
-	size_t name_chars = rd_u8(&head), name_at = rd_u8(&head);
-	l->vcn = rd_le64(&head);
-	l->ref = rd_le64(&head);
-	l->name = name_chars == 0 ? rd_from(NULL, 0)
-	                          : ntfs_slice(&body, name_at, name_chars * 2);
-	if (!rd_ok(&head) || !rd_ok(&body) || body.len < 24 || !rd_ok(&l->name))
-		return err_set(e, ERR_FORMAT, "an attribute list is damaged");
-	return 1;
-}
-
-/* The part of an attribute that a list's entry points to.  Parts come in the
- * order of their vcns, so a list that goes in circles ends at once. */
-static int
-add_listed(const struct ntfs *v, const struct ntfs_record *base,
-    const struct list_entry *l, const char *name, struct ntfs_record *other,
-    struct ntfs_stream *s, struct err *e)
-{
-	const struct ntfs_record *m = base;
-	struct ntfs now = *v;
-	struct ntfs_attr a;
-
-	/* Later parts of the MFT are described in records of its earlier parts. */
-	if (base->number == NTFS_MFT && l->type == NTFS_AT_DATA && s->clusters > 0)
-		now.mft = *s;
-	if (l->vcn != s->clusters)
-		return err_set(e, ERR_FORMAT, "an attribute list is out of order");
-	if (NTFS_REF_RECORD(l->ref) != base->number) {
-		if (ntfs_record_read(&now, NTFS_REF_RECORD(l->ref), other, e) != 0)
-			return -1;
-		if (NTFS_REF_RECORD(other->base) != base->number || other->base == 0)
+	if (len == 0 || len > VCN_MAX || s->clusters > VCN_MAX - len)
+		return err_set(e, ERR_FORMAT, "impossible length in a run list");
+	if (lcn != NTFS_HOLE) {
+		if (!range_within((struct range){ lcn, len }, v->clusters))
+			return err_set(e, ERR_FORMAT, "a run list leaves the volume");
+		s->allocated += len;
+		if (s->allocated > v->clusters)
 			return err_set(e, ERR_FORMAT,
-			    "record %" PRIu64 " is another file's", other->number);
-		m = other;
+			    "a run list has more clusters than the volume");
 	}
-	if (m->sequence != NTFS_REF_SEQUENCE(l->ref))
-		return err_set(e, ERR_FORMAT, "an attribute list is stale");
-	int rc = ntfs_attr_find(m, l->type, name, l->vcn, &a, e);
-	if (rc == 0)
+	if (s->nruns == s->cap) {
+		size_t cap = s->cap < 4 ? 4 : s->cap * 2;
+		struct ntfs_run *runs = reallocarray(s->runs, cap, sizeof *runs);
+		if (runs == NULL)
+			return err_nomem(e, "a run list");
+		s->runs = runs;
+		s->cap = cap;
+	}
+	s->runs[s->nruns++] = (struct ntfs_run){ s->clusters, lcn, len };
+	s->clusters += len;
+	return 0;
+}
+
+/* n bytes, little endian, with a sign. */
+static int64_t
+signed_le(struct rd *r, unsigned n)
+{
+	uint64_t x = 0;
+	uint8_t byte = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		byte = rd_u8(r);
+		x |= (uint64_t)byte << 8 * i;
+	}
+	if (n < 8 && (byte & 0x80))
+		x |= UINT64_MAX << 8 * n;
+	return (int64_t)x;
+}
+
+/* Pairs of length and distance from the last place; no distance: a hole. */
+static int
+runs_decode(const struct ntfs *v, const struct ntfs_attr *a, struct ntfs_stream *s,
+    struct err *e)
+{
+	struct rd r = a->value;
+	uint64_t lcn = 0;
+	uint8_t sizes;
+
+	while ((sizes = rd_u8(&r)) != 0) {
+		unsigned len_bytes = sizes & 15, lcn_bytes = sizes >> 4;
+		if (len_bytes == 0 || len_bytes > 8 || lcn_bytes > 8)
+			return err_set(e, ERR_FORMAT, "a run list is damaged");
+		int64_t len = signed_le(&r, len_bytes);
+		lcn += (uint64_t)signed_le(&r, lcn_bytes);
+		if (!rd_ok(&r) || len <= 0)
+			return err_set(e, ERR_FORMAT, "a run list is damaged");
+		if (ntfs_stream_append(
+			v, s, lcn_bytes == 0 ? NTFS_HOLE : lcn, (uint64_t)len, e) != 0)
+			return -1;
+	}
+	if (!rd_ok(&r) || s->clusters != a->last_vcn + 1)
 		return err_set(
-		    e, ERR_FORMAT, "an attribute list names what is not there");
-	return rc < 0 ? -1 : ntfs_stream_add(v, &a, s, e);
+		    e, ERR_FORMAT, "a run list does not end where it should");
+	return 0;
 }
 
-/* All parts of an attribute, in the order of the list: 1, 0, -1. */
-static int
-open_listed(const struct ntfs *v, const struct ntfs_record *base, struct rd list,
-    uint32_t type, const char *name, struct ntfs_stream *s, struct err *e)
+/* One attribute, or one part of it, into the stream. */
+int
+ntfs_stream_add(const struct ntfs *v, const struct ntfs_attr *a, struct ntfs_stream *s,
+    struct err *e)
 {
-	struct ntfs_record *other = malloc(sizeof *other);
-	struct list_entry l;
-	int rc, found = 0;
+	if (!a->resident && a->first_vcn != 0)
+		return runs_decode(v, a, s, e);
+	s->flags = a->flags;
+	s->resident = a->resident;
+	s->bytes = a->bytes;
+	s->valid = a->valid;
+	if (!a->resident) {
+		if (s->bytes > VCN_MAX * 512 || s->valid > s->bytes)
+			return err_set(e, ERR_FORMAT, "impossible sizes of a stream");
+		return runs_decode(v, a, s, e);
+	}
+	struct rd value = a->value;
+	s->data = malloc(s->bytes > 0 ? s->bytes : 1);
+	if (s->data == NULL)
+		return err_nomem(e, "an attribute");
+	rd_copy(&value, s->data, s->bytes);
+	return 0;
+}
 
-	if (other == NULL)
-		return err_nomem(e, "a record");
-	while ((rc = list_next(&list, &l, e)) == 1) {
-		if (l.type != type || !ntfs_name_is(l.name, name))
-			continue;
-		/* A resident attribute, or an empty one, has one part only. */
-		if (found && s->clusters == 0)
-			rc = err_set(
-			    e, ERR_FORMAT, "an attribute list names something twice");
+void
+ntfs_stream_close(struct ntfs_stream *s)
+{
+	free(s->data);
+	free(s->runs);
+	*s = (struct ntfs_stream){ 0 };
+}
+
+static const struct ntfs_run *
+run_at(const struct ntfs_stream *s, uint64_t vcn)
+{
+	size_t lo = 0, hi = s->nruns;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (s->runs[mid].vcn <= vcn)
+			lo = mid;
 		else
-			rc = add_listed(v, base, &l, name, other, s, e);
-		if (rc != 0)
-			break;
-		found = 1;
+			hi = mid;
 	}
-	free(other);
-	return rc < 0 ? -1 : found;
-}
-
-/* The attribute list itself is in the base record, its value perhaps not. */
-static int
-read_list(const struct ntfs *v, const struct ntfs_attr *a, uint8_t **list,
-    size_t *bytes, struct err *e)
-{
-	struct ntfs_stream s = { 0 };
-	int rc = ntfs_stream_add(v, a, &s, e);
-
-	*list = NULL;
-	if (rc == 0 && s.bytes > LIST_BYTES_MAX)
-		rc = err_set(
-		    e, ERR_FORMAT, "an attribute list of %" PRIu64 " bytes", s.bytes);
-	if (rc == 0) {
-		*bytes = s.bytes;
-		*list = malloc(s.bytes > 0 ? s.bytes : 1);
-		rc = *list == NULL ? err_nomem(e, "an attribute list")
-		                   : ntfs_stream_read(v, &s, *list, s.bytes, 0, e);
-	}
-	ntfs_stream_close(&s);
-	return rc;
-}
-
-static int
-check_stream(const struct ntfs *v, const struct ntfs_stream *s, struct err *e)
-{
-	uint64_t whole = s->bytes / v->cluster_bytes,
-		 rest = s->bytes % v->cluster_bytes;
-
-	if (!s->resident && s->clusters < whole + (rest != 0))
-		return err_set(e, ERR_FORMAT, "a run list is shorter than the stream");
-	return 1;
+	return &s->runs[lo];
 }
 
 int
-ntfs_stream_open(const struct ntfs *v, const struct ntfs_record *base, uint32_t type,
-    const char *name, struct ntfs_stream *s, struct err *e)
+ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf,
+    size_t len, uint64_t off, struct err *e)
 {
-	struct ntfs_attr a;
-	uint8_t *list;
-	size_t bytes;
+	uint8_t *to = buf;
 
-	*s = (struct ntfs_stream){ 0 };
-	int rc = ntfs_attr_find(base, NTFS_AT_LIST, "", 0, &a, e);
-	if (rc == 1) {
-		rc = read_list(v, &a, &list, &bytes, e);
-		if (rc == 0)
-			rc = open_listed(
-			    v, base, rd_from(list, bytes), type, name, s, e);
-		free(list);
-	} else if (rc == 0) {
-		rc = ntfs_attr_find(base, type, name, 0, &a, e);
-		if (rc == 1 && ntfs_stream_add(v, &a, s, e) != 0)
-			rc = -1;
+	if (!range_within((struct range){ off, len }, s->bytes))
+		return err_set(e, ERR_FORMAT, "a stream is too short");
+	if (s->flags != 0)
+		return err_set(
+		    e, ERR_UNSUPPORTED, "metadata is compressed, encrypted or sparse");
+	if (s->resident) {
+		memcpy(buf, s->data + off, len);
+		return 0;
 	}
-	if (rc == 1)
-		rc = check_stream(v, s, e);
-	return rc < 0 ? err_ctx(e, "record %" PRIu64, base->number) : rc;
+	while (len > 0) {
+		uint64_t vcn = off / v->cluster_bytes;
+		if (vcn >= s->clusters)
+			return err_set(
+			    e, ERR_FORMAT, "a run list is shorter than the stream");
+		const struct ntfs_run *r = run_at(s, vcn);
+		uint64_t into = off - r->vcn * v->cluster_bytes,
+			 left = r->len * v->cluster_bytes - into;
+		size_t n = left < len ? (size_t)left : len;
+		if (off >= s->valid)
+			memset(to, 0, n);
+		else if (r->lcn == NTFS_HOLE)
+			return err_set(e, ERR_FORMAT, "metadata has a hole");
+		else if (ntfs_read(v, to, n, r->lcn * v->cluster_bytes + into, e) != 0)
+			return -1;
+		if (off < s->valid && n > s->valid - off)
+			memset(to + (s->valid - off), 0, n - (s->valid - off));
+		to += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int
+ntfs_stream_clusters(
+    const struct ntfs_stream *s, struct rangeset *clusters, struct err *e)
+{
+	for (size_t i = 0; i < s->nruns; i++) {
+		const struct ntfs_run *r = &s->runs[i];
+		if (r->lcn != NTFS_HOLE &&
+		    rangeset_add(clusters, (struct range){ r->lcn, r->len }, e) != 0)
+			return -1;
+	}
+	return 0;
 }

@@ -1,4 +1,4 @@
-/* most.h: instrumented code is slow: no more machines and chunks than this. */
+/* most.h: instrumented code is slow: no more machines and chunks in a run than this. */
 #ifndef TESTS_SIM_MOST_H
 #define TESTS_SIM_MOST_H
 
