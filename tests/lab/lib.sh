@@ -39,6 +39,8 @@ lab_up() {
 	ip link add br0 type bridge forward_delay 0 mcast_snooping 1 mcast_querier 1 mcast_query_interval 500 \
 	    mcast_startup_query_interval 50 mcast_igmp_version 3 2> /dev/null || ip link add br0 type bridge || skip "no bridges here"
 	ip link set br0 up
+	# A switch has no packet filter.
+	echo 0 2> /dev/null > /proc/sys/net/bridge/bridge-nf-call-iptables || true
 	lab_node s 10.9.0.1
 	for ((i = 1; i <= $1; i++)); do NODES+=("$i"); lab_node "$i" 10.9.0.$((10 + i)); done
 }
@@ -52,10 +54,10 @@ lab_mtu() {	# NODE BYTES
 lab_loss() {	# NODE PERMILLE [MATCH]
 	command -v nft > /dev/null || skip "needs nft"
 	on s ip link set eth0 gso_max_segs 1 || skip "cannot limit segmentation"
-	on "$1" nft -f - << NFT || skip "nft rules are not allowed here"
-table netdev loss {
-	chain ing {
-		type filter hook ingress device "eth0" priority 0;
+	nft -f - << NFT || skip "nft rules are not allowed here"
+table netdev loss$1 {
+	chain port {
+		type filter hook egress device "p$1" priority 0;
 		${3:-udp dport $PORT-$((PORT + 64))} numgen random mod 1000 < $2 drop
 	}
 }
