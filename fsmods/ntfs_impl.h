@@ -89,6 +89,8 @@ struct ntfs_record {
 	uint8_t bytes[NTFS_RECORD_MAX];
 };
 
+/* ntfs_boot.c */
+
 /* What the boot sector says: 1 NTFS, 0 not, -1 cannot read it. */
 int ntfs_boot(struct ntfs *, struct disk *, struct range part, struct err *);
 /* After ntfs_boot(): find the MFT. */
@@ -97,6 +99,9 @@ void ntfs_close(struct ntfs *);
 
 /* Bytes of the volume. */
 int ntfs_read(const struct ntfs *, void *buf, size_t len, uint64_t off, struct err *);
+
+/* ntfs_record.c */
+
 /* Check a block with fix-ups ("FILE", "INDX", "RSTR") and undo them. */
 int ntfs_fix_up(uint8_t *block, size_t bytes, const char magic[4], struct err *);
 /* A record that is in use. */
@@ -105,10 +110,16 @@ int ntfs_record_read(
 /* The value of a resident attribute without a name: 1, 0 not there, -1. */
 int ntfs_record_value(
     const struct ntfs_record *, uint32_t type, struct rd *value, struct err *);
+
+/* ntfs_list.c */
+
 /* The attribute of this type and ASCII name ("": none) in a base record, with its
  * attribute list followed: 1, 0 not there, -1.  To be closed whatever comes. */
 int ntfs_stream_open(const struct ntfs *, const struct ntfs_record *, uint32_t type,
     const char *name, struct ntfs_stream *, struct err *);
+
+/* ntfs_stream.c */
+
 void ntfs_stream_close(struct ntfs_stream *);
 int ntfs_stream_read(const struct ntfs *, const struct ntfs_stream *, void *buf,
     size_t len, uint64_t off, struct err *);

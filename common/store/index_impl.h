@@ -1,4 +1,8 @@
-/* index_impl.h: what the files of the index share. */
+/* index_impl.h: what the files of the index share.
+ *
+ * index.c opens it; index_query.c asks; index_fragments.c and index_images.c are its
+ * tables, index_remote.c those of a store in a bucket.
+ */
 #ifndef COMMON_STORE_INDEX_IMPL_H
 #define COMMON_STORE_INDEX_IMPL_H
 
@@ -50,5 +54,20 @@ struct index {
 int err_index(const struct index *, struct err *);
 /* Statements that give no rows. */
 int index_run(struct index *, const char *sql, struct err *);
+
+/* index_query.c */
+
+/* A query with its first parameters, all numbers; more are bound by the caller.  NULL:
+ * *e says why. */
+sqlite3_stmt *index_ask(
+    struct index *, enum query, size_t n, const uint64_t *v, struct err *);
+/* 1 a row, 0 done, -1.  After the last row that is wanted the caller resets it. */
+int index_step(struct index *, sqlite3_stmt *, struct err *);
+/* A statement of numbers that gives no rows. */
+int index_tell(struct index *, enum query, size_t n, const uint64_t *v, struct err *);
+/* What is in a row: a number; n bytes, zeros unless there are so many; a text, cut. */
+uint64_t index_column(sqlite3_stmt *, int i);
+void index_column_bytes(sqlite3_stmt *, int i, uint8_t *out, size_t n);
+void index_column_text(sqlite3_stmt *, int i, char *out, size_t cap);
 
 #endif /* COMMON_STORE_INDEX_IMPL_H */

@@ -1,0 +1,48 @@
+"""Benchmarks of imagezip: its speed, its images and its memory, against partclone."""
+import os
+
+from bench_files import allocated_bytes, report
+from measure import BIN, ROOTFS, pairs, run
+
+
+def bench_capture(f):
+    raw = allocated_bytes() / 1e6
+    run(f"cat {ROOTFS} > /dev/null")        # the page cache is the disk: codecs are compared
+    a, b = pairs(f.capture_ours(), f.capture_rival())
+    report("capture", raw / a, raw / b, "partclone.ext4 | pigz -4 -p2", "MB/s")
+    report("image size", os.path.getsize(f.ndz) / 1e6, os.path.getsize(f.pc) / 1e6,
+           "partclone.ext4 | pigz -4 -p2", "MB", False)
+    zst = f.dir + "/rival.zst"
+    c = f"partclone.ext4 -q -c -F -L /dev/null -s {ROOTFS} -o - | zstd -q -3 -T2 > {zst}"
+    a, b = pairs(f.capture_ours(), c)
+    report("capture", raw / a, raw / b, "partclone.ext4 | zstd -3 -T2", "MB/s")
+    report("image size", os.path.getsize(f.ndz) / 1e6, os.path.getsize(zst) / 1e6,
+           "partclone.ext4 | zstd -3 -T2", "MB", False)
+    os.unlink(zst)
+
+
+def bench_codecs(f):
+    """zstd:3 against the default, --fast against partclone with zstd: throughput and size."""
+    raw = allocated_bytes() / 1e6
+    run(f"cat {ROOTFS} > /dev/null")
+    other = f.dir + "/rival.image"
+    default = f"{BIN}/imagezip -j2 {ROOTFS} {other}"
+    partclone = f"partclone.ext4 -q -c -F -L /dev/null -s {ROOTFS} -o - | "
+    for options, rival, name in (("--codec=zstd:3", default, "imagezip, the default"),
+                                 ("--codec=zstd:3", partclone + f"zstd -q -3 -T2 > {other}", "partclone.ext4 | zstd -3 -T2"),
+                                 ("--fast", default, "imagezip, the default"),
+                                 ("--fast", partclone + f"zstd -q -3 -T2 > {other}", "partclone.ext4 | zstd -3 -T2"),
+                                 ("--fast", partclone + f"pigz -1 -p2 > {other}", "partclone.ext4 | pigz -1 -p2")):
+        ours = f.dir + "/codec.ndz"
+        a, b = pairs(f"{BIN}/imagezip -j2 {options} {ROOTFS} {ours}", rival)
+        report(f"capture {options}", raw / a, raw / b, name, "MB/s")
+        report(f"image size {options}", os.path.getsize(ours) / 1e6, os.path.getsize(other) / 1e6, name, "MB", False)
+        os.unlink(ours), os.unlink(other)
+
+
+def bench_memory(f):
+    _, ours = run("exec " + f.capture_ours())
+    report("imagezip memory", ours / 1e6, 200, "the limit set", "MB", False, 1)
+
+
+BENCHES = dict(capture=bench_capture, codecs=bench_codecs, memory=bench_memory)

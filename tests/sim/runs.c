@@ -1,0 +1,112 @@
+#include "tests/sim/runs.h"
+
+#include <stdio.h>
+
+#include "tests/sim/answer.h"
+#include "tests/sim/knobs.h"
+#include "tests/sim/most.h"
+#include "tests/sim/verdict.h"
+
+/* One client without anybody else, loss or mishap, with such a disk: what times are
+ * compared with.  0: it failed. */
+static uint64_t
+alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
+{
+	struct scenario one = *sc;
+	struct outcome out;
+
+	one.clients = 1;
+	one.chunk_us = chunk_us;
+	one.unheard = false;
+	one.crashes = one.slow_clients = 0;
+	one.restart_us = one.new_image_us = 0;
+	one.old_clients = one.greedy_old = one.greedy_new = 0;
+	one.start = START_AT_ONCE;
+	one.net.loss = one.net.late = one.net.twice = 0;
+	one.chunk_spread = one.damage = 0;
+	world_run(&one, seed, false, &out);
+	return out.failed[0] == '\0' ? out.median_us : 0;
+}
+
+/* What one alone takes whose disk nobody waits for, and how much longer than its disk
+ * one takes that waits for it. */
+static void
+measure_alone(struct scenario *sc, uint64_t seed)
+{
+	uint64_t slow_us = 4 * sc->chunk_us + 1000000;
+
+	sc->alone_net_us = alone_us(sc, seed, 1);
+	sc->alone_extra_us = alone_us(sc, seed, slow_us) - sc->chunks * slow_us;
+}
+
+/* For programs: one run, whatever it may cost. */
+int
+runs_tell(struct scenario sc, uint64_t seed)
+{
+	struct outcome out;
+
+	measure_alone(&sc, seed);
+	world_run(&sc, seed, false, &out);
+	answer_case(&sc, seed, &out, alone_us(&sc, seed, sc.chunk_us));
+	return out.failed[0] != '\0';
+}
+
+/* `changes` is how the case differs from the suite's, as --set options. */
+bool
+runs_case(const struct scenario *sc, uint64_t seed, bool traced, const char *changes)
+{
+	struct outcome out;
+
+	world_run(sc, seed, traced, &out);
+	uint64_t alone = alone_us(sc, seed, sc->chunk_us);
+	verdict_print(sc, &out, alone);
+	if (out.failed[0] == '\0')
+		verdict_check(sc, &out, alone);
+	if (out.failed[0] == '\0')
+		return true;
+	printf("FAILED: %s\n  replay: sim --seed %llu --case %s%s --trace\n",
+	    out.failed, (unsigned long long)seed, sc->name, changes);
+	return false;
+}
+
+int
+runs_seeds(const struct scenario *sc, uint64_t first, uint64_t seeds, bool traced,
+    const char *changes)
+{
+	unsigned failed = 0;
+
+	verdict_print_head();
+	for (uint64_t s = first; s < first + seeds; s++)
+		failed += !runs_case(sc, s, traced, changes);
+	printf("%llu cases, %u failed\n", (unsigned long long)seeds, failed);
+	return failed != 0;
+}
+
+void
+runs_shrink(struct scenario *sc, char *changes, size_t cap)
+{
+	if (sc->clients <= MOST_CLIENTS && sc->chunks <= MOST_CHUNKS)
+		return;
+	knobs_drop_limits(sc);
+	sc->clients = sc->clients < MOST_CLIENTS ? sc->clients : MOST_CLIENTS;
+	sc->chunks = sc->chunks < MOST_CHUNKS ? sc->chunks : MOST_CHUNKS;
+	sc->old_clients = sc->old_clients < sc->clients ? sc->old_clients : 1;
+	sc->crashes = sc->crashes < sc->clients ? sc->crashes : sc->clients - 1;
+	snprintf(changes, cap, " --set clients=%u --set chunks=%u --set crashes=%u",
+	    sc->clients, sc->chunks, sc->crashes);
+}
+
+/* The same seed twice must be the same run. */
+bool
+runs_twice(const struct scenario *sc)
+{
+	struct outcome a, b, c;
+
+	world_run(sc, 1, false, &a);
+	world_run(sc, 1, false, &b);
+	world_run(sc, 2, false, &c);
+	bool ok = a.hash == b.hash && a.end_us == b.end_us && a.hash != c.hash;
+	if (!ok)
+		printf("FAILED: one seed, two different runs\n");
+	return ok;
+}

@@ -1,0 +1,13 @@
+/* verdict.h: what came of a run of a case: a line of the table, and whether it cost
+ * more than it may.  alone_us: what one client takes alone. */
+#ifndef TESTS_SIM_VERDICT_H
+#define TESTS_SIM_VERDICT_H
+
+#include "tests/sim/world.h"
+
+void verdict_print_head(void);
+void verdict_print(const struct scenario *, const struct outcome *, uint64_t alone_us);
+/* Says in failed[] which limit was broken. */
+void verdict_check(const struct scenario *, struct outcome *, uint64_t alone_us);
+
+#endif /* TESTS_SIM_VERDICT_H */

@@ -1,0 +1,130 @@
+/* The client's engine: joining, and whom it believes. */
+#include "tests/t.h"
+#include "tests/unit/client_talk.h"
+
+static void
+test_join(void)
+{
+	struct client_config cfg = config(4);
+	struct wire_msg m;
+
+	cfg.start_delay_us = 700;
+	struct client *c = client_new(&cfg, 0);
+	T_CHECK(is_silent(c, 0) && client_deadline(c, 0) == 700);
+	/* What others are told does not shorten the wait, nor spare the JOIN. */
+	join_reply(c, 300, 3 * 1024);
+	T_CHECK(client_state(c) == CLIENT_JOINING && client_deadline(c, 300) == 700);
+	T_CHECK(says(c, 700, &m) && m.subtype == WIRE_JOIN && m.u.join.clientid == 77);
+	T_CHECK(is_silent(c, 700) && client_deadline(c, 700) == 700 + 500 * MS);
+	T_CHECK(says(c, 700 + 500 * MS, &m) && m.subtype == WIRE_JOIN);
+	T_CHECK(client_chunks(c) == 0 && client_image_bytes(c) == 0);
+	join_reply(c, 600 * MS, 3 * 1024);
+	T_CHECK(client_state(c) == CLIENT_LOADING && client_chunks(c) == 3);
+	T_CHECK(client_image_bytes(c) == 3 << 20);
+	/* The first requests do not wait for a tick. */
+	T_CHECK(asks_whole(c, 600 * MS, 0, 1024) && asks_whole(c, 600 * MS, 1, 1024));
+	T_CHECK(is_silent(c, 600 * MS));
+	T_CHECK(client_stats(c)->join_attempts == 2 && client_stats(c)->requests == 2);
+	client_free(c);
+}
+
+static void
+check_refused(bool any_file, uint32_t id, uint32_t nblocks, uint64_t bytes,
+    uint32_t block_bytes, enum client_state want)
+{
+	struct client_config cfg = config(4);
+	struct wire_msg m;
+
+	cfg.any_file = any_file;
+	struct client *c = client_new(&cfg, 0);
+	T_CHECK(says(c, 0, &m) && m.subtype == (any_file ? WIRE_JOIN2 : WIRE_JOIN));
+	if (any_file)
+		join2_reply(c, 1, id, nblocks, bytes, block_bytes);
+	else
+		join_reply(c, 1, nblocks);
+	T_CHECK(client_state(c) == want);
+	T_CHECK((want == CLIENT_REFUSED) == (client_error(c)[0] != '\0'));
+	printf("# %s\n", client_error(c));
+	client_free(c);
+}
+
+static void
+test_replies(void)
+{
+	check_refused(false, 0, 0, 0, 0, CLIENT_REFUSED);
+	check_refused(false, 0, 1023, 0, 0, CLIENT_REFUSED);
+	check_refused(false, 0, 2048, 0, 0, CLIENT_LOADING);
+	check_refused(true, 77, 300, 307200, 1024, CLIENT_LOADING);
+	check_refused(true, 78, 300, 307200, 1024, CLIENT_JOINING);
+	check_refused(true, 77, 300, 307201, 1024, CLIENT_REFUSED);
+	check_refused(true, 77, 0, 0, 1024, CLIENT_REFUSED);
+	check_refused(true, 77, 300, 307200, 8192, CLIENT_REFUSED);
+	check_refused(true, 77, 300, UINT64_MAX, 1024, CLIENT_REFUSED);
+}
+
+static void
+test_silence(void)
+{
+	struct client_config cfg = config(4);
+	struct wire_msg m;
+
+	cfg.silence_us = 2000 * MS;
+	struct client *c = client_new(&cfg, 0);
+	T_CHECK(says(c, 0, &m) && says(c, 1000 * MS, &m));
+	join_reply(c, 1900 * MS, 1024);
+	/* It answers somebody else, and may never have heard ours. */
+	T_CHECK(client_deadline(c, 1900 * MS) == 1900 * MS);
+	T_CHECK(says(c, 1900 * MS, &m) && m.subtype == WIRE_JOIN);
+	T_CHECK(asks_whole(c, 1900 * MS, 0, 1024));
+	heard_request(c, 3800 * MS, 0);
+	T_CHECK(client_deadline(c, 3899 * MS) <= 3900 * MS);
+	says(c, 3899 * MS, &m);
+	T_CHECK(client_state(c) == CLIENT_LOADING);
+	T_CHECK(!says(c, 3900 * MS, &m) && client_state(c) == CLIENT_GAVE_UP);
+	T_CHECK(client_error(c)[0] != '\0');
+	T_CHECK(client_deadline(c, 3900 * MS) == CLIENT_NEVER);
+	client_free(c);
+}
+
+/* Only the named server's word counts; nonsense is dropped. */
+static void
+test_trust(void)
+{
+	struct client_config cfg = config(4);
+	struct client_store st;
+	struct wire_msg m;
+
+	cfg.has_server = true;
+	memcpy(cfg.server, server_ip, 4);
+	struct client *c = client_new(&cfg, 0);
+	T_CHECK(says(c, 0, &m));
+	m = (struct wire_msg){
+		.type = WIRE_REPLY, .subtype = WIRE_JOIN, .u.join.blocks = 1024
+	};
+	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
+	join_reply(c, 0, 1024);
+	T_CHECK(client_state(c) == CLIENT_LOADING);
+	T_CHECK(!block_from(c, 1, 0, 0, other, &st));
+	T_CHECK(block_from(c, 1, 0, 0, server_ip, &st));
+	T_CHECK(!block_from(c, 1, 1, 0, server_ip, &st));
+	uint8_t pkt[WIRE_PACKET_MAX];
+	m = (struct wire_msg){ .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.srcip = { 10, 0, 0, 1 },
+		.u.block = { 0, 1, block_data } };
+	size_t len = wire_put(&m, pkt, sizeof pkt);
+	T_CHECK(!client_input(c, 1, pkt, len, other, &st)); /* a false name */
+	T_CHECK(!client_input(c, 1, pkt, len - 1, server_ip, &st));
+	T_CHECK(client_input(c, 1, pkt, len, server_ip, &st) && st.block == 1);
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_join();
+	test_replies();
+	test_silence();
+	test_trust();
+	return t_done();
+}

@@ -1,0 +1,232 @@
+/* The server's engine: who joins it and who leaves, in earnest or not. */
+#include "tests/t.h"
+#include "tests/unit/server_talk.h"
+
+static bool
+reply_is(const struct server_out *out, enum wire_subtype subtype, struct wire_msg *m)
+{
+	struct err e;
+
+	return out->kind == SERVER_OUT_PACKET &&
+	       wire_get(m, out->pkt, out->len, &e) == 0 && m->type == WIRE_REPLY &&
+	       m->subtype == subtype && memcmp(m->srcip, server_ip, 4) == 0;
+}
+
+static void
+test_join(void)
+{
+	struct server *s = make(3 * MIB, true, 16, 2000);
+	struct server_out out;
+	struct wire_msg m;
+
+	T_CHECK(server_chunks(s) == 3 && !server_output(s, 0, &out));
+	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
+	request(s, 0, 0, 0, 1024);
+	read_all(s);
+	join(s, 5, 77);
+	join(s, 6, 77);
+	join(s, 7, 78);
+	T_CHECK(server_deadline(s, 7) == 7);
+	/* One reply for all, before the blocks. */
+	T_CHECK(server_output(s, 7, &out) && reply_is(&out, WIRE_JOIN, &m));
+	T_CHECK(m.u.join.blocks == 3072);
+	T_CHECK(server_output(s, 7, &out) && out.kind == SERVER_OUT_BLOCK);
+	T_CHECK(server_stats(s)->clients == 2 && server_stats(s)->joins == 3);
+	struct wire_msg leave = from_a(WIRE_LEAVE2);
+	leave.u.leave2.clientid = 77;
+	input(s, 9, &leave, ip_a);
+	input(s, 9, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->clients_max == 2);
+	server_free(s);
+}
+
+/* A file that is not whole chunks is offered by JOIN2 only. */
+static void
+test_join2(void)
+{
+	struct server *s = make(307200 + 1, false, 16, 2000);
+	struct server_out out;
+	struct wire_msg m, ask = from_a(WIRE_JOIN2);
+
+	join(s, 0, 77);
+	T_CHECK(!server_output(s, 0, &out) && server_stats(s)->clients == 0);
+	for (uint32_t id = 1; id <= 3; id++) {
+		ask.u.join2.clientid = id % 3;
+		input(s, 0, &ask, ip_a);
+	}
+	for (uint32_t id = 1; id <= 3; id++) {
+		uint64_t now = server_deadline(s, 0);
+		T_CHECK(now == 0);
+		T_CHECK(server_output(s, now, &out) && reply_is(&out, WIRE_JOIN2, &m));
+		T_CHECK(m.u.join2.clientid == id % 3 && m.u.join2.blocks == 301 &&
+			m.u.join2.image_bytes == 307201 &&
+			m.u.join2.chunk_blocks == 1024 &&
+			m.u.join2.block_bytes == 1024);
+	}
+	T_CHECK(!server_output(s, 0, &out));
+	/* Requests beyond the end are cut, not ignored. */
+	uint32_t blocks[1024];
+	request(s, 0, 0, 290, 734);
+	T_CHECK(
+	    drain(s, 0, blocks, 1024) == 11 && blocks[0] == 290 && blocks[10] == 300);
+	request(s, 0, 0, 301, 5);
+	T_CHECK(drain(s, 0, blocks, 1024) == 0);
+	server_free(s);
+}
+
+static void
+join_from(struct server *s, uint64_t now, uint32_t ip, uint32_t id, bool offer)
+{
+	struct wire_msg m = from_a(WIRE_JOIN);
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	m.u.join.clientid = id;
+	memcpy(m.srcip, &ip, 4);
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+	if (offer)
+		n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, now, pkt, n, m.srcip);
+}
+
+/* Strangers join from ever other addresses, ten thousand times a second: those who are
+ * loading are still known, who comes is counted, and few replies go out. */
+static void
+test_join_flood(void)
+{
+	struct server *s = make_ext(0);
+	struct server_out out;
+	uint64_t now = 1000000;
+	uint32_t replies = 0, counted = 0;
+
+	join(s, now, 77);
+	request(s, now, 0, 0, 1024);
+	for (uint32_t i = 0; i < 50000; i++) {
+		now += 100;
+		join_from(s, now, 0x0b000000 + i, i, i % 2);
+		if (i % 1000 == 0) {
+			uint32_t before = server_stats(s)->joins;
+			join_from(s, now, 0x0c000000 + i, 5, true);
+			counted += server_stats(s)->joins == before + 1;
+		}
+		for (read_all(s); server_output(s, now, &out); read_all(s))
+			replies += out.kind == SERVER_OUT_PACKET &&
+			           !wirext_is(out.pkt, out.len);
+	}
+	T_CHECK(counted == 50);
+	T_CHECK(replies > 1000 && replies < 1300);
+	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX);
+	/* He asked, so he is still there to leave. */
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	leave.u.leave.clientid = 77;
+	input(s, now, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX - 1);
+	/* One address is not thousands of clients. */
+	struct server *t = make_ext(0);
+	for (uint32_t i = 0; i < 20000; i++)
+		join(t, now, i);
+	T_CHECK(server_stats(t)->clients == 64);
+	server_free(t);
+	server_free(s);
+}
+
+/* A client is said to have left by somebody else: it is known again when it speaks. */
+static void
+test_forged_leave(void)
+{
+	struct server *s = make_ext(0);
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	struct wirext_msg go = { .kind = WIREXT_GO, .srcip = { 10, 0, 0, 2 } };
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	join(s, 5, 77);
+	leave.u.leave.clientid = go.u.go.clientid = 77;
+	go.session = 9;
+	go.u.go.blocks = 1024;
+	size_t n = wirext_put(&go, pkt, sizeof pkt);
+	input(s, 6, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	server_input(s, 7, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 0 && server_stats(s)->gos == 0);
+	server_input(s, 1500000, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gos == 1);
+	server_free(s);
+}
+
+/* What was said on the second port before a LEAVE, but heard after it. */
+static void
+test_want_after_leave(void)
+{
+	struct server *s = make_ext(-1);
+	uint8_t bits[1] = { 1 }, pkt[WIRE_PACKET_MAX];
+	struct wirext_msg want = { .kind = WIREXT_WANT, .srcip = { 10, 0, 0, 2 } };
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+
+	want.session = 9;
+	want.u.want.clientid = 5;
+	want.u.want.map = (struct wirext_map){ 0, 3, bits };
+	size_t n = wirext_put(&want, pkt, sizeof pkt);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 1); /* of an earlier run */
+	leave.u.leave.clientid = 5;
+	input(s, 0, &leave, ip_a);
+	server_input(s, 0, pkt, n, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	want.u.want.clientid = 6;
+	server_input(s, 0, pkt, wirext_put(&want, pkt, sizeof pkt), ip_a);
+	T_CHECK(server_stats(s)->clients == 1);
+	server_free(s);
+}
+
+/* What the next announcement says. */
+static bool
+says_idle(struct server *s, uint64_t *now)
+{
+	struct server_out out;
+	struct wirext_msg m;
+	struct err e;
+
+	for (int ms = 0; ms < 2000; ms++, *now += 1000)
+		while (server_output(s, *now, &out))
+			if (out.kind == SERVER_OUT_PACKET &&
+			    wirext_get(&m, out.pkt, out.len, &e) == 0 &&
+			    m.kind == WIREXT_STATE)
+				return (m.u.state.flags & WIREXT_IDLE) != 0;
+	return false;
+}
+
+/* Chunks are wanted, but who wanted them has left without saying GO. */
+static void
+test_end_while_held(void)
+{
+	struct server *s = make_ext(-1);
+	struct wire_msg join = from_a(WIRE_JOIN), leave = from_a(WIRE_LEAVE);
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint32_t blocks[4096];
+
+	join.u.join.clientid = leave.u.leave.clientid = 5;
+	size_t n = wire_put(&join, pkt, sizeof pkt);
+	n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, 0, pkt, n, ip_a);
+	uint64_t now = 0;
+	uint32_t sent = sent_in(s, &now, 400);
+	T_CHECK(sent > 0 && sent < 3 * 1024); /* the rest waits for a GO */
+	T_CHECK(drain(s, now, blocks, 4096) == 0);
+	now += 2000000;
+	T_CHECK(says_idle(s, &now)); /* who waits for more is to speak */
+	input(s, now, &leave, ip_a);
+	T_CHECK(!server_done(s, now));
+	T_CHECK(server_done(s, now + 3000000));
+	server_free(s);
+}
+
+int
+main(void)
+{
+	test_join();
+	test_join2();
+	test_join_flood();
+	test_forged_leave();
+	test_want_after_leave();
+	test_end_while_held();
+	return t_done();
+}

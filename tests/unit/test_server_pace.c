@@ -1,0 +1,205 @@
+/* The server's engine: how fast it sends, when it is told, and when it finds out. */
+#include <stdio.h>
+
+#include "common/net/blockmap.h"
+#include "tests/t.h"
+#include "tests/unit/server_talk.h"
+
+static void
+test_set_rate(void)
+{
+	struct server *s = make(8 * MIB, true, 16, 2000);
+	uint64_t now = 1000000;
+
+	for (uint32_t c = 0; c < 8; c++)
+		request(s, now, c, 0, 1024);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 1000);
+	uint32_t n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 980 && n <= 1001);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 100);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 97 && n <= 102);
+	server_set_rate(s, WIRE_BLOCK_COST_BITS * 4000);
+	n = sent_in(s, &now, 1000);
+	T_CHECK(n >= 3900 && n <= 4050);
+	server_free(s);
+}
+
+static void
+test_pacing(void)
+{
+	struct server *s = make(16 * MIB, true, 16, 2000);
+
+	for (uint32_t c = 0; c < 16; c++)
+		request(s, 0, c, 0, 1024);
+	T_CHECK(send_now(s, 1000) == 16 && server_deadline(s, 1500) == 3000);
+	T_CHECK(send_now(s, 2999) == 0);
+	T_CHECK(send_now(s, 3100) == 16 &&
+		server_deadline(s, 3100) == 5000); /* on the grid */
+	T_CHECK(send_now(s, 8000) == 16 &&
+		server_deadline(s, 8000) == 10000); /* a new one */
+	uint64_t sent = 0, now = 10000;
+	for (; now < 1010000; now = server_deadline(s, now) + 70)
+		sent += send_now(s, now);
+	/* 70 us late each time, yet no slower than the grid. */
+	T_CHECK(sent == 8000);
+	server_free(s);
+}
+
+/* The mean rate of each -W: never above, at most 1 % below. */
+static void
+test_rates(void)
+{
+	static const uint64_t rates[] = { 1000, 1000000, 1500000, 5000000, 10000000,
+		60000000, 70000000, 100000000, 333333333, 1000000000, 2500000000,
+		10000000000 };
+
+	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+		uint32_t burst;
+		uint64_t gap;
+		server_rate_to_burst(rates[i], &burst, &gap);
+		double got = (double)burst * WIRE_BLOCK_COST_BITS * 1e6 / (double)gap;
+		printf("# %llu bit/s: %u blocks every %llu us\n",
+		    (unsigned long long)rates[i], burst, (unsigned long long)gap);
+		T_CHECK(gap % 1000 == 0 && got <= (double)rates[i] &&
+			got >= 0.99 * (double)rates[i]);
+	}
+	uint32_t burst;
+	uint64_t gap;
+	server_rate_to_burst(60000000, &burst, &gap);
+	T_CHECK(burst == 20 && gap == 3000);
+}
+
+/* Requests for all of an image of 64 chunks, at 16 blocks every 2 ms. */
+static struct server *
+make_dynamic(bool ext)
+{
+	struct server_config cfg = { .image_bytes = 64 * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.dynamic = true,
+		.ext = { .on = ext, .port = 5008, .session = 9 } };
+	struct server *s = server_new(&cfg, 0);
+
+	for (uint32_t c = 0; c < 64; c++)
+		request(s, 0, c, 0, 1024);
+	return s;
+}
+
+/* Blocks sent until then; after each deadline. */
+static uint32_t
+send_until(struct server *s, uint64_t *now, uint64_t then)
+{
+	uint32_t n = 0;
+
+	for (; *now < then; *now = server_deadline(s, *now) + 1)
+		n += send_now(s, *now);
+	return n;
+}
+
+/* -D with old clients: a rate at which much is asked for again is too high. */
+static void
+test_dynamic_old(void)
+{
+	struct server *s = make_dynamic(false);
+	struct blockmap half = blockmap_range(0, 1024);
+	uint64_t now = 0;
+
+	for (uint32_t b = 0; b < 1024; b += 2)
+		blockmap_clear(&half, b);
+	uint32_t whole = send_until(s, &now, 1000000);
+	T_CHECK(whole >= 7900 && whole <= 8100);
+	for (uint32_t c = 0; c < 4; c++)
+		prequest(s, now, c, half, 1);
+	send_until(s, &now, 1600000);
+	uint32_t less = send_until(s, &now, 1700000);
+	T_CHECK(less > 300 && less < 500 && server_stats(s)->slowed == 1);
+	/* Who came too late for the first blocks has lost nothing. */
+	for (uint32_t c = 4; c < 8; c++)
+		prequest(s, now, c, blockmap_range(0, 512), 0);
+	send_until(s, &now, 2600000);
+	T_CHECK(server_stats(s)->slowed == 1);
+	T_CHECK(send_until(s, &now, 2700000) > less);
+	server_free(s);
+}
+
+static void
+complain(struct server *s, uint64_t now, uint32_t epoch, uint32_t lost, bool queue)
+{
+	struct wirext_msg m = {
+		.kind = WIREXT_LOAD, .srcip = { 10, 0, 0, 2 }, .session = 9
+	};
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	m.u.load.clientid = 7;
+	m.u.load.epoch = epoch;
+	m.u.load.lost = lost;
+	m.u.load.of = 100;
+	m.u.load.queue = queue;
+	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
+}
+
+/* The last time signal among what is sent now, and how many there were. */
+static uint32_t
+signals(struct server *s, uint64_t now, struct wirext_msg *last)
+{
+	struct server_out out;
+	struct wirext_msg m;
+	struct err e;
+	uint32_t n = 0;
+
+	for (read_all(s); server_output(s, now, &out); read_all(s)) {
+		if (out.kind != SERVER_OUT_PACKET || !wirext_is(out.pkt, out.len) ||
+		    wirext_get(&m, out.pkt, out.len, &e) != 0 || m.kind != WIREXT_TIME)
+			continue;
+		*last = m;
+		n++;
+	}
+	return n;
+}
+
+/* -D with the extension: time signals go out; a complaint slows down once. */
+static void
+test_dynamic_ext(void)
+{
+	struct server *s = make_dynamic(true);
+	struct wirext_msg m = { 0 };
+	uint64_t now = 0;
+	uint32_t n = 0;
+
+	send_until(s, &now, 1000000);
+	complain(s, now, 0, 0, true); /* now it knows that we are there */
+	for (uint64_t end = now + 1000000; now < end; now = server_deadline(s, now) + 1)
+		n += signals(s, now, &m);
+	T_CHECK(n >= 35 && n <= 41 && m.session == 9);
+	T_CHECK(now - m.u.time.time_us <= 30000);
+	T_CHECK(m.u.time.sent <= server_stats(s)->blocks_sent &&
+		m.u.time.sent + 400 >= server_stats(s)->blocks_sent);
+	uint32_t slowed = server_stats(s)->slowed;
+	complain(s, now, m.u.time.epoch, 5, true);
+	complain(s, now, m.u.time.epoch, 5, true); /* it is known */
+	send_now(s, now + 1000);
+	T_CHECK(server_stats(s)->slowed == slowed + 1);
+	T_CHECK(server_stats(s)->rate < 0.86 * 8000);
+	T_CHECK(server_stats(s)->loads == 3);
+	/* Few losses without a queue are nothing; of the future, neither. */
+	complain(s, now, m.u.time.epoch + 1, 2, false);
+	complain(s, now, m.u.time.epoch + 99, 50, true);
+	send_until(s, &now, now + 900000);
+	T_CHECK(server_stats(s)->slowed == slowed + 1);
+	server_free(s);
+}
+
+int
+main(void)
+{
+	test_set_rate();
+	test_pacing();
+	test_rates();
+	test_dynamic_old();
+	test_dynamic_ext();
+	return t_done();
+}

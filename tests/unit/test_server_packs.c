@@ -1,0 +1,257 @@
+/* Packets of several blocks and chunks without their empty end: when the server sends
+ * them. */
+#include <string.h>
+
+#include "frisbeed/server.h"
+#include "tests/t.h"
+
+enum { MIB = 1 << 20, CHUNKS = 4, CONTENT = 1001, SESSION = 9, MS = 1000 };
+
+static struct server *
+make_server(uint32_t pack_blocks)
+{
+	struct server_config cfg = { .image_bytes = CHUNKS * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 8,
+		.burst = 16,
+		.gap_us = 2000,
+		.ext = { .on = true,
+		    .port = 5008,
+		    .session = SESSION,
+		    .pack_blocks = pack_blocks } };
+
+	return server_new(&cfg, 0);
+}
+
+static void
+join(struct server *s, uint64_t now, uint8_t host, bool offer)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_JOIN,
+		.srcip = { 10, 0, 0, host },
+		.u.join.clientid = host };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+
+	if (offer)
+		n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+	server_input(s, now, pkt, n, m.srcip);
+}
+
+static void
+leave(struct server *s, uint64_t now, uint8_t host)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_LEAVE,
+		.srcip = { 10, 0, 0, host },
+		.u.leave.clientid = host };
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	server_input(s, now, pkt, wire_put(&m, pkt, sizeof pkt), m.srcip);
+}
+
+static void
+say_ext(struct server *s, uint64_t now, struct wirext_msg m, uint8_t host)
+{
+	uint8_t pkt[WIREXT_PACKET_MAX];
+
+	m.session = SESSION;
+	memcpy(m.srcip, (uint8_t[]){ 10, 0, 0, host }, 4);
+	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), m.srcip);
+}
+
+static void
+fits(struct server *s, uint64_t now, uint8_t host, uint32_t number, uint32_t blocks)
+{
+	struct wirext_msg m = { .kind = WIREXT_FITS,
+		.u.fits = { host, number, blocks } };
+
+	say_ext(s, now, m, host);
+}
+
+static void
+go(struct server *s, uint64_t now, uint8_t host)
+{
+	struct wirext_msg m = { .kind = WIREXT_GO };
+
+	m.u.go.clientid = host;
+	m.u.go.blocks = 60000;
+	say_ext(s, now, m, host);
+}
+
+/* What went out in a stretch of time. */
+struct seen {
+	uint32_t plain, packs, packed, longest, tries, asked, number, highest;
+	bool wrong;
+};
+
+static void
+look_at_packet(struct seen *seen, const struct server_out *out)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (!wirext_is(out->pkt, out->len) ||
+	    wirext_get(&m, out->pkt, out->len, &e) != 0 || m.kind != WIREXT_TRY)
+		return;
+	seen->tries++;
+	seen->asked = m.u.trial.n;
+	seen->number = m.u.trial.number;
+	seen->wrong |= out->len != WIREXT_PACK_HEADER_BYTES +
+	                               m.u.trial.blocks * (size_t)WIRE_BLOCK_BYTES;
+}
+
+static void
+look(struct seen *seen, const struct server_out *out)
+{
+	if (out->kind == SERVER_OUT_PACKET) {
+		look_at_packet(seen, out);
+		return;
+	}
+	uint32_t last = out->block + out->count - 1;
+	seen->highest = seen->highest < last ? last : seen->highest;
+	if (out->kind == SERVER_OUT_BLOCK) {
+		seen->plain++;
+		return;
+	}
+	seen->packs++;
+	seen->packed += out->count;
+	seen->longest = seen->longest < out->count ? out->count : seen->longest;
+	seen->wrong |= out->content != CONTENT || last >= CONTENT;
+}
+
+static void
+read_runs(struct server *s)
+{
+	struct server_run run;
+
+	while (server_read_next(s, &run)) {
+		server_content(s, run.chunk, CONTENT);
+		server_read_done(s, run.buf);
+	}
+}
+
+static struct seen
+run(struct server *s, uint64_t *now, uint64_t us)
+{
+	struct seen seen = { 0 };
+	struct server_out out;
+
+	for (uint64_t end = *now + us; *now < end; *now += MS)
+		for (read_runs(s); server_output(s, *now, &out); read_runs(s))
+			look(&seen, &out);
+	return seen;
+}
+
+static void
+test_agreeing(void)
+{
+	struct server *s = make_server(8);
+	uint64_t now = 1000 * MS;
+
+	join(s, now, 2, true);
+	struct seen a = run(s, &now, 40 * MS);
+	/* Nothing is known yet: blocks; one round of four lengths. */
+	T_CHECK(a.plain > 0 && a.packs == 0 && a.tries == 4 && a.asked == 1);
+	fits(s, now, 2, a.number, 8);
+	a = run(s, &now, 40 * MS);
+	T_CHECK(a.plain == 0 && a.packs > 0 && a.longest == 8 && !a.wrong);
+	T_CHECK(a.tries == 0);
+	/* Another one comes, and can take less. */
+	join(s, now, 3, true);
+	a = run(s, &now, 40 * MS);
+	T_CHECK(a.packs == 0 && a.plain > 0 && a.tries == 4 && a.asked == 1);
+	fits(s, now, 3, a.number, 2);
+	a = run(s, &now, 40 * MS);
+	T_CHECK(a.plain == 0 && a.longest == 2 && !a.wrong);
+	/* What is said without a TRY only makes it less. */
+	fits(s, now, 3, 0, 8);
+	T_CHECK(run(s, &now, 20 * MS).longest == 2);
+	fits(s, now, 3, 0, 1);
+	T_CHECK(run(s, &now, 20 * MS).longest == 1);
+	leave(s, now, 3);
+	T_CHECK(run(s, &now, 20 * MS).longest == 8);
+	/* It joins again: perhaps it does not hear the second port. */
+	join(s, now, 2, true);
+	a = run(s, &now, 40 * MS);
+	T_CHECK(a.packs == 0 && a.plain > 0 && a.tries == 4);
+	fits(s, now, 2, a.number + 1, 8); /* nobody was asked that */
+	T_CHECK(run(s, &now, 20 * MS).packs == 0);
+	fits(s, now, 2, a.number, 8);
+	T_CHECK(run(s, &now, 20 * MS).longest == 8);
+	server_pack_limit(s, 1);
+	T_CHECK(run(s, &now, 20 * MS).longest == 1);
+	T_CHECK(server_stats(s)->bad_packets == 0);
+	server_free(s);
+}
+
+/* An old client: everything goes out in its packets, the empty end, too. */
+static void
+test_old(void)
+{
+	struct server *s = make_server(8);
+	uint64_t now = 1000 * MS;
+
+	join(s, now, 2, true);
+	struct seen a = run(s, &now, 40 * MS);
+	fits(s, now, 2, a.number, 8);
+	T_CHECK(run(s, &now, 20 * MS).packs > 0);
+	join(s, now, 3, false);
+	go(s, now, 2);
+	a = run(s, &now, 1000 * MS);
+	T_CHECK(a.packs == 0 && a.plain > 1024 && a.highest == 1023);
+	leave(s, now, 3);
+	server_free(s);
+}
+
+/* What is asked for by the base protocol comes by it, and whole: one whose second port
+ * is closed may have asked. */
+static void
+test_requests(void)
+{
+	struct server *s = make_server(8);
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_REQ,
+		.srcip = { 10, 0, 0, 2 },
+		.u.req = { 3, 0, 1024 } };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint64_t now = 1000 * MS;
+
+	join(s, now, 2, true);
+	struct seen a = run(s, &now, 40 * MS);
+	fits(s, now, 2, a.number, 8);
+	go(s, now, 2);
+	T_CHECK(!run(s, &now, 1000 * MS).wrong);
+	T_CHECK(server_stats(s)->blocks_left_out >= 2 * (1024 - CONTENT));
+	T_CHECK(server_stats(s)->blocks_left_out <= 4 * (1024 - CONTENT));
+	server_input(s, now, pkt, wire_put(&m, pkt, sizeof pkt), m.srcip);
+	a = run(s, &now, 1000 * MS);
+	T_CHECK(a.plain == 1024 && a.packs == 0 && a.highest == 1023);
+	server_free(s);
+}
+
+/* Who never answers is asked ever more rarely. */
+static void
+test_silent(void)
+{
+	struct server *s = make_server(5);
+	uint64_t now = 1000 * MS;
+
+	join(s, now, 2, true);
+	struct seen a = run(s, &now, 1000 * MS);
+	T_CHECK(a.tries >= 3 * 3 && a.tries <= 5 * 3 && a.packs == 0);
+	a = run(s, &now, 60000 * MS);
+	T_CHECK(a.tries >= 5 * 3 && a.tries <= 12 * 3);
+	server_free(s);
+}
+
+int
+main(void)
+{
+	test_agreeing();
+	test_old();
+	test_requests();
+	test_silent();
+	return t_done();
+}
