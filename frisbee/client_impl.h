@@ -1,4 +1,18 @@
-/* client_impl.h: what the parts of the client's engine share. */
+/* client_impl.h: what the files of the client's engine share.
+ *
+ * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
+ * joining and leaving; client_blocks.c blocks that come; client_pass.c where the stream
+ * is, and silence; client_buffers.c where blocks are kept; client_ask.c requests of the
+ * base protocol, client_partial.c those of parts of a chunk; client_packs.c blocks that
+ * share a packet.
+ *
+ * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
+ * and what it says of itself; client_ext_go.c how much it is told to send;
+ * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
+ * complaints about the rate; client_ext_hold.c how long messages are held back.
+ *
+ * What only counts or judges has a header of its own: client_chunks.h, client_load.h,
+ * client_skip.h. */
 #ifndef FRISBEE_CLIENT_IMPL_H
 #define FRISBEE_CLIENT_IMPL_H
 
@@ -249,6 +263,8 @@ void client_buffer_need(struct buffer *, const struct blockmap *);
 void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
 /* All that is needed of its chunk is here. */
 void client_buffer_complete(struct client *, struct buffer *);
+/* Is this chunk, which has no buffer, better left to a later turn? */
+bool client_leaves_out(const struct client *, uint32_t chunk);
 
 /* client_partial.c: */
 /* Of a chunk that has no buffer yet. */
@@ -273,8 +289,6 @@ uint64_t client_next_scan_us(
 /* Somebody else asked for these blocks. */
 void client_hear_request(
     struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
-/* Is this chunk, which has no buffer, better left to a later turn? */
-bool client_leaves_out(const struct client *, uint32_t chunk);
 
 /* client_ext.c: */
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
@@ -292,6 +306,12 @@ size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
+/* Is it among what the server says that it will send? */
+static inline bool
+client_ext_coming(const struct client *c, uint32_t chunk)
+{
+	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
+}
 
 /* client_ext_go.c: */
 /* A pass has ended, having lost so many blocks. */
@@ -305,6 +325,14 @@ client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
 	c->ext.at_chunk = chunk;
 	c->ext.at_block = block;
 	c->ext.since = 0;
+}
+
+/* client_ext_load.c: */
+/* When there is a complaint to be said; a signal is judged when anything arrives. */
+static inline uint64_t
+client_ext_load_at_us(const struct client *c)
+{
+	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
 }
 
 /* client_packs.c: */
@@ -322,19 +350,5 @@ client_packs_at_us(const struct client *c)
  * False: they were. */
 bool client_packs_end(struct client *, uint64_t now_us, struct buffer *,
     uint32_t content, struct client_store *);
-
-/* When there is a complaint to be said; a signal is judged when anything arrives. */
-static inline uint64_t
-client_ext_load_at_us(const struct client *c)
-{
-	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
-}
-
-/* May what this chunk lacks be asked for? */
-static inline bool
-client_ext_coming(const struct client *c, uint32_t chunk)
-{
-	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
-}
 
 #endif /* FRISBEE_CLIENT_IMPL_H */
