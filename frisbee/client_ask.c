@@ -1,7 +1,14 @@
-/* Requests of the base protocol: for what is lacking, and for chunks ahead. */
+/* Requests of the base protocol: for what is lacking, and for chunks ahead; and those
+ * of others, which may do for us. */
 #include <string.h>
 
 #include "frisbee/client_impl.h"
+
+enum {
+	/* A request of others makes ours needless for a while when it brings at least
+	 * this part of what is missing. */
+	COVER = 4,
+};
 
 /* How long to hold a request back, lest everybody speaks at once: nothing when
  * alone, and never so long that the server runs dry. */
@@ -163,4 +170,30 @@ client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
 			at = settled;
 	}
 	return at;
+}
+
+/* Is what somebody else asked for of use here, so that we need not ask? */
+static bool
+covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
+{
+	const struct buffer *b = client_filling(c, chunk);
+
+	struct blockmap lack = b != NULL ? client_lack(b)
+	                                 : client_first_blocks(c, chunk);
+	struct blockmap useful = blockmap_and(lack, asked);
+	/* Of a chunk that is open, half is not enough to wait for the rest. */
+	if (b == NULL)
+		return blockmap_count(&useful) >= blockmap_count(&lack) / 2;
+	return blockmap_count(&useful) * COVER >= blockmap_count(&lack);
+}
+
+void
+client_hear_request(
+    struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+{
+	if (chunk >= c->chunks.n)
+		return;
+	c->idle_from_us = now_us;
+	client_chunks_ask(
+	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_redo_us(c));
 }

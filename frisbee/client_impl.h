@@ -1,4 +1,18 @@
-/* client_impl.h: what the parts of the client's engine share. */
+/* client_impl.h: what the files of the client's engine share.
+ *
+ * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
+ * joining and leaving; client_blocks.c blocks that come; client_pass.c where the stream
+ * is, and silence; client_buffers.c where blocks are kept; client_ask.c requests of the
+ * base protocol, client_partial.c those of parts of a chunk; client_packs.c blocks that
+ * share a packet.
+ *
+ * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
+ * and what it says of itself; client_ext_go.c how much it is told to send;
+ * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
+ * complaints about the rate; client_ext_hold.c how long messages are held back.
+ *
+ * What only counts or judges has a header of its own: client_chunks.h, client_load.h,
+ * client_skip.h. */
 #ifndef FRISBEE_CLIENT_IMPL_H
 #define FRISBEE_CLIENT_IMPL_H
 
@@ -15,6 +29,9 @@ enum {
 	/* With others about, requests are spread over up to so long, so that one
 	 * speaks and the others hear it. */
 	CLIENT_JITTER_US = 20000,
+	/* A chunk's pass is over when the server sends another one; the network may
+	 * deliver stragglers for so long, at first. */
+	CLIENT_GUARD_US = 3000,
 };
 
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
@@ -202,25 +219,37 @@ client_wants_all(const struct client *c)
 	return !c->cfg.in_order && !c->cfg.resumes && !client_partial(c);
 }
 
-/* client.c: */
+/* client_join.c: */
+/* The server's, or its answer to another. */
+void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
+    const struct wirext_answer *);
+/* Flags of wirext.h for the offer. */
+size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
+size_t client_put_first_join(struct client *, uint64_t now_us, void *pkt);
+/* ... when it is time for one, or 0. */
+size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
+size_t client_put_leave(struct client *, void *pkt);
+
+/* client_blocks.c: */
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
 /* One block has come; false: it is here already. */
 bool client_take_block(
     struct client *, uint64_t now_us, struct buffer *, uint32_t block);
+/* One block of a buffer's group is needed less; true: the chunk is complete. */
+bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
+
+/* client_pass.c: */
+/* The most blocks that are asked for ahead. */
+uint32_t client_max_backlog(const struct client *);
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 /* ... because nothing comes any more. */
 void client_end_pass(struct client *, uint64_t now_us);
-/* One block of a buffer's group is needed less; true: the chunk is complete. */
-bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
-/* Flags of wirext.h for the offer. */
-size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
 /* When silence is too long. */
 uint64_t client_idle_at_us(const struct client *);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
-
 /* Nothing comes any more, though something should. */
 void client_go_idle(struct client *, uint64_t now_us);
 
@@ -234,6 +263,8 @@ void client_buffer_need(struct buffer *, const struct blockmap *);
 void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
 /* All that is needed of its chunk is here. */
 void client_buffer_complete(struct client *, struct buffer *);
+/* Is this chunk, which has no buffer, better left to a later turn? */
+bool client_leaves_out(const struct client *, uint32_t chunk);
 
 /* client_partial.c: */
 /* Of a chunk that has no buffer yet. */
@@ -255,25 +286,35 @@ size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
 /* When there may be something to ask, if no packet arrives before that. */
 uint64_t client_next_scan_us(
     const struct client *, uint64_t now_us, uint64_t settle_us);
-
-/* Is this chunk, which has no buffer, better left to a later turn? */
-bool client_leaves_out(const struct client *, uint32_t chunk);
+/* Somebody else asked for these blocks. */
+void client_hear_request(
+    struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
 
 /* client_ext.c: */
+bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *);
+size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
+
+/* client_ext_session.c: */
 /* The join reply had this behind it. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
 /* A later one has this, or NULL: is it still the same image? */
 void client_ext_check(
     struct client *, uint64_t now_us, uint32_t blocks, const struct wirext_answer *);
-bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
-    const uint8_t from[4], struct client_store *);
-size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
 /* Only is it the same image and is the server there? */
 size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 void client_ext_pass_ended(struct buffer *);
-/* ... having lost so many blocks. */
+/* Is it among what the server says that it will send? */
+static inline bool
+client_ext_coming(const struct client *c, uint32_t chunk)
+{
+	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
+}
+
+/* client_ext_go.c: */
+/* A pass has ended, having lost so many blocks. */
 void client_ext_adapt(struct client *, uint32_t lost);
 /* Blocks or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us, uint32_t blocks);
@@ -284,6 +325,14 @@ client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
 	c->ext.at_chunk = chunk;
 	c->ext.at_block = block;
 	c->ext.since = 0;
+}
+
+/* client_ext_load.c: */
+/* When there is a complaint to be said; a signal is judged when anything arrives. */
+static inline uint64_t
+client_ext_load_at_us(const struct client *c)
+{
+	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
 }
 
 /* client_packs.c: */
@@ -301,19 +350,5 @@ client_packs_at_us(const struct client *c)
  * False: they were. */
 bool client_packs_end(struct client *, uint64_t now_us, struct buffer *,
     uint32_t content, struct client_store *);
-
-/* When there is a complaint to be said; a signal is judged when anything arrives. */
-static inline uint64_t
-client_ext_load_at_us(const struct client *c)
-{
-	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
-}
-
-/* May what this chunk lacks be asked for? */
-static inline bool
-client_ext_coming(const struct client *c, uint32_t chunk)
-{
-	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
-}
 
 #endif /* FRISBEE_CLIENT_IMPL_H */

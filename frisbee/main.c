@@ -1,122 +1,22 @@
 /* frisbee: load a disk with the image that a frisbeed serves. */
-#include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
-#include "common/base/cli_rows.h"
 #include "common/base/progress.h"
 #include "common/disk/output.h"
-#include "common/net/netopts.h"
 #include "common/net/parity.h"
 #include "frisbee/doctor.h"
 #include "frisbee/loop.h"
+#include "frisbee/options.h"
 #include "frisbee/partial.h"
 #include "frisbee/report.h"
 
 enum {
-	CHUNK_MB_DEFAULT = 64,
-	WRITE_MB_DEFAULT = 64,
-	READAHEAD_DEFAULT = 2,
 	IN_PROGRESS_DEFAULT = 8,
 	TICK_US = 30000,
 	IDLE_TICKS = 3,
 	JOIN_US = 500000,
-	REDO_MS_DEFAULT = 1000,
-	CHUNK_MB_MAX = 65536,
-	EXIT_TIMED_OUT = ETIMEDOUT, /* as the original's */
-};
-
-struct opts {
-	bool gave_up; /* nothing was heard for too long */
-	struct net_options net;
-	struct install_config install;
-	const char *server; /* -S */
-	const char *stats_file;
-	uint64_t started_us;
-	bool any_file, sequential, quiet, debug, json, base, doctor;
-	FILE *report_to;
-	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
-	    progress_fd;
-};
-
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR };
-
-#define AT(field) offsetof(struct opts, field)
-
-static const struct cli_opt own_opts[] = {
-	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR,
-	    AT(server), 0, 0, NULL },
-	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
-	FLAG('O', "in-order", "ask for chunks in order, not at random", sequential),
-	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first",
-	    start_delay_s, 0, 86400),
-	UINT('R', "readahead", "N", "chunks asked for ahead (2)", readahead, 1, 1024),
-	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1,
-	    600000),
-	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks on their way (64; 0: the whole image)", chunk_mb, 0,
-	    CHUNK_MB_MAX),
-	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4,
-	    2 * CHUNK_MB_MAX),
-	UINT('T', "timeout", "S",
-	    "give up after S seconds without the server, exit 110", silence_s, 0,
-	    86400),
-	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
-	FLAG(OPT_DOCTOR, "doctor", "load nothing: say why multicast does not arrive",
-	    doctor),
-	FLAG('q', "quiet", "no summary and no progress", quiet),
-	FLAG('d', "debug", "say more", debug),
-	FLAG('t', "trace", "the same as -d", debug),
-	FLAG(OPT_JSON, "json", "print the statistics, or what --doctor finds, as JSON",
-	    json),
-	{ OPT_STATS, "stats", "FILE",
-	    "keep the same statistics there, written anew every second", CLI_STR,
-	    AT(stats_file), 0, 0, NULL },
-	UINT(OPT_PROGRESS, "progress", "FD",
-	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
-	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
-	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
-	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
-	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
-	REFUSED('P', "HOST", "not built yet: master server"),
-	REFUSED('B', "S", "not built yet: master server"),
-	REFUSED('X', "METHODS", "not built yet: master server"),
-	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
-	REFUSED('c', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
-	REFUSED('e', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
-	REFUSED('U', NULL, "not built yet: prefixed output"),
-	REFUSED('H', "N", "not built yet: heartbeats"),
-	{ 0 },
-};
-
-static int
-exit_status(const void *opts, const struct err *e)
-{
-	const struct opts *o = opts;
-
-	(void)e;
-	return o->gave_up ? EXIT_TIMED_OUT : 0;
-}
-
-static const struct cli_program prog = {
-	.exit_status = exit_status,
-	.guarded = true,
-	.name = "frisbee",
-	.synopsis = "[options] -m address -p port target|-",
-	.about = "Load an image from frisbeed onto a disk, together with any number of "
-		 "others.",
-	.examples =
-	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
-	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          what is wrong?\n",
-	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
-	    { install_opts, AT(install), "Installing" },
-	    { proof_opts, AT(install.proof), "Proof" } },
 };
 
 static void
@@ -287,18 +187,6 @@ run(struct opts *o, const char *target, struct err *e)
 }
 
 static int
-settle_memory(struct opts *o, struct err *e)
-{
-	if (o->both_mb != 0)
-		o->chunk_mb = o->install.write_mb = o->both_mb / 2;
-	if (o->chunk_mb == 0)
-		o->chunk_mb = CHUNK_MB_MAX; /* pages are only taken when used */
-	if (o->install.write_mb == 0)
-		o->install.write_mb = WRITE_MB_DEFAULT;
-	return o->any_file ? install_check_raw(&o->install, e) : 0;
-}
-
-static int
 examine(const struct opts *o, struct err *e)
 {
 	struct sock_config nc;
@@ -320,7 +208,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "--doctor loads nothing: no target");
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "one target is needed");
-	if (settle_memory(o, e) != 0)
+	if (opts_settle(o, e) != 0)
 		return -1;
 	o->report_to = output_report(operands[0]);
 	return run(o, operands[0], e);
@@ -329,11 +217,7 @@ act(void *opts, char **operands, int n, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .chunk_mb = CHUNK_MB_DEFAULT,
-		.readahead = READAHEAD_DEFAULT,
-		.redo_ms = REDO_MS_DEFAULT,
-		.progress_fd = UINT64_MAX,
-		.install = { .state_s = INSTALL_STATE_S } };
+	struct opts o = opts_default;
 
-	return cli_main(&prog, argc, argv, &o, act);
+	return cli_main(&frisbee_program, argc, argv, &o, act);
 }

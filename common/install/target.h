@@ -10,6 +10,8 @@
 #include "common/install/head.h"
 #include "common/install/install.h"
 
+enum { TARGET_FILL_BYTES = 1 << 20 };
+
 struct target {
 	struct disk *disk;
 	const struct install_config *cfg; /* borrowed */
@@ -20,7 +22,7 @@ struct target {
 	                                   * UINT64_MAX: as many as needed */
 	struct head head;
 	struct flight *flight;      /* direct writes, or NULL */
-	uint32_t *fill;             /* a buffer of the pattern, or NULL */
+	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
 	uint64_t stream_at;         /* streams: sectors written so far */
 	_Atomic uint64_t end_bytes; /* what a fresh file must be long, at least */
 	_Atomic uint64_t short_end; /* exact end of a file by its short sector, or 0 */

@@ -1,0 +1,121 @@
+/* The examination's sockets: what comes, with its TTL, and what goes out. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frisbee/doctor_exam.h"
+
+static struct sockaddr_in
+address(const uint8_t addr[4], uint16_t port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	memcpy(&sin.sin_addr, addr, 4);
+	return sin;
+}
+
+/* Bound to the address and port, with the TTL of what comes. */
+int
+exam_open_at(const uint8_t addr[4], uint16_t port, int ttl, struct err *e)
+{
+	struct sockaddr_in sin = address(addr, port);
+	int on = 1, whole = IP_PMTUDISC_PROBE;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return err_os(e, "cannot make a socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &on, sizeof on);
+	setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
+	setsockopt(fd, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
+	if (bind(fd, (struct sockaddr *)&sin, sizeof sin) != 0) {
+		err_os(e, "cannot use port %u", port);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+exam_open_group(
+    const struct exam *x, const struct netif *n, uint16_t port, struct err *e)
+{
+	struct ip_mreqn m = { .imr_ifindex = (int)n->index };
+	int ttl = DOCTOR_TTL, off = 0,
+	    fd = exam_open_at(x->f->group, port, EXAM_TTL_DIRECT, e);
+
+	if (fd < 0)
+		return -1;
+	memcpy(&m.imr_multiaddr, x->f->group, 4);
+	memcpy(&m.imr_address, n->addr, 4);
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl);
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &off, sizeof off);
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off);
+	if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m) == 0 &&
+	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof m) == 0)
+		return fd;
+	err_os(e, "%s: cannot join the group", n->name);
+	close(fd);
+	return -1;
+}
+
+void
+exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const void *pkt,
+    size_t len)
+{
+	struct sockaddr_in to = address(addr, port);
+
+	/* It may be an earlier packet's error that is told now. */
+	for (int i = 0; i < 2 && fd >= 0; i++) {
+		if (sendto(fd, pkt, len, 0, (struct sockaddr *)&to, sizeof to) >= 0)
+			return;
+		x->f->refused_out |= errno == EPERM;
+		x->f->refused |= errno == ECONNREFUSED;
+	}
+}
+
+bool
+exam_receive(int fd, struct heard *h)
+{
+	struct sockaddr_in from = { 0 };
+	struct iovec iov = { h->pkt, sizeof h->pkt };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr m = { .msg_name = &from,
+		.msg_namelen = sizeof from,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof control };
+	ssize_t n = fd < 0 ? -1 : recvmsg(fd, &m, MSG_DONTWAIT);
+
+	if (n < 0)
+		return false;
+	h->len = (size_t)n;
+	h->port = ntohs(from.sin_port);
+	memcpy(h->from, &from.sin_addr, 4);
+	h->ttl = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
+			memcpy(&h->ttl, CMSG_DATA(c), sizeof h->ttl);
+	return true;
+}
+
+uint32_t
+exam_mtu(const char *iface)
+{
+	struct ifreq r = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(r.ifr_name, sizeof r.ifr_name, "%s", iface);
+	int rc = ioctl(fd, SIOCGIFMTU, &r);
+	close(fd);
+	return rc == 0 ? (uint32_t)r.ifr_mtu : 0;
+}

@@ -1,0 +1,33 @@
+/* options.h: what the user asked of frisbee. */
+#ifndef FRISBEE_OPTIONS_H
+#define FRISBEE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/cli.h"
+#include "common/install/install.h"
+#include "common/net/netopts.h"
+
+struct opts {
+	bool gave_up; /* nothing was heard for too long */
+	struct net_options net;
+	struct install_config install;
+	const char *server; /* -S */
+	const char *stats_file;
+	uint64_t started_us;
+	bool any_file, sequential, quiet, debug, json, base, doctor;
+	FILE *report_to;
+	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
+	    progress_fd;
+};
+
+extern const struct opts opts_default;
+extern const struct cli_program frisbee_program;
+
+/* The sizes of memory, with what they are by default; -N with what means nothing to it
+ * is refused. */
+int opts_settle(struct opts *, struct err *);
+
+#endif /* FRISBEE_OPTIONS_H */

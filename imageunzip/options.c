@@ -1,0 +1,62 @@
+#include "imageunzip/options.h"
+
+#include <stddef.h>
+
+#include "common/base/cli_rows.h"
+
+/* Long-only options from 300 on. */
+enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
+
+#define AT(field) offsetof(struct opts, field)
+
+static const struct cli_opt own_opts[] = {
+	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL,
+	    AT(install), 0, 0, install_set_pattern },
+	FLAG('o', "dots", "a dot for each chunk", dots),
+	FLAG('O', "gb-dots", "a dot for each GB of the disk", gb_dots),
+	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),
+	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk",
+	    crc_only),
+	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0,
+	    0, NULL },
+	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store",
+	    CLI_STR, AT(store), 0, 0, NULL },
+	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG(OPT_STATUS, "status", "only say whether the target is being installed",
+	    status),
+	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
+	{ OPT_PROGRESS, "progress", "FD",
+	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
+	    0, 1 << 20, NULL },
+	REFUSED('r', "N", "not built yet: read retries"),
+	REFUSED('I', NULL, "not built yet: pipes always get their holes as zeros"),
+	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
+	REFUSED('E', NULL, "not built yet: discarding free space"),
+	REFUSED('F', NULL, "not built yet: random order of chunks"),
+	REFUSED('c', NULL, "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED('a', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
+	REFUSED(
+	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
+	REFUSED('k', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
+	{ 0 },
+};
+
+const struct cli_program imageunzip_program = {
+	.name = "imageunzip",
+	.guarded = true,
+	.synopsis = "[options] image|- [target|-]",
+	.about = "Install an image made by imagezip.  Every chunk is checked before it "
+		 "is written.",
+	.examples =
+	    "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
+	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type "
+	    "Linux\n"
+	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
+	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
+	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
+	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
+	    "signed\n"
+	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
+	.tables = { { install_opts, AT(install), NULL },
+	    { proof_opts, AT(install.proof), "Proof" }, { own_opts, 0, "Program" } },
+};

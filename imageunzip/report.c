@@ -1,0 +1,54 @@
+#include "imageunzip/report.h"
+
+#include <stdio.h>
+
+#include "common/base/json.h"
+
+enum { DOT_BYTES = 1000000000 };
+
+void
+report_dots(struct run *r)
+{
+	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
+
+	for (; r->o->dots && r->chunk_dots < r->fed; r->chunk_dots++)
+		fputc('.', stderr);
+	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES;
+	     r->dotted += DOT_BYTES)
+		fputc('.', stderr);
+}
+
+int
+report_summary(
+    const struct run *r, const struct install_stats *s, double seconds, struct err *e)
+{
+	char written[32], covered[32], rate[32];
+
+	if (r->o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the summary");
+		json_object(j, NULL);
+		json_uint(j, "chunks", s->chunks);
+		json_uint(j, "bytes_written", s->bytes_written);
+		json_uint(j, "bytes_same", s->bytes_same);
+		json_uint(j, "bytes_filled", s->bytes_filled);
+		json_uint(j, "bytes_covered", s->bytes_covered);
+		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
+		lost_json(&s->lost, j);
+		if (r->o->crc_only)
+			json_uint(j, "crc32", r->crc);
+		json_double(j, "seconds", seconds);
+		json_end(j);
+		return json_show_on(j, r->report, e);
+	}
+	if (!r->o->quiet)
+		fprintf(stderr,
+		    "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
+		    cli_human_bytes(s->bytes_written, written, sizeof written),
+		    cli_human_bytes(s->bytes_covered, covered, sizeof covered), seconds,
+		    cli_human_bytes((uint64_t)((double)s->bytes_written /
+					       (seconds > 0 ? seconds : 1)),
+			rate, sizeof rate));
+	return 0;
+}

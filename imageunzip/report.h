@@ -1,0 +1,15 @@
+/* report.h: what the user sees of a run. */
+#ifndef IMAGEUNZIP_REPORT_H
+#define IMAGEUNZIP_REPORT_H
+
+#include "common/base/err.h"
+#include "common/install/install.h"
+#include "imageunzip/run.h"
+
+/* Those that are due (-o, -O). */
+void report_dots(struct run *);
+/* One line, or JSON. */
+int report_summary(
+    const struct run *, const struct install_stats *, double seconds, struct err *);
+
+#endif /* IMAGEUNZIP_REPORT_H */

@@ -1,0 +1,27 @@
+/* run.h: one image on its way to its target. */
+#ifndef IMAGEUNZIP_RUN_H
+#define IMAGEUNZIP_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <zlib.h>
+
+#include "common/base/progress.h"
+#include "common/install/install.h"
+#include "common/ndz/image.h"
+#include "imageunzip/options.h"
+
+struct run {
+	const struct opts *o;
+	struct image *image;
+	struct install *install;
+	struct progress progress;
+	FILE *report; /* --json goes there */
+	uLong crc;    /* -C */
+	bool proved;  /* chunks are, whole */
+	uint32_t fed, chunk_dots;
+	uint64_t dotted; /* bytes that dots were printed for */
+};
+
+#endif /* IMAGEUNZIP_RUN_H */

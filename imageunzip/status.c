@@ -1,0 +1,61 @@
+#include "imageunzip/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/json.h"
+#include "common/disk/disk.h"
+#include "common/install/head.h"
+
+static int
+print_status(const struct opts *o, const char *name, bool unfinished,
+    const struct mark *m, struct err *e)
+{
+	char uuid[2 * NDZ_UUID_BYTES + 1];
+
+	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
+		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the status");
+		json_object(j, NULL);
+		json_bool(j, "unfinished", unfinished);
+		if (unfinished) {
+			json_string(j, "uuid", uuid);
+			json_uint(j, "started", m->started);
+		}
+		json_end(j);
+		int rc = json_print(j, stdout, e);
+		json_free(j);
+		if (rc != 0)
+			return -1;
+	}
+	if (unfinished)
+		return err_set(e, ERR_IO,
+		    "%s: the installation of image %s, begun %" PRIu64
+		    " s after 1970, is not complete",
+		    name, uuid, m->started);
+	if (!o->json && !o->quiet)
+		printf("%s: no installation is under way\n", name);
+	return 0;
+}
+
+/* --status: fails when an installation is not complete. */
+int
+status_show(const struct opts *o, const char *path, struct err *e)
+{
+	struct mark m = { .started = 0 };
+	struct range area = { 0, 0 };
+	struct err ignored; /* it is only read */
+	struct disk *d;
+
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path)
+	                           : install_area(d, o->install.slice, &area, e);
+	if (rc == 0)
+		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);
+	disk_close(d, &ignored);
+	return rc < 0 ? -1 : print_status(o, path, rc == 1, &m, e);
+}

@@ -1,0 +1,56 @@
+#include "imageunzip/uuid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ndz/chunk.h"
+#include "common/ndz/format.h"
+
+/* The extension area's, where there is one; zeros: the image has none. */
+static int
+read_uuid(struct image *img, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
+{
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	struct ndz_header h;
+	struct chunk c;
+	struct err later;
+	int rc = buf != NULL ? image_header(img, 0, &h, e) : err_nomem(e, "a chunk");
+
+	if (rc == 0)
+		rc = image_read(img, 0, buf, e);
+	if (rc == 0) {
+		memcpy(uuid, h.uuid, NDZ_UUID_BYTES);
+		if (chunk_parse(&c, buf, &later) == 0) {
+			if (c.ext.has_uuid)
+				memcpy(uuid, c.ext.uuid, NDZ_UUID_BYTES);
+			chunk_free(&c);
+		}
+	}
+	free(buf);
+	return rc;
+}
+
+/* -u: only where the first header can be seen before anything is written. */
+int
+uuid_check(const struct run *r, struct err *e)
+{
+	uint8_t want[NDZ_UUID_BYTES];
+	static const uint8_t none[NDZ_UUID_BYTES];
+	uint8_t is[NDZ_UUID_BYTES];
+
+	if (r->o->uuid == NULL)
+		return 0;
+	if (cli_uuid(r->o->uuid, want, e) != 0)
+		return err_ctx(e, "-u");
+	if (!image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "-u needs an image that is a file");
+	if (read_uuid(r->image, is, e) != 0)
+		return -1;
+	if (memcmp(is, none, sizeof is) == 0)
+		return err_set(e, ERR_FORMAT, "%s: has no UUID that -u could compare",
+		    image_name(r->image));
+	if (memcmp(want, is, sizeof want) != 0)
+		return err_set(
+		    e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
+	return 0;
+}
