@@ -1,0 +1,127 @@
+/* Chunks that take turns, while blocks of all of them are asked for again in the old
+ * way, as a client does that does not hear the second port any more. */
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "common/net/wirext.h"
+#include "tests/t.h"
+#include "tests/unit/server_talk.h"
+
+enum { CHUNKS = 4, SESSION = 9, CLIENT = 5, REPORTS = 40 };
+
+static struct server *
+make_with_parity(void)
+{
+	struct server_config cfg = { .image_bytes = CHUNKS * MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.gap_us = 2000,
+		.idle_us = -1,
+		.ext = {
+		    .on = true, .parity = true, .port = 5008, .session = SESSION } };
+
+	return server_new(&cfg, 0);
+}
+
+static void
+say(struct server *s, uint64_t now, struct wirext_msg *m)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	m->session = SESSION;
+	memcpy(m->srcip, ip_a, sizeof m->srcip);
+	server_input(s, now, pkt, wirext_put(m, pkt, sizeof pkt), ip_a);
+}
+
+static void
+want_all(struct server *s, uint64_t now)
+{
+	uint8_t bits[1] = { (1 << CHUNKS) - 1 };
+	struct wirext_msg m = { .kind = WIREXT_WANT };
+
+	m.u.want.clientid = CLIENT;
+	m.u.want.map = (struct wirext_map){ 0, CHUNKS, bits };
+	say(s, now, &m);
+}
+
+static void
+take(struct server *s, uint64_t now)
+{
+	struct wirext_msg m = { .kind = WIREXT_GO };
+
+	m.u.go.clientid = CLIENT;
+	m.u.go.blocks = CHUNKS * WIRE_CHUNK_BLOCKS;
+	say(s, now, &m);
+}
+
+/* Single losses, evenly: then chunks take turns. */
+static void
+lose_singly(struct server *s, uint64_t now)
+{
+	struct wirext_msg m = { .kind = WIREXT_NAK };
+
+	m.u.nak.clientid = CLIENT;
+	m.u.nak.n = 1;
+	m.u.nak.at[0].chunk = CHUNKS - 1;
+	memset(m.u.nak.at[0].lack, 6, sizeof m.u.nak.at[0].lack);
+	for (int i = 0; i < REPORTS; i++)
+		say(s, now, &m);
+}
+
+/* Counts what goes out beyond a chunk's end, and how often another chunk follows. */
+struct tally {
+	unsigned blocks, beyond, turns;
+	uint32_t before;
+};
+
+static void
+send_counted(struct server *s, uint64_t *now, unsigned ms, struct tally *t)
+{
+	struct server_out out;
+
+	for (unsigned i = 0; i < ms; i++, *now += 1000)
+		for (read_all(s); server_output(s, *now, &out); read_all(s)) {
+			if (out.kind != SERVER_OUT_BLOCK && out.kind != SERVER_OUT_PACK)
+				continue;
+			t->blocks += out.count;
+			t->beyond += out.block + out.count > WIRE_CHUNK_BLOCKS;
+			t->turns += out.chunk != t->before;
+			t->before = out.chunk;
+		}
+}
+
+/* They went out already, if the chunk was begun. */
+static void
+ask_beginnings(struct server *s, uint64_t now)
+{
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		prequest(s, now, i, blockmap_range(0, 8), 0);
+}
+
+int
+main(void)
+{
+	struct server *s = make_with_parity();
+	struct tally t = { .before = CHUNKS };
+	uint64_t now = 0;
+
+	T_CHECK(s != NULL);
+	want_all(s, now);
+	lose_singly(s, now);
+	take(s, now);
+	/* 8 blocks a millisecond: asked again all the way through. */
+	for (int i = 0; i < CHUNKS * WIRE_CHUNK_BLOCKS / 8; i++) {
+		ask_beginnings(s, now);
+		send_counted(s, &now, 1, &t);
+	}
+	T_CHECK(t.turns > CHUNKS * 8);
+	send_counted(s, &now, 2000, &t);
+	T_CHECK(t.blocks > CHUNKS * WIRE_CHUNK_BLOCKS);
+	T_CHECK(t.beyond == 0);
+	T_CHECK(
+	    server_stats(s)->blocks_resent == t.blocks - CHUNKS * WIRE_CHUNK_BLOCKS);
+	server_free(s);
+	return t_done();
+}
