@@ -11,7 +11,7 @@ export FRISBEE_NO_URING=1	# so that all writes pass through the library that fai
 case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
 requires python3 sgdisk mke2fs losetup
 STEP=${STEP:-1} LEAST=3
-every() { instrumented && echo 5 || echo $(($1 * STEP)); }	# N: of the accesses every Nth
+every() { instrumented && echo 3 || echo $(($1 * STEP)); }	# N: of the accesses every Nth
 ! instrumented || { STEP=5; LEAST=1; }
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
 
