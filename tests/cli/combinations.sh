@@ -39,6 +39,8 @@ i=0
 for from in "${SEALS[@]}"; do
 	for to in "${SEALS[@]}"; do
 		old=${CODECS[$((i % 3))]} new=${CODECS[$((i / 3 % 3))]} i=$((i + 1))
+		# Each seal and each codec is on either side once, at least.
+		instrumented && case $from-$to in plain-signed | signed-encrypted | encrypted-both | both-plain) ;; *) continue ;; esac
 		what="$old $from, then $new $to"
 		ok "$what: -H" "$BIN/imagezip" -q -r --codec=$new $(seal $to) -H a.$old.$from.sig -U d.sig b d
 		ok "$what: verified" verifies d $to
@@ -63,8 +65,9 @@ echo "ok: $n: pairs of seals and codecs"
 # Threads: the same bytes, whoever compresses what; of deltas and rewritten images, too.
 export SOURCE_DATE_EPOCH=1000000000
 u="-u 00112233445566778899aabbccddeeff"
+threads="1 2 3 4 5 6 7 8"; instrumented && threads="1 2 8"
 for codec in "${CODECS[@]}"; do
-	for j in 1 2 3 4 5 6 7 8; do
+	for j in $threads; do
 		ok "$codec -j$j" "$BIN/imagezip" -q -r --codec=$codec $u -j$j -U j$j.sig a j$j
 		ok "$codec: -j$j as -j1" cmp j1 j$j
 		ok "$codec: -j$j as -j1, signature" cmp j1.sig j$j.sig

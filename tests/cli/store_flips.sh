@@ -6,7 +6,8 @@
 requires python3 zstd
 "$PYTHON" -c 'import sqlite3' 2> /dev/null || skip "needs python3 with sqlite3"
 export BIN EMUSTORE=$T/S
-FLIPS=${FLIPS:-40} SEED=${SEED:-1} JOBS=${JOBS:-2}
+many=40; instrumented && many=12
+FLIPS=${FLIPS:-$many} SEED=${SEED:-1} JOBS=${JOBS:-2}
 python3 - "$T" << 'PY'
 import random, sys
 r = random.Random(5)

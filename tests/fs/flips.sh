@@ -4,7 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 requires mke2fs mkfs.xfs mkfs.btrfs mkfs.f2fs makefs python3
 B=${B:-$TOP/build/plain}
-FLIPS=${FLIPS:-60}
+many=60; instrumented && many=15
+FLIPS=${FLIPS:-$many}
 make_files "$T/files" 1 60
 
 flips() {	# FS WHAT: of $T/fs

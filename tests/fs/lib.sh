@@ -36,7 +36,7 @@ capture_install() {
 	rm -f "$T/case.ndz"
 	check "$1: captured" "$BIN/imagezip" -q -F 0 "$2" "$T/case.ndz" || return 1
 	check "$1: verifies" "$BIN/imagedump" -q --verify "$T/case.ndz"
-	python3 "$TOP/tests/helpers/fscompare.py" fill "$T/target" "$(stat -c %s "$2")"
+	poison "$T/target" "$(stat -c %s "$2")"
 	check "$1: installed" "$BIN/imageunzip" -q --in-place "$T/case.ndz" "$T/target"
 }
 

@@ -42,7 +42,7 @@ def header(c, k):
 def main():
     image, out, total = open(sys.argv[1], "rb").read(), sys.argv[2], int(sys.argv[3])
     need(len(image) % 1048576 == 0 and image, "not whole chunks")
-    disk, tile = bytearray(b"\xa5" * total), 0
+    disk, tile = bytearray(b"\xa5") * total, 0
     for k in range(len(image) >> 20):
         c = image[k << 20:(k + 1) << 20]
         size, first, last, regions, relocs = header(c, k)
@@ -71,7 +71,7 @@ def main():
         for t, sec, off, length in relocs:
             need(any(s <= sec < s + n for s, n in regions), f"chunk {k}: a relocation without data")
     need(tile == (total + 511) // 512, f"the chunks cover {tile} sectors")
-    open(out, "wb").write(disk[:total])
+    open(out, "wb").write(memoryview(disk)[:total])
 
 
 main()

@@ -351,7 +351,7 @@ main(void)
 			if (ext)
 				test_resumed(loss);
 		}
-	for (uint64_t seed = 1; seed <= 200; seed++)
+	for (uint64_t seed = 1; seed <= (T_INSTRUMENTED ? 30 : 200); seed++)
 		test_luck(seed, seed % 4 != 0);
 	return t_done();
 }
