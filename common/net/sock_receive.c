@@ -1,0 +1,102 @@
+/* Receiving: everything that has come, joined by the kernel and taken apart here. */
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/net/sock_impl.h"
+
+enum { RECEIVE_ROUNDS = 8 };
+
+static size_t
+segment_bytes(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
+		int size;
+		if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO)
+			continue;
+		memcpy(&size, CMSG_DATA(c), sizeof size);
+		return size > 0 ? (size_t)size : 0;
+	}
+	return 0;
+}
+
+struct receive_slot {
+	struct sockaddr_in from;
+	struct iovec iov;
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+};
+
+static void
+give_out(const struct sock *s, struct mmsghdr *m, const struct receive_slot *slot,
+    void (*fn)(void *, const void *, size_t, const uint8_t *), void *arg)
+{
+	const uint8_t *p = slot->iov.iov_base;
+	size_t left = m->msg_len, each = segment_bytes(&m->msg_hdr);
+
+	if (slot->from.sin_port != s->dest.sin_port)
+		return; /* not of this protocol: rule 3 */
+	if (each == 0)
+		each = left;
+	while (left > 0) {
+		size_t n = left < each ? left : each;
+		fn(arg, p, n, (const uint8_t *)&slot->from.sin_addr);
+		p += n;
+		left -= n;
+	}
+}
+
+int
+sock_receive(struct sock *s,
+    void (*fn)(void *arg, const void *pkt, size_t len, const uint8_t from[4]),
+    void *arg, struct err *e)
+{
+	struct receive_slot slots[RECEIVE_BATCH];
+	struct mmsghdr m[RECEIVE_BATCH];
+
+	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
+		for (int i = 0; i < RECEIVE_BATCH; i++) {
+			slots[i].iov = (struct iovec){
+				s->buffers + (size_t)i * RECEIVE_BYTES, RECEIVE_BYTES
+			};
+			m[i].msg_hdr = (struct msghdr){ .msg_name = &slots[i].from,
+				.msg_namelen = sizeof slots[i].from,
+				.msg_iov = &slots[i].iov,
+				.msg_iovlen = 1,
+				.msg_control = &slots[i].control,
+				.msg_controllen = sizeof slots[i].control.bytes };
+		}
+		int n = recvmmsg(s->fd, m, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
+		if (n < 0)
+			return sock_is_transient(errno) ? 0
+			                                : err_os(e, "cannot receive");
+		for (int i = 0; i < n; i++)
+			give_out(s, &m[i], &slots[i], fn, arg);
+		if (n < RECEIVE_BATCH)
+			return 0;
+	}
+	return 0;
+}
+
+int
+sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
+    uint16_t *port, struct err *e)
+{
+	struct sockaddr_in sin;
+	socklen_t len = sizeof sin;
+	ssize_t n;
+
+	/* An empty one is nobody's packet, but not the end of them. */
+	do
+		n = recvfrom(
+		    s->fd, pkt, cap, MSG_DONTWAIT, (struct sockaddr *)&sin, &len);
+	while (n == 0);
+	if (n < 0)
+		return sock_is_transient(errno) ? 0 : err_os(e, "cannot receive");
+	memcpy(from, &sin.sin_addr, 4);
+	*port = ntohs(sin.sin_port);
+	return (int)n;
+}

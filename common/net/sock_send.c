@@ -1,0 +1,156 @@
+/* Sending: many datagrams in one call, cut apart by the kernel where it can; long ones
+ * whole or not at all. */
+#include <assert.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/net/sock_impl.h"
+
+enum { SEGMENTED_BYTES = 65000 }; /* in one call; a datagram's most is 65507 */
+
+static void
+keep_whole(struct sock *s, size_t bytes)
+{
+	bool whole = bytes > SOCK_FRAGMENTED_MAX;
+	int how = whole ? IP_PMTUDISC_PROBE : IP_PMTUDISC_WANT;
+
+	if (whole == s->whole)
+		return;
+	s->whole = whole;
+	setsockopt(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof how);
+}
+
+bool
+sock_was_too_long(struct sock *s)
+{
+	bool was = s->too_long;
+
+	s->too_long = false;
+	return was;
+}
+
+int
+sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
+{
+	keep_whole(s, len);
+	if (sendto(s->fd, pkt, len, 0, (struct sockaddr *)&s->dest, sizeof s->dest) >=
+	    0)
+		return 1;
+	if (errno == EMSGSIZE) {
+		s->too_long = true;
+		return 1;
+	}
+	return sock_is_transient(errno) ? 0 : err_os(e, "cannot send");
+}
+
+static size_t
+bytes_of(const struct sock_block *b)
+{
+	return b->header_bytes + b->data_bytes;
+}
+
+/* How many of them the kernel can cut apart: of one length, but for the last one. */
+static unsigned
+segments(const struct sock_block *b, unsigned n)
+{
+	size_t each = bytes_of(b), total = each;
+	unsigned i = 1;
+
+	while (i < n && bytes_of(&b[i]) <= each &&
+	       total + bytes_of(&b[i]) <= SEGMENTED_BYTES) {
+		total += bytes_of(&b[i++]);
+		if (bytes_of(&b[i - 1]) < each)
+			break;
+	}
+	return i;
+}
+
+static void
+gather(struct iovec *iov, const struct sock_block *b)
+{
+	iov[0] = (struct iovec){ (void *)(uintptr_t)b->header, b->header_bytes };
+	iov[1] = (struct iovec){ (void *)(uintptr_t)b->data, b->data_bytes };
+}
+
+/* One call, one pass through the kernel: it cuts the datagrams apart. */
+static int
+send_segmented(struct sock *s, const struct sock_block *b, unsigned n)
+{
+	struct iovec iov[2 * SOCK_BATCH_MAX];
+	union {
+		char bytes[CMSG_SPACE(sizeof(uint16_t))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct msghdr m = { .msg_name = &s->dest,
+		.msg_namelen = sizeof s->dest,
+		.msg_iov = iov,
+		.msg_iovlen = 2 * n,
+		.msg_control = &control,
+		.msg_controllen = sizeof control.bytes };
+	uint16_t segment = (uint16_t)bytes_of(b);
+
+	for (unsigned i = 0; i < n; i++)
+		gather(&iov[2 * i], &b[i]);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof segment);
+	memcpy(CMSG_DATA(c), &segment, sizeof segment);
+	return sendmsg(s->fd, &m, 0) >= 0 ? (int)n : -1;
+}
+
+static int
+send_separate(struct sock *s, const struct sock_block *b, unsigned n)
+{
+	struct iovec iov[2 * SOCK_BATCH_MAX];
+	struct mmsghdr m[SOCK_BATCH_MAX];
+
+	memset(m, 0, sizeof m);
+	for (unsigned i = 0; i < n; i++) {
+		gather(&iov[2 * i], &b[i]);
+		m[i].msg_hdr = (struct msghdr){ .msg_name = &s->dest,
+			.msg_namelen = sizeof s->dest,
+			.msg_iov = &iov[2 * i],
+			.msg_iovlen = 2 };
+	}
+	return sendmmsg(s->fd, m, n, 0);
+}
+
+/* Those of one kind: not to be fragmented, or it does not matter. */
+static unsigned
+alike(const struct sock *s, const struct sock_block *b, unsigned n)
+{
+	unsigned i = 1;
+
+	while (i < n && (bytes_of(&b[i]) > SOCK_FRAGMENTED_MAX) == s->whole)
+		i++;
+	return i;
+}
+
+int
+sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct err *e)
+{
+	int sent = -1;
+
+	assert(n > 0 && n <= SOCK_BATCH_MAX);
+	keep_whole(s, bytes_of(b));
+	n = alike(s, b, n);
+	unsigned together = s->gso ? segments(b, n) : 1;
+	if (together > 1) {
+		sent = send_segmented(s, b, together);
+		if (sent < 0 && !sock_is_transient(errno))
+			s->gso = false; /* not for this kernel or device */
+		else
+			return sent < 0 ? 0 : sent;
+	}
+	sent = send_separate(s, b, s->gso ? 1 : n);
+	if (sent < 0 && errno == EMSGSIZE) {
+		s->too_long = true;
+		return 1;
+	}
+	if (sent < 0)
+		return sock_is_transient(errno) ? 0 : err_os(e, "cannot send");
+	return sent;
+}
