@@ -102,6 +102,7 @@ exit_status(const void *opts, const struct err *e)
 
 static const struct cli_program prog = {
 	.exit_status = exit_status,
+	.report_to = output_report_last,
 	.guarded = true,
 	.name = "frisbee",
 	.synopsis = "[options] -m address -p port target|-",

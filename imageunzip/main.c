@@ -8,7 +8,7 @@
 
 #include "common/base/cli_guard.h"
 #include "common/base/cli_rows.h"
-#include "common/base/json.h"
+#include "common/base/failure.h"
 #include "common/base/progress.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
@@ -71,7 +71,18 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+static FILE *
+report_to(const void *opts, char **operands, int n)
+{
+	const struct opts *o = opts;
+
+	if (o->status || o->crc_only || n == 0)
+		return stdout;
+	return output_report(n > 1 ? operands[n - 1] : "-");
+}
+
 static const struct cli_program prog = {
+	.report_to = report_to,
 	.name = "imageunzip",
 	.guarded = true,
 	.synopsis = "[options] image|- [target|-]",
@@ -572,34 +583,45 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 }
 
 static int
+status_json(
+    const char *uuid, const struct mark *m, struct err *unfinished, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the status");
+	json_object(j, NULL);
+	json_bool(j, "unfinished", unfinished != NULL);
+	if (unfinished != NULL) {
+		json_string(j, "uuid", uuid);
+		json_uint(j, "started", m->started);
+		failure_put_err(j, unfinished, err_exit_status(unfinished));
+		failure_told(unfinished);
+	}
+	json_end(j);
+	return json_show(j, e);
+}
+
+static int
 print_status(const struct opts *o, const char *name, bool unfinished,
     const struct mark *m, struct err *e)
 {
 	char uuid[2 * NDZ_UUID_BYTES + 1];
+	struct err why;
 
 	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
 		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
-	if (o->json) {
-		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the status");
-		json_object(j, NULL);
-		json_bool(j, "unfinished", unfinished);
-		if (unfinished) {
-			json_string(j, "uuid", uuid);
-			json_uint(j, "started", m->started);
-		}
-		json_end(j);
-		int rc = json_print(j, stdout, e);
-		json_free(j);
-		if (rc != 0)
-			return -1;
-	}
 	if (unfinished)
-		return err_set(e, ERR_IO,
+		err_set(&why, ERR_IO,
 		    "%s: the installation of image %s, begun %" PRIu64
 		    " s after 1970, is not complete",
 		    name, uuid, m->started);
+	if (o->json && status_json(uuid, m, unfinished ? &why : NULL, e) != 0)
+		return -1;
+	if (unfinished) {
+		*e = why;
+		return -1;
+	}
 	if (!o->json && !o->quiet)
 		printf("%s: no installation is under way\n", name);
 	return 0;

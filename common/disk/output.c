@@ -59,6 +59,13 @@ output_report(const char *path)
 	return same || strcmp(path, "-") == 0 ? stderr : stdout;
 }
 
+FILE *
+output_report_last(const void *opts, char **operands, int n)
+{
+	(void)opts;
+	return n > 0 ? output_report(operands[n - 1]) : stdout;
+}
+
 static void
 output_free(struct output *o)
 {

@@ -23,6 +23,8 @@ int output_check_input(const char *output, const char *input, struct err *);
 /* Where a report goes beside data that is written to `path`: standard output, or
  * standard error when the data goes there, by whatever name. */
 FILE *output_report(const char *path);
+/* The same of the last operand, for cli_program.report_to. */
+FILE *output_report_last(const void *opts, char **operands, int n);
 /* path "-": standard output.  Of a file, NAME.partial is written, and locked:
  * ERR_REFUSED while another program does that; what an earlier run left there is
  * replaced. */
