@@ -421,7 +421,7 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	if (rc == 0)
 		tell_equivalents(stored_about((*x)->image), equivalents);
 	if (rc != 0 && remove)
-		unlink(path);
+		output_remove(path);
 	return rc;
 }
 

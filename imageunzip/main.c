@@ -425,7 +425,7 @@ open_target(
 static void
 tidy(void *new_file)
 {
-	unlink(new_file);
+	output_remove(new_file);
 }
 
 /* -N: the chunks as they are, checked on their way. */
@@ -463,7 +463,7 @@ copy_chunks(struct run *r, const char *target, struct err *e)
 	}
 	cli_guard_set(NULL, NULL);
 	if (rc != 0 && remove)
-		unlink(target);
+		output_remove(target);
 	free(buf);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/disk/output.h"
 #include "common/disk/rangeset.h"
 #include "common/install/finish.h"
 #include "common/install/job.h"
@@ -213,7 +214,7 @@ tidy(void *arg)
 	const struct install *in = arg;
 
 	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
-		unlink(in->unlink_path);
+		output_remove(in->unlink_path);
 }
 
 static void
@@ -318,7 +319,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
 	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
 		if (unlink_path != NULL && !holds_data)
-			unlink(unlink_path);
+			output_remove(unlink_path);
 		free(unlink_path);
 		return -1;
 	}
@@ -669,7 +670,7 @@ static void
 drop_new_file(const struct install *in)
 {
 	if (in->unlink_path != NULL && !resume_pending(&in->resume) && !in->must_empty)
-		unlink(in->unlink_path);
+		output_remove(in->unlink_path);
 }
 
 /* Wait for the threads, and free what a failure left in the pipeline. */

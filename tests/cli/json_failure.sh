@@ -22,7 +22,7 @@ told() {
 	python3 -c 'import json, sys
 sys.exit(json.load(open(sys.argv[1]))["error"] not in open(sys.argv[2]).read())' "$T/stdout" "$T/stderr" || fail "$*: the sentence: $(cat "$T/stderr")"
 }
-: > "$T/null"
+: > "$T/null"; ln -s /proc/self/fd/1 "$T/fd1"	# as /dev/stdout
 head -c 3000000 /dev/urandom > "$T/src"; "$BIN/imagezip" -q -f "$T/src" "$T/good.ndz" || fail "imagezip"
 cp "$T/good.ndz" "$T/bad.ndz"; spoil_byte "$T/bad.ndz" 1200000
 head -c 5000 /dev/urandom > "$T/junk"
@@ -53,7 +53,7 @@ told 3 damaged "$damaged" "$BIN/imagehash" --json -R "$T/junk"
 echo "== wrong use, wherever --json stands"
 for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore; do
 	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --json --nonsense
-	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --nonsense x --json --other
+	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --nonsense --json --other
 	told 2 usage True "$BIN/$p" --json
 	"$BIN/$p" --nonsense > "$T/stdout" 2> /dev/null
 	check "$p: nothing without --json" [ ! -s "$T/stdout" ]
@@ -84,12 +84,12 @@ apart() {	# EXIT KIND COMMAND...: it is all of standard error
 	if grep -q '"ok"' "$T/stdout"; then fail "$*: among the data"; fi
 }
 apart 2 usage "$BIN/imagezip" --json -f "$T/src" -
-apart 2 usage "$BIN/imagezip" --json -f "$T/src" /dev/stdout
+apart 2 usage "$BIN/imagezip" --json -f "$T/src" "$T/fd1"
 apart 2 usage "$BIN/imagezip" -f "$T/src" - --nonsense --json
 apart 1 io "$BIN/imageunzip" --json "$no" -
 apart 2 usage "$BIN/imageunzip" --json --nonsense "$T/good.ndz"
 apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz"
-apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz" /dev/stdout
+apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz" "$T/fd1"
 apart 2 usage "$BIN/imagerezip" --json "$T/good.ndz" -
 apart 2 usage "$BIN/imagedelta" --json "$T/good.ndz" "$T/good.ndz" -
 apart 2 usage "$BIN/frisbee" --json --nonsense -
