@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/cli.h"
+#include "common/base/failure.h"
 #include "common/store/check.h"
 #include "common/store/gc.h"
 #include "common/store/repair.h"
@@ -71,7 +72,7 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 	if (rc == 0)
 		rc = store_commit(&s, e);
 	store_close(&s);
-	return rc;
+	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
 /* What goes from a bucket goes for all machines: not because of what one of them has in
@@ -167,11 +168,38 @@ report_json(struct json *j, const struct check *c)
 	json_bool(j, "data", c->data);
 }
 
-/* Run a check, or a repair with a check in it, and print what it found. */
+/* Of a verification: are there problems?  -1 with *e then. */
+static int
+judge(const struct options *o, const struct check *c, struct err *e)
+{
+	if (c->problems == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
+	    " images damaged (emustore repair)",
+	    o->store, c->problems, c->bad_images, c->images);
+}
+
+/* The findings in the order of the document, what came of them behind. */
+static int
+show_findings(struct json *j, const struct check *c, struct err *failure, struct err *e)
+{
+	json_end(j);
+	report_json(j, c);
+	if (failure != NULL) {
+		failure_put_err(j, failure, err_exit_status(failure));
+		failure_told(failure);
+	}
+	json_end(j);
+	return json_show(j, e);
+}
+
+/* Run a check, or a repair with a check in it, and print what it found; *found says
+ * what is wrong with the store. */
 static int
 examine(const struct options *o, struct store *s, bool data,
     int (*run)(struct check *, struct store *, struct err *), struct check *c,
-    struct err *e)
+    struct err *found, struct err *e)
 {
 	struct findings f = { .quiet = o->quiet, .j = o->json ? json_new() : NULL };
 	struct index_totals t;
@@ -192,15 +220,12 @@ examine(const struct options *o, struct store *s, bool data,
 	int rc = run(c, s, e);
 	progress_end(&f.bar, 0);
 	check_free(c);
-	if (f.j != NULL) {
-		json_end(f.j);
-		report_json(f.j, c);
-		json_end(f.j);
-		if (rc == 0)
-			return json_show(f.j, e);
+	if (rc != 0) {
 		json_free(f.j);
+		return rc;
 	}
-	return rc;
+	bool bad = found != NULL && judge(o, c, found) != 0;
+	return f.j != NULL ? show_findings(f.j, c, bad ? found : NULL, e) : 0;
 }
 
 static void
@@ -222,21 +247,21 @@ command_verify(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
 	struct check c;
+	struct err found;
 
 	(void)operands, (void)n;
 	if (open_store(&s, o, false, e) != 0)
 		return -1;
 	int rc = index_begin(s.index, false, e);
 	if (rc == 0)
-		rc = examine(o, &s, o->data, check_store, &c, e);
+		rc = examine(o, &s, o->data, check_store, &c, &found, e);
 	store_close(&s);
 	if (rc != 0)
 		return rc;
-	if (c.problems > 0)
-		return err_set(e, ERR_FORMAT,
-		    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
-		    " images damaged (emustore repair)",
-		    o->store, c.problems, c.bad_images, c.images);
+	if (c.problems > 0) {
+		*e = found;
+		return -1;
+	}
 	report(o, &c);
 	return 0;
 }
@@ -251,7 +276,8 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	if (open_store_for(&s, o, o->index ? STORE_REINDEX : access_to_remove(o), e) !=
 	    0)
 		return -1;
-	int rc = examine(o, &s, true, o->index ? repair_index : repair_store, &c, e);
+	int rc = examine(
+	    o, &s, true, o->index ? repair_index : repair_store, &c, NULL, e);
 	store_close(&s);
 	if (rc == 0)
 		report(o, &c);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/disk/output.h"
 #include "common/store/s3.h"
 #include "emustore/emustore.h"
 
@@ -87,7 +88,17 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
+/* Of get the last operand is written. */
+static FILE *
+report_to(const void *options, char **operands, int n)
+{
+	if (n > 0 && strcmp(operands[0], "get") == 0)
+		return output_report_last(options, operands, n);
+	return stdout;
+}
+
 static const struct cli_program prog = {
+	.report_to = report_to,
 	.name = "emustore",
 	.synopsis = "[options] command [operands]",
 	.about =

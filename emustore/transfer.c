@@ -8,17 +8,18 @@
 #include <unistd.h>
 
 #include "common/base/cli.h"
+#include "common/base/failure.h"
 #include "common/disk/disk.h"
+#include "common/disk/output.h"
 #include "common/ndz/image.h"
 #include "common/store/fetch.h"
 #include "common/store/put.h"
 #include "common/store/s3.h"
 #include "emustore/emustore.h"
 
-int
-command_init(const struct options *o, char **operands, int n, struct err *e)
+static int
+make_store(const struct options *o, struct err *e)
 {
-	(void)operands, (void)n;
 	if (s3_is_url(o->store))
 		return remote_init(o->store,
 		    o->pack_bytes != 0 ? o->pack_bytes : REMOTE_PACK_BYTES,
@@ -27,6 +28,14 @@ command_init(const struct options *o, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "--grace is for stores in a bucket");
 	return store_init(
 	    o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
+}
+
+int
+command_init(const struct options *o, char **operands, int n, struct err *e)
+{
+	(void)operands, (void)n;
+	int rc = make_store(o, e);
+	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
 /* Of NAME what the store must know before it sees the first chunk. */
@@ -77,30 +86,33 @@ after_chunk(void *arg, uint64_t chunks, struct err *e)
 	return cli_check_signal(e);
 }
 
-static int
+static void
+summary_json(struct json *j, const struct recipe_image *a, const struct put_stats *t,
+    double seconds)
+{
+	json_object(j, NULL);
+	json_image(j, a);
+	json_uint(j, "fragments", t->fragments);
+	json_uint(j, "new_fragments", t->new_fragments);
+	json_uint(j, "new_bytes", t->new_bytes);
+	json_uint(j, "made_chunks", t->made_chunks);
+	json_uint(j, "whole_chunks", t->whole_chunks);
+	json_uint(j, "encrypted_chunks", t->encrypted_chunks);
+	json_uint(j, "recipe_bytes", t->recipe_bytes);
+	json_double(j, "seconds", seconds);
+	json_end(j);
+}
+
+/* Into j, where that is not NULL. */
+static void
 summary(const struct options *o, const struct recipe_image *a,
-    const struct put_stats *t, double seconds, struct err *e)
+    const struct put_stats *t, double seconds, struct json *j)
 {
 	char image[32], kept[32], rate[32];
 
-	if (o->json) {
-		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the summary");
-		json_object(j, NULL);
-		json_image(j, a);
-		json_uint(j, "fragments", t->fragments);
-		json_uint(j, "new_fragments", t->new_fragments);
-		json_uint(j, "new_bytes", t->new_bytes);
-		json_uint(j, "made_chunks", t->made_chunks);
-		json_uint(j, "whole_chunks", t->whole_chunks);
-		json_uint(j, "encrypted_chunks", t->encrypted_chunks);
-		json_uint(j, "recipe_bytes", t->recipe_bytes);
-		json_double(j, "seconds", seconds);
-		json_end(j);
-		return json_show(j, e);
-	}
-	if (!o->quiet)
+	if (j != NULL)
+		summary_json(j, a, t, seconds);
+	else if (!o->quiet)
 		fprintf(stderr,
 		    "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
 		    stored_title(a),
@@ -111,7 +123,6 @@ summary(const struct options *o, const struct recipe_image *a,
 		    cli_human_bytes(
 			(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
 			rate, sizeof rate));
-	return 0;
 }
 
 /* image_next() says the name by itself. */
@@ -125,7 +136,7 @@ add_name(const struct image *img, struct err *e)
 /* In a transaction of its own. */
 static int
 put_image(const struct options *o, struct store *s, const char *name, struct image *img,
-    struct err *e)
+    struct json *j, struct err *e)
 {
 	struct recipe_image *about = malloc(sizeof *about);
 	struct put_stats stats = { 0 };
@@ -159,13 +170,14 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 		rc = store_commit(s, e);
 	put_free(p);
 	if (rc == 0)
-		rc = summary(o, about, &stats, (double)(clock_us() - started) / 1e6, e);
+		summary(o, about, &stats, (double)(clock_us() - started) / 1e6, j);
 	free(about);
 	return rc;
 }
 
 static int
-put_file(const struct options *o, const char *name, const char *path, struct err *e)
+put_file(const struct options *o, const char *name, const char *path, struct json *j,
+    struct err *e)
 {
 	struct store_name checked; /* before a pipe is begun */
 	struct store s;
@@ -176,7 +188,7 @@ put_file(const struct options *o, const char *name, const char *path, struct err
 	image_keep_encrypted(img);
 	int rc = open_store(&s, o, true, e);
 	if (rc == 0) {
-		rc = put_image(o, &s, name, img, e);
+		rc = put_image(o, &s, name, img, j, e);
 		store_close(&s);
 	}
 	image_close(img);
@@ -186,8 +198,16 @@ put_file(const struct options *o, const char *name, const char *path, struct err
 int
 command_put(const struct options *o, char **operands, int n, struct err *e)
 {
+	struct json *j = o->json ? json_new() : NULL;
+
 	(void)n;
-	return put_file(o, operands[0], operands[1], e);
+	if (o->json && j == NULL)
+		return err_nomem(e, "the summary");
+	int rc = put_file(o, operands[0], operands[1], j, e);
+	if (rc == 0 && j != NULL)
+		return json_show(j, e);
+	json_free(j);
+	return rc;
 }
 
 static int
@@ -198,28 +218,68 @@ is_image_name(const struct dirent *d)
 	return n > 4 && strcmp(d->d_name + n - 4, ".ndz") == 0;
 }
 
+/* One after the other, until one cannot be put. */
+static int
+put_each(const struct options *o, const char *folder, struct dirent **list, int count,
+    struct json *j, struct err *e)
+{
+	char path[4096], name[256];
+	int rc = 0;
+
+	for (int i = 0; i < count && rc == 0; i++) {
+		const char *file = list[i]->d_name;
+		snprintf(path, sizeof path, "%.3800s/%s", folder, file);
+		snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
+		rc = put_file(o, name, path, j, e);
+		if (rc != 0 && j != NULL) {
+			json_object(j, NULL);
+			json_string(j, "image", path);
+			failure_put_err(j, e, err_exit_status(e));
+			json_end(j);
+			failure_told(e);
+		}
+	}
+	return rc;
+}
+
+/* With --json those that were put, and then the one that could not be. */
+static int
+import(const struct options *o, const char *folder, struct dirent **list, int count,
+    struct err *e)
+{
+	struct json *j = o->json ? json_new() : NULL;
+	struct err printing;
+
+	if (o->json && j == NULL)
+		return err_nomem(e, "the summary");
+	if (j != NULL)
+		json_array(j, NULL);
+	int rc = put_each(o, folder, list, count, j, e);
+	if (j == NULL)
+		return rc;
+	json_end(j);
+	if (json_show(j, &printing) != 0 && rc == 0) {
+		*e = printing;
+		rc = -1;
+	}
+	return rc;
+}
+
 int
 command_import(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct dirent **list;
-	char path[4096], name[256];
-	int rc = 0, count = scandir(operands[0], &list, is_image_name, alphasort);
+	int count = scandir(operands[0], &list, is_image_name, alphasort);
 
 	(void)n;
 	if (count < 0)
 		return err_os(e, "%s", operands[0]);
-	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof path, "%.3800s/%s", operands[0], list[i]->d_name);
-		snprintf(name, sizeof name, "%.*s", (int)strlen(list[i]->d_name) - 4,
-		    list[i]->d_name);
-		if (rc == 0)
-			rc = put_file(o, name, path, e);
+	int rc = count > 0 ? import(o, operands[0], list, count, e)
+	                   : err_set(e, ERR_USAGE, "%s: holds no file called *.ndz",
+				 operands[0]);
+	for (int i = 0; i < count; i++)
 		free(list[i]);
-	}
 	free(list);
-	if (rc == 0 && count == 0)
-		return err_set(
-		    e, ERR_USAGE, "%s: holds no file called *.ndz", operands[0]);
 	return rc;
 }
 
@@ -361,8 +421,22 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	if (rc == 0)
 		tell_equivalents(stored_about((*x)->image), equivalents);
 	if (rc != 0 && remove)
-		unlink(path);
+		output_remove(path);
 	return rc;
+}
+
+/* What was fetched. */
+static int
+report_got(const struct recipe_image *about, const char *path, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the summary");
+	json_object(j, NULL);
+	json_image(j, about);
+	json_end(j);
+	return json_show_on(j, output_report(path), e);
 }
 
 int
@@ -376,6 +450,8 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	    open_named(&x, o, &name, e) != 0)
 		return -1;
 	int rc = get_to(o, &x, operands[1], e);
+	if (rc == 0 && o->json)
+		rc = report_got(stored_about(x->image), operands[1], e);
 	close_opened(x);
 	return rc;
 }

@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 
-#include "common/base/json.h"
+#include "common/base/failure.h"
+
+enum { EXIT_NOT_WELL = 1 };
 
 static const char *const words[] = { "ok", "not ok", "unknown" };
 
@@ -44,6 +46,8 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 		json_end(j);
 	}
 	json_end(j);
+	if (!r->well)
+		failure_put(j, r->summary, "network", EXIT_NOT_WELL);
 	json_end(j);
 	return json_show(j, e);
 }
@@ -67,5 +71,5 @@ doctor_run(const struct doctor_config *c, struct err *e)
 		return -1;
 	if (!c->json)
 		print_text(&r);
-	return r.well ? 0 : 1;
+	return r.well ? 0 : EXIT_NOT_WELL;
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/base/cli_rows.h"
+#include "common/disk/output.h"
 
 enum {
 	CHUNK_MB_DEFAULT = 64,
@@ -75,6 +76,7 @@ exit_status(const void *opts, const struct err *e)
 
 const struct cli_program frisbee_program = {
 	.exit_status = exit_status,
+	.report_to = output_report_last,
 	.guarded = true,
 	.name = "frisbee",
 	.synopsis = "[options] -m address -p port target|-",

@@ -10,6 +10,7 @@
 #include "common/base/cli_guard.h"
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
+#include "common/disk/output.h"
 #include "common/ndz/chunk.h"
 #include "common/ndz/format.h"
 #include "common/net/parity.h"
@@ -286,7 +287,7 @@ open_install(struct sink *s, struct err *e)
 static void
 tidy(void *new_file)
 {
-	unlink(new_file);
+	output_remove(new_file);
 }
 
 static int
@@ -455,7 +456,7 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	disk_close(s->file, &ignored);
 	cli_guard_set(NULL, NULL);
 	if (unfinished && s->removable && s->started)
-		unlink(s->cfg.target);
+		output_remove(s->cfg.target);
 	*stats = s->stats;
 	int rc = 0;
 	if (planner_failed(s->planner, e)) {

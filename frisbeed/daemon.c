@@ -1,11 +1,14 @@
 #include "frisbeed/daemon.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/cli.h"
+#include "common/base/failure.h"
 #include "common/base/json_save.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
@@ -17,6 +20,7 @@ enum {
 	SECOND_US = 1000000,
 	LINES_EVERY_S = 10,
 	WAKE_MS = 200,
+	EXIT_ADDRINUSE = 98, /* as the original's */
 };
 
 struct whole {
@@ -86,27 +90,16 @@ write_addresses(const struct whole *d, struct err *e)
 }
 
 static int
-save_stats(const struct whole *d, struct err *e)
+save_stats(const struct whole *d, const struct report_end *end, struct err *e)
 {
 	if (d->opts->stats_file == NULL)
 		return 0;
-	struct json *j = report_json(d->sessions, d->n);
+	struct json *j = report_json(d->sessions, d->n, end);
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
 	int rc = json_save(j, d->opts->stats_file, e);
 	json_free(j);
 	return rc;
-}
-
-static int
-print_stats(const struct whole *d, struct err *e)
-{
-	if (!d->opts->json)
-		return 0;
-	struct json *j = report_json(d->sessions, d->n);
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
-	return json_show(j, e);
 }
 
 /* Once a second. */
@@ -121,7 +114,7 @@ tick(struct whole *d)
 	d->next_us = now + SECOND_US;
 	for (unsigned i = 0; i < d->n; i++)
 		tally_sample(&d->sessions[i].tally, now);
-	if (save_stats(d, &e) != 0 && !d->stats_failed) {
+	if (save_stats(d, NULL, &e) != 0 && !d->stats_failed) {
 		d->stats_failed = true;
 		log_warn("statistics are not written: %s", e.text);
 	}
@@ -197,11 +190,44 @@ outcome(const struct whole *d, struct err *e)
 	           : err_ctx(e, "%u of %u sessions failed; the first", failed, d->n);
 }
 
+int
+daemon_exit_status(const struct err *e)
+{
+	return e->os == EADDRINUSE ? EXIT_ADDRINUSE : err_exit_status(e);
+}
+
+/* How it ended; -1 when it failed, with *e. */
+static int
+ending(const struct whole *d, struct report_end *end, struct err *e)
+{
+	if (outcome(d, e) != 0) {
+		*end = (struct report_end){ *e, daemon_exit_status(e) };
+		return -1;
+	}
+	if (cli_signal() == SIGHUP) {
+		cli_check_signal(&end->failure);
+		end->status = DAEMON_EXIT_SIGHUP;
+	}
+	return 0;
+}
+
+static int
+print_stats(const struct whole *d, const struct report_end *end, struct err *e)
+{
+	if (!d->opts->json)
+		return 0;
+	struct json *j = report_json(d->sessions, d->n, end);
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	return json_show(j, e);
+}
+
 static int
 serve(struct whole *d, uint64_t rate, struct err *e)
 {
 	unsigned members = d->n *
 	                   (d->opts->net.unicast ? (unsigned)d->opts->unicast_max : 1);
+	struct report_end end = { 0 };
 	struct err reporting;
 
 	/* One alone keeps its own pace. */
@@ -210,16 +236,23 @@ serve(struct whole *d, uint64_t rate, struct err *e)
 		if (d->budget == NULL)
 			return err_nomem(e, "the sessions");
 	}
-	if (write_addresses(d, e) != 0 || save_stats(d, e) != 0)
+	if (write_addresses(d, e) != 0 || save_stats(d, NULL, e) != 0)
 		return -1;
 	start(d);
 	watch(d);
-	int rc = print_stats(d, &reporting) != 0 || save_stats(d, &reporting) != 0;
-	if (outcome(d, e) != 0)
-		return -1;
-	if (rc != 0)
+	int rc = ending(d, &end, e);
+	if (save_stats(d, &end, &reporting) != 0 && rc == 0) {
+		end = (struct report_end){ reporting, daemon_exit_status(&reporting) };
 		*e = reporting;
-	return rc != 0 ? -1 : 0;
+		rc = -1;
+	}
+	if (print_stats(d, &end, &reporting) != 0 && rc == 0) {
+		*e = reporting;
+		return -1;
+	}
+	if (d->opts->json)
+		failure_told(e);
+	return rc;
 }
 
 static int

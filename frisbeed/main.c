@@ -1,5 +1,4 @@
 /* frisbeed: serve images, each to everybody who asks on its multicast group. */
-#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -8,13 +7,11 @@
 #include "common/base/log.h"
 #include "frisbeed/daemon.h"
 
-enum { EXIT_ADDRINUSE = 98 /* as the original's */ };
-
 static int
 exit_status(const void *opts, const struct err *e)
 {
 	(void)opts;
-	return e->os == EADDRINUSE ? EXIT_ADDRINUSE : 0;
+	return daemon_exit_status(e);
 }
 
 static const struct cli_program prog = {
@@ -50,7 +47,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		       : LOG_LEVEL_INFO);
 	if (daemon_run(o, operands, (unsigned)n, e) != 0)
 		return -1;
-	return cli_signal() == SIGHUP;
+	return cli_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
 }
 
 int

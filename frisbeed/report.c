@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/failure.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 
@@ -121,7 +122,7 @@ put_session(
 }
 
 struct json *
-report_json(struct session *s, unsigned n)
+report_json(struct session *s, unsigned n, const struct report_end *end)
 {
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
 	struct json *j = json_new();
@@ -151,6 +152,8 @@ report_json(struct session *s, unsigned n)
 		put_session(j, &s[i], &t, rows);
 	}
 	json_end(j);
+	if (end != NULL && end->status != 0)
+		failure_put_err(j, &end->failure, end->status);
 	json_end(j);
 	free(rows);
 	return j;

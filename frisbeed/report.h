@@ -5,8 +5,15 @@
 #include "common/base/json.h"
 #include "frisbeed/session.h"
 
-/* The sums in front, then each session with its clients.  NULL: no memory. */
-struct json *report_json(struct session *, unsigned n);
+/* How it ended: status 0, or why not. */
+struct report_end {
+	struct err failure;
+	int status;
+};
+
+/* The sums in front, then each session with its clients, then what failed; NULL: it
+ * goes on.  NULL: no memory. */
+struct json *report_json(struct session *, unsigned n, const struct report_end *);
 /* What was done, at the end of a session. */
 void report_done(struct session *);
 /* What is being done: only of those that have sent something since the last time. */

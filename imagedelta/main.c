@@ -27,6 +27,7 @@ static const struct cli_opt own_opts[] = {
 };
 
 static const struct cli_program prog = {
+	.report_to = output_report_last,
 	.name = "imagedelta",
 	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
 	.about = "Make a delta image of two images, without a disk; or put deltas onto "

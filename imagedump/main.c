@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/failure.h"
 #include "common/ndz/image.h"
 #include "imagedump/options.h"
 #include "imagedump/report.h"
@@ -71,66 +72,83 @@ show_totals(const struct run *r, const char *path)
 }
 
 static int
+read_all(struct run *r, struct err *e)
+{
+	bool list = r->j != NULL && r->o->detail > 0;
+
+	if (list)
+		json_array(r->j, "chunk_list");
+	int rc = r->o->verify ? read_and_verify(r, e)
+	                      : image_each(r->image, take_chunk, r, e);
+	if (list)
+		json_end(r->j);
+	return rc;
+}
+
+static int
 dump(const struct options *o, const char *path, struct json *j, struct err *e)
 {
 	struct run r = { .o = o, .j = j };
 
 	if (image_open_proved(&r.image, path, o->proof, e) != 0)
 		return -1;
-	if (j != NULL) {
-		json_object(j, NULL);
-		json_string(j, "image", path);
-		if (o->detail > 0)
-			json_array(j, "chunk_list");
-	}
-	int rc = o->verify ? read_and_verify(&r, e)
-	                   : image_each(r.image, take_chunk, &r, e);
-	if (j != NULL && o->detail > 0)
-		json_end(j);
+	int rc = read_all(&r, e);
 	if (rc == 0)
 		show_totals(&r, path);
-	if (j != NULL)
-		json_end(j);
 	totals_free(&r.totals);
 	image_close(r.image);
 	return rc;
+}
+
+/* Its exit status. */
+static int
+dump_one(const struct options *o, const char *path, struct json *j)
+{
+	struct err e;
+	int status = 0;
+
+	if (j != NULL) {
+		json_object(j, NULL);
+		json_string(j, "image", path);
+	}
+	if (dump(o, path, j, &e) != 0) {
+		status = err_exit_status(&e);
+		if (j != NULL)
+			failure_put_err(j, &e, status);
+		if (!o->quiet)
+			fprintf(stderr, "imagedump: %s\n", e.text);
+	}
+	if (j != NULL)
+		json_end(j);
+	return status;
 }
 
 /* The worst of their exit statuses: each image that fails is said, and passed over. */
 static int
 dump_each(const struct options *o, char **paths, int n, struct json *j)
 {
-	struct err e;
 	int status = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (dump(o, paths[i], j, &e) == 0)
-			continue;
-		int this = err_exit_status(&e);
+		int this = dump_one(o, paths[i], j);
 		status = this > status ? this : status;
-		if (!o->quiet)
-			fprintf(stderr, "imagedump: %s\n", e.text);
 	}
 	return status;
 }
 
-/* JSON is printed only when it is of all. */
 static int
 dump_all(const struct options *o, char **paths, int n, struct err *e)
 {
 	struct json *j = o->json ? json_new() : NULL;
 
-	if (o->json && j == NULL)
+	if (!o->json)
+		return dump_each(o, paths, n, NULL);
+	if (j == NULL)
 		return err_nomem(e, "the report");
-	if (j != NULL)
-		json_array(j, NULL);
+	json_array(j, NULL);
 	int status = dump_each(o, paths, n, j);
-	if (j != NULL)
-		json_end(j);
-	if (j != NULL && status == 0 && json_print(j, stdout, e) != 0)
-		status = -1;
-	json_free(j);
-	return status;
+	json_end(j);
+	return json_show(j, e) == 0 ? status : -1;
 }
 
 static int

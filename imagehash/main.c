@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/failure.h"
 #include "common/install/reloc.h"
 #include "common/ndz/sigimage.h"
 #include "imagehash/compare.h"
 #include "imagehash/options.h"
 #include "imagehash/report.h"
-
-enum { EXIT_DIFFERS = 4 };
 
 /* What an installation into a partition does to the data. */
 struct fixer {
@@ -163,7 +162,9 @@ sanity(const struct options *o, struct err *e)
 		return -1;
 	int rc = is == 0 ? check_image(o, e) : sig_read(&s, o->image, e);
 	sig_free(&s);
-	if (rc == 0 && !o->quiet && !o->json)
+	if (rc == 0 && o->json)
+		return failure_none_show(e);
+	if (rc == 0 && !o->quiet)
 		printf("%s: %s\n", o->image,
 		    is == 1 ? "a good signature" : "its signature is right");
 	return rc;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/failure.h"
 #include "common/base/grow.h"
-#include "common/base/json.h"
 #include "common/disk/range_json.h"
 
 static void
@@ -138,11 +138,21 @@ merge_ranges(struct difference *d)
 	d->nranges = n;
 }
 
+/* In one sentence. */
+static void
+tell_difference(
+    const struct options *o, const struct difference *d, size_t blocks, struct err *e)
+{
+	err_set(e, ERR_NONE, "%s: %zu of %zu blocks differ from %s", o->disk, blocks,
+	    d->blocks, o->image);
+}
+
 static int
-json_difference(
-    const struct sig *s, const struct difference *d, size_t blocks, struct err *e)
+json_difference(const struct options *o, const struct sig *s,
+    const struct difference *d, size_t blocks, struct err *e)
 {
 	struct json *j = json_new();
+	struct err differs;
 
 	if (j == NULL)
 		return err_nomem(e, "the report");
@@ -154,6 +164,10 @@ json_difference(
 	json_uint(j, "different_blocks", blocks);
 	json_uint(j, "different_sectors", d->different);
 	json_ranges(j, "ranges", d->ranges, d->nranges);
+	if (blocks > 0) {
+		tell_difference(o, d, blocks, &differs);
+		failure_put(j, differs.text, "differs", EXIT_DIFFERS);
+	}
 	json_end(j);
 	return json_show(j, e);
 }
@@ -163,21 +177,23 @@ report_difference(
     const struct options *o, const struct sig *s, struct difference *d, struct err *e)
 {
 	size_t blocks = d->nranges;
+	struct err differs;
 
 	if (o->merge)
 		merge_ranges(d);
 	if (o->json)
-		return json_difference(s, d, blocks, e);
+		return json_difference(o, s, d, blocks, e);
 	if (o->quiet)
 		return 0;
 	for (size_t i = 0; i < d->nranges; i++)
 		printf("sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
 		    range_end(d->ranges[i]) - 1);
-	if (blocks == 0)
+	if (blocks == 0) {
 		printf("%s: all %" PRIu64 " sectors that %s stores are the same\n",
 		    o->disk, d->sectors, o->image);
-	else
-		printf("%s: %zu of %zu blocks differ from %s\n", o->disk, blocks,
-		    d->blocks, o->image);
+	} else {
+		tell_difference(o, d, blocks, &differs);
+		printf("%s\n", differs.text);
+	}
 	return 0;
 }

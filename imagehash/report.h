@@ -7,6 +7,8 @@
 #include "imagehash/options.h"
 
 /* -R, or JSON of it: to standard output.  ERR_IO when it does not arrive. */
+enum { EXIT_DIFFERS = 4 };
+
 int report_signature(const struct options *, const struct sig *, struct err *);
 /* Blocks and sectors that were compared, and those that differ. */
 struct difference {

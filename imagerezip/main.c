@@ -5,6 +5,7 @@
 #include "common/ndz/rewrite.h"
 
 static const struct cli_program prog = {
+	.report_to = output_report_last,
 	.name = "imagerezip",
 	.synopsis = "[options] image new|-",
 	.about = "Write an image again: in another version, compressed anew, with "

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "common/base/cli_rows.h"
+#include "common/disk/output.h"
 
 /* Long-only options from 300 on. */
 enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
@@ -41,7 +42,18 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
+static FILE *
+report_to(const void *opts, char **operands, int n)
+{
+	const struct opts *o = opts;
+
+	if (o->status || o->crc_only || n == 0)
+		return stdout;
+	return output_report(n > 1 ? operands[n - 1] : "-");
+}
+
 const struct cli_program imageunzip_program = {
+	.report_to = report_to,
 	.name = "imageunzip",
 	.guarded = true,
 	.synopsis = "[options] image|- [target|-]",

@@ -2,16 +2,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/cli_guard.h"
 #include "common/disk/disk.h"
+#include "common/disk/output.h"
 #include "common/ndz/format.h"
 
 static void
 tidy(void *new_file)
 {
-	unlink(new_file);
+	output_remove(new_file);
 }
 
 /* -N: the chunks as they are, checked on their way. */
@@ -49,7 +49,7 @@ raw_copy(struct run *r, const char *target, struct err *e)
 	}
 	cli_guard_set(NULL, NULL);
 	if (rc != 0 && remove)
-		unlink(target);
+		output_remove(target);
 	free(buf);
 	return rc;
 }

@@ -3,39 +3,50 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/base/json.h"
+#include "common/base/failure.h"
 #include "common/disk/disk.h"
 #include "common/install/head.h"
+
+static int
+status_json(
+    const char *uuid, const struct mark *m, struct err *unfinished, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the status");
+	json_object(j, NULL);
+	json_bool(j, "unfinished", unfinished != NULL);
+	if (unfinished != NULL) {
+		json_string(j, "uuid", uuid);
+		json_uint(j, "started", m->started);
+		failure_put_err(j, unfinished, err_exit_status(unfinished));
+		failure_told(unfinished);
+	}
+	json_end(j);
+	return json_show(j, e);
+}
 
 static int
 print_status(const struct opts *o, const char *name, bool unfinished,
     const struct mark *m, struct err *e)
 {
 	char uuid[2 * NDZ_UUID_BYTES + 1];
+	struct err why;
 
 	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
 		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
-	if (o->json) {
-		struct json *j = json_new();
-		if (j == NULL)
-			return err_nomem(e, "the status");
-		json_object(j, NULL);
-		json_bool(j, "unfinished", unfinished);
-		if (unfinished) {
-			json_string(j, "uuid", uuid);
-			json_uint(j, "started", m->started);
-		}
-		json_end(j);
-		int rc = json_print(j, stdout, e);
-		json_free(j);
-		if (rc != 0)
-			return -1;
-	}
 	if (unfinished)
-		return err_set(e, ERR_IO,
+		err_set(&why, ERR_IO,
 		    "%s: the installation of image %s, begun %" PRIu64
 		    " s after 1970, is not complete",
 		    name, uuid, m->started);
+	if (o->json && status_json(uuid, m, unfinished ? &why : NULL, e) != 0)
+		return -1;
+	if (unfinished) {
+		*e = why;
+		return -1;
+	}
 	if (!o->json && !o->quiet)
 		printf("%s: no installation is under way\n", name);
 	return 0;

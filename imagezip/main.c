@@ -13,8 +13,6 @@
 #include "common/disk/output.h"
 #include "imagezip/report.h"
 
-enum { EXIT_LOST_SECTORS = 4 };
-
 /* The image gets its name only when its signature is right, too. */
 static int
 complete(const struct options *o, struct output *out, struct delta *delta,
@@ -54,10 +52,10 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	else
 		output_abort(&out);
 	if (rc == 0)
+		rc = rangeset_union(&s.lost, &delta->lost, e);
+	if (rc == 0)
 		rc = report_summary(
 		    o, &s, delta, (double)(clock_us() - started) / 1e6, e);
-	if (rc == 0)
-		rc = rangeset_union(&s.lost, &delta->lost, e);
 	report_lost(o, &s);
 	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;

@@ -5,6 +5,7 @@
 
 #include "common/base/cli_rows.h"
 #include "common/disk/bsdlabel.h"
+#include "common/disk/output.h"
 
 /* "2", or "1e": partition e of the disklabel in partition 1. */
 static int
@@ -209,7 +210,17 @@ static const struct cli_opt how_opts[] = {
 	{ 0 },
 };
 
+/* With -i the last operand is what is read. */
+static FILE *
+report_to(const void *opts, char **operands, int n)
+{
+	const struct options *o = opts;
+
+	return o->info ? stdout : output_report_last(opts, operands, n);
+}
+
 const struct cli_program imagezip_program = {
+	.report_to = report_to,
 	.name = "imagezip",
 	.synopsis = "[options] source image|-",
 	.about = "Store the used part of a disk, a partition or a file in an image.",
@@ -248,7 +259,7 @@ check(const struct options *o, struct err *e)
 		    e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
 	if (seal_check(&o->seal, o->has_uuid, o->v3, e) != 0)
 		return -1;
-	if (o->json && !o->info && strcmp(o->output, "-") == 0)
+	if (o->json && !o->info && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");
 	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info &&

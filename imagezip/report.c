@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/base/json.h"
+#include "common/base/failure.h"
 #include "common/disk/range_json.h"
 
 void
@@ -94,8 +94,16 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 static void
 json_lost(struct json *j, struct rangeset *lost)
 {
-	json_uint(j, "lost_sectors", rangeset_total(lost));
+	uint64_t sectors = rangeset_total(lost);
+	char sentence[100];
+
+	json_uint(j, "lost_sectors", sectors);
 	json_rangeset(j, "lost", lost);
+	if (sectors == 0)
+		return;
+	snprintf(sentence, sizeof sentence,
+	    "%" PRIu64 " sectors could not be read, and are stored as zeros", sectors);
+	failure_put(j, sentence, "lost", EXIT_LOST_SECTORS);
 }
 
 int

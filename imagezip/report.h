@@ -6,6 +6,8 @@
 #include "imagezip/layout.h"
 
 /* What of the layout the user should know, to stderr. */
+enum { EXIT_LOST_SECTORS = 4 };
+
 void report_warnings(const struct layout *);
 /* -i, as text or JSON, to stdout. */
 int report_layout(struct layout *, const struct options *, struct err *);

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli_guard.h"
-
 enum {
 	OPTS_MAX = 96,
 	KEY_HELP = 1000, /* when -h is the program's own */
@@ -105,6 +103,21 @@ print_help(const struct cli_program *prog, FILE *f)
 	fprintf(f, "\nThe whole story: man %s\n", prog->name);
 }
 
+static bool
+is_help(const struct parser *p, int key)
+{
+	return key == KEY_HELP || (key == 'h' && !has_key(p, 'h'));
+}
+
+static void
+print_about(const struct cli_program *prog, bool version)
+{
+	if (version)
+		printf("%s %s\n", prog->name, SUITE_VERSION);
+	else
+		print_help(prog, stdout);
+}
+
 static const char *
 option_name(const struct cli_opt *o, char *buf, size_t cap)
 {
@@ -175,6 +188,8 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
     int *operand, struct err *e)
 {
 	struct parser p;
+	struct err later, *to = e; /* what is wrong first is what is said */
+	enum cli_rc rc = CLI_GO, one;
 	int c;
 
 	parser_init(&p, prog);
@@ -182,53 +197,22 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 	optind = 0; /* glibc: begin anew, also in tests that parse twice */
 	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
 		if (c == ':' || c == '?')
-			return misuse(c, argv, e);
-		if (c == KEY_HELP || (c == 'h' && !has_key(&p, 'h'))) {
-			print_help(prog, stdout);
+			one = misuse(c, argv, to);
+		else if (c == KEY_VERSION || is_help(&p, c))
+			one = CLI_EXIT;
+		else
+			one = apply(&p, c, opts, to);
+		if (one == CLI_EXIT && rc == CLI_GO) {
+			print_about(prog, c == KEY_VERSION);
 			return CLI_EXIT;
 		}
-		if (c == KEY_VERSION) {
-			printf("%s %s\n", prog->name, SUITE_VERSION);
-			return CLI_EXIT;
+		if (one == CLI_ERROR) {
+			rc = CLI_ERROR;
+			to = &later;
 		}
-		if (apply(&p, c, opts, e) != CLI_GO)
-			return CLI_ERROR;
 	}
 	*operand = optind;
-	return CLI_GO;
-}
-
-int
-cli_fail(const struct cli_program *prog, const struct err *e)
-{
-	fprintf(stderr, "%s: %s\n", prog->name, e->text);
-	if (e->kind == ERR_USAGE)
-		fprintf(stderr, "usage: %s %s (--help tells more)\n", prog->name,
-		    prog->synopsis);
-	return err_exit_status(e);
-}
-
-int
-cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
-    int (*run)(void *opts, char **operands, int n, struct err *))
-{
-	struct err e = { 0 };
-	int at, status = 0;
-
-	if (cli_hold_standard(&e) != 0)
-		return cli_fail(prog, &e);
-	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
-	if (parsed == CLI_GO) {
-		if (prog->guarded)
-			cli_guard_start(prog->name);
-		cli_catch_signals();
-		status = run(opts, argv + at, argc - at, &e);
-	}
-	if (parsed != CLI_ERROR && status >= 0 && cli_close_stdout(&e) == 0)
-		return status;
-	int usual = cli_fail(prog, &e);
-	status = prog->exit_status != NULL ? prog->exit_status(opts, &e) : 0;
-	return status != 0 ? status : usual;
+	return rc;
 }
 
 int

@@ -50,6 +50,9 @@ struct cli_program {
 	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
 	/* Of a failure; 0, or NULL: the usual one of its kind. */
 	int (*exit_status)(const void *opts, const struct err *);
+	/* With --json: where its report goes, for these operands; NULL: to standard
+	 * output.  Not where the data goes. */
+	FILE *(*report_to)(const void *opts, char **operands, int n);
 	/* It ends a few seconds behind a signal even when it hangs: cli_guard.h. */
 	bool guarded;
 };
@@ -58,17 +61,16 @@ enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
 
 /* Parse into the structure at opts.  CLI_GO: operands begin at argv[*operand].
  * CLI_EXIT: --help or --version was printed to stdout; leave with
- * cli_close_stdout().  CLI_ERROR: *e says what is wrong (ERR_USAGE). */
+ * cli_close_stdout().  CLI_ERROR: *e says what is wrong first (ERR_USAGE); what is
+ * right was taken all the same, so that --json counts wherever it stands. */
 enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *opts,
     int *operand, struct err *);
 
-/* Print "NAME: sentence" to stderr, for ERR_USAGE also where help is; returns
- * the exit status. */
-int cli_fail(const struct cli_program *, const struct err *);
-
 /* All of a main(): parse into opts, catch signals, run, close stdout, say what went
- * wrong.  run() gets the n operands and returns the exit status, or -1 with *err.
- * Returns the exit status. */
+ * wrong: as "NAME: sentence" on stderr, and where there is an option --json (a
+ * CLI_FLAG) that was given, as a document (failure.h); on stderr as that alone.  run()
+ * gets the n operands and returns the exit status, or -1 with *err.  Returns the exit
+ * status. */
 int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
     int (*run)(void *opts, char **operands, int n, struct err *));
 

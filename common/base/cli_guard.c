@@ -1,6 +1,7 @@
 #include "common/base/cli_guard.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/cli.h"
-#include "common/base/err.h"
+#include "common/base/failure.h"
 
 enum { GRACE_S = 3 };
 
@@ -19,6 +20,7 @@ static struct {
 	sem_t signals;
 	bool on;
 	const char *program;
+	int report_fd;
 	pthread_mutex_t lock;
 	void (*tidy)(void *arg);
 	void *arg;
@@ -43,11 +45,28 @@ wait_for_grace(void)
 		;
 }
 
+static void
+put(int fd, const char *text, int n)
+{
+	if (write(fd, text, (size_t)n) != n)
+		_exit(1);
+}
+
+/* A pipe that has, has it for so little (pipe(7)). */
+static bool
+has_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
+}
+
 static void *
 guard_main(void *arg)
 {
-	char line[300];
+	char text[160], line[400];
 	struct err e;
+	int n;
 
 	(void)arg;
 	wait_for_signal();
@@ -56,22 +75,27 @@ guard_main(void *arg)
 	if (guard.tidy != NULL)
 		guard.tidy(guard.arg);
 	cli_check_signal(&e);
+	snprintf(text, sizeof text,
+	    "%.80s, while something it waited for did not answer", e.text);
 	/* Not by stdio, whose locks others may have. */
-	int n = snprintf(line, sizeof line,
-	    "%s: %s, while something it waited for did not answer\n", guard.program,
-	    e.text);
-	if (write(STDERR_FILENO, line, (size_t)n) != n)
-		_exit(1);
+	if (guard.report_fd != STDERR_FILENO) {
+		n = snprintf(line, sizeof line, "%s: %s\n", guard.program, text);
+		put(STDERR_FILENO, line, n);
+	}
+	n = failure_text(line, sizeof line, text, e.kind, 1);
+	if (guard.report_fd >= 0 && has_room(guard.report_fd))
+		put(guard.report_fd, line, n);
 	_exit(1);
 }
 
 void
-cli_guard_start(const char *program)
+cli_guard_start(const char *program, int report_fd)
 {
 	pthread_t thread;
 	sigset_t all, before;
 
 	guard.program = program;
+	guard.report_fd = report_fd;
 	if (sem_init(&guard.signals, 0, 0) != 0)
 		return;
 	/* Signals are for the others. */

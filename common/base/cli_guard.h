@@ -6,8 +6,9 @@
 #define COMMON_BASE_CLI_GUARD_H
 
 /* From cli_main(), for a program that is `guarded`: a thread that waits for a signal.
- * Where there is none to be had, the orderly way is the only one. */
-void cli_guard_start(const char *program);
+ * Where there is none to be had, the orderly way is the only one.  What it says goes to
+ * this descriptor, too, as JSON, when that has room just then; -1: to none. */
+void cli_guard_start(const char *program, int report_fd);
 /* From the handler of a signal. */
 void cli_guard_wake(void);
 /* tidy(arg) is called then, from another thread while all others go on: it may do

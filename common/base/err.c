@@ -12,6 +12,7 @@ err_vset(struct err *e, enum err_kind kind, int os, const char *fmt, va_list ap)
 
 	e->kind = kind;
 	e->os = os;
+	e->told = false;
 	int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
 	if (os != 0 && n >= 0 && (size_t)n < sizeof e->text)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s",

@@ -7,6 +7,8 @@
 #ifndef COMMON_BASE_ERR_H
 #define COMMON_BASE_ERR_H
 
+#include <stdbool.h>
+
 enum err_kind {
 	ERR_NONE,
 	ERR_USAGE,       /* the command line asks for what cannot be */
@@ -21,6 +23,7 @@ enum err_kind {
 struct err {
 	enum err_kind kind;
 	int os;         /* errno behind it, or 0 */
+	bool told;      /* a report has it: failure.h */
 	char text[512]; /* lower case, no full stop: "/dev/sda: short read" */
 };
 

@@ -59,6 +59,26 @@ output_report(const char *path)
 	return same || strcmp(path, "-") == 0 ? stderr : stdout;
 }
 
+FILE *
+output_report_last(const void *opts, char **operands, int n)
+{
+	(void)opts;
+	return n > 0 ? output_report(operands[n - 1]) : stdout;
+}
+
+void
+output_remove(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return;
+	if (!S_ISLNK(st.st_mode))
+		unlink(path);
+	else if (truncate(path, 0) != 0)
+		return; /* a pipe: what it was given is on its way */
+}
+
 static void
 output_free(struct output *o)
 {
@@ -98,6 +118,17 @@ take_partial(struct output *o, struct err *e)
 	return 0;
 }
 
+/* The new file takes the place of the old one, not that of a link to it. */
+static char *
+own_name(const char *path)
+{
+	struct stat st;
+	bool link = wants_partial(path) && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+	char *name = link ? realpath(path, NULL) : NULL;
+
+	return name != NULL ? name : strdup(path);
+}
+
 int
 output_open(struct output *o, const char *path, bool force, struct err *e)
 {
@@ -105,9 +136,9 @@ output_open(struct output *o, const char *path, bool force, struct err *e)
 	struct err closing;
 
 	memset(o, 0, sizeof *o);
-	o->path = strdup(path);
+	o->path = own_name(path);
 	if (o->path == NULL ||
-	    (wants_partial(path) && asprintf(&o->partial, "%s.partial", path) < 0)) {
+	    (wants_partial(path) && asprintf(&o->partial, "%s.partial", o->path) < 0)) {
 		free(o->path);
 		return err_nomem(e, path);
 	}

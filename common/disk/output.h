@@ -23,7 +23,13 @@ int output_check_input(const char *output, const char *input, struct err *);
 /* Where a report goes beside data that is written to `path`: standard output, or
  * standard error when the data goes there, by whatever name. */
 FILE *output_report(const char *path);
+/* The same of the last operand, for cli_program.report_to. */
+FILE *output_report_last(const void *opts, char **operands, int n);
+/* A file that was begun and is no result.  Where the name is a link, as /dev/stdout is,
+ * the link stays, and the file behind it becomes empty. */
+void output_remove(const char *path);
 /* path "-": standard output.  Of a file, NAME.partial is written, and locked:
+ * behind a link beside the file that it leads to;
  * ERR_REFUSED while another program does that; what an earlier run left there is
  * replaced. */
 int output_open(struct output *, const char *path, bool force, struct err *);

@@ -2,9 +2,9 @@
  * up. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/base/pipeline.h"
+#include "common/disk/output.h"
 #include "common/install/finish.h"
 #include "common/install/install_impl.h"
 
@@ -25,7 +25,7 @@ static void
 drop_new_file(const struct install *in)
 {
 	if (in->unlink_path != NULL && !resume_pending(&in->resume) && !in->must_empty)
-		unlink(in->unlink_path);
+		output_remove(in->unlink_path);
 }
 
 /* Of chunks that were there before, and were not passed, nobody knows what they

@@ -9,6 +9,7 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
+#include "common/disk/output.h"
 #include "common/install/install_impl.h"
 
 /* As drop_new_file(), while the threads go on: what a state tells of stays. */
@@ -18,7 +19,7 @@ tidy(void *arg)
 	const struct install *in = arg;
 
 	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
-		unlink(in->unlink_path);
+		output_remove(in->unlink_path);
 }
 
 void
@@ -96,7 +97,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
 	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
 		if (unlink_path != NULL && !holds_data)
-			unlink(unlink_path);
+			output_remove(unlink_path);
 		free(unlink_path);
 		return -1;
 	}

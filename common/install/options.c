@@ -53,7 +53,7 @@ const struct cli_opt install_opts[] = {
 	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
 	    AT(no_writer), 0, 0, NULL },
 	{ 'W', "write-mem", "MB",
-	    "memory for decoded data, MiB (0: 16 for each thread)", CLI_UINT,
+	    "memory for decoded data, MiB (16 for each thread; frisbee: 64)", CLI_UINT,
 	    AT(write_mb), 0, 1 << 20, NULL },
 	{ 'j', "jobs", "N", "decoders (default: one a processor)", CLI_UINT, AT(jobs),
 	    1, 256, NULL },

@@ -48,7 +48,7 @@ rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
 	if (seal_check(&c->seal, c->has_uuid, c->v3, e) != 0)
 		return -1;
-	if (c->json && strcmp(output, "-") == 0)
+	if (c->json && output_report(output) != stdout)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");
 	return 0;

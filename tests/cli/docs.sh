@@ -31,7 +31,7 @@ PY
 	if command -v mandoc > /dev/null; then check "$p: mandoc" quietly mandoc -T lint -W error "$TOP/man/$p.8"; fi
 done
 
-# A failure leaves nothing on standard output that could be taken for a result.
+# What a failure prints with --json is whole (json_failure.sh looks closer).
 for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip; do
 	head -c 5000 /dev/urandom > "$T/junk"
 	"$BIN/$p" --json "$T/junk" "$T/no/such" "$T/no/such2" > "$T/out" 2> /dev/null

@@ -83,6 +83,10 @@ test_parse(void)
 	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR && strstr(e.text, "--nope"));
 	T_CHECK(
 	    parse(&o, &at, &e, "-e x") == CLI_ERROR && strstr(e.text, "not built yet"));
+	T_CHECK(
+	    parse(&o, &at, &e, "in -T 101 -W 0 -v --nope out --file f") == CLI_ERROR &&
+	    strstr(e.text, "-T: 101") && at == 9 && o.timeout == 0);
+	T_CHECK(o.verbose && strcmp(o.file, "f") == 0);
 }
 
 static void

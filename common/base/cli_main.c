@@ -1,0 +1,86 @@
+/* cli_main.c: a program from its first argument to its exit status. */
+#include <string.h>
+
+#include "common/base/cli.h"
+#include "common/base/cli_guard.h"
+#include "common/base/failure.h"
+
+static bool
+is_json(const struct cli_opt *o)
+{
+	return o->kind == CLI_FLAG && o->name != NULL && strcmp(o->name, "json") == 0;
+}
+
+static bool
+wants_json(const struct cli_program *prog, const void *opts)
+{
+	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++)
+		for (const struct cli_opt *o = prog->tables[t].opts; o->help != NULL;
+		     o++)
+			if (is_json(o))
+				return *(const bool *)((const char *)opts +
+						       prog->tables[t].base + o->off);
+	return false;
+}
+
+/* NULL: there is no JSON to print. */
+static FILE *
+report_to(const struct cli_program *prog, const void *opts, char **operands, int n)
+{
+	if (!wants_json(prog, opts))
+		return NULL;
+	return prog->report_to != NULL ? prog->report_to(opts, operands, n) : stdout;
+}
+
+static void
+say(const struct cli_program *prog, const struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", prog->name, e->text);
+	if (e->kind == ERR_USAGE)
+		fprintf(stderr, "usage: %s %s (--help tells more)\n", prog->name,
+		    prog->synopsis);
+}
+
+/* Returns the exit status. */
+static int
+fail(
+    const struct cli_program *prog, const void *opts, FILE *report, const struct err *e)
+{
+	int status = prog->exit_status != NULL ? prog->exit_status(opts, e) : 0;
+
+	if (status == 0)
+		status = err_exit_status(e);
+	bool document = report != NULL && !e->told;
+	if (!document || report != stderr)
+		say(prog, e);
+	if (document && failure_show(e, status, report) != 0 && report == stderr)
+		say(prog, e);
+	return status;
+}
+
+int
+cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
+    int (*run)(void *opts, char **operands, int n, struct err *))
+{
+	struct err e = { 0 };
+	FILE *report = NULL;
+	int at = argc, status = 0;
+
+	if (cli_hold_standard(&e) != 0)
+		return fail(prog, opts, NULL, &e);
+	enum cli_rc parsed = cli_parse(prog, argc, argv, opts, &at, &e);
+	if (parsed != CLI_EXIT)
+		report = report_to(prog, opts, argv + at, argc - at);
+	if (parsed == CLI_GO) {
+		if (prog->guarded)
+			cli_guard_start(
+			    prog->name, report != NULL ? fileno(report) : -1);
+		cli_catch_signals();
+		status = run(opts, argv + at, argc - at, &e);
+	}
+	if (parsed == CLI_ERROR || status < 0)
+		return fail(prog, opts, report, &e);
+	if (cli_close_stdout(&e) == 0)
+		return status;
+	return fail(prog, opts, report != stdout ? report : NULL, &e);
+}

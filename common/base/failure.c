@@ -1,0 +1,82 @@
+#include "common/base/failure.h"
+
+const char *
+failure_kind(enum err_kind kind)
+{
+	switch (kind) {
+	case ERR_USAGE:
+		return "usage";
+	case ERR_FORMAT:
+		return "damaged";
+	case ERR_UNSUPPORTED:
+		return "unsupported";
+	case ERR_REFUSED:
+		return "refused";
+	case ERR_NOMEM:
+		return "memory";
+	case ERR_CANCELLED:
+		return "interrupted";
+	case ERR_NONE:
+	case ERR_IO:
+		break;
+	}
+	return "io";
+}
+
+void
+failure_put(struct json *j, const char *error, const char *kind, int exit_status)
+{
+	json_bool(j, "ok", false);
+	json_string(j, "error", error);
+	json_string(j, "kind", kind);
+	json_int(j, "exit", exit_status);
+}
+
+void
+failure_put_err(struct json *j, const struct err *e, int exit_status)
+{
+	failure_put(j, e->text, failure_kind(e->kind), exit_status);
+}
+
+void
+failure_told(struct err *e)
+{
+	e->told = true;
+}
+
+int
+failure_show(const struct err *failure, int exit_status, FILE *f)
+{
+	struct json *j = json_new();
+	struct err ignored; /* there is no other place to say it */
+
+	if (j == NULL)
+		return -1;
+	json_object(j, NULL);
+	failure_put_err(j, failure, exit_status);
+	json_end(j);
+	return json_show_on(j, f, &ignored);
+}
+
+int
+failure_text(
+    char *buf, size_t cap, const char *error, enum err_kind kind, int exit_status)
+{
+	return snprintf(buf, cap,
+	    "{\n  \"ok\": false,\n  \"error\": \"%s\",\n  \"kind\": \"%s\",\n"
+	    "  \"exit\": %d\n}\n",
+	    error, failure_kind(kind), exit_status);
+}
+
+int
+failure_none_show(struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "the summary");
+	json_object(j, NULL);
+	json_bool(j, "ok", true);
+	json_end(j);
+	return json_show(j, e);
+}

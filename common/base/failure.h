@@ -1,0 +1,32 @@
+/* failure.h: what a JSON document says of a run that does not end with status 0.
+ *
+ * It has the members "ok", which is false, "error", the sentence, "kind", which is one
+ * word, and "exit", the status; a report that is printed all the same has them beside
+ * its own.  A document of a run that ends with 0 has no "ok", unless there is nothing
+ * else to say: then it is true.
+ */
+#ifndef COMMON_BASE_FAILURE_H
+#define COMMON_BASE_FAILURE_H
+
+#include <stdio.h>
+
+#include "common/base/json.h"
+
+/* "usage", "io", "damaged", "unsupported", "refused", "memory", "interrupted". */
+const char *failure_kind(enum err_kind);
+/* The members, into an object that is open. */
+void failure_put(struct json *, const char *error, const char *kind, int exit_status);
+void failure_put_err(struct json *, const struct err *, int exit_status);
+/* The members of an error are in a report that was printed: cli_main() prints no
+ * document then. */
+void failure_told(struct err *);
+/* A document of nothing else.  -1: it could not be written. */
+int failure_show(const struct err *, int exit_status, FILE *);
+/* The same as text, for where there is no memory to be had.  The sentence may have
+ * nothing that is to be escaped.  Returns what snprintf() does. */
+int failure_text(
+    char *buf, size_t cap, const char *error, enum err_kind, int exit_status);
+/* The document of a run that has nothing to say but that it is done. */
+int failure_none_show(struct err *);
+
+#endif /* COMMON_BASE_FAILURE_H */

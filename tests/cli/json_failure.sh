@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# With --json a run that fails prints a document, too: one, with ok, error, kind and exit;
+# never among data.
+. "$(dirname "$0")/lib.sh"
+own_network
+requires python3
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+# The one object in FILE, as Python's d, of which all EXPRESSIONs are true.
+holds() {
+	python3 -m json.tool < "$1" > /dev/null && python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+for x in sys.argv[2:]:
+    if not eval(x): sys.exit(f"{x}: {d}")' "$@"
+}
+# told EXIT KIND EXPRESSION COMMAND...: the document of standard output; the sentence is on standard error.
+told() {
+	local want=$1 kind=$2 and=$3 got; shift 3
+	"$@" > "$T/stdout" 2> "$T/stderr" < "$T/null"; got=$?
+	check "exit $got, $kind: $(basename "$1") ${*:2}" [ "$got" = "$want" ]
+	holds "$T/stdout" "d['ok'] is False" "d['exit'] == $want" "d['kind'] == '$kind'" "len(d['error']) > 10" "$and" || fail "$*: its document"
+	python3 -c 'import json, sys
+sys.exit(json.load(open(sys.argv[1]))["error"] not in open(sys.argv[2]).read())' "$T/stdout" "$T/stderr" || fail "$*: the sentence: $(cat "$T/stderr")"
+}
+: > "$T/null"; ln -s /proc/self/fd/1 "$T/fd1"	# as /dev/stdout
+head -c 3000000 /dev/urandom > "$T/src"; "$BIN/imagezip" -q -f "$T/src" "$T/good.ndz" || fail "imagezip"
+cp "$T/good.ndz" "$T/bad.ndz"; spoil_byte "$T/bad.ndz" 1200000
+head -c 5000 /dev/urandom > "$T/junk"
+no=$T/no/such out=$T/out
+
+echo "== what is not there, what is damaged"
+gone="'such' in d['error']"
+told 1 io "$gone" "$BIN/imagezip" --json "$no" "$out"
+told 1 io "$gone" "$BIN/imagezip" --json -i "$no"
+told 1 io "$gone" "$BIN/imageunzip" --json "$no" "$out"
+told 1 io "$gone" "$BIN/imageunzip" --json --status "$no"
+told 1 io "$gone" "$BIN/imagehash" --json -r "$no" "$T/src"
+told 1 io "$gone" "$BIN/imagehash" --json -R "$no"
+told 1 io "$gone" "$BIN/imagedelta" --json "$no" "$T/good.ndz" "$out"
+told 1 io "$gone" "$BIN/imagerezip" --json "$no" "$out"
+told 1 io "$gone" "$BIN/frisbeed" --json -m 127.0.0.1 -p 0 "$no"
+told 1 io "$gone" "$BIN/frisbee" --json -i 127.0.0.1 -m 239.9.9.9 -p 5999 "$no"
+told 1 io "$gone" "$BIN/emustore" --json -s "$no" list
+damaged="'bad.ndz' in d['error'] or 'junk' in d['error']"
+told 3 damaged "$damaged" "$BIN/imageunzip" --json "$T/bad.ndz" "$out"
+told 3 damaged "$damaged" "$BIN/imageunzip" --json -C "$T/bad.ndz"
+told 3 damaged "$damaged" "$BIN/imagehash" --json -r "$T/bad.ndz" "$T/src"
+told 3 damaged "$damaged" "$BIN/imagedelta" --json "$T/good.ndz" "$T/bad.ndz" "$out"
+told 3 damaged "$damaged" "$BIN/imagerezip" --json "$T/bad.ndz" "$out"
+told 3 damaged "$damaged" "$BIN/imagerezip" --json "$T/junk" "$out"
+told 3 damaged "$damaged" "$BIN/imagehash" --json -R "$T/junk"
+
+echo "== wrong use, wherever --json stands"
+for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore; do
+	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --json --nonsense
+	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --nonsense --json --other
+	told 2 usage True "$BIN/$p" --json
+	"$BIN/$p" --nonsense > "$T/stdout" 2> /dev/null
+	check "$p: nothing without --json" [ ! -s "$T/stdout" ]
+done
+told 2 usage "d['error'].startswith('-s: ')" "$BIN/imagezip" -s none --json "$T/src" "$out"
+told 2 usage "'what is read' in d['error']" "$BIN/imagezip" --json -f "$T/src" "$T/src"
+told 2 usage "'command' in d['error']" "$BIN/emustore" --json nonsense
+quietly "$BIN/imagezip" --version --nonsense --json || fail "--version comes first"
+
+echo "== full, taken, refused"
+told 1 io "'No space left' in d['error']" "$BIN/imagezip" --json -f "$T/src" /dev/full
+told 1 io "'No space left' in d['error']" "$BIN/imageunzip" --json "$T/good.ndz" /dev/full
+told 1 io "'No space left' in d['error']" "$BIN/imagerezip" --json "$T/good.ndz" /dev/full
+if mkdir "$T/full" && mount -t tmpfs -o size=1m none "$T/full" 2> /dev/null; then
+	CLEANUP=("umount '$T/full' 2> /dev/null" "${CLEANUP[@]}")
+	told 1 io "'No space left' in d['error']" "$BIN/imagezip" --json -f "$T/src" "$T/full/x.ndz"
+	check "nothing is left" [ -z "$(ls "$T/full")" ]
+fi
+"$BIN/imagezip" --json -f "$T/src" "$T/x.ndz" > /dev/full 2> "$T/stderr"
+check "the report itself does not fit: exit $?" [ "$(cat "$T/stderr" | wc -l)" = 1 ]
+
+echo "== where the data goes to standard output, the document does not"
+apart() {	# EXIT KIND COMMAND...: it is all of standard error
+	local want=$1 kind=$2 got; shift 2
+	"$@" > "$T/stdout" 2> "$T/stderr" < "$T/null"; got=$?
+	check "exit $got, $kind: $(basename "$1") ${*:2}" [ "$got" = "$want" ]
+	holds "$T/stderr" "d['ok'] is False" "d['exit'] == $want" "d['kind'] == '$kind'" || fail "$*: its document"
+	if grep -q '"ok"' "$T/stdout"; then fail "$*: among the data"; fi
+}
+apart 2 usage "$BIN/imagezip" --json -f "$T/src" -
+apart 2 usage "$BIN/imagezip" --json -f "$T/src" "$T/fd1"
+apart 2 usage "$BIN/imagezip" -f "$T/src" - --nonsense --json
+apart 1 io "$BIN/imageunzip" --json "$no" -
+apart 2 usage "$BIN/imageunzip" --json --nonsense "$T/good.ndz"
+apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz"
+apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz" "$T/fd1"
+apart 2 usage "$BIN/imagerezip" --json "$T/good.ndz" -
+apart 2 usage "$BIN/imagedelta" --json "$T/good.ndz" "$T/good.ndz" -
+apart 2 usage "$BIN/frisbee" --json --nonsense -
+apart 1 io "$BIN/emustore" --json -s "$no" get x -
+
+echo "== reports that say what is wrong"
+"$BIN/imagedump" --json "$T/good.ndz" "$T/junk" "$no" "$T/bad.ndz" > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "imagedump: the worst of all ($rc)" [ $rc = 3 ]
+holds "$T/stdout" "len(d) == 4" "'ok' not in d[0] and d[0]['chunks'] > 0" "d[1]['kind'] == 'damaged' and d[1]['exit'] == 3" \
+	"d[2]['kind'] == 'io' and d[2]['image'].endswith('such') and d[2]['ok'] is False" || fail "imagedump"
+"$BIN/imagedump" --json --verify -dd "$T/good.ndz" "$T/bad.ndz" > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "imagedump --verify -dd ($rc)" [ $rc = 3 ]
+holds "$T/stdout" "d[0]['verified'] and 'chunks' not in d[1]" "d[1]['ok'] is False and 'bad.ndz: chunk 1' in d[1]['error']" || fail "imagedump --verify"
+cp "$T/src" "$T/other"; spoil_byte "$T/other" 100000
+"$BIN/imagehash" --json -r "$T/good.ndz" "$T/other" > "$T/stdout"; rc=$?
+check "imagehash: it differs ($rc)" [ $rc = 4 ]
+holds "$T/stdout" "d['ok'] is False and d['kind'] == 'differs' and d['exit'] == 4" "d['same'] is False and len(d['ranges']) == 1" || fail "imagehash"
+"$BIN/imagehash" --json -r "$T/good.ndz" "$T/src" > "$T/stdout" || fail "imagehash"
+holds "$T/stdout" "d['same'] and 'ok' not in d" || fail "imagehash: the same"
+"$BIN/imagehash" -c "$T/good.ndz"; "$BIN/imagehash" --json -S "$T/good.ndz" > "$T/stdout" || fail "imagehash -S"
+holds "$T/stdout" "d == {'ok': True}" || fail "imagehash -S"
+"$BIN/frisbee" --doctor --json -m 239.77.7.7 -p 5998 -i 127.0.0.1 > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "frisbee --doctor, and no server ($rc)" [ $rc = 1 ]
+holds "$T/stdout" "d['well'] is False and d['kind'] == 'network' and d['error'] == d['summary'] and d['exit'] == 1" || fail "frisbee --doctor: $(cat "$T/stderr")"
+told 110 io True "$BIN/frisbee" --json -q -m 239.77.7.7 -p 5998 -i 127.0.0.1 -T 1 "$out"
+
+echo "== stores"
+es="$BIN/emustore -s $T/store --json"
+$es init > "$T/stdout" && holds "$T/stdout" "d == {'ok': True}" || fail "init"
+mkdir "$T/images"; cp "$T/good.ndz" "$T/images/a.ndz"; cp "$T/good.ndz" "$T/images/b.ndz"
+$es -q import "$T/images" > "$T/stdout" && holds "$T/stdout" "[x['name'] for x in d] == ['a', 'b']" || fail "import"
+cp "$T/bad.ndz" "$T/images/b.ndz"; cp "$T/good.ndz" "$T/images/c.ndz"
+$es -q import "$T/images" > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "import of a damaged one ($rc)" [ $rc = 3 ]
+holds "$T/stdout" "len(d) == 2 and d[0]['version'] == 2" "d[1]['ok'] is False and d[1]['kind'] == 'damaged' and d[1]['image'].endswith('b.ndz')" || fail "import"
+$es -q get a "$T/a.ndz" > "$T/stdout" && holds "$T/stdout" "d['name'] == 'a' and d['version'] == 2 and 'ok' not in d" || fail "get"
+check "the same" cmp "$T/a.ndz" "$T/good.ndz"
+told 2 usage "'none' in d['error']" $es get none "$T/a.ndz"
+$es rm a:1 > "$T/stdout" && holds "$T/stdout" "d == {'ok': True}" || fail "rm"
+$es -q verify --data > "$T/stdout" && holds "$T/stdout" "d['problems'] == [] and 'ok' not in d" || fail "verify"
+pack=$(find "$T/store" -name '*.pack' -o -name 'pack*' -type f | head -n 1)
+spoil_byte "$pack" 1500000
+$es -q verify --data > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "verify finds it ($rc)" [ $rc = 3 ]
+holds "$T/stdout" "d['ok'] is False and d['kind'] == 'damaged' and d['exit'] == 3" "len(d['problems']) == d['problems_found'] > 0" || fail "verify: $(cat "$T/stderr")"
+
+echo "== servers"
+"$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -T -1 -A "$T/where" "$T/good.ndz" "$no" > "$T/stdout" 2> "$T/stderr" & pid=$!
+for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+kill $pid; wait $pid; rc=$?
+check "one of two sessions failed ($rc)" [ $rc = 1 ]
+holds "$T/stdout" "d['ok'] is False and d['kind'] == 'io' and '1 of 2' in d['error']" "[s['state'] for s in d['sessions']] == ['ended', 'failed']" || fail "frisbeed"
+rm "$T/where"
+"$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" --stats "$T/stats" "$T/good.ndz" > "$T/stdout" 2> "$T/stderr" & pid=$!
+for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
+port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
+told 98 io "'in use' in d['error']" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" "$T/good.ndz"
+kill -HUP $pid; wait $pid; rc=$?
+check "SIGHUP ($rc)" [ $rc = 1 ]
+for f in stdout stats; do holds "$T/$f" "d['kind'] == 'interrupted' and 'SIGHUP' in d['error'] and d['exit'] == 1 and 'sessions' in d" || fail "SIGHUP: $f"; done
+
+echo "== signals, lost sectors, an installation that is not complete"
+sleeps() { [ "$(cat /proc/$pid/comm)" != bash ] && (( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$pid/status) & 0x4000 )); }
+stopped() {	# SIGNAL: $pid, told to end
+	local i
+	for ((i = 0; i < 200; i++)); do sleeps && break; sleep 0.05; done
+	sleep 0.2; kill -"$1" $pid; wait $pid; rc=$?
+	check "SIG$1: exit $rc" [ $rc = 1 ]
+	holds "$T/stdout" "d['kind'] == 'interrupted' and 'SIG$1' in d['error'] and d['exit'] == 1 and d['ok'] is False" || fail "SIG$1: $(cat "$T/stderr")"
+}
+mkfifo "$T/fifo"; exec 7<> "$T/fifo"
+(exec "$BIN/imageunzip" --json -q - "$out" < "$T/fifo" > "$T/stdout" 2> "$T/stderr" 7>&-) & pid=$!
+stopped TERM
+(while :; do head -c 1000000 "$T/src"; done > "$T/fifo" 2> /dev/null) & feeder=$!
+(exec "$BIN/imagezip" --json -q -f - "$T/y.ndz" < "$T/fifo" > "$T/stdout" 2> "$T/stderr" 7>&-) & pid=$!
+stopped INT
+kill $feeder; wait $feeder 2> /dev/null; exec 7>&-
+case $(basename "$(dirname "$BIN")") in *thread*) finish; exit ;; esac # another library cannot come before the thread sanitizer's
+FAULT=pread:9-10:bad:$T/src LD_PRELOAD=$shim "$BIN/imagezip" -X --json -f "$T/src" "$T/x.ndz" > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "lost sectors: exit $rc" [ $rc = 4 ]
+holds "$T/stdout" "d['ok'] is False and d['kind'] == 'lost' and d['exit'] == 4" "d['lost_sectors'] == 2 and d['chunks'] > 0" || fail "lost sectors"
+poison "$T/target" 4194304
+(exec env FRISBEE_NO_URING=1 FAULT="fsync:1:stall:$T/target" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imageunzip" --json -q --in-place "$T/good.ndz" "$T/target" > "$T/stdout" 2> "$T/stderr") & pid=$!
+for ((i = 0; i < 200; i++)); do [ -e "$T/fired" ] && break; sleep 0.05; done
+stopped TERM
+check "the disk does not answer" grep -q '"error": .*did not answer' "$T/stdout"
+truncate -s 4M "$T/disk"; dd if="$T/src" of="$T/disk" conv=notrunc status=none
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip -r"
+poison "$T/target" 4194304
+FRISBEE_NO_URING=1 FAULT=pwrite:2:dead:$T/target LD_PRELOAD=$shim "$BIN/imageunzip" --json -q --in-place "$T/disk.ndz" "$T/target" > "$T/stdout" 2> "$T/stderr"; rc=$?
+check "the disk fails: exit $rc" [ $rc = 1 ]
+holds "$T/stdout" "d['kind'] == 'io' and d['exit'] == 1" || fail "the disk fails: $(cat "$T/stderr")"
+told 1 io "d['unfinished'] and len(d['uuid']) == 32" "$BIN/imageunzip" --json --status "$T/target"
+"$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/target" || fail "imageunzip"
+"$BIN/imageunzip" --json --status "$T/target" > "$T/stdout" && holds "$T/stdout" "d == {'unfinished': False}" || fail "--status"
+finish
