@@ -11,7 +11,10 @@
 
 #include "common/store/index_impl.h"
 
-enum { BUSY_MS = 20000 };
+enum {
+	BUSY_MS = 20000,
+	WALK_ROWS = 8, /* to read so many takes about as long as to look for one */
+};
 
 #define FRAGMENT_COLUMNS "number, pack, at, bytes, sha256, raw_digest, raw_bytes, adler"
 #define IMAGE_COLUMNS \
@@ -36,6 +39,8 @@ static const char *const sql[QUERIES] = {
 	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS
 			    " FROM fragments WHERE number >= ?1 "
 			    "ORDER BY number LIMIT 1",
+	[Q_PLACES_FROM] = "SELECT number, pack, at, bytes FROM fragments "
+			  "WHERE number >= ?1 ORDER BY number",
 	[Q_MOVE_FRAGMENT] = "UPDATE fragments SET pack = ?2, at = ?3 WHERE number = ?1",
 	[Q_DELETE_FRAGMENT] = "DELETE FROM fragments WHERE number = ?1",
 	[Q_PUT_PACK] = "INSERT OR REPLACE INTO packs VALUES (?1, ?2)",
@@ -449,6 +454,46 @@ index_fragment_from(
     struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
 {
 	return fragment_row(x, ask(x, Q_FRAGMENT_FROM, 1, &number, e), f, e);
+}
+
+struct index_walk
+index_walk_of(struct index *x)
+{
+	return (struct index_walk){ .x = x };
+}
+
+void
+index_walk_end(struct index_walk *w)
+{
+	if (w->x->stmt[Q_PLACES_FROM] != NULL)
+		sqlite3_reset(w->x->stmt[Q_PLACES_FROM]);
+	w->number = 0;
+}
+
+int
+index_walk_to(
+    struct index_walk *w, uint64_t number, struct index_place *p, struct err *e)
+{
+	sqlite3_stmt *s = w->x->stmt[Q_PLACES_FROM];
+	int rc = 1;
+
+	for (int i = 0; i < WALK_ROWS && w->number != 0 && w->number < number; i++) {
+		if ((rc = step(w->x, s, e)) < 0)
+			return -1;
+		w->number = rc == 1 ? column(s, 0) : 0;
+	}
+	if (w->number != number) {
+		s = ask(w->x, Q_PLACES_FROM, 1, &number, e);
+		if ((rc = step(w->x, s, e)) < 0)
+			return -1;
+		w->number = rc == 1 ? column(s, 0) : 0;
+	}
+	if (w->number != number)
+		return 0;
+	*p = (struct index_place){ .pack = (uint32_t)column(s, 1),
+		.at = column(s, 2),
+		.bytes = (uint32_t)column(s, 3) };
+	return 1;
 }
 
 int
