@@ -15,6 +15,8 @@
 #include "common/store/s3.h"
 #include "emustore/emustore.h"
 
+enum { NAME_BYTES = 256 }; /* of a file */
+
 int
 command_init(const struct options *o, char **operands, int n, struct err *e)
 {
@@ -198,28 +200,63 @@ is_image_name(const struct dirent *d)
 	return n > 4 && strcmp(d->d_name + n - 4, ".ndz") == 0;
 }
 
+static void
+name_of(const struct dirent *d, char out[NAME_BYTES])
+{
+	snprintf(out, NAME_BYTES, "%.*s", (int)strlen(d->d_name) - 4, d->d_name);
+}
+
+/* Before the first is put. */
+static int
+check_names(struct dirent **list, int n, struct err *e)
+{
+	struct store_name parsed;
+	char name[NAME_BYTES];
+
+	for (int i = 0; i < n; i++) {
+		name_of(list[i], name);
+		if (store_name_get(&parsed, name, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+put_listed(const struct options *o, const char *folder, struct dirent **list, int n,
+    struct err *e)
+{
+	char path[4096], name[NAME_BYTES];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof path, "%.3800s/%s", folder, list[i]->d_name);
+		name_of(list[i], name);
+		if (put_file(o, name, path, e) != 0)
+			return i == 0
+			           ? -1
+			           : err_ctx(e, "%d of %d images were put, not", i, n);
+	}
+	return 0;
+}
+
 int
 command_import(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct dirent **list;
-	char path[4096], name[256];
-	int rc = 0, count = scandir(operands[0], &list, is_image_name, alphasort);
+	int count = scandir(operands[0], &list, is_image_name, alphasort), rc = 0;
 
 	(void)n;
 	if (count < 0)
 		return err_os(e, "%s", operands[0]);
-	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof path, "%.3800s/%s", operands[0], list[i]->d_name);
-		snprintf(name, sizeof name, "%.*s", (int)strlen(list[i]->d_name) - 4,
-		    list[i]->d_name);
-		if (rc == 0)
-			rc = put_file(o, name, path, e);
-		free(list[i]);
-	}
-	free(list);
-	if (rc == 0 && count == 0)
-		return err_set(
+	if (count == 0)
+		rc = err_set(
 		    e, ERR_USAGE, "%s: holds no file called *.ndz", operands[0]);
+	if (rc == 0)
+		rc = check_names(list, count, e);
+	if (rc == 0)
+		rc = put_listed(o, operands[0], list, count, e);
+	for (int i = 0; i < count; i++)
+		free(list[i]);
+	free(list);
 	return rc;
 }
 
@@ -345,6 +382,9 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(stored_about((*x)->image)), chunks);
+	if (store_holds(&(*x)->s, path))
+		return err_set(
+		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
 	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
 	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;

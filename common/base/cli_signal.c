@@ -1,4 +1,5 @@
 /* cli_signal.c: the signals that end a run early, as a flag to be looked at. */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -10,8 +11,11 @@ static volatile sig_atomic_t caught;
 static void
 on_signal(int sig)
 {
+	int was = errno; /* of the call that was interrupted */
+
 	caught = sig;
 	cli_guard_wake();
+	errno = was;
 }
 
 void

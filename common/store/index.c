@@ -93,6 +93,11 @@ err_index(const struct index *x, struct err *e)
 
 	if (code == SQLITE_READONLY && x->full)
 		return err_set(e, ERR_IO, "%s: the disk is full", x->path);
+	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
+	             ? sqlite3_system_errno(x->db)
+	             : 0;
+	if (os != 0) /* says more than "disk I/O error" */
+		return err_set(e, ERR_IO, "%s: %s", x->path, strerror(os));
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
 	    damage ? " (emustore repair --index makes it again)" : "");
@@ -125,7 +130,10 @@ check_version(struct index *x, struct err *e)
 		    "behind %d",
 		    x->path, version, STORE_FORMAT);
 	if (version != STORE_FORMAT)
-		return err_set(e, ERR_FORMAT, "%s: is no index of a store", x->path);
+		return err_set(e, ERR_FORMAT,
+		    "%s: is no index of a store (emustore repair --index makes it "
+		    "again)",
+		    x->path);
 	return 0;
 }
 
