@@ -69,7 +69,7 @@ static const char *const sql[QUERIES] = {
 };
 
 static const char schema[] =
-    "PRAGMA application_id = 1162695540;" /* "EMS4" */
+    "PRAGMA application_id = 1162695540;" /* "EMSt" */
     "PRAGMA user_version = 1;"            /* STORE_FORMAT */
     "CREATE TABLE next (what INTEGER PRIMARY KEY, number INTEGER NOT NULL);"
     "CREATE TABLE packs (number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);"

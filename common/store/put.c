@@ -4,7 +4,6 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/crc32c.h"
 #include "common/base/ordered.h"
@@ -59,9 +58,7 @@ choose_version(struct put *p, struct err *e)
 static int
 make_rooms(struct put *p, struct err *e)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	p->jobs = p->cfg.jobs != 0 ? p->cfg.jobs : cpus > 0 ? (size_t)cpus : 1;
+	p->jobs = pipeline_jobs(p->cfg.jobs);
 	p->all = calloc(p->jobs + SPARE_CHUNKS, sizeof *p->all);
 	p->n = p->all != NULL ? p->jobs + SPARE_CHUNKS : 0;
 	p->idle = queue_new(p->jobs + SPARE_CHUNKS);

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/lru.h"
+#include "common/base/pipeline.h"
 #include "common/store/ahead.h"
 
 /* Each thread has the places of all fragments once more. */
@@ -191,8 +191,8 @@ close_image(void *ctx)
 static int
 make_room(struct store_disk *d, struct err *e)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned jobs = cpus < 1 ? 1 : cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
+	size_t cpus = pipeline_jobs(0);
+	unsigned jobs = cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
 	uint64_t bound = d->cache->max_bytes / NDZ_CHUNK_BYTES;
 	uint32_t room = (uint32_t)(bound < d->chunks ? bound : d->chunks);
 
