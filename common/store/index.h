@@ -65,6 +65,7 @@ struct index_walk {
 };
 
 struct index_walk index_walk_of(struct index *);
+/* 1 found, 0 not, -1. */
 int index_walk_to(
     struct index_walk *, uint64_t number, struct index_place *, struct err *);
 void index_walk_end(struct index_walk *);
