@@ -60,14 +60,14 @@ static const struct cli_opt opts[] = {
 	    NULL },
 	{ 'w', "wait", NULL, "wait while another program writes to the store", CLI_FLAG,
 	    AT(wait), 0, 0, NULL },
-	{ 'l', "label", "KEY=VALUE", "put: a label, as often as wanted", CLI_CALL, 0, 0,
-	    0, add_label },
-	{ 'p', "parent", "NAME", "put: the image that this one derives from", CLI_STR,
-	    AT(parent), 0, 0, NULL },
-	{ 'e', "exact", NULL, "put: compressed data of other programs as it is",
+	{ 'l', "label", "KEY=VALUE", "put, import: a label, as often as wanted",
+	    CLI_CALL, 0, 0, 0, add_label },
+	{ 'p', "parent", "NAME", "put, import: the image that this one derives from",
+	    CLI_STR, AT(parent), 0, 0, NULL },
+	{ 'e', "exact", NULL, "put, import: compressed data of other programs as it is",
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
-	{ 'j', "jobs", "N", "put, get: so many threads (one a processor)", CLI_UINT,
-	    AT(jobs), 1, 256, NULL },
+	{ 'j', "jobs", "N", "put, import, get: so many threads (one a processor)",
+	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
 	    NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
@@ -201,6 +201,11 @@ given(const struct options *o)
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
+/* By bit of enum takes. */
+static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
+	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
+	"--grace" };
+
 static int
 act(void *options, char **operands, int n, struct err *e)
 {
@@ -219,8 +224,8 @@ act(void *options, char **operands, int n, struct err *e)
 		return err_set(e, ERR_USAGE, "%s takes %d operand%s", c->name, c->max,
 		    c->max == 1 ? "" : "s");
 	if ((given(o) & ~c->takes) != 0)
-		return err_set(
-		    e, ERR_USAGE, "%s does not take one of these options", c->name);
+		return err_set(e, ERR_USAGE, "%s does not take %s", c->name,
+		    takes_names[__builtin_ctz(given(o) & ~c->takes)]);
 	if (o->store == NULL)
 		o->store = getenv("EMUSTORE");
 	if (o->store == NULL || o->store[0] == '\0')

@@ -17,6 +17,8 @@
 #include "common/store/s3.h"
 #include "emustore/emustore.h"
 
+enum { NAME_BYTES = 256 }; /* of a file */
+
 static int
 make_store(const struct options *o, struct err *e)
 {
@@ -218,19 +220,41 @@ is_image_name(const struct dirent *d)
 	return n > 4 && strcmp(d->d_name + n - 4, ".ndz") == 0;
 }
 
+static void
+name_of(const struct dirent *d, char out[NAME_BYTES])
+{
+	snprintf(out, NAME_BYTES, "%.*s", (int)strlen(d->d_name) - 4, d->d_name);
+}
+
+/* Before the first is put. */
+static int
+check_names(struct dirent **list, int n, struct err *e)
+{
+	struct store_name parsed;
+	char name[NAME_BYTES];
+
+	for (int i = 0; i < n; i++) {
+		name_of(list[i], name);
+		if (store_name_get(&parsed, name, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* One after the other, until one cannot be put. */
 static int
 put_each(const struct options *o, const char *folder, struct dirent **list, int count,
     struct json *j, struct err *e)
 {
-	char path[4096], name[256];
+	char path[4096], name[NAME_BYTES];
 	int rc = 0;
 
 	for (int i = 0; i < count && rc == 0; i++) {
-		const char *file = list[i]->d_name;
-		snprintf(path, sizeof path, "%.3800s/%s", folder, file);
-		snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
+		snprintf(path, sizeof path, "%.3800s/%s", folder, list[i]->d_name);
+		name_of(list[i], name);
 		rc = put_file(o, name, path, j, e);
+		if (rc != 0 && i > 0)
+			err_ctx(e, "%d of %d images were put, not", i, count);
 		if (rc != 0 && j != NULL) {
 			json_object(j, NULL);
 			json_string(j, "image", path);
@@ -252,6 +276,10 @@ import(const struct options *o, const char *folder, struct dirent **list, int co
 
 	if (o->json && j == NULL)
 		return err_nomem(e, "the summary");
+	if (check_names(list, count, e) != 0) {
+		json_free(j);
+		return -1;
+	}
 	if (j != NULL)
 		json_array(j, NULL);
 	int rc = put_each(o, folder, list, count, j, e);
@@ -405,6 +433,9 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	if (from >= chunks)
 		return err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(stored_about((*x)->image)), chunks);
+	if (store_holds(&(*x)->s, path))
+		return err_set(
+		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
 	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
 		return -1;
 	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;

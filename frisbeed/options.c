@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "common/store/cache.h"
+
 enum {
 	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */
 	GAP_US_DEFAULT = 2000,
@@ -14,11 +16,19 @@ enum {
 #define RATE_DEFAULT UINT64_C(1000000000)
 #define GAP_NOT_SET UINT64_MAX
 
-enum { OPT_JSON = 300, OPT_STORE, OPT_BASE, OPT_STATS, OPT_UNICAST_CLIENTS };
-
-const struct opts opts_default = {
-	.idle_s = IDLE_S_DEFAULT, .gap_us = GAP_NOT_SET, .unicast_max = UNICAST_DEFAULT
+enum {
+	OPT_JSON = 300,
+	OPT_STORE,
+	OPT_STORE_CACHE,
+	OPT_BASE,
+	OPT_STATS,
+	OPT_UNICAST_CLIENTS
 };
+
+const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
+	.gap_us = GAP_NOT_SET,
+	.unicast_max = UNICAST_DEFAULT,
+	.store_cache = STORE_CACHE_BYTES };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -54,6 +64,9 @@ const struct cli_opt own_opts[] = {
 	{ OPT_STORE, "store", "DIR",
 	    "the images are those of these names in this store", CLI_STR, AT(store), 0,
 	    0, NULL },
+	{ OPT_STORE_CACHE, "store-cache", "BYTES",
+	    "with --store, memory for chunks of each image (16M); 0: the least",
+	    CLI_SIZE, AT(store_cache), 0, UINT64_C(1) << 40, NULL },
 	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG,
 	    AT(json), 0, 0, NULL },
 	{ OPT_STATS, "stats", "FILE",

@@ -16,6 +16,7 @@ struct opts {
 	uint64_t unicast_max; /* clients at once, of each image */
 	const char *rate;     /* -W */
 	const char *store;
+	uint64_t store_cache; /* bytes of each image */
 	const char *ignored;
 };
 

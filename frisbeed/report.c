@@ -104,6 +104,24 @@ put_clients(struct json *j, struct session *s, struct client_row *rows, uint64_t
 	json_end(j);
 }
 
+/* Of chunks out of a store, over n sessions. */
+static void
+put_cache(struct json *j, const struct session *s, unsigned n)
+{
+	uint64_t hits = 0, misses = 0, bytes = 0;
+
+	if (n == 0 || s->opts->store == NULL)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		hits += s[i].cache.hits;
+		misses += s[i].cache.misses;
+		bytes += s[i].cache.bytes;
+	}
+	json_uint(j, "cache_hits", hits);
+	json_uint(j, "cache_misses", misses);
+	json_uint(j, "cache_bytes", bytes);
+}
+
 static void
 put_session(
     struct json *j, struct session *s, const struct tally *t, struct client_row *rows)
@@ -117,6 +135,7 @@ put_session(
 	json_double(j, "seconds", session_seconds(s));
 	json_uint(j, "chunks", chunks_of(s));
 	put_counts(j, t, session_seconds(s));
+	put_cache(j, s, 1);
 	put_clients(j, s, rows, tally_packets(t));
 	json_end(j);
 }
@@ -146,6 +165,7 @@ report_json(struct session *s, unsigned n, const struct report_end *end)
 	json_double(j, "seconds", seconds);
 	json_uint(j, "chunks", chunks);
 	put_counts(j, &sum, seconds);
+	put_cache(j, s, n);
 	json_array(j, "sessions");
 	for (unsigned i = 0; i < n; i++) {
 		struct tally t = tally_get(&s[i].tally);

@@ -36,12 +36,12 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 }
 
 int
-served_open(struct disk **d, const char *store, const char *path,
-    struct server_config *c, struct err *e)
+served_open(struct disk **d, const char *store, struct store_cache *cache,
+    const char *path, struct server_config *c, struct err *e)
 {
 	struct err ignored;
 
-	if ((store != NULL ? store_disk_open(d, store, path, STORE_DISK_CACHE_CHUNKS, e)
+	if ((store != NULL ? store_disk_open(d, store, path, cache, e)
 			   : disk_open(d, path, DISK_READ, e)) != 0)
 		return -1;
 	int rc = 0;

@@ -3,11 +3,13 @@
 #define FRISBEED_SERVED_H
 
 #include "common/disk/disk.h"
+#include "common/store/cache.h"
 #include "frisbeed/server.h"
 
 /* Fills what the engine needs to know of it.  An image that is damaged or cut short is
- * refused.  store NULL: path is a file. */
-int served_open(struct disk **, const char *store, const char *path,
-    struct server_config *, struct err *);
+ * refused.  store NULL: path is a file; else the cache is needed until the disk is
+ * closed. */
+int served_open(struct disk **, const char *store, struct store_cache *,
+    const char *path, struct server_config *, struct err *);
 
 #endif /* FRISBEED_SERVED_H */

@@ -52,8 +52,9 @@ open_all(struct session *s, struct err *e)
 	s->clients = st->clients = clients_new(SESSION_CLIENT_ROWS);
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
-	if (served_open(&st->disk, s->opts->store, s->place->image, &st->server, e) !=
-		0 ||
+	s->cache.max_bytes = s->opts->store_cache;
+	if (served_open(&st->disk, s->opts->store, &s->cache, s->place->image,
+		&st->server, e) != 0 ||
 	    open_sock(s, e) != 0)
 		return -1;
 	name_place(s);

@@ -3,6 +3,7 @@
 #define FRISBEED_SESSION_H
 
 #include "common/net/mailbox.h"
+#include "common/store/cache.h"
 #include "frisbeed/options.h"
 #include "frisbeed/place.h"
 #include "frisbeed/unicast.h"
@@ -20,6 +21,7 @@ struct session {
 	struct err err;         /* FAILED: why */
 	struct unicast unicast; /* its .stream is the session's */
 	struct clients *clients;
+	struct store_cache cache; /* with --store */
 	struct tally_box tally;
 	uint64_t started_us, ended_us;
 	atomic_bool stop;

@@ -142,7 +142,7 @@ open_image(struct image **out, const struct opts *o, const char *name,
 
 	if (o->store == NULL)
 		return image_open_proved(out, name, proof, e);
-	if (store_disk_open(&d, o->store, name, 1, e) != 0)
+	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
 		return -1;
 	return image_open_disk(out, d, proof, e);
 }

@@ -1,17 +1,22 @@
 /* cli_signal.c: the signals that end a run early, as a flag to be looked at. */
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/cli.h"
 #include "common/base/cli_guard.h"
 
-static volatile sig_atomic_t caught;
+static atomic_int caught; /* looked at by all threads, whichever the signal was for */
 
 static void
 on_signal(int sig)
 {
+	int was = errno; /* of the call that was interrupted */
+
 	caught = sig;
 	cli_guard_wake();
+	errno = was;
 }
 
 void

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/ordered.h"
 #include "common/base/pool.h"
@@ -32,6 +33,14 @@ struct pipeline {
 	size_t nattached;
 	struct attached attached[ATTACHED_MAX];
 };
+
+size_t
+pipeline_jobs(uint64_t asked)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return asked != 0 ? (size_t)asked : cpus > 0 ? (size_t)cpus : 1;
+}
 
 struct pipeline *
 pipeline_new(void)

@@ -10,10 +10,16 @@
 #define COMMON_BASE_PIPELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
 struct pipeline;
+
+/* How many threads to start for what can use many: those asked for, else (0) one a
+ * processor. */
+size_t pipeline_jobs(uint64_t asked);
 
 struct pipeline *pipeline_new(void); /* NULL: out of memory */
 /* Only after pipeline_join(), or when no stage was started. */

@@ -19,23 +19,33 @@ struct slot {
 struct ahead {
 	const char *store, *name;
 	const struct source *like;
+	struct store_cache *cache;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
 	bool stop;
 	uint64_t clock;
-	unsigned room, jobs, running, pending; /* slots wanted or being made */
-	uint32_t last; /* read, so that the next may be guessed */
+	unsigned jobs, running;
+	uint32_t room, pending; /* slots; those wanted or being made */
+	uint32_t last;          /* read, so that the next may be guessed */
 	struct slot *slots;
+	uint32_t *slot_of; /* by chunk: its slot, from 1 on, if that has it */
 	pthread_t *threads;
 };
 
 static struct slot *
 find(struct ahead *a, uint32_t chunk)
 {
-	for (unsigned i = 0; i < a->room; i++)
-		if (a->slots[i].state != EMPTY && a->slots[i].chunk == chunk)
-			return &a->slots[i];
-	return NULL;
+	uint32_t i = chunk < source_about(a->like)->chunks ? a->slot_of[chunk] : 0;
+
+	return i != 0 ? &a->slots[i - 1] : NULL;
+}
+
+static void
+forget(struct ahead *a, struct slot *s)
+{
+	if (s->state != EMPTY)
+		a->slot_of[s->chunk] = 0;
+	s->state = EMPTY;
 }
 
 /* A slot for it, in place of what was not used for longest; NULL: all are needed. */
@@ -44,7 +54,7 @@ claim(struct ahead *a, uint32_t chunk)
 {
 	struct slot *best = NULL;
 
-	for (unsigned i = 0; i < a->room; i++) {
+	for (uint32_t i = 0; i < a->room; i++) {
 		struct slot *s = &a->slots[i];
 		bool idle = s->state != WANTED && s->state != BEING_MADE &&
 		            s->waiting == 0;
@@ -53,7 +63,9 @@ claim(struct ahead *a, uint32_t chunk)
 	}
 	if (best == NULL)
 		return NULL;
+	forget(a, best);
 	best->chunk = chunk;
+	a->slot_of[chunk] = (uint32_t)(best - a->slots) + 1;
 	best->state = WANTED;
 	best->used = ++a->clock;
 	a->pending++;
@@ -97,7 +109,7 @@ take(struct ahead *a, struct slot *s, void *out, size_t n, size_t at, struct err
 		return 0;
 	}
 	*e = s->err;
-	s->state = EMPTY; /* it may be tried again */
+	forget(a, s); /* it may be tried again */
 	return -1;
 }
 
@@ -110,6 +122,7 @@ ahead_read(struct ahead *a, uint32_t i, void *out, size_t n, size_t at, struct e
 	while ((s = find(a, i)) == NULL && (s = claim(a, i)) == NULL)
 		pthread_cond_wait(&a->done, &a->lock);
 	s->waiting++;
+	*(s->state == READY ? &a->cache->hits : &a->cache->misses) += 1;
 	guess(a, i);
 	while (s->state == WANTED || s->state == BEING_MADE)
 		pthread_cond_wait(&a->done, &a->lock);
@@ -129,7 +142,7 @@ oldest_wanted(struct ahead *a)
 {
 	struct slot *best = NULL;
 
-	for (unsigned i = 0; i < a->room; i++) {
+	for (uint32_t i = 0; i < a->room; i++) {
 		struct slot *s = &a->slots[i];
 		if (s->state == WANTED && (best == NULL || s->used < best->used))
 			best = s;
@@ -140,10 +153,12 @@ oldest_wanted(struct ahead *a)
 static int
 make(struct ahead *a, struct source **source, struct slot *s)
 {
-	if (s->bytes == NULL)
+	if (s->bytes == NULL) {
 		s->bytes = malloc(NDZ_CHUNK_BYTES);
-	if (s->bytes == NULL)
-		return err_nomem(&s->err, "a chunk");
+		if (s->bytes == NULL)
+			return err_nomem(&s->err, "a chunk");
+		a->cache->bytes += NDZ_CHUNK_BYTES;
+	}
 	if (*source == NULL &&
 	    source_open(source, a->store, a->name, a->like, &s->err) != 0)
 		return -1;
@@ -191,8 +206,10 @@ start(struct ahead *a, struct err *e)
 
 int
 ahead_new(struct ahead **out, const char *store, const char *name,
-    const struct source *like, unsigned room, unsigned jobs, struct err *e)
+    const struct source *like, struct store_cache *cache, uint32_t room, unsigned jobs,
+    struct err *e)
 {
+	uint32_t least = 2 * jobs + 1; /* half of them may be wanted at once */
 	struct ahead *a = calloc(1, sizeof *a);
 
 	if (a == NULL)
@@ -200,16 +217,19 @@ ahead_new(struct ahead **out, const char *store, const char *name,
 	*a = (struct ahead){ .store = store,
 		.name = name,
 		.like = like,
-		.room = room,
+		.cache = cache,
+		.room = room > least ? room : least,
 		.jobs = jobs,
 		.last = UINT32_MAX };
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->work, NULL);
 	pthread_cond_init(&a->done, NULL);
-	a->slots = calloc(room, sizeof *a->slots);
+	a->slots = calloc(a->room, sizeof *a->slots);
+	a->slot_of = calloc(source_about(like)->chunks, sizeof *a->slot_of);
 	a->threads = calloc(jobs, sizeof *a->threads);
-	int rc = a->slots == NULL || a->threads == NULL ? err_nomem(e, name)
-	                                                : start(a, e);
+	int rc = a->slots == NULL || a->slot_of == NULL || a->threads == NULL
+	             ? err_nomem(e, name)
+	             : start(a, e);
 	if (rc == 0)
 		*out = a;
 	else
@@ -228,9 +248,10 @@ ahead_free(struct ahead *a)
 	pthread_mutex_unlock(&a->lock);
 	for (unsigned i = 0; i < a->running; i++)
 		pthread_join(a->threads[i], NULL);
-	for (unsigned i = 0; i < a->room && a->slots != NULL; i++)
+	for (uint32_t i = 0; i < a->room && a->slots != NULL; i++)
 		free(a->slots[i].bytes);
 	free(a->slots);
+	free(a->slot_of);
 	free(a->threads);
 	pthread_cond_destroy(&a->work);
 	pthread_cond_destroy(&a->done);

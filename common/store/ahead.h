@@ -6,15 +6,17 @@
 #ifndef COMMON_STORE_AHEAD_H
 #define COMMON_STORE_AHEAD_H
 
+#include "common/store/cache.h"
 #include "common/store/source.h"
 
 struct ahead;
 
 /* The source's image is opened once more by each of `jobs` threads, when there is
- * something to do for it; room: of chunks, more than jobs.  store, name and source stay
- * the caller's. */
+ * something to do for it.  room: of chunks; there are always a few more than jobs.
+ * store, name, source and cache, in which is counted, stay the caller's. */
 int ahead_new(struct ahead **, const char *store, const char *name,
-    const struct source *, unsigned room, unsigned jobs, struct err *);
+    const struct source *, struct store_cache *, uint32_t room, unsigned jobs,
+    struct err *);
 /* Waits for its threads. */
 void ahead_free(struct ahead *);
 /* Chunk i will be asked for.  Nothing is promised. */

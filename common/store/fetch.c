@@ -1,16 +1,16 @@
 #include "common/store/fetch.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
+#include "common/base/pool.h"
 
 enum { SPARE_CHUNKS = 2, JOBS_MAX = 256 };
 
 struct item {
+	uint8_t bytes[NDZ_CHUNK_BYTES];
 	uint32_t number;
-	uint8_t *bytes;
 };
 
 struct worker {
@@ -20,11 +20,10 @@ struct worker {
 
 struct fetching {
 	const struct fetch *cfg;
-	struct queue *idle;
+	struct pool *items;
 	struct ordered *work;
 	struct pipeline *pipe;
-	size_t n, jobs;
-	struct item *items;     /* n */
+	size_t jobs;
 	struct worker *workers; /* jobs; the first has the caller's image */
 };
 
@@ -36,11 +35,13 @@ submit_stage(void *arg, struct err *e)
 
 	(void)e;
 	for (uint32_t i = f->cfg->from; i < f->cfg->to; i++) {
-		if (queue_get(f->idle, &item) != QUEUE_OK)
+		if (pool_get(f->items, &item) != QUEUE_OK)
 			return 0;
 		((struct item *)item)->number = i;
-		if (ordered_submit(f->work, item) != QUEUE_OK)
+		if (ordered_submit(f->work, item) != QUEUE_OK) {
+			pool_put(f->items, item);
 			return 0;
+		}
 	}
 	ordered_close(f->work);
 	return 0;
@@ -83,9 +84,7 @@ open_images(struct fetching *f, struct err *e)
 static int
 prepare(struct fetching *f, struct err *e)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	f->jobs = f->cfg->jobs != 0 ? f->cfg->jobs : cpus > 0 ? (size_t)cpus : 1;
+	f->jobs = pipeline_jobs(f->cfg->jobs);
 	/* Without streams to be made one thread reads faster than most disks write. */
 	if (!stored_about(f->cfg->image)->made)
 		f->jobs = 1;
@@ -93,20 +92,12 @@ prepare(struct fetching *f, struct err *e)
 		f->jobs = f->cfg->to - f->cfg->from;
 	if (f->jobs > JOBS_MAX)
 		f->jobs = JOBS_MAX;
-	f->items = calloc(f->jobs + SPARE_CHUNKS, sizeof *f->items);
-	f->n = f->items != NULL ? f->jobs + SPARE_CHUNKS : 0;
-	f->idle = queue_new(f->jobs + SPARE_CHUNKS);
+	f->items = pool_new(f->jobs + SPARE_CHUNKS, sizeof(struct item));
 	f->work = ordered_new(f->jobs + SPARE_CHUNKS);
 	f->pipe = pipeline_new();
-	if (f->items == NULL || f->idle == NULL || f->work == NULL || f->pipe == NULL)
+	if (f->items == NULL || f->work == NULL || f->pipe == NULL)
 		return err_nomem(e, "chunks");
-	for (size_t i = 0; i < f->n; i++) {
-		f->items[i].bytes = malloc(NDZ_CHUNK_BYTES);
-		if (f->items[i].bytes == NULL)
-			return err_nomem(e, "chunks");
-		queue_put(f->idle, &f->items[i]);
-	}
-	pipeline_attach_queue(f->pipe, f->idle);
+	pipeline_attach_pool(f->pipe, f->items);
 	pipeline_attach_ordered(f->pipe, f->work);
 	return open_images(f, e);
 }
@@ -124,11 +115,14 @@ run(struct fetching *f, struct err *e)
 				break;
 	while (rc == 0 && ordered_take(f->work, &p) == QUEUE_OK) {
 		rc = f->cfg->fn(f->cfg->arg, ((struct item *)p)->bytes, e);
-		queue_put(f->idle, p);
+		pool_put(f->items, p);
 	}
 	if (rc != 0)
 		pipeline_fail(f->pipe, e);
-	return pipeline_join(f->pipe, e);
+	rc = pipeline_join(f->pipe, e);
+	while (ordered_drain(f->work, &p))
+		pool_put(f->items, p);
+	return rc;
 }
 
 int
@@ -150,10 +144,7 @@ fetch_chunks(const struct fetch *cfg, uint64_t *equivalents, struct err *e)
 	*equivalents -= before;
 	pipeline_free(f.pipe);
 	ordered_free(f.work);
-	queue_free(f.idle);
-	for (size_t i = 0; i < f.n; i++)
-		free(f.items[i].bytes);
-	free(f.items);
+	pool_free(f.items);
 	free(f.workers);
 	return rc;
 }

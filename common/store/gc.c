@@ -1,5 +1,6 @@
 #include "common/store/gc.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -187,8 +188,11 @@ replace_pack(struct gc *g, struct pack_use *u, struct err *e)
 
 	g->victim = u;
 	g->copied = 0;
-	if (packs_slot(g->s->packs, u->pack.number, &slot, e) != 0 ||
-	    packs_walk(g->s->packs, slot, &w, e) != 0)
+	int rc = packs_slot(g->s->packs, u->pack.number, &slot, e);
+	/* What was in a pack that is gone was marked as lost. */
+	if (rc != 0 && u->live == 0 && e->os == ENOENT)
+		return index_delete_pack(g->s->index, u->pack.number, e);
+	if (rc != 0 || packs_walk(g->s->packs, slot, &w, e) != 0)
 		return -1;
 	if (g->copied != u->live)
 		return err_set(e, ERR_FORMAT,

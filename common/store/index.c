@@ -14,7 +14,7 @@
 enum { BUSY_MS = 20000 };
 
 static const char schema[] =
-    "PRAGMA application_id = 1162695540;" /* "EMS4" */
+    "PRAGMA application_id = 1162695540;" /* "EMSt" */
     "PRAGMA user_version = 1;"            /* STORE_FORMAT */
     "CREATE TABLE next (what INTEGER PRIMARY KEY, number INTEGER NOT NULL);"
     "CREATE TABLE packs (number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);"
@@ -38,6 +38,11 @@ err_index(const struct index *x, struct err *e)
 
 	if (code == SQLITE_READONLY && x->full)
 		return err_set(e, ERR_IO, "%s: the disk is full", x->path);
+	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
+	             ? sqlite3_system_errno(x->db)
+	             : 0;
+	if (os != 0) /* says more than "disk I/O error" */
+		return err_set(e, ERR_IO, "%s: %s", x->path, strerror(os));
 	return err_set(e, damage ? ERR_FORMAT : ERR_IO, "%s: %s%s", x->path,
 	    x->db != NULL ? sqlite3_errmsg(x->db) : "out of memory",
 	    damage ? " (emustore repair --index makes it again)" : "");
@@ -70,7 +75,10 @@ check_version(struct index *x, struct err *e)
 		    "behind %d",
 		    x->path, version, STORE_FORMAT);
 	if (version != STORE_FORMAT)
-		return err_set(e, ERR_FORMAT, "%s: is no index of a store", x->path);
+		return err_set(e, ERR_FORMAT,
+		    "%s: is no index of a store (emustore repair --index makes it "
+		    "again)",
+		    x->path);
 	return 0;
 }
 

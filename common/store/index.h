@@ -51,6 +51,24 @@ int index_find_raw(struct index *, const uint8_t raw_digest[RAW_DIGEST_BYTES],
 int index_prepare_raw(struct index *, struct err *);
 int index_get_fragment(
     struct index *, uint64_t number, struct index_fragment *, struct err *);
+/* Where fragments are: one walk at a time, and no other use of the index for writing
+ * before it has ended.  Cheap where each number is a little behind the one before, as
+ * those of an image mostly are. */
+struct index_place {
+	uint64_t at;
+	uint32_t pack, bytes; /* as in struct index_fragment */
+};
+
+struct index_walk {
+	struct index *x;
+	uint64_t number; /* of the row that was read last; 0: none */
+};
+
+struct index_walk index_walk_of(struct index *);
+/* 1 found, 0 not, -1. */
+int index_walk_to(
+    struct index_walk *, uint64_t number, struct index_place *, struct err *);
+void index_walk_end(struct index_walk *);
 int index_move_fragment(
     struct index *, uint64_t number, uint32_t pack, uint64_t at, struct err *);
 int index_delete_fragment(struct index *, uint64_t number, struct err *);

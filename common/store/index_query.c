@@ -27,6 +27,8 @@ static const char *const sql[QUERIES] = {
 	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS
 			    " FROM fragments WHERE number >= ?1 "
 			    "ORDER BY number LIMIT 1",
+	[Q_PLACES_FROM] = "SELECT number, pack, at, bytes FROM fragments "
+			  "WHERE number >= ?1 ORDER BY number",
 	[Q_MOVE_FRAGMENT] = "UPDATE fragments SET pack = ?2, at = ?3 WHERE number = ?1",
 	[Q_DELETE_FRAGMENT] = "DELETE FROM fragments WHERE number = ?1",
 	[Q_PUT_PACK] = "INSERT OR REPLACE INTO packs VALUES (?1, ?2)",

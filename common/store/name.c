@@ -6,6 +6,8 @@
 
 #include "common/base/cli.h"
 
+enum { SHOWN_BYTES = 151 };
+
 static bool
 is_good(const char *s)
 {
@@ -20,6 +22,18 @@ is_good(const char *s)
 	return before != '/';
 }
 
+/* What strangers call it, so that a terminal does not obey it. */
+static void
+show(const char *text, char out[SHOWN_BYTES])
+{
+	size_t i;
+
+	for (i = 0; i + 1 < SHOWN_BYTES && text[i] != '\0'; i++)
+		out[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?'
+		                                                         : text[i];
+	out[i] = '\0';
+}
+
 int
 store_name_get(struct store_name *n, const char *text, struct err *e)
 {
@@ -31,14 +45,19 @@ store_name_get(struct store_name *n, const char *text, struct err *e)
 		memcpy(n->name, text, len);
 		n->name[len] = '\0';
 	}
-	if (len > STORE_NAME_MAX || !is_good(n->name))
+	if (len > STORE_NAME_MAX || !is_good(n->name)) {
+		char shown[SHOWN_BYTES];
+		show(text, shown);
 		return err_set(e, ERR_USAGE,
-		    "\"%.150s\" cannot be a name: letters, digits and ._+- in "
+		    "\"%s\" cannot be a name: letters, digits and ._+- in "
 		    "parts divided by /, %d at most",
-		    text, STORE_NAME_MAX);
+		    shown, STORE_NAME_MAX);
+	}
 	if (colon != NULL && strcmp(colon + 1, "latest") != 0 &&
 	    cli_uint(colon + 1, 1, INT32_MAX, &version, e) != 0)
-		return err_ctx(e, "the version of \"%.150s\"", text);
+		return err_set(e, ERR_USAGE,
+		    "the version of \"%s\" must be from 1 to %d, or \"latest\"",
+		    n->name, INT32_MAX);
 	n->version = (uint32_t)version;
 	return 0;
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
@@ -31,9 +30,7 @@ choose_version(struct put *p, struct err *e)
 static int
 make_rooms(struct put *p, struct err *e)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	p->jobs = p->cfg.jobs != 0 ? p->cfg.jobs : cpus > 0 ? (size_t)cpus : 1;
+	p->jobs = pipeline_jobs(p->cfg.jobs);
 	p->all = calloc(p->jobs + SPARE_CHUNKS, sizeof *p->all);
 	p->n = p->all != NULL ? p->jobs + SPARE_CHUNKS : 0;
 	p->idle = queue_new(p->jobs + SPARE_CHUNKS);

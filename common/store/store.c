@@ -67,7 +67,10 @@ write_format(const char *dir, const char *name, unsigned format, uint64_t pack_b
 	             ? err_os(e, "%s", path)
 	             : 0;
 	close(fd);
-	return rc == 0 ? sync_folder(dir, e) : -1;
+	if (rc == 0)
+		return sync_folder(dir, e);
+	unlink(path);
+	return -1;
 }
 
 int
@@ -84,28 +87,55 @@ store_need_format(struct store *s, unsigned format, struct err *e)
 	return 0;
 }
 
-int
-store_init(const char *dir, uint64_t pack_bytes, struct err *e)
+/* An index, and what SQLite keeps beside it. */
+static void
+remove_index(const char *dir, const char *name)
 {
+	static const char *const ends[] = { "", "-wal", "-shm" };
+	char path[PATH_BYTES], file[64];
 
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		snprintf(file, sizeof file, "%s%s", name, ends[i]);
+		path_in(dir, file, path);
+		unlink(path);
+	}
+}
+
+static int
+fill_new(const char *dir, uint64_t pack_bytes, struct err *e)
+{
 	char path[PATH_BYTES];
 	struct index *x;
 
-	if (strlen(dir) > 500)
-		return err_set(e, ERR_USAGE, "the store's path is too long");
-	if (mkdir(dir, 0777) != 0 && (errno != EEXIST || !is_empty_folder(dir)))
-		return errno == EEXIST ? err_set(e, ERR_REFUSED,
-					     "%s: is there already, and not empty", dir)
-		                       : err_os(e, "%s", dir);
-	path_in(dir, "packs", path);
-	if (mkdir(path, 0777) != 0)
-		return err_os(e, "%s", path);
 	path_in(dir, index_name, path);
 	if (index_open(&x, path, true, e) != 0)
 		return -1;
 	index_close(x);
 	/* The last: a folder without it is no store. */
 	return write_format(dir, "format", STORE_FORMAT, pack_bytes, e);
+}
+
+int
+store_init(const char *dir, uint64_t pack_bytes, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	if (strlen(dir) > 500)
+		return err_set(e, ERR_USAGE, "the store's path is too long");
+	bool made = mkdir(dir, 0777) == 0;
+	if (!made && (errno != EEXIST || !is_empty_folder(dir)))
+		return errno == EEXIST ? err_set(e, ERR_REFUSED,
+					     "%s: is there already, and not empty", dir)
+		                       : err_os(e, "%s", dir);
+	path_in(dir, "packs", path);
+	int rc = mkdir(path, 0777) != 0 ? err_os(e, "%s", path) : 0;
+	if (rc == 0 && (rc = fill_new(dir, pack_bytes, e)) != 0) {
+		remove_index(dir, index_name);
+		rmdir(path);
+	}
+	if (rc != 0 && made)
+		rmdir(dir); /* unless somebody else has put something there */
+	return rc;
 }
 
 static int
@@ -123,7 +153,7 @@ read_format(struct store *s, struct err *e)
 				 "%s: is no store (emustore init makes one)", s->dir)
 		           : err_os(e, "%s/format", s->dir);
 	int got = sscanf(
-	    text, "emustore %u\npack-bytes %18" SCNu64, &s->format, &s->pack_bytes);
+	    text, "emustore %9u\npack-bytes %18" SCNu64, &s->format, &s->pack_bytes);
 	if (got < 1 ||
 	    (s->format <= STORE_FORMAT_MAX && (got != 2 || s->pack_bytes == 0)))
 		return err_set(
@@ -160,12 +190,8 @@ open_index(struct store *s, bool anew, struct err *e)
 	path_in(s->dir, anew ? new_index : index_name, path);
 	if (!anew)
 		return index_open(&s->index, path, false, e);
-	for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", NULL };
-	     *end != NULL; end++) {
-		char name[64];
-		snprintf(name, sizeof name, "%s%s", new_index, *end);
-		unlinkat(s->dirfd, name, 0);
-	}
+	remove_index(s->dir, new_index);
+	s->reindexing = true;
 	return index_open(&s->index, path, true, e);
 }
 
@@ -292,18 +318,21 @@ store_remove_strays(struct store *s, struct err *e)
 	return rc;
 }
 
-static bool
-has_tail(const struct store *s, const struct index_pack *p)
+/* 0: there is no such file. */
+static uint64_t
+file_bytes(const struct store *s, const struct index_pack *p)
 {
 	char name[PACK_NAME_MAX];
 	struct stat st;
 
 	pack_file_name(p->number, name);
-	return fstatat(s->packs_fd, name, &st, 0) == 0 &&
-	       (uint64_t)st.st_size > p->bytes;
+	return fstatat(s->packs_fd, name, &st, 0) == 0 && S_ISREG(st.st_mode)
+	           ? (uint64_t)st.st_size
+	           : 0;
 }
 
-/* The last pack, when there is room in it. */
+/* The last pack, when there is room in it.  One that lacks something is left as it is:
+ * what is new goes into another one, so that it can be repaired. */
 static int
 open_last_pack(struct store *s, struct err *e)
 {
@@ -316,7 +345,10 @@ open_last_pack(struct store *s, struct err *e)
 		return -1;
 	if (last.number == 0 || last.bytes >= s->pack_bytes)
 		return 0;
-	if (has_tail(s, &last) && check_unused(s, last.number, last.bytes, e) != 0)
+	uint64_t there = file_bytes(s, &last);
+	if (there < last.bytes)
+		return 0;
+	if (there > last.bytes && check_unused(s, last.number, last.bytes, e) != 0)
 		return -1;
 	return pack_writer_open(&s->w, last.number, last.bytes, e);
 }
@@ -344,6 +376,8 @@ store_close(struct store *s)
 		index_close(s->index);
 	packs_free(s->packs);
 	remote_close(s->remote); /* with its index */
+	if (s->reindexing)
+		remove_index(s->dir, new_index);
 	close_if_open(s->packs_fd);
 	close_if_open(s->dirfd);
 	close_if_open(s->lock_fd); /* the last: nobody else may write before */
@@ -369,6 +403,26 @@ store_begin(struct store *s, struct err *e)
 	if (store_remove_strays(s, e) != 0)
 		return -1;
 	return open_last_pack(s, e);
+}
+
+bool
+store_holds(const struct store *s, const char *path)
+{
+	char *real = realpath(path, NULL), *name;
+	struct stat folder, own;
+	bool holds = false;
+
+	if (real != NULL && (name = strrchr(real, '/')) != NULL && name > real) {
+		*name = '\0';
+		holds = stat(real, &folder) == 0 &&
+		        ((fstat(s->dirfd, &own) == 0 && own.st_dev == folder.st_dev &&
+			     own.st_ino == folder.st_ino) ||
+			    (fstat(s->packs_fd, &own) == 0 &&
+				own.st_dev == folder.st_dev &&
+				own.st_ino == folder.st_ino));
+	}
+	free(real);
+	return holds;
 }
 
 uint64_t
@@ -475,5 +529,6 @@ store_use_index(struct store *s, struct err *e)
 	    renameat(s->dirfd, new_index, s->dirfd, index_name) != 0 ||
 	    fsync(s->dirfd) != 0)
 		return err_os(e, "%s/%s", s->dir, index_name);
+	s->reindexing = false;
 	return 0;
 }

@@ -31,6 +31,7 @@ struct store {
 	unsigned format;     /* as the store says; enum in record.h */
 	struct index *index;
 	struct packs *packs;
+	bool reindexing; /* the index is a new one that does not count yet */
 	/* Of a writer between store_begin() and the end of it: */
 	struct pack_writer w;
 	bool writing;
@@ -53,6 +54,8 @@ int store_open(struct store *, const char *dir, enum store_access, struct err *)
 int store_open_remote(
     struct store *, const struct remote_place *, enum store_access, struct err *);
 void store_close(struct store *); /* what is not committed is undone */
+/* Is it a file of the store's own, which nobody else may write to? */
+bool store_holds(const struct store *, const char *path);
 
 /* A writer's transaction. */
 int store_begin(struct store *, struct err *);

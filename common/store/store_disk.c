@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/base/lru.h"
+#include "common/base/pipeline.h"
 #include "common/store/ahead.h"
 
 /* Each thread has the places of all fragments once more. */
@@ -13,7 +14,6 @@ enum { MAKERS_MAX = 4 };
 
 struct cached {
 	uint32_t chunk;
-	uint64_t used; /* when; 0: nothing in it */
 	uint8_t *bytes;
 };
 
@@ -24,41 +24,48 @@ struct store_disk {
 	uint32_t chunks;
 	uint8_t sha256[SHA256_BYTES];
 	pthread_mutex_t lock;
-	uint64_t clock;
-	unsigned n;
-	struct cached *cache;
+	struct store_cache *cache, least;
+	struct lru lru; /* which of `cached` goes */
+	struct cached *cached;
 	struct err err; /* why the last read failed */
 };
 
-static struct cached *
-find(struct store_disk *d, uint32_t chunk)
+static uint32_t
+find(const struct store_disk *d, uint32_t chunk)
 {
-	for (unsigned i = 0; i < d->n; i++)
-		if (d->cache[i].used != 0 && d->cache[i].chunk == chunk)
-			return &d->cache[i];
-	return NULL;
+	if (d->cached == NULL)
+		return LRU_NONE;
+	uint32_t i = lru_first(&d->lru, chunk);
+	while (i != LRU_NONE && d->cached[i].chunk != chunk)
+		i = lru_next(&d->lru, i);
+	return i;
+}
+
+static int
+fill(struct store_disk *d, struct cached *c, uint32_t chunk)
+{
+	if (c->bytes == NULL) {
+		c->bytes = malloc(NDZ_CHUNK_BYTES);
+		if (c->bytes == NULL)
+			return err_nomem(&d->err, "a chunk");
+		d->cache->bytes += NDZ_CHUNK_BYTES;
+	}
+	c->chunk = chunk;
+	return source_chunk(d->image, chunk, c->bytes, &d->err);
 }
 
 /* The chunk in the place of the one that was not used for longest. */
-static struct cached *
+static uint32_t
 fetch(struct store_disk *d, uint32_t chunk)
 {
-	struct cached *c = &d->cache[0];
+	bool old;
+	uint32_t i = lru_add(&d->lru, chunk, &old);
 
-	for (unsigned i = 1; i < d->n; i++)
-		if (d->cache[i].used < c->used)
-			c = &d->cache[i];
-	if (c->bytes == NULL)
-		c->bytes = malloc(NDZ_CHUNK_BYTES);
-	c->used = 0;
-	if (c->bytes == NULL) {
-		err_nomem(&d->err, "a chunk");
-		return NULL;
-	}
-	if (source_chunk(d->image, chunk, c->bytes, &d->err) != 0)
-		return NULL;
-	c->chunk = chunk;
-	return c;
+	d->cache->misses++;
+	if (fill(d, &d->cached[i], chunk) == 0)
+		return i;
+	lru_remove(&d->lru, i);
+	return LRU_NONE;
 }
 
 /* Within one chunk: 0, or -1 with d->err. */
@@ -66,22 +73,24 @@ static int
 read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 {
 	uint8_t header[NDZ_HEADER_BYTES];
-	struct cached *c = find(d, chunk);
+	uint32_t i = find(d, chunk);
 
 	/* Surveys read only headers, and installers whole chunks, once. */
-	if (c == NULL && at + n <= sizeof header) {
+	if (i == LRU_NONE && at + n <= sizeof header) {
 		int rc = source_header(d->image, chunk, header, &d->err);
 		memcpy(buf, header + at, rc == 0 ? n : 0);
 		return rc;
 	}
-	if (c == NULL && n == NDZ_CHUNK_BYTES)
+	if (i == LRU_NONE && n == NDZ_CHUNK_BYTES)
 		return source_chunk(d->image, chunk, buf, &d->err);
-	if (c == NULL)
-		c = fetch(d, chunk);
-	if (c == NULL)
+	if (i == LRU_NONE)
+		i = fetch(d, chunk);
+	else
+		d->cache->hits++;
+	if (i == LRU_NONE)
 		return -1;
-	c->used = ++d->clock;
-	memcpy(buf, c->bytes + at, n);
+	lru_touch(&d->lru, i, false);
+	memcpy(buf, d->cached[i].bytes + at, n);
 	return 0;
 }
 
@@ -166,9 +175,10 @@ close_image(void *ctx)
 	struct store_disk *d = ctx;
 
 	ahead_free(d->ahead);
-	for (unsigned i = 0; i < d->n && d->cache != NULL; i++)
-		free(d->cache[i].bytes);
-	free(d->cache);
+	for (uint32_t i = 0; i < d->lru.max && d->cached != NULL; i++)
+		free(d->cached[i].bytes);
+	free(d->cached);
+	lru_fini(&d->lru);
 	source_free(d->image);
 	free(d->store);
 	free(d->name);
@@ -177,24 +187,28 @@ close_image(void *ctx)
 	return 0;
 }
 
-/* Our own images need no threads, and few chunks: a whole one never stays. */
+/* Our own images need no threads. */
 static int
-make_room(struct store_disk *d, unsigned cache_chunks, struct err *e)
+make_room(struct store_disk *d, struct err *e)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned jobs = cpus < 1 ? 1 : cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
-	unsigned room = cache_chunks > 2 * jobs + 1 ? cache_chunks : 2 * jobs + 1;
+	size_t cpus = pipeline_jobs(0);
+	unsigned jobs = cpus > MAKERS_MAX ? MAKERS_MAX : (unsigned)cpus;
+	uint64_t bound = d->cache->max_bytes / NDZ_CHUNK_BYTES;
+	uint32_t room = (uint32_t)(bound < d->chunks ? bound : d->chunks);
 
 	if (source_about(d->image)->made)
-		return ahead_new(&d->ahead, d->store, d->name, d->image, room, jobs, e);
-	d->n = cache_chunks / 8 + 1;
-	d->cache = calloc(d->n, sizeof *d->cache);
-	return d->cache != NULL ? 0 : err_nomem(e, d->name);
+		return ahead_new(
+		    &d->ahead, d->store, d->name, d->image, d->cache, room, jobs, e);
+	room += room == 0;
+	d->cached = calloc(room, sizeof *d->cached);
+	return d->cached != NULL && lru_init(&d->lru, room, 0) == 0
+	           ? 0
+	           : err_nomem(e, d->name);
 }
 
 int
 store_disk_open(struct disk **out, const char *store, const char *name,
-    unsigned cache_chunks, struct err *e)
+    struct store_cache *cache, struct err *e)
 {
 	static const struct disk_ops ops = { .pread = read_chunks,
 		.want = want_chunks,
@@ -208,14 +222,16 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	pthread_mutex_init(&d->lock, NULL);
 	d->store = strdup(store);
 	d->name = strdup(name);
+	d->cache = cache != NULL ? cache : &d->least;
 	int rc = d->store == NULL || d->name == NULL
 	             ? err_nomem(e, name)
 	             : source_open(&d->image, d->store, d->name, NULL, e);
-	if (rc == 0)
-		rc = make_room(d, cache_chunks, e);
+	const struct recipe_image *a = rc == 0 ? source_about(d->image) : NULL;
 	if (rc == 0) {
-		const struct recipe_image *a = source_about(d->image);
 		d->chunks = a->chunks;
+		rc = make_room(d, e);
+	}
+	if (rc == 0) {
 		memcpy(d->sha256, a->sha256, sizeof d->sha256);
 		rc = disk_open_ops(out, stored_title(a), DISK_FILE,
 		    (uint64_t)a->chunks * NDZ_CHUNK_BYTES, &ops, d, e);

@@ -4,15 +4,12 @@
 #define COMMON_STORE_STORE_DISK_H
 
 #include "common/disk/disk.h"
+#include "common/store/cache.h"
 
-/* Of chunks that are made again, which takes long; of others, which are only put
- * together, an eighth. */
-enum { STORE_DISK_CACHE_CHUNKS = 16 };
-
-/* name: as store_name_get() has it.  cache_chunks: of 1 MiB each.  May be
- * read by several threads.  A chunk that is damaged fails the read, and the sentence
- * says what is damaged. */
+/* name: as store_name_get() has it.  The cache stays the caller's, until the disk is
+ * closed; NULL: as small as it can be.  May be read by several threads.  A chunk that
+ * is damaged fails the read, and the sentence says what is damaged. */
 int store_disk_open(struct disk **, const char *store, const char *name,
-    unsigned cache_chunks, struct err *);
+    struct store_cache *, struct err *);
 
 #endif /* COMMON_STORE_STORE_DISK_H */

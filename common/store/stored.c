@@ -149,13 +149,10 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 	return 0;
 }
 
-/* 1, 0, -1. */
+/* In a bucket, where the recipe has digests.  1, 0, -1. */
 static int
-find_fragment(
-    struct stored *d, uint64_t number, struct index_fragment *f, struct err *e)
+find_digest(struct stored *d, uint64_t number, struct index_fragment *f, struct err *e)
 {
-	if (d->s->remote == NULL)
-		return index_get_fragment(d->s->index, number, f, e);
 	if (number >= d->digests.len / SHA256_BYTES)
 		return err_set(e, ERR_FORMAT,
 		    "its recipe has no digest of fragment %" PRIu64, number);
@@ -163,11 +160,28 @@ find_fragment(
 	    d->s->index, d->digests.base + number * SHA256_BYTES, f, e);
 }
 
+/* 1, 0, -1. */
 static int
-place_of(
-    struct stored *d, const struct recipe_piece *p, struct place *place, struct err *e)
+find_place(struct stored *d, struct index_walk *walk, uint64_t number,
+    struct index_place *p, struct err *e)
 {
 	struct index_fragment f;
+
+	if (d->s->remote == NULL)
+		return index_walk_to(walk, number, p, e);
+	int rc = find_digest(d, number, &f, e);
+	if (rc == 1)
+		*p = (struct index_place){
+			.at = f.at, .pack = f.pack, .bytes = f.bytes
+		};
+	return rc;
+}
+
+static int
+place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p,
+    struct place *place, struct err *e)
+{
+	struct index_place f;
 
 	if (p->zero) {
 		*place = (struct place){ .at = p->raw_bytes,
@@ -175,7 +189,7 @@ place_of(
 			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
 		return 0;
 	}
-	int rc = find_fragment(d, p->number, &f, e);
+	int rc = find_place(d, walk, p->number, &f, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
@@ -204,11 +218,13 @@ find_places(struct stored *d, struct err *e)
 		d->places = places;
 		d->cap = cap;
 	}
-	for (size_t i = 0; i < d->c.npieces; i++)
-		if (place_of(d, &d->c.pieces[i], &d->places[d->nplaces++], e) != 0)
-			return -1;
+	struct index_walk walk = index_walk_of(d->s->index);
+	int rc = 0;
+	for (size_t i = 0; i < d->c.npieces && rc == 0; i++)
+		rc = place_of(d, &walk, &d->c.pieces[i], &d->places[d->nplaces++], e);
+	index_walk_end(&walk);
 	d->first[++d->placed] = d->nplaces;
-	return 0;
+	return rc;
 }
 
 static int
@@ -379,7 +395,7 @@ tell_fragment(struct stored *d, uint64_t number,
     int (*fn)(void *, uint64_t, struct err *), void *arg, struct err *e)
 {
 	struct index_fragment f = { .number = number };
-	int rc = d->s->remote != NULL ? find_fragment(d, number, &f, e) : 1;
+	int rc = d->s->remote != NULL ? find_digest(d, number, &f, e) : 1;
 
 	if (rc == 0)
 		return err_set(

@@ -46,8 +46,9 @@ for codec in zstd igzip; do
 done
 
 echo "== names"
-for n in ../x /x x/ x//y .x x/../y -- "a b" 'x:0' 'x:-1' 'x:9999999999' '' "$(printf 'x%.0s' {1..129})" $'x\ny'; do
-	quietly es -q put -- "$n" "$T/c.ndz" 2> /dev/null && fail "the name \"$n\" was taken"
+for n in ../x /x x/ x//y .x x/../y -- "a b" 'x:0' 'x:-1' 'x:9999999999' '' "$(printf 'x%.0s' {1..129})" $'x\ny' $'x\033[31m:1' $'x:\033[31m'; do
+	es -q put -- "$n" "$T/c.ndz" 2> "$T/stderr" && fail "the name \"$n\" was taken"
+	[ "$(wc -l < "$T/stderr")" = 2 ] && ! grep -q "[[:cntrl:]]" "$T/stderr" || fail "the name \"$n\": $(cat -v "$T/stderr")"
 done
 status 1 es put a:1 "$T/a.ndz"
 check "a version of its own" es -q put a:7 "$T/a.ndz"
@@ -55,7 +56,15 @@ status 2 es get nobody "$T/out"
 status 2 es get a:5 "$T/out"
 status 2 es rm a
 status 2 es put a "$T/a.ndz" --data
+check "names the option" grep -q "put does not take --data" "$T/stderr"
+status 2 es init --grace 9 --jobs 2
+check "the first of several" grep -q "init does not take --jobs" "$T/stderr"
 status 2 es nonsense
+
+echo "== nothing is written over the store's own files"
+ln -s "$T/S/index.db" "$T/link"
+for f in "$T/S/packs/00000001.pack" "$T/S/format" "$T/link"; do status 1 es -q get a "$f"; done
+check "they are whole" es -q verify --data
 
 echo "== images that are damaged are not taken, and leave nothing"
 before=$(es stats --json)
@@ -146,6 +155,22 @@ for g in "$GOLDEN"/img/*.ndz.zst; do zstd -dqfc "$g" > "$T/g.ndz"; es -q put aga
 for n in b:b lab/c:c; do check "${n%:*} is whole again" gets "${n%:*}" "$T/${n#*:}.ndz"; done
 check "verify finds every image whole" [ "$(es verify --json 2> /dev/null | field images_damaged)" = 0 ]
 
+echo "== packs that are cut short, or gone"
+for how in "truncate -s 100" rm; do
+	rm -rf "$T/S"; es init --pack-size 2M
+	for i in a c; do es -q put $i "$T/$i.ndz" || fail "put $i"; done
+	f=$(ls "$T"/S/packs/*.pack | tail -n 1); $how "$f"
+	status 3 es -q verify
+	check "put goes on, in another pack" es -q put b "$T/b.ndz"
+	check "repair" es -q repair
+	for i in a b c; do check "put $i again" es -q put $i "$T/$i.ndz"; done
+	for i in a b c; do check "get $i" gets $i "$T/$i.ndz"; done
+	for n in $(all_names); do quietly es -q get "$n" "$T/out" || es rm "$n" || fail "rm $n"; done
+	check "gc" es -q gc --all
+	check "verify --data" es -q verify --data
+	for i in a b c; do check "get $i" gets $i "$T/$i.ndz"; done
+done
+
 echo "== a store of a newer format"
 rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
 sed -i 's/^emustore [12]$/emustore 3/' "$T/S/format"
@@ -156,5 +181,9 @@ echo "== import"
 rm -rf "$T/S"; mkdir "$T/dir"; cp "$T/a.ndz" "$T/b.ndz" "$T/dir"
 es init --pack-size 1M; check "import" es -q import "$T/dir"
 check "several packs" [ "$(ls "$T/S/packs" | wc -l)" -gt 3 ]
+cp "$T/a.ndz" "$T/dir/z z.ndz"; status 2 es -q import "$T/dir"
+check "a name that cannot be is found before anything is put" [ "$(all_names)" = "a:1 b:1" ]
+mv "$T/dir/z z.ndz" "$T/dir/bb.ndz"; truncate -s 1000000 "$T/dir/bb.ndz"; status 3 es -q import "$T/dir"
+check "says how many were put" grep -q "2 of 3 images were put" "$T/stderr"
 check "both images" bash -c '"$0" -q get a - | cmp - "$1" && "$0" -q get b - | cmp - "$2"' "$BIN/emustore" "$T/a.ndz" "$T/b.ndz"
 finish

@@ -18,6 +18,21 @@ open(sys.argv[1] + "/c", "wb").write(r.randbytes(1 << 19))
 PY
 zip_all a b c
 mkdir "$T/dir"; cp "$T/b.ndz" "$T/dir"
+leave() { rm -f "$T/fs/fill"; head -c $((($(df -k --output=avail "$T/fs" | tail -n 1) - $1) * 1024)) /dev/zero > "$T/fs/fill" 2> /dev/null; }	# KiB
+echo "== init where there is no room"
+refused=0
+for left in 0 8 40 80 100; do
+	leave $left
+	if es init 2> "$T/stderr"; then rm -r "$T/fs/S"; continue; fi
+	refused=$((refused + 1))
+	[ "$(wc -l < "$T/stderr")" = 1 ] && grep -qE "full|No space" "$T/stderr" || fail "init with $left KiB: $(cat "$T/stderr")"
+	[ ! -e "$T/fs/S" ] || fail "init with $left KiB has left $(ls "$T/fs/S")"
+done
+mkdir "$T/fs/S"; leave 0; status 1 es init
+check "a folder that was there stays, and empty" [ "$(find "$T/fs/S" | wc -l)" = 1 ]
+check "some had no room" [ $refused -ge 2 ]
+rm -f "$T/fs/fill"
+
 es init --pack-size 1M; check "put a" es -q put a "$T/a.ndz"; check "put c" es -q put c "$T/c.ndz"
 
 echo "== full"
@@ -30,12 +45,12 @@ check "nothing is left behind: $(used) KiB, $before before" [ "$(used)" -le $((b
 check "verify --data" es -q verify --data
 es -q rm c
 for left in 0 8 40 100 400 1000; do	# KiB
-	rm -f "$T/fs/fill"; free=$(df -k --output=avail "$T/fs" | tail -n 1)
-	head -c $(((free - left) * 1024)) /dev/zero > "$T/fs/fill" 2> /dev/null
+	leave $left
 	for c in "put b $T/b.ndz" "put d $T/c.ndz" "gc --all" "repair" "repair --index" "rm nobody"; do
 		# shellcheck disable=SC2086
 		es -q $c > /dev/null 2>&1; rc=$?
 		[ $rc -le 3 ] || fail "exit $rc: $c with $left KiB"
+		[ ! -e "$T/fs/S/index.new" ] || fail "an index that does not count is left: $c with $left KiB"
 		gets a "$T/a.ndz" || fail "a is not whole after $c with $left KiB"
 	done
 done
