@@ -163,7 +163,7 @@ stopped() {	# SIGNAL: $pid, told to end
 mkfifo "$T/fifo"; exec 7<> "$T/fifo"
 (exec "$BIN/imageunzip" --json -q - "$out" < "$T/fifo" > "$T/stdout" 2> "$T/stderr" 7>&-) & pid=$!
 stopped TERM
-(while :; do head -c 1000000 "$T/src"; done > "$T/fifo" 2> /dev/null) & feeder=$!
+(while :; do head -c 1000000 "$T/src"; done > "$T/fifo" 2> /dev/null 7>&-) & feeder=$!	# ends when nobody reads
 (exec "$BIN/imagezip" --json -q -f - "$T/y.ndz" < "$T/fifo" > "$T/stdout" 2> "$T/stderr" 7>&-) & pid=$!
 stopped INT
 kill $feeder; wait $feeder 2> /dev/null; exec 7>&-
