@@ -6,6 +6,7 @@ enum {
 	/* The server is told to go on when fewer chunks than this wait to be written,
 	 * for so many more: few on a fast network, lest the socket overflows. */
 	LOW_WATER = 4,
+	LOW_WATER_FEW = 16,
 	FEW_CLIENTS = 8,
 	GO_CHUNKS = 8,
 	GO_CHUNKS_LOSSY = 2,
@@ -80,14 +81,15 @@ filling_comes(const struct client *c)
 }
 
 /* A chunk that lost something comes to its end late, behind what the server has read by
- * then.  Of few clients, for whom no parity goes unasked, each may be far ahead of its
- * disk: there are not many that it could outrun. */
+ * then.  Of few clients, for whom no parity goes unasked, each may be further ahead of
+ * its disk; not by much more, or the others have no buffers left for what it lets come,
+ * and that is sent again. */
 static uint32_t
 low_water(const struct client *c)
 {
-	if (c->ext.clients < FEW_CLIENTS)
-		return c->nbuffers / 4;
-	return c->nbuffers / 4 < LOW_WATER ? c->nbuffers / 4 : LOW_WATER;
+	uint32_t most = c->ext.clients < FEW_CLIENTS ? LOW_WATER_FEW : LOW_WATER;
+
+	return c->nbuffers / 4 < most ? c->nbuffers / 4 : most;
 }
 
 /* How many blocks this client can take, and wants now: none while enough waits to be

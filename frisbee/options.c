@@ -2,18 +2,24 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "common/base/cli_rows.h"
 #include "common/disk/output.h"
 
 enum {
-	CHUNK_MB_DEFAULT = 64,
+	/* The default is a part of the machine's memory, within these. */
+	CHUNK_MB_LEAST = 64,
+	CHUNK_MB_MOST = 256,
+	CHUNK_MEMORY_PART = 64,
 	WRITE_MB_DEFAULT = 64,
 	READAHEAD_DEFAULT = 2,
 	REDO_MS_DEFAULT = 1000,
 	CHUNK_MB_MAX = 65536,
 	EXIT_TIMED_OUT = ETIMEDOUT, /* as the original's */
 };
+
+#define CHUNK_MB_BY_MEMORY UINT64_MAX
 
 enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR };
 
@@ -30,8 +36,8 @@ static const struct cli_opt own_opts[] = {
 	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1,
 	    600000),
 	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks on their way (64; 0: the whole image)", chunk_mb, 0,
-	    CHUNK_MB_MAX),
+	    "memory for chunks on their way (a 64th, 64 to 256; 0: the whole image)",
+	    chunk_mb, 0, CHUNK_MB_MAX),
 	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4,
 	    2 * CHUNK_MB_MAX),
 	UINT('T', "timeout", "S",
@@ -94,17 +100,36 @@ const struct cli_program frisbee_program = {
 	    { proof_opts, AT(install.proof), "Proof" } },
 };
 
-const struct opts opts_default = { .chunk_mb = CHUNK_MB_DEFAULT,
+const struct opts opts_default = { .chunk_mb = CHUNK_MB_BY_MEMORY,
 	.readahead = READAHEAD_DEFAULT,
 	.redo_ms = REDO_MS_DEFAULT,
 	.progress_fd = UINT64_MAX,
 	.install = { .state_s = INSTALL_STATE_S } };
+
+/* A client that falls behind those that it shares two processors, a switch or a host
+ * with catches up out of its buffers; with too few, all of them hear again what it had
+ * no room for. */
+static uint64_t
+chunk_mb_by_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+	uint64_t mb = pages > 0 && page_bytes > 0
+	                  ? (uint64_t)pages * (uint64_t)page_bytes >> 20
+	                  : 0;
+
+	mb /= CHUNK_MEMORY_PART;
+	return mb < CHUNK_MB_LEAST  ? CHUNK_MB_LEAST
+	       : mb > CHUNK_MB_MOST ? CHUNK_MB_MOST
+	                            : mb;
+}
 
 int
 opts_settle(struct opts *o, struct err *e)
 {
 	if (o->both_mb != 0)
 		o->chunk_mb = o->install.write_mb = o->both_mb / 2;
+	if (o->chunk_mb == CHUNK_MB_BY_MEMORY)
+		o->chunk_mb = chunk_mb_by_memory();
 	if (o->chunk_mb == 0)
 		o->chunk_mb = CHUNK_MB_MAX; /* pages are only taken when used */
 	if (o->install.write_mb == 0)
