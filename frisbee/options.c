@@ -10,7 +10,7 @@
 enum {
 	/* The default is a part of the machine's memory, within these. */
 	CHUNK_MB_LEAST = 64,
-	CHUNK_MB_MOST = 256,
+	CHUNK_MB_MOST = 128,
 	CHUNK_MEMORY_PART = 64,
 	WRITE_MB_DEFAULT = 64,
 	READAHEAD_DEFAULT = 2,
@@ -36,7 +36,7 @@ static const struct cli_opt own_opts[] = {
 	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1,
 	    600000),
 	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks on their way (a 64th, 64 to 256; 0: the whole image)",
+	    "memory for chunks on their way (a 64th, 64 to 128; 0: the whole image)",
 	    chunk_mb, 0, CHUNK_MB_MAX),
 	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4,
 	    2 * CHUNK_MB_MAX),
