@@ -7,7 +7,7 @@
 enum {
 	/* UDP, IP, Ethernet, preamble and gap */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
-	PREFETCH_PORTS = 8,
+	PREFETCH_PORTS = 16,
 	SHORT_QUEUE = 64, /* packets */
 };
 
