@@ -272,9 +272,9 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 }
 
 void
-rate_asked_again(struct rate *r, uint32_t blocks)
+rate_asked_again(struct rate *r, uint32_t fresh, uint32_t lacks)
 {
-	r->again.lost += blocks;
-	if (blocks < WIRE_CHUNK_BLOCKS)
-		lost_somehow(&r->again, (double)blocks / WIRE_CHUNK_BLOCKS);
+	r->again.lost += fresh;
+	if (lacks < WIRE_CHUNK_BLOCKS)
+		lost_somehow(&r->again, (double)lacks / WIRE_CHUNK_BLOCKS);
 }
