@@ -187,6 +187,7 @@ forget_again(struct rate_again *a, uint64_t now_us, uint64_t sent)
 	a->sent = sent;
 	a->lost = a->shares = a->worst = 0;
 	a->asks = 0;
+	a->much = false;
 }
 
 static bool
@@ -277,7 +278,9 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 		return false;
 	}
 	note_lag(r, now_us, epoch);
-	r->again.saved = 0; /* with a queue, lower rates do help */
+	/* It is the reason: of what was asked again, too; and lower rates do help. */
+	forget_again(&r->again, now_us, sent);
+	r->again.saved = 0;
 	down(r, now_us, sent, (double)lost / of, r->climbing);
 	return true;
 }

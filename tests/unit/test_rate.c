@@ -245,6 +245,29 @@ test_useless_queue(void)
 	T_CHECK(r.now < 5000);
 }
 
+/* A full queue is complained about, and what it lost is asked for again: that is one
+ * reason to slow down, not two. */
+static void
+test_once(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	run(&r, &now, &sent, 2.3);
+	for (int i = 0; i < 10; i++)
+		rate_asked_again(&r, 100, 100);
+	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 10, 100, true));
+	run(&r, &now, &sent, 1);
+	T_CHECK(r.steps == 1);
+	/* Nobody complains. */
+	for (int i = 0; i < 10; i++)
+		rate_asked_again(&r, 100, 100);
+	run(&r, &now, &sent, 1);
+	T_CHECK(r.steps == 2);
+}
+
 /* What is allowed is little: no time is lost with beginning at less. */
 static void
 test_low_cap(void)
@@ -411,6 +434,7 @@ main(void)
 	test_trust();
 	test_useless();
 	test_useless_queue();
+	test_once();
 	test_low_cap();
 	test_load();
 	test_load_order();
