@@ -8,7 +8,7 @@
 enum {
 	EPOCH_US = 100000,
 	LAG_SMOOTH = 8,
-	LAG_SHORT_US = 60000,
+	LAG_SHORT_US = 75000,
 	AGAIN_US = 500000,   /* requests for the same take longer */
 	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
 	FIRST_LEAST = 1000,  /* 9 Mbit/s: any network carries that for a moment */
@@ -19,7 +19,7 @@ static const double
     FIRST = 0.02,
     STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
     /* However late complaints come, at least that share of a step. */
-    STEP_LATE = 0.25,
+    STEP_LATE = 0.25, LATE_POWER = 1.5,
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
@@ -130,8 +130,9 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 static double
 late_share(const struct rate *r)
 {
-	double share = r->lag_us > LAG_SHORT_US ? LAG_SHORT_US / r->lag_us : 1;
-
+	if (r->lag_us <= LAG_SHORT_US)
+		return 1;
+	double share = pow(LAG_SHORT_US / r->lag_us, LATE_POWER);
 	return share > STEP_LATE ? share : STEP_LATE;
 }
 
