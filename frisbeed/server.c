@@ -184,7 +184,7 @@ uint64_t
 server_deadline(const struct server *s, uint64_t now_us)
 {
 	uint64_t at = s->ext.stale            ? SERVER_NEVER
-	              : server_block_ready(s) ? pace_deadline_us(&s->pace, now_us)
+	              : server_block_ready(s) ? server_block_due_us(s, now_us)
 	                                      : end_us(s);
 	if (server_reply_due_us(s) < at)
 		at = server_reply_due_us(s);

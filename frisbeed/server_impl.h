@@ -31,6 +31,9 @@ enum {
 	JOIN_GAP_US = 5000,
 	JOIN2_GAP_US = 1000,
 	REPLY_REST_US = 1280000,
+	/* Who comes first waits for others: as long as so many blocks take, at most. */
+	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
+	AWAIT_US = 20000,
 	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
@@ -97,6 +100,7 @@ struct server_ext {
 	uint64_t state_us;    /* the last announcement */
 	uint32_t state_first; /* of the next one's map */
 	uint64_t heard_us;    /* the last of their messages */
+	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct changed changed;
 	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
@@ -252,5 +256,7 @@ void server_follow_rate(struct server *s);
 /* When who joined is answered; SERVER_NEVER: nobody did. */
 uint64_t server_reply_due_us(const struct server *s);
 bool server_block_ready(const struct server *s);
+/* When the next one may go. */
+uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
 
 #endif /* FRISBEED_SERVER_IMPL_H */

@@ -50,9 +50,23 @@ want_all(struct server *s)
 	ch->n = 0;
 }
 
+/* Many machines that are switched on together come within milliseconds.  Who misses the
+ * beginning of the first chunk has its first whole one a chunk later than the others,
+ * and what it missed at the very end. */
+static void
+await_others(struct server *s, uint64_t now_us)
+{
+	double cap = pace_cap(&s->pace);
+	uint64_t us = cap > 0 ? (uint64_t)(AWAIT_BLOCKS * 1e6 / cap) : 0;
+
+	s->ext.begin_us = now_us + (us < AWAIT_US ? us : AWAIT_US);
+}
+
 static void
 join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
+	if (server_is_idle(s))
+		await_others(s, now_us);
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
 	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);

@@ -248,6 +248,14 @@ server_block_ready(const struct server *s)
 	return s->slots_used > 0 && server_slot_at(s, 0)->ready;
 }
 
+uint64_t
+server_block_due_us(const struct server *s, uint64_t now_us)
+{
+	uint64_t at = pace_deadline_us(&s->pace, now_us);
+
+	return at > s->ext.begin_us ? at : s->ext.begin_us;
+}
+
 bool
 server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
@@ -267,14 +275,14 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	while (s->slots_used > 0 && leave_out_end(s))
 		;
 	if (s->ext.stale || !server_block_ready(s) ||
-	    pace_deadline_us(&s->pace, now_us) > now_us)
+	    server_block_due_us(s, now_us) > now_us)
 		return false;
 	if (server_stamp_due(s, now_us)) {
 		server_put_stamp(s, now_us, out);
 		return true;
 	}
 	judge_rate(s, now_us);
-	if (pace_deadline_us(&s->pace, now_us) > now_us)
+	if (server_block_due_us(s, now_us) > now_us)
 		return false;
 	struct slot *slot = server_slot_at(s, 0);
 	if (slot->parity)

@@ -71,11 +71,11 @@ server_fifo_rotate(struct server *s)
 	s->tail = it;
 }
 
-/* How many blocks were most likely lost on their way to a client that asks for these.
- * None of a chunk whose beginning is all that it lacks: it came too late for that; nor
- * of one that went out before the last client came. */
-static uint32_t
-lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked)
+/* Was a client that asks for these most likely sent them before, and lost them?  Not
+ * when their chunk's beginning is all that it lacks: it came too late for that; nor
+ * when the chunk went out before the last client came. */
+static bool
+were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 {
 	uint32_t n = blockmap_count(asked);
 	struct blockmap start = blockmap_range(0, n);
@@ -87,16 +87,7 @@ lost_blocks(const struct server *s, uint32_t chunk, const struct blockmap *asked
 	bool alone = server_unpaced(s) && s->stats.clients < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
 
-	return heard && !late && !alone ? n : 0;
-}
-
-static void
-note_lost(struct server *s, uint32_t chunk, const struct blockmap *asked)
-{
-	uint32_t n = lost_blocks(s, chunk, asked);
-
-	if (n > 0)
-		rate_asked_again(&s->rate, n);
+	return heard && !late && !alone;
 }
 
 void
@@ -104,8 +95,8 @@ server_enqueue(
     struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	struct blockmap exists = blockmap_range(0, server_chunk_blocks(s, chunk));
-	struct blockmap want = blockmap_and(exists, asked);
-	uint32_t n = blockmap_count(&want);
+	struct blockmap lacks = blockmap_and(exists, asked);
+	uint32_t n = blockmap_count(&lacks);
 
 	if (n == 0)
 		return;
@@ -116,13 +107,14 @@ server_enqueue(
 	struct item *it = server_item_of(s, chunk);
 	if (it == NULL)
 		return; /* no memory: it will be asked again */
-	want = blockmap_minus(want, &it->queued);
+	struct blockmap want = blockmap_minus(lacks, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	uint32_t fresh = blockmap_count(&want);
 	s->stats.blocks_merged += n - fresh;
 	if (fresh == 0)
 		return;
-	note_lost(s, chunk, &want);
+	if (were_lost(s, chunk, &lacks))
+		rate_asked_again(&s->rate, fresh, n);
 	blockmap_add(&it->queued, &want);
 	s->ext.pending += fresh;
 	if (!it->in_fifo)

@@ -8,7 +8,7 @@
 enum {
 	EPOCH_US = 100000,
 	LAG_SMOOTH = 8,
-	LAG_LONG_US = 90000,
+	LAG_SHORT_US = 75000,
 	AGAIN_US = 500000,   /* requests for the same take longer */
 	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
 	FIRST_LEAST = 1000,  /* 9 Mbit/s: any network carries that for a moment */
@@ -18,8 +18,8 @@ static const double
     /* Of the cap: to begin with, added each epoch, never less than. */
     FIRST = 0.02,
     STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
-    /* Where complaints come late, what was too much went on for long: that share. */
-    STEP_LATE = 0.5,
+    /* However late complaints come, at least that share of a step. */
+    STEP_LATE = 0.25, LATE_POWER = 1.5,
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
@@ -125,15 +125,24 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 	r->deaf_till = r->epoch;
 }
 
+/* What is too much goes on until somebody complains: the later that is, the less it
+ * may be. */
+static double
+late_share(const struct rate *r)
+{
+	if (r->lag_us <= LAG_SHORT_US)
+		return 1;
+	double share = pow(LAG_SHORT_US / r->lag_us, LATE_POWER);
+	return share > STEP_LATE ? share : STEP_LATE;
+}
+
 static void
 up(struct rate *r, bool old)
 {
-	double step = old && r->cap > 0 ? STEP_OLD : STEP;
+	double step = (old && r->cap > 0 ? STEP_OLD : STEP) * late_share(r);
 
 	if (r->now == 0)
 		return;
-	if (r->lag_us > LAG_LONG_US)
-		step *= STEP_LATE;
 	if (r->climbing)
 		set(r, r->now * (old ? CLIMB_OLD : CLIMB));
 	else
@@ -179,6 +188,7 @@ forget_again(struct rate_again *a, uint64_t now_us, uint64_t sent)
 	a->sent = sent;
 	a->lost = a->shares = a->worst = 0;
 	a->asks = 0;
+	a->much = false;
 }
 
 static bool
@@ -250,6 +260,8 @@ note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
 	double lag = ((double)(r->epoch - epoch) - 0.5) * EPOCH_US +
 	             (double)(now_us - r->epoch_us);
 
+	if (r->lag_us == 0)
+		r->lag_us = lag; /* who came last must not be the quickest to rise */
 	r->lag_us += (lag - r->lag_us) / LAG_SMOOTH;
 }
 
@@ -267,14 +279,17 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 		return false;
 	}
 	note_lag(r, now_us, epoch);
+	/* It is the reason: of what was asked again, too; and lower rates do help. */
+	forget_again(&r->again, now_us, sent);
+	r->again.saved = 0;
 	down(r, now_us, sent, (double)lost / of, r->climbing);
 	return true;
 }
 
 void
-rate_asked_again(struct rate *r, uint32_t blocks)
+rate_asked_again(struct rate *r, uint32_t fresh, uint32_t lacks)
 {
-	r->again.lost += blocks;
-	if (blocks < WIRE_CHUNK_BLOCKS)
-		lost_somehow(&r->again, (double)blocks / WIRE_CHUNK_BLOCKS);
+	r->again.lost += fresh;
+	if (lacks < WIRE_CHUNK_BLOCKS)
+		lost_somehow(&r->again, (double)lacks / WIRE_CHUNK_BLOCKS);
 }

@@ -58,7 +58,8 @@ bool rate_judge(struct rate *, uint64_t now_us, uint64_t sent, bool old);
  * a queue or not. */
 bool rate_complain(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of, bool queue);
-/* An old client asks again for so many blocks of a chunk. */
-void rate_asked_again(struct rate *, uint32_t blocks);
+/* An old client lacks so many blocks of a chunk, of which so many nobody has asked for
+ * again before it. */
+void rate_asked_again(struct rate *, uint32_t fresh, uint32_t lacks);
 
 #endif /* FRISBEED_SERVER_RATE_H */

@@ -57,6 +57,7 @@ static const struct knob knobs[] = {
 	{ "client-bits", offsetof(struct scenario, net.client_bits), U64 },
 	{ "queue-bytes", offsetof(struct scenario, net.queue_bytes), U32 },
 	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
+	{ "gather-us", offsetof(struct scenario, net.gather_us), U32 },
 	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
 	{ NULL, 0, U32 },
 };

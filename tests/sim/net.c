@@ -7,6 +7,8 @@
 enum {
 	/* UDP, IP, Ethernet, preamble and gap */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
+	PREFETCH_PORTS = 16,
+	SHORT_QUEUE = 64, /* packets */
 };
 
 uint64_t
@@ -31,6 +33,12 @@ chance(struct net *net, double p)
 	return p > 0 && sim_fraction(&net->rng) < p;
 }
 
+static struct arrival *
+short_queue(const struct net *net, unsigned port)
+{
+	return &net->queues[(size_t)port * SHORT_QUEUE];
+}
+
 void
 net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_t seed)
 {
@@ -39,7 +47,12 @@ net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_
 	net->rng = seed;
 	net->nports = nports;
 	net->ports = calloc(nports, sizeof *net->ports);
-	assert(net->ports != NULL);
+	net->queues = calloc(nports, SHORT_QUEUE * sizeof *net->queues);
+	assert(net->ports != NULL && net->queues != NULL);
+	for (unsigned i = 0; i < nports; i++) {
+		net->ports[i].queue = short_queue(net, i);
+		net->ports[i].cap = SHORT_QUEUE;
+	}
 }
 
 void
@@ -47,8 +60,10 @@ net_fini(struct net *net)
 {
 	for (unsigned i = 0; i < net->nports; i++) {
 		net_down(net, i);
-		free(net->ports[i].queue);
+		if (net->ports[i].cap != SHORT_QUEUE)
+			free(net->ports[i].queue);
 	}
+	free(net->queues);
 	free(net->ports);
 }
 
@@ -89,21 +104,27 @@ net_receive(struct net *net, unsigned port)
 	return pkt;
 }
 
+static void
+lengthen_queue(struct port *p)
+{
+	struct arrival *q = malloc(2 * p->cap * sizeof *q);
+
+	assert(q != NULL);
+	for (size_t i = 0; i < p->n; i++)
+		q[i] = p->queue[(p->head + i) & (p->cap - 1)];
+	if (p->cap != SHORT_QUEUE)
+		free(p->queue);
+	p->queue = q;
+	p->cap *= 2;
+	p->head = 0;
+}
+
 /* The queue is a ring of a power of two, kept by time. */
 static void
 insert(struct port *p, uint64_t at_ns, struct packet *pkt)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap != 0 ? p->cap * 2 : 64;
-		struct arrival *q = malloc(cap * sizeof *q);
-		assert(q != NULL);
-		for (size_t i = 0; i < p->n; i++)
-			q[i] = p->queue[(p->head + i) & (p->cap - 1)];
-		free(p->queue);
-		p->queue = q;
-		p->cap = cap;
-		p->head = 0;
-	}
+	if (p->n == p->cap)
+		lengthen_queue(p);
 	size_t mask = p->cap - 1, i = p->n++;
 	for (; i > 0 && p->queue[(p->head + i - 1) & mask].at_ns > at_ns; i--)
 		p->queue[(p->head + i) & mask] = p->queue[(p->head + i - 1) & mask];
@@ -135,21 +156,50 @@ is_lost(struct net *net, struct port *p)
 	return p->bad;
 }
 
-static void
-deliver(struct net *net, unsigned port, struct packet *pkt, uint64_t at_ns)
+/* When its card tells the host of what comes then. */
+static uint64_t
+told_ns(const struct net *net, unsigned port, uint64_t at_ns)
 {
 	struct port *p = &net->ports[port];
-	uint64_t ser = serial_ns(net, port, pkt->len);
+	uint64_t every = net->cfg.gather_us * UINT64_C(1000);
+
+	if (every == 0 || port == 0)
+		return at_ns;
+	if (at_ns > p->told_ns || at_ns + every <= p->told_ns) {
+		uint64_t phase = port * UINT64_C(0x9e3779b97f4a7c15) % every;
+		p->told_ns = (at_ns + phase + every - 1) / every * every - phase;
+	}
+	return p->told_ns;
+}
+
+/* What it takes to get a packet through one kind of port. */
+struct passage {
+	uint64_t serial_ns, queue_ns;
+};
+
+static struct passage
+passage_of(const struct net *net, unsigned port, size_t len)
+{
+	return (struct passage){ .serial_ns = serial_ns(net, port, len),
+		.queue_ns = (uint64_t)(net->cfg.queue_bytes * 8e9 /
+				       (double)link_bits(net, port)) };
+}
+
+static void
+deliver(struct net *net, unsigned port, const struct passage *way, struct packet *pkt,
+    uint64_t at_ns)
+{
+	struct port *p = &net->ports[port];
 
 	if (p->longest != 0 && pkt->len > p->longest)
 		return;
 	uint64_t wait = p->rx_free_ns > at_ns ? p->rx_free_ns - at_ns : 0;
 
-	if ((double)wait * (double)link_bits(net, port) / 8e9 > net->cfg.queue_bytes) {
+	if (wait > way->queue_ns) {
 		net->stats.queue_drops++;
 		return;
 	}
-	p->rx_free_ns = at_ns + wait + ser;
+	p->rx_free_ns = at_ns + wait + way->serial_ns;
 	uint64_t there = p->rx_free_ns + net->cfg.latency_us * UINT64_C(500);
 	if (is_lost(net, p)) {
 		net->stats.lost++;
@@ -168,9 +218,21 @@ deliver(struct net *net, unsigned port, struct packet *pkt, uint64_t at_ns)
 	/* Behind the socket's queue: a late packet delays no other. */
 	if (chance(net, net->cfg.late))
 		there += sim_random(&net->rng) % (net->cfg.late_us * UINT64_C(1000));
-	insert(p, there, pkt);
+	insert(p, told_ns(net, port, there), pkt);
 	if (net->touched != NULL)
 		net->touched(net->arg, port);
+}
+
+/* There are thousands of queues, and the next packet goes behind the last of each. */
+static void
+prefetch_queue(const struct net *net, unsigned port)
+{
+	const struct port *p = &net->ports[port];
+
+	if (port >= net->nports || p->n == 0)
+		return;
+	__builtin_prefetch(&p->queue[(p->head + p->n - 1) & (p->cap - 1)], 1);
+	__builtin_prefetch(&p->queue[(p->head + p->n) & (p->cap - 1)], 1);
 }
 
 void
@@ -188,13 +250,17 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 	uint64_t start = p->tx_free_ns > now_ns ? p->tx_free_ns : now_ns;
 	p->tx_free_ns = start + serial_ns(net, from, len);
 	net->stats.sent++;
+	uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
+	struct passage to_server = passage_of(net, 0, len);
+	struct passage to_client = passage_of(net, 1, len);
 	for (unsigned i = 0; i < net->nports; i++) {
+		prefetch_queue(net, i + PREFETCH_PORTS);
 		if (i == from || !net->ports[i].up || net->ports[i].deaf)
 			continue;
-		uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
-		deliver(net, i, pkt, at_ns);
+		const struct passage *way = i == 0 ? &to_server : &to_client;
+		deliver(net, i, way, pkt, at_ns);
 		if (chance(net, net->cfg.twice))
-			deliver(net, i, pkt, at_ns);
+			deliver(net, i, way, pkt, at_ns);
 	}
 	net_drop(pkt);
 }

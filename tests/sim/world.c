@@ -198,8 +198,9 @@ sum_up(struct world *w)
 	out->parity_sent = w->before.parity_sent;
 	out->packs_sent = w->before.packs_sent;
 	out->left_out = w->before.blocks_left_out;
+	/* More clients have not all answered before a short image ends. */
 	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
-	    w->sc->buffers >= 8 &&
+	    w->sc->buffers >= 8 && w->sc->clients <= 1000 &&
 	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old == 0)
 		world_fail(w, "no packets of several blocks were sent");
 	out->net = w->net.stats;

@@ -135,17 +135,17 @@ test_rate(void)
 	T_CHECK(r.now >= 10000 / 64.0 && r.now < 200);
 }
 
-/* Complaints that tell of `ago` epochs before, again and again: how much faster it gets
- * in a second after them. */
+/* So many complaints that tell of `ago` epochs before: how much faster it gets in a
+ * second after them. */
 static double
-climb_after(uint32_t ago)
+climb_after(int times, uint32_t ago)
 {
 	struct rate r;
 	uint64_t now = 0;
 	double sent = 0;
 
 	rate_init(&r, 10000);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < times; i++) {
 		run(&r, &now, &sent, 0.6);
 		T_CHECK(rate_complain(
 		    &r, now, (uint64_t)sent, r.epoch - ago, 1, 100, true));
@@ -159,9 +159,13 @@ climb_after(uint32_t ago)
 static void
 test_late(void)
 {
-	double soon = climb_after(0), late = climb_after(2);
+	double soon = climb_after(20, 0), late = climb_after(20, 2);
 
-	T_CHECK(soon > 500 && late > soon / 5 && late < soon * 2 / 3);
+	T_CHECK(soon > 500 && late > soon / 15 && late < soon * 2 / 3);
+	/* The first time already, and the later the more. */
+	soon = climb_after(1, 0);
+	late = climb_after(1, 1);
+	T_CHECK(soon > 500 && late < soon * 4 / 5 && climb_after(1, 2) < late * 4 / 5);
 }
 
 /* Who begins where others have sent just now need not climb; a complaint counts. */
@@ -212,6 +216,56 @@ test_useless(void)
 	}
 	T_CHECK(least > 5000 && least < 8000);
 	T_CHECK(r.now > 9500);
+}
+
+/* ... but what was lowered because of a queue since then is no test of that. */
+static void
+test_useless_queue(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	run(&r, &now, &sent, 2);
+	for (int i = 0; i < 6; i++) {
+		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
+		run(&r, &now, &sent, 0.1);
+	}
+	T_CHECK(r.now < 8500);
+	for (int i = 0; i < 4; i++) {
+		rate_complain(&r, now, (uint64_t)sent, r.epoch, 1, 100, true);
+		run(&r, &now, &sent, 0.1);
+	}
+	T_CHECK(r.now < 5000);
+	for (int i = 0; i < 6; i++) {
+		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
+		run(&r, &now, &sent, 0.1);
+	}
+	T_CHECK(r.now < 5000);
+}
+
+/* A full queue is complained about, and what it lost is asked for again: that is one
+ * reason to slow down, not two. */
+static void
+test_once(void)
+{
+	struct rate r;
+	uint64_t now = 0;
+	double sent = 0;
+
+	rate_init(&r, 10000);
+	run(&r, &now, &sent, 2.3);
+	for (int i = 0; i < 10; i++)
+		rate_asked_again(&r, 100, 100);
+	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 10, 100, true));
+	run(&r, &now, &sent, 1);
+	T_CHECK(r.steps == 1);
+	/* Nobody complains. */
+	for (int i = 0; i < 10; i++)
+		rate_asked_again(&r, 100, 100);
+	run(&r, &now, &sent, 1);
+	T_CHECK(r.steps == 2);
 }
 
 /* What is allowed is little: no time is lost with beginning at less. */
@@ -379,6 +433,8 @@ main(void)
 	test_late();
 	test_trust();
 	test_useless();
+	test_useless_queue();
+	test_once();
 	test_low_cap();
 	test_load();
 	test_load_order();

@@ -219,9 +219,41 @@ test_end_while_held(void)
 	server_free(s);
 }
 
+/* Who comes 15 ms after the first one, at 8 blocks a millisecond, misses nothing: what
+ * it wants comes once, for both.  Then a chunk's beginning would have to come again. */
+static void
+test_crowd_begins_together(void)
+{
+	struct server *s = make_ext(-1);
+	uint64_t now = 0;
+
+	join_from(s, now, 0x0b000001, 1, true);
+	T_CHECK(sent_in(s, &now, 15) == 0);
+	join_from(s, now, 0x0b000002, 2, true);
+	T_CHECK(sent_in(s, &now, 10) > 0);
+	T_CHECK(sent_in(s, &now, 400) > 0);
+	T_CHECK(server_stats(s)->blocks_resent == 0 && says_idle(s, &now));
+	server_free(s);
+}
+
+static void
+test_late_comer_waits_for_nobody(void)
+{
+	struct server *s = make_ext(-1);
+	uint64_t now = 0;
+
+	join_from(s, now, 0x0b000001, 1, true);
+	T_CHECK(sent_in(s, &now, 25) > 0);
+	join_from(s, now, 0x0b000002, 2, true);
+	T_CHECK(sent_in(s, &now, 4) > 0);
+	server_free(s);
+}
+
 int
 main(void)
 {
+	test_crowd_begins_together();
+	test_late_comer_waits_for_nobody();
 	test_join();
 	test_join2();
 	test_join_flood();

@@ -126,6 +126,29 @@ test_dynamic_old(void)
 	server_free(s);
 }
 
+/* ... also when what one of them asks for nearly always comes for another, who lost the
+ * same in the same queue: each has lost what it lacks, not what is new of it. */
+static void
+test_dynamic_alike(void)
+{
+	struct server *s = make_dynamic(false);
+	uint64_t now = 0;
+
+	send_until(s, &now, 1000000);
+	for (uint32_t c = 2; c < 7; c++) {
+		struct blockmap lack = { 0 };
+		for (uint32_t b = 1; b < 1024; b += 16)
+			blockmap_set(&lack, b);
+		for (uint32_t b = 2; b < 12; b++) {
+			prequest(s, now, c, lack, 1);
+			blockmap_set(&lack, b);
+		}
+	}
+	send_until(s, &now, 1600000);
+	T_CHECK(server_stats(s)->slowed == 1);
+	server_free(s);
+}
+
 static void
 complain(struct server *s, uint64_t now, uint32_t epoch, uint32_t lost, bool queue)
 {
@@ -200,6 +223,7 @@ main(void)
 	test_pacing();
 	test_rates();
 	test_dynamic_old();
+	test_dynamic_alike();
 	test_dynamic_ext();
 	return t_done();
 }
