@@ -5,6 +5,7 @@ from bench_files import allocated_bytes, report
 from measure import BIN, ROOTFS, RUNS, net, run
 
 LAB_RUNS = min(RUNS, 2)      # of a load by several nodes; the better one counts, of everybody
+WARM = 1.4                   # disks' memory a node, touched first: some also keep what they receive in a file
 ORIGINAL_MB_S = 140          # disk data a second of the original client, one client, such a machine
 
 # A cap that is no limit here: what two cores carry is less, but for a single node.
@@ -18,6 +19,8 @@ def lab(kind, clients, f, file, *options, loss=0, **env):
         env["LOSS"] = str(loss)
     if "SAME" not in env and not f.room_for(clients):
         env["TARGETS"] = "null"
+    elif f.room_for(WARM * clients):
+        env["WARM"] = str(int(WARM * clients * allocated_bytes()))
     return net(kind, clients, f.dir, file, *options, **env)
 
 
