@@ -1,9 +1,9 @@
 """What of the Frisbee paper real programs can repeat on two cores: its tables 1 and 2, a few nodes of figure 3 over
-namespaces, and section 5.4, rsync that checks the data of all files.  Its machines and disks were others: the shares
+namespaces, what servers cost (tables 5 and 6), and section 5.4, rsync that checks the data of all files.  Its machines and disks were others: the shares
 and ratios are what can be compared.  The input is bench/rootfs's (ROOTFS), the page cache is the disk."""
 import os, shutil, subprocess, tempfile
 
-from measure import BIN, ROOTFS, net, run
+from measure import BIN, ROOTFS, TOP, answer, net, run
 
 
 def have(program):
@@ -47,6 +47,21 @@ def figure_3(work):
         yield result(f"lab, figure 3: {n} node{'s' * (n > 1)}: blocks sent", r["packets_sent"] * 1024 / os.path.getsize(f"{work}/image.ndz"), None, 1.1, "images")
 
 
+def server_load(work):
+    """Servers at the paper's rate, each of its own nodes: a tenth of the nodes, and less to load."""
+    part, image = f"{work}/part", f"{work}/part.ndz"
+    run(f"head -c 100M {ROOTFS} > {part}")
+    run(f"{BIN}/imagezip -q -r {part} {image}")
+    for servers, rate, cpu in ((1, 5.36, 9.9), (2, 11.3, 32.0), (4, 23.0, 51.6), (8, 31.3, 72.0)):
+        r = answer(f"{TOP}/bench/servers", str(servers), "8", image, "-W", "70M")
+        name = f"lab, table 6: {servers} server{'s' * (servers > 1)}, {8 // servers} node{'s' * (servers < 8)} each"
+        yield result(f"{name}: data sent", r["sent_bytes"] / r["seconds"] / 1e6, rate, unit="MB/s")
+        yield result(f"{name}: CPU", 100 * r["server_cpu_s"] / r["seconds"], cpu, cpu, "% of a processor")
+    r = net("frisbee", 4, work, image, "-W", "70M", TARGETS="null", LATE="5")
+    yield result("lab, table 5: half of the nodes 5 s late: data sent", r["packets_sent"] * 1024 / r["seconds"] / 1e6, 6.02, unit="MB/s")
+    yield result("lab, table 5: half of the nodes 5 s late: CPU", 100 * r["server_cpu"] / r["seconds"], 12.0, 12.0, "% of a processor")
+
+
 def section_5_4(work):
     """The disk has all of it already: found out by rsync from the files, and by us from the fragments."""
     image, disk, a, b = f"{work}/image.ndz", f"{work}/disk", f"{work}/a", f"{work}/b"
@@ -76,7 +91,7 @@ def section_5_4(work):
 
 def results(word):
     """Those whose name may hold the word, one after the other."""
-    parts = [("lab, table 1 2", (table_1, table_2)), ("lab, figure 3", (figure_3,)), ("lab, section 5.4", (section_5_4,))]
+    parts = [("lab, table 1 2", (table_1, table_2)), ("lab, figure 3", (figure_3,)), ("lab, table 5 6", (server_load,)), ("lab, section 5.4", (section_5_4,))]
     if word and not any(word in name or name in word for name, _ in parts) and "lab" not in word:
         return
     if not os.path.exists(ROOTFS):

@@ -138,7 +138,7 @@ for w in range(0, len(disk) >> 16, 2):
 open(sys.argv[2], "wb").write(disk)
 PY
 	damage_on; serve -T -1 -W 40M "$T/disk.ndz"
-	load 1 --skip-same "$T/d1"; sleep 2; damage_off; loaded 1; ended
+	load 1 --skip-same "$T/d1"; begun 1; sleep 2; damage_off; loaded 1; ended
 	check "the disk is right" cmp "$T/disk" "$T/d1"
 	damaged=$(stat_of "$T/client1.json" blocks_damaged)
 	echo "$damaged blocks came again"
