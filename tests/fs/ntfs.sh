@@ -18,7 +18,7 @@ make() {	# IMG SIZE MKNTFS-OPTIONS...
 # Windows would have: a pagefile in pieces, a hiberfil.sys of zeros.
 age() {	# DIR [fill|shatter|mft]
 	python3 - "$@" << 'PY'
-import os, random, sys
+import os, random, sys, time
 top, r = sys.argv[1], random.Random(3)
 def write(name, data):
     with open(f"{top}/{name}", "wb") as f:
@@ -51,6 +51,13 @@ def fill():
                 f.write(r.randbytes(4096))
     except OSError:
         pass
+def wait_free(size):
+    for _ in range(1200):
+        at = os.statvfs(top)
+        if at.f_bavail * at.f_frsize >= size:
+            return
+        time.sleep(0.05)
+    sys.exit(f"only {at.f_bavail * at.f_frsize} bytes became free")
 if "shatter" in sys.argv:                       # a run list that needs an attribute list
     os.mkdir(f"{top}/shards")
     for i in range(1500):
@@ -59,6 +66,7 @@ if "shatter" in sys.argv:                       # a run list that needs an attri
     for i in range(1500):                       # neighbours have numbers two apart
         if i % 4 < 2:
             os.remove(f"{top}/shards/{i}")
+    wait_free(1400 * 512)                       # the driver may still be closing them
     with open(f"{top}/pagefile.sys", "wb", buffering=0) as f:
         for i in range(1300):
             f.write(r.randbytes(512))
