@@ -20,5 +20,10 @@ start_server() {	# PORT
 	env=$("$helpers/swift_server.sh" start "$T/server" "$1") || { fail "the S3 server does not start"; finish; }
 	CLEANUP+=("'$helpers/swift_server.sh' stop '$T/server'")
 	eval "$env"
-	request PUT /images > /dev/null || fail "no bucket"
+	# What answers first is its proxy, for which the servers behind it may still be starting.
+	local end=$((SECONDS + 60))
+	until request PUT /images > /dev/null 2> "$T/bucket.log"; do
+		[ $SECONDS -lt $end ] || { fail "no bucket: $(tail -n 1 "$T/bucket.log")"; finish; }
+		sleep 0.5
+	done
 }
