@@ -35,6 +35,7 @@ client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 {
 	c->ext.seen += blocks;
 	c->ext.seen_us = now_us;
+	c->ext.idle = false;
 	c->ext.go_tries = 0;
 	if (c->ext.seen % WIRE_CHUNK_BLOCKS < blocks) {
 		c->chunk_us = now_us - c->ext.mark_us;

@@ -67,7 +67,7 @@ struct client_ext {
 	uint32_t session;
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 	uint32_t clients;  /* as announced */
-	bool idle;         /* the server was, when it spoke last */
+	bool idle;         /* the server said so, and nothing came since */
 	uint64_t state_us; /* when that was */
 	bool sets;         /* chunks take turns */
 	bool doubting;     /* too long ago */

@@ -75,7 +75,8 @@ client_end_pass(struct client *c, uint64_t now_us)
 		}
 }
 
-/* A block of a chunk that was over: is it late?  Then wait longer another time. */
+/* A block of a chunk that was over: is it late, and not asked for since?  Then wait
+ * longer another time. */
 static bool
 is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 {
@@ -84,6 +85,8 @@ is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 	bool filling = b != NULL && now_us < b->settled_us;
 
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_ASKED) || (!last && !filling))
+		return false;
+	if (filling && b->asked_us > b->passed_us)
 		return false;
 	uint64_t late_us = now_us - (filling ? b->passed_us : c->last_us);
 	if (c->guard_us < 2 * late_us)

@@ -30,6 +30,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	if (s == NULL)
 		return NULL;
 	s->cfg = *cfg;
+	s->ext.idle_told = SERVER_NEVER;
 	s->now_us = now_us;
 	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
 				WIRE_BLOCK_BYTES);

@@ -14,7 +14,7 @@ server_state_due_us(const struct server *s)
 	    (s->ext.heard_us == 0 || s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
 		return SERVER_NEVER;
 	/* Who lacks something now says so soon. */
-	if (server_is_idle(s) && !s->ext.was_idle)
+	if (server_is_idle(s) && s->ext.idle_told != s->ext.sent)
 		return 0;
 	bool often = server_is_idle(s) &&
 	             s->now_us - s->ext.heard_us < IDLE_PATIENCE_US;
@@ -66,7 +66,7 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	m.u.state.coming = (struct wirext_map){ first, n, bits };
 	s->ext.state_first = first + n < s->nchunks ? first + n : 0;
 	s->ext.state_pending = false;
-	s->ext.was_idle = server_is_idle(s);
+	s->ext.idle_told = server_is_idle(s) ? s->ext.sent : SERVER_NEVER;
 	s->ext.state_us = now_us;
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);

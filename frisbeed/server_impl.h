@@ -96,7 +96,7 @@ struct server_ext {
 	bool asked; /* ... or only asked for the answer */
 	uint32_t clients;
 	bool state_pending, stale;
-	bool was_idle;        /* as announced */
+	uint64_t idle_told;   /* `sent`, when idleness was announced */
 	uint64_t state_us;    /* the last announcement */
 	uint32_t state_first; /* of the next one's map */
 	uint64_t heard_us;    /* the last of their messages */

@@ -1,28 +1,8 @@
 /* Packets of several blocks and chunks without their empty end: what a client makes of
  * them. */
-#include <string.h>
-
 #include "common/net/blockmap.h"
-#include "common/net/wirext.h"
-#include "frisbee/client.h"
 #include "tests/t.h"
-
-enum { MIB = 1 << 20, CHUNKS = 4, SESSION = 9, MS = 1000 };
-
-static const uint8_t server_ip[4] = { 10, 0, 0, 1 };
-
-static uint8_t data[WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES];
-
-static bool
-hears(struct client *c, uint64_t now, struct wirext_msg m, struct client_store *st)
-{
-	static uint8_t pkt[WIREXT_PACKET_MAX];
-
-	m.session = SESSION;
-	memcpy(m.srcip, server_ip, 4);
-	return client_input(
-	    c, now, pkt, wirext_put(&m, pkt, sizeof pkt), server_ip, st);
-}
+#include "tests/unit/client_ext_talk.h"
 
 static bool
 pack(struct client *c, uint32_t chunk, uint32_t first, uint32_t count, uint32_t content,
@@ -32,38 +12,6 @@ pack(struct client *c, uint32_t chunk, uint32_t first, uint32_t count, uint32_t 
 		.u.pack = { chunk, first, count, content, data } };
 
 	return hears(c, 50 * MS, m, st);
-}
-
-static struct client *
-make_client(bool parity)
-{
-	struct client_config cfg = { .clientid = 7,
-		.srcip = { 10, 0, 0, 2 },
-		.buffers = 8,
-		.readahead = 2,
-		.in_progress = 8,
-		.tick_us = 30 * MS,
-		.idle_ticks = 3,
-		.join_us = 500 * MS,
-		.ext = true,
-		.parity = parity };
-	struct wire_msg m = { .type = WIRE_REPLY,
-		.subtype = WIRE_JOIN,
-		.u.join.blocks = CHUNKS * WIRE_CHUNK_BLOCKS };
-	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY,
-		.port = 5008,
-		.session = SESSION,
-		.clients = 1 };
-	struct client *c = client_new(&cfg, 0);
-	struct client_store st;
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	client_output(c, 0, pkt);
-	memcpy(m.srcip, server_ip, 4);
-	size_t n = wire_put(&m, pkt, sizeof pkt);
-	n = wirext_put_answer(pkt, n, sizeof pkt, &a);
-	client_input(c, 1, pkt, n, server_ip, &st);
-	return c;
 }
 
 static void
@@ -147,22 +95,6 @@ test_parity(void)
 	client_free(c);
 }
 
-/* The next message of this kind within so long. */
-static bool
-says(struct client *c, uint64_t *now, uint64_t us, struct wirext_msg *m)
-{
-	uint8_t pkt[WIRE_PACKET_MAX];
-	struct err e;
-	size_t n;
-
-	for (uint64_t end = *now + us; *now < end; *now += MS)
-		while ((n = client_output(c, *now, pkt)) > 0)
-			if (wirext_is(pkt, n) && wirext_get(m, pkt, n, &e) == 0 &&
-			    m->kind == WIREXT_FITS)
-				return true;
-	return false;
-}
-
 static void
 test_fits(void)
 {
@@ -176,19 +108,19 @@ test_fits(void)
 	m.u.trial.n = 1;
 	m.u.trial.id[0] = 8; /* another one */
 	hears(c, now, m, &st);
-	T_CHECK(!says(c, &now, 100 * MS, &said));
+	T_CHECK(!says(c, &now, 100 * MS, WIREXT_FITS, &said));
 	m.u.trial.id[m.u.trial.n++] = 7;
 	m.u.trial.blocks = 4;
 	hears(c, now, m, &st);
 	m.u.trial.blocks = 1;
 	hears(c, now, m, &st);
-	T_CHECK(says(c, &now, 20 * MS, &said) && said.u.fits.blocks == 4 &&
+	T_CHECK(says(c, &now, 20 * MS, WIREXT_FITS, &said) && said.u.fits.blocks == 4 &&
 		said.u.fits.number == 5 && said.u.fits.clientid == 7);
 	hears(c, now, m, &st); /* twice on its way */
-	T_CHECK(!says(c, &now, 20 * MS, &said));
+	T_CHECK(!says(c, &now, 20 * MS, WIREXT_FITS, &said));
 	/* Such packets come, and then nothing does. */
 	T_CHECK(pack(c, 0, 0, 4, 1024, &st));
-	T_CHECK(says(c, &now, 1500 * MS, &said) && said.u.fits.blocks == 1 &&
+	T_CHECK(says(c, &now, 1500 * MS, WIREXT_FITS, &said) && said.u.fits.blocks == 1 &&
 		said.u.fits.number == 0);
 	client_free(c);
 }

@@ -129,25 +129,32 @@ test_join_flood(void)
 	server_free(s);
 }
 
+static void
+go(struct server *s, uint64_t now, uint32_t id, uint32_t blocks)
+{
+	struct wirext_msg m = { .kind = WIREXT_GO, .session = 9 };
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m.srcip, ip_a, 4);
+	m.u.go.clientid = id;
+	m.u.go.blocks = blocks;
+	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
+}
+
 /* A client is said to have left by somebody else: it is known again when it speaks. */
 static void
 test_forged_leave(void)
 {
 	struct server *s = make_ext(0);
 	struct wire_msg leave = from_a(WIRE_LEAVE);
-	struct wirext_msg go = { .kind = WIREXT_GO, .srcip = { 10, 0, 0, 2 } };
-	uint8_t pkt[WIRE_PACKET_MAX];
 
 	join(s, 5, 77);
-	leave.u.leave.clientid = go.u.go.clientid = 77;
-	go.session = 9;
-	go.u.go.blocks = 1024;
-	size_t n = wirext_put(&go, pkt, sizeof pkt);
+	leave.u.leave.clientid = 77;
 	input(s, 6, &leave, ip_a);
 	T_CHECK(server_stats(s)->clients == 0);
-	server_input(s, 7, pkt, n, ip_a);
+	go(s, 7, 77, 1024);
 	T_CHECK(server_stats(s)->clients == 0 && server_stats(s)->gos == 0);
-	server_input(s, 1500000, pkt, n, ip_a);
+	go(s, 1500000, 77, 1024);
 	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gos == 1);
 	server_free(s);
 }
@@ -186,7 +193,7 @@ says_idle(struct server *s, uint64_t *now)
 	struct err e;
 
 	for (int ms = 0; ms < 2000; ms++, *now += 1000)
-		while (server_output(s, *now, &out))
+		for (read_all(s); server_output(s, *now, &out); read_all(s))
 			if (out.kind == SERVER_OUT_PACKET &&
 			    wirext_get(&m, out.pkt, out.len, &e) == 0 &&
 			    m.kind == WIREXT_STATE)
@@ -216,6 +223,24 @@ test_end_while_held(void)
 	input(s, now, &leave, ip_a);
 	T_CHECK(!server_done(s, now));
 	T_CHECK(server_done(s, now + 3000000));
+	server_free(s);
+}
+
+/* That nothing more comes is said at the end of whatever was sent, soon: who lacks some
+ * of it waits for that. */
+static void
+test_idle_again(void)
+{
+	struct server *s = make_ext(-1);
+	uint64_t now = 0;
+
+	join_from(s, now, 0x0b000001, 1, true);
+	go(s, now, 77, 3 * 1024);
+	T_CHECK(sent_in(s, &now, 600) == 3 * 1024 && says_idle(s, &now));
+	request(s, now, 0, 0, 10);
+	uint64_t asked = now;
+	T_CHECK(says_idle(s, &now) && now < asked + 10000);
+	T_CHECK(server_stats(s)->blocks_resent == 10);
 	server_free(s);
 }
 
@@ -254,6 +279,7 @@ main(void)
 {
 	test_crowd_begins_together();
 	test_late_comer_waits_for_nobody();
+	test_idle_again();
 	test_join();
 	test_join2();
 	test_join_flood();

@@ -1,0 +1,77 @@
+/* client_ext_talk.h: a client's engine that has been answered by a server with the
+ * extension; what it hears and says then, in time that we set. */
+#ifndef TESTS_UNIT_CLIENT_EXT_TALK_H
+#define TESTS_UNIT_CLIENT_EXT_TALK_H
+
+#include <string.h>
+
+#include "common/net/wirext.h"
+#include "frisbee/client.h"
+
+enum { MIB = 1 << 20, CHUNKS = 4, SESSION = 9, MS = 1000 };
+
+static const uint8_t server_ip[4] = { 10, 0, 0, 1 };
+
+static uint8_t data[WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES];
+
+static inline bool
+hears(struct client *c, uint64_t now, struct wirext_msg m, struct client_store *st)
+{
+	static uint8_t pkt[WIREXT_PACKET_MAX];
+
+	m.session = SESSION;
+	memcpy(m.srcip, server_ip, 4);
+	return client_input(
+	    c, now, pkt, wirext_put(&m, pkt, sizeof pkt), server_ip, st);
+}
+
+static inline struct client *
+make_client(bool parity)
+{
+	struct client_config cfg = { .clientid = 7,
+		.srcip = { 10, 0, 0, 2 },
+		.buffers = 8,
+		.readahead = 2,
+		.in_progress = 8,
+		.tick_us = 30 * MS,
+		.idle_ticks = 3,
+		.join_us = 500 * MS,
+		.ext = true,
+		.parity = parity };
+	struct wire_msg m = { .type = WIRE_REPLY,
+		.subtype = WIRE_JOIN,
+		.u.join.blocks = CHUNKS * WIRE_CHUNK_BLOCKS };
+	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY,
+		.port = 5008,
+		.session = SESSION,
+		.clients = 1 };
+	struct client *c = client_new(&cfg, 0);
+	struct client_store st;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	client_output(c, 0, pkt);
+	memcpy(m.srcip, server_ip, 4);
+	size_t n = wire_put(&m, pkt, sizeof pkt);
+	n = wirext_put_answer(pkt, n, sizeof pkt, &a);
+	client_input(c, 1, pkt, n, server_ip, &st);
+	return c;
+}
+
+/* The next message of this kind within so long. */
+static inline bool
+says(struct client *c, uint64_t *now, uint64_t us, enum wirext_kind kind,
+    struct wirext_msg *m)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct err e;
+	size_t n;
+
+	for (uint64_t end = *now + us; *now < end; *now += MS)
+		while ((n = client_output(c, *now, pkt)) > 0)
+			if (wirext_is(pkt, n) && wirext_get(m, pkt, n, &e) == 0 &&
+			    m->kind == kind)
+				return true;
+	return false;
+}
+
+#endif /* TESTS_UNIT_CLIENT_EXT_TALK_H */

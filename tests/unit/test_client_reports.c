@@ -1,0 +1,117 @@
+/* When a client repeats that it lacks something. */
+#include "tests/t.h"
+#include "tests/unit/client_ext_talk.h"
+
+static void
+state(struct client *c, uint64_t now, uint32_t flags)
+{
+	struct wirext_msg m = { .kind = WIREXT_STATE };
+	struct client_store st;
+
+	m.u.state.flags = flags;
+	m.u.state.clients = 1;
+	m.u.state.chunks = CHUNKS;
+	hears(c, now, m, &st);
+}
+
+static bool
+block(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+{
+	struct wirext_msg m = { .kind = WIREXT_PACK,
+		.u.pack = { chunk, block, 1, WIRE_CHUNK_BLOCKS, data } };
+	struct client_store st;
+
+	return hears(c, now, m, &st);
+}
+
+/* A client that has of chunk 1 all but the first blocks, and hears that no more comes. */
+static struct client *
+lacking(uint32_t first, uint64_t now)
+{
+	struct client *c = make_client(true);
+	uint32_t n = 0;
+
+	for (uint32_t b = first; b < WIRE_CHUNK_BLOCKS; b++)
+		n += block(c, now, 1, b);
+	T_CHECK(n == WIRE_CHUNK_BLOCKS - first);
+	state(c, now, WIREXT_IDLE);
+	return c;
+}
+
+/* ... and has said so. */
+static struct client *
+lacking_one(uint64_t *now)
+{
+	struct client *c = lacking(1, *now);
+	struct wirext_msg said;
+
+	T_CHECK(says(c, now, 30 * MS, WIREXT_NAK, &said) && said.u.nak.n == 1 &&
+		said.u.nak.at[0].chunk == 1 && said.u.nak.at[0].lack[0] == 1);
+	return c;
+}
+
+/* Nothing comes: the report or its answer was lost. */
+static void
+test_silence(void)
+{
+	uint64_t now = 10 * MS, asked;
+	struct client *c = lacking_one(&now);
+	struct wirext_msg said;
+
+	asked = now;
+	T_CHECK(says(c, &now, 200 * MS, WIREXT_NAK, &said));
+	T_CHECK(now >= asked + 50 * MS && now < asked + 90 * MS);
+	client_free(c);
+}
+
+/* The server had more to send after all: the answer comes behind that, and would come
+ * twice. */
+static void
+test_not_idle_any_more(void)
+{
+	uint64_t now = 10 * MS;
+	struct client *c = lacking_one(&now);
+	struct wirext_msg said;
+	uint32_t n = 0, repeated = 0;
+
+	for (uint32_t b = 0; b < 30; b++) {
+		n += block(c, now, 2, b);
+		repeated += says(c, &now, 5 * MS, WIREXT_NAK, &said);
+	}
+	T_CHECK(n == 30 && repeated == 0);
+	state(c, now, WIREXT_IDLE);
+	T_CHECK(says(c, &now, 5 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
+/* What another asked for does not come late, however often: the network is as quick as
+ * it was, and what is lacking after that is said at once. */
+static void
+test_answers_to_another(void)
+{
+	uint64_t now = 10 * MS, late_us = 2500;
+	struct client *c = lacking(16, now);
+	struct wirext_msg nak = { .kind = WIREXT_NAK }, said;
+	struct client_store st;
+	uint64_t over = now;
+
+	nak.u.nak.n = 1;
+	nak.u.nak.at[0] = (struct wirext_nak){ .chunk = 1, .lack = { 1 } };
+	for (uint32_t b = 0; b < 6; b++, late_us = late_us * 9 / 5) {
+		hears(c, over + late_us / 2, nak, &st);
+		T_CHECK(block(c, over + late_us, 1, b * 2));
+	}
+	now = over + late_us;
+	state(c, now, WIREXT_IDLE);
+	T_CHECK(says(c, &now, 30 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_silence();
+	test_not_idle_any_more();
+	test_answers_to_another();
+	return t_done();
+}
