@@ -131,7 +131,7 @@ struct client {
 	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
 
 	bool join_again; /* though loading: the server may not know us */
-	uint64_t join_at_us;
+	uint64_t joined_us, join_at_us; /* JOIN was said last, is said next */
 	uint64_t scan_at_us;     /* look for something to ask then */
 	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
 	uint32_t backlog;        /* ask ahead when fewer blocks are to come */

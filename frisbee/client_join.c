@@ -9,6 +9,7 @@ enum {
 	/* ... and chunks that take turns, while as many wait for their repair. */
 	SET_BUFFERS = 6 * WIREXT_SET,
 	JOIN_FRESH_US = 100000,
+	JOIN_SOON = 4, /* times the delay is half of the next one */
 };
 
 /* Chunks of an installation that is gone on with: never asked for. */
@@ -71,7 +72,7 @@ handle_join_reply(
 		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
 	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
 	 * come before the server did. */
-	c->join_again = now_us - (c->join_at_us - c->cfg.join_us) > JOIN_FRESH_US;
+	c->join_again = now_us - c->joined_us > JOIN_FRESH_US;
 	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
 		client_ext_begin(c, now_us, a);
 }
@@ -114,12 +115,23 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		handle_join2_reply(c, now_us, m);
 }
 
+/* Many machines that come together may lose the answer to all of them; what is sent until
+ * they ask again comes twice for the others. */
+static uint64_t
+join_delay_us(const struct client *c)
+{
+	unsigned n = c->stats.join_attempts;
+
+	return c->cfg.join_us >> (may_extend(c) && n < JOIN_SOON ? JOIN_SOON - n : 0);
+}
+
 size_t
 client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 {
 	struct wire_msg m = { .type = WIRE_REQUEST };
 
-	c->join_at_us = now_us + c->cfg.join_us;
+	c->joined_us = now_us;
+	c->join_at_us = now_us + join_delay_us(c);
 	c->stats.join_attempts++;
 	c->join_again = false;
 	memcpy(m.srcip, c->cfg.srcip, 4);

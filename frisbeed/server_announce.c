@@ -16,6 +16,10 @@ server_state_due_us(const struct server *s)
 	/* Who lacks something now says so soon. */
 	if (server_is_idle(s) && s->ext.idle_told != s->ext.sent)
 		return 0;
+	if (server_in_sets(s) != s->ext.sets_told)
+		return 0;
+	if (s->ext.sets_again > 0)
+		return s->ext.state_us + SETS_TOLD_US;
 	bool often = server_is_idle(s) &&
 	             s->now_us - s->ext.heard_us < IDLE_PATIENCE_US;
 	return s->ext.state_us + (often ? STATE_IDLE_US : STATE_US);
@@ -42,6 +46,17 @@ is_coming(const struct server *s, uint32_t chunk)
 	       repair_busy(&s->ext.repair, chunk);
 }
 
+static void
+note_sets_told(struct server *s)
+{
+	bool sets = server_in_sets(s);
+
+	if (sets != s->ext.sets_told)
+		s->ext.sets_again = SETS_TOLD;
+	s->ext.sets_told = sets;
+	s->ext.sets_again -= s->ext.sets_again > 0;
+}
+
 void
 server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 {
@@ -66,6 +81,7 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	m.u.state.coming = (struct wirext_map){ first, n, bits };
 	s->ext.state_first = first + n < s->nchunks ? first + n : 0;
 	s->ext.state_pending = false;
+	note_sets_told(s);
 	s->ext.idle_told = server_is_idle(s) ? s->ext.sent : SERVER_NEVER;
 	s->ext.state_us = now_us;
 	out->kind = SERVER_OUT_PACKET;

@@ -41,10 +41,8 @@ hear_report(
 		return;
 	repair_report(&s->ext.repair, k->chunk, k->lack, now_us, window_us);
 	/* A packet of several blocks that is lost looks like a burst. */
-	if (s->ext.packs.now > 1 || !server_sets_hear(&s->ext.sets, k->lack))
-		return;
-	s->ext.state_pending = true;
-	if (s->ext.sets.on)
+	if (s->ext.packs.now <= 1 && server_sets_hear(&s->ext.sets, k->lack) &&
+	    s->ext.sets.on)
 		repair_even_out(&s->ext.repair);
 }
 

@@ -26,6 +26,10 @@ enum {
 	 * that who lacks something notices; and less when nobody answers any more. */
 	STATE_US = 1000000,
 	STATE_IDLE_US = 100000,
+	/* That chunks take turns, or no more, is told so often: who does not hear it asks
+	 * for what still comes. */
+	SETS_TOLD = 5,
+	SETS_TOLD_US = 25000,
 	IDLE_PATIENCE_US = 10000000,
 	/* Between two replies in the long run; after a rest, for so long without. */
 	JOIN_GAP_US = 5000,
@@ -97,6 +101,8 @@ struct server_ext {
 	uint32_t clients;
 	bool state_pending, stale;
 	uint64_t idle_told;   /* `sent`, when idleness was announced */
+	bool sets_told;       /* chunks take turns, as announced */
+	uint32_t sets_again;  /* times that this is to be told */
 	uint64_t state_us;    /* the last announcement */
 	uint32_t state_first; /* of the next one's map */
 	uint64_t heard_us;    /* the last of their messages */

@@ -70,8 +70,9 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
 	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
-	/* How many they are makes a difference. */
-	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0;
+	/* How many they are makes a difference, and what a chunk's end is. */
+	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0 ||
+	                        server_in_sets(s);
 	if (!(flags & WIREXT_AGAIN))
 		want_all(s);
 }

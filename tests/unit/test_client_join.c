@@ -119,9 +119,38 @@ test_trust(void)
 	client_free(c);
 }
 
+/* When a JOIN is said within a second. */
+static unsigned
+joins(bool ext, unsigned at_ms[8])
+{
+	struct client_config cfg = config(8);
+	struct wire_msg m;
+	unsigned n = 0;
+
+	cfg.ext = ext;
+	struct client *c = client_new(&cfg, 0);
+	for (unsigned ms = 0; ms < 1000 && n < 8; ms++)
+		if (says(c, ms * (uint64_t)MS, &m) && m.subtype == WIRE_JOIN)
+			at_ms[n++] = ms;
+	client_free(c);
+	return n;
+}
+
+/* Every half second, as the base protocol has it; with the extension sooner at first. */
+static void
+test_join_repeats(void)
+{
+	static const unsigned soon[] = { 0, 32, 95, 220, 470, 970 };
+	unsigned at[8];
+
+	T_CHECK(joins(false, at) == 2 && at[0] == 0 && at[1] == 500);
+	T_CHECK(joins(true, at) == 6 && memcmp(at, soon, sizeof soon) == 0);
+}
+
 int
 main(void)
 {
+	test_join_repeats();
 	test_join();
 	test_replies();
 	test_silence();

@@ -100,8 +100,8 @@ ask_beginnings(struct server *s, uint64_t now)
 		prequest(s, now, i, blockmap_range(0, 8), 0);
 }
 
-int
-main(void)
+static void
+test_asked_again(void)
 {
 	struct server *s = make_with_parity();
 	struct tally t = { .before = CHUNKS };
@@ -123,5 +123,56 @@ main(void)
 	T_CHECK(
 	    server_stats(s)->blocks_resent == t.blocks - CHUNKS * WIRE_CHUNK_BLOCKS);
 	server_free(s);
+}
+
+/* How often it is said in so many milliseconds that chunks take turns. */
+static unsigned
+told(struct server *s, uint64_t *now, unsigned ms)
+{
+	struct server_out out;
+	struct wirext_msg m;
+	struct err e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms; i++, *now += 1000)
+		for (read_all(s); server_output(s, *now, &out); read_all(s))
+			n += out.kind == SERVER_OUT_PACKET &&
+			     wirext_get(&m, out.pkt, out.len, &e) == 0 &&
+			     m.kind == WIREXT_STATE &&
+			     (m.u.state.flags & WIREXT_IN_SETS) != 0;
+	return n;
+}
+
+/* Who does not hear it asks again for all that comes in turns, so it is said several
+ * times; and to who joins. */
+static void
+test_told(void)
+{
+	struct server *s = make_with_parity();
+	struct wire_msg join = from_a(WIRE_JOIN);
+	uint8_t pkt[WIRE_PACKET_MAX];
+	uint64_t now = 0;
+
+	want_all(s, now);
+	T_CHECK(told(s, &now, 10) == 0);
+	lose_singly(s, now);
+	take(s, now);
+	T_CHECK(told(s, &now, 4) == 1 && told(s, &now, 200) == 4);
+	T_CHECK(told(s, &now, 100) == 0);
+	for (uint32_t id = 10; id < 15; id++) {
+		join.u.join.clientid = id;
+		size_t n = wire_put(&join, pkt, sizeof pkt);
+		n = wirext_put_offer(pkt, n, sizeof pkt, 0);
+		server_input(s, now, pkt, n, ip_a);
+		T_CHECK(told(s, &now, 1) == 1);
+	}
+	server_free(s);
+}
+
+int
+main(void)
+{
+	test_asked_again();
+	test_told();
 	return t_done();
 }
