@@ -40,9 +40,7 @@ hear_report(
 	if (server_in_sets(s) && s->items[k->chunk] != NULL)
 		return;
 	repair_report(&s->ext.repair, k->chunk, k->lack, now_us, window_us);
-	/* A packet of several blocks that is lost looks like a burst. */
-	if (s->ext.packs.now <= 1 && server_sets_hear(&s->ext.sets, k->lack) &&
-	    s->ext.sets.on)
+	if (server_sets_hear(&s->ext.sets, k->lack) && s->ext.sets.on)
 		repair_even_out(&s->ext.repair);
 }
 

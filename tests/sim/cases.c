@@ -172,6 +172,8 @@ const struct scenario cases[] = {
 	    .empty = 0.3 },
 	{ "x-packs-crowd", .clients = 80, .chunks = 48, QUICK, PACKS(8), .empty = 0.05,
 	    SKEWED(START_UNIFORM, 4), .net.loss = 0.01 },
+	{ "x-packs-bursts", .clients = 24, .chunks = 48, QUICK, PACKS(8),
+	    .net.loss = 0.05, .net.burst = 10, GOALS(0.05, 1.25, 1.6, 1.3, 100) },
 	{ "x-packs-narrow", .clients = 8, .chunks = 48, QUICK, PACKS(8),
 	    .narrow_clients = 2, .empty = 0.3, SKEWED(START_UNIFORM, 4),
 	    .net.loss = 0.01 },
