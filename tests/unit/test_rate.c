@@ -93,46 +93,72 @@ test_unpaced(void)
 	T_CHECK(n >= 49500 && n <= 50100);
 }
 
-/* So many seconds in which all that may be sent is. */
+/* One that sends all that it may. */
+struct sender {
+	struct rate r;
+	uint64_t now;
+	double sent; /* blocks */
+};
+
 static void
-run(struct rate *r, uint64_t *now, double *sent, double seconds)
+run(struct sender *s, double seconds)
 {
-	for (uint64_t end = *now + (uint64_t)(seconds * 1e6); *now < end;
-	     *now += 1000) {
-		rate_judge(r, *now, (uint64_t)*sent, false);
-		*sent += r->now / 1000;
+	for (uint64_t end = s->now + (uint64_t)(seconds * 1e6); s->now < end;
+	     s->now += 1000) {
+		rate_judge(&s->r, s->now, (uint64_t)s->sent, false);
+		s->sent += s->r.now / 1000;
 	}
+}
+
+/* Somebody has lost so many of 100 just now. */
+static bool
+complain(struct sender *s, uint32_t lost, bool queue)
+{
+	return rate_complain(
+	    &s->r, s->now, (uint64_t)s->sent, s->r.epoch, lost, 100, queue);
+}
+
+/* ... again and again, 0.1 s apart; the slowest that it became. */
+static double
+complain_times(struct sender *s, int times, uint32_t lost, bool queue)
+{
+	double least = s->r.now;
+
+	for (int i = 0; i < times; i++) {
+		complain(s, lost, queue);
+		run(s, 0.1);
+		least = s->r.now < least ? s->r.now : least;
+	}
+	return least;
 }
 
 static void
 test_rate(void)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0;
+	struct sender s = { 0 };
 
-	rate_init(&r, 10000);
-	rate_judge(&r, now, 0, false);
-	T_CHECK(r.now == 1000);
-	run(&r, &now, &sent, 2);
-	T_CHECK(r.now == 10000); /* nobody has complained */
-	uint32_t epoch = r.epoch;
-	T_CHECK(rate_complain(&r, now, (uint64_t)sent, epoch, 1, 100, true));
-	T_CHECK(r.now < 8001 && r.now > 7999);
+	rate_init(&s.r, 10000);
+	rate_judge(&s.r, s.now, 0, false);
+	T_CHECK(s.r.now == 1000);
+	run(&s, 2);
+	T_CHECK(s.r.now == 10000); /* nobody has complained */
+	uint32_t epoch = s.r.epoch;
+	T_CHECK(rate_complain(&s.r, s.now, (uint64_t)s.sent, epoch, 1, 100, true));
+	T_CHECK(s.r.now < 8001 && s.r.now > 7999);
 	/* What comes of the time before is known. */
-	T_CHECK(!rate_complain(&r, now, (uint64_t)sent, epoch, 1, 100, true));
-	run(&r, &now, &sent, 0.55);
-	T_CHECK(r.now > 8600 && r.now <= 9100);
-	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 60, 100, true));
-	T_CHECK(r.now < 4551);
+	T_CHECK(!rate_complain(&s.r, s.now, (uint64_t)s.sent, epoch, 1, 100, true));
+	run(&s, 0.55);
+	T_CHECK(s.r.now > 8600 && s.r.now <= 9100);
+	T_CHECK(complain(&s, 60, true));
+	T_CHECK(s.r.now < 4551);
 	/* What is not sent tells nothing: no faster. */
-	double before = r.now;
+	double before = s.r.now;
 	for (int i = 0; i < 1000; i++)
-		rate_judge(&r, now += 1000, (uint64_t)sent, false);
-	T_CHECK(r.now == before);
+		rate_judge(&s.r, s.now += 1000, (uint64_t)s.sent, false);
+	T_CHECK(s.r.now == before);
 	for (int i = 0; i < 1000; i++)
-		rate_complain(&r, now, (uint64_t)sent, r.epoch, 100, 100, true);
-	T_CHECK(r.now >= 10000 / 64.0 && r.now < 200);
+		complain(&s, 100, true);
+	T_CHECK(s.r.now >= 10000 / 64.0 && s.r.now < 200);
 }
 
 /* So many complaints that tell of `ago` epochs before: how much faster it gets in a
@@ -140,19 +166,17 @@ test_rate(void)
 static double
 climb_after(int times, uint32_t ago)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0;
+	struct sender s = { 0 };
 
-	rate_init(&r, 10000);
+	rate_init(&s.r, 10000);
 	for (int i = 0; i < times; i++) {
-		run(&r, &now, &sent, 0.6);
+		run(&s, 0.6);
 		T_CHECK(rate_complain(
-		    &r, now, (uint64_t)sent, r.epoch - ago, 1, 100, true));
+		    &s.r, s.now, (uint64_t)s.sent, s.r.epoch - ago, 1, 100, true));
 	}
-	double before = r.now;
-	run(&r, &now, &sent, 1);
-	return r.now - before;
+	double before = s.r.now;
+	run(&s, 1);
+	return s.r.now - before;
 }
 
 /* A long queue tells late that it is full: the next time it is filled more slowly. */
@@ -172,77 +196,57 @@ test_late(void)
 static void
 test_trust(void)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0;
+	struct sender s = { 0 };
 
-	rate_init(&r, 100000);
-	rate_trust(&r, 20000);
-	rate_judge(&r, now, 0, false);
-	T_CHECK(r.now == 20000);
-	rate_trust(&r, 30000);
-	T_CHECK(r.now == 30000);
-	rate_trust(&r, 1000000);
-	T_CHECK(r.now == 100000); /* the cap holds */
-	run(&r, &now, &sent, 0.3);
-	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 1, 100, true));
-	double before = r.now;
-	rate_trust(&r, 100000);
-	T_CHECK(r.now == before && before < 100000);
+	rate_init(&s.r, 100000);
+	rate_trust(&s.r, 20000);
+	rate_judge(&s.r, s.now, 0, false);
+	T_CHECK(s.r.now == 20000);
+	rate_trust(&s.r, 30000);
+	T_CHECK(s.r.now == 30000);
+	rate_trust(&s.r, 1000000);
+	T_CHECK(s.r.now == 100000); /* the cap holds */
+	run(&s, 0.3);
+	T_CHECK(complain(&s, 1, true));
+	double before = s.r.now;
+	rate_trust(&s.r, 100000);
+	T_CHECK(s.r.now == before && before < 100000);
 	/* A cap that grows from next to nothing, as a share does. */
-	rate_init(&r, 2);
-	rate_judge(&r, now, 0, false);
-	T_CHECK(r.now <= 2);
-	rate_limit(&r, 50000);
-	rate_trust(&r, 40000);
-	T_CHECK(r.now == 40000);
+	rate_init(&s.r, 2);
+	rate_judge(&s.r, s.now, 0, false);
+	T_CHECK(s.r.now <= 2);
+	rate_limit(&s.r, 50000);
+	rate_trust(&s.r, 40000);
+	T_CHECK(s.r.now == 40000);
 }
 
 /* Losses of 30 % at any rate: they are not the rate's fault. */
 static void
 test_useless(void)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0, least;
+	struct sender s = { 0 };
 
-	rate_init(&r, 10000);
-	run(&r, &now, &sent, 2);
-	least = r.now;
-	for (int i = 0; i < 120; i++) {
-		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
-		run(&r, &now, &sent, 0.1);
-		least = r.now < least ? r.now : least;
-	}
+	rate_init(&s.r, 10000);
+	run(&s, 2);
+	double least = complain_times(&s, 120, 30, false);
 	T_CHECK(least > 5000 && least < 8000);
-	T_CHECK(r.now > 9500);
+	T_CHECK(s.r.now > 9500);
 }
 
 /* ... but what was lowered because of a queue since then is no test of that. */
 static void
 test_useless_queue(void)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0;
+	struct sender s = { 0 };
 
-	rate_init(&r, 10000);
-	run(&r, &now, &sent, 2);
-	for (int i = 0; i < 6; i++) {
-		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
-		run(&r, &now, &sent, 0.1);
-	}
-	T_CHECK(r.now < 8500);
-	for (int i = 0; i < 4; i++) {
-		rate_complain(&r, now, (uint64_t)sent, r.epoch, 1, 100, true);
-		run(&r, &now, &sent, 0.1);
-	}
-	T_CHECK(r.now < 5000);
-	for (int i = 0; i < 6; i++) {
-		rate_complain(&r, now, (uint64_t)sent, r.epoch, 30, 100, false);
-		run(&r, &now, &sent, 0.1);
-	}
-	T_CHECK(r.now < 5000);
+	rate_init(&s.r, 10000);
+	run(&s, 2);
+	complain_times(&s, 6, 30, false);
+	T_CHECK(s.r.now < 8500);
+	complain_times(&s, 4, 1, true);
+	T_CHECK(s.r.now < 5000);
+	complain_times(&s, 6, 30, false);
+	T_CHECK(s.r.now < 5000);
 }
 
 /* A full queue is complained about, and what it lost is asked for again: that is one
@@ -250,22 +254,20 @@ test_useless_queue(void)
 static void
 test_once(void)
 {
-	struct rate r;
-	uint64_t now = 0;
-	double sent = 0;
+	struct sender s = { 0 };
 
-	rate_init(&r, 10000);
-	run(&r, &now, &sent, 2.3);
+	rate_init(&s.r, 10000);
+	run(&s, 2.3);
 	for (int i = 0; i < 10; i++)
-		rate_asked_again(&r, 100, 100);
-	T_CHECK(rate_complain(&r, now, (uint64_t)sent, r.epoch, 10, 100, true));
-	run(&r, &now, &sent, 1);
-	T_CHECK(r.steps == 1);
+		rate_asked_again(&s.r, 100, 100);
+	T_CHECK(complain(&s, 10, true));
+	run(&s, 1);
+	T_CHECK(s.r.steps == 1);
 	/* Nobody complains. */
 	for (int i = 0; i < 10; i++)
-		rate_asked_again(&r, 100, 100);
-	run(&r, &now, &sent, 1);
-	T_CHECK(r.steps == 2);
+		rate_asked_again(&s.r, 100, 100);
+	run(&s, 1);
+	T_CHECK(s.r.steps == 2);
 }
 
 /* What is allowed is little: no time is lost with beginning at less. */
