@@ -109,6 +109,15 @@ is_help(const struct parser *p, int key)
 	return key == KEY_HELP || (key == 'h' && !has_key(p, 'h'));
 }
 
+static bool
+is_version(const struct parser *p, int key)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->opt[i]->key == key && p->opt[i]->kind == CLI_VERSION)
+			return true;
+	return key == KEY_VERSION;
+}
+
 static void
 print_about(const struct cli_program *prog, bool version)
 {
@@ -146,6 +155,7 @@ set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
 		return 0;
 	case CLI_CALL:
 		return o->call(at, arg, e);
+	case CLI_VERSION: /* cli_parse() ends with it */
 	case CLI_REFUSED:
 		break;
 	}
@@ -198,15 +208,16 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
 		if (c == ':' || c == '?')
 			one = misuse(c, argv, to);
-		else if (c == KEY_VERSION || is_help(&p, c))
+		else if (is_version(&p, c) || is_help(&p, c))
 			one = CLI_EXIT;
 		else
 			one = apply(&p, c, opts, to);
 		if (one == CLI_EXIT && rc == CLI_GO) {
-			print_about(prog, c == KEY_VERSION);
+			print_about(prog, is_version(&p, c));
 			return CLI_EXIT;
 		}
 		if (one == CLI_ERROR) {
+			to->misuse = true;
 			rc = CLI_ERROR;
 			to = &later;
 		}

@@ -20,6 +20,7 @@ enum cli_kind {
 	CLI_SIZE,    /* uint64_t bytes at off: 64M, 1G, 512k; min..max */
 	CLI_STR,     /* const char * at off, borrowed from argv */
 	CLI_CALL,    /* call(at off, arg) */
+	CLI_VERSION, /* the same as --version */
 	CLI_REFUSED, /* known but not to be had: help says why; always ERR_USAGE */
 };
 
@@ -91,6 +92,8 @@ int cli_hold_standard(struct err *);
 int cli_close_stdout(struct err *);
 /* "1.5 GB", "340 kB" (powers of 1000), into buf. */
 const char *cli_human_bytes(uint64_t bytes, char *buf, size_t cap);
+/* "2026-11-21 11:18:34 UTC" of seconds since 1970, into buf; "?" of what is no time. */
+const char *cli_human_time(uint64_t seconds, char *buf, size_t cap);
 
 /* Signals: after cli_catch_signals(), SIGINT, SIGTERM and SIGHUP set a flag. */
 void cli_catch_signals(void);

@@ -36,7 +36,7 @@ static void
 say(const struct cli_program *prog, const struct err *e)
 {
 	fprintf(stderr, "%s: %s\n", prog->name, e->text);
-	if (e->kind == ERR_USAGE)
+	if (e->misuse)
 		fprintf(stderr, "usage: %s %s (--help tells more)\n", prog->name,
 		    prog->synopsis);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/cli.h"
 
@@ -149,4 +150,16 @@ cli_uuid(const char *s, uint8_t uuid[16], struct err *e)
 	if (*s != '\0' || n != 32)
 		return err_set(e, ERR_USAGE, "\"%s\": a UUID is 32 hex digits", arg);
 	return 0;
+}
+
+const char *
+cli_human_time(uint64_t seconds, char *buf, size_t cap)
+{
+	time_t when = (time_t)seconds;
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) == NULL ||
+	    strftime(buf, cap, "%F %T UTC", &tm) == 0)
+		snprintf(buf, cap, "?");
+	return buf;
 }

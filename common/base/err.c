@@ -13,6 +13,7 @@ err_vset(struct err *e, enum err_kind kind, int os, const char *fmt, va_list ap)
 	e->kind = kind;
 	e->os = os;
 	e->told = false;
+	e->misuse = false;
 	int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
 	if (os != 0 && n >= 0 && (size_t)n < sizeof e->text)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s",
@@ -28,6 +29,18 @@ err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	va_start(ap, fmt);
 	err_vset(e, kind, 0, fmt, ap);
 	va_end(ap);
+	return -1;
+}
+
+int
+err_misuse(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, ERR_USAGE, 0, fmt, ap);
+	va_end(ap);
+	e->misuse = true;
 	return -1;
 }
 
@@ -72,6 +85,7 @@ err_exit_status(const struct err *e)
 {
 	switch (e->kind) {
 	case ERR_USAGE:
+	case ERR_ABSENT:
 		return 2;
 	case ERR_FORMAT:
 		return 3;

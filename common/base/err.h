@@ -18,18 +18,24 @@ enum err_kind {
 	ERR_REFUSED,     /* possible, but unsafe without being forced */
 	ERR_NOMEM,
 	ERR_CANCELLED, /* stopped by a signal or because another part failed */
+	ERR_ABSENT,    /* what the command line names is not there */
 };
 
 struct err {
 	enum err_kind kind;
 	int os;         /* errno behind it, or 0 */
 	bool told;      /* a report has it: failure.h */
+	bool misuse;    /* the command line has not the form that it must have */
 	char text[512]; /* lower case, no full stop: "/dev/sda: short read" */
 };
 
 /* Fill *e and return -1, so that "return err_set(...)" reads as one step. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for ERR_USAGE when options or operands are missing, too many or unknown:
+ * what the command line should look like is said, too. */
+int err_misuse(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same for ERR_IO, with errno and its text appended. */
 int err_os(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Out of memory while doing `what`. */
@@ -37,7 +43,8 @@ int err_nomem(struct err *e, const char *what);
 /* Put context in front of what is already there: "sda1: superblock: bad magic". */
 int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The exit status that every program here documents: 2 for usage, 3 for
+/* The exit status that every program here documents: 2 for usage and for
+ * what is not there, 3 for
  * damaged input, 1 for everything else. */
 int err_exit_status(const struct err *e);
 

@@ -16,6 +16,8 @@ failure_kind(enum err_kind kind)
 		return "memory";
 	case ERR_CANCELLED:
 		return "interrupted";
+	case ERR_ABSENT:
+		return "absent";
 	case ERR_NONE:
 	case ERR_IO:
 		break;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,17 +41,41 @@ read_all(int fd, const char *path, char *buf, size_t *n, struct err *e)
 	return 0;
 }
 
+static const struct {
+	const char *begins, *name;
+} kinds[KEYFILE_KINDS] = {
+	[KEYFILE_PRIVATE] = { "-----BEGIN PRIVATE KEY-----",
+	    "a private key, the half that signs" },
+	[KEYFILE_PUBLIC] = { "-----BEGIN PUBLIC KEY-----",
+	    "a public key, the half that verifies signatures" },
+	[KEYFILE_ENCRYPTION] = { "NDZ-KEY-", "a key for encryption" },
+};
+
+/* One key in place of another is an easy mistake. */
+static int
+check_kind(const char *path, enum keyfile_kind want, const char *text, struct err *e)
+{
+	for (enum keyfile_kind k = 0; k < KEYFILE_KINDS; k++)
+		if (k != want &&
+		    strncmp(text, kinds[k].begins, strlen(kinds[k].begins)) == 0)
+			return err_set(e, ERR_USAGE, "%s: is %s; what is needed is %s",
+			    path, kinds[k].name, kinds[want].name);
+	return 0;
+}
+
 int
-keyfile_read(const char *path, bool secret, char buf[KEYFILE_BYTES_MAX + 1], size_t *n,
-    struct err *e)
+keyfile_read(const char *path, enum keyfile_kind kind, char buf[KEYFILE_BYTES_MAX + 1],
+    size_t *n, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_os(e, "%s: cannot be opened", path);
-	int rc = secret ? check_mode(fd, path, e) : 0;
+	int rc = read_all(fd, path, buf, n, e);
 	if (rc == 0)
-		rc = read_all(fd, path, buf, n, e);
+		rc = check_kind(path, kind, buf, e);
+	if (rc == 0 && kind != KEYFILE_PUBLIC)
+		rc = check_mode(fd, path, e);
 	close(fd);
 	return rc;
 }

@@ -9,9 +9,17 @@
 
 enum { KEYFILE_BYTES_MAX = 4096 };
 
-/* The whole file into buf, with a NUL behind it.  A secret one that its group or
- * others may read or write is ERR_REFUSED.  Wipe buf after use. */
-int keyfile_read(const char *path, bool secret, char buf[KEYFILE_BYTES_MAX + 1],
+enum keyfile_kind {
+	KEYFILE_PRIVATE,    /* signs */
+	KEYFILE_PUBLIC,     /* verifies; the only one that is no secret */
+	KEYFILE_ENCRYPTION, /* encrypts and decrypts */
+	KEYFILE_KINDS
+};
+
+/* The whole file into buf, with a NUL behind it.  ERR_USAGE when it begins like a key
+ * of another kind, ERR_REFUSED when its group or others may read or write a secret one.
+ * What is in it is not looked at further.  Wipe buf after use. */
+int keyfile_read(const char *path, enum keyfile_kind, char buf[KEYFILE_BYTES_MAX + 1],
     size_t *n, struct err *);
 /* A new file, flushed to the disk: mode 0600 when secret, else 0644.  One that is
  * there already is never replaced (ERR_REFUSED). */

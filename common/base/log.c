@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <syslog.h>
+#include <time.h>
 
 static struct {
 	const char *name;
@@ -54,12 +55,26 @@ make_plain(char *line)
 			*line = '?';
 }
 
+enum { TIME_TEXT_MAX = 32 };
+
+static const char *
+local_time(char buf[TIME_TEXT_MAX])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (localtime_r(&now, &tm) == NULL ||
+	    strftime(buf, TIME_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		buf[0] = '\0';
+	return buf;
+}
+
 static void __attribute__((format(printf, 2, 0)))
 log_line(enum log_level level, const char *fmt, va_list ap)
 {
 	static const int priority[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 	int saved = errno;
-	char line[1024];
+	char line[1024], when[TIME_TEXT_MAX];
 
 	if (level <= sink.most) {
 		vsnprintf(line, sizeof line, fmt, ap);
@@ -68,13 +83,31 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 			log_hold();
 			if (sink.before != NULL)
 				sink.before();
-			fprintf(stderr, "%s: %s\n", sink.name, line);
+			fprintf(stderr, "%s %s: %s\n", local_time(when), sink.name, line);
 			log_release();
 		} else {
 			syslog(priority[level], "%s", line);
 		}
 	}
 	errno = saved;
+}
+
+void
+log_tell(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line(LOG_LEVEL_WARN, fmt, ap);
+	va_end(ap);
+	if (sink.to_stderr)
+		return;
+	char line[1024];
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	make_plain(line);
+	fprintf(stderr, "%s: warning: %s\n", sink.name, line);
 }
 
 #define LOG_FUNCTION(func, level) \

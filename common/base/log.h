@@ -1,4 +1,4 @@
-/* log.h: one line an event, for daemons: stderr in the foreground, syslog else.
+/* log.h: one line an event, for daemons: to stderr with the time, or to syslog.
  *
  * Lines end in key=value pairs.  errno is preserved.  Threads may log at once.
  */
@@ -17,6 +17,8 @@ void log_release(void);
  * the terminal makes room.  NULL: nothing. */
 void log_before_lines(void (*fn)(void));
 void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A warning that is for whoever started the program: it goes to stderr in any case. */
+void log_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -143,3 +143,15 @@ lru_older(const struct lru *l, uint32_t i)
 {
 	return l->link[i].older;
 }
+
+uint32_t
+lru_oldest(const struct lru *l, bool dear)
+{
+	return l->order[dear].oldest;
+}
+
+uint32_t
+lru_newer(const struct lru *l, uint32_t i)
+{
+	return l->link[i].newer;
+}

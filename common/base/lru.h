@@ -47,5 +47,8 @@ void lru_remove(struct lru *, uint32_t entry);
 /* Each class from the newest on. */
 uint32_t lru_newest(const struct lru *, bool dear);
 uint32_t lru_older(const struct lru *, uint32_t entry);
+/* ... or from the oldest on. */
+uint32_t lru_oldest(const struct lru *, bool dear);
+uint32_t lru_newer(const struct lru *, uint32_t entry);
 
 #endif /* COMMON_BASE_LRU_H */

@@ -68,6 +68,19 @@ progress_at(struct progress *p, uint64_t done)
 }
 
 void
+progress_total(struct progress *p, uint64_t total)
+{
+	p->total = total;
+}
+
+void
+progress_clear(const struct progress *p)
+{
+	if (p->shown && p->fd < 0)
+		fputs("\r\033[K", stderr);
+}
+
+void
 progress_end(struct progress *p, uint64_t done)
 {
 	if (!p->shown)

@@ -21,6 +21,10 @@ struct progress {
 void progress_begin(
     struct progress *, const char *what, uint64_t total, int fd, int quiet);
 void progress_at(struct progress *, uint64_t done);
+/* The total is known by now. */
+void progress_total(struct progress *, uint64_t total);
+/* A sentence is about to be written to stderr: make room for it. */
+void progress_clear(const struct progress *);
 void progress_end(struct progress *, uint64_t done);
 
 /* Monotonic clock, microseconds. */
