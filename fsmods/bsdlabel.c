@@ -15,6 +15,7 @@
 #include "common/base/rd.h"
 #include "common/disk/bsdlabel.h"
 #include "fsmods/fsmod.h"
+#include "fsmods/recognise.h"
 
 enum {
 	SWAP_KEEP_SECTORS = 64, /* as for the swap of Linux */
@@ -134,10 +135,10 @@ report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 	}
 	if (p->type == BSDLABEL_SWAP && x->understood > 0 && x->doubtful == 0)
 		return skip_swap(d, slice, p, sink, why, cap, e);
-	if (p->type != BSDLABEL_UNUSED)
-		snprintf(why, cap, "%s",
-		    p->type == BSDLABEL_SWAP ? "swap, but the label is in doubt"
-					     : "no known filesystem");
+	if (p->type == BSDLABEL_SWAP)
+		snprintf(why, cap, "swap, but the label is in doubt");
+	else if (p->type != BSDLABEL_UNUSED)
+		snprintf(why, cap, "%s", recognise(d, place_of(slice, p)).text);
 	return 0;
 }
 

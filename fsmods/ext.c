@@ -20,6 +20,8 @@ enum {
 	SUPER_MAGIC_AT = 56,
 	SUPER_MAGIC = 0xef53,
 	SUPER_LOG_BLOCK_AT = 24,
+	SUPER_BYTES = 1024,
+	SUPER_INCOMPAT_AT = 96,
 	LOG_BLOCK_MAX = 6, /* 64 KiB */
 };
 
@@ -145,16 +147,40 @@ ext_disk_io_manager(void)
 	return &ext_disk_io;
 }
 
+/* 1, or 0 when the partition is too small for one, or -1. */
+static int
+read_super(struct disk *d, struct range part, uint8_t super[SUPER_BYTES], struct err *e)
+{
+	if (part.len * SECTOR_BYTES < SUPER_AT + SUPER_BYTES)
+		return 0;
+	return disk_read(d, super, SUPER_BYTES, part.off * SECTOR_BYTES + SUPER_AT,
+		   e) == 0
+	           ? 1
+	           : -1;
+}
+
+/* The external journal of another filesystem has a superblock, and no bitmaps. */
+static bool
+is_journal(struct disk *d, struct range part)
+{
+	uint8_t super[SUPER_BYTES];
+	struct err ignored;
+
+	if (read_super(d, part, super, &ignored) != 1)
+		return false;
+	struct rd r = rd_from(super, sizeof super);
+	rd_skip(&r, SUPER_INCOMPAT_AT);
+	return (rd_le32(&r) & EXT3_FEATURE_INCOMPAT_JOURNAL_DEV) != 0;
+}
+
 static int
 ext_probe(struct disk *d, struct range part, struct err *e)
 {
-	uint8_t super[1024];
+	uint8_t super[SUPER_BYTES];
+	int there = read_super(d, part, super, e);
 
-	if (part.len * SECTOR_BYTES < SUPER_AT + sizeof super)
-		return 0;
-	if (disk_read(d, super, sizeof super, part.off * SECTOR_BYTES + SUPER_AT, e) !=
-	    0)
-		return -1;
+	if (there <= 0)
+		return there;
 	struct rd r = rd_from(super, sizeof super);
 	rd_skip(&r, SUPER_LOG_BLOCK_AT);
 	uint32_t log_block = rd_le32(&r);
@@ -341,6 +367,9 @@ ext_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *
 	struct source source = { d, part };
 	ext2_filsys fs = NULL;
 
+	if (is_journal(d, part))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "it is the external journal of another ext filesystem");
 	initialize_ext2_error_table();
 	opening = &source;
 	errcode_t rc = ext2fs_open2(

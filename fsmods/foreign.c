@@ -1,8 +1,6 @@
 /* foreign.c: signatures of what is kept whole whatever else it looks like.
  *
- * Linux RAID (the kernel's include/uapi/linux/raid/md_p.h and md_u.h): a superblock
- * of 256 bytes or more, u32 magic, u32 version, ...; of version 1 in sector 0 (1.1),
- * 8 (1.2) or near the end (1.0), of version 0.90 near the end, in host byte order.
+ * Linux RAID: see md.h.
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,
  * which begin with a u64 magic in the byte order of who wrote it.
  * bcache and bcachefs: magic of 16 bytes, 24 behind the superblock in sector 8.
@@ -16,14 +14,9 @@
 #include <string.h>
 
 #include "common/base/rd.h"
+#include "fsmods/md.h"
 
 enum {
-	MD_MAGIC = (int)0xa92b4efc,
-	MD_BYTES = 256, /* as much of one as is looked at */
-	MD1_LEVEL_AT = 72,
-	MD1_PLACE_AT = 144,
-	MD0_LEVEL_AT = 28,
-	MD_LEVEL_MIRROR = 1,
 	ZFS_RING_AT = 128 << 10,
 	ZFS_RING_BYTES = 128 << 10,
 	ZFS_SLOT_BYTES = 1 << 10,
@@ -87,57 +80,17 @@ look(struct disk *d, struct range part, uint64_t at, void *buf, size_t len)
 	       disk_read(d, buf, len, part.off * SECTOR_BYTES + at, &ignored) == 0;
 }
 
-static uint32_t
-u32_at(const uint8_t *b, size_t at)
-{
-	struct rd r = rd_from(b, MD_BYTES);
-
-	rd_skip(&r, at);
-	return rd_le32(&r);
-}
-
-/* Version 1 knows where it lies, so that a copy of a disk in a file is none. */
-static bool
-is_md1(struct disk *d, struct range part, uint64_t sector, uint32_t *level)
-{
-	uint8_t b[MD_BYTES];
-
-	if (!look(d, part, sector * SECTOR_BYTES, b, sizeof b))
-		return false;
-	*level = u32_at(b, MD1_LEVEL_AT);
-	return u32_at(b, 0) == (uint32_t)MD_MAGIC && u32_at(b, 4) == 1 &&
-	       u32_at(b, MD1_PLACE_AT) == (uint32_t)sector &&
-	       u32_at(b, MD1_PLACE_AT + 4) == (uint32_t)(sector >> 32);
-}
-
-static bool
-is_md0(struct disk *d, struct range part, uint32_t *level)
-{
-	uint64_t sector = part.len / 128 * 128;
-	uint8_t b[MD_BYTES];
-
-	if (sector < 128 || !look(d, part, (sector - 128) * SECTOR_BYTES, b, sizeof b))
-		return false;
-	bool same = u32_at(b, 0) == (uint32_t)MD_MAGIC;
-	bool swapped = u32_at(b, 0) == __builtin_bswap32((uint32_t)MD_MAGIC);
-	*level = u32_at(b, MD0_LEVEL_AT);
-	if (swapped)
-		*level = __builtin_bswap32(*level);
-	return (same || swapped) && u32_at(b, 4) == 0;
-}
-
 static bool
 is_md(struct disk *d, struct range part)
 {
-	uint32_t level;
+	struct md md;
 
-	if (is_md1(d, part, 0, &level) || is_md1(d, part, 8, &level))
+	if (md1_find(d, part, 0, &md) || md1_find(d, part, 8, &md))
 		return true;
 	/* With its superblock at the end, a mirror's member begins like the mirror. */
-	bool at_end = (part.len > 16 &&
-			  is_md1(d, part, (part.len - 16) / 8 * 8, &level)) ||
-	              is_md0(d, part, &level);
-	return at_end && level != MD_LEVEL_MIRROR;
+	bool at_end = md1_find(d, part, md1_place(part.len), &md) ||
+	              md0_find(d, part, &md);
+	return at_end && md.level != MD_LEVEL_MIRROR;
 }
 
 static bool

@@ -16,6 +16,7 @@
 #include "fsmods/fsmod.h"
 #include "fsmods/lvm2_impl.h"
 #include "fsmods/lvm2_map.h"
+#include "fsmods/recognise.h"
 
 enum { SAID_VOLUMES_MAX = 6 }; /* named in the warning */
 
@@ -401,7 +402,7 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	const struct fsmod *mod = fsmods_probe(d, all);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(
-		    v->s, name, mod == NULL ? "no known filesystem" : "LVM inside LVM");
+		    v->s, name, mod == NULL ? recognise(d, all).text : "LVM inside LVM");
 		return disk_close(d, e);
 	}
 	int rc = fsmods_scan_volume(mod, d, all, &fs, e);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/ndz/walk.h"
+#include "imagedelta/table.h"
 
 /* Blocks of a filesystem change as a whole, and a region costs 8 or 16 bytes of
  * a header that has 4096. */
@@ -14,10 +15,12 @@ struct diff {
 	struct rangeset freed;
 	/* Sectors with relocations that the other image has not, or has otherwise:
 	 * what is on an installed disk is not what the image says.  And the short
-	 * sector of a file, and what only one of them has lost. */
+	 * sector of a file, what only one of them has lost, and the partition table. */
 	struct rangeset moved;
 	struct rangeset given; /* sectors that are the delta's */
 	struct lostset lost;
+	struct basis *basis;
+	struct rangeset *avoid; /* no sample has these sectors */
 	struct walk walk;
 	const struct ndz_reloc *relocs; /* of the new image, by sector */
 	size_t nrelocs, reloc_at;
@@ -76,7 +79,8 @@ find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct e
 }
 
 int
-diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err *e)
+diff_new(struct diff **out, struct sectors *old, struct sectors *new,
+    struct basis *basis, struct rangeset *avoid, struct err *e)
 {
 	struct diff *d = calloc(1, sizeof *d);
 
@@ -84,6 +88,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err
 		return err_nomem(e, "a comparison");
 	d->old = old;
 	d->new = new;
+	d->basis = basis;
+	d->avoid = avoid;
 	rangeset_init(&d->freed);
 	rangeset_init(&d->moved);
 	rangeset_init(&d->given);
@@ -98,7 +104,8 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new, struct err
 		rc = rangeset_minus(&d->freed, sectors_stored(new), e);
 	if (rc == 0 &&
 	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0 ||
-		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0))
+		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0 ||
+		table_sectors(new, &d->moved, e) != 0))
 		rc = -1;
 	if (rc != 0) {
 		diff_free(d);
@@ -252,6 +259,31 @@ take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BL
 	}
 }
 
+/* Of the sectors that are replaced, the first ones in a row, before and after. */
+static int
+note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
+    const bool block[WINDOW_BLOCKS], struct err *e)
+{
+	struct sample x = { .sectors = { 0, 0 } };
+	unsigned i = 0, from;
+
+	while (i < WINDOW_SECTORS &&
+	       !(block[i / BLOCK_SECTORS] && old->stored[i] && new->stored[i]))
+		i++;
+	for (from = i; i < WINDOW_SECTORS && block[i / BLOCK_SECTORS] &&
+	               old->stored[i] && new->stored[i];
+	     i++)
+		;
+	x.sectors = (struct range){ new->first + from, i - from };
+	if (i == from || rangeset_total_in(d->avoid, x.sectors) > 0)
+		return 0;
+	size_t at = (size_t)from * SECTOR_BYTES, bytes = x.sectors.len * SECTOR_BYTES;
+	if (sample_digest(SAMPLE_SHA256, old->data + at, bytes, x.before, e) != 0 ||
+	    sample_digest(SAMPLE_SHA256, new->data + at, bytes, x.after, e) != 0)
+		return -1;
+	return basis_add_replaced(d->basis, &x, e);
+}
+
 static ssize_t
 emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
     struct window *f, uint8_t *out, struct err *e)
@@ -350,8 +382,11 @@ diff_next(void *arg, struct window *f, void *buf, struct err *e)
 		if (read_into(d->old, span, &old, e) != 0 ||
 		    read_into(d->new, span, &new, e) != 0)
 			return -1;
-		if (compare(d, &old, &new, block))
-			return emit(d, &new, block, f, buf, e);
+		if (!compare(d, &old, &new, block))
+			continue;
+		return note_replaced(d, &old, &new, block, e) == 0
+		           ? emit(d, &new, block, f, buf, e)
+		           : -1;
 	}
 	return nothing_new(d, f, buf, e);
 }

@@ -9,8 +9,10 @@
 
 struct diff;
 
-/* Both images are borrowed. */
-int diff_new(struct diff **, struct sectors *old, struct sectors *new, struct err *);
+/* Both images are borrowed; so is the basis, which gets a sample of what each window
+ * of the delta replaces, outside of the sectors `avoid`. */
+int diff_new(struct diff **, struct sectors *old, struct sectors *new,
+    struct basis *, struct rangeset *avoid, struct err *);
 void diff_free(struct diff *);
 /* Sectors that the first image stores and the second calls free. */
 struct rangeset *diff_freed(struct diff *);

@@ -10,6 +10,7 @@
 #include "common/ndz/rewrite.h"
 #include "imagedelta/chain.h"
 #include "imagedelta/diff.h"
+#include "imagedelta/samples.h"
 
 struct opts {
 	struct rewrite_config rewrite;
@@ -51,12 +52,14 @@ warn(const char *sentence)
 
 static int
 write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
-    const char *output, struct err *e)
+    struct basis *basis, const char *output, struct err *e)
 {
 	struct rewrite_source src = { .program = "imagedelta",
 		.like = v[1],
 		.total = sectors_total(v[1]),
 		.freed = diff_freed(d),
+		.basis = basis,
+		.tail = sectors_ext(v[1])->tail,
 		.lost = diff_lost(d),
 		.next = diff_next,
 		.done = diff_done,
@@ -72,13 +75,26 @@ static int
 make_delta(
     const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
 {
-	struct diff *d;
+	struct rangeset avoid;
+	struct basis basis;
+	struct diff *d = NULL;
 
-	if (chain_check_whole(v[0], e) != 0 || chain_check_whole(v[1], e) != 0 ||
-	    diff_new(&d, v[0], v[1], e) != 0)
-		return -1;
-	int rc = write_delta(o, v, d, output, e);
+	rangeset_init(&avoid);
+	basis_init(&basis, SAMPLE_SHA256);
+	int rc = chain_check_whole(v[0], e);
+	if (rc == 0)
+		rc = chain_check_whole(v[1], e);
+	if (rc == 0)
+		rc = samples_avoid(&avoid, v[0], v[1], e);
+	if (rc == 0)
+		rc = samples_spread(&basis, v[0], v[1], &avoid, e);
+	if (rc == 0)
+		rc = diff_new(&d, v[0], v[1], &basis, &avoid, e);
+	if (rc == 0)
+		rc = write_delta(o, v, d, &basis, output, e);
 	diff_free(d);
+	basis_free(&basis);
+	rangeset_free(&avoid);
 	return rc;
 }
 
@@ -102,6 +118,7 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	struct rewrite_source src = { .program = "imagedelta",
 		.like = top,
 		.total = layers_total(l),
+		.tail = sectors_ext(top)->tail,
 		.lost = layers_lost(l),
 		.next = layers_next,
 		.done = done,
@@ -143,10 +160,10 @@ static int
 check_operands(const struct opts *o, int n, struct err *e)
 {
 	if (o->onto != NULL && n < 2)
-		return err_set(
-		    e, ERR_USAGE, "--onto: a delta or more and a new name are needed");
+		return err_misuse(
+		    e, "--onto: a delta or more and a new name are needed");
 	if (o->onto == NULL && n != 3)
-		return err_set(e, ERR_USAGE, "two images and a new name are needed");
+		return err_misuse(e, "two images and a new name are needed");
 	if (o->any_base && o->onto == NULL)
 		return err_set(e, ERR_USAGE, "--any-base goes with --onto");
 	return 0;

@@ -4,6 +4,8 @@
 
 #include "common/base/failure.h"
 #include "common/ndz/image.h"
+#include "imagedump/encrypted.h"
+#include "imagedump/only.h"
 #include "imagedump/options.h"
 #include "imagedump/report.h"
 #include "imagedump/totals.h"
@@ -16,6 +18,7 @@ struct run {
 	struct json *j;          /* NULL: text */
 	struct checker *checker; /* or NULL */
 	struct totals totals;
+	struct only_view *only; /* or NULL */
 };
 
 static void
@@ -39,6 +42,8 @@ take_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err
 	if (r->checker != NULL && totals_check_tiling(&r->totals, c, e) != 0)
 		return err_ctx(e, "%s", image_name(r->image));
 	show_chunk(r, c);
+	if (r->only != NULL && only_view_take(r->only, i, c, bytes, e) != 0)
+		return err_ctx(e, "%s", image_name(r->image));
 	totals_add(&r->totals, c);
 	return r->checker != NULL ? checker_give(r->checker, i, bytes, e) : 0;
 }
@@ -86,15 +91,30 @@ read_all(struct run *r, struct err *e)
 }
 
 static int
+show_only(const struct run *r, struct err *e)
+{
+	if (r->j != NULL)
+		return only_view_json(r->only, r->j, e);
+	return r->o->quiet ? 0 : only_view_print(r->only, e);
+}
+
+static int
 dump(const struct options *o, const char *path, struct json *j, struct err *e)
 {
 	struct run r = { .o = o, .j = j };
 
 	if (image_open_proved(&r.image, path, o->proof, e) != 0)
 		return -1;
-	int rc = read_all(&r, e);
+	int rc = o->only.n > 0 ? only_view_new(&r.only, &o->only, e) : 0;
+	if (rc == 0)
+		rc = read_all(&r, e);
+	if (rc == 0 && r.only != NULL)
+		rc = only_view_settle(r.only, r.image, e);
 	if (rc == 0)
 		show_totals(&r, path);
+	if (rc == 0 && r.only != NULL)
+		rc = show_only(&r, e);
+	only_view_free(r.only);
 	totals_free(&r.totals);
 	image_close(r.image);
 	return rc;
@@ -112,6 +132,7 @@ dump_one(const struct options *o, const char *path, struct json *j)
 		json_string(j, "image", path);
 	}
 	if (dump(o, path, j, &e) != 0) {
+		encrypted_report(o, path, j);
 		status = err_exit_status(&e);
 		if (j != NULL)
 			failure_put_err(j, &e, status);
@@ -157,7 +178,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	struct options *o = opts;
 
 	if (n == 0)
-		return err_set(e, ERR_USAGE, "no image is named");
+		return err_misuse(e, "no image is named");
 	if (proof_new(&o->proof, &o->proof_files, e) != 0)
 		return -1;
 	int status = dump_all(o, operands, n, e);

@@ -29,6 +29,8 @@ static const struct cli_opt opts_table[] = {
 	FLAG(301, "verify", "decode and check everything: can it be restored?", verify),
 	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT,
 	    AT(jobs), 1, 256, NULL },
+	{ 302, "only", "N[,M]", "what of it belongs to these partitions, too", CLI_CALL,
+	    AT(only), 0, 0, only_list_set },
 	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at",
 	    CLI_CALL, 0, 0, 0, ignored_letter },
 	REFUSED('m', NULL, "not built yet: a map"),
@@ -40,9 +42,11 @@ const struct cli_program imagedump_program = {
 	.name = "imagedump",
 	.synopsis = "[options] image...",
 	.about = "Show what images hold, and check that they are whole.",
-	.examples = "  imagedump disk.ndz              a summary\n"
-		    "  imagedump -dd disk.ndz          every region\n"
-		    "  imagedump --verify -q disk.ndz && echo good\n"
-		    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
+	.examples =
+	    "  imagedump disk.ndz              a summary\n"
+	    "  imagedump -dd disk.ndz          every region\n"
+	    "  imagedump --only 2 disk.ndz     what belongs to its partition 2\n"
+	    "  imagedump --verify -q disk.ndz && echo good\n"
+	    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
 	.tables = { { opts_table, 0, NULL }, { proof_opts, AT(proof_files), "Proof" } },
 };

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/cli.h"
+#include "common/ndz/only.h"
 #include "common/ndz/proof.h"
 
 struct options {
@@ -13,6 +14,7 @@ struct options {
 	bool quiet, json, verify;
 	struct proof_config proof_files;
 	struct proof *proof; /* made of them, or NULL; owned by main() */
+	struct only_list only; /* --only: what belongs to these partitions */
 	uint64_t jobs;       /* -j; 0: one a processor */
 };
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/disk/range_json.h"
 
@@ -100,14 +99,67 @@ print_lost(const struct lost *l)
 	printf("\n");
 }
 
+/* Whether it is right is what --verify-key finds out. */
+static void
+print_signer(const struct totals *t)
+{
+	if (t->signed_chunks != t->chunks)
+		return;
+	printf("  signed with key ");
+	for (int i = 0; i < EXT_KEY_ID_BYTES; i++)
+		printf("%02x", t->first.key_id[i]);
+	printf("\n");
+}
+
+static void
+print_tail(const struct totals *t)
+{
+	const struct tail *x = &t->first.tail;
+
+	if (x->n == 0)
+		return;
+	printf("  the disk's end, left out of disks that have not %" PRIu64
+	       " sectors; the rest needs %" PRIu64 "\n",
+	    x->disk_sectors, x->needed);
+	for (size_t i = 0; i < x->n; i++)
+		printf("    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
+		    tail_kind_name(x->pieces[i].kind), x->pieces[i].sectors.off,
+		    range_end(x->pieces[i].sectors) - 1, t->tail_sectors[i]);
+}
+
+static void
+json_tail(struct json *j, const struct totals *t)
+{
+	const struct tail *x = &t->first.tail;
+
+	if (x->n == 0)
+		return;
+	json_uint(j, "tail_of_sectors", x->disk_sectors);
+	json_uint(j, "needed_sectors", x->needed);
+	json_array(j, "tail");
+	for (size_t i = 0; i < x->n; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", x->pieces[i].sectors.off);
+		json_uint(j, "sectors", x->pieces[i].sectors.len);
+		json_uint(j, "stored_sectors", t->tail_sectors[i]);
+		json_uint(j, "kind", x->pieces[i].kind);
+		json_string(j, "holds", tail_kind_name(x->pieces[i].kind));
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void
 print_state(const struct totals *t)
 {
 	char what[128];
 
 	if (ext_is_delta(&t->first))
-		printf("  a delta of %s; %" PRIu64 " sectors of that are free now\n",
-		    ext_state_text(&t->first.base, what, sizeof what), t->freed);
+		printf("  a delta of %s; %" PRIu64
+		       " sectors of that are free now; %" PRIu64
+		       " samples of its data to compare a disk with\n",
+		    ext_state_text(&t->first.base, what, sizeof what), t->freed,
+		    t->samples);
 	if (t->first.state.kind != EXT_STATE_NONE)
 		printf("  installs what %s does\n",
 		    ext_state_text(&t->first.state, what, sizeof what));
@@ -135,23 +187,24 @@ report_totals(const struct totals *t, const char *name)
 	for (int i = 0; i < NDZ_UUID_BYTES; i++)
 		printf("%02x", t->first.uuid[i]);
 	printf("\n");
+	print_signer(t);
 	print_state(t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
-	time_t made = (time_t)i->made_at;
-	struct tm tm;
-	if (gmtime_r(&made, &tm) == NULL ||
-	    strftime(when, sizeof when, "%F %T UTC", &tm) == 0)
-		strcpy(when, "?");
 	/* Who reads a pipe does not know its size in time for chunk 0. */
 	printf("  a %s of %s, sectors of %u bytes, made by %s on %s\n",
 	    kind_name(i->kind),
 	    i->source_bytes != 0 ? cli_human_bytes(i->source_bytes, a, sizeof a)
 				 : "unknown size",
-	    i->sector_bytes, i->tool, when);
+	    i->sector_bytes, i->tool,
+	    cli_human_time(i->made_at, when, sizeof when));
 	if (i->filesystems[0] != '\0')
 		printf("  filesystems: %s\n", i->filesystems);
+	if ((i->flags & EXT_IMAGE_LIVE) != 0)
+		printf("  captured live: the source was in use, and files in it may be "
+		       "damaged\n");
+	print_tail(t);
 }
 
 static void
@@ -164,6 +217,7 @@ json_state(struct json *j, const struct totals *t)
 		json_string(
 		    j, "base", ext_state_text(&t->first.base, what, sizeof what));
 		json_uint(j, "freed_sectors", t->freed);
+		json_uint(j, "base_samples", t->samples);
 	}
 	if (t->first.state.kind != EXT_STATE_NONE)
 		json_string(
@@ -186,6 +240,8 @@ report_totals_json(struct json *j, const struct totals *t)
 	if (t->first.has_uuid)
 		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
 	json_state(j, t);
+	if (t->first.has_signature)
+		json_hex(j, "signing_key", t->first.key_id, sizeof t->first.key_id);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
@@ -195,6 +251,8 @@ report_totals_json(struct json *j, const struct totals *t)
 	json_uint(j, "made_at", i->made_at);
 	json_string(j, "tool", i->tool);
 	json_string(j, "filesystems", i->filesystems);
+	json_bool(j, "live", (i->flags & EXT_IMAGE_LIVE) != 0);
+	json_tail(j, t);
 }
 
 const char *

@@ -25,8 +25,10 @@ totals_add(struct totals *t, struct chunk *c)
 		t->first = c->ext;
 		t->first.fragments = NULL;
 		t->first.freed = NULL;
+		t->first.samples.v = NULL;
 		t->first.lost = (struct lost){ 0 };
 	}
+	tail_count(&t->first.tail, c->h.regions, c->h.nregions, t->tail_sectors);
 	if (c->ext.lost.nranges > 0) {
 		lost_free(&t->lost);
 		t->lost = c->ext.lost;
@@ -34,6 +36,7 @@ totals_add(struct totals *t, struct chunk *c)
 	}
 	for (size_t i = 0; i < c->ext.nfreed; i++)
 		t->freed += c->ext.freed[i].len;
+	t->samples += c->ext.samples.n;
 	t->chunks++;
 	t->version = c->h.version;
 	t->codec = c->codec;

@@ -15,11 +15,13 @@ struct totals {
 	uint64_t regions, relocs, fragments;
 	uint64_t stream_bytes, raw_bytes, sectors;
 	uint64_t freed;       /* sectors that a delta calls free by now */
+	uint64_t samples;     /* of what the base of a delta holds */
 	uint64_t next_sector; /* where the next chunk should begin */
 	uint32_t signed_chunks;
 	bool tiled;       /* chunks say whose sectors they are: each, once */
 	struct ext first; /* of chunk 0, without what it owns */
 	struct lost lost; /* from the last chunk; owned */
+	uint64_t tail_sectors[TAIL_PIECES_MAX]; /* stored of each piece of first.tail */
 };
 
 /* The next chunk, which is parsed; its list of lost sectors becomes the totals'. */

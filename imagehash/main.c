@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/base/failure.h"
+#include "common/disk/output.h"
 #include "common/install/reloc.h"
+#include "common/ndz/kind.h"
 #include "common/ndz/sigimage.h"
 #include "imagehash/compare.h"
 #include "imagehash/options.h"
@@ -38,19 +40,26 @@ fix(void *arg, struct range r, void *data, struct err *e)
 	return 0;
 }
 
-/* The signature of an image, as it would be in a partition (or NULL). */
+/* The signature of an image, as it would be in a partition or on a disk (or NULL).  The
+ * tail is of a disk of its own size alone. */
 static int
 hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
-    uint32_t block_sectors, const struct range *slice, struct err *e)
+    uint32_t block_sectors, const struct target *t, struct err *e)
 {
+	const struct range *slice = t != NULL && o->slice != 0 ? &t->slice : NULL;
 	struct fixer f = { 0 };
 
 	if (sectors_open(&f.image, o->image, e) != 0)
 		return -1;
 	if (slice != NULL)
 		f.slice = *slice;
-	int rc = sig_of_image(
-	    s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
+	int rc = 0;
+	if (t != NULL && (slice != NULL ||
+			     t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
+		rc = sectors_drop_tail(f.image, e);
+	if (rc == 0)
+		rc = sig_of_image(
+		    s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
 	sectors_close(f.image);
 	return rc;
 }
@@ -58,7 +67,7 @@ hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
 /* A signature file, or that of an image. */
 static int
 get_signature(
-    struct sig *s, const struct options *o, const struct range *slice, struct err *e)
+    struct sig *s, const struct options *o, const struct target *t, struct err *e)
 {
 	int is = sig_is_file(o->image, e);
 
@@ -67,7 +76,7 @@ get_signature(
 	if (is == 1)
 		return sig_read(s, o->image, e);
 	return hash_image(
-	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), slice, e);
+	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), t, e);
 }
 
 static char *
@@ -91,10 +100,14 @@ create(const struct options *o, struct err *e)
 
 	if (path == NULL)
 		return -1;
-	int rc = hash_image(
-	    &s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
+	int rc = output_check_input(path, o->image, e);
 	if (rc == 0)
-		rc = sig_write(&s, path, o->image, e);
+		rc = output_check_replace(path, &kind_signature, o->force, e);
+	if (rc == 0)
+		rc = hash_image(&s, o, o->hash,
+		    (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
+	if (rc == 0)
+		rc = sig_write(&s, path, o->image, o->force, e);
 	sig_free(&s);
 	free(path);
 	return rc;
@@ -198,7 +211,11 @@ compare(const struct options *o, struct err *e)
 
 	if (target_open(&t, o->disk, o->slice, o->any_length, e) != 0)
 		return -1;
-	int rc = get_signature(&s, o, o->slice != 0 ? &t.slice : NULL, e);
+	int rc = get_signature(&s, o, &t, e);
+	/* Some programs write signatures without a record. */
+	if (rc == 0 && s.n == 0)
+		rc = err_set(e, ERR_REFUSED,
+		    "%s: has no record of any block, so nothing was compared", o->image);
 	if (rc == 0)
 		rc = compare_records(&t, &s, &d, e);
 	bool differs = d.nranges > 0;

@@ -35,6 +35,7 @@ static const struct cli_opt opts[] = {
 	    AT(slice), 1, 128, NULL },
 	FLAG('r', "regular", "the disk may be a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
+	FLAG(301, "force", "-c: replace even a file that is no signature", force),
 	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
 	FLAG(300, "json", "print JSON", json),
 	{ 0 },
@@ -67,6 +68,8 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-s and -r are for comparing with a disk");
 	if (o->sig != NULL && !o->create && !o->sanity)
 		return err_set(e, ERR_USAGE, "-o goes with -c or -S");
+	if (o->force && !o->create)
+		return err_set(e, ERR_USAGE, "--force goes with -c");
 	if (o->create && o->json)
 		return err_set(e, ERR_USAGE, "-c reports nothing; -R prints JSON");
 	if (o->block_bytes % SECTOR_BYTES != 0)
@@ -80,7 +83,7 @@ options_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->create || o->report || o->sanity ? 1 : 2;
 	if (n != want)
-		return err_set(e, ERR_USAGE,
+		return err_misuse(e,
 		    want == 2 ? "an image or signature and a disk are needed"
 			      : "an image or signature and nothing else is needed");
 	o->image = operands[0];

@@ -19,7 +19,7 @@ struct options {
 	uint64_t slice;       /* -s; 0: the whole disk */
 	bool any_length;      /* -r */
 	bool merge;           /* -X */
-	bool quiet, json;
+	bool force, quiet, json;
 };
 
 extern const struct cli_program imagehash_program;

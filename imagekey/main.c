@@ -48,7 +48,7 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 
 	(void)operands;
 	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL))
-		return err_set(e, ERR_USAGE,
+		return err_misuse(e,
 		    "--sign-key or --encrypt-key is needed, and nothing else");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;

@@ -40,6 +40,8 @@ rezip_layers(const struct rewrite_config *c, struct sectors *image, struct layer
 		.total = sectors_total(image),
 		.base = sectors_ext(image)->base,
 		.freed = ext_is_delta(sectors_ext(image)) ? sectors_freed(image) : NULL,
+		.basis = sectors_basis(image),
+		.tail = sectors_ext(image)->tail,
 		.lost = layers_lost(l),
 		.next = layers_next,
 		.done = done,
@@ -77,7 +79,7 @@ act(void *config, char **operands, int n, struct err *e)
 	struct proof *proof;
 
 	if (n != 2)
-		return err_set(e, ERR_USAGE, "an image and a new name are needed");
+		return err_misuse(e, "an image and a new name are needed");
 	if (rewrite_check(c, operands[1], e) != 0)
 		return -1;
 	if (proof_new(&proof, &c->proof, e) != 0)

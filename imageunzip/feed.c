@@ -25,15 +25,27 @@ struct fetched {
 	uint32_t number;
 };
 
+static void
+skip_unwanted(struct run *r)
+{
+	if (r->wanted == NULL)
+		return;
+	while (r->at < image_chunks(r->image) && !r->wanted[r->at])
+		r->at++;
+	image_go_to(r->image, r->at);
+}
+
 /* The next chunk: 1, 0 the end, -1. */
 static int
 fetch(struct run *r, struct fetched *f, struct err *e)
 {
-	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), r->fed };
+	skip_unwanted(r);
+	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), r->at };
 	if (f->buf == NULL)
 		return err_nomem(e, "a chunk");
 	int rc = image_next(r->image, f->buf, NULL, e);
 	r->fed += rc == 1;
+	r->at += rc == 1;
 	if (rc <= 0) {
 		free(f->buf);
 		f->buf = NULL;
@@ -143,9 +155,11 @@ offer_chunks(struct run *r, struct err *e)
 	struct ndz_header h;
 	int rc = buf != NULL ? 0 : err_nomem(e, "a chunk");
 
-	for (uint32_t i = r->fed;
-	     rc == 0 && i < n && tried < OFFERS_MAX && install_lacks_place(r->install);
-	     i++) {
+	for (uint32_t i = r->at;
+	    rc == 0 && i < n && tried < OFFERS_MAX && install_lacks_place(r->install);
+	    i++) {
+		if (r->wanted != NULL && !r->wanted[i])
+			continue;
 		rc = image_header(r->image, i, &h, e);
 		if (rc != 0 || !has_free_space(&h))
 			continue;

@@ -1,11 +1,19 @@
 /* imageunzip: put an image onto a disk, a partition, a file or a pipe. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
+#include "common/ndz/chunk.h"
+#include "common/ndz/sectors.h"
 #include "common/ndz/tiling.h"
 #include "common/store/store_disk.h"
+#include "imageunzip/dry.h"
 #include "imageunzip/feed.h"
+#include "imageunzip/only.h"
 #include "imageunzip/raw.h"
 #include "imageunzip/report.h"
 #include "imageunzip/run.h"
@@ -22,6 +30,27 @@ static void
 say(const char *sentence)
 {
 	fprintf(stderr, "imageunzip: %s\n", sentence);
+}
+
+/* A tail that has no place on the target makes no disk too small.  Whether it has is
+ * told when chunk 0 is fed, and so is what is wrong with that. */
+static int
+spare_tail(struct image *img, uint64_t *needed, struct err *e)
+{
+	uint8_t *bytes = malloc(NDZ_CHUNK_BYTES);
+	struct err later;
+	struct chunk c;
+
+	if (bytes == NULL)
+		return err_nomem(e, "a chunk");
+	if (image_read(img, 0, bytes, &later) == 0 &&
+	    chunk_parse(&c, bytes, &later) == 0) {
+		if (c.ext.tail.n > 0 && c.ext.tail.needed < *needed)
+			*needed = c.ext.tail.needed;
+		chunk_free(&c);
+	}
+	free(bytes);
+	return 0;
 }
 
 /* The size of the installed disk and its last used sector, where the headers
@@ -49,17 +78,35 @@ survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
 	if (rc == 0 && tiling_check(&tiling, &gap, e) != 0)
 		rc = err_ctx(e, "%s", image_name(img));
 	tiling_free(&tiling);
-	return rc;
+	return rc == 0 && image_seekable(img) ? spare_tail(img, needed, e) : rc;
+}
+
+/* A missing name is not made: there would be no base. */
+static int
+check_delta_target(const char *target, struct err *e)
+{
+	if (strcmp(target, "-") == 0 || access(target, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: is not there, and the image is a delta, which goes only onto the disk "
+	    "or file that its base was installed to; imagedelta --onto makes a whole "
+	    "image of both",
+	    target);
 }
 
 /* After install_open*(): feed, and end it one way or the other. */
 static int
-install_image(struct run *r, uint64_t total, uint64_t needed, struct install_stats *s,
-    struct err *e)
+install_image(struct run *r, const struct ext *first, uint64_t total, uint64_t needed,
+    struct install_stats *s, struct err *e)
 {
-	int rc = install_check_fit(r->install, needed, e);
+	int rc = install_check_meant(r->install, first, e);
+
+	if (rc == 0)
+		rc = install_check_fit(r->install, needed, e);
 
 	install_expect(r->install, image_chunks(r->image));
+	if (rc == 0 && install_is_only(r->install))
+		rc = only_prepare(r, &total, e);
 
 	progress_begin(&r->progress, "imageunzip", total * SECTOR_BYTES,
 	    r->o->progress_fd == UINT64_MAX ? -1 : (int)r->o->progress_fd,
@@ -105,8 +152,21 @@ open_target(
 	return install_open_disk(&r->install, cfg, d, false, e);
 }
 
+/* What the base of a delta left in a file must stay there. */
 static int
-install_target(struct run *r, const char *target, struct err *e)
+settle_delta(const struct ext *first, struct install_config *cfg, const char *target,
+    struct err *e)
+{
+	if (!ext_is_delta(first))
+		return 0;
+	cfg->resize = !cfg->in_place && cfg->slice == 0 && cfg->only.n == 0;
+	cfg->in_place = true;
+	return check_delta_target(target, e);
+}
+
+static int
+install_onto(
+    struct run *r, const struct ext *first, const char *target, struct err *e)
 {
 	struct install_config cfg = r->o->install;
 	struct install_stats s = { 0 };
@@ -115,22 +175,29 @@ install_target(struct run *r, const char *target, struct err *e)
 	r->crc = crc32(0, NULL, 0);
 	cfg.warn = warn;
 	cfg.say = r->o->quiet ? NULL : say;
-	if (cfg.state != NULL && !image_seekable(r->image))
-		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
-	int delta = image_is_delta(r->image, e);
-	if (delta < 0)
-		return -1;
-	/* What the base left in a file must stay there. */
-	cfg.resize = delta == 1 && !cfg.in_place && cfg.slice == 0;
-	cfg.in_place |= delta == 1;
-	if (survey(r->image, &total, &needed, e) != 0 ||
+	if (settle_delta(first, &cfg, target, e) != 0 ||
+	    survey(r->image, &total, &needed, e) != 0 ||
 	    open_target(r, &cfg, target, e) != 0 ||
-	    install_image(r, total, needed, &s, e) != 0)
+	    install_image(r, first, total, needed, &s, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
 		printf("%08lx\n", r->crc);
 	int rc = report_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
 	lost_free(&s.lost);
+	return rc;
+}
+
+static int
+install_target(struct run *r, const char *target, struct err *e)
+{
+	struct ext first = { 0 };
+
+	if (r->o->install.state != NULL && !image_seekable(r->image))
+		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
+	int rc = image_first(r->image, &first, e) < 0
+	             ? -1
+	             : install_onto(r, &first, target, e);
+	ext_free(&first);
 	return rc;
 }
 
@@ -148,10 +215,55 @@ open_image(struct image **out, const struct opts *o, const char *name,
 }
 
 static int
+open_stored(struct sectors **out, const struct opts *o, const char *name,
+    struct proof *proof, struct err *e)
+{
+	struct disk *d;
+
+	if (o->store == NULL)
+		return sectors_open_proved(out, name, proof, e);
+	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
+		return -1;
+	return sectors_open_disk(out, d, proof, e);
+}
+
+/* --dry-run; the image is opened a second time, to be read by sector. */
+static int
+rehearse(struct run *r, const char *name, const char *target, struct proof *proof,
+    struct err *e)
+{
+	struct install_config cfg = r->o->install;
+	struct sectors *data = NULL;
+	struct ext first = { 0 };
+	uint64_t total = 0, needed = 0;
+	struct err why;
+
+	cfg.warn = warn;
+	cfg.say = r->o->quiet ? NULL : dry_say;
+	if (!image_seekable(r->image))
+		return err_set(
+		    e, ERR_USAGE, "--dry-run needs an image that is a file");
+	int rc = image_first(r->image, &first, e) < 0 ? -1 : 0;
+	if (rc == 0)
+		rc = settle_delta(&first, &cfg, target, e);
+	if (rc == 0)
+		rc = survey(r->image, &total, &needed, e);
+	/* What cannot be read by sector can be installed all the same. */
+	if (rc == 0 && open_stored(&data, r->o, name, proof, &why) != 0)
+		data = NULL;
+	struct rehearsal_source source = { dry_read, data, &first, total, needed };
+	if (rc == 0)
+		rc = dry_run(r, &cfg, target, &source, e);
+	ext_free(&first);
+	sectors_close(data);
+	return rc;
+}
+
+static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
 	struct run r = { .o = o,
-		.report = o->crc_only ? stdout : output_report(target) };
+		.report = o->crc_only || o->dry_run ? stdout : output_report(target) };
 	struct proof *proof;
 
 	if (o->store == NULL && output_is_input(target, image))
@@ -162,9 +274,11 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	if (rc == 0) {
 		rc = uuid_check(&r, e);
 		if (rc == 0)
-			rc = o->raw_chunks ? raw_copy(&r, target, e)
-			                   : install_target(&r, target, e);
+			rc = o->dry_run ? rehearse(&r, image, target, proof, e)
+			     : o->raw_chunks ? raw_copy(&r, target, e)
+			                     : install_target(&r, target, e);
 		image_close(r.image);
+		free(r.wanted);
 	}
 	proof_free(proof);
 	return rc;
@@ -179,10 +293,21 @@ act(void *opts, char **operands, int n, struct err *e)
 
 	if (o->status)
 		return n == 1 ? status_show(o, operands[0], e)
-		              : err_set(e, ERR_USAGE, "--status takes one disk");
+		              : err_misuse(e, "--status takes one disk");
+	if (o->dry_run && (o->crc_only || o->raw_chunks))
+		return err_misuse(e, "--dry-run is for images that are installed: not "
+				     "with -C or -N");
+	if (o->dry_run && n != 2)
+		return err_misuse(e, "--dry-run needs the image and its target");
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))
-		return err_set(e, ERR_USAGE, "an image and a target are needed%s",
+		return err_misuse(e, "an image and a target are needed%s",
 		    o->crc_only ? ", with -C no target" : "");
+	if (o->crc_only && o->install.only.n > 0)
+		return err_misuse(
+		    e, "-C adds up the whole disk: it cannot be used with --only");
+	if (o->dry_run && o->install.only.n > 0)
+		return err_misuse(
+		    e, "--dry-run is of whole images: it cannot be used with --only");
 	if (o->raw_chunks && install_check_raw(&o->install, e) != 0)
 		return -1;
 	return unzip(o, operands[0], target, e);

@@ -6,7 +6,7 @@
 #include "common/disk/output.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE };
+enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE, OPT_DRY_RUN };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -25,6 +25,7 @@ static const struct cli_opt own_opts[] = {
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG(OPT_STATUS, "status", "only say whether the target is being installed",
 	    status),
+	FLAG(OPT_DRY_RUN, "dry-run", "write nothing: say what would be done", dry_run),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD",
 	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
@@ -47,7 +48,7 @@ report_to(const void *opts, char **operands, int n)
 {
 	const struct opts *o = opts;
 
-	if (o->status || o->crc_only || n == 0)
+	if (o->status || o->crc_only || o->dry_run || n == 0)
 		return stdout;
 	return output_report(n > 1 ? operands[n - 1] : "-");
 }
@@ -63,11 +64,13 @@ const struct cli_program imageunzip_program = {
 	    "  imageunzip disk.ndz /dev/sdb           a whole disk\n"
 	    "  imageunzip -s 2 -D 131 root.ndz /dev/sdb   into partition 2, type "
 	    "Linux\n"
+	    "  imageunzip --only 2 disk.ndz /dev/sdb  only partition 2 of a disk\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
 	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
 	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
 	    "signed\n"
+	    "  imageunzip --dry-run disk.ndz /dev/sdb   what would that do?\n"
 	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
 	.tables = { { install_opts, AT(install), NULL },
 	    { proof_opts, AT(install.proof), "Proof" }, { own_opts, 0, "Program" } },

@@ -7,6 +7,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/ndz/format.h"
+#include "common/ndz/kind.h"
 
 static void
 tidy(void *new_file)
@@ -26,7 +27,8 @@ raw_copy(struct run *r, const char *target, struct err *e)
 
 	if (buf == NULL)
 		return err_nomem(e, "a chunk");
-	if (disk_open(&d, target,
+	if (output_check_replace(target, &kind_image, r->o->install.force, e) != 0 ||
+	    disk_open(&d, target,
 		DISK_WRITE | DISK_CREATE | DISK_TRUNC |
 		    (r->o->install.force ? DISK_FORCE : 0),
 		e) != 0) {

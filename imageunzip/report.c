@@ -35,6 +35,8 @@ report_summary(
 		json_uint(j, "bytes_filled", s->bytes_filled);
 		json_uint(j, "bytes_covered", s->bytes_covered);
 		json_uint(j, "stale_signatures_wiped", s->stale_wiped);
+		json_uint(j, "tail_bytes_left_out", s->tail_left_out);
+		json_uint(j, "tail_bytes_moved", s->tail_moved);
 		lost_json(&s->lost, j);
 		if (r->o->crc_only)
 			json_uint(j, "crc32", r->crc);
@@ -42,13 +44,18 @@ report_summary(
 		json_end(j);
 		return json_show_on(j, r->report, e);
 	}
-	if (!r->o->quiet)
-		fprintf(stderr,
-		    "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
-		    cli_human_bytes(s->bytes_written, written, sizeof written),
-		    cli_human_bytes(s->bytes_covered, covered, sizeof covered), seconds,
-		    cli_human_bytes((uint64_t)((double)s->bytes_written /
-					       (seconds > 0 ? seconds : 1)),
-			rate, sizeof rate));
+	if (r->o->quiet)
+		return 0;
+	cli_human_bytes(s->bytes_written, written, sizeof written);
+	cli_human_bytes(s->bytes_covered, covered, sizeof covered);
+	cli_human_bytes(
+	    (uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)), rate,
+	    sizeof rate);
+	fprintf(stderr,
+	    r->o->crc_only
+		? "imageunzip: nothing was written: the checksum is of %s of data on "
+		  "%s of disk, in %.1f s (%s/s)\n"
+		: "imageunzip: %s of data onto %s of disk in %.1f s (%s/s)\n",
+	    written, covered, seconds, rate);
 	return 0;
 }

@@ -1,6 +1,5 @@
 #include "imageunzip/status.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/failure.h"
@@ -31,16 +30,15 @@ static int
 print_status(const struct opts *o, const char *name, bool unfinished,
     const struct mark *m, struct err *e)
 {
-	char uuid[2 * NDZ_UUID_BYTES + 1];
+	char uuid[2 * NDZ_UUID_BYTES + 1], began[32];
 	struct err why;
 
 	for (unsigned i = 0; i < NDZ_UUID_BYTES; i++)
 		snprintf(uuid + 2 * i, 3, "%02x", m->uuid[i]);
 	if (unfinished)
 		err_set(&why, ERR_IO,
-		    "%s: the installation of image %s, begun %" PRIu64
-		    " s after 1970, is not complete",
-		    name, uuid, m->started);
+		    "%s: the installation of image %s, begun on %s, is not complete",
+		    name, uuid, cli_human_time(m->started, began, sizeof began));
 	if (o->json && status_json(uuid, m, unfinished ? &why : NULL, e) != 0)
 		return -1;
 	if (unfinished) {
@@ -59,12 +57,16 @@ status_show(const struct opts *o, const char *path, struct err *e)
 	struct mark m = { .started = 0 };
 	struct range area = { 0, 0 };
 	struct err ignored; /* it is only read */
+	const struct only_list *only = &o->install.only;
+	uint64_t slice = only->n == 1 ? only->number[0] : o->install.slice;
 	struct disk *d;
 
+	if (only->n > 1)
+		return err_set(e, ERR_USAGE, "--status is of one partition at a time");
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
 	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path)
-	                           : install_area(d, o->install.slice, &area, e);
+	                           : install_area(d, slice, &area, e);
 	if (rc == 0)
 		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);
 	disk_close(d, &ignored);

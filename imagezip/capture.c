@@ -102,9 +102,10 @@ finish(struct capture *c, struct rangeset *lost, struct err *e)
 		return -1;
 	if (note_lost(c, lost, e) != 0)
 		return -1;
-	if (packer_finish(c->packer, total, e) != 0)
-		return err_ctx(e, "%s", c->o->source);
-	return 0;
+	if (packer_finish(c->packer, total, e) == 0)
+		return 0;
+	/* Errors of the output name it themselves. */
+	return e->kind == ERR_IO ? -1 : err_ctx(e, "%s", c->o->source);
 }
 
 /* V3 holds sector numbers of 32 bits. */
@@ -144,16 +145,20 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 	} else if (seal_uuid(cfg.uuid, e) != 0) {
 		return -1;
 	}
+	cfg.tail = c->layout->outside.tail;
 	seal_shape(&c->o->seal, &cfg);
 	if (delta->on) {
 		cfg.state = delta->state;
 		cfg.base = delta->base;
 		cfg.freed = &delta->freed;
+		cfg.basis = &delta->basis;
 	}
 	cfg.image = (struct ext_image){ .kind = c->layout->kind,
 		.made_at = made_at(),
 		.source_bytes = source_bytes(c->layout, d),
 		.sector_bytes = disk_sector_bytes(d) };
+	if (c->layout->in_use[0] != '\0')
+		cfg.image.flags |= EXT_IMAGE_LIVE;
 	snprintf(cfg.image.tool, sizeof cfg.image.tool, "imagezip %s", SUITE_VERSION);
 	layout_describe(c->layout, cfg.image.filesystems, sizeof cfg.image.filesystems);
 	return packer_new(&c->packer, &cfg, e);

@@ -9,6 +9,7 @@
 #include "common/disk/output.h"
 #include "common/ndz/packer.h"
 #include "common/ndz/sighash.h"
+#include "imagezip/delta_samples.h"
 #include "imagezip/windows.h"
 
 /* The signature of all that would be stored, by reading it. */
@@ -68,14 +69,6 @@ differs(struct delta *x, const struct sig *old, const struct sig_record *r,
 	return memcmp(hash, r->hash, sig_hash_bytes(old->hash)) != 0;
 }
 
-static bool
-touches(struct rangeset *set, struct range r)
-{
-	size_t i = rangeset_find(set, r.off);
-
-	return i < rangeset_count(set) && rangeset_get(set, i).off < range_end(r);
-}
-
 /* Sectors of *same become those of old records that still are what they were. */
 static int
 find_same(struct delta *x, const struct sig *old, struct windows *w,
@@ -84,7 +77,7 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
 	for (size_t i = 0; i < old->n; i++) {
 		const struct sig_record *r = &old->records[i];
 		struct range sectors = { r->start, r->count };
-		if (!touches(&w->layout->store, sectors))
+		if (rangeset_total_in(&w->layout->store, sectors) == 0)
 			continue;
 		int rc = differs(x, old, r, w, e);
 		if (rc < 0 || (rc == 0 && rangeset_add(same, sectors, e) != 0) ||
@@ -98,7 +91,7 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
  * they are stored. */
 static int
 find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
-    bool short_end, struct err *e)
+    struct layout *l, bool short_end, struct err *e)
 {
 	for (size_t i = 0; i < x->now.n; i++) {
 		struct range r = { x->now.records[i].start, x->now.records[i].count };
@@ -107,8 +100,10 @@ find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
 		               rangeset_get(same, k).off <= r.off &&
 		               range_end(rangeset_get(same, k)) >= range_end(r);
 		x->changed_sectors += is_same ? 0 : r.len;
-		/* Where a file ends is told by its short last sector. */
-		if (is_same && !(short_end && i == x->now.n - 1))
+		/* Where a file ends is told by its short last sector; and where a
+		 * partition lies (--only of imageunzip) by the table. */
+		if (is_same && !(short_end && i == x->now.n - 1) &&
+		    !layout_has_table(l, r))
 			continue;
 		if (rangeset_add(changed, r, e) != 0)
 			return -1;
@@ -131,6 +126,20 @@ find_freed(struct delta *x, const struct sig *old, struct layout *l, struct err 
 }
 
 static int
+find_samples(struct delta *x, const struct sig *old, struct windows *w,
+    struct rangeset *same, bool any_length, struct err *e)
+{
+	const struct delta_samples in = { .old = old,
+		.now = &x->now,
+		.same = same,
+		.stored = &w->layout->store,
+		.layout = w->layout,
+		.any_length = any_length };
+
+	return delta_samples(&x->basis, &in, e);
+}
+
+static int
 compare(struct delta *x, const struct sig *old, struct windows *w,
     const struct options *o, struct err *e)
 {
@@ -144,9 +153,11 @@ compare(struct delta *x, const struct sig *old, struct windows *w,
 	if (rc == 0)
 		rc = find_same(x, old, w, &same, e);
 	if (rc == 0)
-		rc = find_changed(x, &same, &changed, w->short_bytes != 0, e);
+		rc = find_changed(x, &same, &changed, l, w->short_bytes != 0, e);
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);
+	if (rc == 0)
+		rc = find_samples(x, old, w, &same, o->any_length, e);
 	uint64_t stored = rangeset_total(&changed);
 	if (rc == 0 && stored <= x->full_sectors / 100 * o->delta_percent +
 				     x->full_sectors % 100 * o->delta_percent / 100) {
@@ -172,6 +183,7 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct optio
 	*x = (struct delta){ .hash = SIG_SHA1, .block_sectors = SIG_BLOCK_SECTORS };
 	rangeset_init(&x->freed);
 	rangeset_init(&x->lost);
+	basis_init(&x->basis, SAMPLE_SHA1);
 	if (o->sig_old == NULL)
 		return 0;
 	if (!disk_seekable(d))
@@ -179,6 +191,13 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct optio
 		    "%s: a pipe cannot be compared with a signature", disk_name(d));
 	if (sig_read(&old, o->sig_old, e) != 0)
 		return -1;
+	if (old.n == 0) {
+		sig_free(&old);
+		return err_set(e, ERR_REFUSED,
+		    "%s: has no record of any block, so a delta would know nothing of "
+		    "its base; imagehash -c writes the signature of an image",
+		    o->sig_old);
+	}
 	x->hash = old.hash;
 	x->block_sectors = old.block_sectors;
 	windows_init(&w, d, l, o, &x->lost);
@@ -196,6 +215,7 @@ delta_free(struct delta *x)
 	sig_free(&x->now);
 	rangeset_free(&x->freed);
 	rangeset_free(&x->lost);
+	basis_free(&x->basis);
 }
 
 int
@@ -224,16 +244,15 @@ delta_merge(struct delta *x, struct sig *stored, struct err *e)
 int
 delta_write(const struct options *o, const struct sig *s, struct err *e)
 {
-	char *path = NULL;
+	char *path;
 
-	if (o->sig_new == NULL)
+	if (options_signature(o, &path, e) != 0)
+		return -1;
+	if (path == NULL)
 		return 0;
-	if (asprintf(&path, "%s%s", o->sig_new[0] != '\0' ? o->sig_new : o->output,
-		o->sig_new[0] != '\0' ? "" : ".sig") < 0)
-		return err_nomem(e, "a name");
 	int rc = output_check_input(path, o->source, e);
 	if (rc == 0)
-		rc = sig_write(s, path, o->output, e);
+		rc = sig_write(s, path, o->output, o->force, e);
 	free(path);
 	return rc;
 }

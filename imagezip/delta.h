@@ -7,6 +7,7 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "common/ndz/basis.h"
 #include "common/ndz/sig.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
@@ -18,6 +19,7 @@ struct delta {
 	struct sig now;        /* of all that would be stored; owned */
 	struct rangeset freed; /* stored by the base, free now; owned */
 	struct ext_state state, base;
+	struct basis basis;    /* what it says of the base's data; owned */
 	struct rangeset lost;  /* source sectors that could not be read; owned */
 	uint64_t full_sectors; /* what a full image would store */
 	uint64_t changed_sectors;

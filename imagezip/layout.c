@@ -6,6 +6,7 @@
 
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
+#include "fsmods/recognise.h"
 #include "fsmods/sectorsize.h"
 #include "imagezip/bootimage.h"
 #include "imagezip/bsdparts.h"
@@ -68,7 +69,7 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
-		    "no known filesystem: every sector is stored");
+		    "%s: every sector is stored", recognise(d, p->sectors).text);
 	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
 		struct range r = rangeset_get(&fs.skip, i);
 		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
@@ -79,7 +80,9 @@ scan_part(struct layout *l, struct disk *d, const struct options *o,
 	}
 	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
 		rc = rangeset_add(skip,
-		    (struct range){ at + fs.fs_end, p->sectors.len - fs.fs_end }, e);
+		    (struct range){
+			at + fs.fs_end, tail_slack(d, p->sectors, fs.fs_end) },
+		    e);
 	fs_scan_free(&fs);
 	return rc;
 }
@@ -143,17 +146,21 @@ skip_gaps(
 	return rc;
 }
 
+/* The end of the boot loader's space, in front of the first partition. */
+static uint64_t
+boot_end(const struct ptable *t)
+{
+	return t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS ? t->usable.off
+	                                                             : BOOT_SECTORS;
+}
+
 /* The space of a disk that no partition has: before the first one and behind the
  * last one, and between them. */
 static int
 skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
     struct rangeset *skip, struct err *e)
 {
-	uint64_t first = UINT64_MAX, end = 0;
-	uint64_t from = t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS
-	                    ? t->usable.off
-	                    : BOOT_SECTORS;
-	uint64_t to = t->kind == PTABLE_GPT ? range_end(t->usable) : total;
+	uint64_t first = UINT64_MAX, end = 0, from = boot_end(t);
 
 	for (unsigned i = 0; i < t->nparts; i++) {
 		struct range r = t->parts[i].sectors;
@@ -169,7 +176,34 @@ skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
 	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
 		return -1;
 	end = end > from ? end : from;
-	return end < to ? rangeset_add(skip, (struct range){ end, to - end }, e) : 0;
+	return end < total ? rangeset_add(skip, (struct range){ end, total - end }, e)
+	                   : 0;
+}
+
+/* Of that space, what is kept all the same: the table's own sectors, wherever they
+ * lie, and the disk's tail. */
+static int
+leave_outside(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *own, struct rangeset *skip, struct err *e)
+{
+	struct tail_search s = { .table = t,
+		.own = own,
+		.total = l->total,
+		.boot_end = boot_end(t),
+		.keep = !o->skip_outside && o->boot_root == 0 };
+	bool end = !o->store_outside && (o->count == 0 || o->count >= l->total);
+	struct rangeset outside;
+
+	rangeset_init(&outside);
+	int rc = skip_outside(t, l->total, o, &outside, e);
+	if (rc == 0)
+		rc = rangeset_minus(&outside, own, e);
+	if (rc == 0 && end)
+		rc = tail_find(&l->outside, d, &s, &outside, e);
+	if (rc == 0)
+		rc = rangeset_union(skip, &outside, e);
+	rangeset_free(&outside);
+	return rc;
 }
 
 static int
@@ -183,12 +217,35 @@ check_numbers(const bool set[], const char *option, const struct ptable *t,
 	return 0;
 }
 
+/* What is stored outside of partitions. */
+static int
+lay_outside(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
+{
+	struct ptable copy = *t; /* for its own-set, which sorts itself */
+	struct rangeset own;
+
+	rangeset_init(&own);
+	int rc = rangeset_union(&own, &copy.own, e);
+	if (rc == 0)
+		rc = tail_drop_missing_backup(&own, t, d, l->total, e);
+	if (rc == 0)
+		rc = leave_outside(l, d, o, t, &own, skip, e);
+	/* Wherever the table's own sectors lie, they are stored. */
+	if (rc == 0)
+		rc = rangeset_minus(&l->zero, &own, e);
+	if (rc == 0)
+		rc = rangeset_union(&l->table, &own, e);
+	if (rc == 0)
+		rc = rangeset_minus(skip, &own, e);
+	rangeset_free(&own);
+	return rc;
+}
+
 static int
 layout_disk(struct layout *l, struct disk *d, const struct options *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
-	struct ptable copy = *t; /* for its own-set, which sorts itself */
-
 	l->kind = EXT_KIND_DISK;
 	l->total = source_sectors(d);
 	if (check_numbers(o->ignore.whole, "-I", t, d, e) != 0 ||
@@ -197,15 +254,11 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o,
 	for (unsigned i = 0; i < t->nparts; i++)
 		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
 			return -1;
-	if (skip_outside(t, l->total, o, skip, e) != 0)
+	if (lay_outside(l, d, o, t, skip, e) != 0)
 		return -1;
-	if (o->boot_root != 0 &&
-	    bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e) != 0)
-		return -1;
-	/* Wherever the table's own sectors lie, they are stored. */
-	if (rangeset_minus(&l->zero, &copy.own, e) != 0)
-		return -1;
-	return rangeset_minus(skip, &copy.own, e);
+	return o->boot_root == 0
+	           ? 0
+	           : bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e);
 }
 
 static int
@@ -283,7 +336,8 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o,
 	layout_raw(l, d, o);
 	l->kind = EXT_KIND_DISK;
 	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
-	    "no partitions and no known filesystem: every sector is stored");
+	    "no partitions, and %s: every sector is stored",
+	    recognise(d, (struct range){ 0, source_sectors(d) }).text);
 	return 0;
 }
 
@@ -386,6 +440,7 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 	blanks_settle(&l->blanks);
 	l->store = *skip;
 	rangeset_init(skip);
+	tail_settle(&l->outside, &l->store);
 	return 0;
 }
 
@@ -411,6 +466,7 @@ layout_make(struct layout *l, struct disk *d, const struct options *o, struct er
 	memset(l, 0, sizeof *l);
 	rangeset_init(&l->store);
 	rangeset_init(&l->zero);
+	rangeset_init(&l->table);
 	rangeset_init(&skip);
 	if (check_length(d, o, e) != 0)
 		return -1;
@@ -436,8 +492,18 @@ layout_free(struct layout *l)
 {
 	rangeset_free(&l->store);
 	rangeset_free(&l->zero);
+	rangeset_free(&l->table);
 	relocs_free(&l->relocs);
 	blanks_free(&l->blanks);
+}
+
+bool
+layout_has_table(struct layout *l, struct range r)
+{
+	size_t i = rangeset_find(&l->table, r.off);
+
+	return i < rangeset_count(&l->table) &&
+	       rangeset_get(&l->table, i).off < range_end(r);
 }
 
 void

@@ -5,22 +5,28 @@
 
 #include "common/base/cli.h"
 #include "common/base/progress.h"
+#include "common/disk/output.h"
+#include "common/ndz/kind.h"
 #include "imagezip/capture.h"
 #include "imagezip/delta.h"
 #include "imagezip/estimate.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
-#include "common/disk/output.h"
 #include "imagezip/report.h"
+#include "imagezip/source.h"
 
 /* The image gets its name only when its signature is right, too. */
 static int
-complete(const struct options *o, struct output *out, struct delta *delta,
-    struct capture_stats *s, struct err *e)
+complete(const struct options *o, struct disk *d, struct layout *l, struct output *out,
+    struct delta *delta, struct capture_stats *s, struct err *e)
 {
 	if (delta_merge(delta, &s->sig, e) != 0) {
 		output_abort(out);
 		return err_ctx(e, "%s", o->source);
+	}
+	if (source_check_end(d, l, e) != 0) {
+		output_abort(out);
+		return -1;
 	}
 	if (output_commit(out, o->no_sync, e) != 0)
 		return -1;
@@ -37,7 +43,7 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	struct progress progress;
 	bool endless = l->total == UINT64_MAX;
 
-	if (output_open(&out, o->output, o->force, e) != 0)
+	if (output_open(&out, o->output, &kind_image, o->force, e) != 0)
 		return -1;
 	progress_begin(&progress, "imagezip",
 	    endless ? 0 : rangeset_total(&l->store) * SECTOR_BYTES,
@@ -48,14 +54,14 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	if (o->dots)
 		fputc('\n', stderr);
 	if (rc == 0)
-		rc = complete(o, &out, delta, &s, e);
+		rc = complete(o, d, l, &out, delta, &s, e);
 	else
 		output_abort(&out);
 	if (rc == 0)
 		rc = rangeset_union(&s.lost, &delta->lost, e);
 	if (rc == 0)
 		rc = report_summary(
-		    o, &s, delta, (double)(clock_us() - started) / 1e6, e);
+		    o, l, &s, delta, (double)(clock_us() - started) / 1e6, e);
 	report_lost(o, &s);
 	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;
@@ -85,6 +91,23 @@ info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 	return estimate(l, d, o, e) == 0 ? report_layout(l, o, e) : -1;
 }
 
+/* Now, and not when all is read: may the files that are there already be replaced? */
+static int
+check_replaced(const struct options *o, struct err *e)
+{
+	char *sig = NULL;
+
+	if (o->info)
+		return 0;
+	if (output_check_replace(o->output, &kind_image, o->force, e) != 0 ||
+	    options_signature(o, &sig, e) != 0)
+		return -1;
+	int rc = sig != NULL ? output_check_replace(sig, &kind_signature, o->force, e)
+	                     : 0;
+	free(sig);
+	return rc;
+}
+
 /* What is written must be neither what is read nor one another. */
 static int
 check_names(const struct options *o, struct err *e)
@@ -102,6 +125,17 @@ check_names(const struct options *o, struct err *e)
 	return 0;
 }
 
+/* Report or capture what the layout says. */
+static int
+act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
+{
+	if (source_check_use(d, l, o, e) != 0)
+		return -1;
+	if (!o->quiet)
+		report_warnings(l);
+	return o->info ? info(o, d, l, e) : capture_changes(o, d, l, e);
+}
+
 static int
 run(void *opts, char **operands, int n, struct err *e)
 {
@@ -117,11 +151,13 @@ run(void *opts, char **operands, int n, struct err *e)
 		return err_nomem(e, "the layout");
 	int rc = disk_open(&d, o->source, DISK_READ, e);
 	if (rc == 0) {
-		rc = layout_make(l, d, o, e);
+		rc = source_check_kind(d, o, e);
+		if (rc == 0)
+			rc = check_replaced(o, e);
+		if (rc == 0)
+			rc = layout_make(l, d, o, e);
 		if (rc == 0) {
-			if (!o->quiet)
-				report_warnings(l);
-			rc = o->info ? info(o, d, l, e) : capture_changes(o, d, l, e);
+			rc = act(o, d, l, e);
 			layout_free(l);
 		}
 		disk_close(d, &closing); /* only read: nothing to lose */

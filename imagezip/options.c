@@ -78,7 +78,13 @@ stores(const char *arg, bool *store, struct err *e)
 static int
 set_outside(void *at, const char *arg, struct err *e)
 {
-	return stores(arg, &((struct options *)at)->store_outside, e);
+	struct options *o = at;
+
+	o->store_outside = strcmp(arg, "store") == 0;
+	o->skip_outside = strcmp(arg, "skip") == 0;
+	if (o->store_outside || o->skip_outside || strcmp(arg, "tail") == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "\"%s\": tail, store or skip", arg);
 }
 
 static int
@@ -114,6 +120,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 enum {
 	OPT_DISK = 300,
 	OPT_FORCE,
+	OPT_LIVE,
 	OPT_PROGRESS,
 	OPT_JSON,
 	OPT_RETRIES,
@@ -155,8 +162,8 @@ static const struct cli_opt what_opts[] = {
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
 	    exclude_slack),
 	{ OPT_OUTSIDE, "outside", "POLICY",
-	    "store or skip what is in front of the first partition "
-	    "and behind the last (skip)",
+	    "in front of the first partition and behind the last: store all, skip "
+	    "it, or keep only the disk's tail (tail)",
 	    CLI_CALL, 0, 0, 0, set_outside },
 	{ OPT_GAPS, "gaps", "POLICY",
 	    "store or skip what lies between partitions (store)", CLI_CALL, 0, 0, 0,
@@ -170,6 +177,8 @@ static const struct cli_opt what_opts[] = {
 	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
 	FLAG('L', "relocations",
 	    "make them movable even when the source begins at sector 0", force_relocs),
+	FLAG(OPT_LIVE, "live",
+	    "take a source that is being written to; the image says so", live),
 	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)",
 	    CLI_UINT, AT(retries), 0, 1000, NULL },
 	{ 0 },
@@ -192,7 +201,9 @@ static const struct cli_opt how_opts[] = {
 	    "a full image when a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(delta_percent), 0, 100, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
-	FLAG(OPT_FORCE, "force", "write even to a terminal or a disk in use", force),
+	FLAG(OPT_FORCE, "force",
+	    "take an image as source; write to a terminal, a disk, or over any file",
+	    force),
 	FLAG('i', "info", "only say what would be stored", info),
 	FLAG('d', "debug", "say what is found on the way", debug),
 	FLAG('o', "dots", "a dot for each chunk", dots),
@@ -201,7 +212,7 @@ static const struct cli_opt how_opts[] = {
 	{ OPT_PROGRESS, "progress", "FD",
 	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
 	    0, 1 << 20, NULL },
-	{ 'v', NULL, NULL, "see --version", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 'v', NULL, NULL, "the same as --version", CLI_VERSION, 0, 0, 0, NULL },
 	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
 	REFUSED(
 	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
@@ -270,11 +281,26 @@ check(const struct options *o, struct err *e)
 }
 
 int
+options_signature(const struct options *o, char **path, struct err *e)
+{
+	const char *name = o->sig_new;
+
+	*path = NULL;
+	if (name == NULL)
+		return 0;
+	if (asprintf(path, "%s%s", name[0] != '\0' ? name : o->output,
+		name[0] != '\0' ? "" : ".sig") >= 0)
+		return 0;
+	*path = NULL;
+	return err_nomem(e, "a name");
+}
+
+int
 options_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->info ? 1 : 2;
 	if (n != want)
-		return err_set(e, ERR_USAGE,
+		return err_misuse(e,
 		    o->info ? "-i takes a source and nothing else"
 			    : "a source and an image are needed");
 	o->source = operands[0];

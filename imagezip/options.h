@@ -33,7 +33,7 @@ struct options {
 	bool zero_small;               /* -Z */
 	bool blank_inodes;             /* -M */
 	bool exclude_slack;            /* -x */
-	bool store_outside, skip_gaps; /* --outside, --gaps */
+	bool store_outside, skip_outside, skip_gaps; /* --outside, --gaps */
 	uint64_t limit_mb;             /* -A; 0: none */
 	uint64_t boot_root;            /* -B; 0: no boot image */
 	bool bad_as_zeros;             /* -X */
@@ -50,13 +50,16 @@ struct options {
 	const char *sig_old;    /* -H: a delta against this signature */
 	const char *sig_new;    /* -U: write one; "": next to the image */
 	uint64_t delta_percent; /* -P */
-	bool force;
+	bool force, live;       /* --force, --live */
 	/* What to say. */
 	bool info, debug, dots, quiet, json;
 	uint64_t progress_fd; /* UINT64_MAX: the terminal */
 };
 
 extern const struct cli_program imagezip_program;
+
+/* -U: the name of the signature that is written, to be freed; NULL: none is. */
+int options_signature(const struct options *, char **path, struct err *);
 
 /* Parse and check what can be checked without looking at the source. */
 int options_settle(struct options *, char **operands, int n, struct err *);

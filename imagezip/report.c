@@ -6,9 +6,40 @@
 #include "common/base/failure.h"
 #include "common/disk/range_json.h"
 
+/* What of the space outside of partitions is in the image, and what is not. */
+static void
+report_outside(const struct outside *o)
+{
+	char size[32], text[300];
+
+	if (o->tail.n > 0)
+		fprintf(stderr,
+		    "imagezip: the disk's end, behind all partitions, is kept: %s\n",
+		    tail_text(&o->tail, o->stored, text, sizeof text));
+	if (o->left_out > 0)
+		fprintf(stderr,
+		    "imagezip: warning: what lies at the disk's end, behind all "
+		    "partitions, is left out: %s\n",
+		    o->left_text);
+	if (o->unreadable > 0)
+		fprintf(stderr,
+		    "imagezip: warning: %s of the disk's end, behind all partitions, "
+		    "cannot be read and is left out\n",
+		    cli_human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
+	if (o->not_looked_at > 0)
+		fprintf(stderr,
+		    "imagezip: %s outside of partitions is left out and was not "
+		    "looked at (--outside=store, --gaps=store)\n",
+		    cli_human_bytes(
+			o->not_looked_at * SECTOR_BYTES, size, sizeof size));
+}
+
 void
 report_warnings(const struct layout *l)
 {
+	if (l->in_use[0] != '\0')
+		fprintf(stderr, "imagezip: warning: %s: the image may be damaged\n",
+		    l->in_use);
 	if (l->warning[0] != '\0')
 		fprintf(stderr, "imagezip: warning: %s\n", l->warning);
 	if (l->reloc_warning[0] != '\0')
@@ -23,6 +54,34 @@ report_warnings(const struct layout *l)
 		else
 			fprintf(stderr, "imagezip: warning: %s\n", p->warning);
 	}
+	report_outside(&l->outside);
+}
+
+static void
+json_outside(struct json *j, const struct outside *o)
+{
+	json_array(j, "tail");
+	for (size_t i = 0; i < o->tail.n; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", o->tail.pieces[i].sectors.off);
+		json_uint(j, "sectors", o->tail.pieces[i].sectors.len);
+		json_uint(j, "stored_sectors", o->stored[i]);
+		json_string(j, "holds", tail_kind_name(o->tail.pieces[i].kind));
+		json_end(j);
+	}
+	json_end(j);
+	json_uint(j, "outside_left_out_sectors", o->left_out);
+	json_string(j, "outside_left_out", o->left_text);
+	json_uint(j, "outside_unreadable_sectors", o->unreadable);
+	json_uint(j, "outside_not_looked_at_sectors", o->not_looked_at);
+}
+
+static void
+json_use(struct json *j, const struct layout *l)
+{
+	json_bool(j, "live", l->in_use[0] != '\0');
+	if (l->in_use[0] != '\0')
+		json_string(j, "in_use", l->in_use);
 }
 
 static int
@@ -37,6 +96,7 @@ json_layout(struct layout *l, uint64_t stored, struct err *e)
 	json_uint(j, "stored_sectors", stored);
 	json_uint(j, "stored_ranges", rangeset_count(&l->store));
 	json_uint(j, "estimated_image_bytes", l->image_bytes);
+	json_use(j, l);
 	json_array(j, "partitions");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
@@ -53,8 +113,26 @@ json_layout(struct layout *l, uint64_t stored, struct err *e)
 		json_end(j);
 	}
 	json_end(j);
+	json_outside(j, &l->outside);
 	json_end(j);
 	return json_show(j, e);
+}
+
+/* Rows of the table for the disk's end. */
+static void
+print_tail(const struct outside *o)
+{
+	char size[32], stored[32];
+
+	for (size_t i = 0; i < o->tail.n; i++) {
+		const struct tail_piece *p = &o->tail.pieces[i];
+		printf("%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
+		    p->sectors.off,
+		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
+		    cli_human_bytes(
+			o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
+		    "", "", tail_kind_name(p->kind));
+	}
 }
 
 int
@@ -78,6 +156,7 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 		    cli_human_bytes(p->image_bytes, image, sizeof image), p->fs,
 		    p->type);
 	}
+	print_tail(&l->outside);
 	printf("in all %s of %s in %zu ranges, an image of perhaps %s\n",
 	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
 	    cli_human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
@@ -107,8 +186,8 @@ json_lost(struct json *j, struct rangeset *lost)
 }
 
 int
-report_summary(const struct options *o, struct capture_stats *s, const struct delta *x,
-    double seconds, struct err *e)
+report_summary(const struct options *o, const struct layout *l,
+    struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
@@ -130,6 +209,8 @@ report_summary(const struct options *o, struct capture_stats *s, const struct de
 			    j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
+		json_use(j, l);
+		json_outside(j, &l->outside);
 		json_lost(j, &s->lost);
 		json_end(j);
 		return json_show(j, e);

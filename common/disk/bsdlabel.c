@@ -11,7 +11,8 @@
  *
  * Offsets count from the beginning of the disk or, in old FreeBSD, of the slice.
  * Partition c tells: it begins where the slice does (FreeBSD, NetBSD), or is the
- * whole disk (OpenBSD).
+ * whole disk (OpenBSD).  Where c begins at 0 and is no longer than the slice, it is
+ * that of old FreeBSD, or of OpenBSD and wrong; then the other partitions tell.
  */
 #include "common/disk/bsdlabel.h"
 
@@ -133,6 +134,37 @@ scale(struct raw_label *l, struct err *e)
 	return 0;
 }
 
+/* Do the partitions fit into the slice, when it begins at offset `base` of the label?
+ * Some may lie outside, but none half. */
+static bool
+fits(const struct raw_label *l, uint64_t base, struct range slice)
+{
+	uint64_t end = base + slice.len;
+
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct raw_part *p = &l->part[i];
+		if (i == RAW_PART || p->len == 0 || p->off >= end ||
+		    p->off + p->len <= base)
+			continue;
+		if (p->off < base || p->off + p->len > end)
+			return false;
+	}
+	return true;
+}
+
+/* Of a label whose c begins at 0 and is no longer than the slice.  Old FreeBSD counts
+ * from the slice.  OpenBSD counts from the disk, and its c may be another disk's, or as
+ * long as the slice: then a begins where the slice does, everything fits, and the label is
+ * of version 1 or would not fit otherwise. */
+static bool
+counts_from_disk(const struct raw_label *l, struct range slice)
+{
+	bool begins = l->part[0].len != 0 && l->part[0].off == slice.off;
+
+	return begins && fits(l, slice.off, slice) &&
+	       (l->version == 1 || !fits(l, 0, slice));
+}
+
 /* What the offsets count from: the sector that the slice begins at, or 0.  A label
  * that was moved with its slice still has the c of its old place. */
 static bool
@@ -142,6 +174,10 @@ find_base(const struct raw_label *l, struct range slice, uint64_t *base)
 	if (l->nparts <= RAW_PART || l->part[RAW_PART].len == 0)
 		return false;
 	const struct raw_part *c = &l->part[RAW_PART];
+	if (c->off == 0 && c->len <= slice.len && counts_from_disk(l, slice)) {
+		*base = slice.off;
+		return true;
+	}
 	if (c->len <= slice.len) {
 		*base = c->off;
 		return c->off == 0 || c->off == slice.off || c->len == slice.len;

@@ -61,6 +61,18 @@ disk_close(struct disk *d, struct err *e)
 	return rc;
 }
 
+void
+disk_call_data(struct disk *d, const char *name)
+{
+	char *copy = strcmp(name, "-") == 0 ? NULL : strdup(name);
+
+	d->is_data = true;
+	if (copy == NULL)
+		return;
+	free(d->name);
+	d->name = copy;
+}
+
 const char *
 disk_name(const struct disk *d)
 {
@@ -120,7 +132,7 @@ where(const struct disk *d, uint64_t off)
 {
 	struct where w;
 
-	if (disk_seekable(d))
+	if (disk_seekable(d) && !d->is_data)
 		snprintf(w.text, sizeof w.text, "sector %" PRIu64, off / SECTOR_BYTES);
 	else
 		snprintf(w.text, sizeof w.text, "byte %" PRIu64, off);

@@ -70,6 +70,10 @@ void disk_set_sector_bytes(struct disk *, unsigned);
 /* NULL is fine.  -1 when closing fails (then writes may be lost). */
 int disk_close(struct disk *, struct err *);
 
+/* It is data, and no disk: errors call it `name`, and count its bytes.  It keeps the
+ * name that it has when `name` is "-", and without memory. */
+void disk_call_data(struct disk *, const char *name);
+
 const char *disk_name(const struct disk *);
 enum disk_kind disk_kind(const struct disk *);
 bool disk_seekable(const struct disk *); /* FILE, BLOCK */

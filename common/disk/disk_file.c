@@ -199,11 +199,13 @@ kind_of(const struct stat *st, bool standard)
 static int
 check_write(const char *name, const struct stat *st, unsigned flags, struct err *e)
 {
+	const struct inuse_query q = {
+		.root = "", .path = name, .st = *st, .purpose = INUSE_TO_WRITE
+	};
+
 	if ((flags & DISK_WRITE) == 0 || (flags & DISK_FORCE) != 0)
 		return 0;
-	if (S_ISBLK(st->st_mode) || S_ISREG(st->st_mode))
-		return inuse_check("", name, st, e);
-	return 0;
+	return inuse_check(&q, e);
 }
 
 /* The descriptor becomes the disk's, also when this fails. */

@@ -411,9 +411,14 @@ gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned c
 {
 	const struct ptype_gpt *type = ptype_gpt_by_code(code);
 
-	if (type == NULL)
-		return err_set(e, ERR_USAGE,
-		    "%s: %u (0x%x) is no known GPT partition type", disk_name(d), code,
-		    code);
-	return change_entry(t, d, number, type, e);
+	if (type != NULL)
+		return change_entry(t, d, number, type, e);
+	if (ptable_find(t, number) == NULL)
+		return err_set(
+		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+	err_set(e, ERR_USAGE,
+	    "%s: %u (0x%x) is no known GPT partition type: partition %u keeps the type "
+	    "that it has",
+	    disk_name(d), code, code, number);
+	return 1;
 }

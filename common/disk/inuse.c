@@ -1,115 +1,26 @@
+/* inuse.c: inuse.h: mounts and swap, and the sentence that is said.
+ *
+ * Called by disk_open() for what is to be written, and by imagezip for its source, in
+ * the caller's thread.  Nothing is changed, and no lock is kept.
+ */
 #include "common/disk/inuse.h"
 
-#include <dirent.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-enum { NESTING_MAX = 8 }; /* loop devices on loop devices */
+#include "common/disk/inuse_impl.h"
 
-struct target {
-	const char *root, *path;
-	struct stat st;
-	unsigned nesting;
+struct search {
+	const struct inuse_query *q;
+	struct inuse_places places;
 };
 
-struct name {
-	char text[256];
-};
-
-static int check(const struct target *, struct err *);
-
-/* The first line of a small file below root, without its end; false if none. */
-static bool __attribute__((format(printf, 4, 5)))
-read_line(const char *root, char *buf, size_t cap, const char *fmt, ...)
+static int
+in_use(const struct search *s, const char *why, struct err *e)
 {
-	char rel[PATH_MAX], path[PATH_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(rel, sizeof rel, fmt, ap);
-	va_end(ap);
-	snprintf(path, sizeof path, "%.2000s/%.2000s", root, rel);
-	FILE *f = fopen(path, "re");
-	if (f == NULL)
-		return false;
-	bool ok = fgets(buf, (int)cap, f) != NULL;
-	fclose(f);
-	if (ok)
-		buf[strcspn(buf, "\n")] = '\0';
-	return ok;
-}
-
-/* The disk that a partition is on; any other device is its own disk. */
-static dev_t
-whole_disk(const char *root, dev_t dev)
-{
-	unsigned maj = major(dev), min = minor(dev);
-	char line[64];
-
-	if (read_line(
-		root, line, sizeof line, "sys/dev/block/%u:%u/partition", maj, min) &&
-	    read_line(root, line, sizeof line, "sys/dev/block/%u:%u/../dev", maj, min))
-		sscanf(line, "%u:%u", &maj, &min);
-	return makedev(maj, min);
-}
-
-/* Does writing to one of these devices change the other? */
-static bool
-share_sectors(const char *root, dev_t a, dev_t b)
-{
-	return a == b || whole_disk(root, a) == b || a == whole_disk(root, b);
-}
-
-static bool
-same_bytes(const struct target *t, const struct stat *st)
-{
-	if (S_ISBLK(t->st.st_mode))
-		return S_ISBLK(st->st_mode) &&
-		       share_sectors(t->root, t->st.st_rdev, st->st_rdev);
-	return S_ISREG(st->st_mode) && st->st_dev == t->st.st_dev &&
-	       st->st_ino == t->st.st_ino;
-}
-
-/* The same for a path as the kernel prints it. */
-static bool
-path_is_target(const struct target *t, const char *path)
-{
-	char full[PATH_MAX];
-	struct stat st;
-
-	if (path[0] != '/')
-		return false;
-	snprintf(full, sizeof full, "%.2000s%.2000s", t->root, path);
-	return stat(full, &st) == 0 && same_bytes(t, &st);
-}
-
-/* "/dev/sdb1" for a device number. */
-static struct name
-dev_name(const char *root, dev_t dev)
-{
-	char path[PATH_MAX], link[PATH_MAX];
-	struct name n;
-
-	snprintf(path, sizeof path, "%.2000s/sys/dev/block/%u:%u", root, major(dev),
-	    minor(dev));
-	ssize_t len = readlink(path, link, sizeof link - 1);
-	if (len > 0) {
-		link[len] = '\0';
-		const char *base = strrchr(link, '/');
-		snprintf(n.text, sizeof n.text, "/dev/%.200s",
-		    base != NULL ? base + 1 : link);
-	} else {
-		snprintf(n.text, sizeof n.text, "device %u:%u", major(dev), minor(dev));
-	}
-	for (char *p = n.text; (p = strchr(p, '!')) != NULL;)
-		*p = '/'; /* how sysfs spells cciss/c0d0 */
-	return n;
+	return err_set(e, ERR_REFUSED, "%s is in use: %s", s->q->path, why);
 }
 
 /* Undo the kernel's \040 for blanks, in place. */
@@ -131,169 +42,133 @@ unescape(char *s)
 	*out = '\0';
 }
 
-static int
-check_mount_line(const struct target *t, char *line, struct err *e)
-{
-	char on[PATH_MAX], source[PATH_MAX] = "";
+/* One line of mountinfo. */
+struct mount {
 	unsigned maj, min;
+	char on[INUSE_PATH_BYTES], type[64], source[INUSE_PATH_BYTES];
+	bool writable; /* the filesystem, whatever this mount of it is */
+};
 
-	if (sscanf(line, "%*u %*u %u:%u %*s %4095s", &maj, &min, on) != 3)
-		return 0;
-	/* btrfs has a number of its own: there only the source tells. */
-	char *tail = strstr(line, " - ");
+static bool
+parse_mount(struct mount *m, const char *line)
+{
+	char options[16] = "";
+
+	*m = (struct mount){ .writable = true };
+	if (sscanf(line, "%*u %*u %u:%u %*s %4095s", &m->maj, &m->min, m->on) != 3)
+		return false;
+	const char *tail = strstr(line, " - ");
 	if (tail != NULL)
-		sscanf(tail, " - %*s %4095s", source);
-	unescape(on);
-	unescape(source);
-	if (share_sectors(t->root, t->st.st_rdev, makedev(maj, min)))
-		return err_set(e, ERR_REFUSED, "%s is in use: %s is mounted on %s",
-		    t->path, dev_name(t->root, makedev(maj, min)).text, on);
-	if (path_is_target(t, source))
-		return err_set(e, ERR_REFUSED, "%s is in use: %s is mounted on %s",
-		    t->path, source, on);
-	return 0;
+		sscanf(tail, " - %63s %4095s %15[^, \n]", m->type, m->source, options);
+	m->writable = strcmp(options, "ro") != 0;
+	unescape(m->on);
+	unescape(m->source);
+	return true;
+}
+
+/* btrfs and FUSE on a file have a number of their own: there the source tells. */
+static struct inuse_place *
+mounted_place(struct search *s, const struct mount *m)
+{
+	const char *root = s->q->root;
+	struct inuse_place *p =
+	    inuse_place_of_device(&s->places, makedev(m->maj, m->min));
+
+	if (p == NULL && m->maj == 0)
+		p = inuse_place_of_path(&s->places, root, m->source);
+	if (p == NULL && strcmp(m->type, "btrfs") == 0)
+		p = inuse_place_of_btrfs(&s->places, root, m->source);
+	return p;
 }
 
 static int
-check_swap_line(const struct target *t, char *line, struct err *e)
+check_mount_line(struct search *s, char *line, struct err *e)
 {
-	char path[PATH_MAX];
+	char why[INUSE_NAME_BYTES + 1100];
+	struct mount m;
+
+	if (!parse_mount(&m, line))
+		return 0;
+	struct inuse_place *p = mounted_place(s, &m);
+	if (p == NULL)
+		return 0;
+	if (s->q->purpose == INUSE_TO_READ && !m.writable) {
+		p->seen = true;
+		return 0;
+	}
+	snprintf(why, sizeof why, "%s is mounted %son %.1000s", p->name,
+	    s->q->purpose == INUSE_TO_READ ? "read-write " : "", m.on);
+	return in_use(s, why, e);
+}
+
+static int
+check_swap_line(struct search *s, char *line, struct err *e)
+{
+	char path[INUSE_PATH_BYTES], why[INUSE_NAME_BYTES + 32];
 
 	if (sscanf(line, "%4095s", path) != 1)
 		return 0;
 	unescape(path);
-	if (!path_is_target(t, path))
+	const struct inuse_place *p =
+	    inuse_place_of_path(&s->places, s->q->root, path);
+	if (p == NULL)
 		return 0;
-	return err_set(
-	    e, ERR_REFUSED, "%s is in use: %s is used as swap", t->path, path);
+	snprintf(why, sizeof why, "%s is used as swap", p->name);
+	return in_use(s, why, e);
 }
 
 static int
-check_lines(const struct target *t, const char *file,
-    int (*check_line)(const struct target *, char *, struct err *), struct err *e)
+check_lines(struct search *s, const char *file,
+    int (*check_line)(struct search *, char *, struct err *), struct err *e)
 {
-	char path[PATH_MAX], *line = NULL;
+	char path[INUSE_PATH_BYTES], *line = NULL;
 	size_t cap = 0;
 	int rc = 0;
 
-	snprintf(path, sizeof path, "%.2000s/%s", t->root, file);
+	snprintf(path, sizeof path, "%.2000s/%s", s->q->root, file);
 	FILE *f = fopen(path, "re");
 	if (f == NULL)
 		return 0;
 	while (rc == 0 && getline(&line, &cap, f) > 0)
-		rc = check_line(t, line, e);
+		rc = check_line(s, line, e);
 	free(line);
 	fclose(f);
 	return rc;
 }
 
-/* Call f for each entry of a directory until it returns nonzero. */
+/* What changes the bytes while they are read, though neither mount nor swap does. */
 static int
-each_entry(const struct target *t, const char *dir,
-    int (*f)(const struct target *, const char *dir, const char *entry, struct err *),
-    struct err *e)
+check_writers(struct search *s, struct err *e)
 {
-	char path[PATH_MAX];
-	struct dirent *ent;
-	int rc = 0;
+	char why[3 * INUSE_NAME_BYTES];
 
-	snprintf(path, sizeof path, "%.2000s/%.2000s", t->root, dir);
-	DIR *d = opendir(path);
-	if (d == NULL)
-		return 0;
-	while (rc == 0 && (ent = readdir(d)) != NULL)
-		if (ent->d_name[0] != '.')
-			rc = f(t, dir, ent->d_name, e);
-	closedir(d);
-	return rc;
-}
-
-/* dir is .../NAME/holders: NAME's name is what stands before. */
-static int
-check_holder(const struct target *t, const char *dir, const char *holder, struct err *e)
-{
-	char dm[200], devno[64], also[220] = "";
-	unsigned maj, min;
-
-	if (!read_line(t->root, devno, sizeof devno, "%.2000s/../dev", dir) ||
-	    sscanf(devno, "%u:%u", &maj, &min) != 2)
-		return 0;
-	if (read_line(t->root, dm, sizeof dm, "sys/block/%.200s/dm/name", holder))
-		snprintf(also, sizeof also, " (%s)", dm);
-	return err_set(e, ERR_REFUSED, "%s is in use: %s is held by %s%s", t->path,
-	    dev_name(t->root, makedev(maj, min)).text, holder, also);
+	if (s->places.rebuilt[0] != '\0')
+		return in_use(s, s->places.rebuilt, e);
+	inuse_find_writer(&s->places, s->q->root, why, sizeof why);
+	if (why[0] == '\0')
+		inuse_find_claim(&s->places, s->q->root, why, sizeof why);
+	return why[0] != '\0' ? in_use(s, why, e) : 0;
 }
 
 static int
-check_partition(
-    const struct target *t, const char *dir, const char *entry, struct err *e)
+check(struct search *s, struct err *e)
 {
-	char path[PATH_MAX], line[64];
-
-	if (!read_line(
-		t->root, line, sizeof line, "%.1000s/%.200s/partition", dir, entry))
-		return 0;
-	snprintf(path, sizeof path, "%.1000s/%.200s/holders", dir, entry);
-	return each_entry(t, path, check_holder, e);
-}
-
-static int
-check_holders(const struct target *t, struct err *e)
-{
-	dev_t whole = whole_disk(t->root, t->st.st_rdev);
-	char dir[64], held[80];
-
-	snprintf(dir, sizeof dir, "sys/dev/block/%u:%u", major(t->st.st_rdev),
-	    minor(t->st.st_rdev));
-	snprintf(held, sizeof held, "%s/holders", dir);
-	if (each_entry(t, held, check_holder, e) != 0 ||
-	    each_entry(t, dir, check_partition, e) != 0)
+	if (check_lines(s, "proc/self/mountinfo", check_mount_line, e) != 0 ||
+	    check_lines(s, "proc/swaps", check_swap_line, e) != 0)
 		return -1;
-	snprintf(held, sizeof held, "sys/dev/block/%u:%u/holders", major(whole),
-	    minor(whole));
-	return whole != t->st.st_rdev ? each_entry(t, held, check_holder, e) : 0;
-}
-
-/* A loop device on our bytes counts when it is itself in use. */
-static int
-check_loop(const struct target *t, const char *dir, const char *entry, struct err *e)
-{
-	char backing[PATH_MAX], devno[64], path[272];
-	struct target loop = {
-		.root = t->root, .path = path, .nesting = t->nesting + 1
-	};
-	unsigned maj, min;
-
-	if (!read_line(t->root, backing, sizeof backing, "%s/%.200s/loop/backing_file",
-		dir, entry) ||
-	    !path_is_target(t, backing) ||
-	    !read_line(t->root, devno, sizeof devno, "%s/%.200s/dev", dir, entry) ||
-	    sscanf(devno, "%u:%u", &maj, &min) != 2)
-		return 0;
-	snprintf(path, sizeof path, "/dev/%.250s", entry);
-	loop.st.st_mode = S_IFBLK;
-	loop.st.st_rdev = makedev(maj, min);
-	if (check(&loop, e) != 0)
-		return err_ctx(e, "%s", t->path);
-	return 0;
-}
-
-static int
-check(const struct target *t, struct err *e)
-{
-	if (S_ISBLK(t->st.st_mode) &&
-	    (check_lines(t, "proc/self/mountinfo", check_mount_line, e) != 0 ||
-		check_holders(t, e) != 0))
-		return -1;
-	if (check_lines(t, "proc/swaps", check_swap_line, e) != 0)
-		return -1;
-	return t->nesting < NESTING_MAX ? each_entry(t, "sys/block", check_loop, e) : 0;
+	if (s->q->purpose == INUSE_TO_READ)
+		return check_writers(s, e);
+	return s->places.held[0] != '\0' ? in_use(s, s->places.held, e) : 0;
 }
 
 int
-inuse_check(const char *root, const char *path, const struct stat *st, struct err *e)
+inuse_check(const struct inuse_query *q, struct err *e)
 {
-	struct target t = { .root = root, .path = path, .st = *st };
+	struct search s = { .q = q };
+	int rc = inuse_places_find(&s.places, q, e);
 
-	return check(&t, e);
+	if (rc == 0 && s.places.n > 0) /* none of a pipe */
+		rc = check(&s, e);
+	inuse_places_free(&s.places);
+	return rc;
 }

@@ -1,27 +1,58 @@
-/* inuse.h: does somebody use this block device or file, so that writing to it
- * would do harm?
+/* inuse.h: does somebody use this block device or file, so that writing to it would
+ * do harm, or so that it changes while it is read?
  *
- * A device is in use when it, one of its partitions or (for a partition) the
- * disk that it is on is mounted, swapped to, held by another block device (LVM,
- * md, dm, bcache) or the backing of a loop device that is itself in use.
- * Siblings of a partition do not matter.  A regular file is in use when it is
- * swapped to or backs such a loop device.
+ * The bytes of a device are also those of its partitions, of the disk that it is a
+ * partition of, of what holds it (LVM, md, dm, bcache), and of a loop device on it;
+ * those of a loop device are also those of the file behind it.  All these places are
+ * looked at.  The siblings of a partition are not.
  *
- * Sources: the kernel's documentation of /proc/self/mountinfo, /proc/swaps and
- * /sys/dev/block.  What these do not show (mounts in other namespaces) is left
- * to O_EXCL.
+ * It must not be written when one of the places is mounted, used as swap, or held by
+ * another block device.  It must not be read when one of the places is mounted
+ * read-write, used as swap, open for writing in a process, claimed by something that
+ * cannot be seen, or a member of an array that is being rebuilt.  A read-only mount
+ * and an array or volume that nobody uses do no harm to a reader.
+ *
+ * Sources: the kernel's documentation of /proc/PID/mountinfo, /proc/PID/fdinfo,
+ * /proc/swaps, /sys/dev/block and /sys/fs/btrfs.  Processes of other users can only
+ * be looked into by root.
  */
 #ifndef COMMON_DISK_INUSE_H
 #define COMMON_DISK_INUSE_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "common/base/err.h"
+#include "common/disk/range.h"
 
-/* 0 when nothing is known to use it, -1 (ERR_REFUSED) with a sentence that
- * says what does: "/dev/sdb is in use: /dev/sdb1 is mounted on /home".
- * `root` goes in front of /proc, /sys and the paths named there: "" but for
- * tests.  Neither /proc nor /sys need be there. */
-int inuse_check(const char *root, const char *path, const struct stat *, struct err *);
+enum { INUSE_NAME_CAP = 256 };
+
+enum inuse_purpose { INUSE_TO_WRITE, INUSE_TO_READ };
+
+struct inuse_query {
+	const char *root; /* in front of /proc, /sys and the paths named there: "" but
+	                   * for tests; neither /proc nor /sys need be there */
+	const char *path; /* of the device or file: for messages */
+	struct stat st;   /* of it */
+	enum inuse_purpose purpose;
+	/* Are any of these sectors of the device or file of interest?  A partition or
+	 * loop device of other sectors does not matter.  NULL: all of them are. */
+	bool (*wants)(const void *arg, struct range sectors);
+	const void *arg;
+};
+
+/* 0 when nothing is known to use it; -1 with ERR_REFUSED and a sentence that says
+ * what does: "/dev/sdb is in use: /dev/sdb1 is mounted on /home"; or ERR_NOMEM. */
+int inuse_check(const struct inuse_query *, struct err *);
+/* inuse_check() for writing these sectors alone: partitions that have none of them, nor
+ * share a page of 4 KiB with them, may be in use. */
+int inuse_check_area(const char *root, const char *path, const struct stat *,
+    struct range area, struct err *);
+/* The names of the kernel's partitions of a block device that have some of these
+ * sectors, `most` of them at most: how many.  root: as above. */
+unsigned inuse_partitions(const char *root, const struct stat *, struct range area,
+    char names[][INUSE_NAME_CAP], unsigned most);
+/* Is it a block device that sysfs calls a partition of another one?  root: as above. */
+bool inuse_is_partition(const char *root, const struct stat *);
 
 #endif /* COMMON_DISK_INUSE_H */

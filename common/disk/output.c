@@ -48,6 +48,48 @@ output_check_input(const char *output, const char *input, struct err *e)
 	return 0;
 }
 
+/* -1: it cannot be read. */
+static int
+is_of_kind(const char *path, const struct output_kind *kind, struct err *e)
+{
+	uint8_t head[OUTPUT_HEAD_BYTES];
+	struct err ignored; /* only read: nothing to lose */
+	struct disk *d;
+
+	if (disk_open(&d, path, DISK_READ, e) != 0)
+		return -1;
+	ssize_t n = disk_read_upto(d, head, kind->head_bytes, 0, e);
+	disk_close(d, &ignored);
+	if (n < 0)
+		return -1;
+	return n == 0 || ((size_t)n == kind->head_bytes && kind->begins(head));
+}
+
+int
+output_check_replace(
+    const char *path, const struct output_kind *kind, bool force, struct err *e)
+{
+	bool standard = strcmp(path, "-") == 0;
+	struct stat st;
+
+	if (force || stat_of(path, STDOUT_FILENO, &st) != 0)
+		return 0;
+	if (S_ISBLK(st.st_mode))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is a disk, and %s would overwrite what is on it; --force "
+		    "writes it there",
+		    standard ? "standard output" : path, kind->name);
+	/* What standard output leads to was chosen, and emptied, by the shell. */
+	if (!S_ISREG(st.st_mode) || standard)
+		return 0;
+	int is = is_of_kind(path, kind, e);
+	if (is > 0)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: is there already, and %s %s; --force replaces it", path,
+	    is < 0 ? "nobody can tell whether it is" : "is not", kind->name);
+}
+
 FILE *
 output_report(const char *path)
 {
@@ -90,7 +132,19 @@ output_free(struct output *o)
 static int
 busy(const struct output *o, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "%s: another program is writing it", o->partial);
+	return err_set(e, ERR_REFUSED, "%s: another program is writing it",
+	    disk_name(o->disk));
+}
+
+/* The user named the one, and the system refused the other. */
+static void
+name_in_error(const char *path, const char *partial, struct err *e)
+{
+	size_t n = partial != NULL ? strlen(partial) : 0;
+	const struct err was = *e;
+
+	if (n > 0 && strncmp(was.text, partial, n) == 0)
+		snprintf(e->text, sizeof e->text, "%.200s%.300s", path, was.text + n);
 }
 
 /* Two programs with one output would mix their data.  Who has the lock writes, if the
@@ -130,12 +184,15 @@ own_name(const char *path)
 }
 
 int
-output_open(struct output *o, const char *path, bool force, struct err *e)
+output_open(struct output *o, const char *path, const struct output_kind *kind,
+    bool force, struct err *e)
 {
 	unsigned flags = DISK_WRITE | DISK_CREATE | (force ? DISK_FORCE : 0);
 	struct err closing;
 
 	memset(o, 0, sizeof *o);
+	if (output_check_replace(path, kind, force, e) != 0)
+		return -1;
 	o->path = own_name(path);
 	if (o->path == NULL ||
 	    (wants_partial(path) && asprintf(&o->partial, "%s.partial", o->path) < 0)) {
@@ -143,6 +200,10 @@ output_open(struct output *o, const char *path, bool force, struct err *e)
 		return err_nomem(e, path);
 	}
 	int rc = disk_open(&o->disk, o->partial != NULL ? o->partial : path, flags, e);
+	if (rc != 0)
+		name_in_error(path, o->partial, e);
+	else
+		disk_call_data(o->disk, path);
 	if (rc == 0 && o->partial != NULL && take_partial(o, e) != 0) {
 		disk_close(o->disk, &closing); /* it is not ours: nothing is removed */
 		rc = -1;

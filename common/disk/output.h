@@ -15,6 +15,15 @@ struct output {
 	uint64_t at;          /* bytes written */
 };
 
+enum { OUTPUT_HEAD_BYTES = 16 };
+
+/* What a program writes: only a file of the same kind is replaced without force. */
+struct output_kind {
+	const char *name;  /* "an ndz image" */
+	size_t head_bytes; /* at the beginning of a file; up to OUTPUT_HEAD_BYTES */
+	bool (*begins)(const uint8_t *head); /* does such a file begin so? */
+};
+
 /* Is the output an existing file or block device that is the input, too, by whatever
  * name?  "-" is standard output, and standard input. */
 bool output_is_input(const char *output, const char *input);
@@ -28,11 +37,18 @@ FILE *output_report_last(const void *opts, char **operands, int n);
 /* A file that was begun and is no result.  Where the name is a link, as /dev/stdout is,
  * the link stays, and the file behind it becomes empty. */
 void output_remove(const char *path);
-/* path "-": standard output.  Of a file, NAME.partial is written, and locked:
- * behind a link beside the file that it leads to;
- * ERR_REFUSED while another program does that; what an earlier run left there is
- * replaced. */
-int output_open(struct output *, const char *path, bool force, struct err *);
+/* May this output be written?  ERR_REFUSED when it is a block device, or a file that is
+ * neither empty nor of this kind; also when its beginning cannot be read.  0 for what
+ * does not exist, for pipes and character devices, and with force.  For programs that
+ * work long before they open it. */
+int output_check_replace(
+    const char *path, const struct output_kind *, bool force, struct err *);
+/* The same check; then open it.  path "-" is standard output.  Of a file, NAME.partial
+ * is written, and locked: beside the file that a link leads to.  ERR_REFUSED while
+ * another program does that; what an earlier run left there is replaced.  Errors name
+ * `path`. */
+int output_open(struct output *, const char *path, const struct output_kind *,
+    bool force, struct err *);
 /* Append n bytes. */
 int output_write(struct output *, const void *data, size_t n, struct err *);
 /* Sync unless told not to, close, give the file its name.  -1: nothing is left, but

@@ -112,6 +112,18 @@ ptable_find(const struct ptable *t, unsigned number)
 }
 
 const char *
+ptable_numbers(const struct ptable *t, char *buf, size_t cap)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < t->nparts && n < cap; i++)
+		n += (size_t)snprintf(
+		    buf + n, cap - n, "%s%u", i > 0 ? ", " : "", t->parts[i].number);
+	return buf;
+}
+
+const char *
 ptable_type_name(
     const struct ptable *t, const struct partition *p, char *buf, size_t cap)
 {

@@ -76,16 +76,20 @@ bool ptable_begins(const void *sector0, uint64_t sectors);
 /* NULL when there is no such partition. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
+/* "1, 2, 5", for a person; "" when it has none. */
+const char *ptable_numbers(const struct ptable *, char *buf, size_t cap);
+
 /* A word for a person: "Linux filesystem", "0x83 Linux", "0x7b". */
 const char *ptable_type_name(
     const struct ptable *, const struct partition *, char *buf, size_t cap);
 
 /* Set a partition's type (imageunzip -D): an MBR type 1..255 on MBR disks; on
- * GPT disks a gdisk code such as 0x8300, or 131, 130, 165, 7 for the MBR types
- * of the same meaning: type GUID and name in both copies, CRCs redone.  A copy
- * that is damaged is left as it is.  ERR_USAGE for a code that this kind of
- * table does not know or that would change what the table is (extended, 0xEE),
- * and for a partition that does not exist. */
+ * GPT disks a gdisk code such as 0x8300, or an MBR type of the same meaning as
+ * one of these (131, 166): type GUID and name in both copies, CRCs redone.  A copy
+ * that is damaged is left as it is.  1: a GPT's partition stays as it is, since
+ * no type of GPT is known for that code; *e is the sentence of a warning.
+ * ERR_USAGE for what is no type of an MBR or would change what the table is
+ * (extended, 0xEE), and for a partition that does not exist. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
 /* Take a partition out of the table: of a GPT, of both copies.  ERR_USAGE when there is

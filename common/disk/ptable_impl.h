@@ -28,7 +28,7 @@ int mbr_remove(struct disk *, unsigned number, struct err *);
 /* Fill in t, whose sector_bytes is set.  *found: is there at least a header? */
 int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
 /* The same of a GPT that was read: in the backup first, so that one copy on the disk is
- * whole at any time. */
+ * whole at any time.  gpt_set_type(): 1 as ptable_set_type(). */
 int gpt_set_type(
     const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
 int gpt_remove(const struct ptable *, struct disk *, unsigned number, struct err *);

@@ -45,6 +45,7 @@ static const struct ptype_gpt gpt_types[] = {
 	{ 0xfd00, "A19D880F-05FC-4D3B-A006-743F0F84911E", "Linux RAID" },
 };
 
+/* The first four are those of the specification. */
 static const struct {
 	uint8_t mbr;
 	unsigned code;
@@ -53,6 +54,17 @@ static const struct {
 	{ 0x82, 0x8200 },
 	{ 0xa5, 0xa500 },
 	{ 0x07, 0x0700 },
+	{ 0x06, 0x0700 },
+	{ 0x0b, 0x0700 },
+	{ 0x0c, 0x0700 },
+	{ 0x0e, 0x0700 },
+	{ 0x27, 0x2700 },
+	{ 0x8e, 0x8e00 },
+	{ 0xa6, 0xa600 },
+	{ 0xaf, 0xaf00 },
+	{ 0xef, 0xef00 },
+	{ 0xfb, 0xfb00 },
+	{ 0xfd, 0xfd00 },
 };
 
 static const char *const mbr_names[256] = {

@@ -17,7 +17,8 @@ struct ptype_gpt {
 	const char *name; /* ASCII, at most 36 characters */
 };
 
-/* NULL when unknown; the MBR types 131, 130, 165 and 7 find their like. */
+/* NULL when unknown.  An MBR type finds the GPT type of the same meaning, where that is
+ * clear: 131, 130, 165, 166, 7, those of FAT, of LVM, RAID and EFI and some more. */
 const struct ptype_gpt *ptype_gpt_by_code(unsigned code);
 const struct ptype_gpt *ptype_gpt_by_guid(const uint8_t guid[GUID_BYTES]);
 /* The i-th type, NULL behind the last. */

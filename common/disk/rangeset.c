@@ -146,6 +146,42 @@ rangeset_contains(struct rangeset *s, uint64_t x)
 	return i < s->n && s->r[i].off <= x;
 }
 
+bool
+rangeset_touches(struct rangeset *s, struct range r)
+{
+	size_t i = rangeset_find(s, r.off);
+
+	return i < rangeset_count(s) && rangeset_get(s, i).off < range_end(r);
+}
+
+uint64_t
+rangeset_total_in(struct rangeset *s, struct range r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = rangeset_find(s, r.off); i < rangeset_count(s); i++) {
+		struct range part = range_clip(
+		    rangeset_get(s, i), r.off, range_end(r));
+		if (part.len == 0)
+			break;
+		n += part.len;
+	}
+	return n;
+}
+
+int
+rangeset_add_shifted(
+    struct rangeset *to, struct rangeset *from, uint64_t by, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < rangeset_count(from); i++) {
+		struct range r = rangeset_get(from, i);
+		rc = rangeset_add(to, (struct range){ r.off + by, r.len }, e);
+	}
+	return rc;
+}
+
 int
 rangeset_union(struct rangeset *a, struct rangeset *b, struct err *e)
 {

@@ -31,9 +31,16 @@ size_t rangeset_count(struct rangeset *);
 struct range rangeset_get(struct rangeset *, size_t i);
 uint64_t rangeset_total(struct rangeset *);
 bool rangeset_contains(struct rangeset *, uint64_t x);
+/* Is there anything of the range in it? */
+bool rangeset_touches(struct rangeset *, struct range);
+/* How much of it is? */
+uint64_t rangeset_total_in(struct rangeset *, struct range);
 /* Index of the first range that ends after x; rangeset_count() if none. */
 size_t rangeset_find(struct rangeset *, uint64_t x);
 
+/* Add all ranges of `from`, each by so much further on.  ERR_NOMEM. */
+int rangeset_add_shifted(
+    struct rangeset *to, struct rangeset *from, uint64_t by, struct err *);
 /* a = a + b; a = a - b; a = a & b: O(n + m) once sorted.  ERR_NOMEM. */
 int rangeset_union(struct rangeset *a, struct rangeset *b, struct err *);
 int rangeset_minus(struct rangeset *a, struct rangeset *b, struct err *);

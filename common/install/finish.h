@@ -3,7 +3,7 @@
 #ifndef COMMON_INSTALL_FINISH_H
 #define COMMON_INSTALL_FINISH_H
 
-#include "common/disk/rangeset.h"
+#include "common/install/cover.h"
 #include "common/install/target.h"
 #include "common/ndz/chunk.h"
 
@@ -11,12 +11,19 @@
  * made to fit, if that is wanted?  ERR_UNSUPPORTED, as of ptable_fit(). */
 int finish_check(const struct target *, const struct chunk *, const void *bytes,
     unsigned table_sector_bytes, struct err *);
-/* Type (-D), old signatures, the table's fit, as the configuration has it, while the
- * mark stands.  `stored`: sectors of the image that were fed, NULL: not known;
- * table_sector_bytes: of the disk that the image is of, 0: not known.  May be done
- * once more, after a kill. */
-int finish_target(struct target *, struct rangeset *stored, unsigned table_sector_bytes,
-    unsigned *stale_wiped, struct err *);
+/* What is to be finished. */
+struct finish {
+	struct target *target;
+	struct cover *cover; /* what the chunks stored */
+	bool known;          /* that is all that the image stores */
+	bool ours;           /* what it does not store is free: no delta */
+	/* Of the disk that the image is of, as its table counts; 0: not known. */
+	unsigned sector_bytes;
+	bool dry; /* it is only told what would be done */
+};
+/* Type (-D), the free space that waited, old signatures, the table's fit, as the
+ * configuration has it, while the mark stands.  May be done once more, after a kill. */
+int finish_target(const struct finish *, unsigned *stale_wiped, struct err *);
 /* There is another table now. */
 void finish_tell_kernel(const struct target *);
 

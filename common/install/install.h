@@ -22,13 +22,24 @@
 #include "common/disk/disk.h"
 #include "common/ndz/lost.h"
 #include "common/ndz/chunk.h"
+#include "common/ndz/only.h"
 #include "common/ndz/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
 
+/* --tail: what becomes of the end of the image's disk. */
+enum install_tail {
+	INSTALL_TAIL_SAME, /* written to a disk of the same size, left out elsewhere */
+	INSTALL_TAIL_MOVE, /* ... moved to the end of a larger disk, if it can be */
+	INSTALL_TAIL_SKIP, /* left out */
+};
+
 /* What imageunzip and frisbee let the user choose; see install_opts[]. */
 struct install_config {
 	uint64_t slice;     /* -s: partition number, 0: the whole target */
+	/* --only: these partitions of an image of a disk, into those of the same
+	 * numbers, or one of them into `slice`. */
+	struct only_list only;
 	uint64_t part_type; /* -D: MBR type or GPT code, 0: leave it */
 	bool zero;          /* -z: zero the free space */
 	bool discard;       /* --discard it */
@@ -40,16 +51,19 @@ struct install_config {
 	bool convert;      /* --convert: a table for other sectors */
 	bool fix_gpt;      /* --fix-gpt: the backup to the disk's end */
 	bool grow;         /* --grow: the last partition, too */
+	enum install_tail tail; /* --tail */
 	bool direct;       /* -f: direct writes, also to a file */
 	bool no_writer;    /* -n */
 	bool in_place;     /* --in-place: treat a regular file as a device */
-	bool force;        /* --force: write to a disk in use, too */
+	bool force;        /* --force: write to a disk in use, too, and without gate.h */
 	const char *state; /* --state: a file that survives a crash, or "target" */
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one a processor */
 	/* proof_opts[]: whoever feeds the chunks proves them before. */
 	struct proof_config proof;
+	/* Not an option: the rest of the disk may be in use.  With slice. */
+	bool shares_disk;
 	/* Not an option: a delta onto a regular file, which becomes as long as the
 	 * image says.  With in_place. */
 	bool resize;
@@ -77,6 +91,10 @@ int install_set_pattern(void *config, const char *arg, struct err *);
  * copied (-N). */
 int install_check_raw(const struct install_config *, struct err *);
 
+/* Does it help to feed chunk 0 first?  The image's partition table is in it: without it
+ * there is no place for --state=target, and filling free space waits for the end. */
+bool install_wants_table(const struct install_config *);
+
 /* The sectors of partition `slice` of a disk (-s), or len 0 for 0, the whole. */
 int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 
@@ -87,6 +105,8 @@ struct install_stats {
 	uint64_t bytes_filled;  /* -z, -p */
 	uint64_t bytes_covered; /* with what was skipped */
 	unsigned stale_wiped;   /* signatures */
+	uint64_t tail_left_out; /* bytes of the image's tail */
+	uint64_t tail_moved;    /* bytes of it, with --tail=move */
 	struct lost lost;       /* as the image says; lost_free() */
 };
 
@@ -102,6 +122,12 @@ int install_open_disk(struct install **, const struct install_config *, struct d
 /* Refuse now (ERR_REFUSED) an image that needs so many sectors when the target
  * has fewer. */
 int install_check_fit(struct install *, uint64_t sectors, struct err *);
+/* Refuse now (ERR_REFUSED) an image of which chunk 0 says this when it was surely not
+ * meant for this target; feeding chunk 0 does so, too. */
+int install_check_meant(struct install *, const struct ext *, struct err *);
+/* Must chunk 0 be fed before any other chunk of an image of this suite?  It says
+ * whether the image is meant for this target, or is a delta of what it holds. */
+bool install_waits(const struct install *);
 /* Before the first chunk: how many there will be.  --state needs it. */
 void install_expect(struct install *, uint32_t nchunks);
 /* Whoever feeds chunks whole has checked the digests of those that have one: not done
@@ -135,6 +161,40 @@ int install_compare(struct install *, const struct chunk *, bool **same, struct 
 int install_feed_compared(struct install *, uint32_t number, const void *chunk,
     bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
+
+/* --only (install_config.only).  What may be fed is any chunk: what does not belong to
+ * a partition that is wanted is looked at, and left.  How whoever feeds comes by
+ * chunks: */
+enum install_source {
+	INSTALL_STREAM, /* one after the other, each once; if nothing else is said */
+	INSTALL_FILE, /* each is at hand: install_lacks() is asked for, then headers */
+	INSTALL_SEARCH, /* each can be asked for: install_wants() says which */
+};
+/* Are only some partitions installed? */
+bool install_is_only(const struct install *);
+/* Before the first chunk; nchunks: of the image. */
+int install_only_source(
+    struct install *, enum install_source, uint32_t nchunks, struct err *);
+/* A chunk, proved and decrypted, that is fed next or not at all: where the partitions
+ * are.  ERR_USAGE: the image has not got one of them.  ERR_REFUSED: it does not fit. */
+int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
+/* INSTALL_FILE: the chunk with this sector is to be learned from, to know where they
+ * are; install_cannot(): there is none.  false: they are known. */
+bool install_lacks(struct install *, uint64_t *sector);
+int install_cannot(struct install *, uint64_t sector, struct err *);
+/* INSTALL_FILE, then, for each chunk: ERR_REFUSED when what it stores does not fit;
+ * *wanted: it is to be fed. */
+int install_consider(
+    struct install *, const struct ndz_header *, bool *wanted, struct err *);
+/* INSTALL_FILE, behind all of these: ERR_REFUSED when the image stores nothing of one
+ * of them. */
+int install_considered(struct install *, struct err *);
+/* How many sectors of the image these are, once they are known. */
+uint64_t install_only_sectors(const struct install *);
+/* INSTALL_SEARCH, behind each install_learn(): the next chunk to ask for, each once
+ * until it was learned from; false: there is nothing to ask for now. */
+bool install_wants(struct install *, uint32_t *chunk);
+
 /* All chunks were fed: wait, fill the rest, set the partition type, size a new
  * file, sync, close.  0 only when every byte is where it belongs.  Frees. */
 int install_finish(struct install *, struct install_stats *, struct err *);

@@ -6,6 +6,7 @@
 #include "common/install/install_impl.h"
 #include "common/install/job.h"
 #include "common/install/reloc.h"
+#include "common/install/tail.h"
 
 static int
 check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
@@ -66,19 +67,68 @@ check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 	    disk_name(d), disk_sector_bytes(d), i->sector_bytes);
 }
 
+int
+install_learn_tail(struct install *in, const struct tail *x, struct err *e)
+{
+	/* One partition has none. */
+	if (x->n == 0 || in->target.only.len != 0)
+		return 0;
+	if (in->tail.n == 0) {
+		if (tail_check(&in->target, x, e) != 0)
+			return -1;
+		in->tail = *x;
+	}
+	return tail_same(&in->tail, x)
+	           ? 0
+	           : err_set(e, ERR_FORMAT,
+			 "tells of the disk's end otherwise than the chunks before");
+}
+
+/* A tail that does not go to its place makes no disk too small. */
+int
+install_check_header(struct install *in, const struct ndz_header *h, struct err *e)
+{
+	uint64_t end = tail_in_place(&in->target, &in->tail)
+	                   ? range_end(h->regions[h->nregions - 1])
+	                   : tail_rest_end(&in->tail, h->regions, h->nregions);
+
+	if (check_relocs(in, h, e) != 0)
+		return -1;
+	return target_check_fit(&in->target, end, e);
+}
+
+/* What belongs to the partition that is installed alone.  Its free space is filled only
+ * when it is known that the image has something of it: where that begins, all images
+ * have something. */
+static int
+check_only(struct install *in, const struct job *j, struct err *e)
+{
+	const struct ndz_header *at = j->at;
+	bool fills = in->cfg.zero || in->cfg.has_pattern || in->cfg.discard;
+
+	if (check_relocs(in, &j->c.h, e) != 0)
+		return -1;
+	if (at->firstsect == 0 && at->nregions == 0 && fills)
+		return install_only_nothing(in, e);
+	return install_only_fits(
+	    in, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
+}
+
 /* Everything that can be known of a chunk before its data is. */
 int
 install_check_job(struct install *in, struct job *j, struct err *e)
 {
-	const struct ndz_header *h = &j->c.h;
-
-	if (image_identity_check(&in->id, h, &j->c.ext, e) != 0 ||
-	    check_delta(in, &j->c.ext, e) != 0 || check_relocs(in, h, e) != 0)
+	if (image_identity_check(&in->id, &j->c.h, &j->c.ext, e) != 0 ||
+	    gate_check_meant(&in->target, &j->c.ext, e) != 0 ||
+	    check_delta(in, &j->c.ext, e) != 0)
 		return -1;
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
 	if (!j->partial &&
 	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;
-	return target_check_fit(&in->target, range_end(h->regions[h->nregions - 1]), e);
+	if (install_learn_tail(in, &j->c.ext.tail, e) != 0)
+		return -1;
+	return in->target.only.len == 0 ? install_check_header(in, &j->c.h, e)
+	                                : check_only(in, j, e);
 }

@@ -11,6 +11,7 @@
 #include "common/base/pool.h"
 #include "common/disk/output.h"
 #include "common/install/install_impl.h"
+#include "common/install/parts.h"
 
 /* As drop_new_file(), while the threads go on: what a state tells of stays. */
 static void
@@ -31,7 +32,7 @@ install_free(struct install *in)
 	pool_free(in->raws);
 	decoder_free(in->writer_decoder);
 	resume_close(&in->resume);
-	rangeset_free(&in->stored);
+	cover_free(&in->cover);
 	lost_free(&in->lost);
 	tiling_free(&in->tiling);
 	free(in->unlink_path);
@@ -52,7 +53,7 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 	in->cfg = *cfg;
 	in->resume.target = &in->target;
 	place_init(&in->resume.place);
-	rangeset_init(&in->stored);
+	cover_init(&in->cover);
 	tiling_init(&in->tiling);
 	/* A stream must be written in order. */
 	if (disk_kind(d) == DISK_STREAM)
@@ -61,6 +62,9 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 		install_free(in);
 		return -1;
 	}
+	in->target.cover = &in->cover;
+	cover_attach(&in->cover, &in->target);
+	gate_init(&in->gate, &in->target);
 	if (install_threads_start(in, e) != 0) {
 		target_close(&in->target, &ignored);
 		install_free(in);
@@ -77,14 +81,26 @@ open_flags(const struct install_config *cfg, bool whole)
 
 	if (whole)
 		flags |= DISK_CREATE;
-	return cfg->force ? flags | DISK_FORCE : flags;
+	return cfg->force || cfg->shares_disk ? flags | DISK_FORCE : flags;
+}
+
+bool
+install_makes_file(const struct install_config *cfg, const char *path)
+{
+	struct stat st;
+
+	if (cfg->slice != 0 || cfg->in_place || cfg->skip_same)
+		return false;
+	/* A file that is there is the disk that the table is to fit. */
+	return !(cfg->fix_gpt || cfg->grow) || stat(path, &st) != 0 ||
+	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
 
 static int
 open_target(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
 {
-	bool whole = cfg->slice == 0 && !cfg->in_place && !cfg->skip_same;
+	bool whole = install_makes_file(cfg, path);
 	bool to_stdout = strcmp(path, "-") == 0;
 	unsigned flags = open_flags(cfg, whole);
 	struct disk *d;
@@ -93,7 +109,8 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	    0)
 		return -1;
 	bool fresh = whole && disk_kind(d) == DISK_FILE;
-	bool holds_data = fresh && disk_size_bytes(d) > 0;
+	uint64_t held_bytes = fresh ? disk_size_bytes(d) : 0;
+	bool holds_data = held_bytes > 0;
 	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
 	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
 		if (unlink_path != NULL && !holds_data)
@@ -103,6 +120,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	}
 	(*out)->unlink_path = unlink_path;
 	(*out)->holds_data = holds_data;
+	(*out)->held_bytes = held_bytes;
 	return 0;
 }
 
@@ -134,6 +152,8 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 {
 	struct resume r;
 
+	if (cfg->only.n > 0)
+		return parts_open(out, cfg, path, e);
 	if (check_state_file(cfg, path, e) != 0 || resume_open(&r, cfg, e) != 0)
 		return -1;
 	if (open_target(out, cfg, path, e) != 0) {

@@ -27,9 +27,9 @@ install_retire(struct install *in, struct job *j)
 static int
 launch(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 {
-	return resume_claim(&in->resume, &j->c.h, j->number, e) == 0
-	           ? job_launch(j, &in->target, dec, e)
-	           : -1;
+	return resume_claim(&in->resume, j->at, j->number, e) == 0
+		   ? job_launch(j, &in->target, dec, e)
+		   : -1;
 }
 
 static int
@@ -55,6 +55,17 @@ give_way(const struct install *in)
 		return; /* then it competes: slower, not wrong */
 }
 
+/* What chunk 0 says of the base was compared before anything was written. */
+static int
+check_base(struct install *in, const struct job *j, struct err *e)
+{
+	if ((j->number == 0 && in->gate.compared) ||
+	    gate_check_chunk(&in->gate, &in->target, &j->c.ext, j->at->nregions > 0,
+		e) == 0)
+		return 0;
+	return err_ctx(e, "chunk %u", j->number);
+}
+
 static int
 decoder_stage(void *arg, struct err *e)
 {
@@ -70,6 +81,8 @@ decoder_stage(void *arg, struct err *e)
 	while (rc == 0 && ordered_begin(in->work, &item, &ticket) == QUEUE_OK) {
 		struct job *j = item;
 		rc = job_decode(j, &in->target, dec, e);
+		if (rc == 0)
+			rc = check_base(in, j, e);
 		if (rc == 0 && in->cfg.no_writer)
 			rc = write_job(in, j, dec, e);
 		/* Done also after a failure: the writer takes it to free it. */

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/install/cover.h"
+#include "common/install/moved.h"
 #include "common/install/reloc.h"
+#include "common/install/tail.h"
 #include "common/ndz/fragments.h"
+#include "common/ndz/only.h"
 
 /* As much as the largest fragment. */
 enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
@@ -15,16 +19,25 @@ static bool
 relocates(const struct target *t, const struct ndz_header *h)
 {
 	for (unsigned i = 0; i < h->nrelocs; i++)
-		if (reloc_changes(&h->relocs[i], t->slice))
+		if (moved_wants(t, h->relocs[i].sector) &&
+		    reloc_changes(&h->relocs[i], t->slice))
 			return true;
-	return false;
+	return moved_looks_at(t, h);
+}
+
+/* Has the chunk something that does not go to its place? */
+static bool
+goes_elsewhere(const struct chunk *c, const struct target *t)
+{
+	return !tail_in_place(t, &c->ext.tail) &&
+	       tail_touches(&c->ext.tail, c->h.regions, c->h.nregions);
 }
 
 bool
 job_can_skip(const struct chunk *c, const struct target *t, size_t raw_cap)
 {
 	return c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
-	       chunk_packed_bytes(c) <= raw_cap;
+	       !goes_elsewhere(c, t) && chunk_packed_bytes(c) <= raw_cap;
 }
 
 /* Zero fragments are neither inflated nor written, unless a relocation changes
@@ -38,6 +51,22 @@ choose_how(struct job *j, const struct target *t, size_t raw_cap)
 		j->how = JOB_PACKED;
 	else
 		j->how = c->raw_bytes <= raw_cap ? JOB_WHOLE : JOB_STREAMED;
+}
+
+/* Of what is installed alone, the target knows nothing else. */
+static int
+cut_header(struct job *j, const struct target *t, struct err *e)
+{
+	j->at = &j->c.h;
+	if (t->only.len == 0)
+		return 0;
+	j->cut = malloc(sizeof *j->cut);
+	if (j->cut == NULL)
+		return err_nomem(e, "a chunk");
+	only_header(&j->c.h, t->only, j->cut);
+	j->at = j->cut;
+	j->apart = ndz_header_raw_bytes(j->cut) < j->c.raw_bytes;
+	return 0;
 }
 
 int
@@ -55,7 +84,7 @@ job_new(struct job **out, uint32_t number, const void *bytes, const struct targe
 	*j = (struct job){
 		.number = number, .bytes = bytes, .released = released, .arg = arg
 	};
-	if (chunk_parse(&j->c, bytes, e) != 0) {
+	if (chunk_parse(&j->c, bytes, e) != 0 || cut_header(j, t, e) != 0) {
 		job_free(j);
 		return -1;
 	}
@@ -77,6 +106,7 @@ job_free(struct job *j)
 {
 	release(j);
 	chunk_free(&j->c);
+	free(j->cut);
 	free(j->same);
 	free(j);
 }
@@ -85,9 +115,9 @@ job_free(struct job *j)
 struct cursor {
 	struct target *t;
 	const struct ndz_header *h;
+	const struct tail *tail; /* does not go to its place; NULL: all does */
 	/* What is done with it: written, compared, ... */
-	int (*put)(struct target *, uint64_t sector, const void *data, uint64_t bytes,
-	    struct err *);
+	target_put_fn *put;
 	unsigned region;
 	uint64_t region_at; /* bytes of it that are done */
 	uint64_t raw_at;    /* bytes of the chunk's data that are done */
@@ -99,7 +129,7 @@ relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 {
 	for (unsigned i = 0; i < c->h->nrelocs; i++) {
 		const struct ndz_reloc *r = &c->h->relocs[i];
-		if (!reloc_changes(r, c->t->slice))
+		if (!moved_wants(c->t, r->sector) || !reloc_changes(r, c->t->slice))
 			continue;
 		uint64_t at = reloc_at(c->h, r);
 		if (at < c->raw_at || at - c->raw_at >= n)
@@ -112,6 +142,7 @@ relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)
 			return -1;
 	}
+	moved_apply(c->t, c->h, c->raw_at, data, n);
 	return 0;
 }
 
@@ -150,6 +181,35 @@ advance(struct cursor *c, uint64_t n, uint64_t *sector)
 	return now;
 }
 
+/* --skip-same without fragment digests: write what is not there. */
+static int write_differing(
+    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
+
+/* What is wanted of some bytes that lie side by side on the image's disk; p NULL: they
+ * are zeros. */
+static int
+put_wanted(
+    struct cursor *c, uint64_t sector, const uint8_t *p, uint64_t bytes, struct err *e)
+{
+	struct range only = c->t->only;
+	struct range all = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
+
+	if (only.len == 0)
+		return c->put(c->t, sector, p, bytes, e);
+	struct range r = range_clip(all, only.off, range_end(only));
+	if (r.len == 0)
+		return 0;
+	uint64_t skip = (r.off - sector) * SECTOR_BYTES, n = bytes - skip;
+	if (n > r.len * SECTOR_BYTES)
+		n = r.len * SECTOR_BYTES;
+	/* The digest of a fragment that is cut says nothing about what is left of it.
+	 */
+	bool compare = n < bytes && p != NULL && c->t->cfg->skip_same &&
+	               c->put == target_write;
+	return (compare ? write_differing : c->put)(
+	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, e);
+}
+
 /* The next n bytes of the chunk's data; p NULL: they are zeros. */
 static int
 put_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
@@ -158,7 +218,10 @@ put_data(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 
 	for (; n > 0; n -= now) {
 		now = advance(c, n, &sector);
-		if (c->put(c->t, sector, p, trim_short(c, sector, now), e) != 0)
+		uint64_t bytes = trim_short(c, sector, now);
+		if ((c->tail == NULL ? put_wanted(c, sector, p, bytes, e)
+				     : tail_divert(c->t, c->tail, c->put, sector, p,
+					   bytes, e)) != 0)
 			return -1;
 		p = p != NULL ? p + now : NULL;
 	}
@@ -230,7 +293,6 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 	return put_data(c, p, n, e);
 }
 
-/* --skip-same without fragment digests: write what is not there. */
 static int
 write_differing(
     struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
@@ -256,7 +318,33 @@ write_differing(
 	return rc;
 }
 
-/* 1 the next n bytes of the disk are there, in buf; 0 it ends before; -1. */
+/* How much of the next n bytes is wanted?  The cursor, a copy, is gone behind them. */
+static uint64_t
+count_wanted(struct cursor c, uint64_t n)
+{
+	uint64_t now, sector, wanted = 0;
+
+	for (; n > 0; n -= now) {
+		now = advance(&c, n, &sector);
+		struct range r = { sector, now / SECTOR_BYTES };
+		if (c.t->only.len != 0)
+			r = range_clip(r, c.t->only.off, range_end(c.t->only));
+		wanted += r.len * SECTOR_BYTES;
+	}
+	return wanted;
+}
+
+static void
+pass_over(struct cursor *c, uint64_t n)
+{
+	uint64_t now, sector;
+
+	for (; n > 0; n -= now)
+		now = advance(c, n, &sector);
+}
+
+/* 1 the next n bytes of the disk, all wanted, are there, in buf; 0 it ends before; -1.
+ */
 static int
 gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 {
@@ -265,7 +353,7 @@ gather(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 
 	for (; n > 0; n -= now, buf += now) {
 		now = advance(c, n, &sector);
-		ssize_t had = target_read(c->t, sector, buf, now, e);
+		ssize_t had = target_read(c->t, sector - c->t->only.off, buf, now, e);
 		if (had < 0)
 			return -1;
 		whole &= (uint64_t)had == now;
@@ -324,7 +412,13 @@ static int
 compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 {
 	uint8_t *buf = c->buf[c->n];
+	uint64_t wanted = count_wanted(c->at, f->raw_bytes);
 
+	if (wanted < f->raw_bytes || !c->at.t->cfg->skip_same) {
+		c->j->same[f->number] = wanted == 0;
+		pass_over(&c->at, f->raw_bytes);
+		return 0;
+	}
 	if (f->entry->zero) {
 		int rc = zeros_are_there(&c->at, buf, f->raw_bytes, e);
 		c->j->same[f->number] = rc == 1;
@@ -338,7 +432,8 @@ compare_fragment(struct comparison *c, const struct fragments *f, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* --skip-same: which fragments are on the disk already? */
+/* Which fragments need not be decoded: those that are not wanted, and with --skip-same
+ * those that are on the disk already? */
 static int
 find_same(struct job *j, struct target *t, struct err *e)
 {
@@ -403,7 +498,7 @@ decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 			return -1;
 		return relocate(&all, j->raw, j->c.raw_bytes, e);
 	default:
-		if (!t->cfg->skip_same)
+		if (!t->cfg->skip_same && !j->apart)
 			return chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
 		if (j->same == NULL && find_same(j, t, e) != 0)
 			return -1;
@@ -436,18 +531,30 @@ put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *
 	}
 }
 
-static int
-free_gaps(const struct job *j, struct target *t, struct err *e)
+static struct cursor
+cursor_of(const struct job *j, struct target *t, target_put_fn *put)
 {
-	const struct ndz_header *h = &j->c.h;
+	return (struct cursor){ .t = t,
+		.h = &j->c.h,
+		.put = put,
+		.tail = goes_elsewhere(&j->c, t) ? &j->c.ext.tail : NULL };
+}
+
+static int
+free_gaps(struct job *j, struct target *t, struct err *e)
+{
+	const struct ndz_header *h = j->at;
 	uint64_t from = h->firstsect;
+	bool elsewhere = goes_elsewhere(&j->c, t);
 
 	for (unsigned i = 0; i < h->nregions; i++) {
-		if (target_free_space(t, from, h->regions[i].off, e) != 0)
+		if (cover_fill(t->cover, t, from, h->regions[i].off, &j->owes, e) != 0 ||
+		    (elsewhere &&
+			tail_free(t, &j->c.ext.tail, h->regions[i], e) != 0))
 			return -1;
 		from = range_end(h->regions[i]);
 	}
-	return target_free_space(t, from, h->lastsect, e);
+	return cover_fill(t->cover, t, from, h->lastsect, &j->owes, e);
 }
 
 bool
@@ -459,7 +566,7 @@ job_overlaps(const struct job *a, const struct job *b)
 int
 job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	struct cursor c = { .t = t, .h = &j->c.h, .put = target_write };
+	struct cursor c = cursor_of(j, t, target_write);
 
 	if (t->cfg->skip_same && j->how != JOB_PACKED)
 		c.put = write_differing;
@@ -471,7 +578,7 @@ job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 static int
 settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
-	struct cursor c = { .t = t, .h = &j->c.h, .put = target_compare };
+	struct cursor c = cursor_of(j, t, target_compare);
 
 	if (target_land_upto(t, j->ticket, e) != 0 ||
 	    (t->cfg->read_back && put_job(j, &c, dec, e) != 0))
@@ -484,6 +591,6 @@ job_settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
 {
 	if (settle(j, t, dec, e) != 0)
 		return err_ctx(e, "chunk %u", j->number);
-	target_note_covered(t, j->c.h.firstsect, j->c.h.lastsect);
+	target_note_covered(t, j->at->firstsect, j->at->lastsect);
 	return 0;
 }

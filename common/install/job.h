@@ -12,6 +12,11 @@
 
 struct job {
 	struct chunk c;
+	/* The chunk as the target has it: the image's header, or what target.only
+	 * leaves of it (then in cut, which is owned). */
+	const struct ndz_header *at;
+	struct ndz_header *cut;
+	bool apart; /* some of its data is not wanted */
 	uint32_t number;
 	const void *bytes;
 	void (*released)(void *arg, const void *chunk);
@@ -22,8 +27,9 @@ struct job {
 		JOB_PACKED,   /* all but the zero fragments */
 		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
-	bool *same;       /* JOB_PACKED and --skip-same: fragments that are there */
+	bool *same;       /* JOB_PACKED: fragments that are there, or not wanted */
 	bool partial;     /* ... and only the bytes of the others are here */
+	bool owes;        /* some of its free space waits to be filled (cover.h) */
 	uint64_t ticket;  /* of its last write */
 	struct job *next; /* in flight, behind it */
 };

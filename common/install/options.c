@@ -1,5 +1,6 @@
 /* options.c: what imageunzip and frisbee have in common, declared once. */
 #include <stddef.h>
+#include <string.h>
 
 #include "common/disk/ptable.h"
 #include "common/install/install.h"
@@ -17,11 +18,29 @@ install_set_pattern(void *at, const char *arg, struct err *e)
 	return 0;
 }
 
+static int
+set_tail(void *at, const char *arg, struct err *e)
+{
+	static const char *const names[] = { "same", "move", "skip" };
+	struct install_config *c = at;
+
+	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(arg, names[i]) == 0) {
+			c->tail = i;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "\"%s\": same, move or skip", arg);
+}
+
 #define AT(field) offsetof(struct install_config, field)
 
 const struct cli_opt install_opts[] = {
 	{ 's', "slice", "N", "install into partition N of the target", CLI_UINT,
 	    AT(slice), 1, PTABLE_PARTS_MAX, NULL },
+	{ 267, "only", "N[,M]",
+	    "of the image of a disk, install only these partitions into those of the "
+	    "target (-s: one into another)",
+	    CLI_CALL, AT(only), 0, 0, only_list_set },
 	{ 'D', "part-type", "TYPE",
 	    "then set its type: MBR (131) or gdisk code (0x8300)", CLI_UINT,
 	    AT(part_type), 1, 0xffff, NULL },
@@ -47,6 +66,10 @@ const struct cli_opt install_opts[] = {
 	    AT(grow), 0, 0, NULL },
 	{ 266, "convert", NULL, "rewrite the table for a disk with other sectors",
 	    CLI_FLAG, AT(convert), 0, 0, NULL },
+	{ 270, "tail", "POLICY",
+	    "the end of the image's disk: only to a disk of the same size (same), to "
+	    "the end of a larger one, too (move), or not (skip)",
+	    CLI_CALL, 0, 0, 0, set_tail },
 	{ 'f', "direct", NULL,
 	    "write past the cache to a file, too; a device always is", CLI_FLAG,
 	    AT(direct), 0, 0, NULL },
@@ -60,10 +83,18 @@ const struct cli_opt install_opts[] = {
 	{ 256, "in-place", NULL,
 	    "treat a file like a device: no truncation, fixed size", CLI_FLAG,
 	    AT(in_place), 0, 0, NULL },
-	{ 257, "force", NULL, "write even to a disk that is in use", CLI_FLAG,
-	    AT(force), 0, 0, NULL },
+	{ 257, "force", NULL,
+	    "write even to a disk in use, or one that the image is not meant for",
+	    CLI_FLAG, AT(force), 0, 0, NULL },
 	{ 0 },
 };
+
+bool
+install_wants_table(const struct install_config *c)
+{
+	return (c->state != NULL && strcmp(c->state, "target") == 0) || c->zero ||
+	       c->has_pattern || c->discard;
+}
 
 int
 install_check_raw(const struct install_config *c, struct err *e)
@@ -71,12 +102,13 @@ install_check_raw(const struct install_config *c, struct err *e)
 	const struct {
 		bool on;
 		const char *name;
-	} not [] = { { c->slice != 0, "-s" }, { c->part_type != 0, "-D" },
-		{ c->zero, "-z" }, { c->has_pattern, "--pattern" },
-		{ c->discard, "--discard" }, { c->skip_same, "--skip-same" },
-		{ c->read_back, "--read-back" }, { c->state != NULL, "--state" },
-		{ c->fix_gpt, "--fix-gpt" }, { c->grow, "--grow" },
-		{ c->convert, "--convert" } };
+	} not [] = { { c->slice != 0, "-s" }, { c->only.n > 0, "--only" },
+		{ c->part_type != 0, "-D" }, { c->zero, "-z" },
+		{ c->has_pattern, "--pattern" }, { c->discard, "--discard" },
+		{ c->skip_same, "--skip-same" }, { c->read_back, "--read-back" },
+		{ c->state != NULL, "--state" }, { c->fix_gpt, "--fix-gpt" },
+		{ c->grow, "--grow" }, { c->convert, "--convert" },
+		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
 
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
 		if (not [i].on)

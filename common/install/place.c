@@ -1,11 +1,6 @@
 #include "common/install/place.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/disk/ptable.h"
-#include "common/install/beginning.h"
 
 enum { PAGE_SECTORS = 4096 / SECTOR_BYTES };
 
@@ -14,7 +9,7 @@ place_init(struct place *p)
 {
 	*p = (struct place){ .known = false };
 	pthread_mutex_init(&p->lock, NULL);
-	rangeset_init(&p->areas);
+	areas_init(&p->areas);
 	rangeset_init(&p->stored);
 	rangeset_init(&p->untried);
 }
@@ -23,77 +18,34 @@ void
 place_free(struct place *p)
 {
 	pthread_mutex_destroy(&p->lock);
-	rangeset_free(&p->areas);
+	areas_free(&p->areas);
 	rangeset_free(&p->stored);
 	rangeset_free(&p->untried);
-}
-
-static int
-add_partitions(
-    struct place *p, const struct ptable *pt, const struct ext_image *i, struct err *e)
-{
-	struct range whole = { 0, i->source_bytes / SECTOR_BYTES };
-	int rc = 0;
-
-	/* An MBR of a disk with larger sectors counts in those, and does not say so. */
-	if (pt->kind == PTABLE_MBR && i->sector_bytes != SECTOR_BYTES)
-		return 0;
-	if (pt->nparts == 0)
-		return rangeset_add(&p->areas, whole, e);
-	for (unsigned k = 0; rc == 0 && k < pt->nparts; k++)
-		rc = rangeset_add(&p->areas, pt->parts[k].sectors, e);
-	return rc;
-}
-
-static int
-learn_table(struct place *p, const struct chunk *c, struct beginning *b, struct err *e)
-{
-	static const struct disk_ops ops = { .pread = beginning_pread };
-	struct ptable pt;
-	struct disk *d;
-	struct err none;
-
-	/* A file: then a table in sectors of 4096 is looked for, too. */
-	if (disk_open_ops(&d, "the image's partition table", DISK_FILE,
-		c->ext.image.source_bytes, &ops, b, e) != 0)
-		return -1;
-	int rc = 0;
-	if (ptable_read(&pt, d, &none) == 0) {
-		rc = add_partitions(p, &pt, &c->ext.image, e);
-		ptable_free(&pt);
-	}
-	disk_close(d, &none);
-	return rc;
-}
-
-static int
-learn_disk(struct place *p, const struct chunk *c, const void *bytes, struct err *e)
-{
-	struct beginning *b;
-
-	if (beginning_of(&b, c, bytes, e) != 0)
-		return -1;
-	int rc = learn_table(p, c, b, e);
-	beginning_free(b);
-	return rc;
 }
 
 int
 place_learn(struct place *p, const struct chunk *c, const void *bytes, struct err *e)
 {
 	const struct ext_image *i = &c->ext.image;
-	struct range whole = { 0, i->source_bytes / SECTOR_BYTES };
 	int rc = 0;
 
 	if (!c->ext.has_image || c->h.firstsect != 0)
 		return 0;
 	pthread_mutex_lock(&p->lock);
-	if (p->at.len != 0)
-		; /* it is not asked for */
-	else if (!p->known && i->kind == EXT_KIND_PARTITION)
-		rc = rangeset_add(&p->areas, whole, e);
-	else if (!p->known && i->kind == EXT_KIND_DISK)
-		rc = learn_disk(p, c, bytes, e);
+	/* With a place it is not asked for; what is no disk has no partitions. */
+	if (!p->known && p->at.len == 0 && i->kind != EXT_KIND_FILE)
+		rc = areas_of_image(
+		    &p->areas, c, bytes, i->kind == EXT_KIND_DISK, i->source_bytes, e);
+	p->known = rc >= 0;
+	pthread_mutex_unlock(&p->lock);
+	return rc < 0 ? -1 : 0;
+}
+
+int
+place_learn_one(struct place *p, const struct area *partition, struct err *e)
+{
+	pthread_mutex_lock(&p->lock);
+	int rc = areas_add(&p->areas, *partition, e);
 	p->known = rc == 0;
 	pthread_mutex_unlock(&p->lock);
 	return rc;
@@ -116,33 +68,59 @@ place_is_open(struct place *p)
 	return open;
 }
 
+/* In free sectors that lie in one area, none of them somebody's. */
 static bool
-overlaps(struct rangeset *s, struct range r)
+place_at(struct place *p, struct range r, const struct place_want *w, struct range *at)
 {
-	size_t i = rangeset_find(s, r.off);
+	uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
+	uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
 
-	return i < rangeset_count(s) && rangeset_get(s, i).off < range_end(r);
+	if (r.len < w->sectors || r.len - w->sectors < pad)
+		return false;
+	*at = (struct range){ r.off + pad, w->sectors };
+	return !rangeset_touches(&p->stored, *at);
 }
 
-/* In these free sectors. */
-static bool
-place_in(
-    struct place *p, struct range gap, const struct place_want *w, struct range *at)
+/* 1, 0, -1; gap: free sectors; left: those of areas that may be somebody's. */
+static int
+place_in(struct place *p, struct range gap, const struct place_want *w,
+    struct rangeset *left, struct range *at, struct err *e)
 {
+	struct rangeset free_of;
+	int rc = 0;
+
+	rangeset_init(&free_of);
 	gap = range_clip(gap, w->within.off, range_end(w->within));
-	for (size_t i = 0; i < rangeset_count(&p->areas); i++) {
-		struct range area = rangeset_get(&p->areas, i);
-		struct range r = range_clip(gap, area.off, range_end(area));
-		uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
-		uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
-		if (r.len < w->sectors || r.len - w->sectors < pad ||
-		    !overlaps(&p->stored, area))
+	for (size_t i = 0; rc == 0 && i < p->areas.n; i++) {
+		const struct area *a = &p->areas.a[i];
+		struct range r = range_clip(gap, a->sectors.off, range_end(a->sectors));
+		rangeset_free(&free_of);
+		if (a->inside || !a->some || r.len < w->sectors)
 			continue;
-		*at = (struct range){ r.off + pad, w->sectors };
-		if (!overlaps(&p->stored, *at))
-			return true;
+		if (rangeset_add(&free_of, r, e) != 0 ||
+		    rangeset_minus(&free_of, left, e) != 0)
+			rc = -1;
+		for (size_t k = 0; rc == 0 && k < rangeset_count(&free_of); k++)
+			rc = place_at(p, rangeset_get(&free_of, k), w, at);
 	}
-	return false;
+	rangeset_free(&free_of);
+	return rc;
+}
+
+static int
+try_gaps(struct place *p, const struct place_want *w, struct range *at, struct err *e)
+{
+	struct rangeset left;
+	int rc;
+
+	rangeset_init(&left);
+	for (size_t i = 0; i < rangeset_count(&p->stored); i++)
+		areas_note(&p->areas, rangeset_get(&p->stored, i));
+	rc = areas_left_out(&p->areas, true, &left, e);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&p->untried); i++)
+		rc = place_in(p, rangeset_get(&p->untried, i), w, &left, at, e);
+	rangeset_free(&left);
+	return rc;
 }
 
 static int
@@ -193,13 +171,12 @@ claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
 		return -1;
 	if (!p->known)
 		return 0;
-	for (size_t i = 0; i < rangeset_count(&p->untried); i++)
-		if (place_in(p, rangeset_get(&p->untried, i), w, at)) {
-			p->at = *at;
-			return 1;
-		}
-	rangeset_free(&p->untried);
-	return 0;
+	int rc = try_gaps(p, w, at, e);
+	if (rc == 1)
+		p->at = *at;
+	else
+		rangeset_free(&p->untried);
+	return rc;
 }
 
 int

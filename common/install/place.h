@@ -2,8 +2,7 @@
  * that the image leaves free.
  *
  * That is sure only of what a chunk of this suite answers for and does not store, in
- * a partition of which the image stores something: a partition that was left out
- * (imagezip -I) is as free to the image, and is somebody's.  The partitions are those
+ * a partition of which the image stores something (areas.h).  The partitions are those
  * of the image's own table, which comes with chunk 0.
  */
 #ifndef COMMON_INSTALL_PLACE_H
@@ -15,13 +14,14 @@
 
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
+#include "common/install/areas.h"
 #include "common/ndz/chunk.h"
 
 /* All in sectors, counted from the image's sector 0. */
 struct place {
 	pthread_mutex_t lock;
 	bool known; /* where the partitions are */
-	struct rangeset areas;
+	struct areas areas;
 	/* By the chunks so far, until there is a place: what they store, and what they
 	 * leave free; the latter only what was not tried yet. */
 	struct rangeset stored, untried;
@@ -32,6 +32,8 @@ void place_init(struct place *);
 void place_free(struct place *);
 /* Chunk 0: where are the partitions?  A table that cannot be read has none. */
 int place_learn(struct place *, const struct chunk *, const void *bytes, struct err *);
+/* Without chunk 0: what is installed is one partition, at sector 0. */
+int place_learn_one(struct place *, const struct area *partition, struct err *);
 /* It is there since an earlier run. */
 void place_set(struct place *, struct range at);
 

@@ -28,5 +28,14 @@ int reloc_apply(
  * ERR_UNSUPPORTED, and nothing is changed: one that cannot be relocated, and why. */
 int reloc_label_relative(
     uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *);
+/* For who moves a partition of which an image has no relocation: a sector that is a
+ * disklabel of this type with the right sum, whose offsets count from the beginning of
+ * the disk, becomes right in `to` instead of `from`.  1; 0: it is no such label, or its
+ * offsets count from the partition's own beginning, and nothing is changed;
+ * ERR_UNSUPPORTED, and nothing is changed: it cannot be moved, and why. */
+int reloc_label_follow(uint8_t label[SECTOR_BYTES], uint32_t type, struct range from,
+    struct range to, struct err *);
+/* Is the sector a disklabel, by its two magic numbers and its sum? */
+bool reloc_is_label(const uint8_t label[SECTOR_BYTES]);
 
 #endif /* COMMON_INSTALL_RELOC_H */

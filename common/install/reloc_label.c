@@ -1,6 +1,7 @@
 /* Disklabels count from the beginning of the disk, in an image from that of the
  * slice. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/field.h"
 #include "common/install/reloc_impl.h"
@@ -37,16 +38,25 @@ relocate_entry(uint8_t *entry, bool raw_partition, struct range slice)
 	put_le32(entry + 4, (uint32_t)offset);
 }
 
-static void
-checksum_label(uint8_t *label, unsigned entries)
+/* 0 when the checksum, which is one of the words, is right. */
+static uint16_t
+label_sum(const uint8_t *label, unsigned entries)
 {
 	uint16_t sum = 0;
-	struct wr w = wr_to(label + LABEL_SUM_AT, 2);
 
-	wr_le16(&w, 0);
 	for (size_t i = 0; i < LABEL_ENTRIES_AT + (size_t)entries * LABEL_ENTRY_BYTES;
 	     i += 2)
 		sum ^= get_le16(label + i);
+	return sum;
+}
+
+static void
+checksum_label(uint8_t *label, unsigned entries)
+{
+	struct wr w = wr_to(label + LABEL_SUM_AT, 2);
+
+	wr_le16(&w, 0);
+	uint16_t sum = label_sum(label, entries);
 	w = wr_to(label + LABEL_SUM_AT, 2);
 	wr_le16(&w, sum);
 }
@@ -120,21 +130,32 @@ check_label(const uint8_t *label, uint32_t type, unsigned entries, struct err *e
 	return 0;
 }
 
+/* Does an offset lie in front of the slice?  Then they count from its beginning. */
+static bool
+counts_from_slice(
+    const uint8_t *label, uint32_t type, unsigned entries, struct range slice)
+{
+	bool relative = false;
+
+	for (unsigned i = 0; i < entries; i++) {
+		const uint8_t *p = label + LABEL_ENTRIES_AT +
+		                   (size_t)i * LABEL_ENTRY_BYTES;
+		relative |= !is_untouched(type, i) && get_le32(p) != 0 &&
+		            get_le32(p + 4) < slice.off;
+	}
+	return relative;
+}
+
 int
 reloc_label_relative(
     uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *e)
 {
 	unsigned entries = get_le16(label + LABEL_COUNT_AT);
 	uint64_t first = get_le32(entry_of(label, 0) + 4);
-	bool relative = false;
 
 	if (check_label(label, type, entries, e) != 0)
 		return -1;
-	for (unsigned i = 0; i < entries; i++) {
-		const uint8_t *p = entry_of(label, i);
-		relative |= !is_untouched(type, i) && get_le32(p) != 0 &&
-		            get_le32(p + 4) < slice.off;
-	}
+	bool relative = counts_from_slice(label, type, entries, slice);
 	if (entries == 0 || get_le32(entry_of(label, 0)) == 0 ||
 	    first != (relative ? 0 : slice.off))
 		return err_set(e, ERR_UNSUPPORTED,
@@ -147,4 +168,33 @@ reloc_label_relative(
 	}
 	checksum_label(label, entries);
 	return 0;
+}
+
+bool
+reloc_is_label(const uint8_t label[SECTOR_BYTES])
+{
+	unsigned entries = get_le16(label + LABEL_COUNT_AT);
+
+	return get_le32(label) == LABEL_MAGIC &&
+	       get_le32(label + LABEL_MAGIC2_AT) == LABEL_MAGIC &&
+	       entries <= (SECTOR_BYTES - LABEL_ENTRIES_AT) / LABEL_ENTRY_BYTES &&
+	       label_sum(label, entries) == 0;
+}
+
+int
+reloc_label_follow(uint8_t label[SECTOR_BYTES], uint32_t type, struct range from,
+    struct range to, struct err *e)
+{
+	const struct ndz_reloc r = { type, 1, 0, SECTOR_BYTES };
+	unsigned entries = get_le16(label + LABEL_COUNT_AT);
+	uint8_t copy[SECTOR_BYTES];
+
+	if (!reloc_is_label(label) || counts_from_slice(label, type, entries, from))
+		return 0;
+	memcpy(copy, label, sizeof copy);
+	if (reloc_label_relative(copy, type, from, e) != 0 ||
+	    reloc_label(&r, to, copy, sizeof copy, e) != 0)
+		return -1;
+	memcpy(label, copy, sizeof copy);
+	return 1;
 }

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
+#include "common/base/wr.h"
+#include "common/install/tail.h"
+#include "common/ndz/only.h"
 
 /* Boot loaders and tables have their places near both ends. */
 enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };
@@ -87,9 +90,27 @@ obstacle(const struct resume *r, const struct job *j)
 	return j->c.ext.present ? NULL : "an image of another program may be a delta";
 }
 
+/* Of an image of which one partition is installed, it is another for each partition. */
+static void
+narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
+{
+	const struct range *only = &r->target->only;
+	uint8_t all[NDZ_UUID_BYTES + 16], digest[SHA256_BYTES];
+	struct wr w = wr_to(all, sizeof all);
+
+	if (only->len == 0)
+		return;
+	wr_bytes(&w, uuid, NDZ_UUID_BYTES);
+	wr_le64(&w, only->off);
+	wr_le64(&w, only->len);
+	sha256(all, sizeof all, digest);
+	memcpy(uuid, digest, NDZ_UUID_BYTES);
+}
+
 /* The identity of an image without a UUID is its first header. */
 static int
-identify(const struct job *j, struct state_of *of, struct err *e)
+identify(
+    const struct resume *r, const struct job *j, struct state_of *of, struct err *e)
 {
 	static const uint8_t none[NDZ_UUID_BYTES];
 	uint8_t digest[SHA256_BYTES];
@@ -98,14 +119,17 @@ identify(const struct job *j, struct state_of *of, struct err *e)
 		memcpy(of->digest, j->c.ext.digest, sizeof of->digest);
 	memcpy(
 	    of->uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
-	if (memcmp(of->uuid, none, NDZ_UUID_BYTES) != 0)
+	if (memcmp(of->uuid, none, NDZ_UUID_BYTES) != 0) {
+		narrow(r, of->uuid);
 		return 0;
+	}
 	if (j->number != 0)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "the image has no UUID: an installation with a state "
 		    "begins with its first chunk");
 	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
 	memcpy(of->uuid, digest, NDZ_UUID_BYTES);
+	narrow(r, of->uuid);
 	return 0;
 }
 
@@ -145,6 +169,19 @@ check_old(const struct resume *r, const struct state_of *of, struct err *e)
 }
 
 static void
+tell(const struct resume *r)
+{
+	char text[WARNING_BYTES];
+
+	snprintf(text, sizeof text,
+	    "%u of the %u chunks are on the target already, from a run that was "
+	    "interrupted: only the others are installed",
+	    r->had, r->expected);
+	if (r->target->cfg->say != NULL)
+		r->target->cfg->say(text);
+}
+
+static void
 go_on(struct resume *r)
 {
 	struct target *t = r->target;
@@ -157,6 +194,7 @@ go_on(struct resume *r)
 	t->covered_end = s.covered_end;
 	t->bytes_covered = s.bytes_covered;
 	r->had = state_chunks(r->state);
+	tell(r);
 	if (!r->in_target || !old_place(t, &at))
 		return;
 	t->head.mark.state_at = t->head.old.state_at;
@@ -182,7 +220,7 @@ resume_settle(struct resume *r, const struct job *j, struct err *e)
 		r->state = NULL;
 		return 0;
 	}
-	if (identify(j, &of, e) != 0)
+	if (identify(r, j, &of, e) != 0)
 		return -1;
 	bool pending = resume_pending(r);
 	if (pending && check_old(r, &of, &why) != 0) {
@@ -248,12 +286,15 @@ sums_now(void *arg)
 {
 	struct target *t = arg;
 
-	return (struct state_sums){ t->end_bytes, t->short_end, t->covered_end,
-		t->bytes_covered };
+	return (struct state_sums){ .end_bytes = t->end_bytes,
+		.short_end = t->short_end,
+		.covered_end = t->covered_end };
 }
 
 /* What is in the head is in memory only, so its chunk never counts as there; and
- * chunk 0 is what shows that the state is of this image. */
+ * chunk 0 is what shows that the state is of this image.  Nor does one whose free space
+ * waits to be filled: nobody would fill it in the next run; nor one with a tail that does
+ * not go to its place: where it goes can be chosen anew by the next run. */
 int
 resume_note(struct resume *r, const struct job *j, struct err *e)
 {
@@ -261,8 +302,10 @@ resume_note(struct resume *r, const struct job *j, struct err *e)
 
 	if (r->state == NULL)
 		return 0;
-	if (j->number != 0 && j->c.h.firstsect >= HEAD_SECTORS)
-		state_note(r->state, j->number);
+	if (j->number != 0 && j->at->firstsect >= HEAD_SECTORS && !j->owes &&
+	    tail_in_place(t, &j->c.ext.tail))
+		state_note(r->state, j->number,
+		    (j->at->lastsect - j->at->firstsect) * SECTOR_BYTES);
 	return state_due(r->state, t->cfg->state_s * 1000000)
 	           ? state_flush(r->state, t->disk, sums_now, t, e)
 	           : 0;
@@ -277,6 +320,8 @@ resume_lacks_place(struct resume *r)
 int
 resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e)
 {
+	struct range only = r->target->only;
+	struct ndz_header cut;
 	struct chunk c;
 	struct err none;
 
@@ -284,8 +329,10 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	if (chunk_parse(&c, bytes, &none) != 0)
 		return 0;
 	int rc = 0;
+	if (only.len != 0)
+		only_header(&c.h, only, &cut);
 	if (c.ext.has_digest && chunk_check_digest(&c, bytes, &none) == 0)
-		rc = resume_claim(r, &c.h, number, e);
+		rc = resume_claim(r, only.len != 0 ? &cut : &c.h, number, e);
 	chunk_free(&c);
 	return rc;
 }

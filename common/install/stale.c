@@ -1,4 +1,5 @@
-/* stale.c: libblkid knows where signatures are. */
+/* libblkid knows where signatures are.  It sees only sectors that are the image's, or
+ * that no partition has; finish.c calls this when all data is on the disk. */
 #include "common/install/stale.h"
 
 #include <blkid/blkid.h>
@@ -6,46 +7,85 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/disk/ptable.h"
+#include "common/install/sight.h"
 
 enum {
 	SIGNATURES_MAX = 1000, /* of one place: then something is wrong */
 	SIGNATURE_BYTES_MAX = 64,
+	KINDS_MAX = 64, /* what comes behind those counts as the last one */
 	SENTENCE_BYTES = 200,
 };
 
-struct wiper {
-	struct disk *disk; /* with the head that will stand there */
-	struct head *head;
-	int fd; /* with the mark */
-	struct rangeset *stored;
-	void (*say)(const char *sentence);
-	unsigned *wiped;
+struct kind {
+	char name[32];
+	uint64_t first; /* sector */
+	unsigned n;
 };
 
-/* Overwrite `bytes` at `at` of the disk, unless they belong to the image.
- * 1 wiped, 0 they do, -1. */
+struct wiper {
+	struct stale *s;
+	struct rangeset seen; /* what may be looked at */
+	unsigned nkinds;
+	struct kind kinds[KINDS_MAX];
+};
+
+static const uint8_t zeros[SIGNATURE_BYTES_MAX];
+
+static void
+count(struct wiper *w, const char *what, uint64_t sector)
+{
+	unsigned i = 0;
+
+	while (i < w->nkinds && strcmp(w->kinds[i].name, what) != 0)
+		i++;
+	if (i == KINDS_MAX)
+		i--;
+	struct kind *k = &w->kinds[i];
+	if (i == w->nkinds) {
+		w->nkinds++;
+		*k = (struct kind){ .first = sector };
+		snprintf(k->name, sizeof k->name, "%s", what);
+	}
+	k->first = sector < k->first ? sector : k->first;
+	k->n++;
+	w->s->wiped++;
+}
+
+static void
+tell(const struct wiper *w)
+{
+	char sentence[SENTENCE_BYTES];
+
+	for (unsigned i = 0; w->s->say != NULL && i < w->nkinds; i++) {
+		const struct kind *k = &w->kinds[i];
+		int n = snprintf(sentence, sizeof sentence,
+		    "%s what was left of %s at sector %" PRIu64, w->s->did, k->name,
+		    k->first);
+		if (k->n > 1)
+			snprintf(sentence + n, sizeof sentence - (size_t)n,
+			    " and in %u more place%s", k->n - 1, k->n > 2 ? "s" : "");
+		w->s->say(sentence);
+	}
+}
+
+/* Overwrite `bytes` at `at` of the disk, unless they belong to the image or may not be
+ * seen.  1 wiped, 0 they do, -1. */
 static int
 wipe(struct wiper *w, uint64_t at, size_t bytes, const char *what, struct err *e)
 {
-	static const uint8_t zeros[SIGNATURE_BYTES_MAX];
-	char sentence[SENTENCE_BYTES];
+	uint64_t first = at / SECTOR_BYTES, last = (at + bytes - 1) / SECTOR_BYTES;
 
 	if (bytes == 0 || bytes > sizeof zeros)
 		return 0;
-	if (rangeset_contains(w->stored, at / SECTOR_BYTES) ||
-	    rangeset_contains(w->stored, (at + bytes - 1) / SECTOR_BYTES))
+	if (rangeset_contains(w->s->stored, first) ||
+	    rangeset_contains(w->s->stored, last) ||
+	    !rangeset_contains(&w->seen, first) || !rangeset_contains(&w->seen, last))
 		return 0;
-	if (disk_write(w->disk, zeros, bytes, at, e) != 0)
+	if (disk_write(w->s->disk, zeros, bytes, at, e) != 0)
 		return -1;
-	snprintf(sentence, sizeof sentence,
-	    "wiped what was left of %s at sector %" PRIu64, what, at / SECTOR_BYTES);
-	if (w->say != NULL)
-		w->say(sentence);
-	(*w->wiped)++;
+	count(w, what, first);
 	return 1;
 }
 
@@ -57,26 +97,31 @@ value(blkid_probe pr, const char *name, size_t *len)
 	return blkid_probe_lookup_value(pr, name, &v, len) == 0 ? v : NULL;
 }
 
-/* What the probe has just found: as wipe(). */
+/* What the probe has just found in what it sees, fd: as wipe(). */
 static int
-wipe_found(struct wiper *w, blkid_probe pr, uint64_t base, struct err *e)
+wipe_found(
+    struct wiper *w, blkid_probe pr, int fd, struct range area, struct err *e)
 {
 	bool table = value(pr, "PTMAGIC_OFFSET", NULL) != NULL;
-	const char *at = value(pr, table ? "PTMAGIC_OFFSET" : "SBMAGIC_OFFSET", NULL);
+	const char *text = value(pr, table ? "PTMAGIC_OFFSET" : "SBMAGIC_OFFSET", NULL);
 	const char *type = value(pr, table ? "PTTYPE" : "TYPE", NULL);
 	size_t bytes = 0;
 
-	if (at == NULL || value(pr, table ? "PTMAGIC" : "SBMAGIC", &bytes) == NULL)
+	if (text == NULL || value(pr, table ? "PTMAGIC" : "SBMAGIC", &bytes) == NULL)
 		return 0;
-	return wipe(w, base + strtoull(at, NULL, 10), bytes,
+	uint64_t at = strtoull(text, NULL, 10);
+	int rc = wipe(w, area.off * SECTOR_BYTES + at, bytes,
 	    type != NULL ? type : "something", e);
+	if (rc == 1 && pwrite(fd, zeros, bytes, (off_t)at) != (ssize_t)bytes)
+		return err_os(e, "looking for old signatures");
+	return rc;
 }
 
 static int
-probe_all(struct wiper *w, blkid_probe pr, uint64_t base, struct err *e)
+probe_all(struct wiper *w, blkid_probe pr, int fd, struct range area, struct err *e)
 {
 	for (unsigned i = 0; i < SIGNATURES_MAX && blkid_do_probe(pr) == 0; i++) {
-		int rc = wipe_found(w, pr, base, e);
+		int rc = wipe_found(w, pr, fd, area, e);
 		if (rc < 0)
 			return -1;
 		/* The same kind may have left another copy. */
@@ -87,18 +132,18 @@ probe_all(struct wiper *w, blkid_probe pr, uint64_t base, struct err *e)
 }
 
 static int
-wipe_by(struct wiper *w, int fd, struct range area, struct err *e)
+probe(struct wiper *w, int fd, struct range area, struct err *e)
 {
-	uint64_t base = area.off * SECTOR_BYTES;
 	blkid_probe pr = blkid_new_probe();
 	int rc = -1;
 
 	if (pr == NULL)
 		return err_nomem(e, "looking for old signatures");
-	if (blkid_probe_set_device(pr, fd, (blkid_loff_t)base,
-		(blkid_loff_t)(area.len * SECTOR_BYTES)) != 0) {
-		err_set(
-		    e, ERR_IO, "%s: looking for old signatures", disk_name(w->disk));
+	if (blkid_probe_set_device(
+		pr, fd, 0, (blkid_loff_t)(area.len * SECTOR_BYTES)) != 0 ||
+	    blkid_probe_set_sectorsize(pr, w->s->sector_bytes) != 0) {
+		err_set(e, ERR_IO, "%s: looking for old signatures",
+		    disk_name(w->s->disk));
 	} else {
 		blkid_probe_enable_superblocks(pr, 1);
 		blkid_probe_set_superblocks_flags(
@@ -106,53 +151,73 @@ wipe_by(struct wiper *w, int fd, struct range area, struct err *e)
 		blkid_probe_enable_partitions(pr, 1);
 		blkid_probe_set_partitions_flags(
 		    pr, BLKID_PARTS_MAGIC | BLKID_PARTS_FORCE_GPT);
-		rc = probe_all(w, pr, base, e);
+		rc = probe_all(w, pr, fd, area, e);
 	}
 	blkid_free_probe(pr);
 	return rc;
 }
 
-/* What is in the head is not on the disk yet. */
+/* In `area`, where only w->seen may be looked at. */
 static int
-wipe_head(struct wiper *w, struct range area, struct err *e)
+wipe_by(struct wiper *w, struct range area, struct err *e)
 {
-	uint64_t end = range_end(area) * SECTOR_BYTES;
-	int fd = memfd_create("head", MFD_CLOEXEC);
-	int rc = -1;
+	int fd = sight_open(w->s->disk, area, &w->seen, e);
 
-	if (fd < 0 || ftruncate(fd, (off_t)end) != 0 ||
-	    pwrite(fd, w->head->bytes, HEAD_BYTES, (off_t)w->head->at) != HEAD_BYTES)
-		err_os(e, "looking for old signatures");
-	else
-		rc = wipe_by(w, fd, area, e);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return -1;
+	int rc = probe(w, fd, area, e);
+	close(fd);
+	return rc;
+}
+
+/* seen = area, or the head, without what is left to others; the head apart: with a table
+ * in sight, libblkid passes over what lies in its partitions. */
+static int
+look_at(struct wiper *w, struct range area, bool head, struct err *e)
+{
+	struct rangeset apart;
+
+	rangeset_init(&apart);
+	rangeset_free(&w->seen);
+	int rc = rangeset_add(&w->seen, head ? w->s->head : area, e);
+	if (rc == 0 && !head)
+		rc = rangeset_add(&apart, w->s->head, e);
+	if (rc == 0)
+		rc = rangeset_minus(&w->seen, w->s->left, e);
+	if (rc == 0)
+		rc = rangeset_minus(&w->seen, &apart, e);
+	rangeset_free(&apart);
 	return rc;
 }
 
 static int
 wipe_area(struct wiper *w, struct range area, struct err *e)
 {
-	if (wipe_by(w, w->fd, area, e) != 0)
+	bool has_head = w->s->head.len != 0 && w->s->head.off == area.off;
+
+	if (look_at(w, area, false, e) != 0 || wipe_by(w, area, e) != 0)
 		return -1;
-	return w->head->marked && w->head->at == area.off * SECTOR_BYTES
-	           ? wipe_head(w, area, e)
-	           : 0;
+	return !has_head ? 0
+	       : look_at(w, area, true, e) == 0 ? wipe_by(w, area, e) : -1;
 }
 
 /* A backup GPT needs no primary to be found by some. */
 static int
-wipe_backup_gpt(struct wiper *w, struct err *e)
+wipe_backup_gpt(struct wiper *w, struct range whole, struct err *e)
 {
 	static const unsigned units[] = { 512, 4096 };
-	uint64_t bytes = disk_size_bytes(w->disk);
+	uint64_t bytes = disk_size_bytes(w->s->disk);
 	char found[8];
 
+	if (look_at(w, whole, false, e) != 0)
+		return -1;
 	for (unsigned i = 0; i < 2; i++) {
 		if (bytes < 2 * (uint64_t)units[i])
 			continue;
 		uint64_t at = (bytes / units[i] - 1) * units[i];
-		if (disk_read(w->disk, found, sizeof found, at, e) != 0)
+		if (!rangeset_contains(&w->seen, at / SECTOR_BYTES))
+			continue;
+		if (disk_read(w->s->disk, found, sizeof found, at, e) != 0)
 			return -1;
 		if (memcmp(found, "EFI PART", sizeof found) == 0 &&
 		    wipe(w, at, sizeof found, "a backup GPT", e) < 0)
@@ -161,43 +226,31 @@ wipe_backup_gpt(struct wiper *w, struct err *e)
 	return 0;
 }
 
-static bool
-has_some(struct rangeset *stored, struct range r)
-{
-	size_t i = rangeset_find(stored, r.off);
-
-	return i < rangeset_count(stored) && rangeset_get(stored, i).off < range_end(r);
-}
-
 static int
 wipe_disk(struct wiper *w, struct err *e)
 {
-	struct range whole = { 0, disk_size_bytes(w->disk) / SECTOR_BYTES };
-	struct ptable pt;
-	struct err none;
+	struct range whole = { 0, disk_size_bytes(w->s->disk) / SECTOR_BYTES };
+	int rc = wipe_backup_gpt(w, whole, e) == 0 ? wipe_area(w, whole, e) : -1;
 
-	if (wipe_backup_gpt(w, e) != 0 || wipe_area(w, whole, e) != 0)
-		return -1;
-	/* What has no table that can be read has no partitions. */
-	if (ptable_read(&pt, w->disk, &none) != 0)
-		return 0;
-	int rc = 0;
-	for (unsigned i = 0; rc == 0 && i < pt.nparts; i++)
-		if (has_some(w->stored, pt.parts[i].sectors))
-			rc = wipe_area(w, pt.parts[i].sectors, e);
-	ptable_free(&pt);
+	for (size_t i = 0; rc == 0 && i < w->s->areas->n; i++) {
+		const struct area *a = &w->s->areas->a[i];
+		if (a->number != 0 && a->some)
+			rc = wipe_area(w, a->sectors, e);
+	}
 	return rc;
 }
 
 int
-stale_wipe(struct whole *on, struct rangeset *stored, unsigned *wiped, struct err *e)
+stale_wipe(struct stale *s, struct err *e)
 {
-	struct target *t = on->target;
-	struct wiper w = { on->disk, &t->head, disk_fd(t->disk), stored, t->cfg->say,
-		wiped };
+	struct wiper w = { .s = s };
 
-	*wiped = 0;
-	if (w.fd < 0 || !disk_seekable(t->disk))
+	s->wiped = 0;
+	if (!disk_seekable(s->disk))
 		return 0;
-	return t->slice.len != 0 ? wipe_area(&w, t->slice, e) : wipe_disk(&w, e);
+	rangeset_init(&w.seen);
+	int rc = s->slice.len != 0 ? wipe_area(&w, s->slice, e) : wipe_disk(&w, e);
+	rangeset_free(&w.seen);
+	tell(&w);
+	return rc;
 }

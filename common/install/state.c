@@ -43,7 +43,8 @@ struct state {
 	uint64_t at;     /* where the slots begin */
 	struct slot now; /* as it is there */
 	pthread_mutex_t lock, flushing;
-	uint8_t *noted; /* with what is not flushed yet */
+	uint8_t *noted; /* with what is not flushed yet, */
+	uint64_t noted_bytes; /* and what those chunks answer for */
 	bool news;
 	uint64_t flushed_us;
 };
@@ -197,6 +198,7 @@ go_on(struct state **out, struct state *s, struct err *e)
 	}
 	if (s->now.done != NULL)
 		memcpy(s->noted, s->now.done, bitmap_bytes(&s->now));
+	s->noted_bytes = s->now.sums.bytes_covered;
 	*out = s;
 	return 0;
 }
@@ -349,6 +351,7 @@ state_begin(struct state *s, const struct state_of *of,
 	s->now.of = *of;
 	memcpy(s->now.install_id, install_id, HEAD_ID_BYTES);
 	s->now.sums = (struct state_sums){ 0 };
+	s->noted_bytes = 0;
 	free(s->now.done);
 	free(s->noted);
 	s->now.done = calloc(1, bitmap_bytes(&s->now) + 1);
@@ -396,11 +399,12 @@ state_place(struct state *s, uint64_t at, struct err *e)
 }
 
 void
-state_note(struct state *s, uint32_t chunk)
+state_note(struct state *s, uint32_t chunk, uint64_t bytes)
 {
 	pthread_mutex_lock(&s->lock);
 	if (chunk < s->now.of.nchunks) {
 		s->noted[chunk / 8] |= (uint8_t)(1 << chunk % 8);
+		s->noted_bytes += bytes;
 		s->news = true;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -423,9 +427,11 @@ flush(struct state *s, struct disk *target, struct state_sums (*sums)(void *arg)
 {
 	pthread_mutex_lock(&s->lock);
 	memcpy(snapshot, s->noted, bitmap_bytes(&s->now));
+	uint64_t bytes = s->noted_bytes;
 	s->news = false;
 	pthread_mutex_unlock(&s->lock);
 	struct state_sums now = sums(arg);
+	now.bytes_covered = bytes;
 	if (disk_sync(target, e) != 0)
 		return -1;
 	memcpy(s->now.done, snapshot, bitmap_bytes(&s->now));

@@ -19,7 +19,8 @@
 
 /* What has to be known of chunks that are not looked at again. */
 struct state_sums {
-	uint64_t end_bytes, short_end, covered_end, bytes_covered;
+	uint64_t end_bytes, short_end, covered_end;
+	uint64_t bytes_covered; /* by the chunks that are named, each once */
 };
 
 /* Whose installation it is. */
@@ -63,12 +64,13 @@ struct state_sums state_sums(const struct state *);
  * on the target loses its place. */
 int state_begin(struct state *, const struct state_of *,
     const uint8_t install_id[HEAD_ID_BYTES], struct err *);
-/* A chunk was written; from any thread.  Counts with the next state_flush(). */
-void state_note(struct state *, uint32_t chunk);
+/* A chunk was written that answers for so many bytes; once for each, from any thread.
+ * Counts with the next state_flush(). */
+void state_note(struct state *, uint32_t chunk, uint64_t bytes);
 /* Is a flush due?  When there is something new, and the last was that long ago. */
 bool state_due(struct state *, uint64_t interval_us);
 /* Flush the target, then say so in the file: with the chunks that were noted
- * before the flush, and sums() as of then. */
+ * before the flush, and sums() as of then; bytes_covered is the state's own sum. */
 int state_flush(struct state *, struct disk *target,
     struct state_sums (*sums)(void *arg), void *arg, struct err *);
 /* The installation is complete: the file goes away.  What is on the target is the

@@ -18,13 +18,16 @@ static const uint8_t zeros[TARGET_FILL_BYTES];
 int
 target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
 {
+	char has[32], needs[32];
+
 	if (sectors <= t->room)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes, "
-	    "the image needs at least %" PRIu64,
+	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), "
+	    "the image needs at least %" PRIu64 " (%s)",
 	    disk_name(t->disk), t->slice.len != 0 ? ": the partition" : "", t->room,
-	    sectors);
+	    cli_human_bytes(t->room * SECTOR_BYTES, has, sizeof has), sectors,
+	    cli_human_bytes(sectors * SECTOR_BYTES, needs, sizeof needs));
 }
 
 static uint64_t
@@ -258,7 +261,7 @@ discard(struct target *t, uint64_t at, uint64_t bytes)
 			     "left as it is");
 }
 
-/* [from, to), which touches nothing that is reserved. */
+/* [from, to), which touches nothing that is reserved or spared. */
 static int
 free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 {
@@ -273,6 +276,23 @@ free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	                       : put(t, at, NULL, bytes, e);
 }
 
+/* [from, to) without what is kept. */
+static int
+free_around(struct target *t, uint64_t from, uint64_t to, const struct range *kept,
+    size_t n, struct err *e)
+{
+	if (from >= to)
+		return 0;
+	if (n == 0)
+		return free_space(t, from, to, e);
+	struct range r = range_clip(kept[0], from, to);
+	if (r.len == 0)
+		return free_around(t, from, to, kept + 1, n - 1, e);
+	return free_around(t, from, r.off, kept + 1, n - 1, e) == 0
+	           ? free_around(t, range_end(r), to, kept + 1, n - 1, e)
+	           : -1;
+}
+
 int
 target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 {
@@ -285,14 +305,10 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
 	if (disk_kind(t->disk) == DISK_NULL)
 		return 0;
-	struct range kept = { 0, t->reserved_len };
-	kept.off = t->reserved_off;
-	kept = range_clip(kept, from, to);
-	if (kept.len == 0)
-		return free_space(t, from, to, e);
-	if (kept.off > from && free_space(t, from, kept.off, e) != 0)
-		return -1;
-	return range_end(kept) < to ? free_space(t, range_end(kept), to, e) : 0;
+	struct range kept[] = { { 0, t->reserved_len }, { 0, t->spared_len } };
+	kept[0].off = t->reserved_off;
+	kept[1].off = t->spared_off;
+	return free_around(t, from, to, kept, sizeof kept / sizeof kept[0], e);
 }
 
 void
@@ -300,6 +316,13 @@ target_reserve(struct target *t, struct range r)
 {
 	t->reserved_off = r.off;
 	t->reserved_len = r.len;
+}
+
+void
+target_spare(struct target *t, struct range r)
+{
+	t->spared_off = r.off;
+	t->spared_len = r.len;
 }
 
 int
@@ -338,13 +361,8 @@ wanted_bytes(const struct target *t)
 }
 
 int
-target_fill_up(struct target *t, struct err *e)
+target_size(struct target *t, struct err *e)
 {
-	uint64_t end = t->covered_end;
-
-	if (!t->fresh && t->slice.len == 0 && disk_seekable(t->disk) &&
-	    t->room != UINT64_MAX && target_free_space(t, end, t->room, e) != 0)
-		return -1;
 	/* All that an image of a few sectors has can be in the head. */
 	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
 		return -1;

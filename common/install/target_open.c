@@ -8,6 +8,23 @@
 #include "common/install/target.h"
 #include "fsmods/sectorsize.h"
 
+enum { NUMBERS_CAP = 200 };
+
+static int
+refuse_slice(
+    const struct disk *d, const struct ptable *pt, uint64_t slice, struct err *e)
+{
+	char numbers[NUMBERS_CAP];
+
+	if (pt->nparts == 0)
+		return err_set(e, ERR_USAGE,
+		    "%s: has no partition %" PRIu64 ": it has no partition table",
+		    disk_name(d), slice);
+	return err_set(e, ERR_USAGE,
+	    "%s: has no partition %" PRIu64 ": it has partitions %s", disk_name(d),
+	    slice, ptable_numbers(pt, numbers, sizeof numbers));
+}
+
 int
 install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 {
@@ -24,8 +41,7 @@ install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
 	int rc = sectorsize_check(d, &pt, e);
 	const struct partition *p = ptable_find(&pt, (unsigned)slice);
 	if (rc == 0 && p == NULL)
-		rc = err_set(
-		    e, ERR_USAGE, "%s: has no partition %" PRIu64, disk_name(d), slice);
+		rc = refuse_slice(d, &pt, slice, e);
 	if (rc == 0)
 		*area = p->sectors;
 	ptable_free(&pt);
@@ -82,6 +98,13 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 		err_set(e, ERR_USAGE,
 		    "--fix-gpt, --grow and --convert are for a whole disk: not with "
 		    "-s");
+		goto fail;
+	}
+	if (cfg->tail == INSTALL_TAIL_MOVE &&
+	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert)) {
+		err_set(e, ERR_USAGE,
+		    "--tail=move puts something to the end of the whole disk: not with "
+		    "-s, --fix-gpt, --grow or --convert");
 		goto fail;
 	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {

@@ -80,7 +80,7 @@ load(struct crypt *c, const char *path, struct err *e)
 	uint8_t id[CRYPT_KEY_BYTES];
 	size_t n;
 
-	int rc = keyfile_read(path, true, text, &n, e);
+	int rc = keyfile_read(path, KEYFILE_ENCRYPTION, text, &n, e);
 	if (rc == 0)
 		rc = parse_key(c, path, text, n, e);
 	OPENSSL_cleanse(text, sizeof text);
@@ -119,6 +119,12 @@ crypt_free(struct crypt *c)
 	EVP_CIPHER_free(c->cipher);
 	OPENSSL_cleanse(c, sizeof *c);
 	free(c);
+}
+
+const uint8_t *
+crypt_chunk_key_id(const uint8_t *chunk)
+{
+	return chunk + KEY_ID_AT;
 }
 
 const uint8_t *
@@ -239,7 +245,7 @@ crypt_open(struct crypt *c, uint8_t *chunk, struct err *e)
 	if (!h.encrypted)
 		return err_set(
 		    e, ERR_REFUSED, "is not encrypted, as --decrypt demands");
-	if (CRYPTO_memcmp(chunk + KEY_ID_AT, c->id, sizeof c->id) != 0)
+	if (CRYPTO_memcmp(crypt_chunk_key_id(chunk), c->id, sizeof c->id) != 0)
 		return err_set(e, ERR_REFUSED, "is encrypted with another key");
 	if (begin(c, &h, chunk, false, e) != 0)
 		return -1;

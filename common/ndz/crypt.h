@@ -33,6 +33,8 @@ int crypt_new(struct crypt **, const char *path, struct err *);
 void crypt_free(struct crypt *);
 /* Tells keys apart, and nothing more of them. */
 const uint8_t *crypt_key_id(const struct crypt *);
+/* The same of the key that a chunk is encrypted with: in the chunk. */
+const uint8_t *crypt_chunk_key_id(const uint8_t *chunk);
 
 /* Encrypt chunk[NDZ_CHUNK_BYTES] in place: one of this suite's own codecs
  * (ndz_header.codec not 0), its last CRYPT_TAG_BYTES unused. */

@@ -88,7 +88,8 @@ get_image(struct ext *x, struct rd *r)
 	struct ext_image *i = &x->image;
 
 	i->kind = rd_u8(r);
-	rd_skip(r, 3);
+	i->flags = rd_u8(r);
+	rd_skip(r, 2);
 	i->sector_bytes = rd_le32(r);
 	i->source_bytes = rd_le64(r);
 	i->made_at = rd_le64(r);
@@ -124,6 +125,16 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 		x->freed[i].len = rd_le64(r);
 	}
 	return 0;
+}
+
+static int
+get_samples(struct ext *x, struct rd *r, struct err *e)
+{
+	if (x->has_samples)
+		return err_set(e, ERR_FORMAT, "two records of samples");
+	int rc = samples_get(&x->samples, r, e);
+	x->has_samples = rc == 1;
+	return rc < 0 ? -1 : 0;
 }
 
 /* There is one way to write it, so that it holds no bit that nobody checks. */
@@ -185,8 +196,16 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 		if (lost_get(&x->lost, r, e) != 0)
 			return -1;
 		break;
+	case REC_TAIL:
+		if (tail_get(&x->tail, r, e) != 0)
+			return -1;
+		break;
 	case REC_FREED:
 		if (get_freed(x, r, e) != 0)
+			return -1;
+		break;
+	case REC_SAMPLES:
+		if (get_samples(x, r, e) != 0)
 			return -1;
 		break;
 	default:
@@ -257,6 +276,32 @@ check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
+/* Only chunk 0 speaks of sectors that are other chunks'. */
+static int
+check_samples(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = h->firstsect;
+
+	for (size_t i = 0; h->index != 0 && i < x->samples.n; i++) {
+		struct range r = x->samples.v[i].sectors;
+		if (r.off < at || !range_within(r, h->lastsect))
+			return err_set(e, ERR_FORMAT,
+			    "samples of the base overlap, or are of another chunk's "
+			    "sectors");
+		at = range_end(r);
+	}
+	return 0;
+}
+
+static int
+check_tail(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	if (x->tail.n == 0 || h->lastsect <= x->tail.disk_sectors)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "the chunk answers for more than the disk whose end its record tells of");
+}
+
 static int
 get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
 {
@@ -318,7 +363,8 @@ ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err
 		return err_set(
 		    e, ERR_FORMAT, "the checksum of the extension area is wrong");
 	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
-	    check_freed(x, h, e) != 0) {
+	    check_freed(x, h, e) != 0 || check_samples(x, h, e) != 0 ||
+	    check_tail(x, h, e) != 0) {
 		ext_free(x);
 		return -1;
 	}
@@ -335,6 +381,7 @@ ext_free(struct ext *x)
 	free(x->freed);
 	x->freed = NULL;
 	x->nfreed = 0;
+	samples_free(&x->samples);
 	lost_free(&x->lost);
 }
 

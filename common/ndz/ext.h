@@ -20,8 +20,10 @@
 
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
+#include "common/ndz/ext_tail.h"
 #include "common/ndz/format.h"
 #include "common/ndz/lost.h"
+#include "common/ndz/samples.h"
 
 enum {
 	EXT_DIGEST_BYTES = 32,          /* SHA-256 */
@@ -45,6 +47,9 @@ struct ext_fragment {
 
 enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FILE };
 
+/* Bits of ext_image.flags; others are of later versions, and kept. */
+enum { EXT_IMAGE_LIVE = 1 }; /* the source was in use while it was captured */
+
 /* Chunk 0 says what the image is. */
 struct ext_image {
 	enum ext_kind kind;
@@ -53,6 +58,7 @@ struct ext_image {
 	uint64_t made_at;      /* seconds since 1970 */
 	char tool[64];         /* "imagezip 0.1" */
 	char filesystems[256]; /* "1:ext4 2:swap 3:raw" */
+	uint8_t flags;
 };
 
 /* What an image amounts to once it is installed, with its bases if it is a
@@ -90,6 +96,10 @@ struct ext {
 	 * as there was room for.  Ascending, in this chunk's own, in no region. */
 	size_t nfreed;
 	struct range *freed; /* owned; ext_free() */
+	/* Of a delta, of its base's data: in chunk 0 of all the disk, in others of this
+	 * chunk's own sectors. */
+	bool has_samples;
+	struct samples samples; /* owned; ext_free() */
 	/* The last record, over what sign.h says; only read. */
 	bool has_signature;
 	uint8_t key_id[EXT_KEY_ID_BYTES];
@@ -99,6 +109,7 @@ struct ext {
 	size_t nfragments;
 	struct ext_fragment *fragments; /* owned; ext_free() */
 	struct lost lost;               /* only in the last chunk; owned */
+	struct tail tail; /* of the image: in chunk 0, and in chunks that store some */
 };
 
 /* Read the extension of a whole chunk whose header is h.  0 with present false
@@ -113,11 +124,15 @@ int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t key_id[EXT_KEY_ID_BYTES],
     const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
 /* Bytes that ext_put() will need, for the writer's accounts, LOST_RANGES_MIN lost
- * ranges among them; a state record takes EXT_STATE_BYTES more. */
+ * ranges among them; a state record takes EXT_STATE_BYTES more, and that of a tail
+ * tail_record_bytes(). */
 size_t ext_need(size_t nfragments, bool image);
 /* How many ranges of freed sectors fit behind everything else, with so many bytes
  * left free. */
 size_t ext_freed_room(const struct ext *, const struct ndz_header *h, size_t reserve);
+/* The same for samples of the base; and the bytes that the record of n of them takes. */
+size_t ext_samples_room(const struct ext *, const struct ndz_header *h, size_t reserve);
+size_t ext_samples_need(size_t n);
 /* Is it a part of a delta, which needs its base? */
 bool ext_is_delta(const struct ext *);
 bool ext_state_same(const struct ext_state *, const struct ext_state *);

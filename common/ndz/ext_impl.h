@@ -32,6 +32,8 @@ enum record_type {
 	REC_FREED = 8,
 	REC_LOST = 9,
 	REC_HEADER = 10,
+	REC_SAMPLES = 11,
+	REC_TAIL = 12,
 };
 
 /* Records begin at multiples of 8. */

@@ -66,7 +66,8 @@ put_image(struct wr *w, const struct ext_image *i)
 	uint8_t *at = begin_record(w, REC_IMAGE);
 
 	wr_u8(w, (uint8_t)i->kind);
-	wr_zero(w, 3);
+	wr_u8(w, i->flags);
+	wr_zero(w, 2);
 	wr_le32(w, i->sector_bytes);
 	wr_le64(w, i->source_bytes);
 	wr_le64(w, i->made_at);
@@ -131,10 +132,20 @@ put_records(struct wr *w, const struct ext *x, const struct ndz_header *h)
 		lost_put(&x->lost, w);
 		end_record(w, at);
 	}
+	if (x->tail.n > 0) {
+		at = begin_record(w, REC_TAIL);
+		tail_put(&x->tail, w);
+		end_record(w, at);
+	}
 	if (x->has_state) {
 		at = begin_record(w, REC_STATE);
 		put_state(w, &x->state);
 		put_state(w, &x->base);
+		end_record(w, at);
+	}
+	if (x->has_samples) {
+		at = begin_record(w, REC_SAMPLES);
+		samples_put(&x->samples, w);
 		end_record(w, at);
 	}
 	if (x->fragments != NULL)
@@ -216,8 +227,10 @@ ext_need(size_t nfragments, bool image)
 	return n;
 }
 
-size_t
-ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
+/* Bytes up to the end of the last record that is to be there, with a head for one
+ * more. */
+static size_t
+used_bytes(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {
 	size_t used = ext_area_at(h) + ext_need(x->nfragments, x->has_image) +
 	              (x->has_state ? EXT_STATE_BYTES : 0) + RECORD_HEAD_BYTES +
@@ -225,6 +238,31 @@ ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
 
 	if (x->lost.nranges > LOST_RANGES_MIN)
 		used += (x->lost.nranges - LOST_RANGES_MIN) * LOST_RANGE_BYTES;
+	if (x->has_samples)
+		used += ext_samples_need(x->samples.n);
+	return used;
+}
+
+size_t
+ext_freed_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
+{
+	size_t used = used_bytes(x, h, reserve);
+
 	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / FREED_ENTRY_BYTES
 	                              : 0;
+}
+
+size_t
+ext_samples_room(const struct ext *x, const struct ndz_header *h, size_t reserve)
+{
+	size_t used = used_bytes(x, h, reserve) + samples_bytes(0);
+	size_t each = samples_bytes(1) - samples_bytes(0);
+
+	return used < NDZ_CHUNK_BYTES ? (NDZ_CHUNK_BYTES - used) / each : 0;
+}
+
+size_t
+ext_samples_need(size_t n)
+{
+	return RECORD_HEAD_BYTES + samples_bytes(n);
 }

@@ -365,3 +365,20 @@ ndz_header_raw_bytes(const struct ndz_header *h)
 		sectors += h->regions[i].len;
 	return sectors * SECTOR_BYTES;
 }
+
+struct range
+reloc_sectors(const struct ndz_reloc *r)
+{
+	/* The LILO checksum, at 990 of a table of 1024 bytes, is of all of it. */
+	enum { TABLE_BYTES = 1024, SUM_AT = 990 };
+	uint64_t from = r->sector * SECTOR_BYTES + r->offset,
+		 end = from + (r->size & UINT32_MAX);
+
+	if (r->type == NDZ_RELOC_LILO_CHECKSUM) {
+		from = from < SUM_AT ? 0 : from - SUM_AT;
+		end = from + TABLE_BYTES;
+	}
+	uint64_t first = from / SECTOR_BYTES;
+	uint64_t last = end > from ? (end - 1) / SECTOR_BYTES : first;
+	return (struct range){ first, last - first + 1 };
+}

@@ -98,4 +98,7 @@ size_t ndz_header_need(unsigned version, unsigned nregions, unsigned nrelocs);
 /* Bytes that the stream inflates to: the sum of all regions. */
 uint64_t ndz_header_raw_bytes(const struct ndz_header *);
 
+/* The sectors that a relocation looks at or changes. */
+struct range reloc_sectors(const struct ndz_reloc *);
+
 #endif /* COMMON_NDZ_FORMAT_H */

@@ -65,6 +65,7 @@ check_ends(struct image *img, uint8_t *buf, struct err *e)
 	if (read_claims(img, 0, buf, &first, e) != 0 ||
 	    read_claims(img, img->nchunks - 1, buf, &last, e) != 0)
 		return -1;
+	img->ours = first.ours;
 	if (!first.ours || last.unreadable)
 		return 0;
 	if (last.nchunks == 0)
@@ -318,7 +319,7 @@ read_ahead(struct image *img, struct err *e)
 }
 
 int
-image_is_delta(struct image *img, struct err *e)
+image_first(struct image *img, struct ext *x, struct err *e)
 {
 	struct err later;
 	struct chunk c;
@@ -326,13 +327,11 @@ image_is_delta(struct image *img, struct err *e)
 	assert(img->next == 0);
 	if (img->ahead == NULL && read_ahead(img, e) != 0)
 		return -1;
-	/* What is wrong with it is for image_next() to say. */
 	if (img->ahead_bytes != NDZ_CHUNK_BYTES ||
 	    chunk_parse(&c, img->ahead, &later) != 0)
 		return 0;
-	int is = ext_is_delta(&c.ext);
-	chunk_free(&c);
-	return is;
+	*x = c.ext;
+	return 1;
 }
 
 int
@@ -352,6 +351,13 @@ image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 		return err_ctx(e, "%s: chunk %u", image_name(img), img->next);
 	img->next++;
 	return 1;
+}
+
+void
+image_go_to(struct image *img, uint32_t i)
+{
+	assert(image_seekable(img) && i >= img->next);
+	img->next = i;
 }
 
 int

@@ -36,6 +36,9 @@ uint32_t image_chunks(const struct image *);
  * decoded header.  Errors name the file and the chunk.  The end is refused
  * (ERR_FORMAT, "truncated") when the image says that more must come. */
 int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* Of a file: chunk i is the one that image_next() gives out next; behind those that it
+ * gave out before. */
+void image_go_to(struct image *, uint32_t i);
 /* Every chunk of the image from the next one on, parsed: chunk number i, and its
  * NDZ_CHUNK_BYTES, for the call.  0 at the end; -1 as image_next() fails, or each(). */
 struct chunk;
@@ -46,10 +49,9 @@ int image_each(struct image *,
  * checked; that the last one is there cannot be known then.  For whoever keeps images.
  */
 void image_keep_encrypted(struct image *);
-/* Is it a delta, which needs the disk that its base was installed to?  1, 0, -1.
- * The first chunk says so; to be asked before image_next(), which still gives
- * it out.  Deltas of other tools do not tell. */
-int image_is_delta(struct image *, struct err *);
+/* What the first chunk says, before image_next(), which still gives it out.  1 and
+ * *x, for ext_free(); 0: it is damaged, which is for image_next() to say; -1. */
+int image_first(struct image *, struct ext *x, struct err *);
 /* Only the header of chunk i (seekable images). */
 int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
 /* Any whole chunk, unchecked but for its being there (seekable images). */

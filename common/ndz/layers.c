@@ -71,22 +71,6 @@ share_out(struct layers *l, struct err *e)
 	return 0;
 }
 
-/* How many sectors of r are in the set. */
-static uint64_t
-overlap(struct rangeset *set, struct range r)
-{
-	uint64_t n = 0;
-
-	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
-		struct range part = range_clip(
-		    rangeset_get(set, i), r.off, range_end(r));
-		if (part.len == 0)
-			break;
-		n += part.len;
-	}
-	return n;
-}
-
 /* The relocations of a layer whose data still is that layer's. */
 static int
 take_relocs(struct layers *l, struct layer *v, struct err *e)
@@ -96,10 +80,10 @@ take_relocs(struct layers *l, struct layer *v, struct err *e)
 
 	for (size_t i = 0; i < n; i++) {
 		struct range span = reloc_sectors(&r[i]);
-		uint64_t have = overlap(&v->own, span);
+		uint64_t have = rangeset_total_in(&v->own, span);
 		if (have == 0)
 			continue;
-		if (have < overlap(sectors_stored(v->image), span))
+		if (have < rangeset_total_in(sectors_stored(v->image), span))
 			return err_set(e, ERR_FORMAT,
 			    "%s: of a relocation at sector %" PRIu64 ", a later "
 			    "image has only a part",

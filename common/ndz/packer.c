@@ -23,7 +23,17 @@ struct packer {
 	struct open_chunk *waits; /* NULL, or the one in front of the open one */
 	uint32_t closed;
 	bool ended; /* the next fragment begins another chunk */
+	size_t reserve; /* of each chunk: the user's, and room for the tail's record */
 };
+
+/* Of the samples of the base, what each chunk has room for at least. */
+static size_t
+samples_need(const struct packer_config *cfg, bool first)
+{
+	if (cfg->basis == NULL)
+		return 0;
+	return ext_samples_need(SAMPLES_OWN_MIN + (first ? cfg->basis->spread.n : 0));
+}
 
 static void
 chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
@@ -38,6 +48,7 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 	memcpy(c->h.uuid, p->cfg.header_uuid, NDZ_UUID_BYTES);
 	struct ext_fragment *table = c->ext.fragments;
 	struct range *freed = c->ext.freed;
+	struct samples samples = c->ext.samples;
 	c->ext = (struct ext){ .fragments = table,
 		.has_uuid = true,
 		.has_digest = true,
@@ -48,7 +59,8 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		             p->cfg.base.kind != EXT_STATE_NONE,
 		.state = p->cfg.state,
 		.base = p->cfg.base,
-		.freed = freed };
+		.freed = freed,
+		.samples = samples };
 	memcpy(c->ext.uuid, p->cfg.uuid, NDZ_UUID_BYTES);
 	c->ext.image = p->cfg.image;
 	c->h.codec = codec->id == CODEC_DEFLATE && !p->cfg.own_magic ? 0 : codec->id;
@@ -59,21 +71,25 @@ chunk_begin(struct packer *p, int32_t index, uint64_t firstsect)
 		.has_state = c->ext.has_state,
 		.regions_end = UINT64_MAX,
 		.stream_bytes = codec->head_bytes,
-		.reserve = p->cfg.reserve };
+		.samples_bytes = samples_need(&p->cfg, index == 0),
+		.reserve = p->reserve };
 	c->adler = 1;
 	c->zero_windows = 0;
 	p->ended = false;
 }
 
 static int
-chunk_alloc(struct open_chunk *c, bool freed)
+chunk_alloc(struct open_chunk *c, const struct packer_config *cfg)
 {
 	c->bytes = malloc(NDZ_CHUNK_BYTES);
 	c->ext.fragments = calloc(EXT_FRAGMENTS_MAX, sizeof *c->ext.fragments);
-	if (freed)
+	if (cfg->freed != NULL)
 		c->ext.freed = calloc(FREED_MAX, sizeof *c->ext.freed);
+	if (cfg->basis != NULL)
+		c->ext.samples.v = calloc(SAMPLES_MAX, sizeof *c->ext.samples.v);
 	return c->bytes == NULL || c->ext.fragments == NULL ||
-	               (freed && c->ext.freed == NULL)
+	               (cfg->freed != NULL && c->ext.freed == NULL) ||
+	               (cfg->basis != NULL && c->ext.samples.v == NULL)
 	           ? -1
 	           : 0;
 }
@@ -89,12 +105,13 @@ packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 	if (p == NULL)
 		return err_nomem(e, "a chunk");
 	for (unsigned i = 0; i < 2; i++)
-		if (chunk_alloc(&p->chunks[i], cfg->freed != NULL) != 0) {
+		if (chunk_alloc(&p->chunks[i], cfg) != 0) {
 			packer_free(p);
 			return err_nomem(e, "a chunk");
 		}
 	p->open = &p->chunks[0];
 	p->cfg = *cfg;
+	p->reserve = cfg->reserve + tail_record_bytes(&cfg->tail);
 	chunk_begin(p, 0, 0);
 	*out = p;
 	return 0;
@@ -140,6 +157,9 @@ packer_room_next(const struct packer_room *r)
 		.has_state = r->has_state,
 		.regions_end = UINT64_MAX,
 		.stream_bytes = r->codec->head_bytes,
+		.samples_bytes = r->samples_bytes > 0
+		                     ? ext_samples_need(SAMPLES_OWN_MIN)
+		                     : 0,
 		.reserve = r->reserve };
 }
 
@@ -212,7 +232,7 @@ packer_room_for(const struct packer_room *r, const struct fragment *f)
 	                (f->zero ? 0 : f->bytes) + r->codec->tail_bytes;
 
 	size_t ext = ext_need(nfragments, r->has_image) +
-	             (r->has_state ? EXT_STATE_BYTES : 0);
+	             (r->has_state ? EXT_STATE_BYTES : 0) + r->samples_bytes;
 
 	return header_holds(r->version, nregions, r->nrelocs, f) &&
 	       nfragments <= EXT_FRAGMENTS_MAX &&
@@ -310,6 +330,21 @@ append(struct packer *p, const struct fragment *f)
 	packer_room_add(&c->room, f);
 }
 
+/* What the installer compares before it writes this chunk. */
+static void
+list_samples(struct packer *p)
+{
+	struct open_chunk *c = p->open;
+	struct range own = { c->h.firstsect, c->h.lastsect - c->h.firstsect };
+
+	if (p->cfg.basis == NULL)
+		return;
+	size_t room = ext_samples_room(&c->ext, &c->h, p->reserve);
+	basis_take(p->cfg.basis, c->h.index == 0, own,
+	    room < SAMPLES_MAX ? room : SAMPLES_MAX, &c->ext.samples);
+	c->ext.has_samples = true;
+}
+
 /* What of the freed sectors is this chunk's to tell, as far as there is room:
  * the rest is only stored for longer than it need be. */
 static void
@@ -321,7 +356,7 @@ list_freed(struct packer *p)
 	c->ext.nfreed = 0;
 	if (freed == NULL)
 		return;
-	size_t room = ext_freed_room(&c->ext, &c->h, p->cfg.reserve);
+	size_t room = ext_freed_room(&c->ext, &c->h, p->reserve);
 	for (size_t i = rangeset_find(freed, c->h.firstsect);
 	     i < rangeset_count(freed) && c->ext.nfreed < room; i++) {
 		struct range r = range_clip(
@@ -368,6 +403,10 @@ seal_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 	if (ndz_header_put(&c->h, c->bytes, e) != 0)
 		return -1;
 	ext_header_digest(c->bytes, c->ext.header_digest);
+	if (c->ext.has_image ||
+	    tail_touches(&p->cfg.tail, c->h.regions, c->h.nregions))
+		c->ext.tail = p->cfg.tail;
+	list_samples(p);
 	list_freed(p);
 	p->closed++;
 	return 0;
@@ -446,7 +485,8 @@ packer_note_lost(struct packer *p, struct lostset *lost, struct err *e)
 	size_t used = NDZ_HEADER_BYTES + c->room.stream_bytes +
 	              p->cfg.codec.codec->tail_bytes + 7 +
 	              ext_need(c->room.nfragments, c->room.has_image) +
-	              (c->room.has_state ? EXT_STATE_BYTES : 0) + p->cfg.reserve;
+	              (c->room.has_state ? EXT_STATE_BYTES : 0) +
+	              c->room.samples_bytes + p->reserve;
 	lost_free(&c->ext.lost);
 	return lost_make(&c->ext.lost, lost,
 	    LOST_HEAD_BYTES + LOST_RANGES_MIN * LOST_RANGE_BYTES +

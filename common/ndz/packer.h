@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/ndz/basis.h"
 #include "common/ndz/codec.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
@@ -59,6 +60,8 @@ struct packer_config {
 	struct ext_image image;              /* into chunk 0 */
 	struct ext_state state, base;        /* NONE, or into every chunk */
 	struct rangeset *freed;              /* of a delta, or NULL; borrowed */
+	struct basis *basis;                 /* the same */
+	struct tail tail; /* of a disk; into chunk 0 and those that store some of it */
 	bool own_magic; /* version 5, refused by programs of the base format */
 	size_t reserve; /* bytes at the end of each chunk that stay free */
 	/* Takes each finished chunk, in order; -1 stops with its error. */
@@ -84,7 +87,8 @@ struct packer_room {
 	unsigned nregions, nrelocs;
 	uint64_t regions_end; /* sector behind the last region */
 	size_t nfragments, stream_bytes, reserve;
-	uint64_t zero_bytes; /* not yet in the stream */
+	size_t samples_bytes; /* of those that there must be room for */
+	uint64_t zero_bytes;  /* not yet in the stream */
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);

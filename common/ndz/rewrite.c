@@ -8,6 +8,7 @@
 #include "common/base/madeat.h"
 #include "common/base/progress.h"
 #include "common/disk/output.h"
+#include "common/ndz/kind.h"
 #include "common/ndz/packer.h"
 
 const struct rewrite_config rewrite_defaults = { .codec = CODEC_DEFAULT };
@@ -31,7 +32,8 @@ const struct cli_opt rewrite_opts[] = {
 	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0,
 	    0, set_uuid },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
-	FLAG(320, "force", "write even to a terminal or a disk in use", force),
+	FLAG(320, "force", "write even to a terminal, a disk, or over any file",
+	    force),
 	FLAG('q', "quiet", "no summary", quiet),
 	FLAG(321, "json", "print the summary as JSON", json),
 	{ 0 },
@@ -153,6 +155,8 @@ write_image(const struct rewrite_config *c, struct run *r, struct err *e)
 		.state = src->state,
 		.base = src->base,
 		.freed = src->freed,
+		.basis = src->basis,
+		.tail = src->tail,
 		.emit = emit,
 		.arg = r };
 	const struct encode_config enc = { .codec = c->codec,
@@ -211,7 +215,7 @@ rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
 
 	if (seal_new(&r.seal, &c->seal, e) != 0)
 		return -1;
-	if (output_open(&r.out, output, c->force, e) != 0) {
+	if (output_open(&r.out, output, &kind_image, c->force, e) != 0) {
 		seal_free(r.seal);
 		return -1;
 	}

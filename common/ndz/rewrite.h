@@ -38,6 +38,8 @@ struct rewrite_source {
 	uint64_t total; /* sectors of the disk */
 	struct ext_state state, base;
 	struct rangeset *freed; /* or NULL */
+	struct basis *basis;    /* of a delta, or NULL */
+	struct tail tail;       /* of the disk; none: n is 0 */
 	struct lostset *lost;   /* looked at when all is done() */
 	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
 	/* After the last window: was everything that was read right? */

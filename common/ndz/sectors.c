@@ -33,10 +33,32 @@ sectors_stored(struct sectors *s)
 	return &s->stored;
 }
 
+int
+sectors_drop_tail(struct sectors *s, struct err *e)
+{
+	const struct tail *t = &s->ext.tail;
+	struct rangeset tail;
+	int rc = 0;
+
+	rangeset_init(&tail);
+	for (size_t i = 0; rc == 0 && i < t->n; i++)
+		rc = rangeset_add(&tail, t->pieces[i].sectors, e);
+	if (rc == 0)
+		rc = rangeset_minus(&s->stored, &tail, e);
+	rangeset_free(&tail);
+	return rc;
+}
+
 struct rangeset *
 sectors_freed(struct sectors *s)
 {
 	return &s->freed;
+}
+
+struct basis *
+sectors_basis(struct sectors *s)
+{
+	return s->has_basis ? &s->basis : NULL;
 }
 
 uint64_t
@@ -307,23 +329,6 @@ sectors_read(struct sectors *s, struct range r, void *buf, struct err *e)
 		r.len -= n;
 	}
 	return 0;
-}
-
-struct range
-reloc_sectors(const struct ndz_reloc *r)
-{
-	/* The LILO checksum, at 990 of a table of 1024 bytes, is of all of it. */
-	enum { TABLE_BYTES = 1024, SUM_AT = 990 };
-	uint64_t from = r->sector * SECTOR_BYTES + r->offset,
-		 end = from + (r->size & UINT32_MAX);
-
-	if (r->type == NDZ_RELOC_LILO_CHECKSUM) {
-		from = from < SUM_AT ? 0 : from - SUM_AT;
-		end = from + TABLE_BYTES;
-	}
-	uint64_t first = from / SECTOR_BYTES;
-	uint64_t last = end > from ? (end - 1) / SECTOR_BYTES : first;
-	return (struct range){ first, last - first + 1 };
 }
 
 static int

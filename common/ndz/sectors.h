@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "common/ndz/basis.h"
 #include "common/ndz/ext.h"
 #include "common/ndz/format.h"
 #include "common/ndz/proof.h"
@@ -27,14 +29,22 @@ int sectors_open(struct sectors **, const char *path, struct err *);
  * proved, once now and again where it is used.  proof is borrowed, and may be NULL. */
 int sectors_open_proved(
     struct sectors **, const char *path, struct proof *proof, struct err *);
+/* The same from a disk that is open, which is taken over, also on failure. */
+int sectors_open_disk(
+    struct sectors **, struct disk *, struct proof *proof, struct err *);
 void sectors_close(struct sectors *);
 const char *sectors_name(const struct sectors *);
 uint32_t sectors_chunks(const struct sectors *);
 
 /* All that the image stores; not to be changed. */
 struct rangeset *sectors_stored(struct sectors *);
+/* From now on the image stores all but its tail. */
+int sectors_drop_tail(struct sectors *, struct err *);
 /* Of a delta, all that it calls free by now. */
 struct rangeset *sectors_freed(struct sectors *);
+/* Of a delta, what it says of the data of its base, for a delta that is made of it;
+ * NULL: nothing. */
+struct basis *sectors_basis(struct sectors *);
 /* Size of the disk; before version 2 the end of what is stored. */
 uint64_t sectors_total(const struct sectors *);
 /* In ascending order. */
@@ -64,8 +74,6 @@ uint32_t sectors_chunk_of(const struct sectors *, uint64_t sector, uint64_t *end
 /* Check the rest of the chunk that was read last. */
 int sectors_done(struct sectors *, struct err *);
 
-/* The sectors that a relocation looks at or changes. */
-struct range reloc_sectors(const struct ndz_reloc *);
 /* What the image amounts to: as it says itself, or by its UUID, or by the
  * SHA-256 of its file, which is then read. */
 int sectors_state(struct sectors *, struct ext_state *, struct err *);

@@ -28,6 +28,8 @@ struct sectors {
 	bool proved;
 	struct lost lost;
 	struct rangeset stored, freed;
+	bool has_basis;
+	struct basis basis;
 	uint64_t total;
 	struct range *spans; /* of each chunk: from its first region to its last */
 	struct ndz_reloc *relocs;

@@ -79,6 +79,7 @@ take_first(struct sectors *s, struct err *e)
 		s->ext.fragments = NULL;
 		s->ext.freed = NULL;
 		s->ext.nfragments = s->ext.nfreed = 0;
+		s->ext.samples = (struct samples){ 0 };
 		s->ext.lost = (struct lost){ 0 };
 		chunk_free(c);
 	}
@@ -121,9 +122,36 @@ look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
 	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 }
 
+/* Chunk 0 has those of the whole disk. */
+static int
+take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
+{
+	uint64_t at = 0;
+
+	if (i == 0) {
+		s->has_basis = x->has_samples;
+		s->basis.spread.hash = s->basis.replaced.hash = x->samples.hash;
+	}
+	if (!s->has_basis || !x->has_samples)
+		return 0;
+	if (x->samples.hash != s->basis.spread.hash)
+		return err_set(e, ERR_FORMAT, "its samples have another hash");
+	if (s->basis.replaced.n > 0)
+		at = s->basis.replaced.v[s->basis.replaced.n - 1].sectors.off + 1;
+	for (size_t k = 0; k < x->samples.n; k++) {
+		const struct sample *v = &x->samples.v[k];
+		if (i != 0 && v->sectors.off < at)
+			return err_set(e, ERR_FORMAT, "its samples do not ascend");
+		if ((i == 0 ? samples_add(&s->basis.spread, v, e)
+			    : basis_add_replaced(&s->basis, v, e)) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* What is free is in the extension of each chunk; deltas are small. */
 static int
-take_freed(struct sectors *s, uint32_t i, struct err *e)
+take_delta(struct sectors *s, uint32_t i, struct err *e)
 {
 	struct chunk *c = &s->open.c;
 
@@ -133,6 +161,8 @@ take_freed(struct sectors *s, uint32_t i, struct err *e)
 	int rc = 0;
 	for (size_t k = 0; k < c->ext.nfreed && rc == 0; k++)
 		rc = rangeset_add(&s->freed, c->ext.freed[k], e);
+	if (rc == 0)
+		rc = take_samples(s, i, &c->ext, e);
 	chunk_free(c);
 	return rc;
 }
@@ -151,7 +181,7 @@ scan_chunks(
 		if (rc == 0)
 			rc = tiling_add(tiling, i, h, e);
 		if (rc == 0 && ext_is_delta(&s->ext))
-			rc = take_freed(s, i, e);
+			rc = take_delta(s, i, e);
 		if (rc != 0)
 			return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 	}
@@ -188,29 +218,32 @@ sectors_open(struct sectors **out, const char *path, struct err *e)
 	return sectors_open_proved(out, path, NULL, e);
 }
 
-int
-sectors_open_proved(
-    struct sectors **out, const char *path, struct proof *proof, struct err *e)
+/* The image is taken over, also on failure. */
+static int
+open_image(
+    struct sectors **out, struct image *img, const struct proof *proof, struct err *e)
 {
 	struct sectors *s = calloc(1, sizeof *s);
 
-	if (s == NULL)
-		return err_nomem(e, path);
+	if (s == NULL) {
+		image_close(img);
+		return err_nomem(e, "an image");
+	}
+	s->img = img;
 	s->open.number = NO_CHUNK;
 	s->proved = proof != NULL;
 	rangeset_init(&s->stored);
 	rangeset_init(&s->freed);
+	basis_init(&s->basis, SAMPLE_SHA256);
 	s->dec = decoder_new();
 	s->open.bytes = malloc(NDZ_CHUNK_BYTES);
 	s->fragment = malloc(FRAGMENT_BYTES_MAX);
 	int rc = s->dec != NULL && s->open.bytes != NULL && s->fragment != NULL
 	             ? 0
-	             : err_nomem(e, path);
-	if (rc == 0)
-		rc = image_open_proved(&s->img, path, proof, e);
-	if (rc == 0 && !image_seekable(s->img))
-		rc = err_set(
-		    e, ERR_USAGE, "%s: the image must be a file, not a pipe", path);
+	             : err_nomem(e, image_name(img));
+	if (rc == 0 && !image_seekable(img))
+		rc = err_set(e, ERR_USAGE, "%s: the image must be a file, not a pipe",
+		    image_name(img));
 	if (rc == 0)
 		rc = scan(s, e);
 	if (rc != 0) {
@@ -219,6 +252,27 @@ sectors_open_proved(
 	}
 	*out = s;
 	return 0;
+}
+
+int
+sectors_open_proved(
+    struct sectors **out, const char *path, struct proof *proof, struct err *e)
+{
+	struct image *img;
+
+	return image_open_proved(&img, path, proof, e) == 0
+	           ? open_image(out, img, proof, e)
+	           : -1;
+}
+
+int
+sectors_open_disk(
+    struct sectors **out, struct disk *d, struct proof *proof, struct err *e)
+{
+	struct image *img;
+
+	return image_open_disk(&img, d, proof, e) == 0 ? open_image(out, img, proof, e)
+	                                               : -1;
 }
 
 void
@@ -230,6 +284,7 @@ sectors_close(struct sectors *s)
 	image_close(s->img);
 	rangeset_free(&s->stored);
 	rangeset_free(&s->freed);
+	basis_free(&s->basis);
 	lost_free(&s->lost);
 	decoder_free(s->dec);
 	free(s->spans);

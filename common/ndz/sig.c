@@ -9,13 +9,19 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 
-static const char magic[8] = ".ndzsig";
+static const char magic[SIG_MAGIC_BYTES] = ".ndzsig";
 
 enum {
 	VERSION_1 = 0x20031107,
 	VERSION_2 = 0x20140618,
 	CONTINUES = 1u << 31,
 };
+
+bool
+sig_begins(const uint8_t head[SIG_MAGIC_BYTES])
+{
+	return memcmp(head, magic, sizeof magic) == 0;
+}
 
 const char *
 sig_hash_name(enum sig_hash h)

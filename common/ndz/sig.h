@@ -29,6 +29,7 @@
 enum sig_hash { SIG_MD5 = 1, SIG_SHA1 = 2 };
 
 enum {
+	SIG_MAGIC_BYTES = 8,
 	SIG_HASH_MAX = 20,
 	SIG_HEADER_BYTES = 32,
 	SIG_RECORD_BYTES = 32,
@@ -65,12 +66,16 @@ size_t sig_bytes(const struct sig *);
 void sig_put(const struct sig *, void *buf);
 void sig_free(struct sig *);
 
+/* Does a file that begins so begin as a signature does? */
+bool sig_begins(const uint8_t head[SIG_MAGIC_BYTES]);
 /* The same with files.  Does this file begin as a signature does: 1, 0, -1. */
 int sig_is_file(const char *path, struct err *);
 int sig_read(struct sig *, const char *path, struct err *);
 /* Gets its name when it is whole.  Where `image` is not NULL, its time becomes
- * the image's: that is how other tools tell that the two belong together. */
-int sig_write(const struct sig *, const char *path, const char *image, struct err *);
+ * the image's: that is how other tools tell that the two belong together.
+ * ERR_REFUSED without `force` when the name is that of a file that is no signature. */
+int sig_write(const struct sig *, const char *path, const char *image, bool force,
+    struct err *);
 
 /* Append a record.  ERR_NOMEM. */
 int sig_add(struct sig *, const struct sig_record *, struct err *);

@@ -7,13 +7,13 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
+#include "common/ndz/kind.h"
 #include "common/ndz/sig.h"
 
 int
 sig_is_file(const char *path, struct err *e)
 {
-	static const char magic[8] = ".ndzsig";
-	char head[sizeof magic];
+	uint8_t head[SIG_MAGIC_BYTES];
 	struct disk *d;
 	struct err ignored;
 
@@ -23,7 +23,7 @@ sig_is_file(const char *path, struct err *e)
 	disk_close(d, &ignored);
 	if (n < 0)
 		return -1;
-	return n == sizeof head && memcmp(head, magic, sizeof head) == 0;
+	return n == sizeof head && sig_begins(head);
 }
 
 static int
@@ -77,7 +77,8 @@ copy_time(const char *path, const char *image, struct err *e)
 }
 
 int
-sig_write(const struct sig *s, const char *path, const char *image, struct err *e)
+sig_write(const struct sig *s, const char *path, const char *image, bool force,
+    struct err *e)
 {
 	uint8_t *buf = malloc(sig_bytes(s));
 	struct output out;
@@ -89,7 +90,7 @@ sig_write(const struct sig *s, const char *path, const char *image, struct err *
 		return err_set(e, ERR_USAGE, "%s: is the image itself", path);
 	}
 	sig_put(s, buf);
-	int rc = output_open(&out, path, false, e);
+	int rc = output_open(&out, path, &kind_signature, force, e);
 	if (rc == 0) {
 		rc = output_write(&out, buf, sig_bytes(s), e);
 		if (rc == 0)

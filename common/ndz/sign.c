@@ -75,7 +75,8 @@ load(EVP_PKEY **key, uint8_t id[EXT_KEY_ID_BYTES], const char *path, bool secret
 	char text[KEYFILE_BYTES_MAX + 1];
 	size_t n;
 
-	int rc = keyfile_read(path, secret, text, &n, e);
+	int rc = keyfile_read(
+	    path, secret ? KEYFILE_PRIVATE : KEYFILE_PUBLIC, text, &n, e);
 	*key = rc == 0 ? parse_pem(text, n, secret) : NULL;
 	OPENSSL_cleanse(text, sizeof text);
 	if (rc != 0)

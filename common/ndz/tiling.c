@@ -26,21 +26,30 @@ tiling_add(struct tiling *t, uint32_t number, const struct ndz_header *h, struct
 	return rangeset_add(&t->spans, span, e);
 }
 
+/* In front of the first chunk of these sectors, or between two of them. */
 static struct range
-first_gap(struct tiling *t)
+first_gap(struct tiling *t, struct range within)
 {
-	struct range a = rangeset_get(&t->spans, 0);
-	uint64_t end = range_end(a);
+	size_t i = rangeset_find(&t->spans, within.off);
+	uint64_t from = within.off;
 
-	if (a.off > 0)
-		return (struct range){ 0, a.off };
-	if (rangeset_count(&t->spans) == 1)
-		return (struct range){ end, 0 };
-	return (struct range){ end, rangeset_get(&t->spans, 1).off - end };
+	if (i < rangeset_count(&t->spans) && rangeset_get(&t->spans, i).off <= from)
+		from = range_end(rangeset_get(&t->spans, i++));
+	if (i == rangeset_count(&t->spans))
+		return (struct range){ from, 0 };
+	uint64_t to = rangeset_get(&t->spans, i).off;
+	return range_clip((struct range){ from, to - from }, from, range_end(within));
 }
 
 int
 tiling_check(struct tiling *t, struct range *gap, struct err *e)
+{
+	return tiling_check_within(t, (struct range){ 0, UINT64_MAX }, gap, e);
+}
+
+int
+tiling_check_within(
+    struct tiling *t, struct range sectors, struct range *gap, struct err *e)
 {
 	*gap = (struct range){ 0, 0 };
 	if (t->silent || rangeset_count(&t->spans) == 0)
@@ -50,7 +59,7 @@ tiling_check(struct tiling *t, struct range *gap, struct err *e)
 		    "%" PRIu64 " sectors are those of two chunks: a chunk came twice, "
 		    "or belongs to another image",
 		    t->sectors - rangeset_total(&t->spans));
-	*gap = first_gap(t);
+	*gap = first_gap(t, sectors);
 	if (gap->len == 0 || !t->misnumbered)
 		return 0;
 	return err_set(e, ERR_FORMAT,

@@ -29,5 +29,9 @@ int tiling_add(
  * numbers have a gap as well.  A gap alone loses nothing that ever was in the image:
  * then 0, and *gap is the first one (of no length: there is none). */
 int tiling_check(struct tiling *, struct range *gap, struct err *);
+/* The same, when only those came that answer for some of these sectors: whether the
+ * last of them came is not known by it. */
+int tiling_check_within(
+    struct tiling *, struct range sectors, struct range *gap, struct err *);
 
 #endif /* COMMON_NDZ_TILING_H */

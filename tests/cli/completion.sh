@@ -20,5 +20,12 @@ done
 check "commands" [ "$(offers emustore ve)" = verify ]
 check "one command is enough" [ -z "$(offers emustore put ve)" ]
 check "an option with a value ends in =" [ "$(offers emustore --sto)" = "--store=" ]
-check "files else" [ -z "$(offers imagezip /de)" ]
+# Files are bash's own affair: nothing is offered, so that it offers them.
+for p in $all; do
+	for word in "" a i "${p:0:1}" "$p" /de; do
+		[ "$p" = emustore ] && [[ " a $p /de " != *" $word "* ]] && continue	# begins a command
+		check "$p $word: files" [ -z "$(offers "$p" "$word")" ]
+	done
+	check "$p, the second operand: files" [ -z "$(offers "$p" put "${p:0:1}")" ]
+done
 finish

@@ -31,6 +31,23 @@ PY
 	if command -v mandoc > /dev/null; then check "$p: mandoc" quietly mandoc -T lint -W error "$TOP/man/$p.8"; fi
 done
 
+# How the command line should look is told when it is wrong, and not when something is
+# wrong with what it names.
+usage_line() { grep -q '^usage:' "$T/stderr"; }
+touch "$T/empty"
+for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore; do
+	status 2 "$BIN/$p"; check "$p without operands: how it should be" usage_line
+	status 2 "$BIN/$p" --nonsense; check "$p --nonsense: how it should be" usage_line
+done
+quietly "$BIN/emustore" -s "$T/store" init || fail "emustore init"
+named() { status 2 "$@"; check "no usage line" eval '! usage_line'; }
+named "$BIN/emustore" -s "$T/store" info ubunt
+named "$BIN/emustore" -s "$T" list
+named "$BIN/imagezip" "$T" "$T/x.ndz"
+named "$BIN/imagezip" -s 9 "$BIN/imagezip" "$T/x.ndz"
+named "$BIN/imagezip" "$T/empty" "$T/empty"
+named "$BIN/imageunzip" "$T/empty" "$T/empty"
+
 # What a failure prints with --json is whole (json_failure.sh looks closer).
 for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip; do
 	head -c 5000 /dev/urandom > "$T/junk"
@@ -44,13 +61,14 @@ refused() {	# PROGRAM LETTER...
 	local p=$1 letter; shift
 	for letter; do
 		status 2 "$BIN/$p" "-$letter" x "$T/x" "$T/y"
-		check "says so" grep -q "^$p: -$letter: \(not built yet\|see --version\|version 1 images\)" "$T/stderr"
+		check "says so" grep -q "^$p: -$letter: \(not built yet\|version 1 images\)" "$T/stderr"
 	done
 }
-refused imagezip a e k v 1
+refused imagezip a e k 1
 refused imageunzip r I M E F c a e k
 refused imagedump m c
 status 2 "$BIN/frisbee" -F id -m 239.1.1.1 -p 5 "$T/x"
+check "imagezip -v" grep -q "^imagezip [0-9]" <("$BIN/imagezip" -v)
 status 2 "$BIN/imagezip"
 status 2 "$BIN/imageunzip" --nonsense
 status 2 "$BIN/frisbeed" "$T/x"

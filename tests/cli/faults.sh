@@ -82,7 +82,7 @@ client none; check "a read that fails once is tried again" cmp "$T/src" "$T/node
 check "the fault came, and was told" grep -q "trying again.*good.ndz" "$T/server.log"
 wait $SERVER || fail "server: exit $?"
 PATIENCE=3
-for fault in pread:6:gone pread:7:end; do
+for fault in pread:46:gone pread:52:end; do	# behind the reads by which the server knows the image
 	rm -f "$T/node" "$T/fired"
 	serve "$fault:$T/good.ndz" "$T/good.ndz"
 	client none; crc=$?

@@ -54,4 +54,12 @@ ext2 target-mbr.img 1 131 7c8877c42afa599361d43b6aee08e45f84a7ed1b2d045e8e9a8cd7
 fbsd-s1 target-mbr.img 2 165 3a42ffc81d45a2eeb0ebe723388d25656ee400d219a33ff864fd3f936dfa7cfb
 ext2 target-gpt.img 2 131 606d0e325cbd7bb0f3d004ef170264457b241d1a02c97c64a29906050973c527
 ROWS
+# A type of MBR disks that GPT has no like of: a warning, and all but the type is as without -D.
+zstd -q -d -c "$GOLDEN/img/ext2.ndz.zst" > "$T/i.ndz"
+for type in 191 0xbf00; do
+	cp "$T/target-gpt.img" "$T/disk"; cp "$T/target-gpt.img" "$T/plain"
+	check "-D $type on a GPT disk" "$BIN/imageunzip" -q -s 2 -D $type "$T/i.ndz" "$T/disk" 2> "$T/stderr"
+	check "warns" grep -q "warning: .*partition 2 keeps the type" "$T/stderr"
+	"$BIN/imageunzip" -q -s 2 "$T/i.ndz" "$T/plain" && cmp "$T/plain" "$T/disk" || fail "-D $type: the disk is another than without it"
+done
 finish

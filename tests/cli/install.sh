@@ -19,6 +19,7 @@ PY
 chunks=$(($(stat -c %s "$T/img.ndz") >> 20))
 [ $chunks -gt 6 ] || fail "only $chunks chunks"
 faulty() { local fault=$1; shift; env FAULT="$fault" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$@"; }
+stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
 fresh_target() { poison "$T/disk" $((25 << 20)); }
 right() { cmp -n $((24 << 20)) "$T/src" "$T/disk"; }
 
@@ -41,10 +42,13 @@ while :; do
 	rm -f "$T/fired" "$T/state"; fresh_target
 	( faulty "pwrite:$n:kill:$T/disk" "$BIN/imageunzip" -q --state "$T/state" --state-interval 0 --in-place "$T/img.ndz" "$T/disk" ) 2> /dev/null
 	[ -e "$T/fired" ] || break
-	"$BIN/imageunzip" --json --state "$T/state" --in-place "$T/img.ndz" "$T/disk" > "$T/json" || fail "write $n: it cannot be gone on with"
+	"$BIN/imageunzip" --json --state "$T/state" --in-place "$T/img.ndz" "$T/disk" > "$T/json" 2> "$T/said" || fail "write $n: it cannot be gone on with: $(cat "$T/said")"
 	right > /dev/null || fail "write $n: wrong disk"
+	[ "$(stat_of bytes_covered)" = $((24 << 20)) ] || fail "write $n: $(stat_of bytes_covered) bytes answered for: not each sector once"
+	there=$((chunks - $(stat_of chunks)))
+	[ $there = 0 ] || grep -q "^imageunzip: $there of the $chunks chunks are on the target already" "$T/said" || fail "write $n: $there chunks were there: $(cat "$T/said")"
 	[ ! -e "$T/state" ] || fail "write $n: the state is left"
-	[ "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["chunks"])' "$T/json")" -lt $chunks ] && resumed=$((resumed + 1))
+	[ $there -gt 0 ] && resumed=$((resumed + 1))
 	again=$((again + 1)); n=$((n + (n < 6 ? 1 : 4)))
 done
 check "$again kills, $resumed of them with chunks that were not installed twice" [ $resumed -gt 1 ]
@@ -111,7 +115,6 @@ for o in --read-back "--state $T/state" "-s 1" -z --discard --grow; do status 2 
 echo "== only what differs"
 fresh_target; "$BIN/imageunzip" -q --in-place "$T/img.ndz" "$T/disk"
 same() { "$BIN/imageunzip" --json --skip-same "$@" "$T/img.ndz" "$T/disk" > "$T/json" && right; }
-stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
 check "nothing differs" same
 check "nothing is written" [ "$(stat_of bytes_written)" = 0 ]
 for at in 0 4097 5000000 25165823; do printf 'X' | dd of="$T/disk" bs=1 seek=$at conv=notrunc status=none; done
@@ -154,13 +157,13 @@ truncate -s 8M "$T/fs"; poison "$T/disk4" $((20 << 20))
 sgdisk -o -n 1:2048:30000 "$T/disk4" > /dev/null 2>&1
 printf 'LABELONE' | dd of="$T/disk4" bs=1 seek=512 conv=notrunc status=none
 cp "$T/disk4" "$T/disk5"
-"$BIN/imageunzip" --json --in-place "$T/fs.ndz" "$T/disk4" > "$T/json" 2> "$T/said"
+"$BIN/imageunzip" --json --force --in-place "$T/fs.ndz" "$T/disk4" > "$T/json" 2> "$T/said"
 check "old signatures are wiped: $(grep -c wiped "$T/said")" [ "$(stat_of stale_signatures_wiped)" -ge 1 ]
 check "the old backup GPT among them" grep -q "backup GPT at sector 40959" "$T/said"
 check "it is gone" sh -c "! tail -c 512 '$T/disk4' | grep -q 'EFI PART'"
 head -c 8388608 "$T/disk4" > "$T/fs4"; check "the filesystem is whole" quietly e2fsck -fn "$T/fs4"
 blkid -p "$T/disk4" > "$T/blkid" 2>&1; check "the disk is one thing: $(cat "$T/blkid")" grep -q 'TYPE="ext' "$T/blkid"
-"$BIN/imageunzip" --json --keep-stale --in-place "$T/fs.ndz" "$T/disk5" > "$T/json" 2> "$T/said"
+"$BIN/imageunzip" --json --force --keep-stale --in-place "$T/fs.ndz" "$T/disk5" > "$T/json" 2> "$T/said"
 check "--keep-stale keeps them" sh -c "tail -c 512 '$T/disk5' | grep -q 'EFI PART'"
 if command -v mkfs.btrfs > /dev/null; then	# its superblock is where the new filesystem has nothing
 	truncate -s 120M "$T/disk6"; mkfs.btrfs -q "$T/disk6"

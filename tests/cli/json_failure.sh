@@ -127,7 +127,7 @@ check "import of a damaged one ($rc)" [ $rc = 3 ]
 holds "$T/stdout" "len(d) == 2 and d[0]['version'] == 2" "d[1]['ok'] is False and d[1]['kind'] == 'damaged' and d[1]['image'].endswith('b.ndz')" || fail "import"
 $es -q get a "$T/a.ndz" > "$T/stdout" && holds "$T/stdout" "d['name'] == 'a' and d['version'] == 2 and 'ok' not in d" || fail "get"
 check "the same" cmp "$T/a.ndz" "$T/good.ndz"
-told 2 usage "'none' in d['error']" $es get none "$T/a.ndz"
+told 2 absent "'none' in d['error']" $es get none "$T/a.ndz"
 $es rm a:1 > "$T/stdout" && holds "$T/stdout" "d == {'ok': True}" || fail "rm"
 $es -q verify --data > "$T/stdout" && holds "$T/stdout" "d['problems'] == [] and 'ok' not in d" || fail "verify"
 pack=$(find "$T/store" -name '*.pack' -o -name 'pack*' -type f | head -n 1)

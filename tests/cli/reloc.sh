@@ -34,6 +34,11 @@ label freebsd 0 1
 label openbsd 2048 2 openbsd
 check "the same as before" cmp "$T/src" "$T/target"
 
+for style in short short1; do
+	label $style 2048 2 openbsd
+	check "the same as before" cmp "$T/src" "$T/target"
+done
+
 echo "== -N, -L, and what is not moved"
 make_disk "$T/src" 48640 2048 absolute a:7:0:16384 b:1:16384:8192
 "$BIN/imagezip" -q -N -s 1 "$T/src" "$T/x.ndz"

@@ -25,6 +25,15 @@ check "no half of a pair is left" [ ! -e h.key ]
 for f in a.key e1; do cp "$f" "open.$f"; chmod 640 "open.$f"; done
 status 1 zip --sign open.a.key src x.ndz
 status 1 zip --encrypt open.e1 src x.ndz
+# One key in place of another: it says which it is.
+other() { status 2 "${@:2}"; check "it says: $1" grep -q ": is $1.*; what is needed is" stderr; }
+other "a public key" zip --sign a.pub src x.ndz
+other "a key for encryption" zip --sign e1 src x.ndz
+other "a public key" zip --encrypt a.pub src x.ndz
+other "a private key" zip --encrypt a.key src x.ndz
+other "a private key" "$BIN/imagedump" --verify-key a.key src
+other "a key for encryption" "$BIN/imagedump" --verify-key e1 src
+other "a public key" "$BIN/imagedump" --decrypt a.pub src
 status 2 zip --sign a.key -u 0123456789abcdef0123456789abcdef src x.ndz
 status 2 zip --encrypt e1 -u 0123456789abcdef0123456789abcdef src x.ndz
 status 2 zip --encrypt e1 -3 src x.ndz
@@ -115,6 +124,14 @@ zip --encrypt e1 --sign a.key src sc.ndz
 verdict "; not signed$" plain.ndz
 verdict "; signed, which --verify-key checks$" s.ndz
 verdict "; signed with key [0-9a-f]\{16\}$" --verify-key a.pub s.ndz
+# Without the key: what the headers say, and that it is not all.
+status 1 "$BIN/imagedump" sc.ndz
+check "size and codec" grep -q "^sc.ndz: version 5, deflate, [0-9]* chunks, sectors 0-9766$" stdout
+check "the UUID and which key" grep -q "uuid [0-9a-f]\{32\}; encrypted with key [0-9a-f]\{16\}: nothing else" stdout
+"$BIN/imagedump" --json sc.ndz > j 2> /dev/null; check "as JSON" python3 -c 'import json,sys
+d, = json.load(open("j")); assert d["encrypted"] and d["sectors"] == 9767 and "delta" not in d and len(d["uuid"]) == 32 and len(d["encryption_key"]) == 16 and not d["ok"], d'
+check "and nothing of them with -q" [ -z "$("$BIN/imagedump" -q sc.ndz 2>&1)" ]
+check "who signed is told of an image that can be read" grep -q "signed with key [0-9a-f]\{16\}$" <("$BIN/imagedump" s.ndz)
 verdict "; signed with key [0-9a-f]\{16\}; encrypted$" --verify-key a.pub --decrypt e1 sc.ndz
 status 1 "$BIN/imagedump" --verify sc.ndz
 status 1 "$BIN/imagedump" --verify --verify-key b.pub s.ndz

@@ -137,6 +137,7 @@ killed_at() {	# WRITE
 	killed=$((killed + 1))
 	client none --json > "$T/json" || fail "write $1: it cannot be gone on with"
 	check "killed at write $1; $(stat_of bytes_written) bytes of $total were written then" few "$T/disk"
+	[ "$(stat_of bytes_covered)" = $SIZE ] || fail "write $1: $(stat_of bytes_covered) bytes answered for: not each sector once"
 	[ "$(stat_of bytes_written)" -lt "$total" ] && fewer=$((fewer + 1))
 }
 for n in 3 12 18 24 28 31 34; do killed_at $n; done

@@ -27,6 +27,8 @@ works "FreeBSD, offsets of the disk" 2048 absolute d
 works "OpenBSD, offsets of the disk" 2048 openbsd d
 works "NetBSD, offsets of the disk" 2048 netbsd e
 works "a disk without an MBR" 0 freebsd d
+works "OpenBSD, c as long as the slice" 2048 short d
+works "OpenBSD of version 1, c as long as the slice" 2048 short1 d
 
 kept() {	# WHAT CLAUSE
 	check "$1: kept whole" said_zero "$T/fs"

@@ -85,6 +85,9 @@ for bit in "1124 0x80" "1124 0x4000" "1120 0x1000" "1120 0x40000"; do
 	cp "$T/plain" "$T/fs3"; flag "$T/fs3" $bit
 	fs_damaged ext4 "unknown feature, $bit" "$T/fs3" "$T/free"; check "unknown feature, $bit: kept whole" said_zero "$T/fs3"
 done
+# An external journal is no filesystem.
+truncate -s 8M "$T/journal"; mke2fs -q -F -O journal_dev "$T/journal"
+check "an external journal: kept whole, and named" grep -q "kept whole: it is the external journal of another ext filesystem" <("$BIN/imagezip" -i --json "$T/journal")
 # Multi-mount protection: somebody else's, or fsck's.
 check "multi-mount block clean: looked into" [ "$(said_of skipped_sectors "$T/plain")" -gt 30000 ]
 mmp=$(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^MMP block number: *//p')

@@ -31,8 +31,19 @@ check(const struct ext *x)
 	}
 	if (x->fragments != NULL && (bytes != header.size || windows != 4))
 		abort();
+	if (x->samples.n > SAMPLES_MAX || (x->samples.n > 0 && !x->has_samples))
+		abort();
+	for (size_t i = 0; i < x->samples.n; i++)
+		if (x->samples.v[i].sectors.len == 0 ||
+		    x->samples.v[i].sectors.len > SAMPLE_SECTORS_MAX)
+			abort();
 	if (strlen(x->image.tool) >= sizeof x->image.tool ||
 	    strlen(x->image.filesystems) >= sizeof x->image.filesystems)
+		abort();
+	for (size_t i = 0; i < x->tail.n; i++)
+		if (!range_within(x->tail.pieces[i].sectors, x->tail.disk_sectors))
+			abort();
+	if (tail_rest_end(&x->tail, header.regions, header.nregions) > header.lastsect)
 		abort();
 }
 
@@ -51,6 +62,9 @@ write_again(const struct ext *x, uint8_t *chunk)
 	    ext_is_delta(&back) != ext_is_delta(x) || back.has_uuid != x->has_uuid ||
 	    back.has_digest != x->has_digest ||
 	    back.has_header_digest != x->has_header_digest ||
+	    back.image.flags != x->image.flags ||
+	    back.has_samples != x->has_samples || back.samples.n != x->samples.n ||
+	    !tail_same(&back.tail, &x->tail) ||
 	    strcmp(back.image.tool, x->image.tool) != 0)
 		abort();
 	ext_free(&back);

@@ -1,16 +1,33 @@
-/* Members of arrays and pools, on any disk: the search ends and what it finds has a
- * name; a scan of such a partition skips nothing. */
+/* Members of arrays and pools, on any disk, and metadata at its end: the search ends
+ * and what it finds has a name or a place; a scan of such a partition skips nothing. */
 #include <string.h>
 
+#include "fsmods/ending.h"
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "tests/fuzz/sparse_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
+/* What is found at its end lies in it, behind the floor. */
+static void
+try_end(struct disk *d, struct range part)
+{
+	struct ending found[ENDINGS_MAX];
+	uint64_t floor = part.len / 2;
+	size_t n = ending_find_behind(d, part, floor, found);
+
+	for (size_t i = 0; i < n; i++)
+		if (found[i].sectors.off < part.off + floor ||
+		    found[i].sectors.len == 0 ||
+		    range_end(found[i].sectors) != range_end(part))
+			abort();
+}
+
 static void
 try_partition(struct disk *d, struct range part)
 {
+	try_end(d, part);
 	const char *name = foreign_find(d, part);
 	struct fs_scan found;
 	struct err e;

@@ -27,6 +27,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (n >= SECTOR_BYTES)
 		reloc_label_relative(
 		    copy, r.type % 2 + NDZ_RELOC_FREEBSD_LABEL, slice, &e);
+	if (n >= SECTOR_BYTES)
+		reloc_label_follow(copy, r.type % 2 + NDZ_RELOC_FREEBSD_LABEL, slice,
+		    (struct range){ slice.len, slice.off }, &e);
 	free(copy);
 	return 0;
 }

@@ -5,7 +5,8 @@ bsdlabel_make.py DISK SECTORS SLICE STYLE PART...
     SLICE  first sector of the slice of an MBR; 0: no MBR, the disk is the slice
     STYLE  freebsd (c is the slice, offsets count from it), absolute (c is the slice
            at its place on the disk), openbsd (c is the disk, version 1), netbsd (as
-           absolute, and d is the disk), none (no c)
+           absolute, and d is the disk), none (no c), short (c is as long as the slice,
+           but at 0, and offsets count from the disk; short1: of version 1)
     PART   LETTER:TYPE:FIRST:SECTORS[:IMAGE], relative to the slice
 Sectors of swap, and what no image fills, are random.  With IMAGE "bad", a label
 whose checksum is wrong.
@@ -14,7 +15,8 @@ import random
 import struct
 import sys
 
-MBR_TYPES = {"freebsd": 0xa5, "absolute": 0xa5, "openbsd": 0xa6, "netbsd": 0xa9, "none": 0xa5}
+MBR_TYPES = {"freebsd": 0xa5, "absolute": 0xa5, "openbsd": 0xa6, "netbsd": 0xa9, "none": 0xa5,
+             "short": 0xa6, "short1": 0xa6}
 
 
 def label(parts, version, broken):
@@ -49,10 +51,11 @@ def main(path, sectors, slice_at, style, *specs):
             at = (slice_at + int(first)) * 512
             disk[at:at + len(data)] = data
     if style != "none":
-        parts[2] = (0, 0, sectors) if style == "openbsd" else (0, base, sectors - slice_at)
+        c_at = 0 if style.startswith("short") else base
+        parts[2] = (0, 0, sectors) if style == "openbsd" else (0, c_at, sectors - slice_at)
     if style == "netbsd":
         parts[3] = (0, 0, sectors)
-    b = label(parts, 1 if style == "openbsd" else 0, any(s.endswith(":bad") for s in specs))
+    b = label(parts, 1 if style in ("openbsd", "short1") else 0, any(s.endswith(":bad") for s in specs))
     at = (slice_at + 1) * 512
     disk[at:at + 512] = b + bytes(512 - len(b))
     if slice_at:

@@ -108,16 +108,23 @@ is_sound(uint64_t bytes)
 	return range_within(t.usable, sectors) && rangeset_contains(&t.own, 0);
 }
 
-static inline bool
-set_type(const char *name, unsigned number, unsigned code)
+/* What ptable_set_type() says. */
+static inline int
+try_type(const char *name, unsigned number, unsigned code)
 {
 	struct disk *d;
 
 	if (disk_open(&d, in_scratch(name), DISK_READ | DISK_WRITE, &e) != 0)
-		return false;
+		return -1;
 	int rc = ptable_set_type(d, number, code, &e);
 	struct err close_err;
-	return disk_close(d, &close_err) == 0 && rc == 0;
+	return disk_close(d, &close_err) == 0 ? rc : -1;
+}
+
+static inline bool
+set_type(const char *name, unsigned number, unsigned code)
+{
+	return try_type(name, number, code) == 0;
 }
 
 /* Three primary partitions, of which the second is active, and three logical. */

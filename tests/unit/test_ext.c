@@ -94,7 +94,7 @@ test_round_trip(void)
 		.nchunks = 77,
 		.has_image = true,
 		.image = { EXT_KIND_PARTITION, 123456789012345, 4096, 1700000000,
-		    "imagezip 9", "1:ext4 2:swap" },
+		    "imagezip 9", "1:ext4 2:swap", EXT_IMAGE_LIVE | 0x80 },
 		.window_bytes = 65536,
 		.nfragments = 2,
 		.fragments = table };
@@ -112,7 +112,8 @@ test_round_trip(void)
 	T_CHECK(back.image.kind == EXT_KIND_PARTITION &&
 		back.image.sector_bytes == 4096 &&
 		back.image.source_bytes == 123456789012345 &&
-		back.image.made_at == 1700000000);
+		back.image.made_at == 1700000000 &&
+		back.image.flags == (EXT_IMAGE_LIVE | 0x80));
 	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0 &&
 		strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
 	T_CHECK(back.window_bytes == 65536 && back.nfragments == 2);
@@ -313,7 +314,7 @@ test_windows(void)
 static void
 test_texts(void)
 {
-	uint8_t body[600] = { EXT_KIND_DISK };
+	uint8_t body[600] = { EXT_KIND_DISK, EXT_IMAGE_LIVE };
 	struct wr b = wr_to(body + 24, sizeof body - 24), w = begin_area();
 	struct ext x;
 
@@ -323,7 +324,7 @@ test_texts(void)
 	memset(body + 24 + 13, 'f', 500);
 	put_record(&w, 5, body, 24 + 13 + 500);
 	end_area(&w);
-	T_CHECK(get(&x) == 0 && x.has_image);
+	T_CHECK(get(&x) == 0 && x.has_image && x.image.flags == EXT_IMAGE_LIVE);
 	T_CHECK(strcmp(x.image.tool, "a?[2J??zb") == 0);
 	T_CHECK(strlen(x.image.filesystems) == sizeof x.image.filesystems - 1);
 	ext_free(&x);

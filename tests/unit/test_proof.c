@@ -10,66 +10,11 @@
 #include "common/base/keyfile.h"
 #include "common/ndz/chunk.h"
 #include "common/ndz/crypt.h"
-#include "common/ndz/packer.h"
-#include "common/ndz/seal.h"
 #include "common/ndz/sign.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/sealed_chunks.h"
 
-enum { CHUNKS = 3 };
-
-static uint8_t plain[CHUNKS][NDZ_CHUNK_BYTES], sealed[CHUNKS][NDZ_CHUNK_BYTES];
 static uint8_t work[NDZ_CHUNK_BYTES];
-static unsigned emitted;
-static struct err e;
-
-static int
-keep(void *arg, const void *chunk, struct err *err)
-{
-	(void)arg, (void)err;
-	memcpy(plain[emitted++], chunk, NDZ_CHUNK_BYTES);
-	return 0;
-}
-
-/* Three chunks of zero windows: small streams. */
-static void
-make_plain(const struct seal_config *s, uint8_t id)
-{
-	struct packer_config cfg = {
-		.version = 5, .emit = keep, .codec = { &codec_deflate, 6 }
-	};
-	struct window w = { .nregions = 1 };
-	struct fragment f = { .windows = &w, .nwindows = 1, .zero = true };
-	struct packer *p;
-
-	memset(cfg.uuid, id, sizeof cfg.uuid);
-	seal_shape(s, &cfg);
-	emitted = 0;
-	T_CHECK(packer_new(&p, &cfg, &e) == 0);
-	for (unsigned i = 0; i < CHUNKS; i++) {
-		w.regions[0] = (struct range){ (uint64_t)i * WINDOW_SECTORS,
-			WINDOW_SECTORS };
-		T_CHECK(packer_add(p, &f, &e) == 0);
-		packer_end_chunk(p);
-	}
-	T_CHECK(
-	    packer_finish(p, CHUNKS * WINDOW_SECTORS, &e) == 0 && emitted == CHUNKS);
-	packer_free(p);
-}
-
-static void
-make_sealed(const struct seal_config *cfg, uint8_t id)
-{
-	struct seal *s;
-
-	make_plain(cfg, id);
-	T_CHECK(seal_new(&s, cfg, &e) == 0 && s != NULL);
-	for (unsigned i = 0; i < CHUNKS; i++) {
-		const void *chunk = plain[i];
-		T_CHECK(seal_chunk(s, &chunk, &e) == 0);
-		memcpy(sealed[i], chunk, NDZ_CHUNK_BYTES);
-	}
-	seal_free(s);
-}
 
 static enum err_kind
 prove(struct proof *p, uint32_t number, const uint8_t *chunk)
@@ -123,7 +68,7 @@ test_files(void)
 	T_CHECK(signer_new(&s, "a.pub", &e) == -1);
 	T_CHECK(
 	    verifier_new(&v, "a.key", &e) == -1 && verifier_new(&v, "a.enc", &e) == -1);
-	T_CHECK(crypt_new(&c, "a.key", &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(crypt_new(&c, "a.key", &e) == -1 && e.kind == ERR_USAGE);
 	static const mode_t open_to[] = { 0640, 0604, 0620, 0602 };
 	for (unsigned i = 0; i < 4; i++) {
 		chmod("a.key", open_to[i]);
@@ -134,7 +79,7 @@ test_files(void)
 	chmod("a.key", 0600);
 	chmod("a.enc", 0600);
 	/* Every truncation of a key file but for its last line end. */
-	T_CHECK(keyfile_read("a.enc", true, text, &n, &e) == 0);
+	T_CHECK(keyfile_read("a.enc", KEYFILE_ENCRYPTION, text, &n, &e) == 0);
 	bool refused = true;
 	for (size_t i = 0; i < n - 1; i++) {
 		unlink("cut");

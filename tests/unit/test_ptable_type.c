@@ -78,15 +78,20 @@ test_set_gpt(void)
 	T_CHECK(sfdisk_agrees(in_scratch("set")));
 	T_CHECK(sh("sgdisk -v set | grep -q 'No problems found'") == 0);
 	static const unsigned like[][2] = { { 131, 0x8300 }, { 130, 0x8200 },
-		{ 165, 0xa500 }, { 7, 0x0700 } };
-	for (int i = 0; i < 4; i++)
+		{ 165, 0xa500 }, { 7, 0x0700 }, { 166, 0xa600 }, { 0x8e, 0x8e00 },
+		{ 0xfd, 0xfd00 } };
+	for (size_t i = 0; i < sizeof like / sizeof *like; i++)
 		T_CHECK(sh("cp gpt a; cp gpt b") == 0 && set_type("a", 5, like[i][0]) &&
 			set_type("b", 5, like[i][1]) &&
 			sh("cmp a b && ! cmp a gpt") == 0);
-	static const unsigned bad[] = { 0, 1, 5, 255, 0xee, 0x8399, 0x10000 + 0x8300 };
+	static const unsigned bad[] = { 0, 1, 5, 255, 0xee, 0xbf00, 0x8399,
+		0x10000 + 0x8300 };
+	T_CHECK(sh("cp a was") == 0);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		unknown += !set_type("a", 5, bad[i]) && e.kind == ERR_USAGE;
-	T_CHECK(unknown == sizeof bad / sizeof bad[0]);
+		unknown += try_type("a", 5, bad[i]) == 1 &&
+		           strstr(e.text, "partition 5 keeps the type") != NULL;
+	T_CHECK(unknown == sizeof bad / sizeof bad[0] && sh("cmp a was") == 0);
+	T_CHECK(try_type("a", 3, 0xbf00) == -1 && e.kind == ERR_USAGE);
 	T_CHECK(!set_type("a", 3, 0x8300) && e.kind == ERR_USAGE);
 	T_CHECK(!set_type("a", 1000, 0x8300) && e.kind == ERR_USAGE);
 }

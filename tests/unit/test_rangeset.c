@@ -261,6 +261,32 @@ test_many(void)
 	rangeset_free(&b);
 }
 
+static void
+test_parts(void)
+{
+	struct rangeset a, b;
+
+	rangeset_init(&a);
+	rangeset_init(&b);
+	T_CHECK(!rangeset_touches(&a, (struct range){ 0, 100 }));
+	T_CHECK(rangeset_add(&a, (struct range){ 10, 5 }, &e) == 0 &&
+		rangeset_add(&a, (struct range){ 20, 5 }, &e) == 0);
+	T_CHECK(!rangeset_touches(&a, (struct range){ 0, 10 }) &&
+		rangeset_touches(&a, (struct range){ 0, 11 }) &&
+		rangeset_touches(&a, (struct range){ 14, 1 }) &&
+		!rangeset_touches(&a, (struct range){ 15, 5 }) &&
+		!rangeset_touches(&a, (struct range){ 25, 5 }));
+	T_CHECK(rangeset_total_in(&a, (struct range){ 0, 10 }) == 0 &&
+		rangeset_total_in(&a, (struct range){ 12, 10 }) == 5 &&
+		rangeset_total_in(&a, (struct range){ 0, 100 }) == 10);
+	T_CHECK(rangeset_add(&b, (struct range){ 0, 12 }, &e) == 0 &&
+		rangeset_add_shifted(&b, &a, 2, &e) == 0);
+	T_CHECK(rangeset_count(&b) == 2 && rangeset_get(&b, 0).len == 17 &&
+		rangeset_get(&b, 1).off == 22);
+	rangeset_free(&a);
+	rangeset_free(&b);
+}
+
 int
 main(void)
 {
@@ -270,5 +296,6 @@ main(void)
 	test_sort();
 	test_killer();
 	test_many();
+	test_parts();
 	return t_done();
 }

@@ -39,7 +39,9 @@ begin(struct place *p, struct range partition)
 
 	place_init(p);
 	p->known = true;
-	T_CHECK(rangeset_add(&p->areas, partition, &e) == 0);
+	T_CHECK(areas_add(
+		    &p->areas, (struct area){ .sectors = partition, .number = 1 }, &e) ==
+		0);
 }
 
 static void
@@ -108,7 +110,9 @@ test_partitions(void)
 	T_CHECK(!place_is_open(&p));
 	T_CHECK(claim(&p, chunk(55000, 70000, second, 1), &want, &off) == 0);
 	p.known = true;
-	T_CHECK(rangeset_add(&p.areas, (struct range){ 50000, 20000 }, &e) == 0);
+	T_CHECK(areas_add(&p.areas,
+		    (struct area){ .sectors = { 50000, 20000 }, .number = 1 }, &e) ==
+		0);
 	T_CHECK(claim(&p, chunk(4000, 5000, first, 1), &want, &off) == 1);
 	T_CHECK(off >= 55000 && off < 60000);
 	place_free(&p);
@@ -121,11 +125,47 @@ test_partitions(void)
 	place_free(&p);
 }
 
+/* A partition of which nothing is stored stays out, though the one in front of it ends
+ * where it begins, and so does what a disklabel has inside, and what may have one. */
+static void
+test_left_out(void)
+{
+	struct range first[] = { { 4000, 8 } };
+	struct err e;
+	struct place p;
+	uint64_t off;
+
+	begin(&p, (struct range){ 2048, 2952 });
+	struct area next = { .sectors = { 5000, 20000 }, .number = 2 };
+	T_CHECK(areas_add(&p.areas, next, &e) == 0);
+	struct range gap[] = { { 4000, 990 } };
+	T_CHECK(claim(&p, chunk(4000, 9000, gap, 1), &want, &off) == 0);
+	T_CHECK(claim(&p, chunk(3900, 4000, first, 0), &want, &off) == 1 && off == 3904);
+	place_free(&p);
+
+	begin(&p, (struct range){ 2048, 60000 });
+	struct area inside = { .sectors = { 4100, 20000 }, .inside = true };
+	T_CHECK(areas_add(&p.areas, inside, &e) == 0);
+	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 1 && off == 4008);
+	place_free(&p);
+	begin(&p, (struct range){ 2048, 60000 });
+	inside.sectors.off = 4008;
+	T_CHECK(areas_add(&p.areas, inside, &e) == 0);
+	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 0);
+	place_free(&p);
+
+	begin(&p, (struct range){ 2048, 60000 });
+	p.areas.a[0].unsure = true;
+	T_CHECK(claim(&p, chunk(4000, 9000, first, 1), &want, &off) == 0);
+	place_free(&p);
+}
+
 int
 main(void)
 {
 	test_gaps();
 	test_overlap();
 	test_partitions();
+	test_left_out();
 	return t_done();
 }

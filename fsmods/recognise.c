@@ -1,0 +1,75 @@
+/* recognise.c: names for what foreign.h knows, and for what libblkid knows besides.
+ *
+ * Called by imagezip's layout, and by the modules of containers for what is inside, in
+ * their thread.  libblkid reads from the file descriptor of the disk; where there is
+ * none (a volume that is put together of pieces), it is not asked.
+ */
+#include "fsmods/recognise.h"
+
+#include <blkid/blkid.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fsmods/foreign.h"
+
+static const char *
+value(blkid_probe pr, const char *name)
+{
+	const char *v;
+
+	return blkid_probe_lookup_value(pr, name, &v, NULL) == 0 ? v : "";
+}
+
+static bool
+name_it(blkid_probe pr, char *buf, size_t cap)
+{
+	const char *type = value(pr, "TYPE"), *usage = value(pr, "USAGE");
+
+	if (type[0] == '\0')
+		return false;
+	if (strcmp(usage, "filesystem") == 0)
+		snprintf(buf, cap, "a filesystem of type %.40s", type);
+	else if (strcmp(usage, "raid") == 0)
+		snprintf(buf, cap, "a member of an array (%.40s)", type);
+	else
+		snprintf(buf, cap, "what libblkid calls %.40s", type);
+	return true;
+}
+
+static bool
+ask_blkid(struct disk *d, struct range part, char *buf, size_t cap)
+{
+	uint64_t size = disk_size_bytes(d), at = part.off * SECTOR_BYTES;
+	blkid_probe pr = disk_fd(d) >= 0 ? blkid_new_probe() : NULL;
+	bool named = false;
+
+	if (pr == NULL)
+		return false;
+	/* Length 0 would be all the rest. */
+	if (part.len > 0 && range_within(part, size / SECTOR_BYTES) &&
+	    blkid_probe_set_device(pr, disk_fd(d), (blkid_loff_t)at,
+		(blkid_loff_t)(part.len * SECTOR_BYTES)) == 0) {
+		blkid_probe_enable_superblocks(pr, 1);
+		blkid_probe_set_superblocks_flags(
+		    pr, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE);
+		named = blkid_do_safeprobe(pr) == 0 && name_it(pr, buf, cap);
+	}
+	blkid_free_probe(pr);
+	return named;
+}
+
+struct recognised
+recognise(struct disk *d, struct range part)
+{
+	const char *name = foreign_find(d, part);
+	struct recognised r;
+	char other[80];
+
+	if (name == NULL && ask_blkid(d, part, other, sizeof other))
+		name = other;
+	if (name == NULL)
+		snprintf(r.text, sizeof r.text, "no known filesystem");
+	else
+		snprintf(r.text, sizeof r.text, "%s, which is not looked into", name);
+	return r;
+}

@@ -1,0 +1,62 @@
+#include "imageunzip/dry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/install/rehearsal_report.h"
+#include "common/ndz/sectors.h"
+
+void
+dry_say(const char *sentence)
+{
+	fprintf(stderr, "imageunzip: dry run: %s\n", sentence);
+}
+
+int
+dry_read(void *arg, struct range r, void *buf, struct err *e)
+{
+	if (arg == NULL)
+		return err_set(e, ERR_UNSUPPORTED, "the image is not read by sector");
+	return sectors_read(arg, r, buf, e);
+}
+
+/* Chunk 0 whole, of the others the headers, which survey() has checked. */
+static int
+feed(struct run *r, struct rehearsal *re, struct err *e)
+{
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	struct ndz_header h;
+	int rc = buf != NULL ? image_next(r->image, buf, NULL, e)
+	                     : err_nomem(e, "a chunk");
+
+	if (rc == 1)
+		rc = rehearsal_begin(re, buf, e);
+	free(buf);
+	for (uint32_t i = 1; rc == 0 && i < image_chunks(r->image); i++) {
+		rc = image_header(r->image, i, &h, e);
+		if (rc == 0)
+			rc = rehearsal_chunk(re, i, &h, e);
+	}
+	return rc == 0 ? 0 : err_ctx(e, "%s", image_name(r->image));
+}
+
+int
+dry_run(struct run *r, const struct install_config *cfg, const char *target,
+    const struct rehearsal_source *source, struct err *e)
+{
+	struct rehearsal_found f = { .nparts = 0 };
+	struct rehearsal *re;
+
+	if (rehearsal_open(&re, cfg, target, source, e) != 0)
+		return -1;
+	int rc = feed(r, re, e);
+	if (rc == 0)
+		rc = rehearsal_end(re, &f, e);
+	if (rc == 0 && r->o->json)
+		rc = rehearsal_json(&f, r->report, e);
+	else if (rc == 0 && !r->o->quiet)
+		rehearsal_print(&f, cfg, image_name(r->image), target);
+	rehearsal_found_free(&f);
+	rehearsal_free(re);
+	return rc;
+}
