@@ -48,7 +48,7 @@ remove_named(struct store *s, const struct options *o, const struct store_name *
 			rc = remote_remove_unreadable(s->remote, name, e);
 		else if (found == 0)
 			rc = err_set(
-			    e, ERR_USAGE, "%s: is not in the store", name->name);
+			    e, ERR_ABSENT, "%s: is not in the store", name->name);
 		else
 			rc = found == 1 ? remove_one(s, i, e) : -1;
 	}
@@ -76,12 +76,13 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 }
 
 /* What goes from a bucket goes for all machines: not because of what one of them has in
- * its cache, but of what the bucket says now. */
+ * its cache, but of what the bucket says now.  And repair --index makes a new index of
+ * any store. */
 static enum store_access
-access_to_remove(const struct options *o)
+access_for_care(const struct options *o)
 {
-	if (s3_is_url(o->store))
-		return STORE_REINDEX;
+	if (s3_is_url(o->store) || o->index)
+		return o->wait ? STORE_REINDEX_WAIT : STORE_REINDEX;
 	return o->wait ? STORE_WRITE_WAIT : STORE_WRITE;
 }
 
@@ -93,7 +94,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	char a[32];
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, access_to_remove(o), e) != 0)
+	if (open_store_for(&s, o, access_for_care(o), e) != 0)
 		return -1;
 	int rc = gc_run(&s, o->all ? 0 : GC_DEAD_PERCENT, &t, e);
 	store_close(&s);
@@ -115,7 +116,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		fprintf(stderr,
 		    "emustore: %" PRIu64 " fragments removed, %" PRIu64
 		    " packs replaced, %s "
-		    "free\n",
+		    "freed\n",
 		    t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
 	if (!o->quiet && t.bytes_condemned > 0)
 		fprintf(stderr,
@@ -174,10 +175,13 @@ judge(const struct options *o, const struct check *c, struct err *e)
 {
 	if (c->problems == 0)
 		return 0;
+	/* What is left in the packs of a folder when all images are whole again. */
+	bool unused = c->bad_images == 0 && !s3_is_url(o->store);
 	return err_set(e, ERR_FORMAT,
-	    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
-	    " images damaged (emustore repair)",
-	    o->store, c->problems, c->bad_images, c->images);
+	    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64 " images damaged (%s)",
+	    o->store, c->problems, c->bad_images, c->images,
+	    unused ? "no image needs what is damaged: emustore gc --all takes it away"
+		   : "emustore repair");
 }
 
 /* The findings in the order of the document, what came of them behind. */
@@ -273,8 +277,7 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct check c;
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, o->index ? STORE_REINDEX : access_to_remove(o), e) !=
-	    0)
+	if (open_store_for(&s, o, access_for_care(o), e) != 0)
 		return -1;
 	int rc = examine(
 	    o, &s, true, o->index ? repair_index : repair_store, &c, NULL, e);

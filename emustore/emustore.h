@@ -9,7 +9,7 @@
 
 struct options {
 	const char *store;
-	bool json, quiet, wait, data, index, all, exact;
+	bool json, quiet, wait, data, index, all, exact, force;
 	uint64_t jobs;              /* 0: one a processor */
 	uint64_t chunk;             /* UINT64_MAX: all of them */
 	uint64_t pack_bytes, grace; /* seconds */

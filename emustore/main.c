@@ -22,6 +22,7 @@ enum takes {
 	TAKES_EXACT = 128,
 	TAKES_JOBS = 256,
 	TAKES_GRACE = 512,
+	TAKES_FORCE = 1024,
 };
 
 static int
@@ -68,6 +69,8 @@ static const struct cli_opt opts[] = {
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
 	{ 'j', "jobs", "N", "put, import, get: so many threads (one a processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
+	{ 'f', "force", NULL, "get: also onto a disk, or over any file", CLI_FLAG,
+	    AT(force), 0, 0, NULL },
 	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
 	    NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
@@ -135,7 +138,7 @@ static const struct command {
 	    command_put },
 	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
 	    command_import },
-	{ "get", 2, 2, TAKES_CHUNK | TAKES_JOBS, command_get },
+	{ "get", 2, 2, TAKES_CHUNK | TAKES_JOBS | TAKES_FORCE, command_get },
 	{ "list", 0, 0, 0, command_list },
 	{ "info", 1, 1, 0, command_info },
 	{ "stats", 0, 0, 0, command_stats },
@@ -197,14 +200,26 @@ given(const struct options *o)
 	       (o->chunk != UINT64_MAX ? TAKES_CHUNK : 0u) |
 	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
 	       (o->grace != 0 ? TAKES_GRACE : 0u) | (o->exact ? TAKES_EXACT : 0u) |
-	       (o->jobs != 0 ? TAKES_JOBS : 0u) |
+	       (o->jobs != 0 ? TAKES_JOBS : 0u) | (o->force ? TAKES_FORCE : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
 /* By bit of enum takes. */
 static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
 	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
-	"--grace" };
+	"--grace", "--force" };
+
+static int
+err_no_command(const char *given, struct err *e)
+{
+	char list[200] = "";
+
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+		    i > 0 ? ", " : "", commands[i].name);
+	return err_misuse(e,
+	    "there is no command \"%.40s\"; there are: %s", given, list);
+}
 
 static int
 act(void *options, char **operands, int n, struct err *e)
@@ -214,14 +229,13 @@ act(void *options, char **operands, int n, struct err *e)
 			     *end = c + sizeof commands / sizeof *commands;
 
 	if (n < 1)
-		return err_set(e, ERR_USAGE, "a command is needed");
+		return err_misuse(e, "a command is needed");
 	while (c < end && strcmp(c->name, operands[0]) != 0)
 		c++;
 	if (c == end)
-		return err_set(
-		    e, ERR_USAGE, "there is no command \"%.40s\"", operands[0]);
+		return err_no_command(operands[0], e);
 	if (n - 1 < c->min || n - 1 > c->max)
-		return err_set(e, ERR_USAGE, "%s takes %d operand%s", c->name, c->max,
+		return err_misuse(e, "%s takes %d operand%s", c->name, c->max,
 		    c->max == 1 ? "" : "s");
 	if ((given(o) & ~c->takes) != 0)
 		return err_set(e, ERR_USAGE, "%s does not take %s", c->name,

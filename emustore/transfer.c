@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,9 +10,9 @@
 
 #include "common/base/cli.h"
 #include "common/base/failure.h"
-#include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/ndz/image.h"
+#include "common/ndz/kind.h"
 #include "common/store/fetch.h"
 #include "common/store/put.h"
 #include "common/store/s3.h"
@@ -61,7 +62,7 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	int rc = index_find_image(s->index, &parent, &found, e);
 	if (rc == 0)
 		return err_set(
-		    e, ERR_USAGE, "%s: the parent is not in the store", o->parent);
+		    e, ERR_ABSENT, "%s: the parent is not in the store", o->parent);
 	snprintf(a->parent, sizeof a->parent, "%s", stored_title(&found.about));
 	return rc == 1 ? 0 : -1;
 }
@@ -97,12 +98,26 @@ summary_json(struct json *j, const struct recipe_image *a, const struct put_stat
 	json_uint(j, "fragments", t->fragments);
 	json_uint(j, "new_fragments", t->new_fragments);
 	json_uint(j, "new_bytes", t->new_bytes);
+	json_uint(j, "same_data_fragments", t->same_data_fragments);
 	json_uint(j, "made_chunks", t->made_chunks);
 	json_uint(j, "whole_chunks", t->whole_chunks);
 	json_uint(j, "encrypted_chunks", t->encrypted_chunks);
 	json_uint(j, "recipe_bytes", t->recipe_bytes);
 	json_double(j, "seconds", seconds);
 	json_end(j);
+}
+
+/* More than half of the image is kept a second time. */
+static void
+tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
+{
+	if (t->same_data_fragments > t->fragments / 2)
+		fprintf(stderr,
+		    "emustore: %s: the store has the data of %" PRIu64
+		    " of its %" PRIu64 " fragments already, compressed by another codec or at another "
+		    "level; it keeps them once more, since only fragments with the "
+		    "same compressed bytes are shared\n",
+		    stored_title(a), t->same_data_fragments, t->fragments);
 }
 
 /* Into j, where that is not NULL. */
@@ -114,8 +129,9 @@ summary(const struct options *o, const struct recipe_image *a,
 
 	if (j != NULL)
 		summary_json(j, a, t, seconds);
-	else if (!o->quiet)
-		fprintf(stderr,
+	if (j != NULL || o->quiet)
+		return;
+	fprintf(stderr,
 		    "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
 		    stored_title(a),
 		    cli_human_bytes(
@@ -125,6 +141,7 @@ summary(const struct options *o, const struct recipe_image *a,
 		    cli_human_bytes(
 			(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
 			rate, sizeof rate));
+	tell_other_encoding(a, t);
 }
 
 /* image_next() says the name by itself. */
@@ -303,7 +320,7 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 	if (count < 0)
 		return err_os(e, "%s", operands[0]);
 	int rc = count > 0 ? import(o, operands[0], list, count, e)
-	                   : err_set(e, ERR_USAGE, "%s: holds no file called *.ndz",
+	                   : err_set(e, ERR_ABSENT, "%s: holds no file called *.ndz",
 				 operands[0]);
 	for (int i = 0; i < count; i++)
 		free(list[i]);
@@ -312,8 +329,8 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 }
 
 struct sink {
-	struct disk *out;
-	uint64_t at;
+	struct output out;
+	EVP_MD_CTX *sha; /* of all that was written */
 	struct progress bar;
 };
 
@@ -322,10 +339,10 @@ write_chunk(void *arg, const void *chunk, struct err *e)
 {
 	struct sink *s = arg;
 
-	if (disk_write(s->out, chunk, NDZ_CHUNK_BYTES, s->at, e) != 0)
+	if (output_write(&s->out, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
-	s->at += NDZ_CHUNK_BYTES;
-	progress_at(&s->bar, s->at);
+	EVP_DigestUpdate(s->sha, chunk, NDZ_CHUNK_BYTES);
+	progress_at(&s->bar, s->out.at);
 	return cli_check_signal(e);
 }
 
@@ -402,7 +419,7 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 	uint64_t last = UINT64_MAX, n;
 
 	for (*equivalents = 0;; *equivalents += n) {
-		uint32_t done = (uint32_t)(sink->at / NDZ_CHUNK_BYTES);
+		uint32_t done = (uint32_t)(sink->out.at / NDZ_CHUNK_BYTES);
 		int rc = fetch_chunks(&(struct fetch){ .s = &(*x)->s,
 					  .image = (*x)->image,
 					  .from = from + done,
@@ -411,13 +428,47 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 					  .fn = write_chunk,
 					  .arg = sink },
 		    &n, e);
-		if (rc == 0 || e->os != ENOENT || sink->at == last ||
+		if (rc == 0 || e->os != ENOENT || sink->out.at == last ||
 		    !open_again(x, o)) {
 			*equivalents += n;
 			return rc;
 		}
-		last = sink->at;
+		last = sink->out.at;
 	}
+}
+
+/* The digests of chunks and fragments are beside them in the packs; that of the image
+ * is not, and is compared as well.  Equivalents are other bytes, on purpose. */
+static int
+check_whole(const struct recipe_image *a, struct sink *sink, struct err *e)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	if (EVP_DigestFinal_ex(sink->sha, digest, NULL) == 1 &&
+	    memcmp(digest, a->sha256, sizeof digest) == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: what the store has is not the image that was put: its SHA-256 is "
+	    "another (emustore verify --data tells where)",
+	    stored_title(a));
+}
+
+static int
+write_chunks(const struct options *o, struct opened **x, uint32_t from, uint32_t to,
+    struct sink *sink, struct err *e)
+{
+	uint64_t equivalents = 0;
+
+	progress_begin(&sink->bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
+	    -1, o->quiet);
+	int rc = fetch_all(x, o, from, to, sink, &equivalents, e);
+	progress_end(&sink->bar, 0);
+	const struct recipe_image *about = stored_about((*x)->image);
+	if (rc == 0 && equivalents == 0 && o->chunk == UINT64_MAX)
+		rc = check_whole(about, sink, e);
+	if (rc == 0)
+		tell_equivalents(about, equivalents);
+	return rc;
 }
 
 static int
@@ -426,39 +477,34 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	uint32_t chunks = stored_about((*x)->image)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
-	struct sink sink = { 0 };
-	struct err closing;
-	uint64_t equivalents = 0;
+	struct sink sink = { .sha = EVP_MD_CTX_new() };
+	int rc = 0;
 
 	if (from >= chunks)
-		return err_set(e, ERR_USAGE, "%s has only %u chunks",
+		rc = err_set(e, ERR_USAGE, "%s has only %u chunks",
 		    stored_title(stored_about((*x)->image)), chunks);
-	if (store_holds(&(*x)->s, path))
-		return err_set(
+	else if (store_holds(&(*x)->s, path))
+		rc = err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
-	if (disk_open(&sink.out, path, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
-		return -1;
-	bool remove = disk_kind(sink.out) == DISK_FILE && strcmp(path, "-") != 0;
-	progress_begin(&sink.bar, "emustore", (uint64_t)(to - from) * NDZ_CHUNK_BYTES,
-	    -1, o->quiet);
-	int rc = fetch_all(x, o, from, to, &sink, &equivalents, e);
-	progress_end(&sink.bar, 0);
+	else if (sink.sha == NULL ||
+		 EVP_DigestInit_ex(sink.sha, EVP_sha256(), NULL) != 1)
+		rc = err_nomem(e, path);
 	if (rc == 0)
-		rc = disk_sync(sink.out, e);
-	if (disk_close(sink.out, &closing) != 0 && rc == 0) {
-		*e = closing;
-		rc = -1;
+		rc = output_open(&sink.out, path, &kind_image, o->force, e);
+	if (rc == 0) {
+		rc = write_chunks(o, x, from, to, &sink, e);
+		if (rc == 0)
+			rc = output_commit(&sink.out, false, e);
+		else
+			output_abort(&sink.out);
 	}
-	if (rc == 0)
-		tell_equivalents(stored_about((*x)->image), equivalents);
-	if (rc != 0 && remove)
-		output_remove(path);
+	EVP_MD_CTX_free(sink.sha);
 	return rc;
 }
 
 /* What was fetched. */
 static int
-report_got(const struct recipe_image *about, const char *path, struct err *e)
+report_got(const struct recipe_image *about, FILE *to, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -467,7 +513,7 @@ report_got(const struct recipe_image *about, const char *path, struct err *e)
 	json_object(j, NULL);
 	json_image(j, about);
 	json_end(j);
-	return json_show_on(j, output_report(path), e);
+	return json_show_on(j, to, e);
 }
 
 int
@@ -480,9 +526,11 @@ command_get(const struct options *o, char **operands, int n, struct err *e)
 	if (store_name_get(&name, operands[0], e) != 0 ||
 	    open_named(&x, o, &name, e) != 0)
 		return -1;
+	/* Before the file is replaced that standard output may be. */
+	FILE *report = output_report(operands[1]);
 	int rc = get_to(o, &x, operands[1], e);
 	if (rc == 0 && o->json)
-		rc = report_got(stored_about(x->image), operands[1], e);
+		rc = report_got(stored_about(x->image), report, e);
 	close_opened(x);
 	return rc;
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/store/own.h"
+
 enum { NAME_BYTES = 100, STALE_SECONDS = 3600 };
 
 struct blockfiles {
@@ -131,7 +133,7 @@ blockfiles_new(
 		free(b);
 		return err_os(e, "%s", dir);
 	}
-	b->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	b->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->dirfd < 0) {
 		free(b);
 		return err_os(e, "%s", dir);
@@ -162,7 +164,8 @@ blockfiles_get(
 	size_t done = 0;
 
 	file_name(id, block, name);
-	int fd = openat(b->dirfd, name, O_RDONLY | O_CLOEXEC);
+	struct err ignored; /* then it is fetched */
+	int fd = own_open(b->dirfd, name, O_RDONLY, 0, name, &ignored);
 	if (fd < 0)
 		return false;
 	while (done < n) {
@@ -201,7 +204,10 @@ blockfiles_put(
 	snprintf(temp, sizeof temp, "new.%ld.%u", (long)getpid(), b->serial++);
 	pthread_mutex_unlock(&b->lock);
 	file_name(id, block, name);
-	int fd = openat(b->dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	unlinkat(b->dirfd, temp, 0); /* of a process of the same number */
+	struct err ignored;          /* then it is fetched again */
+	int fd = own_open(b->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL, 0600, temp,
+	    &ignored);
 	if (fd < 0)
 		return;
 	bool ok = write(fd, bytes, n) == (ssize_t)n;

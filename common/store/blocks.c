@@ -92,7 +92,10 @@ blocks_fetch(struct s3 *s3, const char *id, uint64_t pack_bytes, const uint8_t *
 				return err_gone(s3, id, e);
 			if (e->kind != ERR_FORMAT)
 				return -1;
-			continue; /* not what was asked for: once more */
+			/* Not what was asked for: once more.  It says nothing of the
+			 * pack. */
+			e->kind = ERR_IO;
+			continue;
 		}
 		if (is_right(digests, block, out, n))
 			return 0;

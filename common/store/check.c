@@ -1,5 +1,6 @@
 #include "common/store/check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdarg.h>
@@ -54,9 +55,16 @@ check_problem(struct check *c, const char *fmt, ...)
 		c->problem(c->arg, text);
 }
 
+bool
+check_is_damage(const struct err *e)
+{
+	return e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED || e->os == ENOENT;
+}
+
 struct pack_check {
 	struct check *c;
 	struct store *s;
+	struct packs *packs; /* this one is open, and none of those before */
 	uint32_t slot, number;
 	uint64_t before; /* bytes of the packs before this one */
 };
@@ -93,14 +101,14 @@ check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
 	    h->body_bytes - FRAGMENT_HEAD_BYTES != f.bytes) {
 		check_problem(k->c,
 		    "%s: fragment %" PRIu64 " is not what the index says",
-		    packs_name(k->s->packs, k->slot), h->number);
+		    packs_name(k->packs, k->slot), h->number);
 		k->c->index_wrong = true;
 		return 0;
 	}
 	if (k->c->data &&
 	    !has_digest(body + FRAGMENT_HEAD_BYTES, f.bytes, head.sha256)) {
 		check_problem(k->c, "%s: the SHA-256 of fragment %" PRIu64 " is wrong",
-		    packs_name(k->s->packs, k->slot), h->number);
+		    packs_name(k->packs, k->slot), h->number);
 		return 0;
 	}
 	marks_add(&k->c->good, h->number);
@@ -115,7 +123,7 @@ on_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *bo
 
 	if (at == 0 && (h->type != RECORD_PACK || h->number != k->number))
 		check_problem(k->c, "%s: says that it is another pack",
-		    packs_name(k->s->packs, k->slot));
+		    packs_name(k->packs, k->slot));
 	if (k->c->progress != NULL)
 		k->c->progress(k->c->arg, k->before + at);
 	return h->type == RECORD_FRAGMENT
@@ -131,29 +139,44 @@ on_bad(void *arg, uint64_t at, uint64_t bytes, struct err *e)
 	(void)e;
 	check_problem(k->c,
 	    "%s: bytes %" PRIu64 " to %" PRIu64 " are damaged or missing",
-	    packs_name(k->s->packs, k->slot), at, at + bytes - 1);
+	    packs_name(k->packs, k->slot), at, at + bytes - 1);
+	return 0;
+}
+
+static int
+walk_pack(struct pack_check *k, const struct index_pack *p, struct err *e)
+{
+	struct pack_walk w = { .data = k->c->data,
+		.end = p->bytes,
+		.record = on_record,
+		.bad = on_bad,
+		.arg = k };
+	struct err why;
+
+	if (packs_slot(k->packs, p->number, &k->slot, &why) == 0) {
+		k->c->bytes += p->bytes;
+		return packs_walk(k->packs, k->slot, &w, e);
+	}
+	if (!check_is_damage(&why)) {
+		*e = why;
+		return -1;
+	}
+	check_problem(k->c, "%s", why.text);
 	return 0;
 }
 
 int
 check_pack(struct check *c, struct store *s, const struct index_pack *p, struct err *e)
 {
-	struct pack_check k = {
-		.c = c, .s = s, .number = p->number, .before = c->bytes
-	};
-	struct pack_walk w = { .data = c->data,
-		.end = p->bytes,
-		.record = on_record,
-		.bad = on_bad,
-		.arg = &k };
-	struct err why;
+	struct pack_check k = { .c = c,
+		.s = s,
+		.packs = store_packs(s),
+		.number = p->number,
+		.before = c->bytes };
+	int rc = k.packs == NULL ? err_nomem(e, "a pack") : walk_pack(&k, p, e);
 
-	if (packs_slot(s->packs, p->number, &k.slot, &why) != 0) {
-		check_problem(c, "%s", why.text);
-		return 0;
-	}
-	c->bytes += p->bytes;
-	return packs_walk(s->packs, k.slot, &w, e);
+	packs_free(k.packs);
+	return rc;
 }
 
 static int
@@ -208,7 +231,6 @@ check_image(void *arg, const struct index_image *i, struct err *e)
 	struct stored *d;
 	struct err why;
 
-	(void)e;
 	k->c->images++;
 	int rc = stored_open_image(&d, k->s, i, &why);
 	if (rc == 0) {
@@ -218,6 +240,10 @@ check_image(void *arg, const struct index_image *i, struct err *e)
 		else if (k->c->data && stored_about(d)->made)
 			rc = check_made(k->c, d, &why);
 		stored_free(d);
+	}
+	if (rc != 0 && !check_is_damage(&why)) {
+		*e = why;
+		return -1;
 	}
 	k->c->bad_images += rc != 0;
 	if (rc != 0)

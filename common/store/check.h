@@ -45,13 +45,18 @@ struct check {
 };
 
 void check_free(struct check *);
-/* -1 only when checking itself failed, or the index is of no use at all. */
+/* -1 only when checking itself failed, or the index is of no use at all.  It has
+ * failed when the system refuses something, as a file more: then nothing is known, and
+ * nothing counts as damaged. */
 int check_store(struct check *, struct store *, struct err *);
 /* The fragments of one pack into c->good, with the problems that it has. */
 int check_pack(struct check *, struct store *, const struct index_pack *, struct err *);
 
 /* All images, after c->good is known. */
 int check_images(struct check *, struct store *, struct err *);
+/* Does the error say that something of the store is damaged or lacking?  All others, as
+ * too many open files or an answer that did not come, say nothing of what is there. */
+bool check_is_damage(const struct err *);
 /* One more thing that is wrong. */
 void check_problem(struct check *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

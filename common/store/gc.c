@@ -111,14 +111,16 @@ check_elsewhere(struct gc *g, const struct index_fragment *f, struct err *e)
 
 	if (!marks_has(&g->used, f->number))
 		return 0;
-	bool there = f->pack != 0 && packs_slot(g->s->packs, f->pack, &slot, e) == 0 &&
-	             packs_read_record(g->s->packs, slot, f->at, &h, &body, e) == 0 &&
-	             h.type == RECORD_FRAGMENT && h.number == f->number;
-	int rc = there ? 0
-	               : err_set(e, ERR_FORMAT,
-			     "%s: fragment %" PRIu64 " is not where the index has it "
-			     "(emustore repair --index)",
-			     g->s->dir, f->number);
+	int rc = f->pack == 0 ? err_set(e, ERR_FORMAT, "it is lost")
+	                      : packs_slot(g->s->packs, f->pack, &slot, e);
+	if (rc == 0)
+		rc = packs_read_record(g->s->packs, slot, f->at, &h, &body, e);
+	bool there = rc == 0 && h.type == RECORD_FRAGMENT && h.number == f->number;
+	if (!there && (rc == 0 || check_is_damage(e)))
+		rc = err_set(e, ERR_FORMAT,
+		    "%s: fragment %" PRIu64 " is not where the index has it "
+		    "(emustore repair --index)",
+		    g->s->dir, f->number);
 	buf_free(&body);
 	return rc;
 }

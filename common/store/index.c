@@ -6,26 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cli.h"
 #include "common/store/index_impl.h"
 
-enum { BUSY_MS = 20000 };
+/* Of SQLite's machine: about a millisecond. */
+enum { SIGNAL_STEPS = 20000 };
 
-static const char schema[] =
-    "PRAGMA application_id = 1162695540;" /* "EMSt" */
-    "PRAGMA user_version = 1;"            /* STORE_FORMAT */
-    "CREATE TABLE next (what INTEGER PRIMARY KEY, number INTEGER NOT NULL);"
-    "CREATE TABLE packs (number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);"
-    "CREATE TABLE fragments (number INTEGER PRIMARY KEY, pack INTEGER NOT NULL, "
-    "at INTEGER NOT NULL, bytes INTEGER NOT NULL, sha256 BLOB NOT NULL UNIQUE, "
-    "raw_digest BLOB NOT NULL, raw_bytes INTEGER NOT NULL, adler INTEGER NOT NULL);"
-    "CREATE TABLE images (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
-    "version INTEGER NOT NULL, pack INTEGER NOT NULL, at INTEGER NOT NULL, "
-    "bytes INTEGER NOT NULL, chunks INTEGER NOT NULL, data_bytes INTEGER NOT NULL, "
-    "put_at INTEGER NOT NULL, sha256 BLOB NOT NULL, parent TEXT NOT NULL, "
-    "UNIQUE (name, version));";
+static const char marks[] = "PRAGMA application_id = 1162695540;" /* "EMSt" */
+			    "PRAGMA user_version = 1;";           /* STORE_FORMAT */
 
 /* SQLITE_FULL and the like are the system's; SQLITE_CORRUPT is damage. */
 int
@@ -36,8 +26,8 @@ err_index(const struct index *x, struct err *e)
 	              code == SQLITE_SCHEMA || code == SQLITE_ERROR ||
 	              code == SQLITE_CONSTRAINT;
 
-	if (code == SQLITE_READONLY && x->full)
-		return err_set(e, ERR_IO, "%s: the disk is full", x->path);
+	if (code == SQLITE_INTERRUPT && cli_check_signal(e) != 0)
+		return err_ctx(e, "%s", x->path);
 	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
 	             ? sqlite3_system_errno(x->db)
 	             : 0;
@@ -82,31 +72,6 @@ check_version(struct index *x, struct err *e)
 	return 0;
 }
 
-/* On a file system to which nothing can be written, where SQLite could not make the
- * files by which readers and a writer keep apart. */
-static int
-open_unchanging(struct index *x, const char *path, struct err *e)
-{
-	char wal[INDEX_PATH_BYTES + 8], uri[3 * INDEX_PATH_BYTES + 32] = "file:";
-	size_t n = strlen(uri);
-	struct stat st;
-
-	snprintf(wal, sizeof wal, "%s-wal", path);
-	if (stat(wal, &st) == 0 && st.st_size > 0)
-		return err_set(e, ERR_REFUSED,
-		    "%s: a writer was cut short, and what it has left cannot be taken "
-		    "in on a file system that is full or read-only",
-		    path);
-	for (const char *p = path; *p != '\0' && n + 16 < sizeof uri; p++)
-		n += (size_t)snprintf(uri + n, sizeof uri - n,
-		    strchr("%?#", *p) != NULL ? "%%%02x" : "%c", *p);
-	snprintf(uri + n, sizeof uri - n, "?immutable=1");
-	return sqlite3_open_v2(uri, &x->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-		   NULL) == SQLITE_OK
-	           ? 0
-	           : err_index(x, e);
-}
-
 static bool
 no_room(const struct index *x)
 {
@@ -115,43 +80,86 @@ no_room(const struct index *x)
 	return code == SQLITE_IOERR || code == SQLITE_FULL;
 }
 
-int
-index_open(struct index **out, const char *path, bool create, struct err *e)
+/* What takes long ends when a signal came. */
+static int
+is_told_to_end(void *unused)
 {
+	(void)unused;
+	return cli_signal() != 0;
+}
+
+/* The file may be somebody else's work: SQLite is to run nothing that it says. */
+static int
+guard(struct index *x, struct err *e)
+{
+	static const struct {
+		int option, on;
+	} options[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
+		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (sqlite3_db_config(
+			x->db, options[i].option, options[i].on, NULL) != SQLITE_OK)
+			return err_index(x, e);
+	sqlite3_progress_handler(x->db, SIGNAL_STEPS, is_told_to_end, NULL);
+	return 0;
+}
+
+static int
+check_content(struct index *x, struct err *e)
+{
+	if (guard(x, e) != 0 || check_version(x, e) != 0)
+		return -1;
+	return index_schema_check(x, e);
+}
+
+static int
+make_content(struct index *x, struct err *e)
+{
+	if (guard(x, e) != 0 || index_run(x, "PRAGMA journal_mode = WAL", e) != 0 ||
+	    index_run(x, marks, e) != 0)
+		return -1;
+	return index_schema_make(x, INDEX_TABLES_ALL, e);
+}
+
+static int
+open_there(struct index *x, enum index_access how, struct err *e)
+{
+	if (access(x->path, F_OK) != 0)
+		return err_os(e, "%s (emustore repair --index makes it from the packs)",
+		    x->path);
+	if (index_file_open(x, how, e) != 0)
+		return -1;
+	int rc = check_content(x, e);
+	/* A reader, too, needs a little room beside the index. */
+	if (rc != 0 && how == INDEX_READ && no_room(x)) {
+		rc = index_file_reopen(x, e);
+		rc = rc == 0 ? check_content(x, e) : rc;
+	}
+	return rc;
+}
+
+int
+index_open(
+    struct index **out, const char *path, enum index_access how, struct err *e)
+{
+	bool create = how == INDEX_CREATE;
 	struct index *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, path);
+	x->lock_fd = -1;
 	snprintf(x->path, sizeof x->path, "%.500s", path);
-	int rc = 0;
-	if (!create && access(path, F_OK) != 0)
-		rc = err_os(
-		    e, "%s (emustore repair --index makes it from the packs)", path);
-	if (rc == 0 && !create && access(path, W_OK) != 0 && errno == EROFS)
-		rc = open_unchanging(x, path, e);
-	else if (rc == 0 &&
-		 sqlite3_open_v2(path, &x->db,
-		     SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
-		     NULL) != SQLITE_OK)
-		rc = err_index(x, e);
-	if (rc == 0) {
-		sqlite3_busy_timeout(x->db, BUSY_MS);
-		rc = create ? index_run(x, "PRAGMA journal_mode = WAL", e)
-		            : check_version(x, e);
-	}
-	/* A reader, too, needs a little room beside the index. */
-	if (rc != 0 && !create && no_room(x)) {
-		sqlite3_close(x->db);
-		x->db = NULL;
-		rc = open_unchanging(x, path, e);
-		x->full = rc == 0;
-		rc = rc == 0 ? check_version(x, e) : rc;
-	}
+	int rc = create ? index_file_open(x, how, e) : open_there(x, how, e);
 	if (rc == 0)
 		rc = index_run(
 		    x, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON", e);
 	if (rc == 0 && create)
-		rc = index_run(x, schema, e);
+		rc = make_content(x, e);
 	if (rc != 0) {
 		index_close(x);
 		return -1;
@@ -168,6 +176,8 @@ index_close(struct index *x)
 	for (int i = 0; i < QUERIES; i++)
 		sqlite3_finalize(x->stmt[i]);
 	sqlite3_close(x->db);
+	if (x->lock_fd >= 0)
+		close(x->lock_fd);
 	free(x);
 }
 
@@ -186,6 +196,9 @@ index_commit(struct index *x, struct err *e)
 void
 index_rollback(struct index *x)
 {
+	/* What was begun is undone to the end, whatever signal came. */
+	if (cli_signal() != 0)
+		sqlite3_progress_handler(x->db, 0, NULL, NULL);
 	sqlite3_exec(x->db, "ROLLBACK", NULL, NULL, NULL);
 }
 

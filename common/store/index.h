@@ -14,8 +14,15 @@
 
 struct index;
 
-/* create: it must not be there yet.  ERR_UNSUPPORTED: of a newer version. */
-int index_open(struct index **, const char *path, bool create, struct err *);
+enum index_access {
+	INDEX_READ,  /* also by who may not write to it, or has no room to */
+	INDEX_WRITE, /* the lock that keeps other writers away is held */
+	INDEX_CREATE /* it is not there yet */
+};
+/* ERR_UNSUPPORTED: of a newer version.  ERR_FORMAT: damaged, or no index of a store.
+ * ERR_REFUSED: it is no file of the store's own, or what a writer has left cannot be
+ * read.  path ":memory:" (INDEX_CREATE): in memory. */
+int index_open(struct index **, const char *path, enum index_access, struct err *);
 void index_close(struct index *); /* what is not committed is undone */
 /* A writer begins, and commits or closes.  A reader may begin, too, to see one state
  * of all things. */

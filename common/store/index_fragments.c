@@ -64,8 +64,7 @@ index_find_raw(struct index *x, const uint8_t raw_digest[RAW_DIGEST_BYTES],
 int
 index_prepare_raw(struct index *x, struct err *e)
 {
-	return index_run(
-	    x, "CREATE INDEX IF NOT EXISTS fragments_raw ON fragments (raw_digest)", e);
+	return index_schema_make(x, INDEX_TABLES_RAW, e);
 }
 
 int

@@ -1,7 +1,8 @@
 /* index_impl.h: what the files of the index share.
  *
- * index.c opens it; index_query.c asks; index_fragments.c and index_images.c are its
- * tables, index_remote.c those of a store in a bucket.
+ * index.c opens it, index_file.c its file; index_schema.c says which tables it has;
+ * index_query.c asks; index_fragments.c and index_images.c are its tables,
+ * index_remote.c those of a store in a bucket.
  */
 #ifndef COMMON_STORE_INDEX_IMPL_H
 #define COMMON_STORE_INDEX_IMPL_H
@@ -47,7 +48,7 @@ enum query {
 struct index {
 	sqlite3 *db;
 	char path[INDEX_PATH_BYTES];
-	bool full; /* there is no room to do more than read */
+	int lock_fd; /* keeps writers away while it is read in place; -1: none */
 	sqlite3_stmt *stmt[QUERIES];
 };
 
@@ -55,6 +56,25 @@ struct index {
 int err_index(const struct index *, struct err *);
 /* Statements that give no rows. */
 int index_run(struct index *, const char *sql, struct err *);
+
+/* index_file.c */
+
+/* x->db, of the file x->path, which is no link. */
+int index_file_open(struct index *, enum index_access, struct err *);
+/* For INDEX_READ, after SQLite had no room for what it keeps beside the file. */
+int index_file_reopen(struct index *, struct err *);
+
+/* index_schema.c */
+
+enum index_tables {
+	INDEX_TABLES_ALL,    /* of every index */
+	INDEX_TABLES_RAW,    /* made by the first put */
+	INDEX_TABLES_REMOTE, /* of a store in a bucket */
+};
+/* Those that are not there yet. */
+int index_schema_make(struct index *, enum index_tables, struct err *);
+/* ERR_FORMAT: those of INDEX_TABLES_ALL are not there, or anything else is. */
+int index_schema_check(struct index *, struct err *);
 
 /* index_query.c */
 

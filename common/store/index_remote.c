@@ -7,14 +7,6 @@
 
 #include "common/store/index_impl.h"
 
-static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS objects (number INTEGER PRIMARY KEY, "
-    "id TEXT NOT NULL UNIQUE, condemned INTEGER NOT NULL, digests BLOB NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS spares (sha256 BLOB NOT NULL, pack INTEGER NOT NULL, "
-    "at INTEGER NOT NULL, PRIMARY KEY (sha256, pack)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS recipes (number INTEGER PRIMARY KEY, "
-    "key TEXT NOT NULL UNIQUE, etag TEXT NOT NULL, bytes INTEGER NOT NULL);";
-
 #define OBJECT_COLUMNS "o.number, o.condemned, o.id, p.bytes, o.digests"
 #define OBJECTS "objects o JOIN packs p ON p.number = o.number"
 #define GOOD "(SELECT number FROM objects WHERE condemned = 0)"
@@ -22,9 +14,11 @@ static const char schema[] =
 int
 index_open_remote(struct index **out, const char *path, struct err *e)
 {
-	if (index_open(out, path, access(path, F_OK) != 0, e) != 0)
+	bool there = access(path, F_OK) == 0;
+
+	if (index_open(out, path, there ? INDEX_WRITE : INDEX_CREATE, e) != 0)
 		return -1;
-	if (index_run(*out, schema, e) == 0)
+	if (index_schema_make(*out, INDEX_TABLES_REMOTE, e) == 0)
 		return 0;
 	index_close(*out);
 	return -1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
+#include "common/store/own.h"
 
 enum { NAME_BYTES = 600 };
 
@@ -117,10 +118,12 @@ packs_slot(struct packs *p, uint32_t number, uint32_t *slot, struct err *e)
 	int fd = -1;
 	if (p->source != NULL && p->source->find(p->ctx, number, e) != 0)
 		return -1;
-	if (p->source == NULL)
-		fd = openat(p->dirfd, name, O_RDONLY | O_CLOEXEC);
-	if (p->source == NULL && fd < 0)
-		return err_os(e, "%s/packs/%s", p->dir, name);
+	if (p->source == NULL) {
+		snprintf(p->name, sizeof p->name, "%.500s/packs/%s", p->dir, name);
+		fd = own_open(p->dirfd, name, O_RDONLY, 0, p->name, e);
+		if (fd < 0)
+			return -1;
+	}
 	*slot = (uint32_t)p->n;
 	p->open[p->n++] = (struct open_pack){ number, fd };
 	return 0;
@@ -378,23 +381,25 @@ err_writer(const struct pack_writer *w, struct err *e)
 int
 pack_writer_open(struct pack_writer *w, uint32_t number, uint64_t bytes, struct err *e)
 {
-	char name[PACK_NAME_MAX];
+	char name[PACK_NAME_MAX], title[NAME_BYTES];
 	uint8_t version[4] = { STORE_FORMAT };
 	struct stat st;
 	uint64_t at;
 
 	pack_file_name(number, name);
+	snprintf(title, sizeof title, "%.500s/packs/%s", w->dir, name);
 	w->number = number;
 	w->at = bytes;
 	w->pending.len = 0;
-	w->fd = openat(w->dirfd, name,
-	    O_RDWR | O_CLOEXEC | (bytes == 0 ? O_CREAT | O_EXCL : 0), 0666);
-	if (w->fd < 0 || fstat(w->fd, &st) != 0)
+	w->fd = own_open(w->dirfd, name,
+	    O_RDWR | (bytes == 0 ? O_CREAT | O_EXCL : 0), 0666, title, e);
+	if (w->fd < 0)
+		return -1;
+	if (fstat(w->fd, &st) != 0)
 		return err_writer(w, e);
 	if ((uint64_t)st.st_size < bytes)
-		return err_set(e, ERR_FORMAT,
-		    "%s/packs/%s: has only %lld bytes of %" PRIu64, w->dir, name,
-		    (long long)st.st_size, bytes);
+		return err_set(e, ERR_FORMAT, "%s: has only %lld bytes of %" PRIu64,
+		    title, (long long)st.st_size, bytes);
 	if ((uint64_t)st.st_size > bytes && ftruncate(w->fd, (off_t)bytes) != 0)
 		return err_writer(w, e);
 	if (bytes > 0)

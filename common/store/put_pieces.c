@@ -23,10 +23,26 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 	return recipe_add_piece(&p->c, piece, e);
 }
 
+/* Is the data there already, compressed by another codec or at another level? */
+static int
+count_same_data(struct put *p, const struct index_fragment *f, struct err *e)
+{
+	struct index_fragment other;
+
+	if (p->s->remote != NULL || p->cfg.exact || f->head.raw_bytes == 0)
+		return 0;
+	int rc = index_find_raw(
+	    p->s->index, f->head.raw_digest, f->head.raw_bytes, &other, e);
+	p->stats.same_data_fragments += rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
 /* Into the packs and the index; one that was lost comes back under its number. */
 static int
 keep_fragment(struct put *p, struct index_fragment *f, const void *data, struct err *e)
 {
+	if (count_same_data(p, f, e) != 0)
+		return -1;
 	if (store_add_fragment(p->s, f, data, e) != 0)
 		return -1;
 	p->stats.new_fragments++;

@@ -95,5 +95,10 @@ struct recipe_block {
 int recipe_get_block(struct recipe_block *, struct rd *, struct err *);
 /* Into plain, whose memory is used again. */
 int recipe_unpack(const struct recipe_block *, struct buf *plain, struct err *);
+/* fn for the number of each fragment that these blocks refer to, some more than once.
+ * The blocks are what is left of a record behind recipe_get_image().  ERR_FORMAT,
+ * ERR_NOMEM, or what fn returns -1 with. */
+int recipe_each_fragment(struct rd blocks,
+    int (*fn)(void *arg, uint64_t number, struct err *), void *arg, struct err *);
 
 #endif /* COMMON_STORE_RECIPE_H */

@@ -13,6 +13,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/sha256.h"
+#include "common/store/own.h"
 #include "common/store/remote_impl.h"
 
 enum { FORMAT = 1, FORMAT_BYTES_MAX = 1000, PATH_BYTES = 4096 };
@@ -85,7 +86,7 @@ read_format(struct remote *r, struct err *e)
 	int rc = s3_get(r->s3, "format", FORMAT_BYTES_MAX, &b, e);
 
 	if (rc != 0 && e->os == ENOENT)
-		rc = err_set(e, ERR_USAGE, "%s: is no store (emustore init makes one)",
+		rc = err_set(e, ERR_ABSENT, "%s: is no store (emustore init makes one)",
 		    s3_title(r->s3));
 	if (rc == 0) {
 		buf_bytes(&b, "", 1);
@@ -214,9 +215,13 @@ open_cache(struct remote *r, const struct remote_place *p, bool anew, struct err
 	if (name_folder(r, p, e) != 0 || cache_limit(p, &bytes, e) != 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/lock", r->dir);
-	r->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int dirfd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return err_os(e, "%s", r->dir);
+	r->lock_fd = own_open(dirfd, "lock", O_RDWR | O_CREAT, 0600, path, e);
+	close(dirfd);
 	if (r->lock_fd < 0)
-		return err_os(e, "%s", path);
+		return -1;
 	snprintf(path, sizeof path, "%s/blocks", r->dir);
 	if (blocks_new(&r->blocks, r->s3, path, bytes, e) != 0)
 		return -1;
@@ -430,7 +435,7 @@ remote_remove_unreadable(struct remote *r, const struct store_name *name, struct
 
 	key_of_image(name, key);
 	if (listing_find(&r->images, key + strlen("images/")) == NULL)
-		return err_set(e, ERR_USAGE, "%s:%" PRIu32 ": is not in the store",
+		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store",
 		    name->name, name->version);
 	return s3_delete(r->s3, key, e);
 }

@@ -8,6 +8,8 @@
 #include "common/store/parallel.h"
 #include "common/store/remote_impl.h"
 
+enum { TABLE_TRIES = 3 };
+
 /* What was found of a pack. */
 struct state {
 	struct index_object o;
@@ -205,6 +207,26 @@ save_good(struct checking *k, struct remote_put *put, uint32_t pack, struct err 
 	return rc;
 }
 
+/* 1: the table cannot be read, however often it is fetched: what one answer says may
+ * have been altered on its way.  0: it can, or it is a newer program's. */
+static int
+is_bad_table(struct remote *r, const char *id, struct buf *bytes, struct err *e)
+{
+	char key[REMOTE_KEY_BYTES];
+	struct toc t;
+
+	key_of_table(id, key);
+	for (int tries = 0; tries < TABLE_TRIES; tries++) {
+		bytes->len = 0;
+		if (s3_get(r->s3, key, TOC_BYTES_MAX, bytes, e) != 0)
+			return -1;
+		if (toc_open(&t, id, bytes->base, bytes->len, e) == 0 ||
+		    e->kind != ERR_FORMAT)
+			return 0;
+	}
+	return 1;
+}
+
 /* Tables that say nothing that can be read; those of newer programs stay. */
 static int
 remove_bad_tables(struct checking *k, struct err *e)
@@ -213,25 +235,19 @@ remove_bad_tables(struct checking *k, struct err *e)
 	struct buf bytes = { 0 };
 	char id[PACK_ID_CHARS + 1], key[REMOTE_KEY_BYTES];
 	struct index_object o;
-	struct toc t;
 	int rc = 0;
 
-	for (size_t i = 0; i < r->tables.n && rc == 0; i++) {
+	for (size_t i = 0; i < r->tables.n && rc >= 0; i++) {
 		if (!key_is_table(r->tables.v[i].key, id))
 			continue;
 		rc = index_find_object(r->index, id, &o, e);
-		if (rc != 0) {
-			rc = rc == 1 ? 0 : -1;
-			continue;
-		}
-		key_of_table(id, key);
-		rc = s3_get(r->s3, key, TOC_BYTES_MAX, &bytes, e);
-		if (rc == 0 && toc_open(&t, id, bytes.base, bytes.len, e) != 0 &&
-		    e->kind == ERR_FORMAT)
+		if (rc == 0 && (rc = is_bad_table(r, id, &bytes, e)) == 1) {
+			key_of_table(id, key);
 			rc = s3_delete(r->s3, key, e);
+		}
 	}
 	buf_free(&bytes);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /* The table goes: then the pack counts no longer, and gc removes it. */

@@ -45,7 +45,7 @@ remote_put_new(struct remote_put **out, struct remote *r, struct err *e)
 		return err_os(e, "random bytes");
 	}
 	p->w.fd = -1;
-	if (index_open(&p->own, ":memory:", true, e) != 0) {
+	if (index_open(&p->own, ":memory:", INDEX_CREATE, e) != 0) {
 		free(p);
 		return -1;
 	}

@@ -46,7 +46,7 @@ struct reindex {
 	uint32_t slot, number;
 	uint64_t end;                 /* of the last good record of the pack */
 	struct buf replaced, removed; /* u32 and u64 in the machine's order */
-	uint64_t next_fragment, next_image;
+	uint64_t next_fragment, next_image, next_pack;
 };
 
 static void
@@ -56,15 +56,47 @@ raise(uint64_t *next, uint64_t number)
 		*next = number + 1;
 }
 
-/* First pass: what counts no longer. */
 static int
-note_replaced(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
+raise_fragment(void *arg, uint64_t number, struct err *e)
+{
+	struct reindex *x = arg;
+
+	(void)e;
+	raise(&x->next_fragment, number);
+	return 0;
+}
+
+/* No number that the recipe has is given to another fragment: one that is lost stays
+ * lost, and an image that needs it stays damaged.  What cannot be read of a recipe
+ * refers to nothing. */
+static int
+raise_of_recipe(struct reindex *x, const uint8_t *body, size_t body_bytes,
+    struct err *e)
+{
+	struct rd r = rd_from(body, body_bytes);
+	struct recipe_image *about = malloc(sizeof *about);
+	int rc = about == NULL ? err_nomem(e, "an image")
+	                       : recipe_get_image(about, &r, e);
+
+	if (rc == 0)
+		rc = recipe_each_fragment(r, raise_fragment, x, e);
+	free(about);
+	return rc == 0 || e->kind != ERR_NOMEM ? 0 : -1;
+}
+
+/* First pass, of all packs: what counts no longer, and which numbers were given. */
+static int
+note_numbers(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
     size_t body_bytes, struct err *e)
 {
 	struct reindex *x = arg;
 	struct rd r = rd_from(body, body_bytes);
 
 	(void)at;
+	if (h->type == RECORD_FRAGMENT)
+		raise(&x->next_fragment, h->number);
+	if (h->type == RECORD_IMAGE || h->type == RECORD_REMOVED)
+		raise(&x->next_image, h->number);
 	if (h->type == RECORD_REMOVED)
 		buf_bytes(&x->removed, &h->number, sizeof h->number);
 	for (uint64_t i = 0;
@@ -72,7 +104,10 @@ note_replaced(void *arg, uint64_t at, const struct record_head *h, const uint8_t
 	     i++) {
 		uint32_t pack = rd_le32(&r);
 		buf_bytes(&x->replaced, &pack, sizeof pack);
+		raise(&x->next_pack, pack);
 	}
+	if (h->type == RECORD_IMAGE && raise_of_recipe(x, body, body_bytes, e) != 0)
+		return -1;
 	return buf_ok(&x->replaced) && buf_ok(&x->removed) ? 0 : err_nomem(e, "a list");
 }
 
@@ -95,7 +130,6 @@ add_fragment(struct reindex *x, uint64_t at, const struct record_head *h,
 	if (fragment_get_head(&f.head, body, body_bytes, e) != 0)
 		return 0; /* of no use to anybody */
 	f.bytes = (uint32_t)(body_bytes - FRAGMENT_HEAD_BYTES);
-	raise(&x->next_fragment, h->number);
 	int rc = index_find_fragment(x->s->index, f.head.sha256, &there, e);
 	if (rc == 0)
 		rc = index_get_fragment(x->s->index, h->number, &there, e);
@@ -113,7 +147,6 @@ add_image(struct reindex *x, uint64_t at, const struct record_head *h,
 	struct err why;
 	int rc = i == NULL || there == NULL ? err_nomem(e, "an image") : 0;
 
-	raise(&x->next_image, h->number);
 	if (rc == 0 && !has(&x->removed, &h->number, sizeof h->number) &&
 	    recipe_get_image(&i->about, &r, &why) == 0) {
 		rc = index_find_image(x->s->index, &i->about.name, there, e);
@@ -149,7 +182,7 @@ walk_packs(
 	struct pack_walk w = { .data = true,
 		.end = UINT64_MAX,
 		.arg = x,
-		.record = adding ? add_record : note_replaced };
+		.record = adding ? add_record : note_numbers };
 
 	for (size_t i = 0; i < n; i++) {
 		if (adding && has(&x->replaced, &list[i], sizeof list[i]))
@@ -180,20 +213,26 @@ fill_index(struct reindex *x, struct err *e)
 	int rc = walk_packs(x, list, n, false, e);
 	if (rc == 0)
 		rc = walk_packs(x, list, n, true, e);
-	uint64_t last = list[n - 1];
+	raise(&x->next_pack, list[n - 1]);
 	free(list);
 	if (rc == 0)
 		rc = index_set_next(
 		    x->s->index, INDEX_NEXT_FRAGMENT, x->next_fragment, e);
 	if (rc == 0)
 		rc = index_set_next(x->s->index, INDEX_NEXT_IMAGE, x->next_image, e);
-	return rc == 0 ? index_set_next(x->s->index, INDEX_NEXT_PACK, last + 1, e) : -1;
+	return rc == 0
+	           ? index_set_next(x->s->index, INDEX_NEXT_PACK, x->next_pack, e)
+	           : -1;
 }
 
 int
 repair_index(struct check *c, struct store *s, struct err *e)
 {
-	struct reindex x = { .c = c, .s = s, .next_fragment = 1, .next_image = 1 };
+	struct reindex x = { .c = c,
+		.s = s,
+		.next_fragment = 1,
+		.next_image = 1,
+		.next_pack = 1 };
 
 	if (s->remote != NULL) /* opening it for this has made its index again */
 		return remote_check(c, s, e);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/store/own.h"
 #include "common/store/s3.h"
 
 enum { PATH_BYTES = 600, FORMAT_BYTES = 200 };
@@ -60,7 +61,10 @@ write_format(const char *dir, const char *name, unsigned format, uint64_t pack_b
 	    format, pack_bytes);
 
 	path_in(dir, name, path);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* What is there was left by a writer that was cut short, or is somebody's
+	 * link. */
+	unlink(path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_os(e, "%s", path);
 	int rc = write(fd, text, (size_t)n) != n || fsync(fd) != 0
@@ -108,9 +112,14 @@ fill_new(const char *dir, uint64_t pack_bytes, struct err *e)
 	struct index *x;
 
 	path_in(dir, index_name, path);
-	if (index_open(&x, path, true, e) != 0)
+	if (index_open(&x, path, INDEX_CREATE, e) != 0)
 		return -1;
 	index_close(x);
+	path_in(dir, "lock", path);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	close(fd);
 	/* The last: a folder without it is no store. */
 	return write_format(dir, "format", STORE_FORMAT, pack_bytes, e);
 }
@@ -132,6 +141,8 @@ store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 	if (rc == 0 && (rc = fill_new(dir, pack_bytes, e)) != 0) {
 		remove_index(dir, index_name);
 		rmdir(path);
+		path_in(dir, "lock", path);
+		unlink(path);
 	}
 	if (rc != 0 && made)
 		rmdir(dir); /* unless somebody else has put something there */
@@ -141,17 +152,20 @@ store_init(const char *dir, uint64_t pack_bytes, struct err *e)
 static int
 read_format(struct store *s, struct err *e)
 {
-	char text[FORMAT_BYTES] = "";
-	int fd = openat(s->dirfd, "format", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	char text[FORMAT_BYTES] = "", path[PATH_BYTES];
 
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return errno == ENOENT
-		           ? err_set(e, ERR_USAGE,
+	path_in(s->dir, "format", path);
+	int fd = own_open(s->dirfd, "format", O_RDONLY, 0, path, e);
+	if (fd < 0)
+		return e->os == ENOENT
+		           ? err_set(e, ERR_ABSENT,
 				 "%s: is no store (emustore init makes one)", s->dir)
-		           : err_os(e, "%s/format", s->dir);
+		           : -1;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	int rc = n < 0 ? err_os(e, "%s", path) : 0;
+	close(fd);
+	if (rc != 0)
+		return -1;
 	int got = sscanf(
 	    text, "emustore %9u\npack-bytes %18" SCNu64, &s->format, &s->pack_bytes);
 	if (got < 1 ||
@@ -169,9 +183,12 @@ read_format(struct store *s, struct err *e)
 static int
 take_lock(struct store *s, bool wait, struct err *e)
 {
-	s->lock_fd = openat(s->dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	char path[PATH_BYTES];
+
+	path_in(s->dir, "lock", path);
+	s->lock_fd = own_open(s->dirfd, "lock", O_RDWR | O_CREAT, 0666, path, e);
 	if (s->lock_fd < 0)
-		return err_os(e, "%s/lock", s->dir);
+		return -1;
 	if (flock(s->lock_fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -188,11 +205,15 @@ open_index(struct store *s, bool anew, struct err *e)
 	char path[PATH_BYTES];
 
 	path_in(s->dir, anew ? new_index : index_name, path);
+	bool writing = s->lock_fd >= 0;
+	if (!anew && writing && own_check(s->dirfd, index_name, true, path, e) != 0)
+		return -1;
 	if (!anew)
-		return index_open(&s->index, path, false, e);
+		return index_open(
+		    &s->index, path, writing ? INDEX_WRITE : INDEX_READ, e);
 	remove_index(s->dir, new_index);
 	s->reindexing = true;
-	return index_open(&s->index, path, true, e);
+	return index_open(&s->index, path, INDEX_CREATE, e);
 }
 
 /* Each pack that is read from is an open file. */
@@ -215,15 +236,18 @@ open_parts(struct store *s, enum store_access access, struct err *e)
 		return err_os(e, "%s", s->dir);
 	if (read_format(s, e) != 0)
 		return -1;
-	s->packs_fd = openat(s->dirfd, "packs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->packs_fd = openat(
+	    s->dirfd, "packs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->packs_fd < 0)
 		return err_os(e, "%s/packs", s->dir);
-	if (access != STORE_READ && take_lock(s, access == STORE_WRITE_WAIT, e) != 0)
+	bool wait = access == STORE_WRITE_WAIT || access == STORE_REINDEX_WAIT;
+	if (access != STORE_READ && take_lock(s, wait, e) != 0)
 		return -1;
 	s->packs = store_packs(s);
 	if (s->packs == NULL)
 		return err_nomem(e, s->dir);
-	return open_index(s, access == STORE_REINDEX, e);
+	return open_index(
+	    s, access == STORE_REINDEX || access == STORE_REINDEX_WAIT, e);
 }
 
 static const struct store closed = {
@@ -238,7 +262,8 @@ store_open_remote(struct store *s, const struct remote_place *p,
 	s->dir = strdup(p->url);
 	if (s->dir == NULL)
 		return err_nomem(e, p->url);
-	if (remote_open(&s->remote, p, access == STORE_REINDEX, e) != 0) {
+	bool anew = access == STORE_REINDEX || access == STORE_REINDEX_WAIT;
+	if (remote_open(&s->remote, p, anew, e) != 0) {
 		store_close(s);
 		return -1;
 	}
@@ -318,17 +343,19 @@ store_remove_strays(struct store *s, struct err *e)
 	return rc;
 }
 
-/* 0: there is no such file. */
-static uint64_t
-file_bytes(const struct store *s, const struct index_pack *p)
+/* *bytes 0: there is no such file. */
+static int
+file_bytes(const struct store *s, const struct index_pack *p, uint64_t *bytes,
+    struct err *e)
 {
 	char name[PACK_NAME_MAX];
 	struct stat st;
 
 	pack_file_name(p->number, name);
-	return fstatat(s->packs_fd, name, &st, 0) == 0 && S_ISREG(st.st_mode)
-	           ? (uint64_t)st.st_size
-	           : 0;
+	int rc = fstatat(s->packs_fd, name, &st, AT_SYMLINK_NOFOLLOW);
+	*bytes = rc == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	return rc == 0 || errno == ENOENT ? 0
+	                                  : err_os(e, "%s/packs/%s", s->dir, name);
 }
 
 /* The last pack, when there is room in it.  One that lacks something is left as it is:
@@ -337,6 +364,7 @@ static int
 open_last_pack(struct store *s, struct err *e)
 {
 	struct index_pack p = { 0 }, last = { 0 };
+	uint64_t there;
 	int rc;
 
 	while ((rc = index_pack_from(s->index, p.number + 1, &p, e)) == 1)
@@ -345,7 +373,8 @@ open_last_pack(struct store *s, struct err *e)
 		return -1;
 	if (last.number == 0 || last.bytes >= s->pack_bytes)
 		return 0;
-	uint64_t there = file_bytes(s, &last);
+	if (file_bytes(s, &last, &there, e) != 0)
+		return -1;
 	if (there < last.bytes)
 		return 0;
 	if (there > last.bytes && check_unused(s, last.number, last.bytes, e) != 0)

@@ -42,11 +42,17 @@ struct store {
 	struct remote_put *putting;
 };
 
-enum store_access { STORE_READ, STORE_WRITE, STORE_WRITE_WAIT, STORE_REINDEX };
+enum store_access {
+	STORE_READ,
+	STORE_WRITE,
+	STORE_WRITE_WAIT,
+	STORE_REINDEX,
+	STORE_REINDEX_WAIT,
+};
 
 /* A new store in a folder that is not there yet, or empty. */
 int store_init(const char *dir, uint64_t pack_bytes, struct err *);
-/* STORE_WRITE: ERR_REFUSED while another one writes; _WAIT waits for it.
+/* STORE_WRITE, STORE_REINDEX: ERR_REFUSED while another one writes; _WAIT waits for it.
  * STORE_REINDEX: for writing, with a new and empty index beside the old one, see
  * store_use_index(). */
 int store_open(struct store *, const char *dir, enum store_access, struct err *);

@@ -265,6 +265,15 @@ stored_open_image(
 	return 0;
 }
 
+static int
+err_absent(const struct store_name *n, struct err *e)
+{
+	if (n->version == 0)
+		return err_set(e, ERR_ABSENT, "%s: is not in the store", n->name);
+	return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
+	    n->version);
+}
+
 /* In one transaction of the index, so that what is found fits together. */
 static int
 open_once(
@@ -279,12 +288,7 @@ open_once(
 	if (rc == 0) {
 		rc = index_find_image(s->index, n, i, e);
 		if (rc == 0)
-			rc = n->version == 0
-			         ? err_set(
-				       e, ERR_USAGE, "%s: is not in the store", n->name)
-			         : err_set(e, ERR_USAGE,
-				       "%s:%" PRIu32 ": is not in the store", n->name,
-				       n->version);
+			rc = err_absent(n, e);
 		else if (rc == 1)
 			rc = stored_open_image(out, s, i, e);
 		if (alone)
@@ -302,7 +306,7 @@ blame_unreadable(struct store *s, struct err *e)
 	uint64_t n = remote_unreadable(s->remote, &first);
 	struct err why = *e;
 
-	if (n == 0 || (e->kind != ERR_USAGE && e->kind != ERR_FORMAT))
+	if (n == 0 || (e->kind != ERR_ABSENT && e->kind != ERR_FORMAT))
 		return -1;
 	return err_set(e, ERR_FORMAT,
 	    "%.150s (objects that cannot be read: %" PRIu64 ", the first: %.300s)",

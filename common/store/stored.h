@@ -11,7 +11,7 @@
 
 struct stored;
 
-/* ERR_USAGE: no image of that name.  The store may be closed then. */
+/* ERR_ABSENT: no image of that name.  The store may be closed then. */
 int stored_open(
     struct stored **, struct store *, const struct store_name *, struct err *);
 /* The same for an image whose entry of the index is at hand. */

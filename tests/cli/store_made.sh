@@ -101,6 +101,7 @@ check "mbr is still there" gets mbr "$T/mbr.ndz"
 rm "$T"/S/index.db*
 check "repair --index" es -q repair --index
 check "mbr is there again" gets mbr "$T/mbr.ndz"
+rm -f "$T/out"
 f=$(ls "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"; size=$(stat -c %s "$f") served=0 refused=0
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	cp "$T/pack" "$f"; spoil_byte "$f" $((size * i / 13 + 11 * i))

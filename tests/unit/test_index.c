@@ -1,8 +1,11 @@
-/* The walk over fragments finds what a look-up finds, in whatever order it is asked. */
+/* The walk over fragments finds what a look-up finds, in whatever order it is asked; a
+ * signal ends what takes long. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/cli.h"
 #include "common/store/index.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
@@ -85,6 +88,25 @@ test_end(struct index *x)
 	index_walk_end(&w);
 }
 
+/* What takes SQLite long ends by a signal; undoing goes on. */
+static void
+test_signal_ends_query(struct index *x)
+{
+	struct index_fragment f;
+	struct err e;
+
+	cli_catch_signals();
+	T_CHECK(index_begin(x, true, &e) == 0);
+	T_CHECK(index_delete_fragment(x, 2, &e) == 0);
+	T_CHECK(index_check(x, &e) == 0);
+	raise(SIGTERM);
+	T_CHECK(index_check(x, &e) == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(strstr(e.text, "SIGTERM") != NULL);
+	index_rollback(x);
+	T_CHECK(index_get_fragment(x, 2, &f, &e) == 1);
+	T_CHECK(index_check(x, &e) == 0);
+}
+
 int
 main(void)
 {
@@ -95,11 +117,12 @@ main(void)
 	if (!tmp_folder(folder, sizeof folder, "index"))
 		return 1;
 	snprintf(path, sizeof path, "%s/index.db", folder);
-	T_CHECK(index_open(&x, path, true, &e) == 0);
+	T_CHECK(index_open(&x, path, INDEX_CREATE, &e) == 0);
 	T_CHECK(
 	    index_begin(x, true, &e) == 0 && add_all(x) && index_commit(x, &e) == 0);
 	test_walk(x);
 	test_end(x);
+	test_signal_ends_query(x);
 	index_close(x);
 	T_CHECK(unlink(path) == 0 && rmdir(folder) == 0);
 	return t_done();
