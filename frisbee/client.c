@@ -38,16 +38,31 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 }
 
 void
-client_free(struct client *c)
+client_drop_image(struct client *c)
 {
-	if (c == NULL)
-		return;
+	for (uint32_t i = 0; i < c->nbuffers; i++)
+		client_damage_end(&c->buffers[i]);
 	client_chunks_fini(&c->chunks);
 	free(c->buffers);
 	free(c->free);
 	free(c->filling);
 	free(c->complete);
 	free(c->ext.coming);
+	c->chunks = (struct client_chunks){ 0 };
+	c->buffers = NULL;
+	c->free = c->filling = c->complete = NULL;
+	c->ext = (struct client_ext){ 0 };
+	c->nbuffers = c->nfree = c->nfilling = c->ncomplete = c->complete_head = 0;
+	c->ntaken = c->nreleased = c->nblocks = 0;
+	c->image_bytes = c->blocks_not_asked = c->scan_after = c->ahead_at_us = 0;
+}
+
+void
+client_free(struct client *c)
+{
+	if (c == NULL)
+		return;
+	client_drop_image(c);
 	free(c);
 }
 
@@ -70,10 +85,26 @@ wants_more(const struct client *c)
 	       (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
 }
 
+/* -S names who may be the server. */
 static bool
-from_server(const struct client *c, const uint8_t from[4])
+from_named(const struct client *c, const uint8_t from[4])
 {
 	return !c->cfg.has_server || memcmp(from, c->cfg.server, 4) == 0;
+}
+
+void
+client_set_address(struct client *c, const uint8_t addr[4])
+{
+	memcpy(c->cfg.srcip, addr, 4);
+}
+
+/* A JOIN of somebody who is no client. */
+static bool
+only_asks(const void *pkt, size_t len)
+{
+	uint32_t flags;
+
+	return wirext_get_offer(pkt, len, &flags) && (flags & WIREXT_PROBES) != 0;
 }
 
 bool
@@ -91,17 +122,19 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	if (m.type == WIRE_REPLY) {
 		struct wirext_answer a;
 		bool answered = wirext_get_answer(pkt, len, &a);
-		if (from_server(c, from))
-			client_hear_reply(c, now_us, &m, answered ? &a : NULL);
+		if (from_named(c, from) && !client_hear_cookie(c, now_us, pkt, len))
+			client_hear_reply(c, now_us, &m, answered ? &a : NULL, from);
 		return false;
 	}
-	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0)
+	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0 &&
+	    !(m.subtype == WIRE_JOIN && only_asks(pkt, len)))
 		c->crowd_until_us = now_us + CROWD_US;
 	if (c->state != CLIENT_LOADING)
 		return false;
 	switch (m.subtype) {
 	case WIRE_BLOCK:
-		return from_server(c, from) && handle_block(c, now_us, &m, store);
+		return client_pin_hears(c, now_us, from) &&
+		       handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
 		c->old_until_us = now_us + CROWD_US;
 		asked = blockmap_range(m.u.req.first, m.u.req.count);
@@ -123,12 +156,26 @@ speaks_ext(const struct client *c)
 	return c->ext.on && !client_partial(c);
 }
 
+/* What is said besides asking for blocks. */
+static size_t
+other_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (c->join_again)
+		return client_put_first_join(c, now_us, pkt);
+	size_t len = client_claim_output(c, now_us, pkt);
+	if (len == 0)
+		len = client_packs_output(c, now_us, pkt);
+	if (len == 0 && wants_more(c) && now_us >= client_pin_ask_at_us(c))
+		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
+	return len;
+}
+
 static size_t
 loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	size_t fits = client_packs_output(c, now_us, pkt);
-	if (fits > 0)
-		return fits;
+	size_t other = other_output(c, now_us, pkt);
+	if (other > 0)
+		return other;
 	if (!wants_more(c))
 		return 0;
 	if (c->ext.on) {
@@ -150,7 +197,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < c->scan_at_us)
 		return 0;
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = client_ask_missing(c, now_us, pkt);
+	size_t len = client_ask_missing(c, now_us, false, pkt);
 	if (len == 0)
 		len = client_ask_ahead(c, now_us, pkt);
 	if (len == 0)
@@ -184,8 +231,9 @@ client_output(struct client *c, uint64_t now_us, void *pkt)
 	case CLIENT_JOINING:
 		return client_join_output(c, now_us, pkt);
 	case CLIENT_LOADING:
-		return c->join_again ? client_put_first_join(c, now_us, pkt)
-		                     : loading_output(c, now_us, pkt);
+		return loading_output(c, now_us, pkt);
+	case CLIENT_COMPLETE:
+		return client_ext_say_flushing(c, now_us, pkt);
 	default:
 		return 0;
 	}
@@ -197,6 +245,19 @@ earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* When there may be something to say, while loading. */
+static uint64_t
+loading_at_us(const struct client *c)
+{
+	uint64_t at = earlier(client_packs_at_us(c), client_claim_ask_at_us(c));
+
+	if (!wants_more(c))
+		return at;
+	at = earlier(at, earlier(c->scan_at_us, client_pin_ask_at_us(c)));
+	return earlier(
+	    at, speaks_ext(c) ? client_ext_load_at_us(c) : client_idle_at_us(c));
+}
+
 uint64_t
 client_deadline(const struct client *c, uint64_t now_us)
 {
@@ -206,12 +267,9 @@ client_deadline(const struct client *c, uint64_t now_us)
 		return now_us;
 	if (c->state == CLIENT_JOINING)
 		at = earlier(at, c->join_at_us);
-	else if (c->state == CLIENT_LOADING && wants_more(c))
-		at = earlier(at, speaks_ext(c)
-				     ? earlier(c->scan_at_us, client_ext_load_at_us(c))
-				     : earlier(c->scan_at_us, client_idle_at_us(c)));
-	if (c->state == CLIENT_LOADING)
-		at = earlier(at, client_packs_at_us(c));
+	else if (c->state == CLIENT_LOADING)
+		at = earlier(at, loading_at_us(c));
+	at = earlier(at, client_ext_flushing_at_us(c));
 	return at > now_us ? at : now_us;
 }
 
@@ -219,6 +277,12 @@ enum client_state
 client_state(const struct client *c)
 {
 	return c->state;
+}
+
+uint64_t
+client_heard_us(const struct client *c)
+{
+	return c->heard_us;
 }
 
 const char *
@@ -261,6 +325,12 @@ bool
 client_wants_blocks(const struct client *c)
 {
 	return c->state == CLIENT_JOINING || c->state == CLIENT_LOADING;
+}
+
+uint32_t
+client_images(const struct client *c)
+{
+	return c->images;
 }
 
 uint32_t

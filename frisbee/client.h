@@ -37,7 +37,7 @@ struct client_config {
 	uint64_t seed;     /* of the order */
 	uint8_t srcip[4];
 	bool any_file;   /* -N: join with JOIN2 */
-	bool has_server; /* -S: take blocks and replies only from ... */
+	bool has_server; /* -S: only this one is the server: client_pin.h */
 	uint8_t server[4];
 	uint32_t buffers;        /* chunk buffers that the shell has, >= 1 */
 	uint32_t readahead;      /* -R, usual 2 */
@@ -49,7 +49,9 @@ struct client_config {
 	uint64_t start_delay_us; /* -r, already drawn */
 	uint64_t silence_us;     /* -T: give up after so long; 0 never */
 	bool sequential;         /* -O */
-	bool chunk0_first;       /* it tells what the installation waits for */
+	/* Chunk 0 is wanted before all others: it tells what the installation waits for,
+	 * which may keep all buffers but one until then. */
+	bool chunk0_first;
 	/* Chunks that are on the disk already, asked once when the number of chunks is
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
@@ -61,6 +63,7 @@ struct client_config {
 	/* So many blocks of each chunk are needed at first, then what client_need()
 	 * says; 0: all at once.  Not for whole files, in_order or parity. */
 	uint32_t first_blocks;
+	bool unicast; /* the server answers us alone: send back its cookie */
 	bool ext;    /* offer the extension (docs/protocol.md) */
 	bool parity; /* ... and the shell can decode parity */
 };
@@ -105,6 +108,8 @@ void client_free(struct client *);
 /* True when *store is to be done, now, before anything else is called. */
 bool client_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *store);
+/* Our own address is another one now. */
+void client_set_address(struct client *, const uint8_t addr[4]);
 /* The length of the packet put into pkt[WIRE_PACKET_MAX], or 0. */
 size_t client_output(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_deadline(const struct client *, uint64_t now_us);
@@ -128,9 +133,13 @@ uint64_t client_blocks_not_asked(const struct client *);
 const uint8_t *client_parity(const struct client *, uint32_t buf);
 /* Instead of client_release(): these blocks of a chunk that was taken are damaged, and
  * needed again; where parity lay there are blocks now.  It is taken again when they are
- * here.  Not with in_order. */
-void client_again(
+ * here, in order before those that were taken already.  0; or how often it came damaged, when the server's own copy
+ * is: the load cannot be completed. */
+unsigned client_again(
     struct client *, uint64_t now_us, uint32_t buf, const struct blockmap *bad);
+/* This chunk is needed after all, or once more; not while it is on its way.  Before the
+ * last chunk that was taken is released, or client_finish() may come first. */
+void client_want(struct client *, uint64_t now_us, uint32_t chunk);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
 /* It cannot be had: the base protocol must do. */
@@ -142,13 +151,21 @@ uint64_t client_parity_unneeded(const struct client *);
 uint64_t client_blocks_left_out(const struct client *);
 /* Until every chunk was taken; then the group may be left. */
 bool client_wants_blocks(const struct client *);
+/* The chunk in the buffer was proved, and is where it belongs. */
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
+/* Before client_finish(), for who watches at the server: is the whole image installed? */
+void client_set_outcome(struct client *, bool whole);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
 void client_finish(
     struct client *, uint64_t now_us, const struct wire_stats *shell_part);
 
 enum client_state client_state(const struct client *);
+/* When the server was last heard; the start of the load, if never. */
+uint64_t client_heard_us(const struct client *);
 const char *client_error(const struct client *);
+/* So many times loading has begun; 0 before the reply.  It begins anew, with nothing
+ * taken, when the first answer was not the server's. */
+uint32_t client_images(const struct client *);
 uint32_t client_chunks(const struct client *);      /* 0 before the reply */
 uint64_t client_image_bytes(const struct client *); /* 0 before the reply */
 uint32_t client_chunks_taken(const struct client *);

@@ -2,12 +2,16 @@
  * of others, which may do for us. */
 #include <string.h>
 
-#include "frisbee/client_impl.h"
+#include "frisbee/client_ext_impl.h"
 
 enum {
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
+	/* With fewer buffers than this there is no time to lose. */
+	FIRST_FEW = 16,
+	/* Chunk 0 is asked for after a random time, in which another may do so. */
+	FIRST_HOLD_US = 40000,
 };
 
 /* How long to hold a request back, lest everybody speaks at once: nothing when
@@ -61,7 +65,8 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
-	size_t len = whole && !again && !client_partial(c)
+	/* Others take one that asks for whole chunks for an old client. */
+	size_t len = whole && !again && !client_partial(c) && !c->ext.on
 	                 ? put_whole(c, chunk, pkt)
 	                 : put_partial(c, chunk, want, pkt);
 
@@ -74,16 +79,19 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 }
 
 size_t
-client_ask_missing(struct client *c, uint64_t now_us, void *pkt)
+client_ask_missing(struct client *c, uint64_t now_us, bool suspects, void *pkt)
 {
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
-		if (b->chunk == c->current || now_us < b->settled_us ||
+		if ((suspects && !client_damage_suspects(b)) ||
+		    (b->chunk == c->current && !b->damage.closed) ||
+		    now_us < b->settled_us || now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
 		    client_chunks_waits(
 			&c->chunks, b->chunk, now_us, client_redo_us(c)))
 			continue;
 		b->dubious = false;
+		client_damage_asked(b);
 		struct blockmap lack = client_lack(b);
 		return ask(c, now_us, b->chunk, &lack, pkt);
 	}
@@ -152,6 +160,43 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 	return 0;
 }
 
+/* Who comes late gets chunk 0 at the end of the server's round, when most of what came
+ * before it would have been lost for want of buffers.  So it is asked for as in the base
+ * protocol, which is served at once, but only when half of the buffers are in use: what
+ * one asks for serves all who came before that.  Where few blocks of it are lost, a
+ * report does. */
+static bool
+needs_first(const struct client *c, uint64_t now_us)
+{
+	if (!client_awaits_first(c, 0) || c->current == c->chunks.n ||
+	    (c->nbuffers >= FIRST_FEW && c->nfree > c->nbuffers / 2) ||
+	    client_in_pass(c, 0) ||
+	    client_chunks_waits(&c->chunks, 0, now_us, client_redo_us(c)))
+		return false;
+	if (client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
+		return true;
+	const struct buffer *b = &c->buffers[client_chunks_buf(&c->chunks, 0)];
+	return b->state == BUFFER_FILLING && now_us >= b->settled_us &&
+	       b->nlack > WIRE_CHUNK_BLOCKS / 2;
+}
+
+size_t
+client_ask_first(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (!needs_first(c, now_us)) {
+		c->first_at_us = 0;
+		return 0;
+	}
+	if (c->first_at_us == 0)
+		c->first_at_us = now_us + client_ext_draw_us(c, FIRST_HOLD_US);
+	if (now_us < c->first_at_us)
+		return 0;
+	struct buffer *b = client_filling(c, 0);
+	struct blockmap want = b != NULL ? client_lack(b) : client_first_blocks(c, 0);
+	c->first_at_us = 0;
+	return ask(c, now_us, 0, &want, pkt);
+}
+
 /* When there may be something to ask, if no packet arrives before that. */
 uint64_t
 client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
@@ -194,6 +239,9 @@ client_hear_request(
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
+	struct buffer *b = client_filling(c, chunk);
+	if (b != NULL)
+		client_damage_asked(b);
 	client_chunks_ask(
 	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_redo_us(c));
 }

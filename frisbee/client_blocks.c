@@ -19,6 +19,7 @@ client_take_block(struct client *c, uint64_t now_us, struct buffer *b, uint32_t 
 {
 	if (!blockmap_test(&b->missing, block))
 		return false;
+	b->mixed |= b->pin != c->pin.number;
 	if (b->nmissing-- == client_chunk_blocks(c, b->chunk))
 		c->scan_at_us = now_us; /* one fewer is asked ahead */
 	if (c->scan_after > 0 && --c->scan_after == 0)
@@ -45,12 +46,37 @@ store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
 		.data = in->data };
 	for (; i < in->count && !client_chunks_is(&c->chunks, in->chunk, CHUNK_DONE);
 	     i++) {
+		client_damage_compare(
+		    b, in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
 		if (client_take_block(c, now_us, b, in->first + i))
 			store->which |= (uint8_t)(1 << i);
 		else
 			c->stats.dup_in_progress++;
 	}
 	c->stats.dup_finished += in->count - i;
+}
+
+/* The chunk is complete; if it came damaged before, it may do so again. */
+static void
+compare_done(struct client *c, const struct client_blocks *in)
+{
+	uint32_t buf = client_chunks_buf(&c->chunks, in->chunk);
+
+	/* Its buffer may be another chunk's by now. */
+	if (buf >= c->nbuffers || c->buffers[buf].chunk != in->chunk)
+		return;
+	for (uint32_t i = 0; i < in->count; i++)
+		client_damage_compare(&c->buffers[buf], in->first + i,
+		    in->data + (size_t)i * WIRE_BLOCK_BYTES);
+}
+
+/* It came damaged, and nobody has asked for it since. */
+static bool
+is_closed(struct client *c, uint32_t chunk)
+{
+	const struct buffer *b = client_filling(c, chunk);
+
+	return b != NULL && b->damage.closed;
 }
 
 bool
@@ -60,9 +86,10 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	uint32_t chunk = in->chunk;
 
 	if (chunk >= c->chunks.n ||
-	    in->first + in->count > client_chunk_blocks(c, chunk))
+	    in->first + in->count > client_chunk_blocks(c, chunk) ||
+	    is_closed(c, chunk))
 		return false;
-	c->heard_us = c->idle_from_us = c->block_us = now_us;
+	c->heard_us = c->idle_from_us = c->block_us = c->pin.blocks_us = now_us;
 	c->backoff_ticks = 0;
 	if (in->count >= c->ext.fits)
 		c->ext.doubts = 0;
@@ -73,6 +100,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	if (begins && c->current == chunk)
 		client_ext_pass_begins(c, chunk, in->first);
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
+		compare_done(c, in);
 		c->stats.dup_finished += in->count;
 		return false;
 	}

@@ -41,7 +41,7 @@ drop_dubious(struct client *c)
 {
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
-		if (!b->dubious)
+		if (!b->dubious || client_awaits_first(c, b->chunk))
 			continue;
 		c->stats.partial_drops++;
 		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
@@ -85,6 +85,9 @@ has_no_place(struct client *c, uint32_t chunk, uint32_t block)
 		return true;
 	if (c->nfree == 0)
 		return block != 0 || !drop_dubious(c);
+	if (c->nfree == 1 && chunk != 0 && client_awaits_first(c, 0) &&
+	    client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
+		return true;
 	if (!client_leaves_out(c, chunk))
 		return false;
 	c->chunks.flags[chunk] |= CHUNK_SKIPPED;
@@ -111,6 +114,7 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 		.nmissing = client_chunk_blocks(c, chunk),
 		.missing = blockmap_range(0, client_chunk_blocks(c, chunk)),
 		.final = !client_partial(c),
+		.pin = c->pin.number,
 		.dubious = block != 0 && !client_partial(c) &&
 		           client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
 	struct blockmap first = client_first_blocks(c, chunk);
@@ -137,8 +141,11 @@ static bool
 next_complete(struct client *c, uint32_t *buf)
 {
 	if (c->cfg.in_order) {
-		*buf = client_chunks_buf(&c->chunks, c->ntaken);
-		return client_chunks_is(&c->chunks, c->ntaken, CHUNK_DONE);
+		uint32_t chunk = c->again != c->chunks.n ? c->again : c->ntaken;
+		if (!client_chunks_is(&c->chunks, chunk, CHUNK_DONE))
+			return false;
+		*buf = client_chunks_buf(&c->chunks, chunk);
+		return true;
 	}
 	*buf = c->complete[c->complete_head];
 	c->complete_head = (c->complete_head + 1) % c->nbuffers;
@@ -158,9 +165,14 @@ client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
 	const uint32_t whole = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	*bytes = left < whole ? (uint32_t)left : whole;
 	b->state = BUFFER_TAKEN;
-	c->ntaken += b->final;
-	if (c->ntaken == c->chunks.n && c->state == CLIENT_LOADING)
+	if (b->chunk == c->again)
+		c->again = c->chunks.n;
+	else
+		c->ntaken += b->final;
+	if (c->ntaken == c->chunks.n && c->state == CLIENT_LOADING) {
 		c->state = CLIENT_COMPLETE;
+		c->complete_us = c->heard_us;
+	}
 	return true;
 }
 
@@ -169,8 +181,11 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 {
 	assert(buf < c->nbuffers && c->buffers[buf].state == BUFFER_TAKEN);
 	bool starved = c->nfree == 0 && c->nfilling == 0;
+	c->starved |= starved;
 	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling - 1;
 
+	client_damage_end(&c->buffers[buf]);
+	c->pin.proved |= !c->buffers[buf].mixed && c->buffers[buf].pin == c->pin.number;
 	client_skip_released(&c->ext.skip, now_us, c->ext.disk_busy);
 	c->ext.disk_busy = waiting > 0;
 	c->buffers[buf].state = BUFFER_FREE;
@@ -184,13 +199,14 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	 * before has gone by. */
 	if (now_us >= client_idle_at_us(c))
 		client_presume_lost(c, now_us);
-	c->heard_us = c->idle_from_us = now_us;
+	c->heard_us = c->idle_from_us = c->pin.heard_us = now_us;
 }
 
 void
 client_buffer_refill(struct client *c, uint64_t now_us, struct buffer *b)
 {
 	bool starved = c->nfree == 0 && c->nfilling == 0;
+	c->starved |= starved;
 
 	b->state = BUFFER_FILLING;
 	c->filling[c->nfilling++] = (uint32_t)(b - c->buffers);
@@ -201,39 +217,6 @@ client_buffer_refill(struct client *c, uint64_t now_us, struct buffer *b)
 	c->scan_at_us = now_us;
 	if (starved)
 		c->heard_us = c->idle_from_us = now_us;
-}
-
-void
-client_again(
-    struct client *c, uint64_t now_us, uint32_t buf, const struct blockmap *bad)
-{
-	struct buffer *b = &c->buffers[buf];
-	struct blockmap all = blockmap_range(0, client_chunk_blocks(c, b->chunk));
-	struct blockmap lost = blockmap_and(all, bad);
-
-	assert(buf < c->nbuffers && b->state == BUFFER_TAKEN && b->final);
-	assert(!c->cfg.in_order && !blockmap_empty(&lost));
-	client_chunks_undone(&c->chunks, b->chunk);
-	c->ntaken--;
-	if (c->state == CLIENT_COMPLETE)
-		c->state = CLIENT_LOADING;
-	/* Of a chunk in parts, some were never here; some that were not needed are now.
-	 */
-	if (client_partial(c)) {
-		struct blockmap fresh = blockmap_minus(lost, &b->need);
-		fresh = blockmap_and(fresh, &b->missing);
-		c->blocks_not_asked -= blockmap_count(&fresh);
-		blockmap_add(&lost, &b->missing);
-	}
-	b->missing = lost;
-	b->nmissing = blockmap_count(&lost);
-	memset(b->parity_at, 0, sizeof b->parity_at);
-	memset(b->asked, 0, sizeof b->asked);
-	b->asked_us = 0;
-	b->ended = false;
-	client_buffer_need(b, bad);
-	c->ext.look = true;
-	client_buffer_refill(c, now_us, b);
 }
 
 const uint8_t *

@@ -50,6 +50,8 @@ client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 void
 client_ext_note_go(struct client *c, uint64_t now_us, uint32_t blocks)
 {
+	if (blocks == 0)
+		return; /* it only says how far it is */
 	if (c->ext.horizon < c->ext.seen + blocks)
 		c->ext.horizon = c->ext.seen + blocks;
 	c->ext.look_go = c->ext.horizon - go_on_at(c, blocks);

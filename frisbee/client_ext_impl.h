@@ -14,7 +14,7 @@ enum {
 
 /* client_ext.c: */
 /* The beginning of a message of ours. */
-void client_ext_message(const struct client *, struct wirext_msg *, enum wirext_kind);
+void client_ext_message(struct client *, struct wirext_msg *, enum wirext_kind);
 
 /* client_ext_session.c: */
 void client_ext_hear_state(struct client *, uint64_t now_us, const struct wirext_msg *);

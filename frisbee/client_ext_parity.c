@@ -26,7 +26,7 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 
 	if (m->session != c->ext.session || chunk >= c->chunks.n)
 		return false;
-	c->heard_us = now_us;
+	c->heard_us = c->pin.blocks_us = now_us;
 	client_ext_seen(c, now_us, 1);
 	c->ext.since += c->ext.since < UINT16_MAX;
 	if (!c->ext.parity)
@@ -37,6 +37,10 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	}
 	/* A chunk of which nothing else is here is better received in its turn. */
 	struct buffer *b = client_filling(c, chunk);
+	if (b != NULL && client_damage_suspects(b)) {
+		c->parity_unneeded++;
+		return false;
+	}
 	*store = (struct client_store){ .chunk = chunk };
 	bool ends = b != NULL &&
 	            client_packs_end(c, now_us, b, m->u.parity.content, store);
@@ -46,6 +50,7 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 		return ends;
 	}
 	c->parity_used++;
+	b->mixed |= b->pin != c->pin.number;
 	b->parity_at[place] = (uint8_t)(m->u.parity.index + 1);
 	store->buf = (uint32_t)(b - c->buffers);
 	store->block = place;

@@ -12,15 +12,41 @@ enum {
 	/* Lacking more than this, plain blocks are better. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = WIRE_CHUNK_BLOCKS / 2,
+	LITTLE = WIRE_CHUNK_BLOCKS / 16,
+	/* Who lacks so many times as much, and more, is perhaps told to wait. */
+	MUCH_MORE = 4,
+	MUCH = 8,
 };
 
 void
 client_ext_hear_want(struct client *c, const struct wirext_map *map)
 {
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
-	     i++)
-		if (wirext_map_test(map, i))
-			client_ext_set_coming(c, i, true);
+	     i++) {
+		if (!wirext_map_test(map, i))
+			continue;
+		client_ext_set_coming(c, i, true);
+		struct buffer *b = client_filling(c, i);
+		if (b != NULL)
+			client_damage_asked(b);
+	}
+}
+
+/* Has somebody reported as much as this one lacks? */
+static bool
+asked_enough(const struct buffer *b)
+{
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		if (b->lack[g] > b->asked[g])
+			return false;
+	return true;
+}
+
+/* Something of the chunk has passed since: what lacks still was lost, too. */
+static bool
+is_answered(const struct buffer *b)
+{
+	return b->passed_us > b->asked_us;
 }
 
 void
@@ -36,10 +62,15 @@ client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_m
 		                                          : NULL;
 		if (b == NULL)
 			continue;
+		/* Who says the same again and again does not keep us from saying it
+		 * when our time has come. */
+		bool known = asked_enough(b);
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-			if (b->asked[g] < k->lack[g])
+			if (b->asked[g] < k->lack[g] &&
+			    k->lack[g] <= MUCH_MORE * b->lack[g] + MUCH)
 				b->asked[g] = k->lack[g];
-		b->asked_us = now_us;
+		if (!known)
+			b->asked_us = now_us;
 	}
 	if (c->ext.most_lack < total)
 		c->ext.most_lack = total;
@@ -53,12 +84,9 @@ covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 	                     : c->ext.clients > 1 ? REPEAT_IDLE_US
 	                                          : REPEAT_ALONE_US;
 
-	if (now_us >= b->asked_us + repeat_us)
+	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
 		return false;
-	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		if (b->lack[g] > b->asked[g])
-			return false;
-	return true;
+	return now_us < b->asked_us + repeat_us && asked_enough(b);
 }
 
 /* Of so much, parity is no help. */
@@ -72,11 +100,24 @@ too_much(const struct buffer *b)
 	return most;
 }
 
+/* The chunk comes again for others that lack much of it, perhaps a whole round later:
+ * not worth waiting for when a little parity is enough. */
+static bool
+is_worth_waiting(const struct client *c, const struct buffer *b, uint64_t now_us)
+{
+	return client_ext_coming(c, b->chunk) &&
+	       (b->nlack > LITTLE || now_us < b->settled_us + REPEAT_IDLE_US);
+}
+
 static bool
 may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 {
-	return !client_in_pass(c, b->chunk) && now_us >= b->settled_us &&
-	       !client_ext_coming(c, b->chunk) && !covered(c, b, now_us);
+	/* What comes with the server's round is early enough, but for chunk 0. */
+	bool waits = is_worth_waiting(c, b, now_us) &&
+	             !client_awaits_first(c, b->chunk);
+
+	return !client_damage_suspects(b) && !client_in_pass(c, b->chunk) &&
+	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
 /* What is lacking, of all chunks whose time has come; how many blocks. */

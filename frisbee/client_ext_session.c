@@ -10,6 +10,7 @@ enum {
 	 * the extension is given up. */
 	DOUBT_US = 1600000,
 	LOST_US = 4000000,
+	LOST_OPEN_US = 15000000, /* ... where something was heard on the second port */
 	NEAR_BEGIN = 8, /* of a chunk; what is before it was lost */
 };
 
@@ -54,32 +55,25 @@ adopt_session(struct client *c, uint32_t session)
 		client_ext_pass_ended(&c->buffers[c->filling[i]]);
 }
 
-static bool
-same_image(struct client *c, const uint8_t identity[WIREXT_IDENTITY_BYTES])
+bool
+client_ext_same(const struct client *c, const struct wirext_answer *a)
 {
-	if (memcmp(identity, c->ext.identity, WIREXT_IDENTITY_BYTES) == 0)
-		return true;
-	client_refuse(
-	    c, "the server has another image now than the one that was begun");
-	return false;
+	return a == NULL || c->ext.coming == NULL ||
+	       memcmp(a->identity, c->ext.identity, WIREXT_IDENTITY_BYTES) == 0;
 }
 
 void
-client_ext_check(
-    struct client *c, uint64_t now_us, uint32_t blocks, const struct wirext_answer *a)
+client_ext_answered(struct client *c, uint64_t now_us, const struct wirext_answer *a)
 {
-	if (blocks != c->nblocks) {
-		client_refuse(
-		    c, "the server has another image now than the one that was begun");
+	if (c->ext.coming == NULL)
 		return;
-	}
 	c->ext.answered = true;
 	if (a == NULL) {
 		/* A server that does not know the extension has taken over. */
 		c->ext.on &= !c->ext.doubting;
 		return;
 	}
-	if (!same_image(c, a->identity) || a->session == c->ext.session)
+	if (a->session == c->ext.session)
 		return;
 	adopt_session(c, a->session);
 	c->ext.port = a->port;
@@ -90,13 +84,16 @@ client_ext_check(
 void
 client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
-	if (!same_image(c, m->u.state.identity))
-		return;
-	if (m->u.state.flags & WIREXT_STALE) {
-		client_refuse(
-		    c, "the server's image file was changed while it was being loaded");
+	if (memcmp(m->u.state.identity, c->ext.identity, WIREXT_IDENTITY_BYTES) != 0) {
+		client_claim_hear(c, now_us, m->srcip, CLIENT_OTHER_IMAGE);
 		return;
 	}
+	if (m->u.state.flags & WIREXT_STALE) {
+		client_claim_hear(c, now_us, m->srcip,
+		    "says that its image file was changed while it was being loaded");
+		return;
+	}
+	client_claim_deny(c, now_us);
 	adopt_session(c, m->session);
 	c->heard_us = c->ext.state_us = now_us;
 	c->ext.doubting = false;
@@ -147,8 +144,9 @@ void
 client_ext_listen_for_state(struct client *c, uint64_t now_us)
 {
 	uint64_t silent = now_us - c->ext.state_us;
+	uint64_t lost_us = c->ext.try_number != 0 ? LOST_OPEN_US : LOST_US;
 
-	if (silent >= LOST_US && c->ext.answered) {
+	if (silent >= lost_us && c->ext.answered) {
 		c->ext.on = false;
 		return;
 	}

@@ -1,15 +1,17 @@
 /* client_impl.h: what the files of the client's engine share.
  *
  * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
- * joining and leaving; client_blocks.c blocks that come; client_pass.c where the stream
- * is, and silence; client_buffers.c where blocks are kept; client_ask.c requests of the
- * base protocol, client_partial.c those of parts of a chunk; client_packs.c blocks that
- * share a packet.
+ * joining and leaving; client_want.c chunks that are wanted late; client_blocks.c
+ * blocks that come; client_pass.c where the stream is, and silence; client_buffers.c
+ * where blocks are kept; client_ask.c requests of the base protocol, client_partial.c
+ * those of parts of a chunk; client_packs.c blocks that share a packet.
  *
  * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
  * and what it says of itself; client_ext_go.c how much it is told to send;
  * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
  * complaints about the rate; client_ext_hold.c how long messages are held back.
+ *
+ * client_pin.c whose packets count; client_damage.c chunks that came damaged.
  *
  * What only counts or judges has a header of its own: client_chunks.h, client_load.h,
  * client_skip.h. */
@@ -23,6 +25,7 @@
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
 #include "frisbee/client_load.h"
+#include "frisbee/client_pin.h"
 #include "frisbee/client_skip.h"
 
 enum {
@@ -35,6 +38,18 @@ enum {
 };
 
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
+
+/* How often a chunk came damaged: client_damage.c. */
+struct damage {
+	unsigned times;    /* since it got its buffer, */
+	unsigned counted;  /* ... of them from one sender alone, undisputed, */
+	uint64_t since_us; /* ... from then on */
+	uint64_t rest_us;  /* not asked for before */
+	bool plain;        /* only blocks themselves are taken: client_damage_suspects() */
+	bool closed;       /* ... and none before somebody asked for it */
+	bool disputed;     /* lately a block came that differed from before */
+	uint32_t *sums;    /* of the blocks that came; 0: not known.  Or NULL */
+};
 
 struct buffer {
 	enum buffer_state state;
@@ -51,6 +66,9 @@ struct buffer {
 	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
 	uint64_t asked_us;              /* ... by anybody, lastly then */
 	bool ended;                     /* its empty end is here */
+	uint32_t pin;                   /* its blocks came from this sender, by number, */
+	bool mixed;                     /* ... and from another one */
+	struct damage damage;
 	uint64_t passed_us, settled_us; /* when its last pass ended, and really did */
 };
 
@@ -112,6 +130,9 @@ struct client {
 	uint64_t parity_used, parity_unneeded; /* blocks */
 	uint64_t start_us;
 
+	struct client_pin pin;
+	struct client_claim claim;
+	uint32_t images; /* so many times loading has begun */
 	uint32_t nblocks;
 	uint64_t image_bytes;
 	struct client_chunks chunks;
@@ -120,6 +141,7 @@ struct client {
 	/* Each buffer is in exactly one of these, or taken. */
 	uint32_t *free, *filling, *complete;
 	uint32_t nfree, nfilling, ncomplete, complete_head;
+	uint32_t again;     /* in order: this one came damaged, and goes first; n: none */
 	uint32_t ntaken;    /* chunks ever taken, */
 	uint32_t nreleased; /* ... and their buffers given back */
 
@@ -130,10 +152,15 @@ struct client {
 	uint64_t guard_us;             /* how late the network delivers */
 	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
 
+	bool starved;         /* there was no free chunk buffer since this was last told */
+	uint64_t complete_us; /* when the last chunk came */
+	bool whole;      /* said when we leave: the image is installed */
+	uint64_t cookie; /* of a server that answers us alone; 0: not known */
 	bool join_again; /* though loading: the server may not know us */
 	uint64_t joined_us, join_at_us; /* JOIN was said last, is said next */
 	uint64_t scan_at_us;     /* look for something to ask then */
 	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
+	uint64_t first_at_us;    /* the same of chunk 0 */
 	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
 	uint64_t scan_after;     /* look when so many have; 0: no matter */
 	uint64_t crowd_until_us; /* there are other clients */
@@ -198,6 +225,14 @@ client_next_open(const struct client *c, uint32_t chunk)
 	return next < client_window_end(c) ? next : c->chunks.n;
 }
 
+/* Is this chunk 0, for which the others wait? */
+static inline bool
+client_awaits_first(const struct client *c, uint32_t chunk)
+{
+	return c->cfg.chunk0_first && chunk == 0 &&
+	       !client_chunks_is(&c->chunks, 0, CHUNK_DONE);
+}
+
 /* Are chunks asked for in parts? */
 static inline bool
 client_partial(const struct client *c)
@@ -219,10 +254,17 @@ client_wants_all(const struct client *c)
 	return !c->cfg.in_order && !c->cfg.resumes && !client_partial(c);
 }
 
+/* client.c: */
+/* Forget the image, which another one will replace: as before the first answer. */
+void client_drop_image(struct client *);
+
 /* client_join.c: */
-/* The server's, or its answer to another. */
+/* An answer to a JOIN, ours or another's. */
 void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
-    const struct wirext_answer *);
+    const struct wirext_answer *, const uint8_t from[4]);
+/* True: a reply that only asks for its cookie back. */
+bool client_hear_cookie(
+    struct client *, uint64_t now_us, const void *pkt, size_t len);
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
 size_t client_put_first_join(struct client *, uint64_t now_us, void *pkt);
@@ -266,6 +308,26 @@ void client_buffer_complete(struct client *, struct buffer *);
 /* Is this chunk, which has no buffer, better left to a later turn? */
 bool client_leaves_out(const struct client *, uint32_t chunk);
 
+/* client_damage.c: */
+/* A block of its chunk has come, of use or not. */
+void client_damage_compare(struct buffer *, uint32_t block, const uint8_t *data);
+/* The buffer belongs to no chunk any more. */
+void client_damage_end(struct buffer *);
+/* Somebody asked for the chunk: what comes may be the answer. */
+static inline void
+client_damage_asked(struct buffer *b)
+{
+	b->damage.closed = false;
+}
+/* It came damaged more than once, or all others wait for it: only blocks themselves are
+ * taken, no parity and no word of an empty end, and they are asked for by requests of the
+ * base protocol, which the server serves first. */
+static inline bool
+client_damage_suspects(const struct buffer *b)
+{
+	return b->damage.plain;
+}
+
 /* client_partial.c: */
 /* Of a chunk that has no buffer yet. */
 struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
@@ -279,10 +341,13 @@ uint64_t client_partial_quiet_us(const struct client *);
 uint64_t client_jitter_us(struct client *, uint64_t now_us);
 /* A request this old is repeated. */
 uint64_t client_redo_us(const struct client *);
-/* A request for the blocks that a chunk lacks, or 0. */
-size_t client_ask_missing(struct client *, uint64_t now_us, void *pkt);
+/* A request for the blocks that a chunk lacks (only of those that came damaged more than
+ * once, with suspects), or 0. */
+size_t client_ask_missing(struct client *, uint64_t now_us, bool suspects, void *pkt);
 /* A request for a chunk that has not begun to arrive, or 0. */
 size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
+/* A request for chunk 0 when others wait for it and the stream is elsewhere, or 0. */
+size_t client_ask_first(struct client *, uint64_t now_us, void *pkt);
 /* When there may be something to ask, if no packet arrives before that. */
 uint64_t client_next_scan_us(
     const struct client *, uint64_t now_us, uint64_t settle_us);
@@ -291,6 +356,9 @@ void client_hear_request(
     struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
 
 /* client_ext.c: */
+/* A message that all is here but not written yet, when it is time for one, or 0. */
+size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
+uint64_t client_ext_flushing_at_us(const struct client *);
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
 size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
@@ -298,9 +366,11 @@ size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
 /* client_ext_session.c: */
 /* The join reply had this behind it. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
-/* A later one has this, or NULL: is it still the same image? */
-void client_ext_check(
-    struct client *, uint64_t now_us, uint32_t blocks, const struct wirext_answer *);
+/* Does the answer (NULL: it has none) tell of the same image, as far as is known? */
+bool client_ext_same(const struct client *, const struct wirext_answer *);
+/* The pinned server has answered again, or another one that took its place. */
+void client_ext_answered(
+    struct client *, uint64_t now_us, const struct wirext_answer *);
 /* Only is it the same image and is the server there? */
 size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
 /* A pass of a chunk begins (with this block; parity: 0), or has ended. */

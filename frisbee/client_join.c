@@ -32,7 +32,7 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 
 	c->nblocks = nblocks;
 	c->image_bytes = image_bytes;
-	c->current = c->last = n;
+	c->current = c->last = c->again = n;
 	c->guard_us = CLIENT_GUARD_US;
 	c->chunk_us = 2 * CLIENT_JITTER_US;
 	c->backlog = client_max_backlog(c);
@@ -47,6 +47,7 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
 	c->state = CLIENT_LOADING;
+	c->images++;
 	c->idle_from_us = c->scan_at_us = now_us;
 }
 
@@ -57,62 +58,154 @@ may_extend(const struct client *c)
 	return c->cfg.ext && !c->cfg.any_file && c->cfg.buffers >= EXT_BUFFERS;
 }
 
+/* An answer to JOIN, of either kind. */
+struct answer {
+	const char *bad; /* why it is of no use; NULL: it is */
+	uint32_t blocks;
+	uint64_t bytes;
+	const struct wirext_answer *ext; /* NULL: none */
+};
+
 static void
-handle_join_reply(
-    struct client *c, uint64_t now_us, uint32_t blocks, const struct wirext_answer *a)
+read_join(struct answer *a, uint32_t blocks)
 {
-	if (c->state != CLIENT_JOINING || c->cfg.any_file)
-		return;
+	a->blocks = blocks;
+	a->bytes = (uint64_t)blocks * WIRE_BLOCK_BYTES;
 	if (blocks == 0)
-		client_refuse(c, "the server says that its image is empty");
+		a->bad = "says that its image is empty";
 	else if (blocks % WIRE_CHUNK_BLOCKS != 0)
-		client_refuse(
-		    c, "the server's file is not an image: not a multiple of 1 MiB");
-	else
-		start_loading(c, now_us, blocks, (uint64_t)blocks * WIRE_BLOCK_BYTES);
-	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
-	 * come before the server did. */
-	c->join_again = now_us - c->joined_us > JOIN_FRESH_US;
-	if (c->state == CLIENT_LOADING && a != NULL && may_extend(c))
-		client_ext_begin(c, now_us, a);
+		a->bad = "serves a file, not an image (its length is no multiple of "
+			 "1 MiB): use -N";
 }
 
+/* The number of blocks follows from that of bytes; the original server says 0. */
 static void
-handle_join2_reply(struct client *c, uint64_t now_us, const struct wire_msg *m)
+read_join2(struct answer *a, const struct wire_msg *m)
 {
-	uint64_t bytes = m->u.join2.image_bytes;
+	const uint64_t max_bytes = (uint64_t)INT32_MAX * WIRE_BLOCK_BYTES;
 
-	if (c->state != CLIENT_JOINING || !c->cfg.any_file ||
-	    m->u.join2.clientid != c->cfg.clientid)
-		return;
+	a->bytes = m->u.join2.image_bytes;
 	if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
 	    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS)
-		client_refuse(
-		    c, "the server uses other block or chunk sizes than 1024");
-	else if (bytes == 0)
-		client_refuse(c, "the server says that its file is empty");
-	else if (m->u.join2.blocks != (bytes - 1) / WIRE_BLOCK_BYTES + 1)
-		client_refuse(
-		    c, "the server's reply contradicts itself about the size");
+		a->bad = "uses other block or chunk sizes than 1024";
+	else if (a->bytes == 0)
+		a->bad = "says that its file is empty";
+	else if (a->bytes > max_bytes)
+		a->bad = "says that its file has more bytes than can be counted";
 	else
-		start_loading(c, now_us, m->u.join2.blocks, bytes);
+		a->blocks = (uint32_t)((a->bytes - 1) / WIRE_BLOCK_BYTES + 1);
+}
+
+/* False: it is not for us. */
+static bool
+read_answer(const struct client *c, const struct wire_msg *m,
+    const struct wirext_answer *ext, struct answer *a)
+{
+	*a = (struct answer){ .ext = ext };
+	if (m->subtype == WIRE_JOIN && !c->cfg.any_file) {
+		read_join(a, m->u.join.blocks);
+		return true;
+	}
+	if (m->subtype != WIRE_JOIN2 || m->u.join2.clientid != c->cfg.clientid)
+		return false;
+	if (c->cfg.any_file)
+		read_join2(a, m);
+	else
+		a->bad = "serves a file, not an image: use -N";
+	return true;
+}
+
+/* Load what its sender serves. */
+static void
+begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	client_pin_set(c, now_us, from);
+	c->heard_us = now_us;
+	start_loading(c, now_us, a->blocks, a->bytes);
+	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
+	 * come before the server did. */
+	c->join_again = !c->cfg.any_file && now_us - c->joined_us > JOIN_FRESH_US;
+	if (c->state == CLIENT_LOADING && a->ext != NULL && may_extend(c))
+		client_ext_begin(c, now_us, a->ext);
+}
+
+/* Is it about what is being loaded, as far as it says? */
+static bool
+same_image(const struct client *c, const struct answer *a)
+{
+	return a->bad == NULL && a->blocks == c->nblocks && a->bytes == c->image_bytes &&
+	       client_ext_same(c, a->ext);
+}
+
+static bool
+shell_has_chunks(const struct client *c)
+{
+	return c->nfree + c->nfilling + c->ncomplete < c->nbuffers;
+}
+
+/* Somebody else than the pinned sender answers. */
+static void
+hear_another(
+    struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	bool same = same_image(c, a);
+
+	if (!client_pin_may_move(c, now_us)) {
+		if (same)
+			client_pin_ask_later(c, now_us);
+		return;
+	}
+	if (same) {
+		client_pin_set(c, now_us, from);
+		c->heard_us = now_us;
+		client_ext_answered(c, now_us, a->ext);
+	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
+		/* Nothing shows that the first one was the server. */
+		client_drop_image(c);
+		begin(c, now_us, a, from);
+		c->join_again = true;
+	}
 }
 
 void
 client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
-    const struct wirext_answer *a)
+    const struct wirext_answer *ext, const uint8_t from[4])
 {
-	c->heard_us = now_us;
-	if (m->subtype == WIRE_JOIN && c->state == CLIENT_LOADING &&
-	    c->ext.coming != NULL)
-		client_ext_check(c, now_us, m->u.join.blocks, a);
+	struct answer a;
+
 	/* A reply to others would do; but who has not joined is not counted. */
-	if (c->stats.join_attempts == 0)
+	if (c->stats.join_attempts == 0 || !read_answer(c, m, ext, &a))
 		return;
-	if (m->subtype == WIRE_JOIN)
-		handle_join_reply(c, now_us, m->u.join.blocks, a);
-	else if (m->subtype == WIRE_JOIN2)
-		handle_join2_reply(c, now_us, m);
+	if (c->state == CLIENT_JOINING && a.bad == NULL) {
+		begin(c, now_us, &a, from);
+	} else if (c->state == CLIENT_JOINING) {
+		client_claim_hear(c, now_us, from, a.bad);
+	} else if (c->state != CLIENT_LOADING) {
+		return;
+	} else if (!client_pin_hears(c, now_us, from)) {
+		hear_another(c, now_us, &a, from);
+	} else if (same_image(c, &a)) {
+		c->heard_us = now_us;
+		client_claim_deny(c, now_us);
+		client_ext_answered(c, now_us, ext);
+	} else {
+		client_claim_hear(c, now_us, from, CLIENT_OTHER_IMAGE);
+	}
+}
+
+/* A server that answers us alone wants its cookie back before anything else: so it knows
+ * that we are where the JOIN said.  The reply that counts has none. */
+bool
+client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t len)
+{
+	uint64_t cookie;
+
+	if (!c->cfg.unicast || !wirext_get_cookie(pkt, len, &cookie))
+		return false;
+	if (cookie != c->cookie && c->state == CLIENT_JOINING)
+		c->join_at_us = now_us;
+	c->cookie = cookie;
+	return true;
 }
 
 /* Many machines that come together may lose the answer to all of them; what is sent until
@@ -149,6 +242,8 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
 			(c->cfg.buffers < SET_BUFFERS ? WIREXT_NO_SETS : 0));
+	else if (c->cfg.unicast)
+		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->cookie);
 	return len;
 }
 
@@ -191,5 +286,15 @@ client_put_leave(struct client *c, void *pkt)
 	m.u.leave2.stats = c->stats;
 	c->leave_pending = false;
 	c->state = CLIENT_LEFT;
-	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
+	/* Old servers need not know. */
+	return c->ext.coming != NULL || c->cookie != 0
+	           ? wirext_put_outcome(pkt, len, WIRE_PACKET_MAX, c->whole)
+	           : len;
+}
+
+void
+client_set_outcome(struct client *c, bool whole)
+{
+	c->whole = whole;
 }

@@ -37,6 +37,7 @@ struct client_load {
 	uint32_t say_lost, say_of; /* without a queue: over the last signals */
 	bool queue;                /* there was one */
 	uint64_t say_at_us;        /* 0: nothing */
+	bool voice;                /* it is said whatever others say */
 };
 
 /* A signal of the server's: its time, and how many blocks it has sent so far. */

@@ -67,7 +67,7 @@ client_packs_end(struct client *c, uint64_t now_us, struct buffer *b, uint32_t c
 {
 	uint32_t blocks = client_chunk_blocks(c, b->chunk), n = 0;
 
-	if (b->ended || content == 0 || content >= blocks)
+	if (b->ended || content == 0 || content >= blocks || client_damage_suspects(b))
 		return false;
 	struct blockmap end = blockmap_range(content, blocks - content);
 	end = blockmap_and(end, &b->missing);

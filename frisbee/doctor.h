@@ -37,6 +37,7 @@ struct doctor_facts {
 	uint64_t rpf_drops; /* while we looked */
 	/* The server. */
 	bool server_known, replied, answers_probes, refused; /* ICMP: no such port */
+	bool any_file; /* what it serves is no image */
 	uint8_t server[4];
 	uint32_t chunks;
 	unsigned group_heard; /* packets of its that reached us through the group */

@@ -54,6 +54,9 @@ hear_first(struct exam *x, const struct heard *h)
 		return;
 	x->f->group_heard++;
 	note_server(x, h, DOCTOR_TTL);
+	if (m.type == WIRE_REPLY && m.subtype == WIRE_JOIN2 &&
+	    m.u.join2.clientid == (x->id & INT32_MAX))
+		x->f->replied = x->f->any_file = true;
 	if (m.type != WIRE_REPLY || m.subtype != WIRE_JOIN)
 		return;
 	x->f->replied = true;

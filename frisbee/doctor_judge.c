@@ -91,7 +91,9 @@ judge_server(const struct doctor_facts *f, struct doctor_report *r)
 	char a[NETIF_TEXT_MAX];
 
 	netif_text(f->server, a);
-	if (f->replied)
+	if (f->any_file)
+		say(r, "server", DOCTOR_OK, "%s serves a file, not an image: use -N", a);
+	else if (f->replied)
 		say(r, "server", DOCTOR_OK, "%s serves an image of %u chunks", a,
 		    f->chunks);
 	else if (answers(f))
@@ -332,6 +334,8 @@ doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 		judge_sending, judge_membership, judge_server, judge_source,
 		judge_multicast, judge_direct, judge_second_port, judge_querier,
 		judge_mtu, judge_routers, judge_loss };
+	const char *serves = f->any_file ? ", which serves a file, not an image: use -N"
+	                                 : "";
 	char a[NETIF_TEXT_MAX];
 
 	*r = (struct doctor_report){ 0 };
@@ -339,9 +343,11 @@ doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 		checks[i](f, r);
 	const struct doctor_check *bad = worst(r);
 	r->well = bad == NULL && arrives(f);
-	snprintf(r->summary, sizeof r->summary, "%s%s",
-	    bad != NULL  ? bad->text
-	    : arrives(f) ? "all is well: multicast arrives from "
-			 : "no reason was found",
-	    bad == NULL && arrives(f) ? netif_text(f->server, a) : "");
+	if (bad == NULL && arrives(f))
+		snprintf(r->summary, sizeof r->summary,
+		    "all is well: multicast arrives from %s%s", netif_text(f->server, a),
+		    serves);
+	else
+		snprintf(r->summary, sizeof r->summary, "%s",
+		    bad != NULL ? bad->text : "no reason was found");
 }

@@ -1,10 +1,13 @@
 #include "frisbee/loop.h"
 
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/base/cli.h"
+#include "common/net/outage.h"
 #include "common/net/silence.h"
 #include "common/net/wirext.h"
 
@@ -17,6 +20,9 @@ enum {
 	PATIENCE_EXT_US = 1200000,
 	PATIENCE_US = 2000000,
 	PATIENCE_SPREAD_US = 300000,
+	/* Who waits in vain is told so: soon, then every minute. */
+	TELL_SOON_US = 5000000,
+	TELL_AGAIN_US = 60000000,
 };
 
 struct loop {
@@ -27,12 +33,14 @@ struct loop {
 	const struct loop_config *cfg;
 	struct progress *progress;
 	uint64_t now, spread_us;
+	uint64_t tell_at; /* when the user is told that nothing is heard */
 	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
 	struct loop_result *r;
 	struct silence silence;
+	struct outage outage;
 	uint32_t held;    /* chunk buffers that the sink has */
 	uint32_t rejoins; /* of the group, because of silence */
-	bool expecting;   /* the sink was told how much */
+	uint32_t images;  /* of which the sink was told how much to expect */
 	bool ending;      /* the sink was told that all is there */
 	bool left;        /* the group */
 	bool sink_failed, sink_done;
@@ -71,19 +79,34 @@ follow_plan(struct loop *l, uint32_t buf)
 	client_need(l->client, l->now, buf, need, final);
 }
 
-/* What is damaged of a chunk comes again. */
-static void
-mend(struct loop *l, uint32_t buf)
+/* What is damaged of a chunk comes again, unless the server has it no better. */
+static int
+mend(struct loop *l, uint32_t buf, struct err *e)
 {
 	const struct blockmap *bad = sink_damaged(l->sink, buf);
+	uint32_t chunk;
 
 	l->held--;
 	l->r->blocks_damaged += blockmap_count(bad);
-	client_again(l->client, l->now, buf, bad);
+	unsigned times = client_again(l->client, l->now, buf, bad);
+	if (times == 0)
+		return 0;
+	*e = *sink_damage(l->sink, buf, &chunk);
+	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
 }
 
+/* --only: chunks that others led to. */
 static void
-collect_buffers(struct loop *l)
+follow_wants(struct loop *l)
+{
+	uint32_t chunk;
+
+	while (sink_wants(l->sink, &chunk))
+		client_want(l->client, l->now, chunk);
+}
+
+static int
+collect_buffers(struct loop *l, struct err *e)
 {
 	uint32_t n;
 
@@ -97,9 +120,12 @@ collect_buffers(struct loop *l)
 			l->sink_done = true;
 		else if (n < 2 * l->cfg->buffers + 2)
 			follow_plan(l, n - l->cfg->buffers - 2);
-		else
-			mend(l, n - 2 * l->cfg->buffers - 2);
+		else if (n == 3 * l->cfg->buffers + 2)
+			follow_wants(l);
+		else if (mend(l, n - 2 * l->cfg->buffers - 2, e) != 0)
+			return -1;
 	}
+	return 0;
 }
 
 static void
@@ -107,6 +133,7 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {
 	if (!sink_takes_parts(l->sink)) {
 		l->held++;
+		l->r->chunks_fetched++;
 		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
 		return;
 	}
@@ -116,6 +143,7 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 		return;
 	}
 	l->held++;
+	l->r->chunks_fetched++;
 	sink_put_planned(l->sink, chunk, buf, bytes, &here);
 }
 
@@ -124,8 +152,10 @@ hand_over(struct loop *l)
 {
 	uint32_t chunk, buf, bytes;
 
-	if (!l->expecting && client_chunks(l->client) != 0) {
-		l->expecting = true;
+	if (l->images != client_images(l->client)) {
+		l->images = client_images(l->client);
+		progress_total(l->progress, (uint64_t)client_chunks(l->client) *
+						WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 		sink_expect(l->sink, client_chunks(l->client));
 	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
@@ -220,10 +250,66 @@ mind_silence(struct loop *l)
 }
 
 static void
+tell(struct loop *l, const char *sentence)
+{
+	progress_clear(l->progress);
+	l->cfg->say(sentence);
+}
+
+/* A group that does not reach us looks like a server that has not begun. */
+static void
+mind_patience(struct loop *l)
+{
+	char text[200], addr[NETIF_TEXT_MAX];
+	uint64_t heard = client_heard_us(l->client);
+	bool ever = client_chunks(l->client) != 0;
+
+	if (l->now < heard + TELL_SOON_US)
+		l->tell_at = heard + (ever ? TELL_AGAIN_US : TELL_SOON_US);
+	if (l->now < l->tell_at || outage_goes_on(&l->outage) ||
+	    !client_wants_blocks(l->client) || l->held == l->cfg->buffers)
+		return;
+	l->tell_at = l->now + TELL_AGAIN_US;
+	snprintf(text, sizeof text,
+	    "nothing was heard from %s:%u for %" PRIu64
+	    " s; frisbee --doctor with the same options says why",
+	    netif_text(sock_dest(l->sock), addr), sock_port(l->sock),
+	    (l->now - heard) / 1000000);
+	tell(l, text);
+}
+
+/* Without a network the load stands still; only -T ends it.  The address may be another one
+ * afterwards. */
+static void
+mind_outage(struct loop *l)
+{
+	char text[OUTAGE_TEXT_MAX];
+	enum outage_news news =
+	    outage_mind(&l->outage, l->now, l->sock, l->second, text);
+
+	if (news == OUTAGE_NOTHING)
+		return;
+	tell(l, text);
+	if (news == OUTAGE_ENDED)
+		client_set_address(l->client, sock_netif(l->sock)->addr);
+}
+
+static enum loop_state
+state_of(const struct loop *l)
+{
+	if (client_chunks(l->client) == 0)
+		return LOOP_WAITING;
+	if (!client_wants_blocks(l->client))
+		return LOOP_FLUSHING;
+	return l->held == l->cfg->buffers ? LOOP_DISK_BOUND : LOOP_LOADING;
+}
+
+static void
 note_engine(const struct loop *l)
 {
 	struct loop_result *r = l->r;
 
+	r->state = state_of(l);
 	r->stats = *client_stats(l->client);
 	r->chunks = client_chunks(l->client);
 	r->chunks_taken = client_chunks_taken(l->client);
@@ -253,7 +339,8 @@ load(struct loop *l, struct err *e)
 			return -1;
 		if (receive(l, e) != 0)
 			return -1;
-		collect_buffers(l);
+		if (collect_buffers(l, e) != 0)
+			return -1;
 		hand_over(l);
 		follow_session(l);
 		if (send_requests(l, e) != 0)
@@ -263,7 +350,9 @@ load(struct loop *l, struct err *e)
 		if (client_state(l->client) == CLIENT_GAVE_UP)
 			return err_set(e, ERR_IO,
 			    "nothing heard from the server for too long (-T)");
+		mind_outage(l);
 		mind_silence(l);
+		mind_patience(l);
 		tick(l);
 		wait_for_work(l);
 	}
@@ -281,6 +370,7 @@ leave(struct loop *l, const struct install_stats *s)
 
 	if (client_stats(l->client)->join_attempts == 0)
 		return;
+	client_set_outcome(l->client, l->r->done);
 	client_finish(l->client, l->now, &shell);
 	send_requests(l, &ignored);
 }
@@ -308,6 +398,7 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 		*e = why;
 		rc = -1;
 	}
+	r->done = rc == 0;
 	l.now = clock_us();
 	leave(&l, &r->install);
 	note_engine(&l);

@@ -7,7 +7,17 @@
 #include "frisbee/client.h"
 #include "frisbee/sink.h"
 
+/* What a load is doing. */
+enum loop_state {
+	LOOP_WAITING, /* for a server */
+	LOOP_LOADING,
+	LOOP_DISK_BOUND, /* all chunk buffers wait to be written */
+	LOOP_FLUSHING,   /* everything was received; what is left to do is writing */
+};
+
 struct loop_result {
+	enum loop_state state;
+	bool done; /* all of it is installed */
 	struct install_stats install;
 	struct wire_stats stats;
 	uint32_t chunks;
@@ -19,6 +29,8 @@ struct loop_result {
 	uint64_t blocks_left_out; /* of empty ends of chunks: they never came */
 	uint64_t blocks_damaged;  /* and asked for again */
 	uint32_t chunks_taken;
+	uint32_t
+	    chunks_fetched; /* as they came: with --only not all, some perhaps twice */
 	uint64_t packets; /* heard */
 	/* Times without any packet, of a second and more, before all was there. */
 	uint64_t stalls, stalled_us;
@@ -32,6 +44,8 @@ struct loop_config {
 	/* Called once a second with how it is then; NULL: not. */
 	void (*tick)(void *arg, const struct loop_result *);
 	void *tick_arg;
+	/* What the user should know of the network while it loads. */
+	void (*say)(const char *sentence);
 };
 
 /* Load the image into the sink, leave the session.  Takes the sink over. */

@@ -5,6 +5,7 @@
 
 #include "common/base/progress.h"
 #include "common/disk/output.h"
+#include "common/install/rehearsal_report.h"
 #include "common/net/parity.h"
 #include "frisbee/doctor.h"
 #include "frisbee/loop.h"
@@ -59,9 +60,8 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 		.join_us = JOIN_US,
 		.silence_us = o->silence_s * 1000000,
 		.sequential = o->sequential,
-		/* Without the image's partitions there is no place for the state. */
-		.chunk0_first = o->install.state != NULL &&
-		                strcmp(o->install.state, "target") == 0,
+		.chunk0_first = install_wants_table(&o->install) || o->dry_run,
+		.unicast = o->net.unicast && !o->base,
 		.ext = !o->base && !o->net.unicast,
 		.parity = parity_available(),
 		.start_delay_us = o->start_delay_s != 0
@@ -101,17 +101,28 @@ report(struct opts *o, const struct loop_result *r, struct err *e)
 	return report_print(r, seconds(o), o->report_to, e);
 }
 
+static int
+report_dry(const struct opts *o, const struct sink_config *sc, struct err *e)
+{
+	if (o->json)
+		return rehearsal_json(sc->dry, stdout, e);
+	if (!o->quiet)
+		rehearsal_print(sc->dry, &sc->install, "the image", sc->target);
+	return 0;
+}
+
 /* Everything is open: load, report. */
 static int
-load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sink *sink,
-    struct mailbox *box, struct err *e)
+load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
+    struct sock *sock, struct sink *sink, struct mailbox *box, struct err *e)
 {
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
 		.keepalive_us = o->net.keepalive_s * 1000000,
 		.write_mb = o->install.write_mb,
 		.net = nc,
 		.tick = on_tick,
-		.tick_arg = o };
+		.tick_arg = o,
+		.say = warn };
 	struct loop_result r = { 0 };
 	struct client_config cc;
 	struct progress progress;
@@ -123,6 +134,7 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	cc.has_arg = sink;
 	cc.resumes = sink_resumes(sink);
 	cc.in_order = sink_in_order(sink);
+	cc.chunk0_first |= sink_waits(sink);
 	cc.first_blocks = sink_takes_parts(sink) ? PARTIAL_FIRST_BLOCKS : 0;
 	struct client *client = configured == 0 ? client_new(&cc, o->started_us) : NULL;
 	if (client == NULL) {
@@ -135,13 +147,15 @@ load(struct opts *o, const struct sock_config *nc, struct sock *sock, struct sin
 	progress_end(&progress, (uint64_t)r.chunks << 20);
 	o->gave_up = r.gave_up;
 	client_free(client);
-	if (rc != 0 && r.chunks > 0) {
+	if (rc != 0 && r.chunks > 0 && sc->dry == NULL) {
 		struct err why = *e;
 		on_tick(o, &r);
 		return err_set(
 		    e, why.kind, "%.400s; the target is not complete", why.text);
 	}
-	if (rc == 0)
+	if (rc == 0 && sc->dry != NULL)
+		rc = report_dry(o, sc, e);
+	else if (rc == 0)
 		rc = report(o, &r, e);
 	lost_free(&r.install.lost);
 	return rc != 0 ? -1 : 0;
@@ -154,11 +168,13 @@ run(struct opts *o, const char *target, struct err *e)
 		.any_file = o->any_file,
 		.target = target,
 		.buffers = (uint32_t)o->chunk_mb };
+	struct rehearsal_found found = { .nparts = 0 };
 	struct sock_config nc;
 	struct sock *sock;
 	struct mailbox *box;
 	struct sink *sink;
 
+	sc.dry = o->dry_run ? &found : NULL;
 	sc.install.warn = warn;
 	sc.install.say = o->quiet ? NULL : say;
 	sc.install.gentle = true;
@@ -166,8 +182,7 @@ run(struct opts *o, const char *target, struct err *e)
 		return -1;
 	if (o->net.unicast) { /* any free port of ours, to that one of the server's */
 		if (nc.port_lo == 0 || nc.port_lo != nc.port_hi)
-			return err_set(
-			    e, ERR_USAGE, "--unicast: one port (-p) is needed");
+			return err_misuse(e, "--unicast: one port (-p) is needed");
 		nc.dest_port = nc.port_lo;
 		nc.connected = true;
 		nc.port_lo = nc.port_hi = 0;
@@ -179,10 +194,11 @@ run(struct opts *o, const char *target, struct err *e)
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)
-			rc = load(o, &nc, sock, sink, box, e);
+			rc = load(o, &sc, &nc, sock, sink, box, e);
 		mailbox_free(box);
 	}
 	sock_close(sock);
+	rehearsal_found_free(&found);
 	return rc;
 }
 
@@ -207,7 +223,13 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->doctor)
 		return err_set(e, ERR_USAGE, "--doctor loads nothing: no target");
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "one target is needed");
+		return err_misuse(e, "one target is needed");
+	if (o->dry_run && o->install.only.n > 0)
+		return err_misuse(
+		    e, "--dry-run is of whole images: it cannot be used with --only");
+	if (o->dry_run && o->any_file)
+		return err_misuse(e, "--dry-run is for images that are installed: not "
+				     "with -N");
 	if (opts_settle(o, e) != 0)
 		return -1;
 	o->report_to = output_report(operands[0]);

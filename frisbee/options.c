@@ -21,7 +21,7 @@ enum {
 
 #define CHUNK_MB_BY_MEMORY UINT64_MAX
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR, OPT_DRY_RUN };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -46,6 +46,8 @@ static const struct cli_opt own_opts[] = {
 	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
 	FLAG(OPT_DOCTOR, "doctor", "load nothing: say why multicast does not arrive",
 	    doctor),
+	FLAG(OPT_DRY_RUN, "dry-run",
+	    "write nothing: say what would be done, as far as chunk 0 tells", dry_run),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
 	FLAG('d', "debug", "say more", debug),
 	FLAG('t', "trace", "the same as -d", debug),
@@ -91,8 +93,11 @@ const struct cli_program frisbee_program = {
 	.examples =
 	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 --only 2 /dev/sda only partition 2 of a "
+	    "disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 --dry-run /dev/sda   would it be taken?\n"
 	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          what is wrong?\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },

@@ -17,7 +17,7 @@ struct opts {
 	const char *server; /* -S */
 	const char *stats_file;
 	uint64_t started_us;
-	bool any_file, sequential, quiet, debug, json, base, doctor;
+	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,
 	    progress_fd;

@@ -11,7 +11,26 @@ rate(const struct loop_result *r, double seconds)
 {
 	const double chunk_bits = 8.0 * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 
-	return seconds > 0 ? r->chunks_taken * chunk_bits / seconds : 0;
+	return seconds > 0 ? r->chunks_fetched * chunk_bits / seconds : 0;
+}
+
+static void
+put_state(struct json *j, const struct loop_result *r, double seconds)
+{
+	static const char *const names[] = {
+		[LOOP_WAITING] = "waiting",
+		[LOOP_LOADING] = "loading",
+		[LOOP_DISK_BOUND] = "disk",
+		[LOOP_FLUSHING] = "flushing",
+	};
+
+	json_string(j, "state", r->done ? "done" : names[r->state]);
+	if (r->chunks == 0)
+		return;
+	json_double(j, "progress", (double)r->chunks_taken / r->chunks);
+	if (r->chunks_taken > 0 && !r->done)
+		json_double(j, "seconds_left",
+		    seconds * (r->chunks - r->chunks_taken) / r->chunks_taken);
 }
 
 static struct json *
@@ -24,11 +43,14 @@ to_json(const struct loop_result *r, double seconds)
 		return NULL;
 	json_object(j, NULL);
 	json_double(j, "seconds", seconds);
+	put_state(j, r, seconds);
 	json_uint(j, "chunks", r->chunks);
 	json_uint(j, "bytes_written", r->install.bytes_written);
 	json_uint(j, "bytes_same", r->install.bytes_same);
 	json_uint(j, "bytes_covered", r->install.bytes_covered);
 	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
+	json_uint(j, "tail_bytes_left_out", r->install.tail_left_out);
+	json_uint(j, "tail_bytes_moved", r->install.tail_moved);
 	lost_json(&r->install.lost, j);
 	json_uint(j, "requests", s->requests);
 	json_uint(j, "prequests", s->prequests);
@@ -47,6 +69,7 @@ to_json(const struct loop_result *r, double seconds)
 	json_uint(j, "blocks_left_out", r->blocks_left_out);
 	json_uint(j, "blocks_damaged", r->blocks_damaged);
 	json_uint(j, "chunks_taken", r->chunks_taken);
+	json_uint(j, "chunks_fetched", r->chunks_fetched);
 	json_double(j, "rate_bits_per_s", rate(r, seconds));
 	json_uint(j, "packets", r->packets);
 	json_uint(j, "control_messages",

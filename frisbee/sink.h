@@ -6,19 +6,26 @@
  * `buffers` when something failed, `buffers` + 1 when all is done.  So the mailbox
  * must hold `buffers` + SINK_NEWS.
  *
- * The digest of each chunk that has one is checked before anything is done with it.  A
- * buffer whose chunk is damaged comes back as 2 * `buffers` + 2 + its number: some of
- * its blocks should come again, the second time all.  A chunk that stays damaged is a
- * failure.
+ * Each chunk is proved before anything is done with it: by its signature, by what
+ * authenticates its encryption, by its digest, or else by decoding it; and it must be of
+ * the same image, and of the same kind, as the first one that was accepted.  A buffer
+ * whose chunk is not proved comes back as 2 * `buffers` + 2 + its number: some of its
+ * blocks should come again, the second time all.  How often is the caller's choice.
+ * Where chunks must come in order, those behind it wait in their buffers.
+ *
+ * When only some partitions are installed (--only), which chunks are needed shows chunk
+ * by chunk: the number 3 * `buffers` + 2 says that sink_wants() has some, and comes in
+ * front of the buffer that told of them.
  */
 #ifndef FRISBEE_SINK_H
 #define FRISBEE_SINK_H
 
 #include "common/install/install.h"
+#include "common/install/rehearsal.h"
 #include "common/net/blockmap.h"
 #include "common/net/mailbox.h"
 
-enum { SINK_NEWS = 3 };
+enum { SINK_NEWS = 4 };
 
 struct sink;
 
@@ -27,24 +34,35 @@ struct sink_config {
 	bool any_file; /* -N: no image, write the bytes */
 	const char *target;
 	uint32_t buffers;
+	/* --dry-run: nothing is written, chunk 0 is all that is asked for, and this tells
+	 * what was found; or NULL. */
+	struct rehearsal_found *dry;
 };
 
 int sink_new(
     struct sink **, const struct sink_config *, struct mailbox *, struct err *);
 /* Where block b of a buffer belongs. */
 uint8_t *sink_buffer(struct sink *, uint32_t buf);
-/* Is this chunk on the disk already (--state)?  Before the first sink_put(). */
+/* Need this chunk not be asked for: it is on the disk already (--state), or not needed
+ * (--dry-run), or whether it is needed will be told by sink_wants() (--only)?  Before the
+ * first sink_put(). */
 bool sink_has(void *sink, uint32_t chunk);
-/* ... or some are. */
+/* ... or is that so of some? */
 bool sink_resumes(const struct sink *);
 /* Must chunks come in order, since the target is a pipe? */
 bool sink_in_order(const struct sink *);
-/* How many chunks there will be; before the first sink_put(). */
+/* Must chunk 0 come before anything is written?  Until then the buffers of other chunks
+ * are kept, so one must be left for it. */
+bool sink_waits(const struct sink *);
+/* How many chunks there will be; before the first sink_put().  Again, when that turns
+ * out to be wrong and all that was put came back. */
 void sink_expect(struct sink *, uint32_t nchunks);
 /* A chunk is complete, perhaps with parity in the places of lost blocks (as
  * client_parity() has it, copied; NULL: none).  Never blocks. */
 void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes,
     const uint8_t *parity_at);
+/* The next chunk that is needed after all; false: no more for now. */
+bool sink_wants(struct sink *, uint32_t *chunk);
 /* Do parts of a chunk help (--skip-same)?  Then sink_plan() says which. */
 bool sink_takes_parts(const struct sink *);
 /* Of the chunk in a buffer these blocks have come: what else is needed?  The number
@@ -57,6 +75,8 @@ void sink_put_planned(struct sink *, uint32_t chunk, uint32_t buf, uint32_t byte
     const struct blockmap *here);
 /* When a chunk came back damaged: these blocks of it are. */
 const struct blockmap *sink_damaged(const struct sink *, uint32_t buf);
+/* ... of this chunk, and why that is believed. */
+const struct err *sink_damage(const struct sink *, uint32_t buf, uint32_t *chunk);
 /* No more chunks: finish and report through the mailbox. */
 void sink_end(struct sink *);
 /* Join the thread.  0 when all is where it belongs. */

@@ -10,8 +10,13 @@
 #include "common/net/wire.h"
 #include "common/net/wirext.h"
 
+/* Of what is sent, a client that lacks more than this has a slow link. */
+static const double SLOW_LINK_LOSS = 0.2;
+
 struct clients {
 	pthread_mutex_t lock;
+	uint32_t chunks; /* of the image; 0: not known */
+	uint32_t done;   /* clients that left with the whole image */
 	struct lru order;
 	struct client_row *row;
 };
@@ -82,6 +87,7 @@ row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
 	}
 	lru_touch(&c->order, i, asks);
 	c->row[i].heard_us = now_us;
+	c->row[i].gone = false;
 	c->row[i].messages++;
 	return &c->row[i];
 }
@@ -100,6 +106,20 @@ note_leave(struct client_row *r, const struct wire_msg *m)
 	r->stalls = s->idle_timeouts;
 	r->dropped = s->dropped_no_buffer;
 	r->duplicates = s->dup_finished + s->dup_in_progress;
+}
+
+static void
+note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t len)
+{
+	bool whole;
+
+	if (!wirext_get_outcome(pkt, len, &whole))
+		return;
+	c->done += whole && !r->whole;
+	r->outcome_known = true;
+	r->whole = whole;
+	if (whole)
+		r->blocks = r->of;
 }
 
 static void
@@ -127,9 +147,16 @@ note_base(struct client_row *r, const struct wire_msg *m, bool offer)
 }
 
 static void
-note_ext(struct client_row *r, const struct wirext_msg *m)
+note_ext(struct client_row *r, const struct wirext_msg *m, uint32_t chunks,
+    uint64_t now_us)
 {
 	r->extension = true;
+	if (m->told.is && m->told.chunks <= chunks) {
+		r->doing = m->told.doing;
+		r->blocks = (uint64_t)m->told.chunks * WIRE_CHUNK_BLOCKS;
+		r->of = (uint64_t)chunks * WIRE_CHUNK_BLOCKS;
+		r->told_us = now_us;
+	}
 	for (uint32_t i = 0; m->kind == WIREXT_NAK && i < m->u.nak.n; i++)
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			r->blocks_lost += m->u.nak.at[i].lack[g];
@@ -148,10 +175,11 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 		if (wirext_get(&x, pkt, len, &e) != 0 ||
 		    memcmp(x.srcip, from, 4) != 0 ||
 		    (x.kind != WIREXT_WANT && x.kind != WIREXT_NAK &&
-			x.kind != WIREXT_GO))
+			x.kind != WIREXT_GO && x.kind != WIREXT_ROOM))
 			return;
 		pthread_mutex_lock(&c->lock);
-		note_ext(row_of(c, now_us, from, port, sent, true), &x);
+		note_ext(row_of(c, now_us, from, port, sent, true), &x, c->chunks,
+		    now_us);
 		pthread_mutex_unlock(&c->lock);
 		return;
 	}
@@ -163,7 +191,10 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 		return; /* it only asks */
 	bool asks = m.subtype == WIRE_REQ || m.subtype == WIRE_PREQ;
 	pthread_mutex_lock(&c->lock);
-	note_base(row_of(c, now_us, from, port, sent, asks), &m, offer);
+	struct client_row *r = row_of(c, now_us, from, port, sent, asks);
+	note_base(r, &m, offer);
+	if (m.subtype == WIRE_LEAVE2)
+		note_outcome(c, r, pkt, len);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -176,7 +207,35 @@ clients_progress(
 	if (i != LRU_NONE) {
 		c->row[i].blocks = blocks < of ? blocks : of;
 		c->row[i].of = of;
+		c->row[i].told_us = c->row[i].heard_us;
 	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+clients_image(struct clients *c, uint32_t chunks)
+{
+	pthread_mutex_lock(&c->lock);
+	c->chunks = chunks;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+clients_gone(struct clients *c, const uint8_t ip[4])
+{
+	pthread_mutex_lock(&c->lock);
+	uint32_t i = find(c, ip, 0);
+	if (i != LRU_NONE)
+		c->row[i].gone = !c->row[i].left;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+clients_count(struct clients *c, uint32_t *known, uint32_t *done)
+{
+	pthread_mutex_lock(&c->lock);
+	*known = c->order.n;
+	*done = c->done;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -214,4 +273,54 @@ client_row_loss(const struct client_row *r, uint64_t sent)
 	if (since == 0)
 		return 0;
 	return r->blocks_lost < since ? (double)r->blocks_lost / (double)since : 1;
+}
+
+enum client_doing
+client_row_doing(const struct client_row *r, uint64_t sent)
+{
+	if (r->left && r->outcome_known)
+		return r->whole ? CLIENT_DOING_DONE : CLIENT_DOING_FAILED;
+	if (r->left)
+		return CLIENT_DOING_LEFT;
+	if (r->gone)
+		return CLIENT_DOING_GONE;
+	if (r->doing == WIREXT_DOING_FLUSHING)
+		return CLIENT_DOING_FLUSHING;
+	if (client_row_loss(r, sent) > SLOW_LINK_LOSS)
+		return CLIENT_DOING_SLOW_LINK;
+	return r->doing == WIREXT_DOING_DISK ? CLIENT_DOING_SLOW_DISK
+	                                     : CLIENT_DOING_LOADING;
+}
+
+const char *
+client_doing_name(enum client_doing d)
+{
+	static const char *const names[] = {
+		[CLIENT_DOING_GONE] = "gone",
+		[CLIENT_DOING_FAILED] = "failed",
+		[CLIENT_DOING_SLOW_LINK] = "slow link",
+		[CLIENT_DOING_SLOW_DISK] = "slow disk",
+		[CLIENT_DOING_LOADING] = "loading",
+		[CLIENT_DOING_FLUSHING] = "flushing",
+		[CLIENT_DOING_LEFT] = "left",
+		[CLIENT_DOING_DONE] = "done",
+	};
+
+	return names[d];
+}
+
+double
+client_row_rate(const struct client_row *r)
+{
+	if (r->of == 0 || r->told_us <= r->first_us)
+		return 0;
+	return (double)r->blocks * 1e6 / (double)(r->told_us - r->first_us);
+}
+
+double
+client_row_seconds_left(const struct client_row *r)
+{
+	double rate = client_row_rate(r);
+
+	return rate > 0 && r->blocks < r->of ? (double)(r->of - r->blocks) / rate : 0;
 }

@@ -13,6 +13,8 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/disk/disk.h"
+#include "common/net/netif_speed.h"
+#include "frisbeed/neighbour.h"
 #include "frisbeed/report.h"
 #include "frisbeed/table.h"
 
@@ -43,14 +45,18 @@ say_failure(const struct whole *d, const struct session *s)
 		log_err("session failed file=%s: %s", s->place->image, s->err.text);
 }
 
-static void
-open_sessions(struct whole *d, const struct server_config *c)
+static int
+open_sessions(struct whole *d, const struct server_config *c, struct err *e)
 {
 	for (unsigned i = 0; i < d->n; i++)
-		if (session_open(&d->sessions[i], d->opts, &d->places[i], i, c) != 0)
-			say_failure(d, &d->sessions[i]);
+		session_open(&d->sessions[i], d->opts, &d->places[i], i, c);
+	int rc = d->opts->force ? 0 : neighbours_look(d->sessions, d->n, e);
 	for (unsigned i = 0; i < d->n; i++)
-		session_open_second(&d->sessions[i]);
+		if (d->sessions[i].state == SESSION_FAILED)
+			say_failure(d, &d->sessions[i]);
+		else
+			session_open_second(&d->sessions[i]);
+	return rc;
 }
 
 /* Of one "addr:port\n" and a NUL, as the original writes it; of several, a line each
@@ -265,6 +271,26 @@ allocate(struct whole *d, struct err *e)
 	return mailbox_new(&d->ended, d->n, e);
 }
 
+/* The fastest card that an image is sent by; what is wrong with a place is told when it
+ * is opened. */
+static uint64_t
+card_bits(const struct place *places, unsigned n)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct sock_config sc = { 0 };
+		struct netif netif;
+		struct err e;
+		if (net_options_resolve(&places[i].net, &sc, &e) != 0 ||
+		    sock_interface(&netif, &sc, &e) != 0)
+			continue;
+		uint64_t bits = netif_speed(NULL, netif.name);
+		most = bits > most ? bits : most;
+	}
+	return most;
+}
+
 int
 daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 {
@@ -272,16 +298,17 @@ daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 	struct server_config c = { 0 };
 	uint64_t rate;
 
-	if (opts_configure(o, &c, &rate, e) != 0 ||
-	    places_parse(&d.places, images, n, &o->net, e) != 0)
+	if (places_parse(&d.places, images, n, &o->net, e) != 0)
 		return -1;
-	int rc = allocate(&d, e);
+	int rc = opts_configure(o, card_bits(d.places, n), &c, &rate, e);
+	if (rc == 0)
+		rc = allocate(&d, e);
 	if (rc == 0) {
-		open_sessions(&d, &c);
-		rc = outcome(&d, e);
+		int looked = open_sessions(&d, &c, e);
+		rc = looked == 0 ? outcome(&d, e) : -1;
 		/* As long as one can be served, it is. */
 		bool any = false;
-		for (unsigned i = 0; i < n; i++)
+		for (unsigned i = 0; i < n && looked == 0; i++)
 			any |= d.sessions[i].state == SESSION_OPEN;
 		if (any)
 			rc = serve(&d, rate, e);

@@ -10,10 +10,10 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/net/mailbox.h"
+#include "common/net/outage.h"
 #include "common/net/parity.h"
 #include "common/net/silence.h"
 #include "common/net/wirext.h"
-#include "frisbeed/identity.h"
 #include "frisbeed/probes.h"
 #include "frisbeed/reader.h"
 
@@ -22,7 +22,7 @@ enum {
 	RESEND_US = 1000,        /* after the kernel had no room */
 	BATCHES_A_TURN = 8,      /* then requests are looked at again */
 	FILE_CHECK_US = 1000000, /* is it still the same file? */
-	FAREWELL_US = 500000,    /* if not, clients are told for so long */
+	FAREWELL_US = 2000000,   /* if not, clients are told for so long */
 	PATIENCE_US = 2000000,   /* no client has said anything for so long */
 };
 
@@ -41,13 +41,13 @@ struct loop {
 	struct mailbox *read_done;
 	const struct loop_config *cfg;
 	struct disk *image;
-	uint8_t identity[WIREXT_IDENTITY_BYTES];
 	uint64_t check_at, stale_us; /* 0: it is the same */
 	bool renamed;
 	struct batch batch, parity, packs;
 	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
 	uint64_t now;
 	struct silence silence;
+	struct outage outage;
 	struct probes *probes;
 	bool congested;  /* the kernel had no room */
 	uint64_t stalls; /* how often */
@@ -59,6 +59,8 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 {
 	struct loop *l = arg;
 
+	if (!allow_has(l->cfg->allow, from))
+		return;
 	silence_broken(&l->silence, l->now);
 	if (probes_input(l->probes, l->now, pkt, len, from))
 		return;
@@ -223,8 +225,9 @@ wait_for_work(struct loop *l)
 		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
 		    .events = POLLIN },
 		{ .fd = probes_fd(l->probes), .events = POLLIN } };
-	uint64_t at = l->congested ? l->now + RESEND_US
-	                           : server_deadline(l->server, l->now);
+	uint64_t at = outage_goes_on(&l->outage) ? l->outage.again_us
+	              : l->congested             ? l->now + RESEND_US
+	                                         : server_deadline(l->server, l->now);
 	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
 	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
 	struct timespec ts = { (time_t)(wait / 1000000),
@@ -246,29 +249,54 @@ mind_silence(struct loop *l)
 	sock_rejoin(l->sock, l->cfg->second);
 }
 
-/* A file that was written to or cut is no image any more.  One that only lost its name
- * is still whole: it is served to the end. */
-static int
-check_file(struct loop *l, struct err *e)
+/* Without a network the session stands still; only -T ends it.  The address may be another
+ * one afterwards. */
+static void
+mind_outage(struct loop *l)
 {
-	uint8_t id[WIREXT_IDENTITY_BYTES];
+	char text[OUTAGE_TEXT_MAX];
+	enum outage_news news =
+	    outage_mind(&l->outage, l->now, l->sock, l->cfg->second, text);
 
-	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
-		return err_set(e, ERR_IO, "%s: was changed while it was being served",
-		    disk_name(l->image));
-	if (l->stale_us != 0 || l->now < l->check_at)
-		return 0;
+	if (news == OUTAGE_BEGAN)
+		log_warn("%s", text);
+	if (news != OUTAGE_ENDED)
+		return;
+	log_info("%s", text);
+	server_set_address(l->server, sock_netif(l->sock)->addr);
+	probes_moved(l->probes, sock_netif(l->sock)->addr);
+	silence_broken(&l->silence, l->now);
+}
+
+static int
+look_at_file(struct loop *l, struct err *e)
+{
 	l->check_at = l->now + FILE_CHECK_US;
-	if (!l->renamed && !identity_named(l->image)) {
+	if (!l->renamed && !identity_named(l->cfg->identity)) {
 		l->renamed = true;
 		log_warn("the name leads to another file now; the one that was opened "
 			 "is served on"
 			 " file=%s",
 		    disk_name(l->image));
 	}
-	if (identity_of(l->image, id, e) != 0)
+	return identity_look(l->cfg->identity, e);
+}
+
+/* A file that was written to or cut is no image any more.  One that only lost its name
+ * is still whole: it is served to the end. */
+static int
+check_file(struct loop *l, struct err *e)
+{
+	struct identity *id = l->cfg->identity;
+
+	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
+		return err_set(e, ERR_IO, "%s: was changed while it was being served",
+		    disk_name(l->image));
+	if (l->stale_us != 0)
+		return 0;
+	if (l->now >= l->check_at && look_at_file(l, e) != 0)
 		return -1;
-	if (memcmp(id, l->identity, sizeof id) == 0)
+	if (!identity_changed(id))
 		return 0;
 	log_err("the file was changed while it is served; the clients are told file=%s",
 	    disk_name(l->image));
@@ -307,6 +335,7 @@ serve(struct loop *l, struct err *e)
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)
 			return -1;
+		mind_outage(l);
 		mind_silence(l);
 		wait_for_work(l);
 	}
@@ -327,12 +356,11 @@ loop_run(struct server *server, struct sock *sock, struct disk *image,
 	l->parity.sock = l->packs.sock = cfg->second;
 	l->cfg = cfg;
 	l->image = image;
-	if (identity_of(image, l->identity, e) == 0 &&
-	    mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
-		0) {
+	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
+	    0) {
 		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
 		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,
-		    cfg->second != NULL, l->read_done, e);
+		    cfg->second != NULL, cfg->identity, l->read_done, e);
 		if (rc == 0)
 			rc = serve(l, e);
 		reader_free(l->reader);

@@ -3,7 +3,9 @@
 #define FRISBEED_LOOP_H
 
 #include "common/disk/disk.h"
+#include "common/net/allow.h"
 #include "common/net/sock.h"
+#include "frisbeed/identity.h"
 #include "frisbeed/server.h"
 
 struct loop_config {
@@ -11,6 +13,8 @@ struct loop_config {
 	uint64_t keepalive_us;      /* 0: the usual */
 	struct sock *second;        /* of the extension; NULL: none */
 	uint32_t session;
+	const struct allow *allow;  /* whose packets are heard; NULL: anybody's */
+	struct identity *identity; /* of the image */
 	/* All optional.  What arrives; and, now and then, a chance to look at the
 	 * engine: true ends the session.  stalls: how often the kernel had no room. */
 	void (*heard)(void *arg, uint64_t now_us, const void *pkt, size_t len,

@@ -1,7 +1,6 @@
 /* frisbeed: serve images, each to everybody who asks on its multicast group. */
 #include <signal.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include "common/base/cli.h"
 #include "common/base/log.h"
@@ -40,8 +39,8 @@ act(void *opts, char **operands, int n, struct err *e)
 	const struct opts *o = opts;
 
 	if (n < 1)
-		return err_set(e, ERR_USAGE, "an image is needed");
-	log_open("frisbeed", o->debug || isatty(STDERR_FILENO),
+		return err_misuse(e, "an image is needed");
+	log_open("frisbeed", !o->syslog,
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);

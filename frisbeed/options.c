@@ -12,7 +12,8 @@ enum {
 	IDLE_S_DEFAULT = 1800,
 	UNICAST_DEFAULT = 64,
 };
-/* In bits a second, with neither -W nor -B nor -G: the most. */
+/* In bits a second, with neither -W nor -B nor -G: the most, where the card does not
+ * say what it can do. */
 #define RATE_DEFAULT UINT64_C(1000000000)
 #define GAP_NOT_SET UINT64_MAX
 
@@ -22,7 +23,12 @@ enum {
 	OPT_STORE_CACHE,
 	OPT_BASE,
 	OPT_STATS,
-	OPT_UNICAST_CLIENTS
+	OPT_UNICAST_CLIENTS,
+	OPT_ALLOW,
+	OPT_SYSLOG,
+	OPT_WAIT,
+	OPT_UNTIL,
+	OPT_FORCE
 };
 
 const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
@@ -31,6 +37,12 @@ const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
 	.store_cache = STORE_CACHE_BYTES };
 
 #define AT(field) offsetof(struct opts, field)
+
+static int
+add_allowed(void *at, const char *arg, struct err *e)
+{
+	return allow_add(at, arg, e);
+}
 
 const struct cli_opt own_opts[] = {
 	{ 'W', "bandwidth", "BITS",
@@ -42,7 +54,8 @@ const struct cli_opt own_opts[] = {
 	    "microseconds from burst to burst (2000); 0: as fast as it goes", CLI_UINT,
 	    AT(gap_us), 0, 10000000, NULL },
 	{ 'D', "dynamic", NULL,
-	    "find the rate, below that of -W, or -B and -G (without these: below 1G)",
+	    "find the rate, below that of -W, or -B and -G (without these: below the "
+	    "card's)",
 	    CLI_FLAG, AT(dynamic), 0, 0, NULL },
 	{ 'R', "readsize", "N", "blocks a read (32; from a store a whole chunk)",
 	    CLI_UINT, AT(run_blocks), 1, 1024, NULL },
@@ -50,15 +63,23 @@ const struct cli_opt own_opts[] = {
 	    "leave after S seconds without requests (1800; 0: never; < 0: when "
 	    "the last client has left)",
 	    CLI_INT, AT(idle_s), (uint64_t)-1000000, 1000000000, NULL },
+	{ OPT_WAIT, "wait", "N", "begin to send when N clients are there", CLI_UINT,
+	    AT(wait_clients), 1, SERVER_CLIENTS_MAX, NULL },
+	{ OPT_UNTIL, "until", "N", "leave when N clients have installed the image",
+	    CLI_UINT, AT(until_clients), 1, UINT32_MAX, NULL },
 	{ 'A', "address-file", "FILE",
 	    "write ADDR:PORT there; of several images a line each", CLI_STR,
 	    AT(addr_file), 0, 0, NULL },
 	{ OPT_UNICAST_CLIENTS, "unicast-clients", "N",
 	    "with --unicast, so many clients of an image at once (64)", CLI_UINT,
 	    AT(unicast_max), 1, 1024, NULL },
-	{ 'd', "debug", NULL,
-	    "log to stderr (else: to a terminal, or syslog), and more", CLI_FLAG,
-	    AT(debug), 0, 0, NULL },
+	{ OPT_ALLOW, "allow", "NET",
+	    "hear only clients of this network (10.1.0.0/16) or address; repeatable",
+	    CLI_CALL, AT(allow), 0, 0, add_allowed },
+	{ 'd', "debug", NULL, "log more; no table on a terminal", CLI_FLAG, AT(debug), 0,
+	    0, NULL },
+	{ OPT_SYSLOG, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG,
+	    AT(syslog), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
 	    NULL },
 	{ OPT_STORE, "store", "DIR",
@@ -75,6 +96,9 @@ const struct cli_opt own_opts[] = {
 	{ OPT_BASE, "base", NULL,
 	    "only the protocol that old clients speak, with all clients", CLI_FLAG,
 	    AT(base), 0, 0, NULL },
+	{ OPT_FORCE, "force", NULL,
+	    "serve although another frisbeed answers on this group and port", CLI_FLAG,
+	    AT(force), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, and of no use", CLI_STR, AT(ignored), 0, 0, NULL },
 	{ 'H', NULL, "S", "not built yet: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
@@ -96,8 +120,8 @@ run_blocks(const struct opts *o)
 }
 
 int
-opts_configure(
-    const struct opts *o, struct server_config *c, uint64_t *rate, struct err *e)
+opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c,
+    uint64_t *rate, struct err *e)
 {
 	c->run_blocks = run_blocks(o);
 	c->ahead = READ_AHEAD_BYTES / WIRE_BLOCK_BYTES / c->run_blocks;
@@ -108,11 +132,15 @@ opts_configure(
 	/* A rate that somebody has chosen is kept to. */
 	c->dynamic = o->dynamic || !chosen || (o->rate == NULL && c->gap_us == 0);
 	c->idle_us = o->idle_s * 1000000;
+	c->wait_clients = (uint32_t)o->wait_clients;
+	if (o->wait_clients != 0 && o->net.unicast)
+		return err_set(e, ERR_USAGE,
+		    "--wait is for groups: with --unicast each client is served alone");
 	*rate = c->gap_us != 0
 	            ? c->burst * (uint64_t)WIRE_BLOCK_COST_BITS * 1000000 / c->gap_us
 	            : 0;
 	if (!chosen)
-		*rate = RATE_DEFAULT;
+		*rate = card_bits != 0 ? card_bits : RATE_DEFAULT;
 	if (o->rate != NULL && cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
 		return err_ctx(e, "-W");
 	if (!chosen || o->rate != NULL)

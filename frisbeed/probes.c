@@ -65,6 +65,17 @@ probes_free(struct probes *p)
 	free(p);
 }
 
+void
+probes_moved(struct probes *p, const uint8_t addr[4])
+{
+	if (p == NULL || memcmp(p->engine.srcip, addr, 4) == 0)
+		return;
+	memcpy(p->engine.srcip, addr, 4);
+	if (p->fd >= 0)
+		close(p->fd);
+	open_direct(p, addr);
+}
+
 int
 probes_fd(const struct probes *p)
 {

@@ -13,6 +13,8 @@ struct probes;
 struct probes *probes_new(
     const struct sock *first, struct sock *second, uint32_t session, uint64_t now_us);
 void probes_free(struct probes *);
+/* Our address is another one now. */
+void probes_moved(struct probes *, const uint8_t addr[4]);
 int probes_fd(const struct probes *); /* -1: none */
 /* A packet of the second port: true when it was a probe, and is dealt with. */
 bool probes_input(struct probes *, uint64_t now_us, const void *pkt, size_t len,

@@ -4,19 +4,20 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cli.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
+#include "frisbeed/identity.h"
+#include "frisbeed/patient.h"
 
 /* A file on NFS may be gone for seconds. */
-enum { RETRIES = 100, RETRY_MS = 100 };
 /* The end of a chunk is looked at in pieces of so much. */
 enum { LOOK_BLOCKS = 16 };
 
 struct reader {
 	struct disk *disk;
+	struct identity *identity; /* or NULL */
 	struct mailbox *done;
 	struct queue *runs;
 	uint32_t ahead, run_blocks;
@@ -28,13 +29,6 @@ struct reader {
 	bool started;
 	struct err err; /* written before the mailbox is told */
 };
-
-static bool
-is_passing(const struct err *e)
-{
-	return e->kind == ERR_IO &&
-	       (e->os == EIO || e->os == ESTALE || e->os == ETIMEDOUT);
-}
 
 static uint8_t *
 buffer(const struct reader *r, uint32_t buf)
@@ -61,16 +55,9 @@ read_blocks(struct reader *r, uint64_t first, uint32_t count, uint8_t *to)
 	uint64_t size = disk_size_bytes(r->disk),
 		 want = (uint64_t)count * WIRE_BLOCK_BYTES;
 	size_t n = (size_t)(size - at < want ? size - at : want);
-	struct timespec pause = { 0, RETRY_MS * 1000000l };
 
 	memset(to + n, 0, want - n);
-	for (int tries = 0; disk_read(r->disk, to, n, at, &r->err) != 0; tries++) {
-		if (!is_passing(&r->err) || tries == RETRIES || cli_signal() != 0)
-			return -1;
-		log_warn("read failed, trying again: %s", r->err.text);
-		nanosleep(&pause, NULL);
-	}
-	return 0;
+	return patient_read(r->disk, to, n, at, &r->err);
 }
 
 /* Blocks up to the last one that is not all zero. */
@@ -135,21 +122,27 @@ reader_main(void *arg)
 			mailbox_put(r->done, READER_FAILED);
 			break;
 		}
-		mailbox_put(r->done, run->buf);
+		/* Behind the read, so that what was looked at is no older. */
+		if (r->identity == NULL || identity_holds(r->identity, run->chunk))
+			mailbox_put(r->done, run->buf);
 	}
 	return NULL;
 }
 
 int
 reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blocks,
-    bool content, struct mailbox *done, struct err *e)
+    bool content, struct identity *identity, struct mailbox *done, struct err *e)
 {
 	struct reader *r = calloc(1, sizeof *r);
 
 	if (r == NULL)
 		return err_nomem(e, "the reader");
 	*r = (struct reader){
-		.disk = d, .done = done, .ahead = ahead, .run_blocks = run_blocks
+		.disk = d,
+		.identity = identity,
+		.done = done,
+		.ahead = ahead,
+		.run_blocks = run_blocks
 	};
 	r->runs = queue_new(ahead);
 	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS, sizeof *r->slots);

@@ -9,15 +9,17 @@
 #include "frisbeed/server.h"
 
 struct reader;
+struct identity;
 
 #define READER_FAILED UINT32_MAX
 
-/* With `content`, also how much of each chunk is not empty is found out.
+/* With `content`, also how much of each chunk is not empty is found out.  What the
+ * identity (NULL: not asked) does not hold to be the same any more is never given out.
  * `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
  * a whole chunk.  What was read is put into the mailbox by its buffer's number;
  * READER_FAILED when reading has failed. */
 int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
-    bool content, struct mailbox *, struct err *);
+    bool content, struct identity *, struct mailbox *, struct err *);
 /* Waits for the thread. */
 void reader_free(struct reader *);
 /* Never blocks: no more than `ahead` runs are out at a time. */

@@ -69,6 +69,7 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 	json_string(j, "address", netif_text(r->ip, text));
 	if (r->port != 0)
 		json_uint(j, "port", r->port);
+	json_string(j, "state", client_doing_name(client_row_doing(r, sent)));
 	json_bool(j, "extension", r->extension);
 	json_bool(j, "left", r->left);
 	json_uint(j, "messages", r->messages);
@@ -76,8 +77,12 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 	json_uint(j, "blocks_lost", r->blocks_lost);
 	json_double(j, "loss", client_row_loss(r, sent));
 	json_double(j, "silent_s", (double)(now_us - r->heard_us) / 1e6);
-	if (r->of != 0)
+	if (r->of != 0) {
 		json_double(j, "progress", (double)r->blocks / (double)r->of);
+		json_double(j, "bits_per_s",
+		    client_row_rate(r) * WIRE_BLOCK_BYTES * 8);
+		json_double(j, "seconds_left", client_row_seconds_left(r));
+	}
 	if (r->told) {
 		json_uint(j, "seconds", r->seconds);
 		json_uint(j, "bytes_written", r->bytes_written);
@@ -91,13 +96,16 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 static void
 put_clients(struct json *j, struct session *s, struct client_row *rows, uint64_t sent)
 {
-	uint32_t total = 0, n = 0;
+	uint32_t total = 0, n = 0, done = 0;
 	/* Before the copy is made nobody is heard later than now. */
-	if (s->clients != NULL)
+	if (s->clients != NULL) {
 		n = clients_copy(s->clients, rows, ROWS_MAX, &total);
+		clients_count(s->clients, &total, &done);
+	}
 	uint64_t now = clock_us();
 
 	json_uint(j, "clients_known", total);
+	json_uint(j, "clients_done", done);
 	json_array(j, "clients");
 	for (uint32_t i = 0; i < n; i++)
 		put_client(j, &rows[i], now, sent);

@@ -28,10 +28,10 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 		    "%s: an image, but truncated: its length is not whole chunks "
 		    "of 1 MiB",
 		    path);
-	if (!*whole_chunks)
-		log_warn("not an image: served only to clients that load any file "
-			 "(frisbee -N) file=%s",
-		    path);
+	*whole_chunks = false;
+	log_tell("not an image: served only to clients that load any file "
+		 "(frisbee -N) file=%s",
+	    path);
 	return 0;
 }
 

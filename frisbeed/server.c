@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
@@ -32,12 +33,15 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->cfg = *cfg;
 	s->ext.idle_told = SERVER_NEVER;
 	s->now_us = now_us;
+	s->begun = cfg->wait_clients == 0;
+	s->begun_ms = (uint32_t)(now_us / 1000);
 	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
 				WIRE_BLOCK_BYTES);
 	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 	s->items = calloc(s->nchunks, sizeof *s->items);
 	s->sent = calloc(s->nchunks, sizeof *s->sent);
 	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
+	s->given_in = calloc(s->nchunks, sizeof *s->given_in);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
 	bool roll_failed = server_roll_init(s) != 0;
 	bool ext_failed = cfg->ext.on &&
@@ -45,7 +49,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 			      carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
 			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
 	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
-	    s->slots == NULL || roll_failed || ext_failed) {
+	    s->given_in == NULL || s->slots == NULL || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
@@ -79,6 +83,7 @@ server_free(struct server *s)
 	free(s->items);
 	free(s->sent);
 	free(s->sent_ms);
+	free(s->given_in);
 	free(s->slots);
 	server_roll_fini(s);
 	free(s);
@@ -103,11 +108,25 @@ server_set_log(struct server *s, const struct server_log *log)
 }
 
 void
+server_set_address(struct server *s, const uint8_t addr[4])
+{
+	memcpy(s->cfg.srcip, addr, 4);
+}
+
+void
 server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
 {
 	s->stats.bad_packets++;
 	if (s->log.bad != NULL)
 		s->log.bad(s->log.arg, from, e);
+}
+
+void
+server_hear_other(struct server *s, const uint8_t from[4])
+{
+	if (!s->other_heard && s->log.other != NULL)
+		s->log.other(s->log.arg, from);
+	s->other_heard = true;
 }
 
 void
@@ -140,8 +159,11 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		server_bad_packet(s, from, &e);
 		return;
 	}
-	if (m.type != WIRE_REQUEST)
-		return; /* another server's, or our own */
+	if (m.type != WIRE_REQUEST || m.subtype == WIRE_BLOCK) {
+		if (memcmp(from, s->cfg.srcip, 4) != 0)
+			server_hear_other(s, from);
+		return;
+	}
 	switch (m.subtype) {
 	case WIRE_JOIN:
 		server_handle_join(s, now_us, &m, pkt, len);
@@ -160,7 +182,7 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 		server_handle_prequest(s, now_us, &m);
 		break;
 	default:
-		break; /* a block */
+		break;
 	}
 }
 
@@ -173,7 +195,7 @@ end_us(const struct server *s)
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;
-	if (s->stats.joins == 0)
+	if (!s->served)
 		return SERVER_NEVER;
 	if (s->stats.clients > 0)
 		return s->asked_us + SILENCE_US;
@@ -195,8 +217,8 @@ server_deadline(const struct server *s, uint64_t now_us)
 		at = server_packs_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
 	if (!s->ext.stale && s->slots_used < s->cfg.ahead &&
-	    s->ext.parity_used != PARITY_ALL_USED && repair_due_us(&s->ext.repair) < at)
-		at = repair_due_us(&s->ext.repair);
+	    s->ext.parity_used != PARITY_ALL_USED && server_parity_due_us(s) < at)
+		at = server_parity_due_us(s);
 	return at > now_us ? at : now_us;
 }
 

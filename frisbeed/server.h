@@ -57,10 +57,11 @@ struct server_config {
 	uint64_t gap_us;     /* between starts of bursts, -G; 0: no pacing */
 	bool dynamic; /* -D: find out how fast the network is, below burst and gap */
 	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
-	 * after the last client left and nobody asks any more (or 30 min without
-	 * requests, should the last ones have died without a word); needs at least
-	 * one join. */
+	 * after the last client left or fell silent for good and nobody asks any more
+	 * (at the latest 30 min after the last request); needs at least one client that
+	 * asked for something. */
 	int64_t idle_us;
+	uint32_t wait_clients; /* no block before so many clients are there at once */
 	struct server_ext_config ext;
 };
 
@@ -72,6 +73,7 @@ struct server_stats {
 	uint64_t blocks_resent;        /* sent before, to anybody */
 	uint64_t lost_blocks;          /* asked by requests for less than a chunk */
 	uint32_t clients, clients_max; /* now; at most at once */
+	uint64_t gone;                 /* forgotten: silent for minutes, without LEAVE */
 	uint64_t wants, reports, gos;  /* the extension's messages */
 	uint64_t parity_sent;          /* blocks */
 	uint64_t packs_sent;           /* packets of one or several blocks */
@@ -148,10 +150,19 @@ struct server_log {
 	void (*joined)(void *arg, const uint8_t ip[4], uint32_t clientid);
 	void (*left)(void *arg, const uint8_t ip[4], uint32_t clientid,
 	    int32_t elapsed_s, const struct wire_stats *stats_or_null);
+	void (*gone)(
+	    void *arg, const uint8_t ip[4], uint32_t clientid, uint64_t silent_us);
+	/* It alone complains about the rate, which is not lowered for it; of what is
+	 * sent it gets this share. */
+	void (*complains)(void *arg, const uint8_t ip[4], double gets);
 	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);
+	/* Another server of this group and port is heard for the first time. */
+	void (*other)(void *arg, const uint8_t ip[4]);
 	void *arg;
 };
 void server_set_log(struct server *, const struct server_log *);
+/* Our own address is another one now. */
+void server_set_address(struct server *, const uint8_t addr[4]);
 
 /* Split a rate in bits/s (> 0) into burst and gap with WIRE_BLOCK_COST_BITS a
  * block: the shortest gap in whole milliseconds with which the average is at most

@@ -1,7 +1,8 @@
 /* server_impl.h: what the files of the server engine share.
  *
  * server.c begins, ends and hands out what comes; server_roll.c who is there;
- * server_join.c joining and requests; server_queue.c what is asked for; server_ext.c
+ * server_voters.c how much a say each has; server_join.c joining and requests;
+ * server_queue.c what is asked for; server_ext.c
  * the extension's messages; server_packs.c blocks that share a packet; server_read.c
  * what to read next; server_announce.c what is told to all; server_output.c what to
  * send next. */
@@ -18,6 +19,7 @@
 #include "frisbeed/server_repair.h"
 #include "frisbeed/server_sent.h"
 #include "frisbeed/server_sets.h"
+#include "frisbeed/server_voters.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
@@ -47,7 +49,9 @@ enum {
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
 	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
+	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
 	CHANGED_KEPT = 32,
+	REPORT_MOST = 120, /* blocks of a group */
 };
 
 /* What is being done about one chunk.  A block is in `queued` until it is given
@@ -75,8 +79,12 @@ struct slot {
 struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
+	uint64_t heard_us; /* when it last said something */
 	bool ext;
 	bool no_sets;
+	bool resumes; /* it may have parts of chunks that were not sent by us */
+	/* The turn of joins, and when; of who was not heard to join, the first. */
+	uint32_t joined_in, joined_ms;
 	uint8_t fits;    /* blocks of a packet that reaches it; 0: not known */
 	uint8_t tries;   /* how often it was asked, up to a point */
 	uint64_t try_us; /* asked (again) then */
@@ -112,7 +120,7 @@ struct server_ext {
 	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
 	 */
 	uint64_t sent, pending, limit;
-	bool carousel_turn; /* an old request has had its own */
+	uint32_t carousel_turns; /* chunks, after an old request has had its own */
 	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
 	uint32_t split;
 	struct server_sent log; /* of what went out */
@@ -121,12 +129,16 @@ struct server_ext {
 	uint32_t old_run;
 	struct repair repair;
 	struct server_sets sets;
+	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
 	struct server_packs packs;
 	uint32_t no_sets;     /* clients that could not take them */
 	uint32_t parity_used; /* a bit for each of the buffers */
 	/* Parity blocks that went before others that were wanted, too: who reports
 	 * that everything is lacking, all the time, has half of the rate. */
 	uint32_t parity_ahead;
+	/* Parity blocks that clients can take, since they have reported: on top of the
+	 * limit, and only for parity. */
+	uint32_t owed;
 };
 
 struct server {
@@ -134,6 +146,7 @@ struct server {
 	struct server_log log;
 	struct server_stats stats;
 	uint32_t nblocks, nchunks;
+	bool begun; /* as many clients as cfg.wait_clients were there */
 
 	struct item **items; /* by chunk; NULL: nothing asked */
 	struct item *head, *tail;
@@ -157,15 +170,27 @@ struct server {
 	uint64_t stamp_sent;  /* ... after so many blocks */
 	uint32_t stamp_epoch; /* ... in this epoch */
 
+	bool served;        /* somebody did more than join and leave */
+	bool other_heard;   /* another server */
 	uint64_t asked_us;  /* last request or join */
 	uint64_t left_us;   /* when the last client left */
 	uint64_t joined_us; /* ... came */
 	uint32_t *sent_ms;  /* by chunk: its last block, lastly */
+	/* By chunk: all that those want of it who came in this turn of joins, or before,
+	 * was given out; 0: never. */
+	uint32_t *given_in;
+	uint32_t begun_ms;
+	uint32_t turn; /* a new one begins with who joins after something was sent */
 	/* By address; dear are those that ever asked for something. */
 	struct lru roll;
+	uint64_t heard_us;   /* when any client last said something */
+	uint64_t blocked_us; /* when a block was last sent */
+	uint64_t forget_us;  /* when the silent ones are looked for again */
 	struct server_client *clients;      /* SERVER_CLIENTS_MAX */
 	struct server_left left[LEFT_KEPT]; /* ring */
 	uint32_t nleft;
+
+	struct voters voters; /* addresses of those with the extension */
 
 	uint64_t now_us; /* as the shell said last */
 	struct server_ext ext;
@@ -174,6 +199,8 @@ struct server {
 /* server.c */
 uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
 void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
+/* A packet as only servers send them, and not ours. */
+void server_hear_other(struct server *s, const uint8_t from[4]);
 
 /* server_roll.c: clients, for counting and -T < 0.  Their number is bounded: when too
  * many come, first those give way that never asked for anything. */
@@ -183,18 +210,33 @@ void server_roll_fini(struct server *s);
 struct server_client *server_client_find(
     struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+/* It was here before, and may have parts of chunks. */
+void server_client_resumes(struct server *s, const uint8_t ip[4], uint32_t id);
 /* This one has too few buffers for chunks that take turns. */
 void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
 /* A request of the base protocol does not tell the id; of whoever is not known there,
  * an old client is counted. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
-/* A message of the extension's.  False: it has just left. */
-bool server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id);
+/* A message of the extension's.  NULL: it has just left. */
+const struct server_client *server_client_speaks(
+    struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
+/* Forget the clients that have been silent for so long that they must be dead. */
+void server_forget_silent(struct server *s, uint64_t now_us);
+
+/* The log is told of an address that complains alone, now and then. */
+void server_name_complainer(struct server *s, const uint8_t ip[4]);
 
 /* server_join.c */
 /* What of a chunk a client that begins to listen now will not get by itself. */
 void server_want_chunk(struct server *s, uint32_t chunk);
+/* Somebody joins now: in which turn? */
+uint32_t server_turn_of_joins(struct server *s);
+/* All that is wanted of it by now is given out. */
+void server_chunk_given(struct server *s, uint32_t chunk);
+/* Has all of it been given out since this client came? */
+bool server_has_given(
+    const struct server *s, uint32_t chunk, const struct server_client *);
 /* It was given out, or a block of it was sent: who joins from now on wants it anew. */
 void server_chunk_changed(struct server *s, uint32_t chunk);
 /* Somebody can take so many blocks, of which so many are on their way. */
@@ -235,11 +277,13 @@ void server_item_unref(struct server *s, struct item *it);
 void server_fifo_prepend(struct server *s, struct item *it);
 /* The first one waits behind all others, as it is. */
 void server_fifo_rotate(struct server *s);
-void server_enqueue(
-    struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked);
+void server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4],
+    uint32_t chunk, const struct blockmap *asked);
 
 /* server_ext.c */
 bool server_is_idle(const struct server *s);
+/* Somebody has to say first that it can take more. */
+bool server_is_held(const struct server *s);
 /* Nothing will be sent unless somebody asks: what is still wanted is held back until
  * someone can take it, and who wanted it may be gone. */
 bool server_is_quiet(const struct server *s);
@@ -247,6 +291,8 @@ void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t
     const uint8_t from[4]);
 
 /* server_read.c */
+/* When parity of a chunk that lacks somewhere may be read. */
+uint64_t server_parity_due_us(const struct server *s);
 struct slot *server_slot_at(const struct server *s, uint32_t n);
 
 /* server_announce.c */

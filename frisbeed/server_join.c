@@ -11,6 +11,28 @@ server_want_chunk(struct server *s, uint32_t chunk)
 		want = blockmap_minus(want, &it->coming);
 	}
 	carousel_add(&s->ext.carousel, chunk, &want);
+	/* All of it is on its way. */
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		server_chunk_given(s, chunk);
+}
+
+void
+server_chunk_given(struct server *s, uint32_t chunk)
+{
+	s->given_in[chunk] = s->turn;
+	if (s->ext.used)
+		repair_pass(&s->ext.repair, chunk);
+}
+
+bool
+server_has_given(
+    const struct server *s, uint32_t chunk, const struct server_client *c)
+{
+	bool sent = s->sent[chunk] != NULL &&
+	            (int32_t)(s->sent_ms[chunk] - c->joined_ms) >= 0;
+	bool wanted = carousel_wants(&s->ext.carousel, chunk);
+
+	return s->given_in[chunk] >= c->joined_in || (sent && !wanted);
 }
 
 void
@@ -35,6 +57,13 @@ server_chunk_changed(struct server *s, uint32_t chunk)
 		ch->chunk[ch->n++] = chunk;
 	else
 		ch->many = true;
+}
+
+uint32_t
+server_turn_of_joins(struct server *s)
+{
+	s->turn += s->ext.changed.many || s->ext.changed.n > 0;
+	return s->turn;
 }
 
 static void
@@ -77,6 +106,17 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 		want_all(s);
 }
 
+/* This one asks about a file. */
+static void
+answer_join2(struct server *s, uint32_t id)
+{
+	for (unsigned i = 0; i < s->join2_count; i++)
+		if (s->join2_pending[i] == id)
+			return;
+	if (s->join2_count < JOIN2_PENDING_MAX)
+		s->join2_pending[s->join2_count++] = id;
+}
+
 void
 server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len)
@@ -84,16 +124,24 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	uint32_t flags;
 	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
 
-	/* The original client aborts when it is told of part of a chunk. */
-	if (!s->cfg.whole_chunks || s->ext.stale)
+	if (s->ext.stale)
 		return;
+	/* The original client aborts when it is told of part of a chunk, and takes no
+	 * notice of the other kind of answer: that shows ours that this is a file. */
+	if (!s->cfg.whole_chunks) {
+		answer_join2(s, m->u.join.clientid);
+		return;
+	}
 	s->join_pending = true;
 	if (ext && (flags & WIREXT_PROBES)) {
 		s->ext.asked = true;
 		return;
 	}
 	s->asked_us = now_us;
+	bool known = server_client_find(s, m->srcip, m->u.join.clientid) != NULL;
 	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	if (!known && ext && (flags & WIREXT_AGAIN))
+		server_client_resumes(s, m->srcip, m->u.join.clientid);
 	if (ext && (flags & WIREXT_NO_SETS))
 		server_client_no_sets(s, m->srcip, m->u.join.clientid);
 	if (ext)
@@ -109,11 +157,7 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 		return;
 	s->asked_us = now_us;
 	server_client_joined(s, m->srcip, id, false);
-	for (unsigned i = 0; i < s->join2_count; i++)
-		if (s->join2_pending[i] == id)
-			return;
-	if (s->join2_count < JOIN2_PENDING_MAX)
-		s->join2_pending[s->join2_count++] = id;
+	answer_join2(s, id);
 }
 
 static bool
@@ -138,7 +182,7 @@ server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *
 	s->stats.requests++;
 	server_client_asks(s, m->srcip);
 	asked = blockmap_range(m->u.req.first, m->u.req.count);
-	server_enqueue(s, now_us, m->u.req.chunk, &asked);
+	server_enqueue(s, now_us, m->srcip, m->u.req.chunk, &asked);
 }
 
 void
@@ -150,5 +194,5 @@ server_handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg 
 		return;
 	s->stats.prequests++;
 	server_client_asks(s, m->srcip);
-	server_enqueue(s, now_us, m->u.preq.chunk, &asked);
+	server_enqueue(s, now_us, m->srcip, m->u.preq.chunk, &asked);
 }

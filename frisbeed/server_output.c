@@ -253,6 +253,8 @@ server_block_due_us(const struct server *s, uint64_t now_us)
 {
 	uint64_t at = pace_deadline_us(&s->pace, now_us);
 
+	if (!s->begun)
+		return SERVER_NEVER;
 	return at > s->ext.begin_us ? at : s->ext.begin_us;
 }
 
@@ -261,6 +263,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	out->kind = SERVER_OUT_NONE;
 	s->now_us = now_us;
+	server_forget_silent(s, now_us);
 	if (now_us >= server_reply_due_us(s)) {
 		put_reply(s, out);
 		return true;
@@ -284,6 +287,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	judge_rate(s, now_us);
 	if (server_block_due_us(s, now_us) > now_us)
 		return false;
+	s->blocked_us = now_us;
 	struct slot *slot = server_slot_at(s, 0);
 	if (slot->parity)
 		put_parity(s, slot, out);

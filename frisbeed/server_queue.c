@@ -90,9 +90,47 @@ were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 	return heard && !late && !alone;
 }
 
+static void
+note_asker(struct server *s, uint64_t now_us, const uint8_t from[4])
+{
+	struct voter *v = voters_find(&s->voters, from);
+
+	if (v != NULL)
+		voters_ask(&s->voters, v, now_us);
+}
+
+/* Is it not this one's own link that loses? */
+static bool
+is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
+{
+	struct voter *v = voters_find(&s->voters, from);
+
+	return v == NULL || voters_ask_again(&s->voters, v, now_us);
+}
+
+/* What the carousel would have sent, too, goes now. */
+static void
+take_over(struct server *s, uint32_t chunk, const struct blockmap *want)
+{
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		return;
+	carousel_remove(&s->ext.carousel, chunk, want);
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		server_chunk_given(s, chunk);
+}
+
+/* What the carousel sends as it goes on need not be sent before. */
+static struct blockmap
+without_carousel(const struct server *s, uint32_t chunk, const struct blockmap *want)
+{
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		return *want;
+	return blockmap_minus(*want, s->ext.carousel.want[chunk]);
+}
+
 void
-server_enqueue(
-    struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
+server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk,
+    const struct blockmap *asked)
 {
 	struct blockmap exists = blockmap_range(0, server_chunk_blocks(s, chunk));
 	struct blockmap lacks = blockmap_and(exists, asked);
@@ -102,6 +140,7 @@ server_enqueue(
 		return;
 	s->asked_us = now_us;
 	s->stats.blocks_asked += n;
+	note_asker(s, now_us, from);
 	if (n < server_chunk_blocks(s, chunk))
 		s->stats.lost_blocks += n;
 	struct item *it = server_item_of(s, chunk);
@@ -109,11 +148,15 @@ server_enqueue(
 		return; /* no memory: it will be asked again */
 	struct blockmap want = blockmap_minus(lacks, &it->queued);
 	want = blockmap_minus(want, &it->coming);
+	if (s->ext.used && !server_is_held(s))
+		want = without_carousel(s, chunk, &want);
 	uint32_t fresh = blockmap_count(&want);
 	s->stats.blocks_merged += n - fresh;
-	if (fresh == 0)
+	if (fresh == 0) {
+		server_item_unref(s, it);
 		return;
-	if (were_lost(s, chunk, &lacks))
+	}
+	if (were_lost(s, chunk, &lacks) && is_believed(s, now_us, from))
 		rate_asked_again(&s->rate, fresh, n);
 	blockmap_add(&it->queued, &want);
 	s->ext.pending += fresh;
@@ -123,5 +166,5 @@ server_enqueue(
 	it->asked = true;
 	server_chunk_changed(s, chunk);
 	if (s->ext.used)
-		carousel_remove(&s->ext.carousel, chunk, &want);
+		take_over(s, chunk, &want);
 }

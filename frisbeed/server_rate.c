@@ -29,7 +29,9 @@ static const double
     /* Of old clients: a share that matters; helped means less than this of it. */
     AGAIN_SHARE = 0.04, HELPED = 0.7, LOWER = 0.6, UNUSUAL = 1.2, FORGET = 0.99,
     /* Without a cap, as if it were 10 Gbit/s. */
-    NO_CAP = 1114000;
+    NO_CAP = 1114000,
+    /* However fast the card, what is behind it may be an old network. */
+    GIGABIT = 111400;
 
 static double
 cap_of(const struct rate *r)
@@ -41,7 +43,7 @@ static void
 set_cap(struct rate *r, double cap)
 {
 	r->cap = cap;
-	r->floor = cap_of(r) * FLOOR;
+	r->floor = (cap_of(r) < GIGABIT ? cap_of(r) : GIGABIT) * FLOOR;
 	if (r->floor < SLOWEST_FLOOR)
 		r->floor = SLOWEST_FLOOR;
 	if (cap > 0 && r->floor > cap)
@@ -266,10 +268,16 @@ note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
 }
 
 bool
+rate_hears(const struct rate *r, uint32_t epoch)
+{
+	return r->begun && epoch >= r->deaf_till && epoch <= r->epoch;
+}
+
+bool
 rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of, bool queue)
 {
-	if (!r->begun || epoch < r->deaf_till || epoch > r->epoch || of == 0)
+	if (!rate_hears(r, epoch) || of == 0)
 		return false;
 	if (!queue) {
 		double share = (double)lost / of;

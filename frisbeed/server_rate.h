@@ -54,6 +54,8 @@ void rate_trust(struct rate *, double blocks_per_s);
 /* Blocks are about to be sent; `sent` so far.  Only old clients are there?  Sets the
  * rate to begin with, and later judges what has been heard.  True: it has changed. */
 bool rate_judge(struct rate *, uint64_t now_us, uint64_t sent, bool old);
+/* Is what was sent in this epoch still worth a complaint? */
+bool rate_hears(const struct rate *, uint32_t epoch);
 /* A client lost so many of so many blocks that were sent in this epoch, while there was
  * a queue or not. */
 bool rate_complain(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,

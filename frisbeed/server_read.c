@@ -44,7 +44,7 @@ take_next(struct server *s, bool first)
 
 	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
-	s->ext.carousel_turn = false;
+	s->ext.carousel_turns -= s->ext.carousel_turns > 0;
 	s->ext.old_run = 0;
 	server_chunk_changed(s, chunk);
 	struct item *it = server_item_of(s, chunk);
@@ -53,6 +53,8 @@ take_next(struct server *s, bool first)
 	want = blockmap_minus(want, &it->queued);
 	want = blockmap_minus(want, &it->coming);
 	want = fit(s, chunk, &want);
+	if (s->ext.split != chunk)
+		server_chunk_given(s, chunk);
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
 	s->ext.pending += blockmap_count(&want);
@@ -70,7 +72,7 @@ take_next(struct server *s, bool first)
 static void
 turn_carousel(struct server *s)
 {
-	if ((s->head != NULL && !s->ext.carousel_turn) || room(s) == 0)
+	if ((s->head != NULL && s->ext.carousel_turns == 0) || room(s) == 0)
 		return;
 	uint32_t chunk = carousel_peek(&s->ext.carousel);
 	take_next(s, true);
@@ -99,6 +101,32 @@ within_chunk(const struct server *s)
 	return false;
 }
 
+/* Does nobody want anything but what is late? */
+static bool
+may_be_late(const struct server *s)
+{
+	return s->head == NULL && s->ext.carousel.wanted == 0;
+}
+
+/* It is paid for as blocks are, by what somebody can take; and while blocks are wanted,
+ * also when they are held back, it is no more than they are. */
+static bool
+parity_may_go(const struct server *s)
+{
+	return s->ext.used && s->cfg.ext.parity &&
+	       (room(s) > 0 || s->ext.owed > 0 || server_unpaced(s)) &&
+	       (may_be_late(s) || s->ext.parity_ahead < PARITY_AHEAD);
+}
+
+uint64_t
+server_parity_due_us(const struct server *s)
+{
+	if (!parity_may_go(s))
+		return SERVER_NEVER;
+	return may_be_late(s) && s->ext.repair.nlate > 0 ? 0
+	                                                 : repair_due_us(&s->ext.repair);
+}
+
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
 static bool
 read_for_parity(struct server *s, struct server_run *run)
@@ -109,7 +137,8 @@ read_for_parity(struct server *s, struct server_run *run)
 	while (s->ext.parity_used >> buf & 1)
 		buf++;
 	if (buf == SERVER_PARITY_BUFFERS ||
-	    !repair_next(&s->ext.repair, s->now_us, &chunk, count))
+	    (!repair_next(&s->ext.repair, s->now_us, &chunk, count) &&
+		!(may_be_late(s) && repair_next_late(&s->ext.repair, &chunk, count))))
 		return false;
 	s->ext.parity_used |= 1u << buf;
 	struct slot *slot = server_slot_at(s, s->slots_used++);
@@ -122,8 +151,20 @@ read_for_parity(struct server *s, struct server_run *run)
 		slot->left += count[g];
 	s->ext.pending += slot->left;
 	s->ext.parity_ahead += slot->left;
+	uint32_t owed = slot->left < s->ext.owed ? slot->left : s->ext.owed;
+	s->ext.owed -= owed;
+	s->ext.limit += server_unpaced(s) ? 0 : owed;
 	*run = slot->run;
 	return true;
+}
+
+/* Old requests have had a chunk's time: now the others have theirs, as many of them as
+ * there are to each that asks so. */
+static void
+give_turns(struct server *s)
+{
+	s->ext.carousel_turns = voters_to_each_asker(&s->voters, s->now_us);
+	s->ext.old_run = 0;
 }
 
 /* All of it was given out.  Large old requests and the carousel take turns. */
@@ -133,7 +174,8 @@ finish_item(struct server *s, struct item *it)
 	bool rest = it->chunk == s->ext.split;
 	bool large = it->bulk >= LARGE_REQUEST && !rest;
 
-	s->ext.carousel_turn |= large && it->asked;
+	if (large && it->asked)
+		give_turns(s);
 	it->bulk = 0;
 	it->asked = false;
 	if (!large || s->ext.clients == 0 || !s->cfg.ext.parity)
@@ -157,15 +199,15 @@ server_read_next(struct server *s, struct server_run *run)
 {
 	if (s->slots_used == s->cfg.ahead)
 		return false;
-	bool within = within_chunk(s), parity = s->ext.used && s->cfg.ext.parity;
-	if (parity && !within && s->ext.parity_ahead < PARITY_AHEAD &&
-	    read_for_parity(s, run))
+	bool within = within_chunk(s);
+	if (!within && parity_may_go(s) && read_for_parity(s, run))
 		return true;
 	if (s->ext.used && (!within || s->head == NULL))
 		turn_carousel(s);
 	if (s->head == NULL) {
-		s->ext.parity_ahead = 0;
-		return parity && read_for_parity(s, run);
+		if (s->ext.carousel.wanted == 0)
+			s->ext.parity_ahead = 0;
+		return parity_may_go(s) && read_for_parity(s, run);
 	}
 	struct item *it = next_item(s);
 	uint32_t first = blockmap_next(&it->queued, it->cursor);
@@ -176,7 +218,8 @@ server_read_next(struct server *s, struct server_run *run)
 	blockmap_add(&it->coming, &taken);
 	it->cursor = first + n;
 	s->ext.old_run += it->asked ? n : 0;
-	s->ext.carousel_turn |= s->ext.old_run >= WIRE_CHUNK_BLOCKS;
+	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
+		give_turns(s);
 	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 	struct slot *slot = server_slot_at(s, s->slots_used++);
 	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),

@@ -10,6 +10,10 @@ enum {
 	CROWD = 1000,
 	FEW = 8,          /* fewer clients are heard out */
 	UNASKED_MAX = 64, /* blocks for a group */
+	USUAL_SHARE = 8,
+	USUAL_FORGET = 64,
+	LATE_AT_ONCE = 32, /* blocks for a group */
+	USUAL_SMOOTH = 4, /* reports */
 	EPOCH_US = 1000000,
 };
 static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
@@ -25,7 +29,8 @@ repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
 	r->few = true;
 	r->chunks = calloc(nchunks, sizeof *r->chunks);
 	r->ring = calloc(nchunks, sizeof *r->ring);
-	return r->chunks != NULL && r->ring != NULL ? 0 : -1;
+	r->late_ring = calloc(nchunks, sizeof *r->late_ring);
+	return r->chunks != NULL && r->ring != NULL && r->late_ring != NULL ? 0 : -1;
 }
 
 void
@@ -33,6 +38,7 @@ repair_fini(struct repair *r)
 {
 	free(r->chunks);
 	free(r->ring);
+	free(r->late_ring);
 	memset(r, 0, sizeof *r);
 }
 
@@ -44,6 +50,16 @@ list(struct repair *r, uint32_t chunk, uint64_t at_us)
 	r->chunks[chunk].listed = true;
 	assert(r->n < r->nchunks);
 	r->ring[(r->head + r->n++) % r->nchunks] = (struct repair_due){ chunk, at_us };
+}
+
+static void
+list_late(struct repair *r, uint32_t chunk)
+{
+	if (r->chunks[chunk].listed_late)
+		return;
+	r->chunks[chunk].listed_late = true;
+	assert(r->nlate < r->nchunks);
+	r->late_ring[(r->late_head + r->nlate++) % r->nchunks] = chunk;
 }
 
 /* Before all others. */
@@ -59,24 +75,85 @@ list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
 	r->ring[r->head] = (struct repair_due){ chunk, at_us };
 }
 
-void
-repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS],
-    uint64_t now_us, uint64_t window_us)
+/* How many more of each group than others have asked for already; the sum. */
+static uint32_t
+count_more(const struct repair_chunk *k, const uint8_t lack[WIREXT_GROUPS],
+    uint8_t more[WIREXT_GROUPS])
 {
-	struct repair_chunk *k = &r->chunks[chunk];
-	bool any = false;
+	uint32_t sum = 0;
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
-		unsigned more = lack[g] > k->coming[g] ? lack[g] - k->coming[g] : 0;
-		if (more > WIREXT_PARITY_MAX)
-			more = WIREXT_PARITY_MAX;
-		if (k->want[g] < more)
-			k->want[g] = (uint8_t)more;
-		any |= more > 0;
+		unsigned known = k->coming[g] + (unsigned)k->want[g];
+		unsigned all = lack[g] < WIREXT_PARITY_MAX ? lack[g]
+		                                           : WIREXT_PARITY_MAX;
+		more[g] = (uint8_t)(all > known ? all - known : 0);
+		sum += more[g];
 	}
+	return sum;
+}
+
+/* So many of a group are wanted now, so many more may be late. */
+static bool
+add(struct repair_chunk *k, unsigned g, uint32_t now, uint32_t late)
+{
+	k->want[g] = (uint8_t)(k->want[g] + now);
+	k->late[g] = (uint8_t)(k->late[g] > now ? k->late[g] - now : 0);
+	if (k->late[g] < late)
+		k->late[g] = (uint8_t)late;
+	return k->late[g] > 0;
+}
+
+/* What they report lacks who ask for far less than they may; it is forgotten slowly, as
+ * those who ask for more go on. */
+static void
+note_usual(
+    struct repair *r, const uint8_t lack[WIREXT_GROUPS], uint32_t sum, uint32_t most)
+{
+	uint8_t worst = 0;
+
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		worst = lack[g] > worst ? lack[g] : worst;
+	if (sum > most)
+		r->usual -= r->usual / USUAL_FORGET;
+	else if (sum <= most / USUAL_SHARE)
+		r->usual += (worst - r->usual) / USUAL_SMOOTH;
+}
+
+uint32_t
+repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS],
+    uint32_t most, uint64_t now_us, uint64_t window_us)
+{
+	struct repair_chunk *k = &r->chunks[chunk];
+	uint8_t more[WIREXT_GROUPS];
+	uint32_t sum = count_more(k, lack, more), given = 0;
+	bool any = false, late = false;
+
+	note_usual(r, lack, sum, most);
+	uint32_t least = sum <= most || k->usual ? 0 : (uint32_t)(r->usual + 0.5);
+	k->usual |= sum > most;
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
+		uint32_t n = sum <= most ? more[g] : more[g] * most / sum;
+		given += n;
+		if (n < least)
+			n = more[g] < least ? more[g] : least;
+		late |= add(k, g, n, more[g] - n);
+		any |= k->want[g] > 0;
+	}
+	if (late)
+		list_late(r, chunk);
 	k->reported |= any && !k->waiting;
 	if (any)
 		list(r, chunk, now_us + window_us);
+	return given;
+}
+
+void
+repair_pass(struct repair *r, uint32_t chunk)
+{
+	struct repair_chunk *k = &r->chunks[chunk];
+
+	k->usual = k->begun_late = false;
+	memset(k->late, 0, sizeof k->late);
 }
 
 void
@@ -179,6 +256,47 @@ repair_next(
 		k->want[g] = 0;
 	}
 	return true;
+}
+
+/* How many of a group go at once: what is not late waits for them.  First a little of
+ * each chunk, which may be all that some need. */
+static uint8_t
+take_late(const struct repair *r, struct repair_chunk *k, unsigned g)
+{
+	unsigned room = UINT8_MAX - k->coming[g];
+	unsigned most = k->begun_late ? LATE_AT_ONCE : (unsigned)r->usual + 2;
+	unsigned n = k->late[g] < most ? k->late[g] : most;
+
+	n = n < room ? n : room;
+	k->late[g] = (uint8_t)(k->late[g] - n);
+	k->coming[g] = (uint8_t)(k->coming[g] + n);
+	return (uint8_t)n;
+}
+
+bool
+repair_next_late(struct repair *r, uint32_t *chunk, uint8_t count[WIREXT_GROUPS])
+{
+	while (r->nlate > 0) {
+		uint32_t sum = 0, rest = 0, at = r->late_ring[r->late_head];
+		struct repair_chunk *k = &r->chunks[at];
+		for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
+			sum += count[g] = take_late(r, k, g);
+			rest += k->late[g];
+		}
+		k->begun_late = true;
+		k->listed_late = false;
+		r->late_head = (r->late_head + 1) % r->nchunks;
+		r->nlate--;
+		/* Behind the others: some need only a little of each. */
+		if (rest > 0)
+			list_late(r, at);
+		*chunk = at;
+		if (sum > 0)
+			return true;
+		if (rest > 0)
+			return false; /* what is coming is too much already */
+	}
+	return false;
 }
 
 uint64_t

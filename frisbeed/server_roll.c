@@ -7,6 +7,12 @@ enum {
 	/* Of one address; more of them are not real. */
 	CLIENTS_AN_ADDRESS = 64,
 	LEFT_US = 1000000, /* who left so long ago and speaks has not really left */
+	/* A client that lacks anything speaks every few seconds at least.  When all are
+	 * silent at once, it is more likely the network that is gone. */
+	SILENT_US = 60000000,
+	ALL_SILENT_US = 300000000,
+	OTHERS_US = 10000000, /* others are heard: within so long */
+	FORGET_EVERY_US = 1000000,
 };
 
 /* No client has this id: theirs have 31 bits. */
@@ -25,14 +31,17 @@ server_roll_init(struct server *s)
 	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
 	if (s->clients == NULL)
 		return -1;
-	return lru_init(&s->roll, SERVER_CLIENTS_MAX,
-	    (uint64_t)s->cfg.ext.session << 32 ^ s->now_us);
+	uint64_t seed = (uint64_t)s->cfg.ext.session << 32 ^ s->now_us;
+	if (lru_init(&s->roll, SERVER_CLIENTS_MAX, seed) != 0)
+		return -1;
+	return voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1);
 }
 
 void
 server_roll_fini(struct server *s)
 {
 	lru_fini(&s->roll);
+	voters_fini(&s->voters);
 	free(s->clients);
 }
 
@@ -59,6 +68,7 @@ static void
 discount(struct server *s, const struct server_client *c)
 {
 	s->ext.clients -= c->ext;
+	voters_go(&s->voters, c->ip, c->ext);
 	s->ext.no_sets -= c->no_sets;
 	server_packs_drop(s, c);
 }
@@ -69,6 +79,13 @@ strike(struct server *s, uint32_t i)
 	discount(s, &s->clients[i]);
 	lru_remove(&s->roll, i);
 	s->stats.clients = s->roll.n;
+}
+
+static void
+touch(struct server *s, uint32_t i, bool dear)
+{
+	lru_touch(&s->roll, i, dear);
+	s->clients[i].heard_us = s->heard_us = s->now_us;
 }
 
 /* An address that has too many already loses the one that came first. */
@@ -107,13 +124,20 @@ enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
 	if (old)
 		discount(s, &s->clients[i]);
-	s->clients[i] = (struct server_client){ .id = id, .ext = ext };
+	s->clients[i] = (struct server_client){ .id = id,
+		.ext = ext,
+		.heard_us = s->now_us,
+		.joined_in = server_turn_of_joins(s),
+		.joined_ms = (uint32_t)(s->now_us / 1000) };
+	s->heard_us = s->now_us;
 	memcpy(s->clients[i].ip, ip, 4);
 	s->ext.clients += ext;
+	voters_come(&s->voters, ip, ext);
 	server_packs_add(s, &s->clients[i]);
 	s->stats.clients = s->roll.n;
 	if (s->stats.clients > s->stats.clients_max)
 		s->stats.clients_max = s->stats.clients;
+	s->begun |= s->stats.clients >= s->cfg.wait_clients;
 }
 
 void
@@ -123,7 +147,7 @@ server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ex
 
 	s->stats.joins++;
 	if (i != LRU_NONE) {
-		lru_touch(&s->roll, i, false);
+		touch(s, i, false);
 		/* ... or it hears nothing on the second port. */
 		server_packs_again(s, &s->clients[i]);
 		return; /* its last join or our reply was lost */
@@ -132,6 +156,15 @@ server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ex
 	enrol(s, ip, id, ext);
 	if (s->log.joined != NULL)
 		s->log.joined(s->log.arg, ip, id);
+}
+
+void
+server_client_resumes(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	struct server_client *c = server_client_find(s, ip, id);
+
+	if (c != NULL)
+		c->resumes = true;
 }
 
 void
@@ -177,11 +210,12 @@ server_client_asks(struct server *s, const uint8_t ip[4])
 {
 	bool known = false;
 
+	s->served = true;
 	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
 	     i = lru_next(&s->roll, i)) {
 		if (memcmp(s->clients[i].ip, ip, 4) != 0)
 			continue;
-		lru_touch(&s->roll, i, true);
+		touch(s, i, true);
 		known = true;
 	}
 	/* An old client takes the reply to somebody else's JOIN for its own. */
@@ -189,19 +223,24 @@ server_client_asks(struct server *s, const uint8_t ip[4])
 		enrol(s, ip, UNNAMED, false);
 }
 
-bool
+const struct server_client *
 server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
 {
 	if (has_left(s, ip, id))
-		return false;
+		return NULL;
+	s->served = true;
 	/* Of an earlier run of this server, or pushed out: we do not know it. */
 	uint32_t i = find(s, ip, id);
 	if (i == LRU_NONE) {
 		server_client_joined(s, ip, id, true);
 		i = find(s, ip, id);
+		/* It took the reply to another's JOIN for its own. */
+		s->clients[i].resumes = true;
+		s->clients[i].joined_in = 1;
+		s->clients[i].joined_ms = s->begun_ms;
 	}
-	lru_touch(&s->roll, i, true);
-	return true;
+	touch(s, i, true);
+	return &s->clients[i];
 }
 
 void
@@ -219,6 +258,8 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 		left->client = s->clients[i];
 		left->client.id = m->u.leave.clientid;
 		left->at_us = s->left_us = now_us;
+		/* Of a small image everything may have come with the join. */
+		s->served |= stats != NULL && stats->bytes_covered > 0;
 		strike(s, i);
 		if (s->ext.clients == 0)
 			s->ext.heard_us = 0;
@@ -226,4 +267,60 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	if (s->log.left != NULL)
 		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
 		    m->u.leave.elapsed_s, stats);
+}
+
+/* A client of the base protocol may hear all that it lacks because others asked for it,
+ * and say nothing as long as blocks come. */
+static bool
+is_dead(const struct server *s, const struct server_client *c, uint64_t now_us)
+{
+	bool others = now_us < s->heard_us + OTHERS_US;
+	uint64_t since = c->heard_us;
+
+	if (!c->ext && s->blocked_us > since)
+		since = s->blocked_us;
+	return now_us >= since + (others ? SILENT_US : ALL_SILENT_US);
+}
+
+static void
+forget(struct server *s, uint32_t i, uint64_t now_us)
+{
+	struct server_client gone = s->clients[i];
+
+	strike(s, i);
+	s->stats.gone++;
+	s->left_us = now_us;
+	if (s->ext.clients == 0)
+		s->ext.heard_us = 0;
+	if (s->log.gone != NULL)
+		s->log.gone(s->log.arg, gone.ip, gone.id, now_us - gone.heard_us);
+}
+
+void
+server_forget_silent(struct server *s, uint64_t now_us)
+{
+	if (now_us < s->forget_us)
+		return;
+	s->forget_us = now_us + FORGET_EVERY_US;
+	for (int dear = 0; dear < 2; dear++) {
+		uint32_t next;
+		for (uint32_t i = lru_oldest(&s->roll, dear); i != LRU_NONE; i = next) {
+			if (now_us < s->clients[i].heard_us + SILENT_US)
+				break;
+			next = lru_newer(&s->roll, i);
+			if (is_dead(s, &s->clients[i], now_us))
+				forget(s, i, now_us);
+		}
+	}
+}
+
+void
+server_name_complainer(struct server *s, const uint8_t ip[4])
+{
+	struct voter *v = voters_find(&s->voters, ip);
+
+	if (v == NULL || !voters_name(v, s->now_us))
+		return;
+	if (s->log.complains != NULL)
+		s->log.complains(s->log.arg, ip, 1 - v->lost);
 }

@@ -8,7 +8,6 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/net/parity.h"
-#include "frisbeed/identity.h"
 #include "frisbeed/served.h"
 
 enum {
@@ -24,12 +23,17 @@ open_sock(struct session *s, struct err *e)
 
 	if (net_options_resolve(&s->place->net, nc, e) != 0)
 		return -1;
+	nc->keep_to_interface = true;
 	struct sock_config own = *nc;
 	if (s->opts->net.unicast) {
 		own.any_sender = true;
 		if (own.iface == NULL)
 			own.iface = s->place->net.addr;
 	}
+	if (!s->opts->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
+		log_tell("%s is the address of one machine: only a client there is "
+			 "served; --unicast serves each client that asks this host",
+		    s->place->net.addr);
 	return sock_open(&s->unicast.stream.sock, &own, e);
 }
 
@@ -55,8 +59,11 @@ open_all(struct session *s, struct err *e)
 	s->cache.max_bytes = s->opts->store_cache;
 	if (served_open(&st->disk, s->opts->store, &s->cache, s->place->image,
 		&st->server, e) != 0 ||
+	    identity_new(&st->identity, st->disk, st->server.whole_chunks, e) != 0 ||
 	    open_sock(s, e) != 0)
 		return -1;
+	memcpy(st->server.ext.identity, identity_bytes(st->identity),
+	    WIREXT_IDENTITY_BYTES);
 	name_place(s);
 	return 0;
 }
@@ -76,6 +83,8 @@ session_open(struct session *s, const struct opts *o, const struct place *p,
 		.server = *c,
 		.keepalive_us = o->net.keepalive_s * 1000000,
 		.tally = &s->tally,
+		.allow = &o->allow,
+		.until_clients = (uint32_t)o->until_clients,
 		.stop = &s->stop };
 	s->state = SESSION_OPEN;
 	if (open_all(s, &s->err) == 0)
@@ -113,7 +122,6 @@ session_open_second(struct session *s)
 	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
 	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=
 		sizeof c->ext.session ||
-	    identity_of(st->disk, c->ext.identity, &e) != 0 ||
 	    sock_open(&st->second, &nc, &e) != 0) {
 		st->second = NULL;
 		log_warn(
@@ -174,6 +182,7 @@ session_close(struct session *s)
 
 	sock_close(s->unicast.stream.second);
 	sock_close(s->unicast.stream.sock);
+	identity_free(s->unicast.stream.identity);
 	if (s->unicast.stream.disk != NULL)
 		disk_close(s->unicast.stream.disk, &ignored);
 	clients_free(s->clients);

@@ -21,7 +21,8 @@ struct running {
 	uint64_t share;
 	uint64_t lines_us;
 	unsigned lines, left_out;
-	uint64_t left_us; /* 0: it has not */
+	uint64_t left_us;   /* 0: it has not */
+	uint64_t enough_us; /* when --until came true; 0: not yet */
 };
 
 /* May one more line be written?  Strangers must not fill the log. */
@@ -79,12 +80,48 @@ on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed,
 }
 
 static void
+on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	clients_gone(r->s->clients, ip);
+	if (may_log(r))
+		log_warn("client gone without a word addr=%s id=%u silent_s=%" PRIu64
+			 " file=%s",
+		    netif_text(ip, text), id, silent_us / 1000000, r->s->name);
+}
+
+static void
+on_complaint(void *arg, const uint8_t ip[4], double gets)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	if (may_log(r))
+		log_warn("%s complains: it gets %.0f %% of what is sent: slow link? "
+			 "The rate stays as it is"
+			 " file=%s",
+		    netif_text(ip, text), 100 * gets, r->s->name);
+}
+
+static void
 on_bad(void *arg, const uint8_t ip[4], const struct err *e)
 {
 	char text[NETIF_TEXT_MAX];
 
 	if (may_log(arg))
 		log_debug("bad packet addr=%s: %s", netif_text(ip, text), e->text);
+}
+
+static void
+on_other(void *arg, const uint8_t ip[4])
+{
+	const struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	log_warn("another frisbeed at %s serves this group and port file=%s",
+	    netif_text(ip, text), r->s->name);
 }
 
 static void
@@ -123,6 +160,16 @@ take_share(struct running *r, struct server *server, uint64_t now_us)
 	r->share = share;
 }
 
+bool
+stream_has_enough(const struct stream *s)
+{
+	uint32_t known, done = 0;
+
+	if (s->until_clients != 0)
+		clients_count(s->clients, &known, &done);
+	return s->until_clients != 0 && done >= s->until_clients;
+}
+
 static bool
 on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 {
@@ -135,8 +182,13 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 		clients_progress(s->clients, sock_dest(s->sock), s->client_port,
 		    r->last.server.blocks_sent - r->last.server.blocks_resent,
 		    (s->server.image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);
-	bool over = s->client_port != 0 && r->left_us != 0 &&
-	            now_us > r->left_us + LINGER_US;
+	bool over = s->client_port != 0 &&
+	            ((r->left_us != 0 && now_us > r->left_us + LINGER_US) ||
+			sock_was_refused(s->sock));
+	/* Who has just left may say it once more. */
+	if (s->client_port == 0 && stream_has_enough(s) && r->enough_us == 0)
+		r->enough_us = now_us;
+	over |= r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
 	return over || atomic_load(s->stop);
 }
 
@@ -162,6 +214,8 @@ run(struct running *r, struct server *server, struct err *e)
 		.keepalive_us = s->keepalive_us,
 		.second = s->second,
 		.session = s->server.ext.session,
+		.allow = s->allow,
+		.identity = s->identity,
 		.heard = on_heard,
 		.tick = on_tick,
 		.arg = r,
@@ -171,8 +225,10 @@ run(struct running *r, struct server *server, struct err *e)
 	if (s->budget != NULL)
 		r->member = budget_enter(s->budget, now);
 	take_share(r, server, now);
-	if (s->first != NULL)
-		server_input(server, now, s->first, s->first_len, s->first_from);
+	for (unsigned i = 0; i < 2; i++)
+		if (s->first[i].len > 0)
+			server_input(server, now, s->first[i].bytes, s->first[i].len,
+			    s->first_from);
 	int rc = loop_run(server, s->sock, s->disk, &lc, e);
 	r->share = 0;
 	give_tally(r, server, r->last.stalls);
@@ -185,7 +241,13 @@ int
 stream_run(const struct stream *s, struct err *e)
 {
 	struct running r = { .s = s, .member = -1 };
-	struct server_log log = { on_joined, on_left, on_bad, &r };
+	struct server_log log = { .joined = on_joined,
+		.left = on_left,
+		.gone = on_gone,
+		.complains = on_complaint,
+		.bad = on_bad,
+		.other = on_other,
+		.arg = &r };
 	struct server_config c = s->server;
 
 	memcpy(c.srcip, sock_netif(s->sock)->addr, 4);
@@ -193,8 +255,12 @@ stream_run(const struct stream *s, struct err *e)
 	if (server == NULL)
 		return err_nomem(e, "the server");
 	server_set_log(server, &log);
+	if (s->client_port == 0)
+		clients_image(s->clients, server_chunks(server));
 	say_where(s, server);
 	int rc = run(&r, server, e);
+	if (s->served != NULL)
+		*s->served = server_stats(server)->blocks_sent > 0;
 	/* Who is gone with its engine is no client any more. */
 	struct tally none = r.last;
 	none.server.clients = 0;

@@ -6,9 +6,11 @@
 #include <stdatomic.h>
 
 #include "common/disk/disk.h"
+#include "common/net/allow.h"
 #include "common/net/sock.h"
 #include "frisbeed/budget.h"
 #include "frisbeed/clients.h"
+#include "frisbeed/identity.h"
 #include "frisbeed/tally.h"
 
 /* All of it belongs to the caller. */
@@ -18,17 +20,25 @@ struct stream {
 	uint64_t keepalive_us;
 	struct sock *sock, *second; /* second: NULL: none */
 	struct disk *disk;
+	struct identity *identity; /* the disk's */
 	struct budget *budget; /* NULL: the configuration's own rate */
 	struct clients *clients;
 	struct tally_box *tally;
 	atomic_bool *stop;
+	const struct allow *allow; /* whose packets are heard */
+	uint32_t until_clients;    /* it ends when so many are complete; 0: not so */
 	uint16_t client_port; /* served alone; 0: a group */
-	/* What it had sent before it had a stream. */
-	const void *first;
-	size_t first_len;
+	/* What it had sent before it had a stream; of no bytes: nothing. */
+	struct stream_packet {
+		const void *bytes;
+		size_t len;
+	} first[2];
 	const uint8_t *first_from;
+	bool *served; /* set when anything was sent to it that it asked for */
 };
 
+/* Have as many clients as until_clients said that they installed the whole image? */
+bool stream_has_enough(const struct stream *);
 /* Until a signal, *stop, what the configuration says of its end, or an error. */
 int stream_run(const struct stream *, struct err *);
 

@@ -1,18 +1,21 @@
 #include "frisbeed/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/base/cli.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 
 enum {
 	ROWS_DEFAULT = 24,
 	COLUMNS_DEFAULT = 80,
-	CLIENTS_MAX = 64, /* of a session, on the largest terminal */
 	LINE_MAX_BYTES = 512,
 };
 
@@ -62,44 +65,117 @@ line(const struct winsize *w, const char *fmt, ...)
 	drawn++;
 }
 
-static void
-draw_client(const struct winsize *w, const struct client_row *r, uint64_t now_us,
-    const struct tally *t)
-{
-	char text[NETIF_TEXT_MAX], port[8] = "", done[8] = "-";
-	/* It was heard after the time was taken, perhaps. */
-	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
+/* Who needs the operator most comes first, then who is least far; the order does not change
+ * with what was heard last. */
+struct seen {
+	struct client_row row;
+	enum client_doing doing;
+};
 
-	if (r->port != 0)
-		snprintf(port, sizeof port, ":%u", r->port);
-	if (r->of != 0)
-		snprintf(done, sizeof done, "%u%%",
-		    (unsigned)(100 * r->blocks / r->of) % 1000);
-	line(w, "    %s%-*s %5s  loss %5.1f%%  heard %.0f s ago%s",
-	    netif_text(r->ip, text), 22 - (int)snprintf(NULL, 0, "%s", text), port,
-	    done, 100 * client_row_loss(r, tally_packets(t)), silent,
-	    r->left ? ", has left" : "");
+static int
+by_trouble(const void *va, const void *vb)
+{
+	const struct seen *a = va, *b = vb;
+	uint64_t done_a = a->row.of != 0 ? 1000 * a->row.blocks / a->row.of : 0;
+	uint64_t done_b = b->row.of != 0 ? 1000 * b->row.blocks / b->row.of : 0;
+
+	if (a->doing != b->doing)
+		return a->doing < b->doing ? -1 : 1;
+	if (done_a != done_b)
+		return done_a < done_b ? -1 : 1;
+	int ip = memcmp(a->row.ip, b->row.ip, 4);
+	return ip != 0 ? ip : (a->row.port > b->row.port) - (a->row.port < b->row.port);
 }
 
 static void
-draw_session(const struct winsize *w, struct session *s)
+put_left(double seconds, char *buf, size_t cap)
 {
-	struct client_row rows[CLIENTS_MAX];
-	const struct tally t = tally_get(&s->tally);
+	if (seconds > 0)
+		snprintf(buf, cap, "%.0f:%02.0f left", floor(seconds / 60),
+		    floor(fmod(seconds, 60)));
+	else
+		buf[0] = '\0';
+}
+
+static void
+draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint64_t sent)
+{
+	const struct client_row *r = &c->row;
+	char text[NETIF_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
+	/* It was heard after the time was taken, perhaps. */
+	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
+
+	snprintf(name, sizeof name, r->port != 0 ? "%s:%u" : "%s", netif_text(r->ip, text),
+	    r->port);
+	if (r->of != 0) {
+		snprintf(done, sizeof done, "%u%%",
+		    (unsigned)(100 * r->blocks / r->of) % 1000);
+		cli_human_bytes((uint64_t)(client_row_rate(r) * WIRE_BLOCK_BYTES), rate,
+		    sizeof rate - 2);
+		put_left(client_row_seconds_left(r), left, sizeof left);
+	}
+	line(w, "    %-21s %-9s %5s  %8s%s  %-11s loss %5.1f%%  heard %.0f s ago", name,
+	    client_doing_name(c->doing), done, rate, rate[0] != '\0' ? "/s" : "", left,
+	    100 * client_row_loss(r, sent), silent);
+}
+
+/* What has no room on the terminal: how many of each kind. */
+static void
+draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
+{
+	uint32_t count[CLIENT_DOING_DONE + 1] = { 0 };
+	char text[LINE_MAX_BYTES] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		count[c[i].doing]++;
+	for (unsigned d = 0; d <= CLIENT_DOING_DONE && at < sizeof text; d++)
+		if (count[d] > 0)
+			at += (size_t)snprintf(text + at, sizeof text - at, "%s%u %s",
+			    at > 0 ? ", " : "", count[d],
+			    client_doing_name((enum client_doing)d));
+	line(w, "    and %u more: %s", n, text);
+}
+
+static void
+draw_clients(const struct winsize *w, struct session *s, uint64_t sent, unsigned room)
+{
+	struct client_row *rows = calloc(SESSION_CLIENT_ROWS, sizeof *rows);
+	struct seen *seen = calloc(SESSION_CLIENT_ROWS, sizeof *seen);
 	uint64_t now = clock_us();
-	uint32_t total = 0;
+	uint32_t total, n = 0;
+
+	if (rows != NULL && seen != NULL)
+		n = clients_copy(s->clients, rows, SESSION_CLIENT_ROWS, &total);
+	for (uint32_t i = 0; i < n; i++)
+		seen[i] = (struct seen){ rows[i], client_row_doing(&rows[i], sent) };
+	if (n > 0)
+		qsort(seen, n, sizeof *seen, by_trouble);
+	uint32_t shown = n <= room ? n : room > 0 ? room - 1 : 0;
+	for (uint32_t i = 0; i < shown; i++)
+		draw_client(w, &seen[i], now, sent);
+	if (shown < n)
+		draw_rest(w, seen + shown, n - shown);
+	free(rows);
+	free(seen);
+}
+
+static void
+draw_session(const struct winsize *w, struct session *s, unsigned room)
+{
+	const struct tally t = tally_get(&s->tally);
+	uint32_t known, done;
 
 	if (s->state != SESSION_SERVING)
 		return;
+	clients_count(s->clients, &known, &done);
 	line(w,
-	    "%s  %s  %.1f Mbit/s  clients %u  sent %" PRIu64 "  again %" PRIu64
-	    "  parity %" PRIu64 "  stalls %" PRIu64,
-	    s->place->image, s->where, (double)t.rate / 1e6, t.server.clients,
+	    "%s  %s  %.1f Mbit/s  clients %u  %u of %u done  sent %" PRIu64
+	    "  again %" PRIu64 "  parity %" PRIu64 "  stalls %" PRIu64,
+	    s->place->image, s->where, (double)t.rate / 1e6, t.server.clients, done, known,
 	    t.server.blocks_sent, t.server.blocks_resent, t.server.parity_sent,
 	    t.stalls);
-	uint32_t n = clients_copy(s->clients, rows, CLIENTS_MAX, &total);
-	for (uint32_t i = 0; i < n; i++)
-		draw_client(w, &rows[i], now, &t);
+	draw_clients(w, s, tally_packets(&t), room);
 }
 
 void
@@ -112,8 +188,11 @@ table_draw(struct session *s, unsigned n)
 			.ws_col = COLUMNS_DEFAULT };
 	log_hold();
 	erase();
-	for (unsigned i = 0; i < n; i++)
-		draw_session(&w, &s[i]);
+	/* The sessions share the lines; the last one of the terminal stays empty. */
+	for (unsigned i = 0; i < n; i++) {
+		unsigned each = (w.ws_row - 1u - drawn) / (n - i);
+		draw_session(&w, &s[i], each > 1 ? each - 1 : 0);
+	}
 	fflush(stderr);
 	log_release();
 }

@@ -1,8 +1,10 @@
 /* unicast.h: one image to many clients, each with a stream of its own.
  *
- * Who sends a request from an address and port that has no stream gets one, answered
- * there: also after a restart, nothing need be known of it.  Streams are few, and end
- * when their client has left or was silent; others ask again until there is room. */
+ * A client that asks from an address and port that has no stream gets one as soon as it has
+ * shown that it receives what is sent there (strangers.h): also after a restart, nothing need
+ * be known of it.  Streams are few, also those of one address, and end when their client
+ * has left, was silent, or its machine says that nobody listens there; others ask again until
+ * there is room. */
 #ifndef FRISBEED_UNICAST_H
 #define FRISBEED_UNICAST_H
 

@@ -79,6 +79,22 @@ netif_find(struct netif *n, const char *spec, struct err *e)
 	return err_set(e, ERR_USAGE, "there is no interface called \"%s\"", spec);
 }
 
+int
+netif_again(struct netif *n)
+{
+	struct netif found = *n;
+	struct err ignored;
+
+	if (search(&found, NULL, n->addr, &ignored) != 1 ||
+	    strcmp(found.name, n->name) != 0) {
+		found = *n;
+		if (search(&found, n->name, NULL, &ignored) != 1)
+			return -1;
+	}
+	*n = found;
+	return 0;
+}
+
 /* Connecting a UDP socket sends nothing, but chooses a route. */
 static int
 route_source(const uint8_t to[4], uint8_t from[4], struct err *e)

@@ -25,6 +25,11 @@ int netif_find(struct netif *, const char *spec, struct err *);
  * no route, with a sentence that says what to do. */
 int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
 
+/* Look at the interface again, by its name: its address, and its index if it was taken away
+ * and came back.  The address stays the one it had while it still has it.  -1, and nothing
+ * is changed, when there is no such interface or it has no address. */
+int netif_again(struct netif *);
+
 /* The longest IP packet that it sends whole, in bytes; 0: not known. */
 uint32_t netif_mtu(const struct netif *);
 

@@ -68,8 +68,7 @@ net_options_resolve(const struct net_options *o, struct sock_config *c, struct e
 		.buffer_bytes = (uint32_t)(o->buffer_kb != 0 ? o->buffer_kb : 8192) *
 		                1024 };
 	if (o->addr == NULL || o->port == NULL)
-		return err_set(
-		    e, ERR_USAGE, "an address (-m) and a port (-p) are needed");
+		return err_misuse(e, "an address (-m) and a port (-p) are needed");
 	if (netif_parse(o->addr, c->addr, e) != 0)
 		return err_ctx(e, "-m");
 	if (c->broadcast && netif_is_group(c->addr))

@@ -43,18 +43,26 @@ membership(const struct sock *s)
 	return m;
 }
 
-static int
-join_group(struct sock *s, const struct sock_config *cfg, struct err *e)
+int
+sock_aim(struct sock *s, struct err *e)
 {
 	struct ip_mreqn m = membership(s);
-	int ttl = TTL, loop = cfg->loopback, off = 0;
+
+	return option(s->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m,
+	    "multicast interface", e);
+}
+
+static int
+join_group(struct sock *s, struct err *e)
+{
+	struct ip_mreqn m = membership(s);
+	int ttl = TTL, loop = s->cfg.loopback, off = 0;
 
 	if (option(s->fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl,
 		"multicast TTL", e) != 0 ||
 	    option(s->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop,
 		"multicast loop", e) != 0 ||
-	    option(s->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof m,
-		"multicast interface", e) != 0 ||
+	    sock_aim(s, e) != 0 ||
 	    option(s->fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off,
 		"multicast filter", e) != 0)
 		return -1;
@@ -90,11 +98,22 @@ sock_leave(struct sock *s)
 	s->group = false;
 }
 
+/* Two sockets with the same group and port do not collide when each keeps to its own
+ * interface.  Kernels before 5.7 want CAP_NET_RAW for it. */
+static void
+keep_to_interface(const struct sock *s)
+{
+	if (s->cfg.keep_to_interface && s->group)
+		setsockopt(s->fd, SOL_SOCKET, SO_BINDTODEVICE, s->netif.name,
+		    (socklen_t)strlen(s->netif.name));
+}
+
 /* A group's socket hears only that group; broadcasts come only to sockets
  * without an address; unicast ones have the interface's. */
 static int
-bind_port(struct sock *s, const struct sock_config *cfg, struct err *e)
+bind_port(struct sock *s, struct err *e)
 {
+	struct sock_config *cfg = &s->cfg;
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	socklen_t len = sizeof sin;
 
@@ -109,6 +128,7 @@ bind_port(struct sock *s, const struct sock_config *cfg, struct err *e)
 				return err_os(e, "getsockname");
 			s->dest.sin_port = cfg->dest_port != 0 ? htons(cfg->dest_port)
 			                                       : sin.sin_port;
+			cfg->port_lo = cfg->port_hi = ntohs(sin.sin_port);
 			return 0;
 		}
 		if (errno != EADDRINUSE)
@@ -119,11 +139,17 @@ bind_port(struct sock *s, const struct sock_config *cfg, struct err *e)
 	return err_os(e, "cannot use any port of %u-%u", cfg->port_lo, cfg->port_hi);
 }
 
+int
+sock_interface(struct netif *n, const struct sock_config *cfg, struct err *e)
+{
+	return cfg->iface != NULL ? netif_find(n, cfg->iface, e)
+	                          : netif_of_route(n, cfg->addr, e);
+}
+
 static int
 choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 {
-	if (cfg->iface != NULL ? netif_find(&s->netif, cfg->iface, e) != 0
-			       : netif_of_route(&s->netif, cfg->addr, e) != 0)
+	if (sock_interface(&s->netif, cfg, e) != 0)
 		return -1;
 	memcpy(&s->dest.sin_addr, cfg->addr, 4);
 	if (cfg->broadcast && memcmp(cfg->addr, all_ones, 4) == 0 && cfg->iface != NULL)
@@ -146,13 +172,12 @@ settle_senders(struct sock *s, const struct sock_config *cfg, struct err *e)
 				      sizeof on, "sharing the port", e);
 }
 
-static int
-configure(struct sock *s, const struct sock_config *cfg, struct err *e)
+int
+sock_configure(struct sock *s, struct err *e)
 {
+	const struct sock_config *cfg = &s->cfg;
 	int on = 1;
 
-	if (choose_interface(s, cfg, e) != 0)
-		return -1;
 	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return err_os(e, "cannot make a socket");
@@ -167,9 +192,10 @@ configure(struct sock *s, const struct sock_config *cfg, struct err *e)
 	/* Old kernels have no UDP_GRO: then every datagram comes by itself. */
 	if (!cfg->any_sender)
 		setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
-	if (bind_port(s, cfg, e) != 0 || settle_senders(s, cfg, e) != 0)
+	keep_to_interface(s);
+	if (bind_port(s, e) != 0 || settle_senders(s, cfg, e) != 0)
 		return -1;
-	return s->group ? join_group(s, cfg, e) : 0;
+	return s->group ? join_group(s, e) : 0;
 }
 
 int
@@ -180,13 +206,15 @@ sock_open(struct sock **out, const struct sock_config *cfg, struct err *e)
 	if (s == NULL)
 		return err_nomem(e, "a socket");
 	s->fd = -1;
+	s->cfg = *cfg;
 	s->dest.sin_family = AF_INET;
 	s->group = netif_is_group(cfg->addr);
 	s->gso = !cfg->no_gso;
 	s->buffers = malloc((size_t)RECEIVE_BATCH * RECEIVE_BYTES);
 	if (s->buffers == NULL)
 		err_nomem(e, "receive buffers");
-	if (s->buffers == NULL || configure(s, cfg, e) != 0) {
+	if (s->buffers == NULL || choose_interface(s, cfg, e) != 0 ||
+	    sock_configure(s, e) != 0) {
 		sock_close(s);
 		return -1;
 	}
@@ -227,12 +255,4 @@ const uint8_t *
 sock_dest(const struct sock *s)
 {
 	return (const uint8_t *)&s->dest.sin_addr;
-}
-
-/* No room, or a node that is not there (unicast): try again later. */
-bool
-sock_is_transient(int os)
-{
-	return os == EAGAIN || os == ENOBUFS || os == EINTR || os == ECONNREFUSED ||
-	       os == EHOSTUNREACH;
 }

@@ -26,9 +26,16 @@ struct sock_config {
 	/* Only what comes from addr and dest_port, also when others share our port. */
 	bool connected;
 	bool any_sender; /* for sock_receive_from(); addr is our own */
+	/* A group's socket keeps to its interface, so that another session may have the
+	 * same group and port on another one.  Where the system does not allow it, the
+	 * port is taken on all interfaces. */
+	bool keep_to_interface;
 	bool no_gso;
 	uint32_t buffer_bytes; /* of the kernel, each way */
 };
+
+/* The interface that such a socket would send by; errors as of netif.h. */
+int sock_interface(struct netif *, const struct sock_config *, struct err *);
 
 struct sock;
 
@@ -53,10 +60,24 @@ const uint8_t *sock_dest(const struct sock *);
 
 /* 1 sent, 0 the kernel has no room just now, -1. */
 int sock_send(struct sock *, const void *pkt, size_t len, struct err *);
+/* To another address and port, by a socket with any_sender. */
+int sock_send_to(struct sock *, const void *pkt, size_t len, const uint8_t to[4],
+    uint16_t port, struct err *);
 /* How many of n <= SOCK_BATCH_MAX, all for which there was room, went out, or were too
  * long for the interface; or -1. */
 int sock_send_blocks(
     struct sock *, const struct sock_block *, unsigned n, struct err *);
+/* Has the other side of a connected socket said (by ICMP) that nobody listens there, since
+ * this was last asked? */
+bool sock_was_refused(struct sock *);
+/* A network can go away for a while: no route, no address, the interface down or gone, a
+ * firewall that refuses.  Sending is no error then: the functions above return 0.  This
+ * returns the errno of the first send that failed so; 0: the network is there. */
+int sock_away(const struct sock *);
+/* While it is away: look at the interface again (its address or index may have changed),
+ * join the group anew, and let the next send try.  A socket that is bound to an address
+ * that is gone is made anew, so that sock_fd() may change.  Never waits. */
+void sock_return(struct sock *);
 /* Was something too long for the interface since this was last asked? */
 bool sock_was_too_long(struct sock *);
 /* Give out everything that has arrived (at most a few thousand packets); only

@@ -17,16 +17,28 @@ enum {
 
 struct sock {
 	int fd;
+	struct sock_config cfg; /* as it was opened, but with the port that it got */
 	struct netif netif;
 	struct sockaddr_in dest;
 	bool group;
 	bool gso;         /* until the kernel refuses it */
 	bool whole;       /* what is sent is not to be fragmented */
 	bool too_long;    /* ... and something was too long for that */
+	bool refused;     /* the other side's port is closed */
+	int away_os;      /* why the network is away; 0: it is there */
+	bool trying;      /* ... and the next send finds out whether it still is */
 	uint8_t *buffers; /* RECEIVE_BATCH of RECEIVE_BYTES */
 };
 
-/* No room, or a node that is not there (unicast): try again later. */
-bool sock_is_transient(int os);
+/* Make the socket, bind it and join the group on s->netif, as s->cfg says. */
+int sock_configure(struct sock *, struct err *);
+/* Send to the group by s->netif, from its address. */
+int sock_aim(struct sock *, struct err *);
+/* May a failed send (or receive) pass as "not now"?  Notes whether the network is away. */
+bool sock_forgives(struct sock *, int os);
+/* After a send that did not fail. */
+void sock_sent(struct sock *);
+/* While the network is away, sends between two sock_return() need not be tried. */
+bool sock_holds_back(const struct sock *);
 
 #endif /* COMMON_NET_SOCK_IMPL_H */

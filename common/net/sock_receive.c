@@ -71,8 +71,8 @@ sock_receive(struct sock *s,
 		}
 		int n = recvmmsg(s->fd, m, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
 		if (n < 0)
-			return sock_is_transient(errno) ? 0
-			                                : err_os(e, "cannot receive");
+			return sock_forgives(s, errno) ? 0
+			                               : err_os(e, "cannot receive");
 		for (int i = 0; i < n; i++)
 			give_out(s, &m[i], &slots[i], fn, arg);
 		if (n < RECEIVE_BATCH)
@@ -95,7 +95,7 @@ sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
 		    s->fd, pkt, cap, MSG_DONTWAIT, (struct sockaddr *)&sin, &len);
 	while (n == 0);
 	if (n < 0)
-		return sock_is_transient(errno) ? 0 : err_os(e, "cannot receive");
+		return sock_forgives(s, errno) ? 0 : err_os(e, "cannot receive");
 	memcpy(from, &sin.sin_addr, 4);
 	*port = ntohs(sin.sin_port);
 	return (int)n;

@@ -31,18 +31,38 @@ sock_was_too_long(struct sock *s)
 	return was;
 }
 
-int
-sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
+static int
+send_one(struct sock *s, const void *pkt, size_t len, const struct sockaddr_in *to,
+    struct err *e)
 {
+	if (sock_holds_back(s))
+		return 0;
 	keep_whole(s, len);
-	if (sendto(s->fd, pkt, len, 0, (struct sockaddr *)&s->dest, sizeof s->dest) >=
-	    0)
+	if (sendto(s->fd, pkt, len, 0, (const struct sockaddr *)to, sizeof *to) >= 0) {
+		sock_sent(s);
 		return 1;
+	}
 	if (errno == EMSGSIZE) {
 		s->too_long = true;
 		return 1;
 	}
-	return sock_is_transient(errno) ? 0 : err_os(e, "cannot send");
+	return sock_forgives(s, errno) ? 0 : err_os(e, "cannot send");
+}
+
+int
+sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
+{
+	return send_one(s, pkt, len, &s->dest, e);
+}
+
+int
+sock_send_to(struct sock *s, const void *pkt, size_t len, const uint8_t addr[4],
+    uint16_t port, struct err *e)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	memcpy(&to.sin_addr, addr, 4);
+	return send_one(s, pkt, len, &to, e);
 }
 
 static size_t
@@ -135,22 +155,26 @@ sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct 
 	int sent = -1;
 
 	assert(n > 0 && n <= SOCK_BATCH_MAX);
+	if (sock_holds_back(s))
+		return 0;
 	keep_whole(s, bytes_of(b));
 	n = alike(s, b, n);
 	unsigned together = s->gso ? segments(b, n) : 1;
 	if (together > 1) {
 		sent = send_segmented(s, b, together);
-		if (sent < 0 && !sock_is_transient(errno))
+		if (sent < 0 && !sock_forgives(s, errno))
 			s->gso = false; /* not for this kernel or device */
-		else
-			return sent < 0 ? 0 : sent;
+		else if (sent < 0)
+			return 0;
 	}
-	sent = send_separate(s, b, s->gso ? 1 : n);
+	if (sent < 0)
+		sent = send_separate(s, b, s->gso ? 1 : n);
 	if (sent < 0 && errno == EMSGSIZE) {
 		s->too_long = true;
 		return 1;
 	}
 	if (sent < 0)
-		return sock_is_transient(errno) ? 0 : err_os(e, "cannot send");
+		return sock_forgives(s, errno) ? 0 : err_os(e, "cannot send");
+	sock_sent(s);
 	return sent;
 }

@@ -6,12 +6,17 @@
 #include "common/base/wr.h"
 
 static const uint8_t magic[4] = { 'F', 'B', 'X', '1' };
+static const uint8_t cookie_magic[4] = { 'F', 'B', 'X', 'C' },
+		     whole_magic[4] = { 'F', 'B', 'X', 'W' },
+		     failed_magic[4] = { 'F', 'B', 'X', 'F' };
 
-/* --- behind a JOIN --- */
+enum { TOLD_BYTES = 8 };
 
-/* What follows the body that the header claims; false: not our magic. */
+/* --- behind a JOIN or LEAVE2 --- */
+
+/* What follows the body that the header claims, behind this magic; false: it is not there. */
 static bool
-tail_of(const void *pkt, size_t len, struct rd *r)
+tail_behind(const uint8_t want[4], const void *pkt, size_t len, struct rd *r)
 {
 	uint8_t m[4];
 
@@ -21,7 +26,52 @@ tail_of(const void *pkt, size_t len, struct rd *r)
 	rd_skip(r, 4);
 	rd_skip(r, body);
 	rd_copy(r, m, sizeof m);
-	return rd_ok(r) && memcmp(m, magic, sizeof m) == 0;
+	return rd_ok(r) && memcmp(m, want, sizeof m) == 0;
+}
+
+static bool
+tail_of(const void *pkt, size_t len, struct rd *r)
+{
+	return tail_behind(magic, pkt, len, r);
+}
+
+size_t
+wirext_put_outcome(void *pkt, size_t len, size_t cap, bool whole)
+{
+	struct wr w = wr_to((uint8_t *)pkt + len, cap - len);
+
+	wr_bytes(&w, whole ? whole_magic : failed_magic, sizeof whole_magic);
+	return wr_ok(&w) ? len + wr_len(&w) : 0;
+}
+
+bool
+wirext_get_outcome(const void *pkt, size_t len, bool *whole)
+{
+	struct rd r;
+
+	*whole = tail_behind(whole_magic, pkt, len, &r);
+	return *whole || tail_behind(failed_magic, pkt, len, &r);
+}
+
+size_t
+wirext_put_cookie(void *pkt, size_t len, size_t cap, uint64_t cookie)
+{
+	struct wr w = wr_to((uint8_t *)pkt + len, cap - len);
+
+	wr_bytes(&w, cookie_magic, sizeof cookie_magic);
+	wr_le64(&w, cookie);
+	return wr_ok(&w) ? len + wr_len(&w) : 0;
+}
+
+bool
+wirext_get_cookie(const void *pkt, size_t len, uint64_t *cookie)
+{
+	struct rd r;
+
+	if (!tail_behind(cookie_magic, pkt, len, &r))
+		return false;
+	*cookie = rd_le64(&r);
+	return rd_ok(&r);
 }
 
 size_t
@@ -382,6 +432,25 @@ wirext_is(const void *pkt, size_t len)
 	return len >= sizeof magic && memcmp(pkt, magic, sizeof magic) == 0;
 }
 
+static bool
+tells(enum wirext_kind kind)
+{
+	return kind == WIREXT_WANT || kind == WIREXT_NAK || kind == WIREXT_GO ||
+	       kind == WIREXT_ROOM;
+}
+
+/* Clients made before there was such a thing say nothing. */
+static void
+get_told(struct wirext_msg *m, struct rd *r)
+{
+	if (!tells(m->kind) || !rd_ok(r) || rd_left(r) < TOLD_BYTES)
+		return;
+	m->told.is = true;
+	m->told.chunks = rd_le32(r);
+	m->told.doing = rd_u8(r);
+	rd_skip(r, TOLD_BYTES - 5);
+}
+
 int
 wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 {
@@ -405,8 +474,10 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 		    "extension packet of kind %u, %zu bytes: too long", kind, len);
 	m->kind = (enum wirext_kind)kind;
 	memset(&m->u, 0, sizeof m->u.state);
+	memset(&m->told, 0, sizeof m->told);
 	if (kinds[kind].get(m, &r, e) != 0)
 		return -1;
+	get_told(m, &r);
 	return rd_ok(&r) ? 0
 	                 : err_set(e, ERR_FORMAT,
 			       "extension packet of kind %u, %zu bytes: too short",
@@ -431,6 +502,11 @@ wirext_put(const struct wirext_msg *m, void *pkt, size_t cap)
 
 	put_header(&w, m->kind, m->srcip, m->session);
 	kinds[m->kind].put(m, &w);
+	if (m->told.is && tells(m->kind)) {
+		wr_le32(&w, m->told.chunks);
+		wr_u8(&w, m->told.doing);
+		wr_zero(&w, 3);
+	}
 	return wr_ok(&w) ? wr_len(&w) : 0;
 }
 

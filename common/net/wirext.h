@@ -89,10 +89,25 @@ struct wirext_nak {
 	uint8_t lack[WIREXT_GROUPS]; /* blocks, 0..128 */
 };
 
+/* What a client is doing, for who watches. */
+enum wirext_doing {
+	WIREXT_DOING_LOADING = 1,
+	WIREXT_DOING_DISK, /* all its memory for chunks waits to be written */
+	WIREXT_DOING_FLUSHING,
+};
+
+/* How far a client is: behind the body of WANT, REPORT, GO and ROOM. */
+struct wirext_told {
+	bool is; /* false: it did not say */
+	uint8_t doing;
+	uint32_t chunks; /* that it has received */
+};
+
 struct wirext_msg {
 	enum wirext_kind kind;
 	uint8_t srcip[4];
 	uint32_t session;
+	struct wirext_told told;
 	union {
 		struct {
 			uint8_t identity[WIREXT_IDENTITY_BYTES];
@@ -156,6 +171,14 @@ size_t wirext_put_answer(
 /* Is there one behind the body of this packet, which wire_get() has accepted? */
 bool wirext_get_offer(const void *pkt, size_t len, uint32_t *flags);
 bool wirext_get_answer(const void *pkt, size_t len, struct wirext_answer *);
+
+/* Append to a LEAVE2 whether the whole image was installed: 4 bytes, for which there is
+ * just room. */
+size_t wirext_put_outcome(void *pkt, size_t len, size_t cap, bool whole);
+bool wirext_get_outcome(const void *pkt, size_t len, bool *whole);
+/* The same for the cookie of --unicast; in a JOIN 0 asks for one. */
+size_t wirext_put_cookie(void *pkt, size_t len, size_t cap, uint64_t cookie);
+bool wirext_get_cookie(const void *pkt, size_t len, uint64_t *cookie);
 
 /* Does this packet belong on the second port?  No packet of the base protocol
  * begins so. */

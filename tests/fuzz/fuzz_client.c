@@ -52,6 +52,25 @@ store(struct held *held, const struct client_store *st, const struct script_step
 		store_one(h, b, false);
 }
 
+/* Some chunks are damaged; all of such a one comes again, unless it is given up. */
+static bool
+comes_again(struct client *c, uint64_t now, struct held *held, uint32_t buf)
+{
+	struct blockmap whole = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+
+	if ((now / 1000 + buf) % 4 != 1 || client_again(c, now, buf, &whole) != 0)
+		return false;
+	held[buf] = (struct held){ .chunk = held[buf].chunk };
+	return true;
+}
+
+static void
+forget_all(struct held held[BUFFERS])
+{
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		held[i] = (struct held){ .chunk = UINT32_MAX };
+}
+
 static void
 pull(struct client *c, uint64_t now, struct held *held)
 {
@@ -59,7 +78,7 @@ pull(struct client *c, uint64_t now, struct held *held)
 	uint32_t chunk, buf, bytes;
 
 	for (uint32_t i = 0; i < BUFFERS; i++) {
-		if (!held[i].mine)
+		if (!held[i].mine || comes_again(c, now, held, i))
 			continue;
 		client_release(c, now, i);
 		held[i] = (struct held){ .chunk = UINT32_MAX };
@@ -103,8 +122,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct script_step step;
 	uint64_t now = 0;
 
-	for (uint32_t i = 0; i < BUFFERS; i++)
-		held[i] = (struct held){ .chunk = UINT32_MAX };
+	forget_all(held);
+	uint32_t images = 0;
 	struct client *c = client_new(&cfg, now);
 	assert(c != NULL);
 	while (script_next(&r, &step)) {
@@ -115,6 +134,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			script_source(&step, from);
 			if (client_input(c, now, step.pkt, step.arg, from, &st))
 				store(held, &st, &step);
+			if (images != client_images(c))
+				forget_all(held); /* loading begins (anew) */
+			images = client_images(c);
 			break;
 		case OP_TIME_MS:
 			now += step.arg * UINT64_C(1000);

@@ -14,8 +14,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct err e;
 	uint8_t one[WIREXT_PACKET_MAX], two[WIREXT_PACKET_MAX];
 	uint32_t flags;
+	uint64_t cookie;
+	bool whole;
 
 	(void)wirext_get_offer(data, len, &flags);
+	(void)wirext_get_cookie(data, len, &cookie);
+	(void)wirext_get_outcome(data, len, &whole);
 	if (wirext_get_answer(data, len, &a))
 		assert(a.port != 0 && a.session != 0);
 	if (wirext_get(&m, data, len, &e) != 0)

@@ -33,7 +33,7 @@ const struct scenario cases[] = {
 	{ "quick-10", .clients = 80, .chunks = 8, QUICK, .net.loss = 0.1,
 	    LIMITS(0.7, 4, 1500) },
 	{ "bursts", .clients = 8, .chunks = 32, PAPER, .net.loss = 0.05,
-	    .net.burst = 20 },
+	    .loss_burst = 20 },
 	{ "fast", .clients = 1, .chunks = 256, FAST(900, 3000), CLIENT(64),
 	    .chunk_us = 2000, LIMITS(0.12, 1.05, 1500) },
 	{ "fast-shallow", .clients = 1, .chunks = 256, FAST(400, 4000), CLIENT(64),
@@ -96,6 +96,12 @@ const struct scenario cases[] = {
 	    GOALS(0.01, 1.02, 1.03, 2, 20) },
 	{ "x-uniform", .clients = 80, .chunks = 64, QUICK, EXT,
 	    SKEWED(START_UNIFORM, 6), GOALS(0.01, 1.02, 1.03, 2, 20) },
+	{ "x-first", .clients = 24, .chunks = 48, QUICK, EXT, .first = true,
+	    .net.loss = 0.01, SKEWED(START_UNIFORM, 4) },
+	{ "x-first-few", .clients = 8, .chunks = 48, LAN, CLIENT(8), DISK, EXT,
+	    .first = true, .rate_bits = 70000000, SKEWED(START_UNIFORM, 4) },
+	{ "first", .clients = 6, .chunks = 24, PAPER, .first = true, .net.loss = 0.01,
+	    SKEWED(START_UNIFORM, 2) },
 	{ "x-plain", .clients = 8, .chunks = 32, QUICK, .ext = true, .net.loss = 0.01,
 	    SKEWED(START_UNIFORM, 2) },
 	{ "x-old", .clients = 12, .chunks = 48, QUICK, EXT, .old_clients = 2,
@@ -103,9 +109,9 @@ const struct scenario cases[] = {
 	{ "x-old-one", .clients = 20, .chunks = 48, PAPER, EXT, .old_clients = 1 },
 	{ "x-all-old", .clients = 8, .chunks = 24, PAPER, EXT, .old_clients = 8 },
 	{ "x-bursts", .clients = 80, .chunks = 48, QUICK, EXT, .net.loss = 0.05,
-	    .net.burst = 10, GOALS(0.02, 1.25, 1.6, 1.3, 100) },
+	    .loss_burst = 10, GOALS(0.02, 1.25, 1.6, 1.3, 100) },
 	{ "x-bursts-100", .clients = 24, .chunks = 48, QUICK, EXT, .net.loss = 0.05,
-	    .net.burst = 100 },
+	    .loss_burst = 100 },
 	{ "x-tiny", .clients = 5, .chunks = 24, LAN, CLIENT(1), DISK, EXT,
 	    .rate_bits = 70000000, .net.loss = 0.02 },
 	{ "x-buffers", .clients = 8, .chunks = 48, LAN, CLIENT(8), DISK, EXT,
@@ -173,7 +179,7 @@ const struct scenario cases[] = {
 	{ "x-packs-crowd", .clients = 80, .chunks = 48, QUICK, PACKS(8), .empty = 0.05,
 	    SKEWED(START_UNIFORM, 4), .net.loss = 0.01 },
 	{ "x-packs-bursts", .clients = 24, .chunks = 48, QUICK, PACKS(8),
-	    .net.loss = 0.05, .net.burst = 10, GOALS(0.05, 1.25, 1.6, 1.3, 100) },
+	    .net.loss = 0.05, .loss_burst = 10, GOALS(0.05, 1.25, 1.6, 1.3, 100) },
 	{ "x-packs-narrow", .clients = 8, .chunks = 48, QUICK, PACKS(8),
 	    .narrow_clients = 2, .empty = 0.3, SKEWED(START_UNIFORM, 4),
 	    .net.loss = 0.01 },
@@ -211,5 +217,8 @@ cases_find(const char *name)
 	for (size_t i = 0; i < cases_count; i++)
 		if (strcmp(cases[i].name, name) == 0)
 			return &cases[i];
+	for (size_t i = 0; i < bad_cases_count; i++)
+		if (strcmp(bad_cases[i].name, name) == 0)
+			return &bad_cases[i];
 	return NULL;
 }

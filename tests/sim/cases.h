@@ -8,6 +8,9 @@
 
 extern const struct scenario cases[];
 extern const size_t cases_count;
+/* Cases of cases_bad.c. */
+extern const struct scenario bad_cases[];
+extern const size_t bad_cases_count;
 
 /* NULL: there is none of that name. */
 const struct scenario *cases_find(const char *name);

@@ -21,6 +21,7 @@ static const struct knob knobs[] = {
 	{ "spread-us", offsetof(struct scenario, spread_us), U64 },
 	{ "ext", offsetof(struct scenario, ext), FLAG },
 	{ "parity", offsetof(struct scenario, parity), FLAG },
+	{ "first", offsetof(struct scenario, first), FLAG },
 	{ "pack-blocks", offsetof(struct scenario, pack_blocks), U32 },
 	{ "narrow-clients", offsetof(struct scenario, narrow_clients), U32 },
 	{ "narrow-us", offsetof(struct scenario, narrow_us), U64 },
@@ -48,7 +49,7 @@ static const struct knob knobs[] = {
 	{ "stall-us", offsetof(struct scenario, stall_us), U64 },
 	{ "stall-every-us", offsetof(struct scenario, stall_every_us), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },
-	{ "loss-burst", offsetof(struct scenario, net.burst), REAL },
+	{ "loss-burst", offsetof(struct scenario, loss_burst), REAL },
 	{ "late", offsetof(struct scenario, net.late), REAL },
 	{ "late-us", offsetof(struct scenario, net.late_us), U32 },
 	{ "twice", offsetof(struct scenario, net.twice), REAL },
@@ -59,6 +60,18 @@ static const struct knob knobs[] = {
 	{ "socket-packets", offsetof(struct scenario, net.socket_packets), U32 },
 	{ "gather-us", offsetof(struct scenario, net.gather_us), U32 },
 	{ "read-ns", offsetof(struct scenario, net.read_ns), U32 },
+	{ "bad-clients", offsetof(struct scenario, bad_clients), U32 },
+	{ "bad-bits", offsetof(struct scenario, bad.bits), U64 },
+	{ "bad-queue-bytes", offsetof(struct scenario, bad.queue_bytes), U32 },
+	{ "bad-loss", offsetof(struct scenario, bad.loss), REAL },
+	{ "bad-burst-us", offsetof(struct scenario, bad.burst_us), REAL },
+	{ "bad-loss-up", offsetof(struct scenario, bad.loss_up), REAL },
+	{ "bad-drawn", offsetof(struct scenario, bad_drawn), FLAG },
+	{ "bad-absent", offsetof(struct scenario, bad_absent), FLAG },
+	{ "foes", offsetof(struct scenario, foes), U32 },
+	{ "foe-does", offsetof(struct scenario, foe_does), U32 },
+	{ "mute-us", offsetof(struct scenario, mute_us), U64 },
+	{ "mute-for-us", offsetof(struct scenario, mute_for_us), U64 },
 	{ NULL, 0, U32 },
 };
 /* ... and with --share. */
@@ -119,6 +132,7 @@ knobs_drop_limits(struct scenario *sc)
 {
 	sc->max_duplicates = sc->max_times_alone = sc->max_control = 0;
 	sc->max_mean_alone = sc->max_worst_alone = sc->max_sent = 0;
+	sc->max_clean = 0;
 }
 
 bool

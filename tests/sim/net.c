@@ -1,6 +1,7 @@
 #include "tests/sim/net.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,66 @@ sim_fraction(uint64_t *rng)
 	return (double)(sim_random(rng) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
+/* Each port has its own: what happens at one does not depend on the others. */
 static bool
-chance(struct net *net, double p)
+chance(struct port *port, double p)
 {
-	return p > 0 && sim_fraction(&net->rng) < p;
+	return p > 0 && sim_fraction(&port->rng) < p;
+}
+
+static uint64_t
+usual_bits(const struct net *net, unsigned port)
+{
+	return port == 0 || net->cfg.client_bits == 0 ? net->cfg.port_bits
+	                                              : net->cfg.client_bits;
+}
+
+static uint64_t
+link_bits(const struct net *net, unsigned port)
+{
+	const struct port *p = &net->ports[port];
+
+	return p->own ? p->link.bits : usual_bits(net, port);
+}
+
+/* How long a state lasts in which nothing is remembered. */
+static uint64_t
+lasts_ns(struct port *p, double mean_us)
+{
+	return 1 + (uint64_t)(-log(1 - sim_fraction(&p->rng)) * mean_us * 1000);
+}
+
+static bool
+in_bursts(double loss, double burst_us)
+{
+	return burst_us > 0 && loss > 0 && loss < 1;
+}
+
+static void
+begin_bursts(struct port *p, double loss, double burst_us)
+{
+	if (!in_bursts(loss, burst_us))
+		return;
+	p->bad = chance(p, loss);
+	p->turns_ns = lasts_ns(p, p->bad ? burst_us : burst_us * (1 - loss) / loss);
+}
+
+void
+net_set_link(struct net *net, unsigned port, const struct net_link *link)
+{
+	struct port *p = &net->ports[port];
+
+	p->own = true;
+	p->link = *link;
+	if (p->link.bits == 0)
+		p->link.bits = usual_bits(net, port);
+	if (p->link.queue_bytes == 0)
+		p->link.queue_bytes = net->cfg.queue_bytes;
+	if (p->link.loss == 0) {
+		p->link.loss = net->cfg.loss;
+		p->link.burst_us = net->cfg.burst_us;
+	}
+	begin_bursts(p, p->link.loss, p->link.burst_us);
 }
 
 static struct arrival *
@@ -52,6 +109,8 @@ net_init(struct net *net, const struct net_config *cfg, unsigned nports, uint64_
 	for (unsigned i = 0; i < nports; i++) {
 		net->ports[i].queue = short_queue(net, i);
 		net->ports[i].cap = SHORT_QUEUE;
+		net->ports[i].rng = sim_random(&net->rng);
+		begin_bursts(&net->ports[i], cfg->loss, cfg->burst_us);
 	}
 }
 
@@ -133,26 +192,25 @@ insert(struct port *p, uint64_t at_ns, struct packet *pkt)
 }
 
 static uint64_t
-link_bits(const struct net *net, unsigned port)
+serial_ns(uint64_t bits, size_t len)
 {
-	return port == 0 || net->cfg.client_bits == 0 ? net->cfg.port_bits
-	                                              : net->cfg.client_bits;
+	return (len + ENVELOPE_BYTES) * 8 * UINT64_C(1000000000) / bits;
 }
 
-static uint64_t
-serial_ns(const struct net *net, unsigned port, size_t len)
-{
-	return (len + ENVELOPE_BYTES) * 8 * UINT64_C(1000000000) / link_bits(net, port);
-}
-
+/* Bursts pass in time, whether or not somebody sends meanwhile. */
 static bool
-is_lost(struct net *net, struct port *p)
+is_lost(struct net *net, struct port *p, uint64_t at_ns)
 {
-	double loss = net->cfg.loss, burst = net->cfg.burst;
+	double loss = p->own ? p->link.loss : net->cfg.loss;
+	double burst_us = p->own ? p->link.burst_us : net->cfg.burst_us;
 
-	if (burst <= 1)
-		return chance(net, loss);
-	p->bad = chance(net, p->bad ? 1 - 1 / burst : loss / (burst * (1 - loss)));
+	if (!in_bursts(loss, burst_us))
+		return chance(p, loss);
+	while (p->turns_ns <= at_ns) {
+		p->bad = !p->bad;
+		p->turns_ns += lasts_ns(
+		    p, p->bad ? burst_us : burst_us * (1 - loss) / loss);
+	}
 	return p->bad;
 }
 
@@ -178,11 +236,10 @@ struct passage {
 };
 
 static struct passage
-passage_of(const struct net *net, unsigned port, size_t len)
+passage_of(uint64_t bits, uint32_t queue_bytes, size_t len)
 {
-	return (struct passage){ .serial_ns = serial_ns(net, port, len),
-		.queue_ns = (uint64_t)(net->cfg.queue_bytes * 8e9 /
-				       (double)link_bits(net, port)) };
+	return (struct passage){ .serial_ns = serial_ns(bits, len),
+		.queue_ns = (uint64_t)(queue_bytes * 8e9 / (double)bits) };
 }
 
 static void
@@ -201,7 +258,7 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 	}
 	p->rx_free_ns = at_ns + wait + way->serial_ns;
 	uint64_t there = p->rx_free_ns + net->cfg.latency_us * UINT64_C(500);
-	if (is_lost(net, p)) {
+	if (is_lost(net, p, there)) {
 		net->stats.lost++;
 		return;
 	}
@@ -216,8 +273,8 @@ deliver(struct net *net, unsigned port, const struct passage *way, struct packet
 	if (net->cfg.read_ns > 0)
 		there = p->read_free_ns = there + unread + net->cfg.read_ns;
 	/* Behind the socket's queue: a late packet delays no other. */
-	if (chance(net, net->cfg.late))
-		there += sim_random(&net->rng) % (net->cfg.late_us * UINT64_C(1000));
+	if (chance(p, net->cfg.late))
+		there += sim_random(&p->rng) % (net->cfg.late_us * UINT64_C(1000));
 	insert(p, told_ns(net, port, there), pkt);
 	if (net->touched != NULL)
 		net->touched(net->arg, port);
@@ -248,18 +305,30 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 	memcpy(pkt->from, ip, 4);
 	memcpy(pkt->bytes, bytes, len);
 	uint64_t start = p->tx_free_ns > now_ns ? p->tx_free_ns : now_ns;
-	p->tx_free_ns = start + serial_ns(net, from, len);
+	p->tx_free_ns = start + serial_ns(link_bits(net, from), len);
 	net->stats.sent++;
 	uint64_t at_ns = p->tx_free_ns + net->cfg.latency_us * UINT64_C(500);
-	struct passage to_server = passage_of(net, 0, len);
-	struct passage to_client = passage_of(net, 1, len);
+	if (p->mute || chance(p, p->link.loss_up)) {
+		net->stats.lost++;
+		net_drop(pkt);
+		return;
+	}
+	uint32_t queue_bytes = net->cfg.queue_bytes;
+	struct passage to_server = passage_of(usual_bits(net, 0), queue_bytes, len);
+	struct passage to_client = passage_of(usual_bits(net, 1), queue_bytes, len);
 	for (unsigned i = 0; i < net->nports; i++) {
 		prefetch_queue(net, i + PREFETCH_PORTS);
 		if (i == from || !net->ports[i].up || net->ports[i].deaf)
 			continue;
+		struct passage own;
 		const struct passage *way = i == 0 ? &to_server : &to_client;
+		if (net->ports[i].own) {
+			own = passage_of(net->ports[i].link.bits,
+			    net->ports[i].link.queue_bytes, len);
+			way = &own;
+		}
 		deliver(net, i, way, pkt, at_ns);
-		if (chance(net, net->cfg.twice))
+		if (chance(&net->ports[i], net->cfg.twice))
 			deliver(net, i, way, pkt, at_ns);
 	}
 	net_drop(pkt);

@@ -19,7 +19,7 @@ struct net_config {
 	uint32_t queue_bytes;    /* of a switch port */
 	uint32_t latency_us;     /* host to host */
 	double loss;             /* 0..1, for each receiver on its own */
-	double burst;            /* mean run of losses; <= 1: independent */
+	double burst_us;         /* mean time of a run of losses; 0: one by one */
 	double late;             /* share of packets delayed ... */
 	uint32_t late_us;        /* ... by up to so much */
 	double twice;            /* share of packets doubled */
@@ -28,6 +28,15 @@ struct net_config {
 	/* Clients' cards tell of what came so often only, each at its own time; 0: at
 	 * once.  Great crowds take a fifth of the time with it. */
 	uint32_t gather_us;
+};
+
+/* One port's own link; what is 0 is as everybody's. */
+struct net_link {
+	uint64_t bits;        /* a second, each way */
+	uint32_t queue_bytes; /* of the switch port */
+	double loss;          /* of what comes, besides: 1: it hears nothing ... */
+	double burst_us;      /* ... in runs that take so long on average */
+	double loss_up;       /* of what it sends; 1: nobody hears it */
 };
 
 struct packet {
@@ -44,10 +53,15 @@ struct arrival {
 
 struct port {
 	bool up;
-	bool bad;       /* in a burst of losses */
+	bool bad;       /* in a burst of losses ... */
+	bool own;       /* its link is not as everybody's */
+	bool mute;      /* what it sends is lost for now */
 	bool second;    /* listens to the second port, too */
 	bool deaf;      /* has left the group */
 	size_t longest; /* what is longer does not pass; 0: all does */
+	uint64_t turns_ns; /* ... or not, until then */
+	uint64_t rng;
+	struct net_link link;
 	uint64_t tx_free_ns, rx_free_ns, read_free_ns, told_ns;
 	struct arrival *queue; /* by time */
 	size_t head, n, cap;
@@ -75,6 +89,8 @@ double sim_fraction(uint64_t *rng);
 
 void net_init(struct net *, const struct net_config *, unsigned nports, uint64_t seed);
 void net_fini(struct net *);
+/* This port has a link of its own. */
+void net_set_link(struct net *, unsigned port, const struct net_link *);
 /* A packet of `len` bytes from a port to all others that are up. */
 void net_send(struct net *, unsigned from, const uint8_t ip[4], const void *bytes,
     size_t len, uint64_t now_ns);

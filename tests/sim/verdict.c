@@ -94,3 +94,55 @@ verdict_check(const struct scenario *sc, struct outcome *out, uint64_t alone)
 			    "%s: %.3f, at most %.3f", limits[i].what, limits[i].got,
 			    limits[i].most);
 }
+
+static const double SENT_MOST = 2, SENT_SLACK = 1.4;
+
+static double
+blocks_sent(const struct outcome *out)
+{
+	return (double)(out->blocks_sent + out->parity_sent);
+}
+
+void
+verdict_print_bad(
+    const struct scenario *sc, const struct outcome *out, const struct outcome *without)
+{
+	printf("%-16s others: mean %.2f s, %.3f times; slowest %.2f s, %.3f times; "
+	       "sent %.2f images, %.2f times; parity %.2f; all done %.2f s%s\n",
+	    sc->name, out->clean_mean_us / 1e6,
+	    out->clean_mean_us / without->clean_mean_us,
+	    (double)out->clean_worst_us / 1e6,
+	    (double)out->clean_worst_us / (double)without->clean_worst_us,
+	    images_sent(out), blocks_sent(out) / blocks_sent(without),
+	    (double)out->parity_sent / (double)out->image_blocks,
+	    (double)out->end_us / 1e6, out->complaints > 0 ? "; named" : "");
+}
+
+void
+verdict_check_bad(
+    const struct scenario *sc, struct outcome *out, const struct outcome *without)
+{
+	double extra = (double)sc->clean_extra_us;
+	/* At a fixed rate, who gets a third of what is sent needs three times as much.
+	 */
+	double times = SENT_SLACK / out->least_heard;
+
+	times = times > SENT_MOST ? times : SENT_MOST;
+	const struct {
+		const char *what;
+		double got, most;
+	} limits[] = {
+		{ "the others' mean time", out->clean_mean_us,
+		    without->clean_mean_us * sc->max_clean + extra },
+		{ "the slowest other's time", (double)out->clean_worst_us,
+		    (double)without->clean_worst_us * sc->max_clean + extra +
+			(double)sc->clean_tail_us },
+		{ "blocks sent", blocks_sent(out), times * blocks_sent(without) },
+	};
+
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		if (limits[i].got > limits[i].most)
+			snprintf(out->failed, sizeof out->failed,
+			    "%s: %.0f, at most %.0f", limits[i].what, limits[i].got,
+			    limits[i].most);
+}

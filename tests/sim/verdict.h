@@ -10,4 +10,10 @@ void verdict_print(const struct scenario *, const struct outcome *, uint64_t alo
 /* Says in failed[] which limit was broken. */
 void verdict_check(const struct scenario *, struct outcome *, uint64_t alone_us);
 
+/* Of a case with bad clients or strangers, beside the same without them. */
+void verdict_print_bad(
+    const struct scenario *, const struct outcome *, const struct outcome *without);
+void verdict_check_bad(
+    const struct scenario *, struct outcome *, const struct outcome *without);
+
 #endif /* TESTS_SIM_VERDICT_H */

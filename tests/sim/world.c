@@ -65,18 +65,32 @@ setup_greedy(struct world *w)
 			.nchunks = w->nchunks };
 }
 
+/* What a block takes at the rate that is allowed. */
+static double
+block_us(const struct scenario *sc)
+{
+	uint64_t bits = sc->rate_bits != 0          ? sc->rate_bits
+	                : sc->net.client_bits != 0 ? sc->net.client_bits
+	                                           : sc->net.port_bits;
+
+	return WIRE_BLOCK_COST_BITS * 1e6 / (double)bits;
+}
+
 static void
 setup(struct world *w, uint64_t seed)
 {
 	const struct scenario *sc = w->sc;
-	uint32_t ports = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
+	uint32_t greedy_end = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
+	uint32_t ports = greedy_end + sc->foes;
+	struct net_config net = sc->net;
 
 	w->rng = seed;
 	w->nchunks = sc->chunks;
 	w->image_bytes = (uint64_t)sc->chunks * CHUNK_BYTES;
 	if (sc->odd_bytes != 0)
 		w->image_bytes -= CHUNK_BYTES - sc->odd_bytes;
-	net_init(&w->net, &sc->net, ports, sim_random(&w->rng));
+	net.burst_us = sc->loss_burst > 1 ? sc->loss_burst * block_us(sc) : 0;
+	net_init(&w->net, &net, ports, sim_random(&w->rng));
 	w->net.touched = world_touched;
 	w->net.arg = w;
 	world_clock_init(w, ports);
@@ -85,8 +99,9 @@ setup(struct world *w, uint64_t seed)
 	setup_greedy(w);
 	for (uint32_t i = 0; i < ports; i++)
 		world_reschedule(w, i);
-	for (uint32_t i = sc->clients + 1; i < ports; i++)
+	for (uint32_t i = sc->clients + 1; i < greedy_end; i++)
 		world_clock_set(w, i, i * US);
+	world_setup_foes(w, greedy_end);
 }
 
 static void
@@ -101,6 +116,7 @@ teardown(struct world *w)
 	}
 	free(w->nodes);
 	free(w->greedy);
+	free(w->foes);
 	server_free(w->server);
 	free(w->asked);
 	free(w->pace[0].sent_ns);
@@ -174,6 +190,40 @@ sum_times(const struct world *w, struct outcome *out, uint64_t *times)
 	return n;
 }
 
+/* Those with which nothing is wrong. */
+static void
+sum_clean(const struct world *w, struct outcome *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->sc->clients; i++) {
+		const struct node *nd = &w->nodes[i];
+		if (!world_is_clean(w, i) || nd->finish_ns == 0)
+			continue;
+		uint64_t us = (nd->finish_ns - nd->start_ns) / US;
+		out->clean_mean_us += (double)us;
+		out->clean_worst_us = us > out->clean_worst_us ? us
+		                                               : out->clean_worst_us;
+		n++;
+	}
+	out->clean_mean_us /= n > 0 ? n : 1;
+	out->least_heard = 1;
+	for (uint32_t i = 0; i < w->sc->clients; i++)
+		if (!w->nodes[i].lost && w->nodes[i].heard_share < out->least_heard)
+			out->least_heard = w->nodes[i].heard_share;
+}
+
+/* How many must end, and end well. */
+static uint32_t
+clients_due(const struct world *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->sc->clients; i++)
+		n += !w->nodes[i].absent && !w->nodes[i].lost && !w->nodes[i].crashes;
+	return n;
+}
+
 static void
 sum_up(struct world *w)
 {
@@ -184,6 +234,7 @@ sum_up(struct world *w)
 	uint32_t n = sum_times(w, out, times);
 	if (w->sc->alone_net_us > 0)
 		sum_multiples(w, out);
+	sum_clean(w, out);
 	out->finished = n;
 	out->mean_us /= n > 0 ? n : 1;
 	out->median_us = n > 0 ? times[n / 2] : 0;
@@ -201,7 +252,9 @@ sum_up(struct world *w)
 	/* More clients have not all answered before a short image ends. */
 	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
 	    w->sc->buffers >= 8 && w->sc->clients <= 1000 &&
-	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old == 0)
+	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old +
+		    w->sc->foes + w->sc->bad_clients ==
+		0)
 		world_fail(w, "no packets of several blocks were sent");
 	out->net = w->net.stats;
 	/* One client alone gets what was damaged, and no more. */
@@ -209,9 +262,9 @@ sum_up(struct world *w)
 	    out->blocks_sent + out->parity_sent > out->image_blocks + out->damaged)
 		world_fail(w, "%llu blocks were damaged, and more came again",
 		    (unsigned long long)out->damaged);
-	if (out->failed[0] == '\0' &&
-	    n + out->refused != w->sc->clients - w->sc->crashes)
-		world_fail(w, "only %u of %u clients finished", n, w->sc->clients);
+	uint32_t due = clients_due(w);
+	if (out->failed[0] == '\0' && n + out->refused < due)
+		world_fail(w, "only %u of %u clients finished", n, due);
 }
 
 void
@@ -232,11 +285,14 @@ world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome 
 		w.now_ns = w.key[port] > w.now_ns ? w.key[port] : w.now_ns;
 		if (port == SERVER)
 			world_step_server(&w);
+		else if (world_is_foe(&w, port))
+			world_step_foe(&w, port);
 		else if (port > sc->clients)
 			step_greedy(&w, port);
 		else
 			world_step_client(&w, port);
 	}
+	w.net.touched = NULL;
 	sum_up(&w);
 	teardown(&w);
 }

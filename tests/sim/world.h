@@ -19,6 +19,7 @@ struct scenario {
 	uint32_t chunks;
 	uint32_t odd_bytes; /* not 0: a file, its last chunk so long */
 	struct net_config net;
+	double loss_burst;  /* losses come in runs, as long as so many blocks take */
 	uint64_t rate_bits; /* -W; 0: unpaced */
 	uint32_t burst;     /* or, not 0: -B with ... */
 	uint64_t gap_us;    /* ... -G */
@@ -26,6 +27,7 @@ struct scenario {
 	enum start_pattern start;
 	uint64_t spread_us;      /* of the starts */
 	bool ext, parity;        /* the extension, and with parity */
+	bool first;              /* chunk 0 is written first, whatever comes first */
 	uint32_t pack_blocks;    /* blocks in a packet */
 	uint32_t narrow_clients; /* the first ones: only one block reaches them ... */
 	uint64_t narrow_us;      /* ... from then on */
@@ -43,6 +45,14 @@ struct scenario {
 	double damage;                   /* share of chunks that turn out damaged */
 	uint32_t greedy_old, greedy_new; /* besides: they ask for all, for ever */
 	uint32_t crashes;                /* so many clients die half-way */
+	/* The first ones' links are worse than the others'; or what is wrong with each
+	 * of them is drawn. */
+	uint32_t bad_clients;
+	struct net_link bad;
+	bool bad_drawn;
+	uint32_t foes, foe_does; /* strangers on the group; enum foe_does, 0: drawn */
+	bool bad_absent; /* the same without those that are bad, die, or are strangers */
+	uint64_t mute_us, mute_for_us; /* from then on, what the server sends is lost */
 	uint64_t restart_us;             /* the server dies then; 0: never ... */
 	uint64_t down_us;                /* ... and comes back so much later */
 	uint64_t read_latency_us;        /* the server's disk: each read ... */
@@ -57,6 +67,10 @@ struct scenario {
 	double max_control; /* messages a second */
 	double max_mean_alone, max_worst_alone;
 	double max_sent; /* times the image */
+	/* Of what the others take, and is sent, without the bad ones: so many times the
+	 * time, and this much longer. */
+	double max_clean;
+	uint64_t clean_extra_us, clean_tail_us; /* the slowest one, besides */
 };
 
 /* Times as multiples of what each client takes alone. */
@@ -72,6 +86,10 @@ struct outcome {
 	uint64_t best_us;
 	double slow_mean_us, fast_mean_us; /* of slow_clients, and the others */
 	struct multiples own, own_slow, own_fast;
+	double clean_mean_us; /* of clients with which nothing is wrong */
+	uint64_t clean_worst_us;
+	uint64_t complaints; /* clients that the server has named */
+	double least_heard;  /* of what is sent, by one that must end, at most */
 	uint64_t end_us;
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;

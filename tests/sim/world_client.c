@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DAMAGED_MOST = 3 }; /* four times, and the server's own copy would be the reason */
+/* Clients that can take blocks get one so often.  Of more than that, a link loses too
+ * much for a load to end in the time that a run may take. */
+#define FED_NS (UINT64_C(5000000000))
+static const double HOPELESS = 0.8;
+
 static uint32_t
 bytes_of(const struct world *w, uint32_t chunk)
 {
@@ -20,8 +26,10 @@ damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
 	struct shadow *sh = &nd->shadow[buf];
 	struct blockmap bad = { { 0 } };
 
-	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage)
+	if (w->sc->damage == 0 || sim_fraction(&w->rng) >= w->sc->damage ||
+	    sh->damaged == DAMAGED_MOST)
 		return false;
+	sh->damaged++;
 	uint32_t n = sim_random(&w->rng) % 4 == 0 ? blocks
 	                                          : 1 + sim_random(&w->rng) % 60;
 	uint32_t first = (uint32_t)(sim_random(&w->rng) % blocks);
@@ -34,8 +42,31 @@ damage(struct world *w, struct node *nd, uint32_t buf, uint32_t blocks)
 	sh->have = blockmap_minus(all, &bad);
 	/* world_check_store() sees that only those are stored again. */
 	w->out->damaged += blockmap_count(&bad);
-	client_again(nd->engine, w->now_ns / US, buf, &bad);
+	if (client_again(nd->engine, w->now_ns / US, buf, &bad) != 0)
+		world_fail(w, "chunk %u was given up", sh->chunk);
 	return true;
+}
+
+/* The disk takes the chunks as they come; with `first` none before chunk 0. */
+static void
+write_chunk(struct world *w, struct node *nd, uint32_t chunk, uint32_t buf)
+{
+	uint32_t n = w->sc->buffers;
+	bool waits = w->sc->first && !nd->done[0];
+
+	nd->writing[(nd->writing_head + nd->nwriting++) % n] =
+	    (struct writing){ buf, UINT64_MAX };
+	if (waits)
+		return;
+	if (nd->disk_free_ns < w->now_ns)
+		nd->disk_free_ns = w->now_ns;
+	for (uint32_t i = chunk == 0 ? 0 : nd->nwriting - 1; i < nd->nwriting; i++) {
+		struct writing *x = &nd->writing[(nd->writing_head + i) % n];
+		if (x->done_ns != UINT64_MAX)
+			continue;
+		nd->disk_free_ns += nd->chunk_ns;
+		x->done_ns = nd->disk_free_ns;
+	}
 }
 
 static void
@@ -56,11 +87,7 @@ take_chunks(struct world *w, struct node *nd)
 		nd->done[chunk] = 1;
 		nd->ndone++;
 		sh->taken = true;
-		if (nd->disk_free_ns < w->now_ns)
-			nd->disk_free_ns = w->now_ns;
-		nd->disk_free_ns += nd->chunk_ns;
-		nd->writing[(nd->writing_head + nd->nwriting++) % w->sc->buffers] =
-		    (struct writing){ buf, nd->disk_free_ns };
+		write_chunk(w, nd, chunk, buf);
 	}
 }
 
@@ -102,7 +129,7 @@ client_gone(struct world *w, struct node *nd, const char *how)
 	net_down(&w->net, port);
 	client_free(nd->engine);
 	nd->engine = NULL;
-	w->left--;
+	w->left -= !nd->lost;
 }
 
 static void
@@ -120,6 +147,7 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.idle_ticks = 3,
 		.join_us = 500000,
 		.sequential = sc->sequential,
+		.chunk0_first = sc->first,
 		.ext = sc->ext && port <= sc->clients - sc->old_clients,
 		.parity = sc->parity };
 
@@ -128,6 +156,8 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;
 	w->net.ports[port].second = cfg.ext;
+	if (port <= sc->bad_clients)
+		net_set_link(&w->net, port, &nd->link);
 	if (port <= sc->narrow_clients && sc->narrow_us == 0)
 		w->net.ports[port].longest = WIRE_PACKET_MAX;
 }
@@ -142,8 +172,10 @@ client_hears(struct world *w, struct node *nd, uint32_t port)
 		bool heard = !w->sc->unheard ||
 		             memcmp(pkt->from, w->server_cfg.srcip, 4) == 0;
 		if (heard && client_input(nd->engine, w->now_ns / US, pkt->bytes,
-				 pkt->len, pkt->from, &st))
+				 pkt->len, pkt->from, &st)) {
+			nd->fed_ns = w->now_ns;
 			world_check_store(w, nd, &st);
+		}
 		net_drop(pkt);
 	}
 }
@@ -166,6 +198,19 @@ client_speaks(struct world *w, struct node *nd, uint32_t port)
 		world_fail(w, "client %u has a deadline and nothing to say", port);
 }
 
+/* Who hears more than half of what is sent, and has room for it, gets something. */
+static void
+check_fed(struct world *w, struct node *nd, uint32_t port)
+{
+	bool could = client_wants_blocks(nd->engine) && nd->nwriting == 0 &&
+	             w->server != NULL && !w->net.ports[SERVER].mute;
+
+	if (!could || nd->heard_share <= 0.5 || w->sc->max_clean == 0)
+		nd->fed_ns = w->now_ns;
+	else if (w->now_ns - nd->fed_ns > FED_NS)
+		world_fail(w, "client %u got nothing for too long", port);
+}
+
 void
 world_step_client(struct world *w, uint32_t port)
 {
@@ -179,6 +224,7 @@ world_step_client(struct world *w, uint32_t port)
 	disk_step(w, nd);
 	take_chunks(w, nd);
 	client_speaks(w, nd, port);
+	check_fed(w, nd, port);
 	enum client_state state = client_state(nd->engine);
 	if (w->sc->ext && !client_wants_blocks(nd->engine))
 		w->net.ports[port].deaf = true;
@@ -209,6 +255,58 @@ start_ns(struct world *w, uint32_t i)
 	}
 }
 
+bool
+world_is_clean(const struct world *w, uint32_t client)
+{
+	return client >= w->sc->bad_clients && client >= w->sc->crashes;
+}
+
+/* Something of all that can be wrong with a machine's link. */
+static struct net_link
+draw_link(struct world *w)
+{
+	uint64_t rate = w->sc->rate_bits, port = w->sc->net.client_bits;
+	double x = sim_fraction(&w->rng);
+
+	if (rate > port)
+		rate = port;
+	switch (sim_random(&w->rng) % 6) {
+	case 0:
+		return (struct net_link){ .bits = rate / 5 + (uint64_t)(x * rate) };
+	case 1:
+		return (struct net_link){ .loss = 0.01 + 0.4 * x };
+	case 2:
+		return (struct net_link){ .loss = 0.01 + 0.4 * x,
+			.burst_us = 1000 + 200000 * sim_fraction(&w->rng) };
+	case 3:
+		return (struct net_link){ .loss_up = 0.1 + 0.9 * x };
+	case 4:
+		return (struct net_link){ .loss = x < 0.5 ? 1 : 2 * x - 1 };
+	default: /* shorter than a burst of 20 blocks, 22 kB, or longer */
+		return (struct net_link){
+			.queue_bytes = 16000 + (uint32_t)(x * 20000)
+		};
+	}
+}
+
+static void
+set_bad(struct world *w, struct node *nd, uint32_t i)
+{
+	const struct scenario *sc = w->sc;
+	struct net_link drawn = draw_link(w);
+	uint64_t rate = sc->rate_bits;
+
+	nd->absent = sc->bad_absent && !world_is_clean(w, i);
+	nd->heard_share = 1;
+	if (i >= sc->bad_clients)
+		return;
+	nd->link = sc->bad_drawn ? drawn : sc->bad;
+	nd->heard_share -= nd->link.loss;
+	if (nd->link.bits > 0 && nd->link.bits < rate)
+		nd->heard_share *= (double)nd->link.bits / (double)rate;
+	nd->lost = nd->link.loss >= HOPELESS || nd->link.loss_up >= HOPELESS;
+}
+
 void
 world_setup_clients(struct world *w)
 {
@@ -216,7 +314,7 @@ world_setup_clients(struct world *w)
 
 	w->nodes = calloc(sc->clients, sizeof *w->nodes);
 	assert(w->nodes != NULL);
-	w->left = sc->clients;
+	w->left = 0;
 	for (uint32_t i = 0; i < sc->clients; i++) {
 		struct node *nd = &w->nodes[i];
 		double spread = sc->chunk_spread * (2 * sim_fraction(&w->rng) - 1);
@@ -226,6 +324,8 @@ world_setup_clients(struct world *w)
 		nd->start_ns = start_ns(w, i);
 		nd->chunk_ns = (uint64_t)((double)us * (1 + spread)) * US + 1;
 		nd->crashes = i < sc->crashes;
+		set_bad(w, nd, i);
+		w->left += !nd->absent && !nd->lost;
 		nd->shadow = calloc(sc->buffers, sizeof *nd->shadow);
 		nd->writing = calloc(sc->buffers, sizeof *nd->writing);
 		nd->done = calloc(w->nchunks, 1);

@@ -52,7 +52,7 @@ deadline_ns(uint64_t us)
 static uint64_t
 client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
 {
-	if (nd->gone)
+	if (nd->gone || nd->absent)
 		return NEVER;
 	if (nd->engine == NULL)
 		return nd->start_ns;
@@ -81,6 +81,8 @@ server_next_ns(const struct world *w)
 		at = earlier(at, w->reading[w->reading_head].done_ns);
 	if (w->restart_ns != 0)
 		at = earlier(at, w->restart_ns);
+	if (w->mute_ns != NEVER)
+		at = earlier(at, w->mute_ns);
 	return at;
 }
 
@@ -100,7 +102,8 @@ world_touched(void *arg, unsigned port)
 	struct world *w = arg;
 	uint64_t at = net_next(&w->net, port);
 
-	if (at < w->key[port])
+	/* Strangers look at what came when they speak. */
+	if (at < w->key[port] && !world_is_foe(w, port))
 		world_clock_set(w, port, at);
 }
 

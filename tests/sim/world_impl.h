@@ -8,6 +8,7 @@
 
 #include "common/net/blockmap.h"
 #include "common/net/wirext.h"
+#include "tests/sim/foe.h"
 #include "tests/sim/greedy.h"
 #include "tests/sim/world.h"
 
@@ -26,6 +27,7 @@ enum {
 struct shadow {
 	bool used, taken;
 	uint32_t chunk;
+	unsigned damaged; /* so many times; never for ever */
 	struct blockmap have;
 	uint8_t parity[WIRE_CHUNK_BLOCKS]; /* 1 + index of what lies there; 0: none */
 };
@@ -47,6 +49,11 @@ struct node {
 	uint32_t writing_head, nwriting, nwritten;
 	uint64_t disk_free_ns;
 	bool crashes, gone, joined;
+	struct net_link link; /* of a bad one */
+	bool absent;        /* takes no part in this run */
+	bool lost;          /* cannot hear, or be heard: need not end */
+	double heard_share; /* of what is sent, at most so much can arrive */
+	uint64_t fed_ns;    /* a block came, or it could not take one */
 };
 
 /* No more than `most` blocks in any stretch of window_ns. */
@@ -70,10 +77,12 @@ struct world {
 
 	struct server *server; /* NULL: it is down */
 	struct server_config server_cfg;
+	struct server_log log;
 	struct server_stats before; /* of servers that died */
 	uint32_t restarts;
 	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
 	uint64_t image_ns;          /* another file from then on; 0: never */
+	uint64_t mute_ns;           /* its sends fail then, or work again; NEVER */
 	uint64_t second, in_second; /* chatter in that second */
 	struct reading reading[WORLD_AHEAD];
 	uint32_t reading_head, nreading;
@@ -84,6 +93,7 @@ struct world {
 	struct node *nodes;    /* clients */
 	struct greedy *greedy; /* on the ports behind theirs */
 	uint32_t ngreedy;
+	struct foe *foes; /* ... and behind those */
 	uint32_t nchunks, left;
 	uint64_t image_bytes;
 
@@ -139,8 +149,17 @@ void world_step_server(struct world *);
 /* Of the one that runs now. */
 void world_keep_stats(struct world *);
 
+/* world_foes.c */
+void world_setup_foes(struct world *, uint32_t first_port);
+bool world_is_foe(const struct world *, uint32_t port);
+/* Of one of theirs? */
+bool world_from_foe(const struct world *, const uint8_t ip[4]);
+void world_step_foe(struct world *, uint32_t port);
+
 /* world_client.c */
 void world_setup_clients(struct world *);
+/* Nothing is wrong with it. */
+bool world_is_clean(const struct world *, uint32_t client);
 void world_step_client(struct world *, uint32_t port);
 
 #endif /* TESTS_SIM_WORLD_IMPL_H */

@@ -123,9 +123,19 @@ world_keep_stats(struct world *w)
 	w->before.parity_sent += s->parity_sent;
 	w->before.packs_sent += s->packs_sent;
 	w->before.blocks_left_out += s->blocks_left_out;
-	if (s->bad_packets != 0)
+	if (s->bad_packets != 0 && w->sc->foes == 0)
 		world_fail(w, "the server refused %llu packets",
 		    (unsigned long long)s->bad_packets);
+}
+
+static void
+on_complaint(void *arg, const uint8_t ip[4], double gets)
+{
+	struct world *w = arg;
+
+	w->out->complaints++;
+	world_trace(w, "server: %u.%u.%u.%u complains alone: it gets %.2f", ip[0],
+	    ip[1], ip[2], ip[3], gets);
 }
 
 static void
@@ -166,6 +176,10 @@ server_fate(struct world *w)
 		w->image_ns = NEVER;
 	}
 
+	if (w->now_ns >= w->mute_ns) {
+		bool mute = w->net.ports[SERVER].mute = !w->net.ports[SERVER].mute;
+		w->mute_ns = mute ? w->now_ns + w->sc->mute_for_us * US : NEVER;
+	}
 	if (w->server != NULL && w->restart_ns != 0 && w->now_ns >= w->restart_ns)
 		server_dies(w);
 	if (w->server == NULL && w->now_ns >= w->restart_ns)
@@ -253,8 +267,11 @@ world_setup_server(struct world *w)
 		.pack_blocks = sc->pack_blocks,
 		.identity = { 1 } };
 	w->image_ns = sc->new_image_us * US;
+	w->log = (struct server_log){ .complains = on_complaint, .arg = w };
 	w->server = server_new(cfg, 0);
+	server_set_log(w->server, &w->log);
 	w->restart_ns = sc->restart_us * US;
+	w->mute_ns = sc->mute_us != 0 ? sc->mute_us * US : NEVER;
 	w->asked = calloc(w->nchunks, sizeof *w->asked);
 	assert(w->server != NULL && w->asked != NULL);
 	w->net.ports[SERVER].up = true;

@@ -100,6 +100,14 @@ note_asked_ext(struct world *w, const struct packet *pkt)
 		note_wanted(w, &m.u.want.map);
 }
 
+/* What a stranger may have asked for: not worth a look at the details. */
+static void
+note_foe_asked(struct world *w, const struct packet *pkt)
+{
+	(void)pkt;
+	note_wanted(w, NULL);
+}
+
 void
 world_note_asked(struct world *w, const struct packet *pkt)
 {
@@ -108,6 +116,10 @@ world_note_asked(struct world *w, const struct packet *pkt)
 	struct blockmap map;
 	uint32_t flags;
 
+	if (world_from_foe(w, pkt->from)) {
+		note_foe_asked(w, pkt);
+		return;
+	}
 	w->out->control++;
 	if (wirext_is(pkt->bytes, pkt->len)) {
 		note_asked_ext(w, pkt);
@@ -171,7 +183,9 @@ setup_pace(struct world *w, struct pace *p, uint64_t window_us)
 	const struct server_config *cfg = &w->server_cfg;
 
 	p->window_ns = window_us * US;
-	p->most = (window_us / cfg->gap_us + 2) * cfg->burst;
+	/* Those on the grid, one more at its end, one that began a gap late, and before
+	 * that the rest of one that had nothing to send for a while. */
+	p->most = (window_us / cfg->gap_us + 3) * cfg->burst;
 	p->sent_ns = calloc(p->most, sizeof *p->sent_ns);
 	assert(p->sent_ns != NULL);
 }

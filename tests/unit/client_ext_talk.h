@@ -25,36 +25,50 @@ hears(struct client *c, uint64_t now, struct wirext_msg m, struct client_store *
 	    c, now, pkt, wirext_put(&m, pkt, sizeof pkt), server_ip, st);
 }
 
+/* A client that was answered: CHUNKS chunks; with cfg.ext, and these flags of wirext.h. */
 static inline struct client *
-make_client(bool parity)
+join(const struct client_config *cfg, uint32_t flags)
 {
-	struct client_config cfg = { .clientid = 7,
-		.srcip = { 10, 0, 0, 2 },
-		.buffers = 8,
-		.readahead = 2,
-		.in_progress = 8,
-		.tick_us = 30 * MS,
-		.idle_ticks = 3,
-		.join_us = 500 * MS,
-		.ext = true,
-		.parity = parity };
 	struct wire_msg m = { .type = WIRE_REPLY,
 		.subtype = WIRE_JOIN,
 		.u.join.blocks = CHUNKS * WIRE_CHUNK_BLOCKS };
-	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY,
-		.port = 5008,
-		.session = SESSION,
-		.clients = 1 };
-	struct client *c = client_new(&cfg, 0);
+	struct wirext_answer a = {
+		.flags = flags, .port = 5008, .session = SESSION, .clients = 1
+	};
+	struct client *c = client_new(cfg, 0);
 	struct client_store st;
 	uint8_t pkt[WIRE_PACKET_MAX];
 
 	client_output(c, 0, pkt);
 	memcpy(m.srcip, server_ip, 4);
 	size_t n = wire_put(&m, pkt, sizeof pkt);
-	n = wirext_put_answer(pkt, n, sizeof pkt, &a);
+	if (cfg->ext)
+		n = wirext_put_answer(pkt, n, sizeof pkt, &a);
 	client_input(c, 1, pkt, n, server_ip, &st);
 	return c;
+}
+
+static inline struct client_config
+client_config(void)
+{
+	return (struct client_config){ .clientid = 7,
+		.srcip = { 10, 0, 0, 2 },
+		.buffers = 8,
+		.readahead = 2,
+		.in_progress = 8,
+		.tick_us = 30 * MS,
+		.idle_ticks = 3,
+		.join_us = 500 * MS };
+}
+
+static inline struct client *
+make_client(bool parity)
+{
+	struct client_config cfg = client_config();
+
+	cfg.ext = true;
+	cfg.parity = parity;
+	return join(&cfg, WIREXT_CAN_PARITY);
 }
 
 /* The next message of this kind within so long. */

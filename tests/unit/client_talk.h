@@ -131,10 +131,13 @@ is_silent(struct client *c, uint64_t now)
 	return !says(c, now, &m) && client_deadline(c, now) > now;
 }
 
+/* The server is named, so a silence is no reason to ask who else is there. */
 static inline struct client *
 loading(uint32_t buffers, uint32_t chunks)
 {
 	struct client_config cfg = config(buffers);
+	cfg.has_server = true;
+	memcpy(cfg.server, server_ip, 4);
 	struct client *c = client_new(&cfg, 0);
 	struct wire_msg m;
 

@@ -38,10 +38,15 @@ check_refused(bool any_file, uint32_t id, uint32_t nblocks, uint64_t bytes,
 	cfg.any_file = any_file;
 	struct client *c = client_new(&cfg, 0);
 	T_CHECK(says(c, 0, &m) && m.subtype == (any_file ? WIRE_JOIN2 : WIRE_JOIN));
-	if (any_file)
-		join2_reply(c, 1, id, nblocks, bytes, block_bytes);
-	else
-		join_reply(c, 1, nblocks);
+	/* One answer of no use may be anybody's; it is believed when it is repeated. */
+	for (int i = 0; i < 2; i++) {
+		if (any_file)
+			join2_reply(
+			    c, 1 + i * 500 * MS, id, nblocks, bytes, block_bytes);
+		else
+			join_reply(c, 1 + i * 500 * MS, nblocks);
+		T_CHECK(i == 1 || client_state(c) != CLIENT_REFUSED);
+	}
 	T_CHECK(client_state(c) == want);
 	T_CHECK((want == CLIENT_REFUSED) == (client_error(c)[0] != '\0'));
 	printf("# %s\n", client_error(c));
@@ -56,10 +61,78 @@ test_replies(void)
 	check_refused(false, 0, 2048, 0, 0, CLIENT_LOADING);
 	check_refused(true, 77, 300, 307200, 1024, CLIENT_LOADING);
 	check_refused(true, 78, 300, 307200, 1024, CLIENT_JOINING);
-	check_refused(true, 77, 300, 307201, 1024, CLIENT_REFUSED);
+	/* The number of blocks is not looked at: the original server says 0. */
+	check_refused(true, 77, 0, 307200, 1024, CLIENT_LOADING);
+	check_refused(true, 77, 300, 307201, 1024, CLIENT_LOADING);
 	check_refused(true, 77, 0, 0, 1024, CLIENT_REFUSED);
 	check_refused(true, 77, 300, 307200, 8192, CLIENT_REFUSED);
 	check_refused(true, 77, 300, UINT64_MAX, 1024, CLIENT_REFUSED);
+}
+
+/* A file is told from an image, when its server says so or its length does. */
+static void
+test_file_is_no_image(void)
+{
+	struct client_config cfg = config(4);
+	struct wire_msg m;
+
+	for (int i = 0; i < 2; i++) {
+		struct client *c = client_new(&cfg, 0);
+		T_CHECK(says(c, 0, &m));
+		for (int k = 0; k < 2; k++)
+			if (i == 0)
+				join2_reply(c, 1 + k * 500 * MS, 77, 2048, 2 << 20, 1024);
+			else
+				join_reply(c, 1 + k * 500 * MS, 300);
+		T_CHECK(client_state(c) == CLIENT_REFUSED);
+		T_CHECK(strncmp(client_error(c), "10.0.0.1 serves a file, not an image",
+			    36) == 0);
+		T_CHECK(strstr(client_error(c), ": use -N") != NULL);
+		client_free(c);
+	}
+}
+
+/* The original server's answer, as it was captured: it says that there are 0 blocks. */
+static void
+test_original_file_server(void)
+{
+	static uint8_t pcap[1 << 20];
+	static const uint8_t original[4] = { 10, 77, 0, 1 };
+	struct client_config cfg = config(4);
+	struct client_store st;
+	struct wire_msg m;
+	struct err e;
+	size_t at = 24;
+
+	FILE *f = fopen("tests/golden/session-join2.pcap", "rb");
+	T_CHECK(f != NULL);
+	size_t len = f != NULL ? fread(pcap, 1, sizeof pcap, f) : 0;
+	if (f != NULL)
+		fclose(f);
+	cfg.any_file = true;
+	struct client *c = NULL;
+	/* Ethernet, IPv4 without options, UDP. */
+	for (uint32_t n; at + 16 <= len; at += 16 + n) {
+		memcpy(&n, pcap + at + 8, 4);
+		const uint8_t *ip = pcap + at + 16 + 14, *pkt = ip + 28;
+		if (n < 42 || at + 16 + n > len || pcap[at + 16 + 12] != 8 ||
+		    pcap[at + 16 + 13] != 0 || ip[9] != 17 ||
+		    wire_get(&m, pkt, n - 42, &e) != 0)
+			continue;
+		if (m.type == WIRE_REPLY && m.subtype == WIRE_JOIN2) {
+			T_CHECK(c == NULL && m.u.join2.blocks == 0);
+			cfg.clientid = m.u.join2.clientid;
+			c = client_new(&cfg, 0);
+			T_CHECK(says(c, 0, &m));
+		}
+		if (c != NULL)
+			client_input(c, 1, pkt, n - 42, original, &st);
+	}
+	T_CHECK(c != NULL && client_image_bytes(c) == 333333);
+	uint32_t chunk, buf, bytes;
+	T_CHECK(client_take(c, &chunk, &buf, &bytes) && bytes == 333333);
+	T_CHECK(client_state(c) == CLIENT_COMPLETE);
+	client_free(c);
 }
 
 static void
@@ -153,6 +226,8 @@ main(void)
 	test_join_repeats();
 	test_join();
 	test_replies();
+	test_file_is_no_image();
+	test_original_file_server();
 	test_silence();
 	test_trust();
 	return t_done();

@@ -1,4 +1,6 @@
 /* When a client repeats that it lacks something. */
+#include <string.h>
+
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
@@ -107,9 +109,98 @@ test_answers_to_another(void)
 	client_free(c);
 }
 
+/* Another lacks so many of each group of chunk 1. */
+static void
+another_reports(struct client *c, uint64_t now, uint8_t lack)
+{
+	struct wirext_msg nak = { .kind = WIREXT_NAK, .u.nak.n = 1 };
+	struct client_store st;
+
+	nak.u.nak.at[0].chunk = 1;
+	memset(nak.u.nak.at[0].lack, lack, WIREXT_GROUPS);
+	hears(c, now, nak, &st);
+}
+
+static void
+among_others(struct client *c, uint64_t now, const uint8_t *coming)
+{
+	struct wirext_msg m = { .kind = WIREXT_STATE };
+	struct client_store st;
+
+	m.u.state.flags = WIREXT_IDLE;
+	m.u.state.clients = 6;
+	m.u.state.chunks = CHUNKS;
+	m.u.state.coming = (struct wirext_map){ 0, CHUNKS, coming };
+	hears(c, now, m, &st);
+}
+
+/* As if all six were here: two blocks of each group are lacking. */
+static struct client *
+lacking_two(uint64_t now, const uint8_t *coming)
+{
+	struct client *c = lacking(16, now);
+
+	among_others(c, now, coming);
+	return c;
+}
+
+/* Who lacks a little more speaks for us; not who lacks half of everything. */
+static void
+test_spoken_for(void)
+{
+	static const uint8_t none[1];
+	uint64_t now = 10 * MS;
+	struct wirext_msg said;
+	struct client *c = lacking_two(now, none);
+
+	another_reports(c, now, 5);
+	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NAK, &said));
+	client_free(c);
+	now = 10 * MS;
+	c = lacking_two(now, none);
+	another_reports(c, now, 60);
+	T_CHECK(says(c, &now, 300 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
+/* Who says the same all the time does not silence us for ever. */
+static void
+test_not_silenced(void)
+{
+	static const uint8_t none[1];
+	uint64_t now = 10 * MS;
+	struct wirext_msg said;
+	struct client *c = lacking_two(now, none);
+	unsigned n = 0;
+
+	for (int i = 0; i < 200; i++) {
+		another_reports(c, now, 5);
+		n += says(c, &now, 10 * MS, WIREXT_NAK, &said);
+	}
+	T_CHECK(n >= 1 && n <= 8);
+	client_free(c);
+}
+
+/* A chunk comes again, some time: a little is asked for meanwhile. */
+static void
+test_little_of_what_comes(void)
+{
+	static const uint8_t all[1] = { 0xff };
+	uint64_t now = 10 * MS;
+	struct wirext_msg said;
+	struct client *c = lacking_two(now, all);
+
+	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 400 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
 int
 main(void)
 {
+	test_spoken_for();
+	test_not_silenced();
+	test_little_of_what_comes();
 	test_silence();
 	test_not_idle_any_more();
 	test_answers_to_another();

@@ -90,6 +90,62 @@ test_extension(void)
 	clients_free(c);
 }
 
+/* How far a client is, what it does, and how it ended. */
+static void
+test_doing(void)
+{
+	struct clients *c = clients_new(ROWS);
+	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
+	struct wirext_msg m = { .kind = WIREXT_GO,
+		.srcip = { 10, 0, 0, 1 },
+		.session = 1,
+		.told = { true, WIREXT_DOING_DISK, 25 } };
+	struct wire_msg leave = { .type = WIRE_REQUEST,
+		.subtype = WIRE_LEAVE2,
+		.srcip = { 10, 0, 0, 1 } };
+	uint32_t known, done;
+
+	clients_image(c, 100);
+	clients_heard(c, 1000000, pkt, wirext_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	m.told.chunks = 50;
+	clients_heard(c, 11000000, pkt, wirext_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 1);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_SLOW_DISK);
+	T_CHECK(rows[0].blocks == 50 * WIRE_CHUNK_BLOCKS);
+	T_CHECK(client_row_rate(&rows[0]) == 5 * WIRE_CHUNK_BLOCKS);
+	T_CHECK(client_row_seconds_left(&rows[0]) == 10);
+	m.told.doing = WIREXT_DOING_LOADING;
+	m.told.chunks = 101; /* of 100: not believed */
+	clients_heard(c, 12000000, pkt, wirext_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 1);
+	T_CHECK(rows[0].blocks == 50 * WIRE_CHUNK_BLOCKS);
+	m.told.chunks = 60;
+	clients_heard(c, 13000000, pkt, wirext_put(&m, pkt, sizeof pkt), ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_LOADING);
+	rows[0].blocks_lost = 300;
+	T_CHECK(client_row_doing(&rows[0], 1000) == CLIENT_DOING_SLOW_LINK);
+	clients_gone(c, ip);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_GONE);
+	size_t n = wire_put(&leave, pkt, sizeof pkt);
+	clients_heard(c, 14000000, pkt, n, ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_LEFT);
+	clients_heard(c, 14000000, pkt,
+	    wirext_put_outcome(pkt, n, sizeof pkt, false), ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_FAILED);
+	for (int i = 0; i < 2; i++)
+		clients_heard(c, 15000000, pkt,
+		    wirext_put_outcome(pkt, n, sizeof pkt, true), ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_DONE);
+	clients_count(c, &known, &done);
+	T_CHECK(known == 1 && done == 1);
+	clients_free(c);
+}
+
 /* Junk makes no rows; strangers push out only who was heard longest ago. */
 static void
 test_flood(void)
@@ -150,6 +206,7 @@ main(void)
 {
 	test_rows();
 	test_extension();
+	test_doing();
 	test_flood();
 	test_strangers();
 	return t_done();

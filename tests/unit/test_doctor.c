@@ -167,10 +167,22 @@ test_quality(void)
 	T_CHECK(says(&f, "second port", DOCTOR_BAD, "UDP port 5008"));
 }
 
+/* A file's session: told from an image's. */
+static void
+test_file(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.any_file = true;
+	T_CHECK(says(&f, "server", DOCTOR_OK, "10.0.0.1 serves a file, not an image"));
+	T_CHECK(sums_up(&f, true, "serves a file, not an image: use -N"));
+}
+
 int
 main(void)
 {
 	test_well();
+	test_file();
 	test_deaf();
 	test_nobody();
 	test_quality();

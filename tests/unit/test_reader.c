@@ -16,7 +16,7 @@ content_of(struct disk *d, struct server_run run)
 	uint32_t buf, chunk, blocks = 0;
 
 	T_CHECK(mailbox_new(&box, 64, &e) == 0 &&
-		reader_new(&r, d, 4, 1024, true, box, &e) == 0);
+		reader_new(&r, d, 4, 1024, true, NULL, box, &e) == 0);
 	reader_ask(r, &run);
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 	while (!mailbox_take(box, &buf))

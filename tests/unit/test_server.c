@@ -111,6 +111,7 @@ test_ending(void)
 	s = server_new(&cfg, 0);
 	T_CHECK(!server_done(s, UINT64_C(1) << 50));
 	join(s, 10, 1);
+	request(s, 10, 0, 0, 16);
 	send_now(s, 10);
 	T_CHECK(!server_done(s, 60000000));
 	struct wire_msg m = from_a(WIRE_LEAVE);
@@ -135,9 +136,73 @@ test_ending(void)
 	server_free(s);
 }
 
+/* How many clients were called gone, and which one last. */
+struct obituary {
+	unsigned n;
+	uint32_t id;
+	uint64_t silent_us;
+};
+
+static void
+on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
+{
+	struct obituary *o = arg;
+
+	(void)ip;
+	*o = (struct obituary){ o->n + 1, id, silent_us };
+}
+
+/* A client that died without a word is forgotten, and -T -1 does not wait for it. */
+static void
+test_dead_are_forgotten(void)
+{
+	enum { S = 1000000 };
+	struct server_config cfg = { .image_bytes = MIB,
+		.whole_chunks = true,
+		.run_blocks = 32,
+		.ahead = 4,
+		.burst = 16,
+		.idle_us = -1 };
+	struct obituary dead = { 0 };
+	struct server_log log = { .gone = on_gone, .arg = &dead };
+	struct server *s = server_new(&cfg, 0);
+	struct wire_msg m = from_a(WIRE_JOIN);
+
+	server_set_log(s, &log);
+	join(s, 1, 1);
+	m.u.join.clientid = 2;
+	memcpy(m.srcip, ip_b, 4);
+	input(s, 1, &m, ip_b);
+	for (uint64_t t = 0; t < 59; t++) {
+		request(s, t * S, 0, 0, 16); /* client 1 goes on */
+		send_now(s, t * S);
+	}
+	T_CHECK(dead.n == 0 && server_stats(s)->clients == 2);
+	for (uint64_t t = 59; t < 130; t++) {
+		request(s, t * S, 0, 0, 16);
+		send_now(s, t * S);
+	}
+	/* A client of the base protocol may live on what others ask for. */
+	T_CHECK(dead.n == 0 && server_stats(s)->clients == 2);
+	for (uint64_t t = 130; t < 195; t++) {
+		join(s, t * S, 1); /* heard, but nothing is sent any more */
+		send_now(s, t * S);
+	}
+	T_CHECK(dead.n == 1 && dead.id == 2 && dead.silent_us >= UINT64_C(60) * S);
+	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gone == 1);
+	/* All are silent: perhaps it is the network. */
+	send_now(s, UINT64_C(400) * S);
+	T_CHECK(dead.n == 1 && !server_done(s, UINT64_C(400) * S));
+	send_now(s, UINT64_C(500) * S);
+	T_CHECK(dead.n == 2 && dead.id == 1 && server_stats(s)->clients == 0);
+	T_CHECK(server_done(s, UINT64_C(503) * S));
+	server_free(s);
+}
+
 int
 main(void)
 {
+	test_dead_are_forgotten();
 	test_merging();
 	test_refused();
 	test_reading();

@@ -40,7 +40,8 @@ test_join(void)
 	server_free(s);
 }
 
-/* A file that is not whole chunks is offered by JOIN2 only. */
+/* A file that is not whole chunks is offered by JOIN2 only.  Who joins for an image hears
+ * the other kind of answer, which original clients do not heed, and is no client. */
 static void
 test_join2(void)
 {
@@ -49,6 +50,8 @@ test_join2(void)
 	struct wire_msg m, ask = from_a(WIRE_JOIN2);
 
 	join(s, 0, 77);
+	T_CHECK(server_output(s, 0, &out) && reply_is(&out, WIRE_JOIN2, &m));
+	T_CHECK(m.u.join2.clientid == 77 && m.u.join2.image_bytes == 307201);
 	T_CHECK(!server_output(s, 0, &out) && server_stats(s)->clients == 0);
 	for (uint32_t id = 1; id <= 3; id++) {
 		ask.u.join2.clientid = id % 3;
@@ -221,8 +224,76 @@ test_end_while_held(void)
 	now += 2000000;
 	T_CHECK(says_idle(s, &now)); /* who waits for more is to speak */
 	input(s, now, &leave, ip_a);
+	/* It never said more than that it is there. */
+	T_CHECK(!server_done(s, now + 3000000));
+	leave.subtype = WIRE_LEAVE2;
+	leave.u.leave2.clientid = 5;
+	leave.u.leave2.stats.bytes_covered = 512;
+	server_input(s, now, pkt, n, ip_a);
+	sent_in(s, &now, 400);
+	input(s, now, &leave, ip_a);
 	T_CHECK(!server_done(s, now));
 	T_CHECK(server_done(s, now + 3000000));
+	server_free(s);
+}
+
+/* -T -1: who comes and leaves without a request was not the last client. */
+static void
+test_stranger_is_not_the_last_client(void)
+{
+	struct server *s = make_ext(-1);
+	struct wire_msg leave = from_a(WIRE_LEAVE);
+	uint64_t now = 1000000;
+
+	join(s, now, 5);
+	leave.u.leave.clientid = 5;
+	input(s, now, &leave, ip_a);
+	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(!server_done(s, now + UINT64_C(10000000000)));
+	join(s, now, 6);
+	request(s, now, 0, 0, 1024);
+	T_CHECK(sent_in(s, &now, 400) == 1024);
+	leave.u.leave.clientid = 6;
+	input(s, now, &leave, ip_a);
+	T_CHECK(server_done(s, now + 3000000));
+	server_free(s);
+}
+
+static uint32_t others;
+
+static void
+note_other(void *arg, const uint8_t ip[4])
+{
+	others += memcmp(ip, arg, 4) == 0;
+}
+
+/* Another server's announcement, and its answers: said once; it is no client. */
+static void
+test_another_server(void)
+{
+	static const uint8_t other_ip[4] = { 10, 0, 0, 3 };
+	struct server *s = make_ext(0);
+	struct server_log log = { .other = note_other, .arg = (void *)(uintptr_t)other_ip };
+	struct wirext_msg state = { .kind = WIREXT_STATE, .session = 10 };
+	struct wire_msg reply = { .type = WIRE_REPLY, .subtype = WIRE_JOIN };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct server_out out;
+
+	server_set_log(s, &log);
+	memcpy(state.srcip, server_ip, 4);
+	state.session = 9; /* our own, through the loop */
+	server_input(s, 0, pkt, wirext_put(&state, pkt, sizeof pkt), server_ip);
+	input(s, 0, &reply, server_ip);
+	T_CHECK(others == 0);
+	memcpy(state.srcip, other_ip, 4);
+	state.session = 10;
+	for (uint64_t now = 0; now < 2000000; now += 100000) {
+		server_input(s, now, pkt, wirext_put(&state, pkt, sizeof pkt), other_ip);
+		memcpy(reply.srcip, other_ip, 4);
+		server_input(s, now, pkt, wire_put(&reply, pkt, sizeof pkt), other_ip);
+		T_CHECK(!server_output(s, now, &out));
+	}
+	T_CHECK(others == 1 && server_stats(s)->clients == 0);
 	server_free(s);
 }
 
@@ -286,5 +357,7 @@ main(void)
 	test_forged_leave();
 	test_want_after_leave();
 	test_end_while_held();
+	test_stranger_is_not_the_last_client();
+	test_another_server();
 	return t_done();
 }

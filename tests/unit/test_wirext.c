@@ -235,9 +235,48 @@ test_offer(void)
 	T_CHECK(!wirext_get_answer(pkt, len, &b));
 }
 
+/* How far the client is travels behind four kinds; what is cut is not there, no damage. */
+static void
+test_told(void)
+{
+	static const enum wirext_kind kinds[] = { WIREXT_WANT, WIREXT_NAK, WIREXT_GO,
+		WIREXT_ROOM };
+	uint8_t pkt[WIREXT_PACKET_MAX];
+	struct wirext_msg m, got;
+	struct err e;
+	bool whole = false;
+
+	for (unsigned k = 0; k < 4; k++) {
+		m = sample(kinds[k]);
+		size_t bare = wirext_put(&m, pkt, sizeof pkt);
+		T_CHECK(wirext_get(&got, pkt, bare, &e) == 0 && !got.told.is);
+		m.told = (struct wirext_told){ true, WIREXT_DOING_FLUSHING, 4711 };
+		size_t n = wirext_put(&m, pkt, sizeof pkt);
+		T_CHECK(n == bare + 8 && n <= WIRE_PACKET_MAX);
+		T_CHECK(wirext_get(&got, pkt, n, &e) == 0 && got.told.is &&
+			got.told.chunks == 4711 &&
+			got.told.doing == WIREXT_DOING_FLUSHING);
+		for (size_t len = bare; len < n; len++)
+			T_CHECK(wirext_get(&got, pkt, len, &e) == 0 && !got.told.is);
+	}
+	m = sample(WIREXT_LOAD);
+	m.told.is = true;
+	size_t n = wirext_put(&m, pkt, sizeof pkt);
+	T_CHECK(wirext_get(&got, pkt, n, &e) == 0 && !got.told.is);
+
+	struct wire_msg leave = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
+	size_t base = wire_put(&leave, pkt, sizeof pkt);
+	T_CHECK(!wirext_get_outcome(pkt, base, &whole));
+	n = wirext_put_outcome(pkt, base, sizeof pkt, true);
+	for (size_t len = 0; len < n; len++)
+		T_CHECK(!wirext_get_outcome(pkt, len, &whole));
+	T_CHECK(wirext_get_outcome(pkt, n, &whole) && whole);
+}
+
 int
 main(void)
 {
+	test_told();
 	test_round_trip();
 	test_to_the_byte();
 	test_packs_to_the_byte();

@@ -1,0 +1,54 @@
+/* allow.c: networks out of option --allow, and whether an address is in one.  The option
+ * parser adds, the threads of sessions ask. */
+#include "common/net/allow.h"
+
+#include <string.h>
+
+#include "common/base/cli.h"
+#include "common/net/netif.h"
+
+static uint32_t
+number_of(const uint8_t addr[4])
+{
+	return (uint32_t)addr[0] << 24 | (uint32_t)addr[1] << 16 |
+	       (uint32_t)addr[2] << 8 | addr[3];
+}
+
+int
+allow_add(struct allow *a, const char *net, struct err *e)
+{
+	char text[NETIF_TEXT_MAX];
+	const char *slash = strchr(net, '/');
+	size_t n = slash != NULL ? (size_t)(slash - net) : strlen(net);
+	uint64_t bits = 32;
+	uint8_t addr[4];
+
+	if (a->n == ALLOW_MAX)
+		return err_set(e, ERR_USAGE, "more than %d networks", ALLOW_MAX);
+	if (n >= sizeof text)
+		return err_set(e, ERR_USAGE, "\"%s\" is not an IPv4 network", net);
+	memcpy(text, net, n);
+	text[n] = '\0';
+	if (netif_parse(text, addr, e) != 0 ||
+	    (slash != NULL && cli_uint(slash + 1, 0, 32, &bits, e) != 0))
+		return err_ctx(e, "%s", net);
+	struct allow_net one = { number_of(addr),
+		bits == 0 ? 0 : UINT32_MAX << (32 - bits) };
+	if ((one.addr & ~one.mask) != 0)
+		return err_set(e, ERR_USAGE,
+		    "%s: the address has bits behind the first %u", net,
+		    (unsigned)bits);
+	a->net[a->n++] = one;
+	return 0;
+}
+
+bool
+allow_has(const struct allow *a, const uint8_t addr[4])
+{
+	if (a == NULL || a->n == 0)
+		return true;
+	for (unsigned i = 0; i < a->n; i++)
+		if ((number_of(addr) & a->net[i].mask) == a->net[i].addr)
+			return true;
+	return false;
+}

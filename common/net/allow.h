@@ -1,0 +1,25 @@
+/* allow.h: the networks whose packets a server hears (--allow). */
+#ifndef COMMON_NET_ALLOW_H
+#define COMMON_NET_ALLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum { ALLOW_MAX = 64 };
+
+struct allow {
+	unsigned n; /* 0: everybody */
+	struct allow_net {
+		uint32_t addr, mask; /* in the order of this machine */
+	} net[ALLOW_MAX];
+};
+
+/* Add "10.1.0.0/16", or an address.  ERR_USAGE when it is none, has bits behind its prefix, or
+ * there are too many. */
+int allow_add(struct allow *, const char *net, struct err *);
+/* Is the address in one of them?  With NULL or an empty list any is. */
+bool allow_has(const struct allow *, const uint8_t addr[4]);
+
+#endif /* COMMON_NET_ALLOW_H */

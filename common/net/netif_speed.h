@@ -1,0 +1,12 @@
+/* netif_speed.h: how fast an interface's card is, by what the system says. */
+#ifndef COMMON_NET_NETIF_SPEED_H
+#define COMMON_NET_NETIF_SPEED_H
+
+#include <stdint.h>
+
+/* In bits a second; of a bridge, a bond or a VLAN, that of the fastest card below it.
+ * 0: not known, as of a tunnel, a virtual machine's card, or a container's.
+ * sys: the folder of interfaces, NULL: /sys/class/net. */
+uint64_t netif_speed(const char *sys, const char *name);
+
+#endif /* COMMON_NET_NETIF_SPEED_H */

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# frisbee --only: a node loads single partitions of a disk's image, and asks only for the chunks that it needs.
+. "$(dirname "$0")/lib.sh"
+. "$TOP/tests/cli/only_lib.sh"
+requires python3 mke2fs sfdisk
+lab_up 2
+only_disk
+"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || fail "imagezip"
+whole "$T/disk.ndz"
+chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
+part_of() { "$BIN/imagedump" --json --only "$1" "$T/disk.ndz" | python3 -c 'import json,sys; print(sum(p["chunks"] for p in json.load(sys.stdin)[0]["only"]))'; }
+# Chunk 0, the last one, those with the tables of logical partitions, and some to find the others.
+few() { local n got most; n=$(part_of "$2"); got=$(stat_of "$1" chunks_fetched); most=$((n + 2 + $3))
+	check "$got chunks were fetched of $chunks: $n have something of partition $2" [ "$got" -ge "$n" -a "$got" -le $most ]; }
+serve "$T/disk.ndz"
+for how in "" --base; do
+	echo "== ${how:-with the extension}"
+	cp "$T/before" "$T/t1"; load 1 $how --only 1 "$T/t1"; loaded 1; expect "$T/t1" 1; few "$T/client1.json" 1 4
+	cp "$T/before" "$T/t1"; load 1 $how --only 6 "$T/t1"; loaded 1; expect "$T/t1" 6; few "$T/client1.json" 6 8
+	cp "$T/before" "$T/t1"; load 1 $how --only 3,5 "$T/t1"; loaded 1; expect "$T/t1" 3,5
+done
+echo "== with others, who load all of it"
+cp "$T/before" "$T/t1"; cp "$T/before" "$T/t2"
+load 2 --in-place "$T/t2"; load 1 --only 2 -s 5 -z --state="$T/state" "$T/t1"; loaded 1; loaded 2
+check "all of it" cmp "$T/whole" "$T/t2"
+check "that partition" cmp <(cp "$T/before" "$T/z" && "$BIN/imageunzip" -q --only 2 -s 5 -z "$T/disk.ndz" "$T/z" && cat "$T/z") "$T/t1"
+check "no state is left" [ ! -e "$T/state" ]
+
+echo "== what cannot be"
+cp "$T/before" "$T/t1"
+fails() {	# WHAT N: node 1's load failed with that sentence
+	wait "${LOADS[1]}"; check "exit $? and: $1: $(grep -o '"message": .*' "$T/client1.json")" grep -q -- "$1" "$T/client1.json"
+	check "nothing was written" cmp "$T/before" "$T/t1"
+}
+load 1 --only 9 -s 1 "$T/t1"; fails "has no partition 9: it has partitions 1, 2, 3, 5, 6"
+load 1 --only 6 -s 3 "$T/t1"; fails "partition 3 is too small"
+load 1 --only 1,9 "$T/t1"; fails "has no partition 9"
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+finish

@@ -1,0 +1,41 @@
+/* The suite's cases in which one client is worse than the others, or strangers do harm.
+ * Each is compared with the same seed without them: the others may take so much longer.
+ * They are small, and run with many seeds. */
+#include "tests/sim/cases.h"
+#include "tests/sim/foe.h"
+#include "tests/sim/machines.h"
+
+/* Seven machines of which one is bad: of a fixed rate, and of one that is looked for. */
+#define SEVEN .clients = 7, QUICK_AT(60000000), EXT
+#define FIXED SEVEN, .bad_clients = 1, .chunks = 24, .max_clean = 1.1, .clean_extra_us = 50000
+/* Where all lose something, none of them is clean: what they need of parity goes among
+ * that of the bad one, and one may lose what repairs its last chunk, too, and says so
+ * after 1.5 s. */
+#define LONGER SEVEN, .bad_clients = 1, .chunks = 48, .max_clean = 1.25, \
+	.clean_extra_us = 300000, .clean_tail_us = 1500000
+#define FOUND SEVEN, .bad_clients = 1, .chunks = 40, .dynamic = true, .max_clean = 1.1, \
+	.clean_extra_us = 50000
+/* One stranger for every four. */
+#define ATTACK .clients = 8, .foes = 2, QUICK_AT(60000000), EXT, .chunks = 16, \
+	.max_clean = 1.5, .clean_extra_us = 2000000
+
+const struct scenario bad_cases[] = {
+	{ "bad-port", FIXED, .bad.bits = 30000000 },
+	{ "bad-port-found", FOUND, .bad.bits = 30000000 },
+	{ "bad-loss", FIXED, .bad.loss = 0.05 },
+	{ "bad-loss-20", FIXED, .bad.loss = 0.2 },
+	{ "bad-loss-found", FOUND, .bad.loss = 0.05 },
+	{ "bad-bursts", FIXED, .bad.loss = 0.1, .bad.burst_us = 30000 },
+	{ "bad-bursts-found", FOUND, .bad.loss = 0.1, .bad.burst_us = 30000 },
+	{ "bad-up", FIXED, .bad.loss_up = 0.5 },
+	{ "bad-death", SEVEN, .crashes = 1, .chunks = 24,
+	    .net.loss = 0.01, .max_clean = 1.1, .clean_extra_us = 50000 },
+	{ "bad-any", FIXED, .bad_drawn = true },
+	{ "bad-any-found", FOUND, .bad_drawn = true },
+	{ "bad-any-loss", LONGER, .bad_drawn = true, .net.loss = 0.01 },
+	{ "foes-complain", ATTACK, .dynamic = true, .foe_does = FOE_COMPLAIN },
+	{ "foes-lie", ATTACK, .foe_does = FOE_LIE },
+	{ "foes-flood", ATTACK, .foe_does = FOE_FLOOD },
+	{ "foes-replay", ATTACK, .dynamic = true, .foe_does = FOE_REPLAY },
+};
+const size_t bad_cases_count = sizeof bad_cases / sizeof bad_cases[0];

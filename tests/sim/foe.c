@@ -1,0 +1,290 @@
+/* Strangers on the group that want to harm: what they say.  The simulator's world asks
+ * each of them for its next packet when its time has come. */
+#include "tests/sim/foe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/net/wire.h"
+#include "tests/sim/net.h"
+
+enum {
+	PACKETS_A_SECOND = 1000,
+	LINK_SHARE = 20, /* one so many-th of the link */
+	ENVELOPE_BYTES = 8 + 20 + 18 + 20,
+	NONSENSE_BYTES = 200,
+};
+
+void
+foe_init(struct foe *f, enum foe_does does, uint64_t seed, uint64_t link_bits)
+{
+	uint8_t ip[4];
+
+	memcpy(ip, f->ip, sizeof ip);
+	uint32_t nchunks = f->nchunks;
+	memset(f, 0, sizeof *f);
+	memcpy(f->ip, ip, sizeof ip);
+	f->nchunks = nchunks;
+	f->rng = seed;
+	f->id = (uint32_t)sim_random(&f->rng) >> 1;
+	f->does = does != FOE_DRAWN
+	              ? does
+	              : (enum foe_does)(1 + sim_random(&f->rng) % (FOE_KINDS - 1));
+	/* One a second is sometimes enough to do harm: all orders of magnitude. */
+	double per_s = pow(PACKETS_A_SECOND, sim_fraction(&f->rng));
+	f->gap_ns = (uint64_t)(1e9 / per_s);
+	f->wire_ns = LINK_SHARE * UINT64_C(8000000000) / link_bits;
+}
+
+uint64_t
+foe_rests_ns(const struct foe *f, size_t len)
+{
+	uint64_t wire = (len + ENVELOPE_BYTES) * f->wire_ns;
+
+	return wire > f->gap_ns ? wire : f->gap_ns;
+}
+
+static bool
+is_servers(const void *pkt, size_t len)
+{
+	struct wirext_msg m;
+	struct wire_msg b;
+	struct err e;
+
+	if (wirext_is(pkt, len))
+		return wirext_get(&m, pkt, len, &e) == 0 &&
+		       (m.kind == WIREXT_STATE || m.kind == WIREXT_TIME ||
+			   m.kind == WIREXT_PARITY || m.kind == WIREXT_PACK ||
+			   m.kind == WIREXT_TRY);
+	return wire_get(&b, pkt, len, &e) != 0 || b.type == WIRE_REPLY ||
+	       b.subtype == WIRE_BLOCK;
+}
+
+void
+foe_hears(struct foe *f, const void *pkt, size_t len)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (wirext_is(pkt, len) && wirext_get(&m, pkt, len, &e) == 0 &&
+	    (m.kind == WIREXT_STATE || m.kind == WIREXT_TIME)) {
+		/* Not what another stranger makes up. */
+		if (f->session == 0)
+			f->session = m.session;
+		if (m.kind == WIREXT_TIME && m.session == f->session)
+			f->epoch = m.u.time.epoch;
+	}
+	if (f->does < FOE_REPLAY || is_servers(pkt, len) != (f->does == FOE_FORGE) ||
+	    sim_random(&f->rng) % 4 != 0)
+		return;
+	uint32_t i = f->kept < FOE_KEPT ? f->kept++
+	                                : (uint32_t)(sim_random(&f->rng) % FOE_KEPT);
+	f->heard[i].len = len;
+	memcpy(f->heard[i].bytes, pkt, len);
+}
+
+static struct wirext_msg
+message(const struct foe *f, enum wirext_kind kind)
+{
+	struct wirext_msg m = { .kind = kind, .session = f->session };
+
+	memcpy(m.srcip, f->ip, 4);
+	return m;
+}
+
+static size_t
+joins(struct foe *f, void *pkt, uint32_t id)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN };
+
+	memcpy(m.srcip, f->ip, 4);
+	m.u.join.clientid = id;
+	return wirext_put_offer(
+	    pkt, wire_put(&m, pkt, WIRE_PACKET_MAX), WIRE_PACKET_MAX, 1);
+}
+
+static size_t
+complains(struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_LOAD);
+
+	m.u.load.clientid = f->id;
+	m.u.load.epoch = f->epoch;
+	m.u.load.of = 100;
+	m.u.load.lost = 1 + (uint32_t)(sim_random(&f->rng) % 99);
+	m.u.load.queue = sim_random(&f->rng) % 8 != 0;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+/* Of many chunks much, or just as much as a server believes. */
+static size_t
+lies(struct foe *f, void *pkt)
+{
+	static const uint8_t much[] = { 128, 120, 64, 60, 12 };
+	struct wirext_msg m = message(f, WIREXT_NAK);
+	uint8_t lack = much[sim_random(&f->rng) % sizeof much];
+
+	m.u.nak.clientid = f->id;
+	m.u.nak.n = f->nchunks < WIREXT_NAKS ? f->nchunks : WIREXT_NAKS;
+	for (uint32_t i = 0; i < m.u.nak.n; i++) {
+		m.u.nak.at[i].chunk = (uint32_t)((f->said + i) % f->nchunks);
+		memset(m.u.nak.at[i].lack, lack, sizeof m.u.nak.at[i].lack);
+	}
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+wants(struct foe *f, void *pkt)
+{
+	static uint8_t bits[WIREXT_MAP_CHUNKS / 8];
+	struct wirext_msg m = message(f, WIREXT_WANT);
+
+	memset(bits, 0xff, sizeof bits);
+	m.u.want.clientid = f->id;
+	m.u.want.map = (struct wirext_map){ 0, f->nchunks, bits };
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+goes_on(struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_GO);
+
+	m.u.go.clientid = f->id;
+	m.u.go.blocks = UINT32_MAX;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+requests(struct foe *f, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_REQ };
+
+	memcpy(m.srcip, f->ip, 4);
+	m.u.req.chunk = (uint32_t)(sim_random(&f->rng) % f->nchunks);
+	m.u.req.count = sim_random(&f->rng) % 2 ? WIRE_CHUNK_BLOCKS : 1;
+	return wire_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+nonsense(struct foe *f, void *pkt)
+{
+	uint8_t *b = pkt;
+
+	for (unsigned i = 0; i < NONSENSE_BYTES; i++)
+		b[i] = (uint8_t)sim_random(&f->rng);
+	return NONSENSE_BYTES;
+}
+
+static size_t
+floods(struct foe *f, void *pkt)
+{
+	switch (sim_random(&f->rng) % 6) {
+	case 0:
+		return joins(f, pkt, f->id + (uint32_t)f->said % 1000);
+	case 1:
+	case 2:
+		return requests(f, pkt);
+	case 3:
+		return wants(f, pkt);
+	case 4:
+		return goes_on(f, pkt);
+	default:
+		return nonsense(f, pkt);
+	}
+}
+
+/* As if it had been its own, or just as it was. */
+static size_t
+replays(struct foe *f, void *pkt)
+{
+	if (f->kept == 0)
+		return 0;
+	uint32_t i = (uint32_t)(sim_random(&f->rng) % f->kept);
+	size_t len = f->heard[i].len;
+	struct wire_msg m;
+	struct err e;
+
+	memcpy(pkt, f->heard[i].bytes, len);
+	if (sim_random(&f->rng) % 4 == 0)
+		return len;
+	if (wirext_is(pkt, len)) {
+		memcpy((uint8_t *)pkt + 8, f->ip, 4);
+	} else if (wire_get(&m, f->heard[i].bytes, len, &e) == 0 &&
+		   m.subtype != WIRE_BLOCK) {
+		memcpy(m.srcip, f->ip, 4);
+		len = wire_put(&m, pkt, WIRE_PACKET_MAX);
+	}
+	return len;
+}
+
+static size_t
+forged_state(struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_STATE);
+	static const uint8_t bits[WIREXT_MAP_CHUNKS / 8];
+
+	m.session += (uint32_t)(sim_random(&f->rng) % 2);
+	m.u.state.identity[0] = (uint8_t)(1 + sim_random(&f->rng) % 2);
+	m.u.state.flags = (uint32_t)(sim_random(&f->rng) % 8);
+	m.u.state.clients = (uint32_t)sim_random(&f->rng) % 100;
+	m.u.state.chunks = f->nchunks;
+	m.u.state.coming = (struct wirext_map){ 0, f->nchunks, bits };
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+forged_time(struct foe *f, void *pkt)
+{
+	struct wirext_msg m = message(f, WIREXT_TIME);
+
+	m.u.time.epoch = f->epoch + (uint32_t)(sim_random(&f->rng) % 3);
+	m.u.time.sent = sim_random(&f->rng) % 1000000;
+	m.u.time.time_us = sim_random(&f->rng) % 100000000;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static size_t
+forged_block(struct foe *f, void *pkt)
+{
+	memset(pkt, 0xee, WIRE_BLOCK_PACKET_BYTES);
+	wire_put_block_header(pkt, f->ip,
+	    (uint32_t)(sim_random(&f->rng) % f->nchunks),
+	    (uint32_t)(sim_random(&f->rng) % WIRE_CHUNK_BLOCKS));
+	return WIRE_BLOCK_PACKET_BYTES;
+}
+
+static size_t
+forges(struct foe *f, void *pkt)
+{
+	switch (sim_random(&f->rng) % 4) {
+	case 0:
+		return forged_state(f, pkt);
+	case 1:
+		return forged_time(f, pkt);
+	case 2:
+		return replays(f, pkt);
+	default:
+		return forged_block(f, pkt);
+	}
+}
+
+size_t
+foe_speaks(struct foe *f, void *pkt)
+{
+	/* Who joins is told the session, and counted. */
+	if (f->session == 0 || f->said++ % 1000 == 0)
+		return joins(f, pkt, f->id);
+	switch (f->does) {
+	case FOE_COMPLAIN:
+		return complains(f, pkt);
+	case FOE_LIE:
+		return lies(f, pkt);
+	case FOE_FLOOD:
+		return floods(f, pkt);
+	case FOE_REPLAY:
+		return replays(f, pkt);
+	default:
+		return forges(f, pkt);
+	}
+}

@@ -1,0 +1,151 @@
+/* Chunk 0 before all others: who waits for it asks when the stream is elsewhere, once,
+ * and always has a buffer for it. */
+#include <string.h>
+
+#include "tests/t.h"
+#include "tests/unit/client_ext_talk.h"
+
+static struct client *
+begin(bool first, bool ext, uint32_t buffers)
+{
+	struct client_config cfg = { .clientid = 9,
+		.redo_us = 1000 * MS,
+		.tick_us = 30 * MS,
+		.idle_ticks = 3,
+		.join_us = 500 * MS,
+		.srcip = { 10, 0, 0, 2 },
+		.readahead = 2,
+		.in_progress = 8,
+		.buffers = buffers,
+		.chunk0_first = first,
+		.ext = ext };
+
+	return join(&cfg, 0);
+}
+
+/* Is it stored? */
+static bool
+block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.u.block = { chunk, block, data } };
+	struct client_store st;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m.srcip, server_ip, 4);
+	return client_input(
+	    c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
+}
+
+static void
+chunk_comes(struct client *c, uint64_t now, uint32_t chunk)
+{
+	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b++)
+		block_comes(c, now, chunk, b);
+}
+
+/* How many blocks of chunk 0 it asks for in so long, and in how many messages. */
+static uint32_t
+asks(struct client *c, uint64_t *now, uint64_t us, unsigned *messages)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct wire_msg m;
+	uint32_t blocks = 0;
+	struct err e;
+	size_t n;
+
+	*messages = 0;
+	for (uint64_t end = *now + us; *now < end; *now += MS)
+		while ((n = client_output(c, *now, pkt)) > 0) {
+			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
+			    m.subtype != WIRE_PREQ || m.u.preq.chunk != 0)
+				continue;
+			struct blockmap want = blockmap_get(m.u.preq.map);
+			blocks += blockmap_count(&want);
+			++*messages;
+		}
+	return blocks;
+}
+
+/* The stream is at chunk 2 when this client comes. */
+static void
+test_late(bool first)
+{
+	struct client *c = begin(first, true, 8);
+	uint64_t now = 10 * MS;
+	unsigned messages;
+
+	chunk_comes(c, now, 2);
+	block_comes(c, now, 3, 0);
+	uint32_t n = asks(c, &now, 200 * MS, &messages);
+	T_CHECK(n == (first ? WIRE_CHUNK_BLOCKS : 0) && messages == first);
+	chunk_comes(c, now, 0);
+	block_comes(c, now, 3, 1);
+	T_CHECK(asks(c, &now, 200 * MS, &messages) == 0);
+	client_free(c);
+}
+
+/* Chunk 0 comes first by itself. */
+static void
+test_in_time(void)
+{
+	struct client *c = begin(true, true, 8);
+	uint64_t now = 10 * MS;
+	unsigned messages;
+
+	chunk_comes(c, now, 0);
+	chunk_comes(c, now, 1);
+	block_comes(c, now, 2, 0);
+	T_CHECK(asks(c, &now, 300 * MS, &messages) == 0);
+	client_free(c);
+}
+
+/* The shell keeps what it was given until chunk 0 is there. */
+static void
+test_last_buffer(bool first)
+{
+	struct client *c = begin(first, false, 2);
+	uint64_t now = 10 * MS;
+	uint32_t chunk, buf, bytes;
+
+	chunk_comes(c, now, 1);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 1);
+	T_CHECK(block_comes(c, now, 2, 0) == !first);
+	T_CHECK(block_comes(c, now, 0, 0) == first);
+	chunk_comes(c, now, 0);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes) == first);
+	client_release(c, now, buf);
+	if (first)
+		T_CHECK(chunk == 0 && block_comes(c, now, 2, 0));
+	client_free(c);
+}
+
+/* A buffer for it is not given up for another chunk that begins. */
+static void
+test_kept(void)
+{
+	struct client *c = begin(true, false, 2);
+	uint64_t now = 10 * MS;
+	uint32_t chunk, buf, bytes;
+
+	chunk_comes(c, now, 1);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 1);
+	T_CHECK(!block_comes(c, now, 2, 5)); /* lacked from now on */
+	T_CHECK(block_comes(c, now, 0, 7));
+	T_CHECK(!block_comes(c, now, 3, 0) && !block_comes(c, now, 2, 0));
+	T_CHECK(block_comes(c, now, 0, 8));
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_late(true);
+	test_late(false);
+	test_in_time();
+	test_last_buffer(true);
+	test_last_buffer(false);
+	test_kept();
+	return t_done();
+}

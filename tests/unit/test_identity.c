@@ -1,0 +1,205 @@
+/* Which image is served: by content, whatever the file's name, place and times are. */
+#include "frisbeed/identity.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/ndz/crypt.h"
+#include "tests/unit/scratch.h"
+#define CHUNKS_MADE 20 /* more than the identity looks at: */
+#include "tests/unit/sealed_chunks.h"
+
+enum { FEW = 3, NOT_SAMPLED = 15 };
+
+static void
+write_file(const char *name, uint8_t (*chunks)[NDZ_CHUNK_BYTES], unsigned n)
+{
+	FILE *f = fopen(name, "wb");
+
+	T_CHECK(fwrite(chunks, NDZ_CHUNK_BYTES, n, f) == n);
+	T_CHECK(fclose(f) == 0);
+}
+
+static struct disk *
+open_disk(const char *name)
+{
+	struct disk *d = NULL;
+
+	T_CHECK(disk_open(&d, name, DISK_READ, &e) == 0);
+	return d;
+}
+
+static void
+close_disk(struct disk *d)
+{
+	T_CHECK(disk_close(d, &e) == 0);
+}
+
+static struct identity *
+identity(struct disk *d, bool is_image)
+{
+	struct identity *id = NULL;
+
+	T_CHECK(identity_new(&id, d, is_image, &e) == 0);
+	return id;
+}
+
+static void
+set_byte(const char *name, long at, int value)
+{
+	FILE *f = fopen(name, "r+b");
+
+	T_CHECK(f != NULL && fseek(f, at, SEEK_SET) == 0 && fputc(value, f) == value);
+	T_CHECK(fclose(f) == 0);
+}
+
+/* Another time of change, for certain. */
+static void
+touch(const char *name)
+{
+	static time_t at = 1000000000;
+	struct timespec times[2] = { { ++at, 0 }, { at, 0 } };
+
+	T_CHECK(utimensat(AT_FDCWD, name, times, 0) == 0);
+}
+
+/* Does it find within a few seconds that the content is another one? */
+static bool
+finds_change(struct identity *id, bool expected)
+{
+	for (int i = 0; i < (expected ? 500 : 20); i++) {
+		if (identity_changed(id))
+			return true;
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	}
+	return false;
+}
+
+static bool
+same_identity(const char *a, const char *b)
+{
+	struct disk *da = open_disk(a), *db = open_disk(b);
+	struct identity *ia = identity(da, true), *ib = identity(db, true);
+	bool same = memcmp(identity_bytes(ia), identity_bytes(ib),
+			WIREXT_IDENTITY_BYTES) == 0;
+
+	identity_free(ia);
+	identity_free(ib);
+	close_disk(da);
+	close_disk(db);
+	return same;
+}
+
+static void
+test_copy(void)
+{
+	write_file("a", plain, FEW);
+	write_file("b", plain, FEW);
+	touch("b");
+	T_CHECK(same_identity("a", "b"));
+	set_byte("b", 2 * NDZ_CHUNK_BYTES + 5, 0x55);
+	T_CHECK(!same_identity("a", "b"));
+	write_file("b", plain, FEW + 1);
+	T_CHECK(!same_identity("a", "b"));
+}
+
+/* A file that is touched; a byte of it changes; it is cut. */
+static void
+check_file(const char *name, bool is_image, bool touch_is_change)
+{
+	struct disk *d = open_disk(name);
+	struct identity *id = identity(d, is_image);
+
+	T_CHECK(identity_look(id, &e) == 0 && !finds_change(id, false));
+	touch(name);
+	T_CHECK(identity_look(id, &e) == 0);
+	T_CHECK(finds_change(id, touch_is_change) == touch_is_change);
+	T_CHECK(identity_holds(id, 1) == !touch_is_change);
+	if (!touch_is_change) {
+		set_byte(name, NDZ_CHUNK_BYTES + 4100, 0x55);
+		touch(name);
+		T_CHECK(identity_look(id, &e) == 0);
+		T_CHECK(!identity_holds(id, 1) && finds_change(id, true));
+	}
+	identity_free(id);
+	close_disk(d);
+	d = open_disk(name);
+	id = identity(d, is_image);
+	T_CHECK(truncate(name, 5000) == 0);
+	T_CHECK(identity_look(id, &e) == 0 && identity_changed(id));
+	identity_free(id);
+	close_disk(d);
+}
+
+static void
+test_touched(void)
+{
+	write_file("a", plain, FEW);
+	check_file("a", true, false);
+	write_file("a", plain, FEW);
+	check_file("a", false, false);
+	write_file("a", plain, CHUNKS);
+	check_file("a", true, false);
+	/* Nothing proves a chunk in the middle of a long file. */
+	write_file("a", plain, CHUNKS);
+	check_file("a", false, true);
+	make_sealed(&(struct seal_config){ .encrypt = "k" }, 1);
+	write_file("a", sealed, CHUNKS);
+	check_file("a", true, true);
+	write_file("a", sealed, FEW);
+	check_file("a", true, false);
+	make_plain(&(struct seal_config){ 0 }, 1);
+}
+
+/* One chunk that the identity does not look at is another one. */
+static void
+check_replaced(const uint8_t *with, size_t bytes)
+{
+	write_file("long", plain, CHUNKS);
+	struct disk *d = open_disk("long");
+	struct identity *id = identity(d, true);
+
+	FILE *f = fopen("long", "r+b");
+	T_CHECK(fseek(f, NOT_SAMPLED * (long)NDZ_CHUNK_BYTES, SEEK_SET) == 0);
+	T_CHECK(fwrite(with, bytes, 1, f) == 1 && fclose(f) == 0);
+	touch("long");
+	T_CHECK(identity_look(id, &e) == 0);
+	T_CHECK(!identity_holds(id, NOT_SAMPLED) && finds_change(id, true));
+	identity_free(id);
+	close_disk(d);
+}
+
+/* The image itself proves it: its place, its UUID, its digest. */
+static void
+test_long_image(void)
+{
+	static uint8_t of_another[NDZ_CHUNK_BYTES], bad[NDZ_CHUNK_BYTES];
+
+	make_plain(&(struct seal_config){ 0 }, 2);
+	memcpy(of_another, plain[NOT_SAMPLED], sizeof of_another);
+	make_plain(&(struct seal_config){ 0 }, 1);
+	check_replaced(of_another, sizeof of_another);
+	check_replaced(plain[NOT_SAMPLED + 1], NDZ_CHUNK_BYTES);
+	memcpy(bad, plain[NOT_SAMPLED], sizeof bad);
+	bad[40] ^= 1;
+	check_replaced(bad, sizeof bad);
+	bad[40] ^= 1;
+	bad[NDZ_HEADER_BYTES + 3] ^= 1;
+	check_replaced(bad, sizeof bad);
+	memset(bad, 0, sizeof bad);
+	check_replaced(bad, sizeof bad);
+}
+
+int
+main(void)
+{
+	scratch_init();
+	T_CHECK(chdir(scratch_dir) == 0);
+	T_CHECK(crypt_make_key("k", &e) == 0);
+	make_plain(&(struct seal_config){ 0 }, 1);
+	test_copy();
+	test_touched();
+	test_long_image();
+	return t_done();
+}
