@@ -2,6 +2,7 @@
  *
  *	sim				every case of the suite, seed 1
  *	sim --seeds N			... with the seeds 1 to N
+ *	sim --part usual		... one part of it: usual, neighbours or share
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
@@ -12,6 +13,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/cases.h"
 #include "tests/sim/knobs.h"
@@ -33,31 +35,70 @@ run_one(const struct scenario *of_suite, uint64_t seed)
 	return ok;
 }
 
-static int
-run_suite(uint64_t first, uint64_t seeds)
-{
-	unsigned run = 1, failed = !runs_twice(&cases[1]);
+/* What the suite consists of: a part of it may be asked for alone. */
+enum part { PART_USUAL = 1, PART_NEIGHBOURS = 2, PART_SHARE = 4, PART_ALL = 7 };
 
+static unsigned
+run_usual(uint64_t seed, unsigned *run)
+{
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < cases_count; i++, ++*run)
+		failed += !run_one(&cases[i], seed);
+	return failed;
+}
+
+/* These are small, and have many seeds for one of the others. */
+static unsigned
+run_neighbours(uint64_t seed, unsigned *run)
+{
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < bad_cases_count * BAD_SEEDS; i++, ++*run)
+		failed += !run_one(&bad_cases[i / BAD_SEEDS],
+		    (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
+	return failed;
+}
+
+static int
+run_suite(int parts, uint64_t first, uint64_t seeds)
+{
+	unsigned run = 0, failed = 0;
+
+	if (parts & PART_USUAL) {
+		failed += !runs_twice(&cases[1]);
+		run++;
+	}
 	verdict_print_head();
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
-		for (size_t i = 0; i < cases_count; i++, run++)
-			failed += !run_one(&cases[i], seed);
-		/* These are small, and have many seeds for one of the others. */
-		for (size_t i = 0; i < bad_cases_count * BAD_SEEDS; i++, run++)
-			failed += !run_one(&bad_cases[i / BAD_SEEDS],
-			    (seed - 1) * BAD_SEEDS + i % BAD_SEEDS + 1);
+		if (parts & PART_USUAL)
+			failed += run_usual(seed, &run);
+		if (parts & PART_NEIGHBOURS)
+			failed += run_neighbours(seed, &run);
 	}
-	failed += shares_suite(first, seeds, &run);
+	if (parts & PART_SHARE)
+		failed += shares_suite(first, seeds, &run);
 	printf("%u cases, %u failed\n", run, failed);
 	return failed != 0;
+}
+
+/* 0: there is no such part. */
+static int
+part_named(const char *name)
+{
+	return strcmp(name, "usual") == 0        ? PART_USUAL
+	       : strcmp(name, "neighbours") == 0 ? PART_NEIGHBOURS
+	       : strcmp(name, "share") == 0      ? PART_SHARE
+	                                         : 0;
 }
 
 static int
 usage(FILE *f, int status)
 {
 	fprintf(f,
-	    "usage: sim [--seed S | --seeds N] [--case NAME [--trace | --json]"
-	    " [--set KEY=V]...]\n       sim --share SERVERS [--seed S | --seeds N]"
+	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]\n"
+	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
+	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
 	    " [--json] [--set KEY=V]...\n       sim [--seed S] --paper\n       sim "
 	    "--list\nkeys:");
 	knobs_print(f);
@@ -80,6 +121,7 @@ list_cases(void)
 /* What the command line asks for. */
 struct request {
 	uint64_t seed, seeds;
+	int parts; /* of enum part */
 	bool traced, have_case, json;
 	char changes[512];
 	struct scenario sc;
@@ -117,6 +159,10 @@ understand(struct request *rq, int opt, const char *arg)
 	case 'j':
 		rq->json = true;
 		return -1;
+	case 'P':
+		if ((rq->parts = part_named(arg)) == 0)
+			return usage(stderr, 2);
+		return -1;
 	case 'p':
 		return paper_tables(rq->seed);
 	case 'l':
@@ -152,6 +198,7 @@ main(int argc, char **argv)
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "case", required_argument, NULL, 'c' },
 		{ "share", required_argument, NULL, 'S' },
+		{ "part", required_argument, NULL, 'P' },
 		{ "paper", no_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "set", required_argument, NULL, 'k' },
@@ -160,7 +207,7 @@ main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct request rq = { .seed = 1, .seeds = 1 };
+	struct request rq = { .seed = 1, .seeds = 1, .parts = PART_ALL };
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -174,5 +221,5 @@ main(int argc, char **argv)
 		return shares_seeds(&rq.share, rq.seed, rq.seeds);
 	if (rq.have_case)
 		return runs_seeds(&rq.sc, rq.seed, rq.seeds, rq.traced, rq.changes);
-	return run_suite(rq.seed, rq.seeds);
+	return run_suite(rq.parts, rq.seed, rq.seeds);
 }
