@@ -75,6 +75,8 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 	c->stats.full_rerequests += again && whole;
 	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
 	c->chunks.flags[chunk] |= CHUNK_MINE;
+	if (c->ext.on && c->ext.parity)
+		c->idle_from_us = now_us; /* requests are rare: its answer is waited for */
 	return len;
 }
 

@@ -164,8 +164,8 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	client_ext_listen_for_state(c, now_us);
 	if (!c->ext.on)
 		return 0;
-	/* The answer to a request of the base protocol can be lost whole. */
-	if (!c->ext.parity && now_us >= client_idle_at_us(c))
+	/* A request of the base protocol, or its answer, can be lost whole. */
+	if (now_us >= client_idle_at_us(c))
 		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
 	size_t len = client_ext_go(c, now_us, pkt);

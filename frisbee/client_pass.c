@@ -130,11 +130,15 @@ client_presume_lost(struct client *c, uint64_t now_us)
 	client_chunks_forget(&c->chunks, now_us);
 }
 
-/* Nothing comes any more, though something should. */
+/* Nothing comes any more, though something should.  With parity, a chunk's pass ends when
+ * the server says so; only what was asked for by requests is asked for again. */
 void
 client_go_idle(struct client *c, uint64_t now_us)
 {
-	client_presume_lost(c, now_us);
+	if (c->ext.on && c->ext.parity)
+		client_chunks_forget(&c->chunks, now_us);
+	else
+		client_presume_lost(c, now_us);
 	c->stats.idle_timeouts++;
 	c->idle_from_us = now_us;
 	if (c->backoff_ticks < MAX_BACKOFF_TICKS)

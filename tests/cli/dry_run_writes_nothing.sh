@@ -4,7 +4,7 @@
 own_network "$@"
 requires sfdisk python3 mke2fs
 stat_of() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/json" "$1"; }
-state_of() { stat -c '%n %s %y %z %b' "$@" 2>&1; }
+state_of() { stat -c '%n %s %y %z' "$@" 2>&1; }
 unchanged() {	# WHAT FILE COMMAND...: the command leaves the file, and the folder, as they are
 	local what=$1 file=$2 before; shift 2
 	before=$(state_of "$file"; ls "$T")

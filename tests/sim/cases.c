@@ -156,6 +156,8 @@ const struct scenario cases[] = {
 	{ "x-damage", .clients = 8, .chunks = 32, QUICK, EXT, .damage = 0.2,
 	    .net.loss = 0.01 },
 	{ "x-damage-one", .clients = 1, .chunks = 32, QUICK, EXT, .damage = 0.3 },
+	{ "x-damage-one-loss", .clients = 1, .chunks = 32, QUICK, EXT, .damage = 0.3,
+	    .net.loss = 0.05 },
 	{ "x-damage-plain", .clients = 3, .chunks = 24, QUICK, .ext = true,
 	    .damage = 0.2, .old_clients = 1, .net.loss = 0.01 },
 	{ "adaptive", .clients = 8, .chunks = 48, QUICK_AT(1000000000), .dynamic = true,

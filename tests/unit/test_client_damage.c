@@ -190,6 +190,31 @@ test_in_order(void)
 	client_free(c);
 }
 
+/* The request, or all of its answer, is lost: nothing comes, so it is asked again. */
+static void
+test_lost_request(void)
+{
+	struct client *c = make_client(true);
+	uint64_t now = 10 * MS;
+	unsigned rounds = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		comes(c, &now, 7, 8, &rounds);
+	unsigned times = 0;
+	for (uint64_t end = now + 20 * SECOND; now < end; now += 10 * MS) {
+		if (now % (100 * MS) == 0) {
+			struct wirext_msg idle = { .kind = WIREXT_STATE,
+				.u.state = { .flags = WIREXT_IDLE, .clients = 1 } };
+			struct client_store st;
+			hears(c, now, idle, &st);
+		}
+		times += asks(c, now, 1);
+	}
+	/* Soon, and then about once a second. */
+	T_CHECK(times > 15 && times < 40);
+	client_free(c);
+}
+
 int
 main(void)
 {
@@ -199,6 +224,7 @@ main(void)
 	test_another_each_time();
 	test_nothing_unasked();
 	test_only_blocks();
+	test_lost_request();
 	test_in_order();
 	return t_done();
 }
