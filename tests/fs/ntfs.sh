@@ -60,15 +60,15 @@ def wait_free(size):
     sys.exit(f"only {at.f_bavail * at.f_frsize} bytes became free")
 if "shatter" in sys.argv:                       # a run list that needs an attribute list
     os.mkdir(f"{top}/shards")
-    for i in range(1500):
+    for i in range(2400):
         write(f"shards/{i}", bytes(800))
     fill()
-    for i in range(1500):                       # neighbours have numbers two apart
+    for i in range(2400):                       # neighbours have numbers two apart
         if i % 4 < 2:
             os.remove(f"{top}/shards/{i}")
-    wait_free(1400 * 512)                       # the driver may still be closing them
+    wait_free(1190 * 1024)                      # the driver may still be closing them
     with open(f"{top}/pagefile.sys", "wb", buffering=0) as f:
-        for i in range(1300):
+        for i in range(2100):
             f.write(r.randbytes(512))
 if "mft" in sys.argv:                           # the MFT grows into many small gaps
     os.mkdir(f"{top}/shards")
@@ -130,7 +130,7 @@ round_trip() {	# WHAT FILL SIZE MKNTFS-OPTIONS...
 }
 if may_mount; then
 	round_trip "defaults of mkntfs" "" 32M
-	round_trip "512 byte clusters, attribute lists" shatter 12M -c 512
+	round_trip "512 byte clusters, attribute lists" shatter 16M -c 512
 	round_trip "512 byte clusters, MFT in many pieces" mft 28M -c 512
 	check "MFT in many pieces: it needs an attribute list" grep -q "0x20 - " <(ntfscluster -f -I 0 "$T/target")
 	check "MFT in many pieces: a file of a late record is skipped" [ "$(ntfsinfo -f -F pagefile.sys "$T/target" | sed -n 's/^Dumping Inode \([0-9]*\).*/\1/p')" -gt 6000 ]
