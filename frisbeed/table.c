@@ -11,7 +11,9 @@
 
 #include "common/base/cli.h"
 #include "common/base/log.h"
+#include "common/base/plain.h"
 #include "common/base/progress.h"
+#include "common/base/say.h"
 
 enum {
 	ROWS_DEFAULT = 24,
@@ -50,6 +52,8 @@ static void __attribute__((format(printf, 2, 3)))
 line(const struct winsize *w, const char *fmt, ...)
 {
 	char text[LINE_MAX_BYTES];
+	size_t room = w->ws_col - 1u, at = 0, n;
+	uint32_t code;
 	va_list ap;
 
 	if (drawn + 1 >= w->ws_row)
@@ -57,11 +61,11 @@ line(const struct winsize *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	/* A name may hold anything; the terminal is not to obey it. */
-	for (char *p = text; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
-	fprintf(stderr, "%.*s\n", (int)w->ws_col - 1, text);
+	size_t len = strlen(plain_text(text));
+	/* What is cut is cut between characters. */
+	while ((n = plain_char(text + at, len - at, &code)) > 0 && at + n <= room)
+		at += n;
+	say(stderr, "%.*s\n", (int)at, text);
 	drawn++;
 }
 
