@@ -106,6 +106,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 {
 	const struct client_row *r = &c->row;
 	char text[NETIF_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
+	bool aside = c->doing == CLIENT_DOING_ASIDE;
 	/* It was heard after the time was taken, perhaps. */
 	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
 
@@ -118,9 +119,10 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 		    sizeof rate - 2);
 		put_left(client_row_seconds_left(r), left, sizeof left);
 	}
-	line(w, "    %-21s %-9s %5s  %8s%s  %-11s loss %5.1f%%  heard %.0f s ago", name,
+	line(w, "    %-21s %-9s %5s  %8s%s  %-11s %s %5.1f%%  heard %.0f s ago", name,
 	    client_doing_name(c->doing), done, rate, rate[0] != '\0' ? "/s" : "", left,
-	    100 * client_row_loss(r, sent), silent);
+	    aside ? "gets" : "loss", 100 * (aside ? r->gets : client_row_loss(r, sent)),
+	    silent);
 }
 
 /* What has no room on the terminal: how many of each kind. */

@@ -59,7 +59,7 @@ def run(out, until, command):
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 300, 0, 0))
-        os.execv(command[0].decode(), command)
+        os.execvp(command[0].decode(), command)
     got, ends, told = b"", time.monotonic() + 100, not until
     os.set_blocking(fd, False)
     while True:
