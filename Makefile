@@ -52,7 +52,7 @@ endif
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test; and so with what else of them has unit tests.
-LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c) \
+LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink*.c) \
            frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/planner.c frisbee/partial.c \
            frisbee/doctor_judge.c frisbee/options.c
 LIB     := $(B)/libsuite.a
