@@ -52,7 +52,7 @@ endif
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
 # The protocol engines are part of the library, so that the simulator has them, and
 # the client's sink for its test; and so with what else of them has unit tests.
-LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink.c) \
+LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink*.c) \
            frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/planner.c frisbee/partial.c \
            frisbee/doctor_judge.c frisbee/options.c
 LIB     := $(B)/libsuite.a
@@ -180,18 +180,22 @@ check-long:
 	@FAULTS=all BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/storehostile
 	@FLIPS=1000 BIN=$(abspath $(BIN)) B=$(abspath $(B)) LIMIT=7200 tests/run cli/store_bucket
 	@FLIPS=4000 LIMIT=7200 BIN=$(abspath $(BIN)) B=$(abspath $(B)) tests/run cli/store_flips
-# Guided by coverage, SECONDS (60) for each target, or FUZZ="fuzz_ext ..." alone; what
-# is found is kept in build/fuzz.
+# Guided by coverage: SECONDS (60) for each target, or MINUTES for each (an hour in all), of
+# all or of TARGETS=ext,chunk,...; tests/fuzz/guided says what becomes of what is found.
 SECONDS ?= 60
-FUZZ    ?= $(FUZZERS)
+MINUTES ?=
+TARGETS ?=
+CLANG   ?= clang
+FUZZ    := $(if $(TARGETS),$(patsubst %,fuzz_%,$(patsubst fuzz_%,%,$(subst $(comma), ,$(TARGETS)))),$(FUZZERS))
+GUIDED  := SAN=fuzzer-no-link,address,undefined fuzz-run
 fuzz:
 	@scripts/deps build fuzz
-	@$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzz-run
+	@$(MAKE) --no-print-directory CC="$(CLANG)" $(GUIDED) EACH=$(SECONDS)
+fuzz-long:
+	@scripts/deps build fuzz
+	@$(MAKE) --no-print-directory CC="$(CLANG)" $(GUIDED) EACH=$$(($(if $(MINUTES),60 * $(MINUTES),3600 / $(words $(FUZZ)))))
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
-	@for t in $(FUZZ); do n=$${t#fuzz_}; d=build/fuzz/$$n; mkdir -p $$d; echo "$$t, $(SECONDS) s"; \
-	    $(B)/tests/fuzz/$$t -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-	    -artifact_prefix=$$d/found- $$d tests/fuzz/corpus/$$n > $$d.log 2>&1 || { tail -n 30 $$d.log; exit 1; }; \
-	    grep -E 'number_of_executed|new_units' $$d.log; done
+	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
@@ -204,6 +208,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all sim paper paper-store tests deps check check-long fuzz fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

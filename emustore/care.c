@@ -5,6 +5,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/store/check.h"
 #include "common/store/gc.h"
 #include "common/store/repair.h"
@@ -113,13 +114,13 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		return json_show(j, e);
 	}
 	if (!o->quiet)
-		fprintf(stderr,
+		say(stderr,
 		    "emustore: %" PRIu64 " fragments removed, %" PRIu64
 		    " packs replaced, %s "
 		    "freed\n",
 		    t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
 	if (!o->quiet && t.bytes_condemned > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "emustore: %s in packs that go when the grace is over (gc again)\n",
 		    cli_human_bytes(t.bytes_condemned, a, sizeof a));
 	return 0;
@@ -141,14 +142,14 @@ on_problem(void *arg, const char *sentence)
 	if (f->j != NULL)
 		json_string(f->j, NULL, sentence);
 	else if (!f->quiet)
-		fprintf(stderr, "emustore: %s\n", sentence);
+		say(stderr, "emustore: %s\n", sentence);
 }
 
 static void
 on_note(void *arg, const char *sentence)
 {
 	if (!((struct findings *)arg)->quiet)
-		fprintf(stderr, "emustore: %s\n", sentence);
+		say(stderr, "emustore: %s\n", sentence);
 }
 
 static void
@@ -238,7 +239,7 @@ report(const struct options *o, const struct check *c)
 	char a[32];
 
 	if (!o->quiet && !o->json)
-		fprintf(stderr,
+		say(stderr,
 		    "emustore: %" PRIu64 " images, %" PRIu64
 		    " fragments, %s of packs%s: %" PRIu64 " problems, %" PRIu64
 		    " images damaged\n",

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/cli.h"
+#include "common/base/say.h"
 #include "emustore/emustore.h"
 
 static int
@@ -19,7 +20,7 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 		return 0;
 	}
 	time_text(i->about.put_at, when);
-	printf("%-32s %9s %9s  %s\n", stored_title(&i->about),
+	say(stdout, "%-32s %9s %9s  %s\n", stored_title(&i->about),
 	    cli_human_bytes(
 		(uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    cli_human_bytes(i->about.data_bytes, data, sizeof data), when);
@@ -42,7 +43,7 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 	if (j != NULL)
 		json_array(j, NULL);
 	else if (!o->quiet)
-		printf("%-32s %9s %9s  put at\n", "name", "image", "data");
+		say(stdout, "%-32s %9s %9s  put at\n", "name", "image", "data");
 	int rc = index_each_image(s.index, list_one, j, e);
 	store_close(&s);
 	if (j != NULL) {
@@ -89,20 +90,22 @@ info_text(const struct stored *d, uint64_t fragments)
 	char size[32], data[32], recipe[32], when[32];
 
 	time_text(a->put_at, when);
-	printf("%s: %u chunks, %s of image, %s of data\n  put at %s; %" PRIu64
-	       " fragments that are not "
-	       "zero; a recipe of %s\n  sha256 ",
-	    stored_title(a), a->chunks,
+	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a),
+	    a->chunks,
 	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
-	    cli_human_bytes(a->data_bytes, data, sizeof data), when, fragments,
+	    cli_human_bytes(a->data_bytes, data, sizeof data));
+	say(stdout,
+	    "  put at %s; %" PRIu64 " fragments that are not zero; a recipe of %s\n",
+	    when, fragments,
 	    cli_human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
+	say(stdout, "  sha256 ");
 	for (size_t i = 0; i < sizeof a->sha256; i++)
-		printf("%02x", a->sha256[i]);
-	printf("\n");
+		say(stdout, "%02x", a->sha256[i]);
+	say(stdout, "\n");
 	if (a->parent[0] != '\0')
-		printf("  derived from %s\n", a->parent);
+		say(stdout, "  derived from %s\n", a->parent);
 	for (unsigned i = 0; i < a->nlabels; i++)
-		printf("  %s=%s\n", a->labels[i].key, a->labels[i].value);
+		say(stdout, "  %s=%s\n", a->labels[i].key, a->labels[i].value);
 }
 
 int
@@ -165,13 +168,16 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 	if (rc != 0 || o->json)
 		return rc != 0 ? rc : stats_json(&t, e);
 	uint64_t images = t.image_chunks * NDZ_CHUNK_BYTES;
-	printf("%" PRIu64 " images of %s, with %s of data, in %s of packs", t.images,
-	    cli_human_bytes(images, a, sizeof a),
+	say(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
+	    t.images, cli_human_bytes(images, a, sizeof a),
 	    cli_human_bytes(t.data_bytes, b, sizeof b),
 	    cli_human_bytes(t.pack_bytes, c, sizeof c));
 	if (images > 0)
-		printf(" (%.3f of the images)", (double)t.pack_bytes / (double)images);
-	printf("\n%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
+		say(stdout, " (%.3f of the images)",
+		    (double)t.pack_bytes / (double)images);
+	say(stdout, "\n");
+	say(stdout,
+	    "%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
 	    t.fragments, cli_human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
 	return 0;
 }

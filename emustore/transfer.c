@@ -10,6 +10,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/image.h"
 #include "common/ndz/kind.h"
@@ -112,9 +113,10 @@ static void
 tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 {
 	if (t->same_data_fragments > t->fragments / 2)
-		fprintf(stderr,
+		say(stderr,
 		    "emustore: %s: the store has the data of %" PRIu64
-		    " of its %" PRIu64 " fragments already, compressed by another codec or at another "
+		    " of its %" PRIu64
+		    " fragments already, compressed by another codec or at another "
 		    "level; it keeps them once more, since only fragments with the "
 		    "same compressed bytes are shared\n",
 		    stored_title(a), t->same_data_fragments, t->fragments);
@@ -131,16 +133,13 @@ summary(const struct options *o, const struct recipe_image *a,
 		summary_json(j, a, t, seconds);
 	if (j != NULL || o->quiet)
 		return;
-	fprintf(stderr,
-		    "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
-		    stored_title(a),
-		    cli_human_bytes(
-			(uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
-		    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept),
-		    seconds,
-		    cli_human_bytes(
-			(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)),
-			rate, sizeof rate));
+	say(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
+	    stored_title(a),
+	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
+	    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
+	    cli_human_bytes(
+		(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)), rate,
+		sizeof rate));
 	tell_other_encoding(a, t);
 }
 
@@ -350,7 +349,7 @@ static void
 tell_equivalents(const struct recipe_image *a, uint64_t n)
 {
 	if (n > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "emustore: %s: %" PRIu64
 		    " chunks are not the bytes that were put, but others with the same "
 		    "data: the zlib at hand is another\n",

@@ -1,8 +1,8 @@
 #include "frisbee/doctor.h"
 
-#include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/base/say.h"
 
 enum { EXIT_NOT_WELL = 1 };
 
@@ -12,9 +12,9 @@ static void
 print_text(const struct doctor_report *r)
 {
 	for (unsigned i = 0; i < r->n; i++)
-		printf("%-8s %-12s %s\n", words[r->check[i].status], r->check[i].name,
-		    r->check[i].text);
-	printf("%s\n", r->summary);
+		say(stdout, "%-8s %-12s %s\n", words[r->check[i].status],
+		    r->check[i].name, r->check[i].text);
+	say(stdout, "%s\n", r->summary);
 }
 
 static int

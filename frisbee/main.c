@@ -1,9 +1,9 @@
 /* frisbee: load a disk with the image that a frisbeed serves. */
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "common/base/progress.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/install/rehearsal_report.h"
 #include "common/net/parity.h"
@@ -23,13 +23,13 @@ enum {
 static void
 warn(const char *sentence)
 {
-	fprintf(stderr, "frisbee: warning: %s\n", sentence);
+	say(stderr, "frisbee: warning: %s\n", sentence);
 }
 
 static void
-say(const char *sentence)
+tell(const char *sentence)
 {
-	fprintf(stderr, "frisbee: %s\n", sentence);
+	say(stderr, "frisbee: %s\n", sentence);
 }
 
 static int
@@ -176,7 +176,7 @@ run(struct opts *o, const char *target, struct err *e)
 
 	sc.dry = o->dry_run ? &found : NULL;
 	sc.install.warn = warn;
-	sc.install.say = o->quiet ? NULL : say;
+	sc.install.say = o->quiet ? NULL : tell;
 	sc.install.gentle = true;
 	if (net_options_resolve(&o->net, &nc, e) != 0)
 		return -1;

@@ -4,6 +4,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/json_save.h"
+#include "common/base/say.h"
 
 /* What came of the image, as it is sent. */
 static double
@@ -105,7 +106,7 @@ report_line(const struct loop_result *r, double seconds)
 	char written[32], rate_text[32], requests[120];
 
 	put_requests(r, requests, sizeof requests);
-	fprintf(stderr,
+	say(stderr,
 	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
 	    cli_human_bytes(bytes, written, sizeof written), seconds,
 	    cli_human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,

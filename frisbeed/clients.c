@@ -175,7 +175,8 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 		if (wirext_get(&x, pkt, len, &e) != 0 ||
 		    memcmp(x.srcip, from, 4) != 0 ||
 		    (x.kind != WIREXT_WANT && x.kind != WIREXT_NAK &&
-			x.kind != WIREXT_GO && x.kind != WIREXT_ROOM))
+			x.kind != WIREXT_GO && x.kind != WIREXT_ROOM &&
+			x.kind != WIREXT_LOAD))
 			return;
 		pthread_mutex_lock(&c->lock);
 		note_ext(row_of(c, now_us, from, port, sent, true), &x, c->chunks,
@@ -227,6 +228,19 @@ clients_gone(struct clients *c, const uint8_t ip[4])
 	uint32_t i = find(c, ip, 0);
 	if (i != LRU_NONE)
 		c->row[i].gone = !c->row[i].left;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+clients_aside(struct clients *c,
+    bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg)
+{
+	pthread_mutex_lock(&c->lock);
+	for (int dear = 0; dear < 2; dear++)
+		for (uint32_t i = lru_newest(&c->order, dear); i != LRU_NONE;
+		     i = lru_older(&c->order, i))
+			c->row[i].aside = c->row[i].port == 0 &&
+			                  is(arg, c->row[i].ip, &c->row[i].gets);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -286,6 +300,8 @@ client_row_doing(const struct client_row *r, uint64_t sent)
 		return CLIENT_DOING_GONE;
 	if (r->doing == WIREXT_DOING_FLUSHING)
 		return CLIENT_DOING_FLUSHING;
+	if (r->aside)
+		return CLIENT_DOING_ASIDE;
 	if (client_row_loss(r, sent) > SLOW_LINK_LOSS)
 		return CLIENT_DOING_SLOW_LINK;
 	return r->doing == WIREXT_DOING_DISK ? CLIENT_DOING_SLOW_DISK
@@ -298,6 +314,7 @@ client_doing_name(enum client_doing d)
 	static const char *const names[] = {
 		[CLIENT_DOING_GONE] = "gone",
 		[CLIENT_DOING_FAILED] = "failed",
+		[CLIENT_DOING_ASIDE] = "set aside",
 		[CLIENT_DOING_SLOW_LINK] = "slow link",
 		[CLIENT_DOING_SLOW_DISK] = "slow disk",
 		[CLIENT_DOING_LOADING] = "loading",

@@ -19,6 +19,7 @@ struct clients;
 enum client_doing {
 	CLIENT_DOING_GONE,      /* silent for so long that it must be dead */
 	CLIENT_DOING_FAILED,    /* it left, and said that its disk is not complete */
+	CLIENT_DOING_ASIDE,     /* it alone complains, and the rate is not lowered for it */
 	CLIENT_DOING_SLOW_LINK, /* it lacks much of what is sent */
 	CLIENT_DOING_SLOW_DISK, /* its memory for chunks is full */
 	CLIENT_DOING_LOADING,
@@ -38,6 +39,8 @@ struct client_row {
 	uint8_t doing;        /* enum wirext_doing, as it said; 0: it did not */
 	bool extension, left, gone;
 	bool outcome_known, whole; /* by its LEAVE2 */
+	bool aside;                /* the server does not heed its complaints */
+	double gets;               /* then: of what is sent, 0..1 */
 	/* By its LEAVE2; no old client sends less. */
 	bool told;
 	uint64_t bytes_written;
@@ -57,6 +60,10 @@ void clients_progress(
 void clients_image(struct clients *, uint32_t chunks);
 /* The engine has forgotten the clients of this address, which were silent. */
 void clients_gone(struct clients *, const uint8_t ip[4]);
+/* Whom the engine has set aside: is() is asked about each that it serves, and knows the
+ * share of what is sent that the client gets. */
+void clients_aside(struct clients *,
+    bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg);
 /* Copy up to max rows, those heard last first: how many; *total: of how many. */
 uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);

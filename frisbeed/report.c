@@ -63,19 +63,22 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 static void
 put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t sent)
 {
+	enum client_doing doing = client_row_doing(r, sent);
 	char text[NETIF_TEXT_MAX];
 
 	json_object(j, NULL);
 	json_string(j, "address", netif_text(r->ip, text));
 	if (r->port != 0)
 		json_uint(j, "port", r->port);
-	json_string(j, "state", client_doing_name(client_row_doing(r, sent)));
+	json_string(j, "state", client_doing_name(doing));
 	json_bool(j, "extension", r->extension);
 	json_bool(j, "left", r->left);
 	json_uint(j, "messages", r->messages);
 	json_uint(j, "joins", r->joins);
 	json_uint(j, "blocks_lost", r->blocks_lost);
 	json_double(j, "loss", client_row_loss(r, sent));
+	if (doing == CLIENT_DOING_ASIDE)
+		json_double(j, "gets", r->gets);
 	json_double(j, "silent_s", (double)(now_us - r->heard_us) / 1e6);
 	if (r->of != 0) {
 		json_double(j, "progress", (double)r->blocks / (double)r->of);

@@ -144,6 +144,9 @@ void server_image_changed(struct server *);
 /* Has -T run out? */
 bool server_done(const struct server *, uint64_t now_us);
 const struct server_stats *server_stats(const struct server *);
+/* Is this address set aside, since it alone complains about the rate?  *gets then: of
+ * what is sent it gets this share, 0..1. */
+bool server_is_aside(const struct server *, const uint8_t ip[4], double *gets);
 
 /* Events for the log; NULL slots are skipped. */
 struct server_log {

@@ -314,6 +314,12 @@ server_forget_silent(struct server *s, uint64_t now_us)
 	}
 }
 
+bool
+server_is_aside(const struct server *s, const uint8_t ip[4], double *gets)
+{
+	return voters_is_aside(&s->voters, ip, gets);
+}
+
 void
 server_name_complainer(struct server *s, const uint8_t ip[4])
 {

@@ -81,6 +81,9 @@ bool voters_ask_again(struct voters *, struct voter *, uint64_t now_us);
 void voters_ask(struct voters *, struct voter *, uint64_t now_us);
 /* For each address that does so lately, how many do not; 1 at least. */
 uint32_t voters_to_each_asker(const struct voters *, uint64_t now_us);
+/* Do the complaints of this address not count?  *gets then: the share of what is sent
+ * that it gets.  Nobody's who is not there. */
+bool voters_is_aside(const struct voters *, const uint8_t ip[4], double *gets);
 /* Has it complained alone so often that somebody should know, and does not yet? */
 bool voters_name(struct voter *, uint64_t now_us);
 

@@ -11,6 +11,7 @@ enum {
 	TICK_US = 50000,
 	LINES_A_SECOND = 20, /* about clients; more are only counted */
 	LINGER_US = 1000000, /* served alone, after it has left */
+	ASIDE_EVERY_US = 1000000,
 };
 
 /* While it runs. */
@@ -23,6 +24,7 @@ struct running {
 	unsigned lines, left_out;
 	uint64_t left_us;   /* 0: it has not */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
+	uint64_t aside_us;  /* when the table of clients was told who is set aside */
 };
 
 /* May one more line be written?  Strangers must not fill the log. */
@@ -160,6 +162,22 @@ take_share(struct running *r, struct server *server, uint64_t now_us)
 	r->share = share;
 }
 
+static bool
+is_aside(void *arg, const uint8_t ip[4], double *gets)
+{
+	return server_is_aside(arg, ip, gets);
+}
+
+/* Now and then, so that statistics and the table on the terminal show it. */
+static void
+give_aside(struct running *r, struct server *server, uint64_t now_us)
+{
+	if (now_us - r->aside_us < ASIDE_EVERY_US)
+		return;
+	r->aside_us = now_us;
+	clients_aside(r->s->clients, is_aside, server);
+}
+
 bool
 stream_has_enough(const struct stream *s)
 {
@@ -178,7 +196,9 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 
 	take_share(r, server, now_us);
 	give_tally(r, server, stalls);
-	if (s->client_port != 0)
+	if (s->client_port == 0)
+		give_aside(r, server, now_us);
+	else
 		clients_progress(s->clients, sock_dest(s->sock), s->client_port,
 		    r->last.server.blocks_sent - r->last.server.blocks_resent,
 		    (s->server.image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);

@@ -11,7 +11,9 @@
 
 #include "common/base/cli.h"
 #include "common/base/log.h"
+#include "common/base/plain.h"
 #include "common/base/progress.h"
+#include "common/base/say.h"
 
 enum {
 	ROWS_DEFAULT = 24,
@@ -50,6 +52,8 @@ static void __attribute__((format(printf, 2, 3)))
 line(const struct winsize *w, const char *fmt, ...)
 {
 	char text[LINE_MAX_BYTES];
+	size_t room = w->ws_col - 1u, at = 0, n;
+	uint32_t code;
 	va_list ap;
 
 	if (drawn + 1 >= w->ws_row)
@@ -57,11 +61,11 @@ line(const struct winsize *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	/* A name may hold anything; the terminal is not to obey it. */
-	for (char *p = text; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
-	fprintf(stderr, "%.*s\n", (int)w->ws_col - 1, text);
+	size_t len = strlen(plain_text(text));
+	/* What is cut is cut between characters. */
+	while ((n = plain_char(text + at, len - at, &code)) > 0 && at + n <= room)
+		at += n;
+	say(stderr, "%.*s\n", (int)at, text);
 	drawn++;
 }
 
@@ -102,6 +106,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 {
 	const struct client_row *r = &c->row;
 	char text[NETIF_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
+	bool aside = c->doing == CLIENT_DOING_ASIDE;
 	/* It was heard after the time was taken, perhaps. */
 	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
 
@@ -114,9 +119,10 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 		    sizeof rate - 2);
 		put_left(client_row_seconds_left(r), left, sizeof left);
 	}
-	line(w, "    %-21s %-9s %5s  %8s%s  %-11s loss %5.1f%%  heard %.0f s ago", name,
+	line(w, "    %-21s %-9s %5s  %8s%s  %-11s %s %5.1f%%  heard %.0f s ago", name,
 	    client_doing_name(c->doing), done, rate, rate[0] != '\0' ? "/s" : "", left,
-	    100 * client_row_loss(r, sent), silent);
+	    aside ? "gets" : "loss", 100 * (aside ? r->gets : client_row_loss(r, sent)),
+	    silent);
 }
 
 /* What has no room on the terminal: how many of each kind. */

@@ -5,6 +5,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/cli_rows.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/layers.h"
 #include "common/ndz/rewrite.h"
@@ -47,7 +48,7 @@ static const struct cli_program prog = {
 static void
 warn(const char *sentence)
 {
-	fprintf(stderr, "imagedelta: warning: %s\n", sentence);
+	say(stderr, "imagedelta: warning: %s\n", sentence);
 }
 
 static int

@@ -5,10 +5,10 @@
  */
 #include "imagedump/encrypted.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/say.h"
 #include "common/ndz/crypt.h"
 #include "common/ndz/image.h"
 #include "imagedump/report.h"
@@ -82,9 +82,9 @@ put_json(struct json *j, const struct headers *s)
 static void
 print_hex(const char *what, const uint8_t *bytes, size_t n)
 {
-	printf("%s", what);
+	say(stdout, "%s", what);
 	for (size_t i = 0; i < n; i++)
-		printf("%02x", bytes[i]);
+		say(stdout, "%02x", bytes[i]);
 }
 
 void
@@ -99,7 +99,7 @@ encrypted_report(const struct options *o, const char *path, struct json *j)
 			report_totals(&s.totals, path);
 			print_hex("  uuid ", s.uuid, sizeof s.uuid);
 			print_hex("; encrypted with key ", s.key_id, sizeof s.key_id);
-			printf(": nothing else can be read without it\n");
+			say(stdout, ": nothing else can be read without it\n");
 		}
 	}
 	totals_free(&s.totals);

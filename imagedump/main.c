@@ -1,8 +1,8 @@
 /* imagedump: what is in an image, and is it whole? */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/ndz/image.h"
 #include "imagedump/encrypted.h"
 #include "imagedump/only.h"
@@ -137,7 +137,7 @@ dump_one(const struct options *o, const char *path, struct json *j)
 		if (j != NULL)
 			failure_put_err(j, &e, status);
 		if (!o->quiet)
-			fprintf(stderr, "imagedump: %s\n", e.text);
+			say(stderr, "imagedump: %s\n", e.text);
 	}
 	if (j != NULL)
 		json_end(j);

@@ -4,11 +4,11 @@
 #include "imagedump/only.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/cli.h"
 #include "common/base/grow.h"
+#include "common/base/say.h"
 #include "common/ndz/imgtable.h"
 
 struct only_view {
@@ -139,8 +139,9 @@ only_view_print(struct only_view *v, struct err *e)
 	for (unsigned i = 0; i < v->list.n; i++) {
 		if (add_up(v, v->list.number[i], &s, e) != 0)
 			return -1;
-		printf("  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
-		       "; %s of data in %u chunks (%u-%u)\n",
+		say(stdout,
+		    "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
+		    "; %s of data in %u chunks (%u-%u)\n",
 		    s.number, s.type,
 		    cli_human_bytes(s.sectors.len * SECTOR_BYTES, size, sizeof size),
 		    s.sectors.off, range_end(s.sectors) - 1,

@@ -1,9 +1,9 @@
 #include "imagedump/report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "common/base/say.h"
 #include "common/disk/range_json.h"
 
 static const char *
@@ -21,19 +21,21 @@ report_chunk(const struct chunk *c, uint32_t i, uint64_t detail)
 {
 	const struct ndz_header *h = &c->h;
 
-	printf("  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
-	       ", %u regions, %u "
-	       "relocations\n",
+	say(stdout,
+	    "  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
+	    ", %u regions, %u "
+	    "relocations\n",
 	    i, h->size, h->firstsect, h->lastsect - 1, h->nregions, h->nrelocs);
 	if (detail < 2)
 		return;
 	for (unsigned k = 0; k < h->nregions; k++)
-		printf("    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64 "\n",
-		    k, h->regions[k].len, h->regions[k].off,
-		    range_end(h->regions[k]) - 1);
+		say(stdout,
+		    "    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64 "\n", k,
+		    h->regions[k].len, h->regions[k].off, range_end(h->regions[k]) - 1);
 	for (unsigned k = 0; k < h->nrelocs; k++)
-		printf("    relocation %u: %s, sector %" PRIu64 ", offset %u, %" PRIu64
-		       " bytes\n",
+		say(stdout,
+		    "    relocation %u: %s, sector %" PRIu64 ", offset %u, %" PRIu64
+		    " bytes\n",
 		    k, reloc_name(h->relocs[k].type), h->relocs[k].sector,
 		    h->relocs[k].offset, h->relocs[k].size);
 }
@@ -68,10 +70,10 @@ void
 report_oddities(const char *name, const struct totals *t, const struct ndz_header *h)
 {
 	if (h->index != (int32_t)t->chunks)
-		fprintf(stderr, "imagedump: %s: chunk %u says that it is number %d\n",
-		    name, t->chunks, h->index);
+		say(stderr, "imagedump: %s: chunk %u says that it is number %d\n", name,
+		    t->chunks, h->index);
 	if (h->version > 1 && h->firstsect != t->next_sector)
-		fprintf(stderr,
+		say(stderr,
 		    "imagedump: %s: chunk %u begins at sector %" PRIu64
 		    ", the one before "
 		    "ends at %" PRIu64 "\n",
@@ -91,12 +93,12 @@ print_lost(const struct lost *l)
 {
 	if (l->nranges == 0)
 		return;
-	printf("  %" PRIu64 " sectors could not be read and are zeros, %s", l->sectors,
-	    l->merged ? "all of them among" : "namely");
+	say(stdout, "  %" PRIu64 " sectors could not be read and are zeros, %s",
+	    l->sectors, l->merged ? "all of them among" : "namely");
 	for (size_t i = 0; i < l->nranges; i++)
-		printf("%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "", l->ranges[i].off,
-		    range_end(l->ranges[i]) - 1);
-	printf("\n");
+		say(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "",
+		    l->ranges[i].off, range_end(l->ranges[i]) - 1);
+	say(stdout, "\n");
 }
 
 /* Whether it is right is what --verify-key finds out. */
@@ -105,10 +107,10 @@ print_signer(const struct totals *t)
 {
 	if (t->signed_chunks != t->chunks)
 		return;
-	printf("  signed with key ");
+	say(stdout, "  signed with key ");
 	for (int i = 0; i < EXT_KEY_ID_BYTES; i++)
-		printf("%02x", t->first.key_id[i]);
-	printf("\n");
+		say(stdout, "%02x", t->first.key_id[i]);
+	say(stdout, "\n");
 }
 
 static void
@@ -118,11 +120,12 @@ print_tail(const struct totals *t)
 
 	if (x->n == 0)
 		return;
-	printf("  the disk's end, left out of disks that have not %" PRIu64
-	       " sectors; the rest needs %" PRIu64 "\n",
+	say(stdout,
+	    "  the disk's end, left out of disks that have not %" PRIu64
+	    " sectors; the rest needs %" PRIu64 "\n",
 	    x->disk_sectors, x->needed);
 	for (size_t i = 0; i < x->n; i++)
-		printf("    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
+		say(stdout, "    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
 		    tail_kind_name(x->pieces[i].kind), x->pieces[i].sectors.off,
 		    range_end(x->pieces[i].sectors) - 1, t->tail_sectors[i]);
 }
@@ -155,13 +158,14 @@ print_state(const struct totals *t)
 	char what[128];
 
 	if (ext_is_delta(&t->first))
-		printf("  a delta of %s; %" PRIu64
-		       " sectors of that are free now; %" PRIu64
-		       " samples of its data to compare a disk with\n",
+		say(stdout,
+		    "  a delta of %s; %" PRIu64
+		    " sectors of that are free now; %" PRIu64
+		    " samples of its data to compare a disk with\n",
 		    ext_state_text(&t->first.base, what, sizeof what), t->freed,
 		    t->samples);
 	if (t->first.state.kind != EXT_STATE_NONE)
-		printf("  installs what %s does\n",
+		say(stdout, "  installs what %s does\n",
 		    ext_state_text(&t->first.state, what, sizeof what));
 }
 
@@ -171,11 +175,12 @@ report_totals(const struct totals *t, const char *name)
 	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32], when[32];
 
-	printf("%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
+	say(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
 	    t->version, t->codec->name, t->chunks, t->sectors - 1);
-	printf("  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
-	       " relocations, %.1f %% of "
-	       "the file is padding and headers\n",
+	say(stdout,
+	    "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
+	    " relocations, %.1f %% of "
+	    "the file is padding and headers\n",
 	    cli_human_bytes(t->raw_bytes, a, sizeof a),
 	    cli_human_bytes(t->stream_bytes, b, sizeof b),
 	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
@@ -183,27 +188,27 @@ report_totals(const struct totals *t, const char *name)
 	print_lost(&t->lost);
 	if (!t->first.present)
 		return;
-	printf("  %" PRIu64 " fragments; uuid ", t->fragments);
+	say(stdout, "  %" PRIu64 " fragments; uuid ", t->fragments);
 	for (int i = 0; i < NDZ_UUID_BYTES; i++)
-		printf("%02x", t->first.uuid[i]);
-	printf("\n");
+		say(stdout, "%02x", t->first.uuid[i]);
+	say(stdout, "\n");
 	print_signer(t);
 	print_state(t);
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
 	/* Who reads a pipe does not know its size in time for chunk 0. */
-	printf("  a %s of %s, sectors of %u bytes, made by %s on %s\n",
+	say(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
 	    kind_name(i->kind),
 	    i->source_bytes != 0 ? cli_human_bytes(i->source_bytes, a, sizeof a)
 				 : "unknown size",
-	    i->sector_bytes, i->tool,
-	    cli_human_time(i->made_at, when, sizeof when));
+	    i->sector_bytes, i->tool, cli_human_time(i->made_at, when, sizeof when));
 	if (i->filesystems[0] != '\0')
-		printf("  filesystems: %s\n", i->filesystems);
+		say(stdout, "  filesystems: %s\n", i->filesystems);
 	if ((i->flags & EXT_IMAGE_LIVE) != 0)
-		printf("  captured live: the source was in use, and files in it may be "
-		       "damaged\n");
+		say(stdout,
+		    "  captured live: the source was in use, and files in it may be "
+		    "damaged\n");
 	print_tail(t);
 }
 
@@ -271,17 +276,18 @@ report_verdict(const struct options *o, const struct totals *t)
 	const char *key = proof_key_name(o->proof);
 	bool whole = t->tiled && t->first.present;
 
-	printf("  verified: %s: every chunk is whole, %s; ",
+	say(stdout, "  verified: %s: every chunk is whole, %s; ",
 	    ext_is_delta(&t->first) ? "can be restored onto its base"
 				    : "can be restored",
 	    whole ? "every sector covered once, the last chunk there"
 		  : "but the format does not tell whether all are there");
 	if (key[0] != '\0')
-		printf("signed with key %s", key);
+		say(stdout, "signed with key %s", key);
 	else
-		printf("%s", t->signed_chunks == 0 ? "not signed"
-			     : t->signed_chunks == t->chunks
-				 ? "signed, which --verify-key checks"
-				 : "signed only in part");
-	printf("%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
+		say(stdout, "%s",
+		    t->signed_chunks == 0 ? "not signed"
+		    : t->signed_chunks == t->chunks
+			? "signed, which --verify-key checks"
+			: "signed only in part");
+	say(stdout, "%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
 }

@@ -1,9 +1,9 @@
 /* imagehash: signatures of images, and disks compared with them. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/install/reloc.h"
 #include "common/ndz/kind.h"
@@ -178,7 +178,7 @@ sanity(const struct options *o, struct err *e)
 	if (rc == 0 && o->json)
 		return failure_none_show(e);
 	if (rc == 0 && !o->quiet)
-		printf("%s: %s\n", o->image,
+		say(stdout, "%s: %s\n", o->image,
 		    is == 1 ? "a good signature" : "its signature is right");
 	return rc;
 }

@@ -1,19 +1,19 @@
 #include "imagehash/report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/failure.h"
 #include "common/base/grow.h"
+#include "common/base/say.h"
 #include "common/disk/range_json.h"
 
 static void
 print_hash(const struct sig_record *r, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
-		printf("%02x", r->hash[i]);
-	printf("\n");
+		say(stdout, "%02x", r->hash[i]);
+	say(stdout, "\n");
 }
 
 /* Stored ranges without their blocks; no hash is that of several. */
@@ -28,7 +28,7 @@ report_spans(const struct sig *s, struct json *j, struct err *e)
 		json_rangeset(j, "spans", &set);
 	for (size_t i = 0; rc == 0 && j == NULL && i < rangeset_count(&set); i++) {
 		struct range r = rangeset_get(&set, i);
-		printf("%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
+		say(stdout, "%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
 	}
 	rangeset_free(&set);
 	return rc;
@@ -44,8 +44,8 @@ report_records(const struct sig *s, struct json *j)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		if (j == NULL) {
-			printf("%u-%u chunk %u%s ", r->start, r->start + r->count - 1,
-			    r->chunk, r->continues ? "+" : "");
+			say(stdout, "%u-%u chunk %u%s ", r->start,
+			    r->start + r->count - 1, r->chunk, r->continues ? "+" : "");
 			print_hash(r, bytes);
 			continue;
 		}
@@ -87,8 +87,9 @@ report_signature(const struct options *o, const struct sig *s, struct err *e)
 		json_uint(j, "records", s->n);
 		json_uint(j, "sectors", total_sectors(s));
 	} else {
-		printf("version %u, %s of blocks of %u sectors, %zu records, %" PRIu64
-		       " sectors\n",
+		say(stdout,
+		    "version %u, %s of blocks of %u sectors, %zu records, %" PRIu64
+		    " sectors\n",
 		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n,
 		    total_sectors(s));
 	}
@@ -186,14 +187,14 @@ report_difference(
 	if (o->quiet)
 		return 0;
 	for (size_t i = 0; i < d->nranges; i++)
-		printf("sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
-		    range_end(d->ranges[i]) - 1);
+		say(stdout, "sectors %" PRIu64 "-%" PRIu64 " differ\n",
+		    d->ranges[i].off, range_end(d->ranges[i]) - 1);
 	if (blocks == 0) {
-		printf("%s: all %" PRIu64 " sectors that %s stores are the same\n",
+		say(stdout, "%s: all %" PRIu64 " sectors that %s stores are the same\n",
 		    o->disk, d->sectors, o->image);
 	} else {
 		tell_difference(o, d, blocks, &differs);
-		printf("%s\n", differs.text);
+		say(stdout, "%s\n", differs.text);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/cli_rows.h"
+#include "common/base/say.h"
 #include "common/ndz/crypt.h"
 #include "common/ndz/sign.h"
 
@@ -53,12 +54,12 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
-		printf("%s.key signs: keep it secret; %s.pub verifies\n", o->sign_key,
-		    o->sign_key);
+		say(stdout, "%s.key signs: keep it secret; %s.pub verifies\n",
+		    o->sign_key, o->sign_key);
 	if (o->encrypt_key != NULL && crypt_make_key(o->encrypt_key, e) != 0)
 		return -1;
 	if (o->encrypt_key != NULL && !o->quiet)
-		printf("%s encrypts and decrypts: keep it secret, and keep it\n",
+		say(stdout, "%s encrypts and decrypts: keep it secret, and keep it\n",
 		    o->encrypt_key);
 	return 0;
 }

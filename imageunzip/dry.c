@@ -1,15 +1,15 @@
 #include "imageunzip/dry.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/say.h"
 #include "common/install/rehearsal_report.h"
 #include "common/ndz/sectors.h"
 
 void
 dry_say(const char *sentence)
 {
-	fprintf(stderr, "imageunzip: dry run: %s\n", sentence);
+	say(stderr, "imageunzip: dry run: %s\n", sentence);
 }
 
 int

@@ -1,10 +1,10 @@
 /* imageunzip: put an image onto a disk, a partition, a file or a pipe. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/ndz/chunk.h"
@@ -23,13 +23,13 @@
 static void
 warn(const char *sentence)
 {
-	fprintf(stderr, "imageunzip: warning: %s\n", sentence);
+	say(stderr, "imageunzip: warning: %s\n", sentence);
 }
 
 static void
-say(const char *sentence)
+tell(const char *sentence)
 {
-	fprintf(stderr, "imageunzip: %s\n", sentence);
+	say(stderr, "imageunzip: %s\n", sentence);
 }
 
 /* A tail that has no place on the target makes no disk too small.  Whether it has is
@@ -122,7 +122,7 @@ install_image(struct run *r, const struct ext *first, uint64_t total, uint64_t n
 	}
 	progress_end(&r->progress, rc == 0 ? s->bytes_covered : 0);
 	if (r->o->dots || r->o->gb_dots)
-		fputc('\n', stderr);
+		say(stderr, "\n");
 	return rc;
 }
 
@@ -174,14 +174,14 @@ install_onto(
 
 	r->crc = crc32(0, NULL, 0);
 	cfg.warn = warn;
-	cfg.say = r->o->quiet ? NULL : say;
+	cfg.say = r->o->quiet ? NULL : tell;
 	if (settle_delta(first, &cfg, target, e) != 0 ||
 	    survey(r->image, &total, &needed, e) != 0 ||
 	    open_target(r, &cfg, target, e) != 0 ||
 	    install_image(r, first, total, needed, &s, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
-		printf("%08lx\n", r->crc);
+		say(stdout, "%08lx\n", r->crc);
 	int rc = report_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
 	lost_free(&s.lost);
 	return rc;

@@ -1,8 +1,8 @@
 #include "imageunzip/report.h"
 
-#include <stdio.h>
 
 #include "common/base/json.h"
+#include "common/base/say.h"
 
 enum { DOT_BYTES = 1000000000 };
 
@@ -12,10 +12,10 @@ report_dots(struct run *r)
 	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
 
 	for (; r->o->dots && r->chunk_dots < r->fed; r->chunk_dots++)
-		fputc('.', stderr);
+		say(stderr, ".");
 	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES;
 	     r->dotted += DOT_BYTES)
-		fputc('.', stderr);
+		say(stderr, ".");
 }
 
 int
@@ -51,7 +51,7 @@ report_summary(
 	cli_human_bytes(
 	    (uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)), rate,
 	    sizeof rate);
-	fprintf(stderr,
+	say(stderr,
 	    r->o->crc_only
 		? "imageunzip: nothing was written: the checksum is of %s of data on "
 		  "%s of disk, in %.1f s (%s/s)\n"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/install/head.h"
 
@@ -46,7 +47,7 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 		return -1;
 	}
 	if (!o->json && !o->quiet)
-		printf("%s: no installation is under way\n", name);
+		say(stdout, "%s: no installation is under way\n", name);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/madeat.h"
+#include "common/base/say.h"
 #include "common/ndz/encode.h"
 #include "common/ndz/packer.h"
 #include "common/ndz/sighash.h"
@@ -36,7 +37,7 @@ emit(void *arg, const void *chunk, struct err *e)
 	struct capture *c = arg;
 
 	if (c->o->dots)
-		fputc('.', stderr);
+		say(stderr, ".");
 	if (seal_chunk(c->seal, &chunk, e) != 0)
 		return -1;
 	return output_write(c->output, chunk, NDZ_CHUNK_BYTES, e);

@@ -1,4 +1,6 @@
-#include "imagezip/layout.h"
+/* What a source is, a disk, a partition or any file, and what of it is stored.  Called by
+ * imagezip before it reads data. */
+#include "imagezip/layout_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,198 +14,10 @@
 #include "imagezip/bsdparts.h"
 #include "imagezip/relocate.h"
 
-/* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
- * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
- * too.  Zeros there cost next to nothing. */
-enum { BOOT_SECTORS = 32768 };
-
-/* -M.  What cannot be told apart is stored as it is. */
-static int
-find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
-    struct fs_scan *fs, struct rangeset *raw, struct err *e)
-{
-	size_t before = l->blanks.n, said = strlen(fs->warning);
-
-	if (blanks_find(&l->blanks, fs->mod, d, p->sectors, p->sectors.off - l->base,
-		raw, e) == 0)
-		return 0;
-	l->blanks.n = before;
-	if (e->kind == ERR_NOMEM)
-		return -1;
-	snprintf(fs->warning + said, sizeof fs->warning - said,
-	    "%sits free inodes are stored as they are: %.200s", said > 0 ? "; " : "",
-	    e->text);
-	return 0;
-}
-
-/* What the options change of a scan. */
-static int
-adjust_scan(struct layout *l, struct disk *d, const struct options *o,
-    const struct layout_part *p, struct fs_scan *fs, struct err *e)
-{
-	struct rangeset raw;
-
-	rangeset_init(&raw);
-	int rc = bsdparts_apply(fs, &raw, d, p->sectors, p->number, o, e);
-	if (rc == 0 && o->blank_inodes && !fs->failed)
-		rc = find_blanks(l, d, p, fs, &raw, e);
-	rangeset_free(&raw);
-	return rc;
-}
-
-/* Scan one partition into *skip, which is relative to the image. */
-static int
-scan_part(struct layout *l, struct disk *d, const struct options *o,
-    struct layout_part *p, struct rangeset *skip, struct err *e)
-{
-	struct fs_scan fs;
-	uint64_t at = p->sectors.off - l->base;
-	const struct fsmod *mod = fsmods_probe(d, p->sectors);
-	bool of_table = p->number != 0;
-
-	if ((of_table ? fsmods_scan_volume : fsmods_scan_found)(
-		mod, d, p->sectors, &fs, e) != 0)
-		return -1;
-	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
-	int rc = adjust_scan(l, d, o, p, &fs, e);
-	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
-	if (fs.mod == NULL)
-		snprintf(p->warning, sizeof p->warning,
-		    "%s: every sector is stored", recognise(d, p->sectors).text);
-	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
-		struct range r = rangeset_get(&fs.skip, i);
-		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
-	}
-	for (size_t i = 0; i < rangeset_count(&fs.zero) && rc == 0; i++) {
-		struct range r = rangeset_get(&fs.zero, i);
-		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
-	}
-	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
-		rc = rangeset_add(skip,
-		    (struct range){
-			at + fs.fs_end, tail_slack(d, p->sectors, fs.fs_end) },
-		    e);
-	fs_scan_free(&fs);
-	return rc;
-}
-
-static struct layout_part *
-add_part(struct layout *l, unsigned number, struct range sectors)
-{
-	struct layout_part *p = &l->parts[l->nparts++];
-
-	*p = (struct layout_part){ .number = number, .sectors = sectors };
-	return p;
-}
-
 static uint64_t
 source_sectors(struct disk *d)
 {
 	return disk_size_bytes(d) / SECTOR_BYTES;
-}
-
-/* One partition of a table: ignored, raw, or scanned. */
-static int
-table_part(struct layout *l, struct disk *d, const struct options *o,
-    const struct ptable *t, const struct partition *p, struct rangeset *skip,
-    struct err *e)
-{
-	struct layout_part *lp = add_part(l, p->number, p->sectors);
-
-	ptable_type_name(t, p, lp->type, sizeof lp->type);
-	lp->mbr_type = p->mbr_type;
-	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
-	if (o->ignore.whole[p->number] || apart) {
-		strcpy(lp->fs, "ignored");
-		return rangeset_add(skip,
-		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
-	}
-	if (o->force_raw.whole[p->number]) {
-		strcpy(lp->fs, "raw");
-		return 0;
-	}
-	return scan_part(l, d, o, lp, skip, e);
-}
-
-/* What lies between partitions. */
-static int
-skip_gaps(
-    const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
-{
-	struct rangeset gaps, parts;
-
-	rangeset_init(&gaps);
-	rangeset_init(&parts);
-	int rc = rangeset_add(&gaps, all, e);
-	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
-		rc = rangeset_add(&parts, t->parts[i].sectors, e);
-	if (rc == 0)
-		rc = rangeset_minus(&gaps, &parts, e);
-	if (rc == 0)
-		rc = rangeset_union(skip, &gaps, e);
-	rangeset_free(&gaps);
-	rangeset_free(&parts);
-	return rc;
-}
-
-/* The end of the boot loader's space, in front of the first partition. */
-static uint64_t
-boot_end(const struct ptable *t)
-{
-	return t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS ? t->usable.off
-	                                                             : BOOT_SECTORS;
-}
-
-/* The space of a disk that no partition has: before the first one and behind the
- * last one, and between them. */
-static int
-skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
-    struct rangeset *skip, struct err *e)
-{
-	uint64_t first = UINT64_MAX, end = 0, from = boot_end(t);
-
-	for (unsigned i = 0; i < t->nparts; i++) {
-		struct range r = t->parts[i].sectors;
-		first = r.off < first ? r.off : first;
-		end = range_end(r) > end ? range_end(r) : end;
-	}
-	if (o->skip_gaps && first < end &&
-	    skip_gaps(t, (struct range){ first, end - first }, skip, e) != 0)
-		return -1;
-	if (o->store_outside)
-		return 0;
-	if (first != UINT64_MAX && from < first &&
-	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
-		return -1;
-	end = end > from ? end : from;
-	return end < total ? rangeset_add(skip, (struct range){ end, total - end }, e)
-	                   : 0;
-}
-
-/* Of that space, what is kept all the same: the table's own sectors, wherever they
- * lie, and the disk's tail. */
-static int
-leave_outside(struct layout *l, struct disk *d, const struct options *o,
-    const struct ptable *t, struct rangeset *own, struct rangeset *skip, struct err *e)
-{
-	struct tail_search s = { .table = t,
-		.own = own,
-		.total = l->total,
-		.boot_end = boot_end(t),
-		.keep = !o->skip_outside && o->boot_root == 0 };
-	bool end = !o->store_outside && (o->count == 0 || o->count >= l->total);
-	struct rangeset outside;
-
-	rangeset_init(&outside);
-	int rc = skip_outside(t, l->total, o, &outside, e);
-	if (rc == 0)
-		rc = rangeset_minus(&outside, own, e);
-	if (rc == 0 && end)
-		rc = tail_find(&l->outside, d, &s, &outside, e);
-	if (rc == 0)
-		rc = rangeset_union(skip, &outside, e);
-	rangeset_free(&outside);
-	return rc;
 }
 
 static int
@@ -217,31 +31,6 @@ check_numbers(const bool set[], const char *option, const struct ptable *t,
 	return 0;
 }
 
-/* What is stored outside of partitions. */
-static int
-lay_outside(struct layout *l, struct disk *d, const struct options *o,
-    const struct ptable *t, struct rangeset *skip, struct err *e)
-{
-	struct ptable copy = *t; /* for its own-set, which sorts itself */
-	struct rangeset own;
-
-	rangeset_init(&own);
-	int rc = rangeset_union(&own, &copy.own, e);
-	if (rc == 0)
-		rc = tail_drop_missing_backup(&own, t, d, l->total, e);
-	if (rc == 0)
-		rc = leave_outside(l, d, o, t, &own, skip, e);
-	/* Wherever the table's own sectors lie, they are stored. */
-	if (rc == 0)
-		rc = rangeset_minus(&l->zero, &own, e);
-	if (rc == 0)
-		rc = rangeset_union(&l->table, &own, e);
-	if (rc == 0)
-		rc = rangeset_minus(skip, &own, e);
-	rangeset_free(&own);
-	return rc;
-}
-
 static int
 layout_disk(struct layout *l, struct disk *d, const struct options *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
@@ -252,9 +41,9 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o,
 	    check_numbers(o->force_raw.whole, "-R", t, d, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < t->nparts; i++)
-		if (table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
+		if (layout_table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
 			return -1;
-	if (lay_outside(l, d, o, t, skip, e) != 0)
+	if (layout_outside(l, d, o, t, skip, e) != 0)
 		return -1;
 	return o->boot_root == 0
 	           ? 0
@@ -273,7 +62,7 @@ layout_slice(struct layout *l, struct disk *d, const struct options *o,
 	l->kind = EXT_KIND_PARTITION;
 	l->base = p->sectors.off;
 	l->total = p->sectors.len;
-	return table_part(l, d, o, t, p, skip, e);
+	return layout_table_part(l, d, o, t, p, skip, e);
 }
 
 /* A bare partition; with -S of a type that no module is for, raw. */
@@ -283,8 +72,8 @@ layout_bare(struct layout *l, struct disk *d, const struct options *o,
 {
 	l->kind = EXT_KIND_PARTITION;
 	l->total = source_sectors(d);
-	struct layout_part *p = add_part(l, 0, (struct range){ 0, l->total });
-	return scan_part(l, d, o, p, skip, e);
+	struct layout_part *p = layout_add_part(l, 0, (struct range){ 0, l->total });
+	return layout_scan_part(l, d, o, p, skip, e);
 }
 
 static void
@@ -295,7 +84,7 @@ layout_raw(struct layout *l, struct disk *d, const struct options *o)
 	l->kind = EXT_KIND_FILE;
 	l->total = bytes == UINT64_MAX ? UINT64_MAX
 	                               : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	struct layout_part *p = add_part(l, 0, (struct range){ 0, l->total });
+	struct layout_part *p = layout_add_part(l, 0, (struct range){ 0, l->total });
 	strcpy(p->fs, "raw");
 	(void)o;
 }

@@ -1,10 +1,10 @@
 /* imagezip: store the used part of a disk in an image. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cli.h"
 #include "common/base/progress.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/kind.h"
 #include "imagezip/capture.h"
@@ -52,7 +52,7 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	int rc = capture_run(d, l, o, delta, &out, &progress, &s, e);
 	progress_end(&progress, s.data_bytes);
 	if (o->dots)
-		fputc('\n', stderr);
+		say(stderr, "\n");
 	if (rc == 0)
 		rc = complete(o, d, l, &out, delta, &s, e);
 	else

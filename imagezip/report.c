@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/base/say.h"
 #include "common/disk/range_json.h"
 
 /* What of the space outside of partitions is in the image, and what is not. */
@@ -13,21 +14,21 @@ report_outside(const struct outside *o)
 	char size[32], text[300];
 
 	if (o->tail.n > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "imagezip: the disk's end, behind all partitions, is kept: %s\n",
 		    tail_text(&o->tail, o->stored, text, sizeof text));
 	if (o->left_out > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "imagezip: warning: what lies at the disk's end, behind all "
 		    "partitions, is left out: %s\n",
 		    o->left_text);
 	if (o->unreadable > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "imagezip: warning: %s of the disk's end, behind all partitions, "
 		    "cannot be read and is left out\n",
 		    cli_human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
 	if (o->not_looked_at > 0)
-		fprintf(stderr,
+		say(stderr,
 		    "imagezip: %s outside of partitions is left out and was not "
 		    "looked at (--outside=store, --gaps=store)\n",
 		    cli_human_bytes(
@@ -38,21 +39,21 @@ void
 report_warnings(const struct layout *l)
 {
 	if (l->in_use[0] != '\0')
-		fprintf(stderr, "imagezip: warning: %s: the image may be damaged\n",
+		say(stderr, "imagezip: warning: %s: the image may be damaged\n",
 		    l->in_use);
 	if (l->warning[0] != '\0')
-		fprintf(stderr, "imagezip: warning: %s\n", l->warning);
+		say(stderr, "imagezip: warning: %s\n", l->warning);
 	if (l->reloc_warning[0] != '\0')
-		fprintf(stderr, "imagezip: warning: %s\n", l->reloc_warning);
+		say(stderr, "imagezip: warning: %s\n", l->reloc_warning);
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
 		if (p->warning[0] == '\0')
 			continue;
 		if (p->number != 0)
-			fprintf(stderr, "imagezip: warning: partition %u (%s): %s\n",
+			say(stderr, "imagezip: warning: partition %u (%s): %s\n",
 			    p->number, p->type, p->warning);
 		else
-			fprintf(stderr, "imagezip: warning: %s\n", p->warning);
+			say(stderr, "imagezip: warning: %s\n", p->warning);
 	}
 	report_outside(&l->outside);
 }
@@ -126,11 +127,10 @@ print_tail(const struct outside *o)
 
 	for (size_t i = 0; i < o->tail.n; i++) {
 		const struct tail_piece *p = &o->tail.pieces[i];
-		printf("%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
+		say(stdout, "%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
 		    p->sectors.off,
 		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
-		    cli_human_bytes(
-			o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
+		    cli_human_bytes(o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
 		    "", "", tail_kind_name(p->kind));
 	}
 }
@@ -143,12 +143,12 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 
 	if (o->json)
 		return json_layout(l, stored, e);
-	printf("%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
+	say(stdout, "%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
 	    "stored", "skipped", "image", "holds", "type");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
-		printf("%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n", p->number,
-		    p->sectors.off,
+		say(stdout, "%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n",
+		    p->number, p->sectors.off,
 		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
 		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used,
 			sizeof used),
@@ -157,7 +157,7 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 		    p->type);
 	}
 	print_tail(&l->outside);
-	printf("in all %s of %s in %zu ranges, an image of perhaps %s\n",
+	say(stdout, "in all %s of %s in %zu ranges, an image of perhaps %s\n",
 	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
 	    cli_human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
 	    rangeset_count(&l->store),
@@ -165,7 +165,8 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 	if (o->debug)
 		for (size_t i = 0; i < rangeset_count(&l->store); i++) {
 			struct range r = rangeset_get(&l->store, i);
-			printf("  %" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
+			say(stdout, "  %" PRIu64 "-%" PRIu64 "\n", r.off,
+			    range_end(r) - 1);
 		}
 	return 0;
 }
@@ -216,15 +217,14 @@ report_summary(const struct options *o, const struct layout *l,
 		return json_show(j, e);
 	}
 	if (!o->quiet && o->sig_old != NULL)
-		fprintf(stderr, "imagezip: %s of %s differ from the signature: %s\n",
+		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
 		    cli_human_bytes(
 			x->changed_sectors * SECTOR_BYTES, data, sizeof data),
 		    cli_human_bytes(
 			x->full_sectors * SECTOR_BYTES, image, sizeof image),
 		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)
-		fprintf(stderr,
-		    "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
+		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    cli_human_bytes(s->data_bytes, data, sizeof data),
 		    cli_human_bytes(image_bytes, image, sizeof image), seconds,
 		    cli_human_bytes(
@@ -238,7 +238,7 @@ report_lost(const struct options *o, struct capture_stats *s)
 {
 	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
 		struct range r = rangeset_get(&s->lost, i);
-		fprintf(stderr,
+		say(stderr,
 		    "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64
 		    ", stored as zeros\n",
 		    o->source, r.off, range_end(r) - 1);

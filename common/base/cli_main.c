@@ -4,6 +4,7 @@
 #include "common/base/cli.h"
 #include "common/base/cli_guard.h"
 #include "common/base/failure.h"
+#include "common/base/say.h"
 
 static bool
 is_json(const struct cli_opt *o)
@@ -33,11 +34,11 @@ report_to(const struct cli_program *prog, const void *opts, char **operands, int
 }
 
 static void
-say(const struct cli_program *prog, const struct err *e)
+tell(const struct cli_program *prog, const struct err *e)
 {
-	fprintf(stderr, "%s: %s\n", prog->name, e->text);
+	say(stderr, "%s: %s\n", prog->name, e->text);
 	if (e->misuse)
-		fprintf(stderr, "usage: %s %s (--help tells more)\n", prog->name,
+		say(stderr, "usage: %s %s (--help tells more)\n", prog->name,
 		    prog->synopsis);
 }
 
@@ -52,9 +53,9 @@ fail(
 		status = err_exit_status(e);
 	bool document = report != NULL && !e->told;
 	if (!document || report != stderr)
-		say(prog, e);
+		tell(prog, e);
 	if (document && failure_show(e, status, report) != 0 && report == stderr)
-		say(prog, e);
+		tell(prog, e);
 	return status;
 }
 

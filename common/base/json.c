@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/plain.h"
+
 enum { DEPTH_MAX = 32 };
 
 struct json {
@@ -43,61 +45,27 @@ json_free(struct json *j)
 	free(j);
 }
 
-/* Longer than it need be, half of a UTF-16 pair, or beyond the last code point: the
- * second byte tells (RFC 3629). */
-static bool
-second_fits(const unsigned char *s)
-{
-	switch (s[0]) {
-	case 0xe0:
-		return s[1] >= 0xa0;
-	case 0xed:
-		return s[1] < 0xa0;
-	case 0xf0:
-		return s[1] >= 0x90;
-	case 0xf4:
-		return s[1] < 0x90;
-	default:
-		return true;
-	}
-}
-
-/* Length of the UTF-8 sequence at s, 0 when it is not one. */
-static size_t
-utf8_len(const unsigned char *s)
-{
-	size_t n = s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-	           : s[0] >= 0xe0              ? 3
-	           : s[0] >= 0xc2              ? 2
-	                                       : 0;
-
-	if (s[0] >= 0xf5)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return second_fits(s) ? n : 0;
-}
-
 static void
 put_quoted(struct json *j, const char *value)
 {
-	const unsigned char *s = (const unsigned char *)value;
+	size_t left = strlen(value);
+	uint32_t code;
 
 	fputc('"', j->mem);
-	while (*s != '\0') {
-		size_t n = *s < 0x80 ? 1 : utf8_len(s);
+	while (left > 0) {
+		size_t n = plain_char(value, left, &code);
 		if (n == 0) { /* not UTF-8: the replacement character */
 			fputs("\\ufffd", j->mem);
 			n = 1;
-		} else if (*s == '"' || *s == '\\') {
-			fprintf(j->mem, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(j->mem, "\\u%04x", *s);
+		} else if (code == '"' || code == '\\') {
+			fprintf(j->mem, "\\%c", (int)code);
+		} else if (plain_is_harmful(code)) {
+			fprintf(j->mem, "\\u%04x", code);
 		} else {
-			fwrite(s, 1, n, j->mem);
+			fwrite(value, 1, n, j->mem);
 		}
-		s += n;
+		value += n;
+		left -= n;
 	}
 	fputc('"', j->mem);
 }

@@ -7,6 +7,9 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "common/base/plain.h"
+#include "common/base/say.h"
+
 static struct {
 	const char *name;
 	bool to_stderr;
@@ -46,15 +49,6 @@ log_before_lines(void (*fn)(void))
 	log_release();
 }
 
-/* A file's name may hold anything; a terminal is not to obey it. */
-static void
-make_plain(char *line)
-{
-	for (; *line != '\0'; line++)
-		if ((unsigned char)*line < ' ' || *line == 0x7f)
-			*line = '?';
-}
-
 enum { TIME_TEXT_MAX = 32 };
 
 static const char *
@@ -78,15 +72,14 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 
 	if (level <= sink.most) {
 		vsnprintf(line, sizeof line, fmt, ap);
-		make_plain(line);
 		if (sink.to_stderr) {
 			log_hold();
 			if (sink.before != NULL)
 				sink.before();
-			fprintf(stderr, "%s %s: %s\n", local_time(when), sink.name, line);
+			say(stderr, "%s %s: %s\n", local_time(when), sink.name, line);
 			log_release();
 		} else {
-			syslog(priority[level], "%s", line);
+			syslog(priority[level], "%s", plain_text(line));
 		}
 	}
 	errno = saved;
@@ -106,8 +99,7 @@ log_tell(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof line, fmt, ap);
 	va_end(ap);
-	make_plain(line);
-	fprintf(stderr, "%s: warning: %s\n", sink.name, line);
+	say(stderr, "%s: warning: %s\n", sink.name, line);
 }
 
 #define LOG_FUNCTION(func, level) \

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/base/plain.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 #include "common/disk/gpt_impl.h"
@@ -93,10 +94,8 @@ utf16_get(struct rd *r)
 		*r = ahead;
 		return 0x10000 + ((hi - 0xd800) << 10) + (lo - 0xdc00);
 	}
-	if ((hi > 0 && hi < 0x20) || (hi >= 0x7f && hi < 0xa0) ||
-	    (hi >= 0xdc00 && hi < 0xe000))
-		return '?';
-	return hi;
+	bool alone = hi >= 0xdc00 && hi < 0xe000;
+	return alone || (hi != 0 && plain_is_harmful(hi)) ? '?' : hi;
 }
 
 static void

@@ -30,7 +30,7 @@ struct partition {
 	uint8_t mbr_type;      /* MBR only; 0 on GPT */
 	uint8_t type_guid[16]; /* GPT only, as on the disk */
 	uint8_t part_guid[16];
-	/* GPT only: UTF-8; control characters and broken ones as '?' */
+	/* GPT only: UTF-8; what is harmful (plain.h) or broken as '?' */
 	char name[PTABLE_NAME_CAP];
 };
 

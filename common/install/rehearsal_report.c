@@ -6,6 +6,7 @@
 
 #include "common/base/cli.h"
 #include "common/base/json.h"
+#include "common/base/say.h"
 
 static const char *
 size_text(uint64_t sectors, char *buf, size_t cap)
@@ -40,14 +41,15 @@ print_part(const struct install_config *cfg, const struct rehearsal_found *f,
 		snprintf(name, sizeof name, "partition %u", p->number);
 	else if (cfg->slice != 0)
 		snprintf(name, sizeof name, "partition %" PRIu64, cfg->slice);
-	printf("%s, sectors %" PRIu64 "-%" PRIu64 " (%s)", name, p->sectors.off,
+	say(stdout, "%s, sectors %" PRIu64 "-%" PRIu64 " (%s)", name, p->sectors.off,
 	    range_end(p->sectors) - 1, size_text(p->sectors.len, size, sizeof size));
 	if (!f->whole)
-		printf("\n");
+		say(stdout, "\n");
 	else if (p->left_out && !f->fresh && f->kind != DISK_STREAM)
-		printf(": the image stores nothing of it, so it keeps all its bytes\n");
+		say(stdout,
+		    ": the image stores nothing of it, so it keeps all its bytes\n");
 	else
-		printf(": %s of data, free space %s\n",
+		say(stdout, ": %s of data, free space %s\n",
 		    size_text(p->stored, stored, sizeof stored), free_space(cfg, f));
 }
 
@@ -56,15 +58,15 @@ print_image(const struct rehearsal_found *f, const char *image)
 {
 	char a[32], b[32];
 
-	printf("%s: %u chunks", image, f->chunks);
+	say(stdout, "%s: %u chunks", image, f->chunks);
 	if (f->whole)
-		printf(", %s of data, needs %s", size_text(f->stored, a, sizeof a),
+		say(stdout, ", %s of data, needs %s", size_text(f->stored, a, sizeof a),
 		    size_text(f->needed, b, sizeof b));
 	if (f->image_bytes != 0)
-		printf(", of %s", cli_human_bytes(f->image_bytes, a, sizeof a));
+		say(stdout, ", of %s", cli_human_bytes(f->image_bytes, a, sizeof a));
 	if (f->filesystems[0] != '\0')
-		printf(", filesystems: %s", f->filesystems);
-	printf("\n");
+		say(stdout, ", filesystems: %s", f->filesystems);
+	say(stdout, "\n");
 }
 
 void
@@ -73,26 +75,27 @@ rehearsal_print(const struct rehearsal_found *f, const struct install_config *cf
 {
 	char text[32];
 
-	printf("dry run: nothing was written\n");
+	say(stdout, "dry run: nothing was written\n");
 	print_image(f, image);
 	if (f->target_bytes != UINT64_MAX)
-		printf("%s: has %s\n", target,
+		say(stdout, "%s: has %s\n", target,
 		    cli_human_bytes(f->target_bytes, text, sizeof text));
 	else
-		printf("%s: %s\n", target,
+		say(stdout, "%s: %s\n", target,
 		    f->replaces ? "the file that is there is replaced by a new one"
 		    : f->fresh  ? "a new file"
 				: "gets every byte, one after the other");
 	if (!f->whole && f->target_bytes < f->image_bytes)
-		printf("it is smaller than what the image is of: it is refused if the "
-		       "image stores anything behind its end\n");
+		say(stdout,
+		    "it is smaller than what the image is of: it is refused if the "
+		    "image stores anything behind its end\n");
 	if (!f->table)
-		printf("the partition table %s\n",
+		say(stdout, "the partition table %s\n",
 		    f->whole ? "cannot be read" : "is not known from chunk 0 alone");
 	for (size_t i = 0; i < f->nparts; i++)
 		print_part(cfg, f, &f->parts[i]);
 	if (f->outside > 0)
-		printf("outside of these: %s of data\n",
+		say(stdout, "outside of these: %s of data\n",
 		    size_text(f->outside, text, sizeof text));
 }
 

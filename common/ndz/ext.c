@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/base/plain.h"
 #include "common/base/rd.h"
 #include "common/base/sha256.h"
 #include "common/ndz/codec.h"
@@ -66,7 +67,7 @@ get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct er
 	return 0;
 }
 
-/* It is shown to people, so control characters do not come through. */
+/* It is shown to people, so what is harmful does not come through. */
 static void
 get_string(struct rd *r, char *out, size_t cap)
 {
@@ -77,9 +78,8 @@ get_string(struct rd *r, char *out, size_t cap)
 	if (s == NULL)
 		return;
 	size_t n = len < cap ? len : cap - 1;
-	for (size_t i = 0; i < n; i++)
-		out[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
-	out[n] = '\0';
+	memcpy(out, s, n);
+	out[plain_bytes(out, n)] = '\0';
 }
 
 static void

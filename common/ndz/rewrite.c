@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/madeat.h"
 #include "common/base/progress.h"
+#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/kind.h"
 #include "common/ndz/packer.h"
@@ -200,7 +201,7 @@ summary(
 		return json_show(j, e);
 	}
 	if (!c->quiet)
-		fprintf(stderr, "%s: %s of data in an image of %s, %.1f s\n",
+		say(stderr, "%s: %s of data in an image of %s, %.1f s\n",
 		    r->src->program, cli_human_bytes(r->data_bytes, data, sizeof data),
 		    cli_human_bytes(image_bytes, image, sizeof image), seconds);
 	return 0;

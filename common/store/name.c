@@ -6,7 +6,7 @@
 
 #include "common/base/cli.h"
 
-enum { SHOWN_BYTES = 151 };
+enum { SHOWN_BYTES = 150 };
 
 static bool
 is_good(const char *s)
@@ -22,18 +22,6 @@ is_good(const char *s)
 	return before != '/';
 }
 
-/* What strangers call it, so that a terminal does not obey it. */
-static void
-show(const char *text, char out[SHOWN_BYTES])
-{
-	size_t i;
-
-	for (i = 0; i + 1 < SHOWN_BYTES && text[i] != '\0'; i++)
-		out[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?'
-		                                                         : text[i];
-	out[i] = '\0';
-}
-
 int
 store_name_get(struct store_name *n, const char *text, struct err *e)
 {
@@ -46,12 +34,10 @@ store_name_get(struct store_name *n, const char *text, struct err *e)
 		n->name[len] = '\0';
 	}
 	if (len > STORE_NAME_MAX || !is_good(n->name)) {
-		char shown[SHOWN_BYTES];
-		show(text, shown);
 		return err_set(e, ERR_USAGE,
-		    "\"%s\" cannot be a name: letters, digits and ._+- in "
+		    "\"%.*s\" cannot be a name: letters, digits and ._+- in "
 		    "parts divided by /, %d at most",
-		    shown, STORE_NAME_MAX);
+		    SHOWN_BYTES, text, STORE_NAME_MAX);
 	}
 	if (colon != NULL && strcmp(colon + 1, "latest") != 0 &&
 	    cli_uint(colon + 1, 1, INT32_MAX, &version, e) != 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/plain.h"
 #include "common/store/xml.h"
 
 static int
@@ -183,9 +184,7 @@ s3_error_text(const void *xml, size_t bytes, char *out, size_t cap)
 	while ((v = xml_next(&x)) != XML_END && v != XML_BAD) {
 		if (v != XML_TEXT || x.depth != 2)
 			continue;
-		for (char *c = x.text; *c != '\0'; c++)
-			if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
-				*c = '?'; /* it goes to terminals */
+		plain_text(x.text); /* it becomes part of a sentence */
 		if (strcmp(xml_name(&x), "Code") == 0)
 			snprintf(code, sizeof code, "%.63s", x.text);
 		if (strcmp(xml_name(&x), "Message") == 0)

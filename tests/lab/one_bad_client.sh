@@ -46,11 +46,26 @@ echo "== ... and one that complains about the rate"
 all_load "${clean[@]}"; waiting "${clean[@]}"
 stranger 40 load
 serve -W 60M -D "$T/disk.ndz"
+# The statistics, while they load, and until it has left.
+of_stranger() { python3 -c 'import json,sys; print(*[c.get(sys.argv[2]) for c in json.load(open(sys.argv[1]))["sessions"][0]["clients"] if c["address"] == "10.9.0.17"])' "$T/stats" "$1" 2> /dev/null; }
+shown() { local end=$((SECONDS + 60)); until [ "$(of_stranger state)" = "set aside" ]; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done; }
+check "the statistics show that it is set aside" shown
+check "and what it gets: $(of_stranger gets)" python3 -c 'import sys; sys.exit(not 0 <= float(sys.argv[1]) < 0.9)' "$(of_stranger gets)"
 all_right "${clean[@]}"
+check "nobody else is" [ "$(grep -c '"state": "set aside"' "$T/stats")" = 1 ]
 kill $SERVER; wait $SERVER; stop_stranger
 loads=$(stat_of "$T/server.json" loads) slowed=$(stat_of "$T/server.json" slowed)
 echo "$loads complaints, slowed $slowed times"
 check "it complained" [ "$loads" -ge 40 ]
 check "its complaints did not count" [ $((3 * slowed)) -lt "$loads" ]
 check "the log names it" grep -q "10.9.0.17 complains: it gets" "$T/server.log"
+
+echo "== ... which a terminal shows"
+all_load "${clean[@]}"; waiting "${clean[@]}"
+stranger 40 load
+python3 tests/helpers/harmless.py run "$T/table" "set aside" \
+	ip netns exec "${LAB}s" "$BIN/frisbeed" -m $GROUP -p $PORT -W 60M -D "$T/disk.ndz" & SERVER=$!; PIDS+=($SERVER)
+wait $SERVER; stop_stranger
+check "in its row" grep -qE "^    10.9.0.17 +set aside .* gets +[0-9.]+%" "$T/table"
+kill "${LOADS[@]}" 2> /dev/null
 finish

@@ -146,6 +146,48 @@ test_doing(void)
 	clients_free(c);
 }
 
+static bool
+second_is_aside(void *arg, const uint8_t ip[4], double *gets)
+{
+	++*(int *)arg;
+	*gets = 0.25;
+	return ip[3] == 2;
+}
+
+static bool
+nobody_is(void *arg, const uint8_t ip[4], double *gets)
+{
+	(void)arg, (void)ip, (void)gets;
+	return false;
+}
+
+/* Who is set aside is shown so, until it is not any more or has got everything. */
+static void
+test_aside(void)
+{
+	struct clients *c = clients_new(ROWS);
+	int asked = 0;
+
+	join(c, 1, 1, 0);
+	join(c, 2, 2, 0);
+	join(c, 3, 2, 7000); /* served alone */
+	clients_aside(c, second_is_aside, &asked);
+	T_CHECK(asked == 2 && clients_copy(c, rows, ROWS, &total) == 3);
+	T_CHECK(client_row_doing(&rows[0], 1000) == CLIENT_DOING_LOADING);
+	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_ASIDE);
+	T_CHECK(rows[1].gets == 0.25);
+	T_CHECK(strcmp(client_doing_name(CLIENT_DOING_ASIDE), "set aside") == 0);
+	T_CHECK(client_row_doing(&rows[2], 1000) == CLIENT_DOING_LOADING);
+	rows[1].blocks_lost = 900;
+	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_ASIDE);
+	rows[1].doing = WIREXT_DOING_FLUSHING;
+	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_FLUSHING);
+	clients_aside(c, nobody_is, NULL);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_LOADING);
+	clients_free(c);
+}
+
 /* Junk makes no rows; strangers push out only who was heard longest ago. */
 static void
 test_flood(void)
@@ -207,6 +249,7 @@ main(void)
 	test_rows();
 	test_extension();
 	test_doing();
+	test_aside();
 	test_flood();
 	test_strangers();
 	return t_done();

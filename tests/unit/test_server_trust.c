@@ -51,6 +51,17 @@ joins(struct server *s, uint64_t now, uint8_t who, uint32_t id, uint32_t flags)
 }
 
 static void
+leaves(struct server *s, uint64_t now, uint8_t who, uint32_t id)
+{
+	const uint8_t ip[4] = { 10, 0, 0, who };
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE };
+
+	memcpy(m.srcip, ip, 4);
+	m.u.leave.clientid = id;
+	input(s, now, &m, ip);
+}
+
+static void
 room_joins(struct server *s)
 {
 	for (uint8_t i = 0; i < CLIENTS; i++)
@@ -310,9 +321,18 @@ run_dynamic(struct server *s, uint64_t *now, uint64_t us, uint32_t epoch)
 	return epoch;
 }
 
+static bool
+is_aside(const struct server *s, uint8_t who, double *gets)
+{
+	const uint8_t ip[4] = { 10, 0, 0, who };
+
+	return server_is_aside(s, ip, gets);
+}
+
 static void
 test_one_complains(void)
 {
+	double gets = 0;
 	struct server *s = make_room(true);
 	struct named named = { 0 };
 	struct server_log log = { .complains = on_complaint, .arg = &named };
@@ -330,6 +350,13 @@ test_one_complains(void)
 	T_CHECK(server_stats(s)->loads == 150 && server_stats(s)->slowed == 0);
 	T_CHECK(named.times == 1 && named.ip[3] == LIAR);
 	T_CHECK(named.gets > 0.5 && named.gets < 0.9);
+	T_CHECK(is_aside(s, LIAR, &gets) && gets > 0.45 && gets <= named.gets);
+	for (uint8_t i = 0; i < CLIENTS; i++)
+		T_CHECK(!is_aside(s, (uint8_t)(10 + i), &gets));
+	/* Who has left is nobody's client. */
+	for (uint32_t id = 0; id < 5; id++)
+		leaves(s, now, LIAR, LIAR + id);
+	T_CHECK(!is_aside(s, LIAR, &gets));
 	server_free(s);
 }
 

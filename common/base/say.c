@@ -1,0 +1,54 @@
+/* The one place through which reports, warnings and errors reach a terminal.  Called by
+ * all programs, in any thread. */
+#include "common/base/say.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/plain.h"
+
+enum { USUAL_BYTES = 1024 };
+
+/* The text and its length; *own is to be freed.  Without memory for a long one, its
+ * beginning, which says that it is one. */
+static char *__attribute__((format(printf, 4, 0)))
+format(char usual[USUAL_BYTES], char **own, size_t *len, const char *fmt, va_list ap)
+{
+	static const char cut[] = "...\n";
+	va_list again;
+
+	*own = NULL;
+	va_copy(again, ap);
+	int n = vsnprintf(usual, USUAL_BYTES, fmt, ap);
+	if (n >= USUAL_BYTES) {
+		n = vasprintf(own, fmt, again);
+		if (n < 0) {
+			*own = NULL;
+			strcpy(usual + USUAL_BYTES - sizeof cut, cut);
+			n = USUAL_BYTES - 1;
+		}
+	}
+	va_end(again);
+	*len = n > 0 ? (size_t)n : 0;
+	return *own != NULL ? *own : usual;
+}
+
+void
+say(FILE *to, const char *fmt, ...)
+{
+	char usual[USUAL_BYTES], *own;
+	size_t fmt_len = strlen(fmt), len;
+	va_list ap;
+
+	va_start(ap, fmt);
+	char *text = format(usual, &own, &len, fmt, ap);
+	va_end(ap);
+	bool ends = fmt_len > 0 && fmt[fmt_len - 1] == '\n' && len > 0;
+	len = plain_bytes(text, len - ends);
+	if (ends)
+		text[len++] = '\n';
+	fwrite(text, 1, len, to);
+	free(own);
+}
