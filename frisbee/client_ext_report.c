@@ -188,6 +188,21 @@ add_want(struct wirext_map *map, uint8_t *bits, uint32_t chunk)
 	return true;
 }
 
+/* Is a chunk open that nobody has said will come?  Mostly not: then the list of open chunks,
+ * which is in no order and may be as long as the image, need not be walked. */
+static bool
+some_do_not_come(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->chunks.n; i++) {
+		if (i % 8 == 0 && c->ext.coming[i / 8] == 0xff)
+			i += 7;
+		else if (!client_ext_coming(c, i) &&
+			 client_chunks_is(&c->chunks, i, CHUNK_OPEN))
+			return true;
+	}
+	return false;
+}
+
 /* Chunks that are needed and do not come, as many as there is room for; at first all,
  * as joining would have it. */
 static uint32_t
@@ -202,6 +217,8 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 		if (may_report(c, b, now_us) && too_much(b))
 			found += add_want(map, bits, b->chunk);
 	}
+	if (!some_do_not_come(c))
+		room = 0;
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
 		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk) &&
 		    !client_leaves_out(c, chunk))
