@@ -102,6 +102,9 @@ struct doctor_facts {
 	bool by_unicast;               /* it serves each client by itself */
 	bool by_broadcast;
 	uint8_t broadcast[4]; /* ... to there */
+	/* A frisbeed there answers for another group or port; other_port 0: none does. */
+	uint8_t other_group[4];
+	uint16_t other_port;
 	/* Its machine. */
 	struct doctor_arp its; /* who has its address */
 	bool refused;          /* ICMP: no such port */

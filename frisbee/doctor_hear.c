@@ -93,6 +93,13 @@ hear_echo(struct exam *x, const struct heard *h, bool by_group)
 	if (probe_get(&p, h->pkt, h->len, &e) != 0 || !p.echo || p.id != x->id ||
 	    !exam_is_server(x, h->from))
 		return;
+	/* Several sessions of a host may have the same second port; one of them has its
+	 * address there. */
+	if (memcmp(p.group, f->group, 4) != 0 || p.port != f->port) {
+		memcpy(f->other_group, p.group, 4);
+		f->other_port = p.port;
+		return;
+	}
 	f->answers_probes = true;
 	f->mute |= (p.flags & PROBE_MUTE) != 0;
 	exam_note_session(x, p.blocks);

@@ -72,8 +72,8 @@ run_checks(const struct doctor_facts *f, struct doctor_report *r)
 		judge_address, judge_subnet, judge_sending, judge_membership,
 		judge_server, judge_servers, judge_source, judge_multicast,
 		judge_to_server, judge_direct, judge_second_port, judge_querier,
-		judge_mtu, judge_routers, judge_loss, judge_burst,
-		judge_session };
+		judge_mtu, judge_routers, judge_loss, judge_session,
+		judge_burst };
 	/* Where nothing can be sent, the rest would be guesses. */
 	unsigned n = f->link == DOCTOR_LINK_OK ? sizeof checks / sizeof checks[0] : 1;
 

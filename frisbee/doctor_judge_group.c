@@ -139,7 +139,8 @@ judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
 	if (!in)
 		judge_say(r, "second port", DOCTOR_BAD,
 		    "nothing comes through the group at UDP port %u, which the "
-		    "extension uses: a firewall drops it; loads work, more slowly",
+		    "extension uses: a firewall here or at the server drops it; loads work, "
+		    "more slowly",
 		    f->second);
 	else if (f->replied && !out)
 		judge_say(r, "second port", DOCTOR_BAD,

@@ -29,11 +29,17 @@ elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 static void
 judge_host(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX];
+	char a[NETIF_TEXT_MAX], g[NETIF_TEXT_MAX];
 	bool gone = f->unreachable || (f->its.asked && f->its.n == 0);
 
 	netif_text(f->server, a);
-	if (f->refused)
+	netif_text(f->other_group, g);
+	if (f->other_port != 0)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "nothing answers, but %s serves %s at port %u: is that the one? (-m %s "
+		    "-p %u)",
+		    a, g, f->other_port, g, f->other_port);
+	else if (f->refused)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s lives, but no frisbeed answers there: its UDP port %u is closed; "
 		    "none serves this group and port, or only by another interface "

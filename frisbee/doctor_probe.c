@@ -123,7 +123,8 @@ examine_silence(struct exam *x, struct err *e)
 	    exam_try_others(x, e) != 0)
 		return -1;
 	bool elsewhere = f->other_iface[0] != 0 || f->by_unicast || f->by_broadcast;
-	return f->server_known && !answers && !elsewhere ? exam_host(x, e) : 0;
+	bool known = answers || elsewhere || f->other_port != 0;
+	return f->server_known && !known ? exam_host(x, e) : 0;
 }
 
 static int

@@ -23,6 +23,7 @@ told() {	# EXIT NODE
 	local got
 	wait "${EXAMS[$2]}"; got=$?
 	cat "$T/says.$2" "$T/stderr.$2" > "$T/says"
+	tail -n 1 "$T/says" | sed "s/^/	$2: /"
 	[ $got = "$1" ] && echo "ok: exit $1" || { fail "exit $got, not $1"; cat "$T/says"; }
 }
 doctor() {	# EXIT NODE OPTIONS...: now, and alone

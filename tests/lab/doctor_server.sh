@@ -43,13 +43,14 @@ another 5 same -m $GROUP -p 5107 "$T/disk.ndz"; another 6 copy --force -m $GROUP
 another 7 twice -m $GROUP -p 5207 "$T/disk.ndz"; on 10 ip addr add 10.9.0.17/32 dev eth0
 another 8 plain -m $GROUP -p 5307 "$T/disk"
 another 9 old --base -T -1 -m $GROUP -p 5407 "$T/disk.ndz"
-examine 1; examine 2 -p 5107; examine 3 -p 5207; examine 4 -p 5307; examine s -p 5407
+examine 1; examine 2 -p 5107; examine 3 -p 5207; examine 4 -p 5307; examine s -p 5407; examine 9 -p 5307 -S 10.9.0.77
 told 1 1; says "not ok" servers "10.9.0.1[56] and 10.9.0.1[56] serve different images"; summed "different images"
 told 0 2; says ok servers "10.9.0.1[56] and 10.9.0.1[56] serve the same image"
 told 1 3; says "not ok" address "two machines.* 10.9.0.17"; summed "two machines"
 told 0 4; says ok server "10.9.0.18 serves a file, not an image: use -N"; summed "use -N"
 told 0 s; says ok multicast arrive; says unknown loss "not measured"
 check "it said to the old server that it left" grep -q "left" "$T/old.log"
+told 1 9; summed "10.9.0.18 serves this group and port, not 10.9.0.77"
 no_more "${SERVERS[@]}"
 
 echo "== its packets are changed on the way: address translation"

@@ -27,7 +27,7 @@ rules 6 <<< 'table netdev f { chain i { type filter hook ingress device "eth0" p
 rules 7 <<< 'table netdev f { chain i { type filter hook ingress device "eth0" priority 0; ip saddr 10.9.0.1 ip ttl set 63; }; }'
 examine 1 -p 5010; examine 2 -m 239.192.9.9 -p 5090 -S 10.9.0.19; examine 3 -p 5030; examine 4 -p 5040 -S 10.9.0.1
 examine 5 -p 5050 -S 10.9.0.1; examine 6 -p 5060 -S 10.9.0.1; examine 7 -p 5070 -S 10.9.0.1
-examine 8 -p 6080; examine 9 -m 239.192.7.9 -p 5080
+examine 8 -p 6080; examine 9 -m 239.192.7.9 -p 5080; examine s -m 239.192.7.9 -p 5090 -S 10.9.0.19
 told 1 1
 says ok membership "reports by IGMP"
 says "not ok" multicast "unicast works, multicast does not: the switch does not forward the group to this port"
@@ -45,6 +45,7 @@ done
 told 1 6; says "not ok" multicast "7 routers are between, and the packets' TTL of 5 ends before"
 told 1 7; says "not ok" multicast "1 router between does not route this group"
 for i in 8 9; do told 1 $i; says "not ok" server "nothing answers: no frisbeed serves this group and port"; done
+told 1 s; summed "10.9.0.19 serves 239.192.9.9 at port 5090: is that the one"
 
 echo "== nobody asks for members: still known, and forgotten"
 ip link set br0 type bridge mcast_querier 0

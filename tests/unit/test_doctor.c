@@ -251,6 +251,9 @@ test_host(void)
 	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but nothing at its UDP port 5008"));
 	f.refused = true;
 	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but no frisbeed answers there"));
+	f.other_port = 5010;
+	memcpy(f.other_group, "\357\1\2\4", 4);
+	T_CHECK(sums_up(&f, false, "10.0.0.1 serves 239.1.2.4 at port 5010"));
 	f.by_unicast = true;
 	T_CHECK(sums_up(&f, false, "serves each client by itself: use -m 10.0.0.1"));
 	T_CHECK(says(&f, "unicast", DOCTOR_OK, "each client"));
