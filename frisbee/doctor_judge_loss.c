@@ -105,7 +105,7 @@ is_lossy(const struct doctor_loss *l, unsigned usual)
 	       lost_of(l) > 2 * usual;
 }
 
-/* Short ones get lost, too: something counts packets.  Long ones only: bytes. */
+/* About as many short ones get lost, too: something counts packets.  If not: bytes. */
 static void
 say_burst(const struct doctor_facts *f, struct doctor_report *r)
 {
@@ -113,7 +113,8 @@ say_burst(const struct doctor_facts *f, struct doctor_report *r)
 	uint64_t us = b->got_us > 0 ? b->got_us : 1;
 	double packets = b->got > 1 ? (b->got - 1) * 1e6 / (double)us : 0;
 	double mbits = packets * DOCTOR_BLOCK_IP_BYTES * 8 / 1e6;
-	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss));
+	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss)) &&
+	                  3 * lost_of(&f->burst_short) >= 2 * lost_of(b);
 
 	judge_say(r, "burst", DOCTOR_BAD,
 	    "%u %% of %u packets as large as blocks are lost when they come at once, %u %% of "

@@ -35,10 +35,13 @@ measure(struct exam *x, struct doctor_loss *l, bool by_group, size_t bytes,
 	return rc;
 }
 
+/* Asked through the group, if that works: then both directions are measured. */
 int
 exam_loss(struct exam *x, struct err *e)
 {
-	return measure(x, &x->f->loss, true, PROBE_BYTES_MIN, SPACE_US, e);
+	bool by_group = x->f->group_group > 0;
+
+	return measure(x, &x->f->loss, by_group, PROBE_BYTES_MIN, SPACE_US, e);
 }
 
 /* Asked directly if that works, so that only the way to us is full. */

@@ -41,11 +41,12 @@ ask_for_answer(struct exam *x, struct err *e)
 	return 0;
 }
 
-/* Both ways to ask, both ways to answer. */
+/* Both ways to ask, both ways to answer; longer when the group seems to be silent, for many
+ * may get lost. */
 static int
 probe_small(struct exam *x, struct err *e)
 {
-	for (unsigned i = 0; i < TRIES; i++) {
+	for (unsigned i = 0; i < (x->f->group_group > 0 ? TRIES : 2 * TRIES); i++) {
 		exam_send_probe(
 		    x, true, i, PROBE_GROUP | PROBE_DIRECT, PROBE_BYTES_MIN);
 		if (x->f->server_known)
@@ -107,9 +108,11 @@ examine_way(struct exam *x, struct err *e)
 {
 	const struct doctor_facts *f = x->f;
 
-	if (probe_large(x, e) != 0 || (f->group_group > 0 && exam_loss(x, e) != 0))
+	if (probe_large(x, e) != 0)
 		return -1;
-	return f->group_group + f->direct_group > 0 ? exam_bursts(x, e) : 0;
+	if (f->group_group + f->direct_group == 0)
+		return 0;
+	return exam_loss(x, e) == 0 ? exam_bursts(x, e) : -1;
 }
 
 /* Nothing did. */

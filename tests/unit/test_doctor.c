@@ -325,6 +325,8 @@ test_bursts(void)
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "80 % of 100 packets as large as blocks"));
 	T_CHECK(sums_up(&f, false, "a slow link, or one that something else fills"));
 	T_CHECK(says(&f, "burst", DOCTOR_BAD, "380 packets (3.3 Mbit/s) a second pass"));
+	f.burst_short.got = 60;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "a slow link"));
 	f.burst_short.got = 30;
 	T_CHECK(sums_up(&f, false, "a limit of packets in a switch (storm control?)"));
 	f.iface_drops = 3;
