@@ -54,7 +54,7 @@ PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagek
 # the client's sink for its test; and so with what else of them has unit tests.
 LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink*.c) \
            frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/planner.c frisbee/partial.c \
-           frisbee/doctor_judge.c frisbee/options.c
+           $(wildcard frisbee/doctor_judge*.c) frisbee/options.c
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

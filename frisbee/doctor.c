@@ -1,3 +1,5 @@
+/* "frisbee --doctor" as a whole: check the options, examine, judge, print.  main.c calls it, in
+ * the program's first thread, which is the only one. */
 #include "frisbee/doctor.h"
 
 
@@ -37,6 +39,11 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 	json_uint(j, "probes_heard", f->loss.heard);
 	json_uint(j, "echoes_sent", f->loss.answered);
 	json_uint(j, "echoes_heard", f->loss.got);
+	json_uint(j, "burst_sent", f->burst.sent);
+	json_uint(j, "burst_echoes_sent", f->burst.answered);
+	json_uint(j, "burst_echoes_heard", f->burst.got);
+	json_uint(j, "session_blocks_sent", f->session.sent);
+	json_uint(j, "session_blocks_heard", f->session.heard);
 	json_array(j, "checks");
 	for (unsigned i = 0; i < r->n; i++) {
 		json_object(j, NULL);

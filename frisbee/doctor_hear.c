@@ -1,5 +1,5 @@
 /* What the examination hears: servers' packets, ECHOs of probes, and who asks for
- * members of the group. */
+ * members of the group.  Called by all of its parts, in the program's only thread. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,13 +11,25 @@
 #include "frisbee/doctor_exam.h"
 #include "frisbee/doctor_watch.h"
 
-static void
-note_server(struct exam *x, const struct heard *h, int ttl)
+enum { TURN_US = 10000 }; /* sockets that are not waited for are looked at so often */
+
+bool
+exam_is_server(const struct exam *x, const uint8_t addr[4])
+{
+	return !x->f->server_known || memcmp(x->f->server, addr, 4) == 0;
+}
+
+void
+exam_note_server(struct exam *x, const struct heard *h, int ttl)
 {
 	struct doctor_facts *f = x->f;
 
-	if (!f->server_known)
+	if (!f->server_known) {
 		memcpy(f->server, h->from, 4);
+		/* From now on only its packets count. */
+		for (unsigned i = 0; i < 2; i++)
+			f->at[i].seen = f->at[i].took = 0;
+	}
 	f->server_known = true;
 	if (h->ttl >= 0 && h->ttl <= ttl)
 		f->hops = ttl - h->ttl;
@@ -44,45 +56,30 @@ is_servers(struct exam *x, const struct heard *h, struct wire_msg *m)
 	return false;
 }
 
+static bool
+is_our_reply(const struct exam *x, const struct wire_msg *m)
+{
+	return m->type == WIRE_REPLY &&
+	       (m->subtype == WIRE_JOIN ||
+		   (m->subtype == WIRE_JOIN2 &&
+		       m->u.join2.clientid == (x->id & INT32_MAX)));
+}
+
 static void
 hear_first(struct exam *x, const struct heard *h)
 {
 	struct wire_msg m;
-	struct wirext_answer a;
 
+	x->f->at[0].took += exam_is_server(x, h->from);
 	if (!is_servers(x, h, &m))
 		return;
+	if (is_our_reply(x, &m))
+		exam_note_reply(x, h, &m);
+	if (!exam_is_server(x, h->from))
+		return;
 	x->f->group_heard++;
-	note_server(x, h, DOCTOR_TTL);
-	if (m.type == WIRE_REPLY && m.subtype == WIRE_JOIN2 &&
-	    m.u.join2.clientid == (x->id & INT32_MAX))
-		x->f->replied = x->f->any_file = true;
-	if (m.type != WIRE_REPLY || m.subtype != WIRE_JOIN)
-		return;
-	x->f->replied = true;
-	x->f->chunks = m.u.join.blocks / WIRE_CHUNK_BLOCKS;
-	if (wirext_get_answer(h->pkt, h->len, &a)) {
-		x->f->answers_probes = (a.flags & WIREXT_PROBES) != 0;
-		x->f->second = a.port;
-	}
-}
-
-static void
-hear_loss(struct exam *x, const struct probe *p)
-{
-	struct doctor_loss *l = &x->f->loss;
-	unsigned i = p->number - (unsigned)EXAM_NUMBER_LOSS;
-
-	if (i >= DOCTOR_LOSS_PROBES || (x->got[i / 64] >> i % 64 & 1) != 0)
-		return;
-	x->got[i / 64] |= UINT64_C(1) << i % 64;
-	l->got++;
-	if (l->sent < i + 1)
-		l->sent = i + 1;
-	if (l->heard < p->heard)
-		l->heard = p->heard;
-	if (l->answered < p->by_group)
-		l->answered = p->by_group;
+	exam_note_server(x, h, DOCTOR_TTL);
+	x->blocks += m.subtype == WIRE_BLOCK;
 }
 
 /* An ECHO for us, through the group or not. */
@@ -93,20 +90,62 @@ hear_echo(struct exam *x, const struct heard *h, bool by_group)
 	struct probe p;
 	struct err e;
 
-	if (probe_get(&p, h->pkt, h->len, &e) != 0 || !p.echo || p.id != x->id)
+	if (probe_get(&p, h->pkt, h->len, &e) != 0 || !p.echo || p.id != x->id ||
+	    !exam_is_server(x, h->from))
 		return;
+	/* Several sessions of a host may have the same second port; one of them has its
+	 * address there. */
+	if (memcmp(p.group, f->group, 4) != 0 || p.port != f->port) {
+		memcpy(f->other_group, p.group, 4);
+		f->other_port = p.port;
+		return;
+	}
 	f->answers_probes = true;
-	note_server(x, h, by_group ? DOCTOR_TTL : EXAM_TTL_DIRECT);
-	if (by_group)
+	f->mute |= (p.flags & PROBE_MUTE) != 0;
+	exam_note_session(x, p.blocks);
+	exam_note_server(x, h, by_group ? DOCTOR_TTL : EXAM_TTL_DIRECT);
+	if (by_group && (p.flags & PROBE_CAME_BY_GROUP))
 		f->group_group++;
+	else if (by_group)
+		f->direct_group++;
 	else if (p.flags & PROBE_CAME_BY_GROUP)
 		f->group_direct++;
 	else
 		f->direct_direct++;
 	if (p.number >= EXAM_NUMBER_LOSS)
-		hear_loss(x, &p);
+		exam_count_loss(x, &p);
 	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->len + 28)
 		f->largest = (uint32_t)h->len + 28;
+}
+
+static void
+hear_second(struct exam *x, const struct heard *h)
+{
+	x->f->at[1].took += exam_is_server(x, h->from);
+	if (probe_is(h->pkt, h->len))
+		hear_echo(x, h, true);
+	else
+		exam_note_state(x, h);
+}
+
+/* At the first port, but not through the group. */
+static void
+hear_plain(struct exam *x, const struct heard *h)
+{
+	struct doctor_facts *f = x->f;
+	struct wire_msg m;
+
+	if (!is_servers(x, h, &m) || !is_our_reply(x, &m))
+		return;
+	exam_note_server(x, h, EXAM_TTL_DIRECT);
+	if (memcmp(h->to, f->addr, 4) == 0) {
+		f->by_unicast = true;
+		memcpy(f->server, h->from, 4);
+	} else if (!netif_is_group(h->to)) {
+		f->by_broadcast = true;
+		memcpy(f->server, h->from, 4);
+		memcpy(f->broadcast, h->to, 4);
+	}
 }
 
 static void
@@ -120,8 +159,11 @@ hear_others(struct exam *x)
 			if (is_servers(x, &h, &m)) {
 				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
 				    x->other[i].name);
-				note_server(x, &h, DOCTOR_TTL);
+				exam_note_server(x, &h, DOCTOR_TTL);
 			}
+	while (exam_receive(x->plain, &h))
+		hear_plain(x, &h);
+	x->f->pinged |= x->plain >= 0 && errno == ECONNREFUSED;
 }
 
 static void
@@ -132,16 +174,17 @@ hear_all(struct exam *x)
 	while (exam_receive(x->first, &h))
 		hear_first(x, &h);
 	while (exam_receive(x->second, &h))
-		hear_echo(x, &h, true);
+		hear_second(x, &h);
 	errno = 0;
 	while (exam_receive(x->direct, &h))
 		hear_echo(x, &h, false);
 	x->f->refused |= errno == ECONNREFUSED;
+	x->f->unreachable |= errno == EHOSTUNREACH;
 	hear_others(x);
+	exam_hear_host(x);
 	watch_collect(x->watch, x->f);
 }
 
-/* Listen for so long, or until *enough. */
 int
 exam_listen(struct exam *x, uint64_t us, const bool *enough, struct err *e)
 {
@@ -156,8 +199,9 @@ exam_listen(struct exam *x, uint64_t us, const bool *enough, struct err *e)
 		hear_all(x);
 		if (enough != NULL && *enough)
 			return 0;
-		uint64_t wait = until - now < 10000 ? until - now : 10000;
-		poll(fds, x->nothers != 0 ? 0 : 4, (int)(wait / 1000) + 1);
+		uint64_t wait = until - now < TURN_US ? until - now : TURN_US;
+		struct timespec ts = { 0, (long)(wait * 1000) };
+		ppoll(fds, sizeof fds / sizeof fds[0], &ts, NULL);
 	}
 	hear_all(x);
 	return 0;

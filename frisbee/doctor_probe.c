@@ -1,178 +1,93 @@
 /* Finding the facts out, in a few seconds: ask for the server's answer, probe with
- * small, large and many packets, try the other interfaces, leave the group and listen
- * who asks. */
-#include <ifaddrs.h>
+ * small, large and many packets, try other ways, leave the group and listen who asks.
+ * doctor.c calls this, in the program's only thread. */
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/net/wirext.h"
 #include "frisbee/doctor_exam.h"
 #include "frisbee/doctor_watch.h"
 
 enum {
-	REPLY_US = 500000, /* a JOIN is given so long */
-	JOINS = 4,
-	ECHO_US = 700000,    /* probes are given so long at the end */
-	QUERY_US = 2000000,  /* who is asked whether there are other members */
-	REPORT_US = 1200000, /* a report is said twice in this time */
-	SPACE_US = 20000,    /* between probes */
+	SECOND_REPLY_US = 300000, /* another server's answer is waited for so long */
+	QUERY_US = 2000000,       /* who is asked whether there are other members */
+	REPORT_US = 1200000,      /* a report is said twice in this time */
+	SPACE_US = 40000,         /* between large probes */
 	TRIES = 4,
 };
 
 static const uint16_t sizes[] = { 1056, 972, 548 }; /* MTU 1084, 1000, 576 */
 
-/* A JOIN that new servers do not count, and others let LEAVE follow. */
-static void
-send_join(struct exam *x, int fd, const uint8_t addr[4])
-{
-	struct wire_msg m = { .type = WIRE_REQUEST,
-		.subtype = WIRE_JOIN,
-		.u.join.clientid = x->id & INT32_MAX };
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	memcpy(m.srcip, addr, 4);
-	size_t len = wire_put(&m, pkt, sizeof pkt);
-	len = wirext_put_offer(pkt, len, sizeof pkt, WIREXT_AGAIN | WIREXT_PROBES);
-	exam_send(x, fd, x->f->group, x->f->port, pkt, len);
-}
-
-static void
-send_leave(struct exam *x, int fd, const uint8_t addr[4])
-{
-	struct wire_msg m = { .type = WIRE_REQUEST,
-		.subtype = WIRE_LEAVE,
-		.u.leave.clientid = x->id & INT32_MAX };
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	memcpy(m.srcip, addr, 4);
-	size_t len = wire_put(&m, pkt, sizeof pkt);
-	exam_send(x, fd, x->f->group, x->f->port, pkt, len);
-}
-
-static void
-send_probe(struct exam *x, bool to_group, unsigned number, unsigned flags, size_t len)
-{
-	struct probe p = {
-		.id = x->id, .number = (uint16_t)number, .flags = (uint16_t)flags
-	};
-	uint8_t pkt[PROBE_BYTES_MAX];
-
-	memcpy(p.srcip, x->netif.addr, 4);
-	probe_put(&p, pkt, len);
-	exam_send(x, to_group ? x->second : x->direct,
-	    to_group ? x->f->group : x->f->server, x->f->second, pkt, len);
-}
-
+/* Twice at least: a second server may not have heard the first one. */
 static int
 ask_for_answer(struct exam *x, struct err *e)
 {
-	for (int i = 0; i < JOINS && !x->f->replied; i++) {
-		send_join(x, x->first, x->netif.addr);
-		if (exam_listen(x, REPLY_US, &x->f->replied, e) != 0)
+	struct doctor_facts *f = x->f;
+
+	for (int i = 0; i < EXAM_JOINS && !f->replied; i++) {
+		exam_send_join(x, x->first, f->addr, f->group);
+		exam_ask_addresses(x);
+		if (exam_listen(x, EXAM_REPLY_US, &f->replied, e) != 0)
 			return -1;
 	}
-	if (!x->f->answers_probes)
-		send_leave(x, x->first, x->netif.addr);
+	if (f->replied) {
+		exam_ask_addresses(x);
+		exam_send_join(x, x->first, f->addr, f->group);
+		if (exam_listen(x, SECOND_REPLY_US, NULL, e) != 0)
+			return -1;
+	}
+	if (!f->answers_probes)
+		exam_send_leave(x, x->first, f->addr);
 	return 0;
 }
 
+/* Both ways to ask, both ways to answer; longer when the group seems to be silent, for many
+ * may get lost. */
 static int
 probe_small(struct exam *x, struct err *e)
 {
-	for (unsigned i = 0; i < TRIES; i++) {
-		send_probe(x, true, i, PROBE_GROUP | PROBE_DIRECT, PROBE_BYTES_MIN);
+	for (unsigned i = 0; i < (x->f->group_group > 0 ? TRIES : 2 * TRIES); i++) {
+		exam_send_probe(
+		    x, true, i, PROBE_GROUP | PROBE_DIRECT, PROBE_BYTES_MIN);
 		if (x->f->server_known)
-			send_probe(x, false, i, PROBE_DIRECT, PROBE_BYTES_MIN);
-		if (exam_listen(x, ECHO_US / TRIES, NULL, e) != 0)
+			exam_send_probe(
+			    x, false, i, PROBE_GROUP | PROBE_DIRECT, PROBE_BYTES_MIN);
+		exam_ask_addresses(x);
+		if (exam_listen(x, EXAM_ECHO_US / TRIES, NULL, e) != 0)
 			return -1;
 	}
-	return exam_listen(x, ECHO_US / 2, NULL, e);
+	return exam_listen(x, EXAM_ECHO_US / 2, NULL, e);
 }
 
 static int
 probe_large(struct exam *x, struct err *e)
 {
-	bool group = x->f->group_group > 0;
+	const struct doctor_facts *f = x->f;
+	bool by_group = f->group_group > 0 || f->direct_group + f->direct_direct == 0;
+	bool to_group = f->group_group + f->direct_group > 0;
 
 	for (unsigned i = 0; i < TRIES * sizeof sizes / sizeof sizes[0]; i++) {
-		send_probe(x, group || x->f->direct_direct == 0, EXAM_NUMBER_LARGE + i,
-		    group ? PROBE_GROUP : PROBE_DIRECT, sizes[i / TRIES]);
+		exam_send_probe(x, by_group, EXAM_NUMBER_LARGE + i,
+		    to_group ? PROBE_GROUP : PROBE_DIRECT, sizes[i / TRIES]);
 		x->f->large_sent++;
-		if (exam_listen(x, 2 * SPACE_US, NULL, e) != 0)
-			return -1;
-	}
-	return exam_listen(x, ECHO_US / 2, NULL, e);
-}
-
-static int
-probe_loss(struct exam *x, struct err *e)
-{
-	x->id++; /* the server counts each one's from the beginning */
-	for (unsigned i = 0; i < DOCTOR_LOSS_PROBES; i++) {
-		send_probe(x, true, EXAM_NUMBER_LOSS + i, PROBE_GROUP, PROBE_BYTES_MIN);
 		if (exam_listen(x, SPACE_US, NULL, e) != 0)
 			return -1;
 	}
-	return exam_listen(x, ECHO_US / 2, NULL, e);
-}
-
-static void
-open_others(struct exam *x)
-{
-	struct ifaddrs *list = NULL;
-	struct netif n;
-	struct err ignored;
-
-	if (getifaddrs(&list) != 0)
-		return;
-	for (struct ifaddrs *i = list; i != NULL && x->nothers < EXAM_OTHERS;
-	     i = i->ifa_next) {
-		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET ||
-		    !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
-		    strcmp(i->ifa_name, x->netif.name) == 0 ||
-		    netif_find(&n, i->ifa_name, &ignored) != 0)
-			continue;
-		int fd = exam_open_group(x, &n, x->f->port, &ignored);
-		if (fd < 0)
-			continue;
-		x->other[x->nothers] = n;
-		x->others[x->nothers++] = fd;
-	}
-	freeifaddrs(list);
-}
-
-/* Does it answer elsewhere?  The first answer may come before the switch knows us. */
-static int
-try_others(struct exam *x, struct err *e)
-{
-	bool found = false;
-
-	open_others(x);
-	for (int round = 0; round < JOINS && x->nothers != 0 && !found; round++) {
-		for (unsigned i = 0; i < x->nothers; i++)
-			send_join(x, x->others[i], x->other[i].addr);
-		if (exam_listen(x, REPLY_US, NULL, e) != 0)
-			return -1;
-		found = x->f->other_iface[0] != 0;
-	}
-	for (unsigned i = 0; i < x->nothers; i++)
-		send_leave(x, x->others[i], x->other[i].addr);
-	return 0;
+	return exam_listen(x, EXAM_ECHO_US / 2, NULL, e);
 }
 
 static void
 close_group(struct exam *x)
 {
+	/* What comes after this is nobody's fault. */
+	watch_collect(x->watch, x->f);
+	x->f->at[0].open = x->f->at[1].open = false;
 	if (x->first >= 0)
 		close(x->first);
 	if (x->second >= 0)
 		close(x->second);
-	for (unsigned i = 0; i < x->nothers; i++)
-		close(x->others[i]);
+	exam_close_others(x);
 	x->first = x->second = -1;
-	x->nothers = 0;
 }
 
 static int
@@ -182,7 +97,37 @@ open_second(struct exam *x, struct err *e)
 	if (x->second >= 0)
 		x->direct = exam_open_at(
 		    x->netif.addr, x->f->second, EXAM_TTL_DIRECT, e);
+	watch_collect(x->watch, x->f);
+	x->f->at[1].open = x->second >= 0;
 	return x->direct >= 0 ? 0 : -1;
+}
+
+/* Its answers to probes came. */
+static int
+examine_way(struct exam *x, struct err *e)
+{
+	const struct doctor_facts *f = x->f;
+
+	if (probe_large(x, e) != 0)
+		return -1;
+	if (f->group_group + f->direct_group == 0)
+		return 0;
+	return exam_loss(x, e) == 0 ? exam_bursts(x, e) : -1;
+}
+
+/* Nothing did. */
+static int
+examine_silence(struct exam *x, struct err *e)
+{
+	const struct doctor_facts *f = x->f;
+	bool answers = f->replied || f->answers_probes;
+
+	if (f->group_heard + f->group_group + f->direct_group == 0 &&
+	    exam_try_others(x, e) != 0)
+		return -1;
+	bool elsewhere = f->other_iface[0] != 0 || f->by_unicast || f->by_broadcast;
+	bool known = answers || elsewhere || f->other_port != 0;
+	return f->server_known && !known ? exam_host(x, e) : 0;
 }
 
 static int
@@ -193,12 +138,9 @@ examine(struct exam *x, struct err *e)
 	if (ask_for_answer(x, e) != 0 || open_second(x, e) != 0 ||
 	    probe_small(x, e) != 0)
 		return -1;
-	bool echoes = f->group_group + f->group_direct + f->direct_direct > 0;
-	if (echoes && probe_large(x, e) != 0)
-		return -1;
-	if (f->group_group > 0 && probe_loss(x, e) != 0)
-		return -1;
-	if (f->group_heard == 0 && f->group_group == 0 && try_others(x, e) != 0)
+	bool echoes =
+	    f->group_group + f->group_direct + f->direct_group + f->direct_direct > 0;
+	if ((echoes && examine_way(x, e) != 0) || examine_silence(x, e) != 0)
 		return -1;
 	if (!f->watched)
 		return 0;
@@ -210,30 +152,34 @@ examine(struct exam *x, struct err *e)
 }
 
 static int
-begin(struct exam *x, const struct doctor_config *c, struct err *e)
+begin(struct exam *x, struct err *e)
 {
 	struct doctor_facts *f = x->f;
 
-	if (c->net->iface != NULL ? netif_find(&x->netif, c->net->iface, e) != 0
-				  : netif_of_route(&x->netif, c->net->addr, e) != 0)
-		return -1;
-	if (c->server != NULL && netif_parse(c->server, f->server, e) != 0)
-		return err_ctx(e, "-S");
-	f->server_known = c->server != NULL;
-	memcpy(f->addr, x->netif.addr, 4);
-	memcpy(f->group, c->net->addr, 4);
-	memcpy(f->iface, x->netif.name, sizeof f->iface);
-	f->port = c->net->port_lo;
-	f->second = (uint16_t)(f->port + 1);
-	f->mtu = exam_mtu(f->iface);
-	f->hops = -1;
-	f->member_before = watch_is_member(f->iface, f->group);
 	if (getrandom(&x->id, sizeof x->id, 0) != sizeof x->id)
 		return err_os(e, "no random numbers");
+	f->member_before = watch_is_member(f->iface, f->group);
 	x->watch = watch_open(x->netif.index, f->group);
 	f->watched = x->watch >= 0;
+	exam_open_host(x);
 	x->first = exam_open_group(x, &x->netif, f->port, e);
+	f->at[0].open = x->first >= 0;
 	return x->first >= 0 ? 0 : -1;
+}
+
+static int
+set_up(struct exam *x, const struct doctor_config *c, struct err *e)
+{
+	struct doctor_facts *f = x->f;
+
+	if (c->server != NULL && netif_parse(c->server, f->server, e) != 0)
+		return err_ctx(e, "-S");
+	f->named = f->server_known = c->server != NULL;
+	memcpy(f->group, c->net->addr, 4);
+	f->port = c->net->port_lo;
+	f->second = (uint16_t)(f->port + 1);
+	f->hops = -1;
+	return exam_find_interface(x, e);
 }
 
 int
@@ -244,15 +190,24 @@ doctor_probe(const struct doctor_config *c, struct doctor_facts *f, struct err *
 		.first = -1,
 		.second = -1,
 		.direct = -1,
-		.watch = -1 };
-	uint64_t dropped = watch_rpf_drops();
+		.watch = -1,
+		.plain = -1,
+		.arp = -1,
+		.ping = -1 };
 
 	*f = (struct doctor_facts){ 0 };
-	int rc = begin(&x, c, e);
+	if (set_up(&x, c, e) != 0)
+		return -1;
+	if (f->link != DOCTOR_LINK_OK)
+		return 0;
+	uint64_t rpf = watch_rpf_drops(), iface = watch_iface_drops(f->iface);
+	int rc = begin(&x, e);
 	if (rc == 0)
 		rc = examine(&x, e);
-	f->rpf_drops = watch_rpf_drops() - dropped;
+	f->rpf_drops = watch_rpf_drops() - rpf;
+	f->iface_drops = watch_iface_drops(f->iface) - iface;
 	close_group(&x);
+	exam_close_host(&x);
 	if (x.direct >= 0)
 		close(x.direct);
 	if (x.watch >= 0)

@@ -1,13 +1,14 @@
-/* The examination's sockets: what comes, with its TTL, and what goes out. */
+/* The examination's sockets: what comes, with its TTL, and what goes out.  Called by all of
+ * its parts, in the program's only thread. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "frisbee/doctor_exam.h"
+
+enum { BUFFER_BYTES = 1 << 20 }; /* a burst, and a session beside it */
 
 static struct sockaddr_in
 address(const uint8_t addr[4], uint16_t port)
@@ -23,12 +24,15 @@ int
 exam_open_at(const uint8_t addr[4], uint16_t port, int ttl, struct err *e)
 {
 	struct sockaddr_in sin = address(addr, port);
-	int on = 1, whole = IP_PMTUDISC_PROBE;
+	int on = 1, whole = IP_PMTUDISC_PROBE, bytes = BUFFER_BYTES;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return err_os(e, "cannot make a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	/* Root may have it whole. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 	setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &on, sizeof on);
 	setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
 	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
@@ -64,6 +68,21 @@ exam_open_group(
 	return -1;
 }
 
+int
+exam_open_plain(const struct exam *x, struct err *e)
+{
+	static const uint8_t any[4];
+	int on = 1, fd = exam_open_at(any, x->f->port, EXAM_TTL_DIRECT, e);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
+	setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+	on = 0;
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof on);
+	return fd;
+}
+
 void
 exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const void *pkt,
     size_t len)
@@ -75,7 +94,10 @@ exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const vo
 		if (sendto(fd, pkt, len, 0, (struct sockaddr *)&to, sizeof to) >= 0)
 			return;
 		x->f->refused_out |= errno == EPERM;
+		if (fd != x->direct)
+			continue;
 		x->f->refused |= errno == ECONNREFUSED;
+		x->f->unreachable |= errno == EHOSTUNREACH;
 	}
 }
 
@@ -85,7 +107,8 @@ exam_receive(int fd, struct heard *h)
 	struct sockaddr_in from = { 0 };
 	struct iovec iov = { h->pkt, sizeof h->pkt };
 	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(int)) +
+			   CMSG_SPACE(sizeof(struct in_pktinfo))];
 		struct cmsghdr align;
 	} control;
 	struct msghdr m = { .msg_name = &from,
@@ -102,20 +125,15 @@ exam_receive(int fd, struct heard *h)
 	h->port = ntohs(from.sin_port);
 	memcpy(h->from, &from.sin_addr, 4);
 	h->ttl = -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c))
+	memset(h->to, 0, sizeof h->to);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
+		struct in_pktinfo info;
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
 			memcpy(&h->ttl, CMSG_DATA(c), sizeof h->ttl);
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info, CMSG_DATA(c), sizeof info);
+			memcpy(h->to, &info.ipi_addr, sizeof h->to);
+		}
+	}
 	return true;
-}
-
-uint32_t
-exam_mtu(const char *iface)
-{
-	struct ifreq r = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	snprintf(r.ifr_name, sizeof r.ifr_name, "%s", iface);
-	int rc = ioctl(fd, SIOCGIFMTU, &r);
-	close(fd);
-	return rc == 0 ? (uint32_t)r.ifr_mtu : 0;
 }

@@ -1,3 +1,6 @@
+/* What passes the interface, whether or not a firewall lets programs have it, and what the
+ * kernel counts.  Called by doctor_probe.c, doctor_hear.c and doctor_loss.c, in the program's
+ * only thread. */
 #include "frisbee/doctor_watch.h"
 
 #include <arpa/inet.h>
@@ -60,6 +63,8 @@ watch_open(unsigned ifindex, const uint8_t group[4])
 static void
 count(struct doctor_facts *f, const struct sniff *s, bool ours)
 {
+	bool its = !f->server_known || memcmp(s->from, f->server, 4) == 0;
+
 	if (ours) {
 		f->reports_out += s->kind == SNIFF_REPORT;
 		return;
@@ -68,8 +73,10 @@ count(struct doctor_facts *f, const struct sniff *s, bool ours)
 		f->query = true;
 		memcpy(f->querier, s->from, 4);
 	}
-	if (s->kind == SNIFF_UDP && (s->port == f->port || s->port == f->second))
-		f->group_in++;
+	if (s->kind != SNIFF_UDP || !its)
+		return;
+	f->at[0].seen += f->at[0].open && s->port == f->port;
+	f->at[1].seen += f->at[1].open && s->port == f->second;
 }
 
 void
@@ -92,22 +99,23 @@ watch_collect(int fd, struct doctor_facts *f)
 	}
 }
 
-/* Two lines begin with "TcpExt:": names, and numbers in the same order. */
-uint64_t
-watch_rpf_drops(void)
+/* A line of names and one of numbers in the same order begin with the same word. */
+static uint64_t
+counter(const char *path, const char *group, const char *which)
 {
-	FILE *file = fopen("/proc/net/netstat", "re");
+	FILE *file = fopen(path, "re");
 	char *names = NULL, *numbers = NULL, *n_at, *v_at;
 	size_t ncap = 0, vcap = 0;
 	uint64_t found = 0;
 
-	if (file == NULL)
-		return 0;
-	if (getline(&names, &ncap, file) > 0 && getline(&numbers, &vcap, file) > 0) {
+	while (file != NULL && getline(&names, &ncap, file) > 0 &&
+	       getline(&numbers, &vcap, file) > 0) {
+		if (strncmp(names, group, strlen(group)) != 0)
+			continue;
 		char *name = strtok_r(names, " \n", &n_at);
 		char *value = strtok_r(numbers, " \n", &v_at);
 		while (name != NULL && value != NULL) {
-			if (strcmp(name, "IPReversePathFilter") == 0)
+			if (strcmp(name, which) == 0)
 				found = strtoull(value, NULL, 10);
 			name = strtok_r(NULL, " \n", &n_at);
 			value = strtok_r(NULL, " \n", &v_at);
@@ -115,7 +123,39 @@ watch_rpf_drops(void)
 	}
 	free(names);
 	free(numbers);
-	fclose(file);
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+uint64_t
+watch_rpf_drops(void)
+{
+	return counter("/proc/net/netstat", "TcpExt:", "IPReversePathFilter");
+}
+
+uint64_t
+watch_buffer_drops(void)
+{
+	return counter("/proc/net/snmp", "Udp:", "RcvbufErrors");
+}
+
+/* "  eth0: bytes packets errs drop fifo frame ..." of what was received.  What the system
+ * has no use for counts as dropped, too, so only the others tell of the card. */
+uint64_t
+watch_iface_drops(const char *iface)
+{
+	FILE *file = fopen("/proc/net/dev", "re");
+	char line[512], name[32];
+	unsigned long long errs, fifo, found = 0;
+
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (sscanf(line, " %31[^:]: %*u %*u %llu %*u %llu", name, &errs,
+			&fifo) == 3 &&
+		    strcmp(name, iface) == 0)
+			found = errs + fifo;
+	if (file != NULL)
+		fclose(file);
 	return found;
 }
 

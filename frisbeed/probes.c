@@ -10,7 +10,7 @@
 
 enum {
 	TURN = 16,            /* packets looked at before the session's */
-	BUFFER_BYTES = 65536, /* of the socket: what is too much is dropped there */
+	BUFFER_BYTES = 262144, /* of the socket: what is too much is dropped there */
 };
 
 struct probes {
@@ -76,6 +76,13 @@ probes_moved(struct probes *p, const uint8_t addr[4])
 	open_direct(p, addr);
 }
 
+void
+probes_session(struct probes *p, uint64_t blocks)
+{
+	if (p != NULL)
+		p->engine.blocks = (uint32_t)blocks;
+}
+
 int
 probes_fd(const struct probes *p)
 {
@@ -93,9 +100,10 @@ answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
 	    (const uint8_t *)&from->sin_addr, by_group, out);
 
 	for (unsigned i = 0; i < n; i++)
-		if (out[i].to_group)
+		if (out[i].to_group) {
 			(void)sock_send(p->second, out[i].pkt, out[i].len, &ignored);
-		else if (p->fd >= 0)
+			p->engine.mute = sock_away(p->second) != 0;
+		} else if (p->fd >= 0)
 			(void)sendto(p->fd, out[i].pkt, out[i].len, 0,
 			    (const struct sockaddr *)from, sizeof *from);
 }

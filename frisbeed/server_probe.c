@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+enum { FULL_US = 5000000 }; /* in that time the bytes of a burst are there again */
+
 void
 server_probe_init(struct server_probe *s, const uint8_t srcip[4],
     const uint8_t group[4], uint16_t port, uint32_t session, uint64_t now_us)
 {
 	*s = (struct server_probe){ .port = port,
 		.session = session,
-		.tokens = SERVER_PROBE_BYTES_S,
+		.tokens = SERVER_PROBE_BURST_BYTES,
 		.filled_us = now_us };
 	memcpy(s->srcip, srcip, 4);
 	memcpy(s->group, group, 4);
@@ -36,14 +38,14 @@ may_send(struct server_probe *s, uint64_t now_us, size_t len)
 {
 	uint64_t cost = len + SERVER_PROBE_COST_BYTES, since = now_us - s->filled_us;
 
-	if (since > 1000000)
-		since = 1000000;
+	if (since > FULL_US)
+		since = FULL_US;
 	uint64_t fresh = since * SERVER_PROBE_BYTES_S / 1000000;
 	if (fresh > 0) {
 		s->filled_us = now_us;
-		s->tokens = s->tokens + fresh < SERVER_PROBE_BYTES_S
+		s->tokens = s->tokens + fresh < SERVER_PROBE_BURST_BYTES
 		                ? s->tokens + fresh
-		                : SERVER_PROBE_BYTES_S;
+		                : SERVER_PROBE_BURST_BYTES;
 	}
 	if (s->tokens < cost)
 		return false;
@@ -75,10 +77,12 @@ server_probe_input(struct server_probe *s, uint64_t now_us, const void *pkt, siz
 			.id = p.id,
 			.number = p.number,
 			.flags = (uint16_t)(flag |
-					    (by_group ? PROBE_CAME_BY_GROUP : 0)),
+					    (by_group ? PROBE_CAME_BY_GROUP : 0) |
+					    (s->mute ? PROBE_MUTE : 0)),
 			.heard = a->heard,
 			.by_group = a->by_group,
 			.direct = a->direct,
+			.blocks = s->blocks,
 			.port = s->port };
 		memcpy(echo.srcip, s->srcip, 4);
 		memcpy(echo.group, s->group, 4);

@@ -2,8 +2,9 @@
  * in, packets out, nothing of the session touched.
  *
  * An answer is never longer than its probe, goes to nobody but the probe's sender or
- * our own group, and all together are at most SERVER_PROBE_BYTES_S a second, so nobody
- * can make us flood anything.  What is over that is heard and counted, not answered.
+ * our own group, and all together are at most SERVER_PROBE_BYTES_S a second on average and
+ * SERVER_PROBE_BURST_BYTES at once (100 probes as long as blocks, and 100 short ones), so
+ * nobody can make us flood anything.  What is over that is heard and counted, not answered.
  */
 #ifndef FRISBEED_SERVER_PROBE_H
 #define FRISBEED_SERVER_PROBE_H
@@ -15,7 +16,8 @@
 #include "common/net/probe.h"
 
 enum {
-	SERVER_PROBE_BYTES_S = 32768,  /* also what may go at once */
+	SERVER_PROBE_BYTES_S = 32768,
+	SERVER_PROBE_BURST_BYTES = 163840,
 	SERVER_PROBE_COST_BYTES = 128, /* of an answer, besides its length */
 	SERVER_PROBE_ASKERS = 16,      /* are told apart; the oldest gives way */
 };
@@ -25,6 +27,9 @@ struct server_probe {
 	uint16_t port;
 	uint32_t session;
 	uint64_t tokens, filled_us;
+	/* Set by the caller: see PROBE_MUTE, and what the session has sent. */
+	bool mute;
+	uint32_t blocks;
 	struct server_probe_asker {
 		uint8_t ip[4];
 		uint32_t id, heard, by_group, direct;

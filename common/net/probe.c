@@ -40,6 +40,7 @@ probe_get(struct probe *p, const void *pkt, size_t len, struct err *e)
 	p->port = rd_le16(&r);
 	rd_skip(&r, 2);
 	rd_copy(&r, p->group, sizeof p->group);
+	p->blocks = rd_le32(&r);
 	return rd_ok(&r) ? 0 : err_set(e, ERR_FORMAT, "probe is too short");
 }
 
@@ -64,6 +65,7 @@ probe_put(const struct probe *p, void *pkt, size_t len)
 	wr_le16(&w, p->port);
 	wr_zero(&w, 2);
 	wr_bytes(&w, p->group, sizeof p->group);
+	wr_le32(&w, p->blocks);
 	wr_zero(&w, len - wr_len(&w));
 	return wr_ok(&w);
 }

@@ -22,6 +22,8 @@ enum probe_flag {
 	PROBE_GROUP = 1,         /* answer to the group; this answer went there */
 	PROBE_DIRECT = 2,        /* answer to the sender; this answer did */
 	PROBE_CAME_BY_GROUP = 4, /* of an echo: the probe did */
+	/* Of an echo: what the server sent to the group last did not leave its machine. */
+	PROBE_MUTE = 8,
 };
 
 struct probe {
@@ -34,6 +36,9 @@ struct probe {
 	uint32_t heard, by_group, direct;
 	uint16_t port; /* the first one */
 	uint8_t group[4];
+	/* Blocks and blocks of parity that its session has sent so far (it wraps); of servers
+	 * that do not say it always 0. */
+	uint32_t blocks;
 };
 
 /* Of either kind, by the header alone. */

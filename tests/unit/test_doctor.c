@@ -4,18 +4,29 @@
 #include "frisbee/doctor.h"
 #include "tests/t.h"
 
+static struct doctor_loss
+lost(unsigned sent, unsigned heard, unsigned answered, unsigned got)
+{
+	return (struct doctor_loss){
+		.sent = sent, .heard = heard, .answered = answered, .got = got
+	};
+}
+
 static struct doctor_facts
 healthy(void)
 {
 	return (struct doctor_facts){ .iface = "eth0",
 		.addr = { 10, 0, 0, 9 },
+		.mask = { 255, 255, 255, 0 },
+		.own = { .asked = true },
+		.its = { .asked = true, .n = 1, .mac = { { 2, 0, 0, 0, 0, 1 } } },
 		.group = { 239, 1, 2, 3 },
 		.port = 5007,
 		.second = 5008,
 		.mtu = 1500,
 		.watched = true,
 		.reports_out = 2,
-		.group_in = 200,
+		.at = { { true, 100, 100 }, { true, 100, 100 } },
 		.query = true,
 		.querier = { 10, 0, 0, 254 },
 		.server_known = true,
@@ -23,13 +34,19 @@ healthy(void)
 		.answers_probes = true,
 		.server = { 10, 0, 0, 1 },
 		.chunks = 3,
+		.servers = { { .addr = { 10, 0, 0, 1 }, .has_identity = true, .chunks = 3 } },
+		.nservers = 1,
 		.group_heard = 1,
 		.group_group = 100,
 		.group_direct = 4,
+		.direct_group = 4,
 		.direct_direct = 4,
 		.large_sent = 12,
 		.largest = 1084,
-		.loss = { 100, 100, 100, 100 } };
+		.loss = lost(100, 100, 100, 100),
+		.burst_short = lost(100, 100, 100, 100),
+		.burst = { 100, 100, 100, 100, 50000, 50000, false },
+		.session = { 5000, 5000, 1000000 } };
 }
 
 /* Nothing through the group; directly it answers. */
@@ -39,8 +56,10 @@ deaf(void)
 	struct doctor_facts f = healthy();
 
 	f.replied = false;
-	f.group_heard = f.group_group = f.group_in = 0;
-	f.loss = (struct doctor_loss){ 0 };
+	f.group_heard = f.group_group = f.direct_group = 0;
+	f.at[0] = f.at[1] = (struct doctor_port){ true, 0, 0 };
+	f.loss = f.burst_short = f.burst = (struct doctor_loss){ 0 };
+	f.session = (struct doctor_session){ 0 };
 	return f;
 }
 
@@ -74,15 +93,18 @@ test_well(void)
 	struct doctor_report r;
 
 	doctor_judge(&f, &r);
-	T_CHECK(r.n == 12 && r.well);
+	T_CHECK(r.n == 17 && r.well);
 	for (unsigned i = 0; i < r.n; i++)
 		T_CHECK(r.check[i].status == DOCTOR_OK);
 	T_CHECK(strcmp(r.summary, "all is well: multicast arrives from 10.0.0.1") == 0);
 	/* Not root: it knows less, and nothing is wrong. */
 	f.watched = f.query = false;
-	f.reports_out = f.group_in = 0;
+	f.reports_out = f.at[0].seen = f.at[1].seen = 0;
+	f.own.asked = f.its.asked = false;
+	f.its.n = 0;
 	T_CHECK(sums_up(&f, true, "all is well"));
 	T_CHECK(says(&f, "membership", DOCTOR_UNKNOWN, "root"));
+	T_CHECK(says(&f, "address", DOCTOR_UNKNOWN, "root"));
 }
 
 static void
@@ -108,7 +130,7 @@ test_deaf(void)
 	f = deaf();
 	f.query = false;
 	T_CHECK(says(&f, "querier", DOCTOR_BAD, "no querier"));
-	f.group_in = 9;
+	f.at[1].seen = 9;
 	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "a firewall of this machine"));
 	f.rpf_drops = 1;
 	T_CHECK(says(&f, "multicast", DOCTOR_BAD, "rp_filter"));
@@ -117,19 +139,89 @@ test_deaf(void)
 	T_CHECK(sums_up(&f, false, "use -i eth1"));
 }
 
+/* Nothing can be sent: only that is said. */
 static void
-test_nobody(void)
+test_link(void)
+{
+	static const struct {
+		enum doctor_link link;
+		const char *words;
+	} cases[] = {
+		{ DOCTOR_LINK_DOWN, "eth0 is down" },
+		{ DOCTOR_LINK_NO_CARRIER, "eth0 has no carrier: is the cable in" },
+		{ DOCTOR_LINK_NO_ADDRESS, "eth0 has no IPv4 address" },
+		{ DOCTOR_LINK_NO_ROUTE, "no route to 239.1.2.3: name the interface (-i eth0)" },
+		{ DOCTOR_LINK_NONE, "no network interface but the loopback" },
+	};
+	struct doctor_report r;
+
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct doctor_facts f = { .link = cases[i].link,
+			.iface = "eth0",
+			.group = { 239, 1, 2, 3 } };
+		T_CHECK(says(&f, "interface", DOCTOR_BAD, cases[i].words));
+		T_CHECK(sums_up(&f, false, cases[i].words));
+		doctor_judge(&f, &r);
+		T_CHECK(r.n == 1);
+	}
+}
+
+static void
+test_addresses(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.own.n = 1;
+	memcpy(f.own.mac[0], "\2\0\0\0\0\7", ARP_MAC_BYTES);
+	T_CHECK(sums_up(&f, false,
+	    "another machine, 02:00:00:00:00:07, has the address 10.0.0.9, too"));
+	f = healthy();
+	f.its.n = 2;
+	memcpy(f.its.mac[1], "\2\0\0\0\0\7", ARP_MAC_BYTES);
+	T_CHECK(sums_up(&f, false,
+	    "two machines, 02:00:00:00:00:01 and 02:00:00:00:00:07, have the server's "
+	    "address, 10.0.0.1"));
+	/* The server is elsewhere: reached; behind a router; not reached, but heard. */
+	f = healthy();
+	f.addr[2] = 8;
+	T_CHECK(sums_up(&f, true, "all is well"));
+	T_CHECK(says(&f, "subnet", DOCTOR_OK, "not in 10.0.8.9/24"));
+	f.direct_direct = f.group_direct = f.direct_group = 0;
+	f.hops = 1;
+	T_CHECK(says(&f, "subnet", DOCTOR_OK, "there is a way to it"));
+	f.hops = 0;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is in this network, but not in 10.0.8.9/24"));
+	T_CHECK(says(&f, "unicast", DOCTOR_UNKNOWN, "no way between"));
+	f.group_heard = f.group_group = 0;
+	T_CHECK(says(&f, "subnet", DOCTOR_UNKNOWN, "routers must be between"));
+	f.server_known = false;
+	T_CHECK(says(&f, "subnet", DOCTOR_UNKNOWN, "no server is known"));
+}
+
+/* Nothing at all came from the server. */
+static struct doctor_facts
+silent(void)
 {
 	struct doctor_facts f = deaf();
 
-	f.group_direct = f.direct_direct = f.large_sent = f.largest = 0;
+	f.group_direct = f.direct_direct = f.large_sent = f.largest = f.nservers = 0;
 	f.answers_probes = f.server_known = false;
+	f.its = (struct doctor_arp){ 0 };
 	f.hops = -1;
+	return f;
+}
+
+static void
+test_nobody(void)
+{
+	struct doctor_facts f = silent();
+
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "nothing answers"));
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "-S ADDR"));
 	T_CHECK(says(&f, "multicast", DOCTOR_UNKNOWN, "nothing was sent"));
-	f.server_known = f.refused = true;
-	T_CHECK(says(&f, "server", DOCTOR_BAD, "no frisbeed listens"));
+	/* What others say to the group arrives at our sockets: no firewall. */
+	f.at[0] = (struct doctor_port){ true, 7, 7 };
+	T_CHECK(sums_up(&f, false, "nothing answers"));
 	f.refused_out = true;
 	T_CHECK(sums_up(&f, false, "does not let packets to the group out"));
 	/* A session's blocks come, and it does not hear us. */
@@ -137,6 +229,125 @@ test_nobody(void)
 	f.group_direct = f.direct_direct = 0;
 	f.group_heard = 50;
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "does not reach it"));
+}
+
+/* The server's machine, when its address is known. */
+static void
+test_host(void)
+{
+	struct doctor_facts f = silent();
+
+	f.server_known = f.named = true;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 does not answer a ping, either"));
+	f.its.asked = true;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is not there (no answer to ARP)"));
+	f.unreachable = true;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is not there (host unreachable)"));
+	f.unreachable = false;
+	f.its.n = 1;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but nothing at its UDP port 5008"));
+	f.its = (struct doctor_arp){ 0 };
+	f.pinged = true;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but nothing at its UDP port 5008"));
+	f.refused = true;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but no frisbeed answers there"));
+	f.other_port = 5010;
+	memcpy(f.other_group, "\357\1\2\4", 4);
+	T_CHECK(sums_up(&f, false, "10.0.0.1 serves 239.1.2.4 at port 5010"));
+	f.by_unicast = true;
+	T_CHECK(sums_up(&f, false, "serves each client by itself: use -m 10.0.0.1"));
+	T_CHECK(says(&f, "unicast", DOCTOR_OK, "each client"));
+	f.by_unicast = false;
+	f.by_broadcast = true;
+	memcpy(f.broadcast, "\12\0\0\377", 4);
+	T_CHECK(sums_up(&f, false, "serves by broadcast: use -b -m 10.0.0.255"));
+	/* Another one than -S says. */
+	f = silent();
+	f.server_known = f.named = true;
+	f.nservers = 1;
+	memcpy(f.servers[0].addr, "\12\0\0\5", 4);
+	T_CHECK(sums_up(&f, false, "10.0.0.5 serves this group and port, not 10.0.0.1"));
+}
+
+/* Which of the two directions of the group fails, and where. */
+static void
+test_directions(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.replied = false;
+	f.group_group = f.group_direct = 0;
+	T_CHECK(says(&f, "to server", DOCTOR_BAD, "forward the group to the server's port"));
+	T_CHECK(sums_up(&f, false, "does not reach 10.0.0.1, where frisbeed runs"));
+	T_CHECK(says(&f, "second port", DOCTOR_OK, "arrive"));
+	f = deaf();
+	f.mute = true;
+	T_CHECK(sums_up(&f, false, "frisbeed runs at 10.0.0.1, but its own firewall"));
+	T_CHECK(says(&f, "to server", DOCTOR_OK, "reaches the server"));
+	/* STATE comes at the second port, our probes do not go there. */
+	f = healthy();
+	f.group_group = f.group_direct = f.direct_group = f.direct_direct = 0;
+	f.second_heard = true;
+	T_CHECK(says(&f, "second port", DOCTOR_BAD, "does not reach the server"));
+}
+
+static void
+test_servers(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.servers[1] = f.servers[0];
+	f.servers[1].addr[3] = 5;
+	f.nservers = 2;
+	T_CHECK(says(&f, "servers", DOCTOR_OK, "10.0.0.1 and 10.0.0.5 serve the same image"));
+	T_CHECK(sums_up(&f, true, "all is well"));
+	f.servers[1].identity[15] = 1;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 and 10.0.0.5 serve different images"));
+	f.servers[1].has_identity = false; /* an old one */
+	T_CHECK(says(&f, "servers", DOCTOR_OK, "same"));
+	f.servers[1].chunks = 4;
+	T_CHECK(says(&f, "servers", DOCTOR_BAD, "different"));
+	f.servers[1].chunks = 3;
+	f.servers[2] = f.servers[1];
+	f.servers[2].addr[3] = 6;
+	f.servers[2].any_file = true;
+	f.nservers = 3;
+	T_CHECK(sums_up(&f, false, "10.0.0.1 and 10.0.0.6 serve different images"));
+}
+
+/* Many at once, and the blocks of a session. */
+static void
+test_bursts(void)
+{
+	struct doctor_facts f = healthy();
+
+	f.burst.got = 20;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "80 % of 100 packets as large as blocks"));
+	T_CHECK(sums_up(&f, false, "a slow link, or one that something else fills"));
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "380 packets (3.3 Mbit/s) a second pass"));
+	f.burst_short.got = 60;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "a slow link"));
+	f.burst_short.got = 30;
+	T_CHECK(sums_up(&f, false, "a limit of packets in a switch (storm control?)"));
+	f.iface_drops = 3;
+	T_CHECK(says(&f, "burst", DOCTOR_BAD, "the interface itself drops"));
+	f.burst.dropped_here = true;
+	T_CHECK(says(&f, "burst", DOCTOR_UNKNOWN, "too busy"));
+	/* No more than of any packets. */
+	f = healthy();
+	f.burst.got = f.loss.got = 60;
+	T_CHECK(says(&f, "burst", DOCTOR_OK, "40 %"));
+	f.burst.answered = f.burst.got = 5;
+	T_CHECK(says(&f, "burst", DOCTOR_UNKNOWN, "only 5 of 100"));
+	f.burst.sent = 0;
+	T_CHECK(says(&f, "burst", DOCTOR_UNKNOWN, "not measured"));
+	f = healthy();
+	f.session.heard = 2000;
+	T_CHECK(sums_up(&f, false, "60 % of the blocks that a session sends just now"));
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "43.0 Mbit/s, get lost"));
+	T_CHECK(says(&f, "session", DOCTOR_BAD, "about 17.2 Mbit/s pass"));
+	f.loss.got = 60;
+	T_CHECK(says(&f, "session", DOCTOR_OK, "60 %"));
 }
 
 static void
@@ -149,20 +360,26 @@ test_quality(void)
 	f.mtu = 900;
 	T_CHECK(says(&f, "mtu", DOCTOR_BAD, "the MTU of eth0 is 900"));
 	f = healthy();
-	f.loss = (struct doctor_loss){ 100, 98, 98, 97 };
+	f.loss = lost(100, 98, 98, 97);
 	T_CHECK(says(&f, "loss", DOCTOR_OK, "2 % of 100 packets to"));
-	f.loss = (struct doctor_loss){ 100, 90, 90, 81 };
+	f.loss = lost(100, 90, 90, 81);
 	T_CHECK(says(&f, "loss", DOCTOR_BAD,
 	    "10 % of 100 packets to the server are "
 	    "lost, 10 % of 90 from it"));
+	f.loss = lost(100, 100, 100, 52);
+	T_CHECK(says(&f, "loss", DOCTOR_BAD, "about 1.9 times as many packets, and as long"));
+	f.loss = lost(100, 100, 100, 0);
+	T_CHECK(says(&f, "loss", DOCTOR_BAD, "no load can end"));
+	f.loss = lost(100, 60, 60, 60);
+	T_CHECK(says(&f, "loss", DOCTOR_BAD, "often comes late"));
 	/* A server that lies. */
-	f.loss = (struct doctor_loss){ 100, 4000000000u, 5, 100 };
+	f.loss = lost(100, 4000000000u, 5, 100);
 	T_CHECK(says(&f, "loss", DOCTOR_OK, "0 % of 100"));
 	f = healthy();
 	f.odd_port = 40000;
 	T_CHECK(says(&f, "source", DOCTOR_BAD, "port 40000 instead of 5007"));
 	f = healthy();
-	f.group_group = 0;
+	f.group_group = f.direct_group = 0;
 	f.loss = (struct doctor_loss){ 0 };
 	T_CHECK(says(&f, "second port", DOCTOR_BAD, "UDP port 5008"));
 }
@@ -182,9 +399,15 @@ int
 main(void)
 {
 	test_well();
+	test_link();
+	test_addresses();
 	test_file();
 	test_deaf();
 	test_nobody();
+	test_host();
+	test_directions();
+	test_servers();
+	test_bursts();
 	test_quality();
 	return t_done();
 }

@@ -1,0 +1,51 @@
+# doctor_lib.sh: frisbee --doctor in networks that ail.  Some are examined at the same time, each at a node of its own:
+#	examine NODE OPTIONS...		in the background
+#	told EXIT NODE			its end; what it said is in $T/says, for says and summed
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+requires python3 nft
+
+doctor_up() {	# NODES: as lab_up, with a querier that asks at once, and small images
+	lab_up "$1"
+	# As in tests/lab/silence.sh: it snoops at once.
+	ip link set br0 type bridge mcast_querier 0 mcast_query_response_interval 100 mcast_query_interval 300
+	ip link set br0 type bridge mcast_querier 1 || skip "no querier here"
+	head -c 2M /dev/urandom > "$T/disk"
+	"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+	sleep 1.5
+}
+examine() {	# NODE OPTIONS...
+	local node=$1; shift
+	timeout 120 ip netns exec "$LAB$node" "$BIN/frisbee" -m $GROUP -p $PORT --doctor "$@" > "$T/says.$node" 2> "$T/stderr.$node" &
+	EXAMS[$node]=$!; PIDS+=($!)
+}
+declare -A EXAMS
+told() {	# EXIT NODE
+	local got
+	wait "${EXAMS[$2]}"; got=$?
+	cat "$T/says.$2" "$T/stderr.$2" > "$T/says"
+	tail -n 1 "$T/says" | sed "s/^/	$2: /"
+	[ $got = "$1" ] && echo "ok: exit $1" || { fail "exit $got, not $1"; cat "$T/says"; }
+}
+doctor() {	# EXIT NODE OPTIONS...: now, and alone
+	local want=$1 node=$2; shift 2
+	examine "$node" "$@"; told "$want" "$node"
+}
+says() {	# STATUS CHECK WORDS
+	if grep -q "^$1 *$2  *.*$3" "$T/says"; then echo "ok: $1 $2: $3"
+	else fail "not said: $1 $2 $3"; cat "$T/says"; fi
+}
+never() { if grep -q "$1" "$T/says"; then fail "said: $1"; cat "$T/says"; else echo "ok: not said: $1"; fi; }
+summed() { if tail -n 1 "$T/says" | grep -q "$1"; then echo "ok: at the end: $1"; else fail "at the end not: $1"; cat "$T/says"; fi; }
+rules() { on "$1" nft -f - || skip "nft rules are not allowed here"; }
+norules() { on "$1" nft flush ruleset; }
+switch() { nft -f - || skip "nft rules are not allowed here"; }
+# Another server: WHERE NAME OPTIONS... IMAGE; -m and -p are among the options.  Its process is ${SERVERS[NAME]}.
+another() {
+	local where=$1 name=$2 i; shift 2
+	: > "$T/$name.log"
+	ip netns exec "$LAB$where" "$BIN/frisbeed" -d "$@" 2> "$T/$name.log" & SERVERS[$name]=$!; PIDS+=($!)
+	for ((i = 0; i < 100; i++)); do grep -q serving "$T/$name.log" && return; sleep 0.05; done
+	fail "$name did not start: $(cat "$T/$name.log")"
+}
+declare -A SERVERS
+no_more() { kill "$@" 2> /dev/null; wait "$@" 2> /dev/null; }
