@@ -36,7 +36,7 @@ static const struct cli_program prog = {
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {
-	const struct opts *o = opts;
+	struct opts *o = opts;
 
 	if (n < 1)
 		return err_misuse(e, "an image is needed");
@@ -44,7 +44,11 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
-	if (daemon_run(o, operands, (unsigned)n, e) != 0)
+	int rc = net_options_read_key(&o->net, e);
+	if (rc == 0)
+		rc = daemon_run(o, operands, (unsigned)n, e);
+	net_options_wipe_key(&o->net);
+	if (rc != 0)
 		return -1;
 	return cli_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
 }
