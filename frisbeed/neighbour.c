@@ -103,7 +103,7 @@ conclude(const struct question *q, uint32_t id)
 	err_set(&s->err, ERR_REFUSED,
 	    "another frisbeed at %s serves %s already%s; choose another group or port "
 	    "(--force serves there, too)",
-	    netif_text(q->answered ? q->from : g->last, addr), s->where,
+	    netif_text(q->answered ? q->from : g->of[IGNORED_SEALED].first, addr), s->where,
 	    q->answered ? "" : ", with a --group-key");
 	s->err.os = EADDRINUSE;
 	s->state = SESSION_FAILED;

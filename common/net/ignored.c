@@ -22,9 +22,12 @@ ignored_add(struct ignored *g, enum ignored_why why, const uint8_t from[4], uint
 	if (c->n++ == 0)
 		memcpy(c->first, from, 4);
 	c->all++;
-	g->asks |= why != IGNORED_FORGED;
-	memcpy(g->last, from, 4);
-	g->last_port = port;
+	if (why == IGNORED_FORGED ||
+	    (g->asks && memcmp(g->asker, g->told, sizeof g->told) != 0))
+		return;
+	g->asks = true;
+	memcpy(g->asker, from, 4);
+	g->asker_port = port;
 }
 
 /* "5 packets without authentication were ignored, the first from 10.0.0.1" */
@@ -71,6 +74,7 @@ ignored_answer(struct ignored *g, uint64_t now_us)
 		return false;
 	g->asks = false;
 	g->told_us = now_us;
+	memcpy(g->told, g->asker, sizeof g->told);
 	return true;
 }
 

@@ -28,11 +28,13 @@ struct ignored {
 		uint8_t first[4]; /* who sent the first of n */
 		uint64_t at_us; /* it is said then at the earliest; 0: now begins */
 	} of[IGNORED_WHYS];
-	/* Somebody may not know how it is: told once a second at most. */
+	/* Somebody may not know how it is: one is told once a second at most, not always the
+	 * same one when there are several. */
 	bool asks;
 	uint64_t told_us;
-	uint8_t last[4];
-	uint16_t last_port;
+	uint8_t asker[4];
+	uint16_t asker_port;
+	uint8_t told[4];
 };
 
 void ignored_add(struct ignored *, enum ignored_why, const uint8_t from[4], uint16_t port);
@@ -40,7 +42,7 @@ void ignored_add(struct ignored *, enum ignored_why, const uint8_t from[4], uint
  * for who waits for a server. */
 bool ignored_say(
     struct ignored *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
-/* True, once a second at most: tell who sent the last one how it is here. */
+/* True, once a second at most: tell the asker how it is here. */
 bool ignored_answer(struct ignored *, uint64_t now_us);
 /* Why who waits for a server has waited in vain, as far as this can be the reason: the end of
  * a sentence, or NULL. */

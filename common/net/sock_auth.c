@@ -151,8 +151,8 @@ sock_answer_ignored(struct sock *s, uint64_t now_us)
 		return;
 	const struct ignored *g = auth_ignored(s->auth);
 	if (s->cfg.any_sender) {
-		memcpy(&to.sin_addr, g->last, 4);
-		to.sin_port = htons(g->last_port);
+		memcpy(&to.sin_addr, g->asker, 4);
+		to.sin_port = htons(g->asker_port);
 	}
 	size_t n = auth_put_notice(s->auth, pkt);
 	if (n > 0 && to.sin_port != 0)
