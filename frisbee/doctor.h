@@ -19,6 +19,7 @@ enum { DOCTOR_LOSS_PROBES = 100, DOCTOR_TTL = 5 /* of our group packets */ };
 struct doctor_config {
 	const struct sock_config *net;
 	const char *server; /* -S, or NULL */
+	const uint8_t *key; /* --group-key, or NULL */
 	bool json;
 };
 
@@ -38,6 +39,8 @@ struct doctor_facts {
 	/* The server. */
 	bool server_known, replied, answers_probes, refused; /* ICMP: no such port */
 	bool any_file; /* what it serves is no image */
+	bool authenticated;        /* --group-key */
+	const char *other_keys;    /* what was ignored means this; NULL: nothing was */
 	uint8_t server[4];
 	uint32_t chunks;
 	unsigned group_heard; /* packets of its that reached us through the group */
@@ -63,7 +66,7 @@ struct doctor_check {
 	char text[400]; /* and what to do about it */
 };
 
-enum { DOCTOR_CHECKS_MAX = 12 };
+enum { DOCTOR_CHECKS_MAX = 13 };
 
 struct doctor_report {
 	unsigned n;

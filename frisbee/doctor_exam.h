@@ -11,6 +11,7 @@
 #include "common/net/netif.h"
 #include "common/net/probe.h"
 #include "common/net/sock.h"
+#include "common/net/wirext.h"
 #include "frisbee/doctor.h"
 
 enum {
@@ -26,6 +27,7 @@ struct exam {
 	struct doctor_facts *f;
 	struct netif netif;
 	int first, second, direct, watch; /* sockets */
+	struct auth *auth;
 	uint32_t id;
 	uint64_t got[(DOCTOR_LOSS_PROBES + 63) / 64];
 	int others[EXAM_OTHERS];
@@ -34,8 +36,9 @@ struct exam {
 };
 
 struct heard {
-	uint8_t pkt[PROBE_BYTES_MAX + 1];
-	size_t len;
+	uint8_t buf[AUTH_HEADER_BYTES + WIREXT_PACKET_MAX];
+	const uint8_t *pkt; /* what of it is for us */
+	size_t len, ip_bytes; /* ip_bytes: of the whole packet */
 	uint8_t from[4];
 	uint16_t port;
 	int ttl; /* -1 unknown */
@@ -49,7 +52,7 @@ int exam_open_group(
 void exam_send(struct exam *, int fd, const uint8_t addr[4], uint16_t port,
     const void *pkt, size_t len);
 /* One packet, if any has come. */
-bool exam_receive(int fd, struct heard *);
+bool exam_receive(struct exam *, int fd, struct heard *);
 uint32_t exam_mtu(const char *iface); /* 0: not known */
 
 /* doctor_hear.c: */

@@ -105,8 +105,8 @@ hear_echo(struct exam *x, const struct heard *h, bool by_group)
 		f->direct_direct++;
 	if (p.number >= EXAM_NUMBER_LOSS)
 		hear_loss(x, &p);
-	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->len + 28)
-		f->largest = (uint32_t)h->len + 28;
+	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->ip_bytes)
+		f->largest = (uint32_t)h->ip_bytes;
 }
 
 static void
@@ -116,7 +116,7 @@ hear_others(struct exam *x)
 	struct heard h;
 
 	for (unsigned i = 0; i < x->nothers; i++)
-		while (exam_receive(x->others[i], &h))
+		while (exam_receive(x, x->others[i], &h))
 			if (is_servers(x, &h, &m)) {
 				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
 				    x->other[i].name);
@@ -129,12 +129,12 @@ hear_all(struct exam *x)
 {
 	struct heard h;
 
-	while (exam_receive(x->first, &h))
+	while (exam_receive(x, x->first, &h))
 		hear_first(x, &h);
-	while (exam_receive(x->second, &h))
+	while (exam_receive(x, x->second, &h))
 		hear_echo(x, &h, true);
 	errno = 0;
-	while (exam_receive(x->direct, &h))
+	while (exam_receive(x, x->direct, &h))
 		hear_echo(x, &h, false);
 	x->f->refused |= errno == ECONNREFUSED;
 	hear_others(x);

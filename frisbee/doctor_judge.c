@@ -11,6 +11,13 @@ enum {
 	BLOCK_IP_BYTES = WIRE_BLOCK_PACKET_BYTES + 28,
 };
 
+/* A packet with a block. */
+static uint32_t
+block_bytes(const struct doctor_facts *f)
+{
+	return BLOCK_IP_BYTES + (f->authenticated ? AUTH_HEADER_BYTES : 0);
+}
+
 static void __attribute__((format(printf, 4, 5))) say(struct doctor_report *r,
     const char *name, enum doctor_status status, const char *fmt, ...)
 {
@@ -115,6 +122,17 @@ judge_server(const struct doctor_facts *f, struct doctor_report *r)
 		    "nothing answers: no frisbeed serves this group and port, or "
 		    "nothing of ours reaches it%s",
 		    f->server_known ? "" : "; -S ADDR would try it directly");
+}
+
+static void
+judge_authentication(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->authenticated && answers(f))
+		say(r, "authentication", DOCTOR_OK,
+		    "every packet is authenticated by the --group-key");
+	else if (f->other_keys != NULL && !answers(f))
+		say(r, "authentication", DOCTOR_BAD, "packets were ignored%s",
+		    f->other_keys);
 }
 
 static void
@@ -252,21 +270,21 @@ judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 static void
 judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
 {
-	if (f->mtu < BLOCK_IP_BYTES)
+	if (f->mtu < block_bytes(f))
 		say(r, "mtu", DOCTOR_BAD,
-		    "the MTU of %s is %u, packets with blocks have %d bytes: raise it "
+		    "the MTU of %s is %u, packets with blocks have %u bytes: raise it "
 		    "(ip link set %s mtu 1500)",
-		    f->iface, f->mtu, BLOCK_IP_BYTES, f->iface);
+		    f->iface, f->mtu, block_bytes(f), f->iface);
 	else if (f->large_sent == 0)
 		say(r, "mtu", DOCTOR_UNKNOWN, "no server that answers probes");
-	else if (f->largest >= BLOCK_IP_BYTES)
+	else if (f->largest >= block_bytes(f))
 		say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", f->largest);
 	else
 		say(r, "mtu", DOCTOR_BAD,
-		    "packets with blocks have %d bytes, and such do not pass, only "
+		    "packets with blocks have %u bytes, and such do not pass, only "
 		    "those of up to %u: raise the MTU on the way between the server "
 		    "and here",
-		    BLOCK_IP_BYTES, f->largest);
+		    block_bytes(f), f->largest);
 }
 
 static void
@@ -312,7 +330,7 @@ judge_loss(const struct doctor_facts *f, struct doctor_report *r)
 static const struct doctor_check *
 worst(const struct doctor_report *r)
 {
-	static const char *const order[] = { "interface", "sending", "source",
+	static const char *const order[] = { "authentication", "interface", "sending", "source",
 		"membership", "multicast", "server" };
 
 	for (unsigned o = 0; o < sizeof order / sizeof order[0]; o++)
@@ -331,7 +349,8 @@ doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 {
 	static void (*const checks[])(
 	    const struct doctor_facts *, struct doctor_report *) = { judge_interface,
-		judge_sending, judge_membership, judge_server, judge_source,
+		judge_sending, judge_membership, judge_server, judge_authentication,
+		judge_source,
 		judge_multicast, judge_direct, judge_second_port, judge_querier,
 		judge_mtu, judge_routers, judge_loss };
 	const char *serves = f->any_file ? ", which serves a file, not an image: use -N"

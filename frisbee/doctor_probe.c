@@ -230,6 +230,9 @@ begin(struct exam *x, const struct doctor_config *c, struct err *e)
 	f->member_before = watch_is_member(f->iface, f->group);
 	if (getrandom(&x->id, sizeof x->id, 0) != sizeof x->id)
 		return err_os(e, "no random numbers");
+	if (sock_new_auth_at(&x->auth, f->group, f->port, false, c->key, e) != 0)
+		return -1;
+	f->authenticated = c->key != NULL;
 	x->watch = watch_open(x->netif.index, f->group);
 	f->watched = x->watch >= 0;
 	x->first = exam_open_group(x, &x->netif, f->port, e);
@@ -252,6 +255,9 @@ doctor_probe(const struct doctor_config *c, struct doctor_facts *f, struct err *
 	if (rc == 0)
 		rc = examine(&x, e);
 	f->rpf_drops = watch_rpf_drops() - dropped;
+	if (x.auth != NULL)
+		f->other_keys = ignored_reason(auth_ignored(x.auth));
+	auth_free(x.auth);
 	close_group(&x);
 	if (x.direct >= 0)
 		close(x.direct);

@@ -224,14 +224,18 @@ run(struct opts *o, const char *target, struct err *e)
 }
 
 static int
-examine(const struct opts *o, struct err *e)
+examine(struct opts *o, struct err *e)
 {
 	struct sock_config nc;
 	struct doctor_config dc = { .net = &nc, .server = o->server, .json = o->json };
 
-	if (net_options_resolve(&o->net, &nc, e) != 0)
+	if (net_options_resolve(&o->net, &nc, e) != 0 ||
+	    net_options_read_key(&o->net, e) != 0)
 		return -1;
-	return doctor_run(&dc, e);
+	dc.key = net_options_key(&o->net);
+	int rc = doctor_run(&dc, e);
+	net_options_wipe_key(&o->net);
+	return rc;
 }
 
 static int

@@ -63,6 +63,9 @@ void sock_authenticate(struct sock *, struct auth *, enum auth_port);
  * Errors as of auth_new(), and ERR_IO. */
 int sock_new_auth(struct auth **, const struct sock *, bool server, const uint8_t *key,
     struct err *);
+/* ... of a session at this group (zeros: none) and first port. */
+int sock_new_auth_at(struct auth **, const uint8_t group[4], uint16_t port, bool server,
+    const uint8_t *key, struct err *);
 /* For who sends and receives at the same port by another socket: the header of a packet, and
  * its length, which is 0 when there is none to be (-1 as auth_seal()); and what of a packet is
  * for the session, or NULL. */

@@ -25,9 +25,19 @@ int
 sock_new_auth(struct auth **out, const struct sock *s, bool server, const uint8_t *key,
     struct err *e)
 {
+	static const uint8_t none[4];
+
+	return sock_new_auth_at(
+	    out, s->group ? sock_dest(s) : none, sock_port(s), server, key, e);
+}
+
+int
+sock_new_auth_at(struct auth **out, const uint8_t group[4], uint16_t port, bool server,
+    const uint8_t *key, struct err *e)
+{
 	uint64_t random[3];
 	struct auth_config c = {
-		.server = server, .key = key, .port = sock_port(s), .senders = SENDERS
+		.server = server, .key = key, .port = port, .senders = SENDERS
 	};
 
 	if (getrandom(random, sizeof random, 0) != sizeof random)
@@ -35,8 +45,7 @@ sock_new_auth(struct auth **out, const struct sock *s, bool server, const uint8_
 	c.id = random[0];
 	c.seed = random[1];
 	c.session = server ? random[2] | 1 : 0;
-	if (s->group)
-		memcpy(c.group, sock_dest(s), 4);
+	memcpy(c.group, group, 4);
 	return auth_new(out, &c, e);
 }
 

@@ -98,6 +98,22 @@ gives_up 1 "the session there needs its --group-key"
 gives_up 2 "the --group-key is not the one of the session there"
 ends now
 
+echo "== the doctor"
+doctor() {	# NODE EXIT WORDS OPTIONS...
+	local node=$1 want=$2 words=$3 rc; shift 3
+	on "$node" timeout 60 "$BIN/frisbee" --doctor -m $GROUP -p $PORT "$@" > "$T/doctor" 2>&1; rc=$?
+	check "exit $rc, and it says: $words: $(tail -n 1 "$T/doctor")" said "$words" "$T/doctor" && [ $rc = "$want" ] || fail "exit $rc, not $want"
+}
+serve $KEY "$T/disk.ndz"
+doctor 1 0 "^ok *authentication *every packet is authenticated" $KEY
+check "packets with blocks pass" said "^ok *mtu *packets of 1132 bytes pass" "$T/doctor"
+check "and come directly" said "^ok *unicast" "$T/doctor"
+check "few are lost: $(grep "^.* loss " "$T/doctor")" said "^ok *loss" "$T/doctor"
+doctor 1 1 "^packets were ignored; the session there needs its --group-key"
+doctor 1 1 "^packets were ignored; the --group-key is not the one" --group-key "$T/other"
+check "nobody joined" [ "$(stat_of "$T/stats" joins)" = 0 ]
+ends now
+
 echo "== a second server is found out"
 serve $KEY "$T/disk.ndz"
 for k in "$KEY" ""; do	# not by one with another key: to that one, this is a stranger
