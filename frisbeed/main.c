@@ -27,6 +27,8 @@ static const struct cli_program prog = {
 		    "  frisbeed -m 239.192.1.5+ -p 5005 -W 900M a.ndz b.ndz         "
 		    "a group each, 900 Mbit/s for both\n"
 		    "  frisbeed -p 5005 a.ndz@239.192.1.5 b.ndz@239.192.9.1:6000\n"
+		    "  frisbeed --group-key lab.group -m 239.192.1.5 -p 5005 a.ndz "
+		    " only who has the key\n"
 		    "  frisbeed --unicast -m 10.1.0.1 -p 5005 ubuntu.ndz            "
 		    "a stream for each client\n",
 	.tables = { { net_opts, offsetof(struct opts, net), "Network" },

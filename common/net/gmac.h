@@ -1,6 +1,6 @@
 /* gmac.h: what authenticates a packet: AES-128-GCM over nothing but associated data (GMAC).
  *
- * With the processor's instructions it is the cheapest one that can be had of libcrypto: bench/mac.c
+ * With the processor's instructions it is the cheapest one that can be had of libcrypto: bench/auth.c
  * compares.  No number may be used twice with one key, or the key is as good as known.
  * Source: NIST SP 800-38D.
  */
