@@ -136,14 +136,21 @@ test_bytes(void)
 	/* By another program that knows HKDF and GMAC. */
 	static const uint8_t tag[] = { 0xeb, 0x25, 0x51, 0x90, 0x61, 0x72, 0x37, 0xfc,
 		0x96, 0x63, 0x94, 0xcd, 0x9d, 0x4b, 0x3d, 0x27 };
+	static const uint8_t hello_tag[] = { 0xc3, 0x8b, 0x21, 0xf4, 0x43, 0x1e, 0xb2,
+		0xbe, 0xd5, 0x9d, 0x31, 0xda, 0x3a, 0x69, 0xe6, 0xa4 };
 	struct auth *s = make(
 	    true, group_key, UINT64_C(0x0102030405060708), UINT64_C(0x2122232425262728));
-	uint8_t pkt[PACKET];
+	struct auth *c = make(false, group_key, 2, 0);
+	uint8_t pkt[PACKET], hello[AUTH_PACKET_MAX];
 
 	seal_at(s, AUTH_SECOND, pkt, 0x55);
 	T_CHECK(memcmp(pkt, head, sizeof head) == 0);
 	T_CHECK(memcmp(pkt + 32, tag, sizeof tag) == 0);
+	T_CHECK(auth_put_hello(c, hello) == AUTH_HEADER_BYTES &&
+		memcmp(hello, "FBXA\1", 6) == 0 && hello[8] == 2 &&
+		memcmp(hello + 32, hello_tag, sizeof hello_tag) == 0);
 	auth_free(s);
+	auth_free(c);
 }
 
 static void
@@ -271,6 +278,7 @@ test_others(void)
 	T_CHECK(!meet(w, s) && ignored(s, IGNORED_KEY) == 1);
 	seal(s2, pkt, 1);
 	T_CHECK(opens(c, pkt) == -1 && opens(s, pkt) == -1); /* another session */
+	T_CHECK(ignored(c, IGNORED_FORGED) + ignored(s, IGNORED_FORGED) == 0);
 	seal(there, pkt, 1);
 	T_CHECK(opens(c, pkt) == -1); /* the same number, at another place */
 	n = auth_put_hello(c, hello);
