@@ -156,7 +156,9 @@ once_forged(void *arg, unsigned i)
 static void
 measure_pair(void)
 {
-	struct auth_config c = { .server = true, .key = key, .id = 1 << 30, .session = 7, .senders = 8 };
+	struct auth_config c = {
+		.server = true, .key = key, .id = 1 << 30, .session = 7, .senders = 8
+	};
 	struct pair p;
 	uint8_t hello[AUTH_PACKET_MAX];
 	const uint8_t from[4] = { 0 };

@@ -25,7 +25,8 @@ hkdf(const struct auth *a, const void *salt, size_t salt_bytes, const void *info
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
 	EVP_KDF_CTX *ctx = kdf != NULL ? EVP_KDF_CTX_new(kdf) : NULL;
 	OSSL_PARAM p[] = {
-		OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)"SHA256", 0),
+		OSSL_PARAM_construct_utf8_string(
+		    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)"SHA256", 0),
 		OSSL_PARAM_construct_octet_string(
 		    OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)a->key, sizeof a->key),
 		OSSL_PARAM_construct_octet_string(
