@@ -26,6 +26,7 @@ enum {
 struct doctor_config {
 	const struct sock_config *net;
 	const char *server; /* -S, or NULL */
+	const uint8_t *key; /* --group-key, or NULL */
 	bool json;
 };
 
@@ -89,6 +90,8 @@ struct doctor_facts {
 	bool named; /* by -S */
 	bool server_known, replied, answers_probes;
 	bool any_file; /* what it serves is no image */
+	bool authenticated;     /* --group-key */
+	const char *other_keys; /* what was ignored means this; NULL: nothing was */
 	uint8_t server[4];
 	uint32_t chunks;
 	struct doctor_server servers[DOCTOR_SERVERS];

@@ -22,6 +22,7 @@
 #include "common/net/netif.h"
 #include "common/net/probe.h"
 #include "common/net/sock.h"
+#include "common/net/wirext.h"
 #include "frisbee/doctor.h"
 
 enum {
@@ -43,6 +44,7 @@ struct exam {
 	int plain;                        /* first port, no group */
 	int arp, ping;
 	bool ping_whole; /* it gives IP headers, too */
+	struct auth *auth;
 	uint8_t mac[ARP_MAC_BYTES];
 	uint32_t id;
 	/* Which of many probes are measured now, and which came back. */
@@ -57,8 +59,9 @@ struct exam {
 };
 
 struct heard {
-	uint8_t pkt[WIREXT_PACKET_MAX + 1];
-	size_t len;
+	uint8_t buf[AUTH_HEADER_BYTES + WIREXT_PACKET_MAX + 1];
+	const uint8_t *pkt;   /* what of it is for us, */
+	size_t len, ip_bytes; /* ... and how long it is; ip_bytes: of the whole packet */
 	uint8_t from[4], to[4]; /* to: of the plain socket only */
 	uint16_t port;
 	int ttl; /* -1 unknown */
@@ -74,7 +77,7 @@ int exam_open_plain(const struct exam *, struct err *);
 void exam_send(struct exam *, int fd, const uint8_t addr[4], uint16_t port,
     const void *pkt, size_t len);
 /* One packet, if any has come. */
-bool exam_receive(int fd, struct heard *);
+bool exam_receive(struct exam *, int fd, struct heard *);
 
 /* doctor_link.c: */
 /* Which interface, and in what state; f->link says whether there is more to examine. */

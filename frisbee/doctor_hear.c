@@ -70,7 +70,6 @@ hear_first(struct exam *x, const struct heard *h)
 {
 	struct wire_msg m;
 
-	x->f->at[0].took += exam_is_server(x, h->from);
 	if (!is_servers(x, h, &m))
 		return;
 	if (is_our_reply(x, &m))
@@ -114,14 +113,13 @@ hear_echo(struct exam *x, const struct heard *h, bool by_group)
 		f->direct_direct++;
 	if (p.number >= EXAM_NUMBER_LOSS)
 		exam_count_loss(x, &p);
-	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->len + 28)
-		f->largest = (uint32_t)h->len + 28;
+	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->ip_bytes)
+		f->largest = (uint32_t)h->ip_bytes;
 }
 
 static void
 hear_second(struct exam *x, const struct heard *h)
 {
-	x->f->at[1].took += exam_is_server(x, h->from);
 	if (probe_is(h->pkt, h->len))
 		hear_echo(x, h, true);
 	else
@@ -155,13 +153,13 @@ hear_others(struct exam *x)
 	struct heard h;
 
 	for (unsigned i = 0; i < x->nothers; i++)
-		while (exam_receive(x->others[i], &h))
+		while (exam_receive(x, x->others[i], &h))
 			if (is_servers(x, &h, &m)) {
 				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
 				    x->other[i].name);
 				exam_note_server(x, &h, DOCTOR_TTL);
 			}
-	while (exam_receive(x->plain, &h))
+	while (exam_receive(x, x->plain, &h))
 		hear_plain(x, &h);
 	x->f->pinged |= x->plain >= 0 && errno == ECONNREFUSED;
 }
@@ -171,12 +169,12 @@ hear_all(struct exam *x)
 {
 	struct heard h;
 
-	while (exam_receive(x->first, &h))
+	while (exam_receive(x, x->first, &h))
 		hear_first(x, &h);
-	while (exam_receive(x->second, &h))
+	while (exam_receive(x, x->second, &h))
 		hear_second(x, &h);
 	errno = 0;
-	while (exam_receive(x->direct, &h))
+	while (exam_receive(x, x->direct, &h))
 		hear_echo(x, &h, false);
 	x->f->refused |= errno == ECONNREFUSED;
 	x->f->unreachable |= errno == EHOSTUNREACH;

@@ -37,6 +37,12 @@ judge_answers(const struct doctor_facts *f)
 	return judge_reaches(f) || f->direct_group + f->direct_direct > 0;
 }
 
+uint32_t
+judge_block_bytes(const struct doctor_facts *f)
+{
+	return DOCTOR_BLOCK_IP_BYTES + (f->authenticated ? AUTH_HEADER_BYTES : 0);
+}
+
 bool
 judge_same_subnet(const struct doctor_facts *f)
 {
@@ -50,8 +56,8 @@ judge_same_subnet(const struct doctor_facts *f)
 static const struct doctor_check *
 worst(const struct doctor_report *r)
 {
-	static const char *const order[] = { "interface", "address", "sending", "source",
-		"servers", "membership", "multicast", "to server", "server" };
+	static const char *const order[] = { "authentication", "interface", "address",
+		"sending", "source", "servers", "membership", "multicast", "to server", "server" };
 
 	for (unsigned o = 0; o < sizeof order / sizeof order[0]; o++)
 		for (unsigned i = 0; i < r->n; i++)
@@ -70,7 +76,8 @@ run_checks(const struct doctor_facts *f, struct doctor_report *r)
 	static void (*const checks[])(
 	    const struct doctor_facts *, struct doctor_report *) = { judge_interface,
 		judge_address, judge_subnet, judge_sending, judge_membership,
-		judge_server, judge_servers, judge_source, judge_multicast,
+		judge_server, judge_authentication, judge_servers, judge_source,
+		judge_multicast,
 		judge_to_server, judge_direct, judge_second_port, judge_querier,
 		judge_mtu, judge_routers, judge_loss, judge_session,
 		judge_burst };

@@ -15,6 +15,8 @@ void __attribute__((format(printf, 4, 5))) judge_say(struct doctor_report *,
 bool judge_arrives(const struct doctor_facts *);
 /* What we send to the group reaches the server. */
 bool judge_reaches(const struct doctor_facts *);
+/* Bytes of IP of a packet with a block. */
+uint32_t judge_block_bytes(const struct doctor_facts *);
 /* It answered anything at all. */
 bool judge_answers(const struct doctor_facts *);
 /* Is the server's address in the network of the interface?  True also when not known. */
@@ -28,6 +30,7 @@ void judge_sending(const struct doctor_facts *, struct doctor_report *);
 void judge_membership(const struct doctor_facts *, struct doctor_report *);
 /* doctor_judge_server.c: the server, and its machine */
 void judge_server(const struct doctor_facts *, struct doctor_report *);
+void judge_authentication(const struct doctor_facts *, struct doctor_report *);
 void judge_servers(const struct doctor_facts *, struct doctor_report *);
 void judge_source(const struct doctor_facts *, struct doctor_report *);
 /* doctor_judge_group.c: the ways between */

@@ -16,21 +16,21 @@ enum {
 void
 judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
 {
-	if (f->mtu < DOCTOR_BLOCK_IP_BYTES)
+	if (f->mtu < judge_block_bytes(f))
 		judge_say(r, "mtu", DOCTOR_BAD,
-		    "the MTU of %s is %u, packets with blocks have %d bytes: raise it "
+		    "the MTU of %s is %u, packets with blocks have %u bytes: raise it "
 		    "(ip link set %s mtu 1500)",
-		    f->iface, f->mtu, DOCTOR_BLOCK_IP_BYTES, f->iface);
+		    f->iface, f->mtu, judge_block_bytes(f), f->iface);
 	else if (f->large_sent == 0)
 		judge_say(r, "mtu", DOCTOR_UNKNOWN, "no server that answers probes");
-	else if (f->largest >= DOCTOR_BLOCK_IP_BYTES)
+	else if (f->largest >= judge_block_bytes(f))
 		judge_say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", f->largest);
 	else
 		judge_say(r, "mtu", DOCTOR_BAD,
-		    "packets with blocks have %d bytes, and such do not pass, only "
+		    "packets with blocks have %u bytes, and such do not pass, only "
 		    "those of up to %u: raise the MTU on the way between the server "
 		    "and here",
-		    DOCTOR_BLOCK_IP_BYTES, f->largest);
+		    judge_block_bytes(f), f->largest);
 }
 
 void
@@ -112,7 +112,7 @@ say_burst(const struct doctor_facts *f, struct doctor_report *r)
 	const struct doctor_loss *b = &f->burst;
 	uint64_t us = b->got_us > 0 ? b->got_us : 1;
 	double packets = b->got > 1 ? (b->got - 1) * 1e6 / (double)us : 0;
-	double mbits = packets * DOCTOR_BLOCK_IP_BYTES * 8 / 1e6;
+	double mbits = packets * judge_block_bytes(f) * 8 / 1e6;
 	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss)) &&
 	                  3 * lost_of(&f->burst_short) >= 2 * lost_of(b);
 
@@ -150,7 +150,7 @@ judge_burst(const struct doctor_facts *f, struct doctor_report *r)
 		    "of %u packets as large as blocks %u %% are lost when they come at once, "
 		    "%.1f Mbit/s",
 		    b->answered, lost_of(b),
-		    b->answered * DOCTOR_BLOCK_IP_BYTES * 8.0 /
+		    b->answered * judge_block_bytes(f) * 8.0 /
 			(double)(b->sent_us > 0 ? b->sent_us : 1));
 }
 
@@ -161,8 +161,8 @@ judge_session(const struct doctor_facts *f, struct doctor_report *r)
 	const struct doctor_session *s = &f->session;
 	unsigned lost = s->heard < s->sent ? s->sent - s->heard : 0;
 	double us = s->us > 0 ? (double)s->us : 1;
-	double sent = s->sent * DOCTOR_BLOCK_IP_BYTES * 8.0 / us,
-	       heard = s->heard * DOCTOR_BLOCK_IP_BYTES * 8.0 / us;
+	double sent = s->sent * judge_block_bytes(f) * 8.0 / us,
+	       heard = s->heard * judge_block_bytes(f) * 8.0 / us;
 
 	if (s->sent < SESSION_LEAST || !judge_arrives(f))
 		return;

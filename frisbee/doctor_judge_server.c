@@ -150,3 +150,14 @@ judge_source(const struct doctor_facts *f, struct doctor_report *r)
 		judge_say(r, "source", DOCTOR_OK,
 		    "the server sends from the port and address that it should");
 }
+
+void
+judge_authentication(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->authenticated && judge_answers(f))
+		judge_say(r, "authentication", DOCTOR_OK,
+		    "every packet is authenticated by the --group-key");
+	else if (f->other_keys != NULL && !judge_answers(f))
+		judge_say(r, "authentication", DOCTOR_BAD, "packets were ignored%s",
+		    f->other_keys);
+}

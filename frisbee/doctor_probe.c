@@ -152,12 +152,15 @@ examine(struct exam *x, struct err *e)
 }
 
 static int
-begin(struct exam *x, struct err *e)
+begin(struct exam *x, const uint8_t *key, struct err *e)
 {
 	struct doctor_facts *f = x->f;
 
 	if (getrandom(&x->id, sizeof x->id, 0) != sizeof x->id)
 		return err_os(e, "no random numbers");
+	if (sock_new_auth_at(&x->auth, f->group, f->port, false, key, e) != 0)
+		return -1;
+	f->authenticated = key != NULL;
 	f->member_before = watch_is_member(f->iface, f->group);
 	x->watch = watch_open(x->netif.index, f->group);
 	f->watched = x->watch >= 0;
@@ -201,11 +204,14 @@ doctor_probe(const struct doctor_config *c, struct doctor_facts *f, struct err *
 	if (f->link != DOCTOR_LINK_OK)
 		return 0;
 	uint64_t rpf = watch_rpf_drops(), iface = watch_iface_drops(f->iface);
-	int rc = begin(&x, e);
+	int rc = begin(&x, c->key, e);
 	if (rc == 0)
 		rc = examine(&x, e);
 	f->rpf_drops = watch_rpf_drops() - rpf;
 	f->iface_drops = watch_iface_drops(f->iface) - iface;
+	if (x.auth != NULL)
+		f->other_keys = ignored_reason(auth_ignored(x.auth));
+	auth_free(x.auth);
 	close_group(&x);
 	exam_close_host(&x);
 	if (x.direct >= 0)

@@ -8,7 +8,10 @@
 
 #include "frisbee/doctor_exam.h"
 
-enum { BUFFER_BYTES = 1 << 20 }; /* a burst, and a session beside it */
+enum {
+	BUFFER_BYTES = 1 << 20, /* a burst, and a session beside it */
+	UDP_IP_BYTES = 28,
+};
 
 static struct sockaddr_in
 address(const uint8_t addr[4], uint16_t port)
@@ -83,15 +86,13 @@ exam_open_plain(const struct exam *x, struct err *e)
 	return fd;
 }
 
-void
-exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const void *pkt,
-    size_t len)
+static void
+send_raw(struct exam *x, int fd, const struct sockaddr_in *to, const void *pkt, size_t len)
 {
-	struct sockaddr_in to = address(addr, port);
-
 	/* It may be an earlier packet's error that is told now. */
 	for (int i = 0; i < 2 && fd >= 0; i++) {
-		if (sendto(fd, pkt, len, 0, (struct sockaddr *)&to, sizeof to) >= 0)
+		if (sendto(fd, pkt, len, 0, (const struct sockaddr *)to, sizeof *to) >=
+		    0)
 			return;
 		x->f->refused_out |= errno == EPERM;
 		if (fd != x->direct)
@@ -101,11 +102,43 @@ exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const vo
 	}
 }
 
-bool
-exam_receive(int fd, struct heard *h)
+/* As sock_auth.c does it; what is asked before a server has welcomed us is asked again. */
+static void
+send_sealed(struct exam *x, int fd, const struct sockaddr_in *to, bool first,
+    const void *pkt, size_t len)
+{
+	uint8_t out[AUTH_HEADER_BYTES + PROBE_BYTES_MAX], hello[AUTH_PACKET_MAX];
+	struct gmac_part part = { pkt, len };
+	struct err ignored;
+
+	if (first && auth_wants_hello(x->auth))
+		send_raw(x, fd, to, hello, auth_put_hello(x->auth, hello));
+	if (!auth_may_seal(x->auth) || len > PROBE_BYTES_MAX ||
+	    auth_seal(x->auth, first ? AUTH_FIRST : AUTH_SECOND, &part, 1, out,
+		&ignored) != 0)
+		return;
+	memcpy(out + AUTH_HEADER_BYTES, pkt, len);
+	send_raw(x, fd, to, out, AUTH_HEADER_BYTES + len);
+}
+
+void
+exam_send(struct exam *x, int fd, const uint8_t addr[4], uint16_t port, const void *pkt,
+    size_t len)
+{
+	struct sockaddr_in to = address(addr, port);
+
+	if (auth_is_on(x->auth))
+		send_sealed(x, fd, &to, port == x->f->port, pkt, len);
+	else
+		send_raw(x, fd, &to, pkt, len);
+}
+
+/* One packet, where it came from and went to, and its TTL; -1: there is none. */
+static ssize_t
+receive(int fd, struct heard *h)
 {
 	struct sockaddr_in from = { 0 };
-	struct iovec iov = { h->pkt, sizeof h->pkt };
+	struct iovec iov = { h->buf, sizeof h->buf };
 	union {
 		char bytes[CMSG_SPACE(sizeof(int)) +
 			   CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -120,8 +153,7 @@ exam_receive(int fd, struct heard *h)
 	ssize_t n = fd < 0 ? -1 : recvmsg(fd, &m, MSG_DONTWAIT);
 
 	if (n < 0)
-		return false;
-	h->len = (size_t)n;
+		return -1;
 	h->port = ntohs(from.sin_port);
 	memcpy(h->from, &from.sin_addr, 4);
 	h->ttl = -1;
@@ -135,5 +167,26 @@ exam_receive(int fd, struct heard *h)
 			memcpy(h->to, &info.ipi_addr, sizeof h->to);
 		}
 	}
+	return n;
+}
+
+bool
+exam_receive(struct exam *x, int fd, struct heard *h)
+{
+	bool first = fd == x->first, second = fd == x->second;
+	enum auth_port port = second || fd == x->direct ? AUTH_SECOND : AUTH_FIRST;
+	ssize_t n;
+
+	do {
+		n = receive(fd, h);
+		if (n < 0)
+			return false;
+		/* No firewall kept it back, whatever it is. */
+		if (first || second)
+			x->f->at[second].took += exam_is_server(x, h->from);
+		h->ip_bytes = (size_t)n + UDP_IP_BYTES;
+		h->pkt = auth_open(
+		    x->auth, port, h->buf, (size_t)n, h->from, h->port, &h->len);
+	} while (h->pkt == NULL);
 	return true;
 }

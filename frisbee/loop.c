@@ -197,6 +197,8 @@ follow_session(struct loop *l)
 		if (sock_open(&l->second, &nc, &e) != 0) {
 			l->second = NULL;
 			client_no_second_port(l->client);
+		} else {
+			sock_authenticate(l->second, l->cfg->auth, AUTH_SECOND);
 		}
 	}
 	if (l->second == NULL || l->left || l->held > 0 ||
@@ -254,6 +256,17 @@ tell(struct loop *l, const char *sentence)
 {
 	progress_clear(l->progress);
 	l->cfg->say(sentence);
+}
+
+/* Somebody has not the right key: perhaps we. */
+static void
+mind_ignored(struct loop *l)
+{
+	char text[IGNORED_TEXT_MAX];
+
+	while (sock_say_ignored(
+	    l->sock, l->now, client_chunks(l->client) == 0, text))
+		tell(l, text);
 }
 
 /* A group that does not reach us looks like a server that has not begun. */
@@ -332,6 +345,16 @@ tick(struct loop *l)
 }
 
 static int
+gave_up(const struct loop *l, struct err *e)
+{
+	const char *why =
+	    client_chunks(l->client) == 0 ? sock_ignored_reason(l->sock) : NULL;
+
+	return err_set(e, ERR_IO, "nothing heard from the server for too long (-T)%s",
+	    why != NULL ? why : "");
+}
+
+static int
 load(struct loop *l, struct err *e)
 {
 	while (!l->sink_done && !l->sink_failed) {
@@ -348,11 +371,11 @@ load(struct loop *l, struct err *e)
 		if (client_state(l->client) == CLIENT_REFUSED)
 			return err_set(e, ERR_FORMAT, "%s", client_error(l->client));
 		if (client_state(l->client) == CLIENT_GAVE_UP)
-			return err_set(e, ERR_IO,
-			    "nothing heard from the server for too long (-T)");
+			return gave_up(l, e);
 		mind_outage(l);
 		mind_silence(l);
 		mind_patience(l);
+		mind_ignored(l);
 		tick(l);
 		wait_for_work(l);
 	}

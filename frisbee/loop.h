@@ -41,6 +41,7 @@ struct loop_config {
 	uint64_t keepalive_us;         /* 0: the usual */
 	uint64_t write_mb;             /* for the statistics */
 	const struct sock_config *net; /* of the socket: the second one is as it */
+	struct auth *auth;             /* of the socket */
 	/* Called once a second with how it is then; NULL: not. */
 	void (*tick)(void *arg, const struct loop_result *);
 	void *tick_arg;

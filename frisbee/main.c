@@ -114,12 +114,14 @@ report_dry(const struct opts *o, const struct sink_config *sc, struct err *e)
 /* Everything is open: load, report. */
 static int
 load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
-    struct sock *sock, struct sink *sink, struct mailbox *box, struct err *e)
+    struct sock *sock, struct auth *auth, struct sink *sink, struct mailbox *box,
+    struct err *e)
 {
 	struct loop_config lc = { .buffers = (uint32_t)o->chunk_mb,
 		.keepalive_us = o->net.keepalive_s * 1000000,
 		.write_mb = o->install.write_mb,
 		.net = nc,
+		.auth = auth,
 		.tick = on_tick,
 		.tick_arg = o,
 		.say = warn };
@@ -161,6 +163,23 @@ load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
 	return rc != 0 ? -1 : 0;
 }
 
+/* ... with what authenticates its packets, or counts those that are. */
+static int
+open_sock(struct opts *o, const struct sock_config *nc, struct sock **sock,
+    struct auth **auth, struct err *e)
+{
+	if (net_options_read_key(&o->net, e) != 0 || sock_open(sock, nc, e) != 0)
+		return -1;
+	int rc = sock_new_auth(auth, *sock, false, net_options_key(&o->net), e);
+	net_options_wipe_key(&o->net);
+	if (rc != 0) {
+		sock_close(*sock);
+		return -1;
+	}
+	sock_authenticate(*sock, *auth, AUTH_FIRST);
+	return 0;
+}
+
 static int
 run(struct opts *o, const char *target, struct err *e)
 {
@@ -171,6 +190,7 @@ run(struct opts *o, const char *target, struct err *e)
 	struct rehearsal_found found = { .nparts = 0 };
 	struct sock_config nc;
 	struct sock *sock;
+	struct auth *auth;
 	struct mailbox *box;
 	struct sink *sink;
 
@@ -188,29 +208,34 @@ run(struct opts *o, const char *target, struct err *e)
 		nc.port_lo = nc.port_hi = 0;
 	}
 	nc.share_port = !o->net.unicast;
-	if (sock_open(&sock, &nc, e) != 0)
+	if (open_sock(o, &nc, &sock, &auth, e) != 0)
 		return -1;
 	int rc = mailbox_new(&box, sc.buffers + SINK_NEWS, e);
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)
-			rc = load(o, &sc, &nc, sock, sink, box, e);
+			rc = load(o, &sc, &nc, sock, auth, sink, box, e);
 		mailbox_free(box);
 	}
 	sock_close(sock);
+	auth_free(auth);
 	rehearsal_found_free(&found);
 	return rc;
 }
 
 static int
-examine(const struct opts *o, struct err *e)
+examine(struct opts *o, struct err *e)
 {
 	struct sock_config nc;
 	struct doctor_config dc = { .net = &nc, .server = o->server, .json = o->json };
 
-	if (net_options_resolve(&o->net, &nc, e) != 0)
+	if (net_options_resolve(&o->net, &nc, e) != 0 ||
+	    net_options_read_key(&o->net, e) != 0)
 		return -1;
-	return doctor_run(&dc, e);
+	dc.key = net_options_key(&o->net);
+	int rc = doctor_run(&dc, e);
+	net_options_wipe_key(&o->net);
+	return rc;
 }
 
 static int

@@ -99,6 +99,8 @@ const struct cli_program frisbee_program = {
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --dry-run /dev/sda   would it be taken?\n"
 	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
+	    "  frisbee --group-key lab.group -m 239.192.1.5 -p 5005 /dev/sda   "
+	    "authenticated\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          what is wrong?\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },

@@ -268,6 +268,17 @@ mind_outage(struct loop *l)
 	silence_broken(&l->silence, l->now);
 }
 
+/* Who has not the right key is told, and so is who looks at the log. */
+static void
+mind_ignored(struct loop *l)
+{
+	char text[IGNORED_TEXT_MAX];
+
+	while (sock_say_ignored(l->sock, l->now, false, text))
+		log_warn("%s file=%s", text, disk_name(l->image));
+	sock_answer_ignored(l->sock, l->now);
+}
+
 static int
 look_at_file(struct loop *l, struct err *e)
 {
@@ -340,6 +351,7 @@ serve(struct loop *l, struct err *e)
 			return -1;
 		mind_outage(l);
 		mind_silence(l);
+		mind_ignored(l);
 		wait_for_work(l);
 	}
 	return 0;

@@ -27,6 +27,8 @@ static const struct cli_program prog = {
 		    "  frisbeed -m 239.192.1.5+ -p 5005 -W 900M a.ndz b.ndz         "
 		    "a group each, 900 Mbit/s for both\n"
 		    "  frisbeed -p 5005 a.ndz@239.192.1.5 b.ndz@239.192.9.1:6000\n"
+		    "  frisbeed --group-key lab.group -m 239.192.1.5 -p 5005 a.ndz "
+		    " only who has the key\n"
 		    "  frisbeed --unicast -m 10.1.0.1 -p 5005 ubuntu.ndz            "
 		    "a stream for each client\n",
 	.tables = { { net_opts, offsetof(struct opts, net), "Network" },
@@ -36,7 +38,7 @@ static const struct cli_program prog = {
 static int
 act(void *opts, char **operands, int n, struct err *e)
 {
-	const struct opts *o = opts;
+	struct opts *o = opts;
 
 	if (n < 1)
 		return err_misuse(e, "an image is needed");
@@ -44,7 +46,11 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
-	if (daemon_run(o, operands, (unsigned)n, e) != 0)
+	int rc = net_options_read_key(&o->net, e);
+	if (rc == 0)
+		rc = daemon_run(o, operands, (unsigned)n, e);
+	net_options_wipe_key(&o->net);
+	if (rc != 0)
 		return -1;
 	return cli_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
 }

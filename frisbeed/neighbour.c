@@ -22,6 +22,7 @@ enum {
 /* One session's question, and what came. */
 struct question {
 	struct session *session;
+	struct auth *auth;     /* as a client has it */
 	bool answered, leaves; /* leaves: it may have counted us */
 	uint8_t from[4];
 };
@@ -91,20 +92,46 @@ conclude(const struct question *q, uint32_t id)
 {
 	struct session *s = q->session;
 	char addr[NETIF_TEXT_MAX];
+	const struct ignored *g = auth_ignored(q->auth);
+	bool sealed = !auth_is_on(q->auth) && g->of[IGNORED_SEALED].all > 0;
 	struct err ignored;
 
-	if (!q->answered)
+	if (!q->answered && !sealed)
 		return;
 	if (q->leaves)
 		(void)say(q, WIRE_LEAVE, id, &ignored);
 	err_set(&s->err, ERR_REFUSED,
-	    "another frisbeed at %s serves %s already; choose another group or port "
+	    "another frisbeed at %s serves %s already%s; choose another group or port "
 	    "(--force serves there, too)",
-	    netif_text(q->from, addr), s->where);
+	    netif_text(q->answered ? q->from : g->of[IGNORED_SEALED].first, addr), s->where,
+	    q->answered ? "" : ", with a --group-key");
 	s->err.os = EADDRINUSE;
 	s->state = SESSION_FAILED;
 	sock_close(s->unicast.stream.sock);
 	s->unicast.stream.sock = NULL;
+}
+
+/* As a client asks, so that a session with the same --group-key answers. */
+static int
+begin(struct question *q, struct err *e)
+{
+	struct sock *sock = q->session->unicast.stream.sock;
+
+	if (sock_new_auth(&q->auth, sock, false,
+		net_options_key(&q->session->opts->net), e) != 0)
+		return -1;
+	sock_authenticate(sock, q->auth, AUTH_FIRST);
+	return 0;
+}
+
+static void
+end(struct question *q)
+{
+	struct session *s = q->session;
+
+	if (s->unicast.stream.sock != NULL)
+		sock_authenticate(s->unicast.stream.sock, s->unicast.auth, AUTH_FIRST);
+	auth_free(q->auth);
 }
 
 static bool
@@ -131,9 +158,16 @@ neighbours_look(struct session *sessions, unsigned n, struct err *e)
 	/* Any number will do. */
 	(void)!getrandom(&id, sizeof id, GRND_NONBLOCK);
 	id &= INT32_MAX;
-	int rc = ask_all(qs, asked, id, e);
+	int rc = 0;
 	for (unsigned i = 0; i < asked && rc == 0; i++)
-		conclude(&qs[i], id);
+		rc = begin(&qs[i], e);
+	if (rc == 0)
+		rc = ask_all(qs, asked, id, e);
+	for (unsigned i = 0; i < asked; i++) {
+		if (rc == 0)
+			conclude(&qs[i], id);
+		end(&qs[i]);
+	}
 	free(qs);
 	return rc;
 }

@@ -119,6 +119,19 @@ run_blocks(const struct opts *o)
 	                                           : RUN_BLOCKS_DEFAULT;
 }
 
+/* Engines know nothing of what --group-key adds to each packet: the rate, as they count it,
+ * of which so much is left for them. */
+static uint64_t
+with_headers(const struct opts *o, uint64_t rate)
+{
+	const uint64_t cost = WIRE_BLOCK_COST_BITS;
+
+	if (net_options_key(&o->net) == NULL)
+		return rate;
+	return (uint64_t)((double)rate * (double)cost /
+	                  (double)(cost + 8 * AUTH_HEADER_BYTES));
+}
+
 int
 opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c,
     uint64_t *rate, struct err *e)
@@ -143,7 +156,9 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 		*rate = card_bits != 0 ? card_bits : RATE_DEFAULT;
 	if (o->rate != NULL && cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
 		return err_ctx(e, "-W");
-	if (!chosen || o->rate != NULL)
+	if (!chosen || o->rate != NULL) {
+		*rate = with_headers(o, *rate);
 		server_rate_to_burst(*rate, &c->burst, &c->gap_us);
+	}
 	return 0;
 }

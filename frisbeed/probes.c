@@ -91,6 +91,21 @@ probes_fd(const struct probes *p)
 
 /* What the network has no room for is lost, as anything may be. */
 static void
+send_direct(struct probes *p, const void *pkt, size_t len, const struct sockaddr_in *to)
+{
+	uint8_t header[AUTH_HEADER_BYTES];
+	struct iovec iov[] = { { header, 0 }, { (void *)(uintptr_t)pkt, len } };
+	struct msghdr m = { .msg_name = (void *)(uintptr_t)to,
+		.msg_namelen = sizeof *to,
+		.msg_iov = iov,
+		.msg_iovlen = 2 };
+	struct err ignored;
+
+	if (sock_seal(p->second, pkt, len, header, &iov[0].iov_len, &ignored) == 0)
+		(void)sendmsg(p->fd, &m, 0);
+}
+
+static void
 answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
     const struct sockaddr_in *from, bool by_group)
 {
@@ -104,8 +119,7 @@ answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
 			(void)sock_send(p->second, out[i].pkt, out[i].len, &ignored);
 			p->engine.mute = sock_away(p->second) != 0;
 		} else if (p->fd >= 0)
-			(void)sendto(p->fd, out[i].pkt, out[i].len, 0,
-			    (const struct sockaddr *)from, sizeof *from);
+			send_direct(p, out[i].pkt, out[i].len, from);
 }
 
 bool
@@ -126,7 +140,7 @@ probes_input(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
 void
 probes_receive(struct probes *p, uint64_t now_us)
 {
-	uint8_t pkt[PROBE_BYTES_MAX + 1];
+	uint8_t pkt[AUTH_HEADER_BYTES + PROBE_BYTES_MAX + 1];
 	struct sockaddr_in from;
 
 	for (int i = 0; p != NULL && p->fd >= 0 && i < TURN; i++) {
@@ -135,7 +149,10 @@ probes_receive(struct probes *p, uint64_t now_us)
 		    (struct sockaddr *)&from, &fromlen);
 		if (n < 0)
 			return;
-		if (probe_is(pkt, (size_t)n))
-			answer(p, now_us, pkt, (size_t)n, &from, false);
+		size_t inner;
+		const uint8_t *probe =
+		    sock_unseal(p->second, pkt, (size_t)n, &from, &inner);
+		if (probe != NULL && probe_is(probe, inner))
+			answer(p, now_us, probe, inner, &from, false);
 	}
 }

@@ -60,8 +60,11 @@ open_all(struct session *s, struct err *e)
 	if (served_open(&st->disk, s->opts->store, &s->cache, s->place->image,
 		&st->server, e) != 0 ||
 	    identity_new(&st->identity, st->disk, st->server.whole_chunks, e) != 0 ||
-	    open_sock(s, e) != 0)
+	    open_sock(s, e) != 0 ||
+	    sock_new_auth(&s->unicast.auth, st->sock, true, net_options_key(&s->opts->net), e) !=
+		0)
 		return -1;
+	sock_authenticate(st->sock, s->unicast.auth, AUTH_FIRST);
 	memcpy(st->server.ext.identity, identity_bytes(st->identity),
 	    WIREXT_IDENTITY_BYTES);
 	name_place(s);
@@ -95,9 +98,10 @@ session_open(struct session *s, const struct opts *o, const struct place *p,
 
 /* Blocks in a packet that the interface sends whole. */
 static uint32_t
-pack_blocks(const struct netif *n)
+pack_blocks(const struct netif *n, bool authenticated)
 {
-	const uint32_t around = UDP_IP_BYTES + WIREXT_PACK_HEADER_BYTES;
+	const uint32_t around = UDP_IP_BYTES + WIREXT_PACK_HEADER_BYTES +
+	                        (authenticated ? AUTH_HEADER_BYTES : 0);
 	uint32_t mtu = netif_mtu(n);
 	uint32_t blocks = mtu > around ? (mtu - around) / WIRE_BLOCK_BYTES : 0;
 
@@ -132,7 +136,8 @@ session_open_second(struct session *s)
 	c->ext.on = true;
 	c->ext.parity = parity_available();
 	c->ext.port = sock_port(st->second);
-	c->ext.pack_blocks = pack_blocks(sock_netif(st->sock));
+	c->ext.pack_blocks = pack_blocks(sock_netif(st->sock), auth_is_on(s->unicast.auth));
+	sock_authenticate(st->second, s->unicast.auth, AUTH_SECOND);
 }
 
 static void *
@@ -182,6 +187,7 @@ session_close(struct session *s)
 
 	sock_close(s->unicast.stream.second);
 	sock_close(s->unicast.stream.sock);
+	auth_free(s->unicast.auth);
 	identity_free(s->unicast.stream.identity);
 	if (s->unicast.stream.disk != NULL)
 		disk_close(s->unicast.stream.disk, &ignored);

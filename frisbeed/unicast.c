@@ -34,6 +34,7 @@ struct guest {
 	uint16_t port;
 	pthread_t thread;
 	struct stream stream;
+	struct auth *auth; /* of the stream's sock */
 	uint8_t join[WIRE_PACKET_MAX], question[WIRE_PACKET_MAX];
 	struct mailbox *ended;
 };
@@ -94,7 +95,14 @@ open_guest(struct hall *h, struct guest *g, struct err *e)
 	nc.dest_port = g->port;
 	nc.share_port = nc.connected = true;
 	nc.any_sender = false;
-	return sock_open(&g->stream.sock, &nc, e);
+	if (sock_open(&g->stream.sock, &nc, e) != 0)
+		return -1;
+	if (sock_branch_auth(&g->auth, h->u->stream.sock, e) != 0) {
+		sock_close(g->stream.sock);
+		return -1;
+	}
+	sock_authenticate(g->stream.sock, g->auth, AUTH_FIRST);
+	return 0;
 }
 
 /* Give it a stream that begins with its JOIN and with what it has just asked. */
@@ -123,6 +131,7 @@ welcome(struct hall *h, struct guest *g, size_t join_bytes, size_t question_byte
 	if (errno != 0) {
 		log_err("no thread for a client: %s", strerror(errno));
 		sock_close(g->stream.sock);
+		auth_free(g->auth);
 		return;
 	}
 	g->used = true;
@@ -262,6 +271,8 @@ say_goodbye(struct hall *h)
 		struct guest *g = &h->guests[i];
 		pthread_join(g->thread, NULL);
 		sock_close(g->stream.sock);
+		auth_merge(h->u->auth, g->auth);
+		auth_free(g->auth);
 		h->any |= g->served;
 		g->used = false;
 		h->n--;
@@ -313,6 +324,18 @@ mind_outage(struct hall *h)
 		log_info("%s", text);
 }
 
+/* ... and this, too. */
+static void
+mind_ignored(struct hall *h)
+{
+	struct sock *sock = h->u->stream.sock;
+	char text[IGNORED_TEXT_MAX];
+
+	while (sock_say_ignored(sock, h->now, false, text))
+		log_warn("%s file=%s", text, h->u->stream.name);
+	sock_answer_ignored(sock, h->now);
+}
+
 static int
 serve(struct hall *h, struct err *e)
 {
@@ -326,6 +349,7 @@ serve(struct hall *h, struct err *e)
 			return -1;
 		say_goodbye(h);
 		mind_outage(h);
+		mind_ignored(h);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 struct unicast {
 	struct stream stream; /* of each; its sock is where anybody may ask */
 	struct sock_config net;
+	struct auth *auth; /* of the sockets */
 	unsigned clients_max;
 	int64_t idle_us; /* -T, as the engine's */
 };

@@ -1,21 +1,23 @@
-/* imagekey: make the keys that images are signed and encrypted with. */
+/* imagekey: make the keys that images are signed and encrypted with, and those of groups that
+ * load together. */
 #include <stddef.h>
 #include <stdio.h>
 
 #include "common/base/cli.h"
 #include "common/base/cli_rows.h"
+#include "common/base/keyfile.h"
 #include "common/base/say.h"
 #include "common/ndz/crypt.h"
 #include "common/ndz/sign.h"
 
 struct opts {
-	const char *sign_key, *encrypt_key;
+	const char *sign_key, *encrypt_key, *group_key;
 	bool quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
 
-enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY };
+enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY, OPT_GROUP_KEY };
 
 static const struct cli_opt opts_table[] = {
 	{ OPT_SIGN_KEY, "sign-key", "NAME",
@@ -23,6 +25,9 @@ static const struct cli_opt opts_table[] = {
 	    0, 0, NULL },
 	{ OPT_ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption", CLI_STR,
 	    AT(encrypt_key), 0, 0, NULL },
+	{ OPT_GROUP_KEY, "group-key", "FILE",
+	    "a key of those who load together: for frisbeed and frisbee", CLI_STR,
+	    AT(group_key), 0, 0, NULL },
 	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
@@ -30,15 +35,17 @@ static const struct cli_opt opts_table[] = {
 static const struct cli_program prog = {
 	.name = "imagekey",
 	.synopsis = "[options]",
-	.about = "Make the keys that images are signed and encrypted with.  A key that "
-		 "is there "
+	.about = "Make the keys that images are signed and encrypted with, and the one "
+		 "that authenticates the packets of a group.  A key that is there "
 		 "already is never replaced.",
 	.examples = "  imagekey --sign-key lab              lab.key stays here, "
 		    "lab.pub goes to all\n"
 		    "  imagezip --sign lab.key /dev/sda sda.ndz\n"
 		    "  imageunzip --verify-key lab.pub sda.ndz /dev/sdb\n"
 		    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, "
-		    "imageunzip --decrypt\n",
+		    "imageunzip --decrypt\n"
+		    "  imagekey --group-key lab.group       for frisbeed and frisbee "
+		    "--group-key\n",
 	.tables = { { opts_table, 0, NULL } },
 };
 
@@ -48,9 +55,10 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	const struct opts *o = opts;
 
 	(void)operands;
-	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL))
-		return err_misuse(e,
-		    "--sign-key or --encrypt-key is needed, and nothing else");
+	if (n != 0 ||
+	    (o->sign_key == NULL && o->encrypt_key == NULL && o->group_key == NULL))
+		return err_misuse(e, "--sign-key, --encrypt-key or --group-key is needed, "
+				     "and nothing else");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
@@ -61,6 +69,12 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	if (o->encrypt_key != NULL && !o->quiet)
 		say(stdout, "%s encrypts and decrypts: keep it secret, and keep it\n",
 		    o->encrypt_key);
+	if (o->group_key != NULL &&
+	    keyfile_make_secret(o->group_key, KEYFILE_GROUP, e) != 0)
+		return -1;
+	if (o->group_key != NULL && !o->quiet)
+		say(stdout, "%s is for the server and all its clients: keep it secret\n",
+		    o->group_key);
 	return 0;
 }
 

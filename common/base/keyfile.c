@@ -49,7 +49,14 @@ static const struct {
 	[KEYFILE_PUBLIC] = { "-----BEGIN PUBLIC KEY-----",
 	    "a public key, the half that verifies signatures" },
 	[KEYFILE_ENCRYPTION] = { "NDZ-KEY-", "a key for encryption" },
+	[KEYFILE_GROUP] = { "FRISBEE-GROUP-KEY-", "a group's key" },
 };
+
+const char *
+keyfile_name(enum keyfile_kind kind)
+{
+	return kinds[kind].name;
+}
 
 /* One key in place of another is an easy mistake. */
 static int

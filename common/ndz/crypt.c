@@ -2,9 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +16,6 @@ enum {
 	TAG_AT = NDZ_CHUNK_BYTES - CRYPT_TAG_BYTES,
 };
 
-static const char key_prefix[] = "NDZ-KEY-1 AES-256-GCM ";
 /* Both with the NUL at their end. */
 static const char image_domain[] = "NDZ image key 1";
 static const char id_domain[] = "NDZ key id 1";
@@ -54,37 +51,12 @@ derive(const struct crypt *c, const char *domain, size_t domain_bytes,
 }
 
 static int
-parse_key(struct crypt *c, const char *path, const char *text, size_t n, struct err *e)
-{
-	size_t prefix = sizeof key_prefix - 1, digits = 2 * CRYPT_KEY_BYTES;
-	const char *hex = text + prefix;
-
-	bool ok = n >= prefix + digits && memcmp(text, key_prefix, prefix) == 0 &&
-	          strspn(hex, "0123456789abcdef") == digits &&
-	          (n == prefix + digits ||
-		      (n == prefix + digits + 1 && hex[digits] == '\n'));
-	if (!ok)
-		return err_set(e, ERR_FORMAT,
-		    "%s: is not an encryption key as imagekey makes it", path);
-	for (size_t i = 0; i < digits; i++) {
-		uint8_t v = (uint8_t)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
-		c->key[i / 2] = (uint8_t)(i % 2 == 0 ? v << 4 : c->key[i / 2] | v);
-	}
-	return 0;
-}
-
-static int
 load(struct crypt *c, const char *path, struct err *e)
 {
-	char text[KEYFILE_BYTES_MAX + 1];
 	uint8_t id[CRYPT_KEY_BYTES];
-	size_t n;
 
-	int rc = keyfile_read(path, KEYFILE_ENCRYPTION, text, &n, e);
-	if (rc == 0)
-		rc = parse_key(c, path, text, n, e);
-	OPENSSL_cleanse(text, sizeof text);
-	if (rc != 0 || derive(c, id_domain, sizeof id_domain, NULL, id, e) != 0)
+	if (keyfile_read_secret(path, KEYFILE_ENCRYPTION, c->key, e) != 0 ||
+	    derive(c, id_domain, sizeof id_domain, NULL, id, e) != 0)
 		return -1;
 	memcpy(c->id, id, sizeof c->id);
 	OPENSSL_cleanse(id, sizeof id);
@@ -136,20 +108,7 @@ crypt_key_id(const struct crypt *c)
 int
 crypt_make_key(const char *path, struct err *e)
 {
-	uint8_t key[CRYPT_KEY_BYTES];
-	char text[sizeof key_prefix + 2 * CRYPT_KEY_BYTES + 1];
-	size_t n = sizeof key_prefix - 1;
-
-	if (RAND_priv_bytes(key, sizeof key) != 1)
-		return err_set(e, ERR_IO, "no random numbers");
-	memcpy(text, key_prefix, n);
-	for (size_t i = 0; i < sizeof key; i++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "%02x", key[i]);
-	text[n++] = '\n';
-	int rc = keyfile_write(path, true, text, n, e);
-	OPENSSL_cleanse(key, sizeof key);
-	OPENSSL_cleanse(text, sizeof text);
-	return rc;
+	return keyfile_make_secret(path, KEYFILE_ENCRYPTION, e);
 }
 
 static int

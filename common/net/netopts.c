@@ -1,10 +1,11 @@
 #include "common/net/netopts.h"
 
+#include <openssl/crypto.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_LOOPBACK = 400, OPT_NO_GSO, OPT_UNICAST };
+enum { OPT_LOOPBACK = 400, OPT_NO_GSO, OPT_UNICAST, OPT_GROUP_KEY };
 
 #define AT(field) offsetof(struct net_options, field)
 
@@ -29,6 +30,9 @@ const struct cli_opt net_opts[] = {
 	    "-m is the server's address; each client has a stream of its own, to any "
 	    "port of it",
 	    CLI_FLAG, AT(unicast), 0, 0, NULL },
+	{ OPT_GROUP_KEY, "group-key", "FILE",
+	    "authenticate every packet with this key, and take no others", CLI_STR,
+	    AT(group_key), 0, 0, NULL },
 	{ OPT_LOOPBACK, "loopback", NULL, "server and clients share this host",
 	    CLI_FLAG, AT(loopback), 0, 0, NULL },
 	{ OPT_NO_GSO, "no-gso", NULL, "one system call a packet at least", CLI_FLAG,
@@ -77,4 +81,26 @@ net_options_resolve(const struct net_options *o, struct sock_config *c, struct e
 		return err_set(e, ERR_USAGE,
 		    "--unicast: %s is not the address of one host", o->addr);
 	return parse_ports(o->port, c, e);
+}
+
+int
+net_options_read_key(struct net_options *o, struct err *e)
+{
+	if (o->group_key == NULL)
+		return 0;
+	if (keyfile_read_secret(o->group_key, KEYFILE_GROUP, o->key, e) != 0)
+		return err_ctx(e, "--group-key");
+	return 0;
+}
+
+const uint8_t *
+net_options_key(const struct net_options *o)
+{
+	return o->group_key != NULL ? o->key : NULL;
+}
+
+void
+net_options_wipe_key(struct net_options *o)
+{
+	OPENSSL_cleanse(o->key, sizeof o->key);
 }

@@ -15,11 +15,20 @@ struct net_options {
 	bool no_gso;
 	uint64_t buffer_kb;   /* -k */
 	uint64_t keepalive_s; /* -K; 0: the usual */
+	const char *group_key; /* --group-key: a file, or NULL */
+	uint8_t key[AUTH_KEY_BYTES]; /* what was read of it */
 };
 
 extern const struct cli_opt net_opts[];
 
 /* Check -m and -p, fill the configuration.  ERR_USAGE. */
 int net_options_resolve(const struct net_options *, struct sock_config *, struct err *);
+
+/* Read the key, if there is one.  Errors as of keyfile.h. */
+int net_options_read_key(struct net_options *, struct err *);
+/* NULL: none is to be used. */
+const uint8_t *net_options_key(const struct net_options *);
+/* It is not needed any more. */
+void net_options_wipe_key(struct net_options *);
 
 #endif /* COMMON_NET_NETOPTS_H */

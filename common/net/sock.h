@@ -2,17 +2,20 @@
  *
  * Everything is sent from our port to the same port of the group (or the
  * broadcast address, or the other side), unless dest_port says otherwise.  The kind
- * follows from the address.
+ * follows from the address.  What is authenticated (auth.h) has a header more on the wire,
+ * of which callers see nothing: it is put there and taken away here.
  * Source: the protocol specification, section 1.
  */
 #ifndef COMMON_NET_SOCK_H
 #define COMMON_NET_SOCK_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/net/auth.h"
 #include "common/net/netif.h"
 
 struct sock_config {
@@ -53,6 +56,32 @@ enum { SOCK_BATCH_MAX = 48 };
 /* ERR_USAGE, ERR_IO (os EADDRINUSE when every port is taken). */
 int sock_open(struct sock **, const struct sock_config *, struct err *);
 void sock_close(struct sock *);
+/* From now on what is sent and received is authenticated, as this one says, which others may
+ * share; NULL: it is not. */
+void sock_authenticate(struct sock *, struct auth *, enum auth_port);
+/* One for the session of this socket, with random numbers of its own.  key: NULL: none.
+ * Errors as of auth_new(), and ERR_IO. */
+int sock_new_auth(struct auth **, const struct sock *, bool server, const uint8_t *key,
+    struct err *);
+/* ... of a session at this group (zeros: none) and first port. */
+int sock_new_auth_at(struct auth **, const uint8_t group[4], uint16_t port, bool server,
+    const uint8_t *key, struct err *);
+/* For who sends and receives at the same port by another socket: the header of a packet, and
+ * its length, which is 0 when there is none to be (-1 as auth_seal()); and what of a packet is
+ * for the session, or NULL. */
+int sock_seal(struct sock *, const void *pkt, size_t len, uint8_t header[AUTH_HEADER_BYTES],
+    size_t *header_bytes, struct err *);
+const uint8_t *sock_unseal(struct sock *, const uint8_t *pkt, size_t len,
+    const struct sockaddr_in *from, size_t *n);
+/* For the stream of one client that has a socket of its own: auth_branch() of this one's. */
+int sock_branch_auth(struct auth **, const struct sock *, struct err *);
+/* How it is here, to who is counted as ignored and may not know: to the group, or to that
+ * address.  Once a second at most. */
+void sock_answer_ignored(struct sock *, uint64_t now_us);
+/* As of ignored.h: what to say of packets that were not taken; why who waits does so. */
+bool sock_say_ignored(
+    struct sock *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
+const char *sock_ignored_reason(struct sock *);
 int sock_fd(const struct sock *);
 const struct netif *sock_netif(const struct sock *);
 uint16_t sock_port(const struct sock *); /* that we send to */

@@ -9,6 +9,7 @@
 
 #include "common/net/netif.h"
 #include "common/net/sock.h"
+#include "common/net/wire.h"
 
 enum {
 	RECEIVE_BATCH = 16,
@@ -28,6 +29,11 @@ struct sock {
 	int away_os;      /* why the network is away; 0: it is there */
 	bool trying;      /* ... and the next send finds out whether it still is */
 	uint8_t *buffers; /* RECEIVE_BATCH of RECEIVE_BYTES */
+	struct auth *auth; /* NULL: none; borrowed */
+	enum auth_port auth_port;
+	/* What a client had to say before it was welcomed; the last counts. */
+	uint8_t held[WIRE_PACKET_MAX];
+	size_t held_bytes; /* 0: nothing */
 };
 
 /* Make the socket, bind it and join the group on s->netif, as s->cfg says. */
@@ -40,5 +46,23 @@ bool sock_forgives(struct sock *, int os);
 void sock_sent(struct sock *);
 /* While the network is away, sends between two sock_return() need not be tried. */
 bool sock_holds_back(const struct sock *);
+
+/* sock_send.c: one packet as it is. */
+int sock_send_raw(struct sock *, const void *pkt, size_t len, const struct sockaddr_in *to,
+    struct err *);
+
+/* sock_auth.c: */
+/* The bytes that authentication adds to each packet. */
+size_t sock_auth_bytes(const struct sock *);
+/* As sock_send_raw(), authenticated if need be; what cannot go before the client is welcomed
+ * is held. */
+int sock_send_sealed(struct sock *, const void *pkt, size_t len,
+    const struct sockaddr_in *to, struct err *);
+/* The header of a block's packet; -1 as auth_seal(). */
+int sock_seal_block(struct sock *, const struct sock_block *,
+    uint8_t header[AUTH_HEADER_BYTES], struct err *);
+/* After packets have come: to whom has asked, who we are; when that is known to us, what was
+ * held. */
+int sock_shake_hands(struct sock *, const struct sockaddr_in *to, struct err *);
 
 #endif /* COMMON_NET_SOCK_IMPL_H */

@@ -31,7 +31,7 @@ struct receive_slot {
 };
 
 static void
-give_out(const struct sock *s, struct mmsghdr *m, const struct receive_slot *slot,
+give_out(struct sock *s, struct mmsghdr *m, const struct receive_slot *slot,
     void (*fn)(void *, const void *, size_t, const uint8_t *), void *arg)
 {
 	const uint8_t *p = slot->iov.iov_base;
@@ -42,8 +42,10 @@ give_out(const struct sock *s, struct mmsghdr *m, const struct receive_slot *slo
 	if (each == 0)
 		each = left;
 	while (left > 0) {
-		size_t n = left < each ? left : each;
-		fn(arg, p, n, (const uint8_t *)&slot->from.sin_addr);
+		size_t n = left < each ? left : each, inner;
+		const uint8_t *pkt = sock_unseal(s, p, n, &slot->from, &inner);
+		if (pkt != NULL)
+			fn(arg, pkt, inner, (const uint8_t *)&slot->from.sin_addr);
 		p += n;
 		left -= n;
 	}
@@ -70,15 +72,14 @@ sock_receive(struct sock *s,
 				.msg_controllen = sizeof slots[i].control.bytes };
 		}
 		int n = recvmmsg(s->fd, m, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
-		if (n < 0)
-			return sock_forgives(s, errno) ? 0
-			                               : err_os(e, "cannot receive");
+		if (n < 0 && !sock_forgives(s, errno))
+			return err_os(e, "cannot receive");
 		for (int i = 0; i < n; i++)
 			give_out(s, &m[i], &slots[i], fn, arg);
 		if (n < RECEIVE_BATCH)
-			return 0;
+			break;
 	}
-	return 0;
+	return sock_shake_hands(s, &s->dest, e);
 }
 
 int
@@ -86,17 +87,25 @@ sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
     uint16_t *port, struct err *e)
 {
 	struct sockaddr_in sin;
-	socklen_t len = sizeof sin;
-	ssize_t n;
+	const uint8_t *inner;
+	size_t len;
 
-	/* An empty one is nobody's packet, but not the end of them. */
-	do
-		n = recvfrom(
-		    s->fd, pkt, cap, MSG_DONTWAIT, (struct sockaddr *)&sin, &len);
-	while (n == 0);
-	if (n < 0)
-		return sock_forgives(s, errno) ? 0 : err_os(e, "cannot receive");
+	/* An empty one is nobody's packet, but not the end of them; nor is one that is for
+	 * nobody but the handshake. */
+	do {
+		socklen_t sinlen = sizeof sin;
+		ssize_t n = recvfrom(s->fd, s->buffers, RECEIVE_BYTES, MSG_DONTWAIT,
+		    (struct sockaddr *)&sin, &sinlen);
+		if (n < 0)
+			return sock_forgives(s, errno) ? 0
+			                               : err_os(e, "cannot receive");
+		inner = sock_unseal(s, s->buffers, (size_t)n, &sin, &len);
+		if (sock_shake_hands(s, &sin, e) != 0)
+			return -1;
+	} while (inner == NULL || len == 0);
+	len = len < cap ? len : cap;
+	memcpy(pkt, inner, len);
 	memcpy(from, &sin.sin_addr, 4);
 	*port = ntohs(sin.sin_port);
-	return (int)n;
+	return (int)len;
 }

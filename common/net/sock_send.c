@@ -31,8 +31,8 @@ sock_was_too_long(struct sock *s)
 	return was;
 }
 
-static int
-send_one(struct sock *s, const void *pkt, size_t len, const struct sockaddr_in *to,
+int
+sock_send_raw(struct sock *s, const void *pkt, size_t len, const struct sockaddr_in *to,
     struct err *e)
 {
 	if (sock_holds_back(s))
@@ -52,7 +52,7 @@ send_one(struct sock *s, const void *pkt, size_t len, const struct sockaddr_in *
 int
 sock_send(struct sock *s, const void *pkt, size_t len, struct err *e)
 {
-	return send_one(s, pkt, len, &s->dest, e);
+	return sock_send_sealed(s, pkt, len, &s->dest, e);
 }
 
 int
@@ -62,57 +62,76 @@ sock_send_to(struct sock *s, const void *pkt, size_t len, const uint8_t addr[4],
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
 
 	memcpy(&to.sin_addr, addr, 4);
-	return send_one(s, pkt, len, &to, e);
+	return sock_send_sealed(s, pkt, len, &to, e);
 }
 
+/* On the wire. */
 static size_t
-bytes_of(const struct sock_block *b)
+bytes_of(const struct sock *s, const struct sock_block *b)
 {
-	return b->header_bytes + b->data_bytes;
+	return sock_auth_bytes(s) + b->header_bytes + b->data_bytes;
 }
 
 /* How many of them the kernel can cut apart: of one length, but for the last one. */
 static unsigned
-segments(const struct sock_block *b, unsigned n)
+segments(const struct sock *s, const struct sock_block *b, unsigned n)
 {
-	size_t each = bytes_of(b), total = each;
+	size_t each = bytes_of(s, b), total = each;
 	unsigned i = 1;
 
-	while (i < n && bytes_of(&b[i]) <= each &&
-	       total + bytes_of(&b[i]) <= SEGMENTED_BYTES) {
-		total += bytes_of(&b[i++]);
-		if (bytes_of(&b[i - 1]) < each)
+	while (i < n && bytes_of(s, &b[i]) <= each &&
+	       total + bytes_of(s, &b[i]) <= SEGMENTED_BYTES) {
+		total += bytes_of(s, &b[i++]);
+		if (bytes_of(s, &b[i - 1]) < each)
 			break;
 	}
 	return i;
 }
 
-static void
-gather(struct iovec *iov, const struct sock_block *b)
+enum { PIECES = 3 };
+
+/* What packets are gathered of. */
+struct pieces {
+	uint8_t auth[SOCK_BATCH_MAX][AUTH_HEADER_BYTES];
+	struct iovec iov[PIECES * SOCK_BATCH_MAX];
+};
+
+static int
+gather(struct sock *s, struct pieces *p, const struct sock_block *b, unsigned n,
+    struct err *e)
 {
-	iov[0] = (struct iovec){ (void *)(uintptr_t)b->header, b->header_bytes };
-	iov[1] = (struct iovec){ (void *)(uintptr_t)b->data, b->data_bytes };
+	size_t auth_bytes = sock_auth_bytes(s);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct iovec *iov = &p->iov[PIECES * i];
+		iov[0] = (struct iovec){ p->auth[i], auth_bytes };
+		iov[1] = (struct iovec){ (void *)(uintptr_t)b[i].header,
+			b[i].header_bytes };
+		iov[2] =
+		    (struct iovec){ (void *)(uintptr_t)b[i].data, b[i].data_bytes };
+		if (auth_bytes > 0 && sock_seal_block(s, &b[i], p->auth[i], e) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* One call, one pass through the kernel: it cuts the datagrams apart. */
 static int
-send_segmented(struct sock *s, const struct sock_block *b, unsigned n)
+send_segmented(
+    struct sock *s, const struct sock_block *b, struct pieces *p, unsigned n)
 {
-	struct iovec iov[2 * SOCK_BATCH_MAX];
 	union {
 		char bytes[CMSG_SPACE(sizeof(uint16_t))];
 		struct cmsghdr align;
 	} control = { 0 };
 	struct msghdr m = { .msg_name = &s->dest,
 		.msg_namelen = sizeof s->dest,
-		.msg_iov = iov,
-		.msg_iovlen = 2 * n,
+		.msg_iov = p->iov,
+		.msg_iovlen = PIECES * n,
 		.msg_control = &control,
 		.msg_controllen = sizeof control.bytes };
-	uint16_t segment = (uint16_t)bytes_of(b);
+	uint16_t segment = (uint16_t)bytes_of(s, b);
 
-	for (unsigned i = 0; i < n; i++)
-		gather(&iov[2 * i], &b[i]);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	c->cmsg_level = IPPROTO_UDP;
 	c->cmsg_type = UDP_SEGMENT;
@@ -122,18 +141,16 @@ send_segmented(struct sock *s, const struct sock_block *b, unsigned n)
 }
 
 static int
-send_separate(struct sock *s, const struct sock_block *b, unsigned n)
+send_separate(struct sock *s, struct pieces *p, unsigned n)
 {
-	struct iovec iov[2 * SOCK_BATCH_MAX];
 	struct mmsghdr m[SOCK_BATCH_MAX];
 
 	memset(m, 0, sizeof m);
 	for (unsigned i = 0; i < n; i++) {
-		gather(&iov[2 * i], &b[i]);
 		m[i].msg_hdr = (struct msghdr){ .msg_name = &s->dest,
 			.msg_namelen = sizeof s->dest,
-			.msg_iov = &iov[2 * i],
-			.msg_iovlen = 2 };
+			.msg_iov = &p->iov[PIECES * i],
+			.msg_iovlen = PIECES };
 	}
 	return sendmmsg(s->fd, m, n, 0);
 }
@@ -144,7 +161,7 @@ alike(const struct sock *s, const struct sock_block *b, unsigned n)
 {
 	unsigned i = 1;
 
-	while (i < n && (bytes_of(&b[i]) > SOCK_FRAGMENTED_MAX) == s->whole)
+	while (i < n && (bytes_of(s, &b[i]) > SOCK_FRAGMENTED_MAX) == s->whole)
 		i++;
 	return i;
 }
@@ -152,23 +169,27 @@ alike(const struct sock *s, const struct sock_block *b, unsigned n)
 int
 sock_send_blocks(struct sock *s, const struct sock_block *b, unsigned n, struct err *e)
 {
+	struct pieces p;
 	int sent = -1;
 
 	assert(n > 0 && n <= SOCK_BATCH_MAX);
 	if (sock_holds_back(s))
 		return 0;
-	keep_whole(s, bytes_of(b));
+	keep_whole(s, bytes_of(s, b));
 	n = alike(s, b, n);
-	unsigned together = s->gso ? segments(b, n) : 1;
-	if (together > 1) {
-		sent = send_segmented(s, b, together);
+	if (s->gso)
+		n = segments(s, b, n);
+	if (gather(s, &p, b, n, e) != 0)
+		return -1;
+	if (s->gso && n > 1) {
+		sent = send_segmented(s, b, &p, n);
 		if (sent < 0 && !sock_forgives(s, errno))
 			s->gso = false; /* not for this kernel or device */
 		else if (sent < 0)
 			return 0;
 	}
 	if (sent < 0)
-		sent = send_separate(s, b, s->gso ? 1 : n);
+		sent = send_separate(s, &p, n);
 	if (sent < 0 && errno == EMSGSIZE) {
 		s->too_long = true;
 		return 1;

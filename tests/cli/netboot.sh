@@ -62,6 +62,26 @@ says "the one booted from" eth1 interfaces
 cmdline 'BOOTIF=01-52-54-00-00-00-0c'
 says "or all" "eth0 eth1" interfaces
 
+echo "== a load with a group's key"
+mkdir "$T/keys"; : > "$T/keys/lab.group"
+with="disk=sda KEYS=$T/keys; frisbee() { echo frisbee \"\$@\"; };"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=lab.group'
+says "it is given to frisbee" "say loading an image onto sda from 239.1.2.3:7
+frisbee -m 239.1.2.3 -p 7 --group-key $T/keys/lab.group -T 300 /dev/sda" "$with load"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7'
+says "without the word there is none" "say loading an image onto sda from 239.1.2.3:7
+frisbee -m 239.1.2.3 -p 7 -T 300 /dev/sda" "$with load"
+cmdline 'frisbee.group=239.1.2.3 frisbee.port=7 frisbee.group-key=other'
+says "nothing is loaded without the key that is wanted" "fail there is no key other in this ramdisk: netboot/build puts it there" "$with load"
+if command -v cpio > /dev/null && command -v zstd > /dev/null; then
+	"$BIN/imagekey" -q --group-key "$T/lab.group" || fail "imagekey"
+	KEYS=$T/lab.group OUT=$T/netboot "$TOP/netboot/build" keys || fail "netboot/build keys"
+	mkdir "$T/ramdisk"
+	check "the ramdisk has it" eval 'zstd -q -d -c "$T/netboot/keys.zst" | (cd "$T/ramdisk" && cpio --quiet -i -d)'
+	check "as it is" cmp "$T/lab.group" "$T/ramdisk/etc/keys/lab.group"
+	check "for root alone" [ "$(stat -c %a "$T/ramdisk/etc/keys/lab.group")" = 600 ]
+fi
+
 echo "== a capture"
 cmdline 'frisbee.server=10.9.0.1 frisbee.port=51 frisbee.image=a.ndz'
 heading='say capturing sda to 10.9.0.1:51 as a.ndz'

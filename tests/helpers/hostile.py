@@ -3,7 +3,8 @@
 
 It asks who serves, as "frisbee --doctor" does, and then tells each lie 100 times a second
 for so long, AS itself ("own") or with the server's address ("server"; needs root).
-"join" only joins and leaves.  Prints how many packets it sent."""
+"join" only joins and leaves.  Of a session with --group-key it reads what the server answers
+to others.  Prints how many packets it sent."""
 import os
 import random
 import socket
@@ -13,7 +14,7 @@ import time
 
 own, group, port, seconds, image = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
 spoofs, lies = sys.argv[6] == "server", sys.argv[7:]
-CHUNK, BLOCK = 1 << 20, 1024
+CHUNK, BLOCK, AUTH = 1 << 20, 1024, 48
 chunk_bytes = b""
 if image != "-":
     chunks = os.path.getsize(image) // CHUNK
@@ -45,6 +46,8 @@ def who_serves(s):
         try:
             while True:
                 pkt, peer = s.recvfrom(9000)
+                if pkt[:5] == b"FBXA\3":
+                    pkt = pkt[AUTH:]
                 if len(pkt) >= 52 and pkt[:4] == b"\2\0\0\0" and pkt[20:24] == b"FBX1":
                     return peer[0], pkt
         except socket.timeout:
@@ -110,8 +113,45 @@ tell = {
     "no-extension": lambda: (spoiled(chunk_bytes.find(b"NDZ-EXT1"), bytes(8)), port),
     "encrypted": lambda: (spoiled(0, b"NDZE"), port),
 }
+# What passes, to be sent again or made use of.
+heard = {port: [], second_port: []}
+first.setblocking(False)
+second.setblocking(False)
+
+
+def listen_in():
+    for s, at in ((first, port), (second, second_port)):
+        try:
+            while len(heard[at]) < 20000:
+                heard[at].append(s.recv(9000))
+        except BlockingIOError:
+            pass
+
+
+def again():
+    at = random.choice((port, second_port))
+    return (random.choice(heard[at]) if heard[at] else b"", at)
+
+
+def resealed(lie):
+    """A lie behind the header of the server's last packet, or nearly that."""
+    body, at = lie
+    head = bytearray(next((p for p in reversed(heard[at]) if p[:5] == b"FBXA\3"), bytes(AUTH))[:AUTH])
+    number, = struct.unpack("<Q", head[24:32])
+    head[24:32] = struct.pack("<Q", number + random.choice((0, 1, 1000, 1 << 40)))
+    return bytes(head) + body, at
+
+
+tell |= {
+    "sealed-again": again,
+    "sealed-block": lambda: resealed(tell["wrong-block"]()),
+    "sealed-stale": lambda: resealed(tell["stale"]()),
+    "sealed-hello": lambda: (b"FBXA\1" + random.randbytes(AUTH - 5), port),
+    "sealed-stranger": lambda: (b"".join(p[:8] + random.randbytes(8) + p[16:] for p in (resealed(tell["wrong-block"]())[0],)), port),
+}
 sent, end = 0, time.monotonic() + seconds
 while time.monotonic() < end:
+    listen_in()
     for lie in lies:
         try:
             send(*tell[lie]())

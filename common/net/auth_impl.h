@@ -1,0 +1,72 @@
+/* auth_impl.h: what auth.c, auth_open.c and auth_senders.c share. */
+#ifndef COMMON_NET_AUTH_IMPL_H
+#define COMMON_NET_AUTH_IMPL_H
+
+#include "common/base/lru.h"
+#include "common/net/auth.h"
+#include "common/net/replay.h"
+
+enum auth_kind { AUTH_HELLO = 1, AUTH_WELCOME, AUTH_SERVER, AUTH_CLIENT, AUTH_NONE };
+
+enum {
+	AUTH_TAG_AT = AUTH_HEADER_BYTES - GMAC_TAG_BYTES,
+	/* Packets of a client's that nothing of the server followed: the session may be
+	 * over. */
+	AUTH_UNANSWERED = 3,
+	AUTH_WAITING_MAX = 1024, /* who has said HELLO and was not welcomed yet */
+};
+
+struct auth_header {
+	enum auth_kind kind;
+	uint8_t port;
+	uint16_t key_id;
+	uint64_t id, session, number;
+	const uint8_t *tag; /* borrowed */
+};
+
+struct auth_asker {
+	uint64_t id, number; /* of its HELLO */
+};
+
+struct auth_sender {
+	uint64_t id;
+	bool server;
+	uint8_t key[GMAC_KEY_BYTES];
+	struct replay taken[AUTH_PORTS];
+};
+
+struct auth {
+	struct auth_config cfg; /* its key is the copy below */
+	uint8_t key[AUTH_KEY_BYTES];
+	uint16_t key_id;
+	uint64_t session; /* 0: a client knows none */
+	uint64_t number;  /* of the next packet */
+	uint64_t since;   /* a client's, when it was last welcomed */
+	unsigned unanswered;
+	bool welcomed;
+	uint8_t own_key[GMAC_KEY_BYTES]; /* for own_session */
+	uint64_t own_session;
+	struct gmac out, in;
+	struct ignored ignored;
+	struct auth_asker *waiting; /* AUTH_WAITING_MAX; NULL: a client */
+	unsigned nwaiting;
+	struct lru order;
+	struct auth_sender *sender; /* cfg.senders */
+	uint32_t last;              /* LRU_NONE: none */
+};
+
+/* auth.c: The key of a sender in a session.  False: libcrypto fails. */
+bool auth_derive(const struct auth *, bool server, uint64_t id, uint64_t session,
+    uint8_t key[GMAC_KEY_BYTES]);
+
+/* auth_senders.c: NULL: not known. */
+struct auth_sender *auth_find(struct auth *, bool server, uint64_t id);
+/* One that is not known yet. */
+struct auth_sender *auth_remember(
+    struct auth *, bool server, uint64_t id, const uint8_t key[GMAC_KEY_BYTES]);
+int auth_senders_init(struct auth *, struct err *);
+void auth_senders_fini(struct auth *);
+/* Of another session nobody is known. */
+void auth_forget_all(struct auth *);
+
+#endif /* COMMON_NET_AUTH_IMPL_H */
