@@ -14,7 +14,12 @@
 #include "common/base/cli.h"
 #include "common/base/failure.h"
 
-enum { GRACE_S = 3 };
+enum {
+	GRACE_S = 3,
+	/* timeout(1) and terminals send a signal to the process and to its group, which
+	 * is the same one twice: what comes so soon is no other signal. */
+	SAME_NS = 500000000,
+};
 
 static struct {
 	sem_t signals;
@@ -37,10 +42,16 @@ wait_for_signal(void)
 static void
 wait_for_grace(void)
 {
-	struct timespec until;
+	struct timespec soon, until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
+	soon = until;
+	soon.tv_nsec += SAME_NS;
+	soon.tv_sec += soon.tv_nsec / 1000000000;
+	soon.tv_nsec %= 1000000000;
 	until.tv_sec += GRACE_S;
+	while (sem_timedwait(&guard.signals, &soon) == 0 || errno == EINTR)
+		;
 	while (sem_timedwait(&guard.signals, &until) != 0 && errno == EINTR)
 		;
 }

@@ -1,6 +1,11 @@
 # lib.sh: what every script here begins with: . "$(dirname "$0")/lib.sh"
 # $BIN: the programs; $T: a folder that is removed at the end.
 set -u
+# Mounts live in a namespace of their own: a script beside this one that makes a namespace would copy them, and keep
+# their filesystems in use after they are unmounted here.
+if [ -z "${MOUNTS_ARE_OWN:-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
+	MOUNTS_ARE_OWN=1 exec unshare -m bash "$0" "$@"
+fi
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BIN=${BIN:-$TOP/build/bin}
 GOLDEN=$TOP/tests/golden

@@ -1,10 +1,6 @@
 #!/usr/bin/env bash
 # XFS made by mkfs.xfs, populated by it (-p) or, as root, by the kernel, which
 # also ages it: then xfs_repair, and every file.
-# Mounts live in a namespace of their own: nobody else can keep them mounted.
-if [ "${MOUNTS_ARE_OWN:-}" = "" ] && [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
-	MOUNTS_ARE_OWN=1 exec unshare -m bash "$0"
-fi
 . "$(dirname "$0")/lib.sh"
 requires mkfs.xfs xfs_db xfs_repair xfs_io xfs_logprint python3
 make_files "$T/files" 1

@@ -36,7 +36,7 @@ serve -T 0 -W 2M "$T/disk.ndz"
 load 1 /run/d2	# in memory: a busy disk could make it end without a word
 is_loading() { [ "$(clients)" = loading ] && grep -q '"progress": 0.[1-9]' "$T/stats"; }
 check "the server knows how far it is" waits is_loading
-kill "${LOADS[1]}"; wait "${LOADS[1]}"
+kill "${LOADS[1]}"; wait "${LOADS[1]}"	# timeout says it to frisbee twice at once, which is no second signal
 is_failed() { [ "$(clients)" = failed ]; }
 check "and that it was ended before its time" waits is_failed
 kill "$SERVER"; wait "$SERVER"
