@@ -116,7 +116,7 @@ may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 	bool waits = is_worth_waiting(c, b, now_us) &&
 	             !client_awaits_first(c, b->chunk);
 
-	return !client_damage_suspects(b) && !client_in_pass(c, b->chunk) &&
+	return !client_asks_blocks(b) && !client_in_pass(c, b->chunk) &&
 	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
