@@ -35,6 +35,9 @@ enum {
 	/* A chunk's pass is over when the server sends another one; the network may
 	 * deliver stragglers for so long, at first. */
 	CLIENT_GUARD_US = 3000,
+	/* So many are enough for chunks that take turns while as many wait for their
+	 * repair. */
+	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
 };
 
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };

@@ -252,6 +252,41 @@ test_parity_is_spent(void)
 	client_free(c);
 }
 
+/* A client with so many buffers that lacks three of five blocks of chunk 1: what does it
+ * say of that? */
+static bool
+says_of_three_fifths(uint32_t buffers, enum wirext_kind kind)
+{
+	struct client_config cfg = client_config();
+	struct wirext_msg said;
+	uint64_t now = 10 * MS;
+
+	cfg.ext = cfg.parity = true;
+	cfg.buffers = buffers;
+	struct client *c = join(&cfg, WIREXT_CAN_PARITY);
+	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b++)
+		if (b % 5 < 2)
+			block(c, now, 1, b);
+	state(c, now, WIREXT_IDLE);
+	bool is = says(c, &now, 100 * MS, kind, &said);
+	if (!is) {
+		state(c, now, WIREXT_IDLE);
+		is = says(c, &now, 100 * MS, kind, &said);
+	}
+	client_free(c);
+	return is && (kind == WIREXT_WANT || said.u.nak.at[0].chunk == 1);
+}
+
+/* Any parity is of use to who has lost that much, and of blocks that come again only
+ * three of five are; but with few buffers the chunk cannot wait for so much. */
+static void
+test_more_than_half(void)
+{
+	T_CHECK(says_of_three_fifths(64, WIREXT_NAK));
+	T_CHECK(!says_of_three_fifths(8, WIREXT_NAK));
+	T_CHECK(says_of_three_fifths(8, WIREXT_WANT));
+}
+
 int
 main(void)
 {
@@ -262,5 +297,6 @@ main(void)
 	test_not_idle_any_more();
 	test_answers_to_another();
 	test_parity_is_spent();
+	test_more_than_half();
 	return t_done();
 }
