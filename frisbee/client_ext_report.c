@@ -9,8 +9,8 @@ enum {
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
-	/* Lacking more than this, plain blocks are better: they cost no computing, and are
-	 * of use to who comes late. */
+	/* Lacking more than this, plain blocks are better: they cost no computing, and
+	 * are of use to who comes late. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
 	/* ... with few buffers, which others need meanwhile, and unpaced. */

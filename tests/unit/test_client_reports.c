@@ -252,8 +252,8 @@ test_parity_is_spent(void)
 	client_free(c);
 }
 
-/* A client with so many buffers that lacks three of five blocks of chunk 1: what does it
- * say of that? */
+/* A client with so many buffers that lacks three of five blocks of chunk 1: what does
+ * it say of that? */
 static bool
 says_of_three_fifths(uint32_t buffers, enum wirext_kind kind)
 {
