@@ -80,12 +80,24 @@ ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *wa
 	return len;
 }
 
+/* A block in the place of parity that is here is of no use while others are missing. */
+static struct blockmap
+useful_blocks(const struct buffer *b)
+{
+	struct blockmap lack = client_lack(b);
+
+	for (uint32_t i = 0; b->spent && i < WIRE_CHUNK_BLOCKS; i++)
+		if (b->parity_at[i] != 0)
+			blockmap_clear(&lack, i);
+	return lack;
+}
+
 size_t
-client_ask_missing(struct client *c, uint64_t now_us, bool suspects, void *pkt)
+client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt)
 {
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
-		if ((suspects && !client_damage_suspects(b)) ||
+		if ((only_asked && !client_asks_blocks(b)) ||
 		    (b->chunk == c->current && !b->damage.closed) ||
 		    now_us < b->settled_us || now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
@@ -94,7 +106,7 @@ client_ask_missing(struct client *c, uint64_t now_us, bool suspects, void *pkt)
 			continue;
 		b->dubious = false;
 		client_damage_asked(b);
-		struct blockmap lack = client_lack(b);
+		struct blockmap lack = useful_blocks(b);
 		return ask(c, now_us, b->chunk, &lack, pkt);
 	}
 	return 0;

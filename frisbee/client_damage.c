@@ -100,6 +100,8 @@ lose(struct client *c, struct buffer *b, const struct blockmap *bad)
 	b->missing = lost;
 	b->nmissing = blockmap_count(&lost);
 	memset(b->parity_at, 0, sizeof b->parity_at);
+	memset(b->newest, 0, sizeof b->newest);
+	b->spent = false;
 	memset(b->asked, 0, sizeof b->asked);
 	b->asked_us = 0;
 	b->ended = false;

@@ -18,6 +18,20 @@ parity_place(const struct buffer *b, uint32_t group, uint32_t index, uint32_t *p
 	return found;
 }
 
+/* The server sends the parity of a group in turns: is this the next, and no packet that
+ * came twice, or late? */
+static bool
+is_newer(struct buffer *b, uint32_t group, uint32_t index)
+{
+	uint32_t ahead = (index + 1 + WIREXT_PARITY_MAX - b->newest[group]) %
+	                 WIREXT_PARITY_MAX;
+
+	if (b->newest[group] != 0 && (ahead == 0 || ahead > WIREXT_PARITY_MAX / 2))
+		return false;
+	b->newest[group] = (uint8_t)(index + 1);
+	return true;
+}
+
 bool
 client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)
@@ -44,8 +58,11 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	*store = (struct client_store){ .chunk = chunk };
 	bool ends = b != NULL &&
 	            client_packs_end(c, now_us, b, m->u.parity.content, store);
+	bool newer = b != NULL && is_newer(b, group, m->u.parity.index);
 	if (b == NULL || b->lack[group] == 0 ||
 	    !parity_place(b, group, m->u.parity.index, &place)) {
+		if (newer && b->lack[group] > 0)
+			b->spent = true;
 		c->parity_unneeded++;
 		return ends;
 	}

@@ -9,9 +9,12 @@ enum {
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
-	/* Lacking more than this, plain blocks are better. */
+	/* Lacking more than this, plain blocks are better: they cost no computing, and
+	 * are of use to who comes late. */
 	MOST_OF_GROUP = 120,
-	MOST_OF_CHUNK = WIRE_CHUNK_BLOCKS / 2,
+	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
+	/* ... with few buffers, which others need meanwhile, and unpaced. */
+	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
 	LITTLE = WIRE_CHUNK_BLOCKS / 16,
 	/* Who lacks so many times as much, and more, is perhaps told to wait. */
 	MUCH_MORE = 4,
@@ -91,9 +94,10 @@ covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 
 /* Of so much, parity is no help. */
 static bool
-too_much(const struct buffer *b)
+too_much(const struct client *c, const struct buffer *b)
 {
-	bool most = b->nlack > MOST_OF_CHUNK;
+	bool few = c->ext.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
+	bool most = b->nlack > (few ? MOST_OF_CHUNK_FEW : MOST_OF_CHUNK);
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		most |= b->lack[g] > MOST_OF_GROUP;
@@ -116,7 +120,7 @@ may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 	bool waits = is_worth_waiting(c, b, now_us) &&
 	             !client_awaits_first(c, b->chunk);
 
-	return !client_damage_suspects(b) && !client_in_pass(c, b->chunk) &&
+	return !client_asks_blocks(b) && !client_in_pass(c, b->chunk) &&
 	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
@@ -130,7 +134,7 @@ collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
 	m->u.nak.n = 0;
 	for (uint32_t i = 0; i < c->nfilling && m->u.nak.n < WIREXT_NAKS; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
-		if (!may_report(c, b, now_us) || too_much(b))
+		if (!may_report(c, b, now_us) || too_much(c, b))
 			continue;
 		struct wirext_nak *k = &m->u.nak.at[m->u.nak.n++];
 		k->chunk = b->chunk;
@@ -214,7 +218,7 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 	*map = (struct wirext_map){ .bits = bits };
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
-		if (may_report(c, b, now_us) && too_much(b))
+		if (may_report(c, b, now_us) && too_much(c, b))
 			found += add_want(map, bits, b->chunk);
 	}
 	if (!some_do_not_come(c))

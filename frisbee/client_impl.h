@@ -35,6 +35,9 @@ enum {
 	/* A chunk's pass is over when the server sends another one; the network may
 	 * deliver stragglers for so long, at first. */
 	CLIENT_GUARD_US = 3000,
+	/* So many are enough for chunks that take turns while as many wait for their
+	 * repair. */
+	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
 };
 
 enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
@@ -65,6 +68,8 @@ struct buffer {
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: none there */
 	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
 	uint64_t asked_us;              /* ... by anybody, lastly then */
+	uint8_t newest[WIREXT_GROUPS];  /* 1 + index of the parity that came lastly */
+	bool spent; /* parity that is here comes again: there is no other */
 	bool ended;                     /* its empty end is here */
 	uint32_t pin;                   /* its blocks came from this sender, by number, */
 	bool mixed;                     /* ... and from another one */
@@ -328,6 +333,14 @@ client_damage_suspects(const struct buffer *b)
 	return b->damage.plain;
 }
 
+/* ... or all parity of a group has been sent, so that what comes may be here already:
+ * the very blocks that it lacks are of more use. */
+static inline bool
+client_asks_blocks(const struct buffer *b)
+{
+	return client_damage_suspects(b) || b->spent;
+}
+
 /* client_partial.c: */
 /* Of a chunk that has no buffer yet. */
 struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
@@ -341,9 +354,10 @@ uint64_t client_partial_quiet_us(const struct client *);
 uint64_t client_jitter_us(struct client *, uint64_t now_us);
 /* A request this old is repeated. */
 uint64_t client_redo_us(const struct client *);
-/* A request for the blocks that a chunk lacks (only of those that came damaged more than
- * once, with suspects), or 0. */
-size_t client_ask_missing(struct client *, uint64_t now_us, bool suspects, void *pkt);
+/* A request for the blocks that a chunk lacks (with only_asked, of those for which
+ * client_asks_blocks() is true), or 0. */
+size_t client_ask_missing(
+    struct client *, uint64_t now_us, bool only_asked, void *pkt);
 /* A request for a chunk that has not begun to arrive, or 0. */
 size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
 /* A request for chunk 0 when others wait for it and the stream is elsewhere, or 0. */

@@ -6,8 +6,6 @@
 
 enum {
 	EXT_BUFFERS = 8, /* the extension needs so many */
-	/* ... and chunks that take turns, while as many wait for their repair. */
-	SET_BUFFERS = 6 * WIREXT_SET,
 	JOIN_FRESH_US = 100000,
 	JOIN_SOON = 4, /* times the delay is half of the next one */
 };
@@ -241,7 +239,7 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 	if (may_extend(c))
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
-			(c->cfg.buffers < SET_BUFFERS ? WIREXT_NO_SETS : 0));
+			(c->cfg.buffers < CLIENT_SET_BUFFERS ? WIREXT_NO_SETS : 0));
 	else if (c->cfg.unicast)
 		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->cookie);
 	return len;

@@ -275,10 +275,14 @@ void server_fifo_append(struct server *s, struct item *it);
 struct item *server_fifo_pop(struct server *s);
 void server_item_unref(struct server *s, struct item *it);
 void server_fifo_prepend(struct server *s, struct item *it);
+/* This one goes before all others. */
+void server_fifo_advance(struct server *s, struct item *it);
 /* The first one waits behind all others, as it is. */
 void server_fifo_rotate(struct server *s);
 void server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4],
     uint32_t chunk, const struct blockmap *asked);
+/* These blocks of it are given out: the carousel need not send them, too. */
+void server_take_over(struct server *s, uint32_t chunk, const struct blockmap *given);
 
 /* server_ext.c */
 bool server_is_idle(const struct server *s);

@@ -6,10 +6,11 @@ server_want_chunk(struct server *s, uint32_t chunk)
 	const struct item *it = s->items[chunk];
 	struct blockmap want = blockmap_range(0, server_chunk_blocks(s, chunk));
 
-	if (it != NULL) {
-		want = blockmap_minus(want, &it->queued);
+	if (it != NULL)
 		want = blockmap_minus(want, &it->coming);
-	}
+	/* What old requests have queued may wait for long, behind many others. */
+	if (it != NULL && !it->asked)
+		want = blockmap_minus(want, &it->queued);
 	carousel_add(&s->ext.carousel, chunk, &want);
 	/* All of it is on its way. */
 	if (!carousel_wants(&s->ext.carousel, chunk))

@@ -59,6 +59,21 @@ server_fifo_prepend(struct server *s, struct item *it)
 }
 
 void
+server_fifo_advance(struct server *s, struct item *it)
+{
+	struct item *before = s->head;
+
+	if (it == s->head)
+		return;
+	while (before->next != it)
+		before = before->next;
+	before->next = it->next;
+	if (s->tail == it)
+		s->tail = before;
+	server_fifo_prepend(s, it);
+}
+
+void
 server_fifo_rotate(struct server *s)
 {
 	struct item *it = s->head;
@@ -108,13 +123,12 @@ is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 	return v == NULL || voters_ask_again(&s->voters, v, now_us);
 }
 
-/* What the carousel would have sent, too, goes now. */
-static void
-take_over(struct server *s, uint32_t chunk, const struct blockmap *want)
+void
+server_take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
 {
 	if (!carousel_wants(&s->ext.carousel, chunk))
 		return;
-	carousel_remove(&s->ext.carousel, chunk, want);
+	carousel_remove(&s->ext.carousel, chunk, given);
 	if (!carousel_wants(&s->ext.carousel, chunk))
 		server_chunk_given(s, chunk);
 }
@@ -165,6 +179,4 @@ server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_
 	it->bulk += fresh;
 	it->asked = true;
 	server_chunk_changed(s, chunk);
-	if (s->ext.used)
-		take_over(s, chunk, &want);
 }

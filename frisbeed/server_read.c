@@ -58,8 +58,12 @@ take_next(struct server *s, bool first)
 	blockmap_add(&it->queued, &want);
 	it->bulk += blockmap_count(&want);
 	s->ext.pending += blockmap_count(&want);
-	if (it->in_fifo)
+	if (it->in_fifo) {
+		/* An old request waits for it, too: it goes now, for all. */
+		if (first)
+			server_fifo_advance(s, it);
 		return;
+	}
 	if (blockmap_empty(&it->queued))
 		server_item_unref(s, it);
 	else if (first)
@@ -217,6 +221,8 @@ server_read_next(struct server *s, struct server_run *run)
 	it->queued = blockmap_minus(it->queued, &taken);
 	blockmap_add(&it->coming, &taken);
 	it->cursor = first + n;
+	if (it->asked && s->ext.used)
+		server_take_over(s, it->chunk, &taken);
 	s->ext.old_run += it->asked ? n : 0;
 	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
 		give_turns(s);

@@ -19,6 +19,15 @@
 #define ATTACK .clients = 8, .foes = 2, QUICK_AT(60000000), EXT, .chunks = 16, \
 	.max_clean = 1.5, .clean_extra_us = 2000000
 
+/* A second server begins when half of the image is there.  Who comes later still may
+ * choose the one or the other: then the link carries two images, each at half the rate.
+ * FOR_EVER: one that dies does not come back. */
+#define RIVAL(times, us) \
+	.clients = 8, QUICK_AT(60000000), EXT, .dynamic = true, .chunks = 24, \
+	.net.loss = 0.01, .rival_us = 2000000, .max_clean = (times), \
+	.clean_extra_us = (us)
+#define FOR_EVER UINT64_C(1000000000000)
+
 const struct scenario bad_cases[] = {
 	{ "bad-port", FIXED, .bad.bits = 30000000 },
 	{ "bad-port-found", FOUND, .bad.bits = 30000000 },
@@ -37,5 +46,14 @@ const struct scenario bad_cases[] = {
 	{ "foes-lie", ATTACK, .foe_does = FOE_LIE },
 	{ "foes-flood", ATTACK, .foe_does = FOE_FLOOD },
 	{ "foes-replay", ATTACK, .dynamic = true, .foe_does = FOE_REPLAY },
+	{ "rival", RIVAL(1.5, 2000000) },
+	{ "rival-old", RIVAL(1.5, 2000000), .old_clients = 2 },
+	{ "rival-late", RIVAL(2, 2000000), SKEWED(START_UNIFORM, 4) },
+	{ "rival-same", RIVAL(1.5, 2000000), .rival_same = true },
+	{ "rival-same-late", RIVAL(2, 2000000), .rival_same = true,
+	    SKEWED(START_UNIFORM, 4) },
+	/* It waits, and the first one dies: after 2 s they go on with it. */
+	{ "rival-standby", RIVAL(1.1, 3000000), .rival_same = true,
+	    .restart_us = 3000000, .down_us = FOR_EVER },
 };
 const size_t bad_cases_count = sizeof bad_cases / sizeof bad_cases[0];

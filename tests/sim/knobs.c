@@ -70,6 +70,8 @@ static const struct knob knobs[] = {
 	{ "bad-absent", offsetof(struct scenario, bad_absent), FLAG },
 	{ "foes", offsetof(struct scenario, foes), U32 },
 	{ "foe-does", offsetof(struct scenario, foe_does), U32 },
+	{ "rival-us", offsetof(struct scenario, rival_us), U64 },
+	{ "rival-same", offsetof(struct scenario, rival_same), FLAG },
 	{ "mute-us", offsetof(struct scenario, mute_us), U64 },
 	{ "mute-for-us", offsetof(struct scenario, mute_for_us), U64 },
 	{ NULL, 0, U32 },

@@ -25,7 +25,7 @@ alone_us(const struct scenario *sc, uint64_t seed, uint64_t chunk_us)
 	one.net.loss = one.net.late = one.net.twice = 0;
 	one.chunk_spread = one.damage = 0;
 	one.bad_clients = one.foes = 0;
-	one.mute_us = 0;
+	one.mute_us = one.rival_us = 0;
 	world_run(&one, seed, false, &out);
 	return out.failed[0] == '\0' ? out.median_us : 0;
 }

@@ -44,7 +44,7 @@ step_greedy(struct world *w, uint32_t port)
 	struct greedy *g = &w->greedy[port - w->sc->clients - 1];
 	uint8_t pkt[WIRE_PACKET_MAX];
 
-	g->session = w->server_cfg.ext.session;
+	g->session = w->server.cfg.ext.session;
 	size_t n = greedy_speaks(g, pkt);
 	net_send(&w->net, port, g->ip, pkt, n, w->now_ns);
 	world_clock_set(w, port, w->now_ns + GREEDY_US * US);
@@ -81,7 +81,7 @@ setup(struct world *w, uint64_t seed)
 {
 	const struct scenario *sc = w->sc;
 	uint32_t greedy_end = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
-	uint32_t ports = greedy_end + sc->foes;
+	uint32_t ports = greedy_end + sc->foes + (sc->rival_us > 0);
 	struct net_config net = sc->net;
 
 	w->rng = seed;
@@ -97,6 +97,7 @@ setup(struct world *w, uint64_t seed)
 	world_setup_clients(w);
 	world_setup_server(w);
 	setup_greedy(w);
+	world_setup_rival(w, ports - 1);
 	for (uint32_t i = 0; i < ports; i++)
 		world_reschedule(w, i);
 	for (uint32_t i = sc->clients + 1; i < greedy_end; i++)
@@ -117,10 +118,8 @@ teardown(struct world *w)
 	free(w->nodes);
 	free(w->greedy);
 	free(w->foes);
-	server_free(w->server);
-	free(w->asked);
-	free(w->pace[0].sent_ns);
-	free(w->pace[1].sent_ns);
+	world_free_host(&w->server);
+	world_free_host(&w->rival);
 	world_clock_fini(w);
 	net_fini(&w->net);
 }
@@ -225,6 +224,19 @@ clients_due(const struct world *w)
 }
 
 static void
+sum_sent(struct world *w, struct host *h)
+{
+	struct outcome *out = w->out;
+
+	world_keep_stats(w, h);
+	out->blocks_sent += h->before.blocks_sent;
+	out->blocks_resent += h->before.blocks_resent;
+	out->parity_sent += h->before.parity_sent;
+	out->packs_sent += h->before.packs_sent;
+	out->left_out += h->before.blocks_left_out;
+}
+
+static void
 sum_up(struct world *w)
 {
 	struct outcome *out = w->out;
@@ -241,19 +253,15 @@ sum_up(struct world *w)
 	out->best_us = n > 0 ? times[0] : 0;
 	out->worst_us = n > 0 ? times[n - 1] : 0;
 	free(times);
-	world_keep_stats(w);
+	sum_sent(w, &w->server);
+	sum_sent(w, &w->rival);
 	out->end_us = w->now_ns / US;
 	out->image_blocks = (w->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
-	out->blocks_sent = w->before.blocks_sent;
-	out->blocks_resent = w->before.blocks_resent;
-	out->parity_sent = w->before.parity_sent;
-	out->packs_sent = w->before.packs_sent;
-	out->left_out = w->before.blocks_left_out;
 	/* More clients have not all answered before a short image ends. */
 	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
 	    w->sc->buffers >= 8 && w->sc->clients <= 1000 &&
 	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old +
-		    w->sc->foes + w->sc->bad_clients ==
+		    w->sc->foes + w->sc->bad_clients + (w->sc->rival_us > 0) ==
 		0)
 		world_fail(w, "no packets of several blocks were sent");
 	out->net = w->net.stats;
@@ -283,8 +291,9 @@ world_run(const struct scenario *sc, uint64_t seed, bool traced, struct outcome 
 			break;
 		}
 		w.now_ns = w.key[port] > w.now_ns ? w.key[port] : w.now_ns;
-		if (port == SERVER)
-			world_step_server(&w);
+		struct host *h = world_host_at(&w, port);
+		if (h != NULL)
+			world_step_server(&w, h);
 		else if (world_is_foe(&w, port))
 			world_step_foe(&w, port);
 		else if (port > sc->clients)

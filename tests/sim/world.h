@@ -51,7 +51,12 @@ struct scenario {
 	struct net_link bad;
 	bool bad_drawn;
 	uint32_t foes, foe_does; /* strangers on the group; enum foe_does, 0: drawn */
-	bool bad_absent; /* the same without those that are bad, die, or are strangers */
+	/* A second server begins then, with another image or the same; 0: never. */
+	uint64_t rival_us;
+	bool rival_same;
+	/* The same without those that are bad, die, or are strangers; with two servers,
+	 * without the second one, and the first does not die. */
+	bool bad_absent;
 	uint64_t mute_us, mute_for_us; /* from then on, what the server sends is lost */
 	uint64_t restart_us;             /* the server dies then; 0: never ... */
 	uint64_t down_us;                /* ... and comes back so much later */

@@ -64,36 +64,39 @@ client_next_ns(const struct world *w, const struct node *nd, uint32_t port)
 }
 
 static uint64_t
-server_next_ns(const struct world *w)
+server_next_ns(const struct world *w, const struct host *h)
 {
-	if (w->server == NULL)
-		return w->restart_ns;
-	uint64_t due = deadline_ns(server_deadline(w->server, w->now_ns / US));
-	uint64_t backlog = net_backlog_ns(&w->net, SERVER, w->now_ns);
+	if (h->engine == NULL)
+		return h->restart_ns;
+	uint64_t due = deadline_ns(server_deadline(h->engine, w->now_ns / US));
+	uint64_t backlog = net_backlog_ns(&w->net, h->port, w->now_ns);
 
 	if (due != NEVER && backlog > SENDER_BACKLOG_NS &&
 	    due < w->now_ns + backlog / 2)
 		due = w->now_ns + backlog / 2;
-	uint64_t at = earlier(due, net_next(&w->net, SERVER));
-	if (w->image_ns != 0 && w->sc->restart_us == 0)
-		at = earlier(at, w->image_ns);
-	if (w->nreading > 0)
-		at = earlier(at, w->reading[w->reading_head].done_ns);
-	if (w->restart_ns != 0)
-		at = earlier(at, w->restart_ns);
-	if (w->mute_ns != NEVER)
-		at = earlier(at, w->mute_ns);
+	uint64_t at = earlier(due, net_next(&w->net, h->port));
+	if (h->image_ns != 0 && w->sc->restart_us == 0)
+		at = earlier(at, h->image_ns);
+	if (h->nreading > 0)
+		at = earlier(at, h->reading[h->reading_head].done_ns);
+	if (h->restart_ns != 0)
+		at = earlier(at, h->restart_ns);
+	if (h->mute_ns != NEVER)
+		at = earlier(at, h->mute_ns);
 	return at;
 }
 
 void
 world_reschedule(struct world *w, uint32_t port)
 {
-	if (port > w->sc->clients)
-		return; /* world.c does */
-	world_clock_set(w, port,
-	    port == SERVER ? server_next_ns(w)
-			   : client_next_ns(w, &w->nodes[port - 1], port));
+	const struct host *h = world_host_at(w, port);
+
+	if (h != NULL)
+		world_clock_set(w, port, server_next_ns(w, h));
+	else if (port <= w->sc->clients)
+		world_clock_set(
+		    w, port, client_next_ns(w, &w->nodes[port - 1], port));
+	/* The others say themselves when. */
 }
 
 void

@@ -33,7 +33,8 @@ world_setup_foes(struct world *w, uint32_t first_port)
 bool
 world_is_foe(const struct world *w, uint32_t port)
 {
-	return port > w->sc->clients + w->ngreedy;
+	return port > w->sc->clients + w->ngreedy &&
+	       port <= w->sc->clients + w->ngreedy + w->sc->foes;
 }
 
 bool

@@ -1,7 +1,8 @@
 /* world_impl.h: what the files of the simulated world share.
  *
  * world.c begins, ends and sums up a run; world_clock.c says whose turn it is;
- * world_server.c and world_client.c are the machines around the engines;
+ * world_server.c and world_client.c are the machines around the engines, world_rival.c
+ * the other server of two;
  * world_wire.c and world_store.c the rules of what is said, and what is stored. */
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
@@ -18,6 +19,7 @@
 
 enum {
 	SERVER = 0,       /* its port; client i has port i + 1 */
+	OWN_IMAGE = 1,    /* in the data of its blocks */
 	WORLD_AHEAD = 64, /* runs that the server reads ahead */
 	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
 	SENDER_BACKLOG_NS = 200000, /* the sender waits when so much is queued */
@@ -49,6 +51,9 @@ struct node {
 	uint32_t writing_head, nwriting, nwritten;
 	uint64_t disk_free_ns;
 	bool crashes, gone, joined;
+	bool chooses;    /* two servers were there when it came */
+	uint32_t images; /* it has begun so often */
+	uint8_t image;   /* which one it loads; 0: not known yet */
 	struct net_link link; /* of a bad one */
 	bool absent;        /* takes no part in this run */
 	bool lost;          /* cannot hear, or be heard: need not end */
@@ -68,6 +73,24 @@ struct reading {
 	uint64_t done_ns;
 };
 
+/* A server's machine. */
+struct host {
+	uint32_t port;
+	uint8_t image;         /* is in the data of all of its image's blocks */
+	struct server *engine; /* NULL: it is down */
+	struct server_config cfg;
+	struct server_stats before; /* of its engines that died */
+	uint32_t restarts;
+	uint64_t restart_ns; /* dies then, or comes back; 0: neither */
+	uint64_t image_ns;   /* another file from then on; 0: never */
+	uint64_t mute_ns;    /* its sends fail then, or work again; NEVER */
+	struct reading reading[WORLD_AHEAD];
+	uint32_t reading_head, nreading;
+	uint64_t disk_free_ns, next_stall_ns;
+	struct blockmap *asked; /* by chunk: since the block was sent last */
+	struct pace pace[2];    /* over a second, and over a few bursts */
+};
+
 struct world {
 	const struct scenario *sc;
 	struct outcome *out;
@@ -75,25 +98,15 @@ struct world {
 	struct net net;
 	uint64_t rng, now_ns;
 
-	struct server *server; /* NULL: it is down */
-	struct server_config server_cfg;
+	struct host server;
+	struct host rival; /* the other one; its port is 0: there is none */
 	struct server_log log;
-	struct server_stats before; /* of servers that died */
-	uint32_t restarts;
-	uint64_t restart_ns;        /* dies then, or comes back; 0: neither */
-	uint64_t image_ns;          /* another file from then on; 0: never */
-	uint64_t mute_ns;           /* its sends fail then, or work again; NEVER */
 	uint64_t second, in_second; /* chatter in that second */
-	struct reading reading[WORLD_AHEAD];
-	uint32_t reading_head, nreading;
-	uint64_t disk_free_ns, next_stall_ns;
-	struct blockmap *asked; /* by chunk: since the block was sent last */
-	struct pace pace[2];    /* over a second, and over a few bursts */
 
 	struct node *nodes;    /* clients */
 	struct greedy *greedy; /* on the ports behind theirs */
 	uint32_t ngreedy;
-	struct foe *foes; /* ... and behind those */
+	struct foe *foes; /* ... and behind those, before the other server's */
 	uint32_t nchunks, left;
 	uint64_t image_bytes;
 
@@ -124,30 +137,42 @@ void world_touched(void *world, unsigned port);
 /* From a port to all others; it must be readable, and who speaks has joined. */
 void world_transmit(
     struct world *, uint32_t port, const uint8_t ip[4], const void *pkt, size_t len);
-/* The server hears it. */
-void world_note_asked(struct world *, const struct packet *);
+/* A server hears it. */
+void world_note_asked(struct world *, struct host *, const struct packet *);
 /* A block is to be sent: somebody has asked for it. */
-void world_check_asked(struct world *, uint32_t chunk, uint32_t block);
+void world_check_asked(struct world *, struct host *, uint32_t chunk, uint32_t block);
 /* A block or parity is sent: neither too many in a second, nor in a few bursts. */
-void world_check_pace(struct world *);
-void world_setup_pace(struct world *);
+void world_check_pace(struct world *, struct host *);
+void world_setup_pace(struct host *);
 
 /* world_store.c */
 /* How many blocks of a chunk are not empty. */
 uint32_t world_content(const struct world *, uint32_t chunk);
-/* Its number and the chunk's, as the block's data; zeros in the empty end of a chunk.
- */
-void world_fill_block(
-    const struct world *, uint8_t *to, uint32_t chunk, uint32_t block);
+/* Its number, the chunk's and the image's, as the block's data; zeros in the empty end
+ * of a chunk. */
+void world_fill_block(const struct world *, uint8_t image, uint8_t *to, uint32_t chunk,
+    uint32_t block);
 void world_check_store(struct world *, struct node *, const struct client_store *);
 /* Is the chunk all there, and does the engine know where parity lies? */
 bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);
 
 /* world_server.c */
 void world_setup_server(struct world *);
-void world_step_server(struct world *);
+/* An engine for it, with what all servers have in common. */
+void world_setup_host(struct world *, struct host *, uint32_t port);
+void world_free_host(struct host *);
+void world_step_server(struct world *, struct host *);
 /* Of the one that runs now. */
-void world_keep_stats(struct world *);
+void world_keep_stats(struct world *, struct host *);
+/* Does one run, and can be heard? */
+bool world_is_served(const struct world *);
+
+/* world_rival.c */
+void world_setup_rival(struct world *, uint32_t port);
+/* The server at this port; NULL: none is. */
+struct host *world_host_at(struct world *, uint32_t port);
+/* Is it one of a server's packets? */
+bool world_from_server(const struct world *, const uint8_t ip[4]);
 
 /* world_foes.c */
 void world_setup_foes(struct world *, uint32_t first_port);

@@ -1,4 +1,4 @@
-/* The server's machine: its disk, its link, its deaths. */
+/* A server's machine: its disk, its link, its deaths. */
 #include "tests/sim/world_impl.h"
 
 #include <assert.h>
@@ -7,38 +7,45 @@
 
 enum { RUN_BLOCKS = 32 };
 
+static const char *
+name_of(const struct host *h)
+{
+	return h->port == SERVER ? "server" : "rival";
+}
+
 /* Has the server heard of one? */
 static bool
-old_client_is_there(const struct world *w)
+old_client_is_there(const struct world *w, const struct host *h)
 {
 	for (uint32_t i = w->sc->clients - w->sc->old_clients; i < w->sc->clients; i++)
 		if (w->nodes[i].engine != NULL &&
-		    client_chunks(w->nodes[i].engine) > 0 && w->restarts == 0)
+		    client_chunks(w->nodes[i].engine) > 0 && h->restarts == 0)
 			return true;
 	return false;
 }
 
 static void
-check_sent(struct world *w, uint32_t chunk, uint32_t block)
+check_sent(struct world *w, struct host *h, uint32_t chunk, uint32_t block)
 {
-	world_check_asked(w, chunk, block);
-	world_check_pace(w);
-	world_trace(w, "server: block %u of chunk %u", block, chunk);
+	world_check_asked(w, h, chunk, block);
+	world_check_pace(w, h);
+	world_trace(w, "%s: block %u of chunk %u", name_of(h), block, chunk);
 }
 
 static void
-send_block(struct world *w, const struct server_out *out)
+send_block(struct world *w, struct host *h, const struct server_out *out)
 {
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 
-	check_sent(w, out->chunk, out->block);
-	wire_put_block_header(pkt, w->server_cfg.srcip, out->chunk, out->block);
-	world_fill_block(w, pkt + WIRE_BLOCK_HEADER_BYTES, out->chunk, out->block);
-	world_transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
+	check_sent(w, h, out->chunk, out->block);
+	wire_put_block_header(pkt, h->cfg.srcip, out->chunk, out->block);
+	world_fill_block(w, h->image, pkt + WIRE_BLOCK_HEADER_BYTES, out->chunk,
+	    out->block);
+	world_transmit(w, h->port, h->cfg.srcip, pkt, sizeof pkt);
 }
 
 static void
-send_pack(struct world *w, const struct server_out *out)
+send_pack(struct world *w, struct host *h, const struct server_out *out)
 {
 	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_PACK_HEADER_BYTES;
 
@@ -46,37 +53,38 @@ send_pack(struct world *w, const struct server_out *out)
 	    out->content != world_content(w, out->chunk))
 		world_fail(w, "%u blocks of chunk %u, of %u, in one packet", out->count,
 		    out->chunk, out->content);
-	if (w->sc->old_clients > 0 && old_client_is_there(w))
+	if (w->sc->old_clients > 0 && old_client_is_there(w, h))
 		world_fail(w, "an old client cannot hear this");
 	for (uint32_t i = 0; i < out->count; i++) {
-		check_sent(w, out->chunk, out->block + i);
-		world_fill_block(
-		    w, data + i * WIRE_BLOCK_BYTES, out->chunk, out->block + i);
+		check_sent(w, h, out->chunk, out->block + i);
+		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
+		    out->block + i);
 	}
-	wirext_put_pack_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
-	    out->chunk, out->block, out->count, out->content);
-	world_transmit(w, SERVER, w->server_cfg.srcip, pkt,
+	wirext_put_pack_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
+	    out->block, out->count, out->content);
+	world_transmit(w, h->port, h->cfg.srcip, pkt,
 	    WIREXT_PACK_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
 
 static void
-send_parity(struct world *w, const struct server_out *out)
+send_parity(struct world *w, struct host *h, const struct server_out *out)
 {
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 	uint32_t id = UINT32_C(1) << 31 | out->group << 8 | out->index;
 
-	world_check_pace(w);
-	wirext_put_parity_header(pkt, w->server_cfg.srcip, w->server_cfg.ext.session,
-	    out->chunk, out->group, out->index, out->content);
+	world_check_pace(w, h);
+	wirext_put_parity_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
+	    out->group, out->index, out->content);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
-	world_trace(w, "server: parity %u of group %u of chunk %u", out->index,
+	pkt[WIRE_BLOCK_HEADER_BYTES + 8] = h->image - OWN_IMAGE;
+	world_trace(w, "%s: parity %u of group %u of chunk %u", name_of(h), out->index,
 	    out->group, out->chunk);
-	world_transmit(w, SERVER, w->server_cfg.srcip, pkt, sizeof pkt);
+	world_transmit(w, h->port, h->cfg.srcip, pkt, sizeof pkt);
 }
 
 static uint64_t
-reading_ns(struct world *w, uint32_t blocks)
+reading_ns(struct world *w, struct host *h, uint32_t blocks)
 {
 	const struct scenario *sc = w->sc;
 	uint64_t ns = sc->read_latency_us * US;
@@ -84,45 +92,45 @@ reading_ns(struct world *w, uint32_t blocks)
 	if (sc->read_bytes_per_s != 0)
 		ns += (uint64_t)blocks * WIRE_BLOCK_BYTES * 1000000000 /
 		      sc->read_bytes_per_s;
-	if (sc->stall_every_us != 0 && w->now_ns >= w->next_stall_ns) {
+	if (sc->stall_every_us != 0 && w->now_ns >= h->next_stall_ns) {
 		ns += sc->stall_us * US;
-		w->next_stall_ns = w->now_ns + sc->stall_every_us * US;
+		h->next_stall_ns = w->now_ns + sc->stall_every_us * US;
 	}
 	return ns;
 }
 
 static void
-server_read(struct world *w)
+server_read(struct world *w, struct host *h)
 {
 	struct server_run run;
 
-	while (server_read_next(w->server, &run)) {
-		server_content(w->server, run.chunk, world_content(w, run.chunk));
-		uint64_t ns = reading_ns(w, run.count);
+	while (server_read_next(h->engine, &run)) {
+		server_content(h->engine, run.chunk, world_content(w, run.chunk));
+		uint64_t ns = reading_ns(w, h, run.count);
 		if (ns == 0) {
-			server_read_done(w->server, run.buf);
+			server_read_done(h->engine, run.buf);
 			continue;
 		}
-		w->disk_free_ns = (w->disk_free_ns > w->now_ns ? w->disk_free_ns
+		h->disk_free_ns = (h->disk_free_ns > w->now_ns ? h->disk_free_ns
 							       : w->now_ns) +
 		                  ns;
-		assert(w->nreading < WORLD_AHEAD);
-		w->reading[(w->reading_head + w->nreading++) % WORLD_AHEAD] =
-		    (struct reading){ run.buf, w->disk_free_ns };
+		assert(h->nreading < WORLD_AHEAD);
+		h->reading[(h->reading_head + h->nreading++) % WORLD_AHEAD] =
+		    (struct reading){ run.buf, h->disk_free_ns };
 	}
 }
 
 void
-world_keep_stats(struct world *w)
+world_keep_stats(struct world *w, struct host *h)
 {
-	if (w->server == NULL)
+	if (h->engine == NULL)
 		return;
-	const struct server_stats *s = server_stats(w->server);
-	w->before.blocks_sent += s->blocks_sent;
-	w->before.blocks_resent += s->blocks_resent;
-	w->before.parity_sent += s->parity_sent;
-	w->before.packs_sent += s->packs_sent;
-	w->before.blocks_left_out += s->blocks_left_out;
+	const struct server_stats *s = server_stats(h->engine);
+	h->before.blocks_sent += s->blocks_sent;
+	h->before.blocks_resent += s->blocks_resent;
+	h->before.parity_sent += s->parity_sent;
+	h->before.packs_sent += s->packs_sent;
+	h->before.blocks_left_out += s->blocks_left_out;
 	if (s->bad_packets != 0 && w->sc->foes == 0)
 		world_fail(w, "the server refused %llu packets",
 		    (unsigned long long)s->bad_packets);
@@ -139,119 +147,118 @@ on_complaint(void *arg, const uint8_t ip[4], double gets)
 }
 
 static void
-server_dies(struct world *w)
+server_dies(struct world *w, struct host *h)
 {
-	world_trace(w, "server: dies");
-	world_keep_stats(w);
-	server_free(w->server);
-	w->server = NULL;
-	w->nreading = 0;
-	memset(w->asked, 0, w->nchunks * sizeof *w->asked);
-	w->restart_ns = w->now_ns + w->sc->down_us * US;
+	world_trace(w, "%s: dies", name_of(h));
+	world_keep_stats(w, h);
+	server_free(h->engine);
+	h->engine = NULL;
+	h->nreading = 0;
+	memset(h->asked, 0, w->nchunks * sizeof *h->asked);
+	h->restart_ns = w->now_ns + w->sc->down_us * US;
 	if (w->sc->down_us > 0)
-		net_down(&w->net, SERVER);
+		net_down(&w->net, h->port);
 }
 
 static void
-server_returns(struct world *w)
+server_returns(struct world *w, struct host *h)
 {
-	world_trace(w, "server: starts anew");
-	w->restarts++;
-	w->server_cfg.ext.session++;
-	if (w->image_ns != 0)
-		memset(w->server_cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
-	w->server = server_new(&w->server_cfg, w->now_ns / US);
-	assert(w->server != NULL);
-	w->net.ports[SERVER].up = true;
-	w->restart_ns = 0;
+	world_trace(w, "%s: starts anew", name_of(h));
+	h->restarts++;
+	h->cfg.ext.session++;
+	if (h->image_ns != 0)
+		memset(h->cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
+	h->engine = server_new(&h->cfg, w->now_ns / US);
+	assert(h->engine != NULL);
+	w->net.ports[h->port].up = true;
+	h->restart_ns = 0;
 }
 
 /* It dies, comes back, or its file is replaced; false: it is down. */
 static bool
-server_fate(struct world *w)
+server_fate(struct world *w, struct host *h)
 {
-	if (w->image_ns != 0 && w->server != NULL && w->now_ns >= w->image_ns &&
+	if (h->image_ns != 0 && h->engine != NULL && w->now_ns >= h->image_ns &&
 	    w->sc->restart_us == 0) {
-		server_image_changed(w->server);
-		w->image_ns = NEVER;
+		server_image_changed(h->engine);
+		h->image_ns = NEVER;
 	}
 
-	if (w->now_ns >= w->mute_ns) {
-		bool mute = w->net.ports[SERVER].mute = !w->net.ports[SERVER].mute;
-		w->mute_ns = mute ? w->now_ns + w->sc->mute_for_us * US : NEVER;
+	if (w->now_ns >= h->mute_ns) {
+		bool mute = w->net.ports[h->port].mute = !w->net.ports[h->port].mute;
+		h->mute_ns = mute ? w->now_ns + w->sc->mute_for_us * US : NEVER;
 	}
-	if (w->server != NULL && w->restart_ns != 0 && w->now_ns >= w->restart_ns)
-		server_dies(w);
-	if (w->server == NULL && w->now_ns >= w->restart_ns)
-		server_returns(w);
-	return w->server != NULL;
+	if (h->engine != NULL && h->restart_ns != 0 && w->now_ns >= h->restart_ns)
+		server_dies(w, h);
+	if (h->engine == NULL && w->now_ns >= h->restart_ns)
+		server_returns(w, h);
+	return h->engine != NULL;
 }
 
 static void
-server_hears(struct world *w)
+server_hears(struct world *w, struct host *h)
 {
-	while (net_next(&w->net, SERVER) <= w->now_ns) {
-		struct packet *pkt = net_receive(&w->net, SERVER);
-		world_note_asked(w, pkt);
+	while (net_next(&w->net, h->port) <= w->now_ns) {
+		struct packet *pkt = net_receive(&w->net, h->port);
+		world_note_asked(w, h, pkt);
 		server_input(
-		    w->server, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
+		    h->engine, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
 		net_drop(pkt);
 	}
 }
 
 static void
-disk_step(struct world *w)
+disk_step(struct world *w, struct host *h)
 {
-	for (; w->nreading > 0 && w->reading[w->reading_head].done_ns <= w->now_ns;
-	     w->nreading--) {
-		server_read_done(w->server, w->reading[w->reading_head].buf);
-		w->reading_head = (w->reading_head + 1) % WORLD_AHEAD;
+	for (; h->nreading > 0 && h->reading[h->reading_head].done_ns <= w->now_ns;
+	     h->nreading--) {
+		server_read_done(h->engine, h->reading[h->reading_head].buf);
+		h->reading_head = (h->reading_head + 1) % WORLD_AHEAD;
 	}
-	server_read(w);
+	server_read(w, h);
 }
 
 static void
-server_speaks(struct world *w)
+server_speaks(struct world *w, struct host *h)
 {
 	struct server_out out;
 
-	while (net_backlog_ns(&w->net, SERVER, w->now_ns) <= SENDER_BACKLOG_NS &&
-	       server_output(w->server, w->now_ns / US, &out)) {
+	while (net_backlog_ns(&w->net, h->port, w->now_ns) <= SENDER_BACKLOG_NS &&
+	       server_output(h->engine, w->now_ns / US, &out)) {
 		if (out.kind == SERVER_OUT_BLOCK)
-			send_block(w, &out);
+			send_block(w, h, &out);
 		else if (out.kind == SERVER_OUT_PARITY)
-			send_parity(w, &out);
+			send_parity(w, h, &out);
 		else if (out.kind == SERVER_OUT_PACK)
-			send_pack(w, &out);
+			send_pack(w, h, &out);
 		else
-			world_transmit(
-			    w, SERVER, w->server_cfg.srcip, out.pkt, out.len);
+			world_transmit(w, h->port, h->cfg.srcip, out.pkt, out.len);
 		if (out.kind != SERVER_OUT_PACKET && out.run_ends)
-			server_read(w);
+			server_read(w, h);
 	}
-	server_read(w);
+	server_read(w, h);
 }
 
 void
-world_step_server(struct world *w)
+world_step_server(struct world *w, struct host *h)
 {
-	if (server_fate(w)) {
-		server_hears(w);
-		disk_step(w);
-		server_speaks(w);
+	if (server_fate(w, h)) {
+		server_hears(w, h);
+		disk_step(w, h);
+		server_speaks(w, h);
 	}
-	world_reschedule(w, SERVER);
+	world_reschedule(w, h->port);
 }
 
 void
-world_setup_server(struct world *w)
+world_setup_host(struct world *w, struct host *h, uint32_t port)
 {
 	const struct scenario *sc = w->sc;
-	struct server_config *cfg = &w->server_cfg;
+	struct server_config *cfg = &h->cfg;
 
+	h->port = port;
 	*cfg = (struct server_config){ .image_bytes = w->image_bytes,
 		.whole_chunks = sc->odd_bytes == 0,
-		.srcip = { 10, 0, 0, 1 },
 		.run_blocks = RUN_BLOCKS,
 		.ahead = WORLD_AHEAD,
 		.burst = sc->burst,
@@ -259,21 +266,52 @@ world_setup_server(struct world *w)
 		.dynamic = sc->dynamic };
 	if (sc->rate_bits != 0)
 		server_rate_to_burst(sc->rate_bits, &cfg->burst, &cfg->gap_us);
-	world_setup_pace(w);
+	world_setup_pace(h);
 	cfg->ext = (struct server_ext_config){ .on = sc->ext && cfg->whole_chunks,
 		.parity = sc->parity,
 		.port = 5008,
-		.session = 1,
-		.pack_blocks = sc->pack_blocks,
-		.identity = { 1 } };
-	w->image_ns = sc->new_image_us * US;
+		.pack_blocks = sc->pack_blocks };
+	h->mute_ns = NEVER;
+	h->asked = calloc(w->nchunks, sizeof *h->asked);
+	assert(h->asked != NULL);
+	w->net.ports[port].second = sc->ext;
+}
+
+void
+world_free_host(struct host *h)
+{
+	server_free(h->engine);
+	free(h->asked);
+	free(h->pace[0].sent_ns);
+	free(h->pace[1].sent_ns);
+}
+
+bool
+world_is_served(const struct world *w)
+{
+	return (w->server.engine != NULL && !w->net.ports[SERVER].mute) ||
+	       w->rival.engine != NULL;
+}
+
+void
+world_setup_server(struct world *w)
+{
+	const struct scenario *sc = w->sc;
+	struct host *h = &w->server;
+	bool dies = !sc->bad_absent || sc->rival_us == 0;
+
+	world_setup_host(w, h, SERVER);
+	h->image = OWN_IMAGE;
+	memcpy(h->cfg.srcip, (uint8_t[]){ 10, 0, 0, 1 }, 4);
+	h->cfg.ext.session = 1;
+	h->cfg.ext.identity[0] = OWN_IMAGE;
+	h->image_ns = sc->new_image_us * US;
 	w->log = (struct server_log){ .complains = on_complaint, .arg = w };
-	w->server = server_new(cfg, 0);
-	server_set_log(w->server, &w->log);
-	w->restart_ns = sc->restart_us * US;
-	w->mute_ns = sc->mute_us != 0 ? sc->mute_us * US : NEVER;
-	w->asked = calloc(w->nchunks, sizeof *w->asked);
-	assert(w->server != NULL && w->asked != NULL);
+	h->engine = server_new(&h->cfg, 0);
+	assert(h->engine != NULL);
+	server_set_log(h->engine, &w->log);
+	h->restart_ns = dies ? sc->restart_us * US : 0;
+	if (sc->mute_us != 0)
+		h->mute_ns = sc->mute_us * US;
 	w->net.ports[SERVER].up = true;
-	w->net.ports[SERVER].second = sc->ext;
 }

@@ -15,13 +15,14 @@ world_content(const struct world *w, uint32_t chunk)
 }
 
 void
-world_fill_block(const struct world *w, uint8_t *to, uint32_t chunk, uint32_t block)
+world_fill_block(const struct world *w, uint8_t image, uint8_t *to, uint32_t chunk,
+    uint32_t block)
 {
 	if (block >= world_content(w, chunk))
 		return;
 	memcpy(to, &chunk, 4);
 	memcpy(to + 4, &block, 4);
-	to[8] = 1;
+	to[8] = image;
 }
 
 /* Different ones of the group, and where a block of it is missing. */
@@ -40,12 +41,13 @@ check_parity(
 }
 
 static void
-check_data(struct world *w, const struct client_store *st, uint32_t block)
+check_data(struct world *w, const struct node *nd, const struct client_store *st,
+    uint32_t block)
 {
 	const uint8_t *data = st->data + (size_t)(block - st->block) * WIRE_BLOCK_BYTES;
 	uint8_t want[9] = { 0 };
 
-	world_fill_block(w, want, st->chunk, block);
+	world_fill_block(w, nd->image, want, st->chunk, block);
 	if (memcmp(data, want, sizeof want) != 0)
 		world_fail(
 		    w, "block %u of chunk %u stored with other data", block, st->chunk);
@@ -93,6 +95,21 @@ check_zeros(struct world *w, struct shadow *sh, const struct client_store *st)
 	}
 }
 
+/* Of two servers, the client loads what one of them has; which one shows in the first
+ * data that it stores, when it could choose. */
+static void
+check_image(struct world *w, struct node *nd, const uint8_t *data, bool is_parity)
+{
+	uint8_t image = is_parity ? data[8] + OWN_IMAGE : data[8];
+
+	if (image == 0)
+		return; /* an empty block */
+	if (nd->image == 0)
+		nd->image = image;
+	if (image != nd->image)
+		world_fail(w, "data of image %u stored, not of %u", image, nd->image);
+}
+
 void
 world_check_store(struct world *w, struct node *nd, const struct client_store *st)
 {
@@ -108,6 +125,8 @@ world_check_store(struct world *w, struct node *nd, const struct client_store *s
 		memcpy(id, st->data, sizeof id);
 	if (st->zeros != NULL)
 		check_zeros(w, sh, st);
+	if (st->which != 0)
+		check_image(w, nd, st->data, id[1] >> 31 != 0);
 	if (id[1] >> 31 != 0) {
 		if (id[0] != st->chunk)
 			world_fail(w, "parity of another chunk than %u", st->chunk);
@@ -117,7 +136,7 @@ world_check_store(struct world *w, struct node *nd, const struct client_store *s
 	for (uint32_t i = 0; st->which >> i != 0; i++) {
 		if (!(st->which >> i & 1))
 			continue;
-		check_data(w, st, st->block + i);
+		check_data(w, nd, st, st->block + i);
 		store_one(w, sh, st->chunk, st->block + i);
 	}
 }

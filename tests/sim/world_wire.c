@@ -24,13 +24,15 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 	struct wirext_msg m;
 	struct err e;
 
+	bool serves = world_host_at(w, port) != NULL;
+
 	if (!wirext_is(pkt, len))
 		return false;
 	if (wirext_get(&m, pkt, len, &e) != 0)
 		world_fail(w, "port %u sends what cannot be read: %s", port, e.text);
-	else if (port != SERVER && !w->nodes[port - 1].joined)
+	else if (!serves && !w->nodes[port - 1].joined)
 		world_fail(w, "client %u speaks before it joins", port);
-	else if (port != SERVER && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
+	else if (!serves && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
 		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD &&
 		 m.kind != WIREXT_ROOM && m.kind != WIREXT_FITS)
 		world_fail(w, "client %u speaks like a server", port);
@@ -50,7 +52,7 @@ world_transmit(
 		;
 	else if (wire_get(&m, pkt, len, &e) != 0)
 		world_fail(w, "port %u sends what cannot be read: %s", port, e.text);
-	else if (port != SERVER)
+	else if (world_host_at(w, port) == NULL)
 		check_joined(w, port, &m);
 	uint64_t h = w->out->hash ^ w->now_ns ^ (uint64_t)port << 48;
 
@@ -74,17 +76,17 @@ count_chatter(struct world *w)
 }
 
 static void
-note_wanted(struct world *w, const struct wirext_map *wanted)
+note_wanted(struct world *w, struct host *h, const struct wirext_map *wanted)
 {
 	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 
 	for (uint32_t c = 0; c < w->nchunks; c++)
 		if (wanted == NULL || wirext_map_test(wanted, c))
-			blockmap_add(&w->asked[c], &all);
+			blockmap_add(&h->asked[c], &all);
 }
 
 static void
-note_asked_ext(struct world *w, const struct packet *pkt)
+note_asked_ext(struct world *w, struct host *h, const struct packet *pkt)
 {
 	struct wirext_msg m;
 	struct err e;
@@ -96,37 +98,39 @@ note_asked_ext(struct world *w, const struct packet *pkt)
 		w->out->fits++;
 	else
 		count_chatter(w);
-	if (m.kind == WIREXT_WANT)
-		note_wanted(w, &m.u.want.map);
+	if (m.kind == WIREXT_WANT && m.session == h->cfg.ext.session)
+		note_wanted(w, h, &m.u.want.map);
 }
 
 /* What a stranger may have asked for: not worth a look at the details. */
 static void
-note_foe_asked(struct world *w, const struct packet *pkt)
+note_foe_asked(struct world *w, struct host *h, const struct packet *pkt)
 {
 	(void)pkt;
-	note_wanted(w, NULL);
+	note_wanted(w, h, NULL);
 }
 
 void
-world_note_asked(struct world *w, const struct packet *pkt)
+world_note_asked(struct world *w, struct host *h, const struct packet *pkt)
 {
 	struct wire_msg m;
 	struct err e;
 	struct blockmap map;
 	uint32_t flags;
 
+	if (world_from_server(w, pkt->from))
+		return;
 	if (world_from_foe(w, pkt->from)) {
-		note_foe_asked(w, pkt);
+		note_foe_asked(w, h, pkt);
 		return;
 	}
 	w->out->control++;
 	if (wirext_is(pkt->bytes, pkt->len)) {
-		note_asked_ext(w, pkt);
+		note_asked_ext(w, h, pkt);
 		return;
 	}
 	if (w->sc->ext && wirext_get_offer(pkt->bytes, pkt->len, &flags))
-		note_wanted(w, NULL);
+		note_wanted(w, h, NULL);
 	if (wire_get(&m, pkt->bytes, pkt->len, &e) != 0) {
 		world_fail(w, "the server got a bad packet: %s", e.text);
 		return;
@@ -141,21 +145,21 @@ world_note_asked(struct world *w, const struct packet *pkt)
 	if (m.u.req.chunk >= w->nchunks)
 		world_fail(w, "a client asked for chunk %u", m.u.req.chunk);
 	else
-		blockmap_add(&w->asked[m.u.req.chunk], &map);
+		blockmap_add(&h->asked[m.u.req.chunk], &map);
 	world_trace(w, "server: hears %u.%u.%u.%u ask for %u blocks of chunk %u",
 	    pkt->from[0], pkt->from[1], pkt->from[2], pkt->from[3],
 	    blockmap_count(&map), m.u.req.chunk);
 }
 
 void
-world_check_asked(struct world *w, uint32_t chunk, uint32_t block)
+world_check_asked(struct world *w, struct host *h, uint32_t chunk, uint32_t block)
 {
-	if (chunk >= w->nchunks || !blockmap_test(&w->asked[chunk], block))
+	if (chunk >= w->nchunks || !blockmap_test(&h->asked[chunk], block))
 		world_fail(w,
 		    "the server sends block %u of chunk %u, for which nobody asked",
 		    block, chunk);
 	else
-		blockmap_clear(&w->asked[chunk], block);
+		blockmap_clear(&h->asked[chunk], block);
 }
 
 static void
@@ -171,16 +175,16 @@ check_pace(struct world *w, struct pace *p)
 }
 
 void
-world_check_pace(struct world *w)
+world_check_pace(struct world *w, struct host *h)
 {
-	check_pace(w, &w->pace[0]);
-	check_pace(w, &w->pace[1]);
+	check_pace(w, &h->pace[0]);
+	check_pace(w, &h->pace[1]);
 }
 
 static void
-setup_pace(struct world *w, struct pace *p, uint64_t window_us)
+setup_pace(const struct host *h, struct pace *p, uint64_t window_us)
 {
-	const struct server_config *cfg = &w->server_cfg;
+	const struct server_config *cfg = &h->cfg;
 
 	p->window_ns = window_us * US;
 	/* Those on the grid, one more at its end, one that began a gap late, and before
@@ -191,10 +195,10 @@ setup_pace(struct world *w, struct pace *p, uint64_t window_us)
 }
 
 void
-world_setup_pace(struct world *w)
+world_setup_pace(struct host *h)
 {
-	if (w->server_cfg.gap_us == 0)
+	if (h->cfg.gap_us == 0)
 		return;
-	setup_pace(w, &w->pace[0], 1000000);
-	setup_pace(w, &w->pace[1], 10 * w->server_cfg.gap_us);
+	setup_pace(h, &h->pace[0], 1000000);
+	setup_pace(h, &h->pace[1], 10 * h->cfg.gap_us);
 }

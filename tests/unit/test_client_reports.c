@@ -1,6 +1,7 @@
 /* When a client repeats that it lacks something. */
 #include <string.h>
 
+#include "common/net/blockmap.h"
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
@@ -195,6 +196,97 @@ test_little_of_what_comes(void)
 	client_free(c);
 }
 
+static bool
+parity(struct client *c, uint64_t now, uint8_t index)
+{
+	struct wirext_msg m = { .kind = WIREXT_PARITY };
+	struct client_store st;
+
+	m.u.parity.chunk = 1;
+	m.u.parity.index = index;
+	m.u.parity.data = data;
+	return hears(c, now, m, &st);
+}
+
+/* The next message that asks for something: how many blocks it names one by one. */
+static uint32_t
+names_blocks(struct client *c, uint64_t *now, struct blockmap *named)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct wire_msg m;
+	struct err e;
+	size_t n;
+
+	for (uint64_t end = *now + 500 * MS; *now < end; *now += MS)
+		while ((n = client_output(c, *now, pkt)) > 0) {
+			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
+			    m.subtype != WIRE_PREQ || m.u.preq.chunk != 1)
+				continue;
+			*named = blockmap_get(m.u.preq.map);
+			return blockmap_count(named);
+		}
+	return 0;
+}
+
+/* When all parity of a group has been sent, and what is here comes again, the blocks
+ * themselves are asked for; not because a packet was doubled. */
+static void
+test_parity_is_spent(void)
+{
+	uint64_t now = 10 * MS;
+	struct wirext_msg said;
+	struct blockmap named;
+	struct client *c = lacking(32, now); /* 4 of each group */
+
+	T_CHECK(parity(c, now, 0) && parity(c, now, 60) && !parity(c, now, 60));
+	state(c, now, WIREXT_IDLE);
+	T_CHECK(says(c, &now, 100 * MS, WIREXT_NAK, &said) &&
+		said.u.nak.at[0].lack[0] == 2);
+	T_CHECK(parity(c, now, 120) && !parity(c, now, 0));
+	state(c, now, WIREXT_IDLE);
+	T_CHECK(names_blocks(c, &now, &named) == 1 + 7 * 4);
+	T_CHECK(blockmap_test(&named, 24) && !blockmap_test(&named, 0) &&
+		!blockmap_test(&named, 8) && !blockmap_test(&named, 16));
+	/* Lost: once more. */
+	T_CHECK(names_blocks(c, &now, &named) == 1 + 7 * 4);
+	client_free(c);
+}
+
+/* A client with so many buffers that lacks three of five blocks of chunk 1: what does
+ * it say of that? */
+static bool
+says_of_three_fifths(uint32_t buffers, enum wirext_kind kind)
+{
+	struct client_config cfg = client_config();
+	struct wirext_msg said;
+	uint64_t now = 10 * MS;
+
+	cfg.ext = cfg.parity = true;
+	cfg.buffers = buffers;
+	struct client *c = join(&cfg, WIREXT_CAN_PARITY);
+	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b++)
+		if (b % 5 < 2)
+			block(c, now, 1, b);
+	state(c, now, WIREXT_IDLE);
+	bool is = says(c, &now, 100 * MS, kind, &said);
+	if (!is) {
+		state(c, now, WIREXT_IDLE);
+		is = says(c, &now, 100 * MS, kind, &said);
+	}
+	client_free(c);
+	return is && (kind == WIREXT_WANT || said.u.nak.at[0].chunk == 1);
+}
+
+/* Any parity is of use to who has lost that much, and of blocks that come again only
+ * three of five are; but with few buffers the chunk cannot wait for so much. */
+static void
+test_more_than_half(void)
+{
+	T_CHECK(says_of_three_fifths(64, WIREXT_NAK));
+	T_CHECK(!says_of_three_fifths(8, WIREXT_NAK));
+	T_CHECK(says_of_three_fifths(8, WIREXT_WANT));
+}
+
 int
 main(void)
 {
@@ -204,5 +296,7 @@ main(void)
 	test_silence();
 	test_not_idle_any_more();
 	test_answers_to_another();
+	test_parity_is_spent();
+	test_more_than_half();
 	return t_done();
 }

@@ -435,6 +435,29 @@ test_requests_have_a_share(void)
 	server_free(s);
 }
 
+/* Chunks that were asked for before anybody came are not the last ones of those who
+ * want all: each comes when its number does. */
+static void
+test_requests_do_not_delay(void)
+{
+	struct server *s = make_room(false);
+	uint64_t now = 0;
+
+	for (uint32_t c = 4; c < CHUNKS; c++)
+		request(s, now, c, 0, WIRE_CHUNK_BLOCKS);
+	room_joins(s);
+	for (int i = 0; i < 40; i++) {
+		goes_on(s, now, 8 * WIRE_CHUNK_BLOCKS);
+		/* Somebody wants all again, all the time. */
+		joins(s, now, LIAR, LIAR, 1);
+		run(s, &now, 50 * MS);
+	}
+	uint64_t first = sent(s) - server_stats(s)->blocks_resent;
+	T_CHECK(sent(s) > CHUNKS * WIRE_CHUNK_BLOCKS);
+	T_CHECK(first == CHUNKS * WIRE_CHUNK_BLOCKS);
+	server_free(s);
+}
+
 int
 main(void)
 {
@@ -450,5 +473,6 @@ main(void)
 	test_few_complain();
 	test_requests_of_what_comes();
 	test_requests_have_a_share();
+	test_requests_do_not_delay();
 	return t_done();
 }
