@@ -114,17 +114,24 @@ sound() {	# WHAT IMG
 	check "$1: ntfsfix" quietly ntfsfix -n "$2"
 	check "$1: ntfsresize counts the clusters" quietly ntfsresize --info -f "$2"
 }
+# Does its list of extents need an attribute list?
+in_shards() { grep -q "0x20 - " <(ntfscluster -f -F pagefile.sys "$1"); }
 round_trip() {	# WHAT FILL SIZE MKNTFS-OPTIONS...
 	local what=$1 fill=$2 img=$T/fs; shift 2
-	make "$img" "$@" || return
-	mounted compression "$img" "$T/a" || { fail "$what: ntfs-3g"; return; }
-	cp -r "$T/files/." "$T/a"; age "$T/a" $fill; unmounted "$T/a"
+	local k
+	# The driver closes files when it has time to, so that what is free, and where, is not the same each time.
+	for k in 1 2 3 4 5; do
+		make "$img" "$@" || return
+		mounted compression "$img" "$T/a" || { fail "$what: ntfs-3g"; return; }
+		cp -r "$T/files/." "$T/a"; age "$T/a" $fill; unmounted "$T/a"
+		[ "$fill" = shatter ] && ! in_shards "$img" || break
+	done
 	free_of "$img" pagefile.sys swapfile.sys hiberfil.sys > "$T/free" || { fail "$what: listing free space"; return; }
 	fs_case ntfs "$what" "$img" "$T/free" || return
 	check "$what: without a warning" [ -z "$(said_of warning "$img")" ]
 	check "$what: a strict reader accepts it" python3 "$TOP/tests/helpers/strict_reader.py" "$T/case.ndz" "$T/strict" "$(stat -c %s "$img")"
 	sound "$what" "$T/target"
-	[ "$fill" != shatter ] || check "$what: there is one" grep -q "0x20 - " <(ntfscluster -f -F pagefile.sys "$T/target")
+	[ "$fill" != shatter ] || check "$what: there is one" in_shards "$T/target"
 	check "$what: the backup boot sector" cmp <(tail -c 512 "$img") <(tail -c 512 "$T/target")
 	same_files "$what" "$img" "$T/target"
 }
