@@ -27,6 +27,7 @@ installs() {	# NAME DISK PORT
 	rm -f "$T/out" "$T/node" "$T/where"
 	check "imageunzip --store" "$BIN/imageunzip" -q --store "$EMUSTORE" "$1" "$T/out"
 	check "the disk is right" cmp "$2" "$T/out"
+	rm -f "$T/out"	# where others get images to, which replace no disk
 	command -v ip > /dev/null || return
 	"$BIN/frisbeed" -q --loopback -i 127.0.0.1 -m 239.192.7.8 -p "$3" -A "$T/where" -T -1 -W 400M --store "$EMUSTORE" "$1" 2> "$T/server.log" & server=$!
 	CLEANUP+=("kill $server 2> /dev/null")
