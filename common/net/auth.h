@@ -6,8 +6,8 @@
  * bytes and says what is promised.
  *
  *	HELLO	client: who are you?  It is of no session, and makes none
- *	WELCOME	server: I am this session; with the ids of those that asked, so that they
- *		know that it is there now, and no recording
+ *	WELCOME	server: the number of its session, and the ids of those that asked, so
+ *		that they know that it is there now, and no recording
  *	SERVER, CLIENT	a packet of the session
  *	NONE	a server that has no key, to who thinks that it has
  *

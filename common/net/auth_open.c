@@ -1,4 +1,5 @@
-/* auth_open.c: what comes: is it of this session, from somebody who has the key, and new?
+/* auth_open.c: what comes: does it belong to the server's session, is it from somebody who
+ * has the key, and is it new?
  * sock_auth.c calls this for each packet, before anybody else looks at it. */
 #include <openssl/crypto.h>
 #include <string.h>
