@@ -98,7 +98,12 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	c->heard_us = c->ext.state_us = now_us;
 	c->ext.doubting = false;
 	c->ext.clients = m->u.state.clients;
-	c->ext.idle = (m->u.state.flags & WIREXT_IDLE) != 0;
+	bool idle = (m->u.state.flags & WIREXT_IDLE) != 0;
+	/* Nothing was sent between two of these, so nothing is on its way: the wait for what
+	 * comes late, which may have grown long, is over. */
+	if (idle && c->ext.idle)
+		client_settle_all(c, now_us);
+	c->ext.idle = idle;
 	c->ext.sets = (m->u.state.flags & WIREXT_IN_SETS) != 0;
 	c->ext.most_lack -= c->ext.most_lack / 8;
 	const struct wirext_map *map = &m->u.state.coming;

@@ -295,6 +295,8 @@ void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 void client_end_pass(struct client *, uint64_t now_us);
 /* When silence is too long. */
 uint64_t client_idle_at_us(const struct client *);
+/* What the chunks lack now was lost: nothing of them is on its way any more. */
+void client_settle_all(struct client *, uint64_t now_us);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
 /* Nothing comes any more, though something should. */

@@ -120,13 +120,21 @@ client_idle_at_us(const struct client *c)
 	       (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
+void
+client_settle_all(struct client *c, uint64_t now_us)
+{
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		b->settled_us = b->settled_us < now_us ? b->settled_us : now_us;
+	}
+}
+
 /* Whatever was asked will not come. */
 void
 client_presume_lost(struct client *c, uint64_t now_us)
 {
 	client_end_pass(c, now_us);
-	for (uint32_t i = 0; i < c->nfilling; i++)
-		c->buffers[c->filling[i]].settled_us = now_us;
+	client_settle_all(c, now_us);
 	client_chunks_forget(&c->chunks, now_us);
 }
 

@@ -71,10 +71,23 @@ is_another(struct server *s, const struct server_client *c)
 	return another || s->voters.ext < VOTERS_FEW;
 }
 
+/* At the end, when the link is free, a block more for each group costs nothing, and saves
+ * those that lose a part of the answer another round. */
+static void
+with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
+{
+	bool chunks_left = s->head != NULL || s->slots_used > 0 ||
+	                   s->ext.carousel.wanted > 0;
+
+	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->ext.clients > 1; g++)
+		lack[g] += lack[g] > 0 && lack[g] < REPORT_MOST;
+}
+
 static void
 hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
     const struct wirext_nak *k, uint64_t window_us)
 {
+	uint8_t lack[WIREXT_GROUPS];
 	struct voter *v = voters_find(&s->voters, c->ip);
 
 	/* Who has not heard that chunks take turns believes that this one is over. */
@@ -85,8 +98,10 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	if (!given && !c->resumes)
 		return;
 	uint32_t most = may_cause(s, now_us, v, given);
+	memcpy(lack, k->lack, sizeof lack);
+	with_spare(s, lack);
 	uint32_t caused = repair_report(
-	    &s->ext.repair, k->chunk, k->lack, most, now_us, window_us);
+	    &s->ext.repair, k->chunk, lack, most, now_us, window_us);
 	if (v != NULL)
 		voters_caused(v, caused);
 	/* So much it can take, besides what was said by GO. */

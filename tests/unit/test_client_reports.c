@@ -135,6 +135,27 @@ among_others(struct client *c, uint64_t now, const uint8_t *coming)
 	hears(c, now, m, &st);
 }
 
+/* Blocks came ever later, so the client waits long for more of them.  But a server that says
+ * twice that it has nothing to send has sent nothing in between. */
+static void
+test_idle_twice(void)
+{
+	static const uint8_t none[1];
+	uint64_t now = 10 * MS, late_us = 2500;
+	struct client *c = lacking(16, now);
+	struct wirext_msg said;
+	uint64_t over = now;
+
+	for (uint32_t b = 0; b < 9; b++, late_us = late_us * 9 / 5)
+		T_CHECK(block(c, over + late_us, 1, b));
+	now = over + late_us * 5 / 9;
+	among_others(c, now, none);
+	T_CHECK(!says(c, &now, 100 * MS, WIREXT_NAK, &said));
+	among_others(c, now, none);
+	T_CHECK(says(c, &now, 60 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
 /* As if all six were here: two blocks of each group are lacking. */
 static struct client *
 lacking_two(uint64_t now, const uint8_t *coming)
@@ -296,6 +317,7 @@ main(void)
 	test_silence();
 	test_not_idle_any_more();
 	test_answers_to_another();
+	test_idle_twice();
 	test_parity_is_spent();
 	test_more_than_half();
 	return t_done();

@@ -236,6 +236,28 @@ test_few_are_believed(void)
 	server_free(s);
 }
 
+/* When all chunks have gone out, a part of an answer that somebody loses costs a round, and
+ * a block more costs nothing.  One client alone asks again at once. */
+static void
+test_spare_at_the_end(void)
+{
+	for (uint32_t clients = 1; clients <= 2; clients++) {
+		struct server *s = make_room(false);
+		uint64_t now = 0;
+		for (uint32_t i = 0; i < clients; i++)
+			joins(s, 0, (uint8_t)(10 + i), i, 1);
+		goes_on(s, now, 64 * WIRE_CHUNK_BLOCKS);
+		run(s, &now, 4000 * MS);
+		T_CHECK(sent(s) == (uint64_t)CHUNKS * WIRE_CHUNK_BLOCKS);
+		uint64_t before = parity(s);
+		reports(s, now, 10, 0, 0, 2, 3);
+		run(s, &now, 500 * MS);
+		T_CHECK(parity(s) - before ==
+			2 * (clients == 1 ? 3 : 4) * WIREXT_GROUPS);
+		server_free(s);
+	}
+}
+
 /* Do chunks take turns, as the server announces at the end of so long? */
 static bool
 in_turns(struct server *s, uint64_t *now, uint64_t us)
@@ -467,6 +489,7 @@ main(void)
 	test_lone_straggler_is_last();
 	test_lone_straggler_share();
 	test_few_are_believed();
+	test_spare_at_the_end();
 	test_bursts_of_one();
 	test_one_complains();
 	test_several_complain();
