@@ -176,7 +176,7 @@ measure_pair(void)
 	auth_open(p.client, AUTH_FIRST, hello, n, from, 0, &n);
 	must(auth_was_welcomed(p.client));
 	measure("sender: auth_seal()", once_seal, &p);
-	measure("... and receiver: auth_open()", once_both, &p);
+	measure("sender and receiver: auth_open(), too", once_both, &p);
 	measure("receiver, of a forged unknown sender", once_forged, &p);
 	auth_free(p.server);
 	auth_free(p.client);

@@ -9,6 +9,9 @@ enum {
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
+	/* An idle server answers 25 ms after the first report, and then says again that it is
+	 * idle: that takes so long at most, with the way. */
+	ANSWERED_US = 75000,
 	/* Lacking more than this, plain blocks are better: they cost no computing, and
 	 * are of use to who comes late. */
 	MOST_OF_GROUP = 120,
@@ -88,6 +91,9 @@ covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 	                                          : REPEAT_ALONE_US;
 
 	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
+		return false;
+	/* Had the server heard it, it would have answered by now. */
+	if (c->ext.idle && c->ext.state_us >= b->asked_us + ANSWERED_US)
 		return false;
 	return now_us < b->asked_us + repeat_us && asked_enough(b);
 }

@@ -13,6 +13,7 @@ enum {
 static const double
     QUEUE_SHARE = 0.3, /* of the longest queue */
     MUCH = 0.04,       /* to lose, without a queue */
+    LITTLE = 0.004,    /* with a queue: parity makes that good for less than a lower rate costs */
     /* Of what was counted without a queue, a signal later so much is left. */
     KEPT = 63.0 / 64,
     /* Losses that no queue makes come with one, too.  By chance they are x more than
@@ -116,7 +117,7 @@ overflows(struct client_load *l, uint64_t lost, uint64_t of)
 	l->excess += (double)lost - 2 * usual * (double)of;
 	if (l->excess < 0)
 		l->excess = 0;
-	if (lost == 0 || l->excess <= limit)
+	if (lost == 0 || (double)lost < LITTLE * (double)of || l->excess <= limit)
 		return false;
 	l->excess = 0;
 	return true;

@@ -14,7 +14,7 @@ enum {
 };
 /* In bits a second, with neither -W nor -B nor -G: the most, where the card does not
  * say what it can do. */
-#define RATE_DEFAULT UINT64_C(1000000000)
+#define RATE_DEFAULT UINT64_C(10000000000)
 #define GAP_NOT_SET UINT64_MAX
 
 enum {

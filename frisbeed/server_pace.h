@@ -2,7 +2,7 @@
  *
  * `burst` blocks every `gap_us` is the most that ever goes; a lower rate sends
  * smaller bursts, or leaves gaps out.  Who is a whole gap late starts a new grid, so
- * that nothing is ever caught up.  Once several servers may meet on a link, each burst
+ * that nothing is caught up; with gaps of a millisecond, who is four of them late.  Once several servers may meet on a link, each burst
  * goes at a random time of its gap: else one of them might always come just when
  * another has filled a queue.  Without a gap, blocks go at once, until a rate is set.
  */

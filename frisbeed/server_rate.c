@@ -39,11 +39,17 @@ cap_of(const struct rate *r)
 	return r->cap > 0 ? r->cap : NO_CAP;
 }
 
+static double
+gigabit_at_most(double blocks_per_s)
+{
+	return blocks_per_s < GIGABIT ? blocks_per_s : GIGABIT;
+}
+
 static void
 set_cap(struct rate *r, double cap)
 {
 	r->cap = cap;
-	r->floor = (cap_of(r) < GIGABIT ? cap_of(r) : GIGABIT) * FLOOR;
+	r->floor = gigabit_at_most(cap_of(r)) * FLOOR;
 	if (r->floor < SLOWEST_FLOOR)
 		r->floor = SLOWEST_FLOOR;
 	if (cap > 0 && r->floor > cap)
@@ -82,7 +88,7 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	r->epoch_sent = r->again.sent = sent;
 	if (r->cap == 0)
 		return; /* nothing to begin with: first somebody has to complain */
-	double first = r->cap * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
+	double first = gigabit_at_most(r->cap) * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
 	if (first < r->known)
 		first = r->known;
 	set(r, first < least ? least : first);
@@ -141,15 +147,19 @@ late_share(const struct rate *r)
 static void
 up(struct rate *r, bool old)
 {
+	/* Old clients say late, or never, that it is too much: however fast the card. */
+	double most = old ? gigabit_at_most(cap_of(r)) : cap_of(r);
 	double step = (old && r->cap > 0 ? STEP_OLD : STEP) * late_share(r);
 
 	if (r->now == 0)
 		return;
-	if (r->climbing)
-		set(r, r->now * (old ? CLIMB_OLD : CLIMB));
-	else
-		set(r, r->now + step * sqrt(r->now * cap_of(r)));
-	if (r->now >= cap_of(r))
+	double to = r->climbing ? r->now * (old ? CLIMB_OLD : CLIMB)
+	                        : r->now + step * sqrt(r->now * most);
+	if (to > most)
+		to = most;
+	if (to > r->now)
+		set(r, to);
+	if (r->now >= most)
 		r->climbing = false;
 }
 

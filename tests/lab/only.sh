@@ -26,6 +26,14 @@ check "all of it" cmp "$T/whole" "$T/t2"
 check "that partition" cmp <(cp "$T/before" "$T/z" && "$BIN/imageunzip" -q --only 2 -s 5 -z "$T/disk.ndz" "$T/z" && cat "$T/z") "$T/t1"
 check "no state is left" [ ! -e "$T/state" ]
 
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+echo "== with a group's key"
+"$BIN/imagekey" -q --group-key "$T/key" || fail "imagekey"
+serve --group-key "$T/key" "$T/disk.ndz"
+cp "$T/before" "$T/t1"; load 1 --group-key "$T/key" --only 6 "$T/t1"; loaded 1; expect "$T/t1" 6; few "$T/client1.json" 6 8
+kill "$SERVER"; wait "$SERVER" 2> /dev/null
+serve "$T/disk.ndz"
+
 echo "== what cannot be"
 cp "$T/before" "$T/t1"
 fails() {	# WHAT N: node 1's load failed with that sentence

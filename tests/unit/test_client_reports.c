@@ -185,6 +185,24 @@ test_spoken_for(void)
 	client_free(c);
 }
 
+/* The report, or all of its answer, was lost: the server says that it has nothing to send. */
+static void
+test_idle_without_an_answer(void)
+{
+	static const uint8_t none[1];
+	uint64_t now = 10 * MS;
+	struct wirext_msg said;
+	struct client *c = lacking_two(now, none);
+
+	T_CHECK(says(c, &now, 60 * MS, WIREXT_NAK, &said));
+	among_others(c, now + 30 * MS, none);
+	T_CHECK(!says(c, &now, 70 * MS, WIREXT_NAK, &said));
+	among_others(c, now + 30 * MS, none);
+	now += 30 * MS;
+	T_CHECK(says(c, &now, 50 * MS, WIREXT_NAK, &said));
+	client_free(c);
+}
+
 /* Who says the same all the time does not silence us for ever. */
 static void
 test_not_silenced(void)
@@ -312,6 +330,7 @@ int
 main(void)
 {
 	test_spoken_for();
+	test_idle_without_an_answer();
 	test_not_silenced();
 	test_little_of_what_comes();
 	test_silence();

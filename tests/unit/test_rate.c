@@ -281,9 +281,36 @@ test_low_cap(void)
 		rate_judge(&r, 5, 0, false);
 		T_CHECK(r.now == cap);
 	}
+	rate_init(&r, 100000);
+	rate_judge(&r, 5, 0, false);
+	T_CHECK(r.now == 2000);
+	/* However fast the card, the network may not be. */
 	rate_init(&r, 1e6);
 	rate_judge(&r, 5, 0, false);
-	T_CHECK(r.now == 20000);
+	T_CHECK(r.now > 2000 && r.now < 2500);
+}
+
+/* The rate after a minute without a complaint, all of which is used. */
+static double
+after_a_minute(bool old)
+{
+	struct rate r;
+	double sent = 0;
+
+	rate_init(&r, 1e6);
+	for (uint64_t now = 5; now < 60000000; now += 10000) {
+		rate_judge(&r, now, (uint64_t)sent, old);
+		sent += r.now / 100;
+	}
+	return r.now;
+}
+
+/* Old clients say late that it is too much: with them, no more than 1 Gbit/s is tried. */
+static void
+test_old_cap(void)
+{
+	T_CHECK(after_a_minute(false) == 1e6);
+	T_CHECK(after_a_minute(true) > 100000 && after_a_minute(true) < 112000);
 }
 
 /* Signals every 25 ms, 200 blocks between two; the clocks do not agree. */
@@ -366,6 +393,28 @@ test_load_usual(void)
 	T_CHECK(complaints(&f, 20, 80) >= 15);
 }
 
+/* On a fast network many blocks pass between two signals: one of 2,500 is no reason to be
+ * slower, one of 100 is. */
+static void
+test_load_little(void)
+{
+	struct feed f = { .now = 1000 };
+	unsigned said[2] = { 0, 0 };
+
+	for (unsigned much = 0; much < 2; much++)
+		for (unsigned i = 0; i < 100; i++) {
+			f.now += 25000;
+			f.sent += 2500;
+			f.seen += 2500 - (much ? 25 : 1);
+			client_load_signal(&f.l, f.now + 9000, f.now, 0, f.sent);
+			said[much] += client_load_judge(&f.l, f.now + 9001, f.seen);
+			if (i % 10 == 0)
+				client_load_signal(&f.l, f.now, f.now, 0, f.sent);
+		}
+	T_CHECK(said[0] == 0);
+	T_CHECK(said[1] > 20);
+}
+
 /* So slow that few blocks pass between two signals. */
 static unsigned
 slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
@@ -438,9 +487,11 @@ main(void)
 	test_useless_queue();
 	test_once();
 	test_low_cap();
+	test_old_cap();
 	test_load();
 	test_load_order();
 	test_load_usual();
+	test_load_little();
 	test_load_slow();
 	return t_done();
 }

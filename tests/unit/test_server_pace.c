@@ -25,6 +25,22 @@ test_set_rate(void)
 	server_free(s);
 }
 
+/* Bursts of a millisecond: who is three late makes up for them, who is five late does not. */
+static void
+test_late_by_milliseconds(void)
+{
+	for (uint64_t late = 3; late <= 5; late += 2) {
+		struct server *s = make(16 * MIB, true, 100, 1000);
+		for (uint32_t c = 0; c < 16; c++)
+			request(s, 0, c, 0, 1024);
+		uint64_t now = 1000, sent = send_now(s, now);
+		for (now += late * 1000 + 1000; now < 100000; now = server_deadline(s, now))
+			sent += send_now(s, now);
+		T_CHECK(sent == (late == 3 ? 9900 : 9400));
+		server_free(s);
+	}
+}
+
 static void
 test_pacing(void)
 {
@@ -220,6 +236,7 @@ int
 main(void)
 {
 	test_set_rate();
+	test_late_by_milliseconds();
 	test_pacing();
 	test_rates();
 	test_dynamic_old();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole path: two machines boot from the network, load their blank disks
-# from one frisbeed, and boot from them; one is captured, and its image installs.
+# from one frisbeed with a group's key, and boot from them; one is captured, and its image installs.
 # The server's files are those of netboot/server, as they are.
 . "$(dirname "$0")/lib.sh"
 vm_accel
@@ -12,7 +12,9 @@ OFFSET=$((2048 * 512))
 server() {	# /srv is this test's own
 	mount -t tmpfs none /srv
 	mkdir -p /srv/tftp/orders /srv/netboot /srv/images
-	cp "$NETBOOT"/vmlinuz "$NETBOOT"/initrd.img "$TOP"/netboot/server/*.ipxe /srv/tftp
+	cp "$NETBOOT"/vmlinuz "$TOP"/netboot/server/*.ipxe /srv/tftp
+	"$BIN/imagekey" -q --group-key "$T/lab.group" && KEYS="$T/lab.group" "$TOP/netboot/build" keys > /dev/null || fail "the keys' archive"
+	cat "$NETBOOT"/{initrd.img,keys.zst} > /srv/tftp/initrd.img
 	cp "$TOP"/netboot/server/{dnsmasq.conf,order-done} /srv/netboot
 	[ ! -e /usr/lib/ipxe/ipxe.efi ] || cp /usr/lib/ipxe/{ipxe.efi,undionly.kpxe} /srv/tftp
 	dnsmasq --keep-in-foreground --conf-file=/srv/netboot/dnsmasq.conf --dhcp-leasefile="$T/leases" \
@@ -22,7 +24,7 @@ server() {	# /srv is this test's own
 	PIDS+=($!)
 }
 frisbeed() {
-	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT -W 60M -T 0 -d --json "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
+	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
 	PIDS+=($!); FRISBEED=$!
 }
 frisbeed_said() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/frisbeed.json" "$1"; }
@@ -51,7 +53,7 @@ echo "== a disk that boots, and its image"
 server
 truncate -s 200M "$T/a" "$T/b"
 vm_tap tapa; vm_tap tapb
-WORDS="frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.image=disk.ndz"
+WORDS="frisbee.action=load frisbee.group=$GROUP frisbee.port=$PORT frisbee.group-key=lab.group frisbee.image=disk.ndz"
 order $A $WORDS frisbee.server=10.9.0.1
 order $B $WORDS frisbee.disk=sda
 
