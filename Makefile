@@ -50,11 +50,12 @@ LIBS    += -lzstd
 endif
 
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
-# The protocol engines are part of the library, so that the simulator has them, and
-# the client's sink for its test; and so with what else of them has unit tests.
-LIB_SRC := $(wildcard common/*/*.c fsmods/*.c frisbeed/server*.c frisbee/client*.c frisbee/sink*.c) \
-           frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/planner.c frisbee/partial.c \
-           $(wildcard frisbee/doctor_judge*.c) frisbee/options.c
+# Rooms: the folders at the top are programs, those below them libraries; fsmods is all
+# library.  Every library is in one archive, so tests use them without a command line.
+ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore
+LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c) \
+           $(wildcard frisbeed/server*.c frisbee/client*.c frisbee/sink*.c frisbee/doctor_judge*.c) \
+           frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/planner.c frisbee/partial.c frisbee/options.c)
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -62,11 +63,12 @@ PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
-HEADERS := $(wildcard common/*/*.h fsmods/*.h imagezip/*.h imageunzip/*.h imagehash/*.h imagedelta/*.h \
-           imagedump/*.h imagekey/*.h frisbeed/*.h frisbee/*.h emustore/*.h bench/*.h tests/*.h tests/*/*.h)
+HEADERS := $(shell find $(ROOMS) $(wildcard image* tools) bench tests -name '*.h')
 
-PROG_SRC = $(filter-out $(LIB_SRC),$(wildcard $(1)/*.c))
-BUILT   := $(foreach p,$(PROGRAMS),$(if $(wildcard $(p)/main.c),$(BIN)/$(p)))
+# A program's own files, in its room or in tools/.
+OWN      = $(or $(wildcard $(1)/*.c),$(wildcard tools/$(1)/*.c))
+PROG_SRC = $(filter-out $(LIB_SRC),$(call OWN,$(1)))
+BUILT   := $(PROGRAMS:%=$(BIN)/%)
 
 all: $(BUILT)
 
@@ -78,7 +80,7 @@ endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
 $(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o) Makefile
-	$(call say,AR,$@) rm -f $@ && ar rcs $@ $(filter %.o,$^)
+	$(call say,AR,$@) rm -f $@ && ar qcs $@ $(filter %.o,$^)
 # Instrumented is what reads images.  The compressor is not, since it takes most of the
 # time of such programs (deflater_fragment() looks whether it may touch its buffers);
 # nor is anything under SAN=thread: code is chosen by CPU once, through a plain pointer
@@ -168,7 +170,7 @@ paper:
 # The simulator compiled for what it spends its time on, if the compiler can (gcc): the same runs in two thirds of the time.
 TRAINED := build/trained/sim
 TRAIN    = $(CC) $(STD) -O3 -flto=auto -w -o $@ \
-           $(wildcard tests/sim/*.c frisbeed/server*.c frisbee/client*.c common/net/*.c) $(LIB) $(LIBS)
+           $(wildcard tests/sim/*.c) $(shell find frisbeed frisbee common/net -name 'server*.c' -o -name 'client*.c' -o -path 'common/net/*.c') $(LIB) $(LIBS)
 $(TRAINED): $(SIM)
 	@rm -rf $(@D); mkdir -p $(@D)
 	$(call say,LD,$@) { $(TRAIN) -fprofile-generate && tests/sim/train $@ && $(TRAIN) -fprofile-use; } || cp $(SIM) $@
@@ -204,7 +206,7 @@ install: all
 	scripts/completion $(BIN) $(PROGRAMS) > $(B)/completion.bash
 	for p in $(PROGRAMS); do install -m 644 $(B)/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p || exit 1; done
 format:
-	clang-format -i $(filter-out vendor/%,$(wildcard */*.[ch] */*/*.[ch]))
+	clang-format -i $$(git ls-files '*.[ch]' | grep -v ^vendor/)
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
