@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/ndz/chunk.h"
 #include "common/ndz/fragments.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/failure.h"
+#include "common/cli/cli.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/store/check.h"
 #include "common/store/gc.h"

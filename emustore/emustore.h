@@ -3,7 +3,7 @@
 #define EMUSTORE_EMUSTORE_H
 
 #include "common/base/json.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/store/store.h"
 #include "common/store/stored.h"
 

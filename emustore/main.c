@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/output.h"
 #include "common/store/s3.h"
 #include "emustore/emustore.h"

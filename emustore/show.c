@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/say.h"
 #include "emustore/emustore.h"
 

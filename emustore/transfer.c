@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
-#include "common/base/failure.h"
+#include "common/cli/cli.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/image.h"

@@ -3,7 +3,7 @@
 #include "frisbee/doctor.h"
 
 
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 
 enum { EXIT_NOT_WELL = 1 };

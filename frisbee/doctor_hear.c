@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/progress.h"
+#include "common/cli/cli.h"
+#include "common/cli/progress.h"
 #include "common/net/wirext.h"
 #include "frisbee/doctor_exam.h"
 #include "frisbee/doctor_watch.h"

@@ -5,7 +5,7 @@
  * only thread. */
 #include <string.h>
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "frisbee/doctor_exam.h"
 #include "frisbee/doctor_watch.h"
 

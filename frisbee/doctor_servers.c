@@ -2,7 +2,7 @@
  * doctor_hear.c, in the program's only thread. */
 #include <string.h>
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "frisbee/doctor_exam.h"
 
 static struct doctor_server *

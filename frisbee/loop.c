@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"
 #include "common/net/wirext.h"

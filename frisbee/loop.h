@@ -2,7 +2,7 @@
 #ifndef FRISBEE_LOOP_H
 #define FRISBEE_LOOP_H
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/net/sock.h"
 #include "frisbee/client.h"
 #include "frisbee/sink.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/install/rehearsal_report.h"

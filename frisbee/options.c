@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 #include "common/disk/output.h"
 
 enum {

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/install/install.h"
-#include "common/net/netopts.h"
+#include "common/cli/netopts.h"
 
 struct opts {
 	bool gave_up; /* nothing was heard for too long */

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "common/base/cli.h"
-#include "common/base/json_save.h"
+#include "common/cli/cli.h"
+#include "common/cli/json_save.h"
 #include "common/base/say.h"
 
 /* What came of the image, as it is sent. */

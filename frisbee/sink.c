@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/base/cli_guard.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 
 static size_t

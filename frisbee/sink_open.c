@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli_guard.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 
 /* What was written in the background failed: nothing may be on its way here that would

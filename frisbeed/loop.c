@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/log.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/net/mailbox.h"
 #include "common/net/outage.h"
 #include "common/net/parity.h"

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "frisbeed/daemon.h"
 

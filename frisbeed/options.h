@@ -3,7 +3,7 @@
 #define FRISBEED_OPTIONS_H
 
 #include "common/net/allow.h"
-#include "common/net/netopts.h"
+#include "common/cli/netopts.h"
 #include "frisbeed/server.h"
 
 struct opts {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/log.h"
 
 enum { RETRIES = 100, RETRY_MS = 100 };

@@ -8,7 +8,7 @@
 #ifndef FRISBEED_PLACE_H
 #define FRISBEED_PLACE_H
 
-#include "common/net/netopts.h"
+#include "common/cli/netopts.h"
 
 struct place {
 	char *image;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "frisbeed/identity.h"

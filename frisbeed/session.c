@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "common/base/log.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/net/parity.h"
 #include "frisbeed/served.h"
 

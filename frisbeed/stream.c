@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "frisbeed/loop.h"
 
 enum {

@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/plain.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/base/say.h"
 
 enum {

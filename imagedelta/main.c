@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/cli_rows.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/layers.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/ndz/packer.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* imagedump: what is in an image, and is it whole? */
 #include <stdlib.h>
 
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/ndz/image.h"
 #include "imagedump/encrypted.h"

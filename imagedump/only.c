@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/grow.h"
 #include "common/base/say.h"
 #include "common/ndz/imgtable.h"

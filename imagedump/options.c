@@ -1,6 +1,6 @@
 #include "imagedump/options.h"
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 
 static int
 more_detail(void *at, const char *arg, struct err *e)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/ndz/only.h"
 #include "common/ndz/proof.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/install/reloc.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 
 static int
 set_hash(void *at, const char *arg, struct err *e)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 #include "common/base/grow.h"
 #include "common/base/say.h"
 #include "common/disk/range_json.h"

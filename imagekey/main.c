@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/base/cli.h"
-#include "common/base/cli_rows.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
 #include "common/base/keyfile.h"
 #include "common/base/say.h"
 #include "common/ndz/crypt.h"

@@ -1,5 +1,5 @@
 /* imagerezip: the same image in another version or compressed anew. */
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/output.h"
 #include "common/ndz/layers.h"
 #include "common/ndz/rewrite.h"

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 #include "common/disk/output.h"
 
 /* Long-only options from 300 on. */

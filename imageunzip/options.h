@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/install/install.h"
 
 struct opts {

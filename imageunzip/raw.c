@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli_guard.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/ndz/format.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/install/install.h"
 #include "common/ndz/image.h"
 #include "imageunzip/options.h"

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/install/head.h"

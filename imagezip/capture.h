@@ -4,7 +4,7 @@
 #ifndef IMAGEZIP_CAPTURE_H
 #define IMAGEZIP_CAPTURE_H
 
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/disk/rangeset.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/output.h"
 #include "common/ndz/packer.h"
 #include "common/ndz/sighash.h"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/progress.h"
+#include "common/cli/cli.h"
+#include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/kind.h"

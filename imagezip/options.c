@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 #include "common/disk/bsdlabel.h"
 #include "common/disk/output.h"
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/ptable.h"
-#include "common/ndz/codec_opts.h"
+#include "common/cli/codec_opts.h"
 #include "common/ndz/format.h"
 #include "common/ndz/seal.h"
 

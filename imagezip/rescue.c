@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 enum { DIRECT_ALIGN_BYTES = 4096 };
 

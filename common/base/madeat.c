@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 uint64_t
 made_at(void)

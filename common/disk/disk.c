@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/disk_impl.h"
 
 enum { ZEROS_BYTES = 256 << 10 };

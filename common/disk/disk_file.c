@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
 

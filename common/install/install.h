@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/ndz/lost.h"

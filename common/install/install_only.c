@@ -3,7 +3,7 @@
  * calls this in the thread that feeds the chunks. */
 #include <inttypes.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/install/install_impl.h"
 
 enum { LOST_ROOM_BYTES = 1 << 16, HUMAN_CAP = 32 };

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/json.h"
 #include "common/base/say.h"
 

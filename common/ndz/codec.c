@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 static const struct codec *const codecs[] = { &codec_deflate, &codec_igzip,
 	&codec_zstd };

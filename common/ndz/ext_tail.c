@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 enum { RECORD_HEAD_BYTES = 8 };
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/disk/ptable.h"
 
 enum { NUMBER_CAP = 12 };

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/cli_rows.h"
+#include "common/cli/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/madeat.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/ndz/kind.h"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
-#include "common/ndz/codec_opts.h"
+#include "common/cli/cli.h"
+#include "common/cli/codec_opts.h"
 #include "common/ndz/encode.h"
 #include "common/ndz/proof.h"
 #include "common/ndz/seal.h"

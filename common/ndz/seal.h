@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/err.h"
 #include "common/ndz/format.h"
 #include "common/ndz/packer.h"

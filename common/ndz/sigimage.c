@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/ndz/sighash.h"
 #include "common/ndz/walk.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/net/netif.h"
 
 static uint32_t

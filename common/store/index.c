@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/store/index_impl.h"
 
 /* Of SQLite's machine: about a millisecond. */

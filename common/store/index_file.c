@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/store/index_impl.h"
 #include "common/store/own.h"
 

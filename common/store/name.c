@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 enum { SHOWN_BYTES = 150 };
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/sha256.h"
 #include "common/store/own.h"
 #include "common/store/remote_impl.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/sha256.h"
 #include "common/store/s3_impl.h"
 

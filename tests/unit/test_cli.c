@@ -1,5 +1,5 @@
 /* Options, numbers, JSON. */
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/base/json.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/store/index.h"
 #include "tests/t.h"
 #include "tests/tmp.h"

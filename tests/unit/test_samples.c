@@ -7,7 +7,7 @@
 
 #include "common/ndz/basis.h"
 #include "common/ndz/chunk.h"
-#include "common/ndz/codec_opts.h"
+#include "common/cli/codec_opts.h"
 #include "common/ndz/encode.h"
 #include "tests/t.h"
 

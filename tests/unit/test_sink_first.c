@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/ndz/basis.h"
-#include "common/ndz/codec_opts.h"
+#include "common/cli/codec_opts.h"
 #include "common/ndz/encode.h"
 #include "frisbee/sink.h"
 #include "tests/unit/scratch.h"

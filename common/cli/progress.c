@@ -1,11 +1,11 @@
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 enum { TERMINAL_EVERY_US = 100000, FD_EVERY_US = 1000000 };
 

@@ -1,4 +1,4 @@
-#include "common/base/json_save.h"
+#include "common/cli/json_save.h"
 
 #include <stdlib.h>
 #include <string.h>

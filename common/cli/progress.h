@@ -4,8 +4,8 @@
  * --progress=FD as plain lines "DONE TOTAL\n" (bytes) to that descriptor, once
  * a second and at the end.  May be called from any one thread at a time.
  */
-#ifndef COMMON_BASE_PROGRESS_H
-#define COMMON_BASE_PROGRESS_H
+#ifndef COMMON_CLI_PROGRESS_H
+#define COMMON_CLI_PROGRESS_H
 
 #include <stdint.h>
 
@@ -30,4 +30,4 @@ void progress_end(struct progress *, uint64_t done);
 /* Monotonic clock, microseconds. */
 uint64_t clock_us(void);
 
-#endif /* COMMON_BASE_PROGRESS_H */
+#endif /* COMMON_CLI_PROGRESS_H */

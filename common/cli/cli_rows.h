@@ -1,9 +1,9 @@
 /* cli_rows.h: rows of an option table, for a file that defines AT(field) as the offset
  * of a field of its structure. */
-#ifndef COMMON_BASE_CLI_ROWS_H
-#define COMMON_BASE_CLI_ROWS_H
+#ifndef COMMON_CLI_CLI_ROWS_H
+#define COMMON_CLI_CLI_ROWS_H
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 /* clang-format off */
 #define FLAG(key, name, help, field) \
@@ -15,4 +15,4 @@
 	{ key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
 /* clang-format on */
 
-#endif /* COMMON_BASE_CLI_ROWS_H */
+#endif /* COMMON_CLI_CLI_ROWS_H */

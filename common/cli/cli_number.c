@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 /* Digits only, decimal or 0x; *rest is what follows them. */
 static int

@@ -1,4 +1,4 @@
-#include "common/base/failure.h"
+#include "common/cli/failure.h"
 
 const char *
 failure_kind(enum err_kind kind)

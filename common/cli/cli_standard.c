@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 int
 cli_hold_standard(struct err *e)

@@ -1,4 +1,4 @@
-#include "common/net/netopts.h"
+#include "common/cli/netopts.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/cli_guard.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_guard.h"
 
 static atomic_int caught; /* looked at by all threads, whichever the signal was for */
 

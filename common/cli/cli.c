@@ -1,4 +1,4 @@
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -5,8 +5,8 @@
  * its own.  A document of a run that ends with 0 has no "ok", unless there is nothing
  * else to say: then it is true.
  */
-#ifndef COMMON_BASE_FAILURE_H
-#define COMMON_BASE_FAILURE_H
+#ifndef COMMON_CLI_FAILURE_H
+#define COMMON_CLI_FAILURE_H
 
 #include <stdio.h>
 
@@ -29,4 +29,4 @@ int failure_text(
 /* The document of a run that has nothing to say but that it is done. */
 int failure_none_show(struct err *);
 
-#endif /* COMMON_BASE_FAILURE_H */
+#endif /* COMMON_CLI_FAILURE_H */

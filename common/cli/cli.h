@@ -3,8 +3,8 @@
  * A program has one or more tables of struct cli_opt, each with the offset of
  * the structure it fills.  cli_parse() knows --help and --version by itself.
  */
-#ifndef COMMON_BASE_CLI_H
-#define COMMON_BASE_CLI_H
+#ifndef COMMON_CLI_CLI_H
+#define COMMON_CLI_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,4 +101,4 @@ int cli_signal(void); /* the signal that came, or 0 */
 /* ERR_CANCELLED "interrupted by SIGINT" when one came, else 0. */
 int cli_check_signal(struct err *);
 
-#endif /* COMMON_BASE_CLI_H */
+#endif /* COMMON_CLI_CLI_H */

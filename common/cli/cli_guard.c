@@ -1,4 +1,4 @@
-#include "common/base/cli_guard.h"
+#include "common/cli/cli_guard.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cli.h"
-#include "common/base/failure.h"
+#include "common/cli/cli.h"
+#include "common/cli/failure.h"
 
 enum {
 	GRACE_S = 3,

@@ -1,8 +1,8 @@
 /* netopts.h: the options that frisbeed and frisbee share, declared once. */
-#ifndef COMMON_NET_NETOPTS_H
-#define COMMON_NET_NETOPTS_H
+#ifndef COMMON_CLI_NETOPTS_H
+#define COMMON_CLI_NETOPTS_H
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/net/sock.h"
 
 struct net_options {
@@ -31,4 +31,4 @@ const uint8_t *net_options_key(const struct net_options *);
 /* It is not needed any more. */
 void net_options_wipe_key(struct net_options *);
 
-#endif /* COMMON_NET_NETOPTS_H */
+#endif /* COMMON_CLI_NETOPTS_H */

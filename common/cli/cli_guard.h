@@ -2,8 +2,8 @@
  * nobody reads, a disk that does not answer.  The orderly way, by cli_check_signal(),
  * has a few seconds; a second signal cuts them short.  Then this tidies up, says so
  * and leaves with status 1, as after a kill -9. */
-#ifndef COMMON_BASE_CLI_GUARD_H
-#define COMMON_BASE_CLI_GUARD_H
+#ifndef COMMON_CLI_CLI_GUARD_H
+#define COMMON_CLI_CLI_GUARD_H
 
 /* From cli_main(), for a program that is `guarded`: a thread that waits for a signal.
  * Where there is none to be had, the orderly way is the only one.  What it says goes to
@@ -15,4 +15,4 @@ void cli_guard_wake(void);
  * little.  NULL: nothing is to be tidied up; returns when it is not being called. */
 void cli_guard_set(void (*tidy)(void *arg), void *arg);
 
-#endif /* COMMON_BASE_CLI_GUARD_H */
+#endif /* COMMON_CLI_CLI_GUARD_H */

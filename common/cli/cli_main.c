@@ -1,9 +1,9 @@
 /* cli_main.c: a program from its first argument to its exit status. */
 #include <string.h>
 
-#include "common/base/cli.h"
-#include "common/base/cli_guard.h"
-#include "common/base/failure.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_guard.h"
+#include "common/cli/failure.h"
 #include "common/base/say.h"
 
 static bool

@@ -1,8 +1,8 @@
 /* codec_opts.h: the options of every program that compresses. */
-#ifndef COMMON_NDZ_CODEC_OPTS_H
-#define COMMON_NDZ_CODEC_OPTS_H
+#ifndef COMMON_CLI_CODEC_OPTS_H
+#define COMMON_CLI_CODEC_OPTS_H
 
-#include "common/base/cli.h"
+#include "common/cli/cli.h"
 #include "common/ndz/codec.h"
 
 /* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
@@ -12,4 +12,4 @@ extern const struct cli_opt codec_opts[];
 		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
 	}
 
-#endif /* COMMON_NDZ_CODEC_OPTS_H */
+#endif /* COMMON_CLI_CODEC_OPTS_H */

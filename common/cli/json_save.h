@@ -1,6 +1,6 @@
 /* json_save.h: a JSON document into a file that readers see old or new, never half. */
-#ifndef COMMON_BASE_JSON_SAVE_H
-#define COMMON_BASE_JSON_SAVE_H
+#ifndef COMMON_CLI_JSON_SAVE_H
+#define COMMON_CLI_JSON_SAVE_H
 
 #include "common/base/json.h"
 
@@ -8,4 +8,4 @@
  * synced: it says how things are, and is written again. */
 int json_save(struct json *, const char *path, struct err *);
 
-#endif /* COMMON_BASE_JSON_SAVE_H */
+#endif /* COMMON_CLI_JSON_SAVE_H */

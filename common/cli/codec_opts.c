@@ -1,4 +1,4 @@
-#include "common/ndz/codec_opts.h"
+#include "common/cli/codec_opts.h"
 
 static int
 set_codec(void *at, const char *arg, struct err *e)
