@@ -27,8 +27,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/net/blockmap.h"
-#include "common/net/wire.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wire.h"
 
 #define CLIENT_NEVER UINT64_MAX
 
@@ -129,7 +129,7 @@ void client_need(struct client *, uint64_t now_us, uint32_t buf,
 uint64_t client_blocks_not_asked(const struct client *);
 /* Between client_take() and client_release(): where parity lies instead of blocks,
  * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
- * NULL: nowhere.  The shell decodes (common/net/parity.h). */
+ * NULL: nowhere.  The shell decodes (common/wire/parity.h). */
 const uint8_t *client_parity(const struct client *, uint32_t buf);
 /* Instead of client_release(): these blocks of a chunk that was taken are damaged, and
  * needed again; where parity lay there are blocks now.  It is taken again when they are

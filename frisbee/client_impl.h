@@ -20,8 +20,8 @@
 
 #include <stdio.h>
 
-#include "common/net/blockmap.h"
-#include "common/net/wirext.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
 #include "frisbee/client.h"
 #include "frisbee/client_chunks.h"
 #include "frisbee/client_load.h"

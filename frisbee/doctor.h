@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/net/arp.h"
 #include "common/net/sock.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 enum {
 	DOCTOR_LOSS_PROBES = 100, /* one by one, and so many at once */

@@ -2,7 +2,7 @@
  * Called by its other parts, in the program's only thread. */
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "frisbee/doctor_exam.h"
 
 /* A JOIN that new servers do not count, and others let LEAVE follow. */

@@ -20,9 +20,9 @@
 
 #include "common/base/err.h"
 #include "common/net/netif.h"
-#include "common/net/probe.h"
+#include "common/wire/probe.h"
 #include "common/net/sock.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "frisbee/doctor.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "frisbee/doctor_exam.h"
 #include "frisbee/doctor_watch.h"
 

@@ -9,7 +9,7 @@
 #include "common/cli/cli.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 enum {
 	WAKE_US = 200000, /* at least so often, for signals */

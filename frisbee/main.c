@@ -6,7 +6,7 @@
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/install/rehearsal_report.h"
-#include "common/net/parity.h"
+#include "common/wire/parity.h"
 #include "frisbee/doctor.h"
 #include "frisbee/loop.h"
 #include "frisbee/options.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "common/ndz/chunk.h"
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 
 enum {
 	/* Blocks of a chunk that are needed before anything can be said. */

@@ -8,7 +8,7 @@
 #define FRISBEE_PLANNER_H
 
 #include "common/install/install.h"
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 
 /* What is known of the chunk in a buffer. */
 struct plan {

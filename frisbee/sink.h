@@ -22,8 +22,8 @@
 
 #include "common/install/install.h"
 #include "common/install/rehearsal.h"
-#include "common/net/blockmap.h"
-#include "common/net/mailbox.h"
+#include "common/wire/blockmap.h"
+#include "common/base/mailbox.h"
 
 enum { SINK_NEWS = 4 };
 

@@ -3,7 +3,7 @@
 #include "frisbee/sink_impl.h"
 
 #include "common/ndz/format.h"
-#include "common/net/parity.h"
+#include "common/wire/parity.h"
 
 /* A chunk that has no digest must decode at least. */
 static int

@@ -6,9 +6,9 @@
 #include <sys/random.h>
 
 #include "common/base/lru.h"
-#include "common/net/blockmap.h"
-#include "common/net/wire.h"
-#include "common/net/wirext.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wire.h"
+#include "common/wire/wirext.h"
 
 /* Of what is sent, a client that lacks more than this has a slow link. */
 static const double SLOW_LINK_LOSS = 0.2;

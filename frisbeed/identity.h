@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "common/disk/disk.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 struct identity;
 

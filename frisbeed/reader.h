@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "common/disk/disk.h"
-#include "common/net/mailbox.h"
+#include "common/base/mailbox.h"
 #include "frisbeed/server.h"
 
 struct reader;

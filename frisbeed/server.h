@@ -24,8 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/wire.h"
-#include "common/net/wirext.h"
+#include "common/wire/wire.h"
+#include "common/wire/wirext.h"
 
 enum {
 	SERVER_AHEAD_MAX = 1024,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 
 struct carousel {
 	uint32_t nchunks;

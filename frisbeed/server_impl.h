@@ -10,7 +10,7 @@
 #define FRISBEED_SERVER_IMPL_H
 
 #include "common/base/lru.h"
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "frisbeed/server.h"
 #include "frisbeed/server_carousel.h"
 #include "frisbeed/server_pace.h"

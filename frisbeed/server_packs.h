@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 struct server;
 struct server_client;

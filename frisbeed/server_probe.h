@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/probe.h"
+#include "common/wire/probe.h"
 
 enum {
 	SERVER_PROBE_BYTES_S = 32768,

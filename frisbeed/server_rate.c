@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 enum {
 	EPOCH_US = 100000,

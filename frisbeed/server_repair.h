@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 struct repair_chunk {
 	uint8_t want[WIREXT_GROUPS];   /* to be sent */

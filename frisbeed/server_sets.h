@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 struct server_sets {
 	bool on;

@@ -7,7 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/cli/progress.h"
-#include "common/net/parity.h"
+#include "common/wire/parity.h"
 #include "frisbeed/served.h"
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef FRISBEED_SESSION_H
 #define FRISBEED_SESSION_H
 
-#include "common/net/mailbox.h"
+#include "common/base/mailbox.h"
 #include "common/store/cache.h"
 #include "frisbeed/options.h"
 #include "frisbeed/place.h"

@@ -9,7 +9,7 @@
 #include "common/base/lru.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 enum {
 	STRANGERS_MAX = 1024, /* addresses and ports that are remembered */

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/blockmap.h"
-#include "common/net/wire.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wire.h"
 
 struct strangers_config {
 	uint8_t srcip[4];     /* our own address */

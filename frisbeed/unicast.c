@@ -9,7 +9,7 @@
 #include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/cli/progress.h"
-#include "common/net/mailbox.h"
+#include "common/base/mailbox.h"
 #include "common/net/outage.h"
 #include "frisbeed/strangers.h"
 

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "common/net/sock_impl.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 enum {
 	/* As many as a server counts clients; pages are only taken when used. */

@@ -9,7 +9,7 @@
 
 #include "common/net/netif.h"
 #include "common/net/sock.h"
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 enum {
 	RECEIVE_BATCH = 16,

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/net/blockmap.h"
-#include "common/net/wirext.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
 #include "frisbee/client.h"
 #include "tests/fuzz/script.h"
 

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 #include "tests/sim/net.h"
 
 enum {

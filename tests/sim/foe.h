@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 enum foe_does {
 	FOE_DRAWN,    /* by the seed */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/net/wire.h"
-#include "common/net/wirext.h"
+#include "common/wire/wire.h"
+#include "common/wire/wirext.h"
 
 static size_t
 joins(const struct greedy *g, void *pkt)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 struct net_config {
 	uint64_t port_bits;      /* a second, each way */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "frisbee/client.h"
 #include "frisbeed/server.h"
 #include "tests/sim/net.h"

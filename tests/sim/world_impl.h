@@ -7,8 +7,8 @@
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
 
-#include "common/net/blockmap.h"
-#include "common/net/wirext.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
 #include "tests/sim/foe.h"
 #include "tests/sim/greedy.h"
 #include "tests/sim/world.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "frisbee/client.h"
 
 enum { MS = 1000, TICK = 30 * MS, IDLE = 3 * TICK };

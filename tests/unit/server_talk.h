@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "frisbeed/server.h"
 #include "tests/unit/drain.h"
 

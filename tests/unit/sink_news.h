@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "common/net/mailbox.h"
+#include "common/base/mailbox.h"
 
 static struct mailbox *box;
 

@@ -1,7 +1,7 @@
 /* Sets of blocks against the plain array of flags that they stand for. */
 #include <string.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "tests/t.h"
 
 static bool

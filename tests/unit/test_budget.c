@@ -1,7 +1,7 @@
 /* One rate, shared: members that want all of it, little of it, or nothing. */
 #include "frisbeed/budget.h"
 
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 #include "frisbeed/server_pace.h"
 #include "tests/t.h"
 

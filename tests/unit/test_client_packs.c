@@ -1,6 +1,6 @@
 /* Packets of several blocks and chunks without their empty end: what a client makes of
  * them. */
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 

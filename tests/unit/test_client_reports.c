@@ -1,7 +1,7 @@
 /* When a client repeats that it lacks something. */
 #include <string.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 

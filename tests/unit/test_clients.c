@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/net/blockmap.h"
-#include "common/net/wirext.h"
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
 #include "tests/t.h"
 
 enum { ROWS = 16 };

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/net/parity.h"
+#include "common/wire/parity.h"
 #include "tests/t.h"
 
 enum { BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES };

@@ -1,8 +1,8 @@
 /* Probes: there and back, every truncation; what the server answers, and how much. */
 #include <string.h>
 
-#include "common/net/wire.h"
-#include "common/net/wirext.h"
+#include "common/wire/wire.h"
+#include "common/wire/wirext.h"
 #include "frisbeed/server.h"
 #include "frisbeed/server_probe.h"
 #include "tests/t.h"

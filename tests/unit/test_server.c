@@ -1,6 +1,6 @@
 /* The server's engine in a straight line: requests merged, read and sent, until the
  * end. */
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 

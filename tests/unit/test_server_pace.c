@@ -1,7 +1,7 @@
 /* The server's engine: how fast it sends, when it is told, and when it finds out. */
 #include <stdio.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 

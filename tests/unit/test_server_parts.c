@@ -2,7 +2,7 @@
  * an unpaced server counts. */
 #include <string.h>
 
-#include "common/net/blockmap.h"
+#include "common/wire/blockmap.h"
 #include "frisbeed/server.h"
 #include "frisbeed/server_sent.h"
 #include "frisbeed/server_sets.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/rd.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 

@@ -2,7 +2,7 @@
  * complains alone: the others are served as if it were not there. */
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 

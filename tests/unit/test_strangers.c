@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "tests/t.h"
 
 enum { CHUNKS = 20, PORT = 7000, BLOCK_COST = WIRE_BLOCK_PACKET_BYTES + 28 };

@@ -5,7 +5,7 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 #include "tests/t.h"
 
 enum { PCAP_MAGIC = 0xa1b2c3d4, LINK_ETHERNET = 1, PROTO_UDP = 17, SUBTYPES = 8 };

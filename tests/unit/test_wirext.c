@@ -1,7 +1,7 @@
 /* The extension's packets: there and back, every truncation, impossible values. */
 #include <string.h>
 
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 #include "tests/t.h"
 
 static const uint8_t bits[1000] = { 0x81, 0xff },

@@ -1,10 +1,10 @@
-#include "common/net/probe.h"
+#include "common/wire/probe.h"
 
 #include <string.h>
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 static const uint8_t magic[4] = { 'F', 'B', 'X', '1' };
 

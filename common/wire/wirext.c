@@ -1,4 +1,4 @@
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 #include <string.h>
 

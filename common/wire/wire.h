@@ -8,8 +8,8 @@
  *
  * Source: the protocol specification, sections 2 and 3.
  */
-#ifndef COMMON_NET_WIRE_H
-#define COMMON_NET_WIRE_H
+#ifndef COMMON_WIRE_WIRE_H
+#define COMMON_WIRE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,4 +115,4 @@ size_t wire_put(const struct wire_msg *, void *pkt, size_t cap);
 void wire_put_block_header(uint8_t hdr[WIRE_BLOCK_HEADER_BYTES], const uint8_t srcip[4],
     uint32_t chunk, uint32_t block);
 
-#endif /* COMMON_NET_WIRE_H */
+#endif /* COMMON_WIRE_WIRE_H */

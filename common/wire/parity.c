@@ -1,4 +1,4 @@
-#include "common/net/parity.h"
+#include "common/wire/parity.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "common/net/mailbox.h"
+#include "common/base/mailbox.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
  * nothing left.  At most `cap` numbers may be inside at a time (asserted): a
  * number names a buffer, and there are only so many.
  */
-#ifndef COMMON_NET_MAILBOX_H
-#define COMMON_NET_MAILBOX_H
+#ifndef COMMON_BASE_MAILBOX_H
+#define COMMON_BASE_MAILBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,4 +21,4 @@ void mailbox_put(struct mailbox *, uint32_t number);
 /* False when it is empty; then the descriptor is quiet until the next put. */
 bool mailbox_take(struct mailbox *, uint32_t *number);
 
-#endif /* COMMON_NET_MAILBOX_H */
+#endif /* COMMON_BASE_MAILBOX_H */

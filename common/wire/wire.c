@@ -1,4 +1,4 @@
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 #include <string.h>
 

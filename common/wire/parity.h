@@ -3,14 +3,14 @@
  * A group is 128 blocks, every eighth of a chunk.  Any m of its 127 parity blocks
  * stand for any m of its blocks.  Built with ISA-L, or not at all.
  */
-#ifndef COMMON_NET_PARITY_H
-#define COMMON_NET_PARITY_H
+#ifndef COMMON_WIRE_PARITY_H
+#define COMMON_WIRE_PARITY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/net/wirext.h"
+#include "common/wire/wirext.h"
 
 /* Was it built in? */
 bool parity_available(void);
@@ -21,4 +21,4 @@ void parity_make(const uint8_t *chunk, uint32_t group, uint32_t index,
  * parity block that lies at place p, 0 where the chunk's own block is. */
 int parity_decode(uint8_t *chunk, const uint8_t at[WIRE_CHUNK_BLOCKS], struct err *);
 
-#endif /* COMMON_NET_PARITY_H */
+#endif /* COMMON_WIRE_PARITY_H */

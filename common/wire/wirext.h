@@ -4,15 +4,15 @@
  * read neither.  All other messages travel on a second port, which the answer names.
  * docs/protocol.md describes all of it.
  */
-#ifndef COMMON_NET_WIREXT_H
-#define COMMON_NET_WIREXT_H
+#ifndef COMMON_WIRE_WIREXT_H
+#define COMMON_WIRE_WIREXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 enum {
 	WIREXT_IDENTITY_BYTES = 16,
@@ -204,4 +204,4 @@ wirext_map_test(const struct wirext_map *m, uint32_t chunk)
 	return i < m->count && (m->bits[i / 8] >> i % 8 & 1) != 0;
 }
 
-#endif /* COMMON_NET_WIREXT_H */
+#endif /* COMMON_WIRE_WIREXT_H */

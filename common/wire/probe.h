@@ -2,8 +2,8 @@
  * answer us?  Kinds of the extension that stand beside the session: who serves or loads
  * ignores them.  docs/protocol.md describes them to the byte.
  */
-#ifndef COMMON_NET_PROBE_H
-#define COMMON_NET_PROBE_H
+#ifndef COMMON_WIRE_PROBE_H
+#define COMMON_WIRE_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,4 +48,4 @@ int probe_get(struct probe *, const void *pkt, size_t len, struct err *);
 /* Encode as exactly len bytes; false: len is impossible. */
 bool probe_put(const struct probe *, void *pkt, size_t len);
 
-#endif /* COMMON_NET_PROBE_H */
+#endif /* COMMON_WIRE_PROBE_H */

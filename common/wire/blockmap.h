@@ -1,13 +1,13 @@
 /* blockmap.h: a set of blocks of one chunk, a bit each. */
-#ifndef COMMON_NET_BLOCKMAP_H
-#define COMMON_NET_BLOCKMAP_H
+#ifndef COMMON_WIRE_BLOCKMAP_H
+#define COMMON_WIRE_BLOCKMAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/net/wire.h"
+#include "common/wire/wire.h"
 
 enum { BLOCKMAP_WORDS = WIRE_CHUNK_BLOCKS / 64 };
 
@@ -151,4 +151,4 @@ blockmap_first(const struct blockmap *m, uint64_t n)
 	return blockmap_and(*m, &before);
 }
 
-#endif /* COMMON_NET_BLOCKMAP_H */
+#endif /* COMMON_WIRE_BLOCKMAP_H */
