@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/chunk.h"
-#include "common/ndz/image.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
 #include "common/store/remake.h"
 
 struct work {

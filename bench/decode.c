@@ -7,8 +7,8 @@
 
 #include "common/cli/progress.h"
 #include "common/disk/disk.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/fragments.h"
 
 enum { THREADS_MAX = 64 };
 

@@ -9,8 +9,8 @@
 
 #include "common/base/json.h"
 #include "common/base/sha256.h"
-#include "common/ndz/deflate.h"
-#include "common/ndz/sectors.h"
+#include "common/image/codec/deflate.h"
+#include "common/image/read/sectors.h"
 
 enum { DIGEST_BYTES = 16, BLOCK_MAX = 1 << 20, GROUP_BASE = 0, GROUP_USER = 1 };
 

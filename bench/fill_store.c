@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/ndz/image.h"
+#include "common/image/read/image.h"
 #include "common/store/put.h"
 
 static int

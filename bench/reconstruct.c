@@ -9,8 +9,8 @@
 
 #include "bench/cpu.h"
 #include "common/base/json.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/image.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
 #include "common/store/remake.h"
 
 enum { LEVEL = 4 }; /* zlib's, the original imagezip's default */

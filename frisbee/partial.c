@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/ndz/fragments.h"
+#include "common/image/read/fragments.h"
 
 enum {
 	/* As many entries as a chunk of deflate's windows has, unless most are zero:

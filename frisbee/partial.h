@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 #include "common/wire/blockmap.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/queue.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 #include "frisbee/partial.h"
 
 enum { GENTLE_NICE = 10 };

@@ -11,8 +11,8 @@
 
 #include "common/base/queue.h"
 #include "common/disk/disk.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/image.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
 #include "frisbee/partial.h"
 #include "frisbee/planner.h"
 #include "frisbee/sink.h"

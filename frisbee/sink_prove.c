@@ -2,7 +2,7 @@
  * by sink.c in the sink's thread for each chunk, before anything is done with it. */
 #include "frisbee/sink_impl.h"
 
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 #include "common/wire/parity.h"
 
 /* A chunk that has no digest must decode at least. */

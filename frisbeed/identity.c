@@ -12,8 +12,8 @@
 #include "common/base/log.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/image.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
 #include "frisbeed/patient.h"
 
 enum { SAMPLES = 16 };

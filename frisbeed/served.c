@@ -1,7 +1,7 @@
 #include "frisbeed/served.h"
 
 #include "common/base/log.h"
-#include "common/ndz/image.h"
+#include "common/image/read/image.h"
 #include "common/store/store_disk.h"
 
 /* Is it an image?  One that looks like it but cannot be read is refused. */

@@ -12,7 +12,7 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
-#include "common/ndz/ext_tail.h"
+#include "common/image/format/ext_tail.h"
 
 enum { ENDINGS_MAX = TAIL_KINDS };
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/ndz/sigimage.h"
+#include "common/image/write/sigimage.h"
 
 int
 chain_check_whole(const struct sectors *s, struct err *e)

@@ -2,7 +2,7 @@
 #ifndef IMAGEDELTA_CHAIN_H
 #define IMAGEDELTA_CHAIN_H
 
-#include "common/ndz/sectors.h"
+#include "common/image/read/sectors.h"
 
 /* images[0] is the base.  ERR_REFUSED when a delta says that it belongs to
  * something else; where that cannot be known, a warning. */

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-#include "common/ndz/packer.h"
-#include "common/ndz/sectors.h"
+#include "common/image/write/packer.h"
+#include "common/image/read/sectors.h"
 
 struct diff;
 

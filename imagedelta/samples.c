@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/cli/cli.h"
-#include "common/ndz/packer.h"
+#include "common/image/write/packer.h"
 
 enum {
 	PLACES = 2 * SAMPLES_SPREAD_MAX, /* that are looked at */

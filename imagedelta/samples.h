@@ -3,8 +3,8 @@
 #define IMAGEDELTA_SAMPLES_H
 
 #include "common/disk/rangeset.h"
-#include "common/ndz/basis.h"
-#include "common/ndz/sectors.h"
+#include "common/image/format/basis.h"
+#include "common/image/read/sectors.h"
 
 /* All sectors that relocations of either image change: no samples lie there. */
 int samples_avoid(struct rangeset *, struct sectors *old, struct sectors *new,

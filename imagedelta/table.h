@@ -3,7 +3,7 @@
 #define IMAGEDELTA_TABLE_H
 
 #include "common/disk/rangeset.h"
-#include "common/ndz/sectors.h"
+#include "common/image/read/sectors.h"
 
 /* Its sectors, as far as the image stores them, into the set; none if it has no table.
  */

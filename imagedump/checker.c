@@ -6,7 +6,7 @@
 
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 struct checker {
 	struct ordered *work;

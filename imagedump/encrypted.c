@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/base/say.h"
-#include "common/ndz/crypt.h"
-#include "common/ndz/image.h"
+#include "common/image/format/crypt.h"
+#include "common/image/read/image.h"
 #include "imagedump/report.h"
 #include "imagedump/totals.h"
 

@@ -3,7 +3,7 @@
 
 #include "common/cli/failure.h"
 #include "common/base/say.h"
-#include "common/ndz/image.h"
+#include "common/image/read/image.h"
 #include "imagedump/encrypted.h"
 #include "imagedump/only.h"
 #include "imagedump/options.h"

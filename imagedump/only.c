@@ -9,7 +9,7 @@
 #include "common/cli/cli.h"
 #include "common/base/grow.h"
 #include "common/base/say.h"
-#include "common/ndz/imgtable.h"
+#include "common/image/read/imgtable.h"
 
 struct only_view {
 	struct only_list list;

@@ -3,9 +3,9 @@
 #define IMAGEDUMP_ONLY_H
 
 #include "common/base/json.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/image.h"
-#include "common/ndz/only.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
+#include "common/image/read/only.h"
 
 struct only_view;
 

@@ -3,7 +3,7 @@
 #define IMAGEDUMP_REPORT_H
 
 #include "common/base/json.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 #include "imagedump/options.h"
 #include "imagedump/totals.h"
 

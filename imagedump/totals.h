@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 /* Zeros to begin with. */
 struct totals {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/disk/ptable.h"
-#include "common/ndz/sighash.h"
+#include "common/image/write/sighash.h"
 #include "fsmods/sectorsize.h"
 
 static int

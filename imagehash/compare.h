@@ -4,7 +4,7 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 
 struct target {
 	struct disk *disk;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/cli/cli.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 
 struct options {
 	const char *image;           /* or a signature; not with -c */

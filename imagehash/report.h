@@ -3,7 +3,7 @@
 #define IMAGEHASH_REPORT_H
 
 #include "common/disk/rangeset.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 #include "imagehash/options.h"
 
 /* -R, or JSON of it: to standard output.  ERR_IO when it does not arrive. */

@@ -7,8 +7,8 @@
 #include "common/cli/cli_rows.h"
 #include "common/base/keyfile.h"
 #include "common/base/say.h"
-#include "common/ndz/crypt.h"
-#include "common/ndz/sign.h"
+#include "common/image/format/crypt.h"
+#include "common/image/format/sign.h"
 
 struct opts {
 	const char *sign_key, *encrypt_key, *group_key;

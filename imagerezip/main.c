@@ -1,8 +1,8 @@
 /* imagerezip: the same image in another version or compressed anew. */
 #include "common/cli/cli.h"
 #include "common/disk/output.h"
-#include "common/ndz/layers.h"
-#include "common/ndz/rewrite.h"
+#include "common/image/read/layers.h"
+#include "common/image/write/rewrite.h"
 
 static const struct cli_program prog = {
 	.report_to = output_report_last,

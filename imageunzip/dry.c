@@ -4,7 +4,7 @@
 
 #include "common/base/say.h"
 #include "common/install/rehearsal_report.h"
-#include "common/ndz/sectors.h"
+#include "common/image/read/sectors.h"
 
 void
 dry_say(const char *sentence)

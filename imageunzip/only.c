@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 /* The chunk that answers for a sector: its number, image_chunks() when there is none,
  * and UINT32_MAX after an error. */

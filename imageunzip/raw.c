@@ -6,8 +6,8 @@
 #include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
-#include "common/ndz/format.h"
-#include "common/ndz/kind.h"
+#include "common/image/format/format.h"
+#include "common/image/format/kind.h"
 
 static void
 tidy(void *new_file)

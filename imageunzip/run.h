@@ -9,7 +9,7 @@
 
 #include "common/cli/progress.h"
 #include "common/install/install.h"
-#include "common/ndz/image.h"
+#include "common/image/read/image.h"
 #include "imageunzip/options.h"
 
 struct run {

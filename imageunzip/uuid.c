@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/chunk.h"
-#include "common/ndz/format.h"
+#include "common/image/read/chunk.h"
+#include "common/image/format/format.h"
 
 /* The extension area's, where there is one; zeros: the image has none. */
 static int

@@ -6,9 +6,9 @@
 
 #include "common/base/madeat.h"
 #include "common/base/say.h"
-#include "common/ndz/encode.h"
-#include "common/ndz/packer.h"
-#include "common/ndz/sighash.h"
+#include "common/image/write/encode.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/sighash.h"
 #include "imagezip/windows.h"
 
 struct capture {

@@ -1,6 +1,6 @@
 /* capture.h: disk → fragments → chunks → image.
  *
- * windows.h reads, common/ndz/encode.h compresses in parallel and packs. */
+ * windows.h reads, common/image/write/encode.h compresses in parallel and packs. */
 #ifndef IMAGEZIP_CAPTURE_H
 #define IMAGEZIP_CAPTURE_H
 
@@ -8,7 +8,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/disk/rangeset.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 #include "imagezip/delta.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"

@@ -7,8 +7,8 @@
 
 #include "common/cli/cli.h"
 #include "common/disk/output.h"
-#include "common/ndz/packer.h"
-#include "common/ndz/sighash.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/sighash.h"
 #include "imagezip/delta_samples.h"
 #include "imagezip/windows.h"
 

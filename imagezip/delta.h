@@ -7,8 +7,8 @@
 
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
-#include "common/ndz/basis.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/basis.h"
+#include "common/image/format/sig.h"
 #include "imagezip/layout.h"
 #include "imagezip/options.h"
 

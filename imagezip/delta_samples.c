@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 enum {
 	/* Records that are looked at for each kind of sample. */

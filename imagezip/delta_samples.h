@@ -4,8 +4,8 @@
 #define IMAGEZIP_DELTA_SAMPLES_H
 
 #include "common/disk/rangeset.h"
-#include "common/ndz/basis.h"
-#include "common/ndz/sig.h"
+#include "common/image/format/basis.h"
+#include "common/image/format/sig.h"
 #include "imagezip/layout.h"
 
 struct delta_samples {

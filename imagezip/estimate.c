@@ -1,7 +1,7 @@
 #include "imagezip/estimate.h"
 
-#include "common/ndz/packer.h"
-#include "common/ndz/compress.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/compress.h"
 
 enum { SAMPLES = 64, OVERHEAD_PERCENT = 1 };
 

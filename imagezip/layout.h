@@ -5,7 +5,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
-#include "common/ndz/ext.h"
+#include "common/image/format/ext.h"
 #include "imagezip/blanks.h"
 #include "imagezip/options.h"
 #include "imagezip/relocs.h"

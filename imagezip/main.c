@@ -6,7 +6,7 @@
 #include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
-#include "common/ndz/kind.h"
+#include "common/image/format/kind.h"
 #include "imagezip/capture.h"
 #include "imagezip/delta.h"
 #include "imagezip/estimate.h"

@@ -8,8 +8,8 @@
 #include "common/cli/cli.h"
 #include "common/disk/ptable.h"
 #include "common/cli/codec_opts.h"
-#include "common/ndz/format.h"
-#include "common/ndz/seal.h"
+#include "common/image/format/format.h"
+#include "common/image/format/seal.h"
 
 /* Partitions of a disk by number, and those inside of its BSD slices. */
 struct part_choice {

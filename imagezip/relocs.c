@@ -6,7 +6,7 @@
 
 #include "common/base/grow.h"
 #include "common/install/reloc.h"
-#include "common/ndz/packer.h"
+#include "common/image/write/packer.h"
 
 enum {
 	LABEL_SECTOR = 1,

@@ -4,7 +4,7 @@
 #define IMAGEZIP_RELOCS_H
 
 #include "common/disk/disk.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 struct patch {
 	uint64_t sector;             /* of the image */

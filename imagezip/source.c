@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "common/disk/inuse.h"
-#include "common/ndz/kind.h"
+#include "common/image/format/kind.h"
 
 int
 source_check_kind(struct disk *d, const struct options *o, struct err *e)

@@ -11,7 +11,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
-#include "common/ndz/ext_tail.h"
+#include "common/image/format/ext_tail.h"
 
 /* Of the space outside of all partitions; in sectors. */
 struct outside {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "common/disk/disk.h"
-#include "common/ndz/packer.h"
-#include "common/ndz/walk.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/walk.h"
 #include "imagezip/cache.h"
 #include "imagezip/layout.h"
 #include "imagezip/rescue.h"

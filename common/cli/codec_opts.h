@@ -3,7 +3,7 @@
 #define COMMON_CLI_CODEC_OPTS_H
 
 #include "common/cli/cli.h"
-#include "common/ndz/codec.h"
+#include "common/image/codec/codec.h"
 
 /* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
 extern const struct cli_opt codec_opts[];

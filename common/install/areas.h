@@ -16,7 +16,7 @@
 #include "common/disk/disk.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 struct area {
 	struct range sectors;

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "common/base/err.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 enum { BEGINNING_BYTES = 1 << 20 };
 

@@ -20,7 +20,7 @@
 #include "common/disk/rangeset.h"
 #include "common/install/areas.h"
 #include "common/install/target.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 /* All in sectors, counted from the image's sector 0. */
 struct cover {

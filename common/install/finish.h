@@ -5,7 +5,7 @@
 
 #include "common/install/cover.h"
 #include "common/install/target.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 /* Before anything of the chunk that begins with sector 0 is written: can its table be
  * made to fit, if that is wanted?  ERR_UNSUPPORTED, as of ptable_fit(). */

@@ -13,7 +13,7 @@
 
 #include "common/base/err.h"
 #include "common/install/target.h"
-#include "common/ndz/ext.h"
+#include "common/image/format/ext.h"
 
 struct gate {
 	/* Something that chunk 0 says of the base was looked for on the target. */

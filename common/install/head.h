@@ -14,7 +14,7 @@
 
 #include "common/base/err.h"
 #include "common/disk/disk.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 enum {
 	HEAD_BYTES = 4096,

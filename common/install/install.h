@@ -20,10 +20,10 @@
 #include "common/cli/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
-#include "common/ndz/lost.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/only.h"
-#include "common/ndz/proof.h"
+#include "common/image/format/lost.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/only.h"
+#include "common/image/format/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
 

@@ -8,8 +8,8 @@
 #include "common/install/job.h"
 #include "common/install/resume.h"
 #include "common/install/target.h"
-#include "common/ndz/image.h"
-#include "common/ndz/tiling.h"
+#include "common/image/read/image.h"
+#include "common/image/format/tiling.h"
 
 struct ordered;
 struct parts;

@@ -8,7 +8,7 @@
 #include "common/install/cover.h"
 #include "common/install/moved.h"
 #include "common/install/reloc.h"
-#include "common/ndz/only.h"
+#include "common/image/read/only.h"
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)

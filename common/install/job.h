@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/install/target.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 struct job {
 	struct chunk c;

@@ -6,7 +6,7 @@
 
 #include "common/install/job.h"
 #include "common/install/tail.h"
-#include "common/ndz/fragments.h"
+#include "common/image/read/fragments.h"
 
 /* What is read at once to compare: as much as the largest fragment. */
 enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };

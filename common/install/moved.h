@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/install/target.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 /* Is this sector of the image installed? */
 bool moved_wants(const struct target *, uint64_t sector);

@@ -6,7 +6,7 @@
 #include "common/install/install.h"
 #include "common/install/parts.h"
 #include "common/install/search.h"
-#include "common/ndz/imgtable.h"
+#include "common/image/read/imgtable.h"
 
 /* INSTALL_SEARCH: what the chunks that are asked for are to show. */
 enum part_phase {

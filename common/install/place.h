@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
 #include "common/install/areas.h"
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 
 /* All in sectors, counted from the image's sector 0. */
 struct place {

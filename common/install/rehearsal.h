@@ -17,7 +17,7 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/install/install.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 /* Where the image's data is read from. */
 struct rehearsal_source {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 /* Is it of a type that we know?  (Not: it is left out, with a warning.) */
 bool reloc_known(const struct ndz_reloc *);

@@ -6,7 +6,7 @@
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
 #include "common/install/tail.h"
-#include "common/ndz/only.h"
+#include "common/image/read/only.h"
 
 /* Boot loaders and tables have their places near both ends. */
 enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };

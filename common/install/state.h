@@ -14,8 +14,8 @@
 
 #include "common/base/err.h"
 #include "common/install/head.h"
-#include "common/ndz/ext.h"
-#include "common/ndz/format.h"
+#include "common/image/format/ext.h"
+#include "common/image/format/format.h"
 
 /* What has to be known of chunks that are not looked at again. */
 struct state_sums {

@@ -1,4 +1,4 @@
-/* tail.h: what becomes of an image's tail (common/ndz/ext_tail.h) on this target.
+/* tail.h: what becomes of an image's tail (common/image/format/ext_tail.h) on this target.
  *
  * On a disk of the size that it came from it is written to its place.  Elsewhere it is
  * left out, and the user is told; with --tail=move what is known to stay right goes to
@@ -12,7 +12,7 @@
 #include "common/base/err.h"
 #include "common/disk/range.h"
 #include "common/install/target.h"
-#include "common/ndz/ext_tail.h"
+#include "common/image/format/ext_tail.h"
 
 /* Does the tail go to its place, like everything else?  From any thread. */
 bool tail_in_place(const struct target *, const struct tail *);

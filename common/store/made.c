@@ -6,8 +6,8 @@
 
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
-#include "common/ndz/deflate.h"
-#include "common/ndz/fragments.h"
+#include "common/image/codec/deflate.h"
+#include "common/image/read/fragments.h"
 
 enum { ZEROS_BYTES = 64 * 1024, SIZE_AT = 4, LEVEL_BEST = 9, MEMORY_BEST = 9 };
 

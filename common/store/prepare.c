@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
-#include "common/ndz/fragments.h"
+#include "common/image/read/fragments.h"
 #include "common/store/made.h"
 
 struct preparer {

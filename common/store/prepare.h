@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 #include "common/store/recipe.h"
 #include "common/store/store.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "common/ndz/deflate.h"
+#include "common/image/codec/deflate.h"
 
 enum {
 	PIECE_BYTES = 128 * 1024,

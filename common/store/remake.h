@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 enum remake_rule { REMAKE_FLUSHED = 1, REMAKE_PLAIN = 2, REMAKE_RULE_MAX = 2 };
 enum { REMAKE_VERSION_MAX = 15, REMAKE_LEVEL_MAX = 9, REMAKE_MEMORY_MAX = 9 };

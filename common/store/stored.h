@@ -6,7 +6,7 @@
 #ifndef COMMON_STORE_STORED_H
 #define COMMON_STORE_STORED_H
 
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 #include "common/store/store.h"
 
 struct stored;

@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_CHUNK_TARGET_H
 #define TESTS_FUZZ_CHUNK_TARGET_H
 
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/fragments.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A chunk's header and extension; small streams are decoded, too. */
-#include "common/ndz/imgtable.h"
+#include "common/image/read/imgtable.h"
 #include "tests/fuzz/chunk_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

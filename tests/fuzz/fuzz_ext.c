@@ -1,13 +1,13 @@
 /* The records of an extension area, behind a checksum that is always right.
  * What is accepted must keep its promises and survive being written again. */
-#include "common/ndz/ext.h"
+#include "common/image/format/ext.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/base/wr.h"
-#include "common/ndz/deflate.h"
+#include "common/image/codec/deflate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -7,9 +7,9 @@
 
 #include "common/base/rd.h"
 #include "common/base/wr.h"
-#include "common/ndz/crypt.h"
-#include "common/ndz/proof.h"
-#include "common/ndz/sign.h"
+#include "common/image/format/crypt.h"
+#include "common/image/format/proof.h"
+#include "common/image/format/sign.h"
 #include "tests/fuzz/chunk_target.h"
 #include "tests/tmp.h"
 

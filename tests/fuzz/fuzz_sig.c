@@ -1,6 +1,6 @@
 /* Signatures: what is read is written again to the byte, but for spare fields,
  * and keeps its promises. */
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
-#include "common/ndz/fragments.h"
-#include "common/ndz/packer.h"
+#include "common/image/read/fragments.h"
+#include "common/image/write/packer.h"
 #include "tests/t.h"
 #include "tests/unit/sample.h"
 

@@ -1,6 +1,6 @@
 /* Every codec: fragments of many windows that end behind any of them, runs of
  * zeros, whole streams for the libraries that define them, damage. */
-#include "common/ndz/codec.h"
+#include "common/image/codec/codec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <zstd.h>
 #endif
 
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 #include "tests/t.h"
 #include "tests/unit/sample.h"
 

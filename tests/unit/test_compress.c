@@ -1,11 +1,11 @@
 /* Batches into chunks: the same chunks whenever a compressor learns how much room
  * there is, and in them what was on the disk. */
-#include "common/ndz/compress.c"
+#include "common/image/write/compress.c"
 
 #include <openssl/sha.h>
 #include <stdlib.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 #include "tests/t.h"
 #include "tests/unit/sample.h"
 

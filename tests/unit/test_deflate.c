@@ -1,6 +1,6 @@
 /* Fragments of every kind, size and level; streams made of them; damage.
  * test_deflate_zlib.c runs the same over the fall-back. */
-#include "common/ndz/deflate.h"
+#include "common/image/codec/deflate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,6 @@
 #ifndef NO_LIBDEFLATE
 #define NO_LIBDEFLATE
 #endif
-#include "common/ndz/deflate.c"
-#include "common/ndz/inflate.c"
+#include "common/image/codec/deflate.c"
+#include "common/image/codec/inflate.c"
 #include "tests/unit/test_deflate.c"

@@ -1,6 +1,6 @@
 /* The extension area: round trip, and records put together by hand as
  * docs/image-format.md has them: unknown, cut short, contradictory. */
-#include "common/ndz/ext.h"
+#include "common/image/format/ext.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* The record of a disk's tail: to bytes and back, cut short, impossible; what it says
  * of sectors; and in a chunk, where room was kept for it. */
-#include "common/ndz/ext_tail.h"
+#include "common/image/format/ext_tail.h"
 
 #include <string.h>
 
-#include "common/ndz/ext.h"
+#include "common/image/format/ext.h"
 #include "tests/t.h"
 
 static const struct tail example = { .n = 3,

@@ -1,5 +1,5 @@
 /* Headers: the golden ones, every version, every truncation, hostile fields. */
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 #include <string.h>
 

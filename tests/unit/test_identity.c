@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "common/ndz/crypt.h"
+#include "common/image/format/crypt.h"
 #include "tests/unit/scratch.h"
 #define CHUNKS_MADE 20 /* more than the identity looks at: */
 #include "tests/unit/sealed_chunks.h"

@@ -1,12 +1,12 @@
 /* An image as a file and as a pipe: whole, cut, mixed up, put together wrongly. */
-#include "common/ndz/image.h"
+#include "common/image/read/image.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/ndz/packer.h"
+#include "common/image/write/packer.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 

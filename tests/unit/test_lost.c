@@ -1,6 +1,6 @@
 /* The list of lost sectors: to bytes and back, cut short, wrong, and when there is
  * not enough room for all of it. */
-#include "common/ndz/lost.h"
+#include "common/image/format/lost.h"
 
 #include <string.h>
 

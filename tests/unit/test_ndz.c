@@ -1,7 +1,7 @@
 /* Fragments, zero runs, packer, extension: against plain zlib and a model. */
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
-#include "common/ndz/packer.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/fragments.h"
+#include "common/image/write/packer.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* One partition out of an image: how chunks are cut to it, which chunks have something
  * of it, and where the image says that it lies. */
-#include "common/ndz/only.h"
+#include "common/image/read/only.h"
 
 #include <string.h>
 
 #include "common/install/search.h"
-#include "common/ndz/imgtable.h"
+#include "common/image/read/imgtable.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 

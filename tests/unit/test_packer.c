@@ -1,11 +1,11 @@
 /* The packer's limits: bytes, regions, raw data, 64 bits, a gigabyte of zeros. */
-#include "common/ndz/packer.h"
+#include "common/image/write/packer.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/chunk.h"
+#include "common/image/read/chunk.h"
 #include "tests/t.h"
 
 enum { KEEP = 16 };

@@ -1,5 +1,5 @@
 /* Signed and encrypted chunks: round trips, and every way to spoil them. */
-#include "common/ndz/proof.h"
+#include "common/image/format/proof.h"
 
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/keyfile.h"
-#include "common/ndz/chunk.h"
-#include "common/ndz/crypt.h"
-#include "common/ndz/sign.h"
+#include "common/image/read/chunk.h"
+#include "common/image/format/crypt.h"
+#include "common/image/format/sign.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"
 

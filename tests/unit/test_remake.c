@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "common/ndz/deflate.h"
+#include "common/image/codec/deflate.h"
 #include "tests/t.h"
 
 enum { SECTORS = 1130, RAW = SECTORS * 512, PIECE = 131072 };

@@ -1,14 +1,14 @@
 /* Samples of a delta's base: to bytes and back, cut short, wrong; in the extension area;
  * and how the packer shares them out to the chunks. */
-#include "common/ndz/samples.h"
+#include "common/image/format/samples.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/basis.h"
-#include "common/ndz/chunk.h"
+#include "common/image/format/basis.h"
+#include "common/image/read/chunk.h"
 #include "common/cli/codec_opts.h"
-#include "common/ndz/encode.h"
+#include "common/image/write/encode.h"
 #include "tests/t.h"
 
 static struct sample

@@ -1,14 +1,14 @@
 /* An image as sectors, in any order of reading; layers of deltas against a
  * model that is an array. */
-#include "common/ndz/layers.h"
+#include "common/image/read/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/chunk.h"
-#include "common/ndz/encode.h"
-#include "common/ndz/sigimage.h"
-#include "common/ndz/walk.h"
+#include "common/image/read/chunk.h"
+#include "common/image/write/encode.h"
+#include "common/image/write/sigimage.h"
+#include "common/image/write/walk.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 

@@ -1,12 +1,12 @@
 /* Signatures: the golden one to the byte, round trips, every truncation, lies;
  * and their making. */
-#include "common/ndz/sig.h"
+#include "common/image/format/sig.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/ndz/sighash.h"
+#include "common/image/write/sighash.h"
 #include "tests/t.h"
 
 static uint8_t golden[4096];

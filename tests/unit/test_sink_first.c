@@ -3,9 +3,9 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "common/ndz/basis.h"
+#include "common/image/format/basis.h"
 #include "common/cli/codec_opts.h"
-#include "common/ndz/encode.h"
+#include "common/image/write/encode.h"
 #include "frisbee/sink.h"
 #include "tests/unit/scratch.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/ndz/crypt.h"
-#include "common/ndz/ext.h"
-#include "common/ndz/sign.h"
+#include "common/image/format/crypt.h"
+#include "common/image/format/ext.h"
+#include "common/image/format/sign.h"
 #include "frisbee/sink.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"

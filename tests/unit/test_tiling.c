@@ -1,5 +1,5 @@
 /* Chunks in any order: each sector once, twice, not at all. */
-#include "common/ndz/tiling.h"
+#include "common/image/format/tiling.h"
 
 #include "tests/t.h"
 

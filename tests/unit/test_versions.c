@@ -1,6 +1,6 @@
 /* Old headers: V1 and V2, and V5 as 32-bit programs wrote it. */
 #include "common/base/wr.h"
-#include "common/ndz/format.h"
+#include "common/image/format/format.h"
 
 #include "tests/t.h"
 

@@ -1,9 +1,9 @@
 /* A zstd chunk to the byte: what others refuse, what is damage, and its data by
  * every way of reading. */
-#include "common/ndz/chunk.h"
-#include "common/ndz/fragments.h"
-#include "common/ndz/image.h"
-#include "common/ndz/packer.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/fragments.h"
+#include "common/image/read/image.h"
+#include "common/image/write/packer.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>

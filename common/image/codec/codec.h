@@ -1,0 +1,94 @@
+/* codec.h: ways to compress the data of an image, one file each behind one
+ * interface.
+ *
+ * A fragment is a run of 64 KiB windows, compressed on its own; fragments side
+ * by side, between a head and a tail, are the stream of a chunk:
+ *
+ *	head | fragment | fragment | ... | tail with the Adler-32 of all data
+ *
+ * Compressors give out what they have behind every window, so a fragment can
+ * end behind any of its windows: what came until then is kept.
+ * An encoder and a decoder belong to one thread at a time.
+ */
+#ifndef COMMON_IMAGE_CODEC_CODEC_H
+#define COMMON_IMAGE_CODEC_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/image/codec/deflate.h"
+
+/* As images say it. */
+enum codec_id { CODEC_DEFLATE = 1, CODEC_ZSTD = 2 };
+
+enum {
+	CODEC_ID_MAX = CODEC_ZSTD,
+	CODEC_WINDOWS_MAX = 16, /* of 64 KiB, in one fragment */
+	CODEC_ENDS_BYTES = 16,  /* no head or tail is longer */
+};
+
+struct codec {
+	const char *name;  /* --codec */
+	enum codec_id id;  /* igzip writes what deflate reads */
+	const char *lacks; /* the library that this build is without, or NULL */
+	int level_min, level_max, level_default;
+	unsigned windows;   /* most windows in a fragment that it makes */
+	uint64_t ratio_max; /* raw bytes from one byte of a stream, at most */
+
+	/* Writing.  NULL from encoder_new(): out of memory. */
+	void *(*encoder_new)(int level);
+	void (*encoder_free)(void *);
+	/* Most bytes that a window of so many raw bytes can take. */
+	size_t (*bound)(size_t raw_bytes);
+	/* The next window of a fragment, in[n], into out[cap], cap >= bound(n):
+	 * the length.  fragment_bytes: how many raw bytes the fragment may get in
+	 * all when this is its first window, else 0. */
+	size_t (*window)(void *encoder, size_t fragment_bytes, const void *in, size_t n,
+	    void *out, size_t cap);
+	/* These n bytes, up to the end of a window, are all of the fragment. */
+	void (*end)(void *fragment, size_t n);
+
+	/* The stream around the fragments.  A run of zeros is made without
+	 * compressing any; only those very bytes are taken for one. */
+	size_t head_bytes, tail_bytes;
+	void (*head)(int level, uint8_t *head);
+	void (*tail)(uint32_t adler, uint8_t *tail);
+	size_t (*zeros_bytes)(uint64_t n);
+	void (*zeros)(uint64_t n, void *out);
+	bool (*is_zeros)(const void *in, size_t in_bytes, uint64_t n);
+
+	/* Reading: one fragment into exactly out[n].  ERR_FORMAT. */
+	void *(*decoder_new)(void);
+	void (*decoder_free)(void *);
+	int (*decode)(void *decoder, const void *in, size_t in_bytes, void *out,
+	    size_t n, struct err *);
+};
+
+extern const struct codec codec_deflate, codec_igzip, codec_zstd;
+
+/* How images with this number are read; NULL when nobody knows it. */
+const struct codec *codec_by_id(unsigned id);
+
+/* What the user chose. */
+struct codec_choice {
+	const struct codec *codec;
+	int level;
+};
+/* "deflate:6", "igzip", "zstd:3"; without a level the codec's own.  ERR_USAGE, or
+ * ERR_UNSUPPORTED when this build is without it. */
+int codec_parse(struct codec_choice *, const char *text, struct err *);
+
+/* What a thread needs to read streams of every codec. */
+struct decoder;
+
+struct decoder *decoder_new(void); /* NULL: out of memory */
+void decoder_free(struct decoder *);
+/* One fragment into exactly out[n]. */
+int decoder_fragment(struct decoder *, const struct codec *, const void *in,
+    size_t in_bytes, void *out, size_t n, struct err *);
+/* For whole zlib streams. */
+struct inflater *decoder_inflater(struct decoder *);
+
+#endif /* COMMON_IMAGE_CODEC_CODEC_H */

@@ -1,0 +1,83 @@
+/* deflate.h: fragments, and the zlib stream that they make up.
+ *
+ * A fragment is compressed on its own to raw deflate that ends on a byte and
+ * has no final block, so fragments can be put side by side in any number:
+ *
+ *	78 9c | fragment | fragment | ... | 03 00 | Adler-32 (big-endian)
+ *
+ * A deflater and an inflater belong to one thread at a time.
+ * Source: RFC 1950, RFC 1951.
+ */
+#ifndef COMMON_IMAGE_CODEC_DEFLATE_H
+#define COMMON_IMAGE_CODEC_DEFLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum {
+	FRAGMENT_WINDOW_BYTES = 64 * 1024,
+	STREAM_HEAD_BYTES = 2,
+	STREAM_TAIL_BYTES = 2 + 4, /* final empty block, Adler-32 */
+	DEFLATE_LEVEL_DEFAULT = 6,
+};
+
+struct deflater;
+struct inflater;
+
+/* level 0..9, as -z means it; 0 stores. */
+struct deflater *deflater_new(int level); /* NULL: out of memory */
+void deflater_free(struct deflater *);
+/* Most bytes that a fragment of so many raw bytes can take. */
+size_t deflater_bound(size_t raw_bytes);
+/* Compress in[n] into out[cap], cap >= deflater_bound(n).  Cannot fail:
+ * returns the length. */
+size_t deflater_fragment(
+    struct deflater *, const void *in, size_t n, void *out, size_t cap);
+
+/* A fragment of n > 0 zero bytes without compressing any: its length, and the
+ * bytes themselves.  About n / 1032, and under 120 more. */
+size_t deflate_zeros_bytes(uint64_t n);
+void deflate_zeros(uint64_t n, void *out);
+/* Are in[in_bytes] just what deflate_zeros(n) makes? */
+bool deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n);
+
+/* The two bytes in front of a stream that was made at this level. */
+void deflate_stream_head(int level, uint8_t head[STREAM_HEAD_BYTES]);
+/* What ends a stream whose raw bytes have this Adler-32. */
+void deflate_stream_tail(uint32_t adler, uint8_t tail[STREAM_TAIL_BYTES]);
+
+/* Adler-32 of bytes; of more bytes behind what had `adler`; of a then b, from both
+ * and b's length; of n zero bytes.
+ * Of nothing it is 1. */
+uint32_t adler_of(const void *data, size_t n);
+uint32_t adler_update(uint32_t adler, const void *data, size_t n);
+uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);
+uint32_t adler_zeros(uint64_t n);
+
+struct inflater *inflater_new(void); /* NULL: out of memory */
+void inflater_free(struct inflater *);
+/* A whole zlib stream of in_bytes into exactly out_bytes.  Checks everything:
+ * the end at exactly in_bytes, the length, Adler-32.  ERR_FORMAT. */
+int inflater_stream(struct inflater *, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *);
+/* One fragment into exactly out_bytes.  ERR_FORMAT. */
+int inflater_fragment(struct inflater *, const void *in, size_t in_bytes, void *out,
+    size_t out_bytes, struct err *);
+/* A whole stream piece by piece, each of at most 256 KiB and ours until the next
+ * call: begin, then more until it returns 0 (the end, everything checked; 1 a
+ * piece, -1 ERR_FORMAT).  Pieces come before Adler-32 is known. */
+int inflater_begin(struct inflater *, const void *in, size_t in_bytes,
+    uint64_t out_bytes, struct err *);
+int inflater_more(struct inflater *, void **data, size_t *n, struct err *);
+/* A whole stream in pieces of at most 256 KiB, in order, for streams that are too
+ * large for memory.  fn may change the data, and returns -1 to stop, with its
+ * own error.  Pieces begin at multiples of 256 KiB, and are
+ * given out before Adler-32 is known: run it once with fn NULL to check. */
+int inflater_pieces(struct inflater *, const void *in, size_t in_bytes,
+    uint64_t out_bytes, int (*fn)(void *arg, void *data, size_t n, struct err *),
+    void *arg, struct err *);
+
+#endif /* COMMON_IMAGE_CODEC_DEFLATE_H */

@@ -1,0 +1,47 @@
+/* crypt.h: chunks that only the holder of a key can read.
+ *
+ * AES-256-GCM over everything behind the header of a chunk; the header stays
+ * readable, and is authenticated.  A key file is one line of text:
+ *
+ *	NDZ-KEY-1 AES-256-GCM <64 hex digits>
+ *
+ * Each image is encrypted with a key of its own, made of this one and its UUID, so
+ * no nonce (UUID and chunk number) is ever used twice with one key as long as every
+ * capture has a fresh UUID.  docs/image-format.md has all to the byte.
+ */
+#ifndef COMMON_IMAGE_FORMAT_CRYPT_H
+#define COMMON_IMAGE_FORMAT_CRYPT_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/image/format/format.h"
+
+enum {
+	CRYPT_KEY_BYTES = 32,
+	CRYPT_ID_BYTES = 8,
+	CRYPT_TAG_BYTES = 16, /* at the very end of a chunk: writers leave it free */
+};
+
+struct crypt;
+
+/* A new key file, mode 0600. */
+int crypt_make_key(const char *path, struct err *);
+/* Read a key file.  ERR_REFUSED when others may read it. */
+int crypt_new(struct crypt **, const char *path, struct err *);
+/* Wipes the key. */
+void crypt_free(struct crypt *);
+/* Tells keys apart, and nothing more of them. */
+const uint8_t *crypt_key_id(const struct crypt *);
+/* The same of the key that a chunk is encrypted with: in the chunk. */
+const uint8_t *crypt_chunk_key_id(const uint8_t *chunk);
+
+/* Encrypt chunk[NDZ_CHUNK_BYTES] in place: one of this suite's own codecs
+ * (ndz_header.codec not 0), its last CRYPT_TAG_BYTES unused. */
+int crypt_seal(struct crypt *, uint8_t *chunk, struct err *);
+/* Decrypt in place; what comes out is what crypt_seal() got, to the byte.
+ * ERR_REFUSED: not encrypted, or with another key; ERR_FORMAT: damaged or forged.
+ * After a failure the chunk holds nothing of use. */
+int crypt_open(struct crypt *, uint8_t *chunk, struct err *);
+
+#endif /* COMMON_IMAGE_FORMAT_CRYPT_H */

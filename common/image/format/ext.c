@@ -1,0 +1,437 @@
+#include "common/image/format/ext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/plain.h"
+#include "common/base/rd.h"
+#include "common/base/sha256.h"
+#include "common/image/codec/codec.h"
+#include "common/image/format/ext_impl.h"
+
+size_t
+ext_area_at(const struct ndz_header *h)
+{
+	return align8(NDZ_HEADER_BYTES + (size_t)h->size);
+}
+
+static int
+get_entry(struct ext_fragment *f, struct rd *r, struct err *e)
+{
+	uint32_t word = rd_le32(r);
+
+	f->bytes = word & ENTRY_LEN_MASK;
+	f->zero = (word & ZERO_RUN) != 0;
+	f->windows = ((word & ~ZERO_RUN) >> ENTRY_WINDOWS_SHIFT) + 1;
+	bool possible = f->bytes != 0 &&
+	                f->windows <= (f->zero ? 1 : CODEC_WINDOWS_MAX);
+	if (f->zero) {
+		f->windows = rd_le64(r);
+		rd_skip(r, EXT_FRAGMENT_DIGEST_BYTES - 8);
+	} else {
+		rd_copy(r, f->digest, EXT_FRAGMENT_DIGEST_BYTES);
+	}
+	if (!possible || f->windows == 0)
+		return err_set(
+		    e, ERR_FORMAT, "the fragment table has an impossible entry");
+	return 0;
+}
+
+static int
+get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct err *e)
+{
+	uint8_t codec = rd_u8(r), digest = rd_u8(r), digest_bytes = rd_u8(r),
+		log2 = rd_u8(r);
+	uint32_t n = rd_le32(r);
+
+	/* A codec or digest of a later version: the stream is still a stream. */
+	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
+	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
+		return 0;
+	if (log2 != 16 || n == 0 || n > EXT_FRAGMENTS_MAX ||
+	    !rd_can_hold(r, n, EXT_ENTRY_BYTES))
+		return err_set(
+		    e, ERR_FORMAT, "the fragment table cannot hold %u entries", n);
+	if (x->fragments != NULL)
+		return err_set(e, ERR_FORMAT, "two fragment tables");
+	x->fragments = calloc(n, sizeof *x->fragments);
+	if (x->fragments == NULL)
+		return err_nomem(e, "a fragment table");
+	x->window_bytes = 1u << log2;
+	x->nfragments = n;
+	for (uint32_t i = 0; i < n; i++)
+		if (get_entry(&x->fragments[i], r, e) != 0)
+			return -1;
+	return 0;
+}
+
+/* It is shown to people, so what is harmful does not come through. */
+static void
+get_string(struct rd *r, char *out, size_t cap)
+{
+	size_t len = rd_le16(r);
+	const char *s = rd_bytes(r, len);
+
+	out[0] = '\0';
+	if (s == NULL)
+		return;
+	size_t n = len < cap ? len : cap - 1;
+	memcpy(out, s, n);
+	out[plain_bytes(out, n)] = '\0';
+}
+
+static void
+get_image(struct ext *x, struct rd *r)
+{
+	struct ext_image *i = &x->image;
+
+	i->kind = rd_u8(r);
+	i->flags = rd_u8(r);
+	rd_skip(r, 2);
+	i->sector_bytes = rd_le32(r);
+	i->source_bytes = rd_le64(r);
+	i->made_at = rd_le64(r);
+	get_string(r, i->tool, sizeof i->tool);
+	get_string(r, i->filesystems, sizeof i->filesystems);
+	x->has_image = true;
+}
+
+static void
+get_state(struct ext_state *s, struct rd *r)
+{
+	s->kind = rd_u8(r);
+	s->hash = rd_u8(r);
+	rd_skip(r, 2);
+	s->block_sectors = rd_le32(r);
+	rd_copy(r, s->id, sizeof s->id);
+}
+
+static int
+get_freed(struct ext *x, struct rd *r, struct err *e)
+{
+	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
+
+	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
+		return err_set(
+		    e, ERR_FORMAT, "the record of freed sectors makes no sense");
+	x->freed = calloc(n + 1, sizeof *x->freed);
+	if (x->freed == NULL)
+		return err_nomem(e, "freed sectors");
+	x->nfreed = n;
+	for (size_t i = 0; i < n; i++) {
+		x->freed[i].off = rd_le64(r);
+		x->freed[i].len = rd_le64(r);
+	}
+	return 0;
+}
+
+static int
+get_samples(struct ext *x, struct rd *r, struct err *e)
+{
+	if (x->has_samples)
+		return err_set(e, ERR_FORMAT, "two records of samples");
+	int rc = samples_get(&x->samples, r, e);
+	x->has_samples = rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
+/* There is one way to write it, so that it holds no bit that nobody checks. */
+static int
+get_signature(struct ext *x, struct rd *r, struct err *e)
+{
+	bool canonical = rd_left(r) == EXT_SIGNATURE_BYTES - RECORD_HEAD_BYTES;
+
+	if (rd_le32(r) != SIGNATURE_ED25519)
+		return 0; /* of a later version: nobody here can check it */
+	if (rd_le32(r) != 0 || !canonical)
+		return err_set(e, ERR_FORMAT, "the signature's record makes no sense");
+	rd_copy(r, x->key_id, sizeof x->key_id);
+	rd_copy(r, x->signature, sizeof x->signature);
+	x->has_signature = true;
+	return 0;
+}
+
+static int
+get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *r,
+    struct err *e)
+{
+	switch (type) {
+	case REC_UUID:
+		rd_copy(r, x->uuid, sizeof x->uuid);
+		x->has_uuid = true;
+		break;
+	case REC_DIGEST:
+		x->has_digest = rd_le32(r) == DIGEST_SHA256;
+		if (x->has_digest)
+			rd_copy(r, x->digest, sizeof x->digest);
+		break;
+	case REC_HEADER:
+		x->has_header_digest = rd_le32(r) == DIGEST_SHA256;
+		if (x->has_header_digest)
+			rd_copy(r, x->header_digest, sizeof x->header_digest);
+		break;
+	case REC_FRAGMENTS:
+		if (get_fragments(x, h, r, e) != 0)
+			return -1;
+		break;
+	case REC_LAST:
+		x->nchunks = rd_le32(r);
+		x->last = true;
+		break;
+	case REC_IMAGE:
+		get_image(x, r);
+		break;
+	case REC_STATE:
+		get_state(&x->state, r);
+		get_state(&x->base, r);
+		x->has_state = true;
+		break;
+	case REC_SIGNATURE:
+		if (get_signature(x, r, e) != 0)
+			return -1;
+		break;
+	case REC_LOST:
+		if (lost_get(&x->lost, r, e) != 0)
+			return -1;
+		break;
+	case REC_TAIL:
+		if (tail_get(&x->tail, r, e) != 0)
+			return -1;
+		break;
+	case REC_FREED:
+		if (get_freed(x, r, e) != 0)
+			return -1;
+		break;
+	case REC_SAMPLES:
+		if (get_samples(x, r, e) != 0)
+			return -1;
+		break;
+	default:
+		break; /* of a later version: skipped */
+	}
+	return rd_ok(r) ? 0
+	                : err_set(e, ERR_FORMAT,
+			      "record %u of the extension area is too short", type);
+}
+
+/* Windows that the regions touch: the number of fragments that there must be. */
+static uint64_t
+count_windows(const struct ndz_header *h, uint64_t window_sectors)
+{
+	uint64_t n = 0, last = UINT64_MAX;
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		uint64_t from = h->regions[i].off / window_sectors;
+		uint64_t to = (range_end(h->regions[i]) - 1) / window_sectors;
+		n += to - from + (from != last);
+		last = to;
+	}
+	return n;
+}
+
+static int
+check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	const struct codec *c = ndz_header_codec(h);
+	uint64_t bytes = c->head_bytes + c->tail_bytes, windows = 0;
+
+	if (x->fragments == NULL)
+		return 0;
+	for (size_t i = 0; i < x->nfragments; i++) {
+		bytes += x->fragments[i].bytes;
+		if (x->fragments[i].windows > UINT64_MAX / 2 - windows)
+			return err_set(e, ERR_FORMAT,
+			    "the fragment table counts too many windows");
+		windows += x->fragments[i].windows;
+	}
+	if (bytes != h->size)
+		return err_set(
+		    e, ERR_FORMAT, "the fragments do not add up to the stream");
+	if (windows != count_windows(h, x->window_bytes / SECTOR_BYTES))
+		return err_set(e, ERR_FORMAT, "the fragments do not match the regions");
+	return 0;
+}
+
+/* Ascending, in the chunk's own sectors, and none that it stores. */
+static int
+check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = h->firstsect;
+	unsigned k = 0;
+
+	for (size_t i = 0; i < x->nfreed; i++) {
+		struct range r = x->freed[i];
+		if (r.len == 0 || r.off < at || !range_within(r, h->lastsect))
+			return err_set(e, ERR_FORMAT,
+			    "the record of freed sectors makes no sense");
+		at = range_end(r);
+		while (k < h->nregions && range_end(h->regions[k]) <= r.off)
+			k++;
+		if (k < h->nregions && h->regions[k].off < at)
+			return err_set(e, ERR_FORMAT,
+			    "sectors are called free that the chunk stores");
+	}
+	return 0;
+}
+
+/* Only chunk 0 speaks of sectors that are other chunks'. */
+static int
+check_samples(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	uint64_t at = h->firstsect;
+
+	for (size_t i = 0; h->index != 0 && i < x->samples.n; i++) {
+		struct range r = x->samples.v[i].sectors;
+		if (r.off < at || !range_within(r, h->lastsect))
+			return err_set(e, ERR_FORMAT,
+			    "samples of the base overlap, or are of another chunk's "
+			    "sectors");
+		at = range_end(r);
+	}
+	return 0;
+}
+
+static int
+check_tail(const struct ext *x, const struct ndz_header *h, struct err *e)
+{
+	if (x->tail.n == 0 || h->lastsect <= x->tail.disk_sectors)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "the chunk answers for more than the disk whose end its record tells of");
+}
+
+static int
+get_records(struct ext *x, const struct ndz_header *h, struct rd r, struct err *e)
+{
+	x->records_bytes = rd_left(&r);
+	while (rd_left(&r) > 0) {
+		unsigned type = rd_le16(&r), reserved = rd_le16(&r);
+		if (x->has_signature || (type == REC_SIGNATURE && reserved != 0))
+			return err_set(
+			    e, ERR_FORMAT, "the signature is not the last record");
+		uint32_t len = rd_le32(&r);
+		struct rd body = rd_sub(&r, len);
+		rd_skip(&r, align8(len) - len);
+		if (!rd_ok(&r))
+			return err_set(e, ERR_FORMAT,
+			    "a record of the extension area is cut short");
+		if (get_record(x, h, type, &body, e) != 0)
+			return -1;
+	}
+	if (x->has_signature)
+		x->records_bytes -= EXT_SIGNATURE_BYTES;
+	return 0;
+}
+
+size_t
+ext_area_bytes(const struct ndz_header *h, const void *chunk)
+{
+	size_t at = ext_area_at(h);
+
+	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
+		return 0;
+	struct rd r = rd_from((const uint8_t *)chunk + at, HEAD_BYTES);
+	const void *m = rd_bytes(&r, sizeof ext_magic);
+	uint32_t total = rd_le32(&r);
+	if (m == NULL || memcmp(m, ext_magic, sizeof ext_magic) != 0 ||
+	    total < HEAD_BYTES || total > NDZ_CHUNK_BYTES - at)
+		return 0;
+	return total;
+}
+
+int
+ext_get(struct ext *x, const struct ndz_header *h, const void *chunk, struct err *e)
+{
+	size_t at = ext_area_at(h);
+
+	memset(x, 0, sizeof *x);
+	if (at + HEAD_BYTES > NDZ_CHUNK_BYTES)
+		return 0;
+	struct rd r = rd_from((const uint8_t *)chunk + at, NDZ_CHUNK_BYTES - at);
+	const void *m = rd_bytes(&r, sizeof ext_magic);
+	if (m == NULL || memcmp(m, ext_magic, sizeof ext_magic) != 0)
+		return 0;
+	uint32_t total = rd_le32(&r), crc = rd_le32(&r);
+	if (total < HEAD_BYTES || total - HEAD_BYTES > rd_left(&r))
+		return err_set(
+		    e, ERR_FORMAT, "the extension area does not fit its chunk");
+	r = rd_sub(&r, total - HEAD_BYTES);
+	x->records_at = at + HEAD_BYTES;
+	if ((uint32_t)crc32(0, r.base, (uInt)r.len) != crc)
+		return err_set(
+		    e, ERR_FORMAT, "the checksum of the extension area is wrong");
+	if (get_records(x, h, r, e) != 0 || check_fragments(x, h, e) != 0 ||
+	    check_freed(x, h, e) != 0 || check_samples(x, h, e) != 0 ||
+	    check_tail(x, h, e) != 0) {
+		ext_free(x);
+		return -1;
+	}
+	x->present = true;
+	return 0;
+}
+
+void
+ext_free(struct ext *x)
+{
+	free(x->fragments);
+	x->fragments = NULL;
+	x->nfragments = 0;
+	free(x->freed);
+	x->freed = NULL;
+	x->nfreed = 0;
+	samples_free(&x->samples);
+	lost_free(&x->lost);
+}
+
+bool
+ext_is_delta(const struct ext *x)
+{
+	return x->has_state && x->base.kind != EXT_STATE_NONE;
+}
+
+bool
+ext_state_same(const struct ext_state *a, const struct ext_state *b)
+{
+	return a->kind == b->kind && a->hash == b->hash &&
+	       a->block_sectors == b->block_sectors &&
+	       memcmp(a->id, b->id, sizeof a->id) == 0;
+}
+
+const char *
+ext_state_text(const struct ext_state *s, char *buf, size_t cap)
+{
+	static const char *const names[] = { "nothing", "UUID", "file with SHA-256",
+		"signature with SHA-256" };
+	size_t bytes = s->kind == EXT_STATE_UUID ? NDZ_UUID_BYTES : sizeof s->id;
+	size_t n = (size_t)snprintf(buf, cap, "%s ",
+	    s->kind < sizeof names / sizeof names[0] ? names[s->kind]
+						     : "something new,");
+
+	for (size_t i = 0; i < bytes && s->kind != EXT_STATE_NONE && n + 2 < cap; i++)
+		n += (size_t)snprintf(buf + n, cap - n, "%02x", s->id[i]);
+	return buf;
+}
+
+void
+ext_header_digest(const void *chunk, uint8_t digest[EXT_DIGEST_BYTES])
+{
+	sha256(chunk, NDZ_HEADER_BYTES, digest);
+}
+
+void
+ext_chunk_digest(
+    const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES])
+{
+	sha256(chunk, NDZ_HEADER_BYTES + (size_t)h->size, digest);
+}
+
+void
+ext_chunk_digests(const struct ndz_header *h, const void *chunk,
+    uint8_t digest[EXT_DIGEST_BYTES], const struct ndz_header *h2, const void *chunk2,
+    uint8_t digest2[EXT_DIGEST_BYTES])
+{
+	sha256_pair(chunk, NDZ_HEADER_BYTES + (size_t)h->size, chunk2,
+	    NDZ_HEADER_BYTES + (size_t)h2->size, digest, digest2);
+}

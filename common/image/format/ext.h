@@ -1,0 +1,156 @@
+/* ext.h: the extension area: what this suite adds to a chunk and old readers
+ * do not look at.
+ *
+ * It begins at the first multiple of 8 behind the zlib stream, so a chunk that
+ * has one still has a single used part and a tail of zeros:
+ *
+ *	u8 magic[8] "NDZ-EXT1", u32 total bytes (with this header), u32 CRC-32 of
+ *	everything that follows, then records: u16 type, u16 reserved (0), u32
+ *	length of the body, body, zeros up to a multiple of 8
+ *
+ * Unknown record types are skipped.  docs/image-format.md has every record to
+ * the byte.
+ */
+#ifndef COMMON_IMAGE_FORMAT_EXT_H
+#define COMMON_IMAGE_FORMAT_EXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/rangeset.h"
+#include "common/image/format/ext_tail.h"
+#include "common/image/format/format.h"
+#include "common/image/format/lost.h"
+#include "common/image/format/samples.h"
+
+enum {
+	EXT_DIGEST_BYTES = 32,          /* SHA-256 */
+	EXT_STATE_BYTES = 8 + 80,       /* the record, with its head */
+	EXT_FRAGMENT_DIGEST_BYTES = 16, /* SHA-256, truncated */
+	EXT_FRAGMENTS_MAX = 32768,
+	EXT_ENTRY_BYTES = 20, /* of the fragment table */
+	EXT_HEAD_BYTES = 16,  /* in front of the records */
+	EXT_KEY_ID_BYTES = 8,
+	EXT_SIGNATURE_RAW_BYTES = 64, /* Ed25519 */
+	EXT_SIGNATURE_BYTES = 8 + 80, /* the record, with its head */
+};
+
+/* One entry of the fragment table, in stream order. */
+struct ext_fragment {
+	uint32_t bytes;   /* compressed */
+	bool zero;        /* all raw bytes are zero, for `windows` windows */
+	uint64_t windows; /* 1 to CODEC_WINDOWS_MAX unless zero */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* of the raw bytes; not for zero */
+};
+
+enum ext_kind { EXT_KIND_UNKNOWN, EXT_KIND_DISK, EXT_KIND_PARTITION, EXT_KIND_FILE };
+
+/* Bits of ext_image.flags; others are of later versions, and kept. */
+enum { EXT_IMAGE_LIVE = 1 }; /* the source was in use while it was captured */
+
+/* Chunk 0 says what the image is. */
+struct ext_image {
+	enum ext_kind kind;
+	uint64_t source_bytes;
+	uint32_t sector_bytes; /* logical, of the source */
+	uint64_t made_at;      /* seconds since 1970 */
+	char tool[64];         /* "imagezip 0.1" */
+	char filesystems[256]; /* "1:ext4 2:swap 3:raw" */
+	uint8_t flags;
+};
+
+/* What an image amounts to once it is installed, with its bases if it is a
+ * delta: the same contents in other chunks are the same state. */
+enum ext_state_kind {
+	EXT_STATE_NONE,
+	EXT_STATE_UUID,      /* what the image with this UUID amounts to */
+	EXT_STATE_FILE,      /* ... the image whose file has this SHA-256 */
+	EXT_STATE_SIGNATURE, /* ... images with this signature, see sig_state() */
+};
+
+struct ext_state {
+	uint8_t kind;           /* enum ext_state_kind, or one of a later version */
+	uint8_t hash;           /* of a signature: enum sig_hash, ... */
+	uint32_t block_sectors; /* ... size of its blocks */
+	uint8_t id[EXT_DIGEST_BYTES]; /* a UUID is 16 bytes and zeros */
+};
+
+struct ext {
+	bool present;
+	uint8_t uuid[NDZ_UUID_BYTES];
+	bool has_uuid;
+	bool has_digest;
+	uint8_t digest[EXT_DIGEST_BYTES]; /* of the chunk up to the stream's end */
+	bool has_header_digest;
+	uint8_t header_digest[EXT_DIGEST_BYTES]; /* of the chunk's header area alone */
+	bool last;                               /* the image's last chunk, of ... */
+	uint32_t nchunks;                        /* ... so many */
+	bool has_image;
+	struct ext_image image;
+	bool has_state;
+	struct ext_state state; /* NONE: what its own UUID says */
+	struct ext_state base;  /* not NONE: a delta of this */
+	/* Of a delta: sectors that its base stores and that are free by now, as many
+	 * as there was room for.  Ascending, in this chunk's own, in no region. */
+	size_t nfreed;
+	struct range *freed; /* owned; ext_free() */
+	/* Of a delta, of its base's data: in chunk 0 of all the disk, in others of this
+	 * chunk's own sectors. */
+	bool has_samples;
+	struct samples samples; /* owned; ext_free() */
+	/* The last record, over what sign.h says; only read. */
+	bool has_signature;
+	uint8_t key_id[EXT_KEY_ID_BYTES];
+	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
+	size_t records_at, records_bytes; /* in the chunk: those before it, or all */
+	uint32_t window_bytes; /* of the fragment table; 0 when there is none */
+	size_t nfragments;
+	struct ext_fragment *fragments; /* owned; ext_free() */
+	struct lost lost;               /* only in the last chunk; owned */
+	struct tail tail; /* of the image: in chunk 0, and in chunks that store some */
+};
+
+/* Read the extension of a whole chunk whose header is h.  0 with present false
+ * when there is none; ERR_FORMAT when there is one that is damaged (fragment
+ * lengths must add up to the stream, windows to the regions). */
+int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
+void ext_free(struct ext *);
+/* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
+int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
+/* Add a signature behind all other records of a chunk that has none. */
+int ext_add_signature(const struct ndz_header *h, void *chunk,
+    const uint8_t key_id[EXT_KEY_ID_BYTES],
+    const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
+/* Bytes that ext_put() will need, for the writer's accounts, LOST_RANGES_MIN lost
+ * ranges among them; a state record takes EXT_STATE_BYTES more, and that of a tail
+ * tail_record_bytes(). */
+size_t ext_need(size_t nfragments, bool image);
+/* How many ranges of freed sectors fit behind everything else, with so many bytes
+ * left free. */
+size_t ext_freed_room(const struct ext *, const struct ndz_header *h, size_t reserve);
+/* The same for samples of the base; and the bytes that the record of n of them takes. */
+size_t ext_samples_room(const struct ext *, const struct ndz_header *h, size_t reserve);
+size_t ext_samples_need(size_t n);
+/* Is it a part of a delta, which needs its base? */
+bool ext_is_delta(const struct ext *);
+bool ext_state_same(const struct ext_state *, const struct ext_state *);
+/* "UUID 0123...", for people. */
+const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
+/* Where the area of a chunk begins if it has one. */
+size_t ext_area_at(const struct ndz_header *);
+/* How long it is, of which the first EXT_HEAD_BYTES are enough; 0: there is none, or
+ * it does not fit. */
+size_t ext_area_bytes(const struct ndz_header *, const void *chunk);
+/* SHA-256 of chunk[0, 4096). */
+void ext_header_digest(const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
+/* SHA-256 of chunk[0, 4096 + size). */
+void ext_chunk_digest(
+    const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
+/* The same of two chunks, in little more time. */
+void ext_chunk_digests(const struct ndz_header *h, const void *chunk,
+    uint8_t digest[EXT_DIGEST_BYTES], const struct ndz_header *h2, const void *chunk2,
+    uint8_t digest2[EXT_DIGEST_BYTES]);
+
+#endif /* COMMON_IMAGE_FORMAT_EXT_H */

@@ -1,0 +1,87 @@
+/* ext_tail.h: the tail of a disk image: what is stored of the disk's end, outside of
+ * every partition.
+ *
+ * It belongs to a disk of exactly that size: an installer writes it to such a disk,
+ * and leaves it out elsewhere.  Record 12 of the extension area says which sectors
+ * these are; chunk 0 has it, and every chunk that stores such sectors has the same
+ * one.  docs/image-format.md has it to the byte.
+ */
+#ifndef COMMON_IMAGE_FORMAT_EXT_TAIL_H
+#define COMMON_IMAGE_FORMAT_EXT_TAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/disk/range.h"
+
+/* What was recognised in it.  Numbers are of the format, and never used again. */
+enum tail_kind {
+	TAIL_UNKNOWN = 0, /* nothing was, but it is not zero */
+	TAIL_MD0 = 1,
+	TAIL_MD1 = 2,
+	TAIL_IMSM = 3,
+	TAIL_DDF = 4,
+	TAIL_LDM = 5,
+	TAIL_VHD = 6,
+	TAIL_NVIDIA = 7,
+	TAIL_PROMISE = 8,
+	TAIL_SILICON = 9,
+	TAIL_VIA = 10,
+	TAIL_LSI = 11,
+	TAIL_ADAPTEC = 12,
+	TAIL_HIGHPOINT = 13,
+	TAIL_JMICRON = 14,
+	TAIL_GEOM = 15,
+	TAIL_ZFS = 16,
+	TAIL_DRBD = 17,
+	TAIL_AVB = 18,
+	TAIL_VERITY = 19,
+	TAIL_KINDS,
+};
+
+enum { TAIL_PIECES_MAX = 32, TAIL_HEAD_BYTES = 24, TAIL_PIECE_BYTES = 24 };
+
+struct tail_piece {
+	struct range sectors; /* of the image; those that are stored are the tail */
+	uint32_t kind;        /* enum tail_kind, or one of a later version */
+};
+
+struct tail {
+	size_t n; /* 0: the image has no tail */
+	struct tail_piece pieces[TAIL_PIECES_MAX]; /* ascending, apart */
+	uint64_t disk_sectors; /* of the disk whose end this is */
+	uint64_t needed;       /* end of what is stored and is not the tail */
+};
+
+/* For people: "a Linux RAID superblock (version 1.0)". */
+const char *tail_kind_name(uint32_t kind);
+
+/* The record's body.  ERR_FORMAT when it makes no sense. */
+int tail_get(struct tail *, struct rd *, struct err *);
+void tail_put(const struct tail *, struct wr *);
+/* Bytes that the record takes in a chunk, with its head; 0 without a tail. */
+size_t tail_record_bytes(const struct tail *);
+bool tail_same(const struct tail *, const struct tail *);
+
+/* How many sectors from r.off on (r.len > 0) are alike: all of one piece, which
+ * *piece is then, or all of none (NULL). */
+uint64_t tail_run(
+    const struct tail *, struct range r, const struct tail_piece **piece);
+/* The end of the last sector in regions[n] that is of no piece; 0: there is none. */
+uint64_t tail_rest_end(const struct tail *, const struct range *regions, size_t n);
+/* Is any sector of regions[n] of a piece? */
+bool tail_touches(const struct tail *, const struct range *regions, size_t n);
+/* Adds how many sectors of regions[n] are of each piece. */
+void tail_count(const struct tail *, const struct range *regions, size_t n,
+    uint64_t sectors[TAIL_PIECES_MAX]);
+
+/* "4 KiB of a Linux RAID superblock (version 1.0), 512 bytes that ...": of each piece
+ * that has sectors. */
+const char *tail_text(const struct tail *, const uint64_t sectors[TAIL_PIECES_MAX],
+    char *buf, size_t cap);
+
+#endif /* COMMON_IMAGE_FORMAT_EXT_TAIL_H */

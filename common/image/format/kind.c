@@ -1,0 +1,46 @@
+/* kind.c: what files of this suite begin with.
+ *
+ * Called by programs before they write, or read a source, in their main thread.
+ */
+#include "common/image/format/kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/image/format/format.h"
+#include "common/image/format/sig.h"
+
+const struct output_kind kind_image = {
+	.name = "an ndz image", .head_bytes = 4, .begins = ndz_looks_like_image
+};
+
+const struct output_kind kind_signature = { .name = "a signature",
+	.head_bytes = SIG_MAGIC_BYTES,
+	.begins = sig_begins };
+
+static bool
+is_header(const uint8_t *bytes)
+{
+	struct ndz_header *h = malloc(sizeof *h);
+	struct err e;
+
+	if (h == NULL)
+		return true; /* its first bytes say so */
+	bool is = ndz_header_get(h, bytes, NDZ_HEADER_BYTES, &e) == 0 ||
+	          e.kind == ERR_UNSUPPORTED;
+	free(h);
+	return is;
+}
+
+int
+kind_is_image(struct disk *d, struct err *e)
+{
+	uint8_t bytes[NDZ_HEADER_BYTES];
+
+	if (!disk_seekable(d))
+		return 0;
+	ssize_t n = disk_read_upto(d, bytes, sizeof bytes, 0, e);
+	if (n < 0)
+		return -1;
+	return n == sizeof bytes && ndz_looks_like_image(bytes) && is_header(bytes);
+}

@@ -1,0 +1,20 @@
+/* kind.h: is this file an image, or a signature?
+ *
+ * Programs that write one ask before they replace a file; imagezip asks of its source.
+ */
+#ifndef COMMON_IMAGE_FORMAT_KIND_H
+#define COMMON_IMAGE_FORMAT_KIND_H
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/output.h"
+
+/* For output_open(). */
+extern const struct output_kind kind_image, kind_signature;
+
+/* Does this file or device begin with the header of a chunk, also of one that cannot be
+ * read here (encrypted, of another version)?  1, 0, or -1 when it cannot be read.  Of a
+ * pipe it is not known: 0. */
+int kind_is_image(struct disk *, struct err *);
+
+#endif /* COMMON_IMAGE_FORMAT_KIND_H */

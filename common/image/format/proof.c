@@ -1,0 +1,95 @@
+#include "common/image/format/proof.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/image/format/crypt.h"
+#include "common/image/format/sign.h"
+
+struct proof {
+	struct verifier *verifier; /* or NULL */
+	struct crypt *crypt;       /* or NULL */
+	char key_name[2 * EXT_KEY_ID_BYTES + 1];
+};
+
+enum { OPT_VERIFY_KEY = 420, OPT_DECRYPT };
+
+const struct cli_opt proof_opts[] = {
+	{ OPT_VERIFY_KEY, "verify-key", "PUB",
+	    "only an image signed with this key's other half", CLI_STR,
+	    offsetof(struct proof_config, verify_key), 0, 0, NULL },
+	{ OPT_DECRYPT, "decrypt", "KEYFILE", "only an image encrypted with this key",
+	    CLI_STR, offsetof(struct proof_config, decrypt), 0, 0, NULL },
+	{ 0 },
+};
+
+static int
+load(struct proof *p, const struct proof_config *c, struct err *e)
+{
+	if (c->verify_key != NULL && verifier_new(&p->verifier, c->verify_key, e) != 0)
+		return -1;
+	for (unsigned i = 0; p->verifier != NULL && i < EXT_KEY_ID_BYTES; i++)
+		snprintf(
+		    p->key_name + 2 * i, 3, "%02x", verifier_key_id(p->verifier)[i]);
+	return c->decrypt != NULL ? crypt_new(&p->crypt, c->decrypt, e) : 0;
+}
+
+int
+proof_new(struct proof **out, const struct proof_config *c, struct err *e)
+{
+	*out = NULL;
+	if (c->verify_key == NULL && c->decrypt == NULL)
+		return 0;
+	struct proof *p = calloc(1, sizeof *p);
+	if (p == NULL)
+		return err_nomem(e, "keys");
+	if (load(p, c, e) != 0) {
+		proof_free(p);
+		return -1;
+	}
+	*out = p;
+	return 0;
+}
+
+void
+proof_free(struct proof *p)
+{
+	if (p == NULL)
+		return;
+	verifier_free(p->verifier);
+	crypt_free(p->crypt);
+	free(p);
+}
+
+/* Encryption proves who made a chunk as well, but only the header says where it
+ * belongs. */
+static int
+check_place(uint32_t number, const void *chunk, struct err *e)
+{
+	struct ndz_header h;
+
+	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
+		return -1;
+	if ((uint32_t)h.index != number)
+		return err_set(e, ERR_FORMAT,
+		    "is not in its place: it says that it is chunk %d", h.index);
+	return 0;
+}
+
+int
+proof_chunk(struct proof *p, uint32_t number, void *chunk, struct err *e)
+{
+	if (p == NULL)
+		return 0;
+	if (p->crypt != NULL &&
+	    (crypt_open(p->crypt, chunk, e) != 0 || check_place(number, chunk, e) != 0))
+		return -1;
+	return p->verifier != NULL ? verify_chunk(p->verifier, number, chunk, e) : 0;
+}
+
+const char *
+proof_key_name(const struct proof *p)
+{
+	return p != NULL ? p->key_name : "";
+}

@@ -1,0 +1,31 @@
+/* proof.h: what a reader demands of every chunk before anything is done with it:
+ * a signature (--verify-key), encryption (--decrypt). */
+#ifndef COMMON_IMAGE_FORMAT_PROOF_H
+#define COMMON_IMAGE_FORMAT_PROOF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cli/cli.h"
+#include "common/base/err.h"
+
+struct proof_config {
+	const char *verify_key, *decrypt; /* files, or NULL */
+};
+
+/* The option table for cli_parse(), offsets into struct proof_config. */
+extern const struct cli_opt proof_opts[];
+
+struct proof;
+
+/* Read the keys; *out is NULL when none are wanted. */
+int proof_new(struct proof **, const struct proof_config *, struct err *);
+/* NULL is fine; wipes the keys. */
+void proof_free(struct proof *);
+/* Prove chunk[NDZ_CHUNK_BYTES] to be number `number` of an image that was made with
+ * these keys, and decrypt it in place.  proof NULL: nothing is asked. */
+int proof_chunk(struct proof *, uint32_t number, void *chunk, struct err *);
+/* "0123456789abcdef", of the key that signatures are checked with; "" for none. */
+const char *proof_key_name(const struct proof *);
+
+#endif /* COMMON_IMAGE_FORMAT_PROOF_H */

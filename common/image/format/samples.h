@@ -1,0 +1,62 @@
+/* samples.h: what a delta says of the data of its base: record 11 of the extension
+ * area.
+ *
+ * A sample is a range of sectors, the digest of what the base stores there, and the
+ * digest of what stands there when the delta is installed; the two are the same where
+ * the delta changes nothing.  An installer compares them with the disk before it
+ * writes.  Digests are of the data as it is stored, before relocations; samples
+ * therefore lie where no relocation does.
+ */
+#ifndef COMMON_IMAGE_FORMAT_SAMPLES_H
+#define COMMON_IMAGE_FORMAT_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+#include "common/disk/range.h"
+
+enum {
+	SAMPLE_DIGEST_BYTES = 16, /* the first ones of a longer digest */
+	SAMPLE_SECTORS_MAX = 32768,
+	SAMPLES_MAX = 1024,      /* of one chunk */
+	SAMPLES_SPREAD_MAX = 256, /* of the whole disk, in chunk 0 */
+	SAMPLES_OWN_MIN = 32,    /* a chunk has room for so many of its own */
+};
+
+/* The numbers of the first two are those of signature files. */
+enum sample_hash { SAMPLE_MD5 = 1, SAMPLE_SHA1 = 2, SAMPLE_SHA256 = 3 };
+
+struct sample {
+	struct range sectors; /* of the image; 1 to SAMPLE_SECTORS_MAX */
+	uint8_t before[SAMPLE_DIGEST_BYTES], after[SAMPLE_DIGEST_BYTES];
+};
+
+struct samples {
+	enum sample_hash hash;
+	size_t n, cap;
+	struct sample *v; /* owned; samples_free() */
+};
+
+void samples_free(struct samples *); /* leaves none */
+/* Append a copy.  ERR_NOMEM. */
+int samples_add(struct samples *, const struct sample *, struct err *);
+/* Keep at most so many, evenly spread over those that there are. */
+void samples_thin(struct samples *, size_t most);
+/* The digest of data[bytes].  ERR_UNSUPPORTED: the hash is not to be had. */
+int sample_digest(enum sample_hash, const void *data, size_t bytes,
+    uint8_t digest[SAMPLE_DIGEST_BYTES], struct err *);
+/* Does the delta leave the data of this sample as it is? */
+bool sample_stays(const struct sample *);
+
+/* Read the body of the record.  1; 0: it is of a later version, and says nothing here;
+ * ERR_FORMAT: it is damaged. */
+int samples_get(struct samples *, struct rd *, struct err *);
+void samples_put(const struct samples *, struct wr *);
+/* How many bytes the body of n samples takes. */
+size_t samples_bytes(size_t n);
+
+#endif /* COMMON_IMAGE_FORMAT_SAMPLES_H */

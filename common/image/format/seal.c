@@ -1,0 +1,110 @@
+#include "common/image/format/seal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/image/format/crypt.h"
+#include "common/image/format/sign.h"
+
+struct seal {
+	struct signer *signer; /* or NULL */
+	struct crypt *crypt;   /* or NULL */
+	uint8_t *copy;
+};
+
+enum { OPT_SIGN = 410, OPT_ENCRYPT };
+
+const struct cli_opt seal_opts[] = {
+	{ OPT_SIGN, "sign", "KEY", "sign every chunk with this private key", CLI_STR,
+	    offsetof(struct seal_config, sign), 0, 0, NULL },
+	{ OPT_ENCRYPT, "encrypt", "KEYFILE", "encrypt every chunk with this key",
+	    CLI_STR, offsetof(struct seal_config, encrypt), 0, 0, NULL },
+	{ 0 },
+};
+
+static int
+load(struct seal *s, const struct seal_config *c, struct err *e)
+{
+	s->copy = malloc(NDZ_CHUNK_BYTES);
+	if (s->copy == NULL)
+		return err_nomem(e, "a chunk");
+	if (c->sign != NULL && signer_new(&s->signer, c->sign, e) != 0)
+		return -1;
+	return c->encrypt != NULL ? crypt_new(&s->crypt, c->encrypt, e) : 0;
+}
+
+int
+seal_new(struct seal **out, const struct seal_config *c, struct err *e)
+{
+	*out = NULL;
+	if (c->sign == NULL && c->encrypt == NULL)
+		return 0;
+	struct seal *s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return err_nomem(e, "keys");
+	if (load(s, c, e) != 0) {
+		seal_free(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+void
+seal_free(struct seal *s)
+{
+	if (s == NULL)
+		return;
+	signer_free(s->signer);
+	crypt_free(s->crypt);
+	free(s->copy);
+	free(s);
+}
+
+int
+seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
+{
+	if (v3 && c->encrypt != NULL)
+		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
+	if (has_uuid && (c->encrypt != NULL || c->sign != NULL))
+		return err_set(e, ERR_USAGE,
+		    "-u excludes --sign and --encrypt: what they prove rests on "
+		    "a fresh UUID for every image");
+	return 0;
+}
+
+void
+seal_shape(const struct seal_config *c, struct packer_config *p)
+{
+	p->reserve = (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
+	             (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
+	p->own_magic = c->encrypt != NULL;
+	if (c->encrypt != NULL)
+		memcpy(p->header_uuid, p->uuid, sizeof p->header_uuid);
+}
+
+/* Random, always: libuuid would make do with the time. */
+int
+seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
+{
+	if (getrandom(uuid, NDZ_UUID_BYTES, 0) != NDZ_UUID_BYTES)
+		return err_os(e, "no random numbers");
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+	return 0;
+}
+
+int
+seal_chunk(struct seal *s, const void **chunk, struct err *e)
+{
+	if (s == NULL)
+		return 0;
+	memcpy(s->copy, *chunk, NDZ_CHUNK_BYTES);
+	if (s->signer != NULL && sign_chunk(s->signer, s->copy, e) != 0)
+		return -1;
+	if (s->crypt != NULL && crypt_seal(s->crypt, s->copy, e) != 0)
+		return -1;
+	*chunk = s->copy;
+	return 0;
+}

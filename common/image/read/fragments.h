@@ -1,0 +1,75 @@
+/* fragments.h: the fragments of a chunk one by one: where each lies in the
+ * stream, what it covers of the disk, and its data without the rest.
+ * Source: docs/image-format.md, the fragment table. */
+#ifndef COMMON_IMAGE_READ_FRAGMENTS_H
+#define COMMON_IMAGE_READ_FRAGMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/image/read/chunk.h"
+
+/* The largest fragment that is not zero. */
+enum { FRAGMENT_BYTES_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
+
+/* The windows that a chunk's regions touch, in order. */
+struct windows {
+	const struct ndz_header *h;
+	unsigned region;
+	uint64_t region_at; /* sectors of that region already used */
+};
+
+/* How many sectors of the next window there are; 0: there are no more windows. */
+uint64_t windows_next(struct windows *, uint64_t window_sectors);
+
+/* The current fragment of a chunk that has a table (ext.fragments). */
+struct fragments {
+	const struct chunk *c;
+	const struct ext_fragment *entry;
+	size_t number;
+	size_t stream_at;    /* offset of its bytes in the zlib stream */
+	uint64_t raw_at;     /* offset of its data in the chunk's data */
+	uint64_t raw_bytes;  /* of it; 0 only in a table that counts wrong */
+	struct windows next; /* behind it */
+};
+
+struct fragments fragments_of(const struct chunk *);
+/* Go to the first fragment, then to the next; false: there are no more. */
+bool fragments_next(struct fragments *);
+
+/* The data of the current fragment into out[raw_bytes], which is FRAGMENT_BYTES_MAX
+ * at most, checked against its
+ * digest; bytes are the chunk's.  Zeros are left to the caller: only checked. */
+int fragments_decode(const struct fragments *, const void *bytes, struct decoder *,
+    void *out, struct err *);
+
+/* Bytes of a chunk's data that are in fragments which are not zero: what
+ * chunk_decode_packed() needs.  The chunk has a table. */
+uint64_t chunk_packed_bytes(const struct chunk *);
+/* The data of a chunk that has a table, without its zero fragments: the others
+ * one behind the other into out[chunk_packed_bytes()].  Every byte of the stream
+ * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
+int chunk_decode_packed(
+    const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
+/* The same with its zero fragments, into out[raw_bytes]. */
+int chunk_decode_fragments(
+    const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
+/* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
+int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
+    int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
+/* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out
+ * is left as it is, and of whose bytes nothing is looked at.  Without their data there
+ * is no Adler-32: the others' digests are checked. */
+int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
+    const bool *skip, void *out, struct err *);
+/* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
+ * its digest. */
+bool fragment_is(const struct fragments *, const void *data);
+/* The same of two fragments; faster than one by one when they are as long. */
+void fragments_are(const struct fragments f[2], const void *const data[2], bool is[2]);
+/* Everything without the data, and with the digest of every fragment. */
+int chunk_verify_fragments(
+    const struct chunk *, const void *bytes, struct decoder *, struct err *);
+
+#endif /* COMMON_IMAGE_READ_FRAGMENTS_H */

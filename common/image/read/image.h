@@ -1,0 +1,73 @@
+/* image.h: an image file (or pipe) as a source of chunks.
+ *
+ * Checks what belongs to the file and not to one chunk: that it is a whole
+ * number of chunks, that all have one version and one UUID, that an image of
+ * this suite has its last chunk.  What a chunk holds is chunk.h's affair.
+ */
+#ifndef COMMON_IMAGE_READ_IMAGE_H
+#define COMMON_IMAGE_READ_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/image/format/ext.h"
+#include "common/image/format/format.h"
+#include "common/image/format/proof.h"
+
+struct image;
+
+/* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks, or
+ * has not the last chunk that its first one promises. */
+int image_open(struct image **, const char *path, struct err *);
+/* The same for an image that must be signed or encrypted: whole chunks are given
+ * out only when they are proved, and decrypted.  Headers alone are not proved.
+ * proof is borrowed, and may be NULL. */
+int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
+/* The same from a disk that is open, which belongs to the image from now on. */
+int image_open_disk(struct image **, struct disk *, struct proof *, struct err *);
+void image_close(struct image *);
+const char *image_name(const struct image *);
+bool image_seekable(const struct image *);
+/* Number of chunks; UINT32_MAX when it is a pipe that has not ended. */
+uint32_t image_chunks(const struct image *);
+/* The next chunk into buf[NDZ_CHUNK_BYTES]: 1, 0 at the end, -1.  *h is its
+ * decoded header.  Errors name the file and the chunk.  The end is refused
+ * (ERR_FORMAT, "truncated") when the image says that more must come. */
+int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
+/* Of a file: chunk i is the one that image_next() gives out next; behind those that it
+ * gave out before. */
+void image_go_to(struct image *, uint32_t i);
+/* Every chunk of the image from the next one on, parsed: chunk number i, and its
+ * NDZ_CHUNK_BYTES, for the call.  0 at the end; -1 as image_next() fails, or each(). */
+struct chunk;
+int image_each(struct image *,
+    int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
+    void *arg, struct err *);
+/* From now on chunks that are encrypted are given out as they are, their headers
+ * checked; that the last one is there cannot be known then.  For whoever keeps images.
+ */
+void image_keep_encrypted(struct image *);
+/* What the first chunk says, before image_next(), which still gives it out.  1 and
+ * *x, for ext_free(); 0: it is damaged, which is for image_next() to say; -1. */
+int image_first(struct image *, struct ext *x, struct err *);
+/* Only the header of chunk i (seekable images). */
+int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
+/* Any whole chunk, unchecked but for its being there (seekable images). */
+int image_read(struct image *, uint32_t i, void *buf, struct err *);
+
+/* What all chunks of one image have in common; also for chunks that come from
+ * the network in any order. */
+struct image_identity {
+	bool known;
+	unsigned version, codec;
+	uint8_t header_uuid[NDZ_UUID_BYTES];
+	bool has_uuid;
+	uint8_t uuid[NDZ_UUID_BYTES];
+};
+/* First call: remember; later calls: ERR_FORMAT when it is another image. */
+int image_identity_check(struct image_identity *, const struct ndz_header *,
+    const struct ext *, struct err *);
+
+#endif /* COMMON_IMAGE_READ_IMAGE_H */

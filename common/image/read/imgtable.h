@@ -1,0 +1,49 @@
+/* imgtable.h: the partition table that the image of a disk holds, read out of its
+ * chunks.
+ *
+ * The table begins with sector 0, which chunk 0 has; the tables of logical partitions,
+ * and a backup GPT, lie wherever they lie on the disk.  So whoever has the chunks asks
+ * which sector is needed next, and shows the chunk that answers for it, until the
+ * partition that is looked for is known or nothing more is needed:
+ *
+ *	imgtable_learn(chunk 0)
+ *	while (imgtable_find(n) == NULL && imgtable_needs(&sector))
+ *		imgtable_learn(the chunk with that sector)
+ */
+#ifndef COMMON_IMAGE_READ_IMGTABLE_H
+#define COMMON_IMAGE_READ_IMGTABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/ptable.h"
+#include "common/image/read/chunk.h"
+
+struct imgtable;
+
+/* ERR_NOMEM. */
+int imgtable_new(struct imgtable **, struct err *);
+void imgtable_free(struct imgtable *); /* NULL is fine */
+/* Chunk `number` is there, decrypted, and it must stay for the call; chunk 0 first.
+ * What is needed of it is decoded, and checked as far as the chunk has digests.
+ * ERR_FORMAT when it is damaged. */
+int imgtable_learn(struct imgtable *, uint32_t number, const struct chunk *,
+    const void *bytes, struct err *);
+/* The partition of that number, while the table stays as it is; NULL: there is none, or
+ * it is not known yet. */
+const struct partition *imgtable_find(const struct imgtable *, unsigned number);
+/* A sector of the image that may tell of more partitions; false: no sector does. */
+bool imgtable_needs(struct imgtable *, uint64_t *sector);
+/* ... which is to be had nowhere: it is not asked for again. */
+int imgtable_cannot(struct imgtable *, uint64_t sector, struct err *);
+/* The whole table as it is known by now; NULL when it is none. */
+const struct ptable *imgtable_table(const struct imgtable *);
+/* Was this partition left out when the image was made?  Only images of this suite say
+ * so; of others, false. */
+bool imgtable_left_out(const struct imgtable *, unsigned number);
+/* ERR_USAGE: why that partition cannot be had, and which ones can: "it has partitions
+ * 1, 2, 5". */
+int imgtable_refuse(const struct imgtable *, unsigned number, struct err *);
+
+#endif /* COMMON_IMAGE_READ_IMGTABLE_H */

@@ -1,0 +1,295 @@
+/* sectors_open.c: every header of an image, before any of its data is asked for. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/grow.h"
+#include "common/image/read/sectors_impl.h"
+#include "common/image/format/tiling.h"
+
+static int
+add_reloc(struct sectors *s, const struct ndz_reloc *r, struct err *e)
+{
+	if (grow(&s->relocs, &s->relocs_cap, s->nrelocs, sizeof *s->relocs,
+		"relocations", e) != 0)
+		return -1;
+	s->relocs[s->nrelocs++] = *r;
+	return 0;
+}
+
+static bool
+stores(const struct ndz_header *h, uint64_t sector)
+{
+	for (unsigned i = 0; i < h->nregions; i++)
+		if (sector >= h->regions[i].off &&
+		    sector - h->regions[i].off < h->regions[i].len)
+			return true;
+	return false;
+}
+
+/* Those that say nothing about data are left behind. */
+static int
+take_relocs(struct sectors *s, const struct ndz_header *h, struct err *e)
+{
+	for (unsigned i = 0; i < h->nrelocs; i++) {
+		const struct ndz_reloc *r = &h->relocs[i];
+		if (r->type == NDZ_RELOC_NONE || r->type == NDZ_RELOC_GPT_FIX)
+			continue;
+		if (!stores(h, r->sector))
+			return err_set(e, ERR_FORMAT,
+			    "a relocation at sector %" PRIu64 ", whose data is "
+			    "not in the chunk",
+			    r->sector);
+		if (add_reloc(s, r, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+take_header(struct sectors *s, uint32_t i, const struct ndz_header *h, struct err *e)
+{
+	uint64_t end = range_end(h->regions[h->nregions - 1]);
+
+	if (i > 0 && h->regions[0].off < range_end(s->spans[i - 1]))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "its sectors do not come after those of the chunk "
+		    "before it");
+	s->spans[i] = (struct range){ h->regions[0].off, end - h->regions[0].off };
+	s->total = h->lastsect > s->total ? h->lastsect : s->total;
+	for (unsigned k = 0; k < h->nregions; k++)
+		if (rangeset_add(&s->stored, h->regions[k], e) != 0)
+			return -1;
+	return take_relocs(s, h, e);
+}
+
+static int
+take_first(struct sectors *s, struct err *e)
+{
+	struct chunk *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return err_nomem(e, "a chunk");
+	int rc = image_read(s->img, 0, s->open.bytes, e);
+	if (rc == 0 && chunk_parse(c, s->open.bytes, e) != 0)
+		rc = err_ctx(e, "%s: chunk 0", image_name(s->img));
+	if (rc == 0) {
+		s->header = c->h;
+		s->header.nregions = s->header.nrelocs = 0;
+		s->ext = c->ext;
+		s->ext.fragments = NULL;
+		s->ext.freed = NULL;
+		s->ext.nfragments = s->ext.nfreed = 0;
+		s->ext.samples = (struct samples){ 0 };
+		s->ext.lost = (struct lost){ 0 };
+		chunk_free(c);
+	}
+	free(c);
+	return rc;
+}
+
+/* The list of lost sectors is in the last chunk. */
+static int
+take_last(struct sectors *s, struct err *e)
+{
+	struct chunk *c = &s->open.c;
+
+	if (image_read(s->img, image_chunks(s->img) - 1, s->open.bytes, e) != 0)
+		return -1;
+	if (chunk_parse(c, s->open.bytes, e) != 0)
+		return err_ctx(
+		    e, "%s: chunk %u", image_name(s->img), image_chunks(s->img) - 1);
+	s->lost = c->ext.lost;
+	c->ext.lost = (struct lost){ 0 };
+	chunk_free(c);
+	return 0;
+}
+
+/* The header of a chunk; where chunks are proved, only that of a proved one counts. */
+static int
+look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
+{
+	struct chunk *c = &s->open.c;
+
+	if (!s->proved)
+		return image_header(s->img, i, h, e);
+	if (image_read(s->img, i, s->open.bytes, e) != 0)
+		return -1;
+	if (chunk_parse(c, s->open.bytes, e) != 0)
+		return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
+	*h = c->h;
+	int rc = image_identity_check(&s->id, &c->h, &c->ext, e);
+	chunk_free(c);
+	return rc == 0 ? 0 : err_ctx(e, "%s: chunk %u", image_name(s->img), i);
+}
+
+/* Chunk 0 has those of the whole disk. */
+static int
+take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
+{
+	uint64_t at = 0;
+
+	if (i == 0) {
+		s->has_basis = x->has_samples;
+		s->basis.spread.hash = s->basis.replaced.hash = x->samples.hash;
+	}
+	if (!s->has_basis || !x->has_samples)
+		return 0;
+	if (x->samples.hash != s->basis.spread.hash)
+		return err_set(e, ERR_FORMAT, "its samples have another hash");
+	if (s->basis.replaced.n > 0)
+		at = s->basis.replaced.v[s->basis.replaced.n - 1].sectors.off + 1;
+	for (size_t k = 0; k < x->samples.n; k++) {
+		const struct sample *v = &x->samples.v[k];
+		if (i != 0 && v->sectors.off < at)
+			return err_set(e, ERR_FORMAT, "its samples do not ascend");
+		if ((i == 0 ? samples_add(&s->basis.spread, v, e)
+			    : basis_add_replaced(&s->basis, v, e)) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What is free is in the extension of each chunk; deltas are small. */
+static int
+take_delta(struct sectors *s, uint32_t i, struct err *e)
+{
+	struct chunk *c = &s->open.c;
+
+	if (image_read(s->img, i, s->open.bytes, e) != 0 ||
+	    chunk_parse(c, s->open.bytes, e) != 0)
+		return -1;
+	int rc = 0;
+	for (size_t k = 0; k < c->ext.nfreed && rc == 0; k++)
+		rc = rangeset_add(&s->freed, c->ext.freed[k], e);
+	if (rc == 0)
+		rc = take_samples(s, i, &c->ext, e);
+	chunk_free(c);
+	return rc;
+}
+
+static int
+scan_chunks(
+    struct sectors *s, struct ndz_header *h, struct tiling *tiling, struct err *e)
+{
+	uint32_t n = image_chunks(s->img);
+	struct range gap;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (look_at(s, i, h, e) != 0)
+			return -1; /* it names the file and the chunk */
+		int rc = take_header(s, i, h, e);
+		if (rc == 0)
+			rc = tiling_add(tiling, i, h, e);
+		if (rc == 0 && ext_is_delta(&s->ext))
+			rc = take_delta(s, i, e);
+		if (rc != 0)
+			return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
+	}
+	if (tiling_check(tiling, &gap, e) != 0)
+		return err_ctx(e, "%s", image_name(s->img));
+	return 0;
+}
+
+static int
+scan(struct sectors *s, struct err *e)
+{
+	struct ndz_header *h = malloc(sizeof *h);
+	struct tiling tiling;
+
+	s->spans = calloc(image_chunks(s->img), sizeof *s->spans);
+	if (s->spans == NULL || h == NULL) {
+		free(h);
+		return err_nomem(e, "the headers");
+	}
+	tiling_init(&tiling);
+	int rc = take_first(s, e);
+	if (rc == 0)
+		rc = scan_chunks(s, h, &tiling, e);
+	if (rc == 0)
+		rc = take_last(s, e);
+	tiling_free(&tiling);
+	free(h);
+	return rc;
+}
+
+int
+sectors_open(struct sectors **out, const char *path, struct err *e)
+{
+	return sectors_open_proved(out, path, NULL, e);
+}
+
+/* The image is taken over, also on failure. */
+static int
+open_image(
+    struct sectors **out, struct image *img, const struct proof *proof, struct err *e)
+{
+	struct sectors *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		image_close(img);
+		return err_nomem(e, "an image");
+	}
+	s->img = img;
+	s->open.number = NO_CHUNK;
+	s->proved = proof != NULL;
+	rangeset_init(&s->stored);
+	rangeset_init(&s->freed);
+	basis_init(&s->basis, SAMPLE_SHA256);
+	s->dec = decoder_new();
+	s->open.bytes = malloc(NDZ_CHUNK_BYTES);
+	s->fragment = malloc(FRAGMENT_BYTES_MAX);
+	int rc = s->dec != NULL && s->open.bytes != NULL && s->fragment != NULL
+	             ? 0
+	             : err_nomem(e, image_name(img));
+	if (rc == 0 && !image_seekable(img))
+		rc = err_set(e, ERR_USAGE, "%s: the image must be a file, not a pipe",
+		    image_name(img));
+	if (rc == 0)
+		rc = scan(s, e);
+	if (rc != 0) {
+		sectors_close(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+int
+sectors_open_proved(
+    struct sectors **out, const char *path, struct proof *proof, struct err *e)
+{
+	struct image *img;
+
+	return image_open_proved(&img, path, proof, e) == 0
+	           ? open_image(out, img, proof, e)
+	           : -1;
+}
+
+int
+sectors_open_disk(
+    struct sectors **out, struct disk *d, struct proof *proof, struct err *e)
+{
+	struct image *img;
+
+	return image_open_disk(&img, d, proof, e) == 0 ? open_image(out, img, proof, e)
+	                                               : -1;
+}
+
+void
+sectors_close(struct sectors *s)
+{
+	if (s == NULL)
+		return;
+	sectors_leave_chunk(s);
+	image_close(s->img);
+	rangeset_free(&s->stored);
+	rangeset_free(&s->freed);
+	basis_free(&s->basis);
+	lost_free(&s->lost);
+	decoder_free(s->dec);
+	free(s->spans);
+	free(s->relocs);
+	free(s->open.bytes);
+	free(s->fragment);
+	free(s);
+}

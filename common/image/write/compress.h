@@ -1,0 +1,77 @@
+/* compress.h: windows → fragments.
+ *
+ * A batch is up to 16 windows on their way from the reader to the packer.  A
+ * compressor makes runs of them: windows that are a fragment together.  Where
+ * a chunk ends is known only when everything before is packed: by then a run
+ * may have too many windows.  It is cut then, and what is behind the cut is
+ * compressed once more, as the beginning of the next chunk.  A compressor that
+ * can be told in time how much room there is cuts right there; the image is the
+ * same either way.
+ */
+#ifndef COMMON_IMAGE_WRITE_COMPRESS_H
+#define COMMON_IMAGE_WRITE_COMPRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/image/write/packer.h"
+
+enum {
+	BATCH_WINDOWS = CODEC_WINDOWS_MAX,
+	BATCH_BYTES = BATCH_WINDOWS * FRAGMENT_WINDOW_BYTES,
+	WINDOW_OUT_BYTES = FRAGMENT_WINDOW_BYTES + 1024, /* every codec's bound */
+};
+
+/* Windows [first, first + n) of a batch. */
+struct run {
+	unsigned first, n;
+	bool zero;
+	bool cut; /* its chunk ends behind it */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
+};
+
+struct batch {
+	unsigned n;
+	struct window windows[BATCH_WINDOWS]; /* each good for window_check() */
+	size_t raw_at[BATCH_WINDOWS + 1];     /* where each one's data begins in raw */
+	/* The compressor's work: a run's bytes are in out from first *
+	 * WINDOW_OUT_BYTES on; ends: how many with this window. */
+	size_t ends[BATCH_WINDOWS];
+	uint32_t adlers[BATCH_WINDOWS];
+	unsigned nruns;
+	struct run runs[BATCH_WINDOWS];
+	uint32_t chunks[BATCH_WINDOWS]; /* the packer's: where each window went */
+	uint8_t raw[BATCH_BYTES];
+	uint8_t out[BATCH_WINDOWS * WINDOW_OUT_BYTES];
+};
+
+/* What one thread needs. */
+struct compressor {
+	const struct codec *codec;
+	void *encoder;
+};
+
+int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
+void compressor_free(struct compressor *);
+
+/* Who knows how much room the chunk has in front of the batch: true when that is
+ * known already; and who is told how much it has behind it, as soon as that is.
+ * ask NULL: nobody. */
+struct rooms {
+	bool (*ask)(void *arg, struct packer_room *);
+	void (*tell)(void *arg, const struct packer_room *);
+	void *arg;
+};
+/* Make runs of all windows of the batch; their digests are left to batch_hash(). */
+void compress_batch(struct compressor *, struct batch *, const struct rooms *);
+/* Two digests cost little more than one: with another batch (or NULL), the run that
+ * is left over here finds a second there.  batch_hash_odd(): one would be left over. */
+void batch_hash(struct batch *, struct batch *other);
+bool batch_hash_odd(const struct batch *);
+
+/* Pack a batch that was compressed.  The compressor is the packer's own, for what
+ * must be cut. */
+int batch_pack(struct packer *, struct compressor *, struct batch *, struct err *);
+
+#endif /* COMMON_IMAGE_WRITE_COMPRESS_H */

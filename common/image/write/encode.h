@@ -1,0 +1,36 @@
+/* encode.h: windows of sectors → fragments, compressed in parallel → packer.
+ *
+ *	next() → [compressors] → packer
+ *
+ * One thread asks next() for windows in order and fills batches of up to 16 of
+ * them; compressors turn windows into fragments; the calling thread takes the
+ * batches back in order and packs them.  A fixed set of them circulates, so memory
+ * does not depend on the source.
+ */
+#ifndef COMMON_IMAGE_WRITE_ENCODE_H
+#define COMMON_IMAGE_WRITE_ENCODE_H
+
+#include <sys/types.h>
+
+#include "common/base/err.h"
+#include "common/image/write/packer.h"
+
+struct encode_config {
+	struct codec_choice codec; /* the packer's, too */
+	uint64_t jobs;             /* compressors; 0: one a processor */
+	/* The data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors
+	 * and relocations into *w, which is empty.  The number of bytes, 0 at the
+	 * end (however often it is asked), or -1.  Runs in a thread of its own. */
+	ssize_t (*next)(void *arg, struct window *w, void *buf, struct err *);
+	/* After each window was packed, in order, in the calling thread: its sectors
+	 * and raw bytes, and the number of the chunk that it went into.  NULL: nobody
+	 * wants to know. */
+	int (*packed)(void *arg, const struct window *w, const void *raw, size_t n,
+	    uint32_t chunk, struct err *);
+	void *arg;
+};
+
+/* Pack all windows; packer_finish() is left to the caller. */
+int encode_all(const struct encode_config *, struct packer *, struct err *);
+
+#endif /* COMMON_IMAGE_WRITE_ENCODE_H */

@@ -1,0 +1,113 @@
+/* packer.h: fragments in disk order → chunks.
+ *
+ * Chunks are filled one at a time; their [firstsect, lastsect) tile the image.
+ * A chunk is closed when the next fragment would not fit: by bytes, by region
+ * entries, or by raw data that is not zero (16 MiB).  A run of zero windows is
+ * one entry of the fragment table and costs 1/1000 of its size, or less.
+ * A chunk is closed when a fragment comes that does not fit any more, for only
+ * then is it known where it ends; the last one at packer_finish().  Chunks are
+ * emitted two by two, so that their digests are made together.
+ */
+#ifndef COMMON_IMAGE_WRITE_PACKER_H
+#define COMMON_IMAGE_WRITE_PACKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/image/format/basis.h"
+#include "common/image/codec/codec.h"
+#include "common/image/format/ext.h"
+#include "common/image/format/format.h"
+
+enum {
+	PACKER_RAW_MAX = 16 << 20, /* bytes of a chunk that are not zero */
+	WINDOW_SECTORS = FRAGMENT_WINDOW_BYTES / SECTOR_BYTES,
+	WINDOW_REGIONS_MAX = WINDOW_SECTORS / 2,
+};
+
+/* The allocated sectors of one aligned 64 KiB window. */
+struct window {
+	unsigned nregions;                        /* 1..WINDOW_REGIONS_MAX */
+	struct range regions[WINDOW_REGIONS_MAX]; /* sectors, ascending, apart */
+	unsigned nrelocs;                         /* whose sectors are among these */
+	const struct ndz_reloc *relocs;           /* borrowed until it is packed */
+	bool fresh;                               /* begins a chunk */
+};
+
+uint64_t window_bytes(const struct window *); /* of its data */
+/* ERR_FORMAT when it has more relocations than a header holds. */
+int window_check(const struct window *, unsigned version, struct err *);
+
+/* Windows, compressed. */
+struct fragment {
+	const struct window *windows; /* borrowed for the call */
+	unsigned nwindows;            /* 1..CODEC_WINDOWS_MAX */
+	bool zero;                    /* all zero: what follows is unused */
+	const void *data;             /* borrowed for the call */
+	uint32_t bytes;
+	uint32_t adler; /* of the raw bytes */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
+	unsigned nrelocs;               /* whose sectors are among these */
+	const struct ndz_reloc *relocs; /* borrowed for the call */
+};
+
+struct packer_config {
+	unsigned version;                    /* 3 or 5 */
+	uint8_t header_uuid[NDZ_UUID_BYTES]; /* V5: into the header; may be zero */
+	uint8_t uuid[NDZ_UUID_BYTES];        /* into the extension of every chunk */
+	struct codec_choice codec;           /* not deflate: version 5 */
+	struct ext_image image;              /* into chunk 0 */
+	struct ext_state state, base;        /* NONE, or into every chunk */
+	struct rangeset *freed;              /* of a delta, or NULL; borrowed */
+	struct basis *basis;                 /* the same */
+	struct tail tail; /* of a disk; into chunk 0 and those that store some of it */
+	bool own_magic; /* version 5, refused by programs of the base format */
+	size_t reserve; /* bytes at the end of each chunk that stay free */
+	/* Takes each finished chunk, in order; -1 stops with its error. */
+	int (*emit)(void *arg, const void *chunk, struct err *);
+	void *arg;
+};
+
+struct packer;
+
+int packer_new(struct packer **, const struct packer_config *, struct err *);
+void packer_free(struct packer *);
+/* A fragment of one window always fits a chunk, or is refused as window_check()
+ * does; of more, ask before.  The windows' relocations go into the same chunk. */
+int packer_add(struct packer *, const struct fragment *, struct err *);
+/* The next fragment begins a new chunk, even if it would fit the open one. */
+void packer_end_chunk(struct packer *);
+/* What the open chunk holds, as far as it matters for what else goes in: a copy,
+ * which any thread may ask. */
+struct packer_room {
+	const struct codec *codec;
+	unsigned version;
+	bool has_image, has_state;
+	unsigned nregions, nrelocs;
+	uint64_t regions_end; /* sector behind the last region */
+	size_t nfragments, stream_bytes, reserve;
+	size_t samples_bytes; /* of those that there must be room for */
+	uint64_t zero_bytes;  /* not yet in the stream */
+	uint64_t nonzero_bytes;
+};
+struct packer_room packer_room(const struct packer *);
+/* What the chunk behind this one begins with. */
+struct packer_room packer_room_next(const struct packer_room *);
+/* After this fragment, which it has room for. */
+void packer_room_add(struct packer_room *, const struct fragment *);
+/* Would it still take this fragment?  (Its data and digest are not looked at.) */
+bool packer_room_for(const struct packer_room *, const struct fragment *);
+/* Attach one more relocation to the fragment that was added last.  There is
+ * always room for one behind a fragment without any; more can be ERR_FORMAT. */
+int packer_add_reloc(struct packer *, const struct ndz_reloc *, struct err *);
+/* These sectors of the image are zeros because they could not be read: the last
+ * chunk says so.  Before packer_finish(). */
+int packer_note_lost(struct packer *, struct lostset *, struct err *);
+/* Close the image; `total` is the size of the imaged area in sectors.  An
+ * image without any fragment is ERR_FORMAT ("nothing to store"). */
+int packer_finish(struct packer *, uint64_t total, struct err *);
+/* Chunks closed so far; the last of them may not be emitted yet. */
+uint32_t packer_chunks(const struct packer *);
+
+#endif /* COMMON_IMAGE_WRITE_PACKER_H */

@@ -1,0 +1,55 @@
+/* rewrite.h: an image made of images: what imagedelta and imagerezip share. */
+#ifndef COMMON_IMAGE_WRITE_REWRITE_H
+#define COMMON_IMAGE_WRITE_REWRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cli/cli.h"
+#include "common/cli/codec_opts.h"
+#include "common/image/write/encode.h"
+#include "common/image/format/proof.h"
+#include "common/image/format/seal.h"
+#include "common/image/read/sectors.h"
+
+/* What the user chooses; see rewrite_opts[], codec_opts[] and others. */
+struct rewrite_config {
+	struct codec_choice codec;
+	uint64_t jobs; /* -j; 0: one a processor */
+	bool v3, v5;   /* -3, -5; neither: as the source */
+	bool has_uuid; /* -u, which makes version 5 */
+	uint8_t uuid[NDZ_UUID_BYTES];
+	bool no_sync, force, quiet, json;
+	struct seal_config seal;   /* seal_opts[]: of the new image */
+	struct proof_config proof; /* proof_opts[]: of those that are read */
+};
+
+extern const struct cli_opt rewrite_opts[];
+extern const struct rewrite_config rewrite_defaults;
+/* ERR_USAGE when the options contradict each other. */
+int rewrite_check(const struct rewrite_config *, const char *output, struct err *);
+
+/* The new image. */
+struct rewrite_source {
+	const char *program;  /* "imagedelta": for messages and the image's tool */
+	struct sectors *like; /* version and description come from it; its header's
+	                       * UUID where same_image */
+	bool same_image;
+	uint64_t total; /* sectors of the disk */
+	struct ext_state state, base;
+	struct rangeset *freed; /* or NULL */
+	struct basis *basis;    /* of a delta, or NULL */
+	struct tail tail;       /* of the disk; none: n is 0 */
+	struct lostset *lost;   /* looked at when all is done() */
+	ssize_t (*next)(void *arg, struct window *, void *buf, struct err *);
+	/* After the last window: was everything that was read right? */
+	int (*done)(void *arg, struct err *);
+	void *arg;
+};
+
+/* Write it to a file, which gets its name when it is whole, or "-"; say what
+ * came out, as the options want it. */
+int rewrite(const struct rewrite_config *, const struct rewrite_source *,
+    const char *output, struct err *);
+
+#endif /* COMMON_IMAGE_WRITE_REWRITE_H */

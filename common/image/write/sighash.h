@@ -1,0 +1,26 @@
+/* sighash.h: making signatures from data, and hashing a range to compare. */
+#ifndef COMMON_IMAGE_WRITE_SIGHASH_H
+#define COMMON_IMAGE_WRITE_SIGHASH_H
+
+#include "common/image/format/sig.h"
+
+/* Sectors in ascending order → the records of a signature. */
+struct sigmaker;
+
+/* ERR_NOMEM. */
+int sigmaker_new(
+    struct sigmaker **, enum sig_hash, uint32_t block_sectors, struct err *);
+void sigmaker_free(struct sigmaker *);
+/* The next stored sectors and their data, which are in this chunk of the image.
+ * ERR_UNSUPPORTED beyond sector 2^32: records have no room for more. */
+int sigmaker_add(struct sigmaker *, struct range sectors, const void *data,
+    uint32_t chunk, struct err *);
+/* Move the finished signature to *s, which the caller frees. */
+int sigmaker_finish(struct sigmaker *, struct sig *s, struct err *);
+
+/* Hash what read() says of these sectors.  ERR_NOMEM, or read()'s error. */
+int sig_hash_range(enum sig_hash, struct range sectors,
+    int (*read)(void *arg, struct range, void *buf, struct err *), void *arg,
+    uint8_t hash[SIG_HASH_MAX], struct err *);
+
+#endif /* COMMON_IMAGE_WRITE_SIGHASH_H */

@@ -1,0 +1,15 @@
+/* sigimage.h: the signature of an image file, from the data that it stores. */
+#ifndef COMMON_IMAGE_WRITE_SIGIMAGE_H
+#define COMMON_IMAGE_WRITE_SIGIMAGE_H
+
+#include "common/image/read/sectors.h"
+#include "common/image/format/sig.h"
+
+/* As imagezip -U writes it.  fix, where it is not NULL, may change the data of
+ * stored sectors before they are hashed: what relocations do.  *s is the
+ * caller's to free. */
+int sig_of_image(struct sig *s, struct sectors *, enum sig_hash, uint32_t block_sectors,
+    int (*fix)(void *arg, struct range, void *data, struct err *), void *arg,
+    struct err *);
+
+#endif /* COMMON_IMAGE_WRITE_SIGIMAGE_H */

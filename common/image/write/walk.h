@@ -1,0 +1,17 @@
+/* walk.h: a set of sectors window by window, as struct window has them. */
+#ifndef COMMON_IMAGE_WRITE_WALK_H
+#define COMMON_IMAGE_WRITE_WALK_H
+
+#include "common/disk/rangeset.h"
+#include "common/image/write/packer.h"
+
+struct walk {
+	struct rangeset *set; /* borrowed */
+	size_t at;            /* range of the set */
+	uint64_t used;        /* sectors of it already given out */
+};
+
+/* Sectors of the next window that has any, as ranges: how many, 0 at the end. */
+unsigned walk_next(struct walk *, struct range ranges[WINDOW_REGIONS_MAX]);
+
+#endif /* COMMON_IMAGE_WRITE_WALK_H */
