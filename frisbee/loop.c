@@ -399,7 +399,7 @@ leave(struct loop *l, const struct install_stats *s)
 }
 
 int
-loop_run(struct client *client, struct sock *sock, struct sink *sink,
+load_run(struct client *client, struct sock *sock, struct sink *sink,
     struct mailbox *box, const struct loop_config *cfg, struct progress *progress,
     struct loop_result *r, struct err *e)
 {

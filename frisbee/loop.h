@@ -50,7 +50,7 @@ struct loop_config {
 };
 
 /* Load the image into the sink, leave the session.  Takes the sink over. */
-int loop_run(struct client *, struct sock *, struct sink *, struct mailbox *,
+int load_run(struct client *, struct sock *, struct sink *, struct mailbox *,
     const struct loop_config *, struct progress *, struct loop_result *, struct err *);
 
 #endif /* FRISBEE_LOOP_H */

@@ -145,7 +145,7 @@ load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
 	}
 	progress_begin(&progress, "frisbee", 0,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet);
-	int rc = loop_run(client, sock, sink, box, &lc, &progress, &r, e);
+	int rc = load_run(client, sock, sink, box, &lc, &progress, &r, e);
 	progress_end(&progress, (uint64_t)r.chunks << 20);
 	o->gave_up = r.gave_up;
 	client_free(client);
@@ -264,7 +264,7 @@ act(void *opts, char **operands, int n, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct opts o = opts_default;
+	struct opts o = frisbee_defaults;
 
 	return cli_main(&frisbee_program, argc, argv, &o, act);
 }

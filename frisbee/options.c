@@ -107,7 +107,7 @@ const struct cli_program frisbee_program = {
 	    { proof_opts, AT(install.proof), "Proof" } },
 };
 
-const struct opts opts_default = { .chunk_mb = CHUNK_MB_BY_MEMORY,
+const struct opts frisbee_defaults = { .chunk_mb = CHUNK_MB_BY_MEMORY,
 	.readahead = READAHEAD_DEFAULT,
 	.redo_ms = REDO_MS_DEFAULT,
 	.progress_fd = UINT64_MAX,

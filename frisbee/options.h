@@ -23,7 +23,7 @@ struct opts {
 	    progress_fd;
 };
 
-extern const struct opts opts_default;
+extern const struct opts frisbee_defaults;
 extern const struct cli_program frisbee_program;
 
 /* The sizes of memory, with what they are by default; -N with what means nothing to it

@@ -358,7 +358,7 @@ serve(struct loop *l, struct err *e)
 }
 
 int
-loop_run(struct server *server, struct sock *sock, struct disk *image,
+serve_run(struct server *server, struct sock *sock, struct disk *image,
     const struct loop_config *cfg, struct err *e)
 {
 	struct loop *l = calloc(1, sizeof *l);

@@ -26,7 +26,7 @@ struct loop_config {
 
 /* Serve until a signal, until server_done(), or an error: one is that the file changes
  * under the session. */
-int loop_run(struct server *, struct sock *, struct disk *, const struct loop_config *,
+int serve_run(struct server *, struct sock *, struct disk *, const struct loop_config *,
     struct err *);
 
 #endif /* FRISBEED_LOOP_H */

@@ -58,7 +58,7 @@ act(void *opts, char **operands, int n, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct opts o = opts_default;
+	struct opts o = frisbeed_defaults;
 
 	return cli_main(&prog, argc, argv, &o, act);
 }

@@ -31,7 +31,7 @@ enum {
 	OPT_FORCE
 };
 
-const struct opts opts_default = { .idle_s = IDLE_S_DEFAULT,
+const struct opts frisbeed_defaults = { .idle_s = IDLE_S_DEFAULT,
 	.gap_us = GAP_NOT_SET,
 	.unicast_max = UNICAST_DEFAULT,
 	.store_cache = STORE_CACHE_BYTES };

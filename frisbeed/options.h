@@ -24,7 +24,7 @@ struct opts {
 };
 
 extern const struct cli_opt own_opts[];
-extern const struct opts opts_default;
+extern const struct opts frisbeed_defaults;
 
 /* What of the engine's configuration the command line decides, and the rate in bits a
  * second that follows from it; 0: none.  card_bits: what the interface can do, 0: not

@@ -68,7 +68,7 @@ show_totals(const struct run *r, const char *path)
 		report_totals_json(r->j, &r->totals);
 		json_bool(r->j, "verified", o->verify);
 		json_bool(r->j, "encrypted", o->proof_files.decrypt != NULL);
-		json_string(r->j, "signature", report_signature(o, &r->totals));
+		json_string(r->j, "signature", imagedump_signature(o, &r->totals));
 	} else if (!o->quiet) {
 		report_totals(&r->totals, path);
 		if (o->verify)

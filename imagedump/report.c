@@ -261,7 +261,7 @@ report_totals_json(struct json *j, const struct totals *t)
 }
 
 const char *
-report_signature(const struct options *o, const struct totals *t)
+imagedump_signature(const struct options *o, const struct totals *t)
 {
 	if (o->proof_files.verify_key != NULL)
 		return "good"; /* or no chunk had come so far */

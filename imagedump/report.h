@@ -20,6 +20,6 @@ void report_totals_json(struct json *, const struct totals *);
 /* --verify found nothing wrong: one line. */
 void report_verdict(const struct options *, const struct totals *);
 /* "good", "none", "unchecked", "partial". */
-const char *report_signature(const struct options *, const struct totals *);
+const char *imagedump_signature(const struct options *, const struct totals *);
 
 #endif /* IMAGEDUMP_REPORT_H */

@@ -26,7 +26,7 @@ find_slice(struct target *t, uint64_t number, struct err *e)
 }
 
 int
-target_open(
+compare_open(
     struct target *t, const char *path, uint64_t slice, bool any_length, struct err *e)
 {
 	*t = (struct target){ .any_length = any_length };
@@ -45,12 +45,12 @@ target_open(
 	else if (slice != 0)
 		rc = find_slice(t, slice, e);
 	if (rc != 0)
-		target_close(t);
+		compare_close(t);
 	return rc;
 }
 
 void
-target_close(struct target *t)
+compare_close(struct target *t)
 {
 	struct err ignored; /* only read */
 

@@ -14,9 +14,9 @@ struct target {
 
 /* Open it, find the partition if one is named (0: the whole disk).  ERR_USAGE
  * when there is none, or the length is odd and not any_length. */
-int target_open(
+int compare_open(
     struct target *, const char *path, uint64_t slice, bool any_length, struct err *);
-void target_close(struct target *);
+void compare_close(struct target *);
 /* Does a record differ from what is on the disk?  1, 0, -1; what is behind the
  * end of the disk differs. */
 int target_differs(

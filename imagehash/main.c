@@ -120,7 +120,7 @@ report(const struct options *o, struct err *e)
 
 	if (get_signature(&s, o, NULL, e) != 0)
 		return -1;
-	int rc = report_signature(o, &s, e);
+	int rc = imagehash_signature(o, &s, e);
 	sig_free(&s);
 	return rc;
 }
@@ -209,7 +209,7 @@ compare(const struct options *o, struct err *e)
 	struct target t;
 	struct sig s = { 0 };
 
-	if (target_open(&t, o->disk, o->slice, o->any_length, e) != 0)
+	if (compare_open(&t, o->disk, o->slice, o->any_length, e) != 0)
 		return -1;
 	int rc = get_signature(&s, o, &t, e);
 	/* Some programs write signatures without a record. */
@@ -225,7 +225,7 @@ compare(const struct options *o, struct err *e)
 		rc = EXIT_DIFFERS;
 	difference_free(&d);
 	sig_free(&s);
-	target_close(&t);
+	compare_close(&t);
 	return rc;
 }
 
@@ -234,7 +234,7 @@ run(void *opts, char **operands, int n, struct err *e)
 {
 	struct options *o = opts;
 
-	if (options_settle(o, operands, n, e) != 0)
+	if (imagehash_settle(o, operands, n, e) != 0)
 		return -1;
 	if (o->create)
 		return create(o, e);

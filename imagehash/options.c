@@ -79,7 +79,7 @@ check(const struct options *o, struct err *e)
 }
 
 int
-options_settle(struct options *o, char **operands, int n, struct err *e)
+imagehash_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->create || o->report || o->sanity ? 1 : 2;
 	if (n != want)

@@ -25,6 +25,6 @@ struct options {
 extern const struct cli_program imagehash_program;
 
 /* Check what can be checked without looking at any file.  ERR_USAGE. */
-int options_settle(struct options *, char **operands, int n, struct err *);
+int imagehash_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEHASH_OPTIONS_H */

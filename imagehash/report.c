@@ -72,7 +72,7 @@ total_sectors(const struct sig *s)
 }
 
 int
-report_signature(const struct options *o, const struct sig *s, struct err *e)
+imagehash_signature(const struct options *o, const struct sig *s, struct err *e)
 {
 	struct json *j = o->json ? json_new() : NULL;
 	int rc = 0;

@@ -9,7 +9,7 @@
 /* -R, or JSON of it: to standard output.  ERR_IO when it does not arrive. */
 enum { EXIT_DIFFERS = 4 };
 
-int report_signature(const struct options *, const struct sig *, struct err *);
+int imagehash_signature(const struct options *, const struct sig *, struct err *);
 /* Blocks and sectors that were compared, and those that differ. */
 struct difference {
 	size_t blocks;

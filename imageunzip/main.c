@@ -182,7 +182,7 @@ install_onto(
 		return -1;
 	if (r->o->crc_only && !r->o->json)
 		say(stdout, "%08lx\n", r->crc);
-	int rc = report_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
+	int rc = imageunzip_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
 	lost_free(&s.lost);
 	return rc;
 }

@@ -19,7 +19,7 @@ report_dots(struct run *r)
 }
 
 int
-report_summary(
+imageunzip_summary(
     const struct run *r, const struct install_stats *s, double seconds, struct err *e)
 {
 	char written[32], covered[32], rate[32];

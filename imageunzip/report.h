@@ -9,7 +9,7 @@
 /* Those that are due (-o, -O). */
 void report_dots(struct run *);
 /* One line, or JSON. */
-int report_summary(
+int imageunzip_summary(
     const struct run *, const struct install_stats *, double seconds, struct err *);
 
 #endif /* IMAGEUNZIP_REPORT_H */

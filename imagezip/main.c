@@ -60,7 +60,7 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	if (rc == 0)
 		rc = rangeset_union(&s.lost, &delta->lost, e);
 	if (rc == 0)
-		rc = report_summary(
+		rc = imagezip_summary(
 		    o, l, &s, delta, (double)(clock_us() - started) / 1e6, e);
 	report_lost(o, &s);
 	if (rc == 0 && rangeset_count(&s.lost) > 0)
@@ -141,7 +141,7 @@ run(void *opts, char **operands, int n, struct err *e)
 {
 	struct options *o = opts;
 
-	if (options_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
+	if (imagezip_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
 		return -1;
 	struct disk *d;
 	struct err closing;

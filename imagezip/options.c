@@ -296,7 +296,7 @@ options_signature(const struct options *o, char **path, struct err *e)
 }
 
 int
-options_settle(struct options *o, char **operands, int n, struct err *e)
+imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->info ? 1 : 2;
 	if (n != want)

@@ -62,6 +62,6 @@ extern const struct cli_program imagezip_program;
 int options_signature(const struct options *, char **path, struct err *);
 
 /* Parse and check what can be checked without looking at the source. */
-int options_settle(struct options *, char **operands, int n, struct err *);
+int imagezip_settle(struct options *, char **operands, int n, struct err *);
 
 #endif /* IMAGEZIP_OPTIONS_H */

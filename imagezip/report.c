@@ -187,7 +187,7 @@ json_lost(struct json *j, struct rangeset *lost)
 }
 
 int
-report_summary(const struct options *o, const struct layout *l,
+imagezip_summary(const struct options *o, const struct layout *l,
     struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;

@@ -12,7 +12,7 @@ void report_warnings(const struct layout *);
 /* -i, as text or JSON, to stdout. */
 int report_layout(struct layout *, const struct options *, struct err *);
 /* What was made: to stderr unless quiet, or as JSON to stdout. */
-int report_summary(const struct options *, const struct layout *,
+int imagezip_summary(const struct options *, const struct layout *,
     struct capture_stats *, const struct delta *, double seconds, struct err *);
 /* The sectors that could not be read, to stderr. */
 void report_lost(const struct options *, struct capture_stats *);

@@ -304,7 +304,7 @@ static int
 cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 {
 	struct inflater *in = decoder_inflater(w->decoder);
-	struct windows at = { .h = &p->c.h };
+	struct fragment_windows at = { .h = &p->c.h };
 	const uint8_t *data = NULL;
 	void *more;
 	size_t left = 0, want;
@@ -313,7 +313,7 @@ cut_windows(struct preparer *w, struct prepared *p, struct err *e)
 	if (inflater_begin(
 		in, p->bytes + NDZ_HEADER_BYTES, p->c.h.size, p->c.raw_bytes, e) != 0)
 		return -1;
-	while ((want = windows_next(&at, FRAGMENT_WINDOW_BYTES / SECTOR_BYTES) *
+	while ((want = fragment_windows_next(&at, FRAGMENT_WINDOW_BYTES / SECTOR_BYTES) *
 	               SECTOR_BYTES) > 0) {
 		for (size_t have = 0; have < want;) {
 			if (left == 0) {

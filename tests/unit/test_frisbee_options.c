@@ -29,7 +29,7 @@ settled(struct opts o)
 int
 main(void)
 {
-	struct opts o = opts_default;
+	struct opts o = frisbee_defaults;
 	uint64_t mb = settled(o), part = memory_mb() / 64;
 
 	T_CHECK(part > 0);

@@ -12,7 +12,7 @@ fragments_of(const struct chunk *c)
 }
 
 uint64_t
-windows_next(struct windows *f, uint64_t window_sectors)
+fragment_windows_next(struct fragment_windows *f, uint64_t window_sectors)
 {
 	const struct ndz_header *h = f->h;
 	uint64_t n = 0, window = UINT64_MAX;
@@ -49,7 +49,7 @@ fragments_next(struct fragments *f)
 		return false;
 	f->entry = &x->fragments[f->number];
 	for (uint64_t w = 0; w < f->entry->windows; w++)
-		f->raw_bytes += windows_next(&f->next, x->window_bytes / SECTOR_BYTES) *
+		f->raw_bytes += fragment_windows_next(&f->next, x->window_bytes / SECTOR_BYTES) *
 		                SECTOR_BYTES;
 	return true;
 }

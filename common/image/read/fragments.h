@@ -14,14 +14,14 @@
 enum { FRAGMENT_BYTES_MAX = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 
 /* The windows that a chunk's regions touch, in order. */
-struct windows {
+struct fragment_windows {
 	const struct ndz_header *h;
 	unsigned region;
 	uint64_t region_at; /* sectors of that region already used */
 };
 
 /* How many sectors of the next window there are; 0: there are no more windows. */
-uint64_t windows_next(struct windows *, uint64_t window_sectors);
+uint64_t fragment_windows_next(struct fragment_windows *, uint64_t window_sectors);
 
 /* The current fragment of a chunk that has a table (ext.fragments). */
 struct fragments {
@@ -31,7 +31,7 @@ struct fragments {
 	size_t stream_at;    /* offset of its bytes in the zlib stream */
 	uint64_t raw_at;     /* offset of its data in the chunk's data */
 	uint64_t raw_bytes;  /* of it; 0 only in a table that counts wrong */
-	struct windows next; /* behind it */
+	struct fragment_windows next; /* behind it */
 };
 
 struct fragments fragments_of(const struct chunk *);
