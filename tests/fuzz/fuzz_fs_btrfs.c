@@ -2,7 +2,7 @@
  * while it is read, so that what they protect is reached, too. */
 #include <stdlib.h>
 
-#include "fsmods/btrfs.h"
+#include "fsmods/btrfs/btrfs.h"
 #include "tests/fuzz/sparse_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An exFAT reader and writer for tests, independent of fsmods/exfat.c.
+"""An exFAT reader and writer for tests, independent of fsmods/exfat/exfat.c.
 
 exfat.py put IMG FOLDER [NAME]   copy a folder's contents (into directory NAME of the root)
 exfat.py rm IMG PATH...          delete files

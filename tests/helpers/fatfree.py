@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The free space of a FAT filesystem, read independently of fsmods/fat.c.
+"""The free space of a FAT filesystem, read independently of fsmods/fat/fat.c.
 
 fatfree.py free IMG          "first count" in sectors of 512 bytes: free and bad clusters
 fatfree.py counts IMG        FREE BAD ALL BYTES: clusters, and how large one is

@@ -1,5 +1,5 @@
 /* The checksums of btrfs against values published elsewhere. */
-#include "fsmods/btrfs_sum.h"
+#include "fsmods/btrfs/btrfs_sum.h"
 
 #include <string.h>
 

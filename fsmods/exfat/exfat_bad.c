@@ -1,0 +1,111 @@
+/* exfat_bad.c: the bad clusters of exFAT.
+ *
+ * The FAT's entry of a cluster means nothing when its file has no chain there,
+ * so a cluster is bad only when no file has it; when there are bad ones, every
+ * directory is read to know.
+ */
+#include <stdlib.h>
+
+#include "common/base/rd.h"
+#include "common/disk/rangeset.h"
+#include "fsmods/bits.h"
+#include "fsmods/exfat/exfat_impl.h"
+
+enum { BAD_RUNS_MAX = 1 << 20 };
+
+static const uint32_t CLUSTER_BAD = 0xfffffff7;
+
+/* Clusters from *cluster on whose entries are in the piece; those marked bad. */
+static int
+collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
+{
+	uint64_t run = 0;
+
+	for (bool more = true; more; cluster++) {
+		more = rd_left(&r) > 0;
+		if (more && rd_le32(&r) == CLUSTER_BAD) {
+			run++;
+			continue;
+		}
+		if (run > 0 &&
+		    rangeset_add(bad, (struct range){ cluster - run, run }, e) != 0)
+			return -1;
+		if (bad->n > BAD_RUNS_MAX)
+			return err_set(
+			    e, ERR_FORMAT, "it has more bad clusters than can be");
+		run = 0;
+	}
+	return 0;
+}
+
+/* A bad cluster that another one leads to, or seems to, is in use. */
+static void
+claim_linked(struct exfat *v, struct rd r, struct rangeset *bad)
+{
+	while (rd_left(&r) > 0) {
+		uint32_t value = rd_le32(&r);
+		if (exfat_is_cluster(v, value) && rangeset_contains(bad, value))
+			bit_set(v->claimed, value - EXFAT_FIRST_CLUSTER);
+	}
+}
+
+/* Go through the FAT where clusters are allocated: once to find bad clusters,
+ * once, with `linked`, for what leads to them. */
+static int
+scan_fat(struct exfat *v, struct rangeset *bad, bool linked, struct err *e)
+{
+	uint64_t end = (uint64_t)v->boot.clusters + EXFAT_FIRST_CLUSTER;
+	uint64_t fat = (uint64_t)v->boot.fat_at << v->boot.sector_shift;
+	uint8_t *piece = malloc(EXFAT_PIECE_BYTES);
+	int rc = piece == NULL ? err_nomem(e, "a piece of the FAT") : 0;
+
+	for (uint64_t at = 0; rc == 0 && at < end; at += EXFAT_PIECE_ENTRIES) {
+		uint64_t n = end - at < EXFAT_PIECE_ENTRIES ? end - at
+		                                            : EXFAT_PIECE_ENTRIES;
+		if (!v->used_pieces[at / EXFAT_PIECE_ENTRIES])
+			continue;
+		size_t bytes = (size_t)n * EXFAT_FAT_ENTRY_BYTES;
+		rc = exfat_read(v, piece, bytes, fat + at * EXFAT_FAT_ENTRY_BYTES, e);
+		if (rc == 0 && linked)
+			claim_linked(v, rd_from(piece, bytes), bad);
+		else if (rc == 0)
+			rc = collect_bad(rd_from(piece, bytes), at, bad, e);
+	}
+	free(piece);
+	return rc;
+}
+
+static int
+report_bad(struct exfat *v, struct rangeset *bad, struct skip_sink *sink, struct err *e)
+{
+	for (size_t i = 0; i < rangeset_count(bad); i++) {
+		struct range r = rangeset_get(bad, i);
+		uint64_t to, end = range_end(r) - EXFAT_FIRST_CLUSTER;
+		for (uint64_t at = r.off - EXFAT_FIRST_CLUSTER; at < end; at = to) {
+			at = bits_find(v->claimed, at, end, false);
+			to = bits_find(v->claimed, at, end, true);
+			if (at < to && exfat_skip(v, sink, at, to, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* What the FAT marks as bad, and no file has. */
+int
+exfat_scan_bad(struct exfat *v, struct skip_sink *sink, struct err *e)
+{
+	struct rangeset bad;
+
+	rangeset_init(&bad);
+	int rc = scan_fat(v, &bad, false, e);
+	bool any = rangeset_count(&bad) > 0;
+	if (rc == 0 && any)
+		rc = exfat_read_dirs(v, SIZE_MAX, e);
+	if (rc == 0 && any)
+		rc = scan_fat(v, &bad, true, e);
+	if (rc == 0 && !v->strangers)
+		rc = report_bad(v, &bad, sink, e);
+	rangeset_free(&bad);
+	return rc;
+}

@@ -1,0 +1,81 @@
+/* fat_impl.h: what the files of the FAT module share; for them only.
+ *
+ *	fat_boot.c: parameters and state → fat.c: the table → fat_root.c: is the
+ *	root directory what it should be?
+ */
+#ifndef FSMODS_FAT_FAT_IMPL_H
+#define FSMODS_FAT_FAT_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "common/disk/range.h"
+
+enum {
+	FAT_BOOT_BYTES = 512,
+	FAT_ENTRY_BYTES = 32, /* of a directory */
+	FAT_FIRST_CLUSTER = 2,
+};
+
+#define FAT_FREE_UNKNOWN UINT32_MAX
+
+/* The boot sector's own words. */
+struct fat_boot {
+	uint32_t sector_bytes;
+	uint32_t cluster_sectors;
+	uint32_t reserved_sectors;
+	uint32_t fats;
+	uint32_t root_entries;
+	uint32_t total16, total32;
+	uint32_t media;
+	uint32_t fat_sectors16, fat_sectors32;
+	/* The rest is FAT32's only. */
+	uint32_t version;
+	uint32_t root_cluster;
+	uint32_t info_sector;
+	uint32_t backup_sector;
+};
+
+struct fat {
+	struct disk *disk;
+	struct range part;
+	struct fat_boot boot;
+	uint8_t raw[FAT_BOOT_BYTES];
+	unsigned width; /* 12, 16, 32 */
+	/* In the filesystem's sectors. */
+	uint64_t total, fat_sectors, data_at;
+	uint64_t clusters;
+};
+
+/* What the table says; bit and number 0 are cluster 0, which does not exist. */
+struct fat_table {
+	uint8_t *skip;   /* free or bad */
+	uint8_t *linked; /* another cluster leads here */
+	uint64_t free, bad;
+};
+
+/* fat_boot.c */
+
+/* Bytes of the partition. */
+int fat_read(const struct fat *, void *buf, size_t len, uint64_t off, struct err *);
+/* Of a volume whose disk and partition are set: its boot sector.  1, 0 it has none of
+ * FAT, -1. */
+int fat_read_boot(struct fat *, struct err *);
+/* After that: how it is laid out.  Fails, with the reason, unless it is clean, of a
+ * known kind and like the backup of its boot sector. */
+int fat_measure(struct fat *, struct err *);
+/* Bytes of one copy of the table that say anything. */
+uint64_t fat_table_bytes(const struct fat *);
+/* FSInfo's count of free clusters, FAT_FREE_UNKNOWN when there is none. */
+int fat_read_free(const struct fat *, uint32_t *free, struct err *);
+/* Its first byte in the partition. */
+uint64_t fat_cluster_at(const struct fat *, uint64_t cluster);
+
+/* fat_root.c: the root directory (of FAT32, its first cluster) proves that clusters
+ * are where they are thought to be; marks what it leads to. */
+int fat_check_root(const struct fat *, struct fat_table *, struct err *);
+
+#endif /* FSMODS_FAT_FAT_IMPL_H */

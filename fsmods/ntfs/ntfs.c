@@ -1,0 +1,381 @@
+/* ntfs.c: NTFS through a small reader of its own (ntfs_impl.h).
+ *
+ * Skipped: clusters that $Bitmap calls free, the data of pagefile.sys and
+ * swapfile.sys, bad clusters, and hiberfil.sys, of which the first 4 KiB become
+ * zeros, so that Windows does not resume from it.  What lies behind the last
+ * whole cluster is kept: the backup boot sector is there.
+ * Shadow copies are not cared for: the user is told.
+ * Kept whole: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
+ * $Bitmap calls free what its own files occupy.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsmods/fsmod.h"
+#include "fsmods/ntfs/ntfs_impl.h"
+
+enum {
+	BITMAP_PIECE_BYTES = 1 << 20,
+	HIBER_HEADER_BYTES = 4096,
+	HIBER_HEADER_SECTORS = HIBER_HEADER_BYTES / SECTOR_BYTES,
+};
+
+/* Everything found, before any of it goes to the sink. */
+struct findings {
+	struct rangeset free, own, skip; /* clusters */
+	struct rangeset zero;            /* sectors */
+};
+
+/* NTFS's own streams: $Bitmap must not call any of their clusters free. */
+static const struct own_stream {
+	unsigned record;
+	uint32_t type;
+	const char *name;
+} own_streams[] = {
+	{ NTFS_MFT, NTFS_AT_DATA, "" },
+	{ NTFS_MFT, NTFS_AT_BITMAP, "" },
+	{ NTFS_MIRROR, NTFS_AT_DATA, "" },
+	{ NTFS_LOG, NTFS_AT_DATA, "" },
+	{ NTFS_ATTRDEF, NTFS_AT_DATA, "" },
+	{ NTFS_ROOT, NTFS_AT_INDEX_ALLOCATION, "$I30" },
+	{ NTFS_BITMAP, NTFS_AT_DATA, "" },
+	{ NTFS_BOOT, NTFS_AT_DATA, "" },
+	{ NTFS_SECURE, NTFS_AT_DATA, "$SDS" },
+	{ NTFS_SECURE, NTFS_AT_INDEX_ALLOCATION, "$SDH" },
+	{ NTFS_SECURE, NTFS_AT_INDEX_ALLOCATION, "$SII" },
+	{ NTFS_UPCASE, NTFS_AT_DATA, "" },
+};
+
+/* The clusters of a stream of a record, if there is one. */
+static int
+add_clusters(const struct ntfs *v, const struct ntfs_record *m, uint32_t type,
+    const char *name, struct rangeset *set, struct err *e)
+{
+	struct ntfs_stream s;
+	int rc = ntfs_stream_open(v, m, type, name, &s, e);
+
+	if (rc == 1)
+		rc = ntfs_stream_clusters(&s, set, e);
+	ntfs_stream_close(&s);
+	return rc;
+}
+
+static int
+find_own(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+{
+	for (size_t i = 0; i < sizeof own_streams / sizeof own_streams[0]; i++) {
+		const struct own_stream *o = &own_streams[i];
+		if (ntfs_record_read(v, o->record, m, e) != 0 ||
+		    add_clusters(v, m, o->type, o->name, &f->own, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+find_bad(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+{
+	if (ntfs_record_read(v, NTFS_BADCLUS, m, e) != 0)
+		return -1;
+	return add_clusters(v, m, NTFS_AT_DATA, "$Bad", &f->skip, e);
+}
+
+/* The runs of clear bits of one piece; `first` is the cluster of its first bit. */
+static int
+add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n,
+    struct rangeset *free_clusters, struct err *e)
+{
+	uint64_t start = 0, i = 0;
+	bool in_run = false;
+
+	while (i < n) {
+		uint8_t byte = bits[i / 8];
+		if (i % 8 == 0 && n - i >= 8 && byte == (in_run ? 0x00 : 0xff)) {
+			i += 8;
+			continue;
+		}
+		bool clear = !(byte >> i % 8 & 1);
+		if (clear && !in_run)
+			start = i;
+		if (!clear && in_run &&
+		    rangeset_add(free_clusters,
+			(struct range){ first + start, i - start }, e) != 0)
+			return -1;
+		in_run = clear;
+		i++;
+	}
+	return in_run ? rangeset_add(free_clusters,
+			    (struct range){ first + start, n - start }, e)
+	              : 0;
+}
+
+static int
+read_bitmap(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
+    struct err *e)
+{
+	uint64_t bytes = (v->clusters + 7) / 8;
+	uint8_t *piece = malloc(BITMAP_PIECE_BYTES);
+	int rc = piece == NULL      ? err_nomem(e, "$Bitmap")
+	         : s->valid < bytes ? err_set(e, ERR_FORMAT, "$Bitmap is too short")
+	                            : 0;
+
+	for (uint64_t at = 0; rc == 0 && at < bytes; at += BITMAP_PIECE_BYTES) {
+		size_t n = bytes - at < BITMAP_PIECE_BYTES ? (size_t)(bytes - at)
+		                                           : BITMAP_PIECE_BYTES;
+		uint64_t left = v->clusters - at * 8;
+		rc = ntfs_stream_read(v, s, piece, n, at, e);
+		if (rc == 0)
+			rc = add_clear_bits(
+			    piece, at * 8, left < n * 8 ? left : n * 8, &f->free, e);
+	}
+	free(piece);
+	return rc;
+}
+
+static int
+find_free(
+    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+{
+	struct ntfs_stream s;
+
+	if (ntfs_record_read(v, NTFS_BITMAP, m, e) != 0)
+		return -1;
+	int rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &s, e);
+	if (rc >= 0)
+		rc = rc == 1 ? read_bitmap(v, &s, f, e)
+		             : err_set(e, ERR_FORMAT, "there is no $Bitmap");
+	ntfs_stream_close(&s);
+	return rc;
+}
+
+/* A header of zeros or one that says "woken" is of a system that runs or was
+ * shut down; whatever else it says, somebody may want to resume. */
+static int
+check_hibernation(const struct ntfs *v, const struct ntfs_stream *s, struct err *e)
+{
+	static const uint8_t zeros[HIBER_HEADER_BYTES];
+	uint8_t head[HIBER_HEADER_BYTES] = { 0 };
+	size_t n = s->bytes < sizeof head ? (size_t)s->bytes : sizeof head;
+
+	if (ntfs_stream_read(v, s, head, n, 0, e) != 0)
+		return err_ctx(e, "hiberfil.sys");
+	if (memcmp(head, zeros, sizeof head) == 0 || memcmp(head, "wake", 4) == 0 ||
+	    memcmp(head, "WAKE", 4) == 0)
+		return 0;
+	return err_set(
+	    e, ERR_REFUSED, "Windows is hibernated, or was shut down for a fast start");
+}
+
+/* All of hiberfil.sys; the sectors of its header are to be zeros. */
+static int
+add_hiberfil(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
+    struct err *e)
+{
+	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
+
+	for (size_t i = 0; i < s->nruns && s->runs[i].vcn * each < HIBER_HEADER_SECTORS;
+	     i++) {
+		const struct ntfs_run *r = &s->runs[i];
+		uint64_t left = HIBER_HEADER_SECTORS - r->vcn * each;
+		uint64_t n = r->len < left / each + 1 ? r->len * each : left;
+		if (r->lcn != NTFS_HOLE &&
+		    rangeset_add(&f->zero,
+			(struct range){ r->lcn * each, n < left ? n : left }, e) != 0)
+			return -1;
+	}
+	return ntfs_stream_clusters(s, &f->skip, e);
+}
+
+/* A file of one name whose data is of no use elsewhere. */
+static int
+add_special(const struct ntfs *v, enum ntfs_special which, const struct ntfs_record *m,
+    struct findings *f, struct err *e)
+{
+	struct ntfs_stream s;
+	int rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &s, e);
+
+	if (rc == 1) {
+		rc = which == NTFS_HIBERFIL ? check_hibernation(v, &s, e) : 0;
+		if (rc == 0 && m->links == 1 && s.flags == 0 && !s.resident)
+			rc = which == NTFS_HIBERFIL
+			         ? add_hiberfil(v, &s, f, e)
+			         : ntfs_stream_clusters(&s, &f->skip, e);
+	}
+	ntfs_stream_close(&s);
+	return rc;
+}
+
+static int
+find_special(
+    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+{
+	struct ntfs_found found[NTFS_SPECIALS];
+
+	if (ntfs_root_find(v, found, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < NTFS_SPECIALS; i++) {
+		if (found[i].n == 0)
+			continue;
+		if (found[i].n > 1)
+			return err_set(e, ERR_FORMAT,
+			    "two files have the name of one of Windows's own");
+		if (ntfs_record_read(v, NTFS_REF_RECORD(found[i].ref), m, e) != 0)
+			return -1;
+		if (m->sequence != NTFS_REF_SEQUENCE(found[i].ref) || m->base != 0)
+			return err_set(e, ERR_FORMAT, "the root directory is stale");
+		if (add_special(v, i, m, f, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* No cluster of a is in b, which is left as it is. */
+static int
+check_disjoint(struct rangeset *a, struct rangeset *b, const char *what, struct err *e)
+{
+	struct rangeset both;
+
+	rangeset_init(&both);
+	int rc = rangeset_union(&both, a, e);
+	if (rc == 0)
+		rc = rangeset_intersect(&both, b, e);
+	if (rc == 0 && rangeset_count(&both) > 0)
+		rc = err_set(e, ERR_FORMAT, "cluster %" PRIu64 " is %s",
+		    rangeset_get(&both, 0).off, what);
+	rangeset_free(&both);
+	return rc;
+}
+
+static int
+find_all(const struct ntfs *v, struct findings *f, struct err *e)
+{
+	struct ntfs_record *m = malloc(sizeof *m);
+
+	if (m == NULL)
+		return err_nomem(e, "a record");
+	int rc = find_own(v, m, f, e);
+	if (rc == 0)
+		rc = find_bad(v, m, f, e);
+	if (rc == 0)
+		rc = find_special(v, m, f, e);
+	if (rc == 0)
+		rc = find_free(v, m, f, e);
+	if (rc == 0)
+		rc = check_disjoint(
+		    &f->own, &f->free, "metadata and, says $Bitmap, free", e);
+	if (rc == 0)
+		rc = check_disjoint(
+		    &f->skip, &f->free, "a file's and, says $Bitmap, free", e);
+	if (rc == 0)
+		rc = check_disjoint(&f->skip, &f->own, "a file's and metadata", e);
+	free(m);
+	return rc;
+}
+
+static struct range
+sectors_of(const struct ntfs *v, struct range clusters)
+{
+	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
+
+	return (struct range){ clusters.off * each, clusters.len * each };
+}
+
+static int
+report_skips(const struct ntfs *v, struct rangeset *clusters, struct skip_sink *sink,
+    struct err *e)
+{
+	for (size_t i = 0; i < rangeset_count(clusters); i++)
+		if (skip_add(sink, sectors_of(v, rangeset_get(clusters, i)), e) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+report(const struct ntfs *v, struct findings *f, struct skip_sink *sink, struct err *e)
+{
+	if (report_skips(v, &f->free, sink, e) != 0 ||
+	    report_skips(v, &f->skip, sink, e) != 0)
+		return -1;
+	for (size_t i = 0; i < rangeset_count(&f->zero); i++)
+		if (skip_zero(sink, rangeset_get(&f->zero, i), e) != 0)
+			return -1;
+	return 0;
+}
+
+/* The volume ends behind its backup boot sector, if that is where it should be. */
+static int
+find_end(const struct ntfs *v, struct skip_sink *sink, struct err *e)
+{
+	uint8_t boot[SECTOR_BYTES];
+
+	if (v->sectors >= v->part.len)
+		return 0;
+	if (disk_read(v->disk, boot, sizeof boot,
+		(v->part.off + v->sectors) * SECTOR_BYTES, e) != 0)
+		return -1;
+	/* A sector of the volume has 4 KiB at most. */
+	if (memcmp(boot + 3, "NTFS    ", 8) == 0)
+		skip_fs_end(sink, v->sectors + 4096 / SECTOR_BYTES);
+	return 0;
+}
+
+/* Windows makes them from free clusters, too.  They are no files, and every capture
+ * of a Windows disk would be one of all of it. */
+static int
+warn_of_shadows(const struct ntfs *v, struct skip_sink *sink, struct err *e)
+{
+	bool has;
+
+	if (ntfs_has_shadows(v, &has, e) != 0)
+		return -1;
+	if (has)
+		skip_warn(sink,
+		    "has shadow copies (restore points), which need clusters that are "
+		    "free and not stored: they will not be right on the target");
+	return 0;
+}
+
+static int
+ntfs_probe(struct disk *d, struct range part, struct err *e)
+{
+	struct ntfs v;
+
+	return ntfs_boot(&v, d, part, e);
+}
+
+static int
+ntfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct findings f;
+	struct ntfs v;
+	int rc = ntfs_boot(&v, d, part, e);
+
+	if (rc != 1)
+		return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "not NTFS");
+	memset(&f, 0, sizeof f);
+	rc = ntfs_open(&v, e);
+	if (rc == 0)
+		rc = ntfs_check_clean(&v, e);
+	if (rc == 0)
+		rc = find_all(&v, &f, e);
+	if (rc == 0)
+		rc = report(&v, &f, sink, e);
+	if (rc == 0)
+		rc = find_end(&v, sink, e);
+	if (rc == 0)
+		rc = warn_of_shadows(&v, sink, e);
+	ntfs_close(&v);
+	rangeset_free(&f.free);
+	rangeset_free(&f.own);
+	rangeset_free(&f.skip);
+	rangeset_free(&f.zero);
+	return rc;
+}
+
+const struct fsmod fsmod_ntfs = {
+	.name = "ntfs",
+	.title = "NTFS",
+	.probe = ntfs_probe,
+	.scan = ntfs_scan,
+};
