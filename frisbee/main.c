@@ -5,7 +5,7 @@
 #include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
-#include "common/install/rehearsal_report.h"
+#include "imageunzip/install/rehearsal_report.h"
 #include "common/wire/parity.h"
 #include "frisbee/doctor.h"
 #include "frisbee/loop.h"

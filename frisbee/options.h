@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/cli/cli.h"
-#include "common/install/install.h"
+#include "imageunzip/install/install.h"
 #include "common/cli/netopts.h"
 
 struct opts {

@@ -7,7 +7,7 @@
 #ifndef FRISBEE_PLANNER_H
 #define FRISBEE_PLANNER_H
 
-#include "common/install/install.h"
+#include "imageunzip/install/install.h"
 #include "common/wire/blockmap.h"
 
 /* What is known of the chunk in a buffer. */

@@ -20,8 +20,8 @@
 #ifndef FRISBEE_SINK_H
 #define FRISBEE_SINK_H
 
-#include "common/install/install.h"
-#include "common/install/rehearsal.h"
+#include "imageunzip/install/install.h"
+#include "imageunzip/install/rehearsal.h"
 #include "common/wire/blockmap.h"
 #include "common/base/mailbox.h"
 

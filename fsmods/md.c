@@ -1,7 +1,7 @@
 /* md.c: superblocks of Linux RAID, found and moved.
  *
  * foreign.c asks whether a partition is a member, ending.c where the metadata at the
- * end of one begins, common/install/tail.c moves it.  It keeps nothing, so any thread
+ * end of one begins, imageunzip/install/tail.c moves it.  It keeps nothing, so any thread
  * may call it. */
 #include "fsmods/md.h"
 

@@ -5,7 +5,7 @@
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
-#include "common/install/reloc.h"
+#include "imageunzip/install/reloc.h"
 #include "common/image/format/kind.h"
 #include "common/image/write/sigimage.h"
 #include "imagehash/compare.h"

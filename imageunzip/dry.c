@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/say.h"
-#include "common/install/rehearsal_report.h"
+#include "imageunzip/install/rehearsal_report.h"
 #include "common/image/read/sectors.h"
 
 void

@@ -3,7 +3,7 @@
 #define IMAGEUNZIP_DRY_H
 
 #include "common/base/err.h"
-#include "common/install/rehearsal.h"
+#include "imageunzip/install/rehearsal.h"
 #include "imageunzip/run.h"
 
 /* For the configuration: a line of the report. */

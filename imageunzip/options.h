@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/cli/cli.h"
-#include "common/install/install.h"
+#include "imageunzip/install/install.h"
 
 struct opts {
 	struct install_config install;

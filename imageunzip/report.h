@@ -3,7 +3,7 @@
 #define IMAGEUNZIP_REPORT_H
 
 #include "common/base/err.h"
-#include "common/install/install.h"
+#include "imageunzip/install/install.h"
 #include "imageunzip/run.h"
 
 /* Those that are due (-o, -O). */

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "common/cli/progress.h"
-#include "common/install/install.h"
+#include "imageunzip/install/install.h"
 #include "common/image/read/image.h"
 #include "imageunzip/options.h"
 

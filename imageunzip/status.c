@@ -5,7 +5,7 @@
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/disk.h"
-#include "common/install/head.h"
+#include "imageunzip/install/head.h"
 
 static int
 status_json(

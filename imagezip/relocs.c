@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-#include "common/install/reloc.h"
+#include "imageunzip/install/reloc.h"
 #include "common/image/write/packer.h"
 
 enum {

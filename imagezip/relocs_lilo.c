@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "common/base/rd.h"
-#include "common/install/lilo.h"
+#include "imageunzip/install/lilo.h"
 #include "imagezip/relocs.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* The state of an installation: any file, and what is asked of it. */
-#include "common/install/state.h"
+#include "imageunzip/install/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Whose the free space is, on disks of three partitions that adjoin or do not, with
  * chunks in any order and the image's table known before, between or after them: what is
  * free is filled, but for partitions of which no chunk stores anything. */
-#include "common/install/cover.h"
+#include "imageunzip/install/cover.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/install/search.h"
+#include "imageunzip/install/search.h"
 #include "common/image/read/imgtable.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"

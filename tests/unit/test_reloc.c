@@ -1,11 +1,11 @@
 /* Relocations byte by byte: addresses and tables of LILO, labels to and fro, and
  * what does not fit. */
-#include "common/install/reloc.h"
+#include "imageunzip/install/reloc.h"
 
 #include <string.h>
 
 #include "common/base/wr.h"
-#include "common/install/lilo.h"
+#include "imageunzip/install/lilo.h"
 #include "tests/t.h"
 
 static const struct range slice = { 1000, 5000 };

@@ -1,6 +1,6 @@
 /* The state of an installation: what was flushed is found again, whatever the
  * last write did; and the mark. */
-#include "common/install/state.h"
+#include "imageunzip/install/state.h"
 
 #include <stdio.h>
 #include <string.h>

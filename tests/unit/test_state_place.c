@@ -1,6 +1,6 @@
 /* Where the state of an installation may lie on its own target: only in space that
  * is free for certain. */
-#include "common/install/place.h"
+#include "imageunzip/install/place.h"
 
 #include <stdlib.h>
 #include <string.h>

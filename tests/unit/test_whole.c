@@ -1,6 +1,6 @@
 /* The view of a target with its head: what is read and written through it, across both
  * of the head's borders; nothing of the head reaches the disk before its time. */
-#include "common/install/whole.h"
+#include "imageunzip/install/whole.h"
 
 #include <string.h>
 

@@ -1,0 +1,245 @@
+/* Where partitions are, by the partition table and the disklabels.  The installation
+ * asks twice: its feeding thread when chunk 0 comes, and at the end, when all threads
+ * are gone. */
+#include "imageunzip/install/areas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/bsdlabel.h"
+#include "common/disk/ptable.h"
+#include "imageunzip/install/beginning.h"
+
+enum {
+	FIRST_CAP = 16,
+	TYPE_FREEBSD = 0xa5,
+	TYPE_OPENBSD = 0xa6,
+	TYPE_NETBSD = 0xa9,
+};
+
+void
+areas_init(struct areas *s)
+{
+	*s = (struct areas){ 0 };
+}
+
+void
+areas_free(struct areas *s)
+{
+	free(s->a);
+	areas_init(s);
+}
+
+int
+areas_add(struct areas *s, struct area a, struct err *e)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap == 0 ? FIRST_CAP : 2 * s->cap;
+		struct area *more = reallocarray(s->a, cap, sizeof *more);
+		if (more == NULL)
+			return err_nomem(e, "list of partitions");
+		s->a = more;
+		s->cap = cap;
+	}
+	s->a[s->n++] = a;
+	return 0;
+}
+
+/* The boot area of a slice is nobody's inside it: the label lies there.  Swap that the
+ * label calls swap is left out of images because nothing in it is worth anything, so it
+ * is no area: it is free space, as all programs take it. */
+static int
+add_inside(struct areas *s, struct disk *d, struct range slice, struct rangeset *stored,
+    struct err *e)
+{
+	struct bsdlabel l;
+	struct err why;
+
+	if (bsdlabel_read(&l, d, slice, &why) != 0)
+		return 0; /* nothing inside it can have been left out */
+	for (unsigned i = 0; i < l.nparts; i++) {
+		struct range r = range_clip(
+		    l.parts[i].sectors, BSDLABEL_BOOT_SECTORS, UINT64_MAX);
+		r.off += slice.off;
+		struct area a = { .sectors = r,
+			.inside = true,
+			.some = stored != NULL && rangeset_touches(stored, r) };
+		if (l.parts[i].type != BSDLABEL_SWAP && r.len != 0 &&
+		    areas_add(s, a, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What has no table. */
+static int
+add_whole(struct areas *s, struct disk *d, struct range all, struct rangeset *stored,
+    struct err *e)
+{
+	struct area a = { .sectors = all,
+		.some = stored != NULL && rangeset_touches(stored, all) };
+
+	return areas_add(s, a, e) == 0 ? add_inside(s, d, all, stored, e) : -1;
+}
+
+/* A label that cannot be read makes the partition at `at` an unsure one, if it may have
+ * one. */
+static int
+look_inside(struct areas *s, size_t at, struct disk *d, bool may_have,
+    struct rangeset *stored, struct err *e)
+{
+	struct range slice = s->a[at].sectors;
+	struct err why;
+	int found = bsdlabel_found(d, slice, &why);
+
+	if (found == 1)
+		return add_inside(s, d, slice, stored, e);
+	s->a[at].unsure = found < 0 && may_have;
+	return 0;
+}
+
+/* What the image says of partition `number`, as "2:ext4"; the description can be cut. */
+static bool
+described_as_label(const char *filesystems, unsigned number)
+{
+	char key[16], *end;
+	size_t n = (size_t)snprintf(key, sizeof key, "%u:", number);
+
+	for (const char *p = filesystems; p != NULL; p = strchr(p, ' ')) {
+		p += *p == ' ';
+		if (strtoul(p, &end, 10) == number && strncmp(p, key, n) == 0)
+			return strncmp(p + n, "bsdlabel", 8) == 0;
+	}
+	return true;
+}
+
+bool
+areas_may_have_label(const struct partition *p, const char *filesystems)
+{
+	bool typed = p->mbr_type == TYPE_FREEBSD || p->mbr_type == TYPE_OPENBSD ||
+	             p->mbr_type == TYPE_NETBSD;
+
+	return filesystems != NULL
+	           ? typed || described_as_label(filesystems, p->number)
+	           : typed;
+}
+
+static int
+add_table(struct areas *s, const struct ptable *pt, struct disk *d,
+    struct rangeset *stored, const char *filesystems, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < pt->nparts; i++) {
+		const struct partition *p = &pt->parts[i];
+		struct area a = { .sectors = p->sectors,
+			.number = p->number,
+			.some = stored != NULL && rangeset_touches(stored, p->sectors) };
+		rc = areas_add(s, a, e);
+		/* What was left out is not looked at. */
+		if (rc == 0 && (stored == NULL || a.some))
+			rc = look_inside(s, s->n - 1, d,
+			    stored != NULL || areas_may_have_label(p, filesystems),
+			    stored, e);
+	}
+	return rc;
+}
+
+static int
+read_table(struct areas *s, struct disk *d, unsigned sector_bytes,
+    struct rangeset *stored, const char *filesystems, struct err *e)
+{
+	unsigned own = disk_sector_bytes(d);
+	struct ptable pt;
+	struct err why;
+
+	if (sector_bytes != 0)
+		disk_set_sector_bytes(d, sector_bytes);
+	int rc = ptable_read(&pt, d, &why);
+	disk_set_sector_bytes(d, own);
+	if (rc != 0)
+		return 0;
+	struct range all = { 0, disk_size_bytes(d) / SECTOR_BYTES };
+	int added = pt.nparts > 0 ? add_table(s, &pt, d, stored, filesystems, e)
+	                          : add_whole(s, d, all, stored, e);
+	ptable_free(&pt);
+	return added == 0 ? 1 : -1;
+}
+
+int
+areas_of_disk(struct areas *s, struct disk *d, struct range within,
+    unsigned sector_bytes, struct rangeset *stored, struct err *e)
+{
+	if (within.len != 0)
+		return add_whole(s, d, within, stored, e) == 0 ? 1 : -1;
+	return read_table(s, d, sector_bytes, stored, NULL, e);
+}
+
+int
+areas_of_image(struct areas *s, const struct chunk *c, const void *bytes, bool whole,
+    uint64_t disk_bytes, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = beginning_pread };
+	const struct ext_image *i = c->ext.has_image ? &c->ext.image : NULL;
+	struct beginning *b;
+	struct disk *d;
+	struct err none;
+
+	if (i != NULL && i->source_bytes != 0)
+		disk_bytes = i->source_bytes;
+	if (beginning_of(&b, c, bytes, e) != 0)
+		return -1;
+	/* A file: then a table in sectors of 4096 is looked for, too. */
+	int rc = disk_open_ops(&d, "the image's partition table", DISK_FILE, disk_bytes,
+	    &ops, b, e);
+	if (rc == 0) {
+		struct range all = { 0, disk_bytes / SECTOR_BYTES };
+		rc = whole ? read_table(s, d,
+				 i != NULL && i->kind == EXT_KIND_DISK ? i->sector_bytes
+								       : 0,
+				 NULL, i != NULL ? i->filesystems : NULL, e)
+		           : areas_of_disk(s, d, all, 0, NULL, e);
+		disk_close(d, &none);
+	}
+	beginning_free(b);
+	return rc;
+}
+
+void
+areas_grow_last(struct areas *s, uint64_t end)
+{
+	struct area *last = NULL;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->a[i].number != 0 &&
+		    (last == NULL ||
+			range_end(s->a[i].sectors) > range_end(last->sectors)))
+			last = &s->a[i];
+	if (last != NULL && range_end(last->sectors) < end)
+		last->more = end - range_end(last->sectors);
+}
+
+void
+areas_note(struct areas *s, struct range stored)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct range r = s->a[i].sectors;
+		s->a[i].some |= range_clip(stored, r.off, range_end(r)).len != 0;
+	}
+}
+
+int
+areas_left_out(
+    const struct areas *s, bool unsure, struct rangeset *out, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		if (!s->a[i].some || (unsure && s->a[i].unsure))
+			rc = rangeset_add(out,
+			    (struct range){ s->a[i].sectors.off,
+				s->a[i].sectors.len + s->a[i].more },
+			    e);
+	return rc;
+}

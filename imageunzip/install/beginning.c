@@ -1,0 +1,83 @@
+#include "imageunzip/install/beginning.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEGINNING_SECTORS = BEGINNING_BYTES / SECTOR_BYTES };
+
+struct beginning {
+	const struct ndz_header *h;
+	unsigned region;
+	uint64_t region_at; /* sectors of it that came */
+	bool has[BEGINNING_SECTORS], whole;
+	uint8_t bytes[BEGINNING_BYTES];
+};
+
+/* As many pieces of the chunk's data as are needed. */
+static int
+take_piece(void *arg, void *data, size_t n, struct err *e)
+{
+	struct beginning *b = arg;
+	const uint8_t *p = data;
+
+	for (; n >= SECTOR_BYTES; n -= SECTOR_BYTES, p += SECTOR_BYTES) {
+		struct range r = b->h->regions[b->region];
+		uint64_t sector = r.off + b->region_at;
+		b->whole = sector >= BEGINNING_SECTORS;
+		if (b->whole)
+			return err_set(e, ERR_CANCELLED, "that was enough");
+		memcpy(b->bytes + sector * SECTOR_BYTES, p, SECTOR_BYTES);
+		b->has[sector] = true;
+		if (++b->region_at == r.len) {
+			b->region++;
+			b->region_at = 0;
+		}
+	}
+	return 0;
+}
+
+int
+beginning_of(
+    struct beginning **out, const struct chunk *c, const void *bytes, struct err *e)
+{
+	struct beginning *b = calloc(1, sizeof *b);
+	struct decoder *dec = decoder_new();
+	int rc = -1;
+
+	if (b == NULL || dec == NULL) {
+		err_nomem(e, "the beginning of the disk");
+	} else if (chunk_check_digest(c, bytes, e) == 0) {
+		b->h = &c->h;
+		rc = chunk_pieces(c, bytes, dec, take_piece, b, e);
+		rc = rc == 0 || b->whole ? 0 : -1;
+	}
+	decoder_free(dec);
+	if (rc != 0)
+		free(b);
+	else
+		*out = b;
+	return rc;
+}
+
+void
+beginning_free(struct beginning *b)
+{
+	free(b);
+}
+
+ssize_t
+beginning_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	const struct beginning *b = ctx;
+	uint64_t first = off / SECTOR_BYTES, last = (off + len - 1) / SECTOR_BYTES;
+
+	for (uint64_t i = first; i <= last; i++)
+		if (i >= BEGINNING_SECTORS || !b->has[i]) {
+			errno = EIO;
+			return -1;
+		}
+	memcpy(buf, b->bytes + off, len);
+	return (ssize_t)len;
+}

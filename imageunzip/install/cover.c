@@ -1,0 +1,193 @@
+/* What chunks store is noted by the thread that feeds them, before the writing threads
+ * fill the space that they leave free. */
+#include "imageunzip/install/cover.h"
+
+void
+cover_init(struct cover *c)
+{
+	*c = (struct cover){ .asked = false };
+	pthread_mutex_init(&c->lock, NULL);
+	areas_init(&c->areas);
+	rangeset_init(&c->stored);
+	rangeset_init(&c->owed);
+}
+
+void
+cover_free(struct cover *c)
+{
+	pthread_mutex_destroy(&c->lock);
+	areas_free(&c->areas);
+	rangeset_free(&c->stored);
+	rangeset_free(&c->owed);
+}
+
+void
+cover_attach(struct cover *c, const struct target *t)
+{
+	const struct install_config *cfg = t->cfg;
+
+	c->asked = (cfg->zero || cfg->has_pattern || cfg->discard) && !t->fresh &&
+	           disk_seekable(t->disk);
+}
+
+bool
+cover_wants_table(struct cover *c, const struct ndz_header *h)
+{
+	return c->asked && !c->known && h->firstsect == 0;
+}
+
+static uint64_t
+area_bytes(const struct target *t)
+{
+	return t->room != UINT64_MAX ? t->room * SECTOR_BYTES
+	                             : disk_size_bytes(t->disk);
+}
+
+int
+cover_learn(struct cover *c, const struct target *t, const struct chunk *chunk,
+    const void *bytes, struct err *e)
+{
+	bool whole = t->slice.len == 0;
+
+	pthread_mutex_lock(&c->lock);
+	int rc = areas_of_image(&c->areas, chunk, bytes, whole, area_bytes(t), e);
+	if (rc == 1 && t->cfg->grow)
+		areas_grow_last(&c->areas, area_bytes(t) / SECTOR_BYTES);
+	for (size_t i = 0; rc == 1 && i < rangeset_count(&c->stored); i++)
+		areas_note(&c->areas, rangeset_get(&c->stored, i));
+	c->known = rc == 1;
+	pthread_mutex_unlock(&c->lock);
+	return rc < 0 ? -1 : 0;
+}
+
+int
+cover_learn_one(struct cover *c, const struct area *partition, struct err *e)
+{
+	pthread_mutex_lock(&c->lock);
+	int rc = areas_add(&c->areas, *partition, e);
+	c->known = rc == 0;
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+int
+cover_note(struct cover *c, struct range stored, struct err *e)
+{
+	pthread_mutex_lock(&c->lock);
+	int rc = rangeset_add(&c->stored, stored, e);
+	areas_note(&c->areas, stored);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+/* Of the gap, what can be filled now stays in it, and the rest is owed. */
+static int
+divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
+{
+	struct rangeset later;
+	int rc = 0;
+
+	rangeset_init(&later);
+	if (c->known)
+		rc = areas_left_out(&c->areas, true, &later, e);
+	else if (rangeset_count(gap) > 0)
+		rc = rangeset_add(&later, rangeset_get(gap, 0), e);
+	if (rc == 0)
+		rc = rangeset_intersect(&later, gap, e);
+	if (rc == 0)
+		rc = rangeset_minus(gap, &later, e);
+	if (rc == 0)
+		rc = rangeset_union(&c->owed, &later, e);
+	*owes |= rangeset_count(&later) > 0;
+	rangeset_free(&later);
+	return rc;
+}
+
+static int
+fill_all(struct target *t, struct rangeset *r, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < rangeset_count(r); i++)
+		rc = target_free_space(
+		    t, rangeset_get(r, i).off, range_end(rangeset_get(r, i)), e);
+	return rc;
+}
+
+int
+cover_fill(struct cover *c, struct target *t, uint64_t from, uint64_t to, bool *owes,
+    struct err *e)
+{
+	struct rangeset gap;
+
+	if (from >= to || !c->asked)
+		return target_free_space(t, from, to, e);
+	rangeset_init(&gap);
+	pthread_mutex_lock(&c->lock);
+	int rc = rangeset_add(&gap, (struct range){ from, to - from }, e);
+	if (rc == 0)
+		rc = divide(c, &gap, owes, e);
+	pthread_mutex_unlock(&c->lock);
+	if (rc == 0)
+		rc = fill_all(t, &gap, e);
+	rangeset_free(&gap);
+	return rc;
+}
+
+int
+cover_areas(struct cover *c, const struct target *t, struct disk *view,
+    unsigned sector_bytes, const struct ptable_change *grown, struct areas *s,
+    struct err *e)
+{
+	struct rangeset stored;
+
+	rangeset_init(&stored);
+	int rc = -1;
+	if (rangeset_add_shifted(&stored, &c->stored, t->slice.off, e) == 0)
+		rc = areas_of_disk(s, view, t->slice, sector_bytes, &stored, e);
+	for (size_t i = 0; grown != NULL && i < s->n; i++)
+		if (grown->grown != 0 && s->a[i].number == grown->grown)
+			s->a[i].more = grown->is_sectors - grown->was_sectors;
+	rangeset_free(&stored);
+	return rc;
+}
+
+/* What no chunk answers for, behind the last one, is free like what they leave free. */
+static int
+add_behind(struct rangeset *rest, const struct target *t, struct err *e)
+{
+	uint64_t end = t->covered_end;
+
+	if (t->slice.len != 0 || t->room == UINT64_MAX || end >= t->room)
+		return 0;
+	return rangeset_add(rest, (struct range){ end, t->room - end }, e);
+}
+
+int
+cover_fill_rest(struct cover *c, struct target *t, struct rangeset *left,
+    uint64_t *passed, struct err *e)
+{
+	struct rangeset there;
+
+	*passed = 0;
+	if (!c->asked)
+		return 0;
+	rangeset_init(&there);
+	uint64_t owed = rangeset_total(&c->owed);
+	/* Where they will be filled, in sectors of the disk. */
+	int rc = rangeset_add_shifted(&there, &c->owed, t->slice.off, e);
+	if (rc == 0)
+		rc = rangeset_minus(&there, left, e);
+	*passed = owed - rangeset_total(&there);
+	if (rc == 0)
+		rc = add_behind(&there, t, e);
+	if (rc == 0)
+		rc = rangeset_minus(&there, left, e);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&there); i++) {
+		struct range r = rangeset_get(&there, i);
+		uint64_t from = r.off - t->slice.off;
+		rc = target_free_space(t, from, from + r.len, e);
+	}
+	rangeset_free(&there);
+	return rc;
+}

@@ -1,0 +1,280 @@
+#include "imageunzip/install/finish.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/disk/ptable.h"
+#include "imageunzip/install/beginning.h"
+#include "imageunzip/install/stale.h"
+#include "imageunzip/install/whole.h"
+
+enum { SENTENCE_BYTES = 400 };
+
+static void
+tell(const struct target *t, const char *sentence)
+{
+	if (t->cfg->say != NULL)
+		t->cfg->say(sentence);
+}
+
+static void
+tell_change(const struct target *t, const struct ptable_change *done, bool dry)
+{
+	char sentence[SENTENCE_BYTES], was[32], is[32];
+
+	if (done->moved)
+		tell(t, dry ? "the partition table would be made to fit the disk"
+			    : "the partition table was made to fit the disk");
+	if (done->grown == 0)
+		return;
+	snprintf(sentence, sizeof sentence,
+	    "partition %u %s from %" PRIu64 " sectors (%s) to %" PRIu64
+	    " (%s); its filesystem %s: resize2fs, xfs_growfs, \"btrfs "
+	    "filesystem resize\", "
+	    "ntfsresize or pvresize",
+	    done->grown, dry ? "would grow" : "grew", done->was_sectors,
+	    cli_human_bytes(done->was_sectors * SECTOR_BYTES, was, sizeof was),
+	    done->is_sectors,
+	    cli_human_bytes(done->is_sectors * SECTOR_BYTES, is, sizeof is),
+	    dry ? "would not" : "did not");
+	tell(t, sentence);
+}
+
+/* The sectors that the table was made for; is it to be made to fit? */
+static bool
+wants_fit(const struct target *t, unsigned table_sector_bytes, unsigned *from)
+{
+	unsigned own = disk_sector_bytes(t->disk);
+
+	*from = table_sector_bytes != 0 ? table_sector_bytes : own;
+	return t->cfg->fix_gpt || t->cfg->grow ||
+	       (t->cfg->convert && disk_kind(t->disk) == DISK_BLOCK && *from != own);
+}
+
+static ssize_t
+write_nothing(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	(void)ctx, (void)buf, (void)off;
+	return (ssize_t)len;
+}
+
+static ssize_t
+view_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct err why;
+	ssize_t n = disk_read_upto(ctx, buf, len, off, &why);
+
+	if (n < 0)
+		errno = EIO;
+	return n;
+}
+
+/* What would ptable_fit() do to a disk as large as the target that reads like this? */
+static int
+try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned from,
+    bool grow, struct ptable_change *done, struct err *e)
+{
+	struct disk *d;
+	struct err none;
+
+	if (disk_open_ops(&d, disk_name(t->disk), disk_kind(t->disk),
+		disk_size_bytes(t->disk), ops, ctx, e) != 0)
+		return -1;
+	disk_set_sector_bytes(d, disk_sector_bytes(t->disk));
+	int rc = ptable_fit(d, from, grow, done, e);
+	disk_close(d, &none);
+	return rc;
+}
+
+/* A table that is not in this chunk, or is wrong, is seen to when it is on the disk. */
+static int
+check_fit(const struct target *t, struct beginning *b, unsigned from, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = beginning_pread,
+		.pwrite = write_nothing };
+	struct ptable_change done;
+	struct err why;
+
+	if (try_fit(t, &ops, b, from, t->cfg->grow, &done, &why) == 0 ||
+	    why.kind != ERR_UNSUPPORTED)
+		return 0;
+	*e = why;
+	return err_ctx(e, "the partition table could not be made to fit");
+}
+
+/* The table as it stands in the view, and as it will be. */
+static bool
+forecast(const struct target *t, struct disk *view, unsigned from, bool grow,
+    struct ptable_change *done)
+{
+	static const struct disk_ops ops = { .pread = view_pread,
+		.pwrite = write_nothing };
+	struct err why;
+
+	return t->slice.len == 0 && !t->fresh && disk_seekable(view) &&
+	       try_fit(t, &ops, view, from, grow, done, &why) == 0;
+}
+
+int
+finish_check(const struct target *t, const struct chunk *c, const void *bytes,
+    unsigned table_sector_bytes, struct err *e)
+{
+	struct beginning *b;
+	unsigned from;
+
+	if (c->h.firstsect != 0 || t->fresh || t->slice.len != 0 ||
+	    !wants_fit(t, table_sector_bytes, &from))
+		return 0;
+	if (beginning_of(&b, c, bytes, e) != 0)
+		return -1;
+	int rc = check_fit(t, b, from, e);
+	beginning_free(b);
+	return rc;
+}
+
+/* A GPT without its backup works, until something looks for it. */
+static void
+hint_backup(const struct target *t, struct disk *view, unsigned from)
+{
+	struct ptable_change done;
+
+	if (forecast(t, view, from, false, &done) && done.moved)
+		tell(t, "the disk is larger than that of the image, so the backup of "
+			"its GPT is not at the end of the disk: --fix-gpt moves it "
+			"there, and --grow enlarges the last partition, too");
+}
+
+static int
+fit_table(const struct finish *f, struct disk *view, struct err *e)
+{
+	const struct target *t = f->target;
+	struct ptable_change done;
+	unsigned from;
+
+	if (t->slice.len != 0)
+		return 0;
+	if (!wants_fit(t, f->sector_bytes, &from)) {
+		hint_backup(t, view, from);
+		return 0;
+	}
+	if (ptable_fit(view, from, t->cfg->grow, &done, e) != 0)
+		return err_ctx(e, "the partition table could not be made to fit");
+	tell_change(t, &done, f->dry);
+	return 0;
+}
+
+/* Free space of a partition that may be the image's: chunks of an earlier run, which are
+ * not looked at again, may have stored something there. */
+static void
+warn_passed(const struct target *t, uint64_t passed)
+{
+	char sentence[SENTENCE_BYTES], size[32];
+
+	if (passed == 0 || t->cfg->warn == NULL)
+		return;
+	snprintf(sentence, sizeof sentence,
+	    "%s of free space keep their old bytes: they lie in partitions of which the "
+	    "chunks of this run store nothing, and those of the run before are not known",
+	    cli_human_bytes(passed * SECTOR_BYTES, size, sizeof size));
+	t->cfg->warn(sentence);
+}
+
+static int
+wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
+    struct rangeset *left, unsigned *wiped, struct err *e)
+{
+	const struct target *t = f->target;
+	const struct head *h = &t->head;
+	struct rangeset stored;
+	struct stale s = { .disk = view,
+		.slice = t->slice,
+		.stored = &stored,
+		.areas = areas,
+		.left = left,
+		.sector_bytes = disk_sector_bytes(t->disk),
+		.did = f->dry ? "would wipe" : "wiped",
+		.say = t->cfg->say };
+
+	if (h->on)
+		s.head = (struct range){ h->at / SECTOR_BYTES, HEAD_SECTORS };
+	rangeset_init(&stored);
+	int rc = rangeset_add_shifted(&stored, &f->cover->stored, t->slice.off, e);
+	if (rc == 0)
+		rc = stale_wipe(&s, e);
+	*wiped = s.wiped;
+	rangeset_free(&stored);
+	return rc;
+}
+
+/* What is the image's is filled and searched, and nothing else. */
+static int
+see_to_free_space(
+    const struct finish *f, struct disk *view, unsigned *wiped, struct err *e)
+{
+	struct target *t = f->target;
+	bool wipe = f->known && f->ours && !t->cfg->keep_stale && !t->fresh &&
+	            disk_seekable(t->disk);
+	struct ptable_change grown = { .moved = false };
+	struct rangeset left;
+	struct areas areas;
+	uint64_t passed = 0;
+	unsigned from;
+
+	if (!wipe && !f->cover->asked)
+		return 0;
+	areas_init(&areas);
+	rangeset_init(&left);
+	if (!wants_fit(t, f->sector_bytes, &from) ||
+	    !forecast(t, view, from, t->cfg->grow, &grown))
+		grown.grown = 0;
+	int rc = cover_areas(f->cover, t, view, f->sector_bytes, &grown, &areas, e);
+	/* Of a table that cannot be read nobody knows what was left out; and where free
+	 * space is to be filled nothing would be left to wipe. */
+	wipe &= rc == 1 && !(f->dry && (t->cfg->zero || t->cfg->has_pattern));
+	if (rc == 1)
+		rc = areas_left_out(&areas, true, &left, e);
+	if (rc == 0 && !f->dry)
+		rc = cover_fill_rest(f->cover, t, &left, &passed, e);
+	if (rc == 0 && !f->known)
+		warn_passed(t, passed);
+	if (rc == 0 && wipe)
+		rc = wipe_stale(f, view, &areas, &left, wiped, e);
+	areas_free(&areas);
+	rangeset_free(&left);
+	return rc;
+}
+
+int
+finish_target(const struct finish *f, unsigned *stale_wiped, struct err *e)
+{
+	struct target *t = f->target;
+	struct whole w;
+	int rc = whole_open(&w, t, e);
+
+	if (rc != 0)
+		return -1;
+	if (t->cfg->part_type != 0)
+		rc = ptable_set_type(w.disk, (unsigned)t->cfg->slice,
+		    (unsigned)t->cfg->part_type, e);
+	if (rc == 1) { /* scripts name MBR types for GPT disks, too */
+		if (t->cfg->warn != NULL)
+			t->cfg->warn(e->text);
+		rc = 0;
+	}
+	if (rc == 0)
+		rc = see_to_free_space(f, w.disk, stale_wiped, e);
+	if (rc == 0)
+		rc = fit_table(f, w.disk, e);
+	return whole_close(&w, rc, e);
+}
+
+void
+finish_tell_kernel(const struct target *t)
+{
+	struct err note;
+
+	if (t->cfg->slice == 0 && disk_reread_partitions(t->disk, &note) != 0 &&
+	    t->cfg->warn != NULL)
+		t->cfg->warn(note.text);
+}

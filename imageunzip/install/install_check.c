@@ -1,0 +1,134 @@
+/* What is refused of a chunk before its data is looked at. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "imageunzip/install/finish.h"
+#include "imageunzip/install/install_impl.h"
+#include "imageunzip/install/job.h"
+#include "imageunzip/install/reloc.h"
+#include "imageunzip/install/tail.h"
+
+static int
+check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
+{
+	for (unsigned i = 0; i < h->nrelocs; i++) {
+		const struct ndz_reloc *r = &h->relocs[i];
+		bool known = reloc_known(r);
+		if (!known && !in->warned_type && in->cfg.warn != NULL) {
+			char text[WARNING_BYTES];
+			snprintf(text, sizeof text,
+			    "relocations of type %u are not known and left out",
+			    r->type);
+			in->cfg.warn(text);
+			in->warned_type = true;
+		}
+		if (known && r->type != NDZ_RELOC_NONE &&
+		    r->type != NDZ_RELOC_GPT_FIX && reloc_at(h, r) == UINT64_MAX)
+			return err_set(e, ERR_FORMAT,
+			    "a relocation at sector %" PRIu64 ", whose data is "
+			    "not in the chunk",
+			    r->sector);
+	}
+	return 0;
+}
+
+/* What a delta does not store is its base's, on the disk already. */
+static int
+check_delta(const struct install *in, const struct ext *x, struct err *e)
+{
+	const struct target *t = &in->target;
+
+	if (!ext_is_delta(x))
+		return 0;
+	if (in->cfg.zero || in->cfg.has_pattern || in->cfg.discard)
+		return err_set(e, ERR_REFUSED,
+		    "is of a delta image: filling or discarding what it does "
+		    "not store would wipe out its base");
+	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
+		return err_set(e, ERR_REFUSED,
+		    "is of a delta image, which goes only onto what its base "
+		    "was installed to; imagedelta --onto makes a whole image of both");
+	return 0;
+}
+
+/* A partition table counts in sectors of its disk. */
+static int
+check_sectors(struct install *in, const struct ext_image *i, struct err *e)
+{
+	struct disk *d = in->target.disk;
+
+	in->sector_bytes = i->kind == EXT_KIND_DISK ? i->sector_bytes : 0;
+	if (i->kind != EXT_KIND_DISK || in->target.slice.len != 0 || in->cfg.convert ||
+	    disk_kind(d) != DISK_BLOCK || i->sector_bytes == disk_sector_bytes(d))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: has sectors of %u bytes, and the disk of the image of %u: "
+	    "--convert rewrites its partition table",
+	    disk_name(d), disk_sector_bytes(d), i->sector_bytes);
+}
+
+int
+install_learn_tail(struct install *in, const struct tail *x, struct err *e)
+{
+	/* One partition has none. */
+	if (x->n == 0 || in->target.only.len != 0)
+		return 0;
+	if (in->tail.n == 0) {
+		if (tail_check(&in->target, x, e) != 0)
+			return -1;
+		in->tail = *x;
+	}
+	return tail_same(&in->tail, x)
+	           ? 0
+	           : err_set(e, ERR_FORMAT,
+			 "tells of the disk's end otherwise than the chunks before");
+}
+
+/* A tail that does not go to its place makes no disk too small. */
+int
+install_check_header(struct install *in, const struct ndz_header *h, struct err *e)
+{
+	uint64_t end = tail_in_place(&in->target, &in->tail)
+	                   ? range_end(h->regions[h->nregions - 1])
+	                   : tail_rest_end(&in->tail, h->regions, h->nregions);
+
+	if (check_relocs(in, h, e) != 0)
+		return -1;
+	return target_check_fit(&in->target, end, e);
+}
+
+/* What belongs to the partition that is installed alone.  Its free space is filled only
+ * when it is known that the image has something of it: where that begins, all images
+ * have something. */
+static int
+check_only(struct install *in, const struct job *j, struct err *e)
+{
+	const struct ndz_header *at = j->at;
+	bool fills = in->cfg.zero || in->cfg.has_pattern || in->cfg.discard;
+
+	if (check_relocs(in, &j->c.h, e) != 0)
+		return -1;
+	if (at->firstsect == 0 && at->nregions == 0 && fills)
+		return install_only_nothing(in, e);
+	return install_only_fits(
+	    in, at->nregions > 0 ? range_end(at->regions[at->nregions - 1]) : 0, e);
+}
+
+/* Everything that can be known of a chunk before its data is. */
+int
+install_check_job(struct install *in, struct job *j, struct err *e)
+{
+	if (image_identity_check(&in->id, &j->c.h, &j->c.ext, e) != 0 ||
+	    gate_check_meant(&in->target, &j->c.ext, e) != 0 ||
+	    check_delta(in, &j->c.ext, e) != 0)
+		return -1;
+	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
+		return -1;
+	if (!j->partial &&
+	    finish_check(&in->target, &j->c, j->bytes, in->sector_bytes, e) != 0)
+		return -1;
+	if (install_learn_tail(in, &j->c.ext.tail, e) != 0)
+		return -1;
+	return in->target.only.len == 0 ? install_check_header(in, &j->c.h, e)
+	                                : check_only(in, j, e);
+}

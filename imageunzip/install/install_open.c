@@ -1,0 +1,175 @@
+/* The beginning of an installation: its target is opened, and its threads started;
+ * and what is freed at its end. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli/cli_guard.h"
+#include "common/base/ordered.h"
+#include "common/base/pipeline.h"
+#include "common/base/pool.h"
+#include "common/disk/output.h"
+#include "imageunzip/install/install_impl.h"
+#include "imageunzip/install/parts.h"
+
+/* As drop_new_file(), while the threads go on: what a state tells of stays. */
+static void
+tidy(void *arg)
+{
+	const struct install *in = arg;
+
+	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
+		output_remove(in->unlink_path);
+}
+
+void
+install_free(struct install *in)
+{
+	cli_guard_set(NULL, NULL);
+	pipeline_free(in->pipe);
+	ordered_free(in->work);
+	pool_free(in->raws);
+	decoder_free(in->writer_decoder);
+	resume_close(&in->resume);
+	cover_free(&in->cover);
+	lost_free(&in->lost);
+	tiling_free(&in->tiling);
+	free(in->unlink_path);
+	free(in);
+}
+
+int
+install_open_disk(struct install **out, const struct install_config *cfg,
+    struct disk *d, bool fresh, struct err *e)
+{
+	struct install *in = calloc(1, sizeof *in);
+	struct err ignored;
+
+	if (in == NULL) {
+		disk_close(d, &ignored);
+		return err_nomem(e, "an installation");
+	}
+	in->cfg = *cfg;
+	in->resume.target = &in->target;
+	place_init(&in->resume.place);
+	cover_init(&in->cover);
+	tiling_init(&in->tiling);
+	/* A stream must be written in order. */
+	if (disk_kind(d) == DISK_STREAM)
+		in->cfg.no_writer = false;
+	if (target_init(&in->target, d, &in->cfg, fresh, e) != 0) {
+		install_free(in);
+		return -1;
+	}
+	in->target.cover = &in->cover;
+	cover_attach(&in->cover, &in->target);
+	gate_init(&in->gate, &in->target);
+	if (install_threads_start(in, e) != 0) {
+		target_close(&in->target, &ignored);
+		install_free(in);
+		return -1;
+	}
+	*out = in;
+	return 0;
+}
+
+static unsigned
+open_flags(const struct install_config *cfg, bool whole)
+{
+	unsigned flags = DISK_READ | DISK_WRITE;
+
+	if (whole)
+		flags |= DISK_CREATE;
+	return cfg->force || cfg->shares_disk ? flags | DISK_FORCE : flags;
+}
+
+bool
+install_makes_file(const struct install_config *cfg, const char *path)
+{
+	struct stat st;
+
+	if (cfg->slice != 0 || cfg->in_place || cfg->skip_same)
+		return false;
+	/* A file that is there is the disk that the table is to fit. */
+	return !(cfg->fix_gpt || cfg->grow) || stat(path, &st) != 0 ||
+	       !S_ISREG(st.st_mode) || st.st_size == 0;
+}
+
+static int
+open_target(struct install **out, const struct install_config *cfg, const char *path,
+    struct err *e)
+{
+	bool whole = install_makes_file(cfg, path);
+	bool to_stdout = strcmp(path, "-") == 0;
+	unsigned flags = open_flags(cfg, whole);
+	struct disk *d;
+
+	if (disk_open(&d, path, to_stdout ? flags & ~(unsigned)DISK_READ : flags, e) !=
+	    0)
+		return -1;
+	bool fresh = whole && disk_kind(d) == DISK_FILE;
+	uint64_t held_bytes = fresh ? disk_size_bytes(d) : 0;
+	bool holds_data = held_bytes > 0;
+	char *unlink_path = fresh && !to_stdout ? strdup(path) : NULL;
+	if (install_open_disk(out, cfg, d, fresh, e) != 0) {
+		if (unlink_path != NULL && !holds_data)
+			output_remove(unlink_path);
+		free(unlink_path);
+		return -1;
+	}
+	(*out)->unlink_path = unlink_path;
+	(*out)->holds_data = holds_data;
+	(*out)->held_bytes = held_bytes;
+	return 0;
+}
+
+/* A state is a file of its own. */
+static int
+check_state_file(const struct install_config *cfg, const char *target, struct err *e)
+{
+	struct stat a, b;
+
+	if (cfg->state == NULL || strcmp(cfg->state, "target") == 0)
+		return 0;
+	if (cfg->state[0] == '\0')
+		return err_set(e, ERR_USAGE, "--state needs the name of a file");
+	if (strcmp(cfg->state, target) != 0 &&
+	    (stat(cfg->state, &a) != 0 || stat(target, &b) != 0 ||
+		a.st_dev != b.st_dev || a.st_ino != b.st_ino))
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "%s: is the target, and cannot be the file of --state; --state=target "
+	    "keeps it in free space",
+	    cfg->state);
+}
+
+/* A whole image makes a new file of a regular one; everything else is left as
+ * long as it is. */
+int
+install_open(struct install **out, const struct install_config *cfg, const char *path,
+    struct err *e)
+{
+	struct resume r;
+
+	if (cfg->only.n > 0)
+		return parts_open(out, cfg, path, e);
+	if (check_state_file(cfg, path, e) != 0 || resume_open(&r, cfg, e) != 0)
+		return -1;
+	if (open_target(out, cfg, path, e) != 0) {
+		state_close(r.state);
+		return -1;
+	}
+	struct install *in = *out;
+	in->resume.state = r.state;
+	in->resume.in_target = r.in_target;
+	/* Not to be removed as a new file that did not get whole. */
+	in->must_empty = in->holds_data;
+	if (resume_attach(&in->resume, &in->target, e) != 0) {
+		install_abort(in);
+		return -1;
+	}
+	in->must_empty = in->holds_data && !resume_pending(&in->resume);
+	cli_guard_set(tidy, in);
+	return 0;
+}

@@ -1,0 +1,251 @@
+/* A chunk's way to the target: taken over, decoded in one of several threads, written and
+ * settled by one.  Called by the threads of an installation. */
+#include "imageunzip/install/job_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "imageunzip/install/cover.h"
+#include "imageunzip/install/moved.h"
+#include "imageunzip/install/reloc.h"
+#include "common/image/read/only.h"
+
+static bool
+relocates(const struct target *t, const struct ndz_header *h)
+{
+	for (unsigned i = 0; i < h->nrelocs; i++)
+		if (moved_wants(t, h->relocs[i].sector) &&
+		    reloc_changes(&h->relocs[i], t->slice))
+			return true;
+	return moved_looks_at(t, h);
+}
+
+/* Has the chunk something that does not go to its place? */
+bool
+job_goes_elsewhere(const struct chunk *c, const struct target *t)
+{
+	return !tail_in_place(t, &c->ext.tail) &&
+	       tail_touches(&c->ext.tail, c->h.regions, c->h.nregions);
+}
+
+bool
+job_can_skip(const struct chunk *c, const struct target *t, size_t raw_cap)
+{
+	return c->ext.fragments != NULL && c->ext.has_digest && !relocates(t, &c->h) &&
+	       !job_goes_elsewhere(c, t) && chunk_packed_bytes(c) <= raw_cap;
+}
+
+/* Zero fragments are neither inflated nor written, unless a relocation changes
+ * them. */
+static void
+choose_how(struct job *j, const struct target *t, size_t raw_cap)
+{
+	const struct chunk *c = &j->c;
+
+	if (job_can_skip(c, t, raw_cap))
+		j->how = JOB_PACKED;
+	else
+		j->how = c->raw_bytes <= raw_cap ? JOB_WHOLE : JOB_STREAMED;
+}
+
+/* Of what is installed alone, the target knows nothing else. */
+static int
+cut_header(struct job *j, const struct target *t, struct err *e)
+{
+	j->at = &j->c.h;
+	if (t->only.len == 0)
+		return 0;
+	j->cut = malloc(sizeof *j->cut);
+	if (j->cut == NULL)
+		return err_nomem(e, "a chunk");
+	only_header(&j->c.h, t->only, j->cut);
+	j->at = j->cut;
+	j->apart = ndz_header_raw_bytes(j->cut) < j->c.raw_bytes;
+	return 0;
+}
+
+int
+job_new(struct job **out, uint32_t number, const void *bytes, const struct target *t,
+    size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
+    struct err *e)
+{
+	struct job *j = calloc(1, sizeof *j);
+
+	if (j == NULL) {
+		if (released != NULL)
+			released(arg, bytes);
+		return err_nomem(e, "a chunk");
+	}
+	*j = (struct job){
+		.number = number, .bytes = bytes, .released = released, .arg = arg
+	};
+	if (chunk_parse(&j->c, bytes, e) != 0 || cut_header(j, t, e) != 0) {
+		job_free(j);
+		return -1;
+	}
+	choose_how(j, t, raw_cap);
+	*out = j;
+	return 0;
+}
+
+static void
+release(struct job *j)
+{
+	if (j->released != NULL)
+		j->released(j->arg, j->bytes);
+	j->released = NULL;
+}
+
+void
+job_free(struct job *j)
+{
+	release(j);
+	chunk_free(&j->c);
+	free(j->cut);
+	free(j->same);
+	free(j);
+}
+
+/* Neighbouring fragments are written at once. */
+static int
+put_packed(struct cursor *c, const struct job *j, struct err *e)
+{
+	struct fragments f = fragments_of(&j->c);
+	const uint8_t *p = j->raw;
+	uint64_t n = 0;
+
+	while (fragments_next(&f)) {
+		bool same = j->same != NULL && j->same[f.number];
+		if (!f.entry->zero && !same) {
+			n += f.raw_bytes;
+			continue;
+		}
+		if (cursor_put(c, p, n, e) != 0 ||
+		    (same ? cursor_put_same(c, f.raw_bytes, e)
+			  : cursor_put(c, NULL, f.raw_bytes, e)) != 0)
+			return -1;
+		p += n + (f.entry->zero ? 0 : f.raw_bytes);
+		n = 0;
+	}
+	return cursor_put(c, p, n, e);
+}
+
+/* The header alone, where not all of the stream is here; what is decoded of it has a
+ * digest of its own. */
+static int
+check_digest(const struct job *j, const struct install_config *cfg, struct err *e)
+{
+	const struct proof_config *proof = &cfg->proof;
+	/* A proof covers every bit of the chunk, its digest among them. */
+	bool proved = proof->verify_key != NULL || proof->decrypt != NULL;
+
+	if (!j->partial)
+		return proved || cfg->digests_checked
+		           ? 0
+		           : chunk_check_digest(&j->c, j->bytes, e);
+	assert(j->how == JOB_PACKED && j->same != NULL);
+	return chunk_header_proved(&j->c, j->bytes)
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "the digest of the header is wrong");
+}
+
+static int
+decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor all = { .t = t, .h = &j->c.h };
+
+	switch (j->how) {
+	case JOB_STREAMED:
+		return chunk_pieces(&j->c, j->bytes, dec, NULL, NULL, e);
+	case JOB_WHOLE:
+		if (chunk_decode(&j->c, j->bytes, dec, j->raw, e) != 0)
+			return -1;
+		return cursor_relocate(&all, j->raw, j->c.raw_bytes, e);
+	default:
+		if (!t->cfg->skip_same && !j->apart)
+			return chunk_decode_packed(&j->c, j->bytes, dec, j->raw, e);
+		if (j->same == NULL && job_find_same(j, t, e) != 0)
+			return -1;
+		return chunk_decode_others(&j->c, j->bytes, dec, j->same, j->raw, e);
+	}
+}
+
+/* A streamed chunk is only checked here; its bytes are needed once more.
+ * Adler-32 knows nothing of the header: that is the digest's part. */
+int
+job_decode(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	if (check_digest(j, t->cfg, e) != 0 || decode(j, t, dec, e) != 0)
+		return err_ctx(e, "chunk %u", j->number);
+	if (j->how != JOB_STREAMED)
+		release(j);
+	return 0;
+}
+
+static int
+put_job(const struct job *j, struct cursor *c, struct decoder *dec, struct err *e)
+{
+	switch (j->how) {
+	case JOB_PACKED:
+		return put_packed(c, j, e);
+	case JOB_STREAMED:
+		return chunk_pieces(&j->c, j->bytes, dec, cursor_put_piece, c, e);
+	default:
+		return cursor_put(c, j->raw, j->c.raw_bytes, e);
+	}
+}
+
+static int
+free_gaps(struct job *j, struct target *t, struct err *e)
+{
+	const struct ndz_header *h = j->at;
+	uint64_t from = h->firstsect;
+	bool elsewhere = job_goes_elsewhere(&j->c, t);
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		if (cover_fill(t->cover, t, from, h->regions[i].off, &j->owes, e) != 0 ||
+		    (elsewhere &&
+			tail_free(t, &j->c.ext.tail, h->regions[i], e) != 0))
+			return -1;
+		from = range_end(h->regions[i]);
+	}
+	return cover_fill(t->cover, t, from, h->lastsect, &j->owes, e);
+}
+
+bool
+job_overlaps(const struct job *a, const struct job *b)
+{
+	return a->c.h.firstsect < b->c.h.lastsect && b->c.h.firstsect < a->c.h.lastsect;
+}
+
+int
+job_launch(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor c = cursor_of(j, t, target_write);
+
+	if (t->cfg->skip_same && j->how != JOB_PACKED)
+		c.put = job_write_differing;
+	int rc = put_job(j, &c, dec, e);
+	j->ticket = target_ticket(t);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", j->number);
+}
+
+static int
+settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	struct cursor c = cursor_of(j, t, target_compare);
+
+	if (target_land_upto(t, j->ticket, e) != 0 ||
+	    (t->cfg->read_back && put_job(j, &c, dec, e) != 0))
+		return -1;
+	return free_gaps(j, t, e);
+}
+
+int
+job_settle(struct job *j, struct target *t, struct decoder *dec, struct err *e)
+{
+	if (settle(j, t, dec, e) != 0)
+		return err_ctx(e, "chunk %u", j->number);
+	target_note_covered(t, j->at->firstsect, j->at->lastsect);
+	return 0;
+}

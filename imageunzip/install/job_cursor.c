@@ -1,0 +1,160 @@
+/* Where the data of a chunk goes: to the sectors that its header names, relocated, cut to
+ * what is wanted, or with the tail elsewhere.  Called by job.c and job_compare.c, each
+ * cursor by one thread. */
+#include "imageunzip/install/job_impl.h"
+
+#include <inttypes.h>
+
+#include "imageunzip/install/moved.h"
+#include "imageunzip/install/reloc.h"
+
+/* Apply the relocations that lie in data[n], which begins at c->raw_at. */
+int
+cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
+{
+	for (unsigned i = 0; i < c->h->nrelocs; i++) {
+		const struct ndz_reloc *r = &c->h->relocs[i];
+		if (!moved_wants(c->t, r->sector) || !reloc_changes(r, c->t->slice))
+			continue;
+		uint64_t at = reloc_at(c->h, r);
+		if (at < c->raw_at || at - c->raw_at >= n)
+			continue;
+		size_t off = (size_t)(at - c->raw_at);
+		if (reloc_bytes(r) > n - off)
+			return err_set(e, ERR_FORMAT,
+			    "the relocation at sector %" PRIu64 " is cut in two",
+			    r->sector);
+		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)
+			return -1;
+	}
+	moved_apply(c->t, c->h, c->raw_at, data, n);
+	return 0;
+}
+
+/* Of a short last sector only the valid bytes count; a new file ends there. */
+static uint64_t
+trim_short(const struct cursor *c, uint64_t sector, uint64_t bytes)
+{
+	for (unsigned i = 0; i < c->h->nrelocs; i++) {
+		const struct ndz_reloc *r = &c->h->relocs[i];
+		uint64_t last = sector + bytes / SECTOR_BYTES - 1;
+		if (r->type != NDZ_RELOC_SHORT_SECTOR || r->sector != last ||
+		    r->size >= SECTOR_BYTES)
+			continue;
+		c->t->short_end = last * SECTOR_BYTES + r->size;
+		return bytes - SECTOR_BYTES + r->size;
+	}
+	return bytes;
+}
+
+/* Go on by up to n > 0 bytes that lie side by side on the disk: how many, and
+ * where they begin. */
+uint64_t
+cursor_advance(struct cursor *c, uint64_t n, uint64_t *sector)
+{
+	struct range r = c->h->regions[c->region];
+	uint64_t left = r.len * SECTOR_BYTES - c->region_at;
+	uint64_t now = n < left ? n : left;
+
+	*sector = r.off + c->region_at / SECTOR_BYTES;
+	c->region_at += now;
+	c->raw_at += now;
+	if (now == left) {
+		c->region++;
+		c->region_at = 0;
+	}
+	return now;
+}
+
+/* What is wanted of some bytes that lie side by side on the image's disk; p NULL: they
+ * are zeros. */
+static int
+put_wanted(
+    struct cursor *c, uint64_t sector, const uint8_t *p, uint64_t bytes, struct err *e)
+{
+	struct range only = c->t->only;
+	struct range all = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
+
+	if (only.len == 0)
+		return c->put(c->t, sector, p, bytes, e);
+	struct range r = range_clip(all, only.off, range_end(only));
+	if (r.len == 0)
+		return 0;
+	uint64_t skip = (r.off - sector) * SECTOR_BYTES, n = bytes - skip;
+	if (n > r.len * SECTOR_BYTES)
+		n = r.len * SECTOR_BYTES;
+	/* The digest of a fragment that is cut says nothing about what is left of it.
+	 */
+	bool compare = n < bytes && p != NULL && c->t->cfg->skip_same &&
+	               c->put == target_write;
+	return (compare ? job_write_differing : c->put)(
+	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, e);
+}
+
+/* The next n bytes of the chunk's data; p NULL: they are zeros. */
+int
+cursor_put(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
+{
+	uint64_t now, sector;
+
+	for (; n > 0; n -= now) {
+		now = cursor_advance(c, n, &sector);
+		uint64_t bytes = trim_short(c, sector, now);
+		if ((c->tail == NULL ? put_wanted(c, sector, p, bytes, e)
+				     : tail_divert(c->t, c->tail, c->put, sector, p,
+					   bytes, e)) != 0)
+			return -1;
+		p = p != NULL ? p + now : NULL;
+	}
+	return 0;
+}
+
+int
+cursor_put_piece(void *arg, void *data, size_t n, struct err *e)
+{
+	struct cursor *c = arg;
+
+	if (cursor_relocate(c, data, n, e) != 0 || cursor_put(c, data, n, e) != 0)
+		return -1;
+	return target_land(c->t, e);
+}
+
+static int
+note_same(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+{
+	(void)data;
+	(void)e;
+	target_note_same(t, sector, bytes);
+	return 0;
+}
+
+static int
+put_nothing(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+{
+	(void)t, (void)sector, (void)data, (void)bytes, (void)e;
+	return 0;
+}
+
+/* What is there already: counted while writing, passed over while comparing. */
+int
+cursor_put_same(struct cursor *c, uint64_t n, struct err *e)
+{
+	struct cursor same = *c;
+
+	same.put = c->put == target_compare ? put_nothing : note_same;
+	int rc = cursor_put(&same, NULL, n, e);
+	same.put = c->put;
+	*c = same;
+	return rc;
+}
+
+struct cursor
+cursor_of(const struct job *j, struct target *t, target_put_fn *put)
+{
+	return (struct cursor){ .t = t,
+		.h = &j->c.h,
+		.put = put,
+		.tail = job_goes_elsewhere(&j->c, t) ? &j->c.ext.tail : NULL };
+}

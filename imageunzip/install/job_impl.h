@@ -1,0 +1,56 @@
+/* job_impl.h: what the parts of a job share: job.c its way, job_cursor.c where its data
+ * goes, job_compare.c what of it is on the target already.
+ */
+#ifndef IMAGEUNZIP_INSTALL_JOB_IMPL_H
+#define IMAGEUNZIP_INSTALL_JOB_IMPL_H
+
+#include "imageunzip/install/job.h"
+#include "imageunzip/install/tail.h"
+#include "common/image/read/fragments.h"
+
+/* What is read at once to compare: as much as the largest fragment. */
+enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
+
+/* Where the data of a chunk goes, piece by piece, in order. */
+struct cursor {
+	struct target *t;
+	const struct ndz_header *h;
+	const struct tail *tail; /* does not go to its place; NULL: all does */
+	/* What is done with it: written, compared, ... */
+	target_put_fn *put;
+	unsigned region;
+	uint64_t region_at; /* bytes of it that are done */
+	uint64_t raw_at;    /* bytes of the chunk's data that are done */
+};
+
+/* job.c */
+
+/* Has the chunk something that does not go to its place? */
+bool job_goes_elsewhere(const struct chunk *, const struct target *);
+
+/* job_cursor.c */
+
+/* At the beginning of the job's data. */
+struct cursor cursor_of(const struct job *, struct target *, target_put_fn *put);
+/* Apply the relocations that lie in data[n], which begins at c->raw_at. */
+int cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *);
+/* Go on by up to n > 0 bytes that lie side by side on the disk: how many, and
+ * where they begin. */
+uint64_t cursor_advance(struct cursor *, uint64_t n, uint64_t *sector);
+/* The next n bytes of the chunk's data; p NULL: they are zeros. */
+int cursor_put(struct cursor *, const uint8_t *p, uint64_t n, struct err *);
+/* What is there already: counted while writing, passed over while comparing. */
+int cursor_put_same(struct cursor *, uint64_t n, struct err *);
+/* For chunk_pieces(), with a cursor: the next n bytes, relocated and on the target. */
+int cursor_put_piece(void *cursor, void *data, size_t n, struct err *);
+
+/* job_compare.c */
+
+/* Which fragments need not be decoded, into j->same: those that are not wanted, and with
+ * --skip-same those that are on the disk already. */
+int job_find_same(struct job *j, struct target *, struct err *);
+/* --skip-same without fragment digests: write what is not there. */
+int job_write_differing(
+    struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
+
+#endif /* IMAGEUNZIP_INSTALL_JOB_IMPL_H */

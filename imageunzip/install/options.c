@@ -1,0 +1,120 @@
+/* options.c: what imageunzip and frisbee have in common, declared once. */
+#include <stddef.h>
+#include <string.h>
+
+#include "common/disk/ptable.h"
+#include "imageunzip/install/install.h"
+
+int
+install_set_pattern(void *at, const char *arg, struct err *e)
+{
+	struct install_config *c = at;
+	uint64_t v;
+
+	if (cli_uint(arg, 0, UINT32_MAX, &v, e) != 0)
+		return -1;
+	c->has_pattern = true;
+	c->pattern = (uint32_t)v;
+	return 0;
+}
+
+static int
+set_tail(void *at, const char *arg, struct err *e)
+{
+	static const char *const names[] = { "same", "move", "skip" };
+	struct install_config *c = at;
+
+	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(arg, names[i]) == 0) {
+			c->tail = i;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "\"%s\": same, move or skip", arg);
+}
+
+#define AT(field) offsetof(struct install_config, field)
+
+const struct cli_opt install_opts[] = {
+	{ 's', "slice", "N", "install into partition N of the target", CLI_UINT,
+	    AT(slice), 1, PTABLE_PARTS_MAX, NULL },
+	{ 267, "only", "N[,M]",
+	    "of the image of a disk, install only these partitions into those of the "
+	    "target (-s: one into another)",
+	    CLI_CALL, AT(only), 0, 0, only_list_set },
+	{ 'D', "part-type", "TYPE",
+	    "then set its type: MBR (131) or gdisk code (0x8300)", CLI_UINT,
+	    AT(part_type), 1, 0xffff, NULL },
+	{ 'z', "zero", NULL, "zero the free space", CLI_FLAG, AT(zero), 0, 0, NULL },
+	{ 258, "discard", NULL, "discard the free space", CLI_FLAG, AT(discard), 0, 0,
+	    NULL },
+	{ 259, "skip-same", NULL, "compare first, and write only what differs",
+	    CLI_FLAG, AT(skip_same), 0, 0, NULL },
+	{ 260, "read-back", NULL, "read what was written past the cache, and compare",
+	    CLI_FLAG, AT(read_back), 0, 0, NULL },
+	{ 261, "state", "FILE|target",
+	    "note there, or on the target itself, what is installed, and go on from "
+	    "there",
+	    CLI_STR, AT(state), 0, 0, NULL },
+	{ 262, "state-interval", "S",
+	    "flush and note every S seconds (2; 0: each chunk)", CLI_UINT, AT(state_s),
+	    0, 3600, NULL },
+	{ 263, "keep-stale", NULL, "leave old signatures in free space", CLI_FLAG,
+	    AT(keep_stale), 0, 0, NULL },
+	{ 264, "fix-gpt", NULL, "move a GPT's backup to the end of a larger disk",
+	    CLI_FLAG, AT(fix_gpt), 0, 0, NULL },
+	{ 265, "grow", NULL, "let the last partition reach to the end, too", CLI_FLAG,
+	    AT(grow), 0, 0, NULL },
+	{ 266, "convert", NULL, "rewrite the table for a disk with other sectors",
+	    CLI_FLAG, AT(convert), 0, 0, NULL },
+	{ 270, "tail", "POLICY",
+	    "the end of the image's disk: only to a disk of the same size (same), to "
+	    "the end of a larger one, too (move), or not (skip)",
+	    CLI_CALL, 0, 0, 0, set_tail },
+	{ 'f', "direct", NULL,
+	    "write past the cache to a file, too; a device always is", CLI_FLAG,
+	    AT(direct), 0, 0, NULL },
+	{ 'n', "no-writer", NULL, "no writer thread: the decoders write", CLI_FLAG,
+	    AT(no_writer), 0, 0, NULL },
+	{ 'W', "write-mem", "MB",
+	    "memory for decoded data, MiB (16 for each thread; frisbee: 64)", CLI_UINT,
+	    AT(write_mb), 0, 1 << 20, NULL },
+	{ 'j', "jobs", "N", "decoders (default: one a processor)", CLI_UINT, AT(jobs),
+	    1, 256, NULL },
+	{ 256, "in-place", NULL,
+	    "treat a file like a device: no truncation, fixed size", CLI_FLAG,
+	    AT(in_place), 0, 0, NULL },
+	{ 257, "force", NULL,
+	    "write even to a disk in use, or one that the image is not meant for",
+	    CLI_FLAG, AT(force), 0, 0, NULL },
+	{ 0 },
+};
+
+bool
+install_wants_table(const struct install_config *c)
+{
+	return (c->state != NULL && strcmp(c->state, "target") == 0) || c->zero ||
+	       c->has_pattern || c->discard;
+}
+
+int
+install_check_raw(const struct install_config *c, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} not [] = { { c->slice != 0, "-s" }, { c->only.n > 0, "--only" },
+		{ c->part_type != 0, "-D" }, { c->zero, "-z" },
+		{ c->has_pattern, "--pattern" }, { c->discard, "--discard" },
+		{ c->skip_same, "--skip-same" }, { c->read_back, "--read-back" },
+		{ c->state != NULL, "--state" }, { c->fix_gpt, "--fix-gpt" },
+		{ c->grow, "--grow" }, { c->convert, "--convert" },
+		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on)
+			return err_set(e, ERR_USAGE,
+			    "-N copies what comes as it is: %s is for images that are "
+			    "installed",
+			    not [i].name);
+	return 0;
+}

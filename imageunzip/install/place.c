@@ -1,0 +1,190 @@
+#include "imageunzip/install/place.h"
+
+#include <inttypes.h>
+
+enum { PAGE_SECTORS = 4096 / SECTOR_BYTES };
+
+void
+place_init(struct place *p)
+{
+	*p = (struct place){ .known = false };
+	pthread_mutex_init(&p->lock, NULL);
+	areas_init(&p->areas);
+	rangeset_init(&p->stored);
+	rangeset_init(&p->untried);
+}
+
+void
+place_free(struct place *p)
+{
+	pthread_mutex_destroy(&p->lock);
+	areas_free(&p->areas);
+	rangeset_free(&p->stored);
+	rangeset_free(&p->untried);
+}
+
+int
+place_learn(struct place *p, const struct chunk *c, const void *bytes, struct err *e)
+{
+	const struct ext_image *i = &c->ext.image;
+	int rc = 0;
+
+	if (!c->ext.has_image || c->h.firstsect != 0)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	/* With a place it is not asked for; what is no disk has no partitions. */
+	if (!p->known && p->at.len == 0 && i->kind != EXT_KIND_FILE)
+		rc = areas_of_image(
+		    &p->areas, c, bytes, i->kind == EXT_KIND_DISK, i->source_bytes, e);
+	p->known = rc >= 0;
+	pthread_mutex_unlock(&p->lock);
+	return rc < 0 ? -1 : 0;
+}
+
+int
+place_learn_one(struct place *p, const struct area *partition, struct err *e)
+{
+	pthread_mutex_lock(&p->lock);
+	int rc = areas_add(&p->areas, *partition, e);
+	p->known = rc == 0;
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}
+
+void
+place_set(struct place *p, struct range at)
+{
+	pthread_mutex_lock(&p->lock);
+	p->at = at;
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool
+place_is_open(struct place *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool open = p->known && p->at.len == 0;
+	pthread_mutex_unlock(&p->lock);
+	return open;
+}
+
+/* In free sectors that lie in one area, none of them somebody's. */
+static bool
+place_at(struct place *p, struct range r, const struct place_want *w, struct range *at)
+{
+	uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
+	uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
+
+	if (r.len < w->sectors || r.len - w->sectors < pad)
+		return false;
+	*at = (struct range){ r.off + pad, w->sectors };
+	return !rangeset_touches(&p->stored, *at);
+}
+
+/* 1, 0, -1; gap: free sectors; left: those of areas that may be somebody's. */
+static int
+place_in(struct place *p, struct range gap, const struct place_want *w,
+    struct rangeset *left, struct range *at, struct err *e)
+{
+	struct rangeset free_of;
+	int rc = 0;
+
+	rangeset_init(&free_of);
+	gap = range_clip(gap, w->within.off, range_end(w->within));
+	for (size_t i = 0; rc == 0 && i < p->areas.n; i++) {
+		const struct area *a = &p->areas.a[i];
+		struct range r = range_clip(gap, a->sectors.off, range_end(a->sectors));
+		rangeset_free(&free_of);
+		if (a->inside || !a->some || r.len < w->sectors)
+			continue;
+		if (rangeset_add(&free_of, r, e) != 0 ||
+		    rangeset_minus(&free_of, left, e) != 0)
+			rc = -1;
+		for (size_t k = 0; rc == 0 && k < rangeset_count(&free_of); k++)
+			rc = place_at(p, rangeset_get(&free_of, k), w, at);
+	}
+	rangeset_free(&free_of);
+	return rc;
+}
+
+static int
+try_gaps(struct place *p, const struct place_want *w, struct range *at, struct err *e)
+{
+	struct rangeset left;
+	int rc;
+
+	rangeset_init(&left);
+	for (size_t i = 0; i < rangeset_count(&p->stored); i++)
+		areas_note(&p->areas, rangeset_get(&p->stored, i));
+	rc = areas_left_out(&p->areas, true, &left, e);
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&p->untried); i++)
+		rc = place_in(p, rangeset_get(&p->untried, i), w, &left, at, e);
+	rangeset_free(&left);
+	return rc;
+}
+
+static int
+add_gap(struct place *p, uint64_t from, uint64_t to, const struct place_want *w,
+    struct err *e)
+{
+	if (to < from || to - from < w->sectors)
+		return 0;
+	return rangeset_add(&p->untried, (struct range){ from, to - from }, e);
+}
+
+static int
+add_chunk(struct place *p, const struct ndz_header *h, const struct place_want *w,
+    struct err *e)
+{
+	uint64_t from = h->firstsect;
+
+	for (unsigned i = 0; i < h->nregions; i++) {
+		if (add_gap(p, from, h->regions[i].off, w, e) != 0 ||
+		    rangeset_add(&p->stored, h->regions[i], e) != 0)
+			return -1;
+		from = range_end(h->regions[i]);
+	}
+	return add_gap(p, from, h->lastsect, w, e);
+}
+
+static bool
+stores(const struct ndz_header *h, struct range r)
+{
+	for (unsigned i = 0; i < h->nregions; i++)
+		if (range_clip(h->regions[i], r.off, range_end(r)).len != 0)
+			return true;
+	return false;
+}
+
+static int
+claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
+    struct range *at, struct err *e)
+{
+	if (p->at.len != 0 && stores(h, p->at))
+		return err_set(e, ERR_FORMAT,
+		    "stores sector %" PRIu64 " or one behind it, which another chunk "
+		    "says is free",
+		    p->at.off);
+	if (p->at.len != 0)
+		return 0;
+	if (add_chunk(p, h, w, e) != 0)
+		return -1;
+	if (!p->known)
+		return 0;
+	int rc = try_gaps(p, w, at, e);
+	if (rc == 1)
+		p->at = *at;
+	else
+		rangeset_free(&p->untried);
+	return rc;
+}
+
+int
+place_claim(struct place *p, const struct ndz_header *h, const struct place_want *w,
+    struct range *at, struct err *e)
+{
+	pthread_mutex_lock(&p->lock);
+	int rc = claim(p, h, w, at, e);
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}

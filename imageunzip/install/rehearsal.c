@@ -1,0 +1,398 @@
+/* One thread does all of this; the threads of the installation have nothing to do. */
+#include "imageunzip/install/rehearsal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "imageunzip/install/finish.h"
+#include "imageunzip/install/install_impl.h"
+
+struct rehearsal {
+	struct install *in;
+	struct disk *real; /* the target; NULL: a pipe, or a file that is to be made */
+	bool fresh;
+	struct rehearsal_source source;
+	uint32_t headers; /* chunks of which that is all */
+};
+
+static uint64_t
+image_base(const struct rehearsal *r)
+{
+	return r->in != NULL ? r->in->target.slice.off : 0;
+}
+
+/* The range at `sector` of the disk: all of it stored, or nothing.  Its end; `stop` is
+ * behind `sector`. */
+static uint64_t
+stretch(struct rehearsal *r, uint64_t sector, uint64_t stop, bool *stored)
+{
+	uint64_t base = image_base(r);
+
+	*stored = false;
+	if (r->in == NULL)
+		return stop;
+	if (sector < base)
+		return stop < base ? stop : base;
+	struct rangeset *s = &r->in->cover.stored;
+	size_t i = rangeset_find(s, sector - base);
+	if (i == rangeset_count(s))
+		return stop;
+	struct range at = rangeset_get(s, i);
+	*stored = at.off <= sector - base;
+	uint64_t end = base + (*stored ? range_end(at) : at.off);
+	return end < stop ? end : stop;
+}
+
+static int
+read_target(
+    struct rehearsal *r, uint64_t sector, uint64_t n, uint8_t *buf, struct err *e)
+{
+	size_t bytes = (size_t)n * SECTOR_BYTES;
+	ssize_t had = 0;
+
+	/* A file that is replaced has holes. */
+	if (!r->fresh && r->real != NULL)
+		had = disk_read_upto(r->real, buf, bytes, sector * SECTOR_BYTES, e);
+	if (had < 0)
+		return -1;
+	memset(buf + had, 0, bytes - (size_t)had);
+	return 0;
+}
+
+static int
+read_sectors(
+    struct rehearsal *r, uint64_t sector, uint64_t n, uint8_t *buf, struct err *e)
+{
+	uint64_t stop = sector + n;
+	int rc = 0;
+
+	for (uint64_t end; rc == 0 && sector < stop; sector = end) {
+		bool stored;
+		end = stretch(r, sector, stop, &stored);
+		struct range at = { sector - (stored ? image_base(r) : 0),
+			end - sector };
+		rc = stored ? r->source.read(r->source.arg, at, buf, e)
+		            : read_target(r, sector, end - sector, buf, e);
+		buf += (end - sector) * SECTOR_BYTES;
+	}
+	return rc;
+}
+
+/* Whole sectors into a buffer, and of those what was asked for. */
+static ssize_t
+rehearsal_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct rehearsal *r = ctx;
+	uint64_t first = off / SECTOR_BYTES,
+		 n = (off + len + SECTOR_BYTES - 1) / SECTOR_BYTES - first;
+	uint8_t *all = malloc((size_t)n * SECTOR_BYTES);
+	struct err why;
+
+	if (all == NULL || read_sectors(r, first, n, all, &why) != 0) {
+		errno = all == NULL ? ENOMEM : EIO;
+		free(all);
+		return -1;
+	}
+	memcpy(buf, all + off % SECTOR_BYTES, len);
+	free(all);
+	return (ssize_t)len;
+}
+
+static ssize_t
+write_nothing(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	(void)ctx, (void)buf, (void)off;
+	return (ssize_t)len;
+}
+
+static int
+clear_nothing(void *ctx, uint64_t off, uint64_t len)
+{
+	(void)ctx, (void)off, (void)len;
+	return 0;
+}
+
+/* A file in this folder. */
+static int
+check_folder(const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == NULL   ? strdup(".")
+	               : slash == path ? strdup("/")
+	                               : strndup(path, (size_t)(slash - path));
+
+	if (folder == NULL)
+		return err_nomem(e, path);
+	int rc = access(folder, W_OK | X_OK) == 0 ? 0 : err_os(e, "%s", path);
+	free(folder);
+	return rc;
+}
+
+/* What is there is opened as for the installation, which shows whether it may be written;
+ * a pipe would notice, and what is not there would be made. */
+static int
+open_real(struct rehearsal *r, const struct install_config *cfg, const char *path,
+    bool whole, struct err *e)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") == 0)
+		return 0;
+	bool there = stat(path, &st) == 0;
+	if (there && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return access(path, W_OK) == 0 ? 0 : err_os(e, "%s", path);
+	if (!there && errno == ENOENT && whole && strncmp(path, "/dev/", 5) != 0)
+		return check_folder(path, e);
+	return disk_open(&r->real, path,
+	    DISK_READ | DISK_WRITE | (cfg->force ? DISK_FORCE : 0), e);
+}
+
+static enum disk_kind
+kind_of(const struct rehearsal *r, const char *path)
+{
+	struct stat st;
+
+	if (r->real != NULL)
+		return disk_kind(r->real);
+	return strcmp(path, "-") == 0 || stat(path, &st) == 0 ? DISK_STREAM : DISK_FILE;
+}
+
+static int
+open_install(struct rehearsal *r, const struct install_config *cfg, const char *path,
+    bool whole, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = rehearsal_pread,
+		.pwrite = write_nothing,
+		.zero = clear_nothing,
+		.discard = clear_nothing };
+	enum disk_kind kind = kind_of(r, path);
+	uint64_t bytes = kind == DISK_STREAM || kind == DISK_NULL ? UINT64_MAX
+	                 : r->real != NULL ? disk_size_bytes(r->real)
+	                                   : 0;
+	struct install *in;
+	struct disk *d;
+
+	r->fresh = whole && kind == DISK_FILE;
+	uint64_t held = bytes;
+	if (r->fresh)
+		bytes = r->source.sectors * SECTOR_BYTES;
+	if (disk_open_ops(&d, path, kind, bytes, &ops, r, e) != 0)
+		return -1;
+	if (r->real != NULL)
+		disk_set_sector_bytes(d, disk_sector_bytes(r->real));
+	if (install_open_disk(&in, cfg, d, r->fresh, e) != 0)
+		return -1;
+	r->in = in;
+	in->held_bytes = r->fresh ? held : 0;
+	return 0;
+}
+
+int
+rehearsal_open(struct rehearsal **out, const struct install_config *cfg,
+    const char *target, const struct rehearsal_source *source, struct err *e)
+{
+	struct rehearsal *r = calloc(1, sizeof *r);
+	struct install_config dry = *cfg;
+	bool whole = install_makes_file(cfg, target);
+
+	if (r == NULL)
+		return err_nomem(e, "a rehearsal");
+	r->source = *source;
+	dry.state = NULL;
+	if (open_real(r, &dry, target, whole, e) != 0 ||
+	    open_install(r, &dry, target, whole, e) != 0 ||
+	    (source->first != NULL &&
+		install_check_meant(r->in, source->first, e) != 0) ||
+	    install_check_fit(r->in, source->needed, e) != 0) {
+		rehearsal_free(r);
+		return -1;
+	}
+	*out = r;
+	return 0;
+}
+
+int
+rehearsal_begin(struct rehearsal *r, const void *chunk, struct err *e)
+{
+	struct install *in = r->in;
+	struct job *j;
+
+	if (job_new(&j, 0, chunk, &in->target, in->raw_bytes, NULL, NULL, e) != 0)
+		return err_ctx(e, "chunk 0");
+	if (chunk_check_digest(&j->c, chunk, e) != 0) {
+		install_retire(in, j);
+		return err_ctx(e, "chunk 0");
+	}
+	if (install_admit(in, j, e) != 0)
+		return -1;
+	install_retire(in, j);
+	return 0;
+}
+
+int
+rehearsal_chunk(
+    struct rehearsal *r, uint32_t number, const struct ndz_header *h, struct err *e)
+{
+	if (install_check_header(r->in, h, e) != 0)
+		return err_ctx(e, "chunk %u", number);
+	r->headers++;
+	return install_note_stored(r->in, h, e);
+}
+
+static int
+list_parts(struct rehearsal_found *f, const struct areas *areas,
+    struct rangeset *stored, struct err *e)
+{
+	f->parts = calloc(areas->n + 1, sizeof *f->parts);
+	if (f->parts == NULL)
+		return err_nomem(e, "list of partitions");
+	f->outside = f->stored;
+	for (size_t i = 0; i < areas->n; i++) {
+		const struct area *a = &areas->a[i];
+		struct rehearsal_part *p = &f->parts[f->nparts++];
+		*p = (struct rehearsal_part){ .number = a->number,
+			.inside = a->inside,
+			.left_out = !a->some,
+			.sectors = a->sectors,
+			.stored = rangeset_total_in(stored, a->sectors) };
+		f->outside -= a->inside ? 0 : p->stored;
+	}
+	return 0;
+}
+
+/* The disk as it will stand, whatever it is installed to. */
+static int
+find_parts(struct rehearsal *r, struct rehearsal_found *f, struct err *e)
+{
+	static const struct disk_ops ops = { .pread = rehearsal_pread };
+	const struct target *t = &r->in->target;
+	uint64_t bytes = disk_size_bytes(t->disk);
+	struct rangeset stored;
+	struct areas areas;
+	struct disk *d;
+	struct err none;
+
+	if (bytes == UINT64_MAX)
+		bytes = r->source.sectors * SECTOR_BYTES;
+	enum disk_kind kind = disk_kind(t->disk) == DISK_BLOCK ? DISK_BLOCK : DISK_FILE;
+	if (disk_open_ops(&d, disk_name(t->disk), kind, bytes, &ops, r, e) != 0)
+		return -1;
+	disk_set_sector_bytes(d, disk_sector_bytes(t->disk));
+	areas_init(&areas);
+	rangeset_init(&stored);
+	int rc = cover_areas(
+	    &r->in->cover, t, d, r->in->sector_bytes, NULL, &areas, e);
+	f->table = rc == 1;
+	if (rc >= 0)
+		rc = rangeset_add_shifted(
+		    &stored, &r->in->cover.stored, t->slice.off, e);
+	f->stored = rangeset_total(&stored);
+	if (rc == 0)
+		rc = list_parts(f, &areas, &stored, e);
+	areas_free(&areas);
+	rangeset_free(&stored);
+	disk_close(d, &none);
+	return rc;
+}
+
+static void
+begin_found(const struct rehearsal *r, struct rehearsal_found *f)
+{
+	const struct target *t = &r->in->target;
+
+	*f = (struct rehearsal_found){ .kind = disk_kind(t->disk),
+		.fresh = r->fresh,
+		.replaces = r->in->held_bytes > 0,
+		.chunks = 1,
+		.needed = r->source.needed,
+		.target_bytes = t->room == UINT64_MAX ? UINT64_MAX
+		                                      : t->room * SECTOR_BYTES };
+}
+
+/* By its own table, whose first MiB is in it. */
+int
+rehearsal_end_early(struct rehearsal *r, const void *chunk0, uint32_t nchunks,
+    struct rehearsal_found *f, struct err *e)
+{
+	bool whole = r->in->target.slice.len == 0;
+	uint64_t base = image_base(r);
+	struct rangeset none;
+	struct areas areas;
+	struct chunk c;
+
+	begin_found(r, f);
+	f->chunks = nchunks;
+	if (chunk_parse(&c, chunk0, e) != 0)
+		return -1;
+	areas_init(&areas);
+	rangeset_init(&none);
+	uint64_t bytes = f->target_bytes != UINT64_MAX ? f->target_bytes
+	                                               : c.h.lastsect * SECTOR_BYTES;
+	int rc = areas_of_image(&areas, &c, chunk0, whole, bytes, e);
+	f->table = rc == 1;
+	for (size_t i = 0; i < areas.n; i++)
+		areas.a[i].sectors.off += base;
+	if (rc >= 0)
+		rc = list_parts(f, &areas, &none, e);
+	if (c.ext.has_image) {
+		f->image_bytes = c.ext.image.source_bytes;
+		memcpy(f->filesystems, c.ext.image.filesystems, sizeof f->filesystems);
+	}
+	r->in->holds_data = f->replaces;
+	install_tell_cut(r->in, f->image_bytes);
+	areas_free(&areas);
+	chunk_free(&c);
+	return rc;
+}
+
+int
+rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
+{
+	struct install *in = r->in;
+	struct target *t = &in->target;
+	struct finish f = { .target = t,
+		.cover = &in->cover,
+		.known = true,
+		.ours = in->ours && !in->delta,
+		.sector_bytes = in->sector_bytes,
+		.dry = true };
+	struct err none;
+
+	begin_found(r, found);
+	found->whole = true;
+	found->chunks = in->fed + r->headers;
+	in->holds_data = in->held_bytes > 0;
+	if (r->fresh)
+		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
+	/* What cannot be read cannot be told. */
+	if (t->head.on)
+		disk_read(t->disk, t->head.bytes, HEAD_BYTES, t->head.at, &none);
+	if (find_parts(r, found, e) != 0 || finish_target(&f, &found->stale, e) != 0) {
+		rehearsal_found_free(found);
+		return -1;
+	}
+	return 0;
+}
+
+void
+rehearsal_found_free(struct rehearsal_found *f)
+{
+	free(f->parts);
+	f->parts = NULL;
+	f->nparts = 0;
+}
+
+void
+rehearsal_free(struct rehearsal *r)
+{
+	struct err none;
+
+	if (r == NULL)
+		return;
+	install_abort(r->in);
+	disk_close(r->real, &none);
+	free(r);
+}

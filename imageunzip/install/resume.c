@@ -1,0 +1,377 @@
+#include "imageunzip/install/resume.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/sha256.h"
+#include "common/base/wr.h"
+#include "imageunzip/install/tail.h"
+#include "common/image/read/only.h"
+
+/* Boot loaders and tables have their places near both ends. */
+enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };
+
+int
+resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
+{
+	r->state = NULL;
+	r->in_target = false;
+	if (cfg->state == NULL)
+		return 0;
+	/* A state does not tell whether what is there was proved. */
+	if (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL)
+		return err_set(
+		    e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
+	r->in_target = strcmp(cfg->state, "target") == 0;
+	return r->in_target ? 0 : state_open(&r->state, cfg->state, e);
+}
+
+int
+resume_attach(struct resume *r, struct target *t, struct err *e)
+{
+	const struct head *h = &t->head;
+
+	r->target = t;
+	if (t->cfg->state == NULL)
+		return 0;
+	if (!disk_seekable(t->disk))
+		return err_set(e, ERR_USAGE,
+		    "--state is for a disk or a file: a stream cannot be gone on "
+		    "with");
+	if (!r->in_target)
+		return 0;
+	if (state_open_in(&r->state, t->disk, h->was_marked ? h->old.state_at : 0,
+		h->was_marked ? h->old.state_bytes : 0, e) != 0)
+		return -1;
+	return 0;
+}
+
+void
+resume_close(struct resume *r)
+{
+	state_close(r->state);
+	place_free(&r->place);
+}
+
+bool
+resume_pending(const struct resume *r)
+{
+	return r->state != NULL && state_chunks(r->state) > 0;
+}
+
+bool
+resume_has(const struct resume *r, uint32_t chunk)
+{
+	return r->state != NULL && state_has(r->state, chunk);
+}
+
+static void
+warn(const struct resume *r, const char *why)
+{
+	char text[WARNING_BYTES];
+
+	snprintf(text, sizeof text,
+	    "%s: there is no room for --state=target: %s; --skip-same goes on "
+	    "after a crash",
+	    disk_name(r->target->disk), why);
+	if (r->target->cfg->warn != NULL)
+		r->target->cfg->warn(text);
+}
+
+/* Why the target cannot keep its own state; NULL: it can. */
+static const char *
+obstacle(const struct resume *r, const struct job *j)
+{
+	if (!r->target->head.on)
+		return "the image does not store the first 4 KiB, where the mark tells "
+		       "of it";
+	if (ext_is_delta(&j->c.ext))
+		return "what a delta does not store is its base's";
+	return j->c.ext.present ? NULL : "an image of another program may be a delta";
+}
+
+/* Of an image of which one partition is installed, it is another for each partition. */
+static void
+narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
+{
+	const struct range *only = &r->target->only;
+	uint8_t all[NDZ_UUID_BYTES + 16], digest[SHA256_BYTES];
+	struct wr w = wr_to(all, sizeof all);
+
+	if (only->len == 0)
+		return;
+	wr_bytes(&w, uuid, NDZ_UUID_BYTES);
+	wr_le64(&w, only->off);
+	wr_le64(&w, only->len);
+	sha256(all, sizeof all, digest);
+	memcpy(uuid, digest, NDZ_UUID_BYTES);
+}
+
+/* The identity of an image without a UUID is its first header. */
+static int
+identify(
+    const struct resume *r, const struct job *j, struct state_of *of, struct err *e)
+{
+	static const uint8_t none[NDZ_UUID_BYTES];
+	uint8_t digest[SHA256_BYTES];
+
+	if (j->number == 0 && j->c.ext.has_digest)
+		memcpy(of->digest, j->c.ext.digest, sizeof of->digest);
+	memcpy(
+	    of->uuid, j->c.ext.has_uuid ? j->c.ext.uuid : j->c.h.uuid, NDZ_UUID_BYTES);
+	if (memcmp(of->uuid, none, NDZ_UUID_BYTES) != 0) {
+		narrow(r, of->uuid);
+		return 0;
+	}
+	if (j->number != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "the image has no UUID: an installation with a state "
+		    "begins with its first chunk");
+	sha256(j->bytes, NDZ_HEADER_BYTES, digest);
+	memcpy(of->uuid, digest, NDZ_UUID_BYTES);
+	narrow(r, of->uuid);
+	return 0;
+}
+
+/* Sectors of the image that hold the state, when the mark's word is good. */
+static bool
+old_place(const struct target *t, struct range *at)
+{
+	uint64_t base = t->slice.off * SECTOR_BYTES, from = t->head.old.state_at;
+
+	if (from < base + HEAD_BYTES || from % HEAD_BYTES != 0)
+		return false;
+	*at = (struct range){ (from - base) / SECTOR_BYTES,
+		t->head.old.state_bytes / SECTOR_BYTES };
+	return at->len != 0 && range_within(*at, t->room);
+}
+
+/* Another installation's state, on the target, is as good as none; in a file it
+ * is refused. */
+static int
+check_old(const struct resume *r, const struct state_of *of, struct err *e)
+{
+	const struct head *h = &r->target->head;
+	struct range at;
+
+	if (state_check(r->state, of, e) != 0)
+		return -1;
+	if (h->on && (!h->was_marked || memcmp(h->old.id, state_install_id(r->state),
+					    HEAD_ID_BYTES) != 0))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is not what %s tells of: the mark of that "
+		    "installation is not there",
+		    disk_name(r->target->disk), r->target->cfg->state);
+	if (r->in_target && !old_place(r->target, &at))
+		return err_set(e, ERR_REFUSED, "%s: its mark is damaged",
+		    disk_name(r->target->disk));
+	return 0;
+}
+
+static void
+tell(const struct resume *r)
+{
+	char text[WARNING_BYTES];
+
+	snprintf(text, sizeof text,
+	    "%u of the %u chunks are on the target already, from a run that was "
+	    "interrupted: only the others are installed",
+	    r->had, r->expected);
+	if (r->target->cfg->say != NULL)
+		r->target->cfg->say(text);
+}
+
+static void
+go_on(struct resume *r)
+{
+	struct target *t = r->target;
+	struct state_sums s = state_sums(r->state);
+	struct range at;
+
+	memcpy(t->head.mark.id, state_install_id(r->state), HEAD_ID_BYTES);
+	t->end_bytes = s.end_bytes;
+	t->short_end = s.short_end;
+	t->covered_end = s.covered_end;
+	t->bytes_covered = s.bytes_covered;
+	r->had = state_chunks(r->state);
+	tell(r);
+	if (!r->in_target || !old_place(t, &at))
+		return;
+	t->head.mark.state_at = t->head.old.state_at;
+	t->head.mark.state_bytes = t->head.old.state_bytes;
+	place_set(&r->place, at);
+	target_reserve(t, at);
+}
+
+int
+resume_settle(struct resume *r, const struct job *j, struct err *e)
+{
+	struct target *t = r->target;
+	struct state_of of = { .nchunks = r->expected,
+		.target_bytes = t->fresh ? UINT64_MAX : disk_size_bytes(t->disk) };
+	struct err why;
+
+	if (r->state == NULL)
+		return 0;
+	const char *no = r->in_target ? obstacle(r, j) : NULL;
+	if (no != NULL) {
+		warn(r, no);
+		state_close(r->state);
+		r->state = NULL;
+		return 0;
+	}
+	if (identify(r, j, &of, e) != 0)
+		return -1;
+	bool pending = resume_pending(r);
+	if (pending && check_old(r, &of, &why) != 0) {
+		if (!r->in_target) {
+			*e = why;
+			return -1;
+		}
+		pending = false;
+	}
+	if (!pending)
+		return state_begin(r->state, &of, t->head.mark.id, e);
+	go_on(r);
+	return 0;
+}
+
+int
+resume_fed(struct resume *r, const struct job *j, struct err *e)
+{
+	struct err later;
+
+	if (r->state == NULL)
+		return 0;
+	if (r->in_target && place_learn(&r->place, &j->c, j->bytes, e) != 0)
+		return -1;
+	if (j->number != 0 || !j->c.ext.has_digest ||
+	    state_bind(r->state, j->c.ext.digest, e) == 0)
+		return 0;
+	/* Or every run to come would end here. */
+	if (r->in_target)
+		head_place_state(&r->target->head, 0, 0, &later);
+	return -1;
+}
+
+int
+resume_claim(
+    struct resume *r, const struct ndz_header *h, uint32_t number, struct err *e)
+{
+	struct target *t = r->target;
+	struct place_want want = { .sectors = state_bytes(r->expected) / SECTOR_BYTES,
+		.within = { EDGE_SECTORS, 0 },
+		.skew = t->slice.off };
+	struct range at;
+
+	if (r->state == NULL || !r->in_target)
+		return 0;
+	if (t->room > 2 * (uint64_t)EDGE_SECTORS)
+		want.within.len = t->room == UINT64_MAX ? INT64_MAX
+		                                        : t->room - 2 * EDGE_SECTORS;
+	int rc = place_claim(&r->place, h, &want, &at, e);
+	if (rc <= 0)
+		return rc < 0 ? err_ctx(e, "chunk %u", number) : 0;
+	uint64_t byte = (t->slice.off + at.off) * SECTOR_BYTES;
+	target_reserve(t, at);
+	/* The mark is first: no other byte changes before it stands there. */
+	if (head_place_state(&t->head, byte, at.len * SECTOR_BYTES, e) != 0 ||
+	    disk_sync(t->disk, e) != 0)
+		return -1;
+	return state_place(r->state, byte, e);
+}
+
+static struct state_sums
+sums_now(void *arg)
+{
+	struct target *t = arg;
+
+	return (struct state_sums){ .end_bytes = t->end_bytes,
+		.short_end = t->short_end,
+		.covered_end = t->covered_end };
+}
+
+/* What is in the head is in memory only, so its chunk never counts as there; and
+ * chunk 0 is what shows that the state is of this image.  Nor does one whose free space
+ * waits to be filled: nobody would fill it in the next run; nor one with a tail that does
+ * not go to its place: where it goes can be chosen anew by the next run. */
+int
+resume_note(struct resume *r, const struct job *j, struct err *e)
+{
+	struct target *t = r->target;
+
+	if (r->state == NULL)
+		return 0;
+	if (j->number != 0 && j->at->firstsect >= HEAD_SECTORS && !j->owes &&
+	    tail_in_place(t, &j->c.ext.tail))
+		state_note(r->state, j->number,
+		    (j->at->lastsect - j->at->firstsect) * SECTOR_BYTES);
+	return state_due(r->state, t->cfg->state_s * 1000000)
+	           ? state_flush(r->state, t->disk, sums_now, t, e)
+	           : 0;
+}
+
+bool
+resume_lacks_place(struct resume *r)
+{
+	return r->in_target && r->state != NULL && place_is_open(&r->place);
+}
+
+int
+resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e)
+{
+	struct range only = r->target->only;
+	struct ndz_header cut;
+	struct chunk c;
+	struct err none;
+
+	/* What is wrong with it is said when it is fed. */
+	if (chunk_parse(&c, bytes, &none) != 0)
+		return 0;
+	int rc = 0;
+	if (only.len != 0)
+		only_header(&c.h, only, &cut);
+	if (c.ext.has_digest && chunk_check_digest(&c, bytes, &none) == 0)
+		rc = resume_claim(r, only.len != 0 ? &cut : &c.h, number, e);
+	chunk_free(&c);
+	return rc;
+}
+
+/* An installation that was begun anew may have found another place. */
+static int
+wipe_remains(const struct resume *r, struct err *e)
+{
+	const struct target *t = r->target;
+
+	if (t == NULL || !t->head.was_marked || t->head.old.state_bytes == 0 ||
+	    t->head.old.state_at == t->head.mark.state_at)
+		return 0;
+	return state_wipe_remains(t->disk, &t->head.old, e);
+}
+
+int
+resume_forget(struct resume *r, struct err *e)
+{
+	struct target *t = r->target;
+	struct state_of none = { .nchunks = 0 };
+
+	if (wipe_remains(r, e) != 0)
+		return -1;
+	if (r->state == NULL)
+		return 0;
+	if (disk_sync(t->disk, e) != 0)
+		return -1;
+	if (!r->in_target)
+		return state_begin(r->state, &none, t->head.mark.id, e);
+	if (!state_placed(r->state)) {
+		warn(r, "the image leaves none free");
+		return 0;
+	}
+	return target_release(t, e) == 0 ? disk_sync(t->disk, e) : -1;
+}
+
+int
+resume_done(struct resume *r, struct err *e)
+{
+	return r->state != NULL ? state_remove(r->state, e) : 0;
+}

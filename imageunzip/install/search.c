@@ -1,0 +1,84 @@
+/* search.c: parts_search.c has a search for each partition that frisbee loads alone
+ * (--only), in the thread that learns from the chunks.  Headers that contradict one
+ * another end the search early, never late; that chunks are missing then shows at the
+ * end of the installation. */
+#include "imageunzip/install/search.h"
+
+void
+search_begin(struct search *s, uint32_t nchunks, struct range want)
+{
+	*s = (struct search){ .want = want, .above = (uint64_t)nchunks + 1 };
+}
+
+static void
+note_touching(struct search *s, uint64_t at, struct range sectors)
+{
+	if (s->low == 0 || at < s->low)
+		s->low = at;
+	if (at > s->high)
+		s->high = at;
+	if (sectors.off <= s->want.off && at == s->low)
+		s->below = at - 1;
+	if (range_end(sectors) >= range_end(s->want) && at == s->high)
+		s->above = at + 1;
+}
+
+void
+search_note(struct search *s, uint32_t chunk, struct range sectors)
+{
+	uint64_t at = (uint64_t)chunk + 1;
+	bool before = range_end(sectors) <= s->want.off;
+	bool behind = sectors.off >= range_end(s->want);
+
+	/* What contradicts what is known already changes nothing. */
+	if (at <= s->below || at >= s->above ||
+	    (s->low != 0 && at >= s->low && at <= s->high))
+		return;
+	if (!before && !behind)
+		note_touching(s, at, sectors);
+	else if (s->low != 0 ? at < s->low : before)
+		s->below = at;
+	else
+		s->above = at;
+}
+
+bool
+search_next(struct search *s, uint32_t *chunk)
+{
+	if (s->low == 0)
+		return false;
+	if (s->from == 0)
+		s->from = s->to = s->low;
+	if (s->from > s->low)
+		*chunk = (uint32_t)(--s->from - 1);
+	else if (s->to <= s->high)
+		*chunk = (uint32_t)(s->to++ - 1);
+	else
+		return false;
+	return true;
+}
+
+/* The middle of what lies between the two. */
+static unsigned
+middle(uint64_t below, uint64_t above, uint32_t *chunk)
+{
+	if (above <= below + 1)
+		return 0;
+	*chunk = (uint32_t)(below + (above - below) / 2 - 1);
+	return 1;
+}
+
+unsigned
+search_probe(const struct search *s, uint32_t chunks[SEARCH_PROBES])
+{
+	if (s->low == 0)
+		return middle(s->below, s->above, &chunks[0]);
+	unsigned n = middle(s->below, s->low, &chunks[0]);
+	return n + middle(s->high, s->above, &chunks[n]);
+}
+
+bool
+search_is_empty(const struct search *s)
+{
+	return s->low == 0 && s->above <= s->below + 1;
+}

@@ -1,0 +1,181 @@
+/* tail.c: where the sectors of an image's tail go.
+ *
+ * The feeder's thread checks each record; decoders and the writer ask for the place of
+ * sectors.  They all come to the same answer from the record and the target's size
+ * alone, so nothing is shared but the place that free space spares.
+ *
+ * Superblocks of Linux RAID can be moved: version 0.90 does not say where it lies nor
+ * how large its disk is, version 1.0 names its own sector, which tail_finish() mends;
+ * bitmap and list of bad blocks lie at distances from the superblock, and go with it.
+ * Everything else holds numbers of its disk's sectors or its disk's serial number. */
+#include "imageunzip/install/tail.h"
+
+#include <inttypes.h>
+
+#include "fsmods/md.h"
+
+bool
+tail_in_place(const struct target *t, const struct tail *x)
+{
+	uint64_t bytes = x->disk_sectors * SECTOR_BYTES;
+
+	/* Of one partition that is installed alone it is no part. */
+	if (x->n == 0 || t->only.len != 0)
+		return true;
+	if (t->cfg->tail == INSTALL_TAIL_SKIP || t->slice.len != 0)
+		return false;
+	if (t->room != UINT64_MAX)
+		return disk_size_bytes(t->disk) == bytes;
+	/* A file that is to become as long as the image says never gets shorter. */
+	return !t->cfg->resize || disk_kind(t->disk) != DISK_FILE ||
+	       disk_size_bytes(t->disk) <= bytes;
+}
+
+/* How far a piece moves to a disk of so many sectors; false: it cannot be. */
+static bool
+distance(const struct tail *x, const struct tail_piece *p, uint64_t sectors,
+    uint64_t *by)
+{
+	uint64_t (*place)(uint64_t) = p->kind == TAIL_MD0   ? md0_place
+	                              : p->kind == TAIL_MD1 ? md1_place
+	                                                    : NULL;
+
+	if (place == NULL || sectors <= x->disk_sectors ||
+	    place(x->disk_sectors) == UINT64_MAX)
+		return false;
+	*by = place(sectors) - place(x->disk_sectors);
+	return p->sectors.off + *by >= x->needed &&
+	       range_end(p->sectors) <= sectors - *by;
+}
+
+static bool
+moves(const struct target *t, const struct tail *x, const struct tail_piece *p,
+    uint64_t *by)
+{
+	return t->cfg->tail == INSTALL_TAIL_MOVE && t->slice.len == 0 &&
+	       t->room != UINT64_MAX && distance(x, p, t->room, by);
+}
+
+uint64_t
+tail_place(const struct target *t, const struct tail *x, struct range r, uint64_t *to)
+{
+	const struct tail_piece *p;
+	uint64_t n = tail_run(x, r, &p), by;
+
+	if (p == NULL)
+		*to = r.off;
+	else
+		*to = moves(t, x, p, &by) ? r.off + by : UINT64_MAX;
+	return n;
+}
+
+int
+tail_divert(struct target *t, const struct tail *x, target_put_fn *put,
+    uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+{
+	const uint8_t *p = data;
+	uint64_t now, to;
+
+	for (; bytes > 0; bytes -= now) {
+		struct range r = { sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES };
+		uint64_t sectors = tail_place(t, x, r, &to);
+		now = sectors < r.len ? sectors * SECTOR_BYTES : bytes;
+		if (to != UINT64_MAX && put(t, to, p, now, e) != 0)
+			return -1;
+		p = p != NULL ? p + now : NULL;
+		sector += sectors;
+	}
+	return 0;
+}
+
+int
+tail_free(struct target *t, const struct tail *x, struct range r, struct err *e)
+{
+	uint64_t n, to;
+
+	for (; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		n = tail_place(t, x, r, &to);
+		if (to != r.off && target_free_space(t, r.off, r.off + n, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --tail=move */
+static int
+check_moves(struct target *t, const struct tail *x, struct err *e)
+{
+	uint64_t from = UINT64_MAX, end = 0, by;
+
+	for (size_t i = 0; i < x->n; i++) {
+		const struct tail_piece *p = &x->pieces[i];
+		if (p->kind == TAIL_UNKNOWN)
+			continue; /* left out, and the user is told */
+		if (!moves(t, x, p, &by))
+			return err_set(e, ERR_REFUSED,
+			    "--tail=move: %s: %s cannot be moved from a disk of "
+			    "%" PRIu64 " sectors to one of %" PRIu64
+			    "%s; --tail=same leaves it out",
+			    disk_name(t->disk), tail_kind_name(p->kind),
+			    x->disk_sectors, t->room,
+			    t->room < x->disk_sectors ? ", which is smaller"
+						      : "");
+		from = p->sectors.off + by < from ? p->sectors.off + by : from;
+		end = range_end(p->sectors) + by;
+	}
+	if (from < end)
+		target_spare(t, (struct range){ from, end - from });
+	return 0;
+}
+
+/* What makes a table fit the disk writes to the disk's end. */
+static int
+check_fit(const struct target *t, const struct tail *x, struct err *e)
+{
+	for (size_t i = 0; i < x->n && (t->cfg->fix_gpt || t->cfg->grow); i++)
+		if (x->pieces[i].kind != TAIL_UNKNOWN)
+			return err_set(e, ERR_REFUSED,
+			    "%s: --fix-gpt and --grow would overwrite %s at the end of "
+			    "the disk, which the image has; --tail=skip leaves it out",
+			    disk_name(t->disk), tail_kind_name(x->pieces[i].kind));
+	return 0;
+}
+
+int
+tail_check(struct target *t, const struct tail *x, struct err *e)
+{
+	if (x->n == 0)
+		return 0;
+	if (tail_in_place(t, x))
+		return check_fit(t, x, e);
+	return t->cfg->tail == INSTALL_TAIL_MOVE ? check_moves(t, x, e) : 0;
+}
+
+static int
+mend_md1(struct target *t, uint64_t sector, struct err *e)
+{
+	uint8_t b[MD_BYTES];
+
+	if (disk_read(t->disk, b, sizeof b, sector * SECTOR_BYTES, e) != 0)
+		return -1;
+	if (!md1_move(b, sector))
+		return err_set(e, ERR_FORMAT,
+		    "%s: the RAID superblock that was moved to sector %" PRIu64
+		    " has a wrong checksum",
+		    disk_name(t->disk), sector);
+	return target_fix(t, sector * SECTOR_BYTES, b, sizeof b, e);
+}
+
+int
+tail_finish(struct target *t, const struct tail *x, struct err *e)
+{
+	uint64_t by;
+
+	if (tail_in_place(t, x))
+		return 0;
+	for (size_t i = 0; i < x->n; i++)
+		if (x->pieces[i].kind == TAIL_MD1 && moves(t, x, &x->pieces[i], &by) &&
+		    mend_md1(t, md1_place(t->room), e) != 0)
+			return -1;
+	return 0;
+}

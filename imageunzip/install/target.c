@@ -1,0 +1,425 @@
+#include "imageunzip/install/target.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/flight.h"
+
+enum {
+	/* Shorter runs of zeros are written: clearing is a command of its own. */
+	CLEAR_MIN_BYTES = 1 << 20,
+	COMPARE_BYTES = 1 << 20,
+	DIRECT_MIN_BYTES = 64 << 10, /* less is better gathered by the cache */
+};
+
+static const uint8_t zeros[TARGET_FILL_BYTES];
+
+int
+target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
+{
+	char has[32], needs[32];
+
+	if (sectors <= t->room)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), "
+	    "the image needs at least %" PRIu64 " (%s)",
+	    disk_name(t->disk), t->slice.len != 0 ? ": the partition" : "", t->room,
+	    cli_human_bytes(t->room * SECTOR_BYTES, has, sizeof has), sectors,
+	    cli_human_bytes(sectors * SECTOR_BYTES, needs, sizeof needs));
+}
+
+static uint64_t
+byte_of(const struct target *t, uint64_t sector)
+{
+	return (t->slice.off + sector) * SECTOR_BYTES;
+}
+
+static void
+raise_to(_Atomic uint64_t *at, uint64_t v)
+{
+	uint64_t old = *at;
+
+	while (v > old && !atomic_compare_exchange_weak(at, &old, v))
+		;
+}
+
+/* Once more when it failed: an error that stays is fatal. */
+static int
+write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct err *e)
+{
+	struct err first;
+
+	if (disk_write(t->disk, data, n, at, &first) == 0 ||
+	    (disk_seekable(t->disk) && disk_write(t->disk, data, n, at, e) == 0))
+		return 0;
+	*e = first;
+	return -1;
+}
+
+/* Many bytes of the same kind: the pattern, or zeros. */
+static int
+write_fill(
+    struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
+{
+	while (bytes > 0) {
+		size_t n = bytes < TARGET_FILL_BYTES ? (size_t)bytes
+		                                     : TARGET_FILL_BYTES;
+		if (write_twice(t, fill, n, at, e) != 0)
+			return -1;
+		at += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+static int
+write_zeros(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
+{
+	if (t->fresh && t->fill == NULL)
+		return 0;
+	if (bytes >= CLEAR_MIN_BYTES && disk_seekable(t->disk))
+		return disk_zero(t->disk, at, bytes, e);
+	return write_fill(t, zeros, at, bytes, e);
+}
+
+/* Streams get every byte, so what is free becomes zeros or the pattern. */
+static int
+stream_up_to(struct target *t, uint64_t sector, struct err *e)
+{
+	if (sector < t->stream_at)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: chunks must come in order, and sector %" PRIu64
+		    " comes after %" PRIu64,
+		    disk_name(t->disk), sector, t->stream_at);
+	uint64_t bytes = (sector - t->stream_at) * SECTOR_BYTES;
+	if (write_fill(t, t->fill != NULL ? (const void *)t->fill : zeros,
+		byte_of(t, t->stream_at), bytes, e) != 0)
+		return -1;
+	t->bytes_filled += bytes;
+	t->stream_at = sector;
+	return 0;
+}
+
+/* `at` and `bytes` are of the area. */
+static int
+put(struct target *t, uint64_t at, const uint8_t *data, uint64_t bytes, struct err *e)
+{
+	uint64_t off = t->slice.off * SECTOR_BYTES;
+	size_t taken = head_take(&t->head, at, data, bytes);
+
+	if (taken == bytes)
+		return 0;
+	if (head_put_mark(&t->head, e) != 0)
+		return -1;
+	at += taken;
+	bytes -= taken;
+	if (data == NULL)
+		return write_zeros(t, off + at, bytes, e);
+	if (t->flight != NULL && bytes >= DIRECT_MIN_BYTES)
+		return flight_write(t->flight, data + taken, bytes, off + at, e);
+	return write_twice(t, data + taken, bytes, off + at, e);
+}
+
+uint64_t
+target_ticket(const struct target *t)
+{
+	return t->flight != NULL ? flight_ticket(t->flight) : 0;
+}
+
+int
+target_land_upto(struct target *t, uint64_t ticket, struct err *e)
+{
+	return t->flight != NULL ? flight_land_upto(t->flight, ticket, e) : 0;
+}
+
+int
+target_land(struct target *t, struct err *e)
+{
+	return target_land_upto(t, UINT64_MAX, e);
+}
+
+int
+target_write(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+{
+	bool stream = disk_kind(t->disk) == DISK_STREAM;
+
+	if (stream && stream_up_to(t, sector, e) != 0)
+		return -1;
+	if (put(t, sector * SECTOR_BYTES, data, bytes, e) != 0)
+		return -1;
+	if (stream)
+		t->stream_at = sector + (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	t->bytes_written += bytes;
+	raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+	return 0;
+}
+
+ssize_t
+target_read(struct target *t, uint64_t sector, void *buf, size_t bytes, struct err *e)
+{
+	uint64_t at = sector * SECTOR_BYTES;
+	ssize_t n = disk_read_upto(t->disk, buf, bytes, byte_of(t, sector), e);
+
+	if (n > 0 && t->head.on && at < HEAD_BYTES) {
+		size_t head = HEAD_BYTES - (size_t)at;
+		memcpy(buf, t->head.bytes + at, head < (size_t)n ? head : (size_t)n);
+	}
+	return n;
+}
+
+static bool
+is_there(const uint8_t *got, const uint8_t *data, size_t n)
+{
+	return memcmp(got, data != NULL ? data : zeros, n) == 0;
+}
+
+static int
+compare_piece(struct target *t, uint64_t off, const uint8_t *data, size_t n,
+    uint8_t *got, struct err *e)
+{
+	if (disk_read_back(t->disk, got, n, off, e) != 0)
+		return -1;
+	if (is_there(got, data, n))
+		return 0;
+	if (disk_write(t->disk, data != NULL ? data : zeros, n, off, e) != 0 ||
+	    disk_read_back(t->disk, got, n, off, e) != 0)
+		return -1;
+	if (is_there(got, data, n))
+		return 0;
+	return err_set(e, ERR_IO,
+	    "%s: what was written at sector %" PRIu64 " is not what is "
+	    "read back, twice",
+	    disk_name(t->disk), off / SECTOR_BYTES);
+}
+
+int
+target_compare(
+    struct target *t, uint64_t sector, const void *data, uint64_t bytes, struct err *e)
+{
+	uint64_t at = sector * SECTOR_BYTES, end = at + bytes;
+	const uint8_t *p = data;
+	uint8_t *got = malloc(COMPARE_BYTES);
+	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to read back into");
+
+	/* The head is compared when it is written. */
+	if (t->head.on && at < HEAD_BYTES) {
+		uint64_t skip = HEAD_BYTES - at < bytes ? HEAD_BYTES - at : bytes;
+		p = p != NULL ? p + skip : NULL;
+		at += skip;
+	}
+	while (rc == 0 && at < end) {
+		size_t n = end - at < COMPARE_BYTES ? (size_t)(end - at)
+		                                    : COMPARE_BYTES;
+		rc = compare_piece(t, t->slice.off * SECTOR_BYTES + at, p, n, got, e);
+		p = p != NULL ? p + n : NULL;
+		at += n;
+	}
+	free(got);
+	return rc;
+}
+
+void
+target_note_same(struct target *t, uint64_t sector, uint64_t bytes)
+{
+	t->bytes_same += bytes;
+	raise_to(&t->end_bytes, sector * SECTOR_BYTES + bytes);
+}
+
+void
+target_note_covered(struct target *t, uint64_t from, uint64_t to)
+{
+	raise_to(&t->covered_end, to);
+	raise_to(&t->end_bytes, to * SECTOR_BYTES);
+	t->bytes_covered += (to - from) * SECTOR_BYTES;
+}
+
+static int
+fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
+{
+	size_t taken = head_take(&t->head, at, t->fill, bytes);
+
+	if (head_put_mark(&t->head, e) != 0)
+		return -1;
+	return write_fill(
+	    t, t->fill, t->slice.off * SECTOR_BYTES + at + taken, bytes - taken, e);
+}
+
+/* What cannot be discarded is left as it is; the head always is. */
+static void
+discard(struct target *t, uint64_t at, uint64_t bytes)
+{
+	uint64_t keep = t->head.on && at < HEAD_BYTES ? HEAD_BYTES - at : 0;
+
+	if (keep < bytes && !t->no_discard &&
+	    !disk_discard(
+		t->disk, t->slice.off * SECTOR_BYTES + at + keep, bytes - keep) &&
+	    !atomic_exchange(&t->no_discard, true) && t->cfg->warn != NULL)
+		t->cfg->warn("the target does not take discards: its free space is "
+			     "left as it is");
+}
+
+/* [from, to), which touches nothing that is reserved or spared. */
+static int
+free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
+{
+	uint64_t at = from * SECTOR_BYTES, bytes = (to - from) * SECTOR_BYTES;
+
+	if (t->cfg->discard && !t->fresh)
+		discard(t, at, bytes);
+	if (!t->cfg->zero && t->fill == NULL)
+		return 0;
+	t->bytes_filled += bytes;
+	return t->fill != NULL ? fill_pattern(t, at, bytes, e)
+	                       : put(t, at, NULL, bytes, e);
+}
+
+/* [from, to) without what is kept. */
+static int
+free_around(struct target *t, uint64_t from, uint64_t to, const struct range *kept,
+    size_t n, struct err *e)
+{
+	if (from >= to)
+		return 0;
+	if (n == 0)
+		return free_space(t, from, to, e);
+	struct range r = range_clip(kept[0], from, to);
+	if (r.len == 0)
+		return free_around(t, from, to, kept + 1, n - 1, e);
+	return free_around(t, from, r.off, kept + 1, n - 1, e) == 0
+	           ? free_around(t, range_end(r), to, kept + 1, n - 1, e)
+	           : -1;
+}
+
+int
+target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
+{
+	to = to < t->room ? to : t->room;
+	if (from >= to)
+		return 0;
+	raise_to(&t->end_bytes, to * SECTOR_BYTES);
+	/* What is in front of data was written with it. */
+	if (disk_kind(t->disk) == DISK_STREAM)
+		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
+	if (disk_kind(t->disk) == DISK_NULL)
+		return 0;
+	struct range kept[] = { { 0, t->reserved_len }, { 0, t->spared_len } };
+	kept[0].off = t->reserved_off;
+	kept[1].off = t->spared_off;
+	return free_around(t, from, to, kept, sizeof kept / sizeof kept[0], e);
+}
+
+void
+target_reserve(struct target *t, struct range r)
+{
+	t->reserved_off = r.off;
+	t->reserved_len = r.len;
+}
+
+void
+target_spare(struct target *t, struct range r)
+{
+	t->spared_off = r.off;
+	t->spared_len = r.len;
+}
+
+int
+target_release(struct target *t, struct err *e)
+{
+	struct range r = { t->reserved_off, t->reserved_len };
+	uint64_t at = byte_of(t, r.off), bytes = r.len * SECTOR_BYTES;
+
+	t->reserved_len = 0;
+	if (r.len == 0)
+		return 0;
+	if (t->fill != NULL)
+		return write_fill(t, t->fill, at, bytes, e);
+	/* Zeros first: a discard may leave what was there. */
+	if (disk_zero(t->disk, at, bytes, e) != 0)
+		return -1;
+	if (t->cfg->discard && !t->fresh)
+		discard(t, r.off * SECTOR_BYTES, bytes);
+	return 0;
+}
+
+/* The length that a file gets; UINT64_MAX: it keeps its own.  A disk that is kept in
+ * a file only grows: what is behind the image's end may be somebody else's. */
+static uint64_t
+wanted_bytes(const struct target *t)
+{
+	bool resize = t->cfg->resize && disk_kind(t->disk) == DISK_FILE;
+	uint64_t end = resize ? t->covered_end * SECTOR_BYTES : t->end_bytes;
+
+	if (!resize && !t->fresh)
+		return UINT64_MAX;
+	if (t->short_end != 0)
+		end = t->short_end;
+	return resize && !t->holds_file && end <= disk_size_bytes(t->disk) ? UINT64_MAX
+	                                                                   : end;
+}
+
+int
+target_size(struct target *t, struct err *e)
+{
+	/* All that an image of a few sectors has can be in the head. */
+	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
+		return -1;
+	uint64_t bytes = wanted_bytes(t);
+	/* The mark of a shorter one would be cut. */
+	return bytes != UINT64_MAX && bytes >= HEAD_BYTES
+	           ? disk_truncate(t->disk, bytes, e)
+	           : 0;
+}
+
+int
+target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err *e)
+{
+	uint8_t *got;
+
+	if (write_twice(t, data, n, at, e) != 0)
+		return -1;
+	if (!t->cfg->read_back)
+		return 0;
+	got = malloc(n);
+	int rc = got != NULL ? compare_piece(t, at, data, n, got, e)
+	                     : err_nomem(e, "a buffer to read back into");
+	free(got);
+	return rc;
+}
+
+/* The head instead of the mark, and then nothing but flushing. */
+static int
+put_head(struct target *t, struct err *e)
+{
+	uint8_t got[HEAD_BYTES];
+	uint64_t bytes = wanted_bytes(t);
+
+	if (head_commit(&t->head, e) != 0)
+		return -1;
+	if (t->cfg->read_back &&
+	    compare_piece(t, t->head.at, t->head.bytes, HEAD_BYTES, got, e) != 0)
+		return -1;
+	if (bytes < HEAD_BYTES && disk_truncate(t->disk, bytes, e) != 0)
+		return -1;
+	return disk_sync(t->disk, e);
+}
+
+int
+target_seal(struct target *t, struct err *e)
+{
+	struct err worse;
+
+	if (disk_sync(t->disk, e) != 0)
+		return -1;
+	if (!t->head.marked)
+		return wanted_bytes(t) < HEAD_BYTES
+		           ? disk_truncate(t->disk, wanted_bytes(t), e)
+		           : 0;
+	if (put_head(t, e) == 0)
+		return 0;
+	/* Nobody knows what stands there now. */
+	head_mark_again(&t->head, &worse);
+	return -1;
+}

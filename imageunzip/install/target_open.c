@@ -1,0 +1,149 @@
+/* The opening of a target: where it begins, how much room it has, and what it cannot
+ * do. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/disk/flight.h"
+#include "common/disk/ptable.h"
+#include "imageunzip/install/target.h"
+#include "fsmods/sectorsize.h"
+
+enum { NUMBERS_CAP = 200 };
+
+static int
+refuse_slice(
+    const struct disk *d, const struct ptable *pt, uint64_t slice, struct err *e)
+{
+	char numbers[NUMBERS_CAP];
+
+	if (pt->nparts == 0)
+		return err_set(e, ERR_USAGE,
+		    "%s: has no partition %" PRIu64 ": it has no partition table",
+		    disk_name(d), slice);
+	return err_set(e, ERR_USAGE,
+	    "%s: has no partition %" PRIu64 ": it has partitions %s", disk_name(d),
+	    slice, ptable_numbers(pt, numbers, sizeof numbers));
+}
+
+int
+install_area(struct disk *d, uint64_t slice, struct range *area, struct err *e)
+{
+	struct ptable pt;
+
+	*area = (struct range){ 0, 0 };
+	if (slice == 0)
+		return 0;
+	if (!disk_seekable(d))
+		return err_set(e, ERR_USAGE, "%s: has no partitions to install into",
+		    disk_name(d));
+	if (ptable_read(&pt, d, e) != 0)
+		return -1;
+	int rc = sectorsize_check(d, &pt, e);
+	const struct partition *p = ptable_find(&pt, (unsigned)slice);
+	if (rc == 0 && p == NULL)
+		rc = refuse_slice(d, &pt, slice, e);
+	if (rc == 0)
+		*area = p->sectors;
+	ptable_free(&pt);
+	return rc;
+}
+
+static int
+make_pattern(struct target *t, struct err *e)
+{
+	if (!t->cfg->has_pattern)
+		return 0;
+	t->fill = malloc(TARGET_FILL_BYTES);
+	if (t->fill == NULL)
+		return err_nomem(e, "a buffer for the pattern");
+	for (size_t i = 0; i < TARGET_FILL_BYTES / sizeof *t->fill; i++)
+		t->fill[i] = t->cfg->pattern;
+	return 0;
+}
+
+/* What a pipe cannot do, by name. */
+static int
+check_stream(const struct disk *d, const struct install_config *cfg, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} not [] = { { cfg->skip_same, "--skip-same" },
+		{ cfg->read_back, "--read-back" }, { cfg->fix_gpt, "--fix-gpt" },
+		{ cfg->grow, "--grow" }, { cfg->convert, "--convert" },
+		{ cfg->discard, "--discard" }, { cfg->state != NULL, "--state" },
+		{ cfg->direct, "-f" } };
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on && disk_kind(d) == DISK_STREAM)
+			return err_set(e, ERR_USAGE,
+			    "%s: %s is for a disk or a file: a pipe is only written, "
+			    "from first to last",
+			    disk_name(d), not [i].name);
+	return 0;
+}
+
+int
+target_init(struct target *t, struct disk *d, const struct install_config *cfg,
+    bool fresh, struct err *e)
+{
+	*t = (struct target){
+		.disk = d, .cfg = cfg, .fresh = fresh, .room = UINT64_MAX
+	};
+	if (cfg->part_type != 0 && cfg->slice == 0) {
+		err_set(e, ERR_USAGE, "-D sets the type of a partition: it needs -s");
+		goto fail;
+	}
+	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert)) {
+		err_set(e, ERR_USAGE,
+		    "--fix-gpt, --grow and --convert are for a whole disk: not with "
+		    "-s");
+		goto fail;
+	}
+	if (cfg->tail == INSTALL_TAIL_MOVE &&
+	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert)) {
+		err_set(e, ERR_USAGE,
+		    "--tail=move puts something to the end of the whole disk: not with "
+		    "-s, --fix-gpt, --grow or --convert");
+		goto fail;
+	}
+	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
+		err_set(e, ERR_USAGE,
+		    "--discard leaves the free space's contents open: "
+		    "not with -z or -p");
+		goto fail;
+	}
+	if (check_stream(d, cfg, e) != 0 ||
+	    install_area(d, cfg->slice, &t->slice, e) != 0 || make_pattern(t, e) != 0)
+		goto fail;
+	if (t->slice.len != 0)
+		t->room = t->slice.len;
+	else if (!fresh && disk_seekable(d) &&
+		 !(cfg->resize && disk_kind(d) == DISK_FILE))
+		t->room = disk_size_bytes(d) / SECTOR_BYTES;
+	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES,
+		t->room < HEAD_SECTORS ? t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
+		goto fail;
+	/* One thread writes, or the flight would need locks. */
+	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
+	if (direct && !cfg->no_writer && flight_new(&t->flight, d, cfg->direct, e) != 0)
+		goto fail;
+	return 0;
+fail:
+	free(t->fill);
+	struct err ignored; /* nothing was written, and *e tells more */
+	disk_close(d, &ignored);
+	t->disk = NULL;
+	return -1;
+}
+
+int
+target_close(struct target *t, struct err *e)
+{
+	free(t->fill);
+	head_free(&t->head);
+	flight_free(t->flight);
+	int rc = disk_close(t->disk, e);
+	t->disk = NULL;
+	return rc;
+}

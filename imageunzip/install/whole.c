@@ -1,0 +1,101 @@
+#include "imageunzip/install/whole.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The first access that failed is the reason. */
+static int
+note(struct whole *w, const struct err *why)
+{
+	if (!w->failed)
+		w->why = *why;
+	w->failed = true;
+	errno = why->os != 0 ? why->os : EIO;
+	return -1;
+}
+
+/* Of [off, off + len): how many bytes, from the front, are all of the head or all
+ * not; *in_head where they are there, or NULL. */
+static size_t
+stretch(struct whole *w, uint64_t off, size_t len, uint8_t **in_head)
+{
+	struct head *h = &w->target->head;
+	uint64_t end = h->at + HEAD_BYTES, stop = off + len;
+
+	*in_head = NULL;
+	if (!h->on || off >= end)
+		return len;
+	if (off >= h->at) {
+		*in_head = h->bytes + (off - h->at);
+		stop = stop < end ? stop : end;
+	} else if (stop > h->at) {
+		stop = h->at;
+	}
+	return (size_t)(stop - off);
+}
+
+static ssize_t
+whole_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct whole *w = ctx;
+	struct err why;
+	uint8_t *in_head;
+	size_t n = stretch(w, off, len, &in_head);
+
+	if (in_head != NULL) {
+		memcpy(buf, in_head, n);
+		return (ssize_t)n;
+	}
+	ssize_t got = disk_read_upto(w->target->disk, buf, n, off, &why);
+	return got < 0 ? note(w, &why) : got;
+}
+
+static ssize_t
+whole_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
+{
+	struct whole *w = ctx;
+	struct err why;
+	uint8_t *in_head;
+	size_t n = stretch(w, off, len, &in_head);
+
+	if (in_head != NULL)
+		memcpy(in_head, buf, n);
+	else if (target_fix(w->target, off, buf, n, &why) != 0)
+		return note(w, &why);
+	return (ssize_t)n;
+}
+
+static int
+whole_sync(void *ctx)
+{
+	struct whole *w = ctx;
+	struct err why;
+
+	return disk_sync(w->target->disk, &why) == 0 ? 0 : note(w, &why);
+}
+
+int
+whole_open(struct whole *w, struct target *t, struct err *e)
+{
+	static const struct disk_ops ops = {
+		.pread = whole_pread, .pwrite = whole_pwrite, .sync = whole_sync
+	};
+
+	*w = (struct whole){ .target = t };
+	if (disk_open_ops(&w->disk, disk_name(t->disk), disk_kind(t->disk),
+		disk_size_bytes(t->disk), &ops, w, e) != 0)
+		return -1;
+	disk_set_sector_bytes(w->disk, disk_sector_bytes(t->disk));
+	return 0;
+}
+
+int
+whole_close(struct whole *w, int rc, struct err *e)
+{
+	struct err none;
+
+	disk_close(w->disk, &none);
+	if (rc != 0 && w->failed)
+		*e = w->why;
+	return rc;
+}

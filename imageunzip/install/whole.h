@@ -1,0 +1,26 @@
+/* whole.h: the target as it will be when its head stands there: the first 4 KiB come
+ * from memory and go there, all else is the disk's.  What makes the installation
+ * complete works on this, so that the mark (head.h) stands until nothing is left to
+ * do. */
+#ifndef IMAGEUNZIP_INSTALL_WHOLE_H
+#define IMAGEUNZIP_INSTALL_WHOLE_H
+
+#include <stdbool.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+#include "imageunzip/install/target.h"
+
+struct whole {
+	struct target *target; /* borrowed */
+	struct disk *disk;     /* the view */
+	bool failed;           /* an access did, as `why` says */
+	struct err why;
+};
+
+/* With --read-back all that is written through it is compared. */
+int whole_open(struct whole *, struct target *, struct err *);
+/* rc is of what was done with it: a failure of the disk is told in its own words. */
+int whole_close(struct whole *, int rc, struct err *);
+
+#endif /* IMAGEUNZIP_INSTALL_WHOLE_H */
