@@ -7,13 +7,13 @@
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
-#include "imagezip/capture.h"
-#include "imagezip/delta.h"
-#include "imagezip/estimate.h"
-#include "imagezip/layout.h"
+#include "imagezip/capture/capture.h"
+#include "imagezip/capture/delta.h"
+#include "imagezip/capture/estimate.h"
+#include "imagezip/capture/layout.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
-#include "imagezip/source.h"
+#include "imagezip/capture/source.h"
 
 /* The image gets its name only when its signature is right, too. */
 static int

@@ -2,8 +2,8 @@
 #ifndef IMAGEZIP_REPORT_H
 #define IMAGEZIP_REPORT_H
 
-#include "imagezip/capture.h"
-#include "imagezip/layout.h"
+#include "imagezip/capture/capture.h"
+#include "imagezip/capture/layout.h"
 
 /* What of the layout the user should know, to stderr. */
 enum { EXIT_LOST_SECTORS = 4 };

@@ -1,0 +1,26 @@
+/* blanks.h: free inodes, which -M stores as zeros but for a field that must stay. */
+#ifndef IMAGEZIP_CAPTURE_BLANKS_H
+#define IMAGEZIP_CAPTURE_BLANKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fsmods/fsmod.h"
+
+/* In order of place, apart; at_bytes counts from the image's sector 0. */
+struct blanks {
+	size_t n, cap;
+	struct fs_records *v; /* owned */
+};
+
+void blanks_free(struct blanks *); /* leaves none */
+/* Those of a partition that was scanned without failure and begins at this sector of
+ * the image, less those in `raw`, sectors relative to the partition.  Partitions
+ * come in any order, and do not overlap. */
+int blanks_find(struct blanks *, const struct fsmod *, struct disk *, struct range part,
+    uint64_t image_sector, struct rangeset *raw, struct err *);
+void blanks_settle(struct blanks *);
+/* buf holds these sectors of the image. */
+void blanks_apply(const struct blanks *, struct range sectors, uint8_t *buf);
+
+#endif /* IMAGEZIP_CAPTURE_BLANKS_H */

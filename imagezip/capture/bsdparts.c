@@ -1,0 +1,115 @@
+/* The label was read when the slice was scanned; it is read again here, because a scan
+ * says only which sectors are free. */
+#include "imagezip/capture/bsdparts.h"
+
+#include <string.h>
+
+#include "common/disk/bsdlabel.h"
+
+static const struct bsdlabel_part *
+find(const struct bsdlabel *l, char letter)
+{
+	for (unsigned i = 0; i < l->nparts; i++)
+		if (l->parts[i].letter == letter)
+			return &l->parts[i];
+	return NULL;
+}
+
+/* The sectors of all partitions in the mask, less the boot area, which is the
+ * slice's. */
+static int
+collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t letters,
+    struct rangeset *set, struct err *e)
+{
+	for (unsigned i = 0; letters >> i != 0; i++) {
+		if ((letters >> i & 1) == 0)
+			continue;
+		const struct bsdlabel_part *p = find(l, (char)('a' + i));
+		if (p == NULL)
+			return err_set(e, ERR_USAGE,
+			    "%s %u%c: its disklabel has no such partition", option,
+			    number, 'a' + (int)i);
+		struct range r = range_clip(
+		    p->sectors, BSDLABEL_BOOT_SECTORS, UINT64_MAX);
+		if (r.len != 0 && rangeset_add(set, r, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
+    unsigned number, const struct options *o, struct err *e)
+{
+	struct rangeset ignored;
+
+	rangeset_init(&ignored);
+	int rc = collect(l, "-R", number, o->force_raw.letters[number], raw, e);
+	if (rc == 0)
+		rc = collect(l, "-I", number, o->ignore.letters[number], &ignored, e);
+	if (rc == 0)
+		rc = rangeset_minus(&fs->skip, raw, e);
+	if (rc == 0)
+		rc = rangeset_union(&fs->skip, &ignored, e);
+	rangeset_free(&ignored);
+	return rc;
+}
+
+/* The first partition that is named inside of slice `number`. */
+static char
+first_letter(const struct options *o, unsigned number)
+{
+	uint32_t all = o->ignore.letters[number] | o->force_raw.letters[number];
+	unsigned i = 0;
+
+	while ((all >> i & 1) == 0)
+		i++;
+	return (char)('a' + i);
+}
+
+static bool
+is_named(const struct options *o, unsigned number)
+{
+	return (o->ignore.letters[number] | o->force_raw.letters[number]) != 0;
+}
+
+int
+bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
+    struct range slice, unsigned number, const struct options *o, struct err *e)
+{
+	struct bsdlabel l;
+
+	if (!is_named(o, number))
+		return 0;
+	if (fs->mod == NULL || !fs->mod->container)
+		return err_set(e, ERR_USAGE,
+		    "%u%c: partition %u of %s has no disklabel", number,
+		    first_letter(o, number), number, disk_name(d));
+	if (fs->failed)
+		return err_set(e, ERR_REFUSED,
+		    "%u%c: the disklabel in partition %u of %s is in doubt: %.300s",
+		    number, first_letter(o, number), number, disk_name(d), fs->warning);
+	if (bsdlabel_read(&l, d, slice, e) != 0)
+		return err_ctx(e, "%s: partition %u", disk_name(d), number);
+	return change(fs, raw, &l, number, o, e);
+}
+
+static bool
+looked_into(const struct layout *l, unsigned number)
+{
+	for (unsigned i = 0; i < l->nparts; i++)
+		if (l->parts[i].number == number)
+			return strcmp(l->parts[i].fs, "bsdlabel") == 0;
+	return false;
+}
+
+int
+bsdparts_check_used(const struct layout *l, const struct options *o, struct err *e)
+{
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (is_named(o, n) && !looked_into(l, n))
+			return err_set(e, ERR_USAGE,
+			    "%u%c: partition %u of %s is not looked into", n,
+			    first_letter(o, n), n, o->source);
+	return 0;
+}

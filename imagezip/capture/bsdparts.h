@@ -1,0 +1,17 @@
+/* bsdparts.h: what -I and -R say of partitions inside a BSD slice ("1e"). */
+#ifndef IMAGEZIP_CAPTURE_BSDPARTS_H
+#define IMAGEZIP_CAPTURE_BSDPARTS_H
+
+#include "fsmods/fsmod.h"
+#include "imagezip/capture/layout.h"
+#include "imagezip/options.h"
+
+/* Change what a scan of partition `number` (0: the source has no table) found: what
+ * is ignored is skipped, what is raw is not, and put into an empty set.  ERR_USAGE when
+ * it has no such partition, ERR_REFUSED when its disklabel is in doubt. */
+int bsdparts_apply(struct fs_scan *, struct rangeset *raw, struct disk *,
+    struct range slice, unsigned number, const struct options *, struct err *);
+/* ERR_USAGE when a partition is named that the layout does not look into. */
+int bsdparts_check_used(const struct layout *, const struct options *, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_BSDPARTS_H */

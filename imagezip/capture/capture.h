@@ -1,0 +1,28 @@
+/* capture.h: disk → fragments → chunks → image.
+ *
+ * windows.h reads, common/image/write/encode.h compresses in parallel and packs. */
+#ifndef IMAGEZIP_CAPTURE_CAPTURE_H
+#define IMAGEZIP_CAPTURE_CAPTURE_H
+
+#include "common/cli/progress.h"
+#include "common/disk/disk.h"
+#include "common/disk/output.h"
+#include "common/disk/rangeset.h"
+#include "common/image/format/sig.h"
+#include "imagezip/capture/delta.h"
+#include "imagezip/capture/layout.h"
+#include "imagezip/options.h"
+
+struct capture_stats {
+	uint32_t chunks;
+	uint64_t data_bytes; /* stored, uncompressed */
+	uint64_t total_sectors;
+	struct rangeset lost; /* source sectors that -X made zeros; owned */
+	struct sig sig;       /* of what was stored, with -U or -H; owned */
+};
+
+/* 0: the image is whole (some sectors perhaps in stats->lost). */
+int capture_run(struct disk *, struct layout *, const struct options *, struct delta *,
+    struct output *, struct progress *, struct capture_stats *, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_CAPTURE_H */

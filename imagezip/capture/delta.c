@@ -1,0 +1,258 @@
+#include "imagezip/capture/delta.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli/cli.h"
+#include "common/disk/output.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/sighash.h"
+#include "imagezip/capture/delta_samples.h"
+#include "imagezip/capture/windows.h"
+
+/* The signature of all that would be stored, by reading it. */
+static int
+hash_now(struct delta *x, struct windows *source, struct err *e)
+{
+	struct window *w = calloc(1, sizeof *w);
+	uint8_t *buf = malloc(FRAGMENT_WINDOW_BYTES);
+	struct sigmaker *m = NULL;
+	ssize_t n = -1;
+
+	if (w == NULL || buf == NULL)
+		err_nomem(e, "a window");
+	else if (sigmaker_new(&m, x->hash, x->block_sectors, e) == 0)
+		while ((n = windows_next(source, w, buf, e)) > 0) {
+			const uint8_t *p = buf;
+			if (cli_check_signal(e) != 0)
+				n = -1;
+			for (unsigned i = 0; i < w->nregions && n > 0; i++) {
+				if (sigmaker_add(m, w->regions[i], p, 0, e) != 0)
+					n = -1;
+				p += w->regions[i].len * SECTOR_BYTES;
+			}
+			if (n < 0)
+				break;
+		}
+	int rc = n == 0 ? sigmaker_finish(m, &x->now, e) : -1;
+	sigmaker_free(m);
+	free(buf);
+	free(w);
+	return rc;
+}
+
+static int
+read_sectors(void *arg, struct range r, void *buf, struct err *e)
+{
+	return windows_read(arg, r, buf, e);
+}
+
+/* Does the source differ from a record of the old signature?  Where the same
+ * sectors are stored today, their hash is known; else the old ones are read.
+ * 1, 0, -1. */
+static int
+differs(struct delta *x, const struct sig *old, const struct sig_record *r,
+    struct windows *w, struct err *e)
+{
+	struct range sectors = { r->start, r->count };
+	const struct sig_record *now = sig_find(&x->now, r->start);
+	uint8_t hash[SIG_HASH_MAX];
+
+	if (now != NULL && now->count == r->count)
+		return memcmp(now->hash, r->hash, sig_hash_bytes(old->hash)) != 0;
+	if (range_end(sectors) > w->layout->total)
+		return 1;
+	if (sig_hash_range(old->hash, sectors, read_sectors, w, hash, e) != 0)
+		return -1;
+	return memcmp(hash, r->hash, sig_hash_bytes(old->hash)) != 0;
+}
+
+/* Sectors of *same become those of old records that still are what they were. */
+static int
+find_same(struct delta *x, const struct sig *old, struct windows *w,
+    struct rangeset *same, struct err *e)
+{
+	for (size_t i = 0; i < old->n; i++) {
+		const struct sig_record *r = &old->records[i];
+		struct range sectors = { r->start, r->count };
+		if (rangeset_total_in(&w->layout->store, sectors) == 0)
+			continue;
+		int rc = differs(x, old, r, w, e);
+		if (rc < 0 || (rc == 0 && rangeset_add(same, sectors, e) != 0) ||
+		    cli_check_signal(e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Whole records of the new signature, so that their hashes can be checked when
+ * they are stored. */
+static int
+find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
+    struct layout *l, bool short_end, struct err *e)
+{
+	for (size_t i = 0; i < x->now.n; i++) {
+		struct range r = { x->now.records[i].start, x->now.records[i].count };
+		size_t k = rangeset_find(same, r.off);
+		bool is_same = k < rangeset_count(same) &&
+		               rangeset_get(same, k).off <= r.off &&
+		               range_end(rangeset_get(same, k)) >= range_end(r);
+		x->changed_sectors += is_same ? 0 : r.len;
+		/* Where a file ends is told by its short last sector; and where a
+		 * partition lies (--only of imageunzip) by the table. */
+		if (is_same && !(short_end && i == x->now.n - 1) &&
+		    !layout_has_table(l, r))
+			continue;
+		if (rangeset_add(changed, r, e) != 0)
+			return -1;
+	}
+	/* Installers want a chunk to hold something: one block that is the same. */
+	if (rangeset_count(changed) == 0)
+		return rangeset_add(changed,
+		    (struct range){ x->now.records[0].start, x->now.records[0].count },
+		    e);
+	return 0;
+}
+
+static int
+find_freed(struct delta *x, const struct sig *old, struct layout *l, struct err *e)
+{
+	if (sig_sectors(old, &x->freed, e) != 0)
+		return -1;
+	rangeset_clip(&x->freed, 0, l->total);
+	return rangeset_minus(&x->freed, &l->store, e);
+}
+
+static int
+find_samples(struct delta *x, const struct sig *old, struct windows *w,
+    struct rangeset *same, bool any_length, struct err *e)
+{
+	const struct delta_samples in = { .old = old,
+		.now = &x->now,
+		.same = same,
+		.stored = &w->layout->store,
+		.layout = w->layout,
+		.any_length = any_length };
+
+	return delta_samples(&x->basis, &in, e);
+}
+
+static int
+compare(struct delta *x, const struct sig *old, struct windows *w,
+    const struct options *o, struct err *e)
+{
+	struct layout *l = w->layout;
+	struct rangeset same, changed;
+
+	rangeset_init(&same);
+	rangeset_init(&changed);
+	x->full_sectors = rangeset_total(&l->store);
+	int rc = hash_now(x, w, e);
+	if (rc == 0)
+		rc = find_same(x, old, w, &same, e);
+	if (rc == 0)
+		rc = find_changed(x, &same, &changed, l, w->short_bytes != 0, e);
+	if (rc == 0)
+		rc = find_freed(x, old, l, e);
+	if (rc == 0)
+		rc = find_samples(x, old, w, &same, o->any_length, e);
+	uint64_t stored = rangeset_total(&changed);
+	if (rc == 0 && stored <= x->full_sectors / 100 * o->delta_percent +
+				     x->full_sectors % 100 * o->delta_percent / 100) {
+		x->on = true;
+		sig_state(old, &x->base);
+		sig_state(&x->now, &x->state);
+		rangeset_free(&l->store);
+		l->store = changed;
+		rangeset_init(&changed);
+	}
+	rangeset_free(&same);
+	rangeset_free(&changed);
+	return rc;
+}
+
+int
+delta_find(struct delta *x, struct disk *d, struct layout *l, const struct options *o,
+    struct err *e)
+{
+	struct windows w;
+	struct sig old;
+
+	*x = (struct delta){ .hash = SIG_SHA1, .block_sectors = SIG_BLOCK_SECTORS };
+	rangeset_init(&x->freed);
+	rangeset_init(&x->lost);
+	basis_init(&x->basis, SAMPLE_SHA1);
+	if (o->sig_old == NULL)
+		return 0;
+	if (!disk_seekable(d))
+		return err_set(e, ERR_USAGE,
+		    "%s: a pipe cannot be compared with a signature", disk_name(d));
+	if (sig_read(&old, o->sig_old, e) != 0)
+		return -1;
+	if (old.n == 0) {
+		sig_free(&old);
+		return err_set(e, ERR_REFUSED,
+		    "%s: has no record of any block, so a delta would know nothing of "
+		    "its base; imagehash -c writes the signature of an image",
+		    o->sig_old);
+	}
+	x->hash = old.hash;
+	x->block_sectors = old.block_sectors;
+	windows_init(&w, d, l, o, &x->lost);
+	int rc = compare(x, &old, &w, o, e);
+	windows_done(&w);
+	sig_free(&old);
+	if (rc != 0)
+		delta_free(x);
+	return rc;
+}
+
+void
+delta_free(struct delta *x)
+{
+	sig_free(&x->now);
+	rangeset_free(&x->freed);
+	rangeset_free(&x->lost);
+	basis_free(&x->basis);
+}
+
+int
+delta_merge(struct delta *x, struct sig *stored, struct err *e)
+{
+	if (!x->on)
+		return 0;
+	for (size_t i = 0; i < stored->n; i++) {
+		const struct sig_record *r = &stored->records[i];
+		struct sig_record *now = sig_find(&x->now, r->start);
+		if (now == NULL || now->count != r->count ||
+		    memcmp(now->hash, r->hash, sizeof r->hash) != 0)
+			return err_set(e, ERR_IO,
+			    "sectors %u-%u changed while they were read: a delta "
+			    "needs a source that stands still",
+			    r->start, r->start + r->count - 1);
+		now->chunk = r->chunk;
+		now->continues = r->continues;
+	}
+	sig_free(stored);
+	*stored = x->now;
+	x->now = (struct sig){ 0 };
+	return 0;
+}
+
+int
+delta_write(const struct options *o, const struct sig *s, struct err *e)
+{
+	char *path;
+
+	if (options_signature(o, &path, e) != 0)
+		return -1;
+	if (path == NULL)
+		return 0;
+	int rc = output_check_input(path, o->source, e);
+	if (rc == 0)
+		rc = sig_write(s, path, o->output, o->force, e);
+	free(path);
+	return rc;
+}

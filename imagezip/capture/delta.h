@@ -1,0 +1,40 @@
+/* delta.h: imagezip -H and -U: what differs from an image that has a signature,
+ * and the signature of what there is now. */
+#ifndef IMAGEZIP_CAPTURE_DELTA_H
+#define IMAGEZIP_CAPTURE_DELTA_H
+
+#include <stdbool.h>
+
+#include "common/disk/disk.h"
+#include "common/disk/rangeset.h"
+#include "common/image/format/basis.h"
+#include "common/image/format/sig.h"
+#include "imagezip/capture/layout.h"
+#include "imagezip/options.h"
+
+struct delta {
+	bool on;            /* the image is a delta */
+	enum sig_hash hash; /* of the new signature */
+	uint32_t block_sectors;
+	struct sig now;        /* of all that would be stored; owned */
+	struct rangeset freed; /* stored by the base, free now; owned */
+	struct ext_state state, base;
+	struct basis basis;    /* what it says of the base's data; owned */
+	struct rangeset lost;  /* source sectors that could not be read; owned */
+	uint64_t full_sectors; /* what a full image would store */
+	uint64_t changed_sectors;
+};
+
+/* With -H: read and hash everything that would be stored, and leave in
+ * layout->store what differs, unless that is more than -P lets pass.  Without:
+ * only the defaults. */
+int delta_find(struct delta *, struct disk *, struct layout *, const struct options *,
+    struct err *);
+void delta_free(struct delta *);
+/* The signature to write, from what capture_run() made of the stored part.
+ * ERR_IO when the source changed since delta_find() read it. */
+int delta_merge(struct delta *, struct sig *stored, struct err *);
+/* Write it where -U says, next to the finished image. */
+int delta_write(const struct options *, const struct sig *, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_DELTA_H */

@@ -1,0 +1,23 @@
+/* delta_samples.h: imagezip -H: what the delta says of the data of its base, out of the
+ * base's signature. */
+#ifndef IMAGEZIP_CAPTURE_DELTA_SAMPLES_H
+#define IMAGEZIP_CAPTURE_DELTA_SAMPLES_H
+
+#include "common/disk/rangeset.h"
+#include "common/image/format/basis.h"
+#include "common/image/format/sig.h"
+#include "imagezip/capture/layout.h"
+
+struct delta_samples {
+	const struct sig *old, *now; /* of the base; of all that would be stored */
+	/* Sectors of old records that still are what they were; and all that a full
+	 * image would store. */
+	struct rangeset *same, *stored;
+	const struct layout *layout;
+	bool any_length; /* -f: the last sector of either file may be short */
+};
+
+/* Fill the basis, which is empty.  ERR_NOMEM. */
+int delta_samples(struct basis *, const struct delta_samples *, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_DELTA_SAMPLES_H */

@@ -1,0 +1,307 @@
+/* What a source is, a disk, a partition or any file, and what of it is stored.  Called by
+ * imagezip before it reads data. */
+#include "imagezip/capture/layout_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fsmods/foreign.h"
+#include "fsmods/fsmod.h"
+#include "fsmods/recognise.h"
+#include "fsmods/sectorsize.h"
+#include "imagezip/capture/bootimage.h"
+#include "imagezip/capture/bsdparts.h"
+#include "imagezip/capture/relocate.h"
+
+static uint64_t
+source_sectors(struct disk *d)
+{
+	return disk_size_bytes(d) / SECTOR_BYTES;
+}
+
+static int
+check_numbers(const bool set[], const char *option, const struct ptable *t,
+    struct disk *d, struct err *e)
+{
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (set[n] && ptable_find(t, n) == NULL)
+			return err_set(e, ERR_USAGE, "%s %u: %s has no such partition",
+			    option, n, disk_name(d));
+	return 0;
+}
+
+static int
+layout_disk(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
+{
+	l->kind = EXT_KIND_DISK;
+	l->total = source_sectors(d);
+	if (check_numbers(o->ignore.whole, "-I", t, d, e) != 0 ||
+	    check_numbers(o->force_raw.whole, "-R", t, d, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (layout_table_part(l, d, o, t, &t->parts[i], skip, e) != 0)
+			return -1;
+	if (layout_outside(l, d, o, t, skip, e) != 0)
+		return -1;
+	return o->boot_root == 0
+	           ? 0
+	           : bootimage_table(&l->relocs, d, t, (unsigned)o->boot_root, e);
+}
+
+static int
+layout_slice(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
+{
+	const struct partition *p = ptable_find(t, (unsigned)o->slice);
+
+	if (p == NULL)
+		return err_set(e, ERR_USAGE, "-s %" PRIu64 ": %s has no such partition",
+		    o->slice, disk_name(d));
+	l->kind = EXT_KIND_PARTITION;
+	l->base = p->sectors.off;
+	l->total = p->sectors.len;
+	return layout_table_part(l, d, o, t, p, skip, e);
+}
+
+/* A bare partition; with -S of a type that no module is for, raw. */
+static int
+layout_bare(struct layout *l, struct disk *d, const struct options *o,
+    struct rangeset *skip, struct err *e)
+{
+	l->kind = EXT_KIND_PARTITION;
+	l->total = source_sectors(d);
+	struct layout_part *p = layout_add_part(l, 0, (struct range){ 0, l->total });
+	return layout_scan_part(l, d, o, p, skip, e);
+}
+
+static void
+layout_raw(struct layout *l, struct disk *d, const struct options *o)
+{
+	uint64_t bytes = disk_size_bytes(d);
+
+	l->kind = EXT_KIND_FILE;
+	l->total = bytes == UINT64_MAX ? UINT64_MAX
+	                               : (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	struct layout_part *p = layout_add_part(l, 0, (struct range){ 0, l->total });
+	strcpy(p->fs, "raw");
+	(void)o;
+}
+
+/* Neither -r, -l nor -s: what is it? */
+static int
+layout_detect(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
+{
+	const struct fsmod *fs = fsmods_probe(
+	    d, (struct range){ 0, source_sectors(d) });
+
+	/* A disklabel where a partition table is, too: the table counts. */
+	if (fs != NULL && fs->container && t->nparts > 0)
+		fs = NULL;
+	if (o->linux_partition || o->has_type ||
+	    (fs != NULL && t->nparts == 0 && !o->whole_disk))
+		return layout_bare(l, d, o, skip, e);
+	if (fs != NULL && t->nparts > 0 && !o->whole_disk)
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and a %s at its start: say "
+		    "--disk, -l (or -S type), or -r",
+		    disk_name(d), fs->title);
+	const char *member = o->whole_disk || t->nparts == 0
+	                         ? NULL
+	                         : foreign_find(
+				       d, (struct range){ 0, source_sectors(d) });
+	if (member != NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: has a partition table and is %s: say --disk, -l (or -S "
+		    "type), or -r",
+		    disk_name(d), member);
+	if (t->kind != PTABLE_NONE && t->nparts > 0)
+		return layout_disk(l, d, o, t, skip, e);
+	if (o->whole_disk && t->kind == PTABLE_NONE)
+		return err_set(
+		    e, ERR_USAGE, "%s: has no partition table", disk_name(d));
+	layout_raw(l, d, o);
+	l->kind = EXT_KIND_DISK;
+	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
+	    "no partitions, and %s: every sector is stored",
+	    recognise(d, (struct range){ 0, source_sectors(d) }).text);
+	return 0;
+}
+
+static int
+find_skips(struct layout *l, struct disk *d, const struct options *o,
+    struct rangeset *skip, struct err *e)
+{
+	struct ptable t;
+
+	if (o->raw) {
+		layout_raw(l, d, o);
+		return 0;
+	}
+	if (!disk_seekable(d))
+		return err_set(
+		    e, ERR_USAGE, "%s: only -r and -f can read a pipe", disk_name(d));
+	/* A bare partition may hold what looks like a table; it is not asked. */
+	bool bare = o->linux_partition || o->has_type;
+	if (bare)
+		return layout_bare(l, d, o, skip, e);
+	if (ptable_read(&t, d, e) != 0)
+		return err_ctx(
+		    e, "-r stores it whole, -l or -S takes it as one partition");
+	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
+	int rc = sectorsize_check(d, &t, e);
+	if (rc != 0)
+		err_ctx(e, "-r stores it whole");
+	else
+		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
+		                   : layout_detect(l, d, o, &t, skip, e);
+	ptable_free(&t);
+	return rc;
+}
+
+static int
+check_length(struct disk *d, const struct options *o, struct err *e)
+{
+	uint64_t bytes = disk_size_bytes(d);
+
+	if (bytes == UINT64_MAX || bytes % SECTOR_BYTES == 0 || o->any_length)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
+	    "stores it as a file",
+	    disk_name(d), bytes);
+}
+
+/* -I and -R of what has no partitions would be passed over in silence, and what was to
+ * be left out would be in the image. */
+static int
+check_named(const struct layout *l, const struct options *o, struct err *e)
+{
+	if (l->parts[0].number != 0)
+		return 0; /* layout_disk() has looked for them */
+	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
+		if (o->ignore.whole[n] || o->force_raw.whole[n])
+			return err_set(e, ERR_USAGE,
+			    "%s %u: %s is not taken as a disk with partitions",
+			    o->ignore.whole[n] ? "-I" : "-R", n, o->source);
+	return 0;
+}
+
+/* What is skipped becomes what is stored: short free ranges stay in, and with
+ * -Z are remembered as zeros. */
+static int
+settle(struct layout *l, const struct options *o, struct rangeset *skip, struct err *e)
+{
+	uint64_t end = l->total;
+
+	if (o->count != 0 && o->count < l->total) {
+		end = l->total = o->count;
+		rangeset_clip(skip, 0, end);
+		rangeset_clip(&l->zero, 0, end);
+	}
+	/* Overlapping partitions: what one of them wants as zeros is stored. */
+	if (rangeset_minus(skip, &l->zero, e) != 0)
+		return -1;
+	if (o->zero_small) {
+		if (rangeset_union(&l->zero, skip, e) != 0)
+			return -1;
+	}
+	rangeset_drop_short(skip, o->min_free);
+	if (o->zero_small && rangeset_minus(&l->zero, skip, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < l->nparts; i++) {
+		struct layout_part *p = &l->parts[i];
+		if (p->sectors.len == UINT64_MAX)
+			continue;
+		uint64_t lo = p->sectors.off - l->base, hi = lo + p->sectors.len;
+		for (size_t k = rangeset_find(skip, lo); k < rangeset_count(skip);
+		     k++) {
+			struct range r = range_clip(rangeset_get(skip, k), lo, hi);
+			if (r.len == 0)
+				break;
+			p->skipped += r.len;
+		}
+	}
+	if (rangeset_invert(skip, 0, end, e) != 0)
+		return -1;
+	blanks_settle(&l->blanks);
+	l->store = *skip;
+	rangeset_init(skip);
+	tail_settle(&l->outside, &l->store);
+	return 0;
+}
+
+/* -A; with -i the user wants to see why.  What a pipe has shows while it is read. */
+static int
+check_limit(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+{
+	uint64_t bytes = rangeset_total(&l->store) * SECTOR_BYTES;
+
+	if (o->limit_mb == 0 || o->info || !disk_seekable(d) ||
+	    bytes <= o->limit_mb << 20)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: %" PRIu64 " MB would be stored, the limit is %" PRIu64 " MB (-A)",
+	    disk_name(d), (bytes >> 20) + 1, o->limit_mb);
+}
+
+int
+layout_make(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+{
+	struct rangeset skip;
+
+	memset(l, 0, sizeof *l);
+	rangeset_init(&l->store);
+	rangeset_init(&l->zero);
+	rangeset_init(&l->table);
+	rangeset_init(&skip);
+	if (check_length(d, o, e) != 0)
+		return -1;
+	if (find_skips(l, d, o, &skip, e) != 0 || check_named(l, o, e) != 0 ||
+	    bsdparts_check_used(l, o, e) != 0 || settle(l, o, &skip, e) != 0) {
+		rangeset_free(&skip);
+		layout_free(l);
+		return -1;
+	}
+	if (rangeset_count(&l->store) == 0) {
+		layout_free(l);
+		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
+	}
+	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0) {
+		layout_free(l);
+		return -1;
+	}
+	return 0;
+}
+
+void
+layout_free(struct layout *l)
+{
+	rangeset_free(&l->store);
+	rangeset_free(&l->zero);
+	rangeset_free(&l->table);
+	relocs_free(&l->relocs);
+	blanks_free(&l->blanks);
+}
+
+bool
+layout_has_table(struct layout *l, struct range r)
+{
+	size_t i = rangeset_find(&l->table, r.off);
+
+	return i < rangeset_count(&l->table) &&
+	       rangeset_get(&l->table, i).off < range_end(r);
+}
+
+void
+layout_describe(const struct layout *l, char *buf, size_t cap)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < l->nparts && n < cap; i++)
+		n += (size_t)snprintf(buf + n, cap - n, "%s%u:%s", i > 0 ? " " : "",
+		    l->parts[i].number, l->parts[i].fs);
+}

@@ -1,0 +1,52 @@
+/* layout.h: what of a source is stored. */
+#ifndef IMAGEZIP_CAPTURE_LAYOUT_H
+#define IMAGEZIP_CAPTURE_LAYOUT_H
+
+#include "common/disk/disk.h"
+#include "common/disk/ptable.h"
+#include "common/disk/rangeset.h"
+#include "common/image/format/ext.h"
+#include "imagezip/capture/blanks.h"
+#include "imagezip/options.h"
+#include "imagezip/capture/relocs.h"
+#include "imagezip/capture/tail.h"
+
+/* A partition, or the whole source when it has none. */
+struct layout_part {
+	unsigned number;      /* 0: the whole source */
+	struct range sectors; /* of the source */
+	char type[64];        /* of the table, "" without one */
+	uint8_t mbr_type;     /* 0 without an MBR */
+	char fs[16];          /* "ext4", "swap", "raw", "ignored" */
+	uint64_t skipped;     /* sectors */
+	uint64_t image_bytes; /* perhaps; estimate() */
+	char warning[512];
+};
+
+struct layout {
+	enum ext_kind kind;
+	uint64_t base;         /* source sector of the image's sector 0 */
+	uint64_t total;        /* sectors of the image; UINT64_MAX: until the end */
+	struct rangeset store; /* image sectors whose data is stored */
+	struct rangeset table; /* image sectors of the partition table */
+	struct rangeset zero;  /* of those, the ones stored as zeros, unread */
+	unsigned nparts;
+	struct layout_part parts[PTABLE_PARTS_MAX];
+	char warning[256];    /* about the partition table */
+	char in_use[400];     /* who writes to it: source.h; "": nobody */
+	uint64_t image_bytes; /* perhaps; estimate() */
+	struct outside outside; /* of a disk's partitions */
+	struct relocs relocs;
+	struct blanks blanks;    /* -M */
+	char reloc_warning[640]; /* why there are none */
+};
+
+/* Look at the source and decide.  ERR_USAGE when it is ambiguous. */
+int layout_make(struct layout *, struct disk *, const struct options *, struct err *);
+void layout_free(struct layout *);
+/* Are some of these sectors of the image the partition table's? */
+bool layout_has_table(struct layout *, struct range);
+/* "1:ext4 2:swap", for the image's description. */
+void layout_describe(const struct layout *, char *buf, size_t cap);
+
+#endif /* IMAGEZIP_CAPTURE_LAYOUT_H */

@@ -1,0 +1,28 @@
+/* layout_impl.h: what the parts of a layout share: layout.c what a source is, and what comes
+ * of that; layout_part.c one partition; layout_outside.c the space that none has.
+ *
+ * What each of them leaves out goes into *skip, whose sectors are those of the image.
+ */
+#ifndef IMAGEZIP_CAPTURE_LAYOUT_IMPL_H
+#define IMAGEZIP_CAPTURE_LAYOUT_IMPL_H
+
+#include "imagezip/capture/layout.h"
+
+/* layout_part.c */
+
+/* One more, of sectors of the source. */
+struct layout_part *layout_add_part(struct layout *, unsigned number, struct range sectors);
+/* One partition of a table: ignored, raw, or scanned. */
+int layout_table_part(struct layout *, struct disk *, const struct options *,
+    const struct ptable *, const struct partition *, struct rangeset *skip, struct err *);
+/* Scan one partition into *skip, which is relative to the image. */
+int layout_scan_part(struct layout *, struct disk *, const struct options *,
+    struct layout_part *, struct rangeset *skip, struct err *);
+
+/* layout_outside.c */
+
+/* What is stored outside of partitions. */
+int layout_outside(struct layout *, struct disk *, const struct options *,
+    const struct ptable *, struct rangeset *skip, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_LAYOUT_IMPL_H */

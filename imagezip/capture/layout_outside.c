@@ -1,0 +1,114 @@
+/* What is stored of the space that no partition has: the table, boot loaders in front of the
+ * first one, and the disk's tail.  Called by layout.c for whole disks. */
+#include "imagezip/capture/layout_impl.h"
+
+/* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
+ * of small boards (U-Boot at 8 KiB, 32 KiB, 8 MiB) up to 32768, on disks with a GPT,
+ * too.  Zeros there cost next to nothing. */
+enum { BOOT_SECTORS = 32768 };
+
+/* What lies between partitions. */
+static int
+skip_gaps(
+    const struct ptable *t, struct range all, struct rangeset *skip, struct err *e)
+{
+	struct rangeset gaps, parts;
+
+	rangeset_init(&gaps);
+	rangeset_init(&parts);
+	int rc = rangeset_add(&gaps, all, e);
+	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
+		rc = rangeset_add(&parts, t->parts[i].sectors, e);
+	if (rc == 0)
+		rc = rangeset_minus(&gaps, &parts, e);
+	if (rc == 0)
+		rc = rangeset_union(skip, &gaps, e);
+	rangeset_free(&gaps);
+	rangeset_free(&parts);
+	return rc;
+}
+
+/* The end of the boot loader's space, in front of the first partition. */
+static uint64_t
+boot_end(const struct ptable *t)
+{
+	return t->kind == PTABLE_GPT && t->usable.off > BOOT_SECTORS ? t->usable.off
+	                                                             : BOOT_SECTORS;
+}
+
+/* The space of a disk that no partition has: before the first one and behind the
+ * last one, and between them. */
+static int
+skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
+    struct rangeset *skip, struct err *e)
+{
+	uint64_t first = UINT64_MAX, end = 0, from = boot_end(t);
+
+	for (unsigned i = 0; i < t->nparts; i++) {
+		struct range r = t->parts[i].sectors;
+		first = r.off < first ? r.off : first;
+		end = range_end(r) > end ? range_end(r) : end;
+	}
+	if (o->skip_gaps && first < end &&
+	    skip_gaps(t, (struct range){ first, end - first }, skip, e) != 0)
+		return -1;
+	if (o->store_outside)
+		return 0;
+	if (first != UINT64_MAX && from < first &&
+	    rangeset_add(skip, (struct range){ from, first - from }, e) != 0)
+		return -1;
+	end = end > from ? end : from;
+	return end < total ? rangeset_add(skip, (struct range){ end, total - end }, e)
+	                   : 0;
+}
+
+/* Of that space, what is kept all the same: the table's own sectors, wherever they
+ * lie, and the disk's tail. */
+static int
+leave_outside(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *own, struct rangeset *skip, struct err *e)
+{
+	struct tail_search s = { .table = t,
+		.own = own,
+		.total = l->total,
+		.boot_end = boot_end(t),
+		.keep = !o->skip_outside && o->boot_root == 0 };
+	bool end = !o->store_outside && (o->count == 0 || o->count >= l->total);
+	struct rangeset outside;
+
+	rangeset_init(&outside);
+	int rc = skip_outside(t, l->total, o, &outside, e);
+	if (rc == 0)
+		rc = rangeset_minus(&outside, own, e);
+	if (rc == 0 && end)
+		rc = tail_find(&l->outside, d, &s, &outside, e);
+	if (rc == 0)
+		rc = rangeset_union(skip, &outside, e);
+	rangeset_free(&outside);
+	return rc;
+}
+
+/* What is stored outside of partitions. */
+int
+layout_outside(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, struct rangeset *skip, struct err *e)
+{
+	struct ptable copy = *t; /* for its own-set, which sorts itself */
+	struct rangeset own;
+
+	rangeset_init(&own);
+	int rc = rangeset_union(&own, &copy.own, e);
+	if (rc == 0)
+		rc = tail_drop_missing_backup(&own, t, d, l->total, e);
+	if (rc == 0)
+		rc = leave_outside(l, d, o, t, &own, skip, e);
+	/* Wherever the table's own sectors lie, they are stored. */
+	if (rc == 0)
+		rc = rangeset_minus(&l->zero, &own, e);
+	if (rc == 0)
+		rc = rangeset_union(&l->table, &own, e);
+	if (rc == 0)
+		rc = rangeset_minus(skip, &own, e);
+	rangeset_free(&own);
+	return rc;
+}

@@ -1,0 +1,113 @@
+/* What of one partition is stored: what its filesystem's module says, as the options change
+ * it.  Called by layout.c. */
+#include "imagezip/capture/layout_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fsmods/fsmod.h"
+#include "fsmods/recognise.h"
+#include "imagezip/capture/bootimage.h"
+#include "imagezip/capture/bsdparts.h"
+
+/* -M.  What cannot be told apart is stored as it is. */
+static int
+find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
+    struct fs_scan *fs, struct rangeset *raw, struct err *e)
+{
+	size_t before = l->blanks.n, said = strlen(fs->warning);
+
+	if (blanks_find(&l->blanks, fs->mod, d, p->sectors, p->sectors.off - l->base,
+		raw, e) == 0)
+		return 0;
+	l->blanks.n = before;
+	if (e->kind == ERR_NOMEM)
+		return -1;
+	snprintf(fs->warning + said, sizeof fs->warning - said,
+	    "%sits free inodes are stored as they are: %.200s", said > 0 ? "; " : "",
+	    e->text);
+	return 0;
+}
+
+/* What the options change of a scan. */
+static int
+adjust_scan(struct layout *l, struct disk *d, const struct options *o,
+    const struct layout_part *p, struct fs_scan *fs, struct err *e)
+{
+	struct rangeset raw;
+
+	rangeset_init(&raw);
+	int rc = bsdparts_apply(fs, &raw, d, p->sectors, p->number, o, e);
+	if (rc == 0 && o->blank_inodes && !fs->failed)
+		rc = find_blanks(l, d, p, fs, &raw, e);
+	rangeset_free(&raw);
+	return rc;
+}
+
+/* Scan one partition into *skip, which is relative to the image. */
+int
+layout_scan_part(struct layout *l, struct disk *d, const struct options *o,
+    struct layout_part *p, struct rangeset *skip, struct err *e)
+{
+	struct fs_scan fs;
+	uint64_t at = p->sectors.off - l->base;
+	const struct fsmod *mod = fsmods_probe(d, p->sectors);
+	bool of_table = p->number != 0;
+
+	if ((of_table ? fsmods_scan_volume : fsmods_scan_found)(
+		mod, d, p->sectors, &fs, e) != 0)
+		return -1;
+	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
+	int rc = adjust_scan(l, d, o, p, &fs, e);
+	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
+	if (fs.mod == NULL)
+		snprintf(p->warning, sizeof p->warning,
+		    "%s: every sector is stored", recognise(d, p->sectors).text);
+	for (size_t i = 0; i < rangeset_count(&fs.skip) && rc == 0; i++) {
+		struct range r = rangeset_get(&fs.skip, i);
+		rc = rangeset_add(skip, (struct range){ at + r.off, r.len }, e);
+	}
+	for (size_t i = 0; i < rangeset_count(&fs.zero) && rc == 0; i++) {
+		struct range r = rangeset_get(&fs.zero, i);
+		rc = rangeset_add(&l->zero, (struct range){ at + r.off, r.len }, e);
+	}
+	if (rc == 0 && o->exclude_slack && fs.fs_end < p->sectors.len)
+		rc = rangeset_add(skip,
+		    (struct range){
+			at + fs.fs_end, tail_slack(d, p->sectors, fs.fs_end) },
+		    e);
+	fs_scan_free(&fs);
+	return rc;
+}
+
+struct layout_part *
+layout_add_part(struct layout *l, unsigned number, struct range sectors)
+{
+	struct layout_part *p = &l->parts[l->nparts++];
+
+	*p = (struct layout_part){ .number = number, .sectors = sectors };
+	return p;
+}
+
+/* One partition of a table: ignored, raw, or scanned. */
+int
+layout_table_part(struct layout *l, struct disk *d, const struct options *o,
+    const struct ptable *t, const struct partition *p, struct rangeset *skip,
+    struct err *e)
+{
+	struct layout_part *lp = layout_add_part(l, p->number, p->sectors);
+
+	ptable_type_name(t, p, lp->type, sizeof lp->type);
+	lp->mbr_type = p->mbr_type;
+	bool apart = o->boot_root != 0 && !bootimage_has(p, (unsigned)o->boot_root);
+	if (o->ignore.whole[p->number] || apart) {
+		strcpy(lp->fs, "ignored");
+		return rangeset_add(skip,
+		    (struct range){ p->sectors.off - l->base, p->sectors.len }, e);
+	}
+	if (o->force_raw.whole[p->number]) {
+		strcpy(lp->fs, "raw");
+		return 0;
+	}
+	return layout_scan_part(l, d, o, lp, skip, e);
+}

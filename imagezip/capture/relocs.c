@@ -1,0 +1,106 @@
+#include "imagezip/capture/relocs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "imageunzip/install/reloc.h"
+#include "common/image/write/packer.h"
+
+enum {
+	LABEL_SECTOR = 1,
+	LABEL_BYTES = 276,
+	MOST_OF_A_WINDOW = 100, /* of version 5, beside 64 regions */
+};
+
+void
+relocs_free(struct relocs *x)
+{
+	free(x->relocs);
+	free(x->patches);
+	*x = (struct relocs){ 0 };
+}
+
+int
+relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset,
+    uint64_t bytes, struct err *e)
+{
+	if (grow(&x->relocs, &x->cap, x->n, sizeof *x->relocs, "relocations", e) != 0)
+		return -1;
+	x->relocs[x->n++] = (struct ndz_reloc){ type, sector, offset, bytes };
+	return 0;
+}
+
+uint8_t *
+relocs_patch(
+    struct relocs *x, struct disk *d, uint64_t base, uint64_t sector, struct err *e)
+{
+	for (size_t i = 0; i < x->npatches; i++)
+		if (x->patches[i].sector == sector) {
+			err_set(
+			    e, ERR_FORMAT, "sector %" PRIu64 " has two uses", sector);
+			return NULL;
+		}
+	if (grow(&x->patches, &x->patch_cap, x->npatches, sizeof *x->patches,
+		"relocations", e) != 0)
+		return NULL;
+	struct patch *p = &x->patches[x->npatches];
+	p->sector = sector;
+	if (disk_read(
+		d, p->bytes, sizeof p->bytes, (base + sector) * SECTOR_BYTES, e) != 0)
+		return NULL;
+	x->npatches++;
+	return p->bytes;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct ndz_reloc *p = a, *q = b;
+
+	if (p->sector != q->sector)
+		return p->sector < q->sector ? -1 : 1;
+	return (p->offset > q->offset) - (p->offset < q->offset);
+}
+
+static int
+by_sector(const void *a, const void *b)
+{
+	const struct patch *p = a, *q = b;
+
+	return (p->sector > q->sector) - (p->sector < q->sector);
+}
+
+int
+relocs_settle(struct relocs *x, struct err *e)
+{
+	size_t first = 0;
+
+	if (x->npatches > 0)
+		qsort(x->patches, x->npatches, sizeof *x->patches, by_sector);
+	if (x->n > 0)
+		qsort(x->relocs, x->n, sizeof *x->relocs, by_place);
+	for (size_t i = 0; i < x->n; i++) {
+		if (x->relocs[i].sector / WINDOW_SECTORS !=
+		    x->relocs[first].sector / WINDOW_SECTORS)
+			first = i;
+		if (i - first >= MOST_OF_A_WINDOW)
+			return err_set(e, ERR_UNSUPPORTED,
+			    "more than %d relocations near sector %" PRIu64,
+			    MOST_OF_A_WINDOW, x->relocs[i].sector);
+	}
+	return 0;
+}
+
+int
+relocs_of_label(
+    struct relocs *x, struct disk *d, struct range slice, bool openbsd, struct err *e)
+{
+	uint32_t type = openbsd ? NDZ_RELOC_OPENBSD_LABEL : NDZ_RELOC_FREEBSD_LABEL;
+	uint8_t *label = relocs_patch(x, d, slice.off, LABEL_SECTOR, e);
+
+	if (label == NULL || reloc_label_relative(label, type, slice, e) != 0)
+		return -1;
+	return relocs_add(x, type, LABEL_SECTOR, 0, LABEL_BYTES, e);
+}

@@ -1,0 +1,40 @@
+/* relocs.h: what of a captured partition depends on where it lies: sectors that
+ * are stored changed, and the relocations that make them right where they land. */
+#ifndef IMAGEZIP_CAPTURE_RELOCS_H
+#define IMAGEZIP_CAPTURE_RELOCS_H
+
+#include "common/disk/disk.h"
+#include "common/image/format/format.h"
+
+struct patch {
+	uint64_t sector;             /* of the image */
+	uint8_t bytes[SECTOR_BYTES]; /* stored instead of the source's */
+};
+
+struct relocs {
+	size_t n, cap;
+	struct ndz_reloc *relocs; /* ascending, once they are settled; owned */
+	size_t npatches, patch_cap;
+	struct patch *patches; /* the same */
+	/* Sectors that must be in one chunk and one 256 KiB piece of it; len 0: none.
+	 */
+	struct range together;
+};
+
+void relocs_free(struct relocs *); /* leaves none */
+int relocs_add(struct relocs *, uint32_t type, uint64_t sector, uint32_t offset,
+    uint64_t bytes, struct err *);
+/* The patch of a sector, as the source (where sector 0 is `base`) has it.  Valid until
+ * the next one.  ERR_FORMAT when there is one already. */
+uint8_t *relocs_patch(
+    struct relocs *, struct disk *, uint64_t base, uint64_t sector, struct err *);
+/* Sort; ERR_UNSUPPORTED when a window has more than fit a chunk. */
+int relocs_settle(struct relocs *, struct err *);
+
+/* A disklabel, or LILO in the boot sector, of the partition that begins at
+ * slice.off.  Any error but ERR_NOMEM: why it cannot be relocated. */
+int relocs_of_label(
+    struct relocs *, struct disk *, struct range slice, bool openbsd, struct err *);
+int relocs_of_lilo(struct relocs *, struct disk *, struct range slice, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_RELOCS_H */

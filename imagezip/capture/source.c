@@ -1,0 +1,94 @@
+/* source.c: what must be true of a source, so that its image is worth having.
+ *
+ * Called by main(), before anything is written and again before the image gets its
+ * name.
+ */
+#include "imagezip/capture/source.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/disk/inuse.h"
+#include "common/image/format/kind.h"
+
+int
+source_check_kind(struct disk *d, const struct options *o, struct err *e)
+{
+	int is = o->force ? 0 : kind_is_image(d, e);
+
+	/* What cannot be read is tried again later, or becomes zeros. */
+	if (is < 0)
+		return o->retries == 0 && !o->bad_as_zeros ? -1 : 0;
+	if (is == 0)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: is an image itself: imageunzip installs it, imagerezip writes it "
+	    "again; --force stores it like any other file",
+	    disk_name(d));
+}
+
+/* Sectors of the source: is any of them stored? */
+static bool
+stores(const void *arg, struct range sectors)
+{
+	struct layout *l = (struct layout *)(uintptr_t)arg;
+	uint64_t from = sectors.off > l->base ? sectors.off - l->base : 0;
+	uint64_t to = range_end(sectors) > l->base ? range_end(sectors) - l->base : 0;
+	size_t i = rangeset_find(&l->store, from);
+
+	return from < to && i < rangeset_count(&l->store) &&
+	       rangeset_get(&l->store, i).off < to;
+}
+
+/* Fills in l->in_use.  -1 only when it cannot be known for want of memory. */
+static int
+find_use(struct disk *d, struct layout *l, struct err *e)
+{
+	struct inuse_query q = {
+		.root = "", .path = disk_name(d), .purpose = INUSE_TO_READ
+	};
+
+	l->in_use[0] = '\0';
+	if (fstat(disk_fd(d), &q.st) != 0)
+		return err_os(e, "%s", disk_name(d));
+	/* Where a stream begins is not known, and so neither which sectors it has. */
+	if (disk_seekable(d)) {
+		q.wants = stores;
+		q.arg = l;
+	}
+	if (inuse_check(&q, e) == 0)
+		return 0;
+	if (e->kind != ERR_REFUSED)
+		return -1;
+	snprintf(l->in_use, sizeof l->in_use, "%.390s", e->text);
+	return 0;
+}
+
+int
+source_check_use(
+    struct disk *d, struct layout *l, const struct options *o, struct err *e)
+{
+	if (find_use(d, l, e) != 0)
+		return -1;
+	if (l->in_use[0] == '\0' || o->live || o->info)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: unmount it, remount it read-only or capture a snapshot, or the image "
+	    "may be damaged; --live captures it all the same",
+	    l->in_use);
+}
+
+int
+source_check_end(struct disk *d, struct layout *l, struct err *e)
+{
+	if (l->in_use[0] != '\0')
+		return 0; /* --live: the image says so */
+	if (find_use(d, l, e) != 0)
+		return -1;
+	if (l->in_use[0] == '\0')
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: that began while it was captured, so the image may be damaged",
+	    l->in_use);
+}

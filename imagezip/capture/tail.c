@@ -1,0 +1,305 @@
+/* tail.c: what lies behind the last partition of a disk.
+ *
+ * imagezip calls it, in its main thread, while it decides what of a disk is stored.
+ * Metadata of arrays (ending.h) and the environments of boot loaders lie at the very
+ * end of a disk, so its last 16 MiB are read and kept where they are not zero; what is
+ * recognised is kept whole, also where it begins in front of them.  The rest of the
+ * space outside of partitions is not read: on a large disk it would be all that is. */
+#include "imagezip/capture/tail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsmods/ending.h"
+
+enum {
+	END_SECTORS = (16 << 20) / SECTOR_BYTES,
+	/* As far from the end something that is recognised may begin. */
+	ENDING_SECTORS = (256 << 20) / SECTOR_BYTES,
+	BLOCK_SECTORS = 8, /* kept or not as one */
+	BLOCK_BYTES = BLOCK_SECTORS * SECTOR_BYTES,
+	READ_SECTORS = (1 << 20) / SECTOR_BYTES,
+};
+
+static const uint8_t zeros[BLOCK_BYTES];
+
+int
+tail_drop_missing_backup(struct rangeset *own, const struct ptable *t, struct disk *d,
+    uint64_t total, struct err *e)
+{
+	uint64_t unit = t->sector_bytes / SECTOR_BYTES, usable = range_end(t->usable);
+	struct rangeset place;
+	struct err ignored;
+	char magic[8];
+
+	if (t->kind != PTABLE_GPT || usable >= total || total < unit ||
+	    (disk_read(d, magic, sizeof magic, (total - unit) * SECTOR_BYTES,
+		 &ignored) == 0 &&
+		memcmp(magic, "EFI PART", sizeof magic) == 0))
+		return 0;
+	size_t i = rangeset_find(own, total - 1);
+	struct range r = i < rangeset_count(own) ? rangeset_get(own, i)
+	                                         : (struct range){ 0, 0 };
+	if (r.off < usable)
+		return 0;
+	rangeset_init(&place);
+	int rc = rangeset_add(&place, r, e) == 0 ? rangeset_minus(own, &place, e) : -1;
+	rangeset_free(&place);
+	return rc;
+}
+
+/* The end of the last partition. */
+static uint64_t
+parts_end(const struct ptable *t)
+{
+	uint64_t end = 0;
+
+	for (unsigned i = 0; i < t->nparts; i++)
+		if (range_end(t->parts[i].sectors) > end)
+			end = range_end(t->parts[i].sectors);
+	return end;
+}
+
+/* The sectors of r that are in *free become a kind of pieces, and are not free any
+ * more.  Pieces for which there is no room are not the tail, but the image's, as if
+ * they were anywhere else. */
+static int
+add_pieces(struct tail *t, uint32_t kind, struct range r, struct rangeset *free,
+    struct err *e)
+{
+	struct rangeset of;
+
+	rangeset_init(&of);
+	int rc = rangeset_add(&of, r, e) == 0 ? rangeset_intersect(&of, free, e) : -1;
+	for (size_t i = 0; rc == 0 && i < rangeset_count(&of); i++)
+		if (t->n < TAIL_PIECES_MAX)
+			t->pieces[t->n++] = (struct tail_piece){
+				rangeset_get(&of, i), kind
+			};
+	if (rc == 0)
+		rc = rangeset_minus(free, &of, e);
+	rangeset_free(&of);
+	return rc;
+}
+
+static int
+by_sector(const void *a, const void *b)
+{
+	const struct tail_piece *x = a, *y = b;
+
+	return x->sectors.off < y->sectors.off ? -1 : x->sectors.off > y->sectors.off;
+}
+
+/* The space behind all partitions, cut into pieces by what is recognised in it, which
+ * is added to *whole. */
+static int
+cut(struct outside *o, struct disk *d, const struct tail_search *s, uint64_t floor,
+    struct rangeset *whole, struct err *e)
+{
+	struct ending found[ENDINGS_MAX];
+	uint64_t far = s->total > ENDING_SECTORS ? s->total - ENDING_SECTORS : 0;
+	uint64_t boot = s->boot_end > floor ? s->boot_end : floor;
+	struct rangeset free;
+
+	rangeset_init(&free);
+	int rc = rangeset_add(&free, (struct range){ floor, s->total - floor }, e);
+	if (rc == 0)
+		rc = rangeset_minus(&free, s->own, e);
+	size_t n = ending_find(
+	    d, (struct range){ 0, s->total }, floor > far ? floor : far, found);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = rangeset_add(whole, found[i].sectors, e);
+		if (rc == 0)
+			rc = add_pieces(
+			    &o->tail, found[i].kind, found[i].sectors, &free, e);
+	}
+	if (rc == 0 && boot < s->total)
+		rc = add_pieces(&o->tail, TAIL_UNKNOWN,
+		    (struct range){ boot, s->total - boot }, &free, e);
+	rangeset_free(&free);
+	qsort(o->tail.pieces, o->tail.n, sizeof o->tail.pieces[0], by_sector);
+	return rc;
+}
+
+/* Where blocks that are not zero are looked for. */
+struct reader {
+	struct disk *d;
+	struct rangeset *known; /* does not count: the table's own, what is recognised */
+	uint8_t *buf;
+	struct rangeset *set; /* of the blocks */
+	uint64_t unreadable;  /* sectors */
+};
+
+/* What is known says nothing of what is beside it. */
+static void
+blank_known(const struct reader *k, struct range r)
+{
+	for (size_t i = rangeset_find(k->known, r.off); i < rangeset_count(k->known);
+	     i++) {
+		struct range part = range_clip(
+		    rangeset_get(k->known, i), r.off, range_end(r));
+		if (part.len == 0)
+			break;
+		memset(k->buf + (part.off - r.off) * SECTOR_BYTES, 0,
+		    part.len * SECTOR_BYTES);
+	}
+}
+
+/* Blocks of r that are not zero are added to the set; those that cannot be read are
+ * counted. */
+static int
+read_blocks(struct reader *k, struct range r, struct err *e)
+{
+	uint64_t now, at_byte = r.off * SECTOR_BYTES;
+	uint8_t *buf = k->buf;
+	struct err why;
+
+	if (disk_read(k->d, buf, r.len * SECTOR_BYTES, at_byte, &why) != 0) {
+		if (r.len <= BLOCK_SECTORS) {
+			k->unreadable += r.len;
+			return 0;
+		}
+		for (uint64_t at = 0; at < r.len; at += now) {
+			now = r.len - at < BLOCK_SECTORS ? r.len - at : BLOCK_SECTORS;
+			if (read_blocks(k, (struct range){ r.off + at, now }, e) != 0)
+				return -1;
+		}
+		return 0;
+	}
+	blank_known(k, r);
+	for (uint64_t at = 0; at < r.len; at += now) {
+		now = r.len - at < BLOCK_SECTORS ? r.len - at : BLOCK_SECTORS;
+		if (memcmp(buf + at * SECTOR_BYTES, zeros, now * SECTOR_BYTES) != 0 &&
+		    rangeset_add(k->set, (struct range){ r.off + at, now }, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* [from, to), in blocks that begin at multiples of their size. */
+static int
+find_nonzero(struct reader *k, uint64_t from, uint64_t to, struct err *e)
+{
+	k->buf = malloc(READ_SECTORS * SECTOR_BYTES);
+	int rc = k->buf != NULL ? 0 : err_nomem(e, "a buffer for the disk's end");
+
+	while (rc == 0 && from < to) {
+		/* The first piece may begin inside of a block. */
+		uint64_t step = from % BLOCK_SECTORS != 0 ? BLOCK_SECTORS
+		                                          : READ_SECTORS;
+		uint64_t stop = from / step * step + step;
+		stop = stop < to ? stop : to;
+		rc = read_blocks(k, (struct range){ from, stop - from }, e);
+		from = stop;
+	}
+	free(k->buf);
+	return rc;
+}
+
+/* Of the ranges, how many sectors of each piece. */
+static uint64_t
+count(const struct tail *t, struct rangeset *set, uint64_t sectors[TAIL_PIECES_MAX])
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < rangeset_count(set); i++) {
+		struct range r = rangeset_get(set, i);
+		tail_count(t, &r, 1, sectors);
+	}
+	for (size_t i = 0; i < t->n; i++)
+		sum += sectors[i];
+	return sum;
+}
+
+/* What was looked at is kept, or counted; the rest of *skip was not looked at. */
+static int
+decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
+    struct rangeset *looked, struct rangeset *skip, struct err *e)
+{
+	struct rangeset rest;
+
+	rangeset_init(&rest);
+	int rc = rangeset_union(&rest, skip, e);
+	if (rc == 0)
+		rc = rangeset_minus(&rest, looked, e);
+	o->not_looked_at = rangeset_total(&rest);
+	if (rc == 0)
+		rc = s->keep ? rangeset_minus(skip, full, e)
+		             : rangeset_intersect(full, skip, e);
+	if (rc == 0 && !s->keep) {
+		uint64_t sectors[TAIL_PIECES_MAX] = { 0 };
+		o->left_out = count(&o->tail, full, sectors);
+		tail_text(&o->tail, sectors, o->left_text, sizeof o->left_text);
+		o->tail.n = 0;
+	}
+	rangeset_free(&rest);
+	return rc;
+}
+
+int
+tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
+    struct rangeset *skip, struct err *e)
+{
+	uint64_t floor = parts_end(s->table);
+	uint64_t from = s->total > END_SECTORS ? s->total - END_SECTORS : 0;
+	struct rangeset full, known, looked;
+	struct reader k = { .d = d, .known = &known, .set = &full };
+
+	*o = (struct outside){ .tail.disk_sectors = s->total };
+	from = from > floor ? from : floor;
+	rangeset_init(&full);
+	rangeset_init(&known);
+	rangeset_init(&looked);
+	int rc = floor < s->total ? cut(o, d, s, floor, &full, e) : 0;
+	if (rc == 0 && (rangeset_union(&known, s->own, e) != 0 ||
+			   rangeset_union(&known, &full, e) != 0 ||
+			   rangeset_union(&looked, &full, e) != 0))
+		rc = -1;
+	if (rc == 0 && from < s->total)
+		rc = rangeset_add(&looked, (struct range){ from, s->total - from }, e);
+	if (rc == 0)
+		rc = find_nonzero(&k, from, s->total, e);
+	o->unreadable = k.unreadable;
+	if (rc == 0)
+		rc = decide(o, s, &full, &looked, skip, e);
+	rangeset_free(&full);
+	rangeset_free(&known);
+	rangeset_free(&looked);
+	return rc;
+}
+
+void
+tail_settle(struct outside *o, struct rangeset *store)
+{
+	struct tail *t = &o->tail;
+	uint64_t stored[TAIL_PIECES_MAX] = { 0 };
+	size_t n = 0;
+
+	count(t, store, stored);
+	for (size_t i = 0; i < t->n; i++) {
+		if (stored[i] == 0)
+			continue;
+		t->pieces[n] = t->pieces[i];
+		o->stored[n++] = stored[i];
+	}
+	t->n = n;
+	t->needed = 0;
+	for (size_t i = 0; i < rangeset_count(store); i++) {
+		struct range r = rangeset_get(store, i);
+		uint64_t end = tail_rest_end(t, &r, 1);
+		t->needed = end > t->needed ? end : t->needed;
+	}
+}
+
+uint64_t
+tail_slack(struct disk *d, struct range part, uint64_t from)
+{
+	struct ending found[ENDINGS_MAX];
+	uint64_t end = range_end(part);
+	size_t n = ending_find_behind(d, part, from, found);
+
+	for (size_t i = 0; i < n; i++)
+		if (found[i].sectors.off < end)
+			end = found[i].sectors.off;
+	return end - (part.off + from);
+}

@@ -1,0 +1,38 @@
+/* windows.h: the stored sectors of a source, window by window, in order. */
+#ifndef IMAGEZIP_CAPTURE_WINDOWS_H
+#define IMAGEZIP_CAPTURE_WINDOWS_H
+
+#include <stdbool.h>
+
+#include "common/disk/disk.h"
+#include "common/image/write/packer.h"
+#include "common/image/write/walk.h"
+#include "imagezip/capture/cache.h"
+#include "imagezip/capture/layout.h"
+#include "imagezip/capture/rescue.h"
+
+struct windows {
+	struct disk *disk;
+	struct layout *layout;
+	struct cache cache;
+	struct rescue rescue;
+	size_t reloc;           /* of layout->relocs, the next one */
+	struct walk walk;       /* of layout->store */
+	uint64_t stream_sector; /* sources without a size: the next one */
+	uint64_t stream_end;    /* none from here on is read; UINT64_MAX: all are */
+	bool ended;
+	uint32_t short_bytes; /* of the last sector; 0: it is whole */
+};
+
+/* Sectors that were lost, of the source, go into *lost. */
+void windows_init(struct windows *, struct disk *, struct layout *,
+    const struct options *, struct rangeset *lost);
+/* Nothing more will be read. */
+void windows_done(struct windows *);
+/* Any sectors of the image, stored or not, as they would be stored. */
+int windows_read(struct windows *, struct range, void *buf, struct err *);
+/* Data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors into
+ * *out.  The number of bytes, 0 at the end, or -1. */
+ssize_t windows_next(struct windows *, struct window *out, void *buf, struct err *);
+
+#endif /* IMAGEZIP_CAPTURE_WINDOWS_H */
