@@ -7,10 +7,10 @@
 #include "common/disk/output.h"
 #include "imageunzip/install/rehearsal_report.h"
 #include "common/wire/parity.h"
-#include "frisbee/doctor.h"
-#include "frisbee/loop.h"
+#include "frisbee/doctor/doctor.h"
+#include "frisbee/load/loop.h"
 #include "frisbee/options.h"
-#include "frisbee/partial.h"
+#include "frisbee/load/partial.h"
 #include "frisbee/report.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "frisbee/loop.h"
+#include "frisbee/load/loop.h"
 
 /* The summary, to stderr. */
 void report_line(const struct loop_result *, double seconds);

@@ -1,4 +1,4 @@
-/* ARP probes and what answers them: a codec, for frisbee/doctor_host.c. */
+/* ARP probes and what answers them: a codec, for frisbee/doctor/doctor_host.c. */
 #include "common/net/arp.h"
 
 #include <stdio.h>

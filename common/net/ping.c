@@ -1,4 +1,4 @@
-/* ICMP echo: a codec, for frisbee/doctor_host.c. */
+/* ICMP echo: a codec, for frisbee/doctor/doctor_host.c. */
 #include "common/net/ping.h"
 
 #include "common/base/rd.h"

@@ -4,7 +4,7 @@
 
 #include "common/wire/blockmap.h"
 #include "common/wire/wirext.h"
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/wire/wirext.h"
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 #include "frisbeed/server.h"
 #include "tests/sim/net.h"
 

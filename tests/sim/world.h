@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 #include "frisbeed/server.h"
 #include "tests/sim/net.h"
 

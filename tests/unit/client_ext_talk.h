@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/wire/wirext.h"
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 
 enum { MIB = 1 << 20, CHUNKS = 4, SESSION = 9, MS = 1000 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/wire/blockmap.h"
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 
 enum { MS = 1000, TICK = 30 * MS, IDLE = 3 * TICK };
 

@@ -1,7 +1,7 @@
 /* What a client knows of every chunk: the order, and the server's queue. */
 #include <stdlib.h>
 
-#include "frisbee/client_chunks.h"
+#include "frisbee/client/client_chunks.h"
 #include "tests/t.h"
 
 static const uint64_t MS = 1000, REDO = 3000000, GUARD = 3000;

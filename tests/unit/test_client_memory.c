@@ -1,5 +1,5 @@
 /* The client's engine: never more chunks than there are buffers. */
-#include "frisbee/client_chunks.h"
+#include "frisbee/client/client_chunks.h"
 #include "tests/t.h"
 #include "tests/unit/client_talk.h"
 

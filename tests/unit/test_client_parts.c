@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 #include "frisbeed/server.h"
 #include "tests/t.h"
 

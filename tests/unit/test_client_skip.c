@@ -1,5 +1,5 @@
 /* Which chunks a slow client leaves out: the same ones as others, as many as needed. */
-#include "frisbee/client_skip.h"
+#include "frisbee/client/client_skip.h"
 
 #include "tests/t.h"
 

@@ -1,7 +1,7 @@
 /* What is said for which facts: the right check, the right status, one sentence. */
 #include <string.h>
 
-#include "frisbee/doctor.h"
+#include "frisbee/doctor/doctor.h"
 #include "tests/t.h"
 
 static struct doctor_loss

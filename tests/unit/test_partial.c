@@ -1,6 +1,6 @@
 /* A chunk that comes in parts: what is asked for, what is believed, and that nothing
  * is looked at that has not come. */
-#include "frisbee/partial.h"
+#include "frisbee/load/partial.h"
 
 #include <stdlib.h>
 

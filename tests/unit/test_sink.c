@@ -1,12 +1,12 @@
 /* The client's engine and its sink together, as the loop has them: a file many
  * times as large as the chunk buffers passes through them, and memory does not
  * grow beyond those. */
-#include "frisbee/sink.h"
+#include "frisbee/load/sink.h"
 
 #include <poll.h>
 #include <unistd.h>
 
-#include "frisbee/client.h"
+#include "frisbee/client/client.h"
 #include "tests/unit/scratch.h"
 
 enum {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "frisbee/partial.h"
-#include "frisbee/sink.h"
+#include "frisbee/load/partial.h"
+#include "frisbee/load/sink.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sink_news.h"

@@ -6,7 +6,7 @@
 #include "common/image/format/basis.h"
 #include "common/cli/codec_opts.h"
 #include "common/image/write/encode.h"
-#include "frisbee/sink.h"
+#include "frisbee/load/sink.h"
 #include "tests/unit/scratch.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "common/image/format/crypt.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/sign.h"
-#include "frisbee/sink.h"
+#include "frisbee/load/sink.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"
 #include "tests/unit/sink_news.h"

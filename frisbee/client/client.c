@@ -1,0 +1,358 @@
+#include "frisbee/client/client.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frisbee/client/client_impl.h"
+
+enum { CROWD_US = 5000000 }; /* who was heard so long ago may be gone */
+
+struct client *
+client_new(const struct client_config *cfg, uint64_t now_us)
+{
+	assert(cfg->buffers >= 1 && cfg->readahead >= 1 && cfg->in_progress >= 1);
+	assert(cfg->tick_us >= 1 && cfg->join_us >= 1);
+	struct client *c = calloc(1, sizeof *c);
+	if (c == NULL)
+		return NULL;
+	c->cfg = *cfg;
+	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
+	c->cfg.sequential |= cfg->in_order;
+	c->cfg.parity &= cfg->first_blocks == 0;
+	c->rng = ~cfg->seed;
+	c->start_us = c->heard_us = now_us;
+	c->join_at_us = now_us + cfg->start_delay_us;
+	c->heard_us = c->join_at_us;
+	c->stats.readahead = (int32_t)cfg->readahead;
+	c->stats.max_in_progress = (int32_t)cfg->in_progress;
+	c->stats.packet_timeout_us = (int32_t)cfg->tick_us;
+	c->stats.start_delay_s = (int32_t)(cfg->start_delay_us / 1000000);
+	c->stats.start_delay_ms = (int32_t)(cfg->start_delay_us / 1000);
+	c->stats.idle_ticks = (int32_t)cfg->idle_ticks;
+	c->stats.idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us);
+	c->stats.redo_delay_us = (int32_t)cfg->redo_us;
+	c->stats.randomised = !c->cfg.sequential;
+	return c;
+}
+
+void
+client_drop_image(struct client *c)
+{
+	for (uint32_t i = 0; i < c->nbuffers; i++)
+		client_damage_end(&c->buffers[i]);
+	client_chunks_fini(&c->chunks);
+	free(c->buffers);
+	free(c->free);
+	free(c->filling);
+	free(c->complete);
+	free(c->ext.coming);
+	c->chunks = (struct client_chunks){ 0 };
+	c->buffers = NULL;
+	c->free = c->filling = c->complete = NULL;
+	c->ext = (struct client_ext){ 0 };
+	c->nbuffers = c->nfree = c->nfilling = c->ncomplete = c->complete_head = 0;
+	c->ntaken = c->nreleased = c->nblocks = 0;
+	c->image_bytes = c->blocks_not_asked = c->scan_after = c->ahead_at_us = 0;
+}
+
+void
+client_free(struct client *c)
+{
+	if (c == NULL)
+		return;
+	client_drop_image(c);
+	free(c);
+}
+
+static bool
+handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
+    struct client_store *store)
+{
+	struct client_blocks in = { .chunk = m->u.block.chunk,
+		.first = m->u.block.block,
+		.count = 1,
+		.data = m->u.block.data };
+
+	return client_take_blocks(c, now_us, &in, store);
+}
+
+static bool
+wants_more(const struct client *c)
+{
+	return c->nfilling > 0 ||
+	       (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
+}
+
+/* -S names who may be the server. */
+static bool
+from_named(const struct client *c, const uint8_t from[4])
+{
+	return !c->cfg.has_server || memcmp(from, c->cfg.server, 4) == 0;
+}
+
+void
+client_set_address(struct client *c, const uint8_t addr[4])
+{
+	memcpy(c->cfg.srcip, addr, 4);
+}
+
+/* A JOIN of somebody who is no client. */
+static bool
+only_asks(const void *pkt, size_t len)
+{
+	uint32_t flags;
+
+	return wirext_get_offer(pkt, len, &flags) && (flags & WIREXT_PROBES) != 0;
+}
+
+bool
+client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *store)
+{
+	struct wire_msg m;
+	struct err e;
+	struct blockmap asked;
+
+	if (wirext_is(pkt, len))
+		return client_ext_input(c, now_us, pkt, len, from, store);
+	if (wire_get(&m, pkt, len, &e) != 0 || !wire_source_is(&m, from))
+		return false;
+	if (m.type == WIRE_REPLY) {
+		struct wirext_answer a;
+		bool answered = wirext_get_answer(pkt, len, &a);
+		if (from_named(c, from) && !client_hear_cookie(c, now_us, pkt, len))
+			client_hear_reply(c, now_us, &m, answered ? &a : NULL, from);
+		return false;
+	}
+	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0 &&
+	    !(m.subtype == WIRE_JOIN && only_asks(pkt, len)))
+		c->crowd_until_us = now_us + CROWD_US;
+	if (c->state != CLIENT_LOADING)
+		return false;
+	switch (m.subtype) {
+	case WIRE_BLOCK:
+		return client_pin_hears(c, now_us, from) &&
+		       handle_block(c, now_us, &m, store);
+	case WIRE_REQ:
+		c->old_until_us = now_us + CROWD_US;
+		asked = blockmap_range(m.u.req.first, m.u.req.count);
+		client_hear_request(c, now_us, m.u.req.chunk, &asked);
+		return false;
+	case WIRE_PREQ:
+		asked = blockmap_get(m.u.preq.map);
+		client_hear_request(c, now_us, m.u.preq.chunk, &asked);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* Is what is needed asked for by the extension's messages? */
+static bool
+speaks_ext(const struct client *c)
+{
+	return c->ext.on && !client_partial(c);
+}
+
+/* What is said besides asking for blocks. */
+static size_t
+other_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (c->join_again)
+		return client_put_first_join(c, now_us, pkt);
+	size_t len = client_claim_output(c, now_us, pkt);
+	if (len == 0)
+		len = client_packs_output(c, now_us, pkt);
+	if (len == 0 && wants_more(c) && now_us >= client_pin_ask_at_us(c))
+		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
+	return len;
+}
+
+static size_t
+loading_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	size_t other = other_output(c, now_us, pkt);
+	if (other > 0)
+		return other;
+	if (!wants_more(c))
+		return 0;
+	if (c->ext.on) {
+		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
+		                             : client_ext_output(c, now_us, pkt);
+		if (n > 0 || speaks_ext(c))
+			return n;
+		if (!c->ext.on)
+			c->idle_from_us = now_us; /* as if never negotiated */
+	}
+	if (speaks_ext(c))
+		return 0;
+	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
+		client_end_pass(c, now_us);
+	if (now_us >= client_idle_at_us(c)) {
+		client_go_idle(c, now_us);
+		c->scan_at_us = now_us;
+	}
+	if (now_us < c->scan_at_us)
+		return 0;
+	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
+	size_t len = client_ask_missing(c, now_us, false, pkt);
+	if (len == 0)
+		len = client_ask_ahead(c, now_us, pkt);
+	if (len == 0)
+		c->scan_at_us = client_next_scan_us(c, now_us, settle_us);
+	return len;
+}
+
+/* When -T runs out; only who waits for the server can give it up. */
+static uint64_t
+silence_at_us(const struct client *c)
+{
+	bool waits = c->state == CLIENT_JOINING ||
+	             (c->state == CLIENT_LOADING && wants_more(c));
+
+	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us
+	                                      : CLIENT_NEVER;
+}
+
+size_t
+client_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	if (c->leave_pending)
+		return client_put_leave(c, pkt);
+	if (now_us >= silence_at_us(c)) {
+		c->state = CLIENT_GAVE_UP;
+		snprintf(c->error, sizeof c->error,
+		    "nothing from the server for %llu s",
+		    (unsigned long long)(c->cfg.silence_us / 1000000));
+	}
+	switch (c->state) {
+	case CLIENT_JOINING:
+		return client_join_output(c, now_us, pkt);
+	case CLIENT_LOADING:
+		return loading_output(c, now_us, pkt);
+	case CLIENT_COMPLETE:
+		return client_ext_say_flushing(c, now_us, pkt);
+	default:
+		return 0;
+	}
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When there may be something to say, while loading. */
+static uint64_t
+loading_at_us(const struct client *c)
+{
+	uint64_t at = earlier(client_packs_at_us(c), client_claim_ask_at_us(c));
+
+	if (!wants_more(c))
+		return at;
+	at = earlier(at, earlier(c->scan_at_us, client_pin_ask_at_us(c)));
+	return earlier(
+	    at, speaks_ext(c) ? client_ext_load_at_us(c) : client_idle_at_us(c));
+}
+
+uint64_t
+client_deadline(const struct client *c, uint64_t now_us)
+{
+	uint64_t at = silence_at_us(c);
+
+	if (c->leave_pending || (c->join_again && c->state == CLIENT_LOADING))
+		return now_us;
+	if (c->state == CLIENT_JOINING)
+		at = earlier(at, c->join_at_us);
+	else if (c->state == CLIENT_LOADING)
+		at = earlier(at, loading_at_us(c));
+	at = earlier(at, client_ext_flushing_at_us(c));
+	return at > now_us ? at : now_us;
+}
+
+enum client_state
+client_state(const struct client *c)
+{
+	return c->state;
+}
+
+uint64_t
+client_heard_us(const struct client *c)
+{
+	return c->heard_us;
+}
+
+const char *
+client_error(const struct client *c)
+{
+	return c->error;
+}
+
+uint16_t
+client_second_port(const struct client *c)
+{
+	return c->ext.on ? c->ext.port : 0;
+}
+
+void
+client_no_second_port(struct client *c)
+{
+	c->ext.on = false;
+}
+
+uint64_t
+client_parity_used(const struct client *c)
+{
+	return c->parity_used;
+}
+
+uint64_t
+client_parity_unneeded(const struct client *c)
+{
+	return c->parity_unneeded;
+}
+
+uint64_t
+client_blocks_left_out(const struct client *c)
+{
+	return c->ext.left_out;
+}
+
+bool
+client_wants_blocks(const struct client *c)
+{
+	return c->state == CLIENT_JOINING || c->state == CLIENT_LOADING;
+}
+
+uint32_t
+client_images(const struct client *c)
+{
+	return c->images;
+}
+
+uint32_t
+client_chunks(const struct client *c)
+{
+	return c->chunks.n;
+}
+
+uint64_t
+client_image_bytes(const struct client *c)
+{
+	return c->image_bytes;
+}
+
+uint32_t
+client_chunks_taken(const struct client *c)
+{
+	return c->ntaken;
+}
+
+const struct wire_stats *
+client_stats(const struct client *c)
+{
+	return &c->stats;
+}

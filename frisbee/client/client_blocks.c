@@ -1,0 +1,112 @@
+/* Blocks that come: which of them are stored where, and when a chunk is complete. */
+#include "frisbee/client/client_impl.h"
+
+bool
+client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t group)
+{
+	b->lack[group]--;
+	if (--b->nlack > 0)
+		return false;
+	if (b->chunk == c->current && !c->ext.sets)
+		c->chunk_us = now_us - c->current_us;
+	client_buffer_complete(c, b);
+	c->scan_at_us = now_us;
+	return true;
+}
+
+bool
+client_take_block(struct client *c, uint64_t now_us, struct buffer *b, uint32_t block)
+{
+	if (!blockmap_test(&b->missing, block))
+		return false;
+	b->mixed |= b->pin != c->pin.number;
+	if (b->nmissing-- == client_chunk_blocks(c, b->chunk))
+		c->scan_at_us = now_us; /* one fewer is asked ahead */
+	if (c->scan_after > 0 && --c->scan_after == 0)
+		c->scan_at_us = now_us;
+	blockmap_clear(&b->missing, block);
+	/* In the place of parity that would have served as well. */
+	if (b->parity_at[block] != 0)
+		b->parity_at[block] = 0;
+	else if (blockmap_test(&b->need, block))
+		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
+	return true;
+}
+
+/* Some may be here, and the first of them may be all that was needed. */
+static void
+store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
+    const struct client_blocks *in, struct client_store *store)
+{
+	uint32_t i = 0;
+
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+		.chunk = in->chunk,
+		.block = in->first,
+		.data = in->data };
+	for (; i < in->count && !client_chunks_is(&c->chunks, in->chunk, CHUNK_DONE);
+	     i++) {
+		client_damage_compare(
+		    b, in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
+		if (client_take_block(c, now_us, b, in->first + i))
+			store->which |= (uint8_t)(1 << i);
+		else
+			c->stats.dup_in_progress++;
+	}
+	c->stats.dup_finished += in->count - i;
+}
+
+/* The chunk is complete; if it came damaged before, it may do so again. */
+static void
+compare_done(struct client *c, const struct client_blocks *in)
+{
+	uint32_t buf = client_chunks_buf(&c->chunks, in->chunk);
+
+	/* Its buffer may be another chunk's by now. */
+	if (buf >= c->nbuffers || c->buffers[buf].chunk != in->chunk)
+		return;
+	for (uint32_t i = 0; i < in->count; i++)
+		client_damage_compare(&c->buffers[buf], in->first + i,
+		    in->data + (size_t)i * WIRE_BLOCK_BYTES);
+}
+
+/* It came damaged, and nobody has asked for it since. */
+static bool
+is_closed(struct client *c, uint32_t chunk)
+{
+	const struct buffer *b = client_filling(c, chunk);
+
+	return b != NULL && b->damage.closed;
+}
+
+bool
+client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks *in,
+    struct client_store *store)
+{
+	uint32_t chunk = in->chunk;
+
+	if (chunk >= c->chunks.n ||
+	    in->first + in->count > client_chunk_blocks(c, chunk) ||
+	    is_closed(c, chunk))
+		return false;
+	c->heard_us = c->idle_from_us = c->block_us = c->pin.blocks_us = now_us;
+	c->backoff_ticks = 0;
+	if (in->count >= c->ext.fits)
+		c->ext.doubts = 0;
+	client_ext_seen(c, now_us, in->count);
+	client_ext_heard_block(c, chunk, in->first + in->count - 1);
+	bool begins = c->current != chunk;
+	client_follow_stream(c, now_us, chunk);
+	if (begins && c->current == chunk)
+		client_ext_pass_begins(c, chunk, in->first);
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
+		compare_done(c, in);
+		c->stats.dup_finished += in->count;
+		return false;
+	}
+	struct buffer *b = client_buffer_for(c, chunk, in->first);
+	if (b == NULL)
+		return false;
+	store_blocks(c, now_us, b, in, store);
+	return client_packs_end(c, now_us, b, in->content, store) || store->which != 0;
+}

@@ -1,0 +1,116 @@
+/* client_chunks.h: what a client knows of every chunk, in 13 bytes each: whether
+ * it is still to be loaded and in which order, and where a request for it stands
+ * in the server's queue.
+ *
+ * The server serves chunks in the order in which they were asked for, by anybody,
+ * and all requests are heard by all; so every client can follow that queue.  A
+ * request older than one that is being served has been served itself, or was
+ * lost: the boundary between the two is the horizon.
+ */
+#ifndef FRISBEE_CLIENT_CLIENT_CHUNKS_H
+#define FRISBEE_CLIENT_CLIENT_CHUNKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum chunk_flag {
+	CHUNK_OPEN = 1,     /* to be loaded, no buffer yet: in the list */
+	CHUNK_DONE = 2,     /* complete */
+	CHUNK_ASKED = 4,    /* it is in the server's queue, for whomever */
+	CHUNK_COVERED = 8,  /* ... with what this client needs of it */
+	CHUNK_MINE = 16,    /* this client asked for it before */
+	CHUNK_LACKED = 32,  /* blocks were dropped for want of a buffer */
+	CHUNK_SKIPPED = 64, /* the pass that goes on is left out */
+};
+
+struct client_ask {
+	uint32_t chunk, stamp;
+};
+
+struct client_chunks {
+	uint32_t n;
+	uint8_t *flags;
+	uint32_t *asked; /* stamp of the request, with CHUNK_ASKED */
+	/* Circular list of the open chunks; n is its head.  A chunk that has a
+	 * buffer keeps that buffer's number in next. */
+	uint32_t *next, *prev;
+
+	/* The server's queue as we heard it, oldest first: a ring with a power of
+	 * two of room.  An entry counts while its chunk still carries its stamp. */
+	struct client_ask *queue;
+	uint32_t queue_head, queue_used, queue_room;
+	uint32_t open_covered; /* chunks that are open, and covered */
+
+	uint64_t start_us;
+	uint32_t last_stamp;
+	bool serving_known; /* the server is at request `serving` */
+	uint32_t serving;
+	uint32_t horizon; /* requests before this one were served or lost */
+	/* What the network's reordering may still take back. */
+	bool horizon_pending;
+	uint64_t horizon_at_us;
+	uint32_t horizon_soon, horizon_next;
+};
+
+uint64_t client_random(uint64_t *state);
+
+/* All chunks open, in random order from the seed or in sequence.  -1: no memory. */
+int client_chunks_init(struct client_chunks *, uint32_t n, bool sequential,
+    uint64_t seed, uint64_t now_us);
+/* Ask for this one first; before anything else was done. */
+void client_chunks_prefer(struct client_chunks *, uint32_t chunk);
+void client_chunks_fini(struct client_chunks *);
+
+static inline bool
+client_chunks_is(const struct client_chunks *k, uint32_t chunk, enum chunk_flag f)
+{
+	return (k->flags[chunk] & f) != 0;
+}
+
+/* The open chunk behind `chunk`, or the first one with chunk == n; n: none. */
+static inline uint32_t
+client_chunks_next(const struct client_chunks *k, uint32_t chunk)
+{
+	return k->next[chunk];
+}
+
+/* An open chunk gets a buffer. */
+void client_chunks_take(struct client_chunks *, uint32_t chunk, uint32_t buf);
+/* It loses it again, and becomes the next one to ask for. */
+void client_chunks_reopen(struct client_chunks *, uint32_t chunk);
+static inline uint32_t
+client_chunks_buf(const struct client_chunks *k, uint32_t chunk)
+{
+	return k->next[chunk];
+}
+
+/* All of it is here. */
+void client_chunks_done(struct client_chunks *, uint32_t chunk);
+
+/* ... but some of it is damaged: it keeps its buffer. */
+void client_chunks_undone(struct client_chunks *, uint32_t chunk);
+
+/* The stamp that a request of now would get; increases strictly. */
+uint32_t client_chunks_stamp(struct client_chunks *, uint64_t now_us);
+/* Somebody asked for blocks of this chunk: those that are needed here, or others.
+ * A request that waits already keeps its place. */
+void client_chunks_ask(struct client_chunks *, uint32_t chunk, bool covers,
+    uint64_t now_us, uint64_t redo_us);
+/* None of the requests for it is enough any more. */
+void client_chunks_uncover(struct client_chunks *, uint32_t chunk);
+/* Is a request that covers it still to be served?  Not one that is older than
+ * redo_us, unless the server is known to be at an older one. */
+bool client_chunks_waits(
+    const struct client_chunks *, uint32_t chunk, uint64_t now_us, uint64_t redo_us);
+/* The server begins to send this chunk. */
+void client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
+/* ... and has ended; `begun` is a stamp from before it: later requests stand. */
+void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t begun);
+/* The queue is empty or lost: no request before now is worth waiting for. */
+void client_chunks_forget(struct client_chunks *, uint64_t now_us);
+/* Let time pass: what was overtaken for guard_us is lost.  When to call again, or
+ * UINT64_MAX. */
+uint64_t client_chunks_settle(
+    struct client_chunks *, uint64_t now_us, uint64_t guard_us);
+
+#endif /* FRISBEE_CLIENT_CLIENT_CHUNKS_H */

@@ -1,0 +1,186 @@
+/* The extension's side of the client: it does not ask for chunks one by one; the server
+ * sends what anybody wants and says what still comes.  Who lacks something that does
+ * not come says so, after a random time in which another may say it first. */
+#include <string.h>
+
+#include "frisbee/client/client_ext_impl.h"
+
+enum { FLUSHING_FIRST_US = 2000000, FLUSHING_EVERY_US = 5000000 };
+
+void
+client_ext_message(struct client *c, struct wirext_msg *m, enum wirext_kind kind)
+{
+	m->kind = kind;
+	m->session = c->ext.session;
+	memcpy(m->srcip, c->cfg.srcip, 4);
+	m->told = (struct wirext_told){ .is = true,
+		.chunks = c->ntaken,
+		.doing = c->state == CLIENT_COMPLETE ? WIREXT_DOING_FLUSHING
+		         : c->starved                ? WIREXT_DOING_DISK
+		                                     : WIREXT_DOING_LOADING };
+	c->starved = false;
+}
+
+/* All is here, and is being written: said when that takes long, since nothing else is said
+ * then. */
+size_t
+client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wirext_msg m;
+
+	if (now_us < client_ext_flushing_at_us(c))
+		return 0;
+	c->complete_us = now_us - FLUSHING_FIRST_US + FLUSHING_EVERY_US;
+	client_ext_message(c, &m, WIREXT_GO);
+	m.u.go.clientid = c->cfg.clientid;
+	m.u.go.blocks = 0;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+uint64_t
+client_ext_flushing_at_us(const struct client *c)
+{
+	return c->state == CLIENT_COMPLETE && c->ext.coming != NULL
+	           ? c->complete_us + FLUSHING_FIRST_US
+	           : CLIENT_NEVER;
+}
+
+static bool
+handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+    struct client_store *store)
+{
+	struct client_blocks in = { .chunk = m->u.pack.chunk,
+		.first = m->u.pack.first,
+		.count = m->u.pack.count,
+		.content = m->u.pack.content,
+		.data = m->u.pack.data };
+
+	return client_take_blocks(c, now_us, &in, store);
+}
+
+static bool
+is_clients(enum wirext_kind kind)
+{
+	return kind == WIREXT_WANT || kind == WIREXT_GO || kind == WIREXT_ROOM ||
+	       kind == WIREXT_LOAD || kind == WIREXT_NAK || kind == WIREXT_FITS;
+}
+
+/* Another client of the session speaks. */
+static void
+hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+{
+	switch (m->kind) {
+	case WIREXT_WANT:
+		client_ext_hear_want(c, &m->u.want.map);
+		break;
+	case WIREXT_GO:
+	case WIREXT_ROOM:
+		client_ext_note_go(c, now_us, m->u.go.blocks);
+		break;
+	case WIREXT_LOAD:
+		client_ext_hear_load(c, m);
+		break;
+	case WIREXT_NAK:
+		client_ext_hear_reports(c, now_us, m);
+		break;
+	default:
+		break; /* FITS is for the server */
+	}
+}
+
+/* The pinned server speaks, in our session; STATE may begin another one. */
+static bool
+hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+    struct client_store *store)
+{
+	if (m->kind == WIREXT_STATE) {
+		if (c->ext.on)
+			client_ext_hear_state(c, now_us, m);
+		return false;
+	}
+	if (m->session != c->ext.session)
+		return false;
+	client_claim_deny(c, now_us);
+	switch (m->kind) {
+	case WIREXT_PACK:
+		return handle_pack(c, now_us, m, store);
+	case WIREXT_PARITY:
+		return client_ext_hear_parity(c, now_us, m, store);
+	case WIREXT_TRY:
+		if (c->ext.on)
+			client_packs_hear_try(c, now_us, m);
+		return false;
+	case WIREXT_TIME:
+		client_load_signal(&c->ext.load, now_us, m->u.time.time_us,
+		    m->u.time.epoch, m->u.time.sent);
+		return false;
+	default:
+		return false;
+	}
+}
+
+bool
+client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *store)
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (c->state != CLIENT_LOADING || c->ext.coming == NULL ||
+	    wirext_get(&m, pkt, len, &e) != 0 || memcmp(m.srcip, from, 4) != 0)
+		return false;
+	if (!is_clients(m.kind))
+		return client_pin_hears(c, now_us, from) &&
+		       hear_server(c, now_us, &m, store);
+	if (m.session == c->ext.session)
+		hear_client(c, now_us, &m);
+	return false;
+}
+
+static uint64_t
+next_look_us(const struct client *c, uint64_t now_us)
+{
+	uint64_t at = now_us + c->cfg.tick_us;
+	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us,
+		c->ext.go_at_us, c->first_at_us };
+
+	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
+		if (soon[i] > now_us && soon[i] < at)
+			at = soon[i];
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		uint64_t settled = c->buffers[c->filling[i]].settled_us;
+		if (settled > now_us && settled < at)
+			at = settled;
+	}
+	return at;
+}
+
+size_t
+client_ext_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	size_t said = client_ext_complain(c, now_us, pkt);
+	if (said > 0 || now_us < c->scan_at_us)
+		return said;
+	client_ext_listen_for_state(c, now_us);
+	if (!c->ext.on)
+		return 0;
+	/* A request of the base protocol, or its answer, can be lost whole. */
+	if (now_us >= client_idle_at_us(c))
+		client_go_idle(c, now_us);
+	client_chunks_settle(&c->chunks, now_us, c->guard_us);
+	size_t len = client_ext_go(c, now_us, pkt);
+	if (len == 0)
+		len = client_ask_first(c, now_us, pkt);
+	if (len > 0)
+		return len;
+	len = client_ask_missing(c, now_us, c->ext.parity, pkt);
+	if (len == 0 && c->ext.parity)
+		len = client_ext_report(c, now_us, pkt);
+	if (len == 0)
+		len = client_ext_want(c, now_us, pkt);
+	if (len == 0)
+		len = client_ext_join_again(c, now_us, pkt);
+	if (len == 0)
+		c->scan_at_us = next_look_us(c, now_us);
+	return len;
+}

@@ -1,0 +1,264 @@
+/* What is lacking is said, unless another said it: reports of how many blocks of which
+ * groups, and wants of whole chunks. */
+#include <string.h>
+
+#include "frisbee/client/client_ext_impl.h"
+
+enum {
+	/* A report that had no effect is repeated. */
+	REPEAT_US = 1500000,
+	REPEAT_IDLE_US = 350000,
+	REPEAT_ALONE_US = 50000,
+	/* An idle server answers 25 ms after the first report, and then says again that it is
+	 * idle: that takes so long at most, with the way. */
+	ANSWERED_US = 75000,
+	/* Lacking more than this, plain blocks are better: they cost no computing, and
+	 * are of use to who comes late. */
+	MOST_OF_GROUP = 120,
+	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
+	/* ... with few buffers, which others need meanwhile, and unpaced. */
+	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
+	LITTLE = WIRE_CHUNK_BLOCKS / 16,
+	/* Who lacks so many times as much, and more, is perhaps told to wait. */
+	MUCH_MORE = 4,
+	MUCH = 8,
+};
+
+void
+client_ext_hear_want(struct client *c, const struct wirext_map *map)
+{
+	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
+	     i++) {
+		if (!wirext_map_test(map, i))
+			continue;
+		client_ext_set_coming(c, i, true);
+		struct buffer *b = client_filling(c, i);
+		if (b != NULL)
+			client_damage_asked(b);
+	}
+}
+
+/* Has somebody reported as much as this one lacks? */
+static bool
+asked_enough(const struct buffer *b)
+{
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		if (b->lack[g] > b->asked[g])
+			return false;
+	return true;
+}
+
+/* Something of the chunk has passed since: what lacks still was lost, too. */
+static bool
+is_answered(const struct buffer *b)
+{
+	return b->passed_us > b->asked_us;
+}
+
+void
+client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+{
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < m->u.nak.n; i++) {
+		const struct wirext_nak *k = &m->u.nak.at[i];
+		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+			total += k->lack[g];
+		struct buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk)
+		                                          : NULL;
+		if (b == NULL)
+			continue;
+		/* Who says the same again and again does not keep us from saying it
+		 * when our time has come. */
+		bool known = asked_enough(b);
+		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+			if (b->asked[g] < k->lack[g] &&
+			    k->lack[g] <= MUCH_MORE * b->lack[g] + MUCH)
+				b->asked[g] = k->lack[g];
+		if (!known)
+			b->asked_us = now_us;
+	}
+	if (c->ext.most_lack < total)
+		c->ext.most_lack = total;
+}
+
+static bool
+covered(const struct client *c, const struct buffer *b, uint64_t now_us)
+{
+	bool quiet = c->ext.idle || now_us >= c->ext.seen_us + EXT_STALL_US;
+	uint64_t repeat_us = !quiet               ? REPEAT_US
+	                     : c->ext.clients > 1 ? REPEAT_IDLE_US
+	                                          : REPEAT_ALONE_US;
+
+	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
+		return false;
+	/* Had the server heard it, it would have answered by now. */
+	if (c->ext.idle && c->ext.state_us >= b->asked_us + ANSWERED_US)
+		return false;
+	return now_us < b->asked_us + repeat_us && asked_enough(b);
+}
+
+/* Of so much, parity is no help. */
+static bool
+too_much(const struct client *c, const struct buffer *b)
+{
+	bool few = c->ext.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
+	bool most = b->nlack > (few ? MOST_OF_CHUNK_FEW : MOST_OF_CHUNK);
+
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		most |= b->lack[g] > MOST_OF_GROUP;
+	return most;
+}
+
+/* The chunk comes again for others that lack much of it, perhaps a whole round later:
+ * not worth waiting for when a little parity is enough. */
+static bool
+is_worth_waiting(const struct client *c, const struct buffer *b, uint64_t now_us)
+{
+	return client_ext_coming(c, b->chunk) &&
+	       (b->nlack > LITTLE || now_us < b->settled_us + REPEAT_IDLE_US);
+}
+
+static bool
+may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
+{
+	/* What comes with the server's round is early enough, but for chunk 0. */
+	bool waits = is_worth_waiting(c, b, now_us) &&
+	             !client_awaits_first(c, b->chunk);
+
+	return !client_asks_blocks(b) && !client_in_pass(c, b->chunk) &&
+	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
+}
+
+/* What is lacking, of all chunks whose time has come; how many blocks. */
+static uint32_t
+collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
+{
+	uint32_t total = 0;
+
+	m->u.nak.clientid = c->cfg.clientid;
+	m->u.nak.n = 0;
+	for (uint32_t i = 0; i < c->nfilling && m->u.nak.n < WIREXT_NAKS; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		if (!may_report(c, b, now_us) || too_much(c, b))
+			continue;
+		struct wirext_nak *k = &m->u.nak.at[m->u.nak.n++];
+		k->chunk = b->chunk;
+		memcpy(k->lack, b->lack, sizeof k->lack);
+		total += b->nlack;
+	}
+	return total;
+}
+
+static void
+note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+{
+	for (uint32_t i = 0; i < m->u.nak.n; i++) {
+		struct buffer *b = client_filling(c, m->u.nak.at[i].chunk);
+		memcpy(b->asked, b->lack, sizeof b->asked);
+		b->asked_us = now_us;
+		b->dubious = false;
+	}
+	c->stats.prequests++;
+	c->stats.requests++;
+}
+
+size_t
+client_ext_report(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wirext_msg m;
+
+	client_ext_message(c, &m, WIREXT_NAK);
+	uint32_t lack = collect_reports(c, now_us, &m);
+	if (lack == 0) {
+		c->ext.report_at_us = 0;
+		return 0;
+	}
+	if (c->ext.report_at_us == 0)
+		c->ext.report_at_us = now_us + client_ext_hold_us(c, lack);
+	if (now_us < c->ext.report_at_us)
+		return 0;
+	c->ext.report_at_us = 0;
+	note_reported(c, now_us, &m);
+	c->stats.blocks_by_prequest += lack;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
+static bool
+add_want(struct wirext_map *map, uint8_t *bits, uint32_t chunk)
+{
+	if (map->count == 0)
+		map->first = chunk / WIREXT_MAP_CHUNKS * WIREXT_MAP_CHUNKS;
+	if (chunk < map->first || chunk - map->first >= WIREXT_MAP_CHUNKS)
+		return false; /* another time */
+	uint32_t i = chunk - map->first;
+	bits[i / 8] |= (uint8_t)(1 << i % 8);
+	if (map->count <= i)
+		map->count = i + 1;
+	return true;
+}
+
+/* Is a chunk open that nobody has said will come?  Mostly not: then the list of open chunks,
+ * which is in no order and may be as long as the image, need not be walked. */
+static bool
+some_do_not_come(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->chunks.n; i++) {
+		if (i % 8 == 0 && c->ext.coming[i / 8] == 0xff)
+			i += 7;
+		else if (!client_ext_coming(c, i) &&
+			 client_chunks_is(&c->chunks, i, CHUNK_OPEN))
+			return true;
+	}
+	return false;
+}
+
+/* Chunks that are needed and do not come, as many as there is room for; at first all,
+ * as joining would have it. */
+static uint32_t
+collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t *bits)
+{
+	uint32_t n = c->chunks.n, chunk = n, found = 0;
+	uint32_t room = c->ext.want_all ? n : c->nfree;
+
+	*map = (struct wirext_map){ .bits = bits };
+	for (uint32_t i = 0; i < c->nfilling; i++) {
+		struct buffer *b = &c->buffers[c->filling[i]];
+		if (may_report(c, b, now_us) && too_much(c, b))
+			found += add_want(map, bits, b->chunk);
+	}
+	if (!some_do_not_come(c))
+		room = 0;
+	while (found < room && (chunk = client_next_open(c, chunk)) != n)
+		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk) &&
+		    !client_leaves_out(c, chunk))
+			found += add_want(map, bits, chunk);
+	return found;
+}
+
+size_t
+client_ext_want(struct client *c, uint64_t now_us, void *pkt)
+{
+	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
+	struct wirext_msg m;
+
+	if (!c->ext.look || (c->ext.want_at_us != 0 && now_us < c->ext.want_at_us))
+		return 0;
+	client_ext_message(c, &m, WIREXT_WANT);
+	m.u.want.clientid = c->cfg.clientid;
+	uint32_t found = collect_wants(c, now_us, &m.u.want.map, bits);
+	if (found == 0) {
+		c->ext.want_at_us = 0;
+		c->ext.look = c->ext.want_all = false;
+		return 0;
+	}
+	if (c->ext.want_at_us == 0) {
+		c->ext.want_at_us = now_us +
+		                    client_ext_hold_us(c, found * WIRE_CHUNK_BLOCKS);
+		return 0;
+	}
+	c->ext.want_at_us = 0;
+	client_ext_hear_want(c, &m.u.want.map);
+	c->stats.requests++;
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}

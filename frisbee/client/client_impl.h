@@ -1,0 +1,440 @@
+/* client_impl.h: what the files of the client's engine share.
+ *
+ * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
+ * joining and leaving; client_want.c chunks that are wanted late; client_blocks.c
+ * blocks that come; client_pass.c where the stream is, and silence; client_buffers.c
+ * where blocks are kept; client_ask.c requests of the base protocol, client_partial.c
+ * those of parts of a chunk; client_packs.c blocks that share a packet.
+ *
+ * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
+ * and what it says of itself; client_ext_go.c how much it is told to send;
+ * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
+ * complaints about the rate; client_ext_hold.c how long messages are held back.
+ *
+ * client_pin.c whose packets count; client_damage.c chunks that came damaged.
+ *
+ * What only counts or judges has a header of its own: client_chunks.h, client_load.h,
+ * client_skip.h. */
+#ifndef FRISBEE_CLIENT_CLIENT_IMPL_H
+#define FRISBEE_CLIENT_CLIENT_IMPL_H
+
+#include <stdio.h>
+
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
+#include "frisbee/client/client.h"
+#include "frisbee/client/client_chunks.h"
+#include "frisbee/client/client_load.h"
+#include "frisbee/client/client_pin.h"
+#include "frisbee/client/client_skip.h"
+
+enum {
+	/* With others about, requests are spread over up to so long, so that one
+	 * speaks and the others hear it. */
+	CLIENT_JITTER_US = 20000,
+	/* A chunk's pass is over when the server sends another one; the network may
+	 * deliver stragglers for so long, at first. */
+	CLIENT_GUARD_US = 3000,
+	/* So many are enough for chunks that take turns while as many wait for their
+	 * repair. */
+	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
+};
+
+enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
+
+/* How often a chunk came damaged: client_damage.c. */
+struct damage {
+	unsigned times;    /* since it got its buffer, */
+	unsigned counted;  /* ... of them from one sender alone, undisputed, */
+	uint64_t since_us; /* ... from then on */
+	uint64_t rest_us;  /* not asked for before */
+	bool plain;        /* only blocks themselves are taken: client_damage_suspects() */
+	bool closed;       /* ... and none before somebody asked for it */
+	bool disputed;     /* lately a block came that differed from before */
+	uint32_t *sums;    /* of the blocks that came; 0: not known.  Or NULL */
+};
+
+struct buffer {
+	enum buffer_state state;
+	bool dubious; /* its first blocks were dropped: may go */
+	uint32_t chunk;
+	uint32_t nmissing;
+	struct blockmap missing;
+	struct blockmap need; /* of these it is complete; */
+	bool final;           /* ... and more will not be needed */
+	/* With parity: a block of it lies where a missing block will be. */
+	uint32_t nlack;                       /* blocks or parity still needed, */
+	uint8_t lack[WIREXT_GROUPS];          /* by group */
+	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: none there */
+	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
+	uint64_t asked_us;              /* ... by anybody, lastly then */
+	uint8_t newest[WIREXT_GROUPS];  /* 1 + index of the parity that came lastly */
+	bool spent; /* parity that is here comes again: there is no other */
+	bool ended;                     /* its empty end is here */
+	uint32_t pin;                   /* its blocks came from this sender, by number, */
+	bool mixed;                     /* ... and from another one */
+	struct damage damage;
+	uint64_t passed_us, settled_us; /* when its last pass ended, and really did */
+};
+
+/* The extension; on: negotiated, and the server's announcements are heard. */
+struct client_ext {
+	bool on;
+	bool parity;
+	/* The server sends at once what it is told: so much, which was last made less
+	 * when so many had come. */
+	bool unpaced;
+	uint32_t window;
+	uint64_t cut_till;
+	uint16_t port;
+	uint32_t session;
+	uint8_t identity[WIREXT_IDENTITY_BYTES];
+	uint32_t clients;  /* as announced */
+	bool idle;         /* the server said so, and nothing came since */
+	uint64_t state_us; /* when that was */
+	bool sets;         /* chunks take turns */
+	bool doubting;     /* too long ago */
+	bool answered;     /* the server is there all the same */
+	uint8_t *coming;   /* a bit for each chunk: the server will send it */
+	bool look;         /* perhaps a chunk is not coming */
+	bool want_all;     /* nothing was said to be wanted yet */
+	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
+	/* Blocks that came; the server sends until so many, by all that was said. */
+	uint64_t seen, horizon;
+	uint32_t at_chunk, at_block, since; /* the last block; parity after it */
+	uint64_t mark_us;   /* when the last whole chunk's worth had come */
+	uint64_t look_go;   /* ask for more when so many have come */
+	uint64_t seen_us;   /* the last one */
+	uint64_t go_at_us;  /* held back until then; 0: nothing is */
+	uint32_t go_tries;  /* without an effect */
+	uint32_t most_lack; /* in any report heard, slowly forgotten */
+	struct client_load load;
+	/* What fits: of this round of TRYs so many blocks; said then, 0: it was. */
+	uint32_t try_number, try_blocks;
+	uint64_t fits_at_us;
+	uint32_t fits;         /* as was said */
+	uint32_t doubts;       /* since the last such packet */
+	struct blockmap zeros; /* of the last packet */
+	uint64_t left_out;     /* blocks, of all chunks */
+	struct client_skip skip;
+	bool disk_busy; /* since the last buffer came back */
+};
+
+/* Blocks that came in one packet. */
+struct client_blocks {
+	uint32_t chunk, first, count;
+	uint32_t content; /* of the chunk, before its empty end */
+	const uint8_t *data;
+};
+
+struct client {
+	struct client_config cfg;
+	enum client_state state;
+	char error[160];
+	struct wire_stats stats;
+	uint64_t parity_used, parity_unneeded; /* blocks */
+	uint64_t start_us;
+
+	struct client_pin pin;
+	struct client_claim claim;
+	uint32_t images; /* so many times loading has begun */
+	uint32_t nblocks;
+	uint64_t image_bytes;
+	struct client_chunks chunks;
+	struct buffer *buffers;
+	uint32_t nbuffers;
+	/* Each buffer is in exactly one of these, or taken. */
+	uint32_t *free, *filling, *complete;
+	uint32_t nfree, nfilling, ncomplete, complete_head;
+	uint32_t again;     /* in order: this one came damaged, and goes first; n: none */
+	uint32_t ntaken;    /* chunks ever taken, */
+	uint32_t nreleased; /* ... and their buffers given back */
+
+	uint32_t current;       /* chunk whose pass is going on; n: none */
+	uint32_t current_begun; /* stamp */
+	uint32_t last;          /* the one before it, which ended then: */
+	uint64_t last_us;
+	uint64_t guard_us;             /* how late the network delivers */
+	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
+
+	bool starved;         /* there was no free chunk buffer since this was last told */
+	uint64_t complete_us; /* when the last chunk came */
+	bool whole;      /* said when we leave: the image is installed */
+	uint64_t cookie; /* of a server that answers us alone; 0: not known */
+	bool join_again; /* though loading: the server may not know us */
+	uint64_t joined_us, join_at_us; /* JOIN was said last, is said next */
+	uint64_t scan_at_us;     /* look for something to ask then */
+	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
+	uint64_t first_at_us;    /* the same of chunk 0 */
+	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
+	uint64_t scan_after;     /* look when so many have; 0: no matter */
+	uint64_t crowd_until_us; /* there are other clients */
+	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
+	uint64_t block_us;       /* the last block */
+	uint64_t blocks_not_asked;
+	uint64_t rng;
+	uint64_t idle_from_us; /* the last sign of life */
+	uint32_t backoff_ticks;
+	uint64_t heard_us; /* the last packet of the server: -T */
+	bool leave_pending;
+	struct client_ext ext;
+};
+
+static inline uint32_t
+client_chunk_blocks(const struct client *c, uint32_t chunk)
+{
+	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
+
+	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+}
+
+/* Is a pass of the chunk going on, perhaps in turns with others? */
+static inline bool
+client_in_pass(const struct client *c, uint32_t chunk)
+{
+	return c->current == chunk ||
+	       (c->ext.sets && c->current != c->chunks.n &&
+		   c->current / WIREXT_SET == chunk / WIREXT_SET);
+}
+
+/* The buffer of a chunk of which something, but not all, is here. */
+static inline struct buffer *
+client_filling(struct client *c, uint32_t chunk)
+{
+	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN | CHUNK_DONE))
+		return NULL;
+	return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
+}
+
+static inline void
+client_refuse(struct client *c, const char *why)
+{
+	c->state = CLIENT_REFUSED;
+	snprintf(c->error, sizeof c->error, "%s", why);
+}
+
+/* Chunks from this one on have no buffer yet, so that those before it can always
+ * have one. */
+static inline uint64_t
+client_window_end(const struct client *c)
+{
+	return c->cfg.in_order ? (uint64_t)c->nreleased + c->nbuffers : c->chunks.n;
+}
+
+/* The open chunk behind `chunk` (the first one: n) that may have a buffer; n: none. */
+static inline uint32_t
+client_next_open(const struct client *c, uint32_t chunk)
+{
+	uint32_t next = client_chunks_next(&c->chunks, chunk);
+
+	return next < client_window_end(c) ? next : c->chunks.n;
+}
+
+/* Is this chunk 0, for which the others wait? */
+static inline bool
+client_awaits_first(const struct client *c, uint32_t chunk)
+{
+	return c->cfg.chunk0_first && chunk == 0 &&
+	       !client_chunks_is(&c->chunks, 0, CHUNK_DONE);
+}
+
+/* Are chunks asked for in parts? */
+static inline bool
+client_partial(const struct client *c)
+{
+	return c->cfg.first_blocks > 0;
+}
+
+/* What is still lacking of what is needed. */
+static inline struct blockmap
+client_lack(const struct buffer *b)
+{
+	return blockmap_and(b->missing, &b->need);
+}
+
+/* Is all of the image wanted, and as soon as it comes? */
+static inline bool
+client_wants_all(const struct client *c)
+{
+	return !c->cfg.in_order && !c->cfg.resumes && !client_partial(c);
+}
+
+/* client.c: */
+/* Forget the image, which another one will replace: as before the first answer. */
+void client_drop_image(struct client *);
+
+/* client_join.c: */
+/* An answer to a JOIN, ours or another's. */
+void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
+    const struct wirext_answer *, const uint8_t from[4]);
+/* True: a reply that only asks for its cookie back. */
+bool client_hear_cookie(
+    struct client *, uint64_t now_us, const void *pkt, size_t len);
+/* Flags of wirext.h for the offer. */
+size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
+size_t client_put_first_join(struct client *, uint64_t now_us, void *pkt);
+/* ... when it is time for one, or 0. */
+size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
+size_t client_put_leave(struct client *, void *pkt);
+
+/* client_blocks.c: */
+bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
+    struct client_store *);
+/* One block has come; false: it is here already. */
+bool client_take_block(
+    struct client *, uint64_t now_us, struct buffer *, uint32_t block);
+/* One block of a buffer's group is needed less; true: the chunk is complete. */
+bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
+
+/* client_pass.c: */
+/* The most blocks that are asked for ahead. */
+uint32_t client_max_backlog(const struct client *);
+/* Blocks (or parity) of this chunk come now; the one before it is over. */
+void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
+/* ... because nothing comes any more. */
+void client_end_pass(struct client *, uint64_t now_us);
+/* When silence is too long. */
+uint64_t client_idle_at_us(const struct client *);
+/* What the chunks lack now was lost: nothing of them is on its way any more. */
+void client_settle_all(struct client *, uint64_t now_us);
+/* Whatever was asked will not come. */
+void client_presume_lost(struct client *, uint64_t now_us);
+/* Nothing comes any more, though something should. */
+void client_go_idle(struct client *, uint64_t now_us);
+
+/* client_buffers.c: */
+bool client_make_buffers(struct client *);
+/* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
+struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
+/* These blocks are needed, too. */
+void client_buffer_need(struct buffer *, const struct blockmap *);
+/* It was taken, and more of its chunk is to come. */
+void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
+/* All that is needed of its chunk is here. */
+void client_buffer_complete(struct client *, struct buffer *);
+/* Is this chunk, which has no buffer, better left to a later turn? */
+bool client_leaves_out(const struct client *, uint32_t chunk);
+
+/* client_damage.c: */
+/* A block of its chunk has come, of use or not. */
+void client_damage_compare(struct buffer *, uint32_t block, const uint8_t *data);
+/* The buffer belongs to no chunk any more. */
+void client_damage_end(struct buffer *);
+/* Somebody asked for the chunk: what comes may be the answer. */
+static inline void
+client_damage_asked(struct buffer *b)
+{
+	b->damage.closed = false;
+}
+/* It came damaged more than once, or all others wait for it: only blocks themselves are
+ * taken, no parity and no word of an empty end, and they are asked for by requests of the
+ * base protocol, which the server serves first. */
+static inline bool
+client_damage_suspects(const struct buffer *b)
+{
+	return b->damage.plain;
+}
+
+/* ... or all parity of a group has been sent, so that what comes may be here already:
+ * the very blocks that it lacks are of more use. */
+static inline bool
+client_asks_blocks(const struct buffer *b)
+{
+	return client_damage_suspects(b) || b->spent;
+}
+
+/* client_partial.c: */
+/* Of a chunk that has no buffer yet. */
+struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
+/* How many more chunks may be asked for. */
+uint32_t client_partial_room(const struct client *, uint64_t now_us);
+/* When silence has ended the pass that goes on. */
+uint64_t client_partial_quiet_us(const struct client *);
+
+/* client_ask.c: */
+/* How long to hold a request back, lest everybody speaks at once. */
+uint64_t client_jitter_us(struct client *, uint64_t now_us);
+/* A request this old is repeated. */
+uint64_t client_redo_us(const struct client *);
+/* A request for the blocks that a chunk lacks (with only_asked, of those for which
+ * client_asks_blocks() is true), or 0. */
+size_t client_ask_missing(
+    struct client *, uint64_t now_us, bool only_asked, void *pkt);
+/* A request for a chunk that has not begun to arrive, or 0. */
+size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
+/* A request for chunk 0 when others wait for it and the stream is elsewhere, or 0. */
+size_t client_ask_first(struct client *, uint64_t now_us, void *pkt);
+/* When there may be something to ask, if no packet arrives before that. */
+uint64_t client_next_scan_us(
+    const struct client *, uint64_t now_us, uint64_t settle_us);
+/* Somebody else asked for these blocks. */
+void client_hear_request(
+    struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
+
+/* client_ext.c: */
+/* A message that all is here but not written yet, when it is time for one, or 0. */
+size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
+uint64_t client_ext_flushing_at_us(const struct client *);
+bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], struct client_store *);
+size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
+
+/* client_ext_session.c: */
+/* The join reply had this behind it. */
+void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
+/* Does the answer (NULL: it has none) tell of the same image, as far as is known? */
+bool client_ext_same(const struct client *, const struct wirext_answer *);
+/* The pinned server has answered again, or another one that took its place. */
+void client_ext_answered(
+    struct client *, uint64_t now_us, const struct wirext_answer *);
+/* Only is it the same image and is the server there? */
+size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
+/* A pass of a chunk begins (with this block; parity: 0), or has ended. */
+void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
+void client_ext_pass_ended(struct buffer *);
+/* Is it among what the server says that it will send? */
+static inline bool
+client_ext_coming(const struct client *c, uint32_t chunk)
+{
+	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
+}
+
+/* client_ext_go.c: */
+/* A pass has ended, having lost so many blocks. */
+void client_ext_adapt(struct client *, uint32_t lost);
+/* Blocks or parity, of use or not. */
+void client_ext_seen(struct client *, uint64_t now_us, uint32_t blocks);
+/* ... a block: all before it went out, too. */
+static inline void
+client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
+{
+	c->ext.at_chunk = chunk;
+	c->ext.at_block = block;
+	c->ext.since = 0;
+}
+
+/* client_ext_load.c: */
+/* When there is a complaint to be said; a signal is judged when anything arrives. */
+static inline uint64_t
+client_ext_load_at_us(const struct client *c)
+{
+	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
+}
+
+/* client_packs.c: */
+void client_packs_hear_try(struct client *, uint64_t now_us, const struct wirext_msg *);
+/* Long packets seem not to arrive any more. */
+void client_packs_doubt(struct client *, uint64_t now_us);
+/* What fits, when it is time to say so, or 0. */
+size_t client_packs_output(struct client *, uint64_t now_us, void *pkt);
+static inline uint64_t
+client_packs_at_us(const struct client *c)
+{
+	return c->ext.on && c->ext.fits_at_us != 0 ? c->ext.fits_at_us : CLIENT_NEVER;
+}
+/* Only so many blocks of the buffer's chunk are not empty: the others are here now.
+ * False: they were. */
+bool client_packs_end(struct client *, uint64_t now_us, struct buffer *,
+    uint32_t content, struct client_store *);
+
+#endif /* FRISBEE_CLIENT_CLIENT_IMPL_H */

@@ -1,0 +1,298 @@
+/* Joining the server: what it answers about its image, with which loading begins; and
+ * leaving it. */
+#include <string.h>
+
+#include "frisbee/client/client_impl.h"
+
+enum {
+	EXT_BUFFERS = 8, /* the extension needs so many */
+	JOIN_FRESH_US = 100000,
+	JOIN_SOON = 4, /* times the delay is half of the next one */
+};
+
+/* Chunks of an installation that is gone on with: never asked for. */
+static void
+leave_out(struct client *c)
+{
+	for (uint32_t i = 0; c->cfg.has != NULL && i < c->chunks.n; i++) {
+		if (!c->cfg.has(c->cfg.has_arg, i))
+			continue;
+		client_chunks_take(&c->chunks, i, 0);
+		client_chunks_done(&c->chunks, i);
+		c->ntaken++;
+	}
+}
+
+static void
+start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t image_bytes)
+{
+	uint32_t n = (nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
+
+	c->nblocks = nblocks;
+	c->image_bytes = image_bytes;
+	c->current = c->last = c->again = n;
+	c->guard_us = CLIENT_GUARD_US;
+	c->chunk_us = 2 * CLIENT_JITTER_US;
+	c->backlog = client_max_backlog(c);
+	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
+		0 ||
+	    !client_make_buffers(c)) {
+		client_refuse(c, "not enough memory for an image of this size");
+		return;
+	}
+	c->stats.chunk_buffers = (int32_t)c->nbuffers;
+	if (c->cfg.chunk0_first)
+		client_chunks_prefer(&c->chunks, 0);
+	leave_out(c);
+	c->state = CLIENT_LOADING;
+	c->images++;
+	c->idle_from_us = c->scan_at_us = now_us;
+}
+
+/* With few buffers it is better to ask for one chunk after the other. */
+static bool
+may_extend(const struct client *c)
+{
+	return c->cfg.ext && !c->cfg.any_file && c->cfg.buffers >= EXT_BUFFERS;
+}
+
+/* An answer to JOIN, of either kind. */
+struct answer {
+	const char *bad; /* why it is of no use; NULL: it is */
+	uint32_t blocks;
+	uint64_t bytes;
+	const struct wirext_answer *ext; /* NULL: none */
+};
+
+static void
+read_join(struct answer *a, uint32_t blocks)
+{
+	a->blocks = blocks;
+	a->bytes = (uint64_t)blocks * WIRE_BLOCK_BYTES;
+	if (blocks == 0)
+		a->bad = "says that its image is empty";
+	else if (blocks % WIRE_CHUNK_BLOCKS != 0)
+		a->bad = "serves a file, not an image (its length is no multiple of "
+			 "1 MiB): use -N";
+}
+
+/* The number of blocks follows from that of bytes; the original server says 0. */
+static void
+read_join2(struct answer *a, const struct wire_msg *m)
+{
+	const uint64_t max_bytes = (uint64_t)INT32_MAX * WIRE_BLOCK_BYTES;
+
+	a->bytes = m->u.join2.image_bytes;
+	if (m->u.join2.block_bytes != WIRE_BLOCK_BYTES ||
+	    m->u.join2.chunk_blocks != WIRE_CHUNK_BLOCKS)
+		a->bad = "uses other block or chunk sizes than 1024";
+	else if (a->bytes == 0)
+		a->bad = "says that its file is empty";
+	else if (a->bytes > max_bytes)
+		a->bad = "says that its file has more bytes than can be counted";
+	else
+		a->blocks = (uint32_t)((a->bytes - 1) / WIRE_BLOCK_BYTES + 1);
+}
+
+/* False: it is not for us. */
+static bool
+read_answer(const struct client *c, const struct wire_msg *m,
+    const struct wirext_answer *ext, struct answer *a)
+{
+	*a = (struct answer){ .ext = ext };
+	if (m->subtype == WIRE_JOIN && !c->cfg.any_file) {
+		read_join(a, m->u.join.blocks);
+		return true;
+	}
+	if (m->subtype != WIRE_JOIN2 || m->u.join2.clientid != c->cfg.clientid)
+		return false;
+	if (c->cfg.any_file)
+		read_join2(a, m);
+	else
+		a->bad = "serves a file, not an image: use -N";
+	return true;
+}
+
+/* Load what its sender serves. */
+static void
+begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	client_pin_set(c, now_us, from);
+	c->heard_us = now_us;
+	start_loading(c, now_us, a->blocks, a->bytes);
+	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
+	 * come before the server did. */
+	c->join_again = !c->cfg.any_file && now_us - c->joined_us > JOIN_FRESH_US;
+	if (c->state == CLIENT_LOADING && a->ext != NULL && may_extend(c))
+		client_ext_begin(c, now_us, a->ext);
+}
+
+/* Is it about what is being loaded, as far as it says? */
+static bool
+same_image(const struct client *c, const struct answer *a)
+{
+	return a->bad == NULL && a->blocks == c->nblocks && a->bytes == c->image_bytes &&
+	       client_ext_same(c, a->ext);
+}
+
+static bool
+shell_has_chunks(const struct client *c)
+{
+	return c->nfree + c->nfilling + c->ncomplete < c->nbuffers;
+}
+
+/* Somebody else than the pinned sender answers. */
+static void
+hear_another(
+    struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
+{
+	bool same = same_image(c, a);
+
+	if (!client_pin_may_move(c, now_us)) {
+		if (same)
+			client_pin_ask_later(c, now_us);
+		return;
+	}
+	if (same) {
+		client_pin_set(c, now_us, from);
+		c->heard_us = now_us;
+		client_ext_answered(c, now_us, a->ext);
+	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
+		/* Nothing shows that the first one was the server. */
+		client_drop_image(c);
+		begin(c, now_us, a, from);
+		c->join_again = true;
+	}
+}
+
+void
+client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
+    const struct wirext_answer *ext, const uint8_t from[4])
+{
+	struct answer a;
+
+	/* A reply to others would do; but who has not joined is not counted. */
+	if (c->stats.join_attempts == 0 || !read_answer(c, m, ext, &a))
+		return;
+	if (c->state == CLIENT_JOINING && a.bad == NULL) {
+		begin(c, now_us, &a, from);
+	} else if (c->state == CLIENT_JOINING) {
+		client_claim_hear(c, now_us, from, a.bad);
+	} else if (c->state != CLIENT_LOADING) {
+		return;
+	} else if (!client_pin_hears(c, now_us, from)) {
+		hear_another(c, now_us, &a, from);
+	} else if (same_image(c, &a)) {
+		c->heard_us = now_us;
+		client_claim_deny(c, now_us);
+		client_ext_answered(c, now_us, ext);
+	} else {
+		client_claim_hear(c, now_us, from, CLIENT_OTHER_IMAGE);
+	}
+}
+
+/* A server that answers us alone wants its cookie back before anything else: so it knows
+ * that we are where the JOIN said.  The reply that counts has none. */
+bool
+client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t len)
+{
+	uint64_t cookie;
+
+	if (!c->cfg.unicast || !wirext_get_cookie(pkt, len, &cookie))
+		return false;
+	if (cookie != c->cookie && c->state == CLIENT_JOINING)
+		c->join_at_us = now_us;
+	c->cookie = cookie;
+	return true;
+}
+
+/* Many machines that come together may lose the answer to all of them; what is sent until
+ * they ask again comes twice for the others. */
+static uint64_t
+join_delay_us(const struct client *c)
+{
+	unsigned n = c->stats.join_attempts;
+
+	return c->cfg.join_us >> (may_extend(c) && n < JOIN_SOON ? JOIN_SOON - n : 0);
+}
+
+size_t
+client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST };
+
+	c->joined_us = now_us;
+	c->join_at_us = now_us + join_delay_us(c);
+	c->stats.join_attempts++;
+	c->join_again = false;
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	if (c->cfg.any_file) {
+		m.subtype = WIRE_JOIN2;
+		m.u.join2.clientid = c->cfg.clientid;
+		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
+		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
+	} else {
+		m.subtype = WIRE_JOIN;
+		m.u.join.clientid = c->cfg.clientid;
+	}
+	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
+	if (may_extend(c))
+		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
+		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
+			(c->cfg.buffers < CLIENT_SET_BUFFERS ? WIREXT_NO_SETS : 0));
+	else if (c->cfg.unicast)
+		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->cookie);
+	return len;
+}
+
+size_t
+client_put_first_join(struct client *c, uint64_t now_us, void *pkt)
+{
+	return client_put_join(c, now_us, client_wants_all(c) ? 0 : WIREXT_AGAIN, pkt);
+}
+
+size_t
+client_join_output(struct client *c, uint64_t now_us, void *pkt)
+{
+	return now_us < c->join_at_us ? 0 : client_put_first_join(c, now_us, pkt);
+}
+
+void
+client_finish(struct client *c, uint64_t now_us, const struct wire_stats *shell_part)
+{
+	uint64_t run_ms = (now_us - c->start_us) / 1000;
+
+	c->stats.run_s = (int32_t)(run_ms / 1000);
+	c->stats.run_ms = (int32_t)(run_ms % 1000);
+	c->stats.bytes_written = shell_part->bytes_written;
+	c->stats.bytes_covered = shell_part->bytes_covered;
+	c->stats.no_chunk_ready = shell_part->no_chunk_ready;
+	c->stats.decompressor_blocked = shell_part->decompressor_blocked;
+	c->stats.writer_idle = shell_part->writer_idle;
+	c->stats.write_buffer_mb = shell_part->write_buffer_mb;
+	c->leave_pending = true;
+}
+
+size_t
+client_put_leave(struct client *c, void *pkt)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
+
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.leave2.clientid = c->cfg.clientid;
+	m.u.leave2.elapsed_s = c->stats.run_s;
+	m.u.leave2.stats = c->stats;
+	c->leave_pending = false;
+	c->state = CLIENT_LEFT;
+	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
+	/* Old servers need not know. */
+	return c->ext.coming != NULL || c->cookie != 0
+	           ? wirext_put_outcome(pkt, len, WIRE_PACKET_MAX, c->whole)
+	           : len;
+}
+
+void
+client_set_outcome(struct client *c, bool whole)
+{
+	c->whole = whole;
+}

@@ -1,0 +1,179 @@
+#include "frisbee/client/client_load.h"
+
+#include <math.h>
+
+enum {
+	BASE_US = 5000000, /* clocks drift: a shortest way is believed for so long */
+	QUEUE_US = 300,    /* less than that is no queue */
+	FEWER = 64,        /* missing than before: one in so many is believed */
+	FEW = 16,          /* blocks are too few for a share */
+	FORGET = 256,      /* the longest queue is forgotten in so many signals */
+	SMOOTH = 16,       /* the share of losses is one of so many */
+};
+static const double
+    QUEUE_SHARE = 0.3, /* of the longest queue */
+    MUCH = 0.04,       /* to lose, without a queue */
+    LITTLE = 0.004,    /* with a queue: parity makes that good for less than a lower rate costs */
+    /* Of what was counted without a queue, a signal later so much is left. */
+    KEPT = 63.0 / 64,
+    /* Losses that no queue makes come with one, too.  By chance they are x more than
+     * twice what is usual with a likelihood of e^(-1.26 x): more is asked for with
+     * each doubling of those who count, and less where less than this share is usual.
+     */
+    EXCESS = 4, EXCESS_DOUBLED = 0.55, USUAL = 0.002;
+
+static void
+note_delay(struct client_load *l, uint64_t now_us, uint64_t time_us)
+{
+	int64_t way_us = (int64_t)(now_us - time_us);
+
+	if (l->base_from_us == 0) {
+		l->base_us[0] = l->base_us[1] = way_us;
+		l->base_from_us = now_us;
+	} else if (now_us - l->base_from_us >= BASE_US) {
+		l->base_us[1] = l->base_us[0];
+		l->base_us[0] = way_us;
+		l->base_from_us = now_us;
+	}
+	if (l->base_us[0] > way_us)
+		l->base_us[0] = way_us;
+	int64_t base = l->base_us[0] < l->base_us[1] ? l->base_us[0] : l->base_us[1];
+	for (unsigned i = CLIENT_LOAD_DELAYS - 1; i > 0; i--)
+		l->delay_us[i] = l->delay_us[i - 1];
+	l->delay_us[0] = (uint64_t)way_us - (uint64_t)base;
+	l->most_delay_us -= l->most_delay_us / FORGET;
+	if (l->most_delay_us < l->delay_us[0])
+		l->most_delay_us = l->delay_us[0];
+}
+
+/* Blocks of those before the last signal but one that did not arrive.  Packets to two
+ * ports may take two ways through the kernel: what is missing at one signal and there
+ * at the next one is not lost. */
+static uint64_t
+count_lost(struct client_load *l, uint64_t seen)
+{
+	int64_t missing = (int64_t)(l->sent - seen) - l->offset;
+	int64_t sure = missing < l->missing ? missing : l->missing;
+	int64_t lost = sure - l->lost;
+
+	l->missing = missing;
+	/* Fewer than before: some that came later are among them, or were doubled. */
+	l->lost += lost > 0 ? lost : lost / FEWER;
+	return lost > 0 ? (uint64_t)lost : 0;
+}
+
+/* Is there a queue that can be the reason of losses? */
+static bool
+queued_up(const struct client_load *l)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < CLIENT_LOAD_DELAYS; i++)
+		if (most < l->delay_us[i])
+			most = l->delay_us[i];
+	return most > QUEUE_US && (double)most > QUEUE_SHARE * (double)l->most_delay_us;
+}
+
+void
+client_load_signal(struct client_load *l, uint64_t now_us, uint64_t time_us,
+    uint32_t epoch, uint64_t sent)
+{
+	note_delay(l, now_us, time_us);
+	l->pending_us = now_us;
+	l->pending_epoch = epoch;
+	if (sent < l->sent || sent - l->sent > UINT32_MAX - l->of)
+		l->begun = false;
+	l->of += sent - l->sent;
+	l->sent = sent;
+}
+
+/* The share of blocks that is lost without a queue. */
+static double
+usual_share(const struct client_load *l)
+{
+	double share = l->quiet_of > 0 ? l->quiet_lost / l->quiet_of : 0;
+
+	return share < MUCH ? share : MUCH;
+}
+
+static void
+count_quiet(struct client_load *l, uint64_t lost, uint64_t of)
+{
+	l->quiet_lost = l->quiet_lost * KEPT + (double)lost;
+	l->quiet_of = l->quiet_of * KEPT + (double)of;
+	l->excess = 0;
+}
+
+/* A cable or a radio link loses as much with a queue as without one: only what
+ * comes on top of that is the queue's doing. */
+static bool
+overflows(struct client_load *l, uint64_t lost, uint64_t of)
+{
+	double usual = usual_share(l);
+	double limit = EXCESS + EXCESS_DOUBLED * log2(l->clients > 0 ? l->clients : 1);
+
+	if (usual < USUAL)
+		limit *= usual / USUAL;
+	l->excess += (double)lost - 2 * usual * (double)of;
+	if (l->excess < 0)
+		l->excess = 0;
+	if (lost == 0 || (double)lost < LITTLE * (double)of || l->excess <= limit)
+		return false;
+	l->excess = 0;
+	return true;
+}
+
+/* The share of losses over the last signals, of enough blocks each. */
+static void
+count_share(struct client_load *l, uint64_t lost, uint64_t of)
+{
+	l->few_lost += lost;
+	l->few_of += of;
+	if (l->few_of < FEW)
+		return;
+	double share = (double)l->few_lost / (double)l->few_of;
+	l->share += (share - l->share) / SMOOTH;
+	l->few_lost = l->few_of = 0;
+}
+
+/* What there is to say about the stretch before the last one. */
+static bool
+complain(struct client_load *l, uint32_t epoch, uint64_t lost, uint64_t of)
+{
+	bool queue = queued_up(l);
+
+	count_share(l, lost, of);
+	l->queue = queue && overflows(l, lost, of);
+	if (!queue)
+		count_quiet(l, lost, of);
+	if (lost == 0 || (!l->queue && l->share < MUCH))
+		return false;
+	l->say_epoch = epoch;
+	l->say_of = (uint32_t)(of > FEW ? of : FEW);
+	l->say_lost = l->queue ? (uint32_t)lost
+	                       : (uint32_t)(l->share * (double)l->say_of);
+	return true;
+}
+
+bool
+client_load_judge(struct client_load *l, uint64_t now_us, uint64_t seen)
+{
+	if (l->pending_us == 0 || now_us <= l->pending_us)
+		return false;
+	uint32_t began = l->epochs[1];
+	uint64_t of = l->last_of;
+	l->pending_us = 0;
+	l->last_of = l->of;
+	l->of = 0;
+	l->epochs[1] = l->epochs[0];
+	l->epochs[0] = l->pending_epoch;
+	if (!l->begun) {
+		l->begun = true;
+		l->offset = (int64_t)(l->sent - seen);
+		l->missing = l->lost = 0;
+		l->last_of = 0;
+		return false;
+	}
+	uint64_t lost = count_lost(l, seen);
+	return of > 0 && complain(l, began, lost < of ? lost : of, of);
+}

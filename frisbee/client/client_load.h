@@ -1,0 +1,52 @@
+/* client_load.h: is the network overloaded?  From the server's time signals: how long
+ * packets queue up, and how many blocks are lost meanwhile, more than are lost when
+ * nothing queues up.  Losses without a queue are told, too, when they are many.
+ *
+ * The clocks of the two need not agree: the shortest way that a signal was seen to
+ * take in the last seconds counts as one without a queue.
+ */
+#ifndef FRISBEE_CLIENT_CLIENT_LOAD_H
+#define FRISBEE_CLIENT_CLIENT_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CLIENT_LOAD_DELAYS = 3 };
+
+struct client_load {
+	bool begun;
+	uint32_t clients;    /* that count, too; the caller says so */
+	uint64_t sent;       /* blocks, at the last signal, */
+	uint64_t of;         /* ... and since the last one that was judged, */
+	uint64_t last_of;    /* ... and between that and the one before */
+	uint64_t pending_us; /* it was read then, and is to be judged; 0: no */
+	uint32_t pending_epoch, epochs[2]; /* of the last two that were judged */
+	int64_t offset;                    /* sent - seen, at the first one */
+	int64_t missing;                   /* more than that, at the last one, ... */
+	int64_t lost;                      /* ... and before it, surely */
+	int64_t base_us[2]; /* shortest way: in this stretch of time, and the last */
+	uint64_t base_from_us;
+	uint64_t delay_us[CLIENT_LOAD_DELAYS]; /* of the last signals */
+	uint64_t most_delay_us;
+	double share;                /* of blocks lost, over the last signals */
+	uint64_t few_lost, few_of;   /* too few for that so far */
+	double quiet_lost, quiet_of; /* without a queue, lately */
+	double excess; /* losses with one that are more than usual without */
+	/* What there is to complain about. */
+	uint32_t say_epoch;        /* of the rate */
+	uint32_t say_lost, say_of; /* without a queue: over the last signals */
+	bool queue;                /* there was one */
+	uint64_t say_at_us;        /* 0: nothing */
+	bool voice;                /* it is said whatever others say */
+};
+
+/* A signal of the server's: its time, and how many blocks it has sent so far. */
+void client_load_signal(struct client_load *, uint64_t now_us, uint64_t time_us,
+    uint32_t epoch, uint64_t sent);
+/* So many blocks have arrived.  Blocks and signals are read from two sockets: blocks
+ * that were sent before a signal are surely counted when, later, all that had arrived
+ * was read again.  True: some were lost before the
+ * signal before this one, and the server should know. */
+bool client_load_judge(struct client_load *, uint64_t now_us, uint64_t seen);
+
+#endif /* FRISBEE_CLIENT_CLIENT_LOAD_H */

@@ -1,0 +1,78 @@
+/* Chunks of which perhaps not everything is needed: their first blocks are asked for,
+ * then what the shell says, by requests of the base protocol, which the server serves
+ * before its carousel.  Whatever else passes is taken, too. */
+#include <assert.h>
+
+#include "frisbee/client/client_impl.h"
+
+enum {
+	/* So many chunks at a time are asked for; old clients take a chunk that
+	 * somebody else asked a part of for one that comes. */
+	WINDOW = 32,
+	WINDOW_OLD = 4,
+	/* The last blocks that were asked for end no other chunk's pass: silence does.
+	 */
+	QUIET_US = 10000,
+};
+
+struct blockmap
+client_first_blocks(const struct client *c, uint32_t chunk)
+{
+	uint32_t n = client_chunk_blocks(c, chunk);
+
+	if (client_partial(c) && c->cfg.first_blocks < n)
+		n = c->cfg.first_blocks;
+	return blockmap_range(0, n);
+}
+
+uint32_t
+client_partial_room(const struct client *c, uint64_t now_us)
+{
+	uint32_t window = c->ext.on && now_us >= c->old_until_us ? WINDOW : WINDOW_OLD;
+
+	return window > c->nfilling ? window - c->nfilling : 0;
+}
+
+uint64_t
+client_partial_quiet_us(const struct client *c)
+{
+	return c->current != c->chunks.n ? c->block_us + QUIET_US : CLIENT_NEVER;
+}
+
+bool
+client_is_final(const struct client *c, uint32_t buf)
+{
+	return c->buffers[buf].final;
+}
+
+struct blockmap
+client_here(const struct client *c, uint32_t buf)
+{
+	const struct buffer *b = &c->buffers[buf];
+	struct blockmap all = blockmap_range(0, client_chunk_blocks(c, b->chunk));
+
+	return blockmap_minus(all, &b->missing);
+}
+
+void
+client_need(struct client *c, uint64_t now_us, uint32_t buf,
+    const struct blockmap *need, bool final)
+{
+	struct buffer *b = &c->buffers[buf];
+
+	assert(b->state == BUFFER_TAKEN && !b->final);
+	b->final = final;
+	client_buffer_need(b, need);
+	if (final)
+		c->blocks_not_asked += client_chunk_blocks(c, b->chunk) -
+		                       blockmap_count(&b->need);
+	client_buffer_refill(c, now_us, b);
+	if (b->nlack == 0)
+		client_buffer_complete(c, b);
+}
+
+uint64_t
+client_blocks_not_asked(const struct client *c)
+{
+	return c->blocks_not_asked;
+}

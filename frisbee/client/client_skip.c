@@ -1,0 +1,41 @@
+#include "frisbee/client/client_skip.h"
+
+#include <math.h>
+
+static const double
+    /* Nothing is left out while so much is free, ... */
+    FREE_SHARE = 0.1,
+    /* ... nor by who is nearly as fast as the stream: it soon catches up. */
+    SLOW = 0.85,
+    /* Multiples of it are spread evenly between whole numbers. */
+    GOLDEN = 0.6180339887498949, SMOOTH = 8;
+
+static void
+average(double *mean, uint64_t us)
+{
+	*mean += ((double)us - *mean) / (*mean > 0 ? SMOOTH : 1);
+}
+
+void
+client_skip_released(struct client_skip *s, uint64_t now_us, bool busy)
+{
+	if (busy && s->released_us != 0)
+		average(&s->own_us, now_us - s->released_us);
+	s->released_us = now_us;
+}
+
+void
+client_skip_streamed(struct client_skip *s, uint64_t chunk_us)
+{
+	average(&s->stream_us, chunk_us);
+}
+
+bool
+client_skip_leaves_out(
+    const struct client_skip *s, uint32_t chunk, uint32_t nfree, uint32_t nbuffers)
+{
+	double whole, share = nfree / (FREE_SHARE * nbuffers);
+	bool slow = s->stream_us > 0 && s->stream_us < SLOW * s->own_us;
+
+	return slow && share < 1 && modf(chunk * GOLDEN, &whole) > share;
+}

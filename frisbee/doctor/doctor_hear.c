@@ -1,0 +1,206 @@
+/* What the examination hears: servers' packets, ECHOs of probes, and who asks for
+ * members of the group.  Called by all of its parts, in the program's only thread. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cli/cli.h"
+#include "common/cli/progress.h"
+#include "common/wire/wirext.h"
+#include "frisbee/doctor/doctor_exam.h"
+#include "frisbee/doctor/doctor_watch.h"
+
+enum { TURN_US = 10000 }; /* sockets that are not waited for are looked at so often */
+
+bool
+exam_is_server(const struct exam *x, const uint8_t addr[4])
+{
+	return !x->f->server_known || memcmp(x->f->server, addr, 4) == 0;
+}
+
+void
+exam_note_server(struct exam *x, const struct heard *h, int ttl)
+{
+	struct doctor_facts *f = x->f;
+
+	if (!f->server_known) {
+		memcpy(f->server, h->from, 4);
+		/* From now on only its packets count. */
+		for (unsigned i = 0; i < 2; i++)
+			f->at[i].seen = f->at[i].took = 0;
+	}
+	f->server_known = true;
+	if (h->ttl >= 0 && h->ttl <= ttl)
+		f->hops = ttl - h->ttl;
+}
+
+/* A server's packet at the first port: a reply, or a block.  Is it one, and sound? */
+static bool
+is_servers(struct exam *x, const struct heard *h, struct wire_msg *m)
+{
+	struct err e;
+
+	if (wire_get(m, h->pkt, h->len, &e) != 0 ||
+	    (m->subtype != WIRE_BLOCK && m->type != WIRE_REPLY))
+		return false;
+	if (h->port != x->f->port) {
+		x->f->odd_port = h->port;
+		return false;
+	}
+	if (memcmp(m->srcip, h->from, 4) == 0)
+		return true;
+	x->f->odd_source = true;
+	memcpy(x->f->seen, h->from, 4);
+	memcpy(x->f->server, m->srcip, 4);
+	return false;
+}
+
+static bool
+is_our_reply(const struct exam *x, const struct wire_msg *m)
+{
+	return m->type == WIRE_REPLY &&
+	       (m->subtype == WIRE_JOIN ||
+		   (m->subtype == WIRE_JOIN2 &&
+		       m->u.join2.clientid == (x->id & INT32_MAX)));
+}
+
+static void
+hear_first(struct exam *x, const struct heard *h)
+{
+	struct wire_msg m;
+
+	if (!is_servers(x, h, &m))
+		return;
+	if (is_our_reply(x, &m))
+		exam_note_reply(x, h, &m);
+	if (!exam_is_server(x, h->from))
+		return;
+	x->f->group_heard++;
+	exam_note_server(x, h, DOCTOR_TTL);
+	x->blocks += m.subtype == WIRE_BLOCK;
+}
+
+/* An ECHO for us, through the group or not. */
+static void
+hear_echo(struct exam *x, const struct heard *h, bool by_group)
+{
+	struct doctor_facts *f = x->f;
+	struct probe p;
+	struct err e;
+
+	if (probe_get(&p, h->pkt, h->len, &e) != 0 || !p.echo || p.id != x->id ||
+	    !exam_is_server(x, h->from))
+		return;
+	/* Several sessions of a host may have the same second port; one of them has its
+	 * address there. */
+	if (memcmp(p.group, f->group, 4) != 0 || p.port != f->port) {
+		memcpy(f->other_group, p.group, 4);
+		f->other_port = p.port;
+		return;
+	}
+	f->answers_probes = true;
+	f->mute |= (p.flags & PROBE_MUTE) != 0;
+	exam_note_session(x, p.blocks);
+	exam_note_server(x, h, by_group ? DOCTOR_TTL : EXAM_TTL_DIRECT);
+	if (by_group && (p.flags & PROBE_CAME_BY_GROUP))
+		f->group_group++;
+	else if (by_group)
+		f->direct_group++;
+	else if (p.flags & PROBE_CAME_BY_GROUP)
+		f->group_direct++;
+	else
+		f->direct_direct++;
+	if (p.number >= EXAM_NUMBER_LOSS)
+		exam_count_loss(x, &p);
+	else if (p.number >= EXAM_NUMBER_LARGE && f->largest < h->ip_bytes)
+		f->largest = (uint32_t)h->ip_bytes;
+}
+
+static void
+hear_second(struct exam *x, const struct heard *h)
+{
+	if (probe_is(h->pkt, h->len))
+		hear_echo(x, h, true);
+	else
+		exam_note_state(x, h);
+}
+
+/* At the first port, but not through the group. */
+static void
+hear_plain(struct exam *x, const struct heard *h)
+{
+	struct doctor_facts *f = x->f;
+	struct wire_msg m;
+
+	if (!is_servers(x, h, &m) || !is_our_reply(x, &m))
+		return;
+	exam_note_server(x, h, EXAM_TTL_DIRECT);
+	if (memcmp(h->to, f->addr, 4) == 0) {
+		f->by_unicast = true;
+		memcpy(f->server, h->from, 4);
+	} else if (!netif_is_group(h->to)) {
+		f->by_broadcast = true;
+		memcpy(f->server, h->from, 4);
+		memcpy(f->broadcast, h->to, 4);
+	}
+}
+
+static void
+hear_others(struct exam *x)
+{
+	struct wire_msg m;
+	struct heard h;
+
+	for (unsigned i = 0; i < x->nothers; i++)
+		while (exam_receive(x, x->others[i], &h))
+			if (is_servers(x, &h, &m)) {
+				snprintf(x->f->other_iface, IF_NAMESIZE, "%s",
+				    x->other[i].name);
+				exam_note_server(x, &h, DOCTOR_TTL);
+			}
+	while (exam_receive(x, x->plain, &h))
+		hear_plain(x, &h);
+	x->f->pinged |= x->plain >= 0 && errno == ECONNREFUSED;
+}
+
+static void
+hear_all(struct exam *x)
+{
+	struct heard h;
+
+	while (exam_receive(x, x->first, &h))
+		hear_first(x, &h);
+	while (exam_receive(x, x->second, &h))
+		hear_second(x, &h);
+	errno = 0;
+	while (exam_receive(x, x->direct, &h))
+		hear_echo(x, &h, false);
+	x->f->refused |= errno == ECONNREFUSED;
+	x->f->unreachable |= errno == EHOSTUNREACH;
+	hear_others(x);
+	exam_hear_host(x);
+	watch_collect(x->watch, x->f);
+}
+
+int
+exam_listen(struct exam *x, uint64_t us, const bool *enough, struct err *e)
+{
+	uint64_t until = clock_us() + us;
+
+	for (uint64_t now; (now = clock_us()) < until;) {
+		struct pollfd fds[] = { { x->first, POLLIN, 0 },
+			{ x->second, POLLIN, 0 }, { x->direct, POLLIN, 0 },
+			{ x->watch, POLLIN, 0 } };
+		if (cli_check_signal(e) != 0)
+			return -1;
+		hear_all(x);
+		if (enough != NULL && *enough)
+			return 0;
+		uint64_t wait = until - now < TURN_US ? until - now : TURN_US;
+		struct timespec ts = { 0, (long)(wait * 1000) };
+		ppoll(fds, sizeof fds / sizeof fds[0], &ts, NULL);
+	}
+	hear_all(x);
+	return 0;
+}

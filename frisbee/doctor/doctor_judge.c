@@ -1,0 +1,109 @@
+/* All checks in their order, and the first true cause of them.  doctor.c calls this. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frisbee/doctor/doctor_judge.h"
+
+void __attribute__((format(printf, 4, 5)))
+judge_say(struct doctor_report *r, const char *name, enum doctor_status status,
+    const char *fmt, ...)
+{
+	struct doctor_check *c = &r->check[r->n++];
+	va_list ap;
+
+	c->name = name;
+	c->status = status;
+	va_start(ap, fmt);
+	vsnprintf(c->text, sizeof c->text, fmt, ap);
+	va_end(ap);
+}
+
+bool
+judge_arrives(const struct doctor_facts *f)
+{
+	return f->group_heard + f->group_group + f->direct_group > 0;
+}
+
+bool
+judge_reaches(const struct doctor_facts *f)
+{
+	return f->replied || f->group_group + f->group_direct > 0;
+}
+
+bool
+judge_answers(const struct doctor_facts *f)
+{
+	return judge_reaches(f) || f->direct_group + f->direct_direct > 0;
+}
+
+uint32_t
+judge_block_bytes(const struct doctor_facts *f)
+{
+	return DOCTOR_BLOCK_IP_BYTES + (f->authenticated ? AUTH_HEADER_BYTES : 0);
+}
+
+bool
+judge_same_subnet(const struct doctor_facts *f)
+{
+	for (unsigned i = 0; i < 4 && f->server_known; i++)
+		if ((f->server[i] & f->mask[i]) != (f->addr[i] & f->mask[i]))
+			return false;
+	return true;
+}
+
+/* One that explains the most: what comes first makes the others follow. */
+static const struct doctor_check *
+worst(const struct doctor_report *r)
+{
+	static const char *const order[] = { "authentication", "interface", "address",
+		"sending", "source", "servers", "membership", "multicast", "to server", "server" };
+
+	for (unsigned o = 0; o < sizeof order / sizeof order[0]; o++)
+		for (unsigned i = 0; i < r->n; i++)
+			if (r->check[i].status == DOCTOR_BAD &&
+			    strcmp(r->check[i].name, order[o]) == 0)
+				return &r->check[i];
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->check[i].status == DOCTOR_BAD)
+			return &r->check[i];
+	return NULL;
+}
+
+static void
+run_checks(const struct doctor_facts *f, struct doctor_report *r)
+{
+	static void (*const checks[])(
+	    const struct doctor_facts *, struct doctor_report *) = { judge_interface,
+		judge_address, judge_subnet, judge_sending, judge_membership,
+		judge_server, judge_authentication, judge_servers, judge_source,
+		judge_multicast,
+		judge_to_server, judge_direct, judge_second_port, judge_querier,
+		judge_mtu, judge_routers, judge_loss, judge_session,
+		judge_burst };
+	/* Where nothing can be sent, the rest would be guesses. */
+	unsigned n = f->link == DOCTOR_LINK_OK ? sizeof checks / sizeof checks[0] : 1;
+
+	for (unsigned i = 0; i < n; i++)
+		checks[i](f, r);
+}
+
+void
+doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const char *serves = f->any_file ? ", which serves a file, not an image: use -N"
+	                                 : "";
+	char a[NETIF_TEXT_MAX];
+
+	*r = (struct doctor_report){ 0 };
+	run_checks(f, r);
+	const struct doctor_check *bad = worst(r);
+	r->well = bad == NULL && judge_arrives(f);
+	if (r->well)
+		snprintf(r->summary, sizeof r->summary,
+		    "all is well: multicast arrives from %s%s", netif_text(f->server, a),
+		    serves);
+	else
+		snprintf(r->summary, sizeof r->summary, "%s",
+		    bad != NULL ? bad->text : "no reason was found");
+}

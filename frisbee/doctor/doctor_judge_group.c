@@ -1,0 +1,178 @@
+/* The ways between server and client: the group in both directions, directly, and who asks
+ * for members.  Called by doctor_judge.c. */
+#include <string.h>
+
+#include "frisbee/doctor/doctor_judge.h"
+
+/* What arrives at the interface, and does not reach a socket. */
+static bool
+is_kept_from_us(const struct doctor_port *p)
+{
+	return p->seen > 0 && p->took == 0;
+}
+
+/* Unicast works, multicast does not: what is between? */
+static void
+judge_way(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX];
+
+	if (f->mute)
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "frisbeed runs at %s, but its own firewall or network does not let "
+		    "its packets to the group out (nft list ruleset; iptables -S OUTPUT; "
+		    "its log says more)",
+		    netif_text(f->server, a));
+	else if (f->hops >= DOCTOR_TTL)
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "unicast works, multicast does not: %d routers are between, and "
+		    "the packets' TTL of %d ends before; place a server nearer",
+		    f->hops, DOCTOR_TTL);
+	else if (f->hops > 0)
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "unicast works, multicast does not: %d router%s between do%s not "
+		    "route this group (PIM or an IGMP proxy is needed), or a switch "
+		    "does not forward it",
+		    f->hops, f->hops == 1 ? "" : "s", f->hops == 1 ? "es" : "");
+	else if (f->watched && f->reports_out == 0 && !f->member_before)
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "unicast works, multicast does not: the switch does not know that "
+		    "this machine is a member, for no IGMP report leaves it");
+	else
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "unicast works, multicast does not: the switch does not forward "
+		    "the group to this port; let it snoop IGMP with a querier in this "
+		    "network, or not at all%s",
+		    f->watched ? ""
+			       : " (a firewall here may also be the cause: run as "
+				 "root to know)");
+}
+
+/* The first reason that the facts know. */
+static void
+judge_absence(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->rpf_drops > 0)
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "rp_filter drops what arrives at %s, for the way back to the "
+		    "sender leads elsewhere: mend the routes, or "
+		    "sysctl net.ipv4.conf.%s.rp_filter=2 (and .all)",
+		    f->iface, f->iface);
+	else if (is_kept_from_us(&f->at[0]) || is_kept_from_us(&f->at[1]))
+		judge_say(r, "multicast", DOCTOR_BAD,
+		    "packets of the group arrive at %s, but a firewall of this machine "
+		    "drops them (nft list ruleset; iptables -S INPUT): allow UDP ports "
+		    "%u and %u",
+		    f->iface, f->port, f->second);
+	else if (!judge_answers(f))
+		judge_say(r, "multicast", DOCTOR_UNKNOWN, "nothing was sent to us");
+	else
+		judge_way(f, r);
+}
+
+void
+judge_multicast(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char g[NETIF_TEXT_MAX];
+
+	if (judge_arrives(f))
+		judge_say(r, "multicast", DOCTOR_OK, "packets to %s arrive",
+		    netif_text(f->group, g));
+	else if (f->other_iface[0] == 0 && f->odd_port == 0 && !f->odd_source &&
+		 !f->by_unicast && !f->by_broadcast)
+		judge_absence(f, r);
+}
+
+/* It answers, but only what it was asked directly. */
+void
+judge_to_server(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX];
+
+	netif_text(f->server, a);
+	if (judge_reaches(f))
+		judge_say(r, "to server", DOCTOR_OK,
+		    "what this machine sends to the group reaches the server");
+	else if (judge_answers(f))
+		judge_say(r, "to server", DOCTOR_BAD,
+		    "what this machine sends to the group does not reach %s, where "
+		    "frisbeed runs: the switch does not forward the group to the server's "
+		    "port (its IGMP reports get lost), or takes no multicast from this "
+		    "machine's port",
+		    a);
+}
+
+void
+judge_direct(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char s[NETIF_TEXT_MAX], a[NETIF_TEXT_MAX];
+
+	if (f->direct_direct > 0)
+		judge_say(r, "unicast", DOCTOR_OK, "the server answers directly");
+	else if (f->by_unicast)
+		judge_say(r, "unicast", DOCTOR_OK, "the server answers each client");
+	else if (f->group_direct > 0)
+		judge_say(r, "unicast", DOCTOR_UNKNOWN,
+		    "it answers directly, but was not asked so");
+	else if (!f->answers_probes)
+		judge_say(r, "unicast", DOCTOR_UNKNOWN, "no server that answers probes");
+	else if (!judge_same_subnet(f))
+		judge_say(r, "unicast", DOCTOR_UNKNOWN,
+		    "no direct answer: there is no way between %s and %s (a load through "
+		    "the group needs none)",
+		    netif_text(f->addr, a), netif_text(f->server, s));
+	else
+		judge_say(r, "unicast", DOCTOR_UNKNOWN,
+		    "no direct answer: a firewall drops UDP port %u (nothing needs it "
+		    "but this check)",
+		    f->second);
+}
+
+void
+judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
+{
+	bool in = f->group_group + f->direct_group > 0 || f->second_heard;
+	bool out = f->group_group + f->group_direct > 0;
+
+	if (!f->answers_probes || !judge_arrives(f))
+		return;
+	if (!in)
+		judge_say(r, "second port", DOCTOR_BAD,
+		    "nothing comes through the group at UDP port %u, which the "
+		    "extension uses: a firewall here or at the server drops it; loads work, "
+		    "more slowly",
+		    f->second);
+	else if (f->replied && !out)
+		judge_say(r, "second port", DOCTOR_BAD,
+		    "what this machine sends to the group at UDP port %u, which the "
+		    "extension uses, does not reach the server: a firewall drops it; loads "
+		    "work, more slowly",
+		    f->second);
+	else
+		judge_say(r, "second port", DOCTOR_OK, "packets to port %u arrive",
+		    f->second);
+}
+
+void
+judge_querier(const struct doctor_facts *f, struct doctor_report *r)
+{
+	static const uint8_t none[4];
+	char a[NETIF_TEXT_MAX];
+
+	/* Switches without an address of their own ask from 0.0.0.0. */
+	if (f->query)
+		judge_say(r, "querier", DOCTOR_OK, "%s asks who is a member",
+		    memcmp(f->querier, none, 4) == 0 ? "a switch"
+						     : netif_text(f->querier, a));
+	else if (!f->watched)
+		judge_say(r, "querier", DOCTOR_UNKNOWN, "only root can see IGMP queries");
+	else if (f->member_before)
+		judge_say(r, "querier", DOCTOR_UNKNOWN,
+		    "no query was seen; another program here stays a member, so none "
+		    "was due");
+	else
+		judge_say(r, "querier", judge_arrives(f) ? DOCTOR_UNKNOWN : DOCTOR_BAD,
+		    "no querier on the segment: nobody asked when we left the group; "
+		    "a switch that snoops forgets its members after minutes: switch a "
+		    "querier on in a switch or router, or snooping off");
+}

@@ -1,0 +1,182 @@
+/* How well packets pass: their size, how far, how many get lost, one by one and at once.
+ * Called by doctor_judge.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frisbee/doctor/doctor_judge.h"
+
+enum {
+	LOSS_BAD = 3,    /* of 100: more than chance on a clean network */
+	LOSS_HEAVY = 20, /* of 100: what it costs is told */
+	BURST_BAD = 10,  /* of 100 */
+	BURST_LEAST = 20, /* answers that tell anything */
+	SESSION_LEAST = 100, /* blocks that do */
+};
+
+void
+judge_mtu(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->mtu < judge_block_bytes(f))
+		judge_say(r, "mtu", DOCTOR_BAD,
+		    "the MTU of %s is %u, packets with blocks have %u bytes: raise it "
+		    "(ip link set %s mtu 1500)",
+		    f->iface, f->mtu, judge_block_bytes(f), f->iface);
+	else if (f->large_sent == 0)
+		judge_say(r, "mtu", DOCTOR_UNKNOWN, "no server that answers probes");
+	else if (f->largest >= judge_block_bytes(f))
+		judge_say(r, "mtu", DOCTOR_OK, "packets of %u bytes pass", f->largest);
+	else
+		judge_say(r, "mtu", DOCTOR_BAD,
+		    "packets with blocks have %u bytes, and such do not pass, only "
+		    "those of up to %u: raise the MTU on the way between the server "
+		    "and here",
+		    judge_block_bytes(f), f->largest);
+}
+
+void
+judge_routers(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->hops < 0)
+		judge_say(r, "ttl", DOCTOR_UNKNOWN, "how far the server is, is not known");
+	else
+		judge_say(r, "ttl", f->hops < DOCTOR_TTL ? DOCTOR_OK : DOCTOR_BAD,
+		    "%d router%s between, %d at most", f->hops, f->hops == 1 ? "" : "s",
+		    DOCTOR_TTL - 1);
+}
+
+static unsigned
+percent(unsigned lost, unsigned of)
+{
+	return of == 0 || lost > of ? 0 : (200 * lost + of) / (2 * of);
+}
+
+/* Blocks are sent until all have them: of p lost, each 1 / (1 - p) times. */
+static void
+say_loss(struct doctor_report *r, const struct doctor_loss *l, unsigned out, unsigned in)
+{
+	static const char look[] = "look at cables, duplex, Wi-Fi, full queues";
+	char cost[96];
+
+	if (in < LOSS_HEAVY && out < LOSS_HEAVY)
+		snprintf(cost, sizeof cost, "loads work, with more packets");
+	else if (in >= 100 || out >= 100)
+		snprintf(cost, sizeof cost, "no load can end");
+	else if (in >= LOSS_HEAVY)
+		snprintf(cost, sizeof cost,
+		    "a load takes about %.1f times as many packets, and as long",
+		    100.0 / (100 - in));
+	else
+		snprintf(cost, sizeof cost,
+		    "what a load asks for often comes late, and it takes longer");
+	judge_say(r, "loss", DOCTOR_BAD,
+	    "%u %% of %u packets to the server are lost, %u %% of %u from it: %s; %s", out,
+	    l->sent, in, l->answered, cost, look);
+}
+
+void
+judge_loss(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const struct doctor_loss *l = &f->loss;
+	unsigned out = percent(l->sent - l->heard, l->sent);
+	unsigned in = percent(l->answered - l->got, l->answered);
+
+	if (l->sent == 0)
+		judge_say(r, "loss", DOCTOR_UNKNOWN,
+		    "not measured: no answers to probes through the group");
+	else if (out >= LOSS_BAD || in >= LOSS_BAD)
+		say_loss(r, l, out, in);
+	else
+		judge_say(r, "loss", DOCTOR_OK,
+		    "%u %% of %u packets to the server are lost, %u %% of %u from it", out,
+		    l->sent, in, l->answered);
+}
+
+static unsigned
+lost_of(const struct doctor_loss *l)
+{
+	return percent(l->answered - l->got, l->answered);
+}
+
+/* More than what is lost of any packets anyway, and more than chance. */
+static bool
+is_lossy(const struct doctor_loss *l, unsigned usual)
+{
+	return l->answered >= BURST_LEAST && lost_of(l) >= BURST_BAD &&
+	       lost_of(l) > 2 * usual;
+}
+
+/* About as many short ones get lost, too: something counts packets.  If not: bytes. */
+static void
+say_burst(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const struct doctor_loss *b = &f->burst;
+	uint64_t us = b->got_us > 0 ? b->got_us : 1;
+	double packets = b->got > 1 ? (b->got - 1) * 1e6 / (double)us : 0;
+	double mbits = packets * judge_block_bytes(f) * 8 / 1e6;
+	bool short_ones = is_lossy(&f->burst_short, lost_of(&f->loss)) &&
+	                  3 * lost_of(&f->burst_short) >= 2 * lost_of(b);
+
+	judge_say(r, "burst", DOCTOR_BAD,
+	    "%u %% of %u packets as large as blocks are lost when they come at once, %u %% of "
+	    "short ones, %u %% one by one: about %.0f packets (%.1f Mbit/s) a second pass: "
+	    "%s%s",
+	    lost_of(b), b->answered, lost_of(&f->burst_short), lost_of(&f->loss), packets,
+	    mbits,
+	    short_ones ? "a limit of packets in a switch (storm control?)"
+		       : "a slow link, or one that something else fills",
+	    f->iface_drops > 0 ? "; the interface itself drops packets" : "");
+}
+
+void
+judge_burst(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const struct doctor_loss *b = &f->burst;
+
+	if (b->sent == 0)
+		judge_say(r, "burst", DOCTOR_UNKNOWN,
+		    "not measured: no answers to probes through the group");
+	else if (b->dropped_here)
+		judge_say(r, "burst", DOCTOR_UNKNOWN,
+		    "this machine is too busy to take 100 packets at once");
+	else if (b->answered < BURST_LEAST)
+		judge_say(r, "burst", DOCTOR_UNKNOWN,
+		    "not measured: the server has answered only %u of 100 probes, for "
+		    "others ask, too, or they get lost",
+		    b->answered);
+	else if (is_lossy(b, lost_of(&f->loss)))
+		say_burst(f, r);
+	else
+		judge_say(r, "burst", DOCTOR_OK,
+		    "of %u packets as large as blocks %u %% are lost when they come at once, "
+		    "%.1f Mbit/s",
+		    b->answered, lost_of(b),
+		    b->answered * judge_block_bytes(f) * 8.0 /
+			(double)(b->sent_us > 0 ? b->sent_us : 1));
+}
+
+/* Blocks come in clumps, and are lost where probes between them are not. */
+void
+judge_session(const struct doctor_facts *f, struct doctor_report *r)
+{
+	const struct doctor_session *s = &f->session;
+	unsigned lost = s->heard < s->sent ? s->sent - s->heard : 0;
+	double us = s->us > 0 ? (double)s->us : 1;
+	double sent = s->sent * judge_block_bytes(f) * 8.0 / us,
+	       heard = s->heard * judge_block_bytes(f) * 8.0 / us;
+
+	if (s->sent < SESSION_LEAST || !judge_arrives(f))
+		return;
+	lost = percent(lost, s->sent);
+	if (lost >= BURST_BAD && lost > 2 * lost_of(&f->loss))
+		judge_say(r, "session", DOCTOR_BAD,
+		    "%u %% of the blocks that a session sends just now, %.1f Mbit/s, get lost "
+		    "on the way to this machine, %u %% of short probes: about %.1f Mbit/s "
+		    "pass; a slow link, a port that something else fills, or a limit in a "
+		    "switch",
+		    lost, sent, lost_of(&f->loss), heard);
+	else
+		judge_say(r, "session", DOCTOR_OK,
+		    "of the blocks that a session sends just now, %.1f Mbit/s, %u %% get "
+		    "lost",
+		    sent, lost);
+}

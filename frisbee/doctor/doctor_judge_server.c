@@ -1,0 +1,163 @@
+/* Who serves, from where, and what of its machine is known when nobody does.  Called by
+ * doctor_judge.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frisbee/doctor/doctor_judge.h"
+
+static bool
+elsewhere(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+
+	netif_text(f->server, a);
+	if (f->by_unicast)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s serves each client by itself: use -m %s", a, a);
+	else if (f->by_broadcast)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s serves by broadcast: use -b -m %s", a,
+		    netif_text(f->broadcast, b));
+	else if (f->other_iface[0] != 0)
+		judge_say(r, "server", DOCTOR_OK, "there is one, elsewhere");
+	else
+		return false;
+	return true;
+}
+
+/* Nothing answers, but its address is known: what is at that address? */
+static void
+judge_host(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX], g[NETIF_TEXT_MAX];
+	bool gone = f->unreachable || (f->its.asked && f->its.n == 0);
+
+	netif_text(f->server, a);
+	netif_text(f->other_group, g);
+	if (f->other_port != 0)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "nothing answers, but %s serves %s at port %u: is that the one? (-m %s "
+		    "-p %u)",
+		    a, g, f->other_port, g, f->other_port);
+	else if (f->refused)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s lives, but no frisbeed answers there: its UDP port %u is closed; "
+		    "none serves this group and port, or only by another interface "
+		    "(frisbeed -i), or it is an old one, or any file's, and not heard",
+		    a, f->second);
+	else if (f->pinged || f->its.n > 0)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s lives, but nothing at its UDP port %u answers: frisbeed hangs, or "
+		    "a firewall there or on the way drops UDP ports %u and %u",
+		    a, f->second, f->port, f->second);
+	else if (gone)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s is not there (%s): is the machine on, and is this its address?",
+		    a, f->unreachable ? "host unreachable" : "no answer to ARP");
+	else
+		judge_say(r, "server", DOCTOR_BAD,
+		    "nothing answers: no frisbeed serves this group and port, or nothing "
+		    "of ours reaches it; %s does not answer a ping, either",
+		    a);
+}
+
+void
+judge_server(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+
+	netif_text(f->server, a);
+	if (f->any_file)
+		judge_say(r, "server", DOCTOR_OK,
+		    "%s serves a file, not an image: use -N", a);
+	else if (f->replied)
+		judge_say(r, "server", DOCTOR_OK, "%s serves an image of %u chunks", a,
+		    f->chunks);
+	else if (judge_answers(f))
+		judge_say(r, "server", DOCTOR_OK, "frisbeed runs at %s", a);
+	else if (elsewhere(f, r))
+		return;
+	else if (judge_arrives(f))
+		judge_say(r, "server", DOCTOR_BAD,
+		    "packets of a server arrive, but it does not answer: what we send "
+		    "to the group does not reach it; look at the switches' memberships "
+		    "of its port, and at its firewall");
+	else if (f->named && f->nservers > 0)
+		judge_say(r, "server", DOCTOR_BAD,
+		    "%s serves this group and port, not %s",
+		    netif_text(f->servers[0].addr, b), a);
+	else if (f->named)
+		judge_host(f, r);
+	else
+		judge_say(r, "server", DOCTOR_BAD,
+		    "nothing answers: no frisbeed serves this group and port, or nothing "
+		    "of ours reaches it; -S ADDR would try it directly");
+}
+
+static bool
+differ(const struct doctor_server *a, const struct doctor_server *b)
+{
+	return a->any_file != b->any_file || a->chunks != b->chunks ||
+	       (a->has_identity && b->has_identity &&
+		   memcmp(a->identity, b->identity, sizeof a->identity) != 0);
+}
+
+void
+judge_servers(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+	unsigned other = 1;
+
+	if (f->nservers < 2)
+		return;
+	for (unsigned i = 2; i < f->nservers; i++)
+		if (!differ(&f->servers[0], &f->servers[other]))
+			other = i;
+	bool bad = differ(&f->servers[0], &f->servers[other]);
+	netif_text(f->servers[0].addr, a);
+	netif_text(f->servers[other].addr, b);
+	if (bad)
+		judge_say(r, "servers", DOCTOR_BAD,
+		    "%s and %s serve different images on this group and port: which one a "
+		    "load gets is chance (-S chooses); end one of them",
+		    a, b);
+	else
+		judge_say(r, "servers", DOCTOR_OK,
+		    "%s and %s serve the same image on this group and port: one is enough, "
+		    "for each sends all that is wanted",
+		    a, b);
+}
+
+void
+judge_source(const struct doctor_facts *f, struct doctor_report *r)
+{
+	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+
+	netif_text(f->seen, a);
+	netif_text(f->server, b);
+	if (f->odd_port != 0)
+		judge_say(r, "source", DOCTOR_BAD,
+		    "the server's packets come from port %u instead of %u, and are "
+		    "not taken: something between (address translation?) changes them",
+		    f->odd_port, f->port);
+	else if (f->odd_source)
+		judge_say(r, "source", DOCTOR_BAD,
+		    "the server's packets come from %s but say that they are from %s, "
+		    "and are not taken: start frisbeed with -i of the right interface, "
+		    "and without address translation between",
+		    a, b);
+	else if (judge_arrives(f))
+		judge_say(r, "source", DOCTOR_OK,
+		    "the server sends from the port and address that it should");
+}
+
+void
+judge_authentication(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (f->authenticated && judge_answers(f))
+		judge_say(r, "authentication", DOCTOR_OK,
+		    "every packet is authenticated by the --group-key");
+	else if (f->other_keys != NULL && !judge_answers(f))
+		judge_say(r, "authentication", DOCTOR_BAD, "packets were ignored%s",
+		    f->other_keys);
+}

@@ -1,0 +1,77 @@
+/* Many probes: 100 one by one tell what is lost in each direction; 100 short ones at once
+ * whether something counts packets; 100 at once that are as long as packets with blocks
+ * whether such get lost where others do not.  An answer is as long as its probe and goes to
+ * the group, as blocks do.  Called by doctor_probe.c and doctor_hear.c, in the program's
+ * only thread. */
+#include <string.h>
+
+#include "common/cli/progress.h"
+#include "frisbee/doctor/doctor_exam.h"
+#include "frisbee/doctor/doctor_watch.h"
+
+enum {
+	SPACE_US = 20000, /* one by one */
+	BURST_US = 500,   /* at once: 2000 a second, 17 Mbit/s when they are long */
+};
+
+static int
+measure(struct exam *x, struct doctor_loss *l, bool by_group, size_t bytes,
+    uint64_t space_us, struct err *e)
+{
+	uint64_t dropped = watch_buffer_drops(), began = clock_us();
+
+	x->id++; /* the server counts each one's from the beginning */
+	x->measured = l;
+	memset(x->got, 0, sizeof x->got);
+	for (unsigned i = 0; i < DOCTOR_LOSS_PROBES; i++) {
+		exam_send_probe(x, by_group, EXAM_NUMBER_LOSS + i, PROBE_GROUP, bytes);
+		l->sent_us = clock_us() - began;
+		if (exam_listen(x, space_us, NULL, e) != 0)
+			return -1;
+	}
+	int rc = exam_listen(x, EXAM_ECHO_US / 2, NULL, e);
+	x->measured = NULL;
+	l->dropped_here = watch_buffer_drops() != dropped;
+	return rc;
+}
+
+/* Asked through the group, if that works: then both directions are measured. */
+int
+exam_loss(struct exam *x, struct err *e)
+{
+	bool by_group = x->f->group_group > 0;
+
+	return measure(x, &x->f->loss, by_group, PROBE_BYTES_MIN, SPACE_US, e);
+}
+
+/* Asked directly if that works, so that only the way to us is full. */
+int
+exam_bursts(struct exam *x, struct err *e)
+{
+	struct doctor_facts *f = x->f;
+	bool by_group = f->direct_group == 0;
+
+	if (measure(x, &f->burst_short, by_group, PROBE_BYTES_MIN, BURST_US, e) != 0)
+		return -1;
+	return measure(x, &f->burst, by_group, PROBE_BYTES_MAX, BURST_US, e);
+}
+
+void
+exam_count_loss(struct exam *x, const struct probe *p)
+{
+	struct doctor_loss *l = x->measured;
+	unsigned i = p->number - (unsigned)EXAM_NUMBER_LOSS;
+
+	if (l == NULL || i >= DOCTOR_LOSS_PROBES || (x->got[i / 64] >> i % 64 & 1) != 0)
+		return;
+	x->got[i / 64] |= UINT64_C(1) << i % 64;
+	if (l->got++ == 0)
+		x->first_got_us = clock_us();
+	l->got_us = clock_us() - x->first_got_us;
+	if (l->sent < i + 1)
+		l->sent = i + 1;
+	if (l->heard < p->heard)
+		l->heard = p->heard;
+	if (l->answered < p->by_group)
+		l->answered = p->by_group;
+}

@@ -1,0 +1,98 @@
+/* Who serves the group and port, and what of a session's blocks comes.  Called by
+ * doctor_hear.c, in the program's only thread. */
+#include <string.h>
+
+#include "common/cli/progress.h"
+#include "frisbee/doctor/doctor_exam.h"
+
+static struct doctor_server *
+server_of(struct doctor_facts *f, const uint8_t addr[4])
+{
+	for (unsigned i = 0; i < f->nservers; i++)
+		if (memcmp(f->servers[i].addr, addr, 4) == 0)
+			return &f->servers[i];
+	if (f->nservers == DOCTOR_SERVERS)
+		return NULL;
+	memcpy(f->servers[f->nservers].addr, addr, 4);
+	return &f->servers[f->nservers++];
+}
+
+static void
+note_identity(struct doctor_server *s, const uint8_t identity[WIREXT_IDENTITY_BYTES])
+{
+	s->has_identity = true;
+	memcpy(s->identity, identity, WIREXT_IDENTITY_BYTES);
+}
+
+void
+exam_note_reply(struct exam *x, const struct heard *h, const struct wire_msg *m)
+{
+	struct doctor_facts *f = x->f;
+	struct doctor_server *s = server_of(f, h->from);
+	struct wirext_answer a;
+	bool its = exam_is_server(x, h->from);
+
+	if (s == NULL)
+		return;
+	f->replied |= its;
+	if (m->subtype == WIRE_JOIN2) {
+		s->any_file = true;
+		f->any_file |= its;
+		return;
+	}
+	s->chunks = m->u.join.blocks / WIRE_CHUNK_BLOCKS;
+	if (its)
+		f->chunks = s->chunks;
+	if (!wirext_get_answer(h->pkt, h->len, &a))
+		return;
+	note_identity(s, a.identity);
+	if (its) {
+		f->answers_probes = (a.flags & WIREXT_PROBES) != 0;
+		f->second = a.port;
+	}
+}
+
+void
+exam_note_state(struct exam *x, const struct heard *h)
+{
+	struct doctor_server *s;
+	struct wirext_msg m;
+	struct err ignored;
+
+	if (wirext_get(&m, h->pkt, h->len, &ignored) != 0 ||
+	    memcmp(m.srcip, h->from, 4) != 0)
+		return;
+	if (m.kind != WIREXT_STATE && m.kind != WIREXT_PARITY && m.kind != WIREXT_TIME &&
+	    m.kind != WIREXT_PACK)
+		return;
+	if (exam_is_server(x, h->from)) {
+		x->f->group_heard++;
+		x->f->second_heard = true;
+		exam_note_server(x, h, DOCTOR_TTL);
+	}
+	if (m.kind == WIREXT_PARITY)
+		x->blocks += exam_is_server(x, h->from);
+	if (m.kind == WIREXT_PACK && exam_is_server(x, h->from))
+		x->blocks += m.u.pack.count;
+	if (m.kind != WIREXT_STATE || (s = server_of(x->f, h->from)) == NULL)
+		return;
+	note_identity(s, m.u.state.identity);
+	s->chunks = m.u.state.chunks;
+}
+
+void
+exam_note_session(struct exam *x, uint32_t sent)
+{
+	struct doctor_session *s = &x->f->session;
+	uint64_t now = clock_us();
+
+	/* Another run of the server begins anew. */
+	if (x->echo_us == 0 || sent - x->sent_then > INT32_MAX) {
+		x->echo_us = now;
+		x->sent_then = sent;
+		x->blocks_then = x->blocks;
+	}
+	s->sent = sent - x->sent_then;
+	s->heard = x->blocks - x->blocks_then;
+	s->us = now - x->echo_us;
+}

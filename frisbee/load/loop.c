@@ -1,0 +1,430 @@
+#include "frisbee/load/loop.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cli/cli.h"
+#include "common/net/outage.h"
+#include "common/net/silence.h"
+#include "common/wire/wirext.h"
+
+enum {
+	WAKE_US = 200000, /* at least so often, for signals */
+	SECOND_US = 1000000,
+	/* Silence for longer than this, and the group is joined again.  With the
+	 * extension something is announced every second; of old servers nothing is
+	 * expected but blocks.  Not all clients of a switch at the same moment. */
+	PATIENCE_EXT_US = 1200000,
+	PATIENCE_US = 2000000,
+	PATIENCE_SPREAD_US = 300000,
+	/* Who waits in vain is told so: soon, then every minute. */
+	TELL_SOON_US = 5000000,
+	TELL_AGAIN_US = 60000000,
+};
+
+struct loop {
+	struct client *client;
+	struct sock *sock, *second;
+	struct sink *sink;
+	struct mailbox *box;
+	const struct loop_config *cfg;
+	struct progress *progress;
+	uint64_t now, spread_us;
+	uint64_t tell_at; /* when the user is told that nothing is heard */
+	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
+	struct loop_result *r;
+	struct silence silence;
+	struct outage outage;
+	uint32_t held;    /* chunk buffers that the sink has */
+	uint32_t rejoins; /* of the group, because of silence */
+	uint32_t images;  /* of which the sink was told how much to expect */
+	bool ending;      /* the sink was told that all is there */
+	bool left;        /* the group */
+	bool sink_failed, sink_done;
+};
+
+static void
+note_packet(struct loop *l)
+{
+	if (l->packet_us != 0 && l->now - l->packet_us >= SECOND_US && !l->ending) {
+		l->r->stalls++;
+		l->r->stalled_us += l->now - l->packet_us;
+	}
+	l->packet_us = l->now;
+	l->r->packets++;
+}
+
+static void
+on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
+{
+	struct loop *l = arg;
+	struct client_store st;
+
+	note_packet(l);
+	silence_broken(&l->silence, l->now);
+	if (client_input(l->client, l->now, pkt, len, from, &st))
+		client_store_into(&st, sink_buffer(l->sink, st.buf));
+}
+
+/* What else is needed of a chunk whose table was here. */
+static void
+follow_plan(struct loop *l, uint32_t buf)
+{
+	bool final;
+	const struct blockmap *need = sink_planned(l->sink, buf, &final);
+
+	client_need(l->client, l->now, buf, need, final);
+}
+
+/* What is damaged of a chunk comes again, unless the server has it no better. */
+static int
+mend(struct loop *l, uint32_t buf, struct err *e)
+{
+	const struct blockmap *bad = sink_damaged(l->sink, buf);
+	uint32_t chunk;
+
+	l->held--;
+	l->r->blocks_damaged += blockmap_count(bad);
+	unsigned times = client_again(l->client, l->now, buf, bad);
+	if (times == 0)
+		return 0;
+	*e = *sink_damage(l->sink, buf, &chunk);
+	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
+}
+
+/* --only: chunks that others led to. */
+static void
+follow_wants(struct loop *l)
+{
+	uint32_t chunk;
+
+	while (sink_wants(l->sink, &chunk))
+		client_want(l->client, l->now, chunk);
+}
+
+static int
+collect_buffers(struct loop *l, struct err *e)
+{
+	uint32_t n;
+
+	while (mailbox_take(l->box, &n)) {
+		if (n < l->cfg->buffers) {
+			client_release(l->client, l->now, n);
+			l->held--;
+		} else if (n == l->cfg->buffers)
+			l->sink_failed = true;
+		else if (n == l->cfg->buffers + 1)
+			l->sink_done = true;
+		else if (n < 2 * l->cfg->buffers + 2)
+			follow_plan(l, n - l->cfg->buffers - 2);
+		else if (n == 3 * l->cfg->buffers + 2)
+			follow_wants(l);
+		else if (mend(l, n - 2 * l->cfg->buffers - 2, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
+{
+	if (!sink_takes_parts(l->sink)) {
+		l->held++;
+		l->r->chunks_fetched++;
+		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		return;
+	}
+	struct blockmap here = client_here(l->client, buf);
+	if (!client_is_final(l->client, buf)) {
+		sink_plan(l->sink, buf, &here);
+		return;
+	}
+	l->held++;
+	l->r->chunks_fetched++;
+	sink_put_planned(l->sink, chunk, buf, bytes, &here);
+}
+
+static void
+hand_over(struct loop *l)
+{
+	uint32_t chunk, buf, bytes;
+
+	if (l->images != client_images(l->client)) {
+		l->images = client_images(l->client);
+		progress_total(l->progress, (uint64_t)client_chunks(l->client) *
+						WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+		sink_expect(l->sink, client_chunks(l->client));
+	}
+	while (client_take(l->client, &chunk, &buf, &bytes))
+		hand_over_one(l, chunk, buf, bytes);
+	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
+				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	/* What the sink still has may be damaged. */
+	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
+		l->ending = true;
+		sink_end(l->sink);
+	}
+}
+
+static int
+send_requests(struct loop *l, struct err *e)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	size_t n;
+
+	/* One that the kernel has no room for is as good as lost: it is repeated. */
+	while ((n = client_output(l->client, l->now, pkt)) > 0)
+		if (sock_send(wirext_is(pkt, n) ? l->second : l->sock, pkt, n, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* The second port, as soon as it is known; the group is left with the last block. */
+static void
+follow_session(struct loop *l)
+{
+	struct sock_config nc = *l->cfg->net;
+	struct err e;
+
+	uint16_t port = client_second_port(l->client);
+
+	if (port != 0 && (l->second == NULL || sock_port(l->second) != port)) {
+		sock_close(l->second);
+		nc.port_lo = nc.port_hi = port;
+		if (sock_open(&l->second, &nc, &e) != 0) {
+			l->second = NULL;
+			client_no_second_port(l->client);
+		} else {
+			sock_authenticate(l->second, l->cfg->auth, AUTH_SECOND);
+		}
+	}
+	if (l->second == NULL || l->left || l->held > 0 ||
+	    client_wants_blocks(l->client))
+		return;
+	l->left = true;
+	sock_leave(l->sock);
+	sock_leave(l->second);
+}
+
+static int
+receive(struct loop *l, struct err *e)
+{
+	if (sock_receive(l->sock, on_packet, l, e) != 0)
+		return -1;
+	return l->second != NULL ? sock_receive(l->second, on_packet, l, e) : 0;
+}
+
+static void
+wait_for_work(struct loop *l)
+{
+	struct pollfd fds[3] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+		{ .fd = mailbox_fd(l->box), .events = POLLIN },
+		{ .fd = l->second != NULL ? sock_fd(l->second) : -1,
+		    .events = POLLIN } };
+	uint64_t at = client_deadline(l->client, l->now);
+	uint64_t wait = at <= l->now            ? 0
+	                : at - l->now < WAKE_US ? at - l->now
+	                                        : WAKE_US;
+	struct timespec ts = { (time_t)(wait / 1000000),
+		(long)(wait % 1000000) * 1000 };
+
+	ppoll(fds, 3, &ts, NULL);
+	l->now = clock_us();
+}
+
+/* Nothing comes: perhaps a switch has forgotten us. */
+static void
+mind_silence(struct loop *l)
+{
+	uint64_t patience = l->second != NULL ? PATIENCE_EXT_US : PATIENCE_US;
+
+	/* An old server is silent, too, when there is no room for what it could send.
+	 */
+	if (!client_wants_blocks(l->client) || l->held == l->cfg->buffers)
+		silence_broken(&l->silence, l->now);
+	if (!silence_due(&l->silence, l->now, patience + l->spread_us))
+		return;
+	l->rejoins++;
+	sock_rejoin(l->sock, l->second);
+}
+
+static void
+tell(struct loop *l, const char *sentence)
+{
+	progress_clear(l->progress);
+	l->cfg->say(sentence);
+}
+
+/* Somebody has not the right key: perhaps we. */
+static void
+mind_ignored(struct loop *l)
+{
+	char text[IGNORED_TEXT_MAX];
+
+	while (sock_say_ignored(
+	    l->sock, l->now, client_chunks(l->client) == 0, text))
+		tell(l, text);
+}
+
+/* A group that does not reach us looks like a server that has not begun. */
+static void
+mind_patience(struct loop *l)
+{
+	char text[200], addr[NETIF_TEXT_MAX];
+	uint64_t heard = client_heard_us(l->client);
+	bool ever = client_chunks(l->client) != 0;
+
+	if (l->now < heard + TELL_SOON_US)
+		l->tell_at = heard + (ever ? TELL_AGAIN_US : TELL_SOON_US);
+	if (l->now < l->tell_at || outage_goes_on(&l->outage) ||
+	    !client_wants_blocks(l->client) || l->held == l->cfg->buffers)
+		return;
+	l->tell_at = l->now + TELL_AGAIN_US;
+	snprintf(text, sizeof text,
+	    "nothing was heard from %s:%u for %" PRIu64
+	    " s; frisbee --doctor with the same options says why",
+	    netif_text(sock_dest(l->sock), addr), sock_port(l->sock),
+	    (l->now - heard) / 1000000);
+	tell(l, text);
+}
+
+/* Without a network the load stands still; only -T ends it.  The address may be another one
+ * afterwards. */
+static void
+mind_outage(struct loop *l)
+{
+	char text[OUTAGE_TEXT_MAX];
+	enum outage_news news =
+	    outage_mind(&l->outage, l->now, l->sock, l->second, text);
+
+	if (news == OUTAGE_NOTHING)
+		return;
+	tell(l, text);
+	if (news == OUTAGE_ENDED)
+		client_set_address(l->client, sock_netif(l->sock)->addr);
+}
+
+static enum loop_state
+state_of(const struct loop *l)
+{
+	if (client_chunks(l->client) == 0)
+		return LOOP_WAITING;
+	if (!client_wants_blocks(l->client))
+		return LOOP_FLUSHING;
+	return l->held == l->cfg->buffers ? LOOP_DISK_BOUND : LOOP_LOADING;
+}
+
+static void
+note_engine(const struct loop *l)
+{
+	struct loop_result *r = l->r;
+
+	r->state = state_of(l);
+	r->stats = *client_stats(l->client);
+	r->chunks = client_chunks(l->client);
+	r->chunks_taken = client_chunks_taken(l->client);
+	r->rejoins = l->rejoins;
+	r->extension = l->second != NULL;
+	r->blocks_not_asked = client_blocks_not_asked(l->client);
+	r->parity_used = client_parity_used(l->client);
+	r->parity_unneeded = client_parity_unneeded(l->client);
+	r->blocks_left_out = client_blocks_left_out(l->client);
+}
+
+static void
+tick(struct loop *l)
+{
+	if (l->cfg->tick == NULL || l->now < l->tick_at)
+		return;
+	l->tick_at = l->now + SECOND_US;
+	note_engine(l);
+	l->cfg->tick(l->cfg->tick_arg, l->r);
+}
+
+static int
+gave_up(const struct loop *l, struct err *e)
+{
+	const char *why =
+	    client_chunks(l->client) == 0 ? sock_ignored_reason(l->sock) : NULL;
+
+	return err_set(e, ERR_IO, "nothing heard from the server for too long (-T)%s",
+	    why != NULL ? why : "");
+}
+
+static int
+load(struct loop *l, struct err *e)
+{
+	while (!l->sink_done && !l->sink_failed) {
+		if (cli_check_signal(e) != 0)
+			return -1;
+		if (receive(l, e) != 0)
+			return -1;
+		if (collect_buffers(l, e) != 0)
+			return -1;
+		hand_over(l);
+		follow_session(l);
+		if (send_requests(l, e) != 0)
+			return -1;
+		if (client_state(l->client) == CLIENT_REFUSED)
+			return err_set(e, ERR_FORMAT, "%s", client_error(l->client));
+		if (client_state(l->client) == CLIENT_GAVE_UP)
+			return gave_up(l, e);
+		mind_outage(l);
+		mind_silence(l);
+		mind_patience(l);
+		mind_ignored(l);
+		tick(l);
+		wait_for_work(l);
+	}
+	return 0;
+}
+
+/* Tell the server, with the statistics, also after a failure. */
+static void
+leave(struct loop *l, const struct install_stats *s)
+{
+	struct wire_stats shell = { .bytes_written = s->bytes_written,
+		.bytes_covered = s->bytes_covered,
+		.write_buffer_mb = (int32_t)l->cfg->write_mb };
+	struct err ignored;
+
+	if (client_stats(l->client)->join_attempts == 0)
+		return;
+	client_set_outcome(l->client, l->r->done);
+	client_finish(l->client, l->now, &shell);
+	send_requests(l, &ignored);
+}
+
+int
+load_run(struct client *client, struct sock *sock, struct sink *sink,
+    struct mailbox *box, const struct loop_config *cfg, struct progress *progress,
+    struct loop_result *r, struct err *e)
+{
+	struct loop l = { .client = client,
+		.sock = sock,
+		.sink = sink,
+		.box = box,
+		.cfg = cfg,
+		.progress = progress,
+		.r = r };
+	struct err why;
+
+	l.now = clock_us();
+	l.spread_us = l.now % PATIENCE_SPREAD_US;
+	silence_begin(&l.silence, l.now, cfg->keepalive_us);
+	int rc = load(&l, e);
+	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
+	if (sink_close(sink, &r->install, &why) != 0 && rc == 0) {
+		*e = why;
+		rc = -1;
+	}
+	r->done = rc == 0;
+	l.now = clock_us();
+	leave(&l, &r->install);
+	note_engine(&l);
+	sock_close(l.second);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* partial.h: which blocks of a chunk are worth asking for, when fragments that are on
+ * the disk already need not come.
+ *
+ * First the header, then the extension area with the fragment table, then the bytes
+ * of those fragments that differ.  Only blocks that are said to be here are looked
+ * at.  A chunk must come whole when its header or table cannot be trusted without
+ * the rest: no digests, none of the header alone, damage.
+ */
+#ifndef FRISBEE_LOAD_PARTIAL_H
+#define FRISBEE_LOAD_PARTIAL_H
+
+#include <stdbool.h>
+
+#include "common/image/read/chunk.h"
+#include "common/wire/blockmap.h"
+
+enum {
+	/* Blocks of a chunk that are needed before anything can be said. */
+	PARTIAL_FIRST_BLOCKS = NDZ_HEADER_BYTES / WIRE_BLOCK_BYTES,
+};
+
+enum partial_step {
+	PARTIAL_MORE,  /* *need first */
+	PARTIAL_TABLE, /* *c is parsed: chunk_free() */
+	PARTIAL_WHOLE, /* only all of it will do */
+};
+
+/* What is next for chunk[NDZ_CHUNK_BYTES], of which the blocks `here` have come.  With
+ * each PARTIAL_MORE at least one block is needed that is not here. */
+enum partial_step partial_next(const void *chunk, const struct blockmap *here,
+    struct blockmap *need, struct chunk *c);
+/* The blocks of fragments that are not the same. */
+struct blockmap partial_differing(const struct chunk *, const bool *same);
+/* A whole chunk has come, and its digest is wrong: the blocks of the fragments that are
+ * damaged; of all of it when those do not explain it. */
+struct blockmap partial_damaged(const struct chunk *, const void *bytes);
+/* Of a chunk with a table, the fragments that are not the same have come: the blocks of
+ * those that are damaged; of all of it when that cannot be known.  Empty: none is. */
+struct blockmap partial_damaged_others(
+    const struct chunk *, const void *bytes, const bool *same);
+/* The blocks of header and stream: with them, the chunk's digest can be checked. */
+struct blockmap partial_digested(const struct chunk *);
+
+#endif /* FRISBEE_LOAD_PARTIAL_H */

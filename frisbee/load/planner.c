@@ -1,0 +1,193 @@
+#include "frisbee/load/planner.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/queue.h"
+#include "common/image/format/format.h"
+#include "frisbee/load/partial.h"
+
+enum { GENTLE_NICE = 10 };
+
+struct planner {
+	struct planner_config cfg;
+	struct queue *queue; /* of &plans[buf] */
+	struct plan *plans;  /* by buffer */
+	pthread_t *threads;
+	unsigned wanted, started;
+	pthread_mutex_t lock;
+	bool has_failed;
+	struct err err;
+};
+
+static void
+plan_whole(struct plan *p)
+{
+	p->need = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	p->final = true;
+}
+
+static int
+plan_fragments(struct planner *pl, struct plan *p, const struct chunk *c, struct err *e)
+{
+	int rc = install_compare(pl->cfg.install, c, &p->same, e);
+
+	if (rc < 0) {
+		free(p->same);
+		p->same = NULL;
+		return -1;
+	}
+	if (rc == 0) {
+		plan_whole(p);
+		return 0;
+	}
+	p->need = partial_differing(c, p->same);
+	p->digested = partial_digested(c);
+	p->final = true;
+	return 0;
+}
+
+static int
+plan(struct planner *pl, struct plan *p, struct err *e)
+{
+	uint32_t buf = (uint32_t)(p - pl->plans);
+	struct chunk c;
+
+	switch (partial_next(
+	    pl->cfg.memory + (size_t)buf * NDZ_CHUNK_BYTES, &p->here, &p->need, &c)) {
+	case PARTIAL_MORE:
+		return 0;
+	case PARTIAL_WHOLE:
+		plan_whole(p);
+		return 0;
+	case PARTIAL_TABLE:
+		break;
+	}
+	int rc = plan_fragments(pl, p, &c, e);
+	chunk_free(&c);
+	return rc;
+}
+
+static void
+fail(struct planner *pl, const struct err *e)
+{
+	pthread_mutex_lock(&pl->lock);
+	bool first = !pl->has_failed;
+	if (first)
+		pl->err = *e;
+	pl->has_failed = true;
+	pthread_mutex_unlock(&pl->lock);
+	if (first)
+		pl->cfg.failed(pl->cfg.arg);
+}
+
+static void *
+planner_main(void *arg)
+{
+	struct planner *pl = arg;
+	struct err e;
+	void *p;
+
+	/* The network must not wait for the processor; nice(2) is this thread's. */
+	errno = 0;
+	if (nice(GENTLE_NICE) == -1 && errno != 0)
+		errno = 0; /* then it competes: slower, not wrong */
+	while (queue_get(pl->queue, &p) == QUEUE_OK) {
+		if (plan(pl, p, &e) != 0) {
+			fail(pl, &e);
+			break;
+		}
+		pl->cfg.planned(pl->cfg.arg, (uint32_t)((struct plan *)p - pl->plans));
+	}
+	return NULL;
+}
+
+static int
+start(struct planner *pl, struct err *e)
+{
+	while (pl->started < pl->wanted) {
+		errno = pthread_create(
+		    &pl->threads[pl->started], NULL, planner_main, pl);
+		if (errno != 0)
+			return err_os(e, "cannot start a thread");
+		pl->started++;
+	}
+	return 0;
+}
+
+int
+planner_new(struct planner **out, const struct planner_config *cfg, struct err *e)
+{
+	struct planner *pl = calloc(1, sizeof *pl);
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (pl == NULL)
+		return err_nomem(e, "the comparison");
+	pl->cfg = *cfg;
+	pl->wanted = n > 0 ? (unsigned)n : 1;
+	pthread_mutex_init(&pl->lock, NULL);
+	pl->queue = queue_new(cfg->buffers);
+	pl->plans = calloc(cfg->buffers, sizeof *pl->plans);
+	pl->threads = calloc(pl->wanted, sizeof *pl->threads);
+	int rc = pl->queue == NULL || pl->plans == NULL || pl->threads == NULL
+	             ? err_nomem(e, "the comparison; -C takes fewer chunks")
+	             : start(pl, e);
+	if (rc != 0) {
+		planner_free(pl);
+		return -1;
+	}
+	*out = pl;
+	return 0;
+}
+
+void
+planner_put(struct planner *pl, uint32_t buf, const struct blockmap *here)
+{
+	struct plan *p = &pl->plans[buf];
+
+	free(p->same);
+	*p = (struct plan){ .here = *here };
+	queue_put(pl->queue, p);
+}
+
+struct plan *
+planner_plan(struct planner *pl, uint32_t buf)
+{
+	return &pl->plans[buf];
+}
+
+void
+planner_stop(struct planner *pl)
+{
+	if (pl == NULL || pl->queue == NULL)
+		return;
+	queue_cancel(pl->queue);
+	for (; pl->started > 0; pl->started--)
+		pthread_join(pl->threads[pl->started - 1], NULL);
+}
+
+bool
+planner_failed(const struct planner *pl, struct err *e)
+{
+	if (pl == NULL || !pl->has_failed)
+		return false;
+	*e = pl->err;
+	return true;
+}
+
+void
+planner_free(struct planner *pl)
+{
+	if (pl == NULL)
+		return;
+	planner_stop(pl);
+	for (uint32_t i = 0; pl->plans != NULL && i < pl->cfg.buffers; i++)
+		free(pl->plans[i].same);
+	queue_free(pl->queue);
+	free(pl->plans);
+	free(pl->threads);
+	pthread_mutex_destroy(&pl->lock);
+	free(pl);
+}

@@ -1,0 +1,45 @@
+/* planner.h: compares chunks with the disk, in threads of its own, as soon as their
+ * tables are here: what else is to come of them (--skip-same)?
+ *
+ * The network goes on filling a buffer meanwhile; only blocks that were here when it
+ * was handed over are looked at.
+ */
+#ifndef FRISBEE_LOAD_PLANNER_H
+#define FRISBEE_LOAD_PLANNER_H
+
+#include "imageunzip/install/install.h"
+#include "common/wire/blockmap.h"
+
+/* What is known of the chunk in a buffer. */
+struct plan {
+	struct blockmap here; /* when it was handed over */
+	struct blockmap need;
+	bool final;               /* then it can be installed; or ask again */
+	bool *same;               /* of a final one: fragments; NULL: whole */
+	struct blockmap digested; /* when these are all here, its digest can be
+	                           * checked */
+};
+
+struct planner_config {
+	struct install *install;
+	uint32_t buffers;
+	const uint8_t *memory; /* buffer after buffer, of NDZ_CHUNK_BYTES */
+	/* From any thread: planner_plan() is there; planner_failed() will be true. */
+	void (*planned)(void *arg, uint32_t buf);
+	void (*failed)(void *arg);
+	void *arg;
+};
+
+struct planner;
+
+int planner_new(struct planner **, const struct planner_config *, struct err *);
+void planner_put(struct planner *, uint32_t buf, const struct blockmap *here);
+/* The caller's, between planned() and the next planner_put() of the buffer. */
+struct plan *planner_plan(struct planner *, uint32_t buf);
+/* Stop the threads; from any thread, but one at a time.  NULL is fine. */
+void planner_stop(struct planner *);
+/* After planner_stop(): why, if anything failed. */
+bool planner_failed(const struct planner *, struct err *);
+void planner_free(struct planner *);
+
+#endif /* FRISBEE_LOAD_PLANNER_H */
