@@ -54,8 +54,8 @@ PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagek
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore
 LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c) \
-           $(wildcard frisbeed/server*.c frisbee/client/client*.c frisbee/load/sink*.c frisbee/doctor/doctor_judge*.c) \
-           frisbeed/budget.c frisbeed/clients.c frisbeed/place.c frisbeed/strangers.c frisbeed/tally.c frisbeed/reader.c frisbeed/patient.c frisbeed/identity.c frisbee/load/planner.c frisbee/load/partial.c frisbee/options.c)
+           $(wildcard frisbeed/server/server*.c frisbee/client/client*.c frisbee/load/sink*.c frisbee/doctor/doctor_judge*.c) \
+           frisbeed/serve/budget.c frisbeed/serve/clients.c frisbeed/serve/place.c frisbeed/serve/strangers.c frisbeed/serve/tally.c frisbeed/serve/reader.c frisbeed/serve/patient.c frisbeed/serve/identity.c frisbee/load/planner.c frisbee/load/partial.c frisbee/options.c)
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

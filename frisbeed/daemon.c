@@ -14,7 +14,7 @@
 #include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/net/netif_speed.h"
-#include "frisbeed/neighbour.h"
+#include "frisbeed/serve/neighbour.h"
 #include "frisbeed/report.h"
 #include "frisbeed/table.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/net/allow.h"
 #include "common/cli/netopts.h"
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 
 struct opts {
 	struct net_options net;

@@ -3,7 +3,7 @@
 #define FRISBEED_REPORT_H
 
 #include "common/base/json.h"
-#include "frisbeed/session.h"
+#include "frisbeed/serve/session.h"
 
 /* How it ended: status 0, or why not. */
 struct report_end {

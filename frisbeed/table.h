@@ -2,7 +2,7 @@
 #ifndef FRISBEED_TABLE_H
 #define FRISBEED_TABLE_H
 
-#include "frisbeed/session.h"
+#include "frisbeed/serve/session.h"
 
 /* Log lines make the table go away until it is drawn again. */
 void table_begin(void);

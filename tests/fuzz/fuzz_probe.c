@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "frisbeed/server_probe.h"
+#include "frisbeed/server/server_probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

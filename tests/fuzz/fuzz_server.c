@@ -1,7 +1,7 @@
 /* Any packets at any time: the server stays within its image and its buffers. */
 #include <assert.h>
 
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -6,7 +6,7 @@
 
 #include "common/wire/wirext.h"
 #include "frisbee/client/client.h"
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/sim/net.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "frisbee/client/client.h"
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/sim/net.h"
 
 enum start_pattern { START_AT_ONCE, START_GROUPS, START_UNIFORM };

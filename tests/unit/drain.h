@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_DRAIN_H
 #define TESTS_UNIT_DRAIN_H
 
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 
 /* Read at once all that may be read. */
 static inline void

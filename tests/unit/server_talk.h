@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/wire/blockmap.h"
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/unit/drain.h"
 
 enum { MIB = 1 << 20 };

@@ -1,8 +1,8 @@
 /* One rate, shared: members that want all of it, little of it, or nothing. */
-#include "frisbeed/budget.h"
+#include "frisbeed/serve/budget.h"
 
 #include "common/wire/wire.h"
-#include "frisbeed/server_pace.h"
+#include "frisbeed/server/server_pace.h"
 #include "tests/t.h"
 
 enum { BLOCK_BITS = WIRE_BLOCK_COST_BITS };

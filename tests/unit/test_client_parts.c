@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "frisbee/client/client.h"
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/t.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* The table of clients: rows by address, never more than there is room for. */
-#include "frisbeed/clients.h"
+#include "frisbeed/serve/clients.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Which image is served: by content, whatever the file's name, place and times are. */
-#include "frisbeed/identity.h"
+#include "frisbeed/serve/identity.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

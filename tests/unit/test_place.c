@@ -1,5 +1,5 @@
 /* Which image goes where, as the command line has it. */
-#include "frisbeed/place.h"
+#include "frisbeed/serve/place.h"
 
 #include <string.h>
 

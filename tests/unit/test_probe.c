@@ -3,8 +3,8 @@
 
 #include "common/wire/wire.h"
 #include "common/wire/wirext.h"
-#include "frisbeed/server.h"
-#include "frisbeed/server_probe.h"
+#include "frisbeed/server/server.h"
+#include "frisbeed/server/server_probe.h"
 #include "tests/t.h"
 
 static const uint8_t me[4] = { 10, 0, 0, 9 }, srv[4] = { 10, 0, 0, 1 },

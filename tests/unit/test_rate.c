@@ -1,8 +1,8 @@
 /* How fast the server sends: bursts and their grid, and what changes the rate; what
  * clients make of its time signals. */
 #include "frisbee/client/client_load.h"
-#include "frisbeed/server_pace.h"
-#include "frisbeed/server_rate.h"
+#include "frisbeed/server/server_pace.h"
+#include "frisbeed/server/server_rate.h"
 #include "tests/t.h"
 
 /* Blocks that may go in a second, when we come 70 us late each time. */

@@ -1,7 +1,7 @@
 /* The server's reader: what of a chunk it finds empty. */
 #include <poll.h>
 
-#include "frisbeed/reader.h"
+#include "frisbeed/serve/reader.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 

@@ -2,7 +2,7 @@
  * them. */
 #include <string.h>
 
-#include "frisbeed/server.h"
+#include "frisbeed/server/server.h"
 #include "tests/t.h"
 
 enum { MIB = 1 << 20, CHUNKS = 4, CONTENT = 1001, SESSION = 9, MS = 1000 };

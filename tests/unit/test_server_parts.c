@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/wire/blockmap.h"
-#include "frisbeed/server.h"
-#include "frisbeed/server_sent.h"
-#include "frisbeed/server_sets.h"
+#include "frisbeed/server/server.h"
+#include "frisbeed/server/server_sent.h"
+#include "frisbeed/server/server_sets.h"
 #include "tests/t.h"
 #include "tests/unit/drain.h"
 

@@ -1,6 +1,6 @@
 /* What an address gets that has not shown that it receives, with the time and all packets in
  * our hands. */
-#include "frisbeed/strangers.h"
+#include "frisbeed/serve/strangers.h"
 
 #include <string.h>
 

@@ -1,0 +1,33 @@
+/* budget.h: one rate, shared by whoever sends: max-min fair.
+ *
+ * Each member says now and then how much it has sent, and is told how fast it may go
+ * from now on.  Who does not use its share leaves it to the others.  The shares in use
+ * never add up to more than the whole: a member gets more only of what others have
+ * given back (but for SHARE_LEAST_BITS, without which none could begin).  Who asks
+ * every 50 ms has its share 0.1 s after it began to send. May be called from several
+ * threads.
+ */
+#ifndef FRISBEED_SERVE_BUDGET_H
+#define FRISBEED_SERVE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct budget;
+
+/* What each member may always send. */
+enum { SHARE_LEAST_BITS = 20000 };
+
+/* NULL: no memory. */
+struct budget *budget_new(uint64_t bits_per_s, unsigned members_max);
+void budget_free(struct budget *);
+/* A number for the other calls, or -1: there are members_max. */
+int budget_enter(struct budget *, uint64_t now_us);
+void budget_leave(struct budget *, int member);
+/* sent_bits: since it entered.  Its rate from now on, in bits a second. */
+uint64_t budget_share(struct budget *, int member, uint64_t now_us, uint64_t sent_bits);
+/* An equal part of what all of them have sent lately, in bits a second: the network has
+ * carried that. */
+uint64_t budget_carried(struct budget *, int member);
+
+#endif /* FRISBEED_SERVE_BUDGET_H */

@@ -1,0 +1,82 @@
+/* clients.h: what is known of the clients of one session, for statistics only.
+ *
+ * A row an address (and port, when each client is answered at its own).  There are at
+ * most as many rows as it was made for: then who was heard longest ago makes room, and
+ * first who never asked for anything, so that packets from strangers cost no memory.
+ * May be used by several threads.
+ */
+#ifndef FRISBEED_SERVE_CLIENTS_H
+#define FRISBEED_SERVE_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct clients;
+
+/* What a client does, as far as the server can know; in the order of how much its operator
+ * has to care. */
+enum client_doing {
+	CLIENT_DOING_GONE,      /* silent for so long that it must be dead */
+	CLIENT_DOING_FAILED,    /* it left, and said that its disk is not complete */
+	CLIENT_DOING_ASIDE,     /* it alone complains, and the rate is not lowered for it */
+	CLIENT_DOING_SLOW_LINK, /* it lacks much of what is sent */
+	CLIENT_DOING_SLOW_DISK, /* its memory for chunks is full */
+	CLIENT_DOING_LOADING,
+	CLIENT_DOING_FLUSHING, /* all is there, and is being written */
+	CLIENT_DOING_LEFT,     /* an old client, which does not say how it ended */
+	CLIENT_DOING_DONE,
+};
+
+struct client_row {
+	uint8_t ip[4];
+	uint16_t port; /* 0: the session's */
+	uint64_t first_us, heard_us;
+	uint64_t messages, joins, blocks_lost;
+	uint64_t sent_before; /* blocks of the session, before it came */
+	uint64_t blocks, of;  /* how far it is; of 0: not known */
+	uint64_t told_us;     /* when that was said */
+	uint8_t doing;        /* enum wirext_doing, as it said; 0: it did not */
+	bool extension, left, gone;
+	bool outcome_known, whole; /* by its LEAVE2 */
+	bool aside;                /* the server does not heed its complaints */
+	double gets;               /* then: of what is sent, 0..1 */
+	/* By its LEAVE2; no old client sends less. */
+	bool told;
+	uint64_t bytes_written;
+	uint32_t seconds, stalls, dropped, duplicates;
+};
+
+struct clients *clients_new(uint32_t rows_max); /* NULL: no memory */
+void clients_free(struct clients *);
+/* A packet that the session heard; what is none of a client's is ignored.
+ * sent: blocks that the session has sent so far. */
+void clients_heard(struct clients *, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], uint16_t port, uint64_t sent);
+/* How far one has got that is served alone. */
+void clients_progress(
+    struct clients *, const uint8_t ip[4], uint16_t port, uint64_t blocks, uint64_t of);
+/* Of how many chunks the image is, for those who say how many they have. */
+void clients_image(struct clients *, uint32_t chunks);
+/* The engine has forgotten the clients of this address, which were silent. */
+void clients_gone(struct clients *, const uint8_t ip[4]);
+/* Whom the engine has set aside: is() is asked about each that it serves, and knows the
+ * share of what is sent that the client gets. */
+void clients_aside(struct clients *,
+    bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg);
+/* Copy up to max rows, those heard last first: how many; *total: of how many. */
+uint32_t clients_copy(
+    struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
+/* How many clients are known, and how many of them have said that they are complete. */
+void clients_count(struct clients *, uint32_t *known, uint32_t *done);
+/* sent: blocks that the session has sent so far. */
+enum client_doing client_row_doing(const struct client_row *, uint64_t sent);
+const char *client_doing_name(enum client_doing);
+/* Blocks a second since it came, and seconds until it is complete at that rate; 0: not
+ * known. */
+double client_row_rate(const struct client_row *);
+double client_row_seconds_left(const struct client_row *);
+/* Lost of what was sent since it came: 0..1. */
+double client_row_loss(const struct client_row *, uint64_t sent);
+
+#endif /* FRISBEED_SERVE_CLIENTS_H */

@@ -1,0 +1,44 @@
+/* identity.h: which image is being served, by its content, and whether it still is that.
+ *
+ * The identity is a hash over the size and up to sixteen whole chunks, the first and the
+ * last among them: a copy of the file on another host has the same one, and so has a
+ * file whose time of change alone is another.  Of an image in a store, it is that of all
+ * its bytes.
+ *
+ * When the size of the open file changes, it is another file.  When only its time of
+ * change does, each chunk is looked at again: one that belongs to the identity by its
+ * hash, any other one by what the image says of itself (its place, the image's UUID, its
+ * digest, or, without one, that it decodes).  A thread does it for all chunks; no chunk
+ * is read for sending before that.  An encrypted image, and a file that is no image, say
+ * nothing of the kind: with more than sixteen chunks, another time means another content.
+ *
+ * A struct identity may be used by several threads.
+ */
+#ifndef FRISBEED_SERVE_IDENTITY_H
+#define FRISBEED_SERVE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/disk/disk.h"
+#include "common/wire/wirext.h"
+
+struct identity;
+
+/* Of an open file or store's image, which must stay open; is_image: its first chunk can
+ * be read as one.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
+int identity_new(struct identity **, struct disk *, bool is_image, struct err *);
+/* NULL is fine.  Waits for its thread. */
+void identity_free(struct identity *);
+const uint8_t *identity_bytes(const struct identity *); /* WIREXT_IDENTITY_BYTES */
+/* Look at the open file's size and time, now and then.  ERR_IO. */
+int identity_look(struct identity *, struct err *);
+/* Is it known that the content is another one? */
+bool identity_changed(struct identity *);
+/* Before bytes of this chunk are sent: are they still what they were, as far as the last
+ * look tells?  May read the chunk. */
+bool identity_holds(struct identity *, uint32_t chunk);
+/* Does its name still lead to the open file? */
+bool identity_named(const struct identity *);
+
+#endif /* FRISBEED_SERVE_IDENTITY_H */

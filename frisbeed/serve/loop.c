@@ -1,0 +1,387 @@
+#include "frisbeed/serve/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cli/cli.h"
+#include "common/base/log.h"
+#include "common/cli/progress.h"
+#include "common/base/mailbox.h"
+#include "common/net/outage.h"
+#include "common/wire/parity.h"
+#include "common/net/silence.h"
+#include "common/wire/wirext.h"
+#include "frisbeed/serve/probes.h"
+#include "frisbeed/serve/reader.h"
+
+enum {
+	WAKE_US = 200000,        /* at least so often, for -T and signals */
+	RESEND_US = 1000,        /* after the kernel had no room */
+	BATCHES_A_TURN = 8,      /* then requests are looked at again */
+	FILE_CHECK_US = 1000000, /* is it still the same file? */
+	FAREWELL_US = 2000000,   /* if not, clients are told for so long */
+	PATIENCE_US = 2000000,   /* no client has said anything for so long */
+};
+
+/* Blocks on their way out.  Headers live here until they are sent. */
+struct batch {
+	struct sock *sock;
+	unsigned n, sent;
+	struct sock_block block[SOCK_BATCH_MAX];
+	uint8_t header[SOCK_BATCH_MAX][WIRE_BLOCK_HEADER_BYTES];
+};
+
+struct loop {
+	struct server *server;
+	struct sock *sock;
+	struct reader *reader;
+	struct mailbox *read_done;
+	const struct loop_config *cfg;
+	struct disk *image;
+	uint64_t check_at, stale_us; /* 0: it is the same */
+	bool renamed;
+	struct batch batch, parity, packs;
+	uint8_t parity_data[SOCK_BATCH_MAX][WIRE_BLOCK_BYTES];
+	uint64_t now;
+	struct silence silence;
+	struct outage outage;
+	struct probes *probes;
+	bool congested;  /* the kernel had no room */
+	uint64_t stalls; /* how often */
+	uint64_t tick_at;
+};
+
+static void
+on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
+{
+	struct loop *l = arg;
+
+	if (!allow_has(l->cfg->allow, from))
+		return;
+	silence_broken(&l->silence, l->now);
+	if (probes_input(l->probes, l->now, pkt, len, from))
+		return;
+	if (l->cfg->heard != NULL)
+		l->cfg->heard(l->cfg->arg, l->now, pkt, len, from);
+	server_input(l->server, l->now, pkt, len, from);
+}
+
+static int
+collect_reads(struct loop *l, struct err *e)
+{
+	struct server_run run;
+	uint32_t buf;
+
+	while (mailbox_take(l->read_done, &buf)) {
+		if (buf == READER_FAILED) {
+			*e = *reader_error(l->reader);
+			return -1;
+		}
+		uint32_t chunk, content;
+		if (reader_content(l->reader, buf, &chunk, &content))
+			server_content(l->server, chunk, content);
+		server_read_done(l->server, buf);
+	}
+	/* Buffers whose blocks still wait in a batch may not be filled anew. */
+	while (l->batch.n + l->packs.n == 0 && server_read_next(l->server, &run))
+		reader_ask(l->reader, &run);
+	return 0;
+}
+
+/* 1 the batch is empty, 0 it has to wait, -1. */
+static int
+flush_batch(struct loop *l, struct batch *b, struct err *e)
+{
+	while (b->sent < b->n) {
+		int n = sock_send_blocks(
+		    b->sock, b->block + b->sent, b->n - b->sent, e);
+		if (n < 0)
+			return -1;
+		if (n == 0) {
+			l->congested = true;
+			l->stalls++;
+			return 0;
+		}
+		b->sent += (unsigned)n;
+	}
+	b->n = b->sent = 0;
+	return 1;
+}
+
+static void
+add_block(struct loop *l, const struct server_out *out)
+{
+	struct batch *b = &l->batch;
+	unsigned i = b->n++;
+
+	wire_put_block_header(
+	    b->header[i], sock_netif(l->sock)->addr, out->chunk, out->block);
+	b->block[i] = (struct sock_block){ b->header[i],
+		reader_block(l->reader, out->buf, out->at), WIRE_BLOCK_HEADER_BYTES,
+		WIRE_BLOCK_BYTES };
+}
+
+static void
+add_pack(struct loop *l, const struct server_out *out)
+{
+	struct batch *b = &l->packs;
+	unsigned i = b->n++;
+
+	wirext_put_pack_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
+	    out->chunk, out->block, out->count, out->content);
+	b->block[i] = (struct sock_block){ b->header[i],
+		reader_block(l->reader, out->buf, out->at), WIREXT_PACK_HEADER_BYTES,
+		(size_t)out->count * WIRE_BLOCK_BYTES };
+}
+
+/* Made at once: its buffer is free for another chunk after the last one. */
+static void
+add_parity(struct loop *l, const struct server_out *out)
+{
+	struct batch *b = &l->parity;
+	unsigned i = b->n++;
+
+	wirext_put_parity_header(b->header[i], sock_netif(l->sock)->addr,
+	    l->cfg->session, out->chunk, out->group, out->index, out->content);
+	parity_make(reader_block(l->reader, out->buf, 0), out->group, out->index,
+	    l->parity_data[i]);
+	b->block[i] = (struct sock_block){ b->header[i], l->parity_data[i],
+		WIREXT_PARITY_HEADER_BYTES, WIRE_BLOCK_BYTES };
+}
+
+static int
+add_output(struct loop *l, const struct server_out *out, struct err *e)
+{
+	if (out->kind == SERVER_OUT_BLOCK)
+		add_block(l, out);
+	else if (out->kind == SERVER_OUT_PARITY)
+		add_parity(l, out);
+	else if (out->kind == SERVER_OUT_PACK)
+		add_pack(l, out);
+	else
+		return sock_send(
+		    wirext_is(out->pkt, out->len) ? l->cfg->second : l->sock, out->pkt,
+		    out->len, e);
+	return 0;
+}
+
+static int
+flush_all(struct loop *l, struct err *e)
+{
+	struct batch *all[] = { &l->batch, &l->packs, &l->parity };
+	int rc = 1;
+
+	for (unsigned i = 0; i < sizeof all / sizeof all[0] && rc == 1; i++)
+		rc = flush_batch(l, all[i], e);
+	/* The interface was changed meanwhile. */
+	if (l->packs.sock != NULL && sock_was_too_long(l->packs.sock))
+		server_pack_limit(l->server, 1);
+	return rc;
+}
+
+static bool
+is_full(const struct loop *l)
+{
+	return l->batch.n == SOCK_BATCH_MAX || l->parity.n == SOCK_BATCH_MAX ||
+	       l->packs.n == SOCK_BATCH_MAX;
+}
+
+/* Fill and send one batch of each: 1 there may be more, 0 not now, -1. */
+static int
+send_batch(struct loop *l, struct err *e)
+{
+	struct server_out out;
+
+	while (!is_full(l) && server_output(l->server, l->now, &out))
+		if (add_output(l, &out, e) < 0)
+			return -1;
+	if (l->batch.n + l->parity.n + l->packs.n == 0)
+		return 0;
+	bool full = is_full(l);
+	int rc = flush_all(l, e);
+	return rc == 1 ? full : rc;
+}
+
+static int
+send_some(struct loop *l, struct err *e)
+{
+	int rc = flush_all(l, e);
+
+	for (int i = 0; rc == 1 && i < BATCHES_A_TURN; i++) {
+		rc = send_batch(l, e);
+		l->now = clock_us(); /* time signals tell it */
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+static void
+wait_for_work(struct loop *l)
+{
+	struct pollfd fds[4] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
+		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
+		    .events = POLLIN },
+		{ .fd = probes_fd(l->probes), .events = POLLIN } };
+	uint64_t at = outage_goes_on(&l->outage) ? l->outage.again_us
+	              : l->congested             ? l->now + RESEND_US
+	                                         : server_deadline(l->server, l->now);
+	uint64_t most = l->cfg->tick != NULL ? l->cfg->tick_us : WAKE_US;
+	uint64_t wait = at <= l->now ? 0 : at - l->now < most ? at - l->now : most;
+	struct timespec ts = { (time_t)(wait / 1000000),
+		(long)(wait % 1000000) * 1000 };
+
+	l->congested = false;
+	ppoll(fds, 4, &ts, NULL);
+	l->now = clock_us();
+}
+
+/* Requests, too, come through the group.  Nobody may be there, or a switch has
+ * forgotten us: leaving and joining tells it, and costs nobody anything. */
+static void
+mind_silence(struct loop *l)
+{
+	if (!silence_due(&l->silence, l->now, PATIENCE_US))
+		return;
+	log_debug("no client was heard: joining the group again");
+	sock_rejoin(l->sock, l->cfg->second);
+}
+
+/* Without a network the session stands still; only -T ends it.  The address may be another
+ * one afterwards. */
+static void
+mind_outage(struct loop *l)
+{
+	char text[OUTAGE_TEXT_MAX];
+	enum outage_news news =
+	    outage_mind(&l->outage, l->now, l->sock, l->cfg->second, text);
+
+	if (news == OUTAGE_BEGAN)
+		log_warn("%s", text);
+	if (news != OUTAGE_ENDED)
+		return;
+	log_info("%s", text);
+	server_set_address(l->server, sock_netif(l->sock)->addr);
+	probes_moved(l->probes, sock_netif(l->sock)->addr);
+	silence_broken(&l->silence, l->now);
+}
+
+/* Who has not the right key is told, and so is who looks at the log. */
+static void
+mind_ignored(struct loop *l)
+{
+	char text[IGNORED_TEXT_MAX];
+
+	while (sock_say_ignored(l->sock, l->now, false, text))
+		log_warn("%s file=%s", text, disk_name(l->image));
+	sock_answer_ignored(l->sock, l->now);
+}
+
+static int
+look_at_file(struct loop *l, struct err *e)
+{
+	l->check_at = l->now + FILE_CHECK_US;
+	if (!l->renamed && !identity_named(l->cfg->identity)) {
+		l->renamed = true;
+		log_warn("the name leads to another file now; the one that was opened "
+			 "is served on"
+			 " file=%s",
+		    disk_name(l->image));
+	}
+	return identity_look(l->cfg->identity, e);
+}
+
+/* A file that was written to or cut is no image any more.  One that only lost its name
+ * is still whole: it is served to the end. */
+static int
+check_file(struct loop *l, struct err *e)
+{
+	struct identity *id = l->cfg->identity;
+
+	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
+		return err_set(e, ERR_IO, "%s: was changed while it was being served",
+		    disk_name(l->image));
+	if (l->stale_us != 0)
+		return 0;
+	if (l->now >= l->check_at && look_at_file(l, e) != 0)
+		return -1;
+	if (!identity_changed(id))
+		return 0;
+	log_err("the file was changed while it is served; the clients are told file=%s",
+	    disk_name(l->image));
+	l->stale_us = l->now;
+	server_image_changed(l->server);
+	return 0;
+}
+
+static int
+receive(struct loop *l, struct err *e)
+{
+	const struct server_stats *st = server_stats(l->server);
+
+	probes_session(l->probes, st->blocks_sent + st->parity_sent);
+	probes_receive(l->probes, l->now);
+	if (sock_receive(l->sock, on_packet, l, e) != 0)
+		return -1;
+	return l->cfg->second != NULL ? sock_receive(l->cfg->second, on_packet, l, e)
+	                              : 0;
+}
+
+/* False: the session is to end. */
+static bool
+tick(struct loop *l)
+{
+	if (l->cfg->tick == NULL || l->now < l->tick_at)
+		return true;
+	l->tick_at = l->now + l->cfg->tick_us;
+	return !l->cfg->tick(l->cfg->arg, l->server, l->now, l->stalls);
+}
+
+static int
+serve(struct loop *l, struct err *e)
+{
+	l->now = clock_us();
+	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
+	while (cli_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
+		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
+		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
+		    collect_reads(l, e) != 0)
+			return -1;
+		mind_outage(l);
+		mind_silence(l);
+		mind_ignored(l);
+		wait_for_work(l);
+	}
+	return 0;
+}
+
+int
+serve_run(struct server *server, struct sock *sock, struct disk *image,
+    const struct loop_config *cfg, struct err *e)
+{
+	struct loop *l = calloc(1, sizeof *l);
+	int rc = -1;
+
+	if (l == NULL)
+		return err_nomem(e, "the server");
+	l->server = server;
+	l->sock = l->batch.sock = sock;
+	l->parity.sock = l->packs.sock = cfg->second;
+	l->cfg = cfg;
+	l->image = image;
+	if (mailbox_new(&l->read_done, cfg->ahead + SERVER_PARITY_BUFFERS + 1, e) ==
+	    0) {
+		l->probes = probes_new(sock, cfg->second, cfg->session, clock_us());
+		rc = reader_new(&l->reader, image, cfg->ahead, cfg->run_blocks,
+		    cfg->second != NULL, cfg->identity, l->read_done, e);
+		if (rc == 0)
+			rc = serve(l, e);
+		reader_free(l->reader);
+		probes_free(l->probes);
+		mailbox_free(l->read_done);
+	}
+	free(l);
+	return rc;
+}

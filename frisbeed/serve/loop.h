@@ -1,0 +1,32 @@
+/* loop.h: sockets and time around the server's engine. */
+#ifndef FRISBEED_SERVE_LOOP_H
+#define FRISBEED_SERVE_LOOP_H
+
+#include "common/disk/disk.h"
+#include "common/net/allow.h"
+#include "common/net/sock.h"
+#include "frisbeed/serve/identity.h"
+#include "frisbeed/server/server.h"
+
+struct loop_config {
+	uint32_t ahead, run_blocks; /* as the engine's */
+	uint64_t keepalive_us;      /* 0: the usual */
+	struct sock *second;        /* of the extension; NULL: none */
+	uint32_t session;
+	const struct allow *allow;  /* whose packets are heard; NULL: anybody's */
+	struct identity *identity; /* of the image */
+	/* All optional.  What arrives; and, now and then, a chance to look at the
+	 * engine: true ends the session.  stalls: how often the kernel had no room. */
+	void (*heard)(void *arg, uint64_t now_us, const void *pkt, size_t len,
+	    const uint8_t from[4]);
+	bool (*tick)(void *arg, struct server *, uint64_t now_us, uint64_t stalls);
+	void *arg;
+	uint64_t tick_us;
+};
+
+/* Serve until a signal, until server_done(), or an error: one is that the file changes
+ * under the session. */
+int serve_run(struct server *, struct sock *, struct disk *, const struct loop_config *,
+    struct err *);
+
+#endif /* FRISBEED_SERVE_LOOP_H */

@@ -1,0 +1,33 @@
+/* patient.c: a read that fails may succeed a moment later.  A session's start reads so what
+ * the image is, and its reading thread what is sent. */
+#include "frisbeed/serve/patient.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/cli/cli.h"
+#include "common/base/log.h"
+
+enum { RETRIES = 100, RETRY_MS = 100 };
+
+static bool
+is_passing(const struct err *e)
+{
+	return e->kind == ERR_IO &&
+	       (e->os == EIO || e->os == ESTALE || e->os == ETIMEDOUT);
+}
+
+int
+patient_read(struct disk *d, void *to, size_t n, uint64_t at, struct err *e)
+{
+	struct timespec pause = { 0, RETRY_MS * 1000000l };
+
+	for (int tries = 0; disk_read(d, to, n, at, e) != 0; tries++) {
+		if (!is_passing(e) || tries == RETRIES || cli_signal() != 0)
+			return -1;
+		log_warn("read failed, trying again: %s", e->text);
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}

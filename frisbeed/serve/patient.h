@@ -1,0 +1,15 @@
+/* patient.h: reading an image that a network or a failing disk does not give at once. */
+#ifndef FRISBEED_SERVE_PATIENT_H
+#define FRISBEED_SERVE_PATIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/disk.h"
+
+/* disk_read(), tried again for ten seconds, with a line in the log, when it fails in a way
+ * that may pass.  Ends early by a signal.  From any thread. */
+int patient_read(struct disk *, void *to, size_t n, uint64_t at, struct err *);
+
+#endif /* FRISBEED_SERVE_PATIENT_H */

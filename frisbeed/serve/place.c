@@ -1,0 +1,130 @@
+#include "frisbeed/serve/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "common/net/netif.h"
+
+/* Split "ADDR:PORT", "ADDR" or ":PORT"; false: it is none of them. */
+static bool
+split(const char *s, char addr[16], char port[16])
+{
+	const char *colon = strchr(s, ':');
+	size_t n = colon != NULL ? (size_t)(colon - s) : strlen(s);
+	uint8_t ip[4];
+	struct err e;
+
+	if (n >= 16 || (colon != NULL && strlen(colon + 1) >= 16))
+		return false;
+	snprintf(addr, 16, "%.*s", (int)n, s);
+	snprintf(port, 16, "%s", colon != NULL ? colon + 1 : "");
+	if (n == 0)
+		return port[0] >= '0' && port[0] <= '9';
+	return netif_parse(addr, ip, &e) == 0;
+}
+
+/* The nth address from "ADDR+" on. */
+static int
+count_up(char addr[16], const char *from, unsigned nth, struct err *e)
+{
+	uint8_t ip[4];
+	char first[16];
+	size_t n = strlen(from);
+
+	if (n == 0 || n > sizeof first || from[n - 1] != '+')
+		return snprintf(addr, 16, "%s", from) < 16
+		           ? 0
+		           : err_set(e, ERR_USAGE, "-m: \"%s\" is no address", from);
+	snprintf(first, sizeof first, "%.*s", (int)n - 1, from);
+	if (netif_parse(first, ip, e) != 0)
+		return err_ctx(e, "-m");
+	uint64_t at = ((uint64_t)ip[0] << 24 | (uint64_t)ip[1] << 16 |
+			  (uint64_t)ip[2] << 8 | ip[3]) +
+	              nth;
+	for (int i = 0; i < 4; i++)
+		ip[i] = (uint8_t)(at >> (24 - 8 * i));
+	if (!netif_is_group(ip) || at > UINT32_MAX)
+		return err_set(
+		    e, ERR_USAGE, "-m %s: counts up only within the groups", from);
+	netif_text(ip, addr);
+	return 0;
+}
+
+/* *counted: how many took an address of -m so far. */
+static int
+parse(struct place *p, const char *operand, const struct net_options *common,
+    unsigned *counted, struct err *e)
+{
+	const char *at = strrchr(operand, '@');
+	bool own = at != NULL && at > operand && split(at + 1, p->addr, p->port);
+
+	if (!own)
+		p->addr[0] = p->port[0] = '\0';
+	p->image = own ? strndup(operand, (size_t)(at - operand)) : strdup(operand);
+	if (p->image == NULL)
+		return err_nomem(e, "the images' names");
+	p->net = *common;
+	if (p->addr[0] == '\0' && common->addr != NULL) {
+		if (count_up(p->addr, common->addr, (*counted)++, e) != 0)
+			return -1;
+	}
+	if (p->port[0] == '\0' && common->port != NULL)
+		snprintf(p->port, sizeof p->port, "%s", common->port);
+	p->net.addr = p->addr[0] != '\0' ? p->addr : NULL;
+	p->net.port = p->port[0] != '\0' ? p->port : NULL;
+	return 0;
+}
+
+static int
+check_apart(const struct place *p, unsigned n, struct err *e)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < i; k++)
+			if (p[i].net.addr != NULL && p[i].net.port != NULL &&
+			    strcmp(p[i].addr, p[k].addr) == 0 &&
+			    strcmp(p[i].port, p[k].port) == 0 &&
+			    strcmp(p[i].port, "0") != 0 &&
+			    strchr(p[i].port, '-') == NULL)
+				return err_set(e, ERR_USAGE,
+				    "two images at %s port %s: write -m %s+, or "
+				    "IMAGE@ADDR:PORT",
+				    p[i].addr, p[i].port, p[i].addr);
+	return 0;
+}
+
+int
+places_parse(struct place **out, char **operands, unsigned n,
+    const struct net_options *common, struct err *e)
+{
+	struct place *p = calloc(n, sizeof *p);
+	unsigned counted = 0;
+	int rc = 0;
+
+	if (p == NULL)
+		return err_nomem(e, "the images' names");
+	for (unsigned i = 0; i < n && rc == 0; i++)
+		rc = parse(&p[i], operands[i], common, &counted, e);
+	for (unsigned i = 0; i < n && rc == 0; i++) {
+		struct sock_config ignored;
+		rc = net_options_resolve(&p[i].net, &ignored, e);
+		if (rc != 0 && n > 1)
+			err_ctx(e, "%s", operands[i]);
+	}
+	if (rc == 0)
+		rc = check_apart(p, n, e);
+	if (rc != 0)
+		places_free(p, n);
+	else
+		*out = p;
+	return rc;
+}
+
+void
+places_free(struct place *p, unsigned n)
+{
+	for (unsigned i = 0; p != NULL && i < n; i++)
+		free(p[i].image);
+	free(p);
+}

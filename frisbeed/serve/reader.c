@@ -1,0 +1,215 @@
+#include "frisbeed/serve/reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli/cli.h"
+#include "common/base/log.h"
+#include "common/base/queue.h"
+#include "frisbeed/serve/identity.h"
+#include "frisbeed/serve/patient.h"
+
+/* A file on NFS may be gone for seconds. */
+/* The end of a chunk is looked at in pieces of so much. */
+enum { LOOK_BLOCKS = 16 };
+
+struct reader {
+	struct disk *disk;
+	struct identity *identity; /* or NULL */
+	struct mailbox *done;
+	struct queue *runs;
+	uint32_t ahead, run_blocks;
+	struct server_run *slots; /* what each buffer is being filled with */
+	uint8_t *blocks;
+	uint8_t *chunks;   /* for parity: SERVER_PARITY_BUFFERS */
+	uint16_t *content; /* by chunk: blocks before the empty end; 0: not known */
+	pthread_t thread;
+	bool started;
+	struct err err; /* written before the mailbox is told */
+};
+
+static uint8_t *
+buffer(const struct reader *r, uint32_t buf)
+{
+	size_t each = (size_t)r->run_blocks * WIRE_BLOCK_BYTES;
+	const size_t chunk = (size_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+
+	return buf < r->ahead ? r->blocks + buf * each
+	                      : r->chunks + (buf - r->ahead) * chunk;
+}
+
+static uint64_t
+run_at(const struct server_run *run)
+{
+	return ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
+	       WIRE_BLOCK_BYTES;
+}
+
+/* Blocks of the image; what is behind its end is zeros. */
+static int
+read_blocks(struct reader *r, uint64_t first, uint32_t count, uint8_t *to)
+{
+	uint64_t at = first * WIRE_BLOCK_BYTES;
+	uint64_t size = disk_size_bytes(r->disk),
+		 want = (uint64_t)count * WIRE_BLOCK_BYTES;
+	size_t n = (size_t)(size - at < want ? size - at : want);
+
+	memset(to + n, 0, want - n);
+	return patient_read(r->disk, to, n, at, &r->err);
+}
+
+/* Blocks up to the last one that is not all zero. */
+static uint32_t
+used_blocks(const uint8_t *bytes, uint32_t n)
+{
+	static const uint8_t zeros[WIRE_BLOCK_BYTES];
+
+	while (n > 0 && memcmp(bytes + (size_t)(n - 1) * WIRE_BLOCK_BYTES, zeros,
+			    WIRE_BLOCK_BYTES) == 0)
+		n--;
+	return n;
+}
+
+/* Every byte of the end is looked at: nothing is believed of what the image says. */
+static int
+find_content(struct reader *r, const struct server_run *run)
+{
+	uint64_t base = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS;
+	uint8_t look[LOOK_BLOCKS * WIRE_BLOCK_BYTES];
+	uint32_t end = WIRE_CHUNK_BLOCKS, used = 0;
+
+	if (run->first + run->count == end) {
+		used = used_blocks(buffer(r, run->buf), run->count);
+		end = run->first;
+	} else {
+		disk_will_need(
+		    r->disk, base * WIRE_BLOCK_BYTES, end * WIRE_BLOCK_BYTES);
+	}
+	while (used == 0 && end > 0) {
+		uint32_t n = end % LOOK_BLOCKS != 0 ? end % LOOK_BLOCKS : LOOK_BLOCKS;
+		end -= n;
+		if (read_blocks(r, base + end, n, look) != 0)
+			return -1;
+		used = used_blocks(look, n);
+	}
+	r->content[run->chunk] = (uint16_t)(end + used + (end + used == 0));
+	return 0;
+}
+
+static int
+read_run(struct reader *r, const struct server_run *run)
+{
+	uint64_t first = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first;
+
+	if (read_blocks(r, first, run->count, buffer(r, run->buf)) != 0)
+		return -1;
+	if (r->content == NULL || r->content[run->chunk] != 0)
+		return 0;
+	return find_content(r, run);
+}
+
+static void *
+reader_main(void *arg)
+{
+	struct reader *r = arg;
+	void *p;
+
+	while (queue_get(r->runs, &p) == QUEUE_OK) {
+		struct server_run *run = p;
+		if (read_run(r, run) != 0) {
+			mailbox_put(r->done, READER_FAILED);
+			break;
+		}
+		/* Behind the read, so that what was looked at is no older. */
+		if (r->identity == NULL || identity_holds(r->identity, run->chunk))
+			mailbox_put(r->done, run->buf);
+	}
+	return NULL;
+}
+
+int
+reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blocks,
+    bool content, struct identity *identity, struct mailbox *done, struct err *e)
+{
+	struct reader *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return err_nomem(e, "the reader");
+	*r = (struct reader){
+		.disk = d,
+		.identity = identity,
+		.done = done,
+		.ahead = ahead,
+		.run_blocks = run_blocks
+	};
+	r->runs = queue_new(ahead);
+	r->slots = calloc(ahead + SERVER_PARITY_BUFFERS, sizeof *r->slots);
+	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
+	r->chunks = malloc(
+	    (size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	const uint64_t chunk = (uint64_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	if (content) /* without memory everything is sent */
+		r->content = calloc(
+		    (size_t)(disk_size_bytes(d) / chunk), sizeof *r->content);
+	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL ||
+	    r->chunks == NULL) {
+		reader_free(r);
+		return err_nomem(e, "read-ahead buffers");
+	}
+	errno = pthread_create(&r->thread, NULL, reader_main, r);
+	if (errno != 0) {
+		err_os(e, "cannot start a thread");
+		reader_free(r);
+		return -1;
+	}
+	r->started = true;
+	*out = r;
+	return 0;
+}
+
+void
+reader_free(struct reader *r)
+{
+	if (r == NULL)
+		return;
+	if (r->started) {
+		queue_cancel(r->runs);
+		pthread_join(r->thread, NULL);
+	}
+	queue_free(r->runs);
+	free(r->slots);
+	free(r->blocks);
+	free(r->chunks);
+	free(r->content);
+	free(r);
+}
+
+void
+reader_ask(struct reader *r, const struct server_run *run)
+{
+	disk_want(r->disk, run_at(run), (uint64_t)run->count * WIRE_BLOCK_BYTES);
+	r->slots[run->buf] = *run;
+	queue_put(r->runs, &r->slots[run->buf]);
+}
+
+const uint8_t *
+reader_block(const struct reader *r, uint32_t buf, uint32_t at)
+{
+	return buffer(r, buf) + (size_t)at * WIRE_BLOCK_BYTES;
+}
+
+bool
+reader_content(const struct reader *r, uint32_t buf, uint32_t *chunk, uint32_t *blocks)
+{
+	*chunk = r->slots[buf].chunk;
+	*blocks = r->content != NULL ? r->content[*chunk] : 0;
+	return *blocks != 0;
+}
+
+const struct err *
+reader_error(struct reader *r)
+{
+	return &r->err;
+}

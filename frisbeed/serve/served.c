@@ -1,0 +1,64 @@
+#include "frisbeed/serve/served.h"
+
+#include "common/base/log.h"
+#include "common/image/read/image.h"
+#include "common/store/store_disk.h"
+
+/* Is it an image?  One that looks like it but cannot be read is refused. */
+static int
+inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
+{
+	struct image *img;
+	struct ndz_header h;
+	uint8_t magic[4] = { 0 };
+
+	*whole_chunks = disk_size_bytes(d) % NDZ_CHUNK_BYTES == 0;
+	if (disk_read_upto(d, magic, sizeof magic, 0, e) < 0)
+		return -1;
+	bool looks_like_one = ndz_looks_like_image(magic);
+	if (looks_like_one && *whole_chunks) {
+		if (image_open(&img, path, e) != 0)
+			return -1;
+		int rc = image_header(img, 0, &h, e);
+		image_close(img);
+		return rc;
+	}
+	if (looks_like_one)
+		return err_set(e, ERR_FORMAT,
+		    "%s: an image, but truncated: its length is not whole chunks "
+		    "of 1 MiB",
+		    path);
+	*whole_chunks = false;
+	log_tell("not an image: served only to clients that load any file "
+		 "(frisbee -N) file=%s",
+	    path);
+	return 0;
+}
+
+int
+served_open(struct disk **d, const char *store, struct store_cache *cache,
+    const char *path, struct server_config *c, struct err *e)
+{
+	struct err ignored;
+
+	if ((store != NULL ? store_disk_open(d, store, path, cache, e)
+			   : disk_open(d, path, DISK_READ, e)) != 0)
+		return -1;
+	int rc = 0;
+	if (!disk_seekable(*d) || disk_size_bytes(*d) == 0)
+		rc = err_set(e, ERR_USAGE, "%s: is empty, or not a file", path);
+	else if (disk_size_bytes(*d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
+		rc = err_set(e, ERR_UNSUPPORTED,
+		    "%s: the protocol counts no more than 2^31 blocks", path);
+	else if (store != NULL)
+		c->whole_chunks = true; /* looked at when it was put there */
+	else
+		rc = inspect(path, *d, &c->whole_chunks, e);
+	if (rc != 0) {
+		disk_close(*d, &ignored);
+		*d = NULL;
+	} else {
+		c->image_bytes = disk_size_bytes(*d);
+	}
+	return rc;
+}

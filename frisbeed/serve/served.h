@@ -1,0 +1,15 @@
+/* served.h: open what is to be served: an image, any other file, or a store's image. */
+#ifndef FRISBEED_SERVE_SERVED_H
+#define FRISBEED_SERVE_SERVED_H
+
+#include "common/disk/disk.h"
+#include "common/store/cache.h"
+#include "frisbeed/server/server.h"
+
+/* Fills what the engine needs to know of it.  An image that is damaged or cut short is
+ * refused.  store NULL: path is a file; else the cache is needed until the disk is
+ * closed. */
+int served_open(struct disk **, const char *store, struct store_cache *,
+    const char *path, struct server_config *, struct err *);
+
+#endif /* FRISBEED_SERVE_SERVED_H */

@@ -1,0 +1,205 @@
+#include "frisbeed/serve/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/log.h"
+#include "common/cli/progress.h"
+#include "common/wire/parity.h"
+#include "frisbeed/serve/served.h"
+
+enum {
+	PORT_MAX = 65535,
+	SECOND_PORTS = 64, /* behind -p, for the second one */
+	UDP_IP_BYTES = 28,
+};
+
+static int
+open_sock(struct session *s, struct err *e)
+{
+	struct sock_config *nc = &s->unicast.net;
+
+	if (net_options_resolve(&s->place->net, nc, e) != 0)
+		return -1;
+	nc->keep_to_interface = true;
+	struct sock_config own = *nc;
+	if (s->opts->net.unicast) {
+		own.any_sender = true;
+		if (own.iface == NULL)
+			own.iface = s->place->net.addr;
+	}
+	if (!s->opts->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
+		log_tell("%s is the address of one machine: only a client there is "
+			 "served; --unicast serves each client that asks this host",
+		    s->place->net.addr);
+	return sock_open(&s->unicast.stream.sock, &own, e);
+}
+
+static void
+name_place(struct session *s)
+{
+	const struct sock *sock = s->unicast.stream.sock;
+	char text[NETIF_TEXT_MAX];
+
+	netif_text(
+	    s->opts->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
+	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
+}
+
+static int
+open_all(struct session *s, struct err *e)
+{
+	struct stream *st = &s->unicast.stream;
+
+	s->clients = st->clients = clients_new(SESSION_CLIENT_ROWS);
+	if (s->clients == NULL)
+		return err_nomem(e, "the table of clients");
+	s->cache.max_bytes = s->opts->store_cache;
+	if (served_open(&st->disk, s->opts->store, &s->cache, s->place->image,
+		&st->server, e) != 0 ||
+	    identity_new(&st->identity, st->disk, st->server.whole_chunks, e) != 0 ||
+	    open_sock(s, e) != 0 ||
+	    sock_new_auth(&s->unicast.auth, st->sock, true, net_options_key(&s->opts->net), e) !=
+		0)
+		return -1;
+	sock_authenticate(st->sock, s->unicast.auth, AUTH_FIRST);
+	memcpy(st->server.ext.identity, identity_bytes(st->identity),
+	    WIREXT_IDENTITY_BYTES);
+	name_place(s);
+	return 0;
+}
+
+int
+session_open(struct session *s, const struct opts *o, const struct place *p,
+    unsigned number, const struct server_config *c)
+{
+	memset(s, 0, sizeof *s);
+	s->opts = o;
+	s->place = p;
+	s->number = number;
+	tally_init(&s->tally);
+	s->unicast.clients_max = (unsigned)o->unicast_max;
+	s->unicast.idle_us = c->idle_us;
+	s->unicast.stream = (struct stream){ .name = p->image,
+		.server = *c,
+		.keepalive_us = o->net.keepalive_s * 1000000,
+		.tally = &s->tally,
+		.allow = &o->allow,
+		.until_clients = (uint32_t)o->until_clients,
+		.stop = &s->stop };
+	s->state = SESSION_OPEN;
+	if (open_all(s, &s->err) == 0)
+		return 0;
+	s->state = SESSION_FAILED;
+	return -1;
+}
+
+/* Blocks in a packet that the interface sends whole. */
+static uint32_t
+pack_blocks(const struct netif *n, bool authenticated)
+{
+	const uint32_t around = UDP_IP_BYTES + WIREXT_PACK_HEADER_BYTES +
+	                        (authenticated ? AUTH_HEADER_BYTES : 0);
+	uint32_t mtu = netif_mtu(n);
+	uint32_t blocks = mtu > around ? (mtu - around) / WIRE_BLOCK_BYTES : 0;
+
+	return blocks < WIREXT_PACK_BLOCKS ? blocks : WIREXT_PACK_BLOCKS;
+}
+
+/* What our own clients can do more; without it they do as the old ones. */
+void
+session_open_second(struct session *s)
+{
+	struct stream *st = &s->unicast.stream;
+	struct server_config *c = &st->server;
+	struct sock_config nc = s->unicast.net;
+	struct err e;
+
+	if (s->state != SESSION_OPEN || s->opts->base || s->opts->net.unicast ||
+	    !c->whole_chunks)
+		return;
+	uint16_t port = sock_port(st->sock);
+	/* The same one after a restart, if it can be had. */
+	nc.port_lo = (uint16_t)(port < PORT_MAX - SECOND_PORTS ? port + 1 : 1024);
+	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
+	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=
+		sizeof c->ext.session ||
+	    sock_open(&st->second, &nc, &e) != 0) {
+		st->second = NULL;
+		log_warn(
+		    "only the base protocol: no second port file=%s", s->place->image);
+		return;
+	}
+	c->ext.session |= 1;
+	c->ext.on = true;
+	c->ext.parity = parity_available();
+	c->ext.port = sock_port(st->second);
+	c->ext.pack_blocks = pack_blocks(sock_netif(st->sock), auth_is_on(s->unicast.auth));
+	sock_authenticate(st->second, s->unicast.auth, AUTH_SECOND);
+}
+
+static void *
+session_main(void *arg)
+{
+	struct session *s = arg;
+
+	s->rc = s->opts->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
+	                             : stream_run(&s->unicast.stream, &s->thread_err);
+	mailbox_put(s->ended, s->number);
+	return NULL;
+}
+
+int
+session_start(struct session *s, struct budget *b, struct mailbox *ended)
+{
+	s->unicast.stream.budget = b;
+	s->ended = ended;
+	s->started_us = clock_us();
+	errno = pthread_create(&s->thread, NULL, session_main, s);
+	if (errno != 0) {
+		s->state = SESSION_FAILED;
+		return err_os(&s->err, "cannot start a thread");
+	}
+	s->state = SESSION_SERVING;
+	return 0;
+}
+
+void
+session_join(struct session *s)
+{
+	pthread_join(s->thread, NULL);
+	s->ended_us = clock_us();
+	s->state = s->rc == 0 ? SESSION_ENDED : SESSION_FAILED;
+	if (s->rc != 0)
+		s->err = s->thread_err;
+	/* Its address is free for others from now on. */
+	sock_close(s->unicast.stream.second);
+	sock_close(s->unicast.stream.sock);
+	s->unicast.stream.sock = s->unicast.stream.second = NULL;
+}
+
+void
+session_close(struct session *s)
+{
+	struct err ignored; /* it was only read */
+
+	sock_close(s->unicast.stream.second);
+	sock_close(s->unicast.stream.sock);
+	auth_free(s->unicast.auth);
+	identity_free(s->unicast.stream.identity);
+	if (s->unicast.stream.disk != NULL)
+		disk_close(s->unicast.stream.disk, &ignored);
+	clients_free(s->clients);
+	tally_fini(&s->tally);
+}
+
+double
+session_seconds(const struct session *s)
+{
+	if (s->started_us == 0)
+		return 0;
+	uint64_t end = s->ended_us != 0 ? s->ended_us : clock_us();
+	return (double)(end - s->started_us) / 1e6;
+}

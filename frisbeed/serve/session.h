@@ -1,0 +1,46 @@
+/* session.h: one image at one place, in a thread of its own. */
+#ifndef FRISBEED_SERVE_SESSION_H
+#define FRISBEED_SERVE_SESSION_H
+
+#include "common/base/mailbox.h"
+#include "common/store/cache.h"
+#include "frisbeed/options.h"
+#include "frisbeed/serve/place.h"
+#include "frisbeed/serve/unicast.h"
+
+enum { SESSION_CLIENT_ROWS = 4096 };
+
+enum session_state { SESSION_FAILED, SESSION_OPEN, SESSION_SERVING, SESSION_ENDED };
+
+struct session {
+	const struct opts *opts;
+	const struct place *place;
+	unsigned number;
+	enum session_state state;
+	char where[32];         /* "ADDR:PORT", empty when it was never open */
+	struct err err;         /* FAILED: why */
+	struct unicast unicast; /* its .stream is the session's */
+	struct clients *clients;
+	struct store_cache cache; /* with --store */
+	struct tally_box tally;
+	uint64_t started_us, ended_us;
+	atomic_bool stop;
+	pthread_t thread;
+	int rc;
+	struct err thread_err;
+	struct mailbox *ended; /* told its number */
+};
+
+/* Its image and its socket.  A failure is kept in it: then -1. */
+int session_open(struct session *, const struct opts *, const struct place *,
+    unsigned number, const struct server_config *);
+/* The second port, when it can be had; after all first ones are open. */
+void session_open_second(struct session *);
+/* In a thread; its number goes into the mailbox when it has ended. */
+int session_start(struct session *, struct budget *, struct mailbox *ended);
+/* After that: takes over how it ended. */
+void session_join(struct session *);
+void session_close(struct session *);
+double session_seconds(const struct session *);
+
+#endif /* FRISBEED_SERVE_SESSION_H */

@@ -1,0 +1,335 @@
+/* strangers.c: cookies, samples and credit of addresses that have not shown yet that they
+ * receive.  Called by the thread of unicast.c that listens for new clients. */
+#include "frisbeed/serve/strangers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/lru.h"
+#include "common/base/sha256.h"
+#include "common/base/wr.h"
+#include "common/wire/wirext.h"
+
+enum {
+	STRANGERS_MAX = 1024, /* addresses and ports that are remembered */
+	UDP_IP_BYTES = 28,    /* around each packet */
+	JOIN_BYTES_MAX = 64,  /* with what stands behind its body */
+	FREE_BLOCKS = 8,      /* what an address may get at once */
+	TIMES = 3,            /* ... and afterwards, for each byte that came */
+	ALL_BLOCKS_A_SECOND = 512,
+	LOCKED_US = 5000000, /* after a wrong guess */
+	SAMPLE_BLOCKS = 4,   /* two samples are free */
+	/* How unlikely it must be that somebody guessed what came, as a power of two; with
+	 * a file so small that a stream of it does no harm, less. */
+	PROOF_BITS = 32,
+	SMALL_PROOF_BITS = 6,
+	SMALL_BLOCKS = 64,
+};
+
+#define BLOCK_COST ((uint64_t)WIRE_BLOCK_PACKET_BYTES + UDP_IP_BYTES)
+
+struct stranger {
+	uint8_t ip[4];
+	uint16_t port;
+	uint64_t came, went; /* bytes, with their headers */
+	uint64_t locked_us;  /* until then its requests are ignored */
+	double bits; /* of what it named rightly so far */
+	bool sampled;
+	uint32_t chunk;
+	struct blockmap asked, sample;
+	uint8_t join_bytes; /* 0: none came */
+	uint8_t join[JOIN_BYTES_MAX];
+};
+
+struct strangers {
+	struct strangers_config cfg;
+	uint32_t nblocks;
+	uint64_t draws;     /* random numbers that were drawn */
+	uint64_t second_us; /* in which so many blocks went to all of them: */
+	uint32_t in_second;
+	struct lru order;
+	struct stranger at[STRANGERS_MAX];
+};
+
+struct strangers *
+strangers_new(const struct strangers_config *cfg, uint64_t now_us)
+{
+	struct strangers *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	s->cfg = *cfg;
+	s->second_us = now_us;
+	s->nblocks = (uint32_t)((cfg->image_bytes - 1) / WIRE_BLOCK_BYTES + 1);
+	if (lru_init(&s->order, STRANGERS_MAX, cfg->seed) != 0) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+strangers_free(struct strangers *s)
+{
+	if (s == NULL)
+		return;
+	lru_fini(&s->order);
+	free(s);
+}
+
+/* SHA-256 of the secret and 8 bytes.  The inputs of cookies and of draws differ in the last
+ * one. */
+static void
+keyed(const struct strangers *s, const uint8_t what[8], uint8_t out[SHA256_BYTES])
+{
+	uint8_t text[sizeof s->cfg.secret + 8];
+
+	memcpy(text, s->cfg.secret, sizeof s->cfg.secret);
+	memcpy(text + sizeof s->cfg.secret, what, 8);
+	sha256(text, sizeof text, out);
+}
+
+static uint64_t
+cookie_of(const struct strangers *s, const uint8_t ip[4], uint16_t port)
+{
+	uint8_t what[8] = { ip[0], ip[1], ip[2], ip[3], (uint8_t)(port >> 8),
+		(uint8_t)port, 0, 'c' };
+	uint8_t hash[SHA256_BYTES];
+	uint64_t cookie;
+
+	keyed(s, what, hash);
+	memcpy(&cookie, hash, sizeof cookie);
+	return cookie != 0 ? cookie : 1;
+}
+
+/* Below n; who sees some of them cannot tell the others. */
+static uint32_t
+draw(struct strangers *s, uint32_t n)
+{
+	uint8_t what[8] = { 0 }, hash[SHA256_BYTES];
+	uint64_t number = s->draws++;
+	uint32_t drawn;
+
+	for (unsigned i = 0; i < 7; i++)
+		what[i] = (uint8_t)(number >> 8 * i);
+	what[7] = 'd';
+	keyed(s, what, hash);
+	memcpy(&drawn, hash, sizeof drawn);
+	return drawn % n;
+}
+
+static struct blockmap
+draw_sample(struct strangers *s, struct blockmap from, uint32_t k)
+{
+	struct blockmap sample = { { 0 } };
+
+	for (uint32_t n = blockmap_count(&from); k > 0; k--, n--) {
+		uint32_t b = blockmap_next(&from, 0);
+		for (uint32_t skip = draw(s, n); skip > 0; skip--)
+			b = blockmap_next(&from, b + 1);
+		blockmap_set(&sample, b);
+		blockmap_clear(&from, b);
+	}
+	return sample;
+}
+
+static struct stranger *
+stranger_of(struct strangers *s, const uint8_t ip[4], uint16_t port, uint32_t *entry)
+{
+	uint64_t key = (uint64_t)ip[0] << 40 | (uint64_t)ip[1] << 32 |
+	               (uint64_t)ip[2] << 24 | (uint64_t)ip[3] << 16 | port;
+	uint32_t i = lru_first(&s->order, key);
+	bool old;
+
+	while (i != LRU_NONE &&
+	       (s->at[i].port != port || memcmp(s->at[i].ip, ip, 4) != 0))
+		i = lru_next(&s->order, i);
+	if (i == LRU_NONE) {
+		i = lru_add(&s->order, key, &old);
+		s->at[i] = (struct stranger){ .port = port };
+		memcpy(s->at[i].ip, ip, 4);
+	}
+	lru_touch(&s->order, i, false);
+	*entry = i;
+	return &s->at[i];
+}
+
+/* May so many bytes more go there? */
+static bool
+may_send(const struct stranger *g, uint64_t bytes)
+{
+	uint64_t most = TIMES * g->came;
+
+	if (most < FREE_BLOCKS * BLOCK_COST)
+		most = FREE_BLOCKS * BLOCK_COST;
+	return g->went + bytes <= most;
+}
+
+/* How many blocks may go there now, at most k, of what all strangers may get. */
+static uint32_t
+blocks_now(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t k)
+{
+	uint32_t n = 0;
+
+	if (now_us >= s->second_us + 1000000) {
+		s->second_us = now_us;
+		s->in_second = 0;
+	}
+	while (n < k && s->in_second < ALL_BLOCKS_A_SECOND && may_send(g, BLOCK_COST)) {
+		g->went += BLOCK_COST;
+		s->in_second++;
+		n++;
+	}
+	return n;
+}
+
+static enum strangers_verdict
+proved(struct strangers *s, uint32_t entry, struct strangers_answer *a)
+{
+	const struct stranger *g = &s->at[entry];
+
+	memcpy(a->join, g->join, g->join_bytes);
+	a->join_bytes = g->join_bytes;
+	lru_remove(&s->order, entry);
+	return STRANGERS_PROVED;
+}
+
+static void
+put_reply(const struct strangers *s, const struct wire_msg *join, struct strangers_answer *a)
+{
+	struct wire_msg m = { .type = WIRE_REPLY, .subtype = join->subtype };
+
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	if (join->subtype == WIRE_JOIN) {
+		m.u.join.blocks = s->nblocks;
+	} else {
+		m.u.join2.clientid = join->u.join2.clientid;
+		m.u.join2.blocks = s->nblocks;
+		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
+		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
+		m.u.join2.image_bytes = s->cfg.image_bytes;
+	}
+	a->reply_bytes = wire_put(&m, a->reply, sizeof a->reply);
+}
+
+static enum strangers_verdict
+hear_join(struct strangers *s, uint32_t entry, const struct wire_msg *m, const void *pkt,
+    size_t len, struct strangers_answer *a)
+{
+	struct stranger *g = &s->at[entry];
+	uint64_t cookie, right = cookie_of(s, g->ip, g->port);
+	bool has_cookie = wirext_get_cookie(pkt, len, &cookie);
+
+	if (len > sizeof g->join)
+		return STRANGERS_IGNORE;
+	memcpy(g->join, pkt, len);
+	g->join_bytes = (uint8_t)len;
+	if (has_cookie && cookie == right)
+		return proved(s, entry, a);
+	put_reply(s, m, a);
+	if (has_cookie)
+		a->reply_bytes = wirext_put_cookie(
+		    a->reply, a->reply_bytes, sizeof a->reply, right);
+	if (a->reply_bytes == 0 || !may_send(g, a->reply_bytes + UDP_IP_BYTES))
+		return STRANGERS_IGNORE;
+	g->went += a->reply_bytes + UDP_IP_BYTES;
+	return STRANGERS_REPLY;
+}
+
+/* The first request, or one for another chunk: a part of it, never all. */
+static enum strangers_verdict
+begin_sample(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t chunk,
+    const struct blockmap *asked, struct strangers_answer *a)
+{
+	uint32_t n = blockmap_count(asked);
+	uint32_t k = blocks_now(
+	    s, now_us, g, n < 2 * SAMPLE_BLOCKS ? (n + 1) / 2 : SAMPLE_BLOCKS);
+
+	if (k == 0)
+		return STRANGERS_IGNORE;
+	g->sampled = true;
+	g->chunk = a->chunk = chunk;
+	g->asked = *asked;
+	g->sample = a->blocks = draw_sample(s, *asked, k);
+	return STRANGERS_SAMPLE;
+}
+
+/* The improbability, in bits, that who knows nothing names r blocks of n, all of them among
+ * the k of the sample. */
+static double
+guess_bits(uint32_t n, uint32_t k, uint32_t r)
+{
+	double bits = 0;
+
+	for (uint32_t i = 0; i < r; i++)
+		bits += log2((double)(n - i) / (k - i));
+	return bits;
+}
+
+/* It asks for a chunk of which it got a sample: does it know what came? */
+static enum strangers_verdict
+hear_again(struct strangers *s, uint64_t now_us, uint32_t entry, const struct blockmap *lacks,
+    struct strangers_answer *a)
+{
+	struct stranger *g = &s->at[entry];
+	struct blockmap has = blockmap_minus(g->asked, lacks);
+	struct blockmap wrong = blockmap_minus(has, &g->sample);
+	uint32_t n = blockmap_count(&g->asked), k = blockmap_count(&g->sample),
+		 r = blockmap_count(&has);
+
+	if (blockmap_count(&wrong) > 0) {
+		g->sampled = false;
+		g->bits = 0;
+		g->locked_us = now_us + LOCKED_US;
+		return STRANGERS_IGNORE;
+	}
+	g->bits += guess_bits(n, k, r);
+	if (g->bits >= (s->nblocks <= SMALL_BLOCKS ? SMALL_PROOF_BITS : PROOF_BITS))
+		return proved(s, entry, a);
+	/* The chunk has few blocks, or few of the sample arrived. */
+	return begin_sample(s, now_us, g, g->chunk, lacks, a);
+}
+
+static enum strangers_verdict
+hear_request(struct strangers *s, uint64_t now_us, uint32_t entry, uint32_t chunk,
+    const struct blockmap *asked, struct strangers_answer *a)
+{
+	struct stranger *g = &s->at[entry];
+	uint32_t rest = s->nblocks - chunk * WIRE_CHUNK_BLOCKS;
+	struct blockmap there =
+	    blockmap_range(0, rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS);
+
+	there = blockmap_and(there, asked);
+	if (blockmap_count(&there) == 0 || now_us < g->locked_us)
+		return STRANGERS_IGNORE;
+	if (g->sampled && g->chunk == chunk)
+		return hear_again(s, now_us, entry, &there, a);
+	return begin_sample(s, now_us, g, chunk, &there, a);
+}
+
+enum strangers_verdict
+strangers_hear(struct strangers *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4], uint16_t port, struct strangers_answer *a)
+{
+	struct blockmap asked;
+	struct wire_msg m;
+	uint32_t entry, chunk;
+	struct err e;
+
+	if (len > WIRE_PACKET_MAX || wire_get(&m, pkt, len, &e) != 0 ||
+	    !wire_source_is(&m, from) || m.type != WIRE_REQUEST)
+		return STRANGERS_IGNORE;
+	bool joins = m.subtype == WIRE_JOIN || m.subtype == WIRE_JOIN2;
+	if (!joins && m.subtype != WIRE_REQ && m.subtype != WIRE_PREQ)
+		return STRANGERS_IGNORE;
+	stranger_of(s, from, port, &entry)->came += len + UDP_IP_BYTES;
+	if (joins)
+		return hear_join(s, entry, &m, pkt, len, a);
+	chunk = m.subtype == WIRE_REQ ? m.u.req.chunk : m.u.preq.chunk;
+	if (chunk > (s->nblocks - 1) / WIRE_CHUNK_BLOCKS)
+		return STRANGERS_IGNORE;
+	asked = m.subtype == WIRE_REQ ? blockmap_range(m.u.req.first, m.u.req.count)
+	                              : blockmap_get(m.u.preq.map);
+	return hear_request(s, now_us, entry, chunk, &asked, a);
+}

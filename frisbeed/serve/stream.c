@@ -1,0 +1,291 @@
+#include "frisbeed/serve/stream.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/cli/progress.h"
+#include "frisbeed/serve/loop.h"
+
+enum {
+	TICK_US = 50000,
+	LINES_A_SECOND = 20, /* about clients; more are only counted */
+	LINGER_US = 1000000, /* served alone, after it has left */
+	ASIDE_EVERY_US = 1000000,
+};
+
+/* While it runs. */
+struct running {
+	const struct stream *s;
+	struct tally last;
+	int member; /* of the budget; -1: none */
+	uint64_t share;
+	uint64_t lines_us;
+	unsigned lines, left_out;
+	uint64_t left_us;   /* 0: it has not */
+	uint64_t enough_us; /* when --until came true; 0: not yet */
+	uint64_t aside_us;  /* when the table of clients was told who is set aside */
+};
+
+/* May one more line be written?  Strangers must not fill the log. */
+static bool
+may_log(struct running *r)
+{
+	uint64_t now = clock_us();
+
+	if (now - r->lines_us >= 1000000) {
+		if (r->left_out > 0)
+			log_warn("lines about clients left out file=%s lines=%u",
+			    r->s->name, r->left_out);
+		r->lines_us = now;
+		r->lines = r->left_out = 0;
+	}
+	if (r->lines < LINES_A_SECOND) {
+		r->lines++;
+		return true;
+	}
+	r->left_out++;
+	return false;
+}
+
+static void
+on_joined(void *arg, const uint8_t ip[4], uint32_t id)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	if (may_log(r))
+		log_info("client joined addr=%s id=%u file=%s", netif_text(ip, text),
+		    id, r->s->name);
+}
+
+static void
+on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed,
+    const struct wire_stats *s)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	r->left_us = clock_us();
+	if (!may_log(r))
+		return;
+	netif_text(ip, text);
+	if (s == NULL)
+		log_info("client left addr=%s id=%u seconds=%d file=%s", text, id,
+		    elapsed, r->s->name);
+	else
+		log_info("client left addr=%s id=%u seconds=%d written=%" PRIu64
+			 " requests=%u duplicates=%u dropped=%u stalls=%u file=%s",
+		    text, id, elapsed, s->bytes_written, s->requests,
+		    s->dup_finished + s->dup_in_progress, s->dropped_no_buffer,
+		    s->idle_timeouts, r->s->name);
+}
+
+static void
+on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	clients_gone(r->s->clients, ip);
+	if (may_log(r))
+		log_warn("client gone without a word addr=%s id=%u silent_s=%" PRIu64
+			 " file=%s",
+		    netif_text(ip, text), id, silent_us / 1000000, r->s->name);
+}
+
+static void
+on_complaint(void *arg, const uint8_t ip[4], double gets)
+{
+	struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	if (may_log(r))
+		log_warn("%s complains: it gets %.0f %% of what is sent: slow link? "
+			 "The rate stays as it is"
+			 " file=%s",
+		    netif_text(ip, text), 100 * gets, r->s->name);
+}
+
+static void
+on_bad(void *arg, const uint8_t ip[4], const struct err *e)
+{
+	char text[NETIF_TEXT_MAX];
+
+	if (may_log(arg))
+		log_debug("bad packet addr=%s: %s", netif_text(ip, text), e->text);
+}
+
+static void
+on_other(void *arg, const uint8_t ip[4])
+{
+	const struct running *r = arg;
+	char text[NETIF_TEXT_MAX];
+
+	log_warn("another frisbeed at %s serves this group and port file=%s",
+	    netif_text(ip, text), r->s->name);
+}
+
+static void
+on_heard(void *arg, uint64_t now_us, const void *pkt, size_t len, const uint8_t from[4])
+{
+	struct running *r = arg;
+
+	clients_heard(r->s->clients, now_us, pkt, len, from, r->s->client_port,
+	    tally_packets(&r->last));
+}
+
+static void
+give_tally(struct running *r, const struct server *server, uint64_t stalls)
+{
+	struct tally now = {
+		.server = *server_stats(server), .stalls = stalls, .limit = r->share
+	};
+
+	tally_add(r->s->tally, &now, &r->last);
+	r->last = now;
+}
+
+static void
+take_share(struct running *r, struct server *server, uint64_t now_us)
+{
+	const struct server_stats *st = server_stats(server);
+	uint64_t bits = (st->blocks_sent + st->parity_sent) * WIRE_BLOCK_COST_BITS;
+
+	if (r->member < 0)
+		return;
+	uint64_t share = budget_share(r->s->budget, r->member, now_us, bits);
+	if (share != r->share) {
+		server_set_rate(server, share);
+		server_trust_rate(server, budget_carried(r->s->budget, r->member));
+	}
+	r->share = share;
+}
+
+static bool
+is_aside(void *arg, const uint8_t ip[4], double *gets)
+{
+	return server_is_aside(arg, ip, gets);
+}
+
+/* Now and then, so that statistics and the table on the terminal show it. */
+static void
+give_aside(struct running *r, struct server *server, uint64_t now_us)
+{
+	if (now_us - r->aside_us < ASIDE_EVERY_US)
+		return;
+	r->aside_us = now_us;
+	clients_aside(r->s->clients, is_aside, server);
+}
+
+bool
+stream_has_enough(const struct stream *s)
+{
+	uint32_t known, done = 0;
+
+	if (s->until_clients != 0)
+		clients_count(s->clients, &known, &done);
+	return s->until_clients != 0 && done >= s->until_clients;
+}
+
+static bool
+on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
+{
+	struct running *r = arg;
+	const struct stream *s = r->s;
+
+	take_share(r, server, now_us);
+	give_tally(r, server, stalls);
+	if (s->client_port == 0)
+		give_aside(r, server, now_us);
+	else
+		clients_progress(s->clients, sock_dest(s->sock), s->client_port,
+		    r->last.server.blocks_sent - r->last.server.blocks_resent,
+		    (s->server.image_bytes + WIRE_BLOCK_BYTES - 1) / WIRE_BLOCK_BYTES);
+	bool over = s->client_port != 0 &&
+	            ((r->left_us != 0 && now_us > r->left_us + LINGER_US) ||
+			sock_was_refused(s->sock));
+	/* Who has just left may say it once more. */
+	if (s->client_port == 0 && stream_has_enough(s) && r->enough_us == 0)
+		r->enough_us = now_us;
+	over |= r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
+	return over || atomic_load(s->stop);
+}
+
+static void
+say_where(const struct stream *s, const struct server *server)
+{
+	char text[NETIF_TEXT_MAX];
+
+	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s burst=%u "
+		 "gap_us=%" PRIu64,
+	    s->name, server_chunks(server), netif_text(sock_dest(s->sock), text),
+	    sock_port(s->sock), sock_netif(s->sock)->name, s->server.burst,
+	    s->server.gap_us);
+}
+
+/* Around the loop: in the budget, in the statistics. */
+static int
+run(struct running *r, struct server *server, struct err *e)
+{
+	const struct stream *s = r->s;
+	struct loop_config lc = { .ahead = s->server.ahead,
+		.run_blocks = s->server.run_blocks,
+		.keepalive_us = s->keepalive_us,
+		.second = s->second,
+		.session = s->server.ext.session,
+		.allow = s->allow,
+		.identity = s->identity,
+		.heard = on_heard,
+		.tick = on_tick,
+		.arg = r,
+		.tick_us = TICK_US };
+	uint64_t now = clock_us();
+
+	if (s->budget != NULL)
+		r->member = budget_enter(s->budget, now);
+	take_share(r, server, now);
+	for (unsigned i = 0; i < 2; i++)
+		if (s->first[i].len > 0)
+			server_input(server, now, s->first[i].bytes, s->first[i].len,
+			    s->first_from);
+	int rc = serve_run(server, s->sock, s->disk, &lc, e);
+	r->share = 0;
+	give_tally(r, server, r->last.stalls);
+	if (r->member >= 0)
+		budget_leave(s->budget, r->member);
+	return rc;
+}
+
+int
+stream_run(const struct stream *s, struct err *e)
+{
+	struct running r = { .s = s, .member = -1 };
+	struct server_log log = { .joined = on_joined,
+		.left = on_left,
+		.gone = on_gone,
+		.complains = on_complaint,
+		.bad = on_bad,
+		.other = on_other,
+		.arg = &r };
+	struct server_config c = s->server;
+
+	memcpy(c.srcip, sock_netif(s->sock)->addr, 4);
+	struct server *server = server_new(&c, clock_us());
+	if (server == NULL)
+		return err_nomem(e, "the server");
+	server_set_log(server, &log);
+	if (s->client_port == 0)
+		clients_image(s->clients, server_chunks(server));
+	say_where(s, server);
+	int rc = run(&r, server, e);
+	if (s->served != NULL)
+		*s->served = server_stats(server)->blocks_sent > 0;
+	/* Who is gone with its engine is no client any more. */
+	struct tally none = r.last;
+	none.server.clients = 0;
+	none.server.unasked = 0;
+	tally_add(s->tally, &none, &r.last);
+	server_free(server);
+	return rc;
+}

@@ -1,0 +1,100 @@
+#include "frisbeed/serve/tally.h"
+
+#include <string.h>
+
+void
+tally_init(struct tally_box *b)
+{
+	memset(b, 0, sizeof *b);
+	pthread_mutex_init(&b->lock, NULL);
+}
+
+void
+tally_fini(struct tally_box *b)
+{
+	pthread_mutex_destroy(&b->lock);
+}
+
+/* Differences wrap, and so do the sums: what goes down comes out right. */
+static void
+add_server(
+    struct server_stats *a, const struct server_stats *b, const struct server_stats *c)
+{
+	a->joins += b->joins - c->joins;
+	a->leaves += b->leaves - c->leaves;
+	a->requests += b->requests - c->requests;
+	a->prequests += b->prequests - c->prequests;
+	a->bad_packets += b->bad_packets - c->bad_packets;
+	a->blocks_asked += b->blocks_asked - c->blocks_asked;
+	a->blocks_merged += b->blocks_merged - c->blocks_merged;
+	a->blocks_sent += b->blocks_sent - c->blocks_sent;
+	a->bytes_sent += b->bytes_sent - c->bytes_sent;
+	a->blocks_resent += b->blocks_resent - c->blocks_resent;
+	a->lost_blocks += b->lost_blocks - c->lost_blocks;
+	a->clients += b->clients - c->clients;
+	a->wants += b->wants - c->wants;
+	a->reports += b->reports - c->reports;
+	a->gos += b->gos - c->gos;
+	a->parity_sent += b->parity_sent - c->parity_sent;
+	a->packs_sent += b->packs_sent - c->packs_sent;
+	a->blocks_left_out += b->blocks_left_out - c->blocks_left_out;
+	a->fits += b->fits - c->fits;
+	a->unasked += b->unasked - c->unasked;
+	a->loads += b->loads - c->loads;
+	a->slowed += b->slowed - c->slowed;
+	/* Those of one engine may have come and gone between two of its calls. */
+	if (a->clients_max < b->clients_max)
+		a->clients_max = b->clients_max;
+	if (a->clients_max < a->clients)
+		a->clients_max = a->clients;
+}
+
+static void
+add(struct tally *sum, const struct tally *now, const struct tally *before)
+{
+	add_server(&sum->server, &now->server, &before->server);
+	sum->stalls += now->stalls - before->stalls;
+	sum->limit += now->limit - before->limit;
+	sum->rate += now->rate - before->rate;
+}
+
+void
+tally_add(struct tally_box *b, const struct tally *now, const struct tally *before)
+{
+	pthread_mutex_lock(&b->lock);
+	add(&b->sum, now, before);
+	pthread_mutex_unlock(&b->lock);
+}
+
+struct tally
+tally_get(struct tally_box *b)
+{
+	pthread_mutex_lock(&b->lock);
+	struct tally t = b->sum;
+	pthread_mutex_unlock(&b->lock);
+	return t;
+}
+
+struct tally
+tally_sample(struct tally_box *b, uint64_t now_us)
+{
+	pthread_mutex_lock(&b->lock);
+	uint64_t packets = tally_packets(&b->sum);
+	if (b->rate_us != 0 && now_us > b->rate_us)
+		b->sum.rate = (uint64_t)((double)(packets - b->rate_blocks) *
+					 WIRE_BLOCK_COST_BITS * 1e6 /
+					 (double)(now_us - b->rate_us));
+	b->rate_us = now_us;
+	b->rate_blocks = packets;
+	struct tally t = b->sum;
+	pthread_mutex_unlock(&b->lock);
+	return t;
+}
+
+void
+tally_sum(struct tally *sum, const struct tally *t)
+{
+	static const struct tally none;
+
+	add(sum, t, &none);
+}

@@ -1,0 +1,229 @@
+#include "frisbeed/server/server_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With -T < 0, clients that died without a word must not keep us for ever. */
+static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
+
+static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
+
+uint32_t
+server_chunk_blocks(const struct server *s, uint32_t chunk)
+{
+	uint32_t rest = s->nblocks - chunk * WIRE_CHUNK_BLOCKS;
+
+	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+}
+
+struct server *
+server_new(const struct server_config *cfg, uint64_t now_us)
+{
+	const uint64_t max_bytes = (uint64_t)INT32_MAX * WIRE_BLOCK_BYTES;
+
+	assert(cfg->image_bytes > 0 && cfg->image_bytes <= max_bytes);
+	assert(cfg->run_blocks >= 1 && cfg->run_blocks <= WIRE_CHUNK_BLOCKS);
+	assert(cfg->ahead >= 1 && cfg->ahead <= SERVER_AHEAD_MAX);
+	assert(cfg->burst >= 1 || cfg->gap_us == 0);
+	assert(!cfg->ext.on || (cfg->whole_chunks && cfg->ext.session != 0));
+	struct server *s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return NULL;
+	s->cfg = *cfg;
+	s->ext.idle_told = SERVER_NEVER;
+	s->now_us = now_us;
+	s->begun = cfg->wait_clients == 0;
+	s->begun_ms = (uint32_t)(now_us / 1000);
+	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
+				WIRE_BLOCK_BYTES);
+	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
+	s->items = calloc(s->nchunks, sizeof *s->items);
+	s->sent = calloc(s->nchunks, sizeof *s->sent);
+	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
+	s->given_in = calloc(s->nchunks, sizeof *s->given_in);
+	s->slots = calloc(cfg->ahead, sizeof *s->slots);
+	bool roll_failed = server_roll_init(s) != 0;
+	bool ext_failed = cfg->ext.on &&
+	                  (server_packs_init(s) != 0 ||
+			      carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
+			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
+	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
+	    s->given_in == NULL || s->slots == NULL || roll_failed || ext_failed) {
+		server_free(s);
+		return NULL;
+	}
+	s->ext.changed.many = true;
+	if (!cfg->ext.on)
+		s->ext.packs.next_us = SERVER_NEVER;
+	s->ext.split = s->nchunks;
+	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	pace_init(&s->pace, cfg->burst, cfg->gap_us);
+	if (cfg->dynamic)
+		pace_refine(&s->pace);
+	rate_init(&s->rate, pace_cap(&s->pace));
+	s->asked_us = s->left_us = now_us;
+	return s;
+}
+
+void
+server_free(struct server *s)
+{
+	if (s == NULL)
+		return;
+	for (uint32_t c = 0; c < s->nchunks; c++) {
+		if (s->items != NULL)
+			free(s->items[c]);
+		if (s->sent != NULL && s->sent[c] != &s->sent_all)
+			free(s->sent[c]);
+	}
+	server_packs_fini(s);
+	carousel_fini(&s->ext.carousel);
+	repair_fini(&s->ext.repair);
+	free(s->items);
+	free(s->sent);
+	free(s->sent_ms);
+	free(s->given_in);
+	free(s->slots);
+	server_roll_fini(s);
+	free(s);
+}
+
+uint32_t
+server_chunks(const struct server *s)
+{
+	return s->nchunks;
+}
+
+const struct server_stats *
+server_stats(const struct server *s)
+{
+	return &s->stats;
+}
+
+void
+server_set_log(struct server *s, const struct server_log *log)
+{
+	s->log = *log;
+}
+
+void
+server_set_address(struct server *s, const uint8_t addr[4])
+{
+	memcpy(s->cfg.srcip, addr, 4);
+}
+
+void
+server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
+{
+	s->stats.bad_packets++;
+	if (s->log.bad != NULL)
+		s->log.bad(s->log.arg, from, e);
+}
+
+void
+server_hear_other(struct server *s, const uint8_t from[4])
+{
+	if (!s->other_heard && s->log.other != NULL)
+		s->log.other(s->log.arg, from);
+	s->other_heard = true;
+}
+
+void
+server_image_changed(struct server *s)
+{
+	s->ext.stale = true;
+	s->ext.state_pending = s->ext.used;
+}
+
+void
+server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4])
+{
+	struct wire_msg m;
+	struct err e;
+
+	s->now_us = now_us;
+	if (wirext_is(pkt, len)) {
+		server_ext_input(s, now_us, pkt, len, from);
+		return;
+	}
+	if (wire_get(&m, pkt, len, &e) != 0) {
+		if (e.kind != ERR_UNSUPPORTED)
+			server_bad_packet(s, from, &e);
+		return;
+	}
+	if (!wire_source_is(&m, from)) {
+		err_set(&e, ERR_FORMAT, "packet claims to come from %u.%u.%u.%u",
+		    m.srcip[0], m.srcip[1], m.srcip[2], m.srcip[3]);
+		server_bad_packet(s, from, &e);
+		return;
+	}
+	if (m.type != WIRE_REQUEST || m.subtype == WIRE_BLOCK) {
+		if (memcmp(from, s->cfg.srcip, 4) != 0)
+			server_hear_other(s, from);
+		return;
+	}
+	switch (m.subtype) {
+	case WIRE_JOIN:
+		server_handle_join(s, now_us, &m, pkt, len);
+		break;
+	case WIRE_JOIN2:
+		server_handle_join2(s, now_us, &m);
+		break;
+	case WIRE_LEAVE:
+	case WIRE_LEAVE2:
+		server_client_left(s, now_us, &m);
+		break;
+	case WIRE_REQ:
+		server_handle_request(s, now_us, &m);
+		break;
+	case WIRE_PREQ:
+		server_handle_prequest(s, now_us, &m);
+		break;
+	default:
+		break;
+	}
+}
+
+/* When -T runs out if nothing more happens. */
+static uint64_t
+end_us(const struct server *s)
+{
+	if (s->cfg.idle_us == 0 || !server_is_quiet(s) ||
+	    server_reply_due_us(s) != SERVER_NEVER)
+		return SERVER_NEVER;
+	if (s->cfg.idle_us > 0)
+		return s->asked_us + (uint64_t)s->cfg.idle_us;
+	if (!s->served)
+		return SERVER_NEVER;
+	if (s->stats.clients > 0)
+		return s->asked_us + SILENCE_US;
+	/* Who still asks is a client whose join was lost. */
+	return (s->asked_us > s->left_us ? s->asked_us : s->left_us) + LINGER_US;
+}
+
+uint64_t
+server_deadline(const struct server *s, uint64_t now_us)
+{
+	uint64_t at = s->ext.stale            ? SERVER_NEVER
+	              : server_block_ready(s) ? server_block_due_us(s, now_us)
+	                                      : end_us(s);
+	if (server_reply_due_us(s) < at)
+		at = server_reply_due_us(s);
+	if (s->ext.used && server_state_due_us(s) < at)
+		at = server_state_due_us(s);
+	if (s->ext.used && !s->ext.stale && server_packs_due_us(s) < at)
+		at = server_packs_due_us(s);
+	/* A free buffer is the shell's sign to ask again, not the time. */
+	if (!s->ext.stale && s->slots_used < s->cfg.ahead &&
+	    s->ext.parity_used != PARITY_ALL_USED && server_parity_due_us(s) < at)
+		at = server_parity_due_us(s);
+	return at > now_us ? at : now_us;
+}
+
+bool
+server_done(const struct server *s, uint64_t now_us)
+{
+	return now_us >= end_us(s);
+}

@@ -1,0 +1,242 @@
+#include "frisbeed/server/server_impl.h"
+
+#include <string.h>
+
+static void
+handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	const struct wirext_map *map = &m->u.want.map;
+
+	if (server_client_speaks(s, m->srcip, m->u.want.clientid) == NULL)
+		return;
+	s->stats.wants++;
+	s->asked_us = now_us;
+	for (uint32_t i = 0; i < map->count && map->first + i < s->nchunks; i++)
+		if (wirext_map_test(map, map->first + i))
+			server_want_chunk(s, map->first + i);
+}
+
+bool
+server_is_idle(const struct server *s)
+{
+	return s->head == NULL && s->slots_used == 0 && s->ext.carousel.wanted == 0 &&
+	       s->ext.repair.n + s->ext.repair.nlate == 0;
+}
+
+bool
+server_is_held(const struct server *s)
+{
+	return s->ext.sent + s->ext.pending >= s->ext.limit;
+}
+
+bool
+server_is_quiet(const struct server *s)
+{
+	bool held = server_is_held(s);
+
+	bool nothing = s->ext.carousel.wanted == 0 &&
+	               s->ext.repair.n + s->ext.repair.nlate == 0;
+
+	return s->head == NULL && s->slots_used == 0 && (nothing || held);
+}
+
+/* Nobody reports so much: who lacks more says WANT. */
+static bool
+too_much(const uint8_t lack[WIREXT_GROUPS])
+{
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		if (lack[g] > REPORT_MOST)
+			return true;
+	return false;
+}
+
+/* How many blocks of parity the address may cause with this; more comes late.  Of what it was not sent by us, never more than one
+ * of several. */
+static uint32_t
+may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
+{
+	if (v == NULL)
+		return UINT32_MAX;
+	return voters_may_cause(&s->voters, v, now_us, s->ext.sent, given);
+}
+
+/* Bursts at one client's port are no reason for all chunks to take turns: of several
+ * clients, none is heard twice in a row. */
+static bool
+is_another(struct server *s, const struct server_client *c)
+{
+	bool another = memcmp(s->ext.sets_heard, c->ip, sizeof c->ip) != 0;
+
+	memcpy(s->ext.sets_heard, c->ip, sizeof c->ip);
+	return another || s->voters.ext < VOTERS_FEW;
+}
+
+/* At the end, when the link is free, a block more for each group costs nothing, and saves
+ * those that lose a part of the answer another round. */
+static void
+with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
+{
+	bool chunks_left = s->head != NULL || s->slots_used > 0 ||
+	                   s->ext.carousel.wanted > 0;
+
+	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->ext.clients > 1; g++)
+		lack[g] += lack[g] > 0 && lack[g] < REPORT_MOST;
+}
+
+static void
+hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
+    const struct wirext_nak *k, uint64_t window_us)
+{
+	uint8_t lack[WIREXT_GROUPS];
+	struct voter *v = voters_find(&s->voters, c->ip);
+
+	/* Who has not heard that chunks take turns believes that this one is over. */
+	if ((server_in_sets(s) && s->items[k->chunk] != NULL) || too_much(k->lack))
+		return;
+	bool given = server_has_given(s, k->chunk, c);
+	/* What it has not been sent still comes: it wanted all when it joined. */
+	if (!given && !c->resumes)
+		return;
+	uint32_t most = may_cause(s, now_us, v, given);
+	memcpy(lack, k->lack, sizeof lack);
+	with_spare(s, lack);
+	uint32_t caused = repair_report(
+	    &s->ext.repair, k->chunk, lack, most, now_us, window_us);
+	if (v != NULL)
+		voters_caused(v, caused);
+	/* So much it can take, besides what was said by GO. */
+	s->ext.owed += s->ext.carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused;
+	if (s->ext.owed > OWED_MOST)
+		s->ext.owed = OWED_MOST;
+	/* Who is not believed tells nothing of what the others lose. */
+	if (caused < most && is_another(s, c) &&
+	    server_sets_hear(&s->ext.sets, k->lack) && s->ext.sets.on)
+		repair_even_out(&s->ext.repair);
+}
+
+static void
+handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	const struct server_client *c = server_client_speaks(
+	    s, m->srcip, m->u.nak.clientid);
+	uint64_t window = s->ext.clients < 2  ? 0
+	                  : server_is_idle(s) ? WINDOW_US / 4
+	                                      : WINDOW_US;
+
+	if (c == NULL)
+		return;
+	s->stats.reports++;
+	s->asked_us = now_us;
+	if (!s->cfg.ext.parity)
+		return;
+	struct voter *v = voters_find(&s->voters, m->srcip);
+	if (v == NULL || voters_report(&s->voters, v, now_us, s->ext.repair.budget))
+		repair_count_message(&s->ext.repair);
+	for (uint32_t i = 0; i < m->u.nak.n; i++)
+		if (m->u.nak.at[i].chunk < s->nchunks)
+			hear_report(s, now_us, c, &m->u.nak.at[i], window);
+}
+
+/* Do several complain?  Who does so alone is named. */
+static bool
+is_believed(
+    struct server *s, uint64_t now_us, const struct wirext_msg *m, uint32_t *lost)
+{
+	struct voter *v = voters_find(&s->voters, m->srcip);
+	uint32_t of = m->u.load.of;
+
+	if (v == NULL || of == 0 || !rate_hears(&s->rate, m->u.load.epoch))
+		return false;
+	*lost = m->u.load.lost < of ? m->u.load.lost : of;
+	return voters_complain(&s->voters, v, now_us, m->u.load.queue, lost, &of);
+}
+
+static void
+handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	uint32_t lost = 0;
+
+	if (server_client_speaks(s, m->srcip, m->u.load.clientid) == NULL)
+		return;
+	s->stats.loads++;
+	s->asked_us = now_us;
+	/* One alone, unpaced, asks for less when it loses something. */
+	bool alone = server_unpaced(s) && s->stats.clients < 2;
+	if (!s->cfg.dynamic || alone)
+		return;
+	if (is_believed(s, now_us, m, &lost) &&
+	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch, lost,
+		m->u.load.of, m->u.load.queue))
+		server_follow_rate(s);
+	server_name_complainer(s, m->srcip);
+}
+
+/* Of what was sent, how much has the client that says ROOM not heard yet? */
+static uint64_t
+still_coming(const struct server *s, const struct wirext_msg *m)
+{
+	uint64_t heard;
+
+	if (m->kind != WIREXT_ROOM ||
+	    !server_sent_upto(&s->ext.log, m->u.go.chunk, m->u.go.block, &heard))
+		return 0;
+	heard += m->u.go.since;
+	return heard < s->ext.sent ? s->ext.sent - heard : 0;
+}
+
+static void
+handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	if (server_client_speaks(s, m->srcip, m->u.go.clientid) == NULL)
+		return;
+	s->stats.gos++;
+	s->asked_us = now_us;
+	server_let_go(s, m->u.go.blocks, still_coming(s, m));
+}
+
+static bool
+is_servers(enum wirext_kind kind)
+{
+	return kind == WIREXT_STATE || kind == WIREXT_PARITY || kind == WIREXT_TIME ||
+	       kind == WIREXT_PACK || kind == WIREXT_TRY;
+}
+
+void
+server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4])
+{
+	struct wirext_msg m;
+	struct err e;
+
+	if (!s->cfg.ext.on)
+		return;
+	if (wirext_get(&m, pkt, len, &e) != 0) {
+		if (e.kind != ERR_UNSUPPORTED)
+			server_bad_packet(s, from, &e);
+		return;
+	}
+	if (memcmp(m.srcip, from, 4) != 0 || s->ext.stale)
+		return;
+	if (is_servers(m.kind)) {
+		if (m.session != s->cfg.ext.session)
+			server_hear_other(s, from);
+		return;
+	}
+	s->ext.used = true;
+	s->ext.heard_us = now_us;
+	if (m.session != s->cfg.ext.session) {
+		/* It knows another server, or an earlier run of this one. */
+		s->ext.state_pending = true;
+		return;
+	}
+	if (m.kind == WIREXT_WANT)
+		handle_want(s, now_us, &m);
+	else if (m.kind == WIREXT_NAK)
+		handle_reports(s, now_us, &m);
+	else if (m.kind == WIREXT_LOAD)
+		handle_load(s, now_us, &m);
+	else if (m.kind == WIREXT_FITS)
+		server_packs_hear(s, &m);
+	else if (m.kind == WIREXT_GO || m.kind == WIREXT_ROOM)
+		handle_go(s, now_us, &m);
+}

@@ -1,0 +1,318 @@
+/* server_impl.h: what the files of the server engine share.
+ *
+ * server.c begins, ends and hands out what comes; server_roll.c who is there;
+ * server_voters.c how much a say each has; server_join.c joining and requests;
+ * server_queue.c what is asked for; server_ext.c
+ * the extension's messages; server_packs.c blocks that share a packet; server_read.c
+ * what to read next; server_announce.c what is told to all; server_output.c what to
+ * send next. */
+#ifndef FRISBEED_SERVER_SERVER_IMPL_H
+#define FRISBEED_SERVER_SERVER_IMPL_H
+
+#include "common/base/lru.h"
+#include "common/wire/blockmap.h"
+#include "frisbeed/server/server.h"
+#include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_pace.h"
+#include "frisbeed/server/server_packs.h"
+#include "frisbeed/server/server_rate.h"
+#include "frisbeed/server/server_repair.h"
+#include "frisbeed/server/server_sent.h"
+#include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_voters.h"
+
+enum {
+	LINGER_US = 2000000,    /* -T < 0: after the last client left */
+	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
+	/* What still comes is announced so often; when nothing does, more often, so
+	 * that who lacks something notices; and less when nobody answers any more. */
+	STATE_US = 1000000,
+	STATE_IDLE_US = 100000,
+	/* That chunks take turns, or no more, is told so often: who does not hear it asks
+	 * for what still comes. */
+	SETS_TOLD = 5,
+	SETS_TOLD_US = 25000,
+	IDLE_PATIENCE_US = 10000000,
+	/* Between two replies in the long run; after a rest, for so long without. */
+	JOIN_GAP_US = 5000,
+	JOIN2_GAP_US = 1000,
+	REPLY_REST_US = 1280000,
+	/* Who comes first waits for others: as long as so many blocks take, at most. */
+	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
+	AWAIT_US = 20000,
+	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
+	WINDOW_US = 100000, /* between the first report and its answer */
+	/* A chunk that was asked for in the old way gets so much of it at least. */
+	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
+	/* The most that a client can say it takes. */
+	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
+	HELD_US = 1000000, /* held back for so long, with no word from anybody */
+	LEFT_KEPT = 64,    /* who left lately */
+	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
+	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
+	CHANGED_KEPT = 32,
+	REPORT_MOST = 120, /* blocks of a group */
+};
+
+/* What is being done about one chunk.  A block is in `queued` until it is given
+ * out for reading, then in `coming` until it is sent; never in both. */
+struct item {
+	struct item *next; /* in the FIFO */
+	uint32_t chunk;
+	uint32_t cursor; /* the next run starts here or behind */
+	bool in_fifo;    /* exactly while queued is not empty */
+	uint32_t bulk;   /* blocks of it that are no repair */
+	bool asked;      /* ... because of old requests */
+	struct blockmap queued, coming;
+};
+
+struct slot {
+	struct server_run run;
+	uint32_t at; /* blocks of it that are sent */
+	bool ready;  /* read into memory */
+	bool plain;  /* for the base protocol, which asked for it */
+	bool parity; /* so many of each group: */
+	uint8_t count[WIREXT_GROUPS];
+	uint32_t left; /* of all of them */
+};
+
+struct server_client {
+	uint8_t ip[4];
+	uint32_t id;
+	uint64_t heard_us; /* when it last said something */
+	bool ext;
+	bool no_sets;
+	bool resumes; /* it may have parts of chunks that were not sent by us */
+	/* The turn of joins, and when; of who was not heard to join, the first. */
+	uint32_t joined_in, joined_ms;
+	uint8_t fits;    /* blocks of a packet that reaches it; 0: not known */
+	uint8_t tries;   /* how often it was asked, up to a point */
+	uint64_t try_us; /* asked (again) then */
+};
+
+struct server_left {
+	struct server_client client;
+	uint64_t at_us;
+};
+
+/* Chunks of which a client that joins wants more than the last one did: those that were
+ * sent since.  Many may join. */
+struct changed {
+	bool many; /* any of them all */
+	uint32_t n, chunk[CHANGED_KEPT];
+};
+
+/* The extension: see docs/protocol.md. */
+struct server_ext {
+	bool used;  /* somebody ever offered it */
+	bool asked; /* ... or only asked for the answer */
+	uint32_t clients;
+	bool state_pending, stale;
+	uint64_t idle_told;   /* `sent`, when idleness was announced */
+	bool sets_told;       /* chunks take turns, as announced */
+	uint32_t sets_again;  /* times that this is to be told */
+	uint64_t state_us;    /* the last announcement */
+	uint32_t state_first; /* of the next one's map */
+	uint64_t heard_us;    /* the last of their messages */
+	uint64_t begin_us;    /* no blocks before that */
+	struct carousel carousel;
+	struct changed changed;
+	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
+	 */
+	uint64_t sent, pending, limit;
+	uint32_t carousel_turns; /* chunks, after an old request has had its own */
+	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
+	uint32_t split;
+	struct server_sent log; /* of what went out */
+	/* Blocks of old requests since then: who asks again for what is being sent
+	 * never comes to an end. */
+	uint32_t old_run;
+	struct repair repair;
+	struct server_sets sets;
+	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
+	struct server_packs packs;
+	uint32_t no_sets;     /* clients that could not take them */
+	uint32_t parity_used; /* a bit for each of the buffers */
+	/* Parity blocks that went before others that were wanted, too: who reports
+	 * that everything is lacking, all the time, has half of the rate. */
+	uint32_t parity_ahead;
+	/* Parity blocks that clients can take, since they have reported: on top of the
+	 * limit, and only for parity. */
+	uint32_t owed;
+};
+
+struct server {
+	struct server_config cfg;
+	struct server_log log;
+	struct server_stats stats;
+	uint32_t nblocks, nchunks;
+	bool begun; /* as many clients as cfg.wait_clients were there */
+
+	struct item **items; /* by chunk; NULL: nothing asked */
+	struct item *head, *tail;
+	/* Which blocks went out before, by chunk; NULL: none. */
+	struct blockmap **sent;
+	struct blockmap sent_all; /* shared by chunks that went out whole */
+
+	struct slot *slots; /* ring of cfg.ahead */
+	uint32_t slot_head, slots_used;
+
+	/* One reply answers all who ask meanwhile, and there are few: strangers that
+	 * join all the time shall not fill the network with them. */
+	bool join_pending;
+	uint64_t replied_us; /* until then, at the pace that is allowed */
+	uint32_t join2_pending[JOIN2_PENDING_MAX];
+	unsigned join2_count;
+
+	struct pace pace;
+	struct rate rate;     /* -D */
+	uint64_t stamp_us;    /* the last time signal: then, ... */
+	uint64_t stamp_sent;  /* ... after so many blocks */
+	uint32_t stamp_epoch; /* ... in this epoch */
+
+	bool served;        /* somebody did more than join and leave */
+	bool other_heard;   /* another server */
+	uint64_t asked_us;  /* last request or join */
+	uint64_t left_us;   /* when the last client left */
+	uint64_t joined_us; /* ... came */
+	uint32_t *sent_ms;  /* by chunk: its last block, lastly */
+	/* By chunk: all that those want of it who came in this turn of joins, or before,
+	 * was given out; 0: never. */
+	uint32_t *given_in;
+	uint32_t begun_ms;
+	uint32_t turn; /* a new one begins with who joins after something was sent */
+	/* By address; dear are those that ever asked for something. */
+	struct lru roll;
+	uint64_t heard_us;   /* when any client last said something */
+	uint64_t blocked_us; /* when a block was last sent */
+	uint64_t forget_us;  /* when the silent ones are looked for again */
+	struct server_client *clients;      /* SERVER_CLIENTS_MAX */
+	struct server_left left[LEFT_KEPT]; /* ring */
+	uint32_t nleft;
+
+	struct voters voters; /* addresses of those with the extension */
+
+	uint64_t now_us; /* as the shell said last */
+	struct server_ext ext;
+};
+
+/* server.c */
+uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
+void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
+/* A packet as only servers send them, and not ours. */
+void server_hear_other(struct server *s, const uint8_t from[4]);
+
+/* server_roll.c: clients, for counting and -T < 0.  Their number is bounded: when too
+ * many come, first those give way that never asked for anything. */
+int server_roll_init(struct server *s); /* -1: no memory */
+void server_roll_fini(struct server *s);
+/* NULL: not known. */
+struct server_client *server_client_find(
+    struct server *s, const uint8_t ip[4], uint32_t id);
+void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
+/* It was here before, and may have parts of chunks. */
+void server_client_resumes(struct server *s, const uint8_t ip[4], uint32_t id);
+/* This one has too few buffers for chunks that take turns. */
+void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
+/* A request of the base protocol does not tell the id; of whoever is not known there,
+ * an old client is counted. */
+void server_client_asks(struct server *s, const uint8_t ip[4]);
+/* A message of the extension's.  NULL: it has just left. */
+const struct server_client *server_client_speaks(
+    struct server *s, const uint8_t ip[4], uint32_t id);
+void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
+/* Forget the clients that have been silent for so long that they must be dead. */
+void server_forget_silent(struct server *s, uint64_t now_us);
+
+/* The log is told of an address that complains alone, now and then. */
+void server_name_complainer(struct server *s, const uint8_t ip[4]);
+
+/* server_join.c */
+/* What of a chunk a client that begins to listen now will not get by itself. */
+void server_want_chunk(struct server *s, uint32_t chunk);
+/* Somebody joins now: in which turn? */
+uint32_t server_turn_of_joins(struct server *s);
+/* All that is wanted of it by now is given out. */
+void server_chunk_given(struct server *s, uint32_t chunk);
+/* Has all of it been given out since this client came? */
+bool server_has_given(
+    const struct server *s, uint32_t chunk, const struct server_client *);
+/* It was given out, or a block of it was sent: who joins from now on wants it anew. */
+void server_chunk_changed(struct server *s, uint32_t chunk);
+/* Somebody can take so many blocks, of which so many are on their way. */
+void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
+void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
+    const void *pkt, size_t len);
+void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
+void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
+void server_handle_prequest(
+    struct server *s, uint64_t now_us, const struct wire_msg *m);
+
+/* Does nothing but what clients ask for, and can take, set the pace? */
+static inline bool
+server_unpaced(const struct server *s)
+{
+	return s->cfg.gap_us == 0;
+}
+
+/* Do chunks take turns?  Not when somebody would take that for their end. */
+static inline bool
+server_in_sets(const struct server *s)
+{
+	return s->ext.sets.on && !server_unpaced(s) && s->ext.no_sets == 0 &&
+	       s->ext.clients == s->stats.clients;
+}
+
+static inline bool
+server_same_set(uint32_t a, uint32_t b)
+{
+	return a / WIREXT_SET == b / WIREXT_SET;
+}
+
+/* server_queue.c */
+struct item *server_item_of(struct server *s, uint32_t chunk);
+void server_fifo_append(struct server *s, struct item *it);
+struct item *server_fifo_pop(struct server *s);
+void server_item_unref(struct server *s, struct item *it);
+void server_fifo_prepend(struct server *s, struct item *it);
+/* This one goes before all others. */
+void server_fifo_advance(struct server *s, struct item *it);
+/* The first one waits behind all others, as it is. */
+void server_fifo_rotate(struct server *s);
+void server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4],
+    uint32_t chunk, const struct blockmap *asked);
+/* These blocks of it are given out: the carousel need not send them, too. */
+void server_take_over(struct server *s, uint32_t chunk, const struct blockmap *given);
+
+/* server_ext.c */
+bool server_is_idle(const struct server *s);
+/* Somebody has to say first that it can take more. */
+bool server_is_held(const struct server *s);
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until
+ * someone can take it, and who wanted it may be gone. */
+bool server_is_quiet(const struct server *s);
+void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
+    const uint8_t from[4]);
+
+/* server_read.c */
+/* When parity of a chunk that lacks somewhere may be read. */
+uint64_t server_parity_due_us(const struct server *s);
+struct slot *server_slot_at(const struct server *s, uint32_t n);
+
+/* server_announce.c */
+uint64_t server_state_due_us(const struct server *s);
+bool server_begun(const struct slot *slot);
+void server_put_state(struct server *s, uint64_t now_us, struct server_out *out);
+/* A time signal is due, among the blocks. */
+bool server_stamp_due(const struct server *s, uint64_t now_us);
+void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out);
+
+/* server_output.c */
+void server_follow_rate(struct server *s);
+/* When who joined is answered; SERVER_NEVER: nobody did. */
+uint64_t server_reply_due_us(const struct server *s);
+bool server_block_ready(const struct server *s);
+/* When the next one may go. */
+uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
+
+#endif /* FRISBEED_SERVER_SERVER_IMPL_H */

@@ -1,0 +1,199 @@
+#include "frisbeed/server/server_impl.h"
+
+void
+server_want_chunk(struct server *s, uint32_t chunk)
+{
+	const struct item *it = s->items[chunk];
+	struct blockmap want = blockmap_range(0, server_chunk_blocks(s, chunk));
+
+	if (it != NULL)
+		want = blockmap_minus(want, &it->coming);
+	/* What old requests have queued may wait for long, behind many others. */
+	if (it != NULL && !it->asked)
+		want = blockmap_minus(want, &it->queued);
+	carousel_add(&s->ext.carousel, chunk, &want);
+	/* All of it is on its way. */
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		server_chunk_given(s, chunk);
+}
+
+void
+server_chunk_given(struct server *s, uint32_t chunk)
+{
+	s->given_in[chunk] = s->turn;
+	if (s->ext.used)
+		repair_pass(&s->ext.repair, chunk);
+}
+
+bool
+server_has_given(
+    const struct server *s, uint32_t chunk, const struct server_client *c)
+{
+	bool sent = s->sent[chunk] != NULL &&
+	            (int32_t)(s->sent_ms[chunk] - c->joined_ms) >= 0;
+	bool wanted = carousel_wants(&s->ext.carousel, chunk);
+
+	return s->given_in[chunk] >= c->joined_in || (sent && !wanted);
+}
+
+void
+server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
+{
+	uint64_t limit = s->ext.sent - coming +
+	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
+
+	if (s->ext.limit < limit)
+		s->ext.limit = limit;
+}
+
+void
+server_chunk_changed(struct server *s, uint32_t chunk)
+{
+	struct changed *ch = &s->ext.changed;
+
+	for (uint32_t i = 0; i < ch->n; i++)
+		if (ch->chunk[i] == chunk)
+			return;
+	if (ch->n < CHANGED_KEPT)
+		ch->chunk[ch->n++] = chunk;
+	else
+		ch->many = true;
+}
+
+uint32_t
+server_turn_of_joins(struct server *s)
+{
+	s->turn += s->ext.changed.many || s->ext.changed.n > 0;
+	return s->turn;
+}
+
+static void
+want_all(struct server *s)
+{
+	struct changed *ch = &s->ext.changed;
+
+	for (uint32_t c = 0; ch->many && c < s->nchunks; c++)
+		server_want_chunk(s, c);
+	for (uint32_t i = 0; !ch->many && i < ch->n; i++)
+		server_want_chunk(s, ch->chunk[i]);
+	ch->many = false;
+	ch->n = 0;
+}
+
+/* Many machines that are switched on together come within milliseconds.  Who misses the
+ * beginning of the first chunk has its first whole one a chunk later than the others,
+ * and what it missed at the very end. */
+static void
+await_others(struct server *s, uint64_t now_us)
+{
+	double cap = pace_cap(&s->pace);
+	uint64_t us = cap > 0 ? (uint64_t)(AWAIT_BLOCKS * 1e6 / cap) : 0;
+
+	s->ext.begin_us = now_us + (us < AWAIT_US ? us : AWAIT_US);
+}
+
+static void
+join_ext(struct server *s, uint64_t now_us, uint32_t flags)
+{
+	if (server_is_idle(s))
+		await_others(s, now_us);
+	s->ext.used = true;
+	s->ext.heard_us = now_us;
+	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
+	/* How many they are makes a difference, and what a chunk's end is. */
+	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0 ||
+	                        server_in_sets(s);
+	if (!(flags & WIREXT_AGAIN))
+		want_all(s);
+}
+
+/* This one asks about a file. */
+static void
+answer_join2(struct server *s, uint32_t id)
+{
+	for (unsigned i = 0; i < s->join2_count; i++)
+		if (s->join2_pending[i] == id)
+			return;
+	if (s->join2_count < JOIN2_PENDING_MAX)
+		s->join2_pending[s->join2_count++] = id;
+}
+
+void
+server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
+    const void *pkt, size_t len)
+{
+	uint32_t flags;
+	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
+
+	if (s->ext.stale)
+		return;
+	/* The original client aborts when it is told of part of a chunk, and takes no
+	 * notice of the other kind of answer: that shows ours that this is a file. */
+	if (!s->cfg.whole_chunks) {
+		answer_join2(s, m->u.join.clientid);
+		return;
+	}
+	s->join_pending = true;
+	if (ext && (flags & WIREXT_PROBES)) {
+		s->ext.asked = true;
+		return;
+	}
+	s->asked_us = now_us;
+	bool known = server_client_find(s, m->srcip, m->u.join.clientid) != NULL;
+	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	if (!known && ext && (flags & WIREXT_AGAIN))
+		server_client_resumes(s, m->srcip, m->u.join.clientid);
+	if (ext && (flags & WIREXT_NO_SETS))
+		server_client_no_sets(s, m->srcip, m->u.join.clientid);
+	if (ext)
+		join_ext(s, now_us, flags);
+}
+
+void
+server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	uint32_t id = m->u.join2.clientid;
+
+	if (s->ext.stale)
+		return;
+	s->asked_us = now_us;
+	server_client_joined(s, m->srcip, id, false);
+	answer_join2(s, id);
+}
+
+static bool
+chunk_exists(struct server *s, const uint8_t from[4], uint32_t chunk)
+{
+	struct err e;
+
+	if (chunk < s->nchunks)
+		return true;
+	err_set(&e, ERR_FORMAT, "request for chunk %u of %u", chunk, s->nchunks);
+	server_bad_packet(s, from, &e);
+	return false;
+}
+
+void
+server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	struct blockmap asked;
+
+	if (!chunk_exists(s, m->srcip, m->u.req.chunk))
+		return;
+	s->stats.requests++;
+	server_client_asks(s, m->srcip);
+	asked = blockmap_range(m->u.req.first, m->u.req.count);
+	server_enqueue(s, now_us, m->srcip, m->u.req.chunk, &asked);
+}
+
+void
+server_handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	struct blockmap asked = blockmap_get(m->u.preq.map);
+
+	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
+		return;
+	s->stats.prequests++;
+	server_client_asks(s, m->srcip);
+	server_enqueue(s, now_us, m->srcip, m->u.preq.chunk, &asked);
+}

@@ -1,0 +1,297 @@
+#include "frisbeed/server/server_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+server_follow_rate(struct server *s)
+{
+	pace_set(&s->pace, s->rate.now);
+	if (s->rate.steps > 0)
+		pace_scatter(&s->pace, s->now_us << 32 | s->cfg.ext.session | 1);
+}
+
+void
+server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
+{
+	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS *
+	                      1000; /* of one in 1 ms */
+
+	assert(bits_per_s > 0);
+	if (bits_per_s > UINT32_MAX * cost / 100)
+		bits_per_s = UINT32_MAX * cost / 100;
+	/* The shortest gap in whole milliseconds whose whole number of blocks is
+	 * at most 1 % below the rate, and never above it. */
+	for (uint64_t ms = (cost - 1) / bits_per_s + 1;; ms++) {
+		uint64_t blocks = bits_per_s * ms / cost;
+		if (blocks * cost * 100 >= bits_per_s * ms * 99) {
+			*burst = (uint32_t)blocks;
+			*gap_us = ms * 1000;
+			return;
+		}
+	}
+}
+
+void
+server_set_rate(struct server *s, uint64_t bits_per_s)
+{
+	double per_s = (double)bits_per_s / WIRE_BLOCK_COST_BITS;
+
+	pace_limit(&s->pace, per_s);
+	rate_limit(&s->rate, per_s);
+	if (s->cfg.dynamic && s->rate.begun)
+		server_follow_rate(s);
+}
+
+void
+server_trust_rate(struct server *s, uint64_t bits_per_s)
+{
+	rate_trust(&s->rate, (double)bits_per_s / WIRE_BLOCK_COST_BITS);
+	if (s->cfg.dynamic && s->rate.begun)
+		server_follow_rate(s);
+}
+
+static size_t
+put_answer(const struct server *s, struct server_out *out)
+{
+	struct wirext_answer a = {
+		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
+		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
+		.port = s->cfg.ext.port,
+		.session = s->cfg.ext.session,
+		.clients = s->ext.clients
+	};
+
+	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
+	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
+}
+
+/* Clients that come together are answered at once, a flood of them now and then. */
+static void
+count_reply(struct server *s, uint64_t gap_us)
+{
+	if (s->replied_us < s->now_us)
+		s->replied_us = s->now_us;
+	s->replied_us += gap_us;
+}
+
+uint64_t
+server_reply_due_us(const struct server *s)
+{
+	if (!s->join_pending && s->join2_count == 0)
+		return SERVER_NEVER;
+	return s->replied_us > REPLY_REST_US ? s->replied_us - REPLY_REST_US : 0;
+}
+
+static void
+put_reply(struct server *s, struct server_out *out)
+{
+	struct wire_msg m = { .type = WIRE_REPLY };
+
+	memcpy(m.srcip, s->cfg.srcip, 4);
+	if (s->join_pending) {
+		s->join_pending = false;
+		count_reply(s, JOIN_GAP_US);
+		m.subtype = WIRE_JOIN;
+		m.u.join.blocks = s->nblocks;
+	} else {
+		m.subtype = WIRE_JOIN2;
+		count_reply(s, JOIN2_GAP_US);
+		m.u.join2.clientid = s->join2_pending[0];
+		m.u.join2.blocks = s->nblocks;
+		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
+		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
+		m.u.join2.image_bytes = s->cfg.image_bytes;
+		s->join2_count--;
+		memmove(s->join2_pending, s->join2_pending + 1,
+		    s->join2_count * sizeof s->join2_pending[0]);
+	}
+	out->kind = SERVER_OUT_PACKET;
+	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
+	if (m.subtype == WIRE_JOIN && (s->ext.used || s->ext.asked))
+		out->len = put_answer(s, out);
+	assert(out->len > 0);
+	s->stats.bytes_sent += out->len;
+}
+
+static void
+note_sent(struct server *s, uint32_t chunk, uint32_t block)
+{
+	struct blockmap *sent = s->sent[chunk];
+
+	server_chunk_changed(s, chunk);
+	s->sent_ms[chunk] = (uint32_t)(s->now_us / 1000);
+	s->stats.blocks_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
+	if (sent == NULL)
+		sent = s->sent[chunk] = calloc(1, sizeof *sent);
+	if (sent == NULL)
+		return; /* only the count suffers */
+	if (blockmap_test(sent, block)) {
+		s->stats.blocks_resent++;
+		return;
+	}
+	blockmap_set(sent, block);
+	if (blockmap_count(sent) == server_chunk_blocks(s, chunk)) {
+		free(sent);
+		s->sent[chunk] = &s->sent_all;
+	}
+}
+
+static void
+free_slot(struct server *s)
+{
+	s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
+	s->slots_used--;
+}
+
+/* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
+static void
+put_blocks(struct server *s, struct slot *slot, uint32_t size, struct server_out *out)
+{
+	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+	uint32_t end = slot->run.first + slot->run.count, n = 1;
+	struct item *it = s->items[chunk];
+
+	out->content = server_packs_content(s, chunk);
+	if (size > 0) {
+		end = end < out->content ? end : out->content;
+		n = size < end - block ? size : end - block;
+	}
+	if (slot->at == 0)
+		server_sent_run(
+		    &s->ext.log, chunk, block, slot->run.count, s->ext.sent);
+	n = pace_spend(&s->pace, s->now_us, n);
+	out->kind = size > 0 ? SERVER_OUT_PACK : SERVER_OUT_BLOCK;
+	out->buf = slot->run.buf;
+	out->at = slot->at;
+	out->chunk = chunk;
+	out->block = block;
+	out->count = n;
+	slot->at += n;
+	out->run_ends = slot->at == slot->run.count;
+	for (uint32_t i = 0; i < n; i++) {
+		blockmap_clear(&it->coming, block + i);
+		note_sent(s, chunk, block + i);
+	}
+	server_item_unref(s, it);
+	s->stats.packs_sent += size > 0;
+	s->stats.bytes_sent += WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES;
+	if (out->run_ends)
+		free_slot(s);
+}
+
+/* What is left of the first run is the empty end of a chunk, and everybody knows. */
+static bool
+leave_out_end(struct server *s)
+{
+	struct slot *slot = server_slot_at(s, 0);
+	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+
+	if (!slot->ready || server_packs_size(s, slot) == 0 ||
+	    block < server_packs_content(s, chunk))
+		return false;
+	struct item *it = s->items[chunk];
+	uint32_t n = slot->run.count - slot->at;
+	struct blockmap rest = blockmap_range(block, n);
+	it->coming = blockmap_minus(it->coming, &rest);
+	server_item_unref(s, it);
+	s->ext.pending -= n;
+	s->stats.blocks_left_out += n;
+	free_slot(s);
+	return true;
+}
+
+/* A parity block of the next group that needs one, in turns. */
+static void
+put_parity(struct server *s, struct slot *slot, struct server_out *out)
+{
+	uint32_t g = slot->at;
+
+	pace_spend(&s->pace, s->now_us, 1);
+	while (slot->count[g] == 0)
+		g = (g + 1) % WIREXT_GROUPS;
+	slot->count[g]--;
+	slot->at = (g + 1) % WIREXT_GROUPS;
+	out->kind = SERVER_OUT_PARITY;
+	out->buf = slot->run.buf;
+	out->chunk = slot->run.chunk;
+	out->group = g;
+	out->content = server_packs_content(s, out->chunk);
+	out->index = repair_sent(&s->ext.repair, out->chunk, g);
+	out->run_ends = --slot->left == 0;
+	s->stats.parity_sent++;
+	s->ext.sent++;
+	s->ext.pending--;
+	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
+	if (out->run_ends) {
+		s->ext.parity_used &= ~(1u << (slot->run.buf - s->cfg.ahead));
+		free_slot(s);
+	}
+}
+
+static void
+judge_rate(struct server *s, uint64_t now_us)
+{
+	if (s->cfg.dynamic &&
+	    rate_judge(&s->rate, now_us, s->ext.sent, s->ext.clients == 0))
+		server_follow_rate(s);
+	s->stats.rate = s->rate.now;
+	s->stats.slowed = s->rate.steps;
+}
+
+bool
+server_block_ready(const struct server *s)
+{
+	return s->slots_used > 0 && server_slot_at(s, 0)->ready;
+}
+
+uint64_t
+server_block_due_us(const struct server *s, uint64_t now_us)
+{
+	uint64_t at = pace_deadline_us(&s->pace, now_us);
+
+	if (!s->begun)
+		return SERVER_NEVER;
+	return at > s->ext.begin_us ? at : s->ext.begin_us;
+}
+
+bool
+server_output(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	out->kind = SERVER_OUT_NONE;
+	s->now_us = now_us;
+	server_forget_silent(s, now_us);
+	if (now_us >= server_reply_due_us(s)) {
+		put_reply(s, out);
+		return true;
+	}
+	if (now_us >= server_state_due_us(s)) {
+		server_put_state(s, now_us, out);
+		return true;
+	}
+	if (!s->ext.stale && now_us >= server_packs_due_us(s) &&
+	    server_packs_put_try(s, out))
+		return true;
+	while (s->slots_used > 0 && leave_out_end(s))
+		;
+	if (s->ext.stale || !server_block_ready(s) ||
+	    server_block_due_us(s, now_us) > now_us)
+		return false;
+	if (server_stamp_due(s, now_us)) {
+		server_put_stamp(s, now_us, out);
+		return true;
+	}
+	judge_rate(s, now_us);
+	if (server_block_due_us(s, now_us) > now_us)
+		return false;
+	s->blocked_us = now_us;
+	struct slot *slot = server_slot_at(s, 0);
+	if (slot->parity)
+		put_parity(s, slot, out);
+	else
+		put_blocks(s, slot, server_packs_size(s, slot), out);
+	return true;
+}

@@ -1,0 +1,313 @@
+#include "frisbeed/server/server_rate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/wire/wire.h"
+
+enum {
+	EPOCH_US = 100000,
+	LAG_SMOOTH = 8,
+	LAG_SHORT_US = 75000,
+	AGAIN_US = 500000,   /* requests for the same take longer */
+	OLD_FIRST = 8000,    /* what old clients are used to, blocks a second */
+	FIRST_LEAST = 1000,  /* 9 Mbit/s: any network carries that for a moment */
+	SLOWEST_FLOOR = 100, /* blocks a second */
+};
+static const double
+    /* Of the cap: to begin with, added each epoch, never less than. */
+    FIRST = 0.02,
+    STEP = 0.02, STEP_OLD = 0.003, FLOOR = 1.0 / 64,
+    /* However late complaints come, at least that share of a step. */
+    STEP_LATE = 0.25, LATE_POWER = 1.5,
+    /* While nobody has complained yet, times this each epoch. */
+    CLIMB = 1.5, CLIMB_OLD = 1.1,
+    /* At a complaint; after the climb; when half was lost. */
+    DOWN = 0.8, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
+    /* The rate counts as used from so much of it on. */
+    USED = 0.7,
+    /* Of old clients: a share that matters; helped means less than this of it. */
+    AGAIN_SHARE = 0.04, HELPED = 0.7, LOWER = 0.6, UNUSUAL = 1.2, FORGET = 0.99,
+    /* Without a cap, as if it were 10 Gbit/s. */
+    NO_CAP = 1114000,
+    /* However fast the card, what is behind it may be an old network. */
+    GIGABIT = 111400;
+
+static double
+cap_of(const struct rate *r)
+{
+	return r->cap > 0 ? r->cap : NO_CAP;
+}
+
+static double
+gigabit_at_most(double blocks_per_s)
+{
+	return blocks_per_s < GIGABIT ? blocks_per_s : GIGABIT;
+}
+
+static void
+set_cap(struct rate *r, double cap)
+{
+	r->cap = cap;
+	r->floor = gigabit_at_most(cap_of(r)) * FLOOR;
+	if (r->floor < SLOWEST_FLOOR)
+		r->floor = SLOWEST_FLOOR;
+	if (cap > 0 && r->floor > cap)
+		r->floor = cap;
+}
+
+void
+rate_init(struct rate *r, double cap)
+{
+	memset(r, 0, sizeof *r);
+	set_cap(r, cap);
+	r->climbing = true;
+}
+
+static void
+set(struct rate *r, double to)
+{
+	if (to < r->floor)
+		to = r->floor;
+	r->now = to < cap_of(r) ? to : cap_of(r);
+}
+
+void
+rate_limit(struct rate *r, double cap)
+{
+	set_cap(r, cap);
+	if (r->begun)
+		set(r, r->now > 0 ? r->now : cap);
+}
+
+static void
+begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
+{
+	r->begun = true;
+	r->epoch_us = r->again.judged_us = now_us;
+	r->epoch_sent = r->again.sent = sent;
+	if (r->cap == 0)
+		return; /* nothing to begin with: first somebody has to complain */
+	double first = gigabit_at_most(r->cap) * FIRST, least = old ? OLD_FIRST : FIRST_LEAST;
+	if (first < r->known)
+		first = r->known;
+	set(r, first < least ? least : first);
+}
+
+void
+rate_trust(struct rate *r, double blocks_per_s)
+{
+	r->known = blocks_per_s;
+	if (r->begun && r->climbing && r->now > 0 && r->now < blocks_per_s)
+		set(r, blocks_per_s);
+}
+
+static void
+next_epoch(struct rate *r, uint64_t now_us, uint64_t sent)
+{
+	r->epoch++;
+	r->epoch_us = now_us;
+	r->epoch_sent = sent;
+}
+
+static double
+sent_per_s(uint64_t from_us, uint64_t to_us, uint64_t blocks)
+{
+	return (double)blocks * 1e6 / (double)(to_us - from_us + 1);
+}
+
+static void
+down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
+{
+	double factor = share > MUCH ? DOWN_MUCH : climbed ? DOWN_FIRST : DOWN;
+	double rate = r->now;
+
+	/* Of a rate that was not used, or not set. */
+	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
+	if (rate == 0 && now_us > r->epoch_us)
+		rate = used;
+	r->climbing = false;
+	r->steps++;
+	set(r, rate * factor);
+	next_epoch(r, now_us, sent);
+	r->deaf_till = r->epoch;
+}
+
+/* What is too much goes on until somebody complains: the later that is, the less it
+ * may be. */
+static double
+late_share(const struct rate *r)
+{
+	if (r->lag_us <= LAG_SHORT_US)
+		return 1;
+	double share = pow(LAG_SHORT_US / r->lag_us, LATE_POWER);
+	return share > STEP_LATE ? share : STEP_LATE;
+}
+
+static void
+up(struct rate *r, bool old)
+{
+	/* Old clients say late, or never, that it is too much: however fast the card. */
+	double most = old ? gigabit_at_most(cap_of(r)) : cap_of(r);
+	double step = (old && r->cap > 0 ? STEP_OLD : STEP) * late_share(r);
+
+	if (r->now == 0)
+		return;
+	double to = r->climbing ? r->now * (old ? CLIMB_OLD : CLIMB)
+	                        : r->now + step * sqrt(r->now * most);
+	if (to > most)
+		to = most;
+	if (to > r->now)
+		set(r, to);
+	if (r->now >= most)
+		r->climbing = false;
+}
+
+/* --- losses without a reason that is known --- */
+
+/* Have lower rates not helped?  Then such losses do not come from them. */
+static bool
+has_not_helped(struct rate *r, double share)
+{
+	struct rate_again *a = &r->again;
+
+	if (a->saved == 0 || r->now > a->saved * LOWER)
+		return false;
+	double before = a->before, saved = a->saved;
+	a->saved = 0;
+	if (share < before * HELPED)
+		return false;
+	a->usual = share > before ? share : before;
+	set(r, saved);
+	return true;
+}
+
+/* What each one lost that asked for parts of chunks; of whole chunks, all. */
+static double
+again_share(const struct rate_again *a, double sent)
+{
+	double all = a->lost / (sent + 1);
+
+	if (a->asks > 0)
+		return a->shares / a->asks;
+	return all < 1 ? all : 1;
+}
+
+static void
+forget_again(struct rate_again *a, uint64_t now_us, uint64_t sent)
+{
+	a->judged_us = now_us;
+	a->sent = sent;
+	a->lost = a->shares = a->worst = 0;
+	a->asks = 0;
+	a->much = false;
+}
+
+static bool
+judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
+{
+	struct rate_again *a = &r->again;
+
+	if (now_us - a->judged_us < AGAIN_US)
+		return false;
+	double sent_now = (double)(sent - a->sent);
+	double share = again_share(a, sent_now);
+	/* Of a little in all, the rate is not the reason. */
+	bool much = share > a->usual * UNUSUAL + AGAIN_SHARE &&
+	            (a->lost > sent_now * AGAIN_SHARE || a->worst > AGAIN_SHARE);
+	double used = sent_per_s(a->judged_us, now_us, sent - a->sent);
+	forget_again(a, now_us, sent);
+	a->usual *= FORGET;
+	a->much = much;
+	if (!much) {
+		if (r->now >= a->saved)
+			a->saved = 0;
+		return false;
+	}
+	if (has_not_helped(r, share))
+		return true;
+	if (r->now == 0)
+		set(r, used);
+	if (a->saved == 0) {
+		a->before = share;
+		a->saved = r->now;
+	}
+	down(r, now_us, sent, share, r->climbing);
+	return true;
+}
+
+/* --- --- */
+
+bool
+rate_judge(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
+{
+	if (!r->begun) {
+		begin(r, now_us, sent, old);
+		return r->now > 0;
+	}
+	if (judge_again(r, now_us, sent))
+		return true;
+	if (now_us - r->epoch_us < EPOCH_US)
+		return false;
+	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
+	next_epoch(r, now_us, sent);
+	if (used < r->now * USED || r->again.much)
+		return false;
+	double before = r->now;
+	up(r, old);
+	return r->now != before;
+}
+
+static void
+lost_somehow(struct rate_again *a, double share)
+{
+	a->shares += share;
+	a->asks++;
+}
+
+/* How late do complaints come?  One may be half an epoch off. */
+static void
+note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
+{
+	double lag = ((double)(r->epoch - epoch) - 0.5) * EPOCH_US +
+	             (double)(now_us - r->epoch_us);
+
+	if (r->lag_us == 0)
+		r->lag_us = lag; /* who came last must not be the quickest to rise */
+	r->lag_us += (lag - r->lag_us) / LAG_SMOOTH;
+}
+
+bool
+rate_hears(const struct rate *r, uint32_t epoch)
+{
+	return r->begun && epoch >= r->deaf_till && epoch <= r->epoch;
+}
+
+bool
+rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
+    uint32_t lost, uint32_t of, bool queue)
+{
+	if (!rate_hears(r, epoch) || of == 0)
+		return false;
+	if (!queue) {
+		double share = (double)lost / of;
+		lost_somehow(&r->again, share);
+		if (r->again.worst < share)
+			r->again.worst = share;
+		return false;
+	}
+	note_lag(r, now_us, epoch);
+	/* It is the reason: of what was asked again, too; and lower rates do help. */
+	forget_again(&r->again, now_us, sent);
+	r->again.saved = 0;
+	down(r, now_us, sent, (double)lost / of, r->climbing);
+	return true;
+}
+
+void
+rate_asked_again(struct rate *r, uint32_t fresh, uint32_t lacks)
+{
+	r->again.lost += fresh;
+	if (lacks < WIRE_CHUNK_BLOCKS)
+		lost_somehow(&r->again, (double)lacks / WIRE_CHUNK_BLOCKS);
+}

@@ -1,0 +1,67 @@
+/* server_rate.h: how fast the network can be sent to: up a little while nobody
+ * complains, down by a seventh when somebody does, between a floor and the cap.
+ *
+ * Clients with the extension measure how late the server's time signals come.  One
+ * that lost blocks while packets queued up says so: that is congestion.  Losses
+ * without a queue most likely are not: the rate does not matter to them.  Many of
+ * them count, but only as long as a lower rate makes them fewer.
+ *
+ * Old clients only ask again.  How much of a chunk they lack is taken for their share
+ * of losses, of which we do not know whether there was a queue.
+ * Source of the policy: the study in docs/simulator.md.
+ */
+#ifndef FRISBEED_SERVER_SERVER_RATE_H
+#define FRISBEED_SERVER_SERVER_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	RATE_STAMP_US = 25000, /* a time signal so often */
+};
+
+/* Losses of which nobody knows whether they come from the rate. */
+struct rate_again {
+	uint64_t judged_us, sent;
+	uint32_t asks;
+	bool much;            /* the last time */
+	double lost;          /* blocks asked for again */
+	double shares;        /* sum of what each one lost of a chunk, or of a while */
+	double worst;         /* told by clients with the extension */
+	double before, saved; /* share lost, and rate, before it was lowered; 0: not */
+	double usual;         /* share that is lost at any rate */
+};
+
+struct rate {
+	double cap, floor; /* blocks a second; cap 0: none */
+	double now;        /* 0: as fast as it goes */
+	double known; /* the network has carried so much for others; 0: not known */
+	bool begun, climbing;
+	uint64_t epoch_us, epoch_sent;
+	uint32_t epoch;     /* number of it */
+	uint32_t deaf_till; /* complaints of earlier epochs are known */
+	uint32_t steps;     /* down, so far */
+	double lag_us;      /* how late complaints come, most likely: long queues */
+	struct rate_again again;
+};
+
+void rate_init(struct rate *, double cap);
+/* Another cap (> 0): at once when it is lower, else there is room to climb. */
+void rate_limit(struct rate *, double cap);
+/* The network has carried so much: who begins, or climbs without a complaint so far,
+ * need not look for it. */
+void rate_trust(struct rate *, double blocks_per_s);
+/* Blocks are about to be sent; `sent` so far.  Only old clients are there?  Sets the
+ * rate to begin with, and later judges what has been heard.  True: it has changed. */
+bool rate_judge(struct rate *, uint64_t now_us, uint64_t sent, bool old);
+/* Is what was sent in this epoch still worth a complaint? */
+bool rate_hears(const struct rate *, uint32_t epoch);
+/* A client lost so many of so many blocks that were sent in this epoch, while there was
+ * a queue or not. */
+bool rate_complain(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
+    uint32_t lost, uint32_t of, bool queue);
+/* An old client lacks so many blocks of a chunk, of which so many nobody has asked for
+ * again before it. */
+void rate_asked_again(struct rate *, uint32_t fresh, uint32_t lacks);
+
+#endif /* FRISBEED_SERVER_SERVER_RATE_H */

@@ -1,0 +1,25 @@
+/* server_sets.h: whether chunks are to be sent in turns, a set of them at once.
+ *
+ * What is lost in one long burst is lost by one chunk, and the parity that mends it is
+ * sent for this one client.  When a set of chunks takes turns, the burst is spread over
+ * all of them, and the worst client of each lacks not much more than the mean.
+ * A burst is known by what a report says: all groups lack about the same, while
+ * losses one by one differ from group to group.
+ */
+#ifndef FRISBEED_SERVER_SERVER_SETS_H
+#define FRISBEED_SERVER_SERVER_SETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/wirext.h"
+
+struct server_sets {
+	bool on;
+	double bursts; /* share of the reports lately that tell of them */
+};
+
+/* A report says so of a chunk.  True: it is another answer now. */
+bool server_sets_hear(struct server_sets *, const uint8_t lack[WIREXT_GROUPS]);
+
+#endif /* FRISBEED_SERVER_SERVER_SETS_H */
