@@ -9,7 +9,7 @@
 
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "common/store/remake.h"
+#include "emustore/store/remake.h"
 
 struct work {
 	struct decoder *decoder;

@@ -9,7 +9,7 @@
 #include "bench/cpu.h"
 #include "common/base/json.h"
 #include "common/disk/disk.h"
-#include "common/store/stored.h"
+#include "emustore/store/stored.h"
 
 struct cost {
 	double sum, most;

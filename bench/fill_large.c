@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/stored.h"
+#include "emustore/store/stored.h"
 
 /* The blocks of that image which are full, as they stand in its record. */
 static int

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/image/read/image.h"
-#include "common/store/put.h"
+#include "emustore/store/put.h"
 
 static int
 next(void *arg, void *chunk, struct err *e)

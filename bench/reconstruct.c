@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "common/store/remake.h"
+#include "emustore/store/remake.h"
 
 enum { LEVEL = 4 }; /* zlib's, the original imagezip's default */
 

@@ -6,10 +6,10 @@
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
-#include "common/store/check.h"
-#include "common/store/gc.h"
-#include "common/store/repair.h"
-#include "common/store/s3.h"
+#include "emustore/store/check.h"
+#include "emustore/store/gc.h"
+#include "emustore/store/repair.h"
+#include "emustore/s3/s3.h"
 #include "emustore/emustore.h"
 
 /* The record stays until gc; this one says that it counts no longer. */

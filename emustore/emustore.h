@@ -4,8 +4,8 @@
 
 #include "common/base/json.h"
 #include "common/cli/progress.h"
-#include "common/store/store.h"
-#include "common/store/stored.h"
+#include "emustore/store/store.h"
+#include "emustore/store/stored.h"
 
 struct options {
 	const char *store;

@@ -5,7 +5,7 @@
 
 #include "common/cli/cli.h"
 #include "common/disk/output.h"
-#include "common/store/s3.h"
+#include "emustore/s3/s3.h"
 #include "emustore/emustore.h"
 
 enum { PACK_BYTES_MIN = 4096 };

@@ -14,9 +14,9 @@
 #include "common/disk/output.h"
 #include "common/image/read/image.h"
 #include "common/image/format/kind.h"
-#include "common/store/fetch.h"
-#include "common/store/put.h"
-#include "common/store/s3.h"
+#include "emustore/store/fetch.h"
+#include "emustore/store/put.h"
+#include "emustore/s3/s3.h"
 #include "emustore/emustore.h"
 
 enum { NAME_BYTES = 256 }; /* of a file */

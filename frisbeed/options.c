@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "common/store/cache.h"
+#include "emustore/store/cache.h"
 
 enum {
 	BURST_DEFAULT = 16, /* with the gap: 8000 blocks a second */

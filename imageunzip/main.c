@@ -10,7 +10,7 @@
 #include "common/image/read/chunk.h"
 #include "common/image/read/sectors.h"
 #include "common/image/format/tiling.h"
-#include "common/store/store_disk.h"
+#include "emustore/store/store_disk.h"
 #include "imageunzip/dry.h"
 #include "imageunzip/feed.h"
 #include "imageunzip/only.h"

@@ -2,7 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/image/read/image.h"
-#include "common/store/store_disk.h"
+#include "emustore/store/store_disk.h"
 
 /* Is it an image?  One that looks like it but cannot be read is refused. */
 static int

@@ -3,7 +3,7 @@
 #define FRISBEED_SERVE_SERVED_H
 
 #include "common/disk/disk.h"
-#include "common/store/cache.h"
+#include "emustore/store/cache.h"
 #include "frisbeed/server/server.h"
 
 /* Fills what the engine needs to know of it.  An image that is damaged or cut short is

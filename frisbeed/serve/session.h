@@ -3,7 +3,7 @@
 #define FRISBEED_SERVE_SESSION_H
 
 #include "common/base/mailbox.h"
-#include "common/store/cache.h"
+#include "emustore/store/cache.h"
 #include "frisbeed/options.h"
 #include "frisbeed/serve/place.h"
 #include "frisbeed/serve/unicast.h"

@@ -1,6 +1,6 @@
 /* A pack file walked from one end to the other.  Records and damage must tile it, and a
  * record that the walk gives out can be read by itself. */
-#include "common/store/packs.h"
+#include "emustore/store/packs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Recipes.  The first byte tells whether the rest is an image's record or a block's
  * chunks.  What is accepted keeps its promises and survives being written again. */
-#include "common/store/recipe.h"
+#include "emustore/store/recipe.h"
 
 #include <stdlib.h>
 #include <string.h>

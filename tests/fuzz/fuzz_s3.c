@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/sha256.h"
-#include "common/store/s3_list.h"
-#include "common/store/toc.h"
+#include "emustore/s3/s3_list.h"
+#include "emustore/store/toc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

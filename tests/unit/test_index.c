@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/cli/cli.h"
-#include "common/store/index.h"
+#include "emustore/store/index.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 

@@ -1,6 +1,6 @@
 /* Streams of other programs: levels, piece rules and end of a region is found out
  * and made again to the byte, and what is not theirs is not found. */
-#include "common/store/remake.h"
+#include "emustore/store/remake.h"
 
 #include <stdlib.h>
 #include <string.h>

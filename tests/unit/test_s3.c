@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/s3_list.h"
-#include "common/store/toc.h"
+#include "emustore/s3/s3_list.h"
+#include "emustore/store/toc.h"
 #include "tests/t.h"
 
 static const char page_text[] =

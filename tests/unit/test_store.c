@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
-#include "common/store/recipe.h"
+#include "emustore/store/recipe.h"
 #include "tests/t.h"
 
 static void

@@ -1,0 +1,24 @@
+/* blockfiles.h: blocks of packs as files of a folder of a limited size.  Shared by all
+ * processes of a user; what it holds is not to be believed, and may vanish. */
+#ifndef EMUSTORE_STORE_BLOCKFILES_H
+#define EMUSTORE_STORE_BLOCKFILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct blockfiles;
+
+int blockfiles_new(
+    struct blockfiles **, const char *dir, uint64_t max_bytes, struct err *);
+void blockfiles_free(struct blockfiles *);
+/* n bytes, or false. */
+bool blockfiles_get(
+    struct blockfiles *, const char *id, uint32_t block, void *out, size_t n);
+/* Those that were not used for longest make room.  Failing does no harm. */
+void blockfiles_put(
+    struct blockfiles *, const char *id, uint32_t block, const void *bytes, size_t n);
+
+#endif /* EMUSTORE_STORE_BLOCKFILES_H */

@@ -1,0 +1,20 @@
+/* own.h: the files of a store are files of its own, not links that lead elsewhere. */
+#ifndef EMUSTORE_STORE_OWN_H
+#define EMUSTORE_STORE_OWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/base/err.h"
+
+/* The file `name` of the folder dirfd, opened as openat() does with these flags; title
+ * is what messages call it.  A link is not followed, and what is no regular file is not
+ * taken: ERR_REFUSED.  To write to it as root, where others may write to the folder, it
+ * must belong to root or to the folder's owner: ERR_REFUSED.  ERR_IO with errno. */
+int own_open(int dirfd, const char *name, int flags, mode_t mode, const char *title,
+    struct err *);
+/* The same without opening it; what is not there is right. */
+int own_check(
+    int dirfd, const char *name, bool writing, const char *title, struct err *);
+
+#endif /* EMUSTORE_STORE_OWN_H */

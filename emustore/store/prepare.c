@@ -1,0 +1,405 @@
+#include "emustore/store/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/sha256.h"
+#include "common/image/read/fragments.h"
+#include "emustore/store/made.h"
+
+struct preparer {
+	struct prepare_shared *shared;
+	struct decoder *decoder;
+	struct remaker *remaker;
+	struct made *made;
+	void *encoder;
+	struct remake_how last; /* what made the last stream */
+	uint8_t raw[FRAGMENT_BYTES_MAX], other[FRAGMENT_BYTES_MAX];
+};
+
+/* What raw data is compressed with: as imagezip does it unless told otherwise, so that
+ * its images share these fragments. */
+static const struct codec *const own = &codec_deflate;
+
+struct preparer *
+preparer_new(struct prepare_shared *shared)
+{
+	struct preparer *w = calloc(1, sizeof *w);
+
+	if (w == NULL)
+		return NULL;
+	w->shared = shared;
+	w->decoder = decoder_new();
+	w->remaker = remaker_new();
+	w->made = made_new(shared->packs);
+	w->encoder = own->encoder_new(own->level_default);
+	if (w->decoder != NULL && w->remaker != NULL && w->made != NULL &&
+	    w->encoder != NULL)
+		return w;
+	preparer_free(w);
+	return NULL;
+}
+
+void
+preparer_free(struct preparer *w)
+{
+	if (w == NULL)
+		return;
+	decoder_free(w->decoder);
+	remaker_free(w->remaker);
+	made_free(w->made);
+	if (w->encoder != NULL)
+		own->encoder_free(w->encoder);
+	free(w);
+}
+
+void
+prepared_free(struct prepared *p)
+{
+	free(p->bytes);
+	free(p->pieces);
+	buf_free(&p->spare);
+}
+
+static struct prepared_piece *
+add_piece(struct prepared *p, struct err *e)
+{
+	if (p->npieces == p->cap) {
+		size_t cap = p->cap == 0 ? 64 : 2 * p->cap;
+		struct prepared_piece *pieces = realloc(
+		    p->pieces, cap * sizeof *pieces);
+		if (pieces == NULL) {
+			err_nomem(e, "a recipe");
+			return NULL;
+		}
+		p->pieces = pieces;
+		p->cap = cap;
+	}
+	struct prepared_piece *x = &p->pieces[p->npieces++];
+	memset(x, 0, sizeof *x);
+	return x;
+}
+
+static int
+err_digest(const struct fragments *f, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
+}
+
+/* 1 the store has it, 0, -1. */
+static int
+look_up(struct preparer *w, const void *data, struct index_fragment *f, struct err *e)
+{
+	struct index_fragment found;
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(data, f->bytes, digest);
+	pthread_mutex_lock(&w->shared->lock);
+	int rc = store_find_fragment(w->shared->s, digest, &found, e);
+	pthread_mutex_unlock(&w->shared->lock);
+	if (rc == 1)
+		*f = found;
+	else
+		memcpy(f->head.sha256, digest, sizeof digest);
+	return rc;
+}
+
+/* A fragment that is not zero. */
+static int
+prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments *f,
+    struct prepared_piece *x, struct err *e)
+{
+	const struct ext_fragment *entry = f->entry;
+
+	x->data_at = NDZ_HEADER_BYTES + f->stream_at;
+	x->f.bytes = entry->bytes;
+	int known = look_up(w, p->bytes + x->data_at, &x->f, e);
+	if (known < 0)
+		return -1;
+	/* The same bytes are the same data, so the table must say so. */
+	if (known == 1 &&
+	    (x->f.head.raw_bytes != f->raw_bytes || x->f.bytes != entry->bytes ||
+		memcmp(x->f.head.raw_digest, entry->digest,
+		    sizeof x->f.head.raw_digest) != 0))
+		return err_digest(f, e);
+	if (known == 0 || x->f.pack == 0) {
+		if (fragments_decode(f, p->bytes, w->decoder, w->raw, e) != 0)
+			return -1;
+		memcpy(x->f.head.raw_digest, entry->digest, RAW_DIGEST_BYTES);
+		x->f.head.raw_bytes = (uint32_t)f->raw_bytes;
+		x->f.head.adler = adler_of(w->raw, f->raw_bytes);
+	}
+	x->adler = x->f.head.adler;
+	return 0;
+}
+
+static int
+prepare_zeros(const struct prepared *p, const struct fragments *f,
+    struct prepared_piece *x, struct err *e)
+{
+	const uint8_t *data = p->bytes + NDZ_HEADER_BYTES + f->stream_at;
+
+	if (!p->c.codec->is_zeros(data, f->entry->bytes, f->raw_bytes))
+		return err_set(e, ERR_FORMAT, "fragment %zu is not zero", f->number);
+	x->zero = (struct recipe_piece){
+		.zero = true, .windows = f->entry->windows, .raw_bytes = f->raw_bytes
+	};
+	x->f.bytes = f->entry->bytes;
+	x->adler = adler_zeros(f->raw_bytes);
+	return 0;
+}
+
+static int
+prepare_fragments(struct preparer *w, struct prepared *p, struct err *e)
+{
+	const struct chunk *c = &p->c;
+	uint8_t tail[CODEC_ENDS_BYTES];
+	struct fragments f = fragments_of(c);
+
+	p->kind = PREPARED_FRAGMENTS;
+	p->adler = adler_of(NULL, 0);
+	while (fragments_next(&f)) {
+		if (f.raw_bytes == 0 ||
+		    (!f.entry->zero && f.raw_bytes > FRAGMENT_BYTES_MAX))
+			return err_set(e, ERR_FORMAT,
+			    "fragment %zu is empty or too large", f.number);
+		struct prepared_piece *x = add_piece(p, e);
+		if (x == NULL ||
+		    (f.entry->zero ? prepare_zeros(p, &f, x, e)
+				   : prepare_fragment(w, p, &f, x, e)) != 0)
+			return -1;
+		p->adler = adler_combine(p->adler, x->adler, f.raw_bytes);
+	}
+	c->codec->tail(p->adler, tail);
+	if (memcmp(p->bytes + NDZ_HEADER_BYTES + c->h.size - c->codec->tail_bytes, tail,
+		c->codec->tail_bytes) != 0)
+		return err_set(e, ERR_FORMAT, "the Adler-32 of the stream is wrong");
+	return chunk_check_digest(c, p->bytes, e);
+}
+
+/* Bytes of the chunk behind its header as they are. */
+static int
+prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err *e)
+{
+	struct prepared_piece *x = add_piece(p, e);
+
+	if (x == NULL)
+		return -1;
+	p->stream_bytes = bytes;
+	x->data_at = NDZ_HEADER_BYTES;
+	x->f.bytes = bytes;
+	return look_up(w, p->bytes + x->data_at, &x->f, e) < 0 ? -1 : 0;
+}
+
+static bool
+all_zero(const uint8_t *p, size_t n)
+{
+	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+/* Does the store have this data, compressed by whatever deflate reads?  1, 0, -1.  In a
+ * bucket nobody looks: what was found would have to be fetched to be compared. */
+static int
+find_data(struct preparer *w, const void *raw, size_t n, struct index_fragment *f,
+    struct err *e)
+{
+	struct prepare_shared *s = w->shared;
+	struct index_fragment found;
+	struct place place;
+	struct err ignored;
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(raw, n, digest);
+	memcpy(f->head.raw_digest, digest, RAW_DIGEST_BYTES);
+	f->head.raw_bytes = (uint32_t)n;
+	if (s->s->remote != NULL)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	int rc = index_find_raw(
+	    s->s->index, f->head.raw_digest, f->head.raw_bytes, &found, e);
+	/* The data itself decides: it may be zstd's. */
+	if (rc == 1) {
+		place = (struct place){ .at = found.at, .bytes = found.bytes };
+		bool same = packs_slot(s->packs, found.pack, &place.slot, &ignored) ==
+		                0 &&
+		            made_fragment(w->made, own, found.number, &place, w->other,
+				&ignored) == (int64_t)n &&
+		            memcmp(w->other, raw, n) == 0;
+		rc = same;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (rc == 1)
+		*f = found;
+	return rc;
+}
+
+/* A fragment for a bucket is not read back: do these bytes give the data again, and has
+ * the store said the same of them, if it knows them? */
+static int
+check_window(struct preparer *w, const struct index_fragment *f, const uint8_t *bytes,
+    size_t n, struct err *e)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(w->raw, n, digest);
+	if (made_data(w->made, own, bytes, f->bytes, w->other, n, e) != 0)
+		return -1;
+	if (memcmp(w->other, w->raw, n) == 0 && f->head.raw_bytes == n &&
+	    memcmp(f->head.raw_digest, digest, RAW_DIGEST_BYTES) == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT, "a fragment would not give back its data");
+}
+
+/* A window's data, that nothing in the store has, as a fragment. */
+static int
+compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x,
+    size_t n, struct err *e)
+{
+	x->f.head.adler = adler_of(w->raw, n);
+	x->data_at = p->spare.len;
+	uint8_t *out = buf_room(&p->spare, own->bound(n));
+	if (out == NULL)
+		return err_nomem(e, "a fragment");
+	x->f.bytes = (uint32_t)own->window(
+	    w->encoder, n, w->raw, n, out, own->bound(n));
+	own->end(out, x->f.bytes);
+	p->spare.len = x->data_at + x->f.bytes;
+	out = p->spare.base + x->data_at;
+	if (look_up(w, out, &x->f, e) < 0)
+		return -1;
+	return w->shared->s->remote != NULL ? check_window(w, &x->f, out, n, e) : 0;
+}
+
+/* One window's data. */
+static int
+prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
+{
+	struct prepared_piece *last = p->npieces > 0 ? &p->pieces[p->npieces - 1]
+	                                             : NULL;
+	bool zero = all_zero(w->raw, n);
+
+	if (zero && last != NULL && last->zero.zero) {
+		last->zero.windows++;
+		last->zero.raw_bytes += n;
+		return 0;
+	}
+	struct prepared_piece *x = add_piece(p, e);
+	if (x == NULL)
+		return -1;
+	if (zero) {
+		x->zero = (struct recipe_piece){
+			.zero = true, .windows = 1, .raw_bytes = n
+		};
+		return 0;
+	}
+	int rc = find_data(w, w->raw, n, &x->f, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	return compress_window(w, p, x, n, e);
+}
+
+/* The stream can be made again: its data in windows of the disk, like those of this
+ * suite's own images. */
+static int
+cut_windows(struct preparer *w, struct prepared *p, struct err *e)
+{
+	struct inflater *in = decoder_inflater(w->decoder);
+	struct fragment_windows at = { .h = &p->c.h };
+	const uint8_t *data = NULL;
+	void *more;
+	size_t left = 0, want;
+
+	p->adler = adler_of(NULL, 0);
+	if (inflater_begin(
+		in, p->bytes + NDZ_HEADER_BYTES, p->c.h.size, p->c.raw_bytes, e) != 0)
+		return -1;
+	while ((want = fragment_windows_next(&at, FRAGMENT_WINDOW_BYTES / SECTOR_BYTES) *
+	               SECTOR_BYTES) > 0) {
+		for (size_t have = 0; have < want;) {
+			if (left == 0) {
+				int rc = inflater_more(in, &more, &left, e);
+				if (rc <= 0)
+					return rc < 0 ? -1
+					              : err_set(e, ERR_FORMAT,
+							    "its data ends early");
+				data = more;
+			}
+			size_t n = want - have < left ? want - have : left;
+			memcpy(w->raw + have, data, n);
+			have += n, data += n, left -= n;
+		}
+		p->adler = adler_update(p->adler, w->raw, want);
+		if (prepare_window(w, p, want, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Only where nothing is behind the stream: an equivalent could not have it. */
+static bool
+may_be_made(const struct preparer *w, const struct prepared *p)
+{
+	size_t end = NDZ_HEADER_BYTES + (size_t)p->c.h.size;
+
+	return !w->shared->exact && p->c.codec->id == CODEC_DEFLATE &&
+	       (end == NDZ_CHUNK_BYTES ||
+		   all_zero(p->bytes + end, NDZ_CHUNK_BYTES - end));
+}
+
+/* A chunk without a fragment table. */
+static int
+prepare_stream(struct preparer *w, struct prepared *p, struct err *e)
+{
+	struct inflater *in = decoder_inflater(w->decoder);
+	const uint8_t *stream = p->bytes + NDZ_HEADER_BYTES;
+
+	if (may_be_made(w, p)) {
+		p->how = w->last;
+		int rc = remake_find(w->remaker, in, &p->c.h, stream, &p->how, e);
+		if (rc < 0)
+			return -1;
+		if (rc == 1) {
+			p->kind = PREPARED_MADE;
+			w->last = p->how;
+			return cut_windows(w, p, e);
+		}
+	}
+	p->kind = PREPARED_WHOLE;
+	if (chunk_verify(&p->c, p->bytes, w->decoder, e) != 0)
+		return -1;
+	return prepare_whole(w, p, p->c.h.size, e);
+}
+
+/* Nobody can look into it; its own check is the key's holder's. */
+static int
+prepare_encrypted(struct preparer *w, struct prepared *p, struct err *e)
+{
+	p->kind = PREPARED_ENCRYPTED;
+	p->c.raw_bytes = ndz_header_raw_bytes(&p->c.h);
+	p->c.codec = NULL;
+	return prepare_whole(w, p, NDZ_STREAM_MAX, e);
+}
+
+void
+prepare_chunk(struct preparer *w, struct prepared *p)
+{
+	struct err *e = &p->err;
+
+	p->npieces = p->spare.len = 0;
+	memset(&p->c.ext, 0, sizeof p->c.ext);
+	p->rc = ndz_header_get(&p->c.h, p->bytes, NDZ_CHUNK_BYTES, e);
+	if (p->rc != 0)
+		return;
+	if (p->c.h.encrypted) {
+		p->rc = prepare_encrypted(w, p, e);
+		return;
+	}
+	p->rc = chunk_parse(&p->c, p->bytes, e);
+	if (p->rc != 0)
+		return;
+	p->stream_bytes = p->c.h.size;
+	p->rc = p->c.ext.nfragments > 0 ? prepare_fragments(w, p, e)
+	                                : prepare_stream(w, p, e);
+	if (p->rc != 0)
+		chunk_free(&p->c);
+}

@@ -1,0 +1,276 @@
+#include "emustore/store/put.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/ordered.h"
+#include "common/base/pipeline.h"
+#include "emustore/store/put_impl.h"
+
+enum { SPARE_CHUNKS = 3 }; /* read ahead, and waiting for the writer */
+
+/* The number that the image will have among those of its name. */
+static int
+choose_version(struct put *p, struct err *e)
+{
+	struct index_image old;
+	struct store_name *name = &p->about.name;
+	int rc = index_find_image(p->s->index, name, &old, e);
+
+	if (rc < 0)
+		return -1;
+	if (rc == 1 && name->version != 0)
+		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+		    name->name, name->version);
+	if (name->version == 0 && p->s->remote == NULL)
+		name->version = rc == 1 ? old.about.name.version + 1 : 1;
+	return 0;
+}
+
+static int
+make_rooms(struct put *p, struct err *e)
+{
+	p->jobs = pipeline_jobs(p->cfg.jobs);
+	p->all = calloc(p->jobs + SPARE_CHUNKS, sizeof *p->all);
+	p->n = p->all != NULL ? p->jobs + SPARE_CHUNKS : 0;
+	p->idle = queue_new(p->jobs + SPARE_CHUNKS);
+	p->work = ordered_new(p->jobs + SPARE_CHUNKS);
+	p->pipe = pipeline_new();
+	if (p->all == NULL || p->idle == NULL || p->work == NULL || p->pipe == NULL)
+		return err_nomem(e, "chunks");
+	for (size_t i = 0; i < p->n; i++) {
+		p->all[i].bytes = malloc(NDZ_CHUNK_BYTES);
+		if (p->all[i].bytes == NULL)
+			return err_nomem(e, "chunks");
+		queue_put(p->idle, &p->all[i]);
+	}
+	pipeline_attach_queue(p->pipe, p->idle);
+	pipeline_attach_ordered(p->pipe, p->work);
+	return 0;
+}
+
+int
+put_begin(struct put **out, struct store *s, const struct recipe_image *about,
+    const struct put_config *cfg, struct err *e)
+{
+	struct put *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_nomem(e, "an image");
+	p->s = s;
+	p->cfg = *cfg;
+	p->about = *about;
+	p->sha = EVP_MD_CTX_new();
+	p->rebuilder = rebuilder_new(s->packs);
+	p->again = malloc(NDZ_CHUNK_BYTES);
+	p->shared = (struct prepare_shared){
+		.s = s, .exact = cfg->exact, .packs = store_packs(s)
+	};
+	pthread_mutex_init(&p->shared.lock, NULL);
+	int rc = 0;
+	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
+	    p->shared.packs == NULL ||
+	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1)
+		rc = err_nomem(e, "an image");
+	if (rc == 0)
+		rc = make_rooms(p, e);
+	if (rc == 0)
+		rc = choose_version(p, e);
+	if (rc == 0 && !cfg->exact && s->remote == NULL)
+		rc = index_prepare_raw(s->index, e);
+	if (rc != 0) {
+		put_free(p);
+		return -1;
+	}
+	*out = p;
+	return 0;
+}
+
+void
+put_free(struct put *p)
+{
+	if (p == NULL)
+		return;
+	pipeline_free(p->pipe);
+	ordered_free(p->work);
+	queue_free(p->idle);
+	for (size_t i = 0; i < p->n; i++)
+		prepared_free(&p->all[i]);
+	free(p->all);
+	EVP_MD_CTX_free(p->sha);
+	packs_free(p->shared.packs);
+	pthread_mutex_destroy(&p->shared.lock);
+	rebuilder_free(p->rebuilder);
+	recipe_chunk_free(&p->c);
+	recipe_chunk_free(&p->decoded);
+	free(p->places);
+	free(p->again);
+	buf_free(&p->digests);
+	buf_free(&p->block);
+	buf_free(&p->record);
+	free(p);
+}
+
+static int
+read_stage(void *arg, struct err *e)
+{
+	struct put *p = arg;
+	void *item;
+	int rc = 1;
+
+	while (rc == 1 && queue_get(p->idle, &item) == QUEUE_OK) {
+		struct prepared *x = item;
+		rc = p->cfg.next(p->cfg.arg, x->bytes, e);
+		if (rc != 1)
+			break;
+		x->rc = -1; /* nothing to be freed yet */
+		EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
+		if (ordered_submit(p->work, x) != QUEUE_OK)
+			return 0;
+	}
+	if (rc == 0)
+		ordered_close(p->work);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+worker_stage(void *arg, struct err *e)
+{
+	struct put *p = arg;
+	struct preparer *w = preparer_new(&p->shared);
+	void *item;
+	size_t ticket;
+
+	if (w == NULL)
+		return err_nomem(e, "a thread's memory");
+	while (ordered_begin(p->work, &item, &ticket) == QUEUE_OK) {
+		prepare_chunk(w, item);
+		ordered_done(p->work, ticket);
+	}
+	preparer_free(w);
+	return 0;
+}
+
+static int
+end_block(struct put *p, struct err *e)
+{
+	if (p->block_chunks == 0)
+		return 0;
+	int rc = recipe_put_block(&p->record, p->block_chunks, &p->block, e);
+	p->block.len = 0;
+	p->block_chunks = 0;
+	return rc;
+}
+
+static void
+count_kind(struct put *p, const struct prepared *x)
+{
+	p->stats.made_chunks += x->kind == PREPARED_MADE;
+	p->stats.whole_chunks += x->kind == PREPARED_WHOLE;
+	p->stats.encrypted_chunks += x->kind == PREPARED_ENCRYPTED;
+}
+
+/* The next chunk in order, as far as it got. */
+static int
+put_chunk(struct put *p, struct prepared *x, struct err *e)
+{
+	int rc = x->rc;
+
+	if (rc != 0)
+		*e = x->err;
+	if (rc == 0) {
+		pthread_mutex_lock(&p->shared.lock);
+		rc = put_use_pieces(p, x, e);
+		pthread_mutex_unlock(&p->shared.lock);
+		if (rc == 0)
+			rc = put_describe(p, x, e);
+		count_kind(p, x);
+		chunk_free(&x->c);
+		x->rc = -1;
+	}
+	p->about.chunks++;
+	p->about.data_bytes += rc == 0 ? x->c.raw_bytes : 0;
+	if (rc == 0 && ++p->block_chunks == RECIPE_BLOCK_CHUNKS)
+		rc = end_block(p, e);
+	return rc == 0 ? 0 : err_ctx(e, "chunk %u", p->about.chunks - 1);
+}
+
+static int
+write_chunks(struct put *p, struct err *e)
+{
+	void *item;
+	int rc = 0;
+
+	while (rc == 0 && ordered_take(p->work, &item) == QUEUE_OK) {
+		rc = put_chunk(p, item, e);
+		if (rc == 0)
+			rc = p->cfg.progress(p->cfg.arg, p->about.chunks, e);
+		queue_put(p->idle, item);
+	}
+	return rc;
+}
+
+int
+put_all(struct put *p, struct err *e)
+{
+	void *item;
+
+	/* A thread that cannot be started cancels all; joining tells why. */
+	if (pipeline_start(p->pipe, read_stage, p) == 0)
+		for (size_t i = 0; i < p->jobs; i++)
+			if (pipeline_start(p->pipe, worker_stage, p) != 0)
+				break;
+	if (write_chunks(p, e) != 0)
+		pipeline_fail(p->pipe, e);
+	int rc = pipeline_join(p->pipe, e);
+	while (ordered_drain(p->work, &item)) {
+		struct prepared *x = item;
+		if (x->rc == 0)
+			chunk_free(&x->c);
+	}
+	return rc;
+}
+
+/* The image's record, and its entry of the index. */
+static int
+keep_image(struct put *p, struct err *e)
+{
+	struct buf head = { 0 };
+	struct index_image *i = calloc(1, sizeof *i);
+
+	recipe_put_image(&head, &p->about);
+	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe") : 0;
+	p->stats.recipe_bytes = head.len + p->record.len;
+	if (rc == 0) {
+		*i = (struct index_image){ .number = store_number(
+					       p->s, INDEX_NEXT_IMAGE),
+			.bytes = head.len + p->record.len,
+			.about = p->about };
+		rc = store_append(p->s, RECORD_IMAGE, i->number, head.base, head.len,
+		    p->record.base, p->record.len, &i->pack, &i->at, e);
+	}
+	if (rc == 0)
+		rc = index_add_image(p->s->index, i, e);
+	if (rc == 0 && p->about.made)
+		rc = store_need_format(p->s, STORE_FORMAT_MADE, e);
+	buf_free(&head);
+	free(i);
+	return rc;
+}
+
+int
+put_end(
+    struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
+{
+	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
+	int rc = end_block(p, e);
+	if (rc == 0)
+		rc = p->s->remote == NULL
+		         ? keep_image(p, e)
+		         : remote_put_image(p->s->putting, &p->about, &p->record,
+			       &p->digests, &p->stats.recipe_bytes, e);
+	p->stats.chunks = p->about.chunks;
+	*about = p->about;
+	*stats = p->stats;
+	return rc;
+}

@@ -1,0 +1,142 @@
+/* The recipe of a chunk: all of it that is not in its pieces; read again and tried at
+ * once. */
+#include <string.h>
+
+#include "common/base/crc32c.h"
+#include "common/base/rd.h"
+#include "common/base/sha256.h"
+#include "emustore/store/put_impl.h"
+
+/* Where the entries of the fragment table are in what is behind the stream, when
+ * they are what the fragments say. */
+static bool
+find_table(
+    struct put *p, const struct chunk *c, const uint8_t *rest, size_t n, size_t *at)
+{
+	size_t table = p->c.npieces * EXT_ENTRY_BYTES;
+	uint8_t entry[EXT_ENTRY_BYTES];
+
+	for (size_t i = 0; p->c.codec != NULL && table <= n && i <= n - table; i++) {
+		bool same = true;
+		for (size_t k = 0; k < p->c.npieces && same; k++) {
+			rebuild_entry(&p->c.pieces[k], c->ext.fragments[k].bytes,
+			    c->ext.fragments[k].digest, entry);
+			same = memcmp(rest + i + k * sizeof entry, entry,
+				   sizeof entry) == 0;
+		}
+		if (same)
+			return *at = i, true;
+	}
+	return false;
+}
+
+/* What is not in fragments; `spare` takes what is behind the stream without its table.
+ */
+static int
+describe_rest(struct put *p, const struct prepared *x, struct buf *spare, struct err *e)
+{
+	const struct chunk *c = &x->c;
+	const uint8_t *bytes = x->bytes;
+	const uint8_t *rest = bytes + NDZ_HEADER_BYTES + x->stream_bytes;
+	size_t used = chunk_used_bytes(bytes),
+	       behind = NDZ_HEADER_BYTES + (size_t)x->stream_bytes;
+	size_t n = used > behind ? used - behind : 0,
+	       table = p->c.npieces * EXT_ENTRY_BYTES;
+	/* Zeros at the table's end are the table's. */
+	size_t most = NDZ_CHUNK_BYTES - behind;
+	size_t slack = n + EXT_ENTRY_BYTES < most ? n + EXT_ENTRY_BYTES : most;
+
+	p->c.crc = crc32c(bytes, n > 0 ? used : behind);
+	p->c.rest = rest;
+	p->c.rest_bytes = n;
+	p->c.table = find_table(p, c, rest, slack, &p->c.table_at);
+	if (!p->c.table)
+		return 0;
+	n = n > p->c.table_at + table ? n : p->c.table_at + table;
+	p->c.crc = crc32c(bytes, behind + n);
+	buf_bytes(spare, rest, p->c.table_at);
+	buf_bytes(spare, rest + p->c.table_at + table, n - p->c.table_at - table);
+	p->c.rest = spare->base;
+	p->c.rest_bytes = n - table;
+	return buf_ok(spare) ? 0 : err_nomem(e, "a recipe");
+}
+
+/* Does what was written down make the chunk again? */
+static int
+compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e)
+{
+	const struct ext_fragment *table = x->c.ext.fragments;
+	struct rd r = rd_from(p->block.base + recipe_at, p->block.len - recipe_at);
+
+	if (recipe_get_chunk(&p->decoded, &r, e) != 0)
+		return -1;
+	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
+		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
+	/* That its stream can be made of the data was found out before; in a bucket,
+	 * that the fragments have these data, too. */
+	if (p->decoded.made && p->s->remote != NULL)
+		return 0;
+	if (p->decoded.made)
+		return rebuild_check_data(p->rebuilder, &p->decoded, p->places, e);
+	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
+	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
+		return -1;
+	if (memcmp(p->again, x->bytes, NDZ_CHUNK_BYTES) != 0)
+		return err_set(
+		    e, ERR_FORMAT, "the store would not give back what is put");
+	return 0;
+}
+
+static void
+describe_made(struct put *p, const struct prepared *x)
+{
+	p->c.made = true;
+	p->c.codec = &codec_deflate;
+	p->c.how = x->how;
+	p->c.adler = x->adler;
+	p->c.crc = crc32c(x->bytes, NDZ_HEADER_BYTES + (size_t)x->c.h.size);
+	sha256(x->bytes, NDZ_CHUNK_BYTES, p->c.sha256);
+	p->about.made = true;
+}
+
+/* The ends of a stream with fragments are apart from them. */
+static void
+describe_ends(struct put *p, const struct prepared *x)
+{
+	const uint8_t *stream = x->bytes + NDZ_HEADER_BYTES;
+	const struct codec *codec = x->c.codec;
+
+	p->c.codec = codec;
+	memcpy(p->c.stream_head, stream, codec->head_bytes);
+	memcpy(p->c.stream_tail, stream + x->stream_bytes - codec->tail_bytes,
+	    codec->tail_bytes);
+}
+
+int
+put_describe(struct put *p, const struct prepared *x, struct err *e)
+{
+	struct buf spare = { 0 };
+	size_t recipe_at = p->block.len;
+	int rc = 0;
+
+	p->c.header = x->bytes;
+	p->c.header_bytes = NDZ_HEADER_BYTES;
+	while (p->c.header_bytes > 0 && x->bytes[p->c.header_bytes - 1] == 0)
+		p->c.header_bytes--;
+	p->c.stream_bytes = x->stream_bytes;
+	p->c.made = p->c.table = false;
+	p->c.codec = NULL;
+	if (x->kind == PREPARED_MADE)
+		describe_made(p, x);
+	else if (x->kind == PREPARED_FRAGMENTS)
+		describe_ends(p, x);
+	if (!p->c.made)
+		rc = describe_rest(p, x, &spare, e);
+	if (rc == 0) {
+		recipe_put_chunk(&p->block, &p->c);
+		rc = buf_ok(&p->block) ? compare(p, recipe_at, x, e)
+		                       : err_nomem(e, "a recipe");
+	}
+	buf_free(&spare);
+	return rc;
+}

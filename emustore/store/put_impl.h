@@ -1,0 +1,51 @@
+/* put_impl.h: what the parts of putting an image share. */
+#ifndef EMUSTORE_STORE_PUT_IMPL_H
+#define EMUSTORE_STORE_PUT_IMPL_H
+
+#include <openssl/evp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "emustore/store/prepare.h"
+#include "emustore/store/put.h"
+#include "emustore/store/rebuild.h"
+#include "emustore/store/recipe.h"
+
+struct ordered;
+struct pipeline;
+struct queue;
+
+struct put {
+	struct store *s;
+	struct put_config cfg;
+	struct recipe_image about;
+	struct put_stats stats;
+	EVP_MD_CTX *sha; /* of the whole image; the reader's */
+	struct prepare_shared shared;
+	struct rebuilder *rebuilder;
+	uint8_t *again;        /* the chunk put together again */
+	struct recipe_chunk c; /* the chunk at hand */
+	struct recipe_chunk decoded;
+	struct place *places;
+	size_t places_cap;
+	struct buf digests;       /* in a bucket: of all fragments, in their order */
+	struct buf block, record; /* chunks not yet compressed; the record's body */
+	uint32_t block_chunks;
+	/* Chunks on their way. */
+	size_t jobs, n;
+	struct prepared *all; /* n */
+	struct queue *idle;
+	struct ordered *work;
+	struct pipeline *pipe;
+};
+
+/* put_pieces.c: */
+/* Into p->c and p->places; under the lock of p->shared. */
+int put_use_pieces(struct put *, struct prepared *, struct err *);
+
+/* put_describe.c: */
+/* The rest of p->c, and the recipe to p->block. */
+int put_describe(struct put *, const struct prepared *, struct err *);
+
+#endif /* EMUSTORE_STORE_PUT_IMPL_H */

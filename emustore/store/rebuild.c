@@ -1,0 +1,318 @@
+#include "emustore/store/rebuild.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/crc32c.h"
+#include "common/base/wr.h"
+#include "emustore/store/made.h"
+
+enum {
+	/* Padding of the record before, this one's head. */
+	GAP_MAX = RECORD_ALIGN - 1 + FRAGMENT_DATA_AT,
+	GAP_STRIDE = 96,
+	IOV_MOST = IOV_MAX < 1024 ? IOV_MAX : 1024,
+	RAW_DIGEST_AT = RECORD_HEAD_BYTES + SHA256_BYTES,
+};
+
+struct rebuilder {
+	struct packs *packs;
+	const uint8_t *given;
+	const struct ext_fragment *table;
+	struct made *made; /* when it is first needed */
+	uint64_t equivalents;
+	size_t cap;
+	/* In front of each fragment's data: the last FRAGMENT_DATA_AT bytes of its
+	 * slot are its record's and its own head. */
+	uint8_t (*gap)[GAP_STRIDE];
+	struct iovec iov[IOV_MOST];
+};
+
+struct rebuilder *
+rebuilder_new(struct packs *packs)
+{
+	struct rebuilder *r = calloc(1, sizeof *r);
+
+	if (r != NULL)
+		r->packs = packs;
+	return r;
+}
+
+void
+rebuilder_give(
+    struct rebuilder *r, const uint8_t *bytes, const struct ext_fragment *table)
+{
+	r->given = bytes;
+	r->table = table;
+}
+
+void
+rebuilder_free(struct rebuilder *r)
+{
+	if (r == NULL)
+		return;
+	made_free(r->made);
+	free(r->gap);
+	free(r);
+}
+
+uint64_t
+rebuilder_equivalents(const struct rebuilder *r)
+{
+	return r->equivalents;
+}
+
+static struct made *
+need_made(struct rebuilder *r, struct err *e)
+{
+	if (r->made == NULL && (r->made = made_new(r->packs)) == NULL)
+		err_nomem(e, "a chunk's stream");
+	return r->made;
+}
+
+int
+rebuild_check_data(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, struct err *e)
+{
+	struct made *m = need_made(r, e);
+
+	return m == NULL ? -1 : made_check_data(m, c, places, e);
+}
+
+static int
+rebuild_made(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
+{
+	struct made *m = need_made(r, e);
+	int rc = m == NULL ? -1 : made_chunk(m, c, places, out, e);
+
+	r->equivalents += rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+make_room(struct rebuilder *r, size_t n, struct err *e)
+{
+	if (n <= r->cap)
+		return 0;
+	void *gap = realloc(r->gap, n * sizeof *r->gap);
+	if (gap == NULL)
+		return err_nomem(e, "a chunk's fragments");
+	r->gap = gap;
+	r->cap = n;
+	return 0;
+}
+
+static bool
+is_zeros(const struct place *p)
+{
+	return p->slot == (uint32_t)PLACE_ZEROS;
+}
+
+static bool
+is_given(const struct place *p)
+{
+	return p->slot == (uint32_t)PLACE_GIVEN;
+}
+
+static uint64_t
+data_end(const struct place *p)
+{
+	return p->at + FRAGMENT_DATA_AT + p->bytes;
+}
+
+/* Does b's record follow a's at once? */
+static bool
+follows(const struct place *a, const struct place *b)
+{
+	return !is_zeros(b) && !is_given(b) && a->slot == b->slot &&
+	       b->at - data_end(a) < RECORD_ALIGN && b->at >= data_end(a);
+}
+
+static int
+read_vector(
+    struct rebuilder *r, const struct place *p, int n, uint64_t want, struct err *e)
+{
+	ssize_t got = packs_readv(r->packs, p->slot, r->iov, n, p->at, e);
+
+	if (got < 0)
+		return -1;
+	if ((uint64_t)got != want)
+		return err_set(e, ERR_FORMAT,
+		    "%s: ends before its fragment at byte %" PRIu64 " does",
+		    packs_name(r->packs, p->slot), p->at);
+	return 0;
+}
+
+/* Fragments that lie one behind the other in a pack, with one call: how many, or -1. */
+static ssize_t
+read_run(struct rebuilder *r, const struct place *places, size_t i, size_t n,
+    uint8_t *out, struct err *e)
+{
+	uint64_t from = places[i].at, end = from;
+	size_t count = 0;
+	int v = 0;
+
+	do {
+		const struct place *p = &places[i + count];
+		size_t gap = (size_t)(p->at + FRAGMENT_DATA_AT - end);
+		r->iov[v++] = (struct iovec){ r->gap[i + count] + GAP_STRIDE - gap,
+			gap };
+		r->iov[v++] = (struct iovec){ out, p->bytes };
+		out += p->bytes;
+		end = data_end(p);
+		count++;
+	} while (i + count < n && v + 2 <= IOV_MOST &&
+		 follows(&places[i + count - 1], &places[i + count]));
+	return read_vector(r, &places[i], v, end - from, e) == 0 ? (ssize_t)count : -1;
+}
+
+static void
+take_given(struct rebuilder *r, size_t i, const struct place *p, uint8_t *out)
+{
+	uint8_t *digest = r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + RAW_DIGEST_AT;
+
+	memcpy(out, r->given + p->at, p->bytes);
+	if (r->table != NULL)
+		memcpy(digest, r->table[i].digest, RAW_DIGEST_BYTES);
+}
+
+static int
+fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
+{
+	for (size_t i = 0; i < c->npieces;) {
+		if (is_zeros(&places[i])) {
+			c->codec->zeros(places[i].at, out);
+			out += places[i++].bytes;
+			continue;
+		}
+		if (is_given(&places[i])) {
+			take_given(r, i, &places[i], out);
+			out += places[i++].bytes;
+			continue;
+		}
+		ssize_t n = read_run(r, places, i, c->npieces, out, e);
+		if (n < 0)
+			return -1;
+		for (; n > 0; n--)
+			out += places[i++].bytes;
+	}
+	return 0;
+}
+
+static int
+check_lengths(const struct recipe_chunk *c, const struct place *places, struct err *e)
+{
+	uint64_t bytes = c->codec != NULL ? c->codec->head_bytes + c->codec->tail_bytes
+	                                  : 0;
+
+	for (size_t i = 0; i < c->npieces; i++)
+		bytes += places[i].bytes;
+	if (bytes == c->stream_bytes)
+		return 0;
+	return err_set(
+	    e, ERR_FORMAT, "the fragments of the recipe do not add up to its stream");
+}
+
+void
+rebuild_entry(const struct recipe_piece *p, uint32_t bytes, const uint8_t *raw_digest,
+    uint8_t out[EXT_ENTRY_BYTES])
+{
+	struct wr w = wr_to(out, EXT_ENTRY_BYTES);
+
+	wr_le32(&w, bytes | (p->zero ? 1u << 31 : 0));
+	if (p->zero)
+		wr_le64(&w, p->windows), wr_zero(&w, RAW_DIGEST_BYTES - 8);
+	else
+		wr_bytes(&w, raw_digest, RAW_DIGEST_BYTES);
+}
+
+/* What is behind the stream, the fragment table's entries put into it again. */
+static uint8_t *
+fill_rest(const struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out)
+{
+	size_t first = c->table ? c->table_at : c->rest_bytes;
+
+	memcpy(out, c->rest, first);
+	out += first;
+	for (size_t i = 0; c->table && i < c->npieces; i++, out += EXT_ENTRY_BYTES)
+		rebuild_entry(&c->pieces[i], places[i].bytes,
+		    r->gap[i] + GAP_STRIDE - FRAGMENT_DATA_AT + RAW_DIGEST_AT, out);
+	memcpy(out, c->rest + first, c->rest_bytes - first);
+	return out + (c->rest_bytes - first);
+}
+
+/* The chunk is wrong: which fragment made it so? */
+static int
+blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
+    struct err *e)
+{
+	struct buf body = { 0 };
+	struct record_head h;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->npieces && rc == 0; i++) {
+		const struct place *p = &places[i];
+		if (is_zeros(p) || is_given(p))
+			continue;
+		rc = packs_read_record(r->packs, p->slot, p->at, &h, &body, e);
+		if (rc == 0 &&
+		    (h.type != RECORD_FRAGMENT ||
+			(h.number != c->pieces[i].number && packs_are_files(r->packs))))
+			rc = err_set(e, ERR_FORMAT,
+			    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
+			    ", where the index has it",
+			    packs_name(r->packs, p->slot), c->pieces[i].number, p->at);
+	}
+	buf_free(&body);
+	return rc != 0 ? rc
+	               : err_set(e, ERR_FORMAT, "it does not come out as it was put");
+}
+
+size_t
+chunk_used_bytes(const uint8_t *chunk)
+{
+	size_t n = NDZ_CHUNK_BYTES;
+	uint64_t word;
+
+	for (; n >= 8; n -= 8) {
+		memcpy(&word, chunk + n - 8, 8);
+		if (word != 0)
+			break;
+	}
+	while (n > 0 && chunk[n - 1] == 0)
+		n--;
+	return n;
+}
+
+int
+rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
+    const struct place *places, uint8_t *out, struct err *e)
+{
+	uint8_t *stream = out + NDZ_HEADER_BYTES, *end = stream + c->stream_bytes;
+
+	if (c->made)
+		return rebuild_made(r, c, places, out, e);
+	if (check_lengths(c, places, e) != 0 || make_room(r, c->npieces, e) != 0)
+		return -1;
+	memcpy(out, c->header, c->header_bytes);
+	memset(out + c->header_bytes, 0, NDZ_HEADER_BYTES - c->header_bytes);
+	if (c->codec != NULL) {
+		memcpy(stream, c->stream_head, c->codec->head_bytes);
+		stream += c->codec->head_bytes;
+		memcpy(
+		    end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
+	}
+	if (fill_pieces(r, c, places, stream, e) != 0)
+		return -1;
+	end = fill_rest(r, c, places, end);
+	memset(end, 0, (size_t)(out + NDZ_CHUNK_BYTES - end));
+	if (crc32c(out, (size_t)(end - out)) != c->crc)
+		return blame(r, c, places, e);
+	return 0;
+}

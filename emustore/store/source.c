@@ -1,0 +1,102 @@
+#include "emustore/store/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct source {
+	const char *store, *name;
+	struct stored *image;
+	struct recipe_image about; /* as it was opened first */
+};
+
+static int
+open_image(struct stored **out, const char *store, const char *name, struct err *e)
+{
+	struct store_name parsed;
+	struct store s;
+
+	if (store_name_get(&parsed, name, e) != 0 ||
+	    store_open(&s, store, STORE_READ, e) != 0)
+		return -1;
+	int rc = stored_open(out, &s, &parsed, e);
+	store_close(&s);
+	return rc;
+}
+
+/* The same image, not another that has got its name meanwhile. */
+static int
+open_same(struct stored **out, const struct source *s, struct err *e)
+{
+	const struct recipe_image *a = &s->about;
+
+	if (open_image(out, s->store, stored_title(a), e) != 0)
+		return -1;
+	const struct recipe_image *b = stored_about(*out);
+	if (a->chunks == b->chunks && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0)
+		return 0;
+	stored_free(*out);
+	*out = NULL;
+	return err_set(
+	    e, ERR_FORMAT, "%s: is another image meanwhile", stored_title(a));
+}
+
+int
+source_open(struct source **out, const char *store, const char *name,
+    const struct source *like, struct err *e)
+{
+	struct source *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, name);
+	s->store = store;
+	s->name = name;
+	if (like != NULL)
+		s->about = like->about;
+	int rc = like != NULL ? open_same(&s->image, s, e)
+	                      : open_image(&s->image, store, name, e);
+	if (rc != 0) {
+		free(s);
+		return -1;
+	}
+	s->about = *stored_about(s->image);
+	*out = s;
+	return 0;
+}
+
+void
+source_free(struct source *s)
+{
+	if (s == NULL)
+		return;
+	stored_free(s->image);
+	free(s);
+}
+
+const struct recipe_image *
+source_about(const struct source *s)
+{
+	return &s->about;
+}
+
+int
+source_header(
+    struct source *s, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+{
+	return stored_header(s->image, i, out, e);
+}
+
+/* In a bucket gc takes packs away from readers, and copies what is in use before. */
+int
+source_chunk(struct source *s, uint32_t i, void *out, struct err *e)
+{
+	struct stored *again;
+	struct err ignored; /* why it is needed says more */
+	int rc = stored_chunk(s->image, i, out, e);
+
+	if (rc == 0 || e->os != ENOENT || open_same(&again, s, &ignored) != 0)
+		return rc;
+	stored_free(s->image);
+	s->image = again;
+	return stored_chunk(s->image, i, out, e);
+}

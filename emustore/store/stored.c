@@ -1,0 +1,423 @@
+#include "emustore/store/stored.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emustore/store/rebuild.h"
+
+enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16 };
+
+struct stored {
+	struct store *s;
+	struct packs *packs; /* its own, so that they stay open */
+	struct recipe_image about;
+	struct buf record;  /* the recipe, compressed */
+	struct buf digests; /* in a bucket: what the numbers of pieces mean */
+	struct recipe_block *blocks;
+	uint32_t nblocks;
+	struct place *places; /* of all pieces of all chunks */
+	size_t nplaces, cap;
+	size_t *first;   /* each chunk's first one; chunks + 1 */
+	uint32_t placed; /* chunks whose places are known */
+	uint32_t wanted; /* up to this chunk its bytes were asked for, in a bucket */
+	struct rebuilder *rebuilder;
+	/* The block that was used last, and where its chunks begin. */
+	uint32_t block;
+	struct buf plain;
+	size_t chunk_at[RECIPE_BLOCK_CHUNKS];
+	struct recipe_chunk c;
+};
+
+const struct recipe_image *
+stored_about(const struct stored *d)
+{
+	return &d->about;
+}
+
+uint64_t
+stored_recipe_bytes(const struct stored *d)
+{
+	return d->record.len + d->digests.len;
+}
+
+const char *
+stored_title(const struct recipe_image *i)
+{
+	static _Thread_local char text[STORE_NAME_MAX + 16];
+
+	snprintf(text, sizeof text, "%s:%" PRIu32, i->name.name, i->name.version);
+	return text;
+}
+
+void
+stored_free(struct stored *d)
+{
+	if (d == NULL)
+		return;
+	rebuilder_free(d->rebuilder);
+	packs_free(d->packs);
+	recipe_chunk_free(&d->c);
+	buf_free(&d->record);
+	buf_free(&d->digests);
+	buf_free(&d->plain);
+	free(d->blocks);
+	free(d->places);
+	free(d->first);
+	free(d);
+}
+
+/* The record, and that it is the one that the index means. */
+static int
+read_recipe(
+    struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
+{
+	struct record_head h = { .type = RECORD_IMAGE, .number = i->number };
+	uint32_t slot = 0;
+
+	if (d->s->remote != NULL) {
+		if (remote_get_recipe(d->s->remote, i, &d->record, &d->digests, e) != 0)
+			return -1;
+	} else if (packs_slot(d->packs, i->pack, &slot, e) != 0 ||
+		   packs_read_record(d->packs, slot, i->at, &h, &d->record, e) != 0)
+		return -1;
+	*rest = rd_from(d->record.base, d->record.len);
+	if (recipe_get_image(&d->about, rest, e) != 0)
+		return -1;
+	const struct recipe_image *a = &d->about, *b = &i->about;
+	if (h.type == RECORD_IMAGE && h.number == i->number && a->chunks == b->chunks &&
+	    a->data_bytes == b->data_bytes && a->put_at == b->put_at &&
+	    a->name.version == b->name.version &&
+	    strcmp(a->name.name, b->name.name) == 0 &&
+	    strcmp(a->parent, b->parent) == 0 &&
+	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "the index and its record in %s do not agree (emustore repair "
+	    "--index)",
+	    d->s->remote != NULL ? d->s->dir : packs_name(d->packs, slot));
+}
+
+static int
+read_blocks(struct stored *d, struct rd r, struct err *e)
+{
+	uint64_t n = (d->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) /
+	             RECIPE_BLOCK_CHUNKS;
+	uint64_t chunks = 0;
+	int rc;
+
+	if (!rd_can_hold(&r, n, 12))
+		return err_set(e, ERR_FORMAT, "its recipe ends too early");
+	d->blocks = calloc(n, sizeof *d->blocks);
+	if (d->blocks == NULL)
+		return err_nomem(e, "a recipe");
+	for (uint64_t i = 0; i < n; i++) {
+		if ((rc = recipe_get_block(&d->blocks[i], &r, e)) < 0)
+			return -1;
+		if (rc == 0 ||
+		    (i + 1 < n && d->blocks[i].chunks != RECIPE_BLOCK_CHUNKS))
+			return err_set(e, ERR_FORMAT, "its recipe lacks chunks");
+		chunks += d->blocks[i].chunks;
+	}
+	d->nblocks = (uint32_t)n;
+	if (!rd_done(&r) || chunks != d->about.chunks)
+		return err_set(e, ERR_FORMAT,
+		    "its recipe does not have %" PRIu32 " chunks", d->about.chunks);
+	return 0;
+}
+
+/* Decompressed, and each of its chunks found (and looked at by fn). */
+static int
+load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *),
+    struct err *e)
+{
+	d->block = (uint32_t)NO_BLOCK;
+	if (recipe_unpack(&d->blocks[k], &d->plain, e) != 0)
+		return -1;
+	struct rd r = rd_from(d->plain.base, d->plain.len);
+	for (uint32_t i = 0; i < d->blocks[k].chunks; i++) {
+		d->chunk_at[i] = r.off;
+		if (recipe_get_chunk(&d->c, &r, e) != 0 ||
+		    (fn != NULL && fn(d, e) != 0))
+			return err_ctx(e, "chunk %u", k * RECIPE_BLOCK_CHUNKS + i);
+	}
+	if (!rd_done(&r))
+		return err_set(e, ERR_FORMAT, "a block of the recipe is too long");
+	d->block = k;
+	return 0;
+}
+
+/* In a bucket, where the recipe has digests.  1, 0, -1. */
+static int
+find_digest(struct stored *d, uint64_t number, struct index_fragment *f, struct err *e)
+{
+	if (number >= d->digests.len / SHA256_BYTES)
+		return err_set(e, ERR_FORMAT,
+		    "its recipe has no digest of fragment %" PRIu64, number);
+	return index_find_fragment(
+	    d->s->index, d->digests.base + number * SHA256_BYTES, f, e);
+}
+
+/* 1, 0, -1. */
+static int
+find_place(struct stored *d, struct index_walk *walk, uint64_t number,
+    struct index_place *p, struct err *e)
+{
+	struct index_fragment f;
+
+	if (d->s->remote == NULL)
+		return index_walk_to(walk, number, p, e);
+	int rc = find_digest(d, number, &f, e);
+	if (rc == 1)
+		*p = (struct index_place){
+			.at = f.at, .pack = f.pack, .bytes = f.bytes
+		};
+	return rc;
+}
+
+static int
+place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p,
+    struct place *place, struct err *e)
+{
+	struct index_place f;
+
+	if (p->zero) {
+		*place = (struct place){ .at = p->raw_bytes,
+			.slot = (uint32_t)PLACE_ZEROS,
+			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
+		return 0;
+	}
+	int rc = find_place(d, walk, p->number, &f, e);
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " is not in the store", p->number);
+	if (f.pack == 0)
+		return err_set(e, ERR_FORMAT,
+		    "fragment %" PRIu64 " was damaged and is lost (a put of an "
+		    "image that has it brings it back)",
+		    p->number);
+	place->at = f.at;
+	place->bytes = f.bytes;
+	return packs_slot(d->packs, f.pack, &place->slot, e);
+}
+
+static int
+find_places(struct stored *d, struct err *e)
+{
+	size_t n = d->nplaces + d->c.npieces;
+
+	if (n > d->cap) {
+		size_t cap = n + n / 2;
+		struct place *places = realloc(d->places, cap * sizeof *places);
+		if (places == NULL)
+			return err_nomem(e, "a recipe");
+		d->places = places;
+		d->cap = cap;
+	}
+	struct index_walk walk = index_walk_of(d->s->index);
+	int rc = 0;
+	for (size_t i = 0; i < d->c.npieces && rc == 0; i++)
+		rc = place_of(d, &walk, &d->c.pieces[i], &d->places[d->nplaces++], e);
+	index_walk_end(&walk);
+	d->first[++d->placed] = d->nplaces;
+	return rc;
+}
+
+static int
+load(struct stored *d, const struct index_image *i, struct err *e)
+{
+	struct rd rest;
+
+	if (read_recipe(d, i, &rest, e) != 0 || read_blocks(d, rest, e) != 0)
+		return -1;
+	d->first = calloc(d->about.chunks + 1ull, sizeof *d->first);
+	if (d->first == NULL)
+		return err_nomem(e, "a recipe");
+	for (uint32_t k = 0; k < d->nblocks; k++)
+		if (load_block(d, k, find_places, e) != 0)
+			return -1;
+	return 0;
+}
+
+int
+stored_open_image(
+    struct stored **out, struct store *s, const struct index_image *i, struct err *e)
+{
+	struct stored *d = calloc(1, sizeof *d);
+
+	if (d == NULL)
+		return err_nomem(e, "an image");
+	d->s = s;
+	d->block = (uint32_t)NO_BLOCK;
+	d->packs = store_packs(s);
+	d->rebuilder = d->packs != NULL ? rebuilder_new(d->packs) : NULL;
+	int rc = d->rebuilder == NULL ? err_nomem(e, "an image") : load(d, i, e);
+	if (rc != 0) {
+		err_ctx(e, "%s", stored_title(&i->about));
+		stored_free(d);
+		return -1;
+	}
+	*out = d;
+	return 0;
+}
+
+static int
+err_absent(const struct store_name *n, struct err *e)
+{
+	if (n->version == 0)
+		return err_set(e, ERR_ABSENT, "%s: is not in the store", n->name);
+	return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store", n->name,
+	    n->version);
+}
+
+/* In one transaction of the index, so that what is found fits together. */
+static int
+open_once(
+    struct stored **out, struct store *s, const struct store_name *n, struct err *e)
+{
+	struct index_image *i = malloc(sizeof *i);
+	bool alone = !s->writing;
+
+	if (i == NULL)
+		return err_nomem(e, "an image");
+	int rc = alone ? index_begin(s->index, false, e) : 0;
+	if (rc == 0) {
+		rc = index_find_image(s->index, n, i, e);
+		if (rc == 0)
+			rc = err_absent(n, e);
+		else if (rc == 1)
+			rc = stored_open_image(out, s, i, e);
+		if (alone)
+			index_rollback(s->index);
+	}
+	free(i);
+	return rc;
+}
+
+/* What is not in the index of a bucket may be what could not be read of it. */
+static int
+blame_unreadable(struct store *s, struct err *e)
+{
+	const char *first;
+	uint64_t n = remote_unreadable(s->remote, &first);
+	struct err why = *e;
+
+	if (n == 0 || (e->kind != ERR_ABSENT && e->kind != ERR_FORMAT))
+		return -1;
+	return err_set(e, ERR_FORMAT,
+	    "%.150s (objects that cannot be read: %" PRIu64 ", the first: %.300s)",
+	    why.text, n, first);
+}
+
+int
+stored_open(
+    struct stored **out, struct store *s, const struct store_name *n, struct err *e)
+{
+	int rc = -1;
+
+	/* A pack may be replaced between the index and the opening of it. */
+	for (int tries = 0; tries < 5; tries++) {
+		rc = open_once(out, s, n, e);
+		if (rc == 0 || e->os != ENOENT)
+			break;
+	}
+	return rc == 0 || s->remote == NULL ? rc : blame_unreadable(s, e);
+}
+
+/* The recipe of chunk i into d->c. */
+static int
+get_recipe(struct stored *d, uint32_t i, struct err *e)
+{
+	uint32_t k = i / RECIPE_BLOCK_CHUNKS;
+
+	if (k != d->block && load_block(d, k, NULL, e) != 0)
+		return -1;
+	struct rd r = rd_from(d->plain.base, d->plain.len);
+	rd_skip(&r, d->chunk_at[i % RECIPE_BLOCK_CHUNKS]);
+	return recipe_get_chunk(&d->c, &r, e);
+}
+
+static void
+want_chunk(struct stored *d, uint32_t i)
+{
+	for (size_t k = d->first[i]; k < d->first[i + 1]; k++) {
+		const struct place *p = &d->places[k];
+		if (p->slot != (uint32_t)PLACE_ZEROS)
+			packs_want(
+			    d->packs, p->slot, p->at + FRAGMENT_DATA_AT, p->bytes);
+	}
+}
+
+/* Chunks are asked for in order, mostly; what a bucket sends takes its time. */
+static void
+want_ahead(struct stored *d, uint32_t i)
+{
+	uint32_t left = d->about.chunks - i;
+	uint32_t end = i + (left < AHEAD_CHUNKS ? left : AHEAD_CHUNKS);
+
+	if (d->wanted < i || d->wanted > end)
+		d->wanted = i;
+	while (d->wanted < end)
+		want_chunk(d, d->wanted++);
+}
+
+int
+stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
+{
+	if (i < d->about.chunks && !packs_are_files(d->packs))
+		want_ahead(d, i);
+	if (get_recipe(d, i, e) != 0 ||
+	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
+		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
+	return 0;
+}
+
+uint64_t
+stored_equivalents(const struct stored *d)
+{
+	return rebuilder_equivalents(d->rebuilder);
+}
+
+int
+stored_header(
+    struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+{
+	if (get_recipe(d, i, e) != 0)
+		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
+	memset(out, 0, NDZ_HEADER_BYTES);
+	memcpy(out, d->c.header, d->c.header_bytes);
+	return 0;
+}
+
+/* In a bucket the index has numbers of its own. */
+static int
+tell_fragment(struct stored *d, uint64_t number,
+    int (*fn)(void *, uint64_t, struct err *), void *arg, struct err *e)
+{
+	struct index_fragment f = { .number = number };
+	int rc = d->s->remote != NULL ? find_digest(d, number, &f, e) : 1;
+
+	if (rc == 0)
+		return err_set(
+		    e, ERR_FORMAT, "fragment %" PRIu64 " is not in the store", number);
+	return rc == 1 ? fn(arg, f.number, e) : -1;
+}
+
+int
+stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *),
+    void *arg, struct err *e)
+{
+	for (uint32_t i = 0; i < d->about.chunks; i++) {
+		if (get_recipe(d, i, e) != 0)
+			return -1;
+		for (size_t k = 0; k < d->c.npieces; k++)
+			if (!d->c.pieces[k].zero &&
+			    tell_fragment(d, d->c.pieces[k].number, fn, arg, e) != 0)
+				return -1;
+	}
+	return 0;
+}
