@@ -1,0 +1,402 @@
+#include "tools/imagedelta/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/image/write/walk.h"
+#include "tools/imagedelta/table.h"
+
+/* Blocks of a filesystem change as a whole, and a region costs 8 or 16 bytes of
+ * a header that has 4096. */
+enum { BLOCK_SECTORS = 8, WINDOW_BLOCKS = WINDOW_SECTORS / BLOCK_SECTORS };
+
+struct diff {
+	struct sectors *old, *new;
+	struct rangeset freed;
+	/* Sectors with relocations that the other image has not, or has otherwise:
+	 * what is on an installed disk is not what the image says.  And the short
+	 * sector of a file, what only one of them has lost, and the partition table. */
+	struct rangeset moved;
+	struct rangeset given; /* sectors that are the delta's */
+	struct lostset lost;
+	struct basis *basis;
+	struct rangeset *avoid; /* no sample has these sectors */
+	struct walk walk;
+	const struct ndz_reloc *relocs; /* of the new image, by sector */
+	size_t nrelocs, reloc_at;
+	struct ndz_reloc *kept; /* those that were given out */
+	size_t nkept;
+	bool any;
+	uint8_t new_data[FRAGMENT_WINDOW_BYTES], old_data[FRAGMENT_WINDOW_BYTES];
+};
+
+static bool
+has_reloc(struct sectors *image, const struct ndz_reloc *r)
+{
+	size_t n;
+	const struct ndz_reloc *x = sectors_relocs(image, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (x[i].type == r->type && x[i].sector == r->sector &&
+		    x[i].offset == r->offset && x[i].size == r->size)
+			return true;
+	return false;
+}
+
+/* Sectors of relocations that only `image` has.  Where a file ends is told by
+ * its short sector, so that is always stored. */
+static int
+find_moved(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
+{
+	size_t n;
+	const struct ndz_reloc *r = sectors_relocs(image, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if ((r[i].type == NDZ_RELOC_SHORT_SECTOR || !has_reloc(other, &r[i])) &&
+		    rangeset_add(&d->moved, reloc_sectors(&r[i]), e) != 0)
+			return -1;
+	return 0;
+}
+
+/* What is zeros because it was lost, and what is zeros, are different. */
+static int
+find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct err *e)
+{
+	struct rangeset only, both;
+
+	rangeset_init(&only);
+	rangeset_init(&both);
+	int rc = lost_ranges(sectors_lost(image), &only, e);
+	if (rc == 0)
+		rc = lost_ranges(sectors_lost(other), &both, e);
+	if (rc == 0)
+		rc = rangeset_minus(&only, &both, e);
+	if (rc == 0)
+		rc = rangeset_union(&d->moved, &only, e);
+	rangeset_free(&only);
+	rangeset_free(&both);
+	return rc;
+}
+
+int
+diff_new(struct diff **out, struct sectors *old, struct sectors *new,
+    struct basis *basis, struct rangeset *avoid, struct err *e)
+{
+	struct diff *d = calloc(1, sizeof *d);
+
+	if (d == NULL)
+		return err_nomem(e, "a comparison");
+	d->old = old;
+	d->new = new;
+	d->basis = basis;
+	d->avoid = avoid;
+	rangeset_init(&d->freed);
+	rangeset_init(&d->moved);
+	rangeset_init(&d->given);
+	lostset_init(&d->lost);
+	d->walk = (struct walk){ .set = sectors_stored(new) };
+	d->relocs = sectors_relocs(new, &d->nrelocs);
+	d->kept = calloc(d->nrelocs + 1, sizeof *d->kept);
+	int rc = d->kept != NULL ? 0 : err_nomem(e, "relocations");
+	if (rc == 0)
+		rc = rangeset_union(&d->freed, sectors_stored(old), e);
+	if (rc == 0)
+		rc = rangeset_minus(&d->freed, sectors_stored(new), e);
+	if (rc == 0 &&
+	    (find_moved(d, old, new, e) != 0 || find_moved(d, new, old, e) != 0 ||
+		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0 ||
+		table_sectors(new, &d->moved, e) != 0))
+		rc = -1;
+	if (rc != 0) {
+		diff_free(d);
+		return -1;
+	}
+	rangeset_clip(&d->freed, 0, sectors_total(new));
+	*out = d;
+	return 0;
+}
+
+void
+diff_free(struct diff *d)
+{
+	if (d == NULL)
+		return;
+	rangeset_free(&d->freed);
+	rangeset_free(&d->moved);
+	rangeset_free(&d->given);
+	lostset_free(&d->lost);
+	free(d->kept);
+	free(d);
+}
+
+struct rangeset *
+diff_freed(struct diff *d)
+{
+	return &d->freed;
+}
+
+struct lostset *
+diff_lost(struct diff *d)
+{
+	return &d->lost;
+}
+
+/* What an image stores of a window, by sector. */
+struct contents {
+	uint64_t first; /* sector */
+	uint8_t *data;
+	bool stored[WINDOW_SECTORS];
+};
+
+/* Read what of r the image stores. */
+static int
+read_into(struct sectors *image, struct range r, struct contents *w, struct err *e)
+{
+	struct rangeset *set = sectors_stored(image);
+
+	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
+		struct range part = range_clip(
+		    rangeset_get(set, i), r.off, range_end(r));
+		if (part.len == 0)
+			break;
+		size_t at = (size_t)(part.off - w->first);
+		if (sectors_read(image, part, w->data + at * SECTOR_BYTES, e) != 0)
+			return -1;
+		memset(w->stored + at, true, part.len);
+	}
+	return 0;
+}
+
+static bool
+sector_differs(
+    struct diff *d, const struct contents *old, const struct contents *new, unsigned i)
+{
+	if (!new->stored[i])
+		return false;
+	return !old->stored[i] ||
+	       memcmp(old->data + i * SECTOR_BYTES, new->data + i *SECTOR_BYTES,
+		   SECTOR_BYTES) != 0 ||
+	       (rangeset_count(&d->moved) > 0 &&
+		   rangeset_contains(&d->moved, new->first + i));
+}
+
+/* A relocation is applied to all of its bytes at once, so they stay together. */
+static void
+keep_relocs_whole(struct diff *d, bool block[WINDOW_BLOCKS], uint64_t first)
+{
+	for (size_t i = d->reloc_at; i < d->nrelocs; i++) {
+		struct range r = range_clip(
+		    reloc_sectors(&d->relocs[i]), first, first + WINDOW_SECTORS);
+		if (d->relocs[i].sector >= first + WINDOW_SECTORS)
+			break;
+		if (r.len == 0)
+			continue;
+		uint64_t from = (r.off - first) / BLOCK_SECTORS;
+		uint64_t to = (range_end(r) - 1 - first) / BLOCK_SECTORS;
+		bool any = false;
+		for (uint64_t b = from; b <= to; b++)
+			any |= block[b];
+		for (uint64_t b = from; b <= to && any; b++)
+			block[b] = true;
+	}
+}
+
+static bool
+compare(struct diff *d, const struct contents *old, const struct contents *new,
+    bool block[WINDOW_BLOCKS])
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < WINDOW_SECTORS; i++) {
+		bool differs = sector_differs(d, old, new, i);
+		block[i / BLOCK_SECTORS] |= differs;
+		any |= differs;
+	}
+	if (any)
+		keep_relocs_whole(d, block, new->first);
+	return any;
+}
+
+/* The stored sectors of the blocks, as a window. */
+static size_t
+collect(const struct contents *w, const bool block[WINDOW_BLOCKS], struct window *f,
+    uint8_t *out)
+{
+	size_t bytes = 0;
+
+	f->nregions = 0;
+	for (unsigned i = 0; i < WINDOW_SECTORS; i++) {
+		uint64_t sector = w->first + i;
+		if (!w->stored[i] || !block[i / BLOCK_SECTORS])
+			continue;
+		if (f->nregions > 0 && range_end(f->regions[f->nregions - 1]) == sector)
+			f->regions[f->nregions - 1].len++;
+		else
+			f->regions[f->nregions++] = (struct range){ sector, 1 };
+		memcpy(out + bytes, w->data + i * SECTOR_BYTES, SECTOR_BYTES);
+		bytes += SECTOR_BYTES;
+	}
+	return bytes;
+}
+
+/* The relocations of the sectors that are given out. */
+static void
+take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
+    struct window *f)
+{
+	f->nrelocs = 0;
+	f->relocs = &d->kept[d->nkept];
+	for (; d->reloc_at < d->nrelocs; d->reloc_at++) {
+		const struct ndz_reloc *r = &d->relocs[d->reloc_at];
+		if (r->sector < w->first)
+			continue;
+		if (r->sector >= w->first + WINDOW_SECTORS)
+			break;
+		if (!block[(r->sector - w->first) / BLOCK_SECTORS])
+			continue;
+		d->kept[d->nkept++] = *r;
+		f->nrelocs++;
+	}
+}
+
+/* Of the sectors that are replaced, the first ones in a row, before and after. */
+static int
+note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
+    const bool block[WINDOW_BLOCKS], struct err *e)
+{
+	struct sample x = { .sectors = { 0, 0 } };
+	unsigned i = 0, from;
+
+	while (i < WINDOW_SECTORS &&
+	       !(block[i / BLOCK_SECTORS] && old->stored[i] && new->stored[i]))
+		i++;
+	for (from = i; i < WINDOW_SECTORS && block[i / BLOCK_SECTORS] &&
+	               old->stored[i] && new->stored[i];
+	     i++)
+		;
+	x.sectors = (struct range){ new->first + from, i - from };
+	if (i == from || rangeset_total_in(d->avoid, x.sectors) > 0)
+		return 0;
+	size_t at = (size_t)from * SECTOR_BYTES, bytes = x.sectors.len * SECTOR_BYTES;
+	if (sample_digest(SAMPLE_SHA256, old->data + at, bytes, x.before, e) != 0 ||
+	    sample_digest(SAMPLE_SHA256, new->data + at, bytes, x.after, e) != 0)
+		return -1;
+	return basis_add_replaced(d->basis, &x, e);
+}
+
+static ssize_t
+emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
+    struct window *f, uint8_t *out, struct err *e)
+{
+	size_t bytes = collect(w, block, f, out);
+
+	for (unsigned i = 0; i < f->nregions && sectors_lost(d->new)->nranges > 0; i++)
+		if (rangeset_add(&d->given, f->regions[i], e) != 0)
+			return -1;
+	take_relocs(d, w, block, f);
+	d->any = true;
+	return (ssize_t)bytes;
+}
+
+/* The first block of the second image, although it is the same. */
+static ssize_t
+nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
+{
+	struct range r = rangeset_get(sectors_stored(d->new), 0);
+	struct contents new = { .first = r.off / WINDOW_SECTORS * WINDOW_SECTORS,
+		.data = d->new_data };
+	bool block[WINDOW_BLOCKS] = { false };
+
+	if (d->any)
+		return 0;
+	if (read_into(d->new, (struct range){ new.first, WINDOW_SECTORS }, &new, e) !=
+	    0)
+		return -1;
+	block[(r.off - new.first) / BLOCK_SECTORS] = true;
+	d->reloc_at = 0;
+	keep_relocs_whole(d, block, new.first);
+	return emit(d, &new, block, f, out, e);
+}
+
+/* The sectors of a window that the old image stores, as ranges: are they these? */
+static bool
+stores_just(
+    struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
+{
+	struct rangeset *set = sectors_stored(image);
+	size_t i = rangeset_find(set, first);
+	unsigned k = 0;
+
+	for (; i < rangeset_count(set); i++, k++) {
+		struct range r = range_clip(
+		    rangeset_get(set, i), first, first + WINDOW_SECTORS);
+		if (r.len == 0)
+			break;
+		if (k == n || r.off != ranges[k].off || r.len != ranges[k].len)
+			return false;
+	}
+	return k == n;
+}
+
+/* Do both images say that a window holds the same, without decoding it?  1, 0, -1. */
+static int
+surely_same(struct diff *d, const struct range *ranges, unsigned n, uint64_t first,
+    struct err *e)
+{
+	size_t bytes = 0, m = rangeset_find(&d->moved, first);
+	struct sectors_id old, new;
+
+	if ((m < rangeset_count(&d->moved) &&
+		rangeset_get(&d->moved, m).off < first + WINDOW_SECTORS) ||
+	    !stores_just(d->old, ranges, n, first))
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		bytes += ranges[i].len * SECTOR_BYTES;
+	int rc = sectors_identify(d->old, ranges[0].off, bytes, &old, e);
+	if (rc == 1)
+		rc = sectors_identify(d->new, ranges[0].off, bytes, &new, e);
+	if (rc != 1)
+		return rc;
+	return sectors_id_same(&old, &new);
+}
+
+ssize_t
+diff_next(void *arg, struct window *f, void *buf, struct err *e)
+{
+	struct diff *d = arg;
+	struct range ranges[WINDOW_REGIONS_MAX];
+	unsigned n;
+
+	while ((n = walk_next(&d->walk, ranges)) > 0) {
+		uint64_t first = ranges[0].off / WINDOW_SECTORS * WINDOW_SECTORS;
+		struct contents old = { .first = first, .data = d->old_data };
+		struct contents new = { .first = first, .data = d->new_data };
+		struct range span = { ranges[0].off,
+			range_end(ranges[n - 1]) - ranges[0].off };
+		bool block[WINDOW_BLOCKS] = { false };
+		int same = surely_same(d, ranges, n, first, e);
+		if (same < 0)
+			return -1;
+		if (same == 1)
+			continue;
+		if (read_into(d->old, span, &old, e) != 0 ||
+		    read_into(d->new, span, &new, e) != 0)
+			return -1;
+		if (!compare(d, &old, &new, block))
+			continue;
+		return note_replaced(d, &old, &new, block, e) == 0
+		           ? emit(d, &new, block, f, buf, e)
+		           : -1;
+	}
+	return nothing_new(d, f, buf, e);
+}
+
+int
+diff_done(void *arg, struct err *e)
+{
+	struct diff *d = arg;
+
+	if (sectors_done(d->old, e) != 0 || sectors_done(d->new, e) != 0)
+		return -1;
+	return lostset_add(&d->lost, sectors_lost(d->new), &d->given, e);
+}

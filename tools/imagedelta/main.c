@@ -1,0 +1,199 @@
+/* imagedelta: what one image has and another has not, and back again. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
+#include "common/base/say.h"
+#include "common/disk/output.h"
+#include "common/image/read/layers.h"
+#include "common/image/write/rewrite.h"
+#include "tools/imagedelta/chain.h"
+#include "tools/imagedelta/diff.h"
+#include "tools/imagedelta/samples.h"
+
+struct opts {
+	struct rewrite_config rewrite;
+	const char *onto; /* --onto: the base */
+	bool any_base;
+};
+
+#define AT(field) offsetof(struct opts, field)
+
+static const struct cli_opt own_opts[] = {
+	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one",
+	    CLI_STR, AT(onto), 0, 0, NULL },
+	FLAG(301, "any-base", "do not check that the deltas belong to it", any_base),
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.report_to = output_report_last,
+	.name = "imagedelta",
+	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
+	.about = "Make a delta image of two images, without a disk; or put deltas onto "
+		 "their "
+		 "base.\nInstalling the old image, then the delta, is installing the "
+		 "new one.",
+	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
+		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
+		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
+	.tables = { { own_opts, 0, NULL }, { rewrite_opts, AT(rewrite), "New image" },
+	    { codec_opts, AT(rewrite.codec), "Compression" },
+	    { seal_opts, AT(rewrite.seal), "Proof" },
+	    { proof_opts, AT(rewrite.proof), NULL } },
+};
+
+static void
+warn(const char *sentence)
+{
+	say(stderr, "imagedelta: warning: %s\n", sentence);
+}
+
+static int
+write_delta(const struct opts *o, struct sectors *const v[2], struct diff *d,
+    struct basis *basis, const char *output, struct err *e)
+{
+	struct rewrite_source src = { .program = "imagedelta",
+		.like = v[1],
+		.total = sectors_total(v[1]),
+		.freed = diff_freed(d),
+		.basis = basis,
+		.tail = sectors_ext(v[1])->tail,
+		.lost = diff_lost(d),
+		.next = diff_next,
+		.done = diff_done,
+		.arg = d };
+
+	if (sectors_state(v[0], &src.base, e) != 0 ||
+	    sectors_state(v[1], &src.state, e) != 0)
+		return -1;
+	return rewrite(&o->rewrite, &src, output, e);
+}
+
+static int
+make_delta(
+    const struct opts *o, struct sectors *const v[2], const char *output, struct err *e)
+{
+	struct rangeset avoid;
+	struct basis basis;
+	struct diff *d = NULL;
+
+	rangeset_init(&avoid);
+	basis_init(&basis, SAMPLE_SHA256);
+	int rc = chain_check_whole(v[0], e);
+	if (rc == 0)
+		rc = chain_check_whole(v[1], e);
+	if (rc == 0)
+		rc = samples_avoid(&avoid, v[0], v[1], e);
+	if (rc == 0)
+		rc = samples_spread(&basis, v[0], v[1], &avoid, e);
+	if (rc == 0)
+		rc = diff_new(&d, v[0], v[1], &basis, &avoid, e);
+	if (rc == 0)
+		rc = write_delta(o, v, d, &basis, output, e);
+	diff_free(d);
+	basis_free(&basis);
+	rangeset_free(&avoid);
+	return rc;
+}
+
+static int
+done(void *arg, struct err *e)
+{
+	return layers_done(arg, e);
+}
+
+static int
+make_whole(const struct opts *o, struct sectors *const v[], size_t n,
+    const char *output, struct err *e)
+{
+	struct sectors *top = v[n - 1];
+	struct layers *l;
+
+	if (!o->any_base && chain_check(v, n, warn, e) != 0)
+		return -1;
+	if (layers_new(&l, v, n, e) != 0)
+		return -1;
+	struct rewrite_source src = { .program = "imagedelta",
+		.like = top,
+		.total = layers_total(l),
+		.tail = sectors_ext(top)->tail,
+		.lost = layers_lost(l),
+		.next = layers_next,
+		.done = done,
+		.arg = l };
+	/* A base that was not checked may make something else. */
+	if (!o->any_base)
+		src.state = sectors_ext(top)->state;
+	int rc = rewrite(&o->rewrite, &src, output, e);
+	layers_free(l);
+	return rc;
+}
+
+/* inputs[n] → output */
+static int
+run(const struct opts *o, char *const inputs[], size_t n, const char *output,
+    struct err *e)
+{
+	struct sectors **v = calloc(n, sizeof(struct sectors *));
+	struct proof *proof = NULL;
+	int rc = v != NULL ? proof_new(&proof, &o->rewrite.proof, e)
+	                   : err_nomem(e, "images");
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = output_check_input(output, inputs[i], e);
+		if (rc == 0)
+			rc = sectors_open_proved(&v[i], inputs[i], proof, e);
+	}
+	if (rc == 0)
+		rc = o->onto != NULL ? make_whole(o, v, n, output, e)
+		                     : make_delta(o, v, output, e);
+	for (size_t i = 0; i < n && v != NULL; i++)
+		sectors_close(v[i]);
+	free(v);
+	proof_free(proof);
+	return rc;
+}
+
+static int
+check_operands(const struct opts *o, int n, struct err *e)
+{
+	if (o->onto != NULL && n < 2)
+		return err_misuse(
+		    e, "--onto: a delta or more and a new name are needed");
+	if (o->onto == NULL && n != 3)
+		return err_misuse(e, "two images and a new name are needed");
+	if (o->any_base && o->onto == NULL)
+		return err_set(e, ERR_USAGE, "--any-base goes with --onto");
+	return 0;
+}
+
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct opts *o = opts;
+
+	if (check_operands(o, n, e) != 0)
+		return -1;
+	const char *output = operands[n - 1];
+	char **inputs = operands;
+	size_t ninputs = (size_t)n - 1;
+	/* The base comes first, like the old image. */
+	if (o->onto != NULL) {
+		*--inputs = (char *)(uintptr_t)o->onto;
+		ninputs++;
+	}
+	if (rewrite_check(&o->rewrite, output, e) != 0)
+		return -1;
+	return run(o, inputs, ninputs, output, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .rewrite = rewrite_defaults };
+
+	return cli_main(&prog, argc, argv, &o, act);
+}

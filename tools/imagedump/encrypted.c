@@ -1,0 +1,106 @@
+/* encrypted.c: the headers of an encrypted image, which anybody can read.
+ *
+ * Called by main() after an image could not be dumped because its key was not given.
+ * Nothing here is proved: without the key a header could have been changed.
+ */
+#include "tools/imagedump/encrypted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/say.h"
+#include "common/image/format/crypt.h"
+#include "common/image/read/image.h"
+#include "tools/imagedump/report.h"
+#include "tools/imagedump/totals.h"
+
+struct headers {
+	struct totals totals;
+	uint8_t uuid[NDZ_UUID_BYTES];
+	uint8_t key_id[CRYPT_ID_BYTES]; /* of the first chunk */
+};
+
+/* All headers; -1 unless the first chunk is encrypted and all can be read. */
+static int
+read_headers(struct image *image, struct headers *s, void *buf, struct chunk *c)
+{
+	struct err ignored;
+	int rc;
+
+	image_keep_encrypted(image);
+	while ((rc = image_next(image, buf, &c->h, &ignored)) == 1) {
+		if (s->totals.chunks == 0) {
+			if (!c->h.encrypted)
+				return -1;
+			memcpy(s->uuid, c->h.uuid, sizeof s->uuid);
+			memcpy(s->key_id, crypt_chunk_key_id(buf), sizeof s->key_id);
+		}
+		c->ext = (struct ext){ 0 };
+		c->codec = ndz_header_codec(&c->h);
+		c->raw_bytes = ndz_header_raw_bytes(&c->h);
+		totals_add(&s->totals, c);
+	}
+	return rc;
+}
+
+static int
+read_image(const char *path, struct headers *s)
+{
+	struct err ignored;
+	struct image *image;
+	void *buf = malloc(NDZ_CHUNK_BYTES);
+	struct chunk *c = malloc(sizeof *c);
+	int rc = -1;
+
+	if (buf != NULL && c != NULL && image_open(&image, path, &ignored) == 0) {
+		if (image_seekable(image))
+			rc = read_headers(image, s, buf, c);
+		image_close(image);
+	}
+	free(c);
+	free(buf);
+	return rc;
+}
+
+/* Only what headers tell: whether it is a delta, for example, is not known. */
+static void
+put_json(struct json *j, const struct headers *s)
+{
+	const struct totals *t = &s->totals;
+
+	json_uint(j, "version", t->version);
+	json_string(j, "codec", t->codec->name);
+	json_uint(j, "chunks", t->chunks);
+	json_uint(j, "sectors", t->sectors);
+	json_uint(j, "stream_bytes", t->stream_bytes);
+	json_uint(j, "data_bytes", t->raw_bytes);
+	json_hex(j, "uuid", s->uuid, sizeof s->uuid);
+	json_bool(j, "encrypted", true);
+	json_hex(j, "encryption_key", s->key_id, sizeof s->key_id);
+}
+
+static void
+print_hex(const char *what, const uint8_t *bytes, size_t n)
+{
+	say(stdout, "%s", what);
+	for (size_t i = 0; i < n; i++)
+		say(stdout, "%02x", bytes[i]);
+}
+
+void
+encrypted_report(const struct options *o, const char *path, struct json *j)
+{
+	struct headers s = { 0 };
+
+	if (o->proof_files.decrypt == NULL && read_image(path, &s) == 0) {
+		if (j != NULL) {
+			put_json(j, &s);
+		} else if (!o->quiet) {
+			report_totals(&s.totals, path);
+			print_hex("  uuid ", s.uuid, sizeof s.uuid);
+			print_hex("; encrypted with key ", s.key_id, sizeof s.key_id);
+			say(stdout, ": nothing else can be read without it\n");
+		}
+	}
+	totals_free(&s.totals);
+}

@@ -1,0 +1,195 @@
+/* imagedump: what is in an image, and is it whole? */
+#include <stdlib.h>
+
+#include "common/cli/failure.h"
+#include "common/base/say.h"
+#include "common/image/read/image.h"
+#include "tools/imagedump/encrypted.h"
+#include "tools/imagedump/only.h"
+#include "tools/imagedump/options.h"
+#include "tools/imagedump/report.h"
+#include "tools/imagedump/totals.h"
+#include "tools/imagedump/checker.h"
+
+/* What is being read. */
+struct run {
+	const struct options *o;
+	struct image *image;
+	struct json *j;          /* NULL: text */
+	struct checker *checker; /* or NULL */
+	struct totals totals;
+	struct only_view *only; /* or NULL */
+};
+
+static void
+show_chunk(const struct run *r, const struct chunk *c)
+{
+	const struct options *o = r->o;
+
+	if (!o->quiet)
+		report_oddities(image_name(r->image), &r->totals, &c->h);
+	if (r->j != NULL && o->detail > 0)
+		report_chunk_json(r->j, c, o->detail);
+	else if (r->j == NULL && !o->quiet && o->detail > 0)
+		report_chunk(c, r->totals.chunks, o->detail);
+}
+
+static int
+take_chunk(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
+{
+	struct run *r = arg;
+
+	if (r->checker != NULL && totals_check_tiling(&r->totals, c, e) != 0)
+		return err_ctx(e, "%s", image_name(r->image));
+	show_chunk(r, c);
+	if (r->only != NULL && only_view_take(r->only, i, c, bytes, e) != 0)
+		return err_ctx(e, "%s", image_name(r->image));
+	totals_add(&r->totals, c);
+	return r->checker != NULL ? checker_give(r->checker, i, bytes, e) : 0;
+}
+
+static int
+read_and_verify(struct run *r, struct err *e)
+{
+	if (checker_new(&r->checker, r->o->jobs, e) != 0)
+		return -1;
+	int rc = image_each(r->image, take_chunk, r, e);
+	if (checker_end(r->checker, e) != 0)
+		rc = err_ctx(e, "%s", image_name(r->image));
+	return rc;
+}
+
+static void
+show_totals(const struct run *r, const char *path)
+{
+	const struct options *o = r->o;
+
+	if (r->j != NULL) {
+		report_totals_json(r->j, &r->totals);
+		json_bool(r->j, "verified", o->verify);
+		json_bool(r->j, "encrypted", o->proof_files.decrypt != NULL);
+		json_string(r->j, "signature", imagedump_signature(o, &r->totals));
+	} else if (!o->quiet) {
+		report_totals(&r->totals, path);
+		if (o->verify)
+			report_verdict(o, &r->totals);
+	}
+}
+
+static int
+read_all(struct run *r, struct err *e)
+{
+	bool list = r->j != NULL && r->o->detail > 0;
+
+	if (list)
+		json_array(r->j, "chunk_list");
+	int rc = r->o->verify ? read_and_verify(r, e)
+	                      : image_each(r->image, take_chunk, r, e);
+	if (list)
+		json_end(r->j);
+	return rc;
+}
+
+static int
+show_only(const struct run *r, struct err *e)
+{
+	if (r->j != NULL)
+		return only_view_json(r->only, r->j, e);
+	return r->o->quiet ? 0 : only_view_print(r->only, e);
+}
+
+static int
+dump(const struct options *o, const char *path, struct json *j, struct err *e)
+{
+	struct run r = { .o = o, .j = j };
+
+	if (image_open_proved(&r.image, path, o->proof, e) != 0)
+		return -1;
+	int rc = o->only.n > 0 ? only_view_new(&r.only, &o->only, e) : 0;
+	if (rc == 0)
+		rc = read_all(&r, e);
+	if (rc == 0 && r.only != NULL)
+		rc = only_view_settle(r.only, r.image, e);
+	if (rc == 0)
+		show_totals(&r, path);
+	if (rc == 0 && r.only != NULL)
+		rc = show_only(&r, e);
+	only_view_free(r.only);
+	totals_free(&r.totals);
+	image_close(r.image);
+	return rc;
+}
+
+/* Its exit status. */
+static int
+dump_one(const struct options *o, const char *path, struct json *j)
+{
+	struct err e;
+	int status = 0;
+
+	if (j != NULL) {
+		json_object(j, NULL);
+		json_string(j, "image", path);
+	}
+	if (dump(o, path, j, &e) != 0) {
+		encrypted_report(o, path, j);
+		status = err_exit_status(&e);
+		if (j != NULL)
+			failure_put_err(j, &e, status);
+		if (!o->quiet)
+			say(stderr, "imagedump: %s\n", e.text);
+	}
+	if (j != NULL)
+		json_end(j);
+	return status;
+}
+
+/* The worst of their exit statuses: each image that fails is said, and passed over. */
+static int
+dump_each(const struct options *o, char **paths, int n, struct json *j)
+{
+	int status = 0;
+
+	for (int i = 0; i < n; i++) {
+		int this = dump_one(o, paths[i], j);
+		status = this > status ? this : status;
+	}
+	return status;
+}
+
+static int
+dump_all(const struct options *o, char **paths, int n, struct err *e)
+{
+	struct json *j = o->json ? json_new() : NULL;
+
+	if (!o->json)
+		return dump_each(o, paths, n, NULL);
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_array(j, NULL);
+	int status = dump_each(o, paths, n, j);
+	json_end(j);
+	return json_show(j, e) == 0 ? status : -1;
+}
+
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct options *o = opts;
+
+	if (n == 0)
+		return err_misuse(e, "no image is named");
+	if (proof_new(&o->proof, &o->proof_files, e) != 0)
+		return -1;
+	int status = dump_all(o, operands, n, e);
+	proof_free(o->proof);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = { 0 };
+
+	return cli_main(&imagedump_program, argc, argv, &o, act);
+}

@@ -1,0 +1,52 @@
+#include "tools/imagedump/options.h"
+
+#include "common/cli/cli_rows.h"
+
+static int
+more_detail(void *at, const char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)arg, (void)e;
+	o->detail++;
+	return 0;
+}
+
+static int
+ignored_letter(void *at, const char *arg, struct err *e)
+{
+	(void)at, (void)arg, (void)e;
+	return 0;
+}
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct cli_opt opts_table[] = {
+	{ 'd', "detail", NULL, "each chunk; twice: its regions and relocations",
+	    CLI_CALL, 0, 0, 0, more_detail },
+	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
+	FLAG(300, "json", "print JSON", json),
+	FLAG(301, "verify", "decode and check everything: can it be restored?", verify),
+	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
+	{ 302, "only", "N[,M]", "what of it belongs to these partitions, too", CLI_CALL,
+	    AT(only), 0, 0, only_list_set },
+	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at",
+	    CLI_CALL, 0, 0, 0, ignored_letter },
+	REFUSED('m', NULL, "not built yet: a map"),
+	REFUSED('c', NULL, "not built yet: Emulab's signatures; see --verify-key"),
+	{ 0 },
+};
+
+const struct cli_program imagedump_program = {
+	.name = "imagedump",
+	.synopsis = "[options] image...",
+	.about = "Show what images hold, and check that they are whole.",
+	.examples =
+	    "  imagedump disk.ndz              a summary\n"
+	    "  imagedump -dd disk.ndz          every region\n"
+	    "  imagedump --only 2 disk.ndz     what belongs to its partition 2\n"
+	    "  imagedump --verify -q disk.ndz && echo good\n"
+	    "  imagedump --verify --verify-key lab.pub disk.ndz\n",
+	.tables = { { opts_table, 0, NULL }, { proof_opts, AT(proof_files), "Proof" } },
+};

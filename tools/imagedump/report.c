@@ -1,0 +1,293 @@
+#include "tools/imagedump/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/say.h"
+#include "common/disk/range_json.h"
+
+static const char *
+reloc_name(uint32_t type)
+{
+	static const char *const names[] = { "none", "FreeBSD disklabel",
+		"OpenBSD disklabel", "LILO address", "LILO map", "LILO checksum",
+		"short sector", "GPT fix" };
+
+	return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
+}
+
+void
+report_chunk(const struct chunk *c, uint32_t i, uint64_t detail)
+{
+	const struct ndz_header *h = &c->h;
+
+	say(stdout,
+	    "  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
+	    ", %u regions, %u "
+	    "relocations\n",
+	    i, h->size, h->firstsect, h->lastsect - 1, h->nregions, h->nrelocs);
+	if (detail < 2)
+		return;
+	for (unsigned k = 0; k < h->nregions; k++)
+		say(stdout,
+		    "    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64 "\n", k,
+		    h->regions[k].len, h->regions[k].off, range_end(h->regions[k]) - 1);
+	for (unsigned k = 0; k < h->nrelocs; k++)
+		say(stdout,
+		    "    relocation %u: %s, sector %" PRIu64 ", offset %u, %" PRIu64
+		    " bytes\n",
+		    k, reloc_name(h->relocs[k].type), h->relocs[k].sector,
+		    h->relocs[k].offset, h->relocs[k].size);
+}
+
+void
+report_chunk_json(struct json *j, const struct chunk *c, uint64_t detail)
+{
+	const struct ndz_header *h = &c->h;
+
+	json_object(j, NULL);
+	json_uint(j, "stream_bytes", h->size);
+	json_uint(j, "first_sector", h->firstsect);
+	json_uint(j, "end_sector", h->lastsect);
+	json_uint(j, "fragments", c->ext.nfragments);
+	if (detail >= 2) {
+		json_ranges(j, "regions", h->regions, h->nregions);
+		json_array(j, "relocations");
+		for (unsigned k = 0; k < h->nrelocs; k++) {
+			json_object(j, NULL);
+			json_uint(j, "type", h->relocs[k].type);
+			json_uint(j, "sector", h->relocs[k].sector);
+			json_uint(j, "offset", h->relocs[k].offset);
+			json_uint(j, "bytes", h->relocs[k].size);
+			json_end(j);
+		}
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void
+report_oddities(const char *name, const struct totals *t, const struct ndz_header *h)
+{
+	if (h->index != (int32_t)t->chunks)
+		say(stderr, "imagedump: %s: chunk %u says that it is number %d\n", name,
+		    t->chunks, h->index);
+	if (h->version > 1 && h->firstsect != t->next_sector)
+		say(stderr,
+		    "imagedump: %s: chunk %u begins at sector %" PRIu64
+		    ", the one before "
+		    "ends at %" PRIu64 "\n",
+		    name, t->chunks, h->firstsect, t->next_sector);
+}
+
+static const char *
+kind_name(enum ext_kind kind)
+{
+	static const char *const names[] = { "unknown", "disk", "partition", "file" };
+
+	return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
+}
+
+static void
+print_lost(const struct lost *l)
+{
+	if (l->nranges == 0)
+		return;
+	say(stdout, "  %" PRIu64 " sectors could not be read and are zeros, %s",
+	    l->sectors, l->merged ? "all of them among" : "namely");
+	for (size_t i = 0; i < l->nranges; i++)
+		say(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "",
+		    l->ranges[i].off, range_end(l->ranges[i]) - 1);
+	say(stdout, "\n");
+}
+
+/* Whether it is right is what --verify-key finds out. */
+static void
+print_signer(const struct totals *t)
+{
+	if (t->signed_chunks != t->chunks)
+		return;
+	say(stdout, "  signed with key ");
+	for (int i = 0; i < EXT_KEY_ID_BYTES; i++)
+		say(stdout, "%02x", t->first.key_id[i]);
+	say(stdout, "\n");
+}
+
+static void
+print_tail(const struct totals *t)
+{
+	const struct tail *x = &t->first.tail;
+
+	if (x->n == 0)
+		return;
+	say(stdout,
+	    "  the disk's end, left out of disks that have not %" PRIu64
+	    " sectors; the rest needs %" PRIu64 "\n",
+	    x->disk_sectors, x->needed);
+	for (size_t i = 0; i < x->n; i++)
+		say(stdout, "    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
+		    tail_kind_name(x->pieces[i].kind), x->pieces[i].sectors.off,
+		    range_end(x->pieces[i].sectors) - 1, t->tail_sectors[i]);
+}
+
+static void
+json_tail(struct json *j, const struct totals *t)
+{
+	const struct tail *x = &t->first.tail;
+
+	if (x->n == 0)
+		return;
+	json_uint(j, "tail_of_sectors", x->disk_sectors);
+	json_uint(j, "needed_sectors", x->needed);
+	json_array(j, "tail");
+	for (size_t i = 0; i < x->n; i++) {
+		json_object(j, NULL);
+		json_uint(j, "start", x->pieces[i].sectors.off);
+		json_uint(j, "sectors", x->pieces[i].sectors.len);
+		json_uint(j, "stored_sectors", t->tail_sectors[i]);
+		json_uint(j, "kind", x->pieces[i].kind);
+		json_string(j, "holds", tail_kind_name(x->pieces[i].kind));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void
+print_state(const struct totals *t)
+{
+	char what[128];
+
+	if (ext_is_delta(&t->first))
+		say(stdout,
+		    "  a delta of %s; %" PRIu64
+		    " sectors of that are free now; %" PRIu64
+		    " samples of its data to compare a disk with\n",
+		    ext_state_text(&t->first.base, what, sizeof what), t->freed,
+		    t->samples);
+	if (t->first.state.kind != EXT_STATE_NONE)
+		say(stdout, "  installs what %s does\n",
+		    ext_state_text(&t->first.state, what, sizeof what));
+}
+
+void
+report_totals(const struct totals *t, const char *name)
+{
+	uint64_t file_bytes = (uint64_t)t->chunks * NDZ_CHUNK_BYTES;
+	char a[32], b[32], when[32];
+
+	say(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
+	    t->version, t->codec->name, t->chunks, t->sectors - 1);
+	say(stdout,
+	    "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
+	    " relocations, %.1f %% of "
+	    "the file is padding and headers\n",
+	    cli_human_bytes(t->raw_bytes, a, sizeof a),
+	    cli_human_bytes(t->stream_bytes, b, sizeof b),
+	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
+	    100.0 * (double)(file_bytes - t->stream_bytes) / (double)file_bytes);
+	print_lost(&t->lost);
+	if (!t->first.present)
+		return;
+	say(stdout, "  %" PRIu64 " fragments; uuid ", t->fragments);
+	for (int i = 0; i < NDZ_UUID_BYTES; i++)
+		say(stdout, "%02x", t->first.uuid[i]);
+	say(stdout, "\n");
+	print_signer(t);
+	print_state(t);
+	if (!t->first.has_image)
+		return;
+	const struct ext_image *i = &t->first.image;
+	/* Who reads a pipe does not know its size in time for chunk 0. */
+	say(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
+	    kind_name(i->kind),
+	    i->source_bytes != 0 ? cli_human_bytes(i->source_bytes, a, sizeof a)
+				 : "unknown size",
+	    i->sector_bytes, i->tool, cli_human_time(i->made_at, when, sizeof when));
+	if (i->filesystems[0] != '\0')
+		say(stdout, "  filesystems: %s\n", i->filesystems);
+	if ((i->flags & EXT_IMAGE_LIVE) != 0)
+		say(stdout,
+		    "  captured live: the source was in use, and files in it may be "
+		    "damaged\n");
+	print_tail(t);
+}
+
+static void
+json_state(struct json *j, const struct totals *t)
+{
+	char what[128];
+
+	json_bool(j, "delta", ext_is_delta(&t->first));
+	if (ext_is_delta(&t->first)) {
+		json_string(
+		    j, "base", ext_state_text(&t->first.base, what, sizeof what));
+		json_uint(j, "freed_sectors", t->freed);
+		json_uint(j, "base_samples", t->samples);
+	}
+	if (t->first.state.kind != EXT_STATE_NONE)
+		json_string(
+		    j, "state", ext_state_text(&t->first.state, what, sizeof what));
+}
+
+void
+report_totals_json(struct json *j, const struct totals *t)
+{
+	json_uint(j, "version", t->version);
+	json_string(j, "codec", t->codec->name);
+	json_uint(j, "chunks", t->chunks);
+	json_uint(j, "sectors", t->sectors);
+	json_uint(j, "regions", t->regions);
+	json_uint(j, "relocations", t->relocs);
+	json_uint(j, "fragments", t->fragments);
+	json_uint(j, "stream_bytes", t->stream_bytes);
+	json_uint(j, "data_bytes", t->raw_bytes);
+	lost_json(&t->lost, j);
+	if (t->first.has_uuid)
+		json_hex(j, "uuid", t->first.uuid, NDZ_UUID_BYTES);
+	json_state(j, t);
+	if (t->first.has_signature)
+		json_hex(j, "signing_key", t->first.key_id, sizeof t->first.key_id);
+	if (!t->first.has_image)
+		return;
+	const struct ext_image *i = &t->first.image;
+	json_string(j, "kind", kind_name(i->kind));
+	json_uint(j, "source_bytes", i->source_bytes);
+	json_uint(j, "sector_bytes", i->sector_bytes);
+	json_uint(j, "made_at", i->made_at);
+	json_string(j, "tool", i->tool);
+	json_string(j, "filesystems", i->filesystems);
+	json_bool(j, "live", (i->flags & EXT_IMAGE_LIVE) != 0);
+	json_tail(j, t);
+}
+
+const char *
+imagedump_signature(const struct options *o, const struct totals *t)
+{
+	if (o->proof_files.verify_key != NULL)
+		return "good"; /* or no chunk had come so far */
+	return t->signed_chunks == 0           ? "none"
+	       : t->signed_chunks == t->chunks ? "unchecked"
+	                                       : "partial";
+}
+
+void
+report_verdict(const struct options *o, const struct totals *t)
+{
+	const char *key = proof_key_name(o->proof);
+	bool whole = t->tiled && t->first.present;
+
+	say(stdout, "  verified: %s: every chunk is whole, %s; ",
+	    ext_is_delta(&t->first) ? "can be restored onto its base"
+				    : "can be restored",
+	    whole ? "every sector covered once, the last chunk there"
+		  : "but the format does not tell whether all are there");
+	if (key[0] != '\0')
+		say(stdout, "signed with key %s", key);
+	else
+		say(stdout, "%s",
+		    t->signed_chunks == 0 ? "not signed"
+		    : t->signed_chunks == t->chunks
+			? "signed, which --verify-key checks"
+			: "signed only in part");
+	say(stdout, "%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
+}

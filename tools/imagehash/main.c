@@ -1,0 +1,253 @@
+/* imagehash: signatures of images, and disks compared with them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli/failure.h"
+#include "common/base/say.h"
+#include "common/disk/output.h"
+#include "imageunzip/install/reloc.h"
+#include "common/image/format/kind.h"
+#include "common/image/write/sigimage.h"
+#include "tools/imagehash/compare.h"
+#include "tools/imagehash/options.h"
+#include "tools/imagehash/report.h"
+
+/* What an installation into a partition does to the data. */
+struct fixer {
+	struct sectors *image;
+	struct range slice;
+};
+
+static int
+fix(void *arg, struct range r, void *data, struct err *e)
+{
+	struct fixer *f = arg;
+	size_t n;
+	const struct ndz_reloc *x = sectors_relocs(f->image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (x[i].sector < r.off || x[i].sector >= range_end(r) ||
+		    !reloc_changes(&x[i], f->slice))
+			continue;
+		size_t at = (size_t)(x[i].sector - r.off) * SECTOR_BYTES + x[i].offset;
+		size_t bytes = r.len * SECTOR_BYTES;
+		if (at > bytes || reloc_apply(&x[i], f->slice, (uint8_t *)data + at,
+				      bytes - at, e) != 0)
+			return at > bytes ? err_set(e, ERR_FORMAT,
+						"a relocation leaves its sector")
+			                  : -1;
+	}
+	return 0;
+}
+
+/* The signature of an image, as it would be in a partition or on a disk (or NULL).  The
+ * tail is of a disk of its own size alone. */
+static int
+hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
+    uint32_t block_sectors, const struct target *t, struct err *e)
+{
+	const struct range *slice = t != NULL && o->slice != 0 ? &t->slice : NULL;
+	struct fixer f = { 0 };
+
+	if (sectors_open(&f.image, o->image, e) != 0)
+		return -1;
+	if (slice != NULL)
+		f.slice = *slice;
+	int rc = 0;
+	if (t != NULL && (slice != NULL ||
+			     t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
+		rc = sectors_drop_tail(f.image, e);
+	if (rc == 0)
+		rc = sig_of_image(
+		    s, f.image, hash, block_sectors, slice != NULL ? fix : NULL, &f, e);
+	sectors_close(f.image);
+	return rc;
+}
+
+/* A signature file, or that of an image. */
+static int
+get_signature(
+    struct sig *s, const struct options *o, const struct target *t, struct err *e)
+{
+	int is = sig_is_file(o->image, e);
+
+	if (is < 0)
+		return -1;
+	if (is == 1)
+		return sig_read(s, o->image, e);
+	return hash_image(
+	    s, o, o->hash, (uint32_t)(o->block_bytes / SECTOR_BYTES), t, e);
+}
+
+static char *
+sig_path(const struct options *o, struct err *e)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s%s", o->sig != NULL ? o->sig : o->image,
+		o->sig != NULL ? "" : ".sig") < 0) {
+		err_nomem(e, "a name");
+		return NULL;
+	}
+	return path;
+}
+
+static int
+create(const struct options *o, struct err *e)
+{
+	struct sig s = { 0 };
+	char *path = sig_path(o, e);
+
+	if (path == NULL)
+		return -1;
+	int rc = output_check_input(path, o->image, e);
+	if (rc == 0)
+		rc = output_check_replace(path, &kind_signature, o->force, e);
+	if (rc == 0)
+		rc = hash_image(&s, o, o->hash,
+		    (uint32_t)(o->block_bytes / SECTOR_BYTES), NULL, e);
+	if (rc == 0)
+		rc = sig_write(&s, path, o->image, o->force, e);
+	sig_free(&s);
+	free(path);
+	return rc;
+}
+
+static int
+report(const struct options *o, struct err *e)
+{
+	struct sig s = { 0 };
+
+	if (get_signature(&s, o, NULL, e) != 0)
+		return -1;
+	int rc = imagehash_signature(o, &s, e);
+	sig_free(&s);
+	return rc;
+}
+
+/* Chunk numbers are for people: images that were written again have others. */
+static int
+check_same(
+    const struct sig *file, const struct sig *image, const char *path, struct err *e)
+{
+	size_t n = file->n < image->n ? file->n : image->n, i = 0;
+
+	for (; i < n; i++) {
+		const struct sig_record *a = &file->records[i], *b = &image->records[i];
+		if (a->start != b->start || a->count != b->count ||
+		    memcmp(a->hash, b->hash, sig_hash_bytes(file->hash)) != 0)
+			break;
+	}
+	if (i == file->n && i == image->n)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: is not the image's signature: from sector %u on they "
+	    "differ",
+	    path, i < file->n ? file->records[i].start : image->records[i].start);
+}
+
+static int
+check_image(const struct options *o, struct err *e)
+{
+	struct sig file = { 0 }, image = { 0 };
+	char *path = sig_path(o, e);
+
+	if (path == NULL)
+		return -1;
+	int rc = sig_read(&file, path, e);
+	if (rc == 0)
+		rc = hash_image(&image, o, file.hash, file.block_sectors, NULL, e);
+	if (rc == 0)
+		rc = check_same(&file, &image, path, e);
+	sig_free(&file);
+	sig_free(&image);
+	free(path);
+	return rc;
+}
+
+static int
+sanity(const struct options *o, struct err *e)
+{
+	struct sig s = { 0 };
+	int is = sig_is_file(o->image, e);
+
+	if (is < 0)
+		return -1;
+	int rc = is == 0 ? check_image(o, e) : sig_read(&s, o->image, e);
+	sig_free(&s);
+	if (rc == 0 && o->json)
+		return failure_none_show(e);
+	if (rc == 0 && !o->quiet)
+		say(stdout, "%s: %s\n", o->image,
+		    is == 1 ? "a good signature" : "its signature is right");
+	return rc;
+}
+
+static int
+compare_records(
+    struct target *t, const struct sig *s, struct difference *d, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sig_record *r = &s->records[i];
+		int rc = target_differs(t, s, r, e);
+		if (rc < 0 || cli_check_signal(e) != 0)
+			return -1;
+		d->blocks++;
+		d->sectors += r->count;
+		if (rc > 0 &&
+		    difference_add(d, (struct range){ r->start, r->count }, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* 0, EXIT_DIFFERS or -1. */
+static int
+compare(const struct options *o, struct err *e)
+{
+	struct difference d = { 0 };
+	struct target t;
+	struct sig s = { 0 };
+
+	if (compare_open(&t, o->disk, o->slice, o->any_length, e) != 0)
+		return -1;
+	int rc = get_signature(&s, o, &t, e);
+	/* Some programs write signatures without a record. */
+	if (rc == 0 && s.n == 0)
+		rc = err_set(e, ERR_REFUSED,
+		    "%s: has no record of any block, so nothing was compared", o->image);
+	if (rc == 0)
+		rc = compare_records(&t, &s, &d, e);
+	bool differs = d.nranges > 0;
+	if (rc == 0)
+		rc = report_difference(o, &s, &d, e);
+	if (rc == 0 && differs)
+		rc = EXIT_DIFFERS;
+	difference_free(&d);
+	sig_free(&s);
+	compare_close(&t);
+	return rc;
+}
+
+static int
+run(void *opts, char **operands, int n, struct err *e)
+{
+	struct options *o = opts;
+
+	if (imagehash_settle(o, operands, n, e) != 0)
+		return -1;
+	if (o->create)
+		return create(o, e);
+	if (o->report)
+		return report(o, e);
+	return o->sanity ? sanity(o, e) : compare(o, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = { .hash = SIG_SHA1,
+		.block_bytes = (uint64_t)SIG_BLOCK_SECTORS * SECTOR_BYTES };
+
+	return cli_main(&imagehash_program, argc, argv, &o, run);
+}
