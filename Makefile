@@ -53,9 +53,7 @@ PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagek
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore
-LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c) \
-           $(wildcard frisbeed/server/server*.c frisbee/client/client*.c frisbee/load/sink*.c frisbee/doctor/doctor_judge*.c) \
-           frisbeed/serve/budget.c frisbeed/serve/clients.c frisbeed/serve/place.c frisbeed/serve/strangers.c frisbeed/serve/tally.c frisbeed/serve/reader.c frisbeed/serve/patient.c frisbeed/serve/identity.c frisbee/load/planner.c frisbee/load/partial.c frisbee/options.c)
+LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c))
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -63,7 +61,7 @@ PRELOADS := $(wildcard tests/preload/*.c)
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
-HEADERS := $(shell find $(ROOMS) $(wildcard image* tools) bench tests -name '*.h')
+HEADERS := $(shell find $(ROOMS) tools bench tests -name '*.h')
 
 # A program's own files, in its room or in tools/.
 OWN      = $(or $(wildcard $(1)/*.c),$(wildcard tools/$(1)/*.c))
@@ -97,8 +95,9 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS)' > $@
 
 # Tests.  tests/helpers/ holds small programs that scripts use.
+$(B)/tests/unit/test_frisbee_options: $(B)/frisbee/options.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB)
-	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
 # Alone, a fuzz target mutates its corpus; with libFuzzer (make fuzz) it is guided.
 LIBFUZZER := $(findstring fuzzer,$(SAN))
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(LIBFUZZER),,$(B)/tests/fuzz/standalone.o) $(LIB)
@@ -170,7 +169,7 @@ paper:
 # The simulator compiled for what it spends its time on, if the compiler can (gcc): the same runs in two thirds of the time.
 TRAINED := build/trained/sim
 TRAIN    = $(CC) $(STD) -O3 -flto=auto -w -o $@ \
-           $(wildcard tests/sim/*.c) $(shell find frisbeed frisbee common/net -name 'server*.c' -o -name 'client*.c' -o -path 'common/net/*.c') $(LIB) $(LIBS)
+           $(wildcard tests/sim/*.c frisbeed/server/*.c frisbee/client/*.c common/wire/*.c) $(LIB) $(LIBS)
 $(TRAINED): $(SIM)
 	@rm -rf $(@D); mkdir -p $(@D)
 	$(call say,LD,$@) { $(TRAIN) -fprofile-generate && tests/sim/train $@ && $(TRAIN) -fprofile-use; } || cp $(SIM) $@
