@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/cli/progress.h"
+#include "common/base/clock.h"
 #include "common/disk/disk.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/fragments.h"

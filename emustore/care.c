@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "emustore/store/check.h"
@@ -118,11 +118,11 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		    "emustore: %" PRIu64 " fragments removed, %" PRIu64
 		    " packs replaced, %s "
 		    "freed\n",
-		    t.fragments, t.packs, cli_human_bytes(t.bytes_freed, a, sizeof a));
+		    t.fragments, t.packs, human_bytes(t.bytes_freed, a, sizeof a));
 	if (!o->quiet && t.bytes_condemned > 0)
 		say(stderr,
 		    "emustore: %s in packs that go when the grace is over (gc again)\n",
-		    cli_human_bytes(t.bytes_condemned, a, sizeof a));
+		    human_bytes(t.bytes_condemned, a, sizeof a));
 	return 0;
 }
 
@@ -243,7 +243,7 @@ report(const struct options *o, const struct check *c)
 		    "emustore: %" PRIu64 " images, %" PRIu64
 		    " fragments, %s of packs%s: %" PRIu64 " problems, %" PRIu64
 		    " images damaged\n",
-		    c->images, c->fragments, cli_human_bytes(c->bytes, a, sizeof a),
+		    c->images, c->fragments, human_bytes(c->bytes, a, sizeof a),
 		    c->data ? ", all data read" : "", c->problems, c->bad_images);
 }
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "emustore/emustore.h"
 
@@ -21,9 +21,9 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 	}
 	time_text(i->about.put_at, when);
 	say(stdout, "%-32s %9s %9s  %s\n", stored_title(&i->about),
-	    cli_human_bytes(
+	    human_bytes(
 		(uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
-	    cli_human_bytes(i->about.data_bytes, data, sizeof data), when);
+	    human_bytes(i->about.data_bytes, data, sizeof data), when);
 	return 0;
 }
 
@@ -92,12 +92,12 @@ info_text(const struct stored *d, uint64_t fragments)
 	time_text(a->put_at, when);
 	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a),
 	    a->chunks,
-	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
-	    cli_human_bytes(a->data_bytes, data, sizeof data));
+	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
+	    human_bytes(a->data_bytes, data, sizeof data));
 	say(stdout,
 	    "  put at %s; %" PRIu64 " fragments that are not zero; a recipe of %s\n",
 	    when, fragments,
-	    cli_human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
+	    human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
 	say(stdout, "  sha256 ");
 	for (size_t i = 0; i < sizeof a->sha256; i++)
 		say(stdout, "%02x", a->sha256[i]);
@@ -169,15 +169,15 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 		return rc != 0 ? rc : stats_json(&t, e);
 	uint64_t images = t.image_chunks * NDZ_CHUNK_BYTES;
 	say(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
-	    t.images, cli_human_bytes(images, a, sizeof a),
-	    cli_human_bytes(t.data_bytes, b, sizeof b),
-	    cli_human_bytes(t.pack_bytes, c, sizeof c));
+	    t.images, human_bytes(images, a, sizeof a),
+	    human_bytes(t.data_bytes, b, sizeof b),
+	    human_bytes(t.pack_bytes, c, sizeof c));
 	if (images > 0)
 		say(stdout, " (%.3f of the images)",
 		    (double)t.pack_bytes / (double)images);
 	say(stdout, "\n");
 	say(stdout,
 	    "%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
-	    t.fragments, cli_human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
+	    t.fragments, human_bytes(t.fragment_bytes, a, sizeof a), t.raw_unique);
 	return 0;
 }

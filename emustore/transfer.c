@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
@@ -135,9 +137,9 @@ summary(const struct options *o, const struct recipe_image *a,
 		return;
 	say(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
 	    stored_title(a),
-	    cli_human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
-	    cli_human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
-	    cli_human_bytes(
+	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
+	    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
+	    human_bytes(
 		(uint64_t)((double)a->data_bytes / (seconds > 0 ? seconds : 1)), rate,
 		sizeof rate));
 	tell_other_encoding(a, t);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/clock.h"
 #include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/cli/json_save.h"
 #include "common/base/say.h"
 
@@ -91,7 +91,7 @@ put_requests(const struct loop_result *r, char *buf, size_t cap)
 	if (r->blocks_not_asked > 0)
 		snprintf(buf, cap,
 		    "%s were there already, %" PRIu64 " blocks not asked for",
-		    cli_human_bytes(r->install.bytes_same, same, sizeof same),
+		    human_bytes(r->install.bytes_same, same, sizeof same),
 		    r->blocks_not_asked);
 	else
 		snprintf(buf, cap, "%u blocks came twice, %u were asked for again",
@@ -108,8 +108,8 @@ report_line(const struct loop_result *r, double seconds)
 	put_requests(r, requests, sizeof requests);
 	say(stderr,
 	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
-	    cli_human_bytes(bytes, written, sizeof written), seconds,
-	    cli_human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,
+	    human_bytes(bytes, written, sizeof written), seconds,
+	    human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,
 	    r->stats.requests, requests);
 }
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "common/cli/json_save.h"
 #include "common/base/log.h"
-#include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/net/netif_speed.h"
 #include "frisbeed/serve/neighbour.h"

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "common/base/number.h"
 #include "emustore/store/cache.h"
 
 enum {
@@ -154,7 +155,7 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 	            : 0;
 	if (!chosen)
 		*rate = card_bits != 0 ? card_bits : RATE_DEFAULT;
-	if (o->rate != NULL && cli_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
+	if (o->rate != NULL && number_rate(o->rate, 10000, 1000000000000ull, rate, e) != 0)
 		return err_ctx(e, "-W");
 	if (!chosen || o->rate != NULL) {
 		*rate = with_headers(o, *rate);

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/cli/failure.h"
 #include "common/base/log.h"
-#include "common/cli/progress.h"
 
 enum { ROWS_MAX = SESSION_CLIENT_ROWS };
 

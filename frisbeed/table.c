@@ -9,10 +9,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/plain.h"
-#include "common/cli/progress.h"
 #include "common/base/say.h"
 
 enum {
@@ -115,7 +116,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 	if (r->of != 0) {
 		snprintf(done, sizeof done, "%u%%",
 		    (unsigned)(100 * r->blocks / r->of) % 1000);
-		cli_human_bytes((uint64_t)(client_row_rate(r) * WIRE_BLOCK_BYTES), rate,
+		human_bytes((uint64_t)(client_row_rate(r) * WIRE_BLOCK_BYTES), rate,
 		    sizeof rate - 2);
 		put_left(client_row_seconds_left(r), left, sizeof left);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"

@@ -2,6 +2,7 @@
 
 
 #include "common/base/json.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 
 enum { DOT_BYTES = 1000000000 };
@@ -46,9 +47,9 @@ imageunzip_summary(
 	}
 	if (r->o->quiet)
 		return 0;
-	cli_human_bytes(s->bytes_written, written, sizeof written);
-	cli_human_bytes(s->bytes_covered, covered, sizeof covered);
-	cli_human_bytes(
+	human_bytes(s->bytes_written, written, sizeof written);
+	human_bytes(s->bytes_covered, covered, sizeof covered);
+	human_bytes(
 	    (uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)), rate,
 	    sizeof rate);
 	say(stderr,

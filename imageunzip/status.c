@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/base/number.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/disk.h"
@@ -39,7 +40,7 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 	if (unfinished)
 		err_set(&why, ERR_IO,
 		    "%s: the installation of image %s, begun on %s, is not complete",
-		    name, uuid, cli_human_time(m->started, began, sizeof began));
+		    name, uuid, human_time(m->started, began, sizeof began));
 	if (o->json && status_json(uuid, m, unfinished ? &why : NULL, e) != 0)
 		return -1;
 	if (unfinished) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/image/read/chunk.h"
 #include "common/image/format/format.h"
 
@@ -40,7 +41,7 @@ uuid_check(const struct run *r, struct err *e)
 
 	if (r->o->uuid == NULL)
 		return 0;
-	if (cli_uuid(r->o->uuid, want, e) != 0)
+	if (number_uuid(r->o->uuid, want, e) != 0)
 		return err_ctx(e, "-u");
 	if (!image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "-u needs an image that is a file");

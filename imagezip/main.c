@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
 #include "common/base/say.h"

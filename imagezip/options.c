@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/cli/cli_rows.h"
 #include "common/disk/bsdlabel.h"
 #include "common/disk/output.h"
@@ -18,13 +19,13 @@ add_partition(struct part_choice *set, const char *arg, struct err *e)
 
 	if (digits == 0 || digits >= sizeof number || letter >= BSDLABEL_PARTS_MAX ||
 	    arg[digits + 1] != '\0') {
-		if (cli_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+		if (number_uint(arg, 1, PTABLE_PARTS_MAX, &n, e) != 0)
 			return -1;
 		set->whole[n] = true;
 		return 0;
 	}
 	snprintf(number, sizeof number, "%.*s", (int)digits, arg);
-	if (cli_uint(number, 1, PTABLE_PARTS_MAX, &n, e) != 0)
+	if (number_uint(number, 1, PTABLE_PARTS_MAX, &n, e) != 0)
 		return -1;
 	set->letters[n] |= UINT32_C(1) << letter;
 	return 0;
@@ -48,7 +49,7 @@ set_type(void *at, const char *arg, struct err *e)
 	struct options *o = at;
 
 	o->has_type = true;
-	return cli_uint(arg, 1, 255, &o->type, e);
+	return number_uint(arg, 1, 255, &o->type, e);
 }
 
 static int
@@ -114,7 +115,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 	struct options *o = at;
 
 	o->has_uuid = true;
-	return cli_uuid(arg, o->uuid, e);
+	return number_uuid(arg, o->uuid, e);
 }
 
 enum {

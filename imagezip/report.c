@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/number.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/range_json.h"
@@ -26,12 +27,12 @@ report_outside(const struct outside *o)
 		say(stderr,
 		    "imagezip: warning: %s of the disk's end, behind all partitions, "
 		    "cannot be read and is left out\n",
-		    cli_human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
+		    human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
 	if (o->not_looked_at > 0)
 		say(stderr,
 		    "imagezip: %s outside of partitions is left out and was not "
 		    "looked at (--outside=store, --gaps=store)\n",
-		    cli_human_bytes(
+		    human_bytes(
 			o->not_looked_at * SECTOR_BYTES, size, sizeof size));
 }
 
@@ -129,8 +130,8 @@ print_tail(const struct outside *o)
 		const struct tail_piece *p = &o->tail.pieces[i];
 		say(stdout, "%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
 		    p->sectors.off,
-		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
-		    cli_human_bytes(o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
+		    human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
+		    human_bytes(o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
 		    "", "", tail_kind_name(p->kind));
 	}
 }
@@ -149,19 +150,19 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 		const struct layout_part *p = &l->parts[i];
 		say(stdout, "%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n",
 		    p->number, p->sectors.off,
-		    cli_human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
-		    cli_human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used,
+		    human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
+		    human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used,
 			sizeof used),
-		    cli_human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped),
-		    cli_human_bytes(p->image_bytes, image, sizeof image), p->fs,
+		    human_bytes(p->skipped * SECTOR_BYTES, skipped, sizeof skipped),
+		    human_bytes(p->image_bytes, image, sizeof image), p->fs,
 		    p->type);
 	}
 	print_tail(&l->outside);
 	say(stdout, "in all %s of %s in %zu ranges, an image of perhaps %s\n",
-	    cli_human_bytes(stored * SECTOR_BYTES, used, sizeof used),
-	    cli_human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
+	    human_bytes(stored * SECTOR_BYTES, used, sizeof used),
+	    human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
 	    rangeset_count(&l->store),
-	    cli_human_bytes(l->image_bytes, skipped, sizeof skipped));
+	    human_bytes(l->image_bytes, skipped, sizeof skipped));
 	if (o->debug)
 		for (size_t i = 0; i < rangeset_count(&l->store); i++) {
 			struct range r = rangeset_get(&l->store, i);
@@ -218,16 +219,16 @@ imagezip_summary(const struct options *o, const struct layout *l,
 	}
 	if (!o->quiet && o->sig_old != NULL)
 		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
-		    cli_human_bytes(
+		    human_bytes(
 			x->changed_sectors * SECTOR_BYTES, data, sizeof data),
-		    cli_human_bytes(
+		    human_bytes(
 			x->full_sectors * SECTOR_BYTES, image, sizeof image),
 		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)
 		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
-		    cli_human_bytes(s->data_bytes, data, sizeof data),
-		    cli_human_bytes(image_bytes, image, sizeof image), seconds,
-		    cli_human_bytes(
+		    human_bytes(s->data_bytes, data, sizeof data),
+		    human_bytes(image_bytes, image, sizeof image), seconds,
+		    human_bytes(
 			(uint64_t)((double)s->data_bytes / (seconds > 0 ? seconds : 1)),
 			rate, sizeof rate));
 	return 0;

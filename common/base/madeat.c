@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 
 uint64_t
 made_at(void)
@@ -12,7 +12,7 @@ made_at(void)
 	struct err ignored;
 	uint64_t t;
 
-	if (epoch != NULL && cli_uint(epoch, 0, INT64_MAX, &t, &ignored) == 0)
+	if (epoch != NULL && number_uint(epoch, 0, INT64_MAX, &t, &ignored) == 0)
 		return t;
 	return (uint64_t)time(NULL);
 }

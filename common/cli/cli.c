@@ -1,4 +1,5 @@
 #include "common/cli/cli.h"
+#include "common/base/number.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -145,11 +146,11 @@ set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
 		*(bool *)at = true;
 		return 0;
 	case CLI_UINT:
-		return cli_uint(arg, o->min, o->max, at, e);
+		return number_uint(arg, o->min, o->max, at, e);
 	case CLI_INT:
-		return cli_int(arg, (int64_t)o->min, (int64_t)o->max, at, e);
+		return number_int(arg, (int64_t)o->min, (int64_t)o->max, at, e);
 	case CLI_SIZE:
-		return cli_size(arg, o->min, o->max, at, e);
+		return number_size(arg, o->min, o->max, at, e);
 	case CLI_STR:
 		*(const char **)at = arg;
 		return 0;

@@ -75,26 +75,11 @@ enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *o
 int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
     int (*run)(void *opts, char **operands, int n, struct err *));
 
-/* Whole-string numbers: no sign unless signed, no rest, no overflow.  ERR_USAGE. */
-int cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-int cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *);
-/* 32 hex digits, with or without dashes, into uuid[16].  ERR_USAGE. */
-int cli_uuid(const char *s, uint8_t uuid[16], struct err *);
-/* With k, M, G, T (powers of 1024; also kB, KiB, MB...) */
-int cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-/* With k, M, G (powers of 1000): bits a second, as -W of frisbeed. */
-int cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-
 /* Occupy the descriptors 0 to 2 that are closed: no disk that is opened later becomes
  * standard error, and gets warnings written to it.  Using them fails as before. */
 int cli_hold_standard(struct err *);
 /* Flush and close stdout: -1 when what was printed did not arrive. */
 int cli_close_stdout(struct err *);
-/* "1.5 GB", "340 kB" (powers of 1000), into buf. */
-const char *cli_human_bytes(uint64_t bytes, char *buf, size_t cap);
-/* "2026-11-21 11:18:34 UTC" of seconds since 1970, into buf; "?" of what is no time. */
-const char *cli_human_time(uint64_t seconds, char *buf, size_t cap);
-
 /* Signals: after cli_catch_signals(), SIGINT, SIGTERM and SIGHUP set a flag. */
 void cli_catch_signals(void);
 int cli_signal(void); /* the signal that came, or 0 */

@@ -1,4 +1,5 @@
 #include "common/cli/codec_opts.h"
+#include "common/base/number.h"
 
 static int
 set_codec(void *at, const char *arg, struct err *e)
@@ -11,7 +12,7 @@ set_level(void *at, const char *arg, struct err *e)
 {
 	uint64_t level;
 
-	if (cli_uint(arg, 0, 9, &level, e) != 0)
+	if (number_uint(arg, 0, 9, &level, e) != 0)
 		return -1;
 	*(struct codec_choice *)at = (struct codec_choice){ &codec_deflate,
 		(int)level };

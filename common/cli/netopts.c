@@ -1,4 +1,5 @@
 #include "common/cli/netopts.h"
+#include "common/base/number.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>
@@ -49,11 +50,11 @@ parse_ports(const char *s, struct sock_config *c, struct err *e)
 
 	if (dash != NULL && (size_t)(dash - s) < sizeof lo) {
 		snprintf(lo, sizeof lo, "%.*s", (int)(dash - s), s);
-		if (cli_uint(lo, 1, 65535, &from, e) != 0 ||
-		    cli_uint(dash + 1, from, 65535, &to, e) != 0)
+		if (number_uint(lo, 1, 65535, &from, e) != 0 ||
+		    number_uint(dash + 1, from, 65535, &to, e) != 0)
 			return err_ctx(e, "-p");
 	} else {
-		if (cli_uint(s, 0, 65535, &from, e) != 0)
+		if (number_uint(s, 0, 65535, &from, e) != 0)
 			return err_ctx(e, "-p");
 		to = from;
 	}

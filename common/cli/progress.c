@@ -5,18 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/cli/cli.h"
 
 enum { TERMINAL_EVERY_US = 100000, FD_EVERY_US = 1000000 };
-
-uint64_t
-clock_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
 
 void
 progress_begin(struct progress *p, const char *what, uint64_t total, int fd, int quiet)
@@ -33,8 +26,8 @@ terminal_line(const struct progress *p, uint64_t done, uint64_t now)
 	double s = (double)(now - p->started_us) / 1e6;
 	uint64_t per_s = s > 0 ? (uint64_t)((double)done / s) : 0;
 
-	cli_human_bytes(done, bytes, sizeof bytes);
-	cli_human_bytes(per_s, rate, sizeof rate);
+	human_bytes(done, bytes, sizeof bytes);
+	human_bytes(per_s, rate, sizeof rate);
 	if (p->total == 0) {
 		fprintf(stderr, "\r%s: %s, %s/s \033[K", p->what, bytes, rate);
 		return;

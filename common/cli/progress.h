@@ -27,7 +27,4 @@ void progress_total(struct progress *, uint64_t total);
 void progress_clear(const struct progress *);
 void progress_end(struct progress *, uint64_t done);
 
-/* Monotonic clock, microseconds. */
-uint64_t clock_us(void);
-
 #endif /* COMMON_CLI_PROGRESS_H */

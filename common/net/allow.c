@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/net/netif.h"
 
 static uint32_t
@@ -30,7 +30,7 @@ allow_add(struct allow *a, const char *net, struct err *e)
 	memcpy(text, net, n);
 	text[n] = '\0';
 	if (netif_parse(text, addr, e) != 0 ||
-	    (slash != NULL && cli_uint(slash + 1, 0, 32, &bits, e) != 0))
+	    (slash != NULL && number_uint(slash + 1, 0, 32, &bits, e) != 0))
 		return err_ctx(e, "%s", net);
 	struct allow_net one = { number_of(addr),
 		bits == 0 ? 0 : UINT32_MAX << (32 - bits) };

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 
 enum { SHOWN_BYTES = 150 };
 
@@ -40,7 +40,7 @@ store_name_get(struct store_name *n, const char *text, struct err *e)
 		    SHOWN_BYTES, text, STORE_NAME_MAX);
 	}
 	if (colon != NULL && strcmp(colon + 1, "latest") != 0 &&
-	    cli_uint(colon + 1, 1, INT32_MAX, &version, e) != 0)
+	    number_uint(colon + 1, 1, INT32_MAX, &version, e) != 0)
 		return err_set(e, ERR_USAGE,
 		    "the version of \"%s\" must be from 1 to %d, or \"latest\"",
 		    n->name, INT32_MAX);

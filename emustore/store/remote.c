@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/base/sha256.h"
 #include "emustore/store/own.h"
 #include "emustore/store/remote_impl.h"
@@ -162,7 +162,7 @@ cache_limit(const struct remote_place *p, uint64_t *bytes, struct err *e)
 	*bytes = p->cache_bytes != 0 ? p->cache_bytes : cache_default;
 	if (p->cache_bytes != 0 || text == NULL)
 		return 0;
-	if (cli_size(text, 0, INT64_MAX, bytes, e) != 0)
+	if (number_size(text, 0, INT64_MAX, bytes, e) != 0)
 		return err_ctx(e, "EMUSTORE_CACHE_SIZE");
 	return 0;
 }

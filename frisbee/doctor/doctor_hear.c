@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
-#include "common/cli/progress.h"
 #include "common/wire/wirext.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"

@@ -5,7 +5,7 @@
  * only thread. */
 #include <string.h>
 
-#include "common/cli/progress.h"
+#include "common/base/clock.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"
 

@@ -2,7 +2,7 @@
  * doctor_hear.c, in the program's only thread. */
 #include <string.h>
 
-#include "common/cli/progress.h"
+#include "common/base/clock.h"
 #include "frisbee/doctor/doctor_exam.h"
 
 static struct doctor_server *

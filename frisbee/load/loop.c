@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"

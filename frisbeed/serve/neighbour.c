@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
-#include "common/cli/progress.h"
 
 enum {
 	LOOK_US = 250000,

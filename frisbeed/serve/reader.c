@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "frisbeed/serve/identity.h"

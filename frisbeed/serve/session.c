@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/cli/progress.h"
 #include "common/wire/parity.h"
 #include "frisbeed/serve/served.h"
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/cli/progress.h"
 #include "frisbeed/serve/loop.h"
 
 enum {

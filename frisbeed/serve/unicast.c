@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/clock.h"
 #include "common/cli/cli.h"
 #include "common/base/log.h"
-#include "common/cli/progress.h"
 #include "common/base/mailbox.h"
 #include "common/net/outage.h"
 #include "frisbeed/serve/strangers.h"

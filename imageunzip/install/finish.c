@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/number.h"
 #include "common/disk/ptable.h"
 #include "imageunzip/install/beginning.h"
 #include "imageunzip/install/stale.h"
@@ -34,9 +35,9 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 	    "filesystem resize\", "
 	    "ntfsresize or pvresize",
 	    done->grown, dry ? "would grow" : "grew", done->was_sectors,
-	    cli_human_bytes(done->was_sectors * SECTOR_BYTES, was, sizeof was),
+	    human_bytes(done->was_sectors * SECTOR_BYTES, was, sizeof was),
 	    done->is_sectors,
-	    cli_human_bytes(done->is_sectors * SECTOR_BYTES, is, sizeof is),
+	    human_bytes(done->is_sectors * SECTOR_BYTES, is, sizeof is),
 	    dry ? "would not" : "did not");
 	tell(t, sentence);
 }
@@ -176,7 +177,7 @@ warn_passed(const struct target *t, uint64_t passed)
 	snprintf(sentence, sizeof sentence,
 	    "%s of free space keep their old bytes: they lie in partitions of which the "
 	    "chunks of this run store nothing, and those of the run before are not known",
-	    cli_human_bytes(passed * SECTOR_BYTES, size, sizeof size));
+	    human_bytes(passed * SECTOR_BYTES, size, sizeof size));
 	t->cfg->warn(sentence);
 }
 

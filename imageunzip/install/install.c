@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/base/pipeline.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
@@ -90,8 +91,8 @@ install_tell_cut(struct install *in, uint64_t bytes)
 	snprintf(sentence, sizeof sentence,
 	    "%s: the file is replaced by a new one of %s, and had %s; --in-place writes "
 	    "into a file and leaves its length as it is",
-	    disk_name(in->target.disk), cli_human_bytes(bytes, is, sizeof is),
-	    cli_human_bytes(in->held_bytes, was, sizeof was));
+	    disk_name(in->target.disk), human_bytes(bytes, is, sizeof is),
+	    human_bytes(in->held_bytes, was, sizeof was));
 	in->held_bytes = 0;
 	if (in->cfg.say != NULL)
 		in->cfg.say(sentence);

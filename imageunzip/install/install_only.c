@@ -3,7 +3,7 @@
  * calls this in the thread that feeds the chunks. */
 #include <inttypes.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "imageunzip/install/install_impl.h"
 
 enum { LOST_ROOM_BYTES = 1 << 16, HUMAN_CAP = 32 };
@@ -95,8 +95,8 @@ install_only_fits(const struct install *in, uint64_t stored_end, struct err *e)
 	    " sectors of 512 bytes, and "
 	    "%" PRIu64 ")",
 	    disk_name(t->disk), in->cfg.slice,
-	    cli_human_bytes(t->room * SECTOR_BYTES, has, sizeof has), in->only_number,
-	    cli_human_bytes(stored_end * SECTOR_BYTES, needs, sizeof needs), t->room,
+	    human_bytes(t->room * SECTOR_BYTES, has, sizeof has), in->only_number,
+	    human_bytes(stored_end * SECTOR_BYTES, needs, sizeof needs), t->room,
 	    stored_end);
 }
 

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/disk/ptable.h"
 #include "imageunzip/install/install.h"
 
@@ -11,7 +12,7 @@ install_set_pattern(void *at, const char *arg, struct err *e)
 	struct install_config *c = at;
 	uint64_t v;
 
-	if (cli_uint(arg, 0, UINT32_MAX, &v, e) != 0)
+	if (number_uint(arg, 0, UINT32_MAX, &v, e) != 0)
 		return -1;
 	c->has_pattern = true;
 	c->pattern = (uint32_t)v;

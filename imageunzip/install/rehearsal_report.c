@@ -4,14 +4,14 @@
 
 #include <inttypes.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/base/json.h"
 #include "common/base/say.h"
 
 static const char *
 size_text(uint64_t sectors, char *buf, size_t cap)
 {
-	return cli_human_bytes(sectors * SECTOR_BYTES, buf, cap);
+	return human_bytes(sectors * SECTOR_BYTES, buf, cap);
 }
 
 /* What becomes of free space there. */
@@ -63,7 +63,7 @@ print_image(const struct rehearsal_found *f, const char *image)
 		say(stdout, ", %s of data, needs %s", size_text(f->stored, a, sizeof a),
 		    size_text(f->needed, b, sizeof b));
 	if (f->image_bytes != 0)
-		say(stdout, ", of %s", cli_human_bytes(f->image_bytes, a, sizeof a));
+		say(stdout, ", of %s", human_bytes(f->image_bytes, a, sizeof a));
 	if (f->filesystems[0] != '\0')
 		say(stdout, ", filesystems: %s", f->filesystems);
 	say(stdout, "\n");
@@ -79,7 +79,7 @@ rehearsal_print(const struct rehearsal_found *f, const struct install_config *cf
 	print_image(f, image);
 	if (f->target_bytes != UINT64_MAX)
 		say(stdout, "%s: has %s\n", target,
-		    cli_human_bytes(f->target_bytes, text, sizeof text));
+		    human_bytes(f->target_bytes, text, sizeof text));
 	else
 		say(stdout, "%s: %s\n", target,
 		    f->replaces ? "the file that is there is replaced by a new one"

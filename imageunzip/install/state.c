@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "common/cli/progress.h"
+#include "common/base/clock.h"
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 

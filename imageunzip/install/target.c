@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/disk/flight.h"
 
 enum {
@@ -26,8 +27,8 @@ target_check_fit(const struct target *t, uint64_t sectors, struct err *e)
 	    "%s%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), "
 	    "the image needs at least %" PRIu64 " (%s)",
 	    disk_name(t->disk), t->slice.len != 0 ? ": the partition" : "", t->room,
-	    cli_human_bytes(t->room * SECTOR_BYTES, has, sizeof has), sectors,
-	    cli_human_bytes(sectors * SECTOR_BYTES, needs, sizeof needs));
+	    human_bytes(t->room * SECTOR_BYTES, has, sizeof has), sectors,
+	    human_bytes(sectors * SECTOR_BYTES, needs, sizeof needs));
 }
 
 static uint64_t

@@ -1,4 +1,5 @@
 /* Options, numbers, JSON. */
+#include "common/base/number.h"
 #include "common/cli/cli.h"
 #include "common/base/json.h"
 
@@ -96,20 +97,20 @@ test_numbers(void)
 	uint64_t v = 7;
 	int64_t i;
 
-	T_CHECK(cli_uint("0x10", 0, 99, &v, &e) == 0 && v == 16);
+	T_CHECK(number_uint("0x10", 0, 99, &v, &e) == 0 && v == 16);
 	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x",
 		"99999999999999999999" };
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-		T_CHECK(cli_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
-	T_CHECK(cli_size("3GiB", 0, UINT64_MAX, &v, &e) == 0 && v == 3ull << 30);
-	T_CHECK(cli_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
-	T_CHECK(cli_size("1q", 0, UINT64_MAX, &v, &e) == -1);
-	T_CHECK(cli_rate("60M", 0, UINT64_MAX, &v, &e) == 0 && v == 60000000);
-	T_CHECK(cli_int("-2", -2, 2, &i, &e) == 0 && i == -2 &&
-		cli_int("-3", -2, 2, &i, &e) == -1);
+		T_CHECK(number_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
+	T_CHECK(number_size("3GiB", 0, UINT64_MAX, &v, &e) == 0 && v == 3ull << 30);
+	T_CHECK(number_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
+	T_CHECK(number_size("1q", 0, UINT64_MAX, &v, &e) == -1);
+	T_CHECK(number_rate("60M", 0, UINT64_MAX, &v, &e) == 0 && v == 60000000);
+	T_CHECK(number_int("-2", -2, 2, &i, &e) == 0 && i == -2 &&
+		number_int("-3", -2, 2, &i, &e) == -1);
 	char buf[32];
-	T_CHECK(strcmp(cli_human_bytes(999, buf, sizeof buf), "999 B") == 0);
-	T_CHECK(strcmp(cli_human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
+	T_CHECK(strcmp(human_bytes(999, buf, sizeof buf), "999 B") == 0);
+	T_CHECK(strcmp(human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
 }
 
 static void

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/base/grow.h"
 #include "common/base/say.h"
 #include "common/image/read/imgtable.h"
@@ -143,9 +143,9 @@ only_view_print(struct only_view *v, struct err *e)
 		    "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
 		    "; %s of data in %u chunks (%u-%u)\n",
 		    s.number, s.type,
-		    cli_human_bytes(s.sectors.len * SECTOR_BYTES, size, sizeof size),
+		    human_bytes(s.sectors.len * SECTOR_BYTES, size, sizeof size),
 		    s.sectors.off, range_end(s.sectors) - 1,
-		    cli_human_bytes(s.stored * SECTOR_BYTES, stored, sizeof stored),
+		    human_bytes(s.stored * SECTOR_BYTES, stored, sizeof stored),
 		    s.chunks, s.first, s.last);
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/disk/range_json.h"
 
@@ -181,8 +182,8 @@ report_totals(const struct totals *t, const char *name)
 	    "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
 	    " relocations, %.1f %% of "
 	    "the file is padding and headers\n",
-	    cli_human_bytes(t->raw_bytes, a, sizeof a),
-	    cli_human_bytes(t->stream_bytes, b, sizeof b),
+	    human_bytes(t->raw_bytes, a, sizeof a),
+	    human_bytes(t->stream_bytes, b, sizeof b),
 	    (double)t->raw_bytes / (double)t->stream_bytes, t->regions, t->relocs,
 	    100.0 * (double)(file_bytes - t->stream_bytes) / (double)file_bytes);
 	print_lost(&t->lost);
@@ -200,9 +201,9 @@ report_totals(const struct totals *t, const char *name)
 	/* Who reads a pipe does not know its size in time for chunk 0. */
 	say(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
 	    kind_name(i->kind),
-	    i->source_bytes != 0 ? cli_human_bytes(i->source_bytes, a, sizeof a)
+	    i->source_bytes != 0 ? human_bytes(i->source_bytes, a, sizeof a)
 				 : "unknown size",
-	    i->sector_bytes, i->tool, cli_human_time(i->made_at, when, sizeof when));
+	    i->sector_bytes, i->tool, human_time(i->made_at, when, sizeof when));
 	if (i->filesystems[0] != '\0')
 		say(stdout, "  filesystems: %s\n", i->filesystems);
 	if ((i->flags & EXT_IMAGE_LIVE) != 0)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 
 static const struct codec *const codecs[] = { &codec_deflate, &codec_igzip,
 	&codec_zstd };
@@ -47,7 +47,7 @@ codec_parse(struct codec_choice *out, const char *text, struct err *e)
 		    "zstd:1-19",
 		    text);
 	level = (uint64_t)c->level_default;
-	if (colon != NULL && cli_uint(colon + 1, (uint64_t)c->level_min,
+	if (colon != NULL && number_uint(colon + 1, (uint64_t)c->level_min,
 				 (uint64_t)c->level_max, &level, e) != 0)
 		return err_ctx(e, "%s", text);
 	if (c->lacks != NULL)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 
 enum { RECORD_HEAD_BYTES = 8 };
 
@@ -187,7 +187,7 @@ tail_text(const struct tail *t, const uint64_t sectors[TAIL_PIECES_MAX], char *b
 		if (sum > 0)
 			n += (size_t)snprintf(buf + n, cap - n, "%s%s of %s",
 			    n > 0 ? ", " : "",
-			    cli_human_bytes(sum * SECTOR_BYTES, size, sizeof size),
+			    human_bytes(sum * SECTOR_BYTES, size, sizeof size),
 			    tail_kind_name(kind));
 	}
 	return buf;

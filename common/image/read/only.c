@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 #include "common/disk/ptable.h"
 
 enum { NUMBER_CAP = 12 };
@@ -29,7 +29,7 @@ add_number(struct only_list *l, const char *text, size_t n, struct err *e)
 	if (n == 0 || n >= sizeof number)
 		return -1;
 	memcpy(number, text, n);
-	if (cli_uint(number, 1, PTABLE_PARTS_MAX, &v, &why) != 0)
+	if (number_uint(number, 1, PTABLE_PARTS_MAX, &v, &why) != 0)
 		return -1;
 	for (unsigned i = 0; i < l->n; i++)
 		if (l->number[i] == v)

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/number.h"
 #include "common/cli/cli_rows.h"
 #include "common/base/json.h"
 #include "common/base/madeat.h"
-#include "common/cli/progress.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
@@ -20,7 +21,7 @@ set_uuid(void *at, const char *arg, struct err *e)
 	struct rewrite_config *c = at;
 
 	c->has_uuid = true;
-	return cli_uuid(arg, c->uuid, e);
+	return number_uuid(arg, c->uuid, e);
 }
 
 #define AT(field) offsetof(struct rewrite_config, field)
@@ -202,8 +203,8 @@ summary(
 	}
 	if (!c->quiet)
 		say(stderr, "%s: %s of data in an image of %s, %.1f s\n",
-		    r->src->program, cli_human_bytes(r->data_bytes, data, sizeof data),
-		    cli_human_bytes(image_bytes, image, sizeof image), seconds);
+		    r->src->program, human_bytes(r->data_bytes, data, sizeof data),
+		    human_bytes(image_bytes, image, sizeof image), seconds);
 	return 0;
 }
 

@@ -1,12 +1,13 @@
-/* cli_number.c: numbers, sizes and rates on the command line. */
+/* number.c: numbers as people write them; any thread calls this. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/cli/cli.h"
+#include "common/base/number.h"
 
 /* Digits only, decimal or 0x; *rest is what follows them. */
 static int
@@ -34,7 +35,7 @@ check_bounds(const char *s, uint64_t v, uint64_t min, uint64_t max, struct err *
 }
 
 int
-cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+number_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
 {
 	uint64_t v;
 	char *rest;
@@ -50,12 +51,12 @@ cli_uint(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e
 }
 
 int
-cli_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
+number_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
 {
 	uint64_t v;
 	bool minus = s[0] == '-';
 
-	if (cli_uint(s + minus, 0, INT64_MAX, &v, e) != 0)
+	if (number_uint(s + minus, 0, INT64_MAX, &v, e) != 0)
 		return -1;
 	int64_t value = minus ? -(int64_t)v : (int64_t)v;
 	if (value < min || value > max)
@@ -92,7 +93,7 @@ parse_scaled(const char *s, uint64_t base, const char *const *endings, uint64_t 
 }
 
 int
-cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+number_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
 {
 	static const char *const endings[] = { "", "B", "iB", NULL };
 	uint64_t v;
@@ -105,7 +106,7 @@ cli_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e
 }
 
 int
-cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
+number_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
 {
 	static const char *const endings[] = { "", "bit", "bit/s", "bps", NULL };
 	uint64_t v;
@@ -118,7 +119,7 @@ cli_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e
 }
 
 const char *
-cli_human_bytes(uint64_t bytes, char *buf, size_t cap)
+human_bytes(uint64_t bytes, char *buf, size_t cap)
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
 	size_t u = 0;
@@ -131,7 +132,7 @@ cli_human_bytes(uint64_t bytes, char *buf, size_t cap)
 }
 
 int
-cli_uuid(const char *s, uint8_t uuid[16], struct err *e)
+number_uuid(const char *s, uint8_t uuid[16], struct err *e)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *arg = s;
@@ -153,7 +154,7 @@ cli_uuid(const char *s, uint8_t uuid[16], struct err *e)
 }
 
 const char *
-cli_human_time(uint64_t seconds, char *buf, size_t cap)
+human_time(uint64_t seconds, char *buf, size_t cap)
 {
 	time_t when = (time_t)seconds;
 	struct tm tm;

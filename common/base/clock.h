@@ -1,0 +1,10 @@
+/* clock.h: the time that passes, for whoever measures or waits.  Engines are told the time. */
+#ifndef COMMON_BASE_CLOCK_H
+#define COMMON_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Microseconds since some moment in the past; never goes back (CLOCK_MONOTONIC). */
+uint64_t clock_us(void);
+
+#endif /* COMMON_BASE_CLOCK_H */
