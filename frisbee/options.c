@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "common/cli/cli_rows.h"
+#include "common/cli/image_opts.h"
+#include "common/cli/net_opts.h"
 #include "common/disk/output.h"
+#include "imageunzip/cli/install_opts.h"
 
 enum {
 	/* The default is a part of the machine's memory, within these. */

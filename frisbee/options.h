@@ -8,7 +8,7 @@
 
 #include "common/cli/cli.h"
 #include "imageunzip/install/install.h"
-#include "common/cli/netopts.h"
+#include "common/net/netopts.h"
 
 struct opts {
 	bool gave_up; /* nothing was heard for too long */

@@ -4,6 +4,7 @@
 
 #include "common/cli/cli.h"
 #include "common/base/log.h"
+#include "common/cli/net_opts.h"
 #include "frisbeed/daemon.h"
 
 static int

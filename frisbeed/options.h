@@ -3,7 +3,8 @@
 #define FRISBEED_OPTIONS_H
 
 #include "common/net/allow.h"
-#include "common/cli/netopts.h"
+#include "common/cli/cli.h"
+#include "common/net/netopts.h"
 #include "frisbeed/server/server.h"
 
 struct opts {

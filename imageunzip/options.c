@@ -3,7 +3,9 @@
 #include <stddef.h>
 
 #include "common/cli/cli_rows.h"
+#include "common/cli/image_opts.h"
 #include "common/disk/output.h"
+#include "imageunzip/cli/install_opts.h"
 
 /* Long-only options from 300 on. */
 enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE, OPT_DRY_RUN };

@@ -5,6 +5,8 @@
 
 #include "common/base/number.h"
 #include "common/cli/cli_rows.h"
+#include "common/cli/codec_opts.h"
+#include "common/cli/image_opts.h"
 #include "common/disk/bsdlabel.h"
 #include "common/disk/output.h"
 

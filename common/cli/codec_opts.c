@@ -1,4 +1,5 @@
 #include "common/cli/codec_opts.h"
+
 #include "common/base/number.h"
 
 static int

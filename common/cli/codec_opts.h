@@ -7,9 +7,5 @@
 
 /* --codec, -z and --fast; they fill a struct codec_choice, which begins as this. */
 extern const struct cli_opt codec_opts[];
-#define CODEC_DEFAULT \
-	{ \
-		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
-	}
 
 #endif /* COMMON_CLI_CODEC_OPTS_H */

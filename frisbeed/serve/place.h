@@ -8,7 +8,7 @@
 #ifndef FRISBEED_SERVE_PLACE_H
 #define FRISBEED_SERVE_PLACE_H
 
-#include "common/cli/netopts.h"
+#include "common/net/netopts.h"
 
 struct place {
 	char *image;

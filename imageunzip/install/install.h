@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cli/cli.h"
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/image/format/lost.h"
@@ -34,7 +33,7 @@ enum install_tail {
 	INSTALL_TAIL_SKIP, /* left out */
 };
 
-/* What imageunzip and frisbee let the user choose; see install_opts[]. */
+/* What imageunzip and frisbee let the user choose. */
 struct install_config {
 	uint64_t slice;     /* -s: partition number, 0: the whole target */
 	/* --only: these partitions of an image of a disk, into those of the same
@@ -60,7 +59,7 @@ struct install_config {
 	uint64_t state_s;  /* --state-interval: seconds; INSTALL_STATE_S */
 	uint64_t write_mb; /* -W: MiB of raw data in flight; 0: the default */
 	uint64_t jobs;     /* -j: decoders; 0: one a processor */
-	/* proof_opts[]: whoever feeds the chunks proves them before. */
+	/* Whoever feeds the chunks proves them before. */
 	struct proof_config proof;
 	/* Not an option: the rest of the disk may be in use.  With slice. */
 	bool shares_disk;
@@ -80,12 +79,6 @@ struct install_config {
 	void (*failed)(void *arg);
 	void *failed_arg;
 };
-
-/* The option table for cli_parse(), offsets into struct install_config. */
-extern const struct cli_opt install_opts[];
-/* For a program's own table, with the offset of its struct install_config:
- * frisbee's -p is the port. */
-int install_set_pattern(void *config, const char *arg, struct err *);
 
 /* ERR_USAGE when something was chosen that means nothing to bytes that are only
  * copied (-N). */

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli/codec_opts.h"
+#include "common/cli/image_opts.h"
+#include "common/cli/rewrite_opts.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
 #include "common/base/say.h"

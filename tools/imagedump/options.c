@@ -1,6 +1,7 @@
 #include "tools/imagedump/options.h"
 
 #include "common/cli/cli_rows.h"
+#include "common/cli/image_opts.h"
 
 static int
 more_detail(void *at, const char *arg, struct err *e)

@@ -76,6 +76,11 @@ struct codec_choice {
 	const struct codec *codec;
 	int level;
 };
+/* What is chosen where nobody chooses. */
+#define CODEC_DEFAULT \
+	{ \
+		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
+	}
 /* "deflate:6", "igzip", "zstd:3"; without a level the codec's own.  ERR_USAGE, or
  * ERR_UNSUPPORTED when this build is without it. */
 int codec_parse(struct codec_choice *, const char *text, struct err *);

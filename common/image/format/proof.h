@@ -6,15 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cli/cli.h"
 #include "common/base/err.h"
 
 struct proof_config {
 	const char *verify_key, *decrypt; /* files, or NULL */
 };
 
-/* The option table for cli_parse(), offsets into struct proof_config. */
-extern const struct cli_opt proof_opts[];
 
 struct proof;
 

@@ -13,16 +13,6 @@ struct seal {
 	uint8_t *copy;
 };
 
-enum { OPT_SIGN = 410, OPT_ENCRYPT };
-
-const struct cli_opt seal_opts[] = {
-	{ OPT_SIGN, "sign", "KEY", "sign every chunk with this private key", CLI_STR,
-	    offsetof(struct seal_config, sign), 0, 0, NULL },
-	{ OPT_ENCRYPT, "encrypt", "KEYFILE", "encrypt every chunk with this key",
-	    CLI_STR, offsetof(struct seal_config, encrypt), 0, 0, NULL },
-	{ 0 },
-};
-
 static int
 load(struct seal *s, const struct seal_config *c, struct err *e)
 {

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/cli/cli.h"
 #include "common/base/err.h"
 #include "common/image/format/format.h"
 #include "common/image/write/packer.h"
@@ -15,8 +14,6 @@ struct seal_config {
 	const char *sign, *encrypt; /* key files, or NULL */
 };
 
-/* The option table for cli_parse(), offsets into struct seal_config. */
-extern const struct cli_opt seal_opts[];
 
 struct seal;
 

@@ -5,14 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cli/cli.h"
-#include "common/cli/codec_opts.h"
+#include "common/image/codec/codec.h"
 #include "common/image/write/encode.h"
 #include "common/image/format/proof.h"
 #include "common/image/format/seal.h"
 #include "common/image/read/sectors.h"
 
-/* What the user chooses; see rewrite_opts[], codec_opts[] and others. */
+/* How the new image is made, and how those that are read are proved. */
 struct rewrite_config {
 	struct codec_choice codec;
 	uint64_t jobs; /* -j; 0: one a processor */
@@ -20,11 +19,10 @@ struct rewrite_config {
 	bool has_uuid; /* -u, which makes version 5 */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	bool no_sync, force, quiet, json;
-	struct seal_config seal;   /* seal_opts[]: of the new image */
-	struct proof_config proof; /* proof_opts[]: of those that are read */
+	struct seal_config seal;   /* of the new image */
+	struct proof_config proof; /* of those that are read */
 };
 
-extern const struct cli_opt rewrite_opts[];
 extern const struct rewrite_config rewrite_defaults;
 /* ERR_USAGE when the options contradict each other. */
 int rewrite_check(const struct rewrite_config *, const char *output, struct err *);

@@ -1,8 +1,7 @@
-/* netopts.h: the options that frisbeed and frisbee share, declared once. */
-#ifndef COMMON_CLI_NETOPTS_H
-#define COMMON_CLI_NETOPTS_H
+/* netopts.h: how the network of a session is chosen, by frisbeed and frisbee alike. */
+#ifndef COMMON_NET_NETOPTS_H
+#define COMMON_NET_NETOPTS_H
 
-#include "common/cli/cli.h"
 #include "common/net/sock.h"
 
 struct net_options {
@@ -19,8 +18,6 @@ struct net_options {
 	uint8_t key[AUTH_KEY_BYTES]; /* what was read of it */
 };
 
-extern const struct cli_opt net_opts[];
-
 /* Check -m and -p, fill the configuration.  ERR_USAGE. */
 int net_options_resolve(const struct net_options *, struct sock_config *, struct err *);
 
@@ -31,4 +28,4 @@ const uint8_t *net_options_key(const struct net_options *);
 /* It is not needed any more. */
 void net_options_wipe_key(struct net_options *);
 
-#endif /* COMMON_CLI_NETOPTS_H */
+#endif /* COMMON_NET_NETOPTS_H */

@@ -1,0 +1,29 @@
+/* image_opts.c: option tables; programs refer to them in their own. */
+#include "common/cli/image_opts.h"
+
+#include <stddef.h>
+
+#include "common/image/format/proof.h"
+#include "common/image/format/seal.h"
+
+/* Above the keys of the programs' own tables. */
+enum { OPT_SIGN = 410, OPT_ENCRYPT };
+
+const struct cli_opt seal_opts[] = {
+	{ OPT_SIGN, "sign", "KEY", "sign every chunk with this private key", CLI_STR,
+	    offsetof(struct seal_config, sign), 0, 0, NULL },
+	{ OPT_ENCRYPT, "encrypt", "KEYFILE", "encrypt every chunk with this key",
+	    CLI_STR, offsetof(struct seal_config, encrypt), 0, 0, NULL },
+	{ 0 },
+};
+
+enum { OPT_VERIFY_KEY = 420, OPT_DECRYPT };
+
+const struct cli_opt proof_opts[] = {
+	{ OPT_VERIFY_KEY, "verify-key", "PUB",
+	    "only an image signed with this key's other half", CLI_STR,
+	    offsetof(struct proof_config, verify_key), 0, 0, NULL },
+	{ OPT_DECRYPT, "decrypt", "KEYFILE", "only an image encrypted with this key",
+	    CLI_STR, offsetof(struct proof_config, decrypt), 0, 0, NULL },
+	{ 0 },
+};

@@ -1,0 +1,34 @@
+/* rewrite_opts.c: option table; programs refer to it in their own. */
+#include "common/cli/rewrite_opts.h"
+
+#include <stddef.h>
+
+#include "common/base/number.h"
+#include "common/cli/cli_rows.h"
+#include "common/image/write/rewrite.h"
+
+static int
+set_uuid(void *at, const char *arg, struct err *e)
+{
+	struct rewrite_config *c = at;
+
+	c->has_uuid = true;
+	return number_uuid(arg, c->uuid, e);
+}
+
+#define AT(field) offsetof(struct rewrite_config, field)
+
+const struct cli_opt rewrite_opts[] = {
+	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
+	    AT(jobs), 1, 256, NULL },
+	FLAG('3', "v3", "write version 3", v3),
+	FLAG('5', "v5", "write version 5", v5),
+	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0,
+	    0, set_uuid },
+	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
+	FLAG(320, "force", "write even to a terminal, a disk, or over any file",
+	    force),
+	FLAG('q', "quiet", "no summary", quiet),
+	FLAG(321, "json", "print the summary as JSON", json),
+	{ 0 },
+};

@@ -1,0 +1,34 @@
+/* config.c: what a configuration means, before anything is opened. */
+#include <string.h>
+
+#include "imageunzip/install/install.h"
+
+bool
+install_wants_table(const struct install_config *c)
+{
+	return (c->state != NULL && strcmp(c->state, "target") == 0) || c->zero ||
+	       c->has_pattern || c->discard;
+}
+
+int
+install_check_raw(const struct install_config *c, struct err *e)
+{
+	const struct {
+		bool on;
+		const char *name;
+	} not [] = { { c->slice != 0, "-s" }, { c->only.n > 0, "--only" },
+		{ c->part_type != 0, "-D" }, { c->zero, "-z" },
+		{ c->has_pattern, "--pattern" }, { c->discard, "--discard" },
+		{ c->skip_same, "--skip-same" }, { c->read_back, "--read-back" },
+		{ c->state != NULL, "--state" }, { c->fix_gpt, "--fix-gpt" },
+		{ c->grow, "--grow" }, { c->convert, "--convert" },
+		{ c->tail != INSTALL_TAIL_SAME, "--tail" } };
+
+	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
+		if (not [i].on)
+			return err_set(e, ERR_USAGE,
+			    "-N copies what comes as it is: %s is for images that are "
+			    "installed",
+			    not [i].name);
+	return 0;
+}
