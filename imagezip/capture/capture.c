@@ -147,7 +147,7 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 		return -1;
 	}
 	cfg.tail = c->layout->outside.tail;
-	seal_shape(&c->o->seal, &cfg);
+	packer_config_seal(&cfg, &c->o->seal);
 	if (delta->on) {
 		cfg.state = delta->state;
 		cfg.base = delta->base;

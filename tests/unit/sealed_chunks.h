@@ -38,7 +38,7 @@ make_plain(const struct seal_config *s, uint8_t id)
 	struct packer *p;
 
 	memset(cfg.uuid, id, sizeof cfg.uuid);
-	seal_shape(s, &cfg);
+	packer_config_seal(&cfg, s);
 	emitted = 0;
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	for (unsigned i = 0; i < CHUNKS; i++) {

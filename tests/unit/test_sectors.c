@@ -8,7 +8,7 @@
 #include "common/image/read/chunk.h"
 #include "common/image/write/encode.h"
 #include "common/image/write/sigimage.h"
-#include "common/image/write/walk.h"
+#include "common/image/read/walk.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 

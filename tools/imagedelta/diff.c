@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/image/write/walk.h"
+#include "common/image/read/walk.h"
 #include "tools/imagedelta/table.h"
 
 /* Blocks of a filesystem change as a whole, and a region costs 8 or 16 bytes of

@@ -64,16 +64,6 @@ seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 	return 0;
 }
 
-void
-seal_shape(const struct seal_config *c, struct packer_config *p)
-{
-	p->reserve = (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
-	             (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
-	p->own_magic = c->encrypt != NULL;
-	if (c->encrypt != NULL)
-		memcpy(p->header_uuid, p->uuid, sizeof p->header_uuid);
-}
-
 /* Random, always: libuuid would make do with the time. */
 int
 seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)

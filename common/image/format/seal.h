@@ -8,7 +8,6 @@
 
 #include "common/base/err.h"
 #include "common/image/format/format.h"
-#include "common/image/write/packer.h"
 
 struct seal_config {
 	const char *sign, *encrypt; /* key files, or NULL */
@@ -23,9 +22,6 @@ int seal_new(struct seal **, const struct seal_config *, struct err *);
 void seal_free(struct seal *);
 /* ERR_USAGE for an image with a UUID of the user's (-u), or encrypted in version 3. */
 int seal_check(const struct seal_config *, bool has_uuid, bool v3, struct err *);
-/* What the packer must do so that its chunks can be sealed; its uuid is there, and one
- * of seal_uuid(). */
-void seal_shape(const struct seal_config *, struct packer_config *);
 /* A UUID that no image had before. */
 int seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *);
 /* *chunk is a finished chunk; instead it becomes a sealed copy, valid until the next

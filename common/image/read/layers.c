@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/image/write/walk.h"
+#include "common/image/read/walk.h"
 
 struct layer {
 	struct sectors *image;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "common/image/write/packer.h"
 #include "common/image/read/sectors.h"
+#include "common/image/read/window.h"
 
 struct layers;
 

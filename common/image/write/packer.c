@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/image/format/crypt.h"
+
 enum { FREED_MAX = NDZ_CHUNK_BYTES / 16 };
 
 /* A chunk being filled, or filled and waiting for its digest. */
@@ -94,6 +96,16 @@ chunk_alloc(struct open_chunk *c, const struct packer_config *cfg)
 	           : 0;
 }
 
+void
+packer_config_seal(struct packer_config *p, const struct seal_config *c)
+{
+	p->reserve = (c->sign != NULL ? EXT_SIGNATURE_BYTES : 0) +
+	             (c->encrypt != NULL ? CRYPT_TAG_BYTES : 0);
+	p->own_magic = c->encrypt != NULL;
+	if (c->encrypt != NULL)
+		memcpy(p->header_uuid, p->uuid, sizeof p->header_uuid);
+}
+
 int
 packer_new(struct packer **out, const struct packer_config *cfg, struct err *e)
 {
@@ -127,16 +139,6 @@ packer_free(struct packer *p)
 		ext_free(&p->chunks[i].ext);
 	}
 	free(p);
-}
-
-uint64_t
-window_bytes(const struct window *w)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < w->nregions; i++)
-		n += w->regions[i].len;
-	return n * SECTOR_BYTES;
 }
 
 static uint64_t
@@ -389,7 +391,7 @@ emit_both(struct packer *p, struct err *e)
 
 /* The chunk is full, or the last: it answers for everything up to lastsect. */
 static int
-seal_chunk(struct packer *p, uint64_t lastsect, struct err *e)
+complete_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 {
 	const struct codec *codec = p->cfg.codec.codec;
 	struct open_chunk *c = p->open;
@@ -417,7 +419,7 @@ seal_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 static int
 close_chunk(struct packer *p, uint64_t lastsect, struct err *e)
 {
-	if (seal_chunk(p, lastsect, e) != 0)
+	if (complete_chunk(p, lastsect, e) != 0)
 		return -1;
 	if (p->waits != NULL)
 		return emit_both(p, e);
@@ -431,7 +433,7 @@ close_last(struct packer *p, uint64_t total, struct err *e)
 {
 	struct open_chunk *c = p->open;
 
-	if (seal_chunk(p, total, e) != 0)
+	if (complete_chunk(p, total, e) != 0)
 		return -1;
 	if (p->waits != NULL)
 		return emit_both(p, e);

@@ -19,23 +19,13 @@
 #include "common/image/codec/codec.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
+#include "common/image/format/seal.h"
+#include "common/image/read/window.h"
 
 enum {
 	PACKER_RAW_MAX = 16 << 20, /* bytes of a chunk that are not zero */
-	WINDOW_SECTORS = FRAGMENT_WINDOW_BYTES / SECTOR_BYTES,
-	WINDOW_REGIONS_MAX = WINDOW_SECTORS / 2,
 };
 
-/* The allocated sectors of one aligned 64 KiB window. */
-struct window {
-	unsigned nregions;                        /* 1..WINDOW_REGIONS_MAX */
-	struct range regions[WINDOW_REGIONS_MAX]; /* sectors, ascending, apart */
-	unsigned nrelocs;                         /* whose sectors are among these */
-	const struct ndz_reloc *relocs;           /* borrowed until it is packed */
-	bool fresh;                               /* begins a chunk */
-};
-
-uint64_t window_bytes(const struct window *); /* of its data */
 /* ERR_FORMAT when it has more relocations than a header holds. */
 int window_check(const struct window *, unsigned version, struct err *);
 
@@ -68,6 +58,10 @@ struct packer_config {
 	int (*emit)(void *arg, const void *chunk, struct err *);
 	void *arg;
 };
+
+/* Let its chunks have what the seal needs of them.  The uuid is there, and one of
+ * seal_uuid(). */
+void packer_config_seal(struct packer_config *, const struct seal_config *);
 
 struct packer;
 

@@ -145,7 +145,7 @@ write_image(const struct rewrite_config *c, struct run *r, struct err *e)
 		return -1;
 	if (choose_uuid(c, src, &cfg, e) != 0)
 		return -1;
-	seal_shape(&c->seal, &cfg);
+	packer_config_seal(&cfg, &c->seal);
 	if (packer_new(&r->packer, &cfg, e) != 0 ||
 	    encode_all(&enc, r->packer, e) != 0 || src->done(src->arg, e) != 0 ||
 	    packer_note_lost(r->packer, src->lost, e) != 0)

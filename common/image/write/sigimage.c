@@ -4,7 +4,7 @@
 
 #include "common/cli/cli.h"
 #include "common/image/write/sighash.h"
-#include "common/image/write/walk.h"
+#include "common/image/read/walk.h"
 
 /* Sectors that may be in more than one chunk. */
 static int

@@ -1,9 +1,9 @@
 /* walk.h: a set of sectors window by window, as struct window has them. */
-#ifndef COMMON_IMAGE_WRITE_WALK_H
-#define COMMON_IMAGE_WRITE_WALK_H
+#ifndef COMMON_IMAGE_READ_WALK_H
+#define COMMON_IMAGE_READ_WALK_H
 
 #include "common/disk/rangeset.h"
-#include "common/image/write/packer.h"
+#include "common/image/read/window.h"
 
 struct walk {
 	struct rangeset *set; /* borrowed */
@@ -14,4 +14,4 @@ struct walk {
 /* Sectors of the next window that has any, as ranges: how many, 0 at the end. */
 unsigned walk_next(struct walk *, struct range ranges[WINDOW_REGIONS_MAX]);
 
-#endif /* COMMON_IMAGE_WRITE_WALK_H */
+#endif /* COMMON_IMAGE_READ_WALK_H */

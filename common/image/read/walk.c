@@ -1,4 +1,4 @@
-#include "common/image/write/walk.h"
+#include "common/image/read/walk.h"
 
 unsigned
 walk_next(struct walk *w, struct range ranges[WINDOW_REGIONS_MAX])
