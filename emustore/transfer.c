@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
-#include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
@@ -80,7 +80,7 @@ next_chunk(void *arg, void *chunk, struct err *e)
 {
 	struct source *s = arg;
 
-	return cli_check_signal(e) == 0 ? image_next(s->img, chunk, NULL, e) : -1;
+	return cancel_check(e) == 0 ? image_next(s->img, chunk, NULL, e) : -1;
 }
 
 static int
@@ -89,7 +89,7 @@ after_chunk(void *arg, uint64_t chunks, struct err *e)
 	struct source *s = arg;
 
 	progress_at(&s->bar, chunks * NDZ_CHUNK_BYTES);
-	return cli_check_signal(e);
+	return cancel_check(e);
 }
 
 static void
@@ -344,7 +344,7 @@ write_chunk(void *arg, const void *chunk, struct err *e)
 		return -1;
 	EVP_DigestUpdate(s->sha, chunk, NDZ_CHUNK_BYTES);
 	progress_at(&s->bar, s->out.at);
-	return cli_check_signal(e);
+	return cancel_check(e);
 }
 
 static void

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 #include "common/cli/failure.h"
 #include "common/cli/json_save.h"
 #include "common/base/log.h"
@@ -210,8 +210,8 @@ ending(const struct whole *d, struct report_end *end, struct err *e)
 		*end = (struct report_end){ *e, daemon_exit_status(e) };
 		return -1;
 	}
-	if (cli_signal() == SIGHUP) {
-		cli_check_signal(&end->failure);
+	if (cancel_signal() == SIGHUP) {
+		cancel_check(&end->failure);
 		end->status = DAEMON_EXIT_SIGHUP;
 	}
 	return 0;

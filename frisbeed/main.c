@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "common/base/cancel.h"
 #include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/cli/net_opts.h"
@@ -53,7 +54,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	net_options_wipe_key(&o->net);
 	if (rc != 0)
 		return -1;
-	return cli_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
+	return cancel_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
 }
 
 int

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/image/read/chunk.h"
 #include "common/image/format/format.h"
 #include "imageunzip/report.h"
@@ -187,7 +188,7 @@ feed_all(struct run *r, struct err *e)
 			return -1;
 		progress_at(&r->progress, install_bytes_covered(r->install));
 		report_dots(r);
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 	}
 	report_dots(r);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
@@ -40,7 +41,7 @@ raw_copy(struct run *r, const char *target, struct err *e)
 	while ((rc = image_next(r->image, buf, NULL, e)) == 1) {
 		rc = disk_write(d, buf, NDZ_CHUNK_BYTES, at, e);
 		at += NDZ_CHUNK_BYTES;
-		if (rc != 0 || (rc = cli_check_signal(e)) != 0)
+		if (rc != 0 || (rc = cancel_check(e)) != 0)
 			break;
 	}
 	if (rc == 0)

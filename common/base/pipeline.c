@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/ordered.h"
 #include "common/base/pool.h"
 #include "common/base/queue.h"
@@ -150,7 +151,7 @@ pipeline_start(struct pipeline *p, int (*run)(void *, struct err *), void *arg)
 		goto fail;
 	}
 	*s = (struct stage){ .owner = p, .next = p->stages, .run = run, .arg = arg };
-	errno = pthread_create(&s->thread, NULL, stage_main, s);
+	errno = thread_start(&s->thread, stage_main, s);
 	if (errno != 0) {
 		err_os(&e, "cannot start a thread");
 		goto fail;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/base/cancel.h"
 #include "common/base/err.h"
 
 enum cli_kind {
@@ -80,10 +81,10 @@ int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
 int cli_hold_standard(struct err *);
 /* Flush and close stdout: -1 when what was printed did not arrive. */
 int cli_close_stdout(struct err *);
-/* Signals: after cli_catch_signals(), SIGINT, SIGTERM and SIGHUP set a flag. */
+/* From now on SIGINT, SIGTERM and SIGHUP end the work of this thread, and of those that it
+ * starts (cancel.h). */
 void cli_catch_signals(void);
-int cli_signal(void); /* the signal that came, or 0 */
-/* ERR_CANCELLED "interrupted by SIGINT" when one came, else 0. */
-int cli_check_signal(struct err *);
+/* What those signals end. */
+struct cancel *cli_cancel(void);
 
 #endif /* COMMON_CLI_CLI_H */

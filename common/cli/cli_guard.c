@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
 
@@ -80,12 +81,13 @@ guard_main(void *arg)
 	int n;
 
 	(void)arg;
+	cancel_work_for(cli_cancel()); /* it was started before that was said */
 	wait_for_signal();
 	wait_for_grace();
 	pthread_mutex_lock(&guard.lock); /* kept: nobody else tidies up any more */
 	if (guard.tidy != NULL)
 		guard.tidy(guard.arg);
-	cli_check_signal(&e);
+	cancel_check(&e);
 	snprintf(text, sizeof text,
 	    "%.80s, while something it waited for did not answer", e.text);
 	/* Not by stdio, whose locks others may have. */

@@ -1,5 +1,5 @@
 /* cli_guard.h: a run that was told to end ends, whatever it waits for: a pipe that
- * nobody reads, a disk that does not answer.  The orderly way, by cli_check_signal(),
+ * nobody reads, a disk that does not answer.  The orderly way, by cancel_check(),
  * has a few seconds; a second signal cuts them short.  Then this tidies up, says so
  * and leaves with status 1, as after a kill -9. */
 #ifndef COMMON_CLI_CLI_GUARD_H

@@ -1,22 +1,27 @@
 /* cli_signal.c: the signals that end a run early, as a flag to be looked at. */
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 
-static atomic_int caught; /* looked at by all threads, whichever the signal was for */
+static struct cancel caught; /* of all threads, whichever the signal was for */
 
 static void
 on_signal(int sig)
 {
 	int was = errno; /* of the call that was interrupted */
 
-	caught = sig;
+	caught.signal = sig;
 	cli_guard_wake();
 	errno = was;
+}
+
+struct cancel *
+cli_cancel(void)
+{
+	return &caught;
 }
 
 void
@@ -29,18 +34,5 @@ cli_catch_signals(void)
 		sigaction(signals[i], &sa, NULL);
 	sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(2) */
 	sigaction(SIGPIPE, &sa, NULL);
-}
-
-int
-cli_signal(void)
-{
-	return caught;
-}
-
-int
-cli_check_signal(struct err *e)
-{
-	if (caught == 0)
-		return 0;
-	return err_set(e, ERR_CANCELLED, "interrupted by SIG%s", sigabbrev_np(caught));
+	cancel_work_for(&caught);
 }

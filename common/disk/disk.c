@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/disk/disk_impl.h"
 
 enum { ZEROS_BYTES = 256 << 10 };
@@ -155,14 +155,14 @@ check_position(const struct disk *d, uint64_t at, uint64_t off, struct err *e)
 static bool
 goes_on(const struct disk *d)
 {
-	return errno == EINTR && (d->kind != DISK_STREAM || cli_signal() == 0);
+	return errno == EINTR && (d->kind != DISK_STREAM || cancel_signal() == 0);
 }
 
 /* Why a call failed. */
 static int
 fail_os(const struct disk *d, const char *doing, uint64_t off, struct err *e)
 {
-	if (errno == EINTR && cli_check_signal(e) != 0)
+	if (errno == EINTR && cancel_check(e) != 0)
 		return -1;
 	return err_os(e, "%s: %s %s", d->name, doing, where(d, off).text);
 }

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/disk/disk_impl.h"
 #include "common/disk/inuse.h"
 
@@ -34,7 +34,7 @@ is_ready(int fd, short events)
 		int n = poll(&p, 1, LOOK_UP_MS);
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return true;
-		if (cli_signal() != 0) {
+		if (cancel_signal() != 0) {
 			errno = EINTR;
 			return false;
 		}

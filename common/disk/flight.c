@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/queue.h"
 
 enum {
@@ -67,7 +68,7 @@ start_threads(struct flight *f, struct err *e)
 	if (f->out == NULL || f->back == NULL)
 		return err_nomem(e, "writes in flight");
 	for (; f->nthreads < THREADS; f->nthreads++) {
-		errno = pthread_create(&f->thread[f->nthreads], NULL, thread_main, f);
+		errno = thread_start(&f->thread[f->nthreads], thread_main, f);
 		if (errno != 0 && f->nthreads == 0)
 			return err_os(e, "cannot start a thread");
 		if (errno != 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/base/sha256.h"
 #include "emustore/s3/s3_impl.h"
 
@@ -164,7 +164,7 @@ static int
 on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
 	(void)arg, (void)a, (void)b, (void)c, (void)d;
-	return cli_signal() != 0;
+	return cancel_signal() != 0;
 }
 
 static struct curl_slist *
@@ -305,7 +305,7 @@ err_call(const struct s3 *s, const struct s3_call *c, CURLcode code, unsigned tr
 
 	snprintf(where, sizeof where, "%.150s%s%.140s", s->title,
 	    c->key != NULL ? ": " : "", c->key != NULL ? c->key : "");
-	if (cli_signal() != 0)
+	if (cancel_signal() != 0)
 		return err_set(e, ERR_CANCELLED, "%s: stopped by a signal", where);
 	if (c->too_long)
 		return err_set(e, ERR_FORMAT,
@@ -333,7 +333,7 @@ s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 		code = try_once(s, c, left);
 		tries++;
 		left = end - now_seconds();
-		if (!may_pass(code, c) || cli_signal() != 0 || left <= pause / 1000.0)
+		if (!may_pass(code, c) || cancel_signal() != 0 || left <= pause / 1000.0)
 			break;
 		pause_ms(pause);
 		left = end - now_seconds();

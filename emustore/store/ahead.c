@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
+
 enum state { EMPTY, WANTED, BEING_MADE, READY, FAILED };
 
 struct slot {
@@ -196,7 +198,7 @@ static int
 start(struct ahead *a, struct err *e)
 {
 	while (a->running < a->jobs) {
-		errno = pthread_create(&a->threads[a->running], NULL, run, a);
+		errno = thread_start(&a->threads[a->running], run, a);
 		if (errno != 0)
 			return a->running > 0 ? 0 : err_os(e, "cannot start a thread");
 		a->running++;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/sha256.h"
 #include "emustore/store/blockfiles.h"
 
@@ -392,7 +393,7 @@ blocks_new(struct blocks **out, struct s3 *s3, const char *dir, uint64_t max_byt
 	pthread_cond_init(&b->changed, NULL);
 	/* Without threads it works as well, only slower. */
 	while (b->nthreads < THREADS &&
-	       pthread_create(&b->threads[b->nthreads], NULL, fetch_ahead, b) == 0)
+	       thread_start(&b->threads[b->nthreads], fetch_ahead, b) == 0)
 		b->nthreads++;
 	*out = b;
 	return 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "emustore/store/index_impl.h"
 
 /* Of SQLite's machine: about a millisecond. */
@@ -26,7 +26,7 @@ err_index(const struct index *x, struct err *e)
 	              code == SQLITE_SCHEMA || code == SQLITE_ERROR ||
 	              code == SQLITE_CONSTRAINT;
 
-	if (code == SQLITE_INTERRUPT && cli_check_signal(e) != 0)
+	if (code == SQLITE_INTERRUPT && cancel_check(e) != 0)
 		return err_ctx(e, "%s", x->path);
 	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
 	             ? sqlite3_system_errno(x->db)
@@ -85,7 +85,7 @@ static int
 is_told_to_end(void *unused)
 {
 	(void)unused;
-	return cli_signal() != 0;
+	return cancel_signal() != 0;
 }
 
 /* The file may be somebody else's work: SQLite is to run nothing that it says. */
@@ -197,7 +197,7 @@ void
 index_rollback(struct index *x)
 {
 	/* What was begun is undone to the end, whatever signal came. */
-	if (cli_signal() != 0)
+	if (cancel_signal() != 0)
 		sqlite3_progress_handler(x->db, 0, NULL, NULL);
 	sqlite3_exec(x->db, "ROLLBACK", NULL, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "emustore/store/index_impl.h"
 #include "emustore/store/own.h"
 
@@ -197,7 +197,7 @@ open_reader(struct index *x, const struct place *p, struct err *e)
 		int rc = open_alone(x, p, e);
 		if (rc <= 0)
 			return rc;
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_MS * 1000000L }, NULL);
 	}

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "common/base/cancel.h"
+
 enum { THREADS_MAX = 32 };
 
 struct work {
@@ -45,7 +47,7 @@ parallel_do(size_t n, unsigned threads, int (*fn)(void *, size_t, struct err *),
 
 	pthread_mutex_init(&w.lock, NULL);
 	while (started < THREADS_MAX && started + 1 < threads && started + 1 < n &&
-	       pthread_create(&ids[started], NULL, run, &w) == 0)
+	       thread_start(&ids[started], run, &w) == 0)
 		started++;
 	run(&w); /* this thread, too: so it goes on when there are no others */
 	while (started > 0)

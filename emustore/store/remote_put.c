@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/cancel.h"
 #include "emustore/store/remote_impl.h"
 
 enum { SENDERS = 3, VERSION_TRIES = 20 };
@@ -128,7 +129,7 @@ end_pack(struct remote_put *p, struct err *e)
 	s->fragments = p->fragments;
 	p->w.pending = p->fragments = (struct buf){ 0 };
 	p->w.at = 0;
-	s->running = pthread_create(&s->thread, NULL, run, s) == 0;
+	s->running = thread_start(&s->thread, run, s) == 0;
 	if (s->running)
 		return 0;
 	int rc = send_pack(s->r, &s->pack, &s->fragments, e);

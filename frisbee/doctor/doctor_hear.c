@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 #include "common/wire/wirext.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"
@@ -192,7 +192,7 @@ exam_listen(struct exam *x, uint64_t us, const bool *enough, struct err *e)
 		struct pollfd fds[] = { { x->first, POLLIN, 0 },
 			{ x->second, POLLIN, 0 }, { x->direct, POLLIN, 0 },
 			{ x->watch, POLLIN, 0 } };
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		hear_all(x);
 		if (enough != NULL && *enough)

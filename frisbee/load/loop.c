@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/cli/cli.h"
 #include "common/net/outage.h"
@@ -359,7 +360,7 @@ static int
 load(struct loop *l, struct err *e)
 {
 	while (!l->sink_done && !l->sink_failed) {
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		if (receive(l, e) != 0)
 			return -1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/queue.h"
 #include "common/image/format/format.h"
 #include "frisbee/load/partial.h"
@@ -108,8 +109,7 @@ static int
 start(struct planner *pl, struct err *e)
 {
 	while (pl->started < pl->wanted) {
-		errno = pthread_create(
-		    &pl->threads[pl->started], NULL, planner_main, pl);
+		errno = thread_start(&pl->threads[pl->started], planner_main, pl);
 		if (errno != 0)
 			return err_os(e, "cannot start a thread");
 		pl->started++;

@@ -1,5 +1,6 @@
 /* The thread that takes complete chunks, and what the client's loop calls to hand them over.
  * sink_main() and what it calls run in the thread, all else in the loop's. */
+#include "common/base/cancel.h"
 #include "frisbee/load/sink_impl.h"
 
 #include <errno.h>
@@ -120,7 +121,7 @@ sink_new(struct sink **out, const struct sink_config *cfg, struct mailbox *box,
 	             ? err_nomem(e, "chunk buffers; -C takes fewer")
 	             : sink_open_target(s, e);
 	if (rc == 0) {
-		errno = pthread_create(&s->thread, NULL, sink_main, s);
+		errno = thread_start(&s->thread, sink_main, s);
 		rc = errno != 0 ? err_os(e, "cannot start a thread") : 0;
 		s->started = rc == 0;
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
@@ -269,7 +270,7 @@ begin(struct identity *d)
 	d->looks++;
 	pthread_cond_signal(&d->touched);
 	if (!d->started)
-		d->started = pthread_create(&d->thread, NULL, identity_main, d) == 0;
+		d->started = thread_start(&d->thread, identity_main, d) == 0;
 	d->changed |= !d->started;
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/net/outage.h"
@@ -344,7 +344,7 @@ serve(struct loop *l, struct err *e)
 {
 	l->now = clock_us();
 	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
-	while (cli_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
+	while (cancel_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
 		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 
 enum {
 	LOOK_US = 250000,
@@ -80,7 +80,7 @@ ask_all(struct question *qs, unsigned n, uint32_t id, struct err *e)
 				return -1;
 			open += !q->answered;
 		}
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		poll(NULL, 0, WAKE_MS);
 	}

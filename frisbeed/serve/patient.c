@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/base/log.h"
 
 enum { RETRIES = 100, RETRY_MS = 100 };
@@ -24,7 +24,7 @@ patient_read(struct disk *d, void *to, size_t n, uint64_t at, struct err *e)
 	struct timespec pause = { 0, RETRY_MS * 1000000l };
 
 	for (int tries = 0; disk_read(d, to, n, at, e) != 0; tries++) {
-		if (!is_passing(e) || tries == RETRIES || cli_signal() != 0)
+		if (!is_passing(e) || tries == RETRIES || cancel_signal() != 0)
 			return -1;
 		log_warn("read failed, trying again: %s", e->text);
 		nanosleep(&pause, NULL);

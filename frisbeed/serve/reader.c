@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "frisbeed/serve/identity.h"
@@ -157,7 +158,7 @@ reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blo
 		reader_free(r);
 		return err_nomem(e, "read-ahead buffers");
 	}
-	errno = pthread_create(&r->thread, NULL, reader_main, r);
+	errno = thread_start(&r->thread, reader_main, r);
 	if (errno != 0) {
 		err_os(e, "cannot start a thread");
 		reader_free(r);

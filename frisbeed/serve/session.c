@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/parity.h"
@@ -157,7 +158,7 @@ session_start(struct session *s, struct budget *b, struct mailbox *ended)
 	s->unicast.stream.budget = b;
 	s->ended = ended;
 	s->started_us = clock_us();
-	errno = pthread_create(&s->thread, NULL, session_main, s);
+	errno = thread_start(&s->thread, session_main, s);
 	if (errno != 0) {
 		s->state = SESSION_FAILED;
 		return err_os(&s->err, "cannot start a thread");

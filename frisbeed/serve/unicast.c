@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/net/outage.h"
@@ -127,7 +127,7 @@ welcome(struct hall *h, struct guest *g, size_t join_bytes, size_t question_byte
 		log_err("no stream for a client: %s", e.text);
 		return;
 	}
-	errno = pthread_create(&g->thread, NULL, guest_main, g);
+	errno = thread_start(&g->thread, guest_main, g);
 	if (errno != 0) {
 		log_err("no thread for a client: %s", strerror(errno));
 		sock_close(g->stream.sock);
@@ -301,7 +301,7 @@ over(const struct hall *h)
 {
 	int64_t idle = h->u->idle_us;
 
-	if (atomic_load(h->u->stream.stop) || cli_signal() != 0)
+	if (atomic_load(h->u->stream.stop) || cancel_signal() != 0)
 		return true;
 	if (h->n == 0 && stream_has_enough(&h->u->stream))
 		return true;

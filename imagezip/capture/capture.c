@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/madeat.h"
 #include "common/base/say.h"
 #include "common/image/write/encode.h"
@@ -62,7 +63,7 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 		    "%s: has more than the limit of %" PRIu64 " MB (-A)", c->o->source,
 		    c->o->limit_mb);
 	progress_at(c->progress, c->data_bytes);
-	return cli_check_signal(e);
+	return cancel_check(e);
 }
 
 /* The image counts from its own sector 0. */

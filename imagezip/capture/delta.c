@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/disk/output.h"
 #include "common/image/write/packer.h"
 #include "common/image/write/sighash.h"
@@ -26,7 +26,7 @@ hash_now(struct delta *x, struct windows *source, struct err *e)
 	else if (sigmaker_new(&m, x->hash, x->block_sectors, e) == 0)
 		while ((n = windows_next(source, w, buf, e)) > 0) {
 			const uint8_t *p = buf;
-			if (cli_check_signal(e) != 0)
+			if (cancel_check(e) != 0)
 				n = -1;
 			for (unsigned i = 0; i < w->nregions && n > 0; i++) {
 				if (sigmaker_add(m, w->regions[i], p, 0, e) != 0)
@@ -81,7 +81,7 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
 			continue;
 		int rc = differs(x, old, r, w, e);
 		if (rc < 0 || (rc == 0 && rangeset_add(same, sectors, e) != 0) ||
-		    cli_check_signal(e) != 0)
+		    cancel_check(e) != 0)
 			return -1;
 	}
 	return 0;

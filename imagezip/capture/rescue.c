@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 
 enum { DIRECT_ALIGN_BYTES = 4096 };
 
@@ -87,7 +87,7 @@ static int
 retry(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err *e)
 {
 	for (uint64_t i = 0; i < r->retries; i++) {
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		if (read_piece(r, sector, buf, bytes, e) == 0)
 			return 0;
@@ -113,7 +113,7 @@ halves(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err
 	for (size_t at = 0; at < bytes; at += first) {
 		size_t n = at == 0 ? first : bytes - at;
 		uint64_t from = sector + at / SECTOR_BYTES;
-		if (cli_check_signal(e) != 0)
+		if (cancel_check(e) != 0)
 			return -1;
 		int rc = n <= unit
 		             ? read_piece(r, from, buf + at, n, e)

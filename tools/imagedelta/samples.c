@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/image/write/packer.h"
 
 enum {
@@ -76,7 +76,7 @@ look_at(struct finder *f, struct range r, struct err *e)
 	enum fate fate;
 	bool zero;
 
-	if (compare(f, r, &x, &fate, &zero, e) != 0 || cli_check_signal(e) != 0)
+	if (compare(f, r, &x, &fate, &zero, e) != 0 || cancel_check(e) != 0)
 		return -1;
 	if (fate == UNKNOWN)
 		return 0;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/cli/failure.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
@@ -190,7 +191,7 @@ compare_records(
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		int rc = target_differs(t, s, r, e);
-		if (rc < 0 || cli_check_signal(e) != 0)
+		if (rc < 0 || cancel_check(e) != 0)
 			return -1;
 		d->blocks++;
 		d->sectors += r->count;

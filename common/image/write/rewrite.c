@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
-#include "common/cli/cli.h"
 #include "common/base/json.h"
 #include "common/base/madeat.h"
 #include "common/base/say.h"
@@ -56,7 +56,7 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 
 	(void)w, (void)raw, (void)chunk;
 	r->data_bytes += n;
-	return cli_check_signal(e);
+	return cancel_check(e);
 }
 
 static int

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/cli/cli.h"
+#include "common/base/cancel.h"
 #include "common/image/write/sighash.h"
 #include "common/image/read/walk.h"
 
@@ -53,7 +53,7 @@ sig_of_image(struct sig *s, struct sectors *image, enum sig_hash hash,
 				rc = add_sectors(m, image, r[i], buf, e);
 		}
 		if (rc == 0)
-			rc = cli_check_signal(e);
+			rc = cancel_check(e);
 	}
 	if (rc == 0)
 		rc = sectors_done(image, e);

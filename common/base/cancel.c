@@ -1,0 +1,60 @@
+/* cancel.c: whose work a thread does, and whether it is still wanted; any thread calls this. */
+#include "common/base/cancel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local struct cancel *owner;
+
+struct start {
+	struct cancel *owner;
+	void *(*run)(void *);
+	void *arg;
+};
+
+void
+cancel_work_for(struct cancel *c)
+{
+	owner = c;
+}
+
+int
+cancel_signal(void)
+{
+	return owner != NULL ? owner->signal : 0;
+}
+
+int
+cancel_check(struct err *e)
+{
+	int sig = cancel_signal();
+
+	if (sig == 0)
+		return 0;
+	return err_set(e, ERR_CANCELLED, "interrupted by SIG%s", sigabbrev_np(sig));
+}
+
+static void *
+begin(void *arg)
+{
+	struct start s = *(struct start *)arg;
+
+	free(arg);
+	owner = s.owner;
+	return s.run(s.arg);
+}
+
+int
+thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	struct start *s = malloc(sizeof *s);
+
+	if (s == NULL)
+		return ENOMEM;
+	*s = (struct start){ owner, run, arg };
+	int rc = pthread_create(thread, NULL, begin, s);
+	if (rc != 0)
+		free(s);
+	return rc;
+}

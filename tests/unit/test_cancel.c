@@ -1,0 +1,78 @@
+/* Work that is to end: each thread looks at its owner, and so do the threads that it starts. */
+#include "common/base/cancel.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tests/t.h"
+
+static void *
+look(void *signal)
+{
+	*(int *)signal = cancel_signal();
+	return NULL;
+}
+
+/* What a thread that is started now sees. */
+static int
+seen_by_thread(void)
+{
+	pthread_t t;
+	int signal = -1;
+
+	T_CHECK(thread_start(&t, look, &signal) == 0);
+	pthread_join(t, NULL);
+	return signal;
+}
+
+static void
+test_nobody(void)
+{
+	struct err e;
+
+	cancel_work_for(NULL);
+	T_CHECK(cancel_signal() == 0);
+	T_CHECK(cancel_check(&e) == 0);
+	T_CHECK(seen_by_thread() == 0);
+}
+
+static void
+test_owner(void)
+{
+	struct cancel c = { 0 };
+	struct err e;
+
+	cancel_work_for(&c);
+	T_CHECK(cancel_check(&e) == 0);
+	T_CHECK(seen_by_thread() == 0);
+	c.signal = SIGTERM;
+	T_CHECK(cancel_signal() == SIGTERM);
+	T_CHECK(seen_by_thread() == SIGTERM);
+	T_CHECK(cancel_check(&e) == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(strstr(e.text, "SIGTERM") != NULL);
+	cancel_work_for(NULL);
+}
+
+/* Of two pieces of work in one process, one ends. */
+static void
+test_two_owners(void)
+{
+	struct cancel ends = { SIGINT }, goes_on = { 0 };
+
+	cancel_work_for(&ends);
+	T_CHECK(seen_by_thread() == SIGINT);
+	cancel_work_for(&goes_on);
+	T_CHECK(cancel_signal() == 0);
+	T_CHECK(seen_by_thread() == 0);
+	cancel_work_for(NULL);
+}
+
+int
+main(void)
+{
+	test_nobody();
+	test_owner();
+	test_two_owners();
+	return t_done();
+}
