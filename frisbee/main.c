@@ -3,7 +3,7 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
-#include "common/cli/progress.h"
+#include "common/cli/cli_guard.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "imageunzip/install/rehearsal_report.h"
@@ -25,6 +25,24 @@ static void
 warn(const char *sentence)
 {
 	say(stderr, "frisbee: warning: %s\n", sentence);
+}
+
+static void
+on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct opts *o = arg;
+
+	progress_total(&o->progress, total);
+	progress_at(&o->progress, done);
+}
+
+static void
+on_sentence(void *arg, const char *sentence)
+{
+	const struct opts *o = arg;
+
+	progress_clear(&o->progress);
+	warn(sentence);
 }
 
 static void
@@ -124,11 +142,11 @@ load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
 		.net = nc,
 		.auth = auth,
 		.tick = on_tick,
-		.tick_arg = o,
-		.say = warn };
+		.progress = on_progress,
+		.say = on_sentence,
+		.arg = o };
 	struct loop_result r = { 0 };
 	struct client_config cc;
-	struct progress progress;
 	struct install_stats none;
 	struct err ignored;
 	o->started_us = clock_us();
@@ -144,10 +162,10 @@ load(struct opts *o, const struct sink_config *sc, const struct sock_config *nc,
 		sink_close(sink, &none, &ignored);
 		return -1;
 	}
-	progress_begin(&progress, "frisbee", 0,
+	progress_begin(&o->progress, "frisbee", 0,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd, o->quiet);
-	int rc = load_run(client, sock, sink, box, &lc, &progress, &r, e);
-	progress_end(&progress, (uint64_t)r.chunks << 20);
+	int rc = load_run(client, sock, sink, box, &lc, &r, e);
+	progress_end(&o->progress, (uint64_t)r.chunks << 20);
 	o->gave_up = r.gave_up;
 	client_free(client);
 	if (rc != 0 && r.chunks > 0 && sc->dry == NULL) {
@@ -197,6 +215,7 @@ run(struct opts *o, const char *target, struct err *e)
 
 	sc.dry = o->dry_run ? &found : NULL;
 	sc.install.warn = warn;
+	sc.install.guard = cli_guard_set;
 	sc.install.say = o->quiet ? NULL : tell;
 	sc.install.gentle = true;
 	if (net_options_resolve(&o->net, &nc, e) != 0)

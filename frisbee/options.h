@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/cli/cli.h"
+#include "common/cli/progress.h"
 #include "imageunzip/install/install.h"
 #include "common/net/netopts.h"
 
@@ -17,6 +18,7 @@ struct opts {
 	const char *server; /* -S */
 	const char *stats_file;
 	uint64_t started_us;
+	struct progress progress; /* of the load */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,

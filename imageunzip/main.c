@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/say.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/image/read/chunk.h"
@@ -175,6 +176,7 @@ install_onto(
 
 	r->crc = crc32(0, NULL, 0);
 	cfg.warn = warn;
+	cfg.guard = cli_guard_set;
 	cfg.say = r->o->quiet ? NULL : tell;
 	if (settle_delta(first, &cfg, target, e) != 0 ||
 	    survey(r->image, &total, &needed, e) != 0 ||
@@ -240,6 +242,7 @@ rehearse(struct run *r, const char *name, const char *target, struct proof *proo
 	struct err why;
 
 	cfg.warn = warn;
+	cfg.guard = cli_guard_set;
 	cfg.say = r->o->quiet ? NULL : dry_say;
 	if (!image_seekable(r->image))
 		return err_set(

@@ -33,7 +33,6 @@ struct loop {
 	struct sink *sink;
 	struct mailbox *box;
 	const struct loop_config *cfg;
-	struct progress *progress;
 	uint64_t now, spread_us;
 	uint64_t tell_at; /* when the user is told that nothing is heard */
 	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
@@ -156,14 +155,13 @@ hand_over(struct loop *l)
 
 	if (l->images != client_images(l->client)) {
 		l->images = client_images(l->client);
-		progress_total(l->progress, (uint64_t)client_chunks(l->client) *
-						WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
 		sink_expect(l->sink, client_chunks(l->client));
 	}
 	while (client_take(l->client, &chunk, &buf, &bytes))
 		hand_over_one(l, chunk, buf, bytes);
-	progress_at(l->progress, (uint64_t)client_chunks_taken(l->client) *
-				     WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
+	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	l->cfg->progress(l->cfg->arg, client_chunks_taken(l->client) * chunk_bytes,
+	    client_chunks(l->client) * chunk_bytes);
 	/* What the sink still has may be damaged. */
 	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
 		l->ending = true;
@@ -256,8 +254,7 @@ mind_silence(struct loop *l)
 static void
 tell(struct loop *l, const char *sentence)
 {
-	progress_clear(l->progress);
-	l->cfg->say(sentence);
+	l->cfg->say(l->cfg->arg, sentence);
 }
 
 /* Somebody has not the right key: perhaps we. */
@@ -343,7 +340,7 @@ tick(struct loop *l)
 		return;
 	l->tick_at = l->now + SECOND_US;
 	note_engine(l);
-	l->cfg->tick(l->cfg->tick_arg, l->r);
+	l->cfg->tick(l->cfg->arg, l->r);
 }
 
 static int
@@ -402,15 +399,14 @@ leave(struct loop *l, const struct install_stats *s)
 
 int
 load_run(struct client *client, struct sock *sock, struct sink *sink,
-    struct mailbox *box, const struct loop_config *cfg, struct progress *progress,
-    struct loop_result *r, struct err *e)
+    struct mailbox *box, const struct loop_config *cfg, struct loop_result *r,
+    struct err *e)
 {
 	struct loop l = { .client = client,
 		.sock = sock,
 		.sink = sink,
 		.box = box,
 		.cfg = cfg,
-		.progress = progress,
 		.r = r };
 	struct err why;
 

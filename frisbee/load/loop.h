@@ -2,7 +2,6 @@
 #ifndef FRISBEE_LOAD_LOOP_H
 #define FRISBEE_LOAD_LOOP_H
 
-#include "common/cli/progress.h"
 #include "common/net/sock.h"
 #include "frisbee/client/client.h"
 #include "frisbee/load/sink.h"
@@ -44,13 +43,15 @@ struct loop_config {
 	struct auth *auth;             /* of the socket */
 	/* Called once a second with how it is then; NULL: not. */
 	void (*tick)(void *arg, const struct loop_result *);
-	void *tick_arg;
+	/* How far it is, in bytes of the image; total 0: not known yet. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	/* What the user should know of the network while it loads. */
-	void (*say)(const char *sentence);
+	void (*say)(void *arg, const char *sentence);
+	void *arg; /* of these */
 };
 
 /* Load the image into the sink, leave the session.  Takes the sink over. */
 int load_run(struct client *, struct sock *, struct sink *, struct mailbox *,
-    const struct loop_config *, struct progress *, struct loop_result *, struct err *);
+    const struct loop_config *, struct loop_result *, struct err *);
 
 #endif /* FRISBEE_LOAD_LOOP_H */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 
 static size_t
@@ -265,7 +264,8 @@ sink_close(struct sink *s, struct install_stats *stats, struct err *e)
 	rehearsal_free(s->rehearsal);
 	install_abort(s->install);
 	disk_close(s->file, &ignored);
-	cli_guard_set(NULL, NULL);
+	if (s->cfg.install.guard != NULL)
+		s->cfg.install.guard(NULL, NULL);
 	if (unfinished && s->removable && s->started)
 		output_remove(s->cfg.target);
 	*stats = s->stats;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 
 /* What was written in the background failed: nothing may be on its way here that would
@@ -89,6 +88,7 @@ sink_open_target(struct sink *s, struct err *e)
 		return -1;
 	s->removable = disk_kind(s->file) == DISK_FILE &&
 	               strcmp(s->cfg.target, "-") != 0;
-	cli_guard_set(s->removable ? tidy : NULL, (void *)(uintptr_t)s->cfg.target);
+	if (s->removable && s->cfg.install.guard != NULL)
+		s->cfg.install.guard(tidy, (void *)(uintptr_t)s->cfg.target);
 	return 0;
 }

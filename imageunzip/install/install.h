@@ -75,6 +75,10 @@ struct install_config {
 	void (*say)(const char *sentence);
 	/* A warning that does not stop the run; NULL: nobody wants it. */
 	void (*warn)(const char *sentence);
+	/* Told what removes the target, while all threads go on, of a program that has to
+	 * end at once; and NULL when there is nothing to remove any more.  NULL: nobody
+	 * wants to know. */
+	void (*guard)(void (*tidy)(void *arg), void *arg);
 	/* What failed while nobody was feeding; from another thread.  Or NULL. */
 	void (*failed)(void *arg);
 	void *failed_arg;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/cli/cli_guard.h"
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
@@ -23,10 +22,17 @@ tidy(void *arg)
 		output_remove(in->unlink_path);
 }
 
+static void
+guard(const struct install *in, void (*how)(void *), const struct install *arg)
+{
+	if (in->cfg.guard != NULL)
+		in->cfg.guard(how, (void *)(uintptr_t)arg);
+}
+
 void
 install_free(struct install *in)
 {
-	cli_guard_set(NULL, NULL);
+	guard(in, NULL, NULL);
 	pipeline_free(in->pipe);
 	ordered_free(in->work);
 	pool_free(in->raws);
@@ -170,6 +176,6 @@ install_open(struct install **out, const struct install_config *cfg, const char 
 		return -1;
 	}
 	in->must_empty = in->holds_data && !resume_pending(&in->resume);
-	cli_guard_set(tidy, in);
+	guard(in, tidy, in);
 	return 0;
 }
