@@ -49,7 +49,7 @@ static int
 open_sessions(struct whole *d, const struct server_config *c, struct err *e)
 {
 	for (unsigned i = 0; i < d->n; i++)
-		session_open(&d->sessions[i], d->opts, &d->places[i], i, c);
+		session_open(&d->sessions[i], &d->opts->session, &d->places[i], i, c);
 	int rc = d->opts->force ? 0 : neighbours_look(d->sessions, d->n, e);
 	for (unsigned i = 0; i < d->n; i++)
 		if (d->sessions[i].state == SESSION_FAILED)
@@ -232,7 +232,7 @@ static int
 serve(struct whole *d, uint64_t rate, struct err *e)
 {
 	unsigned members = d->n *
-	                   (d->opts->net.unicast ? (unsigned)d->opts->unicast_max : 1);
+	                   (d->opts->session.net.unicast ? (unsigned)d->opts->session.unicast_max : 1);
 	struct report_end end = { 0 };
 	struct err reporting;
 
@@ -298,7 +298,7 @@ daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 	struct server_config c = { 0 };
 	uint64_t rate;
 
-	if (places_parse(&d.places, images, n, &o->net, e) != 0)
+	if (places_parse(&d.places, images, n, &o->session.net, e) != 0)
 		return -1;
 	int rc = opts_configure(o, card_bits(d.places, n), &c, &rate, e);
 	if (rc == 0)

@@ -33,7 +33,7 @@ static const struct cli_program prog = {
 		    " only who has the key\n"
 		    "  frisbeed --unicast -m 10.1.0.1 -p 5005 ubuntu.ndz            "
 		    "a stream for each client\n",
-	.tables = { { net_opts, offsetof(struct opts, net), "Network" },
+	.tables = { { net_opts, offsetof(struct opts, session.net), "Network" },
 	    { own_opts, 0, "Serving" } },
 };
 
@@ -48,10 +48,10 @@ act(void *opts, char **operands, int n, struct err *e)
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG
 		       : LOG_LEVEL_INFO);
-	int rc = net_options_read_key(&o->net, e);
+	int rc = net_options_read_key(&o->session.net, e);
 	if (rc == 0)
 		rc = daemon_run(o, operands, (unsigned)n, e);
-	net_options_wipe_key(&o->net);
+	net_options_wipe_key(&o->session.net);
 	if (rc != 0)
 		return -1;
 	return cancel_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;

@@ -34,8 +34,8 @@ enum {
 
 const struct opts frisbeed_defaults = { .idle_s = IDLE_S_DEFAULT,
 	.gap_us = GAP_NOT_SET,
-	.unicast_max = UNICAST_DEFAULT,
-	.store_cache = STORE_CACHE_BYTES };
+	.session.unicast_max = UNICAST_DEFAULT,
+	.session.store_cache = STORE_CACHE_BYTES };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -67,16 +67,16 @@ const struct cli_opt own_opts[] = {
 	{ OPT_WAIT, "wait", "N", "begin to send when N clients are there", CLI_UINT,
 	    AT(wait_clients), 1, SERVER_CLIENTS_MAX, NULL },
 	{ OPT_UNTIL, "until", "N", "leave when N clients have installed the image",
-	    CLI_UINT, AT(until_clients), 1, UINT32_MAX, NULL },
+	    CLI_UINT, AT(session.until_clients), 1, UINT32_MAX, NULL },
 	{ 'A', "address-file", "FILE",
 	    "write ADDR:PORT there; of several images a line each", CLI_STR,
 	    AT(addr_file), 0, 0, NULL },
 	{ OPT_UNICAST_CLIENTS, "unicast-clients", "N",
 	    "with --unicast, so many clients of an image at once (64)", CLI_UINT,
-	    AT(unicast_max), 1, 1024, NULL },
+	    AT(session.unicast_max), 1, 1024, NULL },
 	{ OPT_ALLOW, "allow", "NET",
 	    "hear only clients of this network (10.1.0.0/16) or address; repeatable",
-	    CLI_CALL, AT(allow), 0, 0, add_allowed },
+	    CLI_CALL, AT(session.allow), 0, 0, add_allowed },
 	{ 'd', "debug", NULL, "log more; no table on a terminal", CLI_FLAG, AT(debug), 0,
 	    0, NULL },
 	{ OPT_SYSLOG, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG,
@@ -84,11 +84,11 @@ const struct cli_opt own_opts[] = {
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
 	    NULL },
 	{ OPT_STORE, "store", "DIR",
-	    "the images are those of these names in this store", CLI_STR, AT(store), 0,
+	    "the images are those of these names in this store", CLI_STR, AT(session.store), 0,
 	    0, NULL },
 	{ OPT_STORE_CACHE, "store-cache", "BYTES",
 	    "with --store, memory for chunks of each image (16M); 0: the least",
-	    CLI_SIZE, AT(store_cache), 0, UINT64_C(1) << 40, NULL },
+	    CLI_SIZE, AT(session.store_cache), 0, UINT64_C(1) << 40, NULL },
 	{ OPT_JSON, "json", NULL, "print statistics as JSON at the end", CLI_FLAG,
 	    AT(json), 0, 0, NULL },
 	{ OPT_STATS, "stats", "FILE",
@@ -96,7 +96,7 @@ const struct cli_opt own_opts[] = {
 	    AT(stats_file), 0, 0, NULL },
 	{ OPT_BASE, "base", NULL,
 	    "only the protocol that old clients speak, with all clients", CLI_FLAG,
-	    AT(base), 0, 0, NULL },
+	    AT(session.base), 0, 0, NULL },
 	{ OPT_FORCE, "force", NULL,
 	    "serve although another frisbeed answers on this group and port", CLI_FLAG,
 	    AT(force), 0, 0, NULL },
@@ -116,7 +116,7 @@ run_blocks(const struct opts *o)
 {
 	if (o->run_blocks != 0)
 		return (uint32_t)o->run_blocks;
-	return o->store != NULL && !o->net.unicast ? WIRE_CHUNK_BLOCKS
+	return o->session.store != NULL && !o->session.net.unicast ? WIRE_CHUNK_BLOCKS
 	                                           : RUN_BLOCKS_DEFAULT;
 }
 
@@ -127,7 +127,7 @@ with_headers(const struct opts *o, uint64_t rate)
 {
 	const uint64_t cost = WIRE_BLOCK_COST_BITS;
 
-	if (net_options_key(&o->net) == NULL)
+	if (net_options_key(&o->session.net) == NULL)
 		return rate;
 	return (uint64_t)((double)rate * (double)cost /
 	                  (double)(cost + 8 * AUTH_HEADER_BYTES));
@@ -147,7 +147,7 @@ opts_configure(const struct opts *o, uint64_t card_bits, struct server_config *c
 	c->dynamic = o->dynamic || !chosen || (o->rate == NULL && c->gap_us == 0);
 	c->idle_us = o->idle_s * 1000000;
 	c->wait_clients = (uint32_t)o->wait_clients;
-	if (o->wait_clients != 0 && o->net.unicast)
+	if (o->wait_clients != 0 && o->session.net.unicast)
 		return err_set(e, ERR_USAGE,
 		    "--wait is for groups: with --unicast each client is served alone");
 	*rate = c->gap_us != 0

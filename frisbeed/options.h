@@ -2,25 +2,20 @@
 #ifndef FRISBEED_OPTIONS_H
 #define FRISBEED_OPTIONS_H
 
-#include "common/net/allow.h"
 #include "common/cli/cli.h"
-#include "common/net/netopts.h"
+#include "frisbeed/serve/session.h"
 #include "frisbeed/server/server.h"
 
 struct opts {
-	struct net_options net;
+	struct session_config session;
 	const char *addr_file;  /* -A */
 	const char *stats_file; /* NULL: none */
-	bool debug, dynamic, quiet, json, trace, base, syslog, force;
+	bool debug, dynamic, quiet, json, trace, syslog, force;
 	int64_t idle_s;
 	uint64_t run_blocks; /* 0: as the image is best read */
 	uint64_t burst, gap_us;
-	uint64_t unicast_max; /* clients at once, of each image */
-	uint64_t wait_clients, until_clients; /* --wait, --until; 0: not given */
-	struct allow allow;   /* --allow */
+	uint64_t wait_clients; /* --wait; 0: not given */
 	const char *rate;     /* -W */
-	const char *store;
-	uint64_t store_cache; /* bytes of each image */
 	const char *ignored;
 };
 

@@ -121,7 +121,7 @@ put_cache(struct json *j, const struct session *s, unsigned n)
 {
 	uint64_t hits = 0, misses = 0, bytes = 0;
 
-	if (n == 0 || s->opts->store == NULL)
+	if (n == 0 || s->cfg->store == NULL)
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		hits += s[i].cache.hits;

@@ -118,7 +118,7 @@ begin(struct question *q, struct err *e)
 	struct sock *sock = q->session->unicast.stream.sock;
 
 	if (sock_new_auth(&q->auth, sock, false,
-		net_options_key(&q->session->opts->net), e) != 0)
+		net_options_key(&q->session->cfg->net), e) != 0)
 		return -1;
 	sock_authenticate(sock, q->auth, AUTH_FIRST);
 	return 0;
@@ -139,7 +139,7 @@ is_shared(const struct session *s)
 {
 	const struct sock_config *nc = &s->unicast.net;
 
-	return s->state == SESSION_OPEN && !s->opts->net.unicast &&
+	return s->state == SESSION_OPEN && !s->cfg->net.unicast &&
 	       (nc->broadcast || netif_is_group(nc->addr));
 }
 

@@ -26,12 +26,12 @@ open_sock(struct session *s, struct err *e)
 		return -1;
 	nc->keep_to_interface = true;
 	struct sock_config own = *nc;
-	if (s->opts->net.unicast) {
+	if (s->cfg->net.unicast) {
 		own.any_sender = true;
 		if (own.iface == NULL)
 			own.iface = s->place->net.addr;
 	}
-	if (!s->opts->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
+	if (!s->cfg->net.unicast && !nc->broadcast && !netif_is_group(nc->addr))
 		log_tell("%s is the address of one machine: only a client there is "
 			 "served; --unicast serves each client that asks this host",
 		    s->place->net.addr);
@@ -45,7 +45,7 @@ name_place(struct session *s)
 	char text[NETIF_TEXT_MAX];
 
 	netif_text(
-	    s->opts->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
+	    s->cfg->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
 	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
 }
 
@@ -57,12 +57,12 @@ open_all(struct session *s, struct err *e)
 	s->clients = st->clients = clients_new(SESSION_CLIENT_ROWS);
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
-	s->cache.max_bytes = s->opts->store_cache;
-	if (served_open(&st->disk, s->opts->store, &s->cache, s->place->image,
+	s->cache.max_bytes = s->cfg->store_cache;
+	if (served_open(&st->disk, s->cfg->store, &s->cache, s->place->image,
 		&st->server, e) != 0 ||
 	    identity_new(&st->identity, st->disk, st->server.whole_chunks, e) != 0 ||
 	    open_sock(s, e) != 0 ||
-	    sock_new_auth(&s->unicast.auth, st->sock, true, net_options_key(&s->opts->net), e) !=
+	    sock_new_auth(&s->unicast.auth, st->sock, true, net_options_key(&s->cfg->net), e) !=
 		0)
 		return -1;
 	sock_authenticate(st->sock, s->unicast.auth, AUTH_FIRST);
@@ -73,11 +73,11 @@ open_all(struct session *s, struct err *e)
 }
 
 int
-session_open(struct session *s, const struct opts *o, const struct place *p,
+session_open(struct session *s, const struct session_config *o, const struct place *p,
     unsigned number, const struct server_config *c)
 {
 	memset(s, 0, sizeof *s);
-	s->opts = o;
+	s->cfg = o;
 	s->place = p;
 	s->number = number;
 	tally_init(&s->tally);
@@ -118,7 +118,7 @@ session_open_second(struct session *s)
 	struct sock_config nc = s->unicast.net;
 	struct err e;
 
-	if (s->state != SESSION_OPEN || s->opts->base || s->opts->net.unicast ||
+	if (s->state != SESSION_OPEN || s->cfg->base || s->cfg->net.unicast ||
 	    !c->whole_chunks)
 		return;
 	uint16_t port = sock_port(st->sock);
@@ -146,7 +146,7 @@ session_main(void *arg)
 {
 	struct session *s = arg;
 
-	s->rc = s->opts->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
+	s->rc = s->cfg->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
 	                             : stream_run(&s->unicast.stream, &s->thread_err);
 	mailbox_put(s->ended, s->number);
 	return NULL;

@@ -3,8 +3,9 @@
 #define FRISBEED_SERVE_SESSION_H
 
 #include "common/base/mailbox.h"
+#include "common/net/allow.h"
+#include "common/net/netopts.h"
 #include "emustore/store/cache.h"
-#include "frisbeed/options.h"
 #include "frisbeed/serve/place.h"
 #include "frisbeed/serve/unicast.h"
 
@@ -12,8 +13,19 @@ enum { SESSION_CLIENT_ROWS = 4096 };
 
 enum session_state { SESSION_FAILED, SESSION_OPEN, SESSION_SERVING, SESSION_ENDED };
 
+/* What all sessions of one process have in common, besides the engine's configuration. */
+struct session_config {
+	struct net_options net; /* where no place says otherwise */
+	struct allow allow;
+	bool base;            /* without the extension */
+	const char *store;    /* the images are names in it; NULL: files */
+	uint64_t store_cache; /* bytes of each image */
+	uint64_t unicast_max; /* clients at once, of each image */
+	uint64_t until_clients; /* end when so many have installed it; 0: not */
+};
+
 struct session {
-	const struct opts *opts;
+	const struct session_config *cfg;
 	const struct place *place;
 	unsigned number;
 	enum session_state state;
@@ -32,7 +44,7 @@ struct session {
 };
 
 /* Its image and its socket.  A failure is kept in it: then -1. */
-int session_open(struct session *, const struct opts *, const struct place *,
+int session_open(struct session *, const struct session_config *, const struct place *,
     unsigned number, const struct server_config *);
 /* The second port, when it can be had; after all first ones are open. */
 void session_open_second(struct session *);
