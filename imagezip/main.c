@@ -16,6 +16,23 @@
 #include "imagezip/report.h"
 #include "imagezip/capture/source.h"
 
+/* Write it where -U says, next to the finished image. */
+static int
+write_signature(const struct options *o, const struct sig *s, struct err *e)
+{
+	char *path;
+
+	if (options_signature(o, &path, e) != 0)
+		return -1;
+	if (path == NULL)
+		return 0;
+	int rc = output_check_input(path, o->what.source, e);
+	if (rc == 0)
+		rc = sig_write(s, path, o->output, o->what.force, e);
+	free(path);
+	return rc;
+}
+
 /* The image gets its name only when its signature is right, too. */
 static int
 complete(const struct options *o, struct disk *d, struct layout *l, struct output *out,
@@ -23,7 +40,7 @@ complete(const struct options *o, struct disk *d, struct layout *l, struct outpu
 {
 	if (delta_merge(delta, &s->sig, e) != 0) {
 		output_abort(out);
-		return err_ctx(e, "%s", o->source);
+		return err_ctx(e, "%s", o->what.source);
 	}
 	if (source_check_end(d, l, e) != 0) {
 		output_abort(out);
@@ -31,7 +48,20 @@ complete(const struct options *o, struct disk *d, struct layout *l, struct outpu
 	}
 	if (output_commit(out, o->no_sync, e) != 0)
 		return -1;
-	return delta_write(o, &s->sig, e);
+	return write_signature(o, &s->sig, e);
+}
+
+static void
+on_progress(void *bar, uint64_t data_bytes)
+{
+	progress_at(bar, data_bytes);
+}
+
+static void
+on_chunk(void *arg)
+{
+	(void)arg;
+	say(stderr, ".");
 }
 
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
@@ -42,15 +72,18 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	struct capture_stats s;
 	struct output out;
 	struct progress progress;
+	const struct capture_watch watch = { .progress = on_progress,
+		.chunk = o->dots ? on_chunk : NULL,
+		.arg = &progress };
 	bool endless = l->total == UINT64_MAX;
 
-	if (output_open(&out, o->output, &kind_image, o->force, e) != 0)
+	if (output_open(&out, o->output, &kind_image, o->what.force, e) != 0)
 		return -1;
 	progress_begin(&progress, "imagezip",
 	    endless ? 0 : rangeset_total(&l->store) * SECTOR_BYTES,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
 	    o->quiet || o->dots);
-	int rc = capture_run(d, l, o, delta, &out, &progress, &s, e);
+	int rc = capture_run(d, l, &o->what, delta, &out, &watch, &s, e);
 	progress_end(&progress, s.data_bytes);
 	if (o->dots)
 		say(stderr, "\n");
@@ -79,7 +112,7 @@ capture_changes(
 	uint64_t started = clock_us();
 	struct delta delta;
 
-	if (delta_find(&delta, d, l, o, e) != 0)
+	if (delta_find(&delta, d, l, &o->what, e) != 0)
 		return -1;
 	int rc = capture(o, d, l, &delta, started, e);
 	delta_free(&delta);
@@ -89,7 +122,7 @@ capture_changes(
 static int
 info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 {
-	return estimate(l, d, o, e) == 0 ? report_layout(l, o, e) : -1;
+	return estimate(l, d, &o->what, e) == 0 ? report_layout(l, o, e) : -1;
 }
 
 /* Now, and not when all is read: may the files that are there already be replaced? */
@@ -98,12 +131,12 @@ check_replaced(const struct options *o, struct err *e)
 {
 	char *sig = NULL;
 
-	if (o->info)
+	if (o->what.look_only)
 		return 0;
-	if (output_check_replace(o->output, &kind_image, o->force, e) != 0 ||
+	if (output_check_replace(o->output, &kind_image, o->what.force, e) != 0 ||
 	    options_signature(o, &sig, e) != 0)
 		return -1;
-	int rc = sig != NULL ? output_check_replace(sig, &kind_signature, o->force, e)
+	int rc = sig != NULL ? output_check_replace(sig, &kind_signature, o->what.force, e)
 	                     : 0;
 	free(sig);
 	return rc;
@@ -115,11 +148,11 @@ check_names(const struct options *o, struct err *e)
 {
 	bool sig = o->sig_new != NULL && o->sig_new[0] != '\0';
 
-	if (o->info)
+	if (o->what.look_only)
 		return 0;
-	if (output_check_input(o->output, o->source, e) != 0 ||
-	    (o->sig_old != NULL && output_check_input(o->output, o->sig_old, e) != 0) ||
-	    (sig && output_check_input(o->sig_new, o->source, e) != 0))
+	if (output_check_input(o->output, o->what.source, e) != 0 ||
+	    (o->what.sig_old != NULL && output_check_input(o->output, o->what.sig_old, e) != 0) ||
+	    (sig && output_check_input(o->sig_new, o->what.source, e) != 0))
 		return -1;
 	if (sig && strcmp(o->sig_new, o->output) == 0)
 		return err_set(e, ERR_USAGE, "-U %s: is the image's name", o->sig_new);
@@ -130,11 +163,11 @@ check_names(const struct options *o, struct err *e)
 static int
 act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 {
-	if (source_check_use(d, l, o, e) != 0)
+	if (source_check_use(d, l, &o->what, e) != 0)
 		return -1;
 	if (!o->quiet)
 		report_warnings(l);
-	return o->info ? info(o, d, l, e) : capture_changes(o, d, l, e);
+	return o->what.look_only ? info(o, d, l, e) : capture_changes(o, d, l, e);
 }
 
 static int
@@ -150,13 +183,13 @@ run(void *opts, char **operands, int n, struct err *e)
 
 	if (l == NULL)
 		return err_nomem(e, "the layout");
-	int rc = disk_open(&d, o->source, DISK_READ, e);
+	int rc = disk_open(&d, o->what.source, DISK_READ, e);
 	if (rc == 0) {
-		rc = source_check_kind(d, o, e);
+		rc = source_check_kind(d, &o->what, e);
 		if (rc == 0)
 			rc = check_replaced(o, e);
 		if (rc == 0)
-			rc = layout_make(l, d, o, e);
+			rc = layout_make(l, d, &o->what, e);
 		if (rc == 0) {
 			rc = act(o, d, l, e);
 			layout_free(l);
@@ -170,10 +203,10 @@ run(void *opts, char **operands, int n, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options o = { .min_free = 64,
-		.retries = 3,
-		.codec = CODEC_DEFAULT,
-		.delta_percent = 100,
+	struct options o = { .what = { .min_free = 64,
+				 .retries = 3,
+				 .codec = CODEC_DEFAULT,
+				 .delta_percent = 100 },
 		.progress_fd = UINT64_MAX };
 
 	return cli_main(&imagezip_program, argc, argv, &o, run);

@@ -36,13 +36,13 @@ add_partition(struct part_choice *set, const char *arg, struct err *e)
 static int
 add_ignore(void *at, const char *arg, struct err *e)
 {
-	return add_partition(&((struct options *)at)->ignore, arg, e);
+	return add_partition(&((struct options *)at)->what.ignore, arg, e);
 }
 
 static int
 add_raw(void *at, const char *arg, struct err *e)
 {
-	return add_partition(&((struct options *)at)->force_raw, arg, e);
+	return add_partition(&((struct options *)at)->what.force_raw, arg, e);
 }
 
 static int
@@ -50,8 +50,8 @@ set_type(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
 
-	o->has_type = true;
-	return number_uint(arg, 1, 255, &o->type, e);
+	o->what.has_type = true;
+	return number_uint(arg, 1, 255, &o->what.type, e);
 }
 
 static int
@@ -83,9 +83,9 @@ set_outside(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
 
-	o->store_outside = strcmp(arg, "store") == 0;
-	o->skip_outside = strcmp(arg, "skip") == 0;
-	if (o->store_outside || o->skip_outside || strcmp(arg, "tail") == 0)
+	o->what.store_outside = strcmp(arg, "store") == 0;
+	o->what.skip_outside = strcmp(arg, "skip") == 0;
+	if (o->what.store_outside || o->what.skip_outside || strcmp(arg, "tail") == 0)
 		return 0;
 	return err_set(e, ERR_USAGE, "\"%s\": tail, store or skip", arg);
 }
@@ -97,7 +97,7 @@ set_gaps(void *at, const char *arg, struct err *e)
 	bool store = true;
 	int rc = stores(arg, &store, e);
 
-	o->skip_gaps = !store;
+	o->what.skip_gaps = !store;
 	return rc;
 }
 
@@ -107,7 +107,7 @@ set_any_length(void *at, const char *arg, struct err *e)
 	struct options *o = at;
 
 	(void)arg, (void)e;
-	o->raw = o->any_length = true;
+	o->what.raw = o->what.any_length = true;
 	return 0;
 }
 
@@ -116,8 +116,8 @@ set_uuid(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
 
-	o->has_uuid = true;
-	return number_uuid(arg, o->uuid, e);
+	o->what.has_uuid = true;
+	return number_uuid(arg, o->what.uuid, e);
 }
 
 enum {
@@ -134,10 +134,10 @@ enum {
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt what_opts[] = {
-	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(slice), 1,
+	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(what.slice), 1,
 	    PTABLE_PARTS_MAX, NULL },
 	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk",
-	    linux_partition),
+	    what.linux_partition),
 	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0,
 	    0, 0, set_bsd },
 	{ 'n', "ntfs", NULL, "the source is one NTFS partition (-S 7)", CLI_CALL, 0, 0,
@@ -145,25 +145,25 @@ static const struct cli_opt what_opts[] = {
 	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)",
 	    CLI_CALL, 0, 0, 0, set_type },
 	FLAG(OPT_DISK, "disk",
-	    "the source is a disk, whatever its first sectors look like", whole_disk),
-	FLAG('r', "raw", "store every sector, look at no filesystem", raw),
+	    "the source is a disk, whatever its first sectors look like", what.whole_disk),
+	FLAG('r', "raw", "store every sector, look at no filesystem", what.raw),
 	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0,
 	    set_any_length },
 	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT,
-	    AT(count), 1, UINT64_MAX >> 9, NULL },
+	    AT(what.count), 1, UINT64_MAX >> 9, NULL },
 	{ 'I', "ignore", "P",
 	    "leave out partition P (2; 1e: e of BSD slice 1); repeatable", CLI_CALL, 0,
 	    0, 0, add_ignore },
 	{ 'R', "raw-part", "P", "store every sector of partition P; repeatable",
 	    CLI_CALL, 0, 0, 0, add_raw },
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
-	    CLI_UINT, AT(min_free), 0, UINT32_MAX, NULL },
-	FLAG('Z', "zero-small", "store those as zeros", zero_small),
+	    CLI_UINT, AT(what.min_free), 0, UINT32_MAX, NULL },
+	FLAG('Z', "zero-small", "store those as zeros", what.zero_small),
 	FLAG('M', "blank-inodes",
 	    "store free inodes of UFS as zeros, but for their generation",
-	    blank_inodes),
+	    what.blank_inodes),
 	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
-	    exclude_slack),
+	    what.exclude_slack),
 	{ OPT_OUTSIDE, "outside", "POLICY",
 	    "in front of the first partition and behind the last: store all, skip "
 	    "it, or keep only the disk's tail (tail)",
@@ -172,42 +172,42 @@ static const struct cli_opt what_opts[] = {
 	    "store or skip what lies between partitions (store)", CLI_CALL, 0, 0, 0,
 	    set_gaps },
 	{ 'A', "limit", "MB", "fail when more than so much data would be stored",
-	    CLI_UINT, AT(limit_mb), 1, UINT32_MAX, NULL },
+	    CLI_UINT, AT(what.limit_mb), 1, UINT32_MAX, NULL },
 	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other",
-	    CLI_UINT, AT(boot_root), 1, PTABLE_PARTS_MAX, NULL },
+	    CLI_UINT, AT(what.boot_root), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('X', "bad-as-zeros",
-	    "store unreadable sectors as zeros, list them, exit 4", bad_as_zeros),
-	FLAG('N', "no-relocations", "store disklabels and LILO as they are", no_relocs),
+	    "store unreadable sectors as zeros, list them, exit 4", what.bad_as_zeros),
+	FLAG('N', "no-relocations", "store disklabels and LILO as they are", what.no_relocs),
 	FLAG('L', "relocations",
-	    "make them movable even when the source begins at sector 0", force_relocs),
+	    "make them movable even when the source begins at sector 0", what.force_relocs),
 	FLAG(OPT_LIVE, "live",
-	    "take a source that is being written to; the image says so", live),
+	    "take a source that is being written to; the image says so", what.live),
 	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)",
-	    CLI_UINT, AT(retries), 0, 1000, NULL },
+	    CLI_UINT, AT(what.retries), 0, 1000, NULL },
 	{ 0 },
 };
 
 static const struct cli_opt how_opts[] = {
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
-	    AT(jobs), 1, 256, NULL },
+	    AT(what.jobs), 1, 256, NULL },
 	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0,
 	    set_uuid },
-	FLAG('3', "v3", "insist on version 3", v3),
-	FLAG('5', "v5", "write version 5", v5),
+	FLAG('3', "v3", "insist on version 3", what.v3),
+	FLAG('5', "v5", "write version 5", what.v5),
 	{ 'H', "delta", "SIG",
 	    "store only what differs from the image with this signature", CLI_STR,
-	    AT(sig_old), 0, 0, NULL },
+	    AT(what.sig_old), 0, 0, NULL },
 	{ 'U', "signature", "SIG",
 	    "write a signature (\"\": next to the image, with .sig)", CLI_STR,
 	    AT(sig_new), 0, 0, NULL },
 	{ 'P', "delta-max", "PCT",
 	    "a full image when a delta would store over PCT % of it (100)", CLI_UINT,
-	    AT(delta_percent), 0, 100, NULL },
+	    AT(what.delta_percent), 0, 100, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(OPT_FORCE, "force",
 	    "take an image as source; write to a terminal, a disk, or over any file",
-	    force),
-	FLAG('i', "info", "only say what would be stored", info),
+	    what.force),
+	FLAG('i', "info", "only say what would be stored", what.look_only),
 	FLAG('d', "debug", "say what is found on the way", debug),
 	FLAG('o', "dots", "a dot for each chunk", dots),
 	FLAG('q', "quiet", "no summary and no progress", quiet),
@@ -230,7 +230,7 @@ report_to(const void *opts, char **operands, int n)
 {
 	const struct options *o = opts;
 
-	return o->info ? stdout : output_report_last(opts, operands, n);
+	return o->what.look_only ? stdout : output_report_last(opts, operands, n);
 }
 
 const struct cli_program imagezip_program = {
@@ -246,37 +246,37 @@ const struct cli_program imagezip_program = {
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
-	    { codec_opts, AT(codec), "Compression" },
-	    { seal_opts, AT(seal), "Proof" } },
+	    { codec_opts, AT(what.codec), "Compression" },
+	    { seal_opts, AT(what.seal), "Proof" } },
 };
 
 static int
 check(const struct options *o, struct err *e)
 {
-	int modes = (o->slice != 0) + (o->linux_partition || o->has_type) +
-	            o->whole_disk + o->raw;
+	int modes = (o->what.slice != 0) + (o->what.linux_partition || o->what.has_type) +
+	            o->what.whole_disk + o->what.raw;
 
 	if (modes > 1)
 		return err_set(
 		    e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
-	if (o->count != 0 && (o->slice != 0 || o->linux_partition || o->has_type))
+	if (o->what.count != 0 && (o->what.slice != 0 || o->what.linux_partition || o->what.has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
-	if (o->boot_root != 0 && (modes > o->whole_disk || o->count != 0))
+	if (o->what.boot_root != 0 && (modes > o->what.whole_disk || o->what.count != 0))
 		return err_set(e, ERR_USAGE, "-B is for whole disks");
-	if (o->no_relocs && o->force_relocs)
+	if (o->what.no_relocs && o->what.force_relocs)
 		return err_set(e, ERR_USAGE, "-N excludes -L");
-	if (o->v3 && (o->v5 || o->has_uuid))
+	if (o->what.v3 && (o->what.v5 || o->what.has_uuid))
 		return err_set(
 		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
-	if (o->v3 && o->codec.codec->id != CODEC_DEFLATE)
+	if (o->what.v3 && o->what.codec.codec->id != CODEC_DEFLATE)
 		return err_set(
-		    e, ERR_USAGE, "-3 excludes --codec=%s", o->codec.codec->name);
-	if (seal_check(&o->seal, o->has_uuid, o->v3, e) != 0)
+		    e, ERR_USAGE, "-3 excludes --codec=%s", o->what.codec.codec->name);
+	if (seal_check(&o->what.seal, o->what.has_uuid, o->what.v3, e) != 0)
 		return -1;
-	if (o->json && !o->info && output_report(o->output) != stdout)
+	if (o->json && !o->what.look_only && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,
 		    "--json goes to standard output, and so does the image");
-	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->info &&
+	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->what.look_only &&
 	    strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE,
 		    "-U \"\": standard output has no name to put .sig behind");
@@ -301,12 +301,13 @@ options_signature(const struct options *o, char **path, struct err *e)
 int
 imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	int want = o->info ? 1 : 2;
+	int want = o->what.look_only ? 1 : 2;
 	if (n != want)
 		return err_misuse(e,
-		    o->info ? "-i takes a source and nothing else"
+		    o->what.look_only ? "-i takes a source and nothing else"
 			    : "a source and an image are needed");
-	o->source = operands[0];
-	o->output = o->info ? NULL : operands[1];
+	o->what.source = operands[0];
+	o->output = o->what.look_only ? NULL : operands[1];
+	o->what.make_sig = o->sig_new != NULL;
 	return check(o, e);
 }

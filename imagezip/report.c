@@ -203,9 +203,9 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		json_uint(j, "data_bytes", s->data_bytes);
 		json_uint(j, "image_bytes", image_bytes);
 		json_uint(j, "chunks", s->chunks);
-		json_string(j, "codec", o->codec.codec->name);
+		json_string(j, "codec", o->what.codec.codec->name);
 		json_bool(j, "delta", x->on);
-		if (o->sig_old != NULL) {
+		if (o->what.sig_old != NULL) {
 			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
 			json_uint(
 			    j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
@@ -217,7 +217,7 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		json_end(j);
 		return json_show(j, e);
 	}
-	if (!o->quiet && o->sig_old != NULL)
+	if (!o->quiet && o->what.sig_old != NULL)
 		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
 		    human_bytes(
 			x->changed_sectors * SECTOR_BYTES, data, sizeof data),
@@ -242,6 +242,6 @@ report_lost(const struct options *o, struct capture_stats *s)
 		say(stderr,
 		    "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64
 		    ", stored as zeros\n",
-		    o->source, r.off, range_end(r) - 1);
+		    o->what.source, r.off, range_end(r) - 1);
 	}
 }

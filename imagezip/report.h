@@ -4,6 +4,7 @@
 
 #include "imagezip/capture/capture.h"
 #include "imagezip/capture/layout.h"
+#include "imagezip/options.h"
 
 /* What of the layout the user should know, to stderr. */
 enum { EXIT_LOST_SECTORS = 4 };

@@ -39,7 +39,7 @@ collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t 
 
 static int
 change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
-    unsigned number, const struct options *o, struct err *e)
+    unsigned number, const struct capture_what *o, struct err *e)
 {
 	struct rangeset ignored;
 
@@ -57,7 +57,7 @@ change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
 
 /* The first partition that is named inside of slice `number`. */
 static char
-first_letter(const struct options *o, unsigned number)
+first_letter(const struct capture_what *o, unsigned number)
 {
 	uint32_t all = o->ignore.letters[number] | o->force_raw.letters[number];
 	unsigned i = 0;
@@ -68,14 +68,14 @@ first_letter(const struct options *o, unsigned number)
 }
 
 static bool
-is_named(const struct options *o, unsigned number)
+is_named(const struct capture_what *o, unsigned number)
 {
 	return (o->ignore.letters[number] | o->force_raw.letters[number]) != 0;
 }
 
 int
 bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct disk *d,
-    struct range slice, unsigned number, const struct options *o, struct err *e)
+    struct range slice, unsigned number, const struct capture_what *o, struct err *e)
 {
 	struct bsdlabel l;
 
@@ -104,7 +104,7 @@ looked_into(const struct layout *l, unsigned number)
 }
 
 int
-bsdparts_check_used(const struct layout *l, const struct options *o, struct err *e)
+bsdparts_check_used(const struct layout *l, const struct capture_what *o, struct err *e)
 {
 	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
 		if (is_named(o, n) && !looked_into(l, n))

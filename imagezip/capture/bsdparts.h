@@ -4,14 +4,14 @@
 
 #include "fsmods/fsmod.h"
 #include "imagezip/capture/layout.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
 
 /* Change what a scan of partition `number` (0: the source has no table) found: what
  * is ignored is skipped, what is raw is not, and put into an empty set.  ERR_USAGE when
  * it has no such partition, ERR_REFUSED when its disklabel is in doubt. */
 int bsdparts_apply(struct fs_scan *, struct rangeset *raw, struct disk *,
-    struct range slice, unsigned number, const struct options *, struct err *);
+    struct range slice, unsigned number, const struct capture_what *, struct err *);
 /* ERR_USAGE when a partition is named that the layout does not look into. */
-int bsdparts_check_used(const struct layout *, const struct options *, struct err *);
+int bsdparts_check_used(const struct layout *, const struct capture_what *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_BSDPARTS_H */

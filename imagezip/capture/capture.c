@@ -13,11 +13,11 @@
 #include "imagezip/capture/windows.h"
 
 struct capture {
-	const struct options *o;
+	const struct capture_what *o;
 	struct layout *layout;
 	struct windows windows;
 	struct output *output;
-	struct progress *progress;
+	const struct capture_watch *watch;
 	struct packer *packer;
 	struct seal *seal;         /* or NULL */
 	struct sigmaker *sigmaker; /* or NULL */
@@ -37,8 +37,8 @@ emit(void *arg, const void *chunk, struct err *e)
 {
 	struct capture *c = arg;
 
-	if (c->o->dots)
-		say(stderr, ".");
+	if (c->watch->chunk != NULL)
+		c->watch->chunk(c->watch->arg);
 	if (seal_chunk(c->seal, &chunk, e) != 0)
 		return -1;
 	return output_write(c->output, chunk, NDZ_CHUNK_BYTES, e);
@@ -62,7 +62,8 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
 		return err_set(e, ERR_REFUSED,
 		    "%s: has more than the limit of %" PRIu64 " MB (-A)", c->o->source,
 		    c->o->limit_mb);
-	progress_at(c->progress, c->data_bytes);
+	if (c->watch->progress != NULL)
+		c->watch->progress(c->watch->arg, c->data_bytes);
 	return cancel_check(e);
 }
 
@@ -113,7 +114,7 @@ finish(struct capture *c, struct rangeset *lost, struct err *e)
 /* V3 holds sector numbers of 32 bits. */
 static int
 choose_version(
-    const struct options *o, const struct layout *l, unsigned *version, struct err *e)
+    const struct capture_what *o, const struct layout *l, unsigned *version, struct err *e)
 {
 	bool large = l->total != UINT64_MAX && l->total > UINT32_MAX;
 	bool own = o->codec.codec->id != CODEC_DEFLATE || o->seal.encrypt != NULL;
@@ -169,17 +170,18 @@ open_packer(struct capture *c, struct disk *d, struct delta *delta, struct err *
 static int
 open_sigmaker(struct capture *c, const struct delta *delta, struct err *e)
 {
-	if (c->o->sig_new == NULL && !delta->on)
+	if (!c->o->make_sig && !delta->on)
 		return 0;
 	return sigmaker_new(&c->sigmaker, delta->hash, delta->block_sectors, e);
 }
 
 int
-capture_run(struct disk *d, struct layout *l, const struct options *o,
-    struct delta *delta, struct output *out, struct progress *progress,
+capture_run(struct disk *d, struct layout *l, const struct capture_what *o,
+    struct delta *delta, struct output *out,
+    const struct capture_watch *watch,
     struct capture_stats *s, struct err *e)
 {
-	struct capture c = { .o = o, .layout = l, .output = out, .progress = progress };
+	struct capture c = { .o = o, .layout = l, .output = out, .watch = watch };
 	const struct encode_config cfg = { .codec = o->codec,
 		.jobs = o->jobs,
 		.next = next_window,

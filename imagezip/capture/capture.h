@@ -4,14 +4,20 @@
 #ifndef IMAGEZIP_CAPTURE_CAPTURE_H
 #define IMAGEZIP_CAPTURE_CAPTURE_H
 
-#include "common/cli/progress.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
 #include "common/disk/rangeset.h"
 #include "common/image/format/sig.h"
 #include "imagezip/capture/delta.h"
 #include "imagezip/capture/layout.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
+
+/* What happens meanwhile, in the thread that captures; each may be NULL. */
+struct capture_watch {
+	void (*progress)(void *arg, uint64_t data_bytes); /* so many are packed */
+	void (*chunk)(void *arg);                         /* one more goes out */
+	void *arg;
+};
 
 struct capture_stats {
 	uint32_t chunks;
@@ -22,7 +28,8 @@ struct capture_stats {
 };
 
 /* 0: the image is whole (some sectors perhaps in stats->lost). */
-int capture_run(struct disk *, struct layout *, const struct options *, struct delta *,
-    struct output *, struct progress *, struct capture_stats *, struct err *);
+int capture_run(struct disk *, struct layout *, const struct capture_what *, struct delta *,
+    struct output *, const struct capture_watch *, struct capture_stats *,
+    struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_CAPTURE_H */

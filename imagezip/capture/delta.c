@@ -141,7 +141,7 @@ find_samples(struct delta *x, const struct sig *old, struct windows *w,
 
 static int
 compare(struct delta *x, const struct sig *old, struct windows *w,
-    const struct options *o, struct err *e)
+    const struct capture_what *o, struct err *e)
 {
 	struct layout *l = w->layout;
 	struct rangeset same, changed;
@@ -174,7 +174,7 @@ compare(struct delta *x, const struct sig *old, struct windows *w,
 }
 
 int
-delta_find(struct delta *x, struct disk *d, struct layout *l, const struct options *o,
+delta_find(struct delta *x, struct disk *d, struct layout *l, const struct capture_what *o,
     struct err *e)
 {
 	struct windows w;
@@ -239,20 +239,4 @@ delta_merge(struct delta *x, struct sig *stored, struct err *e)
 	*stored = x->now;
 	x->now = (struct sig){ 0 };
 	return 0;
-}
-
-int
-delta_write(const struct options *o, const struct sig *s, struct err *e)
-{
-	char *path;
-
-	if (options_signature(o, &path, e) != 0)
-		return -1;
-	if (path == NULL)
-		return 0;
-	int rc = output_check_input(path, o->source, e);
-	if (rc == 0)
-		rc = sig_write(s, path, o->output, o->force, e);
-	free(path);
-	return rc;
 }

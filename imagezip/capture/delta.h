@@ -10,7 +10,7 @@
 #include "common/image/format/basis.h"
 #include "common/image/format/sig.h"
 #include "imagezip/capture/layout.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
 
 struct delta {
 	bool on;            /* the image is a delta */
@@ -28,13 +28,11 @@ struct delta {
 /* With -H: read and hash everything that would be stored, and leave in
  * layout->store what differs, unless that is more than -P lets pass.  Without:
  * only the defaults. */
-int delta_find(struct delta *, struct disk *, struct layout *, const struct options *,
+int delta_find(struct delta *, struct disk *, struct layout *, const struct capture_what *,
     struct err *);
 void delta_free(struct delta *);
 /* The signature to write, from what capture_run() made of the stored part.
  * ERR_IO when the source changed since delta_find() read it. */
 int delta_merge(struct delta *, struct sig *stored, struct err *);
-/* Write it where -U says, next to the finished image. */
-int delta_write(const struct options *, const struct sig *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_DELTA_H */

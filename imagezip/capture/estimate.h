@@ -5,9 +5,9 @@
 
 #include "common/disk/disk.h"
 #include "imagezip/capture/layout.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
 
 /* Fill in image_bytes of the layout and of every partition. */
-int estimate(struct layout *, struct disk *, const struct options *, struct err *);
+int estimate(struct layout *, struct disk *, const struct capture_what *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_ESTIMATE_H */

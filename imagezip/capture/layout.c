@@ -32,7 +32,7 @@ check_numbers(const bool set[], const char *option, const struct ptable *t,
 }
 
 static int
-layout_disk(struct layout *l, struct disk *d, const struct options *o,
+layout_disk(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	l->kind = EXT_KIND_DISK;
@@ -51,7 +51,7 @@ layout_disk(struct layout *l, struct disk *d, const struct options *o,
 }
 
 static int
-layout_slice(struct layout *l, struct disk *d, const struct options *o,
+layout_slice(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	const struct partition *p = ptable_find(t, (unsigned)o->slice);
@@ -67,7 +67,7 @@ layout_slice(struct layout *l, struct disk *d, const struct options *o,
 
 /* A bare partition; with -S of a type that no module is for, raw. */
 static int
-layout_bare(struct layout *l, struct disk *d, const struct options *o,
+layout_bare(struct layout *l, struct disk *d, const struct capture_what *o,
     struct rangeset *skip, struct err *e)
 {
 	l->kind = EXT_KIND_PARTITION;
@@ -77,7 +77,7 @@ layout_bare(struct layout *l, struct disk *d, const struct options *o,
 }
 
 static void
-layout_raw(struct layout *l, struct disk *d, const struct options *o)
+layout_raw(struct layout *l, struct disk *d, const struct capture_what *o)
 {
 	uint64_t bytes = disk_size_bytes(d);
 
@@ -91,7 +91,7 @@ layout_raw(struct layout *l, struct disk *d, const struct options *o)
 
 /* Neither -r, -l nor -s: what is it? */
 static int
-layout_detect(struct layout *l, struct disk *d, const struct options *o,
+layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	const struct fsmod *fs = fsmods_probe(
@@ -131,7 +131,7 @@ layout_detect(struct layout *l, struct disk *d, const struct options *o,
 }
 
 static int
-find_skips(struct layout *l, struct disk *d, const struct options *o,
+find_skips(struct layout *l, struct disk *d, const struct capture_what *o,
     struct rangeset *skip, struct err *e)
 {
 	struct ptable t;
@@ -162,7 +162,7 @@ find_skips(struct layout *l, struct disk *d, const struct options *o,
 }
 
 static int
-check_length(struct disk *d, const struct options *o, struct err *e)
+check_length(struct disk *d, const struct capture_what *o, struct err *e)
 {
 	uint64_t bytes = disk_size_bytes(d);
 
@@ -177,7 +177,7 @@ check_length(struct disk *d, const struct options *o, struct err *e)
 /* -I and -R of what has no partitions would be passed over in silence, and what was to
  * be left out would be in the image. */
 static int
-check_named(const struct layout *l, const struct options *o, struct err *e)
+check_named(const struct layout *l, const struct capture_what *o, struct err *e)
 {
 	if (l->parts[0].number != 0)
 		return 0; /* layout_disk() has looked for them */
@@ -192,7 +192,7 @@ check_named(const struct layout *l, const struct options *o, struct err *e)
 /* What is skipped becomes what is stored: short free ranges stay in, and with
  * -Z are remembered as zeros. */
 static int
-settle(struct layout *l, const struct options *o, struct rangeset *skip, struct err *e)
+settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, struct err *e)
 {
 	uint64_t end = l->total;
 
@@ -235,11 +235,11 @@ settle(struct layout *l, const struct options *o, struct rangeset *skip, struct 
 
 /* -A; with -i the user wants to see why.  What a pipe has shows while it is read. */
 static int
-check_limit(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+check_limit(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	uint64_t bytes = rangeset_total(&l->store) * SECTOR_BYTES;
 
-	if (o->limit_mb == 0 || o->info || !disk_seekable(d) ||
+	if (o->limit_mb == 0 || o->look_only || !disk_seekable(d) ||
 	    bytes <= o->limit_mb << 20)
 		return 0;
 	return err_set(e, ERR_REFUSED,
@@ -248,7 +248,7 @@ check_limit(struct layout *l, struct disk *d, const struct options *o, struct er
 }
 
 int
-layout_make(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+layout_make(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	struct rangeset skip;
 

@@ -7,7 +7,7 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/ext.h"
 #include "imagezip/capture/blanks.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
 #include "imagezip/capture/relocs.h"
 #include "imagezip/capture/tail.h"
 
@@ -42,7 +42,7 @@ struct layout {
 };
 
 /* Look at the source and decide.  ERR_USAGE when it is ambiguous. */
-int layout_make(struct layout *, struct disk *, const struct options *, struct err *);
+int layout_make(struct layout *, struct disk *, const struct capture_what *, struct err *);
 void layout_free(struct layout *);
 /* Are some of these sectors of the image the partition table's? */
 bool layout_has_table(struct layout *, struct range);

@@ -13,16 +13,16 @@
 /* One more, of sectors of the source. */
 struct layout_part *layout_add_part(struct layout *, unsigned number, struct range sectors);
 /* One partition of a table: ignored, raw, or scanned. */
-int layout_table_part(struct layout *, struct disk *, const struct options *,
+int layout_table_part(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, const struct partition *, struct rangeset *skip, struct err *);
 /* Scan one partition into *skip, which is relative to the image. */
-int layout_scan_part(struct layout *, struct disk *, const struct options *,
+int layout_scan_part(struct layout *, struct disk *, const struct capture_what *,
     struct layout_part *, struct rangeset *skip, struct err *);
 
 /* layout_outside.c */
 
 /* What is stored outside of partitions. */
-int layout_outside(struct layout *, struct disk *, const struct options *,
+int layout_outside(struct layout *, struct disk *, const struct capture_what *,
     const struct ptable *, struct rangeset *skip, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_LAYOUT_IMPL_H */

@@ -39,7 +39,7 @@ boot_end(const struct ptable *t)
 /* The space of a disk that no partition has: before the first one and behind the
  * last one, and between them. */
 static int
-skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
+skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *o,
     struct rangeset *skip, struct err *e)
 {
 	uint64_t first = UINT64_MAX, end = 0, from = boot_end(t);
@@ -65,7 +65,7 @@ skip_outside(const struct ptable *t, uint64_t total, const struct options *o,
 /* Of that space, what is kept all the same: the table's own sectors, wherever they
  * lie, and the disk's tail. */
 static int
-leave_outside(struct layout *l, struct disk *d, const struct options *o,
+leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *own, struct rangeset *skip, struct err *e)
 {
 	struct tail_search s = { .table = t,
@@ -90,7 +90,7 @@ leave_outside(struct layout *l, struct disk *d, const struct options *o,
 
 /* What is stored outside of partitions. */
 int
-layout_outside(struct layout *l, struct disk *d, const struct options *o,
+layout_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	struct ptable copy = *t; /* for its own-set, which sorts itself */

@@ -31,7 +31,7 @@ find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
 
 /* What the options change of a scan. */
 static int
-adjust_scan(struct layout *l, struct disk *d, const struct options *o,
+adjust_scan(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct layout_part *p, struct fs_scan *fs, struct err *e)
 {
 	struct rangeset raw;
@@ -46,7 +46,7 @@ adjust_scan(struct layout *l, struct disk *d, const struct options *o,
 
 /* Scan one partition into *skip, which is relative to the image. */
 int
-layout_scan_part(struct layout *l, struct disk *d, const struct options *o,
+layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
     struct layout_part *p, struct rangeset *skip, struct err *e)
 {
 	struct fs_scan fs;
@@ -91,7 +91,7 @@ layout_add_part(struct layout *l, unsigned number, struct range sectors)
 
 /* One partition of a table: ignored, raw, or scanned. */
 int
-layout_table_part(struct layout *l, struct disk *d, const struct options *o,
+layout_table_part(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, const struct partition *p, struct rangeset *skip,
     struct err *e)
 {

@@ -10,7 +10,7 @@ enum { MBR_OPENBSD = 0xa6, MBR_NETBSD = 0xa9 };
 
 /* NULL: it is no image of a single partition, or nobody looked into that. */
 static const struct layout_part *
-only_part(const struct layout *l, const struct options *o)
+only_part(const struct layout *l, const struct capture_what *o)
 {
 	const struct layout_part *p = &l->parts[0];
 	bool table = l->kind == EXT_KIND_DISK && p->number != 0;
@@ -58,7 +58,7 @@ find(struct layout *l, struct disk *d, const struct layout_part *p, struct err *
 
 /* A sum over sectors of which only some have changed is not to be had. */
 static int
-check_delta(const struct layout *l, const struct options *o, struct err *e)
+check_delta(const struct layout *l, const struct capture_what *o, struct err *e)
 {
 	if (o->sig_old == NULL || l->relocs.together.len == 0)
 		return 0;
@@ -69,7 +69,7 @@ check_delta(const struct layout *l, const struct options *o, struct err *e)
 }
 
 int
-relocate(struct layout *l, struct disk *d, const struct options *o, struct err *e)
+relocate(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	const struct layout_part *p = only_part(l, o);
 

@@ -4,11 +4,11 @@
 
 #include "common/disk/disk.h"
 #include "imagezip/capture/layout.h"
-#include "imagezip/options.h"
+#include "imagezip/capture/what.h"
 
 /* Fill layout->relocs for a partition that was laid out: by default only when it
  * does not begin at sector 0.  What cannot be relocated is stored as it is, with a
  * warning.  -1: ERR_NOMEM; ERR_UNSUPPORTED: a delta of what has LILO. */
-int relocate(struct layout *, struct disk *, const struct options *, struct err *);
+int relocate(struct layout *, struct disk *, const struct capture_what *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_RELOCATE_H */

@@ -13,7 +13,7 @@
 #include "common/image/format/kind.h"
 
 int
-source_check_kind(struct disk *d, const struct options *o, struct err *e)
+source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 {
 	int is = o->force ? 0 : kind_is_image(d, e);
 
@@ -67,11 +67,11 @@ find_use(struct disk *d, struct layout *l, struct err *e)
 
 int
 source_check_use(
-    struct disk *d, struct layout *l, const struct options *o, struct err *e)
+    struct disk *d, struct layout *l, const struct capture_what *o, struct err *e)
 {
 	if (find_use(d, l, e) != 0)
 		return -1;
-	if (l->in_use[0] == '\0' || o->live || o->info)
+	if (l->in_use[0] == '\0' || o->live || o->look_only)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: unmount it, remount it read-only or capture a snapshot, or the image "

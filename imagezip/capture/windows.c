@@ -4,7 +4,7 @@
 
 void
 windows_init(struct windows *w, struct disk *d, struct layout *l,
-    const struct options *o, struct rangeset *lost)
+    const struct capture_what *o, struct rangeset *lost)
 {
 	*w = (struct windows){
 		.disk = d, .layout = l, .walk.set = &l->store, .stream_end = l->total

@@ -26,7 +26,7 @@ struct windows {
 
 /* Sectors that were lost, of the source, go into *lost. */
 void windows_init(struct windows *, struct disk *, struct layout *,
-    const struct options *, struct rangeset *lost);
+    const struct capture_what *, struct rangeset *lost);
 /* Nothing more will be read. */
 void windows_done(struct windows *);
 /* Any sectors of the image, stored or not, as they would be stored. */

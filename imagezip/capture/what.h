@@ -1,0 +1,56 @@
+/* what.h: what is captured, what of it is left out, and how the image is made. */
+#ifndef IMAGEZIP_CAPTURE_WHAT_H
+#define IMAGEZIP_CAPTURE_WHAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/disk/ptable.h"
+#include "common/image/codec/codec.h"
+#include "common/image/format/format.h"
+#include "common/image/format/seal.h"
+
+/* Partitions of a disk by number, and those inside of its BSD slices. */
+struct part_choice {
+	bool whole[PTABLE_PARTS_MAX + 1];
+	uint32_t letters[PTABLE_PARTS_MAX + 1]; /* bit 0: a; none of slice 0 */
+};
+
+/* In brackets, imagezip's option. */
+struct capture_what {
+	const char *source;
+	uint64_t slice;       /* of a disk, this partition alone (-s); 0: all */
+	bool linux_partition; /* the source is one (-l) */
+	bool has_type;        /* the source is one partition of this type (-S) */
+	uint64_t type;
+	bool whole_disk;                      /* the source is a disk (--disk) */
+	bool raw, any_length;                 /* -r, -f (which implies raw) */
+	uint64_t count;                       /* first sectors only (-c); 0: all */
+	struct part_choice ignore, force_raw; /* -I, -R */
+	/* What to leave out. */
+	uint64_t min_free;                           /* sectors (-F) */
+	bool zero_small;                             /* -Z */
+	bool blank_inodes;                           /* -M */
+	bool exclude_slack;                          /* -x */
+	bool store_outside, skip_outside, skip_gaps; /* --outside, --gaps */
+	uint64_t limit_mb;                           /* of data (-A); 0: none */
+	uint64_t boot_root;                          /* -B; 0: no boot image */
+	bool bad_as_zeros;                           /* -X */
+	uint64_t retries;                            /* --retries */
+	bool no_relocs, force_relocs;                /* -N, -L */
+	/* How to make the image. */
+	struct codec_choice codec; /* --codec, -z, --fast */
+	struct seal_config seal;   /* --sign, --encrypt */
+	uint64_t jobs;             /* -j; 0: one a processor */
+	bool has_uuid;             /* -u */
+	uint8_t uuid[NDZ_UUID_BYTES];
+	bool v3, v5;            /* version 3, 5; neither: as it needs */
+	const char *sig_old;    /* a delta against this signature (-H), or NULL */
+	uint64_t delta_percent; /* -P */
+	bool make_sig;          /* a signature of what is stored (-U) */
+	bool look_only;         /* nothing will be stored (-i) */
+	bool force;             /* also what is in use in an unknown way (--force) */
+	bool live;              /* also what is in use (--live) */
+};
+
+#endif /* IMAGEZIP_CAPTURE_WHAT_H */
