@@ -6,9 +6,10 @@
 #include "common/cli/cli_guard.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
+#include "common/wire/addr.h"
 #include "imageunzip/install/rehearsal_report.h"
 #include "common/wire/parity.h"
-#include "frisbee/doctor/doctor.h"
+#include "frisbee/diagnose.h"
 #include "frisbee/load/loop.h"
 #include "frisbee/options.h"
 #include "frisbee/load/partial.h"
@@ -88,7 +89,7 @@ configure(const struct opts *o, const struct sock *sock, struct client_config *c
 		                      : 0 };
 	memcpy(c->srcip, sock_netif(sock)->addr, 4);
 	c->has_server = o->server != NULL;
-	return c->has_server ? netif_parse(o->server, c->server, e) : 0;
+	return c->has_server ? addr_parse(o->server, c->server, e) : 0;
 }
 
 static double
@@ -253,7 +254,7 @@ examine(struct opts *o, struct err *e)
 	    net_options_read_key(&o->net, e) != 0)
 		return -1;
 	dc.key = net_options_key(&o->net);
-	int rc = doctor_run(&dc, e);
+	int rc = diagnose(&dc, e);
 	net_options_wipe_key(&o->net);
 	return rc;
 }

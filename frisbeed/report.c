@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/cli/failure.h"
 #include "common/base/log.h"
+#include "common/wire/addr.h"
 
 enum { ROWS_MAX = SESSION_CLIENT_ROWS };
 
@@ -64,10 +65,10 @@ static void
 put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t sent)
 {
 	enum client_doing doing = client_row_doing(r, sent);
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	json_object(j, NULL);
-	json_string(j, "address", netif_text(r->ip, text));
+	json_string(j, "address", addr_text(r->ip, text));
 	if (r->port != 0)
 		json_uint(j, "port", r->port);
 	json_string(j, "state", client_doing_name(doing));

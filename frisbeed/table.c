@@ -15,6 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/plain.h"
 #include "common/base/say.h"
+#include "common/wire/addr.h"
 
 enum {
 	ROWS_DEFAULT = 24,
@@ -106,12 +107,12 @@ static void
 draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint64_t sent)
 {
 	const struct client_row *r = &c->row;
-	char text[NETIF_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
+	char text[ADDR_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
 	bool aside = c->doing == CLIENT_DOING_ASIDE;
 	/* It was heard after the time was taken, perhaps. */
 	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
 
-	snprintf(name, sizeof name, r->port != 0 ? "%s:%u" : "%s", netif_text(r->ip, text),
+	snprintf(name, sizeof name, r->port != 0 ? "%s:%u" : "%s", addr_text(r->ip, text),
 	    r->port);
 	if (r->of != 0) {
 		snprintf(done, sizeof done, "%u%%",

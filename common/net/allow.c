@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/number.h"
-#include "common/net/netif.h"
+#include "common/wire/addr.h"
 
 static uint32_t
 number_of(const uint8_t addr[4])
@@ -17,7 +17,7 @@ number_of(const uint8_t addr[4])
 int
 allow_add(struct allow *a, const char *net, struct err *e)
 {
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 	const char *slash = strchr(net, '/');
 	size_t n = slash != NULL ? (size_t)(slash - net) : strlen(net);
 	uint64_t bits = 32;
@@ -29,7 +29,7 @@ allow_add(struct allow *a, const char *net, struct err *e)
 		return err_set(e, ERR_USAGE, "\"%s\" is not an IPv4 network", net);
 	memcpy(text, net, n);
 	text[n] = '\0';
-	if (netif_parse(text, addr, e) != 0 ||
+	if (addr_parse(text, addr, e) != 0 ||
 	    (slash != NULL && number_uint(slash + 1, 0, 32, &bits, e) != 0))
 		return err_ctx(e, "%s", net);
 	struct allow_net one = { number_of(addr),

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/net/netif.h"
+#include "common/wire/addr.h"
 
 enum {
 	SOON_US = 1000000, /* then the first ones are counted */
@@ -49,7 +49,7 @@ static const char *const meaning[IGNORED_WHYS] = {
 bool
 ignored_say(struct ignored *g, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX])
 {
-	char addr[NETIF_TEXT_MAX];
+	char addr[ADDR_TEXT_MAX];
 
 	for (enum ignored_why why = 0; why < IGNORED_WHYS; why++) {
 		struct ignored_count *c = &g->of[why];
@@ -58,7 +58,7 @@ ignored_say(struct ignored *g, uint64_t now_us, bool waits, char text[IGNORED_TE
 		if (c->n == 0 || now_us < c->at_us)
 			continue;
 		snprintf(text, IGNORED_TEXT_MAX, "%" PRIu64 " %s, the first from %s%s", c->n,
-		    what[why], netif_text(c->first, addr),
+		    what[why], addr_text(c->first, addr),
 		    waits && !g->ever ? meaning[why] : "");
 		c->n = 0;
 		c->at_us = now_us + AGAIN_US;

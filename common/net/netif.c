@@ -10,21 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int
-netif_parse(const char *s, uint8_t addr[4], struct err *e)
-{
-	if (inet_pton(AF_INET, s, addr) != 1)
-		return err_set(e, ERR_USAGE, "\"%s\" is not an IPv4 address", s);
-	return 0;
-}
-
-const char *
-netif_text(const uint8_t addr[4], char buf[NETIF_TEXT_MAX])
-{
-	snprintf(
-	    buf, NETIF_TEXT_MAX, "%u.%u.%u.%u", addr[0], addr[1], addr[2], addr[3]);
-	return buf;
-}
+#include "common/wire/addr.h"
 
 static void
 copy_addr(uint8_t dst[4], const struct sockaddr *sa)
@@ -101,7 +87,7 @@ route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(9) };
 	socklen_t len = sizeof sin;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 	int on = 1, rc = 0;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -110,7 +96,7 @@ route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 	memcpy(&sin.sin_addr, to, 4);
 	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
 	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) != 0) {
-		netif_text(to, text);
+		addr_text(to, text);
 		if (errno == ENETUNREACH || errno == EHOSTUNREACH)
 			rc = err_set(e, ERR_IO,
 			    "no route to %s: name the interface with -i, or "
@@ -120,7 +106,7 @@ route_source(const uint8_t to[4], uint8_t from[4], struct err *e)
 		else
 			rc = err_os(e, "the route to %s", text);
 	} else if (getsockname(fd, (struct sockaddr *)&sin, &len) != 0) {
-		rc = err_os(e, "the route to %s", netif_text(to, text));
+		rc = err_os(e, "the route to %s", addr_text(to, text));
 	}
 	memcpy(from, &sin.sin_addr, 4);
 	close(fd);
@@ -131,14 +117,14 @@ int
 netif_of_route(struct netif *n, const uint8_t to[4], struct err *e)
 {
 	uint8_t from[4];
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	if (route_source(to, from, e) != 0)
 		return -1;
 	int found = search(n, NULL, from, e);
 	if (found == 0)
 		return err_set(e, ERR_IO, "no interface has the address %s any more",
-		    netif_text(from, text));
+		    addr_text(from, text));
 	return found < 0 ? -1 : 0;
 }
 

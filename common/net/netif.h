@@ -33,10 +33,6 @@ int netif_again(struct netif *);
 /* The longest IP packet that it sends whole, in bytes; 0: not known. */
 uint32_t netif_mtu(const struct netif *);
 
-/* "10.0.0.1" to four bytes.  ERR_USAGE. */
-int netif_parse(const char *s, uint8_t addr[4], struct err *);
-enum { NETIF_TEXT_MAX = 16 };
-const char *netif_text(const uint8_t addr[4], char buf[NETIF_TEXT_MAX]);
 static inline bool
 netif_is_group(const uint8_t addr[4])
 {

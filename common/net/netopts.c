@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/number.h"
+#include "common/wire/addr.h"
 
 static int
 parse_ports(const char *s, struct sock_config *c, struct err *e)
@@ -40,7 +41,7 @@ net_options_resolve(const struct net_options *o, struct sock_config *c, struct e
 		                1024 };
 	if (o->addr == NULL || o->port == NULL)
 		return err_misuse(e, "an address (-m) and a port (-p) are needed");
-	if (netif_parse(o->addr, c->addr, e) != 0)
+	if (addr_parse(o->addr, c->addr, e) != 0)
 		return err_ctx(e, "-m");
 	if (c->broadcast && netif_is_group(c->addr))
 		return err_set(e, ERR_USAGE, "-b: %s is a multicast group", o->addr);

@@ -6,30 +6,31 @@
 #include <string.h>
 
 #include "common/net/sock_impl.h"
+#include "common/wire/addr.h"
 
 enum { AGAIN_US = 1000000 };
 
 static enum outage_news
 begin(struct outage *o, uint64_t now_us, const struct netif *n, int os, char *text)
 {
-	char addr[NETIF_TEXT_MAX];
+	char addr[ADDR_TEXT_MAX];
 
 	o->since_us = now_us;
 	o->again_us = now_us + AGAIN_US;
 	snprintf(text, OUTAGE_TEXT_MAX,
 	    "the network is away (%s; interface %s, %s); trying again every second",
-	    strerror(os), n->name, netif_text(n->addr, addr));
+	    strerror(os), n->name, addr_text(n->addr, addr));
 	return OUTAGE_BEGAN;
 }
 
 static enum outage_news
 end(struct outage *o, uint64_t now_us, const struct netif *n, char *text)
 {
-	char addr[NETIF_TEXT_MAX];
+	char addr[ADDR_TEXT_MAX];
 
 	snprintf(text, OUTAGE_TEXT_MAX,
 	    "the network is back after %.1f s (interface %s, %s)",
-	    (double)(now_us - o->since_us) / 1e6, n->name, netif_text(n->addr, addr));
+	    (double)(now_us - o->since_us) / 1e6, n->name, addr_text(n->addr, addr));
 	*o = (struct outage){ 0 };
 	return OUTAGE_ENDED;
 }

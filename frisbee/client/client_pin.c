@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/net/netif.h"
+#include "common/wire/addr.h"
 #include "frisbee/client/client_impl.h"
 
 enum {
@@ -94,10 +94,10 @@ client_pin_ask_later(struct client *c, uint64_t now_us)
 static void
 refuse(struct client *c)
 {
-	char addr[NETIF_TEXT_MAX];
+	char addr[ADDR_TEXT_MAX];
 
 	c->state = CLIENT_REFUSED;
-	snprintf(c->error, sizeof c->error, "%s %s", netif_text(c->claim.addr, addr),
+	snprintf(c->error, sizeof c->error, "%s %s", addr_text(c->claim.addr, addr),
 	    c->claim.why);
 }
 

@@ -148,7 +148,4 @@ struct doctor_report {
 /* ERR_USAGE: there is no such interface.  ERR_IO: not even a socket can be had. */
 int doctor_probe(const struct doctor_config *, struct doctor_facts *, struct err *);
 void doctor_judge(const struct doctor_facts *, struct doctor_report *);
-/* All of it; 0 all is well, 1 it is not, -1. */
-int doctor_run(const struct doctor_config *, struct err *);
-
 #endif /* FRISBEE_DOCTOR_DOCTOR_H */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/addr.h"
+
 #include "frisbee/doctor/doctor_judge.h"
 
 void __attribute__((format(printf, 4, 5)))
@@ -93,7 +95,7 @@ doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const char *serves = f->any_file ? ", which serves a file, not an image: use -N"
 	                                 : "";
-	char a[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX];
 
 	*r = (struct doctor_report){ 0 };
 	run_checks(f, r);
@@ -101,7 +103,7 @@ doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 	r->well = bad == NULL && judge_arrives(f);
 	if (r->well)
 		snprintf(r->summary, sizeof r->summary,
-		    "all is well: multicast arrives from %s%s", netif_text(f->server, a),
+		    "all is well: multicast arrives from %s%s", addr_text(f->server, a),
 		    serves);
 	else
 		snprintf(r->summary, sizeof r->summary, "%s",

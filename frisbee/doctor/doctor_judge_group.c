@@ -2,6 +2,7 @@
  * for members.  Called by doctor_judge.c. */
 #include <string.h>
 
+#include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_judge.h"
 
 /* What arrives at the interface, and does not reach a socket. */
@@ -15,14 +16,14 @@ is_kept_from_us(const struct doctor_port *p)
 static void
 judge_way(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX];
 
 	if (f->mute)
 		judge_say(r, "multicast", DOCTOR_BAD,
 		    "frisbeed runs at %s, but its own firewall or network does not let "
 		    "its packets to the group out (nft list ruleset; iptables -S OUTPUT; "
 		    "its log says more)",
-		    netif_text(f->server, a));
+		    addr_text(f->server, a));
 	else if (f->hops >= DOCTOR_TTL)
 		judge_say(r, "multicast", DOCTOR_BAD,
 		    "unicast works, multicast does not: %d routers are between, and "
@@ -73,11 +74,11 @@ judge_absence(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_multicast(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char g[NETIF_TEXT_MAX];
+	char g[ADDR_TEXT_MAX];
 
 	if (judge_arrives(f))
 		judge_say(r, "multicast", DOCTOR_OK, "packets to %s arrive",
-		    netif_text(f->group, g));
+		    addr_text(f->group, g));
 	else if (f->other_iface[0] == 0 && f->odd_port == 0 && !f->odd_source &&
 		 !f->by_unicast && !f->by_broadcast)
 		judge_absence(f, r);
@@ -87,9 +88,9 @@ judge_multicast(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_to_server(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX];
 
-	netif_text(f->server, a);
+	addr_text(f->server, a);
 	if (judge_reaches(f))
 		judge_say(r, "to server", DOCTOR_OK,
 		    "what this machine sends to the group reaches the server");
@@ -105,7 +106,7 @@ judge_to_server(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char s[NETIF_TEXT_MAX], a[NETIF_TEXT_MAX];
+	char s[ADDR_TEXT_MAX], a[ADDR_TEXT_MAX];
 
 	if (f->direct_direct > 0)
 		judge_say(r, "unicast", DOCTOR_OK, "the server answers directly");
@@ -120,7 +121,7 @@ judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
 		    "no direct answer: there is no way between %s and %s (a load through "
 		    "the group needs none)",
-		    netif_text(f->addr, a), netif_text(f->server, s));
+		    addr_text(f->addr, a), addr_text(f->server, s));
 	else
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
 		    "no direct answer: a firewall drops UDP port %u (nothing needs it "
@@ -157,13 +158,13 @@ void
 judge_querier(const struct doctor_facts *f, struct doctor_report *r)
 {
 	static const uint8_t none[4];
-	char a[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX];
 
 	/* Switches without an address of their own ask from 0.0.0.0. */
 	if (f->query)
 		judge_say(r, "querier", DOCTOR_OK, "%s asks who is a member",
 		    memcmp(f->querier, none, 4) == 0 ? "a switch"
-						     : netif_text(f->querier, a));
+						     : addr_text(f->querier, a));
 	else if (!f->watched)
 		judge_say(r, "querier", DOCTOR_UNKNOWN, "only root can see IGMP queries");
 	else if (f->member_before)

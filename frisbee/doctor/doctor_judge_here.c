@@ -2,15 +2,16 @@
  * by doctor_judge.c. */
 #include <string.h>
 
+#include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_judge.h"
 
 static void
 judge_link(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char g[NETIF_TEXT_MAX];
+	char g[ADDR_TEXT_MAX];
 	const char *i = f->iface;
 
-	netif_text(f->group, g);
+	addr_text(f->group, g);
 	if (f->link == DOCTOR_LINK_NONE)
 		judge_say(r, "interface", DOCTOR_BAD,
 		    "this machine has no network interface but the loopback: there is no "
@@ -36,10 +37,10 @@ judge_link(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_interface(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], g[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], g[ADDR_TEXT_MAX];
 
-	netif_text(f->addr, a);
-	netif_text(f->group, g);
+	addr_text(f->addr, a);
+	addr_text(f->group, g);
 	if (f->link != DOCTOR_LINK_OK)
 		judge_link(f, r);
 	else if (f->other_iface[0] != 0)
@@ -88,25 +89,25 @@ judge_membership(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_address(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], one[ARP_MAC_TEXT_MAX], two[ARP_MAC_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], one[ARP_MAC_TEXT_MAX], two[ARP_MAC_TEXT_MAX];
 
 	if (f->own.n > 0)
 		judge_say(r, "address", DOCTOR_BAD,
 		    "another machine, %s, has the address %s, too: answers to one of them "
 		    "reach the other; give one of them another address",
-		    arp_mac_text(f->own.mac[0], one), netif_text(f->addr, a));
+		    arp_mac_text(f->own.mac[0], one), addr_text(f->addr, a));
 	else if (f->its.n > 1)
 		judge_say(r, "address", DOCTOR_BAD,
 		    "two machines, %s and %s, have the server's address, %s (or it has "
 		    "two cards in this network): give one of them another address",
 		    arp_mac_text(f->its.mac[0], one), arp_mac_text(f->its.mac[1], two),
-		    netif_text(f->server, a));
+		    addr_text(f->server, a));
 	else if (!f->own.asked)
 		judge_say(r, "address", DOCTOR_UNKNOWN,
 		    "only root can ask whether two machines have the same address");
 	else
 		judge_say(r, "address", DOCTOR_OK, "no other machine has the address %s%s",
-		    netif_text(f->addr, a), f->its.asked ? ", or the server's" : "");
+		    addr_text(f->addr, a), f->its.asked ? ", or the server's" : "");
 }
 
 static unsigned
@@ -123,11 +124,11 @@ mask_bits(const uint8_t mask[4])
 void
 judge_subnet(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], s[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], s[ADDR_TEXT_MAX];
 	bool reached = f->direct_direct + f->direct_group > 0 || f->refused || f->pinged;
 
-	netif_text(f->addr, a);
-	netif_text(f->server, s);
+	addr_text(f->addr, a);
+	addr_text(f->server, s);
 	if (!f->server_known || mask_bits(f->mask) == 0)
 		judge_say(r, "subnet", DOCTOR_UNKNOWN,
 		    "%s/%u is the address of %s; no server is known", a,

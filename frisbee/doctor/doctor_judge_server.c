@@ -3,21 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_judge.h"
 
 static bool
 elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
 
-	netif_text(f->server, a);
+	addr_text(f->server, a);
 	if (f->by_unicast)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s serves each client by itself: use -m %s", a, a);
 	else if (f->by_broadcast)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s serves by broadcast: use -b -m %s", a,
-		    netif_text(f->broadcast, b));
+		    addr_text(f->broadcast, b));
 	else if (f->other_iface[0] != 0)
 		judge_say(r, "server", DOCTOR_OK, "there is one, elsewhere");
 	else
@@ -29,11 +30,11 @@ elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 static void
 judge_host(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], g[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], g[ADDR_TEXT_MAX];
 	bool gone = f->unreachable || (f->its.asked && f->its.n == 0);
 
-	netif_text(f->server, a);
-	netif_text(f->other_group, g);
+	addr_text(f->server, a);
+	addr_text(f->other_group, g);
 	if (f->other_port != 0)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "nothing answers, but %s serves %s at port %u: is that the one? (-m %s "
@@ -64,9 +65,9 @@ judge_host(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_server(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
 
-	netif_text(f->server, a);
+	addr_text(f->server, a);
 	if (f->any_file)
 		judge_say(r, "server", DOCTOR_OK,
 		    "%s serves a file, not an image: use -N", a);
@@ -85,7 +86,7 @@ judge_server(const struct doctor_facts *f, struct doctor_report *r)
 	else if (f->named && f->nservers > 0)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s serves this group and port, not %s",
-		    netif_text(f->servers[0].addr, b), a);
+		    addr_text(f->servers[0].addr, b), a);
 	else if (f->named)
 		judge_host(f, r);
 	else
@@ -105,7 +106,7 @@ differ(const struct doctor_server *a, const struct doctor_server *b)
 void
 judge_servers(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
 	unsigned other = 1;
 
 	if (f->nservers < 2)
@@ -114,8 +115,8 @@ judge_servers(const struct doctor_facts *f, struct doctor_report *r)
 		if (!differ(&f->servers[0], &f->servers[other]))
 			other = i;
 	bool bad = differ(&f->servers[0], &f->servers[other]);
-	netif_text(f->servers[0].addr, a);
-	netif_text(f->servers[other].addr, b);
+	addr_text(f->servers[0].addr, a);
+	addr_text(f->servers[other].addr, b);
 	if (bad)
 		judge_say(r, "servers", DOCTOR_BAD,
 		    "%s and %s serve different images on this group and port: which one a "
@@ -131,10 +132,10 @@ judge_servers(const struct doctor_facts *f, struct doctor_report *r)
 void
 judge_source(const struct doctor_facts *f, struct doctor_report *r)
 {
-	char a[NETIF_TEXT_MAX], b[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
 
-	netif_text(f->seen, a);
-	netif_text(f->server, b);
+	addr_text(f->seen, a);
+	addr_text(f->server, b);
 	if (f->odd_port != 0)
 		judge_say(r, "source", DOCTOR_BAD,
 		    "the server's packets come from port %u instead of %u, and are "

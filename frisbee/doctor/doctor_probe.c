@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "common/wire/addr.h"
 #include "frisbee/doctor/doctor_exam.h"
 #include "frisbee/doctor/doctor_watch.h"
 
@@ -175,7 +176,7 @@ set_up(struct exam *x, const struct doctor_config *c, struct err *e)
 {
 	struct doctor_facts *f = x->f;
 
-	if (c->server != NULL && netif_parse(c->server, f->server, e) != 0)
+	if (c->server != NULL && addr_parse(c->server, f->server, e) != 0)
 		return err_ctx(e, "-S");
 	f->named = f->server_known = c->server != NULL;
 	memcpy(f->group, c->net->addr, 4);

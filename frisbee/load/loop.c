@@ -8,9 +8,9 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/cli/cli.h"
 #include "common/net/outage.h"
 #include "common/net/silence.h"
+#include "common/wire/addr.h"
 #include "common/wire/wirext.h"
 
 enum {
@@ -272,7 +272,7 @@ mind_ignored(struct loop *l)
 static void
 mind_patience(struct loop *l)
 {
-	char text[200], addr[NETIF_TEXT_MAX];
+	char text[200], addr[ADDR_TEXT_MAX];
 	uint64_t heard = client_heard_us(l->client);
 	bool ever = client_chunks(l->client) != 0;
 
@@ -285,7 +285,7 @@ mind_patience(struct loop *l)
 	snprintf(text, sizeof text,
 	    "nothing was heard from %s:%u for %" PRIu64
 	    " s; frisbee --doctor with the same options says why",
-	    netif_text(sock_dest(l->sock), addr), sock_port(l->sock),
+	    addr_text(sock_dest(l->sock), addr), sock_port(l->sock),
 	    (l->now - heard) / 1000000);
 	tell(l, text);
 }

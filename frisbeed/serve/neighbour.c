@@ -12,6 +12,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/wire/addr.h"
 
 enum {
 	LOOK_US = 250000,
@@ -91,7 +92,7 @@ static void
 conclude(const struct question *q, uint32_t id)
 {
 	struct session *s = q->session;
-	char addr[NETIF_TEXT_MAX];
+	char addr[ADDR_TEXT_MAX];
 	const struct ignored *g = auth_ignored(q->auth);
 	bool sealed = !auth_is_on(q->auth) && g->of[IGNORED_SEALED].all > 0;
 	struct err ignored;
@@ -103,7 +104,7 @@ conclude(const struct question *q, uint32_t id)
 	err_set(&s->err, ERR_REFUSED,
 	    "another frisbeed at %s serves %s already%s; choose another group or port "
 	    "(--force serves there, too)",
-	    netif_text(q->answered ? q->from : g->of[IGNORED_SEALED].first, addr), s->where,
+	    addr_text(q->answered ? q->from : g->of[IGNORED_SEALED].first, addr), s->where,
 	    q->answered ? "" : ", with a --group-key");
 	s->err.os = EADDRINUSE;
 	s->state = SESSION_FAILED;

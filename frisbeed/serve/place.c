@@ -6,6 +6,7 @@
 
 #include "common/base/rd.h"
 #include "common/net/netif.h"
+#include "common/wire/addr.h"
 
 /* Split "ADDR:PORT", "ADDR" or ":PORT"; false: it is none of them. */
 static bool
@@ -22,7 +23,7 @@ split(const char *s, char addr[16], char port[16])
 	snprintf(port, 16, "%s", colon != NULL ? colon + 1 : "");
 	if (n == 0)
 		return port[0] >= '0' && port[0] <= '9';
-	return netif_parse(addr, ip, &e) == 0;
+	return addr_parse(addr, ip, &e) == 0;
 }
 
 /* The nth address from "ADDR+" on. */
@@ -38,7 +39,7 @@ count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 		           ? 0
 		           : err_set(e, ERR_USAGE, "-m: \"%s\" is no address", from);
 	snprintf(first, sizeof first, "%.*s", (int)n - 1, from);
-	if (netif_parse(first, ip, e) != 0)
+	if (addr_parse(first, ip, e) != 0)
 		return err_ctx(e, "-m");
 	uint64_t at = ((uint64_t)ip[0] << 24 | (uint64_t)ip[1] << 16 |
 			  (uint64_t)ip[2] << 8 | ip[3]) +
@@ -48,7 +49,7 @@ count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 	if (!netif_is_group(ip) || at > UINT32_MAX)
 		return err_set(
 		    e, ERR_USAGE, "-m %s: counts up only within the groups", from);
-	netif_text(ip, addr);
+	addr_text(ip, addr);
 	return 0;
 }
 

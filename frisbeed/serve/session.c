@@ -8,6 +8,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/addr.h"
 #include "common/wire/parity.h"
 #include "frisbeed/serve/served.h"
 
@@ -42,9 +43,9 @@ static void
 name_place(struct session *s)
 {
 	const struct sock *sock = s->unicast.stream.sock;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
-	netif_text(
+	addr_text(
 	    s->cfg->net.unicast ? sock_netif(sock)->addr : sock_dest(sock), text);
 	snprintf(s->where, sizeof s->where, "%s:%u", text, sock_port(sock));
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/addr.h"
 #include "frisbeed/serve/loop.h"
 
 enum {
@@ -52,10 +53,10 @@ static void
 on_joined(void *arg, const uint8_t ip[4], uint32_t id)
 {
 	struct running *r = arg;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	if (may_log(r))
-		log_info("client joined addr=%s id=%u file=%s", netif_text(ip, text),
+		log_info("client joined addr=%s id=%u file=%s", addr_text(ip, text),
 		    id, r->s->name);
 }
 
@@ -64,12 +65,12 @@ on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed,
     const struct wire_stats *s)
 {
 	struct running *r = arg;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	r->left_us = clock_us();
 	if (!may_log(r))
 		return;
-	netif_text(ip, text);
+	addr_text(ip, text);
 	if (s == NULL)
 		log_info("client left addr=%s id=%u seconds=%d file=%s", text, id,
 		    elapsed, r->s->name);
@@ -85,45 +86,45 @@ static void
 on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
 {
 	struct running *r = arg;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	clients_gone(r->s->clients, ip);
 	if (may_log(r))
 		log_warn("client gone without a word addr=%s id=%u silent_s=%" PRIu64
 			 " file=%s",
-		    netif_text(ip, text), id, silent_us / 1000000, r->s->name);
+		    addr_text(ip, text), id, silent_us / 1000000, r->s->name);
 }
 
 static void
 on_complaint(void *arg, const uint8_t ip[4], double gets)
 {
 	struct running *r = arg;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	if (may_log(r))
 		log_warn("%s complains: it gets %.0f %% of what is sent: slow link? "
 			 "The rate stays as it is"
 			 " file=%s",
-		    netif_text(ip, text), 100 * gets, r->s->name);
+		    addr_text(ip, text), 100 * gets, r->s->name);
 }
 
 static void
 on_bad(void *arg, const uint8_t ip[4], const struct err *e)
 {
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	if (may_log(arg))
-		log_debug("bad packet addr=%s: %s", netif_text(ip, text), e->text);
+		log_debug("bad packet addr=%s: %s", addr_text(ip, text), e->text);
 }
 
 static void
 on_other(void *arg, const uint8_t ip[4])
 {
 	const struct running *r = arg;
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	log_warn("another frisbeed at %s serves this group and port file=%s",
-	    netif_text(ip, text), r->s->name);
+	    addr_text(ip, text), r->s->name);
 }
 
 static void
@@ -215,11 +216,11 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 static void
 say_where(const struct stream *s, const struct server *server)
 {
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	log_info("serving file=%s chunks=%u addr=%s port=%u interface=%s burst=%u "
 		 "gap_us=%" PRIu64,
-	    s->name, server_chunks(server), netif_text(sock_dest(s->sock), text),
+	    s->name, server_chunks(server), addr_text(sock_dest(s->sock), text),
 	    sock_port(s->sock), sock_netif(s->sock)->name, s->server.burst,
 	    s->server.gap_us);
 }

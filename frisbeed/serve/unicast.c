@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/mailbox.h"
 #include "common/net/outage.h"
+#include "common/wire/addr.h"
 #include "frisbeed/serve/strangers.h"
 
 enum {
@@ -87,10 +88,10 @@ static int
 open_guest(struct hall *h, struct guest *g, struct err *e)
 {
 	struct sock_config nc = h->u->net;
-	char own[NETIF_TEXT_MAX];
+	char own[ADDR_TEXT_MAX];
 
 	memcpy(nc.addr, g->ip, 4);
-	nc.iface = netif_text(sock_netif(h->u->stream.sock)->addr, own);
+	nc.iface = addr_text(sock_netif(h->u->stream.sock)->addr, own);
 	nc.port_lo = nc.port_hi = sock_port(h->u->stream.sock);
 	nc.dest_port = g->port;
 	nc.share_port = nc.connected = true;
@@ -151,11 +152,11 @@ streams_of(const struct hall *h, const uint8_t ip[4])
 static void
 say_no_room(struct hall *h, const char *why, const uint8_t ip[4])
 {
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 
 	if (h->full_us == 0 || h->now - h->full_us > FULL_EVERY_US)
 		log_warn("no room for more clients: %s addr=%s file=%s clients=%u", why,
-		    netif_text(ip, text), h->u->stream.name, h->n);
+		    addr_text(ip, text), h->u->stream.name, h->n);
 	h->full_us = h->now;
 }
 
@@ -382,7 +383,7 @@ int
 unicast_run(const struct unicast *u, struct err *e)
 {
 	struct hall h = { .u = u, .now = clock_us() };
-	char text[NETIF_TEXT_MAX];
+	char text[ADDR_TEXT_MAX];
 	int rc;
 
 	h.heard_us = h.now;
@@ -396,7 +397,7 @@ unicast_run(const struct unicast *u, struct err *e)
 		rc = mailbox_new(&h.ended, u->clients_max, e);
 	if (rc == 0) {
 		log_info("serving file=%s addr=%s port=%u clients_max=%u",
-		    u->stream.name, netif_text(sock_netif(u->stream.sock)->addr, text),
+		    u->stream.name, addr_text(sock_netif(u->stream.sock)->addr, text),
 		    sock_port(u->stream.sock), u->clients_max);
 		rc = serve(&h, e);
 		close_all(&h);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsmods/ending.h"
+#include "imagezip/capture/ending.h"
 
 enum {
 	END_SECTORS = (16 << 20) / SECTOR_BYTES,

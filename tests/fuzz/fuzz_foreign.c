@@ -2,7 +2,7 @@
  * and what it finds has a name or a place; a scan of such a partition skips nothing. */
 #include <string.h>
 
-#include "fsmods/ending.h"
+#include "imagezip/capture/ending.h"
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
 #include "tests/fuzz/sparse_disk.h"

@@ -8,7 +8,7 @@
  * classes), from SNIA's "Common RAID Disk Data Format", Microsoft's "Virtual Hard Disk
  * Image Format", and Android's avb_footer.h.  Places count from the end of the area, in
  * sectors of 512 bytes; the first two of the table in those of the disk, too. */
-#include "fsmods/ending.h"
+#include "imagezip/capture/ending.h"
 
 #include <string.h>
 

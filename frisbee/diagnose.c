@@ -1,10 +1,10 @@
 /* "frisbee --doctor" as a whole: check the options, examine, judge, print.  main.c calls it, in
  * the program's first thread, which is the only one. */
-#include "frisbee/doctor/doctor.h"
+#include "frisbee/diagnose.h"
 
-
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
+#include "common/wire/addr.h"
 
 enum { EXIT_NOT_WELL = 1 };
 
@@ -23,7 +23,7 @@ static int
 print_json(const struct doctor_facts *f, const struct doctor_report *r, struct err *e)
 {
 	struct json *j = json_new();
-	char a[NETIF_TEXT_MAX];
+	char a[ADDR_TEXT_MAX];
 
 	if (j == NULL)
 		return err_nomem(e, "the report");
@@ -32,7 +32,7 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 	json_string(j, "summary", r->summary);
 	json_string(j, "interface", f->iface);
 	if (f->server_known)
-		json_string(j, "server", netif_text(f->server, a));
+		json_string(j, "server", addr_text(f->server, a));
 	if (f->hops >= 0)
 		json_int(j, "routers", f->hops);
 	json_uint(j, "probes_sent", f->loss.sent);
@@ -60,7 +60,7 @@ print_json(const struct doctor_facts *f, const struct doctor_report *r, struct e
 }
 
 int
-doctor_run(const struct doctor_config *c, struct err *e)
+diagnose(const struct doctor_config *c, struct err *e)
 {
 	struct doctor_facts f;
 	struct doctor_report r;

@@ -4,8 +4,8 @@
  * Not what owns a partition (foreign.h asks that): these leave the beginning alone, so
  * a partition table or a filesystem in front of them is good.
  */
-#ifndef FSMODS_ENDING_H
-#define FSMODS_ENDING_H
+#ifndef IMAGEZIP_CAPTURE_ENDING_H
+#define IMAGEZIP_CAPTURE_ENDING_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,4 +33,4 @@ size_t ending_find(struct disk *, struct range area, uint64_t floor,
 size_t ending_find_behind(struct disk *, struct range area, uint64_t from,
     struct ending found[ENDINGS_MAX]);
 
-#endif /* FSMODS_ENDING_H */
+#endif /* IMAGEZIP_CAPTURE_ENDING_H */
