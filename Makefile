@@ -22,6 +22,8 @@ SANLD   := $(if $(SAN),-Wl$(comma)--as-needed $(if $(findstring clang,$(CC)),,$(
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
+# One set of objects, for programs and for plugins of other programs.
+PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
 LIBS    := -lm -lcurl -lz -lcrypto -lsqlite3 -lext2fs -lcom_err -luuid -lblkid -luring
 
@@ -86,13 +88,13 @@ $(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o) Makefile
 VENDORED_SANFL = $(if $(findstring thread,$(SAN))$(filter %/deflate_compress.o,$@),,$(SANFL))
 $(B)/vendor/%.o: vendor/%.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<) $(CC) -std=gnu17 -O3 $(if $(SAN),-g1,-g) -w -Ivendor/libdeflate $(VENDORED_SANFL) -c -o $@ $<
+	$(call say,CC,$<) $(CC) -std=gnu17 -O3 $(if $(SAN),-g1,-g) -w -Ivendor/libdeflate $(VENDORED_SANFL) $(PIC) -c -o $@ $<
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<) $(CC) $(FLAGS) $(PIC) -MMD -MP -c -o $@ $<
 # Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.
 $(B)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS)' > $@
+	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(PIC)' > $@
 
 # Tests.  tests/helpers/ holds small programs that scripts use.
 $(B)/tests/unit/test_frisbee_options: $(B)/frisbee/options.o
@@ -116,6 +118,9 @@ $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
 	$(PRELOADS:%.c=$(B)/%.so) $(SIM) $(STUDIES)
 tests: all $(TESTBINS)
+# How the house is laid out, and whether its rules hold.
+house: all hdr-check
+	@scripts/house $(B)
 hdr-check: $(HEADERS:%=$(B)/%.ok)
 $(B)/%.h.ok: %.h
 	@mkdir -p $(@D)
@@ -209,6 +214,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all house sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

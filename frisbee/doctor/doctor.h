@@ -148,4 +148,5 @@ struct doctor_report {
 /* ERR_USAGE: there is no such interface.  ERR_IO: not even a socket can be had. */
 int doctor_probe(const struct doctor_config *, struct doctor_facts *, struct err *);
 void doctor_judge(const struct doctor_facts *, struct doctor_report *);
+
 #endif /* FRISBEE_DOCTOR_DOCTOR_H */
