@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "common/base/number.h"
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
+#include "emustore/emustore.h"
+#include "emustore/s3/s3.h"
 #include "emustore/store/check.h"
 #include "emustore/store/gc.h"
 #include "emustore/store/repair.h"
-#include "emustore/s3/s3.h"
-#include "emustore/emustore.h"
 
 /* The record stays until gc; this one says that it counts no longer. */
 static int

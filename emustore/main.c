@@ -5,8 +5,8 @@
 
 #include "common/cli/cli.h"
 #include "common/disk/output.h"
-#include "emustore/s3/s3.h"
 #include "emustore/emustore.h"
+#include "emustore/s3/s3.h"
 
 enum { PACK_BYTES_MIN = 4096 };
 

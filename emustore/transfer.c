@@ -11,15 +11,15 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/number.h"
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/output.h"
-#include "common/image/read/image.h"
 #include "common/image/format/kind.h"
+#include "common/image/read/image.h"
+#include "emustore/emustore.h"
+#include "emustore/s3/s3.h"
 #include "emustore/store/fetch.h"
 #include "emustore/store/put.h"
-#include "emustore/s3/s3.h"
-#include "emustore/emustore.h"
 
 enum { NAME_BYTES = 256 }; /* of a file */
 

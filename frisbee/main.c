@@ -3,17 +3,17 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
-#include "common/cli/cli_guard.h"
 #include "common/base/say.h"
+#include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 #include "common/wire/addr.h"
-#include "imageunzip/install/rehearsal_report.h"
 #include "common/wire/parity.h"
 #include "frisbee/diagnose.h"
 #include "frisbee/load/loop.h"
-#include "frisbee/options.h"
 #include "frisbee/load/partial.h"
+#include "frisbee/options.h"
 #include "frisbee/report.h"
+#include "imageunzip/install/rehearsal_report.h"
 
 enum {
 	IN_PROGRESS_DEFAULT = 8,

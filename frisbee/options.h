@@ -8,8 +8,8 @@
 
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
-#include "imageunzip/install/install.h"
 #include "common/net/netopts.h"
+#include "imageunzip/install/install.h"
 
 struct opts {
 	bool gave_up; /* nothing was heard for too long */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "common/base/number.h"
-#include "common/cli/json_save.h"
 #include "common/base/say.h"
+#include "common/cli/json_save.h"
 
 /* What came of the image, as it is sent. */
 static double

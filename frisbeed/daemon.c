@@ -9,13 +9,13 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/cli/failure.h"
 #include "common/cli/json_save.h"
-#include "common/base/log.h"
 #include "common/disk/disk.h"
 #include "common/net/netif_speed.h"
-#include "frisbeed/serve/neighbour.h"
 #include "frisbeed/report.h"
+#include "frisbeed/serve/neighbour.h"
 #include "frisbeed/table.h"
 
 enum {

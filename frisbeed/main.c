@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 #include "common/base/cancel.h"
-#include "common/cli/cli.h"
 #include "common/base/log.h"
+#include "common/cli/cli.h"
 #include "common/cli/net_opts.h"
 #include "frisbeed/daemon.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/cli/failure.h"
 #include "common/base/log.h"
+#include "common/cli/failure.h"
 #include "common/wire/addr.h"
 
 enum { ROWS_MAX = SESSION_CLIENT_ROWS };

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/number.h"
-#include "common/cli/cli.h"
 #include "common/base/log.h"
+#include "common/base/number.h"
 #include "common/base/plain.h"
 #include "common/base/say.h"
+#include "common/cli/cli.h"
 #include "common/wire/addr.h"
 
 enum {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/say.h"
-#include "imageunzip/install/rehearsal_report.h"
 #include "common/image/read/sectors.h"
+#include "imageunzip/install/rehearsal_report.h"
 
 void
 dry_say(const char *sentence)

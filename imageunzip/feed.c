@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
-#include "common/image/read/chunk.h"
 #include "common/image/format/format.h"
+#include "common/image/read/chunk.h"
 #include "imageunzip/report.h"
 
 enum {

@@ -8,8 +8,8 @@
 #include <zlib.h>
 
 #include "common/cli/progress.h"
-#include "imageunzip/install/install.h"
 #include "common/image/read/image.h"
+#include "imageunzip/install/install.h"
 #include "imageunzip/options.h"
 
 struct run {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "common/base/number.h"
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/disk.h"
 #include "imageunzip/install/head.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/number.h"
-#include "common/image/read/chunk.h"
 #include "common/image/format/format.h"
+#include "common/image/read/chunk.h"
 
 /* The extension area's, where there is one; zeros: the image has none. */
 static int

@@ -3,18 +3,18 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
-#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "imagezip/capture/capture.h"
 #include "imagezip/capture/delta.h"
 #include "imagezip/capture/estimate.h"
 #include "imagezip/capture/layout.h"
+#include "imagezip/capture/source.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
-#include "imagezip/capture/source.h"
 
 /* Write it where -U says, next to the finished image. */
 static int

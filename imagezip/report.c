@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "common/base/number.h"
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/range_json.h"
 
 /* What of the space outside of partitions is in the image, and what is not. */

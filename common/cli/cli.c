@@ -1,4 +1,5 @@
 #include "common/cli/cli.h"
+
 #include "common/base/number.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* cli_main.c: a program from its first argument to its exit status. */
 #include <string.h>
 
+#include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 #include "common/cli/failure.h"
-#include "common/base/say.h"
 
 static bool
 is_json(const struct cli_opt *o)

@@ -2,9 +2,9 @@
 #ifndef EMUSTORE_STORE_REMOTE_IMPL_H
 #define EMUSTORE_STORE_REMOTE_IMPL_H
 
+#include "emustore/s3/s3.h"
 #include "emustore/store/blocks.h"
 #include "emustore/store/remote.h"
-#include "emustore/s3/s3.h"
 
 enum {
 	REMOTE_THREADS = 8, /* requests under way at once */

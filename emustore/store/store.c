@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emustore/store/own.h"
 #include "emustore/s3/s3.h"
+#include "emustore/store/own.h"
 
 static int
 take_lock(struct store *s, bool wait, struct err *e)

@@ -20,8 +20,8 @@
 
 #include "common/base/err.h"
 #include "common/net/netif.h"
-#include "common/wire/probe.h"
 #include "common/net/sock.h"
+#include "common/wire/probe.h"
 #include "common/wire/wirext.h"
 #include "frisbee/doctor/doctor.h"
 

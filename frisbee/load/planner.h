@@ -7,8 +7,8 @@
 #ifndef FRISBEE_LOAD_PLANNER_H
 #define FRISBEE_LOAD_PLANNER_H
 
-#include "imageunzip/install/install.h"
 #include "common/wire/blockmap.h"
+#include "imageunzip/install/install.h"
 
 /* What is known of the chunk in a buffer. */
 struct plan {

@@ -20,10 +20,10 @@
 #ifndef FRISBEE_LOAD_SINK_H
 #define FRISBEE_LOAD_SINK_H
 
+#include "common/base/mailbox.h"
+#include "common/wire/blockmap.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/rehearsal.h"
-#include "common/wire/blockmap.h"
-#include "common/base/mailbox.h"
 
 enum { SINK_NEWS = 4 };
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "common/disk/disk.h"
 #include "common/base/mailbox.h"
+#include "common/disk/disk.h"
 #include "frisbeed/server/server.h"
 
 struct reader;

@@ -18,9 +18,9 @@
 #include "common/base/err.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
+#include "common/image/read/chunk.h"
 #include "imageunzip/install/areas.h"
 #include "imageunzip/install/target.h"
-#include "common/image/read/chunk.h"
 
 /* All in sectors, counted from the image's sector 0. */
 struct cover {

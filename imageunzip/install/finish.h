@@ -3,9 +3,9 @@
 #ifndef IMAGEUNZIP_INSTALL_FINISH_H
 #define IMAGEUNZIP_INSTALL_FINISH_H
 
+#include "common/image/read/chunk.h"
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/target.h"
-#include "common/image/read/chunk.h"
 
 /* Before anything of the chunk that begins with sector 0 is written: can its table be
  * made to fit, if that is wanted?  ERR_UNSUPPORTED, as of ptable_fit(). */

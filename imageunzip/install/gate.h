@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "common/base/err.h"
-#include "imageunzip/install/target.h"
 #include "common/image/format/ext.h"
+#include "imageunzip/install/target.h"
 
 struct gate {
 	/* Something that chunk 0 says of the base was looked for on the target. */

@@ -20,9 +20,9 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/image/format/lost.h"
+#include "common/image/format/proof.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/only.h"
-#include "common/image/format/proof.h"
 
 enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_s */
 

@@ -2,14 +2,14 @@
 #ifndef IMAGEUNZIP_INSTALL_INSTALL_IMPL_H
 #define IMAGEUNZIP_INSTALL_INSTALL_IMPL_H
 
+#include "common/image/format/tiling.h"
+#include "common/image/read/image.h"
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/gate.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/resume.h"
 #include "imageunzip/install/target.h"
-#include "common/image/read/image.h"
-#include "common/image/format/tiling.h"
 
 struct ordered;
 struct parts;

@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/image/read/only.h"
 #include "imageunzip/install/cover.h"
 #include "imageunzip/install/moved.h"
 #include "imageunzip/install/reloc.h"
-#include "common/image/read/only.h"
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)

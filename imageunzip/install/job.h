@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "imageunzip/install/target.h"
 #include "common/image/read/chunk.h"
+#include "imageunzip/install/target.h"
 
 struct job {
 	struct chunk c;

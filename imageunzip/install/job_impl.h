@@ -4,9 +4,9 @@
 #ifndef IMAGEUNZIP_INSTALL_JOB_IMPL_H
 #define IMAGEUNZIP_INSTALL_JOB_IMPL_H
 
+#include "common/image/read/fragments.h"
 #include "imageunzip/install/job.h"
 #include "imageunzip/install/tail.h"
-#include "common/image/read/fragments.h"
 
 /* What is read at once to compare: as much as the largest fragment. */
 enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "imageunzip/install/target.h"
 #include "common/image/format/format.h"
+#include "imageunzip/install/target.h"
 
 /* Is this sector of the image installed? */
 bool moved_wants(const struct target *, uint64_t sector);

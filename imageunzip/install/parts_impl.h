@@ -3,10 +3,10 @@
 #define IMAGEUNZIP_INSTALL_PARTS_IMPL_H
 
 #include "common/disk/claim.h"
+#include "common/image/read/imgtable.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/parts.h"
 #include "imageunzip/install/search.h"
-#include "common/image/read/imgtable.h"
 
 /* INSTALL_SEARCH: what the chunks that are asked for are to show. */
 enum part_phase {

@@ -14,8 +14,8 @@
 
 #include "common/base/err.h"
 #include "common/disk/rangeset.h"
-#include "imageunzip/install/areas.h"
 #include "common/image/read/chunk.h"
+#include "imageunzip/install/areas.h"
 
 /* All in sectors, counted from the image's sector 0. */
 struct place {

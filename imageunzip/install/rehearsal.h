@@ -16,8 +16,8 @@
 
 #include "common/base/err.h"
 #include "common/disk/disk.h"
-#include "imageunzip/install/install.h"
 #include "common/image/format/format.h"
+#include "imageunzip/install/install.h"
 
 /* Where the image's data is read from. */
 struct rehearsal_source {

@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-#include "common/base/number.h"
 #include "common/base/json.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 
 static const char *

@@ -5,8 +5,8 @@
 
 #include "common/base/sha256.h"
 #include "common/base/wr.h"
-#include "imageunzip/install/tail.h"
 #include "common/image/read/only.h"
+#include "imageunzip/install/tail.h"
 
 /* Boot loaders and tables have their places near both ends. */
 enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "imageunzip/install/head.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
+#include "imageunzip/install/head.h"
 
 /* What has to be known of chunks that are not looked at again. */
 struct state_sums {

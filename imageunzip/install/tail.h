@@ -11,8 +11,8 @@
 
 #include "common/base/err.h"
 #include "common/disk/range.h"
-#include "imageunzip/install/target.h"
 #include "common/image/format/ext_tail.h"
+#include "imageunzip/install/target.h"
 
 /* Does the tail go to its place, like everything else?  From any thread. */
 bool tail_in_place(const struct target *, const struct tail *);

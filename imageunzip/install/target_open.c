@@ -5,8 +5,8 @@
 
 #include "common/disk/flight.h"
 #include "common/disk/ptable.h"
-#include "imageunzip/install/target.h"
 #include "fsmods/sectorsize.h"
+#include "imageunzip/install/target.h"
 
 enum { NUMBERS_CAP = 200 };
 

@@ -1,7 +1,7 @@
 #include "imagezip/capture/estimate.h"
 
-#include "common/image/write/packer.h"
 #include "common/image/write/compress.h"
+#include "common/image/write/packer.h"
 
 enum { SAMPLES = 64, OVERHEAD_PERCENT = 1 };
 

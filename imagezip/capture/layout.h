@@ -7,9 +7,9 @@
 #include "common/disk/rangeset.h"
 #include "common/image/format/ext.h"
 #include "imagezip/capture/blanks.h"
-#include "imagezip/capture/what.h"
 #include "imagezip/capture/relocs.h"
 #include "imagezip/capture/tail.h"
+#include "imagezip/capture/what.h"
 
 /* A partition, or the whole source when it has none. */
 struct layout_part {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-#include "imageunzip/install/reloc.h"
 #include "common/image/write/packer.h"
+#include "imageunzip/install/reloc.h"
 
 enum {
 	LABEL_SECTOR = 1,

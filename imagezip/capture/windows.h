@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "common/disk/disk.h"
-#include "common/image/write/packer.h"
 #include "common/image/read/walk.h"
+#include "common/image/write/packer.h"
 #include "imagezip/capture/cache.h"
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/rescue.h"

@@ -2,9 +2,9 @@
  * and what it finds has a name or a place; a scan of such a partition skips nothing. */
 #include <string.h>
 
-#include "imagezip/capture/ending.h"
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
+#include "imagezip/capture/ending.h"
 #include "tests/fuzz/sparse_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

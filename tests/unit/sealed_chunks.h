@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "common/image/write/packer.h"
 #include "common/image/format/seal.h"
+#include "common/image/write/packer.h"
 #include "tests/t.h"
 
 #ifndef CHUNKS_MADE

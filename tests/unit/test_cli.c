@@ -1,7 +1,7 @@
 /* Options, numbers, JSON. */
+#include "common/base/json.h"
 #include "common/base/number.h"
 #include "common/cli/cli.h"
-#include "common/base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "imageunzip/install/search.h"
 #include "common/image/read/imgtable.h"
+#include "imageunzip/install/search.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 

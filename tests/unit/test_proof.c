@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/keyfile.h"
-#include "common/image/read/chunk.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
+#include "common/image/read/chunk.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli/codec_opts.h"
 #include "common/image/format/basis.h"
 #include "common/image/read/chunk.h"
-#include "common/cli/codec_opts.h"
 #include "common/image/write/encode.h"
 #include "tests/t.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/image/read/chunk.h"
+#include "common/image/read/walk.h"
 #include "common/image/write/encode.h"
 #include "common/image/write/sigimage.h"
-#include "common/image/read/walk.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 

@@ -3,8 +3,8 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "common/image/format/basis.h"
 #include "common/cli/codec_opts.h"
+#include "common/image/format/basis.h"
 #include "common/image/write/encode.h"
 #include "frisbee/load/sink.h"
 #include "tests/unit/scratch.h"

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-#include "common/image/write/packer.h"
 #include "common/image/read/sectors.h"
+#include "common/image/write/packer.h"
 
 struct diff;
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/say.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
 #include "common/cli/codec_opts.h"
 #include "common/cli/image_opts.h"
 #include "common/cli/rewrite_opts.h"
-#include "common/cli/cli.h"
-#include "common/cli/cli_rows.h"
-#include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/read/layers.h"
 #include "common/image/write/rewrite.h"

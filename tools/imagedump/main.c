@@ -1,15 +1,15 @@
 /* imagedump: what is in an image, and is it whole? */
 #include <stdlib.h>
 
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/image/read/image.h"
+#include "tools/imagedump/checker.h"
 #include "tools/imagedump/encrypted.h"
 #include "tools/imagedump/only.h"
 #include "tools/imagedump/options.h"
 #include "tools/imagedump/report.h"
 #include "tools/imagedump/totals.h"
-#include "tools/imagedump/checker.h"
 
 /* What is being read. */
 struct run {

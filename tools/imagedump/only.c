@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/number.h"
 #include "common/base/grow.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/image/read/imgtable.h"
 

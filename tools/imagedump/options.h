@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "common/cli/cli.h"
-#include "common/image/read/only.h"
 #include "common/image/format/proof.h"
+#include "common/image/read/only.h"
 
 struct options {
 	uint64_t detail; /* 1: chunks, 2: regions and relocations, too */

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
-#include "common/cli/failure.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/output.h"
-#include "imageunzip/install/reloc.h"
 #include "common/image/format/kind.h"
 #include "common/image/write/sigimage.h"
+#include "imageunzip/install/reloc.h"
 #include "tools/imagehash/compare.h"
 #include "tools/imagehash/options.h"
 #include "tools/imagehash/report.h"

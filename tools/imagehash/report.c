@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/cli/failure.h"
 #include "common/base/grow.h"
 #include "common/base/say.h"
+#include "common/cli/failure.h"
 #include "common/disk/range_json.h"
 
 static void

@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/cli/cli.h"
-#include "common/cli/cli_rows.h"
 #include "common/base/keyfile.h"
 #include "common/base/say.h"
+#include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
 #include "common/image/format/crypt.h"
 #include "common/image/format/sign.h"
 

@@ -1,8 +1,8 @@
 /* imagerezip: the same image in another version or compressed anew. */
+#include "common/cli/cli.h"
 #include "common/cli/codec_opts.h"
 #include "common/cli/image_opts.h"
 #include "common/cli/rewrite_opts.h"
-#include "common/cli/cli.h"
 #include "common/disk/output.h"
 #include "common/image/read/layers.h"
 #include "common/image/write/rewrite.h"

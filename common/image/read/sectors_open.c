@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/grow.h"
-#include "common/image/read/sectors_impl.h"
 #include "common/image/format/tiling.h"
+#include "common/image/read/sectors_impl.h"
 
 static int
 add_reloc(struct sectors *s, const struct ndz_reloc *r, struct err *e)

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/image/format/basis.h"
 #include "common/image/codec/codec.h"
+#include "common/image/format/basis.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/format.h"
 #include "common/image/format/seal.h"

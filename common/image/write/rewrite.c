@@ -5,9 +5,9 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
-#include "common/base/number.h"
 #include "common/base/json.h"
 #include "common/base/madeat.h"
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"

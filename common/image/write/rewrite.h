@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "common/image/codec/codec.h"
-#include "common/image/write/encode.h"
 #include "common/image/format/proof.h"
 #include "common/image/format/seal.h"
 #include "common/image/read/sectors.h"
+#include "common/image/write/encode.h"
 
 /* How the new image is made, and how those that are read are proved. */
 struct rewrite_config {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/cancel.h"
-#include "common/image/write/sighash.h"
 #include "common/image/read/walk.h"
+#include "common/image/write/sighash.h"
 
 /* Sectors that may be in more than one chunk. */
 static int

@@ -2,8 +2,8 @@
 #ifndef COMMON_IMAGE_WRITE_SIGIMAGE_H
 #define COMMON_IMAGE_WRITE_SIGIMAGE_H
 
-#include "common/image/read/sectors.h"
 #include "common/image/format/sig.h"
+#include "common/image/read/sectors.h"
 
 /* As imagezip -U writes it.  fix, where it is not NULL, may change the data of
  * stored sectors before they are hashed: what relocations do.  *s is the
