@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/cli/failure.h"
@@ -209,10 +207,6 @@ ending(const struct whole *d, struct report_end *end, struct err *e)
 	if (outcome(d, e) != 0) {
 		*end = (struct report_end){ *e, daemon_exit_status(e) };
 		return -1;
-	}
-	if (cancel_signal() == SIGHUP) {
-		cancel_check(&end->failure);
-		end->status = DAEMON_EXIT_SIGHUP;
 	}
 	return 0;
 }

@@ -8,9 +8,6 @@
  * failed; the others were served all the same. */
 int daemon_run(const struct opts *, char **images, unsigned n, struct err *);
 
-/* By SIGHUP, which is how a session is told to fail. */
-enum { DAEMON_EXIT_SIGHUP = 1 };
-
 /* Of a failure of daemon_run(). */
 int daemon_exit_status(const struct err *);
 

@@ -1,8 +1,6 @@
 /* frisbeed: serve images, each to everybody who asks on its multicast group. */
-#include <signal.h>
 #include <stddef.h>
 
-#include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "common/cli/cli.h"
 #include "common/cli/net_opts.h"
@@ -18,6 +16,7 @@ exit_status(const void *opts, const struct err *e)
 static const struct cli_program prog = {
 	.exit_status = exit_status,
 	.name = "frisbeed",
+	.ignores_hangup = true,
 	.synopsis = "[options] -m address -p port image[@address[:port]]...",
 	.about =
 	    "Serve images, or any files, each to all frisbee clients of a group at "
@@ -52,9 +51,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (rc == 0)
 		rc = daemon_run(o, operands, (unsigned)n, e);
 	net_options_wipe_key(&o->session.net);
-	if (rc != 0)
-		return -1;
-	return cancel_signal() == SIGHUP ? DAEMON_EXIT_SIGHUP : 0;
+	return rc != 0 ? -1 : 0;
 }
 
 int

@@ -57,6 +57,9 @@ struct cli_program {
 	FILE *(*report_to)(const void *opts, char **operands, int n);
 	/* It ends a few seconds behind a signal even when it hangs: cli_guard.h. */
 	bool guarded;
+	/* SIGHUP means nothing to it: a server does not end with the terminal that it was
+	 * started from. */
+	bool ignores_hangup;
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
@@ -81,9 +84,9 @@ int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
 int cli_hold_standard(struct err *);
 /* Flush and close stdout: -1 when what was printed did not arrive. */
 int cli_close_stdout(struct err *);
-/* From now on SIGINT, SIGTERM and SIGHUP end the work of this thread, and of those that it
- * starts (cancel.h). */
-void cli_catch_signals(void);
+/* From now on SIGINT and SIGTERM, and SIGHUP where `hangup` says so, end the work of this
+ * thread, and of those that it starts (cancel.h). */
+void cli_catch_signals(bool hangup);
 /* What those signals end. */
 struct cancel *cli_cancel(void);
 

@@ -76,7 +76,7 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 		if (prog->guarded)
 			cli_guard_start(
 			    prog->name, report != NULL ? fileno(report) : -1);
-		cli_catch_signals();
+		cli_catch_signals(!prog->ignores_hangup);
 		status = run(opts, argv + at, argc - at, &e);
 	}
 	if (parsed == CLI_ERROR || status < 0)

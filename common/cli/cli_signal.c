@@ -25,13 +25,15 @@ cli_cancel(void)
 }
 
 void
-cli_catch_signals(void)
+cli_catch_signals(bool hangup)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int signals[] = { SIGINT, SIGTERM };
 	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: wake up */
 
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		sigaction(signals[i], &sa, NULL);
+	sa.sa_handler = hangup ? on_signal : SIG_IGN;
+	sigaction(SIGHUP, &sa, NULL);
 	sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(2) */
 	sigaction(SIGPIPE, &sa, NULL);
 	cancel_work_for(&caught);

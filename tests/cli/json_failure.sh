@@ -147,9 +147,11 @@ rm "$T/where"
 for ((i = 0; i < 200; i++)); do [ -s "$T/where" ] && break; sleep 0.05; done
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
 told 98 io "'in use' in d['error']" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" "$T/good.ndz"
-kill -HUP $pid; wait $pid; rc=$?
-check "SIGHUP ($rc)" [ $rc = 1 ]
-for f in stdout stats; do holds "$T/$f" "d['kind'] == 'interrupted' and 'SIGHUP' in d['error'] and d['exit'] == 1 and 'sessions' in d" || fail "SIGHUP: $f"; done
+kill -HUP $pid; sleep 0.2
+check "SIGHUP means nothing to it" timeout 60 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
+kill $pid; wait $pid; rc=$?
+check "SIGTERM ($rc)" [ $rc = 0 ]
+for f in stdout stats; do holds "$T/$f" "'error' not in d and 'sessions' in d" || fail "SIGTERM: $f"; done
 
 echo "== signals, lost sectors, an installation that is not complete"
 sleeps() { [ "$(cat /proc/$pid/comm)" != bash ] && (( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$pid/status) & 0x4000 )); }

@@ -95,7 +95,7 @@ test_signal_ends_query(struct index *x)
 	struct index_fragment f;
 	struct err e;
 
-	cli_catch_signals();
+	cli_catch_signals(true);
 	T_CHECK(index_begin(x, true, &e) == 0);
 	T_CHECK(index_delete_fragment(x, 2, &e) == 0);
 	T_CHECK(index_check(x, &e) == 0);
