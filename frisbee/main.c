@@ -231,7 +231,7 @@ run(struct opts *o, const char *target, struct err *e)
 	nc.share_port = !o->net.unicast;
 	if (open_sock(o, &nc, &sock, &auth, e) != 0)
 		return -1;
-	int rc = mailbox_new(&box, sc.buffers + SINK_NEWS, e);
+	int rc = mailbox_new(&box, sc.buffers + SINK_EVENTS, e);
 	if (rc == 0) {
 		rc = sink_new(&sink, &sc, box, e);
 		if (rc == 0)

@@ -131,10 +131,10 @@ tick(struct whole *d)
 static void
 collect(struct whole *d)
 {
-	uint32_t i;
+	struct event ev;
 
-	while (mailbox_take(d->ended, &i)) {
-		struct session *s = &d->sessions[i];
+	while (mailbox_take(d->ended, &ev)) {
+		struct session *s = &d->sessions[ev.n];
 		session_join(s);
 		d->running--;
 		if (s->state == SESSION_FAILED)

@@ -11,13 +11,13 @@ struct mailbox {
 	int fd;
 	bool rung; /* the descriptor is readable */
 	uint32_t cap, head, count;
-	uint32_t numbers[];
+	struct event events[];
 };
 
 int
 mailbox_new(struct mailbox **out, uint32_t cap, struct err *e)
 {
-	struct mailbox *m = calloc(1, sizeof *m + cap * sizeof m->numbers[0]);
+	struct mailbox *m = calloc(1, sizeof *m + cap * sizeof m->events[0]);
 
 	if (m == NULL)
 		return err_nomem(e, "a mailbox");
@@ -49,23 +49,23 @@ mailbox_fd(const struct mailbox *m)
 }
 
 void
-mailbox_put(struct mailbox *m, uint32_t number)
+mailbox_put(struct mailbox *m, uint32_t what, uint32_t n)
 {
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&m->lock);
 	assert(m->count < m->cap);
-	m->numbers[(m->head + m->count++) % m->cap] = number;
+	m->events[(m->head + m->count++) % m->cap] = (struct event){ what, n };
 	if (!m->rung) { /* an eventfd that holds 1 takes another 1 */
 		m->rung = true;
-		ssize_t n = write(m->fd, &one, sizeof one);
-		assert(n == sizeof one);
+		ssize_t wrote = write(m->fd, &one, sizeof one);
+		assert(wrote == sizeof one);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
 
 bool
-mailbox_take(struct mailbox *m, uint32_t *number)
+mailbox_take(struct mailbox *m, struct event *event)
 {
 	uint64_t rings;
 	bool some;
@@ -73,7 +73,7 @@ mailbox_take(struct mailbox *m, uint32_t *number)
 	pthread_mutex_lock(&m->lock);
 	some = m->count > 0;
 	if (some) {
-		*number = m->numbers[m->head];
+		*event = m->events[m->head];
 		m->head = (m->head + 1) % m->cap;
 		m->count--;
 	} else if (m->rung) {

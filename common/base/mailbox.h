@@ -1,8 +1,8 @@
-/* mailbox.h: numbers handed from any thread to the one that sleeps in poll(2).
+/* mailbox.h: events handed from any thread to the one that sleeps in poll(2).
  *
  * The receiver polls mailbox_fd() for input and then takes until there is
- * nothing left.  At most `cap` numbers may be inside at a time (asserted): a
- * number names a buffer, and there are only so many.
+ * nothing left.  At most `cap` events may be inside at a time (asserted): most name
+ * a buffer or a thread, and there are only so many.
  */
 #ifndef COMMON_BASE_MAILBOX_H
 #define COMMON_BASE_MAILBOX_H
@@ -12,13 +12,18 @@
 
 #include "common/base/err.h"
 
+/* The header of whoever sends it has an enum of what happens, and says what n is. */
+struct event {
+	uint32_t what, n;
+};
+
 struct mailbox;
 
 int mailbox_new(struct mailbox **, uint32_t cap, struct err *);
 void mailbox_free(struct mailbox *);
 int mailbox_fd(const struct mailbox *);
-void mailbox_put(struct mailbox *, uint32_t number);
+void mailbox_put(struct mailbox *, uint32_t what, uint32_t n);
 /* False when it is empty; then the descriptor is quiet until the next put. */
-bool mailbox_take(struct mailbox *, uint32_t *number);
+bool mailbox_take(struct mailbox *, struct event *);
 
 #endif /* COMMON_BASE_MAILBOX_H */

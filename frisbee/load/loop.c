@@ -106,26 +106,40 @@ follow_wants(struct loop *l)
 		client_want(l->client, l->now, chunk);
 }
 
+/* What became of the buffers that the sink has, or had. */
+static int
+hear_sink(struct loop *l, struct event ev, struct err *e)
+{
+	switch ((enum sink_event)ev.what) {
+	case SINK_FREE:
+		client_release(l->client, l->now, ev.n);
+		l->held--;
+		return 0;
+	case SINK_DAMAGED:
+		return mend(l, ev.n, e);
+	case SINK_PLANNED:
+		follow_plan(l, ev.n);
+		return 0;
+	case SINK_WANTS:
+		follow_wants(l);
+		return 0;
+	case SINK_FAILED:
+		l->sink_failed = true;
+		return 0;
+	case SINK_DONE:
+		l->sink_done = true;
+	}
+	return 0;
+}
+
 static int
 collect_buffers(struct loop *l, struct err *e)
 {
-	uint32_t n;
+	struct event ev;
 
-	while (mailbox_take(l->box, &n)) {
-		if (n < l->cfg->buffers) {
-			client_release(l->client, l->now, n);
-			l->held--;
-		} else if (n == l->cfg->buffers)
-			l->sink_failed = true;
-		else if (n == l->cfg->buffers + 1)
-			l->sink_done = true;
-		else if (n < 2 * l->cfg->buffers + 2)
-			follow_plan(l, n - l->cfg->buffers - 2);
-		else if (n == 3 * l->cfg->buffers + 2)
-			follow_wants(l);
-		else if (mend(l, n - 2 * l->cfg->buffers - 2, e) != 0)
+	while (mailbox_take(l->box, &ev))
+		if (hear_sink(l, ev, e) != 0)
 			return -1;
-	}
 	return 0;
 }
 

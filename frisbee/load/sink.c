@@ -31,7 +31,7 @@ store(struct sink *s, struct filled *f, struct err *e)
 	if (s->rehearsal != NULL)
 		return sink_rehearse(s, f, e);
 	if (s->only && sink_learn(s, f, e) != 0) {
-		mailbox_put(s->box, (uint32_t)(f - s->filled));
+		mailbox_put(s->box, SINK_FREE, (uint32_t)(f - s->filled));
 		return -1;
 	}
 	return sink_pass_on(s, f, e);
@@ -93,7 +93,7 @@ sink_main(void *arg)
 		return NULL; /* given up by the caller */
 	if (rc != 0)
 		note_failure(s, &e);
-	mailbox_put(s->box, s->cfg.buffers + (rc == 0));
+	mailbox_put(s->box, rc == 0 ? SINK_DONE : SINK_FAILED, 0);
 	return NULL;
 }
 

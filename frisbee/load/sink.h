@@ -2,20 +2,18 @@
  *
  * Chunk buffers are handed over by number; a thread of its own installs them
  * (or writes them as they are, for -N), so the network never waits for the
- * disk.  A buffer's number comes back through the mailbox when it is free;
- * `buffers` when something failed, `buffers` + 1 when all is done.  So the mailbox
- * must hold `buffers` + SINK_NEWS.
+ * disk.  What becomes of them comes through the mailbox, as enum sink_event has it; it
+ * must hold `buffers` + SINK_EVENTS.
  *
  * Each chunk is proved before anything is done with it: by its signature, by what
  * authenticates its encryption, by its digest, or else by decoding it; and it must be of
  * the same image, and of the same kind, as the first one that was accepted.  A buffer
- * whose chunk is not proved comes back as 2 * `buffers` + 2 + its number: some of its
- * blocks should come again, the second time all.  How often is the caller's choice.
+ * whose chunk is not proved comes back as damaged: some of its blocks should come
+ * again, the second time all.  How often is the caller's choice.
  * Where chunks must come in order, those behind it wait in their buffers.
  *
  * When only some partitions are installed (--only), which chunks are needed shows chunk
- * by chunk: the number 3 * `buffers` + 2 says that sink_wants() has some, and comes in
- * front of the buffer that told of them.
+ * by chunk: SINK_WANTS comes in front of the buffer that told of them.
  */
 #ifndef FRISBEE_LOAD_SINK_H
 #define FRISBEE_LOAD_SINK_H
@@ -25,7 +23,16 @@
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/rehearsal.h"
 
-enum { SINK_NEWS = 4 };
+enum { SINK_EVENTS = 4 };
+
+enum sink_event {
+	SINK_FREE,    /* buffer n is not needed any more */
+	SINK_DAMAGED, /* the chunk in buffer n: see sink_damaged() */
+	SINK_PLANNED, /* buffer n: see sink_planned() */
+	SINK_WANTS,   /* more chunks are needed: see sink_wants() */
+	SINK_FAILED,  /* the last event: see sink_close() */
+	SINK_DONE,    /* the last event: all is installed */
+};
 
 struct sink;
 
@@ -65,8 +72,8 @@ void sink_put(struct sink *, uint32_t chunk, uint32_t buf, uint32_t bytes,
 bool sink_wants(struct sink *, uint32_t *chunk);
 /* Do parts of a chunk help (--skip-same)?  Then sink_plan() says which. */
 bool sink_takes_parts(const struct sink *);
-/* Of the chunk in a buffer these blocks have come: what else is needed?  The number
- * `buffers` + 2 + buf comes through the mailbox when that is known. */
+/* Of the chunk in a buffer these blocks have come: what else is needed?
+ * SINK_PLANNED comes when that is known. */
 void sink_plan(struct sink *, uint32_t buf, const struct blockmap *here);
 /* Then: what, and whether that is all. */
 const struct blockmap *sink_planned(const struct sink *, uint32_t buf, bool *final);

@@ -20,7 +20,7 @@ planned(void *arg, uint32_t buf)
 {
 	struct sink *s = arg;
 
-	mailbox_put(s->box, s->cfg.buffers + 2 + buf);
+	mailbox_put(s->box, SINK_PLANNED, buf);
 }
 
 static void
@@ -28,7 +28,7 @@ planner_gave_up(void *arg)
 {
 	struct sink *s = arg;
 
-	mailbox_put(s->box, s->cfg.buffers);
+	mailbox_put(s->box, SINK_FAILED, 0);
 }
 
 /* A signature is of the whole chunk, and what is encrypted says nothing by parts. */

@@ -11,8 +11,8 @@ released(void *arg, const void *chunk)
 {
 	struct sink *s = arg;
 
-	mailbox_put(
-	    s->box, (uint32_t)(((const uint8_t *)chunk - s->memory) / NDZ_CHUNK_BYTES));
+	mailbox_put(s->box, SINK_FREE,
+	    (uint32_t)(((const uint8_t *)chunk - s->memory) / NDZ_CHUNK_BYTES));
 }
 
 static int
@@ -40,7 +40,7 @@ sink_rehearse(struct sink *s, const struct filled *f, struct err *e)
 	else if (f->chunk == 0)
 		rc = rehearsal_end_early(
 		    s->rehearsal, bytes, s->nchunks, s->cfg.dry, e);
-	mailbox_put(s->box, buf);
+	mailbox_put(s->box, SINK_FREE, buf);
 	return rc;
 }
 
@@ -58,7 +58,7 @@ pass_on(struct sink *s, struct filled *f, struct err *e)
 	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
 	    (uint64_t)f->chunk * NDZ_CHUNK_BYTES, e);
 	s->file_bytes += f->bytes;
-	mailbox_put(s->box, buf);
+	mailbox_put(s->box, SINK_FREE, buf);
 	return rc;
 }
 
@@ -90,7 +90,7 @@ add_want(struct sink *s, uint32_t chunk, struct err *e)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (tell)
-		mailbox_put(s->box, 3 * s->cfg.buffers + 2);
+		mailbox_put(s->box, SINK_WANTS, 0);
 	return rc;
 }
 

@@ -82,7 +82,7 @@ sink_send_back(struct sink *s, struct filled *f, struct err *e)
 	                    e->kind == ERR_CANCELLED;
 
 	if (!sink_is_image(s) || other_reason) {
-		mailbox_put(s->box, buf);
+		mailbox_put(s->box, SINK_FREE, buf);
 		return err_ctx(e, "chunk %u", f->chunk);
 	}
 	bool known = s->damaged != NULL && f->chunk < s->nchunks;
@@ -91,6 +91,6 @@ sink_send_back(struct sink *s, struct filled *f, struct err *e)
 	if (known)
 		s->damaged[f->chunk] = true;
 	f->why = *e;
-	mailbox_put(s->box, 2 * s->cfg.buffers + 2 + buf);
+	mailbox_put(s->box, SINK_DAMAGED, buf);
 	return 0;
 }

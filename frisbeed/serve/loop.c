@@ -73,17 +73,17 @@ static int
 collect_reads(struct loop *l, struct err *e)
 {
 	struct server_run run;
-	uint32_t buf;
+	struct event ev;
 
-	while (mailbox_take(l->read_done, &buf)) {
-		if (buf == READER_FAILED) {
+	while (mailbox_take(l->read_done, &ev)) {
+		if (ev.what == READER_FAILED) {
 			*e = *reader_error(l->reader);
 			return -1;
 		}
 		uint32_t chunk, content;
-		if (reader_content(l->reader, buf, &chunk, &content))
+		if (reader_content(l->reader, ev.n, &chunk, &content))
 			server_content(l->server, chunk, content);
-		server_read_done(l->server, buf);
+		server_read_done(l->server, ev.n);
 	}
 	/* Buffers whose blocks still wait in a batch may not be filled anew. */
 	while (l->batch.n + l->packs.n == 0 && server_read_next(l->server, &run))

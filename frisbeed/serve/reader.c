@@ -119,12 +119,12 @@ reader_main(void *arg)
 	while (queue_get(r->runs, &p) == QUEUE_OK) {
 		struct server_run *run = p;
 		if (read_run(r, run) != 0) {
-			mailbox_put(r->done, READER_FAILED);
+			mailbox_put(r->done, READER_FAILED, 0);
 			break;
 		}
 		/* Behind the read, so that what was looked at is no older. */
 		if (r->identity == NULL || identity_holds(r->identity, run->chunk))
-			mailbox_put(r->done, run->buf);
+			mailbox_put(r->done, READER_READ, run->buf);
 	}
 	return NULL;
 }

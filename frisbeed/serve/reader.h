@@ -11,13 +11,16 @@
 struct reader;
 struct identity;
 
-#define READER_FAILED UINT32_MAX
+enum reader_event {
+	READER_READ,   /* buffer n has what it was asked for */
+	READER_FAILED, /* the last event: see reader_error() */
+};
 
 /* With `content`, also how much of each chunk is not empty is found out.  What the
  * identity (NULL: not asked) does not hold to be the same any more is never given out.
  * `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
- * a whole chunk.  What was read is put into the mailbox by its buffer's number;
- * READER_FAILED when reading has failed. */
+ * a whole chunk.  What becomes of them comes through the mailbox, as
+ * enum reader_event has it. */
 int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *, struct mailbox *, struct err *);
 /* Waits for the thread. */

@@ -149,7 +149,7 @@ session_main(void *arg)
 
 	s->rc = s->cfg->net.unicast ? unicast_run(&s->unicast, &s->thread_err)
 	                             : stream_run(&s->unicast.stream, &s->thread_err);
-	mailbox_put(s->ended, s->number);
+	mailbox_put(s->ended, SESSION_HAS_ENDED, s->number);
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
 
 enum { SESSION_CLIENT_ROWS = 4096 };
 
+enum session_event { SESSION_HAS_ENDED /* number n */ };
 enum session_state { SESSION_FAILED, SESSION_OPEN, SESSION_SERVING, SESSION_ENDED };
 
 /* What all sessions of one process have in common, besides the engine's configuration. */
@@ -48,7 +49,7 @@ int session_open(struct session *, const struct session_config *, const struct p
     unsigned number, const struct server_config *);
 /* The second port, when it can be had; after all first ones are open. */
 void session_open_second(struct session *);
-/* In a thread; its number goes into the mailbox when it has ended. */
+/* In a thread; SESSION_HAS_ENDED comes through the mailbox. */
 int session_start(struct session *, struct budget *, struct mailbox *ended);
 /* After that: takes over how it ended. */
 void session_join(struct session *);

@@ -28,6 +28,8 @@ enum {
 };
 
 /* One client and its thread. */
+enum guest_event { GUEST_HAS_ENDED /* number n */ };
+
 struct guest {
 	bool used, served;
 	unsigned number;
@@ -60,7 +62,7 @@ guest_main(void *arg)
 
 	if (stream_run(&g->stream, &e) != 0)
 		log_err("a client's stream failed file=%s: %s", g->stream.name, e.text);
-	mailbox_put(g->ended, g->number);
+	mailbox_put(g->ended, GUEST_HAS_ENDED, g->number);
 	return NULL;
 }
 
@@ -266,10 +268,10 @@ receive(struct hall *h, struct err *e)
 static void
 say_goodbye(struct hall *h)
 {
-	uint32_t i;
+	struct event ev;
 
-	while (mailbox_take(h->ended, &i)) {
-		struct guest *g = &h->guests[i];
+	while (mailbox_take(h->ended, &ev)) {
+		struct guest *g = &h->guests[ev.n];
 		pthread_join(g->thread, NULL);
 		sock_close(g->stream.sock);
 		auth_merge(h->u->auth, g->auth);

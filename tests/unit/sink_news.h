@@ -6,21 +6,30 @@
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
+#include "frisbee/load/sink.h"
 
 static struct mailbox *box;
 
-/* What the sink says next; UINT32_MAX: nothing. */
-static inline uint32_t
+/* What the sink says next; what == UINT32_MAX: nothing. */
+static inline struct event
 news(void)
 {
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
-	uint32_t n;
+	struct event ev;
 
 	/* What was taken before may still make it readable. */
-	while (!mailbox_take(box, &n))
+	while (!mailbox_take(box, &ev))
 		if (poll(&fd, 1, 20000) != 1)
-			return UINT32_MAX;
-	return n;
+			return (struct event){ UINT32_MAX, 0 };
+	return ev;
+}
+
+static inline bool
+hears(enum sink_event what, uint32_t n)
+{
+	struct event ev = news();
+
+	return ev.what == what && ev.n == n;
 }
 
 #endif /* TESTS_UNIT_SINK_NEWS_H */

@@ -13,15 +13,17 @@ content_of(struct disk *d, struct server_run run)
 	struct mailbox *box = NULL;
 	struct reader *r = NULL;
 	struct err e;
-	uint32_t buf, chunk, blocks = 0;
+	struct event ev;
+	uint32_t chunk, blocks = 0;
 
 	T_CHECK(mailbox_new(&box, 64, &e) == 0 &&
 		reader_new(&r, d, 4, 1024, true, NULL, box, &e) == 0);
 	reader_ask(r, &run);
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
-	while (!mailbox_take(box, &buf))
+	while (!mailbox_take(box, &ev))
 		poll(&fd, 1, 1000);
-	T_CHECK(buf == run.buf && reader_content(r, buf, &chunk, &blocks) &&
+	T_CHECK(ev.what == READER_READ && ev.n == run.buf &&
+		reader_content(r, ev.n, &chunk, &blocks) &&
 		chunk == run.chunk);
 	reader_free(r);
 	mailbox_free(box);

@@ -134,18 +134,18 @@ static bool
 collect(struct load *l, bool *ended)
 {
 	struct pollfd fd = { .fd = mailbox_fd(l->box), .events = POLLIN };
-	uint32_t n;
+	struct event ev;
 
 	if (poll(&fd, 1, 10000) != 1)
 		return false;
-	while (mailbox_take(l->box, &n)) {
-		if (n < BUFFERS) {
-			client_release(l->client, l->now, n);
+	while (mailbox_take(l->box, &ev)) {
+		if (ev.what == SINK_FREE) {
+			client_release(l->client, l->now, ev.n);
 			l->with_sink--;
 		} else {
 			*ended = true;
 		}
-		if (n == BUFFERS)
+		if (ev.what == SINK_FAILED)
 			return false;
 	}
 	return true;

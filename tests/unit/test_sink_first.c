@@ -91,13 +91,13 @@ load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 	struct install_stats st;
 	struct mailbox *box;
 	struct sink *s;
-	uint32_t news = 0;
+	struct event news = { 0 };
 
 	FILE *f = fopen(target, "wb");
 	T_CHECK(fwrite(bytes, DISK_BYTES, 1, f) == 1 && fclose(f) == 0);
 	cfg.install.in_place = true;
 	cfg.install.force = force;
-	T_CHECK(mailbox_new(&box, 3 + SINK_NEWS, e) == 0);
+	T_CHECK(mailbox_new(&box, 3 + SINK_EVENTS, e) == 0);
 	T_CHECK(sink_new(&s, &cfg, box, e) == 0);
 	T_CHECK(sink_waits(s) == !force);
 	sink_expect(s, 3);
@@ -107,14 +107,14 @@ load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 	sink_put(s, 1, 1, NDZ_CHUNK_BYTES, NULL);
 	sink_put(s, 0, 0, NDZ_CHUNK_BYTES, NULL);
 	sink_end(s);
-	/* 3: it failed; 4: all is done. */
-	while (news != 3 && news != 4) {
+	while (news.what != SINK_FAILED && news.what != SINK_DONE) {
 		struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 		if (!mailbox_take(box, &news) && poll(&fd, 1, 20000) != 1)
 			break;
 	}
 	int rc = sink_close(s, &st, e);
-	T_CHECK(rc == 0 ? news == 4 && st.chunks == 3 : news == 3);
+	T_CHECK(rc == 0 ? news.what == SINK_DONE && st.chunks == 3
+	                : news.what == SINK_FAILED);
 	mailbox_free(box);
 	return rc;
 }

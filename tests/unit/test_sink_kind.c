@@ -24,7 +24,7 @@ static bool
 accepted(struct sink *s, uint32_t number, const uint8_t *chunk)
 {
 	put(s, number, chunk);
-	return news() == 1;
+	return hears(SINK_FREE, 1);
 }
 
 /* All of it is to come again, because of this. */
@@ -34,7 +34,7 @@ sent_back(struct sink *s, uint32_t number, const uint8_t *chunk, const char *why
 	uint32_t told;
 
 	put(s, number, chunk);
-	if (news() != 2 * BUFFERS + 2 + 1)
+	if (!hears(SINK_DAMAGED, 1))
 		return false;
 	const struct err *damage = sink_damage(s, 1, &told);
 	printf("# chunk %u: %s\n", told, damage->text);
@@ -68,7 +68,7 @@ begin(const char *target, const char *verify_key, const char *decrypt)
 	struct sink *s;
 
 	cfg.install.proof = (struct proof_config){ verify_key, decrypt };
-	T_CHECK(mailbox_new(&box, BUFFERS + SINK_NEWS, &e) == 0);
+	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
 	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
 	sink_expect(s, CHUNKS);
 	return s;
@@ -80,7 +80,7 @@ end_well(struct sink *s)
 	struct install_stats st;
 
 	sink_end(s);
-	T_CHECK(news() == BUFFERS + 1);
+	T_CHECK(hears(SINK_DONE, 0));
 	T_CHECK(sink_close(s, &st, &e) == 0 && st.chunks == CHUNKS);
 	mailbox_free(box);
 }
