@@ -92,9 +92,16 @@ $(B)/vendor/%.o: vendor/%.c $(B)/flags
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) $(PIC) -MMD -MP -c -o $@ $<
-# Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.
+# Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  Then it is
+# also looked whether the libraries are here.
+LIBRARIES := zlib.h openssl/evp.h ext2fs/ext2fs.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h \
+             $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(PIC)' > $@
+	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || { \
+	  for h in $(LIBRARIES); do \
+	    echo "#include <$$h>" | $(CC) $(STD) -E -x c - > /dev/null 2>&1 || \
+	    { echo "make: <$$h> is not here: \`make deps' installs what is missing" >&2; exit 1; }; \
+	  done; echo '$(CC) $(FLAGS) $(PIC)' > $@; }
 
 # Tests.  tests/helpers/ holds small programs that scripts use.
 $(B)/tests/unit/test_frisbee_options: $(B)/frisbee/options.o
@@ -118,6 +125,21 @@ $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
 	$(PRELOADS:%.c=$(B)/%.so) $(SIM) $(STUDIES)
 tests: all $(TESTBINS)
+help:
+	@echo "make               the programs, into build/bin (SAN=address,undefined or thread: instrumented, into build/VARIANT/bin)"
+	@echo "make deps          install what is missing to build and test (Debian)"
+	@echo "make check         every test; tests/run NAME... runs some, after make tests"
+	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU)"
+	@echo "make check-s3      stores in a bucket, with a real S3 server"
+	@echo "make check-long    hundreds of seeds and thousands of faults: a night"
+	@echo "make house         how large each room is, and whether the rules of docs/architecture.md hold"
+	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
+	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
+	@echo "make bench         against other programs, on a machine that does nothing else"
+	@echo "make paper         the tables of the Frisbee paper; paper-store: those of EmuStore"
+	@echo "make demo          a network of four nodes on this machine, loaded"
+	@echo "make netboot       kernel and ramdisk for machines that boot from the network"
+	@echo "make install       into DESTDIR and PREFIX (/usr/local); format, clean"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check
 	@scripts/house $(B)
@@ -214,6 +236,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all house sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
