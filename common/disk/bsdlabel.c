@@ -6,8 +6,8 @@
  *	132	le32 magic again
  *	136	le16 checksum: the exclusive or of all words to the last partition is 0
  *	138	le16 partitions
- *	148	partitions of 16 bytes: le32 size, le32 offset; le32 fragment size, or
- *in version 1 le16 high part of the offset and le16 of the size; u8 type, ...
+ *	148	partitions of 16 bytes: le32 size, le32 offset; le32 fragment size, or in
+ *		version 1 le16 high part of the offset and le16 of the size; u8 type, ...
  *
  * Offsets count from the beginning of the disk or, in old FreeBSD, of the slice.
  * Partition c tells: it begins where the slice does (FreeBSD, NetBSD), or is the

@@ -47,8 +47,8 @@ make_plain(const struct seal_config *s, uint8_t id)
 		T_CHECK(packer_add(p, &f, &e) == 0);
 		packer_end_chunk(p);
 	}
-	T_CHECK(
-	    packer_finish(p, CHUNKS * WINDOW_SECTORS, &e) == 0 && emitted == CHUNKS);
+	T_CHECK(packer_finish(p, CHUNKS * WINDOW_SECTORS, &e) == 0);
+	T_CHECK(emitted == CHUNKS);
 	packer_free(p);
 }
 
@@ -58,7 +58,8 @@ make_sealed(const struct seal_config *cfg, uint8_t id)
 	struct seal *s;
 
 	make_plain(cfg, id);
-	T_CHECK(seal_new(&s, cfg, &e) == 0 && s != NULL);
+	T_CHECK(seal_new(&s, cfg, &e) == 0);
+	T_CHECK(s != NULL);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		const void *chunk = plain[i];
 		T_CHECK(seal_chunk(s, &chunk, &e) == 0);

@@ -30,16 +30,26 @@ main(void)
 	uint8_t addr[4] = { 10, 1, 2, 3 };
 	struct err e;
 
-	T_CHECK(allow_has(NULL, addr) && allow_has(&list, addr));
-	T_CHECK(has("10.1.0.0/16", 10, 1, 255, 255) && !has("10.1.0.0/16", 10, 2, 0, 0));
-	T_CHECK(has("10.1.2.3", 10, 1, 2, 3) && !has("10.1.2.3", 10, 1, 2, 4));
-	T_CHECK(has("0.0.0.0/0", 1, 2, 3, 4) && has("128.0.0.0/1", 255, 0, 0, 0));
+	T_CHECK(allow_has(NULL, addr));
+	T_CHECK(allow_has(&list, addr));
+	T_CHECK(has("10.1.0.0/16", 10, 1, 255, 255));
+	T_CHECK(!has("10.1.0.0/16", 10, 2, 0, 0));
+	T_CHECK(has("10.1.2.3", 10, 1, 2, 3));
+	T_CHECK(!has("10.1.2.3", 10, 1, 2, 4));
+	T_CHECK(has("0.0.0.0/0", 1, 2, 3, 4));
+	T_CHECK(has("128.0.0.0/1", 255, 0, 0, 0));
 	T_CHECK(!has("128.0.0.0/1", 127, 0, 0, 0));
-	T_CHECK(refused("10.1.0.1/16") && refused("10.1.0.0/33") && refused("10.1.0.0/"));
-	T_CHECK(refused("") && refused("/8") && refused("lan") && refused("10.1.0.0/8x"));
+	T_CHECK(refused("10.1.0.1/16"));
+	T_CHECK(refused("10.1.0.0/33"));
+	T_CHECK(refused("10.1.0.0/"));
+	T_CHECK(refused(""));
+	T_CHECK(refused("/8"));
+	T_CHECK(refused("lan"));
+	T_CHECK(refused("10.1.0.0/8x"));
 	T_CHECK(refused("1111111111111111111111111.0.0.0/8"));
-	T_CHECK(allow_add(&list, "10.1.0.0/16", &e) == 0 &&
-		allow_add(&list, "10.9.9.9", &e) == 0 && allow_has(&list, addr));
+	T_CHECK(allow_add(&list, "10.1.0.0/16", &e) == 0);
+	T_CHECK(allow_add(&list, "10.9.9.9", &e) == 0);
+	T_CHECK(allow_has(&list, addr));
 	while (list.n < ALLOW_MAX)
 		T_CHECK(allow_add(&list, "10.9.9.9", &e) == 0);
 	T_CHECK(allow_add(&list, "10.9.9.9", &e) != 0);

@@ -28,8 +28,9 @@ test_reply(void)
 		1 };
 	uint8_t m[6], a[4];
 
-	T_CHECK(arp_get_reply(reply, sizeof reply, m, a) && memcmp(m, mac, 6) == 0 &&
-		memcmp(a, addr, 4) == 0);
+	T_CHECK(arp_get_reply(reply, sizeof reply, m, a));
+	T_CHECK(memcmp(m, mac, 6) == 0);
+	T_CHECK(memcmp(a, addr, 4) == 0);
 	T_CHECK(arp_get_reply(reply, ARP_BYTES, m, a));
 	for (size_t n = 0; n < ARP_BYTES; n++)
 		T_CHECK(!arp_get_reply(reply, n, m, a));

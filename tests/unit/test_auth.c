@@ -64,7 +64,8 @@ opens_at(struct auth *a, enum auth_port port, const uint8_t *pkt, size_t len)
 
 	if (p == NULL)
 		return -1;
-	T_CHECK(n == PAYLOAD && memchr(p, p[0] ^ 1, n) == NULL);
+	T_CHECK(n == PAYLOAD);
+	T_CHECK(memchr(p, p[0] ^ 1, n) == NULL);
 	return p[0];
 }
 
@@ -89,7 +90,8 @@ meet(struct auth *client, struct auth *server)
 	uint8_t pkt[AUTH_PACKET_MAX];
 	size_t n = auth_put_hello(client, pkt);
 
-	T_CHECK(n == AUTH_HEADER_BYTES && nothing(server, pkt, n));
+	T_CHECK(n == AUTH_HEADER_BYTES);
+	T_CHECK(nothing(server, pkt, n));
 	n = auth_put_welcome(server, pkt);
 	return n > 0 && nothing(client, pkt, n) && auth_was_welcomed(client);
 }
@@ -107,18 +109,27 @@ test_round_trip(void)
 		    *d = make(false, group_key, 3, 0);
 	uint8_t pkt[PACKET];
 
-	T_CHECK(!auth_may_seal(c) && auth_wants_hello(c) && auth_may_seal(s) &&
-		!auth_wants_hello(s));
+	T_CHECK(!auth_may_seal(c));
+	T_CHECK(auth_wants_hello(c));
+	T_CHECK(auth_may_seal(s));
+	T_CHECK(!auth_wants_hello(s));
 	seal(s, pkt, 7);
 	T_CHECK(opens(c, pkt) == -1); /* not welcomed yet */
-	T_CHECK(meet(c, s) && auth_may_seal(c) && !auth_wants_hello(c));
+	T_CHECK(meet(c, s));
+	T_CHECK(auth_may_seal(c));
+	T_CHECK(!auth_wants_hello(c));
 	T_CHECK(meet(d, s));
 	seal(s, pkt, 8);
-	T_CHECK(opens(c, pkt) == 8 && opens(d, pkt) == 8 && opens(s, pkt) == -1);
+	T_CHECK(opens(c, pkt) == 8);
+	T_CHECK(opens(d, pkt) == 8);
+	T_CHECK(opens(s, pkt) == -1);
 	seal(c, pkt, 9);
-	T_CHECK(opens(s, pkt) == 9 && opens(d, pkt) == 9 && opens(c, pkt) == -1);
+	T_CHECK(opens(s, pkt) == 9);
+	T_CHECK(opens(d, pkt) == 9);
+	T_CHECK(opens(c, pkt) == -1);
 	seal(d, pkt, 10);
-	T_CHECK(opens(s, pkt) == 10 && opens(c, pkt) == 10);
+	T_CHECK(opens(s, pkt) == 10);
+	T_CHECK(opens(c, pkt) == 10);
 	for (enum ignored_why w = 0; w < IGNORED_WHYS; w++)
 		T_CHECK(ignored(s, w) + ignored(c, w) + ignored(d, w) == 0);
 	auth_free(s);
@@ -146,9 +157,10 @@ test_bytes(void)
 	seal_at(s, AUTH_SECOND, pkt, 0x55);
 	T_CHECK(memcmp(pkt, head, sizeof head) == 0);
 	T_CHECK(memcmp(pkt + 32, tag, sizeof tag) == 0);
-	T_CHECK(auth_put_hello(c, hello) == AUTH_HEADER_BYTES &&
-		memcmp(hello, "FBXA\1", 6) == 0 && hello[8] == 2 &&
-		memcmp(hello + 32, hello_tag, sizeof hello_tag) == 0);
+	T_CHECK(auth_put_hello(c, hello) == AUTH_HEADER_BYTES);
+	T_CHECK(memcmp(hello, "FBXA\1", 6) == 0);
+	T_CHECK(hello[8] == 2);
+	T_CHECK(memcmp(hello + 32, hello_tag, sizeof hello_tag) == 0);
 	auth_free(s);
 	auth_free(c);
 }
@@ -189,20 +201,25 @@ test_handshake_truncations_and_flips(void)
 
 	for (size_t i = 0; i < n * 8; i++) {
 		pkt[i / 8] ^= (uint8_t)(1 << i % 8);
-		T_CHECK(nothing(s, pkt, n) && auth_put_welcome(s, answer) == 0);
+		T_CHECK(nothing(s, pkt, n));
+		T_CHECK(auth_put_welcome(s, answer) == 0);
 		pkt[i / 8] ^= (uint8_t)(1 << i % 8);
-		T_CHECK(nothing(s, pkt, i / 8) && auth_put_welcome(s, answer) == 0);
+		T_CHECK(nothing(s, pkt, i / 8));
+		T_CHECK(auth_put_welcome(s, answer) == 0);
 	}
 	T_CHECK(nothing(s, pkt, n));
 	n = auth_put_welcome(s, answer);
 	T_CHECK(n == AUTH_HEADER_BYTES + AUTH_ASKER_BYTES);
 	for (size_t i = 0; i < n * 8; i++) {
 		answer[i / 8] ^= (uint8_t)(1 << i % 8);
-		T_CHECK(nothing(c, answer, n) && !auth_was_welcomed(c));
+		T_CHECK(nothing(c, answer, n));
+		T_CHECK(!auth_was_welcomed(c));
 		answer[i / 8] ^= (uint8_t)(1 << i % 8);
-		T_CHECK(nothing(c, answer, i / 8) && !auth_was_welcomed(c));
+		T_CHECK(nothing(c, answer, i / 8));
+		T_CHECK(!auth_was_welcomed(c));
 	}
-	T_CHECK(nothing(c, answer, n) && auth_was_welcomed(c));
+	T_CHECK(nothing(c, answer, n));
+	T_CHECK(auth_was_welcomed(c));
 	auth_free(s);
 	auth_free(c);
 }
@@ -216,8 +233,10 @@ test_replays(void)
 	T_CHECK(meet(c, s));
 	for (unsigned i = 0; i < REPLAY_WINDOW + 100; i++)
 		seal(s, pkt[i], (uint8_t)i);
-	T_CHECK(opens(c, pkt[5]) == 5 && opens(c, pkt[5]) == -1);
-	T_CHECK(opens(c, pkt[3]) == 3 && opens(c, pkt[3]) == -1);
+	T_CHECK(opens(c, pkt[5]) == 5);
+	T_CHECK(opens(c, pkt[5]) == -1);
+	T_CHECK(opens(c, pkt[3]) == 3);
+	T_CHECK(opens(c, pkt[3]) == -1);
 	/* The oldest that is still known to be new, and the one before it. */
 	unsigned last = REPLAY_WINDOW + 20;
 	T_CHECK(opens(c, pkt[last]) == (int)(last % 256));
@@ -229,9 +248,9 @@ test_replays(void)
 	T_CHECK(opens(c, pkt[last]) == -1);
 	/* The other port has numbers of its own to remember, and other packets. */
 	seal_at(s, AUTH_SECOND, pkt[0], 1);
-	T_CHECK(opens(c, pkt[0]) == -1 &&
-		opens_at(c, AUTH_SECOND, pkt[0], PACKET) == 1 &&
-		opens_at(c, AUTH_SECOND, pkt[0], PACKET) == -1);
+	T_CHECK(opens(c, pkt[0]) == -1);
+	T_CHECK(opens_at(c, AUTH_SECOND, pkt[0], PACKET) == 1);
+	T_CHECK(opens_at(c, AUTH_SECOND, pkt[0], PACKET) == -1);
 	auth_free(s);
 	auth_free(c);
 }
@@ -261,7 +280,8 @@ test_window(void)
 	}
 	T_CHECK(wrong == 0);
 	replay_take(&r, UINT64_MAX - 1);
-	T_CHECK(!replay_is_new(&r, UINT64_MAX - 1) && replay_is_new(&r, UINT64_MAX - 2));
+	T_CHECK(!replay_is_new(&r, UINT64_MAX - 1));
+	T_CHECK(replay_is_new(&r, UINT64_MAX - 2));
 }
 
 static void
@@ -275,27 +295,37 @@ test_others(void)
 	size_t n;
 
 	T_CHECK(meet(c, s));
-	T_CHECK(!meet(w, s) && ignored(s, IGNORED_KEY) == 1);
+	T_CHECK(!meet(w, s));
+	T_CHECK(ignored(s, IGNORED_KEY) == 1);
 	seal(s2, pkt, 1);
-	T_CHECK(opens(c, pkt) == -1 && opens(s, pkt) == -1); /* another session */
+	T_CHECK(opens(c, pkt) == -1);
+	T_CHECK(opens(s, pkt) == -1); /* another session */
 	T_CHECK(ignored(c, IGNORED_FORGED) + ignored(s, IGNORED_FORGED) == 0);
 	seal(there, pkt, 1);
 	T_CHECK(opens(c, pkt) == -1); /* the same number, at another place */
 	n = auth_put_hello(c, hello);
-	T_CHECK(nothing(there, hello, n) && auth_put_welcome(there, hello) == 0);
+	T_CHECK(nothing(there, hello, n));
+	T_CHECK(auth_put_welcome(there, hello) == 0);
 	seal(c, pkt, 1);
 	pkt[4] = 3; /* a client's as if it were the server's */
-	T_CHECK(opens(c, pkt) == -1 && opens(s, pkt) == -1);
-	T_CHECK(nothing(s, plain, sizeof plain) && ignored(s, IGNORED_PLAIN) == 1);
+	T_CHECK(opens(c, pkt) == -1);
+	T_CHECK(opens(s, pkt) == -1);
+	T_CHECK(nothing(s, plain, sizeof plain));
+	T_CHECK(ignored(s, IGNORED_PLAIN) == 1);
 	/* Without a key. */
-	T_CHECK(!nothing(open, plain, sizeof plain) && !nothing(open, plain, 0));
+	T_CHECK(!nothing(open, plain, sizeof plain));
+	T_CHECK(!nothing(open, plain, 0));
 	seal(s, pkt, 1);
-	T_CHECK(opens(open, pkt) == -1 && ignored(open, IGNORED_SEALED) == 1);
+	T_CHECK(opens(open, pkt) == -1);
+	T_CHECK(ignored(open, IGNORED_SEALED) == 1);
 	n = auth_put_notice(open, hello);
-	T_CHECK(nothing(s, hello, n) && ignored(s, IGNORED_PLAIN) == 2);
+	T_CHECK(nothing(s, hello, n));
+	T_CHECK(ignored(s, IGNORED_PLAIN) == 2);
 	n = auth_put_notice(s, hello);
-	T_CHECK(nothing(open, hello, n) && nothing(w, hello, n) &&
-		ignored(w, IGNORED_KEY) == 1 && !auth_was_welcomed(w));
+	T_CHECK(nothing(open, hello, n));
+	T_CHECK(nothing(w, hello, n));
+	T_CHECK(ignored(w, IGNORED_KEY) == 1);
+	T_CHECK(!auth_was_welcomed(w));
 	auth_free(s);
 	auth_free(s2);
 	auth_free(c);
@@ -315,26 +345,31 @@ test_recordings(void)
 
 	T_CHECK(nothing(s, hello, n));
 	m = auth_put_welcome(s, welcome);
-	T_CHECK(nothing(c, welcome, m) && auth_was_welcomed(c));
+	T_CHECK(nothing(c, welcome, m));
+	T_CHECK(auth_was_welcomed(c));
 	seal(c, said, 5);
 	seal(s, pkt, 6);
 	auth_free(s);
 	/* A client that has not asked so. */
 	T_CHECK(auth_put_hello(d, hello) > 0);
-	T_CHECK(nothing(d, welcome, m) && !auth_was_welcomed(d));
+	T_CHECK(nothing(d, welcome, m));
+	T_CHECK(!auth_was_welcomed(d));
 	T_CHECK(opens(d, pkt) == -1);
 	/* The server's next run. */
 	s = make(true, group_key, 11, 79);
 	T_CHECK(opens(s, said) == -1);
 	/* The client goes there when nothing comes any more, and not back. */
 	for (unsigned i = 1; i < 3; i++) { /* with the first one above */
-		T_CHECK(!auth_wants_hello(c) && !meet(c, s));
+		T_CHECK(!auth_wants_hello(c));
+		T_CHECK(!meet(c, s));
 		seal(c, said, 1);
 	}
-	T_CHECK(auth_wants_hello(c) && meet(c, s));
+	T_CHECK(auth_wants_hello(c));
+	T_CHECK(meet(c, s));
 	for (unsigned i = 0; i < 3; i++)
 		seal(c, said, 1);
-	T_CHECK(nothing(c, welcome, m) && !auth_was_welcomed(c));
+	T_CHECK(nothing(c, welcome, m));
+	T_CHECK(!auth_was_welcomed(c));
 	T_CHECK(opens(c, pkt) == -1);
 	seal(s, pkt, 9);
 	T_CHECK(opens(c, pkt) == 9);
@@ -362,9 +397,11 @@ test_many_senders(void)
 	T_CHECK(opens(c[0], first) == 3);
 	for (unsigned i = 1; i < 10; i++) {
 		seal(c[i], last, (uint8_t)i);
-		T_CHECK(opens(c[0], last) == (int)i && opens(s, last) == (int)i);
+		T_CHECK(opens(c[0], last) == (int)i);
+		T_CHECK(opens(s, last) == (int)i);
 	}
-	T_CHECK(opens(c[0], first) == -1 && opens(c[0], last) == -1);
+	T_CHECK(opens(c[0], first) == -1);
+	T_CHECK(opens(c[0], last) == -1);
 	/* Many that ask at once are welcomed by few packets. */
 	unsigned welcomes = 0, asked = 0;
 	for (unsigned i = 0; i < 100; i++) {
@@ -376,7 +413,8 @@ test_many_senders(void)
 	}
 	while (auth_put_welcome(s, (uint8_t[AUTH_PACKET_MAX]){ 0 }) > 0)
 		welcomes++;
-	T_CHECK(asked == 100 && welcomes == 2);
+	T_CHECK(asked == 100);
+	T_CHECK(welcomes == 2);
 	seal(s, pkt, 4);
 	for (unsigned i = 0; i < 10; i++) {
 		T_CHECK(opens(c[i], pkt) == 4);
@@ -396,12 +434,14 @@ test_branches(void)
 
 	T_CHECK(meet(c, s));
 	seal(c, before, 1);
-	T_CHECK(opens(s, before) == 1 && auth_branch(&b, s, 20, &e) == 0);
+	T_CHECK(opens(s, before) == 1);
+	T_CHECK(auth_branch(&b, s, 20, &e) == 0);
 	T_CHECK(opens(b, before) == -1);
 	seal(c, during, 2);
 	T_CHECK(opens(b, during) == 2);
 	seal(b, pkt, 3);
-	T_CHECK(opens(c, pkt) == 3 && opens(c, pkt) == -1);
+	T_CHECK(opens(c, pkt) == 3);
+	T_CHECK(opens(c, pkt) == -1);
 	auth_merge(s, b);
 	T_CHECK(opens(s, during) == -1);
 	seal(c, pkt, 4);
@@ -417,20 +457,23 @@ test_sentences(void)
 	struct ignored g = { 0 };
 	char text[IGNORED_TEXT_MAX];
 
-	T_CHECK(!ignored_say(&g, 1, true, text) && ignored_reason(&g) == NULL);
+	T_CHECK(!ignored_say(&g, 1, true, text));
+	T_CHECK(ignored_reason(&g) == NULL);
 	ignored_add(&g, IGNORED_PLAIN, here, 1);
 	ignored_add(&g, IGNORED_PLAIN, (uint8_t[4]){ 10, 0, 0, 8 }, 1);
 	T_CHECK(!ignored_say(&g, 5, false, text)); /* others may follow */
-	T_CHECK(ignored_say(&g, 2000005, false, text) &&
-		strcmp(text, "2 packets without authentication were ignored, the first "
-			     "from 10.0.0.9") == 0);
+	T_CHECK(ignored_say(&g, 2000005, false, text));
+	T_CHECK(strcmp(text, "2 packets without authentication were ignored, the first "
+		"from 10.0.0.9") == 0);
 	ignored_add(&g, IGNORED_PLAIN, here, 1);
 	T_CHECK(!ignored_say(&g, 61000000, true, text));
-	T_CHECK(ignored_say(&g, 63000000, true, text) &&
-		strstr(text, "; no session that is heard here has a --group-key"));
-	T_CHECK(ignored_answer(&g, 1) && !ignored_answer(&g, 5000000));
+	T_CHECK(ignored_say(&g, 63000000, true, text));
+	T_CHECK(strstr(text, "; no session that is heard here has a --group-key"));
+	T_CHECK(ignored_answer(&g, 1));
+	T_CHECK(!ignored_answer(&g, 5000000));
 	ignored_add(&g, IGNORED_KEY, here, 1);
-	T_CHECK(!ignored_answer(&g, 500000) && ignored_answer(&g, 1500000));
+	T_CHECK(!ignored_answer(&g, 500000));
+	T_CHECK(ignored_answer(&g, 1500000));
 	T_CHECK(strstr(ignored_reason(&g), "not the one of the session"));
 	g.ever = true;
 	T_CHECK(ignored_reason(&g) == NULL);

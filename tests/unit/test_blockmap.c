@@ -57,18 +57,21 @@ main(void)
 	T_CHECK(same(&a, want));
 	uint8_t wire[WIRE_MAP_BYTES];
 	blockmap_put(&a, wire);
-	T_CHECK(wire[0] == 0x81 && wire[1] == 0x40);
+	T_CHECK(wire[0] == 0x81);
+	T_CHECK(wire[1] == 0x40);
 	struct blockmap back = blockmap_get(wire), both = blockmap_and(a, &b);
 	struct blockmap rest = blockmap_minus(a, &b), sum = rest;
 	T_CHECK(same(&back, want));
 	blockmap_add(&sum, &both);
-	T_CHECK(same(&sum, want) && blockmap_count(&both) == 43);
+	T_CHECK(same(&sum, want));
+	T_CHECK(blockmap_count(&both) == 43);
 	for (uint32_t i = 100; i < 400; i++)
 		want[i] = false;
 	T_CHECK(same(&rest, want));
 	blockmap_clear(&rest, 7);
 	want[7] = false;
 	T_CHECK(same(&rest, want));
-	T_CHECK(blockmap_next(&b, 1024) == 1024 && blockmap_next(&b, 400) == 1024);
+	T_CHECK(blockmap_next(&b, 1024) == 1024);
+	T_CHECK(blockmap_next(&b, 400) == 1024);
 	return t_done();
 }

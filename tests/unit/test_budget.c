@@ -91,13 +91,15 @@ test_fair(void)
 	s[1].wants = 5000000;
 	most = run(b, s, 3, &now, 10);
 	T_CHECK(most <= TOTAL);
-	T_CHECK(s[1].rate >= 5000000 && s[1].rate < 15000000);
+	T_CHECK(s[1].rate >= 5000000);
+	T_CHECK(s[1].rate < 15000000);
 	T_CHECK(near(s[0].rate, (TOTAL - s[1].rate) / 2));
 	T_CHECK(near(s[2].rate, (TOTAL - s[1].rate) / 2));
 	/* One wants nothing: it keeps little. */
 	s[1].wants = 0;
 	run(b, s, 3, &now, 10);
-	T_CHECK(s[1].rate > 0 && s[1].rate < TOTAL / 20);
+	T_CHECK(s[1].rate > 0);
+	T_CHECK(s[1].rate < TOTAL / 20);
 	/* And comes back. */
 	s[1].wants = UINT64_MAX;
 	run(b, s, 3, &now, 5);
@@ -105,7 +107,8 @@ test_fair(void)
 	budget_leave(b, s[1].id);
 	s[1] = s[2];
 	run(b, s, 2, &now, 5);
-	T_CHECK(near(s[0].rate, TOTAL / 2) && near(s[1].rate, TOTAL / 2));
+	T_CHECK(near(s[0].rate, TOTAL / 2));
+	T_CHECK(near(s[1].rate, TOTAL / 2));
 	budget_free(b);
 }
 
@@ -182,8 +185,8 @@ beginning_us(unsigned busy, uint64_t begins)
 			break;
 	}
 	uint64_t carried = budget_carried(b, p[busy].id);
-	T_CHECK(
-	    carried > TOTAL / (busy + 1) / 2 && carried < TOTAL / (busy + 1) * 11 / 10);
+	T_CHECK(carried > TOTAL / (busy + 1) / 2);
+	T_CHECK(carried < TOTAL / (busy + 1) * 11 / 10);
 	budget_free(b);
 	return now - begins;
 }
@@ -208,7 +211,8 @@ test_room(void)
 	struct budget *b = budget_new(TOTAL, 2);
 	int first = budget_enter(b, 0);
 
-	T_CHECK(first >= 0 && budget_enter(b, 0) >= 0);
+	T_CHECK(first >= 0);
+	T_CHECK(budget_enter(b, 0) >= 0);
 	T_CHECK(budget_enter(b, 0) == -1);
 	budget_leave(b, first);
 	T_CHECK(budget_enter(b, 0) == first);

@@ -49,7 +49,8 @@ test_owner(void)
 	c.signal = SIGTERM;
 	T_CHECK(cancel_signal() == SIGTERM);
 	T_CHECK(seen_by_thread() == SIGTERM);
-	T_CHECK(cancel_check(&e) == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(cancel_check(&e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED);
 	T_CHECK(strstr(e.text, "SIGTERM") != NULL);
 	cancel_work_for(NULL);
 }

@@ -71,23 +71,32 @@ test_parse(void)
 	int at;
 
 	T_CHECK(parse(&o, &at, &e, "-v -T -5 --file x -zW 64M in out") == CLI_GO);
-	T_CHECK(o.verbose && o.timeout == -5 && strcmp(o.file, "x") == 0 && at == 8);
-	T_CHECK(o.inner.zero && o.inner.mem == 64u << 20);
-	T_CHECK(parse(&o, &at, &e, "-T 101") == CLI_ERROR &&
-		strstr(e.text, "-T: 101 is not in"));
-	T_CHECK(parse(&o, &at, &e, "-W 12abc") == CLI_ERROR && strstr(e.text, "-W"));
-	T_CHECK(parse(&o, &at, &e, "-W 0") == CLI_ERROR && e.kind == ERR_USAGE);
-	T_CHECK(parse(&o, &at, &e, "-W") == CLI_ERROR &&
-		strstr(e.text, "-W needs an argument"));
-	T_CHECK(parse(&o, &at, &e, "-Q") == CLI_ERROR &&
-		strstr(e.text, "-Q is not an option"));
-	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR && strstr(e.text, "--nope"));
-	T_CHECK(
-	    parse(&o, &at, &e, "-e x") == CLI_ERROR && strstr(e.text, "not built yet"));
-	T_CHECK(
-	    parse(&o, &at, &e, "in -T 101 -W 0 -v --nope out --file f") == CLI_ERROR &&
-	    strstr(e.text, "-T: 101") && at == 9 && o.timeout == 0);
-	T_CHECK(o.verbose && strcmp(o.file, "f") == 0);
+	T_CHECK(o.verbose);
+	T_CHECK(o.timeout == -5);
+	T_CHECK(strcmp(o.file, "x") == 0);
+	T_CHECK(at == 8);
+	T_CHECK(o.inner.zero);
+	T_CHECK(o.inner.mem == 64u << 20);
+	T_CHECK(parse(&o, &at, &e, "-T 101") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "-T: 101 is not in"));
+	T_CHECK(parse(&o, &at, &e, "-W 12abc") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "-W"));
+	T_CHECK(parse(&o, &at, &e, "-W 0") == CLI_ERROR);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse(&o, &at, &e, "-W") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "-W needs an argument"));
+	T_CHECK(parse(&o, &at, &e, "-Q") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "-Q is not an option"));
+	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "--nope"));
+	T_CHECK(parse(&o, &at, &e, "-e x") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "not built yet"));
+	T_CHECK(parse(&o, &at, &e, "in -T 101 -W 0 -v --nope out --file f") == CLI_ERROR);
+	T_CHECK(strstr(e.text, "-T: 101"));
+	T_CHECK(at == 9);
+	T_CHECK(o.timeout == 0);
+	T_CHECK(o.verbose);
+	T_CHECK(strcmp(o.file, "f") == 0);
 }
 
 static void
@@ -97,17 +106,21 @@ test_numbers(void)
 	uint64_t v = 7;
 	int64_t i;
 
-	T_CHECK(number_uint("0x10", 0, 99, &v, &e) == 0 && v == 16);
+	T_CHECK(number_uint("0x10", 0, 99, &v, &e) == 0);
+	T_CHECK(v == 16);
 	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x",
 		"99999999999999999999" };
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
 		T_CHECK(number_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
-	T_CHECK(number_size("3GiB", 0, UINT64_MAX, &v, &e) == 0 && v == 3ull << 30);
+	T_CHECK(number_size("3GiB", 0, UINT64_MAX, &v, &e) == 0);
+	T_CHECK(v == 3ull << 30);
 	T_CHECK(number_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
 	T_CHECK(number_size("1q", 0, UINT64_MAX, &v, &e) == -1);
-	T_CHECK(number_rate("60M", 0, UINT64_MAX, &v, &e) == 0 && v == 60000000);
-	T_CHECK(number_int("-2", -2, 2, &i, &e) == 0 && i == -2 &&
-		number_int("-3", -2, 2, &i, &e) == -1);
+	T_CHECK(number_rate("60M", 0, UINT64_MAX, &v, &e) == 0);
+	T_CHECK(v == 60000000);
+	T_CHECK(number_int("-2", -2, 2, &i, &e) == 0);
+	T_CHECK(i == -2);
+	T_CHECK(number_int("-3", -2, 2, &i, &e) == -1);
 	char buf[32];
 	T_CHECK(strcmp(human_bytes(999, buf, sizeof buf), "999 B") == 0);
 	T_CHECK(strcmp(human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);

@@ -23,15 +23,20 @@ test_load(void)
 	uint32_t chunk, buf, bytes, buf2;
 	struct wire_msg m;
 
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	T_CHECK(!client_take(c, &chunk, &buf, &bytes));
-	T_CHECK(blocks(c, 10, 0, 0, 1022) == 1023 && blocks(c, 10, 0, 5, 9) == 0);
+	T_CHECK(blocks(c, 10, 0, 0, 1022) == 1023);
+	T_CHECK(blocks(c, 10, 0, 5, 9) == 0);
 	T_CHECK(!client_take(c, &chunk, &buf, &bytes));
 	T_CHECK(blocks(c, 10, 0, 1023, 1023) == 1);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 0 && bytes == 1 << 20);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 0);
+	T_CHECK(bytes == 1 << 20);
 	/* One buffer is the shell's, one is spoken for: nothing more is asked. */
 	T_CHECK(is_silent(c, 10));
-	T_CHECK(blocks(c, 20, 1, 0, 1023) == 1024 && blocks(c, 20, 0, 0, 3) == 0);
+	T_CHECK(blocks(c, 20, 1, 0, 1023) == 1024);
+	T_CHECK(blocks(c, 20, 0, 0, 3) == 0);
 	T_CHECK(blocks(c, 20, 2, 0, 9) == 0);
 	T_CHECK(client_stats(c)->dropped_no_buffer == 10);
 	T_CHECK(client_stats(c)->dup_in_progress == 5);
@@ -39,21 +44,31 @@ test_load(void)
 	/* No buffer: nobody is waited for, so no idle timeouts either. */
 	T_CHECK(client_deadline(c, 20) == CLIENT_NEVER);
 	client_release(c, 10000 * MS, buf);
-	T_CHECK(asks_whole(c, 10000 * MS, 2, 1024) && is_silent(c, 10000 * MS));
-	T_CHECK(client_take(c, &chunk, &buf2, &bytes) && chunk == 1 && buf2 != buf);
+	T_CHECK(asks_whole(c, 10000 * MS, 2, 1024));
+	T_CHECK(is_silent(c, 10000 * MS));
+	T_CHECK(client_take(c, &chunk, &buf2, &bytes));
+	T_CHECK(chunk == 1);
+	T_CHECK(buf2 != buf);
 	T_CHECK(blocks(c, 10001 * MS, 2, 0, 1023) == 1024);
-	T_CHECK(client_state(c) == CLIENT_LOADING && client_chunks_taken(c) == 2);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 2);
-	T_CHECK(client_state(c) == CLIENT_COMPLETE && is_silent(c, 20000 * MS));
+	T_CHECK(client_state(c) == CLIENT_LOADING);
+	T_CHECK(client_chunks_taken(c) == 2);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 2);
+	T_CHECK(client_state(c) == CLIENT_COMPLETE);
+	T_CHECK(is_silent(c, 20000 * MS));
 	client_finish(c, 20500 * MS, &(struct wire_stats){ .bytes_written = 9 });
-	T_CHECK(says(c, 20500 * MS, &m) && m.subtype == WIRE_LEAVE2);
-	T_CHECK(m.u.leave2.clientid == 77 && m.u.leave2.elapsed_s == 20 &&
-		m.u.leave2.stats.run_ms == 500 && m.u.leave2.stats.bytes_written == 9 &&
-		m.u.leave2.stats.requests == 3 &&
-		m.u.leave2.stats.dropped_no_buffer == 10 &&
-		m.u.leave2.stats.chunk_buffers == 2 &&
-		m.u.leave2.stats.redo_delay_us == 1000000);
-	T_CHECK(client_state(c) == CLIENT_LEFT && is_silent(c, 30000 * MS));
+	T_CHECK(says(c, 20500 * MS, &m));
+	T_CHECK(m.subtype == WIRE_LEAVE2);
+	T_CHECK(m.u.leave2.clientid == 77);
+	T_CHECK(m.u.leave2.elapsed_s == 20);
+	T_CHECK(m.u.leave2.stats.run_ms == 500);
+	T_CHECK(m.u.leave2.stats.bytes_written == 9);
+	T_CHECK(m.u.leave2.stats.requests == 3);
+	T_CHECK(m.u.leave2.stats.dropped_no_buffer == 10);
+	T_CHECK(m.u.leave2.stats.chunk_buffers == 2);
+	T_CHECK(m.u.leave2.stats.redo_delay_us == 1000000);
+	T_CHECK(client_state(c) == CLIENT_LEFT);
+	T_CHECK(is_silent(c, 30000 * MS));
 	client_free(c);
 }
 
@@ -63,41 +78,50 @@ test_holes(void)
 {
 	struct client *c = loading(8, 4);
 
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	blocks(c, 10 * MS, 0, 0, 99);
 	T_CHECK(asks_whole(c, 10 * MS, 2, 1024));
 	blocks(c, 11 * MS, 0, 110, 1023);
-	T_CHECK(is_silent(c, 11 * MS) && is_silent(c, 40 * MS));
+	T_CHECK(is_silent(c, 11 * MS));
+	T_CHECK(is_silent(c, 40 * MS));
 	blocks(c, 41 * MS, 1, 0, 1);
-	T_CHECK(asks_whole(c, 41 * MS, 3, 1024) && is_silent(c, 41 * MS));
+	T_CHECK(asks_whole(c, 41 * MS, 3, 1024));
+	T_CHECK(is_silent(c, 41 * MS));
 	T_CHECK(client_deadline(c, 41 * MS) <= 44 * MS);
-	T_CHECK(asks_part(c, 44 * MS, 0, 100, 10, 1) && is_silent(c, 44 * MS));
-	T_CHECK(client_stats(c)->prequests == 1 && client_stats(c)->rerequests == 1 &&
-		client_stats(c)->blocks_by_prequest == 10);
+	T_CHECK(asks_part(c, 44 * MS, 0, 100, 10, 1));
+	T_CHECK(is_silent(c, 44 * MS));
+	T_CHECK(client_stats(c)->prequests == 1);
+	T_CHECK(client_stats(c)->rerequests == 1);
+	T_CHECK(client_stats(c)->blocks_by_prequest == 10);
 	client_free(c);
 
 	/* Somebody else asks for them first. */
 	c = loading(8, 4);
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	blocks(c, 10 * MS, 0, 0, 99);
 	T_CHECK(asks_whole(c, 10 * MS, 2, 1024));
 	blocks(c, 11 * MS, 0, 110, 1023);
 	blocks(c, 41 * MS, 1, 0, 1);
 	heard_request(c, 41 * MS, 3);
 	heard_request(c, 42 * MS, 0);
-	T_CHECK(is_silent(c, 60 * MS) && is_silent(c, 100 * MS));
+	T_CHECK(is_silent(c, 60 * MS));
+	T_CHECK(is_silent(c, 100 * MS));
 	client_free(c);
 
 	/* Late blocks are waited for, longer from then on. */
 	c = loading(8, 4);
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	blocks(c, 10 * MS, 0, 0, 99);
 	T_CHECK(asks_whole(c, 10 * MS, 2, 1024));
 	blocks(c, 11 * MS, 0, 110, 1023);
 	blocks(c, 41 * MS, 1, 0, 1);
 	T_CHECK(asks_whole(c, 41 * MS, 3, 1024));
 	blocks(c, 43 * MS, 0, 105, 109);
-	T_CHECK(is_silent(c, 44 * MS) && asks_part(c, 45 * MS, 0, 100, 5, 1));
+	T_CHECK(is_silent(c, 44 * MS));
+	T_CHECK(asks_part(c, 45 * MS, 0, 100, 5, 1));
 	client_free(c);
 }
 
@@ -107,11 +131,14 @@ test_overtaken(void)
 {
 	struct client *c = loading(8, 4);
 
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	blocks(c, 10 * MS, 1, 0, 1023);
-	T_CHECK(asks_whole(c, 10 * MS, 2, 1024) && is_silent(c, 10 * MS));
+	T_CHECK(asks_whole(c, 10 * MS, 2, 1024));
+	T_CHECK(is_silent(c, 10 * MS));
 	blocks(c, 20 * MS, 2, 0, 0);
-	T_CHECK(asks_whole(c, 20 * MS, 3, 1024) && is_silent(c, 20 * MS));
+	T_CHECK(asks_whole(c, 20 * MS, 3, 1024));
+	T_CHECK(is_silent(c, 20 * MS));
 	T_CHECK(asks_part(c, 23 * MS, 0, 0, 1024, 1));
 	T_CHECK(client_stats(c)->full_rerequests == 1);
 	client_free(c);
@@ -123,19 +150,22 @@ test_idle(void)
 	struct client *c = loading(8, 2);
 	uint64_t now = 0;
 
-	T_CHECK(asks_whole(c, 0, 0, 1024) && asks_whole(c, 0, 1, 1024));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(asks_whole(c, 0, 1, 1024));
 	blocks(c, 10, 0, 0, 511);
 	T_CHECK(is_silent(c, 10 + IDLE - 1));
 	now = 10 + IDLE;
-	T_CHECK(asks_part(c, now, 0, 512, 512, 1) && asks_part(c, now, 1, 0, 1024, 1));
-	T_CHECK(is_silent(c, now) && client_stats(c)->idle_timeouts == 1);
+	T_CHECK(asks_part(c, now, 0, 512, 512, 1));
+	T_CHECK(asks_part(c, now, 1, 0, 1024, 1));
+	T_CHECK(is_silent(c, now));
+	T_CHECK(client_stats(c)->idle_timeouts == 1);
 	/* Ever more rarely, up to a limit ... */
 	for (uint64_t ticks = 4; ticks <= 50; ticks++) {
 		uint64_t wait = (ticks < 36 ? ticks : 36) * TICK;
 		T_CHECK(is_silent(c, now + wait - 1));
 		now += wait;
-		T_CHECK(asks_part(c, now, 0, 512, 512, 1) &&
-			asks_part(c, now, 1, 0, 1024, 1));
+		T_CHECK(asks_part(c, now, 0, 512, 512, 1));
+		T_CHECK(asks_part(c, now, 1, 0, 1024, 1));
 	}
 	/* ... and a request heard from another puts it off ... */
 	heard_request(c, now + 35 * TICK, 1);
@@ -182,9 +212,11 @@ test_short_file(void)
 			left = left < 1024 ? left : 1024;
 			T_CHECK(blocks(c, 1, k, 0, left - 1) == left);
 			T_CHECK(left == 1024 || blocks(c, 1, k, left, left) == 0);
-			T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == k);
+			T_CHECK(client_take(c, &chunk, &buf, &bytes));
+			T_CHECK(chunk == k);
 		}
-		T_CHECK(bytes == files[i].tail && client_state(c) == CLIENT_COMPLETE);
+		T_CHECK(bytes == files[i].tail);
+		T_CHECK(client_state(c) == CLIENT_COMPLETE);
 		client_free(c);
 	}
 }

@@ -34,12 +34,15 @@ test_order(void)
 	}
 	T_CHECK(client_chunks_init(&a, 1000000, false, 1, 0) == 0);
 	T_CHECK(client_chunks_init(&b, 1000000, false, 2, 0) == 0);
-	T_CHECK(is_permutation(&a, false) && is_permutation(&b, false));
+	T_CHECK(is_permutation(&a, false));
+	T_CHECK(is_permutation(&b, false));
 	T_CHECK(client_chunks_next(&a, a.n) != client_chunks_next(&b, b.n));
 	client_chunks_prefer(&b, 77);
-	T_CHECK(is_permutation(&b, false) && client_chunks_next(&b, b.n) == 77);
+	T_CHECK(is_permutation(&b, false));
+	T_CHECK(client_chunks_next(&b, b.n) == 77);
 	client_chunks_prefer(&b, 77);
-	T_CHECK(is_permutation(&b, false) && client_chunks_next(&b, b.n) == 77);
+	T_CHECK(is_permutation(&b, false));
+	T_CHECK(client_chunks_next(&b, b.n) == 77);
 	uint32_t first = client_chunks_next(&a, a.n);
 	uint32_t second = client_chunks_next(&a, first);
 	client_chunks_take(&a, first, 7);
@@ -79,7 +82,8 @@ test_queue(void)
 	T_CHECK(client_chunks_waits(&k, 400, now + 1000 * REDO, REDO));
 	T_CHECK(!client_chunks_waits(&k, 100, now + 1000 * REDO, REDO));
 	client_chunks_forget(&k, now);
-	T_CHECK(k.open_covered == 0 && !client_chunks_waits(&k, 400, now, REDO));
+	T_CHECK(k.open_covered == 0);
+	T_CHECK(!client_chunks_waits(&k, 400, now, REDO));
 	client_chunks_fini(&k);
 }
 

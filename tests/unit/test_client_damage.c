@@ -73,8 +73,10 @@ test_servers_own(bool ext)
 		client_no_second_port(c);
 	while (times == 0 && rounds < 10)
 		times = comes(c, &now, 7, 0, &rounds);
-	T_CHECK(times == 4 && rounds == 4);
-	T_CHECK(now >= first + SECOND && now < first + 3 * SECOND);
+	T_CHECK(times == 4);
+	T_CHECK(rounds == 4);
+	T_CHECK(now >= first + SECOND);
+	T_CHECK(now < first + 3 * SECOND);
 	client_free(c);
 }
 
@@ -146,7 +148,9 @@ test_only_blocks(void)
 	m.u.parity.data = data;
 	T_CHECK(!hears(c, now, m, &st));
 	m = (struct wirext_msg){ .kind = WIREXT_PACK, .u.pack = { 1, 0, 1, 3, data } };
-	T_CHECK(hears(c, now, m, &st) && st.which == 1 && st.zeros == NULL);
+	T_CHECK(hears(c, now, m, &st));
+	T_CHECK(st.which == 1);
+	T_CHECK(st.zeros == NULL);
 	client_free(c);
 }
 
@@ -184,7 +188,9 @@ test_in_order(void)
 	T_CHECK(asks(c, 200 * MS, 1));
 	for (uint32_t b = 0; b < WIRE_CHUNK_BLOCKS; b++)
 		block(c, 200 * MS, 1, b, 7);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 1 && buf == bufs[1]);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 1);
+	T_CHECK(buf == bufs[1]);
 	T_CHECK(client_state(c) == CLIENT_COMPLETE);
 	T_CHECK(!client_take(c, &chunk, &buf, &bytes));
 	client_free(c);
@@ -211,7 +217,8 @@ test_lost_request(void)
 		times += asks(c, now, 1);
 	}
 	/* Soon, and then about once a second. */
-	T_CHECK(times > 15 && times < 40);
+	T_CHECK(times > 15);
+	T_CHECK(times < 40);
 	client_free(c);
 }
 

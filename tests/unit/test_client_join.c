@@ -10,21 +10,31 @@ test_join(void)
 
 	cfg.start_delay_us = 700;
 	struct client *c = client_new(&cfg, 0);
-	T_CHECK(is_silent(c, 0) && client_deadline(c, 0) == 700);
+	T_CHECK(is_silent(c, 0));
+	T_CHECK(client_deadline(c, 0) == 700);
 	/* What others are told does not shorten the wait, nor spare the JOIN. */
 	join_reply(c, 300, 3 * 1024);
-	T_CHECK(client_state(c) == CLIENT_JOINING && client_deadline(c, 300) == 700);
-	T_CHECK(says(c, 700, &m) && m.subtype == WIRE_JOIN && m.u.join.clientid == 77);
-	T_CHECK(is_silent(c, 700) && client_deadline(c, 700) == 700 + 500 * MS);
-	T_CHECK(says(c, 700 + 500 * MS, &m) && m.subtype == WIRE_JOIN);
-	T_CHECK(client_chunks(c) == 0 && client_image_bytes(c) == 0);
+	T_CHECK(client_state(c) == CLIENT_JOINING);
+	T_CHECK(client_deadline(c, 300) == 700);
+	T_CHECK(says(c, 700, &m));
+	T_CHECK(m.subtype == WIRE_JOIN);
+	T_CHECK(m.u.join.clientid == 77);
+	T_CHECK(is_silent(c, 700));
+	T_CHECK(client_deadline(c, 700) == 700 + 500 * MS);
+	T_CHECK(says(c, 700 + 500 * MS, &m));
+	T_CHECK(m.subtype == WIRE_JOIN);
+	T_CHECK(client_chunks(c) == 0);
+	T_CHECK(client_image_bytes(c) == 0);
 	join_reply(c, 600 * MS, 3 * 1024);
-	T_CHECK(client_state(c) == CLIENT_LOADING && client_chunks(c) == 3);
+	T_CHECK(client_state(c) == CLIENT_LOADING);
+	T_CHECK(client_chunks(c) == 3);
 	T_CHECK(client_image_bytes(c) == 3 << 20);
 	/* The first requests do not wait for a tick. */
-	T_CHECK(asks_whole(c, 600 * MS, 0, 1024) && asks_whole(c, 600 * MS, 1, 1024));
+	T_CHECK(asks_whole(c, 600 * MS, 0, 1024));
+	T_CHECK(asks_whole(c, 600 * MS, 1, 1024));
 	T_CHECK(is_silent(c, 600 * MS));
-	T_CHECK(client_stats(c)->join_attempts == 2 && client_stats(c)->requests == 2);
+	T_CHECK(client_stats(c)->join_attempts == 2);
+	T_CHECK(client_stats(c)->requests == 2);
 	client_free(c);
 }
 
@@ -37,7 +47,8 @@ check_refused(bool any_file, uint32_t id, uint32_t nblocks, uint64_t bytes,
 
 	cfg.any_file = any_file;
 	struct client *c = client_new(&cfg, 0);
-	T_CHECK(says(c, 0, &m) && m.subtype == (any_file ? WIRE_JOIN2 : WIRE_JOIN));
+	T_CHECK(says(c, 0, &m));
+	T_CHECK(m.subtype == (any_file ? WIRE_JOIN2 : WIRE_JOIN));
 	/* One answer of no use may be anybody's; it is believed when it is repeated. */
 	for (int i = 0; i < 2; i++) {
 		if (any_file)
@@ -120,7 +131,8 @@ test_original_file_server(void)
 		    wire_get(&m, pkt, n - 42, &e) != 0)
 			continue;
 		if (m.type == WIRE_REPLY && m.subtype == WIRE_JOIN2) {
-			T_CHECK(c == NULL && m.u.join2.blocks == 0);
+			T_CHECK(c == NULL);
+			T_CHECK(m.u.join2.blocks == 0);
 			cfg.clientid = m.u.join2.clientid;
 			c = client_new(&cfg, 0);
 			T_CHECK(says(c, 0, &m));
@@ -130,7 +142,8 @@ test_original_file_server(void)
 	}
 	T_CHECK(c != NULL && client_image_bytes(c) == 333333);
 	uint32_t chunk, buf, bytes;
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && bytes == 333333);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(bytes == 333333);
 	T_CHECK(client_state(c) == CLIENT_COMPLETE);
 	client_free(c);
 }
@@ -143,17 +156,20 @@ test_silence(void)
 
 	cfg.silence_us = 2000 * MS;
 	struct client *c = client_new(&cfg, 0);
-	T_CHECK(says(c, 0, &m) && says(c, 1000 * MS, &m));
+	T_CHECK(says(c, 0, &m));
+	T_CHECK(says(c, 1000 * MS, &m));
 	join_reply(c, 1900 * MS, 1024);
 	/* It answers somebody else, and may never have heard ours. */
 	T_CHECK(client_deadline(c, 1900 * MS) == 1900 * MS);
-	T_CHECK(says(c, 1900 * MS, &m) && m.subtype == WIRE_JOIN);
+	T_CHECK(says(c, 1900 * MS, &m));
+	T_CHECK(m.subtype == WIRE_JOIN);
 	T_CHECK(asks_whole(c, 1900 * MS, 0, 1024));
 	heard_request(c, 3800 * MS, 0);
 	T_CHECK(client_deadline(c, 3899 * MS) <= 3900 * MS);
 	says(c, 3899 * MS, &m);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
-	T_CHECK(!says(c, 3900 * MS, &m) && client_state(c) == CLIENT_GAVE_UP);
+	T_CHECK(!says(c, 3900 * MS, &m));
+	T_CHECK(client_state(c) == CLIENT_GAVE_UP);
 	T_CHECK(client_error(c)[0] != '\0');
 	T_CHECK(client_deadline(c, 3900 * MS) == CLIENT_NEVER);
 	client_free(c);
@@ -174,7 +190,8 @@ test_trust(void)
 	m = (struct wire_msg){
 		.type = WIRE_REPLY, .subtype = WIRE_JOIN, .u.join.blocks = 1024
 	};
-	T_CHECK(!input(c, 0, &m, other, &st) && client_state(c) == CLIENT_JOINING);
+	T_CHECK(!input(c, 0, &m, other, &st));
+	T_CHECK(client_state(c) == CLIENT_JOINING);
 	join_reply(c, 0, 1024);
 	T_CHECK(client_state(c) == CLIENT_LOADING);
 	T_CHECK(!block_from(c, 1, 0, 0, other, &st));
@@ -188,7 +205,8 @@ test_trust(void)
 	size_t len = wire_put(&m, pkt, sizeof pkt);
 	T_CHECK(!client_input(c, 1, pkt, len, other, &st)); /* a false name */
 	T_CHECK(!client_input(c, 1, pkt, len - 1, server_ip, &st));
-	T_CHECK(client_input(c, 1, pkt, len, server_ip, &st) && st.block == 1);
+	T_CHECK(client_input(c, 1, pkt, len, server_ip, &st));
+	T_CHECK(st.block == 1);
 	client_free(c);
 }
 
@@ -216,8 +234,11 @@ test_join_repeats(void)
 	static const unsigned soon[] = { 0, 32, 95, 220, 470, 970 };
 	unsigned at[8];
 
-	T_CHECK(joins(false, at) == 2 && at[0] == 0 && at[1] == 500);
-	T_CHECK(joins(true, at) == 6 && memcmp(at, soon, sizeof soon) == 0);
+	T_CHECK(joins(false, at) == 2);
+	T_CHECK(at[0] == 0);
+	T_CHECK(at[1] == 500);
+	T_CHECK(joins(true, at) == 6);
+	T_CHECK(memcmp(at, soon, sizeof soon) == 0);
 }
 
 int

@@ -10,7 +10,8 @@ test_dubious(void)
 	struct client *c = loading(1, 3);
 	uint32_t chunk, buf, bytes;
 
-	T_CHECK(asks_whole(c, 0, 0, 1024) && is_silent(c, 0));
+	T_CHECK(asks_whole(c, 0, 0, 1024));
+	T_CHECK(is_silent(c, 0));
 	blocks(c, 1, 0, 0, 1023);
 	T_CHECK(client_take(c, &chunk, &buf, &bytes));
 	T_CHECK(blocks(c, 2, 1, 0, 499) == 0);
@@ -19,7 +20,8 @@ test_dubious(void)
 	T_CHECK(blocks(c, 5, 2, 7, 9) == 0); /* not its first block */
 	T_CHECK(blocks(c, 5, 2, 0, 1023) == 1024);
 	T_CHECK(client_stats(c)->partial_drops == 1);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 2);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 2);
 	client_release(c, 6, buf);
 	T_CHECK(blocks(c, 7, 1, 500, 599) == 100); /* from the beginning again */
 	client_free(c);
@@ -102,7 +104,8 @@ check_memory(uint32_t buffers, bool shuffled)
 	}
 	printf(
 	    "# %u buffers: %u at once, %.1f s\n", buffers, s.most, (double)now / 1e6);
-	T_CHECK(client_state(c) == CLIENT_COMPLETE && !s.wrong);
+	T_CHECK(client_state(c) == CLIENT_COMPLETE);
+	T_CHECK(!s.wrong);
 	T_CHECK(shuffled ? s.most == buffers : s.most <= buffers);
 	T_CHECK(client_stats(c)->chunk_buffers == (int32_t)buffers);
 	client_free(c);

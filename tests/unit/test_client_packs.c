@@ -21,21 +21,31 @@ test_store(void)
 	struct client_store st;
 	uint32_t chunk, buf, bytes;
 
-	T_CHECK(pack(c, 1, 8, 8, 1024, &st) && st.which == 0xff && st.zeros == NULL);
-	T_CHECK(st.block == 8 && st.chunk == 1 && st.data != NULL);
+	T_CHECK(pack(c, 1, 8, 8, 1024, &st));
+	T_CHECK(st.which == 0xff);
+	T_CHECK(st.zeros == NULL);
+	T_CHECK(st.block == 8);
+	T_CHECK(st.chunk == 1);
+	T_CHECK(st.data != NULL);
 	/* Some are here. */
-	T_CHECK(pack(c, 1, 4, 8, 1024, &st) && st.which == 0x0f);
+	T_CHECK(pack(c, 1, 4, 8, 1024, &st));
+	T_CHECK(st.which == 0x0f);
 	T_CHECK(!pack(c, 1, 10, 2, 1024, &st));
 	T_CHECK(client_stats(c)->dup_in_progress == 6);
 	/* The end: known once, and only what is not here. */
-	T_CHECK(pack(c, 1, 12, 8, 20, &st) && st.which == 0xf0);
+	T_CHECK(pack(c, 1, 12, 8, 20, &st));
+	T_CHECK(st.which == 0xf0);
 	T_CHECK(st.zeros != NULL && blockmap_count(st.zeros) == 1004 &&
 		blockmap_next(st.zeros, 0) == 20);
 	T_CHECK(!pack(c, 1, 12, 8, 20, &st));
 	T_CHECK(client_blocks_left_out(c) == 1004);
 	T_CHECK(!client_take(c, &chunk, &buf, &bytes));
-	T_CHECK(pack(c, 1, 0, 5, 20, &st) && st.which == 0x0f && st.zeros == NULL);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 1 && bytes == MIB);
+	T_CHECK(pack(c, 1, 0, 5, 20, &st));
+	T_CHECK(st.which == 0x0f);
+	T_CHECK(st.zeros == NULL);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 1);
+	T_CHECK(bytes == MIB);
 	T_CHECK(!pack(c, 1, 0, 5, 20, &st));
 	/* Not of this image. */
 	T_CHECK(!pack(c, CHUNKS, 0, 5, 20, &st));
@@ -62,7 +72,8 @@ test_into(void)
 		{ 1019, 0xee }, { 1020, 0 }, { 1023, 0 } };
 	for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
 		const uint8_t *b = chunk + want[i].block * WIRE_BLOCK_BYTES;
-		T_CHECK(b[0] == want[i].value && b[1023] == want[i].value);
+		T_CHECK(b[0] == want[i].value);
+		T_CHECK(b[1023] == want[i].value);
 	}
 }
 
@@ -81,15 +92,20 @@ test_parity(void)
 	for (uint32_t b = 0; b < 8; b++)
 		if (b != 4)
 			T_CHECK(pack(c, 2, b, 1, 1024, &st));
-	T_CHECK(hears(c, 51 * MS, m, &st) && st.which == 1 && st.block == 8);
+	T_CHECK(hears(c, 51 * MS, m, &st));
+	T_CHECK(st.which == 1);
+	T_CHECK(st.block == 8);
 	T_CHECK(st.zeros == NULL);
 	m.u.parity.index = 1;
 	m.u.parity.group = 4;
 	m.u.parity.content = 8;
 	/* 8 is among the empty ones: its parity is of no use any more. */
-	T_CHECK(hears(c, 52 * MS, m, &st) && st.which == 1 && st.block == 4);
+	T_CHECK(hears(c, 52 * MS, m, &st));
+	T_CHECK(st.which == 1);
+	T_CHECK(st.block == 4);
 	T_CHECK(st.zeros != NULL && blockmap_count(st.zeros) == 1016);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 2);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 2);
 	const uint8_t *at = client_parity(c, buf);
 	T_CHECK(at != NULL && at[4] == 2 && at[8] == 0);
 	client_free(c);
@@ -114,14 +130,17 @@ test_fits(void)
 	hears(c, now, m, &st);
 	m.u.trial.blocks = 1;
 	hears(c, now, m, &st);
-	T_CHECK(says(c, &now, 20 * MS, WIREXT_FITS, &said) && said.u.fits.blocks == 4 &&
-		said.u.fits.number == 5 && said.u.fits.clientid == 7);
+	T_CHECK(says(c, &now, 20 * MS, WIREXT_FITS, &said));
+	T_CHECK(said.u.fits.blocks == 4);
+	T_CHECK(said.u.fits.number == 5);
+	T_CHECK(said.u.fits.clientid == 7);
 	hears(c, now, m, &st); /* twice on its way */
 	T_CHECK(!says(c, &now, 20 * MS, WIREXT_FITS, &said));
 	/* Such packets come, and then nothing does. */
 	T_CHECK(pack(c, 0, 0, 4, 1024, &st));
-	T_CHECK(says(c, &now, 1500 * MS, WIREXT_FITS, &said) && said.u.fits.blocks == 1 &&
-		said.u.fits.number == 0);
+	T_CHECK(says(c, &now, 1500 * MS, WIREXT_FITS, &said));
+	T_CHECK(said.u.fits.blocks == 1);
+	T_CHECK(said.u.fits.number == 0);
 	client_free(c);
 }
 

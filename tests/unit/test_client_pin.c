@@ -91,7 +91,8 @@ prove(struct client *c, uint64_t now)
 	uint32_t chunk, buf, bytes;
 
 	T_CHECK(chunk_from(c, now, 0, server_ip) == WIRE_CHUNK_BLOCKS);
-	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 0);
+	T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(chunk == 0);
 	client_release(c, now, buf);
 }
 
@@ -174,11 +175,12 @@ test_stranger_makes_up_a_session(void)
 	prove(c, 2);
 	state_from(c, now, stranger_ip, SESSION + 2, 0, NULL);
 	state_from(c, now, server_ip, SESSION, 1, NULL);
-	T_CHECK(says(c, &now, SECOND, WIREXT_WANT, &said) && said.session == SESSION);
+	T_CHECK(says(c, &now, SECOND, WIREXT_WANT, &said));
+	T_CHECK(said.session == SESSION);
 	/* The server itself may have started anew. */
 	state_from(c, now, server_ip, SESSION + 4, 1, NULL);
-	T_CHECK(says(c, &now, SECOND, WIREXT_WANT, &said) &&
-		said.session == SESSION + 4);
+	T_CHECK(says(c, &now, SECOND, WIREXT_WANT, &said));
+	T_CHECK(said.session == SESSION + 4);
 	client_free(c);
 }
 
@@ -217,7 +219,8 @@ check_ends(struct client *c, uint32_t flags, const uint8_t *identity, bool answe
 			state_from(c, now, server_ip, SESSION + 2, 0, identity);
 	}
 	T_CHECK(client_state(c) == CLIENT_REFUSED);
-	T_CHECK(now >= first + SECOND && now <= first + 2 * SECOND);
+	T_CHECK(now >= first + SECOND);
+	T_CHECK(now <= first + 2 * SECOND);
 	T_CHECK(strstr(client_error(c), why) != NULL);
 	T_CHECK(strncmp(client_error(c), "10.0.0.1 ", 9) == 0);
 	client_free(c);
@@ -256,7 +259,8 @@ test_standby(void)
 	T_CHECK(!block_from(c, 2 * SECOND, 1, 0, stranger_ip));
 	T_CHECK(joins(c, 2 * SECOND, 3200 * MS) > 0);
 	answer(c, 3200 * MS, stranger_ip, CHUNKS, 5, other_image);
-	T_CHECK(!block_from(c, 3200 * MS, 1, 0, stranger_ip) && loads(c));
+	T_CHECK(!block_from(c, 3200 * MS, 1, 0, stranger_ip));
+	T_CHECK(loads(c));
 	answer(c, 3200 * MS, stranger_ip, CHUNKS, 5, NULL);
 	T_CHECK(block_from(c, 3200 * MS, 1, 0, stranger_ip));
 	T_CHECK(!block_from(c, 3200 * MS, 1, 1, server_ip));
@@ -290,12 +294,15 @@ test_first_answer_is_a_strangers(void)
 
 	T_CHECK(joins(c, 0, MS) == 1);
 	answer(c, MS, stranger_ip, CHUNKS + 1, 0, NULL);
-	T_CHECK(client_images(c) == 1 && client_chunks(c) == CHUNKS + 1);
+	T_CHECK(client_images(c) == 1);
+	T_CHECK(client_chunks(c) == CHUNKS + 1);
 	answer(c, 2 * MS, server_ip, CHUNKS, 0, NULL);
 	T_CHECK(client_images(c) == 1);
 	T_CHECK(joins(c, 2 * MS, 1200 * MS) > 0);
 	answer(c, 1200 * MS, server_ip, CHUNKS, 0, NULL);
-	T_CHECK(client_images(c) == 2 && client_chunks(c) == CHUNKS && loads(c));
+	T_CHECK(client_images(c) == 2);
+	T_CHECK(client_chunks(c) == CHUNKS);
+	T_CHECK(loads(c));
 	T_CHECK(!block_from(c, 1200 * MS, 1, 0, stranger_ip));
 	T_CHECK(block_from(c, 1200 * MS, 1, 0, server_ip));
 	/* ... and from then on it is left alone. */
@@ -320,7 +327,8 @@ test_stranger_with_blocks(void)
 	T_CHECK(client_again(c, 4, buf, &all) == 0);
 	T_CHECK(joins(c, 5, 600 * MS) > 0);
 	answer(c, 600 * MS, stranger_ip, CHUNKS + 3, 0, NULL);
-	T_CHECK(client_images(c) == 2 && client_chunks(c) == CHUNKS + 3);
+	T_CHECK(client_images(c) == 2);
+	T_CHECK(client_chunks(c) == CHUNKS + 3);
 	T_CHECK(chunk_from(c, 601 * MS, 0, stranger_ip) == WIRE_CHUNK_BLOCKS);
 	client_free(c);
 }

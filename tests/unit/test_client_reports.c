@@ -48,8 +48,10 @@ lacking_one(uint64_t *now)
 	struct client *c = lacking(1, *now);
 	struct wirext_msg said;
 
-	T_CHECK(says(c, now, 30 * MS, WIREXT_NAK, &said) && said.u.nak.n == 1 &&
-		said.u.nak.at[0].chunk == 1 && said.u.nak.at[0].lack[0] == 1);
+	T_CHECK(says(c, now, 30 * MS, WIREXT_NAK, &said));
+	T_CHECK(said.u.nak.n == 1);
+	T_CHECK(said.u.nak.at[0].chunk == 1);
+	T_CHECK(said.u.nak.at[0].lack[0] == 1);
 	return c;
 }
 
@@ -63,7 +65,8 @@ test_silence(void)
 
 	asked = now;
 	T_CHECK(says(c, &now, 200 * MS, WIREXT_NAK, &said));
-	T_CHECK(now >= asked + 50 * MS && now < asked + 90 * MS);
+	T_CHECK(now >= asked + 50 * MS);
+	T_CHECK(now < asked + 90 * MS);
 	client_free(c);
 }
 
@@ -81,7 +84,8 @@ test_not_idle_any_more(void)
 		n += block(c, now, 2, b);
 		repeated += says(c, &now, 5 * MS, WIREXT_NAK, &said);
 	}
-	T_CHECK(n == 30 && repeated == 0);
+	T_CHECK(n == 30);
+	T_CHECK(repeated == 0);
 	state(c, now, WIREXT_IDLE);
 	T_CHECK(says(c, &now, 5 * MS, WIREXT_NAK, &said));
 	client_free(c);
@@ -217,7 +221,8 @@ test_not_silenced(void)
 		another_reports(c, now, 5);
 		n += says(c, &now, 10 * MS, WIREXT_NAK, &said);
 	}
-	T_CHECK(n >= 1 && n <= 8);
+	T_CHECK(n >= 1);
+	T_CHECK(n <= 8);
 	client_free(c);
 }
 
@@ -277,15 +282,20 @@ test_parity_is_spent(void)
 	struct blockmap named;
 	struct client *c = lacking(32, now); /* 4 of each group */
 
-	T_CHECK(parity(c, now, 0) && parity(c, now, 60) && !parity(c, now, 60));
+	T_CHECK(parity(c, now, 0));
+	T_CHECK(parity(c, now, 60));
+	T_CHECK(!parity(c, now, 60));
 	state(c, now, WIREXT_IDLE);
-	T_CHECK(says(c, &now, 100 * MS, WIREXT_NAK, &said) &&
-		said.u.nak.at[0].lack[0] == 2);
-	T_CHECK(parity(c, now, 120) && !parity(c, now, 0));
+	T_CHECK(says(c, &now, 100 * MS, WIREXT_NAK, &said));
+	T_CHECK(said.u.nak.at[0].lack[0] == 2);
+	T_CHECK(parity(c, now, 120));
+	T_CHECK(!parity(c, now, 0));
 	state(c, now, WIREXT_IDLE);
 	T_CHECK(names_blocks(c, &now, &named) == 1 + 7 * 4);
-	T_CHECK(blockmap_test(&named, 24) && !blockmap_test(&named, 0) &&
-		!blockmap_test(&named, 8) && !blockmap_test(&named, 16));
+	T_CHECK(blockmap_test(&named, 24));
+	T_CHECK(!blockmap_test(&named, 0));
+	T_CHECK(!blockmap_test(&named, 8));
+	T_CHECK(!blockmap_test(&named, 16));
 	/* Lost: once more. */
 	T_CHECK(names_blocks(c, &now, &named) == 1 + 7 * 4);
 	client_free(c);

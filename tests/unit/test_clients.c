@@ -47,21 +47,33 @@ test_rows(void)
 	join(c, 6, 2, 0);
 	join(c, 7, 2, 7000); /* the same host, at a port of its own */
 	hear(c, 8, &preq, 1, 0);
-	T_CHECK(clients_copy(c, rows, ROWS, &total) == 3 && total == 3);
-	T_CHECK(rows[0].ip[3] == 1 && rows[0].heard_us == 8 && rows[0].first_us == 5);
-	T_CHECK(rows[0].blocks_lost == 7 && rows[0].messages == 2);
-	T_CHECK(rows[1].port == 7000 && rows[2].port == 0 && rows[2].ip[3] == 2);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 3);
+	T_CHECK(total == 3);
+	T_CHECK(rows[0].ip[3] == 1);
+	T_CHECK(rows[0].heard_us == 8);
+	T_CHECK(rows[0].first_us == 5);
+	T_CHECK(rows[0].blocks_lost == 7);
+	T_CHECK(rows[0].messages == 2);
+	T_CHECK(rows[1].port == 7000);
+	T_CHECK(rows[2].port == 0);
+	T_CHECK(rows[2].ip[3] == 2);
 	T_CHECK(client_row_loss(&rows[0], 100) == 0);
 	T_CHECK(client_row_loss(&rows[0], 114) == 0.5);
 	T_CHECK(client_row_loss(&rows[0], 101) == 1);
 	hear(c, 9, &leave, 2, 7000);
-	T_CHECK(clients_copy(c, rows, 1, &total) == 1 && total == 3);
-	T_CHECK(rows[0].left && rows[0].told && rows[0].seconds == 9);
-	T_CHECK(rows[0].stalls == 4 && rows[0].dropped == 2);
+	T_CHECK(clients_copy(c, rows, 1, &total) == 1);
+	T_CHECK(total == 3);
+	T_CHECK(rows[0].left);
+	T_CHECK(rows[0].told);
+	T_CHECK(rows[0].seconds == 9);
+	T_CHECK(rows[0].stalls == 4);
+	T_CHECK(rows[0].dropped == 2);
 	join(c, 10, 2, 7000);
 	clients_progress(c, rows[0].ip, 7000, 50, 40);
 	clients_copy(c, rows, 1, &total);
-	T_CHECK(!rows[0].left && rows[0].blocks == 40 && rows[0].of == 40);
+	T_CHECK(!rows[0].left);
+	T_CHECK(rows[0].blocks == 40);
+	T_CHECK(rows[0].of == 40);
 	clients_free(c);
 }
 
@@ -82,7 +94,8 @@ test_extension(void)
 	T_CHECK(clients_copy(c, rows, ROWS, &total) == 0);
 	clients_heard(c, 1, pkt, n, ip, 0, 0);
 	T_CHECK(clients_copy(c, rows, ROWS, &total) == 1);
-	T_CHECK(rows[0].extension && rows[0].blocks_lost == 5);
+	T_CHECK(rows[0].extension);
+	T_CHECK(rows[0].blocks_lost == 5);
 	/* The server's own are none of a client's. */
 	m = (struct wirext_msg){ .kind = WIREXT_STATE, .srcip = { 10, 0, 0, 2 } };
 	clients_heard(c, 1, pkt, wirext_put(&m, pkt, sizeof pkt), other, 0, 0);
@@ -142,7 +155,8 @@ test_doing(void)
 	clients_copy(c, rows, ROWS, &total);
 	T_CHECK(client_row_doing(&rows[0], 0) == CLIENT_DOING_DONE);
 	clients_count(c, &known, &done);
-	T_CHECK(known == 1 && done == 1);
+	T_CHECK(known == 1);
+	T_CHECK(done == 1);
 	clients_free(c);
 }
 
@@ -172,7 +186,8 @@ test_aside(void)
 	join(c, 2, 2, 0);
 	join(c, 3, 2, 7000); /* served alone */
 	clients_aside(c, second_is_aside, &asked);
-	T_CHECK(asked == 2 && clients_copy(c, rows, ROWS, &total) == 3);
+	T_CHECK(asked == 2);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == 3);
 	T_CHECK(client_row_doing(&rows[0], 1000) == CLIENT_DOING_LOADING);
 	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_ASIDE);
 	T_CHECK(rows[1].gets == 0.25);
@@ -204,7 +219,8 @@ test_flood(void)
 		if (i % 8 == 0)
 			join(c, 10 + i, 200, 1);
 	}
-	T_CHECK(clients_copy(c, rows, ROWS, &total) == ROWS && total == ROWS);
+	T_CHECK(clients_copy(c, rows, ROWS, &total) == ROWS);
+	T_CHECK(total == ROWS);
 	bool there = false, apart = true;
 	for (int i = 0; i < ROWS; i++) {
 		there |= rows[i].ip[3] == 200 && rows[i].port == 1 &&
@@ -234,12 +250,14 @@ test_strangers(void)
 		hear(c, 10 + i, &leave, (uint8_t)(i % 199), (uint16_t)(i * 37));
 	}
 	T_CHECK(clients_copy(c, rows, ROWS, &total) == ROWS);
-	T_CHECK(rows[ROWS - 1].ip[3] == 200 && rows[ROWS - 1].blocks_lost == 5);
+	T_CHECK(rows[ROWS - 1].ip[3] == 200);
+	T_CHECK(rows[ROWS - 1].blocks_lost == 5);
 	/* When all ask, those heard lately stay. */
 	for (uint16_t i = 0; i < ROWS; i++)
 		hear(c, 20000 + i, &preq, 7, i);
 	clients_copy(c, rows, ROWS, &total);
-	T_CHECK(rows[0].port == ROWS - 1 && rows[ROWS - 1].ip[3] == 7);
+	T_CHECK(rows[0].port == ROWS - 1);
+	T_CHECK(rows[ROWS - 1].ip[3] == 7);
 	clients_free(c);
 }
 

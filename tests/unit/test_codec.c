@@ -174,7 +174,8 @@ test_zeros(const struct codec *c)
 		good &= sizes[i] <= c->ratio_max * len;
 	}
 	T_CHECK(good && c->zeros_bytes(1000000000) < NDZ_STREAM_MAX - 2000);
-	T_CHECK(!c->is_zeros(out, 0, 0) && !c->is_zeros(out, 5, UINT64_MAX));
+	T_CHECK(!c->is_zeros(out, 0, 0));
+	T_CHECK(!c->is_zeros(out, 5, UINT64_MAX));
 	decoder_free(d);
 }
 
@@ -233,8 +234,8 @@ test_stream(const struct codec *c)
 	uint8_t *read = malloc((size_t)12 * RAW_MAX);
 	size_t data_bytes, n = make_stream(c, stream, data, &data_bytes);
 
-	T_CHECK(library_reads(c, stream, n, read, data_bytes) &&
-		memcmp(read, data, data_bytes) == 0);
+	T_CHECK(library_reads(c, stream, n, read, data_bytes));
+	T_CHECK(memcmp(read, data, data_bytes) == 0);
 	free(stream);
 	free(data);
 	free(read);
@@ -249,9 +250,11 @@ test_parse(void)
 	struct codec_choice c;
 	struct err e;
 
-	T_CHECK(codec_parse(&c, "deflate", &e) == 0 && c.codec == &codec_deflate &&
-		c.level == 6);
-	T_CHECK(codec_parse(&c, "deflate:0", &e) == 0 && c.level == 0);
+	T_CHECK(codec_parse(&c, "deflate", &e) == 0);
+	T_CHECK(c.codec == &codec_deflate);
+	T_CHECK(c.level == 6);
+	T_CHECK(codec_parse(&c, "deflate:0", &e) == 0);
+	T_CHECK(c.level == 0);
 	if (codec_igzip.lacks == NULL)
 		T_CHECK(codec_parse(&c, "igzip", &e) == 0 && c.codec == &codec_igzip &&
 			c.level == 1);
@@ -264,8 +267,10 @@ test_parse(void)
 		T_CHECK(codec_parse(&c, "zstd", &e) != 0 && e.kind == ERR_UNSUPPORTED);
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
 		T_CHECK(codec_parse(&c, wrong[i], &e) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(codec_by_id(1) == &codec_deflate && codec_by_id(2) == &codec_zstd);
-	T_CHECK(codec_by_id(0) == NULL && codec_by_id(3) == NULL);
+	T_CHECK(codec_by_id(1) == &codec_deflate);
+	T_CHECK(codec_by_id(2) == &codec_zstd);
+	T_CHECK(codec_by_id(0) == NULL);
+	T_CHECK(codec_by_id(3) == NULL);
 }
 
 static void

@@ -213,9 +213,9 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	memset(m->seen, 0, SECTORS);
 	memset(m->said, 0, sizeof m->said);
 	memset(m->found, 0, sizeof m->found);
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 &&
-		compressor_init(&worker, codec, &e) == 0 &&
-		compressor_init(&cutter, codec, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(compressor_init(&worker, codec, &e) == 0);
+	T_CHECK(compressor_init(&cutter, codec, &e) == 0);
 	for (uint64_t w = 0; w * 128 < SECTORS;) {
 		struct oracle o = { .p = p,
 			.after = mode == 0   ? UINT32_MAX
@@ -235,10 +235,11 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	/* Asked at once, a compressor knows the way to the end of every batch. */
 	T_CHECK(mode != 1 || told == batches);
 	T_CHECK(packed && packer_finish(p, SECTORS, &e) == 0);
-	T_CHECK(
-	    m->good && m->tiled == SECTORS && memcmp(m->seen, m->stored, SECTORS) == 0);
-	T_CHECK(m->relocs == all_relocs(m) &&
-		memcmp(m->said, m->found, sizeof m->said) == 0);
+	T_CHECK(m->good);
+	T_CHECK(m->tiled == SECTORS);
+	T_CHECK(memcmp(m->seen, m->stored, SECTORS) == 0);
+	T_CHECK(m->relocs == all_relocs(m));
+	T_CHECK(memcmp(m->said, m->found, sizeof m->said) == 0);
 	packer_free(p);
 	compressor_free(&worker);
 	compressor_free(&cutter);

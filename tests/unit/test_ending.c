@@ -34,8 +34,8 @@ find(uint32_t kind, struct range area, uint64_t floor)
 
 	size_t n = ending_find(d, area, floor, found);
 	for (size_t i = 0; i < n; i++) {
-		T_CHECK(range_end(found[i].sectors) == range_end(area) &&
-			found[i].sectors.off >= area.off + floor);
+		T_CHECK(range_end(found[i].sectors) == range_end(area));
+		T_CHECK(found[i].sectors.off >= area.off + floor);
 		if (found[i].kind == kind)
 			at = found[i].sectors.off;
 	}
@@ -192,11 +192,14 @@ test_md1(void)
 
 	put_md1(at);
 	memcpy(moved, b, sizeof moved);
-	T_CHECK(md1_move(moved, at + 80) && peek(moved + 144, 8) == at + 80);
+	T_CHECK(md1_move(moved, at + 80));
+	T_CHECK(peek(moved + 144, 8) == at + 80);
 	T_CHECK(peek(moved + 216, 4) == (uint32_t)(peek(b + 216, 4) + 80));
-	T_CHECK(md1_move(moved, at) && memcmp(moved, b, sizeof moved) == 0);
-	T_CHECK(md1_move(moved, 5000000000) && md1_move(moved, at) &&
-		memcmp(moved, b, sizeof moved) == 0);
+	T_CHECK(md1_move(moved, at));
+	T_CHECK(memcmp(moved, b, sizeof moved) == 0);
+	T_CHECK(md1_move(moved, 5000000000));
+	T_CHECK(md1_move(moved, at));
+	T_CHECK(memcmp(moved, b, sizeof moved) == 0);
 	moved[300]++;
 	T_CHECK(md1_move(moved, at + 8)); /* behind the roles */
 	moved[100]++;
@@ -212,9 +215,11 @@ test_md0(void)
 	poke(bytes + (SECTORS - 128) * 512, 0xa92b4efc, 4);
 	T_CHECK(found(TAIL_MD0) == SECTORS - 128);
 	T_CHECK(find(TAIL_MD0, (struct range){ 0, SECTORS }, SECTORS - 127) == 0);
-	T_CHECK(md0_place(127) == UINT64_MAX && md0_place(255) == 0 &&
-		md0_place(256) == 128);
-	T_CHECK(md1_place(16) == UINT64_MAX && md1_place(24) == 8);
+	T_CHECK(md0_place(127) == UINT64_MAX);
+	T_CHECK(md0_place(255) == 0);
+	T_CHECK(md0_place(256) == 128);
+	T_CHECK(md1_place(16) == UINT64_MAX);
+	T_CHECK(md1_place(24) == 8);
 }
 
 /* Behind a filesystem. */
@@ -229,8 +234,9 @@ test_behind(void)
 
 	clear();
 	put(1008, 0, "verity\0\0", 8);
-	T_CHECK(ending_find_behind(d, area, 1000, e) == 1 && e[0].kind == TAIL_VERITY &&
-		e[0].sectors.off == 1008);
+	T_CHECK(ending_find_behind(d, area, 1000, e) == 1);
+	T_CHECK(e[0].kind == TAIL_VERITY);
+	T_CHECK(e[0].sectors.off == 1008);
 	T_CHECK(ending_find_behind(d, area, 1001, e) == 0);
 	T_CHECK(ending_find_behind(d, area, area.len, e) == 0);
 	put(SECTORS - 1, 0, "GEOM::LABEL", 12);

@@ -103,24 +103,33 @@ test_round_trip(void)
 
 	memset(chunk, 0, sizeof chunk);
 	T_CHECK(ext_put(&x, &header, chunk, &e) == 0);
-	T_CHECK(get(&back) == 0 && back.present);
-	T_CHECK(back.has_uuid && memcmp(back.uuid, x.uuid, sizeof x.uuid) == 0);
-	T_CHECK(back.has_digest && memcmp(back.digest, x.digest, sizeof x.digest) == 0);
-	T_CHECK(back.has_header_digest && memcmp(back.header_digest, x.header_digest,
-					      sizeof x.header_digest) == 0);
-	T_CHECK(back.last && back.nchunks == 77 && back.has_image);
-	T_CHECK(back.image.kind == EXT_KIND_PARTITION &&
-		back.image.sector_bytes == 4096 &&
-		back.image.source_bytes == 123456789012345 &&
-		back.image.made_at == 1700000000 &&
-		back.image.flags == (EXT_IMAGE_LIVE | 0x80));
-	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0 &&
-		strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
-	T_CHECK(back.window_bytes == 65536 && back.nfragments == 2);
-	T_CHECK(back.fragments[0].bytes == 100 && !back.fragments[0].zero &&
-		memcmp(back.fragments[0].digest, table[0].digest, 16) == 0);
-	T_CHECK(back.fragments[1].bytes == 30 && back.fragments[1].zero &&
-		back.fragments[1].windows == 3);
+	T_CHECK(get(&back) == 0);
+	T_CHECK(back.present);
+	T_CHECK(back.has_uuid);
+	T_CHECK(memcmp(back.uuid, x.uuid, sizeof x.uuid) == 0);
+	T_CHECK(back.has_digest);
+	T_CHECK(memcmp(back.digest, x.digest, sizeof x.digest) == 0);
+	T_CHECK(back.has_header_digest);
+	T_CHECK(memcmp(back.header_digest, x.header_digest,
+		sizeof x.header_digest) == 0);
+	T_CHECK(back.last);
+	T_CHECK(back.nchunks == 77);
+	T_CHECK(back.has_image);
+	T_CHECK(back.image.kind == EXT_KIND_PARTITION);
+	T_CHECK(back.image.sector_bytes == 4096);
+	T_CHECK(back.image.source_bytes == 123456789012345);
+	T_CHECK(back.image.made_at == 1700000000);
+	T_CHECK(back.image.flags == (EXT_IMAGE_LIVE | 0x80));
+	T_CHECK(strcmp(back.image.tool, "imagezip 9") == 0);
+	T_CHECK(strcmp(back.image.filesystems, "1:ext4 2:swap") == 0);
+	T_CHECK(back.window_bytes == 65536);
+	T_CHECK(back.nfragments == 2);
+	T_CHECK(back.fragments[0].bytes == 100);
+	T_CHECK(!back.fragments[0].zero);
+	T_CHECK(memcmp(back.fragments[0].digest, table[0].digest, 16) == 0);
+	T_CHECK(back.fragments[1].bytes == 30);
+	T_CHECK(back.fragments[1].zero);
+	T_CHECK(back.fragments[1].windows == 3);
 	size_t used = NDZ_CHUNK_BYTES;
 	while (chunk[used - 1] == 0)
 		used--;
@@ -161,10 +170,13 @@ test_room(void)
 	memset(chunk, 0, sizeof chunk);
 	T_CHECK(ext_put(&x, &h, chunk, &e) == 0);
 	h.size = NDZ_STREAM_MAX - 40;
-	T_CHECK(ext_put(&x, &h, chunk, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ext_put(&x, &h, chunk, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	h.size = NDZ_STREAM_MAX;
-	T_CHECK(ext_put(&x, &h, chunk, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(ext_get(&x, &h, chunk, &e) == 0 && !x.present);
+	T_CHECK(ext_put(&x, &h, chunk, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
+	T_CHECK(ext_get(&x, &h, chunk, &e) == 0);
+	T_CHECK(!x.present);
 }
 
 static void
@@ -174,17 +186,25 @@ test_unknown(void)
 	struct wr w = begin_area();
 	uint8_t later[40] = { 9 }; /* an algorithm of the future */
 
-	T_CHECK(get(&x) == 0 && !x.present); /* nothing there */
+	T_CHECK(get(&x) == 0);
+	T_CHECK(!x.present); /* nothing there */
 	end_area(&w);
-	T_CHECK(get(&x) == 0 && x.present && !x.has_uuid && x.window_bytes == 0);
+	T_CHECK(get(&x) == 0);
+	T_CHECK(x.present);
+	T_CHECK(!x.has_uuid);
+	T_CHECK(x.window_bytes == 0);
 	put_record(&w, 6, "signature", 9);
 	put_record(&w, 999, "", 0);
 	put_record(&w, 2, later, sizeof later);
 	put_record(&w, 3, later, 8);
 	put_record(&w, 1, "0123456789abcdef", 16);
 	end_area(&w);
-	T_CHECK(get(&x) == 0 && x.present && x.has_uuid);
-	T_CHECK(!x.has_digest && x.window_bytes == 0 && x.fragments == NULL);
+	T_CHECK(get(&x) == 0);
+	T_CHECK(x.present);
+	T_CHECK(x.has_uuid);
+	T_CHECK(!x.has_digest);
+	T_CHECK(x.window_bytes == 0);
+	T_CHECK(x.fragments == NULL);
 	ext_free(&x);
 }
 
@@ -324,7 +344,9 @@ test_texts(void)
 	memset(body + 24 + 13, 'f', 500);
 	put_record(&w, 5, body, 24 + 13 + 500);
 	end_area(&w);
-	T_CHECK(get(&x) == 0 && x.has_image && x.image.flags == EXT_IMAGE_LIVE);
+	T_CHECK(get(&x) == 0);
+	T_CHECK(x.has_image);
+	T_CHECK(x.image.flags == EXT_IMAGE_LIVE);
 	T_CHECK(strcmp(x.image.tool, "a?[2J??zb") == 0);
 	T_CHECK(strlen(x.image.filesystems) == sizeof x.image.filesystems - 1);
 	ext_free(&x);
@@ -346,19 +368,23 @@ test_delta(void)
 	char text[128];
 
 	memset(chunk, 0, sizeof chunk);
-	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0);
-	T_CHECK(back.has_state && ext_is_delta(&back) &&
-		ext_state_same(&x.state, &back.state) &&
-		ext_state_same(&x.base, &back.base) &&
-		!ext_state_same(&x.base, &back.state));
-	T_CHECK(back.nfreed == 3 && memcmp(back.freed, freed, sizeof freed) == 0);
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0);
+	T_CHECK(get(&back) == 0);
+	T_CHECK(back.has_state);
+	T_CHECK(ext_is_delta(&back));
+	T_CHECK(ext_state_same(&x.state, &back.state));
+	T_CHECK(ext_state_same(&x.base, &back.base));
+	T_CHECK(!ext_state_same(&x.base, &back.state));
+	T_CHECK(back.nfreed == 3);
+	T_CHECK(memcmp(back.freed, freed, sizeof freed) == 0);
 	T_CHECK(strcmp(ext_state_text(&back.state, text, sizeof text),
 		    "UUID 6e657700000000000000000000000000") == 0);
 	ext_free(&back);
 	/* Another kind of a later version is a delta all the same. */
 	x.base.kind = 77;
-	T_CHECK(ext_put(&x, &header, chunk, &e) == 0 && get(&back) == 0 &&
-		ext_is_delta(&back));
+	T_CHECK(ext_put(&x, &header, chunk, &e) == 0);
+	T_CHECK(get(&back) == 0);
+	T_CHECK(ext_is_delta(&back));
 	ext_state_text(&back.base, text, 20);
 	T_CHECK(strlen(text) < 20);
 	ext_free(&back);

@@ -43,19 +43,23 @@ test_round_trip(void)
 
 	T_CHECK(n == TAIL_HEAD_BYTES + 3 * TAIL_PIECE_BYTES);
 	T_CHECK(tail_record_bytes(&t) == 8 + n);
-	T_CHECK(reads(buf, n, &back) && tail_same(&t, &back));
+	T_CHECK(reads(buf, n, &back));
+	T_CHECK(tail_same(&t, &back));
 	for (size_t cut = 0; cut < n; cut++)
 		good &= !reads(buf, cut, &back);
 	T_CHECK(good);
 	t.pieces[2].kind = 78;
-	T_CHECK(!tail_same(&t, &back) && !tail_same(&example, &t));
+	T_CHECK(!tail_same(&t, &back));
+	T_CHECK(!tail_same(&example, &t));
 	t = (struct tail){ .n = 0 };
 	T_CHECK(tail_record_bytes(&t) == 0);
 	t = (struct tail){ .n = TAIL_PIECES_MAX, .disk_sectors = 1200 };
 	for (size_t i = 0; i < t.n; i++)
 		t.pieces[i].sectors = (struct range){ 1000 + i, 1 };
 	n = write(&t, buf, sizeof buf);
-	T_CHECK(n == sizeof buf && reads(buf, n, &back) && tail_same(&t, &back));
+	T_CHECK(n == sizeof buf);
+	T_CHECK(reads(buf, n, &back));
+	T_CHECK(tail_same(&t, &back));
 	buf[16]++; /* one piece too many */
 	T_CHECK(!reads(buf, n, &back));
 }
@@ -100,23 +104,28 @@ test_sectors(void)
 	const struct tail_piece *p;
 	char text[200];
 
-	T_CHECK(tail_run(&example, (struct range){ 0, 5 }, &p) == 5 && p == NULL);
-	T_CHECK(tail_run(&example, (struct range){ 990, 50 }, &p) == 10 && p == NULL);
-	T_CHECK(tail_run(&example, (struct range){ 1000, 500 }, &p) == 100 &&
-		p == &example.pieces[0]);
-	T_CHECK(tail_run(&example, (struct range){ 1119, 500 }, &p) == 1 &&
-		p == &example.pieces[1]);
-	T_CHECK(tail_run(&example, (struct range){ 1120, 500 }, &p) == 30 && p == NULL);
-	T_CHECK(
-	    tail_run(&example, (struct range){ 1200, UINT64_MAX - 1200 }, &p) ==
-		UINT64_MAX - 1200 &&
-	    p == NULL);
+	T_CHECK(tail_run(&example, (struct range){ 0, 5 }, &p) == 5);
+	T_CHECK(p == NULL);
+	T_CHECK(tail_run(&example, (struct range){ 990, 50 }, &p) == 10);
+	T_CHECK(p == NULL);
+	T_CHECK(tail_run(&example, (struct range){ 1000, 500 }, &p) == 100);
+	T_CHECK(p == &example.pieces[0]);
+	T_CHECK(tail_run(&example, (struct range){ 1119, 500 }, &p) == 1);
+	T_CHECK(p == &example.pieces[1]);
+	T_CHECK(tail_run(&example, (struct range){ 1120, 500 }, &p) == 30);
+	T_CHECK(p == NULL);
+	T_CHECK(tail_run(&example, (struct range){ 1200, UINT64_MAX - 1200 }, &p) ==
+		UINT64_MAX - 1200);
+	T_CHECK(p == NULL);
 	T_CHECK(tail_rest_end(&example, some, 4) == 1150);
 	T_CHECK(tail_rest_end(&example, some, 3) == 1000);
 	T_CHECK(tail_rest_end(&example, &some[2], 1) == 0);
-	T_CHECK(!tail_touches(&example, some, 1) && tail_touches(&example, some, 2));
+	T_CHECK(!tail_touches(&example, some, 1));
+	T_CHECK(tail_touches(&example, some, 2));
 	tail_count(&example, some, 4, sectors);
-	T_CHECK(sectors[0] == 11 && sectors[1] == 11 && sectors[2] == 0);
+	T_CHECK(sectors[0] == 11);
+	T_CHECK(sectors[1] == 11);
+	T_CHECK(sectors[2] == 0);
 	T_CHECK(strcmp(tail_text(&example, sectors, text, sizeof text),
 		    "5.6 kB of unknown data, 5.6 kB of a Linux RAID superblock "
 		    "(version 1.0)") == 0);
@@ -141,17 +150,21 @@ test_in_a_chunk(void)
 	struct ext x = { .has_uuid = true, .tail = example }, back;
 	struct err e;
 
-	T_CHECK(ext_put(&x, &h, chunk, &e) == 0 && ext_get(&back, &h, chunk, &e) == 0);
-	T_CHECK(back.present && tail_same(&back.tail, &example));
+	T_CHECK(ext_put(&x, &h, chunk, &e) == 0);
+	T_CHECK(ext_get(&back, &h, chunk, &e) == 0);
+	T_CHECK(back.present);
+	T_CHECK(tail_same(&back.tail, &example));
 	ext_free(&back);
 	h.lastsect = 1201;
-	T_CHECK(ext_get(&back, &h, chunk, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ext_get(&back, &h, chunk, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	struct rd r;
 	uint8_t buf[200];
 	size_t n = write(&example, buf, sizeof buf);
 	r = rd_from(buf, n);
 	back.tail = example;
-	T_CHECK(tail_get(&back.tail, &r, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(tail_get(&back.tail, &r, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 }
 
 int

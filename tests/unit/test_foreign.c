@@ -41,7 +41,9 @@ test_raid(void)
 {
 	put_md1(8, 8, 1);
 	T_CHECK(find(0, 1024) != NULL && find(0, 9) != NULL);
-	T_CHECK(find(0, 8) == NULL && find(0, 0) == NULL && find(1, 1000) == NULL);
+	T_CHECK(find(0, 8) == NULL);
+	T_CHECK(find(0, 0) == NULL);
+	T_CHECK(find(1, 1000) == NULL);
 	put_md1(108, 8, 1);
 	T_CHECK(find(100, 500) != NULL && find(0, 1024) == NULL);
 	put_md1(8, 9, 1);
@@ -63,7 +65,8 @@ test_pool(void)
 		struct wr w = wr_to(bytes + at, 8);
 		wr_le64(&w, 0x00bab10c);
 		T_CHECK(find(0, 1024) != NULL);
-		T_CHECK(find(0, at / 512) == NULL && find(1, 1000) == NULL);
+		T_CHECK(find(0, at / 512) == NULL);
+		T_CHECK(find(1, 1000) == NULL);
 		memset(bytes + at, 0, 8);
 	}
 	T_CHECK(find(0, 1024) == NULL);

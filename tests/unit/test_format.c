@@ -62,7 +62,8 @@ test_golden(const struct facts *f)
 		nrelocs += h.nrelocs;
 	}
 	T_CHECK(good && tiled == f->lastsect);
-	T_CHECK(nregions == f->nregions && nrelocs == f->nrelocs);
+	T_CHECK(nregions == f->nregions);
+	T_CHECK(nrelocs == f->nrelocs);
 	free(img);
 }
 
@@ -78,12 +79,17 @@ test_golden_fields(void)
 		uint8_t *img = golden_load(names[i], &len);
 		if (!T_CHECK(img != NULL && ndz_header_get(&h, img, len, &e) == 0))
 			return;
-		T_CHECK(h.size == 0x37243 && h.firstsect == 0 && h.lastsect == 0x47e1);
-		T_CHECK(h.regions[0].off == 0 && h.regions[0].len == 0x860 &&
-			h.regions[1].off == 0x47d0 && h.regions[1].len == 0x11);
-		T_CHECK(h.relocs[0].type == NDZ_RELOC_FREEBSD_LABEL &&
-			h.relocs[0].sector == 1 && h.relocs[0].offset == 0 &&
-			h.relocs[0].size == 276);
+		T_CHECK(h.size == 0x37243);
+		T_CHECK(h.firstsect == 0);
+		T_CHECK(h.lastsect == 0x47e1);
+		T_CHECK(h.regions[0].off == 0);
+		T_CHECK(h.regions[0].len == 0x860);
+		T_CHECK(h.regions[1].off == 0x47d0);
+		T_CHECK(h.regions[1].len == 0x11);
+		T_CHECK(h.relocs[0].type == NDZ_RELOC_FREEBSD_LABEL);
+		T_CHECK(h.relocs[0].sector == 1);
+		T_CHECK(h.relocs[0].offset == 0);
+		T_CHECK(h.relocs[0].size == 276);
 		T_CHECK(ndz_header_raw_bytes(&h) == 1106432);
 		free(img);
 	}
@@ -140,12 +146,15 @@ test_old(unsigned version)
 	put_old(buf, version);
 	if (!T_CHECK(ndz_header_get(&h, buf, sizeof buf, &e) == 0))
 		return;
-	T_CHECK(
-	    h.version == version && h.size == 5000 && h.index == 7 && h.nregions == 2);
+	T_CHECK(h.version == version);
+	T_CHECK(h.size == 5000);
+	T_CHECK(h.index == 7);
+	T_CHECK(h.nregions == 2);
 	T_CHECK(h.total == (version == 1 ? 9 : 0));
-	T_CHECK(h.firstsect == (version == 1 ? 100 : 90) &&
-		h.lastsect == (version == 1 ? 340 : 400));
-	T_CHECK(h.regions[1].off == 300 && h.regions[1].len == 40);
+	T_CHECK(h.firstsect == (version == 1 ? 100 : 90));
+	T_CHECK(h.lastsect == (version == 1 ? 340 : 400));
+	T_CHECK(h.regions[1].off == 300);
+	T_CHECK(h.regions[1].len == 40);
 	T_CHECK(h.nrelocs == (version != 1));
 	if (h.nrelocs == 1)
 		T_CHECK(h.relocs[0].type == 1 && h.relocs[0].sector == 101 &&
@@ -177,17 +186,19 @@ test_full(unsigned version, unsigned nregions, unsigned nrelocs)
 	for (unsigned i = 0; version == 5 && i < NDZ_UUID_BYTES; i++)
 		h.uuid[i] = (uint8_t)(i + 1);
 	T_CHECK(ndz_header_put(&h, buf, &e) == 0);
-	T_CHECK(
-	    ndz_header_get(&back, buf, sizeof buf, &e) == 0 && same_again(&back, buf));
+	T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) == 0);
+	T_CHECK(same_again(&back, buf));
 	T_CHECK(memcmp(h.regions, back.regions, nregions * sizeof h.regions[0]) == 0);
-	T_CHECK(back.firstsect == h.firstsect && back.lastsect == h.lastsect);
+	T_CHECK(back.firstsect == h.firstsect);
+	T_CHECK(back.lastsect == h.lastsect);
 	bool good = true;
 	for (size_t len = 0; len < NDZ_HEADER_BYTES; len++)
 		good &= ndz_header_get(&back, buf, len, &e) < 0 && e.kind == ERR_FORMAT;
 	T_CHECK(good);
 	h.nregions++;
 	h.regions[nregions] = (struct range){ h.lastsect - 1, 1 };
-	T_CHECK(ndz_header_put(&h, buf, &e) < 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ndz_header_put(&h, buf, &e) < 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 }
 
 /* One field of a good header changed: refused, and for the right reason. */
@@ -267,12 +278,13 @@ test_wide(void)
 		wr_le64(&last, (uint64_t)1 << 55);
 		for (int k = 0; k < 4; k++)
 			wr_le64(&regions, hostile[i][k]);
-		T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) < 0 &&
-			e.kind == ERR_FORMAT);
+		T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) < 0);
+		T_CHECK(e.kind == ERR_FORMAT);
 	}
 	h.lastsect = (uint64_t)1 << 32;
 	h.version = 3;
-	T_CHECK(ndz_header_put(&h, buf, &e) < 0 && e.kind == ERR_FORMAT);
+	T_CHECK(ndz_header_put(&h, buf, &e) < 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	h.lastsect--;
 	T_CHECK(ndz_header_put(&h, buf, &e) == 0);
 }

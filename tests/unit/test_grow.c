@@ -24,7 +24,10 @@ test_growing(void)
 	}
 	for (size_t i = 0; i < n; i++)
 		bad += v[i].a != i || v[i].b != ~(uint64_t)i;
-	T_CHECK(n == 5000 && bad == 0 && cap >= n && cap < 2 * n);
+	T_CHECK(n == 5000);
+	T_CHECK(bad == 0);
+	T_CHECK(cap >= n);
+	T_CHECK(cap < 2 * n);
 	free(v);
 }
 
@@ -36,7 +39,9 @@ test_too_large(void)
 	struct err e = { 0 };
 
 	T_CHECK(grow(&v, &cap, cap, sizeof *v, "pairs", &e) == -1);
-	T_CHECK(e.kind == ERR_NOMEM && v == &one && cap == SIZE_MAX / sizeof *v);
+	T_CHECK(e.kind == ERR_NOMEM);
+	T_CHECK(v == &one);
+	T_CHECK(cap == SIZE_MAX / sizeof *v);
 }
 
 int

@@ -95,7 +95,8 @@ read_file(const struct file *f, struct err *e)
 	const char *path = in_scratch("image");
 	FILE *out = fopen(path, "wb");
 
-	T_CHECK(fwrite(f->bytes, 1, f->len, out) == f->len && fclose(out) == 0);
+	T_CHECK(fwrite(f->bytes, 1, f->len, out) == f->len);
+	T_CHECK(fclose(out) == 0);
 	return read_all(path, e);
 }
 
@@ -133,7 +134,8 @@ expect(const char *what, const struct file *f, int chunks)
 	int from_file = read_file(f, &a), from_pipe = read_pipe(f, &b);
 
 	printf("# %s: %s | %s\n", what, a.text, b.text);
-	T_CHECK(from_file == chunks && from_pipe == chunks);
+	T_CHECK(from_file == chunks);
+	T_CHECK(from_pipe == chunks);
 	if (chunks < 0)
 		T_CHECK(a.kind == ERR_FORMAT && b.kind == ERR_FORMAT);
 }
@@ -236,17 +238,21 @@ test_random_access(struct file *f, const struct file *a)
 
 	take(f, "0123", a, NULL);
 	T_CHECK(read_file(f, &e) == 4);
-	T_CHECK(image_open(&img, in_scratch("image"), &e) == 0 && image_seekable(img));
+	T_CHECK(image_open(&img, in_scratch("image"), &e) == 0);
+	T_CHECK(image_seekable(img));
 	T_CHECK(image_chunks(img) == 4);
-	T_CHECK(image_header(img, 2, &h, &e) == 0 && h.index == 2);
-	T_CHECK(image_read(img, 3, buf, &e) == 0 &&
-		memcmp(buf, a->bytes + 3 * NDZ_CHUNK_BYTES, NDZ_CHUNK_BYTES) == 0);
+	T_CHECK(image_header(img, 2, &h, &e) == 0);
+	T_CHECK(h.index == 2);
+	T_CHECK(image_read(img, 3, buf, &e) == 0);
+	T_CHECK(memcmp(buf, a->bytes + 3 * NDZ_CHUNK_BYTES, NDZ_CHUNK_BYTES) == 0);
 	T_CHECK(image_read(img, 4, buf, &e) != 0);
 	T_CHECK(image_header(img, 4, &h, &e) != 0);
-	T_CHECK(image_next(img, buf, &h, &e) == 1 && h.index == 0);
+	T_CHECK(image_next(img, buf, &h, &e) == 1);
+	T_CHECK(h.index == 0);
 	image_close(img);
 	image_close(NULL);
-	T_CHECK(image_open(&img, in_scratch("absent"), &e) != 0 && e.kind == ERR_IO);
+	T_CHECK(image_open(&img, in_scratch("absent"), &e) != 0);
+	T_CHECK(e.kind == ERR_IO);
 	free(buf);
 }
 
@@ -259,7 +265,8 @@ test_known_at_once(struct file *f, const struct file *a)
 
 	take(f, "012", a, NULL);
 	T_CHECK(read_file(f, &e) == -1);
-	T_CHECK(image_open(&img, in_scratch("image"), &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(image_open(&img, in_scratch("image"), &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	T_CHECK(strstr(e.text, "truncated") != NULL);
 }
 

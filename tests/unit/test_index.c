@@ -66,8 +66,10 @@ test_walk(struct index *x)
 			index_walk_end(&w);
 	}
 	T_CHECK(right == QUESTIONS);
-	T_CHECK(answer_is_right(&w, LAST + 1) && answer_is_right(&w, 1));
-	T_CHECK(answer_is_right(&w, 1) && answer_is_right(&w, 2));
+	T_CHECK(answer_is_right(&w, LAST + 1));
+	T_CHECK(answer_is_right(&w, 1));
+	T_CHECK(answer_is_right(&w, 1));
+	T_CHECK(answer_is_right(&w, 2));
 	index_walk_end(&w);
 }
 
@@ -100,7 +102,8 @@ test_signal_ends_query(struct index *x)
 	T_CHECK(index_delete_fragment(x, 2, &e) == 0);
 	T_CHECK(index_check(x, &e) == 0);
 	raise(SIGTERM);
-	T_CHECK(index_check(x, &e) == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(index_check(x, &e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED);
 	T_CHECK(strstr(e.text, "SIGTERM") != NULL);
 	index_rollback(x);
 	T_CHECK(index_get_fragment(x, 2, &f, &e) == 1);
@@ -118,12 +121,14 @@ main(void)
 		return 1;
 	snprintf(path, sizeof path, "%s/index.db", folder);
 	T_CHECK(index_open(&x, path, INDEX_CREATE, &e) == 0);
-	T_CHECK(
-	    index_begin(x, true, &e) == 0 && add_all(x) && index_commit(x, &e) == 0);
+	T_CHECK(index_begin(x, true, &e) == 0);
+	T_CHECK(add_all(x));
+	T_CHECK(index_commit(x, &e) == 0);
 	test_walk(x);
 	test_end(x);
 	test_signal_ends_query(x);
 	index_close(x);
-	T_CHECK(unlink(path) == 0 && rmdir(folder) == 0);
+	T_CHECK(unlink(path) == 0);
+	T_CHECK(rmdir(folder) == 0);
 	return t_done();
 }

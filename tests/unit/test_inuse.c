@@ -113,9 +113,12 @@ is_partition(unsigned minor_number, mode_t kind)
 static void
 test_partitions(void)
 {
-	T_CHECK(is_partition(17, S_IFBLK) && is_partition(19, S_IFBLK));
-	T_CHECK(!is_partition(16, S_IFBLK) && !is_partition(32, S_IFBLK));
-	T_CHECK(!is_partition(99, S_IFBLK) && !is_partition(17, S_IFREG));
+	T_CHECK(is_partition(17, S_IFBLK));
+	T_CHECK(is_partition(19, S_IFBLK));
+	T_CHECK(!is_partition(16, S_IFBLK));
+	T_CHECK(!is_partition(32, S_IFBLK));
+	T_CHECK(!is_partition(99, S_IFBLK));
+	T_CHECK(!is_partition(17, S_IFREG));
 }
 
 static void
@@ -130,7 +133,9 @@ test_mounts(void)
 	    strcmp(says(17), "DISK is in use: /dev/sdb1 is mounted on /home/a b") == 0);
 	T_CHECK(
 	    strcmp(says(16), "DISK is in use: /dev/sdb1 is mounted on /home/a b") == 0);
-	T_CHECK(says(18)[0] == '\0' && says(19)[0] == '\0' && says(32)[0] == '\0');
+	T_CHECK(says(18)[0] == '\0');
+	T_CHECK(says(19)[0] == '\0');
+	T_CHECK(says(32)[0] == '\0');
 	T_CHECK(sh("echo '36 35 240:16 / /mnt rw - ext4 /dev/sdb rw' "
 		   ">root/proc/self/mountinfo") == 0);
 	T_CHECK(strcmp(says(18), "DISK is in use: /dev/sdb is mounted on /mnt") == 0);
@@ -171,8 +176,10 @@ test_volumes(void)
 	const char *held = "DISK is in use: /dev/sdb2 is held by /dev/dm-0 (vg-home)";
 	T_CHECK(strcmp(says(16), held) == 0);
 	T_CHECK(strcmp(says(18), held) == 0);
-	T_CHECK(says(17)[0] == '\0' && says(19)[0] == '\0');
-	T_CHECK(read_says(16)[0] == '\0' && read_says(18)[0] == '\0');
+	T_CHECK(says(17)[0] == '\0');
+	T_CHECK(says(19)[0] == '\0');
+	T_CHECK(read_says(16)[0] == '\0');
+	T_CHECK(read_says(18)[0] == '\0');
 	mount_only("240:65 / /home rw - ext4 /dev/mapper/x rw,relatime");
 	T_CHECK(strcmp(says(18), "DISK is in use: /dev/dm-1 is mounted on /home") == 0);
 	const char *mounted = "DISK is in use: /dev/dm-1 is mounted read-write on /home";
@@ -182,7 +189,8 @@ test_volumes(void)
 	T_CHECK(read_says(17)[0] == '\0');
 	/* What counts is the filesystem, not this mount of it. */
 	mount_only("240:65 / /home rw - ext4 /dev/mapper/x ro,relatime");
-	T_CHECK(read_says(16)[0] == '\0' && says(16)[0] != '\0');
+	T_CHECK(read_says(16)[0] == '\0');
+	T_CHECK(says(16)[0] != '\0');
 	mount_only("240:65 / /home ro - ext4 /dev/mapper/x rw,relatime");
 	T_CHECK(strcmp(read_says(16), mounted) == 0);
 	T_CHECK(sh("rm root/proc/self/mountinfo; cd root/sys/devices && "
@@ -202,7 +210,8 @@ test_arrays(void)
 	       "ln -s ../../devices/md0/md0p1 ../dev/block/240:81") == 0);
 	T_CHECK(strcmp(says(17), "DISK is in use: /dev/sdb is held by /dev/md0") == 0);
 	T_CHECK(strcmp(says(32), "DISK is in use: /dev/sdc is held by /dev/md0") == 0);
-	T_CHECK(read_says(17)[0] == '\0' && read_says(32)[0] == '\0');
+	T_CHECK(read_says(17)[0] == '\0');
+	T_CHECK(read_says(32)[0] == '\0');
 	mount_only("240:81 / /srv rw - xfs /dev/md0p1 rw");
 	T_CHECK(strcmp(read_says(32),
 		    "DISK is in use: /dev/md0p1 is mounted read-write on /srv") == 0);
@@ -262,7 +271,8 @@ test_areas(void)
 		    "DISK is in use: /dev/sdb is mounted on /all") == 0);
 	T_CHECK(sh("rm root/proc/self/mountinfo && "
 		   "mkdir root/sys/devices/sdb/sdb2/holders/dm-0") == 0);
-	T_CHECK(area_says(16, 250, 1)[0] != '\0' && area_says(16, 100, 50)[0] == '\0');
+	T_CHECK(area_says(16, 250, 1)[0] != '\0');
+	T_CHECK(area_says(16, 100, 50)[0] == '\0');
 	T_CHECK(sh("rmdir root/sys/devices/sdb/sdb2/holders/dm-0") == 0);
 	T_CHECK(inuse_partitions(in_scratch("root"), &st, (struct range){ 199, 802 },
 		    names, 4) == 3);
@@ -333,12 +343,14 @@ test_nodes(void)
 	       ">root/proc/swaps") == 0);
 	T_CHECK(strcmp(says(17), "DISK is in use: /dev/sdb1 is used as swap") == 0);
 	T_CHECK(strcmp(says(16), "DISK is in use: /dev/sdb1 is used as swap") == 0);
-	T_CHECK(says(18)[0] == '\0' && says(32)[0] == '\0');
+	T_CHECK(says(18)[0] == '\0');
+	T_CHECK(says(32)[0] == '\0');
 	T_CHECK(
 	    sh("rm root/proc/swaps && echo '36 35 0:50 / /b rw - btrfs /dev/sdb1 rw' "
 	       ">root/proc/self/mountinfo") == 0);
 	T_CHECK(strcmp(says(16), "DISK is in use: /dev/sdb1 is mounted on /b") == 0);
-	T_CHECK(says(18)[0] == '\0' && read_says(18)[0] == '\0');
+	T_CHECK(says(18)[0] == '\0');
+	T_CHECK(read_says(18)[0] == '\0');
 	/* Its other device is not named there. */
 	T_CHECK(sh("cd root/sys && mkdir -p fs/btrfs/5eed/devices fs/btrfs/features && "
 		   "touch fs/btrfs/5eed/devices/sdb1 fs/btrfs/5eed/devices/sdc") == 0);
@@ -419,7 +431,8 @@ test_real_writer(const char *dev)
 			          : 1);
 		}
 		waitpid(child, &status, 0);
-		T_CHECK(fd >= 0 && status == 0);
+		T_CHECK(fd >= 0);
+		T_CHECK(status == 0);
 		close(fd);
 	}
 	T_CHECK(real_says(dev)[0] == '\0');
@@ -435,7 +448,8 @@ test_real_hidden(const char *dev)
 		return;
 	}
 	const char *text = real_says(dev);
-	T_CHECK(strstr(text, dev) == text && strstr(text, "another namespace") != NULL);
+	T_CHECK(strstr(text, dev) == text);
+	T_CHECK(strstr(text, "another namespace") != NULL);
 	T_CHECK(sh("p=$(cat sleeper); kill $p; while kill -0 $p; do sleep 0.02; done") ==
 		0);
 	/* The kernel lets go of the namespace a little later. */
@@ -472,9 +486,11 @@ test_real(void)
 	T_CHECK(strcmp(real_says(dev), words) == 0);
 	T_CHECK(strstr(real_says(in_scratch("fs")), "is mounted read-write on") != NULL);
 	T_CHECK(sh("mount -o remount,ro mnt") == 0);
-	T_CHECK(real_says(dev)[0] == '\0' && real_says(in_scratch("fs"))[0] == '\0');
+	T_CHECK(real_says(dev)[0] == '\0');
+	T_CHECK(real_says(in_scratch("fs"))[0] == '\0');
 	T_CHECK(sh("umount mnt") == 0);
-	T_CHECK(real_says(dev)[0] == '\0' && real_says(in_scratch("fs"))[0] == '\0');
+	T_CHECK(real_says(dev)[0] == '\0');
+	T_CHECK(real_says(in_scratch("fs"))[0] == '\0');
 	test_real_writer(dev);
 	test_real_hidden(dev);
 	T_CHECK(open_says(dev, DISK_WRITE, NULL));

@@ -44,12 +44,16 @@ test_round_trip(void)
 	struct lost l, back;
 
 	make(&l, in, 3, LEAST);
-	T_CHECK(l.nranges == 3 && l.sectors == 12 && !l.merged);
+	T_CHECK(l.nranges == 3);
+	T_CHECK(l.sectors == 12);
+	T_CHECK(!l.merged);
 	lost_put(&l, &w);
-	T_CHECK(wr_ok(&w) && wr_len(&w) == LOST_HEAD_BYTES + 3 * LOST_RANGE_BYTES);
+	T_CHECK(wr_ok(&w));
+	T_CHECK(wr_len(&w) == LOST_HEAD_BYTES + 3 * LOST_RANGE_BYTES);
 	T_CHECK(read_back(&back, buf, wr_len(&w)) == 0);
-	T_CHECK(back.nranges == 3 && back.sectors == 12 &&
-		memcmp(back.ranges, in, sizeof in) == 0);
+	T_CHECK(back.nranges == 3);
+	T_CHECK(back.sectors == 12);
+	T_CHECK(memcmp(back.ranges, in, sizeof in) == 0);
 	lost_free(&back);
 	bool good = true;
 	for (size_t n = 0; n < wr_len(&w); n++)
@@ -83,7 +87,9 @@ test_merged(void)
 	for (size_t i = 0; i < N; i++)
 		in[i] = (struct range){ i * 100 + i % 50, 1 + i % 3 };
 	make(&l, in, N, LEAST);
-	T_CHECK(l.merged && l.nranges > 0 && l.nranges <= LOST_RANGES_MIN);
+	T_CHECK(l.merged);
+	T_CHECK(l.nranges > 0);
+	T_CHECK(l.nranges <= LOST_RANGES_MIN);
 	bool good = true;
 	for (size_t i = 0; i < N; i++) {
 		bool inside = false;
@@ -94,15 +100,19 @@ test_merged(void)
 	}
 	T_CHECK(good);
 	lost_put(&l, &w);
-	T_CHECK(wr_ok(&w) && read_back(&back, buf, wr_len(&w)) == 0);
-	T_CHECK(back.merged && back.sectors == l.sectors);
+	T_CHECK(wr_ok(&w));
+	T_CHECK(read_back(&back, buf, wr_len(&w)) == 0);
+	T_CHECK(back.merged);
+	T_CHECK(back.sectors == l.sectors);
 	lost_free(&back);
 	lost_free(&l);
 	make(&l, in, N, LOST_HEAD_BYTES + N * LOST_RANGE_BYTES);
-	T_CHECK(!l.merged && l.nranges == N);
+	T_CHECK(!l.merged);
+	T_CHECK(l.nranges == N);
 	lost_free(&l);
 	make(&l, NULL, 0, 0);
-	T_CHECK(l.nranges == 0 && l.ranges == NULL);
+	T_CHECK(l.nranges == 0);
+	T_CHECK(l.ranges == NULL);
 }
 
 /* Parts of two lists, one of which was merged, become one. */
@@ -125,22 +135,30 @@ test_sets(void)
 	lostset_init(&s);
 	T_CHECK(rangeset_add(&low, (struct range){ 12, 90 }, &e) == 0);
 	T_CHECK(rangeset_add(&high, (struct range){ 298, 50 }, &e) == 0);
-	T_CHECK(lostset_add(&s, &a, &low, &e) == 0 && s.sectors == 5);
-	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0 && !l.merged && l.nranges == 2);
+	T_CHECK(lostset_add(&s, &a, &low, &e) == 0);
+	T_CHECK(s.sectors == 5);
+	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0);
+	T_CHECK(!l.merged);
+	T_CHECK(l.nranges == 2);
 	T_CHECK(strstr(lost_text(&l, text, sizeof text), "zeros: 12-14, 100-101"));
 	lost_free(&l);
-	T_CHECK(lostset_add(&s, &b, &high, &e) == 0 && s.sectors == 7);
+	T_CHECK(lostset_add(&s, &b, &high, &e) == 0);
+	T_CHECK(s.sectors == 7);
 	T_CHECK(rangeset_add(&high, (struct range){ 250, 9 }, &e) == 0);
 	lostset_free(&s);
-	T_CHECK(lostset_add(&s, &b, &high, &e) == 0 && s.sectors == 3);
-	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0 && l.merged && l.sectors == 3 &&
-		l.nranges == 2);
+	T_CHECK(lostset_add(&s, &b, &high, &e) == 0);
+	T_CHECK(s.sectors == 3);
+	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0);
+	T_CHECK(l.merged);
+	T_CHECK(l.sectors == 3);
+	T_CHECK(l.nranges == 2);
 	T_CHECK(strstr(lost_text(&l, text, sizeof text), "among: 250-258, 298-299"));
 	lost_free(&l);
 	for (uint64_t i = 0; i < 100; i++)
 		T_CHECK(
 		    rangeset_add(&s.set, (struct range){ 1000 + 2 * i, 1 }, &e) == 0);
-	T_CHECK(lost_make(&l, &s, 10 * LEAST, &e) == 0 && l.nranges == 102);
+	T_CHECK(lost_make(&l, &s, 10 * LEAST, &e) == 0);
+	T_CHECK(l.nranges == 102);
 	T_CHECK(strstr(lost_text(&l, text, sizeof text), " more"));
 	lost_free(&l);
 	lost_free(&a);

@@ -126,9 +126,8 @@ test_zeros(void)
 		uint8_t *back = malloc(n);
 		memset(back, 1, n);
 		uLongf got = n;
-		T_CHECK(
-		    uncompress(back, &got, out, at + len + STREAM_TAIL_BYTES) == Z_OK &&
-		    got == n);
+		T_CHECK(uncompress(back, &got, out, at + len + STREAM_TAIL_BYTES) == Z_OK);
+		T_CHECK(got == n);
 		bool zero = true;
 		for (uint64_t k = 0; k < n; k++)
 			zero &= back[k] == 0;
@@ -268,8 +267,11 @@ test_packer(unsigned version, unsigned density, bool zeros)
 	T_CHECK(packer_finish(p, m.sectors, &e) == 0);
 	for (uint64_t s = 0; s < m.sectors; s++)
 		seen += m.seen[s];
-	T_CHECK(m.good && seen == stored && m.tiled == m.sectors);
-	T_CHECK(m.last_flags == 1 && m.chunks == packer_chunks(p));
+	T_CHECK(m.good);
+	T_CHECK(seen == stored);
+	T_CHECK(m.tiled == m.sectors);
+	T_CHECK(m.last_flags == 1);
+	T_CHECK(m.chunks == packer_chunks(p));
 	printf("# version %u, %u %%: %u chunks\n", version, density, m.chunks);
 	packer_free(p);
 	deflater_free(d);
@@ -303,15 +305,19 @@ test_damage(void)
 	struct fragment f = { .windows = &win, .nwindows = 1, .zero = true };
 	struct decoder *dec = decoder_new();
 
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && packer_add(p, &f, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(packer_add(p, &f, &e) == 0);
 	struct ndz_reloc r = {
 		.type = NDZ_RELOC_SHORT_SECTOR, .sector = 127, .size = 9
 	};
-	T_CHECK(packer_add_reloc(p, &r, &e) == 0 && packer_finish(p, 128, &e) == 0);
+	T_CHECK(packer_add_reloc(p, &r, &e) == 0);
+	T_CHECK(packer_finish(p, 128, &e) == 0);
 	packer_free(p);
-	T_CHECK(chunk_parse(&c, good, &e) == 0 && chunk_verify(&c, good, dec, &e) == 0);
-	T_CHECK(
-	    c.h.nrelocs == 1 && c.h.relocs[0].sector == 127 && c.h.relocs[0].size == 9);
+	T_CHECK(chunk_parse(&c, good, &e) == 0);
+	T_CHECK(chunk_verify(&c, good, dec, &e) == 0);
+	T_CHECK(c.h.nrelocs == 1);
+	T_CHECK(c.h.relocs[0].sector == 127);
+	T_CHECK(c.h.relocs[0].size == 9);
 	size_t stream_end = NDZ_HEADER_BYTES + c.h.size, used = NDZ_CHUNK_BYTES;
 	size_t ext_at = (stream_end + 7) / 8 * 8;
 	chunk_free(&c);
@@ -369,13 +375,15 @@ test_header(void)
 	h.regions[0] = (struct range){ 1ull << 34, 5 };
 	h.regions[1] = (struct range){ 1ull << 35, 7 };
 	h.relocs[0] = (struct ndz_reloc){ 1, (1ull << 35) + 1, 4, 276 };
-	T_CHECK(ndz_header_put(&h, buf, &e) == 0 &&
-		ndz_header_get(&back, buf, sizeof buf, &e) == 0);
-	T_CHECK(back.firstsect == h.firstsect && back.lastsect == h.lastsect &&
-		back.nregions == 2);
-	T_CHECK(back.regions[1].off == 1ull << 35 &&
-		back.relocs[0].sector == (1ull << 35) + 1 &&
-		back.relocs[0].offset == 4 && back.relocs[0].size == 276);
+	T_CHECK(ndz_header_put(&h, buf, &e) == 0);
+	T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) == 0);
+	T_CHECK(back.firstsect == h.firstsect);
+	T_CHECK(back.lastsect == h.lastsect);
+	T_CHECK(back.nregions == 2);
+	T_CHECK(back.regions[1].off == 1ull << 35);
+	T_CHECK(back.relocs[0].sector == (1ull << 35) + 1);
+	T_CHECK(back.relocs[0].offset == 4);
+	T_CHECK(back.relocs[0].size == 276);
 	T_CHECK(memcmp(back.uuid, h.uuid, 16) == 0);
 	h.version = 3; /* the numbers do not fit */
 	T_CHECK(ndz_header_put(&h, buf, &e) != 0);
@@ -385,12 +393,12 @@ test_header(void)
 	};
 	z.regions[0] = (struct range){ 0, 100 * 1032 / 512 + 1 };
 	ndz_header_put(&z, buf, &e);
-	T_CHECK(
-	    ndz_header_get(&back, buf, sizeof buf, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(ndz_header_need(3, 507, 0) <= NDZ_HEADER_BYTES &&
-		ndz_header_need(3, 508, 0) > NDZ_HEADER_BYTES);
-	T_CHECK(ndz_header_need(5, 251, 0) <= NDZ_HEADER_BYTES &&
-		ndz_header_need(5, 252, 0) > NDZ_HEADER_BYTES);
+	T_CHECK(ndz_header_get(&back, buf, sizeof buf, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
+	T_CHECK(ndz_header_need(3, 507, 0) <= NDZ_HEADER_BYTES);
+	T_CHECK(ndz_header_need(3, 508, 0) > NDZ_HEADER_BYTES);
+	T_CHECK(ndz_header_need(5, 251, 0) <= NDZ_HEADER_BYTES);
+	T_CHECK(ndz_header_need(5, 252, 0) > NDZ_HEADER_BYTES);
 }
 
 int

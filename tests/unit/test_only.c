@@ -38,15 +38,19 @@ test_list(void)
 		"1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17" };
 	struct only_list l;
 
-	T_CHECK(parses("1", 1) && parses("128", 1) && parses("5,1,7", 3));
+	T_CHECK(parses("1", 1));
+	T_CHECK(parses("128", 1));
+	T_CHECK(parses("5,1,7", 3));
 	T_CHECK(parses("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", ONLY_MAX));
-	T_CHECK(
-	    only_list_set(&l, "5,1", &e) == 0 && l.number[0] == 5 && l.number[1] == 1);
+	T_CHECK(only_list_set(&l, "5,1", &e) == 0);
+	T_CHECK(l.number[0] == 5);
+	T_CHECK(l.number[1] == 1);
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		T_CHECK(only_list_set(&l, bad[i], &e) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(only_list_set(&l, "3,4,3", &e) != 0 && strstr(e.text, "twice") != NULL);
-	T_CHECK(only_list_set(&l, "vg/root", &e) != 0 &&
-		strstr(e.text, "logical volume") != NULL);
+	T_CHECK(only_list_set(&l, "3,4,3", &e) != 0);
+	T_CHECK(strstr(e.text, "twice") != NULL);
+	T_CHECK(only_list_set(&l, "vg/root", &e) != 0);
+	T_CHECK(strstr(e.text, "logical volume") != NULL);
 }
 
 static bool
@@ -245,20 +249,24 @@ test_table(void)
 	make_chunk(
 	    second, 1, &m, (struct range){ 150, 250 }, (struct range){ 200, 100 });
 	T_CHECK(imgtable_new(&t, &e) == 0);
-	T_CHECK(imgtable_needs(t, &sector) && sector == 0);
+	T_CHECK(imgtable_needs(t, &sector));
+	T_CHECK(sector == 0);
 	T_CHECK(learn(t, 0, first) == 0);
 	T_CHECK(imgtable_find(t, 1) != NULL && imgtable_find(t, 1)->sectors.off == 10);
 	T_CHECK(imgtable_find(t, 5) != NULL && imgtable_find(t, 5)->sectors.off == 110);
 	T_CHECK(imgtable_find(t, 6) == NULL);
-	T_CHECK(imgtable_needs(t, &sector) && sector == 200);
+	T_CHECK(imgtable_needs(t, &sector));
+	T_CHECK(sector == 200);
 	T_CHECK(learn(t, 1, second) == 0);
 	T_CHECK(imgtable_find(t, 6) != NULL && imgtable_find(t, 6)->sectors.len == 60);
 	T_CHECK(!imgtable_needs(t, &sector));
-	T_CHECK(imgtable_refuse(t, 2, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(imgtable_refuse(t, 2, &e) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
 	T_CHECK(strstr(e.text, "no partition 2: it has partitions 1, 5, 6") != NULL);
 	imgtable_free(t);
 	/* The chunk with the second EBR is to be had nowhere. */
-	T_CHECK(imgtable_new(&t, &e) == 0 && learn(t, 0, first) == 0);
+	T_CHECK(imgtable_new(&t, &e) == 0);
+	T_CHECK(learn(t, 0, first) == 0);
 	T_CHECK(imgtable_cannot(t, 200, &e) == 0);
 	T_CHECK(!imgtable_needs(t, &sector));
 	imgtable_free(t);

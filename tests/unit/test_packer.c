@@ -93,7 +93,9 @@ end(struct packer *p, struct out *o, uint64_t total)
 	struct err e;
 
 	T_CHECK(packer_finish(p, total, &e) == 0);
-	T_CHECK(o->good && o->tiled == total && o->last_says == o->n);
+	T_CHECK(o->good);
+	T_CHECK(o->tiled == total);
+	T_CHECK(o->last_says == o->n);
 	T_CHECK(packer_chunks(p) == o->n);
 	packer_free(p);
 	decoder_free(o->dec);
@@ -120,7 +122,9 @@ test_zeros(uint64_t bytes, unsigned chunks)
 	T_CHECK(good);
 	end(p, &o, total);
 	printf("# %llu zeros: %u chunks\n", (unsigned long long)bytes, o.n);
-	T_CHECK(o.n == chunks && o.sectors == total && o.h[0].nregions == 1);
+	T_CHECK(o.n == chunks);
+	T_CHECK(o.sectors == total);
+	T_CHECK(o.h[0].nregions == 1);
 	T_CHECK(o.windows == (total + WINDOW_SECTORS - 1) / WINDOW_SECTORS);
 }
 
@@ -146,8 +150,11 @@ test_regions(unsigned version, unsigned capacity, uint64_t base)
 	end(p, &o, base + (uint64_t)N * 1000 * WINDOW_SECTORS);
 	printf("# version %u: %u regions a chunk\n", version, o.h[0].nregions);
 	/* Room for a relocation of the last window is kept. */
-	T_CHECK(o.h[0].nregions <= capacity && o.h[0].nregions >= capacity - 3);
-	T_CHECK(o.sectors == N && o.windows == N && o.h[0].firstsect == 0);
+	T_CHECK(o.h[0].nregions <= capacity);
+	T_CHECK(o.h[0].nregions >= capacity - 3);
+	T_CHECK(o.sectors == N);
+	T_CHECK(o.windows == N);
+	T_CHECK(o.h[0].firstsect == 0);
 	T_CHECK(o.h[0].lastsect == o.h[1].regions[0].off);
 }
 
@@ -209,7 +216,8 @@ test_bytes(struct source *s)
 	}
 	T_CHECK(good && most > SECTORS * SECTOR_BYTES);
 	end(p, &o, (uint64_t)N * WINDOW_SECTORS);
-	T_CHECK(o.sectors == (uint64_t)N * SECTORS && o.n == 5);
+	T_CHECK(o.sectors == (uint64_t)N * SECTORS);
+	T_CHECK(o.n == 5);
 }
 
 /* The last byte of a chunk's room is really there, with a state record, too. */
@@ -264,7 +272,8 @@ test_raw_limit(struct source *s)
 	}
 	T_CHECK(good);
 	end(p, &o, 2 * N * WINDOW_SECTORS);
-	T_CHECK(o.n == 2 && o.h[1].regions[0].len == 2 * MORE * WINDOW_SECTORS);
+	T_CHECK(o.n == 2);
+	T_CHECK(o.h[1].regions[0].len == 2 * MORE * WINDOW_SECTORS);
 }
 
 /* A relocation with every fragment: there is always room for it. */
@@ -294,7 +303,9 @@ test_relocs(struct source *s, unsigned version)
 		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
 			good &= o.h[i].relocs[k].sector == o.h[i].regions[k].off + 1;
 	}
-	T_CHECK(o.n <= KEEP && relocs == N && good);
+	T_CHECK(o.n <= KEEP);
+	T_CHECK(relocs == N);
+	T_CHECK(good);
 }
 
 /* Relocations that come with their fragments: together with them or not at all. */
@@ -329,13 +340,17 @@ test_reloc_lists(struct source *s)
 		for (unsigned k = 0; k < o.h[i].nrelocs; k++)
 			good &= o.h[i].relocs[k].sector == o.h[i].regions[k / EACH].off;
 	}
-	T_CHECK(o.n > 1 && o.n <= KEEP && relocs == N * EACH && good);
+	T_CHECK(o.n > 1);
+	T_CHECK(o.n <= KEEP);
+	T_CHECK(relocs == N * EACH);
+	T_CHECK(good);
 
 	p = begin(&o, 3);
 	struct fragment f = make(s, 0, 1, false);
 	s->window.relocs = lists[0];
 	s->window.nrelocs = 300;
-	T_CHECK(packer_add(p, &f, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(packer_add(p, &f, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	packer_free(p);
 	decoder_free(o.dec);
 }
@@ -360,21 +375,24 @@ test_errors(void)
 	struct packer *p = begin(&o, 3);
 	struct err e;
 
-	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(packer_finish(p, 100, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	packer_free(p);
 	/* Numbers that version 3 has no room for. */
 	decoder_free(o.dec);
 	p = begin(&o, 3);
 	w.regions[0] = (struct range){ (uint64_t)1 << 32, 8 };
 	T_CHECK(packer_add(p, &f, &e) == 0);
-	T_CHECK(packer_finish(p, (uint64_t)1 << 33, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(packer_finish(p, (uint64_t)1 << 33, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	packer_free(p);
 	decoder_free(o.dec);
 	/* The error of whoever takes the chunks is what comes out. */
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
 	w.regions[0].off = 0;
 	T_CHECK(packer_add(p, &f, &e) == 0);
-	T_CHECK(packer_finish(p, 100, &e) != 0 && e.kind == ERR_IO);
+	T_CHECK(packer_finish(p, 100, &e) != 0);
+	T_CHECK(e.kind == ERR_IO);
 	packer_free(p);
 	packer_free(NULL);
 }
@@ -401,10 +419,13 @@ test_lost_room(void)
 		T_CHECK(rangeset_add(&lost.set, (struct range){ i * 3, 1 }, &e) == 0);
 	lost.sectors = 100000;
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && packer_add(p, &f, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(packer_add(p, &f, &e) == 0);
 	T_CHECK(packer_note_lost(p, &lost, &e) == 0);
 	lastfree = 0;
-	T_CHECK(packer_finish(p, 300000, &e) == 0 && o.good && o.n == 1);
+	T_CHECK(packer_finish(p, 300000, &e) == 0);
+	T_CHECK(o.good);
+	T_CHECK(o.n == 1);
 	T_CHECK(lastfree >= RESERVE);
 	packer_free(p);
 	lostset_free(&lost);

@@ -123,12 +123,15 @@ test_ordered(void)
 	struct err e = { 0 };
 
 	T_CHECK(run_ordered(&s, &e) == 0);
-	T_CHECK(s.in_order && s.taken == ITEMS);
+	T_CHECK(s.in_order);
+	T_CHECK(s.taken == ITEMS);
 
 	s.fail_at = 777;
 	T_CHECK(run_ordered(&s, &e) == -1);
-	T_CHECK(e.kind == ERR_IO && strcmp(e.text, "item 777 failed") == 0);
-	T_CHECK(s.in_order && s.taken < 777);
+	T_CHECK(e.kind == ERR_IO);
+	T_CHECK(strcmp(e.text, "item 777 failed") == 0);
+	T_CHECK(s.in_order);
+	T_CHECK(s.taken < 777);
 }
 
 static int
@@ -149,12 +152,15 @@ test_pool(void)
 	void *a = NULL, *b = NULL;
 
 	pipeline_attach_pool(p, pool);
-	T_CHECK(pool_get(pool, &a) == QUEUE_OK && pool_get(pool, &b) == QUEUE_OK);
-	T_CHECK(a != b && (uintptr_t)a % 4096 == 0);
+	T_CHECK(pool_get(pool, &a) == QUEUE_OK);
+	T_CHECK(pool_get(pool, &b) == QUEUE_OK);
+	T_CHECK(a != b);
+	T_CHECK((uintptr_t)a % 4096 == 0);
 	pipeline_start(p, wait_for_buffer, pool);
 	pipeline_fail(p, &first);
 	T_CHECK(pipeline_failed(p));
-	T_CHECK(pipeline_join(p, &e) == -1 && strcmp(e.text, "first") == 0);
+	T_CHECK(pipeline_join(p, &e) == -1);
+	T_CHECK(strcmp(e.text, "first") == 0);
 	pool_put(pool, a);
 	pool_put(pool, b);
 	pool_free(pool);
@@ -171,15 +177,21 @@ test_try_begin(void)
 	void *item;
 
 	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
-	T_CHECK(ordered_submit(o, &a) == QUEUE_OK && ordered_submit(o, &b) == QUEUE_OK);
-	T_CHECK(ordered_begin(o, &item, &first) == QUEUE_OK && item == &a);
-	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_OK && item == &b);
-	T_CHECK(first == 0 && ticket == 1);
+	T_CHECK(ordered_submit(o, &a) == QUEUE_OK);
+	T_CHECK(ordered_submit(o, &b) == QUEUE_OK);
+	T_CHECK(ordered_begin(o, &item, &first) == QUEUE_OK);
+	T_CHECK(item == &a);
+	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_OK);
+	T_CHECK(item == &b);
+	T_CHECK(first == 0);
+	T_CHECK(ticket == 1);
 	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
 	ordered_done(o, ticket);
 	ordered_done(o, first);
-	T_CHECK(ordered_take(o, &item) == QUEUE_OK && item == &a);
-	T_CHECK(ordered_take(o, &item) == QUEUE_OK && item == &b);
+	T_CHECK(ordered_take(o, &item) == QUEUE_OK);
+	T_CHECK(item == &a);
+	T_CHECK(ordered_take(o, &item) == QUEUE_OK);
+	T_CHECK(item == &b);
 	ordered_close(o);
 	T_CHECK(ordered_try_begin(o, &item, &ticket) == QUEUE_END);
 	ordered_cancel(o);

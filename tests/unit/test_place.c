@@ -61,16 +61,23 @@ test_refused(void)
 		   *half[] = { "a@:5" },
 		   *long_one[] = { "a@239.1.1.1:123456789012345678" };
 
-	T_CHECK(parse("239.1.1.1", "5", 2, two) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(parse("239.1.1.1", "5", 2, two) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
 	T_CHECK(strstr(e.text, "239.1.1.1+") != NULL);
 	T_CHECK(parse("239.1.1.1", "0", 2, two) == 0);
 	places_free(p, 2);
-	T_CHECK(parse("239.255.255.255+", "5", 2, two) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(parse("10.0.0.1+", "5", 1, two) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(parse("+", "5", 1, two) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(parse(NULL, NULL, 1, bad) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(parse(NULL, NULL, 1, half) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(parse(NULL, NULL, 1, long_one) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(parse("239.255.255.255+", "5", 2, two) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse("10.0.0.1+", "5", 1, two) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse("+", "5", 1, two) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse(NULL, NULL, 1, bad) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse(NULL, NULL, 1, half) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(parse(NULL, NULL, 1, long_one) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
 }
 
 int

@@ -171,8 +171,9 @@ test_say(void)
 	FILE *f = open_memstream(&out, &len);
 	say(f, "%s\n", name);
 	fclose(f);
-	T_CHECK(len == sizeof name - 1 - 2 + 1 && memcmp(out + 1499, "x???x", 5) == 0 &&
-		out[len - 1] == '\n');
+	T_CHECK(len == sizeof name - 1 - 2 + 1);
+	T_CHECK(memcmp(out + 1499, "x???x", 5) == 0);
+	T_CHECK(out[len - 1] == '\n');
 	free(out);
 }
 

@@ -42,19 +42,24 @@ test_round_trip(void)
 	p.blocks = 0x0809;
 	memcpy(p.group, group, 4);
 	for (size_t len = PROBE_BYTES_MIN; len <= PROBE_BYTES_MAX; len += 252) {
-		T_CHECK(probe_put(&p, pkt, len) && probe_is(pkt, len));
+		T_CHECK(probe_put(&p, pkt, len));
+		T_CHECK(probe_is(pkt, len));
 		T_CHECK(memcmp(pkt, begins, sizeof begins) == 0);
-		T_CHECK(probe_get(&q, pkt, len, &e) == 0 && probe_put(&q, again, len) &&
-			memcmp(pkt, again, len) == 0);
+		T_CHECK(probe_get(&q, pkt, len, &e) == 0);
+		T_CHECK(probe_put(&q, again, len));
+		T_CHECK(memcmp(pkt, again, len) == 0);
 	}
 	for (size_t n = 0; n < PROBE_BYTES_MIN; n++)
 		taken += probe_get(&q, pkt, n, &e) == 0 || probe_put(&p, again, n);
-	T_CHECK(taken == 0 && !probe_put(&p, again, PROBE_BYTES_MAX + 1));
+	T_CHECK(taken == 0);
+	T_CHECK(!probe_put(&p, again, PROBE_BYTES_MAX + 1));
 	/* Sessions take no notice. */
-	T_CHECK(wirext_get(&m, pkt, 60, &e) != 0 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(wirext_get(&m, pkt, 60, &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	T_CHECK(wire_get(&base, pkt, 60, &e) != 0);
 	pkt[4] = 2;
-	T_CHECK(!probe_is(pkt, 60) && probe_get(&q, pkt, 60, &e) != 0);
+	T_CHECK(!probe_is(pkt, 60));
+	T_CHECK(probe_get(&q, pkt, 60, &e) != 0);
 }
 
 static unsigned
@@ -76,13 +81,22 @@ test_answers(void)
 	struct err e;
 
 	server_probe_init(&s, srv, group, 5007, 7, 0);
-	T_CHECK(ask(&s, 0, &p, 1056, me, out) == 2 && out[0].to_group &&
-		!out[1].to_group && out[0].len == 1056 && out[1].len == 1056);
-	T_CHECK(probe_get(&q, out[1].pkt, out[1].len, &e) == 0 && q.echo &&
-		q.id == p.id && q.number == 5 && q.heard == 1 && q.by_group == 1 &&
-		q.direct == 1 && q.flags == (PROBE_DIRECT | PROBE_CAME_BY_GROUP));
-	T_CHECK(q.port == 5007 && memcmp(q.group, group, 4) == 0 &&
-		memcmp(q.srcip, srv, 4) == 0);
+	T_CHECK(ask(&s, 0, &p, 1056, me, out) == 2);
+	T_CHECK(out[0].to_group);
+	T_CHECK(!out[1].to_group);
+	T_CHECK(out[0].len == 1056);
+	T_CHECK(out[1].len == 1056);
+	T_CHECK(probe_get(&q, out[1].pkt, out[1].len, &e) == 0);
+	T_CHECK(q.echo);
+	T_CHECK(q.id == p.id);
+	T_CHECK(q.number == 5);
+	T_CHECK(q.heard == 1);
+	T_CHECK(q.by_group == 1);
+	T_CHECK(q.direct == 1);
+	T_CHECK(q.flags == (PROBE_DIRECT | PROBE_CAME_BY_GROUP));
+	T_CHECK(q.port == 5007);
+	T_CHECK(memcmp(q.group, group, 4) == 0);
+	T_CHECK(memcmp(q.srcip, srv, 4) == 0);
 	/* Another's address, another session, an answer, one that asks for nothing. */
 	T_CHECK(ask(&s, 0, &p, 48, srv, out) == 0);
 	p.session = 8;
@@ -114,14 +128,17 @@ test_bound(void)
 		answers += n;
 	}
 	const uint64_t most = 10 * SERVER_PROBE_BYTES_S + SERVER_PROBE_BURST_BYTES;
-	T_CHECK(bytes > 0 && bytes <= most);
+	T_CHECK(bytes > 0);
+	T_CHECK(bytes <= most);
 	T_CHECK(answers <= most / (SERVER_PROBE_COST_BYTES + 48));
 	/* Later it answers again; it still knows how many it heard. */
 	p = sample(PROBE_DIRECT);
 	T_CHECK(ask(&s, 20000000, &p, 48, me, out) == 1);
-	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0 && q.heard == 1);
+	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0);
+	T_CHECK(q.heard == 1);
 	T_CHECK(ask(&s, 20000001, &p, 48, me, out) == 1);
-	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0 && q.heard == 2);
+	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0);
+	T_CHECK(q.heard == 2);
 }
 
 /* A burst of 100 probes as long as blocks, behind as many short ones, is answered in full;
@@ -140,13 +157,16 @@ test_burst(void)
 		for (unsigned i = 0; i < 200; i++)
 			answers[at] += ask(&s, at * 2500000, &p,
 			    i < 100 ? PROBE_BYTES_MIN : PROBE_BYTES_MAX, me, out);
-	T_CHECK(answers[0] == 200 && answers[1] > 100 && answers[1] < 200);
+	T_CHECK(answers[0] == 200);
+	T_CHECK(answers[1] > 100);
+	T_CHECK(answers[1] < 200);
 	/* What left, and what did not. */
 	s.mute = true;
 	s.blocks = 77;
 	T_CHECK(ask(&s, 9000000, &p, 48, me, out) == 1);
-	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0 && (q.flags & PROBE_MUTE) &&
-		q.blocks == 77);
+	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0);
+	T_CHECK((q.flags & PROBE_MUTE));
+	T_CHECK(q.blocks == 77);
 }
 
 /* Who only asks gets the answer, and nothing else changes: no client, no blocks, no
@@ -173,11 +193,17 @@ test_asking_only(void)
 	size_t len = wire_put(&m, pkt, sizeof pkt);
 	len = wirext_put_offer(pkt, len, sizeof pkt, WIREXT_AGAIN | WIREXT_PROBES);
 	server_input(s, 1, pkt, len, me);
-	T_CHECK(server_output(s, 1, &out) && out.kind == SERVER_OUT_PACKET);
-	T_CHECK(wirext_get_answer(out.pkt, out.len, &a) && a.port == 5008 &&
-		a.session == 7 && a.clients == 0 && (a.flags & WIREXT_PROBES));
-	T_CHECK(!server_read_next(s, &run) && !server_output(s, 5000000, &out));
-	T_CHECK(server_stats(s)->joins == 0 && server_stats(s)->clients == 0);
+	T_CHECK(server_output(s, 1, &out));
+	T_CHECK(out.kind == SERVER_OUT_PACKET);
+	T_CHECK(wirext_get_answer(out.pkt, out.len, &a));
+	T_CHECK(a.port == 5008);
+	T_CHECK(a.session == 7);
+	T_CHECK(a.clients == 0);
+	T_CHECK((a.flags & WIREXT_PROBES));
+	T_CHECK(!server_read_next(s, &run));
+	T_CHECK(!server_output(s, 5000000, &out));
+	T_CHECK(server_stats(s)->joins == 0);
+	T_CHECK(server_stats(s)->clients == 0);
 	T_CHECK(!server_done(s, 60000000));
 	server_free(s);
 }

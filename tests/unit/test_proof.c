@@ -29,7 +29,8 @@ open_proof(const char *verify_key, const char *decrypt)
 	struct proof_config c = { verify_key, decrypt };
 	struct proof *p;
 
-	T_CHECK(proof_new(&p, &c, &e) == 0 && p != NULL);
+	T_CHECK(proof_new(&p, &c, &e) == 0);
+	T_CHECK(p != NULL);
 	return p;
 }
 
@@ -59,22 +60,31 @@ test_files(void)
 	char text[KEYFILE_BYTES_MAX + 1];
 	size_t n;
 
-	T_CHECK(sign_make_keys("a", &e) == 0 && sign_make_keys("b", &e) == 0);
-	T_CHECK(crypt_make_key("a.enc", &e) == 0 && crypt_make_key("b.enc", &e) == 0);
-	T_CHECK(stat("a.key", &st) == 0 && (st.st_mode & 0777) == 0600);
-	T_CHECK(stat("a.enc", &st) == 0 && (st.st_mode & 0777) == 0600);
-	T_CHECK(sign_make_keys("a", &e) == -1 && e.kind == ERR_REFUSED);
-	T_CHECK(crypt_make_key("a.enc", &e) == -1 && e.kind == ERR_REFUSED);
+	T_CHECK(sign_make_keys("a", &e) == 0);
+	T_CHECK(sign_make_keys("b", &e) == 0);
+	T_CHECK(crypt_make_key("a.enc", &e) == 0);
+	T_CHECK(crypt_make_key("b.enc", &e) == 0);
+	T_CHECK(stat("a.key", &st) == 0);
+	T_CHECK((st.st_mode & 0777) == 0600);
+	T_CHECK(stat("a.enc", &st) == 0);
+	T_CHECK((st.st_mode & 0777) == 0600);
+	T_CHECK(sign_make_keys("a", &e) == -1);
+	T_CHECK(e.kind == ERR_REFUSED);
+	T_CHECK(crypt_make_key("a.enc", &e) == -1);
+	T_CHECK(e.kind == ERR_REFUSED);
 	T_CHECK(signer_new(&s, "a.pub", &e) == -1);
-	T_CHECK(
-	    verifier_new(&v, "a.key", &e) == -1 && verifier_new(&v, "a.enc", &e) == -1);
-	T_CHECK(crypt_new(&c, "a.key", &e) == -1 && e.kind == ERR_USAGE);
+	T_CHECK(verifier_new(&v, "a.key", &e) == -1);
+	T_CHECK(verifier_new(&v, "a.enc", &e) == -1);
+	T_CHECK(crypt_new(&c, "a.key", &e) == -1);
+	T_CHECK(e.kind == ERR_USAGE);
 	static const mode_t open_to[] = { 0640, 0604, 0620, 0602 };
 	for (unsigned i = 0; i < 4; i++) {
 		chmod("a.key", open_to[i]);
 		chmod("a.enc", open_to[i]);
-		T_CHECK(signer_new(&s, "a.key", &e) == -1 && e.kind == ERR_REFUSED);
-		T_CHECK(crypt_new(&c, "a.enc", &e) == -1 && e.kind == ERR_REFUSED);
+		T_CHECK(signer_new(&s, "a.key", &e) == -1);
+		T_CHECK(e.kind == ERR_REFUSED);
+		T_CHECK(crypt_new(&c, "a.enc", &e) == -1);
+		T_CHECK(e.kind == ERR_REFUSED);
 	}
 	chmod("a.key", 0600);
 	chmod("a.enc", 0600);
@@ -97,8 +107,8 @@ test_signed(void)
 
 	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE &&
-			memcmp(work, sealed[i], sizeof work) == 0);
+		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE);
+		T_CHECK(memcmp(work, sealed[i], sizeof work) == 0);
 		T_CHECK(reads_well(sealed[i]));
 		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED); /* left out */
 		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
@@ -155,7 +165,8 @@ test_flips_signed(void)
 	make_sealed(&(struct seal_config){ .sign = "a.key" }, 1);
 	memcpy(bad, sealed[2], NDZ_CHUNK_BYTES);
 	size_t end = used_bytes(bad);
-	T_CHECK(end > NDZ_HEADER_BYTES && end < NDZ_HEADER_BYTES + 1024);
+	T_CHECK(end > NDZ_HEADER_BYTES);
+	T_CHECK(end < NDZ_HEADER_BYTES + 1024);
 	for (size_t at = 0; at < NDZ_CHUNK_BYTES; at += at < end + 64 ? 1 : 4093)
 		for (unsigned bit = 0; bit < 8; bit++) {
 			if (at >= 128 && at < NDZ_HEADER_BYTES && bit != at % 8)
@@ -164,7 +175,8 @@ test_flips_signed(void)
 			missed += verify_chunk(v, 2, bad, &e) == 0;
 			bad[at] ^= (uint8_t)(1 << bit);
 		}
-	T_CHECK(missed == 0 && verify_chunk(v, 2, bad, &e) == 0);
+	T_CHECK(missed == 0);
+	T_CHECK(verify_chunk(v, 2, bad, &e) == 0);
 	/* Cut short anywhere, the rest zeros. */
 	for (size_t at = end; at-- > 0;) {
 		if (at >= 128 && at < NDZ_HEADER_BYTES && at % 64 != 0)
@@ -190,13 +202,15 @@ test_encrypted(bool with_signature)
 
 	make_sealed(&cfg, 1);
 	for (unsigned i = 0; i < CHUNKS; i++) {
-		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE && reads_well(work));
+		T_CHECK(prove(p, i, sealed[i]) == ERR_NONE);
+		T_CHECK(reads_well(work));
 		if (!with_signature)
 			T_CHECK(memcmp(work, plain[i], sizeof work) == 0);
 		T_CHECK(memmem(sealed[i], NDZ_CHUNK_BYTES, "NDZ-EXT1", 8) == NULL);
-		T_CHECK(!reads_well(sealed[i]) && e.kind == ERR_UNSUPPORTED);
-		T_CHECK(ndz_header_get(&h, sealed[i], NDZ_CHUNK_BYTES, &e) == 0 &&
-			h.encrypted);
+		T_CHECK(!reads_well(sealed[i]));
+		T_CHECK(e.kind == ERR_UNSUPPORTED);
+		T_CHECK(ndz_header_get(&h, sealed[i], NDZ_CHUNK_BYTES, &e) == 0);
+		T_CHECK(h.encrypted);
 		T_CHECK(prove(other, i, sealed[i]) == ERR_REFUSED);
 		T_CHECK(prove(no_key, i, sealed[i]) == ERR_UNSUPPORTED);
 		T_CHECK(prove(p, i, plain[i]) == ERR_REFUSED);
@@ -236,7 +250,8 @@ test_places(void)
 	uint8_t *r = memmem(end - 8, 64, "\x06\0\0\0\x50\0\0\0\x01\0\0\0\0\0\0\0", 16);
 	T_CHECK(r != NULL && memcmp(r + 16, id, 8) == 0);
 	make_sealed(&(struct seal_config){ .encrypt = "a.enc" }, 1);
-	T_CHECK(memcmp(sealed[0], "NDZE", 4) == 0 && sealed[0][36] == 1);
+	T_CHECK(memcmp(sealed[0], "NDZE", 4) == 0);
+	T_CHECK(sealed[0][36] == 1);
 }
 
 int

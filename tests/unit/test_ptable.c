@@ -23,13 +23,21 @@ test_mbr(void)
 
 	if (!have("sfdisk"))
 		return;
-	T_CHECK(make_mbr("mbr", '5') && read_path(in_scratch("mbr")) == 0);
-	T_CHECK(t.kind == PTABLE_MBR && t.nparts == 6 && t.sector_bytes == 512);
-	T_CHECK(sfdisk_agrees(in_scratch("mbr")) && is_sound(MBR_SECTORS * 512));
-	T_CHECK(ptable_find(&t, 5)->logical && !ptable_find(&t, 4)->logical);
-	T_CHECK(ptable_find(&t, 3) == NULL && t.warning[0] == '\0');
-	T_CHECK(t.usable.off == 1 && t.usable.len == MBR_SECTORS - 1);
-	T_CHECK(rangeset_count(&t.own) == 4 && rangeset_total(&t.own) == 4);
+	T_CHECK(make_mbr("mbr", '5'));
+	T_CHECK(read_path(in_scratch("mbr")) == 0);
+	T_CHECK(t.kind == PTABLE_MBR);
+	T_CHECK(t.nparts == 6);
+	T_CHECK(t.sector_bytes == 512);
+	T_CHECK(sfdisk_agrees(in_scratch("mbr")));
+	T_CHECK(is_sound(MBR_SECTORS * 512));
+	T_CHECK(ptable_find(&t, 5)->logical);
+	T_CHECK(!ptable_find(&t, 4)->logical);
+	T_CHECK(ptable_find(&t, 3) == NULL);
+	T_CHECK(t.warning[0] == '\0');
+	T_CHECK(t.usable.off == 1);
+	T_CHECK(t.usable.len == MBR_SECTORS - 1);
+	T_CHECK(rangeset_count(&t.own) == 4);
+	T_CHECK(rangeset_total(&t.own) == 4);
 	T_CHECK(strcmp(ptable_type_name(&t, ptable_find(&t, 1), buf, sizeof buf),
 		    "0x83 Linux") == 0);
 	for (const char *type = "f5"; *type != '\0'; type++)
@@ -37,11 +45,16 @@ test_mbr(void)
 			read_path(in_scratch("mbr-x")) == 0 &&
 			sfdisk_agrees(in_scratch("mbr-x")));
 	T_CHECK(sh("truncate -s 3M empty && echo 'label: dos' | sfdisk empty") == 0);
-	T_CHECK(read_path(in_scratch("empty")) == 0 && t.kind == PTABLE_MBR);
-	T_CHECK(t.nparts == 0 && is_sound(3 << 20) && own_is(1, own));
+	T_CHECK(read_path(in_scratch("empty")) == 0);
+	T_CHECK(t.kind == PTABLE_MBR);
+	T_CHECK(t.nparts == 0);
+	T_CHECK(is_sound(3 << 20));
+	T_CHECK(own_is(1, own));
 	T_CHECK(sh("truncate -s 3M ext && printf 'label: dos\nstart=3000, size=100, "
 		   "type=5\n' | sfdisk ext") == 0);
-	T_CHECK(read_path(in_scratch("ext")) == 0 && t.nparts == 0 && own_is(2, own));
+	T_CHECK(read_path(in_scratch("ext")) == 0);
+	T_CHECK(t.nparts == 0);
+	T_CHECK(own_is(2, own));
 }
 
 static void
@@ -50,37 +63,50 @@ test_gpt(void)
 	static const struct range own[] = { { 0, 34 }, { GPT_SECTORS - 33, 33 } };
 	char buf[64];
 
-	T_CHECK(make_gpt() && read_path(in_scratch("gpt")) == 0);
-	T_CHECK(t.kind == PTABLE_GPT && t.nparts == 4 && t.sector_bytes == 512);
-	T_CHECK(sfdisk_agrees(in_scratch("gpt")) && is_sound(GPT_SECTORS * 512));
-	T_CHECK(t.warning[0] == '\0' && own_is(2, own));
-	T_CHECK(t.usable.off == 34 && t.usable.len == GPT_SECTORS - 67);
-	T_CHECK(ptable_find(&t, 3) == NULL && ptable_find(&t, 100) == &t.parts[3]);
+	T_CHECK(make_gpt());
+	T_CHECK(read_path(in_scratch("gpt")) == 0);
+	T_CHECK(t.kind == PTABLE_GPT);
+	T_CHECK(t.nparts == 4);
+	T_CHECK(t.sector_bytes == 512);
+	T_CHECK(sfdisk_agrees(in_scratch("gpt")));
+	T_CHECK(is_sound(GPT_SECTORS * 512));
+	T_CHECK(t.warning[0] == '\0');
+	T_CHECK(own_is(2, own));
+	T_CHECK(t.usable.off == 34);
+	T_CHECK(t.usable.len == GPT_SECTORS - 67);
+	T_CHECK(ptable_find(&t, 3) == NULL);
+	T_CHECK(ptable_find(&t, 100) == &t.parts[3]);
 	T_CHECK(strcmp(ptable_find(&t, 100)->name, "Gr\303\266\303\237e") == 0);
 	T_CHECK(strcmp(ptable_type_name(&t, ptable_find(&t, 2), buf, sizeof buf),
 		    "Linux filesystem") == 0);
 	/* Hybrid: the MBR has partitions, too. */
 	T_CHECK(sh("cp gpt hybrid && sgdisk -h 2:5 hybrid") == 0);
-	T_CHECK(read_path(in_scratch("hybrid")) == 0 && t.kind == PTABLE_GPT &&
-		t.nparts == 4);
+	T_CHECK(read_path(in_scratch("hybrid")) == 0);
+	T_CHECK(t.kind == PTABLE_GPT);
+	T_CHECK(t.nparts == 4);
 	/* Larger arrays, and a disk of another size than when it was made. */
-	T_CHECK(read_path(in_scratch("big")) == 0 && t.nparts == 1);
-	T_CHECK(t.parts[0].number == 300 && rangeset_get(&t.own, 0).len == 130);
+	T_CHECK(read_path(in_scratch("big")) == 0);
+	T_CHECK(t.nparts == 1);
+	T_CHECK(t.parts[0].number == 300);
+	T_CHECK(rangeset_get(&t.own, 0).len == 130);
 	T_CHECK(sh("cp gpt grown && truncate -s +1M grown") == 0);
-	T_CHECK(read_path(in_scratch("grown")) == 0 && t.nparts == 4 && own_is(2, own));
+	T_CHECK(read_path(in_scratch("grown")) == 0);
+	T_CHECK(t.nparts == 4);
+	T_CHECK(own_is(2, own));
 	T_CHECK(strcmp(t.warning, "backup GPT is not at the end of the disk") == 0);
 	T_CHECK(sh("cp gpt shrunk && truncate -s -16897 shrunk") == 0);
 	T_CHECK(is_bad(read_path(in_scratch("shrunk")), "for a larger disk"));
-	T_CHECK(sh("cp gpt differ && cp gpt differ2") == 0 &&
-		set_type("differ2", 2, 0x8304));
+	T_CHECK(sh("cp gpt differ && cp gpt differ2") == 0);
+	T_CHECK(set_type("differ2", 2, 0x8304));
 	T_CHECK(sh("dd if=differ2 of=differ bs=512 count=34 conv=notrunc") == 0);
-	T_CHECK(read_path(in_scratch("differ")) == 0 &&
-		strstr(t.warning, "differ") != NULL);
+	T_CHECK(read_path(in_scratch("differ")) == 0);
+	T_CHECK(strstr(t.warning, "differ") != NULL);
 	T_CHECK(strcmp(ptable_type_name(&t, ptable_find(&t, 2), buf, sizeof buf),
 		    "Linux x86-64 root (/)") == 0);
 	T_CHECK(sh("cp gpt nombr && dd if=/dev/zero of=nombr bs=512 count=1 "
 		   "conv=notrunc") == 0);
-	T_CHECK(read_path(in_scratch("nombr")) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_path(in_scratch("nombr")) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 }
 
 /* A device with sectors of 4096 bytes, and a file copied from one. */
@@ -97,21 +123,30 @@ test_4k(void)
 	}
 	T_CHECK(
 	    sh("sgdisk -a 1 -n 1:6:500 -t 1:8300 -c 1:one -n 2:600:2042 %s", dev) == 0);
-	T_CHECK(read_path(dev) == 0 && t.kind == PTABLE_GPT && t.sector_bytes == 4096);
-	T_CHECK(sfdisk_agrees(dev) && own_is(2, own) && is_sound(8 << 20));
-	T_CHECK(t.parts[0].sectors.off == 48 && t.parts[0].sectors.len == 495 * 8);
-	T_CHECK(read_path(in_scratch("4k")) == 0 && t.sector_bytes == 4096 &&
-		t.nparts == 2);
-	T_CHECK(own_is(2, own) && t.warning[0] == '\0');
+	T_CHECK(read_path(dev) == 0);
+	T_CHECK(t.kind == PTABLE_GPT);
+	T_CHECK(t.sector_bytes == 4096);
+	T_CHECK(sfdisk_agrees(dev));
+	T_CHECK(own_is(2, own));
+	T_CHECK(is_sound(8 << 20));
+	T_CHECK(t.parts[0].sectors.off == 48);
+	T_CHECK(t.parts[0].sectors.len == 495 * 8);
+	T_CHECK(read_path(in_scratch("4k")) == 0);
+	T_CHECK(t.sector_bytes == 4096);
+	T_CHECK(t.nparts == 2);
+	T_CHECK(own_is(2, own));
+	T_CHECK(t.warning[0] == '\0');
 	struct disk *d;
 	T_CHECK(disk_open(&d, dev, DISK_READ | DISK_WRITE, &e) == 0);
-	T_CHECK(ptable_set_type(d, 2, 0xa504, &e) == 0 && disk_close(d, &e) == 0);
+	T_CHECK(ptable_set_type(d, 2, 0xa504, &e) == 0);
+	T_CHECK(disk_close(d, &e) == 0);
 	T_CHECK(sh("sgdisk -v %s | grep -q 'No problems found'", dev) == 0);
 	T_CHECK(sh("sgdisk -i 2 %s | grep -q 516E7CBA-6ECF-11D6-8FF8-00022D09712B",
 		    dev) == 0);
 	T_CHECK(sh("dd if=/dev/zero of=%s bs=4096 seek=1 count=1 conv=notrunc,fsync",
 		    dev) == 0);
-	T_CHECK(read_path(dev) == 0 && strstr(t.warning, "used the backup") != NULL);
+	T_CHECK(read_path(dev) == 0);
+	T_CHECK(strstr(t.warning, "used the backup") != NULL);
 	T_CHECK(sh("dd if=/dev/zero of=%s bs=4096 seek=2047 count=1 conv=notrunc,fsync",
 		    dev) == 0);
 	T_CHECK(is_bad(read_path(dev), "both copies of the GPT are damaged"));
@@ -119,8 +154,12 @@ test_4k(void)
 	    sh("printf 'label: dos\nstart=256, size=100, type=83\nstart=400, size=600,"
 	       "type=5\nstart=700, size=99, type=82\n' | sfdisk --wipe always %s",
 		dev) == 0);
-	T_CHECK(read_path(dev) == 0 && t.kind == PTABLE_MBR && t.nparts == 2);
-	T_CHECK(sfdisk_agrees(dev) && is_sound(8 << 20) && t.usable.off == 8);
+	T_CHECK(read_path(dev) == 0);
+	T_CHECK(t.kind == PTABLE_MBR);
+	T_CHECK(t.nparts == 2);
+	T_CHECK(sfdisk_agrees(dev));
+	T_CHECK(is_sound(8 << 20));
+	T_CHECK(t.usable.off == 8);
 }
 
 /* The disks that the golden images were made from. */
@@ -139,14 +178,16 @@ test_golden(void)
 			   "tar xSf - %s",
 			    cwd, names[i]) == 0);
 		T_CHECK(read_path(in_scratch(names[i])) == 0);
-		T_CHECK(sfdisk_agrees(in_scratch(names[i])) && t.warning[0] == '\0');
+		T_CHECK(sfdisk_agrees(in_scratch(names[i])));
+		T_CHECK(t.warning[0] == '\0');
 		sh("rm %s", names[i]);
 	}
 	for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++) {
 		T_CHECK(sh("zstd -dc --long=28 <%s/tests/golden/src/sources.tar.zst | "
 			   "tar xSf - %s",
 			    cwd, bare[i]) == 0);
-		T_CHECK(read_path(in_scratch(bare[i])) == 0 && t.nparts == 0);
+		T_CHECK(read_path(in_scratch(bare[i])) == 0);
+		T_CHECK(t.nparts == 0);
 		sh("rm %s", bare[i]);
 	}
 }
@@ -174,7 +215,8 @@ test_bare_filesystems(void)
 			continue;
 		T_CHECK(sh("rm -f fs && truncate -s %uM fs && %s fs", makers[i].mib,
 			    command) == 0);
-		T_CHECK(read_path(in_scratch("fs")) == 0 && t.nparts == 0);
+		T_CHECK(read_path(in_scratch("fs")) == 0);
+		T_CHECK(t.nparts == 0);
 	}
 	sh("rm -f fs");
 }
@@ -184,10 +226,12 @@ test_refused_kinds(void)
 {
 	struct disk *d;
 
-	T_CHECK(read_path("/dev/null") == -1 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(read_path("/dev/null") == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	T_CHECK(sh("mkfifo fifo && (sleep 0.1 <>fifo >fifo & :)") == 0);
 	T_CHECK(disk_open(&d, in_scratch("fifo"), DISK_READ, &e) == 0);
-	T_CHECK(read_disk(d) == -1 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(read_disk(d) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 }
 
 int

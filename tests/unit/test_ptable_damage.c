@@ -34,7 +34,8 @@ test_gpt_damage(void)
 			n++;
 		}
 	}
-	T_CHECK(bad == 0 && n == 2 * (92 + 5 * 128));
+	T_CHECK(bad == 0);
+	T_CHECK(n == 2 * (92 + 5 * 128));
 	m.b[600] ^= 1, m.b[last + 16] ^= 1;
 	m.b[520] ^= 1;
 	T_CHECK(is_bad(read_mem(&m), "both copies of the GPT are damaged: primary: "));
@@ -42,12 +43,15 @@ test_gpt_damage(void)
 	m.b[520] ^= 1, m.b[last + 16] ^= 1;
 	/* One unreadable copy is no worse than one that is wrong. */
 	m.bad = 512;
-	T_CHECK(read_mem(&m) == 0 && same_parts(&good));
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(same_parts(&good));
 	T_CHECK(strstr(t.warning, "mem: reading sector 1: Input/output error") != NULL);
 	m.b[last] = 0;
-	T_CHECK(read_mem(&m) == -1 && e.kind == ERR_IO);
+	T_CHECK(read_mem(&m) == -1);
+	T_CHECK(e.kind == ERR_IO);
 	m.bad = 0;
-	T_CHECK(read_mem(&m) == -1 && e.kind == ERR_IO);
+	T_CHECK(read_mem(&m) == -1);
+	T_CHECK(e.kind == ERR_IO);
 	rangeset_free(&good.own);
 	free(m.b);
 }
@@ -98,8 +102,8 @@ test_gpt_lies(void)
 		poke(m.b + lies[i].at, was, lies[i].bytes);
 		gpt_mend(&m, 512, 1);
 	}
-	T_CHECK(read_mem(&m) == 0 &&
-		strstr(t.warning, "no header in sector 19999") != NULL);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(strstr(t.warning, "no header in sector 19999") != NULL);
 	free(m.b);
 }
 
@@ -116,7 +120,8 @@ test_backup_lies(void)
 	T_CHECK(is_bad(read_mem(&m), "backup: the table lies where"));
 	poke(h + 72, 2, 8);
 	gpt_mend(&m, 512, GPT_SECTORS - 1);
-	T_CHECK(read_mem(&m) == 0 && t.nparts == 4);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.nparts == 4);
 	poke(h + 48, GPT_SECTORS - 1, 8);
 	gpt_mend(&m, 512, GPT_SECTORS - 1);
 	T_CHECK(is_bad(read_mem(&m), "backup: the table lies where"));
@@ -146,13 +151,14 @@ test_gpt_names(void)
 		for (int k = 0; k < 4; k++)
 			poke(name + 2 * k, cases[i].utf16[k], 2);
 		gpt_mend(&m, 512, 1);
-		T_CHECK(
-		    read_mem(&m) == 0 && strcmp(t.parts[0].name, cases[i].utf8) == 0);
+		T_CHECK(read_mem(&m) == 0);
+		T_CHECK(strcmp(t.parts[0].name, cases[i].utf8) == 0);
 	}
 	for (int k = 0; k < 36; k++)
 		poke(name + 2 * k, 0xffff, 2);
 	gpt_mend(&m, 512, 1);
-	T_CHECK(read_mem(&m) == 0 && strlen(t.parts[0].name) == PTABLE_NAME_CAP - 1);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(strlen(t.parts[0].name) == PTABLE_NAME_CAP - 1);
 	free(m.b);
 }
 
@@ -183,7 +189,8 @@ test_truncated(void)
 			accepted += t.nparts > 0 && n < usable_end[k] * 512;
 			free(cut.b);
 		}
-		T_CHECK(bad == 0 && accepted == 0);
+		T_CHECK(bad == 0);
+		T_CHECK(accepted == 0);
 		free(m.b);
 	}
 }
@@ -263,15 +270,19 @@ test_mbr_kind(void)
 	enum { SECTORS = 2000 };
 	struct mem m = { calloc(SECTORS, 512), SECTORS * 512, SIZE_MAX };
 
-	T_CHECK(read_mem(&m) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 	mbr_put(&m, 0, 0, 0x83, SECTORS, 5); /* starts behind the disk */
-	T_CHECK(read_mem(&m) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 	mbr_put(&m, 0, 1, 0x17, 0, 5); /* on itself, like some CD images */
-	T_CHECK(read_mem(&m) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 	mbr_put(&m, 0, 2, 0x83, 10, 5); /* but one of them can be right */
 	T_CHECK(is_bad(read_mem(&m), "partition 1 (sectors 2000 to 2004)"));
 	m.b[446 + 48] = 0x81;
-	T_CHECK(read_mem(&m) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 	m.b[446 + 48] = 0x80;
 	T_CHECK(is_bad(read_mem(&m), "partition 1"));
 	mbr_put(&m, 0, 3, 0xee, 2, 5); /* not a protective one */
@@ -279,7 +290,8 @@ test_mbr_kind(void)
 	mbr_put(&m, 0, 3, 0xee, 1, 5);
 	T_CHECK(is_bad(read_mem(&m), "both copies of the GPT are damaged"));
 	m.b[510] = 0;
-	T_CHECK(read_mem(&m) == 0 && t.kind == PTABLE_NONE);
+	T_CHECK(read_mem(&m) == 0);
+	T_CHECK(t.kind == PTABLE_NONE);
 	m.len = 3 * 512, m.b[510] = 0x55;
 	T_CHECK(is_bad(read_mem(&m), "too small for the GPT"));
 	/* As many logical partitions as there is room for, and one more. */
@@ -307,7 +319,8 @@ main(void)
 	test_mbr_kind();
 	test_mbr_damage();
 	if (have("sfdisk") && have("sgdisk")) {
-		T_CHECK(make_mbr("mbr", '5') && make_gpt());
+		T_CHECK(make_mbr("mbr", '5'));
+		T_CHECK(make_gpt());
 		test_gpt_damage();
 		test_gpt_lies();
 		test_backup_lies();

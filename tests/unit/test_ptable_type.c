@@ -26,24 +26,31 @@ test_set_mbr(void)
 	size_t at = 0;
 
 	for (size_t i = 0; i < 3; i++) {
-		T_CHECK(
-		    sh("cp mbr set") == 0 && set_type("set", where[i].number, 0x8e));
+		T_CHECK(sh("cp mbr set") == 0);
+		T_CHECK(set_type("set", where[i].number, 0x8e));
 		struct mem after = load("set");
-		T_CHECK(differing(&before, &after, &at) == 1 && at == where[i].at);
-		T_CHECK(after.b[at] == 0x8e && read_path(in_scratch("set")) == 0);
+		T_CHECK(differing(&before, &after, &at) == 1);
+		T_CHECK(at == where[i].at);
+		T_CHECK(after.b[at] == 0x8e);
+		T_CHECK(read_path(in_scratch("set")) == 0);
 		T_CHECK(ptable_find(&t, where[i].number)->mbr_type == 0x8e);
 		free(after.b);
 	}
-	T_CHECK(set_type("set", 7, 255) && sfdisk_agrees(in_scratch("set")) == false);
-	T_CHECK(read_path(in_scratch("set")) == 0 && sfdisk_agrees(in_scratch("set")));
+	T_CHECK(set_type("set", 7, 255));
+	T_CHECK(sfdisk_agrees(in_scratch("set")) == false);
+	T_CHECK(read_path(in_scratch("set")) == 0);
+	T_CHECK(sfdisk_agrees(in_scratch("set")));
 	static const unsigned bad[] = { 0, 5, 15, 0x85, 0xee, 256, 0x8300, UINT32_MAX };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		T_CHECK(!set_type("set", 1, bad[i]) && e.kind == ERR_USAGE);
-	T_CHECK(
-	    !set_type("set", 3, 0x83) && e.kind == ERR_USAGE); /* the extended one */
-	T_CHECK(!set_type("set", 0, 0x83) && !set_type("set", 8, 0x83));
-	T_CHECK(sh("truncate -s 1M blank") == 0 && !set_type("blank", 1, 0x83));
-	T_CHECK(e.kind == ERR_USAGE && strstr(e.text, "no partition table") != NULL);
+	T_CHECK(!set_type("set", 3, 0x83));
+	T_CHECK(e.kind == ERR_USAGE); /* the extended one */
+	T_CHECK(!set_type("set", 0, 0x83));
+	T_CHECK(!set_type("set", 8, 0x83));
+	T_CHECK(sh("truncate -s 1M blank") == 0);
+	T_CHECK(!set_type("blank", 1, 0x83));
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(strstr(e.text, "no partition table") != NULL);
 	free(before.b);
 }
 
@@ -65,8 +72,9 @@ test_set_gpt(void)
 		T_CHECK(set_type("set", i + 1, ptype_gpt_at((i + 1) % n)->code));
 	for (unsigned i = 0; i < n; i++)
 		T_CHECK(set_type("set", i + 1, ptype_gpt_at(i)->code));
-	T_CHECK(
-	    read_path(in_scratch("set")) == 0 && t.nparts == n && t.warning[0] == '\0');
+	T_CHECK(read_path(in_scratch("set")) == 0);
+	T_CHECK(t.nparts == n);
+	T_CHECK(t.warning[0] == '\0');
 	for (unsigned i = 0; i < n; i++) {
 		p = ptype_gpt_at(i);
 		if (!T_CHECK(
@@ -90,10 +98,14 @@ test_set_gpt(void)
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		unknown += try_type("a", 5, bad[i]) == 1 &&
 		           strstr(e.text, "partition 5 keeps the type") != NULL;
-	T_CHECK(unknown == sizeof bad / sizeof bad[0] && sh("cmp a was") == 0);
-	T_CHECK(try_type("a", 3, 0xbf00) == -1 && e.kind == ERR_USAGE);
-	T_CHECK(!set_type("a", 3, 0x8300) && e.kind == ERR_USAGE);
-	T_CHECK(!set_type("a", 1000, 0x8300) && e.kind == ERR_USAGE);
+	T_CHECK(unknown == sizeof bad / sizeof bad[0]);
+	T_CHECK(sh("cmp a was") == 0);
+	T_CHECK(try_type("a", 3, 0xbf00) == -1);
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(!set_type("a", 3, 0x8300));
+	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(!set_type("a", 1000, 0x8300));
+	T_CHECK(e.kind == ERR_USAGE);
 }
 
 /* Exactly the entry's type and name and four checksums change, in each copy that
@@ -104,7 +116,8 @@ test_set_gpt_bytes(void)
 	struct mem before = load("gpt");
 	size_t last = before.len - 512, outside = 0;
 
-	T_CHECK(sh("cp gpt set") == 0 && set_type("set", 5, 0x8300));
+	T_CHECK(sh("cp gpt set") == 0);
+	T_CHECK(set_type("set", 5, 0x8300));
 	struct mem after = load("set");
 	for (size_t i = 0; i < before.len; i++) {
 		size_t array = i >= last - 32 * 512 ? last - 32 * 512 : 1024;
@@ -120,7 +133,8 @@ test_set_gpt_bytes(void)
 	T_CHECK(
 	    sh("cp gpt set && printf x | dd of=set bs=1 seek=600 conv=notrunc && "
 	       "printf x | dd of=set bs=1 seek=512 conv=notrunc && cp set was") == 0);
-	T_CHECK(set_type("set", 5, 0x8300) && read_path(in_scratch("set")) == 0);
+	T_CHECK(set_type("set", 5, 0x8300));
+	T_CHECK(read_path(in_scratch("set")) == 0);
 	T_CHECK(strcmp(ptable_find(&t, 5)->name, "Linux filesystem") == 0);
 	T_CHECK(sh("cmp -n 17408 set was && ! cmp set was") == 0);
 	free(before.b);
@@ -131,7 +145,8 @@ main(void)
 {
 	scratch_init();
 	if (have("sfdisk") && have("sgdisk")) {
-		T_CHECK(make_mbr("mbr", '5') && make_gpt());
+		T_CHECK(make_mbr("mbr", '5'));
+		T_CHECK(make_gpt());
 		test_set_mbr();
 		test_set_gpt();
 		test_set_gpt_bytes();

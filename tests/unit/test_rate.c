@@ -26,13 +26,15 @@ test_pace(void)
 	uint64_t now = 1000000;
 
 	pace_init(&p, 16, 2000);
-	T_CHECK(pace_cap(&p) == 8000 && in_a_second(&p, &now) == 8000);
+	T_CHECK(pace_cap(&p) == 8000);
+	T_CHECK(in_a_second(&p, &now) == 8000);
 	pace_refine(&p);
 	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
 		pace_set(&p, rates[i]);
 		in_a_second(&p, &now);
 		uint32_t n = in_a_second(&p, &now);
-		T_CHECK(n <= rates[i] + 9 && n >= rates[i] * 0.99 - 9);
+		T_CHECK(n <= rates[i] + 9);
+		T_CHECK(n >= rates[i] * 0.99 - 9);
 	}
 	pace_set(&p, 1e9);
 	in_a_second(&p, &now);
@@ -41,7 +43,8 @@ test_pace(void)
 	pace_scatter(&p, 77);
 	in_a_second(&p, &now);
 	uint32_t n = in_a_second(&p, &now);
-	T_CHECK(n <= 8020 && n >= 7900);
+	T_CHECK(n <= 8020);
+	T_CHECK(n >= 7900);
 	/* Nothing is caught up. */
 	now += 5000000;
 	T_CHECK(in_a_second(&p, &now) <= 8020);
@@ -90,7 +93,8 @@ test_unpaced(void)
 	T_CHECK(at_once);
 	pace_set(&p, 50000);
 	uint32_t n = in_a_second(&p, &now);
-	T_CHECK(n >= 49500 && n <= 50100);
+	T_CHECK(n >= 49500);
+	T_CHECK(n <= 50100);
 }
 
 /* One that sends all that it may. */
@@ -144,11 +148,13 @@ test_rate(void)
 	T_CHECK(s.r.now == 10000); /* nobody has complained */
 	uint32_t epoch = s.r.epoch;
 	T_CHECK(rate_complain(&s.r, s.now, (uint64_t)s.sent, epoch, 1, 100, true));
-	T_CHECK(s.r.now < 8001 && s.r.now > 7999);
+	T_CHECK(s.r.now < 8001);
+	T_CHECK(s.r.now > 7999);
 	/* What comes of the time before is known. */
 	T_CHECK(!rate_complain(&s.r, s.now, (uint64_t)s.sent, epoch, 1, 100, true));
 	run(&s, 0.55);
-	T_CHECK(s.r.now > 8600 && s.r.now <= 9100);
+	T_CHECK(s.r.now > 8600);
+	T_CHECK(s.r.now <= 9100);
 	T_CHECK(complain(&s, 60, true));
 	T_CHECK(s.r.now < 4551);
 	/* What is not sent tells nothing: no faster. */
@@ -158,7 +164,8 @@ test_rate(void)
 	T_CHECK(s.r.now == before);
 	for (int i = 0; i < 1000; i++)
 		complain(&s, 100, true);
-	T_CHECK(s.r.now >= 10000 / 64.0 && s.r.now < 200);
+	T_CHECK(s.r.now >= 10000 / 64.0);
+	T_CHECK(s.r.now < 200);
 }
 
 /* So many complaints that tell of `ago` epochs before: how much faster it gets in a
@@ -185,11 +192,15 @@ test_late(void)
 {
 	double soon = climb_after(20, 0), late = climb_after(20, 2);
 
-	T_CHECK(soon > 500 && late > soon / 15 && late < soon * 2 / 3);
+	T_CHECK(soon > 500);
+	T_CHECK(late > soon / 15);
+	T_CHECK(late < soon * 2 / 3);
 	/* The first time already, and the later the more. */
 	soon = climb_after(1, 0);
 	late = climb_after(1, 1);
-	T_CHECK(soon > 500 && late < soon * 4 / 5 && climb_after(1, 2) < late * 4 / 5);
+	T_CHECK(soon > 500);
+	T_CHECK(late < soon * 4 / 5);
+	T_CHECK(climb_after(1, 2) < late * 4 / 5);
 }
 
 /* Who begins where others have sent just now need not climb; a complaint counts. */
@@ -210,7 +221,8 @@ test_trust(void)
 	T_CHECK(complain(&s, 1, true));
 	double before = s.r.now;
 	rate_trust(&s.r, 100000);
-	T_CHECK(s.r.now == before && before < 100000);
+	T_CHECK(s.r.now == before);
+	T_CHECK(before < 100000);
 	/* A cap that grows from next to nothing, as a share does. */
 	rate_init(&s.r, 2);
 	rate_judge(&s.r, s.now, 0, false);
@@ -229,7 +241,8 @@ test_useless(void)
 	rate_init(&s.r, 10000);
 	run(&s, 2);
 	double least = complain_times(&s, 120, 30, false);
-	T_CHECK(least > 5000 && least < 8000);
+	T_CHECK(least > 5000);
+	T_CHECK(least < 8000);
 	T_CHECK(s.r.now > 9500);
 }
 
@@ -287,7 +300,8 @@ test_low_cap(void)
 	/* However fast the card, the network may not be. */
 	rate_init(&r, 1e6);
 	rate_judge(&r, 5, 0, false);
-	T_CHECK(r.now > 2000 && r.now < 2500);
+	T_CHECK(r.now > 2000);
+	T_CHECK(r.now < 2500);
 }
 
 /* The rate after a minute without a complaint, all of which is used. */
@@ -310,7 +324,8 @@ static void
 test_old_cap(void)
 {
 	T_CHECK(after_a_minute(false) == 1e6);
-	T_CHECK(after_a_minute(true) > 100000 && after_a_minute(true) < 112000);
+	T_CHECK(after_a_minute(true) > 100000);
+	T_CHECK(after_a_minute(true) < 112000);
 }
 
 /* Signals every 25 ms, 200 blocks between two; the clocks do not agree. */
@@ -345,16 +360,24 @@ test_load(void)
 	T_CHECK(said == 0);
 	f.epoch = 4;
 	T_CHECK(!signal_after(&f, 6, 3000)); /* perhaps they are only late */
-	T_CHECK(signal_after(&f, 6, 3000) && f.l.queue && f.l.say_epoch == 3 &&
-		f.l.say_lost == 6 && f.l.say_of == 200);
-	T_CHECK(signal_after(&f, 0, 100) && f.l.say_epoch == 4);
+	T_CHECK(signal_after(&f, 6, 3000));
+	T_CHECK(f.l.queue);
+	T_CHECK(f.l.say_epoch == 3);
+	T_CHECK(f.l.say_lost == 6);
+	T_CHECK(f.l.say_of == 200);
+	T_CHECK(signal_after(&f, 0, 100));
+	T_CHECK(f.l.say_epoch == 4);
 	for (int i = 0; i < 3; i++)
 		signal_after(&f, 0, 100);
-	T_CHECK(!signal_after(&f, 6, 100) && !signal_after(&f, 0, 100));
+	T_CHECK(!signal_after(&f, 6, 100));
+	T_CHECK(!signal_after(&f, 0, 100));
 	/* Much, without a queue: not at once, and it is said that there is none. */
 	for (int i = 0; i < 40; i++)
 		said += signal_after(&f, 40, 60);
-	T_CHECK(said > 30 && !f.l.queue && f.l.say_lost > 30 && f.l.say_lost <= 40);
+	T_CHECK(said > 30);
+	T_CHECK(!f.l.queue);
+	T_CHECK(f.l.say_lost > 30);
+	T_CHECK(f.l.say_lost <= 40);
 }
 
 /* A link that loses 1 % loses it with a queue, too: only more than that is the
@@ -386,7 +409,8 @@ test_load_usual(void)
 	struct feed g = f;
 	g.l.clients = 80;
 	unsigned one = complaints(&f, 60, 7), each = complaints(&g, 60, 7);
-	T_CHECK(each >= 10 && one > each + 5);
+	T_CHECK(each >= 10);
+	T_CHECK(one > each + 5);
 	/* What was lost while a queue was overlooked is not usual for that. */
 	for (int i = 0; i < 400; i++)
 		signal_after(&f, 80, 0);
@@ -442,7 +466,8 @@ test_load_slow(void)
 	T_CHECK(slow_complaints(&f, 300, 20, 0) == 0);
 	T_CHECK(slow_complaints(&f, 100, 1, 9000) > 10);
 	/* One of five is not half of all. */
-	T_CHECK(f.l.say_of >= 16 && f.l.say_lost * 2 < f.l.say_of);
+	T_CHECK(f.l.say_of >= 16);
+	T_CHECK(f.l.say_lost * 2 < f.l.say_of);
 }
 
 /* Blocks and signals are not read in the order in which they were sent. */
@@ -466,7 +491,8 @@ test_load_order(void)
 	g.seen += 50;
 	T_CHECK(!signal_after(&g, 0, 9000));
 	g.seen -= 50;
-	T_CHECK(!signal_after(&g, 0, 9000) && !signal_after(&g, 0, 9000));
+	T_CHECK(!signal_after(&g, 0, 9000));
+	T_CHECK(!signal_after(&g, 0, 9000));
 	/* A signal that nobody can have sent yet, and one that runs backwards. */
 	g.sent = UINT64_MAX - 1000;
 	T_CHECK(!signal_after(&g, 0, 9000));

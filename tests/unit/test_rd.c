@@ -40,10 +40,12 @@ big_endian(void)
 		0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10 };
 	struct rd r = rd_from(bytes, sizeof bytes);
 
-	T_CHECK(get_big_endian(&r) && rd_done(&r));
+	T_CHECK(get_big_endian(&r));
+	T_CHECK(rd_done(&r));
 	for (size_t n = 0; n < sizeof bytes; n++) {
 		r = rd_from(bytes, n);
-		T_CHECK(!get_big_endian(&r) && !rd_ok(&r));
+		T_CHECK(!get_big_endian(&r));
+		T_CHECK(!rd_ok(&r));
 	}
 }
 
@@ -55,24 +57,32 @@ main(void)
 
 	big_endian();
 	put_all(&w);
-	T_CHECK(wr_ok(&w) && wr_len(&w) == 20);
+	T_CHECK(wr_ok(&w));
+	T_CHECK(wr_len(&w) == 20);
 	struct rd r = rd_from(b, 20);
-	T_CHECK(get_all(&r) && rd_done(&r));
+	T_CHECK(get_all(&r));
+	T_CHECK(rd_done(&r));
 	for (size_t n = 0; n < 20; n++) {
 		r = rd_from(b, n);
-		T_CHECK(!get_all(&r) && !rd_ok(&r) && rd_left(&r) == 0);
+		T_CHECK(!get_all(&r));
+		T_CHECK(!rd_ok(&r));
+		T_CHECK(rd_left(&r) == 0);
 		uint8_t small[20];
 		memset(small, 0xaa, sizeof small);
 		w = wr_to(small, n);
 		put_all(&w);
-		T_CHECK(!wr_ok(&w) && small[n] == 0xaa);
+		T_CHECK(!wr_ok(&w));
+		T_CHECK(small[n] == 0xaa);
 	}
 	r = rd_from(b, 20);
 	struct rd s = rd_sub(&r, 21);
-	T_CHECK(!rd_ok(&s) && !rd_ok(&r));
+	T_CHECK(!rd_ok(&s));
+	T_CHECK(!rd_ok(&r));
 	r = rd_from(b, 13);
-	T_CHECK(rd_can_hold(&r, 3, 4) && !rd_can_hold(&r, 4, 4));
-	T_CHECK(!rd_can_hold(&r, UINT64_MAX, 8) && !rd_can_hold(&r, 1, 0));
+	T_CHECK(rd_can_hold(&r, 3, 4));
+	T_CHECK(!rd_can_hold(&r, 4, 4));
+	T_CHECK(!rd_can_hold(&r, UINT64_MAX, 8));
+	T_CHECK(!rd_can_hold(&r, 1, 0));
 	r = rd_from(NULL, 0);
 	T_CHECK(rd_bytes(&r, 0) != NULL && rd_done(&r) && rd_bytes(&r, 1) == NULL);
 	return t_done();

@@ -16,15 +16,16 @@ content_of(struct disk *d, struct server_run run)
 	struct event ev;
 	uint32_t chunk, blocks = 0;
 
-	T_CHECK(mailbox_new(&box, 64, &e) == 0 &&
-		reader_new(&r, d, 4, 1024, true, NULL, box, &e) == 0);
+	T_CHECK(mailbox_new(&box, 64, &e) == 0);
+	T_CHECK(reader_new(&r, d, 4, 1024, true, NULL, box, &e) == 0);
 	reader_ask(r, &run);
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 	while (!mailbox_take(box, &ev))
 		poll(&fd, 1, 1000);
-	T_CHECK(ev.what == READER_READ && ev.n == run.buf &&
-		reader_content(r, ev.n, &chunk, &blocks) &&
-		chunk == run.chunk);
+	T_CHECK(ev.what == READER_READ);
+	T_CHECK(ev.n == run.buf);
+	T_CHECK(reader_content(r, ev.n, &chunk, &blocks));
+	T_CHECK(chunk == run.chunk);
 	reader_free(r);
 	mailbox_free(box);
 	return blocks;

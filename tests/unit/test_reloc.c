@@ -19,16 +19,22 @@ test_addresses(void)
 	uint64_t n;
 	struct err e;
 
-	T_CHECK(lilo_get(linear, &n, &e) == 0 && n == 0x332211);
-	T_CHECK(lilo_get(lba, &n, &e) == 0 && n == 0x030201);
-	T_CHECK(lilo_get(wide, &n, &e) == 0 && n == 0x04030201);
-	T_CHECK(lilo_get(chs, &n, &e) != 0 && e.kind == ERR_UNSUPPORTED);
-	T_CHECK(lilo_is_none(none) && !lilo_is_none(chs));
-	T_CHECK(lilo_put(linear, 0xfffffe, &e) == 0 &&
-		memcmp(linear, "\xfe\xff\xc0\xff\x07", 5) == 0);
-	T_CHECK(lilo_put(lba, 0x1000000, &e) != 0 && lba[0] == 1);
-	T_CHECK(lilo_put(wide, 0xffffffff, &e) == 0 &&
-		memcmp(wide, "\xff\xff\x90\xff\xff", 5) == 0);
+	T_CHECK(lilo_get(linear, &n, &e) == 0);
+	T_CHECK(n == 0x332211);
+	T_CHECK(lilo_get(lba, &n, &e) == 0);
+	T_CHECK(n == 0x030201);
+	T_CHECK(lilo_get(wide, &n, &e) == 0);
+	T_CHECK(n == 0x04030201);
+	T_CHECK(lilo_get(chs, &n, &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
+	T_CHECK(lilo_is_none(none));
+	T_CHECK(!lilo_is_none(chs));
+	T_CHECK(lilo_put(linear, 0xfffffe, &e) == 0);
+	T_CHECK(memcmp(linear, "\xfe\xff\xc0\xff\x07", 5) == 0);
+	T_CHECK(lilo_put(lba, 0x1000000, &e) != 0);
+	T_CHECK(lba[0] == 1);
+	T_CHECK(lilo_put(wide, 0xffffffff, &e) == 0);
+	T_CHECK(memcmp(wide, "\xff\xff\x90\xff\xff", 5) == 0);
 	T_CHECK(lilo_put(wide, 0x100000000, &e) != 0);
 }
 
@@ -49,10 +55,10 @@ test_lilo(void)
 	struct ndz_reloc r = { .type = NDZ_RELOC_LILO_ADDRESS, .size = 5 };
 	struct err e;
 
-	T_CHECK(apply(3, address, 5) == 0 &&
-		memcmp(address, "\xed\x03\x40\x00\x09", 5) == 0);
-	T_CHECK(reloc_apply(&r, (struct range){ 0 }, address, 5, &e) == 0 &&
-		address[0] == 0xed);
+	T_CHECK(apply(3, address, 5) == 0);
+	T_CHECK(memcmp(address, "\xed\x03\x40\x00\x09", 5) == 0);
+	T_CHECK(reloc_apply(&r, (struct range){ 0 }, address, 5, &e) == 0);
+	T_CHECK(address[0] == 0xed);
 	T_CHECK(apply(3, address, 4) != 0);
 	for (unsigned i = 0; i < 510; i += 5)
 		map[i + 2] = 0x20;
@@ -63,12 +69,16 @@ test_lilo(void)
 		good &= map[i] == (i < 50 ? 0xe8 : 0);
 	T_CHECK(good && map[510] == 0 && map[511] == 0);
 	map[2] = 0x80;
-	T_CHECK(apply(4, map, 512) != 0 && apply(4, map, 511) != 0);
+	T_CHECK(apply(4, map, 512) != 0);
+	T_CHECK(apply(4, map, 511) != 0);
 	table[2] = 1;
 	table[1023] = 2;
-	T_CHECK(apply(5, table, 1024) == 0 && table[0] == 0xcc && table[1] == 0xa9);
-	T_CHECK(apply(5, table, 1024) == 0 && table[0] == 0xcc &&
-		apply(5, table, 1023) != 0);
+	T_CHECK(apply(5, table, 1024) == 0);
+	T_CHECK(table[0] == 0xcc);
+	T_CHECK(table[1] == 0xa9);
+	T_CHECK(apply(5, table, 1024) == 0);
+	T_CHECK(table[0] == 0xcc);
+	T_CHECK(apply(5, table, 1023) != 0);
 }
 
 /* Type 5 marks the byte behind 990 of 1,024 that must be in one region. */
@@ -79,7 +89,8 @@ test_where(void)
 		.regions = { { 10, 4 }, { 20, 2 } } };
 	struct ndz_reloc r = { .type = 5, .sector = 11, .offset = 478, .size = 2 };
 
-	T_CHECK(reloc_at(&h, &r) == 0 && reloc_bytes(&r) == 1024);
+	T_CHECK(reloc_at(&h, &r) == 0);
+	T_CHECK(reloc_bytes(&r) == 1024);
 	r.sector = 21;
 	T_CHECK(reloc_at(&h, &r) == 4 * 512);
 	r.sector = 20;
@@ -152,17 +163,18 @@ test_label(void)
 	T_CHECK(reloc_label_relative(label, 2, slice, &e) == 0);
 	make_label(label, 8, 1000);
 	label[41] = 8;
-	T_CHECK(reloc_label_relative(label, 1, slice, &e) != 0 &&
-		e.kind == ERR_UNSUPPORTED);
+	T_CHECK(reloc_label_relative(label, 1, slice, &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	make_label(label, 8, 1000);
 	label[114] = 1;
 	label[148 + 10] = 1;
-	T_CHECK(reloc_label_relative(label, 2, slice, &e) != 0 &&
-		e.kind == ERR_UNSUPPORTED);
+	T_CHECK(reloc_label_relative(label, 2, slice, &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	/* A smaller slice cuts the last one, which then reaches its end. */
 	memcpy(label, relative, 512);
 	T_CHECK(reloc_apply(&r, (struct range){ 2000, 4100 }, label, 512, &e) == 0);
-	T_CHECK(label[148 + 16 * 7] == 100 && label[148 + 16 * 7 + 1] == 0);
+	T_CHECK(label[148 + 16 * 7] == 100);
+	T_CHECK(label[148 + 16 * 7 + 1] == 0);
 	for (unsigned n = 0; n < 276; n++)
 		if (reloc_apply(&r, slice, label, n, &e) == 0)
 			T_CHECK(false);

@@ -46,8 +46,10 @@ test_list(void)
 	struct err e;
 	int n;
 
-	T_CHECK(parse(page_text, strlen(page_text), &n, &page) == 0 && n == 2);
-	T_CHECK(page.more && strcmp(page.token, "t+") == 0);
+	T_CHECK(parse(page_text, strlen(page_text), &n, &page) == 0);
+	T_CHECK(n == 2);
+	T_CHECK(page.more);
+	T_CHECK(strcmp(page.token, "t+") == 0);
 	T_CHECK(s3_list_page(page_text, strlen(page_text), "p/", &page, count, &n,
 		    &e) != 0); /* the same page again */
 	bool all = true;
@@ -95,12 +97,18 @@ test_toc(void)
 	f.at = TOC_BLOCK_BYTES;
 	f.head.sha256[0] = 9;
 	toc_add(&list, &f);
-	T_CHECK(
-	    toc_make(&out, pack.base, pack.len, &list, id, &e) == 0 && pack_id_ok(id));
+	T_CHECK(toc_make(&out, pack.base, pack.len, &list, id, &e) == 0);
+	T_CHECK(pack_id_ok(id));
 	T_CHECK(toc_open(&t, id, out.base, out.len, &e) == 0);
-	T_CHECK(t.nblocks == 2 && t.nfragments == 2 && t.pack_bytes == pack.len);
-	T_CHECK(toc_next(&t, &g) && g.at == 40 && g.bytes == 1000);
-	T_CHECK(toc_next(&t, &g) && g.at == TOC_BLOCK_BYTES && g.head.sha256[0] == 9);
+	T_CHECK(t.nblocks == 2);
+	T_CHECK(t.nfragments == 2);
+	T_CHECK(t.pack_bytes == pack.len);
+	T_CHECK(toc_next(&t, &g));
+	T_CHECK(g.at == 40);
+	T_CHECK(g.bytes == 1000);
+	T_CHECK(toc_next(&t, &g));
+	T_CHECK(g.at == TOC_BLOCK_BYTES);
+	T_CHECK(g.head.sha256[0] == 9);
 	T_CHECK(!toc_next(&t, &g));
 	bool all = true;
 	for (size_t n = 0; n < out.len; n++)
@@ -114,8 +122,8 @@ test_toc(void)
 	T_CHECK(all);
 	/* The same fragments again are another pack. */
 	out.len = 0;
-	T_CHECK(toc_make(&out, pack.base, pack.len, &list, other, &e) == 0 &&
-		strcmp(id, other) != 0);
+	T_CHECK(toc_make(&out, pack.base, pack.len, &list, other, &e) == 0);
+	T_CHECK(strcmp(id, other) != 0);
 	buf_free(&pack), buf_free(&list), buf_free(&out);
 }
 

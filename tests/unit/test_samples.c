@@ -48,9 +48,13 @@ test_round_trip(void)
 		T_CHECK(samples_add(&s, &x, &e) == 0);
 	}
 	samples_put(&s, &w);
-	T_CHECK(wr_ok(&w) && wr_len(&w) == sizeof buf && samples_bytes(3) == sizeof buf);
-	T_CHECK(read_back(&back, buf, sizeof buf) == 1 && back.n == 3);
-	T_CHECK(back.hash == SAMPLE_SHA1 && memcmp(back.v, s.v, 3 * sizeof *s.v) == 0);
+	T_CHECK(wr_ok(&w));
+	T_CHECK(wr_len(&w) == sizeof buf);
+	T_CHECK(samples_bytes(3) == sizeof buf);
+	T_CHECK(read_back(&back, buf, sizeof buf) == 1);
+	T_CHECK(back.n == 3);
+	T_CHECK(back.hash == SAMPLE_SHA1);
+	T_CHECK(memcmp(back.v, s.v, 3 * sizeof *s.v) == 0);
 	samples_free(&back);
 	bool good = true;
 	for (size_t n = 0; n < sizeof buf; n++)
@@ -97,12 +101,12 @@ test_digests(void)
 	uint8_t got[SAMPLE_DIGEST_BYTES];
 	struct err e;
 
-	T_CHECK(sample_digest(SAMPLE_MD5, "abc", 3, got, &e) == 0 &&
-		memcmp(got, md5, sizeof md5) == 0);
-	T_CHECK(sample_digest(SAMPLE_SHA1, "abc", 3, got, &e) == 0 &&
-		memcmp(got, sha1, sizeof sha1) == 0);
-	T_CHECK(sample_digest(SAMPLE_SHA256, "abc", 3, got, &e) == 0 &&
-		memcmp(got, sha256, sizeof sha256) == 0);
+	T_CHECK(sample_digest(SAMPLE_MD5, "abc", 3, got, &e) == 0);
+	T_CHECK(memcmp(got, md5, sizeof md5) == 0);
+	T_CHECK(sample_digest(SAMPLE_SHA1, "abc", 3, got, &e) == 0);
+	T_CHECK(memcmp(got, sha1, sizeof sha1) == 0);
+	T_CHECK(sample_digest(SAMPLE_SHA256, "abc", 3, got, &e) == 0);
+	T_CHECK(memcmp(got, sha256, sizeof sha256) == 0);
 }
 
 static void
@@ -120,7 +124,9 @@ test_thin(void)
 	samples_thin(&s, 2000);
 	T_CHECK(s.n == 1000);
 	samples_thin(&s, 10);
-	T_CHECK(s.n == 10 && s.v[0].sectors.off == 0 && s.v[9].sectors.off == 900);
+	T_CHECK(s.n == 10);
+	T_CHECK(s.v[0].sectors.off == 0);
+	T_CHECK(s.v[9].sectors.off == 900);
 	samples_thin(&s, 0);
 	T_CHECK(s.n == 0);
 	samples_free(&s);
@@ -163,11 +169,16 @@ test_area(void)
 	struct sample behind[1] = { sample_at(1995, 6) };
 	struct sample twice[2] = { sample_at(1100, 8), sample_at(1107, 8) };
 
-	T_CHECK(area_takes(0, own, 2) && area_takes(5, own, 2));
-	T_CHECK(area_takes(0, before, 1) && !area_takes(5, before, 1));
-	T_CHECK(area_takes(0, behind, 1) && !area_takes(5, behind, 1));
-	T_CHECK(area_takes(0, twice, 2) && !area_takes(5, twice, 2));
-	T_CHECK(area_takes(0, own, 0) && area_takes(5, own, 0));
+	T_CHECK(area_takes(0, own, 2));
+	T_CHECK(area_takes(5, own, 2));
+	T_CHECK(area_takes(0, before, 1));
+	T_CHECK(!area_takes(5, before, 1));
+	T_CHECK(area_takes(0, behind, 1));
+	T_CHECK(!area_takes(5, behind, 1));
+	T_CHECK(area_takes(0, twice, 2));
+	T_CHECK(!area_takes(5, twice, 2));
+	T_CHECK(area_takes(0, own, 0));
+	T_CHECK(area_takes(5, own, 0));
 }
 
 enum {
@@ -252,9 +263,11 @@ test_packer(void)
 		added &= basis_add_replaced(&b, &x, &e) == 0;
 	}
 	T_CHECK(added);
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && encode_all(&enc, p, &e) == 0 &&
-		packer_finish(p, SECTORS, &e) == 0);
-	T_CHECK(m.good && m.chunks > 30);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(encode_all(&enc, p, &e) == 0);
+	T_CHECK(packer_finish(p, SECTORS, &e) == 0);
+	T_CHECK(m.good);
+	T_CHECK(m.chunks > 30);
 	packer_free(p);
 	basis_free(&b);
 }
@@ -273,11 +286,15 @@ test_own(void)
 		T_CHECK(basis_add_replaced(&b, &x, &e) == 0);
 	}
 	basis_take(&b, false, (struct range){ 20, 25 }, 4, &out);
-	T_CHECK(out.n == 2 && out.v[0].sectors.off == 20 && out.v[1].sectors.off == 30);
+	T_CHECK(out.n == 2);
+	T_CHECK(out.v[0].sectors.off == 20);
+	T_CHECK(out.v[1].sectors.off == 30);
 	basis_take(&b, false, (struct range){ 101, 25 }, 4, &out);
 	T_CHECK(out.n == 0);
 	basis_take(&b, false, (struct range){ 0, 100 }, 3, &out);
-	T_CHECK(out.n == 3 && out.v[0].sectors.off == 10 && out.v[2].sectors.off == 70);
+	T_CHECK(out.n == 3);
+	T_CHECK(out.v[0].sectors.off == 10);
+	T_CHECK(out.v[2].sectors.off == 70);
 	basis_take(&b, true, (struct range){ 0, 100 }, 0, &out);
 	T_CHECK(out.n == 0);
 	basis_free(&b);

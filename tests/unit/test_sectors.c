@@ -122,8 +122,9 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 		cfg.base.kind = EXT_STATE_UUID;
 	stored_set(m, &set);
 	x.walk.set = &set;
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && encode_all(&enc, p, &e) == 0 &&
-		packer_finish(p, m->total, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(encode_all(&enc, p, &e) == 0);
+	T_CHECK(packer_finish(p, m->total, &e) == 0);
 	packer_free(p);
 	rangeset_free(&set);
 	fclose(f);
@@ -186,7 +187,8 @@ test_reading(struct model *m)
 	make_model(m, 40);
 	write_image("a.ndz", m, false, NULL);
 	T_CHECK(sectors_open(&s, in_scratch("a.ndz"), &e) == 0);
-	T_CHECK(sectors_chunks(s) > 3 && sectors_total(s) == DISK_SECTORS);
+	T_CHECK(sectors_chunks(s) > 3);
+	T_CHECK(sectors_total(s) == DISK_SECTORS);
 	T_CHECK(same_set(sectors_stored(s), m));
 	T_CHECK(reads_right(s, m, 400));
 	for (uint32_t i = 0; i < 100; i++) {
@@ -212,7 +214,8 @@ test_golden(struct model *m)
 
 	memset(m, 0, sizeof *m);
 	for (size_t at = 0; at < len; at += NDZ_CHUNK_BYTES) {
-		T_CHECK(chunk_parse(&c, bytes + at, &e) == 0 && c.h.nregions == 1);
+		T_CHECK(chunk_parse(&c, bytes + at, &e) == 0);
+		T_CHECK(c.h.nregions == 1);
 		T_CHECK(chunk_decode(&c, bytes + at, dec,
 			    m->data + c.h.regions[0].off * SECTOR_BYTES, &e) == 0);
 		memset(m->stored + c.h.regions[0].off, true, c.h.regions[0].len);
@@ -221,8 +224,8 @@ test_golden(struct model *m)
 	}
 	fwrite(bytes, len, 1, f);
 	fclose(f);
-	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0 &&
-		same_set(sectors_stored(s), m));
+	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0);
+	T_CHECK(same_set(sectors_stored(s), m));
 	T_CHECK(reads_right(s, m, 60));
 	sectors_close(s);
 
@@ -236,7 +239,8 @@ test_golden(struct model *m)
 	T_CHECK(sectors_open(&s, in_scratch("raw.ndz"), &e) == 0);
 	uint8_t sector[SECTOR_BYTES];
 	T_CHECK(sectors_read(s, (struct range){ 3, 1 }, sector, &e) == 0);
-	T_CHECK(sectors_done(s, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(sectors_done(s, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	sectors_close(s);
 	decoder_free(dec);
 	free(bytes);
@@ -323,7 +327,8 @@ check_layers(struct layers *l, const struct model *m)
 	ssize_t n;
 	bool good = true;
 
-	T_CHECK(layers_total(l) == m->total && same_set(layers_stored(l), m));
+	T_CHECK(layers_total(l) == m->total);
+	T_CHECK(same_set(layers_stored(l), m));
 	while ((n = layers_next(l, &w, buf, &e)) > 0) {
 		const uint8_t *p = buf;
 		for (unsigned i = 0; i < w.nregions; i++) {
@@ -379,7 +384,8 @@ test_failures(void)
 	struct sectors *s;
 	struct err e;
 
-	T_CHECK(sectors_open(&s, "/nonexistent/x", &e) != 0 && e.kind == ERR_IO);
+	T_CHECK(sectors_open(&s, "/nonexistent/x", &e) != 0);
+	T_CHECK(e.kind == ERR_IO);
 	/* Chunks of which the second's sectors are the first's, too. */
 	size_t len;
 	uint8_t *bytes = golden_load("ext2", &len);
@@ -387,8 +393,8 @@ test_failures(void)
 	fwrite(bytes, len, 1, f);
 	fwrite(bytes, len, 1, f);
 	fclose(f);
-	T_CHECK(sectors_open(&s, in_scratch("twice.ndz"), &e) != 0 &&
-		e.kind == ERR_UNSUPPORTED);
+	T_CHECK(sectors_open(&s, in_scratch("twice.ndz"), &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	free(bytes);
 }
 
@@ -402,13 +408,17 @@ test_reloc_sectors(void)
 	struct range r;
 
 	r = reloc_sectors(&label);
-	T_CHECK(r.off == 1 && r.len == 1);
+	T_CHECK(r.off == 1);
+	T_CHECK(r.len == 1);
 	r = reloc_sectors(&sum);
-	T_CHECK(r.off == 10 && r.len == 2);
+	T_CHECK(r.off == 10);
+	T_CHECK(r.len == 2);
 	r = reloc_sectors(&across);
-	T_CHECK(r.off == 7 && r.len == 2);
+	T_CHECK(r.off == 7);
+	T_CHECK(r.len == 2);
 	r = reloc_sectors(&none);
-	T_CHECK(r.off == 9 && r.len == 1);
+	T_CHECK(r.off == 9);
+	T_CHECK(r.len == 1);
 }
 
 int

@@ -20,7 +20,9 @@ test_merging(void)
 	prequest(s, 0, 0, blockmap_range(0, 0), 1);
 	T_CHECK(server_stats(s)->blocks_merged == 1024 + 3);
 	T_CHECK(drain(s, 0, blocks, 4096) == 1024 + 12);
-	T_CHECK(blocks[0] == 1024 && blocks[1023] == 2047 && blocks[1024] == 2048 + 10);
+	T_CHECK(blocks[0] == 1024);
+	T_CHECK(blocks[1023] == 2047);
+	T_CHECK(blocks[1024] == 2048 + 10);
 
 	/* Being read, and read but not sent: merged, too. */
 	request(s, 0, 0, 0, 1024);
@@ -33,12 +35,16 @@ test_merging(void)
 	request(s, 0, 2, 7, 1);
 	uint32_t n = drain(s, 0, blocks, 4096);
 	T_CHECK(n == 1024 - 40 + 10 + 1);
-	T_CHECK(blocks[0] == 40 && blocks[983] == 1023);
+	T_CHECK(blocks[0] == 40);
+	T_CHECK(blocks[983] == 1023);
 	/* What was sent already waits behind the others' requests. */
-	T_CHECK(blocks[984] == 2048 + 7 && blocks[985] == 30 && blocks[994] == 39);
+	T_CHECK(blocks[984] == 2048 + 7);
+	T_CHECK(blocks[985] == 30);
+	T_CHECK(blocks[994] == 39);
 	T_CHECK(server_stats(s)->blocks_resent == 10);
 	T_CHECK(server_stats(s)->lost_blocks == 5 + 10 + 20 + 1);
-	T_CHECK(!server_output(s, 0, &out) && server_deadline(s, 0) == SERVER_NEVER);
+	T_CHECK(!server_output(s, 0, &out));
+	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
 	server_free(s);
 }
 
@@ -53,13 +59,15 @@ test_refused(void)
 	server_input(s, 0, pkt, 40, ip_a);
 	struct wire_msg m = from_a(WIRE_JOIN);
 	input(s, 0, &m, ip_b); /* claims to be somebody else */
-	T_CHECK(server_stats(s)->bad_packets == 3 && server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s)->bad_packets == 3);
+	T_CHECK(server_stats(s)->clients == 0);
 	m.type = WIRE_REPLY;
 	input(s, 0, &m, ip_a);
 	m = from_a(WIRE_BLOCK);
 	m.u.block.data = pkt;
 	input(s, 0, &m, ip_a);
-	T_CHECK(server_stats(s)->bad_packets == 3 && !server_read_next(s, &run));
+	T_CHECK(server_stats(s)->bad_packets == 3);
+	T_CHECK(!server_read_next(s, &run));
 	server_free(s);
 }
 
@@ -84,7 +92,8 @@ test_reading(void)
 			out.at == b % 32 && out.buf == run[b / 32].buf &&
 			out.run_ends == (b % 32 == 31));
 	T_CHECK(!server_output(s, 0, &out));
-	T_CHECK(server_read_next(s, &run[4]) && run[4].buf == run[0].buf);
+	T_CHECK(server_read_next(s, &run[4]));
+	T_CHECK(run[4].buf == run[0].buf);
 	server_free(s);
 }
 
@@ -99,7 +108,8 @@ test_ending(void)
 		.idle_us = 5000000 };
 	struct server *s = server_new(&cfg, 1000);
 
-	T_CHECK(!server_done(s, 5000999) && server_done(s, 5001000));
+	T_CHECK(!server_done(s, 5000999));
+	T_CHECK(server_done(s, 5001000));
 	T_CHECK(server_deadline(s, 1000) == 5001000);
 	request(s, 3000000, 0, 0, 1024);
 	T_CHECK(!server_done(s, 9000000)); /* busy */
@@ -117,15 +127,18 @@ test_ending(void)
 	struct wire_msg m = from_a(WIRE_LEAVE);
 	m.u.leave.clientid = 1;
 	input(s, 60000000, &m, ip_a);
-	T_CHECK(!server_done(s, 61999999) && server_done(s, 62000000));
+	T_CHECK(!server_done(s, 61999999));
+	T_CHECK(server_done(s, 62000000));
 	/* Somebody is there whose join did not arrive. */
 	request(s, 61500000, 0, 0, 16);
 	T_CHECK(send_now(s, 61500000) == 16);
-	T_CHECK(server_stats(s)->clients == 1 && !server_done(s, 63500000));
+	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(!server_done(s, 63500000));
 	m.u.leave.clientid = 7;
 	input(s, 64000000, &m, ip_a);
 	T_CHECK(server_stats(s)->clients == 0);
-	T_CHECK(!server_done(s, 65999999) && server_done(s, 66000000));
+	T_CHECK(!server_done(s, 65999999));
+	T_CHECK(server_done(s, 66000000));
 	/* What it said before it left may come late. */
 	request(s, 64100000, 0, 0, 16);
 	T_CHECK(server_stats(s)->clients == 0);
@@ -177,24 +190,32 @@ test_dead_are_forgotten(void)
 		request(s, t * S, 0, 0, 16); /* client 1 goes on */
 		send_now(s, t * S);
 	}
-	T_CHECK(dead.n == 0 && server_stats(s)->clients == 2);
+	T_CHECK(dead.n == 0);
+	T_CHECK(server_stats(s)->clients == 2);
 	for (uint64_t t = 59; t < 130; t++) {
 		request(s, t * S, 0, 0, 16);
 		send_now(s, t * S);
 	}
 	/* A client of the base protocol may live on what others ask for. */
-	T_CHECK(dead.n == 0 && server_stats(s)->clients == 2);
+	T_CHECK(dead.n == 0);
+	T_CHECK(server_stats(s)->clients == 2);
 	for (uint64_t t = 130; t < 195; t++) {
 		join(s, t * S, 1); /* heard, but nothing is sent any more */
 		send_now(s, t * S);
 	}
-	T_CHECK(dead.n == 1 && dead.id == 2 && dead.silent_us >= UINT64_C(60) * S);
-	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gone == 1);
+	T_CHECK(dead.n == 1);
+	T_CHECK(dead.id == 2);
+	T_CHECK(dead.silent_us >= UINT64_C(60) * S);
+	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s)->gone == 1);
 	/* All are silent: perhaps it is the network. */
 	send_now(s, UINT64_C(400) * S);
-	T_CHECK(dead.n == 1 && !server_done(s, UINT64_C(400) * S));
+	T_CHECK(dead.n == 1);
+	T_CHECK(!server_done(s, UINT64_C(400) * S));
 	send_now(s, UINT64_C(500) * S);
-	T_CHECK(dead.n == 2 && dead.id == 1 && server_stats(s)->clients == 0);
+	T_CHECK(dead.n == 2);
+	T_CHECK(dead.id == 1);
+	T_CHECK(server_stats(s)->clients == 0);
 	T_CHECK(server_done(s, UINT64_C(503) * S));
 	server_free(s);
 }

@@ -19,7 +19,8 @@ test_join(void)
 	struct server_out out;
 	struct wire_msg m;
 
-	T_CHECK(server_chunks(s) == 3 && !server_output(s, 0, &out));
+	T_CHECK(server_chunks(s) == 3);
+	T_CHECK(!server_output(s, 0, &out));
 	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
 	request(s, 0, 0, 0, 1024);
 	read_all(s);
@@ -28,15 +29,19 @@ test_join(void)
 	join(s, 7, 78);
 	T_CHECK(server_deadline(s, 7) == 7);
 	/* One reply for all, before the blocks. */
-	T_CHECK(server_output(s, 7, &out) && reply_is(&out, WIRE_JOIN, &m));
+	T_CHECK(server_output(s, 7, &out));
+	T_CHECK(reply_is(&out, WIRE_JOIN, &m));
 	T_CHECK(m.u.join.blocks == 3072);
-	T_CHECK(server_output(s, 7, &out) && out.kind == SERVER_OUT_BLOCK);
-	T_CHECK(server_stats(s)->clients == 2 && server_stats(s)->joins == 3);
+	T_CHECK(server_output(s, 7, &out));
+	T_CHECK(out.kind == SERVER_OUT_BLOCK);
+	T_CHECK(server_stats(s)->clients == 2);
+	T_CHECK(server_stats(s)->joins == 3);
 	struct wire_msg leave = from_a(WIRE_LEAVE2);
 	leave.u.leave2.clientid = 77;
 	input(s, 9, &leave, ip_a);
 	input(s, 9, &leave, ip_a);
-	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->clients_max == 2);
+	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s)->clients_max == 2);
 	server_free(s);
 }
 
@@ -50,9 +55,12 @@ test_join2(void)
 	struct wire_msg m, ask = from_a(WIRE_JOIN2);
 
 	join(s, 0, 77);
-	T_CHECK(server_output(s, 0, &out) && reply_is(&out, WIRE_JOIN2, &m));
-	T_CHECK(m.u.join2.clientid == 77 && m.u.join2.image_bytes == 307201);
-	T_CHECK(!server_output(s, 0, &out) && server_stats(s)->clients == 0);
+	T_CHECK(server_output(s, 0, &out));
+	T_CHECK(reply_is(&out, WIRE_JOIN2, &m));
+	T_CHECK(m.u.join2.clientid == 77);
+	T_CHECK(m.u.join2.image_bytes == 307201);
+	T_CHECK(!server_output(s, 0, &out));
+	T_CHECK(server_stats(s)->clients == 0);
 	for (uint32_t id = 1; id <= 3; id++) {
 		ask.u.join2.clientid = id % 3;
 		input(s, 0, &ask, ip_a);
@@ -60,18 +68,21 @@ test_join2(void)
 	for (uint32_t id = 1; id <= 3; id++) {
 		uint64_t now = server_deadline(s, 0);
 		T_CHECK(now == 0);
-		T_CHECK(server_output(s, now, &out) && reply_is(&out, WIRE_JOIN2, &m));
-		T_CHECK(m.u.join2.clientid == id % 3 && m.u.join2.blocks == 301 &&
-			m.u.join2.image_bytes == 307201 &&
-			m.u.join2.chunk_blocks == 1024 &&
-			m.u.join2.block_bytes == 1024);
+		T_CHECK(server_output(s, now, &out));
+		T_CHECK(reply_is(&out, WIRE_JOIN2, &m));
+		T_CHECK(m.u.join2.clientid == id % 3);
+		T_CHECK(m.u.join2.blocks == 301);
+		T_CHECK(m.u.join2.image_bytes == 307201);
+		T_CHECK(m.u.join2.chunk_blocks == 1024);
+		T_CHECK(m.u.join2.block_bytes == 1024);
 	}
 	T_CHECK(!server_output(s, 0, &out));
 	/* Requests beyond the end are cut, not ignored. */
 	uint32_t blocks[1024];
 	request(s, 0, 0, 290, 734);
-	T_CHECK(
-	    drain(s, 0, blocks, 1024) == 11 && blocks[0] == 290 && blocks[10] == 300);
+	T_CHECK(drain(s, 0, blocks, 1024) == 11);
+	T_CHECK(blocks[0] == 290);
+	T_CHECK(blocks[10] == 300);
 	request(s, 0, 0, 301, 5);
 	T_CHECK(drain(s, 0, blocks, 1024) == 0);
 	server_free(s);
@@ -116,7 +127,8 @@ test_join_flood(void)
 			           !wirext_is(out.pkt, out.len);
 	}
 	T_CHECK(counted == 50);
-	T_CHECK(replies > 1000 && replies < 1300);
+	T_CHECK(replies > 1000);
+	T_CHECK(replies < 1300);
 	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX);
 	/* He asked, so he is still there to leave. */
 	struct wire_msg leave = from_a(WIRE_LEAVE);
@@ -156,9 +168,11 @@ test_forged_leave(void)
 	input(s, 6, &leave, ip_a);
 	T_CHECK(server_stats(s)->clients == 0);
 	go(s, 7, 77, 1024);
-	T_CHECK(server_stats(s)->clients == 0 && server_stats(s)->gos == 0);
+	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s)->gos == 0);
 	go(s, 1500000, 77, 1024);
-	T_CHECK(server_stats(s)->clients == 1 && server_stats(s)->gos == 1);
+	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s)->gos == 1);
 	server_free(s);
 }
 
@@ -219,7 +233,8 @@ test_end_while_held(void)
 	server_input(s, 0, pkt, n, ip_a);
 	uint64_t now = 0;
 	uint32_t sent = sent_in(s, &now, 400);
-	T_CHECK(sent > 0 && sent < 3 * 1024); /* the rest waits for a GO */
+	T_CHECK(sent > 0);
+	T_CHECK(sent < 3 * 1024); /* the rest waits for a GO */
 	T_CHECK(drain(s, now, blocks, 4096) == 0);
 	now += 2000000;
 	T_CHECK(says_idle(s, &now)); /* who waits for more is to speak */
@@ -293,7 +308,8 @@ test_another_server(void)
 		server_input(s, now, pkt, wire_put(&reply, pkt, sizeof pkt), other_ip);
 		T_CHECK(!server_output(s, now, &out));
 	}
-	T_CHECK(others == 1 && server_stats(s)->clients == 0);
+	T_CHECK(others == 1);
+	T_CHECK(server_stats(s)->clients == 0);
 	server_free(s);
 }
 
@@ -307,10 +323,12 @@ test_idle_again(void)
 
 	join_from(s, now, 0x0b000001, 1, true);
 	go(s, now, 77, 3 * 1024);
-	T_CHECK(sent_in(s, &now, 600) == 3 * 1024 && says_idle(s, &now));
+	T_CHECK(sent_in(s, &now, 600) == 3 * 1024);
+	T_CHECK(says_idle(s, &now));
 	request(s, now, 0, 0, 10);
 	uint64_t asked = now;
-	T_CHECK(says_idle(s, &now) && now < asked + 10000);
+	T_CHECK(says_idle(s, &now));
+	T_CHECK(now < asked + 10000);
 	T_CHECK(server_stats(s)->blocks_resent == 10);
 	server_free(s);
 }
@@ -328,7 +346,8 @@ test_crowd_begins_together(void)
 	join_from(s, now, 0x0b000002, 2, true);
 	T_CHECK(sent_in(s, &now, 10) > 0);
 	T_CHECK(sent_in(s, &now, 400) > 0);
-	T_CHECK(server_stats(s)->blocks_resent == 0 && says_idle(s, &now));
+	T_CHECK(server_stats(s)->blocks_resent == 0);
+	T_CHECK(says_idle(s, &now));
 	server_free(s);
 }
 

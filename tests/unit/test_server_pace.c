@@ -15,13 +15,16 @@ test_set_rate(void)
 		request(s, now, c, 0, 1024);
 	server_set_rate(s, WIRE_BLOCK_COST_BITS * 1000);
 	uint32_t n = sent_in(s, &now, 1000);
-	T_CHECK(n >= 980 && n <= 1001);
+	T_CHECK(n >= 980);
+	T_CHECK(n <= 1001);
 	server_set_rate(s, WIRE_BLOCK_COST_BITS * 100);
 	n = sent_in(s, &now, 1000);
-	T_CHECK(n >= 97 && n <= 102);
+	T_CHECK(n >= 97);
+	T_CHECK(n <= 102);
 	server_set_rate(s, WIRE_BLOCK_COST_BITS * 4000);
 	n = sent_in(s, &now, 1000);
-	T_CHECK(n >= 3900 && n <= 4050);
+	T_CHECK(n >= 3900);
+	T_CHECK(n <= 4050);
 	server_free(s);
 }
 
@@ -48,12 +51,13 @@ test_pacing(void)
 
 	for (uint32_t c = 0; c < 16; c++)
 		request(s, 0, c, 0, 1024);
-	T_CHECK(send_now(s, 1000) == 16 && server_deadline(s, 1500) == 3000);
+	T_CHECK(send_now(s, 1000) == 16);
+	T_CHECK(server_deadline(s, 1500) == 3000);
 	T_CHECK(send_now(s, 2999) == 0);
-	T_CHECK(send_now(s, 3100) == 16 &&
-		server_deadline(s, 3100) == 5000); /* on the grid */
-	T_CHECK(send_now(s, 8000) == 16 &&
-		server_deadline(s, 8000) == 10000); /* a new one */
+	T_CHECK(send_now(s, 3100) == 16);
+	T_CHECK(server_deadline(s, 3100) == 5000); /* on the grid */
+	T_CHECK(send_now(s, 8000) == 16);
+	T_CHECK(server_deadline(s, 8000) == 10000); /* a new one */
 	uint64_t sent = 0, now = 10000;
 	for (; now < 1010000; now = server_deadline(s, now) + 70)
 		sent += send_now(s, now);
@@ -77,13 +81,15 @@ test_rates(void)
 		double got = (double)burst * WIRE_BLOCK_COST_BITS * 1e6 / (double)gap;
 		printf("# %llu bit/s: %u blocks every %llu us\n",
 		    (unsigned long long)rates[i], burst, (unsigned long long)gap);
-		T_CHECK(gap % 1000 == 0 && got <= (double)rates[i] &&
-			got >= 0.99 * (double)rates[i]);
+		T_CHECK(gap % 1000 == 0);
+		T_CHECK(got <= (double)rates[i]);
+		T_CHECK(got >= 0.99 * (double)rates[i]);
 	}
 	uint32_t burst;
 	uint64_t gap;
 	server_rate_to_burst(60000000, &burst, &gap);
-	T_CHECK(burst == 20 && gap == 3000);
+	T_CHECK(burst == 20);
+	T_CHECK(gap == 3000);
 }
 
 /* Requests for all of an image of 64 chunks, at 16 blocks every 2 ms. */
@@ -127,12 +133,15 @@ test_dynamic_old(void)
 	for (uint32_t b = 0; b < 1024; b += 2)
 		blockmap_clear(&half, b);
 	uint32_t whole = send_until(s, &now, 1000000);
-	T_CHECK(whole >= 7900 && whole <= 8100);
+	T_CHECK(whole >= 7900);
+	T_CHECK(whole <= 8100);
 	for (uint32_t c = 0; c < 4; c++)
 		prequest(s, now, c, half, 1);
 	send_until(s, &now, 1600000);
 	uint32_t less = send_until(s, &now, 1700000);
-	T_CHECK(less > 300 && less < 500 && server_stats(s)->slowed == 1);
+	T_CHECK(less > 300);
+	T_CHECK(less < 500);
+	T_CHECK(server_stats(s)->slowed == 1);
 	/* Who came too late for the first blocks has lost nothing. */
 	for (uint32_t c = 4; c < 8; c++)
 		prequest(s, now, c, blockmap_range(0, 512), 0);
@@ -213,10 +222,12 @@ test_dynamic_ext(void)
 	complain(s, now, 0, 0, true); /* now it knows that we are there */
 	for (uint64_t end = now + 1000000; now < end; now = server_deadline(s, now) + 1)
 		n += signals(s, now, &m);
-	T_CHECK(n >= 35 && n <= 41 && m.session == 9);
+	T_CHECK(n >= 35);
+	T_CHECK(n <= 41);
+	T_CHECK(m.session == 9);
 	T_CHECK(now - m.u.time.time_us <= 30000);
-	T_CHECK(m.u.time.sent <= server_stats(s)->blocks_sent &&
-		m.u.time.sent + 400 >= server_stats(s)->blocks_sent);
+	T_CHECK(m.u.time.sent <= server_stats(s)->blocks_sent);
+	T_CHECK(m.u.time.sent + 400 >= server_stats(s)->blocks_sent);
 	uint32_t slowed = server_stats(s)->slowed;
 	complain(s, now, m.u.time.epoch, 5, true);
 	complain(s, now, m.u.time.epoch, 5, true); /* it is known */

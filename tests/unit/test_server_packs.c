@@ -153,18 +153,29 @@ test_agreeing(void)
 	join(s, now, 2, true);
 	struct seen a = run(s, &now, 40 * MS);
 	/* Nothing is known yet: blocks; one round of four lengths. */
-	T_CHECK(a.plain > 0 && a.packs == 0 && a.tries == 4 && a.asked == 1);
+	T_CHECK(a.plain > 0);
+	T_CHECK(a.packs == 0);
+	T_CHECK(a.tries == 4);
+	T_CHECK(a.asked == 1);
 	fits(s, now, 2, a.number, 8);
 	a = run(s, &now, 40 * MS);
-	T_CHECK(a.plain == 0 && a.packs > 0 && a.longest == 8 && !a.wrong);
+	T_CHECK(a.plain == 0);
+	T_CHECK(a.packs > 0);
+	T_CHECK(a.longest == 8);
+	T_CHECK(!a.wrong);
 	T_CHECK(a.tries == 0);
 	/* Another one comes, and can take less. */
 	join(s, now, 3, true);
 	a = run(s, &now, 40 * MS);
-	T_CHECK(a.packs == 0 && a.plain > 0 && a.tries == 4 && a.asked == 1);
+	T_CHECK(a.packs == 0);
+	T_CHECK(a.plain > 0);
+	T_CHECK(a.tries == 4);
+	T_CHECK(a.asked == 1);
 	fits(s, now, 3, a.number, 2);
 	a = run(s, &now, 40 * MS);
-	T_CHECK(a.plain == 0 && a.longest == 2 && !a.wrong);
+	T_CHECK(a.plain == 0);
+	T_CHECK(a.longest == 2);
+	T_CHECK(!a.wrong);
 	/* What is said without a TRY only makes it less. */
 	fits(s, now, 3, 0, 8);
 	T_CHECK(run(s, &now, 20 * MS).longest == 2);
@@ -175,7 +186,9 @@ test_agreeing(void)
 	/* It joins again: perhaps it does not hear the second port. */
 	join(s, now, 2, true);
 	a = run(s, &now, 40 * MS);
-	T_CHECK(a.packs == 0 && a.plain > 0 && a.tries == 4);
+	T_CHECK(a.packs == 0);
+	T_CHECK(a.plain > 0);
+	T_CHECK(a.tries == 4);
 	fits(s, now, 2, a.number + 1, 8); /* nobody was asked that */
 	T_CHECK(run(s, &now, 20 * MS).packs == 0);
 	fits(s, now, 2, a.number, 8);
@@ -200,7 +213,9 @@ test_old(void)
 	join(s, now, 3, false);
 	go(s, now, 2);
 	a = run(s, &now, 1000 * MS);
-	T_CHECK(a.packs == 0 && a.plain > 1024 && a.highest == 1023);
+	T_CHECK(a.packs == 0);
+	T_CHECK(a.plain > 1024);
+	T_CHECK(a.highest == 1023);
 	leave(s, now, 3);
 	server_free(s);
 }
@@ -227,7 +242,9 @@ test_requests(void)
 	T_CHECK(server_stats(s)->blocks_left_out <= 4 * (1024 - CONTENT));
 	server_input(s, now, pkt, wire_put(&m, pkt, sizeof pkt), m.srcip);
 	a = run(s, &now, 1000 * MS);
-	T_CHECK(a.plain == 1024 && a.packs == 0 && a.highest == 1023);
+	T_CHECK(a.plain == 1024);
+	T_CHECK(a.packs == 0);
+	T_CHECK(a.highest == 1023);
 	server_free(s);
 }
 
@@ -240,9 +257,12 @@ test_silent(void)
 
 	join(s, now, 2, true);
 	struct seen a = run(s, &now, 1000 * MS);
-	T_CHECK(a.tries >= 3 * 3 && a.tries <= 5 * 3 && a.packs == 0);
+	T_CHECK(a.tries >= 3 * 3);
+	T_CHECK(a.tries <= 5 * 3);
+	T_CHECK(a.packs == 0);
 	a = run(s, &now, 60000 * MS);
-	T_CHECK(a.tries >= 5 * 3 && a.tries <= 12 * 3);
+	T_CHECK(a.tries >= 5 * 3);
+	T_CHECK(a.tries <= 12 * 3);
 	server_free(s);
 }
 

@@ -21,17 +21,21 @@ test_sent(void)
 
 	T_CHECK(!server_sent_upto(&t, 0, 0, &sent));
 	server_sent_run(&t, 5, 32, 32, 100);
-	T_CHECK(server_sent_upto(&t, 5, 32, &sent) && sent == 101);
-	T_CHECK(server_sent_upto(&t, 5, 63, &sent) && sent == 132);
-	T_CHECK(!server_sent_upto(&t, 5, 64, &sent) &&
-		!server_sent_upto(&t, 5, 31, &sent) &&
-		!server_sent_upto(&t, 4, 40, &sent));
+	T_CHECK(server_sent_upto(&t, 5, 32, &sent));
+	T_CHECK(sent == 101);
+	T_CHECK(server_sent_upto(&t, 5, 63, &sent));
+	T_CHECK(sent == 132);
+	T_CHECK(!server_sent_upto(&t, 5, 64, &sent));
+	T_CHECK(!server_sent_upto(&t, 5, 31, &sent));
+	T_CHECK(!server_sent_upto(&t, 4, 40, &sent));
 	server_sent_run(&t, 5, 40, 1, 900); /* once more */
-	T_CHECK(server_sent_upto(&t, 5, 40, &sent) && sent == 901);
+	T_CHECK(server_sent_upto(&t, 5, 40, &sent));
+	T_CHECK(sent == 901);
 	for (uint32_t i = 0; i < SERVER_SENT_RUNS; i++)
 		server_sent_run(&t, 6, 0, 1, i);
 	T_CHECK(!server_sent_upto(&t, 5, 40, &sent)); /* forgotten */
-	T_CHECK(server_sent_upto(&t, 6, 0, &sent) && sent == SERVER_SENT_RUNS);
+	T_CHECK(server_sent_upto(&t, 6, 0, &sent));
+	T_CHECK(sent == SERVER_SENT_RUNS);
 }
 
 static void
@@ -45,16 +49,20 @@ test_sets(void)
 
 	for (int i = 0; i < 100; i++)
 		turned += server_sets_hear(&t, few) + server_sets_hear(&t, single);
-	T_CHECK(turned == 0 && !t.on);
+	T_CHECK(turned == 0);
+	T_CHECK(!t.on);
 	for (int i = 0; i < 20; i++)
 		turned += server_sets_hear(&t, burst);
-	T_CHECK(turned == 1 && t.on);
+	T_CHECK(turned == 1);
+	T_CHECK(t.on);
 	for (int i = 0; i < 100; i++)
 		turned += server_sets_hear(&t, few);
-	T_CHECK(turned == 1 && t.on); /* nothing is known of them */
+	T_CHECK(turned == 1);
+	T_CHECK(t.on); /* nothing is known of them */
 	for (int i = 0; i < 50; i++)
 		turned += server_sets_hear(&t, single);
-	T_CHECK(turned == 2 && !t.on);
+	T_CHECK(turned == 2);
+	T_CHECK(!t.on);
 }
 
 static void
@@ -62,7 +70,8 @@ test_first_blocks(void)
 {
 	struct blockmap m = blockmap_range(100, 50), got = blockmap_first(&m, 20);
 
-	T_CHECK(blockmap_count(&got) == 20 && blockmap_next(&got, 0) == 100);
+	T_CHECK(blockmap_count(&got) == 20);
+	T_CHECK(blockmap_next(&got, 0) == 100);
 	got = blockmap_first(&m, 0);
 	T_CHECK(blockmap_empty(&got));
 	got = blockmap_first(&m, 5000);
@@ -126,13 +135,15 @@ test_room(void)
 	room.u.go.block = 99; /* heard: 156 are on their way */
 	say(s, 2, &room);
 	T_CHECK(drain(s, 2, blocks, MOST) == 512 - 156);
-	T_CHECK(blocks[0] == 256 && blocks[511 - 156] == 611);
+	T_CHECK(blocks[0] == 256);
+	T_CHECK(blocks[511 - 156] == 611);
 	say(s, 3, &room);
 	T_CHECK(drain(s, 3, blocks, MOST) == 0);
 	room.u.go.block = 611;
 	room.u.go.blocks = 600; /* into the next chunk */
 	say(s, 4, &room);
-	T_CHECK(drain(s, 4, blocks, MOST) == 600 && blocks[599] == 612 + 599);
+	T_CHECK(drain(s, 4, blocks, MOST) == 600);
+	T_CHECK(blocks[599] == 612 + 599);
 	go.u.go.blocks = 10;
 	say(s, 5, &go);
 	T_CHECK(drain(s, 5, blocks, MOST) == 10);

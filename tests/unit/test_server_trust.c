@@ -167,8 +167,10 @@ test_parity_while_held(void)
 		reports(s, now, 10, 0, 0, 2, 120);
 		run(s, &now, 20 * MS);
 	}
-	T_CHECK(before == WIREXT_FIRST && sent(s) == before);
-	T_CHECK(parity(s) > 0 && parity(s) <= 300);
+	T_CHECK(before == WIREXT_FIRST);
+	T_CHECK(sent(s) == before);
+	T_CHECK(parity(s) > 0);
+	T_CHECK(parity(s) <= 300);
 	/* What the others take is not used up by parity for one. */
 	for (int i = 0; i < 10; i++) {
 		goes_on(s, now, WIRE_CHUNK_BLOCKS);
@@ -197,7 +199,8 @@ test_lone_straggler_is_last(void)
 	run(s, &now, 1500 * MS); /* the rest takes 0.77 s */
 	T_CHECK(sent(s) == (uint64_t)CHUNKS * WIRE_CHUNK_BLOCKS);
 	run(s, &now, 1500 * MS);
-	T_CHECK(blocks < sent(s) && parity(s) >= 6 * 50 * WIREXT_GROUPS);
+	T_CHECK(blocks < sent(s));
+	T_CHECK(parity(s) >= 6 * 50 * WIREXT_GROUPS);
 	server_free(s);
 }
 
@@ -214,9 +217,10 @@ test_lone_straggler_share(void)
 		run(s, &now, 130 * MS);
 		reports(s, now, 10, 0, 0, (uint32_t)(i + 1), 50);
 	}
-	T_CHECK(sent(s) > 9 * WIRE_CHUNK_BLOCKS &&
-		sent(s) < CHUNKS * WIRE_CHUNK_BLOCKS);
-	T_CHECK(parity(s) > 200 && parity(s) < 256 + sent(s) / 10 + 10 * 8);
+	T_CHECK(sent(s) > 9 * WIRE_CHUNK_BLOCKS);
+	T_CHECK(sent(s) < CHUNKS * WIRE_CHUNK_BLOCKS);
+	T_CHECK(parity(s) > 200);
+	T_CHECK(parity(s) < 256 + sent(s) / 10 + 10 * 8);
 	server_free(s);
 }
 
@@ -369,10 +373,15 @@ test_one_complains(void)
 		for (uint32_t id = 0; id < 5; id++)
 			complains(s, now, LIAR, LIAR + id, epoch);
 	}
-	T_CHECK(server_stats(s)->loads == 150 && server_stats(s)->slowed == 0);
-	T_CHECK(named.times == 1 && named.ip[3] == LIAR);
-	T_CHECK(named.gets > 0.5 && named.gets < 0.9);
-	T_CHECK(is_aside(s, LIAR, &gets) && gets > 0.45 && gets <= named.gets);
+	T_CHECK(server_stats(s)->loads == 150);
+	T_CHECK(server_stats(s)->slowed == 0);
+	T_CHECK(named.times == 1);
+	T_CHECK(named.ip[3] == LIAR);
+	T_CHECK(named.gets > 0.5);
+	T_CHECK(named.gets < 0.9);
+	T_CHECK(is_aside(s, LIAR, &gets));
+	T_CHECK(gets > 0.45);
+	T_CHECK(gets <= named.gets);
 	for (uint8_t i = 0; i < CLIENTS; i++)
 		T_CHECK(!is_aside(s, (uint8_t)(10 + i), &gets));
 	/* Who has left is nobody's client. */
@@ -398,7 +407,8 @@ test_several_complain(void)
 	T_CHECK(server_stats(s)->slowed == 0);
 	complains(s, now, 11, 1, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s)->slowed == 1 && named.times == 0);
+	T_CHECK(server_stats(s)->slowed == 1);
+	T_CHECK(named.times == 0);
 	server_free(s);
 }
 
@@ -434,7 +444,8 @@ test_requests_of_what_comes(void)
 		goes_on(s, now, 8 * WIRE_CHUNK_BLOCKS);
 		run(s, &now, 20 * MS);
 	}
-	T_CHECK(sent(s) > 4 * WIRE_CHUNK_BLOCKS && server_stats(s)->blocks_resent == 0);
+	T_CHECK(sent(s) > 4 * WIRE_CHUNK_BLOCKS);
+	T_CHECK(server_stats(s)->blocks_resent == 0);
 	server_free(s);
 }
 
@@ -453,7 +464,8 @@ test_requests_have_a_share(void)
 		run(s, &now, 10 * MS);
 	}
 	uint64_t again = server_stats(s)->blocks_resent;
-	T_CHECK(sent(s) > 7 * WIRE_CHUNK_BLOCKS && again <= sent(s) / 4);
+	T_CHECK(sent(s) > 7 * WIRE_CHUNK_BLOCKS);
+	T_CHECK(again <= sent(s) / 4);
 	server_free(s);
 }
 

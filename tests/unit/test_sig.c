@@ -41,17 +41,23 @@ test_golden(void)
 	struct err e;
 
 	T_CHECK(sig_get(&s, golden, golden_bytes, &e) == 0);
-	T_CHECK(s.version == 2 && s.hash == SIG_SHA1 && s.block_sectors == 128 &&
-		s.n == 14);
-	T_CHECK(s.records[13].start == 1664 && s.records[13].count == 112 &&
-		s.records[13].chunk == 0 && !s.records[13].continues);
+	T_CHECK(s.version == 2);
+	T_CHECK(s.hash == SIG_SHA1);
+	T_CHECK(s.block_sectors == 128);
+	T_CHECK(s.n == 14);
+	T_CHECK(s.records[13].start == 1664);
+	T_CHECK(s.records[13].count == 112);
+	T_CHECK(s.records[13].chunk == 0);
+	T_CHECK(!s.records[13].continues);
 	T_CHECK(same_bytes(&s, golden, golden_bytes));
-	T_CHECK(sig_find(&s, 256) == &s.records[2] && sig_find(&s, 257) == NULL &&
-		sig_find(&s, 1792) == NULL);
+	T_CHECK(sig_find(&s, 256) == &s.records[2]);
+	T_CHECK(sig_find(&s, 257) == NULL);
+	T_CHECK(sig_find(&s, 1792) == NULL);
 	struct rangeset set;
 	rangeset_init(&set);
-	T_CHECK(sig_sectors(&s, &set, &e) == 0 && rangeset_count(&set) == 1 &&
-		rangeset_total(&set) == 1776);
+	T_CHECK(sig_sectors(&s, &set, &e) == 0);
+	T_CHECK(rangeset_count(&set) == 1);
+	T_CHECK(rangeset_total(&set) == 1776);
 	rangeset_free(&set);
 	sig_free(&s);
 }
@@ -137,9 +143,12 @@ test_old(void)
 	put32(b + 12, 1);
 	put32(b + 20, 0);
 	put32(b + 32 + 8, 0x80000007);
-	T_CHECK(sig_get(&s, b, sizeof b, &e) == 0 && s.version == 1 &&
-		s.hash == SIG_MD5 && s.block_sectors == 128 &&
-		s.records[0].chunk == 7 && s.records[0].continues);
+	T_CHECK(sig_get(&s, b, sizeof b, &e) == 0);
+	T_CHECK(s.version == 1);
+	T_CHECK(s.hash == SIG_MD5);
+	T_CHECK(s.block_sectors == 128);
+	T_CHECK(s.records[0].chunk == 7);
+	T_CHECK(s.records[0].continues);
 	T_CHECK(same_bytes(&s, b, sizeof b));
 	sig_free(&s);
 }
@@ -190,18 +199,20 @@ test_making(void)
 	add(m, 81, 3, 1);   /* a hole in front */
 	add(m, 128, 64, 1); /* a whole block */
 	add(m, 192, 64, 2);
-	T_CHECK(sigmaker_finish(m, &s, &e) == 0 && s.n == 5);
+	T_CHECK(sigmaker_finish(m, &s, &e) == 0);
+	T_CHECK(s.n == 5);
 	static const uint32_t want[5][3] = { { 10, 54, 0 }, { 64, 16, 0 }, { 81, 3, 1 },
 		{ 128, 64, 1 }, { 192, 64, 2 } };
 	for (size_t i = 0; i < 5; i++) {
 		const struct sig_record *r = &s.records[i];
-		T_CHECK(r->start == want[i][0] && r->count == want[i][1] &&
-			r->chunk == want[i][2]);
-		T_CHECK(r->continues == (i == 1) &&
-			hash_is(r, EVP_sha1(), r->start, r->count));
+		T_CHECK(r->start == want[i][0]);
+		T_CHECK(r->count == want[i][1]);
+		T_CHECK(r->chunk == want[i][2]);
+		T_CHECK(r->continues == (i == 1));
+		T_CHECK(hash_is(r, EVP_sha1(), r->start, r->count));
 		T_CHECK(sig_hash_range(SIG_SHA1, (struct range){ r->start, r->count },
-			    read_data, NULL, hash, &e) == 0 &&
-			memcmp(hash, r->hash, sizeof hash) == 0);
+			read_data, NULL, hash, &e) == 0);
+		T_CHECK(memcmp(hash, r->hash, sizeof hash) == 0);
 	}
 	uint8_t bytes[32 + 5 * 32];
 	sig_put(&s, bytes);
@@ -211,20 +222,22 @@ test_making(void)
 	sig_state(&s, &a);
 	s.records[2].chunk = 9;
 	sig_state(&s, &b);
-	T_CHECK(a.kind == EXT_STATE_SIGNATURE && ext_state_same(&a, &b));
+	T_CHECK(a.kind == EXT_STATE_SIGNATURE);
+	T_CHECK(ext_state_same(&a, &b));
 	s.records[2].hash[19] ^= 1;
 	sig_state(&s, &b);
 	T_CHECK(!ext_state_same(&a, &b));
 	sig_free(&s);
-	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 1 }, data, 0, &e) != 0 &&
-		e.kind == ERR_UNSUPPORTED);
+	T_CHECK(sigmaker_add(m, (struct range){ UINT32_MAX, 1 }, data, 0, &e) != 0);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	sigmaker_free(m);
 
 	T_CHECK(sigmaker_new(&m, SIG_MD5, 128, &e) == 0);
 	add(m, 0, 1000, 0);
-	T_CHECK(sigmaker_finish(m, &s, &e) == 0 && s.n == 8 &&
-		s.records[7].count == 104 &&
-		hash_is(&s.records[7], EVP_md5(), 896, 104));
+	T_CHECK(sigmaker_finish(m, &s, &e) == 0);
+	T_CHECK(s.n == 8);
+	T_CHECK(s.records[7].count == 104);
+	T_CHECK(hash_is(&s.records[7], EVP_md5(), 896, 104));
 	sig_free(&s);
 	sigmaker_free(m);
 }

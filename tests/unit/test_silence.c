@@ -24,11 +24,16 @@ test_doubling(void)
 
 	silence_begin(&s, 0, 0);
 	T_CHECK(times(&s, 0, 160 * S, at, 16) == 9);
-	T_CHECK(at[0] == 1300 && at[1] == 2600 && at[2] == 5200 && at[3] == 10400);
-	T_CHECK(at[6] - at[5] == 30000 && at[7] - at[6] == 30000);
+	T_CHECK(at[0] == 1300);
+	T_CHECK(at[1] == 2600);
+	T_CHECK(at[2] == 5200);
+	T_CHECK(at[3] == 10400);
+	T_CHECK(at[6] - at[5] == 30000);
+	T_CHECK(at[7] - at[6] == 30000);
 	/* A packet: the next silence is a new one. */
 	silence_broken(&s, 200 * S);
-	T_CHECK(times(&s, 200 * S, 202 * S, at, 16) == 1 && at[0] == 201300);
+	T_CHECK(times(&s, 200 * S, 202 * S, at, 16) == 1);
+	T_CHECK(at[0] == 201300);
 }
 
 static void
@@ -53,11 +58,15 @@ test_bound(void)
 	uint64_t at[64];
 
 	silence_begin(&s, 0, 1 * S);
-	T_CHECK(
-	    times(&s, 0, 10500 * MS, at, 64) == 10 && at[0] == 1000 && at[9] == 10000);
+	T_CHECK(times(&s, 0, 10500 * MS, at, 64) == 10);
+	T_CHECK(at[0] == 1000);
+	T_CHECK(at[9] == 10000);
 	silence_begin(&s, 0, 3 * S);
-	T_CHECK(times(&s, 0, 10 * S, at, 64) == 4 && at[0] == 1300 && at[1] == 2600 &&
-		at[2] == 5200 && at[3] == 8200);
+	T_CHECK(times(&s, 0, 10 * S, at, 64) == 4);
+	T_CHECK(at[0] == 1300);
+	T_CHECK(at[1] == 2600);
+	T_CHECK(at[2] == 5200);
+	T_CHECK(at[3] == 8200);
 }
 
 int

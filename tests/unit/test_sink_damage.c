@@ -44,14 +44,17 @@ test_mended(void)
 
 	sink_buffer(s, 1)[200000] ^= 4;
 	uint32_t n = put(s);
-	T_CHECK(n > 0 && n < 100 && blockmap_test(sink_damaged(s, 1), 200000 / 1024));
+	T_CHECK(n > 0);
+	T_CHECK(n < 100);
+	T_CHECK(blockmap_test(sink_damaged(s, 1), 200000 / 1024));
 	T_CHECK(put(s) == WIRE_CHUNK_BLOCKS);
 	memcpy(sink_buffer(s, 1), good, sizeof good);
 	sink_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
 	T_CHECK(hears(SINK_FREE, 1));
 	sink_end(s);
 	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0 && st.chunks == 1);
+	T_CHECK(sink_close(s, &st, &e) == 0);
+	T_CHECK(st.chunks == 1);
 	mailbox_free(box);
 }
 
@@ -68,9 +71,11 @@ test_stays_damaged(void)
 		T_CHECK(put(s) > 0);
 	uint32_t chunk = 7;
 	const struct err *why = sink_damage(s, 1, &chunk);
-	T_CHECK(chunk == 0 && why->kind == ERR_FORMAT);
+	T_CHECK(chunk == 0);
+	T_CHECK(why->kind == ERR_FORMAT);
 	T_CHECK(strstr(why->text, "digest") != NULL);
-	T_CHECK(sink_close(s, &st, &e) == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED);
 	T_CHECK(access(in_scratch("bad"), F_OK) != 0);
 	mailbox_free(box);
 }
@@ -88,7 +93,8 @@ test_cannot_be_written(void)
 	struct err e = { 0 };
 
 	FILE *f = fopen(target, "wb");
-	T_CHECK(fwrite(raw, sizeof raw, 1, f) == 1 && fclose(f) == 0);
+	T_CHECK(fwrite(raw, sizeof raw, 1, f) == 1);
+	T_CHECK(fclose(f) == 0);
 	cfg.install.in_place = true;
 	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
 	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
@@ -103,7 +109,8 @@ test_cannot_be_written(void)
 	if (ev.what == SINK_FREE)
 		ev = news();
 	T_CHECK(ev.what == SINK_FAILED);
-	T_CHECK(sink_close(s, &st, &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(e.kind == ERR_IO);
 	T_CHECK(strstr(e.text, "writing sector") != NULL);
 	setrlimit(RLIMIT_FSIZE, &before);
 	mailbox_free(box);
@@ -143,7 +150,8 @@ begin_parts(const char *target, uint32_t *data_block)
 	T_CHECK(fclose(f) == 0);
 	cfg.install.skip_same = cfg.install.in_place = true;
 	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, &e) == 0 && sink_takes_parts(s));
+	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
+	T_CHECK(sink_takes_parts(s));
 	sink_expect(s, 1);
 	here = (struct blockmap){ { 0 } };
 	while (!final) {
@@ -189,7 +197,9 @@ test_part_mended(void)
 
 	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	uint32_t n = put_part(s);
-	T_CHECK(n > 0 && n < 100 && blockmap_test(sink_damaged(s, 1), at));
+	T_CHECK(n > 0);
+	T_CHECK(n < 100);
+	T_CHECK(blockmap_test(sink_damaged(s, 1), at));
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
 	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
@@ -199,7 +209,8 @@ test_part_mended(void)
 	T_CHECK(hears(SINK_FREE, 1));
 	sink_end(s);
 	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0 && st.bytes_written == 2 * sizeof raw[0]);
+	T_CHECK(sink_close(s, &st, &e) == 0);
+	T_CHECK(st.bytes_written == 2 * sizeof raw[0]);
 	T_CHECK(is_right(target));
 	mailbox_free(box);
 }

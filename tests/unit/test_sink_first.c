@@ -66,8 +66,9 @@ make_delta(void)
 		    FRAGMENT_WINDOW_BYTES, x.before, &e) == 0);
 	memcpy(x.after, x.before, sizeof x.after);
 	T_CHECK(samples_add(&b.spread, &x, &e) == 0);
-	T_CHECK(packer_new(&p, &cfg, &e) == 0 && encode_all(&enc, p, &e) == 0 &&
-		packer_finish(p, DISK_BYTES / SECTOR_BYTES, &e) == 0);
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(encode_all(&enc, p, &e) == 0);
+	T_CHECK(packer_finish(p, DISK_BYTES / SECTOR_BYTES, &e) == 0);
 	T_CHECK(nchunks == 3);
 	packer_free(p);
 	basis_free(&b);
@@ -94,7 +95,8 @@ load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 	struct event news = { 0 };
 
 	FILE *f = fopen(target, "wb");
-	T_CHECK(fwrite(bytes, DISK_BYTES, 1, f) == 1 && fclose(f) == 0);
+	T_CHECK(fwrite(bytes, DISK_BYTES, 1, f) == 1);
+	T_CHECK(fclose(f) == 0);
 	cfg.install.in_place = true;
 	cfg.install.force = force;
 	T_CHECK(mailbox_new(&box, 3 + SINK_EVENTS, e) == 0);
@@ -134,12 +136,16 @@ main(void)
 	}
 	make_delta();
 	target = in_scratch("disk");
-	T_CHECK(load(target, base, false, &e) == 0 && file_is(target, want));
-	T_CHECK(load(target, want, false, &e) == 0 && file_is(target, want));
+	T_CHECK(load(target, base, false, &e) == 0);
+	T_CHECK(file_is(target, want));
+	T_CHECK(load(target, want, false, &e) == 0);
+	T_CHECK(file_is(target, want));
 	base[DISK_BYTES - 1] ^= 1;
-	T_CHECK(load(target, base, false, &e) == -1 && e.kind == ERR_REFUSED);
+	T_CHECK(load(target, base, false, &e) == -1);
+	T_CHECK(e.kind == ERR_REFUSED);
 	T_CHECK(strstr(e.text, "does not hold the base") != NULL);
 	T_CHECK(file_is(target, base));
-	T_CHECK(load(target, base, true, &e) == 0 && !file_is(target, base));
+	T_CHECK(load(target, base, true, &e) == 0);
+	T_CHECK(!file_is(target, base));
 	return t_done();
 }

@@ -81,7 +81,8 @@ end_well(struct sink *s)
 
 	sink_end(s);
 	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0 && st.chunks == CHUNKS);
+	T_CHECK(sink_close(s, &st, &e) == 0);
+	T_CHECK(st.chunks == CHUNKS);
 	mailbox_free(box);
 }
 
@@ -105,7 +106,8 @@ test_plain(void)
 	T_CHECK(sent_back(s, 1, spoiled(plain[1], 0, "\6\0\0\0", 4), ""));
 	T_CHECK(sent_back(s, 1, plain[2], "is not in its place"));
 	T_CHECK(sent_back(s, 1, of_another[1], "belongs to another image"));
-	T_CHECK(accepted(s, 1, plain[1]) && accepted(s, 2, plain[2]));
+	T_CHECK(accepted(s, 1, plain[1]));
+	T_CHECK(accepted(s, 2, plain[2]));
 	end_well(s);
 }
 
@@ -122,13 +124,15 @@ test_signed(void)
 	T_CHECK(sent_back(s, 1,
 	    spoiled(sealed[1], area_at(sealed[1]), "\0\0\0\0\0\0\0", 8), ""));
 	T_CHECK(sent_back(s, 1, sealed[2], ""));
-	T_CHECK(accepted(s, 1, sealed[1]) && accepted(s, 2, sealed[2]));
+	T_CHECK(accepted(s, 1, sealed[1]));
+	T_CHECK(accepted(s, 2, sealed[2]));
 	end_well(s);
 	/* Who has no key demands no less of the others than of the first. */
 	s = begin("signed2", NULL, NULL);
 	T_CHECK(accepted(s, 0, sealed[0]));
 	T_CHECK(sent_back(s, 1, plain[1], "is not signed, unlike"));
-	T_CHECK(accepted(s, 1, sealed[1]) && accepted(s, 2, sealed[2]));
+	T_CHECK(accepted(s, 1, sealed[1]));
+	T_CHECK(accepted(s, 2, sealed[2]));
 	end_well(s);
 }
 
@@ -147,7 +151,8 @@ test_encrypted(void)
 	T_CHECK(accepted(s, 0, sealed[0]));
 	T_CHECK(sent_back(s, 1, sealed[2], "is not in its place"));
 	T_CHECK(sent_back(s, 2, plain[2], "not encrypted"));
-	T_CHECK(accepted(s, 2, sealed[2]) && accepted(s, 1, sealed[1]));
+	T_CHECK(accepted(s, 2, sealed[2]));
+	T_CHECK(accepted(s, 1, sealed[1]));
 	end_well(s);
 	s = begin("no_key", NULL, NULL);
 	T_CHECK(sent_back(s, 0, sealed[0], "is encrypted"));
@@ -161,7 +166,8 @@ main(void)
 {
 	scratch_init();
 	T_CHECK(chdir(scratch_dir) == 0);
-	T_CHECK(sign_make_keys("a", &e) == 0 && crypt_make_key("a.enc", &e) == 0);
+	T_CHECK(sign_make_keys("a", &e) == 0);
+	T_CHECK(crypt_make_key("a.enc", &e) == 0);
 	test_plain();
 	test_signed();
 	test_encrypted();

@@ -81,8 +81,10 @@ test_udp(void)
 	size_t len = packet(pkt, 17, group, udp, sizeof udp);
 	struct sniff s = sniff_packet(pkt, len, group);
 
-	T_CHECK(
-	    s.kind == SNIFF_UDP && s.port == 5008 && s.from[0] == 10 && s.from[3] == 2);
+	T_CHECK(s.kind == SNIFF_UDP);
+	T_CHECK(s.port == 5008);
+	T_CHECK(s.from[0] == 10);
+	T_CHECK(s.from[3] == 2);
 	T_CHECK(kind(17, udp, sizeof udp, 4) == SNIFF_UDP);
 	pkt[19] = 8;
 	T_CHECK(sniff_packet(pkt, len, group).kind == SNIFF_OTHER);

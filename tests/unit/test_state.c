@@ -37,20 +37,27 @@ test_round_trip(void)
 	struct err e;
 
 	unlink("state");
-	T_CHECK(state_open(&s, "state", &e) == 0 && state_chunks(s) == 0);
-	T_CHECK(state_check(s, &of, &e) == 0 && state_begin(s, &of, id, &e) == 0);
+	T_CHECK(state_open(&s, "state", &e) == 0);
+	T_CHECK(state_chunks(s) == 0);
+	T_CHECK(state_check(s, &of, &e) == 0);
+	T_CHECK(state_begin(s, &of, id, &e) == 0);
 	T_CHECK(!state_due(s, 0));
 	for (uint32_t i = 1; i < 1000; i += 3)
 		state_note(s, i, 512);
 	state_note(s, 1000, 512); /* of no chunk */
-	T_CHECK(state_due(s, 0) && !state_has(s, 1));
-	T_CHECK(state_flush(s, d, sums, &want, &e) == 0 && state_has(s, 1));
+	T_CHECK(state_due(s, 0));
+	T_CHECK(!state_has(s, 1));
+	T_CHECK(state_flush(s, d, sums, &want, &e) == 0);
+	T_CHECK(state_has(s, 1));
 	state_note(s, 2, 512); /* not flushed */
 	state_close(s);
 
-	T_CHECK(state_open(&s, "state", &e) == 0 && state_chunks(s) == 333);
-	T_CHECK(state_has(s, 1) && !state_has(s, 2) && state_has(s, 997) &&
-		!state_has(s, 1000));
+	T_CHECK(state_open(&s, "state", &e) == 0);
+	T_CHECK(state_chunks(s) == 333);
+	T_CHECK(state_has(s, 1));
+	T_CHECK(!state_has(s, 2));
+	T_CHECK(state_has(s, 997));
+	T_CHECK(!state_has(s, 1000));
 	struct state_sums got = state_sums(s);
 	want.bytes_covered = UINT64_C(333) * 512; /* the chunks that it names */
 	T_CHECK(memcmp(&got, &want, sizeof got) == 0);
@@ -58,19 +65,25 @@ test_round_trip(void)
 	struct state_of other = of;
 	T_CHECK(state_check(s, &of, &e) == 0);
 	other.uuid[15] = 1;
-	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(state_check(s, &other, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	other = of;
 	other.nchunks++;
-	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(state_check(s, &other, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	other = of;
 	other.target_bytes++;
-	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(state_check(s, &other, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	other = of;
 	other.digest[31] = 1;
-	T_CHECK(state_check(s, &other, &e) != 0 && e.kind == ERR_REFUSED);
-	T_CHECK(state_bind(s, other.digest, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(state_check(s, &other, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
+	T_CHECK(state_bind(s, other.digest, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	memset(other.digest, 0, sizeof other.digest); /* not known: may be the same */
-	T_CHECK(state_check(s, &other, &e) == 0 && state_bind(s, of.digest, &e) == 0);
+	T_CHECK(state_check(s, &other, &e) == 0);
+	T_CHECK(state_bind(s, of.digest, &e) == 0);
 	state_close(s);
 	disk_close(d, &e);
 }
@@ -127,18 +140,28 @@ test_in_target(void)
 	struct state *s;
 	struct err e;
 
-	T_CHECK(state_bytes(1000) == 8192 && state_bytes(40000) == 16384);
-	T_CHECK(state_open_in(&s, d, 0, 0, &e) == 0 && state_chunks(s) == 0);
-	T_CHECK(state_begin(s, &of, id, &e) == 0 && !state_placed(s));
+	T_CHECK(state_bytes(1000) == 8192);
+	T_CHECK(state_bytes(40000) == 16384);
+	T_CHECK(state_open_in(&s, d, 0, 0, &e) == 0);
+	T_CHECK(state_chunks(s) == 0);
+	T_CHECK(state_begin(s, &of, id, &e) == 0);
+	T_CHECK(!state_placed(s));
 	state_note(s, 3, 512);
-	T_CHECK(!state_due(s, 0) && bytes[4096] == 0);
-	T_CHECK(state_place(s, 4096, &e) == 0 && state_placed(s) && state_due(s, 0));
+	T_CHECK(!state_due(s, 0));
+	T_CHECK(bytes[4096] == 0);
+	T_CHECK(state_place(s, 4096, &e) == 0);
+	T_CHECK(state_placed(s));
+	T_CHECK(state_due(s, 0));
 	T_CHECK(state_flush(s, d, sums, &none, &e) == 0);
 	state_close(s);
-	T_CHECK(bytes[4095] == 0 && bytes[4096] == 'N' && bytes[3 * 4096] == 0);
+	T_CHECK(bytes[4095] == 0);
+	T_CHECK(bytes[4096] == 'N');
+	T_CHECK(bytes[3 * 4096] == 0);
 
-	T_CHECK(state_open_in(&s, d, 4096, 8192, &e) == 0 && state_placed(s));
-	T_CHECK(state_chunks(s) == 1 && state_has(s, 3));
+	T_CHECK(state_open_in(&s, d, 4096, 8192, &e) == 0);
+	T_CHECK(state_placed(s));
+	T_CHECK(state_chunks(s) == 1);
+	T_CHECK(state_has(s, 3));
 	T_CHECK(state_remove(s, &e) == 0);
 	state_close(s);
 	/* Anywhere else there is none, and behind the end neither. */
@@ -147,7 +170,8 @@ test_in_target(void)
 		{ 4096, UINT64_MAX } };
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
 		T_CHECK(state_open_in(&s, d, at[i][0], at[i][1], &e) == 0);
-		T_CHECK(!state_placed(s) && state_chunks(s) == 0);
+		T_CHECK(!state_placed(s));
+		T_CHECK(state_chunks(s) == 0);
 		state_close(s);
 	}
 	disk_close(d, &e);
@@ -165,22 +189,26 @@ test_mark(void)
 	unsigned wrong = 0;
 
 	memset(bytes, 0x55, sizeof bytes);
-	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0 && h.on &&
-		!h.was_marked);
+	T_CHECK(head_init(&h, d, HEAD_BYTES, 2 * HEAD_BYTES, &e) == 0);
+	T_CHECK(h.on);
+	T_CHECK(!h.was_marked);
 	memcpy(h.mark.uuid, of.uuid, sizeof of.uuid);
 	T_CHECK(head_take(&h, HEAD_BYTES, "x", 1) == 0);
-	T_CHECK(head_take(&h, 100, "new", 3) == 3 && bytes[HEAD_BYTES + 100] == 0x55);
+	T_CHECK(head_take(&h, 100, "new", 3) == 3);
+	T_CHECK(bytes[HEAD_BYTES + 100] == 0x55);
 	T_CHECK(head_take(&h, HEAD_BYTES - 2, NULL, 100) == 2);
-	T_CHECK(head_put_mark(&h, &e) == 0 &&
-		head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
+	T_CHECK(head_put_mark(&h, &e) == 0);
+	T_CHECK(head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
 	T_CHECK(memcmp(mark.uuid, of.uuid, sizeof mark.uuid) == 0);
-	T_CHECK(
-	    memcmp(mark.id, h.mark.id, sizeof mark.id) == 0 && mark.started > 1000000);
+	T_CHECK(memcmp(mark.id, h.mark.id, sizeof mark.id) == 0);
+	T_CHECK(mark.started > 1000000);
 	T_CHECK(head_read_mark(d, 0, &mark, &e) == 0);
-	T_CHECK(mark.state_at == 0 && mark.state_bytes == 0);
-	T_CHECK(head_place_state(&h, 81920, 8192, &e) == 0 &&
-		head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
-	T_CHECK(mark.state_at == 81920 && mark.state_bytes == 8192);
+	T_CHECK(mark.state_at == 0);
+	T_CHECK(mark.state_bytes == 0);
+	T_CHECK(head_place_state(&h, 81920, 8192, &e) == 0);
+	T_CHECK(head_read_mark(d, HEAD_BYTES, &mark, &e) == 1);
+	T_CHECK(mark.state_at == 81920);
+	T_CHECK(mark.state_bytes == 8192);
 	for (size_t bit = 0; bit < 512 * 8; bit++) {
 		if (bit / 8 >= 20 && bit / 8 < 24)
 			continue; /* the checksum itself: below */
@@ -192,14 +220,18 @@ test_mark(void)
 	wrong += head_read_mark(d, HEAD_BYTES, &mark, &e) != 0;
 	bytes[HEAD_BYTES + 20] ^= 1;
 	T_CHECK(wrong == 0);
-	T_CHECK(head_commit(&h, &e) == 0 &&
-		memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
-	T_CHECK(bytes[HEAD_BYTES + 99] == 0x55 && bytes[2 * HEAD_BYTES - 1] == 0);
-	T_CHECK(bytes[HEAD_BYTES - 1] == 0x55 && bytes[2 * HEAD_BYTES] == 0x55);
+	T_CHECK(head_commit(&h, &e) == 0);
+	T_CHECK(memcmp(bytes + HEAD_BYTES + 100, "new", 3) == 0);
+	T_CHECK(bytes[HEAD_BYTES + 99] == 0x55);
+	T_CHECK(bytes[2 * HEAD_BYTES - 1] == 0);
+	T_CHECK(bytes[HEAD_BYTES - 1] == 0x55);
+	T_CHECK(bytes[2 * HEAD_BYTES] == 0x55);
 	head_free(&h);
 	/* Too little room for it: everything passes. */
-	T_CHECK(head_init(&h, d, 0, HEAD_BYTES - 1, &e) == 0 && !h.on);
-	T_CHECK(head_take(&h, 0, "x", 1) == 0 && head_put_mark(&h, &e) == 0);
+	T_CHECK(head_init(&h, d, 0, HEAD_BYTES - 1, &e) == 0);
+	T_CHECK(!h.on);
+	T_CHECK(head_take(&h, 0, "x", 1) == 0);
+	T_CHECK(head_put_mark(&h, &e) == 0);
 	head_free(&h);
 	disk_close(d, &e);
 }

@@ -33,9 +33,11 @@ test_records(void)
 	bool found = true;
 
 	record_put_head(&h, bytes);
-	T_CHECK(record_get_head(&back, bytes, sizeof bytes) && back.type == h.type &&
-		back.number == h.number && back.body_bytes == 77 &&
-		back.body_crc == 88);
+	T_CHECK(record_get_head(&back, bytes, sizeof bytes));
+	T_CHECK(back.type == h.type);
+	T_CHECK(back.number == h.number);
+	T_CHECK(back.body_bytes == 77);
+	T_CHECK(back.body_crc == 88);
 	for (size_t n = 0; n < sizeof bytes; n++)
 		found = found && !record_get_head(&back, bytes, n);
 	T_CHECK(found);
@@ -48,7 +50,8 @@ test_records(void)
 	memset(x.sha256, 3, sizeof x.sha256);
 	fragment_put_head(&x, f);
 	T_CHECK(fragment_get_head(&y, f, sizeof f, &e) == -1); /* no data behind it */
-	T_CHECK(record_whole_bytes(0) == 32 && record_whole_bytes(1) == 40);
+	T_CHECK(record_whole_bytes(0) == 32);
+	T_CHECK(record_whole_bytes(1) == 40);
 }
 
 static void
@@ -59,9 +62,11 @@ test_names(void)
 	struct store_name n;
 	struct err e;
 
-	T_CHECK(store_name_get(&n, "ubuntu24:3", &e) == 0 && n.version == 3);
-	T_CHECK(store_name_get(&n, "lab/x-1.2+b_c:latest", &e) == 0 && n.version == 0 &&
-		strcmp(n.name, "lab/x-1.2+b_c") == 0);
+	T_CHECK(store_name_get(&n, "ubuntu24:3", &e) == 0);
+	T_CHECK(n.version == 3);
+	T_CHECK(store_name_get(&n, "lab/x-1.2+b_c:latest", &e) == 0);
+	T_CHECK(n.version == 0);
+	T_CHECK(strcmp(n.name, "lab/x-1.2+b_c") == 0);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		T_CHECK(store_name_get(&n, bad[i], &e) == -1 && e.kind == ERR_USAGE);
 }
@@ -123,12 +128,15 @@ test_chunk(void)
 	fill(&c);
 	recipe_put_chunk(&b, &c);
 	struct rd r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0 && rd_done(&r));
-	T_CHECK(back.npieces == 5 &&
-		memcmp(back.pieces, c.pieces, 5 * sizeof *c.pieces) == 0);
-	T_CHECK(back.rest_bytes == 100 && back.table_at == 50 &&
-		back.stream_bytes == 5000 && memcmp(back.header, c.header, 40) == 0 &&
-		memcmp(back.rest, c.rest, 100) == 0);
+	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0);
+	T_CHECK(rd_done(&r));
+	T_CHECK(back.npieces == 5);
+	T_CHECK(memcmp(back.pieces, c.pieces, 5 * sizeof *c.pieces) == 0);
+	T_CHECK(back.rest_bytes == 100);
+	T_CHECK(back.table_at == 50);
+	T_CHECK(back.stream_bytes == 5000);
+	T_CHECK(memcmp(back.header, c.header, 40) == 0);
+	T_CHECK(memcmp(back.rest, c.rest, 100) == 0);
 	for (size_t n = 0; n < b.len; n++) {
 		r = rd_from(b.base, n);
 		refused = refused && recipe_get_chunk(&back, &r, &e) == -1;
@@ -170,7 +178,8 @@ check_refused(struct buf *b, size_t at, uint8_t value)
 
 	b->base[at] = value;
 	struct rd r = rd_from(b->base, b->len);
-	T_CHECK(recipe_get_chunk(&back, &r, &e) == -1 && e.kind == ERR_FORMAT);
+	T_CHECK(recipe_get_chunk(&back, &r, &e) == -1);
+	T_CHECK(e.kind == ERR_FORMAT);
 	b->base[at] = before;
 	recipe_chunk_free(&back);
 }
@@ -186,12 +195,19 @@ test_made(void)
 	fill_made(&c);
 	recipe_put_chunk(&b, &c);
 	struct rd r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0 && rd_done(&r));
-	T_CHECK(back.made && back.npieces == 2 && back.adler == 77 && back.crc == 5 &&
-		back.how.rule == REMAKE_FLUSHED && back.how.level == 4 &&
-		back.how.memory == 8 && strcmp(back.how.zlib, "1.2.13") == 0 &&
-		memcmp(back.sha256, c.sha256, sizeof c.sha256) == 0 &&
-		back.rest_bytes == 0 && back.stream_bytes == 5000);
+	T_CHECK(recipe_get_chunk(&back, &r, &e) == 0);
+	T_CHECK(rd_done(&r));
+	T_CHECK(back.made);
+	T_CHECK(back.npieces == 2);
+	T_CHECK(back.adler == 77);
+	T_CHECK(back.crc == 5);
+	T_CHECK(back.how.rule == REMAKE_FLUSHED);
+	T_CHECK(back.how.level == 4);
+	T_CHECK(back.how.memory == 8);
+	T_CHECK(strcmp(back.how.zlib, "1.2.13") == 0);
+	T_CHECK(memcmp(back.sha256, c.sha256, sizeof c.sha256) == 0);
+	T_CHECK(back.rest_bytes == 0);
+	T_CHECK(back.stream_bytes == 5000);
 	for (size_t n = 0; n < b.len; n++) {
 		r = rd_from(b.base, n);
 		refused = refused && recipe_get_chunk(&back, &r, &e) == -1;
@@ -233,12 +249,15 @@ test_image(void)
 	buf_bytes(&plain, "some recipe", 11);
 	T_CHECK(recipe_put_block(&b, 1, &plain, &e) == 0);
 	struct rd r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_image(&back, &r, &e) == 0 &&
-		strcmp(back.name.name, "lab/x") == 0 && back.name.version == 3 &&
-		strcmp(back.parent, "y:1") == 0 &&
-		strcmp(back.labels[0].value, "none") == 0);
-	T_CHECK(recipe_get_block(&k, &r, &e) == 1 && recipe_unpack(&k, &out, &e) == 0 &&
-		out.len == 11 && memcmp(out.base, plain.base, 11) == 0);
+	T_CHECK(recipe_get_image(&back, &r, &e) == 0);
+	T_CHECK(strcmp(back.name.name, "lab/x") == 0);
+	T_CHECK(back.name.version == 3);
+	T_CHECK(strcmp(back.parent, "y:1") == 0);
+	T_CHECK(strcmp(back.labels[0].value, "none") == 0);
+	T_CHECK(recipe_get_block(&k, &r, &e) == 1);
+	T_CHECK(recipe_unpack(&k, &out, &e) == 0);
+	T_CHECK(out.len == 11);
+	T_CHECK(memcmp(out.base, plain.base, 11) == 0);
 	T_CHECK(recipe_get_block(&k, &r, &e) == 0);
 	for (size_t n = 0; n < head; n++) {
 		r = rd_from(b.base, n);
@@ -251,10 +270,12 @@ test_image(void)
 	T_CHECK(refused);
 	b.base[0] = 2;
 	r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_image(&back, &r, &e) == 0 && back.made);
+	T_CHECK(recipe_get_image(&back, &r, &e) == 0);
+	T_CHECK(back.made);
 	b.base[0] = 9;
 	r = rd_from(b.base, b.len);
-	T_CHECK(recipe_get_image(&back, &r, &e) == -1 && e.kind == ERR_UNSUPPORTED);
+	T_CHECK(recipe_get_image(&back, &r, &e) == -1);
+	T_CHECK(e.kind == ERR_UNSUPPORTED);
 	buf_free(&b);
 	buf_free(&plain);
 	buf_free(&out);

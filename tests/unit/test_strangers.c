@@ -74,12 +74,13 @@ test_cookie(void)
 	T_CHECK(!wirext_get_cookie(answer.reply, answer.reply_bytes, &cookie));
 	size_t asks = wirext_put_cookie(pkt, n, sizeof pkt, 0);
 	T_CHECK(strangers_hear(s, 1, pkt, asks, ip_a, PORT, &answer) == STRANGERS_REPLY);
-	T_CHECK(wirext_get_cookie(answer.reply, answer.reply_bytes, &cookie) && cookie != 0);
+	T_CHECK(wirext_get_cookie(answer.reply, answer.reply_bytes, &cookie));
+	T_CHECK(cookie != 0);
 	T_CHECK(answer.reply_bytes <= asks + 28);
 	T_CHECK(strangers_hear(s, 1, pkt, asks, ip_a, PORT + 1, &answer) ==
 		STRANGERS_REPLY);
-	T_CHECK(wirext_get_cookie(answer.reply, answer.reply_bytes, &other) &&
-		other != cookie);
+	T_CHECK(wirext_get_cookie(answer.reply, answer.reply_bytes, &other));
+	T_CHECK(other != cookie);
 	/* A cookie of another port does not count, nor does one that is cut. */
 	size_t full = wirext_put_cookie(pkt, n, sizeof pkt, other);
 	T_CHECK(strangers_hear(s, 1, pkt, full, ip_a, PORT, &answer) == STRANGERS_REPLY);
@@ -89,7 +90,8 @@ test_cookie(void)
 			STRANGERS_PROVED);
 	T_CHECK(strangers_hear(s, 1, pkt, full, ip_b, PORT, &answer) == STRANGERS_IGNORE);
 	T_CHECK(strangers_hear(s, 1, pkt, full, ip_a, PORT, &answer) == STRANGERS_PROVED);
-	T_CHECK(answer.join_bytes == full && memcmp(answer.join, pkt, full) == 0);
+	T_CHECK(answer.join_bytes == full);
+	T_CHECK(memcmp(answer.join, pkt, full) == 0);
 	strangers_free(s);
 }
 
@@ -100,7 +102,8 @@ test_sample(void)
 	struct strangers *s = make(CHUNKS << 20);
 	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS), left;
 
-	T_CHECK(request(s, 1, ip_a, PORT, 3) == STRANGERS_SAMPLE && answer.chunk == 3);
+	T_CHECK(request(s, 1, ip_a, PORT, 3) == STRANGERS_SAMPLE);
+	T_CHECK(answer.chunk == 3);
 	T_CHECK(blockmap_count(&answer.blocks) == 4);
 	left = blockmap_minus(all, &answer.blocks);
 	T_CHECK(lacks(s, 2, ip_a, 3, &left) == STRANGERS_PROVED);
@@ -153,7 +156,8 @@ test_many(void)
 		    STRANGERS_SAMPLE)
 			went += blockmap_count(&answer.blocks);
 	}
-	T_CHECK(went >= 3 * 512 && went <= 5 * 512);
+	T_CHECK(went >= 3 * 512);
+	T_CHECK(went <= 5 * 512);
 	strangers_free(s);
 }
 

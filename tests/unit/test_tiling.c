@@ -22,21 +22,29 @@ main(void)
 	struct err e;
 
 	tiling_init(&t);
-	T_CHECK(tiling_check(&t, &gap, &e) == 0 && gap.len == 0);
+	T_CHECK(tiling_check(&t, &gap, &e) == 0);
+	T_CHECK(gap.len == 0);
 	add(&t, 1, 1, 100, 300);
-	T_CHECK(tiling_check(&t, &gap, &e) == 0 && gap.off == 0 && gap.len == 100);
+	T_CHECK(tiling_check(&t, &gap, &e) == 0);
+	T_CHECK(gap.off == 0);
+	T_CHECK(gap.len == 100);
 	add(&t, 0, 0, 0, 100);
-	T_CHECK(tiling_check(&t, &gap, &e) == 0 && gap.len == 0);
+	T_CHECK(tiling_check(&t, &gap, &e) == 0);
+	T_CHECK(gap.len == 0);
 	add(&t, 2, 2, 310, 400);
-	T_CHECK(tiling_check(&t, &gap, &e) == 0 && gap.off == 300 && gap.len == 10);
+	T_CHECK(tiling_check(&t, &gap, &e) == 0);
+	T_CHECK(gap.off == 300);
+	T_CHECK(gap.len == 10);
 	add(&t, 3, 4, 400, 500);
-	T_CHECK(tiling_check(&t, &gap, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(tiling_check(&t, &gap, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	tiling_free(&t);
 
 	tiling_init(&t);
 	add(&t, 0, 0, 0, 100);
 	add(&t, 1, 1, 99, 200);
-	T_CHECK(tiling_check(&t, &gap, &e) != 0 && e.kind == ERR_FORMAT);
+	T_CHECK(tiling_check(&t, &gap, &e) != 0);
+	T_CHECK(e.kind == ERR_FORMAT);
 	tiling_free(&t);
 
 	/* Version 1: its holes are nobody's. */
@@ -45,7 +53,8 @@ main(void)
 		.version = 1, .index = 7, .firstsect = 5, .lastsect = 9
 	};
 	T_CHECK(tiling_add(&t, 0, &h, &e) == 0);
-	T_CHECK(tiling_check(&t, &gap, &e) == 0 && gap.len == 0);
+	T_CHECK(tiling_check(&t, &gap, &e) == 0);
+	T_CHECK(gap.len == 0);
 	tiling_free(&t);
 	return t_done();
 }

@@ -32,10 +32,10 @@ test_both_sides(struct whole *w, struct target *t)
 		}
 	}
 	T_CHECK(wrong == 0);
-	T_CHECK(memcmp(disk_bytes, model, AT) == 0 &&
-		memcmp(t->head.bytes, model + AT, HEAD_BYTES) == 0 &&
-		memcmp(disk_bytes + AT + HEAD_BYTES, model + AT + HEAD_BYTES,
-		    BYTES - AT - HEAD_BYTES) == 0);
+	T_CHECK(memcmp(disk_bytes, model, AT) == 0);
+	T_CHECK(memcmp(t->head.bytes, model + AT, HEAD_BYTES) == 0);
+	T_CHECK(memcmp(disk_bytes + AT + HEAD_BYTES, model + AT + HEAD_BYTES,
+		BYTES - AT - HEAD_BYTES) == 0);
 	for (unsigned i = AT; i < AT + HEAD_BYTES; i++)
 		wrong += disk_bytes[i] != 0x55;
 	T_CHECK(wrong == 0);
@@ -53,9 +53,11 @@ main(void)
 
 	memset(disk_bytes, 0x55, BYTES);
 	memset(model, 0x55, BYTES);
-	T_CHECK(head_init(&t.head, t.disk, AT, HEAD_BYTES, &e) == 0 && t.head.on);
+	T_CHECK(head_init(&t.head, t.disk, AT, HEAD_BYTES, &e) == 0);
+	T_CHECK(t.head.on);
 	T_CHECK(whole_open(&w, &t, &e) == 0);
-	T_CHECK(disk_size_bytes(w.disk) == BYTES && disk_kind(w.disk) == DISK_FILE);
+	T_CHECK(disk_size_bytes(w.disk) == BYTES);
+	T_CHECK(disk_kind(w.disk) == DISK_FILE);
 	test_both_sides(&w, &t);
 	T_CHECK(whole_close(&w, 0, &e) == 0);
 
@@ -64,13 +66,16 @@ main(void)
 	m.bad = 0;
 	T_CHECK(disk_read(w.disk, b, sizeof b, 0, &why) == -1);
 	err_set(&e, ERR_FORMAT, "no table there");
-	T_CHECK(whole_close(&w, -1, &e) == -1 && e.kind == ERR_IO && e.os == EIO);
+	T_CHECK(whole_close(&w, -1, &e) == -1);
+	T_CHECK(e.kind == ERR_IO);
+	T_CHECK(e.os == EIO);
 
 	/* Without a head all is the disk's. */
 	m.bad = SIZE_MAX;
 	t.head.on = false;
 	T_CHECK(whole_open(&w, &t, &e) == 0);
-	T_CHECK(disk_write(w.disk, "x", 1, AT, &e) == 0 && disk_bytes[AT] == 'x');
+	T_CHECK(disk_write(w.disk, "x", 1, AT, &e) == 0);
+	T_CHECK(disk_bytes[AT] == 'x');
 	T_CHECK(whole_close(&w, 0, &e) == 0);
 	head_free(&t.head);
 	disk_close(t.disk, &e);

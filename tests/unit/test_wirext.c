@@ -94,10 +94,11 @@ test_round_trip(void)
 		uint8_t pkt[WIREXT_PACKET_MAX], again[WIREXT_PACKET_MAX];
 		struct err e;
 		size_t len = wirext_put(&m, pkt, sizeof pkt);
-		T_CHECK(len > 0 && wirext_is(pkt, len) &&
-			wirext_get(&got, pkt, len, &e) == 0);
-		T_CHECK(wirext_put(&got, again, sizeof again) == len &&
-			memcmp(pkt, again, len) == 0);
+		T_CHECK(len > 0);
+		T_CHECK(wirext_is(pkt, len));
+		T_CHECK(wirext_get(&got, pkt, len, &e) == 0);
+		T_CHECK(wirext_put(&got, again, sizeof again) == len);
+		T_CHECK(memcmp(pkt, again, len) == 0);
 		T_CHECK(wirext_put(&m, again, len - 1) == 0);
 		unsigned accepted = 0;
 		for (size_t n = 0; n < len; n++)
@@ -118,18 +119,18 @@ test_to_the_byte(void)
 	struct wirext_msg m = sample(WIREXT_WANT);
 	uint8_t pkt[WIRE_PACKET_MAX], header[WIREXT_PARITY_HEADER_BYTES];
 
-	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == sizeof want &&
-		memcmp(pkt, want, sizeof want) == 0);
-	T_CHECK(
-	    wirext_map_test(&m.u.want.map, 3) && !wirext_map_test(&m.u.want.map, 4));
-	T_CHECK(
-	    wirext_map_test(&m.u.want.map, 10) && !wirext_map_test(&m.u.want.map, 2));
-	T_CHECK(
-	    wirext_map_test(&m.u.want.map, 15) && !wirext_map_test(&m.u.want.map, 16));
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == sizeof want);
+	T_CHECK(memcmp(pkt, want, sizeof want) == 0);
+	T_CHECK(wirext_map_test(&m.u.want.map, 3));
+	T_CHECK(!wirext_map_test(&m.u.want.map, 4));
+	T_CHECK(wirext_map_test(&m.u.want.map, 10));
+	T_CHECK(!wirext_map_test(&m.u.want.map, 2));
+	T_CHECK(wirext_map_test(&m.u.want.map, 15));
+	T_CHECK(!wirext_map_test(&m.u.want.map, 16));
 	m = sample(WIREXT_PARITY);
 	wirext_put_parity_header(header, m.srcip, m.session, 5, 7, 126, 1000);
-	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == WIRE_BLOCK_PACKET_BYTES &&
-		memcmp(pkt, header, sizeof header) == 0);
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == WIRE_BLOCK_PACKET_BYTES);
+	T_CHECK(memcmp(pkt, header, sizeof header) == 0);
 }
 
 static void
@@ -147,8 +148,8 @@ test_packs_to_the_byte(void)
 	m.u.trial.blocks = 2;
 	m.u.trial.n = 1;
 	m.u.trial.id[0] = 77;
-	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == 24 + 2048 &&
-		memcmp(pkt, trial, sizeof trial) == 0);
+	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == 24 + 2048);
+	T_CHECK(memcmp(pkt, trial, sizeof trial) == 0);
 }
 
 static bool
@@ -168,29 +169,48 @@ test_impossible(void)
 {
 	struct wirext_msg m = sample(WIREXT_PARITY);
 
-	T_CHECK(refused(&m, 20, 8) && refused(&m, 21, 127) && !refused(&m, 21, 0));
-	T_CHECK(refused(&m, 0, 'G') && refused(&m, 4, 0) && refused(&m, 4, 99));
+	T_CHECK(refused(&m, 20, 8));
+	T_CHECK(refused(&m, 21, 127));
+	T_CHECK(!refused(&m, 21, 0));
+	T_CHECK(refused(&m, 0, 'G'));
+	T_CHECK(refused(&m, 4, 0));
+	T_CHECK(refused(&m, 4, 99));
 	m = sample(WIREXT_NAK);
-	T_CHECK(refused(&m, 20, 81) && refused(&m, 20, 0) && refused(&m, 28, 129));
+	T_CHECK(refused(&m, 20, 81));
+	T_CHECK(refused(&m, 20, 0));
+	T_CHECK(refused(&m, 28, 129));
 	m = sample(WIREXT_LOAD);
-	T_CHECK(refused(&m, 24, 201) && !refused(&m, 24, 199));
+	T_CHECK(refused(&m, 24, 201));
+	T_CHECK(!refused(&m, 24, 199));
 	m = sample(WIREXT_ROOM);
-	T_CHECK(refused(&m, 29, 4) && !refused(&m, 29, 3));
-	T_CHECK(refused(&m, 4, WIREXT_ROOM + 1) && refused(&m, 4, WIREXT_PACK));
+	T_CHECK(refused(&m, 29, 4));
+	T_CHECK(!refused(&m, 29, 3));
+	T_CHECK(refused(&m, 4, WIREXT_ROOM + 1));
+	T_CHECK(refused(&m, 4, WIREXT_PACK));
 	/* Blocks behind the content, none of it, more than a chunk, nine of them. */
 	m = sample(WIREXT_PACK);
-	T_CHECK(refused(&m, 22, 0xfe) && refused(&m, 23, 0) && refused(&m, 23, 8));
-	T_CHECK(refused(&m, 21, 0x23) && !refused(&m, 21, 0x1f));
+	T_CHECK(refused(&m, 22, 0xfe));
+	T_CHECK(refused(&m, 23, 0));
+	T_CHECK(refused(&m, 23, 8));
+	T_CHECK(refused(&m, 21, 0x23));
+	T_CHECK(!refused(&m, 21, 0x1f));
 	T_CHECK(refused(&m, 4, WIREXT_GO)); /* too long for it */
 	m = sample(WIREXT_TRY);
-	T_CHECK(refused(&m, 20, 0) && refused(&m, 20, 9) && refused(&m, 22, 201));
-	T_CHECK(!refused(&m, 20, 7) && !refused(&m, 22, 199));
+	T_CHECK(refused(&m, 20, 0));
+	T_CHECK(refused(&m, 20, 9));
+	T_CHECK(refused(&m, 22, 201));
+	T_CHECK(!refused(&m, 20, 7));
+	T_CHECK(!refused(&m, 22, 199));
 	m = sample(WIREXT_FITS);
-	T_CHECK(refused(&m, 24, 0) && refused(&m, 24, 9) && !refused(&m, 24, 8));
+	T_CHECK(refused(&m, 24, 0));
+	T_CHECK(refused(&m, 24, 9));
+	T_CHECK(!refused(&m, 24, 8));
 	m = sample(WIREXT_PARITY);
-	T_CHECK(refused(&m, 23, 8) && !refused(&m, 23, 0));
+	T_CHECK(refused(&m, 23, 8));
+	T_CHECK(!refused(&m, 23, 0));
 	m = sample(WIREXT_WANT);
-	T_CHECK(refused(&m, 27, 0xff) && refused(&m, 24, 200));
+	T_CHECK(refused(&m, 27, 0xff));
+	T_CHECK(refused(&m, 24, 200));
 	m.u.want.map.first = UINT32_MAX - 5;
 	T_CHECK(refused(&m, 4, WIREXT_WANT));
 }
@@ -216,18 +236,24 @@ test_offer(void)
 	size_t base = wire_put(&m, pkt, sizeof pkt);
 	T_CHECK(!wirext_get_offer(pkt, base, &flags));
 	size_t len = wirext_put_offer(pkt, base, sizeof pkt, WIREXT_CAN_PARITY);
-	T_CHECK(len == base + WIREXT_OFFER_BYTES && pkt[8] == 4);
-	T_CHECK(wire_get(&got, pkt, len, &e) == 0 && got.u.join.clientid == 77);
-	T_CHECK(wirext_get_offer(pkt, len, &flags) && flags == WIREXT_CAN_PARITY);
+	T_CHECK(len == base + WIREXT_OFFER_BYTES);
+	T_CHECK(pkt[8] == 4);
+	T_CHECK(wire_get(&got, pkt, len, &e) == 0);
+	T_CHECK(got.u.join.clientid == 77);
+	T_CHECK(wirext_get_offer(pkt, len, &flags));
+	T_CHECK(flags == WIREXT_CAN_PARITY);
 	for (size_t n = 0; n < len; n++)
 		if (wirext_get_offer(pkt, n, &flags))
 			T_CHECK(!"a truncated offer was taken");
 	T_CHECK(wirext_put_offer(pkt, base, base + 7, 0) == 0);
 	len = wirext_put_answer(pkt, base, sizeof pkt, &a);
-	T_CHECK(len == base + WIREXT_ANSWER_BYTES && wirext_get_answer(pkt, len, &b));
-	T_CHECK(b.flags == a.flags && b.port == a.port && b.session == a.session &&
-		b.clients == 80 &&
-		memcmp(a.identity, b.identity, sizeof a.identity) == 0);
+	T_CHECK(len == base + WIREXT_ANSWER_BYTES);
+	T_CHECK(wirext_get_answer(pkt, len, &b));
+	T_CHECK(b.flags == a.flags);
+	T_CHECK(b.port == a.port);
+	T_CHECK(b.session == a.session);
+	T_CHECK(b.clients == 80);
+	T_CHECK(memcmp(a.identity, b.identity, sizeof a.identity) == 0);
 	for (size_t n = 0; n < len; n++)
 		if (wirext_get_answer(pkt, n, &b))
 			T_CHECK(!"a truncated answer was taken");
@@ -249,20 +275,24 @@ test_told(void)
 	for (unsigned k = 0; k < 4; k++) {
 		m = sample(kinds[k]);
 		size_t bare = wirext_put(&m, pkt, sizeof pkt);
-		T_CHECK(wirext_get(&got, pkt, bare, &e) == 0 && !got.told.is);
+		T_CHECK(wirext_get(&got, pkt, bare, &e) == 0);
+		T_CHECK(!got.told.is);
 		m.told = (struct wirext_told){ true, WIREXT_DOING_FLUSHING, 4711 };
 		size_t n = wirext_put(&m, pkt, sizeof pkt);
-		T_CHECK(n == bare + 8 && n <= WIRE_PACKET_MAX);
-		T_CHECK(wirext_get(&got, pkt, n, &e) == 0 && got.told.is &&
-			got.told.chunks == 4711 &&
-			got.told.doing == WIREXT_DOING_FLUSHING);
+		T_CHECK(n == bare + 8);
+		T_CHECK(n <= WIRE_PACKET_MAX);
+		T_CHECK(wirext_get(&got, pkt, n, &e) == 0);
+		T_CHECK(got.told.is);
+		T_CHECK(got.told.chunks == 4711);
+		T_CHECK(got.told.doing == WIREXT_DOING_FLUSHING);
 		for (size_t len = bare; len < n; len++)
 			T_CHECK(wirext_get(&got, pkt, len, &e) == 0 && !got.told.is);
 	}
 	m = sample(WIREXT_LOAD);
 	m.told.is = true;
 	size_t n = wirext_put(&m, pkt, sizeof pkt);
-	T_CHECK(wirext_get(&got, pkt, n, &e) == 0 && !got.told.is);
+	T_CHECK(wirext_get(&got, pkt, n, &e) == 0);
+	T_CHECK(!got.told.is);
 
 	struct wire_msg leave = { .type = WIRE_REQUEST, .subtype = WIRE_LEAVE2 };
 	size_t base = wire_put(&leave, pkt, sizeof pkt);
@@ -270,7 +300,8 @@ test_told(void)
 	n = wirext_put_outcome(pkt, base, sizeof pkt, true);
 	for (size_t len = 0; len < n; len++)
 		T_CHECK(!wirext_get_outcome(pkt, len, &whole));
-	T_CHECK(wirext_get_outcome(pkt, n, &whole) && whole);
+	T_CHECK(wirext_get_outcome(pkt, n, &whole));
+	T_CHECK(whole);
 }
 
 int
