@@ -15,6 +15,25 @@
 #include "emustore/s3/s3.h"
 #include "emustore/store/own.h"
 
+enum { READERS_TRIES = 500, READERS_US = 10000 };
+
+/* Readers that copy the index hold the lock for a moment, shared; a writer holds it alone.
+ * 0, or -1 with EWOULDBLOCK: a writer is there, or a reader that does not end. */
+static int
+lock_in_a_moment(int fd)
+{
+	for (int tries = 0; tries < READERS_TRIES; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
+			return -1;
+		flock(fd, LOCK_UN);
+		usleep(READERS_US);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
 static int
 take_lock(struct store *s, bool wait, struct err *e)
 {
@@ -24,7 +43,7 @@ take_lock(struct store *s, bool wait, struct err *e)
 	s->lock_fd = own_open(s->dirfd, "lock", O_RDWR | O_CREAT, 0666, path, e);
 	if (s->lock_fd < 0)
 		return -1;
-	if (flock(s->lock_fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0)
+	if ((wait ? flock(s->lock_fd, LOCK_EX) : lock_in_a_moment(s->lock_fd)) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
 		return err_set(e, ERR_REFUSED,

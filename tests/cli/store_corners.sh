@@ -124,6 +124,13 @@ reader_without_rights() {
 	tail -c +1000001 "$T/d2.ndz" >&9; exec 9>&-
 	check "the writer" wait $writer
 	check "sees what it wrote" bash -c 'TMPDIR=$4 setpriv --reuid=65534 --regid=65534 --clear-groups "$1" -q get slow - | cmp - "$2"' _ "$BIN/emustore" "$T/d2.ndz" _ "$T/theirs"
+	echo "== beside a reader that copies the index"
+	flock -s "$T/S/lock" sleep 1 & i=$!
+	for ((n = 0; n < 200; n++)); do flock -n -x "$T/S/lock" true || break; sleep 0.01; done
+	check "a writer waits for it" es -q put beside "$T/d2.ndz"
+	check "and was really kept" wait $i
+	check "removed" es -q rm beside
+	check "collected" es -q gc --all
 	echo "== while writers come and go, each list is one that there was"
 	(for ((i = 0; i < 12; i++)); do es -q put x "$T/d2.ndz" && es -q rm x && es -q gc --all; done) & writer=$!
 	local wrong=0 n=0
