@@ -225,8 +225,8 @@ print_stats(const struct whole *d, const struct report_end *end, struct err *e)
 static int
 serve(struct whole *d, uint64_t rate, struct err *e)
 {
-	unsigned members = d->n *
-	                   (d->opts->session.net.unicast ? (unsigned)d->opts->session.unicast_max : 1);
+	const struct session_config *s = &d->opts->session;
+	unsigned members = d->n * (s->net.unicast ? (unsigned)s->unicast_max : 1);
 	struct report_end end = { 0 };
 	struct err reporting;
 

@@ -151,7 +151,8 @@ check_names(const struct options *o, struct err *e)
 	if (o->what.look_only)
 		return 0;
 	if (output_check_input(o->output, o->what.source, e) != 0 ||
-	    (o->what.sig_old != NULL && output_check_input(o->output, o->what.sig_old, e) != 0) ||
+	    (o->what.sig_old != NULL &&
+		output_check_input(o->output, o->what.sig_old, e) != 0) ||
 	    (sig && output_check_input(o->sig_new, o->what.source, e) != 0))
 		return -1;
 	if (sig && strcmp(o->sig_new, o->output) == 0)

@@ -259,7 +259,8 @@ check(const struct options *o, struct err *e)
 	if (modes > 1)
 		return err_set(
 		    e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
-	if (o->what.count != 0 && (o->what.slice != 0 || o->what.linux_partition || o->what.has_type))
+	if (o->what.count != 0 &&
+	    (o->what.slice != 0 || o->what.linux_partition || o->what.has_type))
 		return err_set(e, ERR_USAGE, "-c is for whole disks");
 	if (o->what.boot_root != 0 && (modes > o->what.whole_disk || o->what.count != 0))
 		return err_set(e, ERR_USAGE, "-B is for whole disks");

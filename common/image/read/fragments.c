@@ -49,8 +49,9 @@ fragments_next(struct fragments *f)
 		return false;
 	f->entry = &x->fragments[f->number];
 	for (uint64_t w = 0; w < f->entry->windows; w++)
-		f->raw_bytes += fragment_windows_next(&f->next, x->window_bytes / SECTOR_BYTES) *
-		                SECTOR_BYTES;
+		f->raw_bytes += SECTOR_BYTES *
+		                fragment_windows_next(
+		                    &f->next, x->window_bytes / SECTOR_BYTES);
 	return true;
 }
 
