@@ -23,7 +23,7 @@ static const double
     /* While nobody has complained yet, times this each epoch. */
     CLIMB = 1.5, CLIMB_OLD = 1.1,
     /* At a complaint; after the climb; when half was lost. */
-    DOWN = 0.8, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
+    DOWN = 0.8, EVEN = 0.15, DOWN_FIRST = 0.7, DOWN_MUCH = 0.5, MUCH = 0.4,
     /* The rate counts as used from so much of it on. */
     USED = 0.7,
     /* Of old clients: a share that matters; helped means less than this of it. */
@@ -121,6 +121,10 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 {
 	double factor = share > MUCH ? DOWN_MUCH : climbed ? DOWN_FIRST : DOWN;
 	double rate = r->now;
+	/* Of servers that share a link, who has more of it gives way more: else they come
+	 * to the same rates very slowly. */
+	if (factor == DOWN && r->cap > 0)
+		factor -= EVEN * (rate / r->cap - 0.5);
 
 	/* Of a rate that was not used, or not set. */
 	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);

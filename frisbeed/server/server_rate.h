@@ -1,5 +1,5 @@
 /* server_rate.h: how fast the network can be sent to: up a little while nobody
- * complains, down by a seventh when somebody does, between a floor and the cap.
+ * complains, down by about a fifth when somebody does, between a floor and the cap.
  *
  * Clients with the extension measure how late the server's time signals come.  One
  * that lost blocks while packets queued up says so: that is congestion.  Losses
