@@ -1,9 +1,9 @@
 /* cancel.h: work that is to end early.
  *
- * Whoever has work done owns a struct cancel, and says once in each thread that it has for
- * it whose work that is; threads that are started by thread_start() work for whom their
- * starter works for.  Libraries look, wherever something may take long, whether the work is
- * still wanted.  So a program ends by a signal, and one session of several by itself; a
+ * Whoever has work done owns a struct cancel, and calls cancel_work_for() with it in the
+ * thread that does the work.  Threads that this one starts with thread_start() have the
+ * same owner.  Libraries look, wherever something may take long, whether the work is still
+ * wanted.  So a program ends by a signal, and one session of several by itself; a
  * thread that works for nobody is never told to end.
  */
 #ifndef COMMON_BASE_CANCEL_H

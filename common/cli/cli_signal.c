@@ -1,4 +1,5 @@
-/* cli_signal.c: the signals that end a run early, as a flag to be looked at. */
+/* cli_signal.c: the signals that end a program early set its struct cancel.  cli_main() calls
+ * this, in the first thread; the handler runs in any. */
 #include <errno.h>
 #include <signal.h>
 

@@ -116,15 +116,24 @@ sent_per_s(uint64_t from_us, uint64_t to_us, uint64_t blocks)
 	return (double)blocks * 1e6 / (double)(to_us - from_us + 1);
 }
 
+/* How much of the rate is left after a complaint. */
+static double
+kept(const struct rate *r, double share, bool climbed)
+{
+	if (share > MUCH)
+		return DOWN_MUCH;
+	if (climbed)
+		return DOWN_FIRST;
+	/* Of servers that share a link, the one with more of it gives way more: else they
+	 * come to the same rates very slowly. */
+	return r->cap > 0 ? DOWN - EVEN * (r->now / r->cap - 0.5) : DOWN;
+}
+
 static void
 down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 {
-	double factor = share > MUCH ? DOWN_MUCH : climbed ? DOWN_FIRST : DOWN;
+	double factor = kept(r, share, climbed);
 	double rate = r->now;
-	/* Of servers that share a link, who has more of it gives way more: else they come
-	 * to the same rates very slowly. */
-	if (factor == DOWN && r->cap > 0)
-		factor -= EVEN * (rate / r->cap - 0.5);
 
 	/* Of a rate that was not used, or not set. */
 	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
