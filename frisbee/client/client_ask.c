@@ -177,8 +177,8 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 /* Who comes late gets chunk 0 at the end of the server's round, when most of what came
  * before it would have been lost for want of buffers.  So it is asked for as in the base
  * protocol, which is served at once, but only when half of the buffers are in use: what
- * one asks for serves all who came before that.  Where few blocks of it are lost, a
- * report does. */
+ * one asks for serves all who came before that.  Where few blocks of it were lost, a
+ * report does, unless they are to come with the round: the server does not answer one. */
 static bool
 needs_first(const struct client *c, uint64_t now_us)
 {
@@ -191,7 +191,7 @@ needs_first(const struct client *c, uint64_t now_us)
 		return true;
 	const struct buffer *b = &c->buffers[client_chunks_buf(&c->chunks, 0)];
 	return b->state == BUFFER_FILLING && now_us >= b->settled_us &&
-	       b->nlack > WIRE_CHUNK_BLOCKS / 2;
+	       (b->nlack > WIRE_CHUNK_BLOCKS / 2 || client_ext_coming(c, 0));
 }
 
 size_t

@@ -95,14 +95,22 @@ low_water(const struct client *c)
 	return c->nbuffers / 4 < most ? c->nbuffers / 4 : most;
 }
 
+/* Chunks that wait for the disk.  In order, what is behind a gap waits for the network; and
+ * so does everything while chunk 0, without which nothing is written, is not here. */
+static uint32_t
+to_be_written(const struct client *c)
+{
+	if (client_awaits_first(c, 0))
+		return 0;
+	return c->nbuffers - c->nfree - c->nfilling - (c->cfg.in_order ? c->ncomplete : 0);
+}
+
 /* How many blocks this client can take, and wants now: none while enough waits to be
  * written; then others may set the pace, and what does not fit comes round again. */
 static uint32_t
 can_take(const struct client *c)
 {
-	/* In order, what is behind a gap waits for the network, not to be written. */
-	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling -
-	                   (c->cfg.in_order ? c->ncomplete : 0);
+	uint32_t waiting = to_be_written(c);
 	uint32_t low = low_water(c);
 	uint32_t chunks = c->chunk_us < EXT_FAST_CHUNK_US
 	                      ? c->backlog / WIRE_CHUNK_BLOCKS

@@ -22,6 +22,7 @@ static const struct knob knobs[] = {
 	{ "ext", offsetof(struct scenario, ext), FLAG },
 	{ "parity", offsetof(struct scenario, parity), FLAG },
 	{ "first", offsetof(struct scenario, first), FLAG },
+	{ "server-known", offsetof(struct scenario, server_known), FLAG },
 	{ "pack-blocks", offsetof(struct scenario, pack_blocks), U32 },
 	{ "narrow-clients", offsetof(struct scenario, narrow_clients), U32 },
 	{ "narrow-us", offsetof(struct scenario, narrow_us), U64 },

@@ -28,6 +28,7 @@ struct scenario {
 	uint64_t spread_us;      /* of the starts */
 	bool ext, parity;        /* the extension, and with parity */
 	bool first;              /* chunk 0 is written first, whatever comes first */
+	bool server_known;       /* clients take packets of that address alone */
 	uint32_t pack_blocks;    /* blocks in a packet */
 	uint32_t narrow_clients; /* the first ones: only one block reaches them ... */
 	uint64_t narrow_us;      /* ... from then on */

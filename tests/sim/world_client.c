@@ -148,12 +148,14 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 		.join_us = 500000,
 		.sequential = sc->sequential,
 		.chunk0_first = sc->first,
+		.has_server = sc->server_known,
 		.ext = sc->ext && port <= sc->clients - sc->old_clients,
 		.parity = sc->parity };
 
 	nd->chooses = w->rival.engine != NULL;
 	nd->image = nd->chooses ? 0 : OWN_IMAGE;
 	memcpy(cfg.srcip, nd->ip, 4);
+	memcpy(cfg.server, w->server.cfg.srcip, 4);
 	nd->engine = client_new(&cfg, w->now_ns / US);
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;

@@ -142,6 +142,44 @@ test_kept(void)
 	client_free(c);
 }
 
+/* What it came too late for is at the end of the server's round, and only this client can
+ * let the server go on: the chunks that it has do not wait for its disk. */
+static void
+test_goes_on(bool first)
+{
+	struct client *c = begin(first, true, 8);
+	uint64_t now = 10 * MS;
+	uint32_t chunk, buf, bytes;
+	struct wirext_msg m;
+
+	for (uint32_t b = WIRE_CHUNK_BLOCKS / 4; b < WIRE_CHUNK_BLOCKS; b++)
+		block_comes(c, now, 0, b);
+	for (uint32_t i = 1; i < CHUNKS; i++)
+		chunk_comes(c, now, i);
+	for (uint32_t i = 1; i < CHUNKS; i++)
+		T_CHECK(client_take(c, &chunk, &buf, &bytes));
+	T_CHECK(says(c, &now, 1000 * MS, WIREXT_GO, &m) == first);
+	client_free(c);
+}
+
+/* Few buffers: it asks while the stream is elsewhere, since no report would bring what is
+ * to come anyway. */
+static void
+test_asks_for_the_rest(void)
+{
+	struct client *c = begin(true, true, 8);
+	uint64_t now = 10 * MS;
+	unsigned messages;
+
+	for (uint32_t b = WIRE_CHUNK_BLOCKS / 4; b < WIRE_CHUNK_BLOCKS; b++)
+		block_comes(c, now, 0, b);
+	chunk_comes(c, now, 1);
+	block_comes(c, now, 2, 0);
+	T_CHECK(asks(c, &now, 200 * MS, &messages) == WIRE_CHUNK_BLOCKS / 4);
+	T_CHECK(messages == 1);
+	client_free(c);
+}
+
 int
 main(void)
 {
@@ -151,5 +189,8 @@ main(void)
 	test_last_buffer(true);
 	test_last_buffer(false);
 	test_kept();
+	test_goes_on(true);
+	test_goes_on(false);
+	test_asks_for_the_rest();
 	return t_done();
 }

@@ -83,8 +83,9 @@ vm_start() {	# NAME QEMU-OPTIONS...
 	    "$@" < "$keys" > "$T/$name.out" 2> "$T/$name.err" &
 	VM_PID[$name]=$! VM_KEYS[$name]=$fd VM_SEEN[$name]=0
 }
-vm_log() { echo "--- the end of $1's console:"; tail -c 2000 "$LOGS/$1.log" | tr -d '\r\033'; cat "$T/$1.err"; }
-vm_gives_up() { fail "$1: $2"; vm_log "$1"; finish; }
+vm_log() { echo "--- the end of $1's console:"; sed "s/\r*\$//; s/.*\r//" "$LOGS/$1.log" | tr -d "\033" | tail -n 25; cat "$T/$1.err"; }
+vm_log_more() { :; }	# of a test's own servers
+vm_gives_up() { fail "$1: $2"; for m in "${!VM_PID[@]}"; do vm_log "$m"; done; vm_log_more; finish; }
 # Only what came after the last thing seen counts.
 vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
 vm_sees() {	# NAME SECONDS PATTERN

@@ -23,8 +23,9 @@ server() {	# /srv is this test's own
 	PATH=$BIN:$PATH busybox nc -ll -p $INBOX -e "$TOP/netboot/receive" /srv/images 2> "$LOGS/receive.log" &
 	PIDS+=($!)
 }
+vm_log_more() { echo "--- frisbeed:"; cat "$LOGS/frisbeed.log" "$T/frisbeed.stats"; }
 frisbeed() {
-	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
+	"$BIN/frisbeed" -i lan0 -m $GROUP -p $PORT --group-key "$T/lab.group" -W 60M -T 0 -d --json --stats "$T/frisbeed.stats" "$T/disk.ndz" > "$T/frisbeed.json" 2> "$LOGS/frisbeed.log" &
 	PIDS+=($!); FRISBEED=$!
 }
 frisbeed_said() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$T/frisbeed.json" "$1"; }
