@@ -27,7 +27,7 @@ static bool
 run_one(const struct scenario *of_suite, uint64_t seed)
 {
 	struct scenario sc = *of_suite;
-	char changes[64] = "";
+	char changes[1024] = "";
 
 	runs_shrink(&sc, changes, sizeof changes);
 	bool ok = runs_case(&sc, seed, false, changes);
@@ -123,7 +123,7 @@ struct request {
 	uint64_t seed, seeds;
 	int parts; /* of enum part */
 	bool traced, have_case, json;
-	char changes[512];
+	char changes[1024];
 	struct scenario sc;
 	struct share share;
 };
