@@ -20,7 +20,7 @@ struct slot {
 
 struct ahead {
 	const char *store, *name;
-	const struct source *like;
+	const struct reopened *like;
 	struct store_cache *cache;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
@@ -37,7 +37,7 @@ struct ahead {
 static struct slot *
 find(struct ahead *a, uint32_t chunk)
 {
-	uint32_t i = chunk < source_about(a->like)->chunks ? a->slot_of[chunk] : 0;
+	uint32_t i = chunk < reopened_about(a->like)->chunks ? a->slot_of[chunk] : 0;
 
 	return i != 0 ? &a->slots[i - 1] : NULL;
 }
@@ -79,7 +79,7 @@ claim(struct ahead *a, uint32_t chunk)
 static void
 want(struct ahead *a, uint32_t chunk)
 {
-	if (chunk < source_about(a->like)->chunks && a->pending < (a->room + 1) / 2 &&
+	if (chunk < reopened_about(a->like)->chunks && a->pending < (a->room + 1) / 2 &&
 	    find(a, chunk) == NULL)
 		claim(a, chunk);
 }
@@ -153,7 +153,7 @@ oldest_wanted(struct ahead *a)
 }
 
 static int
-make(struct ahead *a, struct source **source, struct slot *s)
+make(struct ahead *a, struct reopened **source, struct slot *s)
 {
 	if (s->bytes == NULL) {
 		s->bytes = malloc(NDZ_CHUNK_BYTES);
@@ -162,16 +162,16 @@ make(struct ahead *a, struct source **source, struct slot *s)
 		a->cache->bytes += NDZ_CHUNK_BYTES;
 	}
 	if (*source == NULL &&
-	    source_open(source, a->store, a->name, a->like, &s->err) != 0)
+	    reopened_open(source, a->store, a->name, a->like, &s->err) != 0)
 		return -1;
-	return source_chunk(*source, s->chunk, s->bytes, &s->err);
+	return reopened_chunk(*source, s->chunk, s->bytes, &s->err);
 }
 
 static void *
 run(void *arg)
 {
 	struct ahead *a = arg;
-	struct source *source = NULL;
+	struct reopened *source = NULL;
 	struct slot *s;
 
 	pthread_mutex_lock(&a->lock);
@@ -190,7 +190,7 @@ run(void *arg)
 		pthread_cond_broadcast(&a->done);
 	}
 	pthread_mutex_unlock(&a->lock);
-	source_free(source);
+	reopened_free(source);
 	return NULL;
 }
 
@@ -208,7 +208,7 @@ start(struct ahead *a, struct err *e)
 
 int
 ahead_new(struct ahead **out, const char *store, const char *name,
-    const struct source *like, struct store_cache *cache, uint32_t room, unsigned jobs,
+    const struct reopened *like, struct store_cache *cache, uint32_t room, unsigned jobs,
     struct err *e)
 {
 	uint32_t least = 2 * jobs + 1; /* half of them may be wanted at once */
@@ -227,7 +227,7 @@ ahead_new(struct ahead **out, const char *store, const char *name,
 	pthread_cond_init(&a->work, NULL);
 	pthread_cond_init(&a->done, NULL);
 	a->slots = calloc(a->room, sizeof *a->slots);
-	a->slot_of = calloc(source_about(like)->chunks, sizeof *a->slot_of);
+	a->slot_of = calloc(reopened_about(like)->chunks, sizeof *a->slot_of);
 	a->threads = calloc(jobs, sizeof *a->threads);
 	int rc = a->slots == NULL || a->slot_of == NULL || a->threads == NULL
 	             ? err_nomem(e, name)

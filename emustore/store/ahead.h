@@ -7,7 +7,7 @@
 #define EMUSTORE_STORE_AHEAD_H
 
 #include "emustore/store/cache.h"
-#include "emustore/store/source.h"
+#include "emustore/store/reopened.h"
 
 struct ahead;
 
@@ -15,7 +15,7 @@ struct ahead;
  * something to do for it.  room: of chunks; there are always a few more than jobs.
  * store, name, source and cache, in which is counted, stay the caller's. */
 int ahead_new(struct ahead **, const char *store, const char *name,
-    const struct source *, struct store_cache *, uint32_t room, unsigned jobs,
+    const struct reopened *, struct store_cache *, uint32_t room, unsigned jobs,
     struct err *);
 /* Waits for its threads. */
 void ahead_free(struct ahead *);

@@ -18,7 +18,7 @@ struct cached {
 };
 
 struct store_disk {
-	struct source *image;
+	struct reopened *image;
 	char *store, *name;
 	struct ahead *ahead; /* of an image whose chunks are made again */
 	uint32_t chunks;
@@ -51,7 +51,7 @@ fill(struct store_disk *d, struct cached *c, uint32_t chunk)
 		d->cache->bytes += NDZ_CHUNK_BYTES;
 	}
 	c->chunk = chunk;
-	return source_chunk(d->image, chunk, c->bytes, &d->err);
+	return reopened_chunk(d->image, chunk, c->bytes, &d->err);
 }
 
 /* The chunk in the place of the one that was not used for longest. */
@@ -77,12 +77,12 @@ read_part(struct store_disk *d, uint32_t chunk, void *buf, size_t n, size_t at)
 
 	/* Surveys read only headers, and installers whole chunks, once. */
 	if (i == LRU_NONE && at + n <= sizeof header) {
-		int rc = source_header(d->image, chunk, header, &d->err);
+		int rc = reopened_header(d->image, chunk, header, &d->err);
 		memcpy(buf, header + at, rc == 0 ? n : 0);
 		return rc;
 	}
 	if (i == LRU_NONE && n == NDZ_CHUNK_BYTES)
-		return source_chunk(d->image, chunk, buf, &d->err);
+		return reopened_chunk(d->image, chunk, buf, &d->err);
 	if (i == LRU_NONE)
 		i = fetch(d, chunk);
 	else
@@ -104,7 +104,7 @@ read_made(
 	if (at + n > sizeof header)
 		return ahead_read(d->ahead, chunk, buf, n, at, e);
 	pthread_mutex_lock(&d->lock);
-	int rc = source_header(d->image, chunk, header, e);
+	int rc = reopened_header(d->image, chunk, header, e);
 	pthread_mutex_unlock(&d->lock);
 	memcpy(buf, header + at, rc == 0 ? n : 0);
 	return rc;
@@ -179,7 +179,7 @@ close_image(void *ctx)
 		free(d->cached[i].bytes);
 	free(d->cached);
 	lru_fini(&d->lru);
-	source_free(d->image);
+	reopened_free(d->image);
 	free(d->store);
 	free(d->name);
 	pthread_mutex_destroy(&d->lock);
@@ -196,7 +196,7 @@ make_room(struct store_disk *d, struct err *e)
 	uint64_t bound = d->cache->max_bytes / NDZ_CHUNK_BYTES;
 	uint32_t room = (uint32_t)(bound < d->chunks ? bound : d->chunks);
 
-	if (source_about(d->image)->made)
+	if (reopened_about(d->image)->made)
 		return ahead_new(
 		    &d->ahead, d->store, d->name, d->image, d->cache, room, jobs, e);
 	room += room == 0;
@@ -225,8 +225,8 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	d->cache = cache != NULL ? cache : &d->least;
 	int rc = d->store == NULL || d->name == NULL
 	             ? err_nomem(e, name)
-	             : source_open(&d->image, d->store, d->name, NULL, e);
-	const struct recipe_image *a = rc == 0 ? source_about(d->image) : NULL;
+	             : reopened_open(&d->image, d->store, d->name, NULL, e);
+	const struct recipe_image *a = rc == 0 ? reopened_about(d->image) : NULL;
 	if (rc == 0) {
 		d->chunks = a->chunks;
 		rc = make_room(d, e);

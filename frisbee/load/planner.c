@@ -8,7 +8,7 @@
 #include "common/base/cancel.h"
 #include "common/base/queue.h"
 #include "common/image/format/format.h"
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 
 enum { GENTLE_NICE = 10 };
 

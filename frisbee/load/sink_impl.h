@@ -13,7 +13,7 @@
 #include "common/disk/disk.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 #include "frisbee/load/planner.h"
 #include "frisbee/load/sink.h"
 

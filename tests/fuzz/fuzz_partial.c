@@ -2,7 +2,7 @@
  * is looked at that was not asked for, and fragments are those of the whole chunk. */
 #include <assert.h>
 
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 #include "tests/fuzz/chunk_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -1,6 +1,6 @@
 /* A chunk that comes in parts: what is asked for, what is believed, and that nothing
  * is looked at that has not come. */
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 #include "frisbee/load/sink.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"

@@ -6,8 +6,8 @@
  * at.  A chunk must come whole when its header or table cannot be trusted without
  * the rest: no digests, none of the header alone, damage.
  */
-#ifndef FRISBEE_LOAD_PARTIAL_H
-#define FRISBEE_LOAD_PARTIAL_H
+#ifndef COMMON_IMAGE_READ_PARTIAL_H
+#define COMMON_IMAGE_READ_PARTIAL_H
 
 #include <stdbool.h>
 
@@ -41,4 +41,4 @@ struct blockmap partial_damaged_others(
 /* The blocks of header and stream: with them, the chunk's digest can be checked. */
 struct blockmap partial_digested(const struct chunk *);
 
-#endif /* FRISBEE_LOAD_PARTIAL_H */
+#endif /* COMMON_IMAGE_READ_PARTIAL_H */

@@ -1,4 +1,4 @@
-#include "frisbee/load/partial.h"
+#include "common/image/read/partial.h"
 
 #include <stdlib.h>
 

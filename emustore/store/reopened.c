@@ -1,10 +1,10 @@
-#include "emustore/store/source.h"
+#include "emustore/store/reopened.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct source {
+struct reopened {
 	const char *store, *name;
 	struct stored *image;
 	struct recipe_image about; /* as it was opened first */
@@ -26,7 +26,7 @@ open_image(struct stored **out, const char *store, const char *name, struct err 
 
 /* The same image, not another that has got its name meanwhile. */
 static int
-open_same(struct stored **out, const struct source *s, struct err *e)
+open_same(struct stored **out, const struct reopened *s, struct err *e)
 {
 	const struct recipe_image *a = &s->about;
 
@@ -42,10 +42,10 @@ open_same(struct stored **out, const struct source *s, struct err *e)
 }
 
 int
-source_open(struct source **out, const char *store, const char *name,
-    const struct source *like, struct err *e)
+reopened_open(struct reopened **out, const char *store, const char *name,
+    const struct reopened *like, struct err *e)
 {
-	struct source *s = calloc(1, sizeof *s);
+	struct reopened *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return err_nomem(e, name);
@@ -65,7 +65,7 @@ source_open(struct source **out, const char *store, const char *name,
 }
 
 void
-source_free(struct source *s)
+reopened_free(struct reopened *s)
 {
 	if (s == NULL)
 		return;
@@ -74,21 +74,21 @@ source_free(struct source *s)
 }
 
 const struct recipe_image *
-source_about(const struct source *s)
+reopened_about(const struct reopened *s)
 {
 	return &s->about;
 }
 
 int
-source_header(
-    struct source *s, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
+reopened_header(
+    struct reopened *s, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
 {
 	return stored_header(s->image, i, out, e);
 }
 
 /* In a bucket gc takes packs away from readers, and copies what is in use before. */
 int
-source_chunk(struct source *s, uint32_t i, void *out, struct err *e)
+reopened_chunk(struct reopened *s, uint32_t i, void *out, struct err *e)
 {
 	struct stored *again;
 	struct err ignored; /* why it is needed says more */
