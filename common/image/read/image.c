@@ -1,3 +1,5 @@
+/* image.c: the image that a source gives out, its chunks checked against each other.  Whoever
+ * reads an image calls this, in one thread at a time; image_header() and image_read() in any. */
 #include "common/image/read/image.h"
 
 #include <assert.h>
@@ -7,9 +9,11 @@
 
 #include "common/disk/disk.h"
 #include "common/image/read/chunk.h"
+#include "common/image/read/source.h"
 
 struct image {
-	struct disk *disk;
+	struct source source;
+	bool in_order;       /* it is a pipe */
 	struct proof *proof; /* or NULL */
 	uint32_t nchunks;    /* UINT32_MAX: a pipe */
 	uint32_t next;       /* chunk that image_next() reads */
@@ -17,7 +21,7 @@ struct image {
 	bool ours; /* chunk 0 had an extension */
 	bool last_seen;
 	uint8_t *ahead; /* of a pipe: the first chunk, read and not given out */
-	ssize_t ahead_bytes;
+	size_t ahead_bytes; /* 0: the end */
 	bool keep_encrypted;
 };
 
@@ -79,10 +83,8 @@ check_ends(struct image *img, uint8_t *buf, struct err *e)
 }
 
 static int
-open_seekable(struct image *img, struct err *e)
+open_seekable(struct image *img, uint64_t bytes, struct err *e)
 {
-	uint64_t bytes = disk_size_bytes(img->disk);
-
 	if (bytes == 0 || bytes % NDZ_CHUNK_BYTES != 0 ||
 	    bytes / NDZ_CHUNK_BYTES > INT32_MAX)
 		return err_set(e, ERR_FORMAT,
@@ -99,26 +101,47 @@ open_seekable(struct image *img, struct err *e)
 	return rc;
 }
 
+static int
+open_source(struct image *img, struct err *e)
+{
+	struct source_info info;
+
+	if (source_info(&img->source, &info, e) != 0)
+		return -1;
+	img->in_order = info.in_order;
+	img->nchunks = UINT32_MAX;
+	return info.in_order ? 0 : open_seekable(img, info.bytes, e);
+}
+
 int
-image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
+image_open_source(
+    struct image **out, struct source *source, struct proof *proof, struct err *e)
 {
 	struct image *img = calloc(1, sizeof *img);
-	struct err ignored; /* nothing was written */
 
 	if (img == NULL) {
-		err_nomem(e, disk_name(d));
-		disk_close(d, &ignored);
+		err_nomem(e, source_name(source));
+		source_close(source);
 		return -1;
 	}
-	img->disk = d;
+	img->source = *source;
 	img->proof = proof;
-	img->nchunks = UINT32_MAX;
-	if (disk_seekable(d) && open_seekable(img, e) != 0) {
+	if (open_source(img, e) != 0) {
 		image_close(img);
 		return -1;
 	}
 	*out = img;
 	return 0;
+}
+
+int
+image_open_disk(struct image **out, struct disk *d, struct proof *proof, struct err *e)
+{
+	struct source source;
+
+	return source_of_disk(&source, d, e) == 0
+	           ? image_open_source(out, &source, proof, e)
+	           : -1;
 }
 
 int
@@ -141,11 +164,9 @@ image_open(struct image **out, const char *path, struct err *e)
 void
 image_close(struct image *img)
 {
-	struct err ignored; /* nothing was written */
-
 	if (img == NULL)
 		return;
-	disk_close(img->disk, &ignored);
+	source_close(&img->source);
 	free(img->ahead);
 	free(img);
 }
@@ -153,13 +174,13 @@ image_close(struct image *img)
 const char *
 image_name(const struct image *img)
 {
-	return disk_name(img->disk);
+	return source_name(&img->source);
 }
 
 bool
 image_seekable(const struct image *img)
 {
-	return disk_seekable(img->disk);
+	return !img->in_order;
 }
 
 uint32_t
@@ -280,42 +301,47 @@ prove(struct image *img, uint32_t i, void *buf, struct err *e)
 	return 0;
 }
 
-/* Chunk i as far as it is there: a count as read(2) gives it. */
-static ssize_t
-read_upto(struct image *img, uint32_t i, void *buf, struct err *e)
+/* The next chunk as far as it is there: 1, 0 the end, -1. */
+static int
+read_next(struct image *img, void *buf, size_t *bytes, struct err *e)
 {
-	ssize_t n = disk_read_upto(
-	    img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e);
+	uint32_t chunk;
+	int rc;
 
-	if (n == NDZ_CHUNK_BYTES && prove(img, i, buf, e) != 0)
+	*bytes = 0;
+	if (img->ahead != NULL && img->next == 0) {
+		memcpy(buf, img->ahead, NDZ_CHUNK_BYTES);
+		*bytes = img->ahead_bytes;
+		free(img->ahead);
+		img->ahead = NULL;
+		return *bytes > 0;
+	}
+	if (img->in_order) {
+		rc = source_next(&img->source, &chunk, buf, bytes, e);
+	} else {
+		rc = img->next < img->nchunks;
+		*bytes = NDZ_CHUNK_BYTES;
+		if (rc == 1 && source_read(&img->source, img->next, NULL, buf, e) != 0)
+			rc = -1;
+	}
+	if (rc == 1 && *bytes == NDZ_CHUNK_BYTES && prove(img, img->next, buf, e) != 0)
 		return -1;
-	return n;
-}
-
-/* The bytes of the next chunk. */
-static ssize_t
-read_next(struct image *img, void *buf, struct err *e)
-{
-	if (img->ahead == NULL || img->next > 0)
-		return read_upto(img, img->next, buf, e);
-	memcpy(buf, img->ahead, (size_t)img->ahead_bytes);
-	free(img->ahead);
-	img->ahead = NULL;
-	return img->ahead_bytes;
+	return rc;
 }
 
 static int
 read_ahead(struct image *img, struct err *e)
 {
-	img->ahead = malloc(NDZ_CHUNK_BYTES);
-	if (img->ahead == NULL)
+	uint8_t *ahead = malloc(NDZ_CHUNK_BYTES);
+
+	if (ahead == NULL)
 		return err_nomem(e, image_name(img));
-	img->ahead_bytes = read_upto(img, 0, img->ahead, e);
-	if (img->ahead_bytes >= 0)
-		return 0;
-	free(img->ahead);
-	img->ahead = NULL;
-	return -1;
+	if (read_next(img, ahead, &img->ahead_bytes, e) < 0) {
+		free(ahead);
+		return -1;
+	}
+	img->ahead = ahead;
+	return 0;
 }
 
 int
@@ -337,15 +363,16 @@ image_first(struct image *img, struct ext *x, struct err *e)
 int
 image_next(struct image *img, void *buf, struct ndz_header *h, struct err *e)
 {
-	ssize_t n = read_next(img, buf, e);
+	size_t n;
+	int rc = read_next(img, buf, &n, e);
 
-	if (n < 0)
+	if (rc < 0)
 		return -1;
-	if (n == 0)
+	if (rc == 0)
 		return end_of_image(img, e);
 	if (n != NDZ_CHUNK_BYTES)
 		return err_set(e, ERR_FORMAT,
-		    "%s: truncated in chunk %u, after %zd bytes of it", image_name(img),
+		    "%s: truncated in chunk %u, after %zu bytes of it", image_name(img),
 		    img->next, n);
 	if (check_chunk(img, img->next, buf, h, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), img->next);
@@ -384,10 +411,11 @@ image_each(struct image *img,
 int
 image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 {
+	const struct blockmap need =
+	    blockmap_range(0, NDZ_HEADER_BYTES / SOURCE_BLOCK_BYTES);
 	uint8_t buf[NDZ_HEADER_BYTES];
 
-	if (disk_read(img->disk, buf, sizeof buf, (uint64_t)i * NDZ_CHUNK_BYTES, e) !=
-	    0)
+	if (source_read(&img->source, i, &need, buf, e) != 0)
 		return -1;
 	if (ndz_header_get(h, buf, sizeof buf, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), i);
@@ -397,8 +425,7 @@ image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 int
 image_read(struct image *img, uint32_t i, void *buf, struct err *e)
 {
-	if (disk_read(
-		img->disk, buf, NDZ_CHUNK_BYTES, (uint64_t)i * NDZ_CHUNK_BYTES, e) != 0)
+	if (source_read(&img->source, i, NULL, buf, e) != 0)
 		return -1;
 	return prove(img, i, buf, e);
 }

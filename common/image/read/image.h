@@ -1,4 +1,4 @@
-/* image.h: an image file (or pipe) as a source of chunks.
+/* image.h: an image that comes from a source (a file, a pipe, a store): its chunks.
  *
  * Checks what belongs to the file and not to one chunk: that it is a whole
  * number of chunks, that all have one version and one UUID, that an image of
@@ -25,7 +25,11 @@ int image_open(struct image **, const char *path, struct err *);
  * out only when they are proved, and decrypted.  Headers alone are not proved.
  * proof is borrowed, and may be NULL. */
 int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
-/* The same from a disk that is open, which belongs to the image from now on. */
+/* The same from a source, or a disk that is open, which belongs to the image from now on,
+ * also on failure. */
+struct source;
+int image_open_source(
+    struct image **, struct source *, struct proof *, struct err *);
 int image_open_disk(struct image **, struct disk *, struct proof *, struct err *);
 void image_close(struct image *);
 const char *image_name(const struct image *);

@@ -1,0 +1,57 @@
+/* source.c: what is common to all sources.  Called by whoever has one, in any thread. */
+#include "common/image/read/source.h"
+
+const char *
+source_name(const struct source *s)
+{
+	return s->ops->name(s->self);
+}
+
+int
+source_info(struct source *s, struct source_info *info, struct err *e)
+{
+	*info = (struct source_info){ .chunks = SOURCE_CHUNKS_UNKNOWN,
+		.bytes = UINT64_MAX };
+	return s->ops->info(s->self, info, e);
+}
+
+int
+source_read(
+    struct source *s, uint32_t chunk, const struct blockmap *need, void *to, struct err *e)
+{
+	const struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+
+	return s->ops->read(s->self, chunk, need != NULL ? need : &all, to, e);
+}
+
+void
+source_want(struct source *s, uint32_t chunk, const struct blockmap *need,
+    enum source_when when)
+{
+	const struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+
+	if (s->ops->want != NULL)
+		s->ops->want(s->self, chunk, need != NULL ? need : &all, when);
+}
+
+int
+source_next(struct source *s, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
+{
+	return s->ops->next(s->self, chunk, to, bytes, e);
+}
+
+void
+source_cancel(struct source *s)
+{
+	if (s->ops->cancel != NULL)
+		s->ops->cancel(s->self);
+}
+
+void
+source_close(struct source *s)
+{
+	if (s != NULL && s->ops != NULL)
+		s->ops->close(s->self);
+	if (s != NULL)
+		*s = (struct source){ NULL, NULL };
+}

@@ -1,0 +1,87 @@
+/* source.h: where the chunks of one image, or of any file, come from: a file or pipe
+ * (source_disk.c), a store, a session of the network, other images.
+ *
+ * A source gives out bytes and believes none of them: image.h checks what belongs to the
+ * image, chunk.h what a chunk holds.  A chunk is 1 MiB, and so is what lies behind the end
+ * of a file: zeros.  Errors name the source.
+ */
+#ifndef COMMON_IMAGE_READ_SOURCE_H
+#define COMMON_IMAGE_READ_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/wire/blockmap.h"
+
+enum {
+	SOURCE_BLOCK_BYTES = WIRE_BLOCK_BYTES,
+	SOURCE_CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
+};
+/* Of a source that ends where it ends. */
+#define SOURCE_CHUNKS_UNKNOWN UINT32_MAX
+
+struct source_info {
+	uint32_t chunks;     /* SOURCE_CHUNKS_UNKNOWN */
+	uint64_t bytes;      /* of the file; UINT64_MAX: not known */
+	bool in_order;       /* source_next() alone; source_read() is refused */
+	bool live;           /* it still grows: source_read() may wait for others */
+	bool has_identity;   /* the one that the network knows it by: */
+	uint8_t identity[16];
+};
+
+/* How soon blocks are needed. */
+enum source_when {
+	SOURCE_NOW,      /* somebody waits for them */
+	SOURCE_SOON,     /* somebody will */
+	SOURCE_WHENEVER, /* as they come */
+};
+
+/* What a source is made of.  `self` is passed to each.  NULL slots: want and cancel do
+ * nothing. */
+struct source_ops {
+	const char *(*name)(void *self);
+	int (*info)(void *self, struct source_info *, struct err *);
+	int (*read)(void *self, uint32_t chunk, const struct blockmap *need, void *to,
+	    struct err *);
+	void (*want)(void *self, uint32_t chunk, const struct blockmap *, enum source_when);
+	int (*next)(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *);
+	void (*cancel)(void *self);
+	void (*close)(void *self);
+};
+
+struct source {
+	const struct source_ops *ops;
+	void *self;
+};
+
+/* For messages; the source's. */
+const char *source_name(const struct source *);
+/* What is known of it; waits until that is.  ERR_IO, ERR_CANCELLED. */
+int source_info(struct source *, struct source_info *, struct err *);
+/* The blocks `need` (NULL: all) of a chunk into their places in `to`, where the whole chunk
+ * has place, or as much as the last of them needs; other bytes there are not touched.  From
+ * any thread; returns when they are there.  ERR_FORMAT: behind the end.  ERR_UNSUPPORTED:
+ * in_order. */
+int source_read(
+    struct source *, uint32_t chunk, const struct blockmap *need, void *to, struct err *);
+/* These blocks (NULL: all) will be read; never waits.  From any thread. */
+void source_want(
+    struct source *, uint32_t chunk, const struct blockmap *, enum source_when);
+/* A chunk that was not given out yet, whichever is at hand first, into
+ * to[SOURCE_CHUNK_BYTES]; *bytes of it, fewer than all only at the end of a file.  1, 0 all
+ * were given out, -1.  From one thread at a time. */
+int source_next(
+    struct source *, uint32_t *chunk, void *to, size_t *bytes, struct err *);
+/* Whoever waits in one of these, and will, gets ERR_CANCELLED.  From any thread. */
+void source_cancel(struct source *);
+/* Nobody uses it any more.  NULL, and one that is all zeros, are fine. */
+void source_close(struct source *);
+
+struct disk;
+/* The bytes of a file, pipe or store's image, from the first one on.  The disk is taken
+ * over, also on failure.  ERR_NOMEM. */
+int source_of_disk(struct source *, struct disk *, struct err *);
+
+#endif /* COMMON_IMAGE_READ_SOURCE_H */

@@ -1,0 +1,142 @@
+/* source_disk.c: the bytes of a file, a pipe or a store's image as a source.  Whoever has
+ * the source calls this, in any thread; source_next() in one at a time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/disk.h"
+#include "common/image/read/source.h"
+
+struct disk_source {
+	struct disk *disk;
+	uint32_t next; /* chunk that source_next() gives out */
+	bool ended;    /* there is none */
+};
+
+static const char *
+name(void *self)
+{
+	const struct disk_source *s = self;
+
+	return disk_name(s->disk);
+}
+
+static int
+info(void *self, struct source_info *info, struct err *e)
+{
+	const struct disk_source *s = self;
+	uint64_t bytes = disk_size_bytes(s->disk);
+
+	info->in_order = !disk_seekable(s->disk);
+	if (info->in_order)
+		return 0;
+	uint64_t chunks = bytes / SOURCE_CHUNK_BYTES + (bytes % SOURCE_CHUNK_BYTES != 0);
+	if (chunks >= SOURCE_CHUNKS_UNKNOWN)
+		return err_set(e, ERR_UNSUPPORTED, "%s: has more chunks than can be counted",
+		    disk_name(s->disk));
+	info->bytes = bytes;
+	info->chunks = (uint32_t)chunks;
+	return 0;
+}
+
+/* Bytes [at, at + n) of the file; what is behind its end is zeros. */
+static int
+read_bytes(struct disk_source *s, uint64_t at, size_t n, uint8_t *to, struct err *e)
+{
+	uint64_t size = disk_size_bytes(s->disk), left = at < size ? size - at : 0;
+	size_t there = left < n ? (size_t)left : n;
+
+	memset(to + there, 0, n - there);
+	return there > 0 ? disk_read(s->disk, to, there, at, e) : 0;
+}
+
+/* The blocks from *block on that are needed, up to one that is not: how many; then *block is
+ * the first of them. */
+static uint32_t
+next_run(const struct blockmap *need, uint32_t *block)
+{
+	*block = blockmap_next(need, *block);
+	return blockmap_run(need, *block, WIRE_CHUNK_BLOCKS - *block);
+}
+
+static int
+read_blocks(
+    void *self, uint32_t chunk, const struct blockmap *need, void *to, struct err *e)
+{
+	struct disk_source *s = self;
+	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
+	uint32_t n;
+
+	if (!disk_seekable(s->disk))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: cannot be read in any order, being a pipe", disk_name(s->disk));
+	if (at >= disk_size_bytes(s->disk))
+		return err_set(e, ERR_FORMAT, "%s: has no chunk %u: it is too short",
+		    disk_name(s->disk), chunk);
+	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n)
+		if (read_bytes(s, at + (uint64_t)b * SOURCE_BLOCK_BYTES,
+			(size_t)n * SOURCE_BLOCK_BYTES,
+			(uint8_t *)to + (size_t)b * SOURCE_BLOCK_BYTES, e) != 0)
+			return -1;
+	return 0;
+}
+
+static void
+want(void *self, uint32_t chunk, const struct blockmap *need, enum source_when when)
+{
+	struct disk_source *s = self;
+	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
+	uint32_t n;
+
+	(void)when; /* there is no queue in which one could be before another */
+	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n)
+		disk_want(s->disk, at + (uint64_t)b * SOURCE_BLOCK_BYTES,
+		    (uint64_t)n * SOURCE_BLOCK_BYTES);
+}
+
+static int
+next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
+{
+	struct disk_source *s = self;
+
+	if (s->ended)
+		return 0;
+	ssize_t n = disk_read_upto(s->disk, to, SOURCE_CHUNK_BYTES,
+	    (uint64_t)s->next * SOURCE_CHUNK_BYTES, e);
+	if (n < 0)
+		return -1;
+	s->ended = n < SOURCE_CHUNK_BYTES;
+	if (n == 0)
+		return 0;
+	memset((uint8_t *)to + n, 0, SOURCE_CHUNK_BYTES - (size_t)n);
+	*chunk = s->next++;
+	*bytes = (size_t)n;
+	return 1;
+}
+
+static void
+close_disk(void *self)
+{
+	struct disk_source *s = self;
+	struct err ignored; /* nothing was written */
+
+	disk_close(s->disk, &ignored);
+	free(s);
+}
+
+int
+source_of_disk(struct source *out, struct disk *d, struct err *e)
+{
+	static const struct source_ops ops = { name, info, read_blocks, want, next, NULL,
+		close_disk };
+	struct disk_source *s = calloc(1, sizeof *s);
+	struct err ignored;
+
+	if (s == NULL) {
+		err_nomem(e, disk_name(d));
+		disk_close(d, &ignored);
+		return -1;
+	}
+	s->disk = d;
+	*out = (struct source){ &ops, s };
+	return 0;
+}
