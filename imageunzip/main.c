@@ -9,13 +9,10 @@
 #include "common/cli/cli_guard.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
-#include "common/image/format/tiling.h"
-#include "common/image/read/chunk.h"
 #include "common/image/read/sectors.h"
 #include "emustore/store/store_disk.h"
 #include "imageunzip/dry.h"
-#include "imageunzip/feed.h"
-#include "imageunzip/only.h"
+#include "imageunzip/install/from.h"
 #include "imageunzip/raw.h"
 #include "imageunzip/report.h"
 #include "imageunzip/run.h"
@@ -34,55 +31,6 @@ tell(const char *sentence)
 	say(stderr, "imageunzip: %s\n", sentence);
 }
 
-/* A tail that has no place on the target makes no disk too small.  Whether it has is
- * told when chunk 0 is fed, and so is what is wrong with that. */
-static int
-spare_tail(struct image *img, uint64_t *needed, struct err *e)
-{
-	uint8_t *bytes = malloc(NDZ_CHUNK_BYTES);
-	struct err later;
-	struct chunk c;
-
-	if (bytes == NULL)
-		return err_nomem(e, "a chunk");
-	if (image_read(img, 0, bytes, &later) == 0 &&
-	    chunk_parse(&c, bytes, &later) == 0) {
-		if (c.ext.tail.n > 0 && c.ext.tail.needed < *needed)
-			*needed = c.ext.tail.needed;
-		chunk_free(&c);
-	}
-	free(bytes);
-	return 0;
-}
-
-/* The size of the installed disk and its last used sector, where the headers
- * can be looked at first. */
-static int
-survey(struct image *img, uint64_t *total, uint64_t *needed, struct err *e)
-{
-	struct tiling tiling;
-	struct ndz_header h;
-	struct range gap;
-	int rc = 0;
-
-	*total = *needed = 0;
-	tiling_init(&tiling);
-	for (uint32_t i = 0; image_seekable(img) && i < image_chunks(img) && rc == 0;
-	     i++) {
-		rc = image_header(img, i, &h, e);
-		if (rc != 0)
-			break; /* it names the file and the chunk */
-		uint64_t end = range_end(h.regions[h.nregions - 1]);
-		*needed = end > *needed ? end : *needed;
-		*total = h.lastsect > *total ? h.lastsect : *total;
-		rc = tiling_add(&tiling, i, &h, e);
-	}
-	if (rc == 0 && tiling_check(&tiling, &gap, e) != 0)
-		rc = err_ctx(e, "%s", image_name(img));
-	tiling_free(&tiling);
-	return rc == 0 && image_seekable(img) ? spare_tail(img, needed, e) : rc;
-}
-
 /* A missing name is not made: there would be no base. */
 static int
 check_delta_target(const char *target, struct err *e)
@@ -96,25 +44,36 @@ check_delta_target(const char *target, struct err *e)
 	    target);
 }
 
-/* After install_open*(): feed, and end it one way or the other. */
-static int
-install_image(struct run *r, const struct ext *first, uint64_t total, uint64_t needed,
-    struct install_stats *s, struct err *e)
+static void
+feeding_begins(void *arg, uint64_t sectors)
 {
-	int rc = install_check_meant(r->install, first, e);
+	struct run *r = arg;
 
-	if (rc == 0)
-		rc = install_check_fit(r->install, needed, e);
-
-	install_expect(r->install, image_chunks(r->image));
-	if (rc == 0 && install_is_only(r->install))
-		rc = only_prepare(r, &total, e);
-
-	progress_begin(&r->progress, "imageunzip", total * SECTOR_BYTES,
+	progress_begin(&r->progress, "imageunzip", sectors * SECTOR_BYTES,
 	    r->o->progress_fd == UINT64_MAX ? -1 : (int)r->o->progress_fd,
 	    r->o->quiet || r->o->dots || r->o->gb_dots);
-	if (rc == 0)
-		rc = feed_all(r, e);
+}
+
+static int
+chunks_fed(void *arg, uint32_t chunks, struct err *e)
+{
+	struct run *r = arg;
+
+	(void)e; /* it goes on */
+	r->fed = chunks;
+	progress_at(&r->progress, install_bytes_covered(r->install));
+	report_dots(r);
+	return 0;
+}
+
+/* After install_open*(): feed, and end it one way or the other. */
+static int
+install_image(
+    struct run *r, const struct survey *v, struct install_stats *s, struct err *e)
+{
+	const struct install_from_watch watch = { feeding_begins, chunks_fed, r };
+	int rc = install_from(r->install, r->image, v, &watch, e);
+
 	if (rc != 0 && !install_failed(r->install)) {
 		install_abort(r->install);
 	} else {
@@ -167,21 +126,18 @@ settle_delta(const struct ext *first, struct install_config *cfg, const char *ta
 }
 
 static int
-install_onto(
-    struct run *r, const struct ext *first, const char *target, struct err *e)
+install_onto(struct run *r, const struct survey *v, const char *target, struct err *e)
 {
 	struct install_config cfg = r->o->install;
 	struct install_stats s = { 0 };
-	uint64_t total, needed, started = clock_us();
+	uint64_t started = clock_us();
 
 	r->crc = crc32(0, NULL, 0);
 	cfg.warn = warn;
 	cfg.guard = cli_guard_set;
 	cfg.say = r->o->quiet ? NULL : tell;
-	if (settle_delta(first, &cfg, target, e) != 0 ||
-	    survey(r->image, &total, &needed, e) != 0 ||
-	    open_target(r, &cfg, target, e) != 0 ||
-	    install_image(r, first, total, needed, &s, e) != 0)
+	if (settle_delta(&v->first, &cfg, target, e) != 0 ||
+	    open_target(r, &cfg, target, e) != 0 || install_image(r, v, &s, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
 		say(stdout, "%08lx\n", r->crc);
@@ -193,14 +149,14 @@ install_onto(
 static int
 install_target(struct run *r, const char *target, struct err *e)
 {
-	struct ext first = { 0 };
+	struct survey v;
 
 	if (r->o->install.state != NULL && !image_seekable(r->image))
 		return err_set(e, ERR_USAGE, "--state needs an image that is a file");
-	int rc = image_first(r->image, &first, e) < 0
-	             ? -1
-	             : install_onto(r, &first, target, e);
-	ext_free(&first);
+	if (survey_image(&v, r->image, e) != 0)
+		return -1;
+	int rc = install_onto(r, &v, target, e);
+	survey_free(&v);
 	return rc;
 }
 
@@ -237,8 +193,7 @@ rehearse(struct run *r, const char *name, const char *target, struct proof *proo
 {
 	struct install_config cfg = r->o->install;
 	struct sectors *data = NULL;
-	struct ext first = { 0 };
-	uint64_t total = 0, needed = 0;
+	struct survey v;
 	struct err why;
 
 	cfg.warn = warn;
@@ -247,18 +202,17 @@ rehearse(struct run *r, const char *name, const char *target, struct proof *proo
 	if (!image_seekable(r->image))
 		return err_set(
 		    e, ERR_USAGE, "--dry-run needs an image that is a file");
-	int rc = image_first(r->image, &first, e) < 0 ? -1 : 0;
-	if (rc == 0)
-		rc = settle_delta(&first, &cfg, target, e);
-	if (rc == 0)
-		rc = survey(r->image, &total, &needed, e);
+	if (survey_image(&v, r->image, e) != 0)
+		return -1;
+	int rc = settle_delta(&v.first, &cfg, target, e);
 	/* What cannot be read by sector can be installed all the same. */
 	if (rc == 0 && open_stored(&data, r->o, name, proof, &why) != 0)
 		data = NULL;
-	struct rehearsal_source source = { dry_read, data, &first, total, needed };
+	struct rehearsal_source source = { dry_read, data, &v.first, v.total_sectors,
+		v.needed_sectors };
 	if (rc == 0)
 		rc = dry_run(r, &cfg, target, &source, e);
-	ext_free(&first);
+	survey_free(&v);
 	sectors_close(data);
 	return rc;
 }
@@ -282,7 +236,6 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 			     : o->raw_chunks ? raw_copy(&r, target, e)
 			                     : install_target(&r, target, e);
 		image_close(r.image);
-		free(r.wanted);
 	}
 	proof_free(proof);
 	return rc;

@@ -19,9 +19,6 @@ struct run {
 	struct progress progress;
 	FILE *report; /* --json goes there */
 	uLong crc;    /* -C */
-	bool proved;  /* chunks are, whole */
-	bool *wanted; /* of each chunk, with --only; NULL: all are */
-	uint32_t at;  /* the next chunk of the image */
 	uint32_t fed, chunk_dots;
 	uint64_t dotted; /* bytes that dots were printed for */
 };

@@ -183,6 +183,12 @@ image_seekable(const struct image *img)
 	return !img->in_order;
 }
 
+bool
+image_is_proved(const struct image *img)
+{
+	return img->proof != NULL;
+}
+
 uint32_t
 image_chunks(const struct image *img)
 {

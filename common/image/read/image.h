@@ -34,6 +34,8 @@ int image_open_disk(struct image **, struct disk *, struct proof *, struct err *
 void image_close(struct image *);
 const char *image_name(const struct image *);
 bool image_seekable(const struct image *);
+/* Is each chunk that it gives out signed, or encrypted, and proved to be? */
+bool image_is_proved(const struct image *);
 /* Number of chunks; UINT32_MAX when it is a pipe that has not ended. */
 uint32_t image_chunks(const struct image *);
 /* The next chunk into buf[NDZ_CHUNK_BYTES]: 1, 0 at the end, -1.  *h is its

@@ -1,12 +1,12 @@
-#include "imageunzip/feed.h"
-
+/* from.c: an image is fed to an installation: from.h.  imageunzip calls this, and whoever else
+ * has an image; all of it runs in the caller's thread. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cancel.h"
 #include "common/image/format/format.h"
 #include "common/image/read/chunk.h"
-#include "imageunzip/report.h"
+#include "imageunzip/install/from_impl.h"
 
 enum {
 	PLACE_SECTORS = 32, /* with less free space a chunk is not looked at */
@@ -27,26 +27,26 @@ struct fetched {
 };
 
 static void
-skip_unwanted(struct run *r)
+skip_unwanted(struct feed *d)
 {
-	if (r->wanted == NULL)
+	if (d->wanted == NULL)
 		return;
-	while (r->at < image_chunks(r->image) && !r->wanted[r->at])
-		r->at++;
-	image_go_to(r->image, r->at);
+	while (d->at < image_chunks(d->image) && !d->wanted[d->at])
+		d->at++;
+	image_go_to(d->image, d->at);
 }
 
 /* The next chunk: 1, 0 the end, -1. */
 static int
-fetch(struct run *r, struct fetched *f, struct err *e)
+fetch(struct feed *d, struct fetched *f, struct err *e)
 {
-	skip_unwanted(r);
-	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), r->at };
+	skip_unwanted(d);
+	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), d->at };
 	if (f->buf == NULL)
 		return err_nomem(e, "a chunk");
-	int rc = image_next(r->image, f->buf, NULL, e);
-	r->fed += rc == 1;
-	r->at += rc == 1;
+	int rc = image_next(d->image, f->buf, NULL, e);
+	d->fed += rc == 1;
+	d->at += rc == 1;
 	if (rc <= 0) {
 		free(f->buf);
 		f->buf = NULL;
@@ -85,7 +85,7 @@ check_digests(const struct fetched f[2], bool good[2])
 /* Gives the buffer away.  Only when the first chunk was fed it is known whether a
  * state is of this image. */
 static int
-feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
+feed_one(struct feed *d, struct fetched *f, bool good, struct err *e)
 {
 	uint8_t *buf = f->buf;
 
@@ -96,40 +96,40 @@ feed_one(struct run *r, struct fetched *f, bool good, struct err *e)
 		free(buf);
 		return err_set(e, ERR_FORMAT,
 		    "%s: chunk %u: the digest of the chunk is wrong",
-		    image_name(r->image), f->number);
+		    image_name(d->image), f->number);
 	}
 	int rc;
-	if (install_has(r->install, f->number)) {
-		rc = install_pass(r->install, f->number, buf, e);
+	if (install_has(d->install, f->number)) {
+		rc = install_pass(d->install, f->number, buf, e);
 		free(buf);
 	} else {
-		rc = install_feed(r->install, f->number, buf, free_chunk, NULL, e);
+		rc = install_feed(d->install, f->number, buf, free_chunk, NULL, e);
 	}
 	if (rc == 0)
 		return 0;
 	if (e->kind != ERR_CANCELLED)
-		err_ctx(e, "%s", image_name(r->image));
+		err_ctx(e, "%s", image_name(d->image));
 	return -1;
 }
 
 /* Two of them: 1 fed, 0 the end, -1.  What is wrong with the second is told when the
  * first is on its way. */
 static int
-feed_two(struct run *r, struct err *e)
+feed_two(struct feed *d, struct err *e)
 {
 	struct fetched f[2] = { 0 };
 	bool good[2] = { true, true };
 	struct err why;
-	int rc = fetch(r, &f[0], e);
+	int rc = fetch(d, &f[0], e);
 
 	if (rc != 1)
 		return rc;
-	rc = fetch(r, &f[1], &why);
-	if (!r->proved)
+	rc = fetch(d, &f[1], &why);
+	if (!image_is_proved(d->image))
 		check_digests(f, good);
-	int fed = feed_one(r, &f[0], good[0], e);
+	int fed = feed_one(d, &f[0], good[0], e);
 	if (fed == 0 && rc == 1)
-		fed = feed_one(r, &f[1], good[1], e);
+		fed = feed_one(d, &f[1], good[1], e);
 	for (unsigned i = 0; i < 2; i++)
 		free(f[i].buf);
 	if (fed == 0 && rc < 0)
@@ -149,48 +149,65 @@ has_free_space(const struct ndz_header *h)
 
 /* --state=target: free space may come late in the image, and the state not. */
 static int
-offer_chunks(struct run *r, struct err *e)
+offer_chunks(struct feed *d, struct err *e)
 {
 	void *buf = malloc(NDZ_CHUNK_BYTES);
-	uint32_t n = image_chunks(r->image), tried = 0;
+	uint32_t n = image_chunks(d->image), tried = 0;
 	struct ndz_header h;
 	int rc = buf != NULL ? 0 : err_nomem(e, "a chunk");
 
-	for (uint32_t i = r->at;
-	    rc == 0 && i < n && tried < OFFERS_MAX && install_lacks_place(r->install);
+	for (uint32_t i = d->at;
+	    rc == 0 && i < n && tried < OFFERS_MAX && install_lacks_place(d->install);
 	    i++) {
-		if (r->wanted != NULL && !r->wanted[i])
+		if (d->wanted != NULL && !d->wanted[i])
 			continue;
-		rc = image_header(r->image, i, &h, e);
+		rc = image_header(d->image, i, &h, e);
 		if (rc != 0 || !has_free_space(&h))
 			continue;
 		tried++;
-		rc = image_read(r->image, i, buf, e);
+		rc = image_read(d->image, i, buf, e);
 		if (rc == 0)
-			rc = install_offer(r->install, i, buf, e);
+			rc = install_offer(d->install, i, buf, e);
 	}
 	free(buf);
 	return rc;
 }
 
-int
-feed_all(struct run *r, struct err *e)
+/* All of them; what went wrong says of which chunk. */
+static int
+feed_all(struct feed *d, const struct install_from_watch *w, struct err *e)
 {
 	int rc;
 
-	/* A proof covers the digests, too. */
-	r->proved = r->o->install.proof.verify_key != NULL ||
-	            r->o->install.proof.decrypt != NULL;
-	install_trust_digests(r->install);
-	while ((rc = feed_two(r, e)) == 1) {
-		if (r->fed == 2 && install_lacks_place(r->install) &&
-		    offer_chunks(r, e) != 0)
+	install_trust_digests(d->install);
+	while ((rc = feed_two(d, e)) == 1) {
+		if (d->fed == 2 && install_lacks_place(d->install) &&
+		    offer_chunks(d, e) != 0)
 			return -1;
-		progress_at(&r->progress, install_bytes_covered(r->install));
-		report_dots(r);
+		if (w->fed != NULL && w->fed(w->arg, d->fed, e) != 0)
+			return -1;
 		if (cancel_check(e) != 0)
 			return -1;
 	}
-	report_dots(r);
+	return rc == 0 && w->fed != NULL ? w->fed(w->arg, d->fed, e) : rc;
+}
+
+int
+install_from(struct install *in, struct image *img, const struct survey *s,
+    const struct install_from_watch *w, struct err *e)
+{
+	struct feed d = { .install = in, .image = img };
+	uint64_t total = s->total_sectors;
+
+	if (install_check_meant(in, &s->first, e) != 0 ||
+	    install_check_fit(in, s->needed_sectors, e) != 0)
+		return -1;
+	install_expect(in, image_chunks(img));
+	int rc = install_is_only(in) ? feed_choose(&d, &total, e) : 0;
+	if (rc == 0 && w->begins != NULL)
+		w->begins(w->arg, total);
+	if (rc == 0)
+		rc = feed_all(&d, w, e);
+	free(d.wanted);
 	return rc;
 }

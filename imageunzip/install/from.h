@@ -1,0 +1,48 @@
+/* from.h: a whole image, wherever it comes from, onto a disk: what is known of it before its
+ * data, which of its chunks are read, and feeding them.
+ *
+ *	image_open_source()	the image
+ *	survey_image()		how large is it, and what does its first chunk say?
+ *	install_open()		the target
+ *	install_from()		check, choose, feed
+ *	install_finish()	or install_abort()
+ *
+ * An image that can be read in any order is looked at before anything is written; of a pipe
+ * each chunk is seen once.
+ */
+#ifndef IMAGEUNZIP_INSTALL_FROM_H
+#define IMAGEUNZIP_INSTALL_FROM_H
+
+#include "common/base/err.h"
+#include "common/image/read/image.h"
+#include "imageunzip/install/install.h"
+
+/* What is known of an image before anything of it is fed; 0 and no tail of a pipe. */
+struct survey {
+	struct ext first;         /* what chunk 0 says; nothing when it is damaged */
+	uint64_t total_sectors;   /* of the installed disk */
+	uint64_t needed_sectors;  /* a target has so many at least */
+};
+
+/* ERR_FORMAT when a header is wrong, or chunks overlap or leave gaps. */
+int survey_image(struct survey *, struct image *, struct err *);
+/* Also of one that is all zeros. */
+void survey_free(struct survey *);
+
+/* What the caller may do in between, in its thread; NULL slots: nothing. */
+struct install_from_watch {
+	/* Feeding begins; of so many sectors, 0: not known. */
+	void (*begins)(void *arg, uint64_t sectors);
+	/* So many chunks have been fed.  -1: stop, with the caller's error. */
+	int (*fed)(void *arg, uint32_t chunks, struct err *);
+	void *arg;
+};
+
+/* Refuse an image that is not meant for this target or does not fit, find the partitions of
+ * --only, and feed all chunks that are needed, checked against their digests.  The thread
+ * that calls is the feeder.  After 0: install_finish(); after -1, too, when
+ * install_failed(), else install_abort().  Errors name the image. */
+int install_from(struct install *, struct image *, const struct survey *,
+    const struct install_from_watch *, struct err *);
+
+#endif /* IMAGEUNZIP_INSTALL_FROM_H */

@@ -1,0 +1,139 @@
+/* An image from a source onto a file, without a command line: from a file and from a pipe, and
+ * what is refused. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/image/read/source.h"
+#include "imageunzip/install/from.h"
+#include "tests/unit/one_chunk.h"
+#include "tests/unit/scratch.h"
+
+static ssize_t
+mem_read(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	size_t n = off < NDZ_CHUNK_BYTES ? NDZ_CHUNK_BYTES - (size_t)off : 0;
+
+	n = n < len ? n : len;
+	memcpy(buf, (const uint8_t *)ctx + off, n);
+	return (ssize_t)n;
+}
+
+static struct image *
+open_chunk(uint8_t *chunk, enum disk_kind kind)
+{
+	static const struct disk_ops ops = { .pread = mem_read };
+	struct image *img = NULL;
+	struct source s;
+	struct disk *d;
+	struct err e;
+
+	T_CHECK(disk_open_ops(&d, "memory", kind,
+		    kind == DISK_STREAM ? UINT64_MAX : NDZ_CHUNK_BYTES, &ops, chunk,
+		    &e) == 0);
+	T_CHECK(source_of_disk(&s, d, &e) == 0);
+	T_CHECK(image_open_source(&img, &s, NULL, &e) == 0);
+	return img;
+}
+
+struct seen {
+	uint64_t sectors;
+	uint32_t chunks;
+	bool stop;
+};
+
+static void
+begins(void *arg, uint64_t sectors)
+{
+	struct seen *s = arg;
+
+	s->sectors = sectors;
+}
+
+static int
+fed(void *arg, uint32_t chunks, struct err *e)
+{
+	struct seen *s = arg;
+
+	s->chunks = chunks;
+	return s->stop ? err_set(e, ERR_CANCELLED, "enough") : 0;
+}
+
+static bool
+is_installed(const char *path)
+{
+	static uint8_t disk[WINDOWS * FRAGMENT_WINDOW_BYTES + 1];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = read(fd, disk, sizeof disk);
+
+	close(fd);
+	return n == (ssize_t)sizeof raw && memcmp(disk, raw, sizeof raw) == 0;
+}
+
+static void
+test_installs(enum disk_kind kind)
+{
+	const char *path = in_scratch(kind == DISK_STREAM ? "pipe" : "file");
+	const struct install_config cfg = { .state_s = INSTALL_STATE_S };
+	struct seen seen = { .sectors = UINT64_MAX };
+	const struct install_from_watch watch = { begins, fed, &seen };
+	struct image *img = open_chunk(good, kind);
+	struct install_stats st;
+	struct install *in;
+	struct survey v;
+	struct err e;
+
+	T_CHECK(survey_image(&v, img, &e) == 0);
+	T_CHECK(v.first.has_digest);
+	T_CHECK(v.total_sectors == (kind == DISK_STREAM ? 0 : WINDOWS * WINDOW_SECTORS));
+	T_CHECK(install_open(&in, &cfg, path, &e) == 0);
+	T_CHECK(install_from(in, img, &v, &watch, &e) == 0);
+	T_CHECK(install_finish(in, &st, &e) == 0);
+	T_CHECK(seen.sectors == v.total_sectors);
+	T_CHECK(seen.chunks == 1);
+	T_CHECK(st.chunks == 1);
+	T_CHECK(is_installed(path));
+	lost_free(&st.lost);
+	survey_free(&v);
+	image_close(img);
+}
+
+/* What the caller gets, and nothing is left of the target. */
+static void
+test_fails(uint8_t *chunk, bool stop, const char *why)
+{
+	const char *path = in_scratch("fails");
+	const struct install_config cfg = { .state_s = INSTALL_STATE_S };
+	struct seen seen = { .stop = stop };
+	const struct install_from_watch watch = { NULL, fed, &seen };
+	struct image *img = open_chunk(chunk, DISK_FILE);
+	struct install *in;
+	struct survey v;
+	struct err e;
+
+	T_CHECK(survey_image(&v, img, &e) == 0);
+	T_CHECK(install_open(&in, &cfg, path, &e) == 0);
+	T_CHECK(install_from(in, img, &v, &watch, &e) == -1);
+	T_CHECK(strstr(e.text, why) != NULL);
+	install_abort(in);
+	T_CHECK(access(path, F_OK) != 0);
+	survey_free(&v);
+	image_close(img);
+}
+
+int
+main(void)
+{
+	static uint8_t bad[NDZ_CHUNK_BYTES];
+
+	scratch_init();
+	make_chunk();
+	test_installs(DISK_FILE);
+	test_installs(DISK_STREAM);
+	memcpy(bad, good, sizeof bad);
+	bad[NDZ_HEADER_BYTES + 5000] ^= 1;
+	test_fails(bad, false, "memory: chunk 0: the digest of the chunk is wrong");
+	test_fails(good, true, "enough");
+	return t_done();
+}
