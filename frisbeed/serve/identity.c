@@ -20,7 +20,8 @@
 enum { SAMPLES = 16 };
 
 struct identity {
-	struct disk *disk;
+	struct source *source;
+	const struct disk *file; /* NULL when fixed */
 	uint8_t bytes[WIREXT_IDENTITY_BYTES];
 	bool fixed; /* it never changes */
 	uint64_t size;
@@ -66,7 +67,8 @@ read_chunk(const struct identity *d, uint32_t chunk, uint8_t *to, size_t *n,
 	uint64_t at = (uint64_t)chunk * NDZ_CHUNK_BYTES, left = d->size - at;
 
 	*n = left < NDZ_CHUNK_BYTES ? (size_t)left : NDZ_CHUNK_BYTES;
-	return patient_read(d->disk, to, *n, at, e);
+	return patient_read(d->source, chunk, 0, (uint32_t)((*n - 1) / SOURCE_BLOCK_BYTES + 1),
+	    to, e);
 }
 
 /* What all chunks of the image have in common; nothing when it cannot be told. */
@@ -111,28 +113,34 @@ take_samples(struct identity *d, bool is_image, struct err *e)
 static int
 look(const struct identity *d, struct stat *st, struct err *e)
 {
-	return fstat(disk_fd(d->disk), st) == 0 ? 0
-	                                        : err_os(e, "%s", disk_name(d->disk));
+	return fstat(disk_fd(d->file), st) == 0 ? 0
+	                                        : err_os(e, "%s", source_name(d->source));
 }
 
 int
-identity_new(struct identity **out, struct disk *disk, bool is_image, struct err *e)
+identity_new(struct identity **out, struct source *source, const struct disk *file,
+    bool is_image, struct err *e)
 {
-	struct identity *d = calloc(1, sizeof *d);
+	struct source_info info;
+	struct identity *d;
 	struct stat st;
 
+	if (source_info(source, &info, e) != 0)
+		return -1;
+	d = calloc(1, sizeof *d);
 	if (d == NULL)
 		return err_nomem(e, "the image's identity");
-	d->disk = disk;
-	d->size = disk_size_bytes(disk);
-	d->nchunks = (uint32_t)((d->size + NDZ_CHUNK_BYTES - 1) / NDZ_CHUNK_BYTES);
+	d->source = source;
+	d->file = file;
+	d->size = info.bytes;
+	d->nchunks = info.chunks;
 	d->nsamples = d->nchunks < SAMPLES ? d->nchunks : SAMPLES;
-	d->fixed = disk_digest(disk) != NULL;
+	d->fixed = info.has_identity;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->touched, NULL);
 	int rc = 0;
 	if (d->fixed) {
-		memcpy(d->bytes, disk_digest(disk), sizeof d->bytes);
+		memcpy(d->bytes, info.identity, sizeof d->bytes);
 	} else {
 		rc = look(d, &st, e);
 		if (rc == 0)
@@ -232,7 +240,7 @@ look_at(struct identity *d, uint32_t chunk)
 		if (--d->to_do == 0)
 			log_info("the file was touched, and is the same as before "
 				 "file=%s",
-			    disk_name(d->disk));
+			    source_name(d->source));
 	}
 }
 
@@ -284,7 +292,7 @@ identity_look(struct identity *d, struct err *e)
 	if (look(d, &st, e) != 0)
 		return -1;
 	pthread_mutex_lock(&d->lock);
-	if (disk_kind(d->disk) == DISK_FILE && (uint64_t)st.st_size != d->size)
+	if (disk_kind(d->file) == DISK_FILE && (uint64_t)st.st_size != d->size)
 		d->changed = true;
 	else if (st.st_mtim.tv_sec != d->mtime.tv_sec ||
 		 st.st_mtim.tv_nsec != d->mtime.tv_nsec)
@@ -320,7 +328,7 @@ identity_named(const struct identity *d)
 
 	if (d->fixed)
 		return true;
-	return fstat(disk_fd(d->disk), &open) == 0 &&
-	       stat(disk_name(d->disk), &named) == 0 && open.st_dev == named.st_dev &&
+	return fstat(disk_fd(d->file), &open) == 0 &&
+	       stat(disk_name(d->file), &named) == 0 && open.st_dev == named.st_dev &&
 	       open.st_ino == named.st_ino;
 }

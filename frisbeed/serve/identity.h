@@ -21,13 +21,16 @@
 #include <stdint.h>
 
 #include "common/disk/disk.h"
+#include "common/image/read/source.h"
 #include "common/wire/wirext.h"
 
 struct identity;
 
-/* Of an open file or store's image, which must stay open; is_image: its first chunk can
+/* Of a source, which must stay open.  file: what it reads, of which size and time are looked
+ * at; of a source that says its own identity it may be NULL.  is_image: the first chunk can
  * be read as one.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
-int identity_new(struct identity **, struct disk *, bool is_image, struct err *);
+int identity_new(struct identity **, struct source *, const struct disk *file, bool is_image,
+    struct err *);
 /* NULL is fine.  Waits for its thread. */
 void identity_free(struct identity *);
 const uint8_t *identity_bytes(const struct identity *); /* WIREXT_IDENTITY_BYTES */

@@ -40,7 +40,7 @@ struct loop {
 	struct reader *reader;
 	struct mailbox *read_done;
 	const struct loop_config *cfg;
-	struct disk *image;
+	struct source *image;
 	uint64_t check_at, stale_us; /* 0: it is the same */
 	bool renamed;
 	struct batch batch, parity, packs;
@@ -275,7 +275,7 @@ mind_ignored(struct loop *l)
 	char text[IGNORED_TEXT_MAX];
 
 	while (sock_say_ignored(l->sock, l->now, false, text))
-		log_warn("%s file=%s", text, disk_name(l->image));
+		log_warn("%s file=%s", text, source_name(l->image));
 	sock_answer_ignored(l->sock, l->now);
 }
 
@@ -288,7 +288,7 @@ look_at_file(struct loop *l, struct err *e)
 		log_warn("the name leads to another file now; the one that was opened "
 			 "is served on"
 			 " file=%s",
-		    disk_name(l->image));
+		    source_name(l->image));
 	}
 	return identity_look(l->cfg->identity, e);
 }
@@ -302,7 +302,7 @@ check_file(struct loop *l, struct err *e)
 
 	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
 		return err_set(e, ERR_IO, "%s: was changed while it was being served",
-		    disk_name(l->image));
+		    source_name(l->image));
 	if (l->stale_us != 0)
 		return 0;
 	if (l->now >= l->check_at && look_at_file(l, e) != 0)
@@ -310,7 +310,7 @@ check_file(struct loop *l, struct err *e)
 	if (!identity_changed(id))
 		return 0;
 	log_err("the file was changed while it is served; the clients are told file=%s",
-	    disk_name(l->image));
+	    source_name(l->image));
 	l->stale_us = l->now;
 	server_image_changed(l->server);
 	return 0;
@@ -358,7 +358,7 @@ serve(struct loop *l, struct err *e)
 }
 
 int
-serve_run(struct server *server, struct sock *sock, struct disk *image,
+serve_run(struct server *server, struct sock *sock, struct source *image,
     const struct loop_config *cfg, struct err *e)
 {
 	struct loop *l = calloc(1, sizeof *l);

@@ -2,7 +2,7 @@
 #ifndef FRISBEED_SERVE_LOOP_H
 #define FRISBEED_SERVE_LOOP_H
 
-#include "common/disk/disk.h"
+#include "common/image/read/source.h"
 #include "common/net/allow.h"
 #include "common/net/sock.h"
 #include "frisbeed/serve/identity.h"
@@ -26,7 +26,7 @@ struct loop_config {
 
 /* Serve until a signal, until server_done(), or an error: one is that the file changes
  * under the session. */
-int serve_run(struct server *, struct sock *, struct disk *, const struct loop_config *,
-    struct err *);
+int serve_run(struct server *, struct sock *, struct source *,
+    const struct loop_config *, struct err *);
 
 #endif /* FRISBEED_SERVE_LOOP_H */

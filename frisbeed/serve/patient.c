@@ -19,11 +19,12 @@ is_passing(const struct err *e)
 }
 
 int
-patient_read(struct disk *d, void *to, size_t n, uint64_t at, struct err *e)
+patient_read(struct source *s, uint32_t chunk, uint32_t first, uint32_t count, void *to,
+    struct err *e)
 {
 	struct timespec pause = { 0, RETRY_MS * 1000000l };
 
-	for (int tries = 0; disk_read(d, to, n, at, e) != 0; tries++) {
+	for (int tries = 0; source_read_run(s, chunk, first, count, to, e) != 0; tries++) {
 		if (!is_passing(e) || tries == RETRIES || cancel_signal() != 0)
 			return -1;
 		log_warn("read failed, trying again: %s", e->text);

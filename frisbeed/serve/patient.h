@@ -6,10 +6,11 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/disk/disk.h"
+#include "common/image/read/source.h"
 
-/* disk_read(), tried again for ten seconds, with a line in the log, when it fails in a way
+/* source_read_run(), tried again for ten seconds, with a line in the log, when it fails in a way
  * that may pass.  Ends early by a signal.  From any thread. */
-int patient_read(struct disk *, void *to, size_t n, uint64_t at, struct err *);
+int patient_read(struct source *, uint32_t chunk, uint32_t first, uint32_t count, void *to,
+    struct err *);
 
 #endif /* FRISBEED_SERVE_PATIENT_H */

@@ -1,3 +1,4 @@
+/* reader.c: runs of blocks are read in a thread of their own, as the loop asks for them. */
 #include "frisbeed/serve/reader.h"
 
 #include <errno.h>
@@ -11,12 +12,11 @@
 #include "frisbeed/serve/identity.h"
 #include "frisbeed/serve/patient.h"
 
-/* A file on NFS may be gone for seconds. */
 /* The end of a chunk is looked at in pieces of so much. */
 enum { LOOK_BLOCKS = 16 };
 
 struct reader {
-	struct disk *disk;
+	struct source *source;
 	struct identity *identity; /* or NULL */
 	struct mailbox *done;
 	struct queue *runs;
@@ -40,26 +40,6 @@ buffer(const struct reader *r, uint32_t buf)
 	                      : r->chunks + (buf - r->ahead) * chunk;
 }
 
-static uint64_t
-run_at(const struct server_run *run)
-{
-	return ((uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first) *
-	       WIRE_BLOCK_BYTES;
-}
-
-/* Blocks of the image; what is behind its end is zeros. */
-static int
-read_blocks(struct reader *r, uint64_t first, uint32_t count, uint8_t *to)
-{
-	uint64_t at = first * WIRE_BLOCK_BYTES;
-	uint64_t size = disk_size_bytes(r->disk),
-		 want = (uint64_t)count * WIRE_BLOCK_BYTES;
-	size_t n = (size_t)(size - at < want ? size - at : want);
-
-	memset(to + n, 0, want - n);
-	return patient_read(r->disk, to, n, at, &r->err);
-}
-
 /* Blocks up to the last one that is not all zero. */
 static uint32_t
 used_blocks(const uint8_t *bytes, uint32_t n)
@@ -76,7 +56,6 @@ used_blocks(const uint8_t *bytes, uint32_t n)
 static int
 find_content(struct reader *r, const struct server_run *run)
 {
-	uint64_t base = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS;
 	uint8_t look[LOOK_BLOCKS * WIRE_BLOCK_BYTES];
 	uint32_t end = WIRE_CHUNK_BLOCKS, used = 0;
 
@@ -84,13 +63,12 @@ find_content(struct reader *r, const struct server_run *run)
 		used = used_blocks(buffer(r, run->buf), run->count);
 		end = run->first;
 	} else {
-		disk_will_need(
-		    r->disk, base * WIRE_BLOCK_BYTES, end * WIRE_BLOCK_BYTES);
+		source_want(r->source, run->chunk, NULL, SOURCE_SOON);
 	}
 	while (used == 0 && end > 0) {
 		uint32_t n = end % LOOK_BLOCKS != 0 ? end % LOOK_BLOCKS : LOOK_BLOCKS;
 		end -= n;
-		if (read_blocks(r, base + end, n, look) != 0)
+		if (patient_read(r->source, run->chunk, end, n, look, &r->err) != 0)
 			return -1;
 		used = used_blocks(look, n);
 	}
@@ -101,9 +79,8 @@ find_content(struct reader *r, const struct server_run *run)
 static int
 read_run(struct reader *r, const struct server_run *run)
 {
-	uint64_t first = (uint64_t)run->chunk * WIRE_CHUNK_BLOCKS + run->first;
-
-	if (read_blocks(r, first, run->count, buffer(r, run->buf)) != 0)
+	if (patient_read(r->source, run->chunk, run->first, run->count,
+		buffer(r, run->buf), &r->err) != 0)
 		return -1;
 	if (r->content == NULL || r->content[run->chunk] != 0)
 		return 0;
@@ -130,15 +107,18 @@ reader_main(void *arg)
 }
 
 int
-reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blocks,
+reader_new(struct reader **out, struct source *source, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *identity, struct mailbox *done, struct err *e)
 {
-	struct reader *r = calloc(1, sizeof *r);
+	struct source_info info;
 
+	if (source_info(source, &info, e) != 0)
+		return -1;
+	struct reader *r = calloc(1, sizeof *r);
 	if (r == NULL)
 		return err_nomem(e, "the reader");
 	*r = (struct reader){
-		.disk = d,
+		.source = source,
 		.identity = identity,
 		.done = done,
 		.ahead = ahead,
@@ -149,10 +129,8 @@ reader_new(struct reader **out, struct disk *d, uint32_t ahead, uint32_t run_blo
 	r->blocks = malloc((size_t)ahead * run_blocks * WIRE_BLOCK_BYTES);
 	r->chunks = malloc(
 	    (size_t)SERVER_PARITY_BUFFERS * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES);
-	const uint64_t chunk = (uint64_t)WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	if (content) /* without memory everything is sent */
-		r->content = calloc(
-		    (size_t)(disk_size_bytes(d) / chunk), sizeof *r->content);
+		r->content = calloc(info.chunks, sizeof *r->content);
 	if (r->runs == NULL || r->slots == NULL || r->blocks == NULL ||
 	    r->chunks == NULL) {
 		reader_free(r);
@@ -189,7 +167,9 @@ reader_free(struct reader *r)
 void
 reader_ask(struct reader *r, const struct server_run *run)
 {
-	disk_want(r->disk, run_at(run), (uint64_t)run->count * WIRE_BLOCK_BYTES);
+	const struct blockmap need = blockmap_range(run->first, run->count);
+
+	source_want(r->source, run->chunk, &need, SOURCE_NOW);
 	r->slots[run->buf] = *run;
 	queue_put(r->runs, &r->slots[run->buf]);
 }

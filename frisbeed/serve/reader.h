@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "common/base/mailbox.h"
-#include "common/disk/disk.h"
+#include "common/image/read/source.h"
 #include "frisbeed/server/server.h"
 
 struct reader;
@@ -21,7 +21,7 @@ enum reader_event {
  * `ahead` buffers of run_blocks blocks each, and behind them SERVER_PARITY_BUFFERS of
  * a whole chunk.  What becomes of them comes through the mailbox, as
  * enum reader_event has it. */
-int reader_new(struct reader **, struct disk *, uint32_t ahead, uint32_t run_blocks,
+int reader_new(struct reader **, struct source *, uint32_t ahead, uint32_t run_blocks,
     bool content, struct identity *, struct mailbox *, struct err *);
 /* Waits for the thread. */
 void reader_free(struct reader *);

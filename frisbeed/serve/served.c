@@ -36,29 +36,30 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 }
 
 int
-served_open(struct disk **d, const char *store, struct store_cache *cache,
-    const char *path, struct server_config *c, struct err *e)
+served_open(struct source *out, const struct disk **file, const char *store,
+    struct store_cache *cache, const char *path, struct server_config *c, struct err *e)
 {
 	struct err ignored;
+	struct disk *d;
 
-	if ((store != NULL ? store_disk_open(d, store, path, cache, e)
-			   : disk_open(d, path, DISK_READ, e)) != 0)
+	if ((store != NULL ? store_disk_open(&d, store, path, cache, e)
+			   : disk_open(&d, path, DISK_READ, e)) != 0)
 		return -1;
 	int rc = 0;
-	if (!disk_seekable(*d) || disk_size_bytes(*d) == 0)
+	if (!disk_seekable(d) || disk_size_bytes(d) == 0)
 		rc = err_set(e, ERR_USAGE, "%s: is empty, or not a file", path);
-	else if (disk_size_bytes(*d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
+	else if (disk_size_bytes(d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
 		rc = err_set(e, ERR_UNSUPPORTED,
 		    "%s: the protocol counts no more than 2^31 blocks", path);
 	else if (store != NULL)
 		c->whole_chunks = true; /* looked at when it was put there */
 	else
-		rc = inspect(path, *d, &c->whole_chunks, e);
+		rc = inspect(path, d, &c->whole_chunks, e);
 	if (rc != 0) {
-		disk_close(*d, &ignored);
-		*d = NULL;
-	} else {
-		c->image_bytes = disk_size_bytes(*d);
+		disk_close(d, &ignored);
+		return -1;
 	}
-	return rc;
+	c->image_bytes = disk_size_bytes(d);
+	*file = d;
+	return source_of_disk(out, d, e);
 }

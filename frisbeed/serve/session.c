@@ -54,14 +54,17 @@ static int
 open_all(struct session *s, struct err *e)
 {
 	struct stream *st = &s->unicast.stream;
+	const struct disk *file;
 
+	st->image = &s->image;
 	s->clients = st->clients = clients_new(SESSION_CLIENT_ROWS);
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
 	s->cache.max_bytes = s->cfg->store_cache;
-	if (served_open(&st->disk, s->cfg->store, &s->cache, s->place->image,
+	if (served_open(&s->image, &file, s->cfg->store, &s->cache, s->place->image,
 		&st->server, e) != 0 ||
-	    identity_new(&st->identity, st->disk, st->server.whole_chunks, e) != 0 ||
+	    identity_new(&st->identity, &s->image, file, st->server.whole_chunks, e) !=
+		0 ||
 	    open_sock(s, e) != 0 ||
 	    sock_new_auth(&s->unicast.auth, st->sock, true, net_options_key(&s->cfg->net), e) !=
 		0)
@@ -185,14 +188,11 @@ session_join(struct session *s)
 void
 session_close(struct session *s)
 {
-	struct err ignored; /* it was only read */
-
 	sock_close(s->unicast.stream.second);
 	sock_close(s->unicast.stream.sock);
 	auth_free(s->unicast.auth);
 	identity_free(s->unicast.stream.identity);
-	if (s->unicast.stream.disk != NULL)
-		disk_close(s->unicast.stream.disk, &ignored);
+	source_close(&s->image);
 	clients_free(s->clients);
 	tally_fini(&s->tally);
 }

@@ -32,6 +32,7 @@ struct session {
 	enum session_state state;
 	char where[32];         /* "ADDR:PORT", empty when it was never open */
 	struct err err;         /* FAILED: why */
+	struct source image;
 	struct unicast unicast; /* its .stream is the session's */
 	struct clients *clients;
 	struct store_cache cache; /* with --store */

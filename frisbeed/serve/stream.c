@@ -250,7 +250,7 @@ run(struct running *r, struct server *server, struct err *e)
 		if (s->first[i].len > 0)
 			server_input(server, now, s->first[i].bytes, s->first[i].len,
 			    s->first_from);
-	int rc = serve_run(server, s->sock, s->disk, &lc, e);
+	int rc = serve_run(server, s->sock, s->image, &lc, e);
 	r->share = 0;
 	give_tally(r, server, r->last.stalls);
 	if (r->member >= 0)

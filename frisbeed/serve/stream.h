@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "common/disk/disk.h"
+#include "common/image/read/source.h"
 #include "common/net/allow.h"
 #include "common/net/sock.h"
 #include "frisbeed/serve/budget.h"
@@ -19,8 +19,8 @@ struct stream {
 	struct server_config server;
 	uint64_t keepalive_us;
 	struct sock *sock, *second; /* second: NULL: none */
-	struct disk *disk;
-	struct identity *identity; /* the disk's */
+	struct source *image;
+	struct identity *identity; /* the image's */
 	struct budget *budget; /* NULL: the configuration's own rate */
 	struct clients *clients;
 	struct tally_box *tally;

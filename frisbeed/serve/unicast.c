@@ -202,14 +202,9 @@ send_sample(struct hall *h, const struct strangers_answer *a, const uint8_t to[4
 	tally_add(st->tally, &sent, &none);
 	for (uint32_t b = blockmap_next(&a->blocks, 0); b < WIRE_CHUNK_BLOCKS;
 	     b = blockmap_next(&a->blocks, b + 1)) {
-		uint64_t at =
-		    ((uint64_t)a->chunk * WIRE_CHUNK_BLOCKS + b) * WIRE_BLOCK_BYTES;
-		uint64_t rest = st->server.image_bytes - at;
-		memset(pkt, 0, sizeof pkt);
 		wire_put_block_header(pkt, sock_netif(st->sock)->addr, a->chunk, b);
-		if (disk_read(st->disk, pkt + WIRE_BLOCK_HEADER_BYTES,
-			rest < WIRE_BLOCK_BYTES ? (size_t)rest : WIRE_BLOCK_BYTES, at,
-			&e) != 0 ||
+		if (source_read_run(st->image, a->chunk, b, 1,
+			pkt + WIRE_BLOCK_HEADER_BYTES, &e) != 0 ||
 		    sock_send_to(st->sock, pkt, sizeof pkt, to, port, &e) < 0) {
 			log_warn("nothing for a new client: %s", e.text);
 			return;

@@ -21,27 +21,28 @@ write_file(const char *name, uint8_t (*chunks)[NDZ_CHUNK_BYTES], unsigned n)
 	T_CHECK(fclose(f) == 0);
 }
 
-static struct disk *
-open_disk(const char *name)
-{
-	struct disk *d = NULL;
+/* A file, as a session has it. */
+struct served {
+	struct source source;
+	struct disk *file; /* the source's */
+};
 
-	T_CHECK(disk_open(&d, name, DISK_READ, &e) == 0);
-	return d;
-}
-
-static void
-close_disk(struct disk *d)
+static struct served
+open_file(const char *name)
 {
-	T_CHECK(disk_close(d, &e) == 0);
+	struct served s = { .file = NULL };
+
+	T_CHECK(disk_open(&s.file, name, DISK_READ, &e) == 0);
+	T_CHECK(source_of_disk(&s.source, s.file, &e) == 0);
+	return s;
 }
 
 static struct identity *
-identity(struct disk *d, bool is_image)
+identity(struct served *s, bool is_image)
 {
 	struct identity *id = NULL;
 
-	T_CHECK(identity_new(&id, d, is_image, &e) == 0);
+	T_CHECK(identity_new(&id, &s->source, s->file, is_image, &e) == 0);
 	return id;
 }
 
@@ -79,15 +80,15 @@ finds_change(struct identity *id, bool expected)
 static bool
 same_identity(const char *a, const char *b)
 {
-	struct disk *da = open_disk(a), *db = open_disk(b);
-	struct identity *ia = identity(da, true), *ib = identity(db, true);
+	struct served da = open_file(a), db = open_file(b);
+	struct identity *ia = identity(&da, true), *ib = identity(&db, true);
 	bool same = memcmp(identity_bytes(ia), identity_bytes(ib),
 			WIREXT_IDENTITY_BYTES) == 0;
 
 	identity_free(ia);
 	identity_free(ib);
-	close_disk(da);
-	close_disk(db);
+	source_close(&da.source);
+	source_close(&db.source);
 	return same;
 }
 
@@ -108,8 +109,8 @@ test_copy(void)
 static void
 check_file(const char *name, bool is_image, bool touch_is_change)
 {
-	struct disk *d = open_disk(name);
-	struct identity *id = identity(d, is_image);
+	struct served d = open_file(name);
+	struct identity *id = identity(&d, is_image);
 
 	T_CHECK(identity_look(id, &e) == 0);
 	T_CHECK(!finds_change(id, false));
@@ -125,14 +126,14 @@ check_file(const char *name, bool is_image, bool touch_is_change)
 		T_CHECK(finds_change(id, true));
 	}
 	identity_free(id);
-	close_disk(d);
-	d = open_disk(name);
-	id = identity(d, is_image);
+	source_close(&d.source);
+	d = open_file(name);
+	id = identity(&d, is_image);
 	T_CHECK(truncate(name, 5000) == 0);
 	T_CHECK(identity_look(id, &e) == 0);
 	T_CHECK(identity_changed(id));
 	identity_free(id);
-	close_disk(d);
+	source_close(&d.source);
 }
 
 static void
@@ -160,8 +161,8 @@ static void
 check_replaced(const uint8_t *with, size_t bytes)
 {
 	write_file("long", plain, CHUNKS);
-	struct disk *d = open_disk("long");
-	struct identity *id = identity(d, true);
+	struct served d = open_file("long");
+	struct identity *id = identity(&d, true);
 
 	FILE *f = fopen("long", "r+b");
 	T_CHECK(fseek(f, NOT_SAMPLED * (long)NDZ_CHUNK_BYTES, SEEK_SET) == 0);
@@ -172,7 +173,7 @@ check_replaced(const uint8_t *with, size_t bytes)
 	T_CHECK(!identity_holds(id, NOT_SAMPLED));
 	T_CHECK(finds_change(id, true));
 	identity_free(id);
-	close_disk(d);
+	source_close(&d.source);
 }
 
 /* The image itself proves it: its place, its UUID, its digest. */

@@ -8,7 +8,7 @@
 enum { MIB = 1 << 20 };
 
 static uint32_t
-content_of(struct disk *d, struct server_run run)
+content_of(struct source *s, struct server_run run)
 {
 	struct mailbox *box = NULL;
 	struct reader *r = NULL;
@@ -17,7 +17,7 @@ content_of(struct disk *d, struct server_run run)
 	uint32_t chunk, blocks = 0;
 
 	T_CHECK(mailbox_new(&box, 64, &e) == 0);
-	T_CHECK(reader_new(&r, d, 4, 1024, true, NULL, box, &e) == 0);
+	T_CHECK(reader_new(&r, s, 4, 1024, true, NULL, box, &e) == 0);
 	reader_ask(r, &run);
 	struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 	while (!mailbox_take(box, &ev))
@@ -42,18 +42,22 @@ test_reader(void)
 	const size_t at[] = { 0, 1023, 1024, 40 * 1024 + 5, 999 * 1024, 1000 * 1024,
 		1008 * 1024 - 1, 1008 * 1024, MIB - 1 };
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct source s;
+	struct err e;
 
-	T_CHECK(d != NULL && content_of(d, first) == 1 && content_of(d, last) == 1);
+	T_CHECK(d != NULL);
+	T_CHECK(source_of_disk(&s, d, &e) == 0);
+	T_CHECK(content_of(&s, first) == 1);
+	T_CHECK(content_of(&s, last) == 1);
 	for (unsigned i = 0; i < sizeof at / sizeof at[0]; i++) {
 		uint32_t want = (uint32_t)(at[i] / 1024 + 1);
 		image[MIB + at[i]] = 1;
-		T_CHECK(content_of(d, first) == want);
-		T_CHECK(content_of(d, whole) == want);
-		T_CHECK(content_of(d, last) == want);
+		T_CHECK(content_of(&s, first) == want);
+		T_CHECK(content_of(&s, whole) == want);
+		T_CHECK(content_of(&s, last) == want);
 		image[MIB + at[i]] = 0;
 	}
-	struct err e;
-	disk_close(d, &e);
+	source_close(&s);
 }
 
 int

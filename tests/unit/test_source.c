@@ -86,6 +86,9 @@ test_blocks(void)
 	memcpy(expect + 1023 * 1024, bytes + SOURCE_CHUNK_BYTES + 1023 * 1024, 1024);
 	T_CHECK(source_read(&s, 1, &need, got, &e) == 0);
 	T_CHECK(memcmp(got, expect, sizeof got) == 0);
+	T_CHECK(source_read_run(&s, 1, 7, 3, got, &e) == 0);
+	T_CHECK(memcmp(got, bytes + SOURCE_CHUNK_BYTES + 7 * 1024, 3 * 1024) == 0);
+	T_CHECK(got[3 * 1024] == expect[3 * 1024]);
 	memset(expect, 0, sizeof expect);
 	memcpy(expect, bytes + (CHUNKS - 1) * SOURCE_CHUNK_BYTES, LAST_BYTES);
 	T_CHECK(source_read(&s, CHUNKS - 1, NULL, got, &e) == 0);

@@ -21,7 +21,16 @@ source_read(
 {
 	const struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 
-	return s->ops->read(s->self, chunk, need != NULL ? need : &all, to, e);
+	return s->ops->read(s->self, chunk, need != NULL ? need : &all, 0, to, e);
+}
+
+int
+source_read_run(struct source *s, uint32_t chunk, uint32_t first, uint32_t count, void *to,
+    struct err *e)
+{
+	const struct blockmap need = blockmap_range(first, count);
+
+	return s->ops->read(s->self, chunk, &need, first, to, e);
 }
 
 void

@@ -38,13 +38,14 @@ enum source_when {
 	SOURCE_WHENEVER, /* as they come */
 };
 
-/* What a source is made of.  `self` is passed to each.  NULL slots: want and cancel do
- * nothing. */
+/* What a source is made of.  `self` is passed to each.  read() puts block b of those that are
+ * needed at to + (b - first) * SOURCE_BLOCK_BYTES; none of them is before `first`.  NULL
+ * slots: want and cancel do nothing. */
 struct source_ops {
 	const char *(*name)(void *self);
 	int (*info)(void *self, struct source_info *, struct err *);
-	int (*read)(void *self, uint32_t chunk, const struct blockmap *need, void *to,
-	    struct err *);
+	int (*read)(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
+	    void *to, struct err *);
 	void (*want)(void *self, uint32_t chunk, const struct blockmap *, enum source_when);
 	int (*next)(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *);
 	void (*cancel)(void *self);
@@ -66,6 +67,9 @@ int source_info(struct source *, struct source_info *, struct err *);
  * in_order. */
 int source_read(
     struct source *, uint32_t chunk, const struct blockmap *need, void *to, struct err *);
+/* The blocks [first, first + count) of a chunk into to[count * SOURCE_BLOCK_BYTES]. */
+int source_read_run(struct source *, uint32_t chunk, uint32_t first, uint32_t count,
+    void *to, struct err *);
 /* These blocks (NULL: all) will be read; never waits.  From any thread. */
 void source_want(
     struct source *, uint32_t chunk, const struct blockmap *, enum source_when);

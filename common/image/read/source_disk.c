@@ -35,6 +35,9 @@ info(void *self, struct source_info *info, struct err *e)
 		    disk_name(s->disk));
 	info->bytes = bytes;
 	info->chunks = (uint32_t)chunks;
+	info->has_identity = disk_digest(s->disk) != NULL;
+	if (info->has_identity)
+		memcpy(info->identity, disk_digest(s->disk), sizeof info->identity);
 	return 0;
 }
 
@@ -59,8 +62,8 @@ next_run(const struct blockmap *need, uint32_t *block)
 }
 
 static int
-read_blocks(
-    void *self, uint32_t chunk, const struct blockmap *need, void *to, struct err *e)
+read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
+    void *to, struct err *e)
 {
 	struct disk_source *s = self;
 	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
@@ -75,7 +78,8 @@ read_blocks(
 	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n)
 		if (read_bytes(s, at + (uint64_t)b * SOURCE_BLOCK_BYTES,
 			(size_t)n * SOURCE_BLOCK_BYTES,
-			(uint8_t *)to + (size_t)b * SOURCE_BLOCK_BYTES, e) != 0)
+			(uint8_t *)to + (size_t)(b - first) * SOURCE_BLOCK_BYTES,
+			e) != 0)
 			return -1;
 	return 0;
 }
@@ -87,10 +91,13 @@ want(void *self, uint32_t chunk, const struct blockmap *need, enum source_when w
 	uint64_t at = (uint64_t)chunk * SOURCE_CHUNK_BYTES;
 	uint32_t n;
 
-	(void)when; /* there is no queue in which one could be before another */
-	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n)
-		disk_want(s->disk, at + (uint64_t)b * SOURCE_BLOCK_BYTES,
-		    (uint64_t)n * SOURCE_BLOCK_BYTES);
+	for (uint32_t b = 0; (n = next_run(need, &b)) > 0; b += n) {
+		uint64_t off = at + (uint64_t)b * SOURCE_BLOCK_BYTES;
+		uint64_t len = (uint64_t)n * SOURCE_BLOCK_BYTES;
+		disk_want(s->disk, off, len);
+		if (when != SOURCE_NOW) /* then the read itself tells the kernel */
+			disk_will_need(s->disk, off, len);
+	}
 }
 
 static int
