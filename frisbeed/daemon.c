@@ -11,7 +11,6 @@
 #include "common/cli/failure.h"
 #include "common/cli/json_save.h"
 #include "common/disk/disk.h"
-#include "common/net/netif_speed.h"
 #include "frisbeed/report.h"
 #include "frisbeed/serve/neighbour.h"
 #include "frisbeed/table.h"
@@ -265,26 +264,6 @@ allocate(struct whole *d, struct err *e)
 	return mailbox_new(&d->ended, d->n, e);
 }
 
-/* The fastest card that an image is sent by; what is wrong with a place is told when it
- * is opened. */
-static uint64_t
-card_bits(const struct place *places, unsigned n)
-{
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct sock_config sc = { 0 };
-		struct netif netif;
-		struct err e;
-		if (net_options_resolve(&places[i].net, &sc, &e) != 0 ||
-		    sock_interface(&netif, &sc, &e) != 0)
-			continue;
-		uint64_t bits = netif_speed(NULL, netif.name);
-		most = bits > most ? bits : most;
-	}
-	return most;
-}
-
 int
 daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 {
@@ -294,7 +273,7 @@ daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 
 	if (places_parse(&d.places, images, n, &o->session.net, e) != 0)
 		return -1;
-	int rc = opts_configure(o, card_bits(d.places, n), &c, &rate, e);
+	int rc = opts_configure(o, places_card_bits(d.places, n), &c, &rate, e);
 	if (rc == 0)
 		rc = allocate(&d, e);
 	if (rc == 0) {

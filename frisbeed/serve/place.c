@@ -1,3 +1,5 @@
+/* place.c: reads which image goes to which group and port.  frisbeed/daemon.c calls this for
+ * its operands, and session.c for a copy of its own; in any thread. */
 #include "frisbeed/serve/place.h"
 
 #include <stdio.h>
@@ -6,6 +8,7 @@
 
 #include "common/base/rd.h"
 #include "common/net/netif.h"
+#include "common/net/netif_speed.h"
 #include "common/wire/addr.h"
 
 /* Split "ADDR:PORT", "ADDR" or ":PORT"; false: it is none of them. */
@@ -53,6 +56,13 @@ count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 	return 0;
 }
 
+static void
+point_to_own(struct place *p)
+{
+	p->net.addr = p->addr[0] != '\0' ? p->addr : NULL;
+	p->net.port = p->port[0] != '\0' ? p->port : NULL;
+}
+
 /* *counted: how many took an address of -m so far. */
 static int
 parse(struct place *p, const char *operand, const struct net_options *common,
@@ -73,8 +83,7 @@ parse(struct place *p, const char *operand, const struct net_options *common,
 	}
 	if (p->port[0] == '\0' && common->port != NULL)
 		snprintf(p->port, sizeof p->port, "%s", common->port);
-	p->net.addr = p->addr[0] != '\0' ? p->addr : NULL;
-	p->net.port = p->port[0] != '\0' ? p->port : NULL;
+	point_to_own(p);
 	return 0;
 }
 
@@ -122,10 +131,65 @@ places_parse(struct place **out, char **operands, unsigned n,
 	return rc;
 }
 
+static int
+copy_short(char to[16], const char *from, struct err *e)
+{
+	if (snprintf(to, 16, "%s", from != NULL ? from : "") < 16)
+		return 0;
+	return err_set(e, ERR_USAGE, "\"%s\" is no address, and no port", from);
+}
+
+int
+places_one(
+    struct place **out, const char *image, const struct net_options *net, struct err *e)
+{
+	struct place *p = calloc(1, sizeof *p);
+	int rc = -1;
+
+	if (p == NULL)
+		return err_nomem(e, "the image's name");
+	p->net = *net;
+	p->image = strdup(image);
+	p->iface = net->iface != NULL ? strdup(net->iface) : NULL;
+	p->net.iface = p->iface;
+	if (p->image == NULL || (net->iface != NULL && p->iface == NULL))
+		err_nomem(e, "the image's name");
+	else if (copy_short(p->addr, net->addr, e) == 0 &&
+	         copy_short(p->port, net->port, e) == 0)
+		rc = 0;
+	point_to_own(p);
+	if (rc != 0)
+		places_free(p, 1);
+	else
+		*out = p;
+	return rc;
+}
+
+uint64_t
+places_card_bits(const struct place *places, unsigned n)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct sock_config sc = { 0 };
+		struct netif netif;
+		struct err e;
+		if (net_options_resolve(&places[i].net, &sc, &e) != 0 ||
+		    sock_interface(&netif, &sc, &e) != 0)
+			continue;
+		uint64_t bits = netif_speed(NULL, netif.name);
+		most = bits > most ? bits : most;
+	}
+	return most;
+}
+
 void
 places_free(struct place *p, unsigned n)
 {
-	for (unsigned i = 0; p != NULL && i < n; i++)
+	for (unsigned i = 0; p != NULL && i < n; i++) {
+		net_options_wipe_key(&p[i].net);
 		free(p[i].image);
+		free(p[i].iface);
+	}
 	free(p);
 }

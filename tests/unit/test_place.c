@@ -80,10 +80,32 @@ test_refused(void)
 	T_CHECK(e.kind == ERR_USAGE);
 }
 
+static void
+test_one(void)
+{
+	char addr[] = "10.0.0.1", port[] = "50-60", iface[] = "eth0";
+	struct net_options net = { .addr = addr, .port = port, .iface = iface };
+
+	T_CHECK(places_one(&p, "a@239.1.1.1", &net, &e) == 0);
+	addr[0] = port[0] = iface[0] = 'x';
+	T_CHECK(is(p, "a@239.1.1.1", "10.0.0.1", "50-60"));
+	T_CHECK(strcmp(p->net.iface, "eth0") == 0);
+	places_free(p, 1);
+	net = (struct net_options){ .addr = "10.0.0.1" };
+	T_CHECK(places_one(&p, "a", &net, &e) == 0);
+	T_CHECK(p->net.port == NULL);
+	T_CHECK(p->net.iface == NULL);
+	places_free(p, 1);
+	net.port = "123456789012345678";
+	T_CHECK(places_one(&p, "a", &net, &e) != 0);
+	T_CHECK(e.kind == ERR_USAGE);
+}
+
 int
 main(void)
 {
 	test_places();
 	test_refused();
+	test_one();
 	return t_done();
 }
