@@ -1,3 +1,5 @@
+/* daemon.c: serves the images of the command line until each session has ended, and shows what
+ * they do meanwhile.  main.c calls this, in the program's first thread. */
 #include "frisbeed/daemon.h"
 
 #include <errno.h>
@@ -9,10 +11,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/cli/failure.h"
-#include "common/cli/json_save.h"
-#include "common/disk/disk.h"
+#include "frisbeed/addresses.h"
 #include "frisbeed/report.h"
-#include "frisbeed/serve/neighbour.h"
 #include "frisbeed/table.h"
 
 enum {
@@ -24,85 +24,61 @@ enum {
 
 struct whole {
 	const struct opts *opts;
-	struct place *places;
-	struct session *sessions;
-	unsigned n, running;
-	struct budget *budget;
-	struct mailbox *ended;
-	struct report_lines lines;
+	struct shown_all all;
+	unsigned running;
 	uint64_t next_us;
 	unsigned ticks;
 	bool table, stats_failed;
 };
 
+/* One alone: its failure is the program's. */
 static void
-say_failure(const struct whole *d, const struct session *s)
+say_failure(const struct whole *d, const struct shown *s)
 {
-	if (d->n > 1)
-		log_err("session failed file=%s: %s", s->place->image, s->err.text);
+	if (d->all.n > 1)
+		log_err("session failed file=%s: %s", s->image, s->stats.err.text);
 }
 
+/* A session that could not be opened is shown, too.  -1: none of them can be served. */
 static int
-open_sessions(struct whole *d, const struct server_config *c, struct err *e)
+open_sessions(struct whole *d, const struct place *places, uint32_t *numbers,
+    struct err *e)
 {
-	for (unsigned i = 0; i < d->n; i++)
-		session_open(&d->sessions[i], &d->opts->session, &d->places[i], i, c);
-	int rc = d->opts->force ? 0 : neighbours_look(d->sessions, d->n, e);
-	for (unsigned i = 0; i < d->n; i++)
-		if (d->sessions[i].state == SESSION_FAILED)
-			say_failure(d, &d->sessions[i]);
-		else
-			session_open_second(&d->sessions[i]);
+	struct shown_all *all = &d->all;
+	int rc = serve_open(all->serve, places, all->n, numbers, e);
+
+	if (numbers[0] == 0)
+		return -1;
+	for (unsigned i = 0; i < all->n; i++) {
+		all->session[i].image = places[i].image;
+		all->session[i].number = numbers[i];
+	}
+	shown_look(all);
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->session[i].stats.state == SESSION_FAILED)
+			say_failure(d, &all->session[i]);
 	return rc;
 }
 
-/* Of one "addr:port\n" and a NUL, as the original writes it; of several, a line each
- * with the image. */
 static int
-write_addresses(const struct whole *d, struct err *e)
+open_all(struct whole *d, const struct place *places, struct err *e)
 {
-	struct disk *f;
-	uint64_t at = 0;
-	int rc = 0;
+	uint32_t *numbers = calloc(d->all.n, sizeof *numbers);
+	int rc;
 
-	if (d->opts->addr_file == NULL)
-		return 0;
-	if (disk_open(
-		&f, d->opts->addr_file, DISK_WRITE | DISK_CREATE | DISK_TRUNC, e) != 0)
-		return -1;
-	for (unsigned i = 0; i < d->n && rc == 0; i++) {
-		const struct session *s = &d->sessions[i];
-		char *text;
-		if (s->state == SESSION_FAILED)
-			continue;
-		int n = d->n == 1
-		            ? asprintf(&text, "%s\n", s->where)
-		            : asprintf(&text, "%s %s\n", s->where, s->place->image);
-		if (n < 0) {
-			rc = err_nomem(e, "the addresses");
-			break;
-		}
-		rc = disk_write(f, text, (size_t)n + (d->n == 1), at, e);
-		at += (size_t)n;
-		free(text);
-	}
-	struct err closing;
-	if (disk_close(f, rc == 0 ? e : &closing) != 0)
-		rc = -1;
+	d->all.session = calloc(d->all.n, sizeof *d->all.session);
+	if (numbers == NULL || d->all.session == NULL)
+		rc = err_nomem(e, "the sessions");
+	else
+		rc = open_sessions(d, places, numbers, e);
+	free(numbers);
 	return rc;
 }
 
 static int
 save_stats(const struct whole *d, const struct report_end *end, struct err *e)
 {
-	if (d->opts->stats_file == NULL)
-		return 0;
-	struct json *j = report_json(d->sessions, d->n, end);
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
-	int rc = json_save(j, d->opts->stats_file, e);
-	json_free(j);
-	return rc;
+	return report_save_stats(&d->all, end, d->opts->stats_file, e);
 }
 
 /* Once a second. */
@@ -115,28 +91,27 @@ tick(struct whole *d)
 	if (now < d->next_us)
 		return;
 	d->next_us = now + SECOND_US;
-	for (unsigned i = 0; i < d->n; i++)
-		tally_sample(&d->sessions[i].tally, now);
+	serve_sample(d->all.serve);
+	shown_look(&d->all);
 	if (save_stats(d, NULL, &e) != 0 && !d->stats_failed) {
 		d->stats_failed = true;
 		log_warn("statistics are not written: %s", e.text);
 	}
 	if (d->table)
-		table_draw(d->sessions, d->n);
+		table_draw(&d->all);
 	else if (++d->ticks % LINES_EVERY_S == 0)
-		report_progress(d->sessions, d->n, &d->lines);
+		report_progress(&d->all);
 }
 
 static void
 collect(struct whole *d)
 {
-	struct event ev;
+	uint32_t number;
 
-	while (mailbox_take(d->ended, &ev)) {
-		struct session *s = &d->sessions[ev.n];
-		session_join(s);
+	while (serve_take_ended(d->all.serve, &number)) {
+		const struct shown *s = shown_look_at(&d->all, number);
 		d->running--;
-		if (s->state == SESSION_FAILED)
+		if (s->stats.state == SESSION_FAILED)
 			say_failure(d, s);
 		else
 			report_done(s);
@@ -147,7 +122,7 @@ collect(struct whole *d)
 static void
 watch(struct whole *d)
 {
-	struct pollfd fd = { .fd = mailbox_fd(d->ended), .events = POLLIN };
+	struct pollfd fd = { .fd = serve_fd(d->all.serve), .events = POLLIN };
 
 	d->table = isatty(STDERR_FILENO) && !d->opts->quiet && !d->opts->debug;
 	if (d->table)
@@ -164,11 +139,15 @@ watch(struct whole *d)
 static void
 start(struct whole *d)
 {
-	for (unsigned i = 0; i < d->n; i++) {
-		struct session *s = &d->sessions[i];
-		if (s->state != SESSION_OPEN)
+	struct err ignored; /* the statistics say it */
+
+	for (unsigned i = 0; i < d->all.n; i++) {
+		const struct shown *s = &d->all.session[i];
+		if (s->stats.state != SESSION_OPEN)
 			continue;
-		if (session_start(s, d->budget, d->ended) == 0)
+		bool started = serve_start(d->all.serve, s->number, &ignored) == 0;
+		s = shown_look_at(&d->all, s->number);
+		if (started)
 			d->running++;
 		else
 			say_failure(d, s);
@@ -181,16 +160,18 @@ outcome(const struct whole *d, struct err *e)
 {
 	unsigned failed = 0;
 
-	for (unsigned i = d->n; i-- > 0;)
-		if (d->sessions[i].state == SESSION_FAILED) {
+	for (unsigned i = d->all.n; i-- > 0;) {
+		const struct serve_stats *st = &d->all.session[i].stats;
+		if (st->state == SESSION_FAILED) {
 			failed++;
-			*e = d->sessions[i].err;
+			*e = st->err;
 		}
+	}
 	if (failed == 0)
 		return 0;
-	return d->n == 1
-	           ? -1
-	           : err_ctx(e, "%u of %u sessions failed; the first", failed, d->n);
+	return d->all.n == 1 ? -1
+	                     : err_ctx(e, "%u of %u sessions failed; the first",
+	                           failed, d->all.n);
 }
 
 int
@@ -211,87 +192,65 @@ ending(const struct whole *d, struct report_end *end, struct err *e)
 }
 
 static int
-print_stats(const struct whole *d, const struct report_end *end, struct err *e)
+serve_all(struct whole *d, struct err *e)
 {
-	if (!d->opts->json)
-		return 0;
-	struct json *j = report_json(d->sessions, d->n, end);
-	if (j == NULL)
-		return err_nomem(e, "the statistics");
-	return json_show(j, e);
-}
-
-static int
-serve(struct whole *d, uint64_t rate, struct err *e)
-{
-	const struct session_config *s = &d->opts->session;
-	unsigned members = d->n * (s->net.unicast ? (unsigned)s->unicast_max : 1);
 	struct report_end end = { 0 };
 	struct err reporting;
 
-	/* One alone keeps its own pace. */
-	if (rate != 0 && members > 1) {
-		d->budget = budget_new(rate, members);
-		if (d->budget == NULL)
-			return err_nomem(e, "the sessions");
-	}
-	if (write_addresses(d, e) != 0 || save_stats(d, NULL, e) != 0)
+	if (addresses_write(&d->all, d->opts->addr_file, e) != 0 ||
+	    save_stats(d, NULL, e) != 0)
 		return -1;
 	start(d);
 	watch(d);
+	shown_look(&d->all);
 	int rc = ending(d, &end, e);
 	if (save_stats(d, &end, &reporting) != 0 && rc == 0) {
 		end = (struct report_end){ reporting, daemon_exit_status(&reporting) };
 		*e = reporting;
 		rc = -1;
 	}
-	if (print_stats(d, &end, &reporting) != 0 && rc == 0) {
+	if (!d->opts->json)
+		return rc;
+	if (report_print_stats(&d->all, &end, &reporting) != 0 && rc == 0) {
 		*e = reporting;
 		return -1;
 	}
-	if (d->opts->json)
-		failure_told(e);
+	failure_told(e);
 	return rc;
 }
 
+/* As long as one can be served, it is. */
 static int
-allocate(struct whole *d, struct err *e)
+open_and_serve(struct whole *d, const struct place *places, struct err *e)
 {
-	d->sessions = calloc(d->n, sizeof *d->sessions);
-	d->lines.sent = calloc(d->n, sizeof *d->lines.sent);
-	if (d->sessions == NULL || d->lines.sent == NULL)
-		return err_nomem(e, "the sessions");
-	return mailbox_new(&d->ended, d->n, e);
+	bool any = false;
+
+	if (open_all(d, places, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < d->all.n; i++)
+		any |= d->all.session[i].stats.state == SESSION_OPEN;
+	return any ? serve_all(d, e) : outcome(d, e);
 }
 
 int
 daemon_run(const struct opts *o, char **images, unsigned n, struct err *e)
 {
-	struct whole d = { .opts = o, .n = n };
-	struct server_config c = { 0 };
-	uint64_t rate;
+	struct serve_config c = {
+		.session = &o->session, .sessions_max = n, .force = o->force
+	};
+	struct whole d = { .opts = o, .all.n = n };
+	struct place *places;
 
-	if (places_parse(&d.places, images, n, &o->session.net, e) != 0)
+	if (places_parse(&places, images, n, &o->session.net, e) != 0)
 		return -1;
-	int rc = opts_configure(o, places_card_bits(d.places, n), &c, &rate, e);
+	uint64_t card_bits = places_card_bits(places, n);
+	int rc = opts_configure(o, card_bits, &c.engine, &c.rate, e);
 	if (rc == 0)
-		rc = allocate(&d, e);
-	if (rc == 0) {
-		int looked = open_sessions(&d, &c, e);
-		rc = looked == 0 ? outcome(&d, e) : -1;
-		/* As long as one can be served, it is. */
-		bool any = false;
-		for (unsigned i = 0; i < n && looked == 0; i++)
-			any |= d.sessions[i].state == SESSION_OPEN;
-		if (any)
-			rc = serve(&d, rate, e);
-		for (unsigned i = 0; i < n; i++)
-			session_close(&d.sessions[i]);
-	}
-	budget_free(d.budget);
-	mailbox_free(d.ended);
-	free(d.lines.sent);
-	free(d.sessions);
-	places_free(d.places, n);
+		rc = serve_new(&d.all.serve, &c, e);
+	if (rc == 0)
+		rc = open_and_serve(&d, places, e);
+	serve_free(d.all.serve);
+	free(d.all.session);
+	places_free(places, n);
 	return rc;
 }

@@ -1,11 +1,15 @@
+/* report.c: writes the statistics of sessions as JSON and as lines of the log.  daemon.c calls
+ * this, in the program's first thread. */
 #include "frisbeed/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/cli/failure.h"
+#include "common/cli/json_save.h"
 #include "common/wire/addr.h"
 
 enum { ROWS_MAX = SESSION_CLIENT_ROWS };
@@ -16,14 +20,6 @@ state_name(enum session_state s)
 	static const char *const names[] = { "failed", "open", "serving", "ended" };
 
 	return names[s];
-}
-
-static uint32_t
-chunks_of(const struct session *s)
-{
-	return (uint32_t)((s->unicast.stream.server.image_bytes +
-			      WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES - 1) /
-			  (WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES));
 }
 
 static void
@@ -98,91 +94,94 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 }
 
 static void
-put_clients(struct json *j, struct session *s, struct client_row *rows, uint64_t sent)
+put_clients(struct json *j, struct serve *serve, const struct shown *s,
+    struct client_row *rows)
 {
-	uint32_t total = 0, n = 0, done = 0;
+	const struct serve_stats *st = &s->stats;
 	/* Before the copy is made nobody is heard later than now. */
-	if (s->clients != NULL) {
-		n = clients_copy(s->clients, rows, ROWS_MAX, &total);
-		clients_count(s->clients, &total, &done);
-	}
+	uint32_t n = serve_clients(serve, s->number, rows, ROWS_MAX);
 	uint64_t now = clock_us();
 
-	json_uint(j, "clients_known", total);
-	json_uint(j, "clients_done", done);
+	json_uint(j, "clients_known", st->clients_known);
+	json_uint(j, "clients_done", st->clients_done);
 	json_array(j, "clients");
 	for (uint32_t i = 0; i < n; i++)
-		put_client(j, &rows[i], now, sent);
+		put_client(j, &rows[i], now, tally_packets(&st->tally));
 	json_end(j);
 }
 
-/* Of chunks out of a store, over n sessions. */
+/* Of chunks out of a store. */
 static void
-put_cache(struct json *j, const struct session *s, unsigned n)
+put_cache(struct json *j, const struct serve_stats *s)
 {
-	uint64_t hits = 0, misses = 0, bytes = 0;
-
-	if (n == 0 || s->cfg->store == NULL)
+	if (!s->from_store)
 		return;
-	for (unsigned i = 0; i < n; i++) {
-		hits += s[i].cache.hits;
-		misses += s[i].cache.misses;
-		bytes += s[i].cache.bytes;
-	}
-	json_uint(j, "cache_hits", hits);
-	json_uint(j, "cache_misses", misses);
-	json_uint(j, "cache_bytes", bytes);
+	json_uint(j, "cache_hits", s->cache_hits);
+	json_uint(j, "cache_misses", s->cache_misses);
+	json_uint(j, "cache_bytes", s->cache_bytes);
 }
 
 static void
-put_session(
-    struct json *j, struct session *s, const struct tally *t, struct client_row *rows)
+put_session(struct json *j, struct serve *serve, const struct shown *s,
+    struct client_row *rows)
 {
+	const struct serve_stats *st = &s->stats;
+
 	json_object(j, NULL);
-	json_string(j, "image", s->place->image);
-	json_string(j, "address", s->where);
-	json_string(j, "state", state_name(s->state));
-	if (s->state == SESSION_FAILED)
-		json_string(j, "error", s->err.text);
-	json_double(j, "seconds", session_seconds(s));
-	json_uint(j, "chunks", chunks_of(s));
-	put_counts(j, t, session_seconds(s));
-	put_cache(j, s, 1);
-	put_clients(j, s, rows, tally_packets(t));
+	json_string(j, "image", s->image);
+	json_string(j, "address", st->where);
+	json_string(j, "state", state_name(st->state));
+	if (st->state == SESSION_FAILED)
+		json_string(j, "error", st->err.text);
+	json_double(j, "seconds", st->seconds);
+	json_uint(j, "chunks", st->chunks);
+	put_counts(j, &st->tally, st->seconds);
+	put_cache(j, st);
+	put_clients(j, serve, s, rows);
 	json_end(j);
 }
 
-struct json *
-report_json(struct session *s, unsigned n, const struct report_end *end)
+/* Of all sessions together, which serve from files or from one store. */
+static void
+put_sums(struct json *j, const struct shown_all *all)
+{
+	struct serve_stats sum = { 0 };
+	uint64_t chunks = 0;
+
+	for (unsigned i = 0; i < all->n; i++) {
+		const struct serve_stats *st = &all->session[i].stats;
+		tally_sum(&sum.tally, &st->tally);
+		chunks += st->chunks;
+		if (st->seconds > sum.seconds)
+			sum.seconds = st->seconds;
+		sum.from_store |= st->from_store;
+		sum.cache_hits += st->cache_hits;
+		sum.cache_misses += st->cache_misses;
+		sum.cache_bytes += st->cache_bytes;
+	}
+	json_double(j, "seconds", sum.seconds);
+	json_uint(j, "chunks", chunks);
+	put_counts(j, &sum.tally, sum.seconds);
+	put_cache(j, &sum);
+}
+
+/* NULL: no memory. */
+static struct json *
+make_json(const struct shown_all *all, const struct report_end *end)
 {
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
 	struct json *j = json_new();
-	struct tally sum = { 0 };
-	double seconds = 0;
-	uint64_t chunks = 0;
 
 	if (rows == NULL || j == NULL) {
 		free(rows);
 		json_free(j);
 		return NULL;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		struct tally t = tally_get(&s[i].tally);
-		tally_sum(&sum, &t);
-		chunks += chunks_of(&s[i]);
-		if (session_seconds(&s[i]) > seconds)
-			seconds = session_seconds(&s[i]);
-	}
 	json_object(j, NULL);
-	json_double(j, "seconds", seconds);
-	json_uint(j, "chunks", chunks);
-	put_counts(j, &sum, seconds);
-	put_cache(j, s, n);
+	put_sums(j, all);
 	json_array(j, "sessions");
-	for (unsigned i = 0; i < n; i++) {
-		struct tally t = tally_get(&s[i].tally);
-		put_session(j, &s[i], &t, rows);
-	}
+	for (unsigned i = 0; i < all->n; i++)
+		put_session(j, all->serve, &all->session[i], rows);
 	json_end(j);
 	if (end != NULL && end->status != 0)
 		failure_put_err(j, &end->failure, end->status);
@@ -191,33 +190,58 @@ report_json(struct session *s, unsigned n, const struct report_end *end)
 	return j;
 }
 
-void
-report_done(struct session *s)
+int
+report_save_stats(const struct shown_all *all, const struct report_end *end,
+    const char *path, struct err *e)
 {
-	const struct tally t = tally_get(&s->tally);
-	const struct server_stats *st = &t.server;
+	if (path == NULL)
+		return 0;
+	struct json *j = make_json(all, end);
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	int rc = json_save(j, path, e);
+	json_free(j);
+	return rc;
+}
+
+int
+report_print_stats(
+    const struct shown_all *all, const struct report_end *end, struct err *e)
+{
+	struct json *j = make_json(all, end);
+
+	if (j == NULL)
+		return err_nomem(e, "the statistics");
+	return json_show(j, e);
+}
+
+void
+report_done(const struct shown *s)
+{
+	const struct tally *t = &s->stats.tally;
+	const struct server_stats *st = &t->server;
 
 	log_info("done seconds=%.1f blocks_sent=%" PRIu64 " blocks_resent=%" PRIu64
 		 " parity_sent=%" PRIu64 " joins=%" PRIu64 " requests=%" PRIu64
 		 " prequests=%" PRIu64 " stalls=%" PRIu64 " file=%s",
-	    session_seconds(s), st->blocks_sent, st->blocks_resent, st->parity_sent,
-	    st->joins, st->requests, st->prequests, t.stalls, s->place->image);
+	    s->stats.seconds, st->blocks_sent, st->blocks_resent, st->parity_sent,
+	    st->joins, st->requests, st->prequests, t->stalls, s->image);
 }
 
 void
-report_progress(struct session *s, unsigned n, struct report_lines *lines)
+report_progress(const struct shown_all *all)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const struct tally t = tally_get(&s[i].tally);
-		uint64_t sent = tally_packets(&t);
-		if (s[i].state != SESSION_SERVING || sent == lines->sent[i])
+	for (unsigned i = 0; i < all->n; i++) {
+		struct shown *s = &all->session[i];
+		const struct tally *t = &s->stats.tally;
+		uint64_t sent = tally_packets(t);
+		if (s->stats.state != SESSION_SERVING || sent == s->said)
 			continue;
-		lines->sent[i] = sent;
+		s->said = sent;
 		log_info("sending mbit_per_s=%.1f clients=%u blocks_sent=%" PRIu64
 			 " blocks_resent=%" PRIu64 " parity_sent=%" PRIu64
 			 " stalls=%" PRIu64 " file=%s",
-		    (double)t.rate / 1e6, t.server.clients, t.server.blocks_sent,
-		    t.server.blocks_resent, t.server.parity_sent, t.stalls,
-		    s[i].place->image);
+		    (double)t->rate / 1e6, t->server.clients, t->server.blocks_sent,
+		    t->server.blocks_resent, t->server.parity_sent, t->stalls, s->image);
 	}
 }

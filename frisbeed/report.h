@@ -2,8 +2,8 @@
 #ifndef FRISBEED_REPORT_H
 #define FRISBEED_REPORT_H
 
-#include "common/base/json.h"
-#include "frisbeed/serve/session.h"
+#include "common/base/err.h"
+#include "frisbeed/shown.h"
 
 /* How it ended: status 0, or why not. */
 struct report_end {
@@ -11,15 +11,16 @@ struct report_end {
 	int status;
 };
 
-/* The sums in front, then each session with its clients, then what failed; NULL: it
- * goes on.  NULL: no memory. */
-struct json *report_json(struct session *, unsigned n, const struct report_end *);
+/* The sums in front, then each session with its clients, then what failed; end NULL: it goes
+ * on.  Into the file, made anew; path NULL: nothing is to be done.  ERR_IO, ERR_NOMEM. */
+int report_save_stats(const struct shown_all *, const struct report_end *,
+    const char *path, struct err *);
+/* The same on standard output. */
+int report_print_stats(
+    const struct shown_all *, const struct report_end *, struct err *);
 /* What was done, at the end of a session. */
-void report_done(struct session *);
+void report_done(const struct shown *);
 /* What is being done: only of those that have sent something since the last time. */
-struct report_lines {
-	uint64_t *sent; /* of n sessions */
-};
-void report_progress(struct session *, unsigned n, struct report_lines *);
+void report_progress(const struct shown_all *);
 
 #endif /* FRISBEED_REPORT_H */

@@ -1,3 +1,5 @@
+/* table.c: draws the sessions and their clients on a terminal.  daemon.c calls this, in the
+ * program's first thread; a line of the log, by any thread, erases the table before. */
 #include "frisbeed/table.h"
 
 #include <inttypes.h>
@@ -146,15 +148,16 @@ draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
 }
 
 static void
-draw_clients(const struct winsize *w, struct session *s, uint64_t sent, unsigned room)
+draw_clients(const struct winsize *w, struct serve *serve, const struct shown *s,
+    unsigned room)
 {
 	struct client_row *rows = calloc(SESSION_CLIENT_ROWS, sizeof *rows);
 	struct seen *seen = calloc(SESSION_CLIENT_ROWS, sizeof *seen);
-	uint64_t now = clock_us();
-	uint32_t total, n = 0;
+	uint64_t now = clock_us(), sent = tally_packets(&s->stats.tally);
+	uint32_t n = 0;
 
 	if (rows != NULL && seen != NULL)
-		n = clients_copy(s->clients, rows, SESSION_CLIENT_ROWS, &total);
+		n = serve_clients(serve, s->number, rows, SESSION_CLIENT_ROWS);
 	for (uint32_t i = 0; i < n; i++)
 		seen[i] = (struct seen){ rows[i], client_row_doing(&rows[i], sent) };
 	if (n > 0)
@@ -169,25 +172,25 @@ draw_clients(const struct winsize *w, struct session *s, uint64_t sent, unsigned
 }
 
 static void
-draw_session(const struct winsize *w, struct session *s, unsigned room)
+draw_session(const struct winsize *w, struct serve *serve, const struct shown *s,
+    unsigned room)
 {
-	const struct tally t = tally_get(&s->tally);
-	uint32_t known, done;
+	const struct serve_stats *st = &s->stats;
+	const struct tally *t = &st->tally;
 
-	if (s->state != SESSION_SERVING)
+	if (st->state != SESSION_SERVING)
 		return;
-	clients_count(s->clients, &known, &done);
 	line(w,
 	    "%s  %s  %.1f Mbit/s  clients %u  %u of %u done  sent %" PRIu64
 	    "  again %" PRIu64 "  parity %" PRIu64 "  stalls %" PRIu64,
-	    s->place->image, s->where, (double)t.rate / 1e6, t.server.clients, done, known,
-	    t.server.blocks_sent, t.server.blocks_resent, t.server.parity_sent,
-	    t.stalls);
-	draw_clients(w, s, tally_packets(&t), room);
+	    s->image, st->where, (double)t->rate / 1e6, t->server.clients,
+	    st->clients_done, st->clients_known, t->server.blocks_sent,
+	    t->server.blocks_resent, t->server.parity_sent, t->stalls);
+	draw_clients(w, serve, s, room);
 }
 
 void
-table_draw(struct session *s, unsigned n)
+table_draw(const struct shown_all *all)
 {
 	struct winsize w = { 0 };
 
@@ -197,9 +200,9 @@ table_draw(struct session *s, unsigned n)
 	log_hold();
 	erase();
 	/* The sessions share the lines; the last one of the terminal stays empty. */
-	for (unsigned i = 0; i < n; i++) {
-		unsigned each = (w.ws_row - 1u - drawn) / (n - i);
-		draw_session(&w, &s[i], each > 1 ? each - 1 : 0);
+	for (unsigned i = 0; i < all->n; i++) {
+		unsigned each = (w.ws_row - 1u - drawn) / (all->n - i);
+		draw_session(&w, all->serve, &all->session[i], each > 1 ? each - 1 : 0);
 	}
 	fflush(stderr);
 	log_release();

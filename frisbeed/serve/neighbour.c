@@ -1,7 +1,7 @@
 /* Two servers on one group and port confuse everybody: before a session begins, it is
  * asked whether somebody serves there, as "frisbee --doctor" asks: by a JOIN that new
  * servers do not count, and that LEAVE follows for others.  A server that was killed does
- * not answer.  daemon.c calls this, in the program's first thread. */
+ * not answer.  serve.c calls this, in the thread that opens sessions. */
 #include "frisbeed/serve/neighbour.h"
 
 #include <errno.h>
@@ -145,7 +145,7 @@ is_shared(const struct session *s)
 }
 
 int
-neighbours_look(struct session *sessions, unsigned n, struct err *e)
+neighbours_look(struct session **sessions, unsigned n, struct err *e)
 {
 	struct question *qs = calloc(n, sizeof *qs);
 	uint32_t id = 0;
@@ -154,8 +154,8 @@ neighbours_look(struct session *sessions, unsigned n, struct err *e)
 	if (qs == NULL)
 		return err_nomem(e, "the sessions");
 	for (unsigned i = 0; i < n; i++)
-		if (is_shared(&sessions[i]))
-			qs[asked++].session = &sessions[i];
+		if (is_shared(sessions[i]))
+			qs[asked++].session = sessions[i];
 	/* Any number will do. */
 	(void)!getrandom(&id, sizeof id, GRND_NONBLOCK);
 	id &= INT32_MAX;

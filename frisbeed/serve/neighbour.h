@@ -7,6 +7,6 @@
 /* Ask on all sessions' sockets, for a quarter of a second in all; a session that is
  * answered fails (os EADDRINUSE), with the address in its error.  Those that serve a
  * single address are not asked.  ERR_IO. */
-int neighbours_look(struct session *, unsigned n, struct err *);
+int neighbours_look(struct session **, unsigned n, struct err *);
 
 #endif /* FRISBEED_SERVE_NEIGHBOUR_H */

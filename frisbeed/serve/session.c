@@ -1,7 +1,10 @@
+/* session.c: opens an image and its sockets, and serves it in a thread of its own.  serve.c
+ * calls this, in its caller's threads; session_main() is the session's. */
 #include "frisbeed/serve/session.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -76,29 +79,40 @@ open_all(struct session *s, struct err *e)
 	return 0;
 }
 
-int
-session_open(struct session *s, const struct session_config *o, const struct place *p,
-    unsigned number, const struct server_config *c)
+static void
+set_up(struct session *s, const struct server_config *c)
 {
-	memset(s, 0, sizeof *s);
-	s->cfg = o;
-	s->place = p;
-	s->number = number;
 	tally_init(&s->tally);
-	s->unicast.clients_max = (unsigned)o->unicast_max;
+	s->unicast.clients_max = (unsigned)s->cfg->unicast_max;
 	s->unicast.idle_us = c->idle_us;
-	s->unicast.stream = (struct stream){ .name = p->image,
+	s->unicast.stream = (struct stream){ .name = s->place->image,
 		.server = *c,
-		.keepalive_us = o->net.keepalive_s * 1000000,
+		.keepalive_us = s->cfg->net.keepalive_s * 1000000,
 		.tally = &s->tally,
-		.allow = &o->allow,
-		.until_clients = (uint32_t)o->until_clients,
+		.allow = &s->cfg->allow,
+		.until_clients = (uint32_t)s->cfg->until_clients,
 		.stop = &s->stop };
-	s->state = SESSION_OPEN;
-	if (open_all(s, &s->err) == 0)
-		return 0;
-	s->state = SESSION_FAILED;
-	return -1;
+}
+
+struct session *
+session_new(const struct session_config *o, const struct place *p, uint32_t number,
+    const struct server_config *c, struct err *e)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		err_nomem(e, "the sessions");
+		return NULL;
+	}
+	if (places_one(&s->place, p->image, &p->net, e) != 0) {
+		free(s);
+		return NULL;
+	}
+	s->cfg = o;
+	s->number = number;
+	set_up(s, c);
+	s->state = open_all(s, &s->err) == 0 ? SESSION_OPEN : SESSION_FAILED;
+	return s;
 }
 
 /* Blocks in a packet that the interface sends whole. */
@@ -172,6 +186,12 @@ session_start(struct session *s, struct budget *b, struct mailbox *ended)
 }
 
 void
+session_stop(struct session *s)
+{
+	atomic_store(&s->stop, true);
+}
+
+void
 session_join(struct session *s)
 {
 	pthread_join(s->thread, NULL);
@@ -186,8 +206,10 @@ session_join(struct session *s)
 }
 
 void
-session_close(struct session *s)
+session_free(struct session *s)
 {
+	if (s == NULL)
+		return;
 	sock_close(s->unicast.stream.second);
 	sock_close(s->unicast.stream.sock);
 	auth_free(s->unicast.auth);
@@ -195,6 +217,8 @@ session_close(struct session *s)
 	source_close(&s->image);
 	clients_free(s->clients);
 	tally_fini(&s->tally);
+	places_free(s->place, 1);
+	free(s);
 }
 
 double

@@ -1,4 +1,5 @@
-/* session.h: one image at one place, in a thread of its own. */
+/* session.h: one image at one place, in a thread of its own.  serve.h has several of them, and
+ * a lock around the functions here, which know of none. */
 #ifndef FRISBEED_SERVE_SESSION_H
 #define FRISBEED_SERVE_SESSION_H
 
@@ -27,8 +28,8 @@ struct session_config {
 
 struct session {
 	const struct session_config *cfg;
-	const struct place *place;
-	unsigned number;
+	struct place *place; /* its own */
+	uint32_t number;
 	enum session_state state;
 	char where[32];         /* "ADDR:PORT", empty when it was never open */
 	struct err err;         /* FAILED: why */
@@ -45,16 +46,23 @@ struct session {
 	struct mailbox *ended; /* told its number */
 };
 
-/* Its image and its socket.  A failure is kept in it: then -1. */
-int session_open(struct session *, const struct session_config *, const struct place *,
-    unsigned number, const struct server_config *);
+/* With its image and its socket open.  When they cannot be opened, its state is
+ * SESSION_FAILED and its err says why; NULL: not even this could be made, with *err.  The
+ * configuration stays the caller's until session_free(). */
+struct session *session_new(const struct session_config *, const struct place *,
+    uint32_t number, const struct server_config *, struct err *);
 /* The second port, when it can be had; after all first ones are open. */
 void session_open_second(struct session *);
-/* In a thread; SESSION_HAS_ENDED comes through the mailbox. */
+/* In a thread, which works for the caller's owner (cancel.h); SESSION_HAS_ENDED comes through
+ * the mailbox when it is over.  -1: the session has failed, its err says why. */
 int session_start(struct session *, struct budget *, struct mailbox *ended);
-/* After that: takes over how it ended. */
+/* Its thread is to end soon, as it does after a signal. */
+void session_stop(struct session *);
+/* Waits for its thread, and takes over how it ended. */
 void session_join(struct session *);
-void session_close(struct session *);
+/* It has no thread any more.  NULL is allowed. */
+void session_free(struct session *);
+/* Since it was started, and until it ended; 0: it was not started. */
 double session_seconds(const struct session *);
 
 #endif /* FRISBEED_SERVE_SESSION_H */

@@ -1,0 +1,252 @@
+/* serve.c: how the sessions of one process come and go, and what they share.  Who serves images
+ * calls this (frisbeed/daemon.c, tests), in any thread.  A session's own thread never comes
+ * here: it puts its last word into the mailbox. */
+#include "frisbeed/serve/serve_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frisbeed/serve/neighbour.h"
+
+/* Streams that may share the rate. */
+static unsigned
+members_max(const struct serve_config *c)
+{
+	const struct session_config *o = c->session;
+
+	return c->sessions_max * (o->net.unicast ? (unsigned)o->unicast_max : 1);
+}
+
+int
+serve_new(struct serve **out, const struct serve_config *c, struct err *e)
+{
+	struct serve *s = calloc(1, sizeof *s + c->sessions_max * sizeof s->session[0]);
+	unsigned members = members_max(c);
+	int rc = 0;
+
+	if (s == NULL)
+		return err_nomem(e, "the sessions");
+	s->cfg = *c;
+	pthread_mutex_init(&s->lock, NULL);
+	/* One alone keeps its own pace. */
+	if (c->rate != 0 && members > 1) {
+		s->budget = budget_new(c->rate, members);
+		if (s->budget == NULL)
+			rc = err_nomem(e, "the sessions");
+	}
+	if (rc == 0)
+		rc = mailbox_new(&s->ended, c->sessions_max, e);
+	if (rc != 0)
+		serve_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void
+serve_free(struct serve *s)
+{
+	if (s == NULL)
+		return;
+	for (unsigned i = 0; i < s->cfg.sessions_max; i++)
+		if (s->session[i] != NULL)
+			session_stop(s->session[i]);
+	for (unsigned i = 0; i < s->cfg.sessions_max; i++) {
+		struct session *x = s->session[i];
+		if (x != NULL && x->state == SESSION_SERVING)
+			session_join(x);
+		session_free(x);
+	}
+	mailbox_free(s->ended);
+	budget_free(s->budget);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static struct session **
+free_place(struct serve *s)
+{
+	struct session **at = s->session;
+
+	/* There is one for each session that is counted. */
+	while (*at != NULL)
+		at++;
+	return at;
+}
+
+/* Room for n sessions, and numbers for them. */
+static int
+reserve(struct serve *s, unsigned n, uint32_t *numbers, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (n > s->cfg.sessions_max - s->taken)
+		rc = err_set(e, ERR_REFUSED,
+		    "no room for another session: there may be %u at once",
+		    s->cfg.sessions_max);
+	else
+		s->taken += n;
+	for (unsigned i = 0; i < n; i++)
+		numbers[i] = rc == 0 ? ++s->last : 0;
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+/* Nobody else knows of these sessions, and none of them has a thread; NULL: it was not made. */
+static void
+let_go(struct serve *s, struct session **sessions, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		session_free(sessions[i]);
+	pthread_mutex_lock(&s->lock);
+	s->taken -= n;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* All of them or, with all numbers 0, none. */
+static int
+make(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
+    struct session **sessions, struct err *e)
+{
+	if (reserve(s, n, numbers, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < n; i++) {
+		sessions[i] = session_new(
+		    s->cfg.session, &places[i], numbers[i], &s->cfg.engine, e);
+		if (sessions[i] == NULL) {
+			let_go(s, sessions, n);
+			memset(numbers, 0, n * sizeof *numbers);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void
+put_into_table(struct serve *s, struct session **sessions, unsigned n)
+{
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < n; i++)
+		*free_place(s) = sessions[i];
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Nobody else sees the sessions until they are in the table: others need not wait. */
+int
+serve_open(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
+    struct err *e)
+{
+	struct session **sessions = calloc(n, sizeof *sessions);
+
+	memset(numbers, 0, n * sizeof *numbers);
+	if (sessions == NULL)
+		return err_nomem(e, "the sessions");
+	int rc = make(s, places, n, numbers, sessions, e);
+	if (rc == 0) {
+		if (!s->cfg.force)
+			rc = neighbours_look(sessions, n, e);
+		for (unsigned i = 0; i < n; i++)
+			session_open_second(sessions[i]);
+		put_into_table(s, sessions, n);
+	}
+	free(sessions);
+	return rc;
+}
+
+static int
+start(struct serve *s, struct session *x, struct err *e)
+{
+	if (x->state == SESSION_SERVING || x->state == SESSION_ENDED)
+		return err_set(
+		    e, ERR_REFUSED, "session %u was started before", x->number);
+	if (x->state == SESSION_OPEN && session_start(x, s->budget, s->ended) == 0)
+		return 0;
+	*e = x->err;
+	return -1;
+}
+
+int
+serve_start(struct serve *s, uint32_t number, struct err *e)
+{
+	pthread_mutex_lock(&s->lock);
+	struct session **at = serve_find(s, number, e);
+	int rc = at != NULL ? start(s, *at, e) : -1;
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+int
+serve_add(struct serve *s, const struct place *place, uint32_t *number, struct err *e)
+{
+	struct err ignored;
+
+	if (serve_open(s, place, 1, number, e) == 0 && serve_start(s, *number, e) == 0)
+		return 0;
+	if (*number != 0)
+		(void)serve_remove(s, *number, &ignored);
+	*number = 0;
+	return -1;
+}
+
+/* Its last word, if nobody has taken it: each of the others goes round once. */
+static void
+forget_word(struct serve *s, uint32_t number)
+{
+	struct event ev;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->cfg.sessions_max && mailbox_take(s->ended, &ev); i++)
+		if (ev.n != number)
+			mailbox_put(s->ended, ev.what, ev.n);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int
+serve_remove(struct serve *s, uint32_t number, struct err *e)
+{
+	struct session *x = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	struct session **at = serve_find(s, number, e);
+	if (at != NULL) {
+		x = *at;
+		*at = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (x == NULL)
+		return -1;
+	if (x->state == SESSION_SERVING) {
+		session_stop(x);
+		session_join(x);
+		forget_word(s, number);
+	}
+	let_go(s, &x, 1);
+	return 0;
+}
+
+int
+serve_fd(const struct serve *s)
+{
+	return mailbox_fd(s->ended);
+}
+
+/* A session whose thread has said its last word is joined at once.  One that is not in the
+ * table is being removed. */
+bool
+serve_take_ended(struct serve *s, uint32_t *number)
+{
+	struct session **at = NULL;
+	struct err ignored;
+	struct event ev;
+
+	pthread_mutex_lock(&s->lock);
+	while (at == NULL && mailbox_take(s->ended, &ev))
+		at = serve_find(s, ev.n, &ignored);
+	if (at != NULL) {
+		session_join(*at);
+		*number = ev.n;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return at != NULL;
+}

@@ -1,0 +1,89 @@
+/* serve.h: several sessions in one process, each an image at its place, which come and go
+ * while others run.
+ *
+ *	serve_add()		an image is served from now on; it gets a number
+ *	serve_stats()		what it does, and what its clients do (serve_clients())
+ *	serve_fd()		can be read when a session has ended by itself, ...
+ *	serve_take_ended()	... and this says which one
+ *	serve_remove()		it is served no longer
+ *
+ * Who begins with several calls serve_open() and then serve_start() in place of serve_add().
+ * A session that has ended or failed keeps its number, and its last statistics, until it is
+ * removed.  Numbers begin at 1, and none is given twice.
+ *
+ * Any thread may call any of these functions at any time; serve_free() is the last call.
+ * Sessions work for the owner of the thread that starts them (cancel.h): a signal to that
+ * owner ends them as serve_remove() does. */
+#ifndef FRISBEED_SERVE_SERVE_H
+#define FRISBEED_SERVE_SERVE_H
+
+#include "frisbeed/serve/session.h"
+
+struct serve_config {
+	const struct session_config *session; /* the caller's, until serve_free() */
+	/* Of each engine.  What follows from the image, the socket and the network is filled
+	 * in by the session: image_bytes, whole_chunks, srcip, ext. */
+	struct server_config engine;
+	/* Bits a second that all sessions share.  0, or when there can be no more than one
+	 * stream: each keeps the pace that `engine` says. */
+	uint64_t rate;
+	unsigned sessions_max; /* at once, with those that have ended; > 0 */
+	bool force;            /* serve even where another server answers */
+};
+
+/* Of one session, all of it as it was at one moment. */
+struct serve_stats {
+	enum session_state state;
+	struct err err;      /* SESSION_FAILED: why */
+	char where[32];      /* "ADDR:PORT", empty when it was never open */
+	double seconds;      /* since it was started, until it ended */
+	uint32_t chunks;     /* of the image; 0: it could not be opened */
+	struct tally tally;
+	uint32_t clients_known, clients_done; /* done: have said that they are complete */
+	bool from_store;                      /* then chunks are kept in memory: */
+	uint64_t cache_hits, cache_misses, cache_bytes;
+};
+
+struct serve;
+
+/* ERR_NOMEM, ERR_IO. */
+int serve_new(struct serve **, const struct serve_config *, struct err *);
+/* Ends all sessions that still run, and waits for them.  NULL is allowed. */
+void serve_free(struct serve *);
+
+/* Open the images and the sockets of n sessions, which send nothing yet, and ask for a quarter
+ * of a second whether other servers are there (neighbour.h).  Everything is copied of a place
+ * but what places_one() leaves to the caller.  numbers[n] has room for theirs.
+ *
+ * A session that cannot be opened has a number, too; its state is SESSION_FAILED.  -1 when
+ * there is no room for n more (ERR_REFUSED) or no memory: then all numbers are 0.  Also -1 when
+ * the question could not be asked (ERR_IO, ERR_CANCELLED): then the sessions are there, and the
+ * caller removes them or serves all the same. */
+int serve_open(struct serve *, const struct place *, unsigned n, uint32_t *numbers,
+    struct err *);
+/* Serve from now on.  -1 when the session is not open (with the reason why it has failed) or
+ * there is none of this number (ERR_ABSENT). */
+int serve_start(struct serve *, uint32_t number, struct err *);
+/* Open and start one.  Errors as of both; then it is not there. */
+int serve_add(struct serve *, const struct place *, uint32_t *number, struct err *);
+/* Ends a session and waits for it, for about a quarter of a second.  Its clients are told
+ * nothing, as after a signal.  When this returns its address is free, and its statistics are
+ * gone.  ERR_ABSENT when there is none of this number. */
+int serve_remove(struct serve *, uint32_t number, struct err *);
+
+/* A descriptor for poll(2): it is readable when serve_take_ended() may have something. */
+int serve_fd(const struct serve *);
+/* Which session has ended or failed since it was started?  Each is named once, but those that
+ * are removed before that.  False: none has. */
+bool serve_take_ended(struct serve *, uint32_t *number);
+
+/* To be called once a second by one of the caller's threads: the rate in the statistics is that
+ * between the last two calls. */
+void serve_sample(struct serve *);
+/* ERR_ABSENT when there is none of this number. */
+int serve_stats(struct serve *, uint32_t number, struct serve_stats *, struct err *);
+/* Copies up to max rows, those heard last first: how many.  0: there is no such session. */
+uint32_t serve_clients(
+    struct serve *, uint32_t number, struct client_row *rows, uint32_t max);
+
+#endif /* FRISBEED_SERVE_SERVE_H */
