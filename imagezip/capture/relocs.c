@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-#include "common/image/write/packer.h"
+#include "common/image/read/window.h"
 #include "imageunzip/install/reloc.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include "common/disk/disk.h"
 #include "common/image/read/walk.h"
-#include "common/image/write/packer.h"
+#include "common/image/read/window.h"
 #include "imagezip/capture/cache.h"
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/rescue.h"

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "common/image/read/sectors.h"
-#include "common/image/write/packer.h"
+#include "common/image/read/window.h"
 
 struct diff;
 

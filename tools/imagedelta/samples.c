@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/cancel.h"
-#include "common/image/write/packer.h"
+#include "common/image/read/window.h"
 
 enum {
 	PLACES = 2 * SAMPLES_SPREAD_MAX, /* that are looked at */
