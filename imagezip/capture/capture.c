@@ -49,13 +49,10 @@ packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t ch
     struct err *e)
 {
 	struct capture *c = arg;
-	const uint8_t *p = raw;
 
-	for (unsigned i = 0; i < w->nregions && c->sigmaker != NULL; i++) {
-		if (sigmaker_add(c->sigmaker, w->regions[i], p, chunk, e) != 0)
-			return err_ctx(e, "%s", c->o->source);
-		p += w->regions[i].len * SECTOR_BYTES;
-	}
+	if (c->sigmaker != NULL &&
+	    sigmaker_add_window(c->sigmaker, w, raw, chunk, e) != 0)
+		return err_ctx(e, "%s", c->o->source);
 	c->data_bytes += n;
 	/* A layout was checked before; a pipe tells only now. */
 	if (c->o->limit_mb != 0 && c->data_bytes > c->o->limit_mb << 20)

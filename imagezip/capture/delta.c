@@ -7,7 +7,6 @@
 
 #include "common/base/cancel.h"
 #include "common/disk/output.h"
-#include "common/image/write/packer.h"
 #include "common/image/write/sighash.h"
 #include "imagezip/capture/delta_samples.h"
 #include "imagezip/capture/windows.h"
@@ -25,16 +24,11 @@ hash_now(struct delta *x, struct windows *source, struct err *e)
 		err_nomem(e, "a window");
 	else if (sigmaker_new(&m, x->hash, x->block_sectors, e) == 0)
 		while ((n = windows_next(source, w, buf, e)) > 0) {
-			const uint8_t *p = buf;
-			if (cancel_check(e) != 0)
-				n = -1;
-			for (unsigned i = 0; i < w->nregions && n > 0; i++) {
-				if (sigmaker_add(m, w->regions[i], p, 0, e) != 0)
-					n = -1;
-				p += w->regions[i].len * SECTOR_BYTES;
-			}
-			if (n < 0)
-				break;
+			if (cancel_check(e) == 0 &&
+			    sigmaker_add_window(m, w, buf, 0, e) == 0)
+				continue;
+			n = -1;
+			break;
 		}
 	int rc = n == 0 ? sigmaker_finish(m, &x->now, e) : -1;
 	sigmaker_free(m);

@@ -121,6 +121,20 @@ sigmaker_add(
 }
 
 int
+sigmaker_add_window(struct sigmaker *m, const struct window *w, const void *data,
+    uint32_t chunk, struct err *e)
+{
+	const uint8_t *p = data;
+
+	for (unsigned i = 0; i < w->nregions; i++) {
+		if (sigmaker_add(m, w->regions[i], p, chunk, e) != 0)
+			return -1;
+		p += w->regions[i].len * SECTOR_BYTES;
+	}
+	return 0;
+}
+
+int
 sigmaker_finish(struct sigmaker *m, struct sig *s, struct err *e)
 {
 	if (end_record(m, e) != 0)

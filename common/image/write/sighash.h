@@ -3,6 +3,7 @@
 #define COMMON_IMAGE_WRITE_SIGHASH_H
 
 #include "common/image/format/sig.h"
+#include "common/image/read/window.h"
 
 /* Sectors in ascending order → the records of a signature. */
 struct sigmaker;
@@ -14,6 +15,9 @@ void sigmaker_free(struct sigmaker *);
 /* The next stored sectors and their data, which are in this chunk of the image.
  * ERR_UNSUPPORTED beyond sector 2^32: records have no room for more. */
 int sigmaker_add(struct sigmaker *, struct range sectors, const void *data,
+    uint32_t chunk, struct err *);
+/* The same of all sectors of a window, whose data is one piece. */
+int sigmaker_add_window(struct sigmaker *, const struct window *, const void *data,
     uint32_t chunk, struct err *);
 /* Move the finished signature to *s, which the caller frees. */
 int sigmaker_finish(struct sigmaker *, struct sig *s, struct err *);
