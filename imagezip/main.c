@@ -84,7 +84,7 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
 	    o->quiet || o->dots);
 	int rc = capture_run(d, l, &o->what, delta, &out, &watch, &s, e);
-	progress_end(&progress, s.data_bytes);
+	progress_end(&progress, s.made.data_bytes);
 	if (o->dots)
 		say(stderr, "\n");
 	if (rc == 0)
@@ -206,7 +206,7 @@ main(int argc, char **argv)
 {
 	struct options o = { .what = { .min_free = 64,
 				 .retries = 3,
-				 .codec = CODEC_DEFAULT,
+				 .how.codec = CODEC_DEFAULT,
 				 .delta_percent = 100 },
 		.progress_fd = UINT64_MAX };
 

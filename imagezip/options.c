@@ -116,8 +116,8 @@ set_uuid(void *at, const char *arg, struct err *e)
 {
 	struct options *o = at;
 
-	o->what.has_uuid = true;
-	return number_uuid(arg, o->what.uuid, e);
+	o->what.how.has_uuid = true;
+	return number_uuid(arg, o->what.how.uuid, e);
 }
 
 enum {
@@ -189,11 +189,11 @@ static const struct cli_opt what_opts[] = {
 
 static const struct cli_opt how_opts[] = {
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
-	    AT(what.jobs), 1, 256, NULL },
+	    AT(what.how.jobs), 1, 256, NULL },
 	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0,
 	    set_uuid },
-	FLAG('3', "v3", "insist on version 3", what.v3),
-	FLAG('5', "v5", "write version 5", what.v5),
+	FLAG('3', "v3", "insist on version 3", what.how.v3),
+	FLAG('5', "v5", "write version 5", what.how.v5),
 	{ 'H', "delta", "SIG",
 	    "store only what differs from the image with this signature", CLI_STR,
 	    AT(what.sig_old), 0, 0, NULL },
@@ -246,8 +246,8 @@ const struct cli_program imagezip_program = {
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
-	    { codec_opts, AT(what.codec), "Compression" },
-	    { seal_opts, AT(what.seal), "Proof" } },
+	    { codec_opts, AT(what.how.codec), "Compression" },
+	    { seal_opts, AT(what.how.seal), "Proof" } },
 };
 
 static int
@@ -266,13 +266,7 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-B is for whole disks");
 	if (o->what.no_relocs && o->what.force_relocs)
 		return err_set(e, ERR_USAGE, "-N excludes -L");
-	if (o->what.v3 && (o->what.v5 || o->what.has_uuid))
-		return err_set(
-		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
-	if (o->what.v3 && o->what.codec.codec->id != CODEC_DEFLATE)
-		return err_set(
-		    e, ERR_USAGE, "-3 excludes --codec=%s", o->what.codec.codec->name);
-	if (seal_check(&o->what.seal, o->what.has_uuid, o->what.v3, e) != 0)
+	if (maker_check(&o->what.how, e) != 0)
 		return -1;
 	if (o->json && !o->what.look_only && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,

@@ -191,7 +191,7 @@ int
 imagezip_summary(const struct options *o, const struct layout *l,
     struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
 {
-	uint64_t image_bytes = (uint64_t)s->chunks * NDZ_CHUNK_BYTES;
+	uint64_t image_bytes = (uint64_t)s->made.chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
 
 	if (o->json) {
@@ -200,10 +200,10 @@ imagezip_summary(const struct options *o, const struct layout *l,
 			return err_nomem(e, "the summary");
 		json_object(j, NULL);
 		json_uint(j, "sectors", s->total_sectors);
-		json_uint(j, "data_bytes", s->data_bytes);
+		json_uint(j, "data_bytes", s->made.data_bytes);
 		json_uint(j, "image_bytes", image_bytes);
-		json_uint(j, "chunks", s->chunks);
-		json_string(j, "codec", o->what.codec.codec->name);
+		json_uint(j, "chunks", s->made.chunks);
+		json_string(j, "codec", o->what.how.codec.codec->name);
 		json_bool(j, "delta", x->on);
 		if (o->what.sig_old != NULL) {
 			json_uint(j, "full_data_bytes", x->full_sectors * SECTOR_BYTES);
@@ -226,10 +226,10 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		    x->on ? "a delta" : "too much for -P, a full image");
 	if (!o->quiet)
 		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
-		    human_bytes(s->data_bytes, data, sizeof data),
+		    human_bytes(s->made.data_bytes, data, sizeof data),
 		    human_bytes(image_bytes, image, sizeof image), seconds,
 		    human_bytes(
-			(uint64_t)((double)s->data_bytes / (seconds > 0 ? seconds : 1)),
+			(uint64_t)((double)s->made.data_bytes / (seconds > 0 ? seconds : 1)),
 			rate, sizeof rate));
 	return 0;
 }

@@ -12,17 +12,17 @@ set_uuid(void *at, const char *arg, struct err *e)
 {
 	struct rewrite_config *c = at;
 
-	c->has_uuid = true;
-	return number_uuid(arg, c->uuid, e);
+	c->how.has_uuid = true;
+	return number_uuid(arg, c->how.uuid, e);
 }
 
 #define AT(field) offsetof(struct rewrite_config, field)
 
 const struct cli_opt rewrite_opts[] = {
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
-	    AT(jobs), 1, 256, NULL },
-	FLAG('3', "v3", "write version 3", v3),
-	FLAG('5', "v5", "write version 5", v5),
+	    AT(how.jobs), 1, 256, NULL },
+	FLAG('3', "v3", "write version 3", how.v3),
+	FLAG('5', "v5", "write version 5", how.v5),
 	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0,
 	    0, set_uuid },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),

@@ -1,6 +1,5 @@
-/* capture.h: disk → fragments → chunks → image.
- *
- * windows.h reads, common/image/write/encode.h compresses in parallel and packs. */
+/* capture.h: disk → windows → image: windows.h reads, common/image/write/maker.h makes the
+ * image. */
 #ifndef IMAGEZIP_CAPTURE_CAPTURE_H
 #define IMAGEZIP_CAPTURE_CAPTURE_H
 
@@ -8,6 +7,7 @@
 #include "common/disk/output.h"
 #include "common/disk/rangeset.h"
 #include "common/image/format/sig.h"
+#include "common/image/write/maker.h"
 #include "imagezip/capture/delta.h"
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
@@ -20,8 +20,7 @@ struct capture_watch {
 };
 
 struct capture_stats {
-	uint32_t chunks;
-	uint64_t data_bytes; /* stored, uncompressed */
+	struct maker_totals made;
 	uint64_t total_sectors;
 	struct rangeset lost; /* source sectors that -X made zeros; owned */
 	struct sig sig;       /* of what was stored, with -U or -H; owned */

@@ -98,7 +98,7 @@ estimate(struct layout *l, struct disk *d, const struct capture_what *o, struct 
 	s.disk = d;
 	s.base = l->base;
 	l->image_bytes = 0;
-	if (compressor_init(&s.z, &o->codec, e) != 0)
+	if (compressor_init(&s.z, &o->how.codec, e) != 0)
 		return -1;
 	int rc = stored_in(l, 0, l->total, &rest, e);
 	if (rc == 0)

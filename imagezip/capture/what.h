@@ -6,9 +6,7 @@
 #include <stdint.h>
 
 #include "common/disk/ptable.h"
-#include "common/image/codec/codec.h"
-#include "common/image/format/format.h"
-#include "common/image/format/seal.h"
+#include "common/image/write/maker.h"
 
 /* Partitions of a disk by number, and those inside of its BSD slices. */
 struct part_choice {
@@ -39,12 +37,7 @@ struct capture_what {
 	uint64_t retries;                            /* --retries */
 	bool no_relocs, force_relocs;                /* -N, -L */
 	/* How to make the image. */
-	struct codec_choice codec; /* --codec, -z, --fast */
-	struct seal_config seal;   /* --sign, --encrypt */
-	uint64_t jobs;             /* -j; 0: one a processor */
-	bool has_uuid;             /* -u */
-	uint8_t uuid[NDZ_UUID_BYTES];
-	bool v3, v5;            /* version 3, 5; neither: as it needs */
+	struct maker_choice how;
 	const char *sig_old;    /* a delta against this signature (-H), or NULL */
 	uint64_t delta_percent; /* -P */
 	bool make_sig;          /* a signature of what is stored (-U) */

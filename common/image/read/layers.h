@@ -22,7 +22,7 @@ struct rangeset *layers_stored(struct layers *);
 uint64_t layers_total(const struct layers *);
 /* What was lost of it, in whichever image. */
 struct lostset *layers_lost(struct layers *);
-/* For encode_config.next, with the layers as its arg. */
+/* For maker_config.next, with the layers as its arg. */
 ssize_t layers_next(void *layers, struct window *, void *buf, struct err *);
 /* Sectors that are all stored. */
 int layers_read(struct layers *, struct range, void *buf, struct err *);

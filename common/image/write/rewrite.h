@@ -5,21 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/image/codec/codec.h"
 #include "common/image/format/proof.h"
-#include "common/image/format/seal.h"
 #include "common/image/read/sectors.h"
-#include "common/image/write/encode.h"
+#include "common/image/write/maker.h"
 
 /* How the new image is made, and how those that are read are proved. */
 struct rewrite_config {
-	struct codec_choice codec;
-	uint64_t jobs; /* -j; 0: one a processor */
-	bool v3, v5;   /* -3, -5; neither: as the source */
-	bool has_uuid; /* -u, which makes version 5 */
-	uint8_t uuid[NDZ_UUID_BYTES];
+	struct maker_choice how; /* neither -3 nor -5: the version is the source's */
 	bool no_sync, force, quiet, json;
-	struct seal_config seal;   /* of the new image */
 	struct proof_config proof; /* of those that are read */
 };
 

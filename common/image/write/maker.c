@@ -1,0 +1,197 @@
+/* maker.c: what every new image goes through, whatever it is made of: which version and
+ * UUID it has, what chunk 0 says of it, and the way from windows to the output.
+ *
+ * Called by imagezip/capture/capture.c for a disk and by rewrite.c for other images, in
+ * the thread that makes the image. */
+#include "common/image/write/maker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/madeat.h"
+#include "common/image/write/encode.h"
+#include "common/image/write/packer.h"
+
+struct maker {
+	struct maker_config cfg;
+	struct output *output; /* from maker_run() on; borrowed */
+	struct packer *packer;
+	struct seal *seal; /* or NULL */
+	uint64_t data_bytes;
+};
+
+int
+maker_check(const struct maker_choice *c, struct err *e)
+{
+	if (c->v3 && (c->v5 || c->has_uuid))
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
+		return err_set(
+		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);
+	return seal_check(&c->seal, c->has_uuid, c->v3, e);
+}
+
+/* Version 3 holds sector numbers of 32 bits, and nothing but deflate in the clear. */
+static int
+choose_version(const struct maker_config *c, unsigned *version, struct err *e)
+{
+	const struct maker_choice *how = c->how;
+	bool large = c->total != UINT64_MAX && c->total > UINT32_MAX;
+	bool own = how->codec.codec->id != CODEC_DEFLATE || how->seal.encrypt != NULL;
+	bool must = how->v5 || how->has_uuid || large || own;
+
+	if (how->v3 && large)
+		return err_set(e, ERR_USAGE, "-3: %s is too large for version 3",
+		    c->source);
+	*version = must || (c->prefer_v5 && !how->v3) ? 5 : 3;
+	return 0;
+}
+
+/* A UUID in the header is the user's: it stays what it is.  The other one tells chunks
+ * of one file from those of another, so a new file has a new one; and one that is signed
+ * or encrypted always has. */
+static int
+choose_uuid(const struct maker_config *c, struct packer_config *p, struct err *e)
+{
+	const struct maker_choice *how = c->how;
+	bool sealed = how->seal.sign != NULL || how->seal.encrypt != NULL;
+	const uint8_t *uuid = how->has_uuid ? how->uuid : sealed ? NULL : c->keep_uuid;
+
+	if (uuid == NULL)
+		return seal_uuid(p->uuid, e);
+	memcpy(p->uuid, uuid, sizeof p->uuid);
+	if (p->version == 5)
+		memcpy(p->header_uuid, uuid, sizeof p->header_uuid);
+	return 0;
+}
+
+static struct ext_image
+describe(const struct maker_config *c)
+{
+	struct ext_image image = c->image;
+
+	image.made_at = made_at();
+	snprintf(image.tool, sizeof image.tool, "%s %s", c->program, SUITE_VERSION);
+	return image;
+}
+
+/* The packer has a finished chunk. */
+static int
+emit(void *arg, const void *chunk, struct err *e)
+{
+	struct maker *m = arg;
+
+	if (m->cfg.chunk != NULL)
+		m->cfg.chunk(m->cfg.arg);
+	if (seal_chunk(m->seal, &chunk, e) != 0)
+		return -1;
+	return output_write(m->output, chunk, NDZ_CHUNK_BYTES, e);
+}
+
+static int
+open_packer(struct maker *m, struct err *e)
+{
+	const struct maker_config *c = &m->cfg;
+	struct packer_config p = { .codec = c->how->codec,
+		.image = describe(c),
+		.state = c->state,
+		.base = c->base,
+		.freed = c->freed,
+		.basis = c->basis,
+		.tail = c->tail,
+		.emit = emit,
+		.arg = m };
+
+	if (choose_version(c, &p.version, e) != 0 || choose_uuid(c, &p, e) != 0)
+		return -1;
+	packer_config_seal(&p, &c->how->seal);
+	return packer_new(&m->packer, &p, e);
+}
+
+int
+maker_new(struct maker **out, const struct maker_config *cfg, struct err *e)
+{
+	struct maker *m = calloc(1, sizeof *m);
+
+	if (m == NULL)
+		return err_nomem(e, "an image");
+	m->cfg = *cfg;
+	if (seal_new(&m->seal, &cfg->how->seal, e) != 0 || open_packer(m, e) != 0) {
+		maker_free(m);
+		return -1;
+	}
+	*out = m;
+	return 0;
+}
+
+void
+maker_free(struct maker *m)
+{
+	if (m == NULL)
+		return;
+	packer_free(m->packer);
+	seal_free(m->seal);
+	free(m);
+}
+
+static int
+packed(void *arg, const struct window *w, const void *raw, size_t n, uint32_t chunk,
+    struct err *e)
+{
+	struct maker *m = arg;
+
+	m->data_bytes += n;
+	const struct maker_packed p = {
+		.window = w, .raw = raw, .chunk = chunk, .data_bytes = m->data_bytes
+	};
+	if (m->cfg.packed != NULL && m->cfg.packed(m->cfg.arg, &p, e) != 0)
+		return -1;
+	return cancel_check(e);
+}
+
+static ssize_t
+next(void *arg, struct window *w, void *buf, struct err *e)
+{
+	struct maker *m = arg;
+
+	return m->cfg.next(m->cfg.arg, w, buf, e);
+}
+
+int
+maker_run(struct maker *m, struct output *out, struct err *e)
+{
+	const struct encode_config cfg = { .codec = m->cfg.how->codec,
+		.jobs = m->cfg.how->jobs,
+		.next = next,
+		.packed = packed,
+		.arg = m };
+
+	m->output = out;
+	return encode_all(&cfg, m->packer, e);
+}
+
+int
+maker_end(struct maker *m, const struct maker_ending *end, struct err *e)
+{
+	const struct ndz_reloc r = { .type = NDZ_RELOC_SHORT_SECTOR,
+		.sector = end->total - 1,
+		.size = end->short_bytes };
+
+	if (end->short_bytes != 0 && packer_add_reloc(m->packer, &r, e) != 0)
+		return -1;
+	if (packer_note_lost(m->packer, end->lost, e) != 0)
+		return -1;
+	return packer_finish(m->packer, end->total, e);
+}
+
+struct maker_totals
+maker_totals(const struct maker *m)
+{
+	if (m == NULL)
+		return (struct maker_totals){ 0 };
+	return (struct maker_totals){ .data_bytes = m->data_bytes,
+		.chunks = packer_chunks(m->packer) };
+}
