@@ -43,7 +43,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
 	s->given_in = calloc(s->nchunks, sizeof *s->given_in);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
-	bool roll_failed = server_roll_init(s) != 0;
+	bool roll_failed = server_roll_init(s) != 0 ||
+	                   (cfg->growing && growing_init(&s->growing, s->nchunks) != 0);
 	bool ext_failed = cfg->ext.on &&
 	                  (server_packs_init(s) != 0 ||
 			      carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
@@ -80,6 +81,7 @@ server_free(struct server *s)
 	server_packs_fini(s);
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
+	growing_fini(&s->growing);
 	free(s->items);
 	free(s->sent);
 	free(s->sent_ms);
@@ -190,7 +192,7 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !server_is_quiet(s) ||
+	if (s->cfg.idle_us == 0 || !server_is_quiet(s) || s->growing.wanted > 0 ||
 	    server_reply_due_us(s) != SERVER_NEVER)
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/blockmap.h"
 #include "common/wire/wire.h"
 #include "common/wire/wirext.h"
 
@@ -62,6 +63,9 @@ struct server_config {
 	 * asked for something. */
 	int64_t idle_us;
 	uint32_t wait_clients; /* no block before so many clients are there at once */
+	/* The image still arrives: of a chunk nothing is read before server_have() has named
+	 * all of its blocks.  Whoever asks for it before gets it then. */
+	bool growing;
 	struct server_ext_config ext;
 };
 
@@ -123,6 +127,10 @@ void server_input(struct server *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
 bool server_read_next(struct server *, struct server_run *);
 void server_read_done(struct server *, uint32_t buf);
+/* With cfg.growing: these blocks of the chunk can be read from now on.  The shell calls
+ * server_read_next() and server_deadline() then. */
+void server_have(
+    struct server *, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks);
 /* Only so many blocks of the chunk, from its first one on, are not all zero: known
  * from its bytes.  Before server_read_done() of any of its runs; optional. */
 void server_content(struct server *, uint32_t chunk, uint32_t blocks);

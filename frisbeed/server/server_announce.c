@@ -43,7 +43,8 @@ is_coming(const struct server *s, uint32_t chunk)
 		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
 		return carousel_wants(&s->ext.carousel, chunk);
 	return carousel_wants(&s->ext.carousel, chunk) || s->items[chunk] != NULL ||
-	       repair_busy(&s->ext.repair, chunk);
+	       repair_busy(&s->ext.repair, chunk) ||
+	       growing_awaits(&s->growing, chunk);
 }
 
 static void

@@ -93,6 +93,10 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	/* Who has not heard that chunks take turns believes that this one is over. */
 	if ((server_in_sets(s) && s->items[k->chunk] != NULL) || too_much(k->lack))
 		return;
+	if (!growing_has(&s->growing, k->chunk)) {
+		growing_want(&s->growing, k->chunk);
+		return;
+	}
 	bool given = server_has_given(s, k->chunk, c);
 	/* What it has not been sent still comes: it wanted all when it joined. */
 	if (!given && !c->resumes)

@@ -13,6 +13,7 @@
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_growing.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_packs.h"
 #include "frisbeed/server/server_rate.h"
@@ -191,6 +192,7 @@ struct server {
 	uint32_t nleft;
 
 	struct voters voters; /* addresses of those with the extension */
+	struct growing growing;
 
 	uint64_t now_us; /* as the shell said last */
 	struct server_ext ext;
@@ -279,6 +281,10 @@ void server_fifo_prepend(struct server *s, struct item *it);
 void server_fifo_advance(struct server *s, struct item *it);
 /* The first one waits behind all others, as it is. */
 void server_fifo_rotate(struct server *s);
+/* Blocks of a chunk that a request of the base protocol wants: how many of them were not
+ * coming anyway. */
+uint32_t server_add_asked(
+    struct server *s, uint32_t chunk, const struct blockmap *blocks);
 void server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4],
     uint32_t chunk, const struct blockmap *asked);
 /* These blocks of it are given out: the carousel need not send them, too. */

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "frisbeed/server/server_impl.h"
 
 void
@@ -6,6 +8,10 @@ server_want_chunk(struct server *s, uint32_t chunk)
 	const struct item *it = s->items[chunk];
 	struct blockmap want = blockmap_range(0, server_chunk_blocks(s, chunk));
 
+	if (!growing_has(&s->growing, chunk)) {
+		growing_want(&s->growing, chunk);
+		return;
+	}
 	if (it != NULL)
 		want = blockmap_minus(want, &it->coming);
 	/* What old requests have queued may wait for long, behind many others. */
@@ -15,6 +21,22 @@ server_want_chunk(struct server *s, uint32_t chunk)
 	/* All of it is on its way. */
 	if (!carousel_wants(&s->ext.carousel, chunk))
 		server_chunk_given(s, chunk);
+}
+
+/* Who asked for it before it was here gets all of it. */
+void
+server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks)
+{
+	struct blockmap all = blockmap_range(0, server_chunk_blocks(s, chunk));
+
+	assert(s->cfg.growing && chunk < s->nchunks);
+	if (!growing_have(&s->growing, chunk, blocks, server_chunk_blocks(s, chunk)))
+		return;
+	if (s->ext.used)
+		server_want_chunk(s, chunk);
+	else
+		server_add_asked(s, chunk, &all);
+	s->asked_us = now_us;
 }
 
 void

@@ -142,6 +142,30 @@ without_carousel(const struct server *s, uint32_t chunk, const struct blockmap *
 	return blockmap_minus(*want, s->ext.carousel.want[chunk]);
 }
 
+uint32_t
+server_add_asked(struct server *s, uint32_t chunk, const struct blockmap *blocks)
+{
+	struct item *it = server_item_of(s, chunk);
+
+	if (it == NULL)
+		return 0; /* no memory: it will be asked again */
+	struct blockmap want = blockmap_minus(*blocks, &it->queued);
+	want = blockmap_minus(want, &it->coming);
+	uint32_t fresh = blockmap_count(&want);
+	if (fresh == 0) {
+		server_item_unref(s, it);
+		return 0;
+	}
+	blockmap_add(&it->queued, &want);
+	s->ext.pending += fresh;
+	if (!it->in_fifo)
+		server_fifo_append(s, it);
+	it->bulk += fresh;
+	it->asked = true;
+	server_chunk_changed(s, chunk);
+	return fresh;
+}
+
 void
 server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk,
     const struct blockmap *asked)
@@ -157,26 +181,15 @@ server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_
 	note_asker(s, now_us, from);
 	if (n < server_chunk_blocks(s, chunk))
 		s->stats.lost_blocks += n;
-	struct item *it = server_item_of(s, chunk);
-	if (it == NULL)
-		return; /* no memory: it will be asked again */
-	struct blockmap want = blockmap_minus(lacks, &it->queued);
-	want = blockmap_minus(want, &it->coming);
-	if (s->ext.used && !server_is_held(s))
-		want = without_carousel(s, chunk, &want);
-	uint32_t fresh = blockmap_count(&want);
-	s->stats.blocks_merged += n - fresh;
-	if (fresh == 0) {
-		server_item_unref(s, it);
+	bool lost = were_lost(s, chunk, &lacks);
+	if (!growing_has(&s->growing, chunk)) {
+		growing_want(&s->growing, chunk);
 		return;
 	}
-	if (were_lost(s, chunk, &lacks) && is_believed(s, now_us, from))
+	if (s->ext.used && !server_is_held(s))
+		lacks = without_carousel(s, chunk, &lacks);
+	uint32_t fresh = server_add_asked(s, chunk, &lacks);
+	s->stats.blocks_merged += n - fresh;
+	if (fresh > 0 && lost && is_believed(s, now_us, from))
 		rate_asked_again(&s->rate, fresh, n);
-	blockmap_add(&it->queued, &want);
-	s->ext.pending += fresh;
-	if (!it->in_fifo)
-		server_fifo_append(s, it);
-	it->bulk += fresh;
-	it->asked = true;
-	server_chunk_changed(s, chunk);
 }
