@@ -47,6 +47,7 @@ static const struct knob knobs[] = {
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
 	{ "read-latency-us", offsetof(struct scenario, read_latency_us), U64 },
 	{ "read-rate", offsetof(struct scenario, read_bytes_per_s), U64 },
+	{ "arrival-us", offsetof(struct scenario, arrival_us), U64 },
 	{ "stall-us", offsetof(struct scenario, stall_us), U64 },
 	{ "stall-every-us", offsetof(struct scenario, stall_every_us), U64 },
 	{ "loss", offsetof(struct scenario, net.loss), REAL },

@@ -64,6 +64,7 @@ struct scenario {
 	uint64_t read_latency_us;        /* the server's disk: each read ... */
 	uint64_t read_bytes_per_s;       /* ... and its rate; 0: no time at all */
 	uint64_t stall_us, stall_every_us; /* ... and now and then it hangs */
+	uint64_t arrival_us; /* the image still comes to the server: a chunk each time */
 	/* One client alone takes the longer of these: of the network, and this much
 	 * more than its disk.  0: not known. */
 	uint64_t alone_net_us, alone_extra_us;

@@ -75,6 +75,7 @@ server_next_ns(const struct world *w, const struct host *h)
 	    due < w->now_ns + backlog / 2)
 		due = w->now_ns + backlog / 2;
 	uint64_t at = earlier(due, net_next(&w->net, h->port));
+	at = earlier(at, world_next_arrival_ns(w, h));
 	if (h->image_ns != 0 && w->sc->restart_us == 0)
 		at = earlier(at, h->image_ns);
 	if (h->nreading > 0)

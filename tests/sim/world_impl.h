@@ -87,6 +87,8 @@ struct host {
 	struct reading reading[WORLD_AHEAD];
 	uint32_t reading_head, nreading;
 	uint64_t disk_free_ns, next_stall_ns;
+	uint32_t *arrival; /* of an image that still comes: its chunks in that order */
+	uint32_t arrived;  /* so many are here */
 	struct blockmap *asked; /* by chunk: since the block was sent last */
 	struct pace pace[2];    /* over a second, and over a few bursts */
 };
@@ -155,6 +157,14 @@ void world_fill_block(const struct world *, uint8_t image, uint8_t *to, uint32_t
 void world_check_store(struct world *, struct node *, const struct client_store *);
 /* Is the chunk all there, and does the engine know where parity lies? */
 bool world_whole(const struct node *, uint32_t buf, uint32_t blocks);
+
+/* world_arrival.c: an image that still comes to its server.  The order is drawn. */
+void world_setup_arrival(struct world *, struct host *);
+/* Chunks whose time has come are there; a new engine is told of all. */
+void world_arrive(struct world *, struct host *);
+void world_arrived_again(struct world *, struct host *);
+uint64_t world_next_arrival_ns(const struct world *, const struct host *);
+bool world_has_arrived(const struct host *, uint32_t chunk);
 
 /* world_server.c */
 void world_setup_server(struct world *);

@@ -105,6 +105,8 @@ server_read(struct world *w, struct host *h)
 	struct server_run run;
 
 	while (server_read_next(h->engine, &run)) {
+		if (!world_has_arrived(h, run.chunk))
+			world_fail(w, "chunk %u is read and has not come", run.chunk);
 		server_content(h->engine, run.chunk, world_content(w, run.chunk));
 		uint64_t ns = reading_ns(w, h, run.count);
 		if (ns == 0) {
@@ -170,6 +172,7 @@ server_returns(struct world *w, struct host *h)
 		memset(h->cfg.ext.identity, 2, WIREXT_IDENTITY_BYTES);
 	h->engine = server_new(&h->cfg, w->now_ns / US);
 	assert(h->engine != NULL);
+	world_arrived_again(w, h);
 	w->net.ports[h->port].up = true;
 	h->restart_ns = 0;
 }
@@ -243,6 +246,7 @@ void
 world_step_server(struct world *w, struct host *h)
 {
 	if (server_fate(w, h)) {
+		world_arrive(w, h);
 		server_hears(w, h);
 		disk_step(w, h);
 		server_speaks(w, h);
@@ -282,6 +286,7 @@ world_free_host(struct host *h)
 {
 	server_free(h->engine);
 	free(h->asked);
+	free(h->arrival);
 	free(h->pace[0].sent_ns);
 	free(h->pace[1].sent_ns);
 }
@@ -306,6 +311,7 @@ world_setup_server(struct world *w)
 	h->cfg.ext.session = 1;
 	h->cfg.ext.identity[0] = OWN_IMAGE;
 	h->image_ns = sc->new_image_us * US;
+	world_setup_arrival(w, h);
 	w->log = (struct server_log){ .complains = on_complaint, .arg = w };
 	h->engine = server_new(&h->cfg, 0);
 	assert(h->engine != NULL);
