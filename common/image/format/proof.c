@@ -1,5 +1,8 @@
+/* proof.c: signature and encryption together.  Whoever has chunks calls proof_chunk(), in any
+ * thread; the rest is for the thread that has the keys. */
 #include "common/image/format/proof.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +13,7 @@
 struct proof {
 	struct verifier *verifier; /* or NULL */
 	struct crypt *crypt;       /* or NULL */
+	pthread_mutex_t decrypting; /* it is one thread's at a time */
 	char key_name[2 * EXT_KEY_ID_BYTES + 1];
 };
 
@@ -33,6 +37,7 @@ proof_new(struct proof **out, const struct proof_config *c, struct err *e)
 	struct proof *p = calloc(1, sizeof *p);
 	if (p == NULL)
 		return err_nomem(e, "keys");
+	pthread_mutex_init(&p->decrypting, NULL);
 	if (load(p, c, e) != 0) {
 		proof_free(p);
 		return -1;
@@ -48,6 +53,7 @@ proof_free(struct proof *p)
 		return;
 	verifier_free(p->verifier);
 	crypt_free(p->crypt);
+	pthread_mutex_destroy(&p->decrypting);
 	free(p);
 }
 
@@ -66,13 +72,22 @@ check_place(uint32_t number, const void *chunk, struct err *e)
 	return 0;
 }
 
+static int
+decrypt(struct proof *p, void *chunk, struct err *e)
+{
+	pthread_mutex_lock(&p->decrypting);
+	int rc = crypt_open(p->crypt, chunk, e);
+	pthread_mutex_unlock(&p->decrypting);
+	return rc;
+}
+
 int
 proof_chunk(struct proof *p, uint32_t number, void *chunk, struct err *e)
 {
 	if (p == NULL)
 		return 0;
 	if (p->crypt != NULL &&
-	    (crypt_open(p->crypt, chunk, e) != 0 || check_place(number, chunk, e) != 0))
+	    (decrypt(p, chunk, e) != 0 || check_place(number, chunk, e) != 0))
 		return -1;
 	return p->verifier != NULL ? verify_chunk(p->verifier, number, chunk, e) : 0;
 }

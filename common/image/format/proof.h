@@ -20,7 +20,7 @@ int proof_new(struct proof **, const struct proof_config *, struct err *);
 /* NULL is fine; wipes the keys. */
 void proof_free(struct proof *);
 /* Prove chunk[NDZ_CHUNK_BYTES] to be number `number` of an image that was made with
- * these keys, and decrypt it in place.  proof NULL: nothing is asked. */
+ * these keys, and decrypt it in place.  proof NULL: nothing is asked.  From any thread. */
 int proof_chunk(struct proof *, uint32_t number, void *chunk, struct err *);
 /* "0123456789abcdef", of the key that signatures are checked with; "" for none. */
 const char *proof_key_name(const struct proof *);
