@@ -1,0 +1,204 @@
+/* Things that are made once: what is kept, what gives way, what several threads get, and what
+ * becomes of a making that fails. */
+#include "common/base/stock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/t.h"
+
+enum { THING_BYTES = 4096, ROOM = 4 };
+
+static _Atomic unsigned makings, alive;
+static _Atomic bool failing;
+
+static void
+free_int(void *thing)
+{
+	alive--;
+	free(thing);
+}
+
+static int
+make_int(void *arg, struct stocked *of, struct err *e)
+{
+	makings++;
+	usleep(2000);
+	if (failing)
+		return err_set(e, ERR_IO, "it cannot be made");
+	int *thing = malloc(sizeof *thing);
+	*thing = *(int *)arg;
+	alive++;
+	*of = (struct stocked){ thing, THING_BYTES };
+	return 0;
+}
+
+/* Was it made for this, and is it what it should be? */
+static bool
+made_now(struct stock *s, int key)
+{
+	bool made, right;
+	struct err e;
+	struct stock_item *i = stock_get(s, (uint64_t)key, make_int, &key, &made, &e);
+
+	right = i != NULL && *(int *)stock_thing(i) == key;
+	T_CHECK(right);
+	if (i != NULL)
+		stock_put_back(s, i);
+	return made;
+}
+
+static struct stock *
+new_stock(unsigned things)
+{
+	struct stock *s;
+	struct err e;
+
+	/* An item has some bytes of its own, but fewer than one thing more would need. */
+	T_CHECK(stock_new(&s, (uint64_t)things * THING_BYTES + THING_BYTES - 1, free_int, &e) ==
+		0);
+	return s;
+}
+
+static void
+test_order(void)
+{
+	struct stock *s = new_stock(ROOM);
+
+	for (int i = 0; i < ROOM; i++)
+		T_CHECK(made_now(s, i));
+	T_CHECK(!made_now(s, 0)); /* so 1 is the oldest */
+	T_CHECK(made_now(s, 77));
+	T_CHECK(!made_now(s, 0));
+	T_CHECK(!made_now(s, 2));
+	T_CHECK(made_now(s, 1));
+	T_CHECK(alive == ROOM);
+	T_CHECK(stock_find(s, 99) == NULL);
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
+/* What is in use stays, though there is no room for it. */
+static void
+test_use(void)
+{
+	struct stock *s = new_stock(0);
+	struct stock_item *used[3];
+	struct err e;
+	bool made;
+
+	for (int i = 0; i < 3; i++)
+		used[i] = stock_get(s, (uint64_t)i, make_int, &i, &made, &e);
+	T_CHECK(alive == 3);
+	T_CHECK(stock_bytes(s) > 3 * THING_BYTES);
+	for (int i = 0; i < 3; i++) {
+		T_CHECK(*(int *)stock_thing(used[i]) == i);
+		stock_put_back(s, used[i]);
+	}
+	T_CHECK(alive == 0);
+	T_CHECK(stock_bytes(s) == 0);
+	stock_free(s);
+}
+
+static void
+test_add(void)
+{
+	struct stock *s = new_stock(ROOM);
+	struct stocked of;
+	struct err e;
+	int number = 5, other = 6;
+
+	T_CHECK(make_int(&number, &of, &e) == 0);
+	stock_add(s, 5, of);
+	T_CHECK(!made_now(s, 5));
+	T_CHECK(make_int(&other, &of, &e) == 0);
+	stock_add(s, 5, of); /* it is there already */
+	T_CHECK(alive == 1);
+	struct stock_item *i = stock_find(s, 5);
+	T_CHECK(i != NULL);
+	T_CHECK(*(int *)stock_thing(i) == 5);
+	stock_put_back(s, i);
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
+/* Every thread wants all things, in another order each. */
+static void *
+want_all(void *arg)
+{
+	struct stock *s = arg;
+	static _Atomic int number;
+	int first = number++;
+	struct err e;
+	bool made, right = true;
+
+	for (int k = 0; k < 16; k++) {
+		int key = (first * 5 + k) % 16;
+		struct stock_item *i = stock_get(s, (uint64_t)key, make_int, &key, &made, &e);
+		right &= i != NULL ? *(int *)stock_thing(i) == key : failing && e.kind == ERR_IO;
+		if (i != NULL)
+			stock_put_back(s, i);
+	}
+	return right ? s : NULL;
+}
+
+static bool
+many_threads(struct stock *s)
+{
+	pthread_t t[8];
+	bool right = true;
+	void *ok;
+
+	for (int i = 0; i < 8; i++)
+		if (pthread_create(&t[i], NULL, want_all, s) != 0)
+			abort();
+	for (int i = 0; i < 8; i++) {
+		pthread_join(t[i], &ok);
+		right &= ok != NULL;
+	}
+	return right;
+}
+
+static void
+test_threads(void)
+{
+	struct stock *s = new_stock(32);
+
+	makings = 0;
+	T_CHECK(many_threads(s));
+	T_CHECK(makings == 16);
+	stock_free(s);
+	s = new_stock(1);
+	T_CHECK(many_threads(s));
+	T_CHECK(alive <= 1);
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
+static void
+test_failure(void)
+{
+	struct stock *s = new_stock(32);
+
+	failing = true;
+	T_CHECK(many_threads(s));
+	T_CHECK(stock_bytes(s) == 0);
+	failing = false;
+	T_CHECK(made_now(s, 3));
+	T_CHECK(!made_now(s, 3));
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
+int
+main(void)
+{
+	test_order();
+	test_use();
+	test_add();
+	test_threads();
+	test_failure();
+	return t_done();
+}
