@@ -1,5 +1,6 @@
 /* image.c: the image that a source gives out, its chunks checked against each other.  Whoever
- * reads an image calls this, in one thread at a time; image_header() and image_read() in any. */
+ * reads an image calls this, in one thread at a time; image_header(), image_blocks()
+ * and image_read() in any. */
 #include "common/image/read/image.h"
 
 #include <assert.h>
@@ -415,13 +416,20 @@ image_each(struct image *img,
 }
 
 int
+image_blocks(
+    struct image *img, uint32_t i, const struct blockmap *need, void *buf, struct err *e)
+{
+	return source_read(&img->source, i, need, buf, e);
+}
+
+int
 image_header(struct image *img, uint32_t i, struct ndz_header *h, struct err *e)
 {
 	const struct blockmap need =
 	    blockmap_range(0, NDZ_HEADER_BYTES / SOURCE_BLOCK_BYTES);
 	uint8_t buf[NDZ_HEADER_BYTES];
 
-	if (source_read(&img->source, i, &need, buf, e) != 0)
+	if (image_blocks(img, i, &need, buf, e) != 0)
 		return -1;
 	if (ndz_header_get(h, buf, sizeof buf, e) != 0)
 		return err_ctx(e, "%s: chunk %u", image_name(img), i);

@@ -60,6 +60,10 @@ void image_keep_encrypted(struct image *);
 int image_first(struct image *, struct ext *x, struct err *);
 /* Only the header of chunk i (seekable images). */
 int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
+/* Blocks of chunk i to their places in buf, as they are: neither proved nor decrypted
+ * (seekable images). */
+struct blockmap;
+int image_blocks(struct image *, uint32_t i, const struct blockmap *, void *buf, struct err *);
 /* Any whole chunk, unchecked but for its being there (seekable images). */
 int image_read(struct image *, uint32_t i, void *buf, struct err *);
 

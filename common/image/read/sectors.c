@@ -1,10 +1,12 @@
+/* sectors.c: the data of an image by sector, with one chunk open.  Whoever opened the image
+ * calls this, in one thread at a time. */
 #include "common/image/read/sectors.h"
 
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/image/read/places.h"
 #include "common/image/read/sectors_impl.h"
 
 void
@@ -13,6 +15,8 @@ sectors_leave_chunk(struct sectors *s)
 	if (s->open.number != NO_CHUNK)
 		chunk_free(&s->open.c);
 	s->open.number = NO_CHUNK;
+	free(s->open.fragments);
+	s->open.fragments = NULL;
 }
 
 const char *
@@ -92,20 +96,22 @@ sectors_lost(const struct sectors *s)
 	return &s->lost;
 }
 
-/* Go back to the start of the open chunk's data. */
+/* Of a chunk without a table: go back to the start of its data. */
 static int
 rewind_chunk(struct sectors *s, struct err *e)
 {
 	struct open_chunk *o = &s->open;
 
 	o->piece_at = o->piece_bytes = 0;
-	o->piece = NULL;
-	o->f = fragments_of(&o->c);
-	o->pulling = o->c.ext.fragments == NULL;
-	if (!o->pulling)
-		return 0;
+	o->pulling = true;
 	return inflater_begin(decoder_inflater(s->dec), o->bytes + NDZ_HEADER_BYTES,
 	    o->c.h.size, o->c.raw_bytes, e);
+}
+
+static int
+err_ends(struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "its data ends too early");
 }
 
 static int
@@ -114,22 +120,15 @@ next_piece(struct sectors *s, struct err *e)
 	struct open_chunk *o = &s->open;
 	void *data = NULL;
 	size_t n = 0;
-	int rc;
 
+	int rc = inflater_more(decoder_inflater(s->dec), &data, &n, e);
 	o->piece_at += o->piece_bytes;
-	if (o->c.ext.fragments != NULL) {
-		o->piece = NULL;
-		rc = fragments_next(&o->f);
-		n = (size_t)o->f.raw_bytes;
-	} else {
-		rc = inflater_more(decoder_inflater(s->dec), &data, &n, e);
-		o->piece = data;
-		o->pulling = rc == 1;
-	}
+	o->piece = data;
 	o->piece_bytes = n;
+	o->pulling = rc == 1;
 	if (rc == 1 && n > 0)
 		return 0;
-	return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "its data ends too early");
+	return rc < 0 ? -1 : err_ends(e);
 }
 
 int
@@ -151,6 +150,19 @@ sectors_done(struct sectors *s, struct err *e)
 	return 0;
 }
 
+/* The chunk that was just read has no piece yet. */
+static int
+start_chunk(struct sectors *s, struct err *e)
+{
+	struct open_chunk *o = &s->open;
+
+	o->piece_at = o->piece_bytes = 0;
+	o->piece = NULL;
+	o->pulling = false;
+	return o->c.ext.fragments != NULL ? places_fragments(&o->fragments, &o->c, e)
+	                                  : rewind_chunk(s, e);
+}
+
 static int
 enter_chunk(struct sectors *s, uint32_t i, struct err *e)
 {
@@ -158,19 +170,28 @@ enter_chunk(struct sectors *s, uint32_t i, struct err *e)
 
 	if (o->number == i)
 		return 0;
-	if (sectors_done(s, e) != 0 || image_read(s->img, i, o->bytes, e) != 0)
+	if (sectors_done(s, e) != 0 || sectors_whole_chunk(s, i, o->bytes, &o->c, e) != 0)
 		return -1;
-	if (chunk_parse(&o->c, o->bytes, e) != 0)
-		return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
 	o->number = i;
-	o->region = 0;
-	o->region_raw = 0;
-	if (image_identity_check(&s->id, &o->c.h, &o->c.ext, e) != 0 ||
-	    (!s->proved && chunk_check_digest(&o->c, o->bytes, e) != 0) ||
-	    rewind_chunk(s, e) != 0) {
+	if (start_chunk(s, e) != 0) {
 		sectors_leave_chunk(s);
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), i);
 	}
+	return 0;
+}
+
+static int
+go_to_fragment(struct open_chunk *o, uint64_t at, struct err *e)
+{
+	if (at - o->piece_at < o->piece_bytes)
+		return 0;
+	o->piece = NULL;
+	o->piece_bytes = 0;
+	o->f = places_fragment(o->fragments, o->c.ext.nfragments, at);
+	if (o->f == NULL)
+		return err_ends(e);
+	o->piece_at = o->f->raw_at;
+	o->piece_bytes = o->f->raw_bytes;
 	return 0;
 }
 
@@ -180,6 +201,8 @@ go_to(struct sectors *s, uint64_t at, struct err *e)
 {
 	struct open_chunk *o = &s->open;
 
+	if (o->fragments != NULL)
+		return go_to_fragment(o, at, e);
 	if (at < o->piece_at && rewind_chunk(s, e) != 0)
 		return -1;
 	while (at - o->piece_at >= o->piece_bytes)
@@ -197,9 +220,9 @@ copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 	while (n > 0) {
 		if (go_to(s, at, e) != 0)
 			return -1;
-		bool zero = o->c.ext.fragments != NULL && o->f.entry->zero;
+		bool zero = o->fragments != NULL && o->f->entry->zero;
 		if (o->piece == NULL) {
-			if (fragments_decode(&o->f, o->bytes, s->dec, s->fragment, e) !=
+			if (fragments_decode(o->f, o->bytes, s->dec, s->fragment, e) !=
 			    0)
 				return -1;
 			o->piece = s->fragment;
@@ -217,67 +240,18 @@ copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 	return 0;
 }
 
-/* The chunk whose span the sector is in. */
-static uint32_t
-find_chunk(const struct sectors *s, uint64_t sector)
-{
-	uint32_t lo = 0, hi = image_chunks(s->img);
-
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (s->spans[mid].off <= sector)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-uint32_t
-sectors_chunk_of(const struct sectors *s, uint64_t sector, uint64_t *end)
-{
-	uint32_t i = find_chunk(s, sector);
-
-	*end = range_end(s->spans[i]);
-	return i;
-}
-
-/* The region of the open chunk that has a sector; look-ups mostly ascend. */
-static struct range
-find_region(struct open_chunk *o, uint64_t sector)
-{
-	const struct ndz_header *h = &o->c.h;
-
-	if (sector < h->regions[o->region].off) {
-		o->region = 0;
-		o->region_raw = 0;
-	}
-	while (
-	    o->region < h->nregions - 1 && range_end(h->regions[o->region]) <= sector)
-		o->region_raw += h->regions[o->region++].len * SECTOR_BYTES;
-	return h->regions[o->region];
-}
-
 /* Open the chunk that stores r.off.  How much of r it has there in a row, and
  * where in its data that is. */
 static int
 find_data(
     struct sectors *s, struct range r, uint64_t *sectors, uint64_t *at, struct err *e)
 {
-	uint32_t i = find_chunk(s, r.off);
+	uint64_t end;
+	uint32_t i = sectors_chunk_of(s, r.off, &end);
 
 	if (enter_chunk(s, i, e) != 0)
 		return -1;
-	struct range region = find_region(&s->open, r.off);
-	struct range now = range_clip(region, r.off, range_end(r));
-	/* The file may have changed since its headers were read. */
-	if (now.len == 0 || now.off != r.off)
-		return err_set(e, ERR_FORMAT,
-		    "%s: chunk %u: sector %" PRIu64 " is missing", sectors_name(s), i,
-		    r.off);
-	*sectors = now.len;
-	*at = s->open.region_raw + (r.off - region.off) * SECTOR_BYTES;
-	return 0;
+	return sectors_place(s, i, &s->open.c, r, sectors, at, e);
 }
 
 int
@@ -293,7 +267,7 @@ sectors_identify(struct sectors *s, uint64_t sector, size_t bytes,
 		return 0;
 	if (go_to(s, at, e) != 0)
 		return err_ctx(e, "%s: chunk %u", sectors_name(s), o->number);
-	const struct ext_fragment *f = o->f.entry;
+	const struct ext_fragment *f = o->f->entry;
 	if (o->piece_at + o->piece_bytes - at < bytes)
 		return 0;
 	*id = (struct sectors_id){ .zero = f->zero };

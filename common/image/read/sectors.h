@@ -29,7 +29,10 @@ int sectors_open(struct sectors **, const char *path, struct err *);
  * proved, once now and again where it is used.  proof is borrowed, and may be NULL. */
 int sectors_open_proved(
     struct sectors **, const char *path, struct proof *proof, struct err *);
-/* The same from a disk that is open, which is taken over, also on failure. */
+/* The same from a source, or a disk that is open, which is taken over, also on failure. */
+struct source;
+int sectors_open_source(
+    struct sectors **, struct source *, struct proof *proof, struct err *);
 int sectors_open_disk(
     struct sectors **, struct disk *, struct proof *proof, struct err *);
 void sectors_close(struct sectors *);

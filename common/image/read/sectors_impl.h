@@ -1,5 +1,6 @@
-/* sectors_impl.h: an image that is read by sector, for sectors.c, which gives out its
- * data, and sectors_open.c, which looks at its headers. */
+/* sectors_impl.h: an image that is read by sector, for sectors.c and random.c, which give out
+ * its data, sectors_open.c, which looks at its headers, and sectors_find.c, which knows from
+ * then on what is where. */
 #ifndef COMMON_IMAGE_READ_SECTORS_IMPL_H
 #define COMMON_IMAGE_READ_SECTORS_IMPL_H
 
@@ -15,10 +16,9 @@ struct open_chunk {
 	uint32_t number; /* NO_CHUNK: none is */
 	uint8_t *bytes;  /* NDZ_CHUNK_BYTES */
 	struct chunk c;
-	unsigned region;     /* where the last look-up ended, and what of the */
-	uint64_t region_raw; /* data is in front of it */
-	bool pulling;        /* without a table: inflating, not yet at the end */
-	struct fragments f;
+	bool pulling;    /* without a table: inflating, not yet at the end */
+	struct fragments *fragments; /* with one: all of them; owned */
+	const struct fragments *f;   /* the piece is this one */
 	uint64_t piece_at, piece_bytes; /* of the chunk's data */
 	uint8_t *piece;                 /* NULL: a fragment that is not decoded yet */
 };
@@ -36,7 +36,7 @@ struct sectors {
 	size_t nrelocs, relocs_cap;
 	struct ndz_header header;
 	struct ext ext;
-	struct image_identity id;
+	struct image_identity id; /* of chunk 0 */
 	struct decoder *dec;
 	uint8_t *fragment; /* a decoded one */
 	struct open_chunk open;
@@ -44,5 +44,16 @@ struct sectors {
 
 /* Close the open chunk, if one is, unchecked. */
 void sectors_leave_chunk(struct sectors *);
+
+/* All of chunk i into bytes[NDZ_CHUNK_BYTES], proved; *c: what it says, checked against the
+ * image and the chunk's digest, where it has one; chunk_free().  From any thread.  Errors name
+ * the chunk. */
+int sectors_whole_chunk(
+    struct sectors *, uint32_t i, void *bytes, struct chunk *c, struct err *);
+/* How many of the sectors r chunk i, which should have the first, has in a row from there on,
+ * and where in its data they are, in bytes.  From any thread.  ERR_FORMAT: it has not the
+ * first; it names the chunk. */
+int sectors_place(const struct sectors *, uint32_t i, const struct chunk *, struct range r,
+    uint64_t *sectors, uint64_t *at, struct err *);
 
 #endif /* COMMON_IMAGE_READ_SECTORS_IMPL_H */

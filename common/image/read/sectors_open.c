@@ -5,6 +5,7 @@
 #include "common/base/grow.h"
 #include "common/image/format/tiling.h"
 #include "common/image/read/sectors_impl.h"
+#include "common/image/read/source.h"
 
 static int
 add_reloc(struct sectors *s, const struct ndz_reloc *r, struct err *e)
@@ -73,6 +74,7 @@ take_first(struct sectors *s, struct err *e)
 	if (rc == 0 && chunk_parse(c, s->open.bytes, e) != 0)
 		rc = err_ctx(e, "%s: chunk 0", image_name(s->img));
 	if (rc == 0) {
+		rc = image_identity_check(&s->id, &c->h, &c->ext, e);
 		s->header = c->h;
 		s->header.nregions = s->header.nrelocs = 0;
 		s->ext = c->ext;
@@ -266,13 +268,25 @@ sectors_open_proved(
 }
 
 int
-sectors_open_disk(
-    struct sectors **out, struct disk *d, struct proof *proof, struct err *e)
+sectors_open_source(
+    struct sectors **out, struct source *source, struct proof *proof, struct err *e)
 {
 	struct image *img;
 
-	return image_open_disk(&img, d, proof, e) == 0 ? open_image(out, img, proof, e)
-	                                               : -1;
+	return image_open_source(&img, source, proof, e) == 0
+	           ? open_image(out, img, proof, e)
+	           : -1;
+}
+
+int
+sectors_open_disk(
+    struct sectors **out, struct disk *d, struct proof *proof, struct err *e)
+{
+	struct source source;
+
+	return source_of_disk(&source, d, e) == 0
+	           ? sectors_open_source(out, &source, proof, e)
+	           : -1;
 }
 
 void

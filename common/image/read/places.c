@@ -1,0 +1,50 @@
+/* places.c: which region, and which fragment, has what.  Whoever reads an image by sector calls
+ * this, in any thread. */
+#include "common/image/read/places.h"
+
+#include <stdlib.h>
+
+uint64_t
+places_sectors(const struct ndz_header *h, struct range r, uint64_t *at)
+{
+	uint64_t before = 0;
+	unsigned i = 0;
+
+	while (i < h->nregions - 1 && range_end(h->regions[i]) <= r.off)
+		before += h->regions[i++].len;
+	struct range region = h->regions[i];
+	struct range now = range_clip(region, r.off, range_end(r));
+	if (now.len == 0 || now.off != r.off)
+		return 0;
+	*at = (before + r.off - region.off) * SECTOR_BYTES;
+	return now.len;
+}
+
+int
+places_fragments(struct fragments **out, const struct chunk *c, struct err *e)
+{
+	struct fragments f = fragments_of(c);
+	struct fragments *all = calloc(c->ext.nfragments + 1, sizeof *all);
+
+	if (all == NULL)
+		return err_nomem(e, "a fragment table");
+	while (fragments_next(&f))
+		all[f.number] = f;
+	*out = all;
+	return 0;
+}
+
+const struct fragments *
+places_fragment(const struct fragments *all, size_t n, uint64_t at)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (all[mid].raw_at + all[mid].raw_bytes <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && at >= all[lo].raw_at ? &all[lo] : NULL;
+}
