@@ -2,7 +2,8 @@
  * wants something of it calls this.
  *
  * Items that nobody uses are in a list by age, and can be forgotten.  An item whose making has
- * failed is forgotten at once, and freed by the last of those who waited for it. */
+ * failed, or that was spoilt, is forgotten at once, and freed by the last of those who have
+ * it. */
 #include "common/base/stock.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@ enum {
 	BYTES_OF_BUCKET = 1 << 16, /* a guess at how large things are */
 };
 
-enum stock_state { MAKING, READY, FAILED };
+enum stock_state { MAKING, READY, FAILED, SPOILT };
 
 struct stock_item {
 	uint64_t key;
@@ -31,7 +32,6 @@ struct stock {
 	pthread_mutex_t lock;
 	pthread_cond_t settled; /* something was made, or not */
 	uint64_t max_bytes, bytes;
-	void (*free_thing)(void *);
 	struct stock_item *oldest, *newest; /* of those that nobody uses */
 	size_t nbuckets;                    /* a power of two */
 	struct stock_item *buckets[];
@@ -48,7 +48,7 @@ count_buckets(uint64_t max_bytes)
 }
 
 int
-stock_new(struct stock **out, uint64_t max_bytes, void (*free_thing)(void *), struct err *e)
+stock_new(struct stock **out, uint64_t max_bytes, struct err *e)
 {
 	size_t n = count_buckets(max_bytes);
 	struct stock *s = calloc(1, sizeof *s + n * sizeof s->buckets[0]);
@@ -58,7 +58,6 @@ stock_new(struct stock **out, uint64_t max_bytes, void (*free_thing)(void *), st
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->settled, NULL);
 	s->max_bytes = max_bytes;
-	s->free_thing = free_thing;
 	s->nbuckets = n;
 	*out = s;
 	return 0;
@@ -129,7 +128,7 @@ static void
 drop(struct stock *s, struct stock_item *i)
 {
 	s->bytes -= sizeof *i + i->of.bytes;
-	s->free_thing(i->of.thing);
+	i->of.free(i->of.thing);
 	free(i);
 }
 
@@ -152,10 +151,12 @@ unuse(struct stock *s, struct stock_item *i)
 		return;
 	if (i->state == FAILED) {
 		free(i);
-		return;
+	} else if (i->state == SPOILT) {
+		drop(s, i);
+	} else {
+		rest(s, i);
+		shrink(s);
 	}
-	rest(s, i);
-	shrink(s);
 }
 
 /* A new one, in use; NULL: no memory. */
@@ -226,7 +227,7 @@ find_or_make(struct stock *s, uint64_t key,
 	}
 	while (i->state == MAKING)
 		pthread_cond_wait(&s->settled, &s->lock);
-	if (i->state == READY)
+	if (i->state != FAILED)
 		return i;
 	*e = i->err;
 	unuse(s, i);
@@ -244,21 +245,23 @@ stock_get(struct stock *s, uint64_t key,
 	return i;
 }
 
-void
+struct stock_item *
 stock_add(struct stock *s, uint64_t key, struct stocked of)
 {
-	struct stock_item *i;
-
 	pthread_mutex_lock(&s->lock);
-	struct stock_item *old = find(s, key);
-	assert(old == NULL || old->state == READY);
-	if (old == NULL && (i = add(s, key)) != NULL) {
+	struct stock_item *i = find(s, key);
+	bool old = i != NULL;
+	assert(!old || i->state == READY);
+	if (old) {
+		use(s, i);
+	} else if ((i = add(s, key)) != NULL) {
 		count_in(s, i, of);
-		unuse(s, i);
-	} else {
-		s->free_thing(of.thing);
+		shrink(s);
 	}
 	pthread_mutex_unlock(&s->lock);
+	if (old || i == NULL)
+		of.free(of.thing);
+	return i;
 }
 
 void *
@@ -271,6 +274,17 @@ void
 stock_put_back(struct stock *s, struct stock_item *i)
 {
 	pthread_mutex_lock(&s->lock);
+	unuse(s, i);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
+stock_spoil(struct stock *s, struct stock_item *i)
+{
+	pthread_mutex_lock(&s->lock);
+	if (i->state != SPOILT)
+		forget(s, i);
+	i->state = SPOILT;
 	unuse(s, i);
 	pthread_mutex_unlock(&s->lock);
 }

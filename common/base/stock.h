@@ -23,15 +23,16 @@ struct stock_item;
 
 /* What making a thing has to say. */
 struct stocked {
-	void *thing; /* the stock's from then on */
+	void *thing;  /* the stock's from then on */
 	size_t bytes; /* what it counts as */
+	/* Called at its end, in any thread and with the stock's lock, so it may not call the
+	 * stock. */
+	void (*free)(void *thing);
 };
 
 /* max_bytes: of all things that nobody uses, and what the stock needs to know of them.
- * free_thing is called for each thing at its end, in any thread and with the stock's lock, so
- * it may not call the stock.  ERR_NOMEM. */
-int stock_new(
-    struct stock **, uint64_t max_bytes, void (*free_thing)(void *), struct err *);
+ * ERR_NOMEM. */
+int stock_new(struct stock **, uint64_t max_bytes, struct err *);
 /* Nothing is in use.  NULL is fine. */
 void stock_free(struct stock *);
 
@@ -42,11 +43,14 @@ struct stock_item *stock_find(struct stock *, uint64_t key);
 struct stock_item *stock_get(struct stock *, uint64_t key,
     int (*make)(void *arg, struct stocked *, struct err *), void *arg, bool *made,
     struct err *);
-/* A thing that was made otherwise; no other thread is making one with this key (asserted).
- * It is freed when there is one already, or no memory. */
-void stock_add(struct stock *, uint64_t key, struct stocked);
+/* The same with a thing that was made otherwise; no other thread is making one with this key
+ * (asserted).  When there is one already, that is it, and `of` is freed; so it is when there is
+ * no memory, with NULL. */
+struct stock_item *stock_add(struct stock *, uint64_t key, struct stocked of);
 void *stock_thing(const struct stock_item *);
 void stock_put_back(struct stock *, struct stock_item *);
+/* The same, and nobody finds it any more: it turned out to be of no use. */
+void stock_spoil(struct stock *, struct stock_item *);
 /* What all things count as now, those in use among them. */
 uint64_t stock_bytes(struct stock *);
 

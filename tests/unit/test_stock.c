@@ -31,7 +31,7 @@ make_int(void *arg, struct stocked *of, struct err *e)
 	int *thing = malloc(sizeof *thing);
 	*thing = *(int *)arg;
 	alive++;
-	*of = (struct stocked){ thing, THING_BYTES };
+	*of = (struct stocked){ thing, THING_BYTES, free_int };
 	return 0;
 }
 
@@ -57,8 +57,7 @@ new_stock(unsigned things)
 	struct err e;
 
 	/* An item has some bytes of its own, but fewer than one thing more would need. */
-	T_CHECK(stock_new(&s, (uint64_t)things * THING_BYTES + THING_BYTES - 1, free_int, &e) ==
-		0);
+	T_CHECK(stock_new(&s, (uint64_t)things * THING_BYTES + THING_BYTES - 1, &e) == 0);
 	return s;
 }
 
@@ -111,15 +110,43 @@ test_add(void)
 	int number = 5, other = 6;
 
 	T_CHECK(make_int(&number, &of, &e) == 0);
-	stock_add(s, 5, of);
+	struct stock_item *i = stock_add(s, 5, of);
+	T_CHECK(i != NULL);
 	T_CHECK(!made_now(s, 5));
 	T_CHECK(make_int(&other, &of, &e) == 0);
-	stock_add(s, 5, of); /* it is there already */
+	T_CHECK(stock_add(s, 5, of) == i); /* it is there already */
 	T_CHECK(alive == 1);
-	struct stock_item *i = stock_find(s, 5);
-	T_CHECK(i != NULL);
+	stock_put_back(s, i);
+	T_CHECK(stock_find(s, 5) == i);
 	T_CHECK(*(int *)stock_thing(i) == 5);
 	stock_put_back(s, i);
+	stock_put_back(s, i);
+	stock_free(s);
+	T_CHECK(alive == 0);
+}
+
+/* What is spoilt is there for those who have it, and for nobody else. */
+static void
+test_spoil(void)
+{
+	struct stock *s = new_stock(ROOM);
+	struct stock_item *first, *second;
+	struct err e;
+	bool made;
+	int key = 9;
+
+	first = stock_get(s, 9, make_int, &key, &made, &e);
+	second = stock_find(s, 9);
+	T_CHECK(first == second);
+	stock_spoil(s, first);
+	T_CHECK(alive == 1);
+	T_CHECK(stock_find(s, 9) == NULL);
+	T_CHECK(made_now(s, 9));
+	T_CHECK(alive == 2);
+	T_CHECK(*(int *)stock_thing(second) == 9);
+	stock_spoil(s, second);
+	T_CHECK(alive == 1);
+	T_CHECK(!made_now(s, 9));
 	stock_free(s);
 	T_CHECK(alive == 0);
 }
@@ -198,6 +225,7 @@ main(void)
 	test_order();
 	test_use();
 	test_add();
+	test_spoil();
 	test_threads();
 	test_failure();
 	return t_done();

@@ -22,6 +22,7 @@ enum {
 	STREAM_HEAD_BYTES = 2,
 	STREAM_TAIL_BYTES = 2 + 4, /* final empty block, Adler-32 */
 	DEFLATE_LEVEL_DEFAULT = 6,
+	INFLATER_PIECE_BYTES = 256 * 1024, /* of a whole stream, all but the last */
 };
 
 struct deflater;

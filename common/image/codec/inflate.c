@@ -11,8 +11,6 @@
 #include <libdeflate.h>
 #endif
 
-enum { PIECE_BYTES = 256 * 1024 };
-
 static const uint8_t empty_final_block[] = { 0x03, 0x00 };
 
 struct inflater {
@@ -61,7 +59,7 @@ int
 inflater_begin(struct inflater *i, const void *in, size_t in_bytes, uint64_t out_bytes,
     struct err *e)
 {
-	if (i->piece == NULL && (i->piece = malloc(PIECE_BYTES)) == NULL)
+	if (i->piece == NULL && (i->piece = malloc(INFLATER_PIECE_BYTES)) == NULL)
 		return err_nomem(e, "a buffer to inflate into");
 	int rc = i->z_ready ? inflateReset(&i->z) : inflateInit(&i->z);
 	if (rc != Z_OK)
@@ -99,13 +97,13 @@ inflater_more(struct inflater *i, void **data, size_t *n, struct err *e)
 {
 	for (*n = 0; *n == 0 && !i->piece_last; i->piece_done += *n) {
 		i->z.next_out = i->piece;
-		i->z.avail_out = PIECE_BYTES;
+		i->z.avail_out = INFLATER_PIECE_BYTES;
 		int rc = inflate(&i->z, Z_NO_FLUSH);
 		if (rc != Z_OK && rc != Z_STREAM_END)
 			return err_set(e, ERR_FORMAT, "the zlib stream is damaged (%s)",
 			    i->z.msg != NULL ? i->z.msg : "it ends too early");
 		i->piece_last = rc == Z_STREAM_END;
-		*n = PIECE_BYTES - i->z.avail_out;
+		*n = INFLATER_PIECE_BYTES - i->z.avail_out;
 		if (*n > i->piece_want - i->piece_done)
 			return err_set(e, ERR_FORMAT,
 			    "the zlib stream holds more than the %" PRIu64

@@ -87,14 +87,19 @@ partial_next(const void *chunk, const struct blockmap *here, struct blockmap *ne
 }
 
 struct blockmap
+partial_fragment(const struct fragments *f)
+{
+	return blocks_of(NDZ_HEADER_BYTES + f->stream_at, f->entry->bytes);
+}
+
+struct blockmap
 partial_differing(const struct chunk *c, const bool *same)
 {
 	struct fragments f = fragments_of(c);
 	struct blockmap need = { { 0 } };
 
 	while (fragments_next(&f)) {
-		struct blockmap own = blocks_of(
-		    NDZ_HEADER_BYTES + f.stream_at, f.entry->bytes);
+		struct blockmap own = partial_fragment(&f);
 		if (!same[f.number])
 			blockmap_add(&need, &own);
 	}

@@ -29,6 +29,9 @@ enum partial_step {
  * each PARTIAL_MORE at least one block is needed that is not here. */
 enum partial_step partial_next(const void *chunk, const struct blockmap *here,
     struct blockmap *need, struct chunk *c);
+/* The blocks of one fragment. */
+struct fragments;
+struct blockmap partial_fragment(const struct fragments *);
 /* The blocks of fragments that are not the same. */
 struct blockmap partial_differing(const struct chunk *, const bool *same);
 /* A whole chunk has come, and its digest is wrong: the blocks of the fragments that are

@@ -1,0 +1,178 @@
+/* random.c: reading an image anywhere, from chunks and pieces that all threads share.  Whoever
+ * has the image calls this, in any thread. */
+#include "common/image/read/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/image/read/random_impl.h"
+
+/* A stream without a table is decoded as a whole: what is kept of it at once does not push out
+ * everything else. */
+enum { STREAM_SHARE = 4 };
+
+int
+random_open(struct random **out, struct sectors *s, uint64_t cache_bytes, struct err *e)
+{
+	struct random *r = calloc(1, sizeof *r);
+
+	if (r == NULL) {
+		sectors_close(s);
+		return err_nomem(e, "an image");
+	}
+	r->sectors = s;
+	r->stream_bytes = cache_bytes / STREAM_SHARE;
+	pthread_mutex_init(&r->lock, NULL);
+	if (stock_new(&r->stock, cache_bytes, e) != 0) {
+		random_close(r);
+		return -1;
+	}
+	*out = r;
+	return 0;
+}
+
+static void
+free_work(struct random_work *w)
+{
+	decoder_free(w->dec);
+	free(w->bytes);
+	free(w);
+}
+
+void
+random_close(struct random *r)
+{
+	struct random_work *w;
+
+	if (r == NULL)
+		return;
+	stock_free(r->stock);
+	while ((w = r->idle) != NULL) {
+		r->idle = w->next;
+		free_work(w);
+	}
+	pthread_mutex_destroy(&r->lock);
+	sectors_close(r->sectors);
+	free(r);
+}
+
+static struct random_work *
+new_work(struct err *e)
+{
+	struct random_work *w = calloc(1, sizeof *w);
+
+	if (w != NULL) {
+		w->dec = decoder_new();
+		w->bytes = malloc(NDZ_CHUNK_BYTES);
+		if (w->dec != NULL && w->bytes != NULL)
+			return w;
+		free_work(w);
+	}
+	err_nomem(e, "a decoder");
+	return NULL;
+}
+
+struct random_work *
+random_work_get(struct random *r, struct err *e)
+{
+	pthread_mutex_lock(&r->lock);
+	struct random_work *w = r->idle;
+	if (w != NULL)
+		r->idle = w->next;
+	pthread_mutex_unlock(&r->lock);
+	return w != NULL ? w : new_work(e);
+}
+
+void
+random_work_put(struct random *r, struct random_work *w)
+{
+	pthread_mutex_lock(&r->lock);
+	w->next = r->idle;
+	r->idle = w;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static size_t
+copy_piece(const struct random_piece *p, uint64_t at, size_t n, uint8_t *out)
+{
+	uint64_t from = at - p->at, left = p->bytes - from;
+	size_t now = n < left ? n : (size_t)left;
+
+	if (p->zero)
+		memset(out, 0, now);
+	else
+		memcpy(out, p->data + from, now);
+	return now;
+}
+
+/* Bytes [at, at + n) of the chunk's data, which has them. */
+static int
+copy_data(struct random *r, struct random_chunk *k, uint64_t at, size_t n, uint8_t *out,
+    struct err *e)
+{
+	while (n > 0) {
+		struct stock_item *i = random_piece_get(r, k, at, e);
+		if (i == NULL)
+			return -1;
+		size_t now = copy_piece(stock_thing(i), at, n, out);
+		stock_put_back(r->stock, i);
+		at += now;
+		out += now;
+		n -= now;
+	}
+	return 0;
+}
+
+/* Of a chunk whose data is damaged nothing is believed any more: it is read again. */
+static void
+put_back_chunk(struct random *r, struct stock_item *i, bool damaged)
+{
+	if (damaged)
+		stock_spoil(r->stock, i);
+	else
+		stock_put_back(r->stock, i);
+}
+
+/* As many of the sectors as the chunk of the first one has in a row. */
+static int
+read_some(
+    struct random *r, struct range sectors, uint8_t *out, uint64_t *n, struct err *e)
+{
+	uint64_t at, end;
+	uint32_t number = sectors_chunk_of(r->sectors, sectors.off, &end);
+	struct stock_item *i = random_chunk_get(r, number, e);
+
+	if (i == NULL)
+		return -1;
+	struct random_chunk *k = stock_thing(i);
+	int rc = sectors_place(r->sectors, number, &k->c, sectors, n, &at, e);
+	if (rc == 0)
+		rc = copy_data(r, k, at, *n * SECTOR_BYTES, out, e);
+	put_back_chunk(r, i, rc != 0 && e->kind == ERR_FORMAT);
+	return rc;
+}
+
+int
+random_read(struct random *r, struct range sectors, void *buf, struct err *e)
+{
+	uint8_t *out = buf;
+	uint64_t n;
+
+	while (sectors.len > 0) {
+		if (read_some(r, sectors, out, &n, e) != 0)
+			return -1;
+		out += n * SECTOR_BYTES;
+		sectors.off += n;
+		sectors.len -= n;
+	}
+	return 0;
+}
+
+struct random_stats
+random_stats(struct random *r)
+{
+	return (struct random_stats){ .hits = r->hits,
+		.misses = r->misses,
+		.decoded = r->decoded,
+		.kept = stock_bytes(r->stock) };
+}

@@ -1,0 +1,41 @@
+/* random.h: an image file as a disk that several threads read anywhere, for whom what was
+ * decoded is kept within a limit.
+ *
+ * Of a chunk whose fragment table can be trusted without the rest (partial.h), only the blocks
+ * of its header, its table and the fragments that are asked for are read from the source; of
+ * others all of it.  Data is given out when its fragment was checked, or all of the chunk when
+ * it has no table.  Who wants what another thread is decoding waits for it.
+ */
+#ifndef COMMON_IMAGE_READ_RANDOM_H
+#define COMMON_IMAGE_READ_RANDOM_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/range.h"
+
+struct random;
+struct sectors;
+
+/* The image is taken over, also on failure; what it stores may still be asked of it, but not
+ * its data.  cache_bytes: for
+ * decoded pieces and for what is known of chunks; besides, each thread has what it is working
+ * on, some MiB at most and a quarter of the cache.  ERR_NOMEM. */
+int random_open(struct random **, struct sectors *, uint64_t cache_bytes, struct err *);
+/* The data of sectors that are all stored (sectors_stored()) into buf.  From any thread.  What
+ * fails is not kept, so it can be tried again.  ERR_FORMAT: damaged; and errors of the source;
+ * they name image and chunk. */
+int random_read(struct random *, struct range sectors, void *buf, struct err *);
+/* Nobody reads any more.  NULL is fine. */
+void random_close(struct random *);
+
+struct random_stats {
+	uint64_t hits;    /* pieces of data that were there when they were needed, */
+	uint64_t misses;  /* or were made: decoded, or found to be zeros */
+	uint64_t decoded; /* bytes of data that were decoded */
+	uint64_t kept;    /* bytes in the cache now */
+};
+/* From any thread. */
+struct random_stats random_stats(struct random *);
+
+#endif /* COMMON_IMAGE_READ_RANDOM_H */

@@ -1,0 +1,125 @@
+/* random_chunk.c: what the chunks of an image say that is read anywhere: of most of them, header
+ * and table are read, of others everything.  Called by random.c, in any thread. */
+#include <stdlib.h>
+
+#include "common/image/read/partial.h"
+#include "common/image/read/places.h"
+#include "common/image/read/random_impl.h"
+
+static void
+free_chunk(void *thing)
+{
+	struct random_chunk *k = thing;
+
+	chunk_free(&k->c);
+	pthread_mutex_destroy(&k->decoding);
+	free(k->fragments);
+	free(k->bytes);
+	free(k);
+}
+
+static size_t
+count_bytes(const struct random_chunk *k)
+{
+	const struct ext *x = &k->c.ext;
+
+	return sizeof *k + (k->bytes != NULL ? NDZ_CHUNK_BYTES : 0) +
+	       x->nfragments * (sizeof *x->fragments + sizeof *k->fragments) +
+	       x->nfreed * sizeof *x->freed + x->samples.n * sizeof *x->samples.v +
+	       x->lost.nranges * sizeof *x->lost.ranges;
+}
+
+/* Header and table, as far as they can be trusted without the rest: 1, 0 they cannot, -1. */
+static int
+read_table(struct random *r, struct random_chunk *k, struct random_work *w, struct err *e)
+{
+	struct blockmap here = { { 0 } }, need;
+	enum partial_step step;
+
+	while ((step = partial_next(w->bytes, &here, &need, &k->c)) == PARTIAL_MORE) {
+		need = blockmap_minus(need, &here);
+		if (image_blocks(r->sectors->img, k->number, &need, w->bytes, e) != 0)
+			return -1;
+		blockmap_add(&here, &need);
+	}
+	if (step == PARTIAL_WHOLE)
+		return 0;
+	if (image_identity_check(&r->sectors->id, &k->c.h, &k->c.ext, e) == 0)
+		return 1;
+	chunk_free(&k->c);
+	return err_ctx(e, "%s: chunk %u", sectors_name(r->sectors), k->number);
+}
+
+static int
+read_whole(struct random *r, struct random_chunk *k, struct err *e)
+{
+	k->bytes = malloc(NDZ_CHUNK_BYTES);
+	if (k->bytes == NULL)
+		return err_nomem(e, "a chunk");
+	return sectors_whole_chunk(r->sectors, k->number, k->bytes, &k->c, e);
+}
+
+static int
+read_part(struct random *r, struct random_chunk *k, struct err *e)
+{
+	struct random_work *w = random_work_get(r, e);
+
+	if (w == NULL)
+		return -1;
+	int rc = read_table(r, k, w, e);
+	random_work_put(r, w);
+	return rc;
+}
+
+/* On failure k->c is nothing that must be freed. */
+static int
+read_chunk(struct random *r, struct random_chunk *k, struct err *e)
+{
+	int rc = r->sectors->proved ? 0 : read_part(r, k, e);
+
+	if (rc == 0 && read_whole(r, k, e) != 0)
+		rc = -1;
+	if (rc < 0 || k->c.ext.fragments == NULL)
+		return rc < 0 ? -1 : 0;
+	if (places_fragments(&k->fragments, &k->c, e) == 0)
+		return 0;
+	chunk_free(&k->c);
+	return -1;
+}
+
+/* In the stock; those of pieces are smaller. */
+#define CHUNK_KEY (UINT64_C(1) << 63)
+
+struct making {
+	struct random *r;
+	uint32_t number;
+};
+
+static int
+make_chunk(void *arg, struct stocked *of, struct err *e)
+{
+	const struct making *m = arg;
+	struct random_chunk *k = calloc(1, sizeof *k);
+
+	if (k == NULL)
+		return err_nomem(e, "a chunk");
+	k->number = m->number;
+	k->opening = ++m->r->opened;
+	if (read_chunk(m->r, k, e) != 0) {
+		free(k->bytes);
+		free(k);
+		return -1;
+	}
+	pthread_mutex_init(&k->decoding, NULL);
+	*of = (struct stocked){ k, count_bytes(k), free_chunk };
+	return 0;
+}
+
+struct stock_item *
+random_chunk_get(struct random *r, uint32_t i, struct err *e)
+{
+	struct making m = { r, i };
+	bool made;
+
+	return stock_get(r->stock, CHUNK_KEY | i, make_chunk, &m, &made, e);
+}

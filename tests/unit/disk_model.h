@@ -1,0 +1,132 @@
+/* disk_model.h: a disk that is an array, with runs of noise and of zeros, and images of it in the
+ * temporary directory of scratch.h. */
+#ifndef TESTS_UNIT_DISK_MODEL_H
+#define TESTS_UNIT_DISK_MODEL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/image/read/walk.h"
+#include "common/image/write/encode.h"
+#include "common/image/write/packer.h"
+#include "tests/unit/scratch.h"
+
+enum { DISK_SECTORS = 16384 }; /* 8 MiB: a few chunks of noise */
+
+/* A disk, and which of its sectors are stored. */
+struct model {
+	uint8_t data[DISK_SECTORS * SECTOR_BYTES];
+	bool stored[DISK_SECTORS];
+	uint64_t total;
+};
+
+static uint64_t seed = 88172645463325252u;
+
+static inline uint64_t
+next_random(void)
+{
+	seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+	return seed;
+}
+
+static inline void
+fill(struct model *m, uint64_t from, uint64_t n, bool zero)
+{
+	uint8_t *p = m->data + from * SECTOR_BYTES;
+
+	for (size_t i = 0; i < n * SECTOR_BYTES; i += 8) {
+		uint64_t v = zero ? 0 : next_random();
+		memcpy(p + i, &v, 8);
+	}
+}
+
+/* Runs of any length, every fifth one zeros. */
+static inline void
+make_model(struct model *m, unsigned runs)
+{
+	memset(m, 0, sizeof *m);
+	m->total = DISK_SECTORS;
+	for (unsigned i = 0; i < runs; i++) {
+		uint64_t from = next_random() % DISK_SECTORS,
+			 n = 1 + next_random() % 900;
+		if (n > DISK_SECTORS - from)
+			n = DISK_SECTORS - from;
+		fill(m, from, n, i % 5 == 0);
+		memset(m->stored + from, true, n);
+	}
+}
+
+static inline void
+stored_set(const struct model *m, struct rangeset *s)
+{
+	struct err e;
+
+	rangeset_init(s);
+	for (uint64_t i = 0; i < m->total; i++)
+		if (m->stored[i] && rangeset_add(s, (struct range){ i, 1 }, &e) != 0)
+			abort();
+}
+
+static inline int
+write_chunk(void *arg, const void *chunk, struct err *e)
+{
+	(void)e;
+	return fwrite(chunk, NDZ_CHUNK_BYTES, 1, arg) == 1 ? 0 : -1;
+}
+
+struct feed {
+	const struct model *m;
+	struct walk walk;
+};
+
+static inline ssize_t
+feed_next(void *arg, struct window *w, void *buf, struct err *e)
+{
+	struct feed *x = arg;
+	size_t n = 0;
+
+	(void)e;
+	w->nregions = walk_next(&x->walk, w->regions);
+	for (unsigned i = 0; i < w->nregions; i++) {
+		memcpy((uint8_t *)buf + n,
+		    x->m->data + w->regions[i].off * SECTOR_BYTES,
+		    w->regions[i].len * SECTOR_BYTES);
+		n += w->regions[i].len * SECTOR_BYTES;
+	}
+	return (ssize_t)n;
+}
+
+/* Of the images that are written. */
+static struct codec_choice codec;
+
+static inline void
+write_image(const char *name, const struct model *m, bool delta, struct rangeset *freed)
+{
+	FILE *f = fopen(in_scratch(name), "wb");
+	struct packer_config cfg = { .version = 5,
+		.codec = codec,
+		.emit = write_chunk,
+		.arg = f,
+		.freed = freed };
+	struct feed x = { .m = m };
+	struct encode_config enc = {
+		.codec = codec, .jobs = 2, .next = feed_next, .arg = &x
+	};
+	struct rangeset set;
+	struct packer *p;
+	struct err e;
+
+	cfg.uuid[0] = (uint8_t)name[0];
+	if (delta)
+		cfg.base.kind = EXT_STATE_UUID;
+	stored_set(m, &set);
+	x.walk.set = &set;
+	T_CHECK(packer_new(&p, &cfg, &e) == 0);
+	T_CHECK(encode_all(&enc, p, &e) == 0);
+	T_CHECK(packer_finish(p, m->total, &e) == 0);
+	packer_free(p);
+	rangeset_free(&set);
+	fclose(f);
+}
+
+#endif /* TESTS_UNIT_DISK_MODEL_H */
