@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/image/format/seal.h"
 #include "common/image/read/walk.h"
 #include "common/image/write/encode.h"
 #include "common/image/write/packer.h"
@@ -99,6 +100,9 @@ feed_next(void *arg, struct window *w, void *buf, struct err *e)
 /* Of the images that are written. */
 static struct codec_choice codec;
 
+/* What their chunks have room for. */
+static struct seal_config sealing;
+
 static inline void
 write_image(const char *name, const struct model *m, bool delta, struct rangeset *freed)
 {
@@ -117,6 +121,7 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 	struct err e;
 
 	cfg.uuid[0] = (uint8_t)name[0];
+	packer_config_seal(&cfg, &sealing);
 	if (delta)
 		cfg.base.kind = EXT_STATE_UUID;
 	stored_set(m, &set);

@@ -4,6 +4,9 @@
 
 #include <pthread.h>
 
+#include "common/image/format/crypt.h"
+#include "common/image/format/proof.h"
+#include "common/image/format/sign.h"
 #include "common/image/read/fragments.h"
 #include "common/image/read/partial.h"
 #include "common/image/read/sectors.h"
@@ -20,6 +23,7 @@ struct file {
 	pthread_mutex_t lock;
 	struct blockmap was_read[16]; /* of each chunk */
 	unsigned reads, fail_at;      /* the read that fails; 0: none */
+	struct proof *proof;          /* or NULL */
 };
 
 static const char *
@@ -84,7 +88,7 @@ open_sectors(struct file *f)
 	struct sectors *s;
 	struct err e;
 
-	if (!T_CHECK(sectors_open_source(&s, &source, NULL, &e) == 0)) {
+	if (!T_CHECK(sectors_open_source(&s, &source, f->proof, &e) == 0)) {
 		printf("# %s\n", e.text);
 		exit(1);
 	}
@@ -129,6 +133,7 @@ static void
 end_file(struct file *f)
 {
 	pthread_mutex_destroy(&f->lock);
+	proof_free(f->proof);
 	free(f->bytes);
 }
 
@@ -477,6 +482,64 @@ test_stream(void)
 	end_file(&f);
 }
 
+static void
+seal_file(struct file *f)
+{
+	const struct proof_config open = { in_scratch("a.pub"), in_scratch("a.enc") };
+	struct seal *seal;
+	struct err e;
+
+	T_CHECK(seal_new(&seal, &sealing, &e) == 0);
+	for (size_t at = 0; at < f->len; at += NDZ_CHUNK_BYTES) {
+		const void *chunk = f->bytes + at;
+		T_CHECK(seal_chunk(seal, &chunk, &e) == 0);
+		memcpy(f->bytes + at, chunk, NDZ_CHUNK_BYTES);
+	}
+	seal_free(seal);
+	T_CHECK(proof_new(&f->proof, &open, &e) == 0);
+}
+
+/* Nothing of a chunk that is not proved is given out. */
+static void
+test_forged(struct file *f)
+{
+	struct truth t = find_truth(f);
+	struct random *r = open_random(f, PLENTY);
+	struct range first = rangeset_get(t.stored, 0);
+	struct err e;
+
+	first.len = 1;
+	f->bytes[NDZ_CHUNK_BYTES - 1000] ^= 1;
+	T_CHECK(reads(r, &t, first, &e) == -1);
+	T_CHECK(e.kind == ERR_FORMAT);
+	T_CHECK(strstr(e.text, "memory: chunk 0: is damaged or forged") == e.text);
+	f->bytes[NDZ_CHUNK_BYTES - 1000] ^= 1;
+	T_CHECK(reads(r, &t, first, &e) == 1);
+	random_close(r);
+	end_truth(&t);
+}
+
+/* Signed and encrypted. */
+static void
+test_sealed(struct model *m)
+{
+	static char sign[200], encrypt[200];
+	struct err e;
+
+	T_CHECK(sign_make_keys(in_scratch("a"), &e) == 0);
+	T_CHECK(crypt_make_key(in_scratch("a.enc"), &e) == 0);
+	snprintf(sign, sizeof sign, "%s", in_scratch("a.key"));
+	snprintf(encrypt, sizeof encrypt, "%s", in_scratch("a.enc"));
+	sealing = (struct seal_config){ sign, encrypt };
+	make_model(m, 40);
+	write_image("c.ndz", m, false, NULL);
+	struct file f = load_file("c.ndz");
+	seal_file(&f);
+	test_image(&f);
+	test_forged(&f);
+	end_file(&f);
+}
+
 int
 main(void)
 {
@@ -492,6 +555,8 @@ main(void)
 		else
 			T_CHECK(e.kind == ERR_UNSUPPORTED);
 	}
+	T_CHECK(codec_parse(&codec, "deflate:1", &(struct err){ 0 }) == 0);
+	test_sealed(m);
 	free(m);
 	return t_done();
 }

@@ -125,9 +125,9 @@ get_fragment(struct random *r, const struct random_chunk *k, uint64_t at, struct
 /* Streams without a table. */
 
 struct decoding {
-	uint64_t room;    /* for what is kept */
+	uint64_t room;    /* for what is kept; zeros need none */
 	uint64_t wanted;  /* kept in any case: the piece that has this byte */
-	bool from_wanted; /* there is no room for those before it */
+	bool from_wanted; /* there is no room for all, so not for those before it */
 	uint64_t at;      /* so much was decoded */
 	struct random_piece *kept;
 };
@@ -158,11 +158,11 @@ take_piece(void *arg, void *data, size_t n, struct err *e)
 {
 	struct decoding *d = arg;
 	bool zero = is_zero(data, n), wanted = d->wanted - d->at < n;
-	bool before = d->at + n <= d->wanted;
+	bool skipped = d->from_wanted && d->at + n <= d->wanted;
 	uint64_t bytes = zero ? 0 : n;
 	int rc = 0;
 
-	if (wanted || (bytes <= d->room && !(before && d->from_wanted))) {
+	if (wanted || zero || (bytes <= d->room && !skipped)) {
 		rc = keep(d, data, n, zero, e);
 		d->room -= bytes < d->room ? bytes : d->room;
 	}
