@@ -56,8 +56,8 @@ file_count(struct file *f, uint32_t chunk, const struct blockmap *need)
 }
 
 static int
-file_read(
-    void *self, uint32_t chunk, const struct blockmap *need, void *to, struct err *e)
+file_read(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first, void *to,
+    struct err *e)
 {
 	struct file *f = self;
 	const uint8_t *from = f->bytes + (size_t)chunk * SOURCE_CHUNK_BYTES;
@@ -67,7 +67,8 @@ file_read(
 	for (uint32_t b = blockmap_next(need, 0); b < WIRE_CHUNK_BLOCKS;
 	     b = blockmap_next(need, b + 1)) {
 		size_t at = (size_t)b * SOURCE_BLOCK_BYTES;
-		memcpy((uint8_t *)to + at, from + at, SOURCE_BLOCK_BYTES);
+		memcpy((uint8_t *)to + at - (size_t)first * SOURCE_BLOCK_BYTES, from + at,
+		    SOURCE_BLOCK_BYTES);
 	}
 	return 0;
 }
