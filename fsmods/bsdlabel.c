@@ -53,7 +53,7 @@ scan_parts(struct disk *d, struct range slice, const struct bsdlabel *l,
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		struct range at = place_of(slice, &l->parts[i]);
-		if (fsmods_scan_inside(d, at, &x->fs[i], e) != 0)
+		if (fsmods_scan(d, at, FS_IN_CONTAINER, &x->fs[i], e) != 0)
 			return -1;
 		bool wrong = x->fs[i].warning[0] != '\0' ||
 		             (x->fs[i].mod == NULL && l->parts[i].type == BSDLABEL_FFS);
@@ -69,7 +69,7 @@ static int
 check_alive(struct disk *d, struct range slice, const struct bsdlabel *l,
     const struct scanned *x, struct err *e)
 {
-	const struct fsmod *mod = fsmods_probe_inside(d, slice);
+	const struct fsmod *mod = fsmods_probe(d, slice, FS_IN_CONTAINER);
 
 	if (mod == NULL || (l->parts[0].sectors.off == 0 && x->fs[0].mod == mod &&
 			       x->fs[0].warning[0] == '\0'))
@@ -205,7 +205,7 @@ part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
 {
 	struct fs_scan fs;
 
-	if (fsmods_scan_inside(d, at, &fs, e) != 0)
+	if (fsmods_scan(d, at, FS_IN_CONTAINER, &fs, e) != 0)
 		return -1;
 	int rc = 0;
 	if (fs.mod != NULL && !fs.failed && fs.mod->free_inodes != NULL)

@@ -64,26 +64,22 @@ struct fs_scan {
 	char warning[512];       /* "" or why more is kept than need be */
 };
 
-/* The module that recognises the partition, or NULL.  Errors while probing are
- * "no": the partition is then kept whole. */
-const struct fsmod *fsmods_probe(struct disk *, struct range part);
-/* The same inside of a container. */
-const struct fsmod *fsmods_probe_inside(struct disk *, struct range part);
-/* Probe and scan; falls back to keeping everything (skip empty, warning set).
- * -1 only for ERR_NOMEM. */
-int fsmods_scan(struct disk *, struct range part, struct fs_scan *, struct err *);
-/* The same with what fsmods_probe*() has found.  What another module recognises,
- * too, is kept whole: one of the two is a leftover. */
-int fsmods_scan_found(const struct fsmod *, struct disk *, struct range part,
-    struct fs_scan *, struct err *);
-/* The same of one partition of a table, or one volume: with a partition table in it,
- * it was given away as a disk, and the filesystem is a leftover, or the table is.
- * A whole disk or what the user calls a filesystem is the caller's affair. */
-int fsmods_scan_volume(const struct fsmod *, struct disk *, struct range part,
-    struct fs_scan *, struct err *);
-/* fsmods_scan() inside of a container. */
-int fsmods_scan_inside(
-    struct disk *, struct range part, struct fs_scan *, struct err *);
+/* Where a partition lies decides what else may be recognised in it. */
+enum fs_place {
+	FS_ALONE,        /* a whole disk, or what the user calls a filesystem */
+	FS_IN_TABLE,     /* a partition of a table, or a logical volume */
+	FS_IN_CONTAINER, /* a partition of a disklabel, in which containers are not looked for */
+};
+
+/* The module that recognises the partition, or NULL.  Errors while probing are "no": the
+ * partition is then kept whole. */
+const struct fsmod *fsmods_probe(struct disk *, struct range part, enum fs_place);
+/* Probe and scan; falls back to keeping everything (skip empty, warning set): also when two
+ * modules recognise the partition, for one of the two is a leftover; and FS_IN_TABLE when a
+ * partition table is in it, for it was given away as a disk, and the filesystem is a leftover,
+ * or the table is.  -1 only for ERR_NOMEM. */
+int fsmods_scan(
+    struct disk *, struct range part, enum fs_place, struct fs_scan *, struct err *);
 /* The same with a module of the caller's choice; NULL keeps everything. */
 int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);

@@ -1,3 +1,5 @@
+/* fsmods.c: which module a partition has, and what may be skipped in it.  imagezip calls this for
+ * each partition, in its first thread, and so do modules for what lies in theirs. */
 #include "fsmods/fsmod.h"
 
 #include <inttypes.h>
@@ -73,44 +75,55 @@ skip_fs_end(struct skip_sink *s, uint64_t sectors)
 		s->scan->fs_end = sectors;
 }
 
+static bool
+fits(const struct fsmod *mod, enum fs_place place)
+{
+	return !mod->container || place != FS_IN_CONTAINER;
+}
+
+/* The first module but one (NULL: but none) that recognises the partition. */
 static const struct fsmod *
-probe(struct disk *d, struct range part, bool containers)
+first_but(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place place)
 {
 	struct err ignored; /* what cannot be probed is kept whole */
 
 	for (size_t i = 0; i < NMODULES; i++)
-		if ((containers || !modules[i]->container) &&
+		if (modules[i] != mod && fits(modules[i], place) &&
 		    modules[i]->probe(d, part, &ignored) == 1)
 			return modules[i];
 	return NULL;
 }
 
 const struct fsmod *
-fsmods_probe(struct disk *d, struct range part)
+fsmods_probe(struct disk *d, struct range part, enum fs_place place)
 {
-	return probe(d, part, true);
+	return first_but(NULL, d, part, place);
 }
 
-const struct fsmod *
-fsmods_probe_inside(struct disk *d, struct range part)
+static bool
+has_table(struct disk *d, struct range part)
 {
-	return probe(d, part, false);
-}
-
-/* Does another module recognise it, too?  Then one of them looks at what a former
- * use left there, and which is not known.  A container tells by itself. */
-static const char *
-rival(const struct fsmod *mod, struct disk *d, struct range part, bool containers)
-{
+	uint8_t sector0[SECTOR_BYTES];
 	struct err ignored;
 
+	return part.len > 0 &&
+	       disk_read(d, sector0, sizeof sector0, part.off * SECTOR_BYTES,
+		   &ignored) == 0 &&
+	       ptable_begins(sector0, part.len);
+}
+
+/* Is something else in it, too?  Then one of them looks at what a former use left there, and
+ * which is not known.  A container tells by itself. */
+static const char *
+rival(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place place)
+{
 	if (mod == NULL)
 		return NULL;
-	for (size_t i = 0; !mod->container && i < NMODULES; i++)
-		if (modules[i] != mod && (containers || !modules[i]->container) &&
-		    modules[i]->probe(d, part, &ignored) == 1)
-			return modules[i]->title;
-	return foreign_find(d, part);
+	const struct fsmod *other = mod->container ? NULL : first_but(mod, d, part, place);
+	const char *found = other != NULL ? other->title : foreign_find(d, part);
+	if (found == NULL && place == FS_IN_TABLE && !mod->container && has_table(d, part))
+		found = "a partition table";
+	return found;
 }
 
 /* With a rival, or without (NULL). */
@@ -129,48 +142,13 @@ scan_beside(const struct fsmod *mod, const char *other, struct disk *d,
 	return 0;
 }
 
-static bool
-has_table(struct disk *d, struct range part)
-{
-	uint8_t sector0[SECTOR_BYTES];
-	struct err ignored;
-
-	return part.len > 0 &&
-	       disk_read(d, sector0, sizeof sector0, part.off * SECTOR_BYTES,
-		   &ignored) == 0 &&
-	       ptable_begins(sector0, part.len);
-}
-
 int
-fsmods_scan_found(const struct fsmod *mod, struct disk *d, struct range part,
-    struct fs_scan *f, struct err *e)
+fsmods_scan(struct disk *d, struct range part, enum fs_place place, struct fs_scan *f,
+    struct err *e)
 {
-	return scan_beside(mod, rival(mod, d, part, true), d, part, f, e);
-}
+	const struct fsmod *mod = fsmods_probe(d, part, place);
 
-int
-fsmods_scan_volume(const struct fsmod *mod, struct disk *d, struct range part,
-    struct fs_scan *f, struct err *e)
-{
-	const char *other = rival(mod, d, part, true);
-
-	if (other == NULL && mod != NULL && !mod->container && has_table(d, part))
-		other = "a partition table";
-	return scan_beside(mod, other, d, part, f, e);
-}
-
-int
-fsmods_scan_inside(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
-{
-	const struct fsmod *mod = fsmods_probe_inside(d, part);
-
-	return scan_beside(mod, rival(mod, d, part, false), d, part, f, e);
-}
-
-int
-fsmods_scan(struct disk *d, struct range part, struct fs_scan *f, struct err *e)
-{
-	return fsmods_scan_found(fsmods_probe(d, part), d, part, f, e);
+	return scan_beside(mod, rival(mod, d, part, place), d, part, f, e);
 }
 
 int

@@ -17,7 +17,7 @@ recognised(struct disk *d, const struct ptable *t, uint64_t factor)
 		if (t->parts[i].logical)
 			continue; /* its boot record would be elsewhere, too */
 		r = (struct range){ r.off * factor, r.len * factor };
-		if (range_within(r, sectors) && fsmods_probe(d, r) != NULL)
+		if (range_within(r, sectors) && fsmods_probe(d, r, FS_ALONE) != NULL)
 			return &t->parts[i];
 	}
 	return NULL;

@@ -399,13 +399,13 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	v->map.base = v->s->part.off;
 	if (lvm_map_open(&v->map, "a logical volume", &d, e) != 0)
 		return -1;
-	const struct fsmod *mod = fsmods_probe(d, all);
+	const struct fsmod *mod = fsmods_probe(d, all, FS_IN_TABLE);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(
 		    v->s, name, mod == NULL ? recognise(d, all).text : "LVM inside LVM");
 		return disk_close(d, e);
 	}
-	int rc = fsmods_scan_volume(mod, d, all, &fs, e);
+	int rc = fsmods_scan(d, all, FS_IN_TABLE, &fs, e);
 	if (rc == 0) {
 		if (fs.warning[0] != '\0')
 			note_kept(v->s, name, fs.warning);

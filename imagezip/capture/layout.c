@@ -95,7 +95,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
 	const struct fsmod *fs = fsmods_probe(
-	    d, (struct range){ 0, source_sectors(d) });
+	    d, (struct range){ 0, source_sectors(d) }, FS_ALONE);
 
 	/* A disklabel where a partition table is, too: the table counts. */
 	if (fs != NULL && fs->container && t->nparts > 0)

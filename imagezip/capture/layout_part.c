@@ -51,11 +51,9 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 {
 	struct fs_scan fs;
 	uint64_t at = p->sectors.off - l->base;
-	const struct fsmod *mod = fsmods_probe(d, p->sectors);
-	bool of_table = p->number != 0;
+	enum fs_place place = p->number != 0 ? FS_IN_TABLE : FS_ALONE;
 
-	if ((of_table ? fsmods_scan_volume : fsmods_scan_found)(
-		mod, d, p->sectors, &fs, e) != 0)
+	if (fsmods_scan(d, p->sectors, place, &fs, e) != 0)
 		return -1;
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
 	int rc = adjust_scan(l, d, o, p, &fs, e);

@@ -36,7 +36,7 @@ try_partition(struct disk *d, struct range part)
 		return;
 	if (strnlen(name, 64) == 0 || strnlen(name, 64) == 64)
 		abort();
-	if (fsmods_scan(d, part, &found, &e) != 0)
+	if (fsmods_scan(d, part, FS_ALONE, &found, &e) != 0)
 		abort();
 	if (rangeset_count(&found.skip) != 0 ||
 	    (found.mod != NULL && found.warning[0] == '\0'))

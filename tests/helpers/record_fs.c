@@ -77,7 +77,7 @@ main(int argc, char **argv)
 	uint64_t sectors = disk_size_bytes(rec.real) / 512;
 	rangeset_init(&rec.seen);
 	struct range all = { 0, sectors };
-	const struct fsmod *mod = fsmods_probe(rec.real, all);
+	const struct fsmod *mod = fsmods_probe(rec.real, all, FS_ALONE);
 	if (mod == NULL ||
 	    disk_open_ops(&d, argv[1], DISK_FILE, sectors * 512, &ops, &rec, &e) != 0 ||
 	    mod->probe(d, all, &e) != 1 || fsmods_scan_as(mod, d, all, &found, &e) != 0)
