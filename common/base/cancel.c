@@ -19,10 +19,25 @@ cancel_work_for(struct cancel *c)
 	owner = c;
 }
 
+struct cancel *
+cancel_owner(void)
+{
+	return owner;
+}
+
+/* What ends the whole ends all of its parts, and says why. */
+static int
+signal_of(const struct cancel *c)
+{
+	int sig = c->whole != NULL ? signal_of(c->whole) : 0;
+
+	return sig != 0 ? sig : c->signal;
+}
+
 int
 cancel_signal(void)
 {
-	return owner != NULL ? owner->signal : 0;
+	return owner != NULL ? signal_of(owner) : 0;
 }
 
 int

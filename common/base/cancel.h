@@ -16,11 +16,16 @@
 
 struct cancel {
 	atomic_int signal; /* 0: go on; else the signal that says why not */
+	/* The work that this is a part of: when that is to end, this is, too.  It stays as
+	 * long as this does.  NULL: of none. */
+	const struct cancel *whole;
 };
 
 /* From now on this thread works for that owner, which stays as long as it does.  NULL:
  * for nobody. */
 void cancel_work_for(struct cancel *);
+/* For whom this thread works; NULL: for nobody. */
+struct cancel *cancel_owner(void);
 /* The signal that ends this thread's work, or 0. */
 int cancel_signal(void);
 /* ERR_CANCELLED "interrupted by SIGINT" when the work is to end, else 0. */

@@ -59,7 +59,7 @@ test_owner(void)
 static void
 test_two_owners(void)
 {
-	struct cancel ends = { SIGINT }, goes_on = { 0 };
+	struct cancel ends = { .signal = SIGINT }, goes_on = { 0 };
 
 	cancel_work_for(&ends);
 	T_CHECK(seen_by_thread() == SIGINT);
@@ -69,11 +69,35 @@ test_two_owners(void)
 	cancel_work_for(NULL);
 }
 
+/* A part ends alone, and with the whole, which says why. */
+static void
+test_part(void)
+{
+	struct cancel whole = { 0 }, part = { .whole = &whole }, other = { .whole = &whole };
+
+	cancel_work_for(&whole);
+	T_CHECK(cancel_owner() == &whole);
+	part.signal = SIGTERM;
+	T_CHECK(cancel_signal() == 0);
+	cancel_work_for(&other);
+	T_CHECK(seen_by_thread() == 0);
+	cancel_work_for(&part);
+	T_CHECK(cancel_owner() == &part);
+	T_CHECK(seen_by_thread() == SIGTERM);
+	whole.signal = SIGINT;
+	T_CHECK(seen_by_thread() == SIGINT);
+	cancel_work_for(&other);
+	T_CHECK(seen_by_thread() == SIGINT);
+	cancel_work_for(NULL);
+	T_CHECK(cancel_owner() == NULL);
+}
+
 int
 main(void)
 {
 	test_nobody();
 	test_owner();
 	test_two_owners();
+	test_part();
 	return t_done();
 }
