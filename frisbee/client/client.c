@@ -197,7 +197,9 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < c->scan_at_us)
 		return 0;
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = client_ask_missing(c, now_us, false, pkt);
+	size_t len = client_urgent_output(c, now_us, pkt);
+	if (len == 0)
+		len = client_ask_missing(c, now_us, false, pkt);
 	if (len == 0)
 		len = client_ask_ahead(c, now_us, pkt);
 	if (len == 0)

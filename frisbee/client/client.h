@@ -140,6 +140,13 @@ unsigned client_again(
 /* This chunk is needed after all, or once more; not while it is on its way.  Before the
  * last chunk that was taken is released, or client_finish() may come first. */
 void client_want(struct client *, uint64_t now_us, uint32_t chunk);
+/* This chunk is needed now, before all others, also before the reply: it is asked for by a
+ * request of the base protocol, which the server serves before its carousel, as soon as
+ * there is a free buffer, of which the last one is kept for it.  It means nothing for a
+ * chunk that was taken, that is not asked for (cfg.has), or that comes in order.  Of more
+ * than CLIENT_URGENT_MAX that are still lacking, the one said first is as others again. */
+enum { CLIENT_URGENT_MAX = 32 };
+void client_urgent(struct client *, uint64_t now_us, uint32_t chunk);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
 /* It cannot be had: the base protocol must do. */

@@ -59,9 +59,9 @@ put_whole(struct client *c, uint32_t chunk, void *pkt)
 	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
-static size_t
-ask(struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *want,
-    void *pkt)
+size_t
+client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
+    const struct blockmap *want, void *pkt)
 {
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
@@ -107,7 +107,7 @@ client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt
 		b->dubious = false;
 		client_damage_asked(b);
 		struct blockmap lack = useful_blocks(b);
-		return ask(c, now_us, b->chunk, &lack, pkt);
+		return client_ask(c, now_us, b->chunk, &lack, pkt);
 	}
 	return 0;
 }
@@ -169,7 +169,7 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 		    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
 			continue;
 		struct blockmap first = client_first_blocks(c, chunk);
-		return ask(c, now_us, chunk, &first, pkt);
+		return client_ask(c, now_us, chunk, &first, pkt);
 	}
 	return 0;
 }
@@ -208,7 +208,7 @@ client_ask_first(struct client *c, uint64_t now_us, void *pkt)
 	struct buffer *b = client_filling(c, 0);
 	struct blockmap want = b != NULL ? client_lack(b) : client_first_blocks(c, 0);
 	c->first_at_us = 0;
-	return ask(c, now_us, 0, &want, pkt);
+	return client_ask(c, now_us, 0, &want, pkt);
 }
 
 /* When there may be something to ask, if no packet arrives before that. */

@@ -73,7 +73,20 @@ client_leaves_out(const struct client *c, uint32_t chunk)
 	uint32_t open = c->chunks.n - c->ntaken - c->ncomplete - c->nfilling;
 
 	return c->ext.on && client_wants_all(c) && open > c->nfree &&
+	       !client_urgent_is(c, chunk) &&
 	       client_skip_leaves_out(&c->ext.skip, chunk, c->nfree, c->nbuffers);
+}
+
+/* The last free buffer is kept for chunk 0 if others wait for it, or for a chunk that is
+ * needed now. */
+static bool
+last_is_kept(const struct client *c, uint32_t chunk)
+{
+	if (c->nfree > 1)
+		return false;
+	if (client_awaits_first(c, 0) && client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
+		return chunk != 0;
+	return client_urgent_lacks_buffer(c) && !client_urgent_is(c, chunk);
 }
 
 /* No room for it now, or what there is, is for other chunks: it comes round again. */
@@ -85,8 +98,7 @@ has_no_place(struct client *c, uint32_t chunk, uint32_t block)
 		return true;
 	if (c->nfree == 0)
 		return block != 0 || !drop_dubious(c);
-	if (c->nfree == 1 && chunk != 0 && client_awaits_first(c, 0) &&
-	    client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
+	if (last_is_kept(c, chunk))
 		return true;
 	if (!client_leaves_out(c, chunk))
 		return false;

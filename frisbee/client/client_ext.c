@@ -168,7 +168,9 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us >= client_idle_at_us(c))
 		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = client_ext_go(c, now_us, pkt);
+	size_t len = client_urgent_output(c, now_us, pkt);
+	if (len == 0)
+		len = client_ext_go(c, now_us, pkt);
 	if (len == 0)
 		len = client_ask_first(c, now_us, pkt);
 	if (len > 0)

@@ -1,8 +1,8 @@
 /* client_impl.h: what the files of the client's engine share.
  *
  * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
- * joining and leaving; client_want.c chunks that are wanted late; client_blocks.c
- * blocks that come; client_pass.c where the stream is, and silence; client_buffers.c
+ * joining and leaving; client_want.c chunks that are wanted late, client_urgent.c those
+ * that are needed now; client_blocks.c blocks that come; client_pass.c where the stream is, and silence; client_buffers.c
  * where blocks are kept; client_ask.c requests of the base protocol, client_partial.c
  * those of parts of a chunk; client_packs.c blocks that share a packet.
  *
@@ -157,6 +157,8 @@ struct client {
 	uint64_t guard_us;             /* how late the network delivers */
 	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
 
+	uint32_t urgent[CLIENT_URGENT_MAX]; /* chunks that are needed now, oldest first, */
+	uint32_t nurgent;                   /* ... of which some may be here meanwhile */
 	bool starved;         /* there was no free chunk buffer since this was last told */
 	uint64_t complete_us; /* when the last chunk came */
 	bool whole;      /* said when we leave: the image is installed */
@@ -356,6 +358,9 @@ uint64_t client_partial_quiet_us(const struct client *);
 uint64_t client_jitter_us(struct client *, uint64_t now_us);
 /* A request this old is repeated. */
 uint64_t client_redo_us(const struct client *);
+/* A request for these blocks of a chunk. */
+size_t client_ask(struct client *, uint64_t now_us, uint32_t chunk,
+    const struct blockmap *, void *pkt);
 /* A request for the blocks that a chunk lacks (with only_asked, of those for which
  * client_asks_blocks() is true), or 0. */
 size_t client_ask_missing(
@@ -370,6 +375,14 @@ uint64_t client_next_scan_us(
 /* Somebody else asked for these blocks. */
 void client_hear_request(
     struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
+
+/* client_urgent.c: */
+/* Is this chunk needed now?  Also when it is here meanwhile. */
+bool client_urgent_is(const struct client *, uint32_t chunk);
+/* Is there one that could have a buffer, and has none? */
+bool client_urgent_lacks_buffer(const struct client *);
+/* A request for one of them, or 0. */
+size_t client_urgent_output(struct client *, uint64_t now_us, void *pkt);
 
 /* client_ext.c: */
 /* A message that all is here but not written yet, when it is time for one, or 0. */
