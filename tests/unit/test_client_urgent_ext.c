@@ -1,0 +1,98 @@
+/* A chunk that is needed now, of a server with the extension: it is asked for by a request of
+ * the base protocol, though all that is said else are messages of the extension. */
+#include <string.h>
+
+#include "common/wire/blockmap.h"
+#include "tests/t.h"
+#include "tests/unit/client_ext_talk.h"
+
+static void
+block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.u.block = { chunk, block, data } };
+	struct client_store st;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m.srcip, server_ip, 4);
+	client_input(c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
+}
+
+static struct client *
+begin(bool parity)
+{
+	struct client_config cfg = client_config();
+
+	cfg.ext = true;
+	cfg.parity = parity;
+	cfg.redo_us = 1000 * MS;
+	return join(&cfg, WIREXT_CAN_PARITY);
+}
+
+/* How many blocks of a chunk it asks for in so long; of others it asks for none. */
+static uint32_t
+asks(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
+{
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct wire_msg m;
+	uint32_t blocks = 0;
+	struct err e;
+	size_t n;
+
+	for (uint64_t end = *now + us; *now < end; *now += MS)
+		while ((n = client_output(c, *now, pkt)) > 0) {
+			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
+			    m.subtype != WIRE_PREQ)
+				continue;
+			struct blockmap want = blockmap_get(m.u.preq.map);
+			T_CHECK(m.u.preq.chunk == chunk);
+			blocks += blockmap_count(&want);
+		}
+	return blocks;
+}
+
+/* The stream is elsewhere, and goes on meanwhile. */
+static void
+test_asked_at_once(bool parity)
+{
+	struct client *c = begin(parity);
+	uint64_t now = 10 * MS;
+
+	block_comes(c, now, 1, 0);
+	T_CHECK(asks(c, &now, 20 * MS, 0) == 0);
+	client_urgent(c, now, 3);
+	block_comes(c, now, 1, 1);
+	T_CHECK(asks(c, &now, MS, 3) == WIRE_CHUNK_BLOCKS);
+	for (uint32_t b = 2; b < 40; b++) {
+		block_comes(c, now, 1, b);
+		T_CHECK(asks(c, &now, MS, 3) == 0);
+	}
+	client_free(c);
+}
+
+/* A request that was lost, or its answer, is not waited for for ever. */
+static void
+test_asked_again(void)
+{
+	struct client *c = begin(true);
+	uint64_t now = 10 * MS;
+	uint32_t asked = 0;
+
+	client_urgent(c, now, 2);
+	for (uint32_t b = 0; b < 300; b++) {
+		block_comes(c, now, 1, b);
+		asked += asks(c, &now, 20 * MS, 2);
+	}
+	T_CHECK(asked >= 2 * WIRE_CHUNK_BLOCKS && asked <= 7 * WIRE_CHUNK_BLOCKS);
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_asked_at_once(false);
+	test_asked_at_once(true);
+	test_asked_again();
+	return t_done();
+}
