@@ -17,7 +17,6 @@ struct opts {
 	struct install_config install;
 	const char *server; /* -S */
 	const char *stats_file;
-	uint64_t started_us;
 	struct progress progress; /* of the load */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;

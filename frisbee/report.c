@@ -8,21 +8,21 @@
 
 /* What came of the image, as it is sent. */
 static double
-rate(const struct loop_result *r, double seconds)
+rate(const struct load_stats *r)
 {
 	const double chunk_bits = 8.0 * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 
-	return seconds > 0 ? r->chunks_fetched * chunk_bits / seconds : 0;
+	return r->seconds > 0 ? r->chunks_fetched * chunk_bits / r->seconds : 0;
 }
 
 static void
-put_state(struct json *j, const struct loop_result *r, double seconds)
+put_state(struct json *j, const struct load_stats *r)
 {
 	static const char *const names[] = {
-		[LOOP_WAITING] = "waiting",
-		[LOOP_LOADING] = "loading",
-		[LOOP_DISK_BOUND] = "disk",
-		[LOOP_FLUSHING] = "flushing",
+		[LOAD_WAITING] = "waiting",
+		[LOAD_LOADING] = "loading",
+		[LOAD_DISK_BOUND] = "disk",
+		[LOAD_FLUSHING] = "flushing",
 	};
 
 	json_string(j, "state", r->done ? "done" : names[r->state]);
@@ -31,11 +31,11 @@ put_state(struct json *j, const struct loop_result *r, double seconds)
 	json_double(j, "progress", (double)r->chunks_taken / r->chunks);
 	if (r->chunks_taken > 0 && !r->done)
 		json_double(j, "seconds_left",
-		    seconds * (r->chunks - r->chunks_taken) / r->chunks_taken);
+		    r->seconds * (r->chunks - r->chunks_taken) / r->chunks_taken);
 }
 
 static struct json *
-to_json(const struct loop_result *r, double seconds)
+to_json(const struct load_stats *r)
 {
 	const struct wire_stats *s = &r->stats;
 	struct json *j = json_new();
@@ -43,8 +43,8 @@ to_json(const struct loop_result *r, double seconds)
 	if (j == NULL)
 		return NULL;
 	json_object(j, NULL);
-	json_double(j, "seconds", seconds);
-	put_state(j, r, seconds);
+	json_double(j, "seconds", r->seconds);
+	put_state(j, r);
 	json_uint(j, "chunks", r->chunks);
 	json_uint(j, "bytes_written", r->install.bytes_written);
 	json_uint(j, "bytes_same", r->install.bytes_same);
@@ -71,7 +71,7 @@ to_json(const struct loop_result *r, double seconds)
 	json_uint(j, "blocks_damaged", r->blocks_damaged);
 	json_uint(j, "chunks_taken", r->chunks_taken);
 	json_uint(j, "chunks_fetched", r->chunks_fetched);
-	json_double(j, "rate_bits_per_s", rate(r, seconds));
+	json_double(j, "rate_bits_per_s", rate(r));
 	json_uint(j, "packets", r->packets);
 	json_uint(j, "control_messages",
 	    (uint64_t)s->requests + s->prequests + s->join_attempts);
@@ -83,7 +83,7 @@ to_json(const struct loop_result *r, double seconds)
 
 /* What was saved, or what had to be said twice. */
 static void
-put_requests(const struct loop_result *r, char *buf, size_t cap)
+put_requests(const struct load_stats *r, char *buf, size_t cap)
 {
 	const struct wire_stats *s = &r->stats;
 	char same[32];
@@ -99,24 +99,24 @@ put_requests(const struct loop_result *r, char *buf, size_t cap)
 }
 
 void
-report_line(const struct loop_result *r, double seconds)
+report_line(const struct load_stats *r)
 {
 	uint64_t bytes = r->install.bytes_written;
-	double per_s = (double)bytes / (seconds > 0 ? seconds : 1);
+	double per_s = (double)bytes / (r->seconds > 0 ? r->seconds : 1);
 	char written[32], rate_text[32], requests[120];
 
 	put_requests(r, requests, sizeof requests);
 	say(stderr,
 	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
-	    human_bytes(bytes, written, sizeof written), seconds,
+	    human_bytes(bytes, written, sizeof written), r->seconds,
 	    human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,
 	    r->stats.requests, requests);
 }
 
 int
-report_print(const struct loop_result *r, double seconds, FILE *f, struct err *e)
+report_print(const struct load_stats *r, FILE *f, struct err *e)
 {
-	struct json *j = to_json(r, seconds);
+	struct json *j = to_json(r);
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
@@ -126,10 +126,9 @@ report_print(const struct loop_result *r, double seconds, FILE *f, struct err *e
 }
 
 int
-report_save(
-    const struct loop_result *r, double seconds, const char *path, struct err *e)
+report_save(const struct load_stats *r, const char *path, struct err *e)
 {
-	struct json *j = to_json(r, seconds);
+	struct json *j = to_json(r);
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");

@@ -4,14 +4,13 @@
 
 #include <stdio.h>
 
-#include "frisbee/load/loop.h"
+#include "frisbee/load/load.h"
 
 /* The summary, to stderr. */
-void report_line(const struct loop_result *, double seconds);
+void report_line(const struct load_stats *);
 /* As JSON. */
-int report_print(const struct loop_result *, double seconds, FILE *, struct err *);
+int report_print(const struct load_stats *, FILE *, struct err *);
 /* The same into a file that is always whole. */
-int report_save(
-    const struct loop_result *, double seconds, const char *path, struct err *);
+int report_save(const struct load_stats *, const char *path, struct err *);
 
 #endif /* FRISBEE_REPORT_H */

@@ -1,3 +1,5 @@
+/* loop.c: what a load's thread does until the end: packets to the engine and from it, complete
+ * chunks to the sink.  load.c calls it, in that thread. */
 #include "frisbee/load/loop.h"
 
 #include <inttypes.h>
@@ -33,10 +35,10 @@ struct loop {
 	struct sink *sink;
 	struct mailbox *box;
 	const struct loop_config *cfg;
-	uint64_t now, spread_us;
+	uint64_t began_us, now, spread_us;
 	uint64_t tell_at; /* when the user is told that nothing is heard */
 	uint64_t tick_at, packet_us; /* packet_us: the last one; 0: none yet */
-	struct loop_result *r;
+	struct load_stats *r;
 	struct silence silence;
 	struct outage outage;
 	uint32_t held;    /* chunk buffers that the sink has */
@@ -132,13 +134,25 @@ hear_sink(struct loop *l, struct event ev, struct err *e)
 	return 0;
 }
 
+/* Chunks that somebody waits for. */
+static void
+hear_asks(struct loop *l)
+{
+	uint32_t chunk;
+
+	while (asks_take(l->cfg->asks, &chunk))
+		client_urgent(l->client, l->now, chunk);
+}
+
 static int
-collect_buffers(struct loop *l, struct err *e)
+take_mail(struct loop *l, struct err *e)
 {
 	struct event ev;
 
 	while (mailbox_take(l->box, &ev))
-		if (hear_sink(l, ev, e) != 0)
+		if (ev.what == ASKS_EVENT)
+			hear_asks(l);
+		else if (hear_sink(l, ev, e) != 0)
 			return -1;
 	return 0;
 }
@@ -320,22 +334,23 @@ mind_outage(struct loop *l)
 		client_set_address(l->client, sock_netif(l->sock)->addr);
 }
 
-static enum loop_state
+static enum load_state
 state_of(const struct loop *l)
 {
 	if (client_chunks(l->client) == 0)
-		return LOOP_WAITING;
+		return LOAD_WAITING;
 	if (!client_wants_blocks(l->client))
-		return LOOP_FLUSHING;
-	return l->held == l->cfg->buffers ? LOOP_DISK_BOUND : LOOP_LOADING;
+		return LOAD_FLUSHING;
+	return l->held == l->cfg->buffers ? LOAD_DISK_BOUND : LOAD_LOADING;
 }
 
 static void
 note_engine(const struct loop *l)
 {
-	struct loop_result *r = l->r;
+	struct load_stats *r = l->r;
 
 	r->state = state_of(l);
+	r->seconds = (double)(l->now - l->began_us) / 1e6;
 	r->stats = *client_stats(l->client);
 	r->chunks = client_chunks(l->client);
 	r->chunks_taken = client_chunks_taken(l->client);
@@ -350,7 +365,7 @@ note_engine(const struct loop *l)
 static void
 tick(struct loop *l)
 {
-	if (l->cfg->tick == NULL || l->now < l->tick_at)
+	if (l->now < l->tick_at)
 		return;
 	l->tick_at = l->now + SECOND_US;
 	note_engine(l);
@@ -375,7 +390,7 @@ load(struct loop *l, struct err *e)
 			return -1;
 		if (receive(l, e) != 0)
 			return -1;
-		if (collect_buffers(l, e) != 0)
+		if (take_mail(l, e) != 0)
 			return -1;
 		hand_over(l);
 		follow_session(l);
@@ -412,8 +427,8 @@ leave(struct loop *l, const struct install_stats *s)
 }
 
 int
-load_run(struct client *client, struct sock *sock, struct sink *sink,
-    struct mailbox *box, const struct loop_config *cfg, struct loop_result *r,
+loop_run(struct client *client, struct sock *sock, struct sink *sink,
+    struct mailbox *box, const struct loop_config *cfg, struct load_stats *r,
     struct err *e)
 {
 	struct loop l = { .client = client,
@@ -424,7 +439,7 @@ load_run(struct client *client, struct sock *sock, struct sink *sink,
 		.r = r };
 	struct err why;
 
-	l.now = clock_us();
+	l.began_us = l.now = clock_us();
 	l.spread_us = l.now % PATIENCE_SPREAD_US;
 	silence_begin(&l.silence, l.now, cfg->keepalive_us);
 	int rc = load(&l, e);

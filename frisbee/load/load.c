@@ -1,0 +1,164 @@
+/* load.c: a load as a value.  Any program calls this, in any thread; load_main() and what it
+ * calls run in the load's own. */
+#include "frisbee/load/load_impl.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* From now on load_stats() gives this. */
+static void
+note(struct load *l, const struct load_stats *r)
+{
+	pthread_mutex_lock(&l->lock);
+	l->noted = *r;
+	l->noted.install.lost = (struct lost){ 0 }; /* it has one owner */
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void
+on_tick(void *arg, const struct load_stats *r)
+{
+	struct load *l = arg;
+
+	note(l, r);
+	if (l->cfg.tick != NULL)
+		l->cfg.tick(l->cfg.arg, r);
+}
+
+static void
+on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct load *l = arg;
+
+	if (l->cfg.progress != NULL)
+		l->cfg.progress(l->cfg.arg, done, total);
+}
+
+static void
+on_sentence(void *arg, const char *sentence)
+{
+	struct load *l = arg;
+
+	if (l->cfg.say != NULL)
+		l->cfg.say(l->cfg.arg, sentence);
+}
+
+static void *
+load_main(void *arg)
+{
+	struct load *l = arg;
+	struct loop_config c = { .buffers = l->cfg.buffers,
+		.keepalive_us = l->cfg.keepalive_us,
+		.write_mb = l->cfg.install.write_mb,
+		.net = &l->cfg.net,
+		.auth = l->auth,
+		.asks = l->asks,
+		.tick = on_tick,
+		.progress = on_progress,
+		.say = on_sentence,
+		.arg = l };
+
+	l->rc = loop_run(
+	    l->client, l->sock, l->sink, l->box, &c, &l->result, &l->err);
+	l->sink = NULL;
+	note(l, &l->result);
+	mailbox_put(l->ended, 0, 0);
+	return NULL;
+}
+
+static void
+free_load(struct load *l)
+{
+	load_close(l);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* For the load's own owner, which is a part of the caller's: so are the sink's threads. */
+static int
+begin(struct load *l, struct err *e)
+{
+	struct cancel *caller = cancel_owner();
+
+	l->cancel.whole = caller;
+	cancel_work_for(&l->cancel);
+	int rc = load_open(l, e);
+	if (rc == 0) {
+		errno = thread_start(&l->thread, load_main, l);
+		rc = errno != 0 ? err_os(e, "cannot start a thread") : 0;
+	}
+	cancel_work_for(caller);
+	return rc;
+}
+
+int
+load_start(struct load **out, const struct load_config *cfg, struct err *e)
+{
+	struct load *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return err_nomem(e, "the client");
+	l->cfg = *cfg;
+	pthread_mutex_init(&l->lock, NULL);
+	if (begin(l, e) != 0) {
+		free_load(l);
+		return -1;
+	}
+	*out = l;
+	return 0;
+}
+
+void
+load_stats(struct load *l, struct load_stats *out)
+{
+	pthread_mutex_lock(&l->lock);
+	*out = l->noted;
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+load_urgent(struct load *l, uint32_t chunk)
+{
+	asks_chunk(l->asks, chunk);
+}
+
+int
+load_fd(const struct load *l)
+{
+	return mailbox_fd(l->ended);
+}
+
+void
+load_stop(struct load *l)
+{
+	l->cancel.signal = SIGTERM;
+	asks_to_look(l->asks);
+}
+
+/* What there is on the target is only a part of the image. */
+static void
+say_incomplete(const struct load *l, struct err *e)
+{
+	struct err why = *e;
+
+	if (l->result.chunks > 0 && l->cfg.dry == NULL)
+		err_set(e, why.kind, "%.400s; the target is not complete", why.text);
+}
+
+int
+load_end(struct load *l, struct load_stats *out, struct err *e)
+{
+	pthread_join(l->thread, NULL);
+	int rc = l->rc;
+	if (rc != 0) {
+		*e = l->err;
+		say_incomplete(l, e);
+	}
+	if (out != NULL)
+		*out = l->result;
+	else
+		lost_free(&l->result.install.lost);
+	free_load(l);
+	return rc;
+}

@@ -1,0 +1,119 @@
+/* load.h: a load as a value: an image that a server sends, onto a target, in a thread of its
+ * own.  One process may have several of them at once.
+ *
+ *	load_start()	opens all that it needs, and begins
+ *	load_stats()	what it does now
+ *	load_urgent()	this chunk of the image is needed now
+ *	load_fd()	can be read when it has ended; poll(2) waits for several
+ *	load_stop()	it is to end early
+ *	load_end()	waits for its end, says how it ended, frees it
+ *
+ * Any thread may call any of these functions; load_start() is the first call for a load, and
+ * load_end() the last.  A load works for the owner of the thread that starts it (cancel.h): a
+ * signal to that owner ends it as load_stop() does.  Either way the server is told that this
+ * client leaves. */
+#ifndef FRISBEE_LOAD_LOAD_H
+#define FRISBEE_LOAD_LOAD_H
+
+#include "common/net/sock.h"
+#include "common/wire/wire.h"
+#include "imageunzip/install/install.h"
+#include "imageunzip/install/rehearsal.h"
+
+/* What a load is doing. */
+enum load_state {
+	LOAD_WAITING, /* for a server */
+	LOAD_LOADING,
+	LOAD_DISK_BOUND, /* all chunk buffers wait to be written */
+	LOAD_FLUSHING,   /* everything was received; what is left to do is writing */
+};
+
+/* Of one load, all of it as it was at one moment. */
+struct load_stats {
+	enum load_state state;
+	bool done;      /* all of it is installed */
+	double seconds; /* since it began, until it ended */
+	/* While it runs this is all zero.  What was lost (lost_free()) is only in what
+	 * load_end() gives. */
+	struct install_stats install;
+	struct wire_stats stats;
+	uint32_t chunks;           /* of the image; 0: no server has answered yet */
+	uint32_t rejoins;          /* of the group, when nothing came */
+	bool gave_up;              /* it ended because of silence_us */
+	bool extension;            /* a second port was used */
+	uint64_t blocks_not_asked; /* skip_same */
+	uint64_t parity_used, parity_unneeded;
+	uint64_t blocks_left_out; /* of empty ends of chunks: they never came */
+	uint64_t blocks_damaged;  /* and asked for again */
+	uint32_t chunks_taken;
+	/* As they came: not all when only some partitions are wanted, some perhaps twice. */
+	uint32_t chunks_fetched;
+	uint64_t packets; /* heard */
+	/* Times without any packet, of a second and more, before all was there. */
+	uint64_t stalls, stalled_us;
+};
+
+/* The whole struct is copied by load_start(); strings, and what other pointers lead to, stay
+ * the caller's until load_end(), but for the key. */
+struct load_config {
+	/* From where.  Whether the port is shared or the socket connected, load_start() says
+	 * itself.  For unicast this is the server's address and its one port. */
+	struct sock_config net;
+	const uint8_t *key;    /* the group's, AUTH_KEY_BYTES, copied; NULL: none */
+	uint64_t keepalive_us; /* the group is joined anew so often; 0: the usual */
+	bool has_server;       /* only this one is the server: */
+	uint8_t server[4];
+
+	/* How. */
+	bool base;       /* only the protocol that old servers speak */
+	bool unicast;    /* from a server that answers this client alone */
+	bool sequential; /* chunks are asked for in order, not at random */
+	uint32_t buffers;         /* for chunks, of 1 MiB each; 0: the usual */
+	uint32_t readahead;       /* chunks that are asked for ahead; 0: the usual */
+	uint64_t redo_us;         /* before something is asked for again; 0: the usual */
+	uint64_t silence_us;      /* it gives up after so long; 0: never */
+	uint64_t start_delay_us;  /* it waits for a random time of up to so long first */
+
+	/* To where: what a disk, a partition or a file of this name gets. */
+	const char *target;
+	bool any_file; /* the bytes as they are, which are no image */
+	struct install_config install;
+	/* Nothing is written, chunk 0 is all that is asked for, and this says what was
+	 * found; or NULL. */
+	struct rehearsal_found *dry;
+
+	/* All of these are called in the load's thread, between load_start() and the end of
+	 * load_end(), and should return soon.  NULL: nobody wants to know. */
+	/* Once a second: how it is. */
+	void (*tick)(void *arg, const struct load_stats *);
+	/* Often: how far it is, in bytes of the image; total 0: not known yet. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	/* What the user should know of the network while it loads. */
+	void (*say)(void *arg, const char *sentence);
+	void *arg; /* of these */
+};
+
+struct load;
+
+/* Opens the socket and the target, in the calling thread, and begins to load in another one.
+ * -1: nothing was begun.  Errors are those of sock.h, auth.h and install.h, of which the user
+ * should hear; ERR_NOMEM. */
+int load_start(struct load **, const struct load_config *, struct err *);
+/* As it was noted last, within the last second, or when it ended. */
+void load_stats(struct load *, struct load_stats *);
+/* Somebody waits for this chunk: it is asked for before all others, as client_urgent() says
+ * (frisbee/client/client.h), and goes to the target as soon as it is here.  The others come
+ * as ever.  It means nothing for a chunk that has come, that the target has already, or that
+ * comes in order (to a pipe). */
+void load_urgent(struct load *, uint32_t chunk);
+/* A descriptor for poll(2), readable from when the load has ended until load_end(). */
+int load_fd(const struct load *);
+/* It is to end soon, with ERR_CANCELLED as after SIGTERM; does not wait.  It may be called
+ * more than once, and after the end. */
+void load_stop(struct load *);
+/* Waits until the load has ended, and frees it.  0: all of it is where it belongs.  -1: the
+ * error says why not, and whether the target was written to.  The last statistics are given
+ * either way (lost_free() is the caller's); NULL: nobody wants them. */
+int load_end(struct load *, struct load_stats *, struct err *);
+
+#endif /* FRISBEE_LOAD_LOAD_H */

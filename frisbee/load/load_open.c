@@ -1,0 +1,171 @@
+/* What a load needs is opened: the socket, with what authenticates its packets, the target, and
+ * the engine.  Called by load.c in the thread that starts the load. */
+#include "frisbee/load/load_impl.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/clock.h"
+#include "common/image/read/partial.h"
+#include "common/wire/parity.h"
+
+enum {
+	BUFFERS_DEFAULT = 64,
+	READAHEAD_DEFAULT = 2,
+	REDO_US_DEFAULT = 1000000,
+	IN_PROGRESS_LEAST = 8,
+	TICK_US = 30000,
+	IDLE_TICKS = 3,
+	JOIN_US = 500000,
+};
+
+static void
+fill_in(struct load_config *c)
+{
+	if (c->buffers == 0)
+		c->buffers = BUFFERS_DEFAULT;
+	if (c->readahead == 0)
+		c->readahead = READAHEAD_DEFAULT;
+	if (c->redo_us == 0)
+		c->redo_us = REDO_US_DEFAULT;
+	c->install.gentle = true;
+}
+
+/* From any free port of ours, to that one of the server's. */
+static int
+aim_at_server(struct sock_config *n, struct err *e)
+{
+	if (n->port_lo == 0 || n->port_lo != n->port_hi)
+		return err_misuse(e, "--unicast: one port (-p) is needed");
+	n->dest_port = n->port_lo;
+	n->connected = true;
+	n->port_lo = n->port_hi = 0;
+	return 0;
+}
+
+/* ... with what authenticates its packets, or counts those that are. */
+static int
+open_sock(struct load *l, struct err *e)
+{
+	const uint8_t *key = l->cfg.key;
+
+	l->cfg.key = NULL;
+	if (l->cfg.unicast && aim_at_server(&l->cfg.net, e) != 0)
+		return -1;
+	l->cfg.net.share_port = !l->cfg.unicast;
+	if (sock_open(&l->sock, &l->cfg.net, e) != 0) {
+		l->sock = NULL;
+		return -1;
+	}
+	if (sock_new_auth(&l->auth, l->sock, false, key, e) != 0) {
+		l->auth = NULL;
+		return -1;
+	}
+	sock_authenticate(l->sock, l->auth, AUTH_FIRST);
+	return 0;
+}
+
+static int
+open_sink(struct load *l, struct err *e)
+{
+	const struct load_config *c = &l->cfg;
+	struct sink_config sc = { .install = c->install,
+		.any_file = c->any_file,
+		.target = c->target,
+		.buffers = c->buffers,
+		.dry = c->dry };
+
+	if (mailbox_new(&l->box, c->buffers + SINK_EVENTS + ASKS_EVENTS, e) != 0 ||
+	    mailbox_new(&l->ended, 1, e) != 0 || asks_new(&l->asks, l->box, e) != 0)
+		return -1;
+	return sink_new(&l->sink, &sc, l->box, e);
+}
+
+/* What the caller has chosen. */
+static struct client_config
+chosen(const struct load_config *c)
+{
+	uint32_t in_progress = c->readahead * 4;
+	struct client_config cc = { .any_file = c->any_file,
+		.has_server = c->has_server,
+		.buffers = c->buffers,
+		.readahead = c->readahead,
+		.in_progress = in_progress > IN_PROGRESS_LEAST ? in_progress
+		                                               : IN_PROGRESS_LEAST,
+		.redo_us = c->redo_us,
+		.tick_us = TICK_US,
+		.idle_ticks = IDLE_TICKS,
+		.join_us = JOIN_US,
+		.silence_us = c->silence_us,
+		.sequential = c->sequential,
+		.chunk0_first = install_wants_table(&c->install) || c->dry != NULL,
+		.unicast = c->unicast && !c->base,
+		.ext = !c->base && !c->unicast,
+		.parity = parity_available() };
+
+	memcpy(cc.server, c->server, 4);
+	return cc;
+}
+
+/* What follows from the target. */
+static void
+ask_sink(struct client_config *cc, struct sink *s)
+{
+	cc->has = sink_has;
+	cc->has_arg = s;
+	cc->resumes = sink_resumes(s);
+	cc->in_order = sink_in_order(s);
+	cc->chunk0_first |= sink_waits(s);
+	cc->first_blocks = sink_takes_parts(s) ? PARTIAL_FIRST_BLOCKS : 0;
+}
+
+static int
+draw(struct client_config *cc, uint64_t delay_max_us, struct err *e)
+{
+	uint64_t random[3];
+
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		return err_os(e, "no random numbers");
+	cc->clientid = (uint32_t)random[0] & INT32_MAX;
+	cc->seed = random[1];
+	cc->start_delay_us = delay_max_us != 0 ? random[2] % delay_max_us : 0;
+	return 0;
+}
+
+static int
+open_engine(struct load *l, struct err *e)
+{
+	struct client_config cc = chosen(&l->cfg);
+
+	ask_sink(&cc, l->sink);
+	if (draw(&cc, l->cfg.start_delay_us, e) != 0)
+		return -1;
+	memcpy(cc.srcip, sock_netif(l->sock)->addr, 4);
+	l->client = client_new(&cc, clock_us());
+	return l->client != NULL ? 0 : err_nomem(e, "the client");
+}
+
+int
+load_open(struct load *l, struct err *e)
+{
+	fill_in(&l->cfg);
+	return open_sock(l, e) == 0 && open_sink(l, e) == 0 && open_engine(l, e) == 0
+	           ? 0
+	           : -1;
+}
+
+void
+load_close(struct load *l)
+{
+	struct install_stats none;
+	struct err ignored;
+
+	if (l->sink != NULL)
+		sink_close(l->sink, &none, &ignored);
+	client_free(l->client);
+	asks_free(l->asks);
+	mailbox_free(l->ended);
+	mailbox_free(l->box);
+	sock_close(l->sock);
+	auth_free(l->auth);
+}

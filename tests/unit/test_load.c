@@ -1,0 +1,410 @@
+/* Loads as values, without a command line: an image is served on this host and loaded into
+ * files, two at once, looked at meanwhile, and stopped. */
+#include "frisbee/load/load.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/base/cancel.h"
+#include "common/base/log.h"
+#include "frisbeed/serve/serve.h"
+#include "tests/unit/one_chunk.h"
+#include "tests/unit/scratch.h"
+
+enum {
+	LIMIT_MS = 60000, /* no load here takes nearly so long */
+	SOON_MS = 10000,
+	FILE_CHUNKS = 12,
+	BUFFERS = 8,
+	CHUNK_BYTES = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES,
+};
+
+static struct session_config each = { .net = { .unicast = true }, .unicast_max = 4 };
+static struct err e;
+
+static struct serve *
+serve_at(uint32_t gap_us, uint64_t rate)
+{
+	struct serve_config c = { .session = &each,
+		.engine = { .run_blocks = 32, .ahead = 16, .burst = 16, .gap_us = gap_us },
+		.rate = rate,
+		.sessions_max = 2 };
+	struct serve *s = NULL;
+
+	T_CHECK(serve_new(&s, &c, &e) == 0);
+	return s;
+}
+
+/* At a port that the kernel chooses: which one. */
+static uint16_t
+add(struct serve *s, const char *image)
+{
+	struct net_options net = { .addr = "127.0.0.1", .port = "0", .unicast = true };
+	struct serve_stats st = { 0 };
+	struct place *p = NULL;
+	uint32_t number;
+
+	T_CHECK(places_one(&p, in_scratch(image), &net, &e) == 0);
+	T_CHECK(serve_add(s, p, &number, &e) == 0);
+	T_CHECK(serve_stats(s, number, &st, &e) == 0);
+	places_free(p, 1);
+	const char *colon = strchr(st.where, ':');
+	return (uint16_t)(colon != NULL ? atoi(colon + 1) : 0);
+}
+
+static struct load_config
+config(uint16_t port, const char *target)
+{
+	return (struct load_config){ .net = { .addr = { 127, 0, 0, 1 },
+					 .port_lo = port,
+					 .port_hi = port,
+					 .buffer_bytes = 1 << 20 },
+		.unicast = true,
+		.buffers = BUFFERS,
+		.target = target,
+		.install = { .state_s = INSTALL_STATE_S } };
+}
+
+static struct load *
+start(const struct load_config *c)
+{
+	struct load *l = NULL;
+
+	T_CHECK(load_start(&l, c, &e) == 0);
+	return l;
+}
+
+static bool
+has_ended(const struct load *l, int ms)
+{
+	struct pollfd p = { .fd = load_fd(l), .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+/* Is there only what raw[] has? */
+static bool
+is_installed(const char *name)
+{
+	static uint8_t got[sizeof raw + 1];
+	FILE *f = fopen(in_scratch(name), "r");
+
+	if (f == NULL)
+		return false;
+	size_t n = fread(got, 1, sizeof got, f);
+	fclose(f);
+	return n == sizeof raw && memcmp(got, raw, sizeof raw) == 0;
+}
+
+static void
+save(const char *name, const void *bytes, size_t n)
+{
+	FILE *f = fopen(in_scratch(name), "w");
+
+	T_CHECK(f != NULL && fwrite(bytes, n, 1, f) == 1);
+	T_CHECK(f != NULL && fclose(f) == 0);
+}
+
+static void
+check_whole(struct load *l, const char *name)
+{
+	struct load_stats r;
+
+	T_CHECK(has_ended(l, LIMIT_MS));
+	T_CHECK(load_end(l, &r, &e) == 0);
+	T_CHECK(r.done && r.chunks == 1 && r.chunks_taken == 1);
+	T_CHECK(r.packets > 0 && r.seconds > 0);
+	T_CHECK(r.install.bytes_covered > 0);
+	lost_free(&r.install.lost);
+	T_CHECK(is_installed(name));
+}
+
+static void
+test_one(void)
+{
+	struct serve *s = serve_at(2000, 0);
+	struct load_config c = config(add(s, "a.ndz"), in_scratch("one"));
+
+	check_whole(start(&c), "one");
+	serve_free(s);
+}
+
+/* At once, of two sessions, in one poll(2). */
+static void
+test_two(void)
+{
+	struct serve *s = serve_at(2000, 0);
+	struct load_config a = config(add(s, "a.ndz"), in_scratch("first"));
+	struct load_config b = config(add(s, "a.ndz"), in_scratch("second"));
+	struct load *la = start(&a), *lb = start(&b);
+	struct pollfd p[2] = { { .fd = load_fd(la), .events = POLLIN },
+		{ .fd = load_fd(lb), .events = POLLIN } };
+
+	T_CHECK(poll(p, 2, LIMIT_MS) > 0);
+	check_whole(la, "first");
+	check_whole(lb, "second");
+	serve_free(s);
+}
+
+/* What the callbacks were told, by the load's thread. */
+struct told {
+	atomic_uint ticks;
+	_Atomic uint64_t done, total;
+};
+
+static void
+on_tick(void *arg, const struct load_stats *r)
+{
+	struct told *t = arg;
+
+	atomic_fetch_add(&t->ticks, r->seconds >= 0);
+}
+
+static void
+on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct told *t = arg;
+
+	atomic_store(&t->done, done);
+	atomic_store(&t->total, total);
+}
+
+/* Statistics until they say that something has come. */
+static void
+look_while_it_runs(struct load *l)
+{
+	struct load_stats r;
+
+	do {
+		load_stats(l, &r);
+		T_CHECK(!r.done && r.chunks_taken <= r.chunks);
+	} while (r.chunks_taken == 0 && !has_ended(l, 100));
+	T_CHECK(r.state == LOAD_LOADING && r.chunks == FILE_CHUNKS);
+	T_CHECK(r.packets > 0 && r.seconds > 0);
+}
+
+static bool
+same_file(const char *name, const uint8_t *bytes, size_t n)
+{
+	uint8_t *got = malloc(n + 1);
+	FILE *f = fopen(in_scratch(name), "r");
+	bool same = got != NULL && f != NULL && fread(got, 1, n + 1, f) == n &&
+	            memcmp(got, bytes, n) == 0;
+
+	if (f != NULL)
+		fclose(f);
+	free(got);
+	return same;
+}
+
+static uint8_t file_bytes[FILE_CHUNKS * CHUNK_BYTES - 5000];
+
+/* 4 MB a second, so that there is something to look at. */
+static struct serve *
+serve_slowly(uint16_t *port)
+{
+	struct serve *s = serve_at(4000, 0);
+
+	*port = add(s, "file");
+	return s;
+}
+
+static void
+test_looked_at(void)
+{
+	struct told t = { 0 };
+	struct load_stats r;
+	uint16_t port;
+	struct serve *s = serve_slowly(&port);
+	struct load_config c = config(port, in_scratch("copy"));
+
+	c.any_file = true;
+	c.tick = on_tick;
+	c.progress = on_progress;
+	c.arg = &t;
+	struct load *l = start(&c);
+	look_while_it_runs(l);
+	T_CHECK(has_ended(l, LIMIT_MS));
+	load_stats(l, &r);
+	T_CHECK(r.done && r.chunks_taken == FILE_CHUNKS);
+	load_stop(l); /* too late */
+	load_urgent(l, 0);
+	T_CHECK(load_end(l, NULL, &e) == 0);
+	T_CHECK(atomic_load(&t.ticks) > 1);
+	T_CHECK(atomic_load(&t.done) == (uint64_t)FILE_CHUNKS * CHUNK_BYTES);
+	T_CHECK(atomic_load(&t.total) == (uint64_t)FILE_CHUNKS * CHUNK_BYTES);
+	T_CHECK(same_file("copy", file_bytes, sizeof file_bytes));
+	serve_free(s);
+}
+
+/* Is there something other than zeros there? */
+static bool
+is_there(const char *name, uint32_t chunk)
+{
+	uint8_t some[64] = { 0 }, none[64] = { 0 };
+	FILE *f = fopen(in_scratch(name), "r");
+
+	if (f == NULL)
+		return false;
+	fseek(f, (long)chunk * CHUNK_BYTES, SEEK_SET);
+	size_t n = fread(some, 1, sizeof some, f);
+	fclose(f);
+	return n == sizeof some && memcmp(some, none, sizeof some) != 0;
+}
+
+static uint32_t
+count_there(const char *name)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FILE_CHUNKS; i++)
+		n += is_there(name, i);
+	return n;
+}
+
+/* The last chunk of a load that asks for them in order comes before most others. */
+static void
+test_urgent(void)
+{
+	uint16_t port;
+	struct serve *s = serve_slowly(&port);
+	struct load_config c = config(port, in_scratch("urgent"));
+
+	c.any_file = c.sequential = true;
+	struct load *l = start(&c);
+	for (unsigned i = 0; i < 100; i++) /* more than are remembered */
+		load_urgent(l, 1000 + i);
+	load_urgent(l, FILE_CHUNKS - 1);
+	while (!is_there("urgent", FILE_CHUNKS - 1) && !has_ended(l, 10))
+		;
+	T_CHECK(count_there("urgent") < FILE_CHUNKS / 2);
+	T_CHECK(has_ended(l, LIMIT_MS));
+	T_CHECK(load_end(l, NULL, &e) == 0);
+	T_CHECK(same_file("urgent", file_bytes, sizeof file_bytes));
+	serve_free(s);
+}
+
+/* A port at which nobody listens, while fd is open. */
+static uint16_t
+silent_port(int *fd)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t n = sizeof a;
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*fd = socket(AF_INET, SOCK_DGRAM, 0);
+	T_CHECK(bind(*fd, (struct sockaddr *)&a, sizeof a) == 0);
+	T_CHECK(getsockname(*fd, (struct sockaddr *)&a, &n) == 0);
+	return ntohs(a.sin_port);
+}
+
+static void
+check_stopped(struct load *l, const char *why)
+{
+	struct load_stats r;
+
+	T_CHECK(has_ended(l, SOON_MS));
+	T_CHECK(load_end(l, &r, &e) != 0);
+	T_CHECK(e.kind == ERR_CANCELLED && strstr(e.text, why) != NULL);
+	T_CHECK(!r.done && !r.gave_up && r.chunks == 0 && r.state == LOAD_WAITING);
+}
+
+/* One that waits for a server in vain; the other one goes on. */
+static void
+test_stop(void)
+{
+	struct cancel owner = { 0 };
+	int fd;
+	uint16_t port = silent_port(&fd);
+
+	cancel_work_for(&owner);
+	struct load_config c = config(port, in_scratch("stopped"));
+	struct load_config d = config(port, in_scratch("signalled"));
+	struct load *one = start(&c), *other = start(&d);
+	T_CHECK(cancel_owner() == &owner);
+	T_CHECK(!has_ended(one, 300));
+	load_stop(one);
+	load_stop(one);
+	check_stopped(one, "SIGTERM");
+	T_CHECK(!has_ended(other, 300));
+	owner.signal = SIGINT;
+	check_stopped(other, "SIGINT");
+	T_CHECK(access(in_scratch("stopped"), F_OK) != 0);
+	cancel_work_for(NULL);
+	close(fd);
+}
+
+/* In the middle: what there is of a new file goes. */
+static void
+test_stop_loading(void)
+{
+	uint16_t port;
+	struct serve *s = serve_slowly(&port);
+	struct load_config c = config(port, in_scratch("half"));
+	struct load_stats r;
+
+	c.any_file = true;
+	struct load *l = start(&c);
+	look_while_it_runs(l);
+	load_stop(l);
+	T_CHECK(load_end(l, &r, &e) != 0);
+	T_CHECK(e.kind == ERR_CANCELLED && strstr(e.text, "not complete") != NULL);
+	T_CHECK(!r.done && r.chunks == FILE_CHUNKS && r.chunks_taken > 0);
+	T_CHECK(access(in_scratch("half"), F_OK) != 0);
+	serve_free(s);
+}
+
+static void
+test_gives_up(void)
+{
+	int fd;
+	struct load_config c = config(silent_port(&fd), in_scratch("nothing"));
+	struct load_stats r;
+
+	c.silence_us = 500000;
+	struct load *l = start(&c);
+	T_CHECK(has_ended(l, SOON_MS));
+	T_CHECK(load_end(l, &r, &e) != 0 && e.kind == ERR_IO);
+	T_CHECK(r.gave_up && !r.done);
+	close(fd);
+}
+
+/* Nothing is begun, and nothing is left. */
+static void
+test_cannot_start(void)
+{
+	struct load_config c = config(4000, in_scratch("no/such/folder"));
+	struct load *l;
+
+	T_CHECK(load_start(&l, &c, &e) != 0 && e.kind == ERR_IO);
+	c.target = in_scratch("none");
+	c.net.port_hi = 4001;
+	T_CHECK(load_start(&l, &c, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(access(c.target, F_OK) != 0);
+	T_CHECK(cancel_owner() == NULL);
+}
+
+int
+main(void)
+{
+	log_open("test_load", true, LOG_LEVEL_ERR);
+	scratch_init();
+	make_chunk();
+	save("a.ndz", good, sizeof good);
+	sample_fill(file_bytes, sizeof file_bytes, 1);
+	save("file", file_bytes, sizeof file_bytes);
+	test_one();
+	test_two();
+	test_looked_at();
+	test_urgent();
+	test_stop();
+	test_stop_loading();
+	test_gives_up();
+	test_cannot_start();
+	return t_done();
+}
