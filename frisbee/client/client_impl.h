@@ -2,9 +2,10 @@
  *
  * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
  * joining and leaving; client_want.c chunks that are wanted late, client_urgent.c those
- * that are needed now; client_blocks.c blocks that come; client_pass.c where the stream is, and silence; client_buffers.c
- * where blocks are kept; client_ask.c requests of the base protocol, client_partial.c
- * those of parts of a chunk; client_packs.c blocks that share a packet.
+ * that are needed now; client_blocks.c blocks that come; client_pass.c where the stream is,
+ * and silence; client_buffers.c where blocks are kept; client_ask.c requests of the base
+ * protocol, client_partial.c those of parts of a chunk; client_packs.c blocks that share a
+ * packet.
  *
  * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
  * and what it says of itself; client_ext_go.c how much it is told to send;
