@@ -102,9 +102,10 @@ int load_start(struct load **, const struct load_config *, struct err *);
 /* As it was noted last, within the last second, or when it ended. */
 void load_stats(struct load *, struct load_stats *);
 /* Somebody waits for this chunk: it is asked for before all others, as client_urgent() says
- * (frisbee/client/client.h), and goes to the target as soon as it is here.  The others come
- * as ever.  It means nothing for a chunk that has come, that the target has already, or that
- * comes in order (to a pipe). */
+ * (frisbee/client/client.h), and goes to the target when it is here and chunk 0, if there is
+ * need of it, has said that the image is meant for the target.  The others come as ever.  It
+ * is remembered when no server has answered yet.  It means nothing for a chunk that has come,
+ * that the target has already, or that comes in order (to a pipe). */
 void load_urgent(struct load *, uint32_t chunk);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */
 int load_fd(const struct load *);
