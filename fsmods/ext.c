@@ -254,7 +254,7 @@ for_each_free(ext2_filsys fs,
     struct err *e)
 {
 	uint64_t last = ext2fs_blocks_count(fs->super) - 1;
-	blk64_t at = fs->super->s_first_data_block, free_at, used_at;
+	blk64_t at = fs->super->s_first_data_block, free_at, used_at = 0;
 
 	while (at <= last) {
 		errcode_t rc = ext2fs_find_first_zero_block_bitmap2(
