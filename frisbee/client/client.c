@@ -347,6 +347,16 @@ client_image_bytes(const struct client *c)
 	return c->image_bytes;
 }
 
+bool
+client_image(const struct client *c, struct client_image *out)
+{
+	*out = (struct client_image){ .chunks = c->chunks.n,
+		.bytes = c->image_bytes,
+		.has_identity = c->ext.coming != NULL };
+	memcpy(out->identity, c->ext.identity, sizeof out->identity);
+	return c->chunks.n > 0;
+}
+
 uint32_t
 client_chunks_taken(const struct client *c)
 {

@@ -29,6 +29,7 @@
 
 #include "common/wire/blockmap.h"
 #include "common/wire/wire.h"
+#include "common/wire/wirext.h"
 
 #define CLIENT_NEVER UINT64_MAX
 
@@ -147,6 +148,15 @@ void client_want(struct client *, uint64_t now_us, uint32_t chunk);
  * than CLIENT_URGENT_MAX that are still lacking, the one said first is as others again. */
 enum { CLIENT_URGENT_MAX = 32 };
 void client_urgent(struct client *, uint64_t now_us, uint32_t chunk);
+/* The image that is being loaded, as the server describes it. */
+struct client_image {
+	uint32_t chunks;
+	uint64_t bytes;    /* of a file that is no image, the last chunk may be shorter */
+	bool has_identity; /* the server speaks the extension: */
+	uint8_t identity[WIREXT_IDENTITY_BYTES];
+};
+/* False: no server has answered yet. */
+bool client_image(const struct client *, struct client_image *);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
 /* It cannot be had: the base protocol must do. */

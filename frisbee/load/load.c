@@ -47,6 +47,15 @@ on_sentence(void *arg, const char *sentence)
 		l->cfg.say(l->cfg.arg, sentence);
 }
 
+static void
+on_image(void *arg, const struct client_image *image)
+{
+	struct load *l = arg;
+
+	if (l->cfg.image != NULL)
+		l->cfg.image(l->cfg.arg, image);
+}
+
 static void *
 load_main(void *arg)
 {
@@ -60,12 +69,15 @@ load_main(void *arg)
 		.tick = on_tick,
 		.progress = on_progress,
 		.say = on_sentence,
+		.image = on_image,
 		.arg = l };
 
 	l->rc = loop_run(
 	    l->client, l->sock, l->sink, l->box, &c, &l->result, &l->err);
 	l->sink = NULL;
 	note(l, &l->result);
+	if (l->cfg.ended != NULL)
+		l->cfg.ended(l->cfg.arg, l->rc, &l->err);
 	mailbox_put(l->ended, HAS_ENDED, 0);
 	return NULL;
 }

@@ -17,6 +17,7 @@
 
 #include "common/net/sock.h"
 #include "common/wire/wire.h"
+#include "frisbee/client/client.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/rehearsal.h"
 
@@ -77,6 +78,7 @@ struct load_config {
 	/* To where: what a disk, a partition or a file of this name gets. */
 	const char *target;
 	bool any_file; /* the bytes as they are, which are no image */
+	bool as_image; /* the image itself, its chunks proved, instead of what it holds */
 	struct install_config install;
 	/* Nothing is written, chunk 0 is all that is asked for, and this says what was
 	 * found; or NULL. */
@@ -90,6 +92,13 @@ struct load_config {
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	/* What the user should know of the network while it loads. */
 	void (*say)(void *arg, const char *sentence);
+	/* A server has answered: this is its image; before any of it is written.  Once more
+	 * when the first one was none: then nothing had been written. */
+	void (*image)(void *arg, const struct client_image *);
+	/* as_image: this chunk is in the target; called in another thread of the load's. */
+	void (*stored)(void *arg, uint32_t chunk);
+	/* It has ended, as load_end() will say: 0 or -1 with the error. */
+	void (*ended)(void *arg, int rc, const struct err *);
 	void *arg; /* of these */
 };
 

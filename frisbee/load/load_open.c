@@ -71,7 +71,10 @@ open_sink(struct load *l, struct err *e)
 	const struct load_config *c = &l->cfg;
 	struct sink_config sc = { .install = c->install,
 		.any_file = c->any_file,
+		.as_image = c->as_image,
 		.target = c->target,
+		.stored = c->stored,
+		.stored_arg = c->arg,
 		.buffers = c->buffers,
 		.dry = c->dry };
 

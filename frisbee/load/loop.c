@@ -176,15 +176,25 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 	sink_put_planned(l->sink, chunk, buf, bytes, &here);
 }
 
+/* A server has answered; another one, after the first turned out to be none. */
+static void
+begin_image(struct loop *l)
+{
+	struct client_image image;
+
+	l->images = client_images(l->client);
+	sink_expect(l->sink, client_chunks(l->client));
+	if (client_image(l->client, &image))
+		l->cfg->image(l->cfg->arg, &image);
+}
+
 static void
 hand_over(struct loop *l)
 {
 	uint32_t chunk, buf, bytes;
 
-	if (l->images != client_images(l->client)) {
-		l->images = client_images(l->client);
-		sink_expect(l->sink, client_chunks(l->client));
-	}
+	if (l->images != client_images(l->client))
+		begin_image(l);
 	while (client_take(l->client, &chunk, &buf, &bytes))
 		hand_over_one(l, chunk, buf, bytes);
 	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;

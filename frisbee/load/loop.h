@@ -19,6 +19,7 @@ struct loop_config {
 	void (*tick)(void *arg, const struct load_stats *);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void (*say)(void *arg, const char *sentence);
+	void (*image)(void *arg, const struct client_image *);
 	void *arg; /* of these */
 };
 

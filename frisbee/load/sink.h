@@ -39,7 +39,13 @@ struct sink;
 struct sink_config {
 	struct install_config install;
 	bool any_file; /* -N: no image, write the bytes */
+	/* The image itself, its chunks proved, instead of what it holds.  One that is
+	 * encrypted is kept so where there is no key. */
+	bool as_image;
 	const char *target;
+	/* With as_image: this chunk is in the target; in the sink's thread.  Or NULL. */
+	void (*stored)(void *arg, uint32_t chunk);
+	void *stored_arg;
 	uint32_t buffers;
 	/* --dry-run: nothing is written, chunk 0 is all that is asked for, and this tells
 	 * what was found; or NULL. */

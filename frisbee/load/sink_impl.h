@@ -42,11 +42,11 @@ struct sink {
 	uint8_t *memory; /* all buffers */
 	pthread_t thread;
 	bool started;
-	struct install *install; /* NULL with -N */
+	struct install *install; /* NULL with -N, and as_image */
 	struct planner *planner; /* or NULL */
 	struct rehearsal *rehearsal; /* instead, or NULL */
 	struct proof *proof;     /* or NULL; the thread's */
-	struct disk *file;       /* -N */
+	struct disk *file;       /* -N, as_image */
 	uint64_t file_bytes;
 	bool removable; /* when it does not get whole */
 	/* In order: chunks that wait for this one, which came damaged, by number modulo
@@ -72,7 +72,7 @@ struct sink {
 static inline bool
 sink_is_image(const struct sink *s)
 {
-	return s->install != NULL || s->rehearsal != NULL;
+	return !s->cfg.any_file;
 }
 
 /* The target and whatever writes to it, or the rehearsal. */

@@ -79,7 +79,7 @@ sink_open_target(struct sink *s, struct err *e)
 	if (s->cfg.dry != NULL)
 		return rehearsal_open(&s->rehearsal, &s->cfg.install, s->cfg.target,
 		    &(struct rehearsal_source){ 0 }, e);
-	if (!s->cfg.any_file)
+	if (!s->cfg.any_file && !s->cfg.as_image)
 		return open_install(s, e);
 	if (disk_open(&s->file, s->cfg.target,
 		DISK_WRITE | DISK_CREATE | DISK_TRUNC |

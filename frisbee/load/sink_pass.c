@@ -58,6 +58,8 @@ pass_on(struct sink *s, struct filled *f, struct err *e)
 	int rc = disk_write(s->file, sink_buffer(s, buf), f->bytes,
 	    (uint64_t)f->chunk * NDZ_CHUNK_BYTES, e);
 	s->file_bytes += f->bytes;
+	if (rc == 0 && s->cfg.stored != NULL)
+		s->cfg.stored(s->cfg.stored_arg, f->chunk);
 	mailbox_put(s->box, SINK_FREE, buf);
 	return rc;
 }

@@ -42,6 +42,14 @@ prove_whole(struct sink *s, struct filled *f, const struct chunk *c, struct err 
 	return -1;
 }
 
+/* An encrypted chunk that is kept as it is: its header is all that can be looked at. */
+static int
+prove_sealed(struct sink *s, const struct filled *f, struct chunk *c, struct err *e)
+{
+	c->ext = (struct ext){ .present = true };
+	return sink_kind_check(&s->kind, f->chunk, c, true, e);
+}
+
 /* The chunk is what the server has, as far as anything can tell, and was decrypted; or it
  * is damaged in the blocks f->bad. */
 int
@@ -57,8 +65,10 @@ sink_prove(struct sink *s, struct filled *f, struct err *e)
 		return 0; /* any file: there is nothing to prove it by */
 	if (ndz_header_get(&c.h, bytes, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
-	/* What authenticates its encryption proves it, and shows the rest. */
 	bool encrypted = c.h.encrypted;
+	if (encrypted && s->cfg.as_image && s->proof == NULL)
+		return prove_sealed(s, f, &c, e);
+	/* What authenticates its encryption proves it, and shows the rest. */
 	if (encrypted && proof_chunk(s->proof, f->chunk, bytes, e) != 0)
 		return -1;
 	if (chunk_parse(&c, bytes, e) != 0)
