@@ -49,6 +49,18 @@ source_next(struct source *s, uint32_t *chunk, void *to, size_t *bytes, struct e
 	return s->ops->next(s->self, chunk, to, bytes, e);
 }
 
+int
+source_arrivals_fd(struct source *s)
+{
+	return s->ops->arrivals_fd != NULL ? s->ops->arrivals_fd(s->self) : -1;
+}
+
+int
+source_arrived(struct source *s, uint32_t *chunk, struct err *e)
+{
+	return s->ops->arrived != NULL ? s->ops->arrived(s->self, chunk, e) : 0;
+}
+
 void
 source_cancel(struct source *s)
 {

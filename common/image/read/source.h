@@ -48,6 +48,9 @@ struct source_ops {
 	    void *to, struct err *);
 	void (*want)(void *self, uint32_t chunk, const struct blockmap *, enum source_when);
 	int (*next)(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *);
+	/* Of one that is live; else NULL. */
+	int (*arrivals_fd)(void *self);
+	int (*arrived)(void *self, uint32_t *chunk, struct err *);
 	void (*cancel)(void *self);
 	void (*close)(void *self);
 };
@@ -78,6 +81,12 @@ void source_want(
  * were given out, -1.  From one thread at a time. */
 int source_next(
     struct source *, uint32_t *chunk, void *to, size_t *bytes, struct err *);
+/* Of a source that is live, after source_info(): a descriptor for poll(2), readable when
+ * source_arrived() may have something; -1: it is not live, everything is here. */
+int source_arrivals_fd(struct source *);
+/* A chunk that has come since this was called last, all of it, each once: 1; 0: none has; -1: no
+ * more will come, for this reason.  From one thread at a time. */
+int source_arrived(struct source *, uint32_t *chunk, struct err *);
 /* Whoever waits in one of these, and will, gets ERR_CANCELLED.  From any thread. */
 void source_cancel(struct source *);
 /* Nobody uses it any more.  NULL, and one that is all zeros, are fine. */

@@ -133,8 +133,12 @@ close_disk(void *self)
 int
 source_of_disk(struct source *out, struct disk *d, struct err *e)
 {
-	static const struct source_ops ops = { name, info, read_blocks, want, next, NULL,
-		close_disk };
+	static const struct source_ops ops = { .name = name,
+		.info = info,
+		.read = read_blocks,
+		.want = want,
+		.next = next,
+		.close = close_disk };
 	struct disk_source *s = calloc(1, sizeof *s);
 	struct err ignored;
 

@@ -1,0 +1,18 @@
+/* load_source.h: an image that a server sends, as a source of chunks while it comes.
+ *
+ * A load writes the image's chunks, proved, into a file, from which they are read; what has not
+ * come yet is waited for, and asked for before all others.  So a source's reader never waits
+ * for more than the network needs for that chunk.
+ */
+#ifndef FRISBEE_LOAD_LOAD_SOURCE_H
+#define FRISBEE_LOAD_LOAD_SOURCE_H
+
+#include "common/image/read/source.h"
+#include "frisbee/load/load.h"
+
+/* Begins the load.  Of the configuration, target is the file, which is made, or emptied, and is
+ * gone after source_close(); as_image and all callbacks are the source's own.
+ * Errors as load_start(). */
+int source_of_load(struct source *, const struct load_config *, struct err *);
+
+#endif /* FRISBEE_LOAD_LOAD_SOURCE_H */
