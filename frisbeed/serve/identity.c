@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/base/cancel.h"
@@ -135,12 +136,15 @@ identity_new(struct identity **out, struct source *source, const struct disk *fi
 	d->size = info.bytes;
 	d->nchunks = info.chunks;
 	d->nsamples = d->nchunks < SAMPLES ? d->nchunks : SAMPLES;
-	d->fixed = info.has_identity;
+	d->fixed = info.has_identity || file == NULL;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->touched, NULL);
 	int rc = 0;
-	if (d->fixed) {
+	if (info.has_identity) {
 		memcpy(d->bytes, info.identity, sizeof d->bytes);
+	} else if (d->fixed) {
+		if (getrandom(d->bytes, sizeof d->bytes, 0) != sizeof d->bytes)
+			rc = err_os(e, "no random numbers");
 	} else {
 		rc = look(d, &st, e);
 		if (rc == 0)

@@ -27,7 +27,7 @@
 struct identity;
 
 /* Of a source, which must stay open.  file: what it reads, of which size and time are looked
- * at; of a source that says its own identity it may be NULL.  is_image: the first chunk can
+ * at; NULL: it never changes, and says its own identity, or gets one that nothing else has.  is_image: the first chunk can
  * be read as one.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
 int identity_new(struct identity **, struct source *, const struct disk *file, bool is_image,
     struct err *);

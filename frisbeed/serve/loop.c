@@ -91,6 +91,19 @@ collect_reads(struct loop *l, struct err *e)
 	return 0;
 }
 
+/* Of an image that still comes. */
+static int
+collect_arrivals(struct loop *l, struct err *e)
+{
+	const struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	uint32_t chunk;
+	int rc;
+
+	while ((rc = source_arrived(l->image, &chunk, e)) == 1)
+		server_have(l->server, l->now, chunk, &all);
+	return rc;
+}
+
 /* 1 the batch is empty, 0 it has to wait, -1. */
 static int
 flush_batch(struct loop *l, struct batch *b, struct err *e)
@@ -220,11 +233,12 @@ send_some(struct loop *l, struct err *e)
 static void
 wait_for_work(struct loop *l)
 {
-	struct pollfd fds[4] = { { .fd = sock_fd(l->sock), .events = POLLIN },
+	struct pollfd fds[5] = { { .fd = sock_fd(l->sock), .events = POLLIN },
 		{ .fd = mailbox_fd(l->read_done), .events = POLLIN },
 		{ .fd = l->cfg->second != NULL ? sock_fd(l->cfg->second) : -1,
 		    .events = POLLIN },
-		{ .fd = probes_fd(l->probes), .events = POLLIN } };
+		{ .fd = probes_fd(l->probes), .events = POLLIN },
+		{ .fd = source_arrivals_fd(l->image), .events = POLLIN } };
 	uint64_t at = outage_goes_on(&l->outage) ? l->outage.again_us
 	              : l->congested             ? l->now + RESEND_US
 	                                         : server_deadline(l->server, l->now);
@@ -234,7 +248,7 @@ wait_for_work(struct loop *l)
 		(long)(wait % 1000000) * 1000 };
 
 	l->congested = false;
-	ppoll(fds, 4, &ts, NULL);
+	ppoll(fds, 5, &ts, NULL);
 	l->now = clock_us();
 }
 
@@ -345,7 +359,8 @@ serve(struct loop *l, struct err *e)
 	l->now = clock_us();
 	silence_begin(&l->silence, l->now, l->cfg->keepalive_us);
 	while (cancel_signal() == 0 && !server_done(l->server, l->now) && tick(l)) {
-		if (check_file(l, e) != 0 || receive(l, e) != 0 ||
+		if (check_file(l, e) != 0 || collect_arrivals(l, e) != 0 ||
+		    receive(l, e) != 0 ||
 		    collect_reads(l, e) != 0 || send_some(l, e) != 0 ||
 		    collect_reads(l, e) != 0)
 			return -1;

@@ -107,13 +107,15 @@ let_go(struct serve *s, struct session **sessions, unsigned n)
 /* All of them or, with all numbers 0, none. */
 static int
 make(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
-    struct session **sessions, struct err *e)
+    struct source *image, struct session **sessions, struct err *e)
 {
-	if (reserve(s, n, numbers, e) != 0)
+	if (reserve(s, n, numbers, e) != 0) {
+		source_close(image);
 		return -1;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		sessions[i] = session_new(
-		    s->cfg.session, &places[i], numbers[i], &s->cfg.engine, e);
+		    s->cfg.session, &places[i], image, numbers[i], &s->cfg.engine, e);
 		if (sessions[i] == NULL) {
 			let_go(s, sessions, n);
 			memset(numbers, 0, n * sizeof *numbers);
@@ -133,16 +135,18 @@ put_into_table(struct serve *s, struct session **sessions, unsigned n)
 }
 
 /* Nobody else sees the sessions until they are in the table: others need not wait. */
-int
-serve_open(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
-    struct err *e)
+static int
+open_sessions(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
+    struct source *image, struct err *e)
 {
 	struct session **sessions = calloc(n, sizeof *sessions);
 
 	memset(numbers, 0, n * sizeof *numbers);
-	if (sessions == NULL)
+	if (sessions == NULL) {
+		source_close(image);
 		return err_nomem(e, "the sessions");
-	int rc = make(s, places, n, numbers, sessions, e);
+	}
+	int rc = make(s, places, n, numbers, image, sessions, e);
 	if (rc == 0) {
 		if (!s->cfg.force)
 			rc = neighbours_look(sessions, n, e);
@@ -152,6 +156,13 @@ serve_open(struct serve *s, const struct place *places, unsigned n, uint32_t *nu
 	}
 	free(sessions);
 	return rc;
+}
+
+int
+serve_open(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
+    struct err *e)
+{
+	return open_sessions(s, places, n, numbers, NULL, e);
 }
 
 static int
@@ -179,9 +190,17 @@ serve_start(struct serve *s, uint32_t number, struct err *e)
 int
 serve_add(struct serve *s, const struct place *place, uint32_t *number, struct err *e)
 {
+	return serve_add_source(s, place, NULL, number, e);
+}
+
+int
+serve_add_source(struct serve *s, const struct place *place, struct source *image,
+    uint32_t *number, struct err *e)
+{
 	struct err ignored;
 
-	if (serve_open(s, place, 1, number, e) == 0 && serve_start(s, *number, e) == 0)
+	if (open_sessions(s, place, 1, number, image, e) == 0 &&
+	    serve_start(s, *number, e) == 0)
 		return 0;
 	if (*number != 0)
 		(void)serve_remove(s, *number, &ignored);

@@ -63,3 +63,23 @@ served_open(struct source *out, const struct disk **file, const char *store,
 	*file = d;
 	return source_of_disk(out, d, e);
 }
+
+int
+served_source(struct source *s, bool unicast, struct server_config *c, struct err *e)
+{
+	struct source_info info;
+
+	if (source_info(s, &info, e) != 0)
+		return -1;
+	if (info.in_order || info.bytes == 0)
+		return err_set(
+		    e, ERR_USAGE, "%s: is empty, or not a file", source_name(s));
+	if (info.live && unicast)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: an image that still arrives is served to a group alone",
+		    source_name(s));
+	c->image_bytes = info.bytes;
+	c->whole_chunks = info.bytes % NDZ_CHUNK_BYTES == 0;
+	c->growing = info.live;
+	return 0;
+}

@@ -54,6 +54,17 @@ name_place(struct session *s)
 }
 
 static int
+open_image(struct session *s, const struct disk **file, struct err *e)
+{
+	struct server_config *c = &s->unicast.stream.server;
+
+	*file = NULL;
+	if (s->image.ops != NULL)
+		return served_source(&s->image, s->cfg->net.unicast, c, e);
+	return served_open(&s->image, file, s->cfg->store, &s->cache, s->place->image, c, e);
+}
+
+static int
 open_all(struct session *s, struct err *e)
 {
 	struct stream *st = &s->unicast.stream;
@@ -64,8 +75,7 @@ open_all(struct session *s, struct err *e)
 	if (s->clients == NULL)
 		return err_nomem(e, "the table of clients");
 	s->cache.max_bytes = s->cfg->store_cache;
-	if (served_open(&s->image, &file, s->cfg->store, &s->cache, s->place->image,
-		&st->server, e) != 0 ||
+	if (open_image(s, &file, e) != 0 ||
 	    identity_new(&st->identity, &s->image, file, st->server.whole_chunks, e) !=
 		0 ||
 	    open_sock(s, e) != 0 ||
@@ -95,16 +105,20 @@ set_up(struct session *s, const struct server_config *c)
 }
 
 struct session *
-session_new(const struct session_config *o, const struct place *p, uint32_t number,
-    const struct server_config *c, struct err *e)
+session_new(const struct session_config *o, const struct place *p, struct source *image,
+    uint32_t number, const struct server_config *c, struct err *e)
 {
 	struct session *s = calloc(1, sizeof *s);
 
 	if (s == NULL) {
+		source_close(image);
 		err_nomem(e, "the sessions");
 		return NULL;
 	}
+	if (image != NULL)
+		s->image = *image;
 	if (places_one(&s->place, p->image, &p->net, e) != 0) {
+		source_close(&s->image);
 		free(s);
 		return NULL;
 	}

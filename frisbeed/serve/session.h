@@ -46,11 +46,12 @@ struct session {
 	struct mailbox *ended; /* told its number */
 };
 
-/* With its image and its socket open.  When they cannot be opened, its state is
+/* With its image (NULL: the file, or store's image, that the place names; else it is taken over,
+ * also on failure) and its socket open.  When they cannot be opened, its state is
  * SESSION_FAILED and its err says why; NULL: not even this could be made, with *err.  The
  * configuration stays the caller's until session_free(). */
 struct session *session_new(const struct session_config *, const struct place *,
-    uint32_t number, const struct server_config *, struct err *);
+    struct source *image, uint32_t number, const struct server_config *, struct err *);
 /* The second port, when it can be had; after all first ones are open. */
 void session_open_second(struct session *);
 /* In a thread, which works for the caller's owner (cancel.h); SESSION_HAS_ENDED comes through
