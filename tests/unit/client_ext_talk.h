@@ -71,6 +71,21 @@ make_client(bool parity)
 	return join(&cfg, WIREXT_CAN_PARITY);
 }
 
+/* A block of the base protocol comes: is it stored? */
+static inline bool
+block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+{
+	struct wire_msg m = { .type = WIRE_REQUEST,
+		.subtype = WIRE_BLOCK,
+		.u.block = { chunk, block, data } };
+	struct client_store st;
+	uint8_t pkt[WIRE_PACKET_MAX];
+
+	memcpy(m.srcip, server_ip, 4);
+	return client_input(
+	    c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
+}
+
 /* The next message of this kind within so long. */
 static inline bool
 says(struct client *c, uint64_t *now, uint64_t us, enum wirext_kind kind,

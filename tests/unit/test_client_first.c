@@ -23,21 +23,6 @@ begin(bool first, bool ext, uint32_t buffers)
 	return join(&cfg, 0);
 }
 
-/* Is it stored? */
-static bool
-block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
-{
-	struct wire_msg m = { .type = WIRE_REQUEST,
-		.subtype = WIRE_BLOCK,
-		.u.block = { chunk, block, data } };
-	struct client_store st;
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	memcpy(m.srcip, server_ip, 4);
-	return client_input(
-	    c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
-}
-
 static void
 chunk_comes(struct client *c, uint64_t now, uint32_t chunk)
 {

@@ -6,19 +6,6 @@
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
-static void
-block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
-{
-	struct wire_msg m = { .type = WIRE_REQUEST,
-		.subtype = WIRE_BLOCK,
-		.u.block = { chunk, block, data } };
-	struct client_store st;
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	memcpy(m.srcip, server_ip, 4);
-	client_input(c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
-}
-
 static struct client *
 begin(bool parity)
 {
