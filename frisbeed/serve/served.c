@@ -35,6 +35,19 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 	return 0;
 }
 
+/* Asked before the engine is made, which relies on it: a server elsewhere may say anything of
+ * its image. */
+static int
+check_size(uint64_t bytes, const char *name, struct err *e)
+{
+	if (bytes == 0)
+		return err_set(e, ERR_USAGE, "%s: is empty, or not a file", name);
+	if (bytes / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the protocol counts no more than 2^31 blocks", name);
+	return 0;
+}
+
 int
 served_open(struct source *out, const struct disk **file, const char *store,
     struct store_cache *cache, const char *path, struct server_config *c, struct err *e)
@@ -45,15 +58,10 @@ served_open(struct source *out, const struct disk **file, const char *store,
 	if ((store != NULL ? store_disk_open(&d, store, path, cache, e)
 			   : disk_open(&d, path, DISK_READ, e)) != 0)
 		return -1;
-	int rc = 0;
-	if (!disk_seekable(d) || disk_size_bytes(d) == 0)
-		rc = err_set(e, ERR_USAGE, "%s: is empty, or not a file", path);
-	else if (disk_size_bytes(d) / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
-		rc = err_set(e, ERR_UNSUPPORTED,
-		    "%s: the protocol counts no more than 2^31 blocks", path);
-	else if (store != NULL)
+	int rc = check_size(disk_seekable(d) ? disk_size_bytes(d) : 0, path, e);
+	if (rc == 0 && store != NULL)
 		c->whole_chunks = true; /* looked at when it was put there */
-	else
+	else if (rc == 0)
 		rc = inspect(path, d, &c->whole_chunks, e);
 	if (rc != 0) {
 		disk_close(d, &ignored);
@@ -71,9 +79,8 @@ served_source(struct source *s, bool unicast, struct server_config *c, struct er
 
 	if (source_info(s, &info, e) != 0)
 		return -1;
-	if (info.in_order || info.bytes == 0)
-		return err_set(
-		    e, ERR_USAGE, "%s: is empty, or not a file", source_name(s));
+	if (check_size(info.in_order ? 0 : info.bytes, source_name(s), e) != 0)
+		return -1;
 	if (info.live && unicast)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: an image that still arrives is served to a group alone",

@@ -328,6 +328,51 @@ save_image(const char *name)
 	T_CHECK(f != NULL && fclose(f) == 0);
 }
 
+static const char *
+far_name(void *self)
+{
+	(void)self;
+	return "far away";
+}
+
+/* What a server elsewhere says of its image. */
+static int
+far_info(void *self, struct source_info *info, struct err *ignored)
+{
+	(void)ignored;
+	info->bytes = *(const uint64_t *)self;
+	info->chunks = (uint32_t)(info->bytes / SOURCE_CHUNK_BYTES);
+	info->live = true;
+	return 0;
+}
+
+static void
+far_close(void *self)
+{
+	(void)self;
+}
+
+/* A source that cannot be served is refused, however large it claims to be. */
+static void
+test_source(uint64_t bytes, const char *why)
+{
+	static const struct source_ops ops = {
+		.name = far_name, .info = far_info, .close = far_close
+	};
+	struct source far = { &ops, &bytes };
+	struct serve *s = make_serve();
+	struct net_options net = { .addr = "127.0.0.1", .port = "0", .unicast = true };
+	struct place *p = NULL;
+	uint32_t number;
+
+	T_CHECK(places_one(&p, "far", &net, &e) == 0);
+	T_CHECK(serve_add_source(s, p, &far, &number, &e) == -1);
+	T_CHECK(strstr(e.text, "far away") != NULL);
+	T_CHECK(strstr(e.text, why) != NULL);
+	places_free(p, 1);
+	serve_free(s);
+}
+
 int
 main(void)
 {
@@ -341,5 +386,8 @@ main(void)
 	test_refused();
 	test_together();
 	test_rounds();
+	test_source(UINT64_C(1) << 42, "no more than 2^31 blocks");
+	test_source(0, "is empty");
+	test_source(8 * SOURCE_CHUNK_BYTES, "to a group alone");
 	return t_done();
 }
