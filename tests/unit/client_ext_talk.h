@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/wire/blockmap.h"
 #include "common/wire/wirext.h"
 #include "frisbee/client/client.h"
 
@@ -71,9 +72,10 @@ make_client(bool parity)
 	return join(&cfg, WIREXT_CAN_PARITY);
 }
 
-/* A block of the base protocol comes: is it stored? */
+/* A block of the base protocol comes from this address: is it stored? */
 static inline bool
-block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+block_from(struct client *c, uint64_t now, uint32_t chunk, uint32_t block,
+    const uint8_t from[4])
 {
 	struct wire_msg m = { .type = WIRE_REQUEST,
 		.subtype = WIRE_BLOCK,
@@ -81,9 +83,45 @@ block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
 	struct client_store st;
 	uint8_t pkt[WIRE_PACKET_MAX];
 
-	memcpy(m.srcip, server_ip, 4);
-	return client_input(
-	    c, now, pkt, wire_put(&m, pkt, sizeof pkt), server_ip, &st);
+	memcpy(m.srcip, from, 4);
+	return client_input(c, now, pkt, wire_put(&m, pkt, sizeof pkt), from, &st);
+}
+
+static inline bool
+block_comes(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
+{
+	return block_from(c, now, chunk, block, server_ip);
+}
+
+/* What is asked for by requests of the base protocol. */
+struct asked {
+	uint32_t blocks; /* of one chunk, */
+	unsigned messages;
+	unsigned others; /* messages that ask for other chunks */
+};
+
+/* ... of this chunk, and others, in so long. */
+static inline struct asked
+count_asked(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
+{
+	struct asked a = { 0 };
+	uint8_t pkt[WIRE_PACKET_MAX];
+	struct wire_msg m;
+	struct err e;
+	size_t n;
+
+	for (uint64_t end = *now + us; *now < end; *now += MS)
+		while ((n = client_output(c, *now, pkt)) > 0) {
+			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
+			    m.subtype != WIRE_PREQ)
+				continue;
+			struct blockmap want = blockmap_get(m.u.preq.map);
+			bool of_chunk = m.u.preq.chunk == chunk;
+			a.blocks += of_chunk ? blockmap_count(&want) : 0;
+			a.messages += of_chunk;
+			a.others += !of_chunk;
+		}
+	return a;
 }
 
 /* The next message of this kind within so long. */

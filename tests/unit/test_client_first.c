@@ -30,45 +30,21 @@ chunk_comes(struct client *c, uint64_t now, uint32_t chunk)
 		block_comes(c, now, chunk, b);
 }
 
-/* How many blocks of chunk 0 it asks for in so long, and in how many messages. */
-static uint32_t
-asks(struct client *c, uint64_t *now, uint64_t us, unsigned *messages)
-{
-	uint8_t pkt[WIRE_PACKET_MAX];
-	struct wire_msg m;
-	uint32_t blocks = 0;
-	struct err e;
-	size_t n;
-
-	*messages = 0;
-	for (uint64_t end = *now + us; *now < end; *now += MS)
-		while ((n = client_output(c, *now, pkt)) > 0) {
-			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
-			    m.subtype != WIRE_PREQ || m.u.preq.chunk != 0)
-				continue;
-			struct blockmap want = blockmap_get(m.u.preq.map);
-			blocks += blockmap_count(&want);
-			++*messages;
-		}
-	return blocks;
-}
-
 /* The stream is at chunk 2 when this client comes. */
 static void
 test_late(bool first)
 {
 	struct client *c = begin(first, true, 8);
 	uint64_t now = 10 * MS;
-	unsigned messages;
 
 	chunk_comes(c, now, 2);
 	block_comes(c, now, 3, 0);
-	uint32_t n = asks(c, &now, 200 * MS, &messages);
-	T_CHECK(n == (first ? WIRE_CHUNK_BLOCKS : 0));
-	T_CHECK(messages == first);
+	struct asked a = count_asked(c, &now, 200 * MS, 0);
+	T_CHECK(a.blocks == (first ? WIRE_CHUNK_BLOCKS : 0));
+	T_CHECK(a.messages == first);
 	chunk_comes(c, now, 0);
 	block_comes(c, now, 3, 1);
-	T_CHECK(asks(c, &now, 200 * MS, &messages) == 0);
+	T_CHECK(count_asked(c, &now, 200 * MS, 0).messages == 0);
 	client_free(c);
 }
 
@@ -78,12 +54,11 @@ test_in_time(void)
 {
 	struct client *c = begin(true, true, 8);
 	uint64_t now = 10 * MS;
-	unsigned messages;
 
 	chunk_comes(c, now, 0);
 	chunk_comes(c, now, 1);
 	block_comes(c, now, 2, 0);
-	T_CHECK(asks(c, &now, 300 * MS, &messages) == 0);
+	T_CHECK(count_asked(c, &now, 300 * MS, 0).messages == 0);
 	client_free(c);
 }
 
@@ -154,14 +129,14 @@ test_asks_for_the_rest(void)
 {
 	struct client *c = begin(true, true, 8);
 	uint64_t now = 10 * MS;
-	unsigned messages;
 
 	for (uint32_t b = WIRE_CHUNK_BLOCKS / 4; b < WIRE_CHUNK_BLOCKS; b++)
 		block_comes(c, now, 0, b);
 	chunk_comes(c, now, 1);
 	block_comes(c, now, 2, 0);
-	T_CHECK(asks(c, &now, 200 * MS, &messages) == WIRE_CHUNK_BLOCKS / 4);
-	T_CHECK(messages == 1);
+	struct asked a = count_asked(c, &now, 200 * MS, 0);
+	T_CHECK(a.blocks == WIRE_CHUNK_BLOCKS / 4);
+	T_CHECK(a.messages == 1);
 	client_free(c);
 }
 

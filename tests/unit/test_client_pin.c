@@ -6,20 +6,6 @@ enum { SECOND = 1000 * MS };
 static const uint8_t stranger_ip[4] = { 10, 0, 0, 66 };
 static const uint8_t other_image[WIREXT_IDENTITY_BYTES] = { 2 };
 
-static bool
-block_from(struct client *c, uint64_t now, uint32_t chunk, uint32_t block,
-    const uint8_t from[4])
-{
-	struct wire_msg m = { .type = WIRE_REQUEST,
-		.subtype = WIRE_BLOCK,
-		.u.block = { chunk, block, data } };
-	struct client_store st;
-	uint8_t pkt[WIRE_PACKET_MAX];
-
-	memcpy(m.srcip, from, 4);
-	return client_input(c, now, pkt, wire_put(&m, pkt, sizeof pkt), from, &st);
-}
-
 /* An answer to JOIN; session 0: of a server that does not know the extension. */
 static void
 answer(struct client *c, uint64_t now, const uint8_t from[4], uint32_t chunks,

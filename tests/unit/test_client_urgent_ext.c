@@ -19,24 +19,12 @@ begin(bool parity)
 
 /* How many blocks of a chunk it asks for in so long; of others it asks for none. */
 static uint32_t
-asks(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
+asks_only(struct client *c, uint64_t *now, uint64_t us, uint32_t chunk)
 {
-	uint8_t pkt[WIRE_PACKET_MAX];
-	struct wire_msg m;
-	uint32_t blocks = 0;
-	struct err e;
-	size_t n;
+	struct asked a = count_asked(c, now, us, chunk);
 
-	for (uint64_t end = *now + us; *now < end; *now += MS)
-		while ((n = client_output(c, *now, pkt)) > 0) {
-			if (wirext_is(pkt, n) || wire_get(&m, pkt, n, &e) != 0 ||
-			    m.subtype != WIRE_PREQ)
-				continue;
-			struct blockmap want = blockmap_get(m.u.preq.map);
-			T_CHECK(m.u.preq.chunk == chunk);
-			blocks += blockmap_count(&want);
-		}
-	return blocks;
+	T_CHECK(a.others == 0);
+	return a.blocks;
 }
 
 /* The stream is elsewhere, and goes on meanwhile. */
@@ -47,13 +35,13 @@ test_asked_at_once(bool parity)
 	uint64_t now = 10 * MS;
 
 	block_comes(c, now, 1, 0);
-	T_CHECK(asks(c, &now, 20 * MS, 0) == 0);
+	T_CHECK(asks_only(c, &now, 20 * MS, 0) == 0);
 	client_urgent(c, now, 3);
 	block_comes(c, now, 1, 1);
-	T_CHECK(asks(c, &now, MS, 3) == WIRE_CHUNK_BLOCKS);
+	T_CHECK(asks_only(c, &now, MS, 3) == WIRE_CHUNK_BLOCKS);
 	for (uint32_t b = 2; b < 40; b++) {
 		block_comes(c, now, 1, b);
-		T_CHECK(asks(c, &now, MS, 3) == 0);
+		T_CHECK(asks_only(c, &now, MS, 3) == 0);
 	}
 	client_free(c);
 }
@@ -69,7 +57,7 @@ test_asked_again(void)
 	client_urgent(c, now, 2);
 	for (uint32_t b = 0; b < 300; b++) {
 		block_comes(c, now, 1, b);
-		asked += asks(c, &now, 20 * MS, 2);
+		asked += asks_only(c, &now, 20 * MS, 2);
 	}
 	T_CHECK(asked >= 2 * WIRE_CHUNK_BLOCKS && asked <= 7 * WIRE_CHUNK_BLOCKS);
 	client_free(c);
