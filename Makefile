@@ -51,10 +51,10 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
-ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore
+ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly
 LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c))
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
@@ -136,7 +136,7 @@ help:
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
-	@echo "make paper         the tables of the Frisbee paper; paper-store: those of EmuStore"
+	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly: those of EmuStore and Dolly"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network"
 	@echo "make install       into DESTDIR and PREFIX (/usr/local); format, clean"
@@ -183,6 +183,11 @@ paper-store:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES) $(SIM)
 	@bench/paper_store
+# Table I and the examples of the Dolly paper with ours beside them, into build/paper-dolly.
+paper-dolly:
+	@scripts/deps build
+	@$(MAKE) --no-print-directory all
+	@BIN=$(abspath $(BIN)) bench/paper_dolly
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; tables of the Frisbee paper.
 SEEDS ?= 100
 FIRST ?= 1
@@ -236,6 +241,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store paper-dolly tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)

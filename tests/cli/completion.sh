@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Bash completion: every option that --help tells of is offered, commands once, else files.
 . "$(dirname "$0")/lib.sh"
-all="imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore"
+all="imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly"
 # shellcheck disable=SC2086
 "$TOP/scripts/completion" "$BIN" $all > "$T/completion" || fail "scripts/completion"
 # shellcheck disable=SC1091
@@ -23,7 +23,7 @@ check "an option with a value ends in =" [ "$(offers emustore --sto)" = "--store
 # Files are bash's own affair: nothing is offered, so that it offers them.
 for p in $all; do
 	for word in "" a i "${p:0:1}" "$p" /de; do
-		[ "$p" = emustore ] && [[ " a $p /de " != *" $word "* ]] && continue	# begins a command
+		"$BIN/$p" --help | grep -q "^  ${word:-[a-z]}[a-z]* .*  " && continue	# begins a command
 		check "$p $word: files" [ -z "$(offers "$p" "$word")" ]
 	done
 	check "$p, the second operand: files" [ -z "$(offers "$p" put "${p:0:1}")" ]

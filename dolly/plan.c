@@ -1,0 +1,116 @@
+/* plan.c: the command `dolly plan`: reads a description of a network, predicts, prints, draws. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/base/json.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "dolly/dolly.h"
+#include "dolly/plan/draw.h"
+
+enum { ARITY_MAX = 5 };
+
+static int
+read_compression(const char *text, double *factor, struct err *e)
+{
+	char *end;
+
+	*factor = 1;
+	if (text == NULL)
+		return 0;
+	*factor = strtod(text, &end);
+	if (end == text || *end != '\0' || !(*factor >= 1 && *factor <= 1000))
+		return err_set(e, ERR_USAGE,
+		    "--compression: \"%.40s\" is not a number of 1 to 1000", text);
+	return 0;
+}
+
+static void
+show_row(const struct predict_row *r, bool best)
+{
+	char rate[32] = "unlimited", time[32] = "-";
+
+	if (!isinf(r->rate))
+		snprintf(rate, sizeof rate, "%.1f MB/s", r->rate / 1e6);
+	if (!isinf(r->seconds))
+		snprintf(time, sizeof time, "%.0f s", r->seconds);
+	say(stdout, "%-10s %14s %10s  %s%s\n", r->name, rate, time, r->reason,
+	    best ? "  (best over TCP)" : "");
+}
+
+static int
+show_json(const struct network *n, const struct prediction *p, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "a report");
+	json_object(j, NULL);
+	json_string(j, "server", n->points[n->server].name);
+	json_array(j, "predictions");
+	for (size_t i = 0; i < p->n; i++) {
+		const struct predict_row *r = &p->rows[i];
+		json_object(j, NULL);
+		json_string(j, "topology", r->name);
+		json_uint(j, "clients", r->clients);
+		json_uint(j, "depth", r->depth);
+		if (!isinf(r->rate))
+			json_double(j, "bytes_per_second", r->rate);
+		if (!isinf(r->seconds))
+			json_double(j, "seconds", r->seconds);
+		json_string(j, "limited_by", r->reason);
+		json_bool(j, "best", i == p->best);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+plan_print(const struct options *o, const struct network *n, const struct prediction *p,
+    struct err *e)
+{
+	if (o->json)
+		return show_json(n, p, e);
+	say(stdout, "%zu clients of %s\n", p->rows[0].clients, n->points[n->server].name);
+	say(stdout, "%-10s %14s %10s  %s\n", "topology", "raw data", "time",
+	    "limited by");
+	for (size_t i = 0; i < p->n; i++)
+		show_row(&p->rows[i], i == p->best);
+	return 0;
+}
+
+static int
+plan(const struct options *o, const struct network *n, const struct route *r,
+    struct err *e)
+{
+	struct predict_config c = { .raw_bytes = (double)o->image_bytes,
+		.clients = o->clients,
+		.arity_max = ARITY_MAX };
+	struct prediction p;
+
+	if (read_compression(o->compression, &c.compression, e) != 0 ||
+	    predict(&p, n, r, &c, e) != 0)
+		return -1;
+	if (o->svg != NULL && draw_plan(o->svg, o->force, n, r, &c, &p, e) != 0)
+		return -1;
+	return plan_print(o, n, &p, e);
+}
+
+int
+command_plan(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct network net;
+	struct route r = { 0 };
+
+	(void)n;
+	int rc = network_read(&net, operands[0], e);
+	if (rc == 0)
+		rc = route_make(&r, &net, e);
+	if (rc == 0)
+		rc = plan(o, &net, &r, e);
+	route_free(&r);
+	network_free(&net);
+	return rc;
+}

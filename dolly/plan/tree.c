@@ -1,0 +1,107 @@
+/* tree.c: chains, trees and stars over the hosts of a network.  Neighbours in the order of hosts
+ * stay together, so that a link between switches carries as few streams as it can.  The model
+ * calls it, in its only thread. */
+#include "dolly/plan/tree.h"
+
+#include <stdlib.h>
+
+/* The children of `parent` share the nodes [from, to): each gets a consecutive piece of them,
+ * is the first of its piece itself, and parent of the rest. */
+static void
+share_out(struct tree *t, size_t parent, size_t from, size_t to, unsigned arity)
+{
+	for (unsigned left = arity; from < to && left > 0; left--) {
+		size_t piece = (to - from + left - 1) / left;
+		t->parents[from] = (uint32_t)parent;
+		share_out(t, from, from + 1, from + piece, arity);
+		from += piece;
+	}
+}
+
+/* A chain must not recurse: it may have ten thousand nodes. */
+static void
+chain(struct tree *t)
+{
+	for (size_t i = 1; i < t->n; i++)
+		t->parents[i] = (uint32_t)i - 1;
+}
+
+/* The tree that the description gives: parents before their children. */
+static int
+given(struct tree *t, const struct network *n, const struct route *r, struct err *e)
+{
+	if (!n->has_streams)
+		return err_set(e, ERR_USAGE, "the network names no streams");
+	uint32_t *place = calloc(n->npoints, sizeof *place);
+	if (place == NULL)
+		return err_nomem(e, "a logical network");
+	t->n = 1;
+	for (size_t at = 0; at < t->n; at++)
+		for (size_t i = 0; i < n->npoints; i++)
+			if (n->points[i].parent == t->nodes[at] &&
+			    r->steps[i].depth != NETWORK_NONE && t->n < r->nhosts) {
+				t->nodes[t->n] = (uint32_t)i;
+				t->parents[t->n++] = (uint32_t)at;
+			}
+	free(place);
+	for (size_t i = 0, streams = 1; i < n->npoints; i++)
+		if (n->points[i].parent != NETWORK_NONE && streams++ == t->n)
+			return err_set(e, ERR_USAGE,
+			    "a stream leads to a host that the server's stream "
+			    "does not reach");
+	return 0;
+}
+
+static void
+count(struct tree *t)
+{
+	uint32_t *depth = t->streams; /* first depths, then streams: the same room */
+
+	for (size_t i = 1; i < t->n; i++) {
+		depth[i] = depth[t->parents[i]] + 1;
+		if (depth[i] > t->depth)
+			t->depth = depth[i];
+	}
+	for (size_t i = 0; i < t->n; i++)
+		t->streams[i] = 0;
+	for (size_t i = 1; i < t->n; i++)
+		t->streams[t->parents[i]]++;
+}
+
+int
+tree_make(struct tree *t, const struct network *n, const struct route *r,
+    enum tree_kind kind, unsigned arity, size_t clients, struct err *e)
+{
+	size_t hosts = r->nhosts;
+
+	*t = (struct tree){ .kind = kind,
+		.n = clients + 1 < hosts ? clients + 1 : hosts,
+		.nodes = calloc(hosts, sizeof *t->nodes),
+		.parents = calloc(hosts, sizeof *t->parents),
+		.streams = calloc(hosts, sizeof *t->streams) };
+	if (t->nodes == NULL || t->parents == NULL || t->streams == NULL)
+		return err_nomem(e, "a logical network");
+	for (size_t i = 0; i < t->n; i++)
+		t->nodes[i] = r->hosts[i];
+	if (kind == TREE_GIVEN && given(t, n, r, e) != 0)
+		return -1;
+	if (kind == TREE_CHAIN)
+		chain(t);
+	else if (kind == TREE_NARY && arity > 1)
+		share_out(t, 0, 1, t->n, arity);
+	else if (kind == TREE_NARY)
+		chain(t);
+	count(t); /* of a star all parents are 0 already */
+	if (kind == TREE_MULTICAST)
+		t->streams[0] = 1;
+	return 0;
+}
+
+void
+tree_free(struct tree *t)
+{
+	free(t->nodes);
+	free(t->parents);
+	free(t->streams);
+	*t = (struct tree){ 0 };
+}

@@ -1,0 +1,33 @@
+/* tree.h: a logical network: who sends to whom (section 2.2 of the paper that network.h
+ * names). */
+#ifndef DOLLY_PLAN_TREE_H
+#define DOLLY_PLAN_TREE_H
+
+#include "dolly/plan/route.h"
+
+enum tree_kind {
+	TREE_MULTICAST, /* the switches duplicate what the server sends once */
+	TREE_CHAIN,     /* each node sends to the next one */
+	TREE_NARY,      /* each node sends to `arity` others */
+	TREE_STAR,      /* the server sends to all */
+	TREE_GIVEN,     /* as the description of the network says */
+};
+
+/* Begins as all zeros. */
+struct tree {
+	enum tree_kind kind;
+	uint32_t *nodes;   /* points; nodes[0] is the server */
+	uint32_t *parents; /* of each node, as an index of nodes[]; parents[0] is 0 */
+	uint32_t *streams; /* out of each node */
+	size_t n;          /* with the server */
+	uint32_t depth;    /* streams one behind the other, at most */
+};
+
+/* A tree of the server and the first `clients` hosts of the route's order (all, if there are
+ * fewer).  arity counts for TREE_NARY alone; it is > 0.  ERR_USAGE: the description names no
+ * streams, or a host that cannot be reached; ERR_NOMEM. */
+int tree_make(struct tree *, const struct network *, const struct route *, enum tree_kind,
+    unsigned arity, size_t clients, struct err *);
+void tree_free(struct tree *);
+
+#endif /* DOLLY_PLAN_TREE_H */

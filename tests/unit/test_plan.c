@@ -1,0 +1,197 @@
+/* The model of dolly/plan against the figures that its paper prints. */
+#include <math.h>
+#include <string.h>
+
+#include "dolly/plan/predict.h"
+#include "tests/t.h"
+
+#define MB 1e6
+
+static struct network
+example(const char *path)
+{
+	struct network n;
+	struct err e;
+
+	T_CHECK(network_read(&n, path, &e) == 0);
+	return n;
+}
+
+static double
+rate(const char *path, enum tree_kind kind, unsigned arity, size_t clients,
+    double compression)
+{
+	struct network n = example(path);
+	struct predict_config c = { .clients = clients, .compression = compression };
+	struct predict_row row;
+	struct route r;
+	struct err e;
+
+	T_CHECK(route_make(&r, &n, &e) == 0);
+	T_CHECK(predict_one(&row, &n, &r, &c, kind, arity, &e) == 0);
+	route_free(&r);
+	network_free(&n);
+	return row.rate / MB;
+}
+
+static bool
+near(double ours, double printed)
+{
+	return fabs(ours - printed) <= 0.1 + 1e-9;
+}
+
+#define SLOW "docs/examples/patagonia-fast.net"
+#define FAST "docs/examples/patagonia.net"
+
+/* Table I; its compressed star does not follow from the text. */
+static void
+test_table_1(void)
+{
+	T_CHECK(near(rate(SLOW, TREE_CHAIN, 1, 5, 1), 12.5));
+	T_CHECK(near(rate(SLOW, TREE_CHAIN, 1, 5, 2), 3.9));
+	T_CHECK(near(rate(SLOW, TREE_NARY, 2, 5, 1), 6.3));
+	T_CHECK(near(rate(SLOW, TREE_NARY, 3, 5, 1), 4.2));
+	T_CHECK(near(rate(SLOW, TREE_STAR, 0, 5, 1), 2.5));
+	T_CHECK(near(rate(FAST, TREE_CHAIN, 1, 5, 1), 12.6));
+	T_CHECK(near(rate(FAST, TREE_CHAIN, 1, 5, 2), 3.9));
+	T_CHECK(near(rate(FAST, TREE_NARY, 2, 5, 1), 9.3));
+	T_CHECK(near(rate(FAST, TREE_NARY, 3, 5, 1), 7.4));
+	T_CHECK(near(rate(FAST, TREE_STAR, 0, 5, 1), 5.3));
+}
+
+static void
+test_worked_examples(void)
+{
+	T_CHECK(near(rate("docs/examples/two-switches.net", TREE_GIVEN, 0, 0, 1), 7.5));
+	T_CHECK(near(rate("docs/examples/patagonia2.net", TREE_CHAIN, 1, 15, 1), 25.4));
+}
+
+/* The inequalities of section 2.7, one by one. */
+static void
+test_a_node_that_decompresses(void)
+{
+	struct model_node place = { 1, 1, 2, true, false };
+	struct network_machine bus = { .iobus = 132 }, memory = { .memory = 180 },
+			       disk = { .disk = 24 };
+
+	T_CHECK(fabs(model_of_node(&bus, &place).rate - 132 / 2.0) < 1e-9);
+	T_CHECK(fabs(model_of_node(&memory, &place).rate - 180 / 7.0) < 1e-9);
+	T_CHECK(fabs(model_of_node(&disk, &place).rate - 24) < 1e-9);
+	T_CHECK(model_of_node(&memory, &place).resource == MODEL_MEMORY);
+}
+
+static struct network
+parsed(const char *text)
+{
+	struct network n;
+	struct err e;
+
+	T_CHECK(network_parse(&n, text, strlen(text), "text", &e) == 0);
+	return n;
+}
+
+static struct predict_row
+row_of(const char *text, enum tree_kind kind, unsigned arity)
+{
+	struct network n = parsed(text);
+	struct predict_config c = { .raw_bytes = 1e9, .compression = 1 };
+	struct predict_row row;
+	struct route r;
+	struct err e;
+
+	T_CHECK(route_make(&r, &n, &e) == 0);
+	T_CHECK(predict_one(&row, &n, &r, &c, kind, arity, &e) == 0);
+	route_free(&r);
+	network_free(&n);
+	return row;
+}
+
+static const char two_racks[] =
+    "switch top,rack[1-2]\nhost s,a[1-8],b[1-8]\nlink rack[1-2] top rate=10MB\n"
+    "link s,a[1-8] rack1 rate=100MB\nlink b[1-8] rack2 rate=100MB\nserver s\n";
+
+/* The link between the racks is crossed once by chain and multicast, and by every stream of a
+ * star. */
+static void
+test_a_link_between_racks_is_crossed_once(void)
+{
+	struct predict_row chain = row_of(two_racks, TREE_CHAIN, 1);
+	struct predict_row multicast = row_of(two_racks, TREE_MULTICAST, 0);
+	struct predict_row star = row_of(two_racks, TREE_STAR, 0);
+
+	T_CHECK(fabs(chain.rate - 10 * MB) < 1);
+	T_CHECK(strcmp(chain.reason, "link rack1 to top") == 0);
+	T_CHECK(fabs(multicast.rate - 10 * MB) < 1);
+	T_CHECK(fabs(star.rate - 10 * MB / 8) < 1);
+	T_CHECK(chain.depth == 16);
+	T_CHECK(fabs(chain.seconds - (1e9 + 16 * 1048576) / 1e7) < 0.001);
+}
+
+static void
+test_half_duplex_is_shared_by_both_directions(void)
+{
+	const char text[] = "switch x\nhost s,a,b\n"
+			    "link s,a,b x rate=8MB duplex=half\nserver s\n";
+
+	T_CHECK(fabs(row_of(text, TREE_CHAIN, 1).rate - 4 * MB) < 1);
+}
+
+static bool
+refused(const char *text, const char *sentence)
+{
+	struct network n;
+	struct err e = { 0 };
+	int rc = network_parse(&n, text, strlen(text), "text", &e);
+
+	network_free(&n);
+	if (rc == 0 || strstr(e.text, sentence) == NULL)
+		fprintf(stderr, "\"%s\"\n", e.text);
+	return rc != 0 && strstr(e.text, sentence) != NULL;
+}
+
+static void
+test_what_is_wrong_is_said(void)
+{
+	T_CHECK(refused("", "no \"server\""));
+	T_CHECK(refused("host a\nserver b\n", "line 2: b is not described above"));
+	T_CHECK(refused("host a,a\n", "a is there twice"));
+	T_CHECK(refused("host a machine=m\n", "machine m is not described"));
+	T_CHECK(refused("host n[3-1]\n", "ends before it begins"));
+	T_CHECK(refused("host n[1\n", "not closed"));
+	T_CHECK(refused("switch s\nhost a\nlink a s rate=7\n", "is no rate"));
+	T_CHECK(refused("switch s\nserver s\n", "s is a switch"));
+	T_CHECK(refused("host a\nlink a a\n", "linked with itself"));
+	T_CHECK(refused("hosts a\n", "is no statement"));
+	T_CHECK(refused("host a,b\nserver a\nstream b a\n", "the server receives"));
+}
+
+/* Streams in a circle that the server's does not reach. */
+static void
+test_streams_in_a_circle(void)
+{
+	struct network n = parsed("switch x\nhost s,a,b\nlink s,a,b x\nserver s\n"
+				  "stream a b\nstream b a\n");
+	struct predict_config c = { .compression = 1 };
+	struct predict_row row;
+	struct route r;
+	struct err e;
+
+	T_CHECK(route_make(&r, &n, &e) == 0);
+	T_CHECK(predict_one(&row, &n, &r, &c, TREE_GIVEN, 0, &e) != 0);
+	T_CHECK(strstr(e.text, "does not reach") != NULL);
+	route_free(&r);
+	network_free(&n);
+}
+
+int
+main(void)
+{
+	test_table_1();
+	test_worked_examples();
+	test_a_node_that_decompresses();
+	test_a_link_between_racks_is_crossed_once();
+	test_half_duplex_is_shared_by_both_directions();
+	test_what_is_wrong_is_said();
+	test_streams_in_a_circle();
+	return t_done();
+}
