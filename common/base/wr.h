@@ -85,6 +85,20 @@ wr_le64(struct wr *w, uint64_t v)
 	wr_le32(w, (uint32_t)(v >> 32));
 }
 
+static inline void
+wr_be16(struct wr *w, uint16_t v)
+{
+	wr_u8(w, (uint8_t)(v >> 8));
+	wr_u8(w, (uint8_t)v);
+}
+
+static inline void
+wr_be32(struct wr *w, uint32_t v)
+{
+	wr_be16(w, (uint16_t)(v >> 16));
+	wr_be16(w, (uint16_t)v);
+}
+
 static inline size_t
 wr_len(const struct wr *w)
 {
