@@ -17,7 +17,6 @@
 enum {
 	NETWORK_NAME_BYTES = 64,
 	NETWORK_POINTS_MAX = 70000, /* hosts and switches */
-	NETWORK_FILE_BYTES_MAX = 4 << 20,
 };
 #define NETWORK_NONE UINT32_MAX
 

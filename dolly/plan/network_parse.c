@@ -1,24 +1,15 @@
 /* network_parse.c: the text of a network description into a struct network.  One statement a
  * line; each is a function in a table.  `dolly plan` calls it, in its only thread. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/grow.h"
 #include "common/base/hostlist.h"
 #include "common/base/number.h"
+#include "common/base/statements.h"
 #include "dolly/plan/network.h"
 
-enum { WORDS_MAX = 24, LINE_BYTES_MAX = 4096, PIECE_BYTES = 1 << 20 };
-
-/* One line, cut into words. */
-struct line {
-	char text[LINE_BYTES_MAX];
-	char *words[WORDS_MAX];
-	size_t n;
-};
+enum { PIECE_BYTES = 1 << 20 };
 
 static const struct {
 	const char *name;
@@ -58,22 +49,6 @@ network_rate(const char *text, double *rate, struct err *e)
 	    e, ERR_USAGE, "\"%.40s\" is no rate such as 12.5MB, 4GB or 100Mbit", text);
 }
 
-/* The value of "key=value", NULL when the word has another key. */
-static const char *
-value_of(const char *word, const char *key)
-{
-	size_t n = strlen(key);
-
-	return strncmp(word, key, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
-}
-
-static int
-unknown(const struct line *l, size_t i, struct err *e)
-{
-	return err_set(
-	    e, ERR_USAGE, "\"%.40s\" is not known to \"%s\"", l->words[i], l->words[0]);
-}
-
 static int
 take_name(char out[NETWORK_NAME_BYTES], const char *word, struct err *e)
 {
@@ -84,20 +59,21 @@ take_name(char out[NETWORK_NAME_BYTES], const char *word, struct err *e)
 }
 
 static int
-machine_rate(struct network_machine *m, const struct line *l, size_t i, struct err *e)
+machine_rate(struct network_machine *m, const struct statement *l, size_t i, struct err *e)
 {
 	for (size_t k = 0; k < sizeof machine_rates / sizeof machine_rates[0]; k++) {
-		const char *v = value_of(l->words[i], machine_rates[k].name);
+		const char *v = statement_value(l->words[i], machine_rates[k].name);
 		if (v != NULL)
 			return network_rate(
 			    v, (double *)((char *)m + machine_rates[k].off), e);
 	}
-	return unknown(l, i, e);
+	return statement_unknown(l, i, e);
 }
 
 static int
-add_machine(struct network *n, const struct line *l, struct err *e)
+add_machine(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	struct network_machine m = { 0 };
 
 	if (take_name(m.name, l->words[1], e) != 0)
@@ -155,14 +131,15 @@ add_points(struct network *n, const char *names, const struct network_point *lik
 }
 
 static int
-add_switch(struct network *n, const struct line *l, struct err *e)
+add_switch(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	struct network_point p = { .machine = NETWORK_NONE, .parent = NETWORK_NONE };
 
 	for (size_t i = 2; i < l->n; i++) {
-		const char *v = value_of(l->words[i], "capacity");
+		const char *v = statement_value(l->words[i], "capacity");
 		if (v == NULL)
-			return unknown(l, i, e);
+			return statement_unknown(l, i, e);
 		if (network_rate(v, &p.capacity, e) != 0)
 			return -1;
 	}
@@ -181,16 +158,17 @@ find_machine(const struct network *n, const char *name, uint32_t *found, struct 
 }
 
 static int
-add_host(struct network *n, const struct line *l, struct err *e)
+add_host(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	struct network_point p = {
 		.host = true, .machine = NETWORK_NONE, .parent = NETWORK_NONE
 	};
 
 	for (size_t i = 2; i < l->n; i++) {
-		const char *v = value_of(l->words[i], "machine");
+		const char *v = statement_value(l->words[i], "machine");
 		if (v == NULL)
-			return unknown(l, i, e);
+			return statement_unknown(l, i, e);
 		if (find_machine(n, v, &p.machine, e) != 0)
 			return -1;
 	}
@@ -216,15 +194,15 @@ find_host(const struct network *n, const char *name, uint32_t *found, struct err
 }
 
 static int
-link_setting(struct network_link *x, const struct line *l, size_t i, struct err *e)
+link_setting(struct network_link *x, const struct statement *l, size_t i, struct err *e)
 {
-	const char *rate = value_of(l->words[i], "rate");
-	const char *duplex = value_of(l->words[i], "duplex");
+	const char *rate = statement_value(l->words[i], "rate");
+	const char *duplex = statement_value(l->words[i], "duplex");
 
 	if (rate != NULL)
 		return network_rate(rate, &x->rate, e);
 	if (duplex == NULL)
-		return unknown(l, i, e);
+		return statement_unknown(l, i, e);
 	x->half = strcmp(duplex, "half") == 0;
 	return x->half || strcmp(duplex, "full") == 0
 	    ? 0
@@ -233,8 +211,9 @@ link_setting(struct network_link *x, const struct line *l, size_t i, struct err 
 
 /* From each of the first operand's points to the second. */
 static int
-add_link(struct network *n, const struct line *l, struct err *e)
+add_link(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	struct network_link x = { 0 };
 	struct hostlist list = { 0 };
 
@@ -260,17 +239,19 @@ add_link(struct network *n, const struct line *l, struct err *e)
 }
 
 static int
-set_server(struct network *n, const struct line *l, struct err *e)
+set_server(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	if (find_host(n, l->words[1], &n->server, e) != 0)
 		return -1;
 	n->server_receives = l->n == 3 && strcmp(l->words[2], "receives") == 0;
-	return l->n == 2 || n->server_receives ? 0 : unknown(l, 2, e);
+	return l->n == 2 || n->server_receives ? 0 : statement_unknown(l, 2, e);
 }
 
 static int
-add_stream(struct network *n, const struct line *l, struct err *e)
+add_stream(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	struct hostlist list = { 0 };
 	uint32_t parent, child;
 
@@ -291,48 +272,22 @@ add_stream(struct network *n, const struct line *l, struct err *e)
 }
 
 static int
-set_piece(struct network *n, const struct line *l, struct err *e)
+set_piece(void *arg, const struct statement *l, struct err *e)
 {
+	struct network *n = arg;
 	return number_size(l->words[1], 1024, 1u << 30, &n->piece_bytes, e);
 }
 
-static const struct statement {
-	const char *name;
-	size_t min, max; /* words, with the name */
-	int (*take)(struct network *, const struct line *, struct err *);
-} statements[] = {
-	{ "machine", 2, WORDS_MAX, add_machine },
+static const struct statement_kind statements[] = {
+	{ "machine", 2, STATEMENT_WORDS_MAX, add_machine },
 	{ "switch", 2, 3, add_switch },
 	{ "host", 2, 3, add_host },
 	{ "link", 3, 5, add_link },
 	{ "server", 2, 3, set_server },
 	{ "stream", 3, 3, add_stream },
 	{ "piece", 2, 2, set_piece },
+	{ 0 },
 };
-
-static int
-take_line(struct network *n, struct line *l, struct err *e)
-{
-	char *at = l->text, *word;
-
-	l->text[strcspn(l->text, "#")] = '\0';
-	for (l->n = 0; (word = strtok_r(at, " \t\r", &at)) != NULL; l->n++) {
-		if (l->n == WORDS_MAX)
-			return err_set(e, ERR_USAGE, "more than %d words", WORDS_MAX);
-		l->words[l->n] = word;
-	}
-	if (l->n == 0)
-		return 0;
-	for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
-		if (strcmp(l->words[0], statements[i].name) == 0) {
-			if (l->n < statements[i].min || l->n > statements[i].max)
-				return err_set(e, ERR_USAGE,
-				    "\"%s\" has too %s words", l->words[0],
-				    l->n < statements[i].min ? "few" : "many");
-			return statements[i].take(n, l, e);
-		}
-	return err_set(e, ERR_USAGE, "\"%.40s\" is no statement", l->words[0]);
-}
 
 /* What only the whole can show. */
 static int
@@ -345,65 +300,25 @@ check_whole(const struct network *n, const char *name, struct err *e)
 	return 0;
 }
 
+static void
+begin(struct network *n)
+{
+	*n = (struct network){ .server = NETWORK_NONE, .piece_bytes = PIECE_BYTES };
+}
+
 int
 network_parse(
     struct network *n, const char *text, size_t bytes, const char *name, struct err *e)
 {
-	struct line l;
-	const char *end = text + bytes;
-
-	*n = (struct network){ .server = NETWORK_NONE, .piece_bytes = PIECE_BYTES };
-	for (unsigned number = 1; text < end; number++) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		size_t len = (size_t)((stop != NULL ? stop : end) - text);
-		if (len >= sizeof l.text || memchr(text, '\0', len) != NULL)
-			return err_set(e, ERR_USAGE,
-			    "%s: line %u is too long, or no text", name, number);
-		memcpy(l.text, text, len);
-		l.text[len] = '\0';
-		if (take_line(n, &l, e) != 0)
-			return err_ctx(e, "%s: line %u", name, number);
-		text += len + 1;
-	}
-	return check_whole(n, name, e);
-}
-
-/* Up to `max` bytes of a file; one more shows that it is too long. */
-static ssize_t
-read_whole(const char *path, char *text, size_t max, struct err *e)
-{
-	size_t n = 0;
-	ssize_t got = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	if (fd < 0)
-		return err_os(e, "%s", path);
-	while (n <= max && got > 0) {
-		got = read(fd, text + n, max + 1 - n);
-		if (got > 0)
-			n += (size_t)got;
-	}
-	if (got < 0)
-		err_os(e, "%s", path);
-	close(fd);
-	return got < 0 ? -1 : (ssize_t)n;
+	begin(n);
+	int rc = statements_parse(statements, n, text, bytes, name, e);
+	return rc == 0 ? check_whole(n, name, e) : rc;
 }
 
 int
 network_read(struct network *n, const char *path, struct err *e)
 {
-	char *text = malloc(NETWORK_FILE_BYTES_MAX + 1);
-
-	*n = (struct network){ 0 };
-	if (text == NULL)
-		return err_nomem(e, path);
-	ssize_t bytes = read_whole(path, text, NETWORK_FILE_BYTES_MAX, e);
-	int rc = bytes < 0 ? -1 : 0;
-	if (bytes > NETWORK_FILE_BYTES_MAX)
-		rc = err_set(e, ERR_USAGE, "%s: is longer than %d MiB", path,
-		    NETWORK_FILE_BYTES_MAX >> 20);
-	if (rc == 0)
-		rc = network_parse(n, text, (size_t)bytes, path, e);
-	free(text);
-	return rc;
+	begin(n);
+	int rc = statements_read(statements, n, path, e);
+	return rc == 0 ? check_whole(n, path, e) : rc;
 }

@@ -1,0 +1,118 @@
+/* statements.c: read files of statements, and give each line to the function of its kind.  Whoever has
+ * such a file calls it, in any thread. */
+#include "common/base/statements.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *
+statement_value(const char *word, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(word, key, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+int
+statement_unknown(const struct statement *s, size_t i, struct err *e)
+{
+	return err_set(
+	    e, ERR_USAGE, "\"%.40s\" is not known to \"%s\"", s->words[i], s->words[0]);
+}
+
+static int
+cut(struct statement *s, struct err *e)
+{
+	char *at = s->text, *word;
+
+	s->text[strcspn(s->text, "#")] = '\0';
+	for (s->n = 0; (word = strtok_r(at, " \t\r", &at)) != NULL; s->n++) {
+		if (s->n == STATEMENT_WORDS_MAX)
+			return err_set(
+			    e, ERR_USAGE, "more than %d words", STATEMENT_WORDS_MAX);
+		s->words[s->n] = word;
+	}
+	return 0;
+}
+
+static int
+take(const struct statement_kind *kinds, void *arg, struct statement *s, struct err *e)
+{
+	if (cut(s, e) != 0)
+		return -1;
+	if (s->n == 0)
+		return 0;
+	for (const struct statement_kind *k = kinds; k->name != NULL; k++)
+		if (strcmp(s->words[0], k->name) == 0) {
+			if (s->n < k->min || s->n > k->max)
+				return err_set(e, ERR_USAGE,
+				    "\"%s\" has too %s words", k->name,
+				    s->n < k->min ? "few" : "many");
+			return k->take(arg, s, e);
+		}
+	return err_set(e, ERR_USAGE, "\"%.40s\" is no statement", s->words[0]);
+}
+
+int
+statements_parse(const struct statement_kind *kinds, void *arg, const char *text,
+    size_t bytes, const char *name, struct err *e)
+{
+	struct statement s;
+	const char *end = text + bytes;
+
+	for (unsigned number = 1; text < end; number++) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		size_t len = (size_t)((stop != NULL ? stop : end) - text);
+		if (len >= sizeof s.text || memchr(text, '\0', len) != NULL)
+			return err_set(e, ERR_USAGE,
+			    "%s: line %u is too long, or no text", name, number);
+		memcpy(s.text, text, len);
+		s.text[len] = '\0';
+		if (take(kinds, arg, &s, e) != 0)
+			return err_ctx(e, "%s: line %u", name, number);
+		text += len + 1;
+	}
+	return 0;
+}
+
+/* Up to `max` bytes of a file; one more shows that it is too long. */
+static ssize_t
+read_whole(const char *path, char *text, size_t max, struct err *e)
+{
+	size_t n = 0;
+	ssize_t got = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return err_os(e, "%s", path);
+	while (n <= max && got > 0) {
+		got = read(fd, text + n, max + 1 - n);
+		if (got > 0)
+			n += (size_t)got;
+	}
+	if (got < 0)
+		err_os(e, "%s", path);
+	close(fd);
+	return got < 0 ? -1 : (ssize_t)n;
+}
+
+int
+statements_read(
+    const struct statement_kind *kinds, void *arg, const char *path, struct err *e)
+{
+	char *text = malloc(STATEMENTS_BYTES_MAX + 1);
+
+	if (text == NULL)
+		return err_nomem(e, path);
+	ssize_t bytes = read_whole(path, text, STATEMENTS_BYTES_MAX, e);
+	int rc = bytes < 0 ? -1 : 0;
+	if (bytes > STATEMENTS_BYTES_MAX)
+		rc = err_set(e, ERR_USAGE, "%s: is longer than %d MiB", path,
+		    STATEMENTS_BYTES_MAX >> 20);
+	if (rc == 0)
+		rc = statements_parse(kinds, arg, text, (size_t)bytes, path, e);
+	free(text);
+	return rc;
+}

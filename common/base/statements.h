@@ -1,0 +1,43 @@
+/* statements.h: text files that people write: one statement a line, a word that names it and then its
+ * operands, separated by blanks; # begins a comment. */
+#ifndef COMMON_BASE_STATEMENTS_H
+#define COMMON_BASE_STATEMENTS_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+enum {
+	STATEMENT_WORDS_MAX = 24,
+	STATEMENT_BYTES_MAX = 4096, /* of a line, with its end */
+	STATEMENTS_BYTES_MAX = 4 << 20, /* of a file */
+};
+
+/* One line, cut into words; the first one names the statement. */
+struct statement {
+	char text[STATEMENT_BYTES_MAX];
+	char *words[STATEMENT_WORDS_MAX];
+	size_t n;
+};
+
+/* What a kind of statement does.  An array of these ends with a name of NULL. */
+struct statement_kind {
+	const char *name;
+	size_t min, max; /* words, with the name */
+	int (*take)(void *arg, const struct statement *, struct err *);
+};
+
+/* Calls take() for each line of the text, in its order, until one fails.  ERR_USAGE, and errors of
+ * take(); `name` is put in front of them, with the number of the line. */
+int statements_parse(const struct statement_kind *, void *arg, const char *text,
+    size_t bytes, const char *name, struct err *);
+/* The same of a file.  ERR_IO names it; ERR_USAGE when it is too long. */
+int statements_read(
+    const struct statement_kind *, void *arg, const char *path, struct err *);
+
+/* The value of an operand "key=value"; NULL: it has another key. */
+const char *statement_value(const char *word, const char *key);
+/* Operand i is not known to its statement.  Returns -1. */
+int statement_unknown(const struct statement *, size_t i, struct err *);
+
+#endif /* COMMON_BASE_STATEMENTS_H */
