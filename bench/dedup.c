@@ -84,7 +84,7 @@ count_block(struct study *s, size_t n, struct err *e)
 static int
 study_stored(struct study *s, struct sectors *img, struct err *e)
 {
-	struct rangeset *stored = sectors_stored(img);
+	const struct rangeset *stored = sectors_stored(img);
 	uint64_t window = s->block_bytes / SECTOR_BYTES, current = UINT64_MAX;
 	size_t have = 0;
 

@@ -162,8 +162,11 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
 	rangeset_init(&f->zero);
 	f->fs_end = part.len;
 	f->mod = mod;
-	if (f->mod == NULL || (f->mod->scan(d, part, &sink, e) == 0 &&
-				  rangeset_minus(&f->skip, &f->zero, e) == 0))
+	if (mod == NULL)
+		return 0;
+	int rc = mod->scan(d, part, &sink, e);
+	rangeset_seal(&f->zero);
+	if (rc == 0 && rangeset_minus(&f->skip, &f->zero, e) == 0)
 		return 0;
 	fs_scan_free(f);
 	if (e->kind == ERR_NOMEM)

@@ -87,7 +87,7 @@ json_use(struct json *j, const struct layout *l)
 }
 
 static int
-json_layout(struct layout *l, uint64_t stored, struct err *e)
+json_layout(const struct layout *l, uint64_t stored, struct err *e)
 {
 	struct json *j = json_new();
 
@@ -137,7 +137,7 @@ print_tail(const struct outside *o)
 }
 
 int
-report_layout(struct layout *l, const struct options *o, struct err *e)
+report_layout(const struct layout *l, const struct options *o, struct err *e)
 {
 	uint64_t stored = rangeset_total(&l->store);
 	char size[32], used[32], skipped[32], image[32];
@@ -173,7 +173,7 @@ report_layout(struct layout *l, const struct options *o, struct err *e)
 }
 
 static void
-json_lost(struct json *j, struct rangeset *lost)
+json_lost(struct json *j, const struct rangeset *lost)
 {
 	uint64_t sectors = rangeset_total(lost);
 	char sentence[100];
@@ -189,7 +189,7 @@ json_lost(struct json *j, struct rangeset *lost)
 
 int
 imagezip_summary(const struct options *o, const struct layout *l,
-    struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
+    const struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->made.chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
@@ -235,7 +235,7 @@ imagezip_summary(const struct options *o, const struct layout *l,
 }
 
 void
-report_lost(const struct options *o, struct capture_stats *s)
+report_lost(const struct options *o, const struct capture_stats *s)
 {
 	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
 		struct range r = rangeset_get(&s->lost, i);

@@ -11,11 +11,11 @@ enum { EXIT_LOST_SECTORS = 4 };
 
 void report_warnings(const struct layout *);
 /* -i, as text or JSON, to stdout. */
-int report_layout(struct layout *, const struct options *, struct err *);
+int report_layout(const struct layout *, const struct options *, struct err *);
 /* What was made: to stderr unless quiet, or as JSON to stdout. */
 int imagezip_summary(const struct options *, const struct layout *,
-    struct capture_stats *, const struct delta *, double seconds, struct err *);
+    const struct capture_stats *, const struct delta *, double seconds, struct err *);
 /* The sectors that could not be read, to stderr. */
-void report_lost(const struct options *, struct capture_stats *);
+void report_lost(const struct options *, const struct capture_stats *);
 
 #endif /* IMAGEZIP_REPORT_H */

@@ -258,9 +258,11 @@ find_own(struct ptable *t, const struct gpt *g, const struct gpt_copy *used,
 	} else if (own_add(t, disk_lbas - tail, tail, e) != 0) {
 		rc = -1;
 	}
-	if (rc == 0 && (rangeset_add(&usable, t->usable, e) != 0 ||
-			   rangeset_minus(&t->own, &usable, e) != 0))
-		rc = -1;
+	if (rc == 0)
+		rc = rangeset_add(&usable, t->usable, e);
+	rangeset_seal(&usable);
+	if (rc == 0)
+		rc = rangeset_minus(&t->own, &usable, e);
 	rangeset_free(&usable);
 	return rc;
 }

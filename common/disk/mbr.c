@@ -202,6 +202,16 @@ add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lb
 	return add_partition(w, number, n, r, lba, i, e);
 }
 
+/* A sector is the table's. */
+static int
+own_add(struct walk *w, uint64_t lba, struct err *e)
+{
+	int rc = rangeset_add(&w->t->own, ptable_scale(w->t, lba, 1), e);
+
+	rangeset_seal(&w->t->own);
+	return rc;
+}
+
 /* One EBR: its partition, and where the next one is (0: nowhere). */
 static int
 read_ebr(struct walk *w, struct range ext, uint64_t lba, uint64_t *next, struct err *e)
@@ -213,7 +223,7 @@ read_ebr(struct walk *w, struct range ext, uint64_t lba, uint64_t *next, struct 
 		return err_set(e, ERR_FORMAT,
 		    "%s: the chain of logical partitions loops at sector %" PRIu64,
 		    disk_name(w->d), lba);
-	if (rangeset_add(&w->t->own, ptable_scale(w->t, lba, 1), e) != 0 ||
+	if (own_add(w, lba, e) != 0 ||
 	    disk_read(w->d, sector, sizeof sector, lba * w->t->sector_bytes, e) != 0)
 		return -1;
 	struct boot_record b = boot_record_get(sector);
@@ -265,7 +275,7 @@ read_chain(struct walk *w, struct range ext, struct err *e)
 static int
 check_ranges(struct walk *w, struct err *e)
 {
-	struct rangeset *own = &w->t->own;
+	const struct rangeset *own = &w->t->own;
 
 	if (ptable_check_overlap(w->d, w->t->parts, w->t->nparts, e) != 0)
 		return -1;
@@ -290,8 +300,7 @@ mbr_read(struct ptable *t, struct disk *d, const void *sector0,
 
 	t->kind = PTABLE_MBR;
 	t->usable = ptable_scale(t, 1, ptable_disk_lbas(t, d) - 1);
-	if (rangeset_add(&t->own, ptable_scale(t, 0, 1), e) != 0 ||
-	    read_primaries(&w, &b, e) != 0)
+	if (own_add(&w, 0, e) != 0 || read_primaries(&w, &b, e) != 0)
 		return -1;
 	for (unsigned i = 0; i < w.next; i++)
 		if (read_chain(&w, w.ext_lbas[i], e) != 0)

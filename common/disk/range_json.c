@@ -1,5 +1,7 @@
 #include "common/disk/range_json.h"
 
+#include <assert.h>
+
 void
 json_ranges(struct json *j, const char *key, const struct range *r, size_t n)
 {
@@ -14,8 +16,8 @@ json_ranges(struct json *j, const char *key, const struct range *r, size_t n)
 }
 
 void
-json_rangeset(struct json *j, const char *key, struct rangeset *s)
+json_rangeset(struct json *j, const char *key, const struct rangeset *s)
 {
-	rangeset_normalize(s);
+	assert(!s->open);
 	json_ranges(j, key, s->r, s->n);
 }

@@ -10,6 +10,6 @@
 
 /* An array of { "start": , "sectors": }. */
 void json_ranges(struct json *, const char *key, const struct range *, size_t n);
-void json_rangeset(struct json *, const char *key, struct rangeset *);
+void json_rangeset(struct json *, const char *key, const struct rangeset *);
 
 #endif /* COMMON_DISK_RANGE_JSON_H */

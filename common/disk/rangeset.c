@@ -1,3 +1,8 @@
+/* rangeset.c: a set of numbers as sorted ranges.
+ *
+ * Everything that captures, reads or installs images calls it, in any thread.  Readers
+ * assert that the set was sealed, so a seal that is missing shows at the first reading,
+ * whatever order the ranges came in. */
 #include "common/disk/rangeset.h"
 
 #include <assert.h>
@@ -62,6 +67,7 @@ int
 rangeset_add(struct rangeset *s, struct range x, struct err *e)
 {
 	assert(range_within(x, UINT64_MAX));
+	s->open = true;
 	if (x.len == 0)
 		return 0;
 	if (reserve_one(s, e) != 0)
@@ -87,48 +93,49 @@ squeeze(struct rangeset *s)
 }
 
 void
-rangeset_normalize(struct rangeset *s)
+rangeset_seal(struct rangeset *s)
 {
-	if (!s->unsorted)
-		return;
-	rangesort(s->r, s->n);
-	squeeze(s);
+	if (s->unsorted) {
+		rangesort(s->r, s->n);
+		squeeze(s);
+	}
 	s->unsorted = false;
+	s->open = false;
 }
 
 size_t
-rangeset_count(struct rangeset *s)
+rangeset_count(const struct rangeset *s)
 {
-	rangeset_normalize(s);
+	assert(!s->open);
 	return s->n;
 }
 
 struct range
-rangeset_get(struct rangeset *s, size_t i)
+rangeset_get(const struct rangeset *s, size_t i)
 {
-	rangeset_normalize(s);
+	assert(!s->open);
 	assert(i < s->n);
 	return s->r[i];
 }
 
 uint64_t
-rangeset_total(struct rangeset *s)
+rangeset_total(const struct rangeset *s)
 {
 	uint64_t sum = 0;
 
-	rangeset_normalize(s);
+	assert(!s->open);
 	for (size_t i = 0; i < s->n; i++)
 		sum += s->r[i].len;
 	return sum;
 }
 
 size_t
-rangeset_find(struct rangeset *s, uint64_t x)
+rangeset_find(const struct rangeset *s, uint64_t x)
 {
-	size_t lo = 0, hi;
+	size_t lo = 0, hi = s->n;
 
-	rangeset_normalize(s);
-	for (hi = s->n; lo < hi;) {
+	assert(!s->open);
+	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		if (range_end(s->r[mid]) > x)
 			hi = mid;
@@ -139,7 +146,7 @@ rangeset_find(struct rangeset *s, uint64_t x)
 }
 
 bool
-rangeset_contains(struct rangeset *s, uint64_t x)
+rangeset_contains(const struct rangeset *s, uint64_t x)
 {
 	size_t i = rangeset_find(s, x);
 
@@ -147,7 +154,7 @@ rangeset_contains(struct rangeset *s, uint64_t x)
 }
 
 bool
-rangeset_touches(struct rangeset *s, struct range r)
+rangeset_touches(const struct rangeset *s, struct range r)
 {
 	size_t i = rangeset_find(s, r.off);
 
@@ -155,7 +162,7 @@ rangeset_touches(struct rangeset *s, struct range r)
 }
 
 uint64_t
-rangeset_total_in(struct rangeset *s, struct range r)
+rangeset_total_in(const struct rangeset *s, struct range r)
 {
 	uint64_t n = 0;
 
@@ -171,7 +178,7 @@ rangeset_total_in(struct rangeset *s, struct range r)
 
 int
 rangeset_add_shifted(
-    struct rangeset *to, struct rangeset *from, uint64_t by, struct err *e)
+    struct rangeset *to, const struct rangeset *from, uint64_t by, struct err *e)
 {
 	int rc = 0;
 
@@ -183,10 +190,10 @@ rangeset_add_shifted(
 }
 
 int
-rangeset_union(struct rangeset *a, struct rangeset *b, struct err *e)
+rangeset_union(struct rangeset *a, const struct rangeset *b, struct err *e)
 {
-	rangeset_normalize(a);
-	rangeset_normalize(b);
+	rangeset_seal(a);
+	assert(!b->open);
 	if (a == b)
 		return 0;
 	if (reserve(a, a->n + b->n, e) != 0)
@@ -221,13 +228,13 @@ move_up(struct rangeset *a, size_t m, struct err *e)
 }
 
 int
-rangeset_minus(struct rangeset *a, struct rangeset *b, struct err *e)
+rangeset_minus(struct rangeset *a, const struct rangeset *b, struct err *e)
 {
 	const struct range *in;
 	size_t n = 0, j = 0;
 
-	rangeset_normalize(a);
-	rangeset_normalize(b);
+	rangeset_seal(a);
+	assert(!b->open);
 	if (a == b) {
 		a->n = 0;
 		return 0;
@@ -253,13 +260,13 @@ rangeset_minus(struct rangeset *a, struct rangeset *b, struct err *e)
 }
 
 int
-rangeset_intersect(struct rangeset *a, struct rangeset *b, struct err *e)
+rangeset_intersect(struct rangeset *a, const struct rangeset *b, struct err *e)
 {
 	const struct range *in;
 	size_t n = 0, i = 0, j = 0;
 
-	rangeset_normalize(a);
-	rangeset_normalize(b);
+	rangeset_seal(a);
+	assert(!b->open);
 	if (a == b)
 		return 0;
 	if ((in = move_up(a, b->n, e)) == NULL)
@@ -283,7 +290,7 @@ rangeset_clip(struct rangeset *s, uint64_t lo, uint64_t hi)
 {
 	size_t n = 0;
 
-	rangeset_normalize(s);
+	rangeset_seal(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct range x = range_clip(s->r[i], lo, hi);
 		if (x.len != 0)
@@ -319,7 +326,7 @@ rangeset_drop_short(struct rangeset *s, uint64_t min)
 {
 	size_t n = 0;
 
-	rangeset_normalize(s);
+	rangeset_seal(s);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->r[i].len >= min)
 			s->r[n++] = s->r[i];

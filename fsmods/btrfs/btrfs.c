@@ -248,6 +248,7 @@ check_chunks(struct scan *s, struct rangeset *chunks, struct err *e)
 			sum += c->len;
 		}
 	}
+	rangeset_seal(chunks);
 	if (rangeset_total(chunks) != sum)
 		return err_set(e, ERR_FORMAT, "its chunks overlap on the device");
 	if (sum != s->fs.super.dev_used)

@@ -40,7 +40,7 @@ collect_bad(struct rd r, uint64_t cluster, struct rangeset *bad, struct err *e)
 
 /* A bad cluster that another one leads to, or seems to, is in use. */
 static void
-claim_linked(struct exfat *v, struct rd r, struct rangeset *bad)
+claim_linked(struct exfat *v, struct rd r, const struct rangeset *bad)
 {
 	while (rd_left(&r) > 0) {
 		uint32_t value = rd_le32(&r);
@@ -76,7 +76,8 @@ scan_fat(struct exfat *v, struct rangeset *bad, bool linked, struct err *e)
 }
 
 static int
-report_bad(struct exfat *v, struct rangeset *bad, struct skip_sink *sink, struct err *e)
+report_bad(struct exfat *v, const struct rangeset *bad, struct skip_sink *sink,
+    struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(bad); i++) {
 		struct range r = rangeset_get(bad, i);
@@ -99,6 +100,7 @@ exfat_scan_bad(struct exfat *v, struct skip_sink *sink, struct err *e)
 
 	rangeset_init(&bad);
 	int rc = scan_fat(v, &bad, false, e);
+	rangeset_seal(&bad);
 	bool any = rangeset_count(&bad) > 0;
 	if (rc == 0 && any)
 		rc = exfat_read_dirs(v, SIZE_MAX, e);

@@ -377,7 +377,7 @@ zero_mapped(void *arg, struct range pv, struct err *e)
 }
 
 static int
-pass_on(struct volume *v, struct rangeset *set,
+pass_on(struct volume *v, const struct rangeset *set,
     int (*fn)(void *arg, struct range pv, struct err *), struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(set); i++)
@@ -468,6 +468,7 @@ scan_volumes(struct scan *s, struct err *e)
 static int
 skip_unused(struct scan *s, struct err *e)
 {
+	rangeset_seal(&s->used);
 	if (rangeset_total(&s->used) != s->used_sum)
 		return err_set(e, ERR_FORMAT, "two volumes have the same extent");
 	if (rangeset_invert(&s->used, 0, s->pe_count, e) != 0)

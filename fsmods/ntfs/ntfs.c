@@ -230,9 +230,10 @@ find_special(
 	return 0;
 }
 
-/* No cluster of a is in b, which is left as it is. */
+/* No cluster of a is in b. */
 static int
-check_disjoint(struct rangeset *a, struct rangeset *b, const char *what, struct err *e)
+check_disjoint(const struct rangeset *a, const struct rangeset *b, const char *what,
+    struct err *e)
 {
 	struct rangeset both;
 
@@ -261,6 +262,10 @@ find_all(const struct ntfs *v, struct findings *f, struct err *e)
 		rc = find_special(v, m, f, e);
 	if (rc == 0)
 		rc = find_free(v, m, f, e);
+	rangeset_seal(&f->free);
+	rangeset_seal(&f->own);
+	rangeset_seal(&f->skip);
+	rangeset_seal(&f->zero);
 	if (rc == 0)
 		rc = check_disjoint(
 		    &f->own, &f->free, "metadata and, says $Bitmap, free", e);
@@ -282,8 +287,8 @@ sectors_of(const struct ntfs *v, struct range clusters)
 }
 
 static int
-report_skips(const struct ntfs *v, struct rangeset *clusters, struct skip_sink *sink,
-    struct err *e)
+report_skips(const struct ntfs *v, const struct rangeset *clusters,
+    struct skip_sink *sink, struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(clusters); i++)
 		if (skip_add(sink, sectors_of(v, rangeset_get(clusters, i)), e) != 0)
@@ -292,7 +297,8 @@ report_skips(const struct ntfs *v, struct rangeset *clusters, struct skip_sink *
 }
 
 static int
-report(const struct ntfs *v, struct findings *f, struct skip_sink *sink, struct err *e)
+report(const struct ntfs *v, const struct findings *f, struct skip_sink *sink,
+    struct err *e)
 {
 	if (report_skips(v, &f->free, sink, e) != 0 ||
 	    report_skips(v, &f->skip, sink, e) != 0)

@@ -50,8 +50,8 @@ areas_add(struct areas *s, struct area a, struct err *e)
  * label calls swap is left out of images because nothing in it is worth anything, so it
  * is no area: it is free space, as all programs take it. */
 static int
-add_inside(struct areas *s, struct disk *d, struct range slice, struct rangeset *stored,
-    struct err *e)
+add_inside(struct areas *s, struct disk *d, struct range slice,
+    const struct rangeset *stored, struct err *e)
 {
 	struct bsdlabel l;
 	struct err why;
@@ -74,8 +74,8 @@ add_inside(struct areas *s, struct disk *d, struct range slice, struct rangeset 
 
 /* What has no table. */
 static int
-add_whole(struct areas *s, struct disk *d, struct range all, struct rangeset *stored,
-    struct err *e)
+add_whole(struct areas *s, struct disk *d, struct range all,
+    const struct rangeset *stored, struct err *e)
 {
 	struct area a = { .sectors = all,
 		.some = stored != NULL && rangeset_touches(stored, all) };
@@ -87,7 +87,7 @@ add_whole(struct areas *s, struct disk *d, struct range all, struct rangeset *st
  * one. */
 static int
 look_inside(struct areas *s, size_t at, struct disk *d, bool may_have,
-    struct rangeset *stored, struct err *e)
+    const struct rangeset *stored, struct err *e)
 {
 	struct range slice = s->a[at].sectors;
 	struct err why;
@@ -127,7 +127,7 @@ areas_may_have_label(const struct partition *p, const char *filesystems)
 
 static int
 add_table(struct areas *s, const struct ptable *pt, struct disk *d,
-    struct rangeset *stored, const char *filesystems, struct err *e)
+    const struct rangeset *stored, const char *filesystems, struct err *e)
 {
 	int rc = 0;
 
@@ -148,7 +148,7 @@ add_table(struct areas *s, const struct ptable *pt, struct disk *d,
 
 static int
 read_table(struct areas *s, struct disk *d, unsigned sector_bytes,
-    struct rangeset *stored, const char *filesystems, struct err *e)
+    const struct rangeset *stored, const char *filesystems, struct err *e)
 {
 	unsigned own = disk_sector_bytes(d);
 	struct ptable pt;
@@ -169,7 +169,7 @@ read_table(struct areas *s, struct disk *d, unsigned sector_bytes,
 
 int
 areas_of_disk(struct areas *s, struct disk *d, struct range within,
-    unsigned sector_bytes, struct rangeset *stored, struct err *e)
+    unsigned sector_bytes, const struct rangeset *stored, struct err *e)
 {
 	if (within.len != 0)
 		return add_whole(s, d, within, stored, e) == 0 ? 1 : -1;

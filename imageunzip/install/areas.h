@@ -44,7 +44,7 @@ int areas_add(struct areas *, struct area, struct err *);
  * sector_bytes: of the disk that the table was made for, 0: its own.  1; 0: there is a
  * table that cannot be read, so nobody knows; -1. */
 int areas_of_disk(struct areas *, struct disk *, struct range within,
-    unsigned sector_bytes, struct rangeset *stored, struct err *);
+    unsigned sector_bytes, const struct rangeset *stored, struct err *);
 /* Those of the disk that an image is of, by the first MiB of the chunk that begins with
  * sector 0, whole and not yet proved; in sectors of the image.  `whole`: it is to be a
  * whole disk, with a table; disk_bytes: its size, where the image does not say.  As

@@ -53,6 +53,7 @@ cover_learn(struct cover *c, const struct target *t, const struct chunk *chunk,
 	int rc = areas_of_image(&c->areas, chunk, bytes, whole, area_bytes(t), e);
 	if (rc == 1 && t->cfg->grow)
 		areas_grow_last(&c->areas, area_bytes(t) / SECTOR_BYTES);
+	rangeset_seal(&c->stored);
 	for (size_t i = 0; rc == 1 && i < rangeset_count(&c->stored); i++)
 		areas_note(&c->areas, rangeset_get(&c->stored, i));
 	c->known = rc == 1;
@@ -92,6 +93,7 @@ divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
 		rc = areas_left_out(&c->areas, true, &later, e);
 	else if (rangeset_count(gap) > 0)
 		rc = rangeset_add(&later, rangeset_get(gap, 0), e);
+	rangeset_seal(&later);
 	if (rc == 0)
 		rc = rangeset_intersect(&later, gap, e);
 	if (rc == 0)
@@ -104,7 +106,7 @@ divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
 }
 
 static int
-fill_all(struct target *t, struct rangeset *r, struct err *e)
+fill_all(struct target *t, const struct rangeset *r, struct err *e)
 {
 	int rc = 0;
 
@@ -125,6 +127,7 @@ cover_fill(struct cover *c, struct target *t, uint64_t from, uint64_t to, bool *
 	rangeset_init(&gap);
 	pthread_mutex_lock(&c->lock);
 	int rc = rangeset_add(&gap, (struct range){ from, to - from }, e);
+	rangeset_seal(&gap);
 	if (rc == 0)
 		rc = divide(c, &gap, owes, e);
 	pthread_mutex_unlock(&c->lock);
@@ -141,9 +144,11 @@ cover_areas(struct cover *c, const struct target *t, struct disk *view,
 {
 	struct rangeset stored;
 
+	rangeset_seal(&c->stored);
 	rangeset_init(&stored);
-	int rc = -1;
-	if (rangeset_add_shifted(&stored, &c->stored, t->slice.off, e) == 0)
+	int rc = rangeset_add_shifted(&stored, &c->stored, t->slice.off, e);
+	rangeset_seal(&stored);
+	if (rc == 0)
 		rc = areas_of_disk(s, view, t->slice, sector_bytes, &stored, e);
 	for (size_t i = 0; grown != NULL && i < s->n; i++)
 		if (grown->grown != 0 && s->a[i].number == grown->grown)
@@ -164,7 +169,7 @@ add_behind(struct rangeset *rest, const struct target *t, struct err *e)
 }
 
 int
-cover_fill_rest(struct cover *c, struct target *t, struct rangeset *left,
+cover_fill_rest(struct cover *c, struct target *t, const struct rangeset *left,
     uint64_t *passed, struct err *e)
 {
 	struct rangeset there;
@@ -176,6 +181,7 @@ cover_fill_rest(struct cover *c, struct target *t, struct rangeset *left,
 	uint64_t owed = rangeset_total(&c->owed);
 	/* Where they will be filled, in sectors of the disk. */
 	int rc = rangeset_add_shifted(&there, &c->owed, t->slice.off, e);
+	rangeset_seal(&there);
 	if (rc == 0)
 		rc = rangeset_minus(&there, left, e);
 	*passed = owed - rangeset_total(&there);

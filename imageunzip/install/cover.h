@@ -51,13 +51,13 @@ int cover_fill(struct cover *, struct target *, uint64_t from, uint64_t to, bool
     struct err *);
 /* When all chunks were written: the partitions by the tables that stand on the disk now,
  * and of which of them the image stores something.  `view` is that disk; grown tells of a
- * partition that is to become larger, or is NULL.  As areas_of_disk(). */
+ * partition that is to become larger, or is NULL.  As areas_of_disk().  Seals `stored`. */
 int cover_areas(struct cover *, const struct target *, struct disk *view,
     unsigned sector_bytes, const struct ptable_change *grown, struct areas *,
     struct err *);
 /* Then fill what is owed, and the target behind the last chunk, but for the sectors of the
  * disk in `left`.  *passed: sectors that are owed and lie in those. */
-int cover_fill_rest(struct cover *, struct target *, struct rangeset *left,
+int cover_fill_rest(struct cover *, struct target *, const struct rangeset *left,
     uint64_t *passed, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_COVER_H */

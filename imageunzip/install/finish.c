@@ -183,7 +183,7 @@ warn_passed(const struct target *t, uint64_t passed)
 
 static int
 wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
-    struct rangeset *left, unsigned *wiped, struct err *e)
+    const struct rangeset *left, unsigned *wiped, struct err *e)
 {
 	const struct target *t = f->target;
 	const struct head *h = &t->head;
@@ -201,6 +201,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 		s.head = (struct range){ h->at / SECTOR_BYTES, HEAD_SECTORS };
 	rangeset_init(&stored);
 	int rc = rangeset_add_shifted(&stored, &f->cover->stored, t->slice.off, e);
+	rangeset_seal(&stored);
 	if (rc == 0)
 		rc = stale_wipe(&s, e);
 	*wiped = s.wiped;
@@ -235,6 +236,7 @@ see_to_free_space(
 	wipe &= rc == 1 && !(f->dry && (t->cfg->zero || t->cfg->has_pattern));
 	if (rc == 1)
 		rc = areas_left_out(&areas, true, &left, e);
+	rangeset_seal(&left);
 	if (rc == 0 && !f->dry)
 		rc = cover_fill_rest(f->cover, t, &left, &passed, e);
 	if (rc == 0 && !f->known)

@@ -59,6 +59,7 @@ cut_lost(const struct lost *all, struct range only, struct lost *out, struct err
 	lostset_init(&set);
 	rangeset_init(&within);
 	int rc = rangeset_add(&within, only, e);
+	rangeset_seal(&within);
 	if (rc == 0)
 		rc = lostset_add(&set, all, &within, e);
 	if (rc == 0 && rangeset_count(&set.set) > 0)

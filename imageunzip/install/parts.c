@@ -362,6 +362,7 @@ merge_lost(struct lost *all, struct lost *more, struct err *e)
 	lostset_init(&set);
 	rangeset_init(&within);
 	int rc = rangeset_add(&within, (struct range){ 0, INT64_MAX }, e);
+	rangeset_seal(&within);
 	if (rc == 0)
 		rc = lostset_add(&set, all, &within, e);
 	if (rc == 0)

@@ -70,7 +70,7 @@ place_is_open(struct place *p)
 
 /* In free sectors that lie in one area, none of them somebody's. */
 static bool
-place_at(struct place *p, struct range r, const struct place_want *w, struct range *at)
+place_at(const struct place *p, struct range r, const struct place_want *w, struct range *at)
 {
 	uint64_t past = (r.off + w->skew) % PAGE_SECTORS;
 	uint64_t pad = past != 0 ? PAGE_SECTORS - past : 0;
@@ -84,7 +84,7 @@ place_at(struct place *p, struct range r, const struct place_want *w, struct ran
 /* 1, 0, -1; gap: free sectors; left: those of areas that may be somebody's. */
 static int
 place_in(struct place *p, struct range gap, const struct place_want *w,
-    struct rangeset *left, struct range *at, struct err *e)
+    const struct rangeset *left, struct range *at, struct err *e)
 {
 	struct rangeset free_of;
 	int rc = 0;
@@ -111,12 +111,14 @@ static int
 try_gaps(struct place *p, const struct place_want *w, struct range *at, struct err *e)
 {
 	struct rangeset left;
-	int rc;
 
-	rangeset_init(&left);
+	rangeset_seal(&p->stored);
+	rangeset_seal(&p->untried);
 	for (size_t i = 0; i < rangeset_count(&p->stored); i++)
 		areas_note(&p->areas, rangeset_get(&p->stored, i));
-	rc = areas_left_out(&p->areas, true, &left, e);
+	rangeset_init(&left);
+	int rc = areas_left_out(&p->areas, true, &left, e);
+	rangeset_seal(&left);
 	for (size_t i = 0; rc == 0 && i < rangeset_count(&p->untried); i++)
 		rc = place_in(p, rangeset_get(&p->untried, i), w, &left, at, e);
 	rangeset_free(&left);

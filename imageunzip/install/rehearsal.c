@@ -37,6 +37,7 @@ stretch(struct rehearsal *r, uint64_t sector, uint64_t stop, bool *stored)
 	if (sector < base)
 		return stop < base ? stop : base;
 	struct rangeset *s = &r->in->cover.stored;
+	rangeset_seal(s); /* the disk is read between chunks, too */
 	size_t i = rangeset_find(s, sector - base);
 	if (i == rangeset_count(s))
 		return stop;
@@ -244,7 +245,7 @@ rehearsal_chunk(
 
 static int
 list_parts(struct rehearsal_found *f, const struct areas *areas,
-    struct rangeset *stored, struct err *e)
+    const struct rangeset *stored, struct err *e)
 {
 	f->parts = calloc(areas->n + 1, sizeof *f->parts);
 	if (f->parts == NULL)
@@ -289,6 +290,7 @@ find_parts(struct rehearsal *r, struct rehearsal_found *f, struct err *e)
 	if (rc >= 0)
 		rc = rangeset_add_shifted(
 		    &stored, &r->in->cover.stored, t->slice.off, e);
+	rangeset_seal(&stored);
 	f->stored = rangeset_total(&stored);
 	if (rc == 0)
 		rc = list_parts(f, &areas, &stored, e);

@@ -46,7 +46,7 @@ copy(int fd, struct disk *d, struct range r, uint64_t base, struct err *e)
 }
 
 static int
-copy_near(int fd, struct disk *d, struct range area, struct rangeset *seen,
+copy_near(int fd, struct disk *d, struct range area, const struct rangeset *seen,
     struct err *e)
 {
 	uint64_t end = range_end(area);
@@ -67,7 +67,7 @@ copy_near(int fd, struct disk *d, struct range area, struct rangeset *seen,
 }
 
 int
-sight_open(struct disk *d, struct range area, struct rangeset *seen, struct err *e)
+sight_open(struct disk *d, struct range area, const struct rangeset *seen, struct err *e)
 {
 	int fd = memfd_create("signatures", MFD_CLOEXEC);
 

@@ -15,6 +15,6 @@
 /* Of these sectors of the disk, those in `seen`, as far as they are near one end of the
  * area: no signature of the kinds that libblkid knows is further away.  What cannot be
  * read is not seen.  The descriptor is the caller's to close; -1. */
-int sight_open(struct disk *, struct range area, struct rangeset *seen, struct err *);
+int sight_open(struct disk *, struct range area, const struct rangeset *seen, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_SIGHT_H */

@@ -182,6 +182,7 @@ look_at(struct wiper *w, struct range area, bool head, struct err *e)
 	int rc = rangeset_add(&w->seen, head ? w->s->head : area, e);
 	if (rc == 0 && !head)
 		rc = rangeset_add(&apart, w->s->head, e);
+	rangeset_seal(&apart);
 	if (rc == 0)
 		rc = rangeset_minus(&w->seen, w->s->left, e);
 	if (rc == 0)

@@ -14,9 +14,9 @@ struct stale {
 	struct disk *disk;       /* as it will stand; read and written */
 	struct range slice;      /* the target, or of no length: the whole disk */
 	struct range head;       /* what stands there later than all else, or nothing */
-	struct rangeset *stored; /* by the image */
+	const struct rangeset *stored; /* by the image */
 	const struct areas *areas; /* the partitions */
-	struct rangeset *left;     /* somebody's: neither searched nor written */
+	const struct rangeset *left; /* somebody's: neither searched nor written */
 	unsigned sector_bytes;   /* of the disk */
 	const char *did;         /* "wiped", for the sentences */
 	void (*say)(const char *sentence); /* a line for each kind; or NULL */

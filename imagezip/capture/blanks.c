@@ -9,7 +9,7 @@
 struct finding {
 	struct blanks *b;
 	uint64_t shift_bytes;
-	struct rangeset *raw;
+	const struct rangeset *raw;
 	struct range part;
 };
 
@@ -49,7 +49,7 @@ add(void *arg, const struct fs_records *r, struct err *e)
 
 int
 blanks_find(struct blanks *b, const struct fsmod *mod, struct disk *d,
-    struct range part, uint64_t image_sector, struct rangeset *raw, struct err *e)
+    struct range part, uint64_t image_sector, const struct rangeset *raw, struct err *e)
 {
 	struct finding f = { b, image_sector * SECTOR_BYTES, raw, part };
 

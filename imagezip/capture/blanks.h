@@ -18,7 +18,7 @@ void blanks_free(struct blanks *); /* leaves none */
  * the image, less those in `raw`, sectors relative to the partition.  Partitions
  * come in any order, and do not overlap. */
 int blanks_find(struct blanks *, const struct fsmod *, struct disk *, struct range part,
-    uint64_t image_sector, struct rangeset *raw, struct err *);
+    uint64_t image_sector, const struct rangeset *raw, struct err *);
 void blanks_settle(struct blanks *);
 /* buf holds these sectors of the image. */
 void blanks_apply(const struct blanks *, struct range sectors, uint8_t *buf);

@@ -47,6 +47,8 @@ change(struct fs_scan *fs, struct rangeset *raw, const struct bsdlabel *l,
 	int rc = collect(l, "-R", number, o->force_raw.letters[number], raw, e);
 	if (rc == 0)
 		rc = collect(l, "-I", number, o->ignore.letters[number], &ignored, e);
+	rangeset_seal(raw);
+	rangeset_seal(&ignored);
 	if (rc == 0)
 		rc = rangeset_minus(&fs->skip, raw, e);
 	if (rc == 0)

@@ -58,7 +58,7 @@ packed(void *arg, const struct maker_packed *x, struct err *e)
 /* The image counts from its own sector 0. */
 static int
 lost_of_image(
-    struct lostset *s, const struct layout *l, struct rangeset *lost, struct err *e)
+    struct lostset *s, const struct layout *l, const struct rangeset *lost, struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(lost); i++) {
 		struct range r = rangeset_get(lost, i);
@@ -66,12 +66,13 @@ lost_of_image(
 		if (rangeset_add(&s->set, r, e) != 0)
 			return -1;
 	}
+	rangeset_seal(&s->set);
 	s->sectors = rangeset_total(&s->set);
 	return 0;
 }
 
 static int
-end_image(struct capture *c, struct rangeset *lost, struct err *e)
+end_image(struct capture *c, const struct rangeset *lost, struct err *e)
 {
 	struct lostset s;
 	const struct maker_ending end = { .total = c->layout->total,
@@ -87,7 +88,7 @@ end_image(struct capture *c, struct rangeset *lost, struct err *e)
 }
 
 static int
-finish(struct capture *c, struct rangeset *lost, struct err *e)
+finish(struct capture *c, const struct rangeset *lost, struct err *e)
 {
 	if (c->windows.short_bytes != 0 && !c->o->any_length)
 		return err_set(e, ERR_USAGE,
@@ -169,6 +170,7 @@ capture_run(struct disk *d, struct layout *l, const struct capture_what *o,
 		rc = open_sigmaker(&c, delta, e);
 	if (rc == 0)
 		rc = maker_run(c.maker, out, e);
+	rangeset_seal(&s->lost);
 	if (rc == 0)
 		rc = finish(&c, &s->lost, e);
 	windows_done(&c.windows);

@@ -84,8 +84,8 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
 /* Whole records of the new signature, so that their hashes can be checked when
  * they are stored. */
 static int
-find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
-    struct layout *l, bool short_end, struct err *e)
+find_changed(struct delta *x, const struct rangeset *same, struct rangeset *changed,
+    const struct layout *l, bool short_end, struct err *e)
 {
 	for (size_t i = 0; i < x->now.n; i++) {
 		struct range r = { x->now.records[i].start, x->now.records[i].count };
@@ -103,6 +103,7 @@ find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
 			return -1;
 	}
 	/* Installers want a chunk to hold something: one block that is the same. */
+	rangeset_seal(changed);
 	if (rangeset_count(changed) == 0)
 		return rangeset_add(changed,
 		    (struct range){ x->now.records[0].start, x->now.records[0].count },
@@ -111,7 +112,7 @@ find_changed(struct delta *x, struct rangeset *same, struct rangeset *changed,
 }
 
 static int
-find_freed(struct delta *x, const struct sig *old, struct layout *l, struct err *e)
+find_freed(struct delta *x, const struct sig *old, const struct layout *l, struct err *e)
 {
 	if (sig_sectors(old, &x->freed, e) != 0)
 		return -1;
@@ -121,7 +122,7 @@ find_freed(struct delta *x, const struct sig *old, struct layout *l, struct err 
 
 static int
 find_samples(struct delta *x, const struct sig *old, struct windows *w,
-    struct rangeset *same, bool any_length, struct err *e)
+    const struct rangeset *same, bool any_length, struct err *e)
 {
 	const struct delta_samples in = { .old = old,
 		.now = &x->now,
@@ -146,8 +147,10 @@ compare(struct delta *x, const struct sig *old, struct windows *w,
 	int rc = hash_now(x, w, e);
 	if (rc == 0)
 		rc = find_same(x, old, w, &same, e);
+	rangeset_seal(&same);
 	if (rc == 0)
 		rc = find_changed(x, &same, &changed, l, w->short_bytes != 0, e);
+	rangeset_seal(&changed);
 	if (rc == 0)
 		rc = find_freed(x, old, l, e);
 	if (rc == 0)
@@ -196,6 +199,7 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct captu
 	x->block_sectors = old.block_sectors;
 	windows_init(&w, d, l, o, &x->lost);
 	int rc = compare(x, &old, &w, o, e);
+	rangeset_seal(&x->lost);
 	windows_done(&w);
 	sig_free(&old);
 	if (rc != 0)

@@ -154,6 +154,7 @@ delta_samples(struct basis *b, const struct delta_samples *in, struct err *e)
 	b->spread.hash = b->replaced.hash = (enum sample_hash)in->old->hash;
 	rangeset_init(&f.avoid);
 	int rc = find_avoid(&f, e);
+	rangeset_seal(&f.avoid);
 	if (rc == 0)
 		rc = count_all(&f, b, e);
 	if (rc == 0)

@@ -15,7 +15,8 @@ struct sampler {
 /* Up to a window of the set from its n-th sector on; *in and *out grow.  What cannot
  * be read is no sample. */
 static void
-sample(struct sampler *s, struct rangeset *set, uint64_t n, uint64_t *in, uint64_t *out)
+sample(struct sampler *s, const struct rangeset *set, uint64_t n, uint64_t *in,
+    uint64_t *out)
 {
 	struct err ignored;
 	size_t i = 0;
@@ -34,7 +35,7 @@ sample(struct sampler *s, struct rangeset *set, uint64_t n, uint64_t *in, uint64
 }
 
 static uint64_t
-estimate_set(struct sampler *s, struct rangeset *set)
+estimate_set(struct sampler *s, const struct rangeset *set)
 {
 	uint64_t total = rangeset_total(set), in = 0, out = 0,
 		 step = total / SAMPLES + 1;
@@ -50,7 +51,8 @@ estimate_set(struct sampler *s, struct rangeset *set)
 /* What of the layout's data lies in [lo, hi), less what is not read. */
 static int
 stored_in(
-    struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out, struct err *e)
+    const struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out,
+    struct err *e)
 {
 	rangeset_init(out);
 	for (size_t i = rangeset_find(&l->store, lo); i < rangeset_count(&l->store);

@@ -201,6 +201,7 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 		rangeset_clip(skip, 0, end);
 		rangeset_clip(&l->zero, 0, end);
 	}
+	rangeset_seal(&l->zero);
 	/* Overlapping partitions: what one of them wants as zeros is stored. */
 	if (rangeset_minus(skip, &l->zero, e) != 0)
 		return -1;
@@ -287,7 +288,7 @@ layout_free(struct layout *l)
 }
 
 bool
-layout_has_table(struct layout *l, struct range r)
+layout_has_table(const struct layout *l, struct range r)
 {
 	size_t i = rangeset_find(&l->table, r.off);
 

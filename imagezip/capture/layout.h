@@ -45,7 +45,7 @@ struct layout {
 int layout_make(struct layout *, struct disk *, const struct capture_what *, struct err *);
 void layout_free(struct layout *);
 /* Are some of these sectors of the image the partition table's? */
-bool layout_has_table(struct layout *, struct range);
+bool layout_has_table(const struct layout *, struct range);
 /* "1:ext4 2:swap", for the image's description. */
 void layout_describe(const struct layout *, char *buf, size_t cap);
 

@@ -1,7 +1,8 @@
 /* layout_impl.h: what the parts of a layout share: layout.c what a source is, and what comes
  * of that; layout_part.c one partition; layout_outside.c the space that none has.
  *
- * What each of them leaves out goes into *skip, whose sectors are those of the image.
+ * What each of them leaves out goes into *skip, whose sectors are those of the image, and
+ * which is left open.
  */
 #ifndef IMAGEZIP_CAPTURE_LAYOUT_IMPL_H
 #define IMAGEZIP_CAPTURE_LAYOUT_IMPL_H

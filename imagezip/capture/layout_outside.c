@@ -19,6 +19,7 @@ skip_gaps(
 	int rc = rangeset_add(&gaps, all, e);
 	for (unsigned i = 0; i < t->nparts && rc == 0; i++)
 		rc = rangeset_add(&parts, t->parts[i].sectors, e);
+	rangeset_seal(&parts);
 	if (rc == 0)
 		rc = rangeset_minus(&gaps, &parts, e);
 	if (rc == 0)
@@ -66,7 +67,8 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
  * lie, and the disk's tail. */
 static int
 leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
-    const struct ptable *t, struct rangeset *own, struct rangeset *skip, struct err *e)
+    const struct ptable *t, const struct rangeset *own, struct rangeset *skip,
+    struct err *e)
 {
 	struct tail_search s = { .table = t,
 		.own = own,
@@ -93,11 +95,10 @@ int
 layout_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, struct rangeset *skip, struct err *e)
 {
-	struct ptable copy = *t; /* for its own-set, which sorts itself */
 	struct rangeset own;
 
 	rangeset_init(&own);
-	int rc = rangeset_union(&own, &copy.own, e);
+	int rc = rangeset_union(&own, &t->own, e);
 	if (rc == 0)
 		rc = tail_drop_missing_backup(&own, t, d, l->total, e);
 	if (rc == 0)

@@ -13,7 +13,7 @@
 /* -M.  What cannot be told apart is stored as it is. */
 static int
 find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
-    struct fs_scan *fs, struct rangeset *raw, struct err *e)
+    struct fs_scan *fs, const struct rangeset *raw, struct err *e)
 {
 	size_t before = l->blanks.n, said = strlen(fs->warning);
 

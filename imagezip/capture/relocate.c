@@ -23,7 +23,7 @@ only_part(const struct layout *l, const struct capture_what *o)
 
 /* What is changed must be stored. */
 static int
-check_stored(struct layout *l, struct err *e)
+check_stored(const struct layout *l, struct err *e)
 {
 	for (size_t i = 0; i < l->relocs.npatches; i++) {
 		uint64_t sector = l->relocs.patches[i].sector;

@@ -32,7 +32,7 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 static bool
 stores(const void *arg, struct range sectors)
 {
-	struct layout *l = (struct layout *)(uintptr_t)arg;
+	const struct layout *l = arg;
 	uint64_t from = sectors.off > l->base ? sectors.off - l->base : 0;
 	uint64_t to = range_end(sectors) > l->base ? range_end(sectors) - l->base : 0;
 	size_t i = rangeset_find(&l->store, from);

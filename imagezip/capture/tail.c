@@ -43,7 +43,10 @@ tail_drop_missing_backup(struct rangeset *own, const struct ptable *t, struct di
 	if (r.off < usable)
 		return 0;
 	rangeset_init(&place);
-	int rc = rangeset_add(&place, r, e) == 0 ? rangeset_minus(own, &place, e) : -1;
+	int rc = rangeset_add(&place, r, e);
+	rangeset_seal(&place);
+	if (rc == 0)
+		rc = rangeset_minus(own, &place, e);
 	rangeset_free(&place);
 	return rc;
 }
@@ -124,7 +127,7 @@ cut(struct outside *o, struct disk *d, const struct tail_search *s, uint64_t flo
 /* Where blocks that are not zero are looked for. */
 struct reader {
 	struct disk *d;
-	struct rangeset *known; /* does not count: the table's own, what is recognised */
+	const struct rangeset *known; /* does not count: the table's own, what is recognised */
 	uint8_t *buf;
 	struct rangeset *set; /* of the blocks */
 	uint64_t unreadable;  /* sectors */
@@ -198,7 +201,7 @@ find_nonzero(struct reader *k, uint64_t from, uint64_t to, struct err *e)
 
 /* Of the ranges, how many sectors of each piece. */
 static uint64_t
-count(const struct tail *t, struct rangeset *set, uint64_t sectors[TAIL_PIECES_MAX])
+count(const struct tail *t, const struct rangeset *set, uint64_t sectors[TAIL_PIECES_MAX])
 {
 	uint64_t sum = 0;
 
@@ -214,7 +217,7 @@ count(const struct tail *t, struct rangeset *set, uint64_t sectors[TAIL_PIECES_M
 /* What was looked at is kept, or counted; the rest of *skip was not looked at. */
 static int
 decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
-    struct rangeset *looked, struct rangeset *skip, struct err *e)
+    const struct rangeset *looked, struct rangeset *skip, struct err *e)
 {
 	struct rangeset rest;
 
@@ -251,6 +254,7 @@ tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
 	rangeset_init(&known);
 	rangeset_init(&looked);
 	int rc = floor < s->total ? cut(o, d, s, floor, &full, e) : 0;
+	rangeset_seal(&full);
 	if (rc == 0 && (rangeset_union(&known, s->own, e) != 0 ||
 			   rangeset_union(&known, &full, e) != 0 ||
 			   rangeset_union(&looked, &full, e) != 0))
@@ -259,6 +263,8 @@ tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
 		rc = rangeset_add(&looked, (struct range){ from, s->total - from }, e);
 	if (rc == 0)
 		rc = find_nonzero(&k, from, s->total, e);
+	rangeset_seal(&full);
+	rangeset_seal(&looked);
 	o->unreadable = k.unreadable;
 	if (rc == 0)
 		rc = decide(o, s, &full, &looked, skip, e);
@@ -269,7 +275,7 @@ tail_find(struct outside *o, struct disk *d, const struct tail_search *s,
 }
 
 void
-tail_settle(struct outside *o, struct rangeset *store)
+tail_settle(struct outside *o, const struct rangeset *store)
 {
 	struct tail *t = &o->tail;
 	uint64_t stored[TAIL_PIECES_MAX] = { 0 };

@@ -25,7 +25,7 @@ struct outside {
 
 struct tail_search {
 	const struct ptable *table;
-	struct rangeset *own; /* the table's sectors */
+	const struct rangeset *own; /* the table's sectors */
 	uint64_t total;       /* sectors of the disk */
 	uint64_t boot_end;    /* what is in front of this is the boot loader's */
 	bool keep;            /* else it is only counted */
@@ -41,7 +41,7 @@ int tail_find(struct outside *, struct disk *, const struct tail_search *,
     struct rangeset *skip, struct err *);
 /* When it is settled what is stored: what of it the pieces are, and how large a disk
  * must be for the rest. */
-void tail_settle(struct outside *, struct rangeset *store);
+void tail_settle(struct outside *, const struct rangeset *store);
 
 /* -x: how many sectors behind a filesystem that ends at sector `from` of its partition
  * can be left out.  Metadata that is recognised there is the partition's, as the

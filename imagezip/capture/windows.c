@@ -54,7 +54,7 @@ static int
 fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {
 	uint8_t *buf = out;
-	struct rangeset *zero = &w->layout->zero;
+	const struct rangeset *zero = &w->layout->zero;
 	uint64_t at = r.off, end = range_end(r);
 
 	for (size_t i = rangeset_find(zero, at); i < rangeset_count(zero) && at < end;

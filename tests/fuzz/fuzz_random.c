@@ -58,7 +58,7 @@ static void
 compare_all(uint8_t *bytes, uint64_t cache_bytes, uint8_t *const *right)
 {
 	struct sectors *s = open_chunk(bytes);
-	struct rangeset *stored = sectors_stored(s);
+	const struct rangeset *stored = sectors_stored(s);
 	struct random *r;
 	struct err e;
 

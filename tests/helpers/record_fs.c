@@ -86,6 +86,7 @@ main(int argc, char **argv)
 	if (f == NULL)
 		return 1;
 	put_le(f, sectors, 8);
+	rangeset_seal(&rec.seen);
 	for (size_t i = 0; i < rangeset_count(&rec.seen); i++)
 		put_range(rec.real, rangeset_get(&rec.seen, i), f);
 	printf("%s: %s, %llu sectors skipped %s\n", argv[1], mod->name,

@@ -66,6 +66,7 @@ stored_set(const struct model *m, struct rangeset *s)
 	for (uint64_t i = 0; i < m->total; i++)
 		if (m->stored[i] && rangeset_add(s, (struct range){ i, 1 }, &e) != 0)
 			abort();
+	rangeset_seal(s);
 }
 
 static inline int

@@ -87,6 +87,7 @@ learn(struct cover *c)
 		T_CHECK(areas_add(&c->areas,
 			    (struct area){ .sectors = part[i], .number = i + 1 },
 			    &e) == 0);
+	rangeset_seal(&c->stored);
 	for (size_t i = 0; i < rangeset_count(&c->stored); i++)
 		areas_note(&c->areas, rangeset_get(&c->stored, i));
 	c->known = true;
@@ -160,6 +161,7 @@ one_round(struct target *t, unsigned learn_at, unsigned *owing)
 	rangeset_init(&left);
 	rc |= cover_areas(&c, t, t->disk, 0, NULL, &areas, &e) != 1;
 	rc |= areas_left_out(&areas, true, &left, &e);
+	rangeset_seal(&left);
 	rc |= cover_fill_rest(&c, t, &left, &passed, &e);
 	T_CHECK(rc == 0);
 	T_CHECK(wrong_sectors() == 0);
@@ -189,6 +191,7 @@ test_unsure(struct target *t)
 	T_CHECK(owes);
 	rangeset_init(&left);
 	T_CHECK(areas_left_out(&c.areas, false, &left, &e) == 0);
+	rangeset_seal(&left);
 	T_CHECK(rangeset_count(&left) == 0);
 	cover_free(&c);
 }

@@ -17,6 +17,7 @@ make(struct lost *l, const struct range *r, size_t n, size_t bytes)
 	lostset_init(&s);
 	for (size_t i = 0; i < n; i++)
 		T_CHECK(rangeset_add(&s.set, r[i], &e) == 0);
+	rangeset_seal(&s.set);
 	s.sectors = rangeset_total(&s.set);
 	T_CHECK(lost_make(l, &s, bytes, &e) == 0);
 	lostset_free(&s);
@@ -135,6 +136,8 @@ test_sets(void)
 	lostset_init(&s);
 	T_CHECK(rangeset_add(&low, (struct range){ 12, 90 }, &e) == 0);
 	T_CHECK(rangeset_add(&high, (struct range){ 298, 50 }, &e) == 0);
+	rangeset_seal(&low);
+	rangeset_seal(&high);
 	T_CHECK(lostset_add(&s, &a, &low, &e) == 0);
 	T_CHECK(s.sectors == 5);
 	T_CHECK(lost_make(&l, &s, LEAST, &e) == 0);
@@ -145,6 +148,7 @@ test_sets(void)
 	T_CHECK(lostset_add(&s, &b, &high, &e) == 0);
 	T_CHECK(s.sectors == 7);
 	T_CHECK(rangeset_add(&high, (struct range){ 250, 9 }, &e) == 0);
+	rangeset_seal(&high);
 	lostset_free(&s);
 	T_CHECK(lostset_add(&s, &b, &high, &e) == 0);
 	T_CHECK(s.sectors == 3);
@@ -157,6 +161,7 @@ test_sets(void)
 	for (uint64_t i = 0; i < 100; i++)
 		T_CHECK(
 		    rangeset_add(&s.set, (struct range){ 1000 + 2 * i, 1 }, &e) == 0);
+	rangeset_seal(&s.set);
 	T_CHECK(lost_make(&l, &s, 10 * LEAST, &e) == 0);
 	T_CHECK(l.nranges == 102);
 	T_CHECK(strstr(lost_text(&l, text, sizeof text), " more"));

@@ -122,6 +122,7 @@ fill_output(struct output *out, const struct maker_config *cfg, uint32_t short_b
 	lostset_init(&lost);
 	if (rangeset_add(&lost.set, (struct range){ 3, 2 }, e) != 0)
 		abort();
+	rangeset_seal(&lost.set);
 	lost.sectors = 2;
 	end.lost = &lost;
 	int rc = maker_new(&m, cfg, e);

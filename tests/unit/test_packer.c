@@ -417,6 +417,7 @@ test_lost_room(void)
 	lostset_init(&lost);
 	for (uint64_t i = 0; i < 100000; i++)
 		T_CHECK(rangeset_add(&lost.set, (struct range){ i * 3, 1 }, &e) == 0);
+	rangeset_seal(&lost.set);
 	lost.sectors = 100000;
 	memset(cfg.uuid, 9, sizeof cfg.uuid);
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);

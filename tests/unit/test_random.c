@@ -140,7 +140,7 @@ end_file(struct file *f)
 
 /* What one thread reads in order: all that is stored, in places as on the disk. */
 struct truth {
-	struct rangeset *stored;
+	const struct rangeset *stored;
 	struct sectors *s;
 	uint8_t *disk;
 };

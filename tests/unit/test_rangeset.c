@@ -2,7 +2,10 @@
  * ten million ranges in the worst order, counting work and not time. */
 #include "common/disk/rangeset.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/disk/rangesort.h"
 #include "tests/t.h"
@@ -25,7 +28,7 @@ struct model {
 };
 
 static bool
-same(struct rangeset *s, const struct model *m)
+same(const struct rangeset *s, const struct model *m)
 {
 	uint64_t total = 0, pos = 0, last_end = 0;
 
@@ -71,6 +74,26 @@ fill(struct rangeset *s, struct model *m)
 	return true;
 }
 
+/* The same, sealed. */
+static bool
+fill_whole(struct rangeset *s, struct model *m)
+{
+	bool ok = fill(s, m);
+
+	rangeset_seal(s);
+	return ok;
+}
+
+/* What is changed next may be open. */
+static bool
+add_one(struct rangeset *s, struct model *m)
+{
+	uint64_t off = rnd(U);
+
+	m->in[off] = true;
+	return rangeset_add(s, (struct range){ off, 1 }, &e) == 0;
+}
+
 static bool
 drop_short(struct rangeset *s, struct model *m)
 {
@@ -95,7 +118,7 @@ step(struct rangeset *a, struct model *ma)
 	struct rangeset b;
 	struct model mb;
 	uint64_t lo = rnd(U), hi = lo + rnd(U - lo + 1), op = rnd(6);
-	bool ok = fill(&b, &mb);
+	bool ok = fill_whole(&b, &mb) && (rnd(2) == 0 || add_one(a, ma));
 
 	if (op == 0)
 		ok = ok && rangeset_union(a, &b, &e) == 0;
@@ -128,7 +151,7 @@ test_model(void)
 		struct rangeset a;
 		struct model ma;
 		seed = n * 0x9e3779b97f4a7c15ull;
-		bool ok = fill(&a, &ma) && same(&a, &ma);
+		bool ok = fill_whole(&a, &ma) && same(&a, &ma);
 		for (int i = 0; i < 8 && ok; i++)
 			ok = step(&a, &ma);
 		rangeset_free(&a);
@@ -251,7 +274,11 @@ test_many(void)
 	for (uint64_t i = 0; i < MANY && ok; i++)
 		ok = rangeset_add(
 			 &a, (struct range){ i * 6180339 % MANY * 4, 3 }, &e) == 0;
-	T_CHECK(ok && a.unsorted && a.n == MANY && a.cap <= MANY * 3ull / 2);
+	T_CHECK(ok);
+	T_CHECK(a.unsorted);
+	T_CHECK(a.n == MANY);
+	T_CHECK(a.cap <= MANY * 3ull / 2);
+	rangeset_seal(&a);
 	T_CHECK(rangeset_count(&a) == MANY);
 	T_CHECK(rangeset_total(&a) == 3ull * MANY);
 	size_t cap = a.cap;
@@ -262,7 +289,10 @@ test_many(void)
 	/* In order: never sorted. */
 	for (uint64_t i = 0; i < MANY / 10 && ok; i++)
 		ok = rangeset_add(&b, (struct range){ i * 40 + 2, 4 }, &e) == 0;
-	T_CHECK(ok && !b.unsorted && b.n == MANY / 10);
+	T_CHECK(ok);
+	T_CHECK(!b.unsorted);
+	T_CHECK(b.n == MANY / 10);
+	rangeset_seal(&b);
 	T_CHECK(rangeset_minus(&a, &b, &e) == 0);
 	T_CHECK(rangeset_count(&a) == MANY / 10 * 9);
 	T_CHECK(rangeset_union(&a, &b, &e) == 0);
@@ -281,6 +311,7 @@ test_parts(void)
 	T_CHECK(!rangeset_touches(&a, (struct range){ 0, 100 }));
 	T_CHECK(rangeset_add(&a, (struct range){ 10, 5 }, &e) == 0);
 	T_CHECK(rangeset_add(&a, (struct range){ 20, 5 }, &e) == 0);
+	rangeset_seal(&a);
 	T_CHECK(!rangeset_touches(&a, (struct range){ 0, 10 }));
 	T_CHECK(rangeset_touches(&a, (struct range){ 0, 11 }));
 	T_CHECK(rangeset_touches(&a, (struct range){ 14, 1 }));
@@ -291,11 +322,68 @@ test_parts(void)
 	T_CHECK(rangeset_total_in(&a, (struct range){ 0, 100 }) == 10);
 	T_CHECK(rangeset_add(&b, (struct range){ 0, 12 }, &e) == 0);
 	T_CHECK(rangeset_add_shifted(&b, &a, 2, &e) == 0);
+	rangeset_seal(&b);
 	T_CHECK(rangeset_count(&b) == 2);
 	T_CHECK(rangeset_get(&b, 0).len == 17);
 	T_CHECK(rangeset_get(&b, 1).off == 22);
 	rangeset_free(&a);
 	rangeset_free(&b);
+}
+
+static void
+read_total(const struct rangeset *s)
+{
+	rangeset_total(s);
+}
+
+static void
+read_find(const struct rangeset *s)
+{
+	rangeset_find(s, 3);
+}
+
+static void
+read_as_second(const struct rangeset *s)
+{
+	struct rangeset a;
+
+	rangeset_init(&a);
+	rangeset_union(&a, s, &e);
+}
+
+static bool
+aborts(void (*reader)(const struct rangeset *), const struct rangeset *s)
+{
+	int status = 0;
+
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(STDERR_FILENO); /* of the assertion */
+		reader(s);
+		_exit(0);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGABRT;
+}
+
+/* A seal that is missing shows, also where the ranges came in order. */
+static void
+test_open(void)
+{
+	struct rangeset s;
+
+	rangeset_init(&s);
+	T_CHECK(!aborts(read_total, &s));
+	T_CHECK(rangeset_add(&s, (struct range){ 3, 2 }, &e) == 0);
+	T_CHECK(aborts(read_total, &s));
+	T_CHECK(aborts(read_find, &s));
+	T_CHECK(aborts(read_as_second, &s));
+	rangeset_seal(&s);
+	T_CHECK(!aborts(read_total, &s));
+	T_CHECK(!aborts(read_find, &s));
+	T_CHECK(!aborts(read_as_second, &s));
+	rangeset_free(&s);
 }
 
 int
@@ -308,5 +396,6 @@ main(void)
 	test_killer();
 	test_many();
 	test_parts();
+	test_open();
 	return t_done();
 }

@@ -12,7 +12,7 @@
 #include "tests/unit/scratch.h"
 
 static bool
-same_set(struct rangeset *set, const struct model *m)
+same_set(const struct rangeset *set, const struct model *m)
 {
 	uint64_t n = 0;
 
@@ -129,7 +129,7 @@ test_golden(struct model *m)
 
 /* What a delta does to the model. */
 static void
-apply(struct model *m, const struct model *delta, struct rangeset *freed)
+apply(struct model *m, const struct model *delta, const struct rangeset *freed)
 {
 	m->total = delta->total;
 	for (uint64_t i = 0; i < DISK_SECTORS; i++) {
@@ -156,11 +156,12 @@ free_some(struct rangeset *freed, const struct model *delta)
 			    rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
 				abort();
 	}
+	rangeset_seal(freed);
 }
 
 /* Does the chunk list what is freed of its sectors, as far as it has room? */
 static bool
-lists_freed(const struct chunk *c, struct rangeset *freed)
+lists_freed(const struct chunk *c, const struct rangeset *freed)
 {
 	size_t room = ext_freed_room(&c->ext, &c->h, 0), n = 0;
 	bool good = true;

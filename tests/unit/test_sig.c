@@ -56,6 +56,7 @@ test_golden(void)
 	struct rangeset set;
 	rangeset_init(&set);
 	T_CHECK(sig_sectors(&s, &set, &e) == 0);
+	rangeset_seal(&set);
 	T_CHECK(rangeset_count(&set) == 1);
 	T_CHECK(rangeset_total(&set) == 1776);
 	rangeset_free(&set);

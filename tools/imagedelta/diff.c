@@ -20,7 +20,7 @@ struct diff {
 	struct rangeset given; /* sectors that are the delta's */
 	struct lostset lost;
 	struct basis *basis;
-	struct rangeset *avoid; /* no sample has these sectors */
+	const struct rangeset *avoid; /* no sample has these sectors */
 	struct walk walk;
 	const struct ndz_reloc *relocs; /* of the new image, by sector */
 	size_t nrelocs, reloc_at;
@@ -69,6 +69,7 @@ find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct e
 	int rc = lost_ranges(sectors_lost(image), &only, e);
 	if (rc == 0)
 		rc = lost_ranges(sectors_lost(other), &both, e);
+	rangeset_seal(&both);
 	if (rc == 0)
 		rc = rangeset_minus(&only, &both, e);
 	if (rc == 0)
@@ -80,7 +81,7 @@ find_lost(struct diff *d, struct sectors *image, struct sectors *other, struct e
 
 int
 diff_new(struct diff **out, struct sectors *old, struct sectors *new,
-    struct basis *basis, struct rangeset *avoid, struct err *e)
+    struct basis *basis, const struct rangeset *avoid, struct err *e)
 {
 	struct diff *d = calloc(1, sizeof *d);
 
@@ -107,6 +108,7 @@ diff_new(struct diff **out, struct sectors *old, struct sectors *new,
 		find_lost(d, old, new, e) != 0 || find_lost(d, new, old, e) != 0 ||
 		table_sectors(new, &d->moved, e) != 0))
 		rc = -1;
+	rangeset_seal(&d->moved);
 	if (rc != 0) {
 		diff_free(d);
 		return -1;
@@ -129,8 +131,8 @@ diff_free(struct diff *d)
 	free(d);
 }
 
-struct rangeset *
-diff_freed(struct diff *d)
+const struct rangeset *
+diff_freed(const struct diff *d)
 {
 	return &d->freed;
 }
@@ -152,7 +154,7 @@ struct contents {
 static int
 read_into(struct sectors *image, struct range r, struct contents *w, struct err *e)
 {
-	struct rangeset *set = sectors_stored(image);
+	const struct rangeset *set = sectors_stored(image);
 
 	for (size_t i = rangeset_find(set, r.off); i < rangeset_count(set); i++) {
 		struct range part = range_clip(
@@ -323,7 +325,7 @@ static bool
 stores_just(
     struct sectors *image, const struct range *ranges, unsigned n, uint64_t first)
 {
-	struct rangeset *set = sectors_stored(image);
+	const struct rangeset *set = sectors_stored(image);
 	size_t i = rangeset_find(set, first);
 	unsigned k = 0;
 
@@ -398,5 +400,6 @@ diff_done(void *arg, struct err *e)
 
 	if (sectors_done(d->old, e) != 0 || sectors_done(d->new, e) != 0)
 		return -1;
+	rangeset_seal(&d->given);
 	return lostset_add(&d->lost, sectors_lost(d->new), &d->given, e);
 }

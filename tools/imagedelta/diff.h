@@ -12,10 +12,10 @@ struct diff;
 /* Both images are borrowed; so is the basis, which gets a sample of what each window
  * of the delta replaces, outside of the sectors `avoid`. */
 int diff_new(struct diff **, struct sectors *old, struct sectors *new,
-    struct basis *, struct rangeset *avoid, struct err *);
+    struct basis *, const struct rangeset *avoid, struct err *);
 void diff_free(struct diff *);
 /* Sectors that the first image stores and the second calls free. */
-struct rangeset *diff_freed(struct diff *);
+const struct rangeset *diff_freed(const struct diff *);
 /* What of the delta was lost, once diff_done() was asked. */
 struct lostset *diff_lost(struct diff *);
 /* For struct rewrite_source: the windows of the second image, in blocks of 4 KiB

@@ -20,7 +20,7 @@ enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
 
 struct finder {
 	struct sectors *old, *new;
-	struct rangeset *avoid;
+	const struct rangeset *avoid;
 	struct samples kinds[FATES], zeros;
 };
 
@@ -37,6 +37,7 @@ samples_avoid(
 			if (rangeset_add(avoid, reloc_sectors(&r[i]), e) != 0)
 				return -1;
 	}
+	rangeset_seal(avoid);
 	return 0;
 }
 
@@ -97,7 +98,7 @@ place_at(struct range r, uint64_t before, uint64_t at)
 static int
 look_around(struct finder *f, struct err *e)
 {
-	struct rangeset *stored = sectors_stored(f->old);
+	const struct rangeset *stored = sectors_stored(f->old);
 	uint64_t total = rangeset_total(stored), before = 0;
 	uint64_t step = total / PLACES > PLACE_SECTORS ? total / PLACES : PLACE_SECTORS;
 	uint64_t at = 0;
@@ -126,7 +127,7 @@ add_all(struct basis *b, struct samples *s, struct err *e)
  * before. */
 int
 samples_spread(struct basis *b, struct sectors *old, struct sectors *new,
-    struct rangeset *avoid, struct err *e)
+    const struct rangeset *avoid, struct err *e)
 {
 	struct finder f = { .old = old, .new = new, .avoid = avoid };
 	int rc = look_around(&f, e);

@@ -12,6 +12,6 @@ int samples_avoid(struct rangeset *, struct sectors *old, struct sectors *new,
 /* The samples of the whole disk, into a basis that has none: both images are read at
  * places that are evenly spread over what the old one stores. */
 int samples_spread(struct basis *, struct sectors *old, struct sectors *new,
-    struct rangeset *avoid, struct err *);
+    const struct rangeset *avoid, struct err *);
 
 #endif /* TOOLS_IMAGEDELTA_SAMPLES_H */

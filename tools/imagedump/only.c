@@ -90,6 +90,7 @@ only_view_settle(struct only_view *v, struct image *img, struct err *e)
 	uint64_t sector;
 	int rc = 0;
 
+	rangeset_seal(&v->stored);
 	while (rc == 0 && imgtable_needs(v->table, &sector)) {
 		uint32_t i = 0;
 		while (i < v->nspans &&

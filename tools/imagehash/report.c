@@ -24,6 +24,7 @@ report_spans(const struct sig *s, struct json *j, struct err *e)
 
 	rangeset_init(&set);
 	int rc = sig_sectors(s, &set, e);
+	rangeset_seal(&set);
 	if (rc == 0 && j != NULL)
 		json_rangeset(j, "spans", &set);
 	for (size_t i = 0; rc == 0 && j == NULL && i < rangeset_count(&set); i++) {

@@ -12,7 +12,7 @@ enum { FLAG_MERGED = 1 };
 /* How many ranges there are when gaps of up to `gap` sectors do not count, and
  * into out (NULL: nowhere) which. */
 static size_t
-merge(struct rangeset *s, uint64_t gap, struct range *out)
+merge(const struct rangeset *s, uint64_t gap, struct range *out)
 {
 	struct range last = rangeset_get(s, 0);
 	size_t n = 0;
@@ -34,9 +34,9 @@ merge(struct rangeset *s, uint64_t gap, struct range *out)
 }
 
 int
-lost_make(struct lost *l, struct lostset *lost, size_t bytes, struct err *e)
+lost_make(struct lost *l, const struct lostset *lost, size_t bytes, struct err *e)
 {
-	struct rangeset *s = &lost->set;
+	const struct rangeset *s = &lost->set;
 	size_t fit = (bytes - LOST_HEAD_BYTES) / LOST_RANGE_BYTES;
 	uint64_t gap = 0;
 
@@ -80,7 +80,7 @@ lost_ranges(const struct lost *l, struct rangeset *set, struct err *e)
 /* Of a merged list nobody knows which sectors it means: at most all that are left. */
 int
 lostset_add(
-    struct lostset *s, const struct lost *l, struct rangeset *within, struct err *e)
+    struct lostset *s, const struct lost *l, const struct rangeset *within, struct err *e)
 {
 	struct rangeset part;
 

@@ -38,13 +38,13 @@ void lostset_init(struct lostset *);
 void lostset_free(struct lostset *);
 /* What of a list lies within a set, none of which is there yet. */
 int lostset_add(
-    struct lostset *, const struct lost *, struct rangeset *within, struct err *);
+    struct lostset *, const struct lost *, const struct rangeset *within, struct err *);
 
 /* What of the set fits in so many bytes: ranges near each other become one until
  * it does.  At least LOST_RANGES_MIN must. */
-int lost_make(struct lost *, struct lostset *, size_t bytes, struct err *);
+int lost_make(struct lost *, const struct lostset *, size_t bytes, struct err *);
 void lost_free(struct lost *);
-/* All ranges into a set. */
+/* All ranges into a set, which is left open. */
 int lost_ranges(const struct lost *, struct rangeset *, struct err *);
 /* "3 sectors ...: 5-6, 9-9", for people; what does not fit is counted. */
 const char *lost_text(const struct lost *, char *buf, size_t cap);

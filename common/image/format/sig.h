@@ -81,7 +81,7 @@ int sig_write(const struct sig *, const char *path, const char *image, bool forc
 int sig_add(struct sig *, const struct sig_record *, struct err *);
 /* The record with just this start, or NULL. */
 struct sig_record *sig_find(const struct sig *, uint32_t start);
-/* Add all sectors that it has records of. */
+/* Add all sectors that it has records of to the set, which is left open. */
 int sig_sectors(const struct sig *, struct rangeset *, struct err *);
 /* What the signature stands for, whatever the chunks were: SHA-256 of its
  * records without their chunk numbers. */

@@ -28,7 +28,7 @@ tiling_add(struct tiling *t, uint32_t number, const struct ndz_header *h, struct
 
 /* In front of the first chunk of these sectors, or between two of them. */
 static struct range
-first_gap(struct tiling *t, struct range within)
+first_gap(const struct tiling *t, struct range within)
 {
 	size_t i = rangeset_find(&t->spans, within.off);
 	uint64_t from = within.off;
@@ -52,6 +52,7 @@ tiling_check_within(
     struct tiling *t, struct range sectors, struct range *gap, struct err *e)
 {
 	*gap = (struct range){ 0, 0 };
+	rangeset_seal(&t->spans);
 	if (t->silent || rangeset_count(&t->spans) == 0)
 		return 0;
 	if (rangeset_total(&t->spans) != t->sectors)

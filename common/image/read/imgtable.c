@@ -60,6 +60,7 @@ imgtable_new(struct imgtable **out, struct err *e)
 		imgtable_free(t);
 		return -1;
 	}
+	rangeset_seal(&t->missing);
 	*out = t;
 	return 0;
 }
@@ -128,6 +129,7 @@ try_table(struct imgtable *t, struct err *e)
 	ptable_free(&t->pt);
 	t->worse = (struct err){ .kind = ERR_NONE };
 	t->good = ptable_read(&t->pt, d, &t->why) == 0;
+	rangeset_seal(&t->missing);
 	t->tried = true;
 	disk_close(d, &none);
 	if (t->worse.kind == ERR_NONE)
@@ -142,7 +144,7 @@ struct taking {
 	const struct ndz_header *h;
 	unsigned region;
 	uint64_t region_at; /* sectors of it that came */
-	struct rangeset *want;
+	const struct rangeset *want;
 };
 
 static int
@@ -177,7 +179,7 @@ take_piece(void *arg, void *data, size_t n, struct err *e)
 }
 
 static bool
-stores_some(const struct ndz_header *h, struct rangeset *want)
+stores_some(const struct ndz_header *h, const struct rangeset *want)
 {
 	for (unsigned i = 0; i < h->nregions; i++) {
 		size_t k = rangeset_find(want, h->regions[i].off);
@@ -191,7 +193,7 @@ stores_some(const struct ndz_header *h, struct rangeset *want)
 /* All of its data is looked at, so that its checksum is checked. */
 static int
 decode(struct imgtable *t, const struct chunk *c, const void *bytes,
-    struct rangeset *want, struct err *e)
+    const struct rangeset *want, struct err *e)
 {
 	struct taking k = { .t = t, .h = &c->h, .want = want };
 	struct decoder *dec;
@@ -222,6 +224,7 @@ take_missing(struct imgtable *t, const struct chunk *c, const void *bytes, bool 
 		if (r.len != 0)
 			rc = rangeset_add(&want, r, e);
 	}
+	rangeset_seal(&want);
 	*any = rangeset_count(&want) > 0;
 	if (rc == 0 && *any)
 		rc = decode(t, c, bytes, &want, e);
@@ -289,6 +292,7 @@ imgtable_cannot(struct imgtable *t, uint64_t sector, struct err *e)
 {
 	if (rangeset_add(&t->known, (struct range){ sector, 1 }, e) != 0)
 		return -1;
+	rangeset_seal(&t->known);
 	return try_table(t, e);
 }
 

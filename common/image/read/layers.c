@@ -24,7 +24,7 @@ struct layers {
 };
 
 static int
-cover(struct layer *below, struct sectors *above, struct err *e)
+cover(struct layer *below, const struct sectors *above, struct err *e)
 {
 	return rangeset_minus(&below->own, sectors_stored(above), e) != 0 ||
 	               rangeset_minus(&below->own, sectors_freed(above), e) != 0
@@ -166,8 +166,8 @@ layers_free(struct layers *l)
 	free(l);
 }
 
-struct rangeset *
-layers_stored(struct layers *l)
+const struct rangeset *
+layers_stored(const struct layers *l)
 {
 	return &l->stored;
 }
@@ -189,7 +189,7 @@ static struct layer *
 owner(struct layers *l, uint64_t sector, uint64_t *end)
 {
 	for (size_t i = l->n; i-- > 0;) {
-		struct rangeset *own = &l->v[i].own;
+		const struct rangeset *own = &l->v[i].own;
 		size_t k = rangeset_find(own, sector);
 		if (k < rangeset_count(own) && rangeset_get(own, k).off <= sector) {
 			*end = range_end(rangeset_get(own, k));

@@ -18,7 +18,7 @@ struct layers;
 int layers_new(
     struct layers **, struct sectors *const images[], size_t n, struct err *);
 void layers_free(struct layers *);
-struct rangeset *layers_stored(struct layers *);
+const struct rangeset *layers_stored(const struct layers *);
 uint64_t layers_total(const struct layers *);
 /* What was lost of it, in whichever image. */
 struct lostset *layers_lost(struct layers *);

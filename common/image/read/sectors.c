@@ -31,8 +31,8 @@ sectors_chunks(const struct sectors *s)
 	return image_chunks(s->img);
 }
 
-struct rangeset *
-sectors_stored(struct sectors *s)
+const struct rangeset *
+sectors_stored(const struct sectors *s)
 {
 	return &s->stored;
 }
@@ -47,14 +47,15 @@ sectors_drop_tail(struct sectors *s, struct err *e)
 	rangeset_init(&tail);
 	for (size_t i = 0; rc == 0 && i < t->n; i++)
 		rc = rangeset_add(&tail, t->pieces[i].sectors, e);
+	rangeset_seal(&tail);
 	if (rc == 0)
 		rc = rangeset_minus(&s->stored, &tail, e);
 	rangeset_free(&tail);
 	return rc;
 }
 
-struct rangeset *
-sectors_freed(struct sectors *s)
+const struct rangeset *
+sectors_freed(const struct sectors *s)
 {
 	return &s->freed;
 }

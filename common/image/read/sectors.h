@@ -40,11 +40,11 @@ const char *sectors_name(const struct sectors *);
 uint32_t sectors_chunks(const struct sectors *);
 
 /* All that the image stores; not to be changed. */
-struct rangeset *sectors_stored(struct sectors *);
+const struct rangeset *sectors_stored(const struct sectors *);
 /* From now on the image stores all but its tail. */
 int sectors_drop_tail(struct sectors *, struct err *);
 /* Of a delta, all that it calls free by now. */
-struct rangeset *sectors_freed(struct sectors *);
+const struct rangeset *sectors_freed(const struct sectors *);
 /* Of a delta, what it says of the data of its base, for a delta that is made of it;
  * NULL: nothing. */
 struct basis *sectors_basis(struct sectors *);

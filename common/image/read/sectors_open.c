@@ -187,6 +187,8 @@ scan_chunks(
 		if (rc != 0)
 			return err_ctx(e, "%s: chunk %u", image_name(s->img), i);
 	}
+	rangeset_seal(&s->stored);
+	rangeset_seal(&s->freed);
 	if (tiling_check(tiling, &gap, e) != 0)
 		return err_ctx(e, "%s", image_name(s->img));
 	return 0;

@@ -6,7 +6,7 @@
 #include "common/image/read/window.h"
 
 struct walk {
-	struct rangeset *set; /* borrowed */
+	const struct rangeset *set; /* borrowed */
 	size_t at;            /* range of the set */
 	uint64_t used;        /* sectors of it already given out */
 };

@@ -57,7 +57,7 @@ struct maker_config {
 	bool prefer_v5;      /* version 5 unless the user wants version 3 */
 	struct ext_image image;       /* into chunk 0; made_at and tool need not be set */
 	struct ext_state state, base; /* NONE, or into every chunk */
-	struct rangeset *freed;       /* of a delta: free by now; or NULL */
+	const struct rangeset *freed;       /* of a delta: free by now; or NULL */
 	struct basis *basis;          /* of a delta: samples of its base; or NULL */
 	struct tail tail;             /* of a disk; none: n is 0 */
 	/* NDZ_UUID_BYTES that the new image has, too, unless the user says another UUID,

@@ -353,7 +353,7 @@ static void
 list_freed(struct packer *p)
 {
 	struct open_chunk *c = p->open;
-	struct rangeset *freed = p->cfg.freed;
+	const struct rangeset *freed = p->cfg.freed;
 
 	c->ext.nfreed = 0;
 	if (freed == NULL)

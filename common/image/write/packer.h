@@ -49,7 +49,7 @@ struct packer_config {
 	struct codec_choice codec;           /* not deflate: version 5 */
 	struct ext_image image;              /* into chunk 0 */
 	struct ext_state state, base;        /* NONE, or into every chunk */
-	struct rangeset *freed;              /* of a delta, or NULL; borrowed */
+	const struct rangeset *freed;              /* of a delta, or NULL; borrowed */
 	struct basis *basis;                 /* the same */
 	struct tail tail; /* of a disk; into chunk 0 and those that store some of it */
 	bool own_magic; /* version 5, refused by programs of the base format */

@@ -28,7 +28,7 @@ struct rewrite_source {
 	bool same_image;
 	uint64_t total; /* sectors of the disk */
 	struct ext_state state, base;
-	struct rangeset *freed; /* or NULL */
+	const struct rangeset *freed; /* or NULL */
 	struct basis *basis;    /* of a delta, or NULL */
 	struct tail tail;       /* of the disk; none: n is 0 */
 	struct lostset *lost;   /* looked at when all is done() */
