@@ -1,11 +1,10 @@
 #include "frisbee/load/planner.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/cancel.h"
+#include "common/base/pipeline.h"
 #include "common/base/queue.h"
 #include "common/image/format/format.h"
 #include "common/image/read/partial.h"
@@ -16,10 +15,8 @@ struct planner {
 	struct planner_config cfg;
 	struct queue *queue; /* of &plans[buf] */
 	struct plan *plans;  /* by buffer */
-	pthread_t *threads;
-	unsigned wanted, started;
-	pthread_mutex_t lock;
-	bool has_failed;
+	struct pipeline *pipe;
+	bool has_failed; /* known when they are stopped */
 	struct err err;
 };
 
@@ -71,24 +68,10 @@ plan(struct planner *pl, struct plan *p, struct err *e)
 	return rc;
 }
 
-static void
-fail(struct planner *pl, const struct err *e)
-{
-	pthread_mutex_lock(&pl->lock);
-	bool first = !pl->has_failed;
-	if (first)
-		pl->err = *e;
-	pl->has_failed = true;
-	pthread_mutex_unlock(&pl->lock);
-	if (first)
-		pl->cfg.failed(pl->cfg.arg);
-}
-
-static void *
-planner_main(void *arg)
+static int
+compare_stage(void *arg, struct err *e)
 {
 	struct planner *pl = arg;
-	struct err e;
 	void *p;
 
 	/* The network must not wait for the processor; nice(2) is this thread's. */
@@ -96,24 +79,26 @@ planner_main(void *arg)
 	if (nice(GENTLE_NICE) == -1 && errno != 0)
 		errno = 0; /* then it competes: slower, not wrong */
 	while (queue_get(pl->queue, &p) == QUEUE_OK) {
-		if (plan(pl, p, &e) != 0) {
-			fail(pl, &e);
-			break;
-		}
+		if (plan(pl, p, e) != 0)
+			return -1;
 		pl->cfg.planned(pl->cfg.arg, (uint32_t)((struct plan *)p - pl->plans));
 	}
-	return NULL;
+	return 0;
 }
 
+/* Where a thread cannot be started, the error tells, and failed() is not called.  No chunk
+ * comes before this has returned. */
 static int
 start(struct planner *pl, struct err *e)
 {
-	while (pl->started < pl->wanted) {
-		errno = thread_start(&pl->threads[pl->started], planner_main, pl);
-		if (errno != 0)
-			return err_os(e, "cannot start a thread");
-		pl->started++;
-	}
+	int rc = 0;
+
+	pipeline_attach_queue(pl->pipe, pl->queue);
+	for (size_t n = pipeline_jobs(0); rc == 0 && n > 0; n--)
+		rc = pipeline_start(pl->pipe, compare_stage, pl);
+	if (rc != 0)
+		return pipeline_join(pl->pipe, e);
+	pipeline_attach(pl->pipe, pl->cfg.failed, pl->cfg.arg);
 	return 0;
 }
 
@@ -121,17 +106,14 @@ int
 planner_new(struct planner **out, const struct planner_config *cfg, struct err *e)
 {
 	struct planner *pl = calloc(1, sizeof *pl);
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (pl == NULL)
 		return err_nomem(e, "the comparison");
 	pl->cfg = *cfg;
-	pl->wanted = n > 0 ? (unsigned)n : 1;
-	pthread_mutex_init(&pl->lock, NULL);
 	pl->queue = queue_new(cfg->buffers);
 	pl->plans = calloc(cfg->buffers, sizeof *pl->plans);
-	pl->threads = calloc(pl->wanted, sizeof *pl->threads);
-	int rc = pl->queue == NULL || pl->plans == NULL || pl->threads == NULL
+	pl->pipe = pipeline_new();
+	int rc = pl->queue == NULL || pl->plans == NULL || pl->pipe == NULL
 	             ? err_nomem(e, "the comparison; -C takes fewer chunks")
 	             : start(pl, e);
 	if (rc != 0) {
@@ -161,11 +143,10 @@ planner_plan(struct planner *pl, uint32_t buf)
 void
 planner_stop(struct planner *pl)
 {
-	if (pl == NULL || pl->queue == NULL)
+	if (pl == NULL || pl->queue == NULL || pl->pipe == NULL)
 		return;
 	queue_cancel(pl->queue);
-	for (; pl->started > 0; pl->started--)
-		pthread_join(pl->threads[pl->started - 1], NULL);
+	pl->has_failed = pipeline_join(pl->pipe, &pl->err) != 0;
 }
 
 bool
@@ -187,7 +168,6 @@ planner_free(struct planner *pl)
 		free(pl->plans[i].same);
 	queue_free(pl->queue);
 	free(pl->plans);
-	free(pl->threads);
-	pthread_mutex_destroy(&pl->lock);
+	pipeline_free(pl->pipe);
 	free(pl);
 }
