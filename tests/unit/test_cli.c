@@ -110,8 +110,10 @@ test_numbers(void)
 	T_CHECK(v == 16);
 	const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x", "1x",
 		"99999999999999999999" };
-	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-		T_CHECK(number_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1 && v == 16);
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		T_CHECK(number_uint(bad[k], 0, UINT64_MAX, &v, &e) == -1);
+		T_CHECK(v == 16);
+	}
 	T_CHECK(number_size("3GiB", 0, UINT64_MAX, &v, &e) == 0);
 	T_CHECK(v == 3ull << 30);
 	T_CHECK(number_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);

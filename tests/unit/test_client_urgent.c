@@ -47,13 +47,17 @@ test_partly_here(void)
 
 	T_CHECK(blocks(c, MS, 4, 100, 1023) == 924);
 	client_urgent(c, 2 * MS, 4);
-	while (says(c, 2 * MS, &m))
-		T_CHECK(m.subtype == WIRE_REQ && m.u.req.chunk != 4);
+	while (says(c, 2 * MS, &m)) {
+		T_CHECK(m.subtype == WIRE_REQ);
+		T_CHECK(m.u.req.chunk != 4);
+	}
 	T_CHECK(blocks(c, 3 * MS, 5, 0, 0) == 1);
 	T_CHECK(says(c, 50 * MS, &m));
 	struct blockmap want = blockmap_get(m.u.preq.map);
-	T_CHECK(m.subtype == WIRE_PREQ && m.u.preq.chunk == 4);
-	T_CHECK(blockmap_count(&want) == 100 && blockmap_test(&want, 99));
+	T_CHECK(m.subtype == WIRE_PREQ);
+	T_CHECK(m.u.preq.chunk == 4);
+	T_CHECK(blockmap_count(&want) == 100);
+	T_CHECK(blockmap_test(&want, 99));
 	client_free(c);
 }
 
@@ -98,7 +102,8 @@ test_early(void)
 	struct wire_msg m;
 
 	client_urgent(c, 0, 2);
-	T_CHECK(says(c, 0, &m) && m.subtype == WIRE_JOIN);
+	T_CHECK(says(c, 0, &m));
+	T_CHECK(m.subtype == WIRE_JOIN);
 	client_urgent(c, 0, 6);
 	for (uint32_t i = 0; i < CLIENT_URGENT_MAX - 1; i++)
 		client_urgent(c, 0, CHUNKS + i);

@@ -234,7 +234,8 @@ run_model(struct model *m, const struct codec_choice *codec, unsigned mode)
 	}
 	/* Asked at once, a compressor knows the way to the end of every batch. */
 	T_CHECK(mode != 1 || told == batches);
-	T_CHECK(packed && packer_finish(p, SECTORS, &e) == 0);
+	T_CHECK(packed);
+	T_CHECK(packer_finish(p, SECTORS, &e) == 0);
 	T_CHECK(m->good);
 	T_CHECK(m->tiled == SECTORS);
 	T_CHECK(memcmp(m->seen, m->stored, SECTORS) == 0);

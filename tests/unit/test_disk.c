@@ -365,8 +365,11 @@ test_stdout(void)
 	            disk_close(d, &e) == 0;
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
-	T_CHECK(piped && both);
-	T_CHECK(ok && backwards && done);
+	T_CHECK(piped);
+	T_CHECK(both);
+	T_CHECK(ok);
+	T_CHECK(backwards);
+	T_CHECK(done);
 	T_CHECK(read(p[0], b, sizeof b) == 1008);
 	T_CHECK(memcmp(b, "abcd", 4) == 0);
 	T_CHECK(is_filled(b + 4, 1000, 0));

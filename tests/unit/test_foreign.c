@@ -40,16 +40,19 @@ static void
 test_raid(void)
 {
 	put_md1(8, 8, 1);
-	T_CHECK(find(0, 1024) != NULL && find(0, 9) != NULL);
+	T_CHECK(find(0, 1024) != NULL);
+	T_CHECK(find(0, 9) != NULL);
 	T_CHECK(find(0, 8) == NULL);
 	T_CHECK(find(0, 0) == NULL);
 	T_CHECK(find(1, 1000) == NULL);
 	put_md1(108, 8, 1);
-	T_CHECK(find(100, 500) != NULL && find(0, 1024) == NULL);
+	T_CHECK(find(100, 500) != NULL);
+	T_CHECK(find(0, 1024) == NULL);
 	put_md1(8, 9, 1);
 	T_CHECK(find(0, 1024) == NULL);
 	put_md1(1008, 1008, 0);
-	T_CHECK(find(0, 1024) != NULL && find(0, 1023) == NULL);
+	T_CHECK(find(0, 1024) != NULL);
+	T_CHECK(find(0, 1023) == NULL);
 	put_md1(1008, 1008, 1);
 	T_CHECK(find(0, 1024) == NULL);
 	put_md1(8, 8, 1);

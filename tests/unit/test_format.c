@@ -49,7 +49,8 @@ test_golden(const struct facts *f)
 	uint8_t *img = golden_load(f->name, &len);
 
 	printf("# %s\n", f->name);
-	if (!T_CHECK(img != NULL && len == (size_t)f->nchunks * NDZ_CHUNK_BYTES))
+	if (!T_CHECK(img != NULL) ||
+	    !T_CHECK(len == (size_t)f->nchunks * NDZ_CHUNK_BYTES))
 		return;
 	for (unsigned i = 0; i < f->nchunks; i++) {
 		const uint8_t *chunk = img + (size_t)i * NDZ_CHUNK_BYTES;
@@ -61,7 +62,8 @@ test_golden(const struct facts *f)
 		nregions += h.nregions;
 		nrelocs += h.nrelocs;
 	}
-	T_CHECK(good && tiled == f->lastsect);
+	T_CHECK(good);
+	T_CHECK(tiled == f->lastsect);
 	T_CHECK(nregions == f->nregions);
 	T_CHECK(nrelocs == f->nrelocs);
 	free(img);
@@ -77,7 +79,8 @@ test_golden_fields(void)
 
 	for (int i = 0; i < 2; i++) {
 		uint8_t *img = golden_load(names[i], &len);
-		if (!T_CHECK(img != NULL && ndz_header_get(&h, img, len, &e) == 0))
+		if (!T_CHECK(img != NULL) ||
+		    !T_CHECK(ndz_header_get(&h, img, len, &e) == 0))
 			return;
 		T_CHECK(h.size == 0x37243);
 		T_CHECK(h.firstsect == 0);
@@ -156,9 +159,12 @@ test_old(unsigned version)
 	T_CHECK(h.regions[1].off == 300);
 	T_CHECK(h.regions[1].len == 40);
 	T_CHECK(h.nrelocs == (version != 1));
-	if (h.nrelocs == 1)
-		T_CHECK(h.relocs[0].type == 1 && h.relocs[0].sector == 101 &&
-			h.relocs[0].offset == 8 && h.relocs[0].size == 276);
+	if (h.nrelocs == 1) {
+		T_CHECK(h.relocs[0].type == 1);
+		T_CHECK(h.relocs[0].sector == 101);
+		T_CHECK(h.relocs[0].offset == 8);
+		T_CHECK(h.relocs[0].size == 276);
+	}
 	T_CHECK((memcmp(h.uuid, "0123456789abcdef", 16) == 0) == (version == 5));
 }
 
@@ -246,8 +252,9 @@ test_hostile(void)
 		wr_le32(&w, cases[i].value);
 		bool refused = ndz_header_get(&h, buf, sizeof buf, &e) < 0;
 		printf("# %s\n", refused ? e.text : "accepted");
-		T_CHECK(refused && e.kind == cases[i].kind &&
-			strstr(e.text, cases[i].says));
+		T_CHECK(refused);
+		T_CHECK(e.kind == cases[i].kind);
+		T_CHECK(strstr(e.text, cases[i].says));
 	}
 }
 

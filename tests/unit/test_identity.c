@@ -51,7 +51,9 @@ set_byte(const char *name, long at, int value)
 {
 	FILE *f = fopen(name, "r+b");
 
-	T_CHECK(f != NULL && fseek(f, at, SEEK_SET) == 0 && fputc(value, f) == value);
+	T_CHECK(f != NULL);
+	T_CHECK(fseek(f, at, SEEK_SET) == 0);
+	T_CHECK(fputc(value, f) == value);
 	T_CHECK(fclose(f) == 0);
 }
 

@@ -136,8 +136,10 @@ expect(const char *what, const struct file *f, int chunks)
 	printf("# %s: %s | %s\n", what, a.text, b.text);
 	T_CHECK(from_file == chunks);
 	T_CHECK(from_pipe == chunks);
-	if (chunks < 0)
-		T_CHECK(a.kind == ERR_FORMAT && b.kind == ERR_FORMAT);
+	if (chunks < 0) {
+		T_CHECK(a.kind == ERR_FORMAT);
+		T_CHECK(b.kind == ERR_FORMAT);
+	}
 }
 
 /* Chunks i of image a, in the order of the digits; of image b: letters. */
@@ -211,7 +213,7 @@ test_others(struct file *f, const struct file *a)
 	size_t len;
 	uint8_t *mbr = golden_load("mbr", &len), *v5 = golden_load("v5-fbsd-s1", &len);
 
-	if (!T_CHECK(mbr != NULL && v5 != NULL))
+	if (!T_CHECK(mbr != NULL) || !T_CHECK(v5 != NULL))
 		return;
 	f->len = 0;
 	for (int i = 0; i < 3; i++)

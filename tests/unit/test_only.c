@@ -45,8 +45,10 @@ test_list(void)
 	T_CHECK(only_list_set(&l, "5,1", &e) == 0);
 	T_CHECK(l.number[0] == 5);
 	T_CHECK(l.number[1] == 1);
-	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		T_CHECK(only_list_set(&l, bad[i], &e) != 0 && e.kind == ERR_USAGE);
+	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		T_CHECK(only_list_set(&l, bad[i], &e) != 0);
+		T_CHECK(e.kind == ERR_USAGE);
+	}
 	T_CHECK(only_list_set(&l, "3,4,3", &e) != 0);
 	T_CHECK(strstr(e.text, "twice") != NULL);
 	T_CHECK(only_list_set(&l, "vg/root", &e) != 0);
@@ -252,13 +254,16 @@ test_table(void)
 	T_CHECK(imgtable_needs(t, &sector));
 	T_CHECK(sector == 0);
 	T_CHECK(learn(t, 0, first) == 0);
-	T_CHECK(imgtable_find(t, 1) != NULL && imgtable_find(t, 1)->sectors.off == 10);
-	T_CHECK(imgtable_find(t, 5) != NULL && imgtable_find(t, 5)->sectors.off == 110);
+	T_CHECK(imgtable_find(t, 1) != NULL);
+	T_CHECK(imgtable_find(t, 1)->sectors.off == 10);
+	T_CHECK(imgtable_find(t, 5) != NULL);
+	T_CHECK(imgtable_find(t, 5)->sectors.off == 110);
 	T_CHECK(imgtable_find(t, 6) == NULL);
 	T_CHECK(imgtable_needs(t, &sector));
 	T_CHECK(sector == 200);
 	T_CHECK(learn(t, 1, second) == 0);
-	T_CHECK(imgtable_find(t, 6) != NULL && imgtable_find(t, 6)->sectors.len == 60);
+	T_CHECK(imgtable_find(t, 6) != NULL);
+	T_CHECK(imgtable_find(t, 6)->sectors.len == 60);
 	T_CHECK(!imgtable_needs(t, &sector));
 	T_CHECK(imgtable_refuse(t, 2, &e) != 0);
 	T_CHECK(e.kind == ERR_USAGE);

@@ -214,7 +214,8 @@ test_bytes(struct source *s)
 			good &= o.free_bytes < f.bytes + EXT_ENTRY_BYTES + SLACK;
 		most = f.bytes > most ? f.bytes : most;
 	}
-	T_CHECK(good && most > SECTORS * SECTOR_BYTES);
+	T_CHECK(good);
+	T_CHECK(most > SECTORS * SECTOR_BYTES);
 	end(p, &o, (uint64_t)N * WINDOW_SECTORS);
 	T_CHECK(o.sectors == (uint64_t)N * SECTORS);
 	T_CHECK(o.n == 5);
@@ -246,7 +247,8 @@ test_last_byte(struct source *s, enum ext_state_kind state)
 	room = packer_room(p);
 	f.bytes = 8;
 	r->off += WINDOW_SECTORS;
-	T_CHECK(good && !packer_room_for(&room, &f));
+	T_CHECK(good);
+	T_CHECK(!packer_room_for(&room, &f));
 	end(p, &o, r->off);
 	T_CHECK(o.n == 2);
 }

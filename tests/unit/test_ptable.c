@@ -40,10 +40,11 @@ test_mbr(void)
 	T_CHECK(rangeset_total(&t.own) == 4);
 	T_CHECK(strcmp(ptable_type_name(&t, ptable_find(&t, 1), buf, sizeof buf),
 		    "0x83 Linux") == 0);
-	for (const char *type = "f5"; *type != '\0'; type++)
-		T_CHECK(make_mbr("mbr-x", *type) &&
-			read_path(in_scratch("mbr-x")) == 0 &&
-			sfdisk_agrees(in_scratch("mbr-x")));
+	for (const char *type = "f5"; *type != '\0'; type++) {
+		T_CHECK(make_mbr("mbr-x", *type));
+		T_CHECK(read_path(in_scratch("mbr-x")) == 0);
+		T_CHECK(sfdisk_agrees(in_scratch("mbr-x")));
+	}
 	T_CHECK(sh("truncate -s 3M empty && echo 'label: dos' | sfdisk empty") == 0);
 	T_CHECK(read_path(in_scratch("empty")) == 0);
 	T_CHECK(t.kind == PTABLE_MBR);

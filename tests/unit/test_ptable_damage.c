@@ -17,7 +17,8 @@ test_gpt_damage(void)
 	struct ptable good;
 	size_t last = m.len - 512, bad = 0, n = 0;
 
-	T_CHECK(m.b != NULL && read_mem(&m) == 0);
+	T_CHECK(m.b != NULL);
+	T_CHECK(read_mem(&m) == 0);
 	good = t;
 	t.own = (struct rangeset){ 0 };
 	for (size_t i = 0; i < 92 + 5 * 128; i++) {

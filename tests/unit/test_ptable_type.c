@@ -41,8 +41,10 @@ test_set_mbr(void)
 	T_CHECK(read_path(in_scratch("set")) == 0);
 	T_CHECK(sfdisk_agrees(in_scratch("set")));
 	static const unsigned bad[] = { 0, 5, 15, 0x85, 0xee, 256, 0x8300, UINT32_MAX };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		T_CHECK(!set_type("set", 1, bad[i]) && e.kind == ERR_USAGE);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		T_CHECK(!set_type("set", 1, bad[i]));
+		T_CHECK(e.kind == ERR_USAGE);
+	}
 	T_CHECK(!set_type("set", 3, 0x83));
 	T_CHECK(e.kind == ERR_USAGE); /* the extended one */
 	T_CHECK(!set_type("set", 0, 0x83));
@@ -65,7 +67,9 @@ test_set_gpt(void)
 	T_CHECK(read_path(in_scratch("all")) == 0);
 	n = t.nparts;
 	memcpy(theirs, t.parts, sizeof theirs);
-	T_CHECK(n > 12 && ptype_gpt_at(n - 1) != NULL && ptype_gpt_at(n) == NULL);
+	T_CHECK(n > 12);
+	T_CHECK(ptype_gpt_at(n - 1) != NULL);
+	T_CHECK(ptype_gpt_at(n) == NULL);
 	/* From the next one's type, so that each is really set. */
 	T_CHECK(sh("cp all set") == 0);
 	for (unsigned i = 0; i < n; i++)
@@ -77,21 +81,23 @@ test_set_gpt(void)
 	T_CHECK(t.warning[0] == '\0');
 	for (unsigned i = 0; i < n; i++) {
 		p = ptype_gpt_at(i);
-		if (!T_CHECK(
-			memcmp(t.parts[i].type_guid, theirs[i].type_guid, 16) == 0 &&
-			memcmp(t.parts[i].part_guid, theirs[i].part_guid, 16) == 0 &&
-			strlen(p->name) <= 36 && strcmp(t.parts[i].name, p->name) == 0))
-			printf("# %04x\n", p->code);
+		printf("# %04x\n", p->code);
+		T_CHECK(memcmp(t.parts[i].type_guid, theirs[i].type_guid, 16) == 0);
+		T_CHECK(memcmp(t.parts[i].part_guid, theirs[i].part_guid, 16) == 0);
+		T_CHECK(strlen(p->name) <= 36);
+		T_CHECK(strcmp(t.parts[i].name, p->name) == 0);
 	}
 	T_CHECK(sfdisk_agrees(in_scratch("set")));
 	T_CHECK(sh("sgdisk -v set | grep -q 'No problems found'") == 0);
 	static const unsigned like[][2] = { { 131, 0x8300 }, { 130, 0x8200 },
 		{ 165, 0xa500 }, { 7, 0x0700 }, { 166, 0xa600 }, { 0x8e, 0x8e00 },
 		{ 0xfd, 0xfd00 } };
-	for (size_t i = 0; i < sizeof like / sizeof *like; i++)
-		T_CHECK(sh("cp gpt a; cp gpt b") == 0 && set_type("a", 5, like[i][0]) &&
-			set_type("b", 5, like[i][1]) &&
-			sh("cmp a b && ! cmp a gpt") == 0);
+	for (size_t i = 0; i < sizeof like / sizeof *like; i++) {
+		T_CHECK(sh("cp gpt a; cp gpt b") == 0);
+		T_CHECK(set_type("a", 5, like[i][0]));
+		T_CHECK(set_type("b", 5, like[i][1]));
+		T_CHECK(sh("cmp a b && ! cmp a gpt") == 0);
+	}
 	static const unsigned bad[] = { 0, 1, 5, 255, 0xee, 0xbf00, 0x8399,
 		0x10000 + 0x8300 };
 	T_CHECK(sh("cp a was") == 0);

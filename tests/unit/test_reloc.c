@@ -67,7 +67,9 @@ test_lilo(void)
 	bool good = true;
 	for (unsigned i = 0; i < 510; i += 5)
 		good &= map[i] == (i < 50 ? 0xe8 : 0);
-	T_CHECK(good && map[510] == 0 && map[511] == 0);
+	T_CHECK(good);
+	T_CHECK(map[510] == 0);
+	T_CHECK(map[511] == 0);
 	map[2] = 0x80;
 	T_CHECK(apply(4, map, 512) != 0);
 	T_CHECK(apply(4, map, 511) != 0);

@@ -92,11 +92,13 @@ client_at(const char *where)
 	const char *colon = strchr(where, ':');
 	struct sockaddr_in to = { .sin_family = AF_INET };
 
-	T_CHECK(colon != NULL && strncmp(where, "127.0.0.1:", 10) == 0);
+	T_CHECK(colon != NULL);
+	T_CHECK(strncmp(where, "127.0.0.1:", 10) == 0);
 	to.sin_port = htons((uint16_t)atoi(colon + 1));
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	T_CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+	T_CHECK(fd >= 0);
+	T_CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
 	return fd;
 }
 
@@ -198,19 +200,22 @@ test_come_and_go(void)
 	struct serve_stats was = stats_of(s, first);
 	T_CHECK(serve_remove(s, first, &e) == 0);
 	T_CHECK(is_absent(s, first));
-	T_CHECK(serve_remove(s, first, &e) != 0 && e.kind == ERR_ABSENT);
+	T_CHECK(serve_remove(s, first, &e) != 0);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(joins(was.where) == -1);
 	/* The other one has lost nothing, and serves another client. */
 	check_clients(s, second, 1);
 	check_serving(s, second);
 	check_clients(s, second, 2);
 	uint32_t third = add(s, "a.ndz");
-	T_CHECK(third != first && third != second);
+	T_CHECK(third != first);
+	T_CHECK(third != second);
 	check_serving(s, third);
 	check_clients(s, third, 1);
 	atomic_store(&l.stop, true);
 	pthread_join(thread, NULL);
-	T_CHECK(l.looked > 0 && l.found == l.looked);
+	T_CHECK(l.looked > 0);
+	T_CHECK(l.found == l.looked);
 	serve_free(s);
 	serve_free(NULL);
 }
@@ -248,8 +253,10 @@ test_signal(void)
 	T_CHECK(!serve_take_ended(s, &number));
 	T_CHECK(stats_of(s, a).state == SESSION_ENDED);
 	double seconds = stats_of(s, a).seconds;
-	T_CHECK(seconds > 0 && stats_of(s, a).seconds == seconds);
-	T_CHECK(serve_start(s, a, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(seconds > 0);
+	T_CHECK(stats_of(s, a).seconds == seconds);
+	T_CHECK(serve_start(s, a, &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	T_CHECK(serve_remove(s, a, &e) == 0);
 	T_CHECK(is_absent(s, a));
 	cancel_work_for(NULL);
@@ -288,13 +295,16 @@ test_together(void)
 	T_CHECK(stats_of(s, number[0]).seconds == 0);
 	T_CHECK(stats_of(s, number[1]).state == SESSION_FAILED);
 	T_CHECK(stats_of(s, number[1]).err.os == ENOENT);
-	T_CHECK(serve_start(s, number[1], &e) != 0 && e.os == ENOENT);
+	T_CHECK(serve_start(s, number[1], &e) != 0);
+	T_CHECK(e.os == ENOENT);
 	T_CHECK(serve_start(s, number[0], &e) == 0);
-	T_CHECK(serve_start(s, number[0], &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(serve_start(s, number[0], &e) != 0);
+	T_CHECK(e.kind == ERR_REFUSED);
 	check_serving(s, number[0]);
 	T_CHECK(serve_open(s, both, 2, number, &e) != 0);
 	T_CHECK(e.kind == ERR_REFUSED);
-	T_CHECK(number[0] == 0 && number[1] == 0);
+	T_CHECK(number[0] == 0);
+	T_CHECK(number[1] == 0);
 	places_free(good_place, 1);
 	places_free(bad_place, 1);
 	serve_free(s);
@@ -324,8 +334,9 @@ save_image(const char *name)
 {
 	FILE *f = fopen(in_scratch(name), "w");
 
-	T_CHECK(f != NULL && fwrite(good, sizeof good, 1, f) == 1);
-	T_CHECK(f != NULL && fclose(f) == 0);
+	T_CHECK(f != NULL);
+	T_CHECK(fwrite(good, sizeof good, 1, f) == 1);
+	T_CHECK(fclose(f) == 0);
 }
 
 static const char *

@@ -80,17 +80,22 @@ test_reading(void)
 	struct server_out out;
 
 	request(s, 0, 0, 0, 1024);
-	for (int i = 0; i < 4; i++)
-		T_CHECK(server_read_next(s, &run[i]) &&
-			run[i].first == 32u * (unsigned)i && run[i].count == 32);
+	for (int i = 0; i < 4; i++) {
+		T_CHECK(server_read_next(s, &run[i]));
+		T_CHECK(run[i].first == 32u * (unsigned)i);
+		T_CHECK(run[i].count == 32);
+	}
 	T_CHECK(!server_read_next(s, &run[4]));
 	server_read_done(s, run[1].buf);
 	T_CHECK(!server_output(s, 0, &out));
 	server_read_done(s, run[0].buf);
-	for (uint32_t b = 0; b < 64; b++)
-		T_CHECK(server_output(s, 0, &out) && out.block == b &&
-			out.at == b % 32 && out.buf == run[b / 32].buf &&
-			out.run_ends == (b % 32 == 31));
+	for (uint32_t b = 0; b < 64; b++) {
+		T_CHECK(server_output(s, 0, &out));
+		T_CHECK(out.block == b);
+		T_CHECK(out.at == b % 32);
+		T_CHECK(out.buf == run[b / 32].buf);
+		T_CHECK(out.run_ends == (b % 32 == 31));
+	}
 	T_CHECK(!server_output(s, 0, &out));
 	T_CHECK(server_read_next(s, &run[4]));
 	T_CHECK(run[4].buf == run[0].buf);

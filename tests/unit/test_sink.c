@@ -210,7 +210,8 @@ main(void)
 		.any_file = true, .target = in_scratch("file"), .buffers = BUFFERS
 	};
 	l.client = client_new(&cc, 0);
-	T_CHECK(l.client != NULL && mailbox_new(&l.box, BUFFERS + 2, &e) == 0);
+	T_CHECK(l.client != NULL);
+	T_CHECK(mailbox_new(&l.box, BUFFERS + 2, &e) == 0);
 	l.before = resident_bytes();
 	T_CHECK(sink_new(&l.sink, &sc, l.box, &e) == 0);
 	T_CHECK(client_output(l.client, 0, pkt) > 0);

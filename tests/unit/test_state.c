@@ -98,8 +98,9 @@ test_truncations(void)
 	unsigned wrong = 0;
 
 	FILE *f = fopen("state", "rb");
-	T_CHECK(f != NULL && fread(file, 1, sizeof file, f) == sizeof file &&
-		fgetc(f) == EOF);
+	T_CHECK(f != NULL);
+	T_CHECK(fread(file, 1, sizeof file, f) == sizeof file);
+	T_CHECK(fgetc(f) == EOF);
 	fclose(f);
 	for (size_t cut = 1; cut < sizeof file; cut += 7) {
 		f = fopen("torn", "wb");

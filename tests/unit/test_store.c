@@ -67,8 +67,10 @@ test_names(void)
 	T_CHECK(store_name_get(&n, "lab/x-1.2+b_c:latest", &e) == 0);
 	T_CHECK(n.version == 0);
 	T_CHECK(strcmp(n.name, "lab/x-1.2+b_c") == 0);
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		T_CHECK(store_name_get(&n, bad[i], &e) == -1 && e.kind == ERR_USAGE);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		T_CHECK(store_name_get(&n, bad[i], &e) == -1);
+		T_CHECK(e.kind == ERR_USAGE);
+	}
 }
 
 static void
@@ -84,7 +86,8 @@ test_numbers(void)
 	struct rd r = rd_from(b.base, b.len);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		same = same && rd_number(&r) == all[i];
-	T_CHECK(same && rd_done(&r));
+	T_CHECK(same);
+	T_CHECK(rd_done(&r));
 	static const uint8_t too_long[] = { 255, 255, 255, 255, 255, 255, 255, 255, 255,
 		2 };
 	r = rd_from(too_long, sizeof too_long);

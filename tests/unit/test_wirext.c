@@ -285,8 +285,10 @@ test_told(void)
 		T_CHECK(got.told.is);
 		T_CHECK(got.told.chunks == 4711);
 		T_CHECK(got.told.doing == WIREXT_DOING_FLUSHING);
-		for (size_t len = bare; len < n; len++)
-			T_CHECK(wirext_get(&got, pkt, len, &e) == 0 && !got.told.is);
+		for (size_t len = bare; len < n; len++) {
+			T_CHECK(wirext_get(&got, pkt, len, &e) == 0);
+			T_CHECK(!got.told.is);
+		}
 	}
 	m = sample(WIREXT_LOAD);
 	m.told.is = true;
