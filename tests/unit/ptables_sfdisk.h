@@ -4,11 +4,13 @@
 
 #include "tests/unit/ptables.h"
 
-/* The value after "key=" in a line of sfdisk -d, up to a comma; "" if none. */
+enum { FIELD_CAP = 256 };
+
+/* The value after "key=" in a line of sfdisk -d, up to a comma, into the buffer, which is
+ * returned; "" if none. */
 static inline const char *
-field(const char *line, const char *key)
+field(const char *line, const char *key, char value[FIELD_CAP])
 {
-	static char value[256];
 	const char *p = strstr(line, key);
 
 	value[0] = '\0';
@@ -24,30 +26,32 @@ line_agrees(const char *line, unsigned number)
 	const struct partition *p = ptable_find(&t, number);
 	uint64_t unit = t.sector_bytes / 512;
 	char guid[GUID_TEXT_CAP], name[PTABLE_NAME_CAP * 4] = "\"";
+	char v[FIELD_CAP];
 
 	if (p == NULL ||
-	    p->sectors.off != strtoull(field(line, "start="), NULL, 10) * unit ||
-	    p->sectors.len != strtoull(field(line, "size="), NULL, 10) * unit)
+	    p->sectors.off != strtoull(field(line, "start=", v), NULL, 10) * unit ||
+	    p->sectors.len != strtoull(field(line, "size=", v), NULL, 10) * unit)
 		return false;
 	if (t.kind == PTABLE_MBR)
-		return p->mbr_type == strtoul(field(line, "type="), NULL, 16) &&
+		return p->mbr_type == strtoul(field(line, "type=", v), NULL, 16) &&
 		       p->logical == (number > 4);
 	ptype_guid_text(p->type_guid, guid);
-	if (strcmp(guid, field(line, "type=")) != 0)
+	if (strcmp(guid, field(line, "type=", v)) != 0)
 		return false;
 	ptype_guid_text(p->part_guid, guid);
-	if (strcmp(guid, field(line, "uuid=")) != 0)
+	if (strcmp(guid, field(line, "uuid=", v)) != 0)
 		return false;
 	for (const char *c = p->name; *c != '\0'; c++)
 		sprintf(name + strlen(name), *c & 0x80 ? "\\x%02x" : "%c", *c & 0xff);
 	strcat(name, "\"");
-	return p->name[0] == '\0' || strcmp(name, field(line, "name=")) == 0;
+	return p->name[0] == '\0' || strcmp(name, field(line, "name=", v)) == 0;
 }
 
 static inline bool
 is_extended_line(const char *line)
 {
-	unsigned long type = strtoul(field(line, "type="), NULL, 16);
+	char v[FIELD_CAP];
+	unsigned long type = strtoul(field(line, "type=", v), NULL, 16);
 
 	return t.kind == PTABLE_MBR && (type == 5 || type == 15 || type == 0x85);
 }
