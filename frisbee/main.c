@@ -8,6 +8,7 @@
 #include "common/cli/cli_guard.h"
 #include "common/disk/output.h"
 #include "common/wire/addr.h"
+#include "frisbee/byname.h"
 #include "frisbee/diagnose.h"
 #include "frisbee/load/load.h"
 #include "frisbee/options.h"
@@ -186,6 +187,10 @@ act(void *opts, char **operands, int n, struct err *e)
 		return examine(o, e);
 	if (o->doctor)
 		return err_set(e, ERR_USAGE, "--doctor loads nothing: no target");
+	if (o->query != NULL && n == 0)
+		return byname_report(o, e);
+	if (o->query != NULL)
+		return err_set(e, ERR_USAGE, "-Q loads nothing: no target");
 	if (n != 1)
 		return err_misuse(e, "one target is needed");
 	if (o->dry_run && o->install.only.n > 0)
@@ -194,7 +199,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->dry_run && o->any_file)
 		return err_misuse(e, "--dry-run is for images that are installed: not "
 				     "with -N");
-	if (opts_settle(o, e) != 0)
+	if (opts_settle(o, e) != 0 || (o->name != NULL && byname_find(o, e) != 0))
 		return -1;
 	o->report_to = output_report(operands[0]);
 	return run(o, operands[0], e);

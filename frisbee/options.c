@@ -18,6 +18,7 @@ enum {
 	WRITE_MB_DEFAULT = 64,
 	READAHEAD_DEFAULT = 2,
 	REDO_MS_DEFAULT = 1000,
+	RETRY_S_DEFAULT = 5,
 	CHUNK_MB_MAX = 65536,
 	EXIT_TIMED_OUT = ETIMEDOUT, /* as the original's */
 };
@@ -29,8 +30,15 @@ enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTO
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 'S', "server", "ADDR", "take blocks only from this server", CLI_STR,
-	    AT(server), 0, 0, NULL },
+	{ 'S', "server", "HOST",
+	    "take blocks only from the server at this address; with -F: the master server",
+	    CLI_STR, AT(server), 0, 0, NULL },
+	{ 'F', "image", "NAME", "the image of this name, of the master server -S", CLI_STR,
+	    AT(name), 0, 0, NULL },
+	{ 'Q', "query", "NAME", "load nothing: ask the master server about this image",
+	    CLI_STR, AT(query), 0, 0, NULL },
+	UINT('B', "retry", "S", "seconds until a busy master server is asked again (5)",
+	    retry_s, 1, 86400),
 	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
 	FLAG('O', "in-order", "ask for chunks in order, not at random", sequential),
 	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first",
@@ -63,11 +71,8 @@ static const struct cli_opt own_opts[] = {
 	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
 	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
 	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
-	REFUSED('F', "ID", "not built yet: master server; use -m and -p"),
-	REFUSED('Q', "ID", "not built yet: master server; use -m and -p"),
-	REFUSED('P', "HOST", "not built yet: master server"),
-	REFUSED('B', "S", "not built yet: master server"),
-	REFUSED('X', "METHODS", "not built yet: master server"),
+	REFUSED('P', "HOST", "not built yet: asking a master server for another host"),
+	REFUSED('X', "METHODS", "not built yet: a master server's other ways of serving"),
 	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
 	REFUSED('c', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
 	REFUSED('e', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
@@ -90,7 +95,7 @@ const struct cli_program frisbee_program = {
 	.report_to = output_report_last,
 	.guarded = true,
 	.name = "frisbee",
-	.synopsis = "[options] -m address -p port target|-",
+	.synopsis = "[options] -m address -p port target|-  or  -S master -F name target|-",
 	.about = "Load an image from frisbeed onto a disk, together with any number of "
 		 "others.",
 	.examples =
@@ -101,6 +106,7 @@ const struct cli_program frisbee_program = {
 	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 --dry-run /dev/sda   would it be taken?\n"
+	    "  frisbee -S boss -F ubuntu24 /dev/sda             as the master server has it\n"
 	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
 	    "  frisbee --group-key lab.group -m 239.192.1.5 -p 5005 /dev/sda   "
 	    "authenticated\n"
@@ -113,6 +119,7 @@ const struct cli_program frisbee_program = {
 const struct opts frisbee_defaults = { .chunk_mb = CHUNK_MB_BY_MEMORY,
 	.readahead = READAHEAD_DEFAULT,
 	.redo_ms = REDO_MS_DEFAULT,
+	.retry_s = RETRY_S_DEFAULT,
 	.progress_fd = UINT64_MAX,
 	.install = { .state_s = INSTALL_STATE_S } };
 

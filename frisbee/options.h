@@ -9,6 +9,7 @@
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
 #include "common/net/netopts.h"
+#include "common/wire/addr.h"
 #include "imageunzip/install/install.h"
 
 struct opts {
@@ -16,6 +17,12 @@ struct opts {
 	struct net_options net;
 	struct install_config install;
 	const char *server; /* -S */
+	const char *name;   /* -F: of an image that a master server has; -S is the master */
+	const char *query;  /* -Q */
+	uint64_t retry_s;   /* -B */
+	struct { /* what the master server said */
+		char addr[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX], port[8];
+	} found;
 	const char *stats_file;
 	struct progress progress; /* of the load */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;

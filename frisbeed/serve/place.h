@@ -12,6 +12,7 @@
 
 struct place {
 	char *image;
+	const char *store;       /* the caller's: the image is of this one; NULL: as of all */
 	char *iface;             /* NULL, or a copy that `net` points to */
 	char addr[16], port[16]; /* what `net` points to */
 	struct net_options net;

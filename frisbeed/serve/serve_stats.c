@@ -45,7 +45,7 @@ look(struct session *x, struct serve_stats *out)
 		.seconds = session_seconds(x),
 		.chunks = chunks_of(x),
 		.tally = tally_get(&x->tally),
-		.from_store = x->cfg->store != NULL,
+		.from_store = x->place->store != NULL,
 		.cache_hits = x->cache.hits,
 		.cache_misses = x->cache.misses,
 		.cache_bytes = x->cache.bytes };

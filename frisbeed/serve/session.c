@@ -61,7 +61,8 @@ open_image(struct session *s, const struct disk **file, struct err *e)
 	*file = NULL;
 	if (s->image.ops != NULL)
 		return served_source(&s->image, s->cfg->net.unicast, c, e);
-	return served_open(&s->image, file, s->cfg->store, &s->cache, s->place->image, c, e);
+	return served_open(
+	    &s->image, file, s->place->store, &s->cache, s->place->image, c, e);
 }
 
 static int
@@ -122,6 +123,7 @@ session_new(const struct session_config *o, const struct place *p, struct source
 		free(s);
 		return NULL;
 	}
+	s->place->store = p->store != NULL ? p->store : o->store;
 	s->cfg = o;
 	s->number = number;
 	set_up(s, c);

@@ -1,0 +1,179 @@
+/* ask.c: one request to a master server, and its reply.  frisbee calls it before a load, imagezip before
+ * an upload, in their first thread. */
+#include "common/net/ask.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/number.h"
+#include "common/wire/addr.h"
+
+enum { STEP_US = 60000000, WAKE_MS = 200, HOST_BYTES = 256 };
+
+static int
+split(const char *master, char host[HOST_BYTES], uint16_t *port, struct err *e)
+{
+	const char *colon = strrchr(master, ':');
+	size_t n = colon != NULL ? (size_t)(colon - master) : strlen(master);
+	uint64_t number = MASTER_PORT;
+
+	if (n == 0 || n >= HOST_BYTES)
+		return err_set(e, ERR_USAGE, "\"%.40s\" is not the name of a host", master);
+	if (colon != NULL && number_uint(colon + 1, 1, UINT16_MAX, &number, e) != 0)
+		return err_ctx(e, "%s", master);
+	memcpy(host, master, n);
+	host[n] = '\0';
+	*port = (uint16_t)number;
+	return 0;
+}
+
+static int
+resolve(const char *host, uint8_t addr[4], struct err *e)
+{
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *list;
+	int rc = getaddrinfo(host, NULL, &hints, &list);
+
+	if (rc != 0)
+		return err_set(e, ERR_USAGE, "%s: %s", host, gai_strerror(rc));
+	const struct sockaddr_in *at = (const struct sockaddr_in *)(const void *)list->ai_addr;
+	memcpy(addr, &at->sin_addr, 4);
+	freeaddrinfo(list);
+	return 0;
+}
+
+/* Wait until the socket is ready for this. */
+static int
+await(int fd, short what, struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = what };
+	uint64_t until = clock_us() + STEP_US;
+
+	while (clock_us() < until) {
+		if (cancel_check(e) != 0)
+			return -1;
+		int n = poll(&p, 1, WAKE_MS);
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return err_os(e, "waiting");
+	}
+	return err_set(e, ERR_IO, "no answer");
+}
+
+int
+ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int why = 0;
+	socklen_t len = sizeof why;
+	char text[ADDR_TEXT_MAX];
+
+	memcpy(&to.sin_addr, addr, 4);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	int rc = connect(fd, (struct sockaddr *)&to, sizeof to);
+	if (rc != 0 && errno != EINPROGRESS)
+		rc = err_os(e, "cannot connect");
+	else if ((rc = await(fd, POLLOUT, e)) == 0 &&
+	         getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && why != 0) {
+		errno = why;
+		rc = err_os(e, "cannot connect");
+	}
+	if (rc != 0) {
+		close(fd);
+		return err_ctx(e, "%s, TCP port %u", addr_text(addr, text), port);
+	}
+	*out = fd;
+	return 0;
+}
+
+static int
+send_all(int fd, const uint8_t *bytes, size_t n, struct err *e)
+{
+	for (size_t done = 0; done < n;) {
+		if (await(fd, POLLOUT, e) != 0)
+			return -1;
+		ssize_t k = send(fd, bytes + done, n - done, MSG_NOSIGNAL);
+		if (k < 0 && errno != EAGAIN && errno != EINTR)
+			return err_os(e, "the connection");
+		done += k > 0 ? (size_t)k : 0;
+	}
+	return 0;
+}
+
+static int
+receive_all(int fd, uint8_t *bytes, size_t n, struct err *e)
+{
+	for (size_t done = 0; done < n;) {
+		if (await(fd, POLLIN, e) != 0)
+			return -1;
+		ssize_t k = recv(fd, bytes + done, n - done, 0);
+		if (k == 0)
+			return err_set(e, ERR_FORMAT,
+			    "the answer ends after %zu of %zu bytes: is it a master server?",
+			    done, n);
+		if (k < 0 && errno != EAGAIN && errno != EINTR)
+			return err_os(e, "the connection");
+		done += k > 0 ? (size_t)k : 0;
+	}
+	return 0;
+}
+
+/* Both are whole messages of a fixed length. */
+static int
+exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
+    size_t reply_bytes, struct err *e)
+{
+	char host[HOST_BYTES];
+	uint8_t addr[4];
+	uint16_t port;
+	int fd;
+
+	if (split(master, host, &port, e) != 0 || resolve(host, addr, e) != 0)
+		return -1;
+	int rc = ask_connect(addr, port, &fd, e);
+	if (rc == 0) {
+		rc = send_all(fd, request, n, e);
+		if (rc == 0)
+			rc = receive_all(fd, reply, reply_bytes, e);
+		close(fd);
+	}
+	return rc == 0 ? 0 : err_ctx(e, "master server %s", master);
+}
+
+int
+ask_get(const char *master, const struct master_get *m, struct master_get_reply *reply,
+    struct err *e)
+{
+	uint8_t request[MASTER_GET_BYTES], answer[MASTER_GET_REPLY_BYTES];
+
+	master_get_write(m, request);
+	if (exchange(master, request, sizeof request, answer, sizeof answer, e) != 0)
+		return -1;
+	if (master_get_reply_read(reply, answer, sizeof answer, e) != 0)
+		return err_ctx(e, "master server %s: its answer", master);
+	return 0;
+}
+
+int
+ask_put(const char *master, const struct master_put *m, struct master_put_reply *reply,
+    struct err *e)
+{
+	uint8_t request[MASTER_PUT_BYTES], answer[MASTER_PUT_REPLY_BYTES];
+
+	master_put_write(m, request);
+	if (exchange(master, request, sizeof request, answer, sizeof answer, e) != 0)
+		return -1;
+	if (master_put_reply_read(reply, answer, sizeof answer, e) != 0)
+		return err_ctx(e, "master server %s: its answer", master);
+	return 0;
+}

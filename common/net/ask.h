@@ -1,0 +1,19 @@
+/* ask.h: ask a master server, as a client. */
+#ifndef COMMON_NET_ASK_H
+#define COMMON_NET_ASK_H
+
+#include "common/wire/master.h"
+
+/* Where a master is: a name or an address, and "HOST:PORT" for another port than MASTER_PORT. */
+
+/* One request, one reply.  Waits at most 60 s for each step; a signal ends it (cancel.h).  The reply's
+ * error is for the caller to look at.  ERR_USAGE: the host has no address; ERR_IO: it cannot be
+ * reached, or does not answer; ERR_FORMAT: it answers with something else. */
+int ask_get(const char *master, const struct master_get *, struct master_get_reply *,
+    struct err *);
+int ask_put(const char *master, const struct master_put *, struct master_put_reply *,
+    struct err *);
+/* A connection to the place that a reply to PUT names, for the bytes of an image. */
+int ask_connect(const uint8_t addr[4], uint16_t port, int *fd, struct err *);
+
+#endif /* COMMON_NET_ASK_H */

@@ -1,0 +1,115 @@
+/* main.c: mfrisbeed, which clients ask for images by name.  Options, signals and the log; the rest is
+ * mfrisbeed/master. */
+#include <signal.h>
+
+#include "common/base/log.h"
+#include "common/base/say.h"
+#include "common/cli/cli.h"
+#include "common/wire/master.h"
+#include "mfrisbeed/master/master.h"
+
+struct opts {
+	const char *config, *addr;
+	uint64_t port;
+	bool check, debug, quiet, syslog;
+};
+
+#define AT(field) offsetof(struct opts, field)
+
+static const struct cli_opt own_opts[] = {
+	{ 'c', "config", "FILE", "what is served, to whom, and where (needed)", CLI_STR,
+	    AT(config), 0, 0, NULL },
+	{ 'p', "port", "PORT", "TCP port to listen at (64494); 0: any", CLI_UINT, AT(port),
+	    0, UINT16_MAX, NULL },
+	{ 'i', "address", "ADDR", "listen at this address of this host alone", CLI_STR,
+	    AT(addr), 0, 0, NULL },
+	{ 300, "check", NULL, "check the file, and leave", CLI_FLAG, AT(check), 0, 0,
+	    NULL },
+	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(debug), 0, 0, NULL },
+	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
+	    NULL },
+	{ 301, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(syslog), 0,
+	    0, NULL },
+	{ 0 },
+};
+
+static const struct cli_program prog = {
+	.name = "mfrisbeed",
+	.synopsis = "[options] -c FILE",
+	.about = "Serve images to clients that ask for them by name: a session for each "
+		 "image begins when\nsomebody asks for it, and ends when nobody needs it.",
+	.examples = "  mfrisbeed -c /etc/mfrisbeed.conf\n"
+		    "  mfrisbeed --check -c /etc/mfrisbeed.conf\n\n"
+		    "A whole configuration:\n\n"
+		    "  image ubuntu24 /srv/images/ubuntu24.ndz\n"
+		    "  group 239.192.1.1\n"
+		    "  allow 10.1.0.0/16\n",
+	.tables = { { own_opts, 0, NULL } },
+	.ignores_hangup = true,
+};
+
+static struct master *running;
+
+static void
+on_hangup(int signal)
+{
+	(void)signal;
+	master_reload(running);
+}
+
+static int
+check(const struct opts *o, struct err *e)
+{
+	struct settings s;
+	int rc = settings_read(&s, o->config, e);
+
+	if (rc == 0 && !o->quiet)
+		say(stdout, "%s: %zu images are named, %zu rules say who may do what\n",
+		    o->config, s.nimages, s.nrules);
+	settings_free(&s);
+	return rc;
+}
+
+static int
+serve(const struct opts *o, struct err *e)
+{
+	struct master_config c = { o->config, o->addr, (uint16_t)o->port };
+	struct sigaction hangup = { .sa_handler = on_hangup };
+
+	if (master_new(&running, &c, e) != 0)
+		return -1;
+	sigaction(SIGHUP, &hangup, NULL);
+	log_info("listens port=%u", master_port(running));
+	int rc = master_run(running, e);
+	hangup.sa_handler = SIG_IGN;
+	sigaction(SIGHUP, &hangup, NULL);
+	master_free(running);
+	return rc;
+}
+
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	const struct opts *o = opts;
+
+	(void)operands;
+	if (n != 0)
+		return err_misuse(e, "there are no operands");
+	if (o->config == NULL)
+		return err_misuse(e, "a configuration file is needed (-c)");
+	if (o->check)
+		return check(o, e);
+	log_open("mfrisbeed", !o->syslog,
+	    o->quiet   ? LOG_LEVEL_WARN
+	    : o->debug ? LOG_LEVEL_DEBUG
+		       : LOG_LEVEL_INFO);
+	return serve(o, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .port = MASTER_PORT };
+
+	return cli_main(&prog, argc, argv, &o, act);
+}

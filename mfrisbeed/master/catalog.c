@@ -1,0 +1,150 @@
+/* catalog.c: names that strangers send, to files that the settings give away and to no others.  The
+ * master's first thread calls it. */
+#include "mfrisbeed/master/catalog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A name that may stand for a file in a folder: relative, and no part of it hidden, empty or "..". */
+static bool
+is_file_name(const char *name)
+{
+	for (const char *part = name;; part++) {
+		size_t n = strcspn(part, "/");
+		if (n == 0 || part[0] == '.')
+			return false;
+		part += n;
+		if (*part == '\0')
+			return true;
+	}
+}
+
+static int
+join(char **path, const char *folder, const char *name, struct err *e)
+{
+	return asprintf(path, "%s/%s", folder, name) < 0 ? err_nomem(e, name) : 0;
+}
+
+/* Links may lead anywhere but out of the folder. */
+static int
+open_beneath(const char *folder, const char *name)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return -1;
+	int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+	int saved = errno;
+	close(dir);
+	errno = saved;
+	return fd;
+}
+
+static int
+describe(struct catalog_entry *x, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_os(e, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_ABSENT, "%s: is not a file", name);
+	x->bytes = (uint64_t)st.st_size;
+	x->mtime = st.st_mtim.tv_sec;
+	x->device = st.st_dev;
+	x->inode = st.st_ino;
+	return 0;
+}
+
+/* fd < 0: it could not be opened, as errno says. */
+static int
+describe_and_close(struct catalog_entry *x, int fd, const char *name, struct err *e)
+{
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EXDEV || errno == ELOOP))
+		return err_set(e, ERR_ABSENT, "%s: there is no such image", name);
+	if (fd < 0)
+		return err_os(e, "%s", name);
+	int rc = describe(x, fd, name, e);
+	close(fd);
+	return rc;
+}
+
+static const struct settings_image *
+named(const struct settings *s, const char *name)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (strcmp(s->images[i].name, name) == 0)
+			return &s->images[i];
+	return NULL;
+}
+
+static int
+find_named(struct catalog_entry *x, const struct settings *s,
+    const struct settings_image *image, struct err *e)
+{
+	x->place = strdup(image->place);
+	if (x->place == NULL)
+		return err_nomem(e, image->name);
+	if (image->in_store) {
+		x->store = s->store;
+		return 0; /* whether the store has it is seen when it is opened */
+	}
+	return describe_and_close(x,
+	    open(image->place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+	    image->name, e);
+}
+
+static int
+find_in(struct catalog_entry *x, const char *folder, const char *name, struct err *e)
+{
+	if (folder == NULL || !is_file_name(name))
+		return err_set(e, ERR_ABSENT, "%s: there is no such image", name);
+	if (join(&x->place, folder, name, e) != 0)
+		return -1;
+	return describe_and_close(x, open_beneath(folder, name), name, e);
+}
+
+int
+catalog_find(
+    struct catalog_entry *x, const struct settings *s, const char *name, struct err *e)
+{
+	const struct settings_image *image = named(s, name);
+
+	*x = (struct catalog_entry){ 0 };
+	int rc = image != NULL ? find_named(x, s, image, e)
+	                       : find_in(x, s->folder, name, e);
+	if (rc != 0 && image == NULL && e->kind == ERR_ABSENT && s->uploads != NULL) {
+		catalog_entry_free(x);
+		rc = find_in(x, s->uploads, name, e);
+	}
+	if (rc != 0)
+		catalog_entry_free(x);
+	return rc;
+}
+
+void
+catalog_entry_free(struct catalog_entry *x)
+{
+	free(x->place);
+	*x = (struct catalog_entry){ 0 };
+}
+
+int
+catalog_upload_path(
+    char **path, const struct settings *s, const char *name, struct err *e)
+{
+	if (s->uploads == NULL)
+		return err_set(e, ERR_ABSENT, "no uploads are taken");
+	if (!is_file_name(name))
+		return err_set(
+		    e, ERR_USAGE, "%s: is not the name of a file in a folder", name);
+	return join(path, s->uploads, name, e);
+}

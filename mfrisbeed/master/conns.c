@@ -1,0 +1,247 @@
+/* conns.c: connections without threads: each has a small buffer, a deadline, and one of three things to
+ * do.  When the table is full, the oldest one that has not asked yet gives way to a newcomer, so
+ * connections that say nothing keep nobody out.  The master's first thread calls it. */
+#include "mfrisbeed/master/conns.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/addr.h"
+
+enum {
+	ACCEPT_MAX = 64, /* at once */
+	/* A request is one packet; a session needs a second to start. */
+	READ_US = 10000000,
+	WAIT_US = 60000000,
+	REQUEST_BYTES_MAX = MASTER_PUT_BYTES,
+};
+
+enum conn_state { CONN_FREE, CONN_READS, CONN_WAITS, CONN_WRITES };
+
+struct conn {
+	enum conn_state state;
+	int fd;
+	uint64_t until_us;
+	struct asker who;
+	size_t have, need, sent;
+	uint8_t in[REQUEST_BYTES_MAX];
+	uint8_t out[MASTER_PUT_REPLY_BYTES];
+	size_t out_bytes;
+};
+
+struct conns {
+	int listener;
+	struct conn each[CONNS_MAX];
+	unsigned polled[CONNS_MAX]; /* which one each of poll's descriptors is */
+	unsigned npolled;
+};
+
+int
+conns_new(struct conns **out, int listener, struct err *e)
+{
+	*out = calloc(1, sizeof **out);
+	if (*out == NULL)
+		return err_nomem(e, "connections");
+	(*out)->listener = listener;
+	return 0;
+}
+
+static void
+end(struct conn *c)
+{
+	close(c->fd);
+	c->state = CONN_FREE;
+}
+
+void
+conns_free(struct conns *x)
+{
+	if (x == NULL)
+		return;
+	for (unsigned i = 0; i < CONNS_MAX; i++)
+		if (x->each[i].state != CONN_FREE)
+			end(&x->each[i]);
+	free(x);
+}
+
+unsigned
+conns_poll(struct conns *x, struct pollfd fds[CONNS_MAX + 1])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CONNS_MAX; i++) {
+		const struct conn *c = &x->each[i];
+		if (c->state == CONN_FREE)
+			continue;
+		x->polled[n] = i;
+		/* Of one that waits only its end is of interest. */
+		fds[n++] = (struct pollfd){ .fd = c->fd,
+			.events = c->state == CONN_READS    ? POLLIN
+			          : c->state == CONN_WRITES ? POLLOUT
+			                                    : POLLRDHUP };
+	}
+	x->npolled = n;
+	fds[n] = (struct pollfd){ .fd = x->listener, .events = POLLIN };
+	return n + 1;
+}
+
+/* A free place, or the one that has said nothing for longest. */
+static struct conn *
+place_for_one(struct conns *x)
+{
+	struct conn *oldest = NULL;
+
+	for (unsigned i = 0; i < CONNS_MAX; i++) {
+		struct conn *c = &x->each[i];
+		if (c->state == CONN_FREE)
+			return c;
+		if (c->state == CONN_READS &&
+		    (oldest == NULL || c->until_us < oldest->until_us))
+			oldest = c;
+	}
+	if (oldest != NULL)
+		end(oldest);
+	return oldest;
+}
+
+static void
+begin(struct conns *x, int fd, const struct sockaddr_in *from)
+{
+	struct conn *c = place_for_one(x);
+	struct sockaddr_in here = { 0 };
+	socklen_t len = sizeof here;
+
+	if (c == NULL || getsockname(fd, (struct sockaddr *)&here, &len) != 0) {
+		close(fd);
+		return;
+	}
+	*c = (struct conn){ .state = CONN_READS,
+		.fd = fd,
+		.until_us = clock_us() + READ_US,
+		.need = MASTER_HEADER_BYTES };
+	memcpy(c->who.from, &from->sin_addr, sizeof c->who.from);
+	memcpy(c->who.here, &here.sin_addr, sizeof c->who.here);
+}
+
+static void
+accept_some(struct conns *x)
+{
+	for (int i = 0; i < ACCEPT_MAX; i++) {
+		struct sockaddr_in from;
+		socklen_t len = sizeof from;
+		int fd = accept4(x->listener, (struct sockaddr *)&from, &len,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		begin(x, fd, &from);
+	}
+}
+
+static void
+answer(struct conn *c, const struct answerer *a)
+{
+	char from[ADDR_TEXT_MAX];
+	struct err e = { 0 };
+	ssize_t n = answer_make(a, &c->who, c->in, c->have, c->out, &e);
+
+	if (n < 0) {
+		log_info("no request from=%s: %s", addr_text(c->who.from, from), e.text);
+		end(c);
+	} else if (n == 0 && c->state == CONN_READS) {
+		c->state = CONN_WAITS;
+		c->until_us = clock_us() + WAIT_US;
+	} else if (n > 0) {
+		c->state = CONN_WRITES;
+		c->out_bytes = (size_t)n;
+		c->until_us = clock_us() + READ_US;
+	}
+}
+
+/* How long the whole request is, when its header is here.  False: it is none. */
+static bool
+learn_length(struct conn *c)
+{
+	enum master_type type;
+	struct err e;
+	size_t whole;
+
+	if (c->need > MASTER_HEADER_BYTES)
+		return true;
+	if (master_message_bytes(c->in, &type, &whole, &e) != 0 ||
+	    (type != MASTER_GET && type != MASTER_PUT))
+		return false;
+	c->need = whole;
+	return true;
+}
+
+static void
+read_some(struct conn *c, const struct answerer *a)
+{
+	ssize_t n = recv(c->fd, c->in + c->have, c->need - c->have, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		end(c);
+		return;
+	}
+	c->have += (size_t)n;
+	if (c->have < c->need)
+		return;
+	if (c->need == MASTER_HEADER_BYTES) {
+		if (!learn_length(c))
+			end(c);
+		return;
+	}
+	answer(c, a);
+}
+
+static void
+write_some(struct conn *c)
+{
+	ssize_t n = send(
+	    c->fd, c->out + c->sent, c->out_bytes - c->sent, MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		c->sent += (size_t)n;
+	if (n < 0 || c->sent == c->out_bytes)
+		end(c);
+}
+
+static void
+serve_one(struct conn *c, const struct answerer *a, short what, uint64_t now, bool again)
+{
+	if (c->state == CONN_READS && what != 0)
+		read_some(c, a);
+	else if (c->state == CONN_WAITS && what != 0)
+		end(c); /* nobody waits any more */
+	else if (c->state == CONN_WAITS && again)
+		answer(c, a);
+	if (c->state == CONN_WRITES)
+		write_some(c);
+	if (c->state != CONN_FREE && now >= c->until_us)
+		end(c);
+}
+
+void
+conns_serve(
+    struct conns *x, const struct answerer *a, const struct pollfd *fds, bool again)
+{
+	uint64_t now = clock_us();
+
+	for (unsigned i = 0; i < x->npolled; i++) {
+		struct conn *c = &x->each[x->polled[i]];
+		if (c->state != CONN_FREE)
+			serve_one(c, a, fds[i].revents, now, again);
+	}
+	if (fds[x->npolled].revents != 0)
+		accept_some(x);
+}

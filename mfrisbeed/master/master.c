@@ -1,0 +1,159 @@
+/* master.c: the loop of a master server: connections, sessions, uploads and the settings.  Runs in the
+ * thread that calls master_run(). */
+#include "mfrisbeed/master/master.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/log.h"
+#include "common/wire/addr.h"
+#include "mfrisbeed/master/conns.h"
+
+enum { WAKE_MS = 200, BACKLOG = 1024 };
+
+struct master {
+	const struct master_config *config;
+	struct settings settings;
+	struct sessions *sessions;
+	struct uploads *uploads;
+	struct conns *conns;
+	int listener;
+	uint16_t port;
+	atomic_bool reload;
+};
+
+static int
+listen_at(struct master *m, struct err *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_port = htons(m->config->port) };
+	socklen_t len = sizeof at;
+	uint8_t addr[4] = { 0 };
+	int yes = 1;
+
+	if (m->config->addr != NULL && addr_parse(m->config->addr, addr, e) != 0)
+		return -1;
+	memcpy(&at.sin_addr, addr, sizeof addr);
+	m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (m->listener < 0 ||
+	    setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+	    bind(m->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+	    listen(m->listener, BACKLOG) != 0 ||
+	    getsockname(m->listener, (struct sockaddr *)&at, &len) != 0)
+		return err_os(e, "TCP port %u", m->config->port);
+	m->port = ntohs(at.sin_port);
+	return 0;
+}
+
+int
+master_new(struct master **out, const struct master_config *c, struct err *e)
+{
+	struct master *m = calloc(1, sizeof *m);
+
+	if (m == NULL)
+		return err_nomem(e, "a master server");
+	m->config = c;
+	m->listener = -1;
+	int rc = settings_read(&m->settings, c->file, e);
+	if (rc == 0)
+		rc = listen_at(m, e);
+	if (rc == 0)
+		rc = conns_new(&m->conns, m->listener, e);
+	if (rc == 0)
+		rc = uploads_new(&m->uploads, e);
+	if (rc == 0)
+		rc = sessions_new(&m->sessions, &m->settings, e);
+	if (rc == 0)
+		rc = sessions_resume(m->sessions, e);
+	if (rc != 0) {
+		master_free(m);
+		return -1;
+	}
+	*out = m;
+	return 0;
+}
+
+void
+master_free(struct master *m)
+{
+	if (m == NULL)
+		return;
+	conns_free(m->conns);
+	uploads_free(m->uploads);
+	sessions_free(m->sessions);
+	if (m->listener >= 0)
+		close(m->listener);
+	settings_free(&m->settings);
+	free(m);
+}
+
+uint16_t
+master_port(const struct master *m)
+{
+	return m->port;
+}
+
+void
+master_reload(struct master *m)
+{
+	atomic_store(&m->reload, true);
+}
+
+/* What is wrong with the new settings is said, and the old ones stay. */
+static void
+reload(struct master *m)
+{
+	struct settings s, old = m->settings;
+	struct err e;
+
+	if (!atomic_exchange(&m->reload, false))
+		return;
+	if (settings_read(&s, m->config->file, &e) != 0) {
+		log_warn("the settings stay as they were: %s", e.text);
+		settings_free(&s);
+		return;
+	}
+	m->settings = s;
+	sessions_settings(m->sessions, &m->settings);
+	settings_free(&old);
+	log_info("the settings were read again");
+}
+
+static int
+turn(struct master *m, struct pollfd *fds, struct err *e)
+{
+	struct answerer a = { &m->settings, m->sessions, m->uploads };
+	int own[SESSIONS_FDS];
+	unsigned n = conns_poll(m->conns, fds);
+
+	sessions_fds(m->sessions, own);
+	for (int i = 0; i < SESSIONS_FDS; i++)
+		fds[n + (unsigned)i] = (struct pollfd){ .fd = own[i], .events = POLLIN };
+	int ready = poll(fds, n + SESSIONS_FDS, WAKE_MS);
+	if (ready < 0 && errno != EINTR)
+		return err_os(e, "waiting for clients");
+	if (ready < 0)
+		return 0;
+	conns_serve(m->conns, &a, fds, sessions_collect(m->sessions));
+	return 0;
+}
+
+int
+master_run(struct master *m, struct err *e)
+{
+	struct pollfd *fds = calloc(CONNS_MAX + 1 + SESSIONS_FDS, sizeof *fds);
+	int rc = fds != NULL ? 0 : err_nomem(e, "connections");
+
+	while (rc == 0 && cancel_signal() == 0) {
+		reload(m);
+		rc = turn(m, fds, e);
+	}
+	free(fds);
+	return rc;
+}

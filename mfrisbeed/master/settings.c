@@ -1,0 +1,275 @@
+/* settings.c: the configuration file of a master server, and who may do what by it.  The program reads
+ * it when it starts and at SIGHUP, in its first thread. */
+#include "mfrisbeed/master/settings.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "common/base/number.h"
+#include "common/base/statements.h"
+#include "common/wire/addr.h"
+
+enum {
+	GROUPS_DEFAULT = 256,
+	GROUPS_MAX = 65536,
+	IDLE_S_DEFAULT = 180, /* as the original's lingers */
+	RATE_MIN = 10000,
+};
+#define UPLOAD_MAX_DEFAULT UINT64_C(20000000000) /* as the original's */
+#define RATE_MAX UINT64_C(1000000000000)
+static const char state_default[] = "/var/lib/mfrisbeed";
+static const char in_store[] = "store:";
+
+static int
+set_text(char **to, const char *text, struct err *e)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		return err_nomem(e, "the settings");
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+/* Of an option whose only operand is a text. */
+#define TEXT_STATEMENT(field) \
+	static int take_##field( \
+	    void *arg, const struct statement *l, struct err *e) \
+	{ \
+		struct settings *s = arg; \
+		return set_text(&s->field, l->words[1], e); \
+	}
+
+TEXT_STATEMENT(folder)
+TEXT_STATEMENT(store)
+TEXT_STATEMENT(state)
+TEXT_STATEMENT(iface)
+
+static int
+take_image(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+	struct settings_image x = { 0 };
+	const char *place = l->words[2];
+
+	for (size_t i = 0; i < s->nimages; i++)
+		if (strcmp(s->images[i].name, l->words[1]) == 0)
+			return err_set(
+			    e, ERR_USAGE, "image %s is there twice", l->words[1]);
+	if (grow(&s->images, &s->image_cap, s->nimages, sizeof x, "the settings", e) != 0)
+		return -1;
+	x.in_store = strncmp(place, in_store, sizeof in_store - 1) == 0;
+	if (set_text(&x.name, l->words[1], e) != 0)
+		return -1;
+	s->images[s->nimages++] = x;
+	return set_text(&s->images[s->nimages - 1].place,
+	    place + (x.in_store ? sizeof in_store - 1 : 0), e);
+}
+
+static int
+take_group(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+	uint64_t n = s->groups, port = s->port;
+
+	if (addr_parse(l->words[1], s->group, e) != 0)
+		return -1;
+	if (s->group[0] < 224 || s->group[0] > 239)
+		return err_set(
+		    e, ERR_USAGE, "%s is not a multicast address", l->words[1]);
+	for (size_t i = 2; i < l->n; i++) {
+		const char *count = statement_value(l->words[i], "count");
+		const char *at = statement_value(l->words[i], "port");
+		if (count == NULL && at == NULL)
+			return statement_unknown(l, i, e);
+		if (count != NULL ? number_uint(count, 1, GROUPS_MAX, &n, e) != 0
+				  : number_uint(at, 0, UINT16_MAX, &port, e) != 0)
+			return -1;
+	}
+	s->groups = (uint32_t)n;
+	s->port = (uint16_t)port;
+	return 0;
+}
+
+static int
+take_rights(struct settings_rule *r, const char *word)
+{
+	bool all = strcmp(word, "all") == 0;
+
+	r->load = all || strcmp(word, "load") == 0;
+	r->upload = all || strcmp(word, "upload") == 0;
+	return r->load || r->upload ? 0 : -1;
+}
+
+static int
+take_allow(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+	struct settings_rule r = { .load = true }, *to;
+	size_t first = l->n > 2 && take_rights(&r, l->words[2]) == 0 ? 3 : 2;
+
+	if (first == 2)
+		r.load = true;
+	if (allow_add(&r.net, l->words[1], e) != 0 ||
+	    grow(&s->rules, &s->rule_cap, s->nrules, sizeof r, "the settings", e) != 0)
+		return -1;
+	r.names = calloc(l->n - first + 1, sizeof *r.names);
+	if (r.names == NULL)
+		return err_nomem(e, "the settings");
+	s->rules[s->nrules] = r;
+	to = &s->rules[s->nrules++];
+	for (size_t i = first; i < l->n; i++)
+		if (set_text(&to->names[to->nnames++], l->words[i], e) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+take_uploads(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+
+	for (size_t i = 2; i < l->n; i++) {
+		const char *max = statement_value(l->words[i], "max");
+		if (max == NULL)
+			return statement_unknown(l, i, e);
+		if (number_size(max, 1, INT64_MAX, &s->upload_max, e) != 0)
+			return -1;
+	}
+	return set_text(&s->uploads, l->words[1], e);
+}
+
+static int
+take_rate(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+
+	return number_rate(l->words[1], RATE_MIN, RATE_MAX, &s->rate, e);
+}
+
+static int
+take_idle(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+
+	return number_uint(l->words[1], 1, 1000000, &s->idle_s, e);
+}
+
+static const struct statement_kind statements[] = {
+	{ "image", 3, 3, take_image },
+	{ "images", 2, 2, take_folder },
+	{ "store", 2, 2, take_store },
+	{ "group", 2, 4, take_group },
+	{ "interface", 2, 2, take_iface },
+	{ "allow", 2, STATEMENT_WORDS_MAX, take_allow },
+	{ "uploads", 2, 3, take_uploads },
+	{ "rate", 2, 2, take_rate },
+	{ "idle", 2, 2, take_idle },
+	{ "state", 2, 2, take_state },
+	{ 0 },
+};
+
+static int
+begin(struct settings *s, struct err *e)
+{
+	*s = (struct settings){ .groups = GROUPS_DEFAULT,
+		.idle_s = IDLE_S_DEFAULT,
+		.upload_max = UPLOAD_MAX_DEFAULT };
+	return set_text(&s->state, state_default, e);
+}
+
+/* What only the whole can show. */
+static int
+check_whole(const struct settings *s, const char *name, struct err *e)
+{
+	static const uint8_t none[4];
+	const struct settings_image *x = NULL;
+
+	for (size_t i = 0; i < s->nimages; i++)
+		if (s->images[i].in_store)
+			x = &s->images[i];
+	if (x != NULL && s->store == NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: image %s is in a store, but no \"store\" is named", name,
+		    x->name);
+	if (memcmp(s->group, none, sizeof none) == 0)
+		return err_set(e, ERR_USAGE, "%s: no \"group\" is named", name);
+	if (s->nrules == 0)
+		return err_set(e, ERR_USAGE,
+		    "%s: nobody may do anything: no \"allow\" is there", name);
+	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL)
+		return err_set(e, ERR_USAGE,
+		    "%s: there are neither images nor a place for uploads", name);
+	return 0;
+}
+
+int
+settings_parse(
+    struct settings *s, const char *text, size_t bytes, const char *name, struct err *e)
+{
+	if (begin(s, e) != 0 || statements_parse(statements, s, text, bytes, name, e) != 0)
+		return -1;
+	return check_whole(s, name, e);
+}
+
+int
+settings_read(struct settings *s, const char *path, struct err *e)
+{
+	if (begin(s, e) != 0 || statements_read(statements, s, path, e) != 0)
+		return -1;
+	return check_whole(s, path, e);
+}
+
+void
+settings_free(struct settings *s)
+{
+	for (size_t i = 0; i < s->nimages; i++) {
+		free(s->images[i].name);
+		free(s->images[i].place);
+	}
+	for (size_t i = 0; i < s->nrules; i++) {
+		for (size_t k = 0; k < s->rules[i].nnames; k++)
+			free(s->rules[i].names[k]);
+		free(s->rules[i].names);
+	}
+	free(s->images);
+	free(s->rules);
+	free(s->folder);
+	free(s->store);
+	free(s->uploads);
+	free(s->state);
+	free(s->iface);
+	*s = (struct settings){ 0 };
+}
+
+static bool
+covers(const struct settings_rule *r, const uint8_t host[4], const char *name)
+{
+	if (!allow_has(&r->net, host))
+		return false;
+	for (size_t i = 0; i < r->nnames; i++)
+		if (fnmatch(r->names[i], name, 0) == 0)
+			return true;
+	return r->nnames == 0;
+}
+
+bool
+settings_may_load(const struct settings *s, const uint8_t host[4], const char *name)
+{
+	for (size_t i = 0; i < s->nrules; i++)
+		if (s->rules[i].load && covers(&s->rules[i], host, name))
+			return true;
+	return false;
+}
+
+bool
+settings_may_upload(const struct settings *s, const uint8_t host[4], const char *name)
+{
+	for (size_t i = 0; i < s->nrules; i++)
+		if (s->rules[i].upload && covers(&s->rules[i], host, name))
+			return true;
+	return false;
+}

@@ -1,0 +1,143 @@
+/* state.c: which images were served where, in a file that a restarted master reads: a line each,
+ * "session NAME GROUP PORT".  Written as a whole and renamed; called in the master's first thread. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/number.h"
+#include "common/base/statements.h"
+#include "common/wire/addr.h"
+#include "mfrisbeed/master/slots.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* Names have any bytes but control characters; in the file they have no blanks, either. */
+static void
+write_name(FILE *f, const char *name)
+{
+	for (; *name != '\0'; name++)
+		if (isgraph((unsigned char)*name) && *name != '%' && *name != '#')
+			fputc(*name, f);
+		else
+			fprintf(f, "%%%02x", (unsigned char)*name);
+}
+
+static int
+hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0'
+	       : isxdigit((unsigned char)c)
+	           ? tolower((unsigned char)c) - 'a' + 10
+	           : -1;
+}
+
+/* In place. */
+static int
+read_name(char *name, struct err *e)
+{
+	char *to = name;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (*p != '%') {
+			*to++ = *p;
+			continue;
+		}
+		int high = hex(p[1]), low = high < 0 ? -1 : hex(p[2]);
+		if (low < 0)
+			return err_set(e, ERR_USAGE, "\"%%\" without two digits");
+		*to++ = (char)(high << 4 | low);
+		p += 2;
+	}
+	*to = '\0';
+	return 0;
+}
+
+static int
+path_of(const struct settings *s, const char *name, char path[PATH_BYTES], struct err *e)
+{
+	int n = snprintf(path, PATH_BYTES, "%s/%s", s->state, name);
+
+	return n > 0 && n < PATH_BYTES
+	           ? 0
+	           : err_set(e, ERR_USAGE, "%s: the path is too long", s->state);
+}
+
+static void
+write_all(const struct sessions *x, FILE *f)
+{
+	char group[ADDR_TEXT_MAX];
+
+	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+		const struct slot *at = &x->slots[i];
+		if (at->name == NULL || at->state != SESSIONS_RUNNING)
+			continue;
+		fputs("session ", f);
+		write_name(f, at->name);
+		fprintf(f, " %s %u\n", addr_text(at->group, group), at->port);
+	}
+}
+
+int
+state_save(const struct sessions *x, struct err *e)
+{
+	char path[PATH_BYTES], new[PATH_BYTES];
+
+	if (path_of(x->settings, "sessions", path, e) != 0 ||
+	    path_of(x->settings, "sessions.new", new, e) != 0)
+		return -1;
+	FILE *f = fopen(new, "we");
+	if (f == NULL)
+		return err_os(e, "%s", new);
+	write_all(x, f);
+	int rc = fflush(f) == 0 && fsync(fileno(f)) == 0 ? 0 : err_os(e, "%s", new);
+	if (fclose(f) != 0 && rc == 0)
+		rc = err_os(e, "%s", new);
+	if (rc == 0 && rename(new, path) != 0)
+		rc = err_os(e, "%s", path);
+	if (rc != 0)
+		unlink(new);
+	return rc;
+}
+
+struct reading {
+	int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
+	    struct err *);
+	void *arg;
+};
+
+static int
+take_session(void *arg, const struct statement *l, struct err *e)
+{
+	const struct reading *r = arg;
+	uint8_t group[4];
+	uint64_t port;
+
+	if (read_name(l->words[1], e) != 0 || addr_parse(l->words[2], group, e) != 0 ||
+	    number_uint(l->words[3], 1, UINT16_MAX, &port, e) != 0)
+		return -1;
+	return r->each(r->arg, l->words[1], group, (uint16_t)port, e);
+}
+
+int
+state_read(const struct settings *s,
+    int (*each)(void *arg, const char *name, const uint8_t group[4], uint16_t port,
+	struct err *),
+    void *arg, struct err *e)
+{
+	static const struct statement_kind kinds[] = { { "session", 4, 4, take_session },
+		{ 0 } };
+	struct reading r = { each, arg };
+	char path[PATH_BYTES];
+
+	if (mkdir(s->state, 0755) != 0 && errno != EEXIST)
+		return err_os(e, "%s", s->state);
+	if (path_of(s, "sessions", path, e) != 0)
+		return -1;
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return 0;
+	return statements_read(kinds, &r, path, e);
+}

@@ -1,0 +1,316 @@
+/* upload.c: take one image from a connection, prove it, and put it in its place.  The functions of the
+ * header run in the master's first thread; receive() and what it calls in a thread of each upload. */
+#include "mfrisbeed/master/upload.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/disk/output.h"
+#include "common/image/format/kind.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
+
+enum {
+	TIMEOUT_S = 60,
+	WAKE_MS = 200,
+	PIECE_BYTES = 256 << 10,
+};
+
+/* Its thread has it, but for `ended` and the name, which does not change. */
+struct upload {
+	char *name, *path; /* name NULL: free */
+	struct upload_request asked;
+	int listener;
+	pthread_t thread;
+	atomic_bool ended;
+};
+
+struct uploads {
+	struct cancel cancel; /* of all their threads */
+	struct upload each[UPLOADS_MAX];
+};
+
+/* Wait for the descriptor: 1; 0: too long, -1. */
+static int
+await(const struct upload *u, int fd, struct err *e)
+{
+	uint32_t limit = u->asked.timeout_s != 0 ? u->asked.timeout_s : TIMEOUT_S;
+	uint64_t until = clock_us() + (uint64_t)limit * 1000000;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		if (cancel_check(e) != 0)
+			return -1;
+		int n = poll(&p, 1, WAKE_MS);
+		if (n > 0)
+			return 1;
+		if (n < 0 && errno != EINTR)
+			return err_os(e, "the connection");
+		if (clock_us() >= until)
+			return err_set(
+			    e, ERR_IO, "nothing came for %u seconds", limit);
+	}
+}
+
+/* The connection of the host that asked; others are closed. */
+static int
+accept_one(const struct upload *u, struct err *e)
+{
+	for (;;) {
+		struct sockaddr_in from;
+		socklen_t len = sizeof from;
+		if (await(u, u->listener, e) != 1)
+			return -1;
+		int fd = accept4(u->listener, (struct sockaddr *)&from, &len,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (memcmp(&from.sin_addr, u->asked.from, sizeof u->asked.from) == 0)
+			return fd;
+		close(fd);
+	}
+}
+
+static int
+store(const struct upload *u, int fd, struct output *out, uint8_t *piece, struct err *e)
+{
+	for (;;) {
+		if (await(u, fd, e) != 1)
+			return -1;
+		ssize_t n = recv(fd, piece, PIECE_BYTES, 0);
+		if (n == 0)
+			return 0;
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n < 0)
+			return err_os(e, "the connection");
+		if (out->at + (uint64_t)n > u->asked.bytes_max)
+			return err_set(e, ERR_REFUSED,
+			    "it is longer than the %" PRIu64 " bytes that are allowed",
+			    u->asked.bytes_max);
+		if (output_write(out, piece, (size_t)n, e) != 0)
+			return -1;
+	}
+}
+
+static int
+verify_chunk(
+    void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
+{
+	(void)i;
+	return chunk_verify(c, bytes, arg, e);
+}
+
+/* Every chunk of what was written. */
+static int
+verify(const char *path, struct err *e)
+{
+	struct decoder *d = decoder_new();
+	struct image *img;
+
+	if (d == NULL)
+		return err_nomem(e, "a decoder");
+	int rc = image_open(&img, path, e);
+	if (rc == 0) {
+		image_keep_encrypted(img);
+		rc = image_each(img, verify_chunk, d, e);
+		image_close(img);
+	}
+	decoder_free(d);
+	return rc;
+}
+
+static int
+check_length(const struct upload *u, const struct output *out, struct err *e)
+{
+	if (u->asked.bytes != 0 && out->at != u->asked.bytes)
+		return err_set(e, ERR_FORMAT,
+		    "%" PRIu64 " bytes came, %" PRIu64 " were announced", out->at,
+		    u->asked.bytes);
+	return 0;
+}
+
+static int
+take(const struct upload *u, struct output *out, struct err *e)
+{
+	uint8_t *piece = malloc(PIECE_BYTES);
+	int fd = piece != NULL ? accept_one(u, e) : err_nomem(e, "an upload");
+	int rc = fd < 0 ? -1 : store(u, fd, out, piece, e);
+
+	if (fd >= 0)
+		close(fd);
+	free(piece);
+	if (rc == 0)
+		rc = check_length(u, out, e);
+	return rc == 0 ? verify(out->partial, e) : rc;
+}
+
+static void *
+receive(void *arg)
+{
+	struct upload *u = arg;
+	struct output out;
+	struct err e;
+
+	int rc = output_open(&out, u->path, &kind_image, true, &e);
+	if (rc == 0) {
+		rc = take(u, &out, &e);
+		if (rc == 0)
+			rc = output_commit(&out, false, &e);
+		else
+			output_abort(&out);
+	}
+	close(u->listener);
+	if (rc == 0)
+		log_info("image was uploaded name=%s", u->name);
+	else
+		log_warn("upload failed name=%s: %s", u->name, e.text);
+	atomic_store(&u->ended, true);
+	return NULL;
+}
+
+static int
+listen_for(const struct upload_request *r, uint16_t *port, struct err *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof at;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(&at.sin_addr, r->here, sizeof r->here);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 ||
+	    listen(fd, 4) != 0 || getsockname(fd, (struct sockaddr *)&at, &len) != 0) {
+		err_os(e, "a port for an upload");
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static void
+forget(struct upload *u)
+{
+	free(u->name);
+	free(u->path);
+	*u = (struct upload){ 0 };
+}
+
+static void
+collect(struct uploads *x)
+{
+	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+		if (x->each[i].name != NULL && atomic_load(&x->each[i].ended)) {
+			pthread_join(x->each[i].thread, NULL);
+			forget(&x->each[i]);
+		}
+}
+
+bool
+uploads_has(struct uploads *x, const char *name)
+{
+	collect(x);
+	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+		if (x->each[i].name != NULL && strcmp(x->each[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Folders in an upload's name are made. */
+static int
+make_folders(char *path, size_t from, struct err *e)
+{
+	for (char *p = path + from; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		int rc = mkdir(path, 0755) != 0 && errno != EEXIST ? err_os(e, "%s", path)
+		                                                   : 0;
+		*p = '/';
+		if (rc != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+start(struct uploads *x, struct upload *u, uint16_t *port, struct err *e)
+{
+	struct cancel *mine = cancel_owner();
+
+	u->listener = listen_for(&u->asked, port, e);
+	if (u->listener < 0)
+		return -1;
+	cancel_work_for(&x->cancel);
+	int rc = thread_start(&u->thread, receive, u);
+	cancel_work_for(mine);
+	if (rc == 0)
+		return 0;
+	close(u->listener);
+	return err_set(e, ERR_IO, "cannot start a thread: %s", strerror(rc));
+}
+
+int
+uploads_begin(
+    struct uploads *x, const struct upload_request *r, uint16_t *port, struct err *e)
+{
+	struct upload *u = NULL;
+
+	if (uploads_has(x, r->name))
+		return err_set(e, ERR_REFUSED, "%s: is being uploaded", r->name);
+	for (unsigned i = 0; u == NULL && i < UPLOADS_MAX; i++)
+		if (x->each[i].name == NULL)
+			u = &x->each[i];
+	if (u == NULL)
+		return err_set(e, ERR_REFUSED, "%d images are being uploaded", UPLOADS_MAX);
+	u->asked = *r;
+	u->name = strdup(r->name);
+	u->path = strdup(r->path);
+	size_t folder = strlen(r->path) - strlen(r->name);
+	int rc = u->name == NULL || u->path == NULL
+	             ? err_nomem(e, "an upload")
+	             : make_folders(u->path, folder, e);
+	if (rc == 0)
+		rc = start(x, u, port, e);
+	if (rc != 0)
+		forget(u);
+	return rc;
+}
+
+int
+uploads_new(struct uploads **out, struct err *e)
+{
+	struct uploads *x = calloc(1, sizeof *x);
+
+	if (x == NULL)
+		return err_nomem(e, "uploads");
+	x->cancel.whole = cancel_owner();
+	*out = x;
+	return 0;
+}
+
+void
+uploads_free(struct uploads *x)
+{
+	if (x == NULL)
+		return;
+	atomic_store(&x->cancel.signal, SIGTERM);
+	for (unsigned i = 0; i < UPLOADS_MAX; i++)
+		if (x->each[i].name != NULL) {
+			pthread_join(x->each[i].thread, NULL);
+			forget(&x->each[i]);
+		}
+	free(x);
+}

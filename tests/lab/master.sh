@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# A master server: clients ask by name, sessions are shared, uploads replace images only when they are whole, a
+# restart disturbs nobody, strangers get nothing.
+. "$(dirname "$0")/lib.sh"
+requires python3
+lab_up 4
+mkdir "$T/images" "$T/uploads" "$T/state"
+for i in $(seq 20); do
+	head -c $((300000 + i * 50000)) /dev/urandom > "$T/disk$i"; truncate -s %512 "$T/disk$i"
+	"$BIN/imagezip" -q -r "$T/disk$i" "$T/images/image$i.ndz" || fail imagezip
+done
+cat > "$T/conf" << CONF
+image first $T/images/image1.ndz
+images $T/images
+uploads $T/uploads max=4M
+group 239.192.50.1
+allow 10.9.0.0/24
+allow 10.9.0.14 upload up*
+state $T/state
+interface eth0
+idle 600
+CONF
+master() {	# a mfrisbeed at s
+	ip netns exec "${LAB}s" "$BIN/mfrisbeed" -d -c "$T/conf" "$@" 2>> "$T/master.log" &
+	MASTER=$!; PIDS+=($MASTER)
+	for ((i = 0; i < 100; i++)); do on s ss -Hltn 2> /dev/null | grep -q :64494 && return; sleep 0.05; done
+	fail "mfrisbeed did not start: $(cat "$T/master.log")"
+}
+get() { local n=$1 name=$2 to=$3; shift 3; on "$n" timeout 60 "$BIN/frisbee" -q -S 10.9.0.1 -F "$name" "$@" "$to"; }
+check "--check" quietly "$BIN/mfrisbeed" --check -c "$T/conf"
+master
+
+echo "== one image, by both its names"
+check "an image is loaded by its name" get 1 first "$T/out"
+check "it is the disk" cmp "$T/disk1" "$T/out"
+check "by its file" get 2 image1.ndz "$T/out"
+on 1 "$BIN/frisbee" -S 10.9.0.1 -Q first > "$T/query" || fail "-Q"
+check "-Q says where it is served" grep -q 'first: [0-9]* bytes, is served at 239.192.50.1, port' "$T/query"
+status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q none; check "no such image" grep -q 'has no such image' "$T/stderr"
+for name in ../conf image1.ndz/../../conf /etc/passwd .hidden ""; do
+	status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q "$name"
+done
+ln -s "$T/conf" "$T/images/outside"
+status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q outside; check "a link that leads out of the folder" grep -q 'has no such image' "$T/stderr"
+
+echo "== twenty images, sixty clients at once"
+loads=()
+for i in $(seq 20); do for n in 1 2 3; do get $n "image$i.ndz" "$T/out$i.$n" & loads+=($!); done; done
+bad=0; for p in "${loads[@]}"; do wait "$p" || bad=$((bad + 1)); done
+check "all loads ended well: $bad did not" [ $bad = 0 ]
+for i in $(seq 20); do for n in 1 2 3; do cmp -s "$T/disk$i" "$T/out$i.$n" || fail "image $i at node $n"; rm -f "$T/out$i.$n"; done; done
+check "a session for each image" [ "$(grep -c '^session ' "$T/state/sessions")" = 21 ]
+
+echo "== messages of the original programs"
+cat > "$T/talk.py" << 'PY'
+import socket, struct, sys
+NAME, what = sys.argv[1].encode(), sys.argv[2]
+def ask(msg, n):
+    s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(20); s.sendall(msg); got = b""
+    while len(got) < n:
+        d = s.recv(n - len(got))
+        if not d: break
+        got += d
+    return got
+def get(name, status, claim=None):
+    return b"V01\0" + struct.pack(">I4xBBH", 1, 7, status, len(name) if claim is None else claim) + name.ljust(256, b"\0")
+def put(name, status, size):
+    return b"V01\0" + struct.pack(">I4xBH", 3, status, len(name)) + name.ljust(256, b"\0") + struct.pack(">QII", size, 0, 5)
+def put_reply(r): return struct.unpack(">H", r[8:10])[0], socket.inet_ntoa(r[10:14]), struct.unpack(">H", r[14:16])[0], r[16]
+if what == "get":
+    r = ask(get(NAME, 0), 288); method, running, error = struct.unpack(">BBH", r[8:12])
+    assert r[:8] == b"V01\0\0\0\0\2" and (method, running, error) == (2, 1, 0), r[:16]
+    print(socket.inet_ntoa(r[16:20]), struct.unpack(">H", r[20:22])[0])
+elif what == "status":
+    r = ask(get(NAME, 1), 288); print(*struct.unpack(">BBH", r[8:12]))
+elif what == "long":
+    r = ask(get(NAME, 0, 65535), 288); print(*struct.unpack(">BBH", r[8:12]))
+elif what == "put":
+    data = open(sys.argv[3], "rb").read(); claim = int(sys.argv[4]) if len(sys.argv) > 4 else len(data)
+    error, addr, port, exists = put_reply(ask(put(NAME, 0, claim), 291))
+    if error: print("error", error); sys.exit()
+    s = socket.create_connection((addr, port), 5); s.sendall(data); s.close(); print("sent")
+elif what == "slow":
+    socks = [socket.create_connection(("10.9.0.1", 64494), 5) for _ in range(int(sys.argv[3]))]
+    for s in socks: s.send(b"V01\0")
+    r = ask(get(NAME, 1), 288); print(*struct.unpack(">BBH", r[8:12]))
+elif what == "junk":
+    for msg in (b"GET / HTTP/1.0\r\n\r\n" + bytes(300), b"V01\0\0\0\0\2" + bytes(280), b"V01\0\0\0\0\x09", b"V01"):
+        s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(5); got = b""
+        try: s.sendall(msg); s.shutdown(1); got = s.recv(100)
+        except (ConnectionError, OSError): pass	# it was closed while bytes were on their way
+        assert got == b"", got
+    print("nothing")
+PY
+talk() { local n=$1; shift; on "$n" python3 "$T/talk.py" "$@"; }
+check "a status of an image that runs" [ "$(talk 1 first status)" = "2 1 0" ]
+check "an unknown name is error 3" [ "$(talk 1 nope status)" = "0 0 3" ]
+check "an id of 65,535 bytes is refused" [ "$(talk 1 x long)" = "0 0 6" ]
+read -r group port < <(talk 1 first get)
+check "a client of the base protocol loads from what the reply says" on 2 timeout 60 "$BIN/frisbee" --base -q -m "$group" -p "$port" "$T/out"
+check "it is the disk" cmp "$T/disk1" "$T/out"
+check "no request: no answer" [ "$(talk 1 x junk)" = nothing ]
+check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '2 1 0' ]"
+
+echo "== uploads"
+settled() { local i; for ((i = 0; i < 200; i++)); do grep -q "$1" "$T/master.log" && return; sleep 0.05; done; false; }
+check "who may not" [ "$(talk 1 up.ndz put "$T/images/image2.ndz")" = "error 4" ]
+check "a name that is not allowed" [ "$(talk 4 other.ndz put "$T/images/image2.ndz")" = "error 4" ]
+check "too large" [ "$(talk 4 up.ndz put "$T/images/image2.ndz" 5000000)" = "error 8" ]
+check "a name that leaves the folder" [ "$(talk 4 up/../../x put "$T/images/image2.ndz")" = "error 6" ]
+check "an upload" [ "$(talk 4 up/new.ndz put "$T/images/image2.ndz")" = sent ]
+settled "image was uploaded name=up/new.ndz"; check "it is there" cmp "$T/images/image2.ndz" "$T/uploads/up/new.ndz"
+check "it can be loaded" get 1 up/new.ndz "$T/out"; check "it is the disk" cmp "$T/disk2" "$T/out"
+head -c 700000 "$T/images/image3.ndz" > "$T/cut"
+check "one that is cut" [ "$(talk 4 up/new.ndz put "$T/cut" 1048576)" = sent ]
+settled "upload failed name=up/new.ndz"; check "replaces nothing" cmp "$T/images/image2.ndz" "$T/uploads/up/new.ndz"
+cp "$T/images/image3.ndz" "$T/damaged"; printf x | dd of="$T/damaged" bs=1 seek=20000 conv=notrunc status=none
+check "one that is damaged" [ "$(talk 4 updamaged put "$T/damaged")" = sent ]
+settled "upload failed name=updamaged"; check "leaves nothing" [ "$(find "$T/uploads" -type f | wc -l)" = 1 ]
+
+echo "== killed in the middle of a load, and started again"
+head -c 30000000 /dev/urandom > "$T/big"; truncate -s %512 "$T/big"; "$BIN/imagezip" -q -r "$T/big" "$T/images/big.ndz"
+sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"
+kill -9 $MASTER; wait $MASTER 2> /dev/null; master
+get 1 big.ndz "$T/out1" & a=$!; get 2 big.ndz "$T/out2" --base & b=$!
+settled "name=big.ndz"; sleep 1
+before=$(grep big.ndz "$T/state/sessions")
+kill -9 $MASTER; wait $MASTER 2> /dev/null; master
+check "the first load ends well" wait $a; check "and the second, of the base protocol" wait $b
+check "the data" cmp "$T/big" "$T/out1"; check "and this" cmp "$T/big" "$T/out2"
+check "it is served where it was: $before" grep -qx "$before" "$T/state/sessions"
+
+echo "== settings are read again"
+sed -i "s,^image first.*,image other $T/images/image5.ndz," "$T/conf"; kill -HUP $MASTER
+settled "were read again"; check "a new name" get 3 other "$T/out"; check "its data" cmp "$T/disk5" "$T/out"
+echo "nonsense" >> "$T/conf"; kill -HUP $MASTER
+settled "stay as they were"; check "wrong settings change nothing" get 3 other "$T/out"
+kill $MASTER; wait $MASTER; check "SIGTERM ends it with 0" [ $? = 0 ]
+finish
