@@ -1,6 +1,7 @@
 #include "tests/sim/answer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/json.h"
@@ -33,6 +34,16 @@ put_multiples(struct json *j, const char *key, const struct multiples *m)
 	json_double(j, "mean", m->mean);
 	json_double(j, "worst", m->worst);
 	json_end(j);
+}
+
+/* As text: a number of 64 bits is more than many readers of JSON can hold. */
+static void
+put_hash(struct json *j, uint64_t hash)
+{
+	char text[17];
+
+	snprintf(text, sizeof text, "%016" PRIx64, hash);
+	json_string(j, "hash", text);
 }
 
 static void
@@ -87,6 +98,7 @@ answer_case(const struct scenario *sc, uint64_t seed, const struct outcome *out,
 	json_uint(j, "finished", out->finished);
 	put_times(j, sc, out, alone_us);
 	put_traffic(j, out);
+	put_hash(j, out->hash);
 	end(j);
 }
 
