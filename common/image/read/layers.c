@@ -1,3 +1,6 @@
+/* layers.c: which sectors of a base and its deltas come from which of them: of each sector
+ * the topmost image that stores it, or calls it free, decides.  Programs that make one image
+ * of several call this from the thread that reads, random.c from any thread. */
 #include "common/image/read/layers.h"
 
 #include <assert.h>
@@ -184,20 +187,19 @@ layers_lost(struct layers *l)
 	return &l->lost;
 }
 
-/* The layer that has a stored sector, and how far on it has all. */
-static struct layer *
-owner(struct layers *l, uint64_t sector, uint64_t *end)
+size_t
+layers_owner(const struct layers *l, uint64_t sector, uint64_t *end)
 {
 	for (size_t i = l->n; i-- > 0;) {
 		const struct rangeset *own = &l->v[i].own;
 		size_t k = rangeset_find(own, sector);
 		if (k < rangeset_count(own) && rangeset_get(own, k).off <= sector) {
 			*end = range_end(rangeset_get(own, k));
-			return &l->v[i];
+			return i;
 		}
 	}
 	assert(!"a sector that no layer stores");
-	return NULL;
+	return 0;
 }
 
 int
@@ -207,7 +209,7 @@ layers_read(struct layers *l, struct range r, void *buf, struct err *e)
 	uint64_t end;
 
 	while (r.len > 0) {
-		struct layer *v = owner(l, r.off, &end);
+		struct layer *v = &l->v[layers_owner(l, r.off, &end)];
 		struct range now = range_clip(r, r.off, end);
 		if (sectors_read(v->image, now, out, e) != 0)
 			return -1;

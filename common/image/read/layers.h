@@ -24,6 +24,9 @@ uint64_t layers_total(const struct layers *);
 struct lostset *layers_lost(struct layers *);
 /* For maker_config.next, with the layers as its arg. */
 ssize_t layers_next(void *layers, struct window *, void *buf, struct err *);
+/* Which image has a stored sector, as an index of images[], and in *end how far on it has
+ * all of them.  From any thread, as are layers_stored() and layers_total(). */
+size_t layers_owner(const struct layers *, uint64_t sector, uint64_t *end);
 /* Sectors that are all stored. */
 int layers_read(struct layers *, struct range, void *buf, struct err *);
 /* Check what was read last, see sectors_done(). */

@@ -11,24 +11,67 @@
  * everything else. */
 enum { STREAM_SHARE = 4 };
 
-int
-random_open(struct random **out, struct sectors *s, uint64_t cache_bytes, struct err *e)
+static void
+close_images(struct sectors *const images[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sectors_close(images[i]);
+}
+
+/* NULL: no memory; the images are closed then. */
+static struct random *
+new_random(struct sectors *const images[], size_t n)
 {
 	struct random *r = calloc(1, sizeof *r);
+	struct sectors **v = calloc(n, sizeof(struct sectors *));
 
-	if (r == NULL) {
-		sectors_close(s);
-		return err_nomem(e, "an image");
+	if (r == NULL || v == NULL) {
+		free(r);
+		free(v);
+		close_images(images, n);
+		return NULL;
 	}
-	r->sectors = s;
-	r->stream_bytes = cache_bytes / STREAM_SHARE;
+	memcpy(v, images, n * sizeof(struct sectors *));
+	r->images = v;
+	r->nimages = n;
 	pthread_mutex_init(&r->lock, NULL);
-	if (stock_new(&r->stock, cache_bytes, e) != 0) {
+	return r;
+}
+
+int
+random_open_layers(struct random **out, struct sectors *const images[], size_t n,
+    uint64_t cache_bytes, struct err *e)
+{
+	struct random *r = new_random(images, n);
+
+	if (r == NULL)
+		return err_nomem(e, "an image");
+	r->stream_bytes = cache_bytes / STREAM_SHARE;
+	if (layers_new(&r->layers, r->images, n, e) != 0 ||
+	    stock_new(&r->stock, cache_bytes, e) != 0) {
 		random_close(r);
 		return -1;
 	}
 	*out = r;
 	return 0;
+}
+
+int
+random_open(struct random **out, struct sectors *s, uint64_t cache_bytes, struct err *e)
+{
+	return random_open_layers(out, &s, 1, cache_bytes, e);
+}
+
+const struct rangeset *
+random_stored(const struct random *r)
+{
+	return layers_stored(r->layers);
+}
+
+uint64_t
+random_total(const struct random *r)
+{
+	return layers_total(r->layers);
 }
 
 static void
@@ -52,7 +95,9 @@ random_close(struct random *r)
 		free_work(w);
 	}
 	pthread_mutex_destroy(&r->lock);
-	sectors_close(r->sectors);
+	layers_free(r->layers);
+	close_images(r->images, r->nimages);
+	free(r->images);
 	free(r);
 }
 
@@ -133,33 +178,51 @@ put_back_chunk(struct random *r, struct stock_item *i, bool damaged)
 		stock_put_back(r->stock, i);
 }
 
-/* As many of the sectors as the chunk of the first one has in a row. */
+/* As many of the sectors, the first of which is stored, as one chunk of one image has in a
+ * row. */
 static int
 read_some(
     struct random *r, struct range sectors, uint8_t *out, uint64_t *n, struct err *e)
 {
-	uint64_t at, end;
-	uint32_t number = sectors_chunk_of(r->sectors, sectors.off, &end);
-	struct stock_item *i = random_chunk_get(r, number, e);
+	uint64_t at, own_end, end;
+	size_t image = layers_owner(r->layers, sectors.off, &own_end);
+	uint32_t number = sectors_chunk_of(r->images[image], sectors.off, &end);
+	struct stock_item *i = random_chunk_get(r, image, number, e);
 
 	if (i == NULL)
 		return -1;
 	struct random_chunk *k = stock_thing(i);
-	int rc = sectors_place(r->sectors, number, &k->c, sectors, n, &at, e);
+	sectors = range_clip(sectors, sectors.off, own_end);
+	int rc = sectors_place(k->image, number, &k->c, sectors, n, &at, e);
 	if (rc == 0)
 		rc = copy_data(r, k, at, *n * SECTOR_BYTES, out, e);
 	put_back_chunk(r, i, rc != 0 && e->kind == ERR_FORMAT);
 	return rc;
 }
 
+/* How many of the sectors, from the first one on, are not stored. */
+static uint64_t
+count_missing(const struct random *r, struct range sectors)
+{
+	const struct rangeset *stored = random_stored(r);
+	size_t i = rangeset_find(stored, sectors.off);
+	struct range next = sectors;
+
+	if (i < rangeset_count(stored))
+		next = range_clip(sectors, sectors.off, rangeset_get(stored, i).off);
+	return next.len;
+}
+
 int
 random_read(struct random *r, struct range sectors, void *buf, struct err *e)
 {
 	uint8_t *out = buf;
-	uint64_t n;
 
 	while (sectors.len > 0) {
-		if (read_some(r, sectors, out, &n, e) != 0)
+		uint64_t n = count_missing(r, sectors);
+		if (n > 0)
+			memset(out, 0, n * SECTOR_BYTES);
+		else if (read_some(r, sectors, out, &n, e) != 0)
 			return -1;
 		out += n * SECTOR_BYTES;
 		sectors.off += n;

@@ -1,5 +1,5 @@
-/* random.h: an image file as a disk that several threads read anywhere, for whom what was
- * decoded is kept within a limit.
+/* random.h: an image file, or a base and its deltas, as a disk that several threads read
+ * anywhere, for whom what was decoded is kept within a limit.
  *
  * Of a chunk whose fragment table can be trusted without the rest (partial.h), only the blocks
  * of its header, its table and the fragments that are asked for are read from the source; of
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/disk/range.h"
+#include "common/disk/rangeset.h"
 
 struct random;
 struct sectors;
@@ -22,7 +22,17 @@ struct sectors;
  * decoded pieces and for what is known of chunks; besides, each thread has what it is working
  * on, some MiB at most and a quarter of the cache.  ERR_NOMEM. */
 int random_open(struct random **, struct sectors *, uint64_t cache_bytes, struct err *);
-/* The data of sectors that are all stored (sectors_stored()) into buf.  From any thread.  What
+/* The same of images[0], a base, and its deltas, each of what is below it, as the one disk that
+ * they amount to (layers.h).  All are taken over, also on failure; the cache is shared.  Whether
+ * they belong together is not looked at: chain_random() of chain.h does that first.
+ * ERR_FORMAT: a relocation and its data come apart. */
+int random_open_layers(struct random **, struct sectors *const images[], size_t n,
+    uint64_t cache_bytes, struct err *);
+/* Which sectors are stored, and the size of the disk in sectors (before version 2, the end of
+ * what is stored).  From any thread. */
+const struct rangeset *random_stored(const struct random *);
+uint64_t random_total(const struct random *);
+/* The data of sectors into buf; those that are not stored are zeros.  From any thread.  What
  * fails is not kept, so it can be tried again.  ERR_FORMAT: damaged; and errors of the source;
  * they name image and chunk. */
 int random_read(struct random *, struct range sectors, void *buf, struct err *);

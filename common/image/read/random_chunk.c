@@ -31,32 +31,32 @@ count_bytes(const struct random_chunk *k)
 
 /* Header and table, as far as they can be trusted without the rest: 1, 0 they cannot, -1. */
 static int
-read_table(struct random *r, struct random_chunk *k, struct random_work *w, struct err *e)
+read_table(struct random_chunk *k, struct random_work *w, struct err *e)
 {
 	struct blockmap here = { { 0 } }, need;
 	enum partial_step step;
 
 	while ((step = partial_next(w->bytes, &here, &need, &k->c)) == PARTIAL_MORE) {
 		need = blockmap_minus(need, &here);
-		if (image_blocks(r->sectors->img, k->number, &need, w->bytes, e) != 0)
+		if (image_blocks(k->image->img, k->number, &need, w->bytes, e) != 0)
 			return -1;
 		blockmap_add(&here, &need);
 	}
 	if (step == PARTIAL_WHOLE)
 		return 0;
-	if (image_identity_check(&r->sectors->id, &k->c.h, &k->c.ext, e) == 0)
+	if (image_identity_check(&k->image->id, &k->c.h, &k->c.ext, e) == 0)
 		return 1;
 	chunk_free(&k->c);
-	return err_ctx(e, "%s: chunk %u", sectors_name(r->sectors), k->number);
+	return err_ctx(e, "%s: chunk %u", sectors_name(k->image), k->number);
 }
 
 static int
-read_whole(struct random *r, struct random_chunk *k, struct err *e)
+read_whole(struct random_chunk *k, struct err *e)
 {
 	k->bytes = malloc(NDZ_CHUNK_BYTES);
 	if (k->bytes == NULL)
 		return err_nomem(e, "a chunk");
-	return sectors_whole_chunk(r->sectors, k->number, k->bytes, &k->c, e);
+	return sectors_whole_chunk(k->image, k->number, k->bytes, &k->c, e);
 }
 
 static int
@@ -66,7 +66,7 @@ read_part(struct random *r, struct random_chunk *k, struct err *e)
 
 	if (w == NULL)
 		return -1;
-	int rc = read_table(r, k, w, e);
+	int rc = read_table(k, w, e);
 	random_work_put(r, w);
 	return rc;
 }
@@ -75,9 +75,9 @@ read_part(struct random *r, struct random_chunk *k, struct err *e)
 static int
 read_chunk(struct random *r, struct random_chunk *k, struct err *e)
 {
-	int rc = r->sectors->proved ? 0 : read_part(r, k, e);
+	int rc = k->image->proved ? 0 : read_part(r, k, e);
 
-	if (rc == 0 && read_whole(r, k, e) != 0)
+	if (rc == 0 && read_whole(k, e) != 0)
 		rc = -1;
 	if (rc < 0 || k->c.ext.fragments == NULL)
 		return rc < 0 ? -1 : 0;
@@ -87,11 +87,12 @@ read_chunk(struct random *r, struct random_chunk *k, struct err *e)
 	return -1;
 }
 
-/* In the stock; those of pieces are smaller. */
+/* In the stock; keys of pieces are smaller. */
 #define CHUNK_KEY (UINT64_C(1) << 63)
 
 struct making {
 	struct random *r;
+	struct sectors *image;
 	uint32_t number;
 };
 
@@ -103,6 +104,7 @@ make_chunk(void *arg, struct stocked *of, struct err *e)
 
 	if (k == NULL)
 		return err_nomem(e, "a chunk");
+	k->image = m->image;
 	k->number = m->number;
 	k->opening = ++m->r->opened;
 	if (read_chunk(m->r, k, e) != 0) {
@@ -116,10 +118,11 @@ make_chunk(void *arg, struct stocked *of, struct err *e)
 }
 
 struct stock_item *
-random_chunk_get(struct random *r, uint32_t i, struct err *e)
+random_chunk_get(struct random *r, size_t image, uint32_t i, struct err *e)
 {
-	struct making m = { r, i };
+	struct making m = { r, r->images[image], i };
 	bool made;
 
-	return stock_get(r->stock, CHUNK_KEY | i, make_chunk, &m, &made, e);
+	return stock_get(
+	    r->stock, CHUNK_KEY | (uint64_t)image << 32 | i, make_chunk, &m, &made, e);
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/stock.h"
 #include "common/image/read/fragments.h"
+#include "common/image/read/layers.h"
 #include "common/image/read/random.h"
 #include "common/image/read/sectors_impl.h"
 
@@ -19,7 +20,9 @@ struct random_work {
 };
 
 struct random {
-	struct sectors *sectors;
+	struct sectors **images; /* a base and its deltas; or one image */
+	size_t nimages;
+	struct layers *layers; /* of these */
 	struct stock *stock;   /* of chunks and pieces */
 	uint64_t stream_bytes; /* most that is kept of one decoding of a whole stream */
 	pthread_mutex_t lock;  /* of `idle` */
@@ -30,6 +33,7 @@ struct random {
 
 /* What a chunk says. */
 struct random_chunk {
+	struct sectors *image; /* that it is one of */
 	uint32_t number;
 	uint64_t opening; /* its number among all; pieces belong to it */
 	struct chunk c;
@@ -50,9 +54,10 @@ struct random_piece {
 struct random_work *random_work_get(struct random *, struct err *);
 void random_work_put(struct random *, struct random_work *);
 
-/* What chunk i says, a struct random_chunk, in use until stock_put_back().  NULL: it cannot be
- * had; the error names it. */
-struct stock_item *random_chunk_get(struct random *, uint32_t i, struct err *);
+/* What chunk i of an image says, a struct random_chunk, in use until stock_put_back().  NULL:
+ * it cannot be had; the error names it. */
+struct stock_item *random_chunk_get(
+    struct random *, size_t image, uint32_t i, struct err *);
 /* The struct random_piece that has this byte of a chunk's data; the same. */
 struct stock_item *random_piece_get(
     struct random *, struct random_chunk *, uint64_t at, struct err *);

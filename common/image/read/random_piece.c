@@ -33,9 +33,9 @@ to_stock(struct random_piece *p)
 }
 
 static int
-name_chunk(struct random *r, const struct random_chunk *k, struct err *e)
+name_chunk(const struct random_chunk *k, struct err *e)
 {
-	return err_ctx(e, "%s: chunk %u", sectors_name(r->sectors), k->number);
+	return err_ctx(e, "%s: chunk %u", sectors_name(k->image), k->number);
 }
 
 /* In the stock.  A chunk that is opened again, with whatever it says then, finds no piece of
@@ -62,7 +62,7 @@ fragment_bytes(const struct making *m, struct random_work *w, struct err *e)
 	if (m->k->bytes != NULL)
 		return m->k->bytes;
 	struct blockmap need = partial_fragment(m->f);
-	int rc = image_blocks(m->r->sectors->img, m->k->number, &need, w->bytes, e);
+	int rc = image_blocks(m->k->image->img, m->k->number, &need, w->bytes, e);
 	return rc == 0 ? w->bytes : NULL;
 }
 
@@ -75,7 +75,7 @@ decode_fragment(
 	if (bytes == NULL)
 		return -1;
 	if (fragments_decode(m->f, bytes, w->dec, p->data, e) != 0)
-		return name_chunk(m->r, m->k, e);
+		return name_chunk(m->k, e);
 	if (!p->zero)
 		m->r->decoded += p->bytes;
 	return 0;
@@ -110,7 +110,7 @@ get_fragment(struct random *r, const struct random_chunk *k, uint64_t at, struct
 
 	if (m.f == NULL) {
 		err_set(e, ERR_FORMAT, "its data ends too early");
-		name_chunk(r, k, e);
+		name_chunk(k, e);
 		return NULL;
 	}
 	struct stock_item *i =
@@ -180,7 +180,7 @@ decode_stream(struct random *r, struct random_chunk *k, struct decoding *d, stru
 	int rc = chunk_pieces(&k->c, k->bytes, w->dec, take_piece, d, e);
 	random_work_put(r, w);
 	r->decoded += d->at;
-	return rc == 0 ? 0 : name_chunk(r, k, e);
+	return rc == 0 ? 0 : name_chunk(k, e);
 }
 
 static uint64_t
