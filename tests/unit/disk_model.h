@@ -1,5 +1,5 @@
 /* disk_model.h: a disk that is an array, with runs of noise and of zeros, and images of it in the
- * temporary directory of scratch.h. */
+ * temporary directory of scratch.h; and what deltas make of it. */
 #ifndef TESTS_UNIT_DISK_MODEL_H
 #define TESTS_UNIT_DISK_MODEL_H
 
@@ -104,6 +104,9 @@ static struct codec_choice codec;
 /* What their chunks have room for. */
 static struct seal_config sealing;
 
+/* What the next one says that it is, by UUID, and, when it is a delta, is one of. */
+static struct ext_state model_state, model_base;
+
 static inline void
 write_image(const char *name, const struct model *m, bool delta, struct rangeset *freed)
 {
@@ -123,8 +126,11 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 
 	cfg.uuid[0] = (uint8_t)name[0];
 	packer_config_seal(&cfg, &sealing);
-	if (delta)
+	cfg.state = model_state;
+	if (delta) {
+		cfg.base = model_base;
 		cfg.base.kind = EXT_STATE_UUID;
+	}
 	stored_set(m, &set);
 	x.walk.set = &set;
 	T_CHECK(packer_new(&p, &cfg, &e) == 0);
@@ -133,6 +139,55 @@ write_image(const char *name, const struct model *m, bool delta, struct rangeset
 	packer_free(p);
 	rangeset_free(&set);
 	fclose(f);
+}
+
+/* Is it what the model stores? */
+static inline bool
+same_set(const struct rangeset *set, const struct model *m)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < m->total; i++)
+		n += m->stored[i];
+	if (rangeset_total(set) != n)
+		return false;
+	for (uint64_t i = 0; i < m->total; i++)
+		if (m->stored[i] != rangeset_contains(set, i))
+			return false;
+	return true;
+}
+
+/* What a delta does to the model. */
+static inline void
+apply(struct model *m, const struct model *delta, const struct rangeset *freed)
+{
+	m->total = delta->total;
+	for (uint64_t i = 0; i < DISK_SECTORS; i++) {
+		if (i >= m->total || rangeset_contains(freed, i))
+			m->stored[i] = false;
+		if (i >= m->total || !delta->stored[i])
+			continue;
+		m->stored[i] = true;
+		memcpy(m->data + i * SECTOR_BYTES, delta->data + i * SECTOR_BYTES,
+		    SECTOR_BYTES);
+	}
+}
+
+/* Ranges of what the delta does not store. */
+static inline void
+free_some(struct rangeset *freed, const struct model *delta)
+{
+	struct err e;
+
+	rangeset_init(freed);
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t from = next_random() % delta->total, n = next_random() % 300;
+		for (uint64_t k = from; k < from + n && k < delta->total; k++)
+			if (!delta->stored[k] &&
+			    rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
+				abort();
+	}
+	rangeset_seal(freed);
 }
 
 #endif /* TESTS_UNIT_DISK_MODEL_H */

@@ -11,21 +11,6 @@
 #include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 
-static bool
-same_set(const struct rangeset *set, const struct model *m)
-{
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i < m->total; i++)
-		n += m->stored[i];
-	if (rangeset_total(set) != n)
-		return false;
-	for (uint64_t i = 0; i < m->total; i++)
-		if (m->stored[i] != rangeset_contains(set, i))
-			return false;
-	return true;
-}
-
 /* A stored range that begins anywhere. */
 static struct range
 pick(const struct model *m)
@@ -125,38 +110,6 @@ test_golden(struct model *m)
 	sectors_close(s);
 	decoder_free(dec);
 	free(bytes);
-}
-
-/* What a delta does to the model. */
-static void
-apply(struct model *m, const struct model *delta, const struct rangeset *freed)
-{
-	m->total = delta->total;
-	for (uint64_t i = 0; i < DISK_SECTORS; i++) {
-		if (i >= m->total || rangeset_contains(freed, i))
-			m->stored[i] = false;
-		if (i >= m->total || !delta->stored[i])
-			continue;
-		m->stored[i] = true;
-		memcpy(m->data + i * SECTOR_BYTES, delta->data + i * SECTOR_BYTES,
-		    SECTOR_BYTES);
-	}
-}
-
-static void
-free_some(struct rangeset *freed, const struct model *delta)
-{
-	struct err e;
-
-	rangeset_init(freed);
-	for (unsigned i = 0; i < 30; i++) {
-		uint64_t from = next_random() % delta->total, n = next_random() % 300;
-		for (uint64_t k = from; k < from + n && k < delta->total; k++)
-			if (!delta->stored[k] &&
-			    rangeset_add(freed, (struct range){ k, 1 }, &e) != 0)
-				abort();
-	}
-	rangeset_seal(freed);
 }
 
 /* Does the chunk list what is freed of its sectors, as far as it has room? */

@@ -11,8 +11,8 @@
 #include "common/cli/rewrite_opts.h"
 #include "common/disk/output.h"
 #include "common/image/read/layers.h"
+#include "common/image/write/chain.h"
 #include "common/image/write/rewrite.h"
-#include "tools/imagedelta/chain.h"
 #include "tools/imagedelta/diff.h"
 #include "tools/imagedelta/samples.h"
 
@@ -103,33 +103,19 @@ make_delta(
 }
 
 static int
-done(void *arg, struct err *e)
-{
-	return layers_done(arg, e);
-}
-
-static int
 make_whole(const struct opts *o, struct sectors *const v[], size_t n,
     const char *output, struct err *e)
 {
-	struct sectors *top = v[n - 1];
 	struct layers *l;
 
 	if (!o->any_base && chain_check(v, n, warn, e) != 0)
 		return -1;
 	if (layers_new(&l, v, n, e) != 0)
 		return -1;
-	struct rewrite_source src = { .program = "imagedelta",
-		.like = top,
-		.total = layers_total(l),
-		.tail = sectors_ext(top)->tail,
-		.lost = layers_lost(l),
-		.next = layers_next,
-		.done = done,
-		.arg = l };
+	struct rewrite_source src = chain_whole("imagedelta", l, v, n);
 	/* A base that was not checked may make something else. */
 	if (!o->any_base)
-		src.state = sectors_ext(top)->state;
+		src.state = sectors_ext(v[n - 1])->state;
 	int rc = rewrite(&o->rewrite, &src, output, e);
 	layers_free(l);
 	return rc;

@@ -1,8 +1,8 @@
 /* maker.c: what every new image goes through, whatever it is made of: which version and
  * UUID it has, what chunk 0 says of it, and the way from windows to the output.
  *
- * Called by imagezip/capture/capture.c for a disk and by rewrite.c for other images, in
- * the thread that makes the image. */
+ * Called by imagezip/capture/capture.c for a disk and by rewrite.c and chain_source.c for
+ * other images, in the thread that makes the image. */
 #include "common/image/write/maker.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 struct maker {
 	struct maker_config cfg;
-	struct output *output; /* from maker_run() on; borrowed */
+	struct output *output; /* from maker_run() on; borrowed, or NULL */
 	struct packer *packer;
 	struct seal *seal; /* or NULL */
 	uint64_t data_bytes;
@@ -88,6 +88,8 @@ emit(void *arg, const void *chunk, struct err *e)
 		m->cfg.chunk(m->cfg.arg);
 	if (seal_chunk(m->seal, &chunk, e) != 0)
 		return -1;
+	if (m->output == NULL)
+		return m->cfg.take(m->cfg.taker, chunk, e);
 	return output_write(m->output, chunk, NDZ_CHUNK_BYTES, e);
 }
 

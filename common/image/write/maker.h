@@ -75,6 +75,10 @@ struct maker_config {
 	 * and maker_end().  NULL: nobody wants to know. */
 	void (*chunk)(void *arg);
 	void *arg; /* of all three */
+	/* Takes each chunk, NDZ_CHUNK_BYTES, in order, in the thread of maker_run() and
+	 * maker_end(), when maker_run() is told no output; -1 ends the work.  Else NULL. */
+	int (*take)(void *taker, const void *chunk, struct err *);
+	void *taker;
 };
 
 struct maker;
@@ -84,7 +88,8 @@ struct maker;
  * all that can be wrong before there is an output. */
 int maker_new(struct maker **, const struct maker_config *, struct err *);
 /* Store all windows.  Chunks are appended to the output, which is open, and borrowed
- * until maker_end() returns.  The error of next() or packed(), ERR_IO of the output, or
+ * until maker_end() returns; NULL: they go to take() of the config.  The error of next(),
+ * packed() or take(), ERR_IO of the output, or
  * ERR_CANCELLED when the work is to end (cancel.h): the image is worth nothing then. */
 int maker_run(struct maker *, struct output *, struct err *);
 

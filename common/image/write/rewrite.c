@@ -1,7 +1,8 @@
 /* rewrite.c: windows of images that are read become a new image in a file, and what came
  * out is said.
  *
- * Called by imagedelta and imagerezip, in the thread that they begin with. */
+ * Called by imagedelta and imagerezip, in the thread that they begin with, and by
+ * chain_source.c in the thread that makes its chunks. */
 #include "common/image/write/rewrite.h"
 
 #include <stdio.h>
@@ -48,11 +49,10 @@ describe(const struct rewrite_source *src)
 		.source_bytes = src->total * SECTOR_BYTES };
 }
 
-static int
-open_maker(struct maker **m, const struct rewrite_config *c,
-    const struct rewrite_source *src, struct err *e)
+struct maker_config
+rewrite_as(const struct maker_choice *how, const struct rewrite_source *src)
 {
-	const struct maker_config cfg = { .how = &c->how,
+	return (struct maker_config){ .how = how,
 		.program = src->program,
 		.source = sectors_name(src->like),
 		.total = src->total,
@@ -66,12 +66,10 @@ open_maker(struct maker **m, const struct rewrite_config *c,
 		.tail = src->tail,
 		.next = src->next,
 		.arg = src->arg };
-
-	return maker_new(m, &cfg, e);
 }
 
-static int
-write_image(struct maker *m, const struct rewrite_source *src, struct output *out,
+int
+rewrite_image(struct maker *m, const struct rewrite_source *src, struct output *out,
     struct err *e)
 {
 	const struct maker_ending end = { .total = src->total, .lost = src->lost };
@@ -89,7 +87,7 @@ write_file(struct maker *m, const struct rewrite_config *c,
 
 	if (output_open(&out, path, &kind_image, c->force, e) != 0)
 		return -1;
-	if (write_image(m, src, &out, e) != 0) {
+	if (rewrite_image(m, src, &out, e) != 0) {
 		output_abort(&out);
 		return -1;
 	}
@@ -129,9 +127,10 @@ rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
     const char *output, struct err *e)
 {
 	uint64_t started = clock_us();
+	const struct maker_config cfg = rewrite_as(&c->how, src);
 	struct maker *m;
 
-	if (open_maker(&m, c, src, e) != 0)
+	if (maker_new(&m, &cfg, e) != 0)
 		return -1;
 	int rc = write_file(m, c, src, output, e);
 	const struct maker_totals made = maker_totals(m);

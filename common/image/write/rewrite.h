@@ -20,7 +20,7 @@ extern const struct rewrite_config rewrite_defaults;
 /* ERR_USAGE when the options contradict each other. */
 int rewrite_check(const struct rewrite_config *, const char *output, struct err *);
 
-/* The new image. */
+/* The new image, and what it is made of. */
 struct rewrite_source {
 	const char *program;  /* "imagedelta": for messages and the image's tool */
 	struct sectors *like; /* version and description come from it; its header's
@@ -37,6 +37,14 @@ struct rewrite_source {
 	int (*done)(void *arg, struct err *);
 	void *arg;
 };
+
+/* For maker_new(); it borrows what the source borrows. */
+struct maker_config rewrite_as(
+    const struct maker_choice *, const struct rewrite_source *);
+/* All that a maker of such a config does: its chunks go to the output, or, where that is
+ * NULL, where the config says.  -1: they are worth nothing. */
+int rewrite_image(
+    struct maker *, const struct rewrite_source *, struct output *, struct err *);
 
 /* Write it to a file, which gets its name when it is whole, or "-"; say what
  * came out, as the options want it. */

@@ -1,4 +1,6 @@
-#include "tools/imagedelta/chain.h"
+/* chain.c: a delta names what it is a delta of, and so does an image what it is.  Whoever puts
+ * several together calls this, in one thread, before their data is read. */
+#include "common/image/write/chain.h"
 
 #include <stdio.h>
 
@@ -39,20 +41,23 @@ state_as(struct sectors *base, const struct ext_state *wanted, struct ext_state 
 	return 0;
 }
 
-static void
+static int
 cannot_tell(const struct sectors *delta, const struct sectors *below,
-    void (*warn)(const char *sentence))
+    chain_warning *warn, struct err *e)
 {
 	char text[512];
 
 	snprintf(text, sizeof text, "%s does not tell whether it is a delta of %s",
 	    sectors_name(delta), sectors_name(below));
+	if (warn == NULL)
+		return err_set(e, ERR_REFUSED, "%s", text);
 	warn(text);
+	return 0;
 }
 
 static int
 check_link(struct sectors *delta, struct sectors *below, bool below_is_base,
-    void (*warn)(const char *sentence), struct err *e)
+    chain_warning *warn, struct err *e)
 {
 	const struct ext *x = sectors_ext(delta);
 	struct ext_state have = sectors_ext(below)->state;
@@ -64,10 +69,8 @@ check_link(struct sectors *delta, struct sectors *below, bool below_is_base,
 	if (below_is_base && x->present && state_as(below, &x->base, &have, e) != 0)
 		return -1;
 	if (!x->present || have.kind != x->base.kind || have.hash != x->base.hash ||
-	    have.block_sectors != x->base.block_sectors) {
-		cannot_tell(delta, below, warn);
-		return 0;
-	}
+	    have.block_sectors != x->base.block_sectors)
+		return cannot_tell(delta, below, warn, e);
 	if (ext_state_same(&have, &x->base))
 		return 0;
 	return err_set(e, ERR_REFUSED, "%s: is a delta of %s, and %s is %s",
@@ -76,8 +79,8 @@ check_link(struct sectors *delta, struct sectors *below, bool below_is_base,
 }
 
 int
-chain_check(struct sectors *const images[], size_t n,
-    void (*warn)(const char *sentence), struct err *e)
+chain_check(
+    struct sectors *const images[], size_t n, chain_warning *warn, struct err *e)
 {
 	if (chain_check_whole(images[0], e) != 0)
 		return -1;
@@ -85,4 +88,37 @@ chain_check(struct sectors *const images[], size_t n,
 		if (check_link(images[i], images[i - 1], i == 1, warn, e) != 0)
 			return -1;
 	return 0;
+}
+
+int
+chain_random(struct random **out, struct sectors *const images[], size_t n,
+    uint64_t cache_bytes, chain_warning *warn, struct err *e)
+{
+	if (chain_check(images, n, warn, e) == 0)
+		return random_open_layers(out, images, n, cache_bytes, e);
+	for (size_t i = 0; i < n; i++)
+		sectors_close(images[i]);
+	return -1;
+}
+
+static int
+done(void *layers, struct err *e)
+{
+	return layers_done(layers, e);
+}
+
+struct rewrite_source
+chain_whole(
+    const char *program, struct layers *l, struct sectors *const images[], size_t n)
+{
+	struct sectors *top = images[n - 1];
+
+	return (struct rewrite_source){ .program = program,
+		.like = top,
+		.total = layers_total(l),
+		.tail = sectors_ext(top)->tail,
+		.lost = layers_lost(l),
+		.next = layers_next,
+		.done = done,
+		.arg = l };
 }
