@@ -4,6 +4,11 @@
 
 #include "tests/sim/machines.h"
 
+/* A relay and those behind it, on two networks of the same rate: it may take this share of the
+ * time of two loads in sequence. */
+#define RELAY(n, share) \
+	.clients = (n), .chunks = 32, QUICK, .relay = true, .max_overlap = (share)
+
 const struct scenario cases[] = {
 	{ "one", .clients = 1, .chunks = 32, PAPER, LIMITS(0.001, 1.05, 10) },
 	{ "one-1", .clients = 1, .chunks = 32, PAPER, .net.loss = 0.01 },
@@ -135,6 +140,27 @@ const struct scenario cases[] = {
 	    .arrival_us = 100000, .restart_us = 1000000, .down_us = 500000,
 	    .net.loss = 0.01 },
 	{ "arriving", .clients = 4, .chunks = 24, QUICK, .arrival_us = 100000,
+	    .net.loss = 0.01 },
+	{ "x-relay", RELAY(8, 0.6), EXT },
+	{ "x-relay-loss", RELAY(8, 0.7), EXT, .net.loss = 0.01 },
+	{ "x-relay-bursts", RELAY(8, 0.9), EXT, .net.loss = 0.05, .loss_burst = 10 },
+	{ "x-relay-late", RELAY(8, 0.9), EXT, SKEWED(START_UNIFORM, 2),
+	    .net.loss = 0.01 },
+	{ "x-relay-old", RELAY(8, 0.8), EXT, .old_clients = 3, .net.loss = 0.01 },
+	{ "x-relay-outage", RELAY(8, 0.8), EXT, .restart_us = 2000000,
+	    .down_us = 2000000, .net.loss = 0.01 },
+	{ "x-relay-packs", RELAY(8, 0.7), PACKS(8), .empty = 0.3, .net.loss = 0.01 },
+	{ "x-relay-arriving", RELAY(8, 0.75), EXT, .arrival_us = 100000,
+	    .net.loss = 0.01 },
+	/* The server is gone for ever when half of the clients come: no sooner than behind
+	 * a relay that waits. */
+	{ "x-relay-alone", RELAY(8, 1.05), EXT, SKEWED(START_GROUPS, 9),
+	    .restart_us = 5600000, .down_us = UINT64_C(1000000000000),
+	    .net.loss = 0.01 },
+	/* What its one client asks for comes next but two, at 0.13 s a chunk. */
+	{ "relay-asked", RELAY(2, 0.85), .max_wait_us = 650000 },
+	{ "relay", RELAY(8, 0.9), .net.loss = 0.01 },
+	{ "relay-outage", RELAY(4, 0.9), .restart_us = 2000000, .down_us = 2000000,
 	    .net.loss = 0.01 },
 	{ "x-new-image", .clients = 8, .chunks = 48, PAPER, EXT, .restart_us = 2000000,
 	    .new_image_us = 2000000, .net.loss = 0.01 },

@@ -47,6 +47,8 @@ static const struct knob knobs[] = {
 	{ "down-us", offsetof(struct scenario, down_us), U64 },
 	{ "read-latency-us", offsetof(struct scenario, read_latency_us), U64 },
 	{ "read-rate", offsetof(struct scenario, read_bytes_per_s), U64 },
+	{ "relay", offsetof(struct scenario, relay), FLAG },
+	{ "relay-waits", offsetof(struct scenario, relay_waits), FLAG },
 	{ "arrival-us", offsetof(struct scenario, arrival_us), U64 },
 	{ "stall-us", offsetof(struct scenario, stall_us), U64 },
 	{ "stall-every-us", offsetof(struct scenario, stall_every_us), U64 },
@@ -136,7 +138,8 @@ knobs_drop_limits(struct scenario *sc)
 {
 	sc->max_duplicates = sc->max_times_alone = sc->max_control = 0;
 	sc->max_mean_alone = sc->max_worst_alone = sc->max_sent = 0;
-	sc->max_clean = 0;
+	sc->max_clean = sc->max_overlap = 0;
+	sc->max_wait_us = 0;
 }
 
 bool

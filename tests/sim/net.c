@@ -318,7 +318,8 @@ net_send(struct net *net, unsigned from, const uint8_t ip[4], const void *bytes,
 	struct passage to_client = passage_of(usual_bits(net, 1), queue_bytes, len);
 	for (unsigned i = 0; i < net->nports; i++) {
 		prefetch_queue(net, i + PREFETCH_PORTS);
-		if (i == from || !net->ports[i].up || net->ports[i].deaf)
+		if (i == from || !net->ports[i].up || net->ports[i].deaf ||
+		    net->ports[i].network != p->network)
 			continue;
 		struct passage own;
 		const struct passage *way = i == 0 ? &to_server : &to_client;

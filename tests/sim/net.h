@@ -58,6 +58,7 @@ struct port {
 	bool mute;      /* what it sends is lost for now */
 	bool second;    /* listens to the second port, too */
 	bool deaf;      /* has left the group */
+	uint8_t network; /* its switch: others do not hear it */
 	size_t longest; /* what is longer does not pass; 0: all does */
 	uint64_t turns_ns; /* ... or not, until then */
 	uint64_t rng;
@@ -91,7 +92,7 @@ void net_init(struct net *, const struct net_config *, unsigned nports, uint64_t
 void net_fini(struct net *);
 /* This port has a link of its own. */
 void net_set_link(struct net *, unsigned port, const struct net_link *);
-/* A packet of `len` bytes from a port to all others that are up. */
+/* A packet of `len` bytes from a port to all others of its network that are up. */
 void net_send(struct net *, unsigned from, const uint8_t ip[4], const void *bytes,
     size_t len, uint64_t now_ns);
 /* When the next packet can be read; UINT64_MAX: none is under way. */

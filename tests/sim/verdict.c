@@ -146,3 +146,39 @@ verdict_check_bad(
 			    "%s: %.0f, at most %.0f", limits[i].what, limits[i].got,
 			    limits[i].most);
 }
+
+static double
+overlap(const struct outcome *out, const struct outcome *sequence)
+{
+	return (double)out->end_us / (double)sequence->end_us;
+}
+
+void
+verdict_print_relay(
+    const struct scenario *sc, const struct outcome *out, const struct outcome *sequence)
+{
+	printf("%-16s relay: mean %.2f s; all done %.2f s, %.3f of two loads in sequence; "
+	       "sent %.2f images; %u chunks awaited for %.2f s\n",
+	    sc->name, out->mean_us / 1e6, (double)out->end_us / 1e6,
+	    overlap(out, sequence), images_sent(out), out->awaited,
+	    out->mean_wait_us / 1e6);
+}
+
+void
+verdict_check_relay(
+    const struct scenario *sc, struct outcome *out, const struct outcome *sequence)
+{
+	bool asks_by_chunk = !sc->ext || sc->old_clients > 0;
+
+	if (overlap(out, sequence) > sc->max_overlap)
+		snprintf(out->failed, sizeof out->failed,
+		    "a relay takes %.3f of two loads in sequence, at most %.3f",
+		    overlap(out, sequence), sc->max_overlap);
+	else if (asks_by_chunk && out->awaited == 0)
+		snprintf(out->failed, sizeof out->failed,
+		    "nobody has asked the relay for a chunk that had not come");
+	else if (sc->max_wait_us > 0 && out->mean_wait_us > (double)sc->max_wait_us)
+		snprintf(out->failed, sizeof out->failed,
+		    "what is asked for comes to the relay after %.3f s, at most %.3f",
+		    out->mean_wait_us / 1e6, (double)sc->max_wait_us / 1e6);
+}

@@ -16,4 +16,10 @@ void verdict_print_bad(
 void verdict_check_bad(
     const struct scenario *, struct outcome *, const struct outcome *without);
 
+/* Of a case with a relay, beside two loads in sequence. */
+void verdict_print_relay(
+    const struct scenario *, const struct outcome *, const struct outcome *sequence);
+void verdict_check_relay(
+    const struct scenario *, struct outcome *, const struct outcome *sequence);
+
 #endif /* TESTS_SIM_VERDICT_H */

@@ -81,7 +81,9 @@ setup(struct world *w, uint64_t seed)
 {
 	const struct scenario *sc = w->sc;
 	uint32_t greedy_end = sc->clients + 1 + sc->greedy_old + sc->greedy_new;
-	uint32_t ports = greedy_end + sc->foes + (sc->rival_us > 0);
+	uint32_t rival_port = greedy_end + sc->foes;
+	uint32_t relay_port = rival_port + (sc->rival_us > 0);
+	uint32_t ports = relay_port + sc->relay;
 	struct net_config net = sc->net;
 
 	w->rng = seed;
@@ -97,7 +99,8 @@ setup(struct world *w, uint64_t seed)
 	world_setup_clients(w);
 	world_setup_server(w);
 	setup_greedy(w);
-	world_setup_rival(w, ports - 1);
+	world_setup_rival(w, rival_port);
+	world_setup_relay(w, relay_port);
 	for (uint32_t i = 0; i < ports; i++)
 		world_reschedule(w, i);
 	for (uint32_t i = sc->clients + 1; i < greedy_end; i++)
@@ -120,6 +123,7 @@ teardown(struct world *w)
 	free(w->foes);
 	world_free_host(&w->server);
 	world_free_host(&w->rival);
+	world_free_host(&w->relay);
 	world_clock_fini(w);
 	net_fini(&w->net);
 }
@@ -255,6 +259,7 @@ sum_up(struct world *w)
 	free(times);
 	sum_sent(w, &w->server);
 	sum_sent(w, &w->rival);
+	sum_sent(w, &w->relay);
 	out->end_us = w->now_ns / US;
 	out->image_blocks = (w->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
 	/* More clients have not all answered before a short image ends. */

@@ -65,6 +65,9 @@ struct scenario {
 	uint64_t read_bytes_per_s;       /* ... and its rate; 0: no time at all */
 	uint64_t stall_us, stall_every_us; /* ... and now and then it hangs */
 	uint64_t arrival_us; /* the image still comes to the server: a chunk each time */
+	/* The first client is a relay: it serves the others what it loads; or begins to when
+	 * it has all of it, as two loads in sequence do. */
+	bool relay, relay_waits;
 	/* One client alone takes the longer of these: of the network, and this much
 	 * more than its disk.  0: not known. */
 	uint64_t alone_net_us, alone_extra_us;
@@ -78,6 +81,10 @@ struct scenario {
 	 * time, and this much longer. */
 	double max_clean;
 	uint64_t clean_extra_us, clean_tail_us; /* the slowest one, besides */
+	/* With a relay: of the time of two loads in sequence; and how long a chunk takes to
+	 * come to it that was asked for there, mean. */
+	double max_overlap;
+	uint64_t max_wait_us;
 };
 
 /* Times as multiples of what each client takes alone. */
@@ -110,6 +117,8 @@ struct outcome {
 	uint64_t busiest; /* of those: in any one second */
 	uint64_t damaged; /* blocks, of all clients */
 	uint32_t refused; /* clients that were told of another image */
+	uint32_t awaited;    /* chunks that were asked of a relay before it had them */
+	double mean_wait_us; /* ... and have come so long after that */
 	uint64_t rerequests, idle_timeouts, dropped, partial_drops;
 	struct net_stats net;
 	uint64_t hash; /* of all that was sent: one seed, one hash */

@@ -1,5 +1,6 @@
-/* world_arrival.c: an image that still comes to its server, a chunk each arrival_us, in an order
- * that is drawn.  world_server.c calls this at each of the server's turns. */
+/* world_arrival.c: an image that still comes to its server: to the first one a chunk each
+ * arrival_us, in an order that is drawn, and to a relay's as its client has them.
+ * world_server.c calls this at each of the server's turns, world_relay.c for a relay. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -27,14 +28,14 @@ tell(struct world *w, struct host *h, uint32_t chunk)
 {
 	const struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 
-	world_trace(w, "server: chunk %u has come", chunk);
+	world_trace(w, "%s: chunk %u has come", world_name(w, h), chunk);
 	server_have(h->engine, w->now_ns / US, chunk, &all);
 }
 
 uint64_t
 world_next_arrival_ns(const struct world *w, const struct host *h)
 {
-	return h->arrival == NULL || h->arrived == w->nchunks
+	return h->arrival == NULL || h == &w->relay || h->arrived == w->nchunks
 	           ? NEVER
 	           : (h->arrived + 1) * w->sc->arrival_us * US;
 }
@@ -44,6 +45,14 @@ world_arrive(struct world *w, struct host *h)
 {
 	while (world_next_arrival_ns(w, h) <= w->now_ns)
 		tell(w, h, h->arrival[h->arrived++]);
+}
+
+void
+world_has_come(struct world *w, struct host *h, uint32_t chunk)
+{
+	h->arrival[h->arrived++] = chunk;
+	if (h->engine != NULL)
+		tell(w, h, chunk);
 }
 
 void

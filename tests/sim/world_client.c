@@ -100,6 +100,7 @@ disk_step(struct world *w, struct node *nd)
 		uint32_t buf = nd->writing[nd->writing_head].buf;
 		nd->writing_head = (nd->writing_head + 1) % w->sc->buffers;
 		nd->nwriting--;
+		world_relay_has(w, nd, nd->shadow[buf].chunk);
 		nd->shadow[buf] = (struct shadow){ .used = false };
 		client_release(nd->engine, w->now_ns / US, buf);
 		if (++nd->nwritten == w->nchunks) {
@@ -155,7 +156,7 @@ client_begin(struct world *w, struct node *nd, uint32_t port)
 	nd->chooses = w->rival.engine != NULL;
 	nd->image = nd->chooses ? 0 : OWN_IMAGE;
 	memcpy(cfg.srcip, nd->ip, 4);
-	memcpy(cfg.server, w->server.cfg.srcip, 4);
+	memcpy(cfg.server, world_server_of(w, port)->cfg.srcip, 4);
 	nd->engine = client_new(&cfg, w->now_ns / US);
 	assert(nd->engine != NULL);
 	w->net.ports[port].up = true;
@@ -254,6 +255,7 @@ world_step_client(struct world *w, uint32_t port)
 	take_chunks(w, nd);
 	client_speaks(w, nd, port);
 	check_fed(w, nd, port);
+	world_relay_step(w, port);
 	enum client_state state = client_state(nd->engine);
 	if (w->sc->ext && !client_wants_blocks(nd->engine))
 		w->net.ports[port].deaf = true;

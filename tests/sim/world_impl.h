@@ -2,7 +2,7 @@
  *
  * world.c begins, ends and sums up a run; world_clock.c says whose turn it is;
  * world_server.c and world_client.c are the machines around the engines, world_rival.c
- * the other server of two;
+ * the other server of two, world_relay.c a client that serves;
  * world_wire.c and world_store.c the rules of what is said, and what is stored. */
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
@@ -87,8 +87,9 @@ struct host {
 	struct reading reading[WORLD_AHEAD];
 	uint32_t reading_head, nreading;
 	uint64_t disk_free_ns, next_stall_ns;
-	uint32_t *arrival; /* of an image that still comes: its chunks in that order */
+	uint32_t *arrival; /* of an image that still comes: its chunks in that order, */
 	uint32_t arrived;  /* so many are here */
+	uint64_t *asked_ns; /* of a relay, by chunk: asked for before it has come; 0: not */
 	struct blockmap *asked; /* by chunk: since the block was sent last */
 	struct pace pace[2];    /* over a second, and over a few bursts */
 };
@@ -102,6 +103,7 @@ struct world {
 
 	struct host server;
 	struct host rival; /* the other one; its port is 0: there is none */
+	struct host relay; /* a relay's server; its port is 0: there is none */
 	struct server_log log;
 	uint64_t second, in_second; /* chatter in that second */
 
@@ -164,6 +166,8 @@ void world_setup_arrival(struct world *, struct host *);
 void world_arrive(struct world *, struct host *);
 void world_arrived_again(struct world *, struct host *);
 uint64_t world_next_arrival_ns(const struct world *, const struct host *);
+/* This chunk is there from now on. */
+void world_has_come(struct world *, struct host *, uint32_t chunk);
 bool world_has_arrived(const struct host *, uint32_t chunk);
 
 /* world_server.c */
@@ -172,10 +176,23 @@ void world_setup_server(struct world *);
 void world_setup_host(struct world *, struct host *, uint32_t port);
 void world_free_host(struct host *);
 void world_step_server(struct world *, struct host *);
+/* For the trace. */
+const char *world_name(const struct world *, const struct host *);
 /* Of the one that runs now. */
 void world_keep_stats(struct world *, struct host *);
 /* Does one run, and can be heard? */
 bool world_is_served(const struct world *);
+
+/* world_relay.c */
+void world_setup_relay(struct world *, uint32_t port);
+/* The client at this port has had its turn. */
+void world_relay_step(struct world *, uint32_t port);
+/* A client has written a chunk. */
+void world_relay_has(struct world *, const struct node *, uint32_t chunk);
+/* A server hears a message. */
+void world_relay_asked(struct world *, const struct host *, const struct packet *);
+/* The server that the client at this port hears. */
+struct host *world_server_of(struct world *, uint32_t port);
 
 /* world_rival.c */
 void world_setup_rival(struct world *, uint32_t port);

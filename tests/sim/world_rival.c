@@ -28,6 +28,8 @@ world_host_at(struct world *w, uint32_t port)
 {
 	if (port == SERVER)
 		return &w->server;
+	if (w->relay.port != 0 && port == w->relay.port)
+		return &w->relay;
 	return w->rival.port != 0 && port == w->rival.port ? &w->rival : NULL;
 }
 
@@ -35,5 +37,6 @@ bool
 world_from_server(const struct world *w, const uint8_t ip[4])
 {
 	return memcmp(ip, w->server.cfg.srcip, 4) == 0 ||
+	       (w->relay.port != 0 && memcmp(ip, w->relay.cfg.srcip, 4) == 0) ||
 	       (w->rival.port != 0 && memcmp(ip, w->rival.cfg.srcip, 4) == 0);
 }

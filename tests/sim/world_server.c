@@ -7,10 +7,10 @@
 
 enum { RUN_BLOCKS = 32 };
 
-static const char *
-name_of(const struct host *h)
+const char *
+world_name(const struct world *w, const struct host *h)
 {
-	return h->port == SERVER ? "server" : "rival";
+	return h == &w->server ? "server" : h == &w->rival ? "rival" : "relay";
 }
 
 /* Has the server heard of one? */
@@ -18,7 +18,8 @@ static bool
 old_client_is_there(const struct world *w, const struct host *h)
 {
 	for (uint32_t i = w->sc->clients - w->sc->old_clients; i < w->sc->clients; i++)
-		if (w->nodes[i].engine != NULL &&
+		if (w->nodes[i].engine != NULL && w->net.ports[i + 1].network ==
+						      w->net.ports[h->port].network &&
 		    client_chunks(w->nodes[i].engine) > 0 && h->restarts == 0)
 			return true;
 	return false;
@@ -29,7 +30,7 @@ check_sent(struct world *w, struct host *h, uint32_t chunk, uint32_t block)
 {
 	world_check_asked(w, h, chunk, block);
 	world_check_pace(w, h);
-	world_trace(w, "%s: block %u of chunk %u", name_of(h), block, chunk);
+	world_trace(w, "%s: block %u of chunk %u", world_name(w, h), block, chunk);
 }
 
 static void
@@ -78,7 +79,7 @@ send_parity(struct world *w, struct host *h, const struct server_out *out)
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES, &out->chunk, 4);
 	memcpy(pkt + WIRE_BLOCK_HEADER_BYTES + 4, &id, 4);
 	pkt[WIRE_BLOCK_HEADER_BYTES + 8] = h->image - OWN_IMAGE;
-	world_trace(w, "%s: parity %u of group %u of chunk %u", name_of(h), out->index,
+	world_trace(w, "%s: parity %u of group %u of chunk %u", world_name(w, h), out->index,
 	    out->group, out->chunk);
 	world_transmit(w, h->port, h->cfg.srcip, pkt, sizeof pkt);
 }
@@ -151,7 +152,7 @@ on_complaint(void *arg, const uint8_t ip[4], double gets)
 static void
 server_dies(struct world *w, struct host *h)
 {
-	world_trace(w, "%s: dies", name_of(h));
+	world_trace(w, "%s: dies", world_name(w, h));
 	world_keep_stats(w, h);
 	server_free(h->engine);
 	h->engine = NULL;
@@ -165,7 +166,7 @@ server_dies(struct world *w, struct host *h)
 static void
 server_returns(struct world *w, struct host *h)
 {
-	world_trace(w, "%s: starts anew", name_of(h));
+	world_trace(w, "%s: starts anew", world_name(w, h));
 	h->restarts++;
 	h->cfg.ext.session++;
 	if (h->image_ns != 0)
@@ -204,6 +205,7 @@ server_hears(struct world *w, struct host *h)
 	while (net_next(&w->net, h->port) <= w->now_ns) {
 		struct packet *pkt = net_receive(&w->net, h->port);
 		world_note_asked(w, h, pkt);
+		world_relay_asked(w, h, pkt);
 		server_input(
 		    h->engine, w->now_ns / US, pkt->bytes, pkt->len, pkt->from);
 		net_drop(pkt);
@@ -287,6 +289,7 @@ world_free_host(struct host *h)
 	server_free(h->engine);
 	free(h->asked);
 	free(h->arrival);
+	free(h->asked_ns);
 	free(h->pace[0].sent_ns);
 	free(h->pace[1].sent_ns);
 }

@@ -1,0 +1,108 @@
+/* world_relay.c: a relay: the machine of the first client serves what it loads to all other
+ * clients, which are on a network of their own.
+ *
+ * Its server begins when its client knows the image, and is told of each chunk that the client
+ * has written.  A chunk that is asked for by itself before it has come is urgent for the
+ * client.  world.c calls this at the beginning of a run, world_client.c at the turns of the
+ * first client, world_server.c for each message that the relay's server hears. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world_impl.h"
+
+enum {
+	RELAY_CLIENT = 1,     /* port of its client */
+	BEHIND_RELAY = 1,     /* the other network */
+	RELAY_SESSION = 2000, /* far from those of the other servers */
+};
+
+void
+world_setup_relay(struct world *w, uint32_t port)
+{
+	struct host *h = &w->relay;
+
+	if (!w->sc->relay)
+		return;
+	world_setup_host(w, h, port);
+	h->image = OWN_IMAGE;
+	memcpy(h->cfg.srcip, (uint8_t[]){ 10, 4, 0, 1 }, 4);
+	h->cfg.ext.session = RELAY_SESSION;
+	h->cfg.ext.identity[0] = OWN_IMAGE;
+	h->cfg.growing = true;
+	h->arrival = malloc(w->nchunks * sizeof *h->arrival);
+	h->asked_ns = calloc(w->nchunks, sizeof *h->asked_ns);
+	assert(h->arrival != NULL && h->asked_ns != NULL);
+	h->restart_ns = NEVER;
+	w->net.ports[port].network = BEHIND_RELAY;
+	for (uint32_t i = RELAY_CLIENT + 1; i <= w->sc->clients; i++)
+		w->net.ports[i].network = BEHIND_RELAY;
+}
+
+/* When the relay's client knows the image, or has all of it. */
+static bool
+may_begin(const struct world *w, const struct node *nd)
+{
+	return w->sc->relay_waits ? w->relay.arrived == w->nchunks
+	                          : client_chunks(nd->engine) > 0;
+}
+
+void
+world_relay_step(struct world *w, uint32_t port)
+{
+	if (!w->sc->relay || port != RELAY_CLIENT || w->relay.restart_ns != NEVER ||
+	    !may_begin(w, &w->nodes[port - 1]))
+		return;
+	w->relay.restart_ns = w->now_ns;
+	world_reschedule(w, w->relay.port);
+}
+
+/* For a chunk that was asked for then; 0: nobody has. */
+static void
+note_wait(struct world *w, uint64_t asked_ns)
+{
+	struct outcome *out = w->out;
+	double us = (double)(w->now_ns - asked_ns) / (double)US;
+
+	if (asked_ns == 0)
+		return;
+	out->awaited++;
+	out->mean_wait_us += (us - out->mean_wait_us) / out->awaited;
+}
+
+void
+world_relay_has(struct world *w, const struct node *nd, uint32_t chunk)
+{
+	if (!w->sc->relay || nd != &w->nodes[RELAY_CLIENT - 1])
+		return;
+	world_has_come(w, &w->relay, chunk);
+	note_wait(w, w->relay.asked_ns[chunk]);
+	world_reschedule(w, w->relay.port);
+}
+
+void
+world_relay_asked(struct world *w, const struct host *h, const struct packet *pkt)
+{
+	struct client *client = w->nodes[RELAY_CLIENT - 1].engine;
+	struct wire_msg m;
+	struct err e;
+
+	if (h != &w->relay || client == NULL || wirext_is(pkt->bytes, pkt->len) ||
+	    wire_get(&m, pkt->bytes, pkt->len, &e) != 0 ||
+	    (m.subtype != WIRE_REQ && m.subtype != WIRE_PREQ))
+		return;
+	uint32_t chunk = m.subtype == WIRE_REQ ? m.u.req.chunk : m.u.preq.chunk;
+	if (chunk >= w->nchunks || world_has_arrived(h, chunk))
+		return;
+	world_trace(w, "relay: chunk %u is urgent", chunk);
+	if (h->asked_ns[chunk] == 0)
+		w->relay.asked_ns[chunk] = w->now_ns;
+	client_urgent(client, w->now_ns / US, chunk);
+	world_reschedule(w, RELAY_CLIENT);
+}
+
+struct host *
+world_server_of(struct world *w, uint32_t port)
+{
+	return w->net.ports[port].network == BEHIND_RELAY ? &w->relay : &w->server;
+}
