@@ -10,7 +10,7 @@
 #include "common/wire/addr.h"
 #include "frisbee/byname.h"
 #include "frisbee/diagnose.h"
-#include "frisbee/load/load.h"
+#include "frisbee/load/load_target.h"
 #include "frisbee/options.h"
 #include "frisbee/report.h"
 #include "imageunzip/install/rehearsal_report.h"
@@ -46,20 +46,40 @@ on_sentence(void *arg, const char *sentence)
 }
 
 static void
-on_tick(void *arg, const struct load_stats *r)
+save(struct opts *o, const struct load_stats *r, const struct install_stats *i)
 {
-	struct opts *o = arg;
 	struct err e;
 
-	if (o->stats_file == NULL || report_save(r, o->stats_file, &e) == 0)
+	if (o->stats_file == NULL || report_save(r, i, o->stats_file, &e) == 0)
 		return;
 	o->stats_file = NULL; /* a load is not worth less without */
 	warn(e.text);
 }
 
+/* What is installed is known at the end. */
+static void
+on_tick(void *arg, const struct load_stats *r)
+{
+	static const struct install_stats not_yet;
+
+	save(arg, r, &not_yet);
+}
+
+static void
+aim(struct opts *o, const char *name, struct rehearsal_found *found)
+{
+	o->target = (struct load_target){ .name = name,
+		.any_file = o->any_file,
+		.install = o->install,
+		.dry = o->dry_run ? found : NULL };
+	o->target.install.warn = warn;
+	o->target.install.guard = cli_guard_set;
+	o->target.install.say = o->quiet ? NULL : tell;
+}
+
 /* What was asked for, without the key. */
 static int
-configure(struct opts *o, const char *target, struct load_config *c, struct err *e)
+configure(struct opts *o, struct load_config *c, struct err *e)
 {
 	*c = (struct load_config){ .keepalive_us = o->net.keepalive_s * 1000000,
 		.has_server = o->server != NULL,
@@ -71,16 +91,12 @@ configure(struct opts *o, const char *target, struct load_config *c, struct err 
 		.redo_us = o->redo_ms * 1000,
 		.silence_us = o->silence_s * 1000000,
 		.start_delay_us = o->start_delay_s * 1000000,
-		.target = target,
-		.any_file = o->any_file,
-		.install = o->install,
 		.tick = on_tick,
 		.progress = on_progress,
 		.say = on_sentence,
 		.arg = o };
-	c->install.warn = warn;
-	c->install.guard = cli_guard_set;
-	c->install.say = o->quiet ? NULL : tell;
+	if (load_into(c, &o->target, e) != 0)
+		return -1;
 	if (net_options_resolve(&o->net, &c->net, e) != 0)
 		return -1;
 	return c->has_server ? addr_parse(o->server, c->server, e) : 0;
@@ -128,18 +144,20 @@ static int
 report(struct opts *o, const struct load_stats *r, struct err *e)
 {
 	if (!o->quiet)
-		report_line(r);
-	on_tick(o, r);
-	return o->json ? report_print(r, o->report_to, e) : 0;
+		report_line(r, &o->target.stats);
+	save(o, r, &o->target.stats);
+	return o->json ? report_print(r, &o->target.stats, o->report_to, e) : 0;
 }
 
 static int
-report_dry(const struct opts *o, const struct load_config *c, struct err *e)
+report_dry(const struct opts *o, struct err *e)
 {
+	const struct load_target *t = &o->target;
+
 	if (o->json)
-		return rehearsal_json(c->dry, stdout, e);
+		return rehearsal_json(t->dry, stdout, e);
 	if (!o->quiet)
-		rehearsal_print(c->dry, &c->install, "the image", c->target);
+		rehearsal_print(t->dry, &t->install, "the image", t->name);
 	return 0;
 }
 
@@ -150,15 +168,15 @@ run(struct opts *o, const char *target, struct err *e)
 	struct load_stats r = { 0 };
 	struct load_config c;
 
-	if (configure(o, target, &c, e) != 0)
+	aim(o, target, &found);
+	if (configure(o, &c, e) != 0)
 		return -1;
-	c.dry = o->dry_run ? &found : NULL;
 	int rc = load(o, &c, &r, e);
 	if (rc == 0)
-		rc = o->dry_run ? report_dry(o, &c, e) : report(o, &r, e);
+		rc = o->dry_run ? report_dry(o, e) : report(o, &r, e);
 	else if (r.chunks > 0 && !o->dry_run)
-		on_tick(o, &r);
-	lost_free(&r.install.lost);
+		save(o, &r, &o->target.stats);
+	lost_free(&o->target.stats.lost);
 	rehearsal_found_free(&found);
 	return rc;
 }

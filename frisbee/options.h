@@ -10,6 +10,7 @@
 #include "common/cli/progress.h"
 #include "common/net/netopts.h"
 #include "common/wire/addr.h"
+#include "frisbee/load/load_target.h"
 #include "imageunzip/install/install.h"
 
 struct opts {
@@ -24,7 +25,8 @@ struct opts {
 		char addr[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX], port[8];
 	} found;
 	const char *stats_file;
-	struct progress progress; /* of the load */
+	struct progress progress;  /* of the load, */
+	struct load_target target; /* ... and where it goes */
 	bool any_file, sequential, quiet, debug, json, base, doctor, dry_run;
 	FILE *report_to;
 	uint64_t start_delay_s, readahead, redo_ms, chunk_mb, both_mb, silence_s,

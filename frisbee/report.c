@@ -1,3 +1,5 @@
+/* report.c: the statistics of a load as text.  main.c calls this, in its own thread or, once a second,
+ * in the load's. */
 #include "frisbee/report.h"
 
 #include <inttypes.h>
@@ -35,7 +37,7 @@ put_state(struct json *j, const struct load_stats *r)
 }
 
 static struct json *
-to_json(const struct load_stats *r)
+to_json(const struct load_stats *r, const struct install_stats *i)
 {
 	const struct wire_stats *s = &r->stats;
 	struct json *j = json_new();
@@ -46,13 +48,13 @@ to_json(const struct load_stats *r)
 	json_double(j, "seconds", r->seconds);
 	put_state(j, r);
 	json_uint(j, "chunks", r->chunks);
-	json_uint(j, "bytes_written", r->install.bytes_written);
-	json_uint(j, "bytes_same", r->install.bytes_same);
-	json_uint(j, "bytes_covered", r->install.bytes_covered);
-	json_uint(j, "stale_signatures_wiped", r->install.stale_wiped);
-	json_uint(j, "tail_bytes_left_out", r->install.tail_left_out);
-	json_uint(j, "tail_bytes_moved", r->install.tail_moved);
-	lost_json(&r->install.lost, j);
+	json_uint(j, "bytes_written", r->sum.bytes_written);
+	json_uint(j, "bytes_same", i->bytes_same);
+	json_uint(j, "bytes_covered", r->sum.bytes_covered);
+	json_uint(j, "stale_signatures_wiped", i->stale_wiped);
+	json_uint(j, "tail_bytes_left_out", i->tail_left_out);
+	json_uint(j, "tail_bytes_moved", i->tail_moved);
+	lost_json(&i->lost, j);
 	json_uint(j, "requests", s->requests);
 	json_uint(j, "prequests", s->prequests);
 	json_uint(j, "rerequests", s->rerequests);
@@ -83,7 +85,7 @@ to_json(const struct load_stats *r)
 
 /* What was saved, or what had to be said twice. */
 static void
-put_requests(const struct load_stats *r, char *buf, size_t cap)
+put_requests(const struct load_stats *r, uint64_t bytes_same, char *buf, size_t cap)
 {
 	const struct wire_stats *s = &r->stats;
 	char same[32];
@@ -91,7 +93,7 @@ put_requests(const struct load_stats *r, char *buf, size_t cap)
 	if (r->blocks_not_asked > 0)
 		snprintf(buf, cap,
 		    "%s were there already, %" PRIu64 " blocks not asked for",
-		    human_bytes(r->install.bytes_same, same, sizeof same),
+		    human_bytes(bytes_same, same, sizeof same),
 		    r->blocks_not_asked);
 	else
 		snprintf(buf, cap, "%u blocks came twice, %u were asked for again",
@@ -99,13 +101,13 @@ put_requests(const struct load_stats *r, char *buf, size_t cap)
 }
 
 void
-report_line(const struct load_stats *r)
+report_line(const struct load_stats *r, const struct install_stats *i)
 {
-	uint64_t bytes = r->install.bytes_written;
+	uint64_t bytes = r->sum.bytes_written;
 	double per_s = (double)bytes / (r->seconds > 0 ? r->seconds : 1);
 	char written[32], rate_text[32], requests[120];
 
-	put_requests(r, requests, sizeof requests);
+	put_requests(r, i->bytes_same, requests, sizeof requests);
 	say(stderr,
 	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
 	    human_bytes(bytes, written, sizeof written), r->seconds,
@@ -114,9 +116,10 @@ report_line(const struct load_stats *r)
 }
 
 int
-report_print(const struct load_stats *r, FILE *f, struct err *e)
+report_print(const struct load_stats *r, const struct install_stats *i, FILE *f,
+    struct err *e)
 {
-	struct json *j = to_json(r);
+	struct json *j = to_json(r, i);
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");
@@ -126,9 +129,10 @@ report_print(const struct load_stats *r, FILE *f, struct err *e)
 }
 
 int
-report_save(const struct load_stats *r, const char *path, struct err *e)
+report_save(const struct load_stats *r, const struct install_stats *i, const char *path,
+    struct err *e)
 {
-	struct json *j = to_json(r);
+	struct json *j = to_json(r, i);
 
 	if (j == NULL)
 		return err_nomem(e, "the statistics");

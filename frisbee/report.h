@@ -1,16 +1,20 @@
-/* report.h: the statistics of a load: a line, JSON, a file. */
+/* report.h: the statistics of a load: a line, JSON, a file.  While a load runs, and where
+ * nothing is installed, those of the installation are all zero. */
 #ifndef FRISBEE_REPORT_H
 #define FRISBEE_REPORT_H
 
 #include <stdio.h>
 
 #include "frisbee/load/load.h"
+#include "imageunzip/install/install.h"
 
 /* The summary, to stderr. */
-void report_line(const struct load_stats *);
+void report_line(const struct load_stats *, const struct install_stats *);
 /* As JSON. */
-int report_print(const struct load_stats *, FILE *, struct err *);
+int report_print(const struct load_stats *, const struct install_stats *, FILE *,
+    struct err *);
 /* The same into a file that is always whole. */
-int report_save(const struct load_stats *, const char *path, struct err *);
+int report_save(const struct load_stats *, const struct install_stats *,
+    const char *path, struct err *);
 
 #endif /* FRISBEE_REPORT_H */

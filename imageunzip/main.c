@@ -13,6 +13,7 @@
 #include "emustore/store/store_disk.h"
 #include "imageunzip/dry.h"
 #include "imageunzip/install/from.h"
+#include "imageunzip/install/install_sink.h"
 #include "imageunzip/raw.h"
 #include "imageunzip/report.h"
 #include "imageunzip/run.h"
@@ -66,21 +67,20 @@ chunks_fed(void *arg, uint32_t chunks, struct err *e)
 	return 0;
 }
 
-/* After install_open*(): feed, and end it one way or the other. */
+/* After open_target(): put all chunks, and end it one way or the other. */
 static int
-install_image(
-    struct run *r, const struct survey *v, struct install_stats *s, struct err *e)
+install_image(struct run *r, const struct survey *v, const struct install_stats *s,
+    struct err *e)
 {
 	const struct install_from_watch watch = { feeding_begins, chunks_fed, r };
-	int rc = install_from(r->install, r->image, v, &watch, e);
+	int rc = install_from(&r->sink, r->image, v, &watch, e);
+	bool put = rc == 0;
 
-	if (rc != 0 && !install_failed(r->install)) {
-		install_abort(r->install);
-	} else {
-		rc = install_finish(r->install, s, e);
-		if (rc != 0)
-			err_ctx(e, "%s", image_name(r->image));
-	}
+	if (put)
+		rc = sink_end(&r->sink, NULL, e);
+	/* What the installation itself says does not name the image yet. */
+	if (sink_close(&r->sink, NULL, e) || (put && rc != 0))
+		err_ctx(e, "%s", image_name(r->image));
 	progress_end(&r->progress, rc == 0 ? s->bytes_covered : 0);
 	if (r->o->dots || r->o->gb_dots)
 		say(stderr, "\n");
@@ -99,18 +99,17 @@ crc_write(void *ctx, const void *buf, size_t len, uint64_t off)
 }
 
 static int
-open_target(
-    struct run *r, const struct install_config *cfg, const char *target, struct err *e)
+open_target(struct run *r, struct install_sink_config *cfg, struct err *e)
 {
 	static const struct disk_ops crc_ops = { .pwrite = crc_write };
-	struct disk *d;
 
-	if (!r->o->crc_only)
-		return install_open(&r->install, cfg, target, e);
-	if (disk_open_ops(
-		&d, "checksum", DISK_STREAM, UINT64_MAX, &crc_ops, &r->crc, e) != 0)
+	if (r->o->crc_only && disk_open_ops(&cfg->disk, "checksum", DISK_STREAM, UINT64_MAX,
+				  &crc_ops, &r->crc, e) != 0)
 		return -1;
-	return install_open_disk(&r->install, cfg, d, false, e);
+	if (sink_to_install(&r->sink, cfg, e) != 0)
+		return -1;
+	r->install = sink_install(&r->sink);
+	return 0;
 }
 
 /* What the base of a delta left in a file must stay there. */
@@ -128,16 +127,18 @@ settle_delta(const struct ext *first, struct install_config *cfg, const char *ta
 static int
 install_onto(struct run *r, const struct survey *v, const char *target, struct err *e)
 {
-	struct install_config cfg = r->o->install;
 	struct install_stats s = { 0 };
+	struct install_sink_config cfg = { .install = r->o->install,
+		.target = target,
+		.stats = &s };
 	uint64_t started = clock_us();
 
 	r->crc = crc32(0, NULL, 0);
-	cfg.warn = warn;
-	cfg.guard = cli_guard_set;
-	cfg.say = r->o->quiet ? NULL : tell;
-	if (settle_delta(&v->first, &cfg, target, e) != 0 ||
-	    open_target(r, &cfg, target, e) != 0 || install_image(r, v, &s, e) != 0)
+	cfg.install.warn = warn;
+	cfg.install.guard = cli_guard_set;
+	cfg.install.say = r->o->quiet ? NULL : tell;
+	if (settle_delta(&v->first, &cfg.install, target, e) != 0 ||
+	    open_target(r, &cfg, e) != 0 || install_image(r, v, &s, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
 		say(stdout, "%08lx\n", r->crc);

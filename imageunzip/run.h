@@ -9,13 +9,15 @@
 
 #include "common/cli/progress.h"
 #include "common/image/read/image.h"
+#include "common/image/read/sink.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/options.h"
 
 struct run {
 	const struct opts *o;
 	struct image *image;
-	struct install *install;
+	struct sink sink; /* of the installation, */
+	struct install *install; /* ... which is this */
 	struct progress progress;
 	FILE *report; /* --json goes there */
 	uLong crc;    /* -C */

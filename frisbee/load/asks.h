@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
-#include "frisbee/load/sink.h"
+#include "frisbee/load/feeder.h"
 
 enum {
-	ASKS_EVENTS = 1, /* room for so many in the mailbox, which the sink has, too */
-	ASKS_EVENT = SINK_DONE + 1, /* something was asked: see asks_take() */
+	ASKS_EVENTS = 1, /* room for so many in the mailbox, which the feeder has, too */
+	ASKS_EVENT = FEEDER_DONE + 1, /* something was asked: see asks_take() */
 };
 
 struct asks;

@@ -15,7 +15,6 @@ note(struct load *l, const struct load_stats *r)
 {
 	pthread_mutex_lock(&l->lock);
 	l->noted = *r;
-	l->noted.install.lost = (struct lost){ 0 }; /* it has one owner */
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -62,7 +61,7 @@ load_main(void *arg)
 	struct load *l = arg;
 	struct loop_config c = { .buffers = l->cfg.buffers,
 		.keepalive_us = l->cfg.keepalive_us,
-		.write_mb = l->cfg.install.write_mb,
+		.write_mb = l->cfg.write_mb,
 		.net = &l->cfg.net,
 		.auth = l->auth,
 		.asks = l->asks,
@@ -73,8 +72,8 @@ load_main(void *arg)
 		.arg = l };
 
 	l->rc = loop_run(
-	    l->client, l->sock, l->sink, l->box, &c, &l->result, &l->err);
-	l->sink = NULL;
+	    l->client, l->sock, l->feeder, l->box, &c, &l->result, &l->err);
+	l->feeder = NULL;
 	note(l, &l->result);
 	if (l->cfg.ended != NULL)
 		l->cfg.ended(l->cfg.arg, l->rc, &l->err);
@@ -90,7 +89,8 @@ free_load(struct load *l)
 	free(l);
 }
 
-/* For the load's own owner, which is a part of the caller's: so are the sink's threads. */
+/* For the load's own owner, which is a part of the caller's: so are the feeder's and
+ * the sink's threads. */
 static int
 begin(struct load *l, struct err *e)
 {
@@ -151,13 +151,13 @@ load_stop(struct load *l)
 	asks_to_look(l->asks);
 }
 
-/* What there is on the target is only a part of the image. */
+/* What there is in the sink is only a part of the image. */
 static void
 say_incomplete(const struct load *l, struct err *e)
 {
 	struct err why = *e;
 
-	if (l->result.chunks > 0 && l->cfg.dry == NULL)
+	if (l->result.chunks > 0 && !l->writes_nothing)
 		err_set(e, why.kind, "%.400s; the target is not complete", why.text);
 }
 
@@ -172,8 +172,6 @@ load_end(struct load *l, struct load_stats *out, struct err *e)
 	}
 	if (out != NULL)
 		*out = l->result;
-	else
-		lost_free(&l->result.install.lost);
 	free_load(l);
 	return rc;
 }

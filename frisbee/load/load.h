@@ -1,4 +1,4 @@
-/* load.h: a load as a value: an image that a server sends, onto a target, in a thread of its
+/* load.h: a load as a value: an image that a server sends, into a sink, in a thread of its
  * own.  One process may have several of them at once.
  *
  *	load_start()	opens all that it needs, and begins
@@ -15,11 +15,11 @@
 #ifndef FRISBEE_LOAD_LOAD_H
 #define FRISBEE_LOAD_LOAD_H
 
+#include "common/image/format/proof.h"
+#include "common/image/read/sink.h"
 #include "common/net/sock.h"
 #include "common/wire/wire.h"
 #include "frisbee/client/client.h"
-#include "imageunzip/install/install.h"
-#include "imageunzip/install/rehearsal.h"
 
 /* What a load is doing. */
 enum load_state {
@@ -34,9 +34,7 @@ struct load_stats {
 	enum load_state state;
 	bool done;      /* all of it is installed */
 	double seconds; /* since it began, until it ended */
-	/* While it runs this is all zero.  What was lost (lost_free()) is only in what
-	 * load_end() gives. */
-	struct install_stats install;
+	struct sink_sum sum; /* what the sink has done; while it runs this is all zero */
 	struct wire_stats stats;
 	uint32_t chunks;           /* of the image; 0: no server has answered yet */
 	uint32_t rejoins;          /* of the group, when nothing came */
@@ -75,14 +73,17 @@ struct load_config {
 	uint64_t silence_us;      /* it gives up after so long; 0: never */
 	uint64_t start_delay_us;  /* it waits for a random time of up to so long first */
 
-	/* To where: what a disk, a partition or a file of this name gets. */
-	const char *target;
-	bool any_file; /* the bytes as they are, which are no image */
-	bool as_image; /* the image itself, its chunks proved, instead of what it holds */
-	struct install_config install;
-	/* Nothing is written, chunk 0 is all that is asked for, and this says what was
-	 * found; or NULL. */
-	struct rehearsal_found *dry;
+	/* What is demanded of its chunks. */
+	bool any_file;       /* it is no image: nothing can be demanded */
+	bool keep_encrypted; /* encrypted chunks that there is no key for are taken */
+	struct proof_config proof;
+
+	/* To where: load_start() calls this, in its caller's thread.  The sink's threads
+	 * should work for the owner of that moment (cancel.h), and give way to a network that
+	 * must not be kept waiting.  load_target.h has the usual ones. */
+	int (*open)(void *open_arg, struct sink *, struct err *);
+	void *open_arg;
+	uint64_t write_mb; /* that the sink may keep in memory; the server is told so */
 
 	/* All of these are called in the load's thread, between load_start() and the end of
 	 * load_end(), and should return soon.  NULL: nobody wants to know. */
@@ -95,8 +96,6 @@ struct load_config {
 	/* A server has answered: this is its image; before any of it is written.  Once more
 	 * when the first one was none: then nothing had been written. */
 	void (*image)(void *arg, const struct client_image *);
-	/* as_image: this chunk is in the target; called in another thread of the load's. */
-	void (*stored)(void *arg, uint32_t chunk);
 	/* It has ended, as load_end() will say: 0 or -1 with the error. */
 	void (*ended)(void *arg, int rc, const struct err *);
 	void *arg; /* of these */
@@ -104,17 +103,17 @@ struct load_config {
 
 struct load;
 
-/* Opens the socket and the target, in the calling thread, and begins to load in another one.
- * -1: nothing was begun.  Errors are those of sock.h, auth.h and install.h, of which the user
- * should hear; ERR_NOMEM. */
+/* Opens the socket and the sink, in the calling thread, and begins to load in another one.
+ * -1: nothing was begun.  Errors are those of sock.h, auth.h, prove.h and the sink, of which the
+ * user should hear; ERR_NOMEM. */
 int load_start(struct load **, const struct load_config *, struct err *);
 /* As it was noted last, within the last second, or when it ended. */
 void load_stats(struct load *, struct load_stats *);
 /* Somebody waits for this chunk: it is asked for before all others, as client_urgent() says
- * (frisbee/client/client.h), and goes to the target when it is here and chunk 0, if there is
- * need of it, has said that the image is meant for the target.  The others come as ever.  It
+ * (frisbee/client/client.h), and goes to the sink when it is here; a target may have to wait
+ * for chunk 0, which says whether the image is meant for it.  The others come as ever.  It
  * is remembered when no server has answered yet.  It means nothing for a chunk that has come,
- * that the target has already, or that comes in order (to a pipe). */
+ * that the sink has already, or that comes in order (to a pipe). */
 void load_urgent(struct load *, uint32_t chunk);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */
 int load_fd(const struct load *);
@@ -122,8 +121,8 @@ int load_fd(const struct load *);
  * more than once, and after the end. */
 void load_stop(struct load *);
 /* Waits until the load has ended, and frees it.  0: all of it is where it belongs.  -1: the
- * error says why not, and whether the target was written to.  The last statistics are given
- * either way (lost_free() is the caller's); NULL: nobody wants them. */
+ * error says why not, and whether the sink was written to.  The last statistics are given
+ * either way; NULL: nobody wants them. */
 int load_end(struct load *, struct load_stats *, struct err *);
 
 #endif /* FRISBEE_LOAD_LOAD_H */

@@ -14,12 +14,13 @@
 
 struct load {
 	struct load_config cfg; /* without the key; net is as the socket has it */
-	struct cancel cancel;   /* of the thread, and of the sink's */
+	struct cancel cancel;   /* of the thread, and of the feeder's and the sink's */
 	struct sock *sock;
 	struct auth *auth;
 	struct mailbox *box; /* of the loop, */
 	struct asks *asks;   /* ... which puts into it, */
-	struct sink *sink;   /* ... as this does; NULL: the loop has closed it */
+	struct feeder *feeder; /* ... as this does; NULL: the loop has closed it */
+	bool writes_nothing;   /* its sink */
 	struct client *client;
 	struct mailbox *ended; /* holds one event from when the load has ended */
 	pthread_t thread;

@@ -1,4 +1,4 @@
-/* What a load needs is opened: the socket, with what authenticates its packets, the target, and
+/* What a load needs is opened: the socket, with what authenticates its packets, the sink, and
  * the engine.  Called by load.c in the thread that starts the load. */
 #include "frisbee/load/load_impl.h"
 
@@ -28,7 +28,6 @@ fill_in(struct load_config *c)
 		c->readahead = READAHEAD_DEFAULT;
 	if (c->redo_us == 0)
 		c->redo_us = REDO_US_DEFAULT;
-	c->install.gentle = true;
 }
 
 /* From any free port of ours, to that one of the server's. */
@@ -69,19 +68,22 @@ static int
 open_sink(struct load *l, struct err *e)
 {
 	const struct load_config *c = &l->cfg;
-	struct sink_config sc = { .install = c->install,
-		.any_file = c->any_file,
-		.as_image = c->as_image,
-		.target = c->target,
-		.stored = c->stored,
-		.stored_arg = c->arg,
-		.buffers = c->buffers,
-		.dry = c->dry };
+	struct prover *prover = NULL;
+	struct sink sink;
 
-	if (mailbox_new(&l->box, c->buffers + SINK_EVENTS + ASKS_EVENTS, e) != 0 ||
+	if (mailbox_new(&l->box, c->buffers + FEEDER_EVENTS + ASKS_EVENTS, e) != 0 ||
 	    mailbox_new(&l->ended, 1, e) != 0 || asks_new(&l->asks, l->box, e) != 0)
 		return -1;
-	return sink_new(&l->sink, &sc, l->box, e);
+	if (!c->any_file && prover_new(&prover, &c->proof, c->keep_encrypted, e) != 0)
+		return -1;
+	if (c->open(c->open_arg, &sink, e) != 0) {
+		prover_free(prover);
+		return -1;
+	}
+	if (feeder_new(&l->feeder, c->buffers, prover, &sink, l->box, e) != 0)
+		return -1;
+	l->writes_nothing = feeder_info(l->feeder)->writes_nothing;
+	return 0;
 }
 
 /* What the caller has chosen. */
@@ -101,7 +103,6 @@ chosen(const struct load_config *c)
 		.join_us = JOIN_US,
 		.silence_us = c->silence_us,
 		.sequential = c->sequential,
-		.chunk0_first = install_wants_table(&c->install) || c->dry != NULL,
 		.unicast = c->unicast && !c->base,
 		.ext = !c->base && !c->unicast,
 		.parity = parity_available() };
@@ -110,16 +111,18 @@ chosen(const struct load_config *c)
 	return cc;
 }
 
-/* What follows from the target. */
+/* What follows from the sink. */
 static void
-ask_sink(struct client_config *cc, struct sink *s)
+ask_sink(struct client_config *cc, struct feeder *f)
 {
-	cc->has = sink_has;
-	cc->has_arg = s;
-	cc->resumes = sink_resumes(s);
-	cc->in_order = sink_in_order(s);
-	cc->chunk0_first |= sink_waits(s);
-	cc->first_blocks = sink_takes_parts(s) ? PARTIAL_FIRST_BLOCKS : 0;
+	const struct sink_info *info = feeder_info(f);
+
+	cc->has = feeder_has;
+	cc->has_arg = f;
+	cc->resumes = info->has_some;
+	cc->in_order = info->in_order;
+	cc->chunk0_first = info->chunk0_first;
+	cc->first_blocks = info->takes_parts ? PARTIAL_FIRST_BLOCKS : 0;
 }
 
 static int
@@ -140,7 +143,7 @@ open_engine(struct load *l, struct err *e)
 {
 	struct client_config cc = chosen(&l->cfg);
 
-	ask_sink(&cc, l->sink);
+	ask_sink(&cc, l->feeder);
 	if (draw(&cc, l->cfg.start_delay_us, e) != 0)
 		return -1;
 	memcpy(cc.srcip, sock_netif(l->sock)->addr, 4);
@@ -160,11 +163,10 @@ load_open(struct load *l, struct err *e)
 void
 load_close(struct load *l)
 {
-	struct install_stats none;
 	struct err ignored;
 
-	if (l->sink != NULL)
-		sink_close(l->sink, &none, &ignored);
+	if (l->feeder != NULL)
+		feeder_close(l->feeder, NULL, &ignored);
 	client_free(l->client);
 	asks_free(l->asks);
 	mailbox_free(l->ended);

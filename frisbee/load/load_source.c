@@ -1,6 +1,6 @@
 /* load_source.c: a load as a source: load_source.h.  Whoever has the source calls its functions,
  * in any thread; on_image() and on_end() come from the load's thread, on_stored() from its
- * sink's. */
+ * feeder's. */
 #include "frisbee/load/load_source.h"
 
 #include <pthread.h>
@@ -299,7 +299,7 @@ close_live(void *self)
 }
 
 static struct live *
-new_live(const struct load_config *c)
+new_live(const struct load_config *c, const char *file)
 {
 	struct live *v = calloc(1, sizeof *v);
 	char addr[ADDR_TEXT_MAX];
@@ -310,15 +310,27 @@ new_live(const struct load_config *c)
 	pthread_cond_init(&v->news, NULL);
 	snprintf(v->name, sizeof v->name, "%s:%u", addr_text(c->net.addr, addr),
 	    c->net.port_lo);
-	v->path = strdup(c->target);
+	v->path = strdup(file);
 	if (v->path != NULL)
 		return v;
 	free_live(v);
 	return NULL;
 }
 
+static int
+open_sink(void *arg, struct sink *sink, struct err *e)
+{
+	struct live *v = arg;
+	const struct sink_file_config c = { .path = v->path,
+		.written = on_stored,
+		.arg = v };
+
+	return sink_to_file(sink, &c, e);
+}
+
 int
-source_of_load(struct source *out, const struct load_config *cfg, struct err *e)
+source_of_load(struct source *out, const struct load_config *cfg, const char *file,
+    struct err *e)
 {
 	static const struct source_ops ops = { .name = name,
 		.info = info,
@@ -329,18 +341,19 @@ source_of_load(struct source *out, const struct load_config *cfg, struct err *e)
 		.arrived = arrived,
 		.cancel = cancel,
 		.close = close_live };
-	struct live *v = new_live(cfg);
+	struct live *v = new_live(cfg, file);
 	struct load_config c = *cfg;
 
 	if (v == NULL)
 		return err_nomem(e, "the client");
-	c.target = v->path;
-	c.as_image = true;
+	c.any_file = false;
+	c.keep_encrypted = true;
+	c.open = open_sink;
+	c.open_arg = v;
 	c.tick = NULL;
 	c.progress = NULL;
 	c.say = NULL;
 	c.image = on_image;
-	c.stored = on_stored;
 	c.ended = on_end;
 	c.arg = v;
 	pthread_mutex_lock(&v->lock); /* until it is known which load it is */

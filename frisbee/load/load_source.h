@@ -10,9 +10,10 @@
 #include "common/image/read/source.h"
 #include "frisbee/load/load.h"
 
-/* Begins the load.  Of the configuration, target is the file, which is made, or emptied, and is
- * gone after source_close(); as_image and all callbacks are the source's own.
+/* Begins the load.  The file is made, or emptied, and is gone after source_close().  Of the
+ * configuration, open, any_file, keep_encrypted and all callbacks are the source's own.
  * Errors as load_start(). */
-int source_of_load(struct source *, const struct load_config *, struct err *);
+int source_of_load(struct source *, const struct load_config *, const char *file,
+    struct err *);
 
 #endif /* FRISBEE_LOAD_LOAD_SOURCE_H */

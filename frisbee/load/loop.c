@@ -1,5 +1,5 @@
 /* loop.c: what a load's thread does until the end: packets to the engine and from it, complete
- * chunks to the sink.  load.c calls it, in that thread. */
+ * chunks to the feeder.  load.c calls it, in that thread. */
 #include "frisbee/load/loop.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ enum {
 struct loop {
 	struct client *client;
 	struct sock *sock, *second;
-	struct sink *sink;
+	struct feeder *feeder;
 	struct mailbox *box;
 	const struct loop_config *cfg;
 	uint64_t began_us, now, spread_us;
@@ -41,12 +41,12 @@ struct loop {
 	struct load_stats *r;
 	struct silence silence;
 	struct outage outage;
-	uint32_t held;    /* chunk buffers that the sink has */
+	uint32_t held;    /* chunk buffers that the feeder has */
 	uint32_t rejoins; /* of the group, because of silence */
-	uint32_t images;  /* of which the sink was told how much to expect */
-	bool ending;      /* the sink was told that all is there */
+	uint32_t images;  /* of which the feeder was told how much to expect */
+	bool ending;      /* the feeder was told that all is there */
 	bool left;        /* the group */
-	bool sink_failed, sink_done;
+	bool feeder_failed, feeder_done;
 };
 
 static void
@@ -69,7 +69,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 	note_packet(l);
 	silence_broken(&l->silence, l->now);
 	if (client_input(l->client, l->now, pkt, len, from, &st))
-		client_store_into(&st, sink_buffer(l->sink, st.buf));
+		client_store_into(&st, feeder_buffer(l->feeder, st.buf));
 }
 
 /* What else is needed of a chunk whose table was here. */
@@ -77,7 +77,7 @@ static void
 follow_plan(struct loop *l, uint32_t buf)
 {
 	bool final;
-	const struct blockmap *need = sink_planned(l->sink, buf, &final);
+	const struct blockmap *need = feeder_planned(l->feeder, buf, &final);
 
 	client_need(l->client, l->now, buf, need, final);
 }
@@ -86,7 +86,7 @@ follow_plan(struct loop *l, uint32_t buf)
 static int
 mend(struct loop *l, uint32_t buf, struct err *e)
 {
-	const struct blockmap *bad = sink_damaged(l->sink, buf);
+	const struct blockmap *bad = feeder_damaged(l->feeder, buf);
 	uint32_t chunk;
 
 	l->held--;
@@ -94,7 +94,7 @@ mend(struct loop *l, uint32_t buf, struct err *e)
 	unsigned times = client_again(l->client, l->now, buf, bad);
 	if (times == 0)
 		return 0;
-	*e = *sink_damage(l->sink, buf, &chunk);
+	*e = *feeder_damage(l->feeder, buf, &chunk);
 	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
 }
 
@@ -104,32 +104,32 @@ follow_wants(struct loop *l)
 {
 	uint32_t chunk;
 
-	while (sink_wants(l->sink, &chunk))
+	while (feeder_wants(l->feeder, &chunk))
 		client_want(l->client, l->now, chunk);
 }
 
-/* What became of the buffers that the sink has, or had. */
+/* What became of the buffers that the feeder has, or had. */
 static int
-hear_sink(struct loop *l, struct event ev, struct err *e)
+hear_feeder(struct loop *l, struct event ev, struct err *e)
 {
-	switch ((enum sink_event)ev.what) {
-	case SINK_FREE:
+	switch ((enum feeder_event)ev.what) {
+	case FEEDER_FREE:
 		client_release(l->client, l->now, ev.n);
 		l->held--;
 		return 0;
-	case SINK_DAMAGED:
+	case FEEDER_DAMAGED:
 		return mend(l, ev.n, e);
-	case SINK_PLANNED:
+	case FEEDER_PLANNED:
 		follow_plan(l, ev.n);
 		return 0;
-	case SINK_WANTS:
+	case FEEDER_WANTS:
 		follow_wants(l);
 		return 0;
-	case SINK_FAILED:
-		l->sink_failed = true;
+	case FEEDER_FAILED:
+		l->feeder_failed = true;
 		return 0;
-	case SINK_DONE:
-		l->sink_done = true;
+	case FEEDER_DONE:
+		l->feeder_done = true;
 	}
 	return 0;
 }
@@ -152,7 +152,7 @@ take_mail(struct loop *l, struct err *e)
 	while (mailbox_take(l->box, &ev))
 		if (ev.what == ASKS_EVENT)
 			hear_asks(l);
-		else if (hear_sink(l, ev, e) != 0)
+		else if (hear_feeder(l, ev, e) != 0)
 			return -1;
 	return 0;
 }
@@ -160,20 +160,20 @@ take_mail(struct loop *l, struct err *e)
 static void
 hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {
-	if (!sink_takes_parts(l->sink)) {
+	if (!feeder_info(l->feeder)->takes_parts) {
 		l->held++;
 		l->r->chunks_fetched++;
-		sink_put(l->sink, chunk, buf, bytes, client_parity(l->client, buf));
+		feeder_put(l->feeder, chunk, buf, bytes, client_parity(l->client, buf));
 		return;
 	}
 	struct blockmap here = client_here(l->client, buf);
 	if (!client_is_final(l->client, buf)) {
-		sink_plan(l->sink, buf, &here);
+		feeder_plan(l->feeder, buf, &here);
 		return;
 	}
 	l->held++;
 	l->r->chunks_fetched++;
-	sink_put_planned(l->sink, chunk, buf, bytes, &here);
+	feeder_put_planned(l->feeder, chunk, buf, bytes, &here);
 }
 
 /* A server has answered; another one, after the first turned out to be none. */
@@ -183,7 +183,7 @@ begin_image(struct loop *l)
 	struct client_image image;
 
 	l->images = client_images(l->client);
-	sink_expect(l->sink, client_chunks(l->client));
+	feeder_expect(l->feeder, client_chunks(l->client));
 	if (client_image(l->client, &image))
 		l->cfg->image(l->cfg->arg, &image);
 }
@@ -200,10 +200,10 @@ hand_over(struct loop *l)
 	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	l->cfg->progress(l->cfg->arg, client_chunks_taken(l->client) * chunk_bytes,
 	    client_chunks(l->client) * chunk_bytes);
-	/* What the sink still has may be damaged. */
+	/* What the feeder still has may be damaged. */
 	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
 		l->ending = true;
-		sink_end(l->sink);
+		feeder_end(l->feeder);
 	}
 }
 
@@ -395,7 +395,7 @@ gave_up(const struct loop *l, struct err *e)
 static int
 load(struct loop *l, struct err *e)
 {
-	while (!l->sink_done && !l->sink_failed) {
+	while (!l->feeder_done && !l->feeder_failed) {
 		if (cancel_check(e) != 0)
 			return -1;
 		if (receive(l, e) != 0)
@@ -422,7 +422,7 @@ load(struct loop *l, struct err *e)
 
 /* Tell the server, with the statistics, also after a failure. */
 static void
-leave(struct loop *l, const struct install_stats *s)
+leave(struct loop *l, const struct sink_sum *s)
 {
 	struct wire_stats shell = { .bytes_written = s->bytes_written,
 		.bytes_covered = s->bytes_covered,
@@ -437,13 +437,13 @@ leave(struct loop *l, const struct install_stats *s)
 }
 
 int
-loop_run(struct client *client, struct sock *sock, struct sink *sink,
+loop_run(struct client *client, struct sock *sock, struct feeder *feeder,
     struct mailbox *box, const struct loop_config *cfg, struct load_stats *r,
     struct err *e)
 {
 	struct loop l = { .client = client,
 		.sock = sock,
-		.sink = sink,
+		.feeder = feeder,
 		.box = box,
 		.cfg = cfg,
 		.r = r };
@@ -454,13 +454,13 @@ loop_run(struct client *client, struct sock *sock, struct sink *sink,
 	silence_begin(&l.silence, l.now, cfg->keepalive_us);
 	int rc = load(&l, e);
 	r->gave_up = client_state(client) == CLIENT_GAVE_UP;
-	if (sink_close(sink, &r->install, &why) != 0 && rc == 0) {
+	if (feeder_close(feeder, &r->sum, &why) != 0 && rc == 0) {
 		*e = why;
 		rc = -1;
 	}
 	r->done = rc == 0;
 	l.now = clock_us();
-	leave(&l, &r->install);
+	leave(&l, &r->sum);
 	note_engine(&l);
 	sock_close(l.second);
 	return rc;

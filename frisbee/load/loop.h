@@ -5,8 +5,8 @@
 #include "common/net/sock.h"
 #include "frisbee/client/client.h"
 #include "frisbee/load/asks.h"
+#include "frisbee/load/feeder.h"
 #include "frisbee/load/load.h"
-#include "frisbee/load/sink.h"
 
 struct loop_config {
 	uint32_t buffers;
@@ -23,8 +23,8 @@ struct loop_config {
 	void *arg; /* of these */
 };
 
-/* Load the image into the sink, leave the session.  Takes the sink over. */
-int loop_run(struct client *, struct sock *, struct sink *, struct mailbox *,
+/* Load the image into the feeder's sink, leave the session.  Takes the feeder over. */
+int loop_run(struct client *, struct sock *, struct feeder *, struct mailbox *,
     const struct loop_config *, struct load_stats *, struct err *);
 
 #endif /* FRISBEE_LOAD_LOOP_H */

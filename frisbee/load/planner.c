@@ -1,3 +1,5 @@
+/* planner.c: threads that compare chunks with what the sink has.  feeder.c starts them, and hands
+ * chunks over in the loop's thread. */
 #include "frisbee/load/planner.h"
 
 #include <errno.h>
@@ -7,7 +9,6 @@
 #include "common/base/pipeline.h"
 #include "common/base/queue.h"
 #include "common/image/format/format.h"
-#include "common/image/read/partial.h"
 
 enum { GENTLE_NICE = 10 };
 
@@ -20,52 +21,13 @@ struct planner {
 	struct err err;
 };
 
-static void
-plan_whole(struct plan *p)
-{
-	p->need = blockmap_range(0, WIRE_CHUNK_BLOCKS);
-	p->final = true;
-}
-
-static int
-plan_fragments(struct planner *pl, struct plan *p, const struct chunk *c, struct err *e)
-{
-	int rc = install_compare(pl->cfg.install, c, &p->same, e);
-
-	if (rc < 0) {
-		free(p->same);
-		p->same = NULL;
-		return -1;
-	}
-	if (rc == 0) {
-		plan_whole(p);
-		return 0;
-	}
-	p->need = partial_differing(c, p->same);
-	p->digested = partial_digested(c);
-	p->final = true;
-	return 0;
-}
-
 static int
 plan(struct planner *pl, struct plan *p, struct err *e)
 {
 	uint32_t buf = (uint32_t)(p - pl->plans);
-	struct chunk c;
 
-	switch (partial_next(
-	    pl->cfg.memory + (size_t)buf * NDZ_CHUNK_BYTES, &p->here, &p->need, &c)) {
-	case PARTIAL_MORE:
-		return 0;
-	case PARTIAL_WHOLE:
-		plan_whole(p);
-		return 0;
-	case PARTIAL_TABLE:
-		break;
-	}
-	int rc = plan_fragments(pl, p, &c, e);
-	chunk_free(&c);
-	return rc;
+	return sink_compare(pl->cfg.sink, pl->cfg.memory + (size_t)buf * NDZ_CHUNK_BYTES,
+	    &p->here, &p->part, e);
 }
 
 static int
@@ -129,7 +91,7 @@ planner_put(struct planner *pl, uint32_t buf, const struct blockmap *here)
 {
 	struct plan *p = &pl->plans[buf];
 
-	free(p->same);
+	sink_part_free(&p->part);
 	*p = (struct plan){ .here = *here };
 	queue_put(pl->queue, p);
 }
@@ -165,7 +127,7 @@ planner_free(struct planner *pl)
 		return;
 	planner_stop(pl);
 	for (uint32_t i = 0; pl->plans != NULL && i < pl->cfg.buffers; i++)
-		free(pl->plans[i].same);
+		sink_part_free(&pl->plans[i].part);
 	queue_free(pl->queue);
 	free(pl->plans);
 	pipeline_free(pl->pipe);

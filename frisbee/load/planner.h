@@ -1,4 +1,4 @@
-/* planner.h: compares chunks with the disk, in threads of its own, as soon as their
+/* planner.h: compares chunks with what a sink has, in threads of its own, as soon as their
  * tables are here: what else is to come of them (--skip-same)?
  *
  * The network goes on filling a buffer meanwhile; only blocks that were here when it
@@ -7,21 +7,17 @@
 #ifndef FRISBEE_LOAD_PLANNER_H
 #define FRISBEE_LOAD_PLANNER_H
 
+#include "common/image/read/sink.h"
 #include "common/wire/blockmap.h"
-#include "imageunzip/install/install.h"
 
 /* What is known of the chunk in a buffer. */
 struct plan {
-	struct blockmap here; /* when it was handed over */
-	struct blockmap need;
-	bool final;               /* then it can be installed; or ask again */
-	bool *same;               /* of a final one: fragments; NULL: whole */
-	struct blockmap digested; /* when these are all here, its digest can be
-	                           * checked */
+	struct blockmap here;  /* when it was handed over */
+	struct sink_part part; /* what else; if it is not final, ask again */
 };
 
 struct planner_config {
-	struct install *install;
+	struct sink *sink;
 	uint32_t buffers;
 	const uint8_t *memory; /* buffer after buffer, of NDZ_CHUNK_BYTES */
 	/* From any thread: planner_plan() is there; planner_failed() will be true. */

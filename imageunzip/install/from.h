@@ -3,9 +3,9 @@
  *
  *	image_open_source()	the image
  *	survey_image()		how large is it, and what does its first chunk say?
- *	install_open()		the target
- *	install_from()		check, choose, feed
- *	install_finish()	or install_abort()
+ *	sink_to_install()	the target (install_sink.h)
+ *	install_from()		check, choose, put all chunks
+ *	sink_end()		or sink_close()
  *
  * An image that can be read in any order is looked at before anything is written; of a pipe
  * each chunk is seen once.
@@ -15,6 +15,7 @@
 
 #include "common/base/err.h"
 #include "common/image/read/image.h"
+#include "common/image/read/sink.h"
 #include "imageunzip/install/install.h"
 
 /* What is known of an image before anything of it is fed; 0 and no tail of a pipe. */
@@ -39,10 +40,10 @@ struct install_from_watch {
 };
 
 /* Refuse an image that is not meant for this target or does not fit, find the partitions of
- * --only, and feed all chunks that are needed, checked against their digests.  The thread
- * that calls is the feeder.  After 0: install_finish(); after -1, too, when
- * install_failed(), else install_abort().  Errors name the image. */
-int install_from(struct install *, struct image *, const struct survey *,
+ * --only, and put all chunks that are needed, checked against their digests, into a sink that
+ * sink_to_install() has made, in the thread that calls.  After 0: sink_end(); after -1
+ * sink_close(), which may know the error that came first.  Errors name the image. */
+int install_from(struct sink *, struct image *, const struct survey *,
     const struct install_from_watch *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_FROM_H */

@@ -8,8 +8,7 @@ struct feed {
 	struct install *install;
 	struct image *image;
 	bool *wanted; /* of each chunk, with --only; NULL: all are */
-	uint32_t at;  /* the next chunk of the image */
-	uint32_t fed; /* chunks */
+	const struct install_from_watch *watch;
 };
 
 /* Find the partitions of --only in the image, and mark in `wanted` the chunks that have

@@ -24,9 +24,10 @@ open_source(struct source *s, const char *group, const char *port, const char *f
     struct err *e)
 {
 	struct net_options net = { .addr = group, .port = port };
-	struct load_config c = { .target = file, .install = { .state_s = INSTALL_STATE_S } };
+	struct load_config c = { .keepalive_us = 0 };
 
-	return net_options_resolve(&net, &c.net, e) == 0 ? source_of_load(s, &c, e) : -1;
+	return net_options_resolve(&net, &c.net, e) == 0 ? source_of_load(s, &c, file, e)
+	                                                     : -1;
 }
 
 static int

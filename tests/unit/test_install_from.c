@@ -7,6 +7,7 @@
 
 #include "common/image/read/source.h"
 #include "imageunzip/install/from.h"
+#include "imageunzip/install/install_sink.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
 
@@ -75,21 +76,24 @@ static void
 test_installs(enum disk_kind kind)
 {
 	const char *path = in_scratch(kind == DISK_STREAM ? "pipe" : "file");
-	const struct install_config cfg = { .state_s = INSTALL_STATE_S };
+	struct install_stats st;
+	const struct install_sink_config cfg = { .install = { .state_s = INSTALL_STATE_S },
+		.target = path,
+		.stats = &st };
 	struct seen seen = { .sectors = UINT64_MAX };
 	const struct install_from_watch watch = { begins, fed, &seen };
 	struct image *img = open_chunk(good, kind);
-	struct install_stats st;
-	struct install *in;
+	struct sink sink;
 	struct survey v;
 	struct err e;
 
 	T_CHECK(survey_image(&v, img, &e) == 0);
 	T_CHECK(v.first.has_digest);
 	T_CHECK(v.total_sectors == (kind == DISK_STREAM ? 0 : WINDOWS * WINDOW_SECTORS));
-	T_CHECK(install_open(&in, &cfg, path, &e) == 0);
-	T_CHECK(install_from(in, img, &v, &watch, &e) == 0);
-	T_CHECK(install_finish(in, &st, &e) == 0);
+	T_CHECK(sink_to_install(&sink, &cfg, &e) == 0);
+	T_CHECK(install_from(&sink, img, &v, &watch, &e) == 0);
+	T_CHECK(sink_end(&sink, NULL, &e) == 0);
+	T_CHECK(!sink_close(&sink, NULL, NULL));
 	T_CHECK(seen.sectors == v.total_sectors);
 	T_CHECK(seen.chunks == 1);
 	T_CHECK(st.chunks == 1);
@@ -104,19 +108,20 @@ static void
 test_fails(uint8_t *chunk, bool stop, const char *why)
 {
 	const char *path = in_scratch("fails");
-	const struct install_config cfg = { .state_s = INSTALL_STATE_S };
+	const struct install_sink_config cfg = { .install = { .state_s = INSTALL_STATE_S },
+		.target = path };
 	struct seen seen = { .stop = stop };
 	const struct install_from_watch watch = { NULL, fed, &seen };
 	struct image *img = open_chunk(chunk, DISK_FILE);
-	struct install *in;
+	struct sink sink;
 	struct survey v;
 	struct err e;
 
 	T_CHECK(survey_image(&v, img, &e) == 0);
-	T_CHECK(install_open(&in, &cfg, path, &e) == 0);
-	T_CHECK(install_from(in, img, &v, &watch, &e) == -1);
+	T_CHECK(sink_to_install(&sink, &cfg, &e) == 0);
+	T_CHECK(install_from(&sink, img, &v, &watch, &e) == -1);
+	T_CHECK(!sink_close(&sink, NULL, &e));
 	T_CHECK(strstr(e.text, why) != NULL);
-	install_abort(in);
 	T_CHECK(access(path, F_OK) != 0);
 	survey_free(&v);
 	image_close(img);

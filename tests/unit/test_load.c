@@ -1,6 +1,6 @@
 /* Loads as values, without a command line: an image is served on this host and loaded into
  * files, two at once, looked at meanwhile, and stopped. */
-#include "frisbee/load/load.h"
+#include "frisbee/load/load_target.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -58,16 +58,36 @@ add(struct serve *s, const char *image)
 }
 
 static struct load_config
-config(uint16_t port, const char *target)
+config(uint16_t port)
 {
 	return (struct load_config){ .net = { .addr = { 127, 0, 0, 1 },
 					 .port_lo = port,
 					 .port_hi = port,
 					 .buffer_bytes = 1 << 20 },
 		.unicast = true,
-		.buffers = BUFFERS,
-		.target = target,
+		.buffers = BUFFERS };
+}
+
+static struct load_target
+disk_at(const char *name)
+{
+	return (struct load_target){ .name = in_scratch(name),
 		.install = { .state_s = INSTALL_STATE_S } };
+}
+
+static struct load_target
+file_at(const char *name)
+{
+	return (struct load_target){ .name = in_scratch(name), .any_file = true };
+}
+
+static struct load_config
+config_onto(uint16_t port, struct load_target *t)
+{
+	struct load_config c = config(port);
+
+	T_CHECK(load_into(&c, t, &e) == 0);
+	return c;
 }
 
 static struct load *
@@ -111,7 +131,7 @@ save(const char *name, const void *bytes, size_t n)
 }
 
 static void
-check_whole(struct load *l, const char *name)
+check_whole(struct load *l, struct load_target *t, const char *name)
 {
 	struct load_stats r;
 
@@ -119,8 +139,9 @@ check_whole(struct load *l, const char *name)
 	T_CHECK(load_end(l, &r, &e) == 0);
 	T_CHECK(r.done && r.chunks == 1 && r.chunks_taken == 1);
 	T_CHECK(r.packets > 0 && r.seconds > 0);
-	T_CHECK(r.install.bytes_covered > 0);
-	lost_free(&r.install.lost);
+	T_CHECK(r.sum.bytes_covered > 0);
+	T_CHECK(t->stats.bytes_covered == r.sum.bytes_covered);
+	lost_free(&t->stats.lost);
 	T_CHECK(is_installed(name));
 }
 
@@ -128,9 +149,10 @@ static void
 test_one(void)
 {
 	struct serve *s = serve_at(2000, 0);
-	struct load_config c = config(add(s, "a.ndz"), in_scratch("one"));
+	struct load_target t = disk_at("one");
+	struct load_config c = config_onto(add(s, "a.ndz"), &t);
 
-	check_whole(start(&c), "one");
+	check_whole(start(&c), &t, "one");
 	serve_free(s);
 }
 
@@ -139,15 +161,16 @@ static void
 test_two(void)
 {
 	struct serve *s = serve_at(2000, 0);
-	struct load_config a = config(add(s, "a.ndz"), in_scratch("first"));
-	struct load_config b = config(add(s, "a.ndz"), in_scratch("second"));
+	struct load_target ta = disk_at("first"), tb = disk_at("second");
+	struct load_config a = config_onto(add(s, "a.ndz"), &ta);
+	struct load_config b = config_onto(add(s, "a.ndz"), &tb);
 	struct load *la = start(&a), *lb = start(&b);
 	struct pollfd p[2] = { { .fd = load_fd(la), .events = POLLIN },
 		{ .fd = load_fd(lb), .events = POLLIN } };
 
 	T_CHECK(poll(p, 2, LIMIT_MS) > 0);
-	check_whole(la, "first");
-	check_whole(lb, "second");
+	check_whole(la, &ta, "first");
+	check_whole(lb, &tb, "second");
 	serve_free(s);
 }
 
@@ -221,9 +244,9 @@ test_looked_at(void)
 	struct load_stats r;
 	uint16_t port;
 	struct serve *s = serve_slowly(&port);
-	struct load_config c = config(port, in_scratch("copy"));
+	struct load_target to = file_at("copy");
+	struct load_config c = config_onto(port, &to);
 
-	c.any_file = true;
 	c.tick = on_tick;
 	c.progress = on_progress;
 	c.arg = &t;
@@ -273,9 +296,10 @@ test_urgent(void)
 {
 	uint16_t port;
 	struct serve *s = serve_slowly(&port);
-	struct load_config c = config(port, in_scratch("urgent"));
+	struct load_target t = file_at("urgent");
+	struct load_config c = config_onto(port, &t);
 
-	c.any_file = c.sequential = true;
+	c.sequential = true;
 	struct load *l = start(&c);
 	for (unsigned i = 0; i < 100; i++) /* more than are remembered */
 		load_urgent(l, 1000 + i);
@@ -323,8 +347,8 @@ test_stop(void)
 	uint16_t port = silent_port(&fd);
 
 	cancel_work_for(&owner);
-	struct load_config c = config(port, in_scratch("stopped"));
-	struct load_config d = config(port, in_scratch("signalled"));
+	struct load_target tc = disk_at("stopped"), td = disk_at("signalled");
+	struct load_config c = config_onto(port, &tc), d = config_onto(port, &td);
 	struct load *one = start(&c), *other = start(&d);
 	T_CHECK(cancel_owner() == &owner);
 	T_CHECK(!has_ended(one, 300));
@@ -345,10 +369,10 @@ test_stop_loading(void)
 {
 	uint16_t port;
 	struct serve *s = serve_slowly(&port);
-	struct load_config c = config(port, in_scratch("half"));
+	struct load_target t = file_at("half");
+	struct load_config c = config_onto(port, &t);
 	struct load_stats r;
 
-	c.any_file = true;
 	struct load *l = start(&c);
 	look_while_it_runs(l);
 	load_stop(l);
@@ -363,7 +387,8 @@ static void
 test_gives_up(void)
 {
 	int fd;
-	struct load_config c = config(silent_port(&fd), in_scratch("nothing"));
+	struct load_target t = disk_at("nothing");
+	struct load_config c = config_onto(silent_port(&fd), &t);
 	struct load_stats r;
 
 	c.silence_us = 500000;
@@ -378,15 +403,127 @@ test_gives_up(void)
 static void
 test_cannot_start(void)
 {
-	struct load_config c = config(4000, in_scratch("no/such/folder"));
+	struct load_target t = disk_at("no/such/folder");
+	struct load_config c = config_onto(4000, &t);
 	struct load *l;
 
 	T_CHECK(load_start(&l, &c, &e) != 0 && e.kind == ERR_IO);
-	c.target = in_scratch("none");
+	t.name = in_scratch("none");
 	c.net.port_hi = 4001;
 	T_CHECK(load_start(&l, &c, &e) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(access(c.target, F_OK) != 0);
+	T_CHECK(access(t.name, F_OK) != 0);
 	T_CHECK(cancel_owner() == NULL);
+	t.any_file = true;
+	t.install.proof.verify_key = "a.pub";
+	T_CHECK(load_into(&c, &t, &e) == -1 && e.kind == ERR_USAGE);
+}
+
+/* A sink of the caller's own, which wants chunks in order. */
+struct own {
+	uint32_t nchunks, next, given_up, ended;
+	uint32_t fails_at; /* this chunk cannot be put */
+	bool right;
+};
+
+static void
+own_info(void *self, struct sink_info *i)
+{
+	(void)self;
+	i->in_order = true;
+}
+
+static void
+own_begin(void *self, uint32_t nchunks, const struct sink_giver *giver)
+{
+	struct own *o = self;
+
+	o->nchunks = nchunks;
+	o->right = giver->failed != NULL && giver->wants != NULL;
+}
+
+static int
+own_put(void *self, const struct sink_chunk *c, struct err *why)
+{
+	struct own *o = self;
+	const uint8_t *want = file_bytes + (size_t)c->number * CHUNK_BYTES;
+	const size_t left = sizeof file_bytes - (size_t)c->number * CHUNK_BYTES;
+
+	o->right &= c->number == o->next && c->part == NULL &&
+	            c->length == (left < CHUNK_BYTES ? left : CHUNK_BYTES) &&
+	            memcmp(c->bytes, want, c->length) == 0;
+	o->next++;
+	sink_release(c);
+	return c->number == o->fails_at ? err_set(why, ERR_IO, "the sink is full") : 0;
+}
+
+static int
+own_end(void *self, struct sink_sum *sum, struct err *why)
+{
+	struct own *o = self;
+
+	(void)why;
+	o->ended++;
+	sum->bytes_written = 77;
+	return 0;
+}
+
+static bool
+own_close(void *self, struct sink_sum *sum, struct err *why)
+{
+	struct own *o = self;
+
+	(void)sum;
+	(void)why;
+	o->given_up += o->ended == 0;
+	return false;
+}
+
+static int
+own_open(void *arg, struct sink *sink, struct err *why)
+{
+	static const struct sink_ops ops = { .info = own_info,
+		.begin = own_begin,
+		.put = own_put,
+		.end = own_end,
+		.close = own_close };
+
+	(void)why;
+	*sink = (struct sink){ &ops, arg };
+	return 0;
+}
+
+static int
+load_into_own(struct own *o, struct load_stats *r)
+{
+	struct serve *s = serve_at(500, 0);
+	struct load_config c = config(add(s, "file"));
+
+	c.any_file = true;
+	c.open = own_open;
+	c.open_arg = o;
+	struct load *l = start(&c);
+	T_CHECK(has_ended(l, LIMIT_MS));
+	int rc = load_end(l, r, &e);
+	serve_free(s);
+	return rc;
+}
+
+static void
+test_own_sink(void)
+{
+	struct own good_one = { .fails_at = UINT32_MAX }, bad_one = { .fails_at = 5 };
+	struct load_stats r;
+
+	T_CHECK(load_into_own(&good_one, &r) == 0);
+	T_CHECK(good_one.right);
+	T_CHECK(good_one.nchunks == FILE_CHUNKS && good_one.next == FILE_CHUNKS);
+	T_CHECK(good_one.ended == 1 && good_one.given_up == 0);
+	T_CHECK(r.done && r.sum.bytes_written == 77);
+	T_CHECK(load_into_own(&bad_one, &r) == -1);
+	T_CHECK(strstr(e.text, "the sink is full") != NULL);
+	T_CHECK(bad_one.right && bad_one.next == 6);
+	T_CHECK(bad_one.ended == 0 && bad_one.given_up == 1);
+	T_CHECK(!r.done);
 }
 
 int
@@ -406,5 +543,6 @@ main(void)
 	test_stop_loading();
 	test_gives_up();
 	test_cannot_start();
+	test_own_sink();
 	return t_done();
 }

@@ -104,12 +104,10 @@ source_at(uint16_t port)
 					   .port_hi = port,
 					   .buffer_bytes = 1 << 20 },
 		.unicast = true,
-		.buffers = 8,
-		.target = in_scratch("arriving"),
-		.install = { .state_s = INSTALL_STATE_S } };
+		.buffers = 8 };
 	struct source s = { NULL, NULL };
 
-	T_CHECK(source_of_load(&s, &c, &e) == 0);
+	T_CHECK(source_of_load(&s, &c, in_scratch("arriving"), &e) == 0);
 	return s;
 }
 

@@ -1,12 +1,12 @@
-/* The client's engine and its sink together, as the loop has them: a file many
+/* The client's engine, its feeder and a sink together, as the loop has them: a file many
  * times as large as the chunk buffers passes through them, and memory does not
  * grow beyond those. */
-#include "frisbee/load/sink.h"
 
 #include <poll.h>
 #include <unistd.h>
 
 #include "frisbee/client/client.h"
+#include "tests/unit/feeder_onto.h"
 #include "tests/unit/scratch.h"
 
 enum {
@@ -25,10 +25,10 @@ static const bool instrumented = false;
 
 struct load {
 	struct client *client;
-	struct sink *sink;
+	struct feeder *feeder;
 	struct mailbox *box;
 	uint64_t now;
-	uint32_t with_sink; /* buffers */
+	uint32_t with_feeder; /* buffers */
 	bool done;
 	size_t before, most; /* resident bytes */
 };
@@ -72,7 +72,7 @@ receive(struct load *l, struct wire_msg *m)
 	memcpy(m->srcip, server, 4);
 	size_t len = wire_put(m, pkt, sizeof pkt);
 	if (client_input(l->client, l->now, pkt, len, server, &st))
-		memcpy(sink_buffer(l->sink, st.buf) + st.block * WIRE_BLOCK_BYTES,
+		memcpy(feeder_buffer(l->feeder, st.buf) + st.block * WIRE_BLOCK_BYTES,
 		    st.data, WIRE_BLOCK_BYTES);
 }
 
@@ -99,12 +99,12 @@ hand_over(struct load *l)
 	uint32_t chunk, buf, bytes;
 
 	while (client_take(l->client, &chunk, &buf, &bytes)) {
-		l->with_sink++;
-		sink_put(l->sink, chunk, buf, bytes, NULL);
+		l->with_feeder++;
+		feeder_put(l->feeder, chunk, buf, bytes, NULL);
 	}
 	if (client_state(l->client) == CLIENT_COMPLETE && !l->done) {
 		l->done = true;
-		sink_end(l->sink);
+		feeder_end(l->feeder);
 	}
 }
 
@@ -129,7 +129,7 @@ answer_requests(struct load *l)
 	return asked;
 }
 
-/* What the sink gives back: buffers, or the end.  False when it failed. */
+/* What the feeder gives back: buffers, or the end.  False when it failed. */
 static bool
 collect(struct load *l, bool *ended)
 {
@@ -139,13 +139,13 @@ collect(struct load *l, bool *ended)
 	if (poll(&fd, 1, 10000) != 1)
 		return false;
 	while (mailbox_take(l->box, &ev)) {
-		if (ev.what == SINK_FREE) {
+		if (ev.what == FEEDER_FREE) {
 			client_release(l->client, l->now, ev.n);
-			l->with_sink--;
+			l->with_feeder--;
 		} else {
 			*ended = true;
 		}
-		if (ev.what == SINK_FAILED)
+		if (ev.what == FEEDER_FAILED)
 			return false;
 	}
 	return true;
@@ -160,12 +160,12 @@ load(struct load *l)
 	for (; !ended && silent < 1000; l->now += 30000) {
 		bool asked = answer_requests(l) > 0;
 		silent = asked ? 0 : silent + 1;
-		if (l->with_sink == 0 && !l->done)
+		if (l->with_feeder == 0 && !l->done)
 			continue;
-		if (l->with_sink > BUFFERS || !collect(l, &ended))
+		if (l->with_feeder > BUFFERS || !collect(l, &ended))
 			return false;
 	}
-	return ended && l->with_sink == 0;
+	return ended && l->with_feeder == 0;
 }
 
 static bool
@@ -202,24 +202,22 @@ main(void)
 		    FILE_BYTES } };
 	uint8_t pkt[WIRE_PACKET_MAX];
 	struct load l = { .now = 0 };
-	struct install_stats st;
+	struct sink_sum sum;
 	struct err e = { 0 };
 
 	scratch_init();
-	struct sink_config sc = {
-		.any_file = true, .target = in_scratch("file"), .buffers = BUFFERS
-	};
+	struct load_target target = { .name = in_scratch("file"), .any_file = true };
 	l.client = client_new(&cc, 0);
 	T_CHECK(l.client != NULL);
 	T_CHECK(mailbox_new(&l.box, BUFFERS + 2, &e) == 0);
 	l.before = resident_bytes();
-	T_CHECK(sink_new(&l.sink, &sc, l.box, &e) == 0);
+	l.feeder = feeder_onto(&target, BUFFERS, l.box);
 	T_CHECK(client_output(l.client, 0, pkt) > 0);
 	receive(&l, &reply);
 	T_CHECK(load(&l));
-	T_CHECK(sink_close(l.sink, &st, &e) == 0);
-	T_CHECK(st.bytes_written == FILE_BYTES);
-	T_CHECK(is_right(sc.target));
+	T_CHECK(feeder_close(l.feeder, &sum, &e) == 0);
+	T_CHECK(sum.bytes_written == FILE_BYTES);
+	T_CHECK(is_right(target.name));
 	size_t grown = l.most > l.before ? l.most - l.before : 0;
 	printf("# %u KiB more for %u buffers\n", (unsigned)(grown >> 10), BUFFERS);
 	T_CHECK(grown >= BUFFERS / 2 << 20);

@@ -5,56 +5,57 @@
 #include <sys/resource.h>
 
 #include "common/image/read/partial.h"
-#include "frisbee/load/sink.h"
+#include "tests/unit/feeder_news.h"
+#include "tests/unit/feeder_onto.h"
 #include "tests/unit/one_chunk.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/sink_news.h"
 
 enum { BUFFERS = 4 };
 
-static struct sink *
+static struct load_target onto;
+
+static struct feeder *
 begin(const char *target)
 {
-	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
-	struct sink *s;
+	struct feeder *s;
 	struct err e;
 
-	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
-	sink_expect(s, 1);
-	memcpy(sink_buffer(s, 1), good, sizeof good);
+	onto = (struct load_target){ .name = target };
+	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
+	s = feeder_onto(&onto, BUFFERS, box);
+	feeder_expect(s, 1);
+	memcpy(feeder_buffer(s, 1), good, sizeof good);
 	return s;
 }
 
 /* The number of blocks that are to come again; 0: none. */
 static uint32_t
-put(struct sink *s)
+put(struct feeder *s)
 {
-	sink_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
-	return hears(SINK_DAMAGED, 1) ? blockmap_count(sink_damaged(s, 1)) : 0;
+	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(feeder_damaged(s, 1)) : 0;
 }
 
 /* Damage that the fragments explain, and then some that they do not. */
 static void
 test_mended(void)
 {
-	struct sink *s = begin(in_scratch("mended"));
-	struct install_stats st;
+	struct feeder *s = begin(in_scratch("mended"));
 	struct err e = { 0 };
 
-	sink_buffer(s, 1)[200000] ^= 4;
+	feeder_buffer(s, 1)[200000] ^= 4;
 	uint32_t n = put(s);
 	T_CHECK(n > 0);
 	T_CHECK(n < 100);
-	T_CHECK(blockmap_test(sink_damaged(s, 1), 200000 / 1024));
+	T_CHECK(blockmap_test(feeder_damaged(s, 1), 200000 / 1024));
 	T_CHECK(put(s) == WIRE_CHUNK_BLOCKS);
-	memcpy(sink_buffer(s, 1), good, sizeof good);
-	sink_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
-	T_CHECK(hears(SINK_FREE, 1));
-	sink_end(s);
-	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0);
-	T_CHECK(st.chunks == 1);
+	memcpy(feeder_buffer(s, 1), good, sizeof good);
+	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	T_CHECK(hears(FEEDER_FREE, 1));
+	feeder_end(s);
+	T_CHECK(hears(FEEDER_DONE, 0));
+	T_CHECK(feeder_close(s, NULL, &e) == 0);
+	T_CHECK(onto.stats.chunks == 1);
 	mailbox_free(box);
 }
 
@@ -62,19 +63,18 @@ test_mended(void)
 static void
 test_stays_damaged(void)
 {
-	struct sink *s = begin(in_scratch("bad"));
-	struct install_stats st;
+	struct feeder *s = begin(in_scratch("bad"));
 	struct err e = { 0 };
 
-	sink_buffer(s, 1)[200000] ^= 4;
+	feeder_buffer(s, 1)[200000] ^= 4;
 	for (int i = 0; i < 6; i++)
 		T_CHECK(put(s) > 0);
 	uint32_t chunk = 7;
-	const struct err *why = sink_damage(s, 1, &chunk);
+	const struct err *why = feeder_damage(s, 1, &chunk);
 	T_CHECK(chunk == 0);
 	T_CHECK(why->kind == ERR_FORMAT);
 	T_CHECK(strstr(why->text, "digest") != NULL);
-	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(feeder_close(s, NULL, &e) == -1);
 	T_CHECK(e.kind == ERR_CANCELLED);
 	T_CHECK(access(in_scratch("bad"), F_OK) != 0);
 	mailbox_free(box);
@@ -86,30 +86,28 @@ static void
 test_cannot_be_written(void)
 {
 	const char *target = in_scratch("full");
-	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
 	struct rlimit before, small;
-	struct install_stats st;
-	struct sink *s;
+	struct feeder *s;
 	struct err e = { 0 };
 
 	FILE *f = fopen(target, "wb");
 	T_CHECK(fwrite(raw, sizeof raw, 1, f) == 1);
 	T_CHECK(fclose(f) == 0);
-	cfg.install.in_place = true;
-	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
-	sink_expect(s, 2);
+	onto = (struct load_target){ .name = target, .install.in_place = true };
+	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
+	s = feeder_onto(&onto, BUFFERS, box);
+	feeder_expect(s, 2);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &before);
 	small = (struct rlimit){ sizeof raw[0], before.rlim_max };
 	setrlimit(RLIMIT_FSIZE, &small);
-	memcpy(sink_buffer(s, 1), good, sizeof good);
-	sink_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
+	memcpy(feeder_buffer(s, 1), good, sizeof good);
+	feeder_put(s, 0, 1, NDZ_CHUNK_BYTES, NULL);
 	struct event ev = news();
-	if (ev.what == SINK_FREE)
+	if (ev.what == FEEDER_FREE)
 		ev = news();
-	T_CHECK(ev.what == SINK_FAILED);
-	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(ev.what == FEEDER_FAILED);
+	T_CHECK(feeder_close(s, NULL, &e) == -1);
 	T_CHECK(e.kind == ERR_IO);
 	T_CHECK(strstr(e.text, "writing sector") != NULL);
 	setrlimit(RLIMIT_FSIZE, &before);
@@ -121,23 +119,22 @@ test_cannot_be_written(void)
 static struct blockmap here;
 
 static void
-arrive(struct sink *s, const struct blockmap *blocks)
+arrive(struct feeder *s, const struct blockmap *blocks)
 {
 	for (uint32_t b = blockmap_next(blocks, 0); b < WIRE_CHUNK_BLOCKS;
 	     b = blockmap_next(blocks, b + 1))
-		memcpy(sink_buffer(s, 1) + b * WIRE_BLOCK_BYTES,
+		memcpy(feeder_buffer(s, 1) + b * WIRE_BLOCK_BYTES,
 		    good + b * WIRE_BLOCK_BYTES, WIRE_BLOCK_BYTES);
 	blockmap_add(&here, blocks);
 }
 
 /* The disk has all but windows 3 and 17; what the plan needs comes.  The first block of
  * it that holds data is told. */
-static struct sink *
+static struct feeder *
 begin_parts(const char *target, uint32_t *data_block)
 {
-	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
 	struct blockmap need = blockmap_range(0, PARTIAL_FIRST_BLOCKS);
-	struct sink *s;
+	struct feeder *s;
 	struct err e;
 	bool final = false;
 
@@ -148,17 +145,18 @@ begin_parts(const char *target, uint32_t *data_block)
 		raw[i][5] ^= i == 3 || i == 17;
 	}
 	T_CHECK(fclose(f) == 0);
-	cfg.install.skip_same = cfg.install.in_place = true;
-	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
-	T_CHECK(sink_takes_parts(s));
-	sink_expect(s, 1);
+	onto = (struct load_target){ .name = target,
+		.install = { .skip_same = true, .in_place = true } };
+	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
+	s = feeder_onto(&onto, BUFFERS, box);
+	T_CHECK(feeder_info(s)->takes_parts);
+	feeder_expect(s, 1);
 	here = (struct blockmap){ { 0 } };
 	while (!final) {
 		arrive(s, &need);
-		sink_plan(s, 1, &here);
-		T_CHECK(hears(SINK_PLANNED, 1));
-		need = *sink_planned(s, 1, &final);
+		feeder_plan(s, 1, &here);
+		T_CHECK(hears(FEEDER_PLANNED, 1));
+		need = *feeder_planned(s, 1, &final);
 	}
 	*data_block = blockmap_next(&need, PARTIAL_FIRST_BLOCKS);
 	arrive(s, &need);
@@ -167,10 +165,10 @@ begin_parts(const char *target, uint32_t *data_block)
 }
 
 static uint32_t
-put_part(struct sink *s)
+put_part(struct feeder *s)
 {
-	sink_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
-	return hears(SINK_DAMAGED, 1) ? blockmap_count(sink_damaged(s, 1)) : 0;
+	feeder_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	return hears(FEEDER_DAMAGED, 1) ? blockmap_count(feeder_damaged(s, 1)) : 0;
 }
 
 static bool
@@ -190,27 +188,26 @@ test_part_mended(void)
 {
 	const char *target = in_scratch("parts");
 	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
-	struct install_stats st;
 	struct err e = { 0 };
 	uint32_t at;
-	struct sink *s = begin_parts(target, &at);
+	struct feeder *s = begin_parts(target, &at);
 
-	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	uint32_t n = put_part(s);
 	T_CHECK(n > 0);
 	T_CHECK(n < 100);
-	T_CHECK(blockmap_test(sink_damaged(s, 1), at));
+	T_CHECK(blockmap_test(feeder_damaged(s, 1), at));
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
-	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	T_CHECK(put_part(s) == WIRE_CHUNK_BLOCKS);
 	arrive(s, &all);
-	sink_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
-	T_CHECK(hears(SINK_FREE, 1));
-	sink_end(s);
-	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0);
-	T_CHECK(st.bytes_written == 2 * sizeof raw[0]);
+	feeder_put_planned(s, 0, 1, NDZ_CHUNK_BYTES, &here);
+	T_CHECK(hears(FEEDER_FREE, 1));
+	feeder_end(s);
+	T_CHECK(hears(FEEDER_DONE, 0));
+	T_CHECK(feeder_close(s, NULL, &e) == 0);
+	T_CHECK(onto.stats.bytes_written == 2 * sizeof raw[0]);
 	T_CHECK(is_right(target));
 	mailbox_free(box);
 }
@@ -219,16 +216,15 @@ static void
 test_part_stays_damaged(void)
 {
 	const char *target = in_scratch("bad_parts");
-	struct install_stats st;
 	struct err e = { 0 };
 	uint32_t at;
-	struct sink *s = begin_parts(target, &at);
+	struct feeder *s = begin_parts(target, &at);
 
-	sink_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
+	feeder_buffer(s, 1)[at * WIRE_BLOCK_BYTES + 700] ^= 4;
 	for (int i = 0; i < 6; i++)
 		T_CHECK(put_part(s) > 0);
-	T_CHECK(strstr(sink_damage(s, 1, &at)->text, "digest") != NULL && at == 0);
-	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(strstr(feeder_damage(s, 1, &at)->text, "digest") != NULL && at == 0);
+	T_CHECK(feeder_close(s, NULL, &e) == -1);
 	mailbox_free(box);
 }
 

@@ -6,39 +6,41 @@
 #include "common/image/format/crypt.h"
 #include "common/image/format/ext.h"
 #include "common/image/format/sign.h"
-#include "frisbee/load/sink.h"
+#include "tests/unit/feeder_news.h"
+#include "tests/unit/feeder_onto.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sealed_chunks.h"
-#include "tests/unit/sink_news.h"
 
 enum { BUFFERS = 4 };
 
+static struct load_target onto;
+
 static void
-put(struct sink *s, uint32_t number, const uint8_t *chunk)
+put(struct feeder *s, uint32_t number, const uint8_t *chunk)
 {
-	memcpy(sink_buffer(s, 1), chunk, NDZ_CHUNK_BYTES);
-	sink_put(s, number, 1, NDZ_CHUNK_BYTES, NULL);
+	memcpy(feeder_buffer(s, 1), chunk, NDZ_CHUNK_BYTES);
+	feeder_put(s, number, 1, NDZ_CHUNK_BYTES, NULL);
 }
 
 static bool
-accepted(struct sink *s, uint32_t number, const uint8_t *chunk)
+accepted(struct feeder *s, uint32_t number, const uint8_t *chunk)
 {
 	put(s, number, chunk);
-	return hears(SINK_FREE, 1);
+	return hears(FEEDER_FREE, 1);
 }
 
 /* All of it is to come again, because of this. */
 static bool
-sent_back(struct sink *s, uint32_t number, const uint8_t *chunk, const char *why)
+sent_back(struct feeder *s, uint32_t number, const uint8_t *chunk, const char *why)
 {
 	uint32_t told;
 
 	put(s, number, chunk);
-	if (!hears(SINK_DAMAGED, 1))
+	if (!hears(FEEDER_DAMAGED, 1))
 		return false;
-	const struct err *damage = sink_damage(s, 1, &told);
+	const struct err *damage = feeder_damage(s, 1, &told);
 	printf("# chunk %u: %s\n", told, damage->text);
-	return blockmap_count(sink_damaged(s, 1)) == WIRE_CHUNK_BLOCKS &&
+	return blockmap_count(feeder_damaged(s, 1)) == WIRE_CHUNK_BLOCKS &&
 	       told == number && strstr(damage->text, why) != NULL;
 }
 
@@ -61,28 +63,25 @@ area_at(const uint8_t *chunk)
 	return ext_area_at(&h);
 }
 
-static struct sink *
+static struct feeder *
 begin(const char *target, const char *verify_key, const char *decrypt)
 {
-	struct sink_config cfg = { .target = target, .buffers = BUFFERS };
-	struct sink *s;
-
-	cfg.install.proof = (struct proof_config){ verify_key, decrypt };
-	T_CHECK(mailbox_new(&box, BUFFERS + SINK_EVENTS, &e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, &e) == 0);
-	sink_expect(s, CHUNKS);
+	onto = (struct load_target){ .name = target,
+		.install.proof = { verify_key, decrypt } };
+	T_CHECK(mailbox_new(&box, BUFFERS + FEEDER_EVENTS, &e) == 0);
+	struct feeder *s = feeder_onto(&onto, BUFFERS, box);
+	feeder_expect(s, CHUNKS);
 	return s;
 }
 
 static void
-end_well(struct sink *s)
+end_well(struct feeder *s)
 {
-	struct install_stats st;
 
-	sink_end(s);
-	T_CHECK(hears(SINK_DONE, 0));
-	T_CHECK(sink_close(s, &st, &e) == 0);
-	T_CHECK(st.chunks == CHUNKS);
+	feeder_end(s);
+	T_CHECK(hears(FEEDER_DONE, 0));
+	T_CHECK(feeder_close(s, NULL, &e) == 0);
+	T_CHECK(onto.stats.chunks == CHUNKS);
 	mailbox_free(box);
 }
 
@@ -97,7 +96,7 @@ test_plain(void)
 	make_plain(&none, 2);
 	memcpy(of_another, plain, sizeof plain);
 	make_plain(&none, 1);
-	struct sink *s = begin("plain", NULL, NULL);
+	struct feeder *s = begin("plain", NULL, NULL);
 	T_CHECK(accepted(s, 0, plain[0]));
 	T_CHECK(sent_back(s, 1, spoiled(plain[1], area_at(plain[1]), "\0\0\0\0\0\0\0", 8),
 	    "lacks an extension area"));
@@ -117,7 +116,7 @@ test_signed(void)
 	struct seal_config cfg = { .sign = "a.key" };
 
 	make_sealed(&cfg, 1);
-	struct sink *s = begin("signed", "a.pub", NULL);
+	struct feeder *s = begin("signed", "a.pub", NULL);
 	T_CHECK(sent_back(s, 0, plain[0], "not signed"));
 	T_CHECK(accepted(s, 0, sealed[0]));
 	T_CHECK(sent_back(s, 1, plain[1], "not signed"));
@@ -142,7 +141,7 @@ test_encrypted(void)
 	struct seal_config cfg = { .encrypt = "a.enc" };
 
 	make_sealed(&cfg, 1);
-	struct sink *s = begin("encrypted", NULL, "a.enc");
+	struct feeder *s = begin("encrypted", NULL, "a.enc");
 	/* Any block, the first one, too. */
 	T_CHECK(sent_back(s, 0, spoiled(sealed[0], 8000, "wrong", 5), ""));
 	T_CHECK(sent_back(s, 0, spoiled(sealed[0], 1000000, "wrong", 5), ""));
@@ -156,8 +155,7 @@ test_encrypted(void)
 	end_well(s);
 	s = begin("no_key", NULL, NULL);
 	T_CHECK(sent_back(s, 0, sealed[0], "is encrypted"));
-	struct install_stats st;
-	T_CHECK(sink_close(s, &st, &e) == -1);
+	T_CHECK(feeder_close(s, NULL, &e) == -1);
 	mailbox_free(box);
 }
 

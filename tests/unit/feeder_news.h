@@ -1,16 +1,16 @@
-/* sink_news.h: what a client's sink says through its mailbox. */
-#ifndef TESTS_UNIT_SINK_NEWS_H
-#define TESTS_UNIT_SINK_NEWS_H
+/* feeder_news.h: what a client's feeder says through its mailbox. */
+#ifndef TESTS_UNIT_FEEDER_NEWS_H
+#define TESTS_UNIT_FEEDER_NEWS_H
 
 #include <poll.h>
 #include <stdint.h>
 
 #include "common/base/mailbox.h"
-#include "frisbee/load/sink.h"
+#include "frisbee/load/feeder.h"
 
 static struct mailbox *box;
 
-/* What the sink says next; what == UINT32_MAX: nothing. */
+/* What the feeder says next; what == UINT32_MAX: nothing. */
 static inline struct event
 news(void)
 {
@@ -25,11 +25,11 @@ news(void)
 }
 
 static inline bool
-hears(enum sink_event what, uint32_t n)
+hears(enum feeder_event what, uint32_t n)
 {
 	struct event ev = news();
 
 	return ev.what == what && ev.n == n;
 }
 
-#endif /* TESTS_UNIT_SINK_NEWS_H */
+#endif /* TESTS_UNIT_FEEDER_NEWS_H */

@@ -6,7 +6,7 @@
 #include "common/cli/codec_opts.h"
 #include "common/image/format/basis.h"
 #include "common/image/write/encode.h"
-#include "frisbee/load/sink.h"
+#include "tests/unit/feeder_onto.h"
 #include "tests/unit/scratch.h"
 
 enum {
@@ -88,35 +88,33 @@ file_is(const char *path, const uint8_t *bytes)
 static int
 load(const char *target, const uint8_t *bytes, bool force, struct err *e)
 {
-	struct sink_config cfg = { .target = target, .buffers = 3 };
-	struct install_stats st;
+	struct load_target onto = { .name = target,
+		.install = { .in_place = true, .force = force } };
 	struct mailbox *box;
-	struct sink *s;
+	struct feeder *s;
 	struct event news = { 0 };
 
 	FILE *f = fopen(target, "wb");
 	T_CHECK(fwrite(bytes, DISK_BYTES, 1, f) == 1);
 	T_CHECK(fclose(f) == 0);
-	cfg.install.in_place = true;
-	cfg.install.force = force;
-	T_CHECK(mailbox_new(&box, 3 + SINK_EVENTS, e) == 0);
-	T_CHECK(sink_new(&s, &cfg, box, e) == 0);
-	T_CHECK(sink_waits(s) == !force);
-	sink_expect(s, 3);
+	T_CHECK(mailbox_new(&box, 3 + FEEDER_EVENTS, e) == 0);
+	s = feeder_onto(&onto, 3, box);
+	T_CHECK(feeder_info(s)->chunk0_first == !force);
+	feeder_expect(s, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		memcpy(sink_buffer(s, i), chunks[i], NDZ_CHUNK_BYTES);
-	sink_put(s, 2, 2, NDZ_CHUNK_BYTES, NULL);
-	sink_put(s, 1, 1, NDZ_CHUNK_BYTES, NULL);
-	sink_put(s, 0, 0, NDZ_CHUNK_BYTES, NULL);
-	sink_end(s);
-	while (news.what != SINK_FAILED && news.what != SINK_DONE) {
+		memcpy(feeder_buffer(s, i), chunks[i], NDZ_CHUNK_BYTES);
+	feeder_put(s, 2, 2, NDZ_CHUNK_BYTES, NULL);
+	feeder_put(s, 1, 1, NDZ_CHUNK_BYTES, NULL);
+	feeder_put(s, 0, 0, NDZ_CHUNK_BYTES, NULL);
+	feeder_end(s);
+	while (news.what != FEEDER_FAILED && news.what != FEEDER_DONE) {
 		struct pollfd fd = { .fd = mailbox_fd(box), .events = POLLIN };
 		if (!mailbox_take(box, &news) && poll(&fd, 1, 20000) != 1)
 			break;
 	}
-	int rc = sink_close(s, &st, e);
-	T_CHECK(rc == 0 ? news.what == SINK_DONE && st.chunks == 3
-	                : news.what == SINK_FAILED);
+	int rc = feeder_close(s, NULL, e);
+	T_CHECK(rc == 0 ? news.what == FEEDER_DONE && onto.stats.chunks == 3
+	                : news.what == FEEDER_FAILED);
 	mailbox_free(box);
 	return rc;
 }

@@ -1,0 +1,128 @@
+/* copy.c: the chunks of an image into a sink.  imageunzip and emustore call this; all of it runs
+ * in the caller's thread. */
+#include "common/image/read/copy.h"
+
+#include <stdlib.h>
+
+#include "common/base/cancel.h"
+#include "common/image/format/format.h"
+#include "common/image/read/prove.h"
+
+struct copy {
+	struct image *image;
+	struct sink *sink;
+	const struct copy_config *cfg;
+	bool prove;      /* digests are checked */
+	uint32_t at;     /* the next chunk of the image */
+	uint32_t copied; /* chunks */
+};
+
+/* A chunk on its way to the sink. */
+struct fetched {
+	void *buf; /* or NULL */
+	uint32_t number;
+};
+
+static void
+skip_unwanted(struct copy *c)
+{
+	if (c->cfg->wanted == NULL)
+		return;
+	while (c->at < image_chunks(c->image) && !c->cfg->wanted[c->at])
+		c->at++;
+	image_go_to(c->image, c->at);
+}
+
+/* The next chunk: 1, 0 the end, -1. */
+static int
+fetch(struct copy *c, struct fetched *f, struct err *e)
+{
+	skip_unwanted(c);
+	*f = (struct fetched){ malloc(NDZ_CHUNK_BYTES), c->at };
+	if (f->buf == NULL)
+		return err_nomem(e, "a chunk");
+	int rc = image_next(c->image, f->buf, NULL, e);
+	c->at += rc == 1;
+	if (rc <= 0) {
+		free(f->buf);
+		f->buf = NULL;
+	}
+	return rc;
+}
+
+static void
+released(void *arg, const void *bytes)
+{
+	(void)arg;
+	free((void *)(uintptr_t)bytes);
+}
+
+/* Gives the buffer away. */
+static int
+put(struct copy *c, struct fetched *f, bool good, struct err *e)
+{
+	const struct sink_chunk chunk = { .number = f->number,
+		.length = NDZ_CHUNK_BYTES,
+		.bytes = f->buf,
+		.released = released };
+
+	if (!good)
+		return err_set(e, ERR_FORMAT,
+		    "%s: chunk %u: the digest of the chunk is wrong",
+		    image_name(c->image), f->number);
+	f->buf = NULL;
+	c->copied++;
+	if (sink_put(c->sink, &chunk, e) == 0)
+		return 0;
+	if (c->cfg->name_image && e->kind != ERR_CANCELLED)
+		err_ctx(e, "%s", image_name(c->image));
+	return -1;
+}
+
+/* Two of them, where digests are checked, else one: 1 put, 0 the end, -1.  What is wrong with
+ * the second is told when the first is on its way. */
+static int
+copy_some(struct copy *c, struct err *e)
+{
+	struct fetched f[2] = { { NULL, 0 }, { NULL, 0 } };
+	bool good[2] = { true, true };
+	struct err why;
+	int rc = fetch(c, &f[0], e);
+
+	if (rc != 1)
+		return rc;
+	if (c->prove) {
+		rc = fetch(c, &f[1], &why);
+		prove_digests((const void *const[]){ f[0].buf, f[1].buf }, good);
+	}
+	int done = put(c, &f[0], good[0], e);
+	if (done == 0 && f[1].buf != NULL)
+		done = put(c, &f[1], good[1], e);
+	free(f[0].buf);
+	free(f[1].buf);
+	if (done == 0 && rc < 0)
+		*e = why;
+	return done != 0 ? -1 : rc;
+}
+
+static int
+tell(struct copy *c, struct err *e)
+{
+	return c->cfg->copied != NULL ? c->cfg->copied(c->cfg->arg, c->copied, e) : 0;
+}
+
+int
+image_copy(
+    struct image *img, struct sink *sink, const struct copy_config *cfg, struct err *e)
+{
+	struct copy c = { .image = img,
+		.sink = sink,
+		.cfg = cfg,
+		.prove = cfg->check_digests && !image_is_proved(img) };
+	int rc;
+
+	while ((rc = copy_some(&c, e)) == 1)
+		if (tell(&c, e) != 0 || cancel_check(e) != 0)
+			return -1;
+	return rc == 0 ? tell(&c, e) : -1;
+}

@@ -1,0 +1,170 @@
+/* prove.c: is a chunk what it should be?  A load calls this for each chunk that came, in the
+ * thread that puts it into a sink, and image_copy() of two at a time. */
+#include "common/image/read/prove.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/image/format/format.h"
+#include "common/image/read/chunk.h"
+#include "common/image/read/image.h"
+#include "common/image/read/partial.h"
+
+struct prover {
+	struct proof *proof; /* or NULL */
+	bool keep_encrypted;
+	struct decoder *decoder; /* for chunks without a digest; NULL: none came */
+	/* Of the first chunk that was proved: */
+	struct image_identity id;
+	bool encrypted, is_signed;
+};
+
+int
+prover_new(struct prover **out, const struct proof_config *keys, bool keep_encrypted,
+    struct err *e)
+{
+	struct prover *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_nomem(e, "a chunk's proof");
+	p->keep_encrypted = keep_encrypted;
+	if (proof_new(&p->proof, keys, e) != 0) {
+		free(p);
+		return -1;
+	}
+	*out = p;
+	return 0;
+}
+
+void
+prover_free(struct prover *p)
+{
+	if (p == NULL)
+		return;
+	proof_free(p->proof);
+	decoder_free(p->decoder);
+	free(p);
+}
+
+/* What the first chunk that was proved is, all are. */
+static int
+check_kind(struct prover *p, uint32_t number, const struct chunk *c, bool encrypted,
+    struct err *e)
+{
+	if (c->ext.present && (uint32_t)c->h.index != number)
+		return err_set(e, ERR_FORMAT,
+		    "is not in its place: it says that it is chunk %d", c->h.index);
+	if (p->id.known && p->encrypted != encrypted)
+		return err_set(e, ERR_FORMAT, "is%s encrypted, unlike the chunks before it",
+		    encrypted ? "" : " not");
+	if (p->id.known && p->is_signed != c->ext.has_signature)
+		return err_set(e, ERR_FORMAT, "is%s signed, unlike the chunks before it",
+		    c->ext.has_signature ? "" : " not");
+	if (image_identity_check(&p->id, &c->h, &c->ext, e) != 0)
+		return -1;
+	p->encrypted = encrypted;
+	p->is_signed = c->ext.has_signature;
+	return 0;
+}
+
+/* A chunk that has no digest must decode at least. */
+static int
+check_stream(struct prover *p, const struct chunk *c, const void *bytes, struct err *e)
+{
+	if (p->decoder == NULL)
+		p->decoder = decoder_new();
+	if (p->decoder == NULL)
+		return err_nomem(e, "a decoder");
+	return chunk_pieces(c, bytes, p->decoder, NULL, NULL, e);
+}
+
+/* Of a chunk that is not all here, each fragment that came has a digest. */
+static int
+prove_part(const struct sink_chunk *put, const struct chunk *c, struct blockmap *bad,
+    struct err *e)
+{
+	*bad = partial_damaged_others(c, put->bytes, put->part->same);
+	if (blockmap_empty(bad))
+		return 0;
+	return err_set(e, ERR_FORMAT, "the digest of a fragment differs");
+}
+
+static int
+prove_whole(struct prover *p, const struct chunk *c, const void *bytes,
+    struct blockmap *bad, struct err *e)
+{
+	if (!c->ext.has_digest)
+		return check_stream(p, c, bytes, e);
+	if (chunk_check_digest(c, bytes, e) == 0)
+		return 0;
+	*bad = partial_damaged(c, bytes);
+	return -1;
+}
+
+/* An encrypted chunk that is kept as it is: its header is all that can be looked at. */
+static int
+prove_encrypted(struct prover *p, uint32_t number, struct chunk *c, struct err *e)
+{
+	c->ext = (struct ext){ .present = true };
+	return check_kind(p, number, c, true, e);
+}
+
+int
+prover_chunk(struct prover *p, const struct sink_chunk *put, struct blockmap *bad,
+    struct err *e)
+{
+	struct chunk c;
+
+	*bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (ndz_header_get(&c.h, put->bytes, NDZ_CHUNK_BYTES, e) != 0)
+		return -1;
+	bool encrypted = c.h.encrypted;
+	if (encrypted && p->keep_encrypted && p->proof == NULL)
+		return prove_encrypted(p, put->number, &c, e);
+	/* What authenticates its encryption proves it, and shows the rest. */
+	if (encrypted && proof_chunk(p->proof, put->number, put->bytes, e) != 0)
+		return -1;
+	if (chunk_parse(&c, put->bytes, e) != 0)
+		return -1;
+	int rc = sink_is_partial(put) ? prove_part(put, &c, bad, e)
+	                              : prove_whole(p, &c, put->bytes, bad, e);
+	if (rc == 0 && !encrypted)
+		rc = proof_chunk(p->proof, put->number, put->bytes, e);
+	if (rc == 0)
+		rc = check_kind(p, put->number, &c, encrypted, e);
+	chunk_free(&c);
+	return rc;
+}
+
+bool
+prover_blames_chunk(const struct err *e)
+{
+	return e->kind != ERR_NOMEM && e->kind != ERR_IO && e->kind != ERR_CANCELLED;
+}
+
+void
+prove_digests(const void *const chunk[2], bool good[2])
+{
+	struct chunk c[2] = { 0 };
+	uint8_t digest[2][EXT_DIGEST_BYTES];
+	bool parsed[2];
+	struct err ignored;
+
+	for (unsigned i = 0; i < 2; i++)
+		parsed[i] = chunk[i] != NULL &&
+		            chunk_parse(&c[i], chunk[i], &ignored) == 0;
+	if (parsed[0] && parsed[1] && c[0].ext.has_digest && c[1].ext.has_digest) {
+		ext_chunk_digests(
+		    &c[0].h, chunk[0], digest[0], &c[1].h, chunk[1], digest[1]);
+		for (unsigned i = 0; i < 2; i++)
+			good[i] = memcmp(digest[i], c[i].ext.digest,
+				      sizeof digest[i]) == 0;
+	} else {
+		for (unsigned i = 0; i < 2; i++)
+			good[i] = !parsed[i] ||
+			          chunk_check_digest(&c[i], chunk[i], &ignored) == 0;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (parsed[i])
+			chunk_free(&c[i]);
+}

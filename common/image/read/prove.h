@@ -1,0 +1,39 @@
+/* prove.h: is a chunk what it should be?  Asked before anything is done with it, of chunks that
+ * come in any order from a network, and of those of an image file.
+ *
+ * A chunk is proved by its signature, by what authenticates its encryption, by its digest, or
+ * else by decoding it; and it must be of the same image, and of the same kind (signed,
+ * encrypted), as the first one that was proved.
+ */
+#ifndef COMMON_IMAGE_READ_PROVE_H
+#define COMMON_IMAGE_READ_PROVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/image/format/proof.h"
+#include "common/image/read/sink.h"
+
+struct prover;
+
+/* keys: what is demanded.  keep_encrypted: the image is kept as it is, so a chunk that is
+ * encrypted is passed where there is no key, when its header is right.  Reads the keys; errors
+ * as proof_new(). */
+int prover_new(struct prover **, const struct proof_config *keys, bool keep_encrypted,
+    struct err *);
+void prover_free(struct prover *);
+/* Proves a chunk, or that part of it that is here, and decrypts it in place.  -1: *bad are the
+ * blocks of it that are damaged; all of them when the damage cannot be told from the rest.
+ * ERR_FORMAT and ERR_REFUSED are the chunk's fault, and what else it says is not:
+ * prover_blames_chunk().  From one thread at a time. */
+int prover_chunk(
+    struct prover *, const struct sink_chunk *, struct blockmap *bad, struct err *);
+/* Might the same chunk be proved if it came again? */
+bool prover_blames_chunk(const struct err *);
+
+/* Two chunks of an image that is read in order, or one and NULL: is each what its digest says?
+ * Two take little longer than one.  One that has none, or makes no sense, is good here. */
+void prove_digests(const void *const chunk[2], bool good[2]);
+
+#endif /* COMMON_IMAGE_READ_PROVE_H */

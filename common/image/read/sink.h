@@ -1,0 +1,145 @@
+/* sink.h: what becomes of the chunks of one image, or of any file: they are installed, kept in
+ * a file (sink_file.c), put into a store, looked at and forgotten, passed on.
+ *
+ *	sink_to_...()	opens one; the header of its maker has it
+ *	sink_info()	how it wants its chunks
+ *	sink_begin()	how many there will be; again when that turns out to be wrong
+ *	sink_has()	need this one not be put?
+ *	sink_put()	a chunk, in any order if nothing else is said
+ *	sink_end()	all that were needed have been put
+ *	sink_close()	frees it; before sink_end(), what it has made is given up
+ *
+ * Whoever puts a chunk has proved it (prove.h); a sink may check it further.  A sink keeps
+ * a chunk's bytes without copying them, for as long as it needs them.  Errors name what
+ * cannot be written, or the chunk.
+ */
+#ifndef COMMON_IMAGE_READ_SINK_H
+#define COMMON_IMAGE_READ_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/wire/blockmap.h"
+
+/* How chunks are best put. */
+struct sink_info {
+	bool in_order;     /* all of them, each behind the one before it: it has none */
+	bool chunk0_first; /* chunk 0 first, if that can be had.  Until it has come the sink
+	                    * may keep what it gets, so one buffer must be left for it */
+	bool has_some;     /* sink_has() is true of some */
+	bool takes_parts;  /* sink_compare() says which parts of a chunk are enough */
+	bool writes_nothing; /* it only looks at what it gets */
+};
+
+/* Whom a sink tells what it finds out; NULL slots: nobody.  It must not call the sink. */
+struct sink_giver {
+	/* This chunk is needed after all, though sink_has() was true of it.  Told within
+	 * sink_put(), before the chunk that led to it is released. */
+	void (*wants)(void *arg, uint32_t chunk);
+	/* Something has failed that only the next sink_put() would tell; from any
+	 * thread.  sink_close() has the reason. */
+	void (*failed)(void *arg);
+	void *arg;
+};
+
+/* What else must come of a chunk of which some blocks are here. */
+struct sink_part {
+	struct blockmap need; /* these blocks are needed, */
+	bool final;           /* ... and no more than these; else compare again */
+	/* Of a final one: by fragment, what the sink has already; NULL: the whole chunk is
+	 * needed.  sink_put() takes it over; else sink_part_free(). */
+	bool *same;
+	struct blockmap digested; /* with these blocks, the chunk's digest can be checked */
+};
+
+/* A chunk that is put. */
+struct sink_chunk {
+	uint32_t number;
+	uint32_t length; /* bytes; all 1 MiB of it, but at the end of a file */
+	void *bytes;     /* the sink's until released() */
+	/* A part of a chunk: what sink_compare() said last, final, and what is here of it.
+	 * They stay until released().  NULL: the whole chunk is here. */
+	struct sink_part *part;
+	const struct blockmap *here;
+	/* The bytes are not needed any more.  Called once, from any thread, at the latest
+	 * by sink_end() or sink_close(). */
+	void (*released)(void *arg, const void *bytes);
+	void *arg;
+};
+
+/* What was done. */
+struct sink_sum {
+	uint64_t bytes_written; /* data */
+	uint64_t bytes_covered; /* with what needed not be written */
+};
+
+/* What a sink is made of; `self` is passed to each.  NULL slots: info, has: nothing is said;
+ * begin: nobody is told anything; compare: it takes no parts.  close() of one that was not
+ * ended gives up what it has made; it fills in *sum, replaces *why, and returns true, when the
+ * sink itself had failed before.  Neither sum nor why is NULL. */
+struct sink_ops {
+	void (*info)(void *self, struct sink_info *);
+	void (*begin)(void *self, uint32_t nchunks, const struct sink_giver *);
+	bool (*has)(void *self, uint32_t chunk);
+	int (*compare)(void *self, const void *bytes, const struct blockmap *here,
+	    struct sink_part *, struct err *);
+	int (*put)(void *self, const struct sink_chunk *, struct err *);
+	int (*end)(void *self, struct sink_sum *, struct err *);
+	bool (*close)(void *self, struct sink_sum *, struct err *why);
+};
+
+struct sink {
+	const struct sink_ops *ops;
+	void *self;
+};
+
+/* From any thread. */
+void sink_info(const struct sink *, struct sink_info *);
+/* Before the first sink_put(): the image has so many chunks (SOURCE_CHUNKS_UNKNOWN).  Again
+ * when it turns out to be another image, and nothing has been put.  giver: copied; NULL:
+ * nobody wants to know anything, and chunks come as the image has them. */
+void sink_begin(struct sink *, uint32_t nchunks, const struct sink_giver *);
+/* Need this chunk not be put, for the sink has it, or will say so (sink_giver.wants)?  Before
+ * the first sink_put(). */
+bool sink_has(const struct sink *, uint32_t chunk);
+/* Of a chunk, of which these blocks are here in their places: what else?  *part is written
+ * over.  From any thread, until sink_end() or sink_close(). */
+int sink_compare(struct sink *, const void *bytes, const struct blockmap *here,
+    struct sink_part *, struct err *);
+/* Puts a chunk; may wait until the sink can take it.  From one thread at a time.  -1: only
+ * sink_close() is left to be called; the chunk is released as ever. */
+int sink_put(struct sink *, const struct sink_chunk *, struct err *);
+/* All were put: 0 only when all of them are where they belong.  *sum (NULL: not wanted) is
+ * given either way.  sink_close() is still to be called. */
+int sink_end(struct sink *, struct sink_sum *, struct err *);
+/* Frees it.  When it was not ended, what it has made is given up: a new file is removed.  True
+ * when the sink itself had failed before the caller ended it so, because of *why: then the
+ * sink's own error is put there, and *sum is given (NULL: not wanted).  One that is all
+ * zeros, or NULL, is fine. */
+bool sink_close(struct sink *, struct sink_sum *, struct err *why);
+
+/* For whoever makes one: the chunk's bytes are not needed any more. */
+void sink_release(const struct sink_chunk *);
+/* Is the chunk a part, and not even all that its digest is of is here? */
+bool sink_is_partial(const struct sink_chunk *);
+/* Also of one that is all zeros. */
+void sink_part_free(struct sink_part *);
+
+/* A file, pipe or device that gets the chunks as they are: sink_file.c. */
+struct sink_file_config {
+	const char *path; /* "-": standard output; kept for as long as the sink */
+	bool force;       /* also a disk that is in use */
+	/* Told how to remove a new file when the program has to end at once, and NULL when
+	 * there is nothing to remove any more.  Or NULL. */
+	void (*guard)(void (*tidy)(void *arg), void *arg);
+	/* This chunk is in the file; in the thread that puts.  Or NULL. */
+	void (*written)(void *arg, uint32_t chunk);
+	void *arg;
+};
+
+/* Makes the file, or empties it.  At the end it is flushed; one that did not get whole is
+ * removed.  Errors as disk_open(), ERR_NOMEM. */
+int sink_to_file(struct sink *, const struct sink_file_config *, struct err *);
+
+#endif /* COMMON_IMAGE_READ_SINK_H */

@@ -1,0 +1,118 @@
+/* sink_file.c: chunks as they are, each in its place of a file, or one behind the other in a
+ * pipe.  Whoever has the sink calls this; what is put is written in that thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/disk/disk.h"
+#include "common/disk/output.h"
+#include "common/image/read/sink.h"
+#include "common/image/read/source.h"
+
+struct file_sink {
+	struct sink_file_config cfg;
+	struct disk *disk; /* NULL: it was ended */
+	bool removable;    /* when it does not get whole */
+	uint64_t bytes;
+};
+
+static void
+tidy(void *path)
+{
+	output_remove(path);
+}
+
+static void
+guard(const struct file_sink *f, void (*how)(void *))
+{
+	if (f->cfg.guard != NULL)
+		f->cfg.guard(how, (void *)(uintptr_t)f->cfg.path);
+}
+
+static void
+info(void *self, struct sink_info *i)
+{
+	const struct file_sink *f = self;
+
+	i->in_order = disk_kind(f->disk) == DISK_STREAM;
+}
+
+static int
+put(void *self, const struct sink_chunk *c, struct err *e)
+{
+	struct file_sink *f = self;
+	int rc = disk_write(f->disk, c->bytes, c->length,
+	    (uint64_t)c->number * SOURCE_CHUNK_BYTES, e);
+
+	if (rc == 0)
+		f->bytes += c->length;
+	if (rc == 0 && f->cfg.written != NULL)
+		f->cfg.written(f->cfg.arg, c->number);
+	sink_release(c);
+	return rc;
+}
+
+/* Closes the file, and removes a new one that is not whole. */
+static int
+close_file(struct file_sink *f, bool whole, struct err *e)
+{
+	int rc = disk_close(f->disk, e);
+
+	f->disk = NULL;
+	guard(f, NULL);
+	if (f->removable && (rc != 0 || !whole))
+		output_remove(f->cfg.path);
+	return rc;
+}
+
+static int
+end(void *self, struct sink_sum *sum, struct err *e)
+{
+	struct file_sink *f = self;
+	struct err closing;
+	int rc = disk_sync(f->disk, e);
+
+	if (close_file(f, rc == 0, &closing) != 0 && rc == 0) {
+		*e = closing;
+		rc = -1;
+	}
+	*sum = (struct sink_sum){ f->bytes, f->bytes };
+	return rc;
+}
+
+static bool
+close_sink(void *self, struct sink_sum *sum, struct err *why)
+{
+	struct file_sink *f = self;
+	struct err ignored;
+
+	(void)sum;
+	(void)why; /* sink_put() has said it */
+	if (f->disk != NULL)
+		close_file(f, false, &ignored);
+	free(f);
+	return false;
+}
+
+int
+sink_to_file(struct sink *out, const struct sink_file_config *cfg, struct err *e)
+{
+	static const struct sink_ops ops = {
+		.info = info, .put = put, .end = end, .close = close_sink
+	};
+	struct file_sink *f = calloc(1, sizeof *f);
+
+	if (f == NULL)
+		return err_nomem(e, cfg->path);
+	f->cfg = *cfg;
+	if (disk_open(&f->disk, cfg->path,
+		DISK_WRITE | DISK_CREATE | DISK_TRUNC | (cfg->force ? DISK_FORCE : 0),
+		e) != 0) {
+		free(f);
+		return -1;
+	}
+	f->removable = disk_kind(f->disk) == DISK_FILE && strcmp(cfg->path, "-") != 0;
+	if (f->removable)
+		guard(f, tidy);
+	*out = (struct sink){ &ops, f };
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* Is a chunk what the server has?  If not, which blocks of it should come again?  Called
+ * by feeder.c in the feeder's thread for each chunk, before anything is done with it. */
+#include "common/wire/parity.h"
+#include "frisbee/load/feeder_impl.h"
+
+int
+feeder_prove(struct feeder *s, struct filled *f, struct err *e)
+{
+	const struct sink_chunk c = feeder_chunk(s, f);
+
+	f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (f->parity && parity_decode(c.bytes, f->parity_at, e) != 0)
+		return -1;
+	return s->prover != NULL ? prover_chunk(s->prover, &c, &f->bad, e) : 0;
+}
+
+/* All of it comes again; the first time only what is damaged, but no digest covers every
+ * block (padding), and parity spreads what is wrong in one. */
+int
+feeder_send_back(struct feeder *s, struct filled *f, struct err *e)
+{
+	uint32_t buf = (uint32_t)(f - s->filled);
+
+	if (s->prover == NULL || !prover_blames_chunk(e)) {
+		mailbox_put(s->box, FEEDER_FREE, buf);
+		return err_ctx(e, "chunk %u", f->chunk);
+	}
+	bool known = s->damaged != NULL && f->chunk < s->nchunks;
+	if (!known || s->damaged[f->chunk])
+		f->bad = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	if (known)
+		s->damaged[f->chunk] = true;
+	f->why = *e;
+	mailbox_put(s->box, FEEDER_DAMAGED, buf);
+	return 0;
+}

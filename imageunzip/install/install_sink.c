@@ -1,0 +1,277 @@
+/* install_sink.c: an installation as a sink.  Whoever puts chunks calls this, in the thread in
+ * which it puts; compare() in any, and on_failure() comes from the installation's threads. */
+#include "imageunzip/install/install_sink.h"
+
+#include <stdlib.h>
+
+#include "common/base/grow.h"
+#include "common/image/read/partial.h"
+
+struct install_sink {
+	struct install *install;     /* NULL: it was ended */
+	struct install_stats *stats; /* the caller's, or `unwanted` */
+	struct install_stats unwanted;
+	struct sink_giver giver;
+	uint32_t nchunks;
+	bool only;         /* some partitions are installed, not all, */
+	bool searching;    /* ... and the installation was told that chunks can be had */
+	bool chunk0_helps; /* ... to come first */
+	bool takes_parts;
+	/* Chunks that wait for chunk 0. */
+	struct sink_chunk *held;
+	size_t nheld, held_cap;
+};
+
+static void
+info(void *self, struct sink_info *i)
+{
+	const struct install_sink *s = self;
+
+	i->in_order = install_in_order(s->install);
+	i->chunk0_first = s->chunk0_helps || install_waits(s->install);
+	i->has_some = s->only || install_resumes(s->install);
+	i->takes_parts = s->takes_parts;
+}
+
+static void
+begin(void *self, uint32_t nchunks, const struct sink_giver *giver)
+{
+	struct install_sink *s = self;
+
+	s->giver = *giver;
+	s->nchunks = nchunks;
+	install_expect(s->install, nchunks);
+}
+
+static bool
+has(void *self, uint32_t chunk)
+{
+	const struct install_sink *s = self;
+
+	return s->only ? chunk != 0 : install_has(s->install, chunk);
+}
+
+static int
+compare_fragments(struct install_sink *s, struct sink_part *p, const struct chunk *c,
+    struct err *e)
+{
+	int rc = install_compare(s->install, c, &p->same, e);
+
+	if (rc < 0) {
+		sink_part_free(p);
+		return -1;
+	}
+	if (rc == 0)
+		return 0; /* all of it */
+	p->need = partial_differing(c, p->same);
+	p->digested = partial_digested(c);
+	return 0;
+}
+
+static int
+compare(void *self, const void *bytes, const struct blockmap *here, struct sink_part *p,
+    struct err *e)
+{
+	struct blockmap need;
+	struct chunk c;
+
+	switch (partial_next(bytes, here, &need, &c)) {
+	case PARTIAL_MORE:
+		p->need = need;
+		p->final = false;
+		return 0;
+	case PARTIAL_WHOLE:
+		return 0;
+	case PARTIAL_TABLE:
+		break;
+	}
+	int rc = compare_fragments(self, p, &c, e);
+	chunk_free(&c);
+	return rc;
+}
+
+/* Which chunks does this one lead to? */
+static int
+learn(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+{
+	uint32_t wanted;
+
+	if (!s->searching &&
+	    install_only_source(s->install, INSTALL_SEARCH, s->nchunks, e) != 0)
+		return -1;
+	s->searching = true;
+	if (install_learn(s->install, c->number, c->bytes, e) != 0)
+		return -1;
+	while (install_wants(s->install, &wanted))
+		s->giver.wants(s->giver.arg, wanted);
+	return 0;
+}
+
+static int
+feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+{
+	bool *same = c->part->same;
+
+	c->part->same = NULL;
+	return install_feed_compared(s->install, c->number, c->bytes, same,
+	    sink_is_partial(c), c->released, c->arg, e);
+}
+
+/* Whether a state is of this image is known only when the first chunk was fed. */
+static int
+feed(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+{
+	if (c->part != NULL && c->part->same != NULL)
+		return feed_part(s, c, e);
+	if (!install_has(s->install, c->number))
+		return install_feed(
+		    s->install, c->number, c->bytes, c->released, c->arg, e);
+	int rc = install_pass(s->install, c->number, c->bytes, e);
+	sink_release(c);
+	return rc;
+}
+
+static int
+hold(struct install_sink *s, const struct sink_chunk *c, struct err *e)
+{
+	if (grow(&s->held, &s->held_cap, s->nheld, sizeof *s->held, "chunks", e) != 0) {
+		sink_release(c);
+		return -1;
+	}
+	s->held[s->nheld++] = *c;
+	return 0;
+}
+
+static void
+release_held(struct install_sink *s, size_t from)
+{
+	for (size_t i = from; i < s->nheld; i++)
+		sink_release(&s->held[i]);
+	s->nheld = 0;
+}
+
+/* Chunk 0 says whether the others may be written. */
+static int
+put(void *self, const struct sink_chunk *c, struct err *e)
+{
+	struct install_sink *s = self;
+	size_t i = 0;
+
+	if (s->only && s->giver.wants != NULL && learn(s, c, e) != 0) {
+		sink_release(c);
+		return -1;
+	}
+	if (c->number != 0 && install_waits(s->install))
+		return hold(s, c, e);
+	int rc = feed(s, c, e);
+	while (rc == 0 && i < s->nheld)
+		rc = feed(s, &s->held[i++], e);
+	release_held(s, i);
+	return rc;
+}
+
+static int
+finish(struct install_sink *s, struct sink_sum *sum, struct err *e)
+{
+	struct install *in = s->install;
+
+	s->install = NULL;
+	int rc = install_finish(in, s->stats, e);
+	*sum = (struct sink_sum){ s->stats->bytes_written, s->stats->bytes_covered };
+	if (s->stats == &s->unwanted)
+		lost_free(&s->unwanted.lost);
+	return rc;
+}
+
+static int
+end(void *self, struct sink_sum *sum, struct err *e)
+{
+	struct install_sink *s = self;
+
+	release_held(s, 0);
+	return finish(s, sum, e);
+}
+
+/* The first error of the installation's threads is the reason, not that whoever fed them was
+ * cancelled because of it. */
+static bool
+close_sink(void *self, struct sink_sum *sum, struct err *why)
+{
+	struct install_sink *s = self;
+	bool failed = s->install != NULL && install_failed(s->install);
+	struct err first;
+
+	release_held(s, 0);
+	if (failed && finish(s, sum, &first) != 0)
+		*why = first;
+	install_abort(s->install);
+	free(s->held);
+	free(s);
+	return failed;
+}
+
+static void
+on_failure(void *arg)
+{
+	struct install_sink *s = arg;
+
+	if (s->giver.failed != NULL)
+		s->giver.failed(s->giver.arg);
+}
+
+static int
+open_install(
+    struct install_sink *s, const struct install_sink_config *cfg, struct err *e)
+{
+	struct install_config c = cfg->install;
+
+	c.failed = on_failure;
+	c.failed_arg = s;
+	int rc = cfg->disk != NULL
+	             ? install_open_disk(&s->install, &c, cfg->disk, false, e)
+	             : install_open(&s->install, &c, cfg->target, e);
+	if (rc != 0)
+		return -1;
+	install_trust_digests(s->install);
+	s->only = install_is_only(s->install);
+	s->chunk0_helps = install_wants_table(&c);
+	/* A signature is of the whole chunk, and what is encrypted says nothing by parts. */
+	s->takes_parts = c.skip_same && c.state == NULL && !s->only &&
+	                 c.proof.verify_key == NULL && c.proof.decrypt == NULL;
+	return 0;
+}
+
+static const struct sink_ops install_ops = { .info = info,
+	.begin = begin,
+	.has = has,
+	.compare = compare,
+	.put = put,
+	.end = end,
+	.close = close_sink };
+
+int
+sink_to_install(struct sink *out, const struct install_sink_config *cfg, struct err *e)
+{
+	struct install_sink *s = calloc(1, sizeof *s);
+	struct err ignored;
+
+	if (s == NULL) {
+		disk_close(cfg->disk, &ignored);
+		return err_nomem(e, "an installation");
+	}
+	s->stats = cfg->stats != NULL ? cfg->stats : &s->unwanted;
+	if (open_install(s, cfg, e) != 0) {
+		free(s);
+		return -1;
+	}
+	*out = (struct sink){ &install_ops, s };
+	return 0;
+}
+
+struct install *
+sink_install(const struct sink *sink)
+{
+	const struct install_sink *s = sink->self;
+
+	return s->install;
+}
