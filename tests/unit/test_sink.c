@@ -1,0 +1,354 @@
+/* Each sink of chunks without a command line: a file, an installation, a rehearsal, an image of
+ * a store; and the loop that puts an image into one. */
+#include <stdlib.h>
+
+#include "common/image/read/copy.h"
+#include "emustore/store/put_sink.h"
+#include "emustore/store/store_disk.h"
+#include "imageunzip/install/install_sink.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/sealed_chunks.h"
+
+enum { DISK_BYTES = CHUNKS * WINDOW_SECTORS * 512 };
+
+static unsigned released[CHUNKS];
+
+static void
+on_released(void *arg, const void *bytes)
+{
+	unsigned *n = arg;
+
+	T_CHECK(bytes == plain[n - released]);
+	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+}
+
+static int
+put(struct sink *s, uint32_t i)
+{
+	const struct sink_chunk c = { .number = i,
+		.length = NDZ_CHUNK_BYTES,
+		.bytes = plain[i],
+		.released = on_released,
+		.arg = &released[i] };
+
+	released[i] = 0;
+	return sink_put(s, &c, &e);
+}
+
+static void
+check_released(void)
+{
+	for (unsigned i = 0; i < CHUNKS; i++)
+		T_CHECK(__atomic_load_n(&released[i], __ATOMIC_SEQ_CST) == 1);
+}
+
+static bool
+file_is(const char *name, const void *bytes, size_t n)
+{
+	uint8_t *got = malloc(n + 1);
+	FILE *f = fopen(in_scratch(name), "r");
+	bool same = got != NULL && f != NULL && fread(got, 1, n + 1, f) == n &&
+	            memcmp(got, bytes, n) == 0;
+
+	if (f != NULL)
+		fclose(f);
+	free(got);
+	return same;
+}
+
+static bool
+is_absent(const char *name)
+{
+	return access(in_scratch(name), F_OK) != 0;
+}
+
+static void
+note_tidy(void (*tidy)(void *arg), void *arg)
+{
+	static bool to_be_removed;
+
+	T_CHECK((tidy != NULL) != to_be_removed);
+	T_CHECK(tidy == NULL || strcmp(arg, in_scratch("image")) == 0);
+	to_be_removed = tidy != NULL;
+}
+
+static void
+note_written(void *arg, uint32_t chunk)
+{
+	*(uint32_t *)arg |= 1u << chunk;
+}
+
+static struct sink
+file_sink(uint32_t *written)
+{
+	const struct sink_file_config c = { .path = in_scratch("image"),
+		.guard = note_tidy,
+		.written = note_written,
+		.arg = written };
+	struct sink s = { NULL, NULL };
+
+	T_CHECK(sink_to_file(&s, &c, &e) == 0);
+	return s;
+}
+
+static void
+test_file(void)
+{
+	uint32_t written = 0;
+	struct sink s = file_sink(&written);
+	struct sink_info info;
+	struct sink_sum sum;
+
+	sink_info(&s, &info);
+	T_CHECK(!info.in_order && !info.takes_parts && !info.has_some);
+	sink_begin(&s, CHUNKS, NULL);
+	T_CHECK(!sink_has(&s, 0));
+	for (uint32_t i = CHUNKS; i-- > 0;)
+		T_CHECK(put(&s, i) == 0);
+	check_released();
+	T_CHECK(written == (1u << CHUNKS) - 1);
+	T_CHECK(sink_end(&s, &sum, &e) == 0);
+	T_CHECK(sum.bytes_written == sizeof plain);
+	T_CHECK(!sink_close(&s, NULL, NULL));
+	T_CHECK(file_is("image", plain, sizeof plain));
+	s = file_sink(&written);
+	T_CHECK(put(&s, 0) == 0);
+	sink_close(&s, NULL, NULL);
+	T_CHECK(is_absent("image"));
+	sink_close(&s, NULL, NULL);
+}
+
+static struct sink
+install_sink(const char *name, struct install_stats *stats)
+{
+	const struct install_sink_config c = { .install = { .state_s = INSTALL_STATE_S },
+		.target = in_scratch(name),
+		.stats = stats };
+	struct sink s = { NULL, NULL };
+
+	T_CHECK(sink_to_install(&s, &c, &e) == 0);
+	sink_begin(&s, CHUNKS, NULL);
+	return s;
+}
+
+static void
+test_install(void)
+{
+	static const uint8_t zeros[DISK_BYTES];
+	struct install_stats stats = { 0 };
+	struct sink s = install_sink("disk", &stats);
+	struct sink_info info;
+	struct sink_sum sum;
+
+	sink_info(&s, &info);
+	T_CHECK(!info.in_order && !info.takes_parts && !info.writes_nothing);
+	T_CHECK(sink_install(&s) != NULL);
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		T_CHECK(put(&s, (i + CHUNKS - 1) % CHUNKS) == 0);
+	T_CHECK(sink_end(&s, &sum, &e) == 0);
+	check_released();
+	T_CHECK(!sink_close(&s, NULL, NULL));
+	T_CHECK(stats.chunks == CHUNKS);
+	T_CHECK(sum.bytes_covered == stats.bytes_covered);
+	T_CHECK(file_is("disk", zeros, sizeof zeros));
+	lost_free(&stats.lost);
+}
+
+/* One is missing; and the sink is not ended at all. */
+static void
+test_install_not_complete(void)
+{
+	struct sink s = install_sink("part", NULL);
+
+	T_CHECK(put(&s, 0) == 0);
+	T_CHECK(sink_end(&s, NULL, &e) == -1);
+	T_CHECK(strstr(e.text, "truncated") != NULL);
+	T_CHECK(!sink_close(&s, NULL, NULL));
+	T_CHECK(is_absent("part"));
+	s = install_sink("part", NULL);
+	T_CHECK(put(&s, 0) == 0);
+	sink_close(&s, NULL, NULL);
+	T_CHECK(released[0] == 1);
+	T_CHECK(is_absent("part"));
+}
+
+/* What a decoder finds is the reason, whatever the giver was told. */
+static void
+test_install_fails(void)
+{
+	struct sink s = install_sink("bad", NULL);
+	uint8_t *byte = &plain[1][NDZ_HEADER_BYTES + 20];
+	struct err why = { 0 };
+	int rc = put(&s, 0);
+
+	*byte ^= 0x55;
+	for (uint32_t i = 0; rc == 0 && i < 100000; i++)
+		rc = put(&s, 1);
+	*byte ^= 0x55;
+	T_CHECK(rc == -1);
+	T_CHECK(sink_close(&s, NULL, &why));
+	printf("# %s\n", why.text);
+	T_CHECK(strstr(why.text, "chunk 1") != NULL);
+	T_CHECK(is_absent("bad"));
+}
+
+static void
+test_rehearsal(void)
+{
+	const struct install_config c = { .state_s = INSTALL_STATE_S };
+	struct rehearsal_found found = { .nparts = 0 };
+	struct sink s = { NULL, NULL };
+	struct sink_info info;
+
+	T_CHECK(sink_to_rehearsal(&s, &c, in_scratch("dry"), &found, &e) == 0);
+	sink_info(&s, &info);
+	T_CHECK(info.writes_nothing && info.chunk0_first && info.has_some);
+	sink_begin(&s, CHUNKS, NULL);
+	T_CHECK(!sink_has(&s, 0) && sink_has(&s, 1));
+	for (uint32_t i = CHUNKS; i-- > 0;)
+		T_CHECK(put(&s, i) == 0);
+	T_CHECK(sink_end(&s, NULL, &e) == 0);
+	check_released();
+	sink_close(&s, NULL, NULL);
+	T_CHECK(found.chunks == CHUNKS && found.fresh && !found.whole);
+	rehearsal_found_free(&found);
+	T_CHECK(is_absent("dry"));
+}
+
+static struct sink
+store_sink(struct store *st, struct recipe_image *about, struct put_stats *stats)
+{
+	struct sink s = { NULL, NULL };
+	const struct put_sink_config c = {
+		.store = st, .about = about, .jobs = 1, .stats = stats
+	};
+
+	*about = (struct recipe_image){ .put_at = 1700000000 };
+	snprintf(about->name.name, sizeof about->name.name, "lab/image");
+	T_CHECK(sink_to_store(&s, &c, &e) == 0);
+	sink_begin(&s, CHUNKS, NULL);
+	return s;
+}
+
+static void
+test_store(void)
+{
+	static struct recipe_image about;
+	struct put_stats stats;
+	struct store st;
+	struct sink_info info;
+
+	T_CHECK(store_init(in_scratch("store"), STORE_PACK_BYTES, &e) == 0);
+	T_CHECK(store_open(&st, in_scratch("store"), STORE_WRITE, &e) == 0);
+	T_CHECK(store_begin(&st, &e) == 0);
+	struct sink s = store_sink(&st, &about, &stats);
+	sink_info(&s, &info);
+	T_CHECK(info.in_order);
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		T_CHECK(put(&s, i) == 0);
+	check_released();
+	T_CHECK(sink_end(&s, NULL, &e) == 0);
+	sink_close(&s, NULL, NULL);
+	T_CHECK(about.chunks == CHUNKS && stats.chunks == CHUNKS);
+	T_CHECK(store_commit(&st, &e) == 0);
+	store_close(&st);
+}
+
+/* Out of order; not an image; given up.  The store has none of it. */
+static void
+test_store_refuses(void)
+{
+	static struct recipe_image about;
+	struct index_image found;
+	struct put_stats stats;
+	struct store st;
+
+	T_CHECK(store_open(&st, in_scratch("store"), STORE_WRITE, &e) == 0);
+	T_CHECK(store_begin(&st, &e) == 0);
+	struct sink s = store_sink(&st, &about, &stats);
+	T_CHECK(put(&s, 1) == -1);
+	T_CHECK(released[1] == 1 && strstr(e.text, "was expected") != NULL);
+	sink_close(&s, NULL, NULL);
+	s = store_sink(&st, &about, &stats);
+	plain[0][0] ^= 0x55;
+	T_CHECK(put(&s, 0) == 0);
+	T_CHECK(sink_end(&s, NULL, &e) == -1);
+	T_CHECK(strstr(e.text, "chunk 0") != NULL);
+	plain[0][0] ^= 0x55;
+	sink_close(&s, NULL, NULL);
+	store_close(&st);
+	T_CHECK(store_open(&st, in_scratch("store"), STORE_READ, &e) == 0);
+	const struct store_name second = { .name = "lab/image", .version = 2 };
+	T_CHECK(index_find_image(st.index, &second, &found, &e) == 0);
+	store_close(&st);
+}
+
+static struct image *
+stored_image(void)
+{
+	struct image *img = NULL;
+	struct disk *d;
+
+	T_CHECK(store_disk_open(&d, in_scratch("store"), "lab/image", NULL, &e) == 0);
+	T_CHECK(image_open_disk(&img, d, NULL, &e) == 0);
+	return img;
+}
+
+static int
+stop_at_two(void *arg, uint32_t chunks, struct err *why)
+{
+	(void)arg;
+	return chunks == 2 ? err_set(why, ERR_CANCELLED, "enough") : 0;
+}
+
+/* Out of the store into a file: all of it, some of it, and a part until it is stopped. */
+static void
+test_copy(void)
+{
+	static const bool some[CHUNKS] = { [0] = true, [CHUNKS - 1] = true };
+	const struct copy_config all = { .check_digests = true };
+	const struct copy_config two = { .wanted = some };
+	const struct copy_config stopped = { .copied = stop_at_two };
+	struct image *img = stored_image();
+	uint32_t written = 0;
+	struct sink s = file_sink(&written);
+
+	T_CHECK(image_copy(img, &s, &all, &e) == 0);
+	T_CHECK(sink_end(&s, NULL, &e) == 0);
+	sink_close(&s, NULL, NULL);
+	image_close(img);
+	T_CHECK(file_is("image", plain, sizeof plain));
+	img = stored_image();
+	written = 0;
+	s = file_sink(&written);
+	image_copy(img, &s, &two, &e);
+	T_CHECK(written == (1u | 1u << (CHUNKS - 1)));
+	sink_close(&s, NULL, NULL);
+	image_close(img);
+	img = stored_image();
+	written = 0;
+	s = file_sink(&written);
+	T_CHECK(image_copy(img, &s, &stopped, &e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED && strcmp(e.text, "enough") == 0);
+	T_CHECK(written == 3);
+	sink_close(&s, NULL, NULL);
+	image_close(img);
+}
+
+int
+main(void)
+{
+	const struct seal_config none = { 0 };
+
+	scratch_init();
+	make_plain(&none, 1);
+	test_file();
+	test_install();
+	test_install_not_complete();
+	test_install_fails();
+	test_rehearsal();
+	test_store();
+	test_store_refuses();
+	test_copy();
+	return t_done();
+}
