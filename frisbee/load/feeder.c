@@ -48,36 +48,26 @@ store_in_order(struct feeder *s, struct filled *f, struct err *e)
 	return rc;
 }
 
-static void
-note_failure(struct feeder *s, struct err *e)
-{
-	planner_stop(s->planner); /* it asks the sink */
-	sink_close(&s->sink, &s->sum, e);
-	s->err = *e;
-	s->failed = true;
-}
-
 static void *
 feeder_main(void *arg)
 {
 	struct feeder *s = arg;
-	struct err e;
+	struct err *e = &s->err;
 	void *p;
 	enum queue_rc got;
 	int rc = 0;
 
 	while (rc == 0 && (got = queue_get(s->queue, &p)) == QUEUE_OK)
-		rc = s->waiting != NULL ? store_in_order(s, p, &e) : store(s, p, &e);
+		rc = s->waiting != NULL ? store_in_order(s, p, e) : store(s, p, e);
 	if (rc == 0 && got == QUEUE_END) {
-		rc = sink_end(&s->sink, &s->sum, &e);
+		rc = sink_end(&s->sink, &s->sum, e);
 		s->done = rc == 0;
 	} else if (rc == 0 && s->sink_failed) {
-		rc = err_set(&e, ERR_CANCELLED, "not complete");
+		rc = err_set(e, ERR_CANCELLED, "not complete");
 	} else if (rc == 0) {
 		return NULL; /* given up by the caller */
 	}
-	if (rc != 0)
-		note_failure(s, &e);
+	s->failed = rc != 0;
 	mailbox_put(s->box, rc == 0 ? FEEDER_DONE : FEEDER_FAILED, 0);
 	return NULL;
 }
@@ -271,8 +261,8 @@ feeder_close(struct feeder *s, struct sink_sum *sum, struct err *e)
 		pthread_join(s->thread, NULL);
 	}
 	int rc = s->done ? 0 : -1;
-	planner_stop(s->planner);
-	sink_close(&s->sink, NULL, NULL);
+	planner_stop(s->planner); /* it asks the sink */
+	sink_close(&s->sink, &s->sum, &s->err);
 	if (planner_failed(s->planner, e))
 		rc = -1;
 	else if (s->failed)

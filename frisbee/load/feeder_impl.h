@@ -26,7 +26,7 @@ struct filled {
 
 struct feeder {
 	uint32_t buffers;
-	struct sink sink; /* closed when it failed */
+	struct sink sink;
 	struct sink_info info;
 	struct mailbox *box;
 	struct queue *queue;   /* of &filled[buf] */

@@ -48,7 +48,7 @@ has(void *self, uint32_t chunk)
 {
 	const struct install_sink *s = self;
 
-	return s->only ? chunk != 0 : install_has(s->install, chunk);
+	return s->only ? chunk != 0 : s->install != NULL && install_has(s->install, chunk);
 }
 
 static int
