@@ -1,5 +1,5 @@
-/* report.c: the statistics of a load as text.  main.c calls this, in its own thread or, once a second,
- * in the load's. */
+/* report.c: the statistics of a load as text.  main.c calls this, in its own thread or, once a
+ * second, in the load's. */
 #include "frisbee/report.h"
 
 #include <inttypes.h>

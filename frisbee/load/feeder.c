@@ -41,8 +41,9 @@ store_in_order(struct feeder *s, struct filled *f, struct err *e)
 		if (f == NULL || f->chunk != s->next)
 			break;
 		*place = NULL;
+		uint32_t chunk = f->chunk; /* the buffer may be another chunk's soon */
 		rc = store(s, f, e);
-		if (s->next == f->chunk)
+		if (s->next == chunk)
 			break;
 	}
 	return rc;

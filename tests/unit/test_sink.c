@@ -18,8 +18,7 @@ on_released(void *arg, const void *bytes)
 {
 	unsigned *n = arg;
 
-	T_CHECK(bytes == plain[n - released]);
-	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(n, bytes == plain[n - released] ? 1 : 100, __ATOMIC_SEQ_CST);
 }
 
 static int
