@@ -15,6 +15,7 @@
 #include "imagezip/capture/source.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
+#include "imagezip/upload.h"
 
 /* Write it where -U says, next to the finished image. */
 static int
@@ -172,12 +173,8 @@ act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 }
 
 static int
-run(void *opts, char **operands, int n, struct err *e)
+look_and_act(const struct options *o, struct err *e)
 {
-	struct options *o = opts;
-
-	if (imagezip_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
-		return -1;
 	struct disk *d;
 	struct err closing;
 	struct layout *l = calloc(1, sizeof *l);
@@ -199,6 +196,29 @@ run(void *opts, char **operands, int n, struct err *e)
 	}
 	free(l);
 	return rc;
+}
+
+/* Onto a connection in place of standard output. */
+static int
+send_to_master(const struct options *o, struct err *e)
+{
+	struct upload u;
+
+	if (upload_begin(&u, o->to, e) != 0)
+		return -1;
+	int rc = look_and_act(o, e);
+	return upload_end(&u, rc, e);
+}
+
+static int
+run(void *opts, char **operands, int n, struct err *e)
+{
+	struct options *o = opts;
+
+	if (imagezip_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
+		return -1;
+	return o->to != NULL && !o->what.look_only ? send_to_master(o, e)
+	                                           : look_and_act(o, e);
 }
 
 int

@@ -128,7 +128,8 @@ enum {
 	OPT_JSON,
 	OPT_RETRIES,
 	OPT_OUTSIDE,
-	OPT_GAPS
+	OPT_GAPS,
+	OPT_TO,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -203,6 +204,9 @@ static const struct cli_opt how_opts[] = {
 	{ 'P', "delta-max", "PCT",
 	    "a full image when a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(what.delta_percent), 0, 100, NULL },
+	{ OPT_TO, "to", "frisbee://HOST/NAME",
+	    "send the image to a master server, as NAME; no image is named then", CLI_STR,
+	    AT(to), 0, 0, NULL },
 	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
 	FLAG(OPT_FORCE, "force",
 	    "take an image as source; write to a terminal, a disk, or over any file",
@@ -230,6 +234,8 @@ report_to(const void *opts, char **operands, int n)
 {
 	const struct options *o = opts;
 
+	if (o->to != NULL)
+		return stderr;
 	return o->what.look_only ? stdout : output_report_last(opts, operands, n);
 }
 
@@ -243,6 +249,7 @@ const struct cli_program imagezip_program = {
 		    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, "
 		    "not for Emulab's programs\n"
 		    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
+		    "  imagezip --to=frisbee://boss/web /dev/sda   to a master server\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
@@ -296,13 +303,14 @@ options_signature(const struct options *o, char **path, struct err *e)
 int
 imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	int want = o->what.look_only ? 1 : 2;
+	int want = o->what.look_only || o->to != NULL ? 1 : 2;
 	if (n != want)
 		return err_misuse(e,
 		    o->what.look_only ? "-i takes a source and nothing else"
-			    : "a source and an image are needed");
+		    : o->to != NULL   ? "--to takes a source and nothing else"
+				      : "a source and an image are needed");
 	o->what.source = operands[0];
-	o->output = o->what.look_only ? NULL : operands[1];
+	o->output = o->what.look_only ? NULL : o->to != NULL ? "-" : operands[1];
 	o->what.make_sig = o->sig_new != NULL;
 	return check(o, e);
 }

@@ -16,7 +16,10 @@
 #include "common/base/number.h"
 #include "common/wire/addr.h"
 
-enum { STEP_US = 60000000, WAKE_MS = 200, HOST_BYTES = 256 };
+enum { WAKE_MS = 200, HOST_BYTES = 256 };
+#define STEP_US UINT64_C(60000000)
+/* An image is looked at as a whole before something is said of it: at 100 MB/s, 360 GB. */
+#define VERDICT_US UINT64_C(3600000000)
 
 static int
 split(const char *master, char host[HOST_BYTES], uint16_t *port, struct err *e)
@@ -51,10 +54,10 @@ resolve(const char *host, uint8_t addr[4], struct err *e)
 
 /* Wait until the socket is ready for this. */
 static int
-await(int fd, short what, struct err *e)
+await(int fd, short what, uint64_t limit_us, struct err *e)
 {
 	struct pollfd p = { .fd = fd, .events = what };
-	uint64_t until = clock_us() + STEP_US;
+	uint64_t until = clock_us() + limit_us;
 
 	while (clock_us() < until) {
 		if (cancel_check(e) != 0)
@@ -83,7 +86,7 @@ ask_connect(const uint8_t addr[4], uint16_t port, int *out, struct err *e)
 	int rc = connect(fd, (struct sockaddr *)&to, sizeof to);
 	if (rc != 0 && errno != EINPROGRESS)
 		rc = err_os(e, "cannot connect");
-	else if ((rc = await(fd, POLLOUT, e)) == 0 &&
+	else if ((rc = await(fd, POLLOUT, STEP_US, e)) == 0 &&
 	         getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && why != 0) {
 		errno = why;
 		rc = err_os(e, "cannot connect");
@@ -100,7 +103,7 @@ static int
 send_all(int fd, const uint8_t *bytes, size_t n, struct err *e)
 {
 	for (size_t done = 0; done < n;) {
-		if (await(fd, POLLOUT, e) != 0)
+		if (await(fd, POLLOUT, STEP_US, e) != 0)
 			return -1;
 		ssize_t k = send(fd, bytes + done, n - done, MSG_NOSIGNAL);
 		if (k < 0 && errno != EAGAIN && errno != EINTR)
@@ -111,10 +114,10 @@ send_all(int fd, const uint8_t *bytes, size_t n, struct err *e)
 }
 
 static int
-receive_all(int fd, uint8_t *bytes, size_t n, struct err *e)
+receive_all(int fd, uint8_t *bytes, size_t n, uint64_t limit_us, struct err *e)
 {
 	for (size_t done = 0; done < n;) {
-		if (await(fd, POLLIN, e) != 0)
+		if (await(fd, POLLIN, limit_us, e) != 0)
 			return -1;
 		ssize_t k = recv(fd, bytes + done, n - done, 0);
 		if (k == 0)
@@ -144,7 +147,7 @@ exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
 	if (rc == 0) {
 		rc = send_all(fd, request, n, e);
 		if (rc == 0)
-			rc = receive_all(fd, reply, reply_bytes, e);
+			rc = receive_all(fd, reply, reply_bytes, STEP_US, e);
 		close(fd);
 	}
 	return rc == 0 ? 0 : err_ctx(e, "master server %s", master);
@@ -176,4 +179,25 @@ ask_put(const char *master, const struct master_put *m, struct master_put_reply 
 	if (master_put_reply_read(reply, answer, sizeof answer, e) != 0)
 		return err_ctx(e, "master server %s: its answer", master);
 	return 0;
+}
+
+int
+ask_verdict(int fd, struct err *e)
+{
+	uint8_t bytes[MASTER_VERDICT_BYTES];
+	struct master_verdict v;
+	struct err why;
+
+	if (shutdown(fd, SHUT_WR) != 0)
+		return err_os(e, "the connection");
+	if (receive_all(fd, bytes, sizeof bytes, VERDICT_US, &why) != 0 ||
+	    master_verdict_read(&v, bytes, sizeof bytes, &why) != 0) {
+		if (why.kind != ERR_CANCELLED)
+			return 0;
+		*e = why;
+		return -1;
+	}
+	if (v.taken)
+		return 1;
+	return err_set(e, ERR_REFUSED, "the image was refused: %s", v.reason);
 }

@@ -13,6 +13,9 @@ int ask_get(const char *master, const struct master_get *, struct master_get_rep
     struct err *);
 int ask_put(const char *master, const struct master_put *, struct master_put_reply *,
     struct err *);
+/* After the last byte of an image was sent to `fd`: what has become of it.  1: it was taken; 0: the server
+ * says nothing about it, as original ones do; -1: it was refused (ERR_REFUSED, with the reason). */
+int ask_verdict(int fd, struct err *);
 /* A connection to the place that a reply to PUT names, for the bytes of an image. */
 int ask_connect(const uint8_t addr[4], uint16_t port, int *fd, struct err *);
 

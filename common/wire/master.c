@@ -231,6 +231,34 @@ master_put_reply_write(
 	write_be64(&w, m->bytes_max);
 }
 
+static const uint8_t verdict_magic[4] = { 'F', 'B', 'X', 'U' };
+
+void
+master_verdict_write(const struct master_verdict *v, uint8_t out[MASTER_VERDICT_BYTES])
+{
+	struct wr w = wr_to(out, MASTER_VERDICT_BYTES);
+	size_t len = strnlen(v->reason, sizeof v->reason - 1);
+
+	wr_bytes(&w, verdict_magic, sizeof verdict_magic);
+	wr_u8(&w, v->taken);
+	wr_bytes(&w, v->reason, len);
+	wr_zero(&w, MASTER_VERDICT_BYTES - wr_len(&w));
+}
+
+int
+master_verdict_read(struct master_verdict *v, const void *bytes, size_t len, struct err *e)
+{
+	struct rd r = rd_from(bytes, len);
+	const void *magic = rd_bytes(&r, sizeof verdict_magic);
+
+	v->taken = rd_u8(&r) == 1;
+	rd_copy(&r, v->reason, sizeof v->reason - 1);
+	v->reason[sizeof v->reason - 1] = '\0';
+	if (!rd_ok(&r) || memcmp(magic, verdict_magic, sizeof verdict_magic) != 0)
+		return err_set(e, ERR_FORMAT, "is not a word about an upload");
+	return 0;
+}
+
 const char *
 master_error_text(uint16_t error)
 {

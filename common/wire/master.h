@@ -22,6 +22,7 @@ enum {
 	MASTER_GET_REPLY_BYTES = 288,
 	MASTER_PUT_BYTES = 287,
 	MASTER_PUT_REPLY_BYTES = 291,
+	MASTER_VERDICT_BYTES = 512,
 };
 
 enum master_type {
@@ -118,6 +119,17 @@ void master_get_reply_write(
 void master_put_write(const struct master_put *, uint8_t out[MASTER_PUT_BYTES]);
 void master_put_reply_write(
     const struct master_put_reply *, uint8_t out[MASTER_PUT_REPLY_BYTES]);
+
+/* What has become of an upload, which this suite's master says behind the last byte of one, on the same
+ * connection; original servers say nothing, and original clients have closed it. */
+struct master_verdict {
+	bool taken;
+	char reason[MASTER_VERDICT_BYTES - 4]; /* why not; printable (plain.h) or not */
+};
+void master_verdict_write(
+    const struct master_verdict *, uint8_t out[MASTER_VERDICT_BYTES]);
+/* ERR_FORMAT: it is none, or cut short. */
+int master_verdict_read(struct master_verdict *, const void *, size_t, struct err *);
 
 /* What an error means, as a sentence without its subject: "has no such image". */
 const char *master_error_text(uint16_t error);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 #include "common/image/format/kind.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
+#include "common/wire/master.h"
 
 enum {
 	TIMEOUT_S = 60,
@@ -145,41 +147,62 @@ check_length(const struct upload *u, const struct output *out, struct err *e)
 }
 
 static int
-take(const struct upload *u, struct output *out, struct err *e)
+take(const struct upload *u, int fd, struct output *out, struct err *e)
 {
 	uint8_t *piece = malloc(PIECE_BYTES);
-	int fd = piece != NULL ? accept_one(u, e) : err_nomem(e, "an upload");
-	int rc = fd < 0 ? -1 : store(u, fd, out, piece, e);
+	int rc = piece != NULL ? store(u, fd, out, piece, e) : err_nomem(e, "an upload");
 
-	if (fd >= 0)
-		close(fd);
 	free(piece);
 	if (rc == 0)
 		rc = check_length(u, out, e);
 	return rc == 0 ? verify(out->partial, e) : rc;
 }
 
+static int
+take_into_place(const struct upload *u, int fd, struct err *e)
+{
+	struct output out;
+
+	if (output_open(&out, u->path, &kind_image, true, e) != 0)
+		return -1;
+	if (take(u, fd, &out, e) != 0) {
+		output_abort(&out);
+		return -1;
+	}
+	return output_commit(&out, false, e);
+}
+
+/* To whoever still listens: it was taken, or why not. */
+static void
+tell(int fd, int rc, const struct err *why)
+{
+	struct master_verdict v = { .taken = rc == 0 };
+	uint8_t out[MASTER_VERDICT_BYTES];
+
+	if (rc != 0)
+		snprintf(v.reason, sizeof v.reason, "%.500s", why->text);
+	master_verdict_write(&v, out);
+	(void)!send(fd, out, sizeof out, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void *
 receive(void *arg)
 {
 	struct upload *u = arg;
-	struct output out;
 	struct err e;
+	int fd = accept_one(u, &e);
+	int rc = fd >= 0 ? take_into_place(u, fd, &e) : -1;
 
-	int rc = output_open(&out, u->path, &kind_image, true, &e);
-	if (rc == 0) {
-		rc = take(u, &out, &e);
-		if (rc == 0)
-			rc = output_commit(&out, false, &e);
-		else
-			output_abort(&out);
-	}
 	close(u->listener);
 	if (rc == 0)
 		log_info("image was uploaded name=%s", u->name);
 	else
 		log_warn("upload failed name=%s: %s", u->name, e.text);
 	atomic_store(&u->ended, true);
+	if (fd >= 0) {
+		tell(fd, rc, &e);
+		close(fd);
+	}
 	return NULL;
 }
 

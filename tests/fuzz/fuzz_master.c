@@ -52,6 +52,10 @@ try_replies(const uint8_t *data, size_t bytes)
 	}
 	if (master_put_reply_read(&p, data, bytes, &e) == 0)
 		master_put_reply_write(&p, out);
+	struct master_verdict v;
+	if (master_verdict_read(&v, data, bytes, &e) == 0 &&
+	    strlen(v.reason) >= sizeof v.reason)
+		abort();
 }
 
 int

@@ -118,6 +118,16 @@ cp "$T/images/image3.ndz" "$T/damaged"; printf x | dd of="$T/damaged" bs=1 seek=
 check "one that is damaged" [ "$(talk 4 updamaged put "$T/damaged")" = sent ]
 settled "upload failed name=updamaged"; check "leaves nothing" [ "$(find "$T/uploads" -type f | wc -l)" = 1 ]
 
+echo "== imagezip --to"
+to() { on "$1" timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$2" "$3"; }
+check "imagezip sends an image" to 4 upzip "$T/disk7"
+check "it is there at once" get 1 upzip "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
+status 1 to 1 upzip "$T/disk7"; check "who may not" grep -q "does not allow it" "$T/stderr"
+head -c 6000000 /dev/urandom > "$T/large"; truncate -s %512 "$T/large"
+status 1 to 4 upzip "$T/large"
+check "one that is too long replaces nothing" get 1 upzip "$T/out"; check "its data" cmp "$T/disk7" "$T/out"
+status 2 on 4 "$BIN/imagezip" --to=boss/x "$T/disk7"
+
 echo "== killed in the middle of a load, and started again"
 head -c 30000000 /dev/urandom > "$T/big"; truncate -s %512 "$T/big"; "$BIN/imagezip" -q -r "$T/big" "$T/images/big.ndz"
 sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"

@@ -160,6 +160,27 @@ test_names(void)
 	T_CHECK(master_get_read(&get, msg, sizeof msg, &e) != 0);
 }
 
+static void
+test_the_word_about_an_upload(void)
+{
+	struct master_verdict no = { false, "chunk 3: the digest is wrong" }, back;
+	uint8_t out[MASTER_VERDICT_BYTES];
+
+	master_verdict_write(&no, out);
+	T_CHECK(master_verdict_read(&back, out, sizeof out, &e) == 0);
+	T_CHECK(!back.taken);
+	T_CHECK(strcmp(back.reason, no.reason) == 0);
+	no.taken = true;
+	master_verdict_write(&no, out);
+	T_CHECK(master_verdict_read(&back, out, sizeof out, &e) == 0);
+	T_CHECK(back.taken);
+	for (size_t n = 0; n < sizeof out; n++)
+		T_CHECK(master_verdict_read(&back, out, n, &e) != 0);
+	memset(out + 5, 'x', sizeof out - 5);
+	T_CHECK(master_verdict_read(&back, out, sizeof out, &e) == 0);
+	T_CHECK(strlen(back.reason) == sizeof back.reason - 1);
+}
+
 int
 main(void)
 {
@@ -168,6 +189,7 @@ main(void)
 	test_what_the_capture_says();
 	test_every_truncation_is_refused();
 	test_names();
+	test_the_word_about_an_upload();
 	for (uint16_t i = 0; i < 20; i++)
 		T_CHECK(master_error_text(i)[0] != '\0');
 	return t_done();
