@@ -22,6 +22,7 @@ SANLD   := $(if $(SAN),-Wl$(comma)--as-needed $(if $(findstring clang,$(CC)),,$(
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
 BIN     := $(if $(SAN),$(B)/bin,build/bin)
+LIBDIR  := $(if $(SAN),$(B)/lib,build/lib)
 # One set of objects, for programs and for plugins of other programs.
 PIC     := -fPIC -fno-semantic-interposition
 FLAGS    = $(STD) $(WARN) $(CFLAGS) $(SANFL)
@@ -54,8 +55,11 @@ endif
 PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
-ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed
-LIB_SRC := $(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c))
+ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream
+# What is linked into other programs, and calls them.
+PLUGINS := nbdkit-ndz-plugin
+PLUGIN_SRC := $(wildcard stream/plugin/*.c)
+LIB_SRC := $(filter-out $(PLUGIN_SRC),$(sort $(shell find $(ROOMS) -mindepth 2 -name '*.c') $(wildcard fsmods/*.c)))
 LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -68,7 +72,7 @@ HEADERS := $(shell find $(ROOMS) tools bench tests -name '*.h')
 # A program's own files, in its room or in tools/.
 OWN      = $(or $(wildcard $(1)/*.c),$(wildcard tools/$(1)/*.c))
 PROG_SRC = $(filter-out $(LIB_SRC),$(call OWN,$(1)))
-BUILT   := $(PROGRAMS:%=$(BIN)/%)
+BUILT   := $(PROGRAMS:%=$(BIN)/%) $(PLUGINS:%=$(LIBDIR)/%.so)
 
 all: $(BUILT)
 
@@ -78,6 +82,12 @@ $(BIN)/$(1): $(patsubst %.c,$(B)/%.o,$(call PROG_SRC,$(1))) $(LIB)
 	$$(call say,LD,$$@) $$(CC) $$(FLAGS) $$(SANLD) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+
+# nbdkit finds one name in it.
+$(LIBDIR)/nbdkit-ndz-plugin.so: $(PLUGIN_SRC:%.c=$(B)/%.o) stream/plugin/plugin.syms $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--as-needed -Wl,--version-script=stream/plugin/plugin.syms \
+	  -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(LIB): $(LIB_SRC:%.c=$(B)/%.o) $(VENDORED:%.c=$(B)/%.o) Makefile
 	$(call say,AR,$@) rm -f $@ && ar qcs $@ $(filter %.o,$^)
@@ -94,7 +104,7 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(CC) $(FLAGS) $(PIC) -MMD -MP -c -o $@ $<
 # Rewritten only when the flags differ, so a new CFLAGS rebuilds everything.  Then it is
 # also looked whether the libraries are here.
-LIBRARIES := zlib.h openssl/evp.h ext2fs/ext2fs.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h \
+LIBRARIES := zlib.h openssl/evp.h ext2fs/ext2fs.h uuid/uuid.h blkid/blkid.h liburing.h sqlite3.h curl/curl.h nbdkit-plugin.h \
              $(if $(filter none,$(ISAL)),,isa-l.h) $(if $(filter none,$(ZSTD)),,zstd.h)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(FLAGS) $(PIC)' | cmp -s - $@ || { \

@@ -1,0 +1,301 @@
+/* plugin.c: nbdkit ndz: an image as a disk for NBD clients; nbdkit-ndz-plugin(1).
+ *
+ * nbdkit calls these functions: those that configure and open in its first thread, one after
+ * the other; pread and extents in any thread, several at a time.  All connections read one
+ * export. */
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/number.h"
+#include "common/image/format/proof.h"
+#include "stream/export/export.h"
+#include "stream/plugin/watch.h"
+#include "stream/sources/place.h"
+#include "stream/sources/sources.h"
+
+#define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
+
+/* A client that reads more of a fragment at once has it decoded once. */
+enum { PREFERRED_BYTES = 64 << 10, MOST_BYTES = 32 << 20 };
+
+static struct sources_config sources;
+static struct proof_config keys;
+static struct export_config config;
+static struct export *export;
+static struct cancel ending; /* of whatever is done for nbdkit */
+
+static int
+fail(const struct err *e)
+{
+	nbdkit_error("%s", e->text);
+	nbdkit_set_error(e->kind == ERR_NOMEM       ? ENOMEM
+	                 : e->kind == ERR_CANCELLED ? ESHUTDOWN
+	                                            : EIO);
+	return -1;
+}
+
+/* Configuration. */
+
+/* nbdkit may leave the folder that it was started in. */
+static int
+set_path(const char **out, const char *value)
+{
+	char *path = nbdkit_absolute_path(value);
+
+	if (path == NULL)
+		return -1;
+	*out = nbdkit_strdup_intern(path);
+	free(path);
+	return *out != NULL ? 0 : -1;
+}
+
+static int
+add_image(const char *value)
+{
+	const char **to = &sources.places[sources.n];
+	struct place p;
+	struct err e;
+
+	if (sources.n == SOURCES_MAX) {
+		nbdkit_error("there are more than %d images", SOURCES_MAX);
+		return -1;
+	}
+	if (place_parse(&p, value, &e) != 0)
+		return fail(&e);
+	sources.n++;
+	if (p.kind == PLACE_FILE)
+		return set_path(to, value);
+	*to = nbdkit_strdup_intern(value);
+	return *to != NULL ? 0 : -1;
+}
+
+static int
+set_store(const char *value)
+{
+	if (strncmp(value, "s3://", 5) != 0)
+		return set_path(&sources.store, value);
+	sources.store = nbdkit_strdup_intern(value);
+	return sources.store != NULL ? 0 : -1;
+}
+
+static int
+set_size(uint64_t *out, const char *key, const char *value, uint64_t min)
+{
+	struct err e;
+
+	if (number_size(value, min, INT64_MAX, out, &e) == 0)
+		return 0;
+	err_ctx(&e, "%s", key);
+	return fail(&e);
+}
+
+static int
+ndz_config(const char *key, const char *value)
+{
+	if (strcmp(key, "image") == 0)
+		return add_image(value);
+	if (strcmp(key, "store") == 0)
+		return set_store(value);
+	if (strcmp(key, "verify-key") == 0)
+		return set_path(&keys.verify_key, value);
+	if (strcmp(key, "decrypt") == 0)
+		return set_path(&keys.decrypt, value);
+	if (strcmp(key, "size") == 0)
+		return set_size(&config.size_bytes, key, value, 1);
+	if (strcmp(key, "cache") == 0)
+		return set_size(&config.cache_bytes, key, value, EXPORT_CACHE_BYTES_MIN);
+	nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, store, "
+		     "verify-key, decrypt, size and cache",
+	    key);
+	return -1;
+}
+
+static int
+ndz_config_complete(void)
+{
+	struct err e;
+
+	return sources_check(&sources, &e) == 0 ? 0 : fail(&e);
+}
+
+/* Opening. */
+
+static void
+warn(const char *sentence)
+{
+	nbdkit_error("warning: %s", sentence);
+}
+
+static int
+open_export(void)
+{
+	struct source source;
+	struct err e;
+
+	cancel_work_for(&ending);
+	if (proof_new(&config.proof, &keys, &e) != 0 ||
+	    sources_open(&source, &sources, warn, &e) != 0 ||
+	    export_open(&export, &source, &config, &e) != 0)
+		return fail(&e);
+	if (export_lost_sectors(export) > 0)
+		nbdkit_error("warning: %s: %" PRIu64 " sectors could not be read when the "
+			     "image was made, and read as zeros",
+		    export_name(export), export_lost_sectors(export));
+	return 0;
+}
+
+/* Threads do not survive that nbdkit goes into the background. */
+static int
+ndz_get_ready(void)
+{
+	return sources_have_threads(&sources) ? 0 : open_export();
+}
+
+static int
+ndz_after_fork(void)
+{
+	if (export == NULL && open_export() != 0)
+		return -1;
+	if (watch_start(&ending) == 0)
+		return 0;
+	nbdkit_error("no thread can be started");
+	return -1;
+}
+
+static void
+ndz_unload(void)
+{
+	export_close(export);
+	proof_free(config.proof);
+}
+
+/* Connections. */
+
+static void *
+ndz_open(int readonly)
+{
+	(void)readonly;
+	return NBDKIT_HANDLE_NOT_NEEDED;
+}
+
+static int64_t
+ndz_get_size(void *handle)
+{
+	(void)handle;
+	return (int64_t)export_bytes(export);
+}
+
+static const char *
+ndz_export_description(void *handle)
+{
+	(void)handle;
+	return export_name(export);
+}
+
+static int
+ndz_block_size(
+    void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+{
+	(void)handle;
+	*minimum = 1;
+	*preferred = PREFERRED_BYTES;
+	*maximum = MOST_BYTES;
+	return 0;
+}
+
+static int
+yes(void *handle)
+{
+	(void)handle;
+	return 1;
+}
+
+/* A client's request to cache reads the bytes, and what was decoded is kept. */
+static int
+ndz_can_cache(void *handle)
+{
+	(void)handle;
+	return NBDKIT_CACHE_EMULATE;
+}
+
+static int
+ndz_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	struct err e;
+
+	(void)handle, (void)flags;
+	cancel_work_for(&ending);
+	watch_begin();
+	int rc = export_read(export, buf, count, offset, &e);
+	watch_end();
+	return rc == 0 ? 0 : fail(&e);
+}
+
+static int
+ndz_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
+    struct nbdkit_extents *extents)
+{
+	uint64_t at = offset, end = offset + count, to;
+	bool stored;
+
+	(void)handle;
+	for (; at < end; at = to) {
+		to = export_run(export, at, &stored);
+		uint32_t type = stored ? 0 : NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO;
+		if (nbdkit_add_extent(extents, at, to - at, type) != 0)
+			return -1;
+		if (flags & NBDKIT_FLAG_REQ_ONE)
+			break;
+	}
+	return 0;
+}
+
+static void
+ndz_dump_plugin(void)
+{
+	printf("ndz_version=%s\n", SUITE_VERSION);
+	printf("ndz_sources=file,store,http,https\n");
+	printf("ndz_cache_default=%d\n", EXPORT_CACHE_BYTES);
+	printf("ndz_images_max=%d\n", SOURCES_MAX);
+}
+
+static struct nbdkit_plugin plugin = {
+	.name = "ndz",
+	.longname = "disk images of imagezip",
+	.version = SUITE_VERSION,
+	.description = "An image that imagezip made, as the disk that it was made of.",
+	.magic_config_key = "image",
+	.config = ndz_config,
+	.config_complete = ndz_config_complete,
+	.config_help =
+	    "image=SOURCE      (required) FILE, store:NAME, or http(s)://...;\n"
+	    "                  several of the same image: the next when one fails\n"
+	    "store=DIR|s3://.. the store of store:NAME\n"
+	    "verify-key=PUB    only an image signed with this key's other half\n"
+	    "decrypt=KEYFILE   only an image encrypted with this key\n"
+	    "size=N            of the disk, where the image does not say it\n"
+	    "cache=N           for what was decoded (64M)",
+	.get_ready = ndz_get_ready,
+	.after_fork = ndz_after_fork,
+	.cleanup = watch_stop,
+	.unload = ndz_unload,
+	.dump_plugin = ndz_dump_plugin,
+	.open = ndz_open,
+	.get_size = ndz_get_size,
+	.export_description = ndz_export_description,
+	.block_size = ndz_block_size,
+	.can_multi_conn = yes,
+	.can_extents = yes,
+	.can_cache = ndz_can_cache,
+	.pread = ndz_pread,
+	.extents = ndz_extents,
+};
+
+NBDKIT_REGISTER_PLUGIN(plugin)

@@ -1,0 +1,99 @@
+/* watch.c: does nbdkit want to end?  It says so only to threads that ask it to sleep, and
+ * then prints that, so a thread asks while requests take long, and only then. */
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "stream/plugin/watch.h"
+
+enum { LOOK_MS = 250 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+static pthread_t watcher;
+static struct cancel *ending;
+static unsigned requests;
+static bool watching, stopped;
+
+/* With the lock. */
+static void
+wait_some_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += LOOK_MS * 1000000L;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&news, &lock, &t);
+}
+
+static void *
+watch(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	while (!stopped) {
+		if (requests == 0) {
+			pthread_cond_wait(&news, &lock);
+			continue;
+		}
+		wait_some_time();
+		if (requests > 0 && !stopped && nbdkit_nanosleep(0, 1) != 0) {
+			ending->signal = SIGTERM;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int
+watch_start(struct cancel *c)
+{
+	ending = c;
+	int rc = pthread_create(&watcher, NULL, watch, NULL);
+	watching = rc == 0;
+	return rc;
+}
+
+static void
+tell(void)
+{
+	pthread_cond_signal(&news);
+	pthread_mutex_unlock(&lock);
+}
+
+void
+watch_stop(void)
+{
+	if (!watching)
+		return;
+	pthread_mutex_lock(&lock);
+	stopped = true;
+	tell();
+	pthread_join(watcher, NULL);
+	watching = false;
+}
+
+void
+watch_begin(void)
+{
+	pthread_mutex_lock(&lock);
+	if (requests++ == 0)
+		tell();
+	else
+		pthread_mutex_unlock(&lock);
+}
+
+void
+watch_end(void)
+{
+	pthread_mutex_lock(&lock);
+	requests--;
+	pthread_mutex_unlock(&lock);
+}

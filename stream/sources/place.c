@@ -1,0 +1,55 @@
+/* place.c: where an image is, as people write it.  sources.c and programs call this. */
+#include "stream/sources/place.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#define STORE_PREFIX "store:"
+
+/* Bytes of the scheme in front of "://"; 0: there is none. */
+static size_t
+scheme_bytes(const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789+-.";
+	size_t n = strspn(text, letters);
+
+	return strncmp(text + n, "://", 3) == 0 ? n : 0;
+}
+
+static bool
+is_http(const char *text, size_t scheme)
+{
+	return (scheme == 4 && strncasecmp(text, "http", 4) == 0) ||
+	       (scheme == 5 && strncasecmp(text, "https", 5) == 0);
+}
+
+int
+place_parse(struct place *p, const char *text, struct err *e)
+{
+	size_t scheme = scheme_bytes(text);
+
+	if (text[0] == '\0')
+		return err_set(e, ERR_USAGE, "the image has no name");
+	if (strcmp(text, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "the image must be a file, since it is read anywhere, not a pipe");
+	*p = (struct place){ PLACE_FILE, text };
+	if (strncmp(text, STORE_PREFIX, strlen(STORE_PREFIX)) == 0) {
+		*p = (struct place){ PLACE_STORE, text + strlen(STORE_PREFIX) };
+		return p->what[0] != '\0'
+		           ? 0
+		           : err_set(e, ERR_USAGE, "\"%s\" names no image of a store", text);
+	}
+	if (scheme == 0)
+		return 0;
+	if (!is_http(text, scheme))
+		return err_set(e, ERR_USAGE,
+		    "\"%.200s\": images are read from files, store:NAME, http:// and "
+		    "https://, and a file of this name would be \"./%.200s\"",
+		    text, text);
+	p->kind = PLACE_HTTP;
+	return text[scheme + 3] != '\0' ? 0
+	                                : err_set(e, ERR_USAGE, "\"%s\" names no server", text);
+}

@@ -1,0 +1,24 @@
+/* place.h: where an image is, as people write it:
+ *
+ *	PATH			a file
+ *	store:NAME[:VERSION]	in a store, which is named elsewhere
+ *	http://..., https://...	on a web server
+ *
+ * Whatever else looks like a URL is refused: a file of such a name is ./NAME.
+ */
+#ifndef STREAM_SOURCES_PLACE_H
+#define STREAM_SOURCES_PLACE_H
+
+#include "common/base/err.h"
+
+enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP };
+
+struct place {
+	enum place_kind kind;
+	const char *what; /* the path, the name in the store, the URL: a part of the text */
+};
+
+/* ERR_USAGE. */
+int place_parse(struct place *, const char *text, struct err *);
+
+#endif /* STREAM_SOURCES_PLACE_H */

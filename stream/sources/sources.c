@@ -1,0 +1,57 @@
+/* sources.c: opens what place.h names.  The plugin and streamdisk call this, in one thread. */
+#include "stream/sources/sources.h"
+
+#include "common/disk/disk.h"
+#include "emustore/store/store_disk.h"
+#include "stream/sources/place.h"
+
+int
+sources_check(const struct sources_config *cfg, struct err *e)
+{
+	struct place p;
+
+	if (cfg->n == 0)
+		return err_set(e, ERR_USAGE, "an image is needed");
+	for (size_t i = 0; i < cfg->n; i++) {
+		if (place_parse(&p, cfg->places[i], e) != 0)
+			return -1;
+		if (p.kind == PLACE_STORE && cfg->store == NULL)
+			return err_set(e, ERR_USAGE,
+			    "\"%s\" is in a store, and no store is named", cfg->places[i]);
+	}
+	return 0;
+}
+
+bool
+sources_have_threads(const struct sources_config *cfg)
+{
+	struct place p;
+	struct err e;
+
+	for (size_t i = 0; i < cfg->n; i++)
+		if (place_parse(&p, cfg->places[i], &e) == 0 && p.kind == PLACE_STORE)
+			return true;
+	return false;
+}
+
+static int
+open_disk(struct source *out, const struct place *p, const char *store, struct err *e)
+{
+	struct disk *d;
+	int rc = p->kind == PLACE_STORE ? store_disk_open(&d, store, p->what, NULL, e)
+	                                : disk_open(&d, p->what, DISK_READ, e);
+
+	return rc == 0 ? source_of_disk(out, d, e) : -1;
+}
+
+int
+sources_open(struct source *out, const struct sources_config *cfg,
+    void (*warn)(const char *sentence), struct err *e)
+{
+	struct place p;
+
+	(void)warn;
+	if (sources_check(cfg, e) != 0 || place_parse(&p, cfg->places[0], e) != 0)
+		return -1;
+	return open_disk(out, &p, cfg->store, e);
+}
