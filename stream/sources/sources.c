@@ -3,6 +3,7 @@
 
 #include "common/disk/disk.h"
 #include "emustore/store/store_disk.h"
+#include "stream/http/http.h"
 #include "stream/sources/place.h"
 
 int
@@ -35,9 +36,12 @@ sources_have_threads(const struct sources_config *cfg)
 }
 
 static int
-open_disk(struct source *out, const struct place *p, const char *store, struct err *e)
+open_place(struct source *out, const struct place *p, const char *store, struct err *e)
 {
 	struct disk *d;
+
+	if (p->kind == PLACE_HTTP)
+		return source_of_http(out, p->what, e);
 	int rc = p->kind == PLACE_STORE ? store_disk_open(&d, store, p->what, NULL, e)
 	                                : disk_open(&d, p->what, DISK_READ, e);
 
@@ -53,5 +57,5 @@ sources_open(struct source *out, const struct sources_config *cfg,
 	(void)warn;
 	if (sources_check(cfg, e) != 0 || place_parse(&p, cfg->places[0], e) != 0)
 		return -1;
-	return open_disk(out, &p, cfg->store, e);
+	return open_place(out, &p, cfg->store, e);
 }

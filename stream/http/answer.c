@@ -1,0 +1,128 @@
+/* answer.c: the head of an HTTP answer, line by line, from a server that is not believed.
+ * http_call.c calls this, in any thread. */
+#include "stream/http/answer.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* What is left of a line. */
+struct text {
+	const char *at, *end;
+};
+
+static void
+skip_spaces(struct text *t)
+{
+	while (t->at < t->end && (*t->at == ' ' || *t->at == '\t'))
+		t->at++;
+}
+
+static bool
+take(struct text *t, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(t->end - t->at) < n || strncasecmp(t->at, word, n) != 0)
+		return false;
+	t->at += n;
+	return true;
+}
+
+static bool
+take_number(struct text *t, uint64_t *out)
+{
+	const char *from = t->at;
+	uint64_t v = 0;
+
+	for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++) {
+		unsigned digit = (unsigned)(*t->at - '0');
+		if (v > (UINT64_MAX - digit) / 10)
+			return false;
+		v = 10 * v + digit;
+	}
+	*out = v;
+	return t->at > from;
+}
+
+/* RFC 9110, 14.4: "bytes 0-4095/10485760", or with "*" for what is not known, or in front of
+ * the slash for what cannot be had. */
+static void
+take_content_range(struct http_answer *a, struct text t)
+{
+	uint64_t first = 0, last = 0, total = 0;
+
+	if (!take(&t, "bytes"))
+		return;
+	skip_spaces(&t);
+	bool range = take_number(&t, &first) && take(&t, "-") && take_number(&t, &last);
+	if ((!range && !take(&t, "*")) || !take(&t, "/"))
+		return;
+	bool known = take_number(&t, &total);
+	if ((!known && !take(&t, "*")) || t.at != t.end)
+		return;
+	if (range && (first > last || (known && last >= total)))
+		return;
+	a->has_range = range;
+	a->first = first;
+	a->last = last;
+	a->has_total = known;
+	a->total = total;
+}
+
+/* Nothing, when it is longer. */
+static void
+take_text(char *out, size_t max, struct text t)
+{
+	size_t n = (size_t)(t.end - t.at);
+
+	out[0] = '\0';
+	if (n > max || memchr(t.at, '\0', n) != NULL)
+		return;
+	memcpy(out, t.at, n);
+	out[n] = '\0';
+}
+
+static void
+begin(struct http_answer *a, struct text t)
+{
+	uint64_t status = 0;
+
+	*a = (struct http_answer){ .status = 0 };
+	while (t.at < t.end && *t.at != ' ')
+		t.at++;
+	skip_spaces(&t);
+	if (take_number(&t, &status) && status <= 999)
+		a->status = (unsigned)status;
+}
+
+void
+http_answer_line(struct http_answer *a, const char *line, size_t n)
+{
+	struct text t = { line, line + n };
+
+	while (t.end > t.at && strchr(" \t\r\n", t.end[-1]) != NULL && t.end[-1] != '\0')
+		t.end--;
+	if (take(&t, "HTTP/")) {
+		begin(a, t);
+		return;
+	}
+	const char *colon = memchr(t.at, ':', (size_t)(t.end - t.at));
+	if (colon == NULL)
+		return;
+	struct text value = { colon + 1, t.end };
+	skip_spaces(&value);
+	if (take(&t, "content-range:"))
+		take_content_range(a, value);
+	else if (take(&t, "etag:"))
+		take_text(a->etag, HTTP_ETAG_MAX, value);
+	else if (take(&t, "last-modified:"))
+		take_text(a->modified, HTTP_DATE_MAX, value);
+	else if (take(&t, "content-encoding:"))
+		a->coded = !take(&value, "identity") || value.at != value.end;
+}
+
+const char *
+http_answer_validator(const struct http_answer *a)
+{
+	return a->etag[0] == '"' ? a->etag : a->modified;
+}

@@ -1,0 +1,256 @@
+/* http.c: a file on a web server: what was known of it at the beginning, and whether each
+ * answer is about that file.  http_source.c calls this, in any thread. */
+#include "stream/http/http.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "stream/http/http_impl.h"
+
+enum {
+	TRY_SECONDS = 60,  /* all tries of one range; STREAM_HTTP_SECONDS */
+	OPEN_SECONDS = 10, /* of the first one */
+};
+
+static void
+init_curl(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* What was asked for came, of the file that was there. */
+static bool
+is_same_file(const struct http *h, const struct http_answer *a)
+{
+	if (!h->known)
+		return true;
+	return a->has_total && a->total == h->bytes &&
+	       strcmp(a->etag, h->first.etag) == 0 &&
+	       strcmp(a->modified, h->first.modified) == 0;
+}
+
+static bool
+is_asked(const struct http_call *c)
+{
+	const struct http_answer *a = &c->answer;
+
+	return a->has_range && !a->coded && a->first == c->range.at &&
+	       a->last - a->first == c->range.bytes - 1;
+}
+
+static bool
+may_pass(unsigned status)
+{
+	return (status >= 500 && status != 501) || status == 429 || status == 408;
+}
+
+enum http_verdict
+http_judge(const struct http_call *c)
+{
+	unsigned status = c->answer.status;
+
+	if (c->done)
+		return HTTP_GOOD;
+	if (c->code == CURLE_OUT_OF_MEMORY || c->code == CURLE_URL_MALFORMAT ||
+	    c->code == CURLE_PEER_FAILED_VERIFICATION || c->too_long ||
+	    c->code == CURLE_UNSUPPORTED_PROTOCOL || c->code == CURLE_TOO_MANY_REDIRECTS)
+		return HTTP_BAD;
+	/* Perhaps its name is wrong. */
+	if (!c->h->known && (c->code == CURLE_COULDNT_CONNECT ||
+				c->code == CURLE_COULDNT_RESOLVE_HOST))
+		return HTTP_BAD;
+	if (status == 206 && (!is_asked(c) || !is_same_file(c->h, &c->answer)))
+		return c->code == CURLE_OK || c->got > 0 ? HTTP_BAD : HTTP_AGAIN;
+	if (status != 206 && status >= 200)
+		return may_pass(status) ? HTTP_AGAIN : HTTP_BAD;
+	return c->code == CURLE_OK && c->got == c->range.bytes ? HTTP_GOOD : HTTP_AGAIN;
+}
+
+static int
+err_changed(struct http *h, struct err *e)
+{
+	h->changed = true;
+	return err_set(e, ERR_FORMAT, "%s: has changed since it was opened", h->name);
+}
+
+/* A success that is none. */
+static int
+err_answer(const struct http_call *c, struct err *e)
+{
+	struct http *h = c->h;
+
+	if (c->answer.status == 200 &&
+	    (!h->known || strcmp(c->answer.etag, h->first.etag) == 0))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the server sends the whole file when a part of it is asked for: "
+		    "only servers that know ranges will do",
+		    h->name);
+	if (c->answer.status == 200 || !is_same_file(h, &c->answer))
+		return err_changed(h, e);
+	return err_set(e, ERR_FORMAT,
+	    "%s: the server's answer is not the %zu bytes at %" PRIu64
+	    " that it was asked for",
+	    h->name, c->range.bytes, c->range.at);
+}
+
+static int
+err_call(struct http_call *c, unsigned tries, struct err *e)
+{
+	struct http *h = c->h;
+	unsigned status = c->answer.status;
+
+	if (h->cancelled || cancel_signal() != 0)
+		return err_set(e, ERR_CANCELLED, "%s: is not needed any more", h->name);
+	if (c->too_long)
+		return err_set(e, ERR_FORMAT,
+		    "%s: the server's answer is longer than it may be", h->name);
+	if ((status == 200 || status == 206) && http_judge(c) == HTTP_BAD &&
+	    (c->code == CURLE_OK || c->code == CURLE_WRITE_ERROR))
+		return err_answer(c, e);
+	if (h->known && (status == 416 || status == 412))
+		return err_changed(h, e);
+	if (status / 100 == 3)
+		return err_set(
+		    e, ERR_IO, "%s: the server's redirects lead nowhere", h->name);
+	if (status >= 400)
+		return err_set(e, ERR_IO, "%s: the server answers %u (tries: %u)",
+		    h->name, status, tries);
+	return err_set(e, ERR_IO, "%s: %s (tries: %u)", h->name,
+	    c->code == CURLE_OK ? "the server's answer ends too early"
+	                        : curl_easy_strerror(c->code),
+	    tries);
+}
+
+static int
+perform(struct http *h, struct http_call *calls, size_t n, struct err *e)
+{
+	struct http_call *failed;
+	unsigned tries;
+
+	if (h->changed)
+		return err_changed(h, e);
+	if (http_perform(h, calls, n, &failed, &tries, e) != 0)
+		return -1;
+	return failed == NULL ? 0 : err_call(failed, tries, e);
+}
+
+int
+http_fetch(struct http *h, const struct http_range *ranges, size_t n, struct err *e)
+{
+	struct http_call *calls = calloc(n, sizeof *calls);
+
+	if (calls == NULL)
+		return err_nomem(e, h->name);
+	for (size_t i = 0; i < n; i++)
+		calls[i] = (struct http_call){ .h = h, .range = ranges[i] };
+	int rc = perform(h, calls, n, e);
+	free(calls);
+	return rc;
+}
+
+/* Of an empty file there is no first byte to be had: the answer says so, or is all of it. */
+static bool
+is_empty(const struct http_call *c)
+{
+	const struct http_answer *a = &c->answer;
+
+	return (a->status == 416 && a->has_total && a->total == 0) ||
+	       (a->status == 200 && c->code == CURLE_OK);
+}
+
+/* Its first byte, and what the answer says of the whole. */
+static int
+look(struct http *h, struct err *e)
+{
+	uint8_t byte;
+	struct http_call c = { .h = h, .range = { 0, 1, &byte } };
+
+	if (perform(h, &c, 1, e) != 0 && !is_empty(&c))
+		return -1;
+	if (!is_empty(&c) && !c.answer.has_total)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: the server does not say how long the file is", h->name);
+	h->first = c.answer;
+	h->bytes = is_empty(&c) ? 0 : c.answer.total;
+	h->known = true;
+	return 0;
+}
+
+/* Without "user:password@" and "?query". */
+static char *
+harmless_name(const char *url)
+{
+	const char *host = strstr(url, "://") + 3;
+	size_t scheme = (size_t)(host - url), authority = strcspn(host, "/?#");
+	const char *at = memrchr(host, '@', authority);
+	const char *from = at != NULL ? at + 1 : host;
+	size_t n = strcspn(from, "?#");
+	char *name = malloc(scheme + n + 1);
+
+	if (name == NULL)
+		return NULL;
+	memcpy(name, url, scheme);
+	memcpy(name + scheme, from, n);
+	name[scheme + n] = '\0';
+	return name;
+}
+
+int
+http_open(struct http **out, const char *url, struct err *e)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *seconds = getenv("STREAM_HTTP_SECONDS");
+	struct http *h = calloc(1, sizeof *h);
+
+	if (h == NULL)
+		return err_nomem(e, url);
+	pthread_once(&once, init_curl);
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->idle_again, NULL);
+	h->url = strdup(url);
+	h->name = harmless_name(url);
+	double most = seconds != NULL ? strtod(seconds, NULL) : 0;
+	most = most > 0 ? most : TRY_SECONDS;
+	h->seconds = most < OPEN_SECONDS ? most : OPEN_SECONDS;
+	int rc = h->url != NULL && h->name != NULL ? look(h, e) : err_nomem(e, url);
+	h->seconds = most;
+	if (rc != 0) {
+		http_close(h);
+		return -1;
+	}
+	*out = h;
+	return 0;
+}
+
+void
+http_close(struct http *h)
+{
+	if (h == NULL)
+		return;
+	http_workers_free(h);
+	pthread_cond_destroy(&h->idle_again);
+	pthread_mutex_destroy(&h->lock);
+	free(h->url);
+	free(h->name);
+	free(h);
+}
+
+const char *
+http_name(const struct http *h)
+{
+	return h->name;
+}
+
+uint64_t
+http_bytes(const struct http *h)
+{
+	return h->bytes;
+}
+
+void
+http_cancel(struct http *h)
+{
+	h->cancelled = true;
+}

@@ -1,0 +1,67 @@
+/* http_impl.h: a file on a web server: for http.c, which knows the file, and http_call.c,
+ * which asks for ranges of it. */
+#ifndef STREAM_HTTP_HTTP_IMPL_H
+#define STREAM_HTTP_HTTP_IMPL_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "stream/http/answer.h"
+#include "stream/http/http.h"
+
+enum {
+	HTTP_PARALLEL = 8, /* requests of one thread at the same time */
+	HTTP_WORKERS = 16, /* threads that ask at the same time; others wait */
+};
+
+/* What one thread asks with: connections, which are kept. */
+struct http_worker {
+	struct http_worker *next;
+	CURLM *multi;
+	CURL *easy[HTTP_PARALLEL];
+};
+
+struct http {
+	char *url, *name;
+	double seconds; /* for all tries of one range */
+	/* Of the file, when it was opened. */
+	bool known;
+	struct http_answer first;
+	uint64_t bytes;
+	atomic_bool cancelled, changed;
+	pthread_mutex_t lock; /* of the workers */
+	pthread_cond_t idle_again;
+	struct http_worker *idle;
+	unsigned workers;
+};
+
+/* One range, until it is here. */
+struct http_call {
+	struct http *h;
+	struct http_range range;
+	CURL *easy; /* while it runs */
+	struct http_answer answer;
+	size_t got, head_bytes;
+	bool too_long; /* the answer had more than was asked for, or a head without end */
+	CURLcode code;
+	bool done;
+};
+
+/* All that are not done, HTTP_PARALLEL at a time, tried until they are, until trying again
+ * does not help, or until the seconds are over.  -1: *failed is one that is not done, with the
+ * answer to its last try, for http.c to say why. */
+int http_perform(struct http *, struct http_call *, size_t n, struct http_call **failed,
+    unsigned *tries, struct err *);
+void http_workers_free(struct http *);
+
+/* What became of the last try of a call. */
+enum http_verdict {
+	HTTP_GOOD,  /* all bytes are here */
+	HTTP_AGAIN, /* it may pass */
+	HTTP_BAD,   /* it will not */
+};
+enum http_verdict http_judge(const struct http_call *);
+
+#endif /* STREAM_HTTP_HTTP_IMPL_H */
