@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +12,19 @@
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
 
+/* Threads that read at the same time: each needs some memory for what it decodes. */
+enum { READERS_MAX = 32 };
+
 struct export {
+	struct source source;    /* the image's, */
 	struct random *random;
 	struct sectors *sectors; /* the random's */
 	const struct rangeset *stored; /* the sectors' */
 	uint64_t bytes;
 	unsigned sector_bytes; /* of the disk that the image was made of */
+	pthread_mutex_t lock;  /* of `readers` */
+	pthread_cond_t ended;  /* one has */
+	unsigned readers;
 };
 
 /* What the image stores must lie on its disk. */
@@ -62,6 +70,7 @@ open_random(struct export *x, struct source *source, const struct export_config 
 {
 	uint64_t cache = cfg->cache_bytes != 0 ? cfg->cache_bytes : EXPORT_CACHE_BYTES;
 
+	x->source = *source;
 	if (sectors_open_source(&x->sectors, source, cfg->proof, e) != 0)
 		return -1;
 	if (random_open(&x->random, x->sectors, cache, e) != 0) {
@@ -87,6 +96,8 @@ export_open(struct export **out, struct source *source, const struct export_conf
 		source_close(source);
 		return err_nomem(e, "an image");
 	}
+	pthread_mutex_init(&x->lock, NULL);
+	pthread_cond_init(&x->ended, NULL);
 	if (open_random(x, source, cfg, e) != 0) {
 		export_close(x);
 		return -1;
@@ -101,6 +112,8 @@ export_close(struct export *x)
 	if (x == NULL)
 		return;
 	random_close(x->random);
+	pthread_cond_destroy(&x->ended);
+	pthread_mutex_destroy(&x->lock);
 	free(x);
 }
 
@@ -165,14 +178,11 @@ read_sectors(struct export *x, struct range r, uint8_t *out, struct err *e)
 	return 0;
 }
 
-int
-export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
+static int
+read_bytes(struct export *x, uint8_t *out, size_t n, uint64_t at, struct err *e)
 {
-	uint8_t *out = buf, sector[SECTOR_BYTES];
+	uint8_t sector[SECTOR_BYTES];
 
-	if (!range_within((struct range){ at, n }, x->bytes))
-		return err_set(e, ERR_USAGE, "%s: %zu bytes at %" PRIu64 " are behind its end",
-		    export_name(x), n, at);
 	while (n > 0) {
 		size_t in = at % SECTOR_BYTES, whole = n / SECTOR_BYTES, now;
 		bool part = in != 0 || whole == 0;
@@ -188,6 +198,41 @@ export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 		n -= now;
 	}
 	return 0;
+}
+
+/* Where there are several sources, damage may be in one of them alone. */
+static int
+read_anyhow(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	struct err first;
+
+	if (read_bytes(x, buf, n, at, e) == 0)
+		return 0;
+	first = *e;
+	for (unsigned i = 1; e->kind == ERR_FORMAT && source_other(&x->source, i); i++)
+		if (read_bytes(x, buf, n, at, e) == 0)
+			return 0;
+	*e = first;
+	return -1;
+}
+
+int
+export_read(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	if (!range_within((struct range){ at, n }, x->bytes))
+		return err_set(e, ERR_USAGE, "%s: %zu bytes at %" PRIu64 " are behind its end",
+		    export_name(x), n, at);
+	pthread_mutex_lock(&x->lock);
+	while (x->readers == READERS_MAX)
+		pthread_cond_wait(&x->ended, &x->lock);
+	x->readers++;
+	pthread_mutex_unlock(&x->lock);
+	int rc = read_anyhow(x, buf, n, at, e);
+	pthread_mutex_lock(&x->lock);
+	x->readers--;
+	pthread_cond_signal(&x->ended);
+	pthread_mutex_unlock(&x->lock);
+	return rc;
 }
 
 /* As a disk.  A failure is told to the thread that asked. */

@@ -133,6 +133,19 @@ warn(const char *sentence)
 	nbdkit_error("warning: %s", sentence);
 }
 
+/* Only whether they are there. */
+static int
+look_at_sources(void)
+{
+	struct source source;
+	struct err e;
+
+	if (sources_open(&source, &sources, warn, &e) != 0)
+		return fail(&e);
+	source_close(&source);
+	return 0;
+}
+
 static int
 open_export(void)
 {
@@ -155,7 +168,7 @@ open_export(void)
 static int
 ndz_get_ready(void)
 {
-	return sources_have_threads(&sources) ? 0 : open_export();
+	return sources_have_threads(&sources) ? look_at_sources() : open_export();
 }
 
 static int

@@ -5,6 +5,7 @@
 #include "emustore/store/store_disk.h"
 #include "stream/http/http.h"
 #include "stream/sources/place.h"
+#include "stream/sources/several.h"
 
 int
 sources_check(const struct sources_config *cfg, struct err *e)
@@ -48,14 +49,42 @@ open_place(struct source *out, const struct place *p, const char *store, struct 
 	return rc == 0 ? source_of_disk(out, d, e) : -1;
 }
 
+/* Those that can be opened: how many; *e is of the first that cannot. */
+static size_t
+open_some(struct source *members, const struct sources_config *cfg,
+    void (*warn)(const char *sentence), struct err *e)
+{
+	struct place p;
+	struct err one;
+	size_t n = 0;
+
+	for (size_t i = 0; i < cfg->n; i++) {
+		if (place_parse(&p, cfg->places[i], &one) == 0 &&
+		    open_place(&members[n], &p, cfg->store, &one) == 0) {
+			n++;
+			continue;
+		}
+		if (n == i)
+			*e = one;
+		if (warn != NULL && cfg->n > 1)
+			warn(one.text);
+	}
+	return n;
+}
+
 int
 sources_open(struct source *out, const struct sources_config *cfg,
     void (*warn)(const char *sentence), struct err *e)
 {
-	struct place p;
+	struct source members[SOURCES_MAX];
 
-	(void)warn;
-	if (sources_check(cfg, e) != 0 || place_parse(&p, cfg->places[0], e) != 0)
+	if (sources_check(cfg, e) != 0)
 		return -1;
-	return open_place(out, &p, cfg->store, e);
+	size_t n = open_some(members, cfg, warn, e);
+	if (n > 1)
+		return source_of_several(out, members, n, e);
+	if (n == 0)
+		return -1;
+	*out = members[0];
+	return 0;
 }

@@ -24,6 +24,18 @@ PY
 nbd "nbdinfo --size \$uri > '$T/size'; nbdinfo --can multi-conn \$uri && nbdinfo --is read-only \$uri" "$T/sda.ndz" || fail "several connections, read-only"
 check "as large as the disk" [ "$(cat "$T/size")" = "$(stat -c %s "$T/sda")" ]
 
+# Any place and size, by one client with many requests and by many clients, in little memory.
+ulimit -n 4096
+nbdkit -f -t 4 -U "$T/sock" -P "$T/pid" "$PLUGIN" "$T/sda.ndz" cache=2M 2> "$T/nbd.log" & server=$!
+CLEANUP+=("kill $server 2> /dev/null; wait $server 2> /dev/null")
+for ((i = 0; i < 200; i++)); do [ -s "$T/pid" ] && break; sleep 0.05; done
+check "16 requests in flight" python3 "$TOP/tests/helpers/nbd_reads.py" random "$T/sock" "$T/sda.out" 2000
+peak=$(awk '/VmHWM/ { print $2 }' "/proc/$server/status")
+instrumented || check "memory: $((peak / 1000)) MB" [ "$peak" -lt 100000 ]
+check "1000 connections" python3 "$TOP/tests/helpers/nbd_reads.py" many "$T/sock" "$T/sda.out" 1000
+kill $server; wait $server
+check "no complaint" [ ! -s "$T/nbd.log" ]
+
 # What is wrong is said before anything is served.
 refused "No such file" "$T/nothing.ndz"
 refused "not an ndz image" "$T/sda.fs"

@@ -43,6 +43,12 @@ source_want(struct source *s, uint32_t chunk, const struct blockmap *need,
 		s->ops->want(s->self, chunk, need != NULL ? need : &all, when);
 }
 
+bool
+source_other(struct source *s, unsigned attempt)
+{
+	return s->ops->other != NULL && s->ops->other(s->self, attempt);
+}
+
 int
 source_next(struct source *s, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
 {

@@ -47,6 +47,7 @@ struct source_ops {
 	int (*read)(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
 	    void *to, struct err *);
 	void (*want)(void *self, uint32_t chunk, const struct blockmap *, enum source_when);
+	bool (*other)(void *self, unsigned attempt); /* NULL: there is no other */
 	int (*next)(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *);
 	/* Of one that is live; else NULL. */
 	int (*arrivals_fd)(void *self);
@@ -76,6 +77,10 @@ int source_read_run(struct source *, uint32_t chunk, uint32_t first, uint32_t co
 /* These blocks (NULL: all) will be read; never waits.  From any thread. */
 void source_want(
     struct source *, uint32_t chunk, const struct blockmap *, enum source_when);
+/* What this thread was given turned out to be damaged, `attempt` times by now: does the source
+ * have the chunks from elsewhere, too?  Then what this thread reads next comes from there, if
+ * it can. */
+bool source_other(struct source *, unsigned attempt);
 /* A chunk that was not given out yet, whichever is at hand first, into
  * to[SOURCE_CHUNK_BYTES]; *bytes of it, fewer than all only at the end of a file.  1, 0 all
  * were given out, -1.  From one thread at a time. */

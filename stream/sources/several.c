@@ -1,0 +1,391 @@
+/* several.c: several sources of the same image as one.  Whoever has the source calls this, in
+ * any thread.
+ *
+ * Each question to a member is asked in a thread of its own, since the member may not answer:
+ * then the next one is asked beside it, and whoever answers first counts.  A member that failed
+ * or was slow is asked last for some time. */
+#include "stream/sources/several.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+
+enum {
+	PATIENCE_MS = 700,       /* before the next member is asked, too */
+	AVOIDED_US = 10 * 1000000, /* a member that failed or was slow */
+	CLOSING_US = 2 * 1000000,  /* for threads whose members do not answer at all */
+};
+
+struct member {
+	struct source source;
+	uint64_t avoid_until_us;
+};
+
+struct several {
+	struct member *members;
+	size_t n;
+	struct source_info info;
+	pthread_mutex_t lock; /* of members' times, `running`, and all races */
+	pthread_cond_t news;
+	unsigned running; /* threads */
+};
+
+/* One question, to some members.  It ends when nobody has to do with it any more. */
+struct race {
+	struct several *of;
+	uint32_t chunk;
+	struct blockmap need;
+	unsigned users;   /* the one who asks, and the threads */
+	unsigned running; /* threads that have no answer yet */
+	uint8_t *won;     /* the chunk, of the first that had it */
+	struct err why;   /* of the first that failed */
+	bool failed;
+};
+
+struct try {
+	struct race *race;
+	size_t member;
+};
+
+/* Where this thread begins to ask: what it got elsewhere was damaged. */
+static _Thread_local struct {
+	const struct several *of;
+	size_t first;
+} begin_with;
+
+static void
+leave(struct race *r)
+{
+	if (--r->users > 0)
+		return;
+	free(r->won);
+	free(r);
+}
+
+/* With the lock. */
+static void
+end_try(struct race *r, size_t member, int rc, uint8_t *bytes, const struct err *e)
+{
+	struct several *s = r->of;
+
+	r->running--;
+	s->running--;
+	if (rc == 0 && r->won == NULL) {
+		r->won = bytes;
+		bytes = NULL;
+	} else if (rc != 0) {
+		s->members[member].avoid_until_us = clock_us() + AVOIDED_US;
+		if (!r->failed)
+			r->why = *e;
+		r->failed = true;
+	}
+	free(bytes);
+	leave(r);
+	pthread_cond_broadcast(&s->news);
+}
+
+static void *
+run_try(void *arg)
+{
+	struct try t = *(struct try *)arg;
+	struct several *s = t.race->of;
+	uint8_t *bytes = malloc(SOURCE_CHUNK_BYTES);
+	struct err e;
+
+	free(arg);
+	int rc = bytes != NULL ? source_read(&s->members[t.member].source, t.race->chunk,
+				     &t.race->need, bytes, &e)
+	                       : err_nomem(&e, "a chunk");
+	pthread_mutex_lock(&s->lock);
+	end_try(t.race, t.member, rc, bytes, &e);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* With the lock. */
+static int
+ask(struct race *r, size_t member)
+{
+	struct try *t = malloc(sizeof *t);
+	pthread_t thread;
+
+	if (t == NULL)
+		return -1;
+	*t = (struct try){ r, member };
+	r->users++;
+	r->running++;
+	r->of->running++;
+	if (thread_start(&thread, run_try, t) == 0) {
+		pthread_detach(thread);
+		return 0;
+	}
+	free(t);
+	r->users--;
+	r->running--;
+	r->of->running--;
+	return -1;
+}
+
+/* With the lock: news, or PATIENCE_MS are over. */
+static void
+wait_for_news(struct several *s, uint64_t until_us)
+{
+	uint64_t now = clock_us(), us = until_us > now ? until_us - now : 0;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += (time_t)(us / 1000000);
+	t.tv_nsec += (long)(us % 1000000) * 1000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&s->news, &s->lock, &t);
+}
+
+/* With the lock: the next to be asked of those that were not; s->n: all were.  Behind the one
+ * that this thread begins with, those that are not avoided come first. */
+static size_t
+choose(const struct several *s, const bool *asked)
+{
+	size_t first = begin_with.of == s ? begin_with.first : 0, best = s->n;
+	uint64_t now = clock_us();
+
+	for (size_t k = 0; k < s->n; k++) {
+		size_t i = (first + k) % s->n;
+		uint64_t until = s->members[i].avoid_until_us;
+		if (asked[i])
+			continue;
+		if (until <= now)
+			return i;
+		if (best == s->n || until < s->members[best].avoid_until_us)
+			best = i;
+	}
+	return best;
+}
+
+/* With the lock: until one has answered, or all have failed. */
+static void
+run_race(struct race *r, bool *asked)
+{
+	struct several *s = r->of;
+	size_t i = s->n;
+	uint64_t until = 0;
+
+	while (r->won == NULL) {
+		bool slow = clock_us() >= until;
+		if (slow && i < s->n && r->running > 0)
+			s->members[i].avoid_until_us = clock_us() + AVOIDED_US;
+		if ((slow || r->running == 0) && (i = choose(s, asked)) < s->n) {
+			asked[i] = true;
+			ask(r, i);
+			until = clock_us() + PATIENCE_MS * 1000;
+		} else if (r->running == 0)
+			return;
+		else
+			wait_for_news(s, i < s->n ? until : clock_us() + PATIENCE_MS * 1000);
+	}
+}
+
+static void
+copy_blocks(const struct blockmap *need, uint32_t first, const uint8_t *from, uint8_t *to)
+{
+	uint32_t b = 0, n;
+
+	for (;; b += n) {
+		b = blockmap_next(need, b);
+		n = blockmap_run(need, b, WIRE_CHUNK_BLOCKS - b);
+		if (n == 0)
+			return;
+		memcpy(to + (size_t)(b - first) * SOURCE_BLOCK_BYTES,
+		    from + (size_t)b * SOURCE_BLOCK_BYTES, (size_t)n * SOURCE_BLOCK_BYTES);
+	}
+}
+
+static int
+read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t first,
+    void *to, struct err *e)
+{
+	struct several *s = self;
+	struct race *r = calloc(1, sizeof *r);
+	bool *asked = calloc(s->n, sizeof *asked);
+
+	if (r == NULL || asked == NULL) {
+		free(r);
+		free(asked);
+		return err_nomem(e, "a chunk");
+	}
+	*r = (struct race){ .of = s, .chunk = chunk, .need = *need, .users = 1 };
+	pthread_mutex_lock(&s->lock);
+	run_race(r, asked);
+	int rc = r->won != NULL ? 0 : -1;
+	if (rc == 0)
+		copy_blocks(need, first, r->won, to);
+	else if (r->failed)
+		*e = r->why;
+	else
+		err_nomem(e, "threads");
+	leave(r);
+	pthread_mutex_unlock(&s->lock);
+	free(asked);
+	return rc;
+}
+
+static bool
+other(void *self, unsigned attempt)
+{
+	const struct several *s = self;
+
+	begin_with.of = s;
+	begin_with.first = attempt % s->n;
+	return attempt < s->n;
+}
+
+static const char *
+name(void *self)
+{
+	const struct several *s = self;
+
+	return source_name(&s->members[0].source);
+}
+
+static int
+info(void *self, struct source_info *out, struct err *e)
+{
+	const struct several *s = self;
+
+	(void)e;
+	*out = s->info;
+	return 0;
+}
+
+static int
+next(void *self, uint32_t *chunk, void *to, size_t *bytes, struct err *e)
+{
+	(void)chunk, (void)to, (void)bytes;
+	return err_set(e, ERR_UNSUPPORTED, "%s: is read by number", name(self));
+}
+
+static void
+cancel(void *self)
+{
+	struct several *s = self;
+
+	for (size_t i = 0; i < s->n; i++)
+		source_cancel(&s->members[i].source);
+}
+
+static void
+close_all(void *self)
+{
+	struct several *s = self;
+	uint64_t until = clock_us() + CLOSING_US;
+
+	cancel(s);
+	pthread_mutex_lock(&s->lock);
+	while (s->running > 0 && clock_us() < until)
+		wait_for_news(s, until);
+	bool used = s->running > 0;
+	pthread_mutex_unlock(&s->lock);
+	if (used)
+		return; /* it stays theirs */
+	for (size_t i = 0; i < s->n; i++)
+		source_close(&s->members[i].source);
+	pthread_cond_destroy(&s->news);
+	pthread_mutex_destroy(&s->lock);
+	free(s->members);
+	free(s);
+}
+
+/* What the chunk is in each member. */
+static int
+compare_chunk(struct several *s, uint32_t chunk, uint8_t *a, uint8_t *b, struct err *e)
+{
+	if (source_read(&s->members[0].source, chunk, NULL, a, e) != 0)
+		return -1;
+	for (size_t i = 1; i < s->n; i++) {
+		if (source_read(&s->members[i].source, chunk, NULL, b, e) != 0)
+			return -1;
+		if (memcmp(a, b, SOURCE_CHUNK_BYTES) != 0)
+			return err_set(e, ERR_FORMAT, "%s: is not the same image as %s",
+			    source_name(&s->members[i].source), name(s));
+	}
+	return 0;
+}
+
+static int
+compare(struct several *s, struct err *e)
+{
+	struct source_info info;
+	uint8_t *two = malloc(2 * SOURCE_CHUNK_BYTES);
+	int rc = two != NULL ? source_info(&s->members[0].source, &s->info, e)
+	                     : err_nomem(e, "chunks");
+
+	for (size_t i = 1; rc == 0 && i < s->n; i++) {
+		rc = source_info(&s->members[i].source, &info, e);
+		if (rc == 0 && info.bytes != s->info.bytes)
+			rc = err_set(e, ERR_FORMAT, "%s: is not as long as %s",
+			    source_name(&s->members[i].source), name(s));
+	}
+	if (rc == 0 && s->info.in_order)
+		rc = err_set(e, ERR_UNSUPPORTED, "%s: is read in order alone", name(s));
+	if (rc == 0 && s->info.chunks > 0)
+		rc = compare_chunk(s, 0, two, two + SOURCE_CHUNK_BYTES, e);
+	if (rc == 0 && s->info.chunks > 1)
+		rc = compare_chunk(
+		    s, s->info.chunks - 1, two, two + SOURCE_CHUNK_BYTES, e);
+	free(two);
+	return rc;
+}
+
+static struct several *
+new_several(struct source *sources, size_t n)
+{
+	struct several *s = calloc(1, sizeof *s);
+	pthread_condattr_t attr;
+
+	if (s == NULL)
+		return NULL;
+	s->members = calloc(n, sizeof *s->members);
+	if (s->members == NULL) {
+		free(s);
+		return NULL;
+	}
+	s->n = n;
+	for (size_t i = 0; i < n; i++)
+		s->members[i].source = sources[i];
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->news, &attr);
+	pthread_condattr_destroy(&attr);
+	return s;
+}
+
+int
+source_of_several(struct source *out, struct source *members, size_t n, struct err *e)
+{
+	static const struct source_ops ops = { .name = name,
+		.info = info,
+		.read = read_blocks,
+		.other = other,
+		.next = next,
+		.cancel = cancel,
+		.close = close_all };
+	struct several *s = new_several(members, n);
+
+	if (s == NULL) {
+		for (size_t i = 0; i < n; i++)
+			source_close(&members[i]);
+		return err_nomem(e, "sources");
+	}
+	if (compare(s, e) != 0) {
+		close_all(s);
+		return -1;
+	}
+	*out = (struct source){ &ops, s };
+	return 0;
+}

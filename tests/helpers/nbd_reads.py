@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""An NBD client that compares what it is given with what is right.
+
+	nbd_reads.py random SOCKET DISK REQUESTS	reads of any place and size, 16 in flight
+	nbd_reads.py many SOCKET DISK CONNECTIONS	one read on each of them, all open at once
+	nbd_reads.py flips PLUGIN IMAGE DISK ROUNDS	bits of the image flipped: an error, or what is right
+"""
+import os, random, socket, struct, subprocess, sys, tempfile, time
+
+EIO = 5
+
+
+class Nbd:
+    def __init__(self, path):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.settimeout(60)
+        self.s.connect(path)
+        magic, option, flags = struct.unpack(">QQH", self.take(18))
+        assert (magic, option) == (0x4E42444D41474943, 0x49484156454F5054)
+        self.s.sendall(struct.pack(">I", flags & 3) + struct.pack(">QII", option, 1, 0))
+        self.size, self.flags = struct.unpack(">QH", self.take(10 if flags & 2 else 134)[:10])
+        self.asked = {}
+
+    def take(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.s.recv(n - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    def ask(self, at, n):
+        handle = len(self.asked) + random.getrandbits(32) * 65536
+        self.asked[handle] = at, n
+        self.s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 0, handle, at, n))
+
+    def answer(self):
+        """(at, n, bytes) or (at, n, None) of whichever request was answered."""
+        magic, error, handle = struct.unpack(">IIQ", self.take(16))
+        assert magic == 0x67446698
+        at, n = self.asked.pop(handle)
+        assert error in (0, EIO), error
+        return at, n, None if error else self.take(n)
+
+    def end(self):
+        self.s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 2, 0, 0, 0))
+        self.s.close()
+
+
+def reads(nbd, places, disk):
+    """How many were answered, and with an error; other bytes end the program."""
+    good = bad = 0
+    places = list(places)
+    while places or nbd.asked:
+        while places and len(nbd.asked) < 16:
+            nbd.ask(*places.pop())
+        at, n, data = nbd.answer()
+        if data is None:
+            bad += 1
+        elif data != disk[at:at + n]:
+            sys.exit(f"other bytes: {n} at {at}")
+        else:
+            good += 1
+    return good, bad
+
+
+def anywhere(r, size, count):
+    for _ in range(count):
+        n = r.choice((1, 511, 512, 4096, 4096, 65536, 300000, r.randrange(1, 2 << 20)))
+        n = min(n, size)
+        yield r.randrange(size - n + 1), n
+
+
+def serve(plugin, image, folder):
+    sock = os.path.join(folder, "sock")
+    if os.path.exists(sock):
+        os.unlink(sock)
+    p = subprocess.Popen(["nbdkit", "-f", "-U", sock, plugin, image], stderr=subprocess.PIPE, text=True, errors="replace")
+    while p.poll() is None and not os.path.exists(sock):
+        time.sleep(0.005)
+    return p, sock
+
+
+def spoil(r, whole, used):
+    bad = bytearray(whole)
+    for _ in range(r.choice((1, 1, 1, 3))):
+        at = r.choice((r.randrange(4096), r.randrange(used), r.randrange(used - 4000, used)))
+        bad[at] ^= 1 << r.randrange(8)
+    return bad
+
+
+def flips(plugin, image, disk, rounds):
+    r, whole = random.Random(7), open(image, "rb").read()
+    used, right, wrong, refused = len(whole.rstrip(b"\0")), 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for n in range(rounds):
+            name = os.path.join(folder, "bad")
+            open(name, "wb").write(spoil(r, whole, used))
+            p, sock = serve(plugin, name, folder)
+            if p.poll() is not None:
+                refused += 1
+                assert "error: " in p.stderr.read()
+                continue
+            nbd = Nbd(sock)
+            if nbd.size != len(disk):
+                sys.exit(f"round {n}: a disk of {nbd.size} bytes")
+            good, bad = reads(nbd, [(at, min(1 << 18, len(disk) - at)) for at in range(0, len(disk), 1 << 18)], disk)
+            nbd.end()
+            p.terminate()
+            said = p.communicate()[1]
+            assert not bad or "error: " in said
+            right, wrong = right + (bad == 0), wrong + (bad > 0)
+    print(f"{rounds} damaged images: {right} as they were, {wrong} with errors where they are damaged, {refused} refused")
+    assert wrong > 0 and refused > 0
+
+
+command, first, second, third = sys.argv[1:5]
+if command == "flips":
+    flips(first, second, open(third, "rb").read(), int(sys.argv[5]))
+elif command == "random":
+    data = open(second, "rb").read()
+    nbd = Nbd(first)
+    assert nbd.size == len(data)
+    good, bad = reads(nbd, anywhere(random.Random(3), len(data), int(third)), data)
+    nbd.end()
+    assert bad == 0, f"{bad} errors"
+else:
+    data, r = open(second, "rb").read(), random.Random(5)
+    all = [Nbd(first) for _ in range(int(third))]
+    for nbd in all:
+        nbd.ask(*next(anywhere(r, len(data), 1)))
+    for nbd in all:
+        at, n, got = nbd.answer()
+        assert got == data[at:at + n], f"{n} at {at}"
+        nbd.end()
