@@ -52,7 +52,7 @@ else
 LIBS    += -lzstd
 endif
 
-PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed
+PROGRAMS := imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey frisbeed frisbee emustore dolly mfrisbeed streamdisk
 # Rooms: the folders at the top are programs, those below them libraries; fsmods is all
 # library.  Every library is in one archive, so tests use them without a command line.
 ROOMS   := common fsmods imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed stream
@@ -70,7 +70,8 @@ SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
 HEADERS := $(shell find $(ROOMS) tools bench tests -name '*.h')
 
 # A program's own files, in its room or in tools/.
-OWN      = $(or $(wildcard $(1)/*.c),$(wildcard tools/$(1)/*.c))
+ROOM_OF_streamdisk := stream
+OWN      = $(or $(wildcard $(or $(ROOM_OF_$(1)),$(1))/*.c),$(wildcard tools/$(1)/*.c))
 PROG_SRC = $(filter-out $(LIB_SRC),$(call OWN,$(1)))
 BUILT   := $(PROGRAMS:%=$(BIN)/%) $(PLUGINS:%=$(LIBDIR)/%.so)
 
@@ -240,8 +241,10 @@ fuzz-long:
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
 install: all
-	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,sbin lib/nbdkit/plugins share/man/man1 share/man/man8)
 	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
+	install $(PLUGINS:%=$(LIBDIR)/%.so) $(DESTDIR)$(PREFIX)/lib/nbdkit/plugins
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	scripts/completion $(BIN) $(PROGRAMS) > $(B)/completion.bash

@@ -130,6 +130,12 @@ export_bytes(const struct export *x)
 }
 
 uint64_t
+export_stored_bytes(const struct export *x)
+{
+	return rangeset_total(x->stored) * SECTOR_BYTES;
+}
+
+uint64_t
 export_lost_sectors(const struct export *x)
 {
 	return sectors_lost(x->sectors)->sectors;

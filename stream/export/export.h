@@ -39,6 +39,8 @@ void export_close(struct export *);
 /* From here on, all may be called from any thread. */
 const char *export_name(const struct export *);
 uint64_t export_bytes(const struct export *);
+/* How much of them the image stores. */
+uint64_t export_stored_bytes(const struct export *);
 /* How many sectors could not be read when the image was made; they read as zeros. */
 uint64_t export_lost_sectors(const struct export *);
 /* Bytes [at, at + n) of the disk.  ERR_FORMAT: damaged; the errors of the source; behind the

@@ -37,7 +37,7 @@ fresh() {	# EXAMPLE: but for what it makes
 ssh() { shift; sh -c "$*"; }; export -f ssh
 run() {	# PROGRAM EXAMPLE
 	local line=$2
-	case $line in frisbee*|*s3://*|*"| ...") return ;; esac
+	case $line in frisbee*|*s3://*|*"| ..."|"streamdisk --ro"*) return ;; esac	# streamdisk.sh attaches
 	line=${line//\/dev\/sd/sd}; line=${line//\/srv\//}; line=${line//\/mnt\//}; line=${line/tar xf -/cat > tarred}
 	fresh "$line"
 	check "$1: $2" quietly bash -c "set -o pipefail; $line"
@@ -45,13 +45,13 @@ run() {	# PROGRAM EXAMPLE
 lines() { python3 - "$TOP" "$BIN" << 'PY'
 import re, subprocess, sys
 top, bin = sys.argv[1:]
-for p in "imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey emustore".split():
+for p in "imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey emustore streamdisk".split():
     text = subprocess.run([bin + "/" + p, "--help"], capture_output=True, text=True).stdout
     seen = []
     for line in text.split("\nExamples:\n")[1].split("\n\n")[0].splitlines():
         seen.append(re.split(r"  +", line.strip())[0])
     for line in open(f"{top}/man/{p}.8"):
-        if line.startswith(".It Li ") and re.match(r".It Li (image|emustore|ssh|cat)", line):
+        if line.startswith(".It Li ") and re.match(r".It Li (image|emustore|streamdisk|ssh|cat)", line):
             seen.append(line[7:].rstrip("\n").replace("\\(dq", '"').replace("\\-", "-"))
     for s in dict.fromkeys(seen):
         print(p + "\t" + s)

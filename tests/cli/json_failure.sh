@@ -51,7 +51,7 @@ told 3 damaged "$damaged" "$BIN/imagerezip" --json "$T/junk" "$out"
 told 3 damaged "$damaged" "$BIN/imagehash" --json -R "$T/junk"
 
 echo "== wrong use, wherever --json stands"
-for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore; do
+for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed frisbee emustore streamdisk; do
 	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --json --nonsense
 	told 2 usage "'nonsense' in d['error']" "$BIN/$p" --nonsense --json --other
 	told 2 usage True "$BIN/$p" --json

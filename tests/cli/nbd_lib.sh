@@ -3,7 +3,13 @@ requires nbdkit nbdcopy nbdinfo python3
 PLUGIN=$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so
 # nbdkit is not instrumented, so it has the libraries of plugins that are.
 case ${VARIANT:-plain} in
-*address*) export LD_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 ;;
+*address*)
+	mkdir "$T/path"
+	cat > "$T/path/nbdkit" << SH
+#!/bin/sh
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 LD_PRELOAD=$(gcc -print-file-name=libasan.so) exec $(command -v nbdkit) "\$@"
+SH
+	chmod +x "$T/path/nbdkit"; PATH=$T/path:$PATH ;;
 *thread*) skip "nbdkit cannot load a plugin that ThreadSanitizer instruments" ;;
 esac
 # nbd COMMAND KEY=VALUE...: the shell's command with $uri for an export of this; nbdkit's log is in $T/nbd.log.

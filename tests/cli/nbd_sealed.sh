@@ -38,5 +38,5 @@ check "from a store" comes_out "$T/sda.out" image=store:sda store="$T/store"
 refused "nothing" image=store:nothing store="$T/store"
 
 # Bytes of any part flipped: the disk as it was, or an error where it is damaged.
-check "damage" python3 "$TOP/tests/helpers/nbd_reads.py" flips "$PLUGIN" "$T/sda.ndz" "$T/sda.out" "${FLIPS:-80}"
+check "damage" python3 "$TOP/tests/helpers/nbd_reads.py" flips "$PLUGIN" "$T/sda.ndz" "$T/sda.out" "${FLIPS:-50}"
 finish

@@ -73,11 +73,12 @@ def anywhere(r, size, count):
 
 
 def serve(plugin, image, folder):
-    sock = os.path.join(folder, "sock")
-    if os.path.exists(sock):
-        os.unlink(sock)
-    p = subprocess.Popen(["nbdkit", "-f", "-U", sock, plugin, image], stderr=subprocess.PIPE, text=True, errors="replace")
-    while p.poll() is None and not os.path.exists(sock):
+    sock, ready = os.path.join(folder, "sock"), os.path.join(folder, "pid")
+    for name in (sock, ready):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = subprocess.Popen(["nbdkit", "-f", "-P", ready, "-U", sock, plugin, image], stderr=subprocess.PIPE, text=True, errors="replace")
+    while p.poll() is None and not (os.path.exists(ready) and os.path.getsize(ready)):
         time.sleep(0.005)
     return p, sock
 

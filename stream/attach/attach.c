@@ -1,0 +1,407 @@
+/* attach.c: an image as a file, a mounted filesystem or a block device.  streamdisk calls this,
+ * in its one thread.
+ *
+ *	nbdkit -- socket --+-- nbd-client: /dev/nbdN
+ *	                   +-- nbdfuse: a file --+-- the file that was asked for
+ *	                                         +-- mount -o loop: the filesystem */
+#include "stream/attach/attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "stream/attach/child.h"
+
+enum {
+	ARGS_MAX = 64,
+	PATH_BYTES = 200, /* of what is in the folder; a socket's may have 107 */
+	UNMOUNT_US = 2 * 1000000, /* for whoever still uses it */
+	LOOK_MS = 100,
+};
+
+struct attach {
+	const struct attach_config *c;
+	char folder[100]; /* of its own: */
+	char socket[PATH_BYTES], server_pid[PATH_BYTES], fuse_pid[PATH_BYTES];
+	char fuse[PATH_BYTES], fuse_disk[PATH_BYTES];
+	char *where;
+	struct child *server, *fuse_server;
+	bool mounted, on_nbd;
+	dev_t device; /* of what is mounted */
+};
+
+/* A command line that is put together.  What does not fit is not run. */
+struct args {
+	const char *v[ARGS_MAX + 1];
+	size_t n;
+	char *owned[ARGS_MAX];
+	size_t nowned;
+	bool failed;
+};
+
+static void
+add(struct args *a, const char *arg)
+{
+	if (a->n == ARGS_MAX || arg == NULL)
+		a->failed = true;
+	else
+		a->v[a->n++] = arg;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+addf(struct args *a, const char *fmt, ...)
+{
+	char *arg = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (a->nowned < ARGS_MAX && vasprintf(&arg, fmt, ap) >= 0)
+		a->owned[a->nowned++] = arg;
+	else
+		arg = NULL;
+	va_end(ap);
+	add(a, arg);
+}
+
+static void
+args_free(struct args *a)
+{
+	for (size_t i = 0; i < a->nowned; i++)
+		free(a->owned[i]);
+}
+
+static int
+args_check(const struct args *a, struct err *e)
+{
+	return a->failed ? err_nomem(e, "a command line") : 0;
+}
+
+static int
+args_start(struct child **out, struct args *a, struct err *e)
+{
+	int rc = args_check(a, e) == 0 ? child_start(out, a->v, e) : -1;
+
+	args_free(a);
+	return rc;
+}
+
+static int
+args_run(struct args *a, struct err *e)
+{
+	int rc = args_check(a, e) == 0 ? child_run(a->v, e) : -1;
+
+	args_free(a);
+	return rc;
+}
+
+/* The folder. */
+
+static int
+make_folder(struct attach *t, struct err *e)
+{
+	const char *tmp = getenv("XDG_RUNTIME_DIR");
+
+	if (tmp == NULL || strlen(tmp) > 60 || access(tmp, W_OK) != 0)
+		tmp = "/tmp";
+	snprintf(t->folder, sizeof t->folder, "%s/streamdisk-XXXXXX", tmp);
+	if (mkdtemp(t->folder) == NULL) {
+		err_os(e, "%s", t->folder);
+		t->folder[0] = '\0';
+		return -1;
+	}
+	snprintf(t->socket, sizeof t->socket, "%s/nbd", t->folder);
+	snprintf(t->server_pid, sizeof t->server_pid, "%s/nbdkit.pid", t->folder);
+	snprintf(t->fuse_pid, sizeof t->fuse_pid, "%s/nbdfuse.pid", t->folder);
+	snprintf(t->fuse, sizeof t->fuse, "%s/fuse", t->folder);
+	snprintf(t->fuse_disk, sizeof t->fuse_disk, "%s/fuse/disk", t->folder);
+	return 0;
+}
+
+static void
+remove_folder(struct attach *t)
+{
+	if (t->folder[0] == '\0')
+		return;
+	unlink(t->socket);
+	unlink(t->server_pid);
+	unlink(t->fuse_pid);
+	rmdir(t->fuse);
+	rmdir(t->folder);
+}
+
+/* Programs. */
+
+/* Beside this program, as it was built or installed; else where nbdkit looks for it. */
+static char *
+find_plugin(void)
+{
+	static const char *const places[] = { "../lib/nbdkit-ndz-plugin.so",
+		"../lib/nbdkit/plugins/nbdkit-ndz-plugin.so" };
+	char self[PATH_MAX], *path;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	for (size_t i = 0; n > 0 && i < sizeof places / sizeof places[0]; i++) {
+		self[n] = '\0';
+		*strrchr(self, '/') = '\0';
+		if (asprintf(&path, "%s/%s", self, places[i]) < 0)
+			return NULL;
+		if (access(path, R_OK) == 0)
+			return path;
+		free(path);
+	}
+	return strdup("ndz");
+}
+
+/* It says that it is ready with a file. */
+static int
+wait_until_ready(struct child *c, const char *pid_file, struct err *e)
+{
+	struct stat st;
+
+	while (stat(pid_file, &st) != 0 || st.st_size == 0) {
+		if (cancel_check(e) != 0)
+			return -1;
+		if (!child_runs(c))
+			return child_result(c, e) != 0
+			           ? -1
+			           : err_set(e, ERR_IO, "it ended before it began");
+		nanosleep(&(struct timespec){ 0, LOOK_MS * 100000 }, NULL);
+	}
+	return 0;
+}
+
+static void
+add_images(struct args *a, const struct attach_config *c)
+{
+	for (size_t i = 0; i < c->sources.n; i++)
+		addf(a, "image=%s", c->sources.places[i]);
+	if (c->sources.store != NULL)
+		addf(a, "store=%s", c->sources.store);
+	if (c->keys.verify_key != NULL)
+		addf(a, "verify-key=%s", c->keys.verify_key);
+	if (c->keys.decrypt != NULL)
+		addf(a, "decrypt=%s", c->keys.decrypt);
+	if (c->size_bytes != 0)
+		addf(a, "size=%" PRIu64, c->size_bytes);
+	if (c->cache_bytes != 0)
+		addf(a, "cache=%" PRIu64, c->cache_bytes);
+}
+
+static int
+start_server(struct attach *t, struct err *e)
+{
+	const struct attach_config *c = t->c;
+	char *plugin = find_plugin();
+	struct args a = { .n = 0 };
+
+	add(&a, "nbdkit");
+	add(&a, "--foreground");
+	add(&a, "--exit-with-parent");
+	add(&a, "--readonly");
+	addf(&a, "--unix=%s", t->socket);
+	addf(&a, "--pidfile=%s", t->server_pid);
+	if (c->part.len != 0)
+		add(&a, "--filter=offset");
+	add(&a, plugin);
+	add_images(&a, c);
+	if (c->part.len != 0) {
+		addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
+		addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
+	}
+	int rc = args_start(&t->server, &a, e);
+	free(plugin);
+	return rc == 0 ? wait_until_ready(t->server, t->server_pid, e) : -1;
+}
+
+static int
+start_fuse(struct attach *t, const char *file, struct err *e)
+{
+	struct args a = { .n = 0 };
+
+	add(&a, "nbdfuse");
+	add(&a, "--readonly");
+	add(&a, "--pidfile");
+	add(&a, t->fuse_pid);
+	add(&a, file);
+	add(&a, "--unix");
+	add(&a, t->socket);
+	return args_start(&t->fuse_server, &a, e) == 0
+	           ? wait_until_ready(t->fuse_server, t->fuse_pid, e)
+	           : -1;
+}
+
+/* Ways. */
+
+static int
+as_file(struct attach *t, struct err *e)
+{
+	struct stat st;
+
+	if (stat(t->c->target, &st) != 0)
+		return err_os(e, "%s", t->c->target);
+	if (asprintf(&t->where, S_ISDIR(st.st_mode) ? "%s/%s" : "%s", t->c->target,
+		t->c->name) < 0) {
+		t->where = NULL;
+		return err_nomem(e, t->c->target);
+	}
+	return start_fuse(t, t->where, e);
+}
+
+static int
+mount_disk(struct attach *t, struct err *e)
+{
+	const char *options = t->c->options;
+	struct args a = { .n = 0 };
+	struct stat st;
+
+	add(&a, "mount");
+	add(&a, "-o");
+	addf(&a, "ro,loop%s%s", options != NULL ? "," : "", options != NULL ? options : "");
+	add(&a, t->fuse_disk);
+	add(&a, t->c->target);
+	if (args_run(&a, e) != 0)
+		return -1;
+	t->mounted = true;
+	if (stat(t->c->target, &st) != 0)
+		return err_os(e, "%s", t->c->target);
+	t->device = st.st_dev;
+	return 0;
+}
+
+static int
+as_mount(struct attach *t, struct err *e)
+{
+	if (mkdir(t->fuse, 0700) != 0)
+		return err_os(e, "%s", t->fuse);
+	if (start_fuse(t, t->fuse_disk, e) != 0)
+		return -1;
+	return mount_disk(t, e);
+}
+
+static int
+as_nbd(struct attach *t, struct err *e)
+{
+	struct args a = { .n = 0 };
+
+	add(&a, "nbd-client");
+	add(&a, "-unix");
+	add(&a, t->socket);
+	add(&a, t->c->target);
+	add(&a, "-readonly");
+	t->on_nbd = args_run(&a, e) == 0;
+	return t->on_nbd ? 0 : -1;
+}
+
+static int
+start(struct attach *t, struct err *e)
+{
+	if (make_folder(t, e) != 0 || start_server(t, e) != 0)
+		return -1;
+	if (t->c->as == ATTACH_FILE)
+		return as_file(t, e);
+	t->where = strdup(t->c->target);
+	if (t->where == NULL)
+		return err_nomem(e, t->c->target);
+	return t->c->as == ATTACH_NBD ? as_nbd(t, e) : as_mount(t, e);
+}
+
+int
+attach_start(struct attach **out, const struct attach_config *c, struct err *e)
+{
+	struct attach *t = calloc(1, sizeof *t);
+	struct err ignored;
+
+	if (t == NULL)
+		return err_nomem(e, c->target);
+	t->c = c;
+	if (start(t, e) != 0) {
+		attach_end(t, &ignored);
+		return -1;
+	}
+	child_tell(t->server, c->tell);
+	*out = t;
+	return 0;
+}
+
+const char *
+attach_where(const struct attach *t)
+{
+	return t->where;
+}
+
+static bool
+is_detached(struct attach *t)
+{
+	struct stat st;
+
+	if (t->mounted)
+		return stat(t->c->target, &st) != 0 || st.st_dev != t->device;
+	return t->fuse_server != NULL && !child_runs(t->fuse_server);
+}
+
+int
+attach_wait(struct attach *t, struct err *e)
+{
+	while (cancel_signal() == 0) {
+		if (!child_runs(t->server))
+			return child_result(t->server, e) == 0
+			           ? err_set(e, ERR_IO, "nbdkit has ended")
+			           : -1;
+		if (is_detached(t)) {
+			t->mounted = false;
+			return 0;
+		}
+		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+	}
+	return 0;
+}
+
+/* Whoever is about to leave it has some time. */
+static int
+unmount(struct attach *t, struct err *e)
+{
+	uint64_t until = clock_us() + UNMOUNT_US;
+	int rc;
+
+	while ((rc = umount2(t->c->target, 0)) != 0 && errno == EBUSY && clock_us() < until)
+		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+	t->mounted = false;
+	if (rc == 0)
+		return 0;
+	err_os(e, "%s: is not unmounted in order, so whoever uses it gets errors",
+	    t->c->target);
+	umount2(t->c->target, MNT_DETACH);
+	return -1;
+}
+
+int
+attach_end(struct attach *t, struct err *e)
+{
+	struct args a = { .n = 0 };
+	int rc = 0;
+
+	if (t->mounted)
+		rc = unmount(t, e);
+	if (t->on_nbd) {
+		add(&a, "nbd-client");
+		add(&a, "-d");
+		add(&a, t->c->target);
+		rc = args_run(&a, e);
+	}
+	child_stop(t->fuse_server);
+	child_stop(t->server);
+	remove_folder(t);
+	free(t->where);
+	free(t);
+	return rc;
+}

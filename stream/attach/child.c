@@ -1,0 +1,218 @@
+/* child.c: another program that runs beside this one.  attach.c calls this, in one thread; a
+ * thread for each child reads what it says. */
+#include "stream/attach/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+enum {
+	LINE_BYTES = 400,
+	ENDING_US = 3 * 1000000, /* before it is made to */
+	LOOK_MS = 10,
+};
+
+struct child {
+	const char *name; /* argv[0]'s copy */
+	pid_t pid;
+	bool ended;
+	int status; /* ended: of waitpid(2) */
+	pthread_t reader;
+	FILE *said;
+	pthread_mutex_t lock; /* of both: */
+	char last[LINE_BYTES];
+	void (*tell)(const char *line);
+};
+
+/* "nbdkit: ndz.3: error: sentence": the sentence. */
+static const char *
+without_names(const char *line)
+{
+	const char *error = strstr(line, "error: ");
+
+	return error != NULL ? error + strlen("error: ") : line;
+}
+
+static void *
+read_lines(void *arg)
+{
+	struct child *c = arg;
+	char line[LINE_BYTES];
+
+	while (fgets(line, sizeof line, c->said) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == '\0' || line[0] == ' ')
+			continue; /* goes on with the line before */
+		pthread_mutex_lock(&c->lock);
+		snprintf(c->last, sizeof c->last, "%s", without_names(line));
+		void (*tell)(const char *) = c->tell;
+		pthread_mutex_unlock(&c->lock);
+		if (tell != NULL)
+			tell(without_names(line));
+	}
+	return NULL;
+}
+
+/* 0, or the error. */
+static int
+spawn(pid_t *pid, const char *const argv[], int said)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(
+	    &files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr,
+	    POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	int rc = posix_spawnp(
+	    pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
+	return rc;
+}
+
+static int
+begin(struct child *c, const char *const argv[], struct err *e)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return err_os(e, "a pipe");
+	c->said = fdopen(fds[0], "r");
+	int rc = c->said != NULL ? spawn(&c->pid, argv, fds[1]) : ENOMEM;
+	close(fds[1]);
+	if (rc == 0) {
+		rc = pthread_create(&c->reader, NULL, read_lines, c);
+		if (rc == 0)
+			return 0;
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	if (c->said != NULL)
+		fclose(c->said);
+	else
+		close(fds[0]);
+	errno = rc;
+	return rc == ENOENT ? err_set(e, ERR_ABSENT, "%s is not installed", argv[0])
+	                    : err_os(e, "%s cannot be started", argv[0]);
+}
+
+int
+child_start(struct child **out, const char *const argv[], struct err *e)
+{
+	struct child *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return err_nomem(e, argv[0]);
+	pthread_mutex_init(&c->lock, NULL);
+	c->name = argv[0];
+	if (begin(c, argv, e) != 0) {
+		pthread_mutex_destroy(&c->lock);
+		free(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+void
+child_tell(struct child *c, void (*tell)(const char *line))
+{
+	pthread_mutex_lock(&c->lock);
+	c->tell = tell;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool
+child_runs(struct child *c)
+{
+	if (!c->ended && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
+		c->ended = true;
+	return !c->ended;
+}
+
+/* All that it said was read. */
+static void
+join(struct child *c)
+{
+	if (c->said == NULL)
+		return;
+	pthread_join(c->reader, NULL);
+	fclose(c->said);
+	c->said = NULL;
+}
+
+int
+child_result(struct child *c, struct err *e)
+{
+	join(c);
+	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
+		return 0;
+	if (WIFSIGNALED(c->status))
+		return err_set(e, ERR_IO, "%s: was ended by signal %d", c->name,
+		    WTERMSIG(c->status));
+	const char *why = c->last[0] != '\0' ? c->last : "failed, and did not say why";
+	bool named = strncmp(why, c->name, strlen(c->name)) == 0;
+	return err_set(e, ERR_IO, "%s%s%s", named ? "" : c->name, named ? "" : ": ", why);
+}
+
+static void
+wait_for(struct child *c, uint64_t us)
+{
+	uint64_t until = clock_us() + us;
+
+	while (child_runs(c) && clock_us() < until)
+		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000 }, NULL);
+}
+
+void
+child_stop(struct child *c)
+{
+	if (c == NULL)
+		return;
+	if (child_runs(c)) {
+		kill(c->pid, SIGTERM);
+		wait_for(c, ENDING_US);
+	}
+	if (child_runs(c)) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, &c->status, 0);
+		c->ended = true;
+	}
+	join(c);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+int
+child_run(const char *const argv[], struct err *e)
+{
+	struct child *c;
+
+	if (child_start(&c, argv, e) != 0)
+		return -1;
+	while (child_runs(c))
+		wait_for(c, ENDING_US);
+	int rc = child_result(c, e);
+	child_stop(c);
+	return rc;
+}

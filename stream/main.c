@@ -1,0 +1,193 @@
+/* streamdisk: an image as a disk of this machine, without installing it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/say.h"
+#include "common/disk/ptable.h"
+#include "stream/attach/attach.h"
+#include "stream/export/export.h"
+#include "stream/options.h"
+#include "stream/report.h"
+
+static void
+tell(const char *sentence)
+{
+	say(stderr, "streamdisk: %s\n", sentence);
+}
+
+/* The disk that the image is of, and its partitions, as this process reads them. */
+struct look {
+	struct proof *proof;
+	struct export *export;
+	struct ptable table;
+};
+
+static void
+look_end(struct look *k)
+{
+	export_close(k->export);
+	proof_free(k->proof);
+	ptable_free(&k->table);
+}
+
+static int
+read_table(struct look *k, struct err *e)
+{
+	struct disk *d;
+	struct err ignored;
+
+	if (export_as_disk(&d, k->export, e) != 0)
+		return -1;
+	int rc = ptable_read(&k->table, d, e);
+	disk_close(d, &ignored);
+	return rc;
+}
+
+static int
+look_begin(struct look *k, const struct opts *o, struct err *e)
+{
+	struct export_config cfg = { .cache_bytes = o->cache_bytes,
+		.size_bytes = o->size_bytes };
+	struct source source;
+
+	*k = (struct look){ .proof = NULL };
+	if (proof_new(&k->proof, &o->keys, e) != 0)
+		return -1;
+	cfg.proof = k->proof;
+	if (sources_open(&source, &o->sources, tell, e) == 0 &&
+	    export_open(&k->export, &source, &cfg, e) == 0 && read_table(k, e) == 0)
+		return 0;
+	look_end(k);
+	return -1;
+}
+
+static int
+list(const struct opts *o, struct err *e)
+{
+	struct look k;
+
+	if (look_begin(&k, o, e) != 0)
+		return -1;
+	int rc = report_disk(o, k.export, &k.table, e);
+	look_end(&k);
+	return rc;
+}
+
+/* The partition that was asked for; of a disk that is mounted one must be. */
+static int
+choose_part(const struct opts *o, struct attach_config *c, struct err *e)
+{
+	char numbers[300];
+	struct look k;
+
+	if (o->partition == 0 && c->as != ATTACH_MOUNT)
+		return 0;
+	if (look_begin(&k, o, e) != 0)
+		return -1;
+	const struct partition *p = ptable_find(&k.table, (unsigned)o->partition);
+	int rc = 0;
+	ptable_numbers(&k.table, numbers, sizeof numbers);
+	if (p != NULL)
+		c->part = p->sectors;
+	else if (o->partition != 0)
+		rc = err_set(e, ERR_ABSENT, "%s: has no partition %" PRIu64 "%s%s",
+		    export_name(k.export), o->partition,
+		    k.table.nparts > 0 ? ": it has " : "", numbers);
+	else if (k.table.nparts > 0)
+		rc = err_set(e, ERR_USAGE,
+		    "%s: has partitions: --partition says which of %s is mounted",
+		    export_name(k.export), numbers);
+	look_end(&k);
+	return rc;
+}
+
+static int
+choose_way(const struct opts *o, struct attach_config *c, struct err *e)
+{
+	struct stat st;
+	bool root = geteuid() == 0;
+
+	if (!o->read_only)
+		return err_misuse(e, "only --ro is built so far: what is attached cannot be "
+				     "written to");
+	if (stat(c->target, &st) != 0) {
+		err_os(e, "%s", c->target);
+		e->kind = errno == ENOENT ? ERR_ABSENT : ERR_IO;
+		return -1;
+	}
+	if (S_ISBLK(st.st_mode) && !root)
+		return err_set(e, ERR_USAGE, "%s: only root can attach block devices", c->target);
+	if (S_ISBLK(st.st_mode) && strncmp(c->target, "/dev/nbd", 8) != 0)
+		return err_set(e, ERR_USAGE, "%s: is no /dev/nbdN", c->target);
+	c->as = S_ISBLK(st.st_mode)                          ? ATTACH_NBD
+	        : o->file || !root || !S_ISDIR(st.st_mode) ? ATTACH_FILE
+	                                                     : ATTACH_MOUNT;
+	return 0;
+}
+
+static int
+stay_attached(const struct opts *o, const struct attach_config *c, struct err *e)
+{
+	struct attach *t;
+	struct err ending;
+
+	if (attach_start(&t, c, e) != 0)
+		return -1;
+	int rc = report_attached(o, attach_where(t), e);
+	if (rc == 0)
+		rc = attach_wait(t, e);
+	if (attach_end(t, &ending) == 0 || rc != 0)
+		return rc;
+	*e = ending;
+	return -1;
+}
+
+static int
+attach(const struct opts *o, const char *target, struct err *e)
+{
+	char name[32];
+	struct attach_config c = { .sources = o->sources,
+		.keys = o->keys,
+		.size_bytes = o->size_bytes,
+		.cache_bytes = o->cache_bytes,
+		.target = target,
+		.name = name,
+		.options = o->mount_options,
+		.tell = tell };
+
+	snprintf(name, sizeof name, o->partition != 0 ? "part%" PRIu64 : "disk", o->partition);
+	if (choose_way(o, &c, e) != 0 || choose_part(o, &c, e) != 0)
+		return -1;
+	return stay_attached(o, &c, e);
+}
+
+static int
+act(void *opts, char **operands, int n, struct err *e)
+{
+	struct opts *o = opts;
+	struct sources_config *s = &o->sources;
+
+	if (n < 1 || n > 2)
+		return err_misuse(e, "an image is needed, and perhaps where to attach it");
+	if (s->n == SOURCES_MAX)
+		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
+	memmove(s->places + 1, s->places, s->n * sizeof *s->places);
+	s->places[0] = operands[0];
+	s->n++;
+	if (sources_check(s, e) != 0)
+		return -1;
+	return n == 1 ? list(o, e) : attach(o, operands[1], e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .partition = 0 };
+
+	return cli_main(&streamdisk_program, argc, argv, &o, act);
+}

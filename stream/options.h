@@ -1,0 +1,23 @@
+/* options.h: what the user asked of streamdisk. */
+#ifndef STREAM_OPTIONS_H
+#define STREAM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cli/cli.h"
+#include "common/image/format/proof.h"
+#include "stream/sources/sources.h"
+
+struct opts {
+	struct sources_config sources; /* the first place is the operand */
+	struct proof_config keys;
+	uint64_t partition; /* 0: the whole disk */
+	uint64_t size_bytes, cache_bytes;
+	const char *mount_options;
+	bool read_only, file, quiet, json;
+};
+
+extern const struct cli_program streamdisk_program;
+
+#endif /* STREAM_OPTIONS_H */

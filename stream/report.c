@@ -1,0 +1,86 @@
+/* report.c: a disk and its partitions, for people and as JSON.  main() calls this. */
+#include "stream/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/json.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+
+static const char *const kinds[] = {
+	[PTABLE_NONE] = "none", [PTABLE_MBR] = "mbr", [PTABLE_GPT] = "gpt"
+};
+
+static int
+disk_json(struct export *x, const struct ptable *t, struct err *e)
+{
+	struct json *j = json_new();
+	char type[64];
+
+	if (j == NULL)
+		return err_nomem(e, "the report");
+	json_object(j, NULL);
+	json_string(j, "image", export_name(x));
+	json_uint(j, "bytes", export_bytes(x));
+	json_uint(j, "stored_bytes", export_stored_bytes(x));
+	json_uint(j, "lost_sectors", export_lost_sectors(x));
+	json_string(j, "table", kinds[t->kind]);
+	json_array(j, "partitions");
+	for (unsigned i = 0; i < t->nparts; i++) {
+		const struct partition *p = &t->parts[i];
+		json_object(j, NULL);
+		json_uint(j, "number", p->number);
+		json_uint(j, "start", p->sectors.off);
+		json_uint(j, "sectors", p->sectors.len);
+		json_string(j, "type", ptable_type_name(t, p, type, sizeof type));
+		json_string(j, "name", p->name);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+report_disk(
+    const struct opts *o, struct export *x, const struct ptable *t, struct err *e)
+{
+	char bytes[32], stored[32], type[64];
+
+	if (o->json)
+		return disk_json(x, t, e);
+	say(stdout, "%s: %s, of which %s are stored%s\n", export_name(x),
+	    human_bytes(export_bytes(x), bytes, sizeof bytes),
+	    human_bytes(export_stored_bytes(x), stored, sizeof stored),
+	    t->nparts == 0 ? "; no partitions" : "");
+	for (unsigned i = 0; i < t->nparts; i++) {
+		const struct partition *p = &t->parts[i];
+		say(stdout, "  partition %u: sectors %" PRIu64 "-%" PRIu64 ", %s, %s%s%s\n",
+		    p->number, p->sectors.off, range_end(p->sectors) - 1,
+		    human_bytes(p->sectors.len * SECTOR_BYTES, bytes, sizeof bytes),
+		    ptable_type_name(t, p, type, sizeof type),
+		    p->name[0] != '\0' ? ", " : "", p->name);
+	}
+	return 0;
+}
+
+int
+report_attached(const struct opts *o, const char *where, struct err *e)
+{
+	if (o->json) {
+		struct json *j = json_new();
+		if (j == NULL)
+			return err_nomem(e, "the report");
+		json_object(j, NULL);
+		json_string(j, "image", o->sources.places[0]);
+		json_string(j, "attached", where);
+		json_end(j);
+		if (json_show(j, e) != 0)
+			return -1;
+		fflush(stdout); /* whoever reads it waits for it */
+	} else if (!o->quiet)
+		say(stderr, "streamdisk: %s is at %s, read-only, until Ctrl-C\n",
+		    o->sources.places[0], where);
+	return 0;
+}
