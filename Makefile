@@ -64,6 +64,7 @@ LIB     := $(B)/libsuite.a
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRELOADS := $(wildcard tests/preload/*.c)
+FILTERS := $(patsubst tests/nbdkit/%.c,$(B)/tests/nbdkit/nbdkit-%-filter.so,$(wildcard tests/nbdkit/*.c))
 HELPERS := $(patsubst tests/helpers/%.c,%,$(wildcard tests/helpers/*.c))
 STUDIES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 SIM     := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
@@ -130,11 +131,15 @@ $(B)/tests/helpers/%: $(B)/tests/helpers/%.o $(LIB)
 $(B)/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
+# For nbdkit, of which filters are a part, so not with our flags either.
+$(B)/tests/nbdkit/nbdkit-%-filter.so: tests/nbdkit/%.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(CC) -std=gnu17 $(WARN) -O2 -g -fPIC -shared -o $@ $<
 $(B)/tests/sim/sim: $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c)) $(LIB)
 	$(call say,LD,$@) $(CC) $(FLAGS) $(SANLD) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 TESTBINS := $(UNITS:%=$(B)/tests/unit/%) $(FUZZERS:%=$(B)/tests/fuzz/%) $(HELPERS:%=$(B)/tests/helpers/%) \
-	$(PRELOADS:%.c=$(B)/%.so) $(SIM) $(STUDIES)
+	$(PRELOADS:%.c=$(B)/%.so) $(FILTERS) $(SIM) $(STUDIES)
 tests: all $(TESTBINS)
 help:
 	@echo "make               the programs, into build/bin (SAN=address,undefined or thread: instrumented, into build/VARIANT/bin)"

@@ -43,6 +43,23 @@ class Nbd:
         assert error in (0, EIO), error
         return at, n, None if error else self.take(n)
 
+    def request(self, kind, at, n, data=b""):
+        self.s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, kind, 1, at, n) + data)
+        magic, error, handle = struct.unpack(">IIQ", self.take(16))
+        assert (magic, handle) == (0x67446698, 1)
+        if error:
+            raise OSError(error, os.strerror(error))
+
+    def write(self, at, data):
+        self.request(1, at, len(data), data)
+
+    def flush(self):
+        self.request(3, 0, 0)
+
+    def read(self, at, n):
+        self.request(0, at, n)
+        return self.take(n)
+
     def end(self):
         self.s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 2, 0, 0, 0))
         self.s.close()
@@ -116,8 +133,10 @@ def flips(plugin, image, disk, rounds):
     assert wrong > 0 and refused > 0
 
 
-command, first, second, third = sys.argv[1:5]
-if command == "flips":
+command, first, second, third = sys.argv[1:5] if __name__ == "__main__" else (None,) * 4
+if command is None:
+    pass
+elif command == "flips":
     flips(first, second, open(third, "rb").read(), int(sys.argv[5]))
 elif command == "random":
     data = open(second, "rb").read()
