@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Images from web servers: nginx with ranges, a server without them, one that does everything wrong.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/nbd_lib.sh"
 own_network "$@"
+. "$(dirname "$0")/nbd_lib.sh"
+instrumented && skip "nbdkit with libasan hangs in its exit behind many of these errors; nbd_several.sh has a web server, too"
 requires sfdisk mke2fs nginx
 [ -n "${NETWORK_INSIDE:-}" ] || skip "needs root, for ports of its own"
 a_disk sda
@@ -48,11 +49,11 @@ export T; nbd "bash '$T/changes.sh' \$uri" image=http://127.0.0.1:8080/big.ndz
 check "a changed file is noticed" grep -q "big.ndz: has changed since it was opened" "$T/nbd.log"
 check "what came before is right" cmp -n "$(($(stat -c %s "$T/first") + $(stat -c %s "$T/rest")))" <(cat "$T/first" "$T/rest") "$T/big/disk"
 
-serve 8081 python3 -m http.server -b 127.0.0.1 -d "$T/www" 8081
+serve 8081 "$PYTHON" -m http.server -b 127.0.0.1 -d "$T/www" 8081
 refused "sends the whole file when a part of it is asked for" image=http://127.0.0.1:8081/sda.ndz
 
 # All that a server can do wrong: what comes is right, or an error.
-serve 8082 python3 "$TOP/tests/helpers/http_hostile.py" "$T/sda.ndz" 8082 "$T/fault"
+serve 8082 "$PYTHON" -E -S "$TOP/tests/helpers/http_hostile.py" "$T/sda.ndz" 8082 "$T/fault"
 wrong() {	# FAULT OUTCOME WORDS: well, or refused when opened
 	echo "$1" > "$T/fault"
 	export STREAM_HTTP_SECONDS=1.5
