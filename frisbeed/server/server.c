@@ -12,9 +12,7 @@ static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
 uint32_t
 server_chunk_blocks(const struct server *s, uint32_t chunk)
 {
-	uint32_t rest = s->nblocks - chunk * WIRE_CHUNK_BLOCKS;
-
-	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+	return server_image_chunk(&s->image, chunk);
 }
 
 struct server *
@@ -35,30 +33,26 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->now_us = now_us;
 	s->begun = cfg->wait_clients == 0;
 	s->begun_ms = (uint32_t)(now_us / 1000);
-	s->nblocks = (uint32_t)((cfg->image_bytes + WIRE_BLOCK_BYTES - 1) /
-				WIRE_BLOCK_BYTES);
-	s->nchunks = (s->nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
-	s->items = calloc(s->nchunks, sizeof *s->items);
-	s->sent = calloc(s->nchunks, sizeof *s->sent);
-	s->sent_ms = calloc(s->nchunks, sizeof *s->sent_ms);
-	s->given_in = calloc(s->nchunks, sizeof *s->given_in);
+	s->image = server_image_of(cfg->image_bytes);
+	s->items = calloc(s->image.chunks, sizeof *s->items);
+	s->given_in = calloc(s->image.chunks, sizeof *s->given_in);
 	s->slots = calloc(cfg->ahead, sizeof *s->slots);
+	bool sent_failed = server_sent_init(&s->sent, &s->image) != 0;
 	bool roll_failed = server_roll_init(s) != 0 ||
-	                   (cfg->growing && growing_init(&s->growing, s->nchunks) != 0);
+	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
 	bool ext_failed = cfg->ext.on &&
 	                  (server_packs_init(s) != 0 ||
-			      carousel_init(&s->ext.carousel, s->nchunks) != 0 ||
-			      repair_init(&s->ext.repair, s->nchunks, now_us) != 0);
-	if (s->items == NULL || s->sent == NULL || s->sent_ms == NULL ||
-	    s->given_in == NULL || s->slots == NULL || roll_failed || ext_failed) {
+			      carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
+			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
+	if (s->items == NULL || s->given_in == NULL || s->slots == NULL || sent_failed ||
+	    roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
 	s->ext.changed.many = true;
 	if (!cfg->ext.on)
 		s->ext.packs.next_us = SERVER_NEVER;
-	s->ext.split = s->nchunks;
-	s->sent_all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
+	s->ext.split = s->image.chunks;
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
 	if (cfg->dynamic)
 		pace_refine(&s->pace);
@@ -72,19 +66,14 @@ server_free(struct server *s)
 {
 	if (s == NULL)
 		return;
-	for (uint32_t c = 0; c < s->nchunks; c++) {
-		if (s->items != NULL)
-			free(s->items[c]);
-		if (s->sent != NULL && s->sent[c] != &s->sent_all)
-			free(s->sent[c]);
-	}
+	for (uint32_t c = 0; s->items != NULL && c < s->image.chunks; c++)
+		free(s->items[c]);
+	server_sent_fini(&s->sent);
 	server_packs_fini(s);
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
 	growing_fini(&s->growing);
 	free(s->items);
-	free(s->sent);
-	free(s->sent_ms);
 	free(s->given_in);
 	free(s->slots);
 	server_roll_fini(s);
@@ -94,7 +83,7 @@ server_free(struct server *s)
 uint32_t
 server_chunks(const struct server *s)
 {
-	return s->nchunks;
+	return s->image.chunks;
 }
 
 const struct server_stats *

@@ -14,7 +14,7 @@ server_state_due_us(const struct server *s)
 	    (s->ext.heard_us == 0 || s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
 		return SERVER_NEVER;
 	/* Who lacks something now says so soon. */
-	if (server_is_idle(s) && s->ext.idle_told != s->ext.sent)
+	if (server_is_idle(s) && s->ext.idle_told != server_sent_all(&s->sent))
 		return 0;
 	if (server_in_sets(s) != s->ext.sets_told)
 		return 0;
@@ -63,7 +63,7 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	struct wirext_msg m = { .kind = WIREXT_STATE, .session = s->cfg.ext.session };
 	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
-	uint32_t first = s->ext.state_first, n = s->nchunks - first;
+	uint32_t first = s->ext.state_first, n = s->image.chunks - first;
 
 	n = n < WIREXT_MAP_CHUNKS ? n : WIREXT_MAP_CHUNKS;
 	for (uint32_t i = 0; i < n; i++)
@@ -78,12 +78,12 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 	                  (s->ext.stale ? WIREXT_STALE : 0) |
 	                  (server_in_sets(s) ? WIREXT_IN_SETS : 0);
 	m.u.state.clients = s->ext.clients;
-	m.u.state.chunks = s->nchunks;
+	m.u.state.chunks = s->image.chunks;
 	m.u.state.coming = (struct wirext_map){ first, n, bits };
-	s->ext.state_first = first + n < s->nchunks ? first + n : 0;
+	s->ext.state_first = first + n < s->image.chunks ? first + n : 0;
 	s->ext.state_pending = false;
 	note_sets_told(s);
-	s->ext.idle_told = server_is_idle(s) ? s->ext.sent : SERVER_NEVER;
+	s->ext.idle_told = server_is_idle(s) ? server_sent_all(&s->sent) : SERVER_NEVER;
 	s->ext.state_us = now_us;
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
@@ -94,7 +94,7 @@ server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
 bool
 server_stamp_due(const struct server *s, uint64_t now_us)
 {
-	return s->cfg.dynamic && s->ext.used && s->ext.sent != s->stamp_sent &&
+	return s->cfg.dynamic && s->ext.used && server_sent_all(&s->sent) != s->stamp_sent &&
 	       (now_us >= s->stamp_us + RATE_STAMP_US ||
 		   s->stamp_epoch < s->rate.deaf_till);
 }
@@ -106,7 +106,7 @@ server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 
 	memcpy(m.srcip, s->cfg.srcip, 4);
 	m.u.time.epoch = s->stamp_epoch = s->rate.epoch;
-	m.u.time.sent = s->stamp_sent = s->ext.sent;
+	m.u.time.sent = s->stamp_sent = server_sent_all(&s->sent);
 	m.u.time.time_us = s->stamp_us = now_us;
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);

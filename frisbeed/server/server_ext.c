@@ -11,7 +11,7 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 		return;
 	s->stats.wants++;
 	s->asked_us = now_us;
-	for (uint32_t i = 0; i < map->count && map->first + i < s->nchunks; i++)
+	for (uint32_t i = 0; i < map->count && map->first + i < s->image.chunks; i++)
 		if (wirext_map_test(map, map->first + i))
 			server_want_chunk(s, map->first + i);
 }
@@ -26,7 +26,7 @@ server_is_idle(const struct server *s)
 bool
 server_is_held(const struct server *s)
 {
-	return s->ext.sent + s->ext.pending >= s->ext.limit;
+	return server_sent_all(&s->sent) + s->ext.pending >= s->ext.limit;
 }
 
 bool
@@ -57,7 +57,7 @@ may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
 {
 	if (v == NULL)
 		return UINT32_MAX;
-	return voters_may_cause(&s->voters, v, now_us, s->ext.sent, given);
+	return voters_may_cause(&s->voters, v, now_us, server_sent_all(&s->sent), given);
 }
 
 /* Bursts at one client's port are no reason for all chunks to take turns: of several
@@ -137,7 +137,7 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (v == NULL || voters_report(&s->voters, v, now_us, s->ext.repair.budget))
 		repair_count_message(&s->ext.repair);
 	for (uint32_t i = 0; i < m->u.nak.n; i++)
-		if (m->u.nak.at[i].chunk < s->nchunks)
+		if (m->u.nak.at[i].chunk < s->image.chunks)
 			hear_report(s, now_us, c, &m->u.nak.at[i], window);
 }
 
@@ -169,7 +169,7 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (!s->cfg.dynamic || alone)
 		return;
 	if (is_believed(s, now_us, m, &lost) &&
-	    rate_complain(&s->rate, now_us, s->ext.sent, m->u.load.epoch, lost,
+	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent), m->u.load.epoch, lost,
 		m->u.load.of, m->u.load.queue))
 		server_follow_rate(s);
 	server_name_complainer(s, m->srcip);
@@ -182,10 +182,10 @@ still_coming(const struct server *s, const struct wirext_msg *m)
 	uint64_t heard;
 
 	if (m->kind != WIREXT_ROOM ||
-	    !server_sent_upto(&s->ext.log, m->u.go.chunk, m->u.go.block, &heard))
+	    !server_sent_upto(&s->sent, m->u.go.chunk, m->u.go.block, &heard))
 		return 0;
 	heard += m->u.go.since;
-	return heard < s->ext.sent ? s->ext.sent - heard : 0;
+	return heard < server_sent_all(&s->sent) ? server_sent_all(&s->sent) - heard : 0;
 }
 
 static void

@@ -14,6 +14,7 @@
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_carousel.h"
 #include "frisbeed/server/server_growing.h"
+#include "frisbeed/server/server_image.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_packs.h"
 #include "frisbeed/server/server_rate.h"
@@ -118,13 +119,11 @@ struct server_ext {
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct changed changed;
-	/* Blocks that anybody sent or will send; the carousel goes on below the limit.
-	 */
-	uint64_t sent, pending, limit;
+	/* Blocks that will be sent; the carousel goes on below the limit. */
+	uint64_t pending, limit;
 	uint32_t carousel_turns; /* chunks, after an old request has had its own */
 	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
 	uint32_t split;
-	struct server_sent log; /* of what went out */
 	/* Blocks of old requests since then: who asks again for what is being sent
 	 * never comes to an end. */
 	uint32_t old_run;
@@ -146,14 +145,12 @@ struct server {
 	struct server_config cfg;
 	struct server_log log;
 	struct server_stats stats;
-	uint32_t nblocks, nchunks;
+	struct server_image image;
 	bool begun; /* as many clients as cfg.wait_clients were there */
 
 	struct item **items; /* by chunk; NULL: nothing asked */
 	struct item *head, *tail;
-	/* Which blocks went out before, by chunk; NULL: none. */
-	struct blockmap **sent;
-	struct blockmap sent_all; /* shared by chunks that went out whole */
+	struct server_sent sent;
 
 	struct slot *slots; /* ring of cfg.ahead */
 	uint32_t slot_head, slots_used;
@@ -176,7 +173,6 @@ struct server {
 	uint64_t asked_us;  /* last request or join */
 	uint64_t left_us;   /* when the last client left */
 	uint64_t joined_us; /* ... came */
-	uint32_t *sent_ms;  /* by chunk: its last block, lastly */
 	/* By chunk: all that those want of it who came in this turn of joins, or before,
 	 * was given out; 0: never. */
 	uint32_t *given_in;
@@ -185,7 +181,6 @@ struct server {
 	/* By address; dear are those that ever asked for something. */
 	struct lru roll;
 	uint64_t heard_us;   /* when any client last said something */
-	uint64_t blocked_us; /* when a block was last sent */
 	uint64_t forget_us;  /* when the silent ones are looked for again */
 	struct server_client *clients;      /* SERVER_CLIENTS_MAX */
 	struct server_left left[LEFT_KEPT]; /* ring */

@@ -29,7 +29,7 @@ server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct bloc
 {
 	struct blockmap all = blockmap_range(0, server_chunk_blocks(s, chunk));
 
-	assert(s->cfg.growing && chunk < s->nchunks);
+	assert(s->cfg.growing && chunk < s->image.chunks);
 	if (!growing_have(&s->growing, chunk, blocks, server_chunk_blocks(s, chunk)))
 		return;
 	if (s->ext.used)
@@ -51,8 +51,7 @@ bool
 server_has_given(
     const struct server *s, uint32_t chunk, const struct server_client *c)
 {
-	bool sent = s->sent[chunk] != NULL &&
-	            (int32_t)(s->sent_ms[chunk] - c->joined_ms) >= 0;
+	bool sent = server_sent_since(&s->sent, chunk, c->joined_ms);
 	bool wanted = carousel_wants(&s->ext.carousel, chunk);
 
 	return s->given_in[chunk] >= c->joined_in || (sent && !wanted);
@@ -61,7 +60,7 @@ server_has_given(
 void
 server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
 {
-	uint64_t limit = s->ext.sent - coming +
+	uint64_t limit = server_sent_all(&s->sent) - coming +
 	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
 
 	if (s->ext.limit < limit)
@@ -94,7 +93,7 @@ want_all(struct server *s)
 {
 	struct changed *ch = &s->ext.changed;
 
-	for (uint32_t c = 0; ch->many && c < s->nchunks; c++)
+	for (uint32_t c = 0; ch->many && c < s->image.chunks; c++)
 		server_want_chunk(s, c);
 	for (uint32_t i = 0; !ch->many && i < ch->n; i++)
 		server_want_chunk(s, ch->chunk[i]);
@@ -188,9 +187,9 @@ chunk_exists(struct server *s, const uint8_t from[4], uint32_t chunk)
 {
 	struct err e;
 
-	if (chunk < s->nchunks)
+	if (chunk < s->image.chunks)
 		return true;
-	err_set(&e, ERR_FORMAT, "request for chunk %u of %u", chunk, s->nchunks);
+	err_set(&e, ERR_FORMAT, "request for chunk %u of %u", chunk, s->image.chunks);
 	server_bad_packet(s, from, &e);
 	return false;
 }

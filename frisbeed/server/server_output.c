@@ -94,12 +94,12 @@ put_reply(struct server *s, struct server_out *out)
 		s->join_pending = false;
 		count_reply(s, JOIN_GAP_US);
 		m.subtype = WIRE_JOIN;
-		m.u.join.blocks = s->nblocks;
+		m.u.join.blocks = s->image.blocks;
 	} else {
 		m.subtype = WIRE_JOIN2;
 		count_reply(s, JOIN2_GAP_US);
 		m.u.join2.clientid = s->join2_pending[0];
-		m.u.join2.blocks = s->nblocks;
+		m.u.join2.blocks = s->image.blocks;
 		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
 		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
 		m.u.join2.image_bytes = s->cfg.image_bytes;
@@ -118,26 +118,11 @@ put_reply(struct server *s, struct server_out *out)
 static void
 note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
-	struct blockmap *sent = s->sent[chunk];
-
 	server_chunk_changed(s, chunk);
-	s->sent_ms[chunk] = (uint32_t)(s->now_us / 1000);
-	s->stats.blocks_sent++;
-	s->ext.sent++;
+	server_sent_block(&s->sent, s->now_us, chunk, block);
+	s->stats.blocks_sent = s->sent.blocks;
+	s->stats.blocks_resent = s->sent.again;
 	s->ext.pending--;
-	if (sent == NULL)
-		sent = s->sent[chunk] = calloc(1, sizeof *sent);
-	if (sent == NULL)
-		return; /* only the count suffers */
-	if (blockmap_test(sent, block)) {
-		s->stats.blocks_resent++;
-		return;
-	}
-	blockmap_set(sent, block);
-	if (blockmap_count(sent) == server_chunk_blocks(s, chunk)) {
-		free(sent);
-		s->sent[chunk] = &s->sent_all;
-	}
 }
 
 static void
@@ -161,8 +146,7 @@ put_blocks(struct server *s, struct slot *slot, uint32_t size, struct server_out
 		n = size < end - block ? size : end - block;
 	}
 	if (slot->at == 0)
-		server_sent_run(
-		    &s->ext.log, chunk, block, slot->run.count, s->ext.sent);
+		server_sent_run(&s->sent, chunk, block, slot->run.count);
 	n = pace_spend(&s->pace, s->now_us, n);
 	out->kind = size > 0 ? SERVER_OUT_PACK : SERVER_OUT_BLOCK;
 	out->buf = slot->run.buf;
@@ -222,8 +206,8 @@ put_parity(struct server *s, struct slot *slot, struct server_out *out)
 	out->content = server_packs_content(s, out->chunk);
 	out->index = repair_sent(&s->ext.repair, out->chunk, g);
 	out->run_ends = --slot->left == 0;
-	s->stats.parity_sent++;
-	s->ext.sent++;
+	server_sent_parity(&s->sent, s->now_us);
+	s->stats.parity_sent = s->sent.parity;
 	s->ext.pending--;
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
 	if (out->run_ends) {
@@ -236,7 +220,7 @@ static void
 judge_rate(struct server *s, uint64_t now_us)
 {
 	if (s->cfg.dynamic &&
-	    rate_judge(&s->rate, now_us, s->ext.sent, s->ext.clients == 0))
+	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->ext.clients == 0))
 		server_follow_rate(s);
 	s->stats.rate = s->rate.now;
 	s->stats.slowed = s->rate.steps;
@@ -287,7 +271,6 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	judge_rate(s, now_us);
 	if (server_block_due_us(s, now_us) > now_us)
 		return false;
-	s->blocked_us = now_us;
 	struct slot *slot = server_slot_at(s, 0);
 	if (slot->parity)
 		put_parity(s, slot, out);

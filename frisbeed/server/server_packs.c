@@ -30,7 +30,7 @@ server_packs_init(struct server *s)
 	p->max = WIREXT_PACK_BLOCKS;
 	while (p->max > most)
 		p->max /= 2;
-	p->content = calloc(s->nchunks, sizeof *p->content);
+	p->content = calloc(s->image.chunks, sizeof *p->content);
 	return p->content != NULL ? 0 : -1;
 }
 
@@ -191,7 +191,7 @@ server_packs_content(const struct server *s, uint32_t chunk)
 void
 server_content(struct server *s, uint32_t chunk, uint32_t blocks)
 {
-	assert(chunk < s->nchunks && blocks <= WIRE_CHUNK_BLOCKS);
+	assert(chunk < s->image.chunks && blocks <= WIRE_CHUNK_BLOCKS);
 	/* Of a chunk without anything, one block tells so. */
 	if (s->ext.packs.content != NULL)
 		s->ext.packs.content[chunk] = (uint16_t)(blocks + (blocks == 0));

@@ -14,7 +14,7 @@ server_slot_at(const struct server *s, uint32_t n)
 static uint64_t
 room(const struct server *s)
 {
-	uint64_t given = s->ext.sent + (s->head != NULL ? 0 : s->ext.pending);
+	uint64_t given = server_sent_all(&s->sent) + (s->head != NULL ? 0 : s->ext.pending);
 
 	return given < s->ext.limit ? s->ext.limit - given : 0;
 }
@@ -27,7 +27,7 @@ fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room(s)) : *want;
 	struct blockmap rest = blockmap_minus(*want, &now);
 
-	s->ext.split = s->nchunks;
+	s->ext.split = s->image.chunks;
 	if (blockmap_empty(&rest))
 		return now;
 	carousel_put_back(&s->ext.carousel, chunk, &rest);
@@ -83,7 +83,7 @@ turn_carousel(struct server *s)
 	if (!server_in_sets(s))
 		return;
 	for (uint32_t next = chunk;
-	     (next = carousel_peek(&s->ext.carousel)) != s->nchunks && next > chunk &&
+	     (next = carousel_peek(&s->ext.carousel)) != s->image.chunks && next > chunk &&
 	     server_same_set(chunk, next);)
 		take_next(s, false);
 }
@@ -94,7 +94,7 @@ static bool
 within_chunk(const struct server *s)
 {
 	if (s->head == NULL)
-		return s->ext.split < s->nchunks &&
+		return s->ext.split < s->image.chunks &&
 		       carousel_wants(&s->ext.carousel, s->ext.split) && room(s) > 0;
 	/* Of a set, all chunks. */
 	for (const struct item *it = s->head; it != NULL;

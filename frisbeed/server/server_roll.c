@@ -277,8 +277,8 @@ is_dead(const struct server *s, const struct server_client *c, uint64_t now_us)
 	bool others = now_us < s->heard_us + OTHERS_US;
 	uint64_t since = c->heard_us;
 
-	if (!c->ext && s->blocked_us > since)
-		since = s->blocked_us;
+	if (!c->ext && s->sent.last_us > since)
+		since = s->sent.last_us;
 	return now_us >= since + (others ? SILENT_US : ALL_SILENT_US);
 }
 

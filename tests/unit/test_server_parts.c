@@ -1,10 +1,9 @@
-/* Parts of the server's engine: what was sent lately, when chunks take turns, and how
- * an unpaced server counts. */
+/* Parts of the server's engine: when chunks take turns, and how an unpaced server
+ * counts. */
 #include <string.h>
 
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
-#include "frisbeed/server/server_sent.h"
 #include "frisbeed/server/server_sets.h"
 #include "tests/t.h"
 #include "tests/unit/drain.h"
@@ -12,31 +11,6 @@
 enum { CHUNKS = 16, AHEAD = 64, MOST = CHUNKS * WIRE_CHUNK_BLOCKS };
 
 static const uint8_t ip[4] = { 10, 0, 0, 2 };
-
-static void
-test_sent(void)
-{
-	static struct server_sent t;
-	uint64_t sent = 0;
-
-	T_CHECK(!server_sent_upto(&t, 0, 0, &sent));
-	server_sent_run(&t, 5, 32, 32, 100);
-	T_CHECK(server_sent_upto(&t, 5, 32, &sent));
-	T_CHECK(sent == 101);
-	T_CHECK(server_sent_upto(&t, 5, 63, &sent));
-	T_CHECK(sent == 132);
-	T_CHECK(!server_sent_upto(&t, 5, 64, &sent));
-	T_CHECK(!server_sent_upto(&t, 5, 31, &sent));
-	T_CHECK(!server_sent_upto(&t, 4, 40, &sent));
-	server_sent_run(&t, 5, 40, 1, 900); /* once more */
-	T_CHECK(server_sent_upto(&t, 5, 40, &sent));
-	T_CHECK(sent == 901);
-	for (uint32_t i = 0; i < SERVER_SENT_RUNS; i++)
-		server_sent_run(&t, 6, 0, 1, i);
-	T_CHECK(!server_sent_upto(&t, 5, 40, &sent)); /* forgotten */
-	T_CHECK(server_sent_upto(&t, 6, 0, &sent));
-	T_CHECK(sent == SERVER_SENT_RUNS);
-}
 
 static void
 test_sets(void)
@@ -209,7 +183,6 @@ test_turns(void)
 int
 main(void)
 {
-	test_sent();
 	test_sets();
 	test_first_blocks();
 	test_room();
