@@ -7,8 +7,6 @@
 /* With -T < 0, clients that died without a word must not keep us for ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
 
-static const uint32_t PARITY_ALL_USED = (1u << SERVER_PARITY_BUFFERS) - 1;
-
 uint32_t
 server_chunk_blocks(const struct server *s, uint32_t chunk)
 {
@@ -36,16 +34,16 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->image = server_image_of(cfg->image_bytes);
 	s->items = calloc(s->image.chunks, sizeof *s->items);
 	s->given_in = calloc(s->image.chunks, sizeof *s->given_in);
-	s->slots = calloc(cfg->ahead, sizeof *s->slots);
-	bool sent_failed = server_sent_init(&s->sent, &s->image) != 0;
+	bool sent_failed = server_sent_init(&s->sent, &s->image) != 0 ||
+	                   server_slots_init(&s->slots, cfg->ahead) != 0;
 	bool roll_failed = server_roll_init(s) != 0 ||
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
 	bool ext_failed = cfg->ext.on &&
 	                  (server_packs_init(s) != 0 ||
 			      carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
 			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
-	if (s->items == NULL || s->given_in == NULL || s->slots == NULL || sent_failed ||
-	    roll_failed || ext_failed) {
+	if (s->items == NULL || s->given_in == NULL || sent_failed || roll_failed ||
+	    ext_failed) {
 		server_free(s);
 		return NULL;
 	}
@@ -75,7 +73,7 @@ server_free(struct server *s)
 	growing_fini(&s->growing);
 	free(s->items);
 	free(s->given_in);
-	free(s->slots);
+	server_slots_fini(&s->slots);
 	server_roll_fini(s);
 	free(s);
 }
@@ -198,7 +196,7 @@ uint64_t
 server_deadline(const struct server *s, uint64_t now_us)
 {
 	uint64_t at = s->ext.stale            ? SERVER_NEVER
-	              : server_block_ready(s) ? server_block_due_us(s, now_us)
+	              : server_slots_ready(&s->slots) ? server_block_due_us(s, now_us)
 	                                      : end_us(s);
 	if (server_reply_due_us(s) < at)
 		at = server_reply_due_us(s);
@@ -207,8 +205,8 @@ server_deadline(const struct server *s, uint64_t now_us)
 	if (s->ext.used && !s->ext.stale && server_packs_due_us(s) < at)
 		at = server_packs_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
-	if (!s->ext.stale && s->slots_used < s->cfg.ahead &&
-	    s->ext.parity_used != PARITY_ALL_USED && server_parity_due_us(s) < at)
+	if (!s->ext.stale && server_slots_takes_parity(&s->slots) &&
+	    server_parity_due_us(s) < at)
 		at = server_parity_due_us(s);
 	return at > now_us ? at : now_us;
 }

@@ -25,20 +25,14 @@ server_state_due_us(const struct server *s)
 	return s->ext.state_us + (often ? STATE_IDLE_US : STATE_US);
 }
 
-bool
-server_begun(const struct slot *slot)
-{
-	return slot->parity || slot->run.first > 0 || slot->at > 0;
-}
-
 /* Is anything of the chunk still to be sent?  Of the one that is being sent now,
  * everybody knows what has gone by. */
 static bool
 is_coming(const struct server *s, uint32_t chunk)
 {
-	const struct slot *slot = s->slots_used > 0 ? server_slot_at(s, 0) : NULL;
+	const struct server_slot *slot = server_slots_first(&s->slots);
 
-	if (slot != NULL && server_begun(slot) &&
+	if (slot != NULL && server_slot_begun(slot) &&
 	    (slot->run.chunk == chunk ||
 		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
 		return carousel_wants(&s->ext.carousel, chunk);

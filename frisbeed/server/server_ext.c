@@ -19,14 +19,14 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 bool
 server_is_idle(const struct server *s)
 {
-	return s->head == NULL && s->slots_used == 0 && s->ext.carousel.wanted == 0 &&
+	return s->head == NULL && s->slots.used == 0 && s->ext.carousel.wanted == 0 &&
 	       s->ext.repair.n + s->ext.repair.nlate == 0;
 }
 
 bool
 server_is_held(const struct server *s)
 {
-	return server_sent_all(&s->sent) + s->ext.pending >= s->ext.limit;
+	return server_sent_all(&s->sent) + server_pending(s) >= s->ext.limit;
 }
 
 bool
@@ -37,7 +37,7 @@ server_is_quiet(const struct server *s)
 	bool nothing = s->ext.carousel.wanted == 0 &&
 	               s->ext.repair.n + s->ext.repair.nlate == 0;
 
-	return s->head == NULL && s->slots_used == 0 && (nothing || held);
+	return s->head == NULL && s->slots.used == 0 && (nothing || held);
 }
 
 /* Nobody reports so much: who lacks more says WANT. */
@@ -76,7 +76,7 @@ is_another(struct server *s, const struct server_client *c)
 static void
 with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 {
-	bool chunks_left = s->head != NULL || s->slots_used > 0 ||
+	bool chunks_left = s->head != NULL || s->slots.used > 0 ||
 	                   s->ext.carousel.wanted > 0;
 
 	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->ext.clients > 1; g++)

@@ -21,6 +21,7 @@
 #include "frisbeed/server/server_repair.h"
 #include "frisbeed/server/server_sent.h"
 #include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_slots.h"
 #include "frisbeed/server/server_voters.h"
 
 enum {
@@ -68,16 +69,6 @@ struct item {
 	struct blockmap queued, coming;
 };
 
-struct slot {
-	struct server_run run;
-	uint32_t at; /* blocks of it that are sent */
-	bool ready;  /* read into memory */
-	bool plain;  /* for the base protocol, which asked for it */
-	bool parity; /* so many of each group: */
-	uint8_t count[WIREXT_GROUPS];
-	uint32_t left; /* of all of them */
-};
-
 struct server_client {
 	uint8_t ip[4];
 	uint32_t id;
@@ -120,7 +111,7 @@ struct server_ext {
 	struct carousel carousel;
 	struct changed changed;
 	/* Blocks that will be sent; the carousel goes on below the limit. */
-	uint64_t pending, limit;
+	uint64_t pending, limit; /* parity is not in `pending` */
 	uint32_t carousel_turns; /* chunks, after an old request has had its own */
 	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
 	uint32_t split;
@@ -132,7 +123,6 @@ struct server_ext {
 	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
 	struct server_packs packs;
 	uint32_t no_sets;     /* clients that could not take them */
-	uint32_t parity_used; /* a bit for each of the buffers */
 	/* Parity blocks that went before others that were wanted, too: who reports
 	 * that everything is lacking, all the time, has half of the rate. */
 	uint32_t parity_ahead;
@@ -152,8 +142,7 @@ struct server {
 	struct item *head, *tail;
 	struct server_sent sent;
 
-	struct slot *slots; /* ring of cfg.ahead */
-	uint32_t slot_head, slots_used;
+	struct server_slots slots;
 
 	/* One reply answers all who ask meanwhile, and there are few: strangers that
 	 * join all the time shall not fill the network with them. */
@@ -266,6 +255,13 @@ server_same_set(uint32_t a, uint32_t b)
 	return a / WIREXT_SET == b / WIREXT_SET;
 }
 
+/* How many blocks, with parity, will be sent of what was given out so far. */
+static inline uint64_t
+server_pending(const struct server *s)
+{
+	return s->ext.pending + s->slots.parity_left;
+}
+
 /* server_queue.c */
 struct item *server_item_of(struct server *s, uint32_t chunk);
 void server_fifo_append(struct server *s, struct item *it);
@@ -298,11 +294,9 @@ void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t
 /* server_read.c */
 /* When parity of a chunk that lacks somewhere may be read. */
 uint64_t server_parity_due_us(const struct server *s);
-struct slot *server_slot_at(const struct server *s, uint32_t n);
 
 /* server_announce.c */
 uint64_t server_state_due_us(const struct server *s);
-bool server_begun(const struct slot *slot);
 void server_put_state(struct server *s, uint64_t now_us, struct server_out *out);
 /* A time signal is due, among the blocks. */
 bool server_stamp_due(const struct server *s, uint64_t now_us);
@@ -312,7 +306,6 @@ void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 void server_follow_rate(struct server *s);
 /* When who joined is answered; SERVER_NEVER: nobody did. */
 uint64_t server_reply_due_us(const struct server *s);
-bool server_block_ready(const struct server *s);
 /* When the next one may go. */
 uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
 

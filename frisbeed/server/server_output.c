@@ -125,17 +125,11 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	s->ext.pending--;
 }
 
-static void
-free_slot(struct server *s)
-{
-	s->slot_head = (s->slot_head + 1) % s->cfg.ahead;
-	s->slots_used--;
-}
-
 /* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
 static void
-put_blocks(struct server *s, struct slot *slot, uint32_t size, struct server_out *out)
+put_blocks(struct server *s, uint32_t size, struct server_out *out)
 {
+	const struct server_slot *slot = server_slots_first(&s->slots);
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	uint32_t end = slot->run.first + slot->run.count, n = 1;
 	struct item *it = s->items[chunk];
@@ -154,28 +148,26 @@ put_blocks(struct server *s, struct slot *slot, uint32_t size, struct server_out
 	out->chunk = chunk;
 	out->block = block;
 	out->count = n;
-	slot->at += n;
-	out->run_ends = slot->at == slot->run.count;
 	for (uint32_t i = 0; i < n; i++) {
 		blockmap_clear(&it->coming, block + i);
 		note_sent(s, chunk, block + i);
 	}
 	server_item_unref(s, it);
+	out->run_ends = server_slots_spend(&s->slots, n);
 	s->stats.packs_sent += size > 0;
 	s->stats.bytes_sent += WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES;
-	if (out->run_ends)
-		free_slot(s);
 }
 
 /* What is left of the first run is the empty end of a chunk, and everybody knows. */
 static bool
 leave_out_end(struct server *s)
 {
-	struct slot *slot = server_slot_at(s, 0);
-	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+	const struct server_slot *slot = server_slots_first(&s->slots);
 
-	if (!slot->ready || server_packs_size(s, slot) == 0 ||
-	    block < server_packs_content(s, chunk))
+	if (slot == NULL || !slot->ready || server_packs_size(s, slot) == 0)
+		return false;
+	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
+	if (block < server_packs_content(s, chunk))
 		return false;
 	struct item *it = s->items[chunk];
 	uint32_t n = slot->run.count - slot->at;
@@ -184,36 +176,26 @@ leave_out_end(struct server *s)
 	server_item_unref(s, it);
 	s->ext.pending -= n;
 	s->stats.blocks_left_out += n;
-	free_slot(s);
+	server_slots_spend(&s->slots, n);
 	return true;
 }
 
-/* A parity block of the next group that needs one, in turns. */
+/* A parity block of the next group that needs one. */
 static void
-put_parity(struct server *s, struct slot *slot, struct server_out *out)
+put_parity(struct server *s, struct server_out *out)
 {
-	uint32_t g = slot->at;
+	const struct server_slot *slot = server_slots_first(&s->slots);
 
 	pace_spend(&s->pace, s->now_us, 1);
-	while (slot->count[g] == 0)
-		g = (g + 1) % WIREXT_GROUPS;
-	slot->count[g]--;
-	slot->at = (g + 1) % WIREXT_GROUPS;
 	out->kind = SERVER_OUT_PARITY;
 	out->buf = slot->run.buf;
 	out->chunk = slot->run.chunk;
-	out->group = g;
+	out->group = server_slots_spend_parity(&s->slots, &out->run_ends);
 	out->content = server_packs_content(s, out->chunk);
-	out->index = repair_sent(&s->ext.repair, out->chunk, g);
-	out->run_ends = --slot->left == 0;
+	out->index = repair_sent(&s->ext.repair, out->chunk, out->group);
 	server_sent_parity(&s->sent, s->now_us);
 	s->stats.parity_sent = s->sent.parity;
-	s->ext.pending--;
 	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
-	if (out->run_ends) {
-		s->ext.parity_used &= ~(1u << (slot->run.buf - s->cfg.ahead));
-		free_slot(s);
-	}
 }
 
 static void
@@ -224,12 +206,6 @@ judge_rate(struct server *s, uint64_t now_us)
 		server_follow_rate(s);
 	s->stats.rate = s->rate.now;
 	s->stats.slowed = s->rate.steps;
-}
-
-bool
-server_block_ready(const struct server *s)
-{
-	return s->slots_used > 0 && server_slot_at(s, 0)->ready;
 }
 
 uint64_t
@@ -259,9 +235,9 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	if (!s->ext.stale && now_us >= server_packs_due_us(s) &&
 	    server_packs_put_try(s, out))
 		return true;
-	while (s->slots_used > 0 && leave_out_end(s))
+	while (leave_out_end(s))
 		;
-	if (s->ext.stale || !server_block_ready(s) ||
+	if (s->ext.stale || !server_slots_ready(&s->slots) ||
 	    server_block_due_us(s, now_us) > now_us)
 		return false;
 	if (server_stamp_due(s, now_us)) {
@@ -271,10 +247,10 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	judge_rate(s, now_us);
 	if (server_block_due_us(s, now_us) > now_us)
 		return false;
-	struct slot *slot = server_slot_at(s, 0);
+	const struct server_slot *slot = server_slots_first(&s->slots);
 	if (slot->parity)
-		put_parity(s, slot, out);
+		put_parity(s, out);
 	else
-		put_blocks(s, slot, server_packs_size(s, slot), out);
+		put_blocks(s, server_packs_size(s, slot), out);
 	return true;
 }

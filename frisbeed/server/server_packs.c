@@ -175,7 +175,7 @@ server_packs_put_try(struct server *s, struct server_out *out)
 }
 
 uint32_t
-server_packs_size(const struct server *s, const struct slot *slot)
+server_packs_size(const struct server *s, const struct server_slot *slot)
 {
 	return slot->parity || slot->plain ? 0 : s->ext.packs.now;
 }

@@ -16,7 +16,7 @@
 struct server;
 struct server_client;
 struct server_out;
-struct slot;
+struct server_slot;
 
 struct server_packs {
 	uint32_t max;      /* blocks a packet: 1, 2, 4, 8; 0: none are sent */
@@ -45,7 +45,7 @@ uint64_t server_packs_due_us(const struct server *);
 bool server_packs_put_try(struct server *, struct server_out *);
 /* How many blocks of a run of blocks that was read go out in one packet at most; 0:
  * as packets of the base protocol. */
-uint32_t server_packs_size(const struct server *, const struct slot *);
+uint32_t server_packs_size(const struct server *, const struct server_slot *);
 /* How many blocks of this chunk are sent to those who know how long it is. */
 uint32_t server_packs_content(const struct server *, uint32_t chunk);
 

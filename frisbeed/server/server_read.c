@@ -1,20 +1,13 @@
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
-#include <string.h>
-
-struct slot *
-server_slot_at(const struct server *s, uint32_t n)
-{
-	return &s->slots[(s->slot_head + n) % s->cfg.ahead];
-}
 
 /* How many blocks may go on somebody's word.  Old requests that wait do not count when
  * the carousel goes before them: they may be many, and always there. */
 static uint64_t
 room(const struct server *s)
 {
-	uint64_t given = server_sent_all(&s->sent) + (s->head != NULL ? 0 : s->ext.pending);
+	uint64_t given = server_sent_all(&s->sent) + (s->head != NULL ? 0 : server_pending(s));
 
 	return given < s->ext.limit ? s->ext.limit - given : 0;
 }
@@ -135,30 +128,21 @@ server_parity_due_us(const struct server *s)
 static bool
 read_for_parity(struct server *s, struct server_run *run)
 {
-	uint32_t chunk, buf = 0;
+	uint32_t chunk;
 	uint8_t count[WIREXT_GROUPS];
 
-	while (s->ext.parity_used >> buf & 1)
-		buf++;
-	if (buf == SERVER_PARITY_BUFFERS ||
+	if (!server_slots_takes_parity(&s->slots) ||
 	    (!repair_next(&s->ext.repair, s->now_us, &chunk, count) &&
 		!(may_be_late(s) && repair_next_late(&s->ext.repair, &chunk, count))))
 		return false;
-	s->ext.parity_used |= 1u << buf;
-	struct slot *slot = server_slot_at(s, s->slots_used++);
-	*slot = (struct slot){ .run = { .buf = s->cfg.ahead + buf,
-				   .chunk = chunk,
-				   .count = WIRE_CHUNK_BLOCKS },
-		.parity = true };
-	memcpy(slot->count, count, sizeof count);
+	*run = *server_slots_add_parity(&s->slots, chunk, count);
+	uint32_t blocks = 0;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		slot->left += count[g];
-	s->ext.pending += slot->left;
-	s->ext.parity_ahead += slot->left;
-	uint32_t owed = slot->left < s->ext.owed ? slot->left : s->ext.owed;
+		blocks += count[g];
+	s->ext.parity_ahead += blocks;
+	uint32_t owed = blocks < s->ext.owed ? blocks : s->ext.owed;
 	s->ext.owed -= owed;
 	s->ext.limit += server_unpaced(s) ? 0 : owed;
-	*run = slot->run;
 	return true;
 }
 
@@ -201,7 +185,7 @@ next_item(struct server *s)
 bool
 server_read_next(struct server *s, struct server_run *run)
 {
-	if (s->slots_used == s->cfg.ahead)
+	if (server_slots_full(&s->slots))
 		return false;
 	bool within = within_chunk(s);
 	if (!within && parity_may_go(s) && read_for_parity(s, run))
@@ -227,13 +211,7 @@ server_read_next(struct server *s, struct server_run *run)
 	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
 		give_turns(s);
 	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
-	struct slot *slot = server_slot_at(s, s->slots_used++);
-	*slot = (struct slot){ .run = { .buf = (uint32_t)(slot - s->slots),
-				   .chunk = it->chunk,
-				   .first = first,
-				   .count = n },
-		.plain = it->asked };
-	*run = slot->run;
+	*run = *server_slots_add(&s->slots, it->chunk, first, n, it->asked);
 	if (!blockmap_empty(&it->queued)) {
 		if (server_in_sets(s))
 			server_fifo_rotate(s);
@@ -246,12 +224,5 @@ server_read_next(struct server *s, struct server_run *run)
 void
 server_read_done(struct server *s, uint32_t buf)
 {
-	for (uint32_t i = 0; i < s->slots_used; i++) {
-		struct slot *slot = server_slot_at(s, i);
-		if (slot->run.buf != buf || slot->ready)
-			continue;
-		slot->ready = true;
-		return;
-	}
-	assert(!"a buffer that is not being read");
+	server_slots_read(&s->slots, buf);
 }
