@@ -32,9 +32,9 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->begun = cfg->wait_clients == 0;
 	s->begun_ms = (uint32_t)(now_us / 1000);
 	s->image = server_image_of(cfg->image_bytes);
-	s->items = calloc(s->image.chunks, sizeof *s->items);
 	s->given_in = calloc(s->image.chunks, sizeof *s->given_in);
-	bool sent_failed = server_sent_init(&s->sent, &s->image) != 0 ||
+	bool sent_failed = server_queue_init(&s->queue, s->image.chunks) != 0 ||
+	                   server_sent_init(&s->sent, &s->image) != 0 ||
 	                   server_slots_init(&s->slots, cfg->ahead) != 0;
 	bool roll_failed = server_roll_init(s) != 0 ||
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
@@ -42,8 +42,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	                  (server_packs_init(s) != 0 ||
 			      carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
 			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
-	if (s->items == NULL || s->given_in == NULL || sent_failed || roll_failed ||
-	    ext_failed) {
+	if (s->given_in == NULL || sent_failed || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
@@ -64,14 +63,12 @@ server_free(struct server *s)
 {
 	if (s == NULL)
 		return;
-	for (uint32_t c = 0; s->items != NULL && c < s->image.chunks; c++)
-		free(s->items[c]);
+	server_queue_fini(&s->queue);
 	server_sent_fini(&s->sent);
 	server_packs_fini(s);
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
 	growing_fini(&s->growing);
-	free(s->items);
 	free(s->given_in);
 	server_slots_fini(&s->slots);
 	server_roll_fini(s);

@@ -36,7 +36,7 @@ is_coming(const struct server *s, uint32_t chunk)
 	    (slot->run.chunk == chunk ||
 		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
 		return carousel_wants(&s->ext.carousel, chunk);
-	return carousel_wants(&s->ext.carousel, chunk) || s->items[chunk] != NULL ||
+	return carousel_wants(&s->ext.carousel, chunk) || server_queue_has(&s->queue, chunk) ||
 	       repair_busy(&s->ext.repair, chunk) ||
 	       growing_awaits(&s->growing, chunk);
 }

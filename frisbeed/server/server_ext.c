@@ -19,7 +19,7 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 bool
 server_is_idle(const struct server *s)
 {
-	return s->head == NULL && s->slots.used == 0 && s->ext.carousel.wanted == 0 &&
+	return server_queue_empty(&s->queue) && s->slots.used == 0 && s->ext.carousel.wanted == 0 &&
 	       s->ext.repair.n + s->ext.repair.nlate == 0;
 }
 
@@ -37,7 +37,7 @@ server_is_quiet(const struct server *s)
 	bool nothing = s->ext.carousel.wanted == 0 &&
 	               s->ext.repair.n + s->ext.repair.nlate == 0;
 
-	return s->head == NULL && s->slots.used == 0 && (nothing || held);
+	return server_queue_empty(&s->queue) && s->slots.used == 0 && (nothing || held);
 }
 
 /* Nobody reports so much: who lacks more says WANT. */
@@ -76,7 +76,7 @@ is_another(struct server *s, const struct server_client *c)
 static void
 with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 {
-	bool chunks_left = s->head != NULL || s->slots.used > 0 ||
+	bool chunks_left = !server_queue_empty(&s->queue) || s->slots.used > 0 ||
 	                   s->ext.carousel.wanted > 0;
 
 	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->ext.clients > 1; g++)
@@ -91,7 +91,7 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	struct voter *v = voters_find(&s->voters, c->ip);
 
 	/* Who has not heard that chunks take turns believes that this one is over. */
-	if ((server_in_sets(s) && s->items[k->chunk] != NULL) || too_much(k->lack))
+	if ((server_in_sets(s) && server_queue_has(&s->queue, k->chunk)) || too_much(k->lack))
 		return;
 	if (!growing_has(&s->growing, k->chunk)) {
 		growing_want(&s->growing, k->chunk);

@@ -2,7 +2,7 @@
  *
  * server.c begins, ends and hands out what comes; server_roll.c who is there;
  * server_voters.c how much a say each has; server_join.c joining and requests;
- * server_queue.c what is asked for; server_ext.c
+ * server_request.c requests of the base protocol; server_ext.c
  * the extension's messages; server_packs.c blocks that share a packet; server_read.c
  * what to read next; server_announce.c what is told to all; server_output.c what to
  * send next. */
@@ -17,6 +17,7 @@
 #include "frisbeed/server/server_image.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_packs.h"
+#include "frisbeed/server/server_queue.h"
 #include "frisbeed/server/server_rate.h"
 #include "frisbeed/server/server_repair.h"
 #include "frisbeed/server/server_sent.h"
@@ -55,18 +56,6 @@ enum {
 	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
 	CHANGED_KEPT = 32,
 	REPORT_MOST = 120, /* blocks of a group */
-};
-
-/* What is being done about one chunk.  A block is in `queued` until it is given
- * out for reading, then in `coming` until it is sent; never in both. */
-struct item {
-	struct item *next; /* in the FIFO */
-	uint32_t chunk;
-	uint32_t cursor; /* the next run starts here or behind */
-	bool in_fifo;    /* exactly while queued is not empty */
-	uint32_t bulk;   /* blocks of it that are no repair */
-	bool asked;      /* ... because of old requests */
-	struct blockmap queued, coming;
 };
 
 struct server_client {
@@ -110,8 +99,8 @@ struct server_ext {
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct changed changed;
-	/* Blocks that will be sent; the carousel goes on below the limit. */
-	uint64_t pending, limit; /* parity is not in `pending` */
+	/* The carousel goes on below this number of blocks, sent and pending. */
+	uint64_t limit;
 	uint32_t carousel_turns; /* chunks, after an old request has had its own */
 	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
 	uint32_t split;
@@ -138,8 +127,7 @@ struct server {
 	struct server_image image;
 	bool begun; /* as many clients as cfg.wait_clients were there */
 
-	struct item **items; /* by chunk; NULL: nothing asked */
-	struct item *head, *tail;
+	struct server_queue queue;
 	struct server_sent sent;
 
 	struct server_slots slots;
@@ -230,9 +218,6 @@ void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
-void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
-void server_handle_prequest(
-    struct server *s, uint64_t now_us, const struct wire_msg *m);
 
 /* Does nothing but what clients ask for, and can take, set the pace? */
 static inline bool
@@ -259,27 +244,17 @@ server_same_set(uint32_t a, uint32_t b)
 static inline uint64_t
 server_pending(const struct server *s)
 {
-	return s->ext.pending + s->slots.parity_left;
+	return s->queue.blocks + s->slots.parity_left;
 }
 
-/* server_queue.c */
-struct item *server_item_of(struct server *s, uint32_t chunk);
-void server_fifo_append(struct server *s, struct item *it);
-struct item *server_fifo_pop(struct server *s);
-void server_item_unref(struct server *s, struct item *it);
-void server_fifo_prepend(struct server *s, struct item *it);
-/* This one goes before all others. */
-void server_fifo_advance(struct server *s, struct item *it);
-/* The first one waits behind all others, as it is. */
-void server_fifo_rotate(struct server *s);
+/* server_request.c */
+void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
+void server_handle_prequest(
+    struct server *s, uint64_t now_us, const struct wire_msg *m);
 /* Blocks of a chunk that a request of the base protocol wants: how many of them were not
  * coming anyway. */
 uint32_t server_add_asked(
     struct server *s, uint32_t chunk, const struct blockmap *blocks);
-void server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4],
-    uint32_t chunk, const struct blockmap *asked);
-/* These blocks of it are given out: the carousel need not send them, too. */
-void server_take_over(struct server *s, uint32_t chunk, const struct blockmap *given);
 
 /* server_ext.c */
 bool server_is_idle(const struct server *s);

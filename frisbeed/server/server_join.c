@@ -5,18 +5,14 @@
 void
 server_want_chunk(struct server *s, uint32_t chunk)
 {
-	const struct item *it = s->items[chunk];
 	struct blockmap want = blockmap_range(0, server_chunk_blocks(s, chunk));
 
 	if (!growing_has(&s->growing, chunk)) {
 		growing_want(&s->growing, chunk);
 		return;
 	}
-	if (it != NULL)
-		want = blockmap_minus(want, &it->coming);
-	/* What old requests have queued may wait for long, behind many others. */
-	if (it != NULL && !it->asked)
-		want = blockmap_minus(want, &it->queued);
+	struct blockmap soon = server_queue_soon(&s->queue, chunk);
+	want = blockmap_minus(want, &soon);
 	carousel_add(&s->ext.carousel, chunk, &want);
 	/* All of it is on its way. */
 	if (!carousel_wants(&s->ext.carousel, chunk))
@@ -180,41 +176,4 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	s->asked_us = now_us;
 	server_client_joined(s, m->srcip, id, false);
 	answer_join2(s, id);
-}
-
-static bool
-chunk_exists(struct server *s, const uint8_t from[4], uint32_t chunk)
-{
-	struct err e;
-
-	if (chunk < s->image.chunks)
-		return true;
-	err_set(&e, ERR_FORMAT, "request for chunk %u of %u", chunk, s->image.chunks);
-	server_bad_packet(s, from, &e);
-	return false;
-}
-
-void
-server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m)
-{
-	struct blockmap asked;
-
-	if (!chunk_exists(s, m->srcip, m->u.req.chunk))
-		return;
-	s->stats.requests++;
-	server_client_asks(s, m->srcip);
-	asked = blockmap_range(m->u.req.first, m->u.req.count);
-	server_enqueue(s, now_us, m->srcip, m->u.req.chunk, &asked);
-}
-
-void
-server_handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg *m)
-{
-	struct blockmap asked = blockmap_get(m->u.preq.map);
-
-	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
-		return;
-	s->stats.prequests++;
-	server_client_asks(s, m->srcip);
-	server_enqueue(s, now_us, m->srcip, m->u.preq.chunk, &asked);
 }

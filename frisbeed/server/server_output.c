@@ -122,7 +122,6 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	server_sent_block(&s->sent, s->now_us, chunk, block);
 	s->stats.blocks_sent = s->sent.blocks;
 	s->stats.blocks_resent = s->sent.again;
-	s->ext.pending--;
 }
 
 /* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
@@ -132,7 +131,6 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	const struct server_slot *slot = server_slots_first(&s->slots);
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	uint32_t end = slot->run.first + slot->run.count, n = 1;
-	struct item *it = s->items[chunk];
 
 	out->content = server_packs_content(s, chunk);
 	if (size > 0) {
@@ -148,11 +146,9 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	out->chunk = chunk;
 	out->block = block;
 	out->count = n;
-	for (uint32_t i = 0; i < n; i++) {
-		blockmap_clear(&it->coming, block + i);
+	for (uint32_t i = 0; i < n; i++)
 		note_sent(s, chunk, block + i);
-	}
-	server_item_unref(s, it);
+	server_queue_sent(&s->queue, chunk, block, n);
 	out->run_ends = server_slots_spend(&s->slots, n);
 	s->stats.packs_sent += size > 0;
 	s->stats.bytes_sent += WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES;
@@ -169,12 +165,8 @@ leave_out_end(struct server *s)
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	if (block < server_packs_content(s, chunk))
 		return false;
-	struct item *it = s->items[chunk];
 	uint32_t n = slot->run.count - slot->at;
-	struct blockmap rest = blockmap_range(block, n);
-	it->coming = blockmap_minus(it->coming, &rest);
-	server_item_unref(s, it);
-	s->ext.pending -= n;
+	server_queue_sent(&s->queue, chunk, block, n);
 	s->stats.blocks_left_out += n;
 	server_slots_spend(&s->slots, n);
 	return true;

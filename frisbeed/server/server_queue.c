@@ -1,194 +1,266 @@
-#include "frisbeed/server/server_impl.h"
+/* server_queue.c: the blocks that will be read and sent.  The server's engine adds what
+ * requests ask for and what the carousel gives out, and takes runs for its shell. */
+#include "frisbeed/server/server_queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct item *
-server_item_of(struct server *s, uint32_t chunk)
+struct server_queue_entry {
+	struct server_queue_entry *next;
+	uint32_t chunk;
+	uint32_t cursor; /* the next run starts here or behind */
+	bool waits;      /* in the queue, exactly while `queued` is not empty */
+	bool asked;      /* because of requests of the base protocol */
+	uint32_t bulk;   /* blocks that were queued since it began to wait */
+	struct blockmap queued, coming;
+};
+
+int
+server_queue_init(struct server_queue *q, uint32_t nchunks)
 {
-	struct item *it = s->items[chunk];
+	*q = (struct server_queue){ .nchunks = nchunks };
+	q->entry = calloc(nchunks, sizeof(struct server_queue_entry *));
+	return q->entry != NULL ? 0 : -1;
+}
 
-	if (it == NULL) {
-		it = s->items[chunk] = calloc(1, sizeof *it);
-		if (it != NULL)
-			it->chunk = chunk;
+void
+server_queue_fini(struct server_queue *q)
+{
+	for (uint32_t c = 0; q->entry != NULL && c < q->nchunks; c++)
+		free(q->entry[c]);
+	free(q->entry);
+	*q = (struct server_queue){ .nchunks = 0 };
+}
+
+/* NULL: no memory. */
+static struct server_queue_entry *
+entry_of(struct server_queue *q, uint32_t chunk)
+{
+	struct server_queue_entry *e = q->entry[chunk];
+
+	if (e == NULL) {
+		e = q->entry[chunk] = calloc(1, sizeof *e);
+		if (e != NULL)
+			e->chunk = chunk;
 	}
-	return it;
+	return e;
 }
 
-void
-server_fifo_append(struct server *s, struct item *it)
+/* An entry without blocks is freed. */
+static void
+unref(struct server_queue *q, struct server_queue_entry *e)
 {
-	it->next = NULL;
-	it->in_fifo = true;
-	if (s->head == NULL)
-		s->head = it;
-	else
-		s->tail->next = it;
-	s->tail = it;
-}
-
-struct item *
-server_fifo_pop(struct server *s)
-{
-	struct item *it = s->head;
-
-	s->head = it->next;
-	it->in_fifo = false;
-	it->cursor = 0;
-	return it;
-}
-
-void
-server_item_unref(struct server *s, struct item *it)
-{
-	if (!it->in_fifo && blockmap_empty(&it->coming)) {
-		s->items[it->chunk] = NULL;
-		free(it);
+	if (!e->waits && blockmap_empty(&e->coming)) {
+		q->entry[e->chunk] = NULL;
+		free(e);
 	}
-}
-
-void
-server_fifo_prepend(struct server *s, struct item *it)
-{
-	it->next = s->head;
-	it->in_fifo = true;
-	if (s->head == NULL)
-		s->tail = it;
-	s->head = it;
-}
-
-void
-server_fifo_advance(struct server *s, struct item *it)
-{
-	struct item *before = s->head;
-
-	if (it == s->head)
-		return;
-	while (before->next != it)
-		before = before->next;
-	before->next = it->next;
-	if (s->tail == it)
-		s->tail = before;
-	server_fifo_prepend(s, it);
-}
-
-void
-server_fifo_rotate(struct server *s)
-{
-	struct item *it = s->head;
-
-	if (it == NULL || it->next == NULL)
-		return;
-	s->head = it->next;
-	it->next = NULL;
-	s->tail->next = it;
-	s->tail = it;
-}
-
-/* Was a client that asks for these most likely sent them before, and lost them?  Not
- * when their chunk's beginning is all that it lacks: it came too late for that; nor
- * when the chunk went out before the last client came. */
-static bool
-were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
-{
-	uint32_t n = blockmap_count(asked);
-	struct blockmap start = blockmap_range(0, n);
-	struct blockmap rest = blockmap_minus(*asked, &start);
-	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
-	bool heard = server_sent_since(&s->sent, chunk, joined_ms + 1);
-	/* One alone, unpaced, asks for no more at a time than it can take. */
-	bool alone = server_unpaced(s) && s->stats.clients < 2;
-	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
-
-	return heard && !late && !alone;
 }
 
 static void
-note_asker(struct server *s, uint64_t now_us, const uint8_t from[4])
+append(struct server_queue *q, struct server_queue_entry *e)
 {
-	struct voter *v = voters_find(&s->voters, from);
-
-	if (v != NULL)
-		voters_ask(&s->voters, v, now_us);
+	e->next = NULL;
+	e->waits = true;
+	if (q->head == NULL)
+		q->head = e;
+	else
+		q->tail->next = e;
+	q->tail = e;
 }
 
-/* Is it not this one's own link that loses? */
-static bool
-is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
+static void
+prepend(struct server_queue *q, struct server_queue_entry *e)
 {
-	struct voter *v = voters_find(&s->voters, from);
-
-	return v == NULL || voters_ask_again(&s->voters, v, now_us);
+	e->next = q->head;
+	e->waits = true;
+	if (q->head == NULL)
+		q->tail = e;
+	q->head = e;
 }
 
-void
-server_take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
+static struct server_queue_entry *
+pop(struct server_queue *q)
 {
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	struct server_queue_entry *e = q->head;
+
+	q->head = e->next;
+	e->waits = false;
+	e->cursor = 0;
+	return e;
+}
+
+/* An entry that waits goes before all others. */
+static void
+advance(struct server_queue *q, struct server_queue_entry *e)
+{
+	struct server_queue_entry *before = q->head;
+
+	if (e == q->head)
 		return;
-	carousel_remove(&s->ext.carousel, chunk, given);
-	if (!carousel_wants(&s->ext.carousel, chunk))
-		server_chunk_given(s, chunk);
+	while (before->next != e)
+		before = before->next;
+	before->next = e->next;
+	if (q->tail == e)
+		q->tail = before;
+	prepend(q, e);
 }
 
-/* What the carousel sends as it goes on need not be sent before. */
-static struct blockmap
-without_carousel(const struct server *s, uint32_t chunk, const struct blockmap *want)
+/* The first entry waits behind all others, with its cursor. */
+static void
+rotate(struct server_queue *q)
 {
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	struct server_queue_entry *e = q->head;
+
+	if (e->next == NULL)
+		return;
+	q->head = e->next;
+	e->next = NULL;
+	q->tail->next = e;
+	q->tail = e;
+}
+
+static uint32_t
+enqueue(
+    struct server_queue *q, struct server_queue_entry *e, const struct blockmap *blocks)
+{
+	uint32_t n = blockmap_count(blocks);
+
+	blockmap_add(&e->queued, blocks);
+	e->bulk += n;
+	q->blocks += n;
+	return n;
+}
+
+struct blockmap
+server_queue_lacks(
+    const struct server_queue *q, uint32_t chunk, const struct blockmap *want)
+{
+	const struct server_queue_entry *e = q->entry[chunk];
+
+	if (e == NULL)
 		return *want;
-	return blockmap_minus(*want, s->ext.carousel.want[chunk]);
+	struct blockmap lacks = blockmap_minus(*want, &e->queued);
+	return blockmap_minus(lacks, &e->coming);
 }
 
 uint32_t
-server_add_asked(struct server *s, uint32_t chunk, const struct blockmap *blocks)
+server_queue_ask(
+    struct server_queue *q, uint32_t chunk, const struct blockmap *blocks)
 {
-	struct item *it = server_item_of(s, chunk);
+	struct blockmap fresh = server_queue_lacks(q, chunk, blocks);
 
-	if (it == NULL)
-		return 0; /* no memory: it will be asked again */
-	struct blockmap want = blockmap_minus(*blocks, &it->queued);
-	want = blockmap_minus(want, &it->coming);
-	uint32_t fresh = blockmap_count(&want);
-	if (fresh == 0) {
-		server_item_unref(s, it);
+	if (blockmap_empty(&fresh))
 		return 0;
+	struct server_queue_entry *e = entry_of(q, chunk);
+	if (e == NULL)
+		return 0;
+	if (!e->waits)
+		append(q, e);
+	e->asked = true;
+	return enqueue(q, e, &fresh);
+}
+
+bool
+server_queue_add(struct server_queue *q, uint32_t chunk, const struct blockmap *blocks,
+    bool before_others)
+{
+	struct server_queue_entry *e = entry_of(q, chunk);
+
+	if (e == NULL)
+		return false;
+	enqueue(q, e, blocks);
+	if (e->waits && before_others)
+		/* An old request waits for the chunk, too: it goes now, for all. */
+		advance(q, e);
+	else if (blockmap_empty(&e->queued))
+		unref(q, e);
+	else if (!e->waits && before_others)
+		prepend(q, e);
+	else if (!e->waits)
+		append(q, e);
+	return true;
+}
+
+/* The first entry that has something from its cursor on: what was asked again behind the
+ * cursor waits for its turn like all else.  Several have begun when chunks take turns. */
+static struct server_queue_entry *
+next_entry(struct server_queue *q)
+{
+	while (blockmap_next(&q->head->queued, q->head->cursor) == WIRE_CHUNK_BLOCKS)
+		append(q, pop(q));
+	return q->head;
+}
+
+bool
+server_queue_next(
+    struct server_queue *q, uint32_t most, bool in_sets, struct server_queue_run *run)
+{
+	if (q->head == NULL)
+		return false;
+	struct server_queue_entry *e = next_entry(q);
+	uint32_t first = blockmap_next(&e->queued, e->cursor);
+	uint32_t n = blockmap_run(&e->queued, first, most);
+	assert(n > 0);
+	struct blockmap taken = blockmap_range(first, n);
+	e->queued = blockmap_minus(e->queued, &taken);
+	blockmap_add(&e->coming, &taken);
+	e->cursor = first + n;
+	*run = (struct server_queue_run){ .chunk = e->chunk,
+		.first = first,
+		.count = n,
+		.asked = e->asked,
+		.ends = blockmap_empty(&e->queued),
+		.bulk = e->bulk };
+	if (run->ends) {
+		pop(q);
+		e->bulk = 0;
+		e->asked = false;
+	} else if (in_sets) {
+		rotate(q);
 	}
-	blockmap_add(&it->queued, &want);
-	s->ext.pending += fresh;
-	if (!it->in_fifo)
-		server_fifo_append(s, it);
-	it->bulk += fresh;
-	it->asked = true;
-	server_chunk_changed(s, chunk);
-	return fresh;
+	return true;
 }
 
 void
-server_enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk,
-    const struct blockmap *asked)
+server_queue_sent(
+    struct server_queue *q, uint32_t chunk, uint32_t first, uint32_t count)
 {
-	struct blockmap exists = blockmap_range(0, server_chunk_blocks(s, chunk));
-	struct blockmap lacks = blockmap_and(exists, asked);
-	uint32_t n = blockmap_count(&lacks);
+	struct server_queue_entry *e = q->entry[chunk];
+	struct blockmap sent = blockmap_range(first, count);
 
-	if (n == 0)
-		return;
-	s->asked_us = now_us;
-	s->stats.blocks_asked += n;
-	note_asker(s, now_us, from);
-	if (n < server_chunk_blocks(s, chunk))
-		s->stats.lost_blocks += n;
-	bool lost = were_lost(s, chunk, &lacks);
-	if (!growing_has(&s->growing, chunk)) {
-		growing_want(&s->growing, chunk);
-		return;
-	}
-	if (s->ext.used && !server_is_held(s))
-		lacks = without_carousel(s, chunk, &lacks);
-	uint32_t fresh = server_add_asked(s, chunk, &lacks);
-	s->stats.blocks_merged += n - fresh;
-	if (fresh > 0 && lost && is_believed(s, now_us, from))
-		rate_asked_again(&s->rate, fresh, n);
+	assert(e != NULL);
+	e->coming = blockmap_minus(e->coming, &sent);
+	q->blocks -= count;
+	unref(q, e);
+}
+
+bool
+server_queue_has(const struct server_queue *q, uint32_t chunk)
+{
+	return q->entry[chunk] != NULL;
+}
+
+struct blockmap
+server_queue_soon(const struct server_queue *q, uint32_t chunk)
+{
+	const struct server_queue_entry *e = q->entry[chunk];
+	struct blockmap soon = { { 0 } };
+
+	if (e == NULL)
+		return soon;
+	soon = e->coming;
+	if (!e->asked)
+		blockmap_add(&soon, &e->queued);
+	return soon;
+}
+
+bool
+server_queue_within(const struct server_queue *q, bool in_sets)
+{
+	for (const struct server_queue_entry *e = q->head; e != NULL;
+	     e = in_sets ? e->next : NULL)
+		if (e->cursor > 0 &&
+		    blockmap_next(&e->queued, e->cursor) < WIRE_CHUNK_BLOCKS)
+			return true;
+	return false;
 }

@@ -7,7 +7,7 @@
 static uint64_t
 room(const struct server *s)
 {
-	uint64_t given = server_sent_all(&s->sent) + (s->head != NULL ? 0 : server_pending(s));
+	uint64_t given = server_sent_all(&s->sent) + (!server_queue_empty(&s->queue) ? 0 : server_pending(s));
 
 	return given < s->ext.limit ? s->ext.limit - given : 0;
 }
@@ -40,36 +40,19 @@ take_next(struct server *s, bool first)
 	s->ext.carousel_turns -= s->ext.carousel_turns > 0;
 	s->ext.old_run = 0;
 	server_chunk_changed(s, chunk);
-	struct item *it = server_item_of(s, chunk);
-	if (it == NULL)
-		return; /* no memory: it will be wanted again */
-	want = blockmap_minus(want, &it->queued);
-	want = blockmap_minus(want, &it->coming);
+	want = server_queue_lacks(&s->queue, chunk, &want);
 	want = fit(s, chunk, &want);
+	if (!server_queue_add(&s->queue, chunk, &want, first))
+		return; /* no memory: it will be wanted again */
 	if (s->ext.split != chunk)
 		server_chunk_given(s, chunk);
-	blockmap_add(&it->queued, &want);
-	it->bulk += blockmap_count(&want);
-	s->ext.pending += blockmap_count(&want);
-	if (it->in_fifo) {
-		/* An old request waits for it, too: it goes now, for all. */
-		if (first)
-			server_fifo_advance(s, it);
-		return;
-	}
-	if (blockmap_empty(&it->queued))
-		server_item_unref(s, it);
-	else if (first)
-		server_fifo_prepend(s, it);
-	else
-		server_fifo_append(s, it);
 }
 
 /* ... when nothing else is asked for; with those that take turns with it. */
 static void
 turn_carousel(struct server *s)
 {
-	if ((s->head != NULL && s->ext.carousel_turns == 0) || room(s) == 0)
+	if ((!server_queue_empty(&s->queue) && s->ext.carousel_turns == 0) || room(s) == 0)
 		return;
 	uint32_t chunk = carousel_peek(&s->ext.carousel);
 	take_next(s, true);
@@ -86,23 +69,18 @@ turn_carousel(struct server *s)
 static bool
 within_chunk(const struct server *s)
 {
-	if (s->head == NULL)
+	if (server_queue_empty(&s->queue))
 		return s->ext.split < s->image.chunks &&
 		       carousel_wants(&s->ext.carousel, s->ext.split) && room(s) > 0;
 	/* Of a set, all chunks. */
-	for (const struct item *it = s->head; it != NULL;
-	     it = server_in_sets(s) ? it->next : NULL)
-		if (it->cursor > 0 &&
-		    blockmap_next(&it->queued, it->cursor) < WIRE_CHUNK_BLOCKS)
-			return true;
-	return false;
+	return server_queue_within(&s->queue, server_in_sets(s));
 }
 
 /* Does nobody want anything but what is late? */
 static bool
 may_be_late(const struct server *s)
 {
-	return s->head == NULL && s->ext.carousel.wanted == 0;
+	return server_queue_empty(&s->queue) && s->ext.carousel.wanted == 0;
 }
 
 /* It is paid for as blocks are, by what somebody can take; and while blocks are wanted,
@@ -155,31 +133,46 @@ give_turns(struct server *s)
 	s->ext.old_run = 0;
 }
 
-/* All of it was given out.  Large old requests and the carousel take turns. */
+/* All of a chunk's blocks were given out.  Large old requests and the carousel take
+ * turns. */
 static void
-finish_item(struct server *s, struct item *it)
+finish_chunk(struct server *s, const struct server_queue_run *run)
 {
-	bool rest = it->chunk == s->ext.split;
-	bool large = it->bulk >= LARGE_REQUEST && !rest;
+	bool rest = run->chunk == s->ext.split;
+	bool large = run->bulk >= LARGE_REQUEST && !rest;
 
-	if (large && it->asked)
+	if (large && run->asked)
 		give_turns(s);
-	it->bulk = 0;
-	it->asked = false;
 	if (!large || s->ext.clients == 0 || !s->cfg.ext.parity)
 		return;
-	repair_add_unasked(&s->ext.repair, it->chunk, s->now_us, s->ext.clients);
+	repair_add_unasked(&s->ext.repair, run->chunk, s->now_us, s->ext.clients);
 	s->stats.unasked = s->ext.repair.unasked;
 }
 
-/* The first one that has something from its cursor on: what was asked again behind it
- * waits for its turn like all else.  Several have begun when chunks take turns. */
-static struct item *
-next_item(struct server *s)
+/* Blocks of an old request are given out: the carousel need not send them, too. */
+static void
+take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
 {
-	while (blockmap_next(&s->head->queued, s->head->cursor) == WIRE_CHUNK_BLOCKS)
-		server_fifo_append(s, server_fifo_pop(s));
-	return s->head;
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		return;
+	carousel_remove(&s->ext.carousel, chunk, given);
+	if (!carousel_wants(&s->ext.carousel, chunk))
+		server_chunk_given(s, chunk);
+}
+
+/* Blocks are given out: who takes turns with whom follows from that. */
+static void
+give_run(struct server *s, const struct server_queue_run *run)
+{
+	struct blockmap taken = blockmap_range(run->first, run->count);
+	uint32_t n = run->count;
+
+	if (run->asked && s->ext.used)
+		take_over(s, run->chunk, &taken);
+	s->ext.old_run += run->asked ? n : 0;
+	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
+		give_turns(s);
+	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 }
 
 bool
@@ -190,34 +183,20 @@ server_read_next(struct server *s, struct server_run *run)
 	bool within = within_chunk(s);
 	if (!within && parity_may_go(s) && read_for_parity(s, run))
 		return true;
-	if (s->ext.used && (!within || s->head == NULL))
+	if (s->ext.used && (!within || server_queue_empty(&s->queue)))
 		turn_carousel(s);
-	if (s->head == NULL) {
+	struct server_queue_run next;
+	if (!server_queue_next(
+		&s->queue, s->cfg.run_blocks, server_in_sets(s), &next)) {
 		if (s->ext.carousel.wanted == 0)
 			s->ext.parity_ahead = 0;
 		return parity_may_go(s) && read_for_parity(s, run);
 	}
-	struct item *it = next_item(s);
-	uint32_t first = blockmap_next(&it->queued, it->cursor);
-	uint32_t n = blockmap_run(&it->queued, first, s->cfg.run_blocks);
-	assert(n > 0);
-	struct blockmap taken = blockmap_range(first, n);
-	it->queued = blockmap_minus(it->queued, &taken);
-	blockmap_add(&it->coming, &taken);
-	it->cursor = first + n;
-	if (it->asked && s->ext.used)
-		server_take_over(s, it->chunk, &taken);
-	s->ext.old_run += it->asked ? n : 0;
-	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
-		give_turns(s);
-	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
-	*run = *server_slots_add(&s->slots, it->chunk, first, n, it->asked);
-	if (!blockmap_empty(&it->queued)) {
-		if (server_in_sets(s))
-			server_fifo_rotate(s);
-		return true;
-	}
-	finish_item(s, server_fifo_pop(s));
+	give_run(s, &next);
+	*run = *server_slots_add(
+	    &s->slots, next.chunk, next.first, next.count, next.asked);
+	if (next.ends)
+		finish_chunk(s, &next);
 	return true;
 }
 
