@@ -32,9 +32,9 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->begun = cfg->wait_clients == 0;
 	s->begun_ms = (uint32_t)(now_us / 1000);
 	s->image = server_image_of(cfg->image_bytes);
-	s->given_in = calloc(s->image.chunks, sizeof *s->given_in);
 	bool sent_failed = server_queue_init(&s->queue, s->image.chunks) != 0 ||
 	                   server_sent_init(&s->sent, &s->image) != 0 ||
+	                   server_given_init(&s->given, s->image.chunks) != 0 ||
 	                   server_slots_init(&s->slots, cfg->ahead) != 0;
 	bool roll_failed = server_roll_init(s) != 0 ||
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
@@ -42,11 +42,10 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	                  (server_packs_init(s) != 0 ||
 			      carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
 			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
-	if (s->given_in == NULL || sent_failed || roll_failed || ext_failed) {
+	if (sent_failed || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
-	s->ext.changed.many = true;
 	if (!cfg->ext.on)
 		s->ext.packs.next_us = SERVER_NEVER;
 	s->ext.split = s->image.chunks;
@@ -69,7 +68,7 @@ server_free(struct server *s)
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
 	growing_fini(&s->growing);
-	free(s->given_in);
+	server_given_fini(&s->given);
 	server_slots_fini(&s->slots);
 	server_roll_fini(s);
 	free(s);

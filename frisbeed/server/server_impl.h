@@ -13,6 +13,7 @@
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_given.h"
 #include "frisbeed/server/server_growing.h"
 #include "frisbeed/server/server_image.h"
 #include "frisbeed/server/server_pace.h"
@@ -54,7 +55,6 @@ enum {
 	LEFT_KEPT = 64,    /* who left lately */
 	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
 	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
-	CHANGED_KEPT = 32,
 	REPORT_MOST = 120, /* blocks of a group */
 };
 
@@ -77,13 +77,6 @@ struct server_left {
 	uint64_t at_us;
 };
 
-/* Chunks of which a client that joins wants more than the last one did: those that were
- * sent since.  Many may join. */
-struct changed {
-	bool many; /* any of them all */
-	uint32_t n, chunk[CHANGED_KEPT];
-};
-
 /* The extension: see docs/protocol.md. */
 struct server_ext {
 	bool used;  /* somebody ever offered it */
@@ -98,7 +91,6 @@ struct server_ext {
 	uint64_t heard_us;    /* the last of their messages */
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
-	struct changed changed;
 	/* The carousel goes on below this number of blocks, sent and pending. */
 	uint64_t limit;
 	uint32_t carousel_turns; /* chunks, after an old request has had its own */
@@ -129,6 +121,7 @@ struct server {
 
 	struct server_queue queue;
 	struct server_sent sent;
+	struct server_given given;
 
 	struct server_slots slots;
 
@@ -150,11 +143,7 @@ struct server {
 	uint64_t asked_us;  /* last request or join */
 	uint64_t left_us;   /* when the last client left */
 	uint64_t joined_us; /* ... came */
-	/* By chunk: all that those want of it who came in this turn of joins, or before,
-	 * was given out; 0: never. */
-	uint32_t *given_in;
 	uint32_t begun_ms;
-	uint32_t turn; /* a new one begins with who joins after something was sent */
 	/* By address; dear are those that ever asked for something. */
 	struct lru roll;
 	uint64_t heard_us;   /* when any client last said something */
@@ -204,15 +193,11 @@ void server_name_complainer(struct server *s, const uint8_t ip[4]);
 /* server_join.c */
 /* What of a chunk a client that begins to listen now will not get by itself. */
 void server_want_chunk(struct server *s, uint32_t chunk);
-/* Somebody joins now: in which turn? */
-uint32_t server_turn_of_joins(struct server *s);
 /* All that is wanted of it by now is given out. */
 void server_chunk_given(struct server *s, uint32_t chunk);
 /* Has all of it been given out since this client came? */
 bool server_has_given(
     const struct server *s, uint32_t chunk, const struct server_client *);
-/* It was given out, or a block of it was sent: who joins from now on wants it anew. */
-void server_chunk_changed(struct server *s, uint32_t chunk);
 /* Somebody can take so many blocks, of which so many are on their way. */
 void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,

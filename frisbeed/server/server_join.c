@@ -38,7 +38,7 @@ server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct bloc
 void
 server_chunk_given(struct server *s, uint32_t chunk)
 {
-	s->given_in[chunk] = s->turn;
+	server_given_out(&s->given, chunk);
 	if (s->ext.used)
 		repair_pass(&s->ext.repair, chunk);
 }
@@ -50,7 +50,7 @@ server_has_given(
 	bool sent = server_sent_since(&s->sent, chunk, c->joined_ms);
 	bool wanted = carousel_wants(&s->ext.carousel, chunk);
 
-	return s->given_in[chunk] >= c->joined_in || (sent && !wanted);
+	return server_given_since(&s->given, chunk, c->joined_in) || (sent && !wanted);
 }
 
 void
@@ -63,38 +63,14 @@ server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
 		s->ext.limit = limit;
 }
 
-void
-server_chunk_changed(struct server *s, uint32_t chunk)
-{
-	struct changed *ch = &s->ext.changed;
-
-	for (uint32_t i = 0; i < ch->n; i++)
-		if (ch->chunk[i] == chunk)
-			return;
-	if (ch->n < CHANGED_KEPT)
-		ch->chunk[ch->n++] = chunk;
-	else
-		ch->many = true;
-}
-
-uint32_t
-server_turn_of_joins(struct server *s)
-{
-	s->turn += s->ext.changed.many || s->ext.changed.n > 0;
-	return s->turn;
-}
-
 static void
 want_all(struct server *s)
 {
-	struct changed *ch = &s->ext.changed;
+	uint32_t chunk;
 
-	for (uint32_t c = 0; ch->many && c < s->image.chunks; c++)
-		server_want_chunk(s, c);
-	for (uint32_t i = 0; !ch->many && i < ch->n; i++)
-		server_want_chunk(s, ch->chunk[i]);
-	ch->many = false;
-	ch->n = 0;
+	for (uint32_t i = 0; server_given_each(&s->given, i, &chunk); i++)
+		server_want_chunk(s, chunk);
+	server_given_settle(&s->given);
 }
 
 /* Many machines that are switched on together come within milliseconds.  Who misses the

@@ -118,7 +118,7 @@ put_reply(struct server *s, struct server_out *out)
 static void
 note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
-	server_chunk_changed(s, chunk);
+	server_given_changed(&s->given, chunk);
 	server_sent_block(&s->sent, s->now_us, chunk, block);
 	s->stats.blocks_sent = s->sent.blocks;
 	s->stats.blocks_resent = s->sent.again;

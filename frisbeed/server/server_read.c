@@ -39,7 +39,7 @@ take_next(struct server *s, bool first)
 		return;
 	s->ext.carousel_turns -= s->ext.carousel_turns > 0;
 	s->ext.old_run = 0;
-	server_chunk_changed(s, chunk);
+	server_given_changed(&s->given, chunk);
 	want = server_queue_lacks(&s->queue, chunk, &want);
 	want = fit(s, chunk, &want);
 	if (!server_queue_add(&s->queue, chunk, &want, first))

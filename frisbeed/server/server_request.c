@@ -53,7 +53,7 @@ server_add_asked(struct server *s, uint32_t chunk, const struct blockmap *blocks
 	uint32_t fresh = server_queue_ask(&s->queue, chunk, blocks);
 
 	if (fresh > 0)
-		server_chunk_changed(s, chunk);
+		server_given_changed(&s->given, chunk);
 	return fresh;
 }
 

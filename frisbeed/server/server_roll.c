@@ -127,7 +127,7 @@ enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 	s->clients[i] = (struct server_client){ .id = id,
 		.ext = ext,
 		.heard_us = s->now_us,
-		.joined_in = server_turn_of_joins(s),
+		.joined_in = server_given_join(&s->given),
 		.joined_ms = (uint32_t)(s->now_us / 1000) };
 	s->heard_us = s->now_us;
 	memcpy(s->clients[i].ip, ip, 4);
