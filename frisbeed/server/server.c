@@ -48,7 +48,6 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	}
 	if (!cfg->ext.on)
 		s->ext.packs.next_us = SERVER_NEVER;
-	s->ext.split = s->image.chunks;
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
 	if (cfg->dynamic)
 		pace_refine(&s->pace);

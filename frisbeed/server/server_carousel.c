@@ -1,3 +1,5 @@
+/* server_carousel.c: which blocks somebody still wants.  The server's engine adds what
+ * clients want, and takes chunk after chunk. */
 #include "frisbeed/server/server_carousel.h"
 
 #include <stdlib.h>
@@ -7,7 +9,7 @@ int
 carousel_init(struct carousel *c, uint32_t nchunks)
 {
 	memset(c, 0, sizeof *c);
-	c->nchunks = nchunks;
+	c->nchunks = c->split = nchunks;
 	c->whole = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	c->want = calloc(nchunks, sizeof *c->want);
 	return c->want != NULL ? 0 : -1;
@@ -89,6 +91,7 @@ carousel_next(struct carousel *c, uint32_t *chunk, struct blockmap *blocks)
 	if (carousel_peek(c) == c->nchunks)
 		return false;
 	*chunk = c->at++;
+	c->split = c->nchunks;
 	*blocks = *c->want[*chunk];
 	drop(c, *chunk);
 	return true;
@@ -98,5 +101,5 @@ void
 carousel_put_back(struct carousel *c, uint32_t chunk, const struct blockmap *blocks)
 {
 	carousel_add(c, chunk, blocks);
-	c->at = chunk;
+	c->at = c->split = chunk;
 }

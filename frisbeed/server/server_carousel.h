@@ -1,5 +1,7 @@
 /* server_carousel.h: which blocks somebody still wants: the union, nothing about
- * single clients.  They are sent in the order of their chunks, round and round. */
+ * single clients.  They are sent in the order of their chunks, round and round, so that
+ * all clients can follow, whenever they came.
+ * Only server_carousel.c writes struct carousel. */
 #ifndef FRISBEED_SERVER_SERVER_CAROUSEL_H
 #define FRISBEED_SERVER_SERVER_CAROUSEL_H
 
@@ -12,6 +14,7 @@ struct carousel {
 	uint32_t nchunks;
 	uint32_t wanted;        /* chunks of which something is */
 	uint32_t at;            /* the next one is this, or behind it */
+	uint32_t split; /* part of this chunk was given out, the rest waits; nchunks: no chunk */
 	struct blockmap **want; /* by chunk; NULL: nothing */
 	struct blockmap whole;  /* shared by chunks that are wanted whole */
 };
@@ -23,13 +26,29 @@ void carousel_fini(struct carousel *);
 void carousel_add(struct carousel *, uint32_t chunk, const struct blockmap *);
 /* They come anyway. */
 void carousel_remove(struct carousel *, uint32_t chunk, const struct blockmap *);
-/* The next wanted chunk and what of it; then nobody wants it any more. */
+/* Take the next wanted chunk: its number and the wanted blocks, which are removed from
+ * the set.  False: there is none. */
 bool carousel_next(struct carousel *, uint32_t *chunk, struct blockmap *);
 
 /* The chunk that would be the next one; nchunks: none. */
 uint32_t carousel_peek(struct carousel *);
-/* What of it cannot be sent yet: it is the next one again. */
+/* These blocks of the chunk that was taken last cannot be sent yet: it is the next one
+ * again, and split until it is taken. */
 void carousel_put_back(struct carousel *, uint32_t chunk, const struct blockmap *);
+
+/* Was part of this chunk given out, while the rest waits? */
+static inline bool
+carousel_is_split(const struct carousel *c, uint32_t chunk)
+{
+	return chunk == c->split && c->split < c->nchunks;
+}
+
+/* Is there such a chunk, and its rest still wanted? */
+static inline bool
+carousel_wants_rest(const struct carousel *c)
+{
+	return c->split < c->nchunks && c->want[c->split] != NULL;
+}
 
 static inline bool
 carousel_wants(const struct carousel *c, uint32_t chunk)

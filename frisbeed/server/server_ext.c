@@ -26,7 +26,8 @@ server_is_idle(const struct server *s)
 bool
 server_is_held(const struct server *s)
 {
-	return server_sent_all(&s->sent) + server_pending(s) >= s->ext.limit;
+	return server_credit_room(
+		   &s->credit, server_sent_all(&s->sent) + server_pending(s)) == 0;
 }
 
 bool
@@ -109,9 +110,8 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	if (v != NULL)
 		voters_caused(v, caused);
 	/* So much it can take, besides what was said by GO. */
-	s->ext.owed += s->ext.carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused;
-	if (s->ext.owed > OWED_MOST)
-		s->ext.owed = OWED_MOST;
+	server_credit_owe(&s->credit,
+	    s->ext.carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused);
 	/* Who is not believed tells nothing of what the others lose. */
 	if (caused < most && is_another(s, c) &&
 	    server_sets_hear(&s->ext.sets, k->lack) && s->ext.sets.on)
@@ -195,7 +195,8 @@ handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 		return;
 	s->stats.gos++;
 	s->asked_us = now_us;
-	server_let_go(s, m->u.go.blocks, still_coming(s, m));
+	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
+	    m->u.go.blocks);
 }
 
 static bool

@@ -13,6 +13,7 @@
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_credit.h"
 #include "frisbeed/server/server_given.h"
 #include "frisbeed/server/server_growing.h"
 #include "frisbeed/server/server_image.h"
@@ -23,6 +24,7 @@
 #include "frisbeed/server/server_repair.h"
 #include "frisbeed/server/server_sent.h"
 #include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_shares.h"
 #include "frisbeed/server/server_slots.h"
 #include "frisbeed/server/server_voters.h"
 
@@ -49,12 +51,8 @@ enum {
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	/* The most that a client can say it takes. */
-	GO_MAX_BLOCKS = 64 * WIRE_CHUNK_BLOCKS,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
 	LEFT_KEPT = 64,    /* who left lately */
-	PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS,
-	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
 	REPORT_MOST = 120, /* blocks of a group */
 };
 
@@ -91,25 +89,11 @@ struct server_ext {
 	uint64_t heard_us;    /* the last of their messages */
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
-	/* The carousel goes on below this number of blocks, sent and pending. */
-	uint64_t limit;
-	uint32_t carousel_turns; /* chunks, after an old request has had its own */
-	/* Unpaced: part of this chunk was given out, the rest waits for a GO. */
-	uint32_t split;
-	/* Blocks of old requests since then: who asks again for what is being sent
-	 * never comes to an end. */
-	uint32_t old_run;
 	struct repair repair;
 	struct server_sets sets;
 	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
 	struct server_packs packs;
 	uint32_t no_sets;     /* clients that could not take them */
-	/* Parity blocks that went before others that were wanted, too: who reports
-	 * that everything is lacking, all the time, has half of the rate. */
-	uint32_t parity_ahead;
-	/* Parity blocks that clients can take, since they have reported: on top of the
-	 * limit, and only for parity. */
-	uint32_t owed;
 };
 
 struct server {
@@ -124,6 +108,8 @@ struct server {
 	struct server_given given;
 
 	struct server_slots slots;
+	struct server_credit credit;
+	struct server_shares shares;
 
 	/* One reply answers all who ask meanwhile, and there are few: strangers that
 	 * join all the time shall not fill the network with them. */
@@ -198,8 +184,6 @@ void server_chunk_given(struct server *s, uint32_t chunk);
 /* Has all of it been given out since this client came? */
 bool server_has_given(
     const struct server *s, uint32_t chunk, const struct server_client *);
-/* Somebody can take so many blocks, of which so many are on their way. */
-void server_let_go(struct server *s, uint32_t blocks, uint64_t coming);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);

@@ -53,16 +53,6 @@ server_has_given(
 	return server_given_since(&s->given, chunk, c->joined_in) || (sent && !wanted);
 }
 
-void
-server_let_go(struct server *s, uint32_t blocks, uint64_t coming)
-{
-	uint64_t limit = server_sent_all(&s->sent) - coming +
-	                 (blocks < GO_MAX_BLOCKS ? blocks : GO_MAX_BLOCKS);
-
-	if (s->ext.limit < limit)
-		s->ext.limit = limit;
-}
-
 static void
 want_all(struct server *s)
 {
@@ -92,7 +82,8 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 		await_others(s, now_us);
 	s->ext.used = true;
 	s->ext.heard_us = now_us;
-	server_let_go(s, server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST, 0);
+	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
+	    server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST);
 	/* How many they are makes a difference, and what a chunk's end is. */
 	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0 ||
 	                        server_in_sets(s);

@@ -7,9 +7,9 @@
 static uint64_t
 room(const struct server *s)
 {
-	uint64_t given = server_sent_all(&s->sent) + (!server_queue_empty(&s->queue) ? 0 : server_pending(s));
+	uint64_t pending = server_queue_empty(&s->queue) ? server_pending(s) : 0;
 
-	return given < s->ext.limit ? s->ext.limit - given : 0;
+	return server_credit_room(&s->credit, server_sent_all(&s->sent) + pending);
 }
 
 /* Without a pace no more goes than somebody said to have room for: the rest of the
@@ -20,11 +20,8 @@ fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 	struct blockmap now = server_unpaced(s) ? blockmap_first(want, room(s)) : *want;
 	struct blockmap rest = blockmap_minus(*want, &now);
 
-	s->ext.split = s->image.chunks;
-	if (blockmap_empty(&rest))
-		return now;
-	carousel_put_back(&s->ext.carousel, chunk, &rest);
-	s->ext.split = chunk;
+	if (!blockmap_empty(&rest))
+		carousel_put_back(&s->ext.carousel, chunk, &rest);
 	return now;
 }
 
@@ -37,14 +34,13 @@ take_next(struct server *s, bool first)
 
 	if (!carousel_next(&s->ext.carousel, &chunk, &want))
 		return;
-	s->ext.carousel_turns -= s->ext.carousel_turns > 0;
-	s->ext.old_run = 0;
+	server_shares_carousel(&s->shares);
 	server_given_changed(&s->given, chunk);
 	want = server_queue_lacks(&s->queue, chunk, &want);
 	want = fit(s, chunk, &want);
 	if (!server_queue_add(&s->queue, chunk, &want, first))
 		return; /* no memory: it will be wanted again */
-	if (s->ext.split != chunk)
+	if (!carousel_is_split(&s->ext.carousel, chunk))
 		server_chunk_given(s, chunk);
 }
 
@@ -52,7 +48,7 @@ take_next(struct server *s, bool first)
 static void
 turn_carousel(struct server *s)
 {
-	if ((!server_queue_empty(&s->queue) && s->ext.carousel_turns == 0) || room(s) == 0)
+	if ((!server_queue_empty(&s->queue) && s->shares.carousel_turns == 0) || room(s) == 0)
 		return;
 	uint32_t chunk = carousel_peek(&s->ext.carousel);
 	take_next(s, true);
@@ -70,9 +66,7 @@ static bool
 within_chunk(const struct server *s)
 {
 	if (server_queue_empty(&s->queue))
-		return s->ext.split < s->image.chunks &&
-		       carousel_wants(&s->ext.carousel, s->ext.split) && room(s) > 0;
-	/* Of a set, all chunks. */
+		return carousel_wants_rest(&s->ext.carousel) && room(s) > 0;
 	return server_queue_within(&s->queue, server_in_sets(s));
 }
 
@@ -89,8 +83,8 @@ static bool
 parity_may_go(const struct server *s)
 {
 	return s->ext.used && s->cfg.ext.parity &&
-	       (room(s) > 0 || s->ext.owed > 0 || server_unpaced(s)) &&
-	       (may_be_late(s) || s->ext.parity_ahead < PARITY_AHEAD);
+	       (room(s) > 0 || s->credit.owed > 0 || server_unpaced(s)) &&
+	       (may_be_late(s) || server_shares_parity_may(&s->shares));
 }
 
 uint64_t
@@ -117,10 +111,8 @@ read_for_parity(struct server *s, struct server_run *run)
 	uint32_t blocks = 0;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		blocks += count[g];
-	s->ext.parity_ahead += blocks;
-	uint32_t owed = blocks < s->ext.owed ? blocks : s->ext.owed;
-	s->ext.owed -= owed;
-	s->ext.limit += server_unpaced(s) ? 0 : owed;
+	server_shares_parity(&s->shares, blocks);
+	server_credit_pay(&s->credit, blocks, server_unpaced(s));
 	return true;
 }
 
@@ -129,8 +121,7 @@ read_for_parity(struct server *s, struct server_run *run)
 static void
 give_turns(struct server *s)
 {
-	s->ext.carousel_turns = voters_to_each_asker(&s->voters, s->now_us);
-	s->ext.old_run = 0;
+	server_shares_turns(&s->shares, voters_to_each_asker(&s->voters, s->now_us));
 }
 
 /* All of a chunk's blocks were given out.  Large old requests and the carousel take
@@ -138,7 +129,7 @@ give_turns(struct server *s)
 static void
 finish_chunk(struct server *s, const struct server_queue_run *run)
 {
-	bool rest = run->chunk == s->ext.split;
+	bool rest = carousel_is_split(&s->ext.carousel, run->chunk);
 	bool large = run->bulk >= LARGE_REQUEST && !rest;
 
 	if (large && run->asked)
@@ -165,14 +156,11 @@ static void
 give_run(struct server *s, const struct server_queue_run *run)
 {
 	struct blockmap taken = blockmap_range(run->first, run->count);
-	uint32_t n = run->count;
 
 	if (run->asked && s->ext.used)
 		take_over(s, run->chunk, &taken);
-	s->ext.old_run += run->asked ? n : 0;
-	if (s->ext.old_run >= WIRE_CHUNK_BLOCKS)
+	if (server_shares_blocks(&s->shares, run->count, run->asked))
 		give_turns(s);
-	s->ext.parity_ahead -= n < s->ext.parity_ahead ? n : s->ext.parity_ahead;
 }
 
 bool
@@ -189,7 +177,7 @@ server_read_next(struct server *s, struct server_run *run)
 	if (!server_queue_next(
 		&s->queue, s->cfg.run_blocks, server_in_sets(s), &next)) {
 		if (s->ext.carousel.wanted == 0)
-			s->ext.parity_ahead = 0;
+			server_shares_only_parity(&s->shares);
 		return parity_may_go(s) && read_for_parity(s, run);
 	}
 	give_run(s, &next);
