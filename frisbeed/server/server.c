@@ -175,7 +175,7 @@ static uint64_t
 end_us(const struct server *s)
 {
 	if (s->cfg.idle_us == 0 || !server_is_quiet(s) || s->growing.wanted > 0 ||
-	    server_reply_due_us(s) != SERVER_NEVER)
+	    server_replies_at(&s->replies) != SERVER_NEVER)
 		return SERVER_NEVER;
 	if (s->cfg.idle_us > 0)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;
@@ -193,8 +193,8 @@ server_deadline(const struct server *s, uint64_t now_us)
 	uint64_t at = s->ext.stale            ? SERVER_NEVER
 	              : server_slots_ready(&s->slots) ? server_block_due_us(s, now_us)
 	                                      : end_us(s);
-	if (server_reply_due_us(s) < at)
-		at = server_reply_due_us(s);
+	if (server_replies_at(&s->replies) < at)
+		at = server_replies_at(&s->replies);
 	if (s->ext.used && server_state_due_us(s) < at)
 		at = server_state_due_us(s);
 	if (s->ext.used && !s->ext.stale && server_packs_due_us(s) < at)

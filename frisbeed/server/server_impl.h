@@ -22,6 +22,7 @@
 #include "frisbeed/server/server_queue.h"
 #include "frisbeed/server/server_rate.h"
 #include "frisbeed/server/server_repair.h"
+#include "frisbeed/server/server_replies.h"
 #include "frisbeed/server/server_sent.h"
 #include "frisbeed/server/server_sets.h"
 #include "frisbeed/server/server_shares.h"
@@ -30,7 +31,6 @@
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
-	JOIN2_PENDING_MAX = 64, /* one that does not fit asks again */
 	/* What still comes is announced so often; when nothing does, more often, so
 	 * that who lacks something notices; and less when nobody answers any more. */
 	STATE_US = 1000000,
@@ -40,10 +40,6 @@ enum {
 	SETS_TOLD = 5,
 	SETS_TOLD_US = 25000,
 	IDLE_PATIENCE_US = 10000000,
-	/* Between two replies in the long run; after a rest, for so long without. */
-	JOIN_GAP_US = 5000,
-	JOIN2_GAP_US = 1000,
-	REPLY_REST_US = 1280000,
 	/* Who comes first waits for others: as long as so many blocks take, at most. */
 	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
 	AWAIT_US = 20000,
@@ -78,7 +74,6 @@ struct server_left {
 /* The extension: see docs/protocol.md. */
 struct server_ext {
 	bool used;  /* somebody ever offered it */
-	bool asked; /* ... or only asked for the answer */
 	uint32_t clients;
 	bool state_pending, stale;
 	uint64_t idle_told;   /* `sent`, when idleness was announced */
@@ -111,13 +106,7 @@ struct server {
 	struct server_credit credit;
 	struct server_shares shares;
 
-	/* One reply answers all who ask meanwhile, and there are few: strangers that
-	 * join all the time shall not fill the network with them. */
-	bool join_pending;
-	uint64_t replied_us; /* until then, at the pace that is allowed */
-	uint32_t join2_pending[JOIN2_PENDING_MAX];
-	unsigned join2_count;
-
+	struct server_replies replies;
 	struct pace pace;
 	struct rate rate;     /* -D */
 	uint64_t stamp_us;    /* the last time signal: then, ... */
@@ -248,8 +237,6 @@ void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 
 /* server_output.c */
 void server_follow_rate(struct server *s);
-/* When who joined is answered; SERVER_NEVER: nobody did. */
-uint64_t server_reply_due_us(const struct server *s);
 /* When the next one may go. */
 uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
 

@@ -91,17 +91,6 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 		want_all(s);
 }
 
-/* This one asks about a file. */
-static void
-answer_join2(struct server *s, uint32_t id)
-{
-	for (unsigned i = 0; i < s->join2_count; i++)
-		if (s->join2_pending[i] == id)
-			return;
-	if (s->join2_count < JOIN2_PENDING_MAX)
-		s->join2_pending[s->join2_count++] = id;
-}
-
 void
 server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len)
@@ -114,14 +103,13 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	/* The original client aborts when it is told of part of a chunk, and takes no
 	 * notice of the other kind of answer: that shows ours that this is a file. */
 	if (!s->cfg.whole_chunks) {
-		answer_join2(s, m->u.join.clientid);
+		server_replies_join2(&s->replies, m->u.join.clientid);
 		return;
 	}
-	s->join_pending = true;
-	if (ext && (flags & WIREXT_PROBES)) {
-		s->ext.asked = true;
+	bool probe = ext && (flags & WIREXT_PROBES);
+	server_replies_join(&s->replies, probe);
+	if (probe)
 		return;
-	}
 	s->asked_us = now_us;
 	bool known = server_client_find(s, m->srcip, m->u.join.clientid) != NULL;
 	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
@@ -142,5 +130,5 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 		return;
 	s->asked_us = now_us;
 	server_client_joined(s, m->srcip, id, false);
-	answer_join2(s, id);
+	server_replies_join2(&s->replies, id);
 }

@@ -67,52 +67,21 @@ put_answer(const struct server *s, struct server_out *out)
 	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
 }
 
-/* Clients that come together are answered at once, a flood of them now and then. */
-static void
-count_reply(struct server *s, uint64_t gap_us)
+static bool
+say_reply(struct server *s, uint64_t now_us, struct server_out *out)
 {
-	if (s->replied_us < s->now_us)
-		s->replied_us = s->now_us;
-	s->replied_us += gap_us;
-}
+	struct wire_msg m;
 
-uint64_t
-server_reply_due_us(const struct server *s)
-{
-	if (!s->join_pending && s->join2_count == 0)
-		return SERVER_NEVER;
-	return s->replied_us > REPLY_REST_US ? s->replied_us - REPLY_REST_US : 0;
-}
-
-static void
-put_reply(struct server *s, struct server_out *out)
-{
-	struct wire_msg m = { .type = WIRE_REPLY };
-
+	if (!server_replies_say(&s->replies, now_us, &s->image, &m))
+		return false;
 	memcpy(m.srcip, s->cfg.srcip, 4);
-	if (s->join_pending) {
-		s->join_pending = false;
-		count_reply(s, JOIN_GAP_US);
-		m.subtype = WIRE_JOIN;
-		m.u.join.blocks = s->image.blocks;
-	} else {
-		m.subtype = WIRE_JOIN2;
-		count_reply(s, JOIN2_GAP_US);
-		m.u.join2.clientid = s->join2_pending[0];
-		m.u.join2.blocks = s->image.blocks;
-		m.u.join2.chunk_blocks = WIRE_CHUNK_BLOCKS;
-		m.u.join2.block_bytes = WIRE_BLOCK_BYTES;
-		m.u.join2.image_bytes = s->cfg.image_bytes;
-		s->join2_count--;
-		memmove(s->join2_pending, s->join2_pending + 1,
-		    s->join2_count * sizeof s->join2_pending[0]);
-	}
 	out->kind = SERVER_OUT_PACKET;
 	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
-	if (m.subtype == WIRE_JOIN && (s->ext.used || s->ext.asked))
+	if (m.subtype == WIRE_JOIN && (s->ext.used || s->replies.probed))
 		out->len = put_answer(s, out);
 	assert(out->len > 0);
 	s->stats.bytes_sent += out->len;
+	return true;
 }
 
 static void
@@ -216,10 +185,8 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	out->kind = SERVER_OUT_NONE;
 	s->now_us = now_us;
 	server_forget_silent(s, now_us);
-	if (now_us >= server_reply_due_us(s)) {
-		put_reply(s, out);
+	if (say_reply(s, now_us, out))
 		return true;
-	}
 	if (now_us >= server_state_due_us(s)) {
 		server_put_state(s, now_us, out);
 		return true;
