@@ -27,7 +27,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	if (s == NULL)
 		return NULL;
 	s->cfg = *cfg;
-	s->ext.idle_told = SERVER_NEVER;
+	server_announce_init(&s->announce);
 	s->now_us = now_us;
 	s->begun = cfg->wait_clients == 0;
 	s->begun_ms = (uint32_t)(now_us / 1000);
@@ -116,8 +116,7 @@ server_hear_other(struct server *s, const uint8_t from[4])
 void
 server_image_changed(struct server *s)
 {
-	s->ext.stale = true;
-	s->ext.state_pending = s->ext.used;
+	server_announce_stale(&s->announce);
 }
 
 void
@@ -190,17 +189,17 @@ end_us(const struct server *s)
 uint64_t
 server_deadline(const struct server *s, uint64_t now_us)
 {
-	uint64_t at = s->ext.stale            ? SERVER_NEVER
+	uint64_t at = s->announce.stale            ? SERVER_NEVER
 	              : server_slots_ready(&s->slots) ? server_block_due_us(s, now_us)
 	                                      : end_us(s);
 	if (server_replies_at(&s->replies) < at)
 		at = server_replies_at(&s->replies);
-	if (s->ext.used && server_state_due_us(s) < at)
-		at = server_state_due_us(s);
-	if (s->ext.used && !s->ext.stale && server_packs_due_us(s) < at)
+	if (server_state_due_us(s, now_us) < at)
+		at = server_state_due_us(s, now_us);
+	if (s->announce.used && !s->announce.stale && server_packs_due_us(s) < at)
 		at = server_packs_due_us(s);
 	/* A free buffer is the shell's sign to ask again, not the time. */
-	if (!s->ext.stale && server_slots_takes_parity(&s->slots) &&
+	if (!s->announce.stale && server_slots_takes_parity(&s->slots) &&
 	    server_parity_due_us(s) < at)
 		at = server_parity_due_us(s);
 	return at > now_us ? at : now_us;

@@ -1,109 +1,112 @@
-#include "frisbeed/server/server_impl.h"
+/* server_announce.c: when STATE is sent, and what it says.  The server's engine tells it
+ * what it hears, and asks it after the replies what to send. */
+#include "frisbeed/server/server_announce.h"
 
-#include <assert.h>
-#include <string.h>
+enum {
+	STATE_US = 1000000,
+	/* A client that misses the end of a session is quickly told; ten short packets a
+	 * second disturb nobody on a network that carries nothing else. */
+	STATE_IDLE_US = 100000,
+	/* Nobody answers any more: whoever is still there lacks nothing. */
+	IDLE_PATIENCE_US = 10000000,
+	/* A client that has not heard that chunks take turns, or no longer do, takes the
+	 * next chunk for the end of this one, and asks for what still comes.  All copies
+	 * are lost together only in an outage. */
+	SETS_TOLD = 5,
+	SETS_TOLD_US = 25000,
+};
 
-uint64_t
-server_state_due_us(const struct server *s)
+void
+server_announce_init(struct server_announce *a)
 {
-	if (s->ext.state_pending)
-		return 0;
-	if (s->ext.stale)
-		return s->ext.used ? s->ext.state_us + STATE_IDLE_US : SERVER_NEVER;
-	if (s->ext.clients == 0 &&
-	    (s->ext.heard_us == 0 || s->now_us - s->ext.heard_us > IDLE_PATIENCE_US))
-		return SERVER_NEVER;
-	/* Who lacks something now says so soon. */
-	if (server_is_idle(s) && s->ext.idle_told != server_sent_all(&s->sent))
-		return 0;
-	if (server_in_sets(s) != s->ext.sets_told)
-		return 0;
-	if (s->ext.sets_again > 0)
-		return s->ext.state_us + SETS_TOLD_US;
-	bool often = server_is_idle(s) &&
-	             s->now_us - s->ext.heard_us < IDLE_PATIENCE_US;
-	return s->ext.state_us + (often ? STATE_IDLE_US : STATE_US);
+	*a = (struct server_announce){ .idle_told = UINT64_MAX };
 }
 
-/* Is anything of the chunk still to be sent?  Of the one that is being sent now,
- * everybody knows what has gone by. */
-static bool
-is_coming(const struct server *s, uint32_t chunk)
+void
+server_announce_heard(struct server_announce *a, uint64_t now_us)
 {
-	const struct server_slot *slot = server_slots_first(&s->slots);
+	a->used = true;
+	a->heard_us = now_us;
+}
 
-	if (slot != NULL && server_slot_begun(slot) &&
-	    (slot->run.chunk == chunk ||
-		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
-		return carousel_wants(&s->ext.carousel, chunk);
-	return carousel_wants(&s->ext.carousel, chunk) || server_queue_has(&s->queue, chunk) ||
-	       repair_busy(&s->ext.repair, chunk) ||
-	       growing_awaits(&s->growing, chunk);
+void
+server_announce_alone(struct server_announce *a)
+{
+	a->heard_us = 0;
+}
+
+void
+server_announce_now(struct server_announce *a)
+{
+	a->pending = true;
+}
+
+void
+server_announce_stale(struct server_announce *a)
+{
+	a->stale = true;
+	a->pending = a->used;
+}
+
+uint64_t
+server_announce_at(
+    const struct server_announce *a, uint64_t now_us, const struct server_scene *now)
+{
+	bool answers = now_us - a->heard_us <= IDLE_PATIENCE_US;
+
+	if (a->pending)
+		return 0;
+	if (a->stale)
+		return a->used ? a->said_us + STATE_IDLE_US : UINT64_MAX;
+	if (now->clients == 0 && (a->heard_us == 0 || !answers))
+		return UINT64_MAX;
+	/* Who lacks something now says so soon. */
+	if (now->idle && a->idle_told != now->sent)
+		return 0;
+	if (now->in_sets != a->sets_told)
+		return 0;
+	if (a->sets_again > 0)
+		return a->said_us + SETS_TOLD_US;
+	return a->said_us + (now->idle && answers ? STATE_IDLE_US : STATE_US);
+}
+
+struct wirext_map
+server_announce_map(const struct server_announce *a, uint32_t nchunks,
+    const uint8_t bits[WIREXT_MAP_CHUNKS / 8])
+{
+	uint32_t n = nchunks - a->first;
+
+	return (struct wirext_map){
+		a->first, n < WIREXT_MAP_CHUNKS ? n : WIREXT_MAP_CHUNKS, bits
+	};
 }
 
 static void
-note_sets_told(struct server *s)
+note_sets(struct server_announce *a, bool sets)
 {
-	bool sets = server_in_sets(s);
-
-	if (sets != s->ext.sets_told)
-		s->ext.sets_again = SETS_TOLD;
-	s->ext.sets_told = sets;
-	s->ext.sets_again -= s->ext.sets_again > 0;
+	if (sets != a->sets_told)
+		a->sets_again = SETS_TOLD;
+	a->sets_told = sets;
+	a->sets_again -= a->sets_again > 0;
 }
 
 void
-server_put_state(struct server *s, uint64_t now_us, struct server_out *out)
+server_announce_say(struct server_announce *a, uint64_t now_us,
+    const struct server_scene *now, uint32_t nchunks, const struct wirext_map *coming,
+    struct wirext_msg *m)
 {
-	struct wirext_msg m = { .kind = WIREXT_STATE, .session = s->cfg.ext.session };
-	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
-	uint32_t first = s->ext.state_first, n = s->image.chunks - first;
+	uint32_t next = coming->first + coming->count;
 
-	n = n < WIREXT_MAP_CHUNKS ? n : WIREXT_MAP_CHUNKS;
-	for (uint32_t i = 0; i < n; i++)
-		if (is_coming(s, first + i))
-			bits[i / 8] |= (uint8_t)(1 << i % 8);
-	memcpy(m.srcip, s->cfg.srcip, 4);
-	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
-	/* Who lacks something of the last chunk would wait for the next one for ever,
-	 * if that is wanted only by some that have left. */
-	bool held = server_is_quiet(s) && now_us - s->asked_us > HELD_US;
-	m.u.state.flags = (server_is_idle(s) || held ? WIREXT_IDLE : 0) |
-	                  (s->ext.stale ? WIREXT_STALE : 0) |
-	                  (server_in_sets(s) ? WIREXT_IN_SETS : 0);
-	m.u.state.clients = s->ext.clients;
-	m.u.state.chunks = s->image.chunks;
-	m.u.state.coming = (struct wirext_map){ first, n, bits };
-	s->ext.state_first = first + n < s->image.chunks ? first + n : 0;
-	s->ext.state_pending = false;
-	note_sets_told(s);
-	s->ext.idle_told = server_is_idle(s) ? server_sent_all(&s->sent) : SERVER_NEVER;
-	s->ext.state_us = now_us;
-	out->kind = SERVER_OUT_PACKET;
-	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
-	assert(out->len > 0);
-	s->stats.bytes_sent += out->len;
-}
-
-bool
-server_stamp_due(const struct server *s, uint64_t now_us)
-{
-	return s->cfg.dynamic && s->ext.used && server_sent_all(&s->sent) != s->stamp_sent &&
-	       (now_us >= s->stamp_us + RATE_STAMP_US ||
-		   s->stamp_epoch < s->rate.deaf_till);
-}
-
-void
-server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out)
-{
-	struct wirext_msg m = { .kind = WIREXT_TIME, .session = s->cfg.ext.session };
-
-	memcpy(m.srcip, s->cfg.srcip, 4);
-	m.u.time.epoch = s->stamp_epoch = s->rate.epoch;
-	m.u.time.sent = s->stamp_sent = server_sent_all(&s->sent);
-	m.u.time.time_us = s->stamp_us = now_us;
-	out->kind = SERVER_OUT_PACKET;
-	out->len = wirext_put(&m, out->pkt, sizeof out->pkt);
-	assert(out->len > 0);
-	s->stats.bytes_sent += out->len;
+	*m = (struct wirext_msg){ .kind = WIREXT_STATE };
+	m->u.state.flags = (now->idle || now->held ? WIREXT_IDLE : 0) |
+	                   (a->stale ? WIREXT_STALE : 0) |
+	                   (now->in_sets ? WIREXT_IN_SETS : 0);
+	m->u.state.clients = now->clients;
+	m->u.state.chunks = nchunks;
+	m->u.state.coming = *coming;
+	a->first = next < nchunks ? next : 0;
+	a->pending = false;
+	note_sets(a, now->in_sets);
+	a->idle_told = now->idle ? now->sent : UINT64_MAX;
+	a->said_us = now_us;
 }

@@ -220,18 +220,17 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 			server_bad_packet(s, from, &e);
 		return;
 	}
-	if (memcmp(m.srcip, from, 4) != 0 || s->ext.stale)
+	if (memcmp(m.srcip, from, 4) != 0 || s->announce.stale)
 		return;
 	if (is_servers(m.kind)) {
 		if (m.session != s->cfg.ext.session)
 			server_hear_other(s, from);
 		return;
 	}
-	s->ext.used = true;
-	s->ext.heard_us = now_us;
+	server_announce_heard(&s->announce, now_us);
 	if (m.session != s->cfg.ext.session) {
 		/* It knows another server, or an earlier run of this one. */
-		s->ext.state_pending = true;
+		server_announce_now(&s->announce);
 		return;
 	}
 	if (m.kind == WIREXT_WANT)

@@ -12,6 +12,7 @@
 #include "common/base/lru.h"
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
+#include "frisbeed/server/server_announce.h"
 #include "frisbeed/server/server_carousel.h"
 #include "frisbeed/server/server_credit.h"
 #include "frisbeed/server/server_given.h"
@@ -27,19 +28,11 @@
 #include "frisbeed/server/server_sets.h"
 #include "frisbeed/server/server_shares.h"
 #include "frisbeed/server/server_slots.h"
+#include "frisbeed/server/server_stamps.h"
 #include "frisbeed/server/server_voters.h"
 
 enum {
 	LINGER_US = 2000000,    /* -T < 0: after the last client left */
-	/* What still comes is announced so often; when nothing does, more often, so
-	 * that who lacks something notices; and less when nobody answers any more. */
-	STATE_US = 1000000,
-	STATE_IDLE_US = 100000,
-	/* That chunks take turns, or no more, is told so often: who does not hear it asks
-	 * for what still comes. */
-	SETS_TOLD = 5,
-	SETS_TOLD_US = 25000,
-	IDLE_PATIENCE_US = 10000000,
 	/* Who comes first waits for others: as long as so many blocks take, at most. */
 	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
 	AWAIT_US = 20000,
@@ -73,15 +66,7 @@ struct server_left {
 
 /* The extension: see docs/protocol.md. */
 struct server_ext {
-	bool used;  /* somebody ever offered it */
 	uint32_t clients;
-	bool state_pending, stale;
-	uint64_t idle_told;   /* `sent`, when idleness was announced */
-	bool sets_told;       /* chunks take turns, as announced */
-	uint32_t sets_again;  /* times that this is to be told */
-	uint64_t state_us;    /* the last announcement */
-	uint32_t state_first; /* of the next one's map */
-	uint64_t heard_us;    /* the last of their messages */
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct repair repair;
@@ -107,11 +92,10 @@ struct server {
 	struct server_shares shares;
 
 	struct server_replies replies;
+	struct server_announce announce;
+	struct server_stamps stamps;
 	struct pace pace;
 	struct rate rate;     /* -D */
-	uint64_t stamp_us;    /* the last time signal: then, ... */
-	uint64_t stamp_sent;  /* ... after so many blocks */
-	uint32_t stamp_epoch; /* ... in this epoch */
 
 	bool served;        /* somebody did more than join and leave */
 	bool other_heard;   /* another server */
@@ -228,15 +212,10 @@ void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t
 /* When parity of a chunk that lacks somewhere may be read. */
 uint64_t server_parity_due_us(const struct server *s);
 
-/* server_announce.c */
-uint64_t server_state_due_us(const struct server *s);
-void server_put_state(struct server *s, uint64_t now_us, struct server_out *out);
-/* A time signal is due, among the blocks. */
-bool server_stamp_due(const struct server *s, uint64_t now_us);
-void server_put_stamp(struct server *s, uint64_t now_us, struct server_out *out);
-
 /* server_output.c */
 void server_follow_rate(struct server *s);
+/* When STATE is to be sent. */
+uint64_t server_state_due_us(const struct server *s, uint64_t now_us);
 /* When the next one may go. */
 uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
 

@@ -28,7 +28,7 @@ server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct bloc
 	assert(s->cfg.growing && chunk < s->image.chunks);
 	if (!growing_have(&s->growing, chunk, blocks, server_chunk_blocks(s, chunk)))
 		return;
-	if (s->ext.used)
+	if (s->announce.used)
 		server_want_chunk(s, chunk);
 	else
 		server_add_asked(s, chunk, &all);
@@ -39,7 +39,7 @@ void
 server_chunk_given(struct server *s, uint32_t chunk)
 {
 	server_given_out(&s->given, chunk);
-	if (s->ext.used)
+	if (s->announce.used)
 		repair_pass(&s->ext.repair, chunk);
 }
 
@@ -80,13 +80,12 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	if (server_is_idle(s))
 		await_others(s, now_us);
-	s->ext.used = true;
-	s->ext.heard_us = now_us;
+	server_announce_heard(&s->announce, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
 	    server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST);
 	/* How many they are makes a difference, and what a chunk's end is. */
-	s->ext.state_pending |= (s->ext.clients & (s->ext.clients - 1)) == 0 ||
-	                        server_in_sets(s);
+	if ((s->ext.clients & (s->ext.clients - 1)) == 0 || server_in_sets(s))
+		server_announce_now(&s->announce);
 	if (!(flags & WIREXT_AGAIN))
 		want_all(s);
 }
@@ -98,7 +97,7 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	uint32_t flags;
 	bool ext = wirext_get_offer(pkt, len, &flags) && s->cfg.ext.on;
 
-	if (s->ext.stale)
+	if (s->announce.stale)
 		return;
 	/* The original client aborts when it is told of part of a chunk, and takes no
 	 * notice of the other kind of answer: that shows ours that this is a file. */
@@ -126,7 +125,7 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
 	uint32_t id = m->u.join2.clientid;
 
-	if (s->ext.stale)
+	if (s->announce.stale)
 		return;
 	s->asked_us = now_us;
 	server_client_joined(s, m->srcip, id, false);

@@ -52,8 +52,28 @@ server_trust_rate(struct server *s, uint64_t bits_per_s)
 		server_follow_rate(s);
 }
 
+/* A packet that has been put is to be sent. */
+static void
+send_packet(struct server *s, struct server_out *out, size_t len)
+{
+	assert(len > 0);
+	out->kind = SERVER_OUT_PACKET;
+	out->len = len;
+	s->stats.bytes_sent += len;
+}
+
+/* A message of the extension that a part wants to say. */
+static void
+send_ext(struct server *s, struct wirext_msg *m, struct server_out *out)
+{
+	m->session = s->cfg.ext.session;
+	memcpy(m->srcip, s->cfg.srcip, 4);
+	send_packet(s, out, wirext_put(m, out->pkt, sizeof out->pkt));
+}
+
+/* The extension's answer goes behind a reply. */
 static size_t
-put_answer(const struct server *s, struct server_out *out)
+put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
 {
 	struct wirext_answer a = {
 		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
@@ -64,7 +84,7 @@ put_answer(const struct server *s, struct server_out *out)
 	};
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
-	return wirext_put_answer(out->pkt, out->len, sizeof out->pkt, &a);
+	return wirext_put_answer(pkt, len, cap, &a);
 }
 
 static bool
@@ -75,12 +95,79 @@ say_reply(struct server *s, uint64_t now_us, struct server_out *out)
 	if (!server_replies_say(&s->replies, now_us, &s->image, &m))
 		return false;
 	memcpy(m.srcip, s->cfg.srcip, 4);
-	out->kind = SERVER_OUT_PACKET;
-	out->len = wire_put(&m, out->pkt, sizeof out->pkt);
-	if (m.subtype == WIRE_JOIN && (s->ext.used || s->replies.probed))
-		out->len = put_answer(s, out);
-	assert(out->len > 0);
-	s->stats.bytes_sent += out->len;
+	size_t len = wire_put(&m, out->pkt, sizeof out->pkt);
+	if (m.subtype == WIRE_JOIN && (s->announce.used || s->replies.probed))
+		len = put_answer(s, out->pkt, len, sizeof out->pkt);
+	send_packet(s, out, len);
+	return true;
+}
+
+/* Is anything of the chunk still to be sent?  Of the one that is being sent now,
+ * everybody knows what has gone by. */
+static bool
+is_coming(const struct server *s, uint32_t chunk)
+{
+	const struct server_slot *slot = server_slots_first(&s->slots);
+
+	if (slot != NULL && server_slot_begun(slot) &&
+	    (slot->run.chunk == chunk ||
+		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
+		return carousel_wants(&s->ext.carousel, chunk);
+	return carousel_wants(&s->ext.carousel, chunk) || server_queue_has(&s->queue, chunk) ||
+	       repair_busy(&s->ext.repair, chunk) ||
+	       growing_awaits(&s->growing, chunk);
+}
+
+/* What clients are told of: a client that lacks something of the last chunk would wait
+ * for the next one for ever, if that is wanted only by some that have left. */
+static struct server_scene
+scene(const struct server *s, uint64_t now_us)
+{
+	return (struct server_scene){ .clients = s->ext.clients,
+		.sent = server_sent_all(&s->sent),
+		.idle = server_is_idle(s),
+		.held = server_is_quiet(s) && now_us - s->asked_us > HELD_US,
+		.in_sets = server_in_sets(s) };
+}
+
+uint64_t
+server_state_due_us(const struct server *s, uint64_t now_us)
+{
+	struct server_scene now = scene(s, now_us);
+
+	return server_announce_at(&s->announce, now_us, &now);
+}
+
+static bool
+say_state(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
+	struct server_scene now = scene(s, now_us);
+	struct wirext_msg m;
+
+	if (now_us < server_announce_at(&s->announce, now_us, &now))
+		return false;
+	struct wirext_map map = server_announce_map(&s->announce, s->image.chunks, bits);
+	for (uint32_t i = 0; i < map.count; i++)
+		if (is_coming(s, map.first + i))
+			bits[i / 8] |= (uint8_t)(1 << i % 8);
+	server_announce_say(&s->announce, now_us, &now, s->image.chunks, &map, &m);
+	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
+	send_ext(s, &m, out);
+	return true;
+}
+
+static bool
+say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	uint64_t sent = server_sent_all(&s->sent);
+	struct wirext_msg m;
+
+	if (!s->cfg.dynamic || !s->announce.used ||
+	    !server_stamps_due(&s->stamps, now_us, sent, s->rate.deaf_till))
+		return false;
+	server_stamps_say(&s->stamps, now_us, sent, s->rate.epoch, &m);
+	send_ext(s, &m, out);
 	return true;
 }
 
@@ -187,22 +274,18 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	server_forget_silent(s, now_us);
 	if (say_reply(s, now_us, out))
 		return true;
-	if (now_us >= server_state_due_us(s)) {
-		server_put_state(s, now_us, out);
+	if (say_state(s, now_us, out))
 		return true;
-	}
-	if (!s->ext.stale && now_us >= server_packs_due_us(s) &&
+	if (!s->announce.stale && now_us >= server_packs_due_us(s) &&
 	    server_packs_put_try(s, out))
 		return true;
 	while (leave_out_end(s))
 		;
-	if (s->ext.stale || !server_slots_ready(&s->slots) ||
+	if (s->announce.stale || !server_slots_ready(&s->slots) ||
 	    server_block_due_us(s, now_us) > now_us)
 		return false;
-	if (server_stamp_due(s, now_us)) {
-		server_put_stamp(s, now_us, out);
+	if (say_stamp(s, now_us, out))
 		return true;
-	}
 	judge_rate(s, now_us);
 	if (server_block_due_us(s, now_us) > now_us)
 		return false;

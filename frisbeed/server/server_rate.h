@@ -16,10 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	RATE_STAMP_US = 25000, /* a time signal so often */
-};
-
 /* Losses of which nobody knows whether they come from the rate. */
 struct rate_again {
 	uint64_t judged_us, sent;

@@ -82,7 +82,7 @@ may_be_late(const struct server *s)
 static bool
 parity_may_go(const struct server *s)
 {
-	return s->ext.used && s->cfg.ext.parity &&
+	return s->announce.used && s->cfg.ext.parity &&
 	       (room(s) > 0 || s->credit.owed > 0 || server_unpaced(s)) &&
 	       (may_be_late(s) || server_shares_parity_may(&s->shares));
 }
@@ -157,7 +157,7 @@ give_run(struct server *s, const struct server_queue_run *run)
 {
 	struct blockmap taken = blockmap_range(run->first, run->count);
 
-	if (run->asked && s->ext.used)
+	if (run->asked && s->announce.used)
 		take_over(s, run->chunk, &taken);
 	if (server_shares_blocks(&s->shares, run->count, run->asked))
 		give_turns(s);
@@ -171,7 +171,7 @@ server_read_next(struct server *s, struct server_run *run)
 	bool within = within_chunk(s);
 	if (!within && parity_may_go(s) && read_for_parity(s, run))
 		return true;
-	if (s->ext.used && (!within || server_queue_empty(&s->queue)))
+	if (s->announce.used && (!within || server_queue_empty(&s->queue)))
 		turn_carousel(s);
 	struct server_queue_run next;
 	if (!server_queue_next(

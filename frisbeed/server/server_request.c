@@ -79,7 +79,7 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 		growing_want(&s->growing, chunk);
 		return;
 	}
-	if (s->ext.used && !server_is_held(s))
+	if (s->announce.used && !server_is_held(s))
 		lacks = without_carousel(s, chunk, &lacks);
 	uint32_t fresh = server_add_asked(s, chunk, &lacks);
 	s->stats.blocks_merged += n - fresh;

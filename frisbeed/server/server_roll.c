@@ -262,7 +262,7 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 		s->served |= stats != NULL && stats->bytes_covered > 0;
 		strike(s, i);
 		if (s->ext.clients == 0)
-			s->ext.heard_us = 0;
+			server_announce_alone(&s->announce);
 	}
 	if (s->log.left != NULL)
 		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
@@ -291,7 +291,7 @@ forget(struct server *s, uint32_t i, uint64_t now_us)
 	s->stats.gone++;
 	s->left_us = now_us;
 	if (s->ext.clients == 0)
-		s->ext.heard_us = 0;
+		server_announce_alone(&s->announce);
 	if (s->log.gone != NULL)
 		s->log.gone(s->log.arg, gone.ip, gone.id, now_us - gone.heard_us);
 }

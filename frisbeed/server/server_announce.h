@@ -1,0 +1,58 @@
+/* server_announce.h: when STATE is sent, and what it says.
+ *
+ * STATE tells all clients with the extension which chunks still come.  It is sent once a
+ * second; when nothing comes any more, more often, so that a client that lacks something notices
+ * and says so; and less often again when nobody answers.
+ * Only server_announce.c writes struct server_announce.
+ */
+#ifndef FRISBEED_SERVER_SERVER_ANNOUNCE_H
+#define FRISBEED_SERVER_SERVER_ANNOUNCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/wirext.h"
+
+/* What is to be announced, as the engine knows it now. */
+struct server_scene {
+	uint32_t clients; /* with the extension */
+	uint64_t sent;    /* blocks and parity blocks so far */
+	bool idle;        /* nothing is wanted */
+	bool held;        /* what is wanted waits for a client that does not speak */
+	bool in_sets;     /* chunks take turns */
+};
+
+struct server_announce {
+	bool used;           /* a client with the extension was heard, ever */
+	bool stale;          /* the file is no longer what was promised */
+	bool pending;        /* to be sent at once */
+	uint64_t heard_us;   /* the last message of the extension; 0: all have left */
+	uint64_t said_us;    /* the last announcement */
+	uint64_t idle_told;  /* the blocks sent when idleness was announced */
+	bool sets_told;      /* chunks take turns, as was announced last */
+	uint32_t sets_again; /* times that this is to be said still */
+	uint32_t first;      /* chunk of the next map */
+};
+
+void server_announce_init(struct server_announce *);
+/* A client with the extension was heard. */
+void server_announce_heard(struct server_announce *, uint64_t now_us);
+/* The last of them has left: nobody is to be told anything. */
+void server_announce_alone(struct server_announce *);
+/* STATE is sent at once: there is news. */
+void server_announce_now(struct server_announce *);
+/* The file has changed: from now on that is said, and nothing else. */
+void server_announce_stale(struct server_announce *);
+/* When STATE is sent next; UINT64_MAX: not until something happens. */
+uint64_t server_announce_at(
+    const struct server_announce *, uint64_t now_us, const struct server_scene *);
+/* The chunks of the next STATE: as many as fit, all of them in turns.  The caller sets
+ * a bit for each that still comes. */
+struct wirext_map server_announce_map(const struct server_announce *, uint32_t nchunks,
+    const uint8_t bits[WIREXT_MAP_CHUNKS / 8]);
+/* STATE with that map, without the sender's address, session and identity. */
+void server_announce_say(struct server_announce *, uint64_t now_us,
+    const struct server_scene *, uint32_t nchunks, const struct wirext_map *,
+    struct wirext_msg *);
+
+#endif /* FRISBEED_SERVER_SERVER_ANNOUNCE_H */
