@@ -30,24 +30,20 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	server_announce_init(&s->announce);
 	s->now_us = now_us;
 	s->begun = cfg->wait_clients == 0;
-	s->begun_ms = (uint32_t)(now_us / 1000);
 	s->image = server_image_of(cfg->image_bytes);
 	bool sent_failed = server_queue_init(&s->queue, s->image.chunks) != 0 ||
 	                   server_sent_init(&s->sent, &s->image) != 0 ||
 	                   server_given_init(&s->given, s->image.chunks) != 0 ||
 	                   server_slots_init(&s->slots, cfg->ahead) != 0;
-	bool roll_failed = server_roll_init(s) != 0 ||
+	bool roll_failed = server_clients_init(s) != 0 ||
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
 	bool ext_failed = cfg->ext.on &&
-	                  (server_packs_init(s) != 0 ||
-			      carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
+	                  (carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
 			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
 	if (sent_failed || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
 	}
-	if (!cfg->ext.on)
-		s->ext.packs.next_us = SERVER_NEVER;
 	pace_init(&s->pace, cfg->burst, cfg->gap_us);
 	if (cfg->dynamic)
 		pace_refine(&s->pace);
@@ -63,13 +59,12 @@ server_free(struct server *s)
 		return;
 	server_queue_fini(&s->queue);
 	server_sent_fini(&s->sent);
-	server_packs_fini(s);
 	carousel_fini(&s->ext.carousel);
 	repair_fini(&s->ext.repair);
 	growing_fini(&s->growing);
 	server_given_fini(&s->given);
 	server_slots_fini(&s->slots);
-	server_roll_fini(s);
+	server_clients_fini(s);
 	free(s);
 }
 
@@ -111,6 +106,21 @@ server_hear_other(struct server *s, const uint8_t from[4])
 	if (!s->other_heard && s->log.other != NULL)
 		s->log.other(s->log.arg, from);
 	s->other_heard = true;
+}
+
+void
+server_content(struct server *s, uint32_t chunk, uint32_t blocks)
+{
+	assert(chunk < s->image.chunks && blocks <= WIRE_CHUNK_BLOCKS);
+	/* Of a chunk without anything, one block tells so. */
+	server_packs_learn(&s->packs, chunk, blocks + (blocks == 0));
+}
+
+void
+server_pack_limit(struct server *s, uint32_t blocks)
+{
+	assert(blocks > 0);
+	server_packs_limit(&s->packs, blocks);
 }
 
 void
@@ -180,7 +190,7 @@ end_us(const struct server *s)
 		return s->asked_us + (uint64_t)s->cfg.idle_us;
 	if (!s->served)
 		return SERVER_NEVER;
-	if (s->stats.clients > 0)
+	if (server_roll_count(&s->roll) > 0)
 		return s->asked_us + SILENCE_US;
 	/* Who still asks is a client whose join was lost. */
 	return (s->asked_us > s->left_us ? s->asked_us : s->left_us) + LINGER_US;
@@ -196,8 +206,8 @@ server_deadline(const struct server *s, uint64_t now_us)
 		at = server_replies_at(&s->replies);
 	if (server_state_due_us(s, now_us) < at)
 		at = server_state_due_us(s, now_us);
-	if (s->announce.used && !s->announce.stale && server_packs_due_us(s) < at)
-		at = server_packs_due_us(s);
+	if (!s->announce.stale && server_packs_at(&s->packs) < at)
+		at = server_packs_at(&s->packs);
 	/* A free buffer is the shell's sign to ask again, not the time. */
 	if (!s->announce.stale && server_slots_takes_parity(&s->slots) &&
 	    server_parity_due_us(s) < at)

@@ -80,7 +80,7 @@ with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 	bool chunks_left = !server_queue_empty(&s->queue) || s->slots.used > 0 ||
 	                   s->ext.carousel.wanted > 0;
 
-	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->ext.clients > 1; g++)
+	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->roll.ext > 1; g++)
 		lack[g] += lack[g] > 0 && lack[g] < REPORT_MOST;
 }
 
@@ -123,7 +123,7 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
 	    s, m->srcip, m->u.nak.clientid);
-	uint64_t window = s->ext.clients < 2  ? 0
+	uint64_t window = s->roll.ext < 2  ? 0
 	                  : server_is_idle(s) ? WINDOW_US / 4
 	                                      : WINDOW_US;
 
@@ -165,7 +165,7 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	s->stats.loads++;
 	s->asked_us = now_us;
 	/* One alone, unpaced, asks for less when it loses something. */
-	bool alone = server_unpaced(s) && s->stats.clients < 2;
+	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
 	if (!s->cfg.dynamic || alone)
 		return;
 	if (is_believed(s, now_us, m, &lost) &&
@@ -197,6 +197,19 @@ handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	s->asked_us = now_us;
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
 	    m->u.go.blocks);
+}
+
+static void
+handle_fits(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+{
+	const struct server_client *c = server_client_speaks(
+	    s, m->srcip, m->u.fits.clientid);
+
+	if (c == NULL)
+		return;
+	s->stats.fits++;
+	server_packs_hear(&s->packs, now_us, server_roll_index(&s->roll, c),
+	    m->u.fits.number, m->u.fits.blocks);
 }
 
 static bool
@@ -240,7 +253,7 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	else if (m.kind == WIREXT_LOAD)
 		handle_load(s, now_us, &m);
 	else if (m.kind == WIREXT_FITS)
-		server_packs_hear(s, &m);
+		handle_fits(s, now_us, &m);
 	else if (m.kind == WIREXT_GO || m.kind == WIREXT_ROOM)
 		handle_go(s, now_us, &m);
 }

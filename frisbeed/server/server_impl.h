@@ -24,6 +24,7 @@
 #include "frisbeed/server/server_rate.h"
 #include "frisbeed/server/server_repair.h"
 #include "frisbeed/server/server_replies.h"
+#include "frisbeed/server/server_roll.h"
 #include "frisbeed/server/server_sent.h"
 #include "frisbeed/server/server_sets.h"
 #include "frisbeed/server/server_shares.h"
@@ -41,39 +42,16 @@ enum {
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
 	HELD_US = 1000000, /* held back for so long, with no word from anybody */
-	LEFT_KEPT = 64,    /* who left lately */
 	REPORT_MOST = 120, /* blocks of a group */
-};
-
-struct server_client {
-	uint8_t ip[4];
-	uint32_t id;
-	uint64_t heard_us; /* when it last said something */
-	bool ext;
-	bool no_sets;
-	bool resumes; /* it may have parts of chunks that were not sent by us */
-	/* The turn of joins, and when; of who was not heard to join, the first. */
-	uint32_t joined_in, joined_ms;
-	uint8_t fits;    /* blocks of a packet that reaches it; 0: not known */
-	uint8_t tries;   /* how often it was asked, up to a point */
-	uint64_t try_us; /* asked (again) then */
-};
-
-struct server_left {
-	struct server_client client;
-	uint64_t at_us;
 };
 
 /* The extension: see docs/protocol.md. */
 struct server_ext {
-	uint32_t clients;
 	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct repair repair;
 	struct server_sets sets;
 	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
-	struct server_packs packs;
-	uint32_t no_sets;     /* clients that could not take them */
 };
 
 struct server {
@@ -88,6 +66,7 @@ struct server {
 	struct server_given given;
 
 	struct server_slots slots;
+	struct server_packs packs;
 	struct server_credit credit;
 	struct server_shares shares;
 
@@ -102,15 +81,7 @@ struct server {
 	uint64_t asked_us;  /* last request or join */
 	uint64_t left_us;   /* when the last client left */
 	uint64_t joined_us; /* ... came */
-	uint32_t begun_ms;
-	/* By address; dear are those that ever asked for something. */
-	struct lru roll;
-	uint64_t heard_us;   /* when any client last said something */
-	uint64_t forget_us;  /* when the silent ones are looked for again */
-	struct server_client *clients;      /* SERVER_CLIENTS_MAX */
-	struct server_left left[LEFT_KEPT]; /* ring */
-	uint32_t nleft;
-
+	struct server_roll roll;
 	struct voters voters; /* addresses of those with the extension */
 	struct growing growing;
 
@@ -124,28 +95,19 @@ void server_bad_packet(struct server *s, const uint8_t from[4], const struct err
 /* A packet as only servers send them, and not ours. */
 void server_hear_other(struct server *s, const uint8_t from[4]);
 
-/* server_roll.c: clients, for counting and -T < 0.  Their number is bounded: when too
- * many come, first those give way that never asked for anything. */
-int server_roll_init(struct server *s); /* -1: no memory */
-void server_roll_fini(struct server *s);
-/* NULL: not known. */
-struct server_client *server_client_find(
-    struct server *s, const uint8_t ip[4], uint32_t id);
-void server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext);
-/* It was here before, and may have parts of chunks. */
-void server_client_resumes(struct server *s, const uint8_t ip[4], uint32_t id);
-/* This one has too few buffers for chunks that take turns. */
-void server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id);
-/* A request of the base protocol does not tell the id; of whoever is not known there,
+/* server_clients.c */
+int server_clients_init(struct server *s); /* -1: no memory */
+void server_clients_fini(struct server *s);
+/* It joins, perhaps again; *known: it was there already. */
+const struct server_client *server_client_joined(
+    struct server *s, const uint8_t ip[4], uint32_t id, bool ext, bool *known);
+/* A request of the base protocol does not tell the id; when nobody of its address is known,
  * an old client is counted. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
 /* A message of the extension's.  NULL: it has just left. */
 const struct server_client *server_client_speaks(
     struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
-/* Forget the clients that have been silent for so long that they must be dead. */
-void server_forget_silent(struct server *s, uint64_t now_us);
-
 /* The log is told of an address that complains alone, now and then. */
 void server_name_complainer(struct server *s, const uint8_t ip[4]);
 
@@ -172,8 +134,8 @@ server_unpaced(const struct server *s)
 static inline bool
 server_in_sets(const struct server *s)
 {
-	return s->ext.sets.on && !server_unpaced(s) && s->ext.no_sets == 0 &&
-	       s->ext.clients == s->stats.clients;
+	return s->ext.sets.on && !server_unpaced(s) && s->roll.no_sets == 0 &&
+	       s->roll.ext == server_roll_count(&s->roll);
 }
 
 static inline bool

@@ -84,7 +84,7 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
 	    server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST);
 	/* How many they are makes a difference, and what a chunk's end is. */
-	if ((s->ext.clients & (s->ext.clients - 1)) == 0 || server_in_sets(s))
+	if ((s->roll.ext & (s->roll.ext - 1)) == 0 || server_in_sets(s))
 		server_announce_now(&s->announce);
 	if (!(flags & WIREXT_AGAIN))
 		want_all(s);
@@ -110,12 +110,13 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	if (probe)
 		return;
 	s->asked_us = now_us;
-	bool known = server_client_find(s, m->srcip, m->u.join.clientid) != NULL;
-	server_client_joined(s, m->srcip, m->u.join.clientid, ext);
+	bool known;
+	const struct server_client *c = server_client_joined(
+	    s, m->srcip, m->u.join.clientid, ext, &known);
 	if (!known && ext && (flags & WIREXT_AGAIN))
-		server_client_resumes(s, m->srcip, m->u.join.clientid);
+		server_roll_resumes(&s->roll, c);
 	if (ext && (flags & WIREXT_NO_SETS))
-		server_client_no_sets(s, m->srcip, m->u.join.clientid);
+		server_roll_no_sets(&s->roll, c);
 	if (ext)
 		join_ext(s, now_us, flags);
 }
@@ -124,10 +125,11 @@ void
 server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 {
 	uint32_t id = m->u.join2.clientid;
+	bool known;
 
 	if (s->announce.stale)
 		return;
 	s->asked_us = now_us;
-	server_client_joined(s, m->srcip, id, false);
+	server_client_joined(s, m->srcip, id, false, &known);
 	server_replies_join2(&s->replies, id);
 }

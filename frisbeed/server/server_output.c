@@ -80,7 +80,7 @@ put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
 		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
-		.clients = s->ext.clients
+		.clients = s->roll.ext
 	};
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
@@ -123,7 +123,7 @@ is_coming(const struct server *s, uint32_t chunk)
 static struct server_scene
 scene(const struct server *s, uint64_t now_us)
 {
-	return (struct server_scene){ .clients = s->ext.clients,
+	return (struct server_scene){ .clients = s->roll.ext,
 		.sent = server_sent_all(&s->sent),
 		.idle = server_is_idle(s),
 		.held = server_is_quiet(s) && now_us - s->asked_us > HELD_US,
@@ -158,6 +158,17 @@ say_state(struct server *s, uint64_t now_us, struct server_out *out)
 }
 
 static bool
+say_try(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	struct wirext_msg m;
+
+	if (!server_packs_say(&s->packs, now_us, &s->roll, &m))
+		return false;
+	send_ext(s, &m, out);
+	return true;
+}
+
+static bool
 say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	uint64_t sent = server_sent_all(&s->sent);
@@ -180,6 +191,14 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 	s->stats.blocks_resent = s->sent.again;
 }
 
+/* How many blocks of the run go out in one packet at most; 0: as packets of the base
+ * protocol. */
+static uint32_t
+pack_size(const struct server *s, const struct server_slot *slot)
+{
+	return slot->parity || slot->plain ? 0 : s->packs.now;
+}
+
 /* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
 static void
 put_blocks(struct server *s, uint32_t size, struct server_out *out)
@@ -188,7 +207,7 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	uint32_t end = slot->run.first + slot->run.count, n = 1;
 
-	out->content = server_packs_content(s, chunk);
+	out->content = server_packs_content(&s->packs, chunk);
 	if (size > 0) {
 		end = end < out->content ? end : out->content;
 		n = size < end - block ? size : end - block;
@@ -216,10 +235,10 @@ leave_out_end(struct server *s)
 {
 	const struct server_slot *slot = server_slots_first(&s->slots);
 
-	if (slot == NULL || !slot->ready || server_packs_size(s, slot) == 0)
+	if (slot == NULL || !slot->ready || pack_size(s, slot) == 0)
 		return false;
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
-	if (block < server_packs_content(s, chunk))
+	if (block < server_packs_content(&s->packs, chunk))
 		return false;
 	uint32_t n = slot->run.count - slot->at;
 	server_queue_sent(&s->queue, chunk, block, n);
@@ -239,7 +258,7 @@ put_parity(struct server *s, struct server_out *out)
 	out->buf = slot->run.buf;
 	out->chunk = slot->run.chunk;
 	out->group = server_slots_spend_parity(&s->slots, &out->run_ends);
-	out->content = server_packs_content(s, out->chunk);
+	out->content = server_packs_content(&s->packs, out->chunk);
 	out->index = repair_sent(&s->ext.repair, out->chunk, out->group);
 	server_sent_parity(&s->sent, s->now_us);
 	s->stats.parity_sent = s->sent.parity;
@@ -250,7 +269,7 @@ static void
 judge_rate(struct server *s, uint64_t now_us)
 {
 	if (s->cfg.dynamic &&
-	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->ext.clients == 0))
+	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->roll.ext == 0))
 		server_follow_rate(s);
 	s->stats.rate = s->rate.now;
 	s->stats.slowed = s->rate.steps;
@@ -271,13 +290,12 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	out->kind = SERVER_OUT_NONE;
 	s->now_us = now_us;
-	server_forget_silent(s, now_us);
+	server_roll_forget(&s->roll, now_us, s->sent.last_us);
 	if (say_reply(s, now_us, out))
 		return true;
 	if (say_state(s, now_us, out))
 		return true;
-	if (!s->announce.stale && now_us >= server_packs_due_us(s) &&
-	    server_packs_put_try(s, out))
+	if (!s->announce.stale && say_try(s, now_us, out))
 		return true;
 	while (leave_out_end(s))
 		;
@@ -293,6 +311,6 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	if (slot->parity)
 		put_parity(s, out);
 	else
-		put_blocks(s, server_packs_size(s, slot), out);
+		put_blocks(s, pack_size(s, slot), out);
 	return true;
 }

@@ -4,6 +4,8 @@
  * and the network carries packets of its length to all.  So clients are asked by TRYs,
  * which are as long; who does not answer keeps the group at the blocks of the base
  * protocol.  A client that joins, even again, has not answered yet.
+ * Only server_packs.c writes struct server_packs and what it keeps about clients, which
+ * the roll numbers.
  */
 #ifndef FRISBEED_SERVER_SERVER_PACKS_H
 #define FRISBEED_SERVER_SERVER_PACKS_H
@@ -12,41 +14,55 @@
 #include <stdint.h>
 
 #include "common/wire/wirext.h"
+#include "frisbeed/server/server_image.h"
+#include "frisbeed/server/server_roll.h"
 
-struct server;
-struct server_client;
-struct server_out;
-struct server_slot;
+struct server_packs_client {
+	bool ext;        /* it is there, and has the extension */
+	uint8_t fits;    /* blocks of a packet that reaches it; 0: not known */
+	uint8_t tries;   /* times that it was asked, up to a point */
+	uint64_t try_us; /* when it is asked (again) */
+};
 
 struct server_packs {
+	struct server_image image;
 	uint32_t max;      /* blocks a packet: 1, 2, 4, 8; 0: none are sent */
 	uint32_t now;      /* ... that reach everybody; 0: blocks must do */
 	uint16_t *content; /* by chunk: blocks before the empty ones; 0: not known */
-	/* Clients, by the blocks of a packet that reaches them. */
-	uint32_t fits[WIREXT_PACK_BLOCKS + 1];
+	struct server_packs_client *client; /* by number in the roll */
+	/* Clients, by the blocks of a packet that reaches them; of them all, those with the
+	 * extension. */
+	uint32_t fits[WIREXT_PACK_BLOCKS + 1], ext;
 	uint64_t round_us, next_us; /* the last round of TRYs, and the next one */
 	uint32_t number;            /* of the round */
 	uint32_t size;              /* of its next packet; 0: all are out */
 	uint32_t n, id[WIREXT_TRY_IDS];
 };
 
-/* -1: no memory. */
-int server_packs_init(struct server *);
-void server_packs_fini(struct server *);
-/* A client comes, joins again, or is forgotten. */
-void server_packs_add(struct server *, struct server_client *);
-void server_packs_again(struct server *, struct server_client *);
-void server_packs_drop(struct server *, const struct server_client *);
-/* A client says what fits. */
-void server_packs_hear(struct server *, const struct wirext_msg *);
-/* When there is a TRY to be sent; SERVER_NEVER: nobody is to be asked. */
-uint64_t server_packs_due_us(const struct server *);
-/* False: it is not time, or nobody is left to be asked. */
-bool server_packs_put_try(struct server *, struct server_out *);
-/* How many blocks of a run of blocks that was read go out in one packet at most; 0:
- * as packets of the base protocol. */
-uint32_t server_packs_size(const struct server *, const struct server_slot *);
+/* most: blocks a packet (0: no packs); clients: the roll's max.  -1: no memory;
+ * server_packs_fini() also then. */
+int server_packs_init(struct server_packs *, const struct server_image *, uint32_t most,
+    uint32_t clients);
+void server_packs_fini(struct server_packs *);
+/* The client with this number comes, joins again, or goes. */
+void server_packs_add(struct server_packs *, uint64_t now_us, uint32_t i, bool ext);
+void server_packs_again(struct server_packs *, uint64_t now_us, uint32_t i);
+void server_packs_drop(struct server_packs *, uint32_t i);
+/* It says what fits: in answer to the TRYs of the round with this number, or (0) at any
+ * time that no more does. */
+void server_packs_hear(struct server_packs *, uint64_t now_us, uint32_t i,
+    uint32_t number, uint32_t blocks);
+/* When there is a TRY to be sent; UINT64_MAX: nobody is to be asked. */
+uint64_t server_packs_at(const struct server_packs *);
+/* The next TRY, without the sender's address and session.  False: it is not time, or
+ * nobody is left to be asked. */
+bool server_packs_say(struct server_packs *, uint64_t now_us, const struct server_roll *,
+    struct wirext_msg *);
+/* So many blocks (> 0) of the chunk are not all zero, from its first one on. */
+void server_packs_learn(struct server_packs *, uint32_t chunk, uint32_t blocks);
 /* How many blocks of this chunk are sent to those who know how long it is. */
-uint32_t server_packs_content(const struct server *, uint32_t chunk);
+uint32_t server_packs_content(const struct server_packs *, uint32_t chunk);
+/* The interface takes no packets of more than so many (> 0) blocks any more. */
+void server_packs_limit(struct server_packs *, uint32_t blocks);
 
 #endif /* FRISBEED_SERVER_SERVER_PACKS_H */

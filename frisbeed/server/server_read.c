@@ -134,9 +134,9 @@ finish_chunk(struct server *s, const struct server_queue_run *run)
 
 	if (large && run->asked)
 		give_turns(s);
-	if (!large || s->ext.clients == 0 || !s->cfg.ext.parity)
+	if (!large || s->roll.ext == 0 || !s->cfg.ext.parity)
 		return;
-	repair_add_unasked(&s->ext.repair, run->chunk, s->now_us, s->ext.clients);
+	repair_add_unasked(&s->ext.repair, run->chunk, s->now_us, s->roll.ext);
 	s->stats.unasked = s->ext.repair.unasked;
 }
 

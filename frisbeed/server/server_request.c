@@ -14,7 +14,7 @@ were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
 	bool heard = server_sent_since(&s->sent, chunk, joined_ms + 1);
 	/* One alone, unpaced, asks for no more at a time than it can take. */
-	bool alone = server_unpaced(s) && s->stats.clients < 2;
+	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
 
 	return heard && !late && !alone;

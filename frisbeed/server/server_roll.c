@@ -1,22 +1,21 @@
-#include "frisbeed/server/server_impl.h"
+/* server_roll.c: the clients that are there.  The server's engine tells it who was heard,
+ * and is told in turn who comes and goes, whatever the reason. */
+#include "frisbeed/server/server_roll.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	/* Of one address; more of them are not real. */
-	CLIENTS_AN_ADDRESS = 64,
-	LEFT_US = 1000000, /* who left so long ago and speaks has not really left */
+	/* A client that speaks this long after its LEAVE has not really left. */
+	LEFT_US = 1000000,
 	/* A client that lacks anything speaks every few seconds at least.  When all are
-	 * silent at once, it is more likely the network that is gone. */
+	 * silent at once, it is more likely the network that is gone: then they have as long
+	 * as a switch takes to come back. */
 	SILENT_US = 60000000,
 	ALL_SILENT_US = 300000000,
-	OTHERS_US = 10000000, /* others are heard: within so long */
+	OTHERS_US = 10000000, /* not all are silent: one was heard this lately */
 	FORGET_EVERY_US = 1000000,
 };
-
-/* No client has this id: theirs have 31 bits. */
-#define UNNAMED UINT32_MAX
 
 static uint64_t
 key_of(const uint8_t ip[4])
@@ -26,307 +25,233 @@ key_of(const uint8_t ip[4])
 }
 
 int
-server_roll_init(struct server *s)
+server_roll_init(struct server_roll *r, uint32_t max, uint64_t seed, uint64_t now_us,
+    const struct server_roll_watch *watch)
 {
-	s->clients = calloc(SERVER_CLIENTS_MAX, sizeof *s->clients);
-	if (s->clients == NULL)
-		return -1;
-	uint64_t seed = (uint64_t)s->cfg.ext.session << 32 ^ s->now_us;
-	if (lru_init(&s->roll, SERVER_CLIENTS_MAX, seed) != 0)
-		return -1;
-	return voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1);
+	memset(r, 0, sizeof *r);
+	r->watch = *watch;
+	r->begun_ms = (uint32_t)(now_us / 1000);
+	r->client = calloc(max, sizeof *r->client);
+	return r->client != NULL && lru_init(&r->lru, max, seed) == 0 ? 0 : -1;
 }
 
 void
-server_roll_fini(struct server *s)
+server_roll_fini(struct server_roll *r)
 {
-	lru_fini(&s->roll);
-	voters_fini(&s->voters);
-	free(s->clients);
+	lru_fini(&r->lru);
+	free(r->client);
+	r->client = NULL;
 }
 
-static uint32_t
-find(const struct server *s, const uint8_t ip[4], uint32_t id)
+static bool
+is_of(const struct server_roll *r, uint32_t i, const uint8_t ip[4])
 {
-	uint32_t i = lru_first(&s->roll, key_of(ip));
-
-	while (i != LRU_NONE &&
-	       (s->clients[i].id != id || memcmp(s->clients[i].ip, ip, 4) != 0))
-		i = lru_next(&s->roll, i);
-	return i;
+	return memcmp(r->client[i].ip, ip, 4) == 0;
 }
 
-struct server_client *
-server_client_find(struct server *s, const uint8_t ip[4], uint32_t id)
+const struct server_client *
+server_roll_find(const struct server_roll *r, const uint8_t ip[4], uint32_t id)
 {
-	uint32_t i = find(s, ip, id);
+	uint32_t i = lru_first(&r->lru, key_of(ip));
 
-	return i != LRU_NONE ? &s->clients[i] : NULL;
+	while (i != LRU_NONE && (r->client[i].id != id || !is_of(r, i, ip)))
+		i = lru_next(&r->lru, i);
+	return i != LRU_NONE ? &r->client[i] : NULL;
 }
 
 static void
-discount(struct server *s, const struct server_client *c)
+count(struct server_roll *r, const struct server_client *c, int step)
 {
-	s->ext.clients -= c->ext;
-	voters_go(&s->voters, c->ip, c->ext);
-	s->ext.no_sets -= c->no_sets;
-	server_packs_drop(s, c);
+	r->ext += c->ext ? (uint32_t)step : 0;
+	r->no_sets += c->no_sets ? (uint32_t)step : 0;
 }
 
 static void
-strike(struct server *s, uint32_t i)
+tell_goes(struct server_roll *r, const struct server_client *c)
 {
-	discount(s, &s->clients[i]);
-	lru_remove(&s->roll, i);
-	s->stats.clients = s->roll.n;
+	count(r, c, -1);
+	r->watch.goes(r->watch.arg, c);
 }
 
 static void
-touch(struct server *s, uint32_t i, bool dear)
+strike(struct server_roll *r, const struct server_client *c)
 {
-	lru_touch(&s->roll, i, dear);
-	s->clients[i].heard_us = s->heard_us = s->now_us;
+	lru_remove(&r->lru, server_roll_index(r, c));
+	tell_goes(r, c);
 }
 
 /* An address that has too many already loses the one that came first. */
 static void
-make_room(struct server *s, const uint8_t ip[4])
+make_room(struct server_roll *r, const uint8_t ip[4])
 {
-	uint32_t n = 0, last = LRU_NONE;
+	const struct server_client *first = NULL;
+	uint32_t n = 0;
 
-	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
-	     i = lru_next(&s->roll, i))
-		if (memcmp(s->clients[i].ip, ip, 4) == 0) {
+	for (uint32_t i = lru_first(&r->lru, key_of(ip)); i != LRU_NONE;
+	     i = lru_next(&r->lru, i))
+		if (is_of(r, i, ip)) {
 			n++;
-			last = i;
+			first = &r->client[i];
 		}
-	if (n >= CLIENTS_AN_ADDRESS)
-		strike(s, last);
-}
-
-/* Somebody of this address was heard, but had not joined. */
-static void
-strike_unnamed(struct server *s, const uint8_t ip[4])
-{
-	uint32_t i = find(s, ip, UNNAMED);
-
-	if (i != LRU_NONE)
-		strike(s, i);
-}
-
-static void
-enrol(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
-{
-	bool old;
-
-	strike_unnamed(s, ip);
-	make_room(s, ip);
-	uint32_t i = lru_add(&s->roll, key_of(ip), &old);
-	if (old)
-		discount(s, &s->clients[i]);
-	s->clients[i] = (struct server_client){ .id = id,
-		.ext = ext,
-		.heard_us = s->now_us,
-		.joined_in = server_given_join(&s->given),
-		.joined_ms = (uint32_t)(s->now_us / 1000) };
-	s->heard_us = s->now_us;
-	memcpy(s->clients[i].ip, ip, 4);
-	s->ext.clients += ext;
-	voters_come(&s->voters, ip, ext);
-	server_packs_add(s, &s->clients[i]);
-	s->stats.clients = s->roll.n;
-	if (s->stats.clients > s->stats.clients_max)
-		s->stats.clients_max = s->stats.clients;
-	s->begun |= s->stats.clients >= s->cfg.wait_clients;
-}
-
-void
-server_client_joined(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
-{
-	uint32_t i = find(s, ip, id);
-
-	s->stats.joins++;
-	if (i != LRU_NONE) {
-		touch(s, i, false);
-		/* ... or it hears nothing on the second port. */
-		server_packs_again(s, &s->clients[i]);
-		return; /* its last join or our reply was lost */
-	}
-	s->joined_us = s->now_us;
-	enrol(s, ip, id, ext);
-	if (s->log.joined != NULL)
-		s->log.joined(s->log.arg, ip, id);
-}
-
-void
-server_client_resumes(struct server *s, const uint8_t ip[4], uint32_t id)
-{
-	struct server_client *c = server_client_find(s, ip, id);
-
-	if (c != NULL)
-		c->resumes = true;
-}
-
-void
-server_client_no_sets(struct server *s, const uint8_t ip[4], uint32_t id)
-{
-	uint32_t i = find(s, ip, id);
-
-	if (i == LRU_NONE || s->clients[i].no_sets)
-		return;
-	s->clients[i].no_sets = true;
-	s->ext.no_sets++;
-}
-
-/* The ports are read one after the other: what a client said on the second one may be
- * heard after its LEAVE. */
-static bool
-has_left(const struct server *s, const uint8_t ip[4], uint32_t id)
-{
-	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (s->left[i].client.id == id &&
-		    s->now_us - s->left[i].at_us < LEFT_US &&
-		    memcmp(s->left[i].client.ip, ip, 4) == 0)
-			return true;
-	return false;
-}
-
-static bool
-just_left(const struct server *s, const uint8_t ip[4])
-{
-	uint32_t n = s->nleft < LEFT_KEPT ? s->nleft : LEFT_KEPT;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (s->now_us - s->left[i].at_us < LEFT_US &&
-		    memcmp(s->left[i].client.ip, ip, 4) == 0)
-			return true;
-	return false;
-}
-
-void
-server_client_asks(struct server *s, const uint8_t ip[4])
-{
-	bool known = false;
-
-	s->served = true;
-	for (uint32_t i = lru_first(&s->roll, key_of(ip)); i != LRU_NONE;
-	     i = lru_next(&s->roll, i)) {
-		if (memcmp(s->clients[i].ip, ip, 4) != 0)
-			continue;
-		touch(s, i, true);
-		known = true;
-	}
-	/* An old client takes the reply to somebody else's JOIN for its own. */
-	if (!known && !just_left(s, ip))
-		enrol(s, ip, UNNAMED, false);
+	if (n >= SERVER_ROLL_ADDRESS)
+		strike(r, first);
 }
 
 const struct server_client *
-server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
+server_roll_add(struct server_roll *r, uint64_t now_us, const uint8_t ip[4],
+    uint32_t id, bool ext, uint32_t turn)
 {
-	if (has_left(s, ip, id))
-		return NULL;
-	s->served = true;
-	/* Of an earlier run of this server, or pushed out: we do not know it. */
-	uint32_t i = find(s, ip, id);
-	if (i == LRU_NONE) {
-		server_client_joined(s, ip, id, true);
-		i = find(s, ip, id);
-		/* It took the reply to another's JOIN for its own. */
-		s->clients[i].resumes = true;
-		s->clients[i].joined_in = 1;
-		s->clients[i].joined_ms = s->begun_ms;
-	}
-	touch(s, i, true);
-	return &s->clients[i];
+	bool old;
+
+	/* Somebody of this address was heard, but had not joined: that was this one. */
+	const struct server_client *unnamed = server_roll_find(
+	    r, ip, SERVER_ROLL_UNNAMED);
+	if (unnamed != NULL)
+		strike(r, unnamed);
+	make_room(r, ip);
+	struct server_client *c = &r->client[lru_add(&r->lru, key_of(ip), &old)];
+	if (old)
+		tell_goes(r, c);
+	*c = (struct server_client){ .id = id,
+		.ext = ext,
+		.heard_us = now_us,
+		.joined_in = turn,
+		.joined_ms = (uint32_t)(now_us / 1000) };
+	memcpy(c->ip, ip, 4);
+	r->heard_us = now_us;
+	count(r, c, 1);
+	if (r->most < server_roll_count(r))
+		r->most = server_roll_count(r);
+	r->watch.comes(r->watch.arg, c);
+	return c;
 }
 
 void
-server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
+server_roll_heard(
+    struct server_roll *r, uint64_t now_us, const struct server_client *c, bool asks)
 {
-	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
-	                                                           : NULL;
-	uint32_t i = find(s, m->srcip, m->u.leave.clientid);
+	uint32_t i = server_roll_index(r, c);
 
-	if (i == LRU_NONE)
-		i = find(s, m->srcip, UNNAMED);
-	s->stats.leaves++;
-	if (i != LRU_NONE) {
-		struct server_left *left = &s->left[s->nleft++ % LEFT_KEPT];
-		left->client = s->clients[i];
-		left->client.id = m->u.leave.clientid;
-		left->at_us = s->left_us = now_us;
-		/* Of a small image everything may have come with the join. */
-		s->served |= stats != NULL && stats->bytes_covered > 0;
-		strike(s, i);
-		if (s->ext.clients == 0)
-			server_announce_alone(&s->announce);
-	}
-	if (s->log.left != NULL)
-		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
-		    m->u.leave.elapsed_s, stats);
+	lru_touch(&r->lru, i, asks);
+	r->client[i].heard_us = r->heard_us = now_us;
 }
 
-/* A client of the base protocol may hear all that it lacks because others asked for it,
+static bool
+just_left(const struct server_roll *r, uint32_t i, uint64_t now_us, const uint8_t ip[4])
+{
+	return now_us - r->left[i].at_us < LEFT_US && memcmp(r->left[i].ip, ip, 4) == 0;
+}
+
+static uint32_t
+remembered(const struct server_roll *r)
+{
+	return r->nleft < SERVER_ROLL_LEFT ? r->nleft : SERVER_ROLL_LEFT;
+}
+
+bool
+server_roll_asks(struct server_roll *r, uint64_t now_us, const uint8_t ip[4])
+{
+	bool known = false;
+
+	for (uint32_t i = lru_first(&r->lru, key_of(ip)); i != LRU_NONE;
+	     i = lru_next(&r->lru, i)) {
+		if (!is_of(r, i, ip))
+			continue;
+		server_roll_heard(r, now_us, &r->client[i], true);
+		known = true;
+	}
+	for (uint32_t i = 0; i < remembered(r); i++)
+		known |= just_left(r, i, now_us, ip);
+	return known;
+}
+
+void
+server_roll_resumes(struct server_roll *r, const struct server_client *c)
+{
+	r->client[server_roll_index(r, c)].resumes = true;
+}
+
+void
+server_roll_no_sets(struct server_roll *r, const struct server_client *c)
+{
+	r->no_sets += !c->no_sets;
+	r->client[server_roll_index(r, c)].no_sets = true;
+}
+
+void
+server_roll_was_here(struct server_roll *r, const struct server_client *c)
+{
+	struct server_client *one = &r->client[server_roll_index(r, c)];
+
+	one->resumes = true;
+	one->joined_in = 1;
+	one->joined_ms = r->begun_ms;
+}
+
+bool
+server_roll_leave(
+    struct server_roll *r, uint64_t now_us, const uint8_t ip[4], uint32_t id)
+{
+	const struct server_client *c = server_roll_find(r, ip, id);
+	uint32_t i = r->nleft % SERVER_ROLL_LEFT;
+
+	if (c == NULL)
+		c = server_roll_find(r, ip, SERVER_ROLL_UNNAMED);
+	if (c == NULL)
+		return false;
+	r->nleft++;
+	memcpy(r->left[i].ip, ip, 4);
+	r->left[i].id = id;
+	r->left[i].at_us = now_us;
+	strike(r, c);
+	return true;
+}
+
+bool
+server_roll_has_left(
+    const struct server_roll *r, uint64_t now_us, const uint8_t ip[4], uint32_t id)
+{
+	for (uint32_t i = 0; i < remembered(r); i++)
+		if (r->left[i].id == id && just_left(r, i, now_us, ip))
+			return true;
+	return false;
+}
+
+/* A client of the base protocol may receive all that it lacks because others asked for it,
  * and say nothing as long as blocks come. */
 static bool
-is_dead(const struct server *s, const struct server_client *c, uint64_t now_us)
+is_dead(const struct server_roll *r, const struct server_client *c, uint64_t now_us,
+    uint64_t blocked_us)
 {
-	bool others = now_us < s->heard_us + OTHERS_US;
+	bool others = now_us < r->heard_us + OTHERS_US;
 	uint64_t since = c->heard_us;
 
-	if (!c->ext && s->sent.last_us > since)
-		since = s->sent.last_us;
+	if (!c->ext && blocked_us > since)
+		since = blocked_us;
 	return now_us >= since + (others ? SILENT_US : ALL_SILENT_US);
 }
 
 static void
-forget(struct server *s, uint32_t i, uint64_t now_us)
+forget(struct server_roll *r, const struct server_client *c, uint64_t now_us)
 {
-	struct server_client gone = s->clients[i];
-
-	strike(s, i);
-	s->stats.gone++;
-	s->left_us = now_us;
-	if (s->ext.clients == 0)
-		server_announce_alone(&s->announce);
-	if (s->log.gone != NULL)
-		s->log.gone(s->log.arg, gone.ip, gone.id, now_us - gone.heard_us);
+	strike(r, c);
+	r->watch.silent(r->watch.arg, c, now_us - c->heard_us);
 }
 
 void
-server_forget_silent(struct server *s, uint64_t now_us)
+server_roll_forget(struct server_roll *r, uint64_t now_us, uint64_t blocked_us)
 {
-	if (now_us < s->forget_us)
+	if (now_us < r->forget_us)
 		return;
-	s->forget_us = now_us + FORGET_EVERY_US;
+	r->forget_us = now_us + FORGET_EVERY_US;
 	for (int dear = 0; dear < 2; dear++) {
 		uint32_t next;
-		for (uint32_t i = lru_oldest(&s->roll, dear); i != LRU_NONE; i = next) {
-			if (now_us < s->clients[i].heard_us + SILENT_US)
+		for (uint32_t i = lru_oldest(&r->lru, dear); i != LRU_NONE; i = next) {
+			if (now_us < r->client[i].heard_us + SILENT_US)
 				break;
-			next = lru_newer(&s->roll, i);
-			if (is_dead(s, &s->clients[i], now_us))
-				forget(s, i, now_us);
+			next = lru_newer(&r->lru, i);
+			if (is_dead(r, &r->client[i], now_us, blocked_us))
+				forget(r, &r->client[i], now_us);
 		}
 	}
-}
-
-bool
-server_is_aside(const struct server *s, const uint8_t ip[4], double *gets)
-{
-	return voters_is_aside(&s->voters, ip, gets);
-}
-
-void
-server_name_complainer(struct server *s, const uint8_t ip[4])
-{
-	struct voter *v = voters_find(&s->voters, ip);
-
-	if (v == NULL || !voters_name(v, s->now_us))
-		return;
-	if (s->log.complains != NULL)
-		s->log.complains(s->log.arg, ip, 1 - v->lost);
 }

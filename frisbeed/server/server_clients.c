@@ -1,0 +1,160 @@
+/* server_clients.c: what follows when a client is heard, or falls silent: who else in the
+ * server's engine is told of it, and the log.  The handlers of packets call this. */
+#include <string.h>
+
+#include "frisbeed/server/server_impl.h"
+
+static void
+on_comes(void *arg, const struct server_client *c)
+{
+	struct server *s = arg;
+
+	voters_come(&s->voters, c->ip, c->ext);
+	server_packs_add(
+	    &s->packs, s->now_us, server_roll_index(&s->roll, c), c->ext);
+	s->begun |= server_roll_count(&s->roll) >= s->cfg.wait_clients;
+	s->stats.clients = server_roll_count(&s->roll);
+	s->stats.clients_max = s->roll.most;
+}
+
+static void
+on_goes(void *arg, const struct server_client *c)
+{
+	struct server *s = arg;
+
+	voters_go(&s->voters, c->ip, c->ext);
+	server_packs_drop(&s->packs, server_roll_index(&s->roll, c));
+	s->stats.clients = server_roll_count(&s->roll);
+}
+
+static void
+note_left(struct server *s, uint64_t now_us)
+{
+	s->left_us = now_us;
+	if (s->roll.ext == 0)
+		server_announce_alone(&s->announce);
+}
+
+static void
+on_silent(void *arg, const struct server_client *c, uint64_t silent_us)
+{
+	struct server *s = arg;
+
+	s->stats.gone++;
+	note_left(s, s->now_us);
+	if (s->log.gone != NULL)
+		s->log.gone(s->log.arg, c->ip, c->id, silent_us);
+}
+
+int
+server_clients_init(struct server *s)
+{
+	const struct server_roll_watch watch = { on_comes, on_goes, on_silent, s };
+	uint64_t seed = (uint64_t)s->cfg.ext.session << 32 ^ s->now_us;
+	uint32_t most = s->cfg.ext.on ? s->cfg.ext.pack_blocks : 0;
+
+	if (server_roll_init(&s->roll, SERVER_CLIENTS_MAX, seed, s->now_us, &watch) != 0 ||
+	    voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1) != 0)
+		return -1;
+	return server_packs_init(&s->packs, &s->image, most, SERVER_CLIENTS_MAX);
+}
+
+void
+server_clients_fini(struct server *s)
+{
+	server_roll_fini(&s->roll);
+	voters_fini(&s->voters);
+	server_packs_fini(&s->packs);
+}
+
+static const struct server_client *
+add(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
+{
+	return server_roll_add(
+	    &s->roll, s->now_us, ip, id, ext, server_given_join(&s->given));
+}
+
+const struct server_client *
+server_client_joined(
+    struct server *s, const uint8_t ip[4], uint32_t id, bool ext, bool *known)
+{
+	const struct server_client *c = server_roll_find(&s->roll, ip, id);
+
+	s->stats.joins++;
+	*known = c != NULL;
+	if (c != NULL) {
+		/* Its last join or our reply was lost, or it receives nothing on the
+		 * second port. */
+		server_roll_heard(&s->roll, s->now_us, c, false);
+		server_packs_again(
+		    &s->packs, s->now_us, server_roll_index(&s->roll, c));
+		return c;
+	}
+	s->joined_us = s->now_us;
+	c = add(s, ip, id, ext);
+	if (s->log.joined != NULL)
+		s->log.joined(s->log.arg, ip, id);
+	return c;
+}
+
+void
+server_client_asks(struct server *s, const uint8_t ip[4])
+{
+	s->served = true;
+	/* An old client takes the reply to somebody else's JOIN for its own. */
+	if (!server_roll_asks(&s->roll, s->now_us, ip))
+		add(s, ip, SERVER_ROLL_UNNAMED, false);
+}
+
+const struct server_client *
+server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
+{
+	const struct server_client *c = server_roll_find(&s->roll, ip, id);
+	bool known;
+
+	if (server_roll_has_left(&s->roll, s->now_us, ip, id))
+		return NULL;
+	s->served = true;
+	/* It joined an earlier run of this server, was pushed out of the roll, or took the
+	 * reply to another's JOIN for its own. */
+	if (c == NULL) {
+		c = server_client_joined(s, ip, id, true, &known);
+		server_roll_was_here(&s->roll, c);
+	}
+	server_roll_heard(&s->roll, s->now_us, c, true);
+	return c;
+}
+
+void
+server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
+{
+	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
+	                                                           : NULL;
+
+	s->stats.leaves++;
+	if (server_roll_leave(&s->roll, now_us, m->srcip, m->u.leave.clientid)) {
+		/* Of a small image everything may have come with the join. */
+		s->served |= stats != NULL && stats->bytes_covered > 0;
+		note_left(s, now_us);
+	}
+	if (s->log.left != NULL)
+		s->log.left(s->log.arg, m->srcip, m->u.leave.clientid,
+		    m->u.leave.elapsed_s, stats);
+}
+
+bool
+server_is_aside(const struct server *s, const uint8_t ip[4], double *gets)
+{
+	return voters_is_aside(&s->voters, ip, gets);
+}
+
+void
+server_name_complainer(struct server *s, const uint8_t ip[4])
+{
+	struct voter *v = voters_find(&s->voters, ip);
+
+	if (v == NULL || !voters_name(v, s->now_us))
+		return;
+	if (s->log.complains != NULL)
+		s->log.complains(s->log.arg, ip, 1 - v->lost);
+}
