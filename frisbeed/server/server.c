@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With -T < 0, clients that died without a word must not keep us for ever. */
-static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
-
 uint32_t
 server_chunk_blocks(const struct server *s, uint32_t chunk)
 {
@@ -29,7 +26,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->cfg = *cfg;
 	server_announce_init(&s->announce);
 	s->now_us = now_us;
-	s->begun = cfg->wait_clients == 0;
+	server_life_init(&s->life, cfg->idle_us, cfg->wait_clients, now_us);
 	s->image = server_image_of(cfg->image_bytes);
 	bool sent_failed = server_queue_init(&s->queue, s->image.chunks) != 0 ||
 	                   server_sent_init(&s->sent, &s->image) != 0 ||
@@ -48,7 +45,6 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	if (cfg->dynamic)
 		pace_refine(&s->pace);
 	rate_init(&s->rate, pace_cap(&s->pace));
-	s->asked_us = s->left_us = now_us;
 	return s;
 }
 
@@ -183,17 +179,10 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 static uint64_t
 end_us(const struct server *s)
 {
-	if (s->cfg.idle_us == 0 || !server_is_quiet(s) || s->growing.wanted > 0 ||
+	if (!server_is_quiet(s) || s->growing.wanted > 0 ||
 	    server_replies_at(&s->replies) != SERVER_NEVER)
 		return SERVER_NEVER;
-	if (s->cfg.idle_us > 0)
-		return s->asked_us + (uint64_t)s->cfg.idle_us;
-	if (!s->served)
-		return SERVER_NEVER;
-	if (server_roll_count(&s->roll) > 0)
-		return s->asked_us + SILENCE_US;
-	/* Who still asks is a client whose join was lost. */
-	return (s->asked_us > s->left_us ? s->asked_us : s->left_us) + LINGER_US;
+	return server_life_ends_us(&s->life, server_roll_count(&s->roll));
 }
 
 uint64_t

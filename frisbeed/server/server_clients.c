@@ -12,7 +12,7 @@ on_comes(void *arg, const struct server_client *c)
 	voters_come(&s->voters, c->ip, c->ext);
 	server_packs_add(
 	    &s->packs, s->now_us, server_roll_index(&s->roll, c), c->ext);
-	s->begun |= server_roll_count(&s->roll) >= s->cfg.wait_clients;
+	server_life_count(&s->life, server_roll_count(&s->roll));
 	s->stats.clients = server_roll_count(&s->roll);
 	s->stats.clients_max = s->roll.most;
 }
@@ -30,7 +30,7 @@ on_goes(void *arg, const struct server_client *c)
 static void
 note_left(struct server *s, uint64_t now_us)
 {
-	s->left_us = now_us;
+	server_life_left(&s->life, now_us);
 	if (s->roll.ext == 0)
 		server_announce_alone(&s->announce);
 }
@@ -90,7 +90,7 @@ server_client_joined(
 		    &s->packs, s->now_us, server_roll_index(&s->roll, c));
 		return c;
 	}
-	s->joined_us = s->now_us;
+	server_life_joined(&s->life, s->now_us);
 	c = add(s, ip, id, ext);
 	if (s->log.joined != NULL)
 		s->log.joined(s->log.arg, ip, id);
@@ -100,7 +100,7 @@ server_client_joined(
 void
 server_client_asks(struct server *s, const uint8_t ip[4])
 {
-	s->served = true;
+	server_life_served(&s->life);
 	/* An old client takes the reply to somebody else's JOIN for its own. */
 	if (!server_roll_asks(&s->roll, s->now_us, ip))
 		add(s, ip, SERVER_ROLL_UNNAMED, false);
@@ -114,7 +114,7 @@ server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
 
 	if (server_roll_has_left(&s->roll, s->now_us, ip, id))
 		return NULL;
-	s->served = true;
+	server_life_served(&s->life);
 	/* It joined an earlier run of this server, was pushed out of the roll, or took the
 	 * reply to another's JOIN for its own. */
 	if (c == NULL) {
@@ -134,7 +134,8 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	s->stats.leaves++;
 	if (server_roll_leave(&s->roll, now_us, m->srcip, m->u.leave.clientid)) {
 		/* Of a small image everything may have come with the join. */
-		s->served |= stats != NULL && stats->bytes_covered > 0;
+		if (stats != NULL && stats->bytes_covered > 0)
+			server_life_served(&s->life);
 		note_left(s, now_us);
 	}
 	if (s->log.left != NULL)

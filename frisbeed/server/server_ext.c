@@ -10,7 +10,7 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (server_client_speaks(s, m->srcip, m->u.want.clientid) == NULL)
 		return;
 	s->stats.wants++;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	for (uint32_t i = 0; i < map->count && map->first + i < s->image.chunks; i++)
 		if (wirext_map_test(map, map->first + i))
 			server_want_chunk(s, map->first + i);
@@ -130,7 +130,7 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (c == NULL)
 		return;
 	s->stats.reports++;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	if (!s->cfg.ext.parity)
 		return;
 	struct voter *v = voters_find(&s->voters, m->srcip);
@@ -163,7 +163,7 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (server_client_speaks(s, m->srcip, m->u.load.clientid) == NULL)
 		return;
 	s->stats.loads++;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	/* One alone, unpaced, asks for less when it loses something. */
 	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
 	if (!s->cfg.dynamic || alone)
@@ -194,7 +194,7 @@ handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (server_client_speaks(s, m->srcip, m->u.go.clientid) == NULL)
 		return;
 	s->stats.gos++;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
 	    m->u.go.blocks);
 }

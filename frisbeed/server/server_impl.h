@@ -18,6 +18,7 @@
 #include "frisbeed/server/server_given.h"
 #include "frisbeed/server/server_growing.h"
 #include "frisbeed/server/server_image.h"
+#include "frisbeed/server/server_life.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_packs.h"
 #include "frisbeed/server/server_queue.h"
@@ -33,11 +34,6 @@
 #include "frisbeed/server/server_voters.h"
 
 enum {
-	LINGER_US = 2000000,    /* -T < 0: after the last client left */
-	/* Who comes first waits for others: as long as so many blocks take, at most. */
-	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
-	AWAIT_US = 20000,
-	SETTLE_MS = 200,    /* who joined so long ago hears all of it */
 	WINDOW_US = 100000, /* between the first report and its answer */
 	/* A chunk that was asked for in the old way gets so much of it at least. */
 	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
@@ -47,7 +43,6 @@ enum {
 
 /* The extension: see docs/protocol.md. */
 struct server_ext {
-	uint64_t begin_us;    /* no blocks before that */
 	struct carousel carousel;
 	struct repair repair;
 	struct server_sets sets;
@@ -59,7 +54,6 @@ struct server {
 	struct server_log log;
 	struct server_stats stats;
 	struct server_image image;
-	bool begun; /* as many clients as cfg.wait_clients were there */
 
 	struct server_queue queue;
 	struct server_sent sent;
@@ -76,11 +70,8 @@ struct server {
 	struct pace pace;
 	struct rate rate;     /* -D */
 
-	bool served;        /* somebody did more than join and leave */
 	bool other_heard;   /* another server */
-	uint64_t asked_us;  /* last request or join */
-	uint64_t left_us;   /* when the last client left */
-	uint64_t joined_us; /* ... came */
+	struct server_life life;
 	struct server_roll roll;
 	struct voters voters; /* addresses of those with the extension */
 	struct growing growing;

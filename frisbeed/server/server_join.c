@@ -32,7 +32,7 @@ server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct bloc
 		server_want_chunk(s, chunk);
 	else
 		server_add_asked(s, chunk, &all);
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 }
 
 void
@@ -63,23 +63,11 @@ want_all(struct server *s)
 	server_given_settle(&s->given);
 }
 
-/* Many machines that are switched on together come within milliseconds.  Who misses the
- * beginning of the first chunk has its first whole one a chunk later than the others,
- * and what it missed at the very end. */
-static void
-await_others(struct server *s, uint64_t now_us)
-{
-	double cap = pace_cap(&s->pace);
-	uint64_t us = cap > 0 ? (uint64_t)(AWAIT_BLOCKS * 1e6 / cap) : 0;
-
-	s->ext.begin_us = now_us + (us < AWAIT_US ? us : AWAIT_US);
-}
-
 static void
 join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 {
 	if (server_is_idle(s))
-		await_others(s, now_us);
+		server_life_await(&s->life, now_us, pace_cap(&s->pace));
 	server_announce_heard(&s->announce, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
 	    server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST);
@@ -109,7 +97,7 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	server_replies_join(&s->replies, probe);
 	if (probe)
 		return;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	bool known;
 	const struct server_client *c = server_client_joined(
 	    s, m->srcip, m->u.join.clientid, ext, &known);
@@ -129,7 +117,7 @@ server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m)
 
 	if (s->announce.stale)
 		return;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	server_client_joined(s, m->srcip, id, false, &known);
 	server_replies_join2(&s->replies, id);
 }

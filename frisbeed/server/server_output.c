@@ -126,7 +126,7 @@ scene(const struct server *s, uint64_t now_us)
 	return (struct server_scene){ .clients = s->roll.ext,
 		.sent = server_sent_all(&s->sent),
 		.idle = server_is_idle(s),
-		.held = server_is_quiet(s) && now_us - s->asked_us > HELD_US,
+		.held = server_is_quiet(s) && now_us - s->life.asked_us > HELD_US,
 		.in_sets = server_in_sets(s) };
 }
 
@@ -280,9 +280,9 @@ server_block_due_us(const struct server *s, uint64_t now_us)
 {
 	uint64_t at = pace_deadline_us(&s->pace, now_us);
 
-	if (!s->begun)
-		return SERVER_NEVER;
-	return at > s->ext.begin_us ? at : s->ext.begin_us;
+	uint64_t begins = server_life_begins_us(&s->life);
+
+	return at > begins ? at : begins;
 }
 
 bool

@@ -11,8 +11,7 @@ were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 	uint32_t n = blockmap_count(asked);
 	struct blockmap start = blockmap_range(0, n);
 	struct blockmap rest = blockmap_minus(*asked, &start);
-	uint32_t joined_ms = (uint32_t)(s->joined_us / 1000) + SETTLE_MS;
-	bool heard = server_sent_since(&s->sent, chunk, joined_ms + 1);
+	bool heard = server_sent_since(&s->sent, chunk, server_life_ready_ms(&s->life));
 	/* One alone, unpaced, asks for no more at a time than it can take. */
 	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
@@ -69,7 +68,7 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 
 	if (n == 0)
 		return;
-	s->asked_us = now_us;
+	server_life_asked(&s->life, now_us);
 	s->stats.blocks_asked += n;
 	note_asker(s, now_us, from);
 	if (n < server_chunk_blocks(s, chunk))
