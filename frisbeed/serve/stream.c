@@ -137,7 +137,7 @@ on_heard(void *arg, uint64_t now_us, const void *pkt, size_t len, const uint8_t 
 }
 
 static void
-give_tally(struct running *r, const struct server *server, uint64_t stalls)
+give_tally(struct running *r, struct server *server, uint64_t stalls)
 {
 	struct tally now = {
 		.server = *server_stats(server), .stalls = stalls, .limit = r->share

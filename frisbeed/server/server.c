@@ -70,10 +70,43 @@ server_chunks(const struct server *s)
 	return s->image.chunks;
 }
 
-const struct server_stats *
-server_stats(const struct server *s)
+static struct server_stats
+stats_now(const struct server *s)
 {
-	return &s->stats;
+	const uint64_t *n = s->counters.n;
+
+	return (struct server_stats){ .joins = n[COUNT_JOINS],
+		.leaves = n[COUNT_LEAVES],
+		.requests = n[COUNT_REQUESTS],
+		.prequests = n[COUNT_PREQUESTS],
+		.bad_packets = n[COUNT_BAD_PACKETS],
+		.blocks_asked = n[COUNT_ASKED],
+		.blocks_merged = n[COUNT_MERGED],
+		.blocks_sent = s->sent.blocks,
+		.bytes_sent = n[COUNT_BYTES],
+		.blocks_resent = s->sent.again,
+		.lost_blocks = n[COUNT_LOST],
+		.clients = server_roll_count(&s->roll),
+		.clients_max = s->roll.most,
+		.gone = n[COUNT_FORGOTTEN],
+		.wants = n[COUNT_WANTS],
+		.reports = n[COUNT_REPORTS],
+		.gos = n[COUNT_GOS],
+		.parity_sent = s->sent.parity,
+		.packs_sent = n[COUNT_PACKS],
+		.blocks_left_out = n[COUNT_LEFT_OUT],
+		.fits = n[COUNT_FITS],
+		.unasked = s->ext.repair.unasked,
+		.loads = n[COUNT_LOADS],
+		.rate = s->rate.now,
+		.slowed = s->rate.steps };
+}
+
+const struct server_stats *
+server_stats(struct server *s)
+{
+	s->told = stats_now(s);
+	return &s->told;
 }
 
 void
@@ -91,7 +124,7 @@ server_set_address(struct server *s, const uint8_t addr[4])
 void
 server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
 {
-	s->stats.bad_packets++;
+	server_count(&s->counters, COUNT_BAD_PACKETS, 1);
 	if (s->log.bad != NULL)
 		s->log.bad(s->log.arg, from, e);
 }
@@ -99,9 +132,8 @@ server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e)
 void
 server_hear_other(struct server *s, const uint8_t from[4])
 {
-	if (!s->other_heard && s->log.other != NULL)
+	if (server_count(&s->counters, COUNT_OTHERS, 1) == 1 && s->log.other != NULL)
 		s->log.other(s->log.arg, from);
-	s->other_heard = true;
 }
 
 void

@@ -13,8 +13,6 @@ on_comes(void *arg, const struct server_client *c)
 	server_packs_add(
 	    &s->packs, s->now_us, server_roll_index(&s->roll, c), c->ext);
 	server_life_count(&s->life, server_roll_count(&s->roll));
-	s->stats.clients = server_roll_count(&s->roll);
-	s->stats.clients_max = s->roll.most;
 }
 
 static void
@@ -24,7 +22,6 @@ on_goes(void *arg, const struct server_client *c)
 
 	voters_go(&s->voters, c->ip, c->ext);
 	server_packs_drop(&s->packs, server_roll_index(&s->roll, c));
-	s->stats.clients = server_roll_count(&s->roll);
 }
 
 static void
@@ -40,7 +37,7 @@ on_silent(void *arg, const struct server_client *c, uint64_t silent_us)
 {
 	struct server *s = arg;
 
-	s->stats.gone++;
+	server_count(&s->counters, COUNT_FORGOTTEN, 1);
 	note_left(s, s->now_us);
 	if (s->log.gone != NULL)
 		s->log.gone(s->log.arg, c->ip, c->id, silent_us);
@@ -80,7 +77,7 @@ server_client_joined(
 {
 	const struct server_client *c = server_roll_find(&s->roll, ip, id);
 
-	s->stats.joins++;
+	server_count(&s->counters, COUNT_JOINS, 1);
 	*known = c != NULL;
 	if (c != NULL) {
 		/* Its last join or our reply was lost, or it receives nothing on the
@@ -131,7 +128,7 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	const struct wire_stats *stats = m->subtype == WIRE_LEAVE2 ? &m->u.leave2.stats
 	                                                           : NULL;
 
-	s->stats.leaves++;
+	server_count(&s->counters, COUNT_LEAVES, 1);
 	if (server_roll_leave(&s->roll, now_us, m->srcip, m->u.leave.clientid)) {
 		/* Of a small image everything may have come with the join. */
 		if (stats != NULL && stats->bytes_covered > 0)

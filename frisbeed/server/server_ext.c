@@ -9,7 +9,7 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 
 	if (server_client_speaks(s, m->srcip, m->u.want.clientid) == NULL)
 		return;
-	s->stats.wants++;
+	server_count(&s->counters, COUNT_WANTS, 1);
 	server_life_asked(&s->life, now_us);
 	for (uint32_t i = 0; i < map->count && map->first + i < s->image.chunks; i++)
 		if (wirext_map_test(map, map->first + i))
@@ -129,7 +129,7 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 
 	if (c == NULL)
 		return;
-	s->stats.reports++;
+	server_count(&s->counters, COUNT_REPORTS, 1);
 	server_life_asked(&s->life, now_us);
 	if (!s->cfg.ext.parity)
 		return;
@@ -162,7 +162,7 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 
 	if (server_client_speaks(s, m->srcip, m->u.load.clientid) == NULL)
 		return;
-	s->stats.loads++;
+	server_count(&s->counters, COUNT_LOADS, 1);
 	server_life_asked(&s->life, now_us);
 	/* One alone, unpaced, asks for less when it loses something. */
 	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
@@ -193,7 +193,7 @@ handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	if (server_client_speaks(s, m->srcip, m->u.go.clientid) == NULL)
 		return;
-	s->stats.gos++;
+	server_count(&s->counters, COUNT_GOS, 1);
 	server_life_asked(&s->life, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
 	    m->u.go.blocks);
@@ -207,7 +207,7 @@ handle_fits(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 
 	if (c == NULL)
 		return;
-	s->stats.fits++;
+	server_count(&s->counters, COUNT_FITS, 1);
 	server_packs_hear(&s->packs, now_us, server_roll_index(&s->roll, c),
 	    m->u.fits.number, m->u.fits.blocks);
 }

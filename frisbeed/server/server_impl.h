@@ -14,6 +14,7 @@
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_announce.h"
 #include "frisbeed/server/server_carousel.h"
+#include "frisbeed/server/server_counters.h"
 #include "frisbeed/server/server_credit.h"
 #include "frisbeed/server/server_given.h"
 #include "frisbeed/server/server_growing.h"
@@ -52,7 +53,6 @@ struct server_ext {
 struct server {
 	struct server_config cfg;
 	struct server_log log;
-	struct server_stats stats;
 	struct server_image image;
 
 	struct server_queue queue;
@@ -70,8 +70,9 @@ struct server {
 	struct pace pace;
 	struct rate rate;     /* -D */
 
-	bool other_heard;   /* another server */
 	struct server_life life;
+	struct server_counters counters;
+	struct server_stats told; /* by server_stats() the last time */
 	struct server_roll roll;
 	struct voters voters; /* addresses of those with the extension */
 	struct growing growing;

@@ -59,7 +59,7 @@ send_packet(struct server *s, struct server_out *out, size_t len)
 	assert(len > 0);
 	out->kind = SERVER_OUT_PACKET;
 	out->len = len;
-	s->stats.bytes_sent += len;
+	server_count(&s->counters, COUNT_BYTES, len);
 }
 
 /* A message of the extension that a part wants to say. */
@@ -187,8 +187,6 @@ note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
 	server_given_changed(&s->given, chunk);
 	server_sent_block(&s->sent, s->now_us, chunk, block);
-	s->stats.blocks_sent = s->sent.blocks;
-	s->stats.blocks_resent = s->sent.again;
 }
 
 /* How many blocks of the run go out in one packet at most; 0: as packets of the base
@@ -225,8 +223,8 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 		note_sent(s, chunk, block + i);
 	server_queue_sent(&s->queue, chunk, block, n);
 	out->run_ends = server_slots_spend(&s->slots, n);
-	s->stats.packs_sent += size > 0;
-	s->stats.bytes_sent += WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES;
+	server_count(&s->counters, COUNT_PACKS, size > 0);
+	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES);
 }
 
 /* What is left of the first run is the empty end of a chunk, and everybody knows. */
@@ -242,7 +240,7 @@ leave_out_end(struct server *s)
 		return false;
 	uint32_t n = slot->run.count - slot->at;
 	server_queue_sent(&s->queue, chunk, block, n);
-	s->stats.blocks_left_out += n;
+	server_count(&s->counters, COUNT_LEFT_OUT, n);
 	server_slots_spend(&s->slots, n);
 	return true;
 }
@@ -261,8 +259,7 @@ put_parity(struct server *s, struct server_out *out)
 	out->content = server_packs_content(&s->packs, out->chunk);
 	out->index = repair_sent(&s->ext.repair, out->chunk, out->group);
 	server_sent_parity(&s->sent, s->now_us);
-	s->stats.parity_sent = s->sent.parity;
-	s->stats.bytes_sent += WIRE_BLOCK_PACKET_BYTES;
+	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_PACKET_BYTES);
 }
 
 static void
@@ -271,8 +268,6 @@ judge_rate(struct server *s, uint64_t now_us)
 	if (s->cfg.dynamic &&
 	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->roll.ext == 0))
 		server_follow_rate(s);
-	s->stats.rate = s->rate.now;
-	s->stats.slowed = s->rate.steps;
 }
 
 uint64_t

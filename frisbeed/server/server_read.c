@@ -137,7 +137,6 @@ finish_chunk(struct server *s, const struct server_queue_run *run)
 	if (!large || s->roll.ext == 0 || !s->cfg.ext.parity)
 		return;
 	repair_add_unasked(&s->ext.repair, run->chunk, s->now_us, s->roll.ext);
-	s->stats.unasked = s->ext.repair.unasked;
 }
 
 /* Blocks of an old request are given out: the carousel need not send them, too. */

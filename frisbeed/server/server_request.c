@@ -69,10 +69,10 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 	if (n == 0)
 		return;
 	server_life_asked(&s->life, now_us);
-	s->stats.blocks_asked += n;
+	server_count(&s->counters, COUNT_ASKED, n);
 	note_asker(s, now_us, from);
 	if (n < server_chunk_blocks(s, chunk))
-		s->stats.lost_blocks += n;
+		server_count(&s->counters, COUNT_LOST, n);
 	bool lost = were_lost(s, chunk, &lacks);
 	if (!growing_has(&s->growing, chunk)) {
 		growing_want(&s->growing, chunk);
@@ -81,7 +81,7 @@ enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk
 	if (s->announce.used && !server_is_held(s))
 		lacks = without_carousel(s, chunk, &lacks);
 	uint32_t fresh = server_add_asked(s, chunk, &lacks);
-	s->stats.blocks_merged += n - fresh;
+	server_count(&s->counters, COUNT_MERGED, n - fresh);
 	if (fresh > 0 && lost && is_believed(s, now_us, from))
 		rate_asked_again(&s->rate, fresh, n);
 }
@@ -105,7 +105,7 @@ server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *
 
 	if (!chunk_exists(s, m->srcip, m->u.req.chunk))
 		return;
-	s->stats.requests++;
+	server_count(&s->counters, COUNT_REQUESTS, 1);
 	server_client_asks(s, m->srcip);
 	asked = blockmap_range(m->u.req.first, m->u.req.count);
 	enqueue(s, now_us, m->srcip, m->u.req.chunk, &asked);
@@ -118,7 +118,7 @@ server_handle_prequest(struct server *s, uint64_t now_us, const struct wire_msg 
 
 	if (!chunk_exists(s, m->srcip, m->u.preq.chunk))
 		return;
-	s->stats.prequests++;
+	server_count(&s->counters, COUNT_PREQUESTS, 1);
 	server_client_asks(s, m->srcip);
 	enqueue(s, now_us, m->srcip, m->u.preq.chunk, &asked);
 }

@@ -4,10 +4,13 @@
 
 #include "common/base/rd.h"
 #include "common/wire/wirext.h"
+#include "frisbeed/server/server_sets.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 
 enum { CHUNKS = 4, SESSION = 9, CLIENT = 5, REPORTS = 40 };
+
+static const uint8_t ip_b[4] = { 10, 0, 0, 3 };
 
 static struct server *
 make_with_parity(void)

@@ -103,13 +103,13 @@ run(struct server *s, uint64_t *now, uint64_t us)
 }
 
 static uint64_t
-sent(const struct server *s)
+sent(struct server *s)
 {
 	return server_stats(s)->blocks_sent;
 }
 
 static uint64_t
-parity(const struct server *s)
+parity(struct server *s)
 {
 	return server_stats(s)->parity_sent;
 }
