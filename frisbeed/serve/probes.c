@@ -70,7 +70,7 @@ probes_moved(struct probes *p, const uint8_t addr[4])
 {
 	if (p == NULL || memcmp(p->engine.srcip, addr, 4) == 0)
 		return;
-	memcpy(p->engine.srcip, addr, 4);
+	server_probe_moved(&p->engine, addr);
 	if (p->fd >= 0)
 		close(p->fd);
 	open_direct(p, addr);
@@ -80,7 +80,7 @@ void
 probes_session(struct probes *p, uint64_t blocks)
 {
 	if (p != NULL)
-		p->engine.blocks = (uint32_t)blocks;
+		server_probe_sent(&p->engine, (uint32_t)blocks);
 }
 
 int
@@ -117,7 +117,7 @@ answer(struct probes *p, uint64_t now_us, const void *pkt, size_t len,
 	for (unsigned i = 0; i < n; i++)
 		if (out[i].to_group) {
 			(void)sock_send(p->second, out[i].pkt, out[i].len, &ignored);
-			p->engine.mute = sock_away(p->second) != 0;
+			server_probe_mute(&p->engine, sock_away(p->second) != 0);
 		} else if (p->fd >= 0)
 			send_direct(p, out[i].pkt, out[i].len, from);
 }

@@ -61,17 +61,6 @@ may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
 	return voters_may_cause(&s->voters, v, now_us, server_sent_all(&s->sent), given);
 }
 
-/* Bursts at one client's port are no reason for all chunks to take turns: of several
- * clients, none is heard twice in a row. */
-static bool
-is_another(struct server *s, const struct server_client *c)
-{
-	bool another = memcmp(s->ext.sets_heard, c->ip, sizeof c->ip) != 0;
-
-	memcpy(s->ext.sets_heard, c->ip, sizeof c->ip);
-	return another || s->voters.ext < VOTERS_FEW;
-}
-
 /* At the end, when the link is free, a block more for each group costs nothing, and saves
  * those that lose a part of the answer another round. */
 static void
@@ -113,8 +102,10 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	server_credit_owe(&s->credit,
 	    s->ext.carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused);
 	/* Who is not believed tells nothing of what the others lose. */
-	if (caused < most && is_another(s, c) &&
-	    server_sets_hear(&s->ext.sets, k->lack) && s->ext.sets.on)
+	if (caused < most &&
+	    server_sets_hear(
+		&s->ext.sets, c->ip, s->voters.ext >= VOTERS_FEW, k->lack) &&
+	    s->ext.sets.on)
 		repair_even_out(&s->ext.repair);
 }
 

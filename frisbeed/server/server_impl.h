@@ -47,7 +47,6 @@ struct server_ext {
 	struct carousel carousel;
 	struct repair repair;
 	struct server_sets sets;
-	uint8_t sets_heard[4]; /* whose report told of bursts, or of none, lastly */
 };
 
 struct server {

@@ -1,3 +1,5 @@
+/* server_probe.c: answers to the probes of "frisbee --doctor".  The shell calls this for each
+ * packet on the second port that is a probe; the rest of the engine knows nothing of it. */
 #include "frisbeed/server/server_probe.h"
 
 #include <string.h>
@@ -14,6 +16,24 @@ server_probe_init(struct server_probe *s, const uint8_t srcip[4],
 		.filled_us = now_us };
 	memcpy(s->srcip, srcip, 4);
 	memcpy(s->group, group, 4);
+}
+
+void
+server_probe_moved(struct server_probe *s, const uint8_t srcip[4])
+{
+	memcpy(s->srcip, srcip, 4);
+}
+
+void
+server_probe_sent(struct server_probe *s, uint32_t blocks)
+{
+	s->blocks = blocks;
+}
+
+void
+server_probe_mute(struct server_probe *s, bool mute)
+{
+	s->mute = mute;
 }
 
 static struct server_probe_asker *

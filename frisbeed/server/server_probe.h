@@ -5,6 +5,7 @@
  * our own group, and all together are at most SERVER_PROBE_BYTES_S a second on average and
  * SERVER_PROBE_BURST_BYTES at once (100 probes as long as blocks, and 100 short ones), so
  * nobody can make us flood anything.  What is over that is heard and counted, not answered.
+ * Only server_probe.c writes struct server_probe.
  */
 #ifndef FRISBEED_SERVER_SERVER_PROBE_H
 #define FRISBEED_SERVER_SERVER_PROBE_H
@@ -27,9 +28,8 @@ struct server_probe {
 	uint16_t port;
 	uint32_t session;
 	uint64_t tokens, filled_us;
-	/* Set by the caller: see PROBE_MUTE, and what the session has sent. */
-	bool mute;
-	uint32_t blocks;
+	bool mute;       /* see PROBE_MUTE */
+	uint32_t blocks; /* that the session has sent */
 	struct server_probe_asker {
 		uint8_t ip[4];
 		uint32_t id, heard, by_group, direct;
@@ -45,6 +45,11 @@ struct server_probe_answer {
 
 void server_probe_init(struct server_probe *, const uint8_t srcip[4],
     const uint8_t group[4], uint16_t port, uint32_t session, uint64_t now_us);
+/* What answers say from now on: our address, the blocks that the session has sent, and
+ * whether our packets leave this machine at all. */
+void server_probe_moved(struct server_probe *, const uint8_t srcip[4]);
+void server_probe_sent(struct server_probe *, uint32_t blocks);
+void server_probe_mute(struct server_probe *, bool mute);
 /* A packet that probe_is(); how many answers there are. */
 unsigned server_probe_input(struct server_probe *, uint64_t now_us, const void *pkt,
     size_t len, const uint8_t from[4], bool by_group,

@@ -1,15 +1,37 @@
+/* server_sets.c: whether chunks take turns.  The server's engine tells it what reports
+ * say that are believed, and asks it before it gives out chunks. */
 #include "frisbeed/server/server_sets.h"
 
+#include <string.h>
+
 enum {
-	ENOUGH = 5 * WIREXT_GROUPS, /* blocks lacking; of fewer nothing is known */
-	SMOOTH = 12,                /* reports */
+	/* Blocks that are lacking.  With fewer than five a group, the variance over eight
+	 * groups says nothing. */
+	ENOUGH = 5 * WIREXT_GROUPS,
+	SMOOTH = 12, /* reports: one that is an exception changes nothing */
 };
-/* The variance of losses one by one is their mean. */
+/* The variance of losses one by one is their mean (they are binomial); of a burst that is
+ * spread over the groups it is almost 0.  Chunks begin to take turns when half of the reports
+ * are of that kind, and stop when few are, so that it does not go to and fro. */
 static const double OF_BURSTS = 0.33, ON = 0.5, OFF = 0.15;
 
-bool
-server_sets_hear(struct server_sets *t, const uint8_t lack[WIREXT_GROUPS])
+/* Bursts at one client's port are no reason for all chunks to take turns: of several
+ * clients, none is heard twice in a row. */
+static bool
+is_another(struct server_sets *t, const uint8_t ip[4])
 {
+	bool another = memcmp(t->heard, ip, sizeof t->heard) != 0;
+
+	memcpy(t->heard, ip, sizeof t->heard);
+	return another;
+}
+
+bool
+server_sets_hear(struct server_sets *t, const uint8_t ip[4], bool several,
+    const uint8_t lack[WIREXT_GROUPS])
+{
+	if (!is_another(t, ip) && several)
+		return false;
 	double sum = 0, squares = 0;
 	bool before = t->on;
 

@@ -161,8 +161,8 @@ test_burst(void)
 	T_CHECK(answers[1] > 100);
 	T_CHECK(answers[1] < 200);
 	/* What left, and what did not. */
-	s.mute = true;
-	s.blocks = 77;
+	server_probe_mute(&s, true);
+	server_probe_sent(&s, 77);
 	T_CHECK(ask(&s, 9000000, &p, 48, me, out) == 1);
 	T_CHECK(probe_get(&q, out[0].pkt, 48, &e) == 0);
 	T_CHECK((q.flags & PROBE_MUTE));

@@ -1,43 +1,14 @@
-/* Parts of the server's engine: when chunks take turns, and how an unpaced server
- * counts. */
+/* The server's engine: how an unpaced server counts. */
 #include <string.h>
 
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
-#include "frisbeed/server/server_sets.h"
 #include "tests/t.h"
 #include "tests/unit/drain.h"
 
 enum { CHUNKS = 16, AHEAD = 64, MOST = CHUNKS * WIRE_CHUNK_BLOCKS };
 
 static const uint8_t ip[4] = { 10, 0, 0, 2 };
-
-static void
-test_sets(void)
-{
-	static const uint8_t burst[] = { 12, 12, 13, 13, 12, 12, 12, 13 },
-			     single[] = { 12, 19, 8, 14, 7, 13, 17, 10 },
-			     few[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct server_sets t = { 0 };
-	unsigned turned = 0;
-
-	for (int i = 0; i < 100; i++)
-		turned += server_sets_hear(&t, few) + server_sets_hear(&t, single);
-	T_CHECK(turned == 0);
-	T_CHECK(!t.on);
-	for (int i = 0; i < 20; i++)
-		turned += server_sets_hear(&t, burst);
-	T_CHECK(turned == 1);
-	T_CHECK(t.on);
-	for (int i = 0; i < 100; i++)
-		turned += server_sets_hear(&t, few);
-	T_CHECK(turned == 1);
-	T_CHECK(t.on); /* nothing is known of them */
-	for (int i = 0; i < 50; i++)
-		turned += server_sets_hear(&t, single);
-	T_CHECK(turned == 2);
-	T_CHECK(!t.on);
-}
 
 static void
 test_first_blocks(void)
@@ -183,7 +154,6 @@ test_turns(void)
 int
 main(void)
 {
-	test_sets();
 	test_first_blocks();
 	test_room();
 	test_turns();

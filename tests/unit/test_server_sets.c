@@ -5,6 +5,7 @@
 #include "common/base/rd.h"
 #include "common/wire/wirext.h"
 #include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_sets.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 
@@ -175,9 +176,46 @@ test_told(void)
 	server_free(s);
 }
 
+static void
+test_part(void)
+{
+	static const uint8_t burst[] = { 12, 12, 13, 13, 12, 12, 12, 13 },
+			     single[] = { 12, 19, 8, 14, 7, 13, 17, 10 },
+			     few[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct server_sets t = { 0 };
+	unsigned turned = 0;
+
+	for (int i = 0; i < 100; i++)
+		turned += server_sets_hear(&t, ip_a, false, few) +
+		          server_sets_hear(&t, ip_a, false, single);
+	T_CHECK(turned == 0);
+	T_CHECK(!t.on);
+	for (int i = 0; i < 20; i++)
+		turned += server_sets_hear(&t, ip_a, false, burst);
+	T_CHECK(turned == 1);
+	T_CHECK(t.on);
+	for (int i = 0; i < 100; i++)
+		turned += server_sets_hear(&t, ip_a, false, few);
+	T_CHECK(turned == 1);
+	T_CHECK(t.on); /* nothing is known of them */
+	for (int i = 0; i < 50; i++)
+		turned += server_sets_hear(&t, ip_a, false, single);
+	T_CHECK(turned == 2);
+	T_CHECK(!t.on);
+	/* Of several, one alone is not heard; two of them are. */
+	for (int i = 0; i < 100; i++)
+		turned += server_sets_hear(&t, ip_a, true, burst);
+	T_CHECK(turned == 2);
+	for (int i = 0; i < 20; i++)
+		turned += server_sets_hear(&t, i % 2 ? ip_a : ip_b, true, burst);
+	T_CHECK(turned == 3);
+	T_CHECK(t.on);
+}
+
 int
 main(void)
 {
+	test_part();
 	test_asked_again();
 	test_told();
 	return t_done();
