@@ -1,3 +1,5 @@
+/* server.c: a session of the server's engine: made of its parts, freed, and handed what
+ * arrives.  The shell (loop.c) or the simulator calls this. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
@@ -35,8 +37,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	bool roll_failed = server_clients_init(s) != 0 ||
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
 	bool ext_failed = cfg->ext.on &&
-	                  (carousel_init(&s->ext.carousel, s->image.chunks) != 0 ||
-			      repair_init(&s->ext.repair, s->image.chunks, now_us) != 0);
+	                  (carousel_init(&s->carousel, s->image.chunks) != 0 ||
+			      repair_init(&s->repair, s->image.chunks, now_us) != 0);
 	if (sent_failed || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;
@@ -55,8 +57,8 @@ server_free(struct server *s)
 		return;
 	server_queue_fini(&s->queue);
 	server_sent_fini(&s->sent);
-	carousel_fini(&s->ext.carousel);
-	repair_fini(&s->ext.repair);
+	carousel_fini(&s->carousel);
+	repair_fini(&s->repair);
 	growing_fini(&s->growing);
 	server_given_fini(&s->given);
 	server_slots_fini(&s->slots);
@@ -96,7 +98,7 @@ stats_now(const struct server *s)
 		.packs_sent = n[COUNT_PACKS],
 		.blocks_left_out = n[COUNT_LEFT_OUT],
 		.fits = n[COUNT_FITS],
-		.unasked = s->ext.repair.unasked,
+		.unasked = s->repair.unasked,
 		.loads = n[COUNT_LOADS],
 		.rate = s->rate.now,
 		.slowed = s->rate.steps };
@@ -158,13 +160,19 @@ server_image_changed(struct server *s)
 }
 
 void
+server_set_now(struct server *s, uint64_t now_us)
+{
+	s->now_us = now_us;
+}
+
+void
 server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4])
 {
 	struct wire_msg m;
 	struct err e;
 
-	s->now_us = now_us;
+	server_set_now(s, now_us);
 	if (wirext_is(pkt, len)) {
 		server_ext_input(s, now_us, pkt, len, from);
 		return;
@@ -207,9 +215,8 @@ server_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	}
 }
 
-/* When -T runs out if nothing more happens. */
-static uint64_t
-end_us(const struct server *s)
+uint64_t
+server_ends_us(const struct server *s)
 {
 	if (!server_is_quiet(s) || s->growing.wanted > 0 ||
 	    server_replies_at(&s->replies) != SERVER_NEVER)
@@ -217,27 +224,8 @@ end_us(const struct server *s)
 	return server_life_ends_us(&s->life, server_roll_count(&s->roll));
 }
 
-uint64_t
-server_deadline(const struct server *s, uint64_t now_us)
-{
-	uint64_t at = s->announce.stale            ? SERVER_NEVER
-	              : server_slots_ready(&s->slots) ? server_block_due_us(s, now_us)
-	                                      : end_us(s);
-	if (server_replies_at(&s->replies) < at)
-		at = server_replies_at(&s->replies);
-	if (server_state_due_us(s, now_us) < at)
-		at = server_state_due_us(s, now_us);
-	if (!s->announce.stale && server_packs_at(&s->packs) < at)
-		at = server_packs_at(&s->packs);
-	/* A free buffer is the shell's sign to ask again, not the time. */
-	if (!s->announce.stale && server_slots_takes_parity(&s->slots) &&
-	    server_parity_due_us(s) < at)
-		at = server_parity_due_us(s);
-	return at > now_us ? at : now_us;
-}
-
 bool
 server_done(const struct server *s, uint64_t now_us)
 {
-	return now_us >= end_us(s);
+	return now_us >= server_ends_us(s);
 }

@@ -1,11 +1,11 @@
-/* server_impl.h: what the files of the server engine share.
+/* server_impl.h: the wiring of the server's engine: its parts, and what its files tell each
+ * other.
  *
- * server.c begins, ends and hands out what comes; server_roll.c who is there;
- * server_voters.c how much a say each has; server_join.c joining and requests;
- * server_request.c requests of the base protocol; server_ext.c
- * the extension's messages; server_packs.c blocks that share a packet; server_read.c
- * what to read next; server_announce.c what is told to all; server_output.c what to
- * send next. */
+ * server.c begins, ends and hands out what arrives.  server_join.c handles JOINs,
+ * server_request.c requests of the base protocol, server_ext.c the extension's messages; server_clients.c
+ * says what follows when a client is heard.  server_read.c decides what is read next, server_output.c
+ * what is sent next; server_say.c has the messages, server_speed.c the rate.  All others are
+ * parts, which know nothing of struct server. */
 #ifndef FRISBEED_SERVER_SERVER_IMPL_H
 #define FRISBEED_SERVER_SERVER_IMPL_H
 
@@ -34,50 +34,42 @@
 #include "frisbeed/server/server_stamps.h"
 #include "frisbeed/server/server_voters.h"
 
-enum {
-	WINDOW_US = 100000, /* between the first report and its answer */
-	/* A chunk that was asked for in the old way gets so much of it at least. */
-	LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2,
-	HELD_US = 1000000, /* held back for so long, with no word from anybody */
-	REPORT_MOST = 120, /* blocks of a group */
-};
-
-/* The extension: see docs/protocol.md. */
-struct server_ext {
-	struct carousel carousel;
-	struct repair repair;
-	struct server_sets sets;
-};
-
+/* The engine is made of parts, each of which only the file of its name writes.  What is
+ * below is wiring: which part is told what.  The configuration and the time are
+ * written by server.c. */
 struct server {
 	struct server_config cfg;
 	struct server_log log;
 	struct server_image image;
+	uint64_t now_us; /* as the shell said last */
 
-	struct server_queue queue;
-	struct server_sent sent;
-	struct server_given given;
+	/* What is sent, in the order of its way. */
+	struct growing growing;       /* is it here? */
+	struct carousel carousel;     /* what the extension's clients want */
+	struct server_queue queue;    /* what will be read */
+	struct server_slots slots;    /* what is read */
+	struct server_sent sent;      /* what was sent */
+	struct server_given given;    /* to whom */
+	struct repair repair;         /* parity that is wanted */
+	struct server_packs packs;    /* how large packets may be */
+	struct server_sets sets;      /* do chunks take turns? */
+	struct server_shares shares;  /* who goes first */
+	struct server_credit credit;  /* how much clients can take */
 
-	struct server_slots slots;
-	struct server_packs packs;
-	struct server_credit credit;
-	struct server_shares shares;
+	/* When it is sent. */
+	struct pace pace;
+	struct rate rate; /* with -D */
+	struct server_life life;
 
+	/* Who is there, and what is said to them besides. */
+	struct server_roll roll;
+	struct voters voters;
 	struct server_replies replies;
 	struct server_announce announce;
 	struct server_stamps stamps;
-	struct pace pace;
-	struct rate rate;     /* -D */
 
-	struct server_life life;
 	struct server_counters counters;
 	struct server_stats told; /* by server_stats() the last time */
-	struct server_roll roll;
-	struct voters voters; /* addresses of those with the extension */
-	struct growing growing;
-
-	uint64_t now_us; /* as the shell said last */
-	struct server_ext ext;
 };
 
 /* server.c */
@@ -85,6 +77,10 @@ uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
 void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
 /* A packet as only servers send them, and not ours. */
 void server_hear_other(struct server *s, const uint8_t from[4]);
+
+void server_set_now(struct server *s, uint64_t now_us);
+/* When -T runs out if nothing more happens. */
+uint64_t server_ends_us(const struct server *s);
 
 /* server_clients.c */
 int server_clients_init(struct server *s); /* -1: no memory */
@@ -125,7 +121,7 @@ server_unpaced(const struct server *s)
 static inline bool
 server_in_sets(const struct server *s)
 {
-	return s->ext.sets.on && !server_unpaced(s) && s->roll.no_sets == 0 &&
+	return s->sets.on && !server_unpaced(s) && s->roll.no_sets == 0 &&
 	       s->roll.ext == server_roll_count(&s->roll);
 }
 
@@ -165,11 +161,22 @@ void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t
 /* When parity of a chunk that lacks somewhere may be read. */
 uint64_t server_parity_due_us(const struct server *s);
 
-/* server_output.c */
+/* server_speed.c */
+/* The pace becomes what the rate says. */
 void server_follow_rate(struct server *s);
-/* When STATE is to be sent. */
-uint64_t server_state_due_us(const struct server *s, uint64_t now_us);
-/* When the next one may go. */
-uint64_t server_block_due_us(const struct server *s, uint64_t now_us);
+/* A block is about to be sent: is the rate still right? */
+void server_judge_rate(struct server *s, uint64_t now_us);
+
+/* server_say.c */
+/* A packet of this length that has been put into out->pkt is to be sent. */
+void server_send_packet(struct server *s, struct server_out *out, size_t len);
+/* A message of the extension that a part wants to say. */
+void server_send_ext(struct server *s, struct wirext_msg *m, struct server_out *out);
+uint64_t server_reply_at(const struct server *s, uint64_t now_us);
+uint64_t server_state_at(const struct server *s, uint64_t now_us);
+uint64_t server_try_at(const struct server *s, uint64_t now_us);
+bool server_say_reply(struct server *s, uint64_t now_us, struct server_out *out);
+bool server_say_state(struct server *s, uint64_t now_us, struct server_out *out);
+bool server_say_try(struct server *s, uint64_t now_us, struct server_out *out);
 
 #endif /* FRISBEED_SERVER_SERVER_IMPL_H */

@@ -13,9 +13,9 @@ server_want_chunk(struct server *s, uint32_t chunk)
 	}
 	struct blockmap soon = server_queue_soon(&s->queue, chunk);
 	want = blockmap_minus(want, &soon);
-	carousel_add(&s->ext.carousel, chunk, &want);
+	carousel_add(&s->carousel, chunk, &want);
 	/* All of it is on its way. */
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	if (!carousel_wants(&s->carousel, chunk))
 		server_chunk_given(s, chunk);
 }
 
@@ -40,7 +40,7 @@ server_chunk_given(struct server *s, uint32_t chunk)
 {
 	server_given_out(&s->given, chunk);
 	if (s->announce.used)
-		repair_pass(&s->ext.repair, chunk);
+		repair_pass(&s->repair, chunk);
 }
 
 bool
@@ -48,7 +48,7 @@ server_has_given(
     const struct server *s, uint32_t chunk, const struct server_client *c)
 {
 	bool sent = server_sent_since(&s->sent, chunk, c->joined_ms);
-	bool wanted = carousel_wants(&s->ext.carousel, chunk);
+	bool wanted = carousel_wants(&s->carousel, chunk);
 
 	return server_given_since(&s->given, chunk, c->joined_in) || (sent && !wanted);
 }

@@ -1,172 +1,8 @@
+/* server_output.c: what is sent next: the parts are asked in a fixed order.  The shell calls
+ * server_output() until there is nothing more, and then waits for server_deadline(). */
 #include "frisbeed/server/server_impl.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-
-void
-server_follow_rate(struct server *s)
-{
-	pace_set(&s->pace, s->rate.now);
-	if (s->rate.steps > 0)
-		pace_scatter(&s->pace, s->now_us << 32 | s->cfg.ext.session | 1);
-}
-
-void
-server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us)
-{
-	const uint64_t cost = (uint64_t)WIRE_BLOCK_COST_BITS *
-	                      1000; /* of one in 1 ms */
-
-	assert(bits_per_s > 0);
-	if (bits_per_s > UINT32_MAX * cost / 100)
-		bits_per_s = UINT32_MAX * cost / 100;
-	/* The shortest gap in whole milliseconds whose whole number of blocks is
-	 * at most 1 % below the rate, and never above it. */
-	for (uint64_t ms = (cost - 1) / bits_per_s + 1;; ms++) {
-		uint64_t blocks = bits_per_s * ms / cost;
-		if (blocks * cost * 100 >= bits_per_s * ms * 99) {
-			*burst = (uint32_t)blocks;
-			*gap_us = ms * 1000;
-			return;
-		}
-	}
-}
-
-void
-server_set_rate(struct server *s, uint64_t bits_per_s)
-{
-	double per_s = (double)bits_per_s / WIRE_BLOCK_COST_BITS;
-
-	pace_limit(&s->pace, per_s);
-	rate_limit(&s->rate, per_s);
-	if (s->cfg.dynamic && s->rate.begun)
-		server_follow_rate(s);
-}
-
-void
-server_trust_rate(struct server *s, uint64_t bits_per_s)
-{
-	rate_trust(&s->rate, (double)bits_per_s / WIRE_BLOCK_COST_BITS);
-	if (s->cfg.dynamic && s->rate.begun)
-		server_follow_rate(s);
-}
-
-/* A packet that has been put is to be sent. */
-static void
-send_packet(struct server *s, struct server_out *out, size_t len)
-{
-	assert(len > 0);
-	out->kind = SERVER_OUT_PACKET;
-	out->len = len;
-	server_count(&s->counters, COUNT_BYTES, len);
-}
-
-/* A message of the extension that a part wants to say. */
-static void
-send_ext(struct server *s, struct wirext_msg *m, struct server_out *out)
-{
-	m->session = s->cfg.ext.session;
-	memcpy(m->srcip, s->cfg.srcip, 4);
-	send_packet(s, out, wirext_put(m, out->pkt, sizeof out->pkt));
-}
-
-/* The extension's answer goes behind a reply. */
-static size_t
-put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
-{
-	struct wirext_answer a = {
-		.flags = (s->cfg.ext.parity ? WIREXT_CAN_PARITY : 0) |
-		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
-		.port = s->cfg.ext.port,
-		.session = s->cfg.ext.session,
-		.clients = s->roll.ext
-	};
-
-	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
-	return wirext_put_answer(pkt, len, cap, &a);
-}
-
-static bool
-say_reply(struct server *s, uint64_t now_us, struct server_out *out)
-{
-	struct wire_msg m;
-
-	if (!server_replies_say(&s->replies, now_us, &s->image, &m))
-		return false;
-	memcpy(m.srcip, s->cfg.srcip, 4);
-	size_t len = wire_put(&m, out->pkt, sizeof out->pkt);
-	if (m.subtype == WIRE_JOIN && (s->announce.used || s->replies.probed))
-		len = put_answer(s, out->pkt, len, sizeof out->pkt);
-	send_packet(s, out, len);
-	return true;
-}
-
-/* Is anything of the chunk still to be sent?  Of the one that is being sent now,
- * everybody knows what has gone by. */
-static bool
-is_coming(const struct server *s, uint32_t chunk)
-{
-	const struct server_slot *slot = server_slots_first(&s->slots);
-
-	if (slot != NULL && server_slot_begun(slot) &&
-	    (slot->run.chunk == chunk ||
-		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
-		return carousel_wants(&s->ext.carousel, chunk);
-	return carousel_wants(&s->ext.carousel, chunk) || server_queue_has(&s->queue, chunk) ||
-	       repair_busy(&s->ext.repair, chunk) ||
-	       growing_awaits(&s->growing, chunk);
-}
-
-/* What clients are told of: a client that lacks something of the last chunk would wait
- * for the next one for ever, if that is wanted only by some that have left. */
-static struct server_scene
-scene(const struct server *s, uint64_t now_us)
-{
-	return (struct server_scene){ .clients = s->roll.ext,
-		.sent = server_sent_all(&s->sent),
-		.idle = server_is_idle(s),
-		.held = server_is_quiet(s) && now_us - s->life.asked_us > HELD_US,
-		.in_sets = server_in_sets(s) };
-}
-
-uint64_t
-server_state_due_us(const struct server *s, uint64_t now_us)
-{
-	struct server_scene now = scene(s, now_us);
-
-	return server_announce_at(&s->announce, now_us, &now);
-}
-
-static bool
-say_state(struct server *s, uint64_t now_us, struct server_out *out)
-{
-	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
-	struct server_scene now = scene(s, now_us);
-	struct wirext_msg m;
-
-	if (now_us < server_announce_at(&s->announce, now_us, &now))
-		return false;
-	struct wirext_map map = server_announce_map(&s->announce, s->image.chunks, bits);
-	for (uint32_t i = 0; i < map.count; i++)
-		if (is_coming(s, map.first + i))
-			bits[i / 8] |= (uint8_t)(1 << i % 8);
-	server_announce_say(&s->announce, now_us, &now, s->image.chunks, &map, &m);
-	memcpy(m.u.state.identity, s->cfg.ext.identity, WIREXT_IDENTITY_BYTES);
-	send_ext(s, &m, out);
-	return true;
-}
-
-static bool
-say_try(struct server *s, uint64_t now_us, struct server_out *out)
-{
-	struct wirext_msg m;
-
-	if (!server_packs_say(&s->packs, now_us, &s->roll, &m))
-		return false;
-	send_ext(s, &m, out);
-	return true;
-}
 
 static bool
 say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
@@ -178,7 +14,7 @@ say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 	    !server_stamps_due(&s->stamps, now_us, sent, s->rate.deaf_till))
 		return false;
 	server_stamps_say(&s->stamps, now_us, sent, s->rate.epoch, &m);
-	send_ext(s, &m, out);
+	server_send_ext(s, &m, out);
 	return true;
 }
 
@@ -257,50 +93,34 @@ put_parity(struct server *s, struct server_out *out)
 	out->chunk = slot->run.chunk;
 	out->group = server_slots_spend_parity(&s->slots, &out->run_ends);
 	out->content = server_packs_content(&s->packs, out->chunk);
-	out->index = repair_sent(&s->ext.repair, out->chunk, out->group);
+	out->index = repair_sent(&s->repair, out->chunk, out->group);
 	server_sent_parity(&s->sent, s->now_us);
 	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_PACKET_BYTES);
 }
 
-static void
-judge_rate(struct server *s, uint64_t now_us)
+static uint64_t
+block_at(const struct server *s, uint64_t now_us)
 {
-	if (s->cfg.dynamic &&
-	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->roll.ext == 0))
-		server_follow_rate(s);
-}
-
-uint64_t
-server_block_due_us(const struct server *s, uint64_t now_us)
-{
-	uint64_t at = pace_deadline_us(&s->pace, now_us);
-
+	uint64_t paced = pace_deadline_us(&s->pace, now_us);
 	uint64_t begins = server_life_begins_us(&s->life);
 
-	return at > begins ? at : begins;
+	if (s->announce.stale || !server_slots_ready(&s->slots))
+		return SERVER_NEVER;
+	return paced > begins ? paced : begins;
 }
 
-bool
-server_output(struct server *s, uint64_t now_us, struct server_out *out)
+/* A block, parity, or the time signal that is due before it. */
+static bool
+say_block(struct server *s, uint64_t now_us, struct server_out *out)
 {
-	out->kind = SERVER_OUT_NONE;
-	s->now_us = now_us;
-	server_roll_forget(&s->roll, now_us, s->sent.last_us);
-	if (say_reply(s, now_us, out))
-		return true;
-	if (say_state(s, now_us, out))
-		return true;
-	if (!s->announce.stale && say_try(s, now_us, out))
-		return true;
 	while (leave_out_end(s))
 		;
-	if (s->announce.stale || !server_slots_ready(&s->slots) ||
-	    server_block_due_us(s, now_us) > now_us)
+	if (block_at(s, now_us) > now_us)
 		return false;
 	if (say_stamp(s, now_us, out))
 		return true;
-	judge_rate(s, now_us);
-	if (server_block_due_us(s, now_us) > now_us)
+	server_judge_rate(s, now_us);
+	if (block_at(s, now_us) > now_us)
 		return false;
 	const struct server_slot *slot = server_slots_first(&s->slots);
 	if (slot->parity)
@@ -308,4 +128,65 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 	else
 		put_blocks(s, pack_size(s, slot), out);
 	return true;
+}
+
+/* Parity may be read, if a buffer is free: that one becomes free is the shell's sign to
+ * ask again, not the time. */
+static uint64_t
+parity_at(const struct server *s, uint64_t now_us)
+{
+	(void)now_us;
+	if (s->announce.stale || !server_slots_takes_parity(&s->slots))
+		return SERVER_NEVER;
+	return server_parity_due_us(s);
+}
+
+static uint64_t
+end_at(const struct server *s, uint64_t now_us)
+{
+	(void)now_us;
+	return s->announce.stale ? SERVER_NEVER : server_ends_us(s);
+}
+
+/* In the order in which they are asked: what is short and rare before the blocks.  The last
+ * two say nothing, but the shell has to look at the engine then. */
+static const struct voice {
+	/* When say() will have something, or the shell should look; SERVER_NEVER: not
+	 * before something is heard or read. */
+	uint64_t (*at)(const struct server *, uint64_t now_us);
+	/* What is to be sent now; false: nothing. */
+	bool (*say)(struct server *, uint64_t now_us, struct server_out *);
+} voices[] = {
+	{ server_reply_at, server_say_reply },
+	{ server_state_at, server_say_state },
+	{ server_try_at, server_say_try },
+	{ block_at, say_block },
+	{ parity_at, NULL },
+	{ end_at, NULL },
+};
+
+enum { VOICES = sizeof voices / sizeof voices[0] };
+
+bool
+server_output(struct server *s, uint64_t now_us, struct server_out *out)
+{
+	out->kind = SERVER_OUT_NONE;
+	server_set_now(s, now_us);
+	server_roll_forget(&s->roll, now_us, s->sent.last_us);
+	for (unsigned i = 0; i < VOICES; i++)
+		if (voices[i].say != NULL && voices[i].say(s, now_us, out))
+			return true;
+	return false;
+}
+
+uint64_t
+server_deadline(const struct server *s, uint64_t now_us)
+{
+	uint64_t least = SERVER_NEVER;
+
+	for (unsigned i = 0; i < VOICES; i++) {
+		uint64_t at = voices[i].at(s, now_us);
+		least = at < least ? at : least;
+	}
+	return least > now_us ? least : now_us;
 }

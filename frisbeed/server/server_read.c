@@ -1,6 +1,8 @@
 #include "frisbeed/server/server_impl.h"
 
-#include <assert.h>
+/* A chunk of which old requests wanted so many blocks at once is sent much like one of the
+ * carousel: it takes turns with that, and has parity behind it. */
+enum { LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2 };
 
 /* How many blocks may go on somebody's word.  Old requests that wait do not count when
  * the carousel goes before them: they may be many, and always there. */
@@ -21,7 +23,7 @@ fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 	struct blockmap rest = blockmap_minus(*want, &now);
 
 	if (!blockmap_empty(&rest))
-		carousel_put_back(&s->ext.carousel, chunk, &rest);
+		carousel_put_back(&s->carousel, chunk, &rest);
 	return now;
 }
 
@@ -32,7 +34,7 @@ take_next(struct server *s, bool first)
 	struct blockmap want;
 	uint32_t chunk;
 
-	if (!carousel_next(&s->ext.carousel, &chunk, &want))
+	if (!carousel_next(&s->carousel, &chunk, &want))
 		return;
 	server_shares_carousel(&s->shares);
 	server_given_changed(&s->given, chunk);
@@ -40,7 +42,7 @@ take_next(struct server *s, bool first)
 	want = fit(s, chunk, &want);
 	if (!server_queue_add(&s->queue, chunk, &want, first))
 		return; /* no memory: it will be wanted again */
-	if (!carousel_is_split(&s->ext.carousel, chunk))
+	if (!carousel_is_split(&s->carousel, chunk))
 		server_chunk_given(s, chunk);
 }
 
@@ -50,12 +52,12 @@ turn_carousel(struct server *s)
 {
 	if ((!server_queue_empty(&s->queue) && s->shares.carousel_turns == 0) || room(s) == 0)
 		return;
-	uint32_t chunk = carousel_peek(&s->ext.carousel);
+	uint32_t chunk = carousel_peek(&s->carousel);
 	take_next(s, true);
 	if (!server_in_sets(s))
 		return;
 	for (uint32_t next = chunk;
-	     (next = carousel_peek(&s->ext.carousel)) != s->image.chunks && next > chunk &&
+	     (next = carousel_peek(&s->carousel)) != s->image.chunks && next > chunk &&
 	     server_same_set(chunk, next);)
 		take_next(s, false);
 }
@@ -66,7 +68,7 @@ static bool
 within_chunk(const struct server *s)
 {
 	if (server_queue_empty(&s->queue))
-		return carousel_wants_rest(&s->ext.carousel) && room(s) > 0;
+		return carousel_wants_rest(&s->carousel) && room(s) > 0;
 	return server_queue_within(&s->queue, server_in_sets(s));
 }
 
@@ -74,7 +76,7 @@ within_chunk(const struct server *s)
 static bool
 may_be_late(const struct server *s)
 {
-	return server_queue_empty(&s->queue) && s->ext.carousel.wanted == 0;
+	return server_queue_empty(&s->queue) && s->carousel.wanted == 0;
 }
 
 /* It is paid for as blocks are, by what somebody can take; and while blocks are wanted,
@@ -92,8 +94,8 @@ server_parity_due_us(const struct server *s)
 {
 	if (!parity_may_go(s))
 		return SERVER_NEVER;
-	return may_be_late(s) && s->ext.repair.nlate > 0 ? 0
-	                                                 : repair_due_us(&s->ext.repair);
+	return may_be_late(s) && s->repair.nlate > 0 ? 0
+	                                                 : repair_due_us(&s->repair);
 }
 
 /* Parity of a chunk that lacks somewhere, or that was just given out. */
@@ -104,8 +106,8 @@ read_for_parity(struct server *s, struct server_run *run)
 	uint8_t count[WIREXT_GROUPS];
 
 	if (!server_slots_takes_parity(&s->slots) ||
-	    (!repair_next(&s->ext.repair, s->now_us, &chunk, count) &&
-		!(may_be_late(s) && repair_next_late(&s->ext.repair, &chunk, count))))
+	    (!repair_next(&s->repair, s->now_us, &chunk, count) &&
+		!(may_be_late(s) && repair_next_late(&s->repair, &chunk, count))))
 		return false;
 	*run = *server_slots_add_parity(&s->slots, chunk, count);
 	uint32_t blocks = 0;
@@ -129,24 +131,24 @@ give_turns(struct server *s)
 static void
 finish_chunk(struct server *s, const struct server_queue_run *run)
 {
-	bool rest = carousel_is_split(&s->ext.carousel, run->chunk);
+	bool rest = carousel_is_split(&s->carousel, run->chunk);
 	bool large = run->bulk >= LARGE_REQUEST && !rest;
 
 	if (large && run->asked)
 		give_turns(s);
 	if (!large || s->roll.ext == 0 || !s->cfg.ext.parity)
 		return;
-	repair_add_unasked(&s->ext.repair, run->chunk, s->now_us, s->roll.ext);
+	repair_add_unasked(&s->repair, run->chunk, s->now_us, s->roll.ext);
 }
 
 /* Blocks of an old request are given out: the carousel need not send them, too. */
 static void
 take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
 {
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	if (!carousel_wants(&s->carousel, chunk))
 		return;
-	carousel_remove(&s->ext.carousel, chunk, given);
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	carousel_remove(&s->carousel, chunk, given);
+	if (!carousel_wants(&s->carousel, chunk))
 		server_chunk_given(s, chunk);
 }
 
@@ -175,7 +177,7 @@ server_read_next(struct server *s, struct server_run *run)
 	struct server_queue_run next;
 	if (!server_queue_next(
 		&s->queue, s->cfg.run_blocks, server_in_sets(s), &next)) {
-		if (s->ext.carousel.wanted == 0)
+		if (s->carousel.wanted == 0)
 			server_shares_only_parity(&s->shares);
 		return parity_may_go(s) && read_for_parity(s, run);
 	}

@@ -41,9 +41,9 @@ is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 static struct blockmap
 without_carousel(const struct server *s, uint32_t chunk, const struct blockmap *want)
 {
-	if (!carousel_wants(&s->ext.carousel, chunk))
+	if (!carousel_wants(&s->carousel, chunk))
 		return *want;
-	return blockmap_minus(*want, s->ext.carousel.want[chunk]);
+	return blockmap_minus(*want, s->carousel.want[chunk]);
 }
 
 uint32_t
