@@ -1,5 +1,6 @@
 /* server_rate.h: how fast the network can be sent to: up a little while nobody
- * complains, down by about a fifth when somebody does, between a floor and the cap.
+ * complains, down to 0.8 of it when somebody does (to 0.7 the first time, to half of it
+ * when much was lost), between a floor and the cap.
  *
  * Clients with the extension measure how late the server's time signals come.  One
  * that lost blocks while packets queued up says so: that is congestion.  Losses
@@ -9,6 +10,7 @@
  * Old clients only ask again.  How much of a chunk they lack is taken for their share
  * of losses, of which we do not know whether there was a queue.
  * Source of the policy: the study in docs/simulator.md.
+ * Only server_rate.c writes struct rate.
  */
 #ifndef FRISBEED_SERVER_SERVER_RATE_H
 #define FRISBEED_SERVER_SERVER_RATE_H
@@ -28,7 +30,44 @@ struct rate_again {
 	double usual;         /* share that is lost at any rate */
 };
 
+/* How it goes up, depending on what the clients can say. */
+struct rate_growth {
+	double first; /* blocks a second to begin with, at least */
+	double step;  /* added each epoch: so much of the mean of rate and cap */
+	double climb; /* times this each epoch, while nobody has complained yet */
+};
+
+/* What decides.  Shares of the cap, or of the rate, where nothing else is said. */
+struct rate_policy {
+	uint64_t epoch_us; /* there is one decision in each */
+	double first;      /* of the cap, to begin with */
+	struct rate_growth ext, old; /* clients with the extension; old ones alone */
+	double floor;      /* of the cap: it never goes below ... */
+	double slowest;    /* ... nor below so many blocks a second */
+	/* Steps are smaller where complaints come later than that: by this power of how
+	 * much later, but no smaller than this share. */
+	double lag_us, lag_power, lag_least;
+	/* What is left of the rate after a complaint: usually (more or less by half of
+	 * `even`, for a low or a high rate); after the climb; when more than `much` was
+	 * lost. */
+	double down, even, down_first, down_much, much;
+	double used; /* it goes up only when so much of it was used */
+	/* Losses of which nobody knows whether they come from the rate are judged after
+	 * so long: */
+	struct {
+		uint64_t us;
+		double share;   /* of what was sent: less does not matter */
+		double unusual; /* times the usual share: less does not, either */
+		double helped;  /* of the share before: that much less is a help */
+		double lower;   /* of the rate before: it must have helped by then */
+		double forget;  /* of the usual share is kept each time */
+	} again;
+};
+
+extern const struct rate_policy rate_usual;
+
 struct rate {
+	const struct rate_policy *policy;
 	double cap, floor; /* blocks a second; cap 0: none */
 	double now;        /* 0: as fast as it goes */
 	double known; /* the network has carried so much for others; 0: not known */
@@ -41,7 +80,8 @@ struct rate {
 	struct rate_again again;
 };
 
-void rate_init(struct rate *, double cap);
+/* The policy stays the caller's. */
+void rate_init(struct rate *, double cap, const struct rate_policy *);
 /* Another cap (> 0): at once when it is lower, else there is room to climb. */
 void rate_limit(struct rate *, double cap);
 /* The network has carried so much: who begins, or climbs without a complaint so far,

@@ -141,7 +141,7 @@ test_rate(void)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 10000);
+	rate_init(&s.r, 10000, &rate_usual);
 	rate_judge(&s.r, s.now, 0, false);
 	T_CHECK(s.r.now == 1000);
 	run(&s, 2);
@@ -175,7 +175,7 @@ climb_after(int times, uint32_t ago)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 10000);
+	rate_init(&s.r, 10000, &rate_usual);
 	for (int i = 0; i < times; i++) {
 		run(&s, 0.6);
 		T_CHECK(rate_complain(
@@ -209,7 +209,7 @@ test_trust(void)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 100000);
+	rate_init(&s.r, 100000, &rate_usual);
 	rate_trust(&s.r, 20000);
 	rate_judge(&s.r, s.now, 0, false);
 	T_CHECK(s.r.now == 20000);
@@ -224,7 +224,7 @@ test_trust(void)
 	T_CHECK(s.r.now == before);
 	T_CHECK(before < 100000);
 	/* A cap that grows from next to nothing, as a share does. */
-	rate_init(&s.r, 2);
+	rate_init(&s.r, 2, &rate_usual);
 	rate_judge(&s.r, s.now, 0, false);
 	T_CHECK(s.r.now <= 2);
 	rate_limit(&s.r, 50000);
@@ -238,7 +238,7 @@ test_useless(void)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 10000);
+	rate_init(&s.r, 10000, &rate_usual);
 	run(&s, 2);
 	double least = complain_times(&s, 120, 30, false);
 	T_CHECK(least > 5000);
@@ -252,7 +252,7 @@ test_useless_queue(void)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 10000);
+	rate_init(&s.r, 10000, &rate_usual);
 	run(&s, 2);
 	complain_times(&s, 6, 30, false);
 	T_CHECK(s.r.now < 8500);
@@ -269,7 +269,7 @@ test_once(void)
 {
 	struct sender s = { 0 };
 
-	rate_init(&s.r, 10000);
+	rate_init(&s.r, 10000, &rate_usual);
 	run(&s, 2.3);
 	for (int i = 0; i < 10; i++)
 		rate_asked_again(&s.r, 100, 100);
@@ -290,15 +290,15 @@ test_low_cap(void)
 	struct rate r;
 
 	for (double cap = 20; cap < 1000; cap += 90) {
-		rate_init(&r, cap);
+		rate_init(&r, cap, &rate_usual);
 		rate_judge(&r, 5, 0, false);
 		T_CHECK(r.now == cap);
 	}
-	rate_init(&r, 100000);
+	rate_init(&r, 100000, &rate_usual);
 	rate_judge(&r, 5, 0, false);
 	T_CHECK(r.now == 2000);
 	/* However fast the card, the network may not be. */
-	rate_init(&r, 1e6);
+	rate_init(&r, 1e6, &rate_usual);
 	rate_judge(&r, 5, 0, false);
 	T_CHECK(r.now > 2000);
 	T_CHECK(r.now < 2500);
@@ -311,7 +311,7 @@ after_a_minute(bool old)
 	struct rate r;
 	double sent = 0;
 
-	rate_init(&r, 1e6);
+	rate_init(&r, 1e6, &rate_usual);
 	for (uint64_t now = 5; now < 60000000; now += 10000) {
 		rate_judge(&r, now, (uint64_t)sent, old);
 		sent += r.now / 100;
@@ -325,7 +325,7 @@ left_of(double rate)
 {
 	struct rate r;
 
-	rate_init(&r, 10000);
+	rate_init(&r, 10000, &rate_usual);
 	rate_judge(&r, 5, 0, false);
 	r.now = rate;
 	r.climbing = false;
