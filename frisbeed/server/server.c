@@ -38,7 +38,8 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
 	bool ext_failed = cfg->ext.on &&
 	                  (carousel_init(&s->carousel, s->image.chunks) != 0 ||
-			      repair_init(&s->repair, s->image.chunks, now_us) != 0);
+			      repair_init(&s->repair, s->image.chunks, now_us,
+				  &repair_usual) != 0);
 	if (sent_failed || roll_failed || ext_failed) {
 		server_free(s);
 		return NULL;

@@ -1,31 +1,56 @@
+/* server_repair.c: how many parity blocks the groups of each chunk still need.  The server's
+ * engine tells it what is reported, and asks it when it may send parity. */
 #include "frisbeed/server/server_repair.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	BUDGET = 12,       /* reports a second that we like to hear */
-	CROWD_BUDGET = 40, /* ... with so many clients: */
-	CROWD = 1000,
-	FEW = 8,          /* fewer clients are heard out */
-	UNASKED_MAX = 64, /* blocks for a group */
-	USUAL_SHARE = 8,
-	USUAL_FORGET = 64,
-	LATE_AT_ONCE = 32, /* blocks for a group */
-	USUAL_SMOOTH = 4, /* reports */
-	EPOCH_US = 1000000,
+/* The study of the protocol (docs/protocol.md) has what the numbers did in simulation. */
+const struct repair_policy repair_usual = {
+	/* The study's targets were 20 control messages a second for 80 clients, and 100 for
+	 * 10,000; joins and other messages are in that, too. */
+	.budget = 12,
+	.crowd_budget = 40,
+	.crowd = 1000,
+	/* Below eight clients, reports stay below the budget by themselves. */
+	.few = 8,
+	/* Unasked parity goes up quickly, since each second above the budget is a flood of
+	 * reports, and down slowly, since it is right most of the time; when hardly anybody
+	 * reports, less slowly. */
+	.gain = 0.3,
+	.step_up = 1,
+	.low = 0.7,
+	.step_down = 0.15,
+	.very_low = 0.4,
+	.fast_down = 0.4,
+	/* While a second is above the budget, each chunk teaches: nine tenths of what it
+	 * lacked would have been enough, for the last tenth is few clients'.  One client that
+	 * lost much is not all of them: six blocks more at a time. */
+	.share = 0.9,
+	.learn_step = 6,
+	.most = 64,
+	.evened = 0.5,
+	/* What chunks usually lack: averaged over four reports of those who ask for less than
+	 * an eighth of what they may, and forgotten over 64 of others. */
+	.usual_share = 8,
+	.usual_smooth = 4,
+	.usual_forget = 64,
+	/* What is late goes in small parts, for what is not late waits for each of them. */
+	.late_at_once = 32,
 };
-static const double SHARE = 0.9, STEP_UP = 1, STEP_DOWN = 0.15, FAST_DOWN = 0.4,
-		    LEARN_STEP = 6, EVENED = 0.5;
+
+enum { EPOCH_US = 1000000 }; /* reports are counted by the second, as the budget is */
 
 int
-repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us)
+repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us,
+    const struct repair_policy *policy)
 {
 	memset(r, 0, sizeof *r);
+	r->policy = policy;
 	r->nchunks = nchunks;
 	r->judged_us = now_us;
-	r->budget = BUDGET;
+	r->budget = r->policy->budget;
 	r->few = true;
 	r->chunks = calloc(nchunks, sizeof *r->chunks);
 	r->ring = calloc(nchunks, sizeof *r->ring);
@@ -114,9 +139,9 @@ note_usual(
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		worst = lack[g] > worst ? lack[g] : worst;
 	if (sum > most)
-		r->usual -= r->usual / USUAL_FORGET;
-	else if (sum <= most / USUAL_SHARE)
-		r->usual += (worst - r->usual) / USUAL_SMOOTH;
+		r->usual -= r->usual / r->policy->usual_forget;
+	else if (sum <= most / r->policy->usual_share)
+		r->usual += (worst - r->usual) / r->policy->usual_smooth;
 }
 
 uint32_t
@@ -164,28 +189,28 @@ repair_count_message(struct repair *r)
 
 /* Once a second: more unasked parity when we hear too much, less when little. */
 static double
-budget(uint32_t clients)
+budget(const struct repair *r, uint32_t clients)
 {
-	return clients >= CROWD ? CROWD_BUDGET : BUDGET;
+	return clients >= r->policy->crowd ? r->policy->crowd_budget : r->policy->budget;
 }
 
 static void
 judge(struct repair *r, uint64_t now_us, uint32_t clients)
 {
-	r->budget = budget(clients);
-	r->few = clients < FEW;
+	r->budget = budget(r, clients);
+	r->few = clients < r->policy->few;
 	if (now_us - r->judged_us < EPOCH_US)
 		return;
 	double rate = r->reports * 1e6 / (double)(now_us - r->judged_us);
-	double more = 0.3 * rate / r->budget;
+	double more = r->policy->gain * rate / r->budget;
 	if (rate > r->budget)
-		r->unasked += more < STEP_UP ? more : STEP_UP;
-	else if (rate < 0.7 * r->budget)
-		r->unasked -= rate < 0.4 * r->budget ? FAST_DOWN : STEP_DOWN;
-	if (r->unasked < 0 || clients < FEW)
+		r->unasked += more < r->policy->step_up ? more : r->policy->step_up;
+	else if (rate < r->policy->low * r->budget)
+		r->unasked -= rate < r->policy->very_low * r->budget ? r->policy->fast_down : r->policy->step_down;
+	if (r->unasked < 0 || clients < r->policy->few)
 		r->unasked = 0;
-	if (r->unasked > UNASKED_MAX)
-		r->unasked = UNASKED_MAX;
+	if (r->unasked > r->policy->most)
+		r->unasked = r->policy->most;
 	r->reports = 0;
 	r->judged_us = now_us;
 }
@@ -222,18 +247,18 @@ learn(struct repair *r, const struct repair_chunk *k)
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		sum += k->want[g];
-	double enough = k->unasked + SHARE * sum / WIREXT_GROUPS;
+	double enough = k->unasked + r->policy->share * sum / WIREXT_GROUPS;
 	/* One client that lost much is not all of them. */
-	if (enough > r->unasked + LEARN_STEP)
-		enough = r->unasked + LEARN_STEP;
+	if (enough > r->unasked + r->policy->learn_step)
+		enough = r->unasked + r->policy->learn_step;
 	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
-		r->unasked = enough < UNASKED_MAX ? enough : UNASKED_MAX;
+		r->unasked = enough < r->policy->most ? enough : r->policy->most;
 }
 
 void
 repair_even_out(struct repair *r)
 {
-	r->unasked *= EVENED;
+	r->unasked *= r->policy->evened;
 }
 
 bool
@@ -264,7 +289,7 @@ static uint8_t
 take_late(const struct repair *r, struct repair_chunk *k, unsigned g)
 {
 	unsigned room = UINT8_MAX - k->coming[g];
-	unsigned most = k->begun_late ? LATE_AT_ONCE : (unsigned)r->usual + 2;
+	unsigned most = k->begun_late ? r->policy->late_at_once : (unsigned)r->usual + 2;
 	unsigned n = k->late[g] < most ? k->late[g] : most;
 
 	n = n < room ? n : room;

@@ -5,6 +5,7 @@
  * few need to speak at all, a number that follows the reports is sent with every
  * chunk unasked.
  * Source of the policy: the study in docs/simulator.md.
+ * Only server_repair.c writes struct repair.
  */
 #ifndef FRISBEED_SERVER_SERVER_REPAIR_H
 #define FRISBEED_SERVER_SERVER_REPAIR_H
@@ -30,7 +31,33 @@ struct repair_due {
 	uint64_t at_us;
 };
 
+/* What decides; numbers of parity blocks are for a group. */
+struct repair_policy {
+	double budget;       /* reports a second that the server likes to hear ... */
+	double crowd_budget; /* ... with so many clients: */
+	uint32_t crowd;
+	uint32_t few; /* with fewer clients no parity goes unasked */
+	/* Once a second unasked parity goes up by `gain` times reports per budget, at most
+	 * step_up; it goes down by step_down below `low` of the budget, and by fast_down
+	 * below very_low. */
+	double gain, step_up, low, step_down, very_low, fast_down;
+	/* While there are too many reports: towards this share of what a chunk lacked,
+	 * and at most so much at once. */
+	double share, learn_step;
+	double most;   /* that go unasked */
+	double evened; /* of the unasked ones is left when chunks begin to take turns */
+	/* What chunks usually lack is learned from those who ask for no more than a share of what
+	 * they may (one over usual_share), averaged over usual_smooth reports, and forgotten over
+	 * usual_forget of the others. */
+	uint32_t usual_share;
+	double usual_smooth, usual_forget;
+	uint32_t late_at_once; /* of what is late, in one part */
+};
+
+extern const struct repair_policy repair_usual;
+
 struct repair {
+	const struct repair_policy *policy;
 	uint32_t nchunks;
 	struct repair_chunk *chunks;
 	struct repair_due *ring; /* of nchunks: chunks with want, oldest first */
@@ -47,7 +74,9 @@ struct repair {
 	double usual;     /* blocks of a group that a chunk lacks, by most reports */
 };
 
-int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us);
+/* The policy stays the caller's.  -1: no memory; repair_fini() also then. */
+int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us,
+    const struct repair_policy *);
 void repair_fini(struct repair *);
 /* Somebody lacks so many; to be sent window_us from now on.  Of what nobody has asked
  * for before, `most` blocks at most: how many they are.  The rest comes late.  Besides, once for
