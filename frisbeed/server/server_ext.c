@@ -1,3 +1,5 @@
+/* server_ext.c: messages of the extension, which arrive on the second port.  server_input()
+ * calls this for each of them. */
 #include "frisbeed/server/server_impl.h"
 
 #include <string.h>
@@ -50,7 +52,7 @@ server_is_quiet(const struct server *s)
 	return server_queue_empty(&s->queue) && s->slots.used == 0 && (nothing || held);
 }
 
-/* Nobody reports so much: who lacks more says WANT. */
+/* No client of ours reports so much of a group: it says WANT for the chunk. */
 static bool
 too_much(const uint8_t lack[WIREXT_GROUPS])
 {
@@ -60,8 +62,9 @@ too_much(const uint8_t lack[WIREXT_GROUPS])
 	return false;
 }
 
-/* How many blocks of parity the address may cause with this; more comes late.  Of what it was not sent by us, never more than one
- * of several. */
+/* How many blocks of parity the address may cause with this report; more comes late.  given:
+ * the chunk was sent to it by us.  If not, its account bounds it even when it is one of
+ * few. */
 static uint32_t
 may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
 {

@@ -3,6 +3,7 @@
  *
  * A chunk is given out when all of it is here: clients take the end of a chunk's pass for all
  * that was wanted of it.  What is asked for before that is remembered, and sent then.
+ * Only server_growing.c writes struct growing.
  */
 #ifndef FRISBEED_SERVER_SERVER_GROWING_H
 #define FRISBEED_SERVER_SERVER_GROWING_H

@@ -1,6 +1,8 @@
-#include <assert.h>
-
+/* server_join.c: what clients want that join, and JOINs themselves.  server_input() calls this
+ * for each JOIN; the messages of the extension, and a growing image, add what is wanted, too. */
 #include "frisbeed/server/server_impl.h"
+
+#include <assert.h>
 
 void
 server_want_chunk(struct server *s, uint32_t chunk)

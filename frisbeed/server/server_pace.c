@@ -1,17 +1,23 @@
+/* server_pace.c: when the next block may go.  The server's engine sets the rate, and asks before
+ * each block. */
 #include "frisbeed/server/server_pace.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-/* Without a cap, a rate that is set has this grid: 10 Gbit/s at most. */
 enum {
-	FREE_BURST = 1114,
+	/* The finest grid: timers of the machines that serve are a good deal finer than a
+	 * millisecond, and short queues hold what one of 1 Gbit/s has. */
 	FINE_GAP_US = 1000,
+	/* Without a cap, blocks of a burst on that grid: 10 Gbit/s. */
+	FREE_BURST = 1114,
 	/* With that grid: a busy machine wakes us later, and so much of it is made up for, or
 	 * a tenth of the rate would be lost to the clock. */
 	LATE_US = 4000,
 };
+/* A block in ten seconds is the slowest rate, so that a session never stands still; sums of
+ * fractions of blocks are right to a millionth. */
 static const double SLOWEST_PER_S = 0.1, ROUNDING = 1e-6;
 
 /* Up to a gap later than the grid says. */

@@ -92,12 +92,12 @@ void rate_trust(struct rate *, double blocks_per_s);
 bool rate_judge(struct rate *, uint64_t now_us, uint64_t sent, bool old);
 /* Is what was sent in this epoch still worth a complaint? */
 bool rate_hears(const struct rate *, uint32_t epoch);
-/* A client lost so many of so many blocks that were sent in this epoch, while there was
- * a queue or not. */
+/* A client has lost `lost` of the `of` blocks that were sent in this epoch; queue: while
+ * packets waited in a queue.  True: the rate has changed. */
 bool rate_complain(struct rate *, uint64_t now_us, uint64_t sent, uint32_t epoch,
     uint32_t lost, uint32_t of, bool queue);
-/* An old client lacks so many blocks of a chunk, of which so many nobody has asked for
- * again before it. */
+/* A client of the base protocol asks again for `lacks` blocks of a chunk; `fresh` of them
+ * nobody had asked for again before it. */
 void rate_asked_again(struct rate *, uint32_t fresh, uint32_t lacks);
 
 #endif /* FRISBEED_SERVER_SERVER_RATE_H */

@@ -1,3 +1,5 @@
+/* server_read.c: what the shell reads next: blocks that the carousel or old requests want, or a
+ * chunk of which parity is made.  The shell asks as long as it has a free buffer. */
 #include "frisbeed/server/server_impl.h"
 
 /* A chunk of which old requests wanted so many blocks at once is sent much like one of the
@@ -46,7 +48,8 @@ take_next(struct server *s, bool first)
 		server_chunk_given(s, chunk);
 }
 
-/* ... when nothing else is asked for; with those that take turns with it. */
+/* The carousel gives out the next chunk when no request waits, or when it has a turn;
+ * with it, the chunks that take turns with this one. */
 static void
 turn_carousel(struct server *s)
 {
@@ -136,9 +139,8 @@ finish_chunk(struct server *s, const struct server_queue_run *run)
 
 	if (large && run->asked)
 		give_turns(s);
-	if (!large || s->roll.ext == 0 || !s->cfg.ext.parity)
-		return;
-	repair_add_unasked(&s->repair, run->chunk, s->now_us, s->roll.ext);
+	if (large && s->roll.ext > 0 && s->cfg.ext.parity)
+		repair_add_unasked(&s->repair, run->chunk, s->now_us, s->roll.ext);
 }
 
 /* Blocks of an old request are given out: the carousel need not send them, too. */

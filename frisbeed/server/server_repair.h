@@ -78,10 +78,10 @@ struct repair {
 int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us,
     const struct repair_policy *);
 void repair_fini(struct repair *);
-/* Somebody lacks so many; to be sent window_us from now on.  Of what nobody has asked
- * for before, `most` blocks at most: how many they are.  The rest comes late.  Besides, once for
- * each pass of a chunk, what chunks usually lack: the others may need it, and have kept
- * silent. */
+/* A client lacks `lack` blocks of each group; they are to be sent window_us from now on.
+ * Of those that nobody has asked for before, at most `most` are sent then, and the rest
+ * late.  Returns how many are sent then.  Besides, once for each pass of a chunk, as many are
+ * sent as chunks usually lack: other clients may need them, and have kept silent. */
 uint32_t repair_report(struct repair *, uint32_t chunk,
     const uint8_t lack[WIREXT_GROUPS], uint32_t most, uint64_t now_us,
     uint64_t window_us);

@@ -4,6 +4,7 @@
  * While few clients are there, each is believed.  Of more, none may cause more parity
  * than its share, and none slows the server down alone: what only one of them lacks or
  * complains about is most likely that one's own link.
+ * Only server_voters.c writes struct voters and its addresses.
  */
 #ifndef FRISBEED_SERVER_SERVER_VOTERS_H
 #define FRISBEED_SERVER_SERVER_VOTERS_H
