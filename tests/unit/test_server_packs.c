@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frisbeed/server/server.h"
+#include "frisbeed/server/server_packs.h"
 #include "tests/t.h"
 
 enum { MIB = 1 << 20, CHUNKS = 4, CONTENT = 1001, SESSION = 9, MS = 1000 };
@@ -266,9 +267,64 @@ test_silent(void)
 	server_free(s);
 }
 
+static void
+on_client(void *arg, const struct server_client *c)
+{
+	(void)arg;
+	(void)c;
+}
+
+/* The part alone: the client that gets the least decides, and old clients get none. */
+static void
+test_part(void)
+{
+	static const struct server_roll_watch nobody = { .comes = on_client,
+		.goes = on_client };
+	static const uint8_t ip[4] = { 10, 0, 0, 2 };
+	struct server_image image = server_image_of(CHUNKS * MIB);
+	struct server_roll roll;
+	struct server_packs p;
+	struct wirext_msg m;
+
+	T_CHECK(server_roll_init(&roll, 10, 7, 0, &nobody) == 0);
+	T_CHECK(server_packs_init(&p, &image, 5, 10) == 0);
+	T_CHECK(p.max == 4);
+	T_CHECK(server_packs_at(&p) == UINT64_MAX);
+	uint32_t a = server_roll_index(&roll, server_roll_add(&roll, 0, ip, 70, true, 1));
+	uint32_t b = server_roll_index(&roll, server_roll_add(&roll, 0, ip, 71, true, 1));
+	server_packs_add(&p, 0, a, true);
+	server_packs_add(&p, 0, b, true);
+	uint64_t at = server_packs_at(&p);
+	T_CHECK(at <= 50 * MS);
+	T_CHECK(!server_packs_say(&p, at - 1, &roll, &m));
+	for (uint32_t size = 4; size > 0; size /= 2) {
+		T_CHECK(server_packs_say(&p, at, &roll, &m));
+		T_CHECK(m.kind == WIREXT_TRY);
+		T_CHECK(m.u.trial.n == 2);
+		T_CHECK(m.u.trial.blocks == size);
+	}
+	T_CHECK(!server_packs_say(&p, at, &roll, &m));
+	server_packs_hear(&p, at, a, p.number, 4);
+	T_CHECK(p.now == 0);
+	server_packs_hear(&p, at, b, p.number, 2);
+	T_CHECK(p.now == 2);
+	server_packs_drop(&p, b);
+	T_CHECK(p.now == 4);
+	server_packs_limit(&p, 1);
+	T_CHECK(p.now == 1);
+	server_packs_add(&p, at, b, false);
+	T_CHECK(p.now == 0);
+	T_CHECK(server_packs_content(&p, 1) == WIRE_CHUNK_BLOCKS);
+	server_packs_learn(&p, 1, 7);
+	T_CHECK(server_packs_content(&p, 1) == 7);
+	server_packs_fini(&p);
+	server_roll_fini(&roll);
+}
+
 int
 main(void)
 {
+	test_part();
 	test_agreeing();
 	test_old();
 	test_requests();
