@@ -12,6 +12,26 @@ server_chunk_blocks(const struct server *s, uint32_t chunk)
 	return server_image_chunk(&s->image, chunk);
 }
 
+/* -1: no memory. */
+static int
+init_parts(struct server *s)
+{
+	uint32_t n = s->image.chunks;
+
+	if (server_queue_init(&s->queue, n) != 0 ||
+	    server_sent_init(&s->sent, &s->image) != 0 ||
+	    server_given_init(&s->given, n) != 0 ||
+	    server_slots_init(&s->slots, s->cfg.ahead) != 0 || server_clients_init(s) != 0)
+		return -1;
+	if (s->cfg.growing && growing_init(&s->growing, n) != 0)
+		return -1;
+	if (!s->cfg.ext.on)
+		return 0;
+	if (carousel_init(&s->carousel, n) != 0)
+		return -1;
+	return repair_init(&s->repair, n, s->now_us, &repair_usual);
+}
+
 struct server *
 server_new(const struct server_config *cfg, uint64_t now_us)
 {
@@ -30,17 +50,7 @@ server_new(const struct server_config *cfg, uint64_t now_us)
 	s->now_us = now_us;
 	server_life_init(&s->life, cfg->idle_us, cfg->wait_clients, now_us);
 	s->image = server_image_of(cfg->image_bytes);
-	bool sent_failed = server_queue_init(&s->queue, s->image.chunks) != 0 ||
-	                   server_sent_init(&s->sent, &s->image) != 0 ||
-	                   server_given_init(&s->given, s->image.chunks) != 0 ||
-	                   server_slots_init(&s->slots, cfg->ahead) != 0;
-	bool roll_failed = server_clients_init(s) != 0 ||
-	                   (cfg->growing && growing_init(&s->growing, s->image.chunks) != 0);
-	bool ext_failed = cfg->ext.on &&
-	                  (carousel_init(&s->carousel, s->image.chunks) != 0 ||
-			      repair_init(&s->repair, s->image.chunks, now_us,
-				  &repair_usual) != 0);
-	if (sent_failed || roll_failed || ext_failed) {
+	if (init_parts(s) != 0) {
 		server_free(s);
 		return NULL;
 	}

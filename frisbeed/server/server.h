@@ -62,9 +62,9 @@ struct server_config {
 	 * (at the latest 30 min after the last request); needs at least one client that
 	 * asked for something. */
 	int64_t idle_us;
-	uint32_t wait_clients; /* no block before so many clients are there at once */
-	/* The image still arrives: of a chunk nothing is read before server_have() has named
-	 * all of its blocks.  Whoever asks for it before gets it then. */
+	uint32_t wait_clients; /* no block is sent before this many are there at once */
+	/* The image still arrives: of a chunk nothing is read before server_have() has
+	 * named all of its blocks.  Whoever asks for it before gets it then. */
 	bool growing;
 	struct server_ext_config ext;
 };
@@ -86,7 +86,7 @@ struct server_stats {
 	double unasked;                /* parity blocks a group that go with the data */
 	uint64_t loads;                /* complaints about the rate */
 	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
-	uint32_t slowed; /* with -D: so many times */
+	uint32_t slowed; /* with -D: how often the rate was lowered */
 };
 
 /* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
@@ -110,7 +110,7 @@ struct server_out {
 	uint8_t pkt[WIREXT_PACKET_MAX];
 	uint32_t buf, at; /* BLOCK, PACK: the buffer, and which of its blocks */
 	uint32_t chunk, block;
-	uint32_t count;        /* PACK: so many */
+	uint32_t count;        /* PACK: blocks in it */
 	uint32_t content;      /* PACK, PARITY: of the chunk, for the header */
 	uint32_t group, index; /* PARITY: of what is in buf */
 	bool run_ends;         /* its last block: after sending, buf is free */
@@ -131,20 +131,20 @@ void server_read_done(struct server *, uint32_t buf);
  * server_read_next() and server_deadline() then. */
 void server_have(
     struct server *, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks);
-/* Only so many blocks of the chunk, from its first one on, are not all zero: known
- * from its bytes.  Before server_read_done() of any of its runs; optional. */
+/* Only the first `blocks` blocks of the chunk are not all zero, as its bytes say.
+ * Before server_read_done() of any of its runs; optional. */
 void server_content(struct server *, uint32_t chunk, uint32_t blocks);
-/* The interface takes no packets of more than so many (> 0) blocks any more. */
+/* From now on the interface takes no packets of more than `blocks` (> 0) blocks. */
 void server_pack_limit(struct server *, uint32_t blocks);
 /* Fills *out and returns true while there is something that may go now. */
 bool server_output(struct server *, uint64_t now_us, struct server_out *);
 /* When server_output() will have more or -T runs out, if nothing arrives before
  * that; SERVER_NEVER when it waits for input or a read. */
 uint64_t server_deadline(const struct server *, uint64_t now_us);
-/* From now on at most so many bits a second (> 0); with -D less, if need be. */
+/* From now on at most bits_per_s (> 0) are sent; with -D less, if need be. */
 void server_set_rate(struct server *, uint64_t bits_per_s);
-/* The network has just carried so many bits a second for others: with -D, who begins
- * need not look for it. */
+/* The network has just carried bits_per_s for others: with -D, a session that begins
+ * need not look for that rate. */
 void server_trust_rate(struct server *, uint64_t bits_per_s);
 /* The file is no longer what the clients were promised: from now on they are told
  * so, and nothing else is sent; whoever joins gets no answer. */

@@ -1,8 +1,9 @@
 /* server_announce.h: when STATE is sent, and what it says.
  *
- * STATE tells all clients with the extension which chunks still come.  It is sent once a
- * second; when nothing comes any more, more often, so that a client that lacks something notices
- * and says so; and less often again when nobody answers.
+ * STATE tells all clients with the extension which chunks still come.  It is sent once
+ * a second; when nothing comes any more, more often, so that a client that lacks
+ * something notices and says so; and less often again when nobody answers.
+ *
  * Only server_announce.c writes struct server_announce.
  */
 #ifndef FRISBEED_SERVER_SERVER_ANNOUNCE_H

@@ -1,7 +1,9 @@
 /* server_carousel.h: which blocks somebody still wants: the union, nothing about
  * single clients.  They are sent in the order of their chunks, round and round, so that
  * all clients can follow, whenever they came.
- * Only server_carousel.c writes struct carousel. */
+ *
+ * Only server_carousel.c writes struct carousel.
+ */
 #ifndef FRISBEED_SERVER_SERVER_CAROUSEL_H
 #define FRISBEED_SERVER_SERVER_CAROUSEL_H
 
@@ -14,7 +16,8 @@ struct carousel {
 	uint32_t nchunks;
 	uint32_t wanted;        /* chunks of which something is */
 	uint32_t at;            /* the next one is this, or behind it */
-	uint32_t split; /* part of this chunk was given out, the rest waits; nchunks: no chunk */
+	/* Part of this chunk was given out, and the rest waits; nchunks: there is none. */
+	uint32_t split;
 	struct blockmap **want; /* by chunk; NULL: nothing */
 	struct blockmap whole;  /* shared by chunks that are wanted whole */
 };

@@ -2,6 +2,7 @@
  *
  * Parts that count for their own use (server_sent, server_roll, rate, repair) keep those
  * counts; server_stats() puts all of them together.
+ *
  * Only server_counters.c writes struct server_counters.
  */
 #ifndef FRISBEED_SERVER_SERVER_COUNTERS_H

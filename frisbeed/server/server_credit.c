@@ -5,11 +5,12 @@
 #include "common/wire/wire.h"
 
 enum {
-	/* One message may open the gate no further than 64 MiB, so that what a stranger
-	 * claims is used up within a second or two of a fast network. */
+	/* One message may open the gate no further than 64 MiB, which is half a second
+	 * of a gigabit: so much and no more is sent because a stranger claims to take
+	 * it. */
 	GRANT_MOST = 64 * WIRE_CHUNK_BLOCKS,
-	/* More is not owed at a time than two chunks have blocks: who reports again
-	 * and again without taking anything cannot pile it up. */
+	/* No more is owed at a time than two chunks have blocks: a client that reports
+	 * again and again without taking anything cannot pile it up. */
 	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
 };
 

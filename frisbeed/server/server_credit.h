@@ -1,9 +1,10 @@
 /* server_credit.h: how many blocks the clients can take.
  *
- * A client says how much more it can take (GO and ROOM); what is sent stays below the limit that
- * the one with the most room sets, so the fastest client is not held up by a slower one.
- * Parity is owed to clients that have reported a loss: they have room for it that they have not
- * told of otherwise.
+ * A client says how much more it can take (GO and ROOM); what is sent stays below the
+ * limit that the one with the most room sets, so the fastest client is not held up by a
+ * slower one.  Parity is owed to clients that have reported a loss: they have room for
+ * it that they have not told of otherwise.
+ *
  * Only server_credit.c writes struct server_credit.
  */
 #ifndef FRISBEED_SERVER_SERVER_CREDIT_H
@@ -17,11 +18,11 @@ struct server_credit {
 	uint32_t owed;  /* parity blocks on top of it */
 };
 
-/* A client can take so many blocks more than the ones it has received: all of the `sent`
- * ones but `coming`, which are on their way to it. */
+/* A client can take `blocks` more than the ones that it has received, which are all of
+ * the `sent` ones but `coming`: these are on their way to it. */
 void server_credit_grant(
     struct server_credit *, uint64_t sent, uint64_t coming, uint32_t blocks);
-/* Clients that have reported can take so many parity blocks besides. */
+/* Clients that have reported can take `blocks` parity blocks besides. */
 void server_credit_owe(struct server_credit *, uint32_t blocks);
 /* Parity blocks are given out: what is owed of them goes on top of the limit, unless the
  * server is unpaced. */

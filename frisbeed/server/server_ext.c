@@ -7,9 +7,10 @@
 enum {
 	/* Between the first report of a chunk and its answer: others report meanwhile,
 	 * and one answer serves all.  With 20 to 300 ms the time of a session changed by
-	 * less than 0.5 % (the study of the protocol). */
+	 * less than 0.5 %. */
 	WINDOW_US = 100000,
-	/* Blocks of a group.  No client of ours reports more: it says WANT for the chunk. */
+	/* Blocks of a group.  No client of ours reports more: it says WANT for the
+	 * chunk. */
 	REPORT_MOST = 120,
 };
 
@@ -30,7 +31,8 @@ handle_want(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 bool
 server_is_idle(const struct server *s)
 {
-	return server_queue_empty(&s->queue) && s->slots.used == 0 && s->carousel.wanted == 0 &&
+	return server_queue_empty(&s->queue) && s->slots.used == 0 &&
+	       s->carousel.wanted == 0 &&
 	       s->repair.n + s->repair.nlate == 0;
 }
 
@@ -62,9 +64,9 @@ too_much(const uint8_t lack[WIREXT_GROUPS])
 	return false;
 }
 
-/* How many blocks of parity the address may cause with this report; more comes late.  given:
- * the chunk was sent to it by us.  If not, its account bounds it even when it is one of
- * few. */
+/* How many blocks of parity the address may cause with this report; more comes late.
+ * given: the chunk was sent to it by us.  If not, its account bounds it even when it
+ * is one of few. */
 static uint32_t
 may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
 {
@@ -93,7 +95,8 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	struct voter *v = voters_find(&s->voters, c->ip);
 
 	/* Who has not heard that chunks take turns believes that this one is over. */
-	if ((server_in_sets(s) && server_queue_has(&s->queue, k->chunk)) || too_much(k->lack))
+	if (too_much(k->lack) ||
+	    (server_in_sets(s) && server_queue_has(&s->queue, k->chunk)))
 		return;
 	if (!growing_has(&s->growing, k->chunk)) {
 		growing_want(&s->growing, k->chunk);
@@ -172,8 +175,8 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	if (!s->cfg.dynamic || alone)
 		return;
 	if (is_believed(s, now_us, m, &lost) &&
-	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent), m->u.load.epoch, lost,
-		m->u.load.of, m->u.load.queue))
+	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent),
+		m->u.load.epoch, lost, m->u.load.of, m->u.load.queue))
 		server_follow_rate(s);
 	server_name_complainer(s, m->srcip);
 }

@@ -1,5 +1,5 @@
-/* server_given.c: which chunks were given out since a client has joined.  The server's engine
- * tells it what it gives out, and asks it when clients join and report. */
+/* server_given.c: which chunks were given out since a client has joined.  The server's
+ * engine tells it what it gives out, and asks it when clients join and report. */
 #include "frisbeed/server/server_given.h"
 
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* server_given.h: which chunks were given out since a client has joined.
  *
- * Clients that join while nothing is sent between them join in the same turn: what one of
- * them is sent, the others are sent, too.  A new turn begins with the first client that
- * joins after something of the image has changed, that is, after a chunk was given out or sent.
- * Such a client lacks no more than what the last turn's clients wanted and what has changed
- * since then, so a crowd that joins does not make the server walk the whole image each time.
+ * Clients that join while nothing is sent between them join in the same turn: what one
+ * of them is sent, the others are sent, too.  A new turn begins with the first client
+ * that joins after something of the image has changed, that is, after a chunk was given
+ * out or sent.  Such a client lacks no more than what the last turn's clients wanted and
+ * what has changed since then, so a crowd that joins does not make the server walk the
+ * whole image each time.
+ *
  * Only server_given.c writes struct server_given.
  */
 #ifndef FRISBEED_SERVER_SERVER_GIVEN_H
@@ -36,7 +38,7 @@ void server_given_out(struct server_given *, uint32_t chunk);
 bool server_given_since(const struct server_given *, uint32_t chunk, uint32_t turn);
 /* A block of the chunk was given out or sent. */
 void server_given_changed(struct server_given *, uint32_t chunk);
-/* The i-th chunk (from 0 on) that has changed; false: there are not so many. */
+/* The i-th chunk (from 0 on) that has changed; false: fewer have. */
 bool server_given_each(const struct server_given *, uint32_t i, uint32_t *chunk);
 /* All of these are wanted now: none has changed any more. */
 void server_given_settle(struct server_given *);

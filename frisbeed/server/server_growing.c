@@ -1,5 +1,6 @@
-/* server_growing.c: what is here of an image that still arrives.  The server's engine calls this
- * for each chunk that somebody wants, and when its shell says that blocks have come. */
+/* server_growing.c: what is here of an image that still arrives.  The server's engine
+ * calls this for each chunk that somebody wants, and when its shell says that blocks
+ * have come. */
 #include "frisbeed/server/server_growing.h"
 
 #include <stdlib.h>

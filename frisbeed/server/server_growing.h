@@ -1,8 +1,10 @@
-/* server_growing.h: which chunks of an image that still arrives are here, and which of the others
- * somebody has asked for.
+/* server_growing.h: which chunks of an image that still arrives are here, and which of
+ * the others somebody has asked for.
  *
- * A chunk is given out when all of it is here: clients take the end of a chunk's pass for all
- * that was wanted of it.  What is asked for before that is remembered, and sent then.
+ * A chunk is given out when all of it is here: clients take the end of a chunk's pass
+ * for all that was wanted of it.  What is asked for before that is remembered, and sent
+ * then.
+ *
  * Only server_growing.c writes struct growing.
  */
 #ifndef FRISBEED_SERVER_SERVER_GROWING_H
@@ -30,8 +32,9 @@ bool growing_has(const struct growing *, uint32_t chunk);
 void growing_want(struct growing *, uint32_t chunk);
 /* Was it asked for, and has not come since? */
 bool growing_awaits(const struct growing *, uint32_t chunk);
-/* These blocks of a chunk of n blocks are here from now on.  True: that makes it whole, and it
- * had been asked for, which is forgotten now.  Without memory only whole chunks count. */
+/* These blocks of a chunk of n blocks are here from now on.  True: that makes it whole,
+ * and it had been asked for, which is forgotten now.  Without memory only whole chunks
+ * count. */
 bool growing_have(
     struct growing *, uint32_t chunk, const struct blockmap *blocks, uint32_t n);
 

@@ -1,15 +1,15 @@
-/* server_impl.h: the wiring of the server's engine: its parts, and what its files tell each
- * other.
+/* server_impl.h: the wiring of the server's engine: its parts, and what its files tell
+ * each other.
  *
  * server.c begins, ends and hands out what arrives.  server_join.c handles JOINs,
- * server_request.c requests of the base protocol, server_ext.c the extension's messages; server_clients.c
- * says what follows when a client is heard.  server_read.c decides what is read next, server_output.c
- * what is sent next; server_say.c has the messages, server_speed.c the rate.  All others are
- * parts, which know nothing of struct server. */
+ * server_request.c requests of the base protocol, server_ext.c the extension's
+ * messages; server_clients.c says what follows when a client is heard.  server_read.c
+ * decides what is read next, server_output.c what is sent next; server_say.c has the
+ * messages, server_speed.c the rate.  All others are parts, which know nothing of
+ * struct server. */
 #ifndef FRISBEED_SERVER_SERVER_IMPL_H
 #define FRISBEED_SERVER_SERVER_IMPL_H
 
-#include "common/base/lru.h"
 #include "common/wire/blockmap.h"
 #include "frisbeed/server/server.h"
 #include "frisbeed/server/server_announce.h"
@@ -85,13 +85,13 @@ uint64_t server_ends_us(const struct server *s);
 /* server_clients.c */
 int server_clients_init(struct server *s); /* -1: no memory */
 void server_clients_fini(struct server *s);
-/* It joins, perhaps again; *known: it was there already. */
+/* A client joins, perhaps again; *known: it was there already. */
 const struct server_client *server_client_joined(
     struct server *s, const uint8_t ip[4], uint32_t id, bool ext, bool *known);
 /* A request of the base protocol does not tell the id; when nobody of its address is known,
  * an old client is counted. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
-/* A message of the extension's.  NULL: it has just left. */
+/* A client says something by the extension.  NULL: it has just left. */
 const struct server_client *server_client_speaks(
     struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
@@ -99,25 +99,27 @@ void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg
 void server_name_complainer(struct server *s, const uint8_t ip[4]);
 
 /* server_join.c */
-/* What of a chunk a client that begins to listen now will not get by itself. */
+/* The carousel is to send what a client that begins to listen now will not receive of
+ * this chunk anyway. */
 void server_want_chunk(struct server *s, uint32_t chunk);
-/* All that is wanted of it by now is given out. */
+/* All that is wanted of the chunk by now is given out. */
 void server_chunk_given(struct server *s, uint32_t chunk);
-/* Has all of it been given out since this client came? */
+/* Has all of the chunk been given out since this client came? */
 bool server_has_given(
     const struct server *s, uint32_t chunk, const struct server_client *);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
 
-/* Does nothing but what clients ask for, and can take, set the pace? */
+/* Is the pace set by nothing but what clients ask for and can take? */
 static inline bool
 server_unpaced(const struct server *s)
 {
 	return s->cfg.gap_us == 0;
 }
 
-/* Do chunks take turns?  Not when somebody would take that for their end. */
+/* Do chunks take turns?  Not when there are clients that would take the turn of another
+ * chunk for the end of this one. */
 static inline bool
 server_in_sets(const struct server *s)
 {
@@ -149,10 +151,10 @@ uint32_t server_add_asked(
 
 /* server_ext.c */
 bool server_is_idle(const struct server *s);
-/* Somebody has to say first that it can take more. */
+/* A client has to say first that it can take more. */
 bool server_is_held(const struct server *s);
-/* Nothing will be sent unless somebody asks: what is still wanted is held back until
- * someone can take it, and who wanted it may be gone. */
+/* Nothing will be sent unless somebody asks: what is still wanted is held back until a
+ * client can take it, and the clients that wanted it may be gone. */
 bool server_is_quiet(const struct server *s);
 void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);

@@ -1,5 +1,6 @@
-/* server_join.c: what clients want that join, and JOINs themselves.  server_input() calls this
- * for each JOIN; the messages of the extension, and a growing image, add what is wanted, too. */
+/* server_join.c: what clients want that join, and JOINs themselves.  server_input()
+ * calls this for each JOIN; the messages of the extension, and a growing image, add
+ * what is wanted, too. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
@@ -23,7 +24,8 @@ server_want_chunk(struct server *s, uint32_t chunk)
 
 /* Who asked for it before it was here gets all of it. */
 void
-server_have(struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks)
+server_have(
+    struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks)
 {
 	struct blockmap all = blockmap_range(0, server_chunk_blocks(s, chunk));
 

@@ -1,8 +1,9 @@
 /* server_life.h: when a session begins to send, and when it ends.
  *
- * It begins when as many clients are there as it waits for, and a moment after the first
- * of them, so that others that come with it miss nothing.  It ends (-T) a while after the last
- * request, or after the last client has left.
+ * It begins when as many clients are there as it waits for, and a moment after the
+ * first of them, so that others that come with it miss nothing.  It ends (-T) a while
+ * after the last request, or after the last client has left.
+ *
  * Only server_life.c writes struct server_life.
  */
 #ifndef FRISBEED_SERVER_SERVER_LIFE_H
@@ -13,8 +14,8 @@
 
 struct server_life {
 	int64_t idle_us;       /* as in struct server_config */
-	uint32_t wait_clients; /* ... too */
-	bool begun;            /* so many clients were there at once */
+	uint32_t wait_clients; /* as there, too */
+	bool begun;            /* wait_clients were there at once */
 	bool served;           /* somebody did more than join and leave */
 	uint64_t begin_us;     /* no blocks before that */
 	uint64_t asked_us;     /* the last request or join */
@@ -26,7 +27,7 @@ void server_life_init(
     struct server_life *, int64_t idle_us, uint32_t wait_clients, uint64_t now_us);
 /* A client has joined. */
 void server_life_joined(struct server_life *, uint64_t now_us);
-/* So many clients are there now. */
+/* How many clients are there now. */
 void server_life_count(struct server_life *, uint32_t clients);
 /* Nothing was wanted until now, and a client has joined: the first block waits for
  * others.  Blocks a second: the highest rate; 0: there is none. */
@@ -39,7 +40,7 @@ void server_life_left(struct server_life *, uint64_t now_us);
 /* From when on blocks may be sent; UINT64_MAX: not before more clients come. */
 uint64_t server_life_begins_us(const struct server_life *);
 /* When the session ends if nothing is heard until then and nothing is to be sent;
- * UINT64_MAX: it does not.  So many clients are there. */
+ * UINT64_MAX: it does not.  `clients` are there. */
 uint64_t server_life_ends_us(const struct server_life *, uint32_t clients);
 /* The first millisecond in which the client that came last was ready to receive all that
  * is sent. */

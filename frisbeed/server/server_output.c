@@ -1,5 +1,6 @@
-/* server_output.c: what is sent next: the parts are asked in a fixed order.  The shell calls
- * server_output() until there is nothing more, and then waits for server_deadline(). */
+/* server_output.c: what is sent next: the parts are asked in a fixed order.  The shell
+ * calls server_output() until there is nothing more, and then waits for
+ * server_deadline(). */
 #include "frisbeed/server/server_impl.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	server_queue_sent(&s->queue, chunk, block, n);
 	out->run_ends = server_slots_spend(&s->slots, n);
 	server_count(&s->counters, COUNT_PACKS, size > 0);
-	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES);
+	server_count(&s->counters, COUNT_BYTES,
+	    WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES);
 }
 
 /* What is left of the first run is the empty end of a chunk, and everybody knows. */

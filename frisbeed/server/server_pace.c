@@ -1,5 +1,5 @@
-/* server_pace.c: when the next block may go.  The server's engine sets the rate, and asks before
- * each block. */
+/* server_pace.c: when the next block may go.  The server's engine sets the rate, and
+ * asks before each block. */
 #include "frisbeed/server/server_pace.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@ enum {
 	FINE_GAP_US = 1000,
 	/* Without a cap, blocks of a burst on that grid: 10 Gbit/s. */
 	FREE_BURST = 1114,
-	/* With that grid: a busy machine wakes us later, and so much of it is made up for, or
-	 * a tenth of the rate would be lost to the clock. */
+	/* With that grid: a busy machine wakes us later, and so much of it is made up
+	 * for, or a tenth of the rate would be lost to the clock. */
 	LATE_US = 4000,
 };
 /* A block in ten seconds is the slowest rate, so that a session never stands still; sums of

@@ -1,11 +1,12 @@
 /* server_pace.h: when the next block may go: bursts on a grid of gaps.
  *
- * `burst` blocks every `gap_us` is the most that ever goes; a lower rate sends
- * smaller bursts, or leaves gaps out.  A shell that comes a whole gap late starts a new grid,
+ * `burst` blocks every `gap_us` is the most that ever goes; a lower rate sends smaller
+ * bursts, or leaves gaps out.  A shell that comes a whole gap late starts a new grid,
  * so that nothing is caught up; with gaps of a millisecond it may be four of them late.
  * Once several servers may meet on a link, each burst goes at a random time of its gap:
  * else one of them might always come just when another has filled a queue.  Without a
  * gap, blocks go at once, until a rate is set.
+ *
  * Only server_pace.c writes struct pace.
  */
 #ifndef FRISBEED_SERVER_SERVER_PACE_H

@@ -2,10 +2,11 @@
  *
  * A PACK travels on the second port, so it is of use only when everybody listens there
  * and the network carries packets of its length to all.  So clients are asked by TRYs,
- * which are as long; who does not answer keeps the group at the blocks of the base
- * protocol.  A client that joins, even again, has not answered yet.
- * Only server_packs.c writes struct server_packs and what it keeps about clients, which
- * the roll numbers.
+ * which are as long; a client that does not answer keeps the group at the blocks of the
+ * base protocol.  A client that joins, even again, has not answered yet.
+ *
+ * Only server_packs.c writes struct server_packs and what it keeps about clients,
+ * which the roll numbers.
  */
 #ifndef FRISBEED_SERVER_SERVER_PACKS_H
 #define FRISBEED_SERVER_SERVER_PACKS_H
@@ -27,7 +28,7 @@ struct server_packs_client {
 struct server_packs {
 	struct server_image image;
 	uint32_t max;      /* blocks a packet: 1, 2, 4, 8; 0: none are sent */
-	uint32_t now;      /* ... that reach everybody; 0: blocks must do */
+	uint32_t now;      /* blocks of a packet that reaches everybody; 0: none does */
 	uint16_t *content; /* by chunk: blocks before the empty ones; 0: not known */
 	struct server_packs_client *client; /* by number in the roll */
 	/* Clients, by the blocks of a packet that reaches them; of them all, those with the
@@ -60,9 +61,9 @@ bool server_packs_say(struct server_packs *, uint64_t now_us, const struct serve
     struct wirext_msg *);
 /* So many blocks (> 0) of the chunk are not all zero, from its first one on. */
 void server_packs_learn(struct server_packs *, uint32_t chunk, uint32_t blocks);
-/* How many blocks of this chunk are sent to those who know how long it is. */
+/* How many blocks of this chunk are sent to clients that know how long it is. */
 uint32_t server_packs_content(const struct server_packs *, uint32_t chunk);
-/* The interface takes no packets of more than so many (> 0) blocks any more. */
+/* From now on the interface takes no packets of more than `blocks` (> 0) blocks. */
 void server_packs_limit(struct server_packs *, uint32_t blocks);
 
 #endif /* FRISBEED_SERVER_SERVER_PACKS_H */

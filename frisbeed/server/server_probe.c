@@ -1,5 +1,6 @@
-/* server_probe.c: answers to the probes of "frisbee --doctor".  The shell calls this for each
- * packet on the second port that is a probe; the rest of the engine knows nothing of it. */
+/* server_probe.c: answers to the probes of "frisbee --doctor".  The shell calls this
+ * for each packet on the second port that is a probe; the rest of the engine knows
+ * nothing of it. */
 #include "frisbeed/server/server_probe.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
  * our own group, and all together are at most SERVER_PROBE_BYTES_S a second on average and
  * SERVER_PROBE_BURST_BYTES at once (100 probes as long as blocks, and 100 short ones), so
  * nobody can make us flood anything.  What is over that is heard and counted, not answered.
+ *
  * Only server_probe.c writes struct server_probe.
  */
 #ifndef FRISBEED_SERVER_SERVER_PROBE_H

@@ -3,6 +3,7 @@
  * A block is "queued" until it is given out for reading, then "coming" until it is
  * sent; it is never in both, and what is in one of them is not added again.  A chunk
  * waits in the queue exactly while blocks of it are queued.
+ *
  * Only server_queue.c writes struct server_queue and its entries.
  */
 #ifndef FRISBEED_SERVER_SERVER_QUEUE_H
@@ -27,7 +28,7 @@ struct server_queue_run {
 	uint32_t chunk, first, count;
 	bool asked; /* by requests of the base protocol, at least in part */
 	bool ends;  /* no more blocks of the chunk are queued; then: */
-	uint32_t bulk; /* so many of it were given out since it was first queued */
+	uint32_t bulk; /* blocks of it that were given out since it was first queued */
 };
 
 /* -1: no memory; server_queue_fini() also then. */
@@ -40,8 +41,8 @@ uint32_t server_queue_ask(
 /* Which of these blocks are not in? */
 struct blockmap server_queue_lacks(
     const struct server_queue *, uint32_t chunk, const struct blockmap *);
-/* These blocks, none of which is in, are queued as well: before all other chunks, or (unless
- * the chunk waits already) behind them.  False: no memory. */
+/* These blocks, none of which is in, are queued as well: before all other chunks, or
+ * (unless the chunk waits already) behind them.  False: no memory. */
 bool server_queue_add(struct server_queue *, uint32_t chunk, const struct blockmap *,
     bool before_others);
 /* The next run of at most `most` blocks, which are coming now; false: nothing is queued.
@@ -54,8 +55,8 @@ void server_queue_sent(
 /* Is a block of the chunk queued or coming? */
 bool server_queue_has(const struct server_queue *, uint32_t chunk);
 /* The blocks of the chunk that are sent soon: those that are coming, and those that are
- * queued.  What old requests have queued may wait for long, behind many others, and does not
- * count. */
+ * queued.  What old requests have queued may wait for long, behind many others, and
+ * does not count. */
 struct blockmap server_queue_soon(const struct server_queue *, uint32_t chunk);
 /* Is part of the first chunk given out, and the next run more of it?  With in_sets: of
  * any chunk. */

@@ -11,7 +11,7 @@
  * an old network: one gigabit. */
 static const double NO_CAP = 1114000, GIGABIT = 111400;
 
-/* The study of the protocol (docs/protocol.md) has what the numbers did in simulation. */
+/* Most of the numbers were found by simulation (docs/simulator.md). */
 const struct rate_policy rate_usual = {
 	/* Longer epochs are too slow: with 500 ms, the fairness (Jain) of eight servers on
 	 * one link was 0.83, with 100 ms 0.99. */
@@ -32,10 +32,11 @@ const struct rate_policy rate_usual = {
 	.lag_us = 75000,
 	.lag_power = 1.5,
 	.lag_least = 0.25,
-	/* Down to 0.8, as the study has it for losses while there is a queue; of servers that
-	 * share a link the one with more gives way more (0.725 to 0.875), else they come
-	 * to the same rates very slowly.  After the climb the rate may be half as much again
-	 * as the link bears: 0.7 brings it below.  When 40 % were lost, half of it. */
+	/* Down to 0.8, which simulation found best when losses come with a queue; of
+	 * servers that share a link the one with more gives way more (0.725 to 0.875),
+	 * else they come to the same rates very slowly.  After the climb the rate may
+	 * be half as much again as the link bears: 0.7 brings it below.  When 40 % were
+	 * lost, half of it. */
 	.down = 0.8,
 	.even = 0.15,
 	.down_first = 0.7,
@@ -43,10 +44,10 @@ const struct rate_policy rate_usual = {
 	.much = 0.4,
 	/* A rate of which less is used was not tried: it does not go up. */
 	.used = 0.7,
-	/* Requests for the same come within half a second.  Less than 4 % may be the link's
-	 * own losses; and when lower rates, below six tenths, have not brought the share below
-	 * seven tenths of what it was, the rate is not the reason.  What is usual is forgotten
-	 * in a minute or so. */
+	/* Requests for the same come within half a second.  Less than 4 % may be the
+	 * link's own losses; and when lower rates, below six tenths, have not brought
+	 * the share below seven tenths of what it was, the rate is not the reason.
+	 * What is usual is forgotten in a minute or so. */
 	.again = { .us = 500000,
 	    .share = 0.04,
 	    .unusual = 1.2,
@@ -61,6 +62,12 @@ static double
 cap_of(const struct rate *r)
 {
 	return r->cap > 0 ? r->cap : NO_CAP;
+}
+
+static const struct rate_growth *
+growth(const struct rate *r, bool old)
+{
+	return old ? &r->policy->old : &r->policy->ext;
 }
 
 static double
@@ -113,7 +120,8 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	r->epoch_sent = r->again.sent = sent;
 	if (r->cap == 0)
 		return; /* nothing to begin with: first somebody has to complain */
-	double first = gigabit_at_most(r->cap) * r->policy->first, least = old ? r->policy->old.first : r->policy->ext.first;
+	double first = gigabit_at_most(r->cap) * r->policy->first;
+	double least = growth(r, old)->first;
 	if (first < r->known)
 		first = r->known;
 	set(r, first < least ? least : first);
@@ -151,7 +159,8 @@ kept(const struct rate *r, double share, bool climbed)
 		return r->policy->down_first;
 	/* Of servers that share a link, the one with more of it gives way more: else they
 	 * come to the same rates very slowly. */
-	return r->cap > 0 ? r->policy->down - r->policy->even * (r->now / r->cap - 0.5) : r->policy->down;
+	double even = r->cap > 0 ? r->policy->even * (r->now / r->cap - 0.5) : 0;
+	return r->policy->down - even;
 }
 
 static void
@@ -187,11 +196,11 @@ up(struct rate *r, bool old)
 {
 	/* Old clients say late, or never, that it is too much: however fast the card. */
 	double most = old ? gigabit_at_most(cap_of(r)) : cap_of(r);
-	double step = (old && r->cap > 0 ? r->policy->old.step : r->policy->ext.step) * late_share(r);
+	double step = growth(r, old && r->cap > 0)->step * late_share(r);
 
 	if (r->now == 0)
 		return;
-	double to = r->climbing ? r->now * (old ? r->policy->old.climb : r->policy->ext.climb)
+	double to = r->climbing ? r->now * growth(r, old)->climb
 	                        : r->now + step * sqrt(r->now * most);
 	if (to > most)
 		to = most;
@@ -252,7 +261,8 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 	double share = again_share(a, sent_now);
 	/* Of a little in all, the rate is not the reason. */
 	bool much = share > a->usual * r->policy->again.unusual + r->policy->again.share &&
-	            (a->lost > sent_now * r->policy->again.share || a->worst > r->policy->again.share);
+	            (a->lost > sent_now * r->policy->again.share ||
+			a->worst > r->policy->again.share);
 	double used = sent_per_s(a->judged_us, now_us, sent - a->sent);
 	forget_again(a, now_us, sent);
 	a->usual *= r->policy->again.forget;
@@ -311,7 +321,7 @@ note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
 	             (double)(now_us - r->epoch_us);
 
 	if (r->lag_us == 0)
-		r->lag_us = lag; /* who came last must not be the quickest to rise */
+		r->lag_us = lag; /* one that came last must not be the first to rise */
 	r->lag_us += (lag - r->lag_us) / LAG_SMOOTH;
 }
 

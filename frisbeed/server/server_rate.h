@@ -10,6 +10,7 @@
  * Old clients only ask again.  How much of a chunk they lack is taken for their share
  * of losses, of which we do not know whether there was a queue.
  * Source of the policy: the study in docs/simulator.md.
+ *
  * Only server_rate.c writes struct rate.
  */
 #ifndef FRISBEED_SERVER_SERVER_RATE_H
@@ -42,8 +43,8 @@ struct rate_policy {
 	uint64_t epoch_us; /* there is one decision in each */
 	double first;      /* of the cap, to begin with */
 	struct rate_growth ext, old; /* clients with the extension; old ones alone */
-	double floor;      /* of the cap: it never goes below ... */
-	double slowest;    /* ... nor below so many blocks a second */
+	double floor;      /* of the cap: the rate never goes below that ... */
+	double slowest;    /* ... nor below this, in blocks a second */
 	/* Steps are smaller where complaints come later than that: by this power of how
 	 * much later, but no smaller than this share. */
 	double lag_us, lag_power, lag_least;
@@ -70,7 +71,7 @@ struct rate {
 	const struct rate_policy *policy;
 	double cap, floor; /* blocks a second; cap 0: none */
 	double now;        /* 0: as fast as it goes */
-	double known; /* the network has carried so much for others; 0: not known */
+	double known; /* rate that the network has carried for others; 0: not known */
 	bool begun, climbing;
 	uint64_t epoch_us, epoch_sent;
 	uint32_t epoch;     /* number of it */
@@ -84,8 +85,8 @@ struct rate {
 void rate_init(struct rate *, double cap, const struct rate_policy *);
 /* Another cap (> 0): at once when it is lower, else there is room to climb. */
 void rate_limit(struct rate *, double cap);
-/* The network has carried so much: who begins, or climbs without a complaint so far,
- * need not look for it. */
+/* The network has carried this rate: a session that begins, or climbs without a complaint
+ * so far, need not look for it. */
 void rate_trust(struct rate *, double blocks_per_s);
 /* Blocks are about to be sent; `sent` so far.  Only old clients are there?  Sets the
  * rate to begin with, and later judges what has been heard.  True: it has changed. */

@@ -1,8 +1,9 @@
-/* server_read.c: what the shell reads next: blocks that the carousel or old requests want, or a
- * chunk of which parity is made.  The shell asks as long as it has a free buffer. */
+/* server_read.c: what the shell reads next: blocks that the carousel or old requests
+ * want, or a chunk of which parity is made.  The shell asks as long as it has a free
+ * buffer. */
 #include "frisbeed/server/server_impl.h"
 
-/* A chunk of which old requests wanted so many blocks at once is sent much like one of the
+/* Half a chunk: when old requests want more of it at once, it is sent much like one of the
  * carousel: it takes turns with that, and has parity behind it. */
 enum { LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2 };
 
@@ -53,7 +54,9 @@ take_next(struct server *s, bool first)
 static void
 turn_carousel(struct server *s)
 {
-	if ((!server_queue_empty(&s->queue) && s->shares.carousel_turns == 0) || room(s) == 0)
+	bool waits = !server_queue_empty(&s->queue) && s->shares.carousel_turns == 0;
+
+	if (waits || room(s) == 0)
 		return;
 	uint32_t chunk = carousel_peek(&s->carousel);
 	take_next(s, true);
@@ -154,7 +157,7 @@ take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
 		server_chunk_given(s, chunk);
 }
 
-/* Blocks are given out: who takes turns with whom follows from that. */
+/* Blocks are given out: the turns of old requests and the carousel follow from that. */
 static void
 give_run(struct server *s, const struct server_queue_run *run)
 {

@@ -1,14 +1,14 @@
-/* server_repair.c: how many parity blocks the groups of each chunk still need.  The server's
- * engine tells it what is reported, and asks it when it may send parity. */
+/* server_repair.c: how many parity blocks the groups of each chunk still need.  The
+ * server's engine tells it what is reported, and asks it when it may send parity. */
 #include "frisbeed/server/server_repair.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The study of the protocol (docs/protocol.md) has what the numbers did in simulation. */
+/* Most of the numbers were found by simulation (docs/simulator.md). */
 const struct repair_policy repair_usual = {
-	/* The study's targets were 20 control messages a second for 80 clients, and 100 for
+	/* The target was 20 control messages a second for 80 clients, and 100 for
 	 * 10,000; joins and other messages are in that, too. */
 	.budget = 12,
 	.crowd_budget = 40,
@@ -24,15 +24,15 @@ const struct repair_policy repair_usual = {
 	.step_down = 0.15,
 	.very_low = 0.4,
 	.fast_down = 0.4,
-	/* While a second is above the budget, each chunk teaches: nine tenths of what it
-	 * lacked would have been enough, for the last tenth is few clients'.  One client that
-	 * lost much is not all of them: six blocks more at a time. */
+	/* While a second is above the budget, each chunk teaches: nine tenths of what
+	 * it lacked would have been enough, for the last tenth is few clients'.  One
+	 * client that lost much is not all of them: six blocks more at a time. */
 	.share = 0.9,
 	.learn_step = 6,
 	.most = 64,
 	.evened = 0.5,
-	/* What chunks usually lack: averaged over four reports of those who ask for less than
-	 * an eighth of what they may, and forgotten over 64 of others. */
+	/* What chunks usually lack: averaged over four reports of those who ask for
+	 * less than an eighth of what they may, and forgotten over 64 of others. */
 	.usual_share = 8,
 	.usual_smooth = 4,
 	.usual_forget = 64,
@@ -117,7 +117,7 @@ count_more(const struct repair_chunk *k, const uint8_t lack[WIREXT_GROUPS],
 	return sum;
 }
 
-/* So many of a group are wanted now, so many more may be late. */
+/* `now` parity blocks of a group are wanted now, and `late` may be late.  Is any late? */
 static bool
 add(struct repair_chunk *k, unsigned g, uint32_t now, uint32_t late)
 {
@@ -128,8 +128,8 @@ add(struct repair_chunk *k, unsigned g, uint32_t now, uint32_t late)
 	return k->late[g] > 0;
 }
 
-/* What they report lacks who ask for far less than they may; it is forgotten slowly, as
- * those who ask for more go on. */
+/* What is usual is learned from reports that ask for far less than they may; it is
+ * forgotten slowly, as others that ask for more go on. */
 static void
 note_usual(
     struct repair *r, const uint8_t lack[WIREXT_GROUPS], uint32_t sum, uint32_t most)
@@ -206,7 +206,9 @@ judge(struct repair *r, uint64_t now_us, uint32_t clients)
 	if (rate > r->budget)
 		r->unasked += more < r->policy->step_up ? more : r->policy->step_up;
 	else if (rate < r->policy->low * r->budget)
-		r->unasked -= rate < r->policy->very_low * r->budget ? r->policy->fast_down : r->policy->step_down;
+		r->unasked -= rate < r->policy->very_low * r->budget
+		                  ? r->policy->fast_down
+		                  : r->policy->step_down;
 	if (r->unasked < 0 || clients < r->policy->few)
 		r->unasked = 0;
 	if (r->unasked > r->policy->most)
@@ -233,8 +235,8 @@ repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t c
 	}
 	k->unasked = (uint8_t)(r->unasked + 0.5);
 	k->waiting = blocks > 0;
-	/* Right behind its data: who hears another chunk's parity first would report.
-	 */
+	/* Right behind its data: a client that receives another chunk's parity first
+	 * would report. */
 	if (blocks > 0)
 		list_first(r, chunk, now_us);
 }

@@ -5,6 +5,7 @@
  * few need to speak at all, a number that follows the reports is sent with every
  * chunk unasked.
  * Source of the policy: the study in docs/simulator.md.
+ *
  * Only server_repair.c writes struct repair.
  */
 #ifndef FRISBEED_SERVER_SERVER_REPAIR_H
@@ -17,12 +18,12 @@
 
 struct repair_chunk {
 	uint8_t want[WIREXT_GROUPS];   /* to be sent */
-	uint8_t late[WIREXT_GROUPS];   /* ... when nobody wants anything else */
+	uint8_t late[WIREXT_GROUPS];   /* to be sent when nobody wants anything else */
 	uint8_t coming[WIREXT_GROUPS]; /* given out, not sent yet */
 	uint8_t next[WIREXT_GROUPS];   /* index of the next parity block */
 	uint8_t unasked;               /* as many went with the data */
 	bool listed, listed_late, begun_late, reported;
-	bool usual; /* what is usual was sent on somebody's word who is not believed */
+	bool usual; /* what is usual was sent because of a report that is not believed */
 	bool waiting; /* what goes with the data is not out yet */
 };
 
@@ -33,8 +34,8 @@ struct repair_due {
 
 /* What decides; numbers of parity blocks are for a group. */
 struct repair_policy {
-	double budget;       /* reports a second that the server likes to hear ... */
-	double crowd_budget; /* ... with so many clients: */
+	double budget;       /* reports a second that the server likes to hear */
+	double crowd_budget; /* the same from `crowd` clients on */
 	uint32_t crowd;
 	uint32_t few; /* with fewer clients no parity goes unasked */
 	/* Once a second unasked parity goes up by `gain` times reports per budget, at most
@@ -46,9 +47,9 @@ struct repair_policy {
 	double share, learn_step;
 	double most;   /* that go unasked */
 	double evened; /* of the unasked ones is left when chunks begin to take turns */
-	/* What chunks usually lack is learned from those who ask for no more than a share of what
-	 * they may (one over usual_share), averaged over usual_smooth reports, and forgotten over
-	 * usual_forget of the others. */
+	/* What chunks usually lack is learned from those who ask for no more than a
+	 * share of what they may (one over usual_share), averaged over usual_smooth
+	 * reports, and forgotten over usual_forget of the others. */
 	uint32_t usual_share;
 	double usual_smooth, usual_forget;
 	uint32_t late_at_once; /* of what is late, in one part */
@@ -78,10 +79,11 @@ struct repair {
 int repair_init(struct repair *, uint32_t nchunks, uint64_t now_us,
     const struct repair_policy *);
 void repair_fini(struct repair *);
-/* A client lacks `lack` blocks of each group; they are to be sent window_us from now on.
- * Of those that nobody has asked for before, at most `most` are sent then, and the rest
- * late.  Returns how many are sent then.  Besides, once for each pass of a chunk, as many are
- * sent as chunks usually lack: other clients may need them, and have kept silent. */
+/* A client lacks `lack` blocks of each group; they are to be sent window_us from now
+ * on.  Of those that nobody has asked for before, at most `most` are sent then, and the
+ * rest late.  Returns how many are sent then.  Besides, once for each pass of a chunk,
+ * as many are sent as chunks usually lack: other clients may need them, and have kept
+ * silent. */
 uint32_t repair_report(struct repair *, uint32_t chunk,
     const uint8_t lack[WIREXT_GROUPS], uint32_t most, uint64_t now_us,
     uint64_t window_us);

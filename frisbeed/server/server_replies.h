@@ -1,7 +1,9 @@
 /* server_replies.h: the clients whose JOIN or JOIN2 has not been replied to yet.
  *
- * One reply to JOIN answers all that have asked; a reply to JOIN2 answers one client.  Replies
- * are few: strangers that join all the time shall not fill the network with them.
+ * One reply to JOIN answers all that have asked; a reply to JOIN2 answers one client.
+ * Replies are few: strangers that join all the time shall not fill the network with
+ * them.
+ *
  * Only server_replies.c writes struct server_replies.
  */
 #ifndef FRISBEED_SERVER_SERVER_REPLIES_H

@@ -9,8 +9,8 @@ enum {
 	/* A client that speaks this long after its LEAVE has not really left. */
 	LEFT_US = 1000000,
 	/* A client that lacks anything speaks every few seconds at least.  When all are
-	 * silent at once, it is more likely the network that is gone: then they have as long
-	 * as a switch takes to come back. */
+	 * silent at once, it is more likely the network that is gone: then they have as
+	 * long as a switch takes to come back. */
 	SILENT_US = 60000000,
 	ALL_SILENT_US = 300000000,
 	OTHERS_US = 10000000, /* not all are silent: one was heard this lately */

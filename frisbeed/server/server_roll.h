@@ -1,7 +1,9 @@
 /* server_roll.h: the clients that are there.
  *
- * Their number is bounded, and so is that of one address: when more come, first those give
- * way that never asked for anything.  A client that falls silent is forgotten after a while.
+ * Their number is bounded, and so is that of one address: when more come, first those
+ * give way that never asked for anything.  A client that falls silent is forgotten
+ * after a while.
+ *
  * Only server_roll.c writes struct server_roll and its clients.
  */
 #ifndef FRISBEED_SERVER_SERVER_ROLL_H
@@ -37,13 +39,13 @@ struct server_client {
 struct server_roll_watch {
 	void (*comes)(void *arg, const struct server_client *);
 	void (*goes)(void *arg, const struct server_client *);
-	/* ... and it did so because it was silent for so long; after goes(). */
+	/* After goes(), when a client went because it was silent for silent_us. */
 	void (*silent)(void *arg, const struct server_client *, uint64_t silent_us);
 	void *arg;
 };
 
 struct server_roll {
-	struct lru lru;               /* by address; those that asked for something are dear */
+	struct lru lru; /* by address; clients that asked for something are dear */
 	struct server_client *client; /* by entry of lru */
 	uint32_t ext, no_sets;        /* clients of which this is true */
 	uint32_t most;                /* clients at once, ever */
@@ -100,7 +102,7 @@ server_roll_count(const struct server_roll *r)
 	return r->lru.n;
 }
 
-/* A number below max, for arrays of those who keep more about a client. */
+/* A number below max, for arrays of other parts that keep more about a client. */
 static inline uint32_t
 server_roll_index(const struct server_roll *r, const struct server_client *c)
 {

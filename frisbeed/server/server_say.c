@@ -1,5 +1,5 @@
-/* server_say.c: messages that the parts want to say: what they need to know of the rest of the
- * engine, and what is the same in all messages.  server_output() calls this. */
+/* server_say.c: messages that the parts want to say: what they need to know of the rest
+ * of the engine, and what is the same in all messages.  server_output() calls this. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>

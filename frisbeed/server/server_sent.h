@@ -2,6 +2,7 @@
  *
  * A client that names the last block that it has received tells how much is still on
  * its way to it; a client that asks again for a block that was sent has lost it.
+ *
  * Only server_sent.c writes struct server_sent.
  */
 #ifndef FRISBEED_SERVER_SERVER_SENT_H

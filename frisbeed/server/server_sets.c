@@ -10,9 +10,10 @@ enum {
 	ENOUGH = 5 * WIREXT_GROUPS,
 	SMOOTH = 12, /* reports: one that is an exception changes nothing */
 };
-/* The variance of losses one by one is their mean (they are binomial); of a burst that is
- * spread over the groups it is almost 0.  Chunks begin to take turns when half of the reports
- * are of that kind, and stop when few are, so that it does not go to and fro. */
+/* The variance of losses one by one is their mean (they are binomial); of a burst that
+ * is spread over the groups it is almost 0.  Chunks begin to take turns when half of
+ * the reports are of that kind, and stop when few are, so that it does not go to and
+ * fro. */
 static const double OF_BURSTS = 0.33, ON = 0.5, OFF = 0.15;
 
 /* Bursts at one client's port are no reason for all chunks to take turns: of several

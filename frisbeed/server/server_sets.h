@@ -5,6 +5,7 @@
  * all of them, and the worst client of each lacks not much more than the mean.
  * A burst is known by what a report says: all groups lack about the same, while
  * losses one by one differ from group to group.
+ *
  * Only server_sets.c writes struct server_sets.
  */
 #ifndef FRISBEED_SERVER_SERVER_SETS_H

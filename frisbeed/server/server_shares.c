@@ -21,7 +21,7 @@ server_shares_blocks(struct server_shares *t, uint32_t blocks, bool old)
 {
 	t->old_run += old ? blocks : 0;
 	t->parity_ahead -= blocks < t->parity_ahead ? blocks : t->parity_ahead;
-	/* Who asks again for what is being sent never comes to an end. */
+	/* A client that asks again for what is being sent never comes to an end. */
 	return t->old_run >= WIRE_CHUNK_BLOCKS;
 }
 

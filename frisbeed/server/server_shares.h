@@ -3,6 +3,7 @@
  * Old requests (of the base protocol), the carousel and parity share what is sent: after a
  * chunk for an old request the carousel has turns, and parity goes before blocks as
  * long as it is not more than they are.
+ *
  * Only server_shares.c writes struct server_shares.
  */
 #ifndef FRISBEED_SERVER_SERVER_SHARES_H
@@ -22,7 +23,7 @@ void server_shares_carousel(struct server_shares *);
 /* A run of blocks is given out; old: requests asked for it.  True: old requests have had a
  * chunk's worth without a break, and the carousel is to have turns. */
 bool server_shares_blocks(struct server_shares *, uint32_t blocks, bool old);
-/* The carousel may give out so many chunks now, before any old request. */
+/* The carousel may give out `chunks` chunks now, before any old request. */
 void server_shares_turns(struct server_shares *, uint32_t chunks);
 /* Parity blocks are given out. */
 void server_shares_parity(struct server_shares *, uint32_t blocks);

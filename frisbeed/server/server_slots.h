@@ -1,8 +1,10 @@
 /* server_slots.h: the runs that are between being read and being sent, in the order in
  * which they are sent.
  *
- * A run of blocks is in the shell's buffer of its slot (0 to ahead - 1).  Parity is made of a
- * whole chunk, for which there are SERVER_PARITY_BUFFERS larger buffers (from ahead on).
+ * A run of blocks is in the shell's buffer of its slot (0 to ahead - 1).  Parity is
+ * made of a whole chunk, for which there are SERVER_PARITY_BUFFERS larger buffers (from
+ * ahead on).
+ *
  * Only server_slots.c writes struct server_slots.
  */
 #ifndef FRISBEED_SERVER_SERVER_SLOTS_H

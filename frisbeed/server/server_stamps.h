@@ -2,6 +2,7 @@
  *
  * A client compares a time signal with its own clock: when it comes later than others
  * did, packets are waiting in a queue, and what is lost then is lost to congestion.
+ *
  * Only server_stamps.c writes struct server_stamps.
  */
 #ifndef FRISBEED_SERVER_SERVER_STAMPS_H

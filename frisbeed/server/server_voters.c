@@ -8,8 +8,8 @@
 enum {
 	CREDIT_MOST = 256,       /* parity blocks */
 	BALLOT_US = 200000,      /* for all that complain about a queue */
-	BALLOT_LOST_US = 500000, /* ... about losses without one, or ask again */
-	ASK_US = 1000000,        /* who asks by requests is counted anew */
+	BALLOT_LOST_US = 500000, /* for those about losses without one, or ask again */
+	ASK_US = 1000000,        /* addresses that ask by requests are counted anew */
 	AGREED_US = 2000000,     /* what a queue dropped is reported until then */
 	NAMED_AGAIN_US = 60000000,
 	ALONE_SMOOTH = 8,
@@ -17,7 +17,7 @@ enum {
 static const double
     /* Of what is sent, all addresses together may cause so much parity at once. */
     PARITY_SHARE = 0.35,
-    /* An address that reports so many times as often as each might is not believed
+    /* An address that reports three times as often as each might is not believed
      * more often. */
     REPORTS_SHARE = 3, REPORTS_MOST = 2,
     /* Who complains alone is set aside at the fourth time, and heard again after
@@ -103,7 +103,7 @@ voters_come(struct voters *v, const uint8_t ip[4], bool ext)
 	}
 }
 
-/* It is remembered: who comes back is not another. */
+/* The address is remembered: a client that comes back is not another one. */
 void
 voters_go(struct voters *v, const uint8_t ip[4], bool ext)
 {

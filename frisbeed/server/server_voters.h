@@ -4,6 +4,7 @@
  * While few clients are there, each is believed.  Of more, none may cause more parity
  * than its share, and none slows the server down alone: what only one of them lacks or
  * complains about is most likely that one's own link.
+ *
  * Only server_voters.c writes struct voters and its addresses.
  */
 #ifndef FRISBEED_SERVER_SERVER_VOTERS_H
@@ -25,7 +26,7 @@ enum voters_about { VOTERS_LOST, VOTERS_QUEUE, VOTERS_AGAIN, VOTERS_ASK, VOTERS_
 struct voter {
 	uint8_t ip[4];
 	uint32_t clients, ext; /* of it that are there; with the extension */
-	/* Parity blocks that it may still cause, when so many blocks had been sent. */
+	/* Parity blocks that it may still cause, as of credit_at blocks that were sent. */
 	double credit;
 	uint64_t credit_at;
 	/* Reports of it that count for what everybody needs, then. */
@@ -38,7 +39,7 @@ struct voter {
 	uint64_t named_us; /* the log was told; 0: not yet */
 };
 
-/* Those who complain within a while. */
+/* The addresses that complain within a while. */
 struct ballot {
 	uint64_t number; /* 0: none yet */
 	uint64_t since_us;
@@ -72,7 +73,7 @@ void voters_caused(struct voter *, uint32_t blocks);
 /* Does this report count for what all need?  The server likes to hear `budget` a
  * second. */
 bool voters_report(struct voters *, struct voter *, uint64_t now_us, double budget);
-/* It complains that it lost so many of so many blocks.  True: so do others, or it is
+/* It complains that it lost *lost of *of blocks.  True: so do others, or it is
  * believed alone; *lost of *of is what they agree about. */
 bool voters_complain(struct voters *, struct voter *, uint64_t now_us, bool queue,
     uint32_t *lost, uint32_t *of);
@@ -83,7 +84,7 @@ void voters_ask(struct voters *, struct voter *, uint64_t now_us);
 /* For each address that does so lately, how many do not; 1 at least. */
 uint32_t voters_to_each_asker(const struct voters *, uint64_t now_us);
 /* Do the complaints of this address not count?  *gets then: the share of what is sent
- * that it gets.  Nobody's who is not there. */
+ * that it gets.  Those of an address that is not there count. */
 bool voters_is_aside(const struct voters *, const uint8_t ip[4], double *gets);
 /* Has it complained alone so often that somebody should know, and does not yet? */
 bool voters_name(struct voter *, uint64_t now_us);
