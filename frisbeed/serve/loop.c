@@ -333,9 +333,9 @@ check_file(struct loop *l, struct err *e)
 static int
 receive(struct loop *l, struct err *e)
 {
-	const struct server_stats *st = server_stats(l->server);
+	struct server_stats st = server_stats(l->server);
 
-	probes_session(l->probes, st->blocks_sent + st->parity_sent);
+	probes_session(l->probes, st.blocks_sent + st.parity_sent);
 	probes_receive(l->probes, l->now);
 	if (sock_receive(l->sock, on_packet, l, e) != 0)
 		return -1;

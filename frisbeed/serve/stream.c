@@ -137,10 +137,10 @@ on_heard(void *arg, uint64_t now_us, const void *pkt, size_t len, const uint8_t 
 }
 
 static void
-give_tally(struct running *r, struct server *server, uint64_t stalls)
+give_tally(struct running *r, const struct server *server, uint64_t stalls)
 {
 	struct tally now = {
-		.server = *server_stats(server), .stalls = stalls, .limit = r->share
+		.server = server_stats(server), .stalls = stalls, .limit = r->share
 	};
 
 	tally_add(r->s->tally, &now, &r->last);
@@ -150,8 +150,8 @@ give_tally(struct running *r, struct server *server, uint64_t stalls)
 static void
 take_share(struct running *r, struct server *server, uint64_t now_us)
 {
-	const struct server_stats *st = server_stats(server);
-	uint64_t bits = (st->blocks_sent + st->parity_sent) * WIRE_BLOCK_COST_BITS;
+	struct server_stats st = server_stats(server);
+	uint64_t bits = (st.blocks_sent + st.parity_sent) * WIRE_BLOCK_COST_BITS;
 
 	if (r->member < 0)
 		return;
@@ -281,7 +281,7 @@ stream_run(const struct stream *s, struct err *e)
 	say_where(s, server);
 	int rc = run(&r, server, e);
 	if (s->served != NULL)
-		*s->served = server_stats(server)->blocks_sent > 0;
+		*s->served = server_stats(server).blocks_sent > 0;
 	/* Who is gone with its engine is no client any more. */
 	struct tally none = r.last;
 	none.server.clients = 0;

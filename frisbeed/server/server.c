@@ -83,8 +83,8 @@ server_chunks(const struct server *s)
 	return s->image.chunks;
 }
 
-static struct server_stats
-stats_now(const struct server *s)
+struct server_stats
+server_stats(const struct server *s)
 {
 	const uint64_t *n = s->counters.n;
 
@@ -113,13 +113,6 @@ stats_now(const struct server *s)
 		.loads = n[COUNT_LOADS],
 		.rate = s->rate.now,
 		.slowed = s->rate.steps };
-}
-
-const struct server_stats *
-server_stats(struct server *s)
-{
-	s->told = stats_now(s);
-	return &s->told;
 }
 
 void

@@ -151,8 +151,8 @@ void server_trust_rate(struct server *, uint64_t bits_per_s);
 void server_image_changed(struct server *);
 /* Has -T run out? */
 bool server_done(const struct server *, uint64_t now_us);
-/* What has been counted so far; valid until the next call. */
-const struct server_stats *server_stats(struct server *);
+/* What has been counted so far. */
+struct server_stats server_stats(const struct server *);
 /* Is this address set aside, since it alone complains about the rate?  *gets then: of
  * what is sent it gets this share, 0..1. */
 bool server_is_aside(const struct server *, const uint8_t ip[4], double *gets);

@@ -69,7 +69,6 @@ struct server {
 	struct server_stamps stamps;
 
 	struct server_counters counters;
-	struct server_stats told; /* by server_stats() the last time */
 };
 
 /* server.c */

@@ -128,15 +128,15 @@ world_keep_stats(struct world *w, struct host *h)
 {
 	if (h->engine == NULL)
 		return;
-	const struct server_stats *s = server_stats(h->engine);
-	h->before.blocks_sent += s->blocks_sent;
-	h->before.blocks_resent += s->blocks_resent;
-	h->before.parity_sent += s->parity_sent;
-	h->before.packs_sent += s->packs_sent;
-	h->before.blocks_left_out += s->blocks_left_out;
-	if (s->bad_packets != 0 && w->sc->foes == 0)
+	struct server_stats s = server_stats(h->engine);
+	h->before.blocks_sent += s.blocks_sent;
+	h->before.blocks_resent += s.blocks_resent;
+	h->before.parity_sent += s.parity_sent;
+	h->before.packs_sent += s.packs_sent;
+	h->before.blocks_left_out += s.blocks_left_out;
+	if (s.bad_packets != 0 && w->sc->foes == 0)
 		world_fail(w, "the server refused %llu packets",
-		    (unsigned long long)s->bad_packets);
+		    (unsigned long long)s.bad_packets);
 }
 
 static void

@@ -233,7 +233,7 @@ run(struct world *w, const char *what)
 		}
 		send_from_server(w);
 	}
-	uint64_t sent = server_stats(w->server)->blocks_sent;
+	uint64_t sent = server_stats(w->server).blocks_sent;
 	bool good = all_done(w);
 	for (unsigned i = 0; i < w->nclients; i++) {
 		good &= w->nodes[i].good;

@@ -202,8 +202,8 @@ test_asking_only(void)
 	T_CHECK((a.flags & WIREXT_PROBES));
 	T_CHECK(!server_read_next(s, &run));
 	T_CHECK(!server_output(s, 5000000, &out));
-	T_CHECK(server_stats(s)->joins == 0);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).joins == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	T_CHECK(!server_done(s, 60000000));
 	server_free(s);
 }

@@ -18,7 +18,7 @@ test_merging(void)
 	request(s, 0, 1, 0, 1024);
 	prequest(s, 0, 2, blockmap_range(12, 10), 1);
 	prequest(s, 0, 0, blockmap_range(0, 0), 1);
-	T_CHECK(server_stats(s)->blocks_merged == 1024 + 3);
+	T_CHECK(server_stats(s).blocks_merged == 1024 + 3);
 	T_CHECK(drain(s, 0, blocks, 4096) == 1024 + 12);
 	T_CHECK(blocks[0] == 1024);
 	T_CHECK(blocks[1023] == 2047);
@@ -41,8 +41,8 @@ test_merging(void)
 	T_CHECK(blocks[984] == 2048 + 7);
 	T_CHECK(blocks[985] == 30);
 	T_CHECK(blocks[994] == 39);
-	T_CHECK(server_stats(s)->blocks_resent == 10);
-	T_CHECK(server_stats(s)->lost_blocks == 5 + 10 + 20 + 1);
+	T_CHECK(server_stats(s).blocks_resent == 10);
+	T_CHECK(server_stats(s).lost_blocks == 5 + 10 + 20 + 1);
 	T_CHECK(!server_output(s, 0, &out));
 	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
 	server_free(s);
@@ -59,14 +59,14 @@ test_refused(void)
 	server_input(s, 0, pkt, 40, ip_a);
 	struct wire_msg m = from_a(WIRE_JOIN);
 	input(s, 0, &m, ip_b); /* claims to be somebody else */
-	T_CHECK(server_stats(s)->bad_packets == 3);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).bad_packets == 3);
+	T_CHECK(server_stats(s).clients == 0);
 	m.type = WIRE_REPLY;
 	input(s, 0, &m, ip_a);
 	m = from_a(WIRE_BLOCK);
 	m.u.block.data = pkt;
 	input(s, 0, &m, ip_a);
-	T_CHECK(server_stats(s)->bad_packets == 3);
+	T_CHECK(server_stats(s).bad_packets == 3);
 	T_CHECK(!server_read_next(s, &run));
 	server_free(s);
 }
@@ -137,20 +137,20 @@ test_ending(void)
 	/* Somebody is there whose join did not arrive. */
 	request(s, 61500000, 0, 0, 16);
 	T_CHECK(send_now(s, 61500000) == 16);
-	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s).clients == 1);
 	T_CHECK(!server_done(s, 63500000));
 	m.u.leave.clientid = 7;
 	input(s, 64000000, &m, ip_a);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	T_CHECK(!server_done(s, 65999999));
 	T_CHECK(server_done(s, 66000000));
 	/* What it said before it left may come late. */
 	request(s, 64100000, 0, 0, 16);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	/* By its name it is not counted twice. */
 	request(s, 67000000, 0, 0, 16);
 	join(s, 67000001, 8);
-	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s).clients == 1);
 	server_free(s);
 }
 
@@ -196,14 +196,14 @@ test_dead_are_forgotten(void)
 		send_now(s, t * S);
 	}
 	T_CHECK(dead.n == 0);
-	T_CHECK(server_stats(s)->clients == 2);
+	T_CHECK(server_stats(s).clients == 2);
 	for (uint64_t t = 59; t < 130; t++) {
 		request(s, t * S, 0, 0, 16);
 		send_now(s, t * S);
 	}
 	/* A client of the base protocol may live on what others ask for. */
 	T_CHECK(dead.n == 0);
-	T_CHECK(server_stats(s)->clients == 2);
+	T_CHECK(server_stats(s).clients == 2);
 	for (uint64_t t = 130; t < 195; t++) {
 		join(s, t * S, 1); /* heard, but nothing is sent any more */
 		send_now(s, t * S);
@@ -211,8 +211,8 @@ test_dead_are_forgotten(void)
 	T_CHECK(dead.n == 1);
 	T_CHECK(dead.id == 2);
 	T_CHECK(dead.silent_us >= UINT64_C(60) * S);
-	T_CHECK(server_stats(s)->clients == 1);
-	T_CHECK(server_stats(s)->gone == 1);
+	T_CHECK(server_stats(s).clients == 1);
+	T_CHECK(server_stats(s).gone == 1);
 	/* All are silent: perhaps it is the network. */
 	send_now(s, UINT64_C(400) * S);
 	T_CHECK(dead.n == 1);
@@ -220,7 +220,7 @@ test_dead_are_forgotten(void)
 	send_now(s, UINT64_C(500) * S);
 	T_CHECK(dead.n == 2);
 	T_CHECK(dead.id == 1);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	T_CHECK(server_done(s, UINT64_C(503) * S));
 	server_free(s);
 }

@@ -33,20 +33,20 @@ test_stats(void)
 	for (unsigned ms = 0; ms < 100; ms++, now += 1000)
 		drain(s, now, blocks, 64);
 	server_input(s, now, "x", 1, ip_a);
-	const struct server_stats *st = server_stats(s);
-	T_CHECK(st->joins == 1);
-	T_CHECK(st->leaves == 0);
-	T_CHECK(st->requests == 3);
-	T_CHECK(st->prequests == 0);
-	T_CHECK(st->bad_packets == 1);
-	T_CHECK(st->blocks_asked == 45);
-	T_CHECK(st->blocks_merged == 10);
-	T_CHECK(st->blocks_sent == 35);
-	T_CHECK(st->blocks_resent == 5);
-	T_CHECK(st->lost_blocks == 45);
-	T_CHECK(st->clients == 1);
-	T_CHECK(st->clients_max == 1);
-	T_CHECK(st->bytes_sent > 35 * WIRE_BLOCK_PACKET_BYTES);
+	struct server_stats st = server_stats(s);
+	T_CHECK(st.joins == 1);
+	T_CHECK(st.leaves == 0);
+	T_CHECK(st.requests == 3);
+	T_CHECK(st.prequests == 0);
+	T_CHECK(st.bad_packets == 1);
+	T_CHECK(st.blocks_asked == 45);
+	T_CHECK(st.blocks_merged == 10);
+	T_CHECK(st.blocks_sent == 35);
+	T_CHECK(st.blocks_resent == 5);
+	T_CHECK(st.lost_blocks == 45);
+	T_CHECK(st.clients == 1);
+	T_CHECK(st.clients_max == 1);
+	T_CHECK(st.bytes_sent > 35 * WIRE_BLOCK_PACKET_BYTES);
 	server_free(s);
 }
 

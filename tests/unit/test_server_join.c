@@ -34,14 +34,14 @@ test_join(void)
 	T_CHECK(m.u.join.blocks == 3072);
 	T_CHECK(server_output(s, 7, &out));
 	T_CHECK(out.kind == SERVER_OUT_BLOCK);
-	T_CHECK(server_stats(s)->clients == 2);
-	T_CHECK(server_stats(s)->joins == 3);
+	T_CHECK(server_stats(s).clients == 2);
+	T_CHECK(server_stats(s).joins == 3);
 	struct wire_msg leave = from_a(WIRE_LEAVE2);
 	leave.u.leave2.clientid = 77;
 	input(s, 9, &leave, ip_a);
 	input(s, 9, &leave, ip_a);
-	T_CHECK(server_stats(s)->clients == 1);
-	T_CHECK(server_stats(s)->clients_max == 2);
+	T_CHECK(server_stats(s).clients == 1);
+	T_CHECK(server_stats(s).clients_max == 2);
 	server_free(s);
 }
 
@@ -60,7 +60,7 @@ test_join2(void)
 	T_CHECK(m.u.join2.clientid == 77);
 	T_CHECK(m.u.join2.image_bytes == 307201);
 	T_CHECK(!server_output(s, 0, &out));
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	for (uint32_t id = 1; id <= 3; id++) {
 		ask.u.join2.clientid = id % 3;
 		input(s, 0, &ask, ip_a);
@@ -118,9 +118,9 @@ test_join_flood(void)
 		now += 100;
 		join_from(s, now, 0x0b000000 + i, i, i % 2);
 		if (i % 1000 == 0) {
-			uint32_t before = server_stats(s)->joins;
+			uint32_t before = server_stats(s).joins;
 			join_from(s, now, 0x0c000000 + i, 5, true);
-			counted += server_stats(s)->joins == before + 1;
+			counted += server_stats(s).joins == before + 1;
 		}
 		for (read_all(s); server_output(s, now, &out); read_all(s))
 			replies += out.kind == SERVER_OUT_PACKET &&
@@ -129,17 +129,17 @@ test_join_flood(void)
 	T_CHECK(counted == 50);
 	T_CHECK(replies > 1000);
 	T_CHECK(replies < 1300);
-	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX);
+	T_CHECK(server_stats(s).clients == SERVER_CLIENTS_MAX);
 	/* He asked, so he is still there to leave. */
 	struct wire_msg leave = from_a(WIRE_LEAVE);
 	leave.u.leave.clientid = 77;
 	input(s, now, &leave, ip_a);
-	T_CHECK(server_stats(s)->clients == SERVER_CLIENTS_MAX - 1);
+	T_CHECK(server_stats(s).clients == SERVER_CLIENTS_MAX - 1);
 	/* One address is not thousands of clients. */
 	struct server *t = make_ext(0);
 	for (uint32_t i = 0; i < 20000; i++)
 		join(t, now, i);
-	T_CHECK(server_stats(t)->clients == 64);
+	T_CHECK(server_stats(t).clients == 64);
 	server_free(t);
 	server_free(s);
 }
@@ -166,13 +166,13 @@ test_forged_leave(void)
 	join(s, 5, 77);
 	leave.u.leave.clientid = 77;
 	input(s, 6, &leave, ip_a);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	go(s, 7, 77, 1024);
-	T_CHECK(server_stats(s)->clients == 0);
-	T_CHECK(server_stats(s)->gos == 0);
+	T_CHECK(server_stats(s).clients == 0);
+	T_CHECK(server_stats(s).gos == 0);
 	go(s, 1500000, 77, 1024);
-	T_CHECK(server_stats(s)->clients == 1);
-	T_CHECK(server_stats(s)->gos == 1);
+	T_CHECK(server_stats(s).clients == 1);
+	T_CHECK(server_stats(s).gos == 1);
 	server_free(s);
 }
 
@@ -190,14 +190,14 @@ test_want_after_leave(void)
 	want.u.want.map = (struct wirext_map){ 0, 3, bits };
 	size_t n = wirext_put(&want, pkt, sizeof pkt);
 	server_input(s, 0, pkt, n, ip_a);
-	T_CHECK(server_stats(s)->clients == 1); /* of an earlier run */
+	T_CHECK(server_stats(s).clients == 1); /* of an earlier run */
 	leave.u.leave.clientid = 5;
 	input(s, 0, &leave, ip_a);
 	server_input(s, 0, pkt, n, ip_a);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	want.u.want.clientid = 6;
 	server_input(s, 0, pkt, wirext_put(&want, pkt, sizeof pkt), ip_a);
-	T_CHECK(server_stats(s)->clients == 1);
+	T_CHECK(server_stats(s).clients == 1);
 	server_free(s);
 }
 
@@ -263,7 +263,7 @@ test_stranger_is_not_the_last_client(void)
 	join(s, now, 5);
 	leave.u.leave.clientid = 5;
 	input(s, now, &leave, ip_a);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	T_CHECK(!server_done(s, now + UINT64_C(10000000000)));
 	join(s, now, 6);
 	request(s, now, 0, 0, 1024);
@@ -309,7 +309,7 @@ test_another_server(void)
 		T_CHECK(!server_output(s, now, &out));
 	}
 	T_CHECK(others == 1);
-	T_CHECK(server_stats(s)->clients == 0);
+	T_CHECK(server_stats(s).clients == 0);
 	server_free(s);
 }
 
@@ -329,7 +329,7 @@ test_idle_again(void)
 	uint64_t asked = now;
 	T_CHECK(says_idle(s, &now));
 	T_CHECK(now < asked + 10000);
-	T_CHECK(server_stats(s)->blocks_resent == 10);
+	T_CHECK(server_stats(s).blocks_resent == 10);
 	server_free(s);
 }
 
@@ -346,7 +346,7 @@ test_crowd_begins_together(void)
 	join_from(s, now, 0x0b000002, 2, true);
 	T_CHECK(sent_in(s, &now, 10) > 0);
 	T_CHECK(sent_in(s, &now, 400) > 0);
-	T_CHECK(server_stats(s)->blocks_resent == 0);
+	T_CHECK(server_stats(s).blocks_resent == 0);
 	T_CHECK(says_idle(s, &now));
 	server_free(s);
 }

@@ -125,7 +125,7 @@ test_asked_again(void)
 	T_CHECK(t.blocks > CHUNKS * WIRE_CHUNK_BLOCKS);
 	T_CHECK(t.beyond == 0);
 	T_CHECK(
-	    server_stats(s)->blocks_resent == t.blocks - CHUNKS * WIRE_CHUNK_BLOCKS);
+	    server_stats(s).blocks_resent == t.blocks - CHUNKS * WIRE_CHUNK_BLOCKS);
 	server_free(s);
 }
 

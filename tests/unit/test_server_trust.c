@@ -105,13 +105,13 @@ run(struct server *s, uint64_t *now, uint64_t us)
 static uint64_t
 sent(struct server *s)
 {
-	return server_stats(s)->blocks_sent;
+	return server_stats(s).blocks_sent;
 }
 
 static uint64_t
 parity(struct server *s)
 {
-	return server_stats(s)->parity_sent;
+	return server_stats(s).parity_sent;
 }
 
 /* A chunk that went out before it came, one that still comes to it, more than anybody
@@ -373,8 +373,8 @@ test_one_complains(void)
 		for (uint32_t id = 0; id < 5; id++)
 			complains(s, now, LIAR, LIAR + id, epoch);
 	}
-	T_CHECK(server_stats(s)->loads == 150);
-	T_CHECK(server_stats(s)->slowed == 0);
+	T_CHECK(server_stats(s).loads == 150);
+	T_CHECK(server_stats(s).slowed == 0);
 	T_CHECK(named.times == 1);
 	T_CHECK(named.ip[3] == LIAR);
 	T_CHECK(named.gets > 0.5);
@@ -404,10 +404,10 @@ test_several_complain(void)
 	uint32_t epoch = run_dynamic(s, &now, 500 * MS, 0);
 	complains(s, now, 10, 0, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s)->slowed == 0);
+	T_CHECK(server_stats(s).slowed == 0);
 	complains(s, now, 11, 1, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s)->slowed == 1);
+	T_CHECK(server_stats(s).slowed == 1);
 	T_CHECK(named.times == 0);
 	server_free(s);
 }
@@ -424,7 +424,7 @@ test_few_complain(void)
 	uint32_t epoch = run_dynamic(s, &now, 500 * MS, 0);
 	complains(s, now, 12, 2, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s)->slowed == 1);
+	T_CHECK(server_stats(s).slowed == 1);
 	server_free(s);
 }
 
@@ -445,7 +445,7 @@ test_requests_of_what_comes(void)
 		run(s, &now, 20 * MS);
 	}
 	T_CHECK(sent(s) > 4 * WIRE_CHUNK_BLOCKS);
-	T_CHECK(server_stats(s)->blocks_resent == 0);
+	T_CHECK(server_stats(s).blocks_resent == 0);
 	server_free(s);
 }
 
@@ -463,7 +463,7 @@ test_requests_have_a_share(void)
 		goes_on(s, now, 8 * WIRE_CHUNK_BLOCKS);
 		run(s, &now, 10 * MS);
 	}
-	uint64_t again = server_stats(s)->blocks_resent;
+	uint64_t again = server_stats(s).blocks_resent;
 	T_CHECK(sent(s) > 7 * WIRE_CHUNK_BLOCKS);
 	T_CHECK(again <= sent(s) / 4);
 	server_free(s);
@@ -486,7 +486,7 @@ test_requests_do_not_delay(void)
 		joins(s, now, LIAR, LIAR, 1);
 		run(s, &now, 50 * MS);
 	}
-	uint64_t first = sent(s) - server_stats(s)->blocks_resent;
+	uint64_t first = sent(s) - server_stats(s).blocks_resent;
 	T_CHECK(sent(s) > CHUNKS * WIRE_CHUNK_BLOCKS);
 	T_CHECK(first == CHUNKS * WIRE_CHUNK_BLOCKS);
 	server_free(s);
