@@ -1,0 +1,254 @@
+/* confined.c: starts a confined child, hears what it says until its verdict, and sees to
+ * its end.  Called in any thread of the parent; confined_child.c is the other side. */
+#include "common/base/confined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/confined_impl.h"
+#include "common/base/frame.h"
+
+enum {
+	LOOK_MS = 200,   /* how soon it is noticed that the work is to end */
+	ENDING_MS = 5000, /* between the end of the pipe and that of the process */
+};
+#define MEMORY_MAX (UINT64_C(4) << 30)
+
+struct child {
+	const struct confined_job *job;
+	pid_t pid;
+	int pipe;
+	uint64_t ends_us;
+	uint8_t bytes[FRAME_BYTES_MAX]; /* the first `have`: heard, not yet understood */
+	size_t have;
+	bool verdict; /* it has said how it went: 0, or -1 with *e */
+	int rc;
+	const char *unfiltered;
+};
+
+uint64_t
+confined_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), each = sysconf(_SC_PAGESIZE);
+
+	if (pages <= 0 || each <= 0)
+		return MEMORY_MAX;
+	uint64_t half = (uint64_t)pages / 2 * (uint64_t)each;
+	return half < MEMORY_MAX ? half : MEMORY_MAX;
+}
+
+static int
+too_much_memory(const struct confined_job *j, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "%s would need more than %llu MiB of memory", j->who,
+	    (unsigned long long)(j->memory_bytes >> 20));
+}
+
+/* The child's own sentence.  That its memory does not do is no failure of this process. */
+static int
+failed(const struct confined_job *j, struct rd *payload, struct err *e)
+{
+	enum err_kind kind = rd_u8(payload);
+	size_t n = rd_left(payload);
+	char text[sizeof e->text];
+
+	if (kind == ERR_NOMEM)
+		return too_much_memory(j, e);
+	n = n < sizeof text ? n : sizeof text - 1;
+	rd_copy(payload, text, n);
+	text[n] = '\0';
+	bool known = kind == ERR_IO || kind == ERR_UNSUPPORTED || kind == ERR_REFUSED;
+	return err_set(e, known ? kind : ERR_FORMAT, "%s", text);
+}
+
+static void
+hear_filter(struct child *c, struct rd *payload)
+{
+	int why = (int)rd_le32(payload);
+	const char *text = strerrordesc_np(why);
+
+	c->unfiltered = why == 0 ? NULL : text != NULL ? text : "unknown error";
+}
+
+static int
+hear(struct child *c, struct frame *f, struct err *e)
+{
+	switch (f->kind) {
+	case CONFINED_FILTER:
+		hear_filter(c, &f->payload);
+		return 0;
+	case CONFINED_DONE:
+		c->verdict = true;
+		return 0;
+	case CONFINED_FAILED:
+		c->verdict = true;
+		c->rc = failed(c->job, &f->payload, e);
+		return 0;
+	default:
+		return c->job->heard(c->job->arg, f->kind, &f->payload, e);
+	}
+}
+
+/* All whole frames that are there. */
+static int
+hear_frames(struct child *c, struct err *e)
+{
+	struct rd r = rd_from(c->bytes, c->have);
+	struct frame f;
+	int rc = 0;
+
+	while (!c->verdict && (rc = frame_get(&r, &f)) == 1)
+		if (hear(c, &f, e) != 0)
+			return -1;
+	if (rc < 0)
+		return err_set(
+		    e, ERR_FORMAT, "%s says what is not understood", c->job->who);
+	c->have = rd_left(&r);
+	memmove(c->bytes, r.base + r.off, c->have);
+	return 0;
+}
+
+/* Bytes are there (or the end): 0.  Not before its time is over, or the work is to end: -1. */
+static int
+wait_for_bytes(const struct child *c, struct err *e)
+{
+	struct pollfd p = { .fd = c->pipe, .events = POLLIN };
+
+	for (;;) {
+		if (cancel_check(e) != 0)
+			return -1;
+		if (clock_us() >= c->ends_us)
+			return err_set(e, ERR_FORMAT, "%s took longer than %u s",
+			    c->job->who, c->job->seconds);
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return 0;
+	}
+}
+
+/* Until its verdict, or until it says nothing more. */
+static int
+listen_to(struct child *c, struct err *e)
+{
+	while (!c->verdict) {
+		if (wait_for_bytes(c, e) != 0)
+			return -1;
+		ssize_t n = read(c->pipe, c->bytes + c->have, sizeof c->bytes - c->have);
+		if (n < 0 && errno != EINTR)
+			return err_os(e, "reading from a child process");
+		if (n == 0)
+			return 0;
+		if (n > 0) {
+			c->have += (size_t)n;
+			if (hear_frames(c, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Why there is no verdict, from how the child ended; status -1 is not known. */
+static int
+no_verdict(const struct confined_job *j, int status, struct err *e)
+{
+	if (status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+		return err_set(e, ERR_FORMAT, "%s ended without a verdict", j->who);
+	if (WIFEXITED(status))
+		return err_set(e, ERR_FORMAT, "%s ended with status %d", j->who,
+		    WEXITSTATUS(status));
+	int sig = WTERMSIG(status);
+	if (sig == SIGXCPU)
+		return err_set(e, ERR_FORMAT, "%s took more than %u s of a processor",
+		    j->who, j->seconds);
+	return err_set(e, ERR_FORMAT, "%s crashed (SIG%s)", j->who, sigabbrev_np(sig));
+}
+
+/* A child that said all, or too much, is not waited for; one that crashed has told the end
+ * of its pipe a moment before. */
+static int
+end_of(struct child *c, bool at_once)
+{
+	uint64_t until = clock_us() + (at_once ? 0 : ENDING_MS * UINT64_C(1000));
+	int status;
+
+	for (;;) {
+		bool over = clock_us() >= until;
+		if (over)
+			kill(c->pid, SIGKILL);
+		pid_t pid = waitpid(c->pid, &status, over ? 0 : WNOHANG);
+		if (pid > 0)
+			return status;
+		if (pid < 0 && errno != EINTR)
+			return -1; /* this program does not want to know of its children */
+		if (pid == 0)
+			poll(NULL, 0, 1);
+	}
+}
+
+/* Signals that end programs wait meanwhile: the child, which is to end by this process
+ * alone, never takes them, nor a handler of this program's. */
+static pid_t
+fork_blocked(const struct confined_job *j, const int pipe[2])
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+	sigset_t block, before;
+
+	sigemptyset(&block);
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		sigaddset(&block, signals[i]);
+	pthread_sigmask(SIG_BLOCK, &block, &before);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(pipe[0]);
+		confined_child(j, pipe[1]);
+	}
+	int why = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = why;
+	return pid;
+}
+
+static int
+start(struct child *c, const struct confined_job *j, struct err *e)
+{
+	int pipe[2];
+
+	if (pipe2(pipe, O_CLOEXEC) != 0)
+		return err_os(e, "a pipe for %s", j->who);
+	c->job = j;
+	c->pipe = pipe[0];
+	c->ends_us = clock_us() + j->seconds * UINT64_C(1000000);
+	c->pid = fork_blocked(j, pipe);
+	if (c->pid < 0)
+		err_os(e, "starting %s", j->who);
+	close(pipe[1]);
+	if (c->pid >= 0)
+		return 0;
+	close(pipe[0]);
+	return -1;
+}
+
+int
+confined_run(const struct confined_job *j, const char **unfiltered, struct err *e)
+{
+	struct child c = { 0 };
+
+	*unfiltered = NULL;
+	if (start(&c, j, e) != 0)
+		return -1;
+	int rc = listen_to(&c, e);
+	close(c.pipe);
+	int status = end_of(&c, rc != 0 || c.verdict);
+	*unfiltered = c.unfiltered;
+	if (rc != 0)
+		return -1;
+	return c.verdict ? c.rc : no_verdict(j, status, e);
+}

@@ -1,0 +1,125 @@
+/* confined_child.c: what the child of confined_run() is: its limits, its way to the parent,
+ * its end.  It runs in one thread, the copy of the one that forked. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/confined_impl.h"
+#include "common/base/frame.h"
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SHADOWED = 1 }; /* a sanitizer's shadow is larger than any limit */
+#else
+enum { SHADOWED = 0 };
+#endif
+
+struct confined {
+	int pipe;
+};
+
+static int
+write_all(int fd, const uint8_t *p, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* A frame of any kind. */
+static int
+tell(struct confined *c, uint8_t kind, const void *payload, size_t len, struct err *e)
+{
+	uint8_t bytes[FRAME_BYTES_MAX];
+	struct wr w = wr_to(bytes, sizeof bytes);
+
+	frame_put(&w, kind, payload, len);
+	if (!wr_ok(&w))
+		return err_set(e, ERR_FORMAT, "a message of %zu bytes is too long", len);
+	if (write_all(c->pipe, bytes, wr_len(&w)) != 0)
+		return err_os(e, "writing to the parent process");
+	return 0;
+}
+
+int
+confined_say(
+    struct confined *c, uint8_t kind, const void *payload, size_t len, struct err *e)
+{
+	if (kind >= CONFINED_KINDS)
+		return err_set(e, ERR_FORMAT, "messages of kind %u are reserved", kind);
+	return tell(c, kind, payload, len, e);
+}
+
+static void
+limit(int resource, rlim_t most)
+{
+	struct rlimit r;
+
+	if (getrlimit(resource, &r) == 0 && most < r.rlim_max)
+		setrlimit(resource, &(struct rlimit){ most, most });
+}
+
+/* Without a core: it would have what was read from the disk.  A file system that has no
+ * limits of a kind leaves the parent's clock. */
+static void
+set_limits(const struct confined_job *j)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, j->seconds);
+	limit(RLIMIT_NPROC, 0);
+	if (!SHADOWED)
+		limit(RLIMIT_DATA, j->memory_bytes);
+}
+
+static int
+tell_filter(struct confined *c, int why, struct err *e)
+{
+	uint8_t bytes[4];
+	struct wr w = wr_to(bytes, sizeof bytes);
+
+	wr_le32(&w, (uint32_t)why);
+	return tell(c, CONFINED_FILTER, bytes, sizeof bytes, e);
+}
+
+static int
+tell_failure(struct confined *c, const struct err *why)
+{
+	uint8_t bytes[1 + sizeof why->text];
+	struct wr w = wr_to(bytes, sizeof bytes);
+	struct err e;
+
+	wr_u8(&w, (uint8_t)why->kind);
+	wr_bytes(&w, why->text, strlen(why->text));
+	return tell(c, CONFINED_FAILED, bytes, wr_len(&w), &e);
+}
+
+_Noreturn void
+confined_child(const struct confined_job *j, int pipe)
+{
+	struct confined c = { pipe };
+	struct err e;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the parent's thread, which waits */
+	set_limits(j);
+	int rc = tell_filter(&c, confined_filter(pipe), &e);
+	if (rc == 0 && (rc = j->run(j->arg, &c, &e)) == 0)
+		rc = tell(&c, CONFINED_DONE, NULL, 0, &e);
+	if (rc != 0)
+		rc = tell_failure(&c, &e);
+	_exit(rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}

@@ -1,0 +1,21 @@
+/* confined_impl.h: the child's side of confined.c. */
+#ifndef COMMON_BASE_CONFINED_IMPL_H
+#define COMMON_BASE_CONFINED_IMPL_H
+
+#include "common/base/confined.h"
+
+/* Kinds of frames that confined.c hears itself. */
+enum {
+	CONFINED_FILTER = CONFINED_KINDS, /* le32: errno of why there is none, or 0 */
+	CONFINED_DONE,
+	CONFINED_FAILED, /* u8: enum err_kind; the sentence */
+};
+
+/* Runs the job in this process, which is the child, and never returns.  Signals that end
+ * programs are blocked. */
+_Noreturn void confined_child(const struct confined_job *, int pipe);
+/* From now on only system calls that read what is open, write to this descriptor, or
+ * manage memory: 0, or the errno of why they are not filtered. */
+int confined_filter(int pipe);
+
+#endif /* COMMON_BASE_CONFINED_IMPL_H */

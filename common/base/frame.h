@@ -1,0 +1,56 @@
+/* frame.h: what one process tells another through a pipe, message by message.
+ *
+ * A frame is a kind (1 byte), the length of what follows (le32) and that many bytes.  Who
+ * reads it believes none of it: confined.c asks for one frame after the other, and gives
+ * its payload as a bounded reader to whoever knows the kind.
+ */
+#ifndef COMMON_BASE_FRAME_H
+#define COMMON_BASE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/rd.h"
+#include "common/base/wr.h"
+
+enum {
+	FRAME_HEAD_BYTES = 5,
+	FRAME_PAYLOAD_MAX = 16 << 10, /* a quarter of what a pipe holds */
+	FRAME_BYTES_MAX = FRAME_HEAD_BYTES + FRAME_PAYLOAD_MAX,
+};
+
+struct frame {
+	uint8_t kind;
+	struct rd payload;
+};
+
+/* Write one frame.  A payload over FRAME_PAYLOAD_MAX makes the writer fail. */
+static inline void
+frame_put(struct wr *w, uint8_t kind, const void *payload, size_t len)
+{
+	wr_u8(w, kind);
+	wr_le32(w, (uint32_t)len);
+	wr_bytes(w, payload, len);
+	w->failed = w->failed || len > FRAME_PAYLOAD_MAX;
+}
+
+/* Take one frame out of r: 1; 0 when it is not all there yet, and r is as before; -1 when
+ * it claims to be longer than any. */
+static inline int
+frame_get(struct rd *r, struct frame *f)
+{
+	struct rd all = *r;
+
+	f->kind = rd_u8(&all);
+	uint32_t len = rd_le32(&all);
+	if (rd_ok(&all) && len > FRAME_PAYLOAD_MAX)
+		return -1;
+	f->payload = rd_sub(&all, len);
+	if (!rd_ok(&all))
+		return 0;
+	*r = all;
+	return 1;
+}
+
+#endif /* COMMON_BASE_FRAME_H */

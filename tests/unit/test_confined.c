@@ -1,0 +1,285 @@
+/* A confined child: what it says is heard, and what becomes of one that crashes, hangs, lies
+ * or needs too much. */
+#include "common/base/confined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/frame.h"
+#include "tests/t.h"
+
+enum { MESSAGES = 300, KIND = 7 };
+
+struct heard {
+	unsigned n;
+	bool wrong;
+	const char *refuse; /* the third message is refused with this */
+};
+
+static int
+hear(void *arg, uint8_t kind, struct rd *payload, struct err *e)
+{
+	struct heard *h = arg;
+	uint32_t number = rd_le32(payload);
+
+	h->wrong = h->wrong || kind != KIND || number != h->n ||
+	           rd_left(payload) != number % 100 * 100;
+	h->n++;
+	return h->refuse != NULL && h->n == 3 ? err_set(e, ERR_FORMAT, "%s", h->refuse)
+	                                      : 0;
+}
+
+static int
+talk(void *arg, struct confined *c, struct err *e)
+{
+	static uint8_t bytes[FRAME_PAYLOAD_MAX];
+
+	(void)arg;
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		struct wr w = wr_to(bytes, sizeof bytes);
+		wr_le32(&w, i);
+		if (confined_say(c, KIND, bytes, 4 + i % 100 * 100, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+run_limited(int (*run)(void *, struct confined *, struct err *), struct heard *h,
+    unsigned seconds, struct err *e)
+{
+	struct confined_job job = { .who = "the child",
+		.run = run,
+		.heard = hear,
+		.arg = h,
+		.seconds = seconds,
+		.memory_bytes = 64 << 20 };
+	const char *unfiltered;
+
+	return confined_run(&job, &unfiltered, e);
+}
+
+/* Fails with a sentence that has these words. */
+static bool
+fails(int (*run)(void *, struct confined *, struct err *), unsigned seconds,
+    const char *words)
+{
+	struct heard h = { 0 };
+	struct err e = { 0 };
+	bool right = run_limited(run, &h, seconds, &e) == -1 &&
+	             e.kind == ERR_FORMAT && strstr(e.text, words) != NULL;
+
+	if (!right)
+		printf("# said: %s\n", e.text);
+	return right;
+}
+
+static void
+test_talks(void)
+{
+	struct heard h = { 0 };
+	struct err e;
+
+	T_CHECK(run_limited(talk, &h, 60, &e) == 0);
+	T_CHECK(h.n == MESSAGES);
+	T_CHECK(!h.wrong);
+}
+
+static void
+test_refused(void)
+{
+	struct heard h = { .refuse = "not believed" };
+	struct err e;
+
+	T_CHECK(run_limited(talk, &h, 60, &e) == -1);
+	T_CHECK(strcmp(e.text, "not believed") == 0);
+	T_CHECK(h.n == 3);
+}
+
+static int
+fail(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c;
+	return err_set(e, ERR_REFUSED, "it is asleep");
+}
+
+static void
+test_fails(void)
+{
+	struct heard h = { 0 };
+	struct err e;
+
+	T_CHECK(run_limited(fail, &h, 60, &e) == -1);
+	T_CHECK(e.kind == ERR_REFUSED);
+	T_CHECK(strcmp(e.text, "it is asleep") == 0);
+}
+
+static int
+crash(void *arg, struct confined *c, struct err *e)
+{
+	(void)c, (void)e;
+	talk(arg, c, e);
+	raise(SIGKILL);
+	return 0;
+}
+
+static int
+leave(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c, (void)e;
+	_exit(0);
+}
+
+static int
+hang(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c, (void)e;
+	while (pause() != 0)
+		;
+	return 0;
+}
+
+static int
+spin(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c, (void)e;
+	for (atomic_int i = 0; i < 2; i ^= 1)
+		;
+	return 0;
+}
+
+/* For ever, and never silent. */
+static int
+chatter(void *arg, struct confined *c, struct err *e)
+{
+	uint8_t nothing[4] = { 0 };
+
+	(void)arg;
+	while (confined_say(c, KIND, nothing, sizeof nothing, e) == 0)
+		;
+	return -1;
+}
+
+static int
+reserved(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg;
+	return confined_say(c, CONFINED_KINDS, NULL, 0, e);
+}
+
+/* The pipe is the highest descriptor that is open: what is written there is no frame. */
+static int
+babble(void *arg, struct confined *c, struct err *e)
+{
+	static uint8_t junk[64];
+	int fd = *(int *)c;
+
+	(void)arg, (void)e;
+	memset(junk, 0xee, sizeof junk);
+	return write(fd, junk, sizeof junk) == sizeof junk ? 0 : -1;
+}
+
+static void
+test_ends_badly(void)
+{
+	T_CHECK(fails(crash, 60, "the child crashed (SIGKILL)"));
+	T_CHECK(fails(leave, 60, "the child ended without a verdict"));
+	T_CHECK(fails(hang, 1, "the child took longer than 1 s"));
+	T_CHECK(fails(spin, 1, "the child took "));
+	T_CHECK(fails(chatter, 1, "the child took "));
+	T_CHECK(fails(reserved, 60, "messages of kind 128 are reserved"));
+	T_CHECK(fails(babble, 60, "the child says what is not understood"));
+}
+
+/* Large, and touched: a page that is not written to is none. */
+static int
+swell(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c;
+	char *p = malloc(100 << 20);
+	if (p == NULL)
+		return err_nomem(e, "a lot");
+	memset(p, 1, 100 << 20);
+	free(p);
+	return 0;
+}
+
+/* What is left without the filter or with it: nothing of this may work. */
+static int
+try_rights(void *arg, struct confined *c, struct err *e)
+{
+	(void)arg, (void)c;
+	if (open("/", O_RDONLY) >= 0)
+		return err_set(e, ERR_FORMAT, "a folder can be opened");
+	if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0)
+		return err_set(e, ERR_FORMAT, "a socket can be made");
+	if (fork() >= 0)
+		return err_set(e, ERR_FORMAT, "a process can be started");
+	if (write(STDOUT_FILENO, "", 0) >= 0)
+		return err_set(e, ERR_FORMAT, "standard output can be written to");
+	if (kill(getppid(), 0) == 0)
+		return err_set(e, ERR_FORMAT, "the parent can be told signals");
+	return 0;
+}
+
+static void
+test_limits(void)
+{
+	struct confined_job job = { .who = "the child",
+		.run = try_rights,
+		.heard = hear,
+		.seconds = 60,
+		.memory_bytes = 64 << 20 };
+	const char *unfiltered;
+	struct err e = { 0 };
+
+	if (!T_INSTRUMENTED)
+		T_CHECK(fails(swell, 60, "would need more than 64 MiB of memory"));
+	int rc = confined_run(&job, &unfiltered, &e);
+	if (unfiltered != NULL)
+		printf("# not filtered: %s\n", unfiltered);
+	else if (!T_CHECK(rc == 0))
+		printf("# said: %s\n", e.text);
+}
+
+/* The work of this thread is to end: it does not wait for the child. */
+static void
+test_cancelled(void)
+{
+	struct cancel c = { .signal = SIGTERM };
+	struct heard h = { 0 };
+	struct err e;
+
+	cancel_work_for(&c);
+	T_CHECK(run_limited(hang, &h, 60, &e) == -1);
+	T_CHECK(e.kind == ERR_CANCELLED);
+	cancel_work_for(NULL);
+}
+
+static void
+test_memory(void)
+{
+	T_CHECK(confined_memory() > 0);
+	T_CHECK(confined_memory() <= UINT64_C(4) << 30);
+}
+
+int
+main(void)
+{
+	test_talks();
+	test_refused();
+	test_fails();
+	test_ends_badly();
+	test_limits();
+	test_cancelled();
+	test_memory();
+	return t_done();
+}
