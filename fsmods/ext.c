@@ -385,6 +385,7 @@ ext_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *
 const struct fsmod fsmod_ext = {
 	.name = "ext4",
 	.title = "ext2/3/4 filesystem",
+	.confined = true,
 	.probe = ext_probe,
 	.scan = ext_scan,
 };

@@ -44,6 +44,7 @@ struct fsmod {
 	const char *name;  /* "ext4": JSON, -i, the image's description */
 	const char *title; /* "ext2/3/4 filesystem" */
 	bool container;    /* has partitions of its own; not looked for in one */
+	bool confined;     /* a library reads it: scan() runs in a process of its own */
 	/* Is this filesystem in the partition?  1 yes, 0 no, -1 cannot tell. */
 	int (*probe)(struct disk *, struct range part, struct err *);
 	/* Report what may be skipped. */
@@ -62,6 +63,8 @@ struct fs_scan {
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
 	bool failed;             /* recognised, but not to be trusted: kept whole */
 	char warning[512];       /* "" or why more is kept than need be */
+	/* How a module that is confined was run, for the curious; "" for others. */
+	char confinement[200];
 };
 
 /* Where a partition lies decides what else may be recognised in it. */
@@ -77,11 +80,16 @@ const struct fsmod *fsmods_probe(struct disk *, struct range part, enum fs_place
 /* Probe and scan; falls back to keeping everything (skip empty, warning set): also when two
  * modules recognise the partition, for one of the two is a leftover; and FS_IN_TABLE when a
  * partition table is in it, for it was given away as a disk, and the filesystem is a leftover,
- * or the table is.  -1 only for ERR_NOMEM. */
+ * or the table is.  -1 only for ERR_NOMEM and ERR_CANCELLED. */
 int fsmods_scan(
     struct disk *, struct range part, enum fs_place, struct fs_scan *, struct err *);
-/* The same with a module of the caller's choice; NULL keeps everything. */
+/* The same with a module of the caller's choice; NULL keeps everything.  A module that is
+ * confined is run in a process of its own; that it crashes, hangs or says what cannot be is
+ * a reason to keep everything. */
 int fsmods_scan_as(const struct fsmod *, struct disk *, struct range part,
+    struct fs_scan *, struct err *);
+/* fsmods_scan_as() in this process, whatever the module: for who looks at what it reads. */
+int fsmods_scan_here(const struct fsmod *, struct disk *, struct range part,
     struct fs_scan *, struct err *);
 void fs_scan_free(struct fs_scan *);
 /* The module that an MBR type stands for (-S T), NULL when none does. */

@@ -2,13 +2,13 @@
  * each partition, in its first thread, and so do modules for what lies in theirs. */
 #include "fsmods/fsmod.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/disk/ptable.h"
 #include "fsmods/foreign.h"
+#include "fsmods/relay.h"
+#include "fsmods/sink.h"
 
 /* The first that recognises a partition has it. */
 static const struct fsmod *const modules[] = {
@@ -30,50 +30,8 @@ static const struct fsmod *const modules[] = {
 
 enum { NMODULES = sizeof modules / sizeof modules[0] };
 
-struct skip_sink {
-	struct fs_scan *scan;
-	uint64_t part_sectors;
-};
-
-static int
-add_checked(struct skip_sink *s, struct rangeset *set, struct range r, struct err *e)
-{
-	if (!range_within(r, s->part_sectors))
-		return err_set(e, ERR_FORMAT,
-		    "free space from sector %" PRIu64 " on lies outside the "
-		    "partition",
-		    r.off);
-	return rangeset_add(set, r, e);
-}
-
-int
-skip_add(struct skip_sink *s, struct range r, struct err *e)
-{
-	return add_checked(s, &s->scan->skip, r, e);
-}
-
-int
-skip_zero(struct skip_sink *s, struct range r, struct err *e)
-{
-	return add_checked(s, &s->scan->zero, r, e);
-}
-
-void
-skip_warn(struct skip_sink *s, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(s->scan->warning, sizeof s->scan->warning, fmt, ap);
-	va_end(ap);
-}
-
-void
-skip_fs_end(struct skip_sink *s, uint64_t sectors)
-{
-	if (sectors < s->scan->fs_end)
-		s->scan->fs_end = sectors;
-}
+typedef int scan_fn(const struct fsmod *, struct disk *, struct range,
+    struct skip_sink *, struct err *);
 
 static bool
 fits(const struct fsmod *mod, enum fs_place place)
@@ -151,8 +109,9 @@ fsmods_scan(struct disk *d, struct range part, enum fs_place place, struct fs_sc
 	return scan_beside(mod, rival(mod, d, part, place), d, part, f, e);
 }
 
-int
-fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
+/* scan is the module's, or runs it elsewhere. */
+static int
+scan_with(scan_fn *scan, const struct fsmod *mod, struct disk *d, struct range part,
     struct fs_scan *f, struct err *e)
 {
 	struct skip_sink sink = { .scan = f, .part_sectors = part.len };
@@ -164,17 +123,40 @@ fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
 	f->mod = mod;
 	if (mod == NULL)
 		return 0;
-	int rc = mod->scan(d, part, &sink, e);
+	int rc = scan(mod, d, part, &sink, e);
 	rangeset_seal(&f->zero);
 	if (rc == 0 && rangeset_minus(&f->skip, &f->zero, e) == 0)
 		return 0;
 	fs_scan_free(f);
-	if (e->kind == ERR_NOMEM)
+	if (e->kind == ERR_NOMEM || e->kind == ERR_CANCELLED)
 		return -1;
 	f->fs_end = part.len;
 	f->failed = true;
 	snprintf(f->warning, sizeof f->warning, "kept whole: %.490s", e->text);
 	return 0;
+}
+
+static int
+scan_here(const struct fsmod *mod, struct disk *d, struct range part,
+    struct skip_sink *sink, struct err *e)
+{
+	return mod->scan(d, part, sink, e);
+}
+
+int
+fsmods_scan_as(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	bool apart = mod != NULL && mod->confined;
+
+	return scan_with(apart ? relay_scan : scan_here, mod, d, part, f, e);
+}
+
+int
+fsmods_scan_here(const struct fsmod *mod, struct disk *d, struct range part,
+    struct fs_scan *f, struct err *e)
+{
+	return scan_with(scan_here, mod, d, part, f, e);
 }
 
 void

@@ -169,6 +169,8 @@ act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 		return -1;
 	if (!o->quiet)
 		report_warnings(l);
+	if (o->debug)
+		report_confinement(l);
 	return o->what.look_only ? info(o, d, l, e) : capture_changes(o, d, l, e);
 }
 

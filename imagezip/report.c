@@ -59,6 +59,17 @@ report_warnings(const struct layout *l)
 	report_outside(&l->outside);
 }
 
+void
+report_confinement(const struct layout *l)
+{
+	for (unsigned i = 0; i < l->nparts; i++) {
+		const struct layout_part *p = &l->parts[i];
+		if (p->confinement[0] != '\0')
+			say(stderr, "imagezip: partition %u (%s): %s\n", p->number,
+			    p->fs, p->confinement);
+	}
+}
+
 static void
 json_outside(struct json *j, const struct outside *o)
 {

@@ -10,6 +10,8 @@
 enum { EXIT_LOST_SECTORS = 4 };
 
 void report_warnings(const struct layout *);
+/* -d: how filesystems that a library reads were read, to stderr. */
+void report_confinement(const struct layout *);
 /* -i, as text or JSON, to stdout. */
 int report_layout(const struct layout *, const struct options *, struct err *);
 /* What was made: to stderr unless quiet, or as JSON to stdout. */

@@ -58,6 +58,7 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 	snprintf(p->fs, sizeof p->fs, "%s", fs.mod != NULL ? fs.mod->name : "raw");
 	int rc = adjust_scan(l, d, o, p, &fs, e);
 	snprintf(p->warning, sizeof p->warning, "%s", fs.warning);
+	snprintf(p->confinement, sizeof p->confinement, "%s", fs.confinement);
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
 		    "%s: every sector is stored", recognise(d, p->sectors).text);

@@ -42,7 +42,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	struct range part = { 0, s.bytes / 512 };
 	if (FSMOD.probe(mended, part, &e) == 1) {
-		if (fsmods_scan_as(&FSMOD, mended, part, &found, &e) != 0)
+		if (fsmods_scan_here(&FSMOD, mended, part, &found, &e) != 0)
 			abort();
 		if (getenv("FUZZ_SAY") != NULL)
 			fprintf(stderr, "skip %llu %s\n",

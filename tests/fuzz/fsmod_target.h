@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	struct range part = { 0, s.bytes / 512 };
 	if (FSMOD.probe(d, part, &e) == 1) {
-		if (fsmods_scan_as(&FSMOD, d, part, &found, &e) != 0)
+		if (fsmods_scan_here(&FSMOD, d, part, &found, &e) != 0)
 			abort(); /* no memory: asked for too much */
 		if (found.fs_end > part.len)
 			abort();

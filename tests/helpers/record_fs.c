@@ -80,7 +80,7 @@ main(int argc, char **argv)
 	const struct fsmod *mod = fsmods_probe(rec.real, all, FS_ALONE);
 	if (mod == NULL ||
 	    disk_open_ops(&d, argv[1], DISK_FILE, sectors * 512, &ops, &rec, &e) != 0 ||
-	    mod->probe(d, all, &e) != 1 || fsmods_scan_as(mod, d, all, &found, &e) != 0)
+	    mod->probe(d, all, &e) != 1 || fsmods_scan_here(mod, d, all, &found, &e) != 0)
 		return 1;
 	FILE *f = fopen(argv[2], "wb");
 	if (f == NULL)

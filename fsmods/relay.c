@@ -1,0 +1,187 @@
+/* relay.c: a module's scan in a confined child, and its sink's words on their way from there
+ * to the parent's sink.  fsmods.c calls relay_scan(), in the thread that scans. */
+#include "fsmods/relay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/confined.h"
+#include "common/base/frame.h"
+#include "common/base/wr.h"
+#include "fsmods/sink.h"
+
+enum {
+	RANGE_BYTES = 16,
+	/* A scan reads what grows with the partition: bitmaps, or for each 128 MiB one block,
+	 * after a seek.  So much time for that, on a disk that is slow and has other work. */
+	SECONDS_LEAST = 120,
+	SECTORS_PER_SECOND = 8 << 20, /* 4 GiB */
+};
+
+struct relay {
+	struct confined *out;
+	struct wr batch; /* ranges of one kind, not sent yet */
+	enum relay_kind kind;
+	bool failed; /* something could not be sent */
+	struct err why;
+	uint8_t bytes[FRAME_PAYLOAD_MAX];
+};
+
+struct relayed {
+	const struct fsmod *mod;
+	struct disk *disk;
+	struct range part;
+	struct skip_sink *sink;
+	uint64_t ranges_left;
+};
+
+/* The first failure is kept: two of the sink's functions return none. */
+static void
+send(struct relay *r, enum relay_kind kind, const void *payload, size_t len)
+{
+	if (!r->failed &&
+	    confined_say(r->out, (uint8_t)kind, payload, len, &r->why) != 0)
+		r->failed = true;
+}
+
+static int
+flush(struct relay *r, struct err *e)
+{
+	if (wr_len(&r->batch) > 0)
+		send(r, r->kind, r->bytes, wr_len(&r->batch));
+	r->batch = wr_to(r->bytes, sizeof r->bytes);
+	if (r->failed)
+		*e = r->why;
+	return r->failed ? -1 : 0;
+}
+
+int
+relay_range(struct relay *r, enum relay_kind kind, struct range sectors, struct err *e)
+{
+	bool full = sizeof r->bytes - wr_len(&r->batch) < RANGE_BYTES;
+
+	if ((full || kind != r->kind) && flush(r, e) != 0)
+		return -1;
+	r->kind = kind;
+	wr_le64(&r->batch, sectors.off);
+	wr_le64(&r->batch, sectors.len);
+	return 0;
+}
+
+void
+relay_warn(struct relay *r, const char *text)
+{
+	send(r, RELAY_WARN, text, strlen(text));
+}
+
+void
+relay_fs_end(struct relay *r, uint64_t sectors)
+{
+	uint8_t bytes[8];
+	struct wr w = wr_to(bytes, sizeof bytes);
+
+	wr_le64(&w, sectors);
+	send(r, RELAY_FS_END, bytes, sizeof bytes);
+}
+
+static int
+hear_ranges(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payload,
+    struct err *e)
+{
+	uint64_t n = rd_left(payload) / RANGE_BYTES;
+
+	if (rd_left(payload) % RANGE_BYTES != 0)
+		return err_set(e, ERR_FORMAT, "a message with half a range");
+	if (n > *left)
+		return err_set(e, ERR_FORMAT,
+		    "it has more free ranges than there is memory for");
+	*left -= n;
+	while (n-- > 0) {
+		struct range r = { .off = rd_le64(payload) };
+		r.len = rd_le64(payload);
+		if ((kind == RELAY_SKIP ? skip_add(sink, r, e)
+					: skip_zero(sink, r, e)) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+relay_hear(struct skip_sink *sink, uint64_t *left, uint8_t kind, struct rd *payload,
+    struct err *e)
+{
+	uint64_t sectors;
+	size_t n = rd_left(payload);
+
+	switch (kind) {
+	case RELAY_SKIP:
+	case RELAY_ZERO:
+		return hear_ranges(sink, left, kind, payload, e);
+	case RELAY_WARN:
+		skip_warn(sink, "%.*s", (int)n, (const char *)rd_bytes(payload, n));
+		return 0;
+	case RELAY_FS_END:
+		sectors = rd_le64(payload);
+		if (!rd_done(payload))
+			break;
+		skip_fs_end(sink, sectors);
+		return 0;
+	}
+	return err_set(e, ERR_FORMAT, "a message of kind %u and %zu bytes", kind, n);
+}
+
+/* The child. */
+static int
+run(void *arg, struct confined *out, struct err *e)
+{
+	struct relayed *x = arg;
+	struct relay r = { .out = out, .kind = RELAY_SKIP };
+	struct skip_sink sink = { .scan = x->sink->scan,
+		.part_sectors = x->part.len,
+		.relay = &r };
+
+	r.batch = wr_to(r.bytes, sizeof r.bytes);
+	if (x->mod->scan(x->disk, x->part, &sink, e) != 0)
+		return -1;
+	return flush(&r, e);
+}
+
+static int
+heard(void *arg, uint8_t kind, struct rd *payload, struct err *e)
+{
+	struct relayed *x = arg;
+
+	return relay_hear(x->sink, &x->ranges_left, kind, payload, e);
+}
+
+static void
+say_how(struct fs_scan *f, const struct confined_job *j, const char *unfiltered)
+{
+	snprintf(f->confinement, sizeof f->confinement,
+	    "read in a process of its own, for %u s and with %llu MiB at most, %s%s",
+	    j->seconds, (unsigned long long)(j->memory_bytes >> 20),
+	    unfiltered == NULL ? "whose system calls are filtered"
+			       : "but with all system calls: they are not filtered: ",
+	    unfiltered == NULL ? "" : unfiltered);
+}
+
+int
+relay_scan(const struct fsmod *mod, struct disk *d, struct range part,
+    struct skip_sink *sink, struct err *e)
+{
+	uint64_t more = part.len / SECTORS_PER_SECOND, memory = confined_memory();
+	struct relayed x = { mod, d, part, sink, memory / sizeof(struct range) };
+	struct confined_job job = {
+		.who = "the process that reads it",
+		.run = run,
+		.heard = heard,
+		.arg = &x,
+		.seconds = SECONDS_LEAST + (unsigned)(more < 1 << 20 ? more : 1 << 20),
+		.memory_bytes = memory,
+	};
+	const char *unfiltered;
+	int rc = confined_run(&job, &unfiltered, e);
+
+	say_how(sink->scan, &job, unfiltered);
+	return rc;
+}

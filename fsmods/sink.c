@@ -1,0 +1,61 @@
+/* sink.c: what a filesystem module reports goes through here, in the thread that scans: bounds
+ * are checked, and it is collected, or, in a confined child, sent to the parent, whose sink
+ * checks it again. */
+#include "fsmods/sink.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "fsmods/relay.h"
+
+static int
+check(const struct skip_sink *s, struct range r, struct err *e)
+{
+	if (range_within(r, s->part_sectors))
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "free space from sector %" PRIu64 " on lies outside the partition", r.off);
+}
+
+int
+skip_add(struct skip_sink *s, struct range r, struct err *e)
+{
+	if (check(s, r, e) != 0)
+		return -1;
+	return s->relay != NULL ? relay_range(s->relay, RELAY_SKIP, r, e)
+	                        : rangeset_add(&s->scan->skip, r, e);
+}
+
+int
+skip_zero(struct skip_sink *s, struct range r, struct err *e)
+{
+	if (check(s, r, e) != 0)
+		return -1;
+	return s->relay != NULL ? relay_range(s->relay, RELAY_ZERO, r, e)
+	                        : rangeset_add(&s->scan->zero, r, e);
+}
+
+void
+skip_warn(struct skip_sink *s, const char *fmt, ...)
+{
+	char text[sizeof s->scan->warning];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (s->relay != NULL)
+		relay_warn(s->relay, text);
+	else
+		snprintf(s->scan->warning, sizeof s->scan->warning, "%s", text);
+}
+
+void
+skip_fs_end(struct skip_sink *s, uint64_t sectors)
+{
+	if (s->relay != NULL)
+		relay_fs_end(s->relay, sectors);
+	else if (sectors < s->scan->fs_end)
+		s->scan->fs_end = sectors;
+}
