@@ -1,4 +1,4 @@
-/* ntfs.c: NTFS through a small reader of its own (ntfs_impl.h).
+/* ntfs.c: NTFS, which libntfs-3g reads in a confined child (ntfs_impl.h).
  *
  * Skipped: clusters that $Bitmap calls free, the data of pagefile.sys and
  * swapfile.sys, bad clusters, and hiberfil.sys, of which the first 4 KiB become
@@ -30,55 +30,50 @@ struct findings {
 /* NTFS's own streams: $Bitmap must not call any of their clusters free. */
 static const struct own_stream {
 	unsigned record;
-	uint32_t type;
+	ATTR_TYPES type;
 	const char *name;
 } own_streams[] = {
-	{ NTFS_MFT, NTFS_AT_DATA, "" },
-	{ NTFS_MFT, NTFS_AT_BITMAP, "" },
-	{ NTFS_MIRROR, NTFS_AT_DATA, "" },
-	{ NTFS_LOG, NTFS_AT_DATA, "" },
-	{ NTFS_ATTRDEF, NTFS_AT_DATA, "" },
-	{ NTFS_ROOT, NTFS_AT_INDEX_ALLOCATION, "$I30" },
-	{ NTFS_BITMAP, NTFS_AT_DATA, "" },
-	{ NTFS_BOOT, NTFS_AT_DATA, "" },
-	{ NTFS_SECURE, NTFS_AT_DATA, "$SDS" },
-	{ NTFS_SECURE, NTFS_AT_INDEX_ALLOCATION, "$SDH" },
-	{ NTFS_SECURE, NTFS_AT_INDEX_ALLOCATION, "$SII" },
-	{ NTFS_UPCASE, NTFS_AT_DATA, "" },
+	{ FILE_MFT, AT_DATA, "" },
+	{ FILE_MFT, AT_BITMAP, "" },
+	{ FILE_MFTMirr, AT_DATA, "" },
+	{ FILE_LogFile, AT_DATA, "" },
+	{ FILE_AttrDef, AT_DATA, "" },
+	{ FILE_root, AT_INDEX_ALLOCATION, "$I30" },
+	{ FILE_Bitmap, AT_DATA, "" },
+	{ FILE_Boot, AT_DATA, "" },
+	{ FILE_Secure, AT_DATA, "$SDS" },
+	{ FILE_Secure, AT_INDEX_ALLOCATION, "$SDH" },
+	{ FILE_Secure, AT_INDEX_ALLOCATION, "$SII" },
+	{ FILE_UpCase, AT_DATA, "" },
 };
 
-/* The clusters of a stream of a record, if there is one. */
+/* The clusters of a stream of one of NTFS's files, if there is one. */
 static int
-add_clusters(const struct ntfs *v, const struct ntfs_record *m, uint32_t type,
-    const char *name, struct rangeset *set, struct err *e)
+add_clusters(struct nt *v, unsigned record, ATTR_TYPES type, const char *name,
+    struct rangeset *set, struct err *e)
 {
-	struct ntfs_stream s;
-	int rc = ntfs_stream_open(v, m, type, name, &s, e);
+	struct nt_stream s;
+	ntfs_inode *ni;
 
+	if (nt_file(v, record, &ni, e) != 0)
+		return -1;
+	int rc = nt_stream_open(v, ni, type, name, &s, e);
 	if (rc == 1)
-		rc = ntfs_stream_clusters(&s, set, e);
-	ntfs_stream_close(&s);
+		rc = nt_stream_clusters(&s, set, e);
+	nt_stream_close(&s);
+	ntfs_inode_close(ni);
 	return rc;
 }
 
 static int
-find_own(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+find_own(struct nt *v, struct findings *f, struct err *e)
 {
 	for (size_t i = 0; i < sizeof own_streams / sizeof own_streams[0]; i++) {
 		const struct own_stream *o = &own_streams[i];
-		if (ntfs_record_read(v, o->record, m, e) != 0 ||
-		    add_clusters(v, m, o->type, o->name, &f->own, e) != 0)
+		if (add_clusters(v, o->record, o->type, o->name, &f->own, e) != 0)
 			return -1;
 	}
 	return 0;
-}
-
-static int
-find_bad(const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
-{
-	if (ntfs_record_read(v, NTFS_BADCLUS, m, e) != 0)
-		return -1;
-	return add_clusters(v, m, NTFS_AT_DATA, "$Bad", &f->skip, e);
 }
 
 /* The runs of clear bits of one piece; `first` is the cluster of its first bit. */
@@ -111,55 +106,53 @@ add_clear_bits(const uint8_t *bits, uint64_t first, uint64_t n,
 }
 
 static int
-read_bitmap(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
-    struct err *e)
+read_bitmap(struct nt *v, const struct nt_stream *s, struct findings *f, struct err *e)
 {
-	uint64_t bytes = (v->clusters + 7) / 8;
+	uint64_t clusters = v->boot.clusters, bytes = (clusters + 7) / 8;
 	uint8_t *piece = malloc(BITMAP_PIECE_BYTES);
-	int rc = piece == NULL      ? err_nomem(e, "$Bitmap")
-	         : s->valid < bytes ? err_set(e, ERR_FORMAT, "$Bitmap is too short")
-	                            : 0;
+	int rc = piece == NULL ? err_nomem(e, "$Bitmap") : 0;
 
 	for (uint64_t at = 0; rc == 0 && at < bytes; at += BITMAP_PIECE_BYTES) {
 		size_t n = bytes - at < BITMAP_PIECE_BYTES ? (size_t)(bytes - at)
 		                                           : BITMAP_PIECE_BYTES;
-		uint64_t left = v->clusters - at * 8;
-		rc = ntfs_stream_read(v, s, piece, n, at, e);
+		uint64_t left = clusters - at * 8;
+		rc = nt_stream_read(v, s, piece, n, at, e);
 		if (rc == 0)
 			rc = add_clear_bits(
 			    piece, at * 8, left < n * 8 ? left : n * 8, &f->free, e);
 	}
 	free(piece);
-	return rc;
+	return rc < 0 && e->kind != ERR_NOMEM ? err_ctx(e, "$Bitmap") : rc;
 }
 
 static int
-find_free(
-    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+find_free(struct nt *v, struct findings *f, struct err *e)
 {
-	struct ntfs_stream s;
+	struct nt_stream s;
+	ntfs_inode *ni;
 
-	if (ntfs_record_read(v, NTFS_BITMAP, m, e) != 0)
+	if (nt_file(v, FILE_Bitmap, &ni, e) != 0)
 		return -1;
-	int rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &s, e);
+	int rc = nt_stream_open(v, ni, AT_DATA, "", &s, e);
 	if (rc >= 0)
 		rc = rc == 1 ? read_bitmap(v, &s, f, e)
 		             : err_set(e, ERR_FORMAT, "there is no $Bitmap");
-	ntfs_stream_close(&s);
+	nt_stream_close(&s);
+	ntfs_inode_close(ni);
 	return rc;
 }
 
 /* A header of zeros or one that says "woken" is of a system that runs or was
  * shut down; whatever else it says, somebody may want to resume. */
 static int
-check_hibernation(const struct ntfs *v, const struct ntfs_stream *s, struct err *e)
+check_hibernation(struct nt *v, const struct nt_stream *s, struct err *e)
 {
 	static const uint8_t zeros[HIBER_HEADER_BYTES];
 	uint8_t head[HIBER_HEADER_BYTES] = { 0 };
-	size_t n = s->bytes < sizeof head ? (size_t)s->bytes : sizeof head;
 
-	if (ntfs_stream_read(v, s, head, n, 0, e) != 0)
-		return err_ctx(e, "hiberfil.sys");
+	nt_ask(v);
+	if (ntfs_attr_pread(s->attr, 0, sizeof head, head) < 0)
+		return nt_fail(v, e, "hiberfil.sys");
 	if (memcmp(head, zeros, sizeof head) == 0 || memcmp(head, "wake", 4) == 0 ||
 	    memcmp(head, "WAKE", 4) == 0)
 		return 0;
@@ -169,62 +162,63 @@ check_hibernation(const struct ntfs *v, const struct ntfs_stream *s, struct err 
 
 /* All of hiberfil.sys; the sectors of its header are to be zeros. */
 static int
-add_hiberfil(const struct ntfs *v, const struct ntfs_stream *s, struct findings *f,
+add_hiberfil(const struct nt *v, const struct nt_stream *s, struct findings *f,
     struct err *e)
 {
-	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
+	uint64_t each = v->boot.cluster_bytes / SECTOR_BYTES;
 
 	for (size_t i = 0; i < s->nruns && s->runs[i].vcn * each < HIBER_HEADER_SECTORS;
 	     i++) {
-		const struct ntfs_run *r = &s->runs[i];
+		const struct nt_run *r = &s->runs[i];
 		uint64_t left = HIBER_HEADER_SECTORS - r->vcn * each;
 		uint64_t n = r->len < left / each + 1 ? r->len * each : left;
-		if (r->lcn != NTFS_HOLE &&
+		if (r->lcn != NT_HOLE &&
 		    rangeset_add(&f->zero,
 			(struct range){ r->lcn * each, n < left ? n : left }, e) != 0)
 			return -1;
 	}
-	return ntfs_stream_clusters(s, &f->skip, e);
+	return nt_stream_clusters(s, &f->skip, e);
 }
 
 /* A file of one name whose data is of no use elsewhere. */
 static int
-add_special(const struct ntfs *v, enum ntfs_special which, const struct ntfs_record *m,
-    struct findings *f, struct err *e)
+add_special(struct nt *v, enum nt_special which, ntfs_inode *ni, struct findings *f,
+    struct err *e)
 {
-	struct ntfs_stream s;
-	int rc = ntfs_stream_open(v, m, NTFS_AT_DATA, "", &s, e);
+	struct nt_stream s;
+	int rc = nt_stream_open(v, ni, AT_DATA, "", &s, e);
 
 	if (rc == 1) {
-		rc = which == NTFS_HIBERFIL ? check_hibernation(v, &s, e) : 0;
-		if (rc == 0 && m->links == 1 && s.flags == 0 && !s.resident)
-			rc = which == NTFS_HIBERFIL
+		rc = which == NT_HIBERFIL ? check_hibernation(v, &s, e) : 0;
+		if (rc == 0 && le16_to_cpu(ni->mrec->link_count) == 1 &&
+		    nt_stream_plain(&s))
+			rc = which == NT_HIBERFIL
 			         ? add_hiberfil(v, &s, f, e)
-			         : ntfs_stream_clusters(&s, &f->skip, e);
+			         : nt_stream_clusters(&s, &f->skip, e);
 	}
-	ntfs_stream_close(&s);
+	nt_stream_close(&s);
 	return rc;
 }
 
 static int
-find_special(
-    const struct ntfs *v, struct ntfs_record *m, struct findings *f, struct err *e)
+find_special(struct nt *v, struct findings *f, struct err *e)
 {
-	struct ntfs_found found[NTFS_SPECIALS];
+	struct nt_found found[NT_SPECIALS];
+	ntfs_inode *ni;
 
-	if (ntfs_root_find(v, found, e) != 0)
+	if (nt_root_find(v, found, e) != 0)
 		return -1;
-	for (unsigned i = 0; i < NTFS_SPECIALS; i++) {
+	for (unsigned i = 0; i < NT_SPECIALS; i++) {
 		if (found[i].n == 0)
 			continue;
 		if (found[i].n > 1)
 			return err_set(e, ERR_FORMAT,
 			    "two files have the name of one of Windows's own");
-		if (ntfs_record_read(v, NTFS_REF_RECORD(found[i].ref), m, e) != 0)
+		if (nt_file(v, found[i].ref, &ni, e) != 0)
 			return -1;
-		if (m->sequence != NTFS_REF_SEQUENCE(found[i].ref) || m->base != 0)
-			return err_set(e, ERR_FORMAT, "the root directory is stale");
-		if (add_special(v, i, m, f, e) != 0)
+		int rc = add_special(v, i, ni, f, e);
+		ntfs_inode_close(ni);
+		if (rc != 0)
 			return -1;
 	}
 	return 0;
@@ -249,45 +243,34 @@ check_disjoint(const struct rangeset *a, const struct rangeset *b, const char *w
 }
 
 static int
-find_all(const struct ntfs *v, struct findings *f, struct err *e)
+find_all(struct nt *v, struct findings *f, struct err *e)
 {
-	struct ntfs_record *m = malloc(sizeof *m);
-
-	if (m == NULL)
-		return err_nomem(e, "a record");
-	int rc = find_own(v, m, f, e);
-	if (rc == 0)
-		rc = find_bad(v, m, f, e);
-	if (rc == 0)
-		rc = find_special(v, m, f, e);
-	if (rc == 0)
-		rc = find_free(v, m, f, e);
+	if (find_own(v, f, e) != 0 ||
+	    add_clusters(v, FILE_BadClus, AT_DATA, "$Bad", &f->skip, e) != 0 ||
+	    find_special(v, f, e) != 0 || find_free(v, f, e) != 0)
+		return -1;
 	rangeset_seal(&f->free);
 	rangeset_seal(&f->own);
 	rangeset_seal(&f->skip);
 	rangeset_seal(&f->zero);
-	if (rc == 0)
-		rc = check_disjoint(
-		    &f->own, &f->free, "metadata and, says $Bitmap, free", e);
-	if (rc == 0)
-		rc = check_disjoint(
-		    &f->skip, &f->free, "a file's and, says $Bitmap, free", e);
-	if (rc == 0)
-		rc = check_disjoint(&f->skip, &f->own, "a file's and metadata", e);
-	free(m);
-	return rc;
+	if (check_disjoint(&f->own, &f->free, "metadata and, says $Bitmap, free", e) !=
+		0 ||
+	    check_disjoint(&f->skip, &f->free, "a file's and, says $Bitmap, free", e) !=
+		0)
+		return -1;
+	return check_disjoint(&f->skip, &f->own, "a file's and metadata", e);
 }
 
 static struct range
-sectors_of(const struct ntfs *v, struct range clusters)
+sectors_of(const struct nt *v, struct range clusters)
 {
-	uint64_t each = v->cluster_bytes / SECTOR_BYTES;
+	uint64_t each = v->boot.cluster_bytes / SECTOR_BYTES;
 
 	return (struct range){ clusters.off * each, clusters.len * each };
 }
 
 static int
-report_skips(const struct ntfs *v, const struct rangeset *clusters,
+report_skips(const struct nt *v, const struct rangeset *clusters,
     struct skip_sink *sink, struct err *e)
 {
 	for (size_t i = 0; i < rangeset_count(clusters); i++)
@@ -297,8 +280,7 @@ report_skips(const struct ntfs *v, const struct rangeset *clusters,
 }
 
 static int
-report(const struct ntfs *v, const struct findings *f, struct skip_sink *sink,
-    struct err *e)
+report(const struct nt *v, struct findings *f, struct skip_sink *sink, struct err *e)
 {
 	if (report_skips(v, &f->free, sink, e) != 0 ||
 	    report_skips(v, &f->skip, sink, e) != 0)
@@ -311,29 +293,29 @@ report(const struct ntfs *v, const struct findings *f, struct skip_sink *sink,
 
 /* The volume ends behind its backup boot sector, if that is where it should be. */
 static int
-find_end(const struct ntfs *v, struct skip_sink *sink, struct err *e)
+find_end(const struct nt *v, struct skip_sink *sink, struct err *e)
 {
 	uint8_t boot[SECTOR_BYTES];
 
-	if (v->sectors >= v->part.len)
+	if (v->boot.sectors >= v->part.len)
 		return 0;
 	if (disk_read(v->disk, boot, sizeof boot,
-		(v->part.off + v->sectors) * SECTOR_BYTES, e) != 0)
+		(v->part.off + v->boot.sectors) * SECTOR_BYTES, e) != 0)
 		return -1;
 	/* A sector of the volume has 4 KiB at most. */
 	if (memcmp(boot + 3, "NTFS    ", 8) == 0)
-		skip_fs_end(sink, v->sectors + 4096 / SECTOR_BYTES);
+		skip_fs_end(sink, v->boot.sectors + 4096 / SECTOR_BYTES);
 	return 0;
 }
 
 /* Windows makes them from free clusters, too.  They are no files, and every capture
  * of a Windows disk would be one of all of it. */
 static int
-warn_of_shadows(const struct ntfs *v, struct skip_sink *sink, struct err *e)
+warn_of_shadows(const struct nt *v, struct skip_sink *sink, struct err *e)
 {
 	bool has;
 
-	if (ntfs_has_shadows(v, &has, e) != 0)
+	if (nt_has_shadows(v, &has, e) != 0)
 		return -1;
 	if (has)
 		skip_warn(sink,
@@ -345,33 +327,27 @@ warn_of_shadows(const struct ntfs *v, struct skip_sink *sink, struct err *e)
 static int
 ntfs_probe(struct disk *d, struct range part, struct err *e)
 {
-	struct ntfs v;
+	struct nt_boot b;
 
-	return ntfs_boot(&v, d, part, e);
+	return nt_boot(&b, d, part, e);
 }
 
+/* Everything about an open volume. */
 static int
-ntfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+scan_open(struct nt *v, struct skip_sink *sink, struct err *e)
 {
 	struct findings f;
-	struct ntfs v;
-	int rc = ntfs_boot(&v, d, part, e);
 
-	if (rc != 1)
-		return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "not NTFS");
 	memset(&f, 0, sizeof f);
-	rc = ntfs_open(&v, e);
+	int rc = nt_check_clean(v, e);
 	if (rc == 0)
-		rc = ntfs_check_clean(&v, e);
+		rc = find_all(v, &f, e);
 	if (rc == 0)
-		rc = find_all(&v, &f, e);
+		rc = report(v, &f, sink, e);
 	if (rc == 0)
-		rc = report(&v, &f, sink, e);
+		rc = find_end(v, sink, e);
 	if (rc == 0)
-		rc = find_end(&v, sink, e);
-	if (rc == 0)
-		rc = warn_of_shadows(&v, sink, e);
-	ntfs_close(&v);
+		rc = warn_of_shadows(v, sink, e);
 	rangeset_free(&f.free);
 	rangeset_free(&f.own);
 	rangeset_free(&f.skip);
@@ -379,9 +355,25 @@ ntfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 	return rc;
 }
 
+static int
+ntfs_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct nt v = { .disk = d, .part = part };
+	int rc = nt_boot(&v.boot, d, part, e);
+
+	if (rc != 1)
+		return rc < 0 ? -1 : err_set(e, ERR_FORMAT, "not NTFS");
+	rc = nt_open(&v, e);
+	if (rc == 0)
+		rc = scan_open(&v, sink, e);
+	nt_close(&v);
+	return rc;
+}
+
 const struct fsmod fsmod_ntfs = {
 	.name = "ntfs",
 	.title = "NTFS",
+	.confined = true,
 	.probe = ntfs_probe,
 	.scan = ntfs_scan,
 };

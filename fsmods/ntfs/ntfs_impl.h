@@ -1,144 +1,112 @@
-/* ntfs_impl.h: reading NTFS's own files, bounded and read-only, for ntfs*.c.
+/* ntfs_impl.h: NTFS through libntfs-3g, read-only, for ntfs*.c.
  *
- * Layouts: the Linux-NTFS documentation (flatcap.github.io/linux-ntfs) and the
- * structures of libntfs-3g's layout.h and logfile.h.  No library is used: the
- * few files that matter (records 0 to 11, the root directory, three files in
- * it) need less code than a library would need guarding.
+ * The library finds records, attributes, run lists and names, and reads what they lead to.
+ * What it says is checked here: it was made to mount what can be mounted, and takes for
+ * granted, or for zeros, what decides about free space.  Names here begin with nt_, since
+ * the library's begin with ntfs_.
  *
- *	boot sector → $MFT's record → its run list → any record → any stream
+ * Layouts: the library's layout.h and logfile.h.
  */
 #ifndef FSMODS_NTFS_NTFS_IMPL_H
 #define FSMODS_NTFS_NTFS_IMPL_H
 
+/* The library's headers include these only where its own configuration says that they
+ * exist; without <endian.h> they would take every machine for a little-endian one. */
+#include <endian.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <ntfs-3g/attrib.h>
+#include <ntfs-3g/inode.h>
+#include <ntfs-3g/layout.h>
+#include <ntfs-3g/volume.h>
 
 #include "common/base/err.h"
-#include "common/base/rd.h"
 #include "common/disk/disk.h"
 #include "common/disk/range.h"
 #include "common/disk/rangeset.h"
 
-enum ntfs_record_number {
-	NTFS_MFT = 0,
-	NTFS_MIRROR = 1,
-	NTFS_LOG = 2,
-	NTFS_VOLUME = 3,
-	NTFS_ATTRDEF = 4,
-	NTFS_ROOT = 5,
-	NTFS_BITMAP = 6,
-	NTFS_BOOT = 7,
-	NTFS_BADCLUS = 8,
-	NTFS_SECURE = 9,
-	NTFS_UPCASE = 10,
+#define NT_HOLE UINT64_MAX
+
+/* What the boot sector says. */
+struct nt_boot {
+	uint32_t cluster_bytes;
+	uint64_t sectors; /* of 512 bytes, without the backup boot sector */
+	uint64_t clusters;
+	uint64_t mft_lcn, mirror_lcn;
 };
 
-enum ntfs_attr_type {
-	NTFS_AT_LIST = 0x20,
-	NTFS_AT_VOLUME_INFORMATION = 0x70,
-	NTFS_AT_DATA = 0x80,
-	NTFS_AT_INDEX_ROOT = 0x90,
-	NTFS_AT_INDEX_ALLOCATION = 0xa0,
-	NTFS_AT_BITMAP = 0xb0,
+struct nt {
+	struct disk *disk;
+	struct range part;
+	struct nt_boot boot;
+	ntfs_volume *vol;
+	uint64_t at;    /* where the library would read next, bytes of the partition */
+	char said[256]; /* its first complaint since nt_ask(), or "" */
 };
-
-enum {
-	NTFS_STRIDE = 512,          /* a fix-up every so many bytes, always */
-	NTFS_CLUSTER_MAX = 2 << 20, /* bytes */
-	NTFS_RECORD_MAX = 65536,    /* of the MFT or an index; bytes */
-};
-
-#define NTFS_HOLE UINT64_MAX
-#define NTFS_REF_RECORD(ref) ((ref)&UINT64_C(0xffffffffffff))
-#define NTFS_REF_SEQUENCE(ref) ((uint16_t)((ref) >> 48))
 
 /* len clusters of a stream, from vcn on, are at lcn of the volume. */
-struct ntfs_run {
+struct nt_run {
 	uint64_t vcn, lcn, len;
 };
 
-struct ntfs_stream {
-	uint16_t flags; /* compressed, encrypted, sparse: 0 when plain */
-	bool resident;
-	uint64_t bytes, valid; /* valid: behind it, zeros are read */
-	uint8_t *data;         /* resident; owned */
-	struct ntfs_run *runs; /* owned */
+/* An attribute of a file, and where it is; no part of it leaves the volume. */
+struct nt_stream {
+	ntfs_attr *attr;
+	struct nt_run *runs; /* owned; none when the value is in the record */
 	size_t nruns, cap;
 	uint64_t clusters;  /* end of the last run */
 	uint64_t allocated; /* clusters that are no holes */
 };
 
-struct ntfs {
-	struct disk *disk;
-	struct range part;
-	uint32_t cluster_bytes, record_bytes;
-	uint64_t sectors; /* of 512 bytes, without the backup boot sector */
-	uint64_t clusters;
-	uint64_t mft_lcn, mirror_lcn;
-	struct ntfs_stream mft;
-};
-
-/* A record of the MFT, checked and with its fix-ups undone. */
-struct ntfs_record {
-	uint64_t number;
-	uint16_t sequence, links, flags;
-	uint64_t base; /* 0, or whose extension it is */
-	uint32_t used_bytes;
-	struct rd attrs;
-	uint8_t bytes[NTFS_RECORD_MAX];
-};
-
 /* ntfs_boot.c */
 
 /* What the boot sector says: 1 NTFS, 0 not, -1 cannot read it. */
-int ntfs_boot(struct ntfs *, struct disk *, struct range part, struct err *);
-/* After ntfs_boot(): find the MFT. */
-int ntfs_open(struct ntfs *, struct err *);
-void ntfs_close(struct ntfs *);
+int nt_boot(struct nt_boot *, struct disk *, struct range part, struct err *);
 
-/* Bytes of the volume. */
-int ntfs_read(const struct ntfs *, void *buf, size_t len, uint64_t off, struct err *);
+/* ntfs_volume.c */
 
-/* ntfs_record.c */
-
-/* Check a block with fix-ups ("FILE", "INDX", "RSTR") and undo them. */
-int ntfs_fix_up(uint8_t *block, size_t bytes, const char magic[4], struct err *);
-/* A record that is in use. */
-int ntfs_record_read(
-    const struct ntfs *, uint64_t number, struct ntfs_record *, struct err *);
-/* The value of a resident attribute without a name: 1, 0 not there, -1. */
-int ntfs_record_value(
-    const struct ntfs_record *, uint32_t type, struct rd *value, struct err *);
-
-/* ntfs_list.c */
-
-/* The attribute of this type and ASCII name ("": none) in a base record, with its
- * attribute list followed: 1, 0 not there, -1.  To be closed whatever comes. */
-int ntfs_stream_open(const struct ntfs *, const struct ntfs_record *, uint32_t type,
-    const char *name, struct ntfs_stream *, struct err *);
+/* Have the library open the volume, after nt_boot(). */
+int nt_open(struct nt *, struct err *);
+void nt_close(struct nt *);
+/* Before the library is asked for something: it has not complained yet. */
+void nt_ask(struct nt *);
+/* After it failed: what, and why, in its own words or those of errno.  Returns -1. */
+int nt_fail(const struct nt *, struct err *, const char *what);
+/* A file by its number, with its sequence number in the upper 16 bits, or 0 there. */
+int nt_file(struct nt *, uint64_t ref, ntfs_inode **, struct err *);
 
 /* ntfs_stream.c */
 
-void ntfs_stream_close(struct ntfs_stream *);
-int ntfs_stream_read(const struct ntfs *, const struct ntfs_stream *, void *buf,
-    size_t len, uint64_t off, struct err *);
+/* The attribute of this type and ASCII name ("": none): 1, 0 not there, -1.  To be closed
+ * whatever comes. */
+int nt_stream_open(struct nt *, ntfs_inode *, ATTR_TYPES type, const char *name,
+    struct nt_stream *, struct err *);
+void nt_stream_close(struct nt_stream *);
+/* Neither compressed, encrypted nor sparse. */
+bool nt_stream_plain(const struct nt_stream *);
+/* Bytes that must all be on the disk: a hole is an error. */
+int nt_stream_read(struct nt *, const struct nt_stream *, void *buf, size_t len,
+    uint64_t off, struct err *);
 /* Add the clusters that the stream occupies. */
-int ntfs_stream_clusters(
-    const struct ntfs_stream *, struct rangeset *clusters, struct err *);
+int nt_stream_clusters(const struct nt_stream *, struct rangeset *clusters, struct err *);
 
 /* ntfs_state.c: fails, with the reason, unless the volume is clean. */
-int ntfs_check_clean(const struct ntfs *, struct err *);
+int nt_check_clean(struct nt *, struct err *);
 /* Does the volume have shadow copies (restore points)? */
-int ntfs_has_shadows(const struct ntfs *, bool *has, struct err *);
+int nt_has_shadows(const struct nt *, bool *has, struct err *);
 
 /* ntfs_root.c: files in the root directory whose data may be left out. */
-enum ntfs_special { NTFS_PAGEFILE, NTFS_SWAPFILE, NTFS_HIBERFIL, NTFS_SPECIALS };
-struct ntfs_found {
+enum nt_special { NT_PAGEFILE, NT_SWAPFILE, NT_HIBERFIL, NT_SPECIALS };
+struct nt_found {
 	unsigned n; /* directory entries with that name */
 	uint64_t ref;
 };
-int ntfs_root_find(
-    const struct ntfs *, struct ntfs_found found[NTFS_SPECIALS], struct err *);
+int nt_root_find(struct nt *, struct nt_found found[NT_SPECIALS], struct err *);
 
 #endif /* FSMODS_NTFS_NTFS_IMPL_H */

@@ -1,174 +1,214 @@
-/* ntfs_stream.c: streams of NTFS: run lists, and reading what they lead to. */
-#include <stdlib.h>
-#include <string.h>
+/* ntfs_stream.c: attributes of NTFS as streams: where they are, and what they hold.
+ *
+ * The library decodes each part of a run list.  The parts are put together here: the library
+ * does it in a time that grows with the square of their number, and a pagefile can have
+ * thousands. */
+#include "fsmods/ntfs/ntfs_impl.h" /* first: the library's headers need it */
 
-#include "fsmods/ntfs/ntfs_attr.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <ntfs-3g/runlist.h>
 
 #define VCN_MAX (UINT64_C(1) << 52) /* of a stream, holes and all */
+enum { NAME_MAX_CHARS = 8 };
 
-int
-ntfs_stream_append(const struct ntfs *v, struct ntfs_stream *s, uint64_t lcn,
-    uint64_t len, struct err *e)
+/* Put clusters behind a stream's others. */
+static int
+append(const struct nt *v, struct nt_stream *s, uint64_t lcn, uint64_t len, struct err *e)
 {
 	if (len == 0 || len > VCN_MAX || s->clusters > VCN_MAX - len)
 		return err_set(e, ERR_FORMAT, "impossible length in a run list");
-	if (lcn != NTFS_HOLE) {
-		if (!range_within((struct range){ lcn, len }, v->clusters))
+	if (lcn != NT_HOLE) {
+		if (!range_within((struct range){ lcn, len }, v->boot.clusters))
 			return err_set(e, ERR_FORMAT, "a run list leaves the volume");
 		s->allocated += len;
-		if (s->allocated > v->clusters)
+		if (s->allocated > v->boot.clusters)
 			return err_set(e, ERR_FORMAT,
 			    "a run list has more clusters than the volume");
 	}
 	if (s->nruns == s->cap) {
 		size_t cap = s->cap < 4 ? 4 : s->cap * 2;
-		struct ntfs_run *runs = reallocarray(s->runs, cap, sizeof *runs);
+		struct nt_run *runs = reallocarray(s->runs, cap, sizeof *runs);
 		if (runs == NULL)
 			return err_nomem(e, "a run list");
 		s->runs = runs;
 		s->cap = cap;
 	}
-	s->runs[s->nruns++] = (struct ntfs_run){ s->clusters, lcn, len };
+	s->runs[s->nruns++] = (struct nt_run){ s->clusters, lcn, len };
 	s->clusters += len;
 	return 0;
 }
 
-/* n bytes, little endian, with a sign. */
-static int64_t
-signed_le(struct rd *r, unsigned n)
-{
-	uint64_t x = 0;
-	uint8_t byte = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		byte = rd_u8(r);
-		x |= (uint64_t)byte << 8 * i;
-	}
-	if (n < 8 && (byte & 0x80))
-		x |= UINT64_MAX << 8 * n;
-	return (int64_t)x;
-}
-
-/* Pairs of length and distance from the last place; no distance: a hole. */
+/* One part as the library decodes it: elements of no length end it, negative places other
+ * than LCN_HOLE are of other parts. */
 static int
-runs_decode(const struct ntfs *v, const struct ntfs_attr *a, struct ntfs_stream *s,
+append_part(const struct nt *v, const runlist_element *rl, struct nt_stream *s,
     struct err *e)
 {
-	struct rd r = a->value;
-	uint64_t lcn = 0;
-	uint8_t sizes;
-
-	while ((sizes = rd_u8(&r)) != 0) {
-		unsigned len_bytes = sizes & 15, lcn_bytes = sizes >> 4;
-		if (len_bytes == 0 || len_bytes > 8 || lcn_bytes > 8)
-			return err_set(e, ERR_FORMAT, "a run list is damaged");
-		int64_t len = signed_le(&r, len_bytes);
-		lcn += (uint64_t)signed_le(&r, lcn_bytes);
-		if (!rd_ok(&r) || len <= 0)
-			return err_set(e, ERR_FORMAT, "a run list is damaged");
-		if (ntfs_stream_append(
-			v, s, lcn_bytes == 0 ? NTFS_HOLE : lcn, (uint64_t)len, e) != 0)
+	for (; rl->length != 0; rl++) {
+		if (rl->lcn < 0 && rl->lcn != LCN_HOLE)
+			continue;
+		if (rl->length < 0 || rl->vcn < 0 || (uint64_t)rl->vcn != s->clusters)
+			return err_set(e, ERR_FORMAT, "a run list is out of order");
+		if (append(v, s, rl->lcn == LCN_HOLE ? NT_HOLE : (uint64_t)rl->lcn,
+			(uint64_t)rl->length, e) != 0)
 			return -1;
 	}
-	if (!rd_ok(&r) || s->clusters != a->last_vcn + 1)
-		return err_set(
-		    e, ERR_FORMAT, "a run list does not end where it should");
 	return 0;
 }
 
-/* One attribute, or one part of it, into the stream. */
-int
-ntfs_stream_add(const struct ntfs *v, const struct ntfs_attr *a, struct ntfs_stream *s,
-    struct err *e)
+static int
+decode_part(struct nt *v, const ATTR_RECORD *a, struct nt_stream *s, struct err *e)
 {
-	if (!a->resident && a->first_vcn != 0)
-		return runs_decode(v, a, s, e);
-	s->flags = a->flags;
-	s->resident = a->resident;
-	s->bytes = a->bytes;
-	s->valid = a->valid;
-	if (!a->resident) {
-		if (s->bytes > VCN_MAX * 512 || s->valid > s->bytes)
-			return err_set(e, ERR_FORMAT, "impossible sizes of a stream");
-		return runs_decode(v, a, s, e);
-	}
-	struct rd value = a->value;
-	s->data = malloc(s->bytes > 0 ? s->bytes : 1);
-	if (s->data == NULL)
-		return err_nomem(e, "an attribute");
-	rd_copy(&value, s->data, s->bytes);
+	nt_ask(v);
+	runlist_element *rl = ntfs_mapping_pairs_decompress(v->vol, a, NULL);
+	if (rl == NULL)
+		return nt_fail(v, e, "a run list");
+	int rc = append_part(v, rl, s, e);
+	free(rl);
+	if (rc == 0 && s->clusters != (uint64_t)sle64_to_cpu(a->highest_vcn) + 1)
+		rc = err_set(
+		    e, ERR_FORMAT, "a run list does not end where it should");
+	return rc;
+}
+
+/* All parts, each where the one before it ends.  The first says how many clusters there are
+ * in all. */
+static int
+decode_parts(struct nt *v, ntfs_attr_search_ctx *ctx, struct nt_stream *s, struct err *e)
+{
+	const ntfs_attr *na = s->attr;
+	uint64_t clusters = (uint64_t)na->allocated_size / v->boot.cluster_bytes;
+
+	do {
+		uint64_t before = s->clusters;
+		nt_ask(v);
+		if (ntfs_attr_lookup(na->type, na->name, na->name_len, CASE_SENSITIVE,
+			(VCN)before, NULL, 0, ctx) != 0)
+			return nt_fail(v, e, "a part of a run list");
+		if (!ctx->attr->non_resident ||
+		    (uint64_t)sle64_to_cpu(ctx->attr->lowest_vcn) != before)
+			return err_set(e, ERR_FORMAT, "a run list is out of order");
+		if (clusters == 0)
+			return 0;
+		if (decode_part(v, ctx->attr, s, e) != 0)
+			return -1;
+		if (s->clusters <= before)
+			return err_set(e, ERR_FORMAT, "a run list does not end");
+	} while (s->clusters < clusters);
+	return s->clusters == clusters
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "a run list is longer than the stream");
+}
+
+static int
+check_sizes(const struct nt *v, const struct nt_stream *s, struct err *e)
+{
+	const ntfs_attr *na = s->attr;
+
+	if (na->data_size < 0 || na->initialized_size < 0 || na->allocated_size < 0 ||
+	    (uint64_t)na->data_size > VCN_MAX * 512 ||
+	    na->initialized_size > na->data_size ||
+	    (uint64_t)na->allocated_size % v->boot.cluster_bytes != 0 ||
+	    na->data_size > na->allocated_size)
+		return err_set(e, ERR_FORMAT, "impossible sizes of a stream");
 	return 0;
+}
+
+static int
+map(struct nt *v, struct nt_stream *s, struct err *e)
+{
+	if (!NAttrNonResident(s->attr))
+		return 0;
+	if (check_sizes(v, s, e) != 0)
+		return -1;
+	ntfs_attr_search_ctx *ctx = ntfs_attr_get_search_ctx(s->attr->ni, NULL);
+	if (ctx == NULL)
+		return err_nomem(e, "a run list");
+	int rc = decode_parts(v, ctx, s, e);
+	ntfs_attr_put_search_ctx(ctx);
+	return rc;
+}
+
+/* Opens the attribute: 1, 0, -1.  Asked for one without a name, the library takes the first. */
+static int
+open_attr(struct nt *v, ntfs_inode *ni, ATTR_TYPES type, const char *name,
+    struct nt_stream *s, struct err *e)
+{
+	ntfschar utf16[NAME_MAX_CHARS];
+	u32 n = 0;
+
+	for (; name[n] != '\0' && n < NAME_MAX_CHARS; n++)
+		utf16[n] = cpu_to_le16((uint8_t)name[n]);
+	nt_ask(v);
+	s->attr = ntfs_attr_open(ni, type, n > 0 ? utf16 : AT_UNNAMED, n);
+	if (s->attr == NULL)
+		return errno == ENOENT ? 0 : nt_fail(v, e, "an attribute");
+	return s->attr->name_len == n;
+}
+
+int
+nt_stream_open(struct nt *v, ntfs_inode *ni, ATTR_TYPES type, const char *name,
+    struct nt_stream *s, struct err *e)
+{
+	*s = (struct nt_stream){ 0 };
+	int rc = open_attr(v, ni, type, name, s, e);
+	if (rc == 1 && map(v, s, e) != 0)
+		rc = -1;
+	return rc < 0 ? err_ctx(e, "record %" PRIu64, (uint64_t)ni->mft_no) : rc;
 }
 
 void
-ntfs_stream_close(struct ntfs_stream *s)
+nt_stream_close(struct nt_stream *s)
 {
-	free(s->data);
+	if (s->attr != NULL)
+		ntfs_attr_close(s->attr);
 	free(s->runs);
-	*s = (struct ntfs_stream){ 0 };
+	*s = (struct nt_stream){ 0 };
 }
 
-static const struct ntfs_run *
-run_at(const struct ntfs_stream *s, uint64_t vcn)
+bool
+nt_stream_plain(const struct nt_stream *s)
 {
-	size_t lo = 0, hi = s->nruns;
+	return (s->attr->data_flags &
+		   (ATTR_COMPRESSION_MASK | ATTR_IS_ENCRYPTED | ATTR_IS_SPARSE)) == 0;
+}
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (s->runs[mid].vcn <= vcn)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &s->runs[lo];
+/* The library reads holes, and what was never written, as zeros. */
+static bool
+all_there(const struct nt *v, const struct nt_stream *s, uint64_t end)
+{
+	if ((uint64_t)s->attr->initialized_size < end)
+		return false;
+	for (size_t i = 0; i < s->nruns; i++)
+		if (s->runs[i].lcn == NT_HOLE &&
+		    s->runs[i].vcn < end / v->boot.cluster_bytes + 1)
+			return false;
+	return true;
 }
 
 int
-ntfs_stream_read(const struct ntfs *v, const struct ntfs_stream *s, void *buf,
-    size_t len, uint64_t off, struct err *e)
+nt_stream_read(struct nt *v, const struct nt_stream *s, void *buf, size_t len,
+    uint64_t off, struct err *e)
 {
-	uint8_t *to = buf;
-
-	if (!range_within((struct range){ off, len }, s->bytes))
+	if (!range_within((struct range){ off, len }, (uint64_t)s->attr->data_size))
 		return err_set(e, ERR_FORMAT, "a stream is too short");
-	if (s->flags != 0)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "metadata is compressed, encrypted or sparse");
-	if (s->resident) {
-		memcpy(buf, s->data + off, len);
-		return 0;
-	}
-	while (len > 0) {
-		uint64_t vcn = off / v->cluster_bytes;
-		if (vcn >= s->clusters)
-			return err_set(
-			    e, ERR_FORMAT, "a run list is shorter than the stream");
-		const struct ntfs_run *r = run_at(s, vcn);
-		uint64_t into = off - r->vcn * v->cluster_bytes,
-			 left = r->len * v->cluster_bytes - into;
-		size_t n = left < len ? (size_t)left : len;
-		if (off >= s->valid)
-			memset(to, 0, n);
-		else if (r->lcn == NTFS_HOLE)
-			return err_set(e, ERR_FORMAT, "metadata has a hole");
-		else if (ntfs_read(v, to, n, r->lcn * v->cluster_bytes + into, e) != 0)
-			return -1;
-		if (off < s->valid && n > s->valid - off)
-			memset(to + (s->valid - off), 0, n - (s->valid - off));
-		to += n;
-		off += n;
-		len -= n;
-	}
-	return 0;
+	if (!nt_stream_plain(s) || !all_there(v, s, off + len))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "metadata is compressed, encrypted, sparse or not written");
+	nt_ask(v);
+	s64 n = ntfs_attr_pread(s->attr, (s64)off, (s64)len, buf);
+	return n == (s64)len ? 0 : nt_fail(v, e, "reading a stream");
 }
 
 int
-ntfs_stream_clusters(
-    const struct ntfs_stream *s, struct rangeset *clusters, struct err *e)
+nt_stream_clusters(const struct nt_stream *s, struct rangeset *clusters, struct err *e)
 {
 	for (size_t i = 0; i < s->nruns; i++) {
-		const struct ntfs_run *r = &s->runs[i];
-		if (r->lcn != NTFS_HOLE &&
+		const struct nt_run *r = &s->runs[i];
+		if (r->lcn != NT_HOLE &&
 		    rangeset_add(clusters, (struct range){ r->lcn, r->len }, e) != 0)
 			return -1;
 	}

@@ -179,18 +179,21 @@ damaged "marked dirty" "marked dirty"
 cp "$T/fs2" "$T/fs3"; truncate -s 10M "$T/fs3"
 damaged "cut short" "more than the partition"
 
-# write_log CLIENT FLAGS [CLIENT FLAGS]: restart pages of $T/fs2's log, in $T/fs3.
+# write_log VERSION CLIENT FLAGS [CLIENT FLAGS]: restart pages of $T/fs2's log, in $T/fs3.
 write_log() {
 	cp "$T/fs2" "$T/fs3"
 	python3 - "$T/fs3" "$(ntfscluster -f -I 2 "$T/fs2" | awk '/^ +0 / { print $2 * 2048 }')" "$@" << 'PY'
 import struct, sys
-at, values = int(sys.argv[2]), [int(v, 0) for v in sys.argv[3:]]
+at, major, values = int(sys.argv[2]), int(sys.argv[3]), [int(v, 0) for v in sys.argv[4:]]
+size = 1 << 20
 with open(sys.argv[1], "r+b") as f:
     for i in range(2):
         client, flags = values[2 * i:2 * i + 2] or values[:2]
         page = bytearray(4096)
-        struct.pack_into("<4sHHQIIHHHH", page, 0, b"RSTR", 30, 9, 0, 4096, 4096, 48, 1, 1, 0x7777)
-        struct.pack_into("<QHHHH", page, 48, 1000 + i, 1, 0xffff, client, flags)
+        struct.pack_into("<4sHHQIIHHHH", page, 0, b"RSTR", 30, 9, 0, 4096, 4096, 48, 2 - major, major, 0x7777)
+        struct.pack_into("<QHHHHIHHQIHHI", page, 48, 1000 + i, 1, 0xffff if client == 0 else 0, client, flags,
+                         67 - size.bit_length(), 48 + 160, 48, size, 0, 48, 64, 1)
+        struct.pack_into("<QQHHH", page, 96, 0, 0, 0xffff, 0xffff, 0)
         for k in range(1, 9):
             page[30 + 2 * k:32 + 2 * k] = page[512 * k - 2:512 * k]
             page[512 * k - 2:512 * k] = b"\x77\x77"
@@ -198,11 +201,13 @@ with open(sys.argv[1], "r+b") as f:
         f.write(page)
 PY
 }
-write_log 0 0; damaged "log in use" "to be replayed"
-write_log 0xffff 0 0 0; damaged "log in use, says its newer page" "to be replayed"
-write_log 0 2
+write_log 1 0 0; damaged "log in use" "to be replayed"
+write_log 1 0xffff 0 0 0; damaged "log in use, says its newer page" "to be replayed"
+write_log 2 0xffff 0; damaged "log of a fast start" "for a fast start"
+write_log 1 7 0; damaged "log with a client that is not there" "overflowing client"
+write_log 1 0 2
 check "log closed by its flag: free space is skipped" [ "$(said_of skipped_sectors "$T/fs3")" -gt 10000 ]
-write_log 0xffff 0
+write_log 1 0xffff 0
 check "log without a client: free space is skipped" [ "$(said_of skipped_sectors "$T/fs3")" -gt 10000 ]
 
 # Shadow copies: only with a catalog of them.
@@ -220,9 +225,9 @@ poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }	# I
 cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((bitmap + mft / 2048 / 8)) '\0'
 damaged "bitmap calls the MFT free" "metadata and"
 cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((mft + 200)) '\377\377'
-damaged "MFT differs from its mirror" "differs"
+damaged "MFT differs from its mirror" "MFTMirr does not match"
 cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((mft + 6 * 1024 + 510)) '\1\2\3'
-damaged "record of the bitmap is torn" "torn"
+damaged "record of the bitmap is torn" "ncomplete multi-sector transfer"
 # Flipped bits of the first 12 records and of the boot sector: whatever is
 # skipped is free.
 python3 - "$mft" > "$T/flips" << 'PY'
