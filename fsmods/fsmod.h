@@ -63,7 +63,7 @@ struct fs_scan {
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
 	bool failed;             /* recognised, but not to be trusted: kept whole */
 	char warning[512];       /* "" or why more is kept than need be */
-	/* How a module that is confined was run, for the curious; "" for others. */
+	/* How a module that is confined was run: "was read by ..."; "" for others. */
 	char confinement[200];
 };
 

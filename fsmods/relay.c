@@ -158,10 +158,10 @@ static void
 say_how(struct fs_scan *f, const struct confined_job *j, const char *unfiltered)
 {
 	snprintf(f->confinement, sizeof f->confinement,
-	    "read in a process of its own, for %u s and with %llu MiB at most, %s%s",
+	    "was read by a process of its own, in %u s and with %llu MiB of memory at "
+	    "most; its system calls were %s%s",
 	    j->seconds, (unsigned long long)(j->memory_bytes >> 20),
-	    unfiltered == NULL ? "whose system calls are filtered"
-			       : "but with all system calls: they are not filtered: ",
+	    unfiltered == NULL ? "filtered" : "not filtered: ",
 	    unfiltered == NULL ? "" : unfiltered);
 }
 

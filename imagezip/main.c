@@ -169,7 +169,7 @@ act(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 		return -1;
 	if (!o->quiet)
 		report_warnings(l);
-	if (o->debug)
+	if (o->debug && !o->quiet)
 		report_confinement(l);
 	return o->what.look_only ? info(o, d, l, e) : capture_changes(o, d, l, e);
 }

@@ -64,9 +64,14 @@ report_confinement(const struct layout *l)
 {
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
-		if (p->confinement[0] != '\0')
-			say(stderr, "imagezip: partition %u (%s): %s\n", p->number,
-			    p->fs, p->confinement);
+		if (p->confinement[0] == '\0')
+			continue;
+		if (p->number != 0)
+			say(stderr, "imagezip: partition %u (%s) %s\n", p->number, p->fs,
+			    p->confinement);
+		else
+			say(stderr, "imagezip: the source (%s) %s\n", p->fs,
+			    p->confinement);
 	}
 }
 

@@ -269,22 +269,15 @@ sectors_of(const struct nt *v, struct range clusters)
 	return (struct range){ clusters.off * each, clusters.len * each };
 }
 
-static int
-report_skips(const struct nt *v, const struct rangeset *clusters,
-    struct skip_sink *sink, struct err *e)
-{
-	for (size_t i = 0; i < rangeset_count(clusters); i++)
-		if (skip_add(sink, sectors_of(v, rangeset_get(clusters, i)), e) != 0)
-			return -1;
-	return 0;
-}
-
+/* What is free and what is skipped lie side by side: in one set they are fewer ranges. */
 static int
 report(const struct nt *v, struct findings *f, struct skip_sink *sink, struct err *e)
 {
-	if (report_skips(v, &f->free, sink, e) != 0 ||
-	    report_skips(v, &f->skip, sink, e) != 0)
+	if (rangeset_union(&f->free, &f->skip, e) != 0)
 		return -1;
+	for (size_t i = 0; i < rangeset_count(&f->free); i++)
+		if (skip_add(sink, sectors_of(v, rangeset_get(&f->free, i)), e) != 0)
+			return -1;
 	for (size_t i = 0; i < rangeset_count(&f->zero); i++)
 		if (skip_zero(sink, rangeset_get(&f->zero, i), e) != 0)
 			return -1;

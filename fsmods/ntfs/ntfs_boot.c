@@ -8,6 +8,8 @@
 enum {
 	BOOT_BYTES = 512,
 	CLUSTER_MAX = 2 << 20, /* bytes */
+	RECORD_MIN = 512,      /* of the MFT or an index; bytes */
+	RECORD_MAX = 65536,
 };
 
 static bool
@@ -24,6 +26,28 @@ cluster_sectors(uint8_t coded)
 		return coded;
 	unsigned shift = 256u - coded;
 	return shift < 16 ? UINT64_C(1) << shift : 0;
+}
+
+/* One signed byte: so many clusters, or 2^-n bytes. */
+static bool
+record_sane(uint8_t coded, uint64_t cluster_bytes)
+{
+	unsigned shift = 256u - coded;
+	uint64_t bytes = coded < 0x80 ? coded * cluster_bytes
+	                 : shift < 32 ? UINT64_C(1) << shift
+	                              : 0;
+
+	return power_of_two(bytes) && bytes >= RECORD_MIN && bytes <= RECORD_MAX;
+}
+
+/* Numbers that the library may be given: it asks for as much memory as they say. */
+static bool
+sizes_sane(uint64_t sector_bytes, uint64_t cluster_bytes, uint64_t sectors)
+{
+	return power_of_two(sector_bytes) && sector_bytes >= 512 &&
+	       sector_bytes <= 4096 && power_of_two(cluster_bytes) &&
+	       cluster_bytes >= sector_bytes && cluster_bytes <= CLUSTER_MAX &&
+	       sectors <= UINT64_MAX / sector_bytes;
 }
 
 int
@@ -47,9 +71,11 @@ nt_boot(struct nt_boot *b, struct disk *d, struct range part, struct err *e)
 	uint64_t sectors = rd_le64(&r);
 	b->mft_lcn = rd_le64(&r);
 	b->mirror_lcn = rd_le64(&r);
-	if (!power_of_two(sector_bytes) || sector_bytes < 512 || sector_bytes > 4096 ||
-	    !power_of_two(cluster) || cluster < sector_bytes || cluster > CLUSTER_MAX ||
-	    sectors > UINT64_MAX / sector_bytes)
+	uint8_t record = rd_u8(&r);
+	rd_skip(&r, 3);
+	uint8_t index = rd_u8(&r);
+	if (!sizes_sane(sector_bytes, cluster, sectors) ||
+	    !record_sane(record, cluster) || !record_sane(index, cluster))
 		return 0;
 	b->cluster_bytes = (uint32_t)cluster;
 	b->sectors = sectors * sector_bytes / SECTOR_BYTES;

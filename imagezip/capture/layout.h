@@ -21,7 +21,7 @@ struct layout_part {
 	uint64_t skipped;     /* sectors */
 	uint64_t image_bytes; /* perhaps; estimate() */
 	char warning[512];
-	char confinement[200]; /* how its filesystem was read: fsmod.h */
+	char confinement[200]; /* "was read by ...": fsmod.h */
 };
 
 struct layout {

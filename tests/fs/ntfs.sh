@@ -174,6 +174,8 @@ for word in hibr HIBR RSTR junk; do
 	cp "$T/fs2" "$T/fs3"; printf %s "$word" | dd of="$T/fs3" bs=512 seek="$first" conv=notrunc status=none
 	damaged "hiberfil.sys says $word" hibernated
 done
+make "$T/fs3" 8M; head -c 300 /dev/zero > "$T/short"; ntfscp -q -f "$T/fs3" "$T/short" hiberfil.sys
+kept_whole "hiberfil.sys shorter than its header" "$T/fs3" hibernated
 cp "$T/fs2" "$T/fs3"; quietly ntfsfix "$T/fs3"
 damaged "marked dirty" "marked dirty"
 cp "$T/fs2" "$T/fs3"; truncate -s 10M "$T/fs3"

@@ -245,7 +245,7 @@ test_scan(void)
 	T_CHECK(rangeset_total(&f.zero) == 3);
 	T_CHECK(strcmp(f.warning, "a word") == 0);
 	T_CHECK(f.fs_end == PART_SECTORS - 7);
-	T_CHECK(strstr(f.confinement, "a process of its own") != NULL);
+	T_CHECK(strstr(f.confinement, "was read by a process of its own") != NULL);
 	fs_scan_free(&f);
 }
 
