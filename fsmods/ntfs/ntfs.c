@@ -336,6 +336,8 @@ scan_open(struct nt *v, struct skip_sink *sink, struct err *e)
 	if (rc == 0)
 		rc = find_all(v, &f, e);
 	if (rc == 0)
+		rc = nt_check_calm(v, e);
+	if (rc == 0)
 		rc = report(v, &f, sink, e);
 	if (rc == 0)
 		rc = find_end(v, sink, e);

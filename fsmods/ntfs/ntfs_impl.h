@@ -48,6 +48,7 @@ struct nt {
 	ntfs_volume *vol;
 	uint64_t at;    /* where the library would read next, bytes of the partition */
 	char said[256]; /* its first complaint since nt_ask(), or "" */
+	char first[256]; /* its first complaint of all, or "" */
 };
 
 /* len clusters of a stream, from vcn on, are at lcn of the volume. */
@@ -78,6 +79,8 @@ void nt_close(struct nt *);
 void nt_ask(struct nt *);
 /* After it failed: what, and why, in its own words or those of errno.  Returns -1. */
 int nt_fail(const struct nt *, struct err *, const char *what);
+/* Fails when the library has complained of anything, even if it went on. */
+int nt_check_calm(const struct nt *, struct err *);
 /* A file by its number, with its sequence number in the upper 16 bits, or 0 there. */
 int nt_file(struct nt *, uint64_t ref, ntfs_inode **, struct err *);
 

@@ -168,8 +168,19 @@ keep_complaint(const char *function, const char *file, int line, u32 level, void
 		said[--n] = '\0';
 	if (level == NTFS_LOG_LEVEL_PERROR)
 		snprintf(said + n, sizeof talking->said - n, ": %s", strerror(why));
+	if (talking->first[0] == '\0')
+		memcpy(talking->first, said, sizeof talking->first);
 	errno = why;
 	return 0;
+}
+
+/* It reads on, for example, past a record whose fix-ups it could not undo. */
+int
+nt_check_calm(const struct nt *v, struct err *e)
+{
+	if (v->first[0] == '\0')
+		return 0;
+	return err_set(e, ERR_FORMAT, "libntfs-3g complains: %s", v->first);
 }
 
 void

@@ -230,6 +230,8 @@ cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((mft + 200)) '\377\377'
 damaged "MFT differs from its mirror" "MFTMirr does not match"
 cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((mft + 6 * 1024 + 510)) '\1\2\3'
 damaged "record of the bitmap is torn" "ncomplete multi-sector transfer"
+cp "$T/fs2" "$T/fs3"; poke "$T/fs3" $((mft + 8 * 1024 + 6)) '\13'
+damaged "record of bad clusters without fix-ups" "libntfs-3g complains"
 # Flipped bits of the first 12 records and of the boot sector: whatever is
 # skipped is free.
 python3 - "$mft" > "$T/flips" << 'PY'
