@@ -1,5 +1,5 @@
-/* relay.c: a module's scan in a confined child, and its sink's words on their way from there
- * to the parent's sink.  fsmods.c calls relay_scan(), in the thread that scans. */
+/* relay.c: runs a module's scan in a confined child, and takes what the sink is told there to
+ * the parent's sink.  fsmods.c calls relay_scan(), in the thread that scans. */
 #include "fsmods/relay.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct relayed {
 
 /* The first failure is kept: two of the sink's functions return none. */
 static void
-send(struct relay *r, enum relay_kind kind, const void *payload, size_t len)
+tell_parent(struct relay *r, enum relay_kind kind, const void *payload, size_t len)
 {
 	if (!r->failed &&
 	    confined_say(r->out, (uint8_t)kind, payload, len, &r->why) != 0)
@@ -48,7 +48,7 @@ static int
 flush(struct relay *r, struct err *e)
 {
 	if (wr_len(&r->batch) > 0)
-		send(r, r->kind, r->bytes, wr_len(&r->batch));
+		tell_parent(r, r->kind, r->bytes, wr_len(&r->batch));
 	r->batch = wr_to(r->bytes, sizeof r->bytes);
 	if (r->failed)
 		*e = r->why;
@@ -71,7 +71,7 @@ relay_range(struct relay *r, enum relay_kind kind, struct range sectors, struct 
 void
 relay_warn(struct relay *r, const char *text)
 {
-	send(r, RELAY_WARN, text, strlen(text));
+	tell_parent(r, RELAY_WARN, text, strlen(text));
 }
 
 void
@@ -81,7 +81,7 @@ relay_fs_end(struct relay *r, uint64_t sectors)
 	struct wr w = wr_to(bytes, sizeof bytes);
 
 	wr_le64(&w, sectors);
-	send(r, RELAY_FS_END, bytes, sizeof bytes);
+	tell_parent(r, RELAY_FS_END, bytes, sizeof bytes);
 }
 
 static int

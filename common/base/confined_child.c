@@ -11,17 +11,6 @@
 #include "common/base/confined_impl.h"
 #include "common/base/frame.h"
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SHADOWED = 1 }; /* a sanitizer's shadow is larger than any limit */
-#else
-enum { SHADOWED = 0 };
-#endif
-
 struct confined {
 	int pipe;
 };
@@ -74,15 +63,15 @@ limit(int resource, rlim_t most)
 		setrlimit(resource, &(struct rlimit){ most, most });
 }
 
-/* Without a core: it would have what was read from the disk.  A file system that has no
- * limits of a kind leaves the parent's clock. */
+/* There is no core, which would have what was read from the disk.  Where one of the others
+ * cannot be set, the parent's clock still ends the child. */
 static void
 set_limits(const struct confined_job *j)
 {
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, j->seconds);
 	limit(RLIMIT_NPROC, 0);
-	if (!SHADOWED)
+	if (!CONFINED_SHADOWED)
 		limit(RLIMIT_DATA, j->memory_bytes);
 }
 

@@ -39,23 +39,28 @@ static const int allowed[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* 0 or a negative errno, as libseccomp has it. */
+/* With this first argument only: 0 or a negative errno, as libseccomp has it. */
+static int
+allow_for(scmp_filter_ctx f, int call, int first)
+{
+	struct scmp_arg_cmp same = { 0, SCMP_CMP_EQ, (scmp_datum_t)first, 0 };
+
+	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &same);
+}
+
 static int
 add_rules(scmp_filter_ctx f, int pipe)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof allowed / sizeof allowed[0]; i++)
-		rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
+		rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
 	if (rc == 0)
-		rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
-		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)pipe));
-	if (rc == 0) /* what a sanitizer says before it ends the child */
-		rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
-		    SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO));
+		rc = allow_for(f, SCMP_SYS(write), pipe);
+	if (rc == 0 && CONFINED_SHADOWED)
+		rc = allow_for(f, SCMP_SYS(write), STDERR_FILENO);
 	if (rc == 0)
-		rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+		rc = allow_for(f, SCMP_SYS(tgkill), getpid());
 	return rc;
 }
 

@@ -4,6 +4,19 @@
 
 #include "common/base/confined.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* The shadow of a sanitizer is larger than any limit, and what it finds it says on
+ * standard error. */
+enum { CONFINED_SHADOWED = 1 };
+#else
+enum { CONFINED_SHADOWED = 0 };
+#endif
+
 /* Kinds of frames that confined.c hears itself. */
 enum {
 	CONFINED_FILTER = CONFINED_KINDS, /* le32: errno of why there is none, or 0 */

@@ -225,6 +225,8 @@ try_rights(void *arg, struct confined *c, struct err *e)
 		return err_set(e, ERR_FORMAT, "a process can be started");
 	if (write(STDOUT_FILENO, "", 0) >= 0)
 		return err_set(e, ERR_FORMAT, "standard output can be written to");
+	if (!T_INSTRUMENTED && write(STDERR_FILENO, "", 0) >= 0)
+		return err_set(e, ERR_FORMAT, "standard error can be written to");
 	if (kill(getppid(), 0) == 0)
 		return err_set(e, ERR_FORMAT, "the parent can be told signals");
 	return 0;
