@@ -25,15 +25,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
 	c->heard_us = c->join_at_us;
-	c->stats.readahead = (int32_t)cfg->readahead;
-	c->stats.max_in_progress = (int32_t)cfg->in_progress;
-	c->stats.packet_timeout_us = (int32_t)cfg->tick_us;
-	c->stats.start_delay_s = (int32_t)(cfg->start_delay_us / 1000000);
-	c->stats.start_delay_ms = (int32_t)(cfg->start_delay_us / 1000);
-	c->stats.idle_ticks = (int32_t)cfg->idle_ticks;
-	c->stats.idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us);
-	c->stats.redo_delay_us = (int32_t)cfg->redo_us;
-	c->stats.randomised = !c->cfg.sequential;
+	client_counters_begin(&c->counters, &c->cfg);
 	return c;
 }
 
@@ -54,7 +46,8 @@ client_drop_image(struct client *c)
 	c->ext = (struct client_ext){ 0 };
 	c->nbuffers = c->nfree = c->nfilling = c->ncomplete = c->complete_head = 0;
 	c->ntaken = c->nreleased = c->nblocks = 0;
-	c->image_bytes = c->blocks_not_asked = c->scan_after = c->ahead_at_us = 0;
+	client_counters_forget_image(&c->counters);
+	c->image_bytes = c->scan_after = c->ahead_at_us = 0;
 }
 
 void
@@ -305,24 +298,6 @@ client_no_second_port(struct client *c)
 	c->ext.on = false;
 }
 
-uint64_t
-client_parity_used(const struct client *c)
-{
-	return c->parity_used;
-}
-
-uint64_t
-client_parity_unneeded(const struct client *c)
-{
-	return c->parity_unneeded;
-}
-
-uint64_t
-client_blocks_left_out(const struct client *c)
-{
-	return c->ext.left_out;
-}
-
 bool
 client_wants_blocks(const struct client *c)
 {
@@ -363,8 +338,8 @@ client_chunks_taken(const struct client *c)
 	return c->ntaken;
 }
 
-const struct wire_stats *
-client_stats(const struct client *c)
+struct client_counters
+client_counters(const struct client *c)
 {
-	return &c->stats;
+	return c->counters;
 }

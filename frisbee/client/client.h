@@ -30,6 +30,7 @@
 #include "common/wire/blockmap.h"
 #include "common/wire/wire.h"
 #include "common/wire/wirext.h"
+#include "frisbee/client/client_counters.h"
 
 #define CLIENT_NEVER UINT64_MAX
 
@@ -126,8 +127,6 @@ struct blockmap client_here(const struct client *, uint32_t buf);
  * taken again when they are here.  Meanwhile other blocks of it may be stored. */
 void client_need(struct client *, uint64_t now_us, uint32_t buf,
     const struct blockmap *need, bool final);
-/* Blocks of chunks that were final without them. */
-uint64_t client_blocks_not_asked(const struct client *);
 /* Between client_take() and client_release(): where parity lies instead of blocks,
  * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
  * NULL: nowhere.  The shell decodes (common/wire/parity.h). */
@@ -161,11 +160,6 @@ bool client_image(const struct client *, struct client_image *);
 uint16_t client_second_port(const struct client *);
 /* It cannot be had: the base protocol must do. */
 void client_no_second_port(struct client *);
-/* Parity blocks that took the place of lost ones, and others. */
-uint64_t client_parity_used(const struct client *);
-uint64_t client_parity_unneeded(const struct client *);
-/* Blocks of empty ends of chunks, which never came. */
-uint64_t client_blocks_left_out(const struct client *);
 /* Until every chunk was taken; then the group may be left. */
 bool client_wants_blocks(const struct client *);
 /* The chunk in the buffer was proved, and is where it belongs. */
@@ -186,6 +180,7 @@ uint32_t client_images(const struct client *);
 uint32_t client_chunks(const struct client *);      /* 0 before the reply */
 uint64_t client_image_bytes(const struct client *); /* 0 before the reply */
 uint32_t client_chunks_taken(const struct client *);
-const struct wire_stats *client_stats(const struct client *);
+/* What has been counted so far. */
+struct client_counters client_counters(const struct client *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_H */

@@ -43,8 +43,6 @@ put_partial(struct client *c, uint32_t chunk, const struct blockmap *want, void 
 	m.u.preq.chunk = chunk;
 	m.u.preq.retries = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	blockmap_put(want, m.u.preq.map);
-	c->stats.prequests++;
-	c->stats.blocks_by_prequest += blockmap_count(want);
 	return wire_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -66,13 +64,12 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
 	/* Others take one that asks for whole chunks for an old client. */
-	size_t len = whole && !again && !client_partial(c) && !c->ext.on
-	                 ? put_whole(c, chunk, pkt)
-	                 : put_partial(c, chunk, want, pkt);
+	bool by_range = whole && !again && !client_partial(c) && !c->ext.on;
+	size_t len = by_range ? put_whole(c, chunk, pkt)
+	                      : put_partial(c, chunk, want, pkt);
 
-	c->stats.requests++;
-	c->stats.rerequests += again;
-	c->stats.full_rerequests += again && whole;
+	client_counters_request(
+	    &c->counters, again, whole, by_range ? 0 : blockmap_count(want));
 	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
 	c->chunks.flags[chunk] |= CHUNK_MINE;
 	if (c->ext.on && c->ext.parity)

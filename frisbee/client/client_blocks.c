@@ -51,9 +51,9 @@ store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
 		if (client_take_block(c, now_us, b, in->first + i))
 			store->which |= (uint8_t)(1 << i);
 		else
-			c->stats.dup_in_progress++;
+			client_counters_duplicates(&c->counters, 1, 0);
 	}
-	c->stats.dup_finished += in->count - i;
+	client_counters_duplicates(&c->counters, 0, in->count - i);
 }
 
 /* The chunk is complete; if it came damaged before, it may do so again. */
@@ -101,7 +101,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 		client_ext_pass_begins(c, chunk, in->first);
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
 		compare_done(c, in);
-		c->stats.dup_finished += in->count;
+		client_counters_duplicates(&c->counters, 0, in->count);
 		return false;
 	}
 	struct buffer *b = client_buffer_for(c, chunk, in->first);

@@ -43,7 +43,7 @@ drop_dubious(struct client *c)
 		struct buffer *b = &c->buffers[c->filling[i]];
 		if (!b->dubious || client_awaits_first(c, b->chunk))
 			continue;
-		c->stats.partial_drops++;
+		client_counters_drop(&c->counters);
 		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
 		client_chunks_reopen(&c->chunks, b->chunk);
 		c->ext.look = true;
@@ -114,7 +114,7 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	if (has_no_place(c, chunk, block)) {
 		c->chunks.flags[chunk] |= CHUNK_LACKED;
 		c->ext.look = true;
-		c->stats.dropped_no_buffer++;
+		client_counters_no_buffer(&c->counters);
 		return NULL;
 	}
 	uint32_t buf = c->free[--c->nfree];

@@ -94,7 +94,7 @@ lose(struct client *c, struct buffer *b, const struct blockmap *bad)
 	if (client_partial(c)) {
 		struct blockmap fresh = blockmap_minus(lost, &b->need);
 		fresh = blockmap_and(fresh, &b->missing);
-		c->blocks_not_asked -= blockmap_count(&fresh);
+		client_counters_asked_after_all(&c->counters, blockmap_count(&fresh));
 		blockmap_add(&lost, &b->missing);
 	}
 	b->missing = lost;

@@ -199,6 +199,6 @@ client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 	if (stalled)
 		c->ext.horizon = c->ext.seen;
 	client_ext_note_go(c, now_us, blocks);
-	c->stats.requests++;
+	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

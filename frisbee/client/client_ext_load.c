@@ -38,6 +38,6 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	m.u.load.lost = l->say_lost;
 	m.u.load.of = l->say_of;
 	m.u.load.queue = l->queue;
-	c->stats.requests++;
+	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -52,7 +52,7 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	/* A chunk of which nothing else is here is better received in its turn. */
 	struct buffer *b = client_filling(c, chunk);
 	if (b != NULL && client_damage_suspects(b)) {
-		c->parity_unneeded++;
+		client_counters_parity(&c->counters, false);
 		return false;
 	}
 	*store = (struct client_store){ .chunk = chunk };
@@ -63,10 +63,10 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	    !parity_place(b, group, m->u.parity.index, &place)) {
 		if (newer && b->lack[group] > 0)
 			b->spent = true;
-		c->parity_unneeded++;
+		client_counters_parity(&c->counters, false);
 		return ends;
 	}
-	c->parity_used++;
+	client_counters_parity(&c->counters, true);
 	b->mixed |= b->pin != c->pin.number;
 	b->parity_at[place] = (uint8_t)(m->u.parity.index + 1);
 	store->buf = (uint32_t)(b - c->buffers);

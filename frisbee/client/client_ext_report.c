@@ -159,8 +159,6 @@ note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		b->asked_us = now_us;
 		b->dubious = false;
 	}
-	c->stats.prequests++;
-	c->stats.requests++;
 }
 
 size_t
@@ -180,7 +178,7 @@ client_ext_report(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	c->ext.report_at_us = 0;
 	note_reported(c, now_us, &m);
-	c->stats.blocks_by_prequest += lack;
+	client_counters_report(&c->counters, lack);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -259,6 +257,6 @@ client_ext_want(struct client *c, uint64_t now_us, void *pkt)
 	}
 	c->ext.want_at_us = 0;
 	client_ext_hear_want(c, &m.u.want.map);
-	c->stats.requests++;
+	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -116,7 +116,6 @@ struct client_ext {
 	uint32_t fits;         /* as was said */
 	uint32_t doubts;       /* since the last such packet */
 	struct blockmap zeros; /* of the last packet */
-	uint64_t left_out;     /* blocks, of all chunks */
 	struct client_skip skip;
 	bool disk_busy; /* since the last buffer came back */
 };
@@ -132,8 +131,7 @@ struct client {
 	struct client_config cfg;
 	enum client_state state;
 	char error[160];
-	struct wire_stats stats;
-	uint64_t parity_used, parity_unneeded; /* blocks */
+	struct client_counters counters;
 	uint64_t start_us;
 
 	struct client_pin pin;
@@ -174,7 +172,6 @@ struct client {
 	uint64_t crowd_until_us; /* there are other clients */
 	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
 	uint64_t block_us;       /* the last block */
-	uint64_t blocks_not_asked;
 	uint64_t rng;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;

@@ -40,7 +40,7 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 		client_refuse(c, "not enough memory for an image of this size");
 		return;
 	}
-	c->stats.chunk_buffers = (int32_t)c->nbuffers;
+	client_counters_buffers(&c->counters, c->nbuffers);
 	if (c->cfg.chunk0_first)
 		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
@@ -172,7 +172,7 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	struct answer a;
 
 	/* A reply to others would do; but who has not joined is not counted. */
-	if (c->stats.join_attempts == 0 || !read_answer(c, m, ext, &a))
+	if (c->counters.wire.join_attempts == 0 || !read_answer(c, m, ext, &a))
 		return;
 	if (c->state == CLIENT_JOINING && a.bad == NULL) {
 		begin(c, now_us, &a, from);
@@ -211,7 +211,7 @@ client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t le
 static uint64_t
 join_delay_us(const struct client *c)
 {
-	unsigned n = c->stats.join_attempts;
+	unsigned n = c->counters.wire.join_attempts;
 
 	return c->cfg.join_us >> (may_extend(c) && n < JOIN_SOON ? JOIN_SOON - n : 0);
 }
@@ -223,7 +223,7 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 
 	c->joined_us = now_us;
 	c->join_at_us = now_us + join_delay_us(c);
-	c->stats.join_attempts++;
+	client_counters_join(&c->counters);
 	c->join_again = false;
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	if (c->cfg.any_file) {
@@ -260,16 +260,7 @@ client_join_output(struct client *c, uint64_t now_us, void *pkt)
 void
 client_finish(struct client *c, uint64_t now_us, const struct wire_stats *shell_part)
 {
-	uint64_t run_ms = (now_us - c->start_us) / 1000;
-
-	c->stats.run_s = (int32_t)(run_ms / 1000);
-	c->stats.run_ms = (int32_t)(run_ms % 1000);
-	c->stats.bytes_written = shell_part->bytes_written;
-	c->stats.bytes_covered = shell_part->bytes_covered;
-	c->stats.no_chunk_ready = shell_part->no_chunk_ready;
-	c->stats.decompressor_blocked = shell_part->decompressor_blocked;
-	c->stats.writer_idle = shell_part->writer_idle;
-	c->stats.write_buffer_mb = shell_part->write_buffer_mb;
+	client_counters_end(&c->counters, now_us - c->start_us, shell_part);
 	c->leave_pending = true;
 }
 
@@ -280,8 +271,8 @@ client_put_leave(struct client *c, void *pkt)
 
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.leave2.clientid = c->cfg.clientid;
-	m.u.leave2.elapsed_s = c->stats.run_s;
-	m.u.leave2.stats = c->stats;
+	m.u.leave2.elapsed_s = c->counters.wire.run_s;
+	m.u.leave2.stats = c->counters.wire;
 	c->leave_pending = false;
 	c->state = CLIENT_LEFT;
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);

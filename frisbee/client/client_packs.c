@@ -57,7 +57,7 @@ client_packs_output(struct client *c, uint64_t now_us, void *pkt)
 	m.u.fits.clientid = c->cfg.clientid;
 	m.u.fits.number = c->ext.try_number;
 	m.u.fits.blocks = c->ext.try_blocks;
-	c->stats.requests++;
+	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -82,7 +82,7 @@ client_packs_end(struct client *c, uint64_t now_us, struct buffer *b, uint32_t c
 	}
 	if (n == 0)
 		return false;
-	c->ext.left_out += n;
+	client_counters_left_out(&c->counters, n);
 	c->ext.zeros = end;
 	store->buf = (uint32_t)(b - c->buffers);
 	store->chunk = b->chunk;

@@ -64,15 +64,9 @@ client_need(struct client *c, uint64_t now_us, uint32_t buf,
 	b->final = final;
 	client_buffer_need(b, need);
 	if (final)
-		c->blocks_not_asked += client_chunk_blocks(c, b->chunk) -
-		                       blockmap_count(&b->need);
+		client_counters_not_asked(&c->counters,
+		    client_chunk_blocks(c, b->chunk) - blockmap_count(&b->need));
 	client_buffer_refill(c, now_us, b);
 	if (b->nlack == 0)
 		client_buffer_complete(c, b);
-}
-
-uint64_t
-client_blocks_not_asked(const struct client *c)
-{
-	return c->blocks_not_asked;
 }

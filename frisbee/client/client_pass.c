@@ -147,7 +147,7 @@ client_go_idle(struct client *c, uint64_t now_us)
 		client_chunks_forget(&c->chunks, now_us);
 	else
 		client_presume_lost(c, now_us);
-	c->stats.idle_timeouts++;
+	client_counters_idle(&c->counters);
 	c->idle_from_us = now_us;
 	if (c->backoff_ticks < MAX_BACKOFF_TICKS)
 		c->backoff_ticks++;

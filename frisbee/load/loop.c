@@ -357,19 +357,20 @@ state_of(const struct loop *l)
 static void
 note_engine(const struct loop *l)
 {
+	struct client_counters counters = client_counters(l->client);
 	struct load_stats *r = l->r;
 
 	r->state = state_of(l);
 	r->seconds = (double)(l->now - l->began_us) / 1e6;
-	r->stats = *client_stats(l->client);
+	r->stats = counters.wire;
 	r->chunks = client_chunks(l->client);
 	r->chunks_taken = client_chunks_taken(l->client);
 	r->rejoins = l->rejoins;
 	r->extension = l->second != NULL;
-	r->blocks_not_asked = client_blocks_not_asked(l->client);
-	r->parity_used = client_parity_used(l->client);
-	r->parity_unneeded = client_parity_unneeded(l->client);
-	r->blocks_left_out = client_blocks_left_out(l->client);
+	r->blocks_not_asked = counters.not_asked;
+	r->parity_used = counters.parity_used;
+	r->parity_unneeded = counters.parity_unneeded;
+	r->blocks_left_out = counters.left_out;
 }
 
 static void
@@ -429,7 +430,7 @@ leave(struct loop *l, const struct sink_sum *s)
 		.write_buffer_mb = (int32_t)l->cfg->write_mb };
 	struct err ignored;
 
-	if (client_stats(l->client)->join_attempts == 0)
+	if (client_counters(l->client).wire.join_attempts == 0)
 		return;
 	client_set_outcome(l->client, l->r->done);
 	client_finish(l->client, l->now, &shell);

@@ -113,7 +113,8 @@ disk_step(struct world *w, struct node *nd)
 static void
 client_gone(struct world *w, struct node *nd, const char *how)
 {
-	const struct wire_stats *st = client_stats(nd->engine);
+	struct client_counters counters = client_counters(nd->engine);
+	const struct wire_stats *st = &counters.wire;
 	uint32_t port = (uint32_t)(nd - w->nodes) + 1;
 
 	world_trace(w, "client %u: %s", port, how);
@@ -123,7 +124,7 @@ client_gone(struct world *w, struct node *nd, const char *how)
 	w->out->partial_drops += st->partial_drops;
 	double needed = (double)w->nchunks * WIRE_CHUNK_BLOCKS * w->sc->clients;
 	w->out->useless += (st->dup_finished + st->dup_in_progress) / needed;
-	w->out->unneeded += (double)client_parity_unneeded(nd->engine) / needed;
+	w->out->unneeded += (double)counters.parity_unneeded / needed;
 	if (nd->drops > st->partial_drops)
 		world_fail(w, "client %u: a partial chunk vanished", port);
 	nd->gone = true;

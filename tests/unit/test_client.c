@@ -38,9 +38,9 @@ test_load(void)
 	T_CHECK(blocks(c, 20, 1, 0, 1023) == 1024);
 	T_CHECK(blocks(c, 20, 0, 0, 3) == 0);
 	T_CHECK(blocks(c, 20, 2, 0, 9) == 0);
-	T_CHECK(client_stats(c)->dropped_no_buffer == 10);
-	T_CHECK(client_stats(c)->dup_in_progress == 5);
-	T_CHECK(client_stats(c)->dup_finished == 4);
+	T_CHECK(client_counters(c).wire.dropped_no_buffer == 10);
+	T_CHECK(client_counters(c).wire.dup_in_progress == 5);
+	T_CHECK(client_counters(c).wire.dup_finished == 4);
 	/* No buffer: nobody is waited for, so no idle timeouts either. */
 	T_CHECK(client_deadline(c, 20) == CLIENT_NEVER);
 	client_release(c, 10000 * MS, buf);
@@ -91,9 +91,9 @@ test_holes(void)
 	T_CHECK(client_deadline(c, 41 * MS) <= 44 * MS);
 	T_CHECK(asks_part(c, 44 * MS, 0, 100, 10, 1));
 	T_CHECK(is_silent(c, 44 * MS));
-	T_CHECK(client_stats(c)->prequests == 1);
-	T_CHECK(client_stats(c)->rerequests == 1);
-	T_CHECK(client_stats(c)->blocks_by_prequest == 10);
+	T_CHECK(client_counters(c).wire.prequests == 1);
+	T_CHECK(client_counters(c).wire.rerequests == 1);
+	T_CHECK(client_counters(c).wire.blocks_by_prequest == 10);
 	client_free(c);
 
 	/* Somebody else asks for them first. */
@@ -140,7 +140,7 @@ test_overtaken(void)
 	T_CHECK(asks_whole(c, 20 * MS, 3, 1024));
 	T_CHECK(is_silent(c, 20 * MS));
 	T_CHECK(asks_part(c, 23 * MS, 0, 0, 1024, 1));
-	T_CHECK(client_stats(c)->full_rerequests == 1);
+	T_CHECK(client_counters(c).wire.full_rerequests == 1);
 	client_free(c);
 }
 
@@ -158,7 +158,7 @@ test_idle(void)
 	T_CHECK(asks_part(c, now, 0, 512, 512, 1));
 	T_CHECK(asks_part(c, now, 1, 0, 1024, 1));
 	T_CHECK(is_silent(c, now));
-	T_CHECK(client_stats(c)->idle_timeouts == 1);
+	T_CHECK(client_counters(c).wire.idle_timeouts == 1);
 	/* Ever more rarely, up to a limit ... */
 	for (uint64_t ticks = 4; ticks <= 50; ticks++) {
 		uint64_t wait = (ticks < 36 ? ticks : 36) * TICK;

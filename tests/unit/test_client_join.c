@@ -33,8 +33,8 @@ test_join(void)
 	T_CHECK(asks_whole(c, 600 * MS, 0, 1024));
 	T_CHECK(asks_whole(c, 600 * MS, 1, 1024));
 	T_CHECK(is_silent(c, 600 * MS));
-	T_CHECK(client_stats(c)->join_attempts == 2);
-	T_CHECK(client_stats(c)->requests == 2);
+	T_CHECK(client_counters(c).wire.join_attempts == 2);
+	T_CHECK(client_counters(c).wire.requests == 2);
 	client_free(c);
 }
 

@@ -19,7 +19,7 @@ test_dubious(void)
 	T_CHECK(blocks(c, 4, 1, 500, 599) == 100);
 	T_CHECK(blocks(c, 5, 2, 7, 9) == 0); /* not its first block */
 	T_CHECK(blocks(c, 5, 2, 0, 1023) == 1024);
-	T_CHECK(client_stats(c)->partial_drops == 1);
+	T_CHECK(client_counters(c).wire.partial_drops == 1);
 	T_CHECK(client_take(c, &chunk, &buf, &bytes));
 	T_CHECK(chunk == 2);
 	client_release(c, 6, buf);
@@ -107,7 +107,7 @@ check_memory(uint32_t buffers, bool shuffled)
 	T_CHECK(client_state(c) == CLIENT_COMPLETE);
 	T_CHECK(!s.wrong);
 	T_CHECK(shuffled ? s.most == buffers : s.most <= buffers);
-	T_CHECK(client_stats(c)->chunk_buffers == (int32_t)buffers);
+	T_CHECK(client_counters(c).wire.chunk_buffers == (int32_t)buffers);
 	client_free(c);
 }
 

@@ -31,7 +31,7 @@ test_store(void)
 	T_CHECK(pack(c, 1, 4, 8, 1024, &st));
 	T_CHECK(st.which == 0x0f);
 	T_CHECK(!pack(c, 1, 10, 2, 1024, &st));
-	T_CHECK(client_stats(c)->dup_in_progress == 6);
+	T_CHECK(client_counters(c).wire.dup_in_progress == 6);
 	/* The end: known once, and only what is not here. */
 	T_CHECK(pack(c, 1, 12, 8, 20, &st));
 	T_CHECK(st.which == 0xf0);
@@ -39,7 +39,7 @@ test_store(void)
 	T_CHECK(blockmap_count(st.zeros) == 1004);
 	T_CHECK(blockmap_next(st.zeros, 0) == 20);
 	T_CHECK(!pack(c, 1, 12, 8, 20, &st));
-	T_CHECK(client_blocks_left_out(c) == 1004);
+	T_CHECK(client_counters(c).left_out == 1004);
 	T_CHECK(!client_take(c, &chunk, &buf, &bytes));
 	T_CHECK(pack(c, 1, 0, 5, 20, &st));
 	T_CHECK(st.which == 0x0f);
