@@ -21,7 +21,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
 	c->cfg.sequential |= cfg->in_order;
 	c->cfg.parity &= cfg->first_blocks == 0;
-	c->rng = ~cfg->seed;
+	client_hold_begin(&c->hold, cfg->seed);
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
 	c->heard_us = c->join_at_us;

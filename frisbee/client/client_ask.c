@@ -24,7 +24,7 @@ client_jitter_us(struct client *c, uint64_t now_us)
 
 	if (now_us >= c->crowd_until_us)
 		return 0;
-	return client_random(&c->rng) % (most + 1);
+	return client_hold_random(&c->hold, most + 1);
 }
 
 /* A request this old is repeated; after a silence, only another one is a reason. */
@@ -199,7 +199,8 @@ client_ask_first(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (c->first_at_us == 0)
-		c->first_at_us = now_us + client_ext_draw_us(c, FIRST_HOLD_US);
+		c->first_at_us = now_us + client_hold_draw_us(
+		                          &c->hold, FIRST_HOLD_US, c->ext.clients);
 	if (now_us < c->first_at_us)
 		return 0;
 	struct buffer *b = client_filling(c, 0);

@@ -166,7 +166,7 @@ go_hold_us(struct client *c, uint32_t blocks)
 
 	if (c->ext.unpaced)
 		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
-	return c->ext.clients > 1 ? client_ext_draw_us(c, most) : 0;
+	return c->ext.clients > 1 ? client_hold_draw_us(&c->hold, most, c->ext.clients) : 0;
 }
 
 size_t

@@ -23,11 +23,6 @@ void client_ext_listen_for_state(struct client *, uint64_t now_us);
 /* A JOIN, or 0. */
 size_t client_ext_join_again(struct client *, uint64_t now_us, void *pkt);
 
-/* client_ext_hold.c: */
-uint64_t client_ext_draw_us(struct client *, uint64_t most_us);
-/* For who lacks so many blocks. */
-uint64_t client_ext_hold_us(struct client *, uint32_t lack);
-
 /* client_ext_parity.c: */
 bool client_ext_hear_parity(
     struct client *, uint64_t now_us, const struct wirext_msg *, struct client_store *);

@@ -25,9 +25,10 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	l->clients = c->ext.clients;
 	if (client_load_judge(l, now_us, c->ext.seen) && l->say_at_us == 0) {
 		l->say_at_us = now_us + (c->ext.clients > 1
-						? client_ext_draw_us(c, HOLD_LOAD_US)
+						? client_hold_draw_us(&c->hold,
+							  HOLD_LOAD_US, c->ext.clients)
 						: 0);
-		l->voice = client_random(&c->rng) % (l->clients + 1) < VOICES;
+		l->voice = client_hold_random(&c->hold, l->clients + UINT64_C(1)) < VOICES;
 	}
 	if (l->say_at_us == 0 || now_us < l->say_at_us)
 		return 0;

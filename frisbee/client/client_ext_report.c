@@ -22,7 +22,22 @@ enum {
 	/* Who lacks so many times as much, and more, is perhaps told to wait. */
 	MUCH_MORE = 4,
 	MUCH = 8,
+	HOLD_ALONE_US = 20000, /* one client alone only waits to say more at once */
 };
+
+/* How long to hold back a message that says what this client lacks, so many blocks. */
+static uint64_t
+hold_us(struct client *c, uint32_t lack)
+{
+	uint64_t most = c->ext.idle ? EXT_HOLD_US / 4 : EXT_HOLD_US;
+
+	if (c->ext.clients <= 1)
+		return c->ext.idle || c->chunk_us < EXT_FAST_CHUNK_US
+		           ? HOLD_ALONE_US / 10
+		           : HOLD_ALONE_US;
+	return client_hold_lack_us(
+	    &c->hold, most, c->ext.clients, lack, c->ext.most_lack);
+}
 
 void
 client_ext_hear_want(struct client *c, const struct wirext_map *map)
@@ -173,7 +188,7 @@ client_ext_report(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (c->ext.report_at_us == 0)
-		c->ext.report_at_us = now_us + client_ext_hold_us(c, lack);
+		c->ext.report_at_us = now_us + hold_us(c, lack);
 	if (now_us < c->ext.report_at_us)
 		return 0;
 	c->ext.report_at_us = 0;
@@ -252,7 +267,7 @@ client_ext_want(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (c->ext.want_at_us == 0) {
 		c->ext.want_at_us = now_us +
-		                    client_ext_hold_us(c, found * WIRE_CHUNK_BLOCKS);
+		                    hold_us(c, found * WIRE_CHUNK_BLOCKS);
 		return 0;
 	}
 	c->ext.want_at_us = 0;

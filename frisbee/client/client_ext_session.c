@@ -161,7 +161,7 @@ client_ext_listen_for_state(struct client *c, uint64_t now_us)
 	c->ext.answered = false;
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
-	c->join_at_us = now_us + client_random(&c->rng) % c->cfg.join_us;
+	c->join_at_us = now_us + client_hold_random(&c->hold, c->cfg.join_us);
 }
 
 /* Ask it until it answers. */

@@ -10,7 +10,7 @@
  * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
  * and what it says of itself; client_ext_go.c how much it is told to send;
  * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
- * complaints about the rate; client_ext_hold.c how long messages are held back.
+ * complaints about the rate.
  *
  * client_pin.c whose packets count; client_damage.c chunks that came damaged.
  *
@@ -25,6 +25,7 @@
 #include "common/wire/wirext.h"
 #include "frisbee/client/client.h"
 #include "frisbee/client/client_chunks.h"
+#include "frisbee/client/client_hold.h"
 #include "frisbee/client/client_load.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_skip.h"
@@ -172,7 +173,7 @@ struct client {
 	uint64_t crowd_until_us; /* there are other clients */
 	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
 	uint64_t block_us;       /* the last block */
-	uint64_t rng;
+	struct client_hold hold;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
 	uint64_t heard_us; /* the last packet of the server: -T */

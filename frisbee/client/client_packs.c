@@ -26,7 +26,7 @@ client_packs_hear_try(struct client *c, uint64_t now_us, const struct wirext_msg
 		x->try_number = m->u.trial.number;
 		x->try_blocks = 0;
 		x->fits_at_us = now_us + SETTLE_US +
-		                client_random(&c->rng) % (n * (uint64_t)SPREAD_US);
+		                client_hold_random(&c->hold, n * (uint64_t)SPREAD_US);
 	}
 	if (x->try_blocks < m->u.trial.blocks)
 		x->try_blocks = m->u.trial.blocks;
