@@ -25,6 +25,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->start_us = c->heard_us = now_us;
 	c->join_at_us = now_us + cfg->start_delay_us;
 	c->heard_us = c->join_at_us;
+	client_pin_begin(&c->pin, cfg->has_server, cfg->any_file, cfg->seed);
 	client_counters_begin(&c->counters, &c->cfg);
 	return c;
 }
@@ -126,7 +127,7 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		return false;
 	switch (m.subtype) {
 	case WIRE_BLOCK:
-		return client_pin_hears(c, now_us, from) &&
+		return client_pin_hears(&c->pin, now_us, from) &&
 		       handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
 		c->old_until_us = now_us + CROWD_US;
@@ -155,10 +156,10 @@ other_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	if (c->join_again)
 		return client_put_first_join(c, now_us, pkt);
-	size_t len = client_claim_output(c, now_us, pkt);
-	if (len == 0)
-		len = client_packs_output(c, now_us, pkt);
-	if (len == 0 && wants_more(c) && now_us >= client_pin_ask_at_us(c))
+	if (client_claim_asks(&c->claim, now_us))
+		return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
+	size_t len = client_packs_output(c, now_us, pkt);
+	if (len == 0 && wants_more(c) && now_us >= client_ask_who_at_us(c))
 		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 	return len;
 }
@@ -244,11 +245,11 @@ earlier(uint64_t a, uint64_t b)
 static uint64_t
 loading_at_us(const struct client *c)
 {
-	uint64_t at = earlier(client_packs_at_us(c), client_claim_ask_at_us(c));
+	uint64_t at = earlier(client_packs_at_us(c), client_claim_ask_at_us(&c->claim));
 
 	if (!wants_more(c))
 		return at;
-	at = earlier(at, earlier(c->scan_at_us, client_pin_ask_at_us(c)));
+	at = earlier(at, earlier(c->scan_at_us, client_ask_who_at_us(c)));
 	return earlier(
 	    at, speaks_ext(c) ? client_ext_load_at_us(c) : client_idle_at_us(c));
 }

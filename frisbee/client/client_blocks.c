@@ -89,7 +89,8 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	    in->first + in->count > client_chunk_blocks(c, chunk) ||
 	    is_closed(c, chunk))
 		return false;
-	c->heard_us = c->idle_from_us = c->block_us = c->pin.blocks_us = now_us;
+	client_pin_block(&c->pin, now_us);
+	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
 	if (in->count >= c->ext.fits)
 		c->ext.doubts = 0;

@@ -197,7 +197,8 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	uint32_t waiting = c->nbuffers - c->nfree - c->nfilling - 1;
 
 	client_damage_end(&c->buffers[buf]);
-	c->pin.proved |= !c->buffers[buf].mixed && c->buffers[buf].pin == c->pin.number;
+	if (!c->buffers[buf].mixed)
+		client_pin_prove(&c->pin, c->buffers[buf].pin);
 	client_skip_released(&c->ext.skip, now_us, c->ext.disk_busy);
 	c->ext.disk_busy = waiting > 0;
 	c->buffers[buf].state = BUFFER_FREE;
@@ -211,7 +212,8 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	 * before has gone by. */
 	if (now_us >= client_idle_at_us(c))
 		client_presume_lost(c, now_us);
-	c->heard_us = c->idle_from_us = c->pin.heard_us = now_us;
+	client_pin_excuse(&c->pin, now_us);
+	c->heard_us = c->idle_from_us = now_us;
 }
 
 void

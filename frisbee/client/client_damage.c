@@ -116,7 +116,8 @@ client_again(
 
 	assert(buf < c->nbuffers && b->state == BUFFER_TAKEN && b->final);
 	/* Perhaps it is no server at all. */
-	c->pin.doubted |= count(c, now_us, b) && !c->pin.proved;
+	if (count(c, now_us, b))
+		client_pin_doubt(&c->pin);
 	if (b->damage.counted >= TIMES_MAX &&
 	    now_us >= b->damage.since_us + LEAST_US)
 		return b->damage.times;

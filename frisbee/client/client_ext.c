@@ -100,7 +100,7 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	}
 	if (m->session != c->ext.session)
 		return false;
-	client_claim_deny(c, now_us);
+	client_claim_deny(&c->claim, now_us);
 	switch (m->kind) {
 	case WIREXT_PACK:
 		return handle_pack(c, now_us, m, store);
@@ -130,7 +130,7 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	    wirext_get(&m, pkt, len, &e) != 0 || memcmp(m.srcip, from, 4) != 0)
 		return false;
 	if (!is_clients(m.kind))
-		return client_pin_hears(c, now_us, from) &&
+		return client_pin_hears(&c->pin, now_us, from) &&
 		       hear_server(c, now_us, &m, store);
 	if (m.session == c->ext.session)
 		hear_client(c, now_us, &m);

@@ -40,7 +40,8 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 
 	if (m->session != c->ext.session || chunk >= c->chunks.n)
 		return false;
-	c->heard_us = c->pin.blocks_us = now_us;
+	client_pin_block(&c->pin, now_us);
+	c->heard_us = now_us;
 	client_ext_seen(c, now_us, 1);
 	c->ext.since += c->ext.since < UINT16_MAX;
 	if (!c->ext.parity)

@@ -85,15 +85,15 @@ void
 client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
 	if (memcmp(m->u.state.identity, c->ext.identity, WIREXT_IDENTITY_BYTES) != 0) {
-		client_claim_hear(c, now_us, m->srcip, CLIENT_OTHER_IMAGE);
+		client_hear_claim(c, now_us, m->srcip, CLIENT_OTHER_IMAGE);
 		return;
 	}
 	if (m->u.state.flags & WIREXT_STALE) {
-		client_claim_hear(c, now_us, m->srcip,
+		client_hear_claim(c, now_us, m->srcip,
 		    "says that its image file was changed while it was being loaded");
 		return;
 	}
-	client_claim_deny(c, now_us);
+	client_claim_deny(&c->claim, now_us);
 	adopt_session(c, m->session);
 	c->heard_us = c->ext.state_us = now_us;
 	c->ext.doubting = false;

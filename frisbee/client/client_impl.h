@@ -25,6 +25,7 @@
 #include "common/wire/wirext.h"
 #include "frisbee/client/client.h"
 #include "frisbee/client/client_chunks.h"
+#include "frisbee/client/client_claim.h"
 #include "frisbee/client/client_hold.h"
 #include "frisbee/client/client_load.h"
 #include "frisbee/client/client_pin.h"
@@ -265,6 +266,12 @@ client_wants_all(const struct client *c)
 void client_drop_image(struct client *);
 
 /* client_join.c: */
+/* The pinned sender, or while joining whoever answers, says that the load cannot be done:
+ * client_claim.h. */
+void client_hear_claim(
+    struct client *, uint64_t now_us, const uint8_t from[4], const char *why);
+/* When to ask by JOIN who else is there; CLIENT_NEVER: it need not be asked. */
+uint64_t client_ask_who_at_us(const struct client *);
 /* An answer to a JOIN, ours or another's. */
 void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
     const struct wirext_answer *, const uint8_t from[4]);

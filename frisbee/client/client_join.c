@@ -117,7 +117,8 @@ read_answer(const struct client *c, const struct wire_msg *m,
 static void
 begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
 {
-	client_pin_set(c, now_us, from);
+	client_pin_set(&c->pin, now_us, from);
+	client_claim_forget(&c->claim);
 	c->heard_us = now_us;
 	start_loading(c, now_us, a->blocks, a->bytes);
 	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
@@ -141,20 +142,50 @@ shell_has_chunks(const struct client *c)
 	return c->nfree + c->nfilling + c->ncomplete < c->nbuffers;
 }
 
-/* Somebody else than the pinned sender answers. */
+void
+client_hear_claim(
+    struct client *c, uint64_t now_us, const uint8_t from[4], const char *why)
+{
+	bool joining = c->state == CLIENT_JOINING;
+	char text[sizeof c->error];
+
+	if (client_claim_hear(&c->claim, now_us, from, why, joining))
+		client_refuse(c, client_claim_text(&c->claim, text, sizeof text));
+}
+
+uint64_t
+client_ask_who_at_us(const struct client *c)
+{
+	uint64_t at = client_pin_ask_at_us(&c->pin);
+
+	return at > c->join_at_us ? at : c->join_at_us;
+}
+
+/* Another sender answers, but too early to take the place of the pinned one. */
+static void
+ask_who_later(struct client *c, uint64_t now_us)
+{
+	uint64_t at = client_pin_lost_at_us(&c->pin);
+
+	if (c->pin.proved && at > now_us && c->join_at_us > at)
+		c->join_at_us = at;
+}
+
+/* A sender other than the pinned one answers. */
 static void
 hear_another(
     struct client *c, uint64_t now_us, const struct answer *a, const uint8_t from[4])
 {
 	bool same = same_image(c, a);
 
-	if (!client_pin_may_move(c, now_us)) {
+	if (!client_pin_may_move(&c->pin, now_us)) {
 		if (same)
-			client_pin_ask_later(c, now_us);
+			ask_who_later(c, now_us);
 		return;
 	}
 	if (same) {
-		client_pin_set(c, now_us, from);
+		client_pin_set(&c->pin, now_us, from);
+		client_claim_forget(&c->claim);
 		c->heard_us = now_us;
 		client_ext_answered(c, now_us, a->ext);
 	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
@@ -177,17 +208,17 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	if (c->state == CLIENT_JOINING && a.bad == NULL) {
 		begin(c, now_us, &a, from);
 	} else if (c->state == CLIENT_JOINING) {
-		client_claim_hear(c, now_us, from, a.bad);
+		client_hear_claim(c, now_us, from, a.bad);
 	} else if (c->state != CLIENT_LOADING) {
 		return;
-	} else if (!client_pin_hears(c, now_us, from)) {
+	} else if (!client_pin_hears(&c->pin, now_us, from)) {
 		hear_another(c, now_us, &a, from);
 	} else if (same_image(c, &a)) {
 		c->heard_us = now_us;
-		client_claim_deny(c, now_us);
+		client_claim_deny(&c->claim, now_us);
 		client_ext_answered(c, now_us, ext);
 	} else {
-		client_claim_hear(c, now_us, from, CLIENT_OTHER_IMAGE);
+		client_hear_claim(c, now_us, from, CLIENT_OTHER_IMAGE);
 	}
 }
 
