@@ -45,6 +45,9 @@ client_drop_image(struct client *c)
 	c->buffers = NULL;
 	c->free = c->filling = c->complete = NULL;
 	c->ext = (struct client_ext){ 0 };
+	client_load_forget(&c->load);
+	client_packs_forget(&c->packs);
+	client_skip_forget(&c->skip);
 	c->nbuffers = c->nfree = c->nfilling = c->ncomplete = c->complete_head = 0;
 	c->ntaken = c->nreleased = c->nblocks = 0;
 	client_counters_forget_image(&c->counters);
@@ -158,7 +161,7 @@ other_output(struct client *c, uint64_t now_us, void *pkt)
 		return client_put_first_join(c, now_us, pkt);
 	if (client_claim_asks(&c->claim, now_us))
 		return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
-	size_t len = client_packs_output(c, now_us, pkt);
+	size_t len = client_ext_say_fits(c, now_us, pkt);
 	if (len == 0 && wants_more(c) && now_us >= client_ask_who_at_us(c))
 		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 	return len;
@@ -191,7 +194,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < c->scan_at_us)
 		return 0;
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = client_urgent_output(c, now_us, pkt);
+	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_ask_missing(c, now_us, false, pkt);
 	if (len == 0)
@@ -245,13 +248,15 @@ earlier(uint64_t a, uint64_t b)
 static uint64_t
 loading_at_us(const struct client *c)
 {
-	uint64_t at = earlier(client_packs_at_us(c), client_claim_ask_at_us(&c->claim));
+	uint64_t at = client_claim_ask_at_us(&c->claim);
 
+	if (c->ext.on)
+		at = earlier(at, client_packs_at_us(&c->packs));
 	if (!wants_more(c))
 		return at;
 	at = earlier(at, earlier(c->scan_at_us, client_ask_who_at_us(c)));
 	return earlier(
-	    at, speaks_ext(c) ? client_ext_load_at_us(c) : client_idle_at_us(c));
+	    at, speaks_ext(c) ? client_load_at_us(&c->load) : client_idle_at_us(c));
 }
 
 uint64_t

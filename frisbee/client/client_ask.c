@@ -71,7 +71,7 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	client_counters_request(
 	    &c->counters, again, whole, by_range ? 0 : blockmap_count(want));
 	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
-	c->chunks.flags[chunk] |= CHUNK_MINE;
+	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
 	if (c->ext.on && c->ext.parity)
 		c->idle_from_us = now_us; /* requests are rare: its answer is waited for */
 	return len;

@@ -33,6 +33,36 @@ client_take_block(struct client *c, uint64_t now_us, struct buffer *b, uint32_t 
 	return true;
 }
 
+/* Only so many blocks of the chunk are not empty: the others are here now. */
+bool
+client_take_end(struct client *c, uint64_t now_us, struct buffer *b, uint32_t content,
+    struct client_store *store)
+{
+	uint32_t blocks = client_chunk_blocks(c, b->chunk), n = 0;
+
+	if (b->ended || content == 0 || content >= blocks || client_damage_suspects(b))
+		return false;
+	struct blockmap end = blockmap_range(content, blocks - content);
+	end = blockmap_and(end, &b->missing);
+	b->ended = true;
+	/* Parity may do for the last ones, and lies in their places then. */
+	for (uint32_t i = blockmap_next(&end, 0); i < blocks;
+	     i = blockmap_next(&end, i + 1)) {
+		if (client_chunks_is(&c->chunks, b->chunk, CHUNK_DONE))
+			blockmap_clear(&end, i);
+		else
+			n += client_take_block(c, now_us, b, i);
+	}
+	if (n == 0)
+		return false;
+	client_counters_left_out(&c->counters, n);
+	c->zeros = end;
+	store->buf = (uint32_t)(b - c->buffers);
+	store->chunk = b->chunk;
+	store->zeros = &c->zeros;
+	return true;
+}
+
 /* Some may be here, and the first of them may be all that was needed. */
 static void
 store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
@@ -92,8 +122,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	client_pin_block(&c->pin, now_us);
 	c->heard_us = c->idle_from_us = c->block_us = now_us;
 	c->backoff_ticks = 0;
-	if (in->count >= c->ext.fits)
-		c->ext.doubts = 0;
+	client_packs_came(&c->packs, in->count);
 	client_ext_seen(c, now_us, in->count);
 	client_ext_heard_block(c, chunk, in->first + in->count - 1);
 	bool begins = c->current != chunk;
@@ -109,5 +138,5 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	if (b == NULL)
 		return false;
 	store_blocks(c, now_us, b, in, store);
-	return client_packs_end(c, now_us, b, in->content, store) || store->which != 0;
+	return client_take_end(c, now_us, b, in->content, store) || store->which != 0;
 }

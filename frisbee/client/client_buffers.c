@@ -44,7 +44,7 @@ drop_dubious(struct client *c)
 		if (!b->dubious || client_awaits_first(c, b->chunk))
 			continue;
 		client_counters_drop(&c->counters);
-		c->chunks.flags[b->chunk] |= CHUNK_LACKED;
+		client_chunks_note(&c->chunks, b->chunk, CHUNK_LACKED);
 		client_chunks_reopen(&c->chunks, b->chunk);
 		c->ext.look = true;
 		b->state = BUFFER_FREE;
@@ -73,8 +73,8 @@ client_leaves_out(const struct client *c, uint32_t chunk)
 	uint32_t open = c->chunks.n - c->ntaken - c->ncomplete - c->nfilling;
 
 	return c->ext.on && client_wants_all(c) && open > c->nfree &&
-	       !client_urgent_is(c, chunk) &&
-	       client_skip_leaves_out(&c->ext.skip, chunk, c->nfree, c->nbuffers);
+	       !client_urgent_is(&c->urgent, chunk) &&
+	       client_skip_leaves_out(&c->skip, chunk, c->nfree, c->nbuffers);
 }
 
 /* The last free buffer is kept for chunk 0 if others wait for it, or for a chunk that is
@@ -86,7 +86,7 @@ last_is_kept(const struct client *c, uint32_t chunk)
 		return false;
 	if (client_awaits_first(c, 0) && client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
 		return chunk != 0;
-	return client_urgent_lacks_buffer(c) && !client_urgent_is(c, chunk);
+	return client_urgent_lacks_buffer(&c->urgent, &c->chunks) && !client_urgent_is(&c->urgent, chunk);
 }
 
 /* No room for it now, or what there is, is for other chunks: it comes round again. */
@@ -102,7 +102,7 @@ has_no_place(struct client *c, uint32_t chunk, uint32_t block)
 		return true;
 	if (!client_leaves_out(c, chunk))
 		return false;
-	c->chunks.flags[chunk] |= CHUNK_SKIPPED;
+	client_chunks_note(&c->chunks, chunk, CHUNK_SKIPPED);
 	return true;
 }
 
@@ -112,7 +112,7 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 	if (!client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
 		return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
 	if (has_no_place(c, chunk, block)) {
-		c->chunks.flags[chunk] |= CHUNK_LACKED;
+		client_chunks_note(&c->chunks, chunk, CHUNK_LACKED);
 		c->ext.look = true;
 		client_counters_no_buffer(&c->counters);
 		return NULL;
@@ -131,7 +131,7 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 		           client_chunks_is(&c->chunks, chunk, CHUNK_LACKED) };
 	struct blockmap first = client_first_blocks(c, chunk);
 	client_buffer_need(b, &first);
-	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_LACKED;
+	client_chunks_unnote(&c->chunks, chunk, CHUNK_LACKED);
 	return b;
 }
 
@@ -199,8 +199,7 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	client_damage_end(&c->buffers[buf]);
 	if (!c->buffers[buf].mixed)
 		client_pin_prove(&c->pin, c->buffers[buf].pin);
-	client_skip_released(&c->ext.skip, now_us, c->ext.disk_busy);
-	c->ext.disk_busy = waiting > 0;
+	client_skip_released(&c->skip, now_us, waiting > 0);
 	c->buffers[buf].state = BUFFER_FREE;
 	c->free[c->nfree++] = buf;
 	c->nreleased++;
@@ -226,7 +225,7 @@ client_buffer_refill(struct client *c, uint64_t now_us, struct buffer *b)
 	c->filling[c->nfilling++] = (uint32_t)(b - c->buffers);
 	/* This is another question than before. */
 	client_chunks_uncover(&c->chunks, b->chunk);
-	c->chunks.flags[b->chunk] &= (uint8_t)~CHUNK_MINE;
+	client_chunks_unnote(&c->chunks, b->chunk, CHUNK_MINE);
 	b->settled_us = now_us + client_jitter_us(c, now_us);
 	c->scan_at_us = now_us;
 	if (starved)

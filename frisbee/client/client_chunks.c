@@ -113,6 +113,18 @@ change(struct client_chunks *k, uint32_t chunk, unsigned set, unsigned clear)
 }
 
 void
+client_chunks_note(struct client_chunks *k, uint32_t chunk, unsigned flags)
+{
+	k->flags[chunk] |= (uint8_t)flags;
+}
+
+void
+client_chunks_unnote(struct client_chunks *k, uint32_t chunk, unsigned flags)
+{
+	k->flags[chunk] &= (uint8_t)~flags;
+}
+
+void
 client_chunks_take(struct client_chunks *k, uint32_t chunk, uint32_t buf)
 {
 	assert(client_chunks_is(k, chunk, CHUNK_OPEN));

@@ -27,6 +27,7 @@ struct client_ask {
 	uint32_t chunk, stamp;
 };
 
+/* Only client_chunks.c writes it. */
 struct client_chunks {
 	uint32_t n;
 	uint8_t *flags;
@@ -83,6 +84,10 @@ client_chunks_buf(const struct client_chunks *k, uint32_t chunk)
 {
 	return k->next[chunk];
 }
+
+/* What the engine notes of a chunk: CHUNK_MINE, CHUNK_LACKED and CHUNK_SKIPPED alone. */
+void client_chunks_note(struct client_chunks *, uint32_t chunk, unsigned flags);
+void client_chunks_unnote(struct client_chunks *, uint32_t chunk, unsigned flags);
 
 /* All of it is here. */
 void client_chunks_done(struct client_chunks *, uint32_t chunk);

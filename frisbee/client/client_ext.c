@@ -45,6 +45,34 @@ client_ext_flushing_at_us(const struct client *c)
 	           : CLIENT_NEVER;
 }
 
+/* A packet of some length, which some clients are asked about. */
+static void
+hear_try(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+{
+	uint32_t n = m->u.trial.n, mine = 0;
+
+	while (mine < n && m->u.trial.id[mine] != c->cfg.clientid)
+		mine++;
+	if (mine < n)
+		client_packs_tried(&c->packs, now_us, &c->hold, m->u.trial.number,
+		    m->u.trial.blocks, n);
+}
+
+size_t
+client_ext_say_fits(struct client *c, uint64_t now_us, void *pkt)
+{
+	struct wirext_msg m = { .kind = WIREXT_FITS, .session = c->ext.session };
+
+	if (!c->ext.on || !client_packs_says(&c->packs, now_us))
+		return 0;
+	memcpy(m.srcip, c->cfg.srcip, 4);
+	m.u.fits.clientid = c->cfg.clientid;
+	m.u.fits.number = c->packs.round;
+	m.u.fits.blocks = c->packs.blocks;
+	client_counters_message(&c->counters);
+	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
+}
+
 static bool
 handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)
@@ -78,7 +106,7 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		client_ext_note_go(c, now_us, m->u.go.blocks);
 		break;
 	case WIREXT_LOAD:
-		client_ext_hear_load(c, m);
+		client_load_heard(&c->load, m->u.load.epoch);
 		break;
 	case WIREXT_NAK:
 		client_ext_hear_reports(c, now_us, m);
@@ -108,10 +136,10 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 		return client_ext_hear_parity(c, now_us, m, store);
 	case WIREXT_TRY:
 		if (c->ext.on)
-			client_packs_hear_try(c, now_us, m);
+			hear_try(c, now_us, m);
 		return false;
 	case WIREXT_TIME:
-		client_load_signal(&c->ext.load, now_us, m->u.time.time_us,
+		client_load_signal(&c->load, now_us, m->u.time.time_us,
 		    m->u.time.epoch, m->u.time.sent);
 		return false;
 	default:
@@ -168,7 +196,7 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us >= client_idle_at_us(c))
 		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->guard_us);
-	size_t len = client_urgent_output(c, now_us, pkt);
+	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_ext_go(c, now_us, pkt);
 	if (len == 0)

@@ -39,7 +39,7 @@ client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 	c->ext.go_tries = 0;
 	if (c->ext.seen % WIRE_CHUNK_BLOCKS < blocks) {
 		c->chunk_us = now_us - c->ext.mark_us;
-		client_skip_streamed(&c->ext.skip, c->chunk_us);
+		client_skip_streamed(&c->skip, c->chunk_us);
 		c->ext.mark_us = now_us;
 	}
 	/* Half of it is through: time to say more. */
@@ -188,7 +188,7 @@ client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	c->ext.go_tries += stalled;
 	if (stalled)
-		client_packs_doubt(c, now_us);
+		client_packs_doubt(&c->packs, now_us);
 	/* After a silence, what was on its way is lost or here. */
 	client_ext_message(c, &m, c->ext.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;

@@ -28,7 +28,6 @@ bool client_ext_hear_parity(
     struct client *, uint64_t now_us, const struct wirext_msg *, struct client_store *);
 
 /* client_ext_load.c: */
-void client_ext_hear_load(struct client *, const struct wirext_msg *);
 /* A complaint when it is time for one, or 0. */
 size_t client_ext_complain(struct client *, uint64_t now_us, void *pkt);
 

@@ -58,7 +58,7 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	}
 	*store = (struct client_store){ .chunk = chunk };
 	bool ends = b != NULL &&
-	            client_packs_end(c, now_us, b, m->u.parity.content, store);
+	            client_take_end(c, now_us, b, m->u.parity.content, store);
 	bool newer = b != NULL && is_newer(b, group, m->u.parity.index);
 	if (b == NULL || b->lack[group] == 0 ||
 	    !parity_place(b, group, m->u.parity.index, &place)) {

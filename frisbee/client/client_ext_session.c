@@ -46,9 +46,8 @@ adopt_session(struct client *c, uint32_t session)
 		return;
 	c->ext.session = session;
 	c->ext.horizon = c->ext.seen;
-	c->ext.load = (struct client_load){ 0 };
-	c->ext.try_number = c->ext.try_blocks = c->ext.fits = 0;
-	c->ext.fits_at_us = 0;
+	client_load_forget(&c->load);
+	client_packs_forget(&c->packs);
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
 	for (uint32_t i = 0; i < c->nfilling; i++)
@@ -149,7 +148,7 @@ void
 client_ext_listen_for_state(struct client *c, uint64_t now_us)
 {
 	uint64_t silent = now_us - c->ext.state_us;
-	uint64_t lost_us = c->ext.try_number != 0 ? LOST_OPEN_US : LOST_US;
+	uint64_t lost_us = c->packs.round != 0 ? LOST_OPEN_US : LOST_US;
 
 	if (silent >= lost_us && c->ext.answered) {
 		c->ext.on = false;

@@ -28,8 +28,10 @@
 #include "frisbee/client/client_claim.h"
 #include "frisbee/client/client_hold.h"
 #include "frisbee/client/client_load.h"
+#include "frisbee/client/client_packs.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_skip.h"
+#include "frisbee/client/client_urgent.h"
 
 enum {
 	/* With others about, requests are spread over up to so long, so that one
@@ -111,15 +113,6 @@ struct client_ext {
 	uint64_t go_at_us;  /* held back until then; 0: nothing is */
 	uint32_t go_tries;  /* without an effect */
 	uint32_t most_lack; /* in any report heard, slowly forgotten */
-	struct client_load load;
-	/* What fits: of this round of TRYs so many blocks; said then, 0: it was. */
-	uint32_t try_number, try_blocks;
-	uint64_t fits_at_us;
-	uint32_t fits;         /* as was said */
-	uint32_t doubts;       /* since the last such packet */
-	struct blockmap zeros; /* of the last packet */
-	struct client_skip skip;
-	bool disk_busy; /* since the last buffer came back */
 };
 
 /* Blocks that came in one packet. */
@@ -158,8 +151,11 @@ struct client {
 	uint64_t guard_us;             /* how late the network delivers */
 	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
 
-	uint32_t urgent[CLIENT_URGENT_MAX]; /* chunks that are needed now, oldest first, */
-	uint32_t nurgent;                   /* ... of which some may be here meanwhile */
+	struct client_urgent urgent;
+	struct client_load load;
+	struct client_packs packs;
+	struct client_skip skip;
+	struct blockmap zeros; /* of the last packet */
 	bool starved;         /* there was no free chunk buffer since this was last told */
 	uint64_t complete_us; /* when the last chunk came */
 	bool whole;      /* said when we leave: the image is installed */
@@ -294,6 +290,11 @@ bool client_take_block(
 /* One block of a buffer's group is needed less; true: the chunk is complete. */
 bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
 
+/* Only the first `content` blocks of the buffer's chunk are not empty (0: not known): the
+ * others are here now.  False: they were here, or nothing is believed of the chunk. */
+bool client_take_end(struct client *, uint64_t now_us, struct buffer *,
+    uint32_t content, struct client_store *);
+
 /* client_pass.c: */
 /* The most blocks that are asked for ahead. */
 uint32_t client_max_backlog(const struct client *);
@@ -382,15 +383,9 @@ uint64_t client_next_scan_us(
 void client_hear_request(
     struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
 
-/* client_urgent.c: */
-/* Is this chunk needed now?  Also when it is here meanwhile. */
-bool client_urgent_is(const struct client *, uint32_t chunk);
-/* Is there one that could have a buffer, and has none? */
-bool client_urgent_lacks_buffer(const struct client *);
-/* A request for one of them, or 0. */
-size_t client_urgent_output(struct client *, uint64_t now_us, void *pkt);
-
 /* client_ext.c: */
+/* How many blocks in one packet arrive, when it is time to say so, or 0. */
+size_t client_ext_say_fits(struct client *, uint64_t now_us, void *pkt);
 /* A message that all is here but not written yet, when it is time for one, or 0. */
 size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_ext_flushing_at_us(const struct client *);
@@ -431,29 +426,5 @@ client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
 	c->ext.at_block = block;
 	c->ext.since = 0;
 }
-
-/* client_ext_load.c: */
-/* When there is a complaint to be said; a signal is judged when anything arrives. */
-static inline uint64_t
-client_ext_load_at_us(const struct client *c)
-{
-	return c->ext.load.say_at_us != 0 ? c->ext.load.say_at_us : CLIENT_NEVER;
-}
-
-/* client_packs.c: */
-void client_packs_hear_try(struct client *, uint64_t now_us, const struct wirext_msg *);
-/* Long packets seem not to arrive any more. */
-void client_packs_doubt(struct client *, uint64_t now_us);
-/* What fits, when it is time to say so, or 0. */
-size_t client_packs_output(struct client *, uint64_t now_us, void *pkt);
-static inline uint64_t
-client_packs_at_us(const struct client *c)
-{
-	return c->ext.on && c->ext.fits_at_us != 0 ? c->ext.fits_at_us : CLIENT_NEVER;
-}
-/* Only so many blocks of the buffer's chunk are not empty: the others are here now.
- * False: they were. */
-bool client_packs_end(struct client *, uint64_t now_us, struct buffer *,
-    uint32_t content, struct client_store *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_IMPL_H */

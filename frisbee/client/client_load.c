@@ -1,3 +1,5 @@
+/* Is the network overloaded: client_load.h.  The engine calls this when a time signal comes and
+ * when it looks for something to say, in its only thread. */
 #include "frisbee/client/client_load.h"
 
 #include <math.h>
@@ -176,4 +178,45 @@ client_load_judge(struct client_load *l, uint64_t now_us, uint64_t seen)
 	}
 	uint64_t lost = count_lost(l, seen);
 	return of > 0 && complain(l, began, lost < of ? lost : of, of);
+}
+
+void
+client_load_clients(struct client_load *l, uint32_t clients)
+{
+	l->clients = clients;
+}
+
+void
+client_load_say(struct client_load *l, uint64_t at_us, bool voice)
+{
+	l->say_at_us = at_us;
+	l->voice = voice;
+}
+
+void
+client_load_heard(struct client_load *l, uint32_t epoch)
+{
+	if (epoch >= l->say_epoch && !l->voice)
+		l->say_at_us = 0;
+}
+
+uint64_t
+client_load_at_us(const struct client_load *l)
+{
+	return l->say_at_us != 0 ? l->say_at_us : UINT64_MAX;
+}
+
+bool
+client_load_says(struct client_load *l, uint64_t now_us)
+{
+	if (now_us < client_load_at_us(l))
+		return false;
+	l->say_at_us = 0;
+	return true;
+}
+
+void
+client_load_forget(struct client_load *l)
+{
+	*l = (struct client_load){ 0 };
 }

@@ -13,9 +13,10 @@
 
 enum { CLIENT_LOAD_DELAYS = 3 };
 
+/* Only client_load.c writes it. */
 struct client_load {
 	bool begun;
-	uint32_t clients;    /* that count, too; the caller says so */
+	uint32_t clients;    /* whose losses are judged like these */
 	uint64_t sent;       /* blocks, at the last signal, */
 	uint64_t of;         /* ... and since the last one that was judged, */
 	uint64_t last_of;    /* ... and between that and the one before */
@@ -48,5 +49,18 @@ void client_load_signal(struct client_load *, uint64_t now_us, uint64_t time_us,
  * was read again.  True: some were lost before the
  * signal before this one, and the server should know. */
 bool client_load_judge(struct client_load *, uint64_t now_us, uint64_t seen);
+
+/* This number of clients looks for losses. */
+void client_load_clients(struct client_load *, uint32_t clients);
+/* What was judged last is to be said at this time; voice: whatever others say meanwhile. */
+void client_load_say(struct client_load *, uint64_t at_us, bool voice);
+/* Another client complains about the rate of this epoch: that need not be said twice. */
+void client_load_heard(struct client_load *, uint32_t epoch);
+/* When there is a complaint to be said; UINT64_MAX: there is none. */
+uint64_t client_load_at_us(const struct client_load *);
+/* Is it to be said now?  Then it counts as said. */
+bool client_load_says(struct client_load *, uint64_t now_us);
+/* The server was started anew. */
+void client_load_forget(struct client_load *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_LOAD_H */

@@ -44,7 +44,7 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	adapt_backlog(c, blockmap_count(&lost));
 	client_ext_adapt(c, blockmap_count(&lost));
 	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
-		client_packs_doubt(c, now_us);
+		client_packs_doubt(&c->packs, now_us);
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
@@ -65,12 +65,12 @@ client_end_pass(struct client *c, uint64_t now_us)
 	c->current = c->chunks.n;
 	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
 	settle(c, now_us, chunk);
-	c->chunks.flags[chunk] &= (uint8_t)~CHUNK_SKIPPED;
+	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	/* All that took turns with it are over, too. */
 	uint32_t first = chunk - chunk % WIREXT_SET;
 	for (uint32_t i = first; c->ext.sets && i - first < WIREXT_SET; i++)
 		if (i < c->chunks.n && i != chunk) {
-			c->chunks.flags[i] &= (uint8_t)~CHUNK_SKIPPED;
+			client_chunks_unnote(&c->chunks, i, CHUNK_SKIPPED);
 			settle(c, now_us, i);
 		}
 }

@@ -1,3 +1,5 @@
+/* Chunks that a slow client leaves out: client_skip.h.  The engine calls this when a buffer
+ * comes back, when blocks come, and when a chunk begins, in its only thread. */
 #include "frisbee/client/client_skip.h"
 
 #include <math.h>
@@ -17,10 +19,18 @@ average(double *mean, uint64_t us)
 }
 
 void
-client_skip_released(struct client_skip *s, uint64_t now_us, bool busy)
+client_skip_forget(struct client_skip *s)
 {
-	if (busy && s->released_us != 0)
+	*s = (struct client_skip){ 0 };
+}
+
+void
+client_skip_released(struct client_skip *s, uint64_t now_us, bool more)
+{
+	/* A disk that waited for the network says nothing of how fast it is. */
+	if (s->busy && s->released_us != 0)
 		average(&s->own_us, now_us - s->released_us);
+	s->busy = more;
 	s->released_us = now_us;
 }
 

@@ -12,14 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Only client_skip.c writes it. */
 struct client_skip {
 	uint64_t released_us;     /* the last buffer that came back */
+	bool busy;                /* the disk had others to write then */
 	double own_us, stream_us; /* a chunk takes so long: here, and on the network */
 };
 
-/* A buffer comes back; busy: the disk had another one to write ever since the last. */
-void client_skip_released(struct client_skip *, uint64_t now_us, bool busy);
-/* As many blocks as a chunk has have come, within so long. */
+/* Another image is loaded. */
+void client_skip_forget(struct client_skip *);
+/* A buffer comes back; more: other buffers wait for the disk. */
+void client_skip_released(struct client_skip *, uint64_t now_us, bool more);
+/* As many blocks as a chunk has came within this time. */
 void client_skip_streamed(struct client_skip *, uint64_t chunk_us);
 /* With so many of the buffers free: is this chunk to be left out? */
 bool client_skip_leaves_out(

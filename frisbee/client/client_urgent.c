@@ -1,57 +1,64 @@
-/* Chunks that are needed now, while the others come as ever: somebody reads what is being
- * loaded.  Each is asked for by itself, in the base protocol, which the server serves before
- * its carousel.  The shell calls client_urgent(); without it nothing here has any effect. */
+/* Chunks that are needed now: client_urgent.h.  The shell says which, through client_urgent();
+ * the engine asks for them before anything else, in its only thread. */
+#include "frisbee/client/client_urgent.h"
+
 #include <string.h>
 
 #include "frisbee/client/client_impl.h"
 
 static void
-forget(struct client *c, uint32_t i)
+forget(struct client_urgent *u, uint32_t i)
 {
-	c->nurgent--;
-	memmove(c->urgent + i, c->urgent + i + 1, (c->nurgent - i) * sizeof c->urgent[0]);
+	u->n--;
+	memmove(u->chunk + i, u->chunk + i + 1, (u->n - i) * sizeof u->chunk[0]);
 }
 
-/* Those that are here now, or that the image has not got. */
-static void
-forget_done(struct client *c)
+void
+client_urgent_forget_done(struct client_urgent *u, const struct client_chunks *k)
 {
-	for (uint32_t i = c->nurgent; i-- > 0;)
-		if (c->urgent[i] >= c->chunks.n ||
-		    client_chunks_is(&c->chunks, c->urgent[i], CHUNK_DONE))
-			forget(c, i);
+	for (uint32_t i = u->n; i-- > 0;)
+		if (u->chunk[i] >= k->n ||
+		    client_chunks_is(k, u->chunk[i], CHUNK_DONE))
+			forget(u, i);
+}
+
+bool
+client_urgent_add(struct client_urgent *u, uint32_t chunk)
+{
+	if (client_urgent_is(u, chunk))
+		return false;
+	if (u->n == CLIENT_URGENT_MAX)
+		forget(u, 0);
+	u->chunk[u->n++] = chunk;
+	return true;
+}
+
+bool
+client_urgent_is(const struct client_urgent *u, uint32_t chunk)
+{
+	for (uint32_t i = 0; i < u->n; i++)
+		if (u->chunk[i] == chunk)
+			return true;
+	return false;
+}
+
+bool
+client_urgent_lacks_buffer(const struct client_urgent *u, const struct client_chunks *k)
+{
+	for (uint32_t i = 0; i < u->n; i++)
+		if (u->chunk[i] < k->n && client_chunks_is(k, u->chunk[i], CHUNK_OPEN))
+			return true;
+	return false;
 }
 
 void
 client_urgent(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	if (c->cfg.in_order || client_urgent_is(c, chunk))
+	if (c->cfg.in_order || !client_urgent_add(&c->urgent, chunk))
 		return;
-	if (c->nurgent == CLIENT_URGENT_MAX)
-		forget(c, 0);
-	c->urgent[c->nurgent++] = chunk;
 	if (chunk < c->chunks.n)
-		c->chunks.flags[chunk] &= (uint8_t)~CHUNK_SKIPPED;
+		client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	c->scan_at_us = now_us;
-}
-
-bool
-client_urgent_is(const struct client *c, uint32_t chunk)
-{
-	for (uint32_t i = 0; i < c->nurgent; i++)
-		if (c->urgent[i] == chunk)
-			return true;
-	return false;
-}
-
-bool
-client_urgent_lacks_buffer(const struct client *c)
-{
-	for (uint32_t i = 0; i < c->nurgent; i++)
-		if (c->urgent[i] < c->chunks.n &&
-		    client_chunks_is(&c->chunks, c->urgent[i], CHUNK_OPEN))
-			return true;
-	return false;
 }
 
 /* Not what comes just now, nor what was asked for and may still come. */
@@ -69,11 +76,11 @@ is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 }
 
 size_t
-client_urgent_output(struct client *c, uint64_t now_us, void *pkt)
+client_urgent_say(struct client *c, uint64_t now_us, void *pkt)
 {
-	forget_done(c);
-	for (uint32_t i = 0; i < c->nurgent; i++) {
-		uint32_t chunk = c->urgent[i];
+	client_urgent_forget_done(&c->urgent, &c->chunks);
+	for (uint32_t i = 0; i < c->urgent.n; i++) {
+		uint32_t chunk = c->urgent.chunk[i];
 		if (!is_to_be_asked(c, now_us, chunk))
 			continue;
 		struct buffer *b = client_filling(c, chunk);

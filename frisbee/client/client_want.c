@@ -10,7 +10,7 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 		return;
 	client_chunks_undone(&c->chunks, chunk);
 	client_chunks_uncover(&c->chunks, chunk);
-	c->chunks.flags[chunk] &= (uint8_t)~(CHUNK_MINE | CHUNK_LACKED | CHUNK_SKIPPED);
+	client_chunks_unnote(&c->chunks, chunk, CHUNK_MINE | CHUNK_LACKED | CHUNK_SKIPPED);
 	client_chunks_reopen(&c->chunks, chunk);
 	c->ntaken--;
 	c->ext.look = true;

@@ -13,7 +13,7 @@ measured(uint64_t own_us, uint64_t stream_us)
 	uint64_t now = 1000;
 
 	for (int i = 0; i < 100; i++) {
-		client_skip_released(&s, now += own_us, i > 0);
+		client_skip_released(&s, now += own_us, i < 99);
 		client_skip_streamed(&s, stream_us);
 	}
 	/* What came after a pause tells nothing of the disk. */

@@ -2,6 +2,7 @@
  * buffer is kept for it. */
 #include <string.h>
 
+#include "frisbee/client/client_urgent.h"
 #include "tests/t.h"
 #include "tests/unit/client_talk.h"
 
@@ -136,9 +137,40 @@ test_last_buffer(void)
 	client_free(c);
 }
 
+/* The part alone: what is said to it, and what it forgets. */
+static void
+test_list(void)
+{
+	struct client_urgent u = { 0 };
+	struct client_chunks k;
+
+	T_CHECK(client_chunks_init(&k, 100, true, 0, 0) == 0);
+	T_CHECK(!client_urgent_lacks_buffer(&u, &k));
+	T_CHECK(client_urgent_add(&u, 5));
+	T_CHECK(!client_urgent_add(&u, 5));
+	T_CHECK(client_urgent_is(&u, 5));
+	T_CHECK(!client_urgent_is(&u, 6));
+	T_CHECK(client_urgent_lacks_buffer(&u, &k));
+	client_chunks_take(&k, 5, 0);
+	T_CHECK(!client_urgent_lacks_buffer(&u, &k));
+	for (uint32_t i = 0; i < CLIENT_URGENT_MAX; i++)
+		client_urgent_add(&u, 69 + i); /* the last one is not in the image */
+	T_CHECK(u.n == CLIENT_URGENT_MAX);
+	T_CHECK(!client_urgent_is(&u, 5)); /* the oldest one gave way */
+	client_chunks_take(&k, 70, 1);
+	client_chunks_done(&k, 70);
+	client_urgent_forget_done(&u, &k);
+	T_CHECK(u.n == CLIENT_URGENT_MAX - 2);
+	T_CHECK(!client_urgent_is(&u, 70));
+	T_CHECK(!client_urgent_is(&u, 100));
+	T_CHECK(client_urgent_is(&u, 71));
+	client_chunks_fini(&k);
+}
+
 int
 main(void)
 {
+	test_list();
 	test_before_others();
 	test_while_others_come();
 	test_partly_here();
