@@ -193,7 +193,7 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (now_us < c->scan_at_us)
 		return 0;
-	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->guard_us);
+	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
 	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_ask_missing(c, now_us, false, pkt);

@@ -19,7 +19,7 @@ enum {
 uint64_t
 client_jitter_us(struct client *c, uint64_t now_us)
 {
-	uint64_t most = c->chunk_us / 2 < CLIENT_JITTER_US ? c->chunk_us / 2
+	uint64_t most = c->position.chunk_us / 2 < CLIENT_JITTER_US ? c->position.chunk_us / 2
 	                                                   : CLIENT_JITTER_US;
 
 	if (now_us >= c->crowd_until_us)
@@ -95,7 +95,7 @@ client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		struct buffer *b = &c->buffers[c->filling[i]];
 		if ((only_asked && !client_asks_blocks(b)) ||
-		    (b->chunk == c->current && !b->damage.closed) ||
+		    (b->chunk == c->position.current && !b->damage.closed) ||
 		    now_us < b->settled_us || now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
 		    client_chunks_waits(
@@ -117,7 +117,7 @@ to_come(const struct client *c)
 
 	for (uint32_t i = 0; i < c->nfilling; i++) {
 		const struct buffer *b = &c->buffers[c->filling[i]];
-		if (b->chunk == c->current ||
+		if (b->chunk == c->position.current ||
 		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
 			n += b->nmissing;
 	}
@@ -162,7 +162,7 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < c->ahead_at_us)
 		return 0;
 	while ((chunk = client_next_open(c, chunk)) != n) {
-		if (chunk == c->current ||
+		if (chunk == c->position.current ||
 		    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
 			continue;
 		struct blockmap first = client_first_blocks(c, chunk);
@@ -179,9 +179,9 @@ client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
 static bool
 needs_first(const struct client *c, uint64_t now_us)
 {
-	if (!client_awaits_first(c, 0) || c->current == c->chunks.n ||
+	if (!client_awaits_first(c, 0) || c->position.current == c->chunks.n ||
 	    (c->nbuffers >= FIRST_FEW && c->nfree > c->nbuffers / 2) ||
-	    client_in_pass(c, 0) ||
+	    client_position_in_pass(&c->position, 0) ||
 	    client_chunks_waits(&c->chunks, 0, now_us, client_redo_us(c)))
 		return false;
 	if (client_chunks_is(&c->chunks, 0, CHUNK_OPEN))

@@ -7,8 +7,7 @@ client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t gr
 	b->lack[group]--;
 	if (--b->nlack > 0)
 		return false;
-	if (b->chunk == c->current && !c->ext.sets)
-		c->chunk_us = now_us - c->current_us;
+	client_position_complete(&c->position, now_us, b->chunk);
 	client_buffer_complete(c, b);
 	c->scan_at_us = now_us;
 	return true;
@@ -120,14 +119,15 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	    is_closed(c, chunk))
 		return false;
 	client_pin_block(&c->pin, now_us);
-	c->heard_us = c->idle_from_us = c->block_us = now_us;
+	c->heard_us = c->idle_from_us = now_us;
 	c->backoff_ticks = 0;
 	client_packs_came(&c->packs, in->count);
 	client_ext_seen(c, now_us, in->count);
-	client_ext_heard_block(c, chunk, in->first + in->count - 1);
-	bool begins = c->current != chunk;
+	client_position_at(
+	    &c->position, now_us, chunk, in->first + in->count - 1);
+	bool begins = c->position.current != chunk;
 	client_follow_stream(c, now_us, chunk);
-	if (begins && c->current == chunk)
+	if (begins && c->position.current == chunk)
 		client_ext_pass_begins(c, chunk, in->first);
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_DONE)) {
 		compare_done(c, in);

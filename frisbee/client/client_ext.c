@@ -195,7 +195,7 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	/* A request of the base protocol, or its answer, can be lost whole. */
 	if (now_us >= client_idle_at_us(c))
 		client_go_idle(c, now_us);
-	client_chunks_settle(&c->chunks, now_us, c->guard_us);
+	client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
 	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_ext_go(c, now_us, pkt);

@@ -33,17 +33,13 @@ go_on_at(const struct client *c, uint32_t blocks)
 void
 client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 {
-	c->ext.seen += blocks;
 	c->ext.seen_us = now_us;
 	c->ext.idle = false;
 	c->ext.go_tries = 0;
-	if (c->ext.seen % WIRE_CHUNK_BLOCKS < blocks) {
-		c->chunk_us = now_us - c->ext.mark_us;
-		client_skip_streamed(&c->skip, c->chunk_us);
-		c->ext.mark_us = now_us;
-	}
+	if (client_position_came(&c->position, now_us, blocks))
+		client_skip_streamed(&c->skip, c->position.chunk_us);
 	/* Half of it is through: time to say more. */
-	if (c->ext.go_at_us == 0 && c->ext.seen >= c->ext.look_go)
+	if (c->ext.go_at_us == 0 && c->position.seen >= c->ext.look_go)
 		c->scan_at_us = now_us;
 }
 
@@ -52,8 +48,8 @@ client_ext_note_go(struct client *c, uint64_t now_us, uint32_t blocks)
 {
 	if (blocks == 0)
 		return; /* it only says how far it is */
-	if (c->ext.horizon < c->ext.seen + blocks)
-		c->ext.horizon = c->ext.seen + blocks;
+	if (c->ext.horizon < c->position.seen + blocks)
+		c->ext.horizon = c->position.seen + blocks;
 	c->ext.look_go = c->ext.horizon - go_on_at(c, blocks);
 	c->ext.go_at_us = 0;
 	c->ext.seen_us = now_us;
@@ -66,7 +62,7 @@ client_ext_adapt(struct client *c, uint32_t lost)
 {
 	if (lost <= WINDOW_LOSS / 2 && c->ext.window < WINDOW_MOST)
 		c->ext.window += WINDOW_STEP;
-	if (lost <= WINDOW_LOSS || c->ext.seen < c->ext.cut_till)
+	if (lost <= WINDOW_LOSS || c->position.seen < c->ext.cut_till)
 		return;
 	c->ext.window -= c->ext.window / 4;
 	if (c->ext.window < WINDOW_LEAST)
@@ -112,7 +108,7 @@ can_take(const struct client *c)
 {
 	uint32_t waiting = to_be_written(c);
 	uint32_t low = low_water(c);
-	uint32_t chunks = c->chunk_us < EXT_FAST_CHUNK_US
+	uint32_t chunks = c->position.chunk_us < EXT_FAST_CHUNK_US
 	                      ? c->backlog / WIRE_CHUNK_BLOCKS
 	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
 	                                                       : GO_CHUNKS;
@@ -137,8 +133,8 @@ static bool
 waits_for_more(struct client *c)
 {
 	/* Without a pace, the rest of a chunk may wait, too. */
-	if (c->ext.unpaced && c->current != c->chunks.n &&
-	    client_filling(c, c->current) != NULL)
+	if (c->ext.unpaced && c->position.current != c->chunks.n &&
+	    client_filling(c, c->position.current) != NULL)
 		return true;
 	if (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
 		return true;
@@ -150,7 +146,7 @@ stall_us(const struct client *c)
 {
 	uint32_t tries = c->ext.go_tries < STALL_TRIES ? c->ext.go_tries : STALL_TRIES;
 
-	uint64_t most = c->chunk_us + STALL_MIN_US;
+	uint64_t most = c->position.chunk_us + STALL_MIN_US;
 
 	/* Unpaced, what was said is soon there. */
 	if (!c->ext.unpaced || most > EXT_STALL_US)
@@ -162,7 +158,7 @@ stall_us(const struct client *c)
 static uint64_t
 go_hold_us(struct client *c, uint32_t blocks)
 {
-	uint64_t most = c->chunk_us < EXT_HOLD_US ? c->chunk_us : EXT_HOLD_US;
+	uint64_t most = c->position.chunk_us < EXT_HOLD_US ? c->position.chunk_us : EXT_HOLD_US;
 
 	if (c->ext.unpaced)
 		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
@@ -173,7 +169,7 @@ size_t
 client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 {
 	uint32_t blocks = can_take(c);
-	uint64_t left = c->ext.horizon > c->ext.seen ? c->ext.horizon - c->ext.seen : 0;
+	uint64_t left = c->ext.horizon > c->position.seen ? c->ext.horizon - c->position.seen : 0;
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
@@ -193,11 +189,11 @@ client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 	client_ext_message(c, &m, c->ext.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;
 	m.u.go.blocks = blocks;
-	m.u.go.chunk = c->ext.at_chunk;
-	m.u.go.block = c->ext.at_block;
-	m.u.go.since = c->ext.since;
+	m.u.go.chunk = c->position.at_chunk;
+	m.u.go.block = c->position.at_block;
+	m.u.go.since = c->position.since;
 	if (stalled)
-		c->ext.horizon = c->ext.seen;
+		c->ext.horizon = c->position.seen;
 	client_ext_note_go(c, now_us, blocks);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);

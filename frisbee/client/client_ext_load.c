@@ -15,7 +15,7 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	struct wirext_msg m;
 
 	client_load_clients(&c->load, clients);
-	if (client_load_judge(&c->load, now_us, c->ext.seen) &&
+	if (client_load_judge(&c->load, now_us, c->position.seen) &&
 	    c->load.say_at_us == 0) {
 		uint64_t held = clients > 1 ? client_hold_draw_us(&c->hold,
 						  HOLD_LOAD_US, clients)

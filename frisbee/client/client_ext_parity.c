@@ -43,10 +43,10 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	client_pin_block(&c->pin, now_us);
 	c->heard_us = now_us;
 	client_ext_seen(c, now_us, 1);
-	c->ext.since += c->ext.since < UINT16_MAX;
+	client_position_parity(&c->position);
 	if (!c->ext.parity)
 		return false;
-	if (c->current != chunk) {
+	if (c->position.current != chunk) {
 		client_follow_stream(c, now_us, chunk);
 		client_ext_pass_begins(c, chunk, 0);
 	}

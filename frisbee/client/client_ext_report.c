@@ -32,7 +32,7 @@ hold_us(struct client *c, uint32_t lack)
 	uint64_t most = c->ext.idle ? EXT_HOLD_US / 4 : EXT_HOLD_US;
 
 	if (c->ext.clients <= 1)
-		return c->ext.idle || c->chunk_us < EXT_FAST_CHUNK_US
+		return c->ext.idle || c->position.chunk_us < EXT_FAST_CHUNK_US
 		           ? HOLD_ALONE_US / 10
 		           : HOLD_ALONE_US;
 	return client_hold_lack_us(
@@ -141,7 +141,7 @@ may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
 	bool waits = is_worth_waiting(c, b, now_us) &&
 	             !client_awaits_first(c, b->chunk);
 
-	return !client_asks_blocks(b) && !client_in_pass(c, b->chunk) &&
+	return !client_asks_blocks(b) && !client_position_in_pass(&c->position, b->chunk) &&
 	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
@@ -243,7 +243,7 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 	if (!some_do_not_come(c))
 		room = 0;
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (!client_in_pass(c, chunk) && !client_ext_coming(c, chunk) &&
+		if (!client_position_in_pass(&c->position, chunk) && !client_ext_coming(c, chunk) &&
 		    !client_leaves_out(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;

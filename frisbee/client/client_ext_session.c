@@ -45,7 +45,7 @@ adopt_session(struct client *c, uint32_t session)
 	if (c->ext.session == session)
 		return;
 	c->ext.session = session;
-	c->ext.horizon = c->ext.seen;
+	c->ext.horizon = c->position.seen;
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
 	c->ext.look = true;
@@ -103,7 +103,8 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	if (idle && c->ext.idle)
 		client_settle_all(c, now_us);
 	c->ext.idle = idle;
-	c->ext.sets = (m->u.state.flags & WIREXT_IN_SETS) != 0;
+	client_position_sets(
+	    &c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
 	c->ext.most_lack -= c->ext.most_lack / 8;
 	const struct wirext_map *map = &m->u.state.coming;
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;

@@ -30,6 +30,7 @@
 #include "frisbee/client/client_load.h"
 #include "frisbee/client/client_packs.h"
 #include "frisbee/client/client_pin.h"
+#include "frisbee/client/client_position.h"
 #include "frisbee/client/client_skip.h"
 #include "frisbee/client/client_urgent.h"
 
@@ -37,9 +38,6 @@ enum {
 	/* With others about, requests are spread over up to so long, so that one
 	 * speaks and the others hear it. */
 	CLIENT_JITTER_US = 20000,
-	/* A chunk's pass is over when the server sends another one; the network may
-	 * deliver stragglers for so long, at first. */
-	CLIENT_GUARD_US = 3000,
 	/* So many are enough for chunks that take turns while as many wait for their
 	 * repair. */
 	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
@@ -97,17 +95,13 @@ struct client_ext {
 	uint32_t clients;  /* as announced */
 	bool idle;         /* the server said so, and nothing came since */
 	uint64_t state_us; /* when that was */
-	bool sets;         /* chunks take turns */
 	bool doubting;     /* too long ago */
 	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
 	bool look;         /* perhaps a chunk is not coming */
 	bool want_all;     /* nothing was said to be wanted yet */
 	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
-	/* Blocks that came; the server sends until so many, by all that was said. */
-	uint64_t seen, horizon;
-	uint32_t at_chunk, at_block, since; /* the last block; parity after it */
-	uint64_t mark_us;   /* when the last whole chunk's worth had come */
+	uint64_t horizon; /* the server sends until so many have come, by all that was said */
 	uint64_t look_go;   /* ask for more when so many have come */
 	uint64_t seen_us;   /* the last one */
 	uint64_t go_at_us;  /* held back until then; 0: nothing is */
@@ -144,13 +138,7 @@ struct client {
 	uint32_t ntaken;    /* chunks ever taken, */
 	uint32_t nreleased; /* ... and their buffers given back */
 
-	uint32_t current;       /* chunk whose pass is going on; n: none */
-	uint32_t current_begun; /* stamp */
-	uint32_t last;          /* the one before it, which ended then: */
-	uint64_t last_us;
-	uint64_t guard_us;             /* how late the network delivers */
-	uint64_t current_us, chunk_us; /* when it began; what a whole chunk takes */
-
+	struct client_position position;
 	struct client_urgent urgent;
 	struct client_load load;
 	struct client_packs packs;
@@ -169,7 +157,6 @@ struct client {
 	uint64_t scan_after;     /* look when so many have; 0: no matter */
 	uint64_t crowd_until_us; /* there are other clients */
 	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
-	uint64_t block_us;       /* the last block */
 	struct client_hold hold;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
@@ -184,15 +171,6 @@ client_chunk_blocks(const struct client *c, uint32_t chunk)
 	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
 
 	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
-}
-
-/* Is a pass of the chunk going on, perhaps in turns with others? */
-static inline bool
-client_in_pass(const struct client *c, uint32_t chunk)
-{
-	return c->current == chunk ||
-	       (c->ext.sets && c->current != c->chunks.n &&
-		   c->current / WIREXT_SET == chunk / WIREXT_SET);
 }
 
 /* The buffer of a chunk of which something, but not all, is here. */
@@ -418,13 +396,5 @@ client_ext_coming(const struct client *c, uint32_t chunk)
 void client_ext_adapt(struct client *, uint32_t lost);
 /* Blocks or parity, of use or not. */
 void client_ext_seen(struct client *, uint64_t now_us, uint32_t blocks);
-/* ... a block: all before it went out, too. */
-static inline void
-client_ext_heard_block(struct client *c, uint32_t chunk, uint32_t block)
-{
-	c->ext.at_chunk = chunk;
-	c->ext.at_block = block;
-	c->ext.since = 0;
-}
 
 #endif /* FRISBEE_CLIENT_CLIENT_IMPL_H */

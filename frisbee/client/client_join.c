@@ -30,9 +30,8 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 
 	c->nblocks = nblocks;
 	c->image_bytes = image_bytes;
-	c->current = c->last = c->again = n;
-	c->guard_us = CLIENT_GUARD_US;
-	c->chunk_us = 2 * CLIENT_JITTER_US;
+	c->again = n;
+	client_position_begin(&c->position, n);
 	c->backlog = client_max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||

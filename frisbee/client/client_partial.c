@@ -36,7 +36,7 @@ client_partial_room(const struct client *c, uint64_t now_us)
 uint64_t
 client_partial_quiet_us(const struct client *c)
 {
-	return c->current != c->chunks.n ? c->block_us + QUIET_US : CLIENT_NEVER;
+	return c->position.current != c->chunks.n ? c->position.block_us + QUIET_US : CLIENT_NEVER;
 }
 
 bool

@@ -3,7 +3,6 @@
 #include "frisbee/client/client_impl.h"
 
 enum {
-	MAX_GUARD_US = 1000000,
 	MAX_BACKOFF_TICKS = 33,
 	/* More is asked for when fewer blocks than this are still to come: at least
 	 * what a round trip on a fast link takes, at most any number. */
@@ -35,6 +34,7 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	struct buffer *b = client_filling(c, chunk);
 
+	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	if (b == NULL) {
 		adapt_backlog(c, 0);
 		client_ext_adapt(c, 0);
@@ -48,7 +48,7 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_ext_pass_ended(b);
 	c->ext.look = true;
 	b->passed_us = now_us;
-	b->settled_us = now_us + c->guard_us + client_jitter_us(c, now_us);
+	b->settled_us = now_us + c->position.guard_us + client_jitter_us(c, now_us);
 	if (c->scan_at_us > b->settled_us)
 		c->scan_at_us = b->settled_us;
 }
@@ -56,23 +56,16 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 void
 client_end_pass(struct client *c, uint64_t now_us)
 {
-	uint32_t chunk = c->current;
+	struct client_passed passed;
 
-	if (chunk == c->chunks.n)
+	if (!client_position_pass_ends(&c->position, now_us, &passed))
 		return;
-	c->last = chunk;
-	c->last_us = now_us;
-	c->current = c->chunks.n;
-	client_chunks_pass_ends(&c->chunks, chunk, c->current_begun);
-	settle(c, now_us, chunk);
-	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
+	client_chunks_pass_ends(&c->chunks, passed.chunk, c->position.begun);
+	settle(c, now_us, passed.chunk);
 	/* All that took turns with it are over, too. */
-	uint32_t first = chunk - chunk % WIREXT_SET;
-	for (uint32_t i = first; c->ext.sets && i - first < WIREXT_SET; i++)
-		if (i < c->chunks.n && i != chunk) {
-			client_chunks_unnote(&c->chunks, i, CHUNK_SKIPPED);
+	for (uint32_t i = passed.first; i - passed.first < passed.count; i++)
+		if (i < c->chunks.n && i != passed.chunk)
 			settle(c, now_us, i);
-		}
 }
 
 /* A block of a chunk that was over: is it late, and not asked for since?  Then wait
@@ -81,35 +74,29 @@ static bool
 is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	struct buffer *b = client_filling(c, chunk);
-	bool last = chunk == c->last && now_us < c->last_us + c->guard_us;
+	bool last = client_position_may_be_late(&c->position, now_us, chunk);
 	bool filling = b != NULL && now_us < b->settled_us;
 
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_ASKED) || (!last && !filling))
 		return false;
 	if (filling && b->asked_us > b->passed_us)
 		return false;
-	uint64_t late_us = now_us - (filling ? b->passed_us : c->last_us);
-	if (c->guard_us < 2 * late_us)
-		c->guard_us = 2 * late_us < MAX_GUARD_US ? 2 * late_us : MAX_GUARD_US;
+	uint64_t late_us = now_us - (filling ? b->passed_us : c->position.last_us);
+	client_position_straggler(&c->position, late_us);
 	if (filling)
-		b->settled_us = b->passed_us + c->guard_us;
+		b->settled_us = b->passed_us + c->position.guard_us;
 	return true;
 }
 
 void
 client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	if (client_in_pass(c, chunk)) {
-		c->current = chunk;
-		return;
-	}
-	if (is_straggler(c, now_us, chunk))
+	if (client_position_goes_on(&c->position, chunk) ||
+	    is_straggler(c, now_us, chunk))
 		return;
 	client_end_pass(c, now_us);
-	c->guard_us -= (c->guard_us - CLIENT_GUARD_US) / 64;
-	c->current = chunk;
-	c->current_us = now_us;
-	c->current_begun = client_chunks_stamp(&c->chunks, now_us);
+	client_position_pass_begins(&c->position, now_us, chunk,
+	    client_chunks_stamp(&c->chunks, now_us));
 	client_chunks_pass_begins(&c->chunks, chunk);
 }
 

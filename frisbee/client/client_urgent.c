@@ -65,7 +65,7 @@ client_urgent(struct client *c, uint64_t now_us, uint32_t chunk)
 static bool
 is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	if (client_in_pass(c, chunk) ||
+	if (client_position_in_pass(&c->position, chunk) ||
 	    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
 		return false;
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))

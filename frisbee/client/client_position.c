@@ -1,0 +1,129 @@
+/* Where the server is in the image: client_position.h.  The engine tells what comes, and the
+ * policies read the position before they speak, all in the engine's only thread. */
+#include "frisbee/client/client_position.h"
+
+#include "common/wire/blockmap.h"
+#include "common/wire/wirext.h"
+
+enum {
+	/* The least time that stragglers are waited for: switches and interrupts reorder
+	 * packets within it, and a repair that begins 3 ms later delays nobody. */
+	GUARD_US = 3000,
+	/* The most: a chunk that is behind by more was lost. */
+	MAX_GUARD_US = 1000000,
+	/* A guard that stragglers have widened comes back by this part with each pass. */
+	GUARD_DECAY = 64,
+	/* A chunk is taken to last this long before the first one has come: as long as at
+	 * 200 Mbit/s. */
+	FIRST_CHUNK_US = 40000,
+};
+
+void
+client_position_begin(struct client_position *p, uint32_t chunks)
+{
+	*p = (struct client_position){ .chunks = chunks,
+		.current = chunks,
+		.last = chunks,
+		.guard_us = GUARD_US,
+		.chunk_us = FIRST_CHUNK_US };
+}
+
+void
+client_position_sets(struct client_position *p, bool sets)
+{
+	p->sets = sets;
+}
+
+bool
+client_position_came(struct client_position *p, uint64_t now_us, uint32_t blocks)
+{
+	p->seen += blocks;
+	if (p->seen % WIRE_CHUNK_BLOCKS >= blocks)
+		return false;
+	p->chunk_us = now_us - p->mark_us;
+	p->mark_us = now_us;
+	return true;
+}
+
+void
+client_position_at(
+    struct client_position *p, uint64_t now_us, uint32_t chunk, uint32_t block)
+{
+	p->block_us = now_us;
+	p->at_chunk = chunk;
+	p->at_block = block;
+	p->since = 0;
+}
+
+void
+client_position_parity(struct client_position *p)
+{
+	p->since += p->since < UINT16_MAX; /* it has 16 bits in messages */
+}
+
+void
+client_position_complete(struct client_position *p, uint64_t now_us, uint32_t chunk)
+{
+	if (chunk == p->current && !p->sets)
+		p->chunk_us = now_us - p->begun_us;
+}
+
+bool
+client_position_in_pass(const struct client_position *p, uint32_t chunk)
+{
+	return p->current == chunk ||
+	       (p->sets && p->current != p->chunks &&
+		   p->current / WIREXT_SET == chunk / WIREXT_SET);
+}
+
+bool
+client_position_goes_on(struct client_position *p, uint32_t chunk)
+{
+	if (!client_position_in_pass(p, chunk))
+		return false;
+	p->current = chunk;
+	return true;
+}
+
+void
+client_position_pass_begins(
+    struct client_position *p, uint64_t now_us, uint32_t chunk, uint32_t stamp)
+{
+	p->guard_us -= (p->guard_us - GUARD_US) / GUARD_DECAY;
+	p->current = chunk;
+	p->begun_us = now_us;
+	p->begun = stamp;
+}
+
+bool
+client_position_pass_ends(
+    struct client_position *p, uint64_t now_us, struct client_passed *passed)
+{
+	uint32_t chunk = p->current;
+
+	if (chunk == p->chunks)
+		return false;
+	*passed = (struct client_passed){ .chunk = chunk, .first = chunk, .count = 1 };
+	if (p->sets) {
+		passed->first = chunk - chunk % WIREXT_SET;
+		passed->count = WIREXT_SET;
+	}
+	p->last = chunk;
+	p->last_us = now_us;
+	p->current = p->chunks;
+	return true;
+}
+
+bool
+client_position_may_be_late(
+    const struct client_position *p, uint64_t now_us, uint32_t chunk)
+{
+	return chunk == p->last && now_us < p->last_us + p->guard_us;
+}
+
+void
+client_position_straggler(struct client_position *p, uint64_t late_us)
+{
+	if (p->guard_us < 2 * late_us)
+		p->guard_us = 2 * late_us < MAX_GUARD_US ? 2 * late_us : MAX_GUARD_US;
+}
