@@ -33,23 +33,14 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 void
 client_drop_image(struct client *c)
 {
-	for (uint32_t i = 0; i < c->nbuffers; i++)
-		client_damage_end(&c->buffers[i]);
 	client_chunks_fini(&c->chunks);
-	free(c->buffers);
-	free(c->free);
-	free(c->filling);
-	free(c->complete);
+	client_bufs_free(&c->bufs);
 	free(c->ext.coming);
-	c->chunks = (struct client_chunks){ 0 };
-	c->buffers = NULL;
-	c->free = c->filling = c->complete = NULL;
 	c->ext = (struct client_ext){ 0 };
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
 	client_skip_forget(&c->skip);
-	c->nbuffers = c->nfree = c->nfilling = c->ncomplete = c->complete_head = 0;
-	c->ntaken = c->nreleased = c->nblocks = 0;
+	c->nblocks = 0;
 	client_counters_forget_image(&c->counters);
 	c->image_bytes = c->scan_after = c->ahead_at_us = 0;
 }
@@ -78,8 +69,8 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 static bool
 wants_more(const struct client *c)
 {
-	return c->nfilling > 0 ||
-	       (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
+	return c->bufs.nfilling > 0 ||
+	       (c->bufs.nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
 }
 
 /* -S names who may be the server. */
@@ -341,7 +332,7 @@ client_image(const struct client *c, struct client_image *out)
 uint32_t
 client_chunks_taken(const struct client *c)
 {
-	return c->ntaken;
+	return c->bufs.ntaken;
 }
 
 struct client_counters

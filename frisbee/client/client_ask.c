@@ -79,7 +79,7 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 
 /* A block in the place of parity that is here is of no use while others are missing. */
 static struct blockmap
-useful_blocks(const struct buffer *b)
+useful_blocks(const struct client_buffer *b)
 {
 	struct blockmap lack = client_lack(b);
 
@@ -92,8 +92,8 @@ useful_blocks(const struct buffer *b)
 size_t
 client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt)
 {
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
+		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if ((only_asked && !client_asks_blocks(b)) ||
 		    (b->chunk == c->position.current && !b->damage.closed) ||
 		    now_us < b->settled_us || now_us < b->damage.rest_us ||
@@ -101,8 +101,8 @@ client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt
 		    client_chunks_waits(
 			&c->chunks, b->chunk, now_us, client_redo_us(c)))
 			continue;
-		b->dubious = false;
-		client_damage_asked(b);
+		client_buffer_sure(b);
+		client_damage_asked(&b->damage);
 		struct blockmap lack = useful_blocks(b);
 		return client_ask(c, now_us, b->chunk, &lack, pkt);
 	}
@@ -115,8 +115,8 @@ to_come(const struct client *c)
 {
 	uint64_t n = (uint64_t)c->chunks.open_covered * WIRE_CHUNK_BLOCKS;
 
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		const struct buffer *b = &c->buffers[c->filling[i]];
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
+		const struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if (b->chunk == c->position.current ||
 		    client_chunks_is(&c->chunks, b->chunk, CHUNK_COVERED))
 			n += b->nmissing;
@@ -128,16 +128,16 @@ to_come(const struct client *c)
 static uint32_t
 room_ahead(struct client *c, uint64_t now_us)
 {
-	uint32_t room = c->cfg.in_progress > c->nfilling
-	                    ? c->cfg.in_progress - c->nfilling
+	uint32_t room = c->cfg.in_progress > c->bufs.nfilling
+	                    ? c->cfg.in_progress - c->bufs.nfilling
 	                    : 0;
 
 	if (client_partial(c)) {
 		room = client_partial_room(c, now_us);
-		return room < c->nfree ? room : c->nfree;
+		return room < c->bufs.nfree ? room : c->bufs.nfree;
 	}
-	if (room > c->nfree)
-		room = c->nfree;
+	if (room > c->bufs.nfree)
+		room = c->bufs.nfree;
 	if (room > c->cfg.readahead)
 		room = c->cfg.readahead;
 	uint64_t coming = to_come(c);
@@ -180,13 +180,13 @@ static bool
 needs_first(const struct client *c, uint64_t now_us)
 {
 	if (!client_awaits_first(c, 0) || c->position.current == c->chunks.n ||
-	    (c->nbuffers >= FIRST_FEW && c->nfree > c->nbuffers / 2) ||
+	    (c->bufs.n >= FIRST_FEW && c->bufs.nfree > c->bufs.n / 2) ||
 	    client_position_in_pass(&c->position, 0) ||
 	    client_chunks_waits(&c->chunks, 0, now_us, client_redo_us(c)))
 		return false;
 	if (client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
 		return true;
-	const struct buffer *b = &c->buffers[client_chunks_buf(&c->chunks, 0)];
+	const struct client_buffer *b = &c->bufs.at[client_chunks_buf(&c->chunks, 0)];
 	return b->state == BUFFER_FILLING && now_us >= b->settled_us &&
 	       (b->nlack > WIRE_CHUNK_BLOCKS / 2 || client_ext_coming(c, 0));
 }
@@ -203,7 +203,7 @@ client_ask_first(struct client *c, uint64_t now_us, void *pkt)
 		                          &c->hold, FIRST_HOLD_US, c->ext.clients);
 	if (now_us < c->first_at_us)
 		return 0;
-	struct buffer *b = client_filling(c, 0);
+	struct client_buffer *b = client_filling(c, 0);
 	struct blockmap want = b != NULL ? client_lack(b) : client_first_blocks(c, 0);
 	c->first_at_us = 0;
 	return client_ask(c, now_us, 0, &want, pkt);
@@ -221,19 +221,14 @@ client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
 		at = settle_us;
 	if (client_partial(c) && client_partial_quiet_us(c) < at)
 		at = client_partial_quiet_us(c);
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		uint64_t settled = c->buffers[c->filling[i]].settled_us;
-		if (settled > now_us && settled < at)
-			at = settled;
-	}
-	return at;
+	return client_bufs_settled_before(&c->bufs, now_us, at);
 }
 
 /* Is what somebody else asked for of use here, so that we need not ask? */
 static bool
 covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 {
-	const struct buffer *b = client_filling(c, chunk);
+	const struct client_buffer *b = client_filling(c, chunk);
 
 	struct blockmap lack = b != NULL ? client_lack(b)
 	                                 : client_first_blocks(c, chunk);
@@ -251,9 +246,9 @@ client_hear_request(
 	if (chunk >= c->chunks.n)
 		return;
 	c->idle_from_us = now_us;
-	struct buffer *b = client_filling(c, chunk);
+	struct client_buffer *b = client_filling(c, chunk);
 	if (b != NULL)
-		client_damage_asked(b);
+		client_damage_asked(&b->damage);
 	client_chunks_ask(
 	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_redo_us(c));
 }

@@ -1,62 +1,71 @@
 /* Blocks that come: which of them are stored where, and when a chunk is complete. */
 #include "frisbee/client/client_impl.h"
 
-bool
-client_one_less(struct client *c, uint64_t now_us, struct buffer *b, uint32_t group)
+/* All that is needed of the buffer's chunk is here. */
+static void
+note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
 {
-	b->lack[group]--;
-	if (--b->nlack > 0)
-		return false;
 	client_position_complete(&c->position, now_us, b->chunk);
-	client_buffer_complete(c, b);
+	if (b->final)
+		client_chunks_done(&c->chunks, b->chunk);
 	c->scan_at_us = now_us;
+}
+
+/* One block has come; false: it is here already. */
+static bool
+take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t block)
+{
+	bool untouched = b->nmissing == client_chunk_blocks(c, b->chunk);
+	enum buffer_came came = client_bufs_block(&c->bufs, b, block, c->pin.number);
+
+	if (came == BUFFER_HAD)
+		return false;
+	if (untouched)
+		c->scan_at_us = now_us; /* one fewer is asked ahead */
+	if (c->scan_after > 0 && --c->scan_after == 0)
+		c->scan_at_us = now_us;
+	if (came == BUFFER_ENDS)
+		note_complete(c, now_us, b);
 	return true;
 }
 
 bool
-client_take_block(struct client *c, uint64_t now_us, struct buffer *b, uint32_t block)
+client_take_parity(struct client *c, uint64_t now_us, struct client_buffer *b,
+    uint32_t group, uint32_t index, uint32_t *place)
 {
-	if (!blockmap_test(&b->missing, block))
-		return false;
-	b->mixed |= b->pin != c->pin.number;
-	if (b->nmissing-- == client_chunk_blocks(c, b->chunk))
-		c->scan_at_us = now_us; /* one fewer is asked ahead */
-	if (c->scan_after > 0 && --c->scan_after == 0)
-		c->scan_at_us = now_us;
-	blockmap_clear(&b->missing, block);
-	/* In the place of parity that would have served as well. */
-	if (b->parity_at[block] != 0)
-		b->parity_at[block] = 0;
-	else if (blockmap_test(&b->need, block))
-		client_one_less(c, now_us, b, block % WIREXT_GROUPS);
-	return true;
+	enum buffer_came came = client_bufs_parity(
+	    &c->bufs, b, group, index, c->pin.number, place);
+
+	if (came == BUFFER_ENDS)
+		note_complete(c, now_us, b);
+	return came != BUFFER_HAD;
 }
 
 /* Only so many blocks of the chunk are not empty: the others are here now. */
 bool
-client_take_end(struct client *c, uint64_t now_us, struct buffer *b, uint32_t content,
+client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t content,
     struct client_store *store)
 {
 	uint32_t blocks = client_chunk_blocks(c, b->chunk), n = 0;
 
-	if (b->ended || content == 0 || content >= blocks || client_damage_suspects(b))
+	if (b->ended || content == 0 || content >= blocks || client_damage_suspects(&b->damage))
 		return false;
 	struct blockmap end = blockmap_range(content, blocks - content);
 	end = blockmap_and(end, &b->missing);
-	b->ended = true;
+	client_buffer_ended(b);
 	/* Parity may do for the last ones, and lies in their places then. */
 	for (uint32_t i = blockmap_next(&end, 0); i < blocks;
 	     i = blockmap_next(&end, i + 1)) {
 		if (client_chunks_is(&c->chunks, b->chunk, CHUNK_DONE))
 			blockmap_clear(&end, i);
 		else
-			n += client_take_block(c, now_us, b, i);
+			n += take_block(c, now_us, b, i);
 	}
 	if (n == 0)
 		return false;
 	client_counters_left_out(&c->counters, n);
 	c->zeros = end;
-	store->buf = (uint32_t)(b - c->buffers);
+	store->buf = (uint32_t)(b - c->bufs.at);
 	store->chunk = b->chunk;
 	store->zeros = &c->zeros;
 	return true;
@@ -64,20 +73,20 @@ client_take_end(struct client *c, uint64_t now_us, struct buffer *b, uint32_t co
 
 /* Some may be here, and the first of them may be all that was needed. */
 static void
-store_blocks(struct client *c, uint64_t now_us, struct buffer *b,
+store_blocks(struct client *c, uint64_t now_us, struct client_buffer *b,
     const struct client_blocks *in, struct client_store *store)
 {
 	uint32_t i = 0;
 
-	*store = (struct client_store){ .buf = (uint32_t)(b - c->buffers),
+	*store = (struct client_store){ .buf = (uint32_t)(b - c->bufs.at),
 		.chunk = in->chunk,
 		.block = in->first,
 		.data = in->data };
 	for (; i < in->count && !client_chunks_is(&c->chunks, in->chunk, CHUNK_DONE);
 	     i++) {
-		client_damage_compare(
-		    b, in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
-		if (client_take_block(c, now_us, b, in->first + i))
+		client_damage_compare(&b->damage,
+		    in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
+		if (take_block(c, now_us, b, in->first + i))
 			store->which |= (uint8_t)(1 << i);
 		else
 			client_counters_duplicates(&c->counters, 1, 0);
@@ -92,10 +101,10 @@ compare_done(struct client *c, const struct client_blocks *in)
 	uint32_t buf = client_chunks_buf(&c->chunks, in->chunk);
 
 	/* Its buffer may be another chunk's by now. */
-	if (buf >= c->nbuffers || c->buffers[buf].chunk != in->chunk)
+	if (buf >= c->bufs.n || c->bufs.at[buf].chunk != in->chunk)
 		return;
 	for (uint32_t i = 0; i < in->count; i++)
-		client_damage_compare(&c->buffers[buf], in->first + i,
+		client_damage_compare(&c->bufs.at[buf].damage, in->first + i,
 		    in->data + (size_t)i * WIRE_BLOCK_BYTES);
 }
 
@@ -103,7 +112,7 @@ compare_done(struct client *c, const struct client_blocks *in)
 static bool
 is_closed(struct client *c, uint32_t chunk)
 {
-	const struct buffer *b = client_filling(c, chunk);
+	const struct client_buffer *b = client_filling(c, chunk);
 
 	return b != NULL && b->damage.closed;
 }
@@ -134,7 +143,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 		client_counters_duplicates(&c->counters, 0, in->count);
 		return false;
 	}
-	struct buffer *b = client_buffer_for(c, chunk, in->first);
+	struct client_buffer *b = client_buffer_for(c, chunk, in->first);
 	if (b == NULL)
 		return false;
 	store_blocks(c, now_us, b, in, store);

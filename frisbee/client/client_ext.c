@@ -14,7 +14,7 @@ client_ext_message(struct client *c, struct wirext_msg *m, enum wirext_kind kind
 	m->session = c->ext.session;
 	memcpy(m->srcip, c->cfg.srcip, 4);
 	m->told = (struct wirext_told){ .is = true,
-		.chunks = c->ntaken,
+		.chunks = c->bufs.ntaken,
 		.doing = c->state == CLIENT_COMPLETE ? WIREXT_DOING_FLUSHING
 		         : c->starved                ? WIREXT_DOING_DISK
 		                                     : WIREXT_DOING_LOADING };
@@ -175,12 +175,7 @@ next_look_us(const struct client *c, uint64_t now_us)
 	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
 			at = soon[i];
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		uint64_t settled = c->buffers[c->filling[i]].settled_us;
-		if (settled > now_us && settled < at)
-			at = settled;
-	}
-	return at;
+	return client_bufs_settled_before(&c->bufs, now_us, at);
 }
 
 size_t

@@ -73,8 +73,8 @@ client_ext_adapt(struct client *c, uint32_t lost)
 static bool
 filling_comes(const struct client *c)
 {
-	for (uint32_t i = 0; i < c->nfilling; i++)
-		if (client_ext_coming(c, c->buffers[c->filling[i]].chunk))
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++)
+		if (client_ext_coming(c, c->bufs.at[c->bufs.filling[i]].chunk))
 			return true;
 	return false;
 }
@@ -88,7 +88,7 @@ low_water(const struct client *c)
 {
 	uint32_t most = c->ext.clients < FEW_CLIENTS ? LOW_WATER_FEW : LOW_WATER;
 
-	return c->nbuffers / 4 < most ? c->nbuffers / 4 : most;
+	return c->bufs.n / 4 < most ? c->bufs.n / 4 : most;
 }
 
 /* Chunks that wait for the disk.  In order, what is behind a gap waits for the network; and
@@ -98,7 +98,7 @@ to_be_written(const struct client *c)
 {
 	if (client_awaits_first(c, 0))
 		return 0;
-	return c->nbuffers - c->nfree - c->nfilling - (c->cfg.in_order ? c->ncomplete : 0);
+	return c->bufs.n - c->bufs.nfree - c->bufs.nfilling - (c->cfg.in_order ? c->bufs.ncomplete : 0);
 }
 
 /* How many blocks this client can take, and wants now: none while enough waits to be
@@ -116,13 +116,13 @@ can_take(const struct client *c)
 	/* Too many are incomplete: their repair comes first. */
 	if (waiting >= low + (low == 0))
 		return 0;
-	if (c->nfilling > (c->nbuffers + 1) / 2 + 1)
+	if (c->bufs.nfilling > (c->bufs.n + 1) / 2 + 1)
 		return filling_comes(c) ? WIRE_CHUNK_BLOCKS : 0;
-	uint32_t share = c->nbuffers / 8 + (c->nbuffers < 8);
+	uint32_t share = c->bufs.n / 8 + (c->bufs.n < 8);
 	if (chunks > share)
 		chunks = share;
-	if (chunks > c->nfree)
-		chunks = c->nfree;
+	if (chunks > c->bufs.nfree)
+		chunks = c->bufs.nfree;
 	if (c->ext.unpaced)
 		return c->ext.window;
 	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
@@ -136,7 +136,7 @@ waits_for_more(struct client *c)
 	if (c->ext.unpaced && c->position.current != c->chunks.n &&
 	    client_filling(c, c->position.current) != NULL)
 		return true;
-	if (c->nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
+	if (c->bufs.nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
 		return true;
 	return filling_comes(c);
 }

@@ -32,6 +32,9 @@ bool client_ext_hear_parity(
 size_t client_ext_complain(struct client *, uint64_t now_us, void *pkt);
 
 /* client_ext_report.c: */
+/* Forget what was reported of a chunk; or only that it was, since the server has answered. */
+void client_nacked_forget(struct client_nacked *);
+void client_nacked_unanswered(struct client_nacked *);
 /* What others say: */
 void client_ext_hear_want(struct client *, const struct wirext_map *);
 void client_ext_hear_reports(

@@ -47,27 +47,54 @@ client_ext_hear_want(struct client *c, const struct wirext_map *map)
 		if (!wirext_map_test(map, i))
 			continue;
 		client_ext_set_coming(c, i, true);
-		struct buffer *b = client_filling(c, i);
+		struct client_buffer *b = client_filling(c, i);
 		if (b != NULL)
-			client_damage_asked(b);
+			client_damage_asked(&b->damage);
 	}
 }
 
 /* Has somebody reported as much as this one lacks? */
 static bool
-asked_enough(const struct buffer *b)
+asked_enough(const struct client_buffer *b)
 {
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		if (b->lack[g] > b->asked[g])
+		if (b->lack[g] > b->nacked.most[g])
 			return false;
 	return true;
 }
 
 /* Something of the chunk has passed since: what lacks still was lost, too. */
 static bool
-is_answered(const struct buffer *b)
+is_answered(const struct client_buffer *b)
 {
-	return b->passed_us > b->asked_us;
+	return b->passed_us > b->nacked.at_us;
+}
+
+void
+client_nacked_forget(struct client_nacked *k)
+{
+	*k = (struct client_nacked){ 0 };
+}
+
+void
+client_nacked_unanswered(struct client_nacked *k)
+{
+	memset(k->most, 0, sizeof k->most);
+}
+
+static void
+note_time(struct client_nacked *k, uint64_t now_us)
+{
+	k->at_us = now_us;
+}
+
+/* Another client lacks so much where this one lacks `ours`. */
+static void
+hear_lack(struct client_nacked *k, const uint8_t *lack, const uint8_t *ours)
+{
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		if (k->most[g] < lack[g] && lack[g] <= MUCH_MORE * ours[g] + MUCH)
+			k->most[g] = lack[g];
 }
 
 void
@@ -79,26 +106,23 @@ client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_m
 		const struct wirext_nak *k = &m->u.nak.at[i];
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			total += k->lack[g];
-		struct buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk)
+		struct client_buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk)
 		                                          : NULL;
 		if (b == NULL)
 			continue;
 		/* Who says the same again and again does not keep us from saying it
 		 * when our time has come. */
 		bool known = asked_enough(b);
-		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-			if (b->asked[g] < k->lack[g] &&
-			    k->lack[g] <= MUCH_MORE * b->lack[g] + MUCH)
-				b->asked[g] = k->lack[g];
+		hear_lack(&b->nacked, k->lack, b->lack);
 		if (!known)
-			b->asked_us = now_us;
+			note_time(&b->nacked, now_us);
 	}
 	if (c->ext.most_lack < total)
 		c->ext.most_lack = total;
 }
 
 static bool
-covered(const struct client *c, const struct buffer *b, uint64_t now_us)
+covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
 	bool quiet = c->ext.idle || now_us >= c->ext.seen_us + EXT_STALL_US;
 	uint64_t repeat_us = !quiet               ? REPEAT_US
@@ -108,14 +132,14 @@ covered(const struct client *c, const struct buffer *b, uint64_t now_us)
 	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
 		return false;
 	/* Had the server heard it, it would have answered by now. */
-	if (c->ext.idle && c->ext.state_us >= b->asked_us + ANSWERED_US)
+	if (c->ext.idle && c->ext.state_us >= b->nacked.at_us + ANSWERED_US)
 		return false;
-	return now_us < b->asked_us + repeat_us && asked_enough(b);
+	return now_us < b->nacked.at_us + repeat_us && asked_enough(b);
 }
 
 /* Of so much, parity is no help. */
 static bool
-too_much(const struct client *c, const struct buffer *b)
+too_much(const struct client *c, const struct client_buffer *b)
 {
 	bool few = c->ext.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
 	bool most = b->nlack > (few ? MOST_OF_CHUNK_FEW : MOST_OF_CHUNK);
@@ -128,14 +152,14 @@ too_much(const struct client *c, const struct buffer *b)
 /* The chunk comes again for others that lack much of it, perhaps a whole round later:
  * not worth waiting for when a little parity is enough. */
 static bool
-is_worth_waiting(const struct client *c, const struct buffer *b, uint64_t now_us)
+is_worth_waiting(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
 	return client_ext_coming(c, b->chunk) &&
 	       (b->nlack > LITTLE || now_us < b->settled_us + REPEAT_IDLE_US);
 }
 
 static bool
-may_report(const struct client *c, const struct buffer *b, uint64_t now_us)
+may_report(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
 	/* What comes with the server's round is early enough, but for chunk 0. */
 	bool waits = is_worth_waiting(c, b, now_us) &&
@@ -153,8 +177,8 @@ collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
 
 	m->u.nak.clientid = c->cfg.clientid;
 	m->u.nak.n = 0;
-	for (uint32_t i = 0; i < c->nfilling && m->u.nak.n < WIREXT_NAKS; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
+	for (uint32_t i = 0; i < c->bufs.nfilling && m->u.nak.n < WIREXT_NAKS; i++) {
+		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if (!may_report(c, b, now_us) || too_much(c, b))
 			continue;
 		struct wirext_nak *k = &m->u.nak.at[m->u.nak.n++];
@@ -169,10 +193,10 @@ static void
 note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
 	for (uint32_t i = 0; i < m->u.nak.n; i++) {
-		struct buffer *b = client_filling(c, m->u.nak.at[i].chunk);
-		memcpy(b->asked, b->lack, sizeof b->asked);
-		b->asked_us = now_us;
-		b->dubious = false;
+		struct client_buffer *b = client_filling(c, m->u.nak.at[i].chunk);
+		memcpy(b->nacked.most, b->lack, sizeof b->nacked.most);
+		note_time(&b->nacked, now_us);
+		client_buffer_sure(b);
 	}
 }
 
@@ -232,11 +256,11 @@ static uint32_t
 collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t *bits)
 {
 	uint32_t n = c->chunks.n, chunk = n, found = 0;
-	uint32_t room = c->ext.want_all ? n : c->nfree;
+	uint32_t room = c->ext.want_all ? n : c->bufs.nfree;
 
 	*map = (struct wirext_map){ .bits = bits };
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
+		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if (may_report(c, b, now_us) && too_much(c, b))
 			found += add_want(map, bits, b->chunk);
 	}

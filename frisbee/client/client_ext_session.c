@@ -50,8 +50,8 @@ adopt_session(struct client *c, uint32_t session)
 	client_packs_forget(&c->packs);
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
-	for (uint32_t i = 0; i < c->nfilling; i++)
-		client_ext_pass_ended(&c->buffers[c->filling[i]]);
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++)
+		client_nacked_unanswered(&c->bufs.at[c->bufs.filling[i]].nacked);
 }
 
 bool
@@ -101,7 +101,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	/* Nothing was sent between two of these, so nothing is on its way: the wait for what
 	 * comes late, which may have grown long, is over. */
 	if (idle && c->ext.idle)
-		client_settle_all(c, now_us);
+		client_bufs_settle_all(&c->bufs, now_us);
 	c->ext.idle = idle;
 	client_position_sets(
 	    &c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
@@ -134,12 +134,6 @@ client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
 	if (c->ext.on && block < NEAR_BEGIN)
 		client_ext_set_coming(c, chunk, false);
-}
-
-void
-client_ext_pass_ended(struct buffer *b)
-{
-	memset(b->asked, 0, sizeof b->asked);
 }
 
 /* No announcements for some time: what is wanted is said again, and the server asked

@@ -24,6 +24,7 @@
 #include "common/wire/blockmap.h"
 #include "common/wire/wirext.h"
 #include "frisbee/client/client.h"
+#include "frisbee/client/client_bufs.h"
 #include "frisbee/client/client_chunks.h"
 #include "frisbee/client/client_claim.h"
 #include "frisbee/client/client_hold.h"
@@ -41,43 +42,6 @@ enum {
 	/* So many are enough for chunks that take turns while as many wait for their
 	 * repair. */
 	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
-};
-
-enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN };
-
-/* How often a chunk came damaged: client_damage.c. */
-struct damage {
-	unsigned times;    /* since it got its buffer, */
-	unsigned counted;  /* ... of them from one sender alone, undisputed, */
-	uint64_t since_us; /* ... from then on */
-	uint64_t rest_us;  /* not asked for before */
-	bool plain;        /* only blocks themselves are taken: client_damage_suspects() */
-	bool closed;       /* ... and none before somebody asked for it */
-	bool disputed;     /* lately a block came that differed from before */
-	uint32_t *sums;    /* of the blocks that came; 0: not known.  Or NULL */
-};
-
-struct buffer {
-	enum buffer_state state;
-	bool dubious; /* its first blocks were dropped: may go */
-	uint32_t chunk;
-	uint32_t nmissing;
-	struct blockmap missing;
-	struct blockmap need; /* of these it is complete; */
-	bool final;           /* ... and more will not be needed */
-	/* With parity: a block of it lies where a missing block will be. */
-	uint32_t nlack;                       /* blocks or parity still needed, */
-	uint8_t lack[WIREXT_GROUPS];          /* by group */
-	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: none there */
-	uint8_t asked[WIREXT_GROUPS];   /* the most that was reported as lacking ... */
-	uint64_t asked_us;              /* ... by anybody, lastly then */
-	uint8_t newest[WIREXT_GROUPS];  /* 1 + index of the parity that came lastly */
-	bool spent; /* parity that is here comes again: there is no other */
-	bool ended;                     /* its empty end is here */
-	uint32_t pin;                   /* its blocks came from this sender, by number, */
-	bool mixed;                     /* ... and from another one */
-	struct damage damage;
-	uint64_t passed_us, settled_us; /* when its last pass ended, and really did */
 };
 
 /* The extension; on: negotiated, and the server's announcements are heard. */
@@ -129,14 +93,7 @@ struct client {
 	uint32_t nblocks;
 	uint64_t image_bytes;
 	struct client_chunks chunks;
-	struct buffer *buffers;
-	uint32_t nbuffers;
-	/* Each buffer is in exactly one of these, or taken. */
-	uint32_t *free, *filling, *complete;
-	uint32_t nfree, nfilling, ncomplete, complete_head;
-	uint32_t again;     /* in order: this one came damaged, and goes first; n: none */
-	uint32_t ntaken;    /* chunks ever taken, */
-	uint32_t nreleased; /* ... and their buffers given back */
+	struct client_bufs bufs;
 
 	struct client_position position;
 	struct client_urgent urgent;
@@ -174,12 +131,12 @@ client_chunk_blocks(const struct client *c, uint32_t chunk)
 }
 
 /* The buffer of a chunk of which something, but not all, is here. */
-static inline struct buffer *
+static inline struct client_buffer *
 client_filling(struct client *c, uint32_t chunk)
 {
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN | CHUNK_DONE))
 		return NULL;
-	return &c->buffers[client_chunks_buf(&c->chunks, chunk)];
+	return &c->bufs.at[client_chunks_buf(&c->chunks, chunk)];
 }
 
 static inline void
@@ -194,7 +151,7 @@ client_refuse(struct client *c, const char *why)
 static inline uint64_t
 client_window_end(const struct client *c)
 {
-	return c->cfg.in_order ? (uint64_t)c->nreleased + c->nbuffers : c->chunks.n;
+	return c->cfg.in_order ? (uint64_t)c->bufs.nreleased + c->bufs.n : c->chunks.n;
 }
 
 /* The open chunk behind `chunk` (the first one: n) that may have a buffer; n: none. */
@@ -219,13 +176,6 @@ static inline bool
 client_partial(const struct client *c)
 {
 	return c->cfg.first_blocks > 0;
-}
-
-/* What is still lacking of what is needed. */
-static inline struct blockmap
-client_lack(const struct buffer *b)
-{
-	return blockmap_and(b->missing, &b->need);
 }
 
 /* Is all of the image wanted, and as soon as it comes? */
@@ -262,15 +212,12 @@ size_t client_put_leave(struct client *, void *pkt);
 /* client_blocks.c: */
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
-/* One block has come; false: it is here already. */
-bool client_take_block(
-    struct client *, uint64_t now_us, struct buffer *, uint32_t block);
-/* One block of a buffer's group is needed less; true: the chunk is complete. */
-bool client_one_less(struct client *, uint64_t now_us, struct buffer *, uint32_t group);
-
+/* Parity has come for the buffer; when it is of use, *place is where it belongs. */
+bool client_take_parity(struct client *, uint64_t now_us, struct client_buffer *,
+    uint32_t group, uint32_t index, uint32_t *place);
 /* Only the first `content` blocks of the buffer's chunk are not empty (0: not known): the
  * others are here now.  False: they were here, or nothing is believed of the chunk. */
-bool client_take_end(struct client *, uint64_t now_us, struct buffer *,
+bool client_take_end(struct client *, uint64_t now_us, struct client_buffer *,
     uint32_t content, struct client_store *);
 
 /* client_pass.c: */
@@ -282,53 +229,16 @@ void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 void client_end_pass(struct client *, uint64_t now_us);
 /* When silence is too long. */
 uint64_t client_idle_at_us(const struct client *);
-/* What the chunks lack now was lost: nothing of them is on its way any more. */
-void client_settle_all(struct client *, uint64_t now_us);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
 /* Nothing comes any more, though something should. */
 void client_go_idle(struct client *, uint64_t now_us);
 
-/* client_buffers.c: */
-bool client_make_buffers(struct client *);
+/* client_place.c: */
 /* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
-struct buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
-/* These blocks are needed, too. */
-void client_buffer_need(struct buffer *, const struct blockmap *);
-/* It was taken, and more of its chunk is to come. */
-void client_buffer_refill(struct client *, uint64_t now_us, struct buffer *);
-/* All that is needed of its chunk is here. */
-void client_buffer_complete(struct client *, struct buffer *);
+struct client_buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
 /* Is this chunk, which has no buffer, better left to a later turn? */
 bool client_leaves_out(const struct client *, uint32_t chunk);
-
-/* client_damage.c: */
-/* A block of its chunk has come, of use or not. */
-void client_damage_compare(struct buffer *, uint32_t block, const uint8_t *data);
-/* The buffer belongs to no chunk any more. */
-void client_damage_end(struct buffer *);
-/* Somebody asked for the chunk: what comes may be the answer. */
-static inline void
-client_damage_asked(struct buffer *b)
-{
-	b->damage.closed = false;
-}
-/* It came damaged more than once, or all others wait for it: only blocks themselves are
- * taken, no parity and no word of an empty end, and they are asked for by requests of the
- * base protocol, which the server serves first. */
-static inline bool
-client_damage_suspects(const struct buffer *b)
-{
-	return b->damage.plain;
-}
-
-/* ... or all parity of a group has been sent, so that what comes may be here already:
- * the very blocks that it lacks are of more use. */
-static inline bool
-client_asks_blocks(const struct buffer *b)
-{
-	return client_damage_suspects(b) || b->spent;
-}
 
 /* client_partial.c: */
 /* Of a chunk that has no buffer yet. */
@@ -381,9 +291,8 @@ void client_ext_answered(
     struct client *, uint64_t now_us, const struct wirext_answer *);
 /* Only is it the same image and is the server there? */
 size_t client_ext_listen(struct client *, uint64_t now_us, void *pkt);
-/* A pass of a chunk begins (with this block; parity: 0), or has ended. */
+/* A pass of a chunk begins, with this block (parity: 0). */
 void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
-void client_ext_pass_ended(struct buffer *);
 /* Is it among what the server says that it will send? */
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)

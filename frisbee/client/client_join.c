@@ -19,7 +19,7 @@ leave_out(struct client *c)
 			continue;
 		client_chunks_take(&c->chunks, i, 0);
 		client_chunks_done(&c->chunks, i);
-		c->ntaken++;
+		client_bufs_skip_chunk(&c->bufs);
 	}
 }
 
@@ -30,16 +30,16 @@ start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t imag
 
 	c->nblocks = nblocks;
 	c->image_bytes = image_bytes;
-	c->again = n;
 	client_position_begin(&c->position, n);
 	c->backlog = client_max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||
-	    !client_make_buffers(c)) {
+	    !client_bufs_make(&c->bufs, c->cfg.buffers < n ? c->cfg.buffers : n,
+		c->cfg.in_order)) {
 		client_refuse(c, "not enough memory for an image of this size");
 		return;
 	}
-	client_counters_buffers(&c->counters, c->nbuffers);
+	client_counters_buffers(&c->counters, c->bufs.n);
 	if (c->cfg.chunk0_first)
 		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
@@ -138,7 +138,7 @@ same_image(const struct client *c, const struct answer *a)
 static bool
 shell_has_chunks(const struct client *c)
 {
-	return c->nfree + c->nfilling + c->ncomplete < c->nbuffers;
+	return c->bufs.nfree + c->bufs.nfilling + c->bufs.ncomplete < c->bufs.n;
 }
 
 void

@@ -1,8 +1,6 @@
 /* Chunks of which perhaps not everything is needed: their first blocks are asked for,
  * then what the shell says, by requests of the base protocol, which the server serves
  * before its carousel.  Whatever else passes is taken, too. */
-#include <assert.h>
-
 #include "frisbee/client/client_impl.h"
 
 enum {
@@ -30,43 +28,11 @@ client_partial_room(const struct client *c, uint64_t now_us)
 {
 	uint32_t window = c->ext.on && now_us >= c->old_until_us ? WINDOW : WINDOW_OLD;
 
-	return window > c->nfilling ? window - c->nfilling : 0;
+	return window > c->bufs.nfilling ? window - c->bufs.nfilling : 0;
 }
 
 uint64_t
 client_partial_quiet_us(const struct client *c)
 {
 	return c->position.current != c->chunks.n ? c->position.block_us + QUIET_US : CLIENT_NEVER;
-}
-
-bool
-client_is_final(const struct client *c, uint32_t buf)
-{
-	return c->buffers[buf].final;
-}
-
-struct blockmap
-client_here(const struct client *c, uint32_t buf)
-{
-	const struct buffer *b = &c->buffers[buf];
-	struct blockmap all = blockmap_range(0, client_chunk_blocks(c, b->chunk));
-
-	return blockmap_minus(all, &b->missing);
-}
-
-void
-client_need(struct client *c, uint64_t now_us, uint32_t buf,
-    const struct blockmap *need, bool final)
-{
-	struct buffer *b = &c->buffers[buf];
-
-	assert(b->state == BUFFER_TAKEN && !b->final);
-	b->final = final;
-	client_buffer_need(b, need);
-	if (final)
-		client_counters_not_asked(&c->counters,
-		    client_chunk_blocks(c, b->chunk) - blockmap_count(&b->need));
-	client_buffer_refill(c, now_us, b);
-	if (b->nlack == 0)
-		client_buffer_complete(c, b);
 }

@@ -1,6 +1,6 @@
 /* Passes: the server sends a chunk, and then another one; what the first lacks now was
  * lost.  And silence, in which whatever was asked will not come. */
-#include "frisbee/client/client_impl.h"
+#include "frisbee/client/client_ext_impl.h"
 
 enum {
 	MAX_BACKOFF_TICKS = 33,
@@ -32,7 +32,7 @@ adapt_backlog(struct client *c, uint32_t lost)
 static void
 settle(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	struct buffer *b = client_filling(c, chunk);
+	struct client_buffer *b = client_filling(c, chunk);
 
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	if (b == NULL) {
@@ -45,10 +45,10 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_ext_adapt(c, blockmap_count(&lost));
 	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
 		client_packs_doubt(&c->packs, now_us);
-	client_ext_pass_ended(b);
+	client_nacked_unanswered(&b->nacked);
 	c->ext.look = true;
-	b->passed_us = now_us;
-	b->settled_us = now_us + c->position.guard_us + client_jitter_us(c, now_us);
+	client_buffer_passed(b, now_us,
+	    now_us + c->position.guard_us + client_jitter_us(c, now_us));
 	if (c->scan_at_us > b->settled_us)
 		c->scan_at_us = b->settled_us;
 }
@@ -73,18 +73,18 @@ client_end_pass(struct client *c, uint64_t now_us)
 static bool
 is_straggler(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	struct buffer *b = client_filling(c, chunk);
+	struct client_buffer *b = client_filling(c, chunk);
 	bool last = client_position_may_be_late(&c->position, now_us, chunk);
 	bool filling = b != NULL && now_us < b->settled_us;
 
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_ASKED) || (!last && !filling))
 		return false;
-	if (filling && b->asked_us > b->passed_us)
+	if (filling && b->nacked.at_us > b->passed_us)
 		return false;
 	uint64_t late_us = now_us - (filling ? b->passed_us : c->position.last_us);
 	client_position_straggler(&c->position, late_us);
 	if (filling)
-		b->settled_us = b->passed_us + c->position.guard_us;
+		client_buffer_settle(b, b->passed_us + c->position.guard_us);
 	return true;
 }
 
@@ -107,21 +107,12 @@ client_idle_at_us(const struct client *c)
 	       (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
 }
 
-void
-client_settle_all(struct client *c, uint64_t now_us)
-{
-	for (uint32_t i = 0; i < c->nfilling; i++) {
-		struct buffer *b = &c->buffers[c->filling[i]];
-		b->settled_us = b->settled_us < now_us ? b->settled_us : now_us;
-	}
-}
-
 /* Whatever was asked will not come. */
 void
 client_presume_lost(struct client *c, uint64_t now_us)
 {
 	client_end_pass(c, now_us);
-	client_settle_all(c, now_us);
+	client_bufs_settle_all(&c->bufs, now_us);
 	client_chunks_forget(&c->chunks, now_us);
 }
 

@@ -69,8 +69,8 @@ is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 	    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
 		return false;
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
-		return c->nfree > 0;
-	const struct buffer *b = client_filling(c, chunk);
+		return c->bufs.nfree > 0;
+	const struct client_buffer *b = client_filling(c, chunk);
 	return b->state == BUFFER_FILLING && now_us >= b->settled_us &&
 	       now_us >= b->damage.rest_us;
 }
@@ -83,11 +83,11 @@ client_urgent_say(struct client *c, uint64_t now_us, void *pkt)
 		uint32_t chunk = c->urgent.chunk[i];
 		if (!is_to_be_asked(c, now_us, chunk))
 			continue;
-		struct buffer *b = client_filling(c, chunk);
+		struct client_buffer *b = client_filling(c, chunk);
 		struct blockmap want = b != NULL ? client_lack(b)
 		                                 : client_first_blocks(c, chunk);
 		if (b != NULL)
-			client_damage_asked(b);
+			client_damage_asked(&b->damage);
 		return client_ask(c, now_us, chunk, &want, pkt);
 	}
 	return 0;

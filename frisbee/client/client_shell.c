@@ -1,0 +1,152 @@
+/* What the shell does with chunks: it takes complete ones, needs more of them, finds them damaged,
+ * and gives their buffers back.  Called by the shell in the engine's only thread. */
+#include <assert.h>
+
+#include "frisbee/client/client_ext_impl.h"
+
+bool
+client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
+{
+	const uint32_t whole = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
+	const struct client_buffer *b = client_bufs_take(&c->bufs, &c->chunks);
+
+	if (b == NULL)
+		return false;
+	*chunk = b->chunk;
+	*buf = client_bufs_number(&c->bufs, b);
+	uint64_t left = c->image_bytes - (uint64_t)b->chunk * whole;
+	*bytes = left < whole ? (uint32_t)left : whole;
+	if (c->bufs.ntaken == c->chunks.n && c->state == CLIENT_LOADING) {
+		c->state = CLIENT_COMPLETE;
+		c->complete_us = c->heard_us;
+	}
+	return true;
+}
+
+void
+client_release(struct client *c, uint64_t now_us, uint32_t buf)
+{
+	assert(buf < c->bufs.n);
+	const struct client_buffer *b = &c->bufs.at[buf];
+	bool starved = client_bufs_starved(&c->bufs);
+
+	c->starved |= starved;
+	if (!b->mixed)
+		client_pin_prove(&c->pin, b->pin);
+	client_bufs_release(&c->bufs, buf);
+	client_skip_released(
+	    &c->skip, now_us, c->bufs.n > c->bufs.nfree + c->bufs.nfilling);
+	c->scan_at_us = now_us;
+	c->ext.look = true;
+	if (!starved || c->state != CLIENT_LOADING)
+		return;
+	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
+	 * before has gone by. */
+	if (now_us >= client_idle_at_us(c))
+		client_presume_lost(c, now_us);
+	client_pin_excuse(&c->pin, now_us);
+	c->heard_us = c->idle_from_us = now_us;
+}
+
+/* More of a chunk that was taken is to come: that is another question than before. */
+static void
+ask_anew(struct client *c, uint64_t now_us, uint32_t chunk, bool starved)
+{
+	c->starved |= starved;
+	client_chunks_uncover(&c->chunks, chunk);
+	client_chunks_unnote(&c->chunks, chunk, CHUNK_MINE);
+	c->scan_at_us = now_us;
+	if (starved)
+		c->heard_us = c->idle_from_us = now_us;
+}
+
+bool
+client_is_final(const struct client *c, uint32_t buf)
+{
+	return c->bufs.at[buf].final;
+}
+
+struct blockmap
+client_here(const struct client *c, uint32_t buf)
+{
+	const struct client_buffer *b = &c->bufs.at[buf];
+	struct blockmap all = blockmap_range(0, client_chunk_blocks(c, b->chunk));
+
+	return blockmap_minus(all, &b->missing);
+}
+
+void
+client_need(struct client *c, uint64_t now_us, uint32_t buf,
+    const struct blockmap *need, bool final)
+{
+	struct client_buffer *b = &c->bufs.at[buf];
+	bool starved = client_bufs_starved(&c->bufs);
+	uint64_t settled_us = now_us + client_jitter_us(c, now_us);
+
+	bool complete = client_bufs_need(&c->bufs, b, need, final, settled_us);
+	if (final)
+		client_counters_not_asked(&c->counters,
+		    client_chunk_blocks(c, b->chunk) - blockmap_count(&b->need));
+	ask_anew(c, now_us, b->chunk, starved);
+	if (complete && b->final)
+		client_chunks_done(&c->chunks, b->chunk);
+}
+
+unsigned
+client_again(
+    struct client *c, uint64_t now_us, uint32_t buf, const struct blockmap *bad)
+{
+	assert(buf < c->bufs.n);
+	struct client_buffer *b = &c->bufs.at[buf];
+	bool one_sender = !b->mixed && b->pin == c->pin.number;
+	bool starved = client_bufs_starved(&c->bufs);
+
+	/* Perhaps the sender is no server at all. */
+	if (client_damage_count(&b->damage, now_us, one_sender))
+		client_pin_doubt(&c->pin);
+	if (client_damage_is_servers(&b->damage, now_us))
+		return b->damage.times;
+	client_chunks_undone(&c->chunks, b->chunk);
+	if (c->state == CLIENT_COMPLETE)
+		c->state = CLIENT_LOADING;
+	client_damage_begin_anew(&b->damage, now_us, c->cfg.in_order);
+	client_nacked_forget(&b->nacked);
+	struct client_lost lost = { .blocks = client_chunk_blocks(c, b->chunk),
+		.pin = c->pin.number,
+		.bad = *bad,
+		.parts = client_partial(c),
+		.settled_us = now_us + client_jitter_us(c, now_us) };
+	client_counters_asked_after_all(
+	    &c->counters, client_bufs_lose(&c->bufs, b, &lost));
+	c->ext.look = true;
+	ask_anew(c, now_us, b->chunk, starved);
+	return 0;
+}
+
+void
+client_want(struct client *c, uint64_t now_us, uint32_t chunk)
+{
+	if (chunk >= c->chunks.n || !client_chunks_is(&c->chunks, chunk, CHUNK_DONE))
+		return;
+	client_chunks_undone(&c->chunks, chunk);
+	client_chunks_uncover(&c->chunks, chunk);
+	client_chunks_unnote(
+	    &c->chunks, chunk, CHUNK_MINE | CHUNK_LACKED | CHUNK_SKIPPED);
+	client_chunks_reopen(&c->chunks, chunk);
+	client_bufs_want_chunk(&c->bufs);
+	c->ext.look = true;
+	c->scan_at_us = now_us;
+	if (c->state != CLIENT_COMPLETE)
+		return;
+	/* Nothing was asked for meanwhile, so nobody was silent. */
+	c->state = CLIENT_LOADING;
+	c->heard_us = c->idle_from_us = now_us;
+}
+
+const uint8_t *
+client_parity(const struct client *c, uint32_t buf)
+{
+	const struct client_buffer *b = &c->bufs.at[buf];
+
+	return b->nmissing > 0 ? b->parity_at : NULL;
+}
