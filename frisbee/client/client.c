@@ -22,9 +22,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->cfg.sequential |= cfg->in_order;
 	c->cfg.parity &= cfg->first_blocks == 0;
 	client_hold_begin(&c->hold, cfg->seed);
-	c->start_us = c->heard_us = now_us;
-	c->join_at_us = now_us + cfg->start_delay_us;
-	c->heard_us = c->join_at_us;
+	client_membership_begin(&c->membership, now_us, cfg->start_delay_us);
 	client_pin_begin(&c->pin, cfg->has_server, cfg->any_file, cfg->seed);
 	client_counters_begin(&c->counters, &c->cfg);
 	return c;
@@ -40,9 +38,10 @@ client_drop_image(struct client *c)
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
 	client_skip_forget(&c->skip);
-	c->nblocks = 0;
 	client_counters_forget_image(&c->counters);
-	c->image_bytes = c->scan_after = c->ahead_at_us = 0;
+	client_membership_forget_image(&c->membership);
+	client_session_forget(&c->session);
+	c->scan_after = c->ahead_at_us = 0;
 }
 
 void
@@ -117,7 +116,7 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0 &&
 	    !(m.subtype == WIRE_JOIN && only_asks(pkt, len)))
 		c->crowd_until_us = now_us + CROWD_US;
-	if (c->state != CLIENT_LOADING)
+	if (c->membership.state != CLIENT_LOADING)
 		return false;
 	switch (m.subtype) {
 	case WIRE_BLOCK:
@@ -141,14 +140,14 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 static bool
 speaks_ext(const struct client *c)
 {
-	return c->ext.on && !client_partial(c);
+	return c->session.on && !client_partial(c);
 }
 
 /* What is said besides asking for blocks. */
 static size_t
 other_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	if (c->join_again)
+	if (c->membership.join_again)
 		return client_put_first_join(c, now_us, pkt);
 	if (client_claim_asks(&c->claim, now_us))
 		return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
@@ -166,12 +165,12 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 		return other;
 	if (!wants_more(c))
 		return 0;
-	if (c->ext.on) {
+	if (c->session.on) {
 		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
 		                             : client_ext_output(c, now_us, pkt);
 		if (n > 0 || speaks_ext(c))
 			return n;
-		if (!c->ext.on)
+		if (!c->session.on)
 			c->idle_from_us = now_us; /* as if never negotiated */
 	}
 	if (speaks_ext(c))
@@ -195,29 +194,22 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 	return len;
 }
 
-/* When -T runs out; only who waits for the server can give it up. */
+/* When -T runs out. */
 static uint64_t
 silence_at_us(const struct client *c)
 {
-	bool waits = c->state == CLIENT_JOINING ||
-	             (c->state == CLIENT_LOADING && wants_more(c));
-
-	return waits && c->cfg.silence_us > 0 ? c->heard_us + c->cfg.silence_us
-	                                      : CLIENT_NEVER;
+	return client_membership_silent_at_us(
+	    &c->membership, c->cfg.silence_us, wants_more(c));
 }
 
 size_t
 client_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	if (c->leave_pending)
+	if (c->membership.leave_pending)
 		return client_put_leave(c, pkt);
-	if (now_us >= silence_at_us(c)) {
-		c->state = CLIENT_GAVE_UP;
-		snprintf(c->error, sizeof c->error,
-		    "nothing from the server for %llu s",
-		    (unsigned long long)(c->cfg.silence_us / 1000000));
-	}
-	switch (c->state) {
+	if (now_us >= silence_at_us(c))
+		client_membership_give_up(&c->membership, c->cfg.silence_us);
+	switch (c->membership.state) {
 	case CLIENT_JOINING:
 		return client_join_output(c, now_us, pkt);
 	case CLIENT_LOADING:
@@ -241,7 +233,7 @@ loading_at_us(const struct client *c)
 {
 	uint64_t at = client_claim_ask_at_us(&c->claim);
 
-	if (c->ext.on)
+	if (c->session.on)
 		at = earlier(at, client_packs_at_us(&c->packs));
 	if (!wants_more(c))
 		return at;
@@ -255,11 +247,11 @@ client_deadline(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = silence_at_us(c);
 
-	if (c->leave_pending || (c->join_again && c->state == CLIENT_LOADING))
+	if (c->membership.leave_pending || (c->membership.join_again && c->membership.state == CLIENT_LOADING))
 		return now_us;
-	if (c->state == CLIENT_JOINING)
-		at = earlier(at, c->join_at_us);
-	else if (c->state == CLIENT_LOADING)
+	if (c->membership.state == CLIENT_JOINING)
+		at = earlier(at, c->membership.join_at_us);
+	else if (c->membership.state == CLIENT_LOADING)
 		at = earlier(at, loading_at_us(c));
 	at = earlier(at, client_ext_flushing_at_us(c));
 	return at > now_us ? at : now_us;
@@ -268,43 +260,43 @@ client_deadline(const struct client *c, uint64_t now_us)
 enum client_state
 client_state(const struct client *c)
 {
-	return c->state;
+	return c->membership.state;
 }
 
 uint64_t
 client_heard_us(const struct client *c)
 {
-	return c->heard_us;
+	return c->membership.heard_us;
 }
 
 const char *
 client_error(const struct client *c)
 {
-	return c->error;
+	return c->membership.error;
 }
 
 uint16_t
 client_second_port(const struct client *c)
 {
-	return c->ext.on ? c->ext.port : 0;
+	return c->session.on ? c->session.port : 0;
 }
 
 void
 client_no_second_port(struct client *c)
 {
-	c->ext.on = false;
+	client_session_close(&c->session);
 }
 
 bool
 client_wants_blocks(const struct client *c)
 {
-	return c->state == CLIENT_JOINING || c->state == CLIENT_LOADING;
+	return c->membership.state == CLIENT_JOINING || c->membership.state == CLIENT_LOADING;
 }
 
 uint32_t
 client_images(const struct client *c)
 {
-	return c->images;
+	return c->membership.images;
 }
 
 uint32_t
@@ -316,16 +308,16 @@ client_chunks(const struct client *c)
 uint64_t
 client_image_bytes(const struct client *c)
 {
-	return c->image_bytes;
+	return c->membership.bytes;
 }
 
 bool
 client_image(const struct client *c, struct client_image *out)
 {
 	*out = (struct client_image){ .chunks = c->chunks.n,
-		.bytes = c->image_bytes,
-		.has_identity = c->ext.coming != NULL };
-	memcpy(out->identity, c->ext.identity, sizeof out->identity);
+		.bytes = c->membership.bytes,
+		.has_identity = c->session.known };
+	memcpy(out->identity, c->session.identity, sizeof out->identity);
 	return c->chunks.n > 0;
 }
 

@@ -64,7 +64,7 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	bool again = client_chunks_is(&c->chunks, chunk, CHUNK_MINE);
 	bool whole = blockmap_count(want) == client_chunk_blocks(c, chunk);
 	/* Others take one that asks for whole chunks for an old client. */
-	bool by_range = whole && !again && !client_partial(c) && !c->ext.on;
+	bool by_range = whole && !again && !client_partial(c) && !c->session.on;
 	size_t len = by_range ? put_whole(c, chunk, pkt)
 	                      : put_partial(c, chunk, want, pkt);
 
@@ -72,7 +72,7 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	    &c->counters, again, whole, by_range ? 0 : blockmap_count(want));
 	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
 	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
-	if (c->ext.on && c->ext.parity)
+	if (c->session.on && c->session.parity)
 		c->idle_from_us = now_us; /* requests are rare: its answer is waited for */
 	return len;
 }
@@ -200,7 +200,7 @@ client_ask_first(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (c->first_at_us == 0)
 		c->first_at_us = now_us + client_hold_draw_us(
-		                          &c->hold, FIRST_HOLD_US, c->ext.clients);
+		                          &c->hold, FIRST_HOLD_US, c->session.clients);
 	if (now_us < c->first_at_us)
 		return 0;
 	struct client_buffer *b = client_filling(c, 0);

@@ -128,7 +128,8 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	    is_closed(c, chunk))
 		return false;
 	client_pin_block(&c->pin, now_us);
-	c->heard_us = c->idle_from_us = now_us;
+	client_membership_heard(&c->membership, now_us);
+	c->idle_from_us = now_us;
 	c->backoff_ticks = 0;
 	client_packs_came(&c->packs, in->count);
 	client_ext_seen(c, now_us, in->count);

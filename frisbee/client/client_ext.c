@@ -5,20 +5,18 @@
 
 #include "frisbee/client/client_ext_impl.h"
 
-enum { FLUSHING_FIRST_US = 2000000, FLUSHING_EVERY_US = 5000000 };
-
 void
 client_ext_message(struct client *c, struct wirext_msg *m, enum wirext_kind kind)
 {
 	m->kind = kind;
-	m->session = c->ext.session;
+	m->session = c->session.session;
 	memcpy(m->srcip, c->cfg.srcip, 4);
 	m->told = (struct wirext_told){ .is = true,
 		.chunks = c->bufs.ntaken,
-		.doing = c->state == CLIENT_COMPLETE ? WIREXT_DOING_FLUSHING
-		         : c->starved                ? WIREXT_DOING_DISK
+		.doing = c->membership.state == CLIENT_COMPLETE ? WIREXT_DOING_FLUSHING
+		         : c->membership.starved                ? WIREXT_DOING_DISK
 		                                     : WIREXT_DOING_LOADING };
-	c->starved = false;
+	client_membership_told(&c->membership);
 }
 
 /* All is here, and is being written: said when that takes long, since nothing else is said
@@ -30,7 +28,7 @@ client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
 
 	if (now_us < client_ext_flushing_at_us(c))
 		return 0;
-	c->complete_us = now_us - FLUSHING_FIRST_US + FLUSHING_EVERY_US;
+	client_membership_flushing(&c->membership, now_us);
 	client_ext_message(c, &m, WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;
 	m.u.go.blocks = 0;
@@ -40,9 +38,8 @@ client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
 uint64_t
 client_ext_flushing_at_us(const struct client *c)
 {
-	return c->state == CLIENT_COMPLETE && c->ext.coming != NULL
-	           ? c->complete_us + FLUSHING_FIRST_US
-	           : CLIENT_NEVER;
+	return c->session.known ? client_membership_flushing_at_us(&c->membership)
+	                        : CLIENT_NEVER;
 }
 
 /* A packet of some length, which some clients are asked about. */
@@ -61,9 +58,9 @@ hear_try(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 size_t
 client_ext_say_fits(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wirext_msg m = { .kind = WIREXT_FITS, .session = c->ext.session };
+	struct wirext_msg m = { .kind = WIREXT_FITS, .session = c->session.session };
 
-	if (!c->ext.on || !client_packs_says(&c->packs, now_us))
+	if (!c->session.on || !client_packs_says(&c->packs, now_us))
 		return 0;
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.fits.clientid = c->cfg.clientid;
@@ -122,11 +119,11 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)
 {
 	if (m->kind == WIREXT_STATE) {
-		if (c->ext.on)
+		if (c->session.on)
 			client_ext_hear_state(c, now_us, m);
 		return false;
 	}
-	if (m->session != c->ext.session)
+	if (m->session != c->session.session)
 		return false;
 	client_claim_deny(&c->claim, now_us);
 	switch (m->kind) {
@@ -135,7 +132,7 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	case WIREXT_PARITY:
 		return client_ext_hear_parity(c, now_us, m, store);
 	case WIREXT_TRY:
-		if (c->ext.on)
+		if (c->session.on)
 			hear_try(c, now_us, m);
 		return false;
 	case WIREXT_TIME:
@@ -154,13 +151,13 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	struct wirext_msg m;
 	struct err e;
 
-	if (c->state != CLIENT_LOADING || c->ext.coming == NULL ||
+	if (c->membership.state != CLIENT_LOADING || !c->session.known ||
 	    wirext_get(&m, pkt, len, &e) != 0 || memcmp(m.srcip, from, 4) != 0)
 		return false;
 	if (!is_clients(m.kind))
 		return client_pin_hears(&c->pin, now_us, from) &&
 		       hear_server(c, now_us, &m, store);
-	if (m.session == c->ext.session)
+	if (m.session == c->session.session)
 		hear_client(c, now_us, &m);
 	return false;
 }
@@ -185,7 +182,7 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	if (said > 0 || now_us < c->scan_at_us)
 		return said;
 	client_ext_listen_for_state(c, now_us);
-	if (!c->ext.on)
+	if (!c->session.on)
 		return 0;
 	/* A request of the base protocol, or its answer, can be lost whole. */
 	if (now_us >= client_idle_at_us(c))
@@ -198,8 +195,8 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 		len = client_ask_first(c, now_us, pkt);
 	if (len > 0)
 		return len;
-	len = client_ask_missing(c, now_us, c->ext.parity, pkt);
-	if (len == 0 && c->ext.parity)
+	len = client_ask_missing(c, now_us, c->session.parity, pkt);
+	if (len == 0 && c->session.parity)
 		len = client_ext_report(c, now_us, pkt);
 	if (len == 0)
 		len = client_ext_want(c, now_us, pkt);

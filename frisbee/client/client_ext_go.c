@@ -25,7 +25,7 @@ static uint64_t
 go_on_at(const struct client *c, uint32_t blocks)
 {
 	/* One that is lost is followed by another before the server runs dry. */
-	if (c->ext.unpaced)
+	if (c->session.unpaced)
 		return blocks * UINT64_C(2) / 3;
 	return blocks / 2 < GO_ON_BLOCKS ? blocks / 2 : GO_ON_BLOCKS;
 }
@@ -34,7 +34,7 @@ void
 client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
 {
 	c->ext.seen_us = now_us;
-	c->ext.idle = false;
+	client_session_busy(&c->session);
 	c->ext.go_tries = 0;
 	if (client_position_came(&c->position, now_us, blocks))
 		client_skip_streamed(&c->skip, c->position.chunk_us);
@@ -86,7 +86,7 @@ filling_comes(const struct client *c)
 static uint32_t
 low_water(const struct client *c)
 {
-	uint32_t most = c->ext.clients < FEW_CLIENTS ? LOW_WATER_FEW : LOW_WATER;
+	uint32_t most = c->session.clients < FEW_CLIENTS ? LOW_WATER_FEW : LOW_WATER;
 
 	return c->bufs.n / 4 < most ? c->bufs.n / 4 : most;
 }
@@ -123,7 +123,7 @@ can_take(const struct client *c)
 		chunks = share;
 	if (chunks > c->bufs.nfree)
 		chunks = c->bufs.nfree;
-	if (c->ext.unpaced)
+	if (c->session.unpaced)
 		return c->ext.window;
 	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
 }
@@ -133,7 +133,7 @@ static bool
 waits_for_more(struct client *c)
 {
 	/* Without a pace, the rest of a chunk may wait, too. */
-	if (c->ext.unpaced && c->position.current != c->chunks.n &&
+	if (c->session.unpaced && c->position.current != c->chunks.n &&
 	    client_filling(c, c->position.current) != NULL)
 		return true;
 	if (c->bufs.nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n)
@@ -149,7 +149,7 @@ stall_us(const struct client *c)
 	uint64_t most = c->position.chunk_us + STALL_MIN_US;
 
 	/* Unpaced, what was said is soon there. */
-	if (!c->ext.unpaced || most > EXT_STALL_US)
+	if (!c->session.unpaced || most > EXT_STALL_US)
 		most = EXT_STALL_US;
 	return c->ext.seen_us + (most << tries);
 }
@@ -160,9 +160,9 @@ go_hold_us(struct client *c, uint32_t blocks)
 {
 	uint64_t most = c->position.chunk_us < EXT_HOLD_US ? c->position.chunk_us : EXT_HOLD_US;
 
-	if (c->ext.unpaced)
+	if (c->session.unpaced)
 		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
-	return c->ext.clients > 1 ? client_hold_draw_us(&c->hold, most, c->ext.clients) : 0;
+	return c->session.clients > 1 ? client_hold_draw_us(&c->hold, most, c->session.clients) : 0;
 }
 
 size_t
@@ -186,7 +186,7 @@ client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 	if (stalled)
 		client_packs_doubt(&c->packs, now_us);
 	/* After a silence, what was on its way is lost or here. */
-	client_ext_message(c, &m, c->ext.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
+	client_ext_message(c, &m, c->session.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;
 	m.u.go.blocks = blocks;
 	m.u.go.chunk = c->position.at_chunk;

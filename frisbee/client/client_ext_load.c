@@ -11,7 +11,7 @@ enum {
 size_t
 client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 {
-	uint32_t clients = c->ext.clients;
+	uint32_t clients = c->session.clients;
 	struct wirext_msg m;
 
 	client_load_clients(&c->load, clients);

@@ -7,13 +7,13 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 {
 	uint32_t chunk = m->u.parity.chunk, group = m->u.parity.group, place = 0;
 
-	if (m->session != c->ext.session || chunk >= c->chunks.n)
+	if (m->session != c->session.session || chunk >= c->chunks.n)
 		return false;
 	client_pin_block(&c->pin, now_us);
-	c->heard_us = now_us;
+	client_membership_heard(&c->membership, now_us);
 	client_ext_seen(c, now_us, 1);
 	client_position_parity(&c->position);
-	if (!c->ext.parity)
+	if (!c->session.parity)
 		return false;
 	if (c->position.current != chunk) {
 		client_follow_stream(c, now_us, chunk);

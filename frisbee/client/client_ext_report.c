@@ -29,14 +29,14 @@ enum {
 static uint64_t
 hold_us(struct client *c, uint32_t lack)
 {
-	uint64_t most = c->ext.idle ? EXT_HOLD_US / 4 : EXT_HOLD_US;
+	uint64_t most = c->session.idle ? EXT_HOLD_US / 4 : EXT_HOLD_US;
 
-	if (c->ext.clients <= 1)
-		return c->ext.idle || c->position.chunk_us < EXT_FAST_CHUNK_US
+	if (c->session.clients <= 1)
+		return c->session.idle || c->position.chunk_us < EXT_FAST_CHUNK_US
 		           ? HOLD_ALONE_US / 10
 		           : HOLD_ALONE_US;
 	return client_hold_lack_us(
-	    &c->hold, most, c->ext.clients, lack, c->ext.most_lack);
+	    &c->hold, most, c->session.clients, lack, c->ext.most_lack);
 }
 
 void
@@ -124,15 +124,15 @@ client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_m
 static bool
 covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
-	bool quiet = c->ext.idle || now_us >= c->ext.seen_us + EXT_STALL_US;
+	bool quiet = c->session.idle || now_us >= c->ext.seen_us + EXT_STALL_US;
 	uint64_t repeat_us = !quiet               ? REPEAT_US
-	                     : c->ext.clients > 1 ? REPEAT_IDLE_US
+	                     : c->session.clients > 1 ? REPEAT_IDLE_US
 	                                          : REPEAT_ALONE_US;
 
 	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
 		return false;
 	/* Had the server heard it, it would have answered by now. */
-	if (c->ext.idle && c->ext.state_us >= b->nacked.at_us + ANSWERED_US)
+	if (c->session.idle && c->session.state_us >= b->nacked.at_us + ANSWERED_US)
 		return false;
 	return now_us < b->nacked.at_us + repeat_us && asked_enough(b);
 }
@@ -141,7 +141,7 @@ covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 static bool
 too_much(const struct client *c, const struct client_buffer *b)
 {
-	bool few = c->ext.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
+	bool few = c->session.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
 	bool most = b->nlack > (few ? MOST_OF_CHUNK_FEW : MOST_OF_CHUNK);
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)

@@ -5,14 +5,7 @@
 
 #include "frisbee/client/client_ext_impl.h"
 
-enum {
-	/* Without announcements for so long, nothing is believed to come; and then
-	 * the extension is given up. */
-	DOUBT_US = 1600000,
-	LOST_US = 4000000,
-	LOST_OPEN_US = 15000000, /* ... where something was heard on the second port */
-	NEAR_BEGIN = 8, /* of a chunk; what is before it was lost */
-};
+enum { NEAR_BEGIN = 8 }; /* blocks of a chunk; what is before them was lost */
 
 void
 client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *a)
@@ -26,15 +19,9 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	memset(c->ext.coming, client_wants_all(c) ? 0xff : 0, bytes);
 	c->ext.look = !client_wants_all(c);
 	c->ext.want_all = c->cfg.resumes && !c->cfg.in_order;
-	c->ext.on = true;
-	c->ext.parity = c->cfg.parity && (a->flags & WIREXT_CAN_PARITY) != 0;
-	c->ext.port = a->port;
-	c->ext.session = a->session;
-	memcpy(c->ext.identity, a->identity, sizeof a->identity);
-	c->ext.clients = a->clients;
-	c->ext.state_us = c->ext.seen_us = now_us;
-	c->ext.unpaced = (a->flags & WIREXT_UNPACED) != 0;
-	c->ext.horizon = c->ext.unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
+	client_session_begin(&c->session, now_us, a, c->cfg.parity);
+	c->ext.seen_us = now_us;
+	c->ext.horizon = c->session.unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
 	c->ext.window = 2 * WIREXT_FIRST_UNPACED;
 }
 
@@ -42,9 +29,8 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 static void
 adopt_session(struct client *c, uint32_t session)
 {
-	if (c->ext.session == session)
+	if (!client_session_adopt(&c->session, session))
 		return;
-	c->ext.session = session;
 	c->ext.horizon = c->position.seen;
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
@@ -54,36 +40,19 @@ adopt_session(struct client *c, uint32_t session)
 		client_nacked_unanswered(&c->bufs.at[c->bufs.filling[i]].nacked);
 }
 
-bool
-client_ext_same(const struct client *c, const struct wirext_answer *a)
-{
-	return a == NULL || c->ext.coming == NULL ||
-	       memcmp(a->identity, c->ext.identity, WIREXT_IDENTITY_BYTES) == 0;
-}
-
 void
 client_ext_answered(struct client *c, uint64_t now_us, const struct wirext_answer *a)
 {
-	if (c->ext.coming == NULL)
-		return;
-	c->ext.answered = true;
-	if (a == NULL) {
-		/* A server that does not know the extension has taken over. */
-		c->ext.on &= !c->ext.doubting;
-		return;
-	}
-	if (a->session == c->ext.session)
+	if (!client_session_answered(&c->session, a))
 		return;
 	adopt_session(c, a->session);
-	c->ext.port = a->port;
-	c->ext.state_us = now_us;
-	c->ext.doubting = false;
+	client_session_moved(&c->session, now_us, a->port);
 }
 
 void
 client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
-	if (memcmp(m->u.state.identity, c->ext.identity, WIREXT_IDENTITY_BYTES) != 0) {
+	if (memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) != 0) {
 		client_hear_claim(c, now_us, m->srcip, CLIENT_OTHER_IMAGE);
 		return;
 	}
@@ -94,15 +63,12 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	}
 	client_claim_deny(&c->claim, now_us);
 	adopt_session(c, m->session);
-	c->heard_us = c->ext.state_us = now_us;
-	c->ext.doubting = false;
-	c->ext.clients = m->u.state.clients;
-	bool idle = (m->u.state.flags & WIREXT_IDLE) != 0;
-	/* Nothing was sent between two of these, so nothing is on its way: the wait for what
-	 * comes late, which may have grown long, is over. */
-	if (idle && c->ext.idle)
+	client_membership_heard(&c->membership, now_us);
+	/* Nothing was sent between two STATEs that say so, so nothing is on its way: the wait
+	 * for what comes late, which may have grown long, is over. */
+	if (client_session_state(&c->session, now_us, m->u.state.clients,
+		(m->u.state.flags & WIREXT_IDLE) != 0))
 		client_bufs_settle_all(&c->bufs, now_us);
-	c->ext.idle = idle;
 	client_position_sets(
 	    &c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
 	c->ext.most_lack -= c->ext.most_lack / 8;
@@ -111,7 +77,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	     i++)
 		client_ext_set_coming(c, i, wirext_map_test(map, i));
 	c->ext.look = true;
-	if (c->ext.idle)
+	if (c->session.idle)
 		client_end_pass(c, now_us);
 	c->scan_at_us = now_us;
 }
@@ -132,7 +98,7 @@ client_ext_set_coming(struct client *c, uint32_t chunk, bool coming)
 void
 client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
-	if (c->ext.on && block < NEAR_BEGIN)
+	if (c->session.on && block < NEAR_BEGIN)
 		client_ext_set_coming(c, chunk, false);
 }
 
@@ -142,27 +108,22 @@ client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 void
 client_ext_listen_for_state(struct client *c, uint64_t now_us)
 {
-	uint64_t silent = now_us - c->ext.state_us;
-	uint64_t lost_us = c->packs.round != 0 ? LOST_OPEN_US : LOST_US;
+	enum session_heard heard = client_session_listen(
+	    &c->session, now_us, c->packs.round != 0);
 
-	if (silent >= lost_us && c->ext.answered) {
-		c->ext.on = false;
+	if (heard != SESSION_DOUBTED)
 		return;
-	}
-	if (silent < DOUBT_US || c->ext.doubting)
-		return;
-	c->ext.doubting = true;
-	c->ext.answered = false;
 	c->ext.look = true;
 	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
-	c->join_at_us = now_us + client_hold_random(&c->hold, c->cfg.join_us);
+	client_membership_join_at(&c->membership,
+	    now_us + client_hold_random(&c->hold, c->cfg.join_us));
 }
 
 /* Ask it until it answers. */
 size_t
 client_ext_join_again(struct client *c, uint64_t now_us, void *pkt)
 {
-	if (!c->ext.doubting || c->ext.answered || now_us < c->join_at_us)
+	if (!client_session_asks(&c->session) || now_us < c->membership.join_at_us)
 		return 0;
 	return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 }
@@ -171,5 +132,5 @@ size_t
 client_ext_listen(struct client *c, uint64_t now_us, void *pkt)
 {
 	client_ext_listen_for_state(c, now_us);
-	return c->ext.on ? client_ext_join_again(c, now_us, pkt) : 0;
+	return c->session.on ? client_ext_join_again(c, now_us, pkt) : 0;
 }

@@ -29,9 +29,11 @@
 #include "frisbee/client/client_claim.h"
 #include "frisbee/client/client_hold.h"
 #include "frisbee/client/client_load.h"
+#include "frisbee/client/client_membership.h"
 #include "frisbee/client/client_packs.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_position.h"
+#include "frisbee/client/client_session.h"
 #include "frisbee/client/client_skip.h"
 #include "frisbee/client/client_urgent.h"
 
@@ -46,21 +48,10 @@ enum {
 
 /* The extension; on: negotiated, and the server's announcements are heard. */
 struct client_ext {
-	bool on;
-	bool parity;
 	/* The server sends at once what it is told: so much, which was last made less
 	 * when so many had come. */
-	bool unpaced;
 	uint32_t window;
 	uint64_t cut_till;
-	uint16_t port;
-	uint32_t session;
-	uint8_t identity[WIREXT_IDENTITY_BYTES];
-	uint32_t clients;  /* as announced */
-	bool idle;         /* the server said so, and nothing came since */
-	uint64_t state_us; /* when that was */
-	bool doubting;     /* too long ago */
-	bool answered;     /* the server is there all the same */
 	uint8_t *coming;   /* a bit for each chunk: the server will send it */
 	bool look;         /* perhaps a chunk is not coming */
 	bool want_all;     /* nothing was said to be wanted yet */
@@ -82,16 +73,12 @@ struct client_blocks {
 
 struct client {
 	struct client_config cfg;
-	enum client_state state;
-	char error[160];
 	struct client_counters counters;
-	uint64_t start_us;
+	struct client_membership membership;
+	struct client_session session;
 
 	struct client_pin pin;
 	struct client_claim claim;
-	uint32_t images; /* so many times loading has begun */
-	uint32_t nblocks;
-	uint64_t image_bytes;
 	struct client_chunks chunks;
 	struct client_bufs bufs;
 
@@ -101,12 +88,6 @@ struct client {
 	struct client_packs packs;
 	struct client_skip skip;
 	struct blockmap zeros; /* of the last packet */
-	bool starved;         /* there was no free chunk buffer since this was last told */
-	uint64_t complete_us; /* when the last chunk came */
-	bool whole;      /* said when we leave: the image is installed */
-	uint64_t cookie; /* of a server that answers us alone; 0: not known */
-	bool join_again; /* though loading: the server may not know us */
-	uint64_t joined_us, join_at_us; /* JOIN was said last, is said next */
 	uint64_t scan_at_us;     /* look for something to ask then */
 	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
 	uint64_t first_at_us;    /* the same of chunk 0 */
@@ -117,17 +98,13 @@ struct client {
 	struct client_hold hold;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
-	uint64_t heard_us; /* the last packet of the server: -T */
-	bool leave_pending;
 	struct client_ext ext;
 };
 
 static inline uint32_t
 client_chunk_blocks(const struct client *c, uint32_t chunk)
 {
-	uint32_t rest = c->nblocks - chunk * WIRE_CHUNK_BLOCKS;
-
-	return rest < WIRE_CHUNK_BLOCKS ? rest : WIRE_CHUNK_BLOCKS;
+	return client_membership_chunk_blocks(&c->membership, chunk);
 }
 
 /* The buffer of a chunk of which something, but not all, is here. */
@@ -137,13 +114,6 @@ client_filling(struct client *c, uint32_t chunk)
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN | CHUNK_DONE))
 		return NULL;
 	return &c->bufs.at[client_chunks_buf(&c->chunks, chunk)];
-}
-
-static inline void
-client_refuse(struct client *c, const char *why)
-{
-	c->state = CLIENT_REFUSED;
-	snprintf(c->error, sizeof c->error, "%s", why);
 }
 
 /* Chunks from this one on have no buffer yet, so that those before it can always
@@ -284,8 +254,6 @@ size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
 /* client_ext_session.c: */
 /* The join reply had this behind it. */
 void client_ext_begin(struct client *, uint64_t now_us, const struct wirext_answer *);
-/* Does the answer (NULL: it has none) tell of the same image, as far as is known? */
-bool client_ext_same(const struct client *, const struct wirext_answer *);
 /* The pinned server has answered again, or another one that took its place. */
 void client_ext_answered(
     struct client *, uint64_t now_us, const struct wirext_answer *);
@@ -297,7 +265,7 @@ void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)
 {
-	return c->ext.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
+	return c->session.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
 }
 
 /* client_ext_go.c: */

@@ -6,7 +6,6 @@
 
 enum {
 	EXT_BUFFERS = 8, /* the extension needs so many */
-	JOIN_FRESH_US = 100000,
 	JOIN_SOON = 4, /* times the delay is half of the next one */
 };
 
@@ -24,27 +23,25 @@ leave_out(struct client *c)
 }
 
 static void
-start_loading(struct client *c, uint64_t now_us, uint32_t nblocks, uint64_t image_bytes)
+start_loading(struct client *c, uint64_t now_us, uint32_t blocks)
 {
-	uint32_t n = (nblocks - 1) / WIRE_CHUNK_BLOCKS + 1;
+	uint32_t n = (blocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 
-	c->nblocks = nblocks;
-	c->image_bytes = image_bytes;
 	client_position_begin(&c->position, n);
 	c->backlog = client_max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||
 	    !client_bufs_make(&c->bufs, c->cfg.buffers < n ? c->cfg.buffers : n,
 		c->cfg.in_order)) {
-		client_refuse(c, "not enough memory for an image of this size");
+		client_membership_refuse(
+		    &c->membership, "not enough memory for an image of this size");
 		return;
 	}
 	client_counters_buffers(&c->counters, c->bufs.n);
 	if (c->cfg.chunk0_first)
 		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
-	c->state = CLIENT_LOADING;
-	c->images++;
+	client_membership_load(&c->membership);
 	c->idle_from_us = c->scan_at_us = now_us;
 }
 
@@ -118,12 +115,13 @@ begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t f
 {
 	client_pin_set(&c->pin, now_us, from);
 	client_claim_forget(&c->claim);
-	c->heard_us = now_us;
-	start_loading(c, now_us, a->blocks, a->bytes);
-	/* Was it the answer to somebody else?  Our own JOIN of so long ago may have
-	 * come before the server did. */
-	c->join_again = !c->cfg.any_file && now_us - c->joined_us > JOIN_FRESH_US;
-	if (c->state == CLIENT_LOADING && a->ext != NULL && may_extend(c))
+	client_membership_answered(&c->membership, now_us, a->blocks, a->bytes);
+	start_loading(c, now_us, a->blocks);
+	/* Was it the answer to somebody else?  An older JOIN of ours may have come before
+	 * the server did. */
+	if (!c->cfg.any_file && !client_membership_is_fresh(&c->membership, now_us))
+		client_membership_join_again(&c->membership);
+	if (c->membership.state == CLIENT_LOADING && a->ext != NULL && may_extend(c))
 		client_ext_begin(c, now_us, a->ext);
 }
 
@@ -131,8 +129,8 @@ begin(struct client *c, uint64_t now_us, const struct answer *a, const uint8_t f
 static bool
 same_image(const struct client *c, const struct answer *a)
 {
-	return a->bad == NULL && a->blocks == c->nblocks && a->bytes == c->image_bytes &&
-	       client_ext_same(c, a->ext);
+	return a->bad == NULL && a->blocks == c->membership.blocks &&
+	       a->bytes == c->membership.bytes && client_session_same(&c->session, a->ext);
 }
 
 static bool
@@ -145,11 +143,11 @@ void
 client_hear_claim(
     struct client *c, uint64_t now_us, const uint8_t from[4], const char *why)
 {
-	bool joining = c->state == CLIENT_JOINING;
-	char text[sizeof c->error];
+	bool joining = c->membership.state == CLIENT_JOINING;
+	char text[sizeof c->membership.error];
 
 	if (client_claim_hear(&c->claim, now_us, from, why, joining))
-		client_refuse(c, client_claim_text(&c->claim, text, sizeof text));
+		client_membership_refuse(&c->membership, client_claim_text(&c->claim, text, sizeof text));
 }
 
 uint64_t
@@ -157,7 +155,7 @@ client_ask_who_at_us(const struct client *c)
 {
 	uint64_t at = client_pin_ask_at_us(&c->pin);
 
-	return at > c->join_at_us ? at : c->join_at_us;
+	return at > c->membership.join_at_us ? at : c->membership.join_at_us;
 }
 
 /* Another sender answers, but too early to take the place of the pinned one. */
@@ -166,8 +164,8 @@ ask_who_later(struct client *c, uint64_t now_us)
 {
 	uint64_t at = client_pin_lost_at_us(&c->pin);
 
-	if (c->pin.proved && at > now_us && c->join_at_us > at)
-		c->join_at_us = at;
+	if (c->pin.proved && at > now_us && c->membership.join_at_us > at)
+		client_membership_join_at(&c->membership, at);
 }
 
 /* A sender other than the pinned one answers. */
@@ -185,13 +183,13 @@ hear_another(
 	if (same) {
 		client_pin_set(&c->pin, now_us, from);
 		client_claim_forget(&c->claim);
-		c->heard_us = now_us;
+		client_membership_heard(&c->membership, now_us);
 		client_ext_answered(c, now_us, a->ext);
 	} else if (a->bad == NULL && !c->pin.proved && !shell_has_chunks(c)) {
 		/* Nothing shows that the first one was the server. */
 		client_drop_image(c);
 		begin(c, now_us, a, from);
-		c->join_again = true;
+		client_membership_join_again(&c->membership);
 	}
 }
 
@@ -204,16 +202,16 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	/* A reply to others would do; but who has not joined is not counted. */
 	if (c->counters.wire.join_attempts == 0 || !read_answer(c, m, ext, &a))
 		return;
-	if (c->state == CLIENT_JOINING && a.bad == NULL) {
+	if (c->membership.state == CLIENT_JOINING && a.bad == NULL) {
 		begin(c, now_us, &a, from);
-	} else if (c->state == CLIENT_JOINING) {
+	} else if (c->membership.state == CLIENT_JOINING) {
 		client_hear_claim(c, now_us, from, a.bad);
-	} else if (c->state != CLIENT_LOADING) {
+	} else if (c->membership.state != CLIENT_LOADING) {
 		return;
 	} else if (!client_pin_hears(&c->pin, now_us, from)) {
 		hear_another(c, now_us, &a, from);
 	} else if (same_image(c, &a)) {
-		c->heard_us = now_us;
+		client_membership_heard(&c->membership, now_us);
 		client_claim_deny(&c->claim, now_us);
 		client_ext_answered(c, now_us, ext);
 	} else {
@@ -230,9 +228,7 @@ client_hear_cookie(struct client *c, uint64_t now_us, const void *pkt, size_t le
 
 	if (!c->cfg.unicast || !wirext_get_cookie(pkt, len, &cookie))
 		return false;
-	if (cookie != c->cookie && c->state == CLIENT_JOINING)
-		c->join_at_us = now_us;
-	c->cookie = cookie;
+	client_membership_cookie(&c->membership, now_us, cookie);
 	return true;
 }
 
@@ -251,10 +247,8 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 {
 	struct wire_msg m = { .type = WIRE_REQUEST };
 
-	c->joined_us = now_us;
-	c->join_at_us = now_us + join_delay_us(c);
+	client_membership_joins(&c->membership, now_us, join_delay_us(c));
 	client_counters_join(&c->counters);
-	c->join_again = false;
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	if (c->cfg.any_file) {
 		m.subtype = WIRE_JOIN2;
@@ -271,7 +265,7 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
 			(c->cfg.buffers < CLIENT_SET_BUFFERS ? WIREXT_NO_SETS : 0));
 	else if (c->cfg.unicast)
-		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->cookie);
+		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->membership.cookie);
 	return len;
 }
 
@@ -284,14 +278,14 @@ client_put_first_join(struct client *c, uint64_t now_us, void *pkt)
 size_t
 client_join_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	return now_us < c->join_at_us ? 0 : client_put_first_join(c, now_us, pkt);
+	return now_us < c->membership.join_at_us ? 0 : client_put_first_join(c, now_us, pkt);
 }
 
 void
 client_finish(struct client *c, uint64_t now_us, const struct wire_stats *shell_part)
 {
-	client_counters_end(&c->counters, now_us - c->start_us, shell_part);
-	c->leave_pending = true;
+	client_counters_end(&c->counters, now_us - c->membership.start_us, shell_part);
+	client_membership_leave(&c->membership);
 }
 
 size_t
@@ -303,17 +297,16 @@ client_put_leave(struct client *c, void *pkt)
 	m.u.leave2.clientid = c->cfg.clientid;
 	m.u.leave2.elapsed_s = c->counters.wire.run_s;
 	m.u.leave2.stats = c->counters.wire;
-	c->leave_pending = false;
-	c->state = CLIENT_LEFT;
+	client_membership_left(&c->membership);
 	size_t len = wire_put(&m, pkt, WIRE_PACKET_MAX);
 	/* Old servers need not know. */
-	return c->ext.coming != NULL || c->cookie != 0
-	           ? wirext_put_outcome(pkt, len, WIRE_PACKET_MAX, c->whole)
+	return c->session.known || c->membership.cookie != 0
+	           ? wirext_put_outcome(pkt, len, WIRE_PACKET_MAX, c->membership.whole)
 	           : len;
 }
 
 void
 client_set_outcome(struct client *c, bool whole)
 {
-	c->whole = whole;
+	client_membership_outcome(&c->membership, whole);
 }

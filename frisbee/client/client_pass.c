@@ -121,7 +121,7 @@ client_presume_lost(struct client *c, uint64_t now_us)
 void
 client_go_idle(struct client *c, uint64_t now_us)
 {
-	if (c->ext.on && c->ext.parity)
+	if (c->session.on && c->session.parity)
 		client_chunks_forget(&c->chunks, now_us);
 	else
 		client_presume_lost(c, now_us);

@@ -23,7 +23,7 @@ client_leaves_out(const struct client *c, uint32_t chunk)
 {
 	uint32_t open = c->chunks.n - c->bufs.ntaken - c->bufs.ncomplete - c->bufs.nfilling;
 
-	return c->ext.on && client_wants_all(c) && open > c->bufs.nfree &&
+	return c->session.on && client_wants_all(c) && open > c->bufs.nfree &&
 	       !client_urgent_is(&c->urgent, chunk) &&
 	       client_skip_leaves_out(&c->skip, chunk, c->bufs.nfree, c->bufs.n);
 }

@@ -14,11 +14,10 @@ client_take(struct client *c, uint32_t *chunk, uint32_t *buf, uint32_t *bytes)
 		return false;
 	*chunk = b->chunk;
 	*buf = client_bufs_number(&c->bufs, b);
-	uint64_t left = c->image_bytes - (uint64_t)b->chunk * whole;
+	uint64_t left = c->membership.bytes - (uint64_t)b->chunk * whole;
 	*bytes = left < whole ? (uint32_t)left : whole;
-	if (c->bufs.ntaken == c->chunks.n && c->state == CLIENT_LOADING) {
-		c->state = CLIENT_COMPLETE;
-		c->complete_us = c->heard_us;
+	if (c->bufs.ntaken == c->chunks.n && c->membership.state == CLIENT_LOADING) {
+		client_membership_complete(&c->membership);
 	}
 	return true;
 }
@@ -30,7 +29,7 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	const struct client_buffer *b = &c->bufs.at[buf];
 	bool starved = client_bufs_starved(&c->bufs);
 
-	c->starved |= starved;
+	client_membership_starved(&c->membership, starved);
 	if (!b->mixed)
 		client_pin_prove(&c->pin, b->pin);
 	client_bufs_release(&c->bufs, buf);
@@ -38,26 +37,29 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	    &c->skip, now_us, c->bufs.n > c->bufs.nfree + c->bufs.nfilling);
 	c->scan_at_us = now_us;
 	c->ext.look = true;
-	if (!starved || c->state != CLIENT_LOADING)
+	if (!starved || c->membership.state != CLIENT_LOADING)
 		return;
 	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
 	 * before has gone by. */
 	if (now_us >= client_idle_at_us(c))
 		client_presume_lost(c, now_us);
 	client_pin_excuse(&c->pin, now_us);
-	c->heard_us = c->idle_from_us = now_us;
+	client_membership_heard(&c->membership, now_us);
+	c->idle_from_us = now_us;
 }
 
 /* More of a chunk that was taken is to come: that is another question than before. */
 static void
 ask_anew(struct client *c, uint64_t now_us, uint32_t chunk, bool starved)
 {
-	c->starved |= starved;
+	client_membership_starved(&c->membership, starved);
 	client_chunks_uncover(&c->chunks, chunk);
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_MINE);
 	c->scan_at_us = now_us;
-	if (starved)
-		c->heard_us = c->idle_from_us = now_us;
+	if (!starved)
+		return;
+	client_membership_heard(&c->membership, now_us);
+	c->idle_from_us = now_us;
 }
 
 bool
@@ -107,8 +109,8 @@ client_again(
 	if (client_damage_is_servers(&b->damage, now_us))
 		return b->damage.times;
 	client_chunks_undone(&c->chunks, b->chunk);
-	if (c->state == CLIENT_COMPLETE)
-		c->state = CLIENT_LOADING;
+	if (c->membership.state == CLIENT_COMPLETE)
+		client_membership_goes_on(&c->membership);
 	client_damage_begin_anew(&b->damage, now_us, c->cfg.in_order);
 	client_nacked_forget(&b->nacked);
 	struct client_lost lost = { .blocks = client_chunk_blocks(c, b->chunk),
@@ -136,11 +138,12 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_bufs_want_chunk(&c->bufs);
 	c->ext.look = true;
 	c->scan_at_us = now_us;
-	if (c->state != CLIENT_COMPLETE)
+	if (c->membership.state != CLIENT_COMPLETE)
 		return;
 	/* Nothing was asked for meanwhile, so nobody was silent. */
-	c->state = CLIENT_LOADING;
-	c->heard_us = c->idle_from_us = now_us;
+	client_membership_goes_on(&c->membership);
+	client_membership_heard(&c->membership, now_us);
+	c->idle_from_us = now_us;
 }
 
 const uint8_t *
