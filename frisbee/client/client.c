@@ -33,8 +33,8 @@ client_drop_image(struct client *c)
 {
 	client_chunks_fini(&c->chunks);
 	client_bufs_free(&c->bufs);
-	free(c->ext.coming);
-	c->ext = (struct client_ext){ 0 };
+	client_nack_forget(&c->nack);
+	client_credit_forget(&c->credit);
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
 	client_skip_forget(&c->skip);

@@ -117,6 +117,16 @@ is_closed(struct client *c, uint32_t chunk)
 	return b != NULL && b->damage.closed;
 }
 
+void
+client_came(struct client *c, uint64_t now_us, uint32_t blocks)
+{
+	client_session_busy(&c->session);
+	if (client_position_came(&c->position, now_us, blocks))
+		client_skip_streamed(&c->skip, c->position.chunk_us);
+	if (client_credit_came(&c->credit, now_us, c->position.seen))
+		c->scan_at_us = now_us;
+}
+
 bool
 client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks *in,
     struct client_store *store)
@@ -132,7 +142,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	c->idle_from_us = now_us;
 	c->backoff_ticks = 0;
 	client_packs_came(&c->packs, in->count);
-	client_ext_seen(c, now_us, in->count);
+	client_came(c, now_us, in->count);
 	client_position_at(
 	    &c->position, now_us, chunk, in->first + in->count - 1);
 	bool begins = c->position.current != chunk;

@@ -96,17 +96,18 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
 	switch (m->kind) {
 	case WIREXT_WANT:
-		client_ext_hear_want(c, &m->u.want.map);
+		client_nack_hear_want(c, &m->u.want.map);
 		break;
 	case WIREXT_GO:
 	case WIREXT_ROOM:
-		client_ext_note_go(c, now_us, m->u.go.blocks);
+		client_credit_granted(&c->credit, now_us, c->position.seen,
+		    m->u.go.blocks, c->session.unpaced);
 		break;
 	case WIREXT_LOAD:
 		client_load_heard(&c->load, m->u.load.epoch);
 		break;
 	case WIREXT_NAK:
-		client_ext_hear_reports(c, now_us, m);
+		client_nack_hear_reports(c, now_us, m);
 		break;
 	default:
 		break; /* FITS is for the server */
@@ -166,8 +167,8 @@ static uint64_t
 next_look_us(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = now_us + c->cfg.tick_us;
-	const uint64_t soon[] = { c->ext.want_at_us, c->ext.report_at_us,
-		c->ext.go_at_us, c->first_at_us };
+	const uint64_t soon[] = { c->nack.want_at_us, c->nack.report_at_us,
+		c->credit.at_us, c->first_at_us };
 
 	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
@@ -190,16 +191,16 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
 	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
-		len = client_ext_go(c, now_us, pkt);
+		len = client_credit_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_ask_first(c, now_us, pkt);
 	if (len > 0)
 		return len;
 	len = client_ask_missing(c, now_us, c->session.parity, pkt);
-	if (len == 0 && c->session.parity)
-		len = client_ext_report(c, now_us, pkt);
 	if (len == 0)
-		len = client_ext_want(c, now_us, pkt);
+		len = client_nack_say_report(c, now_us, pkt);
+	if (len == 0)
+		len = client_nack_say_want(c, now_us, pkt);
 	if (len == 0)
 		len = client_ext_join_again(c, now_us, pkt);
 	if (len == 0)

@@ -11,7 +11,7 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 		return false;
 	client_pin_block(&c->pin, now_us);
 	client_membership_heard(&c->membership, now_us);
-	client_ext_seen(c, now_us, 1);
+	client_came(c, now_us, 1);
 	client_position_parity(&c->position);
 	if (!c->session.parity)
 		return false;

@@ -1,6 +1,5 @@
 /* The session with a server that speaks the extension: its beginning, another run of
  * the server's, its announcements of what comes, and their absence. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -10,19 +9,12 @@ enum { NEAR_BEGIN = 8 }; /* blocks of a chunk; what is before them was lost */
 void
 client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *a)
 {
-	uint32_t bytes = (c->chunks.n + 7) / 8;
-
-	c->ext.coming = malloc(bytes);
-	if (c->ext.coming == NULL)
-		return; /* the base protocol needs no more memory */
 	/* Joining wants everything, or it is said soon what is wanted. */
-	memset(c->ext.coming, client_wants_all(c) ? 0xff : 0, bytes);
-	c->ext.look = !client_wants_all(c);
-	c->ext.want_all = c->cfg.resumes && !c->cfg.in_order;
+	if (!client_nack_begin(&c->nack, c->chunks.n, client_wants_all(c),
+		c->cfg.resumes && !c->cfg.in_order))
+		return; /* the base protocol needs no more memory */
 	client_session_begin(&c->session, now_us, a, c->cfg.parity);
-	c->ext.seen_us = now_us;
-	c->ext.horizon = c->session.unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
-	c->ext.window = 2 * WIREXT_FIRST_UNPACED;
+	client_credit_begin(&c->credit, now_us, c->session.unpaced);
 }
 
 /* Another run of the server's; it knows nothing of what we want. */
@@ -31,11 +23,10 @@ adopt_session(struct client *c, uint32_t session)
 {
 	if (!client_session_adopt(&c->session, session))
 		return;
-	c->ext.horizon = c->position.seen;
+	client_credit_new_session(&c->credit, c->position.seen);
 	client_load_forget(&c->load);
 	client_packs_forget(&c->packs);
-	c->ext.look = true;
-	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
+	client_nack_nothing_comes(&c->nack);
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++)
 		client_nacked_unanswered(&c->bufs.at[c->bufs.filling[i]].nacked);
 }
@@ -71,26 +62,10 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 		client_bufs_settle_all(&c->bufs, now_us);
 	client_position_sets(
 	    &c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
-	c->ext.most_lack -= c->ext.most_lack / 8;
-	const struct wirext_map *map = &m->u.state.coming;
-	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
-	     i++)
-		client_ext_set_coming(c, i, wirext_map_test(map, i));
-	c->ext.look = true;
+	client_nack_hear_state(&c->nack, &m->u.state.coming);
 	if (c->session.idle)
 		client_end_pass(c, now_us);
 	c->scan_at_us = now_us;
-}
-
-void
-client_ext_set_coming(struct client *c, uint32_t chunk, bool coming)
-{
-	uint8_t bit = (uint8_t)(1 << chunk % 8);
-
-	if (coming)
-		c->ext.coming[chunk / 8] |= bit;
-	else
-		c->ext.coming[chunk / 8] &= (uint8_t)~bit;
 }
 
 /* A pass that we see from near its beginning is all that was wanted of the chunk;
@@ -99,7 +74,7 @@ void
 client_ext_pass_begins(struct client *c, uint32_t chunk, uint32_t block)
 {
 	if (c->session.on && block < NEAR_BEGIN)
-		client_ext_set_coming(c, chunk, false);
+		client_nack_set_coming(&c->nack, chunk, false);
 }
 
 /* No announcements for some time: what is wanted is said again, and the server asked
@@ -113,8 +88,7 @@ client_ext_listen_for_state(struct client *c, uint64_t now_us)
 
 	if (heard != SESSION_DOUBTED)
 		return;
-	c->ext.look = true;
-	memset(c->ext.coming, 0, (c->chunks.n + 7) / 8);
+	client_nack_nothing_comes(&c->nack);
 	client_membership_join_at(&c->membership,
 	    now_us + client_hold_random(&c->hold, c->cfg.join_us));
 }

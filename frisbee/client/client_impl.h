@@ -27,9 +27,11 @@
 #include "frisbee/client/client_bufs.h"
 #include "frisbee/client/client_chunks.h"
 #include "frisbee/client/client_claim.h"
+#include "frisbee/client/client_credit.h"
 #include "frisbee/client/client_hold.h"
 #include "frisbee/client/client_load.h"
 #include "frisbee/client/client_membership.h"
+#include "frisbee/client/client_nack.h"
 #include "frisbee/client/client_packs.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_position.h"
@@ -44,24 +46,6 @@ enum {
 	/* So many are enough for chunks that take turns while as many wait for their
 	 * repair. */
 	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
-};
-
-/* The extension; on: negotiated, and the server's announcements are heard. */
-struct client_ext {
-	/* The server sends at once what it is told: so much, which was last made less
-	 * when so many had come. */
-	uint32_t window;
-	uint64_t cut_till;
-	uint8_t *coming;   /* a bit for each chunk: the server will send it */
-	bool look;         /* perhaps a chunk is not coming */
-	bool want_all;     /* nothing was said to be wanted yet */
-	uint64_t want_at_us, report_at_us; /* held back until then; 0: nothing is */
-	uint64_t horizon; /* the server sends until so many have come, by all that was said */
-	uint64_t look_go;   /* ask for more when so many have come */
-	uint64_t seen_us;   /* the last one */
-	uint64_t go_at_us;  /* held back until then; 0: nothing is */
-	uint32_t go_tries;  /* without an effect */
-	uint32_t most_lack; /* in any report heard, slowly forgotten */
 };
 
 /* Blocks that came in one packet. */
@@ -98,7 +82,8 @@ struct client {
 	struct client_hold hold;
 	uint64_t idle_from_us; /* the last sign of life */
 	uint32_t backoff_ticks;
-	struct client_ext ext;
+	struct client_credit credit;
+	struct client_nack nack;
 };
 
 static inline uint32_t
@@ -180,6 +165,8 @@ size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
 size_t client_put_leave(struct client *, void *pkt);
 
 /* client_blocks.c: */
+/* Blocks or parity came, of use or not. */
+void client_came(struct client *, uint64_t now_us, uint32_t blocks);
 bool client_take_blocks(struct client *, uint64_t now_us, const struct client_blocks *,
     struct client_store *);
 /* Parity has come for the buffer; when it is of use, *place is where it belongs. */
@@ -265,13 +252,7 @@ void client_ext_pass_begins(struct client *, uint32_t chunk, uint32_t block);
 static inline bool
 client_ext_coming(const struct client *c, uint32_t chunk)
 {
-	return c->session.on && (c->ext.coming[chunk / 8] >> chunk % 8 & 1) != 0;
+	return c->session.on && client_nack_coming(&c->nack, chunk);
 }
-
-/* client_ext_go.c: */
-/* A pass has ended, having lost so many blocks. */
-void client_ext_adapt(struct client *, uint32_t lost);
-/* Blocks or parity, of use or not. */
-void client_ext_seen(struct client *, uint64_t now_us, uint32_t blocks);
 
 #endif /* FRISBEE_CLIENT_CLIENT_IMPL_H */

@@ -37,16 +37,16 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	if (b == NULL) {
 		adapt_backlog(c, 0);
-		client_ext_adapt(c, 0);
+		client_credit_lost(&c->credit, c->position.seen, 0);
 		return;
 	}
 	struct blockmap lost = client_lack(b);
 	adapt_backlog(c, blockmap_count(&lost));
-	client_ext_adapt(c, blockmap_count(&lost));
+	client_credit_lost(&c->credit, c->position.seen, blockmap_count(&lost));
 	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
 		client_packs_doubt(&c->packs, now_us);
 	client_nacked_unanswered(&b->nacked);
-	c->ext.look = true;
+	client_nack_look(&c->nack);
 	client_buffer_passed(b, now_us,
 	    now_us + c->position.guard_us + client_jitter_us(c, now_us));
 	if (c->scan_at_us > b->settled_us)

@@ -14,7 +14,7 @@ drop_dubious(struct client *c)
 	client_counters_drop(&c->counters);
 	client_chunks_note(&c->chunks, b->chunk, CHUNK_LACKED);
 	client_chunks_reopen(&c->chunks, b->chunk);
-	c->ext.look = true;
+	client_nack_look(&c->nack);
 	return true;
 }
 
@@ -66,7 +66,7 @@ client_buffer_for(struct client *c, uint32_t chunk, uint32_t block)
 		return &c->bufs.at[client_chunks_buf(&c->chunks, chunk)];
 	if (has_no_place(c, chunk, block)) {
 		client_chunks_note(&c->chunks, chunk, CHUNK_LACKED);
-		c->ext.look = true;
+		client_nack_look(&c->nack);
 		client_counters_no_buffer(&c->counters);
 		return NULL;
 	}

@@ -36,7 +36,7 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	client_skip_released(
 	    &c->skip, now_us, c->bufs.n > c->bufs.nfree + c->bufs.nfilling);
 	c->scan_at_us = now_us;
-	c->ext.look = true;
+	client_nack_look(&c->nack);
 	if (!starved || c->membership.state != CLIENT_LOADING)
 		return;
 	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
@@ -120,7 +120,7 @@ client_again(
 		.settled_us = now_us + client_jitter_us(c, now_us) };
 	client_counters_asked_after_all(
 	    &c->counters, client_bufs_lose(&c->bufs, b, &lost));
-	c->ext.look = true;
+	client_nack_look(&c->nack);
 	ask_anew(c, now_us, b->chunk, starved);
 	return 0;
 }
@@ -136,7 +136,7 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 	    &c->chunks, chunk, CHUNK_MINE | CHUNK_LACKED | CHUNK_SKIPPED);
 	client_chunks_reopen(&c->chunks, chunk);
 	client_bufs_want_chunk(&c->bufs);
-	c->ext.look = true;
+	client_nack_look(&c->nack);
 	c->scan_at_us = now_us;
 	if (c->membership.state != CLIENT_COMPLETE)
 		return;

@@ -1,29 +1,97 @@
-/* What is lacking is said, unless another said it: reports of how many blocks of which
- * groups, and wants of whole chunks. */
+/* What a client says that it lacks: client_nack.h.  The engine tells what others said and what
+ * happened, and asks for what there is to say, in its only thread. */
+#include "frisbee/client/client_nack.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* A report that had no effect is repeated. */
+	/* A report that had no effect is repeated: late while the server sends other things,
+	 * behind which the answer waits; soon when nothing comes; at once, nearly, by a
+	 * client that is alone and needs not fear that all others repeat theirs, too. */
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
 	/* An idle server answers 25 ms after the first report, and then says again that it is
-	 * idle: that takes so long at most, with the way. */
+	 * idle: with the way, that takes at most this time. */
 	ANSWERED_US = 75000,
-	/* Lacking more than this, plain blocks are better: they cost no computing, and
-	 * are of use to who comes late. */
+	/* A client that lacks more than this of a group (which has 128 blocks), or of a chunk,
+	 * wants the chunk itself: plain blocks cost no computing, and are of use to those
+	 * who come late. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
-	/* ... with few buffers, which others need meanwhile, and unpaced. */
+	/* The same of a chunk with few buffers, which others need meanwhile, and unpaced. */
 	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
+	/* For less than this of a chunk, a round of the server is not worth waiting for. */
 	LITTLE = WIRE_CHUNK_BLOCKS / 16,
-	/* Who lacks so many times as much, and more, is perhaps told to wait. */
+	/* A report of more than this many times as much as this client lacks, and of a few
+	 * blocks more, does not silence it: the server may tell its sender to wait. */
 	MUCH_MORE = 4,
 	MUCH = 8,
-	HOLD_ALONE_US = 20000, /* one client alone only waits to say more at once */
+	/* A client that is alone waits only to say more at once. */
+	HOLD_ALONE_US = 20000,
+	/* Of the most that others were heard to lack, this part is forgotten each second. */
+	FORGET = 8,
 };
+
+bool
+client_nack_begin(
+    struct client_nack *k, uint32_t chunks, bool all_come, bool want_all)
+{
+	uint32_t bytes = (chunks + 7) / 8;
+	uint8_t *coming = malloc(bytes);
+
+	if (coming == NULL)
+		return false;
+	memset(coming, all_come ? 0xff : 0, bytes);
+	*k = (struct client_nack){ .coming = coming,
+		.chunks = chunks,
+		.look = !all_come,
+		.want_all = want_all };
+	return true;
+}
+
+void
+client_nack_forget(struct client_nack *k)
+{
+	free(k->coming);
+	*k = (struct client_nack){ 0 };
+}
+
+void
+client_nack_look(struct client_nack *k)
+{
+	k->look = true;
+}
+
+void
+client_nack_nothing_comes(struct client_nack *k)
+{
+	memset(k->coming, 0, (k->chunks + 7) / 8);
+	k->look = true;
+}
+
+void
+client_nack_set_coming(struct client_nack *k, uint32_t chunk, bool coming)
+{
+	uint8_t bit = (uint8_t)(1 << chunk % 8);
+
+	if (coming)
+		k->coming[chunk / 8] |= bit;
+	else
+		k->coming[chunk / 8] &= (uint8_t)~bit;
+}
+
+void
+client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
+{
+	k->most_lack -= k->most_lack / FORGET;
+	for (uint32_t i = map->first; i - map->first < map->count && i < k->chunks; i++)
+		client_nack_set_coming(k, i, wirext_map_test(map, i));
+	k->look = true;
+}
 
 /* How long to hold back a message that says what this client lacks, so many blocks. */
 static uint64_t
@@ -36,17 +104,17 @@ hold_us(struct client *c, uint32_t lack)
 		           ? HOLD_ALONE_US / 10
 		           : HOLD_ALONE_US;
 	return client_hold_lack_us(
-	    &c->hold, most, c->session.clients, lack, c->ext.most_lack);
+	    &c->hold, most, c->session.clients, lack, c->nack.most_lack);
 }
 
 void
-client_ext_hear_want(struct client *c, const struct wirext_map *map)
+client_nack_hear_want(struct client *c, const struct wirext_map *map)
 {
 	for (uint32_t i = map->first; i - map->first < map->count && i < c->chunks.n;
 	     i++) {
 		if (!wirext_map_test(map, i))
 			continue;
-		client_ext_set_coming(c, i, true);
+		client_nack_set_coming(&c->nack, i, true);
 		struct client_buffer *b = client_filling(c, i);
 		if (b != NULL)
 			client_damage_asked(&b->damage);
@@ -97,8 +165,15 @@ hear_lack(struct client_nacked *k, const uint8_t *lack, const uint8_t *ours)
 			k->most[g] = lack[g];
 }
 
+static void
+note_most(struct client_nack *k, uint32_t lack)
+{
+	if (k->most_lack < lack)
+		k->most_lack = lack;
+}
+
 void
-client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+client_nack_hear_reports(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint32_t total = 0;
 
@@ -117,14 +192,13 @@ client_ext_hear_reports(struct client *c, uint64_t now_us, const struct wirext_m
 		if (!known)
 			note_time(&b->nacked, now_us);
 	}
-	if (c->ext.most_lack < total)
-		c->ext.most_lack = total;
+	note_most(&c->nack, total);
 }
 
 static bool
 covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
-	bool quiet = c->session.idle || now_us >= c->ext.seen_us + EXT_STALL_US;
+	bool quiet = c->session.idle || now_us >= c->credit.seen_us + EXT_STALL_US;
 	uint64_t repeat_us = !quiet               ? REPEAT_US
 	                     : c->session.clients > 1 ? REPEAT_IDLE_US
 	                                          : REPEAT_ALONE_US;
@@ -201,21 +275,24 @@ note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 }
 
 size_t
-client_ext_report(struct client *c, uint64_t now_us, void *pkt)
+client_nack_say_report(struct client *c, uint64_t now_us, void *pkt)
 {
+	struct client_nack *k = &c->nack;
 	struct wirext_msg m;
 
+	if (!c->session.parity)
+		return 0;
 	client_ext_message(c, &m, WIREXT_NAK);
 	uint32_t lack = collect_reports(c, now_us, &m);
 	if (lack == 0) {
-		c->ext.report_at_us = 0;
+		k->report_at_us = 0;
 		return 0;
 	}
-	if (c->ext.report_at_us == 0)
-		c->ext.report_at_us = now_us + hold_us(c, lack);
-	if (now_us < c->ext.report_at_us)
+	if (k->report_at_us == 0)
+		k->report_at_us = now_us + hold_us(c, lack);
+	if (now_us < k->report_at_us)
 		return 0;
-	c->ext.report_at_us = 0;
+	k->report_at_us = 0;
 	note_reported(c, now_us, &m);
 	client_counters_report(&c->counters, lack);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
@@ -241,7 +318,7 @@ static bool
 some_do_not_come(const struct client *c)
 {
 	for (uint32_t i = 0; i < c->chunks.n; i++) {
-		if (i % 8 == 0 && c->ext.coming[i / 8] == 0xff)
+		if (i % 8 == 0 && c->nack.coming[i / 8] == 0xff)
 			i += 7;
 		else if (!client_ext_coming(c, i) &&
 			 client_chunks_is(&c->chunks, i, CHUNK_OPEN))
@@ -256,7 +333,7 @@ static uint32_t
 collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t *bits)
 {
 	uint32_t n = c->chunks.n, chunk = n, found = 0;
-	uint32_t room = c->ext.want_all ? n : c->bufs.nfree;
+	uint32_t room = c->nack.want_all ? n : c->bufs.nfree;
 
 	*map = (struct wirext_map){ .bits = bits };
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
@@ -274,28 +351,29 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 }
 
 size_t
-client_ext_want(struct client *c, uint64_t now_us, void *pkt)
+client_nack_say_want(struct client *c, uint64_t now_us, void *pkt)
 {
 	uint8_t bits[WIREXT_MAP_CHUNKS / 8] = { 0 };
+	struct client_nack *k = &c->nack;
 	struct wirext_msg m;
 
-	if (!c->ext.look || (c->ext.want_at_us != 0 && now_us < c->ext.want_at_us))
+	if (!k->look || (k->want_at_us != 0 && now_us < k->want_at_us))
 		return 0;
 	client_ext_message(c, &m, WIREXT_WANT);
 	m.u.want.clientid = c->cfg.clientid;
 	uint32_t found = collect_wants(c, now_us, &m.u.want.map, bits);
 	if (found == 0) {
-		c->ext.want_at_us = 0;
-		c->ext.look = c->ext.want_all = false;
+		k->want_at_us = 0;
+		k->look = k->want_all = false;
 		return 0;
 	}
-	if (c->ext.want_at_us == 0) {
-		c->ext.want_at_us = now_us +
+	if (k->want_at_us == 0) {
+		k->want_at_us = now_us +
 		                    hold_us(c, found * WIRE_CHUNK_BLOCKS);
 		return 0;
 	}
-	c->ext.want_at_us = 0;
-	client_ext_hear_want(c, &m.u.want.map);
+	k->want_at_us = 0;
+	client_nack_hear_want(c, &m.u.want.map);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -1,73 +1,105 @@
-/* Going on: the server sends as many blocks as somebody said that it can take, so it is
- * told in time how many more. */
+/* How many blocks the server may send: client_credit.h.  The engine tells what came and what
+ * passes lost, and asks for what there is to say, in its only thread. */
+#include "frisbee/client/client_credit.h"
+
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* The server is told to go on when fewer chunks than this wait to be written,
-	 * for so many more: few on a fast network, lest the socket overflows. */
+	/* More is granted when fewer chunks than this wait to be written: so the disk never
+	 * waits, and the rest of the buffers is for chunks that lack something. */
 	LOW_WATER = 4,
+	/* Fewer than eight clients are sent no parity unasked, so a chunk that lost something
+	 * comes to its end late, behind what the server has read by then: each may be further
+	 * ahead of its disk.  Not by much more, or the others have no buffers left for what it
+	 * lets come, and that is sent again. */
 	LOW_WATER_FEW = 16,
 	FEW_CLIENTS = 8,
+	/* Granted at a time: eight chunks, which take turns; two where passes lost much.  On
+	 * a fast network the backlog of the base protocol decides, lest the socket
+	 * overflows. */
 	GO_CHUNKS = 8,
 	GO_CHUNKS_LOSSY = 2,
-	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2, /* ... when so many are to come */
-	/* Blocks on their way from a server without a pace; a pass that lost more
-	 * than so many of a chunk was too much. */
+	/* More is granted when this many blocks are still to come, or half of the grant if
+	 * that is less: a message and its answer take less. */
+	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,
+	/* Bounds of the window.  Of fewer than 128 blocks in flight a fast link is not full;
+	 * more than three chunks are more than a socket holds. */
 	WINDOW_LEAST = 128,
 	WINDOW_MOST = 3 * WIRE_CHUNK_BLOCKS,
 	WINDOW_STEP = 32,
+	/* A pass that lost more blocks of a chunk than this was too much: parity makes good
+	 * what is less. */
 	WINDOW_LOSS = 48,
+	/* Without a pace, what was granted comes within a chunk's time and this; a grant is
+	 * repeated then, and after twice, four times ... as long, at most 32 times. */
 	STALL_MIN_US = 2000,
-	STALL_TRIES = 5, /* then twice, four times ... as long */
+	STALL_TRIES = 5,
 };
 
-static uint64_t
-go_on_at(const struct client *c, uint32_t blocks)
+void
+client_credit_begin(struct client_credit *k, uint64_t now_us, bool unpaced)
 {
-	/* One that is lost is followed by another before the server runs dry. */
-	if (c->session.unpaced)
+	k->seen_us = now_us;
+	k->granted = unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
+	k->window = 2 * WIREXT_FIRST_UNPACED;
+}
+
+void
+client_credit_forget(struct client_credit *k)
+{
+	*k = (struct client_credit){ 0 };
+}
+
+void
+client_credit_new_session(struct client_credit *k, uint64_t seen)
+{
+	k->granted = seen;
+}
+
+bool
+client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t seen)
+{
+	k->seen_us = now_us;
+	k->tries = 0;
+	return k->at_us == 0 && seen >= k->more_at;
+}
+
+/* Of a grant, more is said before so many blocks are left. */
+static uint64_t
+more_before(uint32_t blocks, bool unpaced)
+{
+	/* A grant that is lost is followed by another before the server runs dry. */
+	if (unpaced)
 		return blocks * UINT64_C(2) / 3;
 	return blocks / 2 < GO_ON_BLOCKS ? blocks / 2 : GO_ON_BLOCKS;
 }
 
 void
-client_ext_seen(struct client *c, uint64_t now_us, uint32_t blocks)
-{
-	c->ext.seen_us = now_us;
-	client_session_busy(&c->session);
-	c->ext.go_tries = 0;
-	if (client_position_came(&c->position, now_us, blocks))
-		client_skip_streamed(&c->skip, c->position.chunk_us);
-	/* Half of it is through: time to say more. */
-	if (c->ext.go_at_us == 0 && c->position.seen >= c->ext.look_go)
-		c->scan_at_us = now_us;
-}
-
-void
-client_ext_note_go(struct client *c, uint64_t now_us, uint32_t blocks)
+client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t seen,
+    uint32_t blocks, bool unpaced)
 {
 	if (blocks == 0)
-		return; /* it only says how far it is */
-	if (c->ext.horizon < c->position.seen + blocks)
-		c->ext.horizon = c->position.seen + blocks;
-	c->ext.look_go = c->ext.horizon - go_on_at(c, blocks);
-	c->ext.go_at_us = 0;
-	c->ext.seen_us = now_us;
+		return;
+	if (k->granted < seen + blocks)
+		k->granted = seen + blocks;
+	k->more_at = k->granted - more_before(blocks, unpaced);
+	k->at_us = 0;
+	k->seen_us = now_us;
 }
 
 /* What a pass lost without a pace has overrun our own socket, most likely.  What was
  * on its way by then tells nothing new. */
 void
-client_ext_adapt(struct client *c, uint32_t lost)
+client_credit_lost(struct client_credit *k, uint64_t seen, uint32_t lost)
 {
-	if (lost <= WINDOW_LOSS / 2 && c->ext.window < WINDOW_MOST)
-		c->ext.window += WINDOW_STEP;
-	if (lost <= WINDOW_LOSS || c->position.seen < c->ext.cut_till)
+	if (lost <= WINDOW_LOSS / 2 && k->window < WINDOW_MOST)
+		k->window += WINDOW_STEP;
+	if (lost <= WINDOW_LOSS || seen < k->cut_till)
 		return;
-	c->ext.window -= c->ext.window / 4;
-	if (c->ext.window < WINDOW_LEAST)
-		c->ext.window = WINDOW_LEAST;
-	c->ext.cut_till = c->ext.horizon + c->ext.window;
+	k->window -= k->window / 4;
+	if (k->window < WINDOW_LEAST)
+		k->window = WINDOW_LEAST;
+	k->cut_till = k->granted + k->window;
 }
 
 static bool
@@ -79,10 +111,7 @@ filling_comes(const struct client *c)
 	return false;
 }
 
-/* A chunk that lost something comes to its end late, behind what the server has read by
- * then.  Of few clients, for whom no parity goes unasked, each may be further ahead of
- * its disk; not by much more, or the others have no buffers left for what it lets come,
- * and that is sent again. */
+/* The number of chunks that may wait for the disk while more are granted. */
 static uint32_t
 low_water(const struct client *c)
 {
@@ -124,7 +153,7 @@ can_take(const struct client *c)
 	if (chunks > c->bufs.nfree)
 		chunks = c->bufs.nfree;
 	if (c->session.unpaced)
-		return c->ext.window;
+		return c->credit.window;
 	return (chunks + (chunks == 0)) * WIRE_CHUNK_BLOCKS;
 }
 
@@ -144,14 +173,13 @@ waits_for_more(struct client *c)
 static uint64_t
 stall_us(const struct client *c)
 {
-	uint32_t tries = c->ext.go_tries < STALL_TRIES ? c->ext.go_tries : STALL_TRIES;
-
+	uint32_t tries = c->credit.tries < STALL_TRIES ? c->credit.tries : STALL_TRIES;
 	uint64_t most = c->position.chunk_us + STALL_MIN_US;
 
 	/* Unpaced, what was said is soon there. */
 	if (!c->session.unpaced || most > EXT_STALL_US)
 		most = EXT_STALL_US;
-	return c->ext.seen_us + (most << tries);
+	return c->credit.seen_us + (most << tries);
 }
 
 /* Another may say it first, but not so late that the server runs dry. */
@@ -166,23 +194,24 @@ go_hold_us(struct client *c, uint32_t blocks)
 }
 
 size_t
-client_ext_go(struct client *c, uint64_t now_us, void *pkt)
+client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 {
+	struct client_credit *k = &c->credit;
 	uint32_t blocks = can_take(c);
-	uint64_t left = c->ext.horizon > c->position.seen ? c->ext.horizon - c->position.seen : 0;
+	uint64_t left = k->granted > c->position.seen ? k->granted - c->position.seen : 0;
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
-	if (blocks == 0 || (left >= go_on_at(c, blocks) && !stalled) ||
+	if (blocks == 0 || (left >= more_before(blocks, c->session.unpaced) && !stalled) ||
 	    !waits_for_more(c)) {
-		c->ext.go_at_us = 0;
+		k->at_us = 0;
 		return 0;
 	}
-	if (c->ext.go_at_us == 0)
-		c->ext.go_at_us = now_us + go_hold_us(c, blocks);
-	if (now_us < c->ext.go_at_us)
+	if (k->at_us == 0)
+		k->at_us = now_us + go_hold_us(c, blocks);
+	if (now_us < k->at_us)
 		return 0;
-	c->ext.go_tries += stalled;
+	k->tries += stalled;
 	if (stalled)
 		client_packs_doubt(&c->packs, now_us);
 	/* After a silence, what was on its way is lost or here. */
@@ -193,8 +222,8 @@ client_ext_go(struct client *c, uint64_t now_us, void *pkt)
 	m.u.go.block = c->position.at_block;
 	m.u.go.since = c->position.since;
 	if (stalled)
-		c->ext.horizon = c->position.seen;
-	client_ext_note_go(c, now_us, blocks);
+		client_credit_new_session(k, c->position.seen);
+	client_credit_granted(k, now_us, c->position.seen, blocks, c->session.unpaced);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

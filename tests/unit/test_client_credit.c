@@ -1,0 +1,123 @@
+/* How many blocks the server is told to send, and when, without a session. */
+#include "tests/unit/client_bare.h"
+
+static uint8_t pkt[WIRE_PACKET_MAX];
+
+/* What is said; blocks 0: nothing. */
+static struct wirext_msg
+said(struct client *c, uint64_t now)
+{
+	struct wirext_msg m = { 0 };
+	struct err e;
+	size_t len = client_credit_say(c, now, pkt);
+
+	T_CHECK(len == 0 || wirext_get(&m, pkt, len, &e) == 0);
+	return m;
+}
+
+static void
+test_counts(void)
+{
+	struct client_credit k = { 0 };
+
+	client_credit_begin(&k, 0, false);
+	client_credit_granted(&k, 1, 100, 8192, false);
+	T_CHECK(k.granted == 8292);
+	T_CHECK(k.more_at == 8292 - 1536);
+	T_CHECK(!client_credit_came(&k, 2, k.more_at - 1));
+	T_CHECK(client_credit_came(&k, 3, k.more_at));
+	client_credit_granted(&k, 4, 200, 1024, false);
+	T_CHECK(k.granted == 8292); /* somebody else has granted more */
+	client_credit_granted(&k, 4, 200, 0, false);
+	T_CHECK(k.seen_us == 4);
+	client_credit_new_session(&k, 500);
+	T_CHECK(k.granted == 500);
+	client_credit_forget(&k);
+	T_CHECK(k.granted == 0);
+}
+
+static void
+test_window(void)
+{
+	struct client_credit k = { 0 };
+
+	client_credit_begin(&k, 0, true);
+	uint32_t before = k.window;
+	client_credit_lost(&k, 0, 0);
+	T_CHECK(k.window == before + 32);
+	client_credit_lost(&k, 0, 40); /* parity makes that good */
+	T_CHECK(k.window == before + 32);
+	client_credit_lost(&k, 0, 100);
+	T_CHECK(k.window == (before + 32) - (before + 32) / 4);
+	uint32_t cut = k.window;
+	client_credit_lost(&k, k.cut_till - 1, 100); /* it was on its way by then */
+	T_CHECK(k.window == cut);
+	for (unsigned i = 0; i < 100; i++)
+		client_credit_lost(&k, k.cut_till, 1000);
+	T_CHECK(k.window == 128);
+	for (unsigned i = 0; i < 1000; i++)
+		client_credit_lost(&k, 0, 0);
+	T_CHECK(k.window >= 3 * 1024);
+	T_CHECK(k.window < 3 * 1024 + 32);
+}
+
+static void
+test_grants(void)
+{
+	struct client *c = bare_client(true, false, 1);
+
+	T_CHECK(said(c, 1).u.go.blocks == 0); /* the first ones come unasked */
+	struct wirext_msg m = said(c, 40 * MS); /* but they do not */
+	T_CHECK(m.kind == WIREXT_GO);
+	T_CHECK(m.u.go.blocks == 1024); /* a fast network, of which nothing is known yet */
+	T_CHECK(said(c, 41 * MS).u.go.blocks == 0);
+	T_CHECK(said(c, 40 * MS + 60 * MS - 1).u.go.blocks == 0);
+	T_CHECK(said(c, 40 * MS + 60 * MS).u.go.blocks > 0); /* twice as long */
+	client_free(c);
+}
+
+static void
+test_waits_for_the_disk(void)
+{
+	struct client *c = bare_client(true, false, 20);
+
+	for (uint32_t i = 0; i < 4; i++)
+		bare_begin(c, i, WIRE_CHUNK_BLOCKS);
+	T_CHECK(said(c, 10 * S).u.go.blocks == 0); /* four wait to be written */
+	client_free(c);
+	c = bare_client(true, false, 20);
+	for (uint32_t i = 0; i < 3; i++)
+		bare_begin(c, i, WIRE_CHUNK_BLOCKS);
+	said(c, 10 * S); /* is held back: others may say it */
+	T_CHECK(c->credit.at_us >= 10 * S);
+	T_CHECK(said(c, 11 * S).u.go.blocks > 0);
+	client_free(c);
+}
+
+static void
+test_unpaced(void)
+{
+	struct client *c = bare_client(true, true, 1);
+
+	struct wirext_msg m = said(c, 1 * S);
+	T_CHECK(m.kind == WIREXT_GO); /* after a silence nothing is on its way */
+	T_CHECK(m.u.go.blocks == c->credit.window);
+	uint32_t window = c->credit.window;
+	client_position_came(&c->position, 1 * S, window / 2);
+	client_credit_came(&c->credit, 1 * S, c->position.seen);
+	m = said(c, 1 * S + 1);
+	T_CHECK(m.kind == WIREXT_ROOM);
+	T_CHECK(m.u.go.blocks == window);
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_counts();
+	test_window();
+	test_grants();
+	test_waits_for_the_disk();
+	test_unpaced();
+	return t_done();
+}

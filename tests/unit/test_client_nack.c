@@ -1,0 +1,120 @@
+/* What a client says that it lacks, and when another one's word is enough, without a session. */
+#include "tests/unit/client_bare.h"
+
+static uint8_t pkt[WIRE_PACKET_MAX];
+
+typedef size_t (*say)(struct client *, uint64_t now_us, void *pkt);
+
+/* What this policy says within 0.2 s; kind 0: nothing. */
+static struct wirext_msg
+says(struct client *c, uint64_t *now, say policy)
+{
+	struct wirext_msg m = { 0 };
+	struct err e;
+	size_t len = 0;
+
+	for (uint64_t end = *now + 200 * MS; len == 0 && *now < end; *now += MS)
+		len = policy(c, *now, pkt);
+	T_CHECK(len == 0 || wirext_get(&m, pkt, len, &e) == 0);
+	return m;
+}
+
+static void
+test_coming(void)
+{
+	struct client_nack k = { 0 };
+	uint8_t bits = 0x02;
+	struct wirext_map map = { .first = 8, .count = 4, .bits = &bits };
+
+	T_CHECK(client_nack_begin(&k, 20, true, false));
+	T_CHECK(!k.look);
+	T_CHECK(client_nack_coming(&k, 19));
+	client_nack_hear_state(&k, &map);
+	T_CHECK(k.look);
+	T_CHECK(!client_nack_coming(&k, 8));
+	T_CHECK(client_nack_coming(&k, 9));
+	T_CHECK(!client_nack_coming(&k, 11));
+	T_CHECK(client_nack_coming(&k, 12)); /* nothing was said of it */
+	map.first = 18;
+	client_nack_hear_state(&k, &map); /* more than there are */
+	T_CHECK(!client_nack_coming(&k, 18));
+	client_nack_nothing_comes(&k);
+	T_CHECK(!client_nack_coming(&k, 9));
+	client_nack_forget(&k);
+	T_CHECK(k.coming == NULL);
+}
+
+static void
+test_report(void)
+{
+	struct client *c = bare_client(true, false, 1);
+	uint64_t now = 0;
+
+	client_nack_nothing_comes(&c->nack);
+	bare_begin(c, 3, 1020);
+	struct wirext_msg m = says(c, &now, client_nack_say_report);
+	T_CHECK(m.kind == WIREXT_NAK);
+	T_CHECK(m.u.nak.n == 1);
+	T_CHECK(m.u.nak.at[0].chunk == 3);
+	T_CHECK(m.u.nak.at[0].lack[4] == 1);
+	T_CHECK(m.u.nak.at[0].lack[0] == 0);
+	uint64_t first = now;
+	T_CHECK(says(c, &now, client_nack_say_report).kind == WIREXT_NAK);
+	T_CHECK(now >= first + 49 * MS); /* a client that is alone repeats it soon */
+	client_free(c);
+}
+
+static void
+test_another_said_it(void)
+{
+	struct client *c = bare_client(true, false, 2);
+	struct wirext_msg other = { .kind = WIREXT_NAK };
+	uint64_t now = 0;
+
+	client_nack_nothing_comes(&c->nack);
+	struct client_buffer *b = bare_begin(c, 3, 1020);
+	other.u.nak.n = 1;
+	other.u.nak.at[0].chunk = 3;
+	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
+		other.u.nak.at[0].lack[g] = 1;
+	client_nack_hear_reports(c, now, &other);
+	T_CHECK(b->nacked.most[0] == 1);
+	T_CHECK(says(c, &now, client_nack_say_report).kind == 0);
+	client_free(c);
+}
+
+static void
+test_want(void)
+{
+	struct client *c = bare_client(true, false, 1);
+	uint64_t now = 0;
+
+	T_CHECK(says(c, &now, client_nack_say_want).kind == 0); /* all chunks come */
+	client_nack_set_coming(&c->nack, 5, false);
+	client_nack_look(&c->nack);
+	struct wirext_msg m = says(c, &now, client_nack_say_want);
+	T_CHECK(m.kind == WIREXT_WANT);
+	T_CHECK(wirext_map_test(&m.u.want.map, 5));
+	T_CHECK(!wirext_map_test(&m.u.want.map, 4));
+	T_CHECK(client_nack_coming(&c->nack, 5)); /* it was asked for */
+	T_CHECK(says(c, &now, client_nack_say_want).kind == 0);
+	/* A chunk that lacks nearly everything is wanted, not repaired. */
+	client_nack_set_coming(&c->nack, 6, false);
+	client_nack_look(&c->nack);
+	bare_begin(c, 6, 10);
+	T_CHECK(says(c, &now, client_nack_say_report).kind == 0);
+	m = says(c, &now, client_nack_say_want);
+	T_CHECK(m.kind == WIREXT_WANT);
+	T_CHECK(wirext_map_test(&m.u.want.map, 6));
+	client_free(c);
+}
+
+int
+main(void)
+{
+	test_coming();
+	test_report();
+	test_another_said_it();
+	test_want();
+	return t_done();
+}
