@@ -7,8 +7,6 @@
 
 #include "frisbee/client/client_impl.h"
 
-enum { CROWD_US = 5000000 }; /* who was heard so long ago may be gone */
-
 struct client *
 client_new(const struct client_config *cfg, uint64_t now_us)
 {
@@ -24,6 +22,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	client_hold_begin(&c->hold, cfg->seed);
 	client_membership_begin(&c->membership, now_us, cfg->start_delay_us);
 	client_pin_begin(&c->pin, cfg->has_server, cfg->any_file, cfg->seed);
+	client_requests_begin(&c->requests, &c->cfg);
 	client_counters_begin(&c->counters, &c->cfg);
 	return c;
 }
@@ -41,7 +40,6 @@ client_drop_image(struct client *c)
 	client_counters_forget_image(&c->counters);
 	client_membership_forget_image(&c->membership);
 	client_session_forget(&c->session);
-	c->scan_after = c->ahead_at_us = 0;
 }
 
 void
@@ -115,7 +113,7 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	}
 	if (m.subtype != WIRE_BLOCK && memcmp(from, c->cfg.srcip, 4) != 0 &&
 	    !(m.subtype == WIRE_JOIN && only_asks(pkt, len)))
-		c->crowd_until_us = now_us + CROWD_US;
+		client_requests_crowd(&c->requests, now_us);
 	if (c->membership.state != CLIENT_LOADING)
 		return false;
 	switch (m.subtype) {
@@ -123,13 +121,13 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 		return client_pin_hears(&c->pin, now_us, from) &&
 		       handle_block(c, now_us, &m, store);
 	case WIRE_REQ:
-		c->old_until_us = now_us + CROWD_US;
+		client_requests_old_client(&c->requests, now_us);
 		asked = blockmap_range(m.u.req.first, m.u.req.count);
-		client_hear_request(c, now_us, m.u.req.chunk, &asked);
+		client_requests_hear(c, now_us, m.u.req.chunk, &asked);
 		return false;
 	case WIRE_PREQ:
 		asked = blockmap_get(m.u.preq.map);
-		client_hear_request(c, now_us, m.u.preq.chunk, &asked);
+		client_requests_hear(c, now_us, m.u.preq.chunk, &asked);
 		return false;
 	default:
 		return false;
@@ -157,6 +155,21 @@ other_output(struct client *c, uint64_t now_us, void *pkt)
 	return len;
 }
 
+/* When there may be something to ask, if no packet arrives before that. */
+static uint64_t
+next_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
+{
+	uint64_t at = now_us + c->cfg.tick_us, ahead_us = c->requests.ahead_at_us;
+
+	if (ahead_us > now_us && ahead_us < at)
+		at = ahead_us;
+	if (settle_us < at)
+		at = settle_us;
+	if (client_partial(c) && client_partial_quiet_us(c) < at)
+		at = client_partial_quiet_us(c);
+	return client_bufs_settled_before(&c->bufs, now_us, at);
+}
+
 static size_t
 loading_output(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -171,26 +184,26 @@ loading_output(struct client *c, uint64_t now_us, void *pkt)
 		if (n > 0 || speaks_ext(c))
 			return n;
 		if (!c->session.on)
-			c->idle_from_us = now_us; /* as if never negotiated */
+			client_requests_alive(&c->requests, now_us); /* as if never negotiated */
 	}
 	if (speaks_ext(c))
 		return 0;
 	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
 		client_end_pass(c, now_us);
-	if (now_us >= client_idle_at_us(c)) {
+	if (now_us >= client_requests_idle_at_us(&c->requests)) {
 		client_go_idle(c, now_us);
-		c->scan_at_us = now_us;
+		client_schedule_now(&c->schedule, now_us);
 	}
-	if (now_us < c->scan_at_us)
+	if (now_us < c->schedule.at_us)
 		return 0;
 	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
 	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
-		len = client_ask_missing(c, now_us, false, pkt);
+		len = client_requests_say_missing(c, now_us, pkt);
 	if (len == 0)
-		len = client_ask_ahead(c, now_us, pkt);
+		len = client_requests_say_ahead(c, now_us, pkt);
 	if (len == 0)
-		c->scan_at_us = client_next_scan_us(c, now_us, settle_us);
+		client_schedule_next(&c->schedule, next_us(c, now_us, settle_us));
 	return len;
 }
 
@@ -237,9 +250,9 @@ loading_at_us(const struct client *c)
 		at = earlier(at, client_packs_at_us(&c->packs));
 	if (!wants_more(c))
 		return at;
-	at = earlier(at, earlier(c->scan_at_us, client_ask_who_at_us(c)));
+	at = earlier(at, earlier(c->schedule.at_us, client_ask_who_at_us(c)));
 	return earlier(
-	    at, speaks_ext(c) ? client_load_at_us(&c->load) : client_idle_at_us(c));
+	    at, speaks_ext(c) ? client_load_at_us(&c->load) : client_requests_idle_at_us(&c->requests));
 }
 
 uint64_t

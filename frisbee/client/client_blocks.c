@@ -8,7 +8,7 @@ note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
 	client_position_complete(&c->position, now_us, b->chunk);
 	if (b->final)
 		client_chunks_done(&c->chunks, b->chunk);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 }
 
 /* One block has come; false: it is here already. */
@@ -21,9 +21,9 @@ take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t 
 	if (came == BUFFER_HAD)
 		return false;
 	if (untouched)
-		c->scan_at_us = now_us; /* one fewer is asked ahead */
-	if (c->scan_after > 0 && --c->scan_after == 0)
-		c->scan_at_us = now_us;
+		client_schedule_now(&c->schedule, now_us); /* one fewer is asked ahead */
+	if (client_requests_counts(&c->requests))
+		client_schedule_now(&c->schedule, now_us);
 	if (came == BUFFER_ENDS)
 		note_complete(c, now_us, b);
 	return true;
@@ -124,7 +124,7 @@ client_came(struct client *c, uint64_t now_us, uint32_t blocks)
 	if (client_position_came(&c->position, now_us, blocks))
 		client_skip_streamed(&c->skip, c->position.chunk_us);
 	if (client_credit_came(&c->credit, now_us, c->position.seen))
-		c->scan_at_us = now_us;
+		client_schedule_now(&c->schedule, now_us);
 }
 
 bool
@@ -139,8 +139,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 		return false;
 	client_pin_block(&c->pin, now_us);
 	client_membership_heard(&c->membership, now_us);
-	c->idle_from_us = now_us;
-	c->backoff_ticks = 0;
+	client_requests_block(&c->requests, now_us);
 	client_packs_came(&c->packs, in->count);
 	client_came(c, now_us, in->count);
 	client_position_at(

@@ -138,8 +138,8 @@ can_take(const struct client *c)
 	uint32_t waiting = to_be_written(c);
 	uint32_t low = low_water(c);
 	uint32_t chunks = c->position.chunk_us < EXT_FAST_CHUNK_US
-	                      ? c->backlog / WIRE_CHUNK_BLOCKS
-	                  : c->backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
+	                      ? c->requests.backlog / WIRE_CHUNK_BLOCKS
+	                  : c->requests.backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
 	                                                       : GO_CHUNKS;
 
 	/* Too many are incomplete: their repair comes first. */

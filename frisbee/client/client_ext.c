@@ -168,7 +168,7 @@ next_look_us(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = now_us + c->cfg.tick_us;
 	const uint64_t soon[] = { c->nack.want_at_us, c->nack.report_at_us,
-		c->credit.at_us, c->first_at_us };
+		c->credit.at_us, c->requests.first_at_us };
 
 	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
 		if (soon[i] > now_us && soon[i] < at)
@@ -180,23 +180,23 @@ size_t
 client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 {
 	size_t said = client_ext_complain(c, now_us, pkt);
-	if (said > 0 || now_us < c->scan_at_us)
+	if (said > 0 || now_us < c->schedule.at_us)
 		return said;
 	client_ext_listen_for_state(c, now_us);
 	if (!c->session.on)
 		return 0;
 	/* A request of the base protocol, or its answer, can be lost whole. */
-	if (now_us >= client_idle_at_us(c))
+	if (now_us >= client_requests_idle_at_us(&c->requests))
 		client_go_idle(c, now_us);
 	client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
 	size_t len = client_urgent_say(c, now_us, pkt);
 	if (len == 0)
 		len = client_credit_say(c, now_us, pkt);
 	if (len == 0)
-		len = client_ask_first(c, now_us, pkt);
+		len = client_requests_say_first(c, now_us, pkt);
 	if (len > 0)
 		return len;
-	len = client_ask_missing(c, now_us, c->session.parity, pkt);
+	len = client_requests_say_missing(c, now_us, pkt);
 	if (len == 0)
 		len = client_nack_say_report(c, now_us, pkt);
 	if (len == 0)
@@ -204,6 +204,6 @@ client_ext_output(struct client *c, uint64_t now_us, void *pkt)
 	if (len == 0)
 		len = client_ext_join_again(c, now_us, pkt);
 	if (len == 0)
-		c->scan_at_us = next_look_us(c, now_us);
+		client_schedule_next(&c->schedule, next_look_us(c, now_us));
 	return len;
 }

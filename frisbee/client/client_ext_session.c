@@ -65,7 +65,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	client_nack_hear_state(&c->nack, &m->u.state.coming);
 	if (c->session.idle)
 		client_end_pass(c, now_us);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 }
 
 /* A pass that we see from near its beginning is all that was wanted of the chunk;

@@ -35,14 +35,13 @@
 #include "frisbee/client/client_packs.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_position.h"
+#include "frisbee/client/client_requests.h"
+#include "frisbee/client/client_schedule.h"
 #include "frisbee/client/client_session.h"
 #include "frisbee/client/client_skip.h"
 #include "frisbee/client/client_urgent.h"
 
 enum {
-	/* With others about, requests are spread over up to so long, so that one
-	 * speaks and the others hear it. */
-	CLIENT_JITTER_US = 20000,
 	/* So many are enough for chunks that take turns while as many wait for their
 	 * repair. */
 	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
@@ -72,16 +71,9 @@ struct client {
 	struct client_packs packs;
 	struct client_skip skip;
 	struct blockmap zeros; /* of the last packet */
-	uint64_t scan_at_us;     /* look for something to ask then */
-	uint64_t ahead_at_us;    /* ask ahead not before; 0: not needed so far */
-	uint64_t first_at_us;    /* the same of chunk 0 */
-	uint32_t backlog;        /* ask ahead when fewer blocks are to come */
-	uint64_t scan_after;     /* look when so many have; 0: no matter */
-	uint64_t crowd_until_us; /* there are other clients */
-	uint64_t old_until_us;   /* ... that ask for whole chunks one by one */
 	struct client_hold hold;
-	uint64_t idle_from_us; /* the last sign of life */
-	uint32_t backoff_ticks;
+	struct client_schedule schedule;
+	struct client_requests requests;
 	struct client_credit credit;
 	struct client_nack nack;
 };
@@ -178,14 +170,10 @@ bool client_take_end(struct client *, uint64_t now_us, struct client_buffer *,
     uint32_t content, struct client_store *);
 
 /* client_pass.c: */
-/* The most blocks that are asked for ahead. */
-uint32_t client_max_backlog(const struct client *);
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
 /* ... because nothing comes any more. */
 void client_end_pass(struct client *, uint64_t now_us);
-/* When silence is too long. */
-uint64_t client_idle_at_us(const struct client *);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);
 /* Nothing comes any more, though something should. */
@@ -204,29 +192,6 @@ struct blockmap client_first_blocks(const struct client *, uint32_t chunk);
 uint32_t client_partial_room(const struct client *, uint64_t now_us);
 /* When silence has ended the pass that goes on. */
 uint64_t client_partial_quiet_us(const struct client *);
-
-/* client_ask.c: */
-/* How long to hold a request back, lest everybody speaks at once. */
-uint64_t client_jitter_us(struct client *, uint64_t now_us);
-/* A request this old is repeated. */
-uint64_t client_redo_us(const struct client *);
-/* A request for these blocks of a chunk. */
-size_t client_ask(struct client *, uint64_t now_us, uint32_t chunk,
-    const struct blockmap *, void *pkt);
-/* A request for the blocks that a chunk lacks (with only_asked, of those for which
- * client_asks_blocks() is true), or 0. */
-size_t client_ask_missing(
-    struct client *, uint64_t now_us, bool only_asked, void *pkt);
-/* A request for a chunk that has not begun to arrive, or 0. */
-size_t client_ask_ahead(struct client *, uint64_t now_us, void *pkt);
-/* A request for chunk 0 when others wait for it and the stream is elsewhere, or 0. */
-size_t client_ask_first(struct client *, uint64_t now_us, void *pkt);
-/* When there may be something to ask, if no packet arrives before that. */
-uint64_t client_next_scan_us(
-    const struct client *, uint64_t now_us, uint64_t settle_us);
-/* Somebody else asked for these blocks. */
-void client_hear_request(
-    struct client *, uint64_t now_us, uint32_t chunk, const struct blockmap *);
 
 /* client_ext.c: */
 /* How many blocks in one packet arrive, when it is time to say so, or 0. */

@@ -28,7 +28,6 @@ start_loading(struct client *c, uint64_t now_us, uint32_t blocks)
 	uint32_t n = (blocks - 1) / WIRE_CHUNK_BLOCKS + 1;
 
 	client_position_begin(&c->position, n);
-	c->backlog = client_max_backlog(c);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||
 	    !client_bufs_make(&c->bufs, c->cfg.buffers < n ? c->cfg.buffers : n,
@@ -42,7 +41,8 @@ start_loading(struct client *c, uint64_t now_us, uint32_t blocks)
 		client_chunks_prefer(&c->chunks, 0);
 	leave_out(c);
 	client_membership_load(&c->membership);
-	c->idle_from_us = c->scan_at_us = now_us;
+	client_requests_begin_image(&c->requests, now_us);
+	client_schedule_now(&c->schedule, now_us);
 }
 
 /* With few buffers it is better to ask for one chunk after the other. */

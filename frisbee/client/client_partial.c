@@ -26,7 +26,7 @@ client_first_blocks(const struct client *c, uint32_t chunk)
 uint32_t
 client_partial_room(const struct client *c, uint64_t now_us)
 {
-	uint32_t window = c->session.on && now_us >= c->old_until_us ? WINDOW : WINDOW_OLD;
+	uint32_t window = c->session.on && now_us >= c->requests.old_until_us ? WINDOW : WINDOW_OLD;
 
 	return window > c->bufs.nfilling ? window - c->bufs.nfilling : 0;
 }

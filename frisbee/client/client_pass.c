@@ -2,33 +2,7 @@
  * lost.  And silence, in which whatever was asked will not come. */
 #include "frisbee/client/client_ext_impl.h"
 
-enum {
-	MAX_BACKOFF_TICKS = 33,
-	/* More is asked for when fewer blocks than this are still to come: at least
-	 * what a round trip on a fast link takes, at most any number. */
-	MIN_BACKLOG = 128,
-	BACKLOG_STEP = 64,
-};
-
-uint32_t
-client_max_backlog(const struct client *c)
-{
-	return c->cfg.readahead < 1024 ? (c->cfg.readahead + 1) * WIRE_CHUNK_BLOCKS
-	                               : 1024 * WIRE_CHUNK_BLOCKS;
-}
-
-/* A pass that lost much has overrun somebody's buffer, most likely ours: let less
- * come at a time. */
-static void
-adapt_backlog(struct client *c, uint32_t lost)
-{
-	if (lost > WIRE_CHUNK_BLOCKS / 16)
-		c->backlog = c->backlog / 2 > MIN_BACKLOG ? c->backlog / 2
-		                                          : MIN_BACKLOG;
-	else if (lost == 0 && c->backlog < client_max_backlog(c))
-		c->backlog += BACKLOG_STEP;
-}
-
+/* A pass of the chunk has ended: what it lacks now was lost. */
 static void
 settle(struct client *c, uint64_t now_us, uint32_t chunk)
 {
@@ -36,12 +10,12 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	if (b == NULL) {
-		adapt_backlog(c, 0);
+		client_requests_lost(&c->requests, 0);
 		client_credit_lost(&c->credit, c->position.seen, 0);
 		return;
 	}
 	struct blockmap lost = client_lack(b);
-	adapt_backlog(c, blockmap_count(&lost));
+	client_requests_lost(&c->requests, blockmap_count(&lost));
 	client_credit_lost(&c->credit, c->position.seen, blockmap_count(&lost));
 	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
 		client_packs_doubt(&c->packs, now_us);
@@ -49,8 +23,7 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_nack_look(&c->nack);
 	client_buffer_passed(b, now_us,
 	    now_us + c->position.guard_us + client_jitter_us(c, now_us));
-	if (c->scan_at_us > b->settled_us)
-		c->scan_at_us = b->settled_us;
+	client_schedule_by(&c->schedule, b->settled_us);
 }
 
 void
@@ -100,13 +73,6 @@ client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_chunks_pass_begins(&c->chunks, chunk);
 }
 
-uint64_t
-client_idle_at_us(const struct client *c)
-{
-	return c->idle_from_us +
-	       (c->cfg.idle_ticks + c->backoff_ticks) * c->cfg.tick_us;
-}
-
 /* Whatever was asked will not come. */
 void
 client_presume_lost(struct client *c, uint64_t now_us)
@@ -126,7 +92,5 @@ client_go_idle(struct client *c, uint64_t now_us)
 	else
 		client_presume_lost(c, now_us);
 	client_counters_idle(&c->counters);
-	c->idle_from_us = now_us;
-	if (c->backoff_ticks < MAX_BACKOFF_TICKS)
-		c->backoff_ticks++;
+	client_requests_silence(&c->requests, now_us);
 }

@@ -35,17 +35,17 @@ client_release(struct client *c, uint64_t now_us, uint32_t buf)
 	client_bufs_release(&c->bufs, buf);
 	client_skip_released(
 	    &c->skip, now_us, c->bufs.n > c->bufs.nfree + c->bufs.nfilling);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 	client_nack_look(&c->nack);
 	if (!starved || c->membership.state != CLIENT_LOADING)
 		return;
 	/* Nobody was asked meanwhile, so nobody was silent; but what had been asked
 	 * before has gone by. */
-	if (now_us >= client_idle_at_us(c))
+	if (now_us >= client_requests_idle_at_us(&c->requests))
 		client_presume_lost(c, now_us);
 	client_pin_excuse(&c->pin, now_us);
 	client_membership_heard(&c->membership, now_us);
-	c->idle_from_us = now_us;
+	client_requests_alive(&c->requests, now_us);
 }
 
 /* More of a chunk that was taken is to come: that is another question than before. */
@@ -55,11 +55,11 @@ ask_anew(struct client *c, uint64_t now_us, uint32_t chunk, bool starved)
 	client_membership_starved(&c->membership, starved);
 	client_chunks_uncover(&c->chunks, chunk);
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_MINE);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 	if (!starved)
 		return;
 	client_membership_heard(&c->membership, now_us);
-	c->idle_from_us = now_us;
+	client_requests_alive(&c->requests, now_us);
 }
 
 bool
@@ -137,13 +137,13 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_chunks_reopen(&c->chunks, chunk);
 	client_bufs_want_chunk(&c->bufs);
 	client_nack_look(&c->nack);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 	if (c->membership.state != CLIENT_COMPLETE)
 		return;
 	/* Nothing was asked for meanwhile, so nobody was silent. */
 	client_membership_goes_on(&c->membership);
 	client_membership_heard(&c->membership, now_us);
-	c->idle_from_us = now_us;
+	client_requests_alive(&c->requests, now_us);
 }
 
 const uint8_t *

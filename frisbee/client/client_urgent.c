@@ -58,7 +58,7 @@ client_urgent(struct client *c, uint64_t now_us, uint32_t chunk)
 		return;
 	if (chunk < c->chunks.n)
 		client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
-	c->scan_at_us = now_us;
+	client_schedule_now(&c->schedule, now_us);
 }
 
 /* Not what comes just now, nor what was asked for and may still come. */
@@ -66,7 +66,7 @@ static bool
 is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	if (client_position_in_pass(&c->position, chunk) ||
-	    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
+	    client_chunks_waits(&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
 		return false;
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
 		return c->bufs.nfree > 0;

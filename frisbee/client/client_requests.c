@@ -1,10 +1,29 @@
-/* Requests of the base protocol: for what is lacking, and for chunks ahead; and those
- * of others, which may do for us. */
+/* Requests of the base protocol: client_requests.h.  The engine tells what happened, and asks for
+ * what there is to say, in its only thread. */
+#include "frisbee/client/client_requests.h"
+
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
+	/* Other clients that were heard this long ago may be gone. */
+	CROWD_US = 5000000,
+	/* With others about, requests are spread over up to this time, so that one speaks and
+	 * the others hear it. */
+	JITTER_US = 20000,
+	/* After silences the next one is noticed later, by one tick for each, up to this: a
+	 * second, with the usual tick, and no storm of requests when a server is gone. */
+	MAX_BACKOFF_TICKS = 33,
+	/* More is asked for when fewer blocks than the backlog are still to come.  The least
+	 * is what a round trip on a fast link takes. */
+	MIN_BACKLOG = 128,
+	BACKLOG_STEP = 64,
+	/* A pass that lost more blocks than this of a chunk has overrun somebody's buffer,
+	 * most likely ours. */
+	MUCH_LOST = WIRE_CHUNK_BLOCKS / 16,
+	/* Reading further ahead than this many chunks is no use to anybody. */
+	MOST_AHEAD = 1024,
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */
 	COVER = 4,
@@ -14,24 +33,98 @@ enum {
 	FIRST_HOLD_US = 40000,
 };
 
-/* How long to hold a request back, lest everybody speaks at once: nothing when
- * alone, and never so long that the server runs dry. */
+void
+client_requests_begin(struct client_requests *r, const struct client_config *cfg)
+{
+	uint32_t ahead = cfg->readahead < MOST_AHEAD ? cfg->readahead + 1 : MOST_AHEAD;
+
+	*r = (struct client_requests){ .tick_us = cfg->tick_us,
+		.redo_us = cfg->redo_us,
+		.idle_ticks = cfg->idle_ticks,
+		.most_backlog = ahead * WIRE_CHUNK_BLOCKS };
+}
+
+void
+client_requests_begin_image(struct client_requests *r, uint64_t now_us)
+{
+	r->backlog = r->most_backlog;
+	r->idle_from_us = now_us;
+	r->ahead_at_us = r->after = 0;
+}
+
+void
+client_requests_crowd(struct client_requests *r, uint64_t now_us)
+{
+	r->crowd_until_us = now_us + CROWD_US;
+}
+
+void
+client_requests_old_client(struct client_requests *r, uint64_t now_us)
+{
+	r->old_until_us = now_us + CROWD_US;
+}
+
+void
+client_requests_alive(struct client_requests *r, uint64_t now_us)
+{
+	r->idle_from_us = now_us;
+}
+
+void
+client_requests_block(struct client_requests *r, uint64_t now_us)
+{
+	r->idle_from_us = now_us;
+	r->backoff_ticks = 0;
+}
+
+bool
+client_requests_counts(struct client_requests *r)
+{
+	return r->after > 0 && --r->after == 0;
+}
+
+/* After a pass that lost much, less is let come at a time. */
+void
+client_requests_lost(struct client_requests *r, uint32_t lost)
+{
+	if (lost > MUCH_LOST)
+		r->backlog = r->backlog / 2 > MIN_BACKLOG ? r->backlog / 2
+		                                          : MIN_BACKLOG;
+	else if (lost == 0 && r->backlog < r->most_backlog)
+		r->backlog += BACKLOG_STEP;
+}
+
+void
+client_requests_silence(struct client_requests *r, uint64_t now_us)
+{
+	r->idle_from_us = now_us;
+	if (r->backoff_ticks < MAX_BACKOFF_TICKS)
+		r->backoff_ticks++;
+}
+
+uint64_t
+client_requests_idle_at_us(const struct client_requests *r)
+{
+	return r->idle_from_us + (r->idle_ticks + r->backoff_ticks) * r->tick_us;
+}
+
+uint64_t
+client_requests_redo_us(const struct client_requests *r)
+{
+	return r->backoff_ticks > 0 ? UINT64_MAX : r->redo_us;
+}
+
+/* Nothing when alone, and never so long that the server runs dry. */
 uint64_t
 client_jitter_us(struct client *c, uint64_t now_us)
 {
-	uint64_t most = c->position.chunk_us / 2 < CLIENT_JITTER_US ? c->position.chunk_us / 2
-	                                                   : CLIENT_JITTER_US;
+	uint64_t most = c->position.chunk_us / 2;
 
-	if (now_us >= c->crowd_until_us)
+	if (most > JITTER_US)
+		most = JITTER_US;
+	if (now_us >= c->requests.crowd_until_us)
 		return 0;
 	return client_hold_random(&c->hold, most + 1);
-}
-
-/* A request this old is repeated; after a silence, only another one is a reason. */
-uint64_t
-client_redo_us(const struct client *c)
-{
-	return c->backoff_ticks > 0 ? CLIENT_NEVER : c->cfg.redo_us;
 }
 
 static size_t
@@ -70,10 +163,10 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 
 	client_counters_request(
 	    &c->counters, again, whole, by_range ? 0 : blockmap_count(want));
-	client_chunks_ask(&c->chunks, chunk, true, now_us, client_redo_us(c));
+	client_chunks_ask(&c->chunks, chunk, true, now_us, client_requests_redo_us(&c->requests));
 	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
 	if (c->session.on && c->session.parity)
-		c->idle_from_us = now_us; /* requests are rare: its answer is waited for */
+		client_requests_alive(&c->requests, now_us); /* requests are rare: its answer is waited for */
 	return len;
 }
 
@@ -90,8 +183,10 @@ useful_blocks(const struct client_buffer *b)
 }
 
 size_t
-client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt)
+client_requests_say_missing(struct client *c, uint64_t now_us, void *pkt)
 {
+	bool only_asked = c->session.on && c->session.parity && !client_partial(c);
+
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
 		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if ((only_asked && !client_asks_blocks(b)) ||
@@ -99,7 +194,7 @@ client_ask_missing(struct client *c, uint64_t now_us, bool only_asked, void *pkt
 		    now_us < b->settled_us || now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
 		    client_chunks_waits(
-			&c->chunks, b->chunk, now_us, client_redo_us(c)))
+			&c->chunks, b->chunk, now_us, client_requests_redo_us(&c->requests)))
 			continue;
 		client_buffer_sure(b);
 		client_damage_asked(&b->damage);
@@ -128,6 +223,7 @@ to_come(const struct client *c)
 static uint32_t
 room_ahead(struct client *c, uint64_t now_us)
 {
+	struct client_requests *r = &c->requests;
 	uint32_t room = c->cfg.in_progress > c->bufs.nfilling
 	                    ? c->cfg.in_progress - c->bufs.nfilling
 	                    : 0;
@@ -141,29 +237,30 @@ room_ahead(struct client *c, uint64_t now_us)
 	if (room > c->cfg.readahead)
 		room = c->cfg.readahead;
 	uint64_t coming = to_come(c);
-	c->scan_after = coming > c->backlog ? coming - c->backlog : 0;
+	r->after = coming > r->backlog ? coming - r->backlog : 0;
 	return room;
 }
 
 /* Keep `readahead` chunks queued that have not begun to arrive, whoever asked for
  * them, as long as there is a buffer for each. */
 size_t
-client_ask_ahead(struct client *c, uint64_t now_us, void *pkt)
+client_requests_say_ahead(struct client *c, uint64_t now_us, void *pkt)
 {
+	struct client_requests *r = &c->requests;
 	uint32_t n = c->chunks.n, chunk = n;
 	uint32_t room = room_ahead(c, now_us);
 
-	if (c->chunks.open_covered >= room || c->scan_after > 0) {
-		c->ahead_at_us = 0;
+	if (c->chunks.open_covered >= room || r->after > 0) {
+		r->ahead_at_us = 0;
 		return 0;
 	}
-	if (c->ahead_at_us == 0)
-		c->ahead_at_us = now_us + client_jitter_us(c, now_us);
-	if (now_us < c->ahead_at_us)
+	if (r->ahead_at_us == 0)
+		r->ahead_at_us = now_us + client_jitter_us(c, now_us);
+	if (now_us < r->ahead_at_us)
 		return 0;
 	while ((chunk = client_next_open(c, chunk)) != n) {
 		if (chunk == c->position.current ||
-		    client_chunks_waits(&c->chunks, chunk, now_us, client_redo_us(c)))
+		    client_chunks_waits(&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
 			continue;
 		struct blockmap first = client_first_blocks(c, chunk);
 		return client_ask(c, now_us, chunk, &first, pkt);
@@ -182,7 +279,7 @@ needs_first(const struct client *c, uint64_t now_us)
 	if (!client_awaits_first(c, 0) || c->position.current == c->chunks.n ||
 	    (c->bufs.n >= FIRST_FEW && c->bufs.nfree > c->bufs.n / 2) ||
 	    client_position_in_pass(&c->position, 0) ||
-	    client_chunks_waits(&c->chunks, 0, now_us, client_redo_us(c)))
+	    client_chunks_waits(&c->chunks, 0, now_us, client_requests_redo_us(&c->requests)))
 		return false;
 	if (client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
 		return true;
@@ -192,36 +289,23 @@ needs_first(const struct client *c, uint64_t now_us)
 }
 
 size_t
-client_ask_first(struct client *c, uint64_t now_us, void *pkt)
+client_requests_say_first(struct client *c, uint64_t now_us, void *pkt)
 {
+	struct client_requests *r = &c->requests;
+
 	if (!needs_first(c, now_us)) {
-		c->first_at_us = 0;
+		r->first_at_us = 0;
 		return 0;
 	}
-	if (c->first_at_us == 0)
-		c->first_at_us = now_us + client_hold_draw_us(
+	if (r->first_at_us == 0)
+		r->first_at_us = now_us + client_hold_draw_us(
 		                          &c->hold, FIRST_HOLD_US, c->session.clients);
-	if (now_us < c->first_at_us)
+	if (now_us < r->first_at_us)
 		return 0;
 	struct client_buffer *b = client_filling(c, 0);
 	struct blockmap want = b != NULL ? client_lack(b) : client_first_blocks(c, 0);
-	c->first_at_us = 0;
+	r->first_at_us = 0;
 	return client_ask(c, now_us, 0, &want, pkt);
-}
-
-/* When there may be something to ask, if no packet arrives before that. */
-uint64_t
-client_next_scan_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
-{
-	uint64_t at = now_us + c->cfg.tick_us;
-
-	if (c->ahead_at_us > now_us && c->ahead_at_us < at)
-		at = c->ahead_at_us;
-	if (settle_us < at)
-		at = settle_us;
-	if (client_partial(c) && client_partial_quiet_us(c) < at)
-		at = client_partial_quiet_us(c);
-	return client_bufs_settled_before(&c->bufs, now_us, at);
 }
 
 /* Is what somebody else asked for of use here, so that we need not ask? */
@@ -240,15 +324,15 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 }
 
 void
-client_hear_request(
+client_requests_hear(
     struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
-	c->idle_from_us = now_us;
+	client_requests_alive(&c->requests, now_us);
 	struct client_buffer *b = client_filling(c, chunk);
 	if (b != NULL)
 		client_damage_asked(&b->damage);
 	client_chunks_ask(
-	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_redo_us(c));
+	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_requests_redo_us(&c->requests));
 }
