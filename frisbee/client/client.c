@@ -1,7 +1,8 @@
+/* The engine: what begins and ends it, packets of the base protocol that come in, and what can be
+ * looked up.  The shell calls it, from one thread at a time: client.h. */
 #include "frisbee/client/client.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,13 +62,6 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 		.data = m->u.block.data };
 
 	return client_take_blocks(c, now_us, &in, store);
-}
-
-static bool
-wants_more(const struct client *c)
-{
-	return c->bufs.nfilling > 0 ||
-	       (c->bufs.nfree > 0 && client_next_open(c, c->chunks.n) != c->chunks.n);
 }
 
 /* -S names who may be the server. */
@@ -132,142 +126,6 @@ client_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	default:
 		return false;
 	}
-}
-
-/* Is what is needed asked for by the extension's messages? */
-static bool
-speaks_ext(const struct client *c)
-{
-	return c->session.on && !client_partial(c);
-}
-
-/* What is said besides asking for blocks. */
-static size_t
-other_output(struct client *c, uint64_t now_us, void *pkt)
-{
-	if (c->membership.join_again)
-		return client_put_first_join(c, now_us, pkt);
-	if (client_claim_asks(&c->claim, now_us))
-		return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
-	size_t len = client_ext_say_fits(c, now_us, pkt);
-	if (len == 0 && wants_more(c) && now_us >= client_ask_who_at_us(c))
-		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
-	return len;
-}
-
-/* When there may be something to ask, if no packet arrives before that. */
-static uint64_t
-next_us(const struct client *c, uint64_t now_us, uint64_t settle_us)
-{
-	uint64_t at = now_us + c->cfg.tick_us, ahead_us = c->requests.ahead_at_us;
-
-	if (ahead_us > now_us && ahead_us < at)
-		at = ahead_us;
-	if (settle_us < at)
-		at = settle_us;
-	if (client_partial(c) && client_partial_quiet_us(c) < at)
-		at = client_partial_quiet_us(c);
-	return client_bufs_settled_before(&c->bufs, now_us, at);
-}
-
-static size_t
-loading_output(struct client *c, uint64_t now_us, void *pkt)
-{
-	size_t other = other_output(c, now_us, pkt);
-	if (other > 0)
-		return other;
-	if (!wants_more(c))
-		return 0;
-	if (c->session.on) {
-		size_t n = client_partial(c) ? client_ext_listen(c, now_us, pkt)
-		                             : client_ext_output(c, now_us, pkt);
-		if (n > 0 || speaks_ext(c))
-			return n;
-		if (!c->session.on)
-			client_requests_alive(&c->requests, now_us); /* as if never negotiated */
-	}
-	if (speaks_ext(c))
-		return 0;
-	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
-		client_end_pass(c, now_us);
-	if (now_us >= client_requests_idle_at_us(&c->requests)) {
-		client_go_idle(c, now_us);
-		client_schedule_now(&c->schedule, now_us);
-	}
-	if (now_us < c->schedule.at_us)
-		return 0;
-	uint64_t settle_us = client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
-	size_t len = client_urgent_say(c, now_us, pkt);
-	if (len == 0)
-		len = client_requests_say_missing(c, now_us, pkt);
-	if (len == 0)
-		len = client_requests_say_ahead(c, now_us, pkt);
-	if (len == 0)
-		client_schedule_next(&c->schedule, next_us(c, now_us, settle_us));
-	return len;
-}
-
-/* When -T runs out. */
-static uint64_t
-silence_at_us(const struct client *c)
-{
-	return client_membership_silent_at_us(
-	    &c->membership, c->cfg.silence_us, wants_more(c));
-}
-
-size_t
-client_output(struct client *c, uint64_t now_us, void *pkt)
-{
-	if (c->membership.leave_pending)
-		return client_put_leave(c, pkt);
-	if (now_us >= silence_at_us(c))
-		client_membership_give_up(&c->membership, c->cfg.silence_us);
-	switch (c->membership.state) {
-	case CLIENT_JOINING:
-		return client_join_output(c, now_us, pkt);
-	case CLIENT_LOADING:
-		return loading_output(c, now_us, pkt);
-	case CLIENT_COMPLETE:
-		return client_ext_say_flushing(c, now_us, pkt);
-	default:
-		return 0;
-	}
-}
-
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* When there may be something to say, while loading. */
-static uint64_t
-loading_at_us(const struct client *c)
-{
-	uint64_t at = client_claim_ask_at_us(&c->claim);
-
-	if (c->session.on)
-		at = earlier(at, client_packs_at_us(&c->packs));
-	if (!wants_more(c))
-		return at;
-	at = earlier(at, earlier(c->schedule.at_us, client_ask_who_at_us(c)));
-	return earlier(
-	    at, speaks_ext(c) ? client_load_at_us(&c->load) : client_requests_idle_at_us(&c->requests));
-}
-
-uint64_t
-client_deadline(const struct client *c, uint64_t now_us)
-{
-	uint64_t at = silence_at_us(c);
-
-	if (c->membership.leave_pending || (c->membership.join_again && c->membership.state == CLIENT_LOADING))
-		return now_us;
-	if (c->membership.state == CLIENT_JOINING)
-		at = earlier(at, c->membership.join_at_us);
-	else if (c->membership.state == CLIENT_LOADING)
-		at = earlier(at, loading_at_us(c));
-	at = earlier(at, client_ext_flushing_at_us(c));
-	return at > now_us ? at : now_us;
 }
 
 enum client_state

@@ -64,10 +64,9 @@ client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b, uint
 	if (n == 0)
 		return false;
 	client_counters_left_out(&c->counters, n);
-	c->zeros = end;
 	store->buf = (uint32_t)(b - c->bufs.at);
 	store->chunk = b->chunk;
-	store->zeros = &c->zeros;
+	store->zeros = client_bufs_zeros(&c->bufs, &end);
 	return true;
 }
 

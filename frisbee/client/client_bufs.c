@@ -208,6 +208,13 @@ client_buffer_ended(struct client_buffer *b)
 	b->ended = true;
 }
 
+const struct blockmap *
+client_bufs_zeros(struct client_bufs *bufs, const struct blockmap *zeros)
+{
+	bufs->zeros = *zeros;
+	return &bufs->zeros;
+}
+
 void
 client_buffer_passed(struct client_buffer *b, uint64_t now_us, uint64_t settled_us)
 {

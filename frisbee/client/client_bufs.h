@@ -61,6 +61,7 @@ struct client_bufs {
 	bool has_again;     /* there is such a chunk */
 	uint32_t ntaken;    /* chunks that are final and taken, or that the shell had */
 	uint32_t nreleased; /* of their buffers, those that were given back */
+	struct blockmap zeros;
 };
 
 /* This number of buffers, all free; in_order: chunks are given out in order.  False: there
@@ -105,6 +106,8 @@ enum buffer_came client_bufs_parity(struct client_bufs *, struct client_buffer *
     uint32_t group, uint32_t index, uint32_t pin, uint32_t *place);
 /* It is known which blocks of its chunk are empty. */
 void client_buffer_ended(struct client_buffer *);
+/* These are to be filled with zeros.  Returns a copy that lasts until the next time. */
+const struct blockmap *client_bufs_zeros(struct client_bufs *, const struct blockmap *);
 /* What is still lacking of what is needed. */
 struct blockmap client_lack(const struct client_buffer *);
 

@@ -308,5 +308,11 @@ client_chunks_settle(struct client_chunks *k, uint64_t now_us, uint64_t guard_us
 		k->horizon_soon = k->horizon_next;
 		k->horizon_at_us = now_us + guard_us;
 	}
+	return client_chunks_settle_at_us(k);
+}
+
+uint64_t
+client_chunks_settle_at_us(const struct client_chunks *k)
+{
 	return k->horizon_pending ? k->horizon_at_us : UINT64_MAX;
 }

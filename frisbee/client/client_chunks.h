@@ -117,5 +117,7 @@ void client_chunks_forget(struct client_chunks *, uint64_t now_us);
  * UINT64_MAX. */
 uint64_t client_chunks_settle(
     struct client_chunks *, uint64_t now_us, uint64_t guard_us);
+/* When it said that; UINT64_MAX: nothing is pending. */
+uint64_t client_chunks_settle_at_us(const struct client_chunks *);
 
 #endif /* FRISBEE_CLIENT_CLIENT_CHUNKS_H */

@@ -1,6 +1,6 @@
-/* The extension's side of the client: it does not ask for chunks one by one; the server
- * sends what anybody wants and says what still comes.  Who lacks something that does
- * not come says so, after a random time in which another may say it first. */
+/* Messages of the extension, read and written.  What they say belongs to the parts: client_credit.h,
+ * client_nack.h, client_load.h, client_packs.h, client_session.h.  The engine calls this for
+ * packets of the second port, in its only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -161,49 +161,4 @@ client_ext_input(struct client *c, uint64_t now_us, const void *pkt, size_t len,
 	if (m.session == c->session.session)
 		hear_client(c, now_us, &m);
 	return false;
-}
-
-static uint64_t
-next_look_us(const struct client *c, uint64_t now_us)
-{
-	uint64_t at = now_us + c->cfg.tick_us;
-	const uint64_t soon[] = { c->nack.want_at_us, c->nack.report_at_us,
-		c->credit.at_us, c->requests.first_at_us };
-
-	for (unsigned i = 0; i < sizeof soon / sizeof soon[0]; i++)
-		if (soon[i] > now_us && soon[i] < at)
-			at = soon[i];
-	return client_bufs_settled_before(&c->bufs, now_us, at);
-}
-
-size_t
-client_ext_output(struct client *c, uint64_t now_us, void *pkt)
-{
-	size_t said = client_ext_complain(c, now_us, pkt);
-	if (said > 0 || now_us < c->schedule.at_us)
-		return said;
-	client_ext_listen_for_state(c, now_us);
-	if (!c->session.on)
-		return 0;
-	/* A request of the base protocol, or its answer, can be lost whole. */
-	if (now_us >= client_requests_idle_at_us(&c->requests))
-		client_go_idle(c, now_us);
-	client_chunks_settle(&c->chunks, now_us, c->position.guard_us);
-	size_t len = client_urgent_say(c, now_us, pkt);
-	if (len == 0)
-		len = client_credit_say(c, now_us, pkt);
-	if (len == 0)
-		len = client_requests_say_first(c, now_us, pkt);
-	if (len > 0)
-		return len;
-	len = client_requests_say_missing(c, now_us, pkt);
-	if (len == 0)
-		len = client_nack_say_report(c, now_us, pkt);
-	if (len == 0)
-		len = client_nack_say_want(c, now_us, pkt);
-	if (len == 0)
-		len = client_ext_join_again(c, now_us, pkt);
-	if (len == 0)
-		client_schedule_next(&c->schedule, next_look_us(c, now_us));
-	return len;
 }

@@ -70,7 +70,6 @@ struct client {
 	struct client_load load;
 	struct client_packs packs;
 	struct client_skip skip;
-	struct blockmap zeros; /* of the last packet */
 	struct client_hold hold;
 	struct client_schedule schedule;
 	struct client_requests requests;
@@ -201,7 +200,6 @@ size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_ext_flushing_at_us(const struct client *);
 bool client_ext_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *);
-size_t client_ext_output(struct client *, uint64_t now_us, void *pkt);
 
 /* client_ext_session.c: */
 /* The join reply had this behind it. */
