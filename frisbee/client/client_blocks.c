@@ -1,4 +1,5 @@
-/* Blocks that come: which of them are stored where, and when a chunk is complete. */
+/* Blocks that come: which of them are stored where, and when a chunk is complete.  The engine calls
+ * this for packets of the pinned server, in its only thread. */
 #include "frisbee/client/client_impl.h"
 
 /* All that is needed of the buffer's chunk is here. */
@@ -70,7 +71,7 @@ client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b, uint
 	return true;
 }
 
-/* Some may be here, and the first of them may be all that was needed. */
+/* Some of the blocks may be here, and the first of them may be all that was needed. */
 static void
 store_blocks(struct client *c, uint64_t now_us, struct client_buffer *b,
     const struct client_blocks *in, struct client_store *store)

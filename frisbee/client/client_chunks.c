@@ -1,3 +1,5 @@
+/* What is known of every chunk, and the server's queue: client_chunks.h.  The engine tells who asked
+ * for what and what is sent, and the policies ask what still waits, all in its only thread. */
 #include "frisbee/client/client_chunks.h"
 
 #include <assert.h>
@@ -5,9 +7,13 @@
 #include <string.h>
 
 enum {
-	STAMP_US = 100, /* 32 bits of it last five days; compared modulo */
-	/* Requests so close together may reach the server in another order than us. */
+	/* The unit of stamps: 32 bits of it last five days, and they are compared modulo. */
+	STAMP_US = 100,
+	/* Requests that are this close together may reach the server in another order than
+	 * this client. */
 	SLACK_STAMPS = 5000 / STAMP_US,
+	/* A client that does not know where the server is waits this many times as long: what
+	 * comes was asked for before it joined. */
 	UNKNOWN_PATIENCE = 4,
 };
 

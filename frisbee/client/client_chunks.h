@@ -16,8 +16,8 @@
 enum chunk_flag {
 	CHUNK_OPEN = 1,     /* to be loaded, no buffer yet: in the list */
 	CHUNK_DONE = 2,     /* complete */
-	CHUNK_ASKED = 4,    /* it is in the server's queue, for whomever */
-	CHUNK_COVERED = 8,  /* ... with what this client needs of it */
+	CHUNK_ASKED = 4,    /* somebody asked for it, and it is in the server's queue */
+	CHUNK_COVERED = 8,  /* what is queued of it has what this client needs */
 	CHUNK_MINE = 16,    /* this client asked for it before */
 	CHUNK_LACKED = 32,  /* blocks were dropped for want of a buffer */
 	CHUNK_SKIPPED = 64, /* the pass that goes on is left out */
@@ -75,9 +75,9 @@ client_chunks_next(const struct client_chunks *k, uint32_t chunk)
 	return k->next[chunk];
 }
 
-/* An open chunk gets a buffer. */
+/* An open chunk gets the buffer with this number. */
 void client_chunks_take(struct client_chunks *, uint32_t chunk, uint32_t buf);
-/* It loses it again, and becomes the next one to ask for. */
+/* A chunk loses its buffer, and becomes the next one to ask for. */
 void client_chunks_reopen(struct client_chunks *, uint32_t chunk);
 static inline uint32_t
 client_chunks_buf(const struct client_chunks *k, uint32_t chunk)
@@ -92,7 +92,7 @@ void client_chunks_unnote(struct client_chunks *, uint32_t chunk, unsigned flags
 /* All of it is here. */
 void client_chunks_done(struct client_chunks *, uint32_t chunk);
 
-/* ... but some of it is damaged: it keeps its buffer. */
+/* A complete chunk is damaged: it is not complete any more, and keeps its buffer. */
 void client_chunks_undone(struct client_chunks *, uint32_t chunk);
 
 /* The stamp that a request of now would get; increases strictly. */
@@ -109,7 +109,8 @@ bool client_chunks_waits(
     const struct client_chunks *, uint32_t chunk, uint64_t now_us, uint64_t redo_us);
 /* The server begins to send this chunk. */
 void client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
-/* ... and has ended; `begun` is a stamp from before it: later requests stand. */
+/* The server has sent the chunk.  `begun` is a stamp from when it began: later requests still
+ * wait. */
 void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t begun);
 /* The queue is empty or lost: no request before now is worth waiting for. */
 void client_chunks_forget(struct client_chunks *, uint64_t now_us);

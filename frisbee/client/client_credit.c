@@ -22,8 +22,8 @@ enum {
 	/* More is granted when this many blocks are still to come, or half of the grant if
 	 * that is less: a message and its answer take less. */
 	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,
-	/* Bounds of the window.  Of fewer than 128 blocks in flight a fast link is not full;
-	 * more than three chunks are more than a socket holds. */
+	/* Bounds of the window: the least keeps a fast link busy, and the most bounds what
+	 * one overflow of the socket can lose. */
 	WINDOW_LEAST = 128,
 	WINDOW_MOST = 3 * WIRE_CHUNK_BLOCKS,
 	WINDOW_STEP = 32,

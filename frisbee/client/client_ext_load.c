@@ -1,9 +1,12 @@
-/* Complaints about the rate: when the network is overloaded, one client says so. */
+/* Complaints about the rate: when the network is overloaded, one client says so, and some more lest
+ * one alone is not believed.  client_output() asks for them, in the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	HOLD_LOAD_US = 20000, /* the longest that a complaint is held back */
-	/* So many complain, whatever they hear: what one says alone is not believed. */
+	/* The longest that a complaint is held back: a queue overflows soon. */
+	HOLD_LOAD_US = 20000,
+	/* About this many clients complain whatever they hear, since the server does not
+	 * believe what one address says alone. */
 	VOICES = 8,
 };
 

@@ -1,4 +1,5 @@
-/* Blocks of parity: each takes the place of any block of its group that is missing. */
+/* Parity that comes: each takes the place of any block of its group that is missing.  The engine
+ * calls this for packets of the pinned server, in its only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 bool

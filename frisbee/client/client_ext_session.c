@@ -1,5 +1,6 @@
-/* The session with a server that speaks the extension: its beginning, another run of
- * the server's, its announcements of what comes, and their absence. */
+/* The session with a server that speaks the extension: its beginning, another run of the
+ * server, its announcements of what comes, and their absence.  The parts are told of these here, in
+ * the engine's only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -17,7 +18,7 @@ client_ext_begin(struct client *c, uint64_t now_us, const struct wirext_answer *
 	client_credit_begin(&c->credit, now_us, c->session.unpaced);
 }
 
-/* Another run of the server's; it knows nothing of what we want. */
+/* Another run of the server: it knows nothing of what this client wants. */
 static void
 adopt_session(struct client *c, uint32_t session)
 {

@@ -1,21 +1,15 @@
-/* client_impl.h: what the files of the client's engine share.
+/* client_impl.h: the parts of the client's engine, put together, and what its files share.
  *
- * client.c begins, ends, tells what comes apart and decides what to send; client_join.c
- * joining and leaving; client_want.c chunks that are wanted late, client_urgent.c those
- * that are needed now; client_blocks.c blocks that come; client_pass.c where the stream is,
- * and silence; client_buffers.c where blocks are kept; client_ask.c requests of the base
- * protocol, client_partial.c those of parts of a chunk; client_packs.c blocks that share a
- * packet.
+ * Each part has a header and a file of its own, which alone writes its struct;
+ * docs/architecture.md has a list of them.  The files declared here are the wiring: they read
+ * packets and tell the parts what happened (a block, the end of a pass, a buffer that is free,
+ * a request or a STATE of others), or ask them what to say.
  *
- * The extension: client_ext.c its messages, in and out; client_ext_session.c the server
- * and what it says of itself; client_ext_go.c how much it is told to send;
- * client_ext_report.c what is lacking; client_ext_parity.c parity; client_ext_load.c
- * complaints about the rate.
- *
- * client_pin.c whose packets count; client_damage.c chunks that came damaged.
- *
- * What only counts or judges has a header of its own: client_chunks.h, client_load.h,
- * client_skip.h. */
+ * client.c begins, ends and reads packets of the base protocol; client_output.c says; client_join.c
+ * joins and leaves; client_ext.c, client_ext_session.c, client_ext_parity.c and
+ * client_ext_load.c have the messages of the extension; client_blocks.c has blocks that come,
+ * client_place.c which chunk gets a buffer, client_pass.c passes and silence, client_shell.c
+ * what the shell does with chunks, client_partial.c chunks in parts. */
 #ifndef FRISBEE_CLIENT_CLIENT_IMPL_H
 #define FRISBEE_CLIENT_CLIENT_IMPL_H
 
@@ -42,8 +36,8 @@
 #include "frisbee/client/client_urgent.h"
 
 enum {
-	/* So many are enough for chunks that take turns while as many wait for their
-	 * repair. */
+	/* Chunks take turns only with this many buffers: half of them for chunks that come,
+	 * and as many for those that wait for their repair. */
 	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
 };
 
@@ -151,7 +145,7 @@ bool client_hear_cookie(
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
 size_t client_put_first_join(struct client *, uint64_t now_us, void *pkt);
-/* ... when it is time for one, or 0. */
+/* A JOIN when it is time for one, or 0. */
 size_t client_join_output(struct client *, uint64_t now_us, void *pkt);
 size_t client_put_leave(struct client *, void *pkt);
 
@@ -171,7 +165,7 @@ bool client_take_end(struct client *, uint64_t now_us, struct client_buffer *,
 /* client_pass.c: */
 /* Blocks (or parity) of this chunk come now; the one before it is over. */
 void client_follow_stream(struct client *, uint64_t now_us, uint32_t chunk);
-/* ... because nothing comes any more. */
+/* The pass that goes on is over, since nothing comes any more. */
 void client_end_pass(struct client *, uint64_t now_us);
 /* Whatever was asked will not come. */
 void client_presume_lost(struct client *, uint64_t now_us);

@@ -1,12 +1,15 @@
-/* Joining the server: what it answers about its image, with which loading begins; and
- * leaving it. */
+/* Joining the server: what it answers about its image, with which loading begins; and leaving it.
+ * The engine calls this for such packets, in its only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_impl.h"
 
 enum {
-	EXT_BUFFERS = 8, /* the extension needs so many */
-	JOIN_SOON = 4, /* times the delay is half of the next one */
+	/* With fewer buffers than this the extension is not offered: it is better to ask for
+	 * one chunk after the other. */
+	EXT_BUFFERS = 8,
+	/* The first delays between JOINs are shorter, each half of the next one. */
+	JOIN_SOON = 4,
 };
 
 /* Chunks of an installation that is gone on with: never asked for. */
@@ -45,7 +48,6 @@ start_loading(struct client *c, uint64_t now_us, uint32_t blocks)
 	client_schedule_now(&c->schedule, now_us);
 }
 
-/* With few buffers it is better to ask for one chunk after the other. */
 static bool
 may_extend(const struct client *c)
 {

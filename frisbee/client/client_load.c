@@ -5,18 +5,29 @@
 #include <math.h>
 
 enum {
-	BASE_US = 5000000, /* clocks drift: a shortest way is believed for so long */
-	QUEUE_US = 300,    /* less than that is no queue */
-	FEWER = 64,        /* missing than before: one in so many is believed */
-	FEW = 16,          /* blocks are too few for a share */
-	FORGET = 256,      /* the longest queue is forgotten in so many signals */
-	SMOOTH = 16,       /* the share of losses is one of so many */
+	/* Clocks drift: the shortest way of a signal is believed for this time. */
+	BASE_US = 5000000,
+	/* A delay below this is scheduling, and no queue. */
+	QUEUE_US = 300,
+	/* When fewer blocks are missing than before, one in this many of them is believed
+	 * to have come late; the others may have been doubled. */
+	FEWER = 64,
+	/* Fewer blocks than this are too few for a share. */
+	FEW = 16,
+	/* The longest queue is forgotten within about this many signals. */
+	FORGET = 256,
+	/* The share of losses is a mean over about this many signals. */
+	SMOOTH = 16,
 };
 static const double
-    QUEUE_SHARE = 0.3, /* of the longest queue */
-    MUCH = 0.04,       /* to lose, without a queue */
-    LITTLE = 0.004,    /* with a queue: parity makes that good for less than a lower rate costs */
-    /* Of what was counted without a queue, a signal later so much is left. */
+    /* A queue of less than this share of the longest one loses nothing. */
+    QUEUE_SHARE = 0.3,
+    /* Losses without a queue are told when they are more than this share. */
+    MUCH = 0.04,
+    /* Losses with a queue of less than this share are not told: parity makes them good for less
+     * than a lower rate costs. */
+    LITTLE = 0.004,
+    /* Of what was counted without a queue, this part is left one signal later. */
     KEPT = 63.0 / 64,
     /* Losses that no queue makes come with one, too.  By chance they are x more than
      * twice what is usual with a likelihood of e^(-1.26 x): more is asked for with

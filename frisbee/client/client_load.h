@@ -17,14 +17,14 @@ enum { CLIENT_LOAD_DELAYS = 3 };
 struct client_load {
 	bool begun;
 	uint32_t clients;    /* whose losses are judged like these */
-	uint64_t sent;       /* blocks, at the last signal, */
-	uint64_t of;         /* ... and since the last one that was judged, */
-	uint64_t last_of;    /* ... and between that and the one before */
-	uint64_t pending_us; /* it was read then, and is to be judged; 0: no */
+	uint64_t sent;       /* blocks that were sent until the last signal, */
+	uint64_t of;         /* since the last signal that was judged, */
+	uint64_t last_of;    /* and between that one and the one before it */
+	uint64_t pending_us; /* when the signal was read that is to be judged; 0: none is */
 	uint32_t pending_epoch, epochs[2]; /* of the last two that were judged */
 	int64_t offset;                    /* sent - seen, at the first one */
-	int64_t missing;                   /* more than that, at the last one, ... */
-	int64_t lost;                      /* ... and before it, surely */
+	int64_t missing; /* blocks beyond the offset that had not come at the last signal */
+	int64_t lost;    /* those of them that are lost, surely */
 	int64_t base_us[2]; /* shortest way: in this stretch of time, and the last */
 	uint64_t base_from_us;
 	uint64_t delay_us[CLIENT_LOAD_DELAYS]; /* of the last signals */
@@ -44,7 +44,7 @@ struct client_load {
 /* A signal of the server's: its time, and how many blocks it has sent so far. */
 void client_load_signal(struct client_load *, uint64_t now_us, uint64_t time_us,
     uint32_t epoch, uint64_t sent);
-/* So many blocks have arrived.  Blocks and signals are read from two sockets: blocks
+/* `seen` blocks have arrived.  Blocks and signals are read from two sockets: blocks
  * that were sent before a signal are surely counted when, later, all that had arrived
  * was read again.  True: some were lost before the
  * signal before this one, and the server should know. */

@@ -1,15 +1,18 @@
 /* Chunks of which perhaps not everything is needed: their first blocks are asked for,
  * then what the shell says, by requests of the base protocol, which the server serves
- * before its carousel.  Whatever else passes is taken, too. */
+ * before its carousel.  Whatever else passes is taken, too.  Policies and wiring ask here what such a
+ * client needs. */
 #include "frisbee/client/client_impl.h"
 
 enum {
-	/* So many chunks at a time are asked for; old clients take a chunk that
-	 * somebody else asked a part of for one that comes. */
+	/* This many chunks are asked for at a time: a part of a chunk is little, and the link
+	 * is to be full. */
 	WINDOW = 32,
+	/* Fewer among clients of the base protocol, which believe that a chunk comes when
+	 * somebody else has asked for a part of it. */
 	WINDOW_OLD = 4,
-	/* The last blocks that were asked for end no other chunk's pass: silence does.
-	 */
+	/* No other chunk ends the pass of the last blocks that were asked for.  Silence for
+	 * this time does. */
 	QUIET_US = 10000,
 };
 

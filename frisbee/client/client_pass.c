@@ -1,5 +1,6 @@
-/* Passes: the server sends a chunk, and then another one; what the first lacks now was
- * lost.  And silence, in which whatever was asked will not come. */
+/* Passes and silence.  The server sends a chunk, and then another one: what the first one lacks
+ * then was lost.  When nothing comes for too long, whatever was asked will not come.  The parts are
+ * told of both here, in the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 /* A pass of the chunk has ended: what it lacks now was lost. */

@@ -22,7 +22,7 @@ enum {
 	/* A pass that lost more blocks than this of a chunk has overrun somebody's buffer,
 	 * most likely ours. */
 	MUCH_LOST = WIRE_CHUNK_BLOCKS / 16,
-	/* Reading further ahead than this many chunks is no use to anybody. */
+	/* A larger readahead counts as this, lest a number of blocks overflows. */
 	MOST_AHEAD = 1024,
 	/* A request of others makes ours needless for a while when it brings at least
 	 * this part of what is missing. */

@@ -5,12 +5,17 @@
 #include <math.h>
 
 static const double
-    /* Nothing is left out while so much is free, ... */
+    /* Nothing is left out while more than this share of the buffers is free: the disk may
+     * only have paused. */
     FREE_SHARE = 0.1,
-    /* ... nor by who is nearly as fast as the stream: it soon catches up. */
+    /* A client whose disk is faster than this part of the stream leaves nothing out: it soon
+     * catches up. */
     SLOW = 0.85,
-    /* Multiples of it are spread evenly between whole numbers. */
-    GOLDEN = 0.6180339887498949, SMOOTH = 8;
+    /* The fractional parts of multiples of this number are spread evenly, so every client
+     * leaves out the same chunks, and never many neighbours. */
+    GOLDEN = 0.6180339887498949,
+    /* The mean is over about this many chunks. */
+    SMOOTH = 8;
 
 static void
 average(double *mean, uint64_t us)

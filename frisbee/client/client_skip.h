@@ -16,7 +16,7 @@
 struct client_skip {
 	uint64_t released_us;     /* the last buffer that came back */
 	bool busy;                /* the disk had others to write then */
-	double own_us, stream_us; /* a chunk takes so long: here, and on the network */
+	double own_us, stream_us; /* a chunk takes this long: on the disk, on the network */
 };
 
 /* Another image is loaded. */
@@ -25,7 +25,7 @@ void client_skip_forget(struct client_skip *);
 void client_skip_released(struct client_skip *, uint64_t now_us, bool more);
 /* As many blocks as a chunk has came within this time. */
 void client_skip_streamed(struct client_skip *, uint64_t chunk_us);
-/* With so many of the buffers free: is this chunk to be left out? */
+/* Is this chunk to be left out, with nfree of nbuffers free? */
 bool client_skip_leaves_out(
     const struct client_skip *, uint32_t chunk, uint32_t nfree, uint32_t nbuffers);
 
