@@ -64,7 +64,7 @@ handle_block(struct client *c, uint64_t now_us, const struct wire_msg *m,
 	return client_take_blocks(c, now_us, &in, store);
 }
 
-/* -S names who may be the server. */
+/* Only the server that -S names may answer. */
 static bool
 from_named(const struct client *c, const uint8_t from[4])
 {
@@ -77,7 +77,7 @@ client_set_address(struct client *c, const uint8_t addr[4])
 	memcpy(c->cfg.srcip, addr, 4);
 }
 
-/* A JOIN of somebody who is no client. */
+/* Is it a JOIN that only asks whether a server is there? */
 static bool
 only_asks(const void *pkt, size_t len)
 {
@@ -161,7 +161,8 @@ client_no_second_port(struct client *c)
 bool
 client_wants_blocks(const struct client *c)
 {
-	return c->membership.state == CLIENT_JOINING || c->membership.state == CLIENT_LOADING;
+	return c->membership.state == CLIENT_JOINING ||
+	       c->membership.state == CLIENT_LOADING;
 }
 
 uint32_t

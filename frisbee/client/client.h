@@ -10,14 +10,10 @@
  *	client_release()	the shell no longer needs that buffer
  *	client_finish()		all is written: queue LEAVE2
  *
- * Order is random from the seed or sequential.  Any block that is of use is
- * taken, whoever asked for it.  The first request goes out with the JOIN reply;
- * `readahead` chunks are kept queued at the server, counting those that others
- * were heard to ask for (NAK avoidance).  Since the server serves requests in
- * order, one that was overtaken is known to be lost and repeated early; others are
- * repeated after the redo delay, or when nothing arrives for idle_ticks ticks, and
- * then ever more rarely until a block arrives.
- * Source: the protocol specification, section 5; the Frisbee paper, section 4.3.2.
+ * Chunks are asked for in random order, drawn from the seed, or in sequence.  Any block that is
+ * of use is taken, whoever asked for it.  What is asked for, and when, is decided by policies:
+ * client_requests.h for the base protocol, client_credit.h and client_nack.h for the
+ * extension.  client_impl.h says what the engine is made of.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_H
 #define FRISBEE_CLIENT_CLIENT_H
@@ -49,25 +45,26 @@ struct client_config {
 	uint32_t idle_ticks;     /* usual 3 */
 	uint64_t join_us;        /* usual 0.5 s */
 	uint64_t start_delay_us; /* -r, already drawn */
-	uint64_t silence_us;     /* -T: give up after so long; 0 never */
-	bool sequential;         /* -O */
-	/* Chunk 0 is wanted before all others: it tells what the installation waits for,
-	 * which may keep all buffers but one until then. */
+	uint64_t silence_us;     /* -T: give up after this silence; 0: never */
+	bool sequential; /* -O */
+	/* Chunk 0 is wanted before all others: the installation waits for what it tells, and
+	 * may keep all buffers but one until then. */
 	bool chunk0_first;
 	/* Chunks that are on the disk already, asked once when the number of chunks is
 	 * known; NULL: none are. */
 	bool (*has)(void *arg, uint32_t chunk);
 	void *has_arg;
-	bool resumes; /* ... and some may be: what is wanted is said chunk by chunk */
+	bool resumes; /* some may be there: what is wanted is said chunk by chunk */
 	/* Chunks are given out in order, and only those get a buffer for which it is
 	 * sure that it will be given back.  Implies sequential; not with has. */
 	bool in_order;
-	/* So many blocks of each chunk are needed at first, then what client_need()
-	 * says; 0: all at once.  Not for whole files, in_order or parity. */
+	/* The number of blocks of each chunk that are needed at first; then client_need() says
+	 * which others are.  0: all are needed at once.  Not for whole files, in_order or
+	 * parity. */
 	uint32_t first_blocks;
 	bool unicast; /* the server answers us alone: send back its cookie */
-	bool ext;    /* offer the extension (docs/protocol.md) */
-	bool parity; /* ... and the shell can decode parity */
+	bool ext;     /* offer the extension (docs/protocol.md) */
+	bool parity;  /* offer parity, too: the shell can decode it */
 };
 
 enum client_state {
@@ -82,13 +79,13 @@ enum client_state {
 /* What client_input() wants done with the packet's data. */
 struct client_store {
 	uint32_t buf, chunk, block;
-	const uint8_t *data; /* in the packet: WIRE_BLOCK_BYTES for `block`, ... */
-	uint8_t which;       /* ... and the next ones: bit i for block + i */
+	const uint8_t *data; /* in the packet: WIRE_BLOCK_BYTES each, from `block` on */
+	uint8_t which;       /* those to store: bit i is for block + i */
 	/* These are not in the packet: they are all zero.  NULL: none. */
 	const struct blockmap *zeros;
 };
 
-/* Do it, in the buffer. */
+/* Store them in the buffer. */
 static inline void
 client_store_into(const struct client_store *st, uint8_t *chunk)
 {
@@ -107,10 +104,11 @@ struct client;
 /* Packets that wirext_is() recognises go to, and come from, the second port. */
 struct client *client_new(const struct client_config *, uint64_t now_us);
 void client_free(struct client *);
-/* True when *store is to be done, now, before anything else is called. */
+/* A packet came from this address.  True: the shell must do *store before it calls anything
+ * else. */
 bool client_input(struct client *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], struct client_store *store);
-/* Our own address is another one now. */
+/* The address that this client sends from has changed. */
 void client_set_address(struct client *, const uint8_t addr[4]);
 /* The length of the packet put into pkt[WIRE_PACKET_MAX], or 0. */
 size_t client_output(struct client *, uint64_t now_us, void *pkt);
@@ -118,23 +116,23 @@ uint64_t client_deadline(const struct client *, uint64_t now_us);
 /* One complete chunk that was not taken yet: its number, buffer and length in
  * bytes (short only for the last one of a file that is not an image). */
 bool client_take(struct client *, uint32_t *chunk, uint32_t *buf, uint32_t *bytes);
-/* With first_blocks: is it all that is needed?  Else client_need() comes next, not
- * client_release(). */
+/* With first_blocks: is all here that is needed of the chunk in this buffer?  Else
+ * client_need() comes next, not client_release(). */
 bool client_is_final(const struct client *, uint32_t buf);
-/* Which of its blocks are here. */
+/* Which blocks of the chunk in this buffer are here. */
 struct blockmap client_here(const struct client *, uint32_t buf);
-/* These, too, are needed of a chunk that was taken; final: and then no more.  It is
- * taken again when they are here.  Meanwhile other blocks of it may be stored. */
+/* These blocks are needed, too, of a chunk that was taken; final: no others will be.  The chunk
+ * is taken again when they are here.  Meanwhile other blocks of it may be stored. */
 void client_need(struct client *, uint64_t now_us, uint32_t buf,
     const struct blockmap *need, bool final);
 /* Between client_take() and client_release(): where parity lies instead of blocks,
  * as 1 + its index, 0 elsewhere, for each of the chunk's WIRE_CHUNK_BLOCKS places;
  * NULL: nowhere.  The shell decodes (common/wire/parity.h). */
 const uint8_t *client_parity(const struct client *, uint32_t buf);
-/* Instead of client_release(): these blocks of a chunk that was taken are damaged, and
- * needed again; where parity lay there are blocks now.  It is taken again when they are
- * here, in order before those that were taken already.  0; or how often it came damaged, when the server's own copy
- * is: the load cannot be completed. */
+/* Instead of client_release(): these blocks of a chunk that was taken are damaged, and needed
+ * again; where parity lay there are blocks now.  The chunk is taken again when they are here, in
+ * order before those that were taken already.  Returns 0; or how often the chunk came damaged,
+ * when the server's own copy is damaged and the load cannot be completed. */
 unsigned client_again(
     struct client *, uint64_t now_us, uint32_t buf, const struct blockmap *bad);
 /* This chunk is needed after all, or once more; not while it is on its way.  Before the
@@ -150,7 +148,7 @@ void client_urgent(struct client *, uint64_t now_us, uint32_t chunk);
 /* The image that is being loaded, as the server describes it. */
 struct client_image {
 	uint32_t chunks;
-	uint64_t bytes;    /* of a file that is no image, the last chunk may be shorter */
+	uint64_t bytes; /* of a file that is no image, the last chunk may be shorter */
 	bool has_identity; /* the server speaks the extension: */
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
 };
@@ -158,13 +156,13 @@ struct client_image {
 bool client_image(const struct client *, struct client_image *);
 /* The second port, once negotiated; 0: none. */
 uint16_t client_second_port(const struct client *);
-/* It cannot be had: the base protocol must do. */
+/* The second port cannot be opened: the base protocol must do. */
 void client_no_second_port(struct client *);
 /* Until every chunk was taken; then the group may be left. */
 bool client_wants_blocks(const struct client *);
 /* The chunk in the buffer was proved, and is where it belongs. */
 void client_release(struct client *, uint64_t now_us, uint32_t buf);
-/* Before client_finish(), for who watches at the server: is the whole image installed? */
+/* Before client_finish(): is the whole image installed?  The server shows it to its users. */
 void client_set_outcome(struct client *, bool whole);
 /* The shell's part of the statistics: bytes written, blocked counts, ... */
 void client_finish(
@@ -174,8 +172,8 @@ enum client_state client_state(const struct client *);
 /* When the server was last heard; the start of the load, if never. */
 uint64_t client_heard_us(const struct client *);
 const char *client_error(const struct client *);
-/* So many times loading has begun; 0 before the reply.  It begins anew, with nothing
- * taken, when the first answer was not the server's. */
+/* How often loading has begun; 0 before the reply.  It begins anew, with nothing taken, when the
+ * first answer was not the server's. */
 uint32_t client_images(const struct client *);
 uint32_t client_chunks(const struct client *);      /* 0 before the reply */
 uint64_t client_image_bytes(const struct client *); /* 0 before the reply */

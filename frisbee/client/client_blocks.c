@@ -22,7 +22,8 @@ take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t 
 	if (came == BUFFER_HAD)
 		return false;
 	if (untouched)
-		client_schedule_now(&c->schedule, now_us); /* one fewer is asked ahead */
+		client_schedule_now(
+		    &c->schedule, now_us); /* one fewer is asked ahead */
 	if (client_requests_counts(&c->requests))
 		client_schedule_now(&c->schedule, now_us);
 	if (came == BUFFER_ENDS)
@@ -42,14 +43,15 @@ client_take_parity(struct client *c, uint64_t now_us, struct client_buffer *b,
 	return came != BUFFER_HAD;
 }
 
-/* Only so many blocks of the chunk are not empty: the others are here now. */
+/* The first `content` blocks of the chunk are not empty: the others are here now. */
 bool
-client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t content,
-    struct client_store *store)
+client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b,
+    uint32_t content, struct client_store *store)
 {
 	uint32_t blocks = client_chunk_blocks(c, b->chunk), n = 0;
 
-	if (b->ended || content == 0 || content >= blocks || client_damage_suspects(&b->damage))
+	if (b->ended || content == 0 || content >= blocks ||
+	    client_damage_suspects(&b->damage))
 		return false;
 	struct blockmap end = blockmap_range(content, blocks - content);
 	end = blockmap_and(end, &b->missing);
@@ -84,8 +86,8 @@ store_blocks(struct client *c, uint64_t now_us, struct client_buffer *b,
 		.data = in->data };
 	for (; i < in->count && !client_chunks_is(&c->chunks, in->chunk, CHUNK_DONE);
 	     i++) {
-		client_damage_compare(&b->damage,
-		    in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
+		client_damage_compare(
+		    &b->damage, in->first + i, in->data + (size_t)i * WIRE_BLOCK_BYTES);
 		if (take_block(c, now_us, b, in->first + i))
 			store->which |= (uint8_t)(1 << i);
 		else
@@ -142,8 +144,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	client_requests_block(&c->requests, now_us);
 	client_packs_came(&c->packs, in->count);
 	client_came(c, now_us, in->count);
-	client_position_at(
-	    &c->position, now_us, chunk, in->first + in->count - 1);
+	client_position_at(&c->position, now_us, chunk, in->first + in->count - 1);
 	bool begins = c->position.current != chunk;
 	client_follow_stream(c, now_us, chunk);
 	if (begins && c->position.current == chunk)

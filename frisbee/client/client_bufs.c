@@ -155,8 +155,8 @@ client_bufs_block(
 
 /* A place for a parity block of the group, unless this very one is here. */
 static bool
-parity_place(const struct client_buffer *b, uint32_t group, uint32_t index,
-    uint32_t *place)
+parity_place(
+    const struct client_buffer *b, uint32_t group, uint32_t index, uint32_t *place)
 {
 	bool found = false;
 
@@ -333,7 +333,8 @@ client_bufs_lose(
 	b->dubious = false; /* it keeps its buffer */
 	forget_parity(b);
 	add_need(b, &how->bad);
-	if (b->nmissing == how->blocks) { /* else what was not damaged stays, whoever sent it */
+	if (b->nmissing ==
+	    how->blocks) { /* else what was not damaged stays, whoever sent it */
 		b->pin = how->pin;
 		b->mixed = false;
 	}

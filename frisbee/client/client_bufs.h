@@ -22,7 +22,7 @@ enum buffer_state { BUFFER_FREE, BUFFER_FILLING, BUFFER_COMPLETE, BUFFER_TAKEN }
  * the buffer that begins with an empty one. */
 struct client_nacked {
 	uint8_t most[WIREXT_GROUPS]; /* blocks of each group */
-	uint64_t at_us;              /* the last report that said more than those before */
+	uint64_t at_us; /* the last report that said more than those before */
 };
 
 /* Only client_bufs.c writes it. */
@@ -32,12 +32,14 @@ struct client_buffer {
 	uint32_t chunk;
 	uint32_t nmissing;
 	struct blockmap missing;
-	struct blockmap need; /* the chunk counts as complete when these blocks are here */
-	bool final;           /* need will not grow any more */
-	uint32_t nlack;              /* blocks or parity that are still needed, */
+	struct blockmap
+	    need;       /* the chunk counts as complete when these blocks are here */
+	bool final;     /* need will not grow any more */
+	uint32_t nlack; /* blocks or parity that are still needed, */
 	uint8_t lack[WIREXT_GROUPS]; /* and how many of each group */
-	uint8_t parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: no parity lies there */
-	uint8_t newest[WIREXT_GROUPS]; /* 1 + index of the parity that came last */
+	uint8_t
+	    parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: no parity lies there */
+	uint8_t newest[WIREXT_GROUPS];    /* 1 + index of the parity that came last */
 	bool spent;   /* parity that is here came again: the server has no other */
 	bool ended;   /* the blocks of its empty end are here */
 	uint32_t pin; /* its blocks came from the sender with this number */
@@ -112,8 +114,7 @@ const struct blockmap *client_bufs_zeros(struct client_bufs *, const struct bloc
 struct blockmap client_lack(const struct client_buffer *);
 
 /* A pass of the chunk has ended; until settled_us something of it may still come. */
-void client_buffer_passed(
-    struct client_buffer *, uint64_t now_us, uint64_t settled_us);
+void client_buffer_passed(struct client_buffer *, uint64_t now_us, uint64_t settled_us);
 /* That time is another one. */
 void client_buffer_settle(struct client_buffer *, uint64_t settled_us);
 /* Nothing of any pass is on its way any more. */
@@ -133,10 +134,10 @@ bool client_bufs_need(struct client_bufs *, struct client_buffer *,
     const struct blockmap *need, bool final, uint64_t settled_us);
 /* What was lost of a chunk that came damaged. */
 struct client_lost {
-	uint32_t blocks;       /* of the chunk in all */
-	uint32_t pin;          /* the number of the sender that is pinned now */
-	struct blockmap bad;   /* damaged blocks */
-	bool parts;            /* the chunk was loaded in parts */
+	uint32_t blocks;     /* of the chunk in all */
+	uint32_t pin;        /* the number of the sender that is pinned now */
+	struct blockmap bad; /* damaged blocks */
+	bool parts;          /* the chunk was loaded in parts */
 	uint64_t settled_us;
 };
 /* It is filling again.  Returns how many of the blocks had not been needed before. */

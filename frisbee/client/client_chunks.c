@@ -1,5 +1,6 @@
-/* What is known of every chunk, and the server's queue: client_chunks.h.  The engine tells who asked
- * for what and what is sent, and the policies ask what still waits, all in its only thread. */
+/* What is known of every chunk, and the server's queue: client_chunks.h.  The engine tells who
+ * asked for what and what is sent, and the policies ask what still waits, all in its only
+ * thread. */
 #include "frisbee/client/client_chunks.h"
 
 #include <assert.h>

@@ -7,16 +7,17 @@
 void
 client_counters_begin(struct client_counters *k, const struct client_config *cfg)
 {
-	*k = (struct client_counters){ .wire = {
-		.readahead = (int32_t)cfg->readahead,
-		.max_in_progress = (int32_t)cfg->in_progress,
-		.packet_timeout_us = (int32_t)cfg->tick_us,
-		.start_delay_s = (int32_t)(cfg->start_delay_us / 1000000),
-		.start_delay_ms = (int32_t)(cfg->start_delay_us / 1000),
-		.idle_ticks = (int32_t)cfg->idle_ticks,
-		.idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us),
-		.redo_delay_us = (int32_t)cfg->redo_us,
-		.randomised = !cfg->sequential } };
+	*k = (struct client_counters){
+		.wire = { .readahead = (int32_t)cfg->readahead,
+		    .max_in_progress = (int32_t)cfg->in_progress,
+		    .packet_timeout_us = (int32_t)cfg->tick_us,
+		    .start_delay_s = (int32_t)(cfg->start_delay_us / 1000000),
+		    .start_delay_ms = (int32_t)(cfg->start_delay_us / 1000),
+		    .idle_ticks = (int32_t)cfg->idle_ticks,
+		    .idle_delay_us = (int32_t)(cfg->idle_ticks * cfg->tick_us),
+		    .redo_delay_us = (int32_t)cfg->redo_us,
+		    .randomised = !cfg->sequential }
+	};
 }
 
 void

@@ -64,7 +64,7 @@ client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t seen)
 	return k->at_us == 0 && seen >= k->more_at;
 }
 
-/* Of a grant, more is said before so many blocks are left. */
+/* Of a grant of this many blocks, the number that are still to come when more is granted. */
 static uint64_t
 more_before(uint32_t blocks, bool unpaced)
 {
@@ -127,7 +127,8 @@ to_be_written(const struct client *c)
 {
 	if (client_awaits_first(c, 0))
 		return 0;
-	return c->bufs.n - c->bufs.nfree - c->bufs.nfilling - (c->cfg.in_order ? c->bufs.ncomplete : 0);
+	return c->bufs.n - c->bufs.nfree - c->bufs.nfilling -
+	       (c->cfg.in_order ? c->bufs.ncomplete : 0);
 }
 
 /* How many blocks this client can take, and wants now: none while enough waits to be
@@ -139,8 +140,9 @@ can_take(const struct client *c)
 	uint32_t low = low_water(c);
 	uint32_t chunks = c->position.chunk_us < EXT_FAST_CHUNK_US
 	                      ? c->requests.backlog / WIRE_CHUNK_BLOCKS
-	                  : c->requests.backlog < 2 * WIRE_CHUNK_BLOCKS ? GO_CHUNKS_LOSSY
-	                                                       : GO_CHUNKS;
+	                  : c->requests.backlog < 2 * WIRE_CHUNK_BLOCKS
+	                      ? GO_CHUNKS_LOSSY
+	                      : GO_CHUNKS;
 
 	/* Too many are incomplete: their repair comes first. */
 	if (waiting >= low + (low == 0))
@@ -186,11 +188,14 @@ stall_us(const struct client *c)
 static uint64_t
 go_hold_us(struct client *c, uint32_t blocks)
 {
-	uint64_t most = c->position.chunk_us < EXT_HOLD_US ? c->position.chunk_us : EXT_HOLD_US;
+	uint64_t most = c->position.chunk_us < EXT_HOLD_US ? c->position.chunk_us
+	                                                   : EXT_HOLD_US;
 
 	if (c->session.unpaced)
 		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
-	return c->session.clients > 1 ? client_hold_draw_us(&c->hold, most, c->session.clients) : 0;
+	return c->session.clients > 1
+	           ? client_hold_draw_us(&c->hold, most, c->session.clients)
+	           : 0;
 }
 
 size_t
@@ -198,11 +203,13 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 {
 	struct client_credit *k = &c->credit;
 	uint32_t blocks = can_take(c);
-	uint64_t left = k->granted > c->position.seen ? k->granted - c->position.seen : 0;
+	uint64_t left = k->granted > c->position.seen ? k->granted - c->position.seen
+	                                              : 0;
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
-	if (blocks == 0 || (left >= more_before(blocks, c->session.unpaced) && !stalled) ||
+	if (blocks == 0 ||
+	    (left >= more_before(blocks, c->session.unpaced) && !stalled) ||
 	    !waits_for_more(c)) {
 		k->at_us = 0;
 		return 0;
@@ -215,7 +222,8 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 	if (stalled)
 		client_packs_doubt(&c->packs, now_us);
 	/* After a silence, what was on its way is lost or here. */
-	client_ext_message(c, &m, c->session.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
+	client_ext_message(
+	    c, &m, c->session.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
 	m.u.go.clientid = c->cfg.clientid;
 	m.u.go.blocks = blocks;
 	m.u.go.chunk = c->position.at_chunk;

@@ -14,11 +14,13 @@
 
 /* Only client_credit.c writes it.  Blocks are counted as struct client_position does. */
 struct client_credit {
-	uint64_t granted; /* the server sends until this many blocks have come, as it was told */
+	uint64_t
+	    granted; /* the server sends until this many blocks have come, as it was told */
 	uint64_t more_at; /* it is to be told more when this many have come */
 	uint64_t at_us;   /* a message is held back until then; 0: none is */
-	uint64_t seen_us; /* the last block, or the last time that somebody granted more */
-	uint32_t tries;   /* grants since the last block */
+	uint64_t
+	    seen_us; /* the last block, or the last time that somebody granted more */
+	uint32_t tries; /* grants since the last block */
 	/* Unpaced server: it may have this many blocks in flight, and the window is not cut
 	 * again until cut_till blocks have come. */
 	uint32_t window;

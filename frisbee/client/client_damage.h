@@ -17,19 +17,19 @@
 
 /* Only client_damage.c writes it, but for the buffer that begins with an empty one. */
 struct client_damage {
-	unsigned times;    /* the chunk came damaged since it got its buffer */
-	unsigned counted;  /* those of the last times that came from one sender, undisputed */
+	unsigned times; /* the chunk came damaged since it got its buffer */
+	unsigned
+	    counted; /* those of the last times that came from one sender, undisputed */
 	uint64_t since_us; /* the first of these */
 	uint64_t rest_us;  /* the chunk is not asked for before */
 	bool plain;        /* client_damage_suspects() */
 	bool closed;       /* no block is taken before somebody asked for the chunk */
-	bool disputed;     /* since the last time a block came that differed from before */
-	uint32_t *sums;    /* of the blocks that came, 0: not known; NULL: none are kept */
+	bool disputed;  /* since the last time a block came that differed from before */
+	uint32_t *sums; /* of the blocks that came, 0: not known; NULL: none are kept */
 };
 
 /* A block of the chunk has come, of use or not: WIRE_BLOCK_BYTES. */
-void client_damage_compare(
-    struct client_damage *, uint32_t block, const uint8_t *data);
+void client_damage_compare(struct client_damage *, uint32_t block, const uint8_t *data);
 /* Somebody asked for the chunk: what comes may be the answer. */
 void client_damage_asked(struct client_damage *);
 /* The chunk came damaged once more; one_sender: all of it from the sender that is pinned.

@@ -1,6 +1,6 @@
-/* Messages of the extension, read and written.  What they say belongs to the parts: client_credit.h,
- * client_nack.h, client_load.h, client_packs.h, client_session.h.  The engine calls this for
- * packets of the second port, in its only thread. */
+/* Messages of the extension, read and written.  What they say belongs to the parts:
+ * client_credit.h, client_nack.h, client_load.h, client_packs.h, client_session.h.  The engine
+ * calls this for packets of the second port, in its only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -15,7 +15,7 @@ client_ext_message(struct client *c, struct wirext_msg *m, enum wirext_kind kind
 		.chunks = c->bufs.ntaken,
 		.doing = c->membership.state == CLIENT_COMPLETE ? WIREXT_DOING_FLUSHING
 		         : c->membership.starved                ? WIREXT_DOING_DISK
-		                                     : WIREXT_DOING_LOADING };
+		                                 : WIREXT_DOING_LOADING };
 	client_membership_told(&c->membership);
 }
 
@@ -137,8 +137,8 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 			hear_try(c, now_us, m);
 		return false;
 	case WIREXT_TIME:
-		client_load_signal(&c->load, now_us, m->u.time.time_us,
-		    m->u.time.epoch, m->u.time.sent);
+		client_load_signal(&c->load, now_us, m->u.time.time_us, m->u.time.epoch,
+		    m->u.time.sent);
 		return false;
 	default:
 		return false;

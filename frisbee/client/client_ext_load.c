@@ -20,8 +20,8 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	client_load_clients(&c->load, clients);
 	if (client_load_judge(&c->load, now_us, c->position.seen) &&
 	    c->load.say_at_us == 0) {
-		uint64_t held = clients > 1 ? client_hold_draw_us(&c->hold,
-						  HOLD_LOAD_US, clients)
+		uint64_t held = clients > 1 ? client_hold_draw_us(
+						  &c->hold, HOLD_LOAD_US, clients)
 		                            : 0;
 		client_load_say(&c->load, now_us + held,
 		    client_hold_random(&c->hold, clients + UINT64_C(1)) < VOICES);

@@ -29,8 +29,8 @@ client_ext_hear_parity(struct client *c, uint64_t now_us, const struct wirext_ms
 	*store = (struct client_store){ .chunk = chunk };
 	bool ends = b != NULL &&
 	            client_take_end(c, now_us, b, m->u.parity.content, store);
-	if (b == NULL || !client_take_parity(c, now_us, b, group, m->u.parity.index,
-			     &place)) {
+	if (b == NULL ||
+	    !client_take_parity(c, now_us, b, group, m->u.parity.index, &place)) {
 		client_counters_parity(&c->counters, false);
 		return ends;
 	}

@@ -44,7 +44,8 @@ client_ext_answered(struct client *c, uint64_t now_us, const struct wirext_answe
 void
 client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
-	if (memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) != 0) {
+	if (memcmp(m->u.state.identity, c->session.identity, WIREXT_IDENTITY_BYTES) !=
+	    0) {
 		client_hear_claim(c, now_us, m->srcip, CLIENT_OTHER_IMAGE);
 		return;
 	}
@@ -61,8 +62,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	if (client_session_state(&c->session, now_us, m->u.state.clients,
 		(m->u.state.flags & WIREXT_IDLE) != 0))
 		client_bufs_settle_all(&c->bufs, now_us);
-	client_position_sets(
-	    &c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
+	client_position_sets(&c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
 	client_nack_hear_state(&c->nack, &m->u.state.coming);
 	if (c->session.idle)
 		client_end_pass(c, now_us);
@@ -90,8 +90,8 @@ client_ext_listen_for_state(struct client *c, uint64_t now_us)
 	if (heard != SESSION_DOUBTED)
 		return;
 	client_nack_nothing_comes(&c->nack);
-	client_membership_join_at(&c->membership,
-	    now_us + client_hold_random(&c->hold, c->cfg.join_us));
+	client_membership_join_at(
+	    &c->membership, now_us + client_hold_random(&c->hold, c->cfg.join_us));
 }
 
 /* Ask it until it answers. */

@@ -15,8 +15,7 @@ void client_hold_begin(struct client_hold *, uint64_t seed);
 /* A number below n, which is at least 1; all are equally likely. */
 uint64_t client_hold_random(struct client_hold *, uint64_t n);
 /* A time up to most_us, such that few of that many clients draw a short one. */
-uint64_t client_hold_draw_us(
-    struct client_hold *, uint64_t most_us, uint32_t clients);
+uint64_t client_hold_draw_us(struct client_hold *, uint64_t most_us, uint32_t clients);
 /* The time for a message about what is lacking.  Half of it is shorter for the clients that
  * lack most, and half is drawn: of many clients, few speak before the first one is heard.
  * lack is what this client lacks, most_lack the most that any client was heard to lack. */

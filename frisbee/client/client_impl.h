@@ -140,8 +140,7 @@ uint64_t client_ask_who_at_us(const struct client *);
 void client_hear_reply(struct client *, uint64_t now_us, const struct wire_msg *,
     const struct wirext_answer *, const uint8_t from[4]);
 /* True: a reply that only asks for its cookie back. */
-bool client_hear_cookie(
-    struct client *, uint64_t now_us, const void *pkt, size_t len);
+bool client_hear_cookie(struct client *, uint64_t now_us, const void *pkt, size_t len);
 /* Flags of wirext.h for the offer. */
 size_t client_put_join(struct client *, uint64_t now_us, uint32_t flags, void *pkt);
 size_t client_put_first_join(struct client *, uint64_t now_us, void *pkt);
@@ -174,7 +173,8 @@ void client_go_idle(struct client *, uint64_t now_us);
 
 /* client_place.c: */
 /* Where a block belongs, perhaps a buffer that was free; NULL: nowhere. */
-struct client_buffer *client_buffer_for(struct client *, uint32_t chunk, uint32_t block);
+struct client_buffer *client_buffer_for(
+    struct client *, uint32_t chunk, uint32_t block);
 /* Is this chunk, which has no buffer, better left to a later turn? */
 bool client_leaves_out(const struct client *, uint32_t chunk);
 

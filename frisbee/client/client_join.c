@@ -33,8 +33,8 @@ start_loading(struct client *c, uint64_t now_us, uint32_t blocks)
 	client_position_begin(&c->position, n);
 	if (client_chunks_init(&c->chunks, n, c->cfg.sequential, c->cfg.seed, now_us) !=
 		0 ||
-	    !client_bufs_make(&c->bufs, c->cfg.buffers < n ? c->cfg.buffers : n,
-		c->cfg.in_order)) {
+	    !client_bufs_make(
+		&c->bufs, c->cfg.buffers < n ? c->cfg.buffers : n, c->cfg.in_order)) {
 		client_membership_refuse(
 		    &c->membership, "not enough memory for an image of this size");
 		return;
@@ -132,7 +132,8 @@ static bool
 same_image(const struct client *c, const struct answer *a)
 {
 	return a->bad == NULL && a->blocks == c->membership.blocks &&
-	       a->bytes == c->membership.bytes && client_session_same(&c->session, a->ext);
+	       a->bytes == c->membership.bytes &&
+	       client_session_same(&c->session, a->ext);
 }
 
 static bool
@@ -149,7 +150,8 @@ client_hear_claim(
 	char text[sizeof c->membership.error];
 
 	if (client_claim_hear(&c->claim, now_us, from, why, joining))
-		client_membership_refuse(&c->membership, client_claim_text(&c->claim, text, sizeof text));
+		client_membership_refuse(
+		    &c->membership, client_claim_text(&c->claim, text, sizeof text));
 }
 
 uint64_t
@@ -201,7 +203,8 @@ client_hear_reply(struct client *c, uint64_t now_us, const struct wire_msg *m,
 {
 	struct answer a;
 
-	/* A reply to others would do; but who has not joined is not counted. */
+	/* A reply to another client would do, but the server does not count a client that has
+	 * not joined. */
 	if (c->counters.wire.join_attempts == 0 || !read_answer(c, m, ext, &a))
 		return;
 	if (c->membership.state == CLIENT_JOINING && a.bad == NULL) {
@@ -267,7 +270,8 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
 			(c->cfg.buffers < CLIENT_SET_BUFFERS ? WIREXT_NO_SETS : 0));
 	else if (c->cfg.unicast)
-		len = wirext_put_cookie(pkt, len, WIRE_PACKET_MAX, c->membership.cookie);
+		len = wirext_put_cookie(
+		    pkt, len, WIRE_PACKET_MAX, c->membership.cookie);
 	return len;
 }
 
@@ -280,7 +284,9 @@ client_put_first_join(struct client *c, uint64_t now_us, void *pkt)
 size_t
 client_join_output(struct client *c, uint64_t now_us, void *pkt)
 {
-	return now_us < c->membership.join_at_us ? 0 : client_put_first_join(c, now_us, pkt);
+	return now_us < c->membership.join_at_us
+	           ? 0
+	           : client_put_first_join(c, now_us, pkt);
 }
 
 void

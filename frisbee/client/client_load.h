@@ -16,15 +16,17 @@ enum { CLIENT_LOAD_DELAYS = 3 };
 /* Only client_load.c writes it. */
 struct client_load {
 	bool begun;
-	uint32_t clients;    /* whose losses are judged like these */
-	uint64_t sent;       /* blocks that were sent until the last signal, */
-	uint64_t of;         /* since the last signal that was judged, */
-	uint64_t last_of;    /* and between that one and the one before it */
-	uint64_t pending_us; /* when the signal was read that is to be judged; 0: none is */
+	uint32_t clients; /* whose losses are judged like these */
+	uint64_t sent;    /* blocks that were sent until the last signal, */
+	uint64_t of;      /* since the last signal that was judged, */
+	uint64_t last_of; /* and between that one and the one before it */
+	uint64_t
+	    pending_us; /* when the signal was read that is to be judged; 0: none is */
 	uint32_t pending_epoch, epochs[2]; /* of the last two that were judged */
 	int64_t offset;                    /* sent - seen, at the first one */
-	int64_t missing; /* blocks beyond the offset that had not come at the last signal */
-	int64_t lost;    /* those of them that are lost, surely */
+	int64_t
+	    missing; /* blocks beyond the offset that had not come at the last signal */
+	int64_t lost;       /* those of them that are lost, surely */
 	int64_t base_us[2]; /* shortest way: in this stretch of time, and the last */
 	uint64_t base_from_us;
 	uint64_t delay_us[CLIENT_LOAD_DELAYS]; /* of the last signals */

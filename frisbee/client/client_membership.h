@@ -14,20 +14,21 @@ struct client_membership {
 	enum client_state state;
 	char error[160]; /* why the load has failed; "": it has not */
 	uint64_t start_us;
-	uint64_t heard_us;    /* the last packet of the server */
-	uint64_t complete_us; /* when the last chunk came, or the server was told of it last */
+	uint64_t heard_us; /* the last packet of the server */
+	uint64_t
+	    complete_us; /* when the last chunk came, or the server was told of it last */
 
 	uint64_t joined_us;  /* when JOIN was said last */
 	uint64_t join_at_us; /* when it is to be said next */
 	bool join_again;     /* though loading: the server may not know this client */
-	uint64_t cookie;     /* of a server that answers this client alone; 0: not known */
+	uint64_t cookie; /* of a server that answers this client alone; 0: not known */
 
 	uint32_t images; /* how often loading has begun */
 	uint32_t blocks; /* of the image; 0: there is none */
 	uint64_t bytes;
 
-	bool starved;       /* no chunk buffer was free since the server was told last */
-	bool whole;         /* what the server is told at the end: the image is installed */
+	bool starved; /* no chunk buffer was free since the server was told last */
+	bool whole;   /* what the server is told at the end: the image is installed */
 	bool leave_pending; /* LEAVE2 is to be said */
 };
 

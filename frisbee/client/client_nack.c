@@ -37,8 +37,7 @@ enum {
 };
 
 bool
-client_nack_begin(
-    struct client_nack *k, uint32_t chunks, bool all_come, bool want_all)
+client_nack_begin(struct client_nack *k, uint32_t chunks, bool all_come, bool want_all)
 {
 	uint32_t bytes = (chunks + 7) / 8;
 	uint8_t *coming = malloc(bytes);
@@ -93,7 +92,7 @@ client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
 	k->look = true;
 }
 
-/* How long to hold back a message that says what this client lacks, so many blocks. */
+/* How long to hold back a message that says that this client lacks `lack` blocks. */
 static uint64_t
 hold_us(struct client *c, uint32_t lack)
 {
@@ -156,7 +155,7 @@ note_time(struct client_nacked *k, uint64_t now_us)
 	k->at_us = now_us;
 }
 
-/* Another client lacks so much where this one lacks `ours`. */
+/* Another client lacks `lack` of each group of a chunk, where this one lacks `ours`. */
 static void
 hear_lack(struct client_nacked *k, const uint8_t *lack, const uint8_t *ours)
 {
@@ -181,8 +180,9 @@ client_nack_hear_reports(struct client *c, uint64_t now_us, const struct wirext_
 		const struct wirext_nak *k = &m->u.nak.at[i];
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			total += k->lack[g];
-		struct client_buffer *b = k->chunk < c->chunks.n ? client_filling(c, k->chunk)
-		                                          : NULL;
+		struct client_buffer *b = k->chunk < c->chunks.n
+		                              ? client_filling(c, k->chunk)
+		                              : NULL;
 		if (b == NULL)
 			continue;
 		/* Who says the same again and again does not keep us from saying it
@@ -199,9 +199,9 @@ static bool
 covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 {
 	bool quiet = c->session.idle || now_us >= c->credit.seen_us + EXT_STALL_US;
-	uint64_t repeat_us = !quiet               ? REPEAT_US
+	uint64_t repeat_us = !quiet                   ? REPEAT_US
 	                     : c->session.clients > 1 ? REPEAT_IDLE_US
-	                                          : REPEAT_ALONE_US;
+	                                              : REPEAT_ALONE_US;
 
 	if (is_answered(b) && now_us >= b->passed_us + REPEAT_IDLE_US)
 		return false;
@@ -211,7 +211,7 @@ covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 	return now_us < b->nacked.at_us + repeat_us && asked_enough(b);
 }
 
-/* Of so much, parity is no help. */
+/* Does the chunk lack so much that parity is no help? */
 static bool
 too_much(const struct client *c, const struct client_buffer *b)
 {
@@ -239,7 +239,8 @@ may_report(const struct client *c, const struct client_buffer *b, uint64_t now_u
 	bool waits = is_worth_waiting(c, b, now_us) &&
 	             !client_awaits_first(c, b->chunk);
 
-	return !client_asks_blocks(b) && !client_position_in_pass(&c->position, b->chunk) &&
+	return !client_asks_blocks(b) &&
+	       !client_position_in_pass(&c->position, b->chunk) &&
 	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
 }
 
@@ -344,8 +345,8 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 	if (!some_do_not_come(c))
 		room = 0;
 	while (found < room && (chunk = client_next_open(c, chunk)) != n)
-		if (!client_position_in_pass(&c->position, chunk) && !client_ext_coming(c, chunk) &&
-		    !client_leaves_out(c, chunk))
+		if (!client_position_in_pass(&c->position, chunk) &&
+		    !client_ext_coming(c, chunk) && !client_leaves_out(c, chunk))
 			found += add_want(map, bits, chunk);
 	return found;
 }
@@ -368,8 +369,7 @@ client_nack_say_want(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (k->want_at_us == 0) {
-		k->want_at_us = now_us +
-		                    hold_us(c, found * WIRE_CHUNK_BLOCKS);
+		k->want_at_us = now_us + hold_us(c, found * WIRE_CHUNK_BLOCKS);
 		return 0;
 	}
 	k->want_at_us = 0;

@@ -17,7 +17,8 @@
 
 /* Only client_nack.c writes it. */
 struct client_nack {
-	uint8_t *coming; /* a bit for each chunk: the server will send it; NULL: not known */
+	uint8_t *
+	    coming; /* a bit for each chunk: the server will send it; NULL: not known */
 	uint32_t chunks;
 	bool look;     /* a chunk may be lacking that does not come */
 	bool want_all; /* nothing was said to be wanted yet */

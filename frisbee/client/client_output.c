@@ -1,6 +1,6 @@
-/* What the client says, and when it is to be asked: client_output() asks the parts in a fixed order,
- * and client_deadline() is the least of the times that they name.  The shell calls both, in the
- * engine's only thread. */
+/* What the client says, and when it is to be asked: client_output() asks the parts in a fixed
+ * order, and client_deadline() is the least of the times that they name.  The shell calls both, in
+ * the engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 #include "frisbee/client/client_policy.h"
 
@@ -129,8 +129,8 @@ loading_at_us(const struct client *c)
 	if (!wants_more(c))
 		return at;
 	at = earlier(at, earlier(c->schedule.at_us, client_ask_who_at_us(c)));
-	return earlier(
-	    at, speaks_ext(c) ? client_load_at_us(&c->load) : client_requests_idle_at_us(&c->requests));
+	return earlier(at, speaks_ext(c) ? client_load_at_us(&c->load)
+					 : client_requests_idle_at_us(&c->requests));
 }
 
 uint64_t
@@ -138,7 +138,8 @@ client_deadline(const struct client *c, uint64_t now_us)
 {
 	uint64_t at = silence_at_us(c);
 
-	if (c->membership.leave_pending || (c->membership.join_again && c->membership.state == CLIENT_LOADING))
+	if (c->membership.leave_pending ||
+	    (c->membership.join_again && c->membership.state == CLIENT_LOADING))
 		return now_us;
 	if (c->membership.state == CLIENT_JOINING)
 		at = earlier(at, c->membership.join_at_us);

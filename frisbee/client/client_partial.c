@@ -1,7 +1,6 @@
-/* Chunks of which perhaps not everything is needed: their first blocks are asked for,
- * then what the shell says, by requests of the base protocol, which the server serves
- * before its carousel.  Whatever else passes is taken, too.  Policies and wiring ask here what such a
- * client needs. */
+/* Chunks of which perhaps not everything is needed: their first blocks are asked for, then what the
+ * shell says, by requests of the base protocol, which the server serves before its carousel.
+ * Whatever else passes is taken, too.  Policies and wiring ask here what such a client needs. */
 #include "frisbee/client/client_impl.h"
 
 enum {
@@ -29,7 +28,9 @@ client_first_blocks(const struct client *c, uint32_t chunk)
 uint32_t
 client_partial_room(const struct client *c, uint64_t now_us)
 {
-	uint32_t window = c->session.on && now_us >= c->requests.old_until_us ? WINDOW : WINDOW_OLD;
+	uint32_t window = c->session.on && now_us >= c->requests.old_until_us
+	                      ? WINDOW
+	                      : WINDOW_OLD;
 
 	return window > c->bufs.nfilling ? window - c->bufs.nfilling : 0;
 }
@@ -37,5 +38,6 @@ client_partial_room(const struct client *c, uint64_t now_us)
 uint64_t
 client_partial_quiet_us(const struct client *c)
 {
-	return c->position.current != c->chunks.n ? c->position.block_us + QUIET_US : CLIENT_NEVER;
+	return c->position.current != c->chunks.n ? c->position.block_us + QUIET_US
+	                                          : CLIENT_NEVER;
 }

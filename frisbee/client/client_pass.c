@@ -22,8 +22,8 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 		client_packs_doubt(&c->packs, now_us);
 	client_nacked_unanswered(&b->nacked);
 	client_nack_look(&c->nack);
-	client_buffer_passed(b, now_us,
-	    now_us + c->position.guard_us + client_jitter_us(c, now_us));
+	client_buffer_passed(
+	    b, now_us, now_us + c->position.guard_us + client_jitter_us(c, now_us));
 	client_schedule_by(&c->schedule, b->settled_us);
 }
 
@@ -69,8 +69,8 @@ client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 	    is_straggler(c, now_us, chunk))
 		return;
 	client_end_pass(c, now_us);
-	client_position_pass_begins(&c->position, now_us, chunk,
-	    client_chunks_stamp(&c->chunks, now_us));
+	client_position_pass_begins(
+	    &c->position, now_us, chunk, client_chunks_stamp(&c->chunks, now_us));
 	client_chunks_pass_begins(&c->chunks, chunk);
 }
 

@@ -29,8 +29,7 @@ struct client_pin {
 
 /* named: the user said who the server is.  any_file: the load is of a file in which nothing
  * proves the sender.  The seed tells clients apart that ask at the same time. */
-void client_pin_begin(
-    struct client_pin *, bool named, bool any_file, uint64_t seed);
+void client_pin_begin(struct client_pin *, bool named, bool any_file, uint64_t seed);
 /* The sender of this answer is pinned. */
 void client_pin_set(struct client_pin *, uint64_t now_us, const uint8_t from[4]);
 /* Is the packet from the pinned sender?  Then the sender was heard. */

@@ -21,7 +21,8 @@ drop_dubious(struct client *c)
 bool
 client_leaves_out(const struct client *c, uint32_t chunk)
 {
-	uint32_t open = c->chunks.n - c->bufs.ntaken - c->bufs.ncomplete - c->bufs.nfilling;
+	uint32_t open = c->chunks.n - c->bufs.ntaken - c->bufs.ncomplete -
+	                c->bufs.nfilling;
 
 	return c->session.on && client_wants_all(c) && open > c->bufs.nfree &&
 	       !client_urgent_is(&c->urgent, chunk) &&
@@ -37,7 +38,8 @@ last_is_kept(const struct client *c, uint32_t chunk)
 		return false;
 	if (client_awaits_first(c, 0) && client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
 		return chunk != 0;
-	return client_urgent_lacks_buffer(&c->urgent, &c->chunks) && !client_urgent_is(&c->urgent, chunk);
+	return client_urgent_lacks_buffer(&c->urgent, &c->chunks) &&
+	       !client_urgent_is(&c->urgent, chunk);
 }
 
 /* No room for it now, or what there is, is for other chunks: it comes round again. */

@@ -22,7 +22,8 @@ struct client_speaker {
 
 struct client_policy {
 	const char *name;
-	const struct client_speaker *speakers; /* the one behind the last has no functions */
+	const struct client_speaker
+	    *speakers; /* the one behind the last has no functions */
 };
 
 /* Of the base protocol, also for chunks in parts; and of the extension. */

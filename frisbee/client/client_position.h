@@ -19,9 +19,9 @@ struct client_position {
 	uint32_t current; /* whose pass goes on */
 	uint32_t begun;   /* stamp of client_chunks.h when it began */
 	uint64_t begun_us;
-	bool sets;        /* chunks take turns */
-	uint32_t last;    /* the chunk whose pass ended last */
-	uint64_t last_us; /* when it ended */
+	bool sets;         /* chunks take turns */
+	uint32_t last;     /* the chunk whose pass ended last */
+	uint64_t last_us;  /* when it ended */
 	uint64_t guard_us; /* stragglers are waited for this long */
 	uint64_t chunk_us; /* a whole chunk takes this long */
 	uint64_t block_us; /* when the last block came */
@@ -66,7 +66,7 @@ bool client_position_pass_ends(
 /* May blocks of this chunk still be on their way, since its pass was the last one? */
 bool client_position_may_be_late(
     const struct client_position *, uint64_t now_us, uint32_t chunk);
-/* A block came so long after its chunk's pass had ended. */
+/* A block came this long after the pass of its chunk had ended. */
 void client_position_straggler(struct client_position *, uint64_t late_us);
 
 #endif /* FRISBEE_CLIENT_CLIENT_POSITION_H */

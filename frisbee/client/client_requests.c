@@ -114,7 +114,7 @@ client_requests_redo_us(const struct client_requests *r)
 	return r->backoff_ticks > 0 ? UINT64_MAX : r->redo_us;
 }
 
-/* Nothing when alone, and never so long that the server runs dry. */
+/* A client that is alone does not wait; no client waits so long that the server runs dry. */
 uint64_t
 client_jitter_us(struct client *c, uint64_t now_us)
 {
@@ -163,10 +163,12 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 
 	client_counters_request(
 	    &c->counters, again, whole, by_range ? 0 : blockmap_count(want));
-	client_chunks_ask(&c->chunks, chunk, true, now_us, client_requests_redo_us(&c->requests));
+	client_chunks_ask(
+	    &c->chunks, chunk, true, now_us, client_requests_redo_us(&c->requests));
 	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
 	if (c->session.on && c->session.parity)
-		client_requests_alive(&c->requests, now_us); /* requests are rare: its answer is waited for */
+		client_requests_alive(&c->requests,
+		    now_us); /* requests are rare: its answer is waited for */
 	return len;
 }
 
@@ -193,8 +195,8 @@ client_requests_say_missing(struct client *c, uint64_t now_us, void *pkt)
 		    (b->chunk == c->position.current && !b->damage.closed) ||
 		    now_us < b->settled_us || now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
-		    client_chunks_waits(
-			&c->chunks, b->chunk, now_us, client_requests_redo_us(&c->requests)))
+		    client_chunks_waits(&c->chunks, b->chunk, now_us,
+			client_requests_redo_us(&c->requests)))
 			continue;
 		client_buffer_sure(b);
 		client_damage_asked(&b->damage);
@@ -260,7 +262,8 @@ client_requests_say_ahead(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	while ((chunk = client_next_open(c, chunk)) != n) {
 		if (chunk == c->position.current ||
-		    client_chunks_waits(&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
+		    client_chunks_waits(&c->chunks, chunk, now_us,
+			client_requests_redo_us(&c->requests)))
 			continue;
 		struct blockmap first = client_first_blocks(c, chunk);
 		return client_ask(c, now_us, chunk, &first, pkt);
@@ -268,7 +271,7 @@ client_requests_say_ahead(struct client *c, uint64_t now_us, void *pkt)
 	return 0;
 }
 
-/* Who comes late gets chunk 0 at the end of the server's round, when most of what came
+/* A client that comes late gets chunk 0 at the end of the server's round, when most of what came
  * before it would have been lost for want of buffers.  So it is asked for as in the base
  * protocol, which is served at once, but only when half of the buffers are in use: what
  * one asks for serves all who came before that.  Where few blocks of it were lost, a
@@ -279,7 +282,8 @@ needs_first(const struct client *c, uint64_t now_us)
 	if (!client_awaits_first(c, 0) || c->position.current == c->chunks.n ||
 	    (c->bufs.n >= FIRST_FEW && c->bufs.nfree > c->bufs.n / 2) ||
 	    client_position_in_pass(&c->position, 0) ||
-	    client_chunks_waits(&c->chunks, 0, now_us, client_requests_redo_us(&c->requests)))
+	    client_chunks_waits(
+		&c->chunks, 0, now_us, client_requests_redo_us(&c->requests)))
 		return false;
 	if (client_chunks_is(&c->chunks, 0, CHUNK_OPEN))
 		return true;
@@ -298,8 +302,8 @@ client_requests_say_first(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (r->first_at_us == 0)
-		r->first_at_us = now_us + client_hold_draw_us(
-		                          &c->hold, FIRST_HOLD_US, c->session.clients);
+		r->first_at_us = now_us + client_hold_draw_us(&c->hold, FIRST_HOLD_US,
+					      c->session.clients);
 	if (now_us < r->first_at_us)
 		return 0;
 	struct client_buffer *b = client_filling(c, 0);
@@ -333,6 +337,6 @@ client_requests_hear(
 	struct client_buffer *b = client_filling(c, chunk);
 	if (b != NULL)
 		client_damage_asked(&b->damage);
-	client_chunks_ask(
-	    &c->chunks, chunk, covers(c, chunk, asked), now_us, client_requests_redo_us(&c->requests));
+	client_chunks_ask(&c->chunks, chunk, covers(c, chunk, asked), now_us,
+	    client_requests_redo_us(&c->requests));
 }

@@ -22,7 +22,8 @@ struct client_config;
 struct client_requests {
 	uint64_t tick_us, redo_us; /* as configured */
 	uint32_t idle_ticks, most_backlog;
-	uint64_t idle_from_us;  /* the last sign of life of the server, or of a request */
+	uint64_t
+	    idle_from_us; /* the last sign of life of the server, or of a request */
 	uint32_t backoff_ticks; /* silence is noticed this much later, after silences */
 	uint64_t ahead_at_us;   /* ask ahead not before; 0: it was not needed so far */
 	uint64_t first_at_us;   /* the same of chunk 0 */

@@ -65,7 +65,8 @@ client_session_answered(struct client_session *s, const struct wirext_answer *a)
 		return false;
 	s->answered = true;
 	if (a == NULL)
-		s->on &= !s->doubting; /* a server without the extension has taken over */
+		s->on &=
+		    !s->doubting; /* a server without the extension has taken over */
 	return a != NULL && a->session != s->session;
 }
 

@@ -1,5 +1,5 @@
-/* client_session.h: the session of a server that speaks the extension: what was agreed with it, what
- * it says of itself, and whether it still does.  A session is one run of a server.
+/* client_session.h: the session of a server that speaks the extension: what was agreed with it,
+ * what it says of itself, and whether it still does.  A session is one run of a server.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_SESSION_H
 #define FRISBEE_CLIENT_CLIENT_SESSION_H
@@ -11,9 +11,9 @@
 
 /* Only client_session.c writes it. */
 struct client_session {
-	bool known;  /* the extension was agreed for this image, */
-	bool on;     /* and is in use: what the server says is heard */
-	bool parity; /* parity was agreed, too */
+	bool known;   /* the extension was agreed for this image, */
+	bool on;      /* and is in use: what the server says is heard */
+	bool parity;  /* parity was agreed, too */
 	bool unpaced; /* the server sends at once what it was granted */
 	uint16_t port;
 	uint32_t session;
@@ -26,8 +26,8 @@ struct client_session {
 };
 
 /* A server answers the offer; parity: it was offered, too. */
-void client_session_begin(
-    struct client_session *, uint64_t now_us, const struct wirext_answer *, bool parity);
+void client_session_begin(struct client_session *, uint64_t now_us,
+    const struct wirext_answer *, bool parity);
 /* The image is forgotten. */
 void client_session_forget(struct client_session *);
 /* The second port cannot be used: the base protocol must do. */

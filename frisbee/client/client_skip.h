@@ -14,9 +14,10 @@
 
 /* Only client_skip.c writes it. */
 struct client_skip {
-	uint64_t released_us;     /* the last buffer that came back */
-	bool busy;                /* the disk had others to write then */
-	double own_us, stream_us; /* a chunk takes this long: on the disk, on the network */
+	uint64_t released_us; /* the last buffer that came back */
+	bool busy;            /* the disk had others to write then */
+	double own_us,
+	    stream_us; /* a chunk takes this long: on the disk, on the network */
 };
 
 /* Another image is loaded. */

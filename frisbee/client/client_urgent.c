@@ -17,8 +17,7 @@ void
 client_urgent_forget_done(struct client_urgent *u, const struct client_chunks *k)
 {
 	for (uint32_t i = u->n; i-- > 0;)
-		if (u->chunk[i] >= k->n ||
-		    client_chunks_is(k, u->chunk[i], CHUNK_DONE))
+		if (u->chunk[i] >= k->n || client_chunks_is(k, u->chunk[i], CHUNK_DONE))
 			forget(u, i);
 }
 
@@ -66,7 +65,8 @@ static bool
 is_to_be_asked(struct client *c, uint64_t now_us, uint32_t chunk)
 {
 	if (client_position_in_pass(&c->position, chunk) ||
-	    client_chunks_waits(&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
+	    client_chunks_waits(
+		&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
 		return false;
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
 		return c->bufs.nfree > 0;

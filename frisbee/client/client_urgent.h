@@ -15,7 +15,8 @@
 
 /* Only client_urgent.c writes it. */
 struct client_urgent {
-	uint32_t chunk[CLIENT_URGENT_MAX]; /* oldest first; some may be here meanwhile */
+	uint32_t
+	    chunk[CLIENT_URGENT_MAX]; /* oldest first; some may be here meanwhile */
 	uint32_t n;
 };
 

@@ -12,12 +12,11 @@ enum { MS = 1000, S = 1000 * MS, BARE_CHUNKS = 64, BARE_BUFFERS = 32 };
 static inline struct client *
 bare_client(bool ext, bool unpaced, uint32_t clients)
 {
-	struct wirext_answer a = {
-		.flags = WIREXT_CAN_PARITY | (unpaced ? WIREXT_UNPACED : 0),
+	struct wirext_answer a = { .flags = WIREXT_CAN_PARITY |
+		                            (unpaced ? WIREXT_UNPACED : 0),
 		.port = 1,
 		.session = 5,
-		.clients = clients
-	};
+		.clients = clients };
 	struct client_config cfg = { .clientid = 7,
 		.buffers = BARE_BUFFERS,
 		.readahead = 2,

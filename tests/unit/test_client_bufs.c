@@ -172,9 +172,9 @@ test_damaged_in_order(void)
 	const struct client_buffer *first = client_bufs_take(&bufs, &k);
 	T_CHECK(first->chunk == 0);
 	T_CHECK(client_bufs_take(&bufs, &k)->chunk == 1);
-	struct client_lost lost = { .blocks = WIRE_CHUNK_BLOCKS,
-		.pin = 2,
-		.bad = blockmap_range(100, 1) };
+	struct client_lost lost = {
+		.blocks = WIRE_CHUNK_BLOCKS, .pin = 2, .bad = blockmap_range(100, 1)
+	};
 	struct client_buffer *b = &bufs.at[client_bufs_number(&bufs, first)];
 	client_chunks_undone(&k, 0);
 	T_CHECK(client_bufs_lose(&bufs, b, &lost) == 0);
@@ -196,8 +196,8 @@ test_dubious(void)
 	make(false);
 	struct client_buffer *b = begin_whole(0);
 	T_CHECK(client_bufs_drop_dubious(&bufs, UINT32_MAX) == NULL);
-	client_bufs_begin(
-	    &bufs, &(struct client_beginning){ .chunk = 1, .blocks = 8, .dubious = true });
+	client_bufs_begin(&bufs,
+	    &(struct client_beginning){ .chunk = 1, .blocks = 8, .dubious = true });
 	T_CHECK(client_bufs_drop_dubious(&bufs, 1) == NULL);
 	const struct client_buffer *gone = client_bufs_drop_dubious(&bufs, 0);
 	T_CHECK(gone != NULL && gone->chunk == 1);
@@ -245,7 +245,8 @@ test_damage_is_disputed(void)
 	uint8_t data[WIRE_BLOCK_BYTES] = { 0 };
 	struct client_damage d = { 0 };
 
-	client_damage_compare(&d, 0, data); /* nothing is kept before the first damage */
+	client_damage_compare(
+	    &d, 0, data); /* nothing is kept before the first damage */
 	client_damage_count(&d, 0, true);
 	client_damage_begin_anew(&d, 0, false);
 	client_damage_compare(&d, 0, data);

@@ -38,7 +38,8 @@ test_requests(void)
 {
 	struct client_counters k = begin();
 
-	client_counters_request(&k, false, true, 0); /* a whole chunk, for the first time */
+	client_counters_request(
+	    &k, false, true, 0); /* a whole chunk, for the first time */
 	T_CHECK(k.wire.requests == 1);
 	T_CHECK(k.wire.prequests == 0);
 	client_counters_request(&k, true, true, 1024);
@@ -82,7 +83,9 @@ test_blocks(void)
 static void
 test_end(void)
 {
-	struct wire_stats shell = { .bytes_written = 7, .writer_idle = 8, .requests = 9 };
+	struct wire_stats shell = {
+		.bytes_written = 7, .writer_idle = 8, .requests = 9
+	};
 	struct client_counters k = begin();
 
 	client_counters_end(&k, 61500000, &shell);

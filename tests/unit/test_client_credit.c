@@ -66,10 +66,11 @@ test_grants(void)
 {
 	struct client *c = bare_client(true, false, 1);
 
-	T_CHECK(said(c, 1).u.go.blocks == 0); /* the first ones come unasked */
+	T_CHECK(said(c, 1).u.go.blocks == 0);   /* the first ones come unasked */
 	struct wirext_msg m = said(c, 40 * MS); /* but they do not */
 	T_CHECK(m.kind == WIREXT_GO);
-	T_CHECK(m.u.go.blocks == 1024); /* a fast network, of which nothing is known yet */
+	T_CHECK(
+	    m.u.go.blocks == 1024); /* a fast network, of which nothing is known yet */
 	T_CHECK(said(c, 41 * MS).u.go.blocks == 0);
 	T_CHECK(said(c, 40 * MS + 60 * MS - 1).u.go.blocks == 0);
 	T_CHECK(said(c, 40 * MS + 60 * MS).u.go.blocks > 0); /* twice as long */

@@ -58,7 +58,8 @@ test_who_lacks_most(void)
 
 	client_hold_begin(&h, 4);
 	for (unsigned i = 0; i < 100; i++) {
-		T_CHECK(client_hold_lack_us(&h, MOST_US, 50, 80, 80) <= MOST_US / 2 + 1);
+		T_CHECK(
+		    client_hold_lack_us(&h, MOST_US, 50, 80, 80) <= MOST_US / 2 + 1);
 		T_CHECK(client_hold_lack_us(&h, MOST_US, 50, 0, 80) > MOST_US / 2);
 	}
 }

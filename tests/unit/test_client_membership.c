@@ -100,7 +100,8 @@ test_session(void)
 			     other = { .session = 10, .identity = { 1, 2, 4 } };
 	struct client_session s = { 0 };
 
-	T_CHECK(client_session_same(&s, &other)); /* nothing is known that it contradicts */
+	T_CHECK(
+	    client_session_same(&s, &other)); /* nothing is known that it contradicts */
 	T_CHECK(!client_session_answered(&s, &same));
 	s = agreed();
 	T_CHECK(s.on);
@@ -136,9 +137,11 @@ test_silence(void)
 
 	T_CHECK(client_session_listen(&s, 1599 * MS, false) == SESSION_HEARD);
 	T_CHECK(client_session_listen(&s, 1600 * MS, false) == SESSION_DOUBTED);
-	T_CHECK(client_session_listen(&s, 1601 * MS, false) == SESSION_HEARD); /* once */
+	T_CHECK(
+	    client_session_listen(&s, 1601 * MS, false) == SESSION_HEARD); /* once */
 	T_CHECK(client_session_asks(&s));
-	T_CHECK(client_session_listen(&s, 4 * S, false) == SESSION_HEARD); /* no answer */
+	T_CHECK(
+	    client_session_listen(&s, 4 * S, false) == SESSION_HEARD); /* no answer */
 	client_session_answered(&s, NULL);
 	T_CHECK(!s.on); /* a server without the extension has taken over */
 	s = agreed();

@@ -79,7 +79,8 @@ test_ahead(void)
 	T_CHECK(m.u.req.chunk == 0);
 	T_CHECK(m.u.req.count == WIRE_CHUNK_BLOCKS);
 	T_CHECK(said(c, 1, client_requests_say_ahead).u.req.chunk == 1);
-	T_CHECK(said(c, 1, client_requests_say_ahead).subtype == 0); /* two are queued */
+	T_CHECK(
+	    said(c, 1, client_requests_say_ahead).subtype == 0); /* two are queued */
 	struct blockmap all = blockmap_range(0, WIRE_CHUNK_BLOCKS);
 	client_requests_hear(c, 2, 9, &all); /* another one's will do, too */
 	bare_begin(c, 0, 10);
@@ -104,7 +105,8 @@ test_missing(void)
 	T_CHECK(said(c, 4 * MS, client_requests_say_missing).subtype == 0);
 	/* The server is not known to be anywhere: four times as long as usual. */
 	T_CHECK(said(c, 4 * S, client_requests_say_missing).subtype == 0);
-	T_CHECK(said(c, 4 * S + 4 * MS, client_requests_say_missing).subtype == WIRE_PREQ);
+	T_CHECK(
+	    said(c, 4 * S + 4 * MS, client_requests_say_missing).subtype == WIRE_PREQ);
 	client_free(c);
 }
 

@@ -48,7 +48,8 @@ test_doubts(void)
 	struct client_packs p = { 0 };
 
 	for (unsigned i = 0; i < 10; i++)
-		client_packs_doubt(&p, MS); /* nothing was said, so nothing is doubted */
+		client_packs_doubt(
+		    &p, MS); /* nothing was said, so nothing is doubted */
 	T_CHECK(client_packs_at_us(&p) == UINT64_MAX);
 	client_packs_tried(&p, 0, &hold, 3, 8, 1);
 	client_packs_says(&p, 10 * MS);
