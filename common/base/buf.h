@@ -1,8 +1,9 @@
-/* buf.h: bytes that grow: what is written before its size is known.
+/* buf.h: a buffer that grows, for what is written before its size is known.
  *
- * Puts after the first one for which there was no memory do nothing; ask
- * buf_ok() once at the end.  Also the numbers of variable length (base 128, low
- * digits first, top bit: more follow) that recipes are made of. */
+ * After a put for which there was no memory, all later puts do nothing; the caller asks
+ * buf_ok() once at the end.  The numbers of variable length that recipes are made of are
+ * written here, too: base 128, low digits first, and the top bit says that more digits
+ * follow. */
 #ifndef COMMON_BASE_BUF_H
 #define COMMON_BASE_BUF_H
 
@@ -92,7 +93,7 @@ buf_number(struct buf *b, uint64_t v)
 	buf_bytes(b, bytes, n);
 }
 
-/* What buf_number() wrote; more than 64 bits fail. */
+/* Reads a number that buf_number() wrote.  A number of more than 64 bits is a failure. */
 static inline uint64_t
 rd_number(struct rd *r)
 {

@@ -25,7 +25,7 @@ cancel_owner(void)
 	return owner;
 }
 
-/* What ends the whole ends all of its parts, and says why. */
+/* A signal that ends the whole also ends all of its parts. */
 static int
 signal_of(const struct cancel *c)
 {

@@ -16,15 +16,15 @@
 
 struct cancel {
 	atomic_int signal; /* 0: go on; else the signal that says why not */
-	/* The work that this is a part of: when that is to end, this is, too.  It stays as
-	 * long as this does.  NULL: of none. */
+	/* The work that this work is a part of: when that is to end, this is to end, too.
+	 * It outlives this struct.  NULL: this work is no part of another. */
 	const struct cancel *whole;
 };
 
-/* From now on this thread works for that owner, which stays as long as it does.  NULL:
- * for nobody. */
+/* From now on this thread works for that owner, which must stay as long as the thread
+ * works.  NULL: the thread works for nobody. */
 void cancel_work_for(struct cancel *);
-/* For whom this thread works; NULL: for nobody. */
+/* The owner that this thread works for; NULL: it works for nobody. */
 struct cancel *cancel_owner(void);
 /* The signal that ends this thread's work, or 0. */
 int cancel_signal(void);

@@ -1,4 +1,5 @@
-/* clock.h: the time that passes, for whoever measures or waits.  Engines are told the time. */
+/* clock.h: a monotonic clock for those who measure or wait.  Engines do not call it: they
+ * are told the time. */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 

@@ -1,3 +1,6 @@
+/* crc32c.c: CRC-32C (Castagnoli) over whole buffers or piece by piece.  The server's and
+ * client's engines, the codecs, the store and the btrfs reader call it, in any thread: it
+ * keeps nothing but the choice of the fastest way, which is made once. */
 #include "common/base/crc32c.h"
 
 #include <pthread.h>
@@ -62,12 +65,12 @@ update(uint32_t c, const uint8_t *p, size_t n)
 
 #else
 
-/* ISA-L's has several chains under way at once, or multiplies without carries: 19 us
- * for 1 MiB, where one chain of the instruction takes 110. */
+/* ISA-L has several chains of the instruction under way at once, or multiplies without
+ * carries.  It takes 19 us for 1 MiB; one chain of the instruction takes 110 us. */
 static uint32_t
 update(uint32_t c, const uint8_t *p, size_t n)
 {
-	enum { AT_ONCE = 1 << 30 }; /* its length is an int */
+	enum { AT_ONCE = 1 << 30 }; /* ISA-L takes the length as an int */
 
 	for (; n > AT_ONCE; n -= AT_ONCE, p += AT_ONCE)
 		c = crc32_iscsi((unsigned char *)p, AT_ONCE, c);

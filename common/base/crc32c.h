@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of data[n]; of "123456789" it is 0xe3069283. */
+/* The CRC of data[n].  The CRC of "123456789" is 0xe3069283. */
 uint32_t crc32c(const void *data, size_t n);
-/* Of data[n] behind bytes that had `crc`; crc32c_more(0, ...) begins. */
+/* The CRC of all bytes so far, when data[n] follow bytes whose CRC was `crc`.  The first
+ * call gets 0. */
 uint32_t crc32c_more(uint32_t crc, const void *data, size_t n);
 
 #endif /* COMMON_BASE_CRC32C_H */

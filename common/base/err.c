@@ -1,3 +1,5 @@
+/* err.c: the sentence of a struct err is made and given its context.  Every function that
+ * can fail calls this, in any thread; a struct err belongs to one thread at a time. */
 #include "common/base/err.h"
 
 #include <errno.h>
@@ -72,7 +74,7 @@ err_ctx(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(ctx, sizeof ctx, fmt, ap);
 	va_end(ap);
-	/* Too long is fine: the far end of the sentence is what gets cut. */
+	/* A text that is too long loses the far end of its sentence. */
 	int n = snprintf(e->text, sizeof e->text, "%.*s: ", 250, ctx);
 	if (n > 0 && (size_t)n < sizeof e->text)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, "%.*s",

@@ -11,7 +11,7 @@
 
 enum err_kind {
 	ERR_NONE,
-	ERR_USAGE,       /* the command line asks for what cannot be */
+	ERR_USAGE,       /* the command line asks for something impossible */
 	ERR_IO,          /* the system refused a read, write, open, ... */
 	ERR_FORMAT,      /* input is damaged or not what it claims to be */
 	ERR_UNSUPPORTED, /* understood, but not handled here */
@@ -32,20 +32,19 @@ struct err {
 /* Fill *e and return -1, so that "return err_set(...)" reads as one step. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for ERR_USAGE when options or operands are missing, too many or unknown:
- * what the command line should look like is said, too. */
+/* err_set() for ERR_USAGE when options or operands are missing, too many or unknown.  The
+ * program then also prints what the command line should look like. */
 int err_misuse(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for ERR_IO, with errno and its text appended. */
+/* err_set() for ERR_IO, with errno and its text appended. */
 int err_os(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Out of memory while doing `what`. */
 int err_nomem(struct err *e, const char *what);
 /* Put context in front of what is already there: "sda1: superblock: bad magic". */
 int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The exit status that every program here documents: 2 for usage and for
- * what is not there, 3 for
- * damaged input, 1 for everything else. */
+/* The exit status that every program documents: 2 for usage and for what is not there, 3
+ * for damaged input, 1 for everything else. */
 int err_exit_status(const struct err *e);
 
 #endif /* COMMON_BASE_ERR_H */

@@ -1,5 +1,6 @@
-/* field.h: one number at a place whose length the caller has checked already: for
- * changing a table in place, where rd.h and wr.h would be used for each field anew. */
+/* field.h: one number at a place whose length the caller has checked already.  It serves to
+ * change a table in place, where rd.h and wr.h would need a new reader or writer for each
+ * field. */
 #ifndef COMMON_BASE_FIELD_H
 #define COMMON_BASE_FIELD_H
 

@@ -1,3 +1,5 @@
+/* grow.c: an array gets room for one more element.  Whoever owns the array calls this, in
+ * the thread that changes it. */
 #include "common/base/grow.h"
 
 #include <stdint.h>
@@ -16,7 +18,8 @@ grow(void *array, size_t *cap, size_t n, size_t each, const char *what, struct e
 		return 0;
 	if (*cap > SIZE_MAX / 2 / each)
 		return err_nomem(e, what);
-	/* Pointers to whatever it is have one form, but no type in common. */
+	/* The pointer is copied as bytes: pointers to all types have the same form, but no
+	 * type in common. */
 	memcpy(&old, array, sizeof old);
 	void *new = realloc(old, more * each);
 	if (new == NULL)

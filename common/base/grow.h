@@ -6,9 +6,9 @@
 
 #include "common/base/err.h"
 
-/* Room for one more element in an array of *cap, n of which are used, of `each` bytes.
- * array: the address of its pointer, which may change.  ERR_NOMEM names `what`; then
- * the array is what it was. */
+/* Make room for one more element in an array that has room for *cap elements of `each`
+ * bytes, n of which are used.  array: the address of the pointer to the array; the pointer
+ * may change.  ERR_NOMEM names `what`; the array is unchanged then. */
 int grow(
     void *array, size_t *cap, size_t n, size_t each, const char *what, struct err *);
 

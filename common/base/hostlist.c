@@ -11,7 +11,7 @@
 
 enum { DIGITS_MAX = 9 };
 
-/* A number of a bracket; digits: how many it has at least when it is written. */
+/* A number in a bracket.  It is written with at least `digits` digits. */
 struct number {
 	unsigned value;
 	int digits;

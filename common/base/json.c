@@ -1,3 +1,6 @@
+/* json.c: a JSON document is built in memory and printed whole.  Programs call this for
+ * --json, and libraries add their members to the program's document.  One document belongs
+ * to one thread at a time. */
 #include "common/base/json.h"
 
 #include <assert.h>
@@ -15,7 +18,7 @@ struct json {
 	char *text;
 	size_t len;
 	int depth;
-	bool first; /* in the innermost object or array */
+	bool first; /* nothing was added yet to the innermost object or array */
 	char closers[DEPTH_MAX];
 };
 
@@ -54,7 +57,7 @@ put_quoted(struct json *j, const char *value)
 	fputc('"', j->mem);
 	while (left > 0) {
 		size_t n = plain_char(value, left, &code);
-		if (n == 0) { /* not UTF-8: the replacement character */
+		if (n == 0) { /* not UTF-8: write the replacement character */
 			fputs("\\ufffd", j->mem);
 			n = 1;
 		} else if (code == '"' || code == '\\') {
@@ -76,7 +79,7 @@ newline(struct json *j)
 	fprintf(j->mem, "\n%*s", 2 * j->depth, "");
 }
 
-/* Comma, newline and key: what stands in front of any value. */
+/* Write what stands in front of any value: comma, newline and key. */
 static void
 lead(struct json *j, const char *key)
 {

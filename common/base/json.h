@@ -19,7 +19,7 @@ struct json *json_new(void); /* NULL: out of memory */
 void json_free(struct json *);
 void json_object(struct json *, const char *key);
 void json_array(struct json *, const char *key);
-void json_end(struct json *); /* the innermost object or array */
+void json_end(struct json *); /* closes the innermost object or array */
 void json_string(struct json *, const char *key, const char *value);
 void json_uint(struct json *, const char *key, uint64_t value);
 void json_int(struct json *, const char *key, int64_t value);
@@ -28,7 +28,7 @@ void json_bool(struct json *, const char *key, bool value);
 void json_hex(struct json *, const char *key, const void *bytes, size_t n);
 /* Everything must be closed (asserted).  Adds a newline. */
 int json_print(struct json *, FILE *, struct err *);
-/* To standard output, or there, and free it. */
+/* Print the document to standard output, or to the given file, and free it. */
 int json_show(struct json *, struct err *);
 int json_show_on(struct json *, FILE *, struct err *);
 

@@ -1,3 +1,6 @@
+/* keyfile.c: key files are read and written: one line that names the kind of key, and its
+ * bytes.  sign.c calls this for signature keys, keyfile_secret.c for all others; both do
+ * so in the thread that makes or opens keys, before other threads use them. */
 #include "common/base/keyfile.h"
 
 #include <errno.h>
@@ -58,7 +61,7 @@ keyfile_name(enum keyfile_kind kind)
 	return kinds[kind].name;
 }
 
-/* One key in place of another is an easy mistake. */
+/* A user easily names one key file in place of another, so the kind is checked. */
 static int
 check_kind(const char *path, enum keyfile_kind want, const char *text, struct err *e)
 {

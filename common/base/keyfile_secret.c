@@ -1,5 +1,6 @@
-/* keyfile_secret.c: key files of one line: what the key is for, and 32 random bytes in hex.
- * The program that makes them calls this, and whoever reads them, before any thread. */
+/* keyfile_secret.c: key files of one line: what the key is for, and 32 random bytes in
+ * hex.  imagekey makes them; crypt.c and netopts.c read them before any other thread is
+ * started. */
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdio.h>

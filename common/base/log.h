@@ -1,4 +1,5 @@
-/* log.h: one line an event, for daemons: to stderr with the time, or to syslog.
+/* log.h: the log of a daemon, one line for each event: to stderr with the time, or to
+ * syslog.
  *
  * Lines end in key=value pairs.  errno is preserved.  Threads may log at once.
  */
@@ -10,14 +11,15 @@
 enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_open(const char *name, bool to_stderr, enum log_level most);
-/* Between the two no other thread's line goes to stderr.  Do not log there. */
+/* Between log_hold() and log_release() no other thread's line goes to stderr.  The caller
+ * must not log in between. */
 void log_hold(void);
 void log_release(void);
-/* Called before each line that goes to stderr, as if between the two: what else is on
- * the terminal makes room.  NULL: nothing. */
+/* fn() is called before each line that goes to stderr, with the log held as by log_hold(),
+ * so that what else is on the terminal can make room.  NULL: nothing is called. */
 void log_before_lines(void (*fn)(void));
 void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A warning that is for whoever started the program: it goes to stderr in any case. */
+/* A warning for the person who started the program: it goes to stderr in any case. */
 void log_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

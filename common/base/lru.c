@@ -1,3 +1,6 @@
+/* lru.c: slots of an array in the order of use, found by a hash of their key.  Its owners
+ * are the store's disk, the server's engine, and the lists of clients, senders and
+ * strangers; each calls it in one thread at a time, under the owner's lock if it has one. */
 #include "common/base/lru.h"
 
 #include <assert.h>
@@ -44,7 +47,7 @@ static void
 unlink_order(struct lru *l, uint32_t i)
 {
 	struct lru_link *x = &l->link[i];
-	struct lru_class *c = &l->order[x->dear];
+	struct lru_class *c = &l->order[x->protected];
 
 	if (x->newer != LRU_NONE)
 		l->link[x->newer].older = x->older;
@@ -60,7 +63,7 @@ static void
 link_newest(struct lru *l, uint32_t i)
 {
 	struct lru_link *x = &l->link[i];
-	struct lru_class *c = &l->order[x->dear];
+	struct lru_class *c = &l->order[x->protected];
 
 	x->newer = LRU_NONE;
 	x->older = c->newest;
@@ -105,8 +108,8 @@ lru_add(struct lru *l, uint64_t key, bool *old)
 
 	*old = l->n == l->max;
 	if (*old) {
-		bool dear = l->order[0].oldest == LRU_NONE;
-		lru_remove(l, l->order[dear].oldest);
+		bool protected = l->order[0].oldest == LRU_NONE;
+		lru_remove(l, l->order[protected].oldest);
 	}
 	if (l->free != LRU_NONE) {
 		i = l->free;
@@ -125,17 +128,17 @@ lru_add(struct lru *l, uint64_t key, bool *old)
 }
 
 void
-lru_touch(struct lru *l, uint32_t i, bool dear)
+lru_touch(struct lru *l, uint32_t i, bool protected)
 {
 	unlink_order(l, i);
-	l->link[i].dear |= dear;
+	l->link[i].protected |= protected;
 	link_newest(l, i);
 }
 
 uint32_t
-lru_newest(const struct lru *l, bool dear)
+lru_newest(const struct lru *l, bool protected)
 {
-	return l->order[dear].newest;
+	return l->order[protected].newest;
 }
 
 uint32_t
@@ -145,9 +148,9 @@ lru_older(const struct lru *l, uint32_t i)
 }
 
 uint32_t
-lru_oldest(const struct lru *l, bool dear)
+lru_oldest(const struct lru *l, bool protected)
 {
-	return l->order[dear].oldest;
+	return l->order[protected].oldest;
 }
 
 uint32_t

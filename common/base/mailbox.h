@@ -1,8 +1,8 @@
 /* mailbox.h: events handed from any thread to the one that sleeps in poll(2).
  *
- * The receiver polls mailbox_fd() for input and then takes until there is
- * nothing left.  At most `cap` events may be inside at a time (asserted): most name
- * a buffer or a thread, and there are only so many.
+ * The receiver polls mailbox_fd() for input and then takes until there is nothing left.
+ * At most `cap` events may be inside at a time (asserted).  The owner can know that
+ * number, because most events name a buffer or a thread.
  */
 #ifndef COMMON_BASE_MAILBOX_H
 #define COMMON_BASE_MAILBOX_H
@@ -12,7 +12,7 @@
 
 #include "common/base/err.h"
 
-/* The header of whoever sends it has an enum of what happens, and says what n is. */
+/* The header of the sender has an enum for `what`, and says what n means. */
 struct event {
 	uint32_t what, n;
 };

@@ -1,3 +1,6 @@
+/* ordered.c: items are worked on in parallel and taken in the order in which they were
+ * submitted.  Stages of a pipeline call this: one thread submits, several begin and finish
+ * items, and one takes them. */
 #include "common/base/ordered.h"
 
 #include <assert.h>
@@ -15,8 +18,8 @@ struct slot {
 struct ordered {
 	pthread_mutex_t lock;
 	pthread_cond_t room;  /* the producer waits here */
-	pthread_cond_t work;  /* the workers */
-	pthread_cond_t ready; /* the consumer */
+	pthread_cond_t work;  /* the workers wait here */
+	pthread_cond_t ready; /* the consumer waits here */
 	size_t cap, taken, begun, submitted;
 	bool closed, cancelled;
 	struct slot slots[];

@@ -24,14 +24,15 @@ void ordered_free(struct ordered *);     /* items are the caller's */
 enum queue_rc ordered_submit(struct ordered *, void *item);
 /* For a worker: the next item that nobody has begun, and its ticket. */
 enum queue_rc ordered_begin(struct ordered *, void **item, size_t *ticket);
-/* The same without waiting: QUEUE_END when there is none now. */
+/* ordered_begin() without waiting: QUEUE_END when there is no such item now. */
 enum queue_rc ordered_try_begin(struct ordered *, void **item, size_t *ticket);
 void ordered_done(struct ordered *, size_t ticket);
 /* For the consumer: the oldest item, once it is done. */
 enum queue_rc ordered_take(struct ordered *, void **item);
-/* For the consumer: is there one, so that ordered_take() does not wait? */
+/* For the consumer: is an item done, so that ordered_take() does not wait? */
 bool ordered_ready(struct ordered *);
-/* When all threads are gone: the items that a cancel left inside, one a call. */
+/* When all threads are gone, each call gives out one of the items that a cancel left
+ * inside. */
 bool ordered_drain(struct ordered *, void **item);
 void ordered_close(struct ordered *);
 void ordered_cancel(struct ordered *);

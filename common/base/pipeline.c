@@ -1,3 +1,6 @@
+/* pipeline.c: the threads of one piece of work are started, fail together, and are
+ * joined.  The thread that owns the work starts and joins them; pipeline_fail() may be
+ * called by any of them. */
 #include "common/base/pipeline.h"
 
 #include <assert.h>

@@ -17,8 +17,8 @@
 
 struct pipeline;
 
-/* How many threads to start for what can use many: those asked for, else (0) one a
- * processor. */
+/* How many threads to start for work that can use many: `asked`, or one for each processor
+ * when that is 0. */
 size_t pipeline_jobs(uint64_t asked);
 
 struct pipeline *pipeline_new(void); /* NULL: out of memory */

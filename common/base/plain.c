@@ -1,12 +1,13 @@
 /* What is harmful to a terminal is replaced.  Called by say.c, log.c and json.c for all
- * that is printed, and by who reads short texts out of images and tables; in any
+ * that is printed, and by those who read short texts out of images and tables; in any
  * thread, since nothing is kept. */
 #include "common/base/plain.h"
 
 #include <string.h>
 
-/* How many bytes a character takes that begins so; 0: none does.  Neither 0xc0 nor 0xc1
- * begins one that is as short as can be, and behind 0xf4 there is no code point. */
+/* How many bytes a UTF-8 character takes whose first byte is `first`; 0: no character
+ * begins with it.  What begins with 0xc0 or 0xc1 could be written shorter, and from 0xf5 on
+ * there is no code point. */
 static size_t
 length_by(uint8_t first)
 {
@@ -17,7 +18,8 @@ length_by(uint8_t first)
 	return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* As long as need be, no half of a UTF-16 pair, and not beyond the last one. */
+/* Is this a code point that takes no fewer than `length` bytes, is no half of a UTF-16
+ * pair, and is not beyond the last one? */
 static bool
 is_code(uint32_t code, size_t length)
 {

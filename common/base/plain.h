@@ -15,16 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character that the len bytes at text begin with: how many of them it takes, 1 to
- * 4, and in *code which one it is; 0 when they begin with none, so that one byte is to
- * be skipped, or when len is 0.  *code is set only with a character. */
+/* Reads the character that text[len] begins with.  Returns how many bytes it takes, 1 to 4,
+ * and puts its code point into *code.  Returns 0, and leaves *code alone, when the text
+ * begins with no character (then one byte is to be skipped), or when len is 0. */
 size_t plain_char(const char *text, size_t len, uint32_t *code);
-/* Must it be kept from a terminal? */
+/* Must this character be kept from a terminal? */
 bool plain_is_harmful(uint32_t code);
-/* In place, each harmful character and each byte that belongs to none becomes '?', a
- * zero, too: how many of the len bytes are left.  No zero is put behind them. */
+/* Replaces in place: each harmful character, and each byte that belongs to no character,
+ * becomes one '?'; a zero does, too.  Returns how many of the len bytes are left.  No zero
+ * is put behind them. */
 size_t plain_bytes(char *text, size_t len);
-/* The same up to the zero at the end of text, which it returns. */
+/* plain_bytes() for a string, up to the zero at its end.  Returns text. */
 char *plain_text(char *text);
 
 #endif /* COMMON_BASE_PLAIN_H */

@@ -1,3 +1,5 @@
+/* pool.c: a fixed number of buffers that go around between threads.  The stages of a
+ * pipeline call this, each in its own thread. */
 #include "common/base/pool.h"
 
 #include <assert.h>
@@ -12,7 +14,7 @@ struct pool {
 	pthread_cond_t home;
 	size_t count, nhome;
 	bool cancelled;
-	void *bufs[]; /* the first nhome are home */
+	void *bufs[]; /* the first nhome of them are not in use */
 };
 
 struct pool *

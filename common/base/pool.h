@@ -1,7 +1,7 @@
 /* pool.h: a fixed set of buffers that circulates in a pipeline.
  *
- * The number of buffers is what bounds a pipeline's memory: a stage that
- * wants one when none is home waits.  pool_free() asserts that all are home.
+ * The number of buffers is what bounds a pipeline's memory: a stage that wants a buffer
+ * when all are in use waits.  pool_free() asserts that all were put back.
  */
 #ifndef COMMON_BASE_POOL_H
 #define COMMON_BASE_POOL_H

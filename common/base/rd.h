@@ -22,7 +22,8 @@ struct rd {
 static inline struct rd
 rd_from(const void *base, size_t len)
 {
-	/* Nothing at no place: no arithmetic on NULL, which also stands for failure. */
+	/* NULL becomes an empty string: there is no arithmetic on NULL, which also stands
+	 * for failure. */
 	return (
 	    struct rd){ .base = base != NULL ? base : (const void *)"", .len = len };
 }

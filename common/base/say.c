@@ -1,5 +1,5 @@
-/* The one place through which reports, warnings and errors reach a terminal.  Called by
- * all programs, in any thread. */
+/* say.c: the one place through which reports, warnings and errors reach a terminal.  All
+ * programs and libraries call this, in any thread. */
 #include "common/base/say.h"
 
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 enum { USUAL_BYTES = 1024 };
 
-/* The text and its length; *own is to be freed.  Without memory for a long one, its
- * beginning, which says that it is one. */
+/* Formats the text and says how long it is; *own is to be freed.  When there is no memory
+ * for a long text, its beginning is given out, and says that it was cut. */
 static char *__attribute__((format(printf, 4, 0)))
 format(char usual[USUAL_BYTES], char **own, size_t *len, const char *fmt, va_list ap)
 {

@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-/* One line, or a piece of one, to stdout or stderr, in one piece.  A newline at the
- * very end of the format is obeyed; any other, in the format or the arguments, becomes
- * '?', like all that is harmful.  Whether it could be written, cli_close_stdout() asks.
- * Threads may speak at once. */
+/* Write one line, or a piece of a line, to stdout or stderr at once.  A newline at the very
+ * end of the format is obeyed; any other newline, in the format or in the arguments,
+ * becomes '?', as all harmful characters do.  cli_close_stdout() asks later whether it
+ * could be written.  Several threads may call this at once. */
 void say(FILE *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* COMMON_BASE_SAY_H */

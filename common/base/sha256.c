@@ -1,3 +1,5 @@
+/* sha256.c: SHA-256 of a buffer, by libcrypto.  Everything that proves or names chunks
+ * calls this, in any thread. */
 #include "common/base/sha256.h"
 
 #include <openssl/evp.h>
@@ -8,7 +10,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *algorithm;
 
-/* Looking it up costs as much as hashing 64 KiB: once is enough. */
+/* Looking up the algorithm costs as much as hashing 64 KiB, so it is done once. */
 static void
 look_up(void)
 {

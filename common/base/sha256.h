@@ -7,9 +7,10 @@
 
 enum { SHA256_BYTES = 32 };
 
-/* Cannot fail but for want of memory, which ends the program.  From any thread. */
+/* Fails only when there is no memory, which ends the program.  From any thread. */
 void sha256(const void *data, size_t n, uint8_t digest[SHA256_BYTES]);
-/* Of two messages; where the processor can, in little more time than of the longer. */
+/* The digests of two messages.  Where the processor has SHA instructions, both take little
+ * more time than the longer one alone. */
 void sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
     uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES]);
 

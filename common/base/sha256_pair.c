@@ -1,6 +1,8 @@
 /* sha256_pair.c: SHA-256 of two messages at once.  On processors with the SHA
- * instructions a round waits for the one before it; the other message's fills the
- * wait.  Source: FIPS 180-4; the instructions as in Intel's manual, volume 2. */
+ * instructions a round waits for the round before it; the rounds of the other message
+ * fill that wait.  Source: FIPS 180-4; the instructions are as in Intel's manual, volume
+ * 2.  ext.c, fragments.c and compress.c call this for digests that are needed in pairs,
+ * in any thread. */
 #include "common/base/sha256.h"
 
 #include <stdbool.h>
@@ -33,7 +35,7 @@ struct state {
 	__m128i abef, cdgh;
 };
 
-/* Four rounds; w[]: the last sixteen words of the message schedule. */
+/* Four rounds.  w[] has the last sixteen words of the message schedule. */
 #define SCHEDULE(w, i) \
 	_mm_sha256msg2_epu32( \
 	    _mm_add_epi32(_mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]), \
@@ -94,7 +96,7 @@ put_digest(const struct state *s, uint8_t digest[SHA256_BYTES])
 	    _mm_shuffle_epi8(_mm_alignr_epi8(dchg, feba, 8), swap));
 }
 
-/* What is left of a message, with its padding: one block or two. */
+/* The last bytes of a message with its padding: one block or two. */
 static size_t
 pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 {
@@ -109,7 +111,7 @@ pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 	return count;
 }
 
-/* A message behind its first `done` blocks, alone. */
+/* Hash the rest of one message alone, behind its first `done` blocks. */
 SHA_CODE static void
 finish(struct state *s, const uint8_t *data, size_t n, size_t done,
     uint8_t digest[SHA256_BYTES])

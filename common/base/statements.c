@@ -1,5 +1,5 @@
-/* statements.c: read files of statements, and give each line to the function of its kind.  Whoever has
- * such a file calls it, in any thread. */
+/* statements.c: files of statements are read, and each line is given to the function of its
+ * kind.  dolly and mfrisbeed call this for their settings, in any thread. */
 #include "common/base/statements.h"
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ statements_parse(const struct statement_kind *kinds, void *arg, const char *text
 	return 0;
 }
 
-/* Up to `max` bytes of a file; one more shows that it is too long. */
+/* Read up to `max` bytes of a file.  If one more can be read, the file is too long. */
 static ssize_t
 read_whole(const char *path, char *text, size_t max, struct err *e)
 {

@@ -31,13 +31,13 @@ struct statement_kind {
  * take(); `name` is put in front of them, with the number of the line. */
 int statements_parse(const struct statement_kind *, void *arg, const char *text,
     size_t bytes, const char *name, struct err *);
-/* The same of a file.  ERR_IO names it; ERR_USAGE when it is too long. */
+/* statements_parse() for a file.  ERR_IO names it; ERR_USAGE when it is too long. */
 int statements_read(
     const struct statement_kind *, void *arg, const char *path, struct err *);
 
 /* The value of an operand "key=value"; NULL: it has another key. */
 const char *statement_value(const char *word, const char *key);
-/* Operand i is not known to its statement.  Returns -1. */
+/* Says that operand i is not known to its statement.  Returns -1. */
 int statement_unknown(const struct statement *, size_t i, struct err *);
 
 #endif /* COMMON_BASE_STATEMENTS_H */

@@ -1,5 +1,5 @@
-/* stock.c: what several threads share, made once and kept within a limit.  Any thread that
- * wants something of it calls this.
+/* stock.c: things that several threads share are made once and kept within a limit.  The
+ * parts of random.c call this, in any thread that reads an image.
  *
  * Items that nobody uses are in a list by age, and can be forgotten.  An item whose making has
  * failed, or that was spoilt, is forgotten at once, and freed by the last of those who have
@@ -13,7 +13,8 @@
 enum {
 	BUCKETS_MIN = 64,
 	BUCKETS_MAX = 1 << 16,
-	BYTES_OF_BUCKET = 1 << 16, /* a guess at how large things are */
+	/* of things for each bucket: a guess at how large one thing is */
+	BYTES_OF_BUCKET = 1 << 16,
 };
 
 enum stock_state { MAKING, READY, FAILED, SPOILT };
@@ -81,7 +82,7 @@ find(struct stock *s, uint64_t key)
 	return i;
 }
 
-/* Into the list, as the newest. */
+/* Put an item into the list of unused ones, as the newest. */
 static void
 rest(struct stock *s, struct stock_item *i)
 {
@@ -105,7 +106,7 @@ use(struct stock *s, struct stock_item *i)
 		unrest(s, i);
 }
 
-/* Nobody finds it any more. */
+/* Take an item out of the table, so that nobody finds it any more. */
 static void
 forget(struct stock *s, const struct stock_item *i)
 {
@@ -159,7 +160,7 @@ unuse(struct stock *s, struct stock_item *i)
 	}
 }
 
-/* A new one, in use; NULL: no memory. */
+/* A new item, in use; NULL: no memory. */
 static struct stock_item *
 add(struct stock *s, uint64_t key)
 {
@@ -187,7 +188,7 @@ stock_find(struct stock *s, uint64_t key)
 	return i;
 }
 
-/* With the lock, which is let go meanwhile. */
+/* Called with the lock, which is released while the item is made. */
 static void
 make_item(struct stock *s, struct stock_item *i,
     int (*make)(void *arg, struct stocked *, struct err *), void *arg)

@@ -1,7 +1,7 @@
 /* wr.h: bounded writer, the mirror of rd.h.
  *
- * Puts after the first one that did not fit do nothing; ask wr_ok() once at
- * the end.  wr_len() is what was written so far.
+ * After a put that did not fit, all later puts do nothing; the caller asks wr_ok() once
+ * at the end.  wr_len() is how many bytes were written so far.
  */
 #ifndef COMMON_BASE_WR_H
 #define COMMON_BASE_WR_H

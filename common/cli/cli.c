@@ -1,3 +1,5 @@
+/* cli.c: options are read from tables, and --help is made of the same tables.  cli_main()
+ * calls this in the program's first thread, before any other thread is started. */
 #include "common/cli/cli.h"
 
 #include "common/base/number.h"
@@ -200,7 +202,7 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
     int *operand, struct err *e)
 {
 	struct parser p;
-	struct err later, *to = e; /* what is wrong first is what is said */
+	struct err later, *to = e; /* the first mistake is the one that is told */
 	enum cli_rc rc = CLI_GO, one;
 	int c;
 

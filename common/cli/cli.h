@@ -22,7 +22,7 @@ enum cli_kind {
 	CLI_STR,     /* const char * at off, borrowed from argv */
 	CLI_CALL,    /* call(at off, arg) */
 	CLI_VERSION, /* the same as --version */
-	CLI_REFUSED, /* known but not to be had: help says why; always ERR_USAGE */
+	CLI_REFUSED, /* known, but not available: help says why; always ERR_USAGE */
 };
 
 struct cli_opt {
@@ -50,24 +50,25 @@ struct cli_program {
 	const char *about;                       /* a sentence or two */
 	const char *examples;                    /* lines, each ended with \n */
 	struct cli_table tables[CLI_TABLES_MAX]; /* the first NULL opts ends them */
-	/* Of a failure; 0, or NULL: the usual one of its kind. */
+	/* The exit status of a failure.  When it returns 0, or is NULL, the kind of the
+	 * error decides (err_exit_status()). */
 	int (*exit_status)(const void *opts, const struct err *);
-	/* With --json: where its report goes, for these operands; NULL: to standard
-	 * output.  Not where the data goes. */
+	/* With --json: where the report goes, for these operands, so that it is not mixed
+	 * with the data.  NULL: to standard output. */
 	FILE *(*report_to)(const void *opts, char **operands, int n);
-	/* It ends a few seconds behind a signal even when it hangs: cli_guard.h. */
+	/* The program ends a few seconds after a signal even when it hangs: cli_guard.h. */
 	bool guarded;
-	/* SIGHUP means nothing to it: a server does not end with the terminal that it was
+	/* The program ignores SIGHUP: a server does not end with the terminal that it was
 	 * started from. */
 	bool ignores_hangup;
 };
 
 enum cli_rc { CLI_GO, CLI_EXIT, CLI_ERROR };
 
-/* Parse into the structure at opts.  CLI_GO: operands begin at argv[*operand].
- * CLI_EXIT: --help or --version was printed to stdout; leave with
- * cli_close_stdout().  CLI_ERROR: *e says what is wrong first (ERR_USAGE); what is
- * right was taken all the same, so that --json counts wherever it stands. */
+/* Parse into the structure at opts.  CLI_GO: operands begin at argv[*operand].  CLI_EXIT:
+ * --help or --version was printed to stdout; leave with cli_close_stdout().  CLI_ERROR: *e
+ * says the first mistake (ERR_USAGE); all options that are right were taken, so that --json
+ * counts wherever it stands. */
 enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *opts,
     int *operand, struct err *);
 
@@ -87,7 +88,7 @@ int cli_close_stdout(struct err *);
 /* From now on SIGINT and SIGTERM, and SIGHUP where `hangup` says so, end the work of this
  * thread, and of those that it starts (cancel.h). */
 void cli_catch_signals(bool hangup);
-/* What those signals end. */
+/* The owner of the work that those signals end. */
 struct cancel *cli_cancel(void);
 
 #endif /* COMMON_CLI_CLI_H */

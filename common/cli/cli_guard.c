@@ -1,3 +1,6 @@
+/* cli_guard.c: a thread that ends the program when a signal has come and the program does
+ * not end by itself.  cli_main() starts it, the signal handler wakes it, and programs tell
+ * it what must be tidied before the program may end (cli_guard_set()). */
 #include "common/cli/cli_guard.h"
 
 #include <errno.h>
@@ -17,8 +20,9 @@
 
 enum {
 	GRACE_S = 3,
-	/* timeout(1) and terminals send a signal to the process and to its group, which
-	 * is the same one twice: what comes so soon is no other signal. */
+	/* timeout(1) and terminals send a signal to the process and to its group, so it
+	 * arrives twice.  What comes within this time of the first signal is taken for the
+	 * same one. */
 	SAME_NS = 500000000,
 };
 
@@ -39,7 +43,7 @@ wait_for_signal(void)
 		;
 }
 
-/* Or until there is another one. */
+/* Wait until the time of grace is over, or until there is another signal. */
 static void
 wait_for_grace(void)
 {
@@ -64,7 +68,8 @@ put(int fd, const char *text, int n)
 		_exit(1);
 }
 
-/* A pipe that has, has it for so little (pipe(7)). */
+/* poll() says that a pipe is writable only if PIPE_BUF bytes fit (pipe(7)); the report is
+ * shorter. */
 static bool
 has_room(int fd)
 {
@@ -81,16 +86,17 @@ guard_main(void *arg)
 	int n;
 
 	(void)arg;
-	cancel_work_for(cli_cancel()); /* it was started before that was said */
+	/* the thread was started before the program named its owner */
+	cancel_work_for(cli_cancel());
 	wait_for_signal();
 	wait_for_grace();
-	pthread_mutex_lock(&guard.lock); /* kept: nobody else tidies up any more */
+	pthread_mutex_lock(&guard.lock); /* never unlocked: nobody else may tidy up any more */
 	if (guard.tidy != NULL)
 		guard.tidy(guard.arg);
 	cancel_check(&e);
 	snprintf(text, sizeof text,
 	    "%.80s, while something it waited for did not answer", e.text);
-	/* Not by stdio, whose locks others may have. */
+	/* write(2) and not stdio, whose locks other threads may hold. */
 	if (guard.report_fd != STDERR_FILENO) {
 		n = snprintf(line, sizeof line, "%s: %s\n", guard.program, text);
 		put(STDERR_FILENO, line, n);
@@ -111,7 +117,7 @@ cli_guard_start(const char *program, int report_fd)
 	guard.report_fd = report_fd;
 	if (sem_init(&guard.signals, 0, 0) != 0)
 		return;
-	/* Signals are for the others. */
+	/* Other threads get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	guard.on = pthread_create(&thread, NULL, guard_main, NULL) == 0;

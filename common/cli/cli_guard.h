@@ -1,18 +1,20 @@
-/* cli_guard.h: a run that was told to end ends, whatever it waits for: a pipe that
- * nobody reads, a disk that does not answer.  The orderly way, by cancel_check(),
- * has a few seconds; a second signal cuts them short.  Then this tidies up, says so
- * and leaves with status 1, as after a kill -9. */
+/* cli_guard.h: a run that was told to end ends, whatever it waits for: a pipe that nobody
+ * reads, a disk that does not answer.  The program has a few seconds to end in order, by
+ * cancel_check(); a second signal cuts them short.  Then the guard tidies up, says so, and
+ * ends the program with status 1, without any more cleaning up, as a kill -9 would. */
 #ifndef COMMON_CLI_CLI_GUARD_H
 #define COMMON_CLI_CLI_GUARD_H
 
-/* From cli_main(), for a program that is `guarded`: a thread that waits for a signal.
- * Where there is none to be had, the orderly way is the only one.  What it says goes to
- * this descriptor, too, as JSON, when that has room just then; -1: to none. */
+/* cli_main() calls this for a program that is `guarded`.  It starts a thread that waits for
+ * a signal; when no thread can be started, the program can only end in order.  What the
+ * guard says goes as JSON to report_fd, too, if that can be written without waiting; -1: to
+ * none. */
 void cli_guard_start(const char *program, int report_fd);
-/* From the handler of a signal. */
+/* To be called by the handler of a signal. */
 void cli_guard_wake(void);
-/* tidy(arg) is called then, from another thread while all others go on: it may do
- * little.  NULL: nothing is to be tidied up; returns when it is not being called. */
+/* tidy(arg) is called before the guard ends the program, in the guard's thread and while
+ * all other threads go on, so it may do little.  NULL: nothing is to be tidied up.  Returns
+ * when no tidy() is being called. */
 void cli_guard_set(void (*tidy)(void *arg), void *arg);
 
 #endif /* COMMON_CLI_CLI_GUARD_H */

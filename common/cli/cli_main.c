@@ -1,4 +1,5 @@
-/* cli_main.c: a program from its first argument to its exit status. */
+/* cli_main.c: a program from its first argument to its exit status.  Every program's main()
+ * calls cli_main(), in the first thread. */
 #include <string.h>
 
 #include "common/base/say.h"
@@ -24,7 +25,7 @@ wants_json(const struct cli_program *prog, const void *opts)
 	return false;
 }
 
-/* NULL: there is no JSON to print. */
+/* Where the JSON of a failure is printed; NULL: none is wanted. */
 static FILE *
 report_to(const struct cli_program *prog, const void *opts, char **operands, int n)
 {

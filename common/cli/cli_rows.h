@@ -10,7 +10,7 @@
 	{ key, name, NULL, help, CLI_FLAG, AT(field), 0, 0, NULL }
 #define UINT(key, name, arg, help, field, min, max) \
 	{ key, name, arg, help, CLI_UINT, AT(field), min, max, NULL }
-/* A letter of the original's that is known, and not to be had. */
+/* An option letter of the original programs that is known, but not available. */
 #define REFUSED(key, arg, why) \
 	{ key, NULL, arg, why, CLI_REFUSED, 0, 0, 0, NULL }
 /* clang-format on */

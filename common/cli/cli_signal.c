@@ -7,12 +7,12 @@
 #include "common/cli/cli.h"
 #include "common/cli/cli_guard.h"
 
-static struct cancel caught; /* of all threads, whichever the signal was for */
+static struct cancel caught; /* one for all threads, whichever got the signal */
 
 static void
 on_signal(int sig)
 {
-	int was = errno; /* of the call that was interrupted */
+	int was = errno; /* errno of the call that was interrupted */
 
 	caught.signal = sig;
 	cli_guard_wake();

@@ -1,3 +1,5 @@
+/* codec_opts.c: the option table for codec and level.  Programs that make images refer to
+ * it in their own table; cli.c calls its function in the first thread. */
 #include "common/cli/codec_opts.h"
 
 #include "common/base/number.h"

@@ -1,3 +1,6 @@
+/* failure.c: a failure as JSON.  cli_main() and the programs that print reports call this
+ * in the first thread; cli_guard.c calls failure_text() in its own, because it allocates
+ * nothing. */
 #include "common/cli/failure.h"
 
 const char *

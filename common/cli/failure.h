@@ -14,19 +14,19 @@
 
 /* "usage", "io", "damaged", "unsupported", "refused", "memory", "interrupted". */
 const char *failure_kind(enum err_kind);
-/* The members, into an object that is open. */
+/* Put these members into an object that is open. */
 void failure_put(struct json *, const char *error, const char *kind, int exit_status);
 void failure_put_err(struct json *, const struct err *, int exit_status);
 /* The members of an error are in a report that was printed: cli_main() prints no
  * document then. */
 void failure_told(struct err *);
-/* A document of nothing else.  -1: it could not be written. */
+/* Print a document that has these members alone.  -1: it could not be written. */
 int failure_show(const struct err *, int exit_status, FILE *);
-/* The same as text, for where there is no memory to be had.  The sentence may have
- * nothing that is to be escaped.  Returns what snprintf() does. */
+/* Write the document of failure_show() into buf, without asking for memory.  The sentence
+ * may have no character that JSON escapes.  Returns what snprintf() does. */
 int failure_text(
     char *buf, size_t cap, const char *error, enum err_kind, int exit_status);
-/* The document of a run that has nothing to say but that it is done. */
+/* Print the document of a run that has nothing to say but that it succeeded. */
 int failure_none_show(struct err *);
 
 #endif /* COMMON_CLI_FAILURE_H */

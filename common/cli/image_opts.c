@@ -1,4 +1,5 @@
-/* image_opts.c: option tables; programs refer to them in their own. */
+/* image_opts.c: the option tables for keys.  Programs that read or write images refer to
+ * them in their own tables, and cli.c reads them in the first thread. */
 #include "common/cli/image_opts.h"
 
 #include <stddef.h>

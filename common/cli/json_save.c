@@ -1,3 +1,5 @@
+/* json_save.c: a JSON document goes into a file that is replaced as a whole.  frisbee and
+ * frisbeed call this for --stats, in their first thread. */
 #include "common/cli/json_save.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "common/base/json.h"
 
-/* Through another file in the same folder, which takes the name when it is whole.  Not
- * synced: it says how things are, and is written again. */
+/* The document is written to another file in the same folder, which takes the name when it
+ * is complete.  It is not synced, because it describes a moment and is written again. */
 int json_save(struct json *, const char *path, struct err *);
 
 #endif /* COMMON_CLI_JSON_SAVE_H */

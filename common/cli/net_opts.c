@@ -1,4 +1,5 @@
-/* net_opts.c: option table; programs refer to it in their own. */
+/* net_opts.c: the option table for the network.  frisbee and frisbeed refer to it in their
+ * own tables, and cli.c reads it in the first thread. */
 #include "common/cli/net_opts.h"
 
 #include <stddef.h>

@@ -1,3 +1,6 @@
+/* progress.c: the progress line on a terminal, or progress as numbers on a descriptor.
+ * Programs call this, each struct progress in one thread at a time: frisbee's in the
+ * load's thread, the others' in the first. */
 #include "common/cli/progress.h"
 
 #include <inttypes.h>

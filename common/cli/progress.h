@@ -13,17 +13,18 @@ struct progress {
 	const char *what; /* "imagezip" */
 	uint64_t total;   /* bytes; 0: unknown */
 	int fd;           /* -1: the terminal */
-	int shown;        /* 0: nothing to print to */
+	int shown;        /* 0: there is nothing to print to */
 	uint64_t started_us, last_us;
 };
 
-/* fd < 0: the terminal if there is one.  quiet: nothing at all, unless fd. */
+/* fd < 0: print to the terminal if there is one.  quiet: print nothing at all, unless fd is
+ * given. */
 void progress_begin(
     struct progress *, const char *what, uint64_t total, int fd, int quiet);
 void progress_at(struct progress *, uint64_t done);
 /* The total is known by now. */
 void progress_total(struct progress *, uint64_t total);
-/* A sentence is about to be written to stderr: make room for it. */
+/* Remove the line from the terminal, because a sentence is about to be written to stderr. */
 void progress_clear(const struct progress *);
 void progress_end(struct progress *, uint64_t done);
 

@@ -1,4 +1,5 @@
-/* rewrite_opts.c: option table; programs refer to it in their own. */
+/* rewrite_opts.c: the option table for images made of images.  imagedelta and imagerezip
+ * refer to it in their own tables, and cli.c reads it in the first thread. */
 #include "common/cli/rewrite_opts.h"
 
 #include <stddef.h>

@@ -1,3 +1,6 @@
+/* clients.c: the table of clients of one session.  Streams and unicast.c note what they
+ * hear, in their own threads; serve_stats.c copies the rows in any thread.  A lock keeps
+ * rows whole. */
 #include "frisbeed/serve/clients.h"
 
 #include <pthread.h>
@@ -236,8 +239,8 @@ clients_aside(struct clients *c,
     bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg)
 {
 	pthread_mutex_lock(&c->lock);
-	for (int dear = 0; dear < 2; dear++)
-		for (uint32_t i = lru_newest(&c->order, dear); i != LRU_NONE;
+	for (int protected = 0; protected < 2; protected++)
+		for (uint32_t i = lru_newest(&c->order, protected); i != LRU_NONE;
 		     i = lru_older(&c->order, i))
 			c->row[i].aside = c->row[i].port == 0 &&
 			                  is(arg, c->row[i].ip, &c->row[i].gets);

@@ -9,7 +9,7 @@ enum { MAX = 7, KEYS = 12 };
 
 struct plain {
 	uint64_t key, touched;
-	bool used, dear;
+	bool used, protected;
 };
 
 static struct lru l;
@@ -44,8 +44,8 @@ victim(void)
 	for (uint32_t i = 0; i < MAX; i++) {
 		if (!plain[i].used)
 			return LRU_NONE;
-		if (v == LRU_NONE || plain[i].dear < plain[v].dear ||
-		    (plain[i].dear == plain[v].dear &&
+		if (v == LRU_NONE || plain[i].protected < plain[v].protected ||
+		    (plain[i].protected == plain[v].protected &&
 			plain[i].touched < plain[v].touched))
 			v = i;
 	}
@@ -73,11 +73,11 @@ agrees(void)
 {
 	uint32_t listed = 0, used = 0;
 
-	for (int dear = 0; dear < 2; dear++) {
+	for (int protected = 0; protected < 2; protected++) {
 		uint64_t last = UINT64_MAX;
-		for (uint32_t i = lru_newest(&l, dear); i != LRU_NONE;
+		for (uint32_t i = lru_newest(&l, protected); i != LRU_NONE;
 		     i = lru_older(&l, i), listed++) {
-			if (!plain[i].used || plain[i].dear != dear ||
+			if (!plain[i].used || plain[i].protected != protected ||
 			    plain[i].touched >= last)
 				return false;
 			last = plain[i].touched;
@@ -108,9 +108,9 @@ test_random(void)
 			plain[i].used = false;
 			plain[i].key = UINT64_MAX;
 		} else {
-			bool dear = draw(4) == 0;
-			lru_touch(&l, i, dear);
-			plain[i].dear |= dear;
+			bool protected = draw(4) == 0;
+			lru_touch(&l, i, protected);
+			plain[i].protected |= protected;
 			plain[i].touched = ++now;
 		}
 		right = right && agrees();
