@@ -1,4 +1,5 @@
-/* The label, in sector 1 of the slice:
+/* bsdlabel.c: disklabels are read and checked.  fsmods, areas.c and imagezip's bsdparts.c
+ * and relocate.c call this, in any thread.  The label is in sector 1 of the slice:
  *
  *	0	le32 magic 0x82564557
  *	40	le32 bytes of a sector
@@ -10,9 +11,10 @@
  *		version 1 le16 high part of the offset and le16 of the size; u8 type, ...
  *
  * Offsets count from the beginning of the disk or, in old FreeBSD, of the slice.
- * Partition c tells: it begins where the slice does (FreeBSD, NetBSD), or is the
- * whole disk (OpenBSD).  Where c begins at 0 and is no longer than the slice, it is
- * that of old FreeBSD, or of OpenBSD and wrong; then the other partitions tell.
+ * Partition c tells which: it begins where the slice does (FreeBSD, NetBSD), or is the
+ * whole disk (OpenBSD).  Where c begins at 0 and is no longer than the slice, the label
+ * is one of old FreeBSD, or one of OpenBSD with a wrong c; then the other partitions
+ * tell.
  */
 #include "common/disk/bsdlabel.h"
 
@@ -117,7 +119,7 @@ bsdlabel_found(struct disk *d, struct range slice, struct err *e)
 	return read_raw(&l, d, slice, e);
 }
 
-/* Count in sectors of 512 bytes, whatever the label counts in. */
+/* Convert the label to sectors of 512 bytes, whatever it counts in. */
 static int
 scale(struct raw_label *l, struct err *e)
 {
@@ -128,14 +130,14 @@ scale(struct raw_label *l, struct err *e)
 		return err_set(e, ERR_FORMAT, "its disklabel has sectors of %u bytes",
 		    (unsigned)l->sector_bytes);
 	for (unsigned i = 0; i < l->nparts; i++) {
-		l->part[i].off *= factor; /* 48 bits */
+		l->part[i].off *= factor; /* below 2^48 */
 		l->part[i].len *= factor;
 	}
 	return 0;
 }
 
-/* Do the partitions fit into the slice, when it begins at offset `base` of the label?
- * Some may lie outside, but none half. */
+/* Do the partitions fit into the slice, when it begins at offset `base` of the label?  A
+ * partition may lie outside, but not partly. */
 static bool
 fits(const struct raw_label *l, uint64_t base, struct range slice)
 {
@@ -152,7 +154,7 @@ fits(const struct raw_label *l, uint64_t base, struct range slice)
 	return true;
 }
 
-/* Of a label whose c begins at 0 and is no longer than the slice.  Old FreeBSD counts
+/* Asked of a label whose c begins at 0 and is no longer than the slice.  Old FreeBSD counts
  * from the slice.  OpenBSD counts from the disk, and its c may be another disk's, or as
  * long as the slice: then a begins where the slice does, everything fits, and the label is
  * of version 1 or would not fit otherwise. */
@@ -205,7 +207,7 @@ check_overlap(const struct bsdlabel *l, struct err *e)
 	return 0;
 }
 
-/* One partition, unless it is one to be left out. */
+/* Add one partition, unless it is to be left out. */
 static int
 add_part(struct bsdlabel *l, const struct raw_part *p, unsigned i, uint64_t base,
     struct range slice, struct err *e)
@@ -225,7 +227,7 @@ add_part(struct bsdlabel *l, const struct raw_part *p, unsigned i, uint64_t base
 	return 0;
 }
 
-/* A single partition for all of the slice is no raw one. */
+/* A single partition that holds all of the slice is not the raw one: it is added. */
 static void
 add_only_part(
     struct bsdlabel *l, const struct raw_label *raw, uint64_t base, struct range slice)

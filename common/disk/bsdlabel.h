@@ -15,7 +15,7 @@
 #include "common/disk/range.h"
 
 enum {
-	BSDLABEL_PARTS_MAX = 22,     /* as many as fit in a sector */
+	BSDLABEL_PARTS_MAX = 22,     /* as many as fit into a sector */
 	BSDLABEL_BOOT_SECTORS = 128, /* 64 KiB of a slice: boot blocks, and the label */
 };
 
@@ -38,8 +38,8 @@ struct bsdlabel {
 
 /* 1: there is a label, by its two magic numbers and its checksum; 0: none. */
 int bsdlabel_found(struct disk *, struct range slice, struct err *);
-/* ERR_FORMAT when there is none or it cannot be: partitions that overlap or are
- * half outside; ERR_UNSUPPORTED when it does not say what its offsets count from. */
+/* ERR_FORMAT when there is no label, or it is impossible: partitions overlap or lie partly
+ * outside.  ERR_UNSUPPORTED when it does not say what its offsets count from. */
 int bsdlabel_read(struct bsdlabel *, struct disk *, struct range slice, struct err *);
 
 #endif /* COMMON_DISK_BSDLABEL_H */

@@ -1,6 +1,7 @@
-/* claim.c: an installation into one partition of a disk (--only) has a claim while it
- * runs.  The disk itself cannot be opened exclusively while one of its partitions is
- * mounted, so the partitions concerned are. */
+/* claim.c: an installation into one partition of a disk (--only) has a claim while it runs.
+ * The disk itself cannot be opened exclusively while one of its partitions is mounted, so
+ * the partitions concerned are opened so.  parts.c calls this, in the thread that opens and
+ * ends the installation. */
 #include "common/disk/claim.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ hold(struct claim *c, const char *path, const char *name, struct err *e)
 	if (fd < 0 && errno == EBUSY)
 		return err_set(e, ERR_REFUSED, "%s is in use: another program holds %s",
 		    path, name);
-	/* Without a node in /dev nobody can use it by one. */
+	/* A partition without a node in /dev is passed over: nobody can open it by name. */
 	if (fd >= 0)
 		c->fd[c->n++] = fd;
 	return 0;

@@ -10,14 +10,14 @@ enum { CLAIM_MAX = 16 };
 
 struct claim {
 	unsigned n;
-	int fd[CLAIM_MAX]; /* of the kernel's partitions with these sectors */
+	int fd[CLAIM_MAX]; /* the kernel's partitions that have these sectors */
 };
 
-/* Of the device or file of that name.  ERR_REFUSED: somebody uses them, as inuse.h
+/* Claim sectors of the device or file `path`.  ERR_REFUSED: they are in use, as inuse.h
  * defines it, or another program holds a partition that has some of them.  From now on
  * nobody else gets these partitions exclusively, and they are not mounted. */
 int claim_sectors(struct claim *, const char *path, struct range sectors, struct err *);
-/* Also of one that is all zeros. */
+/* A claim that is all zeros may be released, too. */
 void claim_release(struct claim *);
 
 #endif /* COMMON_DISK_CLAIM_H */

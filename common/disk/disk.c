@@ -1,5 +1,6 @@
-/* What holds for every back end: whole transfers, positions of streams, errors
- * that say where. */
+/* disk.c: what holds for every back end of a disk: whole transfers, positions of streams,
+ * errors that say where.  Everything that reads or writes a disk, a file or a pipe calls
+ * this, in any thread. */
 #include "common/disk/disk.h"
 
 #include <assert.h>
@@ -122,7 +123,7 @@ disk_want(struct disk *d, uint64_t off, uint64_t len)
 		d->ops.want(d->ctx, off, len);
 }
 
-/* Where in the disk a byte is, in words. */
+/* The position of a byte on the disk, in words. */
 struct where {
 	char text[40];
 };
@@ -139,7 +140,7 @@ where(const struct disk *d, uint64_t off)
 	return w;
 }
 
-/* A stream goes on where it is, or not at all. */
+/* A stream can only be read or written where the last transfer ended. */
 static int
 check_position(const struct disk *d, uint64_t at, uint64_t off, struct err *e)
 {
@@ -150,15 +151,15 @@ check_position(const struct disk *d, uint64_t at, uint64_t off, struct err *e)
 	    d->name, at, off);
 }
 
-/* A signal came during a call that failed.  What a pipe has to give or to take may
- * never come, so there the run ends if it was told to. */
+/* A signal came during a call that failed.  Is the call to be repeated?  What a pipe waits
+ * for may never come, so a run that was told to end does not go on there. */
 static bool
 goes_on(const struct disk *d)
 {
 	return errno == EINTR && (d->kind != DISK_STREAM || cancel_signal() == 0);
 }
 
-/* Why a call failed. */
+/* Say why a call failed. */
 static int
 fail_os(const struct disk *d, const char *doing, uint64_t off, struct err *e)
 {
@@ -250,7 +251,7 @@ check_room(const struct disk *d, uint64_t len, uint64_t off, struct err *e)
 	    len, where(d, off).text);
 }
 
-/* Remember that there is something up to `end` now. */
+/* Remember that the disk has bytes up to `end` now. */
 static void
 note_end(struct disk *d, uint64_t end)
 {
@@ -305,7 +306,7 @@ disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
 	if (check_position(d, d->write_at, off, e) != 0 ||
 	    check_room(d, len, off, e) != 0)
 		return -1;
-	/* A device clears whole sectors only: the odd ends are written. */
+	/* A device clears whole sectors only, so the odd ends are written. */
 	uint64_t head = (unit - off % unit) % unit, tail;
 	if (head > len)
 		head = len;
@@ -313,7 +314,8 @@ disk_zero(struct disk *d, uint64_t off, uint64_t len, struct err *e)
 	uint64_t from = off + head, middle = len - head - tail;
 	if (write_zeros(d, off, head, e) != 0)
 		return -1;
-	/* However clearing failed: if the disk is bad, writing says how. */
+	/* Clearing may fail for any reason: zeros are written then, and if the disk is bad,
+	 * writing says how. */
 	if (middle != 0) {
 		if (d->ops.zero != NULL && d->ops.zero(d->ctx, from, middle) == 0)
 			note_end(d, from + middle);

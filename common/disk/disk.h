@@ -40,19 +40,20 @@ struct disk_ops {
 	ssize_t (*pread)(void *ctx, void *buf, size_t len, uint64_t off);
 	ssize_t (*pwrite)(void *ctx, const void *buf, size_t len, uint64_t off);
 	int (*truncate)(void *ctx, uint64_t size);
-	/* Make [off, off+len) read as zeros without writing them, if possible. */
+	/* Make [off, off+len) read as zeros without writing zeros, if possible. */
 	int (*zero)(void *ctx, uint64_t off, uint64_t len);
-	/* Say that nobody needs what is in [off, off+len). */
+	/* Tell the device that nobody needs what is in [off, off+len). */
 	int (*discard)(void *ctx, uint64_t off, uint64_t len);
 	/* Send [off, off+len) to the medium and forget it, so that the next read
 	 * comes from there. */
 	int (*uncache)(void *ctx, uint64_t off, uint64_t len);
 	int (*sync)(void *ctx);
-	/* After a pread that failed: its own sentence, instead of that of errno. */
+	/* Called after a pread that failed: the back end's own sentence, instead of that of
+	 * errno. */
 	void (*why)(void *ctx, struct err *);
-	/* [off, off+len) will be asked for. */
+	/* A hint: [off, off+len) will be read soon. */
 	void (*want)(void *ctx, uint64_t off, uint64_t len);
-	/* SHA-256 of all its bytes, if they are known and never change. */
+	/* SHA-256 of all bytes of the disk, if it is known and they never change. */
 	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
 };
@@ -62,16 +63,17 @@ struct disk_ops {
  * file is in use as inuse.h defines it, or a terminal; block devices are then
  * opened O_EXCL.  A missing name in /dev is never made. */
 int disk_open(struct disk **, const char *path, unsigned flags, struct err *);
-/* For tests, and what is no file: size_bytes UINT64_MAX when unknown. */
+/* A disk with a back end of the caller's, for what is no file.  size_bytes: UINT64_MAX when
+ * unknown. */
 int disk_open_ops(struct disk **, const char *name, enum disk_kind kind,
     uint64_t size_bytes, const struct disk_ops *, void *ctx, struct err *);
-/* Of one from disk_open_ops(): its logical sector size. */
+/* Set the logical sector size of a disk from disk_open_ops(). */
 void disk_set_sector_bytes(struct disk *, unsigned);
 /* NULL is fine.  -1 when closing fails (then writes may be lost). */
 int disk_close(struct disk *, struct err *);
 
-/* It is data, and no disk: errors call it `name`, and count its bytes.  It keeps the
- * name that it has when `name` is "-", and without memory. */
+/* From now on errors call the disk `name`, and count bytes instead of sectors.  The name
+ * stays as it is when `name` is "-", or when there is no memory. */
 void disk_call_data(struct disk *, const char *name);
 
 const char *disk_name(const struct disk *);
@@ -82,12 +84,13 @@ uint64_t disk_size_bytes(const struct disk *);
 /* Logical sector size: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
 int disk_fd(const struct disk *); /* -1 when there is none */
-/* SHA-256 of what is there, which never changes; NULL: it is not known, or may. */
+/* SHA-256 of all bytes, which never change; NULL: it is not known, or they may change. */
 const uint8_t *disk_digest(const struct disk *);
 
 /* Exactly len bytes at off.  ERR_IO; reading past the end is ERR_FORMAT. */
 int disk_read(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
-/* A hint that this will be read soon, for what takes time to make it. */
+/* A hint that [off, off+len) will be read soon, for back ends that take time to make what
+ * is read. */
 void disk_want(struct disk *, uint64_t off, uint64_t len);
 /* Up to len bytes at off, fewer only at the end: the count, or -1.  On a
  * stream, off must be where the last read ended. */
@@ -96,15 +99,15 @@ ssize_t disk_read_upto(
 /* Exactly len bytes at off.  On a stream, off must be where the last write
  * ended. */
 int disk_write(struct disk *, const void *buf, size_t len, uint64_t off, struct err *);
-/* Make [off, off+len) read as zeros: hole punching or BLKZEROOUT when it can
- * be had, else by writing. */
+/* Make [off, off+len) read as zeros: by punching a hole or BLKZEROOUT where that is
+ * available, else by writing. */
 int disk_zero(struct disk *, uint64_t off, uint64_t len, struct err *);
-/* A hint that [off, off+len) is of no use to anybody: what it reads as then is
- * not known.  false: this disk has no use for it (errno says why). */
+/* A hint that nobody needs what is in [off, off+len); what is read there afterwards is not
+ * known.  false: this disk cannot use the hint (errno says why). */
 bool disk_discard(struct disk *, uint64_t off, uint64_t len);
 /* A hint that [off, off+len) will be read soon. */
 void disk_will_need(struct disk *, uint64_t off, uint64_t len);
-/* disk_read() past the cache, as far as the system lets us. */
+/* disk_read() from the medium instead of the page cache, as far as the system allows that. */
 int disk_read_back(struct disk *, void *buf, size_t len, uint64_t off, struct err *);
 int disk_truncate(struct disk *, uint64_t size, struct err *); /* regular files */
 int disk_sync(struct disk *, struct err *);

@@ -1,5 +1,5 @@
-/* Paths as disks: the back end on a file descriptor, and what must be true
- * before one is opened for writing. */
+/* disk_file.c: the back end of a disk on a file descriptor, and what must be true before a
+ * path is opened for writing.  Programs and libraries call disk_open(), in any thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -22,9 +22,9 @@ struct handle {
 	enum disk_kind kind;
 };
 
-/* Wait for a pipe, looking up now and then: a signal may have gone to another thread,
- * or have come before we slept.  false: the run is to end, errno EINTR.  What the wait
- * finds out of a descriptor that is none to wait for, the next call says. */
+/* Wait for a pipe, and ask now and then whether the run is to end: a signal may have gone
+ * to another thread, or have come before poll(2) slept.  false: the run is to end; errno is
+ * EINTR.  If the descriptor cannot be waited for, the next call on it says so. */
 static bool
 is_ready(int fd, short events)
 {
@@ -88,7 +88,7 @@ zero_file(int fd, off_t off, off_t len)
 
 	if (fstat(fd, &st) != 0)
 		return -1;
-	/* Not ftruncate: that could cut off what another thread writes behind. */
+	/* ftruncate() is not used: it could cut off what another thread writes behind. */
 	if (off + len > st.st_size && pwrite(fd, "", 1, off + len - 1) != 1)
 		return -1;
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, len) == 0)
@@ -242,7 +242,7 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 		err_os(e, "%s: asking for its size", name);
 		goto fail;
 	}
-	/* Before the first write finds it out. */
+	/* A read-only device is refused here, before the first write finds it out. */
 	int read_only = 0;
 	if (kind == DISK_BLOCK && (flags & DISK_WRITE) != 0 &&
 	    ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0) {
@@ -307,7 +307,7 @@ open_mode(const char *path, const struct stat *st, bool exists, unsigned flags)
 	return mode;
 }
 
-/* Is what was opened what was looked at before? */
+/* Is the file that was opened the one that was looked at before? */
 static bool
 unchanged(const struct stat *before, bool existed, const struct stat *now)
 {

@@ -12,13 +12,13 @@ struct disk_file {
 	uint64_t size_bytes;
 };
 
-/* The ctx of these is the descriptor, as an intptr_t. */
+/* The ctx of these operations is the descriptor, as an intptr_t. */
 extern const struct disk_ops disk_file_ops;
 
-/* Open a path as disk_open() says it. */
+/* Open a path as disk_open() does. */
 int disk_file_open(struct disk_file *, const char *path, unsigned flags, struct err *);
 void disk_file_close(struct disk_file *);
-/* BLKRRPART: 0, or -1 with errno. */
+/* Tell the kernel to read the partition table again (BLKRRPART): 0, or -1 with errno. */
 int disk_file_reread_partitions(int fd);
 
 #endif /* COMMON_DISK_DISK_FILE_H */

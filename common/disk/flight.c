@@ -1,3 +1,6 @@
+/* flight.c: several writes to one disk are under way at once.  target.c owns a flight and
+ * calls this in the thread that writes; without io_uring, threads of its own do the
+ * writes (thread_main()). */
 #include "common/disk/flight.h"
 
 #include <errno.h>
@@ -15,8 +18,8 @@
 enum {
 	DEPTH = 32,
 	THREADS = 4,
-	/* With an unaligned buffer, one of more than 256 pages takes more than one
-	 * request, and io_uring hands those to a thread of its own. */
+	/* From an unaligned buffer, a piece of more than 256 pages takes more than one
+	 * request, and io_uring hands such a write to a thread of its own. */
 	PIECE_BYTES = 512 << 10,
 	PAGE_BYTES = 4096,
 	MEMORY_ALIGN = 512, /* what devices ask of a buffer's address */
@@ -32,10 +35,10 @@ struct piece {
 
 struct flight {
 	struct disk *disk;
-	int fd; /* of the same disk, O_DIRECT */
+	int fd; /* the same disk, opened with O_DIRECT */
 	bool uring;
 	struct io_uring ring;
-	/* Without io_uring: pieces to the threads, and back. */
+	/* Without io_uring: pieces go to the threads in `out`, and come back in `back`. */
 	struct queue *out, *back;
 	pthread_t thread[THREADS];
 	unsigned nthreads;
@@ -77,7 +80,7 @@ start_threads(struct flight *f, struct err *e)
 	return 0;
 }
 
-/* The same file once more, with a position and flags of its own. */
+/* Open the disk's file once more, so that it has a position and flags of its own. */
 static int
 open_direct(const struct disk *d)
 {
@@ -143,7 +146,7 @@ flight_means(const struct flight *f)
 	return f->uring ? "io_uring" : "threads";
 }
 
-/* Wait until one piece is done: it is idle again. */
+/* Wait until one piece is done, and return it: it is idle again. */
 static struct piece *
 next_done(struct flight *f)
 {
@@ -173,7 +176,7 @@ collect(struct flight *f, struct err *e)
 
 	if (p->result == (int)p->len)
 		return 0;
-	/* Failed, or only part of it was taken: once more, another way. */
+	/* The write failed, or only a part was written: repeat it through the page cache. */
 	return disk_write(f->disk, p->buf, p->len, p->off, e);
 }
 
@@ -221,7 +224,7 @@ launch(struct flight *f, const uint8_t *buf, size_t len, uint64_t off, struct er
 		queue_put(f->out, p);
 		return 0;
 	}
-	/* There are as many entries as pieces. */
+	/* An entry is free: the ring has as many as there are pieces. */
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&f->ring);
 	io_uring_prep_write(sqe, f->fd, buf, (unsigned)len, off);
 	io_uring_sqe_set_data(sqe, p);

@@ -1,9 +1,9 @@
 /* flight.h: several writes to one disk at once, past the page cache.
  *
- * For one thread.  Whole pages (4 KiB) of a write go to the disk directly, by io_uring
- * where the kernel has it, by threads where not; the odd ends, which share their page
- * with others, go through the cache at once.  Buffers must stay as they are until
- * flight_land().
+ * A flight belongs to one thread.  Whole pages (4 KiB) of a write go to the disk
+ * directly, by io_uring where the kernel has it, by threads where not; the odd ends,
+ * which share their page with other data, go through the page cache at once.  Buffers
+ * must stay as they are until flight_land().
  */
 #ifndef COMMON_DISK_FLIGHT_H
 #define COMMON_DISK_FLIGHT_H
@@ -17,19 +17,19 @@
 
 struct flight;
 
-/* *out is NULL, and 0 returned, when the disk does not take direct writes; with
- * `must`, that is ERR_UNSUPPORTED. */
+/* When the disk does not take direct writes, *out is NULL and 0 is returned; with `must` it
+ * is ERR_UNSUPPORTED. */
 int flight_new(struct flight **out, struct disk *, bool must, struct err *);
-/* All must have landed. */
+/* All writes must have landed. */
 void flight_free(struct flight *);
-/* Start a write; may wait for others.  An error can be that of one started before. */
+/* Start a write; this may wait for earlier ones.  An error can be that of an earlier write. */
 int flight_write(
     struct flight *, const void *buf, size_t len, uint64_t off, struct err *);
-/* Wait for all.  A write that fails is repeated once, through the cache: the
- * error is that of a second failure, which is told once. */
+/* Wait for all writes.  A write that fails is repeated once, through the page cache; the
+ * error is that of the second failure, and it is returned once. */
 int flight_land(struct flight *, struct err *);
-/* What was started so far; and wait for that, while what was started behind it may
- * go on.  The error can be that of a later write. */
+/* flight_ticket() names all writes that were started so far.  flight_land_upto() waits for
+ * these, while later writes may go on.  The error can be that of a later write. */
 uint64_t flight_ticket(const struct flight *);
 int flight_land_upto(struct flight *, uint64_t ticket, struct err *);
 /* "io_uring" or "threads" */

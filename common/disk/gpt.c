@@ -1,5 +1,7 @@
-/* GPT, UEFI 2.10 section 5.3: two copies, each a header of one LBA and an array
- * of entries.  Everything little-endian:
+/* gpt.c: a GPT is read, checked, and changed in place.  ptable.c calls this, in its
+ * caller's thread; gpt_fit.c uses what reads it.  Source: UEFI 2.10 section 5.3.  There are
+ * two copies, each a header of one LBA and an array of entries.  Everything is
+ * little-endian:
  *
  *	header	0 "EFI PART", 8 u32 revision, 12 u32 header bytes, 16 u32 CRC of
  *		the header (taken as 0 meanwhile), 20 u32 0, 24 u64 this LBA,
@@ -21,7 +23,7 @@
 #include "common/disk/gpt_impl.h"
 #include "common/disk/ptype.h"
 
-/* The CRC of a header as if its own field were zero. */
+/* The CRC of a header, computed as if the field of the CRC were zero. */
 uint32_t
 gpt_header_crc(const struct gpt_copy *c)
 {
@@ -33,7 +35,7 @@ gpt_header_crc(const struct gpt_copy *c)
 	return (uint32_t)crc32(crc, c->sector + after, (uInt)(c->header_bytes - after));
 }
 
-/* Decode what is in c->sector: false when it is no header. */
+/* Decode the header in c->sector; false when it is no header. */
 static bool
 header_get(struct gpt_copy *c, unsigned lba_bytes)
 {
@@ -80,7 +82,7 @@ header_fault(const struct gpt_copy *c, unsigned lba_bytes, uint64_t disk_lbas)
 	return NULL;
 }
 
-/* A code point from UTF-16; what is broken or would upset a terminal is '?'. */
+/* Read a code point of UTF-16.  A broken or harmful one (plain.h) becomes '?'. */
 static uint32_t
 utf16_get(struct rd *r)
 {
@@ -109,7 +111,7 @@ utf8_put(struct wr *w, uint32_t c)
 		wr_u8(w, (uint8_t)(0x80 | (c >> 6 * (n - 1) & 0x3f)));
 }
 
-/* Up to the first zero; always fits, and the rest is zeros. */
+/* Read a name up to its first zero.  It always fits, and the rest is filled with zeros. */
 static void
 name_get(struct rd r, char name[PTABLE_NAME_CAP])
 {
@@ -165,8 +167,8 @@ array_read(struct gpt_copy *c, const struct ptable *t, struct disk *d)
 	return ptable_check_overlap(d, c->parts, c->nparts, &c->why);
 }
 
-/* Try the copy whose header is at lba; c->whole and c->why tell.  Whatever was
- * in c is lost; its array must be free. */
+/* Try to read the copy whose header is at lba; c->whole and c->why tell the result.  What
+ * was in c is overwritten, so its array must have been freed. */
 static void
 copy_read(struct gpt_copy *c, const struct ptable *t, struct disk *d, uint64_t lba)
 {
@@ -210,13 +212,13 @@ gpt_load(const struct ptable *t, struct disk *d, struct err *e)
 	}
 	copy_read(&g->primary, t, d, 1);
 	copy_read(&g->backup, t, d, last);
-	/* On a disk that has grown the backup is where it was. */
+	/* On a disk that has grown, the backup still is where the disk ended before. */
 	if (!g->backup.whole && g->primary.whole && g->primary.alternate < last &&
 	    g->primary.alternate > 1) {
 		free(g->backup.array);
 		copy_read(&g->backup, t, d, g->primary.alternate);
 	}
-	/* That says nothing about the table. */
+	/* A lack of memory says nothing about the table. */
 	if (g->primary.why.kind == ERR_NOMEM || g->backup.why.kind == ERR_NOMEM) {
 		gpt_free(g);
 		err_nomem(e, "GPT");
@@ -231,7 +233,8 @@ own_add(struct ptable *t, uint64_t lba, uint64_t count, struct err *e)
 	return rangeset_add(&t->own, ptable_scale(t, lba, count), e);
 }
 
-/* What the table itself takes: where a copy is damaged, where it belongs. */
+/* Find the sectors that the table itself takes.  For a copy that is damaged, these are the
+ * sectors where it belongs. */
 static int
 find_own(struct ptable *t, const struct gpt *g, const struct gpt_copy *used,
     uint64_t disk_lbas, struct err *e)
@@ -286,7 +289,7 @@ warn(struct ptable *t, const struct gpt *g, uint64_t disk_lbas)
 		    "backup GPT is not at the end of the disk");
 }
 
-/* Neither copy will do. */
+/* Say why neither copy can be used. */
 static int
 both_bad(const struct gpt *g, const struct disk *d, struct err *e)
 {
@@ -345,7 +348,7 @@ copy_write_entry(struct gpt_copy *c, const struct ptable *t, struct disk *d, siz
 	return disk_write(d, c->sector, c->header_bytes, c->lba * t->sector_bytes, e);
 }
 
-/* Type and name; NULL: the entry is unused from now on. */
+/* Set the type and the name of an entry; with NULL the entry is unused from now on. */
 static int
 copy_set_type(struct gpt_copy *c, const struct ptable *t, struct disk *d,
     unsigned number, const struct ptype_gpt *type, struct err *e)
@@ -375,7 +378,7 @@ copy_has(const struct gpt_copy *c, const struct partition *p)
 	return false;
 }
 
-/* type NULL: remove it. */
+/* Change an entry in both copies; type NULL: remove it. */
 static int
 change_entry(const struct ptable *t, struct disk *d, unsigned number,
     const struct ptype_gpt *type, struct err *e)
@@ -389,7 +392,8 @@ change_entry(const struct ptable *t, struct disk *d, unsigned number,
 	struct gpt *g = gpt_load(t, d, e);
 	if (g == NULL)
 		return -1;
-	/* One after the other: at any time one copy on the disk is whole. */
+	/* The copies are written one after the other, so that at any time one copy on the
+	 * disk is whole. */
 	if (copy_has(&g->backup, p))
 		rc = copy_set_type(&g->backup, t, d, number, type, e);
 	if (rc == 0)

@@ -1,5 +1,5 @@
-/* gpt_fit.c: a GPT made for a smaller disk, or for one with other sectors, made
- * right for the disk that it is on. */
+/* gpt_fit.c: a GPT that was made for a smaller disk, or for one with other sectors, is made
+ * right for the disk that it is on.  ptable.c calls this, in its caller's thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { ENTRY_FIRST = 32, ENTRY_LAST = 40, ALIGN_BYTES = 1 << 20, PMBR_COUNT = 458 };
 
-/* The table as it will be. */
+/* The new table, before it is written. */
 struct fitted {
 	unsigned lba_bytes;
 	uint64_t disk_lbas, array_lbas, first_usable, last_usable;
@@ -26,7 +26,8 @@ is_used(const uint8_t *entry)
 	return memcmp(entry, none, sizeof none) != 0;
 }
 
-/* A range of LBAs of one size in LBAs of another; false when it does not fit. */
+/* Convert a range from LBAs of one size to LBAs of another; false when the borders do not
+ * fit. */
 static bool
 rescale(uint64_t *first, uint64_t *last, unsigned from, unsigned to)
 {
@@ -37,7 +38,7 @@ rescale(uint64_t *first, uint64_t *last, unsigned from, unsigned to)
 	return start % to == 0 && end % to == 0;
 }
 
-/* The entries in the new unit; the last partition's entry in *last_entry. */
+/* Convert all entries to the new unit.  *last_entry is the entry of the last partition. */
 static int
 convert_entries(struct fitted *f, unsigned from_bytes, uint8_t **last_entry,
     const char *name, struct err *e)
@@ -88,7 +89,7 @@ grow_last(const struct fitted *f, uint8_t *entry, struct ptable_change *done)
 	done->is_sectors = (end - first) * factor;
 }
 
-/* One header: with its own place and that of the other. */
+/* Write one copy.  Its header names its own place and that of the other. */
 static int
 write_copy(const struct fitted *f, struct disk *d, bool backup, struct err *e)
 {
@@ -128,7 +129,7 @@ write_pmbr(const struct fitted *f, struct disk *d, struct err *e)
 	return disk_write(d, count, sizeof count, PMBR_COUNT, e);
 }
 
-/* The old backup is of no use any more, and would be found. */
+/* Wipe the old backup: it is of no use any more, and other programs would find it. */
 static int
 drop_old_backup(
     const struct fitted *f, struct disk *d, unsigned from_bytes, struct err *e)
@@ -173,7 +174,7 @@ fit(struct fitted *f, struct disk *d, unsigned from_bytes, bool grow,
 	              from_bytes != f->lba_bytes;
 	if (!done->moved && done->grown == 0)
 		return 0;
-	/* The backup first: at any time one copy on the disk is whole. */
+	/* The backup is written first, so that at any time one copy on the disk is whole. */
 	return write_copy(f, d, true, e) != 0 || write_copy(f, d, false, e) != 0 ||
 	               write_pmbr(f, d, e) != 0 ||
 	               drop_old_backup(f, d, from_bytes, e) != 0

@@ -20,9 +20,9 @@ static const char gpt_magic[8] = "EFI PART";
 
 struct gpt_copy {
 	bool found, whole;
-	struct err why; /* it is not whole */
+	struct err why; /* when the copy is not whole: why */
 	uint64_t lba;
-	uint8_t sector[LBA_BYTES_MAX]; /* the header's */
+	uint8_t sector[LBA_BYTES_MAX]; /* the sector of the header */
 	uint32_t header_bytes, crc, nentries, entry_bytes, array_crc;
 	uint64_t alternate, first_usable, last_usable, array_lba;
 	uint8_t *array; /* owned; nentries * entry_bytes */
@@ -47,10 +47,10 @@ gpt_array_lbas(const struct gpt_copy *c, unsigned lba_bytes)
 		(gpt_array_bytes(c) + lba_bytes - 1) / lba_bytes };
 }
 
-/* The CRC of a header as if its own field were zero. */
+/* The CRC of a header, computed as if the field of the CRC were zero. */
 uint32_t gpt_header_crc(const struct gpt_copy *);
-/* Both copies, as good as they are, of a disk that counts in t->sector_bytes; NULL
- * when there is no memory. */
+/* Read both copies, whole or not, from a disk whose table counts in sectors of
+ * t->sector_bytes.  NULL when there is no memory. */
 struct gpt *gpt_load(const struct ptable *t, struct disk *, struct err *);
 void gpt_free(struct gpt *);
 

@@ -1,4 +1,5 @@
-/* inuse.c: inuse.h: mounts and swap, and the sentence that is said.
+/* inuse.c: whether a disk is mounted or used as swap, and the sentence that says who uses
+ * it.
  *
  * Called by disk_open() for what is to be written, and by imagezip for its source, in
  * the caller's thread.  Nothing is changed, and no lock is kept.
@@ -66,7 +67,8 @@ parse_mount(struct mount *m, const char *line)
 	return true;
 }
 
-/* btrfs and FUSE on a file have a number of their own: there the source tells. */
+/* btrfs, and FUSE on a file, have a device number of their own; there the source of the
+ * mount tells which place it is. */
 static struct inuse_place *
 mounted_place(struct search *s, const struct mount *m)
 {
@@ -136,7 +138,8 @@ check_lines(struct search *s, const char *file,
 	return rc;
 }
 
-/* What changes the bytes while they are read, though neither mount nor swap does. */
+/* Check for what changes the bytes while they are read, besides mounts and swap: processes,
+ * arrays, claims. */
 static int
 check_writers(struct search *s, struct err *e)
 {
@@ -167,7 +170,7 @@ inuse_check(const struct inuse_query *q, struct err *e)
 	struct search s = { .q = q };
 	int rc = inuse_places_find(&s.places, q, e);
 
-	if (rc == 0 && s.places.n > 0) /* none of a pipe */
+	if (rc == 0 && s.places.n > 0) /* a pipe has no places */
 		rc = check(&s, e);
 	inuse_places_free(&s.places);
 	return rc;

@@ -32,7 +32,7 @@ enum inuse_purpose { INUSE_TO_WRITE, INUSE_TO_READ };
 struct inuse_query {
 	const char *root; /* in front of /proc, /sys and the paths named there: "" but
 	                   * for tests; neither /proc nor /sys need be there */
-	const char *path; /* of the device or file: for messages */
+	const char *path; /* of the device or file: the name for messages */
 	struct stat st;   /* of it */
 	enum inuse_purpose purpose;
 	/* Are any of these sectors of the device or file of interest?  A partition or

@@ -9,7 +9,8 @@
 
 #include "common/disk/inuse_impl.h"
 
-/* The kernel writes pages of 4 KiB: whose sectors share one with the area is disturbed. */
+/* The kernel writes pages of 4 KiB, so sectors that share a page with the area are
+ * disturbed, too. */
 static struct range
 whole_pages(struct range area)
 {

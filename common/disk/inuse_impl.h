@@ -24,8 +24,8 @@ struct inuse_place {
 	bool aside; /* a partition whose sectors are not wanted: no place, but what
 	             * claims it claims the disk, too */
 	bool seen;  /* something that does no harm accounts for a claim on it */
-	bool mapped;   /* its sector 0 is a known sector of what was asked about: ... */
-	uint64_t base; /* ... this one */
+	bool mapped;   /* `base` is known */
+	uint64_t base; /* the sector of what was asked about where this place begins */
 	char name[INUSE_NAME_BYTES];
 };
 

@@ -14,7 +14,8 @@
 
 #include "common/disk/inuse_impl.h"
 
-/* Another program that looks whether a device is claimed claims it for a moment. */
+/* A claim is looked for several times, because another program that looks for claims, as
+ * this does, claims the device for a moment. */
 enum { CLAIM_TRIES = 5, CLAIM_WAIT_MS = 20 };
 
 struct writer_search {
@@ -101,8 +102,8 @@ inuse_find_writer(struct inuse_places *s, const char *root, char *buf, size_t ca
 	inuse_entries(root, "proc", look_at_process, &x);
 }
 
-/* Who mounts a device, or makes it part of another one, claims it: then O_EXCL fails,
- * also for the disk that a partition is on. */
+/* The kernel claims a device that is mounted or a part of another device.  Then opening it
+ * with O_EXCL fails, and so it does for the disk that a partition is on. */
 static bool
 is_claimed(const char *root, const struct inuse_place *p)
 {

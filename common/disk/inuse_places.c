@@ -20,7 +20,7 @@ struct finder {
 	struct inuse_places *places;
 	const struct inuse_query *q;
 	size_t at;                 /* the place that is being gone through */
-	char dir[INUSE_PATH_BYTES]; /* whose entries these are */
+	char dir[INUSE_PATH_BYTES]; /* the folder whose entries are given out */
 	struct err *e;
 };
 
@@ -194,7 +194,7 @@ inuse_place_of_btrfs(struct inuse_places *s, const char *root, const char *path)
 	return NULL;
 }
 
-/* What is in the list already is not added again. */
+/* Add a place, unless it is in the list already. */
 static int
 add(struct finder *f, const struct inuse_place *p)
 {
@@ -216,7 +216,7 @@ add(struct finder *f, const struct inuse_place *p)
 	return 0;
 }
 
-/* p says what else is known of it. */
+/* Add a device; p says what else is known of it. */
 static int
 add_device(struct finder *f, dev_t dev, struct inuse_place p)
 {
@@ -239,7 +239,7 @@ add_stat(struct finder *f, const struct stat *st, const char *name, bool mapped)
 	return S_ISREG(st->st_mode) ? add(f, &p) : 0;
 }
 
-/* Sectors of the place that is being gone through: are any of them wanted? */
+/* Are any of these sectors of the current place wanted? */
 static bool
 wanted(const struct finder *f, struct range sectors)
 {
@@ -256,7 +256,7 @@ wanted(const struct finder *f, struct range sectors)
 			   sectors.len < most ? sectors.len : most });
 }
 
-/* What begins at this sector of the place that is being gone through. */
+/* A new place that begins at this sector of the current place. */
 static struct inuse_place
 part_at(const struct finder *f, uint64_t sector)
 {
@@ -297,7 +297,7 @@ add_partition(void *arg, const char *entry)
 	return add_device(f, dev, p);
 }
 
-/* md writes to its members while it makes them alike. */
+/* md writes to the members of an array while it makes them alike. */
 static void
 look_at_array(struct finder *f, const char *holder)
 {
@@ -333,7 +333,8 @@ add_holder(void *arg, const char *holder)
 	return known ? add_device(f, dev, (struct inuse_place){ 0 }) : 0;
 }
 
-/* The disk that a partition is on, with what holds it: not its other partitions. */
+/* Add the disk that a partition is on, with what holds the disk, but not its other
+ * partitions. */
 static int
 add_disk_of_partition(struct finder *f, dev_t dev)
 {
@@ -348,7 +349,7 @@ add_disk_of_partition(struct finder *f, dev_t dev)
 	return add_device(f, disk, (struct inuse_place){ .outer = true });
 }
 
-/* The file or device behind a loop device. */
+/* Add the file or device behind a loop device. */
 static int
 add_backing(struct finder *f, dev_t dev)
 {
@@ -377,7 +378,7 @@ expand_device(struct finder *f)
 	return add_disk_of_partition(f, p.dev) != 0 ? -1 : add_backing(f, p.dev);
 }
 
-/* A loop device on the place that is being gone through. */
+/* Add a loop device on the current place. */
 static int
 add_loop(void *arg, const char *entry)
 {

@@ -1,4 +1,5 @@
-/* The MBR, and the chain of EBRs with the logical partitions.
+/* mbr.c: the MBR and the chain of EBRs with the logical partitions are read, checked, and
+ * changed in place.  ptable.c calls this, in its caller's thread.
  *
  *	446	4 entries of 16 bytes: u8 flag, CHS[3], u8 type, CHS[3],
  *		u32 first sector, u32 number of sectors
@@ -109,13 +110,14 @@ struct walk {
 	struct ptable *t;
 	struct disk *d;
 	uint64_t *entry_at;
-	unsigned nprimary;             /* of t->parts; logical ones follow */
+	/* how many of t->parts are primary; logical ones follow */
+	unsigned nprimary;
 	struct partition ext[ENTRIES]; /* extended partitions */
 	struct range ext_lbas[ENTRIES];
 	unsigned next; /* index of the next extended one */
 };
 
-/* Note a partition whose entry is the i-th of the boot record at `lba`. */
+/* Add a partition whose entry is the i-th of the boot record at `lba`. */
 static int
 add_partition(struct walk *w, unsigned number, const struct entry *n, struct range lbas,
     uint64_t lba, int i, struct err *e)
@@ -141,7 +143,7 @@ static int
 read_primaries(struct walk *w, const struct boot_record *b, struct err *e)
 {
 	uint64_t lbas = ptable_disk_lbas(w->t, w->d);
-	struct partition all[ENTRIES]; /* extended ones with the others */
+	struct partition all[ENTRIES]; /* all partitions, the extended ones among them */
 
 	for (int i = 0; i < ENTRIES; i++) {
 		const struct entry *n = &b->entry[i];
@@ -184,7 +186,7 @@ all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The i-th entry of the EBR at `lba` as a logical partition. */
+/* Add the i-th entry of the EBR at `lba` as a logical partition. */
 static int
 add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lba,
     int i, struct err *e)
@@ -202,7 +204,7 @@ add_logical(struct walk *w, const struct entry *n, struct range ext, uint64_t lb
 	return add_partition(w, number, n, r, lba, i, e);
 }
 
-/* A sector is the table's. */
+/* Note that a sector belongs to the table. */
 static int
 own_add(struct walk *w, uint64_t lba, struct err *e)
 {
@@ -212,7 +214,7 @@ own_add(struct walk *w, uint64_t lba, struct err *e)
 	return rc;
 }
 
-/* One EBR: its partition, and where the next one is (0: nowhere). */
+/* Read one EBR: add its partition, and say where the next EBR is (0: there is none). */
 static int
 read_ebr(struct walk *w, struct range ext, uint64_t lba, uint64_t *next, struct err *e)
 {
@@ -271,7 +273,8 @@ read_chain(struct walk *w, struct range ext, struct err *e)
 	return 0;
 }
 
-/* Logical partitions, too, must not overlap, and EBRs belong to nobody. */
+/* Check that no partitions overlap, logical ones included, and that no EBR lies in a
+ * partition. */
 static int
 check_ranges(struct walk *w, struct err *e)
 {
@@ -360,7 +363,8 @@ mbr_remove(struct disk *d, unsigned number, struct err *e)
 	return rc;
 }
 
-/* In the units of the disk; false when the numbers do not come out even. */
+/* Convert an entry to the sectors of the disk; false when its borders are not between such
+ * sectors. */
 static bool
 entry_rescale(struct entry *n, unsigned from, unsigned to)
 {
@@ -372,7 +376,7 @@ entry_rescale(struct entry *n, unsigned from, unsigned to)
 	       count / to <= UINT32_MAX;
 }
 
-/* To the end of the disk, at a multiple of 1 MiB, as far as 32 bits go. */
+/* Let an entry reach to the end of the disk, at a multiple of 1 MiB, as far as 32 bits go. */
 static void
 entry_grow(struct entry *n, unsigned number, unsigned lba_bytes, uint64_t disk_lbas,
     struct ptable_change *done)

@@ -1,3 +1,6 @@
+/* output.c: a file gets its name when it is complete and on the disk, and a program does
+ * not overwrite its own input.  Programs and whatever writes files for them call this,
+ * each output in one thread. */
 #include "common/disk/output.h"
 
 #include <errno.h>
@@ -48,12 +51,12 @@ output_check_input(const char *output, const char *input, struct err *e)
 	return 0;
 }
 
-/* -1: it cannot be read. */
+/* Does the file begin as this kind does?  -1: it cannot be read. */
 static int
 is_of_kind(const char *path, const struct output_kind *kind, struct err *e)
 {
 	uint8_t head[OUTPUT_HEAD_BYTES];
-	struct err ignored; /* only read: nothing to lose */
+	struct err ignored; /* the file was only read, so nothing can be lost */
 	struct disk *d;
 
 	if (disk_open(&d, path, DISK_READ, e) != 0)
@@ -79,7 +82,7 @@ output_check_replace(
 		    "%s: is a disk, and %s would overwrite what is on it; --force "
 		    "writes it there",
 		    standard ? "standard output" : path, kind->name);
-	/* What standard output leads to was chosen, and emptied, by the shell. */
+	/* A file that standard output leads to was chosen, and emptied, by the shell. */
 	if (!S_ISREG(st.st_mode) || standard)
 		return 0;
 	int is = is_of_kind(path, kind, e);
@@ -118,7 +121,7 @@ output_remove(const char *path)
 	if (!S_ISLNK(st.st_mode))
 		unlink(path);
 	else if (truncate(path, 0) != 0)
-		return; /* a pipe: what it was given is on its way */
+		return; /* a pipe: what was written to it cannot be taken back */
 }
 
 static void
@@ -136,7 +139,7 @@ busy(const struct output *o, struct err *e)
 	    disk_name(o->disk));
 }
 
-/* The user named the one, and the system refused the other. */
+/* Let the error name both files: the user named `path`, and the system refused `partial`. */
 static void
 name_in_error(const char *path, const char *partial, struct err *e)
 {
@@ -147,9 +150,10 @@ name_in_error(const char *path, const char *partial, struct err *e)
 		snprintf(e->text, sizeof e->text, "%.200s%.300s", path, was.text + n);
 }
 
-/* Two programs with one output would mix their data.  Who has the lock writes, if the
- * name still is that of the file: the other one may have been done just now.  Where
- * there are no locks, nobody is held up. */
+/* Two programs with one output would mix their data, so the file is locked.  The program
+ * that has the lock then checks that the name still is that of its file, because another
+ * program may just have finished and renamed it.  Where the filesystem has no locks, the
+ * program goes on without one. */
 static int
 take_partial(struct output *o, struct err *e)
 {
@@ -165,8 +169,7 @@ take_partial(struct output *o, struct err *e)
 		return busy(o, e);
 	if (disk_size_bytes(o->disk) > 0 && disk_truncate(o->disk, 0, e) != 0)
 		return -1;
-	/* What takes the place of a private file is as private, where files have modes.
-	 */
+	/* A file that replaces a private one gets the same mode, where files have modes. */
 	if (stat(o->path, &old) == 0)
 		fchmod(fd, old.st_mode & 0777);
 	return 0;
@@ -205,7 +208,8 @@ output_open(struct output *o, const char *path, const struct output_kind *kind,
 	else
 		disk_call_data(o->disk, path);
 	if (rc == 0 && o->partial != NULL && take_partial(o, e) != 0) {
-		disk_close(o->disk, &closing); /* it is not ours: nothing is removed */
+		/* the file is another program's: it is not removed */
+		disk_close(o->disk, &closing);
 		rc = -1;
 	}
 	if (rc != 0)
@@ -222,7 +226,7 @@ output_write(struct output *o, const void *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* A name is as lasting as the directory that has it. */
+/* A name lasts only when its directory was flushed. */
 static int
 sync_name(const char *path, struct err *e)
 {
@@ -232,7 +236,8 @@ sync_name(const char *path, struct err *e)
 		return err_nomem(e, path);
 	const char *dir = dirname(copy);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	/* Not every directory can be opened, nor every filesystem do this. */
+	/* Not every directory can be opened, and not every filesystem can flush one; only a
+	 * failure of the disk counts. */
 	if (fd >= 0 && fsync(fd) != 0 && errno == EIO)
 		rc = err_os(e, "%s: flushing the directory", dir);
 	if (fd >= 0)
@@ -241,8 +246,8 @@ sync_name(const char *path, struct err *e)
 	return rc;
 }
 
-/* Its lock is not let go while it has the other name, or somebody else would take that
- * for his. */
+/* The file is renamed before its lock is released; otherwise another program would take the
+ * partial file for its own. */
 static int
 close_named(struct output *o, bool no_sync, struct err *e)
 {
@@ -255,7 +260,7 @@ close_named(struct output *o, bool no_sync, struct err *e)
 	int rc = disk_close(o->disk, e);
 	o->disk = NULL;
 	if (rc != 0 && named)
-		unlink(o->path); /* writes may be lost: it is not what it looks like */
+		unlink(o->path); /* writes may be lost, so the file must not look complete */
 	return rc == 0 && named && !no_sync ? sync_name(o->path, e) : rc;
 }
 

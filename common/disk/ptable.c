@@ -1,3 +1,6 @@
+/* ptable.c: partition tables of all kinds: the kind is recognised, and mbr.c or gpt.c
+ * does the work.  Whoever captures, installs or reads images by partition calls this, in
+ * any thread; a table belongs to one thread at a time. */
 #include "common/disk/ptable.h"
 
 #include <inttypes.h>
@@ -38,7 +41,7 @@ ptable_check_overlap(
 	return 0;
 }
 
-/* Start again with an empty table that counts in such sectors. */
+/* Start again with an empty table that counts in sectors of sector_bytes. */
 static void
 reset(struct ptable *t, unsigned sector_bytes)
 {
@@ -55,8 +58,8 @@ read_gpt(struct ptable *t, struct disk *d, struct err *e)
 	if (gpt_read(t, d, &found, &first) == 0)
 		return 0;
 	if (disk_kind(d) == DISK_FILE && !found) {
-		/* A file does not say what sectors the disk had that it was made from.
-		 */
+		/* A file does not say which sectors the disk had that it was made from, so
+		 * 4096 is tried, too. */
 		reset(t, SECTOR_4K);
 		if (gpt_read(t, d, &found, &second) == 0)
 			return 0;

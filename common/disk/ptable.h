@@ -36,7 +36,7 @@ struct partition {
 
 struct ptable {
 	enum ptable_kind kind;
-	unsigned sector_bytes; /* that the table itself counts in: 512, 4096 */
+	unsigned sector_bytes; /* of the sectors that the table counts in: 512, 4096 */
 	unsigned nparts;       /* in order of number; unused ones left out */
 	struct partition parts[PTABLE_PARTS_MAX];
 	/* Sectors that the table itself lives in: MBR, every EBR; protective MBR,
@@ -68,15 +68,15 @@ struct ptable {
  *    extended partition, a link to what is no EBR, a loop) is ERR_FORMAT.  An
  *    extended partition that begins with a sector of zeros has no logical ones. */
 int ptable_read(struct ptable *, struct disk *, struct err *);
-/* Also after ptable_read() failed, but not needed then. */
+/* May be called after ptable_read() failed, but need not be. */
 void ptable_free(struct ptable *);
-/* Does sector 0, all of it, of something with so many sectors begin a table that has
- * partitions?  By the same rules; what the table says is not checked. */
+/* Does this sector 0, of something with `sectors` sectors, begin a table that has
+ * partitions, by the rules of ptable_read()?  What the table says is not checked. */
 bool ptable_begins(const void *sector0, uint64_t sectors);
 /* NULL when there is no such partition. */
 const struct partition *ptable_find(const struct ptable *, unsigned number);
 
-/* "1, 2, 5", for a person; "" when it has none. */
+/* The numbers of all partitions for a person: "1, 2, 5"; "" when there are none. */
 const char *ptable_numbers(const struct ptable *, char *buf, size_t cap);
 
 /* A word for a person: "Linux filesystem", "0x83 Linux", "0x7b". */
@@ -100,7 +100,7 @@ int ptable_remove(struct disk *, unsigned number, struct err *);
 struct ptable_change {
 	bool moved;     /* a GPT's backup to the end; a table to other sectors */
 	unsigned grown; /* number of the partition that grew, or 0 */
-	uint64_t was_sectors, is_sectors; /* of that one */
+	uint64_t was_sectors, is_sectors; /* the length of that partition before and now */
 };
 
 /* Make the table that is on the disk right for it.  It was made for sectors of

@@ -6,8 +6,8 @@
 
 enum { MBR_BYTES = 512 };
 
-/* A range of the table's own sectors as one of 512-byte sectors.  It must lie
- * inside the disk. */
+/* Convert a range of the table's own sectors to 512-byte sectors.  It must lie inside the
+ * disk. */
 struct range ptable_scale(const struct ptable *, uint64_t lba, uint64_t count);
 /* How many of its own sectors the table says the disk has. */
 uint64_t ptable_disk_lbas(const struct ptable *, const struct disk *);
@@ -27,13 +27,14 @@ int mbr_remove(struct disk *, unsigned number, struct err *);
 
 /* Fill in t, whose sector_bytes is set.  *found: is there at least a header? */
 int gpt_read(struct ptable *t, struct disk *, bool *found, struct err *);
-/* The same of a GPT that was read: in the backup first, so that one copy on the disk is
- * whole at any time.  gpt_set_type(): 1 as ptable_set_type(). */
+/* ptable_set_type() and ptable_remove() of a GPT that was read.  The backup is written
+ * first, so that one copy on the disk is whole at any time.  gpt_set_type() returns 1 as
+ * ptable_set_type() does. */
 int gpt_set_type(
     const struct ptable *, struct disk *, unsigned number, unsigned code, struct err *);
 int gpt_remove(const struct ptable *, struct disk *, unsigned number, struct err *);
 
-/* ptable_fit() of what sector 0 announces. */
+/* ptable_fit() for the kind of table that sector 0 announces. */
 int mbr_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,
     struct err *);
 int gpt_fit(struct disk *, unsigned from_bytes, bool grow, struct ptable_change *,

@@ -1,3 +1,5 @@
+/* ptype.c: the names of partition types, and GUIDs as text.  ptable.c, gpt.c and
+ * bootimage.c call this, in any thread: the tables are constant. */
 #include "common/disk/ptype.h"
 
 #include <assert.h>
@@ -136,7 +138,8 @@ ptype_mbr_name(uint8_t type)
 	return mbr_names[type];
 }
 
-/* A UUID has its fields big-endian; on the disk the first three are not. */
+/* The text of a UUID has all fields big-endian; on the disk the first three are
+ * little-endian. */
 static void
 swap_fields(const uint8_t in[GUID_BYTES], uint8_t out[GUID_BYTES])
 {

@@ -1,3 +1,6 @@
+/* range_json.c: ranges as members of a JSON document.  The reports of imagezip, imagedump
+ * and imagehash call this, and lost.c for lost sectors, in the thread that has the
+ * document. */
 #include "common/disk/range_json.h"
 
 #include <assert.h>

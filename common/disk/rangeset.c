@@ -26,7 +26,7 @@ rangeset_free(struct rangeset *s)
 	rangeset_init(s);
 }
 
-/* Room for `want` ranges and no more. */
+/* Make room for exactly `want` ranges. */
 static int
 reserve(struct rangeset *s, size_t want, struct err *e)
 {
@@ -40,7 +40,7 @@ reserve(struct rangeset *s, size_t want, struct err *e)
 	return 0;
 }
 
-/* Room for one more; half as much again, so that n additions cost O(n). */
+/* Make room for one more range.  The array grows by a half, so that n additions cost O(n). */
 static int
 reserve_one(struct rangeset *s, struct err *e)
 {
@@ -49,8 +49,8 @@ reserve_one(struct rangeset *s, struct err *e)
 	return reserve(s, s->cap < FIRST_CAP ? FIRST_CAP : s->cap + s->cap / 2, e);
 }
 
-/* Make the last of r[0..n) reach at least as far as x, or append x: the new n.
- * x must not start before the last one does. */
+/* Let the last range of r[0..n) reach at least as far as x, or append x; returns the new n.
+ * x must not start before the last range does. */
 static size_t
 append(struct range *r, size_t n, struct range x)
 {
@@ -214,10 +214,10 @@ rangeset_union(struct rangeset *a, const struct rangeset *b, struct err *e)
 	return 0;
 }
 
-/* Move a's ranges up by m, to be read from there while the result is written
- * from the front: NULL when there is no memory.  A result that grows by at most
- * one range for each range of a or of b (m of them) that is done with never
- * reaches what is still to be read. */
+/* Move a's ranges up by m, to be read from there while the result is written from the
+ * front; NULL when there is no memory.  The result grows by at most one range for each
+ * range of a or b that was read, and b has at most m, so the result never overwrites a
+ * range that is still to be read. */
 static const struct range *
 move_up(struct rangeset *a, size_t m, struct err *e)
 {
@@ -250,7 +250,7 @@ rangeset_minus(struct rangeset *a, const struct rangeset *b, struct err *e)
 				a->r[n++] = (struct range){ pos, b->r[j].off - pos };
 			pos = range_end(b->r[j]);
 			if (pos >= end)
-				break; /* it may cover the next of a as well */
+				break; /* it may cover the next range of a, too */
 		}
 		if (pos < end)
 			a->r[n++] = (struct range){ pos, end - pos };

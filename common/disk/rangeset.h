@@ -24,7 +24,7 @@ struct rangeset {
 	struct range *r; /* owned */
 	size_t n, cap;
 	bool open;     /* ranges were added since it was sealed */
-	bool unsorted; /* and not in order: the seal sorts them */
+	bool unsorted; /* they were not added in order: the seal sorts them */
 };
 
 void rangeset_init(struct rangeset *);
@@ -40,9 +40,9 @@ size_t rangeset_count(const struct rangeset *);
 struct range rangeset_get(const struct rangeset *, size_t i);
 uint64_t rangeset_total(const struct rangeset *);
 bool rangeset_contains(const struct rangeset *, uint64_t x);
-/* Is there anything of the range in it? */
+/* Does the set have any number of the range? */
 bool rangeset_touches(const struct rangeset *, struct range);
-/* How much of it is? */
+/* How many numbers of the range does the set have? */
 uint64_t rangeset_total_in(const struct rangeset *, struct range);
 /* Index of the first range that ends after x; rangeset_count() if none. */
 size_t rangeset_find(const struct rangeset *, uint64_t x);
@@ -58,7 +58,7 @@ int rangeset_minus(struct rangeset *a, const struct rangeset *b, struct err *);
 int rangeset_intersect(struct rangeset *a, const struct rangeset *b, struct err *);
 /* Keep what lies in [lo, hi). */
 void rangeset_clip(struct rangeset *, uint64_t lo, uint64_t hi);
-/* The set becomes what of [lo, hi) was not in it.  In place: one more range. */
+/* The set becomes what was not in it of [lo, hi).  It needs memory for one range more. */
 int rangeset_invert(struct rangeset *, uint64_t lo, uint64_t hi, struct err *);
 /* Drop ranges shorter than min. */
 void rangeset_drop_short(struct rangeset *, uint64_t min);

@@ -1,5 +1,6 @@
-/* Introsort: quicksort on the median of three, heapsort where that degenerates,
- * insertion sort for what is short. */
+/* rangesort.c: introsort: quicksort on the median of three, heapsort where that
+ * degenerates, insertion sort for short parts.  rangeset.c calls this when it seals a set,
+ * in its caller's thread. */
 #include "common/disk/rangesort.h"
 
 enum { SHORT = 16 };

@@ -12,8 +12,8 @@
 
 #include "common/disk/range.h"
 
-/* By off; ranges with the same off end up in any order.  O(n log n) whatever
- * the input, no memory of its own.  Returns the comparisons made, for tests. */
+/* Sort by off; ranges with the same off end up in any order.  O(n log n) for every input,
+ * and no memory is needed.  Returns the number of comparisons, for tests. */
 size_t rangesort(struct range *, size_t n);
 
 #endif /* COMMON_DISK_RANGESORT_H */
