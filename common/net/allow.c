@@ -1,5 +1,6 @@
 /* allow.c: networks out of option --allow, and whether an address is in one.  The option
- * parser adds, the threads of sessions ask. */
+ * parser calls allow_add() in the first thread, the threads of sessions call
+ * allow_has(). */
 #include "common/net/allow.h"
 
 #include <string.h>

@@ -12,14 +12,14 @@ enum { ALLOW_MAX = 64 };
 struct allow {
 	unsigned n; /* 0: everybody */
 	struct allow_net {
-		uint32_t addr, mask; /* in the order of this machine */
+		uint32_t addr, mask; /* in the byte order of this machine */
 	} net[ALLOW_MAX];
 };
 
 /* Add "10.1.0.0/16", or an address.  ERR_USAGE when it is none, has bits behind its prefix, or
  * there are too many. */
 int allow_add(struct allow *, const char *net, struct err *);
-/* Is the address in one of them?  With NULL or an empty list any is. */
+/* Is the address in one of the networks?  With NULL or an empty list, every address is. */
 bool allow_has(const struct allow *, const uint8_t addr[4]);
 
 #endif /* COMMON_NET_ALLOW_H */

@@ -1,4 +1,5 @@
-/* ARP probes and what answers them: a codec, for frisbee/doctor/doctor_host.c. */
+/* arp.c: ARP probes and their replies, to bytes and back.  frisbee/doctor/doctor_host.c
+ * calls this, in the doctor's thread. */
 #include "common/net/arp.h"
 
 #include <stdio.h>

@@ -52,7 +52,7 @@ resolve(const char *host, uint8_t addr[4], struct err *e)
 	return 0;
 }
 
-/* Wait until the socket is ready for this. */
+/* Wait until the socket is ready to be read or written, as `what` says. */
 static int
 await(int fd, short what, uint64_t limit_us, struct err *e)
 {
@@ -131,7 +131,7 @@ receive_all(int fd, uint8_t *bytes, size_t n, uint64_t limit_us, struct err *e)
 	return 0;
 }
 
-/* Both are whole messages of a fixed length. */
+/* Send the request and receive the reply, each a whole message of a fixed length. */
 static int
 exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
     size_t reply_bytes, struct err *e)

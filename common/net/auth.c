@@ -1,5 +1,5 @@
-/* auth.c: keys, and what is sent: auth.h.  sock_auth.c calls this, in the thread that has the
- * session's sockets. */
+/* auth.c: keys are derived, and packets that are sent get their header.  sock_auth.c calls
+ * this, in the thread that has the session's sockets. */
 #include "common/net/auth.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "common/base/wr.h"
 #include "common/net/auth_impl.h"
 
-/* Both with the NUL at their end. */
+/* Both labels include the NUL at their end. */
 static const char sender_label[] = "frisbee group key 1 sender";
 static const char id_label[] = "frisbee group key 1 id";
 
@@ -154,7 +154,7 @@ put_header(const struct auth *a, enum auth_kind kind, enum auth_port port,
 	wr_zero(&w, GMAC_TAG_BYTES);
 }
 
-/* Every one has another number, also those that are not sent in the end. */
+/* Every packet gets another number, also one that is not sent in the end. */
 static int
 seal(struct auth *a, enum auth_kind kind, enum auth_port port, uint64_t session,
     const struct gmac_part *part, unsigned n, uint8_t header[AUTH_HEADER_BYTES])

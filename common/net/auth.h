@@ -12,11 +12,12 @@
  *	NONE	a server that has no key, to who thinks that it has
  *
  * Each sender has a key of its own, made of the group's, its random id and the session, and
- * numbers its packets; no number is taken twice.  What is remembered of a sender is made only
- * when a packet of its was right, and the one heard longest ago gives way.
+ * numbers its packets; no number is taken twice.  A sender is remembered only after a
+ * packet of its was right; when there is no room, the sender heard longest ago gives way.
  *
- * No socket, clock or thread inside; one thread has it.  Without a key all of it lets
- * packets pass as they are, and counts those that it does not.
+ * There is no socket, clock or thread inside; a struct auth belongs to one thread.
+ * Without a key, packets of the session pass as they are, and authenticated ones are
+ * counted and dropped.
  */
 #ifndef COMMON_NET_AUTH_H
 #define COMMON_NET_AUTH_H
@@ -59,35 +60,36 @@ struct auth;
 int auth_new(struct auth **, const struct auth_config *, struct err *);
 /* NULL is fine; wipes the keys. */
 void auth_free(struct auth *);
-/* Has it a key?  NULL has none. */
+/* Does it have a key?  NULL has none. */
 bool auth_is_on(const struct auth *);
 struct ignored *auth_ignored(struct auth *);
 
 /* Sending.  May packets of the session go out?  A client must have been welcomed. */
 bool auth_may_seal(const struct auth *);
-/* The header of a packet that consists of these parts (at most AUTH_PARTS_MAX).  -1:
- * libcrypto fails. */
+/* Makes the header of a packet that consists of these n parts (at most AUTH_PARTS_MAX).
+ * -1: libcrypto fails. */
 int auth_seal(struct auth *, enum auth_port, const struct gmac_part *, unsigned n,
     uint8_t header[AUTH_HEADER_BYTES], struct err *);
 /* Is it time for a client to say HELLO?  To be asked before each packet that it sends. */
 bool auth_wants_hello(const struct auth *);
 size_t auth_put_hello(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
-/* A WELCOME to those that have said HELLO since; 0: nobody has. */
+/* Makes a WELCOME to all clients that have said HELLO since the last one; 0: none has. */
 size_t auth_put_welcome(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
-/* How it is here, for who seems not to know: a WELCOME to nobody, or NONE. */
+/* Makes a packet for a sender that seems not to know whether this session is authenticated:
+ * a WELCOME to nobody, or NONE. */
 size_t auth_put_notice(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
 
-/* Receiving.  What is in the packet for the session, *n bytes of it, or NULL: nothing.
- * from_port is only for whom to tell that. */
+/* Receiving.  Returns what the packet holds for the session, *n bytes, or NULL for nothing.
+ * from_port only serves to tell the sender of a packet that was not taken. */
 const uint8_t *auth_open(struct auth *, enum auth_port, const uint8_t *pkt, size_t len,
     const uint8_t from[4], uint16_t from_port, size_t *n);
 /* Was a client welcomed to a session since this was last asked? */
 bool auth_was_welcomed(struct auth *);
 
-/* For the stream of one client of the session (--unicast), in a thread of its own: a new
- * one with its own id, which remembers what was last taken, and of whom. */
+/* For the stream of one client of the session (--unicast), which has a thread of its own: a
+ * new struct auth with its own id, which remembers what was last taken, and from whom. */
 int auth_branch(struct auth **, const struct auth *, uint64_t id, struct err *);
-/* ... and its end: what it has taken is not taken anew. */
+/* The end of a branch: packets that it has taken are not taken again. */
 void auth_merge(struct auth *, const struct auth *branch);
 
 #endif /* COMMON_NET_AUTH_H */

@@ -10,10 +10,10 @@ enum auth_kind { AUTH_HELLO = 1, AUTH_WELCOME, AUTH_SERVER, AUTH_CLIENT, AUTH_NO
 
 enum {
 	AUTH_TAG_AT = AUTH_HEADER_BYTES - GMAC_TAG_BYTES,
-	/* Packets of a client's that nothing of the server followed: the session may be
-	 * over. */
+	/* After this number of packets of a client that the server did not answer, the session may
+	 * be over. */
 	AUTH_UNANSWERED = 3,
-	AUTH_WAITING_MAX = 1024, /* who has said HELLO and was not welcomed yet */
+	AUTH_WAITING_MAX = 1024, /* clients that have said HELLO and were not welcomed yet */
 };
 
 struct auth_header {
@@ -41,7 +41,7 @@ struct auth {
 	uint16_t key_id;
 	uint64_t session; /* 0: a client knows none */
 	uint64_t number;  /* of the next packet */
-	uint64_t since;   /* a client's, when it was last welcomed */
+	uint64_t since;   /* client: the number of its packet when it was last welcomed */
 	unsigned unanswered;
 	bool welcomed;
 	uint8_t own_key[GMAC_KEY_BYTES]; /* for own_session */
@@ -59,14 +59,14 @@ struct auth {
 bool auth_derive(const struct auth *, bool server, uint64_t id, uint64_t session,
     uint8_t key[GMAC_KEY_BYTES]);
 
-/* auth_senders.c: NULL: not known. */
+/* auth_senders.c: The sender with this id; NULL: it is not known. */
 struct auth_sender *auth_find(struct auth *, bool server, uint64_t id);
-/* One that is not known yet. */
+/* Remember a sender that is not known yet. */
 struct auth_sender *auth_remember(
     struct auth *, bool server, uint64_t id, const uint8_t key[GMAC_KEY_BYTES]);
 int auth_senders_init(struct auth *, struct err *);
 void auth_senders_fini(struct auth *);
-/* Of another session nobody is known. */
+/* Forget all senders, because the session is another one now. */
 void auth_forget_all(struct auth *);
 
 #endif /* COMMON_NET_AUTH_IMPL_H */

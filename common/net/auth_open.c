@@ -1,6 +1,6 @@
-/* auth_open.c: what comes: does it belong to the server's session, is it from somebody who
- * has the key, and is it new?
- * sock_auth.c calls this for each packet, before anybody else looks at it. */
+/* auth_open.c: packets that come: does a packet belong to the server's session, is it from
+ * somebody who has the key, and is it new?  sock_auth.c calls this for each packet before
+ * it is handed on, in the thread that has the socket. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ tag_is_right(struct auth *a, const struct auth_header *h,
 	       CRYPTO_memcmp(tag, h->tag, sizeof tag) == 0;
 }
 
-/* One packet that is looked at. */
+/* The packet that is looked at. */
 struct arrival {
 	struct auth_header h;
 	const uint8_t *pkt;
@@ -59,14 +59,15 @@ ignore(struct auth *a, const struct arrival *p, enum ignored_why why)
 	ignored_add(&a->ignored, why, p->from, p->from_port);
 }
 
-/* Is it new, and its sender's?  Then it is taken, and its sender remembered. */
+/* Is the packet new, and really its sender's?  Then it is taken, and the sender is
+ * remembered. */
 static bool
 take(struct auth *a, const struct arrival *p, bool server, uint64_t session)
 {
 	struct auth_sender *s = auth_find(a, server, p->h.id);
 	uint8_t key[GMAC_KEY_BYTES];
 
-	/* One that was repeated is nobody's fault: networks do that, too. */
+	/* A repeated packet is not counted as an attack: networks repeat packets, too. */
 	if (s != NULL && !replay_is_new(&s->taken[p->h.port], p->h.number))
 		return false;
 	if (s == NULL && !auth_derive(a, server, p->h.id, session, key))
@@ -84,7 +85,7 @@ take(struct auth *a, const struct arrival *p, bool server, uint64_t session)
 	return true;
 }
 
-/* It makes no state but its place among those that are answered next. */
+/* A HELLO makes no state but its place among those that are answered next. */
 static void
 hear_hello(struct auth *a, const struct arrival *p)
 {
@@ -105,8 +106,8 @@ hear_hello(struct auth *a, const struct arrival *p)
 	a->waiting[i] = (struct auth_asker){ p->h.id, p->h.number };
 }
 
-/* Does it answer a HELLO that we have said since we were welcomed last?  Then it was made
- * after that. */
+/* Does this WELCOME answer a HELLO that we have said since we were last welcomed?  Then it
+ * is newer, and no recording. */
 static bool
 answers_us(const struct auth *a, const struct arrival *p)
 {
@@ -121,7 +122,7 @@ answers_us(const struct auth *a, const struct arrival *p)
 	return false;
 }
 
-/* A session is left for another one only when nothing comes of it. */
+/* A client leaves a session for another one only when nothing comes from the old one. */
 static void
 hear_welcome(struct auth *a, const struct arrival *p)
 {
@@ -154,7 +155,7 @@ open_sealed(struct auth *a, enum auth_port port, const struct arrival *p, size_t
 	bool server = p->h.kind == AUTH_SERVER;
 
 	if (p->h.id == a->cfg.id)
-		return NULL; /* our own, which came back */
+		return NULL; /* a packet of our own, which came back */
 	switch (p->h.kind) {
 	case AUTH_HELLO:
 		if (a->cfg.server)
@@ -167,7 +168,7 @@ open_sealed(struct auth *a, enum auth_port port, const struct arrival *p, size_t
 	default:
 		break;
 	}
-	/* Of another session, or another server: it does not concern us. */
+	/* The packet is of another session, or of another server: it does not concern us. */
 	if (a->session == 0 || p->h.session != a->session || p->h.port != port ||
 	    (server && a->cfg.server) || !take(a, p, server, a->session))
 		return NULL;

@@ -1,6 +1,7 @@
-/* auth_senders.c: what is remembered of senders: their keys and what was taken of them.  Who
- * was heard longest ago gives way, a server last.  auth_open.c calls this for packets that are
- * right. */
+/* auth_senders.c: what is remembered of senders: their keys, and which of their packets
+ * were taken.  When there is no room, the sender heard longest ago gives way, and a server
+ * last.  auth_open.c calls this for packets that are right, in the thread that has the
+ * socket. */
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ int
 auth_senders_init(struct auth *a, struct err *e)
 {
 	a->last = LRU_NONE;
-	/* Pages are only taken when used. */
+	/* The table is large, but its pages take memory only when they are used. */
 	a->sender = calloc(a->cfg.senders, sizeof *a->sender);
 	if (a->sender == NULL ||
 	    lru_init(&a->order, a->cfg.senders, a->cfg.seed) != 0)
@@ -81,7 +82,7 @@ auth_branch(struct auth **out, const struct auth *a, uint64_t id, struct err *e)
 
 	c.key = auth_is_on(a) ? a->key : NULL;
 	c.id = id;
-	c.senders = 8; /* there is one */
+	c.senders = 8; /* a branch has one sender */
 	if (auth_new(out, &c, e) != 0)
 		return -1;
 	if (auth_is_on(a) && a->last != LRU_NONE) {

@@ -29,7 +29,7 @@ gmac_fini(struct gmac *g)
 	OPENSSL_cleanse(g, sizeof *g);
 }
 
-/* A key that is there already is not set again: its tables cost as much as a tag. */
+/* A key that is set already is not set again: making its tables costs as much as a tag. */
 static bool
 begin(struct gmac *g, const uint8_t key[GMAC_KEY_BYTES], uint64_t number)
 {

@@ -15,7 +15,7 @@
 
 enum { GMAC_KEY_BYTES = 16, GMAC_TAG_BYTES = 16 };
 
-/* One with its tables; another key costs some 200 ns. */
+/* A key with its tables.  Changing to another key costs about 200 ns. */
 struct gmac {
 	void *cipher, *ctx; /* of libcrypto */
 	bool keyed;
@@ -27,12 +27,12 @@ struct gmac_part {
 	size_t len;
 };
 
-/* ERR_UNSUPPORTED: libcrypto does not have it. */
+/* ERR_UNSUPPORTED: libcrypto does not have AES-128-GCM. */
 int gmac_init(struct gmac *, struct err *);
-/* Of all zeros is fine; wipes the key. */
+/* Wipes the key.  A struct gmac that is all zeros is fine. */
 void gmac_fini(struct gmac *);
-/* The tag of the parts, one after the other, with this key and number.  False: libcrypto
- * fails, which it does not when gmac_init() did not. */
+/* The tag of all parts, one after the other, with this key and number.  False: libcrypto
+ * fails, which does not happen after gmac_init() succeeded. */
 bool gmac_tag(struct gmac *, const uint8_t key[GMAC_KEY_BYTES], uint64_t number,
     const struct gmac_part *, unsigned n, uint8_t tag[GMAC_TAG_BYTES]);
 

@@ -1,5 +1,6 @@
-/* ignored.c: who means well and has not the right key is told so.  Called by the loops of
- * server and client, and by auth.c for each packet that is not taken, in the same thread. */
+/* ignored.c: somebody who means well and does not have the right key is told so.  The loops
+ * of server and client call this, and auth_open.c for each packet that is not taken, in the
+ * same thread. */
 #include "common/net/ignored.h"
 
 #include <inttypes.h>
@@ -9,7 +10,8 @@
 #include "common/wire/addr.h"
 
 enum {
-	SOON_US = 1000000, /* then the first ones are counted */
+	/* the first sentence waits so long, so that it can count several packets */
+	SOON_US = 1000000,
 	AGAIN_US = 60000000,
 	ANSWER_US = 1000000,
 };
@@ -38,7 +40,7 @@ static const char *const what[IGNORED_WHYS] = {
 	[IGNORED_SEALED] = "authenticated packets were ignored",
 };
 
-/* What that means for who waits for a server. */
+/* What that means for a client that waits for a server. */
 static const char *const meaning[IGNORED_WHYS] = {
 	[IGNORED_PLAIN] = "; no session that is heard here has a --group-key",
 	[IGNORED_KEY] = "; the --group-key is not the one of the session there",

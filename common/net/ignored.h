@@ -13,7 +13,7 @@
 enum ignored_why {
 	IGNORED_PLAIN,  /* not authenticated, in a session that has a key */
 	IGNORED_KEY,    /* authenticated by another key */
-	IGNORED_FORGED, /* by this one, as it seems, but wrong */
+	IGNORED_FORGED, /* apparently authenticated by this session's key, but wrong */
 	IGNORED_SEALED, /* authenticated, in a session that has no key */
 	IGNORED_WHYS
 };
@@ -21,15 +21,15 @@ enum ignored_why {
 enum { IGNORED_TEXT_MAX = 256 };
 
 struct ignored {
-	bool ever; /* a packet was right: this is no reason to wait in vain */
+	bool ever; /* a packet was right: keys are not the reason for waiting in vain */
 	struct ignored_count {
 		uint64_t n;     /* since it was last said */
 		uint64_t all;
-		uint8_t first[4]; /* who sent the first of n */
-		uint64_t at_us; /* it is said then at the earliest; 0: now begins */
+		uint8_t first[4]; /* the sender of the first of n */
+		uint64_t at_us; /* the earliest time for the next sentence; 0: not set yet */
 	} of[IGNORED_WHYS];
-	/* Somebody may not know how it is: one is told once a second at most, not always the
-	 * same one when there are several. */
+	/* Somebody may not know whether this session is authenticated.  One of them is told
+	 * once a second at most; with several, it is not always the same one. */
 	bool asks;
 	uint64_t told_us;
 	uint8_t asker[4];
@@ -38,14 +38,15 @@ struct ignored {
 };
 
 void ignored_add(struct ignored *, enum ignored_why, const uint8_t from[4], uint16_t port);
-/* True: there is something to say, in text; to be called again until there is not.  waits:
- * for who waits for a server. */
+/* True: text has a sentence to be printed.  To be called again until it returns false.
+ * waits: the caller is a client that waits for a server. */
 bool ignored_say(
     struct ignored *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
-/* True, once a second at most: tell the asker how it is here. */
+/* True, once a second at most: the sender that asks is to be told whether this session is
+ * authenticated. */
 bool ignored_answer(struct ignored *, uint64_t now_us);
-/* Why who waits for a server has waited in vain, as far as this can be the reason: the end of
- * a sentence, or NULL. */
+/* Why a client has waited for a server in vain, if keys can be the reason: the end of a
+ * sentence, or NULL. */
 const char *ignored_reason(const struct ignored *);
 
 #endif /* COMMON_NET_IGNORED_H */

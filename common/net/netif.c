@@ -1,3 +1,6 @@
+/* netif.c: network interfaces: found by name, by address or by the route to a group.
+ * sock.c, frisbee --doctor and frisbeed's sessions call this when they open sockets, in
+ * their own threads. */
 #include "common/net/netif.h"
 
 #include <arpa/inet.h>
@@ -20,7 +23,8 @@ copy_addr(uint8_t dst[4], const struct sockaddr *sa)
 		memcpy(dst, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-/* By name, or by address when that is given.  1 found, 0 not, -1. */
+/* Look for an interface by name, or by address when that is given.  1: found; 0: not found;
+ * -1. */
 static int
 search(struct netif *n, const char *name, const uint8_t *addr, struct err *e)
 {

@@ -19,10 +19,10 @@ struct netif {
 	uint8_t broadcast[4]; /* of its network; zero when it has none */
 };
 
-/* The interface that is called, or has the address, `spec`.  ERR_USAGE. */
+/* Find the interface with the name or the address `spec`.  ERR_USAGE. */
 int netif_find(struct netif *, const char *spec, struct err *);
-/* The interface by which the system would send to `to`.  ERR_IO when there is
- * no route, with a sentence that says what to do. */
+/* Find the interface by which the system would send to `to`.  ERR_IO when there is no
+ * route, with a sentence that says what to do. */
 int netif_of_route(struct netif *, const uint8_t to[4], struct err *);
 
 /* Look at the interface again, by its name: its address, and its index if it was taken away

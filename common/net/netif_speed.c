@@ -1,6 +1,7 @@
-/* How fast an interface's card is: frisbeed asks this once, before it serves, to know
- * the most that it may send.  /sys/class/net/NAME/speed tells it in Mbit/s, of virtual
- * interfaces without a meaning; those have no `device`, but links to what is below. */
+/* netif_speed.c: how fast an interface's card is.  frisbeed asks this for each place before
+ * it serves, in the thread that opens sessions, to know the most that it may send.
+ * /sys/class/net/NAME/speed tells it in Mbit/s; for a virtual interface that number means
+ * nothing.  Virtual interfaces have no `device`, but links to the interfaces below them. */
 #include "common/net/netif_speed.h"
 
 #include <dirent.h>
@@ -12,7 +13,7 @@
 enum {
 	LEVELS = 4, /* a VLAN of a bridge of a bond of cards */
 	MBIT = 1000000,
-	SPEED_MOST = 1000000, /* Mbit/s; more is no speed */
+	SPEED_MOST = 1000000, /* Mbit/s; a larger number is no speed */
 };
 static const char LOWER[] = "lower_";
 

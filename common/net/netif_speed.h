@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* In bits a second; of a bridge, a bond or a VLAN, that of the fastest card below it.
- * 0: not known, as of a tunnel, a virtual machine's card, or a container's.
+/* The speed in bits a second; for a bridge, a bond or a VLAN, that of the fastest card
+ * below it.  0: not known, as for a tunnel, a virtual machine's card, or a container's.
  * sys: the folder of interfaces, NULL: /sys/class/net. */
 uint64_t netif_speed(const char *sys, const char *name);
 

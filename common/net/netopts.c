@@ -1,3 +1,6 @@
+/* netopts.c: the options of the network that frisbee and frisbeed share become the
+ * configuration of a socket.  Their first threads call this, and frisbeed's sessions for
+ * the group key. */
 #include "common/net/netopts.h"
 
 #include <openssl/crypto.h>

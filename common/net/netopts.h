@@ -15,7 +15,7 @@ struct net_options {
 	uint64_t buffer_kb;   /* -k */
 	uint64_t keepalive_s; /* -K; 0: the usual */
 	const char *group_key; /* --group-key: a file, or NULL */
-	uint8_t key[AUTH_KEY_BYTES]; /* what was read of it */
+	uint8_t key[AUTH_KEY_BYTES]; /* the key that was read from it */
 };
 
 /* Check -m and -p, fill the configuration.  ERR_USAGE. */
@@ -23,9 +23,9 @@ int net_options_resolve(const struct net_options *, struct sock_config *, struct
 
 /* Read the key, if there is one.  Errors as of keyfile.h. */
 int net_options_read_key(struct net_options *, struct err *);
-/* NULL: none is to be used. */
+/* The key; NULL: none is to be used. */
 const uint8_t *net_options_key(const struct net_options *);
-/* It is not needed any more. */
+/* To be called when the key is not needed any more. */
 void net_options_wipe_key(struct net_options *);
 
 #endif /* COMMON_NET_NETOPTS_H */

@@ -21,9 +21,9 @@ enum outage_news { OUTAGE_NOTHING, OUTAGE_BEGAN, OUTAGE_ENDED };
 
 enum { OUTAGE_TEXT_MAX = 200 };
 
-/* Look after both sockets of a session (the second may be NULL).  What changed goes into
- * text as a sentence.  After OUTAGE_ENDED the address may be another one; the group was
- * joined anew. */
+/* Look after both sockets of a session (the second may be NULL).  When something has
+ * changed, text gets a sentence about it.  After OUTAGE_ENDED our address may be another
+ * one, and the group was joined again. */
 enum outage_news outage_mind(struct outage *, uint64_t now_us, struct sock *first,
     struct sock *second, char text[OUTAGE_TEXT_MAX]);
 static inline bool

@@ -1,4 +1,5 @@
-/* ICMP echo: a codec, for frisbee/doctor/doctor_host.c. */
+/* ping.c: ICMP echo requests and replies, to bytes and back.  frisbee/doctor/doctor_host.c
+ * calls this, in the doctor's thread. */
 #include "common/net/ping.h"
 
 #include "common/base/rd.h"
@@ -17,7 +18,7 @@ void
 ping_put(uint8_t pkt[PING_BYTES], uint16_t id, uint16_t number)
 {
 	struct wr w = wr_to(pkt, PING_BYTES);
-	/* Type, id and number are all that is not zero. */
+	/* Only type, id and number are not zero, so they alone make the checksum. */
 	uint32_t sum = (ECHO_REQUEST << 8) + (uint32_t)id + number;
 
 	sum = (sum >> 16) + (sum & 0xffff);

@@ -10,8 +10,9 @@ enum { PING_BYTES = 8 };
 
 /* An echo request with its checksum. */
 void ping_put(uint8_t pkt[PING_BYTES], uint16_t id, uint16_t number);
-/* Is this the reply to one of ours?  From the IP header on (`whole`: raw sockets give it), or
- * from the ICMP header on, as the kernel's own ping sockets do, which choose the id. */
+/* Is this the reply to one of our requests?  With `whole` pkt begins with the IP header, as
+ * raw sockets give it; else with the ICMP header, as the kernel's ping sockets give it,
+ * which choose the id themselves. */
 bool ping_is_reply(const void *pkt, size_t len, bool whole, uint16_t id);
 
 #endif /* COMMON_NET_PING_H */

@@ -13,7 +13,7 @@
 
 enum {
 	REPLAY_WORDS = 32,
-	/* One word is always on its way from old to new. */
+	/* One word is not counted: it always has old and new numbers. */
 	REPLAY_WINDOW = (REPLAY_WORDS - 1) * 64,
 };
 
@@ -22,7 +22,7 @@ struct replay {
 	uint64_t bits[REPLAY_WORDS];
 };
 
-/* May it be taken? */
+/* May a packet with this number be taken? */
 static inline bool
 replay_is_new(const struct replay *r, uint64_t number)
 {
@@ -32,7 +32,8 @@ replay_is_new(const struct replay *r, uint64_t number)
 	       (r->bits[number / 64 % REPLAY_WORDS] >> number % 64 & 1) == 0;
 }
 
-/* It is taken now: replay_is_new(), and below UINT64_MAX. */
+/* A packet with this number is taken.  replay_is_new() must have said true, and the number
+ * is below UINT64_MAX. */
 static inline void
 replay_take(struct replay *r, uint64_t number)
 {

@@ -1,3 +1,5 @@
+/* silence.c: when a group is joined again.  The loops of loads and sessions call this in
+ * their own threads. */
 #include "common/net/silence.h"
 
 enum { MOST_US = 30000000 };

@@ -1,10 +1,11 @@
 /* silence.h: when to join a group again because nothing comes from it.
  *
  * A switch that snoops sends a group only to the ports whose membership it knows, and
- * may forget one: a report was lost, or held back because a neighbour's was heard.
- * It learns of us again with the next general query, after up to two minutes, or when
- * we leave and join, which costs two small packets.  So: at once when the silence is
- * longer than it should be, then after doubling times, for perhaps nobody sends.
+ * may forget one: a report was lost, or held back because a neighbour's was heard.  It
+ * learns of us again with the next general query, after up to two minutes, or when we
+ * leave and join, which costs two small packets.  So the group is joined again at once
+ * when the silence is longer than it should be, and then after times that double,
+ * because perhaps nobody sends.
  */
 #ifndef COMMON_NET_SILENCE_H
 #define COMMON_NET_SILENCE_H
@@ -14,11 +15,12 @@
 
 struct silence {
 	uint64_t heard_us;
-	uint64_t again_us, wait_us; /* the next time in this silence; 0: the first */
-	uint64_t most_us;           /* between two times */
+	/* when to join next in this silence, and the time after that; 0: not yet joined */
+	uint64_t again_us, wait_us;
+	uint64_t most_us;           /* the longest time between two joins */
 };
 
-/* At most so long between two times; 0: 30 s. */
+/* most_us: the longest time between two joins; 0: 30 s. */
 void silence_begin(struct silence *, uint64_t now_us, uint64_t most_us);
 /* Something came, or there is no reason why anything should. */
 void silence_broken(struct silence *, uint64_t now_us);

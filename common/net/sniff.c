@@ -1,3 +1,5 @@
+/* sniff.c: IP packets that were captured on an interface are taken apart: IGMP, and the
+ * group's UDP.  frisbee --doctor calls this, in the thread that watches. */
 #include "common/net/sniff.h"
 
 #include <string.h>
@@ -11,7 +13,7 @@ enum {
 	REPORT_V1 = 0x12,
 	REPORT_V2 = 0x16,
 	REPORT_V3 = 0x22,
-	/* Kinds of records in version 3 that say "a member". */
+	/* The kinds of records in IGMP version 3 that announce a member. */
 	IS_EXCLUDE = 2,
 	TO_EXCLUDE = 4,
 };

@@ -8,8 +8,8 @@
 
 enum sniff_kind {
 	SNIFF_OTHER,
-	SNIFF_QUERY,  /* who is a member (of this group, or of any)? */
-	SNIFF_REPORT, /* a member of this group */
+	SNIFF_QUERY,  /* asks who is a member (of this group, or of any) */
+	SNIFF_REPORT, /* announces a member of this group */
 	SNIFF_UDP,    /* to the group; port says where */
 };
 
@@ -19,7 +19,7 @@ struct sniff {
 	uint16_t port;
 };
 
-/* A packet from its IP header on; it may be cut short.  OTHER when in doubt. */
+/* A packet from its IP header on; it may be cut short.  SNIFF_OTHER when in doubt. */
 struct sniff sniff_packet(const void *pkt, size_t len, const uint8_t group[4]);
 
 #endif /* COMMON_NET_SNIFF_H */

@@ -1,3 +1,6 @@
+/* sock.c: a socket for a group, a broadcast address or one host is opened and closed.
+ * Loads and sessions call this, each socket in one thread at a time.  What is sent and
+ * received with it is in sock_send.c and sock_receive.c. */
 #include "common/net/sock.h"
 
 #include <arpa/inet.h>
@@ -21,7 +24,8 @@ option(int fd, int level, int name, const void *value, socklen_t len, const char
 	return setsockopt(fd, level, name, value, len) == 0 ? 0 : err_os(e, "%s", what);
 }
 
-/* As large as the system lets us; smaller is slower, not wrong. */
+/* Make the kernel's buffers as large as the system allows.  Smaller ones are slower, not
+ * wrong. */
 static void
 set_buffers(int fd, uint32_t bytes)
 {
@@ -157,8 +161,8 @@ choose_interface(struct sock *s, const struct sock_config *cfg, struct err *e)
 	return 0;
 }
 
-/* The kernel gives us only what the other side sends; or, when many of them will share
- * our port, lets them: nobody else had it when we came. */
+/* With `connected` the kernel gives us only what the other side sends.  With `any_sender`
+ * many sockets will share our port; nobody else had the port when it was bound. */
 static int
 settle_senders(struct sock *s, const struct sock_config *cfg, struct err *e)
 {
@@ -189,7 +193,7 @@ sock_configure(struct sock *s, struct err *e)
 	if (cfg->broadcast && option(s->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on,
 				  "broadcasting", e) != 0)
 		return -1;
-	/* Old kernels have no UDP_GRO: then every datagram comes by itself. */
+	/* On old kernels without UDP_GRO, every datagram comes by itself. */
 	if (!cfg->any_sender)
 		setsockopt(s->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
 	keep_to_interface(s);

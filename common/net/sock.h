@@ -34,7 +34,7 @@ struct sock_config {
 	 * port is taken on all interfaces. */
 	bool keep_to_interface;
 	bool no_gso;
-	uint32_t buffer_bytes; /* of the kernel, each way */
+	uint32_t buffer_bytes; /* of the kernel's buffers, in each direction */
 };
 
 /* The interface that such a socket would send by; errors as of netif.h. */
@@ -48,7 +48,7 @@ struct sock_block {
 	size_t header_bytes, data_bytes;
 };
 
-/* What is longer than this never goes in fragments: it arrives whole, or is lost. */
+/* A packet longer than this is never sent in IP fragments: it arrives whole, or is lost. */
 enum { SOCK_FRAGMENTED_MAX = 1400 };
 
 enum { SOCK_BATCH_MAX = 48 };
@@ -56,44 +56,45 @@ enum { SOCK_BATCH_MAX = 48 };
 /* ERR_USAGE, ERR_IO (os EADDRINUSE when every port is taken). */
 int sock_open(struct sock **, const struct sock_config *, struct err *);
 void sock_close(struct sock *);
-/* From now on what is sent and received is authenticated, as this one says, which others may
- * share; NULL: it is not. */
+/* From now on what is sent and received is authenticated by this struct auth, which other
+ * sockets may share; NULL: it is not authenticated. */
 void sock_authenticate(struct sock *, struct auth *, enum auth_port);
-/* One for the session of this socket, with random numbers of its own.  key: NULL: none.
- * Errors as of auth_new(), and ERR_IO. */
+/* Make a struct auth for the session of this socket, with random numbers of its own.  key:
+ * NULL for none.  Errors as of auth_new(), and ERR_IO. */
 int sock_new_auth(struct auth **, const struct sock *, bool server, const uint8_t *key,
     struct err *);
-/* ... of a session at this group (zeros: none) and first port. */
+/* sock_new_auth() for a session at this group (zeros: none) and this first port. */
 int sock_new_auth_at(struct auth **, const uint8_t group[4], uint16_t port, bool server,
     const uint8_t *key, struct err *);
-/* For who sends and receives at the same port by another socket: the header of a packet, and
- * its length, which is 0 when there is none to be (-1 as auth_seal()); and what of a packet is
- * for the session, or NULL. */
+/* For code that sends and receives at the same port by another socket.  sock_seal() makes
+ * the header of a packet and returns its length, 0 when packets have none, -1 as
+ * auth_seal() does.  sock_unseal() returns what a packet holds for the session, or NULL. */
 int sock_seal(struct sock *, const void *pkt, size_t len, uint8_t header[AUTH_HEADER_BYTES],
     size_t *header_bytes, struct err *);
 const uint8_t *sock_unseal(struct sock *, const uint8_t *pkt, size_t len,
     const struct sockaddr_in *from, size_t *n);
-/* For the stream of one client that has a socket of its own: auth_branch() of this one's. */
+/* For the stream of one client, which has a socket of its own: auth_branch() of this
+ * socket's struct auth. */
 int sock_branch_auth(struct auth **, const struct sock *, struct err *);
-/* How it is here, to who is counted as ignored and may not know: to the group, or to that
- * address.  Once a second at most. */
+/* Tell a sender whose packets are ignored whether this session is authenticated: through
+ * the group, or at its address.  Once a second at most. */
 void sock_answer_ignored(struct sock *, uint64_t now_us);
-/* As of ignored.h: what to say of packets that were not taken; why who waits does so. */
+/* ignored_say() and ignored_reason() for this socket. */
 bool sock_say_ignored(
     struct sock *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
 const char *sock_ignored_reason(struct sock *);
 int sock_fd(const struct sock *);
 const struct netif *sock_netif(const struct sock *);
-uint16_t sock_port(const struct sock *); /* that we send to */
+uint16_t sock_port(const struct sock *); /* the port that we send to */
 const uint8_t *sock_dest(const struct sock *);
 
 /* 1 sent, 0 the kernel has no room just now, -1. */
 int sock_send(struct sock *, const void *pkt, size_t len, struct err *);
-/* To another address and port, by a socket with any_sender. */
+/* sock_send() to another address and port, for a socket with any_sender. */
 int sock_send_to(struct sock *, const void *pkt, size_t len, const uint8_t to[4],
     uint16_t port, struct err *);
-/* How many of n <= SOCK_BATCH_MAX, all for which there was room, went out, or were too
- * long for the interface; or -1. */
+/* Send n <= SOCK_BATCH_MAX packets.  Returns how many were sent, or were too long for the
+ * interface, before the kernel had no more room; or -1. */
 int sock_send_blocks(
     struct sock *, const struct sock_block *, unsigned n, struct err *);
 /* Has the other side of a connected socket said (by ICMP) that nobody listens there, since
@@ -107,7 +108,7 @@ int sock_away(const struct sock *);
  * join the group anew, and let the next send try.  A socket that is bound to an address
  * that is gone is made anew, so that sock_fd() may change.  Never waits. */
 void sock_return(struct sock *);
-/* Was something too long for the interface since this was last asked? */
+/* Was a packet too long for the interface since this was last asked? */
 bool sock_was_too_long(struct sock *);
 /* Give out everything that has arrived (at most a few thousand packets); only
  * what comes from our own port.  Never waits. */
@@ -119,9 +120,10 @@ int sock_receive(struct sock *,
 int sock_receive_from(struct sock *, void *pkt, size_t cap, uint8_t from[4],
     uint16_t *port, struct err *);
 /* Leave the group and join it again: wakes switches that forgot us.  Both sockets (the
- * second may be NULL) at once: as long as one is a member, the system says nothing. */
+ * second may be NULL) do so at once: as long as one of them is a member, the system reports
+ * nothing. */
 void sock_rejoin(struct sock *, struct sock *);
-/* Hear no more of the group; sending to it goes on. */
+/* Leave the group; sending to it goes on. */
 void sock_leave(struct sock *);
 
 #endif /* COMMON_NET_SOCK_H */

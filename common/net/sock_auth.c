@@ -1,6 +1,6 @@
-/* sock_auth.c: between a socket and who uses it: what goes out gets its header, what comes in
- * loses it, and HELLO and WELCOME are said when it is time.  sock_send.c and sock_receive.c
- * call this, in the thread that has the socket. */
+/* sock_auth.c: what stands between a socket and its caller: a packet that is sent gets its
+ * header, a packet that comes loses it, and HELLO and WELCOME are said when it is time.
+ * sock_send.c and sock_receive.c call this, in the thread that has the socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,7 +9,8 @@
 #include "common/wire/wirext.h"
 
 enum {
-	/* As many as a server counts clients; pages are only taken when used. */
+	/* As many as a server counts clients.  The pages of the table take memory only when
+	 * they are used. */
 	SENDERS = 16384,
 };
 
@@ -65,7 +66,7 @@ sock_auth_bytes(const struct sock *s)
 	return auth_is_on(s->auth) ? AUTH_HEADER_BYTES : 0;
 }
 
-/* Lost is what the kernel has no room for, as anything may be. */
+/* A HELLO for which the kernel has no room is lost, as any packet may be. */
 static int
 say_hello(struct sock *s, struct err *e)
 {

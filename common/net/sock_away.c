@@ -11,7 +11,7 @@
 
 #include "common/net/sock_impl.h"
 
-/* No room, or a node that is not there (unicast): try again later. */
+/* The kernel has no room, or a host is not there (unicast): the send is tried again later. */
 static bool
 is_transient(int os)
 {

@@ -24,14 +24,14 @@ struct sock {
 	bool group;
 	bool gso;         /* until the kernel refuses it */
 	bool whole;       /* what is sent is not to be fragmented */
-	bool too_long;    /* ... and something was too long for that */
+	bool too_long;    /* a packet was too long to be sent whole */
 	bool refused;     /* the other side's port is closed */
 	int away_os;      /* why the network is away; 0: it is there */
-	bool trying;      /* ... and the next send finds out whether it still is */
+	bool trying;      /* while it is away: the next send finds out whether it still is */
 	uint8_t *buffers; /* RECEIVE_BATCH of RECEIVE_BYTES */
 	struct auth *auth; /* NULL: none; borrowed */
 	enum auth_port auth_port;
-	/* What a client had to say before it was welcomed; the last counts. */
+	/* The last packet that a client wanted to send before it was welcomed. */
 	uint8_t held[WIRE_PACKET_MAX];
 	size_t held_bytes; /* 0: nothing */
 };
@@ -42,7 +42,7 @@ int sock_configure(struct sock *, struct err *);
 int sock_aim(struct sock *, struct err *);
 /* May a failed send (or receive) pass as "not now"?  Notes whether the network is away. */
 bool sock_forgives(struct sock *, int os);
-/* After a send that did not fail. */
+/* To be called after a send that did not fail. */
 void sock_sent(struct sock *);
 /* While the network is away, sends between two sock_return() need not be tried. */
 bool sock_holds_back(const struct sock *);
@@ -61,8 +61,8 @@ int sock_send_sealed(struct sock *, const void *pkt, size_t len,
 /* The header of a block's packet; -1 as auth_seal(). */
 int sock_seal_block(struct sock *, const struct sock_block *,
     uint8_t header[AUTH_HEADER_BYTES], struct err *);
-/* After packets have come: to whom has asked, who we are; when that is known to us, what was
- * held. */
+/* After packets have come: a server welcomes the clients that have asked; a client that was
+ * welcomed sends what was held. */
 int sock_shake_hands(struct sock *, const struct sockaddr_in *to, struct err *);
 
 #endif /* COMMON_NET_SOCK_IMPL_H */

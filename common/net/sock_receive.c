@@ -1,4 +1,6 @@
-/* Receiving: everything that has come, joined by the kernel and taken apart here. */
+/* sock_receive.c: all datagrams that have arrived are received, joined by the kernel, and
+ * taken apart here.  The loops of loads, sessions and neighbour.c call this, in the thread
+ * that has the socket. */
 #include <errno.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -90,8 +92,8 @@ sock_receive_from(struct sock *s, void *pkt, size_t cap, uint8_t from[4],
 	const uint8_t *inner;
 	size_t len;
 
-	/* An empty one is nobody's packet, but not the end of them; nor is one that is for
-	 * nobody but the handshake. */
+	/* An empty datagram, or one that is only a part of the handshake, is no packet of
+	 * the session; the next one is looked at. */
 	do {
 		socklen_t sinlen = sizeof sin;
 		ssize_t n = recvfrom(s->fd, s->buffers, RECEIVE_BYTES, MSG_DONTWAIT,

@@ -1,5 +1,6 @@
-/* Sending: many datagrams in one call, cut apart by the kernel where it can; long ones
- * whole or not at all. */
+/* sock_send.c: many datagrams are sent in one call, which the kernel cuts apart where it
+ * can; long ones go whole or not at all.  The loops of loads, sessions and neighbour.c call
+ * this, in the thread that has the socket. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
@@ -8,7 +9,8 @@
 
 #include "common/net/sock_impl.h"
 
-enum { SEGMENTED_BYTES = 65000 }; /* in one call; a datagram's most is 65507 */
+/* in one call; the kernel takes no more than a datagram's 65507 */
+enum { SEGMENTED_BYTES = 65000 };
 
 static void
 keep_whole(struct sock *s, size_t bytes)
@@ -65,14 +67,14 @@ sock_send_to(struct sock *s, const void *pkt, size_t len, const uint8_t addr[4],
 	return sock_send_sealed(s, pkt, len, &to, e);
 }
 
-/* On the wire. */
+/* The length of a block's packet on the wire. */
 static size_t
 bytes_of(const struct sock *s, const struct sock_block *b)
 {
 	return sock_auth_bytes(s) + b->header_bytes + b->data_bytes;
 }
 
-/* How many of them the kernel can cut apart: of one length, but for the last one. */
+/* How many of the blocks the kernel can cut apart: all have one length, but for the last. */
 static unsigned
 segments(const struct sock *s, const struct sock_block *b, unsigned n)
 {
@@ -90,7 +92,7 @@ segments(const struct sock *s, const struct sock_block *b, unsigned n)
 
 enum { PIECES = 3 };
 
-/* What packets are gathered of. */
+/* The pieces that packets are gathered from. */
 struct pieces {
 	uint8_t auth[SOCK_BATCH_MAX][AUTH_HEADER_BYTES];
 	struct iovec iov[PIECES * SOCK_BATCH_MAX];
@@ -115,7 +117,7 @@ gather(struct sock *s, struct pieces *p, const struct sock_block *b, unsigned n,
 	return 0;
 }
 
-/* One call, one pass through the kernel: it cuts the datagrams apart. */
+/* Send with one call and one pass through the kernel, which cuts the datagrams apart. */
 static int
 send_segmented(
     struct sock *s, const struct sock_block *b, struct pieces *p, unsigned n)
@@ -155,7 +157,8 @@ send_separate(struct sock *s, struct pieces *p, unsigned n)
 	return sendmmsg(s->fd, m, n, 0);
 }
 
-/* Those of one kind: not to be fragmented, or it does not matter. */
+/* Send the blocks up to the next one of another kind: those that must not be fragmented, or
+ * those for which it does not matter. */
 static unsigned
 alike(const struct sock *s, const struct sock_block *b, unsigned n)
 {
