@@ -1,3 +1,5 @@
+/* dry.c: a dry run (-n): an installation is rehearsed, and what it would do is said.
+ * main.c calls this in the first thread; nothing is written. */
 #include "imageunzip/dry.h"
 
 #include <stdlib.h>

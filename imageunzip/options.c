@@ -1,3 +1,4 @@
+/* options.c: the table of imageunzip's options.  cli_main() reads it in the first thread. */
 #include "imageunzip/options.h"
 
 #include <stddef.h>

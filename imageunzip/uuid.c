@@ -1,3 +1,5 @@
+/* uuid.c: --uuid: whether an image is the one that the user named.  main.c calls this in
+ * the first thread, before the target is opened. */
 #include "imageunzip/uuid.h"
 
 #include <stdlib.h>

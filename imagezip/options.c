@@ -1,3 +1,5 @@
+/* options.c: the table of imagezip's options, and what they mean together.  cli_main()
+ * reads the table, and main.c calls imagezip_settle(), in the first thread. */
 #include "imagezip/options.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* report.c: what imagezip prints: warnings, the layout, lost sectors, the summary.  main.c
+ * calls this in the first thread. */
 #include "imagezip/report.h"
 
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+/* budget.c: the shares of one rate.  serve.c makes the budget; streams call it in their
+ * own threads, and a lock keeps the sums together. */
 #include "frisbeed/serve/budget.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/* loop.c: what a stream does until its end: packets go to the engine and from it, and the
+ * reader is asked for blocks ahead of sending.  stream.c calls serve_run(), in the
+ * stream's thread. */
 #include "frisbeed/serve/loop.h"
 
 #include <errno.h>

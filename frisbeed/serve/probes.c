@@ -1,3 +1,5 @@
+/* probes.c: packets of "frisbee --doctor" are told from others and answered.  loop.c calls
+ * this in the thread of its stream. */
 #include "frisbeed/serve/probes.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,5 @@
+/* served.c: the file or source of an image is opened, and asked whether it can be served.
+ * session.c calls this before the session's thread is started. */
 #include "frisbeed/serve/served.h"
 
 #include "common/base/log.h"

@@ -1,3 +1,5 @@
+/* stream.c: one engine with its reader and its part of the budget is made, run and freed.
+ * session.c and unicast.c call stream_run() in the stream's own thread. */
 #include "frisbeed/serve/stream.h"
 
 #include <inttypes.h>

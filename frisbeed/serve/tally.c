@@ -1,3 +1,5 @@
+/* tally.c: what the engines of a session have done is summed.  Streams add to it in their
+ * own threads, serve_stats.c reads it in any; a lock keeps the sums together. */
 #include "frisbeed/serve/tally.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* unicast.c: each client of a session with --unicast gets a stream.  session.c calls
+ * unicast_run() in the session's thread, which listens for new clients; each stream runs
+ * in a thread of its own. */
 #include "frisbeed/serve/unicast.h"
 
 #include <errno.h>

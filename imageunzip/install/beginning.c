@@ -1,3 +1,5 @@
+/* beginning.c: the first MiB of a disk is decoded out of one chunk.  areas.c and finish.c
+ * read partition tables and disklabels from it, in the thread that feeds chunks. */
 #include "imageunzip/install/beginning.h"
 
 #include <errno.h>

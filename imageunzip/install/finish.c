@@ -1,3 +1,7 @@
+/* finish.c: what makes a target complete when all data is written: the partition table is
+ * fitted or its type set, free space is cleared, stale signatures are wiped, and the
+ * kernel is told.  install_end.c calls this when all other threads are gone; a rehearsal
+ * calls it for what would be done. */
 #include "imageunzip/install/finish.h"
 
 #include <errno.h>

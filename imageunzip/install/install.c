@@ -1,3 +1,6 @@
+/* install.c: an installation takes chunks: each is checked, becomes a job, and goes to
+ * the threads.  The sink of the installation, parts.c and the rehearsal call this, in the
+ * one thread that feeds chunks; install_bytes_covered() may be called in any. */
 #include "imageunzip/install/install.h"
 
 #include <stdio.h>

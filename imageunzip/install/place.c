@@ -1,3 +1,6 @@
+/* place.c: a place on the target is found where the state slots of the installation can
+ * lie.  resume.c calls this: place_learn() in the thread that feeds chunks, place_claim()
+ * there or in the writer's, so a lock guards the struct. */
 #include "imageunzip/install/place.h"
 
 #include <inttypes.h>

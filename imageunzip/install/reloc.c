@@ -1,3 +1,6 @@
+/* reloc.c: relocations are applied to the data of a chunk.  job_cursor.c and moved.c call
+ * this in the threads that decode, install_check.c asks which relocations are known, and
+ * imagehash applies them to compare. */
 #include "imageunzip/install/reloc.h"
 
 #include "imageunzip/install/lilo.h"

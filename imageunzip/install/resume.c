@@ -1,3 +1,6 @@
+/* resume.c: an installation goes on where it stopped.  install_open.c, install.c and
+ * install_end.c call this in the threads that open, feed and end the installation,
+ * install_threads.c in the thread that writes. */
 #include "imageunzip/install/resume.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* target.c: data goes to the target: sectors are written, compared or cleared, and what
+ * belongs into the first 4 KiB is held back (head.h).  The writer of the installation
+ * calls this while it runs, and its decoders read and compare; what is done at the
+ * beginning and at the end is done when no other thread runs. */
 #include "imageunzip/install/target.h"
 
 #include <inttypes.h>

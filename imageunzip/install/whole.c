@@ -1,3 +1,5 @@
+/* whole.c: a disk that shows the target as it will be when it is complete.  finish.c makes
+ * one at the end of an installation, when all other threads are gone. */
 #include "imageunzip/install/whole.h"
 
 #include <errno.h>

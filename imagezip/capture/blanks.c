@@ -1,3 +1,6 @@
+/* blanks.c: free inodes of partitions are collected, and blanked in what is read.
+ * layout.c and layout_part.c call this in imagezip's first thread, windows.c calls
+ * blanks_apply() in the thread that reads the source. */
 #include "imagezip/capture/blanks.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* cache.c: which pages of a source were in the page cache before it was read; the others
+ * are let go again.  windows.c calls this, in the thread that reads the source. */
 #include "imagezip/capture/cache.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+/* delta.c: the source is compared with a signature (-H), and only what differs stays in
+ * the layout.  main.c calls this in the first thread, between layout and capture. */
 #include "imagezip/capture/delta.h"
 
 #include <inttypes.h>

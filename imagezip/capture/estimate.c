@@ -1,3 +1,5 @@
+/* estimate.c: the size of an image is estimated from samples of the source.  main.c calls
+ * this in the first thread, instead of a capture. */
 #include "imagezip/capture/estimate.h"
 
 #include "common/image/write/compress.h"

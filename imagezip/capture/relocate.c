@@ -1,3 +1,5 @@
+/* relocate.c: a captured partition is asked for what depends on its place: a disklabel,
+ * LILO.  layout.c calls this in imagezip's first thread. */
 #include "imagezip/capture/relocate.h"
 
 #include <inttypes.h>

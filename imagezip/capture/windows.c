@@ -1,3 +1,6 @@
+/* windows.c: the stored sectors of a source are read window by window.  capture.c reads
+ * them in the reader's thread of the encoder, delta.c in imagezip's first thread before
+ * the capture. */
 #include "imagezip/capture/windows.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* diff.c: what one image has and another has not, as windows of a delta.  main.c makes the
+ * struct diff; the encoder's reader thread calls diff_next(). */
 #include "tools/imagedelta/diff.h"
 
 #include <stdlib.h>

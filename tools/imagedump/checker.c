@@ -1,3 +1,6 @@
+/* checker.c: the data of chunks is decoded and verified in parallel.  main.c calls
+ * checker_give() for each chunk in the first thread; check_stage() runs in several
+ * threads of a pipeline, free_stage() in one. */
 #include "tools/imagedump/checker.h"
 
 #include <stdlib.h>

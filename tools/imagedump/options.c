@@ -1,3 +1,4 @@
+/* options.c: the table of imagedump's options.  cli_main() reads it in the first thread. */
 #include "tools/imagedump/options.h"
 
 #include "common/cli/cli_rows.h"

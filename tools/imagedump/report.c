@@ -1,3 +1,5 @@
+/* report.c: what imagedump prints of chunks, of the whole image and of its signature.
+ * main.c calls this in the first thread, and encrypted.c for the totals. */
 #include "tools/imagedump/report.h"
 
 #include <inttypes.h>

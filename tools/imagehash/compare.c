@@ -1,3 +1,5 @@
+/* compare.c: a block of the target is read and hashed, and compared with a record of the
+ * signature.  main.c calls this in the first thread. */
 #include "tools/imagehash/compare.h"
 
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+/* options.c: the table of imagehash's options, and what they mean together.  cli_main()
+ * reads the table, and main.c calls imagehash_settle(), in the first thread. */
 #include "tools/imagehash/options.h"
 
 #include <string.h>

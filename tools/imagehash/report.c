@@ -1,3 +1,5 @@
+/* report.c: what imagehash prints: signatures and differences.  main.c calls this in the
+ * first thread. */
 #include "tools/imagehash/report.h"
 
 #include <inttypes.h>

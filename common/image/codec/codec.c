@@ -1,3 +1,6 @@
+/* codec.c: the table of codecs, and decoders that take fragments of any of them.
+ * Everything that compresses or reads fragments calls this; a decoder belongs to one
+ * thread at a time. */
 #include "common/image/codec/codec.h"
 
 #include <stdlib.h>
@@ -69,7 +72,7 @@ decoder_new(void)
 
 	if (d == NULL)
 		return NULL;
-	/* Its own state is the one that streams are inflated with, too. */
+	/* The decoder of deflate also inflates whole streams. */
 	d->inflater = d->states[CODEC_DEFLATE] = codec_deflate.decoder_new();
 	if (d->inflater == NULL) {
 		free(d);

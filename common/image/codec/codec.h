@@ -20,7 +20,7 @@
 #include "common/base/err.h"
 #include "common/image/codec/deflate.h"
 
-/* As images say it. */
+/* The numbers that images have for codecs. */
 enum codec_id { CODEC_DEFLATE = 1, CODEC_ZSTD = 2 };
 
 enum {
@@ -32,7 +32,7 @@ enum {
 struct codec {
 	const char *name;  /* --codec */
 	enum codec_id id;  /* igzip writes what deflate reads */
-	const char *lacks; /* the library that this build is without, or NULL */
+	const char *lacks; /* the name of the library that this build lacks, or NULL */
 	int level_min, level_max, level_default;
 	unsigned windows;   /* most windows in a fragment that it makes */
 	uint64_t ratio_max; /* raw bytes from one byte of a stream, at most */
@@ -40,18 +40,19 @@ struct codec {
 	/* Writing.  NULL from encoder_new(): out of memory. */
 	void *(*encoder_new)(int level);
 	void (*encoder_free)(void *);
-	/* Most bytes that a window of so many raw bytes can take. */
+	/* The most bytes that a window of raw_bytes can take. */
 	size_t (*bound)(size_t raw_bytes);
 	/* The next window of a fragment, in[n], into out[cap], cap >= bound(n):
 	 * the length.  fragment_bytes: how many raw bytes the fragment may get in
 	 * all when this is its first window, else 0. */
 	size_t (*window)(void *encoder, size_t fragment_bytes, const void *in, size_t n,
 	    void *out, size_t cap);
-	/* These n bytes, up to the end of a window, are all of the fragment. */
+	/* End the fragment behind its first n bytes, which end with a window. */
 	void (*end)(void *fragment, size_t n);
 
-	/* The stream around the fragments.  A run of zeros is made without
-	 * compressing any; only those very bytes are taken for one. */
+	/* The stream around the fragments.  A fragment of zeros is made without
+	 * compressing; on reading, only exactly those bytes are taken for a run of
+	 * zeros. */
 	size_t head_bytes, tail_bytes;
 	void (*head)(int level, uint8_t *head);
 	void (*tail)(uint32_t adler, uint8_t *tail);
@@ -68,7 +69,7 @@ struct codec {
 
 extern const struct codec codec_deflate, codec_igzip, codec_zstd;
 
-/* How images with this number are read; NULL when nobody knows it. */
+/* The codec of images with this number; NULL when it is unknown. */
 const struct codec *codec_by_id(unsigned id);
 
 /* What the user chose. */
@@ -76,13 +77,13 @@ struct codec_choice {
 	const struct codec *codec;
 	int level;
 };
-/* What is chosen where nobody chooses. */
+/* The choice of a program whose user does not choose. */
 #define CODEC_DEFAULT \
 	{ \
 		&codec_deflate, DEFLATE_LEVEL_DEFAULT \
 	}
-/* "deflate:6", "igzip", "zstd:3"; without a level the codec's own.  ERR_USAGE, or
- * ERR_UNSUPPORTED when this build is without it. */
+/* Read "deflate:6", "igzip" or "zstd:3"; without a level it is the codec's default.
+ * ERR_USAGE, or ERR_UNSUPPORTED when this build lacks the codec. */
 int codec_parse(struct codec_choice *, const char *text, struct err *);
 
 /* What a thread needs to read streams of every codec. */
@@ -90,7 +91,7 @@ struct decoder;
 
 struct decoder *decoder_new(void); /* NULL: out of memory */
 void decoder_free(struct decoder *);
-/* One fragment into exactly out[n]. */
+/* Decode one fragment into exactly out[n]. */
 int decoder_fragment(struct decoder *, const struct codec *, const void *in,
     size_t in_bytes, void *out, size_t n, struct err *);
 /* For whole zlib streams. */

@@ -1,4 +1,5 @@
-/* codec_deflate.c: libdeflate or zlib, as deflate.h has them. */
+/* codec_deflate.c: the codec "deflate", by libdeflate or zlib (deflate.h).  codec.c has it
+ * in its table; an encoder or decoder is called in the thread that has it. */
 #include "common/image/codec/codec_zlib.h"
 
 void

@@ -7,7 +7,11 @@
  * are zeros.  And its code for levels 1 and 2 enters the position 2 of a window under
  * a hash of bits 16 to 47 of what a register still holds, the stream's address, where
  * the hash of the data at 2 should be.  That matters only when it is the hash of the
- * data at 0, 1 or 2: then the stream is put elsewhere for this window. */
+ * data at 0, 1 or 2: then the stream is put elsewhere for this window.
+ *
+ * codec.c has this codec in its table; the compressors' threads call it, each with an
+ * encoder of its own.
+ */
 #include "common/base/crc32c.h"
 #include "common/image/codec/codec_zlib.h"
 
@@ -32,8 +36,9 @@ enum {
 	STORED_BYTES = 65535, /* most in a stored block */
 	STORED_HEAD_BYTES = 5,
 	SPARE_BYTES = 64, /* headers of a block that is given up, alignment */
-	/* Places for the stream, apart in the bits that are hashed; more than there are
-	 * hashes to shun, and few of them are ever touched. */
+	/* The stream can be at any of these places, which differ in the bits that are
+	 * hashed.  There are more places than hashes to avoid, and few of them are ever
+	 * used. */
 	PLACES = 8,
 	PLACE_SHIFT = 16,
 	HASH_MASK = 0xff, /* no level has fewer bits for any window, most have more */
@@ -91,7 +96,7 @@ bound(size_t raw_bytes)
 	       SPARE_BYTES;
 }
 
-/* As the instruction has it, from 0 and not inverted. */
+/* The hash as the CRC-32C instruction computes it: from 0, and not inverted. */
 static uint32_t
 hash(const uint8_t word[HASHED_BYTES])
 {
@@ -112,7 +117,7 @@ address_hash(const uint8_t *place)
 	return hash(word);
 }
 
-/* Where the stream does no harm to this window. */
+/* A place where the stream does not change how this window is compressed. */
 static struct isal_zstream *
 place(const struct encoder *e, const uint8_t *in, size_t n)
 {

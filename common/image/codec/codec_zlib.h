@@ -9,7 +9,7 @@ void *codec_zlib_decoder_new(void);
 void codec_zlib_decoder_free(void *);
 int codec_zlib_decode(
     void *decoder, const void *in, size_t in_bytes, void *out, size_t n, struct err *);
-/* Fragments end on a byte anyway. */
+/* Nothing is to be done: such a fragment ends on a byte anyway. */
 void codec_zlib_end(void *fragment, size_t n);
 
 /* The fields that are the same for all of them.  Deflate makes at most 1032

@@ -4,6 +4,9 @@
  * window, so that it can end behind any of them: the last block gets its bit
  * when that is known.  Frames side by side, and behind them a skippable frame
  * with the Adler-32, are the stream, which every zstd decoder reads.
+ *
+ * codec.c has this codec in its table; an encoder or decoder is called in the thread that
+ * has it.
  */
 #include <string.h>
 
@@ -66,7 +69,7 @@ put_frame_head(struct wr *w)
 	wr_u8(w, ZEROS_WINDOW);
 }
 
-/* The next block of a run of which n zeros are left. */
+/* Put the next block of a run of zeros, of which n zeros are left. */
 static void
 put_zeros_block(struct wr *w, uint64_t n)
 {
@@ -182,7 +185,7 @@ window(void *z, size_t fragment_bytes, const void *in, size_t n, void *out, size
 	return o.pos;
 }
 
-/* Its last block is the one whose end is the fragment's. */
+/* Mark the block that ends the fragment as the last one. */
 static void
 end(void *fragment, size_t n)
 {
@@ -213,7 +216,7 @@ zstd_decoder_free(void *z)
 	ZSTD_freeDCtx(z);
 }
 
-/* Just one frame, and of this format: the library would read older ones. */
+/* Decode exactly one frame of this format; the library would also read older ones. */
 static int
 decode(void *z, const void *in, size_t in_bytes, void *out, size_t n, struct err *e)
 {

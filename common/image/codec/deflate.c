@@ -1,4 +1,6 @@
-/* deflate.c: the compressing side of deflate.h. */
+/* deflate.c: the compressing side of deflate.h, and Adler-32.  The codecs call the
+ * deflater, each in the thread that has it; everything that makes or checks streams calls
+ * the sums, in any thread. */
 #include "common/image/codec/deflate.h"
 
 #include <assert.h>
@@ -10,7 +12,8 @@
 #ifndef NO_LIBDEFLATE
 #include <libdeflate.h>
 
-/* The compressor is never instrumented: what it may touch is looked at for it. */
+/* The library is never instrumented by a sanitizer, so the memory that it may touch is
+ * checked here. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -168,7 +171,8 @@ adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes)
 {
 	uint64_t n = b_bytes % ADLER_MOD;
 	uint64_t a1 = a & 0xffff, a2 = a >> 16, b1 = b & 0xffff, b2 = b >> 16;
-	/* b started from 1, not from a1: every byte of b counts a1 - 1 more. */
+	/* The sum of b started from 1 and not from a1, so every byte of b counts a1 - 1
+	 * more. */
 	uint64_t lo = (a1 + b1 + ADLER_MOD - 1) % ADLER_MOD;
 	uint64_t hi = (a2 + b2 + n * (a1 + ADLER_MOD - 1)) % ADLER_MOD;
 

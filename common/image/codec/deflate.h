@@ -22,7 +22,8 @@ enum {
 	STREAM_HEAD_BYTES = 2,
 	STREAM_TAIL_BYTES = 2 + 4, /* final empty block, Adler-32 */
 	DEFLATE_LEVEL_DEFAULT = 6,
-	INFLATER_PIECE_BYTES = 256 * 1024, /* of a whole stream, all but the last */
+	/* the length of all pieces of a stream but the last */
+	INFLATER_PIECE_BYTES = 256 * 1024,
 };
 
 struct deflater;
@@ -31,18 +32,18 @@ struct inflater;
 /* level 0..9, as -z means it; 0 stores. */
 struct deflater *deflater_new(int level); /* NULL: out of memory */
 void deflater_free(struct deflater *);
-/* Most bytes that a fragment of so many raw bytes can take. */
+/* The most bytes that a fragment of raw_bytes can take. */
 size_t deflater_bound(size_t raw_bytes);
 /* Compress in[n] into out[cap], cap >= deflater_bound(n).  Cannot fail:
  * returns the length. */
 size_t deflater_fragment(
     struct deflater *, const void *in, size_t n, void *out, size_t cap);
 
-/* A fragment of n > 0 zero bytes without compressing any: its length, and the
- * bytes themselves.  About n / 1032, and under 120 more. */
+/* A fragment of n > 0 zero bytes, made without compressing: its length, and its bytes.  The
+ * length is about n / 1032, and under 120 more. */
 size_t deflate_zeros_bytes(uint64_t n);
 void deflate_zeros(uint64_t n, void *out);
-/* Are in[in_bytes] just what deflate_zeros(n) makes? */
+/* Are in[in_bytes] exactly what deflate_zeros(n) makes? */
 bool deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n);
 
 /* The two bytes in front of a stream that was made at this level. */
@@ -50,9 +51,9 @@ void deflate_stream_head(int level, uint8_t head[STREAM_HEAD_BYTES]);
 /* What ends a stream whose raw bytes have this Adler-32. */
 void deflate_stream_tail(uint32_t adler, uint8_t tail[STREAM_TAIL_BYTES]);
 
-/* Adler-32 of bytes; of more bytes behind what had `adler`; of a then b, from both
- * and b's length; of n zero bytes.
- * Of nothing it is 1. */
+/* Adler-32: adler_of() of bytes; adler_update() of more bytes behind those whose sum was
+ * `adler`; adler_combine() of a and then b, from both sums and b's length; adler_zeros() of
+ * n zero bytes.  The sum of no bytes is 1. */
 uint32_t adler_of(const void *data, size_t n);
 uint32_t adler_update(uint32_t adler, const void *data, size_t n);
 uint32_t adler_combine(uint32_t a, uint32_t b, uint64_t b_bytes);

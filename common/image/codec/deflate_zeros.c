@@ -4,6 +4,8 @@
  * code of one bit, 258 zeros are two bits, both zero: the densest that deflate
  * can be, 1032 to 1.  The block is one literal, as many 258s as fit, and
  * literals for the rest; an empty stored block brings it to a byte.
+ *
+ * The codecs of zlib streams call this for windows of zeros, in any thread.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -98,8 +100,8 @@ deflate_zeros(uint64_t n, void *out)
 	put_run(&b, n);
 }
 
-/* Head and end are made and compared; between them are the zero bits of the
- * matches. */
+/* The head and the end of the run are made and compared; between them all bits of the
+ * matches are zero. */
 bool
 deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n)
 {
@@ -117,7 +119,8 @@ deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n)
 	for (size_t i = 0; i < left_out; i++)
 		if (p[HEAD_CAP + i] != 0)
 			return false;
-	/* What remains is the run that is so many whole bytes of matches shorter. */
+	/* Without whole bytes of matches, what remains is a shorter run, whose head and end
+	 * are made. */
 	memcpy(ends, p, HEAD_CAP);
 	memcpy(ends + HEAD_CAP, p + HEAD_CAP + left_out, END_CAP);
 	deflate_zeros(n - left_out * 4 * MATCH_BYTES, want);

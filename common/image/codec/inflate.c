@@ -1,4 +1,6 @@
-/* inflate.c: the decoding side of deflate.h. */
+/* inflate.c: the decoding side of deflate.h.  Codecs decode fragments with it, chunk.c
+ * and sectors.c whole streams, and the store both; an inflater belongs to one thread at
+ * a time. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,9 +22,10 @@ struct inflater {
 	z_stream z;
 	bool z_ready;
 	uint8_t *piece;                  /* made when first needed */
-	uint64_t piece_done, piece_want; /* bytes of the stream given out, and to be */
+	/* bytes of the stream that were given out, and that are expected in all */
+	uint64_t piece_done, piece_want;
 	bool piece_last;
-	uint8_t *ended; /* a fragment with an end put behind it */
+	uint8_t *ended; /* a copy of a fragment, with the end of a stream behind it */
 	size_t ended_cap;
 };
 
@@ -132,7 +135,7 @@ inflater_pieces(struct inflater *i, const void *in, size_t in_bytes, uint64_t ou
 	return rc;
 }
 
-/* Decoders want a final block, which a fragment has not: a copy gets one. */
+/* Decoders want a final block, which a fragment does not have, so a copy gets one. */
 static const uint8_t *
 put_end(struct inflater *i, const void *in, size_t in_bytes, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* The samples of a base on their way into a delta.  imagezip -H, imagedelta and
- * imagerezip fill it, imagedelta from the thread that reads while the packer's thread
- * takes. */
+/* basis.c: the samples of a base on their way into a delta.  imagezip -H, imagedelta and
+ * imagerezip fill a basis, and the packer takes from it; imagedelta fills it from the
+ * thread that reads while the packer's thread takes, so a lock guards it. */
 #include "common/image/format/basis.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ find(const struct samples *s, uint64_t sector)
 	return lo;
 }
 
-/* What reaches into the next chunk is left out: that one may be written first. */
+/* A sample that reaches into the next chunk is left out: that chunk may be installed first. */
 static void
 take_own(const struct samples *s, struct range own, size_t most, struct samples *out)
 {

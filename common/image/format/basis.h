@@ -19,11 +19,11 @@ struct basis {
 
 void basis_init(struct basis *, enum sample_hash);
 void basis_free(struct basis *);
-/* One more, behind those that were added before.  ERR_NOMEM. */
+/* Add one more, which lies behind those that were added before.  ERR_NOMEM. */
 int basis_add_replaced(struct basis *, const struct sample *, struct err *);
-/* Those for the chunk that answers for these sectors, into *out, which has room for
- * `most`: with `first` those of the whole disk, then its own, evenly spread when there
- * are too many. */
+/* Put the samples for the chunk that answers for the sectors `own` into *out, `most` at
+ * most: with `first` those of the whole disk, then the chunk's own, evenly spread when
+ * there are too many. */
 void basis_take(struct basis *, bool first, struct range own, size_t most,
     struct samples *out);
 

@@ -1,3 +1,6 @@
+/* crypt.c: the data of a chunk is encrypted and decrypted.  seal.c and proof.c call this:
+ * crypt_new() in the thread that has the keys, the rest in the threads that have chunks.
+ * imagekey makes keys with it. */
 #include "common/image/format/crypt.h"
 
 #include <openssl/crypto.h>
@@ -10,20 +13,20 @@
 #include "common/base/wr.h"
 
 enum {
-	KEY_ID_AT = 24, /* in the header, where V5 has zeros */
+	KEY_ID_AT = 24, /* of the id of the key in the header, where V5 has zeros */
 	NONCE_BYTES = 12,
 	SEALED_BYTES = NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES - CRYPT_TAG_BYTES,
 	TAG_AT = NDZ_CHUNK_BYTES - CRYPT_TAG_BYTES,
 };
 
-/* Both with the NUL at their end. */
+/* Both domains include the NUL at their end. */
 static const char image_domain[] = "NDZ image key 1";
 static const char id_domain[] = "NDZ key id 1";
 
 struct crypt {
 	uint8_t key[CRYPT_KEY_BYTES];
 	uint8_t id[CRYPT_ID_BYTES];
-	bool has_image; /* below is the key of this image */
+	bool has_image; /* the key of an image was derived, and is below */
 	uint8_t uuid[NDZ_UUID_BYTES];
 	uint8_t image_key[CRYPT_KEY_BYTES];
 	EVP_CIPHER *cipher;
@@ -179,7 +182,7 @@ crypt_seal(struct crypt *c, uint8_t *chunk, struct err *e)
 	return 0;
 }
 
-/* 1 the chunk is what was sealed. */
+/* 1: the chunk is what was encrypted. */
 static int
 decrypt(struct crypt *c, uint8_t *chunk)
 {

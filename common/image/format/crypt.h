@@ -31,9 +31,9 @@ int crypt_make_key(const char *path, struct err *);
 int crypt_new(struct crypt **, const char *path, struct err *);
 /* Wipes the key. */
 void crypt_free(struct crypt *);
-/* Tells keys apart, and nothing more of them. */
+/* An id that tells keys apart, and says nothing more about them. */
 const uint8_t *crypt_key_id(const struct crypt *);
-/* The same of the key that a chunk is encrypted with: in the chunk. */
+/* The id of the key that a chunk is encrypted with; it points into the chunk. */
 const uint8_t *crypt_chunk_key_id(const uint8_t *chunk);
 
 /* Encrypt chunk[NDZ_CHUNK_BYTES] in place: one of this suite's own codecs

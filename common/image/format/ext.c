@@ -1,3 +1,6 @@
+/* ext.c: the extension area of a chunk is read, and the digests that it holds are
+ * computed.  chunk.c and partial.c read areas with it, ext_put.c and packer.c write them,
+ * in any thread: nothing is kept. */
 #include "common/image/format/ext.h"
 
 #include <stdio.h>
@@ -46,7 +49,8 @@ get_fragments(struct ext *x, const struct ndz_header *h, struct rd *r, struct er
 		log2 = rd_u8(r);
 	uint32_t n = rd_le32(r);
 
-	/* A codec or digest of a later version: the stream is still a stream. */
+	/* A codec or digest of a later version is passed over: the stream can be read
+	 * without the table. */
 	if (codec != ndz_header_codec(h)->id || digest != DIGEST_SHA256 ||
 	    digest_bytes != EXT_FRAGMENT_DIGEST_BYTES)
 		return 0;
@@ -137,7 +141,7 @@ get_samples(struct ext *x, struct rd *r, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* There is one way to write it, so that it holds no bit that nobody checks. */
+/* A signature can be written in one way only, so that it has no bit that nobody checks. */
 static int
 get_signature(struct ext *x, struct rd *r, struct err *e)
 {
@@ -216,7 +220,7 @@ get_record(struct ext *x, const struct ndz_header *h, unsigned type, struct rd *
 			      "record %u of the extension area is too short", type);
 }
 
-/* Windows that the regions touch: the number of fragments that there must be. */
+/* How many windows the regions touch, which is the number that the table must add up to. */
 static uint64_t
 count_windows(const struct ndz_header *h, uint64_t window_sectors)
 {
@@ -254,7 +258,7 @@ check_fragments(const struct ext *x, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
-/* Ascending, in the chunk's own sectors, and none that it stores. */
+/* Freed ranges must ascend, lie in the chunk's own sectors, and hold none that it stores. */
 static int
 check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 {
@@ -276,7 +280,7 @@ check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
-/* Only chunk 0 speaks of sectors that are other chunks'. */
+/* Only chunk 0 may have samples of sectors that belong to other chunks. */
 static int
 check_samples(const struct ext *x, const struct ndz_header *h, struct err *e)
 {

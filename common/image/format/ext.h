@@ -65,15 +65,16 @@ struct ext_image {
  * delta: the same contents in other chunks are the same state. */
 enum ext_state_kind {
 	EXT_STATE_NONE,
-	EXT_STATE_UUID,      /* what the image with this UUID amounts to */
-	EXT_STATE_FILE,      /* ... the image whose file has this SHA-256 */
-	EXT_STATE_SIGNATURE, /* ... images with this signature, see sig_state() */
+	EXT_STATE_UUID,      /* the contents of the image with this UUID */
+	EXT_STATE_FILE,      /* the contents of the image whose file has this SHA-256 */
+	/* the contents of all images with this signature, see sig_state() */
+	EXT_STATE_SIGNATURE,
 };
 
 struct ext_state {
 	uint8_t kind;           /* enum ext_state_kind, or one of a later version */
-	uint8_t hash;           /* of a signature: enum sig_hash, ... */
-	uint32_t block_sectors; /* ... size of its blocks */
+	uint8_t hash;           /* of a signature: enum sig_hash */
+	uint32_t block_sectors; /* of a signature: the size of its blocks */
 	uint8_t id[EXT_DIGEST_BYTES]; /* a UUID is 16 bytes and zeros */
 };
 
@@ -85,26 +86,30 @@ struct ext {
 	uint8_t digest[EXT_DIGEST_BYTES]; /* of the chunk up to the stream's end */
 	bool has_header_digest;
 	uint8_t header_digest[EXT_DIGEST_BYTES]; /* of the chunk's header area alone */
-	bool last;                               /* the image's last chunk, of ... */
-	uint32_t nchunks;                        /* ... so many */
+	bool last;                               /* this is the image's last chunk */
+	/* how many chunks the image has; in its last chunk only */
+	uint32_t nchunks;
 	bool has_image;
 	struct ext_image image;
 	bool has_state;
 	struct ext_state state; /* NONE: what its own UUID says */
 	struct ext_state base;  /* not NONE: a delta of this */
-	/* Of a delta: sectors that its base stores and that are free by now, as many
-	 * as there was room for.  Ascending, in this chunk's own, in no region. */
+	/* Of a delta: sectors that its base stores and that are free by now, as far as
+	 * there was room for them.  They ascend, belong to this chunk, and are in no
+	 * region. */
 	size_t nfreed;
 	struct range *freed; /* owned; ext_free() */
-	/* Of a delta, of its base's data: in chunk 0 of all the disk, in others of this
-	 * chunk's own sectors. */
+	/* Of a delta: samples of its base's data.  In chunk 0 they are of the whole disk,
+	 * in other chunks of the chunk's own sectors. */
 	bool has_samples;
 	struct samples samples; /* owned; ext_free() */
-	/* The last record, over what sign.h says; only read. */
+	/* The signature, which is the last record, over what sign.h says.  ext_put() does
+	 * not write it. */
 	bool has_signature;
 	uint8_t key_id[EXT_KEY_ID_BYTES];
 	uint8_t signature[EXT_SIGNATURE_RAW_BYTES];
-	size_t records_at, records_bytes; /* in the chunk: those before it, or all */
+	/* where in the chunk the records before the signature are, or all */
+	size_t records_at, records_bytes;
 	uint32_t window_bytes; /* of the fragment table; 0 when there is none */
 	size_t nfragments;
 	struct ext_fragment *fragments; /* owned; ext_free() */
@@ -117,38 +122,38 @@ struct ext {
  * lengths must add up to the stream, windows to the regions). */
 int ext_get(struct ext *, const struct ndz_header *h, const void *chunk, struct err *);
 void ext_free(struct ext *);
-/* Write it behind the stream of a chunk; ERR_FORMAT when it does not fit. */
+/* Write the extension behind the stream of a chunk; ERR_FORMAT when it does not fit. */
 int ext_put(const struct ext *, const struct ndz_header *h, void *chunk, struct err *);
 /* Add a signature behind all other records of a chunk that has none. */
 int ext_add_signature(const struct ndz_header *h, void *chunk,
     const uint8_t key_id[EXT_KEY_ID_BYTES],
     const uint8_t signature[EXT_SIGNATURE_RAW_BYTES], struct err *);
-/* Bytes that ext_put() will need, for the writer's accounts, LOST_RANGES_MIN lost
- * ranges among them; a state record takes EXT_STATE_BYTES more, and that of a tail
- * tail_record_bytes(). */
+/* How many bytes ext_put() will need, with room for LOST_RANGES_MIN lost ranges.  A state
+ * record takes EXT_STATE_BYTES more, and the record of a tail tail_record_bytes(). */
 size_t ext_need(size_t nfragments, bool image);
-/* How many ranges of freed sectors fit behind everything else, with so many bytes
+/* How many ranges of freed sectors fit behind everything else, when `reserve` bytes are
  * left free. */
 size_t ext_freed_room(const struct ext *, const struct ndz_header *h, size_t reserve);
-/* The same for samples of the base; and the bytes that the record of n of them takes. */
+/* How many samples of the base fit, when `reserve` bytes are left free; and how many bytes
+ * the record of n samples takes. */
 size_t ext_samples_room(const struct ext *, const struct ndz_header *h, size_t reserve);
 size_t ext_samples_need(size_t n);
-/* Is it a part of a delta, which needs its base? */
+/* Is the chunk a part of a delta, which needs its base? */
 bool ext_is_delta(const struct ext *);
 bool ext_state_same(const struct ext_state *, const struct ext_state *);
 /* "UUID 0123...", for people. */
 const char *ext_state_text(const struct ext_state *, char *buf, size_t cap);
 /* Where the area of a chunk begins if it has one. */
 size_t ext_area_at(const struct ndz_header *);
-/* How long it is, of which the first EXT_HEAD_BYTES are enough; 0: there is none, or
- * it does not fit. */
+/* How long the area is; its first EXT_HEAD_BYTES must be in the chunk.  0: there is no
+ * area, or it does not fit. */
 size_t ext_area_bytes(const struct ndz_header *, const void *chunk);
 /* SHA-256 of chunk[0, 4096). */
 void ext_header_digest(const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
 /* SHA-256 of chunk[0, 4096 + size). */
 void ext_chunk_digest(
     const struct ndz_header *h, const void *chunk, uint8_t digest[EXT_DIGEST_BYTES]);
-/* The same of two chunks, in little more time. */
+/* ext_chunk_digest() of two chunks, in little more time than of one. */
 void ext_chunk_digests(const struct ndz_header *h, const void *chunk,
     uint8_t digest[EXT_DIGEST_BYTES], const struct ndz_header *h2, const void *chunk2,
     uint8_t digest2[EXT_DIGEST_BYTES]);

@@ -13,14 +13,14 @@ enum {
 	CRC_FROM = HEAD_BYTES,
 	ZERO_RUN = 1u << 31,
 	ENTRY_LEN_MASK = 0xffffff,
-	ENTRY_WINDOWS_SHIFT = 24, /* how many more than one */
+	ENTRY_WINDOWS_SHIFT = 24, /* the number of windows, less one */
 	DIGEST_SHA256 = 1,
 	FRAGMENT_HEAD_BYTES = 8,
 	FREED_ENTRY_BYTES = 16,
 	SIGNATURE_ED25519 = 1,
 };
 
-/* Types are never used again for anything else. */
+/* The number of a type is never used again for anything else. */
 enum record_type {
 	REC_UUID = 1,
 	REC_DIGEST = 2,

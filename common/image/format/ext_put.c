@@ -1,4 +1,6 @@
-/* ext_put.c: the extension area of ext.h, written; and how much room it takes. */
+/* ext_put.c: the extension area of ext.h is written, and how much room it takes is told.
+ * packer.c calls this in the thread that makes the image, sign.c adds the signature, and
+ * partial.c guesses sizes with it. */
 #include <string.h>
 #include <zlib.h>
 
@@ -227,8 +229,8 @@ ext_need(size_t nfragments, bool image)
 	return n;
 }
 
-/* Bytes up to the end of the last record that is to be there, with a head for one
- * more. */
+/* Bytes up to the end of the last record that the area will have, and the head of one more
+ * record. */
 static size_t
 used_bytes(const struct ext *x, const struct ndz_header *h, size_t reserve)
 {

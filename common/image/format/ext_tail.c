@@ -41,7 +41,7 @@ tail_kind_name(uint32_t kind)
 	return kind < TAIL_KINDS ? names[kind] : "metadata of a kind not known here";
 }
 
-/* Ascending, none empty, all of them on the disk. */
+/* Pieces must ascend, none may be empty, and all must lie on the disk. */
 static bool
 is_possible(const struct tail *t)
 {
@@ -180,7 +180,7 @@ tail_text(const struct tail *t, const uint64_t sectors[TAIL_PIECES_MAX], char *b
 	for (uint32_t kind = 0; kind <= TAIL_KINDS && n < cap; kind++) {
 		uint64_t sum = 0;
 		for (size_t i = 0; i < t->n; i++)
-			/* All those of later versions are one kind here. */
+			/* All kinds of later versions count as one kind here. */
 			if (t->pieces[i].kind == kind ||
 			    (kind == TAIL_KINDS && t->pieces[i].kind > kind))
 				sum += sectors[i];

@@ -18,9 +18,10 @@
 #include "common/base/wr.h"
 #include "common/disk/range.h"
 
-/* What was recognised in it.  Numbers are of the format, and never used again. */
+/* What was recognised in a tail.  The numbers are part of the format, and are never used
+ * again. */
 enum tail_kind {
-	TAIL_UNKNOWN = 0, /* nothing was, but it is not zero */
+	TAIL_UNKNOWN = 0, /* nothing was recognised, but it is not zero */
 	TAIL_MD0 = 1,
 	TAIL_MD1 = 2,
 	TAIL_IMSM = 3,
@@ -67,15 +68,15 @@ void tail_put(const struct tail *, struct wr *);
 size_t tail_record_bytes(const struct tail *);
 bool tail_same(const struct tail *, const struct tail *);
 
-/* How many sectors from r.off on (r.len > 0) are alike: all of one piece, which
- * *piece is then, or all of none (NULL). */
+/* How many sectors of r (r.len > 0), from its first one on, belong to the same piece, which
+ * *piece is then, or to no piece (NULL). */
 uint64_t tail_run(
     const struct tail *, struct range r, const struct tail_piece **piece);
-/* The end of the last sector in regions[n] that is of no piece; 0: there is none. */
+/* The end of the last sector in regions[n] that belongs to no piece; 0: there is none. */
 uint64_t tail_rest_end(const struct tail *, const struct range *regions, size_t n);
-/* Is any sector of regions[n] of a piece? */
+/* Does any sector of regions[n] belong to a piece? */
 bool tail_touches(const struct tail *, const struct range *regions, size_t n);
-/* Adds how many sectors of regions[n] are of each piece. */
+/* Adds to each sum how many sectors of regions[n] belong to that piece. */
 void tail_count(const struct tail *, const struct range *regions, size_t n,
     uint64_t sectors[TAIL_PIECES_MAX]);
 

@@ -1,3 +1,5 @@
+/* format.c: the header of a chunk, to bytes and back, in every version.  Everything that
+ * reads or writes chunks calls this, in any thread. */
 #include "common/image/format/format.h"
 
 #include <assert.h>
@@ -8,15 +10,15 @@
 #include "common/base/wr.h"
 
 enum {
-	MAGIC_V1 = 0x69696969, /* the others count up from it */
+	MAGIC_V1 = 0x69696969, /* the magics of later versions count up from it */
 	MAGIC_LAST = MAGIC_V1 + 5,
-	CODEC_AT = 36, /* of those */
+	CODEC_AT = 36, /* of the codec, in images of codecs other than deflate */
 	/* Sectors beyond this cannot be given as bytes in 64 bits. */
 	SECTOR_BITS_MAX = 55,
 	V3_SECTORS_MAX = UINT32_MAX,
 };
 
-/* Where things are.  Offset 0 of a version that we do not read. */
+/* Where the fields of a version are.  Offset 0: we do not read this version. */
 struct layout {
 	size_t firstsect; /* two numbers; 0: the version has none */
 	size_t uuid;
@@ -106,7 +108,8 @@ get_version(struct ndz_header *h, uint32_t magic, const void *chunk, struct err 
 		return get_codec(h, chunk, e);
 	}
 
-	/* V1 reads the same both ways; its size then does not make sense. */
+	/* The magic of V1 is the same in both byte orders; in the wrong one its size makes
+	 * no sense. */
 	if (swapped > MAGIC_V1 && swapped <= MAGIC_LAST)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "an image in big-endian byte order cannot be read");
@@ -253,8 +256,8 @@ ndz_header_get(struct ndz_header *h, const void *chunk, size_t len, struct err *
 		return -1;
 	if (get_layout(h, &layouts[h->version], chunk, e) == 0)
 		return 0;
-	/* Read at the wrong offsets, the one form of V5 makes no sense as the
-	 * other: sector numbers come out 2^32 times too large. */
+	/* One form of V5 makes no sense when it is read at the offsets of the other: sector
+	 * numbers come out 2^32 times too large. */
 	if (h->version != 5 || h->codec != 0 ||
 	    get_layout(h, &layout_v5_narrow, chunk, &other) < 0)
 		return -1;
@@ -282,7 +285,7 @@ check_numbers(const struct ndz_header *h, uint64_t max, struct err *e)
 {
 	bool fits = h->lastsect <= max;
 
-	/* No region is behind lastsect. */
+	/* No region is behind lastsect, so relocations need not be looked for there. */
 	for (unsigned i = 0; i < h->nrelocs; i++)
 		fits = fits && h->relocs[i].sector <= max && h->relocs[i].size <= max;
 	if (!fits)

@@ -88,12 +88,12 @@ struct ndz_header {
 int ndz_header_get(struct ndz_header *, const void *chunk, size_t len, struct err *);
 /* Do these four bytes begin an image, though perhaps one that cannot be read? */
 bool ndz_looks_like_image(const uint8_t magic[4]);
-/* How its stream is read. */
+/* The codec of its stream. */
 const struct codec *ndz_header_codec(const struct ndz_header *);
 /* Encode into buf[NDZ_HEADER_BYTES], zero filled.  Versions 3 and 5.
  * ERR_FORMAT when the tables do not fit, or numbers are too large for V3. */
 int ndz_header_put(const struct ndz_header *, void *buf, struct err *);
-/* How many bytes of header area a version needs for so many entries. */
+/* How many bytes of the header area a version needs for nregions and nrelocs entries. */
 size_t ndz_header_need(unsigned version, unsigned nregions, unsigned nrelocs);
 /* Bytes that the stream inflates to: the sum of all regions. */
 uint64_t ndz_header_raw_bytes(const struct ndz_header *);

@@ -1,6 +1,6 @@
 /* kind.c: what files of this suite begin with.
  *
- * Called by programs before they write, or read a source, in their main thread.
+ * Programs call this in their first thread, before they replace a file or read a source.
  */
 #include "common/image/format/kind.h"
 

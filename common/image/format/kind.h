@@ -12,9 +12,9 @@
 /* For output_open(). */
 extern const struct output_kind kind_image, kind_signature;
 
-/* Does this file or device begin with the header of a chunk, also of one that cannot be
- * read here (encrypted, of another version)?  1, 0, or -1 when it cannot be read.  Of a
- * pipe it is not known: 0. */
+/* Does this file or device begin with the header of a chunk, even of a chunk that this
+ * program cannot read (encrypted, or of another version)?  1, 0, or -1 when the disk cannot
+ * be read.  For a pipe it is not known: 0. */
 int kind_is_image(struct disk *, struct err *);
 
 #endif /* COMMON_IMAGE_FORMAT_KIND_H */

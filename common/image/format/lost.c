@@ -1,3 +1,6 @@
+/* lost.c: the record of lost sectors: made of a set of ranges, written, read, and told.
+ * packer.c makes it for a capture, installers for an installation of one partition; each
+ * list belongs to one thread at a time. */
 #include "common/image/format/lost.h"
 
 #include <assert.h>
@@ -9,8 +12,8 @@
 
 enum { FLAG_MERGED = 1 };
 
-/* How many ranges there are when gaps of up to `gap` sectors do not count, and
- * into out (NULL: nowhere) which. */
+/* How many ranges the set has when gaps of up to `gap` sectors do not count; the ranges go
+ * into out, unless that is NULL. */
 static size_t
 merge(const struct rangeset *s, uint64_t gap, struct range *out)
 {
@@ -77,7 +80,8 @@ lost_ranges(const struct lost *l, struct rangeset *set, struct err *e)
 	return 0;
 }
 
-/* Of a merged list nobody knows which sectors it means: at most all that are left. */
+/* A merged list does not say which of its sectors were lost: it counts at most all that are
+ * left. */
 int
 lostset_add(
     struct lostset *s, const struct lost *l, const struct rangeset *within, struct err *e)
@@ -99,7 +103,7 @@ lostset_add(
 const char *
 lost_text(const struct lost *l, char *buf, size_t cap)
 {
-	enum { ROOM_BYTES = 80 }; /* of a range, and the count of those left out */
+	enum { ROOM_BYTES = 80 }; /* for one range, and the count of those that are left out */
 	size_t n = (size_t)snprintf(buf, cap,
 	    "%" PRIu64 " sectors could not be read when the image was made, and are "
 	    "zeros%s:",
@@ -131,7 +135,8 @@ lost_free(struct lost *l)
 	*l = (struct lost){ 0 };
 }
 
-/* Ascending, apart, none empty or out of the world, and as many as the count says. */
+/* Ranges must ascend and be apart, none may be empty or reach beyond the largest sector,
+ * and their number of sectors must agree with the count. */
 static bool
 is_possible(const struct lost *l)
 {

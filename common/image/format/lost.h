@@ -16,7 +16,7 @@
 enum {
 	LOST_HEAD_BYTES = 16,
 	LOST_RANGE_BYTES = 16,
-	LOST_RANGES_MIN = 16, /* room for so many is always kept */
+	LOST_RANGES_MIN = 16, /* there is always room for this number of ranges */
 };
 
 /* nranges 0: nothing was lost. */
@@ -27,8 +27,8 @@ struct lost {
 	struct range *ranges; /* image sectors, ascending, apart; owned */
 };
 
-/* A list that is being put together: `sectors` of those in the set are lost, which is
- * less than all when the list that they come from had been merged. */
+/* A list that is being put together: `sectors` sectors of the set are lost.  That is less
+ * than all of them when they come from a list that was merged. */
 struct lostset {
 	struct rangeset set;
 	uint64_t sectors;
@@ -36,12 +36,12 @@ struct lostset {
 
 void lostset_init(struct lostset *);
 void lostset_free(struct lostset *);
-/* What of a list lies within a set, none of which is there yet. */
+/* Add what of a list lies within a set.  None of it may have been added before. */
 int lostset_add(
     struct lostset *, const struct lost *, const struct rangeset *within, struct err *);
 
-/* What of the set fits in so many bytes: ranges near each other become one until
- * it does.  At least LOST_RANGES_MIN must. */
+/* Make a list that fits into `bytes`: ranges near each other are merged until it does.
+ * There must be room for LOST_RANGES_MIN. */
 int lost_make(struct lost *, const struct lostset *, size_t bytes, struct err *);
 void lost_free(struct lost *);
 /* All ranges into a set, which is left open. */

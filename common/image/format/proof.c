@@ -13,7 +13,8 @@
 struct proof {
 	struct verifier *verifier; /* or NULL */
 	struct crypt *crypt;       /* or NULL */
-	pthread_mutex_t decrypting; /* it is one thread's at a time */
+	/* held by the thread that decrypts: `crypt` belongs to one thread at a time */
+	pthread_mutex_t decrypting;
 	char key_name[2 * EXT_KEY_ID_BYTES + 1];
 };
 
@@ -57,8 +58,7 @@ proof_free(struct proof *p)
 	free(p);
 }
 
-/* Encryption proves who made a chunk as well, but only the header says where it
- * belongs. */
+/* Encryption also proves who made a chunk, but only the header says where it belongs. */
 static int
 check_place(uint32_t number, const void *chunk, struct err *e)
 {

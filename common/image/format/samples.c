@@ -1,6 +1,7 @@
-/* The samples of a delta's base: to bytes and back, and their digests.  ext.c reads and
- * writes them with the other records, basis.c collects them while a delta is made, and
- * the installers' gate.c compares them with the disk.  Any thread may call this. */
+/* samples.c: the samples of a delta's base, to bytes and back, and their digests.  ext.c
+ * and ext_put.c read and write them with the other records, basis.c collects them while a
+ * delta is made, and the installers' gate.c compares them with the disk.  Any thread may
+ * call this. */
 #include "common/image/format/samples.h"
 
 #include <openssl/evp.h>

@@ -24,7 +24,7 @@ enum {
 	SAMPLE_SECTORS_MAX = 32768,
 	SAMPLES_MAX = 1024,      /* of one chunk */
 	SAMPLES_SPREAD_MAX = 256, /* of the whole disk, in chunk 0 */
-	SAMPLES_OWN_MIN = 32,    /* a chunk has room for so many of its own */
+	SAMPLES_OWN_MIN = 32,    /* a chunk has room for at least this number of its own */
 };
 
 /* The numbers of the first two are those of signature files. */
@@ -44,9 +44,9 @@ struct samples {
 void samples_free(struct samples *); /* leaves none */
 /* Append a copy.  ERR_NOMEM. */
 int samples_add(struct samples *, const struct sample *, struct err *);
-/* Keep at most so many, evenly spread over those that there are. */
+/* Keep `most` at most, evenly spread over all. */
 void samples_thin(struct samples *, size_t most);
-/* The digest of data[bytes].  ERR_UNSUPPORTED: the hash is not to be had. */
+/* The digest of data[bytes].  ERR_UNSUPPORTED: the hash is not available. */
 int sample_digest(enum sample_hash, const void *data, size_t bytes,
     uint8_t digest[SAMPLE_DIGEST_BYTES], struct err *);
 /* Does the delta leave the data of this sample as it is? */

@@ -1,3 +1,5 @@
+/* seal.c: signature and encryption of a chunk that is made.  maker.c opens the keys and
+ * seals each chunk, in the thread that makes the image. */
 #include "common/image/format/seal.h"
 
 #include <stdlib.h>
@@ -64,7 +66,7 @@ seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 	return 0;
 }
 
-/* Random, always: libuuid would make do with the time. */
+/* The UUID is always random; libuuid would use the time when it has no random numbers. */
 int
 seal_uuid(uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {

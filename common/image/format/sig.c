@@ -1,3 +1,6 @@
+/* sig.c: the records of a signature file in memory: to bytes and back, searched and added
+ * up.  imagehash and imagezip -H call this in their first thread, and sighash.c in the
+ * thread that makes an image. */
 #include "common/image/format/sig.h"
 
 #include <assert.h>

@@ -41,7 +41,7 @@ enum {
 struct sig_record {
 	uint32_t start, count; /* sectors */
 	uint32_t chunk;        /* where its data begins; 0 when not in the image */
-	bool continues;        /* and goes on in the next chunk */
+	bool continues;        /* its data goes on in the next chunk */
 	uint8_t hash[SIG_HASH_MAX];
 };
 
@@ -68,11 +68,11 @@ void sig_free(struct sig *);
 
 /* Does a file that begins so begin as a signature does? */
 bool sig_begins(const uint8_t head[SIG_MAGIC_BYTES]);
-/* The same with files.  Does this file begin as a signature does: 1, 0, -1. */
+/* Does this file begin as a signature does?  1, 0, -1. */
 int sig_is_file(const char *path, struct err *);
 int sig_read(struct sig *, const char *path, struct err *);
-/* Gets its name when it is whole.  Where `image` is not NULL, its time becomes
- * the image's: that is how other tools tell that the two belong together.
+/* Write a file, which gets its name when it is complete.  Where `image` is not NULL, the
+ * file gets the time of the image, by which other tools tell that the two belong together.
  * ERR_REFUSED without `force` when the name is that of a file that is no signature. */
 int sig_write(const struct sig *, const char *path, const char *image, bool force,
     struct err *);
@@ -81,7 +81,7 @@ int sig_write(const struct sig *, const char *path, const char *image, bool forc
 int sig_add(struct sig *, const struct sig_record *, struct err *);
 /* The record with just this start, or NULL. */
 struct sig_record *sig_find(const struct sig *, uint32_t start);
-/* Add all sectors that it has records of to the set, which is left open. */
+/* Add all sectors that the signature has records of to the set, which is left open. */
 int sig_sectors(const struct sig *, struct rangeset *, struct err *);
 /* What the signature stands for, whatever the chunks were: SHA-256 of its
  * records without their chunk numbers. */

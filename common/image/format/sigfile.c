@@ -1,4 +1,5 @@
-/* sigfile.c: the files of sig.h. */
+/* sigfile.c: signature files are read and written.  imagehash and imagezip call this in
+ * their first thread. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* sign.c: signatures of chunks by Ed25519.  seal.c signs with it and proof.c verifies, as
+ * they have chunks; mfrisbeed verifies uploads with it, and imagekey makes keys. */
 #include "common/image/format/sign.h"
 
 #include <openssl/bio.h>
@@ -204,7 +206,8 @@ sign_make_keys(const char *name, struct err *e)
 	return rc;
 }
 
-/* What is signed.  `records`: SHA-256 of the extension area's other records. */
+/* The message that is signed. `records`: SHA-256 of the other records of the extension
+ * area. */
 static void
 put_message(uint8_t message[MESSAGE_BYTES], const struct ndz_header *h,
     const struct ext *x, const uint8_t chunk_digest[DIGEST_BYTES],
@@ -274,7 +277,7 @@ all_zero(const uint8_t *p, size_t n)
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* What the signature does not cover is nothing but zeros. */
+/* All bytes that the signature does not cover must be zero. */
 static bool
 rest_is_zero(const struct ndz_header *h, const struct ext *x, const uint8_t *chunk)
 {
@@ -315,7 +318,7 @@ check_signature(struct verifier *v, const struct ndz_header *h, const struct ext
 	return 0;
 }
 
-/* Its place is the signature's, too. */
+/* The signature also covers the place of the chunk in the image. */
 static int
 verify_parsed(struct verifier *v, uint32_t number, const struct ndz_header *h,
     const struct ext *x, const uint8_t *chunk, struct err *e)

@@ -1,9 +1,9 @@
 /* sign.h: chunks that only the holder of a key can make.
  *
- * An Ed25519 signature in each chunk's extension area says: chunk so-and-so of the
- * image with this UUID, the last of so many, is this header, this stream and these
- * records.  Key files are PEM: PKCS #8 (private), SubjectPublicKeyInfo (public).
- * docs/image-format.md has the signed bytes.
+ * An Ed25519 signature in each chunk's extension area covers the image's UUID, the
+ * chunk's number, whether it is the last one and of how many, its header, its stream and
+ * its other records.  Key files are PEM: PKCS #8 (private), SubjectPublicKeyInfo
+ * (public).  docs/image-format.md has the signed bytes.
  */
 #ifndef COMMON_IMAGE_FORMAT_SIGN_H
 #define COMMON_IMAGE_FORMAT_SIGN_H

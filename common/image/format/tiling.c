@@ -1,3 +1,6 @@
+/* tiling.c: the spans of chunks are collected, and the set is checked at the end.
+ * Installations call this in the thread that feeds chunks, sectors_open.c in the thread
+ * that opens the image, survey.c in imageunzip's first. */
 #include "common/image/format/tiling.h"
 
 #include <inttypes.h>
@@ -26,7 +29,8 @@ tiling_add(struct tiling *t, uint32_t number, const struct ndz_header *h, struct
 	return rangeset_add(&t->spans, span, e);
 }
 
-/* In front of the first chunk of these sectors, or between two of them. */
+/* The first gap in front of the chunks that answer for these sectors, or between two of
+ * them. */
 static struct range
 first_gap(const struct tiling *t, struct range within)
 {

@@ -15,7 +15,7 @@
 
 struct tiling {
 	struct rangeset spans; /* what chunks answer for */
-	uint64_t sectors;      /* the sum of that */
+	uint64_t sectors;      /* the sum of the lengths of all spans */
 	bool silent;           /* version 1 */
 	bool misnumbered;      /* a chunk is not at the place that its number says */
 };
@@ -29,8 +29,8 @@ int tiling_add(
  * numbers have a gap as well.  A gap alone loses nothing that ever was in the image:
  * then 0, and *gap is the first one (of no length: there is none). */
 int tiling_check(struct tiling *, struct range *gap, struct err *);
-/* The same, when only those came that answer for some of these sectors: whether the
- * last of them came is not known by it. */
+/* tiling_check() when only the chunks came that answer for some of these sectors.  It
+ * cannot tell whether the last of them came. */
 int tiling_check_within(
     struct tiling *, struct range sectors, struct range *gap, struct err *);
 

@@ -1,3 +1,5 @@
+/* chunk.c: one chunk: its header and extension area, its digests, its data.  Everything
+ * that has a chunk in memory calls this, in any thread; a decoder is the caller's. */
 #include "common/image/read/chunk.h"
 
 #include <string.h>

@@ -57,7 +57,7 @@ released(void *arg, const void *bytes)
 	free((void *)(uintptr_t)bytes);
 }
 
-/* Gives the buffer away. */
+/* Put a chunk; its buffer belongs to the sink then. */
 static int
 put(struct copy *c, struct fetched *f, bool good, struct err *e)
 {
@@ -79,8 +79,8 @@ put(struct copy *c, struct fetched *f, bool good, struct err *e)
 	return -1;
 }
 
-/* Two of them, where digests are checked, else one: 1 put, 0 the end, -1.  What is wrong with
- * the second is told when the first is on its way. */
+/* Copy two chunks where digests are checked, else one: 1 put, 0 the end, -1.  An error of
+ * the second chunk is returned after the first was put. */
 static int
 copy_some(struct copy *c, struct err *e)
 {

@@ -1,3 +1,6 @@
+/* fragments.c: fragments of a chunk are walked, compared with what is decoded already,
+ * and decoded.  chunk.c, partial.c, the store and the installation's jobs call this, in
+ * any thread. */
 #include "common/image/read/fragments.h"
 
 #include <stdlib.h>
@@ -67,7 +70,8 @@ chunk_packed_bytes(const struct chunk *c)
 	return n;
 }
 
-/* The table's check made sure that head, fragments and tail are the stream. */
+/* Check head and tail of the stream.  The check of the table made sure that head, fragments
+ * and tail are all of it. */
 static int
 check_ends(const struct chunk *c, const uint8_t *stream, uint32_t adler, struct err *e)
 {
@@ -109,7 +113,8 @@ check_digest(const struct fragments *f, const void *data, struct err *e)
 	return err_set(e, ERR_FORMAT, "the digest of fragment %zu is wrong", f->number);
 }
 
-/* What can be said of a fragment without decoding it; all of it when it is zero. */
+/* Check what can be checked of a fragment without decoding it, which is everything when it
+ * is zero. */
 static int
 check_one(const struct fragments *f, const uint8_t *stream, struct err *e)
 {
@@ -147,8 +152,8 @@ fragments_decode(const struct fragments *f, const void *bytes, struct decoder *d
 
 /* Where walk() puts the fragments, and what it does with them there. */
 struct walk {
-	/* Where a fragment of n bytes goes; data NULL in used(): it is zero, and went
-	 * nowhere. */
+	/* Where a fragment of n bytes goes.  used() gets data NULL for a fragment that is
+	 * zero, which went nowhere. */
 	uint8_t *(*place)(struct walk *, uint64_t n);
 	int (*used)(
 	    struct walk *, const struct fragments *, uint8_t *data, struct err *);
@@ -252,7 +257,7 @@ chunk_decode_fragments(const struct chunk *c, const void *bytes, struct decoder 
 	return walk(c, bytes, d, &w, e);
 }
 
-/* Fragments one at a time, each over the one before. */
+/* Every fragment is decoded to the same place, over the one before. */
 static uint8_t *
 place_again(struct walk *w, uint64_t n)
 {

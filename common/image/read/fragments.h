@@ -38,9 +38,9 @@ struct fragments fragments_of(const struct chunk *);
 /* Go to the first fragment, then to the next; false: there are no more. */
 bool fragments_next(struct fragments *);
 
-/* The data of the current fragment into out[raw_bytes], which is FRAGMENT_BYTES_MAX
- * at most, checked against its
- * digest; bytes are the chunk's.  Zeros are left to the caller: only checked. */
+/* Decode the current fragment into out[raw_bytes], which is FRAGMENT_BYTES_MAX at most, and
+ * check it against its digest; bytes are the chunk's.  Of a fragment that is zero nothing
+ * is written: it is only checked. */
 int fragments_decode(const struct fragments *, const void *bytes, struct decoder *,
     void *out, struct err *);
 
@@ -52,23 +52,24 @@ uint64_t chunk_packed_bytes(const struct chunk *);
  * is checked, its Adler-32 too, but not the fragments' digests.  ERR_FORMAT. */
 int chunk_decode_packed(
     const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
-/* The same with its zero fragments, into out[raw_bytes]. */
+/* The data of a chunk that has a table, with its zero fragments, into out[raw_bytes]. */
 int chunk_decode_fragments(
     const struct chunk *, const void *bytes, struct decoder *, void *out, struct err *);
-/* The same in pieces, as chunk_pieces() has them; fn NULL only checks. */
+/* The data of a chunk that has a table in pieces, as chunk_pieces() gives them out; fn NULL
+ * only checks. */
 int chunk_fragment_pieces(const struct chunk *, const void *bytes, struct decoder *,
     int (*fn)(void *arg, void *data, size_t n, struct err *), void *arg, struct err *);
-/* As chunk_decode_packed(), but for fragments with skip[number] set, whose room in out
- * is left as it is, and of whose bytes nothing is looked at.  Without their data there
- * is no Adler-32: the others' digests are checked. */
+/* chunk_decode_packed() without the fragments that have skip[number] set: their room in out
+ * is left as it is, and their bytes are not looked at.  Without their data there is no
+ * Adler-32, so the digests of the others are checked. */
 int chunk_decode_others(const struct chunk *, const void *bytes, struct decoder *,
     const bool *skip, void *out, struct err *);
 /* Is data[raw_bytes] what the current fragment, which is not zero, holds?  By
  * its digest. */
 bool fragment_is(const struct fragments *, const void *data);
-/* The same of two fragments; faster than one by one when they are as long. */
+/* fragment_is() for two fragments; faster than one by one when they have the same length. */
 void fragments_are(const struct fragments f[2], const void *const data[2], bool is[2]);
-/* Everything without the data, and with the digest of every fragment. */
+/* Check everything, with the digest of every fragment, without keeping the data. */
 int chunk_verify_fragments(
     const struct chunk *, const void *bytes, struct decoder *, struct err *);
 

@@ -35,7 +35,7 @@ err_truncated(const struct image *img, uint32_t nchunks, struct err *e)
 	    image_name(img), nchunks - 1);
 }
 
-/* What a chunk says of its image; nothing when it makes no sense at all. */
+/* What a chunk says of its image; all zeros when it makes no sense at all. */
 struct claims {
 	bool ours;
 	bool unreadable;
@@ -60,8 +60,8 @@ read_claims(
 	return 0;
 }
 
-/* Has an image of this suite its last chunk?  Asked before anything of it is
- * used.  What else is wrong with these two chunks is for image_next() to say. */
+/* Does an image of this suite have its last chunk?  This is asked before anything of it is
+ * used.  image_next() says what else is wrong with the first and last chunk. */
 static int
 check_ends(struct image *img, uint8_t *buf, struct err *e)
 {
@@ -253,7 +253,7 @@ image_keep_encrypted(struct image *img)
 	img->keep_encrypted = true;
 }
 
-/* Of a chunk that nobody can look into: only what its header says. */
+/* Check the header of a chunk that is encrypted, the rest of which cannot be looked at. */
 static int
 check_encrypted(
     struct image *img, uint32_t i, const struct ndz_header *h, struct err *e)
@@ -308,7 +308,7 @@ prove(struct image *img, uint32_t i, void *buf, struct err *e)
 	return 0;
 }
 
-/* The next chunk as far as it is there: 1, 0 the end, -1. */
+/* Read the next chunk, as much of it as there is: 1, 0 the end, -1. */
 static int
 read_next(struct image *img, void *buf, size_t *bytes, struct err *e)
 {

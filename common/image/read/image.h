@@ -21,12 +21,12 @@ struct image;
 /* path "-" is stdin.  ERR_FORMAT when a file is empty or not whole chunks, or
  * has not the last chunk that its first one promises. */
 int image_open(struct image **, const char *path, struct err *);
-/* The same for an image that must be signed or encrypted: whole chunks are given
- * out only when they are proved, and decrypted.  Headers alone are not proved.
- * proof is borrowed, and may be NULL. */
+/* image_open() for an image that must be signed or encrypted: whole chunks are given out
+ * only when they are proved, and decrypted.  Headers alone are not proved.  proof is
+ * borrowed, and may be NULL. */
 int image_open_proved(struct image **, const char *path, struct proof *, struct err *);
-/* The same from a source, or a disk that is open, which belongs to the image from now on,
- * also on failure. */
+/* image_open_proved() for a source, or a disk that is open; it belongs to the image from
+ * now on, also on failure. */
 struct source;
 int image_open_source(
     struct image **, struct source *, struct proof *, struct err *);
@@ -42,8 +42,8 @@ uint32_t image_chunks(const struct image *);
  * decoded header.  Errors name the file and the chunk.  The end is refused
  * (ERR_FORMAT, "truncated") when the image says that more must come. */
 int image_next(struct image *, void *buf, struct ndz_header *h, struct err *);
-/* Of a file: chunk i is the one that image_next() gives out next; behind those that it
- * gave out before. */
+/* For a file: image_next() gives out chunk i next.  i lies behind the chunks that were
+ * given out before. */
 void image_go_to(struct image *, uint32_t i);
 /* Every chunk of the image from the next one on, parsed: chunk number i, and its
  * NDZ_CHUNK_BYTES, for the call.  0 at the end; -1 as image_next() fails, or each(). */
@@ -51,20 +51,19 @@ struct chunk;
 int image_each(struct image *,
     int (*each)(void *arg, struct chunk *, uint32_t i, const void *bytes, struct err *),
     void *arg, struct err *);
-/* From now on chunks that are encrypted are given out as they are, their headers
- * checked; that the last one is there cannot be known then.  For whoever keeps images.
- */
+/* From now on encrypted chunks are given out as they are, with only their headers checked;
+ * whether the last one is there cannot be known then.  For programs that keep images. */
 void image_keep_encrypted(struct image *);
-/* What the first chunk says, before image_next(), which still gives it out.  1 and
- * *x, for ext_free(); 0: it is damaged, which is for image_next() to say; -1. */
+/* What the first chunk says; image_next() still gives it out.  1: *x is filled, and
+ * ext_free() is to be called; 0: the chunk is damaged, which image_next() will say; -1. */
 int image_first(struct image *, struct ext *x, struct err *);
 /* Only the header of chunk i (seekable images). */
 int image_header(struct image *, uint32_t i, struct ndz_header *h, struct err *);
-/* Blocks of chunk i to their places in buf, as they are: neither proved nor decrypted
+/* Read blocks of chunk i to their places in buf, as they are: neither proved nor decrypted
  * (seekable images). */
 struct blockmap;
 int image_blocks(struct image *, uint32_t i, const struct blockmap *, void *buf, struct err *);
-/* Any whole chunk, unchecked but for its being there (seekable images). */
+/* Read any whole chunk; only its presence is checked (seekable images). */
 int image_read(struct image *, uint32_t i, void *buf, struct err *);
 
 /* What all chunks of one image have in common; also for chunks that come from

@@ -18,13 +18,13 @@
 #include "common/disk/rangeset.h"
 
 enum {
-	/* The MBR, a primary GPT of either sector size, or the first of it: taken at
-	 * once. */
+	/* The sectors that are learned at once: the MBR, and a primary GPT of either sector
+	 * size, or its beginning. */
 	BEGINNING_SECTORS = 64,
 	SIGNATURE_AT = 510, /* 55 AA */
 };
 
-/* Of a disk whose size the image does not say. */
+/* Stands for the size of a disk that the image does not say. */
 static const uint64_t UNKNOWN_BYTES = UINT64_C(1) << 52;
 
 struct copy {
@@ -37,10 +37,10 @@ struct imgtable {
 	struct rangeset missing; /* sectors that reading the table came across */
 	struct copy *copies;
 	size_t ncopies, cap;
-	bool delta;     /* it may have only what of the table has changed */
+	bool delta;     /* the image may have only the changed parts of the table */
 	bool has_image; /* chunk 0 said what it is of */
 	struct ext_image image;
-	bool tried; /* pt and why are of what is known */
+	bool tried; /* pt and why are up to date with what is known */
 	bool good;  /* pt is a table, perhaps with some of its partitions */
 	struct ptable pt;
 	struct err why;   /* else */
@@ -119,7 +119,8 @@ try_table(struct imgtable *t, struct err *e)
 	struct disk *d;
 	struct err none;
 
-	/* A file: then a table in sectors of 4096 is looked for, too. */
+	/* The view is opened as a file, so that a table in sectors of 4096 is looked for,
+	 * too. */
 	if (disk_open_ops(
 		&d, "the image's partition table", DISK_FILE, bytes, &ops, t, e) != 0)
 		return -1;
@@ -209,7 +210,7 @@ decode(struct imgtable *t, const struct chunk *c, const void *bytes,
 	return rc;
 }
 
-/* What is missing and this chunk answers for: *any tells whether there was some. */
+/* Take the missing sectors that this chunk answers for; *any tells whether there were any. */
 static int
 take_missing(struct imgtable *t, const struct chunk *c, const void *bytes, bool *any,
     struct err *e)
@@ -245,7 +246,7 @@ imgtable_learn(struct imgtable *t, uint32_t number, const struct chunk *c,
 		t->has_image = true;
 		t->image = c->ext.image;
 	}
-	/* What it tells may lead to more sectors of the same chunk. */
+	/* What was learned may ask for more sectors of the same chunk. */
 	while (any) {
 		if (take_missing(t, c, bytes, &any, e) != 0)
 			return err_ctx(e, "chunk %u", number);
@@ -310,7 +311,7 @@ imgtable_left_out(const struct imgtable *t, unsigned number)
 	return false;
 }
 
-/* "1, 2, 5": those that can be had. */
+/* The numbers of the partitions that can be installed: "1, 2, 5". */
 static void
 put_numbers(const struct imgtable *t, char *buf, size_t cap)
 {

@@ -35,15 +35,15 @@ int imgtable_learn(struct imgtable *, uint32_t number, const struct chunk *,
 const struct partition *imgtable_find(const struct imgtable *, unsigned number);
 /* A sector of the image that may tell of more partitions; false: no sector does. */
 bool imgtable_needs(struct imgtable *, uint64_t *sector);
-/* ... which is to be had nowhere: it is not asked for again. */
+/* No chunk has this sector: imgtable_needs() will not ask for it again. */
 int imgtable_cannot(struct imgtable *, uint64_t sector, struct err *);
 /* The whole table as it is known by now; NULL when it is none. */
 const struct ptable *imgtable_table(const struct imgtable *);
 /* Was this partition left out when the image was made?  Only images of this suite say
  * so; of others, false. */
 bool imgtable_left_out(const struct imgtable *, unsigned number);
-/* ERR_USAGE: why that partition cannot be had, and which ones can: "it has partitions
- * 1, 2, 5". */
+/* ERR_USAGE: says why that partition is not available, and which ones are: "it has
+ * partitions 1, 2, 5". */
 int imgtable_refuse(const struct imgtable *, unsigned number, struct err *);
 
 #endif /* COMMON_IMAGE_READ_IMGTABLE_H */

@@ -42,7 +42,7 @@ total_of(const struct sectors *image)
 	return sectors_header(image)->version == 1 ? 0 : sectors_total(image);
 }
 
-/* Everything below is covered, and ends where this one's disk does. */
+/* Put an image on top: it covers all images below, which end where its disk ends. */
 static int
 put_on_top(struct layers *l, size_t i, struct err *e)
 {
@@ -74,7 +74,7 @@ share_out(struct layers *l, struct err *e)
 	return 0;
 }
 
-/* The relocations of a layer whose data still is that layer's. */
+/* Take the relocations of a layer whose data still comes from that layer. */
 static int
 take_relocs(struct layers *l, struct layer *v, struct err *e)
 {

@@ -20,14 +20,14 @@ int layers_new(
 void layers_free(struct layers *);
 const struct rangeset *layers_stored(const struct layers *);
 uint64_t layers_total(const struct layers *);
-/* What was lost of it, in whichever image. */
+/* What was lost of the layers, in any of the images. */
 struct lostset *layers_lost(struct layers *);
 /* For maker_config.next, with the layers as its arg. */
 ssize_t layers_next(void *layers, struct window *, void *buf, struct err *);
 /* Which image has a stored sector, as an index of images[], and in *end how far on it has
  * all of them.  From any thread, as are layers_stored() and layers_total(). */
 size_t layers_owner(const struct layers *, uint64_t sector, uint64_t *end);
-/* Sectors that are all stored. */
+/* Read sectors that are all stored. */
 int layers_read(struct layers *, struct range, void *buf, struct err *);
 /* Check what was read last, see sectors_done(). */
 int layers_done(struct layers *, struct err *);
@@ -37,7 +37,7 @@ struct reloc_walk {
 	const struct ndz_reloc *relocs;
 	size_t n, at;
 };
-/* Those of a window's regions become the window's. */
+/* The relocations within the window's regions become the window's. */
 void reloc_walk_take(struct reloc_walk *, struct window *);
 
 #endif /* COMMON_IMAGE_READ_LAYERS_H */

@@ -29,8 +29,8 @@ bool only_touches(const struct ndz_header *, struct range sectors);
  * it answers for no sector. */
 void only_header(
     const struct ndz_header *, struct range sectors, struct ndz_header *out);
-/* Where what the chunk stores of these sectors ends, counted from the first of them; 0:
- * it stores nothing of them. */
+/* The end of what the chunk stores of these sectors, counted from the first of them; 0: it
+ * stores none of them. */
 uint64_t only_stored_end(const struct ndz_header *, struct range sectors);
 
 #endif /* COMMON_IMAGE_READ_ONLY_H */

@@ -1,3 +1,6 @@
+/* partial.c: which blocks of a chunk are needed first, and which fragments of it differ
+ * from the disk.  The installation's sink calls this in any thread that compares,
+ * random.c's parts while they read, and prove.c for damaged chunks. */
 #include "common/image/read/partial.h"
 
 #include <stdlib.h>
@@ -5,8 +8,8 @@
 #include "common/image/read/fragments.h"
 
 enum {
-	/* As many entries as a chunk of deflate's windows has, unless most are zero:
-	 * what is asked for of the table at once. */
+	/* How many entries of the table are asked for at once: as many as a chunk of
+	 * deflate has, unless most of its windows are zero. */
 	GUESSED_ENTRIES = 256,
 };
 
@@ -20,7 +23,7 @@ blocks_of(size_t at, size_t bytes)
 	return blockmap_range((uint32_t)first, (uint32_t)(end - first));
 }
 
-/* True when they are all here; else they are needed. */
+/* True when all these bytes are here; else their blocks are added to *need. */
 static bool
 are_here(size_t at, size_t bytes, const struct blockmap *here, struct blockmap *need)
 {
@@ -31,7 +34,7 @@ are_here(size_t at, size_t bytes, const struct blockmap *here, struct blockmap *
 	return blockmap_empty(&lack);
 }
 
-/* How long the area is, most likely. */
+/* A guess at how long the extension area is. */
 static size_t
 guess_area(const struct ndz_header *h)
 {
@@ -45,7 +48,7 @@ guess_area(const struct ndz_header *h)
 	return ext_need((size_t)windows / ndz_header_codec(h)->windows + 1, false);
 }
 
-/* A table that can be believed though the stream is not here. */
+/* Get a table that can be trusted although the stream is not here. */
 static bool
 get_table(struct chunk *c, const void *chunk)
 {
@@ -112,8 +115,8 @@ partial_digested(const struct chunk *c)
 	return blocks_of(0, NDZ_HEADER_BYTES + c->h.size);
 }
 
-/* Which fragments are what their digests say, or are not looked at since they are the
- * same as on the disk?  False: it cannot be known. */
+/* Find the fragments that are what their digests say; those that are the same as on the
+ * disk are not looked at.  False: it cannot be known. */
 static bool
 check_fragments(
     const struct chunk *c, const void *bytes, const bool *same_or_null, bool *good)

@@ -20,9 +20,9 @@ enum {
 };
 
 enum partial_step {
-	PARTIAL_MORE,  /* *need first */
+	PARTIAL_MORE,  /* the blocks *need must come first */
 	PARTIAL_TABLE, /* *c is parsed: chunk_free() */
-	PARTIAL_WHOLE, /* only all of it will do */
+	PARTIAL_WHOLE, /* the whole chunk is needed */
 };
 
 /* What is next for chunk[NDZ_CHUNK_BYTES], of which the blocks `here` have come.  With
@@ -32,13 +32,14 @@ enum partial_step partial_next(const void *chunk, const struct blockmap *here,
 /* The blocks of one fragment. */
 struct fragments;
 struct blockmap partial_fragment(const struct fragments *);
-/* The blocks of fragments that are not the same. */
+/* The blocks of all fragments that do not have same[number] set. */
 struct blockmap partial_differing(const struct chunk *, const bool *same);
-/* A whole chunk has come, and its digest is wrong: the blocks of the fragments that are
- * damaged; of all of it when those do not explain it. */
+/* For a whole chunk whose digest is wrong: the blocks of the fragments that are damaged, or
+ * all blocks when those do not explain the wrong digest. */
 struct blockmap partial_damaged(const struct chunk *, const void *bytes);
-/* Of a chunk with a table, the fragments that are not the same have come: the blocks of
- * those that are damaged; of all of it when that cannot be known.  Empty: none is. */
+/* For a chunk with a table, of which the fragments that do not have same[number] set have
+ * come: the blocks of those that are damaged, or all blocks when that cannot be known.
+ * Empty: none is damaged. */
 struct blockmap partial_damaged_others(
     const struct chunk *, const void *bytes, const bool *same);
 /* The blocks of header and stream: with them, the chunk's digest can be checked. */

@@ -1,5 +1,5 @@
-/* places.c: which region, and which fragment, has what.  Whoever reads an image by sector calls
- * this, in any thread. */
+/* places.c: which region, and which fragment, has a given sector or byte.  Whoever reads an
+ * image by sector calls this, in any thread. */
 #include "common/image/read/places.h"
 
 #include <stdlib.h>

@@ -46,7 +46,7 @@ prover_free(struct prover *p)
 	free(p);
 }
 
-/* What the first chunk that was proved is, all are. */
+/* All chunks must be signed or encrypted as the first one that was proved is. */
 static int
 check_kind(struct prover *p, uint32_t number, const struct chunk *c, bool encrypted,
     struct err *e)
@@ -78,7 +78,7 @@ check_stream(struct prover *p, const struct chunk *c, const void *bytes, struct 
 	return chunk_pieces(c, bytes, p->decoder, NULL, NULL, e);
 }
 
-/* Of a chunk that is not all here, each fragment that came has a digest. */
+/* Prove a chunk that is not all here: each fragment that came has a digest. */
 static int
 prove_part(const struct sink_chunk *put, const struct chunk *c, struct blockmap *bad,
     struct err *e)
@@ -121,7 +121,7 @@ prover_chunk(struct prover *p, const struct sink_chunk *put, struct blockmap *ba
 	bool encrypted = c.h.encrypted;
 	if (encrypted && p->keep_encrypted && p->proof == NULL)
 		return prove_encrypted(p, put->number, &c, e);
-	/* What authenticates its encryption proves it, and shows the rest. */
+	/* Decryption also authenticates the chunk, and makes the rest readable. */
 	if (encrypted && proof_chunk(p->proof, put->number, put->bytes, e) != 0)
 		return -1;
 	if (chunk_parse(&c, put->bytes, e) != 0)

@@ -23,17 +23,18 @@ struct prover;
 int prover_new(struct prover **, const struct proof_config *keys, bool keep_encrypted,
     struct err *);
 void prover_free(struct prover *);
-/* Proves a chunk, or that part of it that is here, and decrypts it in place.  -1: *bad are the
- * blocks of it that are damaged; all of them when the damage cannot be told from the rest.
- * ERR_FORMAT and ERR_REFUSED are the chunk's fault, and what else it says is not:
- * prover_blames_chunk().  From one thread at a time. */
+/* Proves a chunk, or the part of it that is here, and decrypts it in place.  -1: *bad has
+ * the blocks that are damaged, or all blocks when it cannot be told which.  ERR_FORMAT and
+ * ERR_REFUSED are the chunk's fault, other errors are not: prover_blames_chunk().  From one
+ * thread at a time. */
 int prover_chunk(
     struct prover *, const struct sink_chunk *, struct blockmap *bad, struct err *);
 /* Might the same chunk be proved if it came again? */
 bool prover_blames_chunk(const struct err *);
 
-/* Two chunks of an image that is read in order, or one and NULL: is each what its digest says?
- * Two take little longer than one.  One that has none, or makes no sense, is good here. */
+/* Two chunks of an image that is read in order, or one and NULL: is each what its digest
+ * says?  Two take little longer than one.  A chunk that has no digest, or makes no sense,
+ * counts as good here. */
 void prove_digests(const void *const chunk[2], bool good[2]);
 
 #endif /* COMMON_IMAGE_READ_PROVE_H */

@@ -7,8 +7,8 @@
 
 #include "common/image/read/random_impl.h"
 
-/* A stream without a table is decoded as a whole: what is kept of it at once does not push out
- * everything else. */
+/* A stream without a table is decoded as a whole.  At most this share of the cache is kept
+ * of one such stream, so that it does not push out everything else. */
 enum { STREAM_SHARE = 4 };
 
 static void
@@ -168,7 +168,8 @@ copy_data(struct random *r, struct random_chunk *k, uint64_t at, size_t n, uint8
 	return 0;
 }
 
-/* Of a chunk whose data is damaged nothing is believed any more: it is read again. */
+/* Give back a chunk.  One whose data is damaged is not trusted any more: it will be read
+ * again. */
 static void
 put_back_chunk(struct random *r, struct stock_item *i, bool damaged)
 {
@@ -178,8 +179,8 @@ put_back_chunk(struct random *r, struct stock_item *i, bool damaged)
 		stock_put_back(r->stock, i);
 }
 
-/* As many of the sectors, the first of which is stored, as one chunk of one image has in a
- * row. */
+/* Read as many of the sectors, the first of which is stored, as one chunk of one image has
+ * in a row. */
 static int
 read_some(
     struct random *r, struct range sectors, uint8_t *out, uint64_t *n, struct err *e)

@@ -22,21 +22,21 @@ struct sectors;
  * decoded pieces and for what is known of chunks; besides, each thread has what it is working
  * on, some MiB at most and a quarter of the cache.  ERR_NOMEM. */
 int random_open(struct random **, struct sectors *, uint64_t cache_bytes, struct err *);
-/* The same of images[0], a base, and its deltas, each of what is below it, as the one disk that
- * they amount to (layers.h).  All are taken over, also on failure; the cache is shared.  Whether
- * they belong together is not looked at: chain_random() of chain.h does that first.
- * ERR_FORMAT: a relocation and its data come apart. */
+/* random_open() for a base, images[0], and its deltas, each a delta of what is below it, as
+ * the one disk that they amount to (layers.h).  All images are taken over, also on failure,
+ * and share the cache.  Whether they belong together is not checked here: chain_random() of
+ * chain.h does that first.  ERR_FORMAT: a relocation and its data come apart. */
 int random_open_layers(struct random **, struct sectors *const images[], size_t n,
     uint64_t cache_bytes, struct err *);
 /* Which sectors are stored, and the size of the disk in sectors (before version 2, the end of
  * what is stored).  From any thread. */
 const struct rangeset *random_stored(const struct random *);
 uint64_t random_total(const struct random *);
-/* The data of sectors into buf; those that are not stored are zeros.  From any thread.  What
- * fails is not kept, so it can be tried again.  ERR_FORMAT: damaged; and errors of the source;
- * they name image and chunk. */
+/* The data of sectors into buf; those that are not stored are zeros.  From any thread.  A
+ * failure is not kept, so the read can be tried again.  ERR_FORMAT: damaged; and errors of
+ * the source.  Errors name image and chunk. */
 int random_read(struct random *, struct range sectors, void *buf, struct err *);
-/* Nobody reads any more.  NULL is fine. */
+/* Nobody may be reading any more.  NULL is fine. */
 void random_close(struct random *);
 
 struct random_stats {

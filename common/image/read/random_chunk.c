@@ -1,5 +1,6 @@
-/* random_chunk.c: what the chunks of an image say that is read anywhere: of most of them, header
- * and table are read, of others everything.  Called by random.c, in any thread. */
+/* random_chunk.c: what the chunks say of an image that is read anywhere.  Of most chunks
+ * only header and table are read, of others everything.  random.c and random_piece.c call
+ * this, in any thread. */
 #include <stdlib.h>
 
 #include "common/image/read/partial.h"

@@ -33,7 +33,7 @@ struct random {
 
 /* What a chunk says. */
 struct random_chunk {
-	struct sectors *image; /* that it is one of */
+	struct sectors *image; /* the image that the chunk belongs to */
 	uint32_t number;
 	uint64_t opening; /* its number among all; pieces belong to it */
 	struct chunk c;
@@ -46,7 +46,7 @@ struct random_chunk {
 struct random_piece {
 	struct random_piece *next; /* of those that are not in the stock yet */
 	uint64_t at, bytes;        /* in the chunk's data */
-	bool zero;                 /* then there is no data */
+	bool zero;                 /* all of it is zero: there is no data */
 	uint8_t data[];
 };
 
@@ -58,7 +58,8 @@ void random_work_put(struct random *, struct random_work *);
  * it cannot be had; the error names it. */
 struct stock_item *random_chunk_get(
     struct random *, size_t image, uint32_t i, struct err *);
-/* The struct random_piece that has this byte of a chunk's data; the same. */
+/* The struct random_piece that has this byte of a chunk's data, in use until
+ * stock_put_back().  NULL: it cannot be read; the error says why. */
 struct stock_item *random_piece_get(
     struct random *, struct random_chunk *, uint64_t at, struct err *);
 

@@ -38,8 +38,8 @@ name_chunk(const struct random_chunk *k, struct err *e)
 	return err_ctx(e, "%s: chunk %u", sectors_name(k->image), k->number);
 }
 
-/* In the stock.  A chunk that is opened again, with whatever it says then, finds no piece of
- * what it was before. */
+/* The key of a piece in the stock.  A chunk that is opened again may say something else, so
+ * it has other keys than before. */
 static uint64_t
 piece_key(const struct random_chunk *k, uint64_t number)
 {
@@ -55,7 +55,7 @@ struct making {
 	const struct fragments *f;
 };
 
-/* Its bytes, in their places of the chunk; NULL: they cannot be read. */
+/* The bytes of the fragment, in their places of the chunk; NULL: they cannot be read. */
 static const uint8_t *
 fragment_bytes(const struct making *m, struct random_work *w, struct err *e)
 {
@@ -127,8 +127,9 @@ get_fragment(struct random *r, const struct random_chunk *k, uint64_t at, struct
 struct decoding {
 	uint64_t room;    /* for what is kept; zeros need none */
 	uint64_t wanted;  /* kept in any case: the piece that has this byte */
-	bool from_wanted; /* there is no room for all, so not for those before it */
-	uint64_t at;      /* so much was decoded */
+	/* there is no room for all pieces, so those before the wanted one are not kept */
+	bool from_wanted;
+	uint64_t at;      /* how many bytes were decoded so far */
 	struct random_piece *kept;
 };
 
@@ -189,7 +190,8 @@ stream_key(const struct random_chunk *k, uint64_t at)
 	return piece_key(k, at / INFLATER_PIECE_BYTES);
 }
 
-/* All that was kept becomes the stock's, or nobody's; the wanted piece, in use, or NULL. */
+/* Give all pieces that were kept to the stock, or free them.  Returns the wanted piece, in
+ * use, or NULL. */
 static struct stock_item *
 stock_kept(
     struct random *r, const struct random_chunk *k, struct decoding *d, bool right)
@@ -225,7 +227,8 @@ make_pieces(struct random *r, struct random_chunk *k, uint64_t at, struct err *e
 	return i;
 }
 
-/* Who wants another piece of the same stream waits, and may find it then. */
+/* A thread that wants another piece of the same stream waits for this one, and may find its
+ * piece then. */
 static struct stock_item *
 get_stream(struct random *r, struct random_chunk *k, uint64_t at, struct err *e)
 {

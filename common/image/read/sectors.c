@@ -97,7 +97,7 @@ sectors_lost(const struct sectors *s)
 	return &s->lost;
 }
 
-/* Of a chunk without a table: go back to the start of its data. */
+/* Go back to the start of the data of a chunk without a table. */
 static int
 rewind_chunk(struct sectors *s, struct err *e)
 {
@@ -241,7 +241,7 @@ copy_data(struct sectors *s, uint64_t at, size_t n, uint8_t *out, struct err *e)
 	return 0;
 }
 
-/* Open the chunk that stores r.off.  How much of r it has there in a row, and
+/* Open the chunk that stores r.off, and find how much of r it has from there in a row, and
  * where in its data that is. */
 static int
 find_data(

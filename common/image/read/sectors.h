@@ -25,11 +25,12 @@ struct sectors;
 /* A file, not a pipe.  Every header is read and checked; chunks must come in
  * the order of their sectors.  ERR_FORMAT, ERR_UNSUPPORTED. */
 int sectors_open(struct sectors **, const char *path, struct err *);
-/* The same for an image that must be signed or encrypted.  All of it is read and
- * proved, once now and again where it is used.  proof is borrowed, and may be NULL. */
+/* sectors_open() for an image that must be signed or encrypted.  All of it is read and
+ * proved now, and each chunk again when it is used.  proof is borrowed, and may be NULL. */
 int sectors_open_proved(
     struct sectors **, const char *path, struct proof *proof, struct err *);
-/* The same from a source, or a disk that is open, which is taken over, also on failure. */
+/* sectors_open_proved() for a source, or a disk that is open; it is taken over, also on
+ * failure. */
 struct source;
 int sectors_open_source(
     struct sectors **, struct source *, struct proof *proof, struct err *);
@@ -68,8 +69,8 @@ struct sectors_id {
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* which has this digest */
 };
 bool sectors_id_same(const struct sectors_id *, const struct sectors_id *);
-/* Of all the sectors that the image stores of one window, `bytes` in all, the
- * first of which is this one: 1, 0 the image has no fragment with these, -1. */
+/* What the fragment table says of all sectors that the image stores of one window, which
+ * begin with `sector` and have `bytes` bytes: 1; 0: no fragment has them; -1. */
 int sectors_identify(
     struct sectors *, uint64_t sector, size_t bytes, struct sectors_id *, struct err *);
 /* The chunk that a stored sector is in; *end: the first sector that is not. */

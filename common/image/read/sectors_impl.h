@@ -42,17 +42,17 @@ struct sectors {
 	struct open_chunk open;
 };
 
-/* Close the open chunk, if one is, unchecked. */
+/* Close the open chunk, if there is one, without checking the rest of it. */
 void sectors_leave_chunk(struct sectors *);
 
-/* All of chunk i into bytes[NDZ_CHUNK_BYTES], proved; *c: what it says, checked against the
- * image and the chunk's digest, where it has one; chunk_free().  From any thread.  Errors name
- * the chunk. */
+/* Read and prove all of chunk i into bytes[NDZ_CHUNK_BYTES].  *c is what it says, checked
+ * against the image, and against the chunk's digest where it has one; chunk_free() is to be
+ * called.  From any thread.  Errors name the chunk. */
 int sectors_whole_chunk(
     struct sectors *, uint32_t i, void *bytes, struct chunk *c, struct err *);
-/* How many of the sectors r chunk i, which should have the first, has in a row from there on,
- * and where in its data they are, in bytes.  From any thread.  ERR_FORMAT: it has not the
- * first; it names the chunk. */
+/* How many of the sectors r chunk i has in a row from the first one on, and where in its
+ * data they are, in bytes.  From any thread.  ERR_FORMAT: it does not have the first one;
+ * the error names the chunk. */
 int sectors_place(const struct sectors *, uint32_t i, const struct chunk *, struct range r,
     uint64_t *sectors, uint64_t *at, struct err *);
 

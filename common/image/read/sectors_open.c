@@ -1,4 +1,6 @@
-/* sectors_open.c: every header of an image, before any of its data is asked for. */
+/* sectors_open.c: every header of an image is read and checked before any of its data is
+ * asked for.  imageunzip and the tools call this in their first thread, and whoever opens
+ * an image that is read anywhere. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -27,7 +29,7 @@ stores(const struct ndz_header *h, uint64_t sector)
 	return false;
 }
 
-/* Those that say nothing about data are left behind. */
+/* Take the relocations that change data; the others are left out. */
 static int
 take_relocs(struct sectors *s, const struct ndz_header *h, struct err *e)
 {
@@ -106,7 +108,8 @@ take_last(struct sectors *s, struct err *e)
 	return 0;
 }
 
-/* The header of a chunk; where chunks are proved, only that of a proved one counts. */
+/* Read the header of a chunk; where chunks must be proved, the whole chunk is read and
+ * proved first. */
 static int
 look_at(struct sectors *s, uint32_t i, struct ndz_header *h, struct err *e)
 {
@@ -151,7 +154,8 @@ take_samples(struct sectors *s, uint32_t i, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* What is free is in the extension of each chunk; deltas are small. */
+/* Read all of a chunk, since what a delta calls free is in the extension of each chunk.
+ * Deltas are small. */
 static int
 take_delta(struct sectors *s, uint32_t i, struct err *e)
 {

@@ -24,7 +24,9 @@
 
 /* How chunks are best put. */
 struct sink_info {
-	bool in_order;     /* all of them, each behind the one before it: it has none */
+	/* the sink takes all chunks, in the order of their numbers; sink_has() is always
+	 * false */
+	bool in_order;
 	bool chunk0_first; /* chunk 0 first, if that can be had.  Until it has come the sink
 	                    * may keep what it gets, so one buffer must be left for it */
 	bool has_some;     /* sink_has() is true of some */
@@ -32,7 +34,8 @@ struct sink_info {
 	bool writes_nothing; /* it only looks at what it gets */
 };
 
-/* Whom a sink tells what it finds out; NULL slots: nobody.  It must not call the sink. */
+/* What a sink tells its caller; NULL slots are not called.  The callbacks must not call the
+ * sink. */
 struct sink_giver {
 	/* This chunk is needed after all, though sink_has() was true of it.  Told within
 	 * sink_put(), before the chunk that led to it is released. */
@@ -45,10 +48,11 @@ struct sink_giver {
 
 /* What else must come of a chunk of which some blocks are here. */
 struct sink_part {
-	struct blockmap need; /* these blocks are needed, */
-	bool final;           /* ... and no more than these; else compare again */
-	/* Of a final one: by fragment, what the sink has already; NULL: the whole chunk is
-	 * needed.  sink_put() takes it over; else sink_part_free(). */
+	struct blockmap need; /* the part is complete when these blocks are here */
+	bool final;           /* `need` will not grow any more; else compare again */
+	/* When final: for each fragment, whether the sink has it already; NULL: the whole
+	 * chunk is needed.  sink_put() takes the array over; else sink_part_free() frees
+	 * it. */
 	bool *same;
 	struct blockmap digested; /* with these blocks, the chunk's digest can be checked */
 };
@@ -96,22 +100,23 @@ struct sink {
 
 /* From any thread. */
 void sink_info(const struct sink *, struct sink_info *);
-/* Before the first sink_put(): the image has so many chunks (SOURCE_CHUNKS_UNKNOWN).  Again
- * when it turns out to be another image, and nothing has been put.  giver: copied; NULL:
- * nobody wants to know anything, and chunks come as the image has them. */
+/* Called before the first sink_put(): the image has nchunks chunks (or
+ * SOURCE_CHUNKS_UNKNOWN).  It is called again when it turns out to be another image and
+ * nothing has been put.  giver is copied; NULL: nothing is told, and chunks come as the
+ * image has them. */
 void sink_begin(struct sink *, uint32_t nchunks, const struct sink_giver *);
-/* Need this chunk not be put, for the sink has it, or will say so (sink_giver.wants)?  Before
- * the first sink_put(). */
+/* True: this chunk need not be put, because the sink has it, or will ask for it by
+ * sink_giver.wants.  Called before the first sink_put(). */
 bool sink_has(const struct sink *, uint32_t chunk);
-/* Of a chunk, of which these blocks are here in their places: what else?  *part is written
- * over.  From any thread, until sink_end() or sink_close(). */
+/* Which blocks of a chunk are needed besides those that are here in their places?  *part is
+ * written over.  From any thread, until sink_end() or sink_close(). */
 int sink_compare(struct sink *, const void *bytes, const struct blockmap *here,
     struct sink_part *, struct err *);
-/* Puts a chunk; may wait until the sink can take it.  From one thread at a time.  -1: only
- * sink_close() is left to be called; the chunk is released as ever. */
+/* Puts a chunk; may wait until the sink can take it.  From one thread at a time.  -1: the
+ * only call left is sink_close(); the chunk is released as always. */
 int sink_put(struct sink *, const struct sink_chunk *, struct err *);
-/* All were put: 0 only when all of them are where they belong.  *sum (NULL: not wanted) is
- * given either way.  sink_close() is still to be called. */
+/* All chunks were put.  Returns 0 only when all of them are where they belong.  *sum (NULL:
+ * not wanted) is given either way.  sink_close() is still to be called. */
 int sink_end(struct sink *, struct sink_sum *, struct err *);
 /* Frees it.  When it was not ended, what it has made is given up: a new file is removed.  True
  * when the sink itself had failed before the caller ended it so, because of *why: then the
@@ -119,11 +124,11 @@ int sink_end(struct sink *, struct sink_sum *, struct err *);
  * zeros, or NULL, is fine. */
 bool sink_close(struct sink *, struct sink_sum *, struct err *why);
 
-/* For whoever makes one: the chunk's bytes are not needed any more. */
+/* For those who make sinks: tell the caller that the chunk's bytes are not needed any more. */
 void sink_release(const struct sink_chunk *);
-/* Is the chunk a part, and not even all that its digest is of is here? */
+/* Is the chunk a part that lacks bytes which its digest covers? */
 bool sink_is_partial(const struct sink_chunk *);
-/* Also of one that is all zeros. */
+/* Frees a part; one that is all zeros is fine. */
 void sink_part_free(struct sink_part *);
 
 /* A file, pipe or device that gets the chunks as they are: sink_file.c. */
@@ -133,7 +138,7 @@ struct sink_file_config {
 	/* Told how to remove a new file when the program has to end at once, and NULL when
 	 * there is nothing to remove any more.  Or NULL. */
 	void (*guard)(void (*tidy)(void *arg), void *arg);
-	/* This chunk is in the file; in the thread that puts.  Or NULL. */
+	/* Called when this chunk is in the file, in the thread that puts.  Or NULL. */
 	void (*written)(void *arg, uint32_t chunk);
 	void *arg;
 };

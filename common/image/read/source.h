@@ -63,38 +63,38 @@ struct source {
 
 /* For messages; the source's. */
 const char *source_name(const struct source *);
-/* What is known of it; waits until that is.  ERR_IO, ERR_CANCELLED. */
+/* What is known of the source; waits until it is known.  ERR_IO, ERR_CANCELLED. */
 int source_info(struct source *, struct source_info *, struct err *);
-/* The blocks `need` (NULL: all) of a chunk into their places in `to`, where the whole chunk
- * has place, or as much as the last of them needs; other bytes there are not touched.  From
- * any thread; returns when they are there.  ERR_FORMAT: behind the end.  ERR_UNSUPPORTED:
- * in_order. */
+/* Read the blocks `need` (NULL: all) of a chunk into their places in `to`, which has room
+ * for the whole chunk, or up to the last needed block; other bytes there are not touched.
+ * From any thread; returns when the blocks are there.  ERR_FORMAT: behind the end.
+ * ERR_UNSUPPORTED: in_order. */
 int source_read(
     struct source *, uint32_t chunk, const struct blockmap *need, void *to, struct err *);
-/* The blocks [first, first + count) of a chunk into to[count * SOURCE_BLOCK_BYTES]. */
+/* Read the blocks [first, first + count) of a chunk into to[count * SOURCE_BLOCK_BYTES]. */
 int source_read_run(struct source *, uint32_t chunk, uint32_t first, uint32_t count,
     void *to, struct err *);
 /* These blocks (NULL: all) will be read; never waits.  From any thread. */
 void source_want(
     struct source *, uint32_t chunk, const struct blockmap *, enum source_when);
-/* What this thread was given turned out to be damaged, `attempt` times by now: does the source
- * have the chunks from elsewhere, too?  Then what this thread reads next comes from there, if
- * it can. */
+/* What this thread was given turned out to be damaged, for the `attempt`-th time.  True: the
+ * source has the chunks from elsewhere, too; what this thread reads next comes from there,
+ * if it can. */
 bool source_other(struct source *, unsigned attempt);
-/* A chunk that was not given out yet, whichever is at hand first, into
- * to[SOURCE_CHUNK_BYTES]; *bytes of it, fewer than all only at the end of a file.  1, 0 all
- * were given out, -1.  From one thread at a time. */
+/* Give out a chunk that was not given out yet, whichever is available first, into
+ * to[SOURCE_CHUNK_BYTES].  *bytes is its length, less than a chunk only at the end of a
+ * file.  1; 0: all were given out; -1.  From one thread at a time. */
 int source_next(
     struct source *, uint32_t *chunk, void *to, size_t *bytes, struct err *);
 /* Of a source that is live, after source_info(): a descriptor for poll(2), readable when
  * source_arrived() may have something; -1: it is not live, everything is here. */
 int source_arrivals_fd(struct source *);
-/* A chunk that has come since this was called last, all of it, each once: 1; 0: none has; -1: no
- * more will come, for this reason.  From one thread at a time. */
+/* 1: *chunk has come completely since the last call, and is told once; 0: none has; -1: no
+ * more will come, and the error says why.  From one thread at a time. */
 int source_arrived(struct source *, uint32_t *chunk, struct err *);
-/* Whoever waits in one of these, and will, gets ERR_CANCELLED.  From any thread. */
+/* All calls that wait for the source, now or later, return ERR_CANCELLED.  From any thread. */
 void source_cancel(struct source *);
-/* Nobody uses it any more.  NULL, and one that is all zeros, are fine. */
+/* Nobody may be using the source any more.  NULL, and a source that is all zeros, are fine. */
 void source_close(struct source *);
 
 struct disk;

@@ -9,7 +9,7 @@
 struct disk_source {
 	struct disk *disk;
 	uint32_t next; /* chunk that source_next() gives out */
-	bool ended;    /* there is none */
+	bool ended;    /* all chunks were given out */
 };
 
 static const char *
@@ -41,7 +41,7 @@ info(void *self, struct source_info *info, struct err *e)
 	return 0;
 }
 
-/* Bytes [at, at + n) of the file; what is behind its end is zeros. */
+/* Read bytes [at, at + n) of the file; what is behind its end is zeros. */
 static int
 read_bytes(struct disk_source *s, uint64_t at, size_t n, uint8_t *to, struct err *e)
 {
@@ -52,8 +52,8 @@ read_bytes(struct disk_source *s, uint64_t at, size_t n, uint8_t *to, struct err
 	return there > 0 ? disk_read(s->disk, to, there, at, e) : 0;
 }
 
-/* The blocks from *block on that are needed, up to one that is not: how many; then *block is
- * the first of them. */
+/* Find the next needed block from *block on, and set *block to it.  Returns how many blocks
+ * in a row are needed from there. */
 static uint32_t
 next_run(const struct blockmap *need, uint32_t *block)
 {
@@ -95,7 +95,8 @@ want(void *self, uint32_t chunk, const struct blockmap *need, enum source_when w
 		uint64_t off = at + (uint64_t)b * SOURCE_BLOCK_BYTES;
 		uint64_t len = (uint64_t)n * SOURCE_BLOCK_BYTES;
 		disk_want(s->disk, off, len);
-		if (when != SOURCE_NOW) /* then the read itself tells the kernel */
+		/* a read that comes at once needs no hint to the kernel */
+		if (when != SOURCE_NOW)
 			disk_will_need(s->disk, off, len);
 	}
 }

@@ -1,3 +1,6 @@
+/* walk.c: a set of sectors is walked through in pieces that end at window borders.
+ * layers.c, sigimage.c, the capture and imagedelta call this; a walk belongs to one
+ * thread. */
 #include "common/image/read/walk.h"
 
 unsigned

@@ -1,4 +1,4 @@
-/* walk.h: a set of sectors window by window, as struct window has them. */
+/* walk.h: gives out a set of sectors window by window, as struct window has them. */
 #ifndef COMMON_IMAGE_READ_WALK_H
 #define COMMON_IMAGE_READ_WALK_H
 
@@ -11,7 +11,8 @@ struct walk {
 	uint64_t used;        /* sectors of it already given out */
 };
 
-/* Sectors of the next window that has any, as ranges: how many, 0 at the end. */
+/* Gives out the sectors of the next window that has any.  Returns how many ranges these
+ * are, 0 at the end. */
 unsigned walk_next(struct walk *, struct range ranges[WINDOW_REGIONS_MAX]);
 
 #endif /* COMMON_IMAGE_READ_WALK_H */

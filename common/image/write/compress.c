@@ -1,3 +1,6 @@
+/* compress.c: windows become fragments.  encode.c calls compress_batch() in the
+ * compressors' threads and batch_pack() in the packer's; estimate.c has a compressor of
+ * its own in imagezip's first thread. */
 #include "common/image/write/compress.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/* encode.c: the threads between the source of windows and the packer.  maker.c calls
+ * encode_all(), and the packer's work is done in the thread that calls it; a reader and
+ * the compressors are threads of a pipeline. */
 #include "common/image/write/encode.h"
 
 #include <pthread.h>

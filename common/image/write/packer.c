@@ -1,3 +1,6 @@
+/* packer.c: fragments are put into chunks, and each chunk gets its header, table and
+ * digests.  maker.c makes the packer and compress.c fills it, in the thread that makes the
+ * image. */
 #include "common/image/write/packer.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/* sighash.c: the hashes of a signature are made of stored sectors in ascending order.
+ * capture.c, delta.c and sigimage.c call this, each maker in one thread; imagehash calls
+ * sig_hash_range() for each block that it compares. */
 #include "common/image/write/sighash.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* sigimage.c: the signature of an image is made by reading it.  imagehash calls this in
+ * its first thread, and chain.c to check what a delta belongs to. */
 #include "common/image/write/sigimage.h"
 
 #include <stdlib.h>
