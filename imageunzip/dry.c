@@ -22,7 +22,7 @@ dry_read(void *arg, struct range r, void *buf, struct err *e)
 	return sectors_read(arg, r, buf, e);
 }
 
-/* Chunk 0 whole, of the others the headers, which survey() has checked. */
+/* Feed chunk 0 whole, and of the others the headers, which survey_image() has checked. */
 static int
 feed(struct run *r, struct rehearsal *re, struct err *e)
 {

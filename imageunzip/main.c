@@ -1,4 +1,5 @@
-/* imageunzip: put an image onto a disk, a partition, a file or a pipe. */
+/* imageunzip: put an image onto a disk, a partition, a file or a pipe.  main() runs in the
+ * first thread; the installation has threads of its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ chunks_fed(void *arg, uint32_t chunks, struct err *e)
 {
 	struct run *r = arg;
 
-	(void)e; /* it goes on */
+	(void)e; /* only a warning */
 	r->fed = chunks;
 	progress_at(&r->progress, install_bytes_covered(r->install));
 	report_dots(r);

@@ -1,4 +1,5 @@
-/* raw.c: an image into a file as it is (-N).  main.c calls it. */
+/* raw.c: an image is copied into a file as it is (-N).  main.c calls this in the first
+ * thread. */
 #include "imageunzip/raw.h"
 
 #include "common/cli/cli_guard.h"

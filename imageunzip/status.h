@@ -1,4 +1,4 @@
-/* status.h: is a disk being installed? */
+/* status.h: is the installation on a disk complete? */
 #ifndef IMAGEUNZIP_STATUS_H
 #define IMAGEUNZIP_STATUS_H
 

@@ -9,7 +9,7 @@
 #include "common/image/format/format.h"
 #include "common/image/read/chunk.h"
 
-/* The extension area's, where there is one; zeros: the image has none. */
+/* Read the UUID of the extension area, where there is one; zeros: the image has none. */
 static int
 read_uuid(struct image *img, uint8_t uuid[NDZ_UUID_BYTES], struct err *e)
 {

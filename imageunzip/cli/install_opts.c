@@ -1,4 +1,5 @@
-/* install_opts.c: option table; programs refer to it in their own. */
+/* install_opts.c: the option table of installations.  imageunzip and frisbee refer to it in
+ * their own tables, and cli.c reads it in the first thread. */
 #include "imageunzip/cli/install_opts.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Where partitions are, by the partition table and the disklabels.  The installation
- * asks twice: its feeding thread when chunk 0 comes, and at the end, when all threads
- * are gone. */
+/* areas.c: where partitions are, by the partition table and the disklabels.  cover.c,
+ * place.c, finish.c and rehearsal.c call this: in the thread that feeds, when chunk 0
+ * comes, and at the end, when all other threads are gone. */
 #include "imageunzip/install/areas.h"
 
 #include <stdio.h>
@@ -46,9 +46,9 @@ areas_add(struct areas *s, struct area a, struct err *e)
 	return 0;
 }
 
-/* The boot area of a slice is nobody's inside it: the label lies there.  Swap that the
- * label calls swap is left out of images because nothing in it is worth anything, so it
- * is no area: it is free space, as all programs take it. */
+/* The boot area of a slice belongs to no partition inside it: the label lies there.  A
+ * partition that the label calls swap is left out of images because nothing in it is worth
+ * keeping, so it is no area but free space, as all programs take it. */
 static int
 add_inside(struct areas *s, struct disk *d, struct range slice,
     const struct rangeset *stored, struct err *e)
@@ -72,7 +72,7 @@ add_inside(struct areas *s, struct disk *d, struct range slice,
 	return 0;
 }
 
-/* What has no table. */
+/* Add all of a disk that has no table. */
 static int
 add_whole(struct areas *s, struct disk *d, struct range all,
     const struct rangeset *stored, struct err *e)
@@ -83,8 +83,8 @@ add_whole(struct areas *s, struct disk *d, struct range all,
 	return areas_add(s, a, e) == 0 ? add_inside(s, d, all, stored, e) : -1;
 }
 
-/* A label that cannot be read makes the partition at `at` an unsure one, if it may have
- * one. */
+/* Add the partitions of a disklabel.  If it cannot be read, the partition at `at` becomes
+ * unsure, if it may have a label. */
 static int
 look_inside(struct areas *s, size_t at, struct disk *d, bool may_have,
     const struct rangeset *stored, struct err *e)
@@ -137,7 +137,7 @@ add_table(struct areas *s, const struct ptable *pt, struct disk *d,
 			.number = p->number,
 			.some = stored != NULL && rangeset_touches(stored, p->sectors) };
 		rc = areas_add(s, a, e);
-		/* What was left out is not looked at. */
+		/* A partition that was left out is not looked into. */
 		if (rc == 0 && (stored == NULL || a.some))
 			rc = look_inside(s, s->n - 1, d,
 			    stored != NULL || areas_may_have_label(p, filesystems),
@@ -190,7 +190,7 @@ areas_of_image(struct areas *s, const struct chunk *c, const void *bytes, bool w
 		disk_bytes = i->source_bytes;
 	if (beginning_of(&b, c, bytes, e) != 0)
 		return -1;
-	/* A file: then a table in sectors of 4096 is looked for, too. */
+	/* It is opened as a file, so that a table in sectors of 4096 is looked for, too. */
 	int rc = disk_open_ops(&d, "the image's partition table", DISK_FILE, disk_bytes,
 	    &ops, b, e);
 	if (rc == 0) {

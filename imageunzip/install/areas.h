@@ -1,9 +1,9 @@
 /* areas.h: the partitions of a disk, and the partitions of a disklabel inside them, each
  * with the answer to one question: does the image store anything of it?
  *
- * A partition of which an image stores nothing was left out (imagezip -I): it is
- * somebody's, though the chunks around it answer for its sectors.  The image's own table
- * tells early where the partitions are; the table on the disk tells it at the end.
+ * A partition of which an image stores nothing was left out (imagezip -I): it may hold a
+ * user's data, although the chunks around it answer for its sectors.  The image's own
+ * table tells early where the partitions are; the table on the disk tells it at the end.
  */
 #ifndef IMAGEUNZIP_INSTALL_AREAS_H
 #define IMAGEUNZIP_INSTALL_AREAS_H
@@ -37,27 +37,28 @@ struct areas {
 void areas_init(struct areas *);
 void areas_free(struct areas *);
 
-/* One more, behind the one that it is inside.  ERR_NOMEM. */
+/* Add an area; one that lies inside another comes behind it.  ERR_NOMEM. */
 int areas_add(struct areas *, struct area, struct err *);
-/* Those of a disk as it is, or of one partition of it (`within`, of no length: the whole
- * disk), in sectors of the disk; `stored`: what the image stores, in the same sectors.
- * sector_bytes: of the disk that the table was made for, 0: its own.  1; 0: there is a
- * table that cannot be read, so nobody knows; -1. */
+/* Find the areas of a disk as it is, or of one partition of it (`within`; of no length: the
+ * whole disk), in sectors of the disk. `stored`: what the image stores, in the same
+ * sectors.  sector_bytes: of the disk that the table was made for; 0: this disk's.  Returns
+ * 1; 0: there is a table that cannot be read, so the areas are not known; -1. */
 int areas_of_disk(struct areas *, struct disk *, struct range within,
     unsigned sector_bytes, const struct rangeset *stored, struct err *);
-/* Those of the disk that an image is of, by the first MiB of the chunk that begins with
- * sector 0, whole and not yet proved; in sectors of the image.  `whole`: it is to be a
- * whole disk, with a table; disk_bytes: its size, where the image does not say.  As
- * areas_of_disk(); of none is known that something is stored. */
+/* Find the areas of the disk that an image was made of, in sectors of the image, by the
+ * first MiB in the chunk that begins with sector 0.  The chunk is whole, and not yet
+ * proved. `whole`: the image is of a whole disk, with a table; disk_bytes: its size, where
+ * the image does not say.  Returns as areas_of_disk(); of no area it is known yet that
+ * something is stored. */
 int areas_of_image(struct areas *, const struct chunk *, const void *bytes, bool whole,
     uint64_t disk_bytes, struct err *);
 /* May a partition have a disklabel with others inside it?  filesystems: the image's
  * description of its partitions, or NULL. */
 bool areas_may_have_label(const struct partition *, const char *filesystems);
-/* The last partition is to reach to this sector.  What the image stores behind the end
- * that it has, the old backup of a GPT, is not the partition's. */
+/* The last partition is to reach to this sector.  What the image stores behind the
+ * partition's present end, the old backup of a GPT, does not belong to the partition. */
 void areas_grow_last(struct areas *, uint64_t end);
-/* The image stores this. */
+/* Note that the image stores this range. */
 void areas_note(struct areas *, struct range stored);
 /* Add the sectors of all areas of which the image stores nothing; with `unsure`, also
  * of those that may have others inside them.  ERR_NOMEM. */

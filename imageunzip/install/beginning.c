@@ -17,7 +17,7 @@ struct beginning {
 	uint8_t bytes[BEGINNING_BYTES];
 };
 
-/* As many pieces of the chunk's data as are needed. */
+/* Take pieces of the chunk's data until the first MiB is complete. */
 static int
 take_piece(void *arg, void *data, size_t n, struct err *e)
 {

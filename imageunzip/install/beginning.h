@@ -14,8 +14,8 @@ enum { BEGINNING_BYTES = 1 << 20 };
 
 struct beginning;
 
-/* Of a chunk that begins with sector 0; it is checked, as far as it is needed.  The
- * chunk must stay. */
+/* Decode the first MiB from a chunk that begins with sector 0, and check it as far as it is
+ * needed.  The chunk must stay. */
 int beginning_of(
     struct beginning **, const struct chunk *, const void *bytes, struct err *);
 void beginning_free(struct beginning *);

@@ -1,5 +1,7 @@
-/* What chunks store is noted by the thread that feeds them, before the writing threads
- * fill the space that they leave free. */
+/* cover.c: what chunks store is noted, and the space that they leave free is filled.
+ * install.c notes chunks in the thread that feeds them, job.c fills free space in the
+ * writer's, and finish.c fills the rest when all other threads are gone; a lock guards the
+ * struct. */
 #include "imageunzip/install/cover.h"
 
 void
@@ -81,7 +83,7 @@ cover_note(struct cover *c, struct range stored, struct err *e)
 	return rc;
 }
 
-/* Of the gap, what can be filled now stays in it, and the rest is owed. */
+/* What of the gap can be filled now stays in it; the rest is owed. */
 static int
 divide(struct cover *c, struct rangeset *gap, bool *owes, struct err *e)
 {
@@ -157,7 +159,7 @@ cover_areas(struct cover *c, const struct target *t, struct disk *view,
 	return rc;
 }
 
-/* What no chunk answers for, behind the last one, is free like what they leave free. */
+/* The space behind the last chunk, which no chunk answers for, is free space, too. */
 static int
 add_behind(struct rangeset *rest, const struct target *t, struct err *e)
 {

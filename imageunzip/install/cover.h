@@ -1,4 +1,4 @@
-/* cover.h: which free space is the image's to fill.
+/* cover.h: which free space may be filled because it belongs to the image.
  *
  * A chunk answers for an interval of sectors, and a partition that was left out of the
  * image lies in such an interval like any free space.  So -z, -p and --discard fill what
@@ -36,7 +36,7 @@ void cover_init(struct cover *);
 void cover_free(struct cover *);
 /* The target is known now. */
 void cover_attach(struct cover *, const struct target *);
-/* Does it need to see the chunk that begins with sector 0, whole? */
+/* Is the whole chunk needed that begins with sector 0? */
 bool cover_wants_table(struct cover *, const struct ndz_header *);
 int cover_learn(struct cover *, const struct target *, const struct chunk *,
     const void *bytes, struct err *);

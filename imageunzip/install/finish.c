@@ -46,7 +46,7 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 	tell(t, sentence);
 }
 
-/* The sectors that the table was made for; is it to be made to fit? */
+/* Is the table to be made to fit?  *from: the size of the sectors that it was made for. */
 static bool
 wants_fit(const struct target *t, unsigned table_sector_bytes, unsigned *from)
 {
@@ -92,7 +92,7 @@ try_fit(const struct target *t, const struct disk_ops *ops, void *ctx, unsigned 
 	return rc;
 }
 
-/* A table that is not in this chunk, or is wrong, is seen to when it is on the disk. */
+/* A table that is not in this chunk, or is wrong, is looked at when it is on the disk. */
 static int
 check_fit(const struct target *t, struct beginning *b, unsigned from, struct err *e)
 {
@@ -108,7 +108,7 @@ check_fit(const struct target *t, struct beginning *b, unsigned from, struct err
 	return err_ctx(e, "the partition table could not be made to fit");
 }
 
-/* The table as it stands in the view, and as it will be. */
+/* Find out what will become of the table in the view. */
 static bool
 forecast(const struct target *t, struct disk *view, unsigned from, bool grow,
     struct ptable_change *done)
@@ -169,8 +169,8 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 	return 0;
 }
 
-/* Free space of a partition that may be the image's: chunks of an earlier run, which are
- * not looked at again, may have stored something there. */
+/* Warn about free space that was not filled: chunks of an earlier run, which are not looked
+ * at again, may have stored something in its partition. */
 static void
 warn_passed(const struct target *t, uint64_t passed)
 {
@@ -213,7 +213,7 @@ wipe_stale(const struct finish *f, struct disk *view, struct areas *areas,
 	return rc;
 }
 
-/* What is the image's is filled and searched, and nothing else. */
+/* Only free space that belongs to the image is filled and searched. */
 static int
 see_to_free_space(
     const struct finish *f, struct disk *view, unsigned *wiped, struct err *e)
@@ -235,8 +235,8 @@ see_to_free_space(
 	    !forecast(t, view, from, t->cfg->grow, &grown))
 		grown.grown = 0;
 	int rc = cover_areas(f->cover, t, view, f->sector_bytes, &grown, &areas, e);
-	/* Of a table that cannot be read nobody knows what was left out; and where free
-	 * space is to be filled nothing would be left to wipe. */
+	/* With a table that cannot be read it is not known what was left out; and where
+	 * free space is to be filled, nothing would be left to wipe. */
 	wipe &= rc == 1 && !(f->dry && (t->cfg->zero || t->cfg->has_pattern));
 	if (rc == 1)
 		rc = areas_left_out(&areas, true, &left, e);

@@ -15,16 +15,18 @@ int finish_check(const struct target *, const struct chunk *, const void *bytes,
 struct finish {
 	struct target *target;
 	struct cover *cover; /* what the chunks stored */
-	bool known;          /* that is all that the image stores */
-	bool ours;           /* what it does not store is free: no delta */
+	bool known;          /* `cover` has all that the image stores */
+	/* the image is one of this suite and no delta: what it does not store is free */
+	bool ours;
 	/* Of the disk that the image is of, as its table counts; 0: not known. */
 	unsigned sector_bytes;
 	bool dry; /* it is only told what would be done */
 };
-/* Type (-D), the free space that waited, old signatures, the table's fit, as the
- * configuration has it, while the mark stands.  May be done once more, after a kill. */
+/* Set the type (-D), fill the free space that waited, wipe stale signatures and make the
+ * table fit, as the configuration says, while the incomplete marker stands.  It may be
+ * repeated after the program was killed. */
 int finish_target(const struct finish *, unsigned *stale_wiped, struct err *);
-/* There is another table now. */
+/* Tell the kernel that there is another table now. */
 void finish_tell_kernel(const struct target *);
 
 #endif /* IMAGEUNZIP_INSTALL_FINISH_H */

@@ -1,5 +1,5 @@
-/* from.c: an image is put into the sink of an installation: from.h.  imageunzip calls this, and
- * whoever else has an image; all of it runs in the caller's thread. */
+/* from.c: an image is put into the sink of an installation (from.h).  imageunzip calls this
+ * in its first thread; all of it runs in the caller's thread. */
 #include <stdlib.h>
 
 #include "common/image/format/format.h"
@@ -9,7 +9,7 @@
 
 enum {
 	PLACE_SECTORS = 32, /* with less free space a chunk is not looked at */
-	OFFERS_MAX = 32,    /* chunks read for the sake of it */
+	OFFERS_MAX = 32,    /* chunks that are read only to look for free space */
 };
 
 static bool
@@ -22,7 +22,8 @@ has_free_space(const struct ndz_header *h)
 	return h->lastsect - h->firstsect >= stored + PLACE_SECTORS;
 }
 
-/* --state=target: free space may come late in the image, and the state not. */
+/* --state=target: free space may come late in the image, but the state must be placed
+ * early, so chunks are offered before their turn. */
 static int
 offer_chunks(struct feed *d, uint32_t from, struct err *e)
 {
@@ -48,7 +49,7 @@ offer_chunks(struct feed *d, uint32_t from, struct err *e)
 	return rc;
 }
 
-/* Where the image goes on behind the first so many of the chunks that are copied. */
+/* The number of the chunk that follows the first n of the chunks that are copied. */
 static uint32_t
 behind(const struct feed *d, uint32_t chunks)
 {

@@ -22,19 +22,20 @@
 struct survey {
 	struct ext first;         /* what chunk 0 says; nothing when it is damaged */
 	uint64_t total_sectors;   /* of the installed disk */
-	uint64_t needed_sectors;  /* a target has so many at least */
+	uint64_t needed_sectors;  /* the least number of sectors that a target must have */
 };
 
 /* ERR_FORMAT when a header is wrong, or chunks overlap or leave gaps. */
 int survey_image(struct survey *, struct image *, struct err *);
-/* Also of one that is all zeros. */
+/* Frees a survey; one that is all zeros is fine. */
 void survey_free(struct survey *);
 
-/* What the caller may do in between, in its thread; NULL slots: nothing. */
+/* What is called meanwhile, in the caller's thread; NULL slots are not called. */
 struct install_from_watch {
-	/* Feeding begins; of so many sectors, 0: not known. */
+	/* Feeding begins; `sectors` are to be installed, 0: not known. */
 	void (*begins)(void *arg, uint64_t sectors);
-	/* So many chunks have been fed.  -1: stop, with the caller's error. */
+	/* Called with the number of chunks that were fed.  -1: stop, with the callback's
+	 * error. */
 	int (*fed)(void *arg, uint32_t chunks, struct err *);
 	void *arg;
 };

@@ -1,6 +1,6 @@
-/* What is refused before anything is written, because it was surely not meant.
- * install.c and install_check.c ask when a chunk is fed; the decoders' threads ask about
- * what each chunk of a delta replaces. */
+/* gate.c: an image that was surely not meant for the target is refused before anything is
+ * written.  install.c and install_check.c ask when a chunk is fed; the decoders' threads
+ * ask about what each chunk of a delta replaces. */
 #include "imageunzip/install/gate.h"
 
 #include <inttypes.h>
@@ -17,12 +17,14 @@ enum { STATE_TEXT_BYTES = 128 };
 void
 gate_init(struct gate *g, const struct target *t)
 {
-	/* A new file is nobody's, and chunks that go through a pipe come in order. */
+	/* The gate is open from the beginning for a new file, which holds nothing, and for
+	 * a pipe, whose chunks come in order. */
 	*g = (struct gate){ .closed = !t->cfg->force && !t->fresh &&
 		                      disk_seekable(t->disk) };
 }
 
-/* The list of filesystems begins with a partition's number; 0 is a disk without any. */
+/* The list of filesystems begins with the number of a partition; 0 means a disk without
+ * partitions. */
 static bool
 has_partitions(const struct ext_image *i)
 {
@@ -38,7 +40,7 @@ is_partition_device(struct disk *d)
 	return fd >= 0 && fstat(fd, &st) == 0 && inuse_is_partition("", &st);
 }
 
-/* A table that cannot be read is no reason to keep it. */
+/* A table that cannot be read counts as none. */
 static bool
 has_table(struct disk *d)
 {
@@ -83,7 +85,7 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 	return 0;
 }
 
-/* What the disk holds of a sample. */
+/* What the disk holds where a sample is: the base's data, the delta's, or something else. */
 enum found { BEFORE, AFTER, OTHER };
 
 /* Zeros that stand there prove nothing. */
@@ -112,14 +114,16 @@ place_of(const struct target *t, const struct sample *x)
 	return x->sectors.off - t->only.off;
 }
 
-/* Data of the first 4 KiB is not on the disk while the mark stands there. */
+/* Is the sample in the first 4 KiB, whose data is not on the disk while the incomplete
+ * marker stands there? */
 static bool
 is_under_mark(const struct target *t, const struct sample *x)
 {
 	return t->head.was_marked && place_of(t, x) < HEAD_SECTORS;
 }
 
-/* The end of a disk of another size is not installed, so it is not there either. */
+/* Is the sample in the tail of a disk of another size?  Such a tail is not installed, so it
+ * is not on the target. */
 static bool
 is_tail_elsewhere(const struct target *t, const struct tail *x, const struct sample *s)
 {
@@ -175,8 +179,8 @@ refuse_unknown(const struct target *t, struct err *e)
 	    disk_name(t->disk));
 }
 
-/* The first sample that is neither before nor after; n: none is.  What is written to a
- * sample may have been interrupted in the middle of it, which only g->begun excuses. */
+/* Find the first sample that is neither BEFORE nor AFTER; n: there is none.  Writing may
+ * have been interrupted in the middle of a sample, which only g->begun excuses. */
 static int
 first_other(struct target *t, const struct ext *x, struct gate *g, size_t *other,
     struct err *e)

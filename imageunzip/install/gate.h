@@ -25,12 +25,13 @@ struct gate {
 };
 
 void gate_init(struct gate *, const struct target *);
-/* What chunk 0 says of the image.  ERR_REFUSED with a sentence that says how it is
- * meant; ERR_IO.  Reads the target's partition table where that matters. */
+/* Is an image of which chunk 0 says this meant for the target?  ERR_REFUSED with a sentence
+ * that says how it is meant; ERR_IO.  Reads the target's partition table where that
+ * matters. */
 int gate_check_meant(const struct target *, const struct ext *, struct err *);
-/* Chunk 0 of a delta, or of any other image, which passes; begun: the target shows that
- * an installation of it was interrupted.  Opens the gate.  ERR_REFUSED: the disk does
- * not hold the base, or the delta does not say what that held. */
+/* Look at chunk 0 and open the gate.  An image that is no delta passes.  begun: the target
+ * shows that an installation of this delta was interrupted.  ERR_REFUSED: the disk does not
+ * hold the base, or the delta does not say what the base held. */
 int gate_open(struct gate *, struct target *, const struct ext *, bool begun,
     struct err *);
 /* Any other chunk: does the disk hold what this chunk replaces, or has it been written

@@ -1,7 +1,7 @@
-/* head.h: the first 4 KiB of the target area are written last.
+/* head.h: the deferred boot area: the first 4 KiB of the target area are written last.
  *
- * They hold the partition table, or the superblock's neighbourhood: without them
- * nothing takes a half-installed disk for a whole one.  Until then a mark
+ * They hold the partition table, or what lies in front of the superblock: without them
+ * nothing takes a half-installed disk for a whole one.  Until then an incomplete marker
  * stands there, which head_read_mark() recognises.
  */
 #ifndef IMAGEUNZIP_INSTALL_HEAD_H
@@ -22,7 +22,7 @@ enum {
 	HEAD_ID_BYTES = 16,
 };
 
-/* What the mark says of the installation that is not complete. */
+/* What the incomplete marker says of the installation that is not complete. */
 struct mark {
 	uint8_t uuid[NDZ_UUID_BYTES]; /* of the image; zeros when it has none */
 	uint64_t started;             /* seconds since 1970 */
@@ -38,7 +38,8 @@ struct head {
 	uint64_t at;               /* byte of the disk where the area begins */
 	uint8_t bytes[HEAD_BYTES]; /* what will stand there */
 	struct mark mark;          /* of this installation */
-	bool was_marked;           /* by one before, that did not end */
+	/* an earlier installation did not end: its marker was there */
+	bool was_marked;
 	struct mark old;
 	pthread_mutex_t lock;
 	bool marked;
@@ -50,19 +51,20 @@ struct head {
 int head_init(
     struct head *, struct disk *, uint64_t at, uint64_t area_bytes, struct err *);
 void head_free(struct head *);
-/* Before the first byte is written behind it: put the mark. */
+/* Put the marker, before the first byte behind it is written. */
 int head_put_mark(struct head *, struct err *);
-/* The state is there: put the mark, or put it again, so that it says so. */
+/* The state is placed at these bytes: put the marker, or put it again, so that it says
+ * where. */
 int head_place_state(struct head *, uint64_t at, uint64_t bytes, struct err *);
-/* Of `bytes` at the area's byte `at` (data, or NULL: zeros), remember those that
- * belong to the head: how many these are, from the front. */
+/* Remember those of the `bytes` at the area's byte `at` (data, or NULL: zeros) that belong
+ * to the boot area.  Returns how many these are, from the front. */
 size_t head_take(struct head *, uint64_t at, const void *data, uint64_t bytes);
-/* Everything else is on the disk: write the head instead of the mark. */
+/* Everything else is on the disk: write the boot area over the marker. */
 int head_commit(struct head *, struct err *);
-/* The other way round. */
+/* Write the marker over the boot area again. */
 int head_mark_again(struct head *, struct err *);
 
-/* 1 there is a mark at byte `at` of the disk, 0 there is none, -1. */
+/* 1: there is a marker at byte `at` of the disk; 0: there is none; -1. */
 int head_read_mark(struct disk *, uint64_t at, struct mark *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_HEAD_H */

@@ -14,8 +14,8 @@
 #include "imageunzip/install/parts.h"
 #include "imageunzip/install/tail.h"
 
-/* What the file held is given up only when there is something to put there: a
- * delta is refused because of what it may have held. */
+/* A file is emptied only when there is something to put there, because a delta may be
+ * refused for what the file holds. */
 static int
 empty_file(struct install *in, struct err *e)
 {
@@ -34,11 +34,12 @@ empty_file(struct install *in, struct err *e)
 int
 install_check_fit(struct install *in, uint64_t sectors, struct err *e)
 {
-	/* With --only, what there is of a partition counts: install_consider(). */
+	/* With --only, what the image stores of a partition must fit: install_consider()
+	 * checks that. */
 	return in->parts != NULL ? 0 : target_check_fit(&in->target, sectors, e);
 }
 
-/* A region, as far as it is written, where it is written. */
+/* Note the part of a region that is written, at the place where it is written. */
 static int
 note_region(struct install *in, struct range r, struct err *e)
 {
@@ -65,7 +66,7 @@ install_note_stored(struct install *in, const struct ndz_header *h, struct err *
 	return 0;
 }
 
-/* What is asked of all chunks together; at: the chunk as the target has it. */
+/* Check and note what concerns all chunks together; at: the chunk as the target has it. */
 static int
 note_chunk(struct install *in, uint32_t number, struct chunk *c,
     const struct ndz_header *at, struct err *e)
@@ -101,8 +102,8 @@ install_tell_cut(struct install *in, uint64_t bytes)
 		in->cfg.say(sentence);
 }
 
-/* Before anything is written.  An image that leaves part of the head as it is
- * keeps what stands there. */
+/* Called before anything is written.  Where the image stores nothing of the boot area, what
+ * stands there is kept. */
 static int
 settle(struct install *in, const struct job *j, struct err *e)
 {
@@ -114,7 +115,8 @@ settle(struct install *in, const struct job *j, struct err *e)
 	bool stores_head = h->nregions > 0 && h->regions[0].off == 0 &&
 	                   h->regions[0].len >= HEAD_SECTORS;
 	bool delta = ext_is_delta(&j->c.ext);
-	/* The mark of this delta's own interrupted installation is none of its base. */
+	/* A marker that this delta's own interrupted installation has left does not belong
+	 * to its base. */
 	if (delta && head->was_marked &&
 	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
 		return err_set(e, ERR_REFUSED,
@@ -127,12 +129,12 @@ settle(struct install *in, const struct job *j, struct err *e)
 	if (gate_open(&in->gate, &in->target, &j->c.ext,
 		head->was_marked || resume_pending(&in->resume), e) != 0)
 		return -1;
-	/* Only its base could bring back the head, were a delta interrupted. */
+	/* If a delta were interrupted, only its base could bring back the boot area. */
 	if (!stores_head && (h->firstsect == 0 || delta))
 		head->on = false;
 	if (resume_settle(&in->resume, j, e) != 0)
 		return -1;
-	/* What is in a file turned out to be of something else. */
+	/* What the file holds turned out to be something else. */
 	in->must_empty = in->holds_data && in->resume.had == 0;
 	if (in->must_empty && j->c.ext.has_image)
 		install_tell_cut(in, j->c.ext.image.source_bytes);
@@ -227,7 +229,7 @@ int
 install_compare(struct install *in, const struct chunk *c, bool **same, struct err *e)
 {
 	const struct ndz_header *h = &c->h;
-	struct err too_small; /* whole, it will be refused */
+	struct err too_small; /* the whole image will be refused */
 
 	*same = NULL;
 	if (in->parts != NULL)

@@ -29,7 +29,8 @@ enum { INSTALL_STATE_S = 2 }; /* a struct install_config begins with this state_
 /* --tail: what becomes of the end of the image's disk. */
 enum install_tail {
 	INSTALL_TAIL_SAME, /* written to a disk of the same size, left out elsewhere */
-	INSTALL_TAIL_MOVE, /* ... moved to the end of a larger disk, if it can be */
+	/* as SAME, but moved to the end of a larger disk, if that is possible */
+	INSTALL_TAIL_MOVE,
 	INSTALL_TAIL_SKIP, /* left out */
 };
 
@@ -46,7 +47,7 @@ struct install_config {
 	bool read_back;     /* --read-back: compare what was written */
 	bool has_pattern;   /* -p: fill it with this instead */
 	uint32_t pattern;
-	bool keep_stale;   /* --keep-stale: signatures of what was there */
+	bool keep_stale;   /* --keep-stale: do not wipe stale signatures */
 	bool convert;      /* --convert: a table for other sectors */
 	bool fix_gpt;      /* --fix-gpt: the backup to the disk's end */
 	bool grow;         /* --grow: the last partition, too */
@@ -66,20 +67,21 @@ struct install_config {
 	/* Not an option: a delta onto a regular file, which becomes as long as the
 	 * image says.  With in_place. */
 	bool resize;
-	/* Not an option: the threads give way to the program's own, which has a
-	 * network that must not be kept waiting. */
+	/* Not an option: the installation's threads run at a lower priority, because the
+	 * program has a network that must not be kept waiting. */
 	bool gentle;
-	/* Not an option: install_trust_digests(). */
+	/* Not an option; set by install_trust_digests(). */
 	bool digests_checked;
-	/* What was done to the target besides; NULL: nobody wants to know. */
+	/* Told what else was done to the target; NULL: not called. */
 	void (*say)(const char *sentence);
-	/* A warning that does not stop the run; NULL: nobody wants it. */
+	/* Told a warning that does not stop the run; NULL: not called. */
 	void (*warn)(const char *sentence);
-	/* Told what removes the target, while all threads go on, of a program that has to
-	 * end at once; and NULL when there is nothing to remove any more.  NULL: nobody
-	 * wants to know. */
+	/* Told a function that removes the target when the program has to end at once,
+	 * while all threads go on, and NULL when there is nothing to remove any more.
+	 * NULL: not called. */
 	void (*guard)(void (*tidy)(void *arg), void *arg);
-	/* What failed while nobody was feeding; from another thread.  Or NULL. */
+	/* Called from another thread when something has failed while nobody was feeding.
+	 * Or NULL. */
 	void (*failed)(void *arg);
 	void *failed_arg;
 };
@@ -112,12 +114,11 @@ struct install;
 /* Open the target and start the threads.  Nothing is written yet. */
 int install_open(
     struct install **, const struct install_config *, const char *target, struct err *);
-/* The same for a disk that is open; it is taken over, also on failure.  With
- * `fresh` it is an empty file, to be sized at the end. */
+/* install_open() for a disk that is open; it is taken over, also on failure.  With `fresh`
+ * it is an empty file, which gets its length at the end. */
 int install_open_disk(struct install **, const struct install_config *, struct disk *,
     bool fresh, struct err *);
-/* Refuse now (ERR_REFUSED) an image that needs so many sectors when the target
- * has fewer. */
+/* Refuse now (ERR_REFUSED) an image that needs `sectors` sectors when the target has fewer. */
 int install_check_fit(struct install *, uint64_t sectors, struct err *);
 /* Refuse now (ERR_REFUSED) an image of which chunk 0 says this when it was surely not
  * meant for this target; feeding chunk 0 does so, too. */
@@ -127,21 +128,21 @@ int install_check_meant(struct install *, const struct ext *, struct err *);
 bool install_waits(const struct install *);
 /* Before the first chunk: how many there will be.  --state needs it. */
 void install_expect(struct install *, uint32_t nchunks);
-/* Whoever feeds chunks whole has checked the digests of those that have one: not done
- * again.  Before the first chunk. */
+/* The caller has checked the digests of all chunks that it feeds whole, so they are not
+ * checked again.  Called before the first chunk. */
 void install_trust_digests(struct install *);
 /* Is this chunk on the disk already, by --state?  Then it need not be fed; what
  * is fed first shows whether that is true (ERR_REFUSED).  Never chunk 0. */
 bool install_has(const struct install *, uint32_t chunk);
-/* Such a chunk, when it is at hand all the same: what all of them store is known then,
- * so that old signatures can be wiped.  It is checked as far as its header. */
+/* Optional: hand in a chunk that install_has() reports.  It is not written, and only its
+ * header is checked and recorded, so that stale signatures can be wiped at the end. */
 int install_pass(struct install *, uint32_t number, const void *chunk, struct err *);
 /* --state=target, when chunk 0 was fed: is there no place for the state yet?  Then
  * chunks that have free space can be offered before it is their turn, so that there
  * is one early. */
 bool install_lacks_place(struct install *);
 int install_offer(struct install *, uint32_t number, const void *chunk, struct err *);
-/* Is there anything that install_has() is true of? */
+/* Does install_has() report any chunk? */
 bool install_resumes(const struct install *);
 /* Must chunks be fed in order, since the target is a pipe? */
 bool install_in_order(const struct install *);
@@ -153,8 +154,8 @@ int install_feed(struct install *, uint32_t number, const void *chunk,
 /* Which fragments of a chunk are on the disk already, in (*same)[nfragments], the
  * caller's to free?  1; 0: the chunk must be fed whole; -1.  From any thread. */
 int install_compare(struct install *, const struct chunk *, bool **same, struct err *);
-/* install_feed() of a chunk that was compared: same is taken over.  partial: of its
- * stream only the other fragments are there, and its header has a digest. */
+/* install_feed() for a chunk that was compared; same is taken over.  partial: only the
+ * fragments that differ are there, and the header has a digest of its own. */
 int install_feed_compared(struct install *, uint32_t number, const void *chunk,
     bool *same, bool partial, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
@@ -175,8 +176,9 @@ int install_only_source(
 /* A chunk, proved and decrypted, that is fed next or not at all: where the partitions
  * are.  ERR_USAGE: the image has not got one of them.  ERR_REFUSED: it does not fit. */
 int install_learn(struct install *, uint32_t number, const void *chunk, struct err *);
-/* INSTALL_FILE: the chunk with this sector is to be learned from, to know where they
- * are; install_cannot(): there is none.  false: they are known. */
+/* INSTALL_FILE: true when install_learn() needs the chunk with this sector, to find the
+ * partitions.  install_cannot() says that there is no such chunk.  false: the partitions
+ * are known. */
 bool install_lacks(struct install *, uint64_t *sector);
 int install_cannot(struct install *, uint64_t sector, struct err *);
 /* INSTALL_FILE, then, for each chunk: ERR_REFUSED when what it stores does not fit;
@@ -186,7 +188,7 @@ int install_consider(
 /* INSTALL_FILE, behind all of these: ERR_REFUSED when the image stores nothing of one
  * of them. */
 int install_considered(struct install *, struct err *);
-/* How many sectors of the image these are, once they are known. */
+/* How many sectors of the image are installed, once the partitions are known. */
 uint64_t install_only_sectors(const struct install *);
 /* INSTALL_SEARCH, behind each install_learn(): the next chunk to ask for, each once
  * until it was learned from; false: there is nothing to ask for now. */

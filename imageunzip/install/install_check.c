@@ -1,4 +1,5 @@
-/* What is refused of a chunk before its data is looked at. */
+/* install_check.c: a chunk is checked before its data is looked at.  install.c calls this
+ * in the thread that feeds chunks, rehearsal.c for headers. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 	return 0;
 }
 
-/* What a delta does not store is its base's, on the disk already. */
+/* A delta needs its base, which must be on the disk already. */
 static int
 check_delta(const struct install *in, const struct ext *x, struct err *e)
 {
@@ -70,7 +71,7 @@ check_sectors(struct install *in, const struct ext_image *i, struct err *e)
 int
 install_learn_tail(struct install *in, const struct tail *x, struct err *e)
 {
-	/* One partition has none. */
+	/* A partition that is installed alone has no tail. */
 	if (x->n == 0 || in->target.only.len != 0)
 		return 0;
 	if (in->tail.n == 0) {
@@ -84,7 +85,7 @@ install_learn_tail(struct install *in, const struct tail *x, struct err *e)
 			 "tells of the disk's end otherwise than the chunks before");
 }
 
-/* A tail that does not go to its place makes no disk too small. */
+/* A tail that is not written to its place needs no room on the disk. */
 int
 install_check_header(struct install *in, const struct ndz_header *h, struct err *e)
 {
@@ -97,9 +98,9 @@ install_check_header(struct install *in, const struct ndz_header *h, struct err 
 	return target_check_fit(&in->target, end, e);
 }
 
-/* What belongs to the partition that is installed alone.  Its free space is filled only
- * when it is known that the image has something of it: where that begins, all images
- * have something. */
+/* Check the part of a chunk that belongs to the partition that is installed alone.  Its
+ * free space is filled only when it is known that the image stores something of it; every
+ * image stores the beginning of a partition. */
 static int
 check_only(struct install *in, const struct job *j, struct err *e)
 {

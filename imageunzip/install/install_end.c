@@ -1,5 +1,6 @@
-/* The end of an installation: did all come, and is the target complete; or it is given
- * up. */
+/* install_end.c: the end of an installation: have all chunks come, and is the target
+ * complete, or is it given up?  The sink of the installation and parts.c call this, in the
+ * thread that feeds chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
 #include "imageunzip/install/parts.h"
 #include "imageunzip/install/tail.h"
 
-/* Zeros on the disk that were not zeros on its source: the user is told. */
+/* Tell the user which sectors are zeros because they could not be read from the source. */
 static void
 tell_lost(struct install *in, struct install_stats *s)
 {
@@ -22,7 +23,7 @@ tell_lost(struct install *in, struct install_stats *s)
 	in->lost = (struct lost){ 0 };
 }
 
-/* What of the image's tail is not where it was on its source: the user is told. */
+/* Tell the user which parts of the image's tail are not where they were on the source. */
 static void
 tell_tail(struct install *in, struct install_stats *s)
 {
@@ -56,7 +57,7 @@ tell_tail(struct install *in, struct install_stats *s)
 	tell(sentence);
 }
 
-/* With a state, what is there is to be gone on with. */
+/* A new file is removed, unless a state remembers what it holds. */
 static void
 drop_new_file(const struct install *in)
 {
@@ -64,8 +65,8 @@ drop_new_file(const struct install *in)
 		output_remove(in->unlink_path);
 }
 
-/* Of chunks that were there before, and were not passed, nobody knows what they
- * stored and answered for. */
+/* Is it known what all chunks store?  It is not for chunks of an earlier run that were not
+ * passed. */
 static bool
 all_known(const struct install *in)
 {
@@ -75,7 +76,7 @@ all_known(const struct install *in)
 static int
 complete(struct install *in, struct err *e)
 {
-	/* What a delta does not store is its base's, and images of other tools may be
+	/* What a delta does not store belongs to its base, and images of other tools may be
 	 * deltas. */
 	struct finish f = { .target = &in->target,
 		.cover = &in->cover,
@@ -83,8 +84,8 @@ complete(struct install *in, struct err *e)
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes };
 
-	/* Until the target is sealed the mark stands there; until the state forgets it
-	 * can be gone on with. */
+	/* The incomplete marker stands until the target is sealed, and the installation can
+	 * be resumed until the state forgets it. */
 	if (target_size(&in->target, e) != 0 ||
 	    tail_finish(&in->target, &in->tail, e) != 0 ||
 	    finish_target(&f, &in->stale_wiped, e) != 0 ||
@@ -104,7 +105,7 @@ check_all_came(const struct install *in, struct err *e)
 
 	if (in->target.only.len != 0)
 		return install_only_all_came(in, e);
-	/* The last one can be one of those that were there already. */
+	/* The last chunk may be one of an earlier run. */
 	if (in->resume.had > 0 ? there == in->resume.expected
 			       : !in->ours || there == in->promised)
 		return 0;

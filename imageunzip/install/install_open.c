@@ -1,5 +1,6 @@
-/* The beginning of an installation: its target is opened, and its threads started;
- * and what is freed at its end. */
+/* install_open.c: the beginning of an installation: its target is opened, and its threads
+ * are started; and what is freed at its end.  The sink of the installation, parts.c and the
+ * rehearsal call this, in the thread that feeds chunks. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,8 @@
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/parts.h"
 
-/* As drop_new_file(), while the threads go on: what a state tells of stays. */
+/* Remove a new file as drop_new_file() does, while the threads go on.  What a state
+ * remembers stays. */
 static void
 tidy(void *arg)
 {
@@ -97,7 +99,8 @@ install_makes_file(const struct install_config *cfg, const char *path)
 
 	if (cfg->slice != 0 || cfg->in_place || cfg->skip_same)
 		return false;
-	/* A file that is there is the disk that the table is to fit. */
+	/* With these options, an existing file is the disk that the table is made to fit,
+	 * so it is no new file. */
 	return !(cfg->fix_gpt || cfg->grow) || stat(path, &st) != 0 ||
 	       !S_ISREG(st.st_mode) || st.st_size == 0;
 }
@@ -130,7 +133,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	return 0;
 }
 
-/* A state is a file of its own. */
+/* The state must be another file than the target. */
 static int
 check_state_file(const struct install_config *cfg, const char *target, struct err *e)
 {

@@ -117,7 +117,7 @@ feed_part(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 	    sink_is_partial(c), c->released, c->arg, e);
 }
 
-/* Whether a state is of this image is known only when the first chunk was fed. */
+/* Only the first chunk that is fed shows whether a state is of this image. */
 static int
 feed(struct install_sink *s, const struct sink_chunk *c, struct err *e)
 {
@@ -150,7 +150,8 @@ release_held(struct install_sink *s, size_t from)
 	s->nheld = 0;
 }
 
-/* Chunk 0 says whether the others may be written. */
+/* Chunks that come before chunk 0 are kept, because it says whether the others may be
+ * written. */
 static int
 put(void *self, const struct sink_chunk *c, struct err *e)
 {
@@ -192,8 +193,8 @@ end(void *self, struct sink_sum *sum, struct err *e)
 	return finish(s, sum, e);
 }
 
-/* The first error of the installation's threads is the reason, not that whoever fed them was
- * cancelled because of it. */
+/* The first error of the installation's threads is the reason; that the thread which feeds
+ * was cancelled is only its consequence. */
 static bool
 close_sink(void *self, struct sink_sum *sum, struct err *why)
 {

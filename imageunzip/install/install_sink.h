@@ -11,7 +11,8 @@ struct install_sink_config {
 	 * says how chunks have been proved, and failed is the sink's own. */
 	struct install_config install;
 	const char *target;
-	struct disk *disk; /* instead: onto this; taken over, also on failure.  Or NULL */
+	/* install onto this disk instead; taken over, also on failure; or NULL */
+	struct disk *disk;
 	/* Given by sink_end(), and by sink_close() when the installation has failed before;
 	 * lost_free() after a success.  NULL: not wanted. */
 	struct install_stats *stats;

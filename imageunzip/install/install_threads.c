@@ -1,5 +1,7 @@
-/* The threads of an installation: decoders in parallel, and the writer, which lets the
- * disk work on one chunk while the next one's writes are on their way. */
+/* install_threads.c: the threads of an installation: decoders in parallel, and the writer,
+ * which lets the disk work on one chunk while the next one's writes are on their way.
+ * install_open.c starts them, install.c hands jobs over in the thread that feeds, and
+ * install_end.c stops them. */
 #include <unistd.h>
 
 #include "common/base/ordered.h"
@@ -52,7 +54,8 @@ static void
 give_way(const struct install *in)
 {
 	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
-		return; /* then it competes: slower, not wrong */
+		/* the thread competes with the network then, which is slower, not wrong */
+		return;
 }
 
 /* What chunk 0 says of the base was compared before anything was written. */
@@ -85,7 +88,7 @@ decoder_stage(void *arg, struct err *e)
 			rc = check_base(in, j, e);
 		if (rc == 0 && in->cfg.no_writer)
 			rc = write_job(in, j, dec, e);
-		/* Done also after a failure: the writer takes it to free it. */
+		/* A job is handed on even after a failure: the writer takes it to free it. */
 		if (rc != 0)
 			pipeline_fail(in->pipe, e);
 		ordered_done(in->work, ticket);
@@ -107,7 +110,7 @@ settle_oldest(struct install *in, struct flying *f, struct err *e)
 	int rc = settle_job(in, j, in->writer_decoder, e);
 
 	if (rc != 0)
-		return -1; /* other writes of it may be in flight */
+		return -1; /* other writes of the job may be in flight */
 	f->first = j->next;
 	if (f->first == NULL)
 		f->end = &f->first;
@@ -136,7 +139,7 @@ launch_next(struct install *in, struct flying *f, struct job *j, struct err *e)
 	return in->target.flight == NULL ? settle_oldest(in, f, e) : 0;
 }
 
-/* After a failure: buffers that go away must not be in flight. */
+/* After a failure, wait for all writes: their buffers are about to be freed. */
 static void
 land_all(struct install *in, struct flying *f)
 {

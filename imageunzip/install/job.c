@@ -1,5 +1,6 @@
-/* A chunk's way to the target: taken over, decoded in one of several threads, written and
- * settled by one.  Called by the threads of an installation. */
+/* job.c: a chunk's way to the target: it is taken over in the thread that feeds, decoded in
+ * one of several threads, and written and settled by the writer (with -n by the decoder).
+ * install.c and install_threads.c call this. */
 #include "imageunzip/install/job_impl.h"
 
 #include <assert.h>
@@ -20,7 +21,7 @@ relocates(const struct target *t, const struct ndz_header *h)
 	return moved_looks_at(t, h);
 }
 
-/* Has the chunk something that does not go to its place? */
+/* Does the chunk have data that does not go to its own place? */
 bool
 job_goes_elsewhere(const struct chunk *c, const struct target *t)
 {
@@ -48,7 +49,7 @@ choose_how(struct job *j, const struct target *t, size_t raw_cap)
 		j->how = c->raw_bytes <= raw_cap ? JOB_WHOLE : JOB_STREAMED;
 }
 
-/* Of what is installed alone, the target knows nothing else. */
+/* Cut the header to the partition that is installed alone. */
 static int
 cut_header(struct job *j, const struct target *t, struct err *e)
 {
@@ -130,8 +131,8 @@ put_packed(struct cursor *c, const struct job *j, struct err *e)
 	return cursor_put(c, p, n, e);
 }
 
-/* The header alone, where not all of the stream is here; what is decoded of it has a
- * digest of its own. */
+/* Check the digest of the chunk, or only that of the header where not all of the stream is
+ * here; each fragment that is decoded has a digest of its own. */
 static int
 check_digest(const struct job *j, const struct install_config *cfg, struct err *e)
 {

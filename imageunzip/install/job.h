@@ -30,7 +30,7 @@ struct job {
 	bool *same;       /* JOB_PACKED: fragments that are there, or not wanted */
 	bool partial;     /* ... and only the bytes of the others are here */
 	bool owes;        /* some of its free space waits to be filled (cover.h) */
-	uint64_t ticket;  /* of its last write */
+	uint64_t ticket;  /* the ticket of its last write */
 	struct job *next; /* in flight, behind it */
 };
 
@@ -38,9 +38,10 @@ struct job {
 int job_new(struct job **, uint32_t number, const void *bytes, const struct target *,
     size_t raw_cap, void (*released)(void *arg, const void *chunk), void *arg,
     struct err *);
-/* Can fragments that are there be left out? */
+/* Can fragments that are on the target already be left out? */
 bool job_can_skip(const struct chunk *, const struct target *, size_t raw_cap);
-/* Which are: for its same, which is the caller's to free, also after an error. */
+/* Find the fragments that are on the target already.  *same is the caller's to free, also
+ * after an error. */
 int job_compare(const struct chunk *, struct target *, bool **same, struct err *);
 /* Releases the chunk's bytes, if that is still owed. */
 void job_free(struct job *);

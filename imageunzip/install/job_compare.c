@@ -55,7 +55,7 @@ all_zero(const uint8_t *p, uint64_t n)
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* Is the run of n zeros there? */
+/* Does the disk have the run of n zeros already? */
 static int
 zeros_are_there(struct cursor *c, uint8_t *buf, uint64_t n, struct err *e)
 {

@@ -35,7 +35,8 @@ place_learn(struct place *p, const struct chunk *c, const void *bytes, struct er
 	if (!c->ext.has_image || c->h.firstsect != 0)
 		return 0;
 	pthread_mutex_lock(&p->lock);
-	/* With a place it is not asked for; what is no disk has no partitions. */
+	/* The table is not asked for when there is a place already, and a file has no
+	 * partitions. */
 	if (!p->known && p->at.len == 0 && i->kind != EXT_KIND_FILE)
 		rc = areas_of_image(
 		    &p->areas, c, bytes, i->kind == EXT_KIND_DISK, i->source_bytes, e);
@@ -71,7 +72,8 @@ place_is_open(struct place *p)
 	return open;
 }
 
-/* In free sectors that lie in one area, none of them somebody's. */
+/* Look for a place in the free sectors r, which must lie in one area of which the image
+ * stores something. */
 static bool
 place_at(const struct place *p, struct range r, const struct place_want *w, struct range *at)
 {
@@ -84,7 +86,8 @@ place_at(const struct place *p, struct range r, const struct place_want *w, stru
 	return !rangeset_touches(&p->stored, *at);
 }
 
-/* 1, 0, -1; gap: free sectors; left: those of areas that may be somebody's. */
+/* Look for a place: 1, 0, -1.  gap: free sectors; left: the sectors of areas that may hold
+ * other data. */
 static int
 place_in(struct place *p, struct range gap, const struct place_want *w,
     const struct rangeset *left, struct range *at, struct err *e)

@@ -34,13 +34,13 @@ void place_free(struct place *);
 int place_learn(struct place *, const struct chunk *, const void *bytes, struct err *);
 /* Without chunk 0: what is installed is one partition, at sector 0. */
 int place_learn_one(struct place *, const struct area *partition, struct err *);
-/* It is there since an earlier run. */
+/* The state was placed there by an earlier run. */
 void place_set(struct place *, struct range at);
 
 /* Are the partitions known, and is there no place yet? */
 bool place_is_open(struct place *);
 
-/* What is asked for. */
+/* What kind of place is looked for. */
 struct place_want {
 	uint64_t sectors;
 	struct range within; /* of the image */

@@ -1,4 +1,6 @@
-/* One thread does all of this; the threads of the installation have nothing to do. */
+/* rehearsal.c: an installation is rehearsed on a view of the target that takes every write
+ * without a trace.  imageunzip's dry.c and the sink of a rehearsal call this.  One thread
+ * does all of it; the threads of the installation have nothing to do. */
 #include "imageunzip/install/rehearsal.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@ struct rehearsal {
 	struct disk *real; /* the target; NULL: a pipe, or a file that is to be made */
 	bool fresh;
 	struct rehearsal_source source;
-	uint32_t headers; /* chunks of which that is all */
+	uint32_t headers; /* chunks of which only the header is known */
 };
 
 static uint64_t
@@ -54,7 +56,7 @@ read_target(
 	size_t bytes = (size_t)n * SECTOR_BYTES;
 	ssize_t had = 0;
 
-	/* A file that is replaced has holes. */
+	/* A file that is replaced begins as holes, which read as zeros. */
 	if (!r->fresh && r->real != NULL)
 		had = disk_read_upto(r->real, buf, bytes, sector * SECTOR_BYTES, e);
 	if (had < 0)
@@ -82,7 +84,7 @@ read_sectors(
 	return rc;
 }
 
-/* Whole sectors into a buffer, and of those what was asked for. */
+/* Read whole sectors into a buffer, and give out the bytes that were asked for. */
 static ssize_t
 rehearsal_pread(void *ctx, void *buf, size_t len, uint64_t off)
 {
@@ -264,7 +266,7 @@ list_parts(struct rehearsal_found *f, const struct areas *areas,
 	return 0;
 }
 
-/* The disk as it will stand, whatever it is installed to. */
+/* Find the partitions of the disk as it will be after the installation. */
 static int
 find_parts(struct rehearsal *r, struct rehearsal_found *f, struct err *e)
 {
@@ -369,7 +371,7 @@ rehearsal_end(struct rehearsal *r, struct rehearsal_found *found, struct err *e)
 	in->holds_data = in->held_bytes > 0;
 	if (r->fresh)
 		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
-	/* What cannot be read cannot be told. */
+	/* What cannot be read is not reported. */
 	if (t->head.on)
 		disk_read(t->disk, t->head.bytes, HEAD_BYTES, t->head.at, &none);
 	if (find_parts(r, found, e) != 0 || finish_target(&f, &found->stale, e) != 0) {

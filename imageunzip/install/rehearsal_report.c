@@ -1,5 +1,6 @@
-/* Printed by imageunzip and frisbee when a rehearsal has ended.  Of an image of which only
- * chunk 0 was at hand it is not known what it stores. */
+/* rehearsal_report.c: what a rehearsal has found is printed.  imageunzip and frisbee call
+ * this in their first thread.  When only chunk 0 of an image was available, it is not known
+ * what the image stores. */
 #include "imageunzip/install/rehearsal_report.h"
 
 #include <inttypes.h>

@@ -23,16 +23,16 @@ uint64_t reloc_at(const struct ndz_header *, const struct ndz_reloc *);
 int reloc_apply(
     const struct ndz_reloc *, struct range slice, void *data, size_t n, struct err *);
 
-/* For who makes images: a sector that is a disklabel with the right sum, of this
- * type of relocation, made relative to its slice unless it is already.
+/* For programs that make images: makes a sector that is a disklabel with the right sum, of
+ * this type of relocation, relative to its slice, unless it is so already.
  * ERR_UNSUPPORTED, and nothing is changed: one that cannot be relocated, and why. */
 int reloc_label_relative(
     uint8_t label[SECTOR_BYTES], uint32_t type, struct range slice, struct err *);
-/* For who moves a partition of which an image has no relocation: a sector that is a
- * disklabel of this type with the right sum, whose offsets count from the beginning of
- * the disk, becomes right in `to` instead of `from`.  1; 0: it is no such label, or its
- * offsets count from the partition's own beginning, and nothing is changed;
- * ERR_UNSUPPORTED, and nothing is changed: it cannot be moved, and why. */
+/* For an installation that moves a partition for which the image has no relocation: a
+ * sector that is a disklabel of this type with the right sum, whose offsets count from the
+ * beginning of the disk, is changed from the slice `from` to the slice `to`.  1; 0: it is
+ * no such label, or its offsets count from the partition's own beginning, and nothing is
+ * changed; ERR_UNSUPPORTED, and nothing is changed: it cannot be moved, and why. */
 int reloc_label_follow(uint8_t label[SECTOR_BYTES], uint32_t type, struct range from,
     struct range to, struct err *);
 /* Is the sector a disklabel, by its two magic numbers and its sum? */

@@ -1,5 +1,6 @@
-/* Disklabels count from the beginning of the disk, in an image from that of the
- * slice. */
+/* reloc_label.c: disklabels count from the beginning of the disk, but in an image from the
+ * beginning of the slice; here they are converted.  reloc.c and moved.c call this in the
+ * threads that decode, imagezip's relocs.c in its first thread. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -109,7 +110,7 @@ entry_of(uint8_t *label, unsigned i)
 	return label + LABEL_ENTRIES_AT + (size_t)i * LABEL_ENTRY_BYTES;
 }
 
-/* What reloc_label() will not take back, or not rightly. */
+/* Refuse a label that reloc_label() could not convert back exactly. */
 static int
 check_label(const uint8_t *label, uint32_t type, unsigned entries, struct err *e)
 {

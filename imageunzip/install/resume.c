@@ -11,7 +11,7 @@
 #include "common/image/read/only.h"
 #include "imageunzip/install/tail.h"
 
-/* Boot loaders and tables have their places near both ends. */
+/* The state is not placed near either end, where boot loaders and tables lie. */
 enum { EDGE_SECTORS = 2048, WARNING_BYTES = 300 };
 
 int
@@ -21,7 +21,7 @@ resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
 	r->in_target = false;
 	if (cfg->state == NULL)
 		return 0;
-	/* A state does not tell whether what is there was proved. */
+	/* A state does not tell whether the chunks on the target were proved. */
 	if (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL)
 		return err_set(
 		    e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
@@ -93,7 +93,7 @@ obstacle(const struct resume *r, const struct job *j)
 	return j->c.ext.present ? NULL : "an image of another program may be a delta";
 }
 
-/* Of an image of which one partition is installed, it is another for each partition. */
+/* When one partition of an image is installed, each partition has another identity. */
 static void
 narrow(const struct resume *r, uint8_t uuid[NDZ_UUID_BYTES])
 {
@@ -149,8 +149,8 @@ old_place(const struct target *t, struct range *at)
 	return at->len != 0 && range_within(*at, t->room);
 }
 
-/* Another installation's state, on the target, is as good as none; in a file it
- * is refused. */
+/* A state of another installation counts as none when it is on the target; in a file it is
+ * refused. */
 static int
 check_old(const struct resume *r, const struct state_of *of, struct err *e)
 {
@@ -251,7 +251,7 @@ resume_fed(struct resume *r, const struct job *j, struct err *e)
 	if (j->number != 0 || !j->c.ext.has_digest ||
 	    state_bind(r->state, j->c.ext.digest, e) == 0)
 		return 0;
-	/* Or every run to come would end here. */
+	/* Without this every later run would end here. */
 	if (r->in_target)
 		head_place_state(&r->target->head, 0, 0, &later);
 	return -1;
@@ -277,7 +277,8 @@ resume_claim(
 		return rc < 0 ? err_ctx(e, "chunk %u", number) : 0;
 	uint64_t byte = (t->slice.off + at.off) * SECTOR_BYTES;
 	target_reserve(t, at);
-	/* The mark is first: no other byte changes before it stands there. */
+	/* The incomplete marker is written first: no other byte may change before it stands
+	 * there. */
 	if (head_place_state(&t->head, byte, at.len * SECTOR_BYTES, e) != 0 ||
 	    disk_sync(t->disk, e) != 0)
 		return -1;
@@ -294,10 +295,10 @@ sums_now(void *arg)
 		.covered_end = t->covered_end };
 }
 
-/* What is in the head is in memory only, so its chunk never counts as there; and
- * chunk 0 is what shows that the state is of this image.  Nor does one whose free space
- * waits to be filled: nobody would fill it in the next run; nor one with a tail that does
- * not go to its place: where it goes can be chosen anew by the next run. */
+/* Some chunks are never noted as installed.  Data of the boot area is in memory only, and
+ * chunk 0 shows that the state is of this image.  Free space that waits to be filled would
+ * not be filled by the next run.  A tail that does not go to its place could go elsewhere
+ * in the next run. */
 int
 resume_note(struct resume *r, const struct job *j, struct err *e)
 {
@@ -328,7 +329,7 @@ resume_offer(struct resume *r, const void *bytes, uint32_t number, struct err *e
 	struct chunk c;
 	struct err none;
 
-	/* What is wrong with it is said when it is fed. */
+	/* What is wrong with the chunk will be said when it is fed. */
 	if (chunk_parse(&c, bytes, &none) != 0)
 		return 0;
 	int rc = 0;

@@ -20,19 +20,20 @@ struct resume {
 	uint32_t expected, had; /* chunks: of the image; there already */
 };
 
-/* Before the target is opened, state and in_target: a file that is no state is
+/* Called before the target is opened; sets state and in_target.  A file that is no state is
  * refused. */
 int resume_open(struct resume *, const struct install_config *, struct err *);
-/* The target is open.  ERR_USAGE: it cannot be gone on with. */
+/* Called when the target is open.  ERR_USAGE: an installation to this target cannot be
+ * resumed. */
 int resume_attach(struct resume *, struct target *, struct err *);
 void resume_close(struct resume *);
 /* Is there an installation to go on with? */
 bool resume_pending(const struct resume *);
 bool resume_has(const struct resume *, uint32_t chunk);
-/* With the first chunk that is fed, before anything is written: go on, or begin.
- * ERR_REFUSED: the file tells of something else. */
+/* Called with the first chunk that is fed, before anything is written: goes on with the
+ * installation, or begins one.  ERR_REFUSED: the state file is of another installation. */
 int resume_settle(struct resume *, const struct job *, struct err *);
-/* With each chunk that is fed. */
+/* Called with each chunk that is fed. */
 int resume_fed(struct resume *, const struct job *, struct err *);
 /* Behind chunk 0: is a place on the target still looked for?  Then any other chunk,
  * which is not fed yet, may have one. */
@@ -42,8 +43,9 @@ int resume_offer(struct resume *, const void *bytes, uint32_t number, struct err
 int resume_claim(
     struct resume *, const struct ndz_header *, uint32_t number, struct err *);
 int resume_note(struct resume *, const struct job *, struct err *);
-/* All is written and the mark goes next: a state that outlived it would tell of
- * another disk.  On the target it becomes free space again. */
+/* Called when all is written, before the incomplete marker is removed: a state that
+ * outlived the marker would describe a disk that has changed since.  A state on the target
+ * becomes free space again. */
 int resume_forget(struct resume *, struct err *);
 /* The installation is complete. */
 int resume_done(struct resume *, struct err *);

@@ -1,5 +1,5 @@
-/* Called by the search for old signatures, when all threads of the installation are
- * gone. */
+/* sight.c: the part of a disk that a search for signatures may see is copied into a file in
+ * memory.  stale.c calls this when all threads of the installation are gone. */
 #include "imageunzip/install/sight.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* libblkid knows where signatures are.  It sees only sectors that are the image's, or
- * that no partition has; finish.c calls this when all data is on the disk. */
+/* stale.c: stale signatures are found and wiped.  libblkid knows where signatures are; it
+ * sees only sectors that belong to the image, or to no partition.  finish.c calls this when
+ * all data is on the disk and all other threads are gone. */
 #include "imageunzip/install/stale.h"
 
 #include <blkid/blkid.h>
@@ -124,7 +125,7 @@ probe_all(struct wiper *w, blkid_probe pr, int fd, struct range area, struct err
 		int rc = wipe_found(w, pr, fd, area, e);
 		if (rc < 0)
 			return -1;
-		/* The same kind may have left another copy. */
+		/* There may be another copy of the same signature. */
 		if (rc > 0)
 			blkid_probe_step_back(pr);
 	}
@@ -157,7 +158,7 @@ probe(struct wiper *w, int fd, struct range area, struct err *e)
 	return rc;
 }
 
-/* In `area`, where only w->seen may be looked at. */
+/* Search `area`, of which only w->seen may be looked at. */
 static int
 wipe_by(struct wiper *w, struct range area, struct err *e)
 {
@@ -202,7 +203,7 @@ wipe_area(struct wiper *w, struct range area, struct err *e)
 	       : look_at(w, area, true, e) == 0 ? wipe_by(w, area, e) : -1;
 }
 
-/* A backup GPT needs no primary to be found by some. */
+/* Some programs find a backup GPT even when there is no primary. */
 static int
 wipe_backup_gpt(struct wiper *w, struct range whole, struct err *e)
 {

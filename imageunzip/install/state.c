@@ -1,4 +1,6 @@
-/* state.c: two slots of the same length, each
+/* state.c: the two state slots are read and written.  resume.c calls this in the threads
+ * that feed, write and end the installation; a lock guards what is noted.  Both slots have
+ * the same length, and each has
  *
  *	0 magic "NDZSTATE", 8 u32 version 2, 12 u32 CRC-32 of all that follows,
  *	16 u64 sequence, 24 UUID, 40 u32 chunks of the image, 44 u32 0,
@@ -137,7 +139,7 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 			free(got.done);
 		}
 	}
-	/* Sized, but nothing was written yet: as good as empty. */
+	/* A file that has its length but holds nothing yet counts as empty. */
 	if (s->now.sequence == 0 &&
 	    (file[0] != 0 || memcmp(file, file + 1, bytes - 1) != 0))
 		return err_set(e, ERR_FORMAT,
@@ -187,7 +189,7 @@ state_new(void)
 	return s;
 }
 
-/* What the slots say is where it goes on.  `s` is freed on failure. */
+/* Go on from what the slots say. `s` is freed on failure. */
 static int
 go_on(struct state **out, struct state *s, struct err *e)
 {
@@ -263,7 +265,7 @@ state_close(struct state *s)
 
 	if (s == NULL)
 		return;
-	/* One that tells of nothing is not left behind. */
+	/* A file that names no chunk is removed. */
 	if (s->ours && state_chunks(s) == 0)
 		unlink(disk_name(s->file));
 	if (!s->in_target)
@@ -363,7 +365,7 @@ state_begin(struct state *s, const struct state_of *of,
 		s->placed = false;
 		return 0;
 	}
-	/* Both slots, and no more: an older one must not come back. */
+	/* Cut the file behind both slots, so that an older slot cannot come back. */
 	if (disk_truncate(s->file, 2 * slot_bytes(&s->now), e) != 0 ||
 	    write_slot(s, e) != 0)
 		return -1;
@@ -384,7 +386,7 @@ state_bind(struct state *s, const uint8_t digest[EXT_DIGEST_BYTES], struct err *
 	return 0;
 }
 
-/* Both slots: what stood there must not be taken for a newer one. */
+/* Write both slots, so that what stood there cannot be taken for a newer one. */
 int
 state_place(struct state *s, uint64_t at, struct err *e)
 {
@@ -464,8 +466,8 @@ state_remove(struct state *s, struct err *e)
 	return rc == 0 ? 0 : err_os(e, "%s: removing it", disk_name(s->file));
 }
 
-/* A torn one, too: the sector with the number was whole, or it is only half of what
- * stood there before. */
+/* Is the block the rest of a slot of this installation, perhaps a torn one?  The sector
+ * with the number is written whole, or it is the one that stood there before. */
 static bool
 is_remains(const uint8_t block[SECTOR_BYTES], const struct mark *m)
 {

@@ -1,10 +1,10 @@
 /* state.h: which chunks of an installation are on the disk for good, in a file
  * that survives a crash (--state), or on the target itself (--state=target).
  *
- * It is two slots, written in turn, so that one is always whole.  A slot
- * only ever names chunks that were flushed to the target before it was written.
- * It is bound to the image by its UUID, its number of chunks and the digest of its
- * first chunk, and to the target by the mark (head.h), whose number both have.
+ * It is two slots, written in turn, so that one is always whole.  A slot only ever names
+ * chunks that were flushed to the target before it was written.  It is bound to the
+ * image by its UUID, its number of chunks and the digest of its first chunk, and to the
+ * target by the incomplete marker (head.h): both have the same id.
  */
 #ifndef IMAGEUNZIP_INSTALL_STATE_H
 #define IMAGEUNZIP_INSTALL_STATE_H
@@ -37,9 +37,9 @@ struct state;
 /* Open the file, or make it; state_close() removes one that was made and tells of
  * nothing.  ERR_FORMAT when it is no state file, or both slots are damaged. */
 int state_open(struct state **, const char *path, struct err *);
-/* The same in bytes [at, at + bytes) of the target, which is borrowed.  bytes 0: it
- * has no place yet, and is in memory only.  What is there and is no state is as good
- * as nothing. */
+/* state_open() for a state in bytes [at, at + bytes) of the target, which is borrowed.
+ * bytes 0: the state has no place yet, and is in memory only.  Bytes that are no state
+ * count as an empty one. */
 int state_open_in(
     struct state **, struct disk *target, uint64_t at, uint64_t bytes, struct err *);
 /* How many bytes of a target it takes, a multiple of 4096. */
@@ -64,10 +64,11 @@ struct state_sums state_sums(const struct state *);
  * on the target loses its place. */
 int state_begin(struct state *, const struct state_of *,
     const uint8_t install_id[HEAD_ID_BYTES], struct err *);
-/* A chunk was written that answers for so many bytes; once for each, from any thread.
- * Counts with the next state_flush(). */
+/* Note that a chunk was written, which answers for `bytes` bytes; once for each chunk, from
+ * any thread.  It counts with the next state_flush(). */
 void state_note(struct state *, uint32_t chunk, uint64_t bytes);
-/* Is a flush due?  When there is something new, and the last was that long ago. */
+/* Is a flush due?  It is when something new was noted and the last flush was interval_us
+ * ago. */
 bool state_due(struct state *, uint64_t interval_us);
 /* Flush the target, then say so in the file: with the chunks that were noted
  * before the flush, and sums() as of then; bytes_covered is the state's own sum. */

@@ -3,8 +3,8 @@
 #include "common/image/format/tiling.h"
 #include "imageunzip/install/from.h"
 
-/* A tail that has no place on the target makes no disk too small.  Whether it has is
- * told when chunk 0 is fed, and so is what is wrong with that. */
+/* A tail needs no room on the target here: whether it goes there is decided, and checked,
+ * when chunk 0 is fed. */
 static void
 spare_tail(struct survey *s)
 {

@@ -25,7 +25,7 @@ uint64_t tail_place(
  * what goes somewhere, there. */
 int tail_divert(struct target *, const struct tail *, target_put_fn *put,
     uint64_t sector, const void *data, uint64_t bytes, struct err *);
-/* What is left out of a region is free space. */
+/* The sectors of a region that are left out become free space. */
 int tail_free(struct target *, const struct tail *, struct range, struct err *);
 
 /* Before anything of a chunk with this record is written: can be done what is wanted?

@@ -50,7 +50,7 @@ raise_to(_Atomic uint64_t *at, uint64_t v)
 		;
 }
 
-/* Once more when it failed: an error that stays is fatal. */
+/* Write, and once more when that failed; the second error is fatal. */
 static int
 write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct err *e)
 {
@@ -63,7 +63,7 @@ write_twice(struct target *t, const void *data, size_t n, uint64_t at, struct er
 	return -1;
 }
 
-/* Many bytes of the same kind: the pattern, or zeros. */
+/* Write many bytes of the pattern, or zeros. */
 static int
 write_fill(
     struct target *t, const void *fill, uint64_t at, uint64_t bytes, struct err *e)
@@ -209,7 +209,7 @@ target_compare(
 	uint8_t *got = malloc(COMPARE_BYTES);
 	int rc = got != NULL ? 0 : err_nomem(e, "a buffer to read back into");
 
-	/* The head is compared when it is written. */
+	/* The boot area is compared when it is written. */
 	if (t->head.on && at < HEAD_BYTES) {
 		uint64_t skip = HEAD_BYTES - at < bytes ? HEAD_BYTES - at : bytes;
 		p = p != NULL ? p + skip : NULL;
@@ -252,7 +252,7 @@ fill_pattern(struct target *t, uint64_t at, uint64_t bytes, struct err *e)
 	    t, t->fill, t->slice.off * SECTOR_BYTES + at + taken, bytes - taken, e);
 }
 
-/* What cannot be discarded is left as it is; the head always is. */
+/* Discard bytes; what cannot be discarded is left as it is, and so is the boot area. */
 static void
 discard(struct target *t, uint64_t at, uint64_t bytes)
 {
@@ -305,7 +305,7 @@ target_free_space(struct target *t, uint64_t from, uint64_t to, struct err *e)
 	if (from >= to)
 		return 0;
 	raise_to(&t->end_bytes, to * SECTOR_BYTES);
-	/* What is in front of data was written with it. */
+	/* In a stream, free space in front of data was written together with it. */
 	if (disk_kind(t->disk) == DISK_STREAM)
 		return to > t->stream_at ? stream_up_to(t, to, e) : 0;
 	if (disk_kind(t->disk) == DISK_NULL)
@@ -372,7 +372,7 @@ target_size(struct target *t, struct err *e)
 	if (t->end_bytes > 0 && head_put_mark(&t->head, e) != 0)
 		return -1;
 	uint64_t bytes = wanted_bytes(t);
-	/* The mark of a shorter one would be cut. */
+	/* In a shorter file the marker would be cut. */
 	return bytes != UINT64_MAX && bytes >= HEAD_BYTES
 	           ? disk_truncate(t->disk, bytes, e)
 	           : 0;
@@ -394,7 +394,7 @@ target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err
 	return rc;
 }
 
-/* The head instead of the mark, and then nothing but flushing. */
+/* Write the boot area over the incomplete marker; after that there is only flushing. */
 static int
 put_head(struct target *t, struct err *e)
 {
@@ -424,7 +424,7 @@ target_seal(struct target *t, struct err *e)
 		           : 0;
 	if (put_head(t, e) == 0)
 		return 0;
-	/* Nobody knows what stands there now. */
+	/* After a failure it is not known what stands there. */
 	head_mark_again(&t->head, &worse);
 	return -1;
 }

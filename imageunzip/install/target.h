@@ -62,11 +62,11 @@ typedef int target_put_fn(
 /* What is there now: up to `bytes`, fewer only at the end of the disk, or -1. */
 ssize_t target_read(
     struct target *, uint64_t sector, void *buf, size_t bytes, struct err *);
-/* Is that what stands on the disk?  What is not is written once more; -1 when it
- * is still not. */
+/* Compare the disk with this data.  What differs is written once more; -1 when it still
+ * differs. */
 int target_compare(
     struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
-/* That much is there already and was not written. */
+/* Note that `bytes` were on the target already and were not written. */
 void target_note_same(struct target *, uint64_t sector, uint64_t bytes);
 /* Sectors [from, to) of the image are free: leave, zero, discard or fill them. */
 int target_free_space(struct target *, uint64_t from, uint64_t to, struct err *);
@@ -85,14 +85,14 @@ int target_land_upto(struct target *, uint64_t ticket, struct err *);
 int target_land(struct target *, struct err *);
 /* A chunk has answered for sectors [from, to). */
 void target_note_covered(struct target *, uint64_t from, uint64_t to);
-/* Behind the last chunk: the mark, if nothing needed it yet, and the length of a new
- * file. */
+/* After the last chunk: put the incomplete marker, if it was not put yet, and give a new
+ * file its length. */
 int target_size(struct target *, struct err *);
 /* Bytes of the disk, behind the head, that are not the image's; read back if that is
  * wanted. */
 int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
-/* Nothing is left to do: flush, put the first 4 KiB, flush.  When that fails, the mark
- * stands there again, if it can be written. */
+/* Called when nothing else is left to do: flush, write the first 4 KiB, flush.  When that
+ * fails, the incomplete marker stands there again, if it can be written. */
 int target_seal(struct target *, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_TARGET_H */

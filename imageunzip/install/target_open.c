@@ -1,5 +1,6 @@
-/* The opening of a target: where it begins, how much room it has, and what it cannot
- * do. */
+/* target_open.c: a target is opened: where it begins, how much room it has, and what it
+ * cannot do.  install_open.c, parts.c and imageunzip's status.c call this, in the thread
+ * that opens the installation. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -124,7 +125,7 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 	if (head_init(&t->head, d, t->slice.off * SECTOR_BYTES,
 		t->room < HEAD_SECTORS ? t->room * SECTOR_BYTES : HEAD_BYTES, e) != 0)
 		goto fail;
-	/* One thread writes, or the flight would need locks. */
+	/* A flight belongs to one thread, so it is used only when one thread writes. */
 	bool direct = cfg->direct || disk_kind(d) == DISK_BLOCK;
 	if (direct && !cfg->no_writer && flight_new(&t->flight, d, cfg->direct, e) != 0)
 		goto fail;

@@ -1,7 +1,7 @@
-/* whole.h: the target as it will be when its head stands there: the first 4 KiB come
- * from memory and go there, all else is the disk's.  What makes the installation
- * complete works on this, so that the mark (head.h) stands until nothing is left to
- * do. */
+/* whole.h: a view of the target as it will be when it is complete: its first 4 KiB are read
+ * from and written to memory (head.h), everything else is the disk's.  What makes the
+ * installation complete works on this view, so that the incomplete marker stands until
+ * nothing is left to do. */
 #ifndef IMAGEUNZIP_INSTALL_WHOLE_H
 #define IMAGEUNZIP_INSTALL_WHOLE_H
 
