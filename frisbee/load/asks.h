@@ -9,7 +9,9 @@
 #include "frisbee/load/feeder.h"
 
 enum {
-	ASKS_EVENTS = 1, /* room for so many in the mailbox, which the feeder has, too */
+	/* how many events of this kind the mailbox must have room for; it is also the
+	 * feeder's */
+	ASKS_EVENTS = 1,
 	ASKS_EVENT = FEEDER_DONE + 1, /* something was asked: see asks_take() */
 };
 
@@ -20,13 +22,14 @@ int asks_new(struct asks **, struct mailbox *, struct err *);
 /* NULL is allowed. */
 void asks_free(struct asks *);
 
-/* From any thread.  This chunk is needed now; of very many that the loop has not taken yet,
- * the first ones are forgotten. */
+/* This chunk is needed now.  From any thread.  When the loop has not taken very many of
+ * them yet, the oldest are forgotten. */
 void asks_chunk(struct asks *, uint32_t chunk);
 /* From any thread: the loop is to look at once whether its work is still wanted. */
 void asks_to_look(struct asks *);
 
-/* The loop's, after ASKS_EVENT, until it returns false: the next chunk that is needed. */
+/* The loop calls this after ASKS_EVENT until it returns false: the next chunk that is
+ * needed. */
 bool asks_take(struct asks *, uint32_t *chunk);
 
 #endif /* FRISBEE_LOAD_ASKS_H */

@@ -1,5 +1,6 @@
-/* The thread that takes complete chunks, and what the client's loop calls to hand them over.
- * feeder_main() and what it calls run in the thread, all else in the loop's. */
+/* feeder.c: the thread that takes complete chunks, and the functions by which the load's
+ * loop hands them over.  feeder_main() and what it calls run in the feeder's thread, all
+ * else in the loop's. */
 #include "common/base/cancel.h"
 #include "frisbee/load/feeder_impl.h"
 
@@ -29,7 +30,7 @@ store(struct feeder *s, struct filled *f, struct err *e)
 	return feeder_pass_on(s, f, e);
 }
 
-/* Those behind a chunk that comes again wait for it. */
+/* Store chunks in order: those behind a chunk that must come again wait for it. */
 static int
 store_in_order(struct feeder *s, struct filled *f, struct err *e)
 {
@@ -66,7 +67,7 @@ feeder_main(void *arg)
 	} else if (rc == 0 && s->sink_failed) {
 		rc = err_set(e, ERR_CANCELLED, "not complete");
 	} else if (rc == 0) {
-		return NULL; /* given up by the caller */
+		return NULL; /* the caller has given up */
 	}
 	s->failed = rc != 0;
 	mailbox_put(s->box, rc == 0 ? FEEDER_DONE : FEEDER_FAILED, 0);
@@ -262,7 +263,7 @@ feeder_close(struct feeder *s, struct sink_sum *sum, struct err *e)
 		pthread_join(s->thread, NULL);
 	}
 	int rc = s->done ? 0 : -1;
-	planner_stop(s->planner); /* it asks the sink */
+	planner_stop(s->planner); /* the planner asks the sink, so it is stopped first */
 	sink_close(&s->sink, &s->sum, &s->err);
 	if (planner_failed(s->planner, e))
 		rc = -1;

@@ -32,15 +32,16 @@ enum feeder_event {
 
 struct feeder;
 
-/* prover: NULL for any file, whose chunks nothing proves.  It and the sink are taken over, also
- * on failure. */
+/* prover: NULL for a file that is no image, whose chunks cannot be proved.  Prover and sink
+ * are taken over, also on failure. */
 int feeder_new(struct feeder **, uint32_t buffers, struct prover *, struct sink *,
     struct mailbox *, struct err *);
 /* Where block b of a buffer belongs. */
 uint8_t *feeder_buffer(struct feeder *, uint32_t buf);
 /* What the sink says of itself. */
 const struct sink_info *feeder_info(const struct feeder *);
-/* Need this chunk not be asked for (sink_has())?  Before the first feeder_put(). */
+/* True: this chunk need not be asked for (sink_has()).  Called before the first
+ * feeder_put(). */
 bool feeder_has(void *feeder, uint32_t chunk);
 /* How many chunks there will be; before the first feeder_put().  Again, when that turns
  * out to be wrong and all that was put came back. */
@@ -54,14 +55,14 @@ bool feeder_wants(struct feeder *, uint32_t *chunk);
 /* sink_info.takes_parts: of the chunk in a buffer these blocks have come: what else is
  * needed?  FEEDER_PLANNED comes when that is known. */
 void feeder_plan(struct feeder *, uint32_t buf, const struct blockmap *here);
-/* Then: what, and whether that is all. */
+/* After FEEDER_PLANNED: which blocks are needed, and whether that is final. */
 const struct blockmap *feeder_planned(const struct feeder *, uint32_t buf, bool *final);
-/* As feeder_put(), for a chunk of which these blocks are here, by its plan. */
+/* feeder_put() for a chunk that was planned, of which these blocks are here. */
 void feeder_put_planned(struct feeder *, uint32_t chunk, uint32_t buf, uint32_t bytes,
     const struct blockmap *here);
-/* When a chunk came back damaged: these blocks of it are. */
+/* After FEEDER_DAMAGED: the blocks of the chunk that are damaged. */
 const struct blockmap *feeder_damaged(const struct feeder *, uint32_t buf);
-/* ... of this chunk, and why that is believed. */
+/* After FEEDER_DAMAGED: why the chunk is taken for damaged, and its number. */
 const struct err *feeder_damage(const struct feeder *, uint32_t buf, uint32_t *chunk);
 /* No more chunks: end the sink and report through the mailbox. */
 void feeder_end(struct feeder *);

@@ -19,9 +19,9 @@ struct filled {
 	bool parity;
 	bool planned; /* compared before, and perhaps not all of it is here */
 	uint8_t parity_at[WIRE_CHUNK_BLOCKS];
-	struct blockmap here; /* planned: of it */
-	struct blockmap bad;  /* damaged blocks, */
-	struct err why;       /* ... as this says */
+	struct blockmap here; /* when planned: the blocks that are here */
+	struct blockmap bad;  /* damaged blocks */
+	struct err why;       /* why they are taken for damaged */
 };
 
 struct feeder {
@@ -36,8 +36,8 @@ struct feeder {
 	bool started;
 	struct planner *planner; /* or NULL */
 	struct prover *prover;   /* the thread's; NULL: any file */
-	/* In order: chunks that wait for this one, which came damaged, by number modulo
-	 * the buffers.  NULL: in any order. */
+	/* For a sink in order: the chunks that wait for one that came damaged, by number
+	 * modulo the buffers.  NULL: any order will do. */
 	struct filled **waiting;
 	uint32_t next;
 	bool *damaged; /* by chunk: it came so before; NULL: not known */
@@ -45,7 +45,7 @@ struct feeder {
 	pthread_mutex_t lock; /* of these: */
 	uint32_t *wants;      /* chunks that feeder_wants() has not given out */
 	size_t nwants, wants_cap;
-	bool told;      /* that there are some, and it has not taken all yet */
+	bool told;      /* the loop was told that there are some, and has not taken all yet */
 	bool wants_lost; /* there was no memory for one of them */
 	_Atomic bool sink_failed; /* in a thread of its own */
 	bool done;                /* the sink was ended; read after the join, as: */
@@ -61,11 +61,11 @@ struct sink_chunk feeder_chunk(struct feeder *, struct filled *);
 /* The chunk is what the server has, as far as anything can tell, and was decrypted; or it
  * is damaged in the blocks f->bad. */
 int feeder_prove(struct feeder *, struct filled *, struct err *);
-/* One that is not, and why: its blocks are to come again.  -1: that would not help. */
+/* Send back a damaged chunk: its blocks are to come again.  -1: that would not help. */
 int feeder_send_back(struct feeder *, struct filled *, struct err *);
-/* A chunk that is proved, into the sink. */
+/* Put a chunk that is proved into the sink. */
 int feeder_pass_on(struct feeder *, struct filled *, struct err *);
-/* Whom the sink tells what it finds out. */
+/* The callbacks by which the sink tells what it finds out. */
 struct sink_giver feeder_giver(struct feeder *);
 
 #endif /* FRISBEE_LOAD_FEEDER_IMPL_H */

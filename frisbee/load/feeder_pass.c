@@ -1,5 +1,6 @@
-/* Chunks that are proved, into the sink, and what the sink says meanwhile.  Called by feeder.c
- * in the feeder's thread, but for feeder_wants(), which is the loop's. */
+/* feeder_pass.c: chunks that are proved are put into the sink, and what the sink tells is
+ * passed on.  feeder.c calls this in the feeder's thread; the loop calls feeder_wants() in
+ * its own. */
 #include "common/base/grow.h"
 #include "frisbee/load/feeder_impl.h"
 
@@ -58,8 +59,9 @@ on_wants(void *arg, uint32_t chunk)
 		mailbox_put(s->box, FEEDER_WANTS, 0);
 }
 
-/* What was written in the background failed: nothing may be on its way here that would
- * find out, for whoever has no room asks for nothing. */
+/* A write in the background has failed.  The queue is cancelled, because perhaps no
+ * other chunk will come that would find it out: a client without free buffers asks for
+ * nothing. */
 static void
 on_failed(void *arg)
 {

@@ -1,5 +1,6 @@
-/* Is a chunk what the server has?  If not, which blocks of it should come again?  Called
- * by feeder.c in the feeder's thread for each chunk, before anything is done with it. */
+/* feeder_prove.c: is a chunk what the server has?  If not, which blocks of it should come
+ * again?  feeder.c calls this in the feeder's thread for each chunk, before anything is
+ * done with it. */
 #include "common/wire/parity.h"
 #include "frisbee/load/feeder_impl.h"
 
@@ -14,8 +15,9 @@ feeder_prove(struct feeder *s, struct filled *f, struct err *e)
 	return s->prover != NULL ? prover_chunk(s->prover, &c, &f->bad, e) : 0;
 }
 
-/* All of it comes again; the first time only what is damaged, but no digest covers every
- * block (padding), and parity spreads what is wrong in one. */
+/* The first time only the damaged blocks come again; the second time all of them, because
+ * no digest covers every block (padding), and parity spreads an error of one block to
+ * others. */
 int
 feeder_send_back(struct feeder *s, struct filled *f, struct err *e)
 {

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Nobody takes it, so that the descriptor stays readable. */
+/* Nobody takes this event, so that the descriptor stays readable. */
 enum { HAS_ENDED };
 
 /* From now on load_stats() gives this. */
@@ -89,8 +89,8 @@ free_load(struct load *l)
 	free(l);
 }
 
-/* For the load's own owner, which is a part of the caller's: so are the feeder's and
- * the sink's threads. */
+/* Open the load for an owner of its own, which is a part of the caller's.  The threads of
+ * the feeder and the sink get the same owner. */
 static int
 begin(struct load *l, struct err *e)
 {
@@ -151,7 +151,7 @@ load_stop(struct load *l)
 	asks_to_look(l->asks);
 }
 
-/* What there is in the sink is only a part of the image. */
+/* Add to the error that the sink holds only a part of the image. */
 static void
 say_incomplete(const struct load *l, struct err *e)
 {

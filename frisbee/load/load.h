@@ -45,7 +45,8 @@ struct load_stats {
 	uint64_t blocks_left_out; /* of empty ends of chunks: they never came */
 	uint64_t blocks_damaged;  /* and asked for again */
 	uint32_t chunks_taken;
-	/* As they came: not all when only some partitions are wanted, some perhaps twice. */
+	/* Chunks that came: not all when only some partitions are wanted, and some perhaps
+	 * twice. */
 	uint32_t chunks_fetched;
 	uint64_t packets; /* heard */
 	/* Times without any packet, of a second and more, before all was there. */
@@ -59,19 +60,19 @@ struct load_config {
 	 * itself.  For unicast this is the server's address and its one port. */
 	struct sock_config net;
 	const uint8_t *key;    /* the group's, AUTH_KEY_BYTES, copied; NULL: none */
-	uint64_t keepalive_us; /* the group is joined anew so often; 0: the usual */
+	uint64_t keepalive_us; /* the group is joined again at this interval; 0: the default */
 	bool has_server;       /* only this one is the server: */
 	uint8_t server[4];
 
 	/* How. */
-	bool base;       /* only the protocol that old servers speak */
+	bool base;       /* only the base protocol */
 	bool unicast;    /* from a server that answers this client alone */
 	bool sequential; /* chunks are asked for in order, not at random */
 	uint32_t buffers;         /* for chunks, of 1 MiB each; 0: the usual */
 	uint32_t readahead;       /* chunks that are asked for ahead; 0: the usual */
 	uint64_t redo_us;         /* before something is asked for again; 0: the usual */
-	uint64_t silence_us;      /* it gives up after so long; 0: never */
-	uint64_t start_delay_us;  /* it waits for a random time of up to so long first */
+	uint64_t silence_us;      /* it gives up after this time without a packet; 0: never */
+	uint64_t start_delay_us;  /* it first waits for a random time of up to this */
 
 	/* What is demanded of its chunks. */
 	bool any_file;       /* it is no image: nothing can be demanded */
@@ -85,8 +86,8 @@ struct load_config {
 	void *open_arg;
 	uint64_t write_mb; /* that the sink may keep in memory; the server is told so */
 
-	/* All of these are called in the load's thread, between load_start() and the end of
-	 * load_end(), and should return soon.  NULL: nobody wants to know. */
+	/* These are called in the load's thread, between load_start() and the end of
+	 * load_end(), and should return soon.  A callback that is NULL is not called. */
 	/* Once a second: how it is. */
 	void (*tick)(void *arg, const struct load_stats *);
 	/* Often: how far it is, in bytes of the image; total 0: not known yet. */
@@ -107,7 +108,7 @@ struct load;
  * -1: nothing was begun.  Errors are those of sock.h, auth.h, prove.h and the sink, of which the
  * user should hear; ERR_NOMEM. */
 int load_start(struct load **, const struct load_config *, struct err *);
-/* As it was noted last, within the last second, or when it ended. */
+/* The statistics as they were last noted, within the last second, or when the load ended. */
 void load_stats(struct load *, struct load_stats *);
 /* Somebody waits for this chunk: it is asked for before all others, as client_urgent() says
  * (frisbee/client/client.h), and goes to the sink when it is here; a target may have to wait
@@ -117,8 +118,8 @@ void load_stats(struct load *, struct load_stats *);
 void load_urgent(struct load *, uint32_t chunk);
 /* A descriptor for poll(2), readable from when the load has ended until load_end(). */
 int load_fd(const struct load *);
-/* It is to end soon, with ERR_CANCELLED as after SIGTERM; does not wait.  It may be called
- * more than once, and after the end. */
+/* Tell the load to end soon, with ERR_CANCELLED as after SIGTERM.  This does not wait.  It
+ * may be called more than once, and after the end. */
 void load_stop(struct load *);
 /* Waits until the load has ended, and frees it.  0: all of it is where it belongs.  -1: the
  * error says why not, and whether the sink was written to.  The last statistics are given

@@ -17,14 +17,15 @@ struct load {
 	struct cancel cancel;   /* of the thread, and of the feeder's and the sink's */
 	struct sock *sock;
 	struct auth *auth;
-	struct mailbox *box; /* of the loop, */
-	struct asks *asks;   /* ... which puts into it, */
-	struct feeder *feeder; /* ... as this does; NULL: the loop has closed it */
+	struct mailbox *box; /* the loop's events */
+	struct asks *asks;   /* puts events into `box` */
+	struct feeder *feeder; /* puts events into `box`, too; NULL: the loop has closed it */
 	bool writes_nothing;   /* its sink */
 	struct client *client;
 	struct mailbox *ended; /* holds one event from when the load has ended */
 	pthread_t thread;
-	/* How it ended: the thread's, and of whoever has joined it. */
+	/* How it ended.  The load's thread writes this, and others read it after they have
+	 * joined the thread. */
 	int rc;
 	struct err err;
 	struct load_stats result;

@@ -1,5 +1,6 @@
-/* What a load needs is opened: the socket, with what authenticates its packets, the sink, and
- * the engine.  Called by load.c in the thread that starts the load. */
+/* load_open.c: what a load needs is opened: the socket, with what authenticates its
+ * packets, the sink, and the engine.  load.c calls this in the thread that starts the
+ * load. */
 #include "frisbee/load/load_impl.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ fill_in(struct load_config *c)
 		c->redo_us = REDO_US_DEFAULT;
 }
 
-/* From any free port of ours, to that one of the server's. */
+/* For unicast: send from any free port of ours to the server's one port. */
 static int
 aim_at_server(struct sock_config *n, struct err *e)
 {
@@ -42,7 +43,8 @@ aim_at_server(struct sock_config *n, struct err *e)
 	return 0;
 }
 
-/* ... with what authenticates its packets, or counts those that are. */
+/* Open the socket with its struct auth, which authenticates packets, or, without a key,
+ * counts those that are authenticated. */
 static int
 open_sock(struct load *l, struct err *e)
 {
@@ -86,7 +88,7 @@ open_sink(struct load *l, struct err *e)
 	return 0;
 }
 
-/* What the caller has chosen. */
+/* The engine's configuration as the caller has chosen it. */
 static struct client_config
 chosen(const struct load_config *c)
 {
@@ -111,7 +113,7 @@ chosen(const struct load_config *c)
 	return cc;
 }
 
-/* What follows from the sink. */
+/* Complete the configuration by what the sink needs. */
 static void
 ask_sink(struct client_config *cc, struct feeder *f)
 {

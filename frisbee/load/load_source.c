@@ -26,14 +26,14 @@ struct live {
 	struct client_image image;
 	struct source file;       /* it is read from */
 	bool *here;               /* by chunk */
-	uint32_t *order;          /* as they came: `nhere` chunks, */
-	uint32_t nhere, given;    /* ... of which source_next() has given out so many */
+	uint32_t *order;          /* `nhere` chunks, in the order in which they came */
+	uint32_t nhere, given;    /* how many of them source_next() has given out */
 	struct mailbox *arrivals; /* of chunks, for source_arrived() */
 	bool cancelled, ended, failed;
 	struct err why; /* failed: for this reason */
 };
 
-/* With the lock. */
+/* Called with the lock. */
 static void
 fail(struct live *v, const struct err *e)
 {
@@ -125,7 +125,7 @@ name(void *self)
 	return v->name;
 }
 
-/* With the lock: wait for anything to happen.  -1: nothing will. */
+/* Called with the lock: wait for anything to happen.  -1: nothing will. */
 static int
 wait_for_news(struct live *v, struct err *e)
 {
@@ -168,7 +168,7 @@ is_outside(const struct live *v, uint32_t chunk)
 	return v->known && chunk >= v->image.chunks;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static int
 wait_for_chunk(struct live *v, uint32_t chunk, struct err *e)
 {
@@ -356,7 +356,7 @@ source_of_load(struct source *out, const struct load_config *cfg, const char *fi
 	c.image = on_image;
 	c.ended = on_end;
 	c.arg = v;
-	pthread_mutex_lock(&v->lock); /* until it is known which load it is */
+	pthread_mutex_lock(&v->lock); /* held until it is known which load this is */
 	int rc = load_start(&v->load, &c, e);
 	pthread_mutex_unlock(&v->lock);
 	if (rc != 0) {

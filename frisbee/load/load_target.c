@@ -1,5 +1,5 @@
-/* load_target.c: where a load usually goes.  Whoever starts a load calls this before, and the
- * load calls open_target() in the same thread. */
+/* load_target.c: where a load usually goes.  The program that starts a load calls
+ * load_into() before, and the load calls open_target() in the same thread. */
 #include "frisbee/load/load_target.h"
 
 #include "imageunzip/install/install_sink.h"

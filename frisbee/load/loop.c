@@ -16,15 +16,16 @@
 #include "common/wire/wirext.h"
 
 enum {
-	WAKE_US = 200000, /* at least so often, for signals */
+	WAKE_US = 200000, /* the loop looks for signals at least this often */
 	SECOND_US = 1000000,
-	/* Silence for longer than this, and the group is joined again.  With the
-	 * extension something is announced every second; of old servers nothing is
-	 * expected but blocks.  Not all clients of a switch at the same moment. */
+	/* After a silence longer than this, the group is joined again.  With the extension
+	 * a server announces something every second; from a base-protocol server only
+	 * blocks are expected.  The times vary, so that not all clients of a switch do so
+	 * at the same moment. */
 	PATIENCE_EXT_US = 1200000,
 	PATIENCE_US = 2000000,
 	PATIENCE_SPREAD_US = 300000,
-	/* Who waits in vain is told so: soon, then every minute. */
+	/* A user who waits in vain is told so: soon, and then every minute. */
 	TELL_SOON_US = 5000000,
 	TELL_AGAIN_US = 60000000,
 };
@@ -43,9 +44,9 @@ struct loop {
 	struct outage outage;
 	uint32_t held;    /* chunk buffers that the feeder has */
 	uint32_t rejoins; /* of the group, because of silence */
-	uint32_t images;  /* of which the feeder was told how much to expect */
+	uint32_t images;  /* how many images the feeder was told to expect */
 	bool ending;      /* the feeder was told that all is there */
-	bool left;        /* the group */
+	bool left;        /* the group was left */
 	bool feeder_failed, feeder_done;
 };
 
@@ -72,7 +73,7 @@ on_packet(void *arg, const void *pkt, size_t len, const uint8_t from[4])
 		client_store_into(&st, feeder_buffer(l->feeder, st.buf));
 }
 
-/* What else is needed of a chunk whose table was here. */
+/* Ask for what else is needed of a chunk whose table has come. */
 static void
 follow_plan(struct loop *l, uint32_t buf)
 {
@@ -82,7 +83,7 @@ follow_plan(struct loop *l, uint32_t buf)
 	client_need(l->client, l->now, buf, need, final);
 }
 
-/* What is damaged of a chunk comes again, unless the server has it no better. */
+/* Ask for the damaged blocks of a chunk again, unless the server's own data is damaged. */
 static int
 mend(struct loop *l, uint32_t buf, struct err *e)
 {
@@ -98,7 +99,7 @@ mend(struct loop *l, uint32_t buf, struct err *e)
 	return err_ctx(e, "chunk %u, which came %u times", chunk, times);
 }
 
-/* --only: chunks that others led to. */
+/* --only: ask for chunks that others have led to. */
 static void
 follow_wants(struct loop *l)
 {
@@ -108,7 +109,7 @@ follow_wants(struct loop *l)
 		client_want(l->client, l->now, chunk);
 }
 
-/* What became of the buffers that the feeder has, or had. */
+/* Take an event that says what became of a buffer of the feeder's. */
 static int
 hear_feeder(struct loop *l, struct event ev, struct err *e)
 {
@@ -134,7 +135,7 @@ hear_feeder(struct loop *l, struct event ev, struct err *e)
 	return 0;
 }
 
-/* Chunks that somebody waits for. */
+/* Take the chunks that somebody waits for. */
 static void
 hear_asks(struct loop *l)
 {
@@ -176,7 +177,7 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 	feeder_put_planned(l->feeder, chunk, buf, bytes, &here);
 }
 
-/* A server has answered; another one, after the first turned out to be none. */
+/* A server has answered, or another one after the first turned out to be none. */
 static void
 begin_image(struct loop *l)
 {
@@ -200,7 +201,7 @@ hand_over(struct loop *l)
 	const uint64_t chunk_bytes = WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 	l->cfg->progress(l->cfg->arg, client_chunks_taken(l->client) * chunk_bytes,
 	    client_chunks(l->client) * chunk_bytes);
-	/* What the feeder still has may be damaged. */
+	/* The end waits until the feeder has no buffer: what it still has may be damaged. */
 	if (client_state(l->client) == CLIENT_COMPLETE && l->held == 0 && !l->ending) {
 		l->ending = true;
 		feeder_end(l->feeder);
@@ -213,14 +214,14 @@ send_requests(struct loop *l, struct err *e)
 	uint8_t pkt[WIRE_PACKET_MAX];
 	size_t n;
 
-	/* One that the kernel has no room for is as good as lost: it is repeated. */
+	/* A packet that the kernel has no room for counts as lost, and is repeated. */
 	while ((n = client_output(l->client, l->now, pkt)) > 0)
 		if (sock_send(wirext_is(pkt, n) ? l->second : l->sock, pkt, n, e) < 0)
 			return -1;
 	return 0;
 }
 
-/* The second port, as soon as it is known; the group is left with the last block. */
+/* Open the second port as soon as it is known; leave the group after the last block. */
 static void
 follow_session(struct loop *l)
 {
@@ -273,14 +274,14 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
-/* Nothing comes: perhaps a switch has forgotten us. */
+/* When nothing comes, perhaps a switch has forgotten us: join again. */
 static void
 mind_silence(struct loop *l)
 {
 	uint64_t patience = l->second != NULL ? PATIENCE_EXT_US : PATIENCE_US;
 
-	/* An old server is silent, too, when there is no room for what it could send.
-	 */
+	/* A base-protocol server is also silent when this client has no buffer for what it
+	 * could send. */
 	if (!client_wants_blocks(l->client) || l->held == l->cfg->buffers)
 		silence_broken(&l->silence, l->now);
 	if (!silence_due(&l->silence, l->now, patience + l->spread_us))
@@ -295,7 +296,7 @@ tell(struct loop *l, const char *sentence)
 	l->cfg->say(l->cfg->arg, sentence);
 }
 
-/* Somebody has not the right key: perhaps we. */
+/* Tell that somebody does not have the right key, which may be this client. */
 static void
 mind_ignored(struct loop *l)
 {
@@ -306,7 +307,8 @@ mind_ignored(struct loop *l)
 		tell(l, text);
 }
 
-/* A group that does not reach us looks like a server that has not begun. */
+/* Tell the user that nothing is heard: a group that does not reach us looks like a server
+ * that has not begun. */
 static void
 mind_patience(struct loop *l)
 {

@@ -17,7 +17,7 @@ struct planner {
 	struct queue *queue; /* of &plans[buf] */
 	struct plan *plans;  /* by buffer */
 	struct pipeline *pipe;
-	bool has_failed; /* known when they are stopped */
+	bool has_failed; /* known when the threads are stopped */
 	struct err err;
 };
 
@@ -36,10 +36,12 @@ compare_stage(void *arg, struct err *e)
 	struct planner *pl = arg;
 	void *p;
 
-	/* The network must not wait for the processor; nice(2) is this thread's. */
+	/* The thread gives way, so that the network need not wait for the processor.  On
+	 * Linux nice(2) changes this thread alone. */
 	errno = 0;
 	if (nice(GENTLE_NICE) == -1 && errno != 0)
-		errno = 0; /* then it competes: slower, not wrong */
+		/* the thread competes with the network then, which is slower, not wrong */
+		errno = 0;
 	while (queue_get(pl->queue, &p) == QUEUE_OK) {
 		if (plan(pl, p, e) != 0)
 			return -1;

@@ -1,5 +1,5 @@
 /* planner.h: compares chunks with what a sink has, in threads of its own, as soon as their
- * tables are here: what else is to come of them (--skip-same)?
+ * tables are here, to learn which other blocks are needed (--skip-same).
  *
  * The network goes on filling a buffer meanwhile; only blocks that were here when it
  * was handed over are looked at.

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 
 enum {
-	EPOCH_US = 80000,      /* judged over no less than that */
-	RESERVED_PERCENT = 5,  /* for those who begin to send, all together */
-	GREEDY_PERCENT = 75,   /* who sends so much of its share could use more */
+	EPOCH_US = 80000,      /* a member's demand is judged over at least this time */
+	RESERVED_PERCENT = 5,  /* kept for members that begin to send, all together */
+	/* a member that sends at least this part of its share could use more */
+	GREEDY_PERCENT = 75,
 	SLACK_BITS = 2 * 9000, /* a block more or less is no sign of anything */
 };
 static const uint64_t ALL = UINT64_MAX;
@@ -50,7 +51,8 @@ budget_free(struct budget *b)
 	free(b);
 }
 
-/* What one that sends nothing keeps, so that it is seen when it begins. */
+/* The rate that a member keeps while it sends nothing, so that it is noticed when it
+ * begins. */
 static uint64_t
 reserve(const struct budget *b)
 {
@@ -59,7 +61,7 @@ reserve(const struct budget *b)
 	return bits > SHARE_LEAST_BITS ? bits : SHARE_LEAST_BITS;
 }
 
-/* Of `left`, shared by n: those who want less than an equal part get what they want,
+/* Share `left` among n members: those that want less than an equal part get what they want,
  * and the others share the rest in the same way. */
 static uint64_t
 fair_share(const struct budget *b, uint64_t demand)
@@ -82,7 +84,7 @@ fair_share(const struct budget *b, uint64_t demand)
 		n = b->n - small;
 		left = b->total > sum ? b->total - sum : 0;
 	}
-	/* Nobody wants more than that: what is left is shared, too. */
+	/* No member wants more: what is left is shared equally, too. */
 	if (n == 0)
 		return demand + left / b->n;
 	return demand < level ? demand : level;
@@ -102,7 +104,7 @@ judge(struct budget *b, struct member *m, uint64_t now_us, uint64_t sent_bits)
 	m->demand = greedy ? ALL : 2 * m->rate + reserve(b);
 }
 
-/* As much of its fair share as nobody else still uses. */
+/* Grant a member as much of its fair share as no other member still uses. */
 static void
 settle(struct budget *b, struct member *m)
 {
@@ -130,7 +132,7 @@ budget_enter(struct budget *b, uint64_t now_us)
 		struct member *m = &b->member[found];
 		b->n++;
 		*m = (struct member){ .used = true, .at_us = now_us };
-		/* Who comes wants to send, until it shows otherwise. */
+		/* A new member is taken to want everything, until it shows otherwise. */
 		m->demand = ALL;
 		settle(b, m);
 	}
@@ -155,7 +157,7 @@ budget_share(struct budget *b, int member, uint64_t now_us, uint64_t sent_bits)
 
 	pthread_mutex_lock(&b->lock);
 	assert(m->used);
-	/* Who begins to send: how much it can use is not known. */
+	/* The member begins to send: how much it can use is not known yet. */
 	bool begins = m->rate == 0 && sent_bits > m->sent;
 	if (now_us - m->at_us >= EPOCH_US)
 		judge(b, m, now_us, sent_bits);

@@ -1,11 +1,11 @@
-/* budget.h: one rate, shared by whoever sends: max-min fair.
+/* budget.h: one rate that all streams share, by max-min fairness.
  *
  * Each member says now and then how much it has sent, and is told how fast it may go
- * from now on.  Who does not use its share leaves it to the others.  The shares in use
- * never add up to more than the whole: a member gets more only of what others have
- * given back (but for SHARE_LEAST_BITS, without which none could begin).  Who asks
- * every 50 ms has its share 0.1 s after it began to send. May be called from several
- * threads.
+ * from now on.  A member that does not use its share leaves it to the others.  The
+ * shares in use never add up to more than the whole: a member gets more only of what
+ * others have given back (but for SHARE_LEAST_BITS, without which none could begin).  A
+ * member that asks every 50 ms has its share 0.1 s after it began to send.  May be
+ * called from several threads.
  */
 #ifndef FRISBEED_SERVE_BUDGET_H
 #define FRISBEED_SERVE_BUDGET_H

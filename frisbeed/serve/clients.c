@@ -13,7 +13,7 @@
 #include "common/wire/wire.h"
 #include "common/wire/wirext.h"
 
-/* Of what is sent, a client that lacks more than this has a slow link. */
+/* A client that lacks more than this part of what is sent has a slow link. */
 static const double SLOW_LINK_LOSS = 0.2;
 
 struct clients {
@@ -33,7 +33,8 @@ clients_new(uint32_t rows_max)
 	if (c == NULL)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
-	/* Without it, strangers that choose their addresses make it slow: no more. */
+	/* Without a random seed, strangers that choose their addresses can only make the
+	 * table slow. */
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
 		seed = (uintptr_t)c;
 	c->row = calloc(rows_max, sizeof *c->row);
@@ -73,7 +74,7 @@ find(const struct clients *c, const uint8_t ip[4], uint16_t port)
 	return i;
 }
 
-/* asks: it wants something, so that those that only join or leave give way first. */
+/* asks: the client wants something; clients that only join or leave give way first. */
 static struct client_row *
 row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
     uint64_t sent, bool asks)
@@ -192,7 +193,7 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 		return;
 	bool offer = m.subtype == WIRE_JOIN && wirext_get_offer(pkt, len, &flags);
 	if (offer && (flags & WIREXT_PROBES) != 0)
-		return; /* it only asks */
+		return; /* the client only asks */
 	bool asks = m.subtype == WIRE_REQ || m.subtype == WIRE_PREQ;
 	pthread_mutex_lock(&c->lock);
 	struct client_row *r = row_of(c, now_us, from, port, sent, asks);

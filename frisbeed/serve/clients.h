@@ -1,9 +1,9 @@
 /* clients.h: what is known of the clients of one session, for statistics only.
  *
- * A row an address (and port, when each client is answered at its own).  There are at
- * most as many rows as it was made for: then who was heard longest ago makes room, and
- * first who never asked for anything, so that packets from strangers cost no memory.
- * May be used by several threads.
+ * There is a row for each address (and port, when each client is answered at its own).
+ * When there are as many rows as the table was made for, the client heard longest ago
+ * makes room, and first those that never asked for anything, so that packets from
+ * strangers cost no memory.  May be used by several threads.
  */
 #ifndef FRISBEED_SERVE_CLIENTS_H
 #define FRISBEED_SERVE_CLIENTS_H
@@ -24,7 +24,7 @@ enum client_doing {
 	CLIENT_DOING_SLOW_DISK, /* its memory for chunks is full */
 	CLIENT_DOING_LOADING,
 	CLIENT_DOING_FLUSHING, /* all is there, and is being written */
-	CLIENT_DOING_LEFT,     /* an old client, which does not say how it ended */
+	CLIENT_DOING_LEFT,     /* a base-protocol client, which does not say how it ended */
 	CLIENT_DOING_DONE,
 };
 
@@ -53,18 +53,19 @@ void clients_free(struct clients *);
  * sent: blocks that the session has sent so far. */
 void clients_heard(struct clients *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4], uint16_t port, uint64_t sent);
-/* How far one has got that is served alone. */
+/* How far a client has got that is served alone. */
 void clients_progress(
     struct clients *, const uint8_t ip[4], uint16_t port, uint64_t blocks, uint64_t of);
-/* Of how many chunks the image is, for those who say how many they have. */
+/* How many chunks the image has, for clients that say how many they have. */
 void clients_image(struct clients *, uint32_t chunks);
 /* The engine has forgotten the clients of this address, which were silent. */
 void clients_gone(struct clients *, const uint8_t ip[4]);
-/* Whom the engine has set aside: is() is asked about each that it serves, and knows the
- * share of what is sent that the client gets. */
+/* Note which clients the engine has set aside.  is() is asked about each client, and knows
+ * what share of what is sent it gets. */
 void clients_aside(struct clients *,
     bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg);
-/* Copy up to max rows, those heard last first: how many; *total: of how many. */
+/* Copy up to max rows, those heard last first.  Returns how many; *total is how many there
+ * are. */
 uint32_t clients_copy(
     struct clients *, struct client_row *rows, uint32_t max, uint32_t *total);
 /* How many clients are known, and how many of them have said that they are complete. */

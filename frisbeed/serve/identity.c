@@ -1,6 +1,6 @@
-/* Which image is being served: identity.h.  A session makes it before its threads begin;
- * their loops call identity_look() once a second and identity_changed() in each turn, the
- * readers identity_holds() for each run of blocks. */
+/* Which image is being served: see identity.h.  A session makes it before its threads
+ * begin; their loops call identity_look() once a second and identity_changed() in each
+ * turn, the readers identity_holds() for each run of blocks. */
 #include "frisbeed/serve/identity.h"
 
 #include <errno.h>
@@ -182,7 +182,7 @@ identity_bytes(const struct identity *d)
 	return d->bytes;
 }
 
-/* By what the image says of itself. */
+/* Does the chunk belong to the image, by what the image says of itself? */
 static bool
 proves_itself(const struct identity *d, uint32_t number, const uint8_t *bytes)
 {
@@ -205,7 +205,7 @@ proves_itself(const struct identity *d, uint32_t number, const uint8_t *bytes)
 	return good;
 }
 
-/* Read it and compare. */
+/* Read the chunk and compare it. */
 static bool
 is_same(const struct identity *d, uint32_t chunk)
 {
@@ -225,8 +225,8 @@ is_same(const struct identity *d, uint32_t chunk)
 	return same;
 }
 
-/* With the lock, which is given up meanwhile: look at the chunk, unless that was done
- * since the file was touched last. */
+/* Called with the lock, which is released meanwhile: look at the chunk, unless that was
+ * done since the file was last touched. */
 static void
 look_at(struct identity *d, uint32_t chunk)
 {
@@ -257,7 +257,7 @@ identity_main(void *arg)
 	while (!d->stop) {
 		for (uint32_t i = 0; i < d->nchunks && !d->stop && !d->changed; i++)
 			look_at(d, i);
-		/* What was touched meanwhile is looked at again. */
+		/* If the file was touched meanwhile, all chunks are looked at again. */
 		if (!d->stop && (d->to_do == 0 || d->changed))
 			pthread_cond_wait(&d->touched, &d->lock);
 	}
@@ -265,7 +265,7 @@ identity_main(void *arg)
 	return NULL;
 }
 
-/* With the lock: all chunks are to be looked at. */
+/* Called with the lock: all chunks are to be looked at. */
 static void
 begin(struct identity *d)
 {

@@ -26,9 +26,10 @@
 
 struct identity;
 
-/* Of a source, which must stay open.  file: what it reads, of which size and time are looked
- * at; NULL: it never changes, and says its own identity, or gets one that nothing else has.  is_image: the first chunk can
- * be read as one.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
+/* Make the identity of a source, which must stay open.  file: the file that the source
+ * reads, whose size and time are watched; NULL: the source never changes, and says its own
+ * identity, or gets one that nothing else has.  is_image: the first chunk can be read as
+ * that of an image.  ERR_IO, ERR_FORMAT, ERR_NOMEM. */
 int identity_new(struct identity **, struct source *, const struct disk *file, bool is_image,
     struct err *);
 /* NULL is fine.  Waits for its thread. */

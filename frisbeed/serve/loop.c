@@ -21,12 +21,13 @@
 #include "frisbeed/serve/reader.h"
 
 enum {
-	WAKE_US = 200000,        /* at least so often, for -T and signals */
+	WAKE_US = 200000,        /* the loop looks at -T and for signals at least this often */
 	RESEND_US = 1000,        /* after the kernel had no room */
 	BATCHES_A_TURN = 8,      /* then requests are looked at again */
 	FILE_CHECK_US = 1000000, /* is it still the same file? */
-	FAREWELL_US = 2000000,   /* if not, clients are told for so long */
-	PATIENCE_US = 2000000,   /* no client has said anything for so long */
+	FAREWELL_US = 2000000,   /* if not, clients are told so for this time */
+	/* after this time without a word of any client, the group is joined again */
+	PATIENCE_US = 2000000,
 };
 
 /* Blocks on their way out.  Headers live here until they are sent. */
@@ -88,13 +89,14 @@ collect_reads(struct loop *l, struct err *e)
 			server_content(l->server, chunk, content);
 		server_read_done(l->server, ev.n);
 	}
-	/* Buffers whose blocks still wait in a batch may not be filled anew. */
+	/* No run is asked for while blocks wait in a batch: their buffers must not be
+	 * filled again. */
 	while (l->batch.n + l->packs.n == 0 && server_read_next(l->server, &run))
 		reader_ask(l->reader, &run);
 	return 0;
 }
 
-/* Of an image that still comes. */
+/* Take the chunks that have arrived of an image that still comes. */
 static int
 collect_arrivals(struct loop *l, struct err *e)
 {
@@ -107,7 +109,7 @@ collect_arrivals(struct loop *l, struct err *e)
 	return rc;
 }
 
-/* 1 the batch is empty, 0 it has to wait, -1. */
+/* Send a batch: 1 it is empty now, 0 it has to wait, -1. */
 static int
 flush_batch(struct loop *l, struct batch *b, struct err *e)
 {
@@ -153,7 +155,8 @@ add_pack(struct loop *l, const struct server_out *out)
 		(size_t)out->count * WIRE_BLOCK_BYTES };
 }
 
-/* Made at once: its buffer is free for another chunk after the last one. */
+/* The packet of parity is made at once, because its buffer is reused after the chunk's last
+ * parity block. */
 static void
 add_parity(struct loop *l, const struct server_out *out)
 {
@@ -255,8 +258,8 @@ wait_for_work(struct loop *l)
 	l->now = clock_us();
 }
 
-/* Requests, too, come through the group.  Nobody may be there, or a switch has
- * forgotten us: leaving and joining tells it, and costs nobody anything. */
+/* Requests come through the group, too.  When none come, perhaps no client is there, or a
+ * switch has forgotten us: leaving and joining again tells the switch, and costs little. */
 static void
 mind_silence(struct loop *l)
 {
@@ -285,7 +288,7 @@ mind_outage(struct loop *l)
 	silence_broken(&l->silence, l->now);
 }
 
-/* Who has not the right key is told, and so is who looks at the log. */
+/* Tell clients that do not have the right key, and write so into the log. */
 static void
 mind_ignored(struct loop *l)
 {

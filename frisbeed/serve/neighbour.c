@@ -1,7 +1,8 @@
-/* Two servers on one group and port confuse everybody: before a session begins, it is
- * asked whether somebody serves there, as "frisbee --doctor" asks: by a JOIN that new
- * servers do not count, and that LEAVE follows for others.  A server that was killed does
- * not answer.  serve.c calls this, in the thread that opens sessions. */
+/* neighbour.c: two servers on one group and port confuse everybody, so before a session
+ * begins it is asked whether another server is there.  It is asked as "frisbee --doctor"
+ * asks: by a JOIN that new servers do not count, and that a LEAVE follows for base-protocol
+ * servers.  A server that was killed does not answer.  serve.c calls this, in the thread
+ * that opens sessions. */
 #include "frisbeed/serve/neighbour.h"
 
 #include <errno.h>
@@ -156,7 +157,7 @@ neighbours_look(struct session **sessions, unsigned n, struct err *e)
 	for (unsigned i = 0; i < n; i++)
 		if (is_shared(sessions[i]))
 			qs[asked++].session = sessions[i];
-	/* Any number will do. */
+	/* If there are no random numbers, any number will do. */
 	(void)!getrandom(&id, sizeof id, GRND_NONBLOCK);
 	id &= INT32_MAX;
 	int rc = 0;

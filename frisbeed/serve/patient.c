@@ -1,5 +1,6 @@
-/* patient.c: a read that fails may succeed a moment later.  A session's start reads so what
- * the image is, and its reading thread what is sent. */
+/* patient.c: a read that fails may succeed a moment later, so it is tried again.
+ * identity.c calls this when a session begins, reader.c in the thread that reads what is
+ * sent. */
 #include "frisbeed/serve/patient.h"
 
 #include <errno.h>

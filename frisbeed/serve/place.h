@@ -12,7 +12,8 @@
 
 struct place {
 	char *image;
-	const char *store;       /* the caller's: the image is of this one; NULL: as of all */
+	/* the store that the image is in, the caller's; NULL: the store of all places */
+	const char *store;
 	char *iface;             /* NULL, or a copy that `net` points to */
 	char addr[16], port[16]; /* what `net` points to */
 	struct net_options net;

@@ -11,7 +11,8 @@
 #include "frisbeed/server/server_probe.h"
 
 enum {
-	TURN = 16,            /* packets looked at before the session's */
+	/* how many packets are looked at before it is the session's turn */
+	TURN = 16,
 	BUFFER_BYTES = 262144, /* of the socket: what is too much is dropped there */
 };
 
@@ -21,7 +22,8 @@ struct probes {
 	struct server_probe engine;
 };
 
-/* Packets must not be cut on the way: that one does not pass is what is asked. */
+/* Probes must not be fragmented on the way: whether a packet of this size passes is what is
+ * asked. */
 static void
 open_direct(struct probes *p, const uint8_t addr[4])
 {
@@ -91,7 +93,7 @@ probes_fd(const struct probes *p)
 	return p != NULL ? p->fd : -1;
 }
 
-/* What the network has no room for is lost, as anything may be. */
+/* A packet that the network has no room for is lost, as any packet may be. */
 static void
 send_direct(struct probes *p, const void *pkt, size_t len, const struct sockaddr_in *to)
 {

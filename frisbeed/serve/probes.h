@@ -15,13 +15,13 @@ struct probes *probes_new(
 void probes_free(struct probes *);
 /* Our address is another one now. */
 void probes_moved(struct probes *, const uint8_t addr[4]);
-/* The session has sent so many blocks, parity included. */
+/* The session has sent `blocks` blocks, parity included. */
 void probes_session(struct probes *, uint64_t blocks);
 int probes_fd(const struct probes *); /* -1: none */
 /* A packet of the second port: true when it was a probe, and is dealt with. */
 bool probes_input(struct probes *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
-/* What came directly. */
+/* Answer the probes that came directly. */
 void probes_receive(struct probes *, uint64_t now_us);
 
 #endif /* FRISBEED_SERVE_PROBES_H */

@@ -1,4 +1,5 @@
-/* reader.c: runs of blocks are read in a thread of their own, as the loop asks for them. */
+/* reader.c: runs of blocks are read in a thread of their own, as loop.c asks for them in
+ * the stream's thread. */
 #include "frisbeed/serve/reader.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "frisbeed/serve/identity.h"
 #include "frisbeed/serve/patient.h"
 
-/* The end of a chunk is looked at in pieces of so much. */
+/* The end of a chunk is looked at in pieces of this many blocks. */
 enum { LOOK_BLOCKS = 16 };
 
 struct reader {
@@ -99,7 +100,8 @@ reader_main(void *arg)
 			mailbox_put(r->done, READER_FAILED, 0);
 			break;
 		}
-		/* Behind the read, so that what was looked at is no older. */
+		/* This is asked after the read, so that what was looked at is not older
+		 * than what was read. */
 		if (r->identity == NULL || identity_holds(r->identity, run->chunk))
 			mailbox_put(r->done, READER_READ, run->buf);
 	}

@@ -28,7 +28,7 @@ serve_new(struct serve **out, const struct serve_config *c, struct err *e)
 		return err_nomem(e, "the sessions");
 	s->cfg = *c;
 	pthread_mutex_init(&s->lock, NULL);
-	/* One alone keeps its own pace. */
+	/* A stream that is alone keeps its own pace. */
 	if (c->rate != 0 && members > 1) {
 		s->budget = budget_new(c->rate, members);
 		if (s->budget == NULL)
@@ -93,7 +93,8 @@ reserve(struct serve *s, unsigned n, uint32_t *numbers, struct err *e)
 	return rc;
 }
 
-/* Nobody else knows of these sessions, and none of them has a thread; NULL: it was not made. */
+/* Free sessions that nobody else knows of and that have no thread; NULL: a session was not
+ * made. */
 static void
 let_go(struct serve *s, struct session **sessions, unsigned n)
 {
@@ -104,7 +105,7 @@ let_go(struct serve *s, struct session **sessions, unsigned n)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* All of them or, with all numbers 0, none. */
+/* Make all sessions, or none; then all numbers are 0. */
 static int
 make(struct serve *s, const struct place *places, unsigned n, uint32_t *numbers,
     struct source *image, struct session **sessions, struct err *e)
@@ -208,7 +209,8 @@ serve_add_source(struct serve *s, const struct place *place, struct source *imag
 	return -1;
 }
 
-/* Its last word, if nobody has taken it: each of the others goes round once. */
+/* Remove a session's last word from the mailbox, if nobody has taken it.  All other words
+ * are taken and put back once. */
 static void
 forget_word(struct serve *s, uint32_t number)
 {

@@ -64,11 +64,13 @@ int serve_open(struct serve *, const struct place *, unsigned n, uint32_t *numbe
 /* Serve from now on.  -1 when the session is not open (with the reason why it has failed) or
  * there is none of this number (ERR_ABSENT). */
 int serve_start(struct serve *, uint32_t number, struct err *);
-/* Open and start one.  Errors as of both; then it is not there. */
+/* Open and start one session.  Errors are those of serve_open() and serve_start(); after an
+ * error there is no session. */
 int serve_add(struct serve *, const struct place *, uint32_t *number, struct err *);
-/* The same of an image that comes from a source, also from one that is live: a relay, whose source
- * is another server's session, gives out each chunk as soon as it has it.  The source is taken
- * over, also on failure; NULL: as serve_add().  The place's name is for the log alone. */
+/* serve_add() for an image that comes from a source, which may be live: a relay, whose
+ * source is another server's session, gives out each chunk as soon as it has it.  The
+ * source is taken over, also on failure; NULL: as serve_add().  The place's name is for the
+ * log alone. */
 int serve_add_source(struct serve *, const struct place *, struct source *image,
     uint32_t *number, struct err *);
 /* Ends a session and waits for it, for about a quarter of a second.  Its clients are told

@@ -37,8 +37,8 @@ inspect(const char *path, struct disk *d, bool *whole_chunks, struct err *e)
 	return 0;
 }
 
-/* Asked before the engine is made, which relies on it: a server elsewhere may say anything of
- * its image. */
+/* This is checked before the engine is made, which relies on it: another server may say
+ * anything of its image. */
 static int
 check_size(uint64_t bytes, const char *name, struct err *e)
 {
@@ -62,7 +62,8 @@ served_open(struct source *out, const struct disk **file, const char *store,
 		return -1;
 	int rc = check_size(disk_seekable(d) ? disk_size_bytes(d) : 0, path, e);
 	if (rc == 0 && store != NULL)
-		c->whole_chunks = true; /* looked at when it was put there */
+		/* an image in a store was checked when it was put there */
+		c->whole_chunks = true;
 	else if (rc == 0)
 		rc = inspect(path, d, &c->whole_chunks, e);
 	if (rc != 0) {

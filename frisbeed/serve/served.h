@@ -12,8 +12,8 @@
  * closed.  *file: what the source reads, as long as it is open. */
 int served_open(struct source *, const struct disk **file, const char *store,
     struct store_cache *, const char *path, struct server_config *, struct err *);
-/* The same of a source that is open: waits until it knows what it is.  ERR_UNSUPPORTED when it
- * is live and each client would have an engine of its own (unicast). */
+/* served_open() for a source that is open: waits until it knows its image.  ERR_UNSUPPORTED
+ * when it is live and each client would have an engine of its own (unicast). */
 int served_source(
     struct source *, bool unicast, struct server_config *, struct err *);
 

@@ -17,7 +17,7 @@
 
 enum {
 	PORT_MAX = 65535,
-	SECOND_PORTS = 64, /* behind -p, for the second one */
+	SECOND_PORTS = 64, /* how many ports behind -p are tried for the second one */
 	UDP_IP_BYTES = 28,
 };
 
@@ -143,7 +143,8 @@ pack_blocks(const struct netif *n, bool authenticated)
 	return blocks < WIREXT_PACK_BLOCKS ? blocks : WIREXT_PACK_BLOCKS;
 }
 
-/* What our own clients can do more; without it they do as the old ones. */
+/* Open the second port, which clients of this suite use for the extension.  Without it they
+ * use the base protocol. */
 void
 session_open_second(struct session *s)
 {
@@ -156,7 +157,8 @@ session_open_second(struct session *s)
 	    !c->whole_chunks)
 		return;
 	uint16_t port = sock_port(st->sock);
-	/* The same one after a restart, if it can be had. */
+	/* The first choice is the port behind the first one, so that it is the same after a
+	 * restart. */
 	nc.port_lo = (uint16_t)(port < PORT_MAX - SECOND_PORTS ? port + 1 : 1024);
 	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
 	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=

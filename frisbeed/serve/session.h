@@ -23,7 +23,8 @@ struct session_config {
 	const char *store;    /* the images are names in it; NULL: files */
 	uint64_t store_cache; /* bytes of each image */
 	uint64_t unicast_max; /* clients at once, of each image */
-	uint64_t until_clients; /* end when so many have installed it; 0: not */
+	/* end when this number of clients have installed it; 0: never */
+	uint64_t until_clients;
 };
 
 struct session {
@@ -52,7 +53,8 @@ struct session {
  * configuration stays the caller's until session_free(). */
 struct session *session_new(const struct session_config *, const struct place *,
     struct source *image, uint32_t number, const struct server_config *, struct err *);
-/* The second port, when it can be had; after all first ones are open. */
+/* Open the second port, if one is free; called when the first ports of all sessions are
+ * open. */
 void session_open_second(struct session *);
 /* In a thread, which works for the caller's owner (cancel.h); SESSION_HAS_ENDED comes through
  * the mailbox when it is over.  -1: the session has failed, its err says why. */

@@ -16,7 +16,8 @@ enum {
 	UDP_IP_BYTES = 28,    /* around each packet */
 	JOIN_BYTES_MAX = 64,  /* with what stands behind its body */
 	FREE_BLOCKS = 8,      /* what an address may get at once */
-	TIMES = 3,            /* ... and afterwards, for each byte that came */
+	/* how many bytes an address may get for each byte that came from it */
+	TIMES = 3,
 	ALL_BLOCKS_A_SECOND = 512,
 	LOCKED_US = 5000000, /* after a wrong guess */
 	SAMPLE_BLOCKS = 4,   /* two samples are free */
@@ -46,7 +47,7 @@ struct strangers {
 	struct strangers_config cfg;
 	uint32_t nblocks;
 	uint64_t draws;     /* random numbers that were drawn */
-	uint64_t second_us; /* in which so many blocks went to all of them: */
+	uint64_t second_us; /* the second in which blocks to all of them are counted: */
 	uint32_t in_second;
 	struct lru order;
 	struct stranger at[STRANGERS_MAX];
@@ -103,7 +104,7 @@ cookie_of(const struct strangers *s, const uint8_t ip[4], uint16_t port)
 	return cookie != 0 ? cookie : 1;
 }
 
-/* Below n; who sees some of them cannot tell the others. */
+/* A random number below n.  Those who see some of these numbers cannot tell the others. */
 static uint32_t
 draw(struct strangers *s, uint32_t n)
 {
@@ -155,7 +156,7 @@ stranger_of(struct strangers *s, const uint8_t ip[4], uint16_t port, uint32_t *e
 	return &s->at[i];
 }
 
-/* May so many bytes more go there? */
+/* May `bytes` more be sent to this address? */
 static bool
 may_send(const struct stranger *g, uint64_t bytes)
 {
@@ -166,7 +167,8 @@ may_send(const struct stranger *g, uint64_t bytes)
 	return g->went + bytes <= most;
 }
 
-/* How many blocks may go there now, at most k, of what all strangers may get. */
+/* How many blocks may be sent to this address now, at most k, within what all strangers may
+ * get. */
 static uint32_t
 blocks_now(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t k)
 {
@@ -237,7 +239,8 @@ hear_join(struct strangers *s, uint32_t entry, const struct wire_msg *m, const v
 	return STRANGERS_REPLY;
 }
 
-/* The first request, or one for another chunk: a part of it, never all. */
+/* Answer the first request, or one for another chunk, with a random part of the chunk,
+ * never all of it. */
 static enum strangers_verdict
 begin_sample(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t chunk,
     const struct blockmap *asked, struct strangers_answer *a)
@@ -255,8 +258,8 @@ begin_sample(struct strangers *s, uint64_t now_us, struct stranger *g, uint32_t 
 	return STRANGERS_SAMPLE;
 }
 
-/* The improbability, in bits, that who knows nothing names r blocks of n, all of them among
- * the k of the sample. */
+/* How unlikely it is, in bits, that somebody who has received nothing names r blocks of n
+ * that are all among the k of the sample. */
 static double
 guess_bits(uint32_t n, uint32_t k, uint32_t r)
 {

@@ -25,7 +25,7 @@ struct running {
 	uint64_t share;
 	uint64_t lines_us;
 	unsigned lines, left_out;
-	uint64_t left_us;   /* 0: it has not */
+	uint64_t left_us;   /* 0: it has not left */
 	uint64_t enough_us; /* when --until came true; 0: not yet */
 	uint64_t aside_us;  /* when the table of clients was told who is set aside */
 };
@@ -171,7 +171,8 @@ is_aside(void *arg, const uint8_t ip[4], double *gets)
 	return server_is_aside(arg, ip, gets);
 }
 
-/* Now and then, so that statistics and the table on the terminal show it. */
+/* Tell the table of clients now and then which of them are set aside, so that statistics
+ * and the table on the terminal show it. */
 static void
 give_aside(struct running *r, struct server *server, uint64_t now_us)
 {
@@ -208,7 +209,7 @@ on_tick(void *arg, struct server *server, uint64_t now_us, uint64_t stalls)
 	bool over = s->client_port != 0 &&
 	            ((r->left_us != 0 && now_us > r->left_us + LINGER_US) ||
 			sock_was_refused(s->sock));
-	/* Who has just left may say it once more. */
+	/* The stream lingers, because a client that has just left may say so once more. */
 	if (s->client_port == 0 && stream_has_enough(s) && r->enough_us == 0)
 		r->enough_us = now_us;
 	over |= r->enough_us != 0 && now_us > r->enough_us + LINGER_US;
@@ -227,7 +228,7 @@ say_where(const struct stream *s, const struct server *server)
 	    s->server.gap_us);
 }
 
-/* Around the loop: in the budget, in the statistics. */
+/* Run the loop as a member of the budget and of the statistics. */
 static int
 run(struct running *r, struct server *server, struct err *e)
 {
@@ -284,7 +285,7 @@ stream_run(const struct stream *s, struct err *e)
 	int rc = run(&r, server, e);
 	if (s->served != NULL)
 		*s->served = server_stats(server).blocks_sent > 0;
-	/* Who is gone with its engine is no client any more. */
+	/* The clients of an engine that has ended are not counted any more. */
 	struct tally none = r.last;
 	none.server.clients = 0;
 	none.server.unasked = 0;

@@ -26,7 +26,8 @@ struct stream {
 	struct tally_box *tally;
 	atomic_bool *stop;
 	const struct allow *allow; /* whose packets are heard */
-	uint32_t until_clients;    /* it ends when so many are complete; 0: not so */
+	/* it ends when this number of clients is complete; 0: it does not */
+	uint32_t until_clients;
 	uint16_t client_port; /* served alone; 0: a group */
 	/* What it had sent before it had a stream; of no bytes: nothing. */
 	struct stream_packet {
@@ -39,7 +40,7 @@ struct stream {
 
 /* Have as many clients as until_clients said that they installed the whole image? */
 bool stream_has_enough(const struct stream *);
-/* Until a signal, *stop, what the configuration says of its end, or an error. */
+/* Run until a signal, *stop, the end that the configuration names, or an error. */
 int stream_run(const struct stream *, struct err *);
 
 #endif /* FRISBEED_SERVE_STREAM_H */

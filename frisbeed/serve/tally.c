@@ -17,7 +17,7 @@ tally_fini(struct tally_box *b)
 	pthread_mutex_destroy(&b->lock);
 }
 
-/* Differences wrap, and so do the sums: what goes down comes out right. */
+/* Differences and sums wrap, so a value that goes down is still summed rightly. */
 static void
 add_server(
     struct server_stats *a, const struct server_stats *b, const struct server_stats *c)

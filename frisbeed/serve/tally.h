@@ -23,10 +23,10 @@ struct tally_box {
 
 void tally_init(struct tally_box *);
 void tally_fini(struct tally_box *);
-/* What is between the two, both of one engine. */
+/* Add the difference of two statistics of one engine. */
 void tally_add(struct tally_box *, const struct tally *now, const struct tally *before);
 struct tally tally_get(struct tally_box *);
-/* Once a second: *rate is that since the last sample. */
+/* To be called once a second: `rate` is that since the last sample. */
 struct tally tally_sample(struct tally_box *, uint64_t now_us);
 /* a += b, for a sum over sessions. */
 void tally_sum(struct tally *, const struct tally *);

@@ -21,11 +21,12 @@ enum {
 	WAKE_MS = 200,
 	PACKETS_A_TURN = 256,
 	CHECK_US = 1000000,       /* is it still the same file? */
-	SILENT_US = 10000000,     /* then its stream ends; it may ask for a new one */
+	/* after this silence a client's stream ends; the client may ask for a new one */
+	SILENT_US = 10000000,
 	LINGER_US = 2000000,      /* -T < 0, after the last stream */
 	AHEAD = 64,               /* runs read ahead for one client */
-	FULL_EVERY_US = 10000000, /* no room: said so often at most */
-	/* Streams of one address: this part of all, but at least so many. */
+	FULL_EVERY_US = 10000000, /* that there is no room is logged at most this often */
+	/* One address may have this part of all streams, but at least ADDRESS_LEAST. */
 	ADDRESS_PART = 8,
 	ADDRESS_LEAST = 4,
 };
@@ -111,7 +112,7 @@ open_guest(struct hall *h, struct guest *g, struct err *e)
 	return 0;
 }
 
-/* Give it a stream that begins with its JOIN and with what it has just asked. */
+/* Give a client a stream, which begins with the client's JOIN and what it has just asked. */
 static void
 welcome(struct hall *h, struct guest *g, size_t join_bytes, size_t question_bytes)
 {
@@ -165,7 +166,7 @@ say_no_room(struct hall *h, const char *why, const uint8_t ip[4])
 	h->full_us = h->now;
 }
 
-/* It has shown that it receives what is sent to it. */
+/* Let in a client that has shown that it receives what is sent to it. */
 static void
 let_in(struct hall *h, const uint8_t *pkt, size_t len, const uint8_t from[4],
     uint16_t port, const struct strangers_answer *a)
@@ -185,7 +186,7 @@ let_in(struct hall *h, const uint8_t *pkt, size_t len, const uint8_t from[4],
 	memcpy(g->ip, from, 4);
 	g->port = port;
 	memcpy(g->join, a->join, a->join_bytes);
-	/* A JOIN that proved it is in both. */
+	/* A JOIN that was also the proof is both the JOIN and the question. */
 	bool same = a->join_bytes == len && memcmp(a->join, pkt, len) == 0;
 	memcpy(g->question, pkt, len);
 	welcome(h, g, a->join_bytes, same ? 0 : len);
@@ -215,8 +216,8 @@ send_sample(struct hall *h, const struct strangers_answer *a, const uint8_t to[4
 	}
 }
 
-/* What comes here from one that has a stream came before that was connected: it will
- * be asked again. */
+/* A packet here from a client that has a stream came before the stream's socket was
+ * connected; the client will ask again. */
 static void
 answer(struct hall *h, const uint8_t *pkt, size_t len, const uint8_t from[4],
     uint16_t port)
@@ -311,7 +312,7 @@ over(const struct hall *h)
 	return h->now > h->heard_us + (idle > 0 ? (uint64_t)idle : LINGER_US);
 }
 
-/* As loop.c does it for a session of a group. */
+/* Mind the network as loop.c does for a session of a group. */
 static void
 mind_outage(struct hall *h)
 {
@@ -325,7 +326,7 @@ mind_outage(struct hall *h)
 		log_info("%s", text);
 }
 
-/* ... and this, too. */
+/* Tell clients without the right key, as loop.c does. */
 static void
 mind_ignored(struct hall *h)
 {

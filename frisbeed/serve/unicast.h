@@ -11,14 +11,15 @@
 #include "frisbeed/serve/stream.h"
 
 struct unicast {
-	struct stream stream; /* of each; its sock is where anybody may ask */
+	/* the pattern for each client's stream; its sock is where anybody may ask */
+	struct stream stream;
 	struct sock_config net;
 	struct auth *auth; /* of the sockets */
 	unsigned clients_max;
 	int64_t idle_us; /* -T, as the engine's */
 };
 
-/* Like stream_run(). */
+/* Serve all clients; ends as stream_run() does. */
 int unicast_run(const struct unicast *, struct err *);
 
 #endif /* FRISBEED_SERVE_UNICAST_H */
