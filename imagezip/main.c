@@ -1,4 +1,4 @@
-/* imagezip: store the used part of a disk in an image. */
+/* imagezip: store the used part of a disk in an image.  main() runs in the first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ info(const struct options *o, struct disk *d, struct layout *l, struct err *e)
 	return estimate(l, d, &o->what, e) == 0 ? report_layout(l, o, e) : -1;
 }
 
-/* Now, and not when all is read: may the files that are there already be replaced? */
+/* May existing files be replaced?  This is asked now, and not when all is read. */
 static int
 check_replaced(const struct options *o, struct err *e)
 {
@@ -143,7 +143,7 @@ check_replaced(const struct options *o, struct err *e)
 	return rc;
 }
 
-/* What is written must be neither what is read nor one another. */
+/* No file that is written may be one that is read, or another one that is written. */
 static int
 check_names(const struct options *o, struct err *e)
 {

@@ -85,7 +85,7 @@ blank(uint8_t *record, const struct fs_records *r)
 	memset(record + end, 0, r->record_bytes - end);
 }
 
-/* The first that ends behind this byte. */
+/* The first record that ends behind this byte. */
 static size_t
 find(const struct blanks *b, uint64_t at)
 {

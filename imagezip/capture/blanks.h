@@ -14,13 +14,13 @@ struct blanks {
 };
 
 void blanks_free(struct blanks *); /* leaves none */
-/* Those of a partition that was scanned without failure and begins at this sector of
- * the image, less those in `raw`, sectors relative to the partition.  Partitions
- * come in any order, and do not overlap. */
+/* Add the free inodes of a partition that was scanned without failure and begins at this
+ * sector of the image, without those in `raw`, whose sectors are relative to the partition.
+ * Partitions come in any order, and do not overlap. */
 int blanks_find(struct blanks *, const struct fsmod *, struct disk *, struct range part,
     uint64_t image_sector, const struct rangeset *raw, struct err *);
 void blanks_settle(struct blanks *);
-/* buf holds these sectors of the image. */
+/* Blank the free inodes in buf, which holds these sectors of the image. */
 void blanks_apply(const struct blanks *, struct range sectors, uint8_t *buf);
 
 #endif /* IMAGEZIP_CAPTURE_BLANKS_H */

@@ -1,5 +1,6 @@
-/* The table is changed by the code that changes tables on disks, on a disk that keeps
- * what is written as patches of the source. */
+/* bootimage.c: the partition table of a boot image is made.  The code that changes tables
+ * on disks changes it here on a disk that keeps what is written as patches of the source.
+ * layout.c and layout_part.c call this in imagezip's first thread. */
 #include "imagezip/capture/bootimage.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ find_patch(struct relocs *x, uint64_t sector)
 	return NULL;
 }
 
-/* Between buf, which is disk bytes [off, off+len), and the patches in there. */
+/* Copy between buf, which holds the disk's bytes [off, off+len), and the patches in that
+ * range. */
 static int
 each_sector(struct overlay *o, uint8_t *buf, size_t len, uint64_t off, bool writing)
 {

@@ -8,7 +8,7 @@
 #include "common/disk/ptable.h"
 #include "imagezip/capture/relocs.h"
 
-/* Is it the root partition, or what starts the machine (EFI system, BIOS boot)? */
+/* Is it the root partition, or a partition that starts the machine (EFI system, BIOS boot)? */
 bool bootimage_has(const struct partition *, unsigned root);
 /* Patch the sectors of the table: only those partitions are left.  ERR_USAGE when there
  * is no such root, ERR_UNSUPPORTED with logical partitions. */

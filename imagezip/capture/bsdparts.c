@@ -1,5 +1,7 @@
-/* The label was read when the slice was scanned; it is read again here, because a scan
- * says only which sectors are free. */
+/* bsdparts.c: partitions inside a BSD slice are left out or kept raw (-I, -R).  layout.c
+ * and layout_part.c call this in imagezip's first thread.  The label was read when the
+ * slice was scanned; it is read again here, because a scan says only which sectors are
+ * free. */
 #include "imagezip/capture/bsdparts.h"
 
 #include <string.h>
@@ -15,8 +17,8 @@ find(const struct bsdlabel *l, char letter)
 	return NULL;
 }
 
-/* The sectors of all partitions in the mask, less the boot area, which is the
- * slice's. */
+/* Collect the sectors of all partitions in the mask, without the boot area, which belongs
+ * to the slice. */
 static int
 collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t letters,
     struct rangeset *set, struct err *e)

@@ -6,9 +6,10 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* Change what a scan of partition `number` (0: the source has no table) found: what
- * is ignored is skipped, what is raw is not, and put into an empty set.  ERR_USAGE when
- * it has no such partition, ERR_REFUSED when its disklabel is in doubt. */
+/* Change what a scan of partition `number` (0: the source has no table) found: partitions
+ * that are ignored are skipped; partitions that are raw are not, and are put into the empty
+ * set *raw.  ERR_USAGE when it has no such partition, ERR_REFUSED when its disklabel is in
+ * doubt. */
 int bsdparts_apply(struct fs_scan *, struct rangeset *raw, struct disk *,
     struct range slice, unsigned number, const struct capture_what *, struct err *);
 /* ERR_USAGE when a partition is named that the layout does not look into. */

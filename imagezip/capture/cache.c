@@ -28,7 +28,8 @@ stretch_bytes(const struct cache *c, uint64_t number)
 	                                                : CACHE_STRETCH_BYTES;
 }
 
-/* Mapping reads nothing.  What cannot be asked counts as cached: it is left alone. */
+/* Find which pages of a stretch are cached.  Mapping them reads nothing.  Pages that cannot
+ * be asked for count as cached, so they are left alone. */
 static void
 look(const struct cache *c, struct cache_stretch *s, uint64_t number)
 {
@@ -47,7 +48,8 @@ look(const struct cache *c, struct cache_stretch *s, uint64_t number)
 	munmap(map, n);
 }
 
-/* A page that is still wanted by somebody else stays: this is only advice. */
+/* Let go the pages that were not cached before.  This is only advice: a page that somebody
+ * else uses stays. */
 static void
 let_go(const struct cache *c, const struct cache_stretch *s)
 {
@@ -79,7 +81,7 @@ cache_reading(struct cache *c, uint64_t at)
 		c->here = c->next;
 	} else {
 		if (c->begun)
-			let_go(c, &c->next); /* read ahead, perhaps */
+			let_go(c, &c->next); /* the kernel may have read ahead into it */
 		look(c, &c->here, number);
 	}
 	look(c, &c->next, number + 1);

@@ -1,7 +1,7 @@
 /* cache.h: leave the page cache as it was: of what a capture reads, pages that
  * were not cached before are let go again, behind the reader.
  *
- * The kernel reads ahead, so what was cached is asked a whole stretch before the
+ * The kernel reads ahead, so it is asked what was cached a whole stretch before the
  * reader gets there.
  */
 #ifndef IMAGEZIP_CAPTURE_CACHE_H

@@ -45,7 +45,7 @@ packed(void *arg, const struct maker_packed *x, struct err *e)
 	if (c->sigmaker != NULL &&
 	    sigmaker_add_window(c->sigmaker, x->window, x->raw, x->chunk, e) != 0)
 		return err_ctx(e, "%s", c->o->source);
-	/* A layout was checked before; a pipe tells only now. */
+	/* A layout was checked before; the size of a pipe is known only now. */
 	if (c->o->limit_mb != 0 && x->data_bytes > c->o->limit_mb << 20)
 		return err_set(e, ERR_REFUSED,
 		    "%s: has more than the limit of %" PRIu64 " MB (-A)", c->o->source,
@@ -101,7 +101,7 @@ finish(struct capture *c, const struct rangeset *lost, struct err *e)
 	return e->kind == ERR_IO ? -1 : err_ctx(e, "%s", c->o->source);
 }
 
-/* Of a partition its own size, wherever it was read from; 0 of a pipe. */
+/* The size of the source: of a partition its own, wherever it was read from; 0 for a pipe. */
 static uint64_t
 source_bytes(const struct layout *l, const struct disk *d)
 {

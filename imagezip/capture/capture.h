@@ -12,10 +12,10 @@
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/what.h"
 
-/* What happens meanwhile, in the thread that captures; each may be NULL. */
+/* Callbacks for what happens meanwhile, in the thread that captures; each may be NULL. */
 struct capture_watch {
-	void (*progress)(void *arg, uint64_t data_bytes); /* so many are packed */
-	void (*chunk)(void *arg);                         /* one more goes out */
+	void (*progress)(void *arg, uint64_t data_bytes); /* data_bytes are packed */
+	void (*chunk)(void *arg);                         /* one more chunk is written */
 	void *arg;
 };
 
@@ -26,7 +26,7 @@ struct capture_stats {
 	struct sig sig;       /* of what was stored, with -U or -H; owned */
 };
 
-/* 0: the image is whole (some sectors perhaps in stats->lost). */
+/* 0: the image is complete; sectors that could not be read are in stats->lost. */
 int capture_run(struct disk *, struct layout *, const struct capture_what *, struct delta *,
     struct output *, const struct capture_watch *, struct capture_stats *,
     struct err *);

@@ -13,7 +13,7 @@
 #include "imagezip/capture/delta_samples.h"
 #include "imagezip/capture/windows.h"
 
-/* The signature of all that would be stored, by reading it. */
+/* Make the signature of all that would be stored, by reading it. */
 static int
 hash_now(struct delta *x, struct windows *source, struct err *e)
 {
@@ -65,7 +65,7 @@ differs(struct delta *x, const struct sig *old, const struct sig_record *r,
 	return memcmp(hash, r->hash, sig_hash_bytes(old->hash)) != 0;
 }
 
-/* Sectors of *same become those of old records that still are what they were. */
+/* Put into *same the sectors of old records whose data has not changed. */
 static int
 find_same(struct delta *x, const struct sig *old, struct windows *w,
     struct rangeset *same, struct err *e)
@@ -83,8 +83,8 @@ find_same(struct delta *x, const struct sig *old, struct windows *w,
 	return 0;
 }
 
-/* Whole records of the new signature, so that their hashes can be checked when
- * they are stored. */
+/* Put into *changed whole records of the new signature, so that their hashes can be checked
+ * when they are stored. */
 static int
 find_changed(struct delta *x, const struct rangeset *same, struct rangeset *changed,
     const struct layout *l, bool short_end, struct err *e)
@@ -96,15 +96,17 @@ find_changed(struct delta *x, const struct rangeset *same, struct rangeset *chan
 		               rangeset_get(same, k).off <= r.off &&
 		               range_end(rangeset_get(same, k)) >= range_end(r);
 		x->changed_sectors += is_same ? 0 : r.len;
-		/* Where a file ends is told by its short last sector; and where a
-		 * partition lies (--only of imageunzip) by the table. */
+		/* The short last sector of a file is always stored, since it tells where
+		 * the file ends; and so is the table, which tells where a partition lies
+		 * (--only of imageunzip). */
 		if (is_same && !(short_end && i == x->now.n - 1) &&
 		    !layout_has_table(l, r))
 			continue;
 		if (rangeset_add(changed, r, e) != 0)
 			return -1;
 	}
-	/* Installers want a chunk to hold something: one block that is the same. */
+	/* Installers want a chunk to hold something, so one block is stored although it is
+	 * the same. */
 	rangeset_seal(changed);
 	if (rangeset_count(changed) == 0)
 		return rangeset_add(changed,

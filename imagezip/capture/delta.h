@@ -25,9 +25,9 @@ struct delta {
 	uint64_t changed_sectors;
 };
 
-/* With -H: read and hash everything that would be stored, and leave in
- * layout->store what differs, unless that is more than -P lets pass.  Without:
- * only the defaults. */
+/* With -H: read and hash everything that would be stored, and leave in layout->store
+ * only what differs, unless that is more than -P allows.  Without -H only the defaults
+ * are set. */
 int delta_find(struct delta *, struct disk *, struct layout *, const struct capture_what *,
     struct err *);
 void delta_free(struct delta *);

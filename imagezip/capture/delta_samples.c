@@ -1,8 +1,9 @@
-/* The base of a delta of imagezip -H is not there, only its signature.  So its hashes
- * become the samples that installers compare with the disk: those of blocks that stay
- * as they are, evenly spread over the disk, and those of blocks that the delta
- * replaces, of which the new signature has the new hash.  delta.c calls this when it
- * has compared the source with the old signature. */
+/* delta_samples.c: samples of a delta's base are made from the base's signature.  With
+ * imagezip -H the base itself is not there, so the hashes of its signature become the
+ * samples that installers compare with the disk: those of blocks that do not change, evenly
+ * spread over the disk, and those of blocks that the delta replaces, whose new hash is in
+ * the new signature.  delta.c calls this in imagezip's first thread, when it has compared
+ * the source with the old signature. */
 #include "imagezip/capture/delta_samples.h"
 
 #include <stdlib.h>
@@ -11,14 +12,15 @@
 #include "common/image/format/format.h"
 
 enum {
-	/* Records that are looked at for each kind of sample. */
+	/* How many records are looked at for each kind of sample. */
 	CANDIDATES = 4 * SAMPLES_SPREAD_MAX,
-	/* An installer reads at most so much for the samples of the whole disk. */
+	/* The most sectors that an installer has to read for the samples of the whole disk:
+	 * 32 MiB. */
 	SPREAD_SECTORS_MAX = 65536,
 };
 
-/* Of a record of the old signature: the block stays, is replaced as a whole, is free by
- * now; or it tells nothing that could be compared. */
+/* What becomes of the block of an old record: it stays, is replaced as a whole, or is free
+ * by now.  UNKNOWN: it cannot be compared. */
 enum fate { STAYS, REPLACED, FREED, FATES, UNKNOWN = FATES };
 
 struct finder {
@@ -76,7 +78,7 @@ is_zero(struct finder *f, const struct sample *x, struct err *e)
 	return memcmp(f->zero_digest, x->before, sizeof x->before) == 0;
 }
 
-/* Candidates of each kind, evenly spread; `zeros`: those of zeros, or the others. */
+/* Collect candidates of each kind, evenly spread; `zeros`: blocks of zeros, or all others. */
 static int
 collect(struct finder *f, bool zeros, struct err *e)
 {
@@ -114,7 +116,8 @@ count_all(struct finder *f, struct basis *b, struct err *e)
 	return 0;
 }
 
-/* Those that stay count most: whatever was installed before, they are right. */
+/* Choose samples.  Blocks that stay count most: they are right whatever part of the delta
+ * was installed before. */
 static int
 choose(struct finder *f, struct basis *b, struct err *e)
 {

@@ -10,8 +10,8 @@
 
 struct delta_samples {
 	const struct sig *old, *now; /* of the base; of all that would be stored */
-	/* Sectors of old records that still are what they were; and all that a full
-	 * image would store. */
+	/* `same`: sectors of old records whose data has not changed. `stored`: all that a
+	 * full image would store. */
 	const struct rangeset *same, *stored;
 	const struct layout *layout;
 	bool any_length; /* -f: the last sector of either file may be short */

@@ -7,7 +7,8 @@
  * kernels' headers (Linux: md_p.h, drbd.h, block/partitions/ldm.h; FreeBSD: the GEOM
  * classes), from SNIA's "Common RAID Disk Data Format", Microsoft's "Virtual Hard Disk
  * Image Format", and Android's avb_footer.h.  Places count from the end of the area, in
- * sectors of 512 bytes; the first two of the table in those of the disk, too. */
+ * sectors of 512 bytes; the first two of the table are also looked for in sectors of the
+ * disk's own size. */
 #include "imagezip/capture/ending.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ enum {
 static const struct {
 	enum tail_kind kind;
 	unsigned back; /* sectors, from the end */
-	bool by_unit;  /* ... and also in sectors of 4096 bytes */
+	bool by_unit;  /* also look for it in sectors of 4096 bytes */
 	unsigned at, bytes;
 	const char *magic;
 } signatures[] = {
@@ -74,8 +75,8 @@ struct search {
 	size_t n;
 };
 
-/* n bytes of a sector of the area; false when they are not to be had, or lie in front
- * of the floor. */
+/* Read n bytes of a sector of the area; false when they cannot be read, or lie in front of
+ * the floor. */
 static bool
 look(const struct search *s, uint64_t sector, void *buf, size_t n)
 {
@@ -87,7 +88,7 @@ look(const struct search *s, uint64_t sector, void *buf, size_t n)
 		   &ignored) == 0;
 }
 
-/* One of a kind: the first that is found. */
+/* Add what was found; of each kind only the first counts. */
 static void
 add(struct search *s, enum tail_kind kind, uint64_t from)
 {
@@ -108,7 +109,8 @@ at_byte(const uint8_t sector[SECTOR_BYTES], size_t at)
 	return r;
 }
 
-/* Two bytes are found by chance: the sum of the first fifty is the next one. */
+/* Two bytes of magic can be there by chance; so the sum of the first fifty bytes must be
+ * the next one. */
 static bool
 via_is_right(const uint8_t b[SECTOR_BYTES])
 {
@@ -119,7 +121,7 @@ via_is_right(const uint8_t b[SECTOR_BYTES])
 	return sum == b[VIA_SUM_BYTES];
 }
 
-/* Its words add up to 0 or 1. */
+/* The words of a JMicron record add up to 0 or 1. */
 static bool
 jmicron_is_right(const uint8_t b[SECTOR_BYTES])
 {
@@ -131,7 +133,7 @@ jmicron_is_right(const uint8_t b[SECTOR_BYTES])
 	return sum <= 1;
 }
 
-/* The table that is too long for one sector begins in front of it. */
+/* A table that is too long for one sector begins in front of it. */
 static uint64_t
 imsm_from(const uint8_t b[SECTOR_BYTES], uint64_t at)
 {
@@ -176,7 +178,7 @@ avb_from(const uint8_t b[SECTOR_BYTES], uint64_t at)
 	return from < at ? from : at;
 }
 
-/* Is the rest of it right, too, and where does it begin? */
+/* Check the rest of a signature that was found, and find where its metadata begins. */
 static void
 found_signature(struct search *s, size_t i, const uint8_t b[SECTOR_BYTES], uint64_t at,
     unsigned unit)

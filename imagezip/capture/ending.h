@@ -23,9 +23,9 @@ struct ending {
 	struct range sectors;
 };
 
-/* What lies at the end of the area, and not in front of its sector `floor`: a
- * signature there is none, and a range that would begin there begins at the floor.
- * How many were found.  What cannot be read is not recognised. */
+/* Find what lies at the end of the area, behind its sector `floor`: a signature in front of
+ * the floor does not count, and a range that would begin there begins at the floor.
+ * Returns how many were found.  What cannot be read is not recognised. */
 size_t ending_find(struct disk *, struct range area, uint64_t floor,
     struct ending found[ENDINGS_MAX]);
 /* What lies directly behind a filesystem that ends at sector `from` of the area: as

@@ -14,8 +14,8 @@ struct sampler {
 	uint8_t in[FRAGMENT_WINDOW_BYTES], out[WINDOW_OUT_BYTES];
 };
 
-/* Up to a window of the set from its n-th sector on; *in and *out grow.  What cannot
- * be read is no sample. */
+/* Compress up to a window of the set from its n-th sector on, and add to *in and *out.
+ * What cannot be read is no sample. */
 static void
 sample(struct sampler *s, const struct rangeset *set, uint64_t n, uint64_t *in,
     uint64_t *out)
@@ -50,7 +50,7 @@ estimate_set(struct sampler *s, const struct rangeset *set)
 			  (100 + OVERHEAD_PERCENT) / 100);
 }
 
-/* What of the layout's data lies in [lo, hi), less what is not read. */
+/* Find what of the layout's data lies in [lo, hi), without what is not read. */
 static int
 stored_in(
     const struct layout *l, uint64_t lo, uint64_t hi, struct rangeset *out,

@@ -1,5 +1,5 @@
-/* What a source is, a disk, a partition or any file, and what of it is stored.  Called by
- * imagezip before it reads data. */
+/* layout.c: what a source is, a disk, a partition or any file, and what of it is stored.
+ * imagezip's main.c calls this in the first thread, before it reads data. */
 #include "imagezip/capture/layout_impl.h"
 
 #include <inttypes.h>
@@ -97,7 +97,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 	const struct fsmod *fs = fsmods_probe(
 	    d, (struct range){ 0, source_sectors(d) }, FS_ALONE);
 
-	/* A disklabel where a partition table is, too: the table counts. */
+	/* When there is a partition table as well as a disklabel, the table counts. */
 	if (fs != NULL && fs->container && t->nparts > 0)
 		fs = NULL;
 	if (o->linux_partition || o->has_type ||
@@ -143,7 +143,8 @@ find_skips(struct layout *l, struct disk *d, const struct capture_what *o,
 	if (!disk_seekable(d))
 		return err_set(
 		    e, ERR_USAGE, "%s: only -r and -f can read a pipe", disk_name(d));
-	/* A bare partition may hold what looks like a table; it is not asked. */
+	/* A bare partition may hold what looks like a partition table, so a table is not
+	 * looked for. */
 	bool bare = o->linux_partition || o->has_type;
 	if (bare)
 		return layout_bare(l, d, o, skip, e);
@@ -174,8 +175,8 @@ check_length(struct disk *d, const struct capture_what *o, struct err *e)
 	    disk_name(d), bytes);
 }
 
-/* -I and -R of what has no partitions would be passed over in silence, and what was to
- * be left out would be in the image. */
+/* Refuse -I and -R for a source without partitions; otherwise what was to be left out would
+ * be in the image. */
 static int
 check_named(const struct layout *l, const struct capture_what *o, struct err *e)
 {
@@ -189,8 +190,8 @@ check_named(const struct layout *l, const struct capture_what *o, struct err *e)
 	return 0;
 }
 
-/* What is skipped becomes what is stored: short free ranges stay in, and with
- * -Z are remembered as zeros. */
+/* Turn what is skipped into what is stored.  Short free ranges are stored, and with -Z they
+ * are stored as zeros. */
 static int
 settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, struct err *e)
 {
@@ -202,7 +203,8 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 		rangeset_clip(&l->zero, 0, end);
 	}
 	rangeset_seal(&l->zero);
-	/* Overlapping partitions: what one of them wants as zeros is stored. */
+	/* Where partitions overlap, sectors that one of them stores as zeros are not
+	 * skipped. */
 	if (rangeset_minus(skip, &l->zero, e) != 0)
 		return -1;
 	if (o->zero_small) {
@@ -234,7 +236,8 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 	return 0;
 }
 
-/* -A; with -i the user wants to see why.  What a pipe has shows while it is read. */
+/* Check -A; not with -i, with which the user wants to see how much it is.  For a pipe it is
+ * checked while it is read. */
 static int
 check_limit(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {

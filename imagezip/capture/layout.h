@@ -19,7 +19,7 @@ struct layout_part {
 	uint8_t mbr_type;     /* 0 without an MBR */
 	char fs[16];          /* "ext4", "swap", "raw", "ignored" */
 	uint64_t skipped;     /* sectors */
-	uint64_t image_bytes; /* perhaps; estimate() */
+	uint64_t image_bytes; /* a guess, by estimate() */
 	char warning[512];
 	char confinement[200]; /* "was read by ...": fsmod.h */
 };
@@ -30,22 +30,22 @@ struct layout {
 	uint64_t total;        /* sectors of the image; UINT64_MAX: until the end */
 	struct rangeset store; /* image sectors whose data is stored */
 	struct rangeset table; /* image sectors of the partition table */
-	struct rangeset zero;  /* of those, the ones stored as zeros, unread */
+	struct rangeset zero;  /* sectors of `store` that are stored as zeros, and not read */
 	unsigned nparts;
 	struct layout_part parts[PTABLE_PARTS_MAX];
 	char warning[256];    /* about the partition table */
-	char in_use[400];     /* who writes to it: source.h; "": nobody */
-	uint64_t image_bytes; /* perhaps; estimate() */
+	char in_use[400];     /* who writes to the source (source.h); "": nobody */
+	uint64_t image_bytes; /* a guess, by estimate() */
 	struct outside outside; /* of a disk's partitions */
 	struct relocs relocs;
 	struct blanks blanks;    /* -M */
-	char reloc_warning[640]; /* why there are none */
+	char reloc_warning[640]; /* why there are no relocations */
 };
 
 /* Look at the source and decide.  ERR_USAGE when it is ambiguous. */
 int layout_make(struct layout *, struct disk *, const struct capture_what *, struct err *);
 void layout_free(struct layout *);
-/* Are some of these sectors of the image the partition table's? */
+/* Does the partition table have some of these sectors of the image? */
 bool layout_has_table(const struct layout *, struct range);
 /* "1:ext4 2:swap", for the image's description. */
 void layout_describe(const struct layout *, char *buf, size_t cap);

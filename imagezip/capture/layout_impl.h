@@ -11,7 +11,7 @@
 
 /* layout_part.c */
 
-/* One more, of sectors of the source. */
+/* Add a part that has these sectors of the source. */
 struct layout_part *layout_add_part(struct layout *, unsigned number, struct range sectors);
 /* One partition of a table: ignored, raw, or scanned. */
 int layout_table_part(struct layout *, struct disk *, const struct capture_what *,

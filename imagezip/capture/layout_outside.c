@@ -1,5 +1,6 @@
-/* What is stored of the space that no partition has: the table, boot loaders in front of the
- * first one, and the disk's tail.  Called by layout.c for whole disks. */
+/* layout_outside.c: what is stored of the space that no partition has: the table, boot
+ * loaders in front of the first partition, and the disk's tail.  layout.c calls this for
+ * whole disks, in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
 /* Boot loaders live in front of the first partition: GRUB's up to sector 2048, those
@@ -37,8 +38,8 @@ boot_end(const struct ptable *t)
 	                                                             : BOOT_SECTORS;
 }
 
-/* The space of a disk that no partition has: before the first one and behind the
- * last one, and between them. */
+/* Skip the space that no partition has: before the first one, behind the last one, and
+ * between them. */
 static int
 skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *o,
     struct rangeset *skip, struct err *e)
@@ -63,8 +64,8 @@ skip_outside(const struct ptable *t, uint64_t total, const struct capture_what *
 	                   : 0;
 }
 
-/* Of that space, what is kept all the same: the table's own sectors, wherever they
- * lie, and the disk's tail. */
+/* Keep what of that space is always stored: the table's own sectors, wherever they lie, and
+ * the disk's tail. */
 static int
 leave_outside(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct ptable *t, const struct rangeset *own, struct rangeset *skip,

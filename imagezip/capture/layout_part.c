@@ -1,5 +1,5 @@
-/* What of one partition is stored: what its filesystem's module says, as the options change
- * it.  Called by layout.c. */
+/* layout_part.c: what of one partition is stored: what its filesystem's module says, as the
+ * options change it.  layout.c calls this in imagezip's first thread. */
 #include "imagezip/capture/layout_impl.h"
 
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include "imagezip/capture/bootimage.h"
 #include "imagezip/capture/bsdparts.h"
 
-/* -M.  What cannot be told apart is stored as it is. */
+/* -M: find free inodes.  Where they cannot be told from others, inodes are stored as they
+ * are. */
 static int
 find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
     struct fs_scan *fs, const struct rangeset *raw, struct err *e)
@@ -29,7 +30,7 @@ find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
 	return 0;
 }
 
-/* What the options change of a scan. */
+/* Change the result of a scan as the options say. */
 static int
 adjust_scan(struct layout *l, struct disk *d, const struct capture_what *o,
     const struct layout_part *p, struct fs_scan *fs, struct err *e)

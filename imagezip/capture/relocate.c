@@ -10,7 +10,8 @@
 
 enum { MBR_OPENBSD = 0xa6, MBR_NETBSD = 0xa9 };
 
-/* NULL: it is no image of a single partition, or nobody looked into that. */
+/* The partition that is captured alone; NULL: it is no image of a single partition, or the
+ * partition was not scanned. */
 static const struct layout_part *
 only_part(const struct layout *l, const struct capture_what *o)
 {
@@ -23,7 +24,7 @@ only_part(const struct layout *l, const struct capture_what *o)
 	return p;
 }
 
-/* What is changed must be stored. */
+/* Check that all sectors which are changed are stored. */
 static int
 check_stored(const struct layout *l, struct err *e)
 {
@@ -58,7 +59,8 @@ find(struct layout *l, struct disk *d, const struct layout_part *p, struct err *
 	return check_stored(l, e) == 0 ? relocs_settle(x, e) : -1;
 }
 
-/* A sum over sectors of which only some have changed is not to be had. */
+/* Refuse a delta with LILO: the checksum of a table cannot be made when only some of its
+ * sectors are stored. */
 static int
 check_delta(const struct layout *l, const struct capture_what *o, struct err *e)
 {

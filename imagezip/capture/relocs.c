@@ -13,7 +13,7 @@
 enum {
 	LABEL_SECTOR = 1,
 	LABEL_BYTES = 276,
-	MOST_OF_A_WINDOW = 100, /* of version 5, beside 64 regions */
+	MOST_OF_A_WINDOW = 100, /* how many fit into a header of version 5 beside 64 regions */
 };
 
 void

@@ -24,11 +24,12 @@ struct relocs {
 void relocs_free(struct relocs *); /* leaves none */
 int relocs_add(struct relocs *, uint32_t type, uint64_t sector, uint32_t offset,
     uint64_t bytes, struct err *);
-/* The patch of a sector, as the source (where sector 0 is `base`) has it.  Valid until
- * the next one.  ERR_FORMAT when there is one already. */
+/* Make a patch for a sector, filled with what the source (where the image's sector 0 is
+ * `base`) has there.  Valid until the next call.  ERR_FORMAT when the sector has a patch
+ * already. */
 uint8_t *relocs_patch(
     struct relocs *, struct disk *, uint64_t base, uint64_t sector, struct err *);
-/* Sort; ERR_UNSUPPORTED when a window has more than fit a chunk. */
+/* Sort all relocations; ERR_UNSUPPORTED when a window has more than fit into a chunk. */
 int relocs_settle(struct relocs *, struct err *);
 
 /* A disklabel, or LILO in the boot sector, of the partition that begins at

@@ -1,4 +1,5 @@
-/* LILO 21 in the boot sector of a partition:
+/* relocs_lilo.c: relocations for LILO in a captured partition.  relocate.c calls this in
+ * imagezip's first thread.  LILO 21 has in the boot sector of a partition:
  *
  *	6	"LILO"
  *	10	u16 stage (1)
@@ -51,7 +52,7 @@ get16(const uint8_t *p)
 	return (uint16_t)(p[0] | p[1] << 8);
 }
 
-/* Make it relative; *sector: where it leads. */
+/* Make an address relative to the partition; *sector: where it leads. */
 static int
 make_relative(const struct walk *w, uint8_t *address, uint64_t *sector, struct err *e)
 {
@@ -79,7 +80,7 @@ one_address(const struct walk *w, uint8_t *address, uint64_t in, unsigned offset
 	return 1;
 }
 
-/* The same for the address of a map. */
+/* one_address() for the address of a map, whose sectors are to be followed. */
 static int
 map_address(
     struct walk *w, uint8_t *address, uint64_t in, unsigned offset, struct err *e)
@@ -92,7 +93,7 @@ map_address(
 	return rc < 0 ? -1 : 0;
 }
 
-/* One map sector; *next: the one behind it, 0 when it is the last. */
+/* Convert one map sector; *next: the map sector behind it, 0 when it is the last. */
 static int
 map_sector(struct walk *w, uint64_t sector, uint64_t *next, struct err *e)
 {
@@ -201,7 +202,7 @@ second_stage(struct walk *w, uint8_t *boot, struct err *e)
 	return rc;
 }
 
-/* Of the boot sector, which is changed in place. */
+/* Convert the addresses in the boot sector, in place. */
 static int
 boot_sector(struct walk *w, uint8_t *boot, uint64_t *table_at, struct err *e)
 {

@@ -1,6 +1,7 @@
-/* A range that fails is cut in two until what fails is a sector: so most of it is
- * read with few requests.  The page cache reads whole pages, and with them good
- * sectors beside a bad one fail; a sector is therefore read past the cache. */
+/* rescue.c: a range that cannot be read is read in pieces.  It is cut in two until what
+ * fails is a single sector, so most of it is read with few requests.  The page cache reads
+ * whole pages, so good sectors beside a bad one fail with it; a sector is therefore read
+ * past the cache.  windows.c calls this in the thread that reads the source. */
 #include "imagezip/capture/rescue.h"
 
 #include <errno.h>
@@ -35,9 +36,9 @@ rescue_done(struct rescue *r)
 	r->sector = NULL;
 }
 
-/* Is it these sectors, or is it the whole disk?  A disk that is gone has no bad
- * sectors.  The codes are those of the block layer for medium, protection,
- * target, and time. */
+/* Do only these sectors fail, or does the whole disk?  A disk that is gone has no bad
+ * sectors.  The codes are those of the block layer for medium, protection, target, and
+ * time. */
 static bool
 is_bad_medium(const struct err *e)
 {
@@ -60,8 +61,8 @@ open_direct(struct rescue *r)
 		r->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }
 
-/* A piece that is not cut any more.  Not every disk can be read past the cache:
- * then the cache is asked. */
+/* Read a piece that is not cut any more.  A disk that cannot be read past the cache is read
+ * through it. */
 static int
 read_piece(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err *e)
 {
@@ -82,7 +83,8 @@ read_piece(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct
 	return disk_read(r->disk, buf, bytes, (uint64_t)at, e);
 }
 
-/* The smallest piece, again and again.  -1 with as_zeros: not a bad sector. */
+/* Read the smallest piece again, `retries` times.  -1 with as_zeros: the failure is not
+ * that of a bad sector. */
 static int
 retry(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err *e)
 {
@@ -101,7 +103,7 @@ retry(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err 
 	    (struct range){ sector, (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES }, e);
 }
 
-/* Of what failed, read both halves. */
+/* Read both halves of a range that failed. */
 static int
 halves(struct rescue *r, uint64_t sector, uint8_t *buf, size_t bytes, struct err *e)
 {

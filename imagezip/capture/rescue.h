@@ -1,5 +1,5 @@
-/* rescue.h: reading from a disk that has bad sectors: again, in smaller pieces,
- * past the cache, and at last without them. */
+/* rescue.h: reads from a disk that has bad sectors: it repeats, reads smaller pieces, reads
+ * past the page cache, and at last leaves sectors out. */
 #ifndef IMAGEZIP_CAPTURE_RESCUE_H
 #define IMAGEZIP_CAPTURE_RESCUE_H
 
@@ -15,7 +15,7 @@ struct rescue {
 	uint64_t retries;      /* how often a sector that failed is read again */
 	bool as_zeros;         /* give up a sector rather than all */
 	struct rangeset *lost; /* source sectors given up; borrowed */
-	int direct_fd;         /* past the cache; -1: there is no such */
+	int direct_fd;         /* reads past the cache; -1: the disk cannot be opened so */
 	bool direct_tried;
 	uint8_t *sector; /* aligned as direct_fd wants it */
 };
@@ -23,8 +23,8 @@ struct rescue {
 void rescue_init(struct rescue *, struct disk *, uint64_t retries, bool as_zeros,
     struct rangeset *lost);
 void rescue_done(struct rescue *);
-/* What disk_read(buf, bytes, sector * 512) would have read, had it not failed with
- * *e.  0: all of it is there, or zeros and noted as lost; -1: not to be had. */
+/* Read again what disk_read(buf, bytes, sector * 512) could not read because of *e.  0: all
+ * of it was read, or some of it is zeros and noted as lost; -1: it cannot be read. */
 int rescue_read(
     struct rescue *, uint64_t sector, void *buf, size_t bytes, struct err *);
 

@@ -1,7 +1,7 @@
 /* source.c: what must be true of a source, so that its image is worth having.
  *
- * Called by main(), before anything is written and again before the image gets its
- * name.
+ * main.c calls this in the first thread, before anything is written and again before the
+ * image gets its name.
  */
 #include "imagezip/capture/source.h"
 
@@ -28,7 +28,7 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 	    disk_name(d));
 }
 
-/* Sectors of the source: is any of them stored? */
+/* Is any of these sectors of the source stored? */
 static bool
 stores(const void *arg, struct range sectors)
 {

@@ -14,9 +14,9 @@
 
 enum {
 	END_SECTORS = (16 << 20) / SECTOR_BYTES,
-	/* As far from the end something that is recognised may begin. */
+	/* How far from the end metadata that is recognised may begin. */
 	ENDING_SECTORS = (256 << 20) / SECTOR_BYTES,
-	BLOCK_SECTORS = 8, /* kept or not as one */
+	BLOCK_SECTORS = 8, /* such a block is kept or left out as a whole */
 	BLOCK_BYTES = BLOCK_SECTORS * SECTOR_BYTES,
 	READ_SECTORS = (1 << 20) / SECTOR_BYTES,
 };
@@ -133,7 +133,7 @@ struct reader {
 	uint64_t unreadable;  /* sectors */
 };
 
-/* What is known says nothing of what is beside it. */
+/* Blank what is known in a block, because it says nothing of what is beside it. */
 static void
 blank_known(const struct reader *k, struct range r)
 {
@@ -179,7 +179,7 @@ read_blocks(struct reader *k, struct range r, struct err *e)
 	return 0;
 }
 
-/* [from, to), in blocks that begin at multiples of their size. */
+/* Search [from, to), in blocks that begin at multiples of their size. */
 static int
 find_nonzero(struct reader *k, uint64_t from, uint64_t to, struct err *e)
 {
@@ -199,7 +199,7 @@ find_nonzero(struct reader *k, uint64_t from, uint64_t to, struct err *e)
 	return rc;
 }
 
-/* Of the ranges, how many sectors of each piece. */
+/* Count how many sectors of the ranges each piece has. */
 static uint64_t
 count(const struct tail *t, const struct rangeset *set, uint64_t sectors[TAIL_PIECES_MAX])
 {
@@ -214,7 +214,7 @@ count(const struct tail *t, const struct rangeset *set, uint64_t sectors[TAIL_PI
 	return sum;
 }
 
-/* What was looked at is kept, or counted; the rest of *skip was not looked at. */
+/* Keep or count what was looked at; the rest of *skip was not looked at. */
 static int
 decide(struct outside *o, const struct tail_search *s, struct rangeset *full,
     const struct rangeset *looked, struct rangeset *skip, struct err *e)

@@ -35,7 +35,7 @@ readable_bytes(struct windows *w, uint64_t sector, size_t bytes)
 	return (size_t)(size - at);
 }
 
-/* Image sectors [r.off, r.off + r.len), which are stored, into buf. */
+/* Read image sectors [r.off, r.off + r.len), which are stored, into buf. */
 static int
 read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 {
@@ -52,7 +52,7 @@ read_range(struct windows *w, struct range r, uint8_t *buf, struct err *e)
 	return rescue_read(&w->rescue, sector, buf, have, e);
 }
 
-/* The same, but what is stored as zeros is not read. */
+/* read_range(), but sectors that are stored as zeros are not read. */
 static int
 fill_range(struct windows *w, struct range r, void *out, struct err *e)
 {
@@ -77,7 +77,7 @@ fill_range(struct windows *w, struct range r, void *out, struct err *e)
 	    w, (struct range){ at, end - at }, buf + (at - r.off) * SECTOR_BYTES, e);
 }
 
-/* What is stored changed. */
+/* Apply the patches of sectors that are stored changed. */
 static void
 change_part(const struct windows *w, struct range part, uint8_t *buf)
 {
@@ -101,7 +101,7 @@ windows_read(struct windows *w, struct range r, void *buf, struct err *e)
 	return 0;
 }
 
-/* A pipe: everything, until it ends or -c says so. */
+/* The next window of a pipe: everything is stored, until it ends or -c says so. */
 static ssize_t
 next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *e)
 {
@@ -126,7 +126,8 @@ next_of_stream(struct windows *w, struct window *out, uint8_t *buf, struct err *
 	return (ssize_t)bytes;
 }
 
-/* How that is made right again.  Relocations of what is not stored are left out. */
+/* Attach the relocations of a part.  Relocations of sectors that are not stored are left
+ * out. */
 static void
 attach(struct windows *w, struct window *out, struct range part)
 {

@@ -19,7 +19,7 @@ struct windows {
 	size_t reloc;           /* of layout->relocs, the next one */
 	struct walk walk;       /* of layout->store */
 	uint64_t stream_sector; /* sources without a size: the next one */
-	uint64_t stream_end;    /* none from here on is read; UINT64_MAX: all are */
+	uint64_t stream_end;    /* the first sector that is not read; UINT64_MAX: all are */
 	bool ended;
 	uint32_t short_bytes; /* of the last sector; 0: it is whole */
 };

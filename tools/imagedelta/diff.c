@@ -15,9 +15,10 @@ enum { BLOCK_SECTORS = 8, WINDOW_BLOCKS = WINDOW_SECTORS / BLOCK_SECTORS };
 struct diff {
 	struct sectors *old, *new;
 	struct rangeset freed;
-	/* Sectors with relocations that the other image has not, or has otherwise:
-	 * what is on an installed disk is not what the image says.  And the short
-	 * sector of a file, what only one of them has lost, and the partition table. */
+	/* Sectors that always count as different: those with relocations that the other
+	 * image does not have, or has otherwise, because an installed disk differs from the
+	 * image there; the short sector of a file; what only one of the images has lost;
+	 * and the partition table. */
 	struct rangeset moved;
 	struct rangeset given; /* sectors that are the delta's */
 	struct lostset lost;
@@ -263,7 +264,8 @@ take_relocs(struct diff *d, const struct contents *w, const bool block[WINDOW_BL
 	}
 }
 
-/* Of the sectors that are replaced, the first ones in a row, before and after. */
+/* Make a sample of the first sectors in a row that are replaced, with their digests before
+ * and after. */
 static int
 note_replaced(struct diff *d, const struct contents *old, const struct contents *new,
     const bool block[WINDOW_BLOCKS], struct err *e)
@@ -302,7 +304,7 @@ emit(struct diff *d, const struct contents *w, const bool block[WINDOW_BLOCKS],
 	return (ssize_t)bytes;
 }
 
-/* The first block of the second image, although it is the same. */
+/* Give out the first block of the second image, although it is the same. */
 static ssize_t
 nothing_new(struct diff *d, struct window *f, uint8_t *out, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* imagedelta: what one image has and another has not, and back again. */
+/* imagedelta: what one image has and another has not, and back again.  main() runs in the
+ * first thread; the maker of the delta has threads of its own. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* A delta carries digests of what its base stores at places all over the disk, so that
- * an installer can tell the base's disk from any other.  main.c asks for them before
- * the delta is made, because chunk 0 carries them and is written first; so only some
- * places are looked at, not all of the disk. */
+/* samples.c: a delta carries digests of what its base stores at places all over the disk,
+ * so that an installer can tell the base's disk from any other.  main.c asks for them in
+ * the first thread before the delta is made, because chunk 0 carries them and is written
+ * first; so only some places are looked at, not all of the disk. */
 #include "tools/imagedelta/samples.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ add_all(struct basis *b, struct samples *s, struct err *e)
 	return 0;
 }
 
-/* Those that stay count most: they are right whatever part of the delta was installed
+/* Samples that stay count most: they are right whatever part of the delta was installed
  * before. */
 int
 samples_spread(struct basis *b, struct sectors *old, struct sectors *new,

@@ -1,6 +1,6 @@
-/* table.c: a delta has the partition table of its disk whether it changed or not, so
- * that one partition of it can be installed (imageunzip --only).  Called once, before
- * the images are compared. */
+/* table.c: a delta has the partition table of its disk whether it changed or not, so that
+ * one partition of it can be installed (imageunzip --only).  diff.c calls this once, in the
+ * first thread, before the images are compared. */
 #include "tools/imagedelta/table.h"
 
 #include <errno.h>

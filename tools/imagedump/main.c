@@ -1,4 +1,5 @@
-/* imagedump: what is in an image, and is it whole? */
+/* imagedump: what is in an image, and is it whole?  main() runs in the first thread; the
+ * checker has threads of its own. */
 #include <stdlib.h>
 
 #include "common/base/say.h"

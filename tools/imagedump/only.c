@@ -1,6 +1,7 @@
-/* only.c: while the chunks of an image come by, in order, it is noted which sectors
- * each answers for and what is stored; what belongs to a partition is added up at the
- * end, for the tables of logical partitions may be in any chunk. */
+/* only.c: while the chunks of an image come by, in order, it is noted which sectors each
+ * answers for and what is stored; what belongs to a partition is added up at the end, for
+ * the tables of logical partitions may be in any chunk.  main.c calls this in the first
+ * thread. */
 #include "tools/imagedump/only.h"
 
 #include <inttypes.h>

@@ -104,7 +104,7 @@ print_lost(const struct lost *l)
 	say(stdout, "\n");
 }
 
-/* Whether it is right is what --verify-key finds out. */
+/* Print the key of the signature.  Only --verify-key finds out whether it is right. */
 static void
 print_signer(const struct totals *t)
 {
@@ -200,7 +200,8 @@ report_totals(const struct totals *t, const char *name)
 	if (!t->first.has_image)
 		return;
 	const struct ext_image *i = &t->first.image;
-	/* Who reads a pipe does not know its size in time for chunk 0. */
+	/* The size is not known for an image of a pipe: chunk 0 was made before the end was
+	 * read. */
 	say(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
 	    kind_name(i->kind),
 	    i->source_bytes != 0 ? human_bytes(i->source_bytes, a, sizeof a)

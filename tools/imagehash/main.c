@@ -1,4 +1,5 @@
-/* imagehash: signatures of images, and disks compared with them. */
+/* imagehash: signatures of images, and disks compared with them.  main() and all that it
+ * calls run in the first thread. */
 #include <stdlib.h>
 #include <string.h>
 

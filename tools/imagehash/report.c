@@ -18,7 +18,8 @@ print_hash(const struct sig_record *r, size_t bytes)
 	say(stdout, "\n");
 }
 
-/* Stored ranges without their blocks; no hash is that of several. */
+/* Report ranges without their blocks, and without a hash, since no hash is that of several
+ * blocks. */
 static int
 report_spans(const struct sig *s, struct json *j, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* imagekey: make the keys that images are signed and encrypted with, and those of groups that
- * load together. */
+/* imagekey: make the keys that images are signed and encrypted with, and those of groups
+ * that load together.  It has one thread. */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -17,7 +17,8 @@ chain_check_whole(const struct sectors *s, struct err *e)
 	    sectors_name(s));
 }
 
-/* The state of a base as a delta names it: signatures can be made to measure. */
+/* The state of a base in the form in which the delta names it; a signature is made with the
+ * hash and block size that the delta names. */
 static int
 state_as(struct sectors *base, const struct ext_state *wanted, struct ext_state *have,
     struct err *e)

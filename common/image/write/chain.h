@@ -17,8 +17,8 @@
 #include "common/image/write/maker.h"
 #include "common/image/write/rewrite.h"
 
-/* Says a sentence about a delta that does not tell what it belongs to; what it may belong to
- * counts as its base then.  Instead of one, NULL: such a delta is refused. */
+/* Told a sentence about a delta that does not say what it belongs to; the image below it
+ * then counts as its base.  NULL instead of a function: such a delta is refused. */
 typedef void chain_warning(const char *sentence);
 
 /* Reads all of the base when a delta knows it by its signature.  ERR_REFUSED when a delta says

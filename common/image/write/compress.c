@@ -42,7 +42,7 @@ run_out(struct batch *b, const struct run *r)
 	return b->out + (size_t)r->first * WINDOW_OUT_BYTES;
 }
 
-/* It borrows from the batch. */
+/* The fragment of a run; it borrows from the batch. */
 static struct fragment
 run_fragment(const struct batch *b, const struct run *r)
 {
@@ -61,7 +61,7 @@ run_fragment(const struct batch *b, const struct run *r)
 	return f;
 }
 
-/* How many windows of the run go into that room? */
+/* How many windows of the run fit into the room? */
 static unsigned
 run_fitting(const struct batch *b, const struct run *r, const struct packer_room *room)
 {
@@ -134,8 +134,8 @@ hash_two(const struct hashing *g, const struct hashing *h)
 	memcpy(h->r->digest, two, sizeof h->r->digest);
 }
 
-/* Those of the batch, two by two.  What waits for a second is *waits: r NULL when
- * nothing does. */
+/* Make the digests of the batch's runs, two at a time.  A run that waits for a second one
+ * is in *waits, whose r is NULL when none waits. */
 static void
 hash_runs(struct batch *b, struct hashing *waits)
 {
@@ -204,7 +204,8 @@ view_add(struct view *v, const struct batch *b, const struct run *r)
 		packer_room_add(&v->room, &f);
 }
 
-/* What is told is of the batch's beginning; the runs before r came since. */
+/* Look at the room.  What the packer tells is the room at the batch's beginning; the runs
+ * before r are added here. */
 static bool
 view_look(struct view *v, const struct batch *b, const struct run *r)
 {
@@ -277,7 +278,7 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 		rooms->tell(rooms->arg, &v.room);
 }
 
-/* End it behind n windows; the rest, compressed anew, is *rest. */
+/* End a run behind n windows; *rest is the rest, which is compressed again. */
 static void
 run_cut(
     struct compressor *z, struct batch *b, struct run *r, unsigned n, struct run *rest)
@@ -290,7 +291,7 @@ run_cut(
 	hash_two(&(struct hashing){ b, r }, &(struct hashing){ b, rest });
 }
 
-/* Into the open chunk, and the next ones when it is too much for that. */
+/* Pack a run into the open chunk, and what does not fit into the next ones. */
 static int
 pack_run(struct packer *p, struct compressor *z, struct batch *b, struct run r,
     struct err *e)

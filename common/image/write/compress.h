@@ -27,7 +27,7 @@ enum {
 struct run {
 	unsigned first, n;
 	bool zero;
-	bool cut; /* its chunk ends behind it */
+	bool cut; /* the chunk ends behind this run */
 	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES];
 };
 
@@ -55,9 +55,9 @@ struct compressor {
 int compressor_init(struct compressor *, const struct codec_choice *, struct err *);
 void compressor_free(struct compressor *);
 
-/* Who knows how much room the chunk has in front of the batch: true when that is
- * known already; and who is told how much it has behind it, as soon as that is.
- * ask NULL: nobody. */
+/* ask() returns true when it is known already how much room the chunk has in front of the
+ * batch; tell() is told how much it has behind the batch, as soon as that is known.  ask
+ * NULL: neither is called. */
 struct rooms {
 	bool (*ask)(void *arg, struct packer_room *);
 	void (*tell)(void *arg, const struct packer_room *);
@@ -65,8 +65,8 @@ struct rooms {
 };
 /* Make runs of all windows of the batch; their digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
-/* Two digests cost little more than one: with another batch (or NULL), the run that
- * is left over here finds a second there.  batch_hash_odd(): one would be left over. */
+/* Two digests cost little more than one, so a run that would be left over here is hashed
+ * together with a run of `other` (or NULL).  batch_hash_odd(): would one be left over? */
 void batch_hash(struct batch *, struct batch *other);
 bool batch_hash_odd(const struct batch *);
 

@@ -14,8 +14,8 @@
 
 enum { SPARE_BATCHES = 4 }; /* read ahead, and waiting for the packer */
 
-/* What room the open chunk has in front of batch number `batch`, for whoever
- * compresses that one. */
+/* The room of the open chunk in front of batch number `batch`, for the thread that
+ * compresses that batch. */
 struct room_board {
 	pthread_mutex_t lock;
 	size_t batch;
@@ -79,7 +79,7 @@ ends_batch(const struct encode *c, const struct batch *b, const struct window *n
 	       next->regions[0].off / sectors != b->windows[0].regions[0].off / sectors;
 }
 
-/* 1 a batch with something in it, 0 the end, -1. */
+/* Fill a batch: 1 it has windows, 0 the end, -1. */
 static int
 fill_batch(struct encode *c, struct batch *b, struct err *e)
 {
@@ -140,7 +140,7 @@ ask_room(void *arg, struct packer_room *room)
 	return known;
 }
 
-/* The packer comes last, but comes. */
+/* Note a room.  The packer's word is the last, and always comes. */
 static void
 post_room(struct room_board *board, size_t batch, const struct packer_room *room)
 {

@@ -2,10 +2,10 @@
  *
  *	next() → [compressors] → packer
  *
- * One thread asks next() for windows in order and fills batches of up to 16 of
- * them; compressors turn windows into fragments; the calling thread takes the
- * batches back in order and packs them.  A fixed set of them circulates, so memory
- * does not depend on the source.
+ * One thread asks next() for windows in order and fills batches of up to 16 of them;
+ * compressors turn windows into fragments; the calling thread takes the batches back in
+ * order and packs them.  A fixed set of batches circulates, so memory does not depend on
+ * the source.
  */
 #ifndef COMMON_IMAGE_WRITE_ENCODE_H
 #define COMMON_IMAGE_WRITE_ENCODE_H

@@ -50,9 +50,9 @@ choose_version(const struct maker_config *c, unsigned *version, struct err *e)
 	return 0;
 }
 
-/* A UUID in the header is the user's: it stays what it is.  The other one tells chunks
- * of one file from those of another, so a new file has a new one; and one that is signed
- * or encrypted always has. */
+/* A UUID in the header is the user's choice, and stays what it is.  The UUID in the
+ * extension tells chunks of one file from those of another, so a new file has a new one; a
+ * file that is signed or encrypted always has. */
 static int
 choose_uuid(const struct maker_config *c, struct packer_config *p, struct err *e)
 {

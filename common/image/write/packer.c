@@ -31,7 +31,7 @@ struct packer {
 	size_t reserve; /* of each chunk: the user's, and room for the tail's record */
 };
 
-/* Of the samples of the base, what each chunk has room for at least. */
+/* The room that each chunk keeps for samples of the base. */
 static size_t
 samples_need(const struct packer_config *cfg, bool first)
 {
@@ -335,7 +335,7 @@ append(struct packer *p, const struct fragment *f)
 	packer_room_add(&c->room, f);
 }
 
-/* What the installer compares before it writes this chunk. */
+/* List the samples that the installer compares before it writes this chunk. */
 static void
 list_samples(struct packer *p)
 {
@@ -350,8 +350,8 @@ list_samples(struct packer *p)
 	c->ext.has_samples = true;
 }
 
-/* What of the freed sectors is this chunk's to tell, as far as there is room:
- * the rest is only stored for longer than it need be. */
+/* List the freed sectors that belong to this chunk, as far as there is room.  The rest is
+ * only stored for longer than it need be. */
 static void
 list_freed(struct packer *p)
 {
@@ -380,7 +380,7 @@ emit(struct packer *p, struct open_chunk *c, struct err *e)
 	return p->cfg.emit(p->cfg.arg, c->bytes, e);
 }
 
-/* The chunk that waits, and the open one, which is closed. */
+/* Emit the chunk that waits, and the open one, which is closed. */
 static int
 emit_both(struct packer *p, struct err *e)
 {

@@ -59,7 +59,7 @@ struct packer_config {
 	void *arg;
 };
 
-/* Let its chunks have what the seal needs of them.  The uuid is there, and one of
+/* Set what chunks need so that they can be sealed.  The uuid must be set, and be one of
  * seal_uuid(). */
 void packer_config_seal(struct packer_config *, const struct seal_config *);
 
@@ -67,8 +67,9 @@ struct packer;
 
 int packer_new(struct packer **, const struct packer_config *, struct err *);
 void packer_free(struct packer *);
-/* A fragment of one window always fits a chunk, or is refused as window_check()
- * does; of more, ask before.  The windows' relocations go into the same chunk. */
+/* Add a fragment.  One of a single window always fits, or is refused as by window_check();
+ * for more windows packer_room_for() must be asked before.  The windows' relocations go
+ * into the same chunk. */
 int packer_add(struct packer *, const struct fragment *, struct err *);
 /* The next fragment begins a new chunk, even if it would fit the open one. */
 void packer_end_chunk(struct packer *);
@@ -86,9 +87,9 @@ struct packer_room {
 	uint64_t nonzero_bytes;
 };
 struct packer_room packer_room(const struct packer *);
-/* What the chunk behind this one begins with. */
+/* The room that the next chunk begins with. */
 struct packer_room packer_room_next(const struct packer_room *);
-/* After this fragment, which it has room for. */
+/* Take off the room of this fragment, which must fit. */
 void packer_room_add(struct packer_room *, const struct fragment *);
 /* Would it still take this fragment?  (Its data and digest are not looked at.) */
 bool packer_room_for(const struct packer_room *, const struct fragment *);

@@ -41,8 +41,8 @@ struct rewrite_source {
 /* For maker_new(); it borrows what the source borrows. */
 struct maker_config rewrite_as(
     const struct maker_choice *, const struct rewrite_source *);
-/* All that a maker of such a config does: its chunks go to the output, or, where that is
- * NULL, where the config says.  -1: they are worth nothing. */
+/* Make the whole image with a maker of such a config: chunks go to the output, or, where
+ * that is NULL, to the config's take().  -1: the chunks are worth nothing. */
 int rewrite_image(
     struct maker *, const struct rewrite_source *, struct output *, struct err *);
 

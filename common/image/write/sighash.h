@@ -16,7 +16,7 @@ void sigmaker_free(struct sigmaker *);
  * ERR_UNSUPPORTED beyond sector 2^32: records have no room for more. */
 int sigmaker_add(struct sigmaker *, struct range sectors, const void *data,
     uint32_t chunk, struct err *);
-/* The same of all sectors of a window, whose data is one piece. */
+/* sigmaker_add() for all sectors of a window, whose data is in one piece. */
 int sigmaker_add_window(struct sigmaker *, const struct window *, const void *data,
     uint32_t chunk, struct err *);
 /* Move the finished signature to *s, which the caller frees. */
