@@ -157,8 +157,8 @@ session_open_second(struct session *s)
 	    !c->whole_chunks)
 		return;
 	uint16_t port = sock_port(st->sock);
-	/* The first choice is the port behind the first one, so that it is the same after a
-	 * restart. */
+	/* The search begins behind the first port, so that the second one is the same after
+	 * a restart, if it is free. */
 	nc.port_lo = (uint16_t)(port < PORT_MAX - SECOND_PORTS ? port + 1 : 1024);
 	nc.port_hi = (uint16_t)(nc.port_lo + SECOND_PORTS - 1);
 	if (getrandom(&c->ext.session, sizeof c->ext.session, 0) !=

@@ -12,7 +12,7 @@
 
 enum {
 	TICK_US = 50000,
-	LINES_A_SECOND = 20, /* about clients; more are only counted */
+	LINES_A_SECOND = 20, /* log lines about clients; more are only counted */
 	LINGER_US = 1000000, /* served alone, after it has left */
 	ASIDE_EVERY_US = 1000000,
 };

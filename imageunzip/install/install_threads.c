@@ -49,13 +49,13 @@ write_job(struct install *in, struct job *j, struct decoder *dec, struct err *e)
 	return launch(in, j, dec, e) == 0 ? settle_job(in, j, dec, e) : -1;
 }
 
-/* On Linux, nice(2) is the calling thread's alone. */
+/* Lower the thread's priority: on Linux, nice(2) changes the calling thread alone.  When it
+ * fails, the thread competes with the network, which is slower, not wrong. */
 static void
 give_way(const struct install *in)
 {
 	if (in->cfg.gentle && nice(GENTLE_NICE) == -1)
-		/* the thread competes with the network then, which is slower, not wrong */
-		return;
+		return; /* it competes: slower, not wrong */
 }
 
 /* What chunk 0 says of the base was compared before anything was written. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the next n bytes is wanted?  The cursor, a copy, is gone behind them. */
+/* How much of the next n bytes is wanted?  The cursor is a copy, and ends behind them. */
 static uint64_t
 count_wanted(struct cursor c, uint64_t n)
 {

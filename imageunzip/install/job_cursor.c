@@ -1,6 +1,6 @@
-/* Where the data of a chunk goes: to the sectors that its header names, relocated, cut to
- * what is wanted, or with the tail elsewhere.  Called by job.c and job_compare.c, each
- * cursor by one thread. */
+/* job_cursor.c: where the data of a chunk goes: to the sectors that its header names,
+ * relocated, cut to what is wanted, or with the tail elsewhere.  job.c and job_compare.c
+ * call this in the decoders' threads and the writer's, each cursor in one thread. */
 #include "imageunzip/install/job_impl.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 	return 0;
 }
 
-/* Of a short last sector only the valid bytes count; a new file ends there. */
+/* How many bytes of a short last sector count; a new file ends there. */
 static uint64_t
 trim_short(const struct cursor *c, uint64_t sector, uint64_t bytes)
 {
@@ -47,8 +47,8 @@ trim_short(const struct cursor *c, uint64_t sector, uint64_t bytes)
 	return bytes;
 }
 
-/* Go on by up to n > 0 bytes that lie side by side on the disk: how many, and
- * where they begin. */
+/* Go on by up to n > 0 bytes that lie side by side on the disk.  Returns how many, and puts
+ * into *sector where they begin. */
 uint64_t
 cursor_advance(struct cursor *c, uint64_t n, uint64_t *sector)
 {
@@ -66,8 +66,8 @@ cursor_advance(struct cursor *c, uint64_t n, uint64_t *sector)
 	return now;
 }
 
-/* What is wanted of some bytes that lie side by side on the image's disk; p NULL: they
- * are zeros. */
+/* Put the wanted part of bytes that lie side by side on the image's disk; p NULL: they are
+ * zeros. */
 static int
 put_wanted(
     struct cursor *c, uint64_t sector, const uint8_t *p, uint64_t bytes, struct err *e)
@@ -91,7 +91,7 @@ put_wanted(
 	    c->t, r.off - only.off, p != NULL ? p + skip : NULL, n, e);
 }
 
-/* The next n bytes of the chunk's data; p NULL: they are zeros. */
+/* Put the next n bytes of the chunk's data to their places; p NULL: they are zeros. */
 int
 cursor_put(struct cursor *c, const uint8_t *p, uint64_t n, struct err *e)
 {
@@ -137,7 +137,7 @@ put_nothing(
 	return 0;
 }
 
-/* What is there already: counted while writing, passed over while comparing. */
+/* Pass over n bytes that the target has already.  While writing they are counted. */
 int
 cursor_put_same(struct cursor *c, uint64_t n, struct err *e)
 {

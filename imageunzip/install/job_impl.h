@@ -15,33 +15,34 @@ enum { COMPARE_BYTES = CODEC_WINDOWS_MAX * FRAGMENT_WINDOW_BYTES };
 struct cursor {
 	struct target *t;
 	const struct ndz_header *h;
-	const struct tail *tail; /* does not go to its place; NULL: all does */
-	/* What is done with it: written, compared, ... */
+	/* the tail, if it does not go to its place; NULL: everything does */
+	const struct tail *tail;
+	/* What is done with the data: it is written or compared. */
 	target_put_fn *put;
 	unsigned region;
-	uint64_t region_at; /* bytes of it that are done */
+	uint64_t region_at; /* bytes of that region that are done */
 	uint64_t raw_at;    /* bytes of the chunk's data that are done */
 };
 
 /* job.c */
 
-/* Has the chunk something that does not go to its place? */
+/* Does the chunk have data that does not go to its own place? */
 bool job_goes_elsewhere(const struct chunk *, const struct target *);
 
 /* job_cursor.c */
 
-/* At the beginning of the job's data. */
+/* A cursor at the beginning of the job's data. */
 struct cursor cursor_of(const struct job *, struct target *, target_put_fn *put);
 /* Apply the relocations that lie in data[n], which begins at c->raw_at. */
 int cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *);
-/* Go on by up to n > 0 bytes that lie side by side on the disk: how many, and
- * where they begin. */
+/* Go on by up to n > 0 bytes that lie side by side on the disk.  Returns how many, and puts
+ * into *sector where they begin. */
 uint64_t cursor_advance(struct cursor *, uint64_t n, uint64_t *sector);
-/* The next n bytes of the chunk's data; p NULL: they are zeros. */
+/* Put the next n bytes of the chunk's data to their places; p NULL: they are zeros. */
 int cursor_put(struct cursor *, const uint8_t *p, uint64_t n, struct err *);
-/* What is there already: counted while writing, passed over while comparing. */
+/* Pass over n bytes that the target has already.  While writing they are counted. */
 int cursor_put_same(struct cursor *, uint64_t n, struct err *);
-/* For chunk_pieces(), with a cursor: the next n bytes, relocated and on the target. */
+/* For chunk_pieces(), with a cursor as its arg: relocate the next n bytes, and put them. */
 int cursor_put_piece(void *cursor, void *data, size_t n, struct err *);
 
 /* job_compare.c */
@@ -49,7 +50,7 @@ int cursor_put_piece(void *cursor, void *data, size_t n, struct err *);
 /* Which fragments need not be decoded, into j->same: those that are not wanted, and with
  * --skip-same those that are on the disk already. */
 int job_find_same(struct job *j, struct target *, struct err *);
-/* --skip-same without fragment digests: write what is not there. */
+/* --skip-same without fragment digests: write the data that the target does not have. */
 int job_write_differing(
     struct target *, uint64_t sector, const void *data, uint64_t bytes, struct err *);
 

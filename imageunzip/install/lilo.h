@@ -23,9 +23,10 @@ enum {
 bool lilo_is_none(const uint8_t address[LILO_ADDRESS_BYTES]);
 /* ERR_UNSUPPORTED: cylinders, heads and sectors. */
 int lilo_get(const uint8_t address[LILO_ADDRESS_BYTES], uint64_t *sector, struct err *);
-/* Into an address that lilo_get() could read.  ERR_UNSUPPORTED: too large for it. */
+/* Put a sector into an address that lilo_get() could read.  ERR_UNSUPPORTED: the number is
+ * too large for that form. */
 int lilo_put(uint8_t address[LILO_ADDRESS_BYTES], uint64_t sector, struct err *);
-/* The sum that a table ought to have, whatever it has. */
+/* Compute the sum that a table should have. */
 uint16_t lilo_sum(const uint8_t table[LILO_TABLE_BYTES]);
 
 #endif /* IMAGEUNZIP_INSTALL_LILO_H */

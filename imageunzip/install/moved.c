@@ -1,5 +1,6 @@
-/* moved.c: called by the decoders (job.c) of an installation with --only, several at a
- * time, each with the data of its own chunk.
+/* moved.c: what depends on the place of a partition that is installed alone (--only) is
+ * made right where it lands.  job.c and job_cursor.c call this in the threads that decode
+ * and write, several at a time, each with the data of its own chunk.
  *
  * An image of a whole disk has no relocations (imageunzip/install/reloc.h), for installed
  * whole it needs none.  A partition of it that lands elsewhere does: a disklabel is
@@ -63,7 +64,7 @@ moved_looks_at(const struct target *t, const struct ndz_header *h)
 			       data_of(t, h, LABEL_SECTOR) != UINT64_MAX);
 }
 
-/* Once, however often the data comes by. */
+/* Warn once, however often the data is looked at. */
 static void
 tell(struct target *t, const char *what)
 {

@@ -67,7 +67,7 @@ int rehearsal_open(struct rehearsal **, const struct install_config *,
 int rehearsal_begin(struct rehearsal *, const void *chunk, struct err *);
 int rehearsal_chunk(
     struct rehearsal *, uint32_t number, const struct ndz_header *, struct err *);
-/* Nothing but chunk 0 is at hand, of so many: that was it. */
+/* End a rehearsal for which only chunk 0 of nchunks is available. */
 int rehearsal_end_early(struct rehearsal *, const void *chunk0, uint32_t nchunks,
     struct rehearsal_found *, struct err *);
 /* All came: what would be done is told to the configuration's say(), but for what is

@@ -24,7 +24,7 @@ struct search {
 	uint64_t from, to;  /* those that search_next() has given out */
 };
 
-/* An image of so many chunks. */
+/* Begin a search in an image of nchunks chunks. */
 void search_begin(struct search *, uint32_t nchunks, struct range want);
 /* This chunk answers for these sectors. */
 void search_note(struct search *, uint32_t chunk, struct range sectors);

@@ -1,7 +1,8 @@
 /* encrypted.c: the headers of an encrypted image, which anybody can read.
  *
- * Called by main() after an image could not be dumped because its key was not given.
- * Nothing here is proved: without the key a header could have been changed.
+ * main.c calls this in the first thread, after an image could not be dumped because its
+ * key was not given.  Nothing here is proved: without the key a header could have been
+ * changed.
  */
 #include "tools/imagedump/encrypted.h"
 

@@ -119,8 +119,8 @@ deflate_is_zeros(const void *in, size_t in_bytes, uint64_t n)
 	for (size_t i = 0; i < left_out; i++)
 		if (p[HEAD_CAP + i] != 0)
 			return false;
-	/* Without whole bytes of matches, what remains is a shorter run, whose head and end
-	 * are made. */
+	/* Without the whole bytes of matches, a shorter run remains, whose head and end are
+	 * made. */
 	memcpy(ends, p, HEAD_CAP);
 	memcpy(ends + HEAD_CAP, p + HEAD_CAP + left_out, END_CAP);
 	deflate_zeros(n - left_out * 4 * MATCH_BYTES, want);

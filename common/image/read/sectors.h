@@ -65,8 +65,8 @@ int sectors_read(struct sectors *, struct range, void *buf, struct err *);
  * in the same words is the same. */
 struct sectors_id {
 	bool zero;          /* all of it; what follows is 0 then */
-	uint64_t at, bytes; /* it begins at `at` of a fragment of so many bytes, */
-	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* which has this digest */
+	uint64_t at, bytes; /* it begins at byte `at` of a fragment of `bytes` bytes */
+	uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES]; /* the digest of that fragment */
 };
 bool sectors_id_same(const struct sectors_id *, const struct sectors_id *);
 /* What the fragment table says of all sectors that the image stores of one window, which
