@@ -16,8 +16,8 @@
 struct run {
 	const struct opts *o;
 	struct image *image;
-	struct sink sink; /* of the installation, */
-	struct install *install; /* ... which is this */
+	struct sink sink; /* the sink of the installation */
+	struct install *install; /* the installation that `sink` belongs to */
 	struct progress progress;
 	FILE *report; /* --json goes there */
 	uLong crc;    /* -C */

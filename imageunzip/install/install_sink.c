@@ -14,8 +14,8 @@ struct install_sink {
 	struct sink_giver giver;
 	uint32_t nchunks;
 	bool only;         /* some partitions are installed, not all, */
-	bool searching;    /* ... and the installation was told that chunks can be had */
-	bool chunk0_helps; /* ... to come first */
+	bool searching;    /* the installation was told that any chunk can be asked for */
+	bool chunk0_helps; /* it helps when chunk 0 comes first */
 	bool takes_parts;
 	/* Chunks that wait for chunk 0. */
 	struct sink_chunk *held;

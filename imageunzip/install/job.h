@@ -28,7 +28,7 @@ struct job {
 		JOB_STREAMED, /* too large for raw: decoded again while writing */
 	} how;
 	bool *same;       /* JOB_PACKED: fragments that are there, or not wanted */
-	bool partial;     /* ... and only the bytes of the others are here */
+	bool partial;     /* with `same`: only the bytes of the other fragments are here */
 	bool owes;        /* some of its free space waits to be filled (cover.h) */
 	uint64_t ticket;  /* the ticket of its last write */
 	struct job *next; /* in flight, behind it */

@@ -136,7 +136,8 @@ identify(
 	return 0;
 }
 
-/* Sectors of the image that hold the state, when the mark's word is good. */
+/* Sectors of the image that hold the state, when what the incomplete marker says is
+ * possible. */
 static bool
 old_place(const struct target *t, struct range *at)
 {

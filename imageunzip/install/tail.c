@@ -31,7 +31,7 @@ tail_in_place(const struct target *t, const struct tail *x)
 	       disk_size_bytes(t->disk) <= bytes;
 }
 
-/* How far a piece moves to a disk of so many sectors; false: it cannot be. */
+/* How far a piece moves on a disk of `sectors` sectors; false: it cannot be moved. */
 static bool
 distance(const struct tail *x, const struct tail_piece *p, uint64_t sectors,
     uint64_t *by)
