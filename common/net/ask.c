@@ -138,8 +138,8 @@ exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
 {
 	char host[HOST_BYTES];
 	uint8_t addr[4];
-	uint16_t port;
-	int fd;
+	uint16_t port = 0;
+	int fd = -1;
 
 	if (split(master, host, &port, e) != 0 || resolve(host, addr, e) != 0)
 		return -1;
