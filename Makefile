@@ -37,7 +37,7 @@ STD     += -isystem vendor/libdeflate
 VENDORED := $(wildcard vendor/libdeflate/lib/*.c vendor/libdeflate/lib/x86/*.c vendor/libdeflate/lib/arm/*.c)
 endif
 
-# ISAL=none: without igzip and parity (docs/protocol.md); ZSTD=none: without zstd.
+# ISAL=none: without igzip and parity (docs/protocol-wire.md); ZSTD=none: without zstd.
 # What is left out is refused by name.
 ISAL ?= system
 ZSTD ?= system

@@ -42,12 +42,12 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "lost_blocks", s->lost_blocks);
 	json_uint(j, "bad_packets", s->bad_packets);
 	json_uint(j, "wants", s->wants);
-	json_uint(j, "reports", s->reports);
-	json_uint(j, "gos", s->gos);
+	json_uint(j, "nacks", s->reports);
+	json_uint(j, "credits", s->gos);
 	json_uint(j, "parity_sent", s->parity_sent);
-	json_uint(j, "packs_sent", s->packs_sent);
+	json_uint(j, "data_packets_sent", s->packs_sent);
 	json_uint(j, "blocks_left_out", s->blocks_left_out);
-	json_uint(j, "loads", s->loads);
+	json_uint(j, "congestions", s->loads);
 	json_uint(j, "slowed", s->slowed);
 	json_uint(j, "stalls", t->stalls);
 	json_uint(j, "rate_bits_per_s", t->rate);

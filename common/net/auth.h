@@ -2,7 +2,7 @@
  *
  * Engines and loops know nothing of this: the sockets (sock.h) put a header in front of each
  * packet that they send, and hand on only what comes with one that is right.  Who knows the
- * group's key can take part; what anybody else sends means nothing.  docs/protocol.md has the
+ * group's key can take part; what anybody else sends means nothing.  docs/protocol-wire.md has the
  * bytes and says what is promised.
  *
  *	HELLO	client: who are you?  It is of no session, and makes none

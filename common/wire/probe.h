@@ -1,6 +1,6 @@
 /* probe.h: PROBE and ECHO of the second port: does a packet reach the server, and its
  * answer us?  Kinds of the extension that stand beside the session: who serves or loads
- * ignores them.  docs/protocol.md describes them to the byte.
+ * ignores them.  docs/protocol-wire.md describes them to the byte.
  */
 #ifndef COMMON_WIRE_PROBE_H
 #define COMMON_WIRE_PROBE_H

@@ -183,14 +183,14 @@ put_want(const struct wirext_msg *m, struct wr *w)
 }
 
 static int
-get_nak(struct wirext_msg *m, struct rd *r, struct err *e)
+get_nack(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	m->u.nak.clientid = rd_le32(r);
-	uint32_t n = m->u.nak.n = rd_le32(r);
-	if (n == 0 || n > WIREXT_NAKS)
+	m->u.nack.clientid = rd_le32(r);
+	uint32_t n = m->u.nack.n = rd_le32(r);
+	if (n == 0 || n > WIREXT_NACKS)
 		return err_set(e, ERR_FORMAT, "%u chunks in one report of losses", n);
 	for (uint32_t i = 0; i < n; i++) {
-		struct wirext_nak *k = &m->u.nak.at[i];
+		struct wirext_nack *k = &m->u.nack.at[i];
 		k->chunk = rd_le32(r);
 		rd_copy(r, k->lack, sizeof k->lack);
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
@@ -202,13 +202,13 @@ get_nak(struct wirext_msg *m, struct rd *r, struct err *e)
 }
 
 static void
-put_nak(const struct wirext_msg *m, struct wr *w)
+put_nack(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.nak.clientid);
-	wr_le32(w, m->u.nak.n);
-	for (uint32_t i = 0; i < m->u.nak.n && i < WIREXT_NAKS; i++) {
-		wr_le32(w, m->u.nak.at[i].chunk);
-		wr_bytes(w, m->u.nak.at[i].lack, WIREXT_GROUPS);
+	wr_le32(w, m->u.nack.clientid);
+	wr_le32(w, m->u.nack.n);
+	for (uint32_t i = 0; i < m->u.nack.n && i < WIREXT_NACKS; i++) {
+		wr_le32(w, m->u.nack.at[i].chunk);
+		wr_bytes(w, m->u.nack.at[i].lack, WIREXT_GROUPS);
 	}
 }
 
@@ -242,40 +242,40 @@ put_parity(const struct wirext_msg *m, struct wr *w)
 }
 
 static int
-get_go(struct wirext_msg *m, struct rd *r, struct err *e)
+get_credit(struct wirext_msg *m, struct rd *r, struct err *e)
 {
 	(void)e;
-	m->u.go.clientid = rd_le32(r);
-	m->u.go.blocks = rd_le32(r);
+	m->u.credit.clientid = rd_le32(r);
+	m->u.credit.blocks = rd_le32(r);
 	return 0;
 }
 
 static void
-put_go(const struct wirext_msg *m, struct wr *w)
+put_credit(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.go.clientid);
-	wr_le32(w, m->u.go.blocks);
+	wr_le32(w, m->u.credit.clientid);
+	wr_le32(w, m->u.credit.blocks);
 }
 
 static int
-get_room(struct wirext_msg *m, struct rd *r, struct err *e)
+get_credit_at(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	get_go(m, r, e);
-	m->u.go.chunk = rd_le32(r);
-	m->u.go.block = rd_le16(r);
-	m->u.go.since = rd_le16(r);
-	if (m->u.go.block >= WIRE_CHUNK_BLOCKS)
-		return err_set(e, ERR_FORMAT, "block %u of a chunk", m->u.go.block);
+	get_credit(m, r, e);
+	m->u.credit.chunk = rd_le32(r);
+	m->u.credit.block = rd_le16(r);
+	m->u.credit.since = rd_le16(r);
+	if (m->u.credit.block >= WIRE_CHUNK_BLOCKS)
+		return err_set(e, ERR_FORMAT, "block %u of a chunk", m->u.credit.block);
 	return 0;
 }
 
 static void
-put_room(const struct wirext_msg *m, struct wr *w)
+put_credit_at(const struct wirext_msg *m, struct wr *w)
 {
-	put_go(m, w);
-	wr_le32(w, m->u.go.chunk);
-	wr_le16(w, (uint16_t)m->u.go.block);
-	wr_le16(w, (uint16_t)m->u.go.since);
+	put_credit(m, w);
+	wr_le32(w, m->u.credit.chunk);
+	wr_le16(w, (uint16_t)m->u.credit.block);
+	wr_le16(w, (uint16_t)m->u.credit.since);
 }
 
 static int
@@ -297,115 +297,115 @@ put_time(const struct wirext_msg *m, struct wr *w)
 }
 
 static int
-get_load(struct wirext_msg *m, struct rd *r, struct err *e)
+get_congestion(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	m->u.load.clientid = rd_le32(r);
-	m->u.load.epoch = rd_le32(r);
-	m->u.load.lost = rd_le32(r);
-	m->u.load.of = rd_le32(r);
-	m->u.load.queue = (rd_le32(r) & 1) != 0;
-	if (m->u.load.lost > m->u.load.of)
-		return err_set(e, ERR_FORMAT, "%u blocks lost of %u", m->u.load.lost,
-		    m->u.load.of);
+	m->u.congestion.clientid = rd_le32(r);
+	m->u.congestion.epoch = rd_le32(r);
+	m->u.congestion.lost = rd_le32(r);
+	m->u.congestion.of = rd_le32(r);
+	m->u.congestion.queue = (rd_le32(r) & 1) != 0;
+	if (m->u.congestion.lost > m->u.congestion.of)
+		return err_set(e, ERR_FORMAT, "%u blocks lost of %u", m->u.congestion.lost,
+		    m->u.congestion.of);
 	return 0;
 }
 
 static void
-put_load(const struct wirext_msg *m, struct wr *w)
+put_congestion(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.load.clientid);
-	wr_le32(w, m->u.load.epoch);
-	wr_le32(w, m->u.load.lost);
-	wr_le32(w, m->u.load.of);
-	wr_le32(w, m->u.load.queue);
+	wr_le32(w, m->u.congestion.clientid);
+	wr_le32(w, m->u.congestion.epoch);
+	wr_le32(w, m->u.congestion.lost);
+	wr_le32(w, m->u.congestion.of);
+	wr_le32(w, m->u.congestion.queue);
 }
 
 /* Blocks and how many they are share 16 bits. */
 static int
-get_pack(struct wirext_msg *m, struct rd *r, struct err *e)
+get_data(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	m->u.pack.chunk = rd_le32(r);
+	m->u.data.chunk = rd_le32(r);
 	uint32_t where = rd_le16(r);
-	uint32_t first = m->u.pack.first = where % WIRE_CHUNK_BLOCKS;
-	uint32_t count = m->u.pack.count = where / WIRE_CHUNK_BLOCKS + 1;
-	uint32_t content = m->u.pack.content = rd_le16(r);
-	if (count > WIREXT_PACK_BLOCKS || content > WIRE_CHUNK_BLOCKS ||
+	uint32_t first = m->u.data.first = where % WIRE_CHUNK_BLOCKS;
+	uint32_t count = m->u.data.count = where / WIRE_CHUNK_BLOCKS + 1;
+	uint32_t content = m->u.data.content = rd_le16(r);
+	if (count > WIREXT_DATA_BLOCKS || content > WIRE_CHUNK_BLOCKS ||
 	    first + count > content)
 		return err_set(e, ERR_FORMAT,
 		    "%u blocks from block %u of a chunk of %u are impossible", count,
 		    first, content);
-	m->u.pack.data = rd_bytes(r, (size_t)count * WIRE_BLOCK_BYTES);
+	m->u.data.data = rd_bytes(r, (size_t)count * WIRE_BLOCK_BYTES);
 	return 0;
 }
 
 static void
-put_pack(const struct wirext_msg *m, struct wr *w)
+put_data(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.pack.chunk);
+	wr_le32(w, m->u.data.chunk);
 	wr_le16(
-	    w, (uint16_t)(m->u.pack.first + (m->u.pack.count - 1) * WIRE_CHUNK_BLOCKS));
-	wr_le16(w, (uint16_t)m->u.pack.content);
-	if (m->u.pack.data != NULL)
-		wr_bytes(w, m->u.pack.data, (size_t)m->u.pack.count * WIRE_BLOCK_BYTES);
+	    w, (uint16_t)(m->u.data.first + (m->u.data.count - 1) * WIRE_CHUNK_BLOCKS));
+	wr_le16(w, (uint16_t)m->u.data.content);
+	if (m->u.data.data != NULL)
+		wr_bytes(w, m->u.data.data, (size_t)m->u.data.count * WIRE_BLOCK_BYTES);
 }
 
 static bool
 is_pack_size(uint32_t blocks)
 {
-	return blocks > 0 && blocks <= WIREXT_PACK_BLOCKS;
+	return blocks > 0 && blocks <= WIREXT_DATA_BLOCKS;
 }
 
 /* Behind the clients there are zeros. */
 static size_t
-trial_padding(uint32_t blocks, uint32_t n)
+mtu_probe_padding(uint32_t blocks, uint32_t n)
 {
 	return (size_t)blocks * WIRE_BLOCK_BYTES - n * sizeof(uint32_t);
 }
 
 static int
-get_trial(struct wirext_msg *m, struct rd *r, struct err *e)
+get_mtu_probe(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	m->u.trial.number = rd_le32(r);
-	uint32_t blocks = m->u.trial.blocks = rd_le16(r);
-	uint32_t n = m->u.trial.n = rd_le16(r);
-	if (!is_pack_size(blocks) || n > WIREXT_TRY_IDS)
+	m->u.mtu_probe.number = rd_le32(r);
+	uint32_t blocks = m->u.mtu_probe.blocks = rd_le16(r);
+	uint32_t n = m->u.mtu_probe.n = rd_le16(r);
+	if (!is_pack_size(blocks) || n > WIREXT_MTU_PROBE_IDS)
 		return err_set(e, ERR_FORMAT,
-		    "a trial of %u blocks for %u clients is impossible", blocks, n);
+		    "an MTU_PROBE of %u blocks for %u clients is impossible", blocks, n);
 	for (uint32_t i = 0; i < n; i++)
-		m->u.trial.id[i] = rd_le32(r);
-	rd_skip(r, trial_padding(blocks, n));
+		m->u.mtu_probe.id[i] = rd_le32(r);
+	rd_skip(r, mtu_probe_padding(blocks, n));
 	return 0;
 }
 
 static void
-put_trial(const struct wirext_msg *m, struct wr *w)
+put_mtu_probe(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.trial.number);
-	wr_le16(w, (uint16_t)m->u.trial.blocks);
-	wr_le16(w, (uint16_t)m->u.trial.n);
-	for (uint32_t i = 0; i < m->u.trial.n && i < WIREXT_TRY_IDS; i++)
-		wr_le32(w, m->u.trial.id[i]);
-	wr_zero(w, trial_padding(m->u.trial.blocks, m->u.trial.n));
+	wr_le32(w, m->u.mtu_probe.number);
+	wr_le16(w, (uint16_t)m->u.mtu_probe.blocks);
+	wr_le16(w, (uint16_t)m->u.mtu_probe.n);
+	for (uint32_t i = 0; i < m->u.mtu_probe.n && i < WIREXT_MTU_PROBE_IDS; i++)
+		wr_le32(w, m->u.mtu_probe.id[i]);
+	wr_zero(w, mtu_probe_padding(m->u.mtu_probe.blocks, m->u.mtu_probe.n));
 }
 
 static int
-get_fits(struct wirext_msg *m, struct rd *r, struct err *e)
+get_mtu_ack(struct wirext_msg *m, struct rd *r, struct err *e)
 {
-	m->u.fits.clientid = rd_le32(r);
-	m->u.fits.number = rd_le32(r);
-	m->u.fits.blocks = rd_le32(r);
-	if (!is_pack_size(m->u.fits.blocks))
+	m->u.mtu_ack.clientid = rd_le32(r);
+	m->u.mtu_ack.number = rd_le32(r);
+	m->u.mtu_ack.blocks = rd_le32(r);
+	if (!is_pack_size(m->u.mtu_ack.blocks))
 		return err_set(
-		    e, ERR_FORMAT, "%u blocks in a packet", m->u.fits.blocks);
+		    e, ERR_FORMAT, "%u blocks in a packet", m->u.mtu_ack.blocks);
 	return 0;
 }
 
 static void
-put_fits(const struct wirext_msg *m, struct wr *w)
+put_mtu_ack(const struct wirext_msg *m, struct wr *w)
 {
-	wr_le32(w, m->u.fits.clientid);
-	wr_le32(w, m->u.fits.number);
-	wr_le32(w, m->u.fits.blocks);
+	wr_le32(w, m->u.mtu_ack.clientid);
+	wr_le32(w, m->u.mtu_ack.number);
+	wr_le32(w, m->u.mtu_ack.blocks);
 }
 
 static const struct kind {
@@ -414,15 +414,15 @@ static const struct kind {
 } kinds[] = {
 	[WIREXT_STATE] = { get_state, put_state },
 	[WIREXT_WANT] = { get_want, put_want },
-	[WIREXT_NAK] = { get_nak, put_nak },
+	[WIREXT_NACK] = { get_nack, put_nack },
 	[WIREXT_PARITY] = { get_parity, put_parity },
-	[WIREXT_GO] = { get_go, put_go },
+	[WIREXT_CREDIT] = { get_credit, put_credit },
 	[WIREXT_TIME] = { get_time, put_time },
-	[WIREXT_LOAD] = { get_load, put_load },
-	[WIREXT_ROOM] = { get_room, put_room },
-	[WIREXT_PACK] = { get_pack, put_pack },
-	[WIREXT_TRY] = { get_trial, put_trial },
-	[WIREXT_FITS] = { get_fits, put_fits },
+	[WIREXT_CONGESTION] = { get_congestion, put_congestion },
+	[WIREXT_CREDIT_AT] = { get_credit_at, put_credit_at },
+	[WIREXT_DATA] = { get_data, put_data },
+	[WIREXT_MTU_PROBE] = { get_mtu_probe, put_mtu_probe },
+	[WIREXT_MTU_ACK] = { get_mtu_ack, put_mtu_ack },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -435,8 +435,8 @@ wirext_is(const void *pkt, size_t len)
 static bool
 tells(enum wirext_kind kind)
 {
-	return kind == WIREXT_WANT || kind == WIREXT_NAK || kind == WIREXT_GO ||
-	       kind == WIREXT_ROOM;
+	return kind == WIREXT_WANT || kind == WIREXT_NACK || kind == WIREXT_CREDIT ||
+	       kind == WIREXT_CREDIT_AT;
 }
 
 /* Clients made before there was such a thing say nothing. */
@@ -469,7 +469,7 @@ wirext_get(struct wirext_msg *m, const void *pkt, size_t len, struct err *e)
 		return err_set(e, ERR_FORMAT, "packet of %zu bytes has no header", len);
 	if (kind >= KINDS || kinds[kind].get == NULL)
 		return err_set(e, ERR_UNSUPPORTED, "extension packet of kind %u", kind);
-	if (len > WIRE_PACKET_MAX && kind != WIREXT_PACK && kind != WIREXT_TRY)
+	if (len > WIRE_PACKET_MAX && kind != WIREXT_DATA && kind != WIREXT_MTU_PROBE)
 		return err_set(e, ERR_FORMAT,
 		    "extension packet of kind %u, %zu bytes: too long", kind, len);
 	m->kind = (enum wirext_kind)kind;
@@ -526,15 +526,15 @@ wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
 }
 
 void
-wirext_put_pack_header(uint8_t hdr[WIREXT_PACK_HEADER_BYTES], const uint8_t srcip[4],
+wirext_put_data_header(uint8_t hdr[WIREXT_DATA_HEADER_BYTES], const uint8_t srcip[4],
     uint32_t session, uint32_t chunk, uint32_t first, uint32_t count, uint32_t content)
 {
-	struct wirext_msg m = { .kind = WIREXT_PACK, .session = session };
+	struct wirext_msg m = { .kind = WIREXT_DATA, .session = session };
 
 	memcpy(m.srcip, srcip, 4);
-	m.u.pack.chunk = chunk;
-	m.u.pack.first = first;
-	m.u.pack.count = count;
-	m.u.pack.content = content;
-	wirext_put(&m, hdr, WIREXT_PACK_HEADER_BYTES);
+	m.u.data.chunk = chunk;
+	m.u.data.first = first;
+	m.u.data.count = count;
+	m.u.data.content = content;
+	wirext_put(&m, hdr, WIREXT_DATA_HEADER_BYTES);
 }

@@ -2,7 +2,7 @@
  *
  * The offer rides behind the body of a JOIN, the answer behind its reply; old peers
  * read neither.  All other messages travel on a second port, which the answer names.
- * docs/protocol.md describes all of it.
+ * docs/protocol-wire.md describes all of it.
  */
 #ifndef COMMON_WIRE_WIREXT_H
 #define COMMON_WIRE_WIREXT_H
@@ -21,29 +21,29 @@ enum {
 	WIREXT_HEADER_BYTES = 16,
 	WIREXT_PARITY_HEADER_BYTES = 24, /* in front of a parity block's data */
 	WIREXT_MAP_CHUNKS = 8000,        /* a map tells of so many at most */
-	WIREXT_NAKS = 80,                /* chunks in one message */
+	WIREXT_NACKS = 80,                /* chunks in one message */
 	/* Groups are interleaved: block b belongs to group b % 8. */
 	WIREXT_GROUPS = 8,
 	WIREXT_GROUP_BLOCKS = WIRE_CHUNK_BLOCKS / WIREXT_GROUPS,
 	WIREXT_PARITY_MAX = 127, /* different parity blocks of a group */
 	/* What a join says that a client can take, of a server with a pace or not. */
-	WIREXT_FIRST = 2 * WIRE_CHUNK_BLOCKS,
-	WIREXT_FIRST_UNPACED = 256,
+	WIREXT_JOIN_CREDIT = 2 * WIRE_CHUNK_BLOCKS,
+	WIREXT_JOIN_CREDIT_UNPACED = 256,
 	/* Blocks of one chunk in one packet, at most, and what is in front of them. */
-	WIREXT_PACK_BLOCKS = 8,
-	WIREXT_PACK_HEADER_BYTES = 24,
-	/* PACK and TRY; all others are no longer than WIRE_PACKET_MAX. */
-	WIREXT_PACKET_MAX = WIREXT_PACK_HEADER_BYTES +
-	                    WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES,
-	WIREXT_TRY_IDS = 200, /* clients that one TRY asks */
+	WIREXT_DATA_BLOCKS = 8,
+	WIREXT_DATA_HEADER_BYTES = 24,
+	/* DATA and MTU_PROBE; all others are no longer than WIRE_PACKET_MAX. */
+	WIREXT_PACKET_MAX = WIREXT_DATA_HEADER_BYTES +
+	                    WIREXT_DATA_BLOCKS * WIRE_BLOCK_BYTES,
+	WIREXT_MTU_PROBE_IDS = 200, /* clients that one MTU_PROBE asks */
 	/* Chunks that take turns have the same quotient by this. */
-	WIREXT_SET = 8,
+	WIREXT_INTERLEAVE = 8,
 };
 
 enum wirext_flag {
 	WIREXT_CAN_PARITY = 1, /* offer and answer */
 	WIREXT_AGAIN = 2,      /* offer: wants will be said by WANT */
-	WIREXT_NO_SETS = 4,    /* offer: too few buffers for chunks that take turns */
+	WIREXT_NO_INTERLEAVING = 4,    /* offer: too few buffers for chunks that take turns */
 	WIREXT_UNPACED = 2,    /* answer: what clients say is all that sets the pace */
 	/* Answer: probes (probe.h) are answered.  Offer: who joins only asks for the
 	 * answer, and is no client. */
@@ -61,21 +61,21 @@ struct wirext_answer {
 enum wirext_kind {
 	WIREXT_STATE = 1,
 	WIREXT_WANT,
-	WIREXT_NAK,
+	WIREXT_NACK,
 	WIREXT_PARITY,
-	WIREXT_GO,
+	WIREXT_CREDIT,
 	WIREXT_TIME,
-	WIREXT_LOAD,
-	WIREXT_ROOM,
-	WIREXT_PACK = 12, /* blocks of a chunk, several in a packet */
-	WIREXT_TRY,       /* as long as a PACK: does it arrive? */
-	WIREXT_FITS,      /* so long ones do */
+	WIREXT_CONGESTION,
+	WIREXT_CREDIT_AT,
+	WIREXT_DATA = 12, /* consecutive blocks of a chunk, several in a packet */
+	WIREXT_MTU_PROBE, /* as long as DATA: does it arrive? */
+	WIREXT_MTU_ACK,   /* the longest MTU_PROBE that arrived */
 };
 
 enum wirext_state_flag {
-	WIREXT_IDLE = 1,    /* nothing to send */
-	WIREXT_STALE = 2,   /* the file is no longer what was served */
-	WIREXT_IN_SETS = 4, /* chunks take turns */
+	WIREXT_IDLE = 1,        /* nothing to send */
+	WIREXT_STALE = 2,       /* the file is no longer what was served */
+	WIREXT_INTERLEAVED = 4, /* chunks are interleaved */
 };
 
 /* Chunks [first, first + count), a bit each: bit b % 8 of byte b / 8. */
@@ -84,7 +84,7 @@ struct wirext_map {
 	const uint8_t *bits; /* borrowed */
 };
 
-struct wirext_nak {
+struct wirext_nack {
 	uint32_t chunk;
 	uint8_t lack[WIREXT_GROUPS]; /* blocks, 0..128 */
 };
@@ -96,7 +96,7 @@ enum wirext_doing {
 	WIREXT_DOING_FLUSHING,
 };
 
-/* How far a client is: behind the body of WANT, REPORT, GO and ROOM. */
+/* How far a client is: behind the body of WANT, NACK, CREDIT and CREDIT_AT. */
 struct wirext_told {
 	bool is; /* false: it did not say */
 	uint8_t doing;
@@ -120,14 +120,14 @@ struct wirext_msg {
 		} want;
 		struct {
 			uint32_t clientid, n;
-			struct wirext_nak at[WIREXT_NAKS];
-		} nak;
+			struct wirext_nack at[WIREXT_NACKS];
+		} nack;
 		struct {
 			uint32_t clientid, blocks;
-			/* ROOM: behind the last block that was heard, and so
+			/* CREDIT_AT: behind the last block that was heard, and so
 			 * much parity after it. */
 			uint32_t chunk, block, since;
-		} go; /* and ROOM */
+		} credit; /* and CREDIT_AT */
 		struct {
 			uint32_t epoch; /* of the server's rate */
 			uint64_t sent;  /* blocks, parity included */
@@ -137,11 +137,11 @@ struct wirext_msg {
 			uint32_t clientid, epoch;
 			uint32_t lost, of; /* blocks sent in it */
 			bool queue;        /* packets queued up meanwhile */
-		} load;
+		} congestion;
 		struct {
 			uint32_t chunk;
 			uint8_t group, index;
-			uint32_t content;    /* as of a PACK; 0: not known */
+			uint32_t content;    /* as of a DATA; 0: not known */
 			const uint8_t *data; /* borrowed */
 		} parity;
 		struct {
@@ -150,17 +150,17 @@ struct wirext_msg {
 			 * 1..1024. */
 			uint32_t content;
 			const uint8_t *data; /* borrowed: count blocks */
-		} pack;
+		} data;
 		struct {
 			uint32_t number;
-			uint32_t blocks; /* as long as a PACK of so many */
-			uint32_t n, id[WIREXT_TRY_IDS]; /* who should answer */
-		} trial;
+			uint32_t blocks; /* as long as a DATA of so many */
+			uint32_t n, id[WIREXT_MTU_PROBE_IDS]; /* who should answer */
+		} mtu_probe;
 		struct {
 			uint32_t clientid;
-			uint32_t number; /* of the TRY; 0: of none */
+			uint32_t number; /* of the MTU_PROBE; 0: of none */
 			uint32_t blocks; /* the longest that came; 1..8 */
-		} fits;
+		} mtu_ack;
 	} u;
 };
 
@@ -191,8 +191,8 @@ size_t wirext_put(const struct wirext_msg *, void *pkt, size_t cap);
 void wirext_put_parity_header(uint8_t hdr[WIREXT_PARITY_HEADER_BYTES],
     const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t group,
     uint32_t index, uint32_t content);
-/* ... of a PACK's. */
-void wirext_put_pack_header(uint8_t hdr[WIREXT_PACK_HEADER_BYTES],
+/* ... of a DATA's. */
+void wirext_put_data_header(uint8_t hdr[WIREXT_DATA_HEADER_BYTES],
     const uint8_t srcip[4], uint32_t session, uint32_t chunk, uint32_t first,
     uint32_t count, uint32_t content);
 

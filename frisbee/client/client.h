@@ -63,7 +63,7 @@ struct client_config {
 	 * parity. */
 	uint32_t first_blocks;
 	bool unicast; /* the server answers us alone: send back its cookie */
-	bool ext;     /* offer the extension (docs/protocol.md) */
+	bool ext;     /* offer the extension (docs/protocol-rules.md) */
 	bool parity;  /* offer parity, too: the shell can decode it */
 };
 

@@ -40,8 +40,8 @@ void
 client_credit_begin(struct client_credit *k, uint64_t now_us, bool unpaced)
 {
 	k->seen_us = now_us;
-	k->granted = unpaced ? WIREXT_FIRST_UNPACED : WIREXT_FIRST;
-	k->window = 2 * WIREXT_FIRST_UNPACED;
+	k->granted = unpaced ? WIREXT_JOIN_CREDIT_UNPACED : WIREXT_JOIN_CREDIT;
+	k->window = 2 * WIREXT_JOIN_CREDIT_UNPACED;
 }
 
 void
@@ -223,12 +223,12 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 		client_packs_doubt(&c->packs, now_us);
 	/* After a silence, what was on its way is lost or here. */
 	client_ext_message(
-	    c, &m, c->session.unpaced && !stalled ? WIREXT_ROOM : WIREXT_GO);
-	m.u.go.clientid = c->cfg.clientid;
-	m.u.go.blocks = blocks;
-	m.u.go.chunk = c->position.at_chunk;
-	m.u.go.block = c->position.at_block;
-	m.u.go.since = c->position.since;
+	    c, &m, c->session.unpaced && !stalled ? WIREXT_CREDIT_AT : WIREXT_CREDIT);
+	m.u.credit.clientid = c->cfg.clientid;
+	m.u.credit.blocks = blocks;
+	m.u.credit.chunk = c->position.at_chunk;
+	m.u.credit.block = c->position.at_block;
+	m.u.credit.since = c->position.since;
 	if (stalled)
 		client_credit_new_session(k, c->position.seen);
 	client_credit_granted(k, now_us, c->position.seen, blocks, c->session.unpaced);

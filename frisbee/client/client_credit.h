@@ -1,7 +1,7 @@
 /* client_credit.h: how many blocks the server may send: the credit that clients grant it.
  *
- * A server with the extension sends as many blocks as anybody said that it can take (GO, or
- * ROOM without a pace), so it is told in time how many more.  This policy decides when, and
+ * A server with the extension sends as many blocks as anybody said that it can take (CREDIT, or
+ * CREDIT_AT without a pace), so it is told in time how many more.  This policy decides when, and
  * how many.  A server without a pace sends at once what it is granted, so the credit is a
  * window then, which shrinks when a pass loses much.
  */

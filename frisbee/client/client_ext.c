@@ -29,9 +29,9 @@ client_ext_say_flushing(struct client *c, uint64_t now_us, void *pkt)
 	if (now_us < client_ext_flushing_at_us(c))
 		return 0;
 	client_membership_flushing(&c->membership, now_us);
-	client_ext_message(c, &m, WIREXT_GO);
-	m.u.go.clientid = c->cfg.clientid;
-	m.u.go.blocks = 0;
+	client_ext_message(c, &m, WIREXT_CREDIT);
+	m.u.credit.clientid = c->cfg.clientid;
+	m.u.credit.blocks = 0;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -46,26 +46,26 @@ client_ext_flushing_at_us(const struct client *c)
 static void
 hear_try(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
-	uint32_t n = m->u.trial.n, mine = 0;
+	uint32_t n = m->u.mtu_probe.n, mine = 0;
 
-	while (mine < n && m->u.trial.id[mine] != c->cfg.clientid)
+	while (mine < n && m->u.mtu_probe.id[mine] != c->cfg.clientid)
 		mine++;
 	if (mine < n)
-		client_packs_tried(&c->packs, now_us, &c->hold, m->u.trial.number,
-		    m->u.trial.blocks, n);
+		client_packs_tried(&c->packs, now_us, &c->hold, m->u.mtu_probe.number,
+		    m->u.mtu_probe.blocks, n);
 }
 
 size_t
 client_ext_say_fits(struct client *c, uint64_t now_us, void *pkt)
 {
-	struct wirext_msg m = { .kind = WIREXT_FITS, .session = c->session.session };
+	struct wirext_msg m = { .kind = WIREXT_MTU_ACK, .session = c->session.session };
 
 	if (!c->session.on || !client_packs_says(&c->packs, now_us))
 		return 0;
 	memcpy(m.srcip, c->cfg.srcip, 4);
-	m.u.fits.clientid = c->cfg.clientid;
-	m.u.fits.number = c->packs.round;
-	m.u.fits.blocks = c->packs.blocks;
+	m.u.mtu_ack.clientid = c->cfg.clientid;
+	m.u.mtu_ack.number = c->packs.round;
+	m.u.mtu_ack.blocks = c->packs.blocks;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
@@ -74,11 +74,11 @@ static bool
 handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)
 {
-	struct client_blocks in = { .chunk = m->u.pack.chunk,
-		.first = m->u.pack.first,
-		.count = m->u.pack.count,
-		.content = m->u.pack.content,
-		.data = m->u.pack.data };
+	struct client_blocks in = { .chunk = m->u.data.chunk,
+		.first = m->u.data.first,
+		.count = m->u.data.count,
+		.content = m->u.data.content,
+		.data = m->u.data.data };
 
 	return client_take_blocks(c, now_us, &in, store);
 }
@@ -86,8 +86,8 @@ handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 static bool
 is_clients(enum wirext_kind kind)
 {
-	return kind == WIREXT_WANT || kind == WIREXT_GO || kind == WIREXT_ROOM ||
-	       kind == WIREXT_LOAD || kind == WIREXT_NAK || kind == WIREXT_FITS;
+	return kind == WIREXT_WANT || kind == WIREXT_CREDIT || kind == WIREXT_CREDIT_AT ||
+	       kind == WIREXT_CONGESTION || kind == WIREXT_NACK || kind == WIREXT_MTU_ACK;
 }
 
 /* Another client of the session speaks. */
@@ -98,19 +98,19 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 	case WIREXT_WANT:
 		client_nack_hear_want(c, &m->u.want.map);
 		break;
-	case WIREXT_GO:
-	case WIREXT_ROOM:
+	case WIREXT_CREDIT:
+	case WIREXT_CREDIT_AT:
 		client_credit_granted(&c->credit, now_us, c->position.seen,
-		    m->u.go.blocks, c->session.unpaced);
+		    m->u.credit.blocks, c->session.unpaced);
 		break;
-	case WIREXT_LOAD:
-		client_load_heard(&c->load, m->u.load.epoch);
+	case WIREXT_CONGESTION:
+		client_load_heard(&c->load, m->u.congestion.epoch);
 		break;
-	case WIREXT_NAK:
+	case WIREXT_NACK:
 		client_nack_hear_reports(c, now_us, m);
 		break;
 	default:
-		break; /* FITS is for the server */
+		break; /* MTU_ACK is for the server */
 	}
 }
 
@@ -128,11 +128,11 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 		return false;
 	client_claim_deny(&c->claim, now_us);
 	switch (m->kind) {
-	case WIREXT_PACK:
+	case WIREXT_DATA:
 		return handle_pack(c, now_us, m, store);
 	case WIREXT_PARITY:
 		return client_ext_hear_parity(c, now_us, m, store);
-	case WIREXT_TRY:
+	case WIREXT_MTU_PROBE:
 		if (c->session.on)
 			hear_try(c, now_us, m);
 		return false;

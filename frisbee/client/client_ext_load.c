@@ -28,12 +28,12 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (!client_load_says(&c->load, now_us))
 		return 0;
-	client_ext_message(c, &m, WIREXT_LOAD);
-	m.u.load.clientid = c->cfg.clientid;
-	m.u.load.epoch = c->load.say_epoch;
-	m.u.load.lost = c->load.say_lost;
-	m.u.load.of = c->load.say_of;
-	m.u.load.queue = c->load.queue;
+	client_ext_message(c, &m, WIREXT_CONGESTION);
+	m.u.congestion.clientid = c->cfg.clientid;
+	m.u.congestion.epoch = c->load.say_epoch;
+	m.u.congestion.lost = c->load.say_lost;
+	m.u.congestion.of = c->load.say_of;
+	m.u.congestion.queue = c->load.queue;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

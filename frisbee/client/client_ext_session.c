@@ -62,7 +62,7 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	if (client_session_state(&c->session, now_us, m->u.state.clients,
 		(m->u.state.flags & WIREXT_IDLE) != 0))
 		client_bufs_settle_all(&c->bufs, now_us);
-	client_position_sets(&c->position, (m->u.state.flags & WIREXT_IN_SETS) != 0);
+	client_position_sets(&c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);
 	client_nack_hear_state(&c->nack, &m->u.state.coming);
 	if (c->session.idle)
 		client_end_pass(c, now_us);

@@ -38,7 +38,7 @@
 enum {
 	/* Chunks take turns only with this many buffers: half of them for chunks that come,
 	 * and as many for those that wait for their repair. */
-	CLIENT_SET_BUFFERS = 6 * WIREXT_SET,
+	CLIENT_SET_BUFFERS = 6 * WIREXT_INTERLEAVE,
 };
 
 /* Blocks that came in one packet. */

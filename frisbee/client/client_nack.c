@@ -176,8 +176,8 @@ client_nack_hear_reports(struct client *c, uint64_t now_us, const struct wirext_
 {
 	uint32_t total = 0;
 
-	for (uint32_t i = 0; i < m->u.nak.n; i++) {
-		const struct wirext_nak *k = &m->u.nak.at[i];
+	for (uint32_t i = 0; i < m->u.nack.n; i++) {
+		const struct wirext_nack *k = &m->u.nack.at[i];
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 			total += k->lack[g];
 		struct client_buffer *b = k->chunk < c->chunks.n
@@ -250,13 +250,13 @@ collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
 {
 	uint32_t total = 0;
 
-	m->u.nak.clientid = c->cfg.clientid;
-	m->u.nak.n = 0;
-	for (uint32_t i = 0; i < c->bufs.nfilling && m->u.nak.n < WIREXT_NAKS; i++) {
+	m->u.nack.clientid = c->cfg.clientid;
+	m->u.nack.n = 0;
+	for (uint32_t i = 0; i < c->bufs.nfilling && m->u.nack.n < WIREXT_NACKS; i++) {
 		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if (!may_report(c, b, now_us) || too_much(c, b))
 			continue;
-		struct wirext_nak *k = &m->u.nak.at[m->u.nak.n++];
+		struct wirext_nack *k = &m->u.nack.at[m->u.nack.n++];
 		k->chunk = b->chunk;
 		memcpy(k->lack, b->lack, sizeof k->lack);
 		total += b->nlack;
@@ -267,8 +267,8 @@ collect_reports(struct client *c, uint64_t now_us, struct wirext_msg *m)
 static void
 note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
-	for (uint32_t i = 0; i < m->u.nak.n; i++) {
-		struct client_buffer *b = client_filling(c, m->u.nak.at[i].chunk);
+	for (uint32_t i = 0; i < m->u.nack.n; i++) {
+		struct client_buffer *b = client_filling(c, m->u.nack.at[i].chunk);
 		memcpy(b->nacked.most, b->lack, sizeof b->nacked.most);
 		note_time(&b->nacked, now_us);
 		client_buffer_sure(b);
@@ -283,7 +283,7 @@ client_nack_say_report(struct client *c, uint64_t now_us, void *pkt)
 
 	if (!c->session.parity)
 		return 0;
-	client_ext_message(c, &m, WIREXT_NAK);
+	client_ext_message(c, &m, WIREXT_NACK);
 	uint32_t lack = collect_reports(c, now_us, &m);
 	if (lack == 0) {
 		k->report_at_us = 0;

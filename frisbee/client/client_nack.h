@@ -3,7 +3,7 @@
  * With the extension chunks are not asked for one by one: the server sends what anybody wants,
  * and says which chunks still come.  A client that lacks something that does not come says so,
  * after a random time in which another may say it first: how many blocks of each group of a
- * chunk (NAK), for which parity comes, or whole chunks (WANT).
+ * chunk (NACK), for which parity comes, or whole chunks (WANT).
  */
 #ifndef FRISBEE_CLIENT_CLIENT_NACK_H
 #define FRISBEE_CLIENT_CLIENT_NACK_H

@@ -1,8 +1,8 @@
 /* client_packs.h: how many blocks in one packet reach this client.
  *
- * The server sends TRYs, packets of several lengths, and names clients that are to say which
+ * The server sends MTU_PROBEs, packets of several lengths, and names clients that are to say which
  * is the longest that arrived.  When long packets seem not to arrive any more, the client
- * says so without being asked.  Source: docs/protocol.md, "Several blocks in a packet".
+ * says so without being asked.  Source: docs/protocol-rules.md, "Several blocks in a packet".
  */
 #ifndef FRISBEE_CLIENT_CLIENT_PACKS_H
 #define FRISBEE_CLIENT_CLIENT_PACKS_H
@@ -14,14 +14,14 @@
 
 /* Only client_packs.c writes it. */
 struct client_packs {
-	uint32_t round;  /* number of the current round of TRYs; 0: none, or a doubt */
+	uint32_t round;  /* number of the current round of MTU_PROBEs; 0: none, or a doubt */
 	uint32_t blocks; /* in the longest packet of the round that arrived */
 	uint64_t at_us;  /* when that is to be said; 0: it was said */
 	uint32_t said;   /* what was said last */
 	uint32_t doubts; /* since a packet of that length came last */
 };
 
-/* A TRY came with this number of blocks, one of a round in which n clients are asked, of
+/* A MTU_PROBE came with this number of blocks, one of a round in which n clients are asked, of
  * which this client is one. */
 void client_packs_tried(struct client_packs *, uint64_t now_us, struct client_hold *,
     uint32_t round, uint32_t blocks, uint32_t n);

@@ -5,7 +5,7 @@
  * is provisional until a chunk that came from it alone was proved; until then another
  * answer moves it when no blocks come from it, or wrong ones.  A proved pin moves only
  * when nothing at all came from it for two seconds, to whoever answers a JOIN with the
- * same image.  docs/protocol.md ("Whom to believe") says what is promised against which
+ * same image.  docs/protocol-rules.md ("Whom to believe") says what is promised against which
  * neighbours.
  */
 #ifndef FRISBEE_CLIENT_CLIENT_PIN_H

@@ -73,7 +73,7 @@ client_position_in_pass(const struct client_position *p, uint32_t chunk)
 {
 	return p->current == chunk ||
 	       (p->sets && p->current != p->chunks &&
-		   p->current / WIREXT_SET == chunk / WIREXT_SET);
+		   p->current / WIREXT_INTERLEAVE == chunk / WIREXT_INTERLEAVE);
 }
 
 bool
@@ -105,8 +105,8 @@ client_position_pass_ends(
 		return false;
 	*passed = (struct client_passed){ .chunk = chunk, .first = chunk, .count = 1 };
 	if (p->sets) {
-		passed->first = chunk - chunk % WIREXT_SET;
-		passed->count = WIREXT_SET;
+		passed->first = chunk - chunk % WIREXT_INTERLEAVE;
+		passed->count = WIREXT_INTERLEAVE;
 	}
 	p->last = chunk;
 	p->last_us = now_us;

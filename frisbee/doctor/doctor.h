@@ -3,7 +3,7 @@
  * doctor_probe.c finds facts out (doctor_exam.h says where each part is), doctor_judge.c
  * says in words what they mean, doctor.c prints it.  Nothing is loaded, and no session
  * notices: the server is only asked for its answer to JOIN, and for ECHOs
- * (docs/protocol.md).
+ * (docs/protocol-wire.md).
  */
 #ifndef FRISBEE_DOCTOR_DOCTOR_H
 #define FRISBEE_DOCTOR_DOCTOR_H

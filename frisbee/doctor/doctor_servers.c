@@ -63,7 +63,7 @@ exam_note_state(struct exam *x, const struct heard *h)
 	    memcmp(m.srcip, h->from, 4) != 0)
 		return;
 	if (m.kind != WIREXT_STATE && m.kind != WIREXT_PARITY && m.kind != WIREXT_TIME &&
-	    m.kind != WIREXT_PACK)
+	    m.kind != WIREXT_DATA)
 		return;
 	if (exam_is_server(x, h->from)) {
 		x->f->group_heard++;
@@ -72,8 +72,8 @@ exam_note_state(struct exam *x, const struct heard *h)
 	}
 	if (m.kind == WIREXT_PARITY)
 		x->blocks += exam_is_server(x, h->from);
-	if (m.kind == WIREXT_PACK && exam_is_server(x, h->from))
-		x->blocks += m.u.pack.count;
+	if (m.kind == WIREXT_DATA && exam_is_server(x, h->from))
+		x->blocks += m.u.data.count;
 	if (m.kind != WIREXT_STATE || (s = server_of(x->f, h->from)) == NULL)
 		return;
 	note_identity(s, m.u.state.identity);

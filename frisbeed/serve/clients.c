@@ -161,9 +161,9 @@ note_ext(struct client_row *r, const struct wirext_msg *m, uint32_t chunks,
 		r->of = (uint64_t)chunks * WIRE_CHUNK_BLOCKS;
 		r->told_us = now_us;
 	}
-	for (uint32_t i = 0; m->kind == WIREXT_NAK && i < m->u.nak.n; i++)
+	for (uint32_t i = 0; m->kind == WIREXT_NACK && i < m->u.nack.n; i++)
 		for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-			r->blocks_lost += m->u.nak.at[i].lack[g];
+			r->blocks_lost += m->u.nack.at[i].lack[g];
 }
 
 void
@@ -178,9 +178,9 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 	if (wirext_is(pkt, len)) {
 		if (wirext_get(&x, pkt, len, &e) != 0 ||
 		    memcmp(x.srcip, from, 4) != 0 ||
-		    (x.kind != WIREXT_WANT && x.kind != WIREXT_NAK &&
-			x.kind != WIREXT_GO && x.kind != WIREXT_ROOM &&
-			x.kind != WIREXT_LOAD))
+		    (x.kind != WIREXT_WANT && x.kind != WIREXT_NACK &&
+			x.kind != WIREXT_CREDIT && x.kind != WIREXT_CREDIT_AT &&
+			x.kind != WIREXT_CONGESTION))
 			return;
 		pthread_mutex_lock(&c->lock);
 		note_ext(row_of(c, now_us, from, port, sent, true), &x, c->chunks,

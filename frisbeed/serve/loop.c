@@ -148,10 +148,10 @@ add_pack(struct loop *l, const struct server_out *out)
 	struct batch *b = &l->packs;
 	unsigned i = b->n++;
 
-	wirext_put_pack_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
+	wirext_put_data_header(b->header[i], sock_netif(l->sock)->addr, l->cfg->session,
 	    out->chunk, out->block, out->count, out->content);
 	b->block[i] = (struct sock_block){ b->header[i],
-		reader_block(l->reader, out->buf, out->at), WIREXT_PACK_HEADER_BYTES,
+		reader_block(l->reader, out->buf, out->at), WIREXT_DATA_HEADER_BYTES,
 		(size_t)out->count * WIRE_BLOCK_BYTES };
 }
 

@@ -135,12 +135,12 @@ session_new(const struct session_config *o, const struct place *p, struct source
 static uint32_t
 pack_blocks(const struct netif *n, bool authenticated)
 {
-	const uint32_t around = UDP_IP_BYTES + WIREXT_PACK_HEADER_BYTES +
+	const uint32_t around = UDP_IP_BYTES + WIREXT_DATA_HEADER_BYTES +
 	                        (authenticated ? AUTH_HEADER_BYTES : 0);
 	uint32_t mtu = netif_mtu(n);
 	uint32_t blocks = mtu > around ? (mtu - around) / WIRE_BLOCK_BYTES : 0;
 
-	return blocks < WIREXT_PACK_BLOCKS ? blocks : WIREXT_PACK_BLOCKS;
+	return blocks < WIREXT_DATA_BLOCKS ? blocks : WIREXT_DATA_BLOCKS;
 }
 
 /* Open the second port, which clients of this suite use for the extension.  Without it they

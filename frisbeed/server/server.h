@@ -37,7 +37,7 @@ enum {
 };
 #define SERVER_NEVER UINT64_MAX
 
-/* The extension; docs/protocol.md. */
+/* The extension; docs/protocol-rules.md. */
 struct server_ext_config {
 	bool on;       /* only for whole_chunks */
 	bool parity;   /* the shell can compute it */
@@ -82,7 +82,7 @@ struct server_stats {
 	uint64_t parity_sent;          /* blocks */
 	uint64_t packs_sent;           /* packets of one or several blocks */
 	uint64_t blocks_left_out;      /* empty ends of chunks */
-	uint64_t fits;                 /* answers to TRYs */
+	uint64_t fits;                 /* answers to MTU_PROBEs */
 	double unasked;                /* parity blocks a group that go with the data */
 	uint64_t loads;                /* complaints about the rate */
 	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
@@ -108,10 +108,10 @@ struct server_out {
 	enum server_out_kind kind;
 	size_t len; /* PACKET: of pkt */
 	uint8_t pkt[WIREXT_PACKET_MAX];
-	uint32_t buf, at; /* BLOCK, PACK: the buffer, and which of its blocks */
+	uint32_t buf, at; /* BLOCK, DATA: the buffer, and which of its blocks */
 	uint32_t chunk, block;
-	uint32_t count;        /* PACK: blocks in it */
-	uint32_t content;      /* PACK, PARITY: of the chunk, for the header */
+	uint32_t count;        /* DATA: blocks in it */
+	uint32_t content;      /* DATA, PARITY: of the chunk, for the header */
 	uint32_t group, index; /* PARITY: of what is in buf */
 	bool run_ends;         /* its last block: after sending, buf is free */
 };

@@ -100,7 +100,7 @@ server_announce_say(struct server_announce *a, uint64_t now_us,
 	*m = (struct wirext_msg){ .kind = WIREXT_STATE };
 	m->u.state.flags = (now->idle || now->held ? WIREXT_IDLE : 0) |
 	                   (a->stale ? WIREXT_STALE : 0) |
-	                   (now->in_sets ? WIREXT_IN_SETS : 0);
+	                   (now->in_sets ? WIREXT_INTERLEAVED : 0);
 	m->u.state.clients = now->clients;
 	m->u.state.chunks = nchunks;
 	m->u.state.coming = *coming;

@@ -1,6 +1,6 @@
 /* server_credit.h: how many blocks the clients can take.
  *
- * A client says how much more it can take (GO and ROOM); what is sent stays below the
+ * A client says how much more it can take (CREDIT and CREDIT_AT); what is sent stays below the
  * limit that the one with the most room sets, so the fastest client is not held up by a
  * slower one.  Parity is owed to clients that have reported a loss: they have room for
  * it that they have not told of otherwise.

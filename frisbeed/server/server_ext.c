@@ -89,7 +89,7 @@ with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 
 static void
 hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
-    const struct wirext_nak *k, uint64_t window_us)
+    const struct wirext_nack *k, uint64_t window_us)
 {
 	uint8_t lack[WIREXT_GROUPS];
 	struct voter *v = voters_find(&s->voters, c->ip);
@@ -113,7 +113,7 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	    &s->repair, k->chunk, lack, most, now_us, window_us);
 	if (v != NULL)
 		voters_caused(v, caused);
-	/* So much it can take, besides what was said by GO. */
+	/* So much it can take, besides what was said by CREDIT. */
 	server_credit_owe(&s->credit,
 	    s->carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused);
 	/* Who is not believed tells nothing of what the others lose. */
@@ -128,7 +128,7 @@ static void
 handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
-	    s, m->srcip, m->u.nak.clientid);
+	    s, m->srcip, m->u.nack.clientid);
 	uint64_t window = s->roll.ext < 2  ? 0
 	                  : server_is_idle(s) ? WINDOW_US / 4
 	                                      : WINDOW_US;
@@ -142,9 +142,9 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	struct voter *v = voters_find(&s->voters, m->srcip);
 	if (v == NULL || voters_report(&s->voters, v, now_us, s->repair.budget))
 		repair_count_message(&s->repair);
-	for (uint32_t i = 0; i < m->u.nak.n; i++)
-		if (m->u.nak.at[i].chunk < s->image.chunks)
-			hear_report(s, now_us, c, &m->u.nak.at[i], window);
+	for (uint32_t i = 0; i < m->u.nack.n; i++)
+		if (m->u.nack.at[i].chunk < s->image.chunks)
+			hear_report(s, now_us, c, &m->u.nack.at[i], window);
 }
 
 /* Do several complain?  Who does so alone is named. */
@@ -153,12 +153,12 @@ is_believed(
     struct server *s, uint64_t now_us, const struct wirext_msg *m, uint32_t *lost)
 {
 	struct voter *v = voters_find(&s->voters, m->srcip);
-	uint32_t of = m->u.load.of;
+	uint32_t of = m->u.congestion.of;
 
-	if (v == NULL || of == 0 || !rate_hears(&s->rate, m->u.load.epoch))
+	if (v == NULL || of == 0 || !rate_hears(&s->rate, m->u.congestion.epoch))
 		return false;
-	*lost = m->u.load.lost < of ? m->u.load.lost : of;
-	return voters_complain(&s->voters, v, now_us, m->u.load.queue, lost, &of);
+	*lost = m->u.congestion.lost < of ? m->u.congestion.lost : of;
+	return voters_complain(&s->voters, v, now_us, m->u.congestion.queue, lost, &of);
 }
 
 static void
@@ -166,7 +166,7 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint32_t lost = 0;
 
-	if (server_client_speaks(s, m->srcip, m->u.load.clientid) == NULL)
+	if (server_client_speaks(s, m->srcip, m->u.congestion.clientid) == NULL)
 		return;
 	server_count(&s->counters, COUNT_LOADS, 1);
 	server_life_asked(&s->life, now_us);
@@ -176,53 +176,53 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 		return;
 	if (is_believed(s, now_us, m, &lost) &&
 	    rate_complain(&s->rate, now_us, server_sent_all(&s->sent),
-		m->u.load.epoch, lost, m->u.load.of, m->u.load.queue))
+		m->u.congestion.epoch, lost, m->u.congestion.of, m->u.congestion.queue))
 		server_follow_rate(s);
 	server_name_complainer(s, m->srcip);
 }
 
-/* Of what was sent, how much has the client that says ROOM not heard yet? */
+/* Of what was sent, how much has the client that says CREDIT_AT not heard yet? */
 static uint64_t
 still_coming(const struct server *s, const struct wirext_msg *m)
 {
 	uint64_t heard;
 
-	if (m->kind != WIREXT_ROOM ||
-	    !server_sent_upto(&s->sent, m->u.go.chunk, m->u.go.block, &heard))
+	if (m->kind != WIREXT_CREDIT_AT ||
+	    !server_sent_upto(&s->sent, m->u.credit.chunk, m->u.credit.block, &heard))
 		return 0;
-	heard += m->u.go.since;
+	heard += m->u.credit.since;
 	return heard < server_sent_all(&s->sent) ? server_sent_all(&s->sent) - heard : 0;
 }
 
 static void
 handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
-	if (server_client_speaks(s, m->srcip, m->u.go.clientid) == NULL)
+	if (server_client_speaks(s, m->srcip, m->u.credit.clientid) == NULL)
 		return;
 	server_count(&s->counters, COUNT_GOS, 1);
 	server_life_asked(&s->life, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
-	    m->u.go.blocks);
+	    m->u.credit.blocks);
 }
 
 static void
 handle_fits(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
-	    s, m->srcip, m->u.fits.clientid);
+	    s, m->srcip, m->u.mtu_ack.clientid);
 
 	if (c == NULL)
 		return;
 	server_count(&s->counters, COUNT_FITS, 1);
 	server_packs_hear(&s->packs, now_us, server_roll_index(&s->roll, c),
-	    m->u.fits.number, m->u.fits.blocks);
+	    m->u.mtu_ack.number, m->u.mtu_ack.blocks);
 }
 
 static bool
 is_servers(enum wirext_kind kind)
 {
 	return kind == WIREXT_STATE || kind == WIREXT_PARITY || kind == WIREXT_TIME ||
-	       kind == WIREXT_PACK || kind == WIREXT_TRY;
+	       kind == WIREXT_DATA || kind == WIREXT_MTU_PROBE;
 }
 
 void
@@ -254,12 +254,12 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	}
 	if (m.kind == WIREXT_WANT)
 		handle_want(s, now_us, &m);
-	else if (m.kind == WIREXT_NAK)
+	else if (m.kind == WIREXT_NACK)
 		handle_reports(s, now_us, &m);
-	else if (m.kind == WIREXT_LOAD)
+	else if (m.kind == WIREXT_CONGESTION)
 		handle_load(s, now_us, &m);
-	else if (m.kind == WIREXT_FITS)
+	else if (m.kind == WIREXT_MTU_ACK)
 		handle_fits(s, now_us, &m);
-	else if (m.kind == WIREXT_GO || m.kind == WIREXT_ROOM)
+	else if (m.kind == WIREXT_CREDIT || m.kind == WIREXT_CREDIT_AT)
 		handle_go(s, now_us, &m);
 }

@@ -129,7 +129,7 @@ server_in_sets(const struct server *s)
 static inline bool
 server_same_set(uint32_t a, uint32_t b)
 {
-	return a / WIREXT_SET == b / WIREXT_SET;
+	return a / WIREXT_INTERLEAVE == b / WIREXT_INTERLEAVE;
 }
 
 /* How many blocks, with parity, will be sent of what was given out so far. */

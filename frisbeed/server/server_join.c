@@ -74,7 +74,7 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 		server_life_await(&s->life, now_us, pace_cap(&s->pace));
 	server_announce_heard(&s->announce, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
-	    server_unpaced(s) ? WIREXT_FIRST_UNPACED : WIREXT_FIRST);
+	    server_unpaced(s) ? WIREXT_JOIN_CREDIT_UNPACED : WIREXT_JOIN_CREDIT);
 	/* How many they are makes a difference, and what a chunk's end is. */
 	if ((s->roll.ext & (s->roll.ext - 1)) == 0 || server_in_sets(s))
 		server_announce_now(&s->announce);
@@ -107,7 +107,7 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	    s, m->srcip, m->u.join.clientid, ext, &known);
 	if (!known && ext && (flags & WIREXT_AGAIN))
 		server_roll_resumes(&s->roll, c);
-	if (ext && (flags & WIREXT_NO_SETS))
+	if (ext && (flags & WIREXT_NO_INTERLEAVING))
 		server_roll_no_sets(&s->roll, c);
 	if (ext)
 		join_ext(s, now_us, flags);

@@ -31,7 +31,7 @@ server_packs_init(struct server_packs *p, const struct server_image *image,
 	p->client = calloc(clients, sizeof *p->client);
 	if (most == 0)
 		return p->client != NULL ? 0 : -1;
-	p->max = WIREXT_PACK_BLOCKS;
+	p->max = WIREXT_DATA_BLOCKS;
 	while (p->max > most)
 		p->max /= 2;
 	p->content = calloc(image->chunks, sizeof *p->content);
@@ -122,7 +122,7 @@ ask(struct server_packs *p, uint64_t now_us, uint32_t i, uint32_t id)
 
 	if (!c->ext || c->fits >= p->max)
 		return;
-	if (c->try_us <= now_us && p->n < WIREXT_TRY_IDS) {
+	if (c->try_us <= now_us && p->n < WIREXT_MTU_PROBE_IDS) {
 		p->id[p->n++] = id;
 		c->try_us = now_us + (AGAIN_US << c->tries);
 		c->tries += c->tries < DOUBLED;
@@ -165,11 +165,11 @@ server_packs_say(struct server_packs *p, uint64_t now_us, const struct server_ro
 		begin_round(p, now_us, r);
 	if (p->size == 0)
 		return false;
-	*m = (struct wirext_msg){ .kind = WIREXT_TRY };
-	m->u.trial.number = p->number;
-	m->u.trial.blocks = p->size;
-	m->u.trial.n = p->n;
-	memcpy(m->u.trial.id, p->id, p->n * sizeof p->id[0]);
+	*m = (struct wirext_msg){ .kind = WIREXT_MTU_PROBE };
+	m->u.mtu_probe.number = p->number;
+	m->u.mtu_probe.blocks = p->size;
+	m->u.mtu_probe.n = p->n;
+	memcpy(m->u.mtu_probe.id, p->id, p->n * sizeof p->id[0]);
 	/* The shortest one comes last: it says that the others were sent. */
 	p->size /= 2;
 	return true;

@@ -1,7 +1,7 @@
 /* server_packs.h: packets of several blocks, and chunks without their empty end.
  *
- * A PACK travels on the second port, so it is of use only when everybody listens there
- * and the network carries packets of its length to all.  So clients are asked by TRYs,
+ * A DATA travels on the second port, so it is of use only when everybody listens there
+ * and the network carries packets of its length to all.  So clients are asked by MTU_PROBEs,
  * which are as long; a client that does not answer keeps the group at the blocks of the
  * base protocol.  A client that joins, even again, has not answered yet.
  *
@@ -33,11 +33,11 @@ struct server_packs {
 	struct server_packs_client *client; /* by number in the roll */
 	/* Clients, by the blocks of a packet that reaches them; of them all, those with the
 	 * extension. */
-	uint32_t fits[WIREXT_PACK_BLOCKS + 1], ext;
-	uint64_t round_us, next_us; /* the last round of TRYs, and the next one */
+	uint32_t fits[WIREXT_DATA_BLOCKS + 1], ext;
+	uint64_t round_us, next_us; /* the last round of MTU_PROBEs, and the next one */
 	uint32_t number;            /* of the round */
 	uint32_t size;              /* of its next packet; 0: all are out */
-	uint32_t n, id[WIREXT_TRY_IDS];
+	uint32_t n, id[WIREXT_MTU_PROBE_IDS];
 };
 
 /* most: blocks a packet (0: no packs); clients: the roll's max.  -1: no memory;
@@ -49,13 +49,13 @@ void server_packs_fini(struct server_packs *);
 void server_packs_add(struct server_packs *, uint64_t now_us, uint32_t i, bool ext);
 void server_packs_again(struct server_packs *, uint64_t now_us, uint32_t i);
 void server_packs_drop(struct server_packs *, uint32_t i);
-/* It says what fits: in answer to the TRYs of the round with this number, or (0) at any
+/* It says what fits: in answer to the MTU_PROBEs of the round with this number, or (0) at any
  * time that no more does. */
 void server_packs_hear(struct server_packs *, uint64_t now_us, uint32_t i,
     uint32_t number, uint32_t blocks);
-/* When there is a TRY to be sent; UINT64_MAX: nobody is to be asked. */
+/* When there is a MTU_PROBE to be sent; UINT64_MAX: nobody is to be asked. */
 uint64_t server_packs_at(const struct server_packs *);
-/* The next TRY, without the sender's address and session.  False: it is not time, or
+/* The next MTU_PROBE, without the sender's address and session.  False: it is not time, or
  * nobody is left to be asked. */
 bool server_packs_say(struct server_packs *, uint64_t now_us, const struct server_roll *,
     struct wirext_msg *);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of what is wanted and held back for so long without a word from anybody, those that
- * wanted it may be gone: a client repeats its GO within that time. */
+ * wanted it may be gone: a client repeats its CREDIT within that time. */
 enum { HELD_US = 1000000 };
 
 /* A packet that has been put is to be sent. */

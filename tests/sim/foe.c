@@ -54,8 +54,8 @@ is_servers(const void *pkt, size_t len)
 	if (wirext_is(pkt, len))
 		return wirext_get(&m, pkt, len, &e) == 0 &&
 		       (m.kind == WIREXT_STATE || m.kind == WIREXT_TIME ||
-			   m.kind == WIREXT_PARITY || m.kind == WIREXT_PACK ||
-			   m.kind == WIREXT_TRY);
+			   m.kind == WIREXT_PARITY || m.kind == WIREXT_DATA ||
+			   m.kind == WIREXT_MTU_PROBE);
 	return wire_get(&b, pkt, len, &e) != 0 || b.type == WIRE_REPLY ||
 	       b.subtype == WIRE_BLOCK;
 }
@@ -106,13 +106,13 @@ joins(struct foe *f, void *pkt, uint32_t id)
 static size_t
 complains(struct foe *f, void *pkt)
 {
-	struct wirext_msg m = message(f, WIREXT_LOAD);
+	struct wirext_msg m = message(f, WIREXT_CONGESTION);
 
-	m.u.load.clientid = f->id;
-	m.u.load.epoch = f->epoch;
-	m.u.load.of = 100;
-	m.u.load.lost = 1 + (uint32_t)(sim_random(&f->rng) % 99);
-	m.u.load.queue = sim_random(&f->rng) % 8 != 0;
+	m.u.congestion.clientid = f->id;
+	m.u.congestion.epoch = f->epoch;
+	m.u.congestion.of = 100;
+	m.u.congestion.lost = 1 + (uint32_t)(sim_random(&f->rng) % 99);
+	m.u.congestion.queue = sim_random(&f->rng) % 8 != 0;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -121,14 +121,14 @@ static size_t
 lies(struct foe *f, void *pkt)
 {
 	static const uint8_t much[] = { 128, 120, 64, 60, 12 };
-	struct wirext_msg m = message(f, WIREXT_NAK);
+	struct wirext_msg m = message(f, WIREXT_NACK);
 	uint8_t lack = much[sim_random(&f->rng) % sizeof much];
 
-	m.u.nak.clientid = f->id;
-	m.u.nak.n = f->nchunks < WIREXT_NAKS ? f->nchunks : WIREXT_NAKS;
-	for (uint32_t i = 0; i < m.u.nak.n; i++) {
-		m.u.nak.at[i].chunk = (uint32_t)((f->said + i) % f->nchunks);
-		memset(m.u.nak.at[i].lack, lack, sizeof m.u.nak.at[i].lack);
+	m.u.nack.clientid = f->id;
+	m.u.nack.n = f->nchunks < WIREXT_NACKS ? f->nchunks : WIREXT_NACKS;
+	for (uint32_t i = 0; i < m.u.nack.n; i++) {
+		m.u.nack.at[i].chunk = (uint32_t)((f->said + i) % f->nchunks);
+		memset(m.u.nack.at[i].lack, lack, sizeof m.u.nack.at[i].lack);
 	}
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
@@ -148,10 +148,10 @@ wants(struct foe *f, void *pkt)
 static size_t
 goes_on(struct foe *f, void *pkt)
 {
-	struct wirext_msg m = message(f, WIREXT_GO);
+	struct wirext_msg m = message(f, WIREXT_CREDIT);
 
-	m.u.go.clientid = f->id;
-	m.u.go.blocks = UINT32_MAX;
+	m.u.credit.clientid = f->id;
+	m.u.credit.blocks = UINT32_MAX;
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 

@@ -43,9 +43,9 @@ wants(struct wirext_msg *m, const struct greedy *g, void *pkt)
 static size_t
 goes_on(struct wirext_msg *m, const struct greedy *g, void *pkt)
 {
-	m->kind = WIREXT_GO;
-	m->u.go.clientid = g->id;
-	m->u.go.blocks = UINT32_MAX;
+	m->kind = WIREXT_CREDIT;
+	m->u.credit.clientid = g->id;
+	m->u.credit.blocks = UINT32_MAX;
 	return wirext_put(m, pkt, WIRE_PACKET_MAX);
 }
 
@@ -53,12 +53,12 @@ goes_on(struct wirext_msg *m, const struct greedy *g, void *pkt)
 static size_t
 reports(struct wirext_msg *m, const struct greedy *g, void *pkt)
 {
-	m->kind = WIREXT_NAK;
-	m->u.nak.clientid = g->id;
-	m->u.nak.n = g->nchunks < WIREXT_NAKS ? g->nchunks : WIREXT_NAKS;
-	for (uint32_t i = 0; i < m->u.nak.n; i++) {
-		m->u.nak.at[i].chunk = (uint32_t)((g->said + i) % g->nchunks);
-		memset(m->u.nak.at[i].lack, 128, sizeof m->u.nak.at[i].lack);
+	m->kind = WIREXT_NACK;
+	m->u.nack.clientid = g->id;
+	m->u.nack.n = g->nchunks < WIREXT_NACKS ? g->nchunks : WIREXT_NACKS;
+	for (uint32_t i = 0; i < m->u.nack.n; i++) {
+		m->u.nack.at[i].chunk = (uint32_t)((g->said + i) % g->nchunks);
+		memset(m->u.nack.at[i].lack, 128, sizeof m->u.nack.at[i].lack);
 	}
 	return wirext_put(m, pkt, WIRE_PACKET_MAX);
 }

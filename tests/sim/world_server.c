@@ -48,7 +48,7 @@ send_block(struct world *w, struct host *h, const struct server_out *out)
 static void
 send_pack(struct world *w, struct host *h, const struct server_out *out)
 {
-	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_PACK_HEADER_BYTES;
+	uint8_t pkt[WIREXT_PACKET_MAX] = { 0 }, *data = pkt + WIREXT_DATA_HEADER_BYTES;
 
 	if (out->count == 0 || out->count > w->sc->pack_blocks ||
 	    out->content != world_content(w, out->chunk))
@@ -61,10 +61,10 @@ send_pack(struct world *w, struct host *h, const struct server_out *out)
 		world_fill_block(w, h->image, data + i * WIRE_BLOCK_BYTES, out->chunk,
 		    out->block + i);
 	}
-	wirext_put_pack_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
+	wirext_put_data_header(pkt, h->cfg.srcip, h->cfg.ext.session, out->chunk,
 	    out->block, out->count, out->content);
 	world_transmit(w, h->port, h->cfg.srcip, pkt,
-	    WIREXT_PACK_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
+	    WIREXT_DATA_HEADER_BYTES + (size_t)out->count * WIRE_BLOCK_BYTES);
 }
 
 static void

@@ -32,9 +32,9 @@ readable_ext(struct world *w, uint32_t port, const void *pkt, size_t len)
 		world_fail(w, "port %u sends what cannot be read: %s", port, e.text);
 	else if (!serves && !w->nodes[port - 1].joined)
 		world_fail(w, "client %u speaks before it joins", port);
-	else if (!serves && m.kind != WIREXT_WANT && m.kind != WIREXT_NAK &&
-		 m.kind != WIREXT_GO && m.kind != WIREXT_LOAD &&
-		 m.kind != WIREXT_ROOM && m.kind != WIREXT_FITS)
+	else if (!serves && m.kind != WIREXT_WANT && m.kind != WIREXT_NACK &&
+		 m.kind != WIREXT_CREDIT && m.kind != WIREXT_CONGESTION &&
+		 m.kind != WIREXT_CREDIT_AT && m.kind != WIREXT_MTU_ACK)
 		world_fail(w, "client %u speaks like a server", port);
 	world_trace(w, "port %u: kind %u of the extension", port, (unsigned)m.kind);
 	return true;
@@ -94,7 +94,7 @@ note_asked_ext(struct world *w, struct host *h, const struct packet *pkt)
 	if (wirext_get(&m, pkt->bytes, pkt->len, &e) != 0)
 		world_fail(w, "the server got a bad packet: %s", e.text);
 	/* These belong to joining. */
-	if (m.kind == WIREXT_FITS)
+	if (m.kind == WIREXT_MTU_ACK)
 		w->out->fits++;
 	else
 		count_chatter(w);

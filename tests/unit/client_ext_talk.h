@@ -13,7 +13,7 @@ enum { MIB = 1 << 20, CHUNKS = 4, SESSION = 9, MS = 1000 };
 
 static const uint8_t server_ip[4] = { 10, 0, 0, 1 };
 
-static uint8_t data[WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES];
+static uint8_t data[WIREXT_DATA_BLOCKS * WIRE_BLOCK_BYTES];
 
 static inline bool
 hears(struct client *c, uint64_t now, struct wirext_msg m, struct client_store *st)

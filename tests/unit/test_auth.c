@@ -137,7 +137,7 @@ test_round_trip(void)
 	auth_free(d);
 }
 
-/* The bytes are those of docs/protocol.md, and what is made of the key does not change. */
+/* The bytes are those of docs/protocol-wire.md, and what is made of the key does not change. */
 static void
 test_bytes(void)
 {

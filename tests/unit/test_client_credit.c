@@ -66,14 +66,14 @@ test_grants(void)
 {
 	struct client *c = bare_client(true, false, 1);
 
-	T_CHECK(said(c, 1).u.go.blocks == 0);   /* the first ones come unasked */
+	T_CHECK(said(c, 1).u.credit.blocks == 0);   /* the first ones come unasked */
 	struct wirext_msg m = said(c, 40 * MS); /* but they do not */
-	T_CHECK(m.kind == WIREXT_GO);
+	T_CHECK(m.kind == WIREXT_CREDIT);
 	T_CHECK(
-	    m.u.go.blocks == 1024); /* a fast network, of which nothing is known yet */
-	T_CHECK(said(c, 41 * MS).u.go.blocks == 0);
-	T_CHECK(said(c, 40 * MS + 60 * MS - 1).u.go.blocks == 0);
-	T_CHECK(said(c, 40 * MS + 60 * MS).u.go.blocks > 0); /* twice as long */
+	    m.u.credit.blocks == 1024); /* a fast network, of which nothing is known yet */
+	T_CHECK(said(c, 41 * MS).u.credit.blocks == 0);
+	T_CHECK(said(c, 40 * MS + 60 * MS - 1).u.credit.blocks == 0);
+	T_CHECK(said(c, 40 * MS + 60 * MS).u.credit.blocks > 0); /* twice as long */
 	client_free(c);
 }
 
@@ -84,14 +84,14 @@ test_waits_for_the_disk(void)
 
 	for (uint32_t i = 0; i < 4; i++)
 		bare_begin(c, i, WIRE_CHUNK_BLOCKS);
-	T_CHECK(said(c, 10 * S).u.go.blocks == 0); /* four wait to be written */
+	T_CHECK(said(c, 10 * S).u.credit.blocks == 0); /* four wait to be written */
 	client_free(c);
 	c = bare_client(true, false, 20);
 	for (uint32_t i = 0; i < 3; i++)
 		bare_begin(c, i, WIRE_CHUNK_BLOCKS);
 	said(c, 10 * S); /* is held back: others may say it */
 	T_CHECK(c->credit.at_us >= 10 * S);
-	T_CHECK(said(c, 11 * S).u.go.blocks > 0);
+	T_CHECK(said(c, 11 * S).u.credit.blocks > 0);
 	client_free(c);
 }
 
@@ -101,14 +101,14 @@ test_unpaced(void)
 	struct client *c = bare_client(true, true, 1);
 
 	struct wirext_msg m = said(c, 1 * S);
-	T_CHECK(m.kind == WIREXT_GO); /* after a silence nothing is on its way */
-	T_CHECK(m.u.go.blocks == c->credit.window);
+	T_CHECK(m.kind == WIREXT_CREDIT); /* after a silence nothing is on its way */
+	T_CHECK(m.u.credit.blocks == c->credit.window);
 	uint32_t window = c->credit.window;
 	client_position_came(&c->position, 1 * S, window / 2);
 	client_credit_came(&c->credit, 1 * S, c->position.seen);
 	m = said(c, 1 * S + 1);
-	T_CHECK(m.kind == WIREXT_ROOM);
-	T_CHECK(m.u.go.blocks == window);
+	T_CHECK(m.kind == WIREXT_CREDIT_AT);
+	T_CHECK(m.u.credit.blocks == window);
 	client_free(c);
 }
 

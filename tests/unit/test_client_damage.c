@@ -147,7 +147,7 @@ test_only_blocks(void)
 	m.u.parity.content = 3;
 	m.u.parity.data = data;
 	T_CHECK(!hears(c, now, m, &st));
-	m = (struct wirext_msg){ .kind = WIREXT_PACK, .u.pack = { 1, 0, 1, 3, data } };
+	m = (struct wirext_msg){ .kind = WIREXT_DATA, .u.data = { 1, 0, 1, 3, data } };
 	T_CHECK(hears(c, now, m, &st));
 	T_CHECK(st.which == 1);
 	T_CHECK(st.zeros == NULL);

@@ -120,7 +120,7 @@ test_goes_on(bool first)
 		chunk_comes(c, now, i);
 	for (uint32_t i = 1; i < CHUNKS; i++)
 		T_CHECK(client_take(c, &chunk, &buf, &bytes));
-	T_CHECK(says(c, &now, 1000 * MS, WIREXT_GO, &m) == first);
+	T_CHECK(says(c, &now, 1000 * MS, WIREXT_CREDIT, &m) == first);
 	client_free(c);
 }
 

@@ -53,13 +53,13 @@ test_report(void)
 	client_nack_nothing_comes(&c->nack);
 	bare_begin(c, 3, 1020);
 	struct wirext_msg m = says(c, &now, client_nack_say_report);
-	T_CHECK(m.kind == WIREXT_NAK);
-	T_CHECK(m.u.nak.n == 1);
-	T_CHECK(m.u.nak.at[0].chunk == 3);
-	T_CHECK(m.u.nak.at[0].lack[4] == 1);
-	T_CHECK(m.u.nak.at[0].lack[0] == 0);
+	T_CHECK(m.kind == WIREXT_NACK);
+	T_CHECK(m.u.nack.n == 1);
+	T_CHECK(m.u.nack.at[0].chunk == 3);
+	T_CHECK(m.u.nack.at[0].lack[4] == 1);
+	T_CHECK(m.u.nack.at[0].lack[0] == 0);
 	uint64_t first = now;
-	T_CHECK(says(c, &now, client_nack_say_report).kind == WIREXT_NAK);
+	T_CHECK(says(c, &now, client_nack_say_report).kind == WIREXT_NACK);
 	T_CHECK(now >= first + 49 * MS); /* a client that is alone repeats it soon */
 	client_free(c);
 }
@@ -68,15 +68,15 @@ static void
 test_another_said_it(void)
 {
 	struct client *c = bare_client(true, false, 2);
-	struct wirext_msg other = { .kind = WIREXT_NAK };
+	struct wirext_msg other = { .kind = WIREXT_NACK };
 	uint64_t now = 0;
 
 	client_nack_nothing_comes(&c->nack);
 	struct client_buffer *b = bare_begin(c, 3, 1020);
-	other.u.nak.n = 1;
-	other.u.nak.at[0].chunk = 3;
+	other.u.nack.n = 1;
+	other.u.nack.at[0].chunk = 3;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		other.u.nak.at[0].lack[g] = 1;
+		other.u.nack.at[0].lack[g] = 1;
 	client_nack_hear_reports(c, now, &other);
 	T_CHECK(b->nacked.most[0] == 1);
 	T_CHECK(says(c, &now, client_nack_say_report).kind == 0);

@@ -8,8 +8,8 @@ static bool
 pack(struct client *c, uint32_t chunk, uint32_t first, uint32_t count, uint32_t content,
     struct client_store *st)
 {
-	struct wirext_msg m = { .kind = WIREXT_PACK,
-		.u.pack = { chunk, first, count, content, data } };
+	struct wirext_msg m = { .kind = WIREXT_DATA,
+		.u.data = { chunk, first, count, content, data } };
 
 	return hears(c, 50 * MS, m, st);
 }
@@ -119,32 +119,32 @@ static void
 test_fits(void)
 {
 	struct client *c = make_client(false);
-	struct wirext_msg m = { .kind = WIREXT_TRY }, said;
+	struct wirext_msg m = { .kind = WIREXT_MTU_PROBE }, said;
 	struct client_store st;
 	uint64_t now = 10 * MS;
 
-	m.u.trial.number = 5;
-	m.u.trial.blocks = 8;
-	m.u.trial.n = 1;
-	m.u.trial.id[0] = 8; /* another one */
+	m.u.mtu_probe.number = 5;
+	m.u.mtu_probe.blocks = 8;
+	m.u.mtu_probe.n = 1;
+	m.u.mtu_probe.id[0] = 8; /* another one */
 	hears(c, now, m, &st);
-	T_CHECK(!says(c, &now, 100 * MS, WIREXT_FITS, &said));
-	m.u.trial.id[m.u.trial.n++] = 7;
-	m.u.trial.blocks = 4;
+	T_CHECK(!says(c, &now, 100 * MS, WIREXT_MTU_ACK, &said));
+	m.u.mtu_probe.id[m.u.mtu_probe.n++] = 7;
+	m.u.mtu_probe.blocks = 4;
 	hears(c, now, m, &st);
-	m.u.trial.blocks = 1;
+	m.u.mtu_probe.blocks = 1;
 	hears(c, now, m, &st);
-	T_CHECK(says(c, &now, 20 * MS, WIREXT_FITS, &said));
-	T_CHECK(said.u.fits.blocks == 4);
-	T_CHECK(said.u.fits.number == 5);
-	T_CHECK(said.u.fits.clientid == 7);
+	T_CHECK(says(c, &now, 20 * MS, WIREXT_MTU_ACK, &said));
+	T_CHECK(said.u.mtu_ack.blocks == 4);
+	T_CHECK(said.u.mtu_ack.number == 5);
+	T_CHECK(said.u.mtu_ack.clientid == 7);
 	hears(c, now, m, &st); /* twice on its way */
-	T_CHECK(!says(c, &now, 20 * MS, WIREXT_FITS, &said));
+	T_CHECK(!says(c, &now, 20 * MS, WIREXT_MTU_ACK, &said));
 	/* Such packets come, and then nothing does. */
 	T_CHECK(pack(c, 0, 0, 4, 1024, &st));
-	T_CHECK(says(c, &now, 1500 * MS, WIREXT_FITS, &said));
-	T_CHECK(said.u.fits.blocks == 1);
-	T_CHECK(said.u.fits.number == 0);
+	T_CHECK(says(c, &now, 1500 * MS, WIREXT_MTU_ACK, &said));
+	T_CHECK(said.u.mtu_ack.blocks == 1);
+	T_CHECK(said.u.mtu_ack.number == 0);
 	client_free(c);
 }
 

@@ -140,11 +140,11 @@ test_stranger_sends_parity(void)
 	m.u.parity.data = data;
 	size_t n = wirext_put(&m, pkt, sizeof pkt);
 	T_CHECK(!client_input(c, 3, pkt, n, stranger_ip, &st));
-	m.kind = WIREXT_PACK;
-	m.u.pack.chunk = 1;
-	m.u.pack.first = 0;
-	m.u.pack.count = m.u.pack.content = 1;
-	m.u.pack.data = data;
+	m.kind = WIREXT_DATA;
+	m.u.data.chunk = 1;
+	m.u.data.first = 0;
+	m.u.data.count = m.u.data.content = 1;
+	m.u.data.data = data;
 	n = wirext_put(&m, pkt, sizeof pkt);
 	T_CHECK(!client_input(c, 3, pkt, n, stranger_ip, &st));
 	client_free(c);

@@ -20,8 +20,8 @@ state(struct client *c, uint64_t now, uint32_t flags)
 static bool
 block(struct client *c, uint64_t now, uint32_t chunk, uint32_t block)
 {
-	struct wirext_msg m = { .kind = WIREXT_PACK,
-		.u.pack = { chunk, block, 1, WIRE_CHUNK_BLOCKS, data } };
+	struct wirext_msg m = { .kind = WIREXT_DATA,
+		.u.data = { chunk, block, 1, WIRE_CHUNK_BLOCKS, data } };
 	struct client_store st;
 
 	return hears(c, now, m, &st);
@@ -48,10 +48,10 @@ lacking_one(uint64_t *now)
 	struct client *c = lacking(1, *now);
 	struct wirext_msg said;
 
-	T_CHECK(says(c, now, 30 * MS, WIREXT_NAK, &said));
-	T_CHECK(said.u.nak.n == 1);
-	T_CHECK(said.u.nak.at[0].chunk == 1);
-	T_CHECK(said.u.nak.at[0].lack[0] == 1);
+	T_CHECK(says(c, now, 30 * MS, WIREXT_NACK, &said));
+	T_CHECK(said.u.nack.n == 1);
+	T_CHECK(said.u.nack.at[0].chunk == 1);
+	T_CHECK(said.u.nack.at[0].lack[0] == 1);
 	return c;
 }
 
@@ -64,7 +64,7 @@ test_silence(void)
 	struct wirext_msg said;
 
 	asked = now;
-	T_CHECK(says(c, &now, 200 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 200 * MS, WIREXT_NACK, &said));
 	T_CHECK(now >= asked + 50 * MS);
 	T_CHECK(now < asked + 90 * MS);
 	client_free(c);
@@ -82,12 +82,12 @@ test_not_idle_any_more(void)
 
 	for (uint32_t b = 0; b < 30; b++) {
 		n += block(c, now, 2, b);
-		repeated += says(c, &now, 5 * MS, WIREXT_NAK, &said);
+		repeated += says(c, &now, 5 * MS, WIREXT_NACK, &said);
 	}
 	T_CHECK(n == 30);
 	T_CHECK(repeated == 0);
 	state(c, now, WIREXT_IDLE);
-	T_CHECK(says(c, &now, 5 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 5 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -98,19 +98,19 @@ test_answers_to_another(void)
 {
 	uint64_t now = 10 * MS, late_us = 2500;
 	struct client *c = lacking(16, now);
-	struct wirext_msg nak = { .kind = WIREXT_NAK }, said;
+	struct wirext_msg nak = { .kind = WIREXT_NACK }, said;
 	struct client_store st;
 	uint64_t over = now;
 
-	nak.u.nak.n = 1;
-	nak.u.nak.at[0] = (struct wirext_nak){ .chunk = 1, .lack = { 1 } };
+	nak.u.nack.n = 1;
+	nak.u.nack.at[0] = (struct wirext_nack){ .chunk = 1, .lack = { 1 } };
 	for (uint32_t b = 0; b < 6; b++, late_us = late_us * 9 / 5) {
 		hears(c, over + late_us / 2, nak, &st);
 		T_CHECK(block(c, over + late_us, 1, b * 2));
 	}
 	now = over + late_us;
 	state(c, now, WIREXT_IDLE);
-	T_CHECK(says(c, &now, 30 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 30 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -118,11 +118,11 @@ test_answers_to_another(void)
 static void
 another_reports(struct client *c, uint64_t now, uint8_t lack)
 {
-	struct wirext_msg nak = { .kind = WIREXT_NAK, .u.nak.n = 1 };
+	struct wirext_msg nak = { .kind = WIREXT_NACK, .u.nack.n = 1 };
 	struct client_store st;
 
-	nak.u.nak.at[0].chunk = 1;
-	memset(nak.u.nak.at[0].lack, lack, WIREXT_GROUPS);
+	nak.u.nack.at[0].chunk = 1;
+	memset(nak.u.nack.at[0].lack, lack, WIREXT_GROUPS);
 	hears(c, now, nak, &st);
 }
 
@@ -154,9 +154,9 @@ test_idle_twice(void)
 		T_CHECK(block(c, over + late_us, 1, b));
 	now = over + late_us * 5 / 9;
 	among_others(c, now, none);
-	T_CHECK(!says(c, &now, 100 * MS, WIREXT_NAK, &said));
+	T_CHECK(!says(c, &now, 100 * MS, WIREXT_NACK, &said));
 	among_others(c, now, none);
-	T_CHECK(says(c, &now, 60 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 60 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -180,12 +180,12 @@ test_spoken_for(void)
 	struct client *c = lacking_two(now, none);
 
 	another_reports(c, now, 5);
-	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NAK, &said));
+	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NACK, &said));
 	client_free(c);
 	now = 10 * MS;
 	c = lacking_two(now, none);
 	another_reports(c, now, 60);
-	T_CHECK(says(c, &now, 300 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 300 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -198,12 +198,12 @@ test_idle_without_an_answer(void)
 	struct wirext_msg said;
 	struct client *c = lacking_two(now, none);
 
-	T_CHECK(says(c, &now, 60 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 60 * MS, WIREXT_NACK, &said));
 	among_others(c, now + 30 * MS, none);
-	T_CHECK(!says(c, &now, 70 * MS, WIREXT_NAK, &said));
+	T_CHECK(!says(c, &now, 70 * MS, WIREXT_NACK, &said));
 	among_others(c, now + 30 * MS, none);
 	now += 30 * MS;
-	T_CHECK(says(c, &now, 50 * MS, WIREXT_NAK, &said));
+	T_CHECK(says(c, &now, 50 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -219,7 +219,7 @@ test_not_silenced(void)
 
 	for (int i = 0; i < 200; i++) {
 		another_reports(c, now, 5);
-		n += says(c, &now, 10 * MS, WIREXT_NAK, &said);
+		n += says(c, &now, 10 * MS, WIREXT_NACK, &said);
 	}
 	T_CHECK(n >= 1);
 	T_CHECK(n <= 8);
@@ -235,8 +235,8 @@ test_little_of_what_comes(void)
 	struct wirext_msg said;
 	struct client *c = lacking_two(now, all);
 
-	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NAK, &said));
-	T_CHECK(says(c, &now, 400 * MS, WIREXT_NAK, &said));
+	T_CHECK(!says(c, &now, 300 * MS, WIREXT_NACK, &said));
+	T_CHECK(says(c, &now, 400 * MS, WIREXT_NACK, &said));
 	client_free(c);
 }
 
@@ -286,8 +286,8 @@ test_parity_is_spent(void)
 	T_CHECK(parity(c, now, 60));
 	T_CHECK(!parity(c, now, 60));
 	state(c, now, WIREXT_IDLE);
-	T_CHECK(says(c, &now, 100 * MS, WIREXT_NAK, &said));
-	T_CHECK(said.u.nak.at[0].lack[0] == 2);
+	T_CHECK(says(c, &now, 100 * MS, WIREXT_NACK, &said));
+	T_CHECK(said.u.nack.at[0].lack[0] == 2);
 	T_CHECK(parity(c, now, 120));
 	T_CHECK(!parity(c, now, 0));
 	state(c, now, WIREXT_IDLE);
@@ -323,7 +323,7 @@ says_of_three_fifths(uint32_t buffers, enum wirext_kind kind)
 		is = says(c, &now, 100 * MS, kind, &said);
 	}
 	client_free(c);
-	return is && (kind == WIREXT_WANT || said.u.nak.at[0].chunk == 1);
+	return is && (kind == WIREXT_WANT || said.u.nack.at[0].chunk == 1);
 }
 
 /* Any parity is of use to who has lost that much, and of blocks that come again only
@@ -331,8 +331,8 @@ says_of_three_fifths(uint32_t buffers, enum wirext_kind kind)
 static void
 test_more_than_half(void)
 {
-	T_CHECK(says_of_three_fifths(64, WIREXT_NAK));
-	T_CHECK(!says_of_three_fifths(8, WIREXT_NAK));
+	T_CHECK(says_of_three_fifths(64, WIREXT_NACK));
+	T_CHECK(!says_of_three_fifths(8, WIREXT_NACK));
 	T_CHECK(says_of_three_fifths(8, WIREXT_WANT));
 }
 

@@ -83,12 +83,12 @@ test_extension(void)
 	struct clients *c = clients_new(ROWS);
 	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 },
 				      other[4] = { 10, 0, 0, 2 };
-	struct wirext_msg m = { .kind = WIREXT_NAK, .srcip = { 10, 0, 0, 1 } };
+	struct wirext_msg m = { .kind = WIREXT_NACK, .srcip = { 10, 0, 0, 1 } };
 
 	m.session = 1;
-	m.u.nak.n = 1;
-	m.u.nak.at[0].lack[0] = 3;
-	m.u.nak.at[0].lack[7] = 2;
+	m.u.nack.n = 1;
+	m.u.nack.at[0].lack[0] = 3;
+	m.u.nack.at[0].lack[7] = 2;
 	size_t n = wirext_put(&m, pkt, sizeof pkt);
 	clients_heard(c, 1, pkt, n, other, 0, 0);
 	T_CHECK(clients_copy(c, rows, ROWS, &total) == 0);
@@ -109,7 +109,7 @@ test_doing(void)
 {
 	struct clients *c = clients_new(ROWS);
 	uint8_t pkt[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
-	struct wirext_msg m = { .kind = WIREXT_GO,
+	struct wirext_msg m = { .kind = WIREXT_CREDIT,
 		.srcip = { 10, 0, 0, 1 },
 		.session = 1,
 		.told = { true, WIREXT_DOING_DISK, 25 } };

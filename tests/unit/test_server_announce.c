@@ -73,7 +73,7 @@ test_sets(void)
 	for (; at <= SECOND + SECOND / 10; at = server_announce_at(&a, at, &now), n++)
 		say(at, &now, CHUNKS);
 	T_CHECK(n == 5);
-	T_CHECK(m.u.state.flags == WIREXT_IN_SETS);
+	T_CHECK(m.u.state.flags == WIREXT_INTERLEAVED);
 	now.in_sets = false;
 	T_CHECK(server_announce_at(&a, at, &now) == 0);
 }

@@ -42,7 +42,7 @@ static void
 go(struct server *s, uint64_t now)
 {
 	struct wirext_msg m = {
-		.kind = WIREXT_GO, .session = 9, .u.go = { .clientid = 7, .blocks = 3 * CHUNK }
+		.kind = WIREXT_CREDIT, .session = 9, .u.credit = { .clientid = 7, .blocks = 3 * CHUNK }
 	};
 	uint8_t pkt[WIREXT_PACKET_MAX];
 

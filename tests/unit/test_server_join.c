@@ -147,12 +147,12 @@ test_join_flood(void)
 static void
 go(struct server *s, uint64_t now, uint32_t id, uint32_t blocks)
 {
-	struct wirext_msg m = { .kind = WIREXT_GO, .session = 9 };
+	struct wirext_msg m = { .kind = WIREXT_CREDIT, .session = 9 };
 	uint8_t pkt[WIRE_PACKET_MAX];
 
 	memcpy(m.srcip, ip_a, 4);
-	m.u.go.clientid = id;
-	m.u.go.blocks = blocks;
+	m.u.credit.clientid = id;
+	m.u.credit.blocks = blocks;
 	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
 }
 
@@ -218,7 +218,7 @@ says_idle(struct server *s, uint64_t *now)
 	return false;
 }
 
-/* Chunks are wanted, but who wanted them has left without saying GO. */
+/* Chunks are wanted, but who wanted them has left without saying CREDIT. */
 static void
 test_end_while_held(void)
 {
@@ -234,7 +234,7 @@ test_end_while_held(void)
 	uint64_t now = 0;
 	uint32_t sent = sent_in(s, &now, 400);
 	T_CHECK(sent > 0);
-	T_CHECK(sent < 3 * 1024); /* the rest waits for a GO */
+	T_CHECK(sent < 3 * 1024); /* the rest waits for a CREDIT */
 	T_CHECK(drain(s, now, blocks, 4096) == 0);
 	now += 2000000;
 	T_CHECK(says_idle(s, &now)); /* who waits for more is to speak */

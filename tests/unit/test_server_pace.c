@@ -178,15 +178,15 @@ static void
 complain(struct server *s, uint64_t now, uint32_t epoch, uint32_t lost, bool queue)
 {
 	struct wirext_msg m = {
-		.kind = WIREXT_LOAD, .srcip = { 10, 0, 0, 2 }, .session = 9
+		.kind = WIREXT_CONGESTION, .srcip = { 10, 0, 0, 2 }, .session = 9
 	};
 	uint8_t pkt[WIRE_PACKET_MAX];
 
-	m.u.load.clientid = 7;
-	m.u.load.epoch = epoch;
-	m.u.load.lost = lost;
-	m.u.load.of = 100;
-	m.u.load.queue = queue;
+	m.u.congestion.clientid = 7;
+	m.u.congestion.epoch = epoch;
+	m.u.congestion.lost = lost;
+	m.u.congestion.of = 100;
+	m.u.congestion.queue = queue;
 	server_input(s, now, pkt, wirext_put(&m, pkt, sizeof pkt), ip_a);
 }
 

@@ -65,8 +65,8 @@ say_ext(struct server *s, uint64_t now, struct wirext_msg m, uint8_t host)
 static void
 fits(struct server *s, uint64_t now, uint8_t host, uint32_t number, uint32_t blocks)
 {
-	struct wirext_msg m = { .kind = WIREXT_FITS,
-		.u.fits = { host, number, blocks } };
+	struct wirext_msg m = { .kind = WIREXT_MTU_ACK,
+		.u.mtu_ack = { host, number, blocks } };
 
 	say_ext(s, now, m, host);
 }
@@ -74,10 +74,10 @@ fits(struct server *s, uint64_t now, uint8_t host, uint32_t number, uint32_t blo
 static void
 go(struct server *s, uint64_t now, uint8_t host)
 {
-	struct wirext_msg m = { .kind = WIREXT_GO };
+	struct wirext_msg m = { .kind = WIREXT_CREDIT };
 
-	m.u.go.clientid = host;
-	m.u.go.blocks = 60000;
+	m.u.credit.clientid = host;
+	m.u.credit.blocks = 60000;
 	say_ext(s, now, m, host);
 }
 
@@ -94,13 +94,13 @@ look_at_packet(struct seen *seen, const struct server_out *out)
 	struct err e;
 
 	if (!wirext_is(out->pkt, out->len) ||
-	    wirext_get(&m, out->pkt, out->len, &e) != 0 || m.kind != WIREXT_TRY)
+	    wirext_get(&m, out->pkt, out->len, &e) != 0 || m.kind != WIREXT_MTU_PROBE)
 		return;
 	seen->tries++;
-	seen->asked = m.u.trial.n;
-	seen->number = m.u.trial.number;
-	seen->wrong |= out->len != WIREXT_PACK_HEADER_BYTES +
-	                               m.u.trial.blocks * (size_t)WIRE_BLOCK_BYTES;
+	seen->asked = m.u.mtu_probe.n;
+	seen->number = m.u.mtu_probe.number;
+	seen->wrong |= out->len != WIREXT_DATA_HEADER_BYTES +
+	                               m.u.mtu_probe.blocks * (size_t)WIRE_BLOCK_BYTES;
 }
 
 static void
@@ -177,7 +177,7 @@ test_agreeing(void)
 	T_CHECK(a.plain == 0);
 	T_CHECK(a.longest == 2);
 	T_CHECK(!a.wrong);
-	/* What is said without a TRY only makes it less. */
+	/* What is said without a MTU_PROBE only makes it less. */
 	fits(s, now, 3, 0, 8);
 	T_CHECK(run(s, &now, 20 * MS).longest == 2);
 	fits(s, now, 3, 0, 1);
@@ -299,9 +299,9 @@ test_part(void)
 	T_CHECK(!server_packs_say(&p, at - 1, &roll, &m));
 	for (uint32_t size = 4; size > 0; size /= 2) {
 		T_CHECK(server_packs_say(&p, at, &roll, &m));
-		T_CHECK(m.kind == WIREXT_TRY);
-		T_CHECK(m.u.trial.n == 2);
-		T_CHECK(m.u.trial.blocks == size);
+		T_CHECK(m.kind == WIREXT_MTU_PROBE);
+		T_CHECK(m.u.mtu_probe.n == 2);
+		T_CHECK(m.u.mtu_probe.blocks == size);
 	}
 	T_CHECK(!server_packs_say(&p, at, &roll, &m));
 	server_packs_hear(&p, at, a, p.number, 4);

@@ -72,28 +72,28 @@ test_room(void)
 {
 	static uint32_t blocks[MOST];
 	struct server *s = make(0);
-	struct wirext_msg room = { .kind = WIREXT_ROOM }, go = { .kind = WIREXT_GO };
+	struct wirext_msg room = { .kind = WIREXT_CREDIT_AT }, go = { .kind = WIREXT_CREDIT };
 
 	join(s, 1, 0);
-	T_CHECK(drain(s, 1, blocks, MOST) == WIREXT_FIRST_UNPACED);
-	room.u.go.blocks = 512;
-	room.u.go.block = 99; /* heard: 156 are on their way */
+	T_CHECK(drain(s, 1, blocks, MOST) == WIREXT_JOIN_CREDIT_UNPACED);
+	room.u.credit.blocks = 512;
+	room.u.credit.block = 99; /* heard: 156 are on their way */
 	say(s, 2, &room);
 	T_CHECK(drain(s, 2, blocks, MOST) == 512 - 156);
 	T_CHECK(blocks[0] == 256);
 	T_CHECK(blocks[511 - 156] == 611);
 	say(s, 3, &room);
 	T_CHECK(drain(s, 3, blocks, MOST) == 0);
-	room.u.go.block = 611;
-	room.u.go.blocks = 600; /* into the next chunk */
+	room.u.credit.block = 611;
+	room.u.credit.blocks = 600; /* into the next chunk */
 	say(s, 4, &room);
 	T_CHECK(drain(s, 4, blocks, MOST) == 600);
 	T_CHECK(blocks[599] == 612 + 599);
-	go.u.go.blocks = 10;
+	go.u.credit.blocks = 10;
 	say(s, 5, &go);
 	T_CHECK(drain(s, 5, blocks, MOST) == 10);
-	room.u.go.chunk = 7; /* never sent: as if it said GO */
-	room.u.go.blocks = 20;
+	room.u.credit.chunk = 7; /* never sent: as if it said CREDIT */
+	room.u.credit.blocks = 20;
 	say(s, 6, &room);
 	T_CHECK(drain(s, 6, blocks, MOST) == 20);
 	server_free(s);
@@ -102,9 +102,9 @@ test_room(void)
 static void
 report_bursts(struct server *s, uint64_t now)
 {
-	struct wirext_msg m = { .kind = WIREXT_NAK, .u.nak.n = 1 };
+	struct wirext_msg m = { .kind = WIREXT_NACK, .u.nack.n = 1 };
 
-	m.u.nak.at[0] = (struct wirext_nak){ 0, { 20, 20, 20, 20, 20, 20, 20, 20 } };
+	m.u.nack.at[0] = (struct wirext_nack){ 0, { 20, 20, 20, 20, 20, 20, 20, 20 } };
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		say(s, now, &m);
 }
@@ -126,14 +126,14 @@ turns_with(uint32_t flags)
 {
 	static uint32_t blocks[MOST];
 	struct server *s = make(1000);
-	struct wirext_msg go = { .kind = WIREXT_GO };
+	struct wirext_msg go = { .kind = WIREXT_CREDIT };
 	uint32_t n = 0;
 
 	report_bursts(s, 0);
 	report_bursts(s, 0);
 	join(s, 1, flags);
 	for (uint64_t now = 1000; now < 60000; now += 1000) {
-		go.u.go.blocks = 8 * WIRE_CHUNK_BLOCKS;
+		go.u.credit.blocks = 8 * WIRE_CHUNK_BLOCKS;
 		say(s, now, &go);
 		n += drain(s, now, blocks + n, MOST - n);
 		if (n > MOST - 2000)
@@ -148,7 +148,7 @@ static void
 test_turns(void)
 {
 	T_CHECK(turns_with(0) == (4000 - 1) / 32);
-	T_CHECK(turns_with(WIREXT_NO_SETS) == (4000 - 1) / WIRE_CHUNK_BLOCKS);
+	T_CHECK(turns_with(WIREXT_NO_INTERLEAVING) == (4000 - 1) / WIRE_CHUNK_BLOCKS);
 }
 
 int

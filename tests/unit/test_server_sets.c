@@ -53,10 +53,10 @@ want_all(struct server *s, uint64_t now)
 static void
 take(struct server *s, uint64_t now)
 {
-	struct wirext_msg m = { .kind = WIREXT_GO };
+	struct wirext_msg m = { .kind = WIREXT_CREDIT };
 
-	m.u.go.clientid = CLIENT;
-	m.u.go.blocks = CHUNKS * WIRE_CHUNK_BLOCKS;
+	m.u.credit.clientid = CLIENT;
+	m.u.credit.blocks = CHUNKS * WIRE_CHUNK_BLOCKS;
 	say(s, now, &m);
 }
 
@@ -64,12 +64,12 @@ take(struct server *s, uint64_t now)
 static void
 lose_singly(struct server *s, uint64_t now)
 {
-	struct wirext_msg m = { .kind = WIREXT_NAK };
+	struct wirext_msg m = { .kind = WIREXT_NACK };
 
-	m.u.nak.clientid = CLIENT;
-	m.u.nak.n = 1;
-	m.u.nak.at[0].chunk = CHUNKS - 1;
-	memset(m.u.nak.at[0].lack, 6, sizeof m.u.nak.at[0].lack);
+	m.u.nack.clientid = CLIENT;
+	m.u.nack.n = 1;
+	m.u.nack.at[0].chunk = CHUNKS - 1;
+	memset(m.u.nack.at[0].lack, 6, sizeof m.u.nack.at[0].lack);
 	for (int i = 0; i < REPORTS; i++)
 		say(s, now, &m);
 }
@@ -143,7 +143,7 @@ told(struct server *s, uint64_t *now, unsigned ms)
 			n += out.kind == SERVER_OUT_PACKET &&
 			     wirext_get(&m, out.pkt, out.len, &e) == 0 &&
 			     m.kind == WIREXT_STATE &&
-			     (m.u.state.flags & WIREXT_IN_SETS) != 0;
+			     (m.u.state.flags & WIREXT_INTERLEAVED) != 0;
 	return n;
 }
 

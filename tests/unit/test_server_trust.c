@@ -71,7 +71,7 @@ room_joins(struct server *s)
 static void
 goes_on(struct server *s, uint64_t now, uint32_t blocks)
 {
-	struct wirext_msg m = { .kind = WIREXT_GO, .u.go = { .blocks = blocks } };
+	struct wirext_msg m = { .kind = WIREXT_CREDIT, .u.credit = { .blocks = blocks } };
 
 	say(s, now, 10, m);
 }
@@ -81,12 +81,12 @@ static void
 reports(struct server *s, uint64_t now, uint8_t who, uint32_t id, uint32_t chunk,
     uint32_t n, uint8_t lack)
 {
-	struct wirext_msg m = { .kind = WIREXT_NAK,
-		.u.nak = { .clientid = id, .n = n } };
+	struct wirext_msg m = { .kind = WIREXT_NACK,
+		.u.nack = { .clientid = id, .n = n } };
 
 	for (uint32_t i = 0; i < n; i++) {
-		m.u.nak.at[i].chunk = chunk + i;
-		memset(m.u.nak.at[i].lack, lack, WIREXT_GROUPS);
+		m.u.nack.at[i].chunk = chunk + i;
+		memset(m.u.nack.at[i].lack, lack, WIREXT_GROUPS);
 	}
 	say(s, now, who, m);
 }
@@ -124,7 +124,7 @@ test_reports_of_what_was_never_sent(void)
 
 	room_joins(s);
 	run(s, &now, 2000 * MS); /* two chunks, on the word of those who joined */
-	T_CHECK(sent(s) == WIREXT_FIRST);
+	T_CHECK(sent(s) == WIREXT_JOIN_CREDIT);
 	joins(s, now, LIAR, LIAR, 1);
 	reports(s, now, LIAR, LIAR, 0, CHUNKS, 20);
 	run(s, &now, 500 * MS);
@@ -167,7 +167,7 @@ test_parity_while_held(void)
 		reports(s, now, 10, 0, 0, 2, 120);
 		run(s, &now, 20 * MS);
 	}
-	T_CHECK(before == WIREXT_FIRST);
+	T_CHECK(before == WIREXT_JOIN_CREDIT);
 	T_CHECK(sent(s) == before);
 	T_CHECK(parity(s) > 0);
 	T_CHECK(parity(s) <= 300);
@@ -276,7 +276,7 @@ in_turns(struct server *s, uint64_t *now, uint64_t us)
 			if (out.kind == SERVER_OUT_PACKET &&
 			    wirext_get(&m, out.pkt, out.len, &e) == 0 &&
 			    m.kind == WIREXT_STATE)
-				turns = (m.u.state.flags & WIREXT_IN_SETS) != 0;
+				turns = (m.u.state.flags & WIREXT_INTERLEAVED) != 0;
 	return turns;
 }
 
@@ -319,8 +319,8 @@ on_complaint(void *arg, const uint8_t ip[4], double gets)
 static void
 complains(struct server *s, uint64_t now, uint8_t who, uint32_t id, uint32_t epoch)
 {
-	struct wirext_msg m = { .kind = WIREXT_LOAD,
-		.u.load = { .clientid = id,
+	struct wirext_msg m = { .kind = WIREXT_CONGESTION,
+		.u.congestion = { .clientid = id,
 		    .epoch = epoch,
 		    .lost = 50,
 		    .of = 100,

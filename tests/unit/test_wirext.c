@@ -5,7 +5,7 @@
 #include "tests/t.h"
 
 static const uint8_t bits[1000] = { 0x81, 0xff },
-		     data[WIREXT_PACK_BLOCKS * WIRE_BLOCK_BYTES] = { 7 };
+		     data[WIREXT_DATA_BLOCKS * WIRE_BLOCK_BYTES] = { 7 };
 
 static struct wirext_msg
 sample(enum wirext_kind kind)
@@ -26,11 +26,11 @@ sample(enum wirext_kind kind)
 		m.u.want.clientid = 77;
 		m.u.want.map = (struct wirext_map){ 3, 13, bits };
 		break;
-	case WIREXT_NAK:
-		m.u.nak.clientid = 78;
-		m.u.nak.n = WIREXT_NAKS;
-		for (uint32_t i = 0; i < WIREXT_NAKS; i++)
-			m.u.nak.at[i] = (struct wirext_nak){ i * 5,
+	case WIREXT_NACK:
+		m.u.nack.clientid = 78;
+		m.u.nack.n = WIREXT_NACKS;
+		for (uint32_t i = 0; i < WIREXT_NACKS; i++)
+			m.u.nack.at[i] = (struct wirext_nack){ i * 5,
 				{ 1, 128, (uint8_t)i } };
 		break;
 	case WIREXT_PARITY:
@@ -40,46 +40,46 @@ sample(enum wirext_kind kind)
 		m.u.parity.content = 1000;
 		m.u.parity.data = data;
 		break;
-	case WIREXT_GO:
-		m.u.go.clientid = 79;
-		m.u.go.blocks = 3072;
+	case WIREXT_CREDIT:
+		m.u.credit.clientid = 79;
+		m.u.credit.blocks = 3072;
 		break;
 	case WIREXT_TIME:
 		m.u.time.epoch = 80;
 		m.u.time.sent = UINT64_C(1) << 40;
 		m.u.time.time_us = UINT64_MAX - 1;
 		break;
-	case WIREXT_LOAD:
-		m.u.load.clientid = 81;
-		m.u.load.epoch = 80;
-		m.u.load.lost = m.u.load.of = 200;
-		m.u.load.queue = true;
+	case WIREXT_CONGESTION:
+		m.u.congestion.clientid = 81;
+		m.u.congestion.epoch = 80;
+		m.u.congestion.lost = m.u.congestion.of = 200;
+		m.u.congestion.queue = true;
 		break;
-	case WIREXT_ROOM:
-		m.u.go.clientid = 82;
-		m.u.go.blocks = 512;
-		m.u.go.chunk = 70000;
-		m.u.go.block = 1023;
-		m.u.go.since = 65535;
+	case WIREXT_CREDIT_AT:
+		m.u.credit.clientid = 82;
+		m.u.credit.blocks = 512;
+		m.u.credit.chunk = 70000;
+		m.u.credit.block = 1023;
+		m.u.credit.since = 65535;
 		break;
-	case WIREXT_PACK:
-		m.u.pack.chunk = 70001;
-		m.u.pack.first = 1015;
-		m.u.pack.count = 8;
-		m.u.pack.content = 1023;
-		m.u.pack.data = data;
+	case WIREXT_DATA:
+		m.u.data.chunk = 70001;
+		m.u.data.first = 1015;
+		m.u.data.count = 8;
+		m.u.data.content = 1023;
+		m.u.data.data = data;
 		break;
-	case WIREXT_TRY:
-		m.u.trial.number = 7;
-		m.u.trial.blocks = 8;
-		m.u.trial.n = WIREXT_TRY_IDS;
-		for (uint32_t i = 0; i < WIREXT_TRY_IDS; i++)
-			m.u.trial.id[i] = i * 3;
+	case WIREXT_MTU_PROBE:
+		m.u.mtu_probe.number = 7;
+		m.u.mtu_probe.blocks = 8;
+		m.u.mtu_probe.n = WIREXT_MTU_PROBE_IDS;
+		for (uint32_t i = 0; i < WIREXT_MTU_PROBE_IDS; i++)
+			m.u.mtu_probe.id[i] = i * 3;
 		break;
-	case WIREXT_FITS:
-		m.u.fits.clientid = 83;
-		m.u.fits.number = 7;
-		m.u.fits.blocks = 4;
+	case WIREXT_MTU_ACK:
+		m.u.mtu_ack.clientid = 83;
+		m.u.mtu_ack.number = 7;
+		m.u.mtu_ack.blocks = 4;
 	}
 	return m;
 }
@@ -87,8 +87,8 @@ sample(enum wirext_kind kind)
 static void
 test_round_trip(void)
 {
-	for (int kind = WIREXT_STATE; kind <= WIREXT_FITS; kind++) {
-		if (kind > WIREXT_ROOM && kind < WIREXT_PACK)
+	for (int kind = WIREXT_STATE; kind <= WIREXT_MTU_ACK; kind++) {
+		if (kind > WIREXT_CREDIT_AT && kind < WIREXT_DATA)
 			continue;
 		struct wirext_msg m = sample((enum wirext_kind)kind), got;
 		uint8_t pkt[WIREXT_PACKET_MAX], again[WIREXT_PACKET_MAX];
@@ -140,14 +140,14 @@ test_packs_to_the_byte(void)
 		0xef, 0xbe, 0xad, 0xde, 5, 0, 0, 0, 0x64, 0x08, 0xe8, 0x03 };
 	static const uint8_t trial[] = { 'F', 'B', 'X', '1', 13, 0, 0, 0, 10, 0, 0, 2,
 		0xef, 0xbe, 0xad, 0xde, 7, 0, 0, 0, 2, 0, 1, 0, 77, 0, 0, 0, 0 };
-	struct wirext_msg m = sample(WIREXT_TRY);
+	struct wirext_msg m = sample(WIREXT_MTU_PROBE);
 	uint8_t pkt[WIREXT_PACKET_MAX];
 
-	wirext_put_pack_header(pkt, m.srcip, m.session, 5, 100, 3, 1000);
+	wirext_put_data_header(pkt, m.srcip, m.session, 5, 100, 3, 1000);
 	T_CHECK(memcmp(pkt, pack, sizeof pack) == 0);
-	m.u.trial.blocks = 2;
-	m.u.trial.n = 1;
-	m.u.trial.id[0] = 77;
+	m.u.mtu_probe.blocks = 2;
+	m.u.mtu_probe.n = 1;
+	m.u.mtu_probe.id[0] = 77;
 	T_CHECK(wirext_put(&m, pkt, sizeof pkt) == 24 + 2048);
 	T_CHECK(memcmp(pkt, trial, sizeof trial) == 0);
 }
@@ -175,33 +175,33 @@ test_impossible(void)
 	T_CHECK(refused(&m, 0, 'G'));
 	T_CHECK(refused(&m, 4, 0));
 	T_CHECK(refused(&m, 4, 99));
-	m = sample(WIREXT_NAK);
+	m = sample(WIREXT_NACK);
 	T_CHECK(refused(&m, 20, 81));
 	T_CHECK(refused(&m, 20, 0));
 	T_CHECK(refused(&m, 28, 129));
-	m = sample(WIREXT_LOAD);
+	m = sample(WIREXT_CONGESTION);
 	T_CHECK(refused(&m, 24, 201));
 	T_CHECK(!refused(&m, 24, 199));
-	m = sample(WIREXT_ROOM);
+	m = sample(WIREXT_CREDIT_AT);
 	T_CHECK(refused(&m, 29, 4));
 	T_CHECK(!refused(&m, 29, 3));
-	T_CHECK(refused(&m, 4, WIREXT_ROOM + 1));
-	T_CHECK(refused(&m, 4, WIREXT_PACK));
+	T_CHECK(refused(&m, 4, WIREXT_CREDIT_AT + 1));
+	T_CHECK(refused(&m, 4, WIREXT_DATA));
 	/* Blocks behind the content, none of it, more than a chunk, nine of them. */
-	m = sample(WIREXT_PACK);
+	m = sample(WIREXT_DATA);
 	T_CHECK(refused(&m, 22, 0xfe));
 	T_CHECK(refused(&m, 23, 0));
 	T_CHECK(refused(&m, 23, 8));
 	T_CHECK(refused(&m, 21, 0x23));
 	T_CHECK(!refused(&m, 21, 0x1f));
-	T_CHECK(refused(&m, 4, WIREXT_GO)); /* too long for it */
-	m = sample(WIREXT_TRY);
+	T_CHECK(refused(&m, 4, WIREXT_CREDIT)); /* too long for it */
+	m = sample(WIREXT_MTU_PROBE);
 	T_CHECK(refused(&m, 20, 0));
 	T_CHECK(refused(&m, 20, 9));
 	T_CHECK(refused(&m, 22, 201));
 	T_CHECK(!refused(&m, 20, 7));
 	T_CHECK(!refused(&m, 22, 199));
-	m = sample(WIREXT_FITS);
+	m = sample(WIREXT_MTU_ACK);
 	T_CHECK(refused(&m, 24, 0));
 	T_CHECK(refused(&m, 24, 9));
 	T_CHECK(!refused(&m, 24, 8));
@@ -265,8 +265,8 @@ test_offer(void)
 static void
 test_told(void)
 {
-	static const enum wirext_kind kinds[] = { WIREXT_WANT, WIREXT_NAK, WIREXT_GO,
-		WIREXT_ROOM };
+	static const enum wirext_kind kinds[] = { WIREXT_WANT, WIREXT_NACK, WIREXT_CREDIT,
+		WIREXT_CREDIT_AT };
 	uint8_t pkt[WIREXT_PACKET_MAX];
 	struct wirext_msg m, got;
 	struct err e;
@@ -290,7 +290,7 @@ test_told(void)
 			T_CHECK(!got.told.is);
 		}
 	}
-	m = sample(WIREXT_LOAD);
+	m = sample(WIREXT_CONGESTION);
 	m.told.is = true;
 	size_t n = wirext_put(&m, pkt, sizeof pkt);
 	T_CHECK(wirext_get(&got, pkt, n, &e) == 0);
