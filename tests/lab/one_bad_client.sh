@@ -38,8 +38,8 @@ serve -W 60M "$T/disk.ndz"
 all_right "${clean[@]}"
 kill $SERVER; wait $SERVER; stop_stranger
 excused "${clean[@]}"
-echo "$(stat_of "$T/server.json" reports) reports, $(sent "$T/server.json") blocks and parity"
-check "reports were heard" [ "$(stat_of "$T/server.json" reports)" -ge 10 ]
+echo "$(stat_of "$T/server.json" nacks) reports, $(sent "$T/server.json") blocks and parity"
+check "reports were heard" [ "$(stat_of "$T/server.json" nacks)" -ge 10 ]
 check "no more than two images were sent" [ "$(sent "$T/server.json")" -lt $((2 * image + EXCUSED)) ]
 
 echo "== ... and one that complains about the rate"
@@ -54,7 +54,7 @@ check "and what it gets: $(of_stranger gets)" python3 -c 'import sys; sys.exit(n
 all_right "${clean[@]}"
 check "nobody else is" [ "$(grep -c '"state": "set aside"' "$T/stats")" = 1 ]
 kill $SERVER; wait $SERVER; stop_stranger
-loads=$(stat_of "$T/server.json" loads) slowed=$(stat_of "$T/server.json" slowed)
+loads=$(stat_of "$T/server.json" congestions) slowed=$(stat_of "$T/server.json" slowed)
 echo "$loads complaints, slowed $slowed times"
 check "it complained" [ "$loads" -ge 40 ]
 check "its complaints did not count" [ $((3 * slowed)) -lt "$loads" ]

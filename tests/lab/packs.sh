@@ -16,14 +16,14 @@ PY
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 blocks=$(($(stat -c %s "$T/disk.ndz") >> 10))
 # More than half of the blocks came in packets of several.
-large() { [ $(($(stat_of "$T/server.json" packs_sent) * 2)) -lt "$(stat_of "$T/server.json" blocks_sent)" ]; }
+large() { [ $(($(stat_of "$T/server.json" data_packets_sent) * 2)) -lt "$(stat_of "$T/server.json" blocks_sent)" ]; }
 
 echo "== an MTU of 1500"
 serve -T -1 -W 80M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 "$T/d2"
 for i in 1 2; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-check "packets of one block" [ "$(stat_of "$T/server.json" packs_sent)" -gt $((blocks / 2)) ]
+check "packets of one block" [ "$(stat_of "$T/server.json" data_packets_sent)" -gt $((blocks / 2)) ]
 check "the empty ends were left out" [ "$(stat_of "$T/server.json" blocks_left_out)" -gt 0 ]
 check "and known to the client" [ "$(stat_of "$T/client1.json" blocks_left_out)" -gt 0 ]
 
@@ -43,7 +43,7 @@ serve -T -1 -W 80M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 "$T/d2"; sleep 0.5; load 3 "$T/d3"
 for i in 1 2 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-check "packets of one block for all" [ "$(stat_of "$T/server.json" packs_sent)" -gt $((blocks / 2)) ]
+check "packets of one block for all" [ "$(stat_of "$T/server.json" data_packets_sent)" -gt $((blocks / 2)) ]
 check "no fragments" [ "$(fragments)" = "$before" ]
 lab_mtu 2 9000
 
@@ -52,7 +52,7 @@ serve -T -1 -W 40M "$T/disk.ndz"
 load 1 "$T/d1"; load 3 "$T/d3"; sleep 0.8; lab_mtu 3 1500
 for i in 1 3; do loaded $i; check "client $i" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-check "there were packets of several blocks" [ "$(stat_of "$T/server.json" packs_sent)" -lt "$(stat_of "$T/server.json" blocks_sent)" ]
+check "there were packets of several blocks" [ "$(stat_of "$T/server.json" data_packets_sent)" -lt "$(stat_of "$T/server.json" blocks_sent)" ]
 lab_mtu 3 9000
 
 echo "== the server's own link becomes narrow"
