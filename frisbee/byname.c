@@ -84,7 +84,7 @@ byname_find(struct opts *o, struct err *e)
 	if (r.method != MASTER_MULTICAST || r.port == 0)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: master server %s serves it in a way that this program does "
-		    "not know",
+		    "not support",
 		    o->name, o->server);
 	take_place(o, &r);
 	return 0;

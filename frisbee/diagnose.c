@@ -66,8 +66,8 @@ diagnose(const struct doctor_config *c, struct err *e)
 	struct doctor_report r;
 
 	if (!netif_is_group(c->net->addr))
-		return err_set(
-		    e, ERR_USAGE, "--doctor looks after multicast: -m must be a group");
+		return err_set(e, ERR_USAGE,
+		    "--doctor checks multicast: -m must be a multicast group");
 	if (c->net->port_lo == 0 || c->net->port_lo != c->net->port_hi ||
 	    c->net->port_lo == UINT16_MAX)
 		return err_set(e, ERR_USAGE, "--doctor needs one port (-p)");

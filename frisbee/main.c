@@ -204,19 +204,21 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->doctor && n == 0)
 		return examine(o, e);
 	if (o->doctor)
-		return err_set(e, ERR_USAGE, "--doctor loads nothing: no target");
+		return err_set(
+		    e, ERR_USAGE, "--doctor loads nothing, so no target can be given");
 	if (o->query != NULL && n == 0)
 		return byname_report(o, e);
 	if (o->query != NULL)
-		return err_set(e, ERR_USAGE, "-Q loads nothing: no target");
+		return err_set(
+		    e, ERR_USAGE, "-Q loads nothing, so no target can be given");
 	if (n != 1)
 		return err_misuse(e, "one target is needed");
 	if (o->dry_run && o->install.only.n > 0)
-		return err_misuse(
-		    e, "--dry-run is of whole images: it cannot be used with --only");
+		return err_misuse(e,
+		    "--dry-run describes whole images and cannot be used with --only");
 	if (o->dry_run && o->any_file)
-		return err_misuse(e, "--dry-run is for images that are installed: not "
-				     "with -N");
+		return err_misuse(e,
+		    "--dry-run describes an installation and cannot be used with -N");
 	if (opts_settle(o, e) != 0 || (o->name != NULL && byname_find(o, e) != 0))
 		return -1;
 	o->report_to = output_report(operands[0]);

@@ -31,53 +31,61 @@ enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTO
 
 static const struct cli_opt own_opts[] = {
 	{ 'S', "server", "HOST",
-	    "take blocks only from the server at this address; with -F: the master server",
+	    "accept blocks only from this address; with -F and -Q: the master server",
 	    CLI_STR, AT(server), 0, 0, NULL },
-	{ 'F', "image", "NAME", "the image of this name, of the master server -S", CLI_STR,
+	{ 'F', "image", "NAME",
+	    "load the image that the master server (-S) has by this name", CLI_STR,
 	    AT(name), 0, 0, NULL },
-	{ 'Q', "query", "NAME", "load nothing: ask the master server about this image",
+	{ 'Q', "query", "NAME", "load nothing; ask the master server about this image",
 	    CLI_STR, AT(query), 0, 0, NULL },
-	UINT('B', "retry", "S", "seconds until a busy master server is asked again (5)",
+	UINT('B', "retry", "S", "ask a busy master server again after S seconds (5)",
 	    retry_s, 1, 86400),
 	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
-	FLAG('O', "in-order", "ask for chunks in order, not at random", sequential),
+	FLAG('O', "in-order", "request the chunks in order, not at random", sequential),
 	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first",
 	    start_delay_s, 0, 86400),
-	UINT('R', "readahead", "N", "chunks asked for ahead (2)", readahead, 1, 1024),
-	UINT('I', "redo", "MS", "milliseconds before asking again (1000)", redo_ms, 1,
+	UINT('R', "readahead", "N", "request N chunks ahead (2)", readahead, 1, 1024),
+	UINT('I', "redo", "MS",
+	    "request missing blocks again after MS milliseconds (1000)", redo_ms, 1,
 	    600000),
 	UINT('C', "chunk-mem", "MB",
-	    "memory for chunks on their way (a 64th, 64 to 128; 0: the whole image)",
+	    "memory for chunks (a 64th of the machine, 64 to 128; 0: all of the image)",
 	    chunk_mb, 0, CHUNK_MB_MAX),
-	UINT('M', "memory", "MB", "for -C and -W together, half each", both_mb, 4,
-	    2 * CHUNK_MB_MAX),
+	UINT('M', "memory", "MB", "memory for -C and -W together, half for each",
+	    both_mb, 4, 2 * CHUNK_MB_MAX),
 	UINT('T', "timeout", "S",
 	    "give up after S seconds without the server, exit 110", silence_s, 0,
 	    86400),
-	FLAG(OPT_BASE, "base", "only the protocol that old servers speak", base),
-	FLAG(OPT_DOCTOR, "doctor", "load nothing: say why multicast does not arrive",
+	FLAG(OPT_BASE, "base", "use only the base protocol, which old servers speak",
+	    base),
+	FLAG(OPT_DOCTOR, "doctor", "load nothing; say why multicast does not arrive",
 	    doctor),
 	FLAG(OPT_DRY_RUN, "dry-run",
-	    "write nothing: say what would be done, as far as chunk 0 tells", dry_run),
-	FLAG('q', "quiet", "no summary and no progress", quiet),
+	    "write nothing; report what would be done, as far as chunk 0 says",
+	    dry_run),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG('d', "debug", "accepted, does nothing", debug),
 	FLAG('t', "trace", "accepted, does nothing", debug),
 	FLAG(OPT_JSON, "json", "print the statistics, or what --doctor finds, as JSON",
 	    json),
-	{ OPT_STATS, "stats", "FILE",
-	    "keep the same statistics there, written anew every second", CLI_STR,
-	    AT(stats_file), 0, 0, NULL },
+	{ OPT_STATS, "stats", "FILE", "write the same statistics to FILE every second",
+	    CLI_STR, AT(stats_file), 0, 0, NULL },
 	UINT(OPT_PROGRESS, "progress", "FD",
-	    "report progress as lines \"DONE TOTAL\" there", progress_fd, 0, 1 << 20),
+	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", progress_fd, 0,
+	    1 << 20),
 	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
 	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
-	REFUSED('P', "HOST", "not built yet: asking a master server for another host"),
-	REFUSED('X', "METHODS", "not built yet: a master server's other ways of serving"),
-	REFUSED('u', "UUID", "not built yet: checking the image's UUID"),
-	REFUSED('c', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
-	REFUSED('e', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
-	REFUSED('U', NULL, "not built yet: prefixed output"),
-	REFUSED('H', "N", "not built yet: heartbeats"),
+	REFUSED(
+	    'P', "HOST", "not implemented: asking a master server for another host"),
+	REFUSED(
+	    'X', "METHODS", "not implemented: a master server's other ways of serving"),
+	REFUSED('u', "UUID", "not implemented: checking the image's UUID"),
+	REFUSED(
+	    'c', "KEY", "not implemented: Emulab's signed images; see --verify-key"),
+	REFUSED(
+	    'e', "KEY", "not implemented: Emulab's encrypted images; see --decrypt"),
+	REFUSED('U', NULL, "not implemented: prefixed output"),
+	REFUSED('H', "N", "not implemented: heartbeats"),
 	{ 0 },
 };
 
@@ -95,9 +103,10 @@ const struct cli_program frisbee_program = {
 	.report_to = output_report_last,
 	.guarded = true,
 	.name = "frisbee",
-	.synopsis = "[options] -m address -p port target|-  or  -S master -F name target|-",
+	.synopsis =
+	    "[options] -m address -p port target|-  or  -S master -F name target|-",
 	.about = "Load an image from frisbeed onto a disk, together with any number of "
-		 "others.",
+		 "other clients.",
 	.examples =
 	    "  frisbee -m 239.192.1.5 -p 5005 /dev/sda          a whole disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -s 2 /dev/sda     into partition 2\n"
@@ -105,12 +114,16 @@ const struct cli_program frisbee_program = {
 	    "disk\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 - | xz > disk.xz  through a pipe\n"
 	    "  frisbee -m 239.192.1.5 -p 5005 -N kernel.tar.gz  any file\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 --dry-run /dev/sda   would it be taken?\n"
-	    "  frisbee -S boss -F ubuntu24 /dev/sda             as the master server has it\n"
-	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host alone\n"
+	    "  frisbee -m 239.192.1.5 -p 5005 --dry-run /dev/sda   check whether it "
+	    "could be installed\n"
+	    "  frisbee -S boss -F ubuntu24 /dev/sda             an image of the master "
+	    "server\n"
+	    "  frisbee --unicast -m 10.1.0.1 -p 5005 /dev/sda   from that host, by "
+	    "unicast\n"
 	    "  frisbee --group-key lab.group -m 239.192.1.5 -p 5005 /dev/sda   "
 	    "authenticated\n"
-	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          what is wrong?\n",
+	    "  frisbee -m 239.192.1.5 -p 5005 --doctor          find out what is "
+	    "wrong\n",
 	.tables = { { net_opts, AT(net), "Network" }, { own_opts, 0, "Loading" },
 	    { install_opts, AT(install), "Installing" },
 	    { proof_opts, AT(install.proof), "Proof" } },

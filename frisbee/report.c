@@ -92,11 +92,12 @@ put_requests(const struct load_stats *r, uint64_t bytes_same, char *buf, size_t 
 
 	if (r->blocks_not_asked > 0)
 		snprintf(buf, cap,
-		    "%s were there already, %" PRIu64 " blocks not asked for",
-		    human_bytes(bytes_same, same, sizeof same),
-		    r->blocks_not_asked);
+		    "%s were on the disk already, %" PRIu64
+		    " blocks were not requested",
+		    human_bytes(bytes_same, same, sizeof same), r->blocks_not_asked);
 	else
-		snprintf(buf, cap, "%u blocks came twice, %u were asked for again",
+		snprintf(buf, cap,
+		    "%u blocks were received twice, %u were requested again",
 		    s->dup_finished + s->dup_in_progress, s->blocks_by_prequest);
 }
 

@@ -29,7 +29,7 @@ static const struct cli_program prog = {
 		    "a group each, 900 Mbit/s for both\n"
 		    "  frisbeed -p 5005 a.ndz@239.192.1.5 b.ndz@239.192.9.1:6000\n"
 		    "  frisbeed --group-key lab.group -m 239.192.1.5 -p 5005 a.ndz "
-		    " only who has the key\n"
+		    " only clients with the key\n"
 		    "  frisbeed --unicast -m 10.1.0.1 -p 5005 ubuntu.ndz            "
 		    "a stream for each client\n",
 	.tables = { { net_opts, offsetof(struct opts, session.net), "Network" },

@@ -40,9 +40,9 @@ check_delta_target(const char *target, struct err *e)
 	if (strcmp(target, "-") == 0 || access(target, F_OK) == 0 || errno != ENOENT)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is not there, and the image is a delta, which goes only onto the disk "
-	    "or file that its base was installed to; imagedelta --onto makes a whole "
-	    "image of both",
+	    "%s: is not there, and the image is a delta, which can only be installed "
+	    "on the disk or file that its base was installed on; imagedelta --onto "
+	    "makes a whole image of both",
 	    target);
 }
 
@@ -254,19 +254,19 @@ act(void *opts, char **operands, int n, struct err *e)
 		return n == 1 ? status_show(o, operands[0], e)
 		              : err_misuse(e, "--status takes one disk");
 	if (o->dry_run && (o->crc_only || o->raw_chunks))
-		return err_misuse(e, "--dry-run is for images that are installed: not "
-				     "with -C or -N");
+		return err_misuse(e, "--dry-run describes an installation and cannot "
+				     "be used with -C or -N");
 	if (o->dry_run && n != 2)
 		return err_misuse(e, "--dry-run needs the image and its target");
 	if (n < 1 || n > 2 || (o->crc_only && n > 1))
 		return err_misuse(e, "an image and a target are needed%s",
 		    o->crc_only ? ", with -C no target" : "");
 	if (o->crc_only && o->install.only.n > 0)
-		return err_misuse(
-		    e, "-C adds up the whole disk: it cannot be used with --only");
+		return err_misuse(e, "-C is a checksum of the whole disk and cannot be "
+				     "used with --only");
 	if (o->dry_run && o->install.only.n > 0)
-		return err_misuse(
-		    e, "--dry-run is of whole images: it cannot be used with --only");
+		return err_misuse(e,
+		    "--dry-run describes whole images and cannot be used with --only");
 	if (o->raw_chunks && install_check_raw(&o->install, e) != 0)
 		return -1;
 	return unzip(o, operands[0], target, e);

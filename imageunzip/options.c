@@ -16,33 +16,36 @@ enum { OPT_PROGRESS = 300, OPT_JSON, OPT_STATUS, OPT_STORE, OPT_DRY_RUN };
 static const struct cli_opt own_opts[] = {
 	{ 'p', "pattern", "N", "fill the free space with this 32-bit number", CLI_CALL,
 	    AT(install), 0, 0, install_set_pattern },
-	FLAG('o', "dots", "a dot for each chunk", dots),
-	FLAG('O', "gb-dots", "a dot for each GB of the disk", gb_dots),
+	FLAG('o', "dots", "print a dot for each chunk", dots),
+	FLAG('O', "gb-dots", "print a dot for each GB of the disk", gb_dots),
 	FLAG('N', "raw-chunks", "copy the chunks themselves, undecoded", raw_chunks),
 	FLAG('C', "crc", "write nothing; print the CRC-32 of the installed disk",
 	    crc_only),
 	{ 'u', "uuid", "HEX32", "the image must have this UUID", CLI_STR, AT(uuid), 0,
 	    0, NULL },
-	{ OPT_STORE, "store", "DIR", "the image is the one of that name in this store",
+	{ OPT_STORE, "store", "DIR", "take the image with this name from the store",
 	    CLI_STR, AT(store), 0, 0, NULL },
-	FLAG('q', "quiet", "no summary and no progress", quiet),
-	FLAG(OPT_STATUS, "status", "only say whether the target is being installed",
-	    status),
-	FLAG(OPT_DRY_RUN, "dry-run", "write nothing: say what would be done", dry_run),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
+	FLAG(OPT_STATUS, "status",
+	    "only report whether an installation of the disk is incomplete", status),
+	FLAG(OPT_DRY_RUN, "dry-run", "write nothing; report what would be done",
+	    dry_run),
 	FLAG(OPT_JSON, "json", "print the summary as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD",
-	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
-	    0, 1 << 20, NULL },
-	REFUSED('r', "N", "not built yet: read retries"),
-	REFUSED('I', NULL, "not built yet: pipes always get their holes as zeros"),
-	REFUSED('M', "SECTOR", "not built yet: a highest sector"),
-	REFUSED('E', NULL, "not built yet: discarding free space"),
-	REFUSED('F', NULL, "not built yet: random order of chunks"),
-	REFUSED('c', NULL, "not built yet: Emulab's signed images; see --verify-key"),
-	REFUSED('a', "KEY", "not built yet: Emulab's signed images; see --verify-key"),
+	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
+	    AT(progress_fd), 0, 1 << 20, NULL },
+	REFUSED('r', "N", "not implemented: read retries"),
+	REFUSED('I', NULL, "not implemented: holes in a pipe are always zeros"),
+	REFUSED('M', "SECTOR", "not implemented: a highest sector"),
+	REFUSED('E', NULL, "not implemented: discarding free space"),
+	REFUSED('F', NULL, "not implemented: random order of chunks"),
+	REFUSED('c', NULL, "not implemented: Emulab's signed images; see --verify-key"),
 	REFUSED(
-	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --decrypt"),
-	REFUSED('k', "KEY", "not built yet: Emulab's encrypted images; see --decrypt"),
+	    'a', "KEY", "not implemented: Emulab's signed images; see --verify-key"),
+	REFUSED(
+	    'e', "CIPHER", "not implemented: Emulab's encrypted images; see --decrypt"),
+	REFUSED(
+	    'k', "KEY", "not implemented: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
 
@@ -73,8 +76,9 @@ const struct cli_program imageunzip_program = {
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
 	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
 	    "signed\n"
-	    "  imageunzip --dry-run disk.ndz /dev/sdb   what would that do?\n"
-	    "  imageunzip --status /dev/sdb           is its installation complete?\n",
+	    "  imageunzip --dry-run disk.ndz /dev/sdb   show what that would do\n"
+	    "  imageunzip --status /dev/sdb           check that its installation is "
+	    "complete\n",
 	.tables = { { install_opts, AT(install), NULL },
 	    { proof_opts, AT(install.proof), "Proof" }, { own_opts, 0, "Program" } },
 };

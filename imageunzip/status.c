@@ -66,10 +66,11 @@ status_show(const struct opts *o, const char *path, struct err *e)
 	struct disk *d;
 
 	if (only->n > 1)
-		return err_set(e, ERR_USAGE, "--status is of one partition at a time");
+		return err_set(
+		    e, ERR_USAGE, "--status reports on one partition at a time");
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
-	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is no disk", path)
+	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is not a disk", path)
 	                           : install_area(d, slice, &area, e);
 	if (rc == 0)
 		rc = head_read_mark(d, area.off * SECTOR_BYTES, &m, e);

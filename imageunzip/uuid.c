@@ -54,6 +54,6 @@ uuid_check(const struct run *r, struct err *e)
 		    image_name(r->image));
 	if (memcmp(want, is, sizeof want) != 0)
 		return err_set(
-		    e, ERR_FORMAT, "%s: its UUID is another one", image_name(r->image));
+		    e, ERR_FORMAT, "%s: has another UUID", image_name(r->image));
 	return 0;
 }

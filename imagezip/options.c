@@ -137,8 +137,8 @@ enum {
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt what_opts[] = {
-	{ 's', "slice", "N", "only partition N of the disk", CLI_UINT, AT(what.slice), 1,
-	    PTABLE_PARTS_MAX, NULL },
+	{ 's', "slice", "N", "store only partition N of the disk", CLI_UINT,
+	    AT(what.slice), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('l', "linux", "the source is one ext2/3/4 partition, not a disk",
 	    what.linux_partition),
 	{ 'b', "bsd", NULL, "the source is one FreeBSD partition (-S 165)", CLI_CALL, 0,
@@ -148,11 +148,12 @@ static const struct cli_opt what_opts[] = {
 	{ 'S', "type", "T", "the source is one partition of this MBR type (decimal)",
 	    CLI_CALL, 0, 0, 0, set_type },
 	FLAG(OPT_DISK, "disk",
-	    "the source is a disk, whatever its first sectors look like", what.whole_disk),
-	FLAG('r', "raw", "store every sector, look at no filesystem", what.raw),
+	    "the source is a disk, even if it looks like a filesystem",
+	    what.whole_disk),
+	FLAG('r', "raw", "store every sector, free or not", what.raw),
 	{ 'f', "file", NULL, "store any file, of any length", CLI_CALL, 0, 0, 0,
 	    set_any_length },
-	{ 'c', "count", "N", "only the first N sectors of the disk", CLI_UINT,
+	{ 'c', "count", "N", "store only the first N sectors of the disk", CLI_UINT,
 	    AT(what.count), 1, UINT64_MAX >> 9, NULL },
 	{ 'I', "ignore", "P",
 	    "leave out partition P (2; 1e: e of BSD slice 1); repeatable", CLI_CALL, 0,
@@ -161,30 +162,34 @@ static const struct cli_opt what_opts[] = {
 	    CLI_CALL, 0, 0, 0, add_raw },
 	{ 'F', "min-free", "N", "store free ranges shorter than N sectors (64)",
 	    CLI_UINT, AT(what.min_free), 0, UINT32_MAX, NULL },
-	FLAG('Z', "zero-small", "store those as zeros", what.zero_small),
+	FLAG('Z', "zero-small", "store these short free ranges as zeros",
+	    what.zero_small),
 	FLAG('M', "blank-inodes",
-	    "store free inodes of UFS as zeros, but for their generation",
+	    "store free inodes of UFS as zeros, except their generation",
 	    what.blank_inodes),
-	FLAG('x', "exclude-slack", "leave out what lies behind the end of a filesystem",
+	FLAG('x', "exclude-slack", "leave out the space behind the end of a filesystem",
 	    what.exclude_slack),
 	{ OPT_OUTSIDE, "outside", "POLICY",
-	    "in front of the first partition and behind the last: store all, skip "
-	    "it, or keep only the disk's tail (tail)",
+	    "the space before the first and behind the last partition: store, skip, or "
+	    "tail, which keeps the disk's end (tail)",
 	    CLI_CALL, 0, 0, 0, set_outside },
 	{ OPT_GAPS, "gaps", "POLICY",
-	    "store or skip what lies between partitions (store)", CLI_CALL, 0, 0, 0,
+	    "the space between partitions: store or skip (store)", CLI_CALL, 0, 0, 0,
 	    set_gaps },
-	{ 'A', "limit", "MB", "fail when more than so much data would be stored",
-	    CLI_UINT, AT(what.limit_mb), 1, UINT32_MAX, NULL },
-	{ 'B', "boot", "N", "a boot image: partition N and what boots it, no other",
+	{ 'A', "limit", "MB", "fail if more than MB of data would be stored", CLI_UINT,
+	    AT(what.limit_mb), 1, UINT32_MAX, NULL },
+	{ 'B', "boot", "N", "make a boot image: partition N and what boots it",
 	    CLI_UINT, AT(what.boot_root), 1, PTABLE_PARTS_MAX, NULL },
 	FLAG('X', "bad-as-zeros",
-	    "store unreadable sectors as zeros, list them, exit 4", what.bad_as_zeros),
-	FLAG('N', "no-relocations", "store disklabels and LILO as they are", what.no_relocs),
+	    "store unreadable sectors as zeros, list them; exit status 4",
+	    what.bad_as_zeros),
+	FLAG('N', "no-relocations", "store disklabels and LILO unchanged",
+	    what.no_relocs),
 	FLAG('L', "relocations",
-	    "make them movable even when the source begins at sector 0", what.force_relocs),
-	FLAG(OPT_LIVE, "live",
-	    "take a source that is being written to; the image says so", what.live),
+	    "make them relocatable even if the source begins at sector 0",
+	    what.force_relocs),
+	FLAG(OPT_LIVE, "live", "capture a source that is in use; the image says so",
+	    what.live),
 	{ OPT_RETRIES, "retries", "N", "read a bad sector up to N times more (3)",
 	    CLI_UINT, AT(what.retries), 0, 1000, NULL },
 	{ 0 },
@@ -193,8 +198,8 @@ static const struct cli_opt what_opts[] = {
 static const struct cli_opt how_opts[] = {
 	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
 	    AT(what.how.jobs), 1, 256, NULL },
-	{ 'u', "uuid", "HEX32", "the image's UUID; makes version 5", CLI_CALL, 0, 0, 0,
-	    set_uuid },
+	{ 'u', "uuid", "HEX32", "set the UUID of the image; makes version 5", CLI_CALL,
+	    0, 0, 0, set_uuid },
 	FLAG('3', "v3", "insist on version 3", what.how.v3),
 	FLAG('5', "v5", "write version 5", what.how.v5),
 	{ 'H', "delta", "SIG",
@@ -204,29 +209,32 @@ static const struct cli_opt how_opts[] = {
 	    "write a signature (\"\": next to the image, with .sig)", CLI_STR,
 	    AT(sig_new), 0, 0, NULL },
 	{ 'P', "delta-max", "PCT",
-	    "a full image when a delta would store over PCT % of it (100)", CLI_UINT,
+	    "make a full image if a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(what.delta_percent), 0, 100, NULL },
 	{ OPT_TO, "to", "frisbee://HOST/NAME",
-	    "send the image to a master server, as NAME; no image is named then", CLI_STR,
-	    AT(to), 0, 0, NULL },
-	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
+	    "send the image to a master server, as NAME; no image is named then",
+	    CLI_STR, AT(to), 0, 0, NULL },
+	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
+	    no_sync),
 	FLAG(OPT_FORCE, "force",
-	    "take an image as source; write to a terminal, a disk, or over any file",
+	    "capture an image; write to a terminal, a disk, or over any file",
 	    what.force),
-	FLAG('i', "info", "only say what would be stored", what.look_only),
-	FLAG('d', "debug", "say what is found on the way", debug),
-	FLAG('o', "dots", "a dot for each chunk", dots),
-	FLAG('q', "quiet", "no summary and no progress", quiet),
+	FLAG('i', "info", "report what would be stored, and store nothing",
+	    what.look_only),
+	FLAG('d', "debug", "print more about what is found", debug),
+	FLAG('o', "dots", "print a dot for each chunk", dots),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_JSON, "json", "print the summary, or -i, as JSON", json),
 	{ OPT_PROGRESS, "progress", "FD",
-	    "report progress as lines \"DONE TOTAL\" there", CLI_UINT, AT(progress_fd),
-	    0, 1 << 20, NULL },
+	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
+	    AT(progress_fd), 0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "the same as --version", CLI_VERSION, 0, 0, 0, NULL },
-	REFUSED('a', "SHA1", "not built yet: Emulab's signed images; see --sign"),
+	REFUSED('a', "SHA1", "not implemented: Emulab's signed images; see --sign"),
 	REFUSED(
-	    'e', "CIPHER", "not built yet: Emulab's encrypted images; see --encrypt"),
-	REFUSED('k', "FILE", "not built yet: Emulab's encrypted images; see --encrypt"),
-	REFUSED('1', NULL, "version 1 images are not written any more"),
+	    'e', "CIPHER", "not implemented: Emulab's encrypted images; see --encrypt"),
+	REFUSED(
+	    'k', "FILE", "not implemented: Emulab's encrypted images; see --encrypt"),
+	REFUSED('1', NULL, "version 1 images are no longer written"),
 	{ 0 },
 };
 
@@ -266,24 +274,24 @@ check(const struct options *o, struct err *e)
 	            o->what.whole_disk + o->what.raw;
 
 	if (modes > 1)
-		return err_set(
-		    e, ERR_USAGE, "only one of -s, -l or -S, --disk, -r or -f");
+		return err_set(e, ERR_USAGE,
+		    "only one of these can be given: -s, -l or -S, --disk, -r or -f");
 	if (o->what.count != 0 &&
 	    (o->what.slice != 0 || o->what.linux_partition || o->what.has_type))
-		return err_set(e, ERR_USAGE, "-c is for whole disks");
+		return err_set(e, ERR_USAGE, "-c can only be used for whole disks");
 	if (o->what.boot_root != 0 && (modes > o->what.whole_disk || o->what.count != 0))
-		return err_set(e, ERR_USAGE, "-B is for whole disks");
+		return err_set(e, ERR_USAGE, "-B can only be used for whole disks");
 	if (o->what.no_relocs && o->what.force_relocs)
-		return err_set(e, ERR_USAGE, "-N excludes -L");
+		return err_set(e, ERR_USAGE, "-N and -L cannot be combined");
 	if (maker_check(&o->what.how, e) != 0)
 		return -1;
 	if (o->json && !o->what.look_only && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,
-		    "--json goes to standard output, and so does the image");
+		    "--json and the image cannot both go to standard output");
 	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->what.look_only &&
 	    strcmp(o->output, "-") == 0)
 		return err_set(e, ERR_USAGE,
-		    "-U \"\": standard output has no name to put .sig behind");
+		    "-U \"\": standard output has no name to append .sig to");
 	return 0;
 }
 
@@ -307,10 +315,10 @@ imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->what.look_only || o->to != NULL ? 1 : 2;
 	if (n != want)
-		return err_misuse(e,
-		    o->what.look_only ? "-i takes a source and nothing else"
-		    : o->to != NULL   ? "--to takes a source and nothing else"
-				      : "a source and an image are needed");
+		return err_misuse(
+		    e, o->what.look_only ? "-i needs one operand, the source"
+		       : o->to != NULL   ? "--to needs one operand, the source"
+					 : "a source and an image are needed");
 	o->what.source = operands[0];
 	o->output = o->what.look_only ? NULL : o->to != NULL ? "-" : operands[1];
 	o->what.make_sig = o->sig_new != NULL;

@@ -18,12 +18,13 @@ report_outside(const struct outside *o)
 
 	if (o->tail.n > 0)
 		say(stderr,
-		    "imagezip: the disk's end, behind all partitions, is kept: %s\n",
+		    "imagezip: of the disk's end, behind all partitions, this is "
+		    "stored: %s\n",
 		    tail_text(&o->tail, o->stored, text, sizeof text));
 	if (o->left_out > 0)
 		say(stderr,
-		    "imagezip: warning: what lies at the disk's end, behind all "
-		    "partitions, is left out: %s\n",
+		    "imagezip: warning: the disk's end, behind all partitions, is left "
+		    "out: %s\n",
 		    o->left_text);
 	if (o->unreadable > 0)
 		say(stderr,
@@ -32,10 +33,9 @@ report_outside(const struct outside *o)
 		    human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
 	if (o->not_looked_at > 0)
 		say(stderr,
-		    "imagezip: %s outside of partitions is left out and was not "
-		    "looked at (--outside=store, --gaps=store)\n",
-		    human_bytes(
-			o->not_looked_at * SECTOR_BYTES, size, sizeof size));
+		    "imagezip: %s outside of partitions was not examined and is left "
+		    "out (--outside=store and --gaps=store store it)\n",
+		    human_bytes(o->not_looked_at * SECTOR_BYTES, size, sizeof size));
 }
 
 void
@@ -176,7 +176,7 @@ report_layout(const struct layout *l, const struct options *o, struct err *e)
 		    p->type);
 	}
 	print_tail(&l->outside);
-	say(stdout, "in all %s of %s in %zu ranges, an image of perhaps %s\n",
+	say(stdout, "in all %s of %s in %zu ranges, an image of about %s\n",
 	    human_bytes(stored * SECTOR_BYTES, used, sizeof used),
 	    human_bytes(l->total * SECTOR_BYTES, size, sizeof size),
 	    rangeset_count(&l->store),
@@ -237,11 +237,9 @@ imagezip_summary(const struct options *o, const struct layout *l,
 	}
 	if (!o->quiet && o->what.sig_old != NULL)
 		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
-		    human_bytes(
-			x->changed_sectors * SECTOR_BYTES, data, sizeof data),
-		    human_bytes(
-			x->full_sectors * SECTOR_BYTES, image, sizeof image),
-		    x->on ? "a delta" : "too much for -P, a full image");
+		    human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
+		    human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
+		    x->on ? "a delta" : "more than -P allows, so a full image is made");
 	if (!o->quiet)
 		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    human_bytes(s->made.data_bytes, data, sizeof data),

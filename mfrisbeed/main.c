@@ -17,27 +17,28 @@ struct opts {
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 'c', "config", "FILE", "what is served, to whom, and where (needed)", CLI_STR,
+	{ 'c', "config", "FILE", "the configuration file (required)", CLI_STR,
 	    AT(config), 0, 0, NULL },
-	{ 'p', "port", "PORT", "TCP port to listen at (64494); 0: any", CLI_UINT, AT(port),
-	    0, UINT16_MAX, NULL },
-	{ 'i', "address", "ADDR", "listen at this address of this host alone", CLI_STR,
+	{ 'p', "port", "PORT", "listen on this TCP port (64494); 0: any", CLI_UINT,
+	    AT(port), 0, UINT16_MAX, NULL },
+	{ 'i', "address", "ADDR", "listen only on this address of this host", CLI_STR,
 	    AT(addr), 0, 0, NULL },
-	{ 300, "check", NULL, "check the file, and leave", CLI_FLAG, AT(check), 0, 0,
-	    NULL },
+	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
+	    0, 0, NULL },
 	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
 	    NULL },
-	{ 301, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(syslog), 0,
-	    0, NULL },
+	{ 301, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(syslog),
+	    0, 0, NULL },
 	{ 0 },
 };
 
 static const struct cli_program prog = {
 	.name = "mfrisbeed",
 	.synopsis = "[options] -c FILE",
-	.about = "Serve images to clients that ask for them by name: a session for each "
-		 "image begins when\nsomebody asks for it, and ends when nobody needs it.",
+	.about =
+	    "Serve images to clients that ask for them by name: a session for an image "
+	    "begins when\na client asks for it, and ends when no client needs it.",
 	.examples = "  mfrisbeed -c /etc/mfrisbeed.conf\n"
 		    "  mfrisbeed --check -c /etc/mfrisbeed.conf\n\n"
 		    "A whole configuration:\n\n"
@@ -64,8 +65,8 @@ check(const struct opts *o, struct err *e)
 	int rc = settings_read(&s, o->config, e);
 
 	if (rc == 0 && !o->quiet)
-		say(stdout, "%s: %zu images are named, %zu rules say who may do what\n",
-		    o->config, s.nimages, s.nrules);
+		say(stdout, "%s: %zu images, %zu access rules\n", o->config, s.nimages,
+		    s.nrules);
 	settings_free(&s);
 	return rc;
 }

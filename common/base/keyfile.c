@@ -18,8 +18,8 @@ check_mode(int fd, const char *path, struct err *e)
 		return err_os(e, "%s", path);
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		return err_set(e, ERR_REFUSED,
-		    "%s: others may read or change this key: chmod 600 "
-		    "makes it private",
+		    "%s: this key file is accessible to others; chmod 600 makes it "
+		    "private",
 		    path);
 	return 0;
 }
@@ -68,7 +68,7 @@ check_kind(const char *path, enum keyfile_kind want, const char *text, struct er
 	for (enum keyfile_kind k = 0; k < KEYFILE_KINDS; k++)
 		if (k != want &&
 		    strncmp(text, kinds[k].begins, strlen(kinds[k].begins)) == 0)
-			return err_set(e, ERR_USAGE, "%s: is %s; what is needed is %s",
+			return err_set(e, ERR_USAGE, "%s: is %s, but %s is needed",
 			    path, kinds[k].name, kinds[want].name);
 	return 0;
 }
@@ -113,7 +113,7 @@ keyfile_write(const char *path, bool secret, const void *data, size_t n, struct 
 
 	if (fd < 0 && errno == EEXIST)
 		return err_set(e, ERR_REFUSED,
-		    "%s: is there already, and a key is never replaced", path);
+		    "%s: exists already, and a key is never replaced", path);
 	if (fd < 0)
 		return err_os(e, "%s: cannot be made", path);
 	int rc = write_all(fd, path, data, n, e);

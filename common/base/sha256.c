@@ -25,7 +25,7 @@ sha256(const void *data, size_t n, uint8_t digest[SHA256_BYTES])
 	pthread_once(&once, look_up);
 	if (algorithm == NULL ||
 	    EVP_Digest(data, n, digest, &len, algorithm, NULL) != 1) {
-		fputs("SHA-256 is not to be had\n", stderr);
+		fputs("SHA-256 is not available\n", stderr);
 		abort();
 	}
 }

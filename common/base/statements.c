@@ -52,7 +52,7 @@ take(const struct statement_kind *kinds, void *arg, struct statement *s, struct 
 				    s->n < k->min ? "few" : "many");
 			return k->take(arg, s, e);
 		}
-	return err_set(e, ERR_USAGE, "\"%.40s\" is no statement", s->words[0]);
+	return err_set(e, ERR_USAGE, "\"%.40s\" is not a statement", s->words[0]);
 }
 
 int
@@ -67,7 +67,7 @@ statements_parse(const struct statement_kind *kinds, void *arg, const char *text
 		size_t len = (size_t)((stop != NULL ? stop : end) - text);
 		if (len >= sizeof s.text || memchr(text, '\0', len) != NULL)
 			return err_set(e, ERR_USAGE,
-			    "%s: line %u is too long, or no text", name, number);
+			    "%s: line %u is too long, or is not text", name, number);
 		memcpy(s.text, text, len);
 		s.text[len] = '\0';
 		if (take(kinds, arg, &s, e) != 0)

@@ -100,11 +100,11 @@ print_help(const struct cli_program *prog, FILE *f)
 			if (o->kind != CLI_REFUSED)
 				print_option(f, o);
 	}
-	fprintf(f, "%-*sprint this and leave\n%-*sprint the version and leave\n",
+	fprintf(f, "%-*sprint this text and exit\n%-*sprint the version and exit\n",
 	    HELP_COLUMN, "  -h, --help", HELP_COLUMN, "      --version");
 	if (prog->examples != NULL)
 		fprintf(f, "\nExamples:\n%s", prog->examples);
-	fprintf(f, "\nThe whole story: man %s\n", prog->name);
+	fprintf(f, "\nThe manual: man %s\n", prog->name);
 }
 
 static bool

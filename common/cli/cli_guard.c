@@ -95,7 +95,7 @@ guard_main(void *arg)
 		guard.tidy(guard.arg);
 	cancel_check(&e);
 	snprintf(text, sizeof text,
-	    "%.80s, while something it waited for did not answer", e.text);
+	    "%.80s, while an operation that it waited for did not return", e.text);
 	/* write(2) and not stdio, whose locks other threads may hold. */
 	if (guard.report_fd != STDERR_FILENO) {
 		n = snprintf(line, sizeof line, "%s: %s\n", guard.program, text);

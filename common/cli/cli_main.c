@@ -39,8 +39,7 @@ tell(const struct cli_program *prog, const struct err *e)
 {
 	say(stderr, "%s: %s\n", prog->name, e->text);
 	if (e->misuse)
-		say(stderr, "usage: %s %s (--help tells more)\n", prog->name,
-		    prog->synopsis);
+		say(stderr, "usage: %s %s (see --help)\n", prog->name, prog->synopsis);
 }
 
 /* Returns the exit status. */

@@ -22,9 +22,10 @@ enum { OPT_VERIFY_KEY = 420, OPT_DECRYPT };
 
 const struct cli_opt proof_opts[] = {
 	{ OPT_VERIFY_KEY, "verify-key", "PUB",
-	    "only an image signed with this key's other half", CLI_STR,
+	    "accept only an image signed with the private key of PUB", CLI_STR,
 	    offsetof(struct proof_config, verify_key), 0, 0, NULL },
-	{ OPT_DECRYPT, "decrypt", "KEYFILE", "only an image encrypted with this key",
-	    CLI_STR, offsetof(struct proof_config, decrypt), 0, 0, NULL },
+	{ OPT_DECRYPT, "decrypt", "KEYFILE",
+	    "accept only an image encrypted with this key", CLI_STR,
+	    offsetof(struct proof_config, decrypt), 0, 0, NULL },
 	{ 0 },
 };

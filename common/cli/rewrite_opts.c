@@ -20,15 +20,15 @@ set_uuid(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct rewrite_config, field)
 
 const struct cli_opt rewrite_opts[] = {
-	{ 'j', "jobs", "N", "compress with N threads (one a processor)", CLI_UINT,
-	    AT(how.jobs), 1, 256, NULL },
+	{ 'j', "jobs", "N", "compress with N threads (one for each processor)",
+	    CLI_UINT, AT(how.jobs), 1, 256, NULL },
 	FLAG('3', "v3", "write version 3", how.v3),
 	FLAG('5', "v5", "write version 5", how.v5),
-	{ 'u', "uuid", "HEX32", "the new image's UUID; makes version 5", CLI_CALL, 0, 0,
-	    0, set_uuid },
-	FLAG('D', "no-sync", "do not wait until the image is on the disk", no_sync),
-	FLAG(320, "force", "write even to a terminal, a disk, or over any file",
-	    force),
+	{ 'u', "uuid", "HEX32", "set the UUID of the new image; makes version 5",
+	    CLI_CALL, 0, 0, 0, set_uuid },
+	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
+	    no_sync),
+	FLAG(320, "force", "write even to a terminal, a disk, or over any file", force),
 	FLAG('q', "quiet", "no summary", quiet),
 	FLAG(321, "json", "print the summary as JSON", json),
 	{ 0 },

@@ -224,8 +224,8 @@ from_fd(struct disk **out, const char *name, int fd, const struct stat *st,
 	}
 	*h = (struct handle){ fd, kind };
 	if ((flags & DISK_WRITE) != 0 && (flags & DISK_FORCE) == 0 && isatty(fd)) {
-		err_set(e, ERR_REFUSED, "%s is a terminal: it does not want image data",
-		    name);
+		err_set(e, ERR_REFUSED,
+		    "%s is a terminal: image data is not written to a terminal", name);
 		goto fail;
 	}
 	if (kind == DISK_FILE)
@@ -357,6 +357,6 @@ disk_reread_partitions(struct disk *d, struct err *e)
 		return 0;
 	if (errno == EBUSY)
 		return err_os(
-		    e, "%s: the kernel keeps its old idea of the partitions", d->name);
+		    e, "%s: the kernel still uses the old partition table", d->name);
 	return err_os(e, "%s: making the kernel read the partition table", d->name);
 }

@@ -100,7 +100,7 @@ flight_new(struct flight **out, struct disk *d, bool must, struct err *e)
 	*out = NULL;
 	if (fd < 0)
 		return must ? err_set(e, ERR_UNSUPPORTED,
-				  "%s: does not take direct writes (-f)", disk_name(d))
+				  "%s: does not allow direct writes (-f)", disk_name(d))
 		            : 0;
 	struct flight *f = calloc(1, sizeof *f);
 	if (f == NULL) {

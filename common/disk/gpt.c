@@ -277,13 +277,15 @@ warn(struct ptable *t, const struct gpt *g, uint64_t disk_lbas)
 
 	if (!p->whole)
 		snprintf(t->warning, sizeof t->warning,
-		    "primary GPT is damaged (%.150s), used the backup", p->why.text);
+		    "the primary GPT is damaged (%.150s): the backup is used",
+		    p->why.text);
 	else if (!b->whole)
 		snprintf(t->warning, sizeof t->warning,
-		    "backup GPT is damaged (%.150s), used the primary", b->why.text);
+		    "the backup GPT is damaged (%.150s): the primary GPT is used",
+		    b->why.text);
 	else if (p->nentries != b->nentries || p->array_crc != b->array_crc)
 		snprintf(t->warning, sizeof t->warning,
-		    "the two copies of the GPT differ, used the primary");
+		    "the two copies of the GPT differ: the primary GPT is used");
 	else if (b->lba != disk_lbas - 1)
 		snprintf(t->warning, sizeof t->warning,
 		    "backup GPT is not at the end of the disk");
@@ -422,8 +424,8 @@ gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned c
 		return err_set(
 		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
 	err_set(e, ERR_USAGE,
-	    "%s: %u (0x%x) is no known GPT partition type: partition %u keeps the type "
-	    "that it has",
+	    "%s: %u (0x%x) is not a known GPT partition type: the type of partition %u "
+	    "is not changed",
 	    disk_name(d), code, code, number);
 	return 1;
 }

@@ -194,7 +194,7 @@ gpt_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 	if (g == NULL)
 		return -1;
 	if (!g->primary.whole)
-		err_set(e, ERR_FORMAT, "%s: the primary GPT is not whole: %.200s",
+		err_set(e, ERR_FORMAT, "%s: the primary GPT is damaged: %.200s",
 		    disk_name(d), g->primary.why.text);
 	else {
 		f.from = &g->primary;

@@ -353,8 +353,9 @@ mbr_remove(struct disk *d, unsigned number, struct err *e)
 			err_set(
 			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
 		else if (p->logical)
-			err_set(e, ERR_UNSUPPORTED, "%s: partition %u is a logical one",
-			    disk_name(d), number);
+			err_set(e, ERR_UNSUPPORTED,
+			    "%s: partition %u is a logical partition", disk_name(d),
+			    number);
 		else
 			rc = disk_write(
 			    d, unused, sizeof unused, entry_at[p - t.parts], e);
@@ -430,7 +431,7 @@ mbr_fit(struct disk *d, unsigned from_bytes, bool grow, struct ptable_change *do
 	}
 	if (grow && is_extended(b.entry[last].type))
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: the last partition is a logical one: it is not "
+		    "%s: the last partition is a logical partition, which cannot be "
 		    "grown",
 		    disk_name(d));
 	if (grow && is_used(&b.entry[last]))

@@ -47,7 +47,8 @@ int
 output_check_input(const char *output, const char *input, struct err *e)
 {
 	if (output_is_input(output, input))
-		return err_set(e, ERR_USAGE, "%s: is what is read", output);
+		return err_set(
+		    e, ERR_USAGE, "%s: source and image are the same file", output);
 	return 0;
 }
 
@@ -79,8 +80,8 @@ output_check_replace(
 		return 0;
 	if (S_ISBLK(st.st_mode))
 		return err_set(e, ERR_REFUSED,
-		    "%s: is a disk, and %s would overwrite what is on it; --force "
-		    "writes it there",
+		    "%s: is a disk, and %s would overwrite its contents; use --force "
+		    "to write it there",
 		    standard ? "standard output" : path, kind->name);
 	/* A file that standard output leads to was chosen, and emptied, by the shell. */
 	if (!S_ISREG(st.st_mode) || standard)

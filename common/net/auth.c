@@ -70,7 +70,8 @@ init(struct auth *a, const struct auth_config *c, struct err *e)
 	if (c->server && a->waiting == NULL)
 		return err_nomem(e, "senders of packets");
 	if (!hkdf(a, "", 0, id_label, sizeof id_label, id, sizeof id))
-		return err_set(e, ERR_UNSUPPORTED, "HKDF with SHA-256 cannot be had");
+		return err_set(
+		    e, ERR_UNSUPPORTED, "HKDF with SHA-256 is not available");
 	a->key_id = (uint16_t)(id[0] | id[1] << 8);
 	if (gmac_init(&a->out, e) != 0 || gmac_init(&a->in, e) != 0)
 		return -1;

@@ -18,7 +18,7 @@ gmac_init(struct gmac *g, struct err *e)
 	if (g->cipher != NULL && g->ctx != NULL)
 		return 0;
 	gmac_fini(g);
-	return err_set(e, ERR_UNSUPPORTED, "AES-128-GCM cannot be had");
+	return err_set(e, ERR_UNSUPPORTED, "AES-128-GCM is not available");
 }
 
 void

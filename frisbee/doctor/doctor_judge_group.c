@@ -66,7 +66,8 @@ judge_absence(const struct doctor_facts *f, struct doctor_report *r)
 		    "%u and %u",
 		    f->iface, f->port, f->second);
 	else if (!judge_answers(f))
-		judge_say(r, "multicast", DOCTOR_UNKNOWN, "nothing was sent to us");
+		judge_say(
+		    r, "multicast", DOCTOR_UNKNOWN, "no packet to the group was sent");
 	else
 		judge_way(f, r);
 }
@@ -114,7 +115,7 @@ judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 		judge_say(r, "unicast", DOCTOR_OK, "the server answers each client");
 	else if (f->group_direct > 0)
 		judge_say(r, "unicast", DOCTOR_UNKNOWN,
-		    "it answers directly, but was not asked so");
+		    "it answers directly, but was not asked directly");
 	else if (!f->answers_probes)
 		judge_say(r, "unicast", DOCTOR_UNKNOWN, "no server that answers probes");
 	else if (!judge_same_subnet(f))

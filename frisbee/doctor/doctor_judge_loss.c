@@ -37,7 +37,8 @@ void
 judge_routers(const struct doctor_facts *f, struct doctor_report *r)
 {
 	if (f->hops < 0)
-		judge_say(r, "ttl", DOCTOR_UNKNOWN, "how far the server is, is not known");
+		judge_say(
+		    r, "ttl", DOCTOR_UNKNOWN, "the distance to the server is unknown");
 	else
 		judge_say(r, "ttl", f->hops < DOCTOR_TTL ? DOCTOR_OK : DOCTOR_BAD,
 		    "%d router%s between, %d at most", f->hops, f->hops == 1 ? "" : "s",
@@ -60,7 +61,7 @@ say_loss(struct doctor_report *r, const struct doctor_loss *l, unsigned out, uns
 	if (in < LOSS_HEAVY && out < LOSS_HEAVY)
 		snprintf(cost, sizeof cost, "loads work, with more packets");
 	else if (in >= 100 || out >= 100)
-		snprintf(cost, sizeof cost, "no load can end");
+		snprintf(cost, sizeof cost, "no load can complete");
 	else if (in >= LOSS_HEAVY)
 		snprintf(cost, sizeof cost,
 		    "a load takes about %.1f times as many packets, and as long",

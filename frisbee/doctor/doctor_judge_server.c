@@ -13,14 +13,14 @@ elsewhere(const struct doctor_facts *f, struct doctor_report *r)
 
 	addr_text(f->server, a);
 	if (f->by_unicast)
-		judge_say(r, "server", DOCTOR_BAD,
-		    "%s serves each client by itself: use -m %s", a, a);
+		judge_say(
+		    r, "server", DOCTOR_BAD, "%s serves by unicast: use -m %s", a, a);
 	else if (f->by_broadcast)
 		judge_say(r, "server", DOCTOR_BAD,
 		    "%s serves by broadcast: use -b -m %s", a,
 		    addr_text(f->broadcast, b));
 	else if (f->other_iface[0] != 0)
-		judge_say(r, "server", DOCTOR_OK, "there is one, elsewhere");
+		judge_say(r, "server", DOCTOR_OK, "there is a server, but elsewhere");
 	else
 		return false;
 	return true;
@@ -37,23 +37,26 @@ judge_host(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->other_group, g);
 	if (f->other_port != 0)
 		judge_say(r, "server", DOCTOR_BAD,
-		    "nothing answers, but %s serves %s at port %u: is that the one? (-m %s "
-		    "-p %u)",
+		    "nothing answers, but %s serves %s at port %u: is that the server? "
+		    "(-m %s -p %u)",
 		    a, g, f->other_port, g, f->other_port);
 	else if (f->refused)
 		judge_say(r, "server", DOCTOR_BAD,
-		    "%s lives, but no frisbeed answers there: its UDP port %u is closed; "
+		    "%s is up, but no frisbeed answers there: its UDP port %u is "
+		    "closed; "
 		    "none serves this group and port, or only by another interface "
 		    "(frisbeed -i), or it is an old one, or any file's, and not heard",
 		    a, f->second);
 	else if (f->pinged || f->its.n > 0)
 		judge_say(r, "server", DOCTOR_BAD,
-		    "%s lives, but nothing at its UDP port %u answers: frisbeed hangs, or "
+		    "%s is up, but nothing at its UDP port %u answers: frisbeed hangs, "
+		    "or "
 		    "a firewall there or on the way drops UDP ports %u and %u",
 		    a, f->second, f->port, f->second);
 	else if (gone)
 		judge_say(r, "server", DOCTOR_BAD,
-		    "%s is not there (%s): is the machine on, and is this its address?",
+		    "%s does not answer (%s): is the machine on, and is this its "
+		    "address?",
 		    a, f->unreachable ? "host unreachable" : "no answer to ARP");
 	else
 		judge_say(r, "server", DOCTOR_BAD,
@@ -119,13 +122,13 @@ judge_servers(const struct doctor_facts *f, struct doctor_report *r)
 	addr_text(f->servers[other].addr, b);
 	if (bad)
 		judge_say(r, "servers", DOCTOR_BAD,
-		    "%s and %s serve different images on this group and port: which one a "
-		    "load gets is chance (-S chooses); end one of them",
+		    "%s and %s serve different images on this group and port: it is "
+		    "chance which one a load uses (-S selects one); stop one of them",
 		    a, b);
 	else
 		judge_say(r, "servers", DOCTOR_OK,
-		    "%s and %s serve the same image on this group and port: one is enough, "
-		    "for each sends all that is wanted",
+		    "%s and %s serve the same image on this group and port: stop one, "
+		    "because each of them sends everything that is requested",
 		    a, b);
 }
 

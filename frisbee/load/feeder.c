@@ -104,7 +104,7 @@ make_buffers(struct feeder *s, struct err *e)
 		s->memory = NULL;
 	return s->filled == NULL || s->queue == NULL || s->memory == NULL ||
 	               (s->info.in_order && s->waiting == NULL)
-	           ? err_nomem(e, "chunk buffers; -C takes fewer")
+	           ? err_nomem(e, "chunk buffers; use fewer with -C")
 	           : 0;
 }
 

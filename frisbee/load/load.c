@@ -158,7 +158,7 @@ say_incomplete(const struct load *l, struct err *e)
 	struct err why = *e;
 
 	if (l->result.chunks > 0 && !l->writes_nothing)
-		err_set(e, why.kind, "%.400s; the target is not complete", why.text);
+		err_set(e, why.kind, "%.400s; the target is incomplete", why.text);
 }
 
 int

@@ -65,7 +65,7 @@ struct load_config {
 	uint8_t server[4];
 
 	/* How. */
-	bool base;       /* only the base protocol */
+	bool base;       /* use only the base protocol, which old servers speak */
 	bool unicast;    /* from a server that answers this client alone */
 	bool sequential; /* chunks are asked for in order, not at random */
 	uint32_t buffers;         /* for chunks, of 1 MiB each; 0: the usual */

@@ -76,8 +76,10 @@ on_image(void *arg, const struct client_image *image)
 
 	pthread_mutex_lock(&v->lock);
 	if (v->known) {
-		err_set(&e, ERR_FORMAT, "%s: the first server was none, and another one has "
-					"answered", v->name);
+		err_set(&e, ERR_FORMAT,
+		    "%s: the first server was not a server, and another one has "
+		    "answered",
+		    v->name);
 		fail(v, &e);
 	} else {
 		v->image = *image;

@@ -28,7 +28,8 @@ load_into(struct load_config *c, struct load_target *t, struct err *e)
 
 	if (t->any_file && (keys->verify_key != NULL || keys->decrypt != NULL))
 		return err_set(e, ERR_USAGE,
-		    "-N excludes --verify-key and --decrypt: it loads any file");
+		    "-N loads any file and cannot be combined with --verify-key or "
+		    "--decrypt");
 	c->any_file = t->any_file;
 	c->proof = *keys;
 	c->open = open_target;

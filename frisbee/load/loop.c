@@ -391,7 +391,8 @@ gave_up(const struct loop *l, struct err *e)
 	const char *why =
 	    client_chunks(l->client) == 0 ? sock_ignored_reason(l->sock) : NULL;
 
-	return err_set(e, ERR_IO, "nothing heard from the server for too long (-T)%s",
+	return err_set(e, ERR_IO,
+	    "nothing was heard from the server for the time of -T%s",
 	    why != NULL ? why : "");
 }
 

@@ -78,7 +78,7 @@ planner_new(struct planner **out, const struct planner_config *cfg, struct err *
 	pl->plans = calloc(cfg->buffers, sizeof *pl->plans);
 	pl->pipe = pipeline_new();
 	int rc = pl->queue == NULL || pl->plans == NULL || pl->pipe == NULL
-	             ? err_nomem(e, "the comparison; -C takes fewer chunks")
+	             ? err_nomem(e, "the comparison; use fewer chunks with -C")
 	             : start(pl, e);
 	if (rc != 0) {
 		planner_free(pl);

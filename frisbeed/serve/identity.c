@@ -242,7 +242,7 @@ look_at(struct identity *d, uint32_t chunk)
 	} else if (looks == d->looks && !d->good[chunk]) {
 		d->good[chunk] = true;
 		if (--d->to_do == 0)
-			log_info("the file was touched, and is the same as before "
+			log_info("the file was touched, but its content is the same "
 				 "file=%s",
 			    source_name(d->source));
 	}

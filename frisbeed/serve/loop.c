@@ -265,7 +265,7 @@ mind_silence(struct loop *l)
 {
 	if (!silence_due(&l->silence, l->now, PATIENCE_US))
 		return;
-	log_debug("no client was heard: joining the group again");
+	log_debug("no client was heard; joining the group again");
 	sock_rejoin(l->sock, l->cfg->second);
 }
 
@@ -305,8 +305,8 @@ look_at_file(struct loop *l, struct err *e)
 	l->check_at = l->now + FILE_CHECK_US;
 	if (!l->renamed && !identity_named(l->cfg->identity)) {
 		l->renamed = true;
-		log_warn("the name leads to another file now; the one that was opened "
-			 "is served on"
+		log_warn("the name now belongs to another file; the file that was "
+			 "opened is still served"
 			 " file=%s",
 		    source_name(l->image));
 	}
@@ -321,7 +321,7 @@ check_file(struct loop *l, struct err *e)
 	struct identity *id = l->cfg->identity;
 
 	if (l->stale_us != 0 && l->now >= l->stale_us + FAREWELL_US)
-		return err_set(e, ERR_IO, "%s: was changed while it was being served",
+		return err_set(e, ERR_IO, "%s: changed while it was being served",
 		    source_name(l->image));
 	if (l->stale_us != 0)
 		return 0;

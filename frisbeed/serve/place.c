@@ -40,7 +40,8 @@ count_up(char addr[16], const char *from, unsigned nth, struct err *e)
 	if (n == 0 || n > sizeof first || from[n - 1] != '+')
 		return snprintf(addr, 16, "%s", from) < 16
 		           ? 0
-		           : err_set(e, ERR_USAGE, "-m: \"%s\" is no address", from);
+		           : err_set(
+				 e, ERR_USAGE, "-m: \"%s\" is not an address", from);
 	snprintf(first, sizeof first, "%.*s", (int)n - 1, from);
 	if (addr_parse(first, ip, e) != 0)
 		return err_ctx(e, "-m");
@@ -98,7 +99,7 @@ check_apart(const struct place *p, unsigned n, struct err *e)
 			    strcmp(p[i].port, "0") != 0 &&
 			    strchr(p[i].port, '-') == NULL)
 				return err_set(e, ERR_USAGE,
-				    "two images at %s port %s: write -m %s+, or "
+				    "two images have %s port %s: use -m %s+, or "
 				    "IMAGE@ADDR:PORT",
 				    p[i].addr, p[i].port, p[i].addr);
 	return 0;
@@ -136,7 +137,7 @@ copy_short(char to[16], const char *from, struct err *e)
 {
 	if (snprintf(to, 16, "%s", from != NULL ? from : "") < 16)
 		return 0;
-	return err_set(e, ERR_USAGE, "\"%s\" is no address, and no port", from);
+	return err_set(e, ERR_USAGE, "\"%s\" is neither an address nor a port", from);
 }
 
 int

@@ -92,8 +92,8 @@ on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
 
 	clients_gone(r->s->clients, ip);
 	if (may_log(r))
-		log_warn("client gone without a word addr=%s id=%u silent_s=%" PRIu64
-			 " file=%s",
+		log_warn("client is silent and counts as gone addr=%s id=%u "
+			 "silent_s=%" PRIu64 " file=%s",
 		    addr_text(ip, text), id, silent_us / 1000000, r->s->name);
 }
 

@@ -295,7 +295,7 @@ check_file(struct hall *h, struct err *e)
 	if (!identity_changed(id))
 		return 0;
 	return err_set(
-	    e, ERR_IO, "%s: was changed while it was being served", h->u->stream.name);
+	    e, ERR_IO, "%s: changed while it was being served", h->u->stream.name);
 }
 
 static bool

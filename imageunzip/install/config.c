@@ -29,8 +29,8 @@ install_check_raw(const struct install_config *c, struct err *e)
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
 		if (not [i].on)
 			return err_set(e, ERR_USAGE,
-			    "-N copies what comes as it is: %s is for images that are "
-			    "installed",
+			    "-N copies the image unchanged: %s can only be used for an "
+			    "installation",
 			    not [i].name);
 	return 0;
 }

@@ -29,8 +29,8 @@ tell_change(const struct target *t, const struct ptable_change *done, bool dry)
 	char sentence[SENTENCE_BYTES], was[32], is[32];
 
 	if (done->moved)
-		tell(t, dry ? "the partition table would be made to fit the disk"
-			    : "the partition table was made to fit the disk");
+		tell(t, dry ? "the partition table would be adapted to the disk"
+			    : "the partition table was adapted to the disk");
 	if (done->grown == 0)
 		return;
 	snprintf(sentence, sizeof sentence,
@@ -105,7 +105,7 @@ check_fit(const struct target *t, struct beginning *b, unsigned from, struct err
 	    why.kind != ERR_UNSUPPORTED)
 		return 0;
 	*e = why;
-	return err_ctx(e, "the partition table could not be made to fit");
+	return err_ctx(e, "the partition table could not be adapted");
 }
 
 /* Find out what will become of the table in the view. */
@@ -164,7 +164,7 @@ fit_table(const struct finish *f, struct disk *view, struct err *e)
 		return 0;
 	}
 	if (ptable_fit(view, from, t->cfg->grow, &done, e) != 0)
-		return err_ctx(e, "the partition table could not be made to fit");
+		return err_ctx(e, "the partition table could not be adapted");
 	tell_change(t, &done, f->dry);
 	return 0;
 }

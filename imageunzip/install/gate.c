@@ -66,21 +66,22 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 	if (has_partitions(&x->image) && t->slice.len != 0)
 		return err_set(e, ERR_REFUSED,
 		    "%s: the image is of a whole disk, with its partition table, and "
-		    "-s puts it into one partition: without -s it goes onto the disk; "
-		    "--only %" PRIu64 " takes partition %" PRIu64 " out of the image; "
-		    "--force does what was said",
+		    "-s names one partition: leave out -s to install it on the disk; "
+		    "--only %" PRIu64 " takes partition %" PRIu64
+		    " of the image; --force overrides this check",
 		    name, t->cfg->slice, t->cfg->slice);
 	if (has_partitions(&x->image) && is_partition_device(t->disk))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is a partition, and the image is of a whole disk, with its "
-		    "partition table: name the disk; --force does what was said",
+		    "partition table: name the disk instead; --force overrides this "
+		    "check",
 		    name);
 	if (x->image.kind == EXT_KIND_PARTITION && t->slice.len == 0 &&
 	    !is_partition_device(t->disk) && has_table(t->disk))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is a disk with a partition table, and the image is of one "
-		    "partition, so that the table would be lost: -s N installs it into "
-		    "partition N; --force does what was said",
+		    "partition, so that the table would be lost: -s N installs it in "
+		    "partition N; --force overrides this check",
 		    name);
 	return 0;
 }
@@ -163,8 +164,8 @@ refuse(const struct target *t, const struct ext *x, const struct sample *at,
 
 	return err_set(e, ERR_REFUSED,
 	    "%s: does not hold the base of this delta, %s: what begins at sector "
-	    "%" PRIu64 " differs; install the base first, or write the delta all the same "
-	    "with --force",
+	    "%" PRIu64 " differs; install the base first, or use --force to install "
+	    "the delta all the same",
 	    disk_name(t->disk), ext_state_text(&x->base, base, sizeof base),
 	    place_of(t, at) + t->slice.off);
 }

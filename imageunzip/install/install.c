@@ -120,8 +120,7 @@ settle(struct install *in, const struct job *j, struct err *e)
 	if (delta && head->was_marked &&
 	    memcmp(head->old.uuid, head->mark.uuid, NDZ_UUID_BYTES) != 0)
 		return err_set(e, ERR_REFUSED,
-		    "%s: an installation was not completed there, so a delta "
-		    "has no base",
+		    "%s: an installation there is incomplete, so the delta has no base",
 		    disk_name(in->target.disk));
 	if (in->gate.closed && j->number != 0 && j->c.ext.present)
 		return err_set(e, ERR_REFUSED,

@@ -18,8 +18,7 @@ check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
 		if (!known && !in->warned_type && in->cfg.warn != NULL) {
 			char text[WARNING_BYTES];
 			snprintf(text, sizeof text,
-			    "relocations of type %u are not known and left out",
-			    r->type);
+			    "relocations of type %u are unknown and ignored", r->type);
 			in->cfg.warn(text);
 			in->warned_type = true;
 		}
@@ -47,8 +46,8 @@ check_delta(const struct install *in, const struct ext *x, struct err *e)
 		    "not store would wipe out its base");
 	if (t->fresh || disk_kind(t->disk) == DISK_STREAM)
 		return err_set(e, ERR_REFUSED,
-		    "is of a delta image, which goes only onto what its base "
-		    "was installed to; imagedelta --onto makes a whole image of both");
+		    "is of a delta image, which can only be installed on what its base "
+		    "was installed on; imagedelta --onto makes a whole image of both");
 	return 0;
 }
 
@@ -79,10 +78,10 @@ install_learn_tail(struct install *in, const struct tail *x, struct err *e)
 			return -1;
 		in->tail = *x;
 	}
-	return tail_same(&in->tail, x)
-	           ? 0
-	           : err_set(e, ERR_FORMAT,
-			 "tells of the disk's end otherwise than the chunks before");
+	return tail_same(&in->tail, x) ? 0
+	                               : err_set(e, ERR_FORMAT,
+					     "describes the disk's end differently "
+					     "from the chunks before it");
 }
 
 /* A tail that is not written to its place needs no room on the disk. */

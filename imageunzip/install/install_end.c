@@ -129,7 +129,7 @@ check_tiling(struct install *in, struct err *e)
 	if (gap.len == 0 || in->cfg.warn == NULL)
 		return 0;
 	snprintf(text, sizeof text,
-	    "no chunk of the image answers for the sectors %" PRIu64 " to %" PRIu64
+	    "no chunk of the image covers the sectors %" PRIu64 " to %" PRIu64
 	    ": they are as they were",
 	    gap.off, range_end(gap) - 1);
 	in->cfg.warn(text);

@@ -201,7 +201,7 @@ install_threads_start(struct install *in, struct err *e)
 	in->writer_decoder = decoder_new();
 	if (in->raws == NULL || in->work == NULL || in->pipe == NULL ||
 	    in->writer_decoder == NULL)
-		return err_nomem(e, "install buffers; -W takes less");
+		return err_nomem(e, "install buffers; use less memory with -W");
 	pipeline_attach_ordered(in->pipe, in->work);
 	pipeline_attach_pool(in->pipe, in->raws);
 	if (in->cfg.failed != NULL)

@@ -21,16 +21,16 @@ check_options(const struct install_config *cfg, struct err *e)
 	const struct {
 		bool on;
 		const char *name, *why;
-	} not[] = {
+	} not [] = {
 		{ cfg->fix_gpt || cfg->grow || cfg->convert,
 		    "--fix-gpt, --grow and --convert",
 		    "the target's partition table stays as it is" },
 		{ cfg->only.n > 1 && cfg->slice != 0, "-s",
-		    "it says where a single partition goes" },
+		    "it says where a single partition is installed" },
 		{ cfg->only.n > 1 && cfg->part_type != 0, "-D",
 		    "it sets the type of a single partition" },
 		{ cfg->only.n > 1 && cfg->state != NULL, "--state",
-		    "it remembers the installation of a single partition" },
+		    "it records the installation of a single partition" },
 	};
 
 	for (unsigned i = 0; i < sizeof not / sizeof not[0]; i++)

@@ -83,13 +83,12 @@ rehearsal_print(const struct rehearsal_found *f, const struct install_config *cf
 		    human_bytes(f->target_bytes, text, sizeof text));
 	else
 		say(stdout, "%s: %s\n", target,
-		    f->replaces ? "the file that is there is replaced by a new one"
+		    f->replaces ? "the existing file is replaced by a new one"
 		    : f->fresh  ? "a new file"
-				: "gets every byte, one after the other");
+				: "receives every byte in order");
 	if (!f->whole && f->target_bytes < f->image_bytes)
-		say(stdout,
-		    "it is smaller than what the image is of: it is refused if the "
-		    "image stores anything behind its end\n");
+		say(stdout, "it is smaller than the source of the image: it is refused "
+			    "if the image stores anything behind its end\n");
 	if (!f->table)
 		say(stdout, "the partition table %s\n",
 		    f->whole ? "cannot be read" : "is not known from chunk 0 alone");

@@ -23,8 +23,8 @@ resume_open(struct resume *r, const struct install_config *cfg, struct err *e)
 		return 0;
 	/* A state does not tell whether the chunks on the target were proved. */
 	if (cfg->proof.verify_key != NULL || cfg->proof.decrypt != NULL)
-		return err_set(
-		    e, ERR_USAGE, "--state excludes --verify-key and --decrypt");
+		return err_set(e, ERR_USAGE,
+		    "--state cannot be combined with --verify-key or --decrypt");
 	r->in_target = strcmp(cfg->state, "target") == 0;
 	return r->in_target ? 0 : state_open(&r->state, cfg->state, e);
 }
@@ -39,8 +39,8 @@ resume_attach(struct resume *r, struct target *t, struct err *e)
 		return 0;
 	if (!disk_seekable(t->disk))
 		return err_set(e, ERR_USAGE,
-		    "--state is for a disk or a file: a stream cannot be gone on "
-		    "with");
+		    "--state needs a disk or a file: an installation into a pipe "
+		    "cannot be resumed");
 	if (!r->in_target)
 		return 0;
 	if (state_open_in(&r->state, t->disk, h->was_marked ? h->old.state_at : 0,
@@ -74,8 +74,8 @@ warn(const struct resume *r, const char *why)
 	char text[WARNING_BYTES];
 
 	snprintf(text, sizeof text,
-	    "%s: there is no room for --state=target: %s; --skip-same goes on "
-	    "after a crash",
+	    "%s: there is no space for --state=target: %s; after a crash, use "
+	    "--skip-same",
 	    disk_name(r->target->disk), why);
 	if (r->target->cfg->warn != NULL)
 		r->target->cfg->warn(text);
@@ -86,10 +86,10 @@ static const char *
 obstacle(const struct resume *r, const struct job *j)
 {
 	if (!r->target->head.on)
-		return "the image does not store the first 4 KiB, where the mark tells "
-		       "of it";
+		return "the image does not store the first 4 KiB, where the marker "
+		       "would be";
 	if (ext_is_delta(&j->c.ext))
-		return "what a delta does not store is its base's";
+		return "what a delta does not store belongs to its base";
 	return j->c.ext.present ? NULL : "an image of another program may be a delta";
 }
 
@@ -163,11 +163,11 @@ check_old(const struct resume *r, const struct state_of *of, struct err *e)
 	if (h->on && (!h->was_marked || memcmp(h->old.id, state_install_id(r->state),
 					    HEAD_ID_BYTES) != 0))
 		return err_set(e, ERR_REFUSED,
-		    "%s: is not what %s tells of: the mark of that "
-		    "installation is not there",
+		    "%s: is not the target that %s belongs to: the marker of that "
+		    "installation is missing",
 		    disk_name(r->target->disk), r->target->cfg->state);
 	if (r->in_target && !old_place(r->target, &at))
-		return err_set(e, ERR_REFUSED, "%s: its mark is damaged",
+		return err_set(e, ERR_REFUSED, "%s: its marker is damaged",
 		    disk_name(r->target->disk));
 	return 0;
 }
@@ -178,8 +178,8 @@ tell(const struct resume *r)
 	char text[WARNING_BYTES];
 
 	snprintf(text, sizeof text,
-	    "%u of the %u chunks are on the target already, from a run that was "
-	    "interrupted: only the others are installed",
+	    "%u of the %u chunks are on the target already, from an interrupted run: "
+	    "only the others are installed",
 	    r->had, r->expected);
 	if (r->target->cfg->say != NULL)
 		r->target->cfg->say(text);

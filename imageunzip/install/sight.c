@@ -26,15 +26,16 @@ copy_piece(int fd, struct disk *d, struct range piece, uint64_t base, uint8_t *b
 	off_t at = (off_t)((piece.off - base) * SECTOR_BYTES);
 	return pwrite(fd, buf, n, at) == (ssize_t)n
 	           ? 0
-	           : err_os(e, "memory to look for old signatures in");
+	           : err_os(e, "memory for the search for stale signatures");
 }
 
 static int
 copy(int fd, struct disk *d, struct range r, uint64_t base, struct err *e)
 {
 	uint8_t *buf = malloc(PIECE_SECTORS * SECTOR_BYTES);
-	int rc = buf != NULL ? 0
-	                     : err_nomem(e, "a buffer to look for old signatures in");
+	int rc = buf != NULL
+	             ? 0
+	             : err_nomem(e, "a buffer for the search for stale signatures");
 
 	for (uint64_t at = r.off; rc == 0 && at < range_end(r); at += PIECE_SECTORS)
 		rc = copy_piece(fd, d,
@@ -72,7 +73,7 @@ sight_open(struct disk *d, struct range area, const struct rangeset *seen, struc
 	int fd = memfd_create("signatures", MFD_CLOEXEC);
 
 	if (fd < 0 || ftruncate(fd, (off_t)(area.len * SECTOR_BYTES)) != 0)
-		err_os(e, "memory to look for old signatures in");
+		err_os(e, "memory for the search for stale signatures");
 	else if (copy_near(fd, d, area, seen, e) == 0)
 		return fd;
 	if (fd >= 0)

@@ -114,7 +114,7 @@ wipe_found(
 	int rc = wipe(w, area.off * SECTOR_BYTES + at, bytes,
 	    type != NULL ? type : "something", e);
 	if (rc == 1 && pwrite(fd, zeros, bytes, (off_t)at) != (ssize_t)bytes)
-		return err_os(e, "looking for old signatures");
+		return err_os(e, "searching for stale signatures");
 	return rc;
 }
 
@@ -139,11 +139,11 @@ probe(struct wiper *w, int fd, struct range area, struct err *e)
 	int rc = -1;
 
 	if (pr == NULL)
-		return err_nomem(e, "looking for old signatures");
+		return err_nomem(e, "searching for stale signatures");
 	if (blkid_probe_set_device(
 		pr, fd, 0, (blkid_loff_t)(area.len * SECTOR_BYTES)) != 0 ||
 	    blkid_probe_set_sectorsize(pr, w->s->sector_bytes) != 0) {
-		err_set(e, ERR_IO, "%s: looking for old signatures",
+		err_set(e, ERR_IO, "%s: searching for stale signatures",
 		    disk_name(w->s->disk));
 	} else {
 		blkid_probe_enable_superblocks(pr, 1);

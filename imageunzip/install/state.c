@@ -143,7 +143,7 @@ read_slots(struct state *s, const uint8_t *file, size_t bytes, struct err *e)
 	if (s->now.sequence == 0 &&
 	    (file[0] != 0 || memcmp(file, file + 1, bytes - 1) != 0))
 		return err_set(e, ERR_FORMAT,
-		    "%s: is no state of an installation, or a damaged one",
+		    "%s: is not the state of an installation, or is damaged",
 		    disk_name(s->file));
 	return 0;
 }
@@ -155,7 +155,7 @@ read_both(struct state *s, uint64_t bytes, struct err *e)
 	if (bytes == 0)
 		return 0;
 	if (bytes > 2 * (uint64_t)(BITMAP_AT + INT32_MAX / 8 + UNIT))
-		return err_set(e, ERR_FORMAT, "%s: is no state of an installation",
+		return err_set(e, ERR_FORMAT, "%s: is not the state of an installation",
 		    disk_name(s->file));
 	uint8_t *both = malloc(bytes);
 	if (both == NULL)
@@ -171,7 +171,7 @@ static int
 read_file(struct state *s, struct err *e)
 {
 	if (disk_kind(s->file) != DISK_FILE)
-		return err_set(e, ERR_USAGE, "%s: the state needs a regular file",
+		return err_set(e, ERR_USAGE, "%s: the state must be a regular file",
 		    disk_name(s->file));
 	return read_both(s, disk_size_bytes(s->file), e);
 }
@@ -305,16 +305,17 @@ state_check(const struct state *s, const struct state_of *of, struct err *e)
 	if (memcmp(is->uuid, of->uuid, sizeof is->uuid) != 0 ||
 	    is->nchunks != of->nchunks)
 		return err_set(e, ERR_REFUSED,
-		    "%s: tells of the installation of another image", name);
+		    "%s: is the state of an installation of another image", name);
 	if (memcmp(is->digest, unknown, sizeof unknown) != 0 &&
 	    memcmp(of->digest, unknown, sizeof unknown) != 0 &&
 	    memcmp(is->digest, of->digest, sizeof unknown) != 0)
 		return err_set(e, ERR_REFUSED,
-		    "%s: tells of the installation of another image with the same UUID",
+		    "%s: is the state of an installation of another image with the "
+		    "same UUID",
 		    name);
 	if (is->target_bytes != of->target_bytes)
 		return err_set(e, ERR_REFUSED,
-		    "%s: tells of an installation on another disk", name);
+		    "%s: is the state of an installation on another disk", name);
 	return 0;
 }
 

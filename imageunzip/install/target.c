@@ -262,8 +262,8 @@ discard(struct target *t, uint64_t at, uint64_t bytes)
 	    !disk_discard(
 		t->disk, t->slice.off * SECTOR_BYTES + at + keep, bytes - keep) &&
 	    !atomic_exchange(&t->no_discard, true) && t->cfg->warn != NULL)
-		t->cfg->warn("the target does not take discards: its free space is "
-			     "left as it is");
+		t->cfg->warn("the target does not support discard: its free space is "
+			     "not changed");
 }
 
 /* [from, to), which touches nothing that is reserved or spared. */

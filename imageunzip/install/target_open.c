@@ -78,8 +78,8 @@ check_stream(const struct disk *d, const struct install_config *cfg, struct err 
 	for (unsigned i = 0; i < sizeof not / sizeof not [0]; i++)
 		if (not [i].on && disk_kind(d) == DISK_STREAM)
 			return err_set(e, ERR_USAGE,
-			    "%s: %s is for a disk or a file: a pipe is only written, "
-			    "from first to last",
+			    "%s: %s needs a disk or a file: a pipe can only be "
+			    "written, from the first byte to the last",
 			    disk_name(d), not [i].name);
 	return 0;
 }
@@ -97,21 +97,21 @@ target_init(struct target *t, struct disk *d, const struct install_config *cfg,
 	}
 	if (cfg->slice != 0 && (cfg->fix_gpt || cfg->grow || cfg->convert)) {
 		err_set(e, ERR_USAGE,
-		    "--fix-gpt, --grow and --convert are for a whole disk: not with "
-		    "-s");
+		    "--fix-gpt, --grow and --convert change a whole disk and cannot be "
+		    "used with -s");
 		goto fail;
 	}
 	if (cfg->tail == INSTALL_TAIL_MOVE &&
 	    (cfg->slice != 0 || cfg->fix_gpt || cfg->grow || cfg->convert)) {
 		err_set(e, ERR_USAGE,
-		    "--tail=move puts something to the end of the whole disk: not with "
-		    "-s, --fix-gpt, --grow or --convert");
+		    "--tail=move writes to the end of the whole disk and cannot be "
+		    "used with -s, --fix-gpt, --grow or --convert");
 		goto fail;
 	}
 	if (cfg->discard && (cfg->zero || cfg->has_pattern)) {
 		err_set(e, ERR_USAGE,
-		    "--discard leaves the free space's contents open: "
-		    "not with -z or -p");
+		    "--discard leaves the contents of free space undefined and cannot "
+		    "be used with -z or -p");
 		goto fail;
 	}
 	if (check_stream(d, cfg, e) != 0 ||

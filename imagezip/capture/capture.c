@@ -92,7 +92,7 @@ finish(struct capture *c, const struct rangeset *lost, struct err *e)
 {
 	if (c->windows.short_bytes != 0 && !c->o->any_length)
 		return err_set(e, ERR_USAGE,
-		    "%s: its length is not a multiple of 512; -f stores it as a "
+		    "%s: its length is not a multiple of 512; use -f to store it as a "
 		    "file",
 		    c->o->source);
 	if (end_image(c, lost, e) == 0)

@@ -195,8 +195,8 @@ delta_find(struct delta *x, struct disk *d, struct layout *l, const struct captu
 	if (old.n == 0) {
 		sig_free(&old);
 		return err_set(e, ERR_REFUSED,
-		    "%s: has no record of any block, so a delta would know nothing of "
-		    "its base; imagehash -c writes the signature of an image",
+		    "%s: has no record of any block, so a delta could not say what its "
+		    "base is; make the signature of an image with imagehash -c",
 		    o->sig_old);
 	}
 	x->hash = old.hash;
@@ -231,8 +231,8 @@ delta_merge(struct delta *x, struct sig *stored, struct err *e)
 		if (now == NULL || now->count != r->count ||
 		    memcmp(now->hash, r->hash, sizeof r->hash) != 0)
 			return err_set(e, ERR_IO,
-			    "sectors %u-%u changed while they were read: a delta "
-			    "needs a source that stands still",
+			    "sectors %u-%u changed while they were read: a delta needs "
+			    "a source that does not change",
 			    r->start, r->start + r->count - 1);
 		now->chunk = r->chunk;
 		now->continues = r->continues;

@@ -105,8 +105,8 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 		return layout_bare(l, d, o, skip, e);
 	if (fs != NULL && t->nparts > 0 && !o->whole_disk)
 		return err_set(e, ERR_USAGE,
-		    "%s: has a partition table and a %s at its start: say "
-		    "--disk, -l (or -S type), or -r",
+		    "%s: has a partition table and a %s at its start: use --disk, -l "
+		    "(or -S type), or -r to say which it is",
 		    disk_name(d), fs->title);
 	const char *member = o->whole_disk || t->nparts == 0
 	                         ? NULL
@@ -114,8 +114,8 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 				       d, (struct range){ 0, source_sectors(d) });
 	if (member != NULL)
 		return err_set(e, ERR_USAGE,
-		    "%s: has a partition table and is %s: say --disk, -l (or -S "
-		    "type), or -r",
+		    "%s: has a partition table and is %s: use --disk, -l (or -S type), "
+		    "or -r to say which it is",
 		    disk_name(d), member);
 	if (t->kind != PTABLE_NONE && t->nparts > 0)
 		return layout_disk(l, d, o, t, skip, e);
@@ -149,12 +149,12 @@ find_skips(struct layout *l, struct disk *d, const struct capture_what *o,
 	if (bare)
 		return layout_bare(l, d, o, skip, e);
 	if (ptable_read(&t, d, e) != 0)
-		return err_ctx(
-		    e, "-r stores it whole, -l or -S takes it as one partition");
+		return err_ctx(e, "use -r to store all of it, or -l or -S to store it "
+				  "as one partition");
 	snprintf(l->warning, sizeof l->warning, "%s", t.warning);
 	int rc = sectorsize_check(d, &t, e);
 	if (rc != 0)
-		err_ctx(e, "-r stores it whole");
+		err_ctx(e, "use -r to store all of it");
 	else
 		rc = o->slice != 0 ? layout_slice(l, d, o, &t, skip, e)
 		                   : layout_detect(l, d, o, &t, skip, e);
@@ -170,8 +170,8 @@ check_length(struct disk *d, const struct capture_what *o, struct err *e)
 	if (bytes == UINT64_MAX || bytes % SECTOR_BYTES == 0 || o->any_length)
 		return 0;
 	return err_set(e, ERR_USAGE,
-	    "%s: its length, %" PRIu64 " bytes, is not a multiple of 512; -f "
-	    "stores it as a file",
+	    "%s: its length, %" PRIu64
+	    " bytes, is not a multiple of 512; use -f to store it as a file",
 	    disk_name(d), bytes);
 }
 

@@ -25,7 +25,7 @@ find_blanks(struct layout *l, struct disk *d, const struct layout_part *p,
 	if (e->kind == ERR_NOMEM)
 		return -1;
 	snprintf(fs->warning + said, sizeof fs->warning - said,
-	    "%sits free inodes are stored as they are: %.200s", said > 0 ? "; " : "",
+	    "%sits free inodes are stored unchanged: %.200s", said > 0 ? "; " : "",
 	    e->text);
 	return 0;
 }

@@ -67,8 +67,8 @@ check_delta(const struct layout *l, const struct capture_what *o, struct err *e)
 	if (o->sig_old == NULL || l->relocs.together.len == 0)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
-	    "%s: no delta (-H) is made of a partition with LILO in its "
-	    "boot sector",
+	    "%s: a delta (-H) cannot be made of a partition with LILO in its boot "
+	    "sector",
 	    o->source);
 }
 
@@ -85,8 +85,6 @@ relocate(struct layout *l, struct disk *d, const struct capture_what *o, struct 
 		return -1;
 	relocs_free(&l->relocs);
 	snprintf(l->reloc_warning, sizeof l->reloc_warning,
-	    "%s: stored as it is, so it is right "
-	    "only where it was",
-	    e->text);
+	    "%s: stored unchanged, so it is valid only at its old place", e->text);
 	return 0;
 }

@@ -23,8 +23,8 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 	if (is == 0)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is an image itself: imageunzip installs it, imagerezip writes it "
-	    "again; --force stores it like any other file",
+	    "%s: is itself an image: imageunzip installs it, imagerezip converts it; "
+	    "use --force to store it like any other file",
 	    disk_name(d));
 }
 
@@ -75,7 +75,7 @@ source_check_use(
 		return 0;
 	return err_set(e, ERR_REFUSED,
 	    "%s: unmount it, remount it read-only or capture a snapshot, or the image "
-	    "may be damaged; --live captures it all the same",
+	    "may be damaged; use --live to capture it all the same",
 	    l->in_use);
 }
 
@@ -89,6 +89,6 @@ source_check_end(struct disk *d, struct layout *l, struct err *e)
 	if (l->in_use[0] == '\0')
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: that began while it was captured, so the image may be damaged",
+	    "%s: this began during the capture, so the image may be damaged",
 	    l->in_use);
 }

@@ -115,7 +115,7 @@ reload(struct master *m)
 	if (!atomic_exchange(&m->reload, false))
 		return;
 	if (settings_read(&s, m->config->file, &e) != 0) {
-		log_warn("the settings stay as they were: %s", e.text);
+		log_warn("the settings are not changed: %s", e.text);
 		settings_free(&s);
 		return;
 	}

@@ -199,7 +199,7 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: no \"group\" is named", name);
 	if (s->nrules == 0)
 		return err_set(e, ERR_USAGE,
-		    "%s: nobody may do anything: no \"allow\" is there", name);
+		    "%s: there is no \"allow\", so nobody may do anything", name);
 	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL)
 		return err_set(e, ERR_USAGE,
 		    "%s: there are neither images nor a place for uploads", name);

@@ -122,7 +122,7 @@ PY
 }
 mark "$T/target" 00112233445566778899aabbccddeeff
 status 1 "$BIN/imageunzip" -q --in-place "$T/ab.ndz" "$T/target"
-check "why" grep -q 'not completed' "$T/stderr"
+check "why" grep -q 'installation there is incomplete' "$T/stderr"
 truncate -s 1M "$T/r1" "$T/r2"; head -c 4096 "$T/one" | dd of="$T/r2" conv=notrunc status=none; zip -r "$T/r1" "$T/r1.ndz"; zip -r "$T/r2" "$T/r2.ndz"; delta "$T/r1.ndz" "$T/r2.ndz" "$T/r.ndz"
 cp "$T/r1" "$T/r3"; mark "$T/r3" "$("$BIN/imagedump" --json "$T/r.ndz" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["uuid"])')"
 check "its own mark" "$BIN/imageunzip" -q "$T/r.ndz" "$T/r3"; check "is gone" cmp "$T/r2" "$T/r3"

@@ -25,7 +25,7 @@ truncate -s 64M "$T/mbr"; printf 'label: dos\nsize=8MiB\nsize=40MiB\n' | sfdisk 
 
 echo "== a whole disk's image into a partition"
 for t in big mbr; do
-	refused "image is of a whole disk.*without -s.*--only 2" "$T/$t" "$BIN/imageunzip" -q -s 2 "$T/disk.ndz" "$T/$t"
+	refused "image is of a whole disk.*leave out -s.*--only 2" "$T/$t" "$BIN/imageunzip" -q -s 2 "$T/disk.ndz" "$T/$t"
 	refused "image is of a whole disk" "$T/$t" "$BIN/imageunzip" -q -s 2 --in-place --skip-same "$T/disk.ndz" "$T/$t"
 done
 refused "image is of a whole disk" "$T/big" sh -c "'$BIN/imageunzip' -q -s 2 - '$T/big' < '$T/disk.ndz'"

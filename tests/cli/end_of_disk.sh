@@ -58,7 +58,7 @@ KINDS
 
 echo "== disks of other sizes"
 cp "$T/plain" "$T/disk"; endings make "$T/disk" imsm; endings make "$T/disk" uboot
-"$BIN/imagezip" "$T/disk" "$T/i.ndz" 2> "$T/said"; says "is kept: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
+"$BIN/imagezip" "$T/disk" "$T/i.ndz" 2> "$T/said"; says "this is stored: 4.1 kB of unknown data, 1.5 kB of Intel RAID metadata"
 onto $SIZE
 check "the same size: U-Boot's environment, too" cmp -s -i $((SIZE - 131072)) -n 4096 "$T/disk" "$T/target"
 onto $((SIZE + MB)); check "a larger one" [ $? = 0 ]

@@ -59,7 +59,7 @@ zstd -q -d -c "$GOLDEN/img/ext2.ndz.zst" > "$T/i.ndz"
 for type in 191 0xbf00; do
 	cp "$T/target-gpt.img" "$T/disk"; cp "$T/target-gpt.img" "$T/plain"
 	check "-D $type on a GPT disk" "$BIN/imageunzip" -q -s 2 -D $type "$T/i.ndz" "$T/disk" 2> "$T/stderr"
-	check "warns" grep -q "warning: .*partition 2 keeps the type" "$T/stderr"
+	check "warns" grep -q "warning: .*type of partition 2 is not changed" "$T/stderr"
 	"$BIN/imageunzip" -q -s 2 "$T/i.ndz" "$T/plain" && cmp "$T/plain" "$T/disk" || fail "-D $type: the disk is another than without it"
 done
 finish

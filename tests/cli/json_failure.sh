@@ -177,7 +177,7 @@ poison "$T/target" 4194304
 (exec env FRISBEE_NO_URING=1 FAULT="fsync:1:stall:$T/target" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imageunzip" --json -q --in-place "$T/good.ndz" "$T/target" > "$T/stdout" 2> "$T/stderr") & pid=$!
 for ((i = 0; i < 200; i++)); do [ -e "$T/fired" ] && break; sleep 0.05; done
 stopped TERM
-check "the disk does not answer" grep -q '"error": .*did not answer' "$T/stdout"
+check "the disk does not answer" grep -q '"error": .*did not return' "$T/stdout"
 truncate -s 4M "$T/disk"; dd if="$T/src" of="$T/disk" conv=notrunc status=none
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip -r"
 poison "$T/target" 4194304

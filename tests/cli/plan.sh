@@ -26,7 +26,7 @@ status 1 "$BIN/dolly" plan "$T/none"; check "a file that is not there" grep -q "
 status 2 "$BIN/dolly" plan --compression 0.5 "$net"
 status 2 "$BIN/dolly" plan "$BIN/dolly"; check "no description" grep -q "line 1" "$T/stderr"
 echo "hosts a" > "$T/net"
-status 2 "$BIN/dolly" plan "$T/net"; check "the line is said" grep -q "line 1: \"hosts\" is no statement" "$T/stderr"
+status 2 "$BIN/dolly" plan "$T/net"; check "the line is said" grep -q "line 1: \"hosts\" is not a statement" "$T/stderr"
 
 # Ten thousand machines in racks of fifty.
 { echo "switch top,rack[1-200]"; echo "host server"; echo "link rack[1-200] top rate=10Gbit"; echo "link server top rate=10Gbit"

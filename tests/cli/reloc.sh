@@ -57,10 +57,10 @@ check "-L: right where it lands" moved "$T/slice" 0 0 "$T/target" 9999 120000
 status 2 "$BIN/imagezip" -q -N -L "$T/slice" "$T/x.ndz"
 make_disk "$T/src" 48640 2048 netbsd a:7:0:16384
 "$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"; check "NetBSD: none" [ -z "$(relocs "$T/x.ndz")" ]
-check "and why" grep -q "disklabel of NetBSD, for which there is no relocation: stored as it is" "$T/stderr"
+check "and why" grep -q "disklabel of NetBSD, for which there is no relocation: stored unchanged" "$T/stderr"
 make_disk "$T/src" 48640 2048 absolute a:7:64:16384
 "$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"; check "a begins elsewhere: none" [ -z "$(relocs "$T/x.ndz")" ]
-check "and why" grep -q "partition a of its disklabel does not begin where it does: stored as it is" "$T/stderr"
+check "and why" grep -q "partition a of its disklabel does not begin where it does: stored unchanged" "$T/stderr"
 
 echo "== a delta"
 make_disk "$T/src" 48640 2048 absolute a:7:0:16384 b:1:16384:8192
@@ -142,7 +142,7 @@ lilo_case 0x40 $edge "the same, zstd" --codec=zstd
 as_it_is() {	# WHAT CLAUSE
 	"$BIN/imagezip" -s 1 "$T/src" "$T/x.ndz" 2> "$T/stderr"
 	check "$1: none" [ -z "$(relocs "$T/x.ndz")" ]
-	check "$1: and why" grep -q "$2.*: stored as it is" "$T/stderr"
+	check "$1: and why" grep -q "$2.*: stored unchanged" "$T/stderr"
 	"$BIN/imageunzip" -q "$T/x.ndz" "$T/part"
 	check "$1: the boot sector is as it was" cmp -n 512 -i $((2048 * 512)):0 "$T/src" "$T/part"
 }

@@ -26,7 +26,7 @@ for f in a.key e1; do cp "$f" "open.$f"; chmod 640 "open.$f"; done
 status 1 zip --sign open.a.key src x.ndz
 status 1 zip --encrypt open.e1 src x.ndz
 # One key in place of another: it says which it is.
-other() { status 2 "${@:2}"; check "it says: $1" grep -q ": is $1.*; what is needed is" stderr; }
+other() { status 2 "${@:2}"; check "it says: $1" grep -q ": is $1.*, but .* is needed" stderr; }
 other "a public key" zip --sign a.pub src x.ndz
 other "a key for encryption" zip --sign e1 src x.ndz
 other "a public key" zip --encrypt a.pub src x.ndz
@@ -122,7 +122,7 @@ verdict() {	# WORDS OPTIONS...
 }
 zip --encrypt e1 --sign a.key src sc.ndz
 verdict "; not signed$" plain.ndz
-verdict "; signed, which --verify-key checks$" s.ndz
+verdict "; signed (--verify-key checks the signature)$" s.ndz
 verdict "; signed with key [0-9a-f]\{16\}$" --verify-key a.pub s.ndz
 # Without the key: what the headers say, and that it is not all.
 status 1 "$BIN/imagedump" sc.ndz

@@ -47,7 +47,7 @@ p.stdout.read()
 p.wait(); holder.kill(); holder.wait()
 sys.exit(p.returncode)
 PY
-check "begun while it was captured: exit 1" [ $rc = 1 ]; check "it says so" grep -q "began while it was captured" stderr
+check "begun while it was captured: exit 1" [ $rc = 1 ]; check "it says so" grep -q "this began during the capture" stderr
 
 [ "$(id -u)" = 0 ] && dev=$(losetup -f --show fs 2> /dev/null) || { [ $bad = 0 ] && skip "no loop devices (not root?), the rest is good"; finish; }
 CLEANUP+=("umount '$T/mnt' 2> /dev/null" "losetup -d $dev")

@@ -105,7 +105,7 @@ echo "== no room"
 poison "$T/disk2" $((40 << 20))
 "$BIN/imageunzip" -q --in-place --state=target "$T/raw.ndz" "$T/disk2" 2> "$T/said"; rc=$?
 check "exit $rc, and one sentence" [ $rc = 0 -a "$(wc -l < "$T/said")" = 1 ]
-check "it names the way out: $(cat "$T/said")" grep -q "no room for --state=target.*--skip-same" "$T/said"
+check "it names the way out: $(cat "$T/said")" grep -q "no space for --state=target.*--skip-same" "$T/said"
 check "installed all the same" cmp "$T/fs" "$T/disk2"
 status 2 sh -c "'$BIN/imageunzip' -q --state=target '$T/img.ndz' - > /dev/null"
 if [ "$(id -u)" = 0 ] && fresh_target && dev=$(losetup -f --show "$T/disk" 2> /dev/null); then

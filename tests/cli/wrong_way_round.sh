@@ -9,7 +9,7 @@ truncate -s 8M disk; mke2fs -q -F -t ext4 disk; sum=$(sha256sum < disk)
 zip disk v3.ndz; zip -5 disk v5.ndz; zip --codec=zstd disk zstd.ndz; zip --encrypt key.enc disk enc.ndz
 for image in v3.ndz v5.ndz zstd.ndz enc.ndz; do
 	status 1 zip $image disk
-	check "it says what it is" grep -q "$image: is an image itself" stderr
+	check "it says what it is" grep -q "$image: is itself an image" stderr
 	for how in -f -r; do status 1 zip $how $image x.ndz; done
 	status 1 zip -i $image
 done
@@ -27,7 +27,7 @@ if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show disk 2> /dev/null); then
 	head -c 5120 /dev/zero > src
 	for out in "$dev" /dev/stdout -; do
 		status 1 sh -c '"$1" -q -r src "$2" > "$3"' sh "$BIN/imagezip" "$out" "$dev"
-		check "it says what it is" grep -q "is a disk, and an ndz image would overwrite what is on it" stderr
+		check "it says what it is" grep -q "is a disk, and an ndz image would overwrite its contents" stderr
 	done
 	status 1 "$BIN/imagerezip" v3.ndz "$dev"
 	status 1 "$BIN/imagedelta" v3.ndz v5.ndz "$dev"
@@ -35,6 +35,6 @@ if [ "$(id -u)" = 0 ] && dev=$(losetup -f --show disk 2> /dev/null); then
 	check "the disk is what it was" [ "$(sha256sum < "$dev")" = "$sum" ]
 	check "--force writes it there" zip --force -r src "$dev"
 	check "an image is there" "$BIN/imagedump" -q <(head -c 1M "$dev")
-	status 1 zip "$dev" x.ndz; check "and is not captured as a disk" grep -q "is an image itself" stderr
+	status 1 zip "$dev" x.ndz; check "and is not captured as a disk" grep -q "is itself an image" stderr
 else echo "no loop devices: left out"; fi
 finish

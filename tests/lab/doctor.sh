@@ -28,8 +28,8 @@ if on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all true 
 	}
 	user 1; user 2 -p 5107 -S 10.9.0.77; user 3 -p 5107 -S 10.9.0.1
 	told 0 1; for c in membership querier address; do says unknown "$c" "only root can"; done
-	told 1 2; says "not ok" server "10.9.0.77 is not there (host unreachable)"
-	told 1 3; says "not ok" server "10.9.0.1 lives, but no frisbeed answers there"
+	told 1 2; says "not ok" server "10.9.0.77 does not answer (host unreachable)"
+	told 1 3; says "not ok" server "10.9.0.1 is up, but no frisbeed answers there"
 fi
 kill "$SERVER"; wait "$SERVER"
 

@@ -3,11 +3,11 @@
 . "$(dirname "$0")/doctor_lib.sh"
 doctor_up 10	# 5 to 10 serve, too
 
-echo "== nobody serves: the machine lives, or is not there at all"
+echo "== nobody serves: the machine is up, or is not there at all"
 examine 1; examine 2 -S 10.9.0.1; examine 3 -S 10.9.0.77
 told 1 1; says "not ok" server "nothing answers.*-S ADDR"; summed "nothing answers"
-told 1 2; says "not ok" server "10.9.0.1 lives, but no frisbeed answers there"; never "no frisbeed listens"; never firewall; summed "10.9.0.1 lives"
-told 1 3; says "not ok" server "10.9.0.77 is not there"; summed "10.9.0.77 is not there"
+told 1 2; says "not ok" server "10.9.0.1 is up, but no frisbeed answers there"; never "no frisbeed listens"; never firewall; summed "10.9.0.1 is up"
+told 1 3; says "not ok" server "10.9.0.77 does not answer"; summed "10.9.0.77 does not answer"
 
 echo "== the server's firewall: all that comes in; the group out; the second port only; the port of another program"
 another 5 in -m $GROUP -p 5007 "$T/disk.ndz"
@@ -17,7 +17,7 @@ rules 6 <<< 'table ip f { chain o { type filter hook output priority 0; ip daddr
 another 7 second -m $GROUP -p 5207 "$T/disk.ndz"
 rules 7 <<< 'table ip f { chain i { type filter hook input priority 0; udp dport 5208 drop; }; }'
 examine 1 -S 10.9.0.15; examine 2 -p 5107 -S 10.9.0.16; examine 3 -p 5207; examine 4 -p 5107
-told 1 1; says "not ok" server "10.9.0.15 lives, but nothing at its UDP port 5008 answers"; summed "10.9.0.15 lives"
+told 1 1; says "not ok" server "10.9.0.15 is up, but nothing at its UDP port 5008 answers"; summed "10.9.0.15 is up"
 told 1 2; says "not ok" multicast "frisbeed runs at 10.9.0.16.*its own firewall"; summed "its own firewall"
 told 1 3; says ok server "serves an image of"; says "not ok" "second port" "UDP port 5208"; summed "loads work, more slowly"
 told 1 4; says "not ok" multicast "frisbeed runs at 10.9.0.16.*its own firewall"
@@ -30,9 +30,9 @@ another 6 lo -i lo -m 239.192.7.8 -p 5107 "$T/disk.ndz"
 another 7 unicast --unicast -m 10.9.0.17 -p 5207 "$T/disk.ndz"
 another 8 broadcast -b -m 10.9.0.255 -p 5307 "$T/disk.ndz"
 examine 1 -S 10.9.0.15; examine 2 -m 239.192.7.8 -p 5107 -S 10.9.0.16; examine 3 -p 5207 -S 10.9.0.17; examine 4 -p 5307
-told 1 1; says "not ok" server "10.9.0.15 lives, but nothing at its UDP port 5008 answers"
-told 1 2; says "not ok" server "10.9.0.16 lives, but no frisbeed answers there"; never "no frisbeed listens"
-told 1 3; says "not ok" server "10.9.0.17 serves each client by itself: use -m 10.9.0.17"; summed "use -m 10.9.0.17"
+told 1 1; says "not ok" server "10.9.0.15 is up, but nothing at its UDP port 5008 answers"
+told 1 2; says "not ok" server "10.9.0.16 is up, but no frisbeed answers there"; never "no frisbeed listens"
+told 1 3; says "not ok" server "10.9.0.17 serves by unicast: use -m 10.9.0.17"; summed "use -m 10.9.0.17"
 told 1 4; says "not ok" server "10.9.0.18 serves by broadcast: use -b -m 10.9.0.255"; summed "use -b -m 10.9.0.255"
 kill -CONT "${SERVERS[hangs]}"; no_more "${SERVERS[@]}"
 

@@ -45,7 +45,7 @@ done
 told 1 6; says "not ok" multicast "7 routers are between, and the packets' TTL of 5 ends before"
 told 1 7; says "not ok" multicast "1 router between does not route this group"
 for i in 8 9; do told 1 $i; says "not ok" server "nothing answers: no frisbeed serves this group and port"; done
-told 1 s; summed "10.9.0.19 serves 239.192.9.9 at port 5090: is that the one"
+told 1 s; summed "10.9.0.19 serves 239.192.9.9 at port 5090: is that the server"
 
 echo "== nobody asks for members: still known, and forgotten"
 ip link set br0 type bridge mcast_querier 0

@@ -84,7 +84,7 @@ serve -T -1 -W 30M "$T/file.ndz"
 load 1 "$T/d1"; sleep 0.3
 cp "$T/disk2.ndz" "$T/new"; mv "$T/new" "$T/file.ndz"
 loaded 1; check "client 1 has the old one" cmp "$T/disk" "$T/d1"
-wait $SERVER; check "the server says so" grep -q "another file now" "$T/server.log"
+wait $SERVER; check "the server says so" grep -q "belongs to another file" "$T/server.log"
 
 echo "== the file is written to"
 cp "$T/disk.ndz" "$T/file.ndz"

@@ -144,6 +144,6 @@ echo "== settings are read again"
 sed -i "s,^image first.*,image other $T/images/image5.ndz," "$T/conf"; kill -HUP $MASTER
 settled "were read again"; check "a new name" get 3 other "$T/out"; check "its data" cmp "$T/disk5" "$T/out"
 echo "nonsense" >> "$T/conf"; kill -HUP $MASTER
-settled "stay as they were"; check "wrong settings change nothing" get 3 other "$T/out"
+settled "are not changed"; check "wrong settings change nothing" get 3 other "$T/out"
 kill $MASTER; wait $MASTER; check "SIGTERM ends it with 0" [ $? = 0 ]
 finish

@@ -219,7 +219,8 @@ test_nobody(void)
 
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "nothing answers"));
 	T_CHECK(says(&f, "server", DOCTOR_BAD, "-S ADDR"));
-	T_CHECK(says(&f, "multicast", DOCTOR_UNKNOWN, "nothing was sent"));
+	T_CHECK(
+	    says(&f, "multicast", DOCTOR_UNKNOWN, "no packet to the group was sent"));
 	/* What others say to the group arrives at our sockets: no firewall. */
 	f.at[0] = (struct doctor_port){ true, 7, 7 };
 	T_CHECK(sums_up(&f, false, "nothing answers"));
@@ -241,22 +242,22 @@ test_host(void)
 	f.server_known = f.named = true;
 	T_CHECK(sums_up(&f, false, "10.0.0.1 does not answer a ping, either"));
 	f.its.asked = true;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 is not there (no answer to ARP)"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 does not answer (no answer to ARP)"));
 	f.unreachable = true;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 is not there (host unreachable)"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 does not answer (host unreachable)"));
 	f.unreachable = false;
 	f.its.n = 1;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but nothing at its UDP port 5008"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is up, but nothing at its UDP port 5008"));
 	f.its = (struct doctor_arp){ 0 };
 	f.pinged = true;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but nothing at its UDP port 5008"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is up, but nothing at its UDP port 5008"));
 	f.refused = true;
-	T_CHECK(sums_up(&f, false, "10.0.0.1 lives, but no frisbeed answers there"));
+	T_CHECK(sums_up(&f, false, "10.0.0.1 is up, but no frisbeed answers there"));
 	f.other_port = 5010;
 	memcpy(f.other_group, "\357\1\2\4", 4);
 	T_CHECK(sums_up(&f, false, "10.0.0.1 serves 239.1.2.4 at port 5010"));
 	f.by_unicast = true;
-	T_CHECK(sums_up(&f, false, "serves each client by itself: use -m 10.0.0.1"));
+	T_CHECK(sums_up(&f, false, "serves by unicast: use -m 10.0.0.1"));
 	T_CHECK(says(&f, "unicast", DOCTOR_OK, "each client"));
 	f.by_unicast = false;
 	f.by_broadcast = true;
@@ -370,7 +371,7 @@ test_quality(void)
 	f.loss = lost(100, 100, 100, 52);
 	T_CHECK(says(&f, "loss", DOCTOR_BAD, "about 1.9 times as many packets, and as long"));
 	f.loss = lost(100, 100, 100, 0);
-	T_CHECK(says(&f, "loss", DOCTOR_BAD, "no load can end"));
+	T_CHECK(says(&f, "loss", DOCTOR_BAD, "no load can complete"));
 	f.loss = lost(100, 60, 60, 60);
 	T_CHECK(says(&f, "loss", DOCTOR_BAD, "often comes late"));
 	/* A server that lies. */

@@ -103,7 +103,7 @@ test_plain(void)
 	T_CHECK(sent_back(s, 1, spoiled(plain[1], 0, "NDZE", 4), "codec"));
 	T_CHECK(sent_back(s, 1, spoiled(plain[1], 0, "\4\0\0\0", 4), ""));
 	T_CHECK(sent_back(s, 1, spoiled(plain[1], 0, "\6\0\0\0", 4), ""));
-	T_CHECK(sent_back(s, 1, plain[2], "is not in its place"));
+	T_CHECK(sent_back(s, 1, plain[2], "is not at its place"));
 	T_CHECK(sent_back(s, 1, of_another[1], "belongs to another image"));
 	T_CHECK(accepted(s, 1, plain[1]));
 	T_CHECK(accepted(s, 2, plain[2]));
@@ -148,7 +148,7 @@ test_encrypted(void)
 	T_CHECK(sent_back(s, 0, spoiled(sealed[0], 30, "wrong", 5), ""));
 	T_CHECK(sent_back(s, 0, plain[0], "not encrypted"));
 	T_CHECK(accepted(s, 0, sealed[0]));
-	T_CHECK(sent_back(s, 1, sealed[2], "is not in its place"));
+	T_CHECK(sent_back(s, 1, sealed[2], "is not at its place"));
 	T_CHECK(sent_back(s, 2, plain[2], "not encrypted"));
 	T_CHECK(accepted(s, 2, sealed[2]));
 	T_CHECK(accepted(s, 1, sealed[1]));

@@ -161,7 +161,7 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("switch s\nhost a\nlink a s rate=7\n", "is no rate"));
 	T_CHECK(refused("switch s\nserver s\n", "s is a switch"));
 	T_CHECK(refused("host a\nlink a a\n", "linked with itself"));
-	T_CHECK(refused("hosts a\n", "is no statement"));
+	T_CHECK(refused("hosts a\n", "is not a statement"));
 	T_CHECK(refused("host a,b\nserver a\nstream b a\n", "the server receives"));
 }
 

@@ -147,7 +147,7 @@ test_4k(void)
 	T_CHECK(sh("dd if=/dev/zero of=%s bs=4096 seek=1 count=1 conv=notrunc,fsync",
 		    dev) == 0);
 	T_CHECK(read_path(dev) == 0);
-	T_CHECK(strstr(t.warning, "used the backup") != NULL);
+	T_CHECK(strstr(t.warning, "the backup is used") != NULL);
 	T_CHECK(sh("dd if=/dev/zero of=%s bs=4096 seek=2047 count=1 conv=notrunc,fsync",
 		    dev) == 0);
 	T_CHECK(is_bad(read_path(dev), "both copies of the GPT are damaged"));

@@ -27,8 +27,8 @@ test_gpt_damage(void)
 			uint8_t *p = m.b + (i < 92 ? header + i : array + in_array);
 			*p ^= (uint8_t)(1 << i % 8);
 			bad += read_mem(&m) != 0 || !same_parts(&good) ||
-			       strstr(t.warning, copy ? "used the primary"
-						      : "used the backup") == NULL ||
+			       strstr(t.warning, copy ? "the primary GPT is used"
+						      : "the backup is used") == NULL ||
 			       t.own.n != 2;
 			*p ^= (uint8_t)(1 << i % 8);
 			header = last, array = last - 32 * 512;

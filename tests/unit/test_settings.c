@@ -76,7 +76,7 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("allow 10.0.0.0/33\n", "line 1"));
 	T_CHECK(refused("uploads u min=3\n", "is not known to \"uploads\""));
 	T_CHECK(refused("rate fast\n", "line 1"));
-	T_CHECK(refused("serve a\n", "is no statement"));
+	T_CHECK(refused("serve a\n", "is not a statement"));
 }
 
 int

@@ -26,8 +26,9 @@ struct opts {
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt own_opts[] = {
-	{ 300, "onto", "BASE", "put deltas onto this image: the result is a whole one",
-	    CLI_STR, AT(onto), 0, 0, NULL },
+	{ 300, "onto", "BASE",
+	    "apply deltas to this image; the result is a whole image", CLI_STR,
+	    AT(onto), 0, 0, NULL },
 	FLAG(301, "any-base", "do not check that the deltas belong to it", any_base),
 	{ 0 },
 };
@@ -36,10 +37,9 @@ static const struct cli_program prog = {
 	.report_to = output_report_last,
 	.name = "imagedelta",
 	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
-	.about = "Make a delta image of two images, without a disk; or put deltas onto "
-		 "their "
-		 "base.\nInstalling the old image, then the delta, is installing the "
-		 "new one.",
+	.about = "Make a delta image of two images, without a disk; or apply deltas to "
+		 "their base.\nInstalling the old image and then the delta installs "
+		 "the new image.",
 	.examples = "  imagedelta monday.ndz friday.ndz week.ndz\n"
 		    "  imageunzip monday.ndz /dev/sdb && imageunzip week.ndz /dev/sdb\n"
 		    "  imagedelta --onto monday.ndz week.ndz next.ndz whole.ndz\n",
@@ -152,11 +152,12 @@ check_operands(const struct opts *o, int n, struct err *e)
 {
 	if (o->onto != NULL && n < 2)
 		return err_misuse(
-		    e, "--onto: a delta or more and a new name are needed");
+		    e, "--onto needs one or more deltas and the name of the new image");
 	if (o->onto == NULL && n != 3)
-		return err_misuse(e, "two images and a new name are needed");
+		return err_misuse(
+		    e, "two images and the name of the new image are needed");
 	if (o->any_base && o->onto == NULL)
-		return err_set(e, ERR_USAGE, "--any-base goes with --onto");
+		return err_set(e, ERR_USAGE, "--any-base can only be used with --onto");
 	return 0;
 }
 

@@ -24,26 +24,26 @@ ignored_letter(void *at, const char *arg, struct err *e)
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts_table[] = {
-	{ 'd', "detail", NULL, "each chunk; twice: its regions and relocations",
+	{ 'd', "detail", NULL, "list each chunk; twice: its regions and relocations",
 	    CLI_CALL, 0, 0, 0, more_detail },
-	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
+	FLAG('q', "quiet", "print nothing; only the exit status tells", quiet),
 	FLAG(300, "json", "print JSON", json),
-	FLAG(301, "verify", "decode and check everything: can it be restored?", verify),
-	{ 'j', "jobs", "N", "threads for --verify (default: one a processor)", CLI_UINT,
-	    AT(jobs), 1, 256, NULL },
-	{ 302, "only", "N[,M]", "what of it belongs to these partitions, too", CLI_CALL,
+	FLAG(301, "verify", "decode and check everything", verify),
+	{ 'j', "jobs", "N", "threads for --verify (default: one for each processor)",
+	    CLI_UINT, AT(jobs), 1, 256, NULL },
+	{ 302, "only", "N[,M]", "also show what belongs to these partitions", CLI_CALL,
 	    AT(only), 0, 0, only_list_set },
-	{ 'i', NULL, NULL, "accepted: the index fields of V1 are never looked at",
+	{ 'i', NULL, NULL, "accepted; the index fields of version 1 are ignored",
 	    CLI_CALL, 0, 0, 0, ignored_letter },
-	REFUSED('m', NULL, "not built yet: a map"),
-	REFUSED('c', NULL, "not built yet: Emulab's signatures; see --verify-key"),
+	REFUSED('m', NULL, "not implemented: a map"),
+	REFUSED('c', NULL, "not implemented: Emulab's signatures; see --verify-key"),
 	{ 0 },
 };
 
 const struct cli_program imagedump_program = {
 	.name = "imagedump",
 	.synopsis = "[options] image...",
-	.about = "Show what images hold, and check that they are whole.",
+	.about = "Show what images contain, and check them.",
 	.examples =
 	    "  imagedump disk.ndz              a summary\n"
 	    "  imagedump -dd disk.ndz          every region\n"

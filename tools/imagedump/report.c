@@ -78,8 +78,7 @@ report_oddities(const char *name, const struct totals *t, const struct ndz_heade
 	if (h->version > 1 && h->firstsect != t->next_sector)
 		say(stderr,
 		    "imagedump: %s: chunk %u begins at sector %" PRIu64
-		    ", the one before "
-		    "ends at %" PRIu64 "\n",
+		    ", the one before it ends at %" PRIu64 "\n",
 		    name, t->chunks, h->firstsect, t->next_sector);
 }
 
@@ -124,7 +123,7 @@ print_tail(const struct totals *t)
 	if (x->n == 0)
 		return;
 	say(stdout,
-	    "  the disk's end, left out of disks that have not %" PRIu64
+	    "  the disk's end, which is left out on disks that do not have %" PRIu64
 	    " sectors; the rest needs %" PRIu64 "\n",
 	    x->disk_sectors, x->needed);
 	for (size_t i = 0; i < x->n; i++)
@@ -164,7 +163,7 @@ print_state(const struct totals *t)
 		say(stdout,
 		    "  a delta of %s; %" PRIu64
 		    " sectors of that are free now; %" PRIu64
-		    " samples of its data to compare a disk with\n",
+		    " samples of its data, which are compared with the disk\n",
 		    ext_state_text(&t->first.base, what, sizeof what), t->freed,
 		    t->samples);
 	if (t->first.state.kind != EXT_STATE_NONE)
@@ -284,14 +283,14 @@ report_verdict(const struct options *o, const struct totals *t)
 	    ext_is_delta(&t->first) ? "can be restored onto its base"
 				    : "can be restored",
 	    whole ? "every sector covered once, the last chunk there"
-		  : "but the format does not tell whether all are there");
+		  : "but the format does not say whether all chunks are there");
 	if (key[0] != '\0')
 		say(stdout, "signed with key %s", key);
 	else
 		say(stdout, "%s",
 		    t->signed_chunks == 0 ? "not signed"
 		    : t->signed_chunks == t->chunks
-			? "signed, which --verify-key checks"
+			? "signed (--verify-key checks the signature)"
 			: "signed only in part");
 	say(stdout, "%s\n", o->proof_files.decrypt != NULL ? "; encrypted" : "");
 }

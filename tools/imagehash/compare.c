@@ -42,7 +42,7 @@ compare_open(
 	else if (bytes % SECTOR_BYTES != 0 && !any_length)
 		rc = err_set(e, ERR_USAGE,
 		    "%s: its length, %" PRIu64 " bytes, is not a multiple of "
-		    "512; -r takes it as a file",
+		    "512; use -r to compare it as a file",
 		    path, bytes);
 	else if (slice != 0)
 		rc = find_slice(t, slice, e);

@@ -143,9 +143,8 @@ check_same(
 	if (i == file->n && i == image->n)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "%s: is not the image's signature: from sector %u on they "
-	    "differ",
-	    path, i < file->n ? file->records[i].start : image->records[i].start);
+	    "%s: is not the image's signature: they differ from sector %u on", path,
+	    i < file->n ? file->records[i].start : image->records[i].start);
 }
 
 static int

@@ -23,22 +23,22 @@ set_hash(void *at, const char *arg, struct err *e)
 static const struct cli_opt opts[] = {
 	FLAG('c', "create", "write the image's signature", create),
 	FLAG('R', "report", "print the signature of an image, or a signature", report),
-	FLAG('S', "sanity",
-	    "check that a signature makes sense, and is that of an image", sanity),
+	FLAG('S', "sanity", "check a signature, and whether it belongs to an image",
+	    sanity),
 	{ 'o', "signature", "SIG",
 	    "the signature file, for -c and -S (the image's name with .sig)", CLI_STR,
 	    AT(sig), 0, 0, NULL },
 	{ 'D', "digest", "HASH", "sha1 (the default) or md5", CLI_CALL, 0, 0, 0,
 	    set_hash },
-	{ 'b', "block", "SIZE", "bytes of a hashed block (64k)", CLI_SIZE,
+	{ 'b', "block", "SIZE", "the size of a hashed block in bytes (64k)", CLI_SIZE,
 	    AT(block_bytes), SECTOR_BYTES, (uint64_t)SIG_BLOCK_MAX *SECTOR_BYTES,
 	    NULL },
-	{ 's', "slice", "N", "the disk is compared from its partition N on", CLI_UINT,
-	    AT(slice), 1, 128, NULL },
+	{ 's', "slice", "N", "compare partition N of the disk", CLI_UINT, AT(slice), 1,
+	    128, NULL },
 	FLAG('r', "regular", "the disk may be a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
-	FLAG(301, "force", "-c: replace even a file that is no signature", force),
-	FLAG('q', "quiet", "print nothing: the exit status tells", quiet),
+	FLAG(301, "force", "-c: replace even a file that is not a signature", force),
+	FLAG('q', "quiet", "print nothing; only the exit status tells", quiet),
 	FLAG(300, "json", "print JSON", json),
 	{ 0 },
 };
@@ -47,15 +47,16 @@ const struct cli_program imagehash_program = {
 	.name = "imagehash",
 	.synopsis = "[options] image|signature disk  or  -c|-R|-S image|signature",
 	.about =
-	    "Is a disk what an image says?  Only what the image stores is compared.",
+	    "Compare a disk with an image.  Only what the image stores is compared.",
 	.examples =
-	    "  imagehash disk.ndz /dev/sdb            exit status 0: it is; 4: it "
+	    "  imagehash disk.ndz /dev/sdb            exit status 0: the same; 4: it "
 	    "differs\n"
 	    "  imagehash -s 2 root.sig /dev/sdb       a partition, by the signature "
 	    "alone\n"
 	    "  imagehash -c disk.ndz                  write disk.ndz.sig, for imagezip "
 	    "-H\n"
-	    "  imagehash -S disk.ndz                  is disk.ndz.sig its signature?\n",
+	    "  imagehash -S disk.ndz                  check that disk.ndz.sig is its "
+	    "signature\n",
 	.tables = { { opts, 0, NULL } },
 };
 
@@ -65,18 +66,20 @@ check(const struct options *o, struct err *e)
 	bool compare = o->disk != NULL;
 
 	if (o->create + o->report + o->sanity > 1)
-		return err_set(e, ERR_USAGE, "only one of -c, -R and -S");
+		return err_set(e, ERR_USAGE,
+		    "only one of -c, -R and -S can be given");
 	if (!compare && (o->slice != 0 || o->any_length))
-		return err_set(e, ERR_USAGE, "-s and -r are for comparing with a disk");
+		return err_set(
+		    e, ERR_USAGE, "-s and -r can only be used to compare with a disk");
 	if (o->sig != NULL && !o->create && !o->sanity)
-		return err_set(e, ERR_USAGE, "-o goes with -c or -S");
+		return err_set(e, ERR_USAGE, "-o can only be used with -c or -S");
 	if (o->force && !o->create)
-		return err_set(e, ERR_USAGE, "--force goes with -c");
+		return err_set(e, ERR_USAGE, "--force can only be used with -c");
 	if (o->create && o->json)
-		return err_set(e, ERR_USAGE, "-c reports nothing; -R prints JSON");
+		return err_set(e, ERR_USAGE, "-c has no report for --json; use -R");
 	if (o->block_bytes % SECTOR_BYTES != 0)
 		return err_set(
-		    e, ERR_USAGE, "-b: blocks are whole sectors of 512 bytes");
+		    e, ERR_USAGE, "-b: the size of a block must be a multiple of 512");
 	return 0;
 }
 
@@ -85,9 +88,9 @@ imagehash_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->create || o->report || o->sanity ? 1 : 2;
 	if (n != want)
-		return err_misuse(e,
-		    want == 2 ? "an image or signature and a disk are needed"
-			      : "an image or signature and nothing else is needed");
+		return err_misuse(
+		    e, want == 2 ? "an image or signature and a disk are needed"
+				 : "one operand is needed: an image or a signature");
 	o->image = operands[0];
 	o->disk = want == 2 ? operands[1] : NULL;
 	return check(o, e);

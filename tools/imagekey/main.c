@@ -25,9 +25,8 @@ static const struct cli_opt opts_table[] = {
 	    0, 0, NULL },
 	{ OPT_ENCRYPT_KEY, "encrypt-key", "FILE", "a key for encryption", CLI_STR,
 	    AT(encrypt_key), 0, 0, NULL },
-	{ OPT_GROUP_KEY, "group-key", "FILE",
-	    "a key of those who load together: for frisbeed and frisbee", CLI_STR,
-	    AT(group_key), 0, 0, NULL },
+	{ OPT_GROUP_KEY, "group-key", "FILE", "a group key, for frisbeed and frisbee",
+	    CLI_STR, AT(group_key), 0, 0, NULL },
 	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
@@ -36,10 +35,10 @@ static const struct cli_program prog = {
 	.name = "imagekey",
 	.synopsis = "[options]",
 	.about = "Make the keys that images are signed and encrypted with, and the one "
-		 "that authenticates the packets of a group.  A key that is there "
-		 "already is never replaced.",
-	.examples = "  imagekey --sign-key lab              lab.key stays here, "
-		    "lab.pub goes to all\n"
+		 "that authenticates the packets of a group.  An existing key is never "
+		 "replaced.",
+	.examples = "  imagekey --sign-key lab              keep lab.key secret, give "
+		    "lab.pub to all\n"
 		    "  imagezip --sign lab.key /dev/sda sda.ndz\n"
 		    "  imageunzip --verify-key lab.pub sda.ndz /dev/sdb\n"
 		    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, "

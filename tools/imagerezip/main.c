@@ -12,11 +12,10 @@ static const struct cli_program prog = {
 	.report_to = output_report_last,
 	.name = "imagerezip",
 	.synopsis = "[options] image new|-",
-	.about = "Write an image again: in another version, compressed anew, with "
-		 "fragments.  "
-		 "What it installs stays the same, to the byte.",
+	.about = "Convert an image: to another version, with other compression, with "
+		 "fragments.  It still installs the same bytes.",
 	.examples =
-	    "  imagerezip -z 9 disk.ndz small.ndz     once made, often sent\n"
+	    "  imagerezip -z 9 disk.ndz small.ndz     for an image that is sent often\n"
 	    "  imagerezip --codec=zstd a.ndz b.ndz    smaller, not for Emulab's "
 	    "programs\n"
 	    "  imagerezip -5 old.ndz new.ndz          version 5\n"
@@ -83,7 +82,8 @@ act(void *config, char **operands, int n, struct err *e)
 	struct proof *proof;
 
 	if (n != 2)
-		return err_misuse(e, "an image and a new name are needed");
+		return err_misuse(
+		    e, "an image and the name of the new image are needed");
 	if (rewrite_check(c, operands[1], e) != 0)
 		return -1;
 	if (proof_new(&proof, &c->proof, e) != 0)

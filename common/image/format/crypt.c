@@ -49,7 +49,7 @@ derive(const struct crypt *c, const char *domain, size_t domain_bytes,
 	    EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, c->key, sizeof c->key, text,
 		wr_len(&w), out, CRYPT_KEY_BYTES, &n) == NULL ||
 	    n != CRYPT_KEY_BYTES)
-		return err_set(e, ERR_UNSUPPORTED, "HMAC-SHA-256 cannot be had");
+		return err_set(e, ERR_UNSUPPORTED, "HMAC-SHA-256 is not available");
 	return 0;
 }
 
@@ -66,7 +66,7 @@ load(struct crypt *c, const char *path, struct err *e)
 	c->cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
 	c->ctx = EVP_CIPHER_CTX_new();
 	if (c->cipher == NULL || c->ctx == NULL)
-		return err_set(e, ERR_UNSUPPORTED, "AES-256-GCM cannot be had");
+		return err_set(e, ERR_UNSUPPORTED, "AES-256-GCM is not available");
 	return 0;
 }
 
@@ -135,7 +135,7 @@ begin(struct crypt *c, const struct ndz_header *h, const uint8_t *header, bool e
 	if (EVP_CipherInit_ex2(c->ctx, c->cipher, c->image_key, nonce, encrypt, NULL) !=
 		1 ||
 	    EVP_CipherUpdate(c->ctx, NULL, &n, header, NDZ_HEADER_BYTES) != 1)
-		return err_set(e, ERR_UNSUPPORTED, "AES-256-GCM cannot be had");
+		return err_set(e, ERR_UNSUPPORTED, "AES-256-GCM is not available");
 	return 0;
 }
 
@@ -214,8 +214,7 @@ crypt_open(struct crypt *c, uint8_t *chunk, struct err *e)
 	if (!decrypt(c, chunk)) {
 		memset(chunk + NDZ_HEADER_BYTES, 0, NDZ_CHUNK_BYTES - NDZ_HEADER_BYTES);
 		return err_set(e, ERR_FORMAT,
-		    "is damaged or forged: what authenticates its "
-		    "encryption is wrong");
+		    "is damaged or forged: its authentication tag is wrong");
 	}
 	mark(chunk, NDZ_MAGIC_OWN, no_id);
 	memset(chunk + TAG_AT, 0, CRYPT_TAG_BYTES);

@@ -118,8 +118,7 @@ get_freed(struct ext *x, struct rd *r, struct err *e)
 	size_t n = rd_left(r) / FREED_ENTRY_BYTES;
 
 	if (x->freed != NULL || rd_left(r) % FREED_ENTRY_BYTES != 0)
-		return err_set(
-		    e, ERR_FORMAT, "the record of freed sectors makes no sense");
+		return err_set(e, ERR_FORMAT, "the record of freed sectors is invalid");
 	x->freed = calloc(n + 1, sizeof *x->freed);
 	if (x->freed == NULL)
 		return err_nomem(e, "freed sectors");
@@ -150,7 +149,7 @@ get_signature(struct ext *x, struct rd *r, struct err *e)
 	if (rd_le32(r) != SIGNATURE_ED25519)
 		return 0; /* of a later version: nobody here can check it */
 	if (rd_le32(r) != 0 || !canonical)
-		return err_set(e, ERR_FORMAT, "the signature's record makes no sense");
+		return err_set(e, ERR_FORMAT, "the record of the signature is invalid");
 	rd_copy(r, x->key_id, sizeof x->key_id);
 	rd_copy(r, x->signature, sizeof x->signature);
 	x->has_signature = true;
@@ -268,14 +267,14 @@ check_freed(const struct ext *x, const struct ndz_header *h, struct err *e)
 	for (size_t i = 0; i < x->nfreed; i++) {
 		struct range r = x->freed[i];
 		if (r.len == 0 || r.off < at || !range_within(r, h->lastsect))
-			return err_set(e, ERR_FORMAT,
-			    "the record of freed sectors makes no sense");
+			return err_set(
+			    e, ERR_FORMAT, "the record of freed sectors is invalid");
 		at = range_end(r);
 		while (k < h->nregions && range_end(h->regions[k]) <= r.off)
 			k++;
 		if (k < h->nregions && h->regions[k].off < at)
 			return err_set(e, ERR_FORMAT,
-			    "sectors are called free that the chunk stores");
+			    "sectors that the chunk stores are listed as free");
 	}
 	return 0;
 }
@@ -303,7 +302,8 @@ check_tail(const struct ext *x, const struct ndz_header *h, struct err *e)
 	if (x->tail.n == 0 || h->lastsect <= x->tail.disk_sectors)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "the chunk answers for more than the disk whose end its record tells of");
+	    "the chunk covers more sectors than the disk whose end its record "
+	    "describes");
 }
 
 static int

@@ -38,7 +38,7 @@ static const char *const names[TAIL_KINDS] = {
 const char *
 tail_kind_name(uint32_t kind)
 {
-	return kind < TAIL_KINDS ? names[kind] : "metadata of a kind not known here";
+	return kind < TAIL_KINDS ? names[kind] : "metadata of an unknown kind";
 }
 
 /* Pieces must ascend, none may be empty, and all must lie on the disk. */
@@ -76,9 +76,9 @@ tail_get(struct tail *t, struct rd *r, struct err *e)
 		t->pieces[i].kind = rd_le32(r);
 		rd_skip(r, 4);
 	}
-	return is_possible(t) ? 0
-	                      : err_set(e, ERR_FORMAT,
-				    "the record of the disk's end makes no sense");
+	return is_possible(t)
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "the record of the disk's end is invalid");
 }
 
 void

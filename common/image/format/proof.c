@@ -68,7 +68,8 @@ check_place(uint32_t number, const void *chunk, struct err *e)
 		return -1;
 	if ((uint32_t)h.index != number)
 		return err_set(e, ERR_FORMAT,
-		    "is not in its place: it says that it is chunk %d", h.index);
+		    "is not at its place: its header says that it is chunk %d",
+		    h.index);
 	return 0;
 }
 

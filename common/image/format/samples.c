@@ -59,7 +59,7 @@ sample_digest(enum sample_hash hash, const void *data, size_t bytes,
 		sha256(data, bytes, all);
 	else if (EVP_Q_digest(NULL, hash == SAMPLE_MD5 ? "MD5" : "SHA1", NULL, data,
 		     bytes, all, NULL) != 1)
-		return err_set(e, ERR_UNSUPPORTED, "the hash %s is not to be had",
+		return err_set(e, ERR_UNSUPPORTED, "the hash %s is not available",
 		    hash == SAMPLE_MD5 ? "MD5" : "SHA-1");
 	memcpy(digest, all, SAMPLE_DIGEST_BYTES);
 	return 0;
@@ -97,7 +97,7 @@ samples_get(struct samples *s, struct rd *r, struct err *e)
 	for (; s->n < n; s->n++)
 		if (!get_sample(&s->v[s->n], r))
 			return err_set(
-			    e, ERR_FORMAT, "the record of samples makes no sense");
+			    e, ERR_FORMAT, "the record of samples is invalid");
 	return 1;
 }
 

@@ -61,8 +61,8 @@ seal_check(const struct seal_config *c, bool has_uuid, bool v3, struct err *e)
 		return err_set(e, ERR_USAGE, "-3 excludes --encrypt");
 	if (has_uuid && (c->encrypt != NULL || c->sign != NULL))
 		return err_set(e, ERR_USAGE,
-		    "-u excludes --sign and --encrypt: what they prove rests on "
-		    "a fresh UUID for every image");
+		    "-u cannot be combined with --sign or --encrypt: these need a new "
+		    "UUID for every image");
 	return 0;
 }
 

@@ -128,7 +128,7 @@ verifier_new(struct verifier **out, const char *path, struct err *e)
 	v->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 	if (v->sha256 == NULL) {
 		verifier_free(v);
-		return err_set(e, ERR_UNSUPPORTED, "SHA-256 cannot be had");
+		return err_set(e, ERR_UNSUPPORTED, "SHA-256 is not available");
 	}
 	*out = v;
 	return 0;
@@ -196,7 +196,7 @@ sign_make_keys(const char *name, struct err *e)
 	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 
 	if (key == NULL)
-		return err_set(e, ERR_UNSUPPORTED, "Ed25519 cannot be had");
+		return err_set(e, ERR_UNSUPPORTED, "Ed25519 is not available");
 	int rc = write_pem(key, name, true, e);
 	if (rc == 0) {
 		rc = write_pem(key, name, false, e);
@@ -334,7 +334,7 @@ verify_parsed(struct verifier *v, uint32_t number, const struct ndz_header *h,
 	if (!x->has_uuid || (uint32_t)h->index != number ||
 	    (x->last && x->nchunks != number + 1))
 		return err_set(e, ERR_FORMAT,
-		    "is not in its place: it was signed as chunk %d", h->index);
+		    "is not at its place: it was signed as chunk %d", h->index);
 	return 0;
 }
 
@@ -347,8 +347,8 @@ verify_chunk(struct verifier *v, uint32_t number, const uint8_t *chunk, struct e
 	if (ndz_header_get(&h, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (h.encrypted)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
+		return err_set(e, ERR_UNSUPPORTED,
+		    "is encrypted; give its key with --decrypt=KEYFILE");
 	if (ext_get(&x, &h, chunk, e) != 0)
 		return -1;
 	int rc = verify_parsed(v, number, &h, &x, chunk, e);

@@ -61,14 +61,14 @@ tiling_check_within(
 		return 0;
 	if (rangeset_total(&t->spans) != t->sectors)
 		return err_set(e, ERR_FORMAT,
-		    "%" PRIu64 " sectors are those of two chunks: a chunk came twice, "
+		    "%" PRIu64 " sectors belong to two chunks: a chunk is there twice, "
 		    "or belongs to another image",
 		    t->sectors - rangeset_total(&t->spans));
 	*gap = first_gap(t, sectors);
 	if (gap->len == 0 || !t->misnumbered)
 		return 0;
 	return err_set(e, ERR_FORMAT,
-	    "no chunk answers for the sectors %" PRIu64 " to %" PRIu64
-	    ", and the chunks' numbers have a gap: chunks are missing",
+	    "no chunk covers the sectors %" PRIu64 " to %" PRIu64
+	    ", and there is a gap in the numbers of the chunks: chunks are missing",
 	    gap->off, range_end(*gap) - 1);
 }

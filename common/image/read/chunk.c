@@ -12,8 +12,8 @@ chunk_parse(struct chunk *c, const void *bytes, struct err *e)
 	if (ndz_header_get(&c->h, bytes, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
 	if (c->h.encrypted)
-		return err_set(
-		    e, ERR_UNSUPPORTED, "is encrypted: --decrypt takes its key");
+		return err_set(e, ERR_UNSUPPORTED,
+		    "is encrypted; give its key with --decrypt=KEYFILE");
 	if (ext_get(&c->ext, &c->h, bytes, e) != 0)
 		return -1;
 	c->codec = ndz_header_codec(&c->h);

@@ -236,7 +236,8 @@ check_place(struct image *img, uint32_t i, const struct ndz_header *h,
 		img->ours = x->present;
 	if (img->ours && h->index != (int32_t)i)
 		return err_set(e, ERR_FORMAT,
-		    "is not in its place: it says that it is chunk %d", h->index);
+		    "is not at its place: its header says that it is chunk %d",
+		    h->index);
 	if (img->last_seen)
 		return err_set(e, ERR_FORMAT, "comes after the image's last chunk");
 	if (x->last && x->nchunks != i + 1)
@@ -262,7 +263,8 @@ check_encrypted(
 
 	if (h->index != (int32_t)i)
 		return err_set(e, ERR_FORMAT,
-		    "is not in its place: it says that it is chunk %d", h->index);
+		    "is not at its place: its header says that it is chunk %d",
+		    h->index);
 	return image_identity_check(&img->id, h, &none, e);
 }
 

@@ -330,15 +330,14 @@ imgtable_refuse(const struct imgtable *t, unsigned number, struct err *e)
 
 	if (!is_disk(t))
 		return err_set(e, ERR_USAGE,
-		    "the image is of a %s and has no partitions: it is installed "
-		    "whole, without --only",
+		    "the image was made from a %s and has no partitions: install it "
+		    "without --only",
 		    t->image.kind == EXT_KIND_PARTITION ? "single partition" : "file");
 	if (t->delta && imgtable_table(t) == NULL)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "the image is a delta without the partition table of its disk, so "
-		    "--only finds no partition: imagedelta --onto makes a whole image "
-		    "of "
-		    "it and its base");
+		    "--only finds no partition; make a whole image of it and its base "
+		    "with imagedelta --onto");
 	if (t->tried && !t->good)
 		return err_set(e, ERR_FORMAT, "%.400s", t->why.text);
 	if (imgtable_table(t) == NULL)

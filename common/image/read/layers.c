@@ -88,8 +88,8 @@ take_relocs(struct layers *l, struct layer *v, struct err *e)
 			continue;
 		if (have < rangeset_total_in(sectors_stored(v->image), span))
 			return err_set(e, ERR_FORMAT,
-			    "%s: of a relocation at sector %" PRIu64 ", a later "
-			    "image has only a part",
+			    "%s: for a relocation at sector %" PRIu64
+			    ", a later image has only a part of the sector",
 			    sectors_name(v->image), r[i].sector);
 		l->relocs[l->reloc_walk.n++] = r[i];
 	}

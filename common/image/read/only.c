@@ -13,9 +13,9 @@ static int
 refuse_name(const char *arg, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
-	    "--only takes numbers of partitions, as 2 or 1,5, and \"%.80s\" is none; a "
-	    "logical volume cannot be installed alone: --only with the number of the "
-	    "partition that its volume group is on installs all of that partition",
+	    "--only takes partition numbers such as 2 or 1,5, not \"%.80s\"; a logical "
+	    "volume cannot be installed alone, but --only can install the whole "
+	    "partition that its volume group is on",
 	    arg);
 }
 

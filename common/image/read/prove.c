@@ -53,7 +53,8 @@ check_kind(struct prover *p, uint32_t number, const struct chunk *c, bool encryp
 {
 	if (c->ext.present && (uint32_t)c->h.index != number)
 		return err_set(e, ERR_FORMAT,
-		    "is not in its place: it says that it is chunk %d", c->h.index);
+		    "is not at its place: its header says that it is chunk %d",
+		    c->h.index);
 	if (p->id.known && p->encrypted != encrypted)
 		return err_set(e, ERR_FORMAT, "is%s encrypted, unlike the chunks before it",
 		    encrypted ? "" : " not");

@@ -71,7 +71,8 @@ read_blocks(void *self, uint32_t chunk, const struct blockmap *need, uint32_t fi
 
 	if (!disk_seekable(s->disk))
 		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: cannot be read in any order, being a pipe", disk_name(s->disk));
+		    "%s: is a pipe, which cannot be read in any order",
+		    disk_name(s->disk));
 	if (at >= disk_size_bytes(s->disk))
 		return err_set(e, ERR_FORMAT, "%s: has no chunk %u: it is too short",
 		    disk_name(s->disk), chunk);

@@ -12,8 +12,7 @@ chain_check_whole(const struct sectors *s, struct err *e)
 	if (!ext_is_delta(sectors_ext(s)))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is a delta; --onto makes a whole image of it and its "
-	    "base",
+	    "%s: is a delta; make a whole image of it and its base with --onto",
 	    sectors_name(s));
 }
 

@@ -26,8 +26,8 @@ int
 maker_check(const struct maker_choice *c, struct err *e)
 {
 	if (c->v3 && (c->v5 || c->has_uuid))
-		return err_set(
-		    e, ERR_USAGE, "-3 excludes -5 and -u: version 3 has no UUID");
+		return err_set(e, ERR_USAGE,
+		    "-3 cannot be combined with -5 or -u: version 3 has no UUID");
 	if (c->v3 && c->codec.codec->id != CODEC_DEFLATE)
 		return err_set(
 		    e, ERR_USAGE, "-3 excludes --codec=%s", c->codec.codec->name);

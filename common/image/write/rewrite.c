@@ -24,7 +24,7 @@ rewrite_check(const struct rewrite_config *c, const char *output, struct err *e)
 		return -1;
 	if (c->json && output_report(output) != stdout)
 		return err_set(e, ERR_USAGE,
-		    "--json goes to standard output, and so does the image");
+		    "--json and the image cannot both go to standard output");
 	return 0;
 }
 

@@ -40,7 +40,7 @@ sigmaker_new(
 	m->type = fetch(hash);
 	if (m->md == NULL || m->type == NULL) {
 		sigmaker_free(m);
-		return err_set(e, ERR_UNSUPPORTED, "the hash %s is not to be had",
+		return err_set(e, ERR_UNSUPPORTED, "the hash %s is not available",
 		    sig_hash_name(hash));
 	}
 	*out = m;
@@ -109,7 +109,8 @@ sigmaker_add(
 
 	if (range_end(r) > UINT32_MAX)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "signatures end at sector 2^32, and sector %" PRIu64 " is stored",
+		    "a signature cannot describe sectors from 2^32 on, and sector "
+		    "%" PRIu64 " is stored",
 		    range_end(r) - 1);
 	while (r.len > 0) {
 		uint64_t left = m->sig.block_sectors - r.off % m->sig.block_sectors;
