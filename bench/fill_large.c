@@ -5,96 +5,92 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/rd.h"
 #include "emustore/store/stored.h"
+#include "emustore/store/writer.h"
 
-/* The blocks of that image which are full, as they stand in its record. */
+/* What the object of an image has. */
+struct small {
+	struct recipe_image about;
+	struct buf object, blocks, digests; /* of the blocks those that are full */
+};
+
 static int
-full_blocks(struct store *s, const char *name, struct recipe_image *about,
-    struct buf *blocks, struct err *e)
+load_object(struct store *s, const char *name, struct buf *object, struct err *e)
 {
-	struct index_image *i = calloc(1, sizeof *i);
-	struct packs *packs = store_packs(s);
-	struct record_head h;
-	struct buf body = { 0 };
+	struct index_image *i = malloc(sizeof *i);
 	struct store_name n;
-	uint32_t slot;
-	int rc = i == NULL || packs == NULL ? err_nomem(e, "a recipe")
-	                                    : store_name_get(&n, name, e);
+	int rc = i == NULL ? err_nomem(e, "a recipe") : store_name_get(&n, name, e);
 
 	if (rc == 0 && index_find_image(s->index, &n, i, e) != 1)
 		rc = err_set(e, ERR_USAGE, "%s is not in the store", name);
 	if (rc == 0)
-		rc = packs_slot(packs, i->pack, &slot, e);
-	if (rc == 0)
-		rc = packs_read_record(packs, slot, i->at, &h, &body, e);
-	struct rd r = rd_from(body.base, body.len);
-	if (rc == 0)
-		rc = recipe_get_image(about, &r, e);
-	size_t from = r.off;
-	for (uint32_t k = 0; rc == 0 && k < about->chunks / RECIPE_BLOCK_CHUNKS; k++) {
-		struct recipe_block b;
-		rc = recipe_get_block(&b, &r, e) == 1 ? 0 : -1;
-	}
-	if (rc == 0)
-		buf_bytes(blocks, body.base + from, r.off - from);
-	buf_free(&body);
-	packs_free(packs);
+		rc = s->objects->ops->load(
+		    s->objects->ctx, i->key, (size_t)i->bytes, object, e);
 	free(i);
 	return rc;
 }
 
 static int
-add_large(struct store *s, struct recipe_image *about, const struct buf *blocks,
-    uint32_t chunks, struct err *e)
+read_small(struct store *s, const char *name, struct small *x, struct err *e)
 {
-	uint32_t full = about->chunks / RECIPE_BLOCK_CHUNKS * RECIPE_BLOCK_CHUNKS;
-	struct index_image *i = calloc(1, sizeof *i);
-	struct buf head = { 0 }, body = { 0 };
+	struct record_head h;
+	struct rd about, r, digests;
 
-	if (i == NULL)
-		return err_nomem(e, "a recipe");
-	about->chunks = 0;
-	for (; about->chunks < chunks; about->chunks += full)
-		buf_bytes(&body, blocks->base, blocks->len);
-	about->data_bytes = (uint64_t)about->chunks * NDZ_CHUNK_BYTES;
-	recipe_put_image(&head, about);
-	*i = (struct index_image){ .number = store_number(s, INDEX_NEXT_IMAGE),
-		.bytes = head.len + body.len,
-		.about = *about };
-	int rc = !buf_ok(&head) || !buf_ok(&body)
-	             ? err_nomem(e, "a recipe")
-	             : store_append(s, RECORD_IMAGE, i->number, head.base, head.len,
-			   body.base, body.len, &i->pack, &i->at, e);
+	if (load_object(s, name, &x->object, e) != 0)
+		return -1;
+	struct rd object = rd_from(x->object.base, x->object.len);
+	if (!record_next(&object, &h, &about) || !record_next(&object, &h, &r) ||
+	    !record_next(&object, &h, &digests) ||
+	    recipe_get_image(&x->about, &r, e) != 0)
+		return err_set(e, ERR_FORMAT, "%s: its recipe is damaged", name);
+	const uint8_t *from = r.base + r.off;
+	for (uint32_t k = 0; k < x->about.chunks / RECIPE_BLOCK_CHUNKS; k++) {
+		struct recipe_block b;
+		if (recipe_get_block(&b, &r, e) != 1)
+			return -1;
+	}
+	buf_bytes(&x->blocks, from, (size_t)(r.base + r.off - from));
+	buf_bytes(&x->digests, digests.base, digests.len);
+	return x->blocks.len > 0 ? 0
+	                         : err_set(e, ERR_USAGE, "%s has fewer than %d chunks",
+				       name, RECIPE_BLOCK_CHUNKS);
+}
+
+static int
+put_large(struct store *s, struct small *x, uint32_t chunks, struct err *e)
+{
+	struct recipe_image *a = &x->about;
+	uint32_t full = a->chunks / RECIPE_BLOCK_CHUNKS * RECIPE_BLOCK_CHUNKS;
+	struct buf blocks = { 0 };
+	uint64_t bytes;
+
+	for (a->chunks = 0; a->chunks < chunks; a->chunks += full)
+		buf_bytes(&blocks, x->blocks.base, x->blocks.len);
+	a->data_bytes = (uint64_t)a->chunks * NDZ_CHUNK_BYTES;
+	a->parent[0] = '\0';
+	int rc = buf_ok(&blocks) ? store_begin(s, e) : err_nomem(e, "a recipe");
 	if (rc == 0)
-		rc = index_add_image(s->index, i, e);
-	buf_free(&head);
-	buf_free(&body);
-	free(i);
+		rc = writer_put_image(s->putting, a, &blocks, &x->digests, &bytes, e);
+	if (rc == 0)
+		rc = store_commit(s, e);
+	buf_free(&blocks);
 	return rc;
 }
 
 static int
 run(struct store *s, char **argv, struct err *e)
 {
-	static struct recipe_image about;
-	struct buf blocks = { 0 };
-	int rc = full_blocks(s, argv[2], &about, &blocks, e);
+	static struct small x;
+	int rc = read_small(s, argv[2], &x, e);
 
-	if (rc == 0 && blocks.len == 0)
-		rc = err_set(e, ERR_USAGE, "%s has fewer than %d chunks", argv[2],
-		    RECIPE_BLOCK_CHUNKS);
-	about.parent[0] = '\0';
 	if (rc == 0)
-		rc = store_name_get(&about.name, argv[3], e);
-	about.name.version = 1;
+		rc = store_name_get(&x.about.name, argv[3], e);
 	if (rc == 0)
-		rc = store_begin(s, e);
-	if (rc == 0)
-		rc = add_large(
-		    s, &about, &blocks, (uint32_t)strtoul(argv[4], NULL, 10), e);
-	if (rc == 0)
-		rc = store_commit(s, e);
-	buf_free(&blocks);
+		rc = put_large(s, &x, (uint32_t)strtoul(argv[4], NULL, 10), e);
+	buf_free(&x.object);
+	buf_free(&x.blocks);
+	buf_free(&x.digests);
 	return rc;
 }
 

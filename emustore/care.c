@@ -11,49 +11,59 @@
 #include "emustore/store/check.h"
 #include "emustore/store/gc.h"
 #include "emustore/store/repair.h"
+#include "emustore/upgrade/upgrade.h"
 
-/* The record stays until gc; this one says that it counts no longer. */
+/* Which versions of a name there are. */
+struct versions {
+	const struct store_name *name;
+	struct buf list; /* uint32_t */
+};
+
 static int
-remove_one(struct store *s, const struct index_image *i, struct err *e)
+note_version(void *arg, const struct index_image *i, struct err *e)
 {
-	uint32_t pack;
-	uint64_t at;
+	struct versions *v = arg;
+	uint32_t version = i->about.name.version;
 
-	if (s->remote != NULL)
-		return remote_remove_image(s->remote, i, e);
-	if (store_append(
-		s, RECORD_REMOVED, i->number, NULL, 0, NULL, 0, &pack, &at, e) != 0)
-		return -1;
-	return index_delete_image(s->index, i->number, e);
+	if (strcmp(i->about.name.name, v->name->name) == 0)
+		buf_bytes(&v->list, &version, sizeof version);
+	return buf_ok(&v->list) ? 0 : err_nomem(e, "the list of versions");
+}
+
+/* A version that is named may be one that cannot be read, and is not in the index. */
+static int
+remove_versions(struct store *s, const struct options *o, const struct store_name *name,
+    const struct versions *v, struct err *e)
+{
+	size_t n = v->list.len / sizeof(uint32_t);
+	struct store_name one = *name;
+
+	if (name->version != 0)
+		return store_remove_image(s, name, e);
+	if (n == 0)
+		return err_set(e, ERR_ABSENT, "%s: is not in the store", name->name);
+	if (n > 1 && !o->all)
+		return err_set(e, ERR_USAGE, "%s has %zu versions: name one, or --all",
+		    name->name, n);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&one.version, v->list.base + i * sizeof one.version,
+		    sizeof one.version);
+		if (store_remove_image(s, &one, e) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int
 remove_named(struct store *s, const struct options *o, const struct store_name *name,
     struct err *e)
 {
-	struct index_image *i = malloc(sizeof *i);
-	uint64_t versions;
+	struct versions v = { .name = name };
+	int rc = index_each_image(s->index, note_version, &v, e);
 
-	if (i == NULL)
-		return err_nomem(e, "an image");
-	int rc = index_count_versions(s->index, name->name, &versions, e);
-	if (rc == 0 && name->version == 0 && versions > 1 && !o->all)
-		rc = err_set(e, ERR_USAGE,
-		    "%s has %" PRIu64 " versions: name one, or --all", name->name,
-		    versions);
-	for (unsigned done = 0; rc == 0 && (done == 0 || o->all); done++) {
-		int found = index_find_image(s->index, name, i, e);
-		if (found == 0 && done > 0)
-			break;
-		if (found == 0 && s->remote != NULL && name->version != 0)
-			rc = remote_remove_unreadable(s->remote, name, e);
-		else if (found == 0)
-			rc = err_set(
-			    e, ERR_ABSENT, "%s: is not in the store", name->name);
-		else
-			rc = found == 1 ? remove_one(s, i, e) : -1;
-	}
-	free(i);
+	if (rc == 0)
+		rc = remove_versions(s, o, name, &v, e);
+	buf_free(&v.list);
 	return rc;
 }
 
@@ -67,24 +77,17 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 	if (store_name_get(&name, operands[0], e) != 0 ||
 	    open_store(&s, o, true, e) != 0)
 		return -1;
-	int rc = store_begin(&s, e);
-	if (rc == 0)
-		rc = remove_named(&s, o, &name, e);
-	if (rc == 0)
-		rc = store_commit(&s, e);
+	int rc = remove_named(&s, o, &name, e);
 	store_close(&s);
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
-/* What goes from a bucket goes for all machines: not because of what one of them has in
- * its cache, but of what the bucket says now.  And repair --index makes a new index of
- * any store. */
-static enum store_access
+/* What goes, goes for all machines: not because of what one of them has in its cache, but
+ * of what the objects say now. */
+static unsigned
 access_for_care(const struct options *o)
 {
-	if (s3_is_url(o->store) || o->index)
-		return o->wait ? STORE_REINDEX_WAIT : STORE_REINDEX;
-	return o->wait ? STORE_WRITE_WAIT : STORE_WRITE;
+	return STORE_WRITE | STORE_ANEW | (o->wait ? STORE_WAIT : 0u);
 }
 
 int
@@ -170,19 +173,31 @@ report_json(struct json *j, const struct check *c)
 	json_bool(j, "data", c->data);
 }
 
-/* Of a verification: are there problems?  -1 with *e then. */
+/* Are there problems?  -1 with *e then. */
 static int
 judge(const struct options *o, const struct check *c, struct err *e)
 {
 	if (c->problems == 0)
 		return 0;
-	/* What is left in the packs of a folder when all images are whole again. */
-	bool unused = c->bad_images == 0 && !s3_is_url(o->store);
 	return err_set(e, ERR_FORMAT,
-	    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64 " images damaged (%s)",
+	    "%s: %" PRIu64 " problems, %" PRIu64 " of %" PRIu64
+	    " images damaged (%semustore repair%s)",
 	    o->store, c->problems, c->bad_images, c->images,
-	    unused ? "no image needs what is damaged: emustore gc --all takes it away"
-		   : "emustore repair");
+	    c->bad_images == 0 ? "no image needs what is damaged: " : "",
+	    c->bad_images == 0 ? " takes it away" : "");
+}
+
+/* After a repair. */
+static int
+judge_repaired(const struct options *o, const struct check *c, struct err *e)
+{
+	if (c->problems == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: %" PRIu64 " of %" PRIu64
+	    " images are damaged still: each is whole again when an image with the "
+	    "same data is put, or can be removed",
+	    o->store, c->bad_images, c->images);
 }
 
 /* The findings in the order of the document, what came of them behind. */
@@ -203,8 +218,9 @@ show_findings(struct json *j, const struct check *c, struct err *failure, struct
  * what is wrong with the store. */
 static int
 examine(const struct options *o, struct store *s, bool data,
-    int (*run)(struct check *, struct store *, struct err *), struct check *c,
-    struct err *found, struct err *e)
+    int (*run)(struct check *, struct store *, struct err *),
+    int (*verdict)(const struct options *, const struct check *, struct err *),
+    struct check *c, struct err *found, struct err *e)
 {
 	struct findings f = { .quiet = o->quiet, .j = o->json ? json_new() : NULL };
 	struct index_totals t;
@@ -212,6 +228,7 @@ examine(const struct options *o, struct store *s, bool data,
 	if (o->json && f.j == NULL)
 		return err_nomem(e, "the findings");
 	*c = (struct check){ .data = data,
+		.jobs = o->jobs,
 		.problem = on_problem,
 		.note = on_note,
 		.progress = on_progress,
@@ -229,7 +246,7 @@ examine(const struct options *o, struct store *s, bool data,
 		json_free(f.j);
 		return rc;
 	}
-	bool bad = found != NULL && judge(o, c, found) != 0;
+	bool bad = verdict(o, c, found) != 0;
 	return f.j != NULL ? show_findings(f.j, c, bad ? found : NULL, e) : 0;
 }
 
@@ -247,43 +264,96 @@ report(const struct options *o, const struct check *c)
 		    c->data ? ", all data read" : "", c->problems, c->bad_images);
 }
 
+/* A check, or a repair, of a store that is open, and what comes of it. */
+static int
+examine_and_report(const struct options *o, struct store *s, bool repair, struct err *e)
+{
+	struct check c;
+	struct err found;
+	int rc = repair ? examine(o, s, true, repair_store, judge_repaired, &c, &found, e)
+	                : examine(o, s, o->data, check_store, judge, &c, &found, e);
+
+	if (rc == 0 && c.problems > 0) {
+		*e = found;
+		return -1;
+	}
+	if (rc == 0)
+		report(o, &c);
+	return rc;
+}
+
 int
 command_verify(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct store s;
-	struct check c;
-	struct err found;
 
 	(void)operands, (void)n;
-	if (open_store(&s, o, false, e) != 0)
+	if (open_store_for(&s, o, STORE_ANEW, e) != 0)
 		return -1;
-	int rc = index_begin(s.index, false, e);
-	if (rc == 0)
-		rc = examine(o, &s, o->data, check_store, &c, &found, e);
+	int rc = examine_and_report(o, &s, false, e);
 	store_close(&s);
-	if (rc != 0)
-		return rc;
-	if (c.problems > 0) {
-		*e = found;
+	return rc;
+}
+
+/* What is kept of the index is made again, and looked at whether it leads to everything. */
+int
+command_repair(const struct options *o, char **operands, int n, struct err *e)
+{
+	unsigned access = STORE_MEND | (o->index ? STORE_WRITE | STORE_REMAKE |
+						       (o->wait ? STORE_WAIT : 0u)
+	                                         : access_for_care(o));
+	struct store s;
+
+	(void)operands, (void)n;
+	if (open_store_for(&s, o, access, e) != 0)
 		return -1;
+	int rc = examine_and_report(o, &s, !o->index, e);
+	store_close(&s);
+	return rc;
+}
+
+static void
+tell_left_out(void *arg, const char *sentence)
+{
+	(void)arg;
+	say(stderr, "emustore: left out: %s\n", sentence);
+}
+
+static int
+report_upgrade(const struct options *o, const struct upgrade *u, struct err *e)
+{
+	struct json *j = o->json ? json_new() : NULL;
+
+	if (o->json && j == NULL)
+		return err_nomem(e, "the summary");
+	if (j != NULL) {
+		json_object(j, NULL);
+		json_uint(j, "images", u->images);
+		json_uint(j, "images_left_out", u->lost);
+		json_bool(j, "done_before", u->done_before);
+		json_end(j);
+		return json_show(j, e);
 	}
-	report(o, &c);
+	if (!o->quiet && u->done_before)
+		say(stderr, "emustore: %s: is of today's format\n", o->store);
+	else if (!o->quiet)
+		say(stderr, "emustore: %s: %" PRIu64 " images are of today's format\n",
+		    o->store, u->images);
 	return 0;
 }
 
 int
-command_repair(const struct options *o, char **operands, int n, struct err *e)
+command_upgrade(const struct options *o, char **operands, int n, struct err *e)
 {
-	struct store s;
-	struct check c;
+	struct upgrade u = {
+		.wait = o->wait, .force = o->force, .left_out = tell_left_out
+	};
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, access_for_care(o), e) != 0)
-		return -1;
-	int rc = examine(
-	    o, &s, true, o->index ? repair_index : repair_store, &c, NULL, e);
-	store_close(&s);
-	if (rc == 0)
-		report(o, &c);
-	return rc;
+	if (s3_is_url(o->store))
+		return err_set(e, ERR_USAGE,
+		    "%s: a store in a bucket needs no upgrade: its first format is "
+		    "today's",
+		    o->store);
+	return upgrade_store(&u, o->store, e) == 0 ? report_upgrade(o, &u, e) : -1;
 }

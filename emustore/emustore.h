@@ -32,11 +32,13 @@ int command_rm(const struct options *, char **operands, int n, struct err *);
 int command_gc(const struct options *, char **operands, int n, struct err *);
 int command_verify(const struct options *, char **operands, int n, struct err *);
 int command_repair(const struct options *, char **operands, int n, struct err *);
+int command_upgrade(const struct options *, char **operands, int n, struct err *);
 
 /* The store for reading, or for writing as --wait says. */
 int open_store(struct store *, const struct options *, bool writing, struct err *);
+/* access: enum store_access. */
 int open_store_for(
-    struct store *, const struct options *, enum store_access, struct err *);
+    struct store *, const struct options *, unsigned access, struct err *);
 /* Name, version, sizes, digest, times, without an object around them. */
 void json_image(struct json *, const struct recipe_image *);
 /* "2026-11-21 03:31:54 UTC" */

@@ -6,7 +6,6 @@
 #include "common/cli/cli.h"
 #include "common/disk/output.h"
 #include "emustore/emustore.h"
-#include "emustore/s3/s3.h"
 
 enum { PACK_BYTES_MIN = 4096 };
 
@@ -67,19 +66,20 @@ static const struct cli_opt opts[] = {
 	    CLI_STR, AT(parent), 0, 0, NULL },
 	{ 'e', "exact", NULL, "put, import: compressed data of other programs as it is",
 	    CLI_FLAG, AT(exact), 0, 0, NULL },
-	{ 'j', "jobs", "N", "put, import, get: use N threads (one for each processor)",
+	{ 'j', "jobs", "N", "put, import, get, verify: use N threads (one a processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
-	{ 'f', "force", NULL, "get: also onto a disk, or over any file", CLI_FLAG,
+	{ 'f', "force", NULL, "get: also onto a disk, or over any file; upgrade: leave out what "
+	    "cannot be read", CLI_FLAG,
 	    AT(force), 0, 0, NULL },
 	{ 'c', "chunk", "N", "get: only this chunk", CLI_UINT, AT(chunk), 0, INT32_MAX,
 	    NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
 	    AT(data), 0, 0, NULL },
-	{ 302, "index", NULL, "repair: rebuild the index from the packs", CLI_FLAG,
+	{ 302, "index", NULL, "repair: make the cache's index again", CLI_FLAG,
 	    AT(index), 0, 0, NULL },
 	{ 'a', "all", NULL, "rm: every version; gc: packs with little to gain, too",
 	    CLI_FLAG, AT(all), 0, 0, NULL },
-	{ 303, "pack-size", "BYTES", "init: a pack of this size gets no more data (1G)",
+	{ 303, "pack-size", "BYTES", "init: how large a pack becomes (32M)",
 	    CLI_SIZE, AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
 	{ 304, "grace", "SECONDS",
 	    "init, in a bucket: unused data is kept for S seconds (86400)", CLI_UINT,
@@ -117,7 +117,8 @@ static const struct cli_program prog = {
 	    "  verify                is everything there and whole?\n"
 	    "  repair                find what is damaged, so that a put brings it "
 	    "back\n"
-	    "  import FOLDER         put all its images, named like their files\n\n"
+	    "  import FOLDER         put all its images, named like their files\n"
+	    "  upgrade               a store of an older format becomes one of today's\n\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
 	.examples = "  emustore -s /srv/store init\n"
 		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
@@ -133,39 +134,35 @@ static const struct command {
 	unsigned takes;
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
-	{ "init", 0, 0, TAKES_PACK | TAKES_GRACE, command_init },
+	{ "init", 0, 0, TAKES_WAIT | TAKES_PACK | TAKES_GRACE, command_init },
 	{ "put", 2, 2, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
 	    command_put },
 	{ "import", 1, 1, TAKES_WAIT | TAKES_ABOUT | TAKES_EXACT | TAKES_JOBS,
 	    command_import },
-	{ "get", 2, 2, TAKES_CHUNK | TAKES_JOBS | TAKES_FORCE, command_get },
-	{ "list", 0, 0, 0, command_list },
-	{ "info", 1, 1, 0, command_info },
-	{ "stats", 0, 0, 0, command_stats },
+	{ "get", 2, 2, TAKES_WAIT | TAKES_CHUNK | TAKES_JOBS | TAKES_FORCE, command_get },
+	{ "list", 0, 0, TAKES_WAIT, command_list },
+	{ "info", 1, 1, TAKES_WAIT, command_info },
+	{ "stats", 0, 0, TAKES_WAIT, command_stats },
 	{ "rm", 1, 1, TAKES_WAIT | TAKES_ALL, command_rm },
 	{ "gc", 0, 0, TAKES_WAIT | TAKES_ALL, command_gc },
-	{ "verify", 0, 0, TAKES_DATA, command_verify },
+	{ "verify", 0, 0, TAKES_WAIT | TAKES_DATA | TAKES_JOBS, command_verify },
 	{ "repair", 0, 0, TAKES_WAIT | TAKES_INDEX, command_repair },
+	{ "upgrade", 0, 0, TAKES_WAIT | TAKES_FORCE, command_upgrade },
 };
 
 int
-open_store_for(
-    struct store *s, const struct options *o, enum store_access access, struct err *e)
+open_store_for(struct store *s, const struct options *o, unsigned access, struct err *e)
 {
-	struct remote_place p = { o->store, o->cache, o->cache_bytes };
+	struct store_place p = { o->store, o->cache, o->cache_bytes };
 
-	return s3_is_url(o->store) ? store_open_remote(s, &p, access, e)
-	                           : store_open(s, o->store, access, e);
+	return store_open_at(s, &p, access, e);
 }
 
 int
 open_store(struct store *s, const struct options *o, bool writing, struct err *e)
 {
-	return open_store_for(s, o,
-	    !writing  ? STORE_READ
-	    : o->wait ? STORE_WRITE_WAIT
-		      : STORE_WRITE,
-	    e);
+	return open_store_for(
+	    s, o, writing ? STORE_WRITE | (o->wait ? STORE_WAIT : 0u) : STORE_READ, e);
 }
 
 void

@@ -56,14 +56,6 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 }
 
 static int
-count_fragment(void *arg, uint64_t number, struct err *e)
-{
-	(void)number, (void)e;
-	++*(uint64_t *)arg;
-	return 0;
-}
-
-static int
 info_json(const struct stored *d, uint64_t fragments, struct err *e)
 {
 	const struct recipe_image *a = stored_about(d);
@@ -114,7 +106,6 @@ command_info(const struct options *o, char **operands, int n, struct err *e)
 	struct store_name name;
 	struct store s;
 	struct stored *d;
-	uint64_t fragments = 0;
 
 	(void)n;
 	if (store_name_get(&name, operands[0], e) != 0 ||
@@ -122,11 +113,10 @@ command_info(const struct options *o, char **operands, int n, struct err *e)
 		return -1;
 	int rc = stored_open(&d, &s, &name, e);
 	if (rc == 0) {
-		rc = stored_each_fragment(d, count_fragment, &fragments, e);
-		if (rc == 0 && o->json)
-			rc = info_json(d, fragments, e);
-		else if (rc == 0)
-			info_text(d, fragments);
+		if (o->json)
+			rc = info_json(d, stored_fragments(d), e);
+		else
+			info_text(d, stored_fragments(d));
 		stored_free(d);
 	}
 	store_close(&s);

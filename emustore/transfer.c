@@ -17,30 +17,16 @@
 #include "common/image/format/kind.h"
 #include "common/image/read/image.h"
 #include "emustore/emustore.h"
-#include "emustore/s3/s3.h"
 #include "emustore/store/fetch.h"
 #include "emustore/store/put.h"
 
 enum { NAME_BYTES = 256 }; /* of a file */
 
-static int
-make_store(const struct options *o, struct err *e)
-{
-	if (s3_is_url(o->store))
-		return remote_init(o->store,
-		    o->pack_bytes != 0 ? o->pack_bytes : REMOTE_PACK_BYTES,
-		    o->grace != 0 ? o->grace : REMOTE_GRACE_SECONDS, e);
-	if (o->grace != 0)
-		return err_set(e, ERR_USAGE, "--grace is for stores in a bucket");
-	return store_init(
-	    o->store, o->pack_bytes != 0 ? o->pack_bytes : STORE_PACK_BYTES, e);
-}
-
 int
 command_init(const struct options *o, char **operands, int n, struct err *e)
 {
 	(void)operands, (void)n;
-	int rc = make_store(o, e);
+	int rc = store_init(o->store, o->pack_bytes, o->grace, e);
 	return rc == 0 && o->json ? failure_none_show(e) : rc;
 }
 
@@ -362,6 +348,7 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 struct opened {
 	struct store s;
 	struct stored *image;
+	bool anew; /* by an index that was made for it */
 };
 
 static void
@@ -373,14 +360,15 @@ close_opened(struct opened *x)
 }
 
 static int
-open_named(struct opened **out, const struct options *o, const struct store_name *n,
-    struct err *e)
+open_as(struct opened **out, const struct options *o, const struct store_name *n,
+    bool anew, struct err *e)
 {
 	struct opened *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, "an image");
-	if (open_store(&x->s, o, false, e) != 0) {
+	x->anew = anew;
+	if (open_store_for(&x->s, o, anew ? STORE_ANEW : STORE_READ, e) != 0) {
 		free(x);
 		return -1;
 	}
@@ -392,15 +380,25 @@ open_named(struct opened **out, const struct options *o, const struct store_name
 	return 0;
 }
 
+/* What looks like damage may be that of the index that this machine keeps. */
+static int
+open_named(struct opened **out, const struct options *o, const struct store_name *n,
+    struct err *e)
+{
+	int rc = open_as(out, o, n, false, e);
+
+	return rc != 0 && e->kind == ERR_FORMAT ? open_as(out, o, n, true, e) : rc;
+}
+
 /* The same image, not another that has got its name meanwhile. */
 static bool
-open_again(struct opened **x, const struct options *o)
+open_again(struct opened **x, const struct options *o, bool anew)
 {
 	const struct recipe_image *was = stored_about((*x)->image), *is;
 	struct opened *again;
 	struct err ignored; /* why it is needed says more */
 
-	if (open_named(&again, o, &was->name, &ignored) != 0)
+	if (open_as(&again, o, &was->name, anew, &ignored) != 0)
 		return false;
 	is = stored_about(again->image);
 	bool same = is->chunks == was->chunks &&
@@ -411,8 +409,8 @@ open_again(struct opened **x, const struct options *o)
 	return same;
 }
 
-/* In a bucket gc takes packs away from readers, and copies what is in use before: as
- * long as there is progress between two openings, it goes on. */
+/* gc takes packs away from readers, and copies what is in use before: as long as there is
+ * progress between two openings, it goes on.  Damage is looked at with a new index, once. */
 static int
 fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to,
     struct sink *sink, uint64_t *equivalents, struct err *e)
@@ -429,8 +427,9 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 					  .fn = write_chunk,
 					  .arg = sink },
 		    &n, e);
-		if (rc == 0 || e->os != ENOENT || sink->out.at == last ||
-		    !open_again(x, o)) {
+		bool damaged = rc != 0 && e->kind == ERR_FORMAT && !(*x)->anew;
+		bool moved = rc != 0 && e->os == ENOENT && sink->out.at != last;
+		if ((!damaged && !moved) || !open_again(x, o, damaged || (*x)->anew)) {
 			*equivalents += n;
 			return rc;
 		}

@@ -180,10 +180,10 @@ s3_delete(struct s3 *s, const char *key, struct err *e)
 }
 
 int
-s3_list(struct s3 *s, const char *folder, s3_list_fn *fn, void *arg, uint64_t *now,
+s3_list(struct s3 *s, const char *folder, object_fn *fn, void *arg, uint64_t *now,
     struct err *e)
 {
-	char query[3 * 2 * S3_KEY_MAX + 100], prefix[S3_KEY_MAX];
+	char query[3 * 2 * OBJECT_KEY_MAX + 100], prefix[OBJECT_KEY_MAX];
 	struct s3_page *page = calloc(1, sizeof *page);
 	int rc = page == NULL ? err_nomem(e, "a list of objects") : 0;
 	bool first = true;

@@ -2,8 +2,8 @@
  *
  * Answers are not believed: each has a limit of bytes, a range must be the range that
  * was asked for, redirects are not followed.  What may pass by itself (connections that
- * break, 5xx, "slow down") is tried again, with growing pauses, until a time for the
- * whole request is over.  All functions may be called by several threads at once.
+ * break, 5xx, "slow down") is tried again, with growing pauses, until no byte has moved for
+ * a time.  All functions may be called by several threads at once.
  */
 #ifndef EMUSTORE_S3_S3_H
 #define EMUSTORE_S3_S3_H
@@ -37,7 +37,7 @@ int s3_put(struct s3 *, const char *key, const void *data, size_t bytes, struct 
 int s3_delete(struct s3 *, const char *key, struct err *); /* also of nothing */
 /* All objects whose keys begin with `folder`, in ascending order; their keys are what
  * comes behind it.  *now (NULL: not needed): the server's time at the first answer. */
-int s3_list(struct s3 *, const char *folder, s3_list_fn *, void *arg, uint64_t *now,
+int s3_list(struct s3 *, const char *folder, object_fn *, void *arg, uint64_t *now,
     struct err *);
 
 #endif /* EMUSTORE_S3_S3_H */

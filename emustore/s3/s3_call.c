@@ -11,10 +11,11 @@
 #include "emustore/s3/s3_impl.h"
 
 enum {
-	URL_BYTES = 3 * S3_KEY_MAX + 600,
+	URL_BYTES = 3 * OBJECT_KEY_MAX + 600,
 	HEADER_BYTES_MAX = 64 << 10,
 	CONNECT_SECONDS = 10,
 	STALL_SECONDS = 20, /* below a kilobyte a second */
+	TRIES_MAX = 30, /* also of a line that breaks again and again */
 	PAUSE_MS = 100,
 	PAUSE_MS_MAX = 5000,
 };
@@ -160,10 +161,27 @@ seek_body(void *arg, curl_off_t to, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-static int
-on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static double
+now_seconds(void)
 {
-	(void)arg, (void)a, (void)b, (void)c, (void)d;
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int
+on_progress(
+    void *arg, curl_off_t to_get, curl_off_t got, curl_off_t to_put, curl_off_t put)
+{
+	struct s3_call *c = arg;
+	uint64_t moved = (uint64_t)got + (uint64_t)put;
+
+	(void)to_get, (void)to_put;
+	if (moved > c->moved) {
+		c->moved = moved;
+		c->moved_at = now_seconds();
+	}
 	return cancel_signal() != 0;
 }
 
@@ -186,9 +204,18 @@ headers_of(const struct s3 *s, const struct s3_call *c)
 	return list;
 }
 
+/* A try may take as long as bytes move; it ends when they do not for so many seconds, no more
+ * than what is left of the time. */
+static long
+stall_seconds(double left)
+{
+	return left < STALL_SECONDS ? (long)left + 1 : STALL_SECONDS;
+}
+
 static void
 set_common(const struct s3 *s, CURL *h, double seconds)
 {
+
 	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
@@ -198,8 +225,7 @@ set_common(const struct s3 *s, CURL *h, double seconds)
 	curl_easy_setopt(h, CURLOPT_USERAGENT, "emustore/" SUITE_VERSION);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
 	curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1000L);
-	curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (long)STALL_SECONDS);
-	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1);
+	curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, stall_seconds(seconds));
 	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
 }
@@ -211,6 +237,7 @@ set_call(CURL *h, struct s3_call *c, struct body *b, char range[64])
 	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
 	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body_of);
 	curl_easy_setopt(h, CURLOPT_WRITEDATA, b);
+	curl_easy_setopt(h, CURLOPT_XFERINFODATA, c);
 	if (strcmp(c->method, "PUT") == 0) {
 		curl_easy_setopt(h, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(h, CURLOPT_READFUNCTION, send_body);
@@ -252,6 +279,8 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 		snprintf(url + strlen(url), sizeof url - strlen(url), "?%s", c->query);
 	c->status = 0;
 	c->got.len = c->sent = c->header_bytes = 0;
+	c->moved = 0;
+	c->moved_at = now_seconds();
 	c->too_long = c->has_range = false;
 	set_common(s, h, seconds);
 	set_call(h, c, &body, range);
@@ -262,15 +291,6 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 	curl_slist_free_all(headers);
 	give_handle(s, h);
 	return code;
-}
-
-static double
-now_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Half of it by chance, so that many that failed together do not come together. */
@@ -321,22 +341,25 @@ err_call(const struct s3 *s, const struct s3_call *c, CURLcode code, unsigned tr
 	return -1;
 }
 
-/* Tried until it succeeds, is refused, or the time is over. */
+/* Tried until it succeeds, is refused, or the time is over, of which only what passes
+ * without a byte counts: a slow line takes as long as it takes. */
 int
 s3_perform(struct s3 *s, struct s3_call *c, struct err *e)
 {
-	double end = now_seconds() + s->seconds, left = s->seconds;
+	double left = s->seconds;
 	unsigned pause = PAUSE_MS, tries = 0;
 	CURLcode code;
 
 	for (;;) {
 		code = try_once(s, c, left);
 		tries++;
-		left = end - now_seconds();
-		if (!may_pass(code, c) || cancel_signal() != 0 || left <= pause / 1000.0)
+		left -= code == CURLE_OPERATION_TIMEDOUT ? (double)stall_seconds(left)
+		                                         : now_seconds() - c->moved_at;
+		if (!may_pass(code, c) || cancel_signal() != 0 ||
+		    left <= pause / 1000.0 || tries == TRIES_MAX)
 			break;
 		pause_ms(pause);
-		left = end - now_seconds();
+		left -= pause / 1000.0;
 		pause = 2 * pause < PAUSE_MS_MAX ? 2 * pause : PAUSE_MS_MAX;
 	}
 	if (code == CURLE_OK && c->status >= 200 && c->status < 300)

@@ -39,6 +39,8 @@ struct s3_call {
 	bool too_long, has_range;
 	uint64_t first, last;
 	size_t header_bytes;
+	uint64_t moved; /* bytes, either way, of this try */
+	double moved_at; /* when the last of them did; before: when it began */
 	uint64_t date;
 };
 

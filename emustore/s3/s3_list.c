@@ -54,25 +54,25 @@ copy_text(char *out, size_t cap, const char *text)
 }
 
 static bool
-copy_etag(char out[S3_ETAG_MAX + 1], const char *text)
+copy_etag(char out[OBJECT_ETAG_MAX + 1], const char *text)
 {
 	size_t n = strlen(text);
 	bool quoted = n >= 2 && text[0] == '"' && text[n - 1] == '"';
 
-	if (n - (quoted ? 2 : 0) > S3_ETAG_MAX)
+	if (n - (quoted ? 2 : 0) > OBJECT_ETAG_MAX)
 		return false;
-	snprintf(out, S3_ETAG_MAX + 1, "%.*s", (int)(n - (quoted ? 2 : 0)),
+	snprintf(out, OBJECT_ETAG_MAX + 1, "%.*s", (int)(n - (quoted ? 2 : 0)),
 	    text + (quoted ? 1 : 0));
 	return true;
 }
 
 struct parse {
 	struct xml x;
-	struct s3_object o;
+	struct object o;
 	bool has_key, has_size, has_time;
 	struct s3_page *page;
 	const char *prefix;
-	s3_list_fn *fn;
+	object_fn *fn;
 	void *arg;
 };
 
@@ -155,7 +155,7 @@ parse_page(struct parse *p, struct err *e)
 
 int
 s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *page,
-    s3_list_fn *fn, void *arg, struct err *e)
+    object_fn *fn, void *arg, struct err *e)
 {
 	struct parse *p = calloc(1, sizeof *p);
 

@@ -6,29 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/err.h"
-
-enum { S3_KEY_MAX = 1024, S3_ETAG_MAX = 79 };
-
-struct s3_object {
-	char key[S3_KEY_MAX + 1];
-	char etag[S3_ETAG_MAX + 1]; /* without its quotes */
-	uint64_t bytes, modified;   /* seconds since 1970, by the server's clock */
-};
-
-typedef int s3_list_fn(void *arg, const struct s3_object *, struct err *);
+#include "emustore/objects/objects.h"
 
 struct s3_page {
 	bool more;
-	char token[S3_KEY_MAX + 1]; /* for the next page */
-	char last[S3_KEY_MAX + 1];  /* keys must come behind it; is moved on */
+	char token[OBJECT_KEY_MAX + 1]; /* for the next page */
+	char last[OBJECT_KEY_MAX + 1];  /* keys must come behind it; is moved on */
 };
 
 /* The answer to ListObjectsV2: fn for each object.  Keys must begin with `prefix` and
  * ascend, also from page to page: an answer without end, or the same one again and
  * again, is found.  ERR_FORMAT. */
 int s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *,
-    s3_list_fn *, void *arg, struct err *);
+    object_fn *, void *arg, struct err *);
 /* "Code: message" of an error's answer, as far as it can be read; may be "". */
 void s3_error_text(const void *xml, size_t bytes, char *out, size_t cap);
 

@@ -1,3 +1,5 @@
+/* ahead.c: chunks that are made again, before they are asked for.  Called by store_disk.c, in
+ * any thread; has threads of its own. */
 #include "emustore/store/ahead.h"
 
 #include <errno.h>

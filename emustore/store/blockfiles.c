@@ -1,3 +1,4 @@
+/* blockfiles.c: the folder of blocks.  Called by blocks.c, in any thread. */
 #include "emustore/store/blockfiles.h"
 
 #include <dirent.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "emustore/store/own.h"
+#include "emustore/objects/own.h"
 
 enum { NAME_BYTES = 100, STALE_SECONDS = 3600 };
 

@@ -1,3 +1,5 @@
+/* blocks.c: blocks of packs that are far away, in memory.  Called by packs.c, in any thread;
+ * threads of its own fetch ahead. */
 #include "emustore/store/blocks.h"
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 #include "common/base/cancel.h"
 #include "common/base/sha256.h"
 #include "emustore/store/blockfiles.h"
+#include "emustore/store/keys.h"
 
 enum { SLOTS = 32, AHEAD = 4, THREADS = 8, TRIES = 3 };
 
@@ -33,7 +36,7 @@ struct slot {
 };
 
 struct blocks {
-	struct s3 *s3;
+	struct objects *objects;
 	struct blockfiles *files;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -68,29 +71,29 @@ is_right(const uint8_t *digests, uint32_t block, const uint8_t *bytes, size_t n)
 
 /* The mirror of what gc does: it is no damage, and who asks again finds the rest. */
 static int
-err_gone(struct s3 *s3, const char *id, struct err *e)
+err_gone(struct objects *objects, const char *id, struct err *e)
 {
 	err_set(e, ERR_IO,
 	    "%s: pack %.12s... is there no more: gc took it since the store was "
 	    "opened, so it has to be opened again",
-	    s3_title(s3), id);
+	    objects->title, id);
 	e->os = ENOENT;
 	return -1;
 }
 
 int
-blocks_fetch(struct s3 *s3, const char *id, uint64_t pack_bytes, const uint8_t *digests,
+blocks_fetch(struct objects *objects, const char *id, uint64_t pack_bytes, const uint8_t *digests,
     uint32_t block, uint8_t *out, struct err *e)
 {
 	size_t n = block_bytes(pack_bytes, block);
-	char key[PACK_ID_CHARS + 16];
+	char key[KEY_BYTES];
 
-	snprintf(key, sizeof key, "packs/%s.pack", id);
+	key_of_pack(id, key);
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (s3_get_range(
-			s3, key, (uint64_t)block * TOC_BLOCK_BYTES, n, out, e) != 0) {
+		if (objects->ops->get(objects->ctx, key,
+			(uint64_t)block * TOC_BLOCK_BYTES, n, out, e) != 0) {
 			if (e->os == ENOENT)
-				return err_gone(s3, id, e);
+				return err_gone(objects, id, e);
 			if (e->kind != ERR_FORMAT)
 				return -1;
 			/* Not what was asked for: once more.  It says nothing of the
@@ -102,7 +105,7 @@ blocks_fetch(struct s3 *s3, const char *id, uint64_t pack_bytes, const uint8_t *
 			return 0;
 		err_set(e, ERR_FORMAT,
 		    "%s: pack %.12s...: the SHA-256 of its block %u is wrong",
-		    s3_title(s3), id, block);
+		    objects->title, id, block);
 	}
 	return -1;
 }
@@ -117,7 +120,7 @@ load(
 	if (blockfiles_get(b->files, p->id, block, out, n) &&
 	    is_right(p->digests, block, out, n))
 		return 0;
-	if (blocks_fetch(b->s3, p->id, p->bytes, p->digests, block, out, e) != 0)
+	if (blocks_fetch(b->objects, p->id, p->bytes, p->digests, block, out, e) != 0)
 		return -1;
 	blockfiles_put(b->files, p->id, block, out, n);
 	return 0;
@@ -330,53 +333,47 @@ blocks_has_pack(struct blocks *b, uint32_t number)
 	return has;
 }
 
-uint64_t
-blocks_pack_bytes(struct blocks *b, uint32_t number)
+/* Where it belongs among the others; whoever reads keeps its pack, which stays. */
+static void
+insert_pack(struct blocks *b, struct pack *p)
 {
-	pthread_mutex_lock(&b->lock);
-	uint64_t bytes = find_pack(b, number)->bytes;
-	pthread_mutex_unlock(&b->lock);
-	return bytes;
-}
+	size_t i = b->npacks++;
 
-void
-blocks_pack_name(struct blocks *b, uint32_t number, char *out, size_t cap)
-{
-	pthread_mutex_lock(&b->lock);
-	snprintf(out, cap, "%.300s: pack %.12s...", s3_title(b->s3),
-	    find_pack(b, number)->id);
-	pthread_mutex_unlock(&b->lock);
+	for (; i > 0 && b->packs[i - 1]->number > p->number; i--)
+		b->packs[i] = b->packs[i - 1];
+	b->packs[i] = p;
 }
 
 int
 blocks_add_pack(struct blocks *b, uint32_t number, const char *id, uint64_t bytes,
-    const uint8_t *digests, struct err *e)
+    struct buf *digests, struct err *e)
 {
-	size_t n = (size_t)((bytes + TOC_BLOCK_BYTES - 1) / TOC_BLOCK_BYTES);
 	struct pack *p = calloc(1, sizeof *p);
 
-	if (p != NULL)
-		p->digests = malloc(n * SHA256_BYTES + 1);
+	if (digests->len != (bytes + TOC_BLOCK_BYTES - 1) / TOC_BLOCK_BYTES * SHA256_BYTES) {
+		free(p);
+		return err_set(e, ERR_FORMAT,
+		    "the index of the cache is damaged (emustore repair --index)");
+	}
 	pthread_mutex_lock(&b->lock);
 	struct pack **packs = realloc(b->packs, (b->npacks + 1) * sizeof *packs);
 	if (packs != NULL)
 		b->packs = packs;
-	bool ok = p != NULL && p->digests != NULL && packs != NULL;
-	if (ok) {
-		p->number = number;
+	bool ok = p != NULL && packs != NULL;
+	if (ok && find_pack(b, number) == NULL) {
+		*p = (struct pack){ number, "", bytes, digests->base };
 		snprintf(p->id, sizeof p->id, "%s", id);
-		p->bytes = bytes;
-		memcpy(p->digests, digests, n * SHA256_BYTES);
-		b->packs[b->npacks++] = p;
+		*digests = (struct buf){ 0 };
+		insert_pack(b, p);
+		p = NULL;
 	}
 	pthread_mutex_unlock(&b->lock);
-	if (!ok && p != NULL)
-		free(p->digests), free(p);
+	free(p);
 	return ok ? 0 : err_nomem(e, "the list of packs");
 }
 
 int
-blocks_new(struct blocks **out, struct s3 *s3, const char *dir, uint64_t max_bytes,
+blocks_new(struct blocks **out, struct objects *objects, const char *dir, uint64_t max_bytes,
     struct err *e)
 {
 	struct blocks *b = calloc(1, sizeof *b);
@@ -387,7 +384,7 @@ blocks_new(struct blocks **out, struct s3 *s3, const char *dir, uint64_t max_byt
 		free(b);
 		return -1;
 	}
-	b->s3 = s3;
+	b->objects = objects_hold(objects);
 	b->refs = 1;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
@@ -430,6 +427,6 @@ blocks_release(struct blocks *b)
 	blockfiles_free(b->files);
 	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->lock);
-	s3_close(b->s3);
+	objects_release(b->objects);
 	free(b);
 }

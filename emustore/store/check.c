@@ -1,3 +1,10 @@
+/* check.c: looks at every pack, and then whether each image has all that it needs.
+ *
+ * Others may write meanwhile.  What gc takes away has its table removed first: so a pack that
+ * is not there is missing only if its table is there still.  An image that lacks something is
+ * looked at again as long as the store has changed since.  Called by the program and by
+ * repair.c, in one thread; blocks are read by several.
+ */
 #include "emustore/store/check.h"
 
 #include <errno.h>
@@ -8,41 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emustore/store/remote_check.h"
+#include "emustore/store/fetch.h"
+#include "emustore/store/parallel.h"
 #include "emustore/store/stored.h"
 
-int
-marks_add_used(void *arg, uint64_t number, struct err *e)
-{
-	struct marks *m = arg;
-
-	if (number >= m->n)
-		return err_set(e, ERR_FORMAT,
-		    "fragment %" PRIu64 " is not among those that the index gave",
-		    number);
-	marks_add(m, number);
-	return 0;
-}
-
-int
-marks_new(struct marks *m, struct store *s, struct err *e)
-{
-	if (index_next(s->index, INDEX_NEXT_FRAGMENT, &m->n, e) != 0)
-		return -1;
-	m->bits = m->n < UINT64_MAX - 8 ? calloc(m->n / 8 + 1, 1) : NULL;
-	return m->bits != NULL ? 0 : err_nomem(e, "a mark for each fragment");
-}
+enum { LOOKS = 20 };
 
 void
 check_free(struct check *c)
 {
-	free(c->good.bits);
-	free(c->elsewhere.bits);
-	c->good.bits = c->elsewhere.bits = NULL;
+	for (size_t i = 0; i < c->npacks; i++)
+		free(c->packs[i].bad);
+	free(c->packs);
+	c->packs = NULL;
+	c->npacks = 0;
 }
 
-void
-check_problem(struct check *c, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+tell(struct check *c, const char *fmt, ...)
 {
 	char text[600];
 	va_list ap;
@@ -55,225 +45,351 @@ check_problem(struct check *c, const char *fmt, ...)
 		c->problem(c->arg, text);
 }
 
-bool
-check_is_damage(const struct err *e)
+/* Does the error say that something of the store is damaged or lacking?  All others, as
+ * too many open files or an answer that did not come, say nothing of what is there. */
+static bool
+is_damage(const struct err *e)
 {
 	return e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED || e->os == ENOENT;
 }
 
-struct pack_check {
+struct checking {
 	struct check *c;
 	struct store *s;
-	struct packs *packs; /* this one is open, and none of those before */
-	uint32_t slot, number;
-	uint64_t before; /* bytes of the packs before this one */
+	struct listing packs;
+	/* Of the pack whose data are read: */
+	struct pack_state *now;
+	struct buf digests;
 };
 
-static bool
-has_digest(const uint8_t *data, size_t n, const uint8_t want[SHA256_BYTES])
+static int
+compare_number(const void *key, const void *x)
 {
-	uint8_t digest[SHA256_BYTES];
-	unsigned len = sizeof digest;
+	uint32_t a = *(const uint32_t *)key, b = ((const struct pack_state *)x)->p.number;
 
-	return EVP_Digest(data, n, digest, &len, EVP_sha256(), NULL) == 1 &&
-	       memcmp(digest, want, sizeof digest) == 0;
+	return (a > b) - (a < b);
+}
+
+static struct pack_state *
+find_state(const struct check *c, uint32_t number)
+{
+	return c->npacks == 0 ? NULL
+	                      : bsearch(&number, c->packs, c->npacks, sizeof *c->packs,
+				    compare_number);
+}
+
+bool
+check_is_good(const struct check *c, const struct index_place *p)
+{
+	const struct pack_state *t = find_state(c, p->pack);
+	uint64_t end = p->at + FRAGMENT_DATA_AT + p->bytes;
+
+	if (t == NULL || !t->whole || end > t->p.bytes)
+		return false;
+	for (uint64_t i = p->at / TOC_BLOCK_BYTES;
+	     t->bad != NULL && i <= (end - 1) / TOC_BLOCK_BYTES; i++)
+		if (t->bad[i])
+			return false;
+	return true;
+}
+
+static uint32_t
+blocks_of(const struct pack_state *t)
+{
+	return (uint32_t)((t->p.bytes + TOC_BLOCK_BYTES - 1) / TOC_BLOCK_BYTES);
 }
 
 static int
-check_fragment(struct pack_check *k, uint64_t at, const struct record_head *h,
-    const uint8_t *body, size_t body_bytes, struct err *e)
+check_block(void *arg, size_t i, struct err *e)
 {
-	struct index_fragment f;
-	struct fragment_head head;
-	struct err why;
+	struct checking *k = arg;
+	uint8_t *bytes = malloc(TOC_BLOCK_BYTES);
 
-	int rc = index_get_fragment(k->s->index, h->number, &f, e);
-	if (rc <= 0)
-		return rc;
-	if (f.pack != k->number || f.at != at) {
-		marks_add(&k->c->elsewhere, h->number);
-		return 0; /* of no use any more, or another copy */
-	}
-	k->c->fragments++;
-	bool whole = fragment_get_head(&head, body, h->body_bytes, &why) == 0 &&
-	             body_bytes >= FRAGMENT_HEAD_BYTES;
-	if (!whole || memcmp(&head, &f.head, sizeof head) != 0 ||
-	    h->body_bytes - FRAGMENT_HEAD_BYTES != f.bytes) {
-		check_problem(k->c,
-		    "%s: fragment %" PRIu64 " is not what the index says",
-		    packs_name(k->packs, k->slot), h->number);
-		k->c->index_wrong = true;
+	if (bytes == NULL)
+		return err_nomem(e, "a block");
+	int rc = blocks_fetch(k->s->objects, k->now->p.id, k->now->p.bytes,
+	    k->digests.base, (uint32_t)i, bytes, e);
+	free(bytes);
+	if (rc == 0)
 		return 0;
-	}
-	if (k->c->data &&
-	    !has_digest(body + FRAGMENT_HEAD_BYTES, f.bytes, head.sha256)) {
-		check_problem(k->c, "%s: the SHA-256 of fragment %" PRIu64 " is wrong",
-		    packs_name(k->packs, k->slot), h->number);
-		return 0;
-	}
-	marks_add(&k->c->good, h->number);
-	return 0;
-}
-
-static int
-on_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
-{
-	struct pack_check *k = arg;
-
-	if (at == 0 && (h->type != RECORD_PACK || h->number != k->number))
-		check_problem(k->c, "%s: says that it is another pack",
-		    packs_name(k->packs, k->slot));
-	if (k->c->progress != NULL)
-		k->c->progress(k->c->arg, k->before + at);
-	return h->type == RECORD_FRAGMENT
-	           ? check_fragment(k, at, h, body, body_bytes, e)
-	           : 0;
-}
-
-static int
-on_bad(void *arg, uint64_t at, uint64_t bytes, struct err *e)
-{
-	struct pack_check *k = arg;
-
-	(void)e;
-	check_problem(k->c,
-	    "%s: bytes %" PRIu64 " to %" PRIu64 " are damaged or missing",
-	    packs_name(k->packs, k->slot), at, at + bytes - 1);
-	return 0;
-}
-
-static int
-walk_pack(struct pack_check *k, const struct index_pack *p, struct err *e)
-{
-	struct pack_walk w = { .data = k->c->data,
-		.end = p->bytes,
-		.record = on_record,
-		.bad = on_bad,
-		.arg = k };
-	struct err why;
-
-	if (packs_slot(k->packs, p->number, &k->slot, &why) == 0) {
-		k->c->bytes += p->bytes;
-		return packs_walk(k->packs, k->slot, &w, e);
-	}
-	if (!check_is_damage(&why)) {
-		*e = why;
+	if (e->kind != ERR_FORMAT)
 		return -1;
-	}
-	check_problem(k->c, "%s", why.text);
+	k->now->bad[i] = 1;
 	return 0;
 }
 
-int
-check_pack(struct check *c, struct store *s, const struct index_pack *p, struct err *e)
+/* 1 all of it is right, 0 not, -1; ENOENT: it is gone. */
+static int
+check_data(struct checking *k, struct pack_state *t, struct err *e)
 {
-	struct pack_check k = { .c = c,
-		.s = s,
-		.packs = store_packs(s),
-		.number = p->number,
-		.before = c->bytes };
-	int rc = k.packs == NULL ? err_nomem(e, "a pack") : walk_pack(&k, p, e);
+	struct index_pack p;
+	uint32_t n = blocks_of(t);
+	bool any = false;
 
-	packs_free(k.packs);
+	k->now = t;
+	k->digests.len = 0;
+	t->bad = calloc(n + 1u, 1);
+	if (t->bad == NULL)
+		return err_nomem(e, "the list of packs");
+	if (index_get_pack(k->s->index, t->p.number, &p, &k->digests, e) != 1 ||
+	    parallel_do(n, k->s->folder ? 2 : STORE_REQUESTS, check_block, k, e) != 0)
+		return -1;
+	for (uint32_t i = 0; i < n; i++)
+		any = any || t->bad[i];
+	if (!any) {
+		free(t->bad);
+		t->bad = NULL;
+	}
+	return !any;
+}
+
+/* The last that is done with it: is it a pack of the store still?  1, 0, -1. */
+static int
+is_there_still(struct checking *k, const struct pack_state *t, struct err *e)
+{
+	struct listing l = { 0 };
+	char key[KEY_BYTES];
+
+	key_of_table(t->p.id, key);
+	int rc = listing_get(&l, k->s->objects, key, NULL, e);
+	if (rc == 0)
+		rc = l.n > 0;
+	listing_free(&l);
+	return rc;
+}
+
+static void
+tell_pack(struct checking *k, const struct pack_state *t, const struct listed *x)
+{
+	const char *dir = store_title(k->s);
+
+	if (x == NULL)
+		tell(k->c, "%s: pack %.12s...: is missing", dir, t->p.id);
+	else if (!t->whole)
+		tell(k->c, "%s: pack %.12s...: has %" PRIu64 " bytes, not %" PRIu64, dir,
+		    t->p.id, x->bytes, t->p.bytes);
+	for (uint32_t i = 0; t->whole && t->bad != NULL && i < blocks_of(t); i++)
+		if (t->bad[i])
+			tell(k->c,
+			    "%s: pack %.12s...: the SHA-256 of its block %u is wrong", dir,
+			    t->p.id, i);
+}
+
+static int
+check_pack(struct checking *k, struct pack_state *t, struct err *e)
+{
+	char key[KEY_BYTES];
+	int good = 0;
+
+	key_of_pack(t->p.id, key);
+	const struct listed *x = listing_find(&k->packs, key + strlen(KEYS_PACKS));
+	t->whole = x != NULL && x->bytes == t->p.bytes;
+	if (t->whole)
+		good = k->c->data ? check_data(k, t, e) : 1;
+	if (good < 0 && e->os != ENOENT)
+		return -1;
+	if (good < 0)
+		t->whole = false, x = NULL;
+	int there = good == 1 ? 1 : is_there_still(k, t, e);
+	if (there < 0)
+		return -1;
+	if (good != 1 && there == 1)
+		tell_pack(k, t, x);
+	k->c->bytes += t->p.bytes;
+	if (k->c->progress != NULL)
+		k->c->progress(k->c->arg, k->c->bytes);
+	return 0;
+}
+
+static int
+add_state(void *arg, const struct index_pack *p, struct err *e)
+{
+	struct check *c = arg;
+
+	if (find_state(c, p->number) != NULL)
+		return 0;
+	struct pack_state *v = realloc(c->packs, (c->npacks + 1) * sizeof *v);
+	if (v == NULL)
+		return err_nomem(e, "the list of packs");
+	c->packs = v;
+	v[c->npacks++] = (struct pack_state){ .p = *p };
+	return 0;
+}
+
+/* Those that were not looked at yet: new ones have higher numbers. */
+static int
+check_packs(struct checking *k, struct err *e)
+{
+	size_t first = k->c->npacks;
+	int rc = listing_get(&k->packs, k->s->objects, KEYS_PACKS, NULL, e);
+
+	if (rc == 0)
+		rc = index_each_pack(k->s->index, add_state, k->c, e);
+	for (size_t i = first; i < k->c->npacks && rc == 0; i++)
+		rc = check_pack(k, &k->c->packs[i], e);
 	return rc;
 }
 
 static int
-is_good(void *arg, uint64_t number, struct err *e)
+need_good(void *arg, const struct index_place *p, struct err *e)
 {
-	const struct check *c = arg;
+	struct checking *k = arg;
 
-	if (marks_has(&c->good, number))
-		return 0;
-	return err_set(
-	    e, ERR_FORMAT, "fragment %" PRIu64 " is damaged or missing", number);
+	return check_is_good(k->c, p)
+	           ? 0
+	           : err_set(e, ERR_FORMAT, "a fragment is damaged or missing");
 }
 
-struct image_check {
-	struct check *c;
-	struct store *s;
-};
-
-/* Can the zlib at hand still make the streams of other programs?  Only trying tells. */
 static int
-check_made(struct check *c, struct stored *d, struct err *e)
+add_to_digest(void *sha, const void *chunk, struct err *e)
+{
+	(void)e;
+	EVP_DigestUpdate(sha, chunk, NDZ_CHUNK_BYTES);
+	return 0;
+}
+
+static void
+tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
+{
+	char text[300];
+
+	c->equivalents += n;
+	snprintf(text, sizeof text,
+	    "%s: %" PRIu64 " chunks can only be served as equivalents: the zlib at hand "
+	    "is another",
+	    stored_title(a), n);
+	if (n > 0 && c->note != NULL)
+		c->note(c->arg, text);
+}
+
+/* Only all of its bytes tell whether it comes out as it was put. */
+static int
+check_bytes(struct checking *k, struct stored *d, struct err *e)
 {
 	const struct recipe_image *a = stored_about(d);
-	char text[200];
-	uint64_t before;
-	int rc = 0;
-	void *buf = malloc(NDZ_CHUNK_BYTES);
+	EVP_MD_CTX *sha = EVP_MD_CTX_new();
+	uint8_t digest[SHA256_BYTES];
+	uint64_t equivalents = 0;
+	int rc = sha == NULL || EVP_DigestInit_ex(sha, EVP_sha256(), NULL) != 1
+	             ? err_nomem(e, "a digest")
+	             : 0;
 
-	if (buf == NULL)
-		return err_nomem(e, "a chunk");
-	for (uint32_t i = 0; i < a->chunks && rc == 0; i++) {
-		before = stored_equivalents(d);
-		rc = stored_chunk(d, i, buf, e);
-		if (rc != 0 || stored_equivalents(d) == before)
-			continue;
-		c->equivalents++;
-		snprintf(text, sizeof text,
-		    "%s: chunk %u can only be served as an equivalent: the zlib at "
-		    "hand is another",
-		    stored_title(a), i);
-		if (c->note != NULL)
-			c->note(c->arg, text);
-	}
-	free(buf);
+	if (rc == 0)
+		rc = fetch_chunks(&(struct fetch){ .s = k->s,
+				      .image = d,
+				      .to = a->chunks,
+				      .jobs = k->c->jobs,
+				      .fn = add_to_digest,
+				      .arg = sha },
+		    &equivalents, e);
+	if (rc == 0 && equivalents > 0)
+		tell_equivalents(k->c, a, equivalents);
+	else if (rc == 0 && (EVP_DigestFinal_ex(sha, digest, NULL) != 1 ||
+				memcmp(digest, a->sha256, sizeof digest) != 0))
+		rc = err_set(e, ERR_FORMAT,
+		    "%s: its SHA-256 is not that of the image that was put",
+		    stored_title(a));
+	EVP_MD_CTX_free(sha);
 	return rc;
 }
 
 static int
-check_image(void *arg, const struct index_image *i, struct err *e)
+check_image(struct checking *k, const struct index_image *i, struct err *e)
 {
-	struct image_check *k = arg;
 	struct stored *d;
-	struct err why;
 
-	k->c->images++;
-	int rc = stored_open_image(&d, k->s, i, &why);
-	if (rc == 0) {
-		rc = stored_each_fragment(d, is_good, k->c, &why);
-		if (rc != 0)
-			err_ctx(&why, "%s", stored_title(&i->about));
-		else if (k->c->data && stored_about(d)->made)
-			rc = check_made(k->c, d, &why);
-		stored_free(d);
-	}
-	if (rc != 0 && !check_is_damage(&why)) {
-		*e = why;
+	if (stored_each_fragment(k->s, i, need_good, k, e) != 0 ||
+	    stored_open_image(&d, k->s, i, e) != 0)
 		return -1;
-	}
-	k->c->bad_images += rc != 0;
-	if (rc != 0)
-		check_problem(k->c, "%s", why.text);
-	if (k->c->image != NULL)
-		k->c->image(k->c->arg, &i->about, rc != 0 ? why.text : NULL);
-	return 0;
+	int rc = k->c->data ? check_bytes(k, d, e) : 0;
+	stored_free(d);
+	return rc;
 }
 
-int
-check_images(struct check *c, struct store *s, struct err *e)
+/* After something was found: has the store changed, and has it the image still, into *i?
+ * 1, 0: there is no such image any more, 2: nothing has changed, -1. */
+static int
+look_again(struct checking *k, struct index_image *i, struct err *e)
 {
-	struct image_check k = { c, s };
+	struct store_name name = i->about.name;
+	uint64_t before = k->s->changes;
 
-	return index_each_image(s->index, check_image, &k, e);
+	if (store_look(k->s, e) != 0 || check_packs(k, e) != 0)
+		return -1;
+	int rc = index_find_image(k->s->index, &name, i, e);
+	return rc == 1 && k->s->changes == before ? 2 : rc;
+}
+
+static int
+check_named(struct checking *k, const struct store_name *name, struct err *e)
+{
+	struct index_image *i = malloc(sizeof *i);
+	struct err why;
+	int there = i == NULL ? err_nomem(e, "an image")
+	                      : index_find_image(k->s->index, name, i, e);
+	bool bad = there == 1 && check_image(k, i, &why) != 0;
+
+	for (int looks = 0; bad && there == 1 && looks < LOOKS; looks++) {
+		if (!is_damage(&why)) {
+			*e = why;
+			there = -1;
+			break;
+		}
+		there = look_again(k, i, e);
+		if (there == 1)
+			bad = check_image(k, i, &why) != 0;
+	}
+	if (there > 0) {
+		k->c->images++;
+		k->c->bad_images += bad;
+		if (bad)
+			tell(k->c, "%s", why.text);
+	}
+	free(i);
+	return there < 0 ? -1 : 0;
+}
+
+/* By the list that was there at first, since the index changes meanwhile. */
+static int
+note_name(void *arg, const struct index_image *i, struct err *e)
+{
+	struct buf *names = arg;
+
+	buf_bytes(names, &i->about.name, sizeof i->about.name);
+	return buf_ok(names) ? 0 : err_nomem(e, "the list of images");
+}
+
+static int
+check_images(struct checking *k, struct err *e)
+{
+	struct buf names = { 0 };
+	struct store_name name;
+	int rc = index_each_image(k->s->index, note_name, &names, e);
+
+	for (size_t at = 0; rc == 0 && at < names.len; at += sizeof name) {
+		memcpy(&name, names.base + at, sizeof name);
+		rc = check_named(k, &name, e);
+	}
+	buf_free(&names);
+	return rc;
 }
 
 int
 check_store(struct check *c, struct store *s, struct err *e)
 {
-	struct index_pack p = { 0 };
-	int rc;
+	struct checking k = { .c = c, .s = s };
+	struct index_totals t;
 
-	if (s->remote != NULL)
-		return remote_check(c, s, e);
-	if (index_check(s->index, e) != 0 || marks_new(&c->good, s, e) != 0 ||
-	    marks_new(&c->elsewhere, s, e) != 0)
-		return -1;
-	while ((rc = index_pack_from(s->index, p.number + 1, &p, e)) == 1)
-		if (check_pack(c, s, &p, e) != 0)
-			return -1;
-	return rc == 0 ? check_images(c, s, e) : -1;
+	if (s->unreadable > 0)
+		tell(c, "%s: %" PRIu64 " objects cannot be read; the first: %s",
+		    store_title(s), s->unreadable, s->first_unreadable);
+	int rc = check_packs(&k, e);
+	if (rc == 0)
+		rc = check_images(&k, e);
+	if (rc == 0)
+		rc = index_totals(s->index, &t, e);
+	c->fragments = rc == 0 ? t.fragments : 0;
+	listing_free(&k.packs);
+	buf_free(&k.digests);
+	return rc;
 }

@@ -1,4 +1,4 @@
-/* check.h: is a store whole? */
+/* check.h: is a store whole?  Right also while others write to it. */
 #ifndef EMUSTORE_STORE_CHECK_H
 #define EMUSTORE_STORE_CHECK_H
 
@@ -7,62 +7,32 @@
 
 #include "emustore/store/store.h"
 
-/* One bit for each fragment number. */
-struct marks {
-	uint8_t *bits; /* owned; free() */
-	uint64_t n;
-};
-
-int marks_new(
-    struct marks *, struct store *, struct err *); /* for all numbers there are */
-static inline bool
-marks_has(const struct marks *m, uint64_t i)
-{
-	return i < m->n && (m->bits[i / 8] >> i % 8 & 1) != 0;
-}
-static inline void
-marks_add(struct marks *m, uint64_t i)
-{
-	if (i < m->n)
-		m->bits[i / 8] |= (uint8_t)(1u << i % 8);
-}
-
 struct check {
-	bool data; /* read everything, and compare all SHA-256 */
+	bool data;     /* read everything, and compare all SHA-256, also of the images */
+	uint64_t jobs; /* threads that put images together; 0: one a processor */
 	/* For each thing that is wrong, a sentence. */
 	void (*problem)(void *arg, const char *sentence);
-	/* For each image: is it whole?  why: NULL or a sentence. */
-	void (*image)(void *arg, const struct recipe_image *, const char *why);
 	/* Chunks that can only be served as equivalents (with data), a sentence. */
 	void (*note)(void *arg, const char *sentence);
 	void (*progress)(void *arg, uint64_t bytes);
 	void *arg;
 	/* Results. */
 	uint64_t problems, images, bad_images, fragments, bytes, equivalents;
-	struct marks good;      /* fragments that are where the index says */
-	struct marks elsewhere; /* those of which there is a copy somewhere else */
-	bool index_wrong;       /* a whole record is not what the index says of it */
+	/* What was found of each pack, ascending by number; owned, check_free(). */
+	struct pack_state {
+		struct index_pack p;
+		bool whole; /* it is there, in its full size */
+		uint8_t *bad; /* one byte for each block, when any is; owned */
+	} * packs;
+	size_t npacks;
 };
 
 void check_free(struct check *);
-/* -1 only when checking itself failed, or the index is of no use at all.  It has
- * failed when the system refuses something, as a file more: then nothing is known, and
- * nothing counts as damaged. */
+/* Of a store that was opened with STORE_ANEW, which is looked at again when it changes
+ * meanwhile.  -1 only when checking itself failed: when the system or the server refuses
+ * something, as a file more, nothing is known, and nothing counts as damaged. */
 int check_store(struct check *, struct store *, struct err *);
-/* The fragments of one pack into c->good, with the problems that it has. */
-int check_pack(struct check *, struct store *, const struct index_pack *, struct err *);
-
-/* All images, after c->good is known. */
-int check_images(struct check *, struct store *, struct err *);
-/* Does the error say that something of the store is damaged or lacking?  All others, as
- * too many open files or an answer that did not come, say nothing of what is there. */
-bool check_is_damage(const struct err *);
-/* One more thing that is wrong. */
-void check_problem(struct check *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* For stored_each_fragment() of an image, with the struct marks *: the fragment is in
- * use.  ERR_FORMAT: the index never gave its number. */
-int marks_add_used(void *marks, uint64_t number, struct err *);
+/* Is the fragment in a pack, and in blocks of it, that were found to be whole? */
+bool check_is_good(const struct check *, const struct index_place *);
 
 #endif /* EMUSTORE_STORE_CHECK_H */

@@ -1,3 +1,5 @@
+/* fetch.c: chunks in order, for whoever gets an image.  Called in the thread of its caller; has
+ * threads of its own. */
 #include "emustore/store/fetch.h"
 
 #include <stdlib.h>

@@ -1,288 +1,455 @@
+/* gc.c: what no image needs goes.
+ *
+ * In a folder the lock keeps others from counting on it, so it goes at once.  In a bucket a
+ * pack is condemned first, which keeps new images from using it; at least a grace later, when
+ * every put that began before has ended, it is removed if still nothing needs it.  Called by
+ * the program, in its thread.
+ */
 #include "emustore/store/gc.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "common/base/wr.h"
-#include "emustore/store/check.h"
-#include "emustore/store/remote_check.h"
+#include "common/base/sha256.h"
+#include "emustore/objects/folder.h"
 #include "emustore/store/stored.h"
+#include "emustore/store/writer.h"
+
+/* A pack is small that has less than this part of what a pack may have; so many of them are
+ * put together. */
+enum { SMALL_PART = 4, SMALL_MANY = 16, SMALL_ALL = 2, ROOM_FOR_TABLE = 1 << 20 };
 
 struct pack_use {
-	struct index_pack pack;
-	uint64_t live_bytes, live; /* records of fragments and images in use */
+	struct index_pack p;
+	uint64_t live, live_bytes, fragments; /* in use, and in all */
+	bool copy, go; /* what is in use is copied; the pack goes, or is condemned */
 };
 
-struct gc {
+struct collecting {
 	struct store *s;
 	struct gc_stats *stats;
-	struct marks used;
-	struct pack_use *packs; /* ascending */
-	size_t npacks;
-	struct pack_use *victim; /* being copied */
-	uint64_t copied;
+	unsigned dead_percent;
+	uint8_t *used; /* a bit for each fragment's number; owned */
+	struct pack_use *v; /* ascending by number, until they are sorted by use */
+	size_t n;
+	/* What could not be removed holds up nothing else. */
+	uint64_t refused;
+	struct err why; /* the first of them */
 };
 
-static struct pack_use *
-find_pack(struct gc *g, uint32_t number)
+/* 0, and what went wrong is noted, if it is the removal that the server or the system
+ * refuses. */
+static int
+remove_key(struct collecting *g, const char *key, bool *gone, struct err *e)
 {
-	for (size_t lo = 0, hi = g->npacks; lo < hi;) {
-		size_t mid = (lo + hi) / 2;
-		if (g->packs[mid].pack.number == number)
-			return &g->packs[mid];
-		if (g->packs[mid].pack.number < number)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	struct objects *o = g->s->objects;
+
+	if (store_check_age(g->s, e) != 0)
+		return -1;
+	*gone = o->ops->remove(o->ctx, key, e) == 0;
+	if (*gone)
+		return 0;
+	if (e->kind == ERR_CANCELLED)
+		return -1;
+	if (g->refused++ == 0)
+		g->why = *e;
+	return 0;
 }
 
-static void
-count_use(struct gc *g, uint32_t pack, uint64_t body_bytes)
+static int
+add_use(void *arg, const struct index_pack *p, struct err *e)
 {
-	struct pack_use *u = find_pack(g, pack);
+	struct collecting *g = arg;
+	struct pack_use *v = realloc(g->v, (g->n + 1) * sizeof *v);
+
+	if (v == NULL)
+		return err_nomem(e, "the list of packs");
+	g->v = v;
+	g->v[g->n++] = (struct pack_use){ .p = *p };
+	return 0;
+}
+
+static int
+compare_number(const void *key, const void *x)
+{
+	uint32_t a = *(const uint32_t *)key, b = ((const struct pack_use *)x)->p.number;
+
+	return (a > b) - (a < b);
+}
+
+/* Each fragment counts once, however often images need it. */
+static int
+mark_fragment(void *arg, const struct index_place *p, struct err *e)
+{
+	struct collecting *g = arg;
+	uint8_t *bits = &g->used[p->number / 8];
+	uint8_t bit = (uint8_t)(1u << p->number % 8);
+	struct pack_use *u = g->n == 0 ? NULL
+	                               : bsearch(&p->pack, g->v, g->n, sizeof *g->v,
+					     compare_number);
 
 	if (u == NULL)
-		return;
+		return err_set(e, ERR_FORMAT, "a fragment is in no pack");
+	if ((*bits & bit) != 0)
+		return 0;
+	*bits |= bit;
 	u->live++;
-	u->live_bytes += record_whole_bytes(body_bytes);
+	u->live_bytes += record_whole_bytes(FRAGMENT_HEAD_BYTES + (uint64_t)p->bytes);
+	return 0;
 }
 
-/* An image that cannot be read may need anything: then nothing is removed. */
+/* An image that cannot be read may need anything: then nothing is removed.  One that was
+ * removed since needs nothing. */
 static int
 mark_image(void *arg, const struct index_image *i, struct err *e)
 {
-	struct gc *g = arg;
-	struct stored *d;
+	struct collecting *g = arg;
 
-	if (stored_open_image(&d, g->s, i, e) != 0)
+	return stored_each_fragment(g->s, i, mark_fragment, g, e) == 0 ||
+	               e->os == ENOENT
+	           ? 0
+	           : -1;
+}
+
+static int
+mark_used(struct collecting *g, struct err *e)
+{
+	uint64_t last;
+
+	if (index_last_fragment(g->s->index, &last, e) != 0)
 		return -1;
-	count_use(g, i->pack, i->bytes);
-	int rc = stored_each_fragment(d, marks_add_used, &g->used, e);
-	stored_free(d);
-	return rc;
+	g->used = calloc(last / 8 + 1, 1);
+	if (g->used == NULL)
+		return err_nomem(e, "a mark for each fragment");
+	return index_each_image(g->s->index, mark_image, g, e);
 }
 
-static int
-list_packs(struct gc *g, struct err *e)
+/* By the clock of the objects alone; with the lock nothing has to be. */
+static bool
+is_old(const struct collecting *g, const struct listed *x)
 {
-	struct index_pack p = { 0 };
-	int rc;
-
-	while ((rc = index_pack_from(g->s->index, p.number + 1, &p, e)) == 1) {
-		struct pack_use *packs = realloc(
-		    g->packs, (g->npacks + 1) * sizeof *packs);
-		if (packs == NULL)
-			return err_nomem(e, "the list of packs");
-		g->packs = packs;
-		g->packs[g->npacks++] = (struct pack_use){ .pack = p };
-	}
-	return rc;
+	return g->s->locked ||
+	       (x != NULL && g->s->now > x->modified &&
+		   g->s->now - x->modified > g->s->grace_seconds);
 }
 
-static int
-sweep_index(struct gc *g, struct err *e)
+static const struct listed *
+table_of(const struct collecting *g, const char *id)
 {
-	struct index_fragment f = { 0 };
-	int rc;
+	char key[KEY_BYTES];
 
-	while ((rc = index_fragment_from(g->s->index, f.number + 1, &f, e)) == 1) {
-		if (marks_has(&g->used, f.number)) {
-			count_use(g, f.pack, FRAGMENT_HEAD_BYTES + (uint64_t)f.bytes);
-			continue;
-		}
-		if (index_delete_fragment(g->s->index, f.number, e) != 0)
-			return -1;
-		g->stats->fragments++;
-	}
-	return rc;
-}
-
-/* The index has a fragment elsewhere than here: another copy, or is the index damaged
- * and this the only one?  0: it is there. */
-static int
-check_elsewhere(struct gc *g, const struct index_fragment *f, struct err *e)
-{
-	struct buf body = { 0 };
-	struct record_head h;
-	uint32_t slot;
-
-	if (!marks_has(&g->used, f->number))
-		return 0;
-	int rc = f->pack == 0 ? err_set(e, ERR_FORMAT, "it is lost")
-	                      : packs_slot(g->s->packs, f->pack, &slot, e);
-	if (rc == 0)
-		rc = packs_read_record(g->s->packs, slot, f->at, &h, &body, e);
-	bool there = rc == 0 && h.type == RECORD_FRAGMENT && h.number == f->number;
-	if (!there && (rc == 0 || check_is_damage(e)))
-		rc = err_set(e, ERR_FORMAT,
-		    "%s: fragment %" PRIu64 " is not where the index has it "
-		    "(emustore repair --index)",
-		    g->s->dir, f->number);
-	buf_free(&body);
-	return rc;
-}
-
-/* Is it the record that the index means? */
-static int
-is_live(struct gc *g, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
-{
-	uint32_t pack = g->victim->pack.number;
-	struct index_fragment f;
-
-	if (h->type == RECORD_REMOVED)
-		return 1; /* its image may be in another pack */
-	if (h->type == RECORD_FRAGMENT) {
-		int rc = index_get_fragment(g->s->index, h->number, &f, e);
-		if (rc != 1)
-			return rc;
-		return f.pack == pack && f.at == at ? 1 : check_elsewhere(g, &f, e);
-	}
-	if (h->type != RECORD_IMAGE)
-		return 0;
-	struct index_image *i = malloc(sizeof *i);
-	struct recipe_image *about = malloc(sizeof *about);
-	struct rd r = rd_from(body, body_bytes);
-	int rc = i == NULL || about == NULL ? err_nomem(e, "an image")
-	                                    : recipe_get_image(about, &r, e);
-	if (rc == 0)
-		rc = index_find_image(g->s->index, &about->name, i, e);
-	if (rc == 1)
-		rc = i->pack == pack && i->at == at;
-	free(i);
-	free(about);
-	return rc;
-}
-
-static int
-copy_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
-{
-	struct gc *g = arg;
-	uint32_t pack;
-	uint64_t to;
-	int rc = is_live(g, at, h, body, body_bytes, e);
-
-	if (rc <= 0)
-		return rc;
-	if (store_append(g->s, h->type, h->number, body, body_bytes, NULL, 0, &pack,
-		&to, e) != 0 ||
-	    pack_flush(&g->s->w, e) != 0)
-		return -1;
-	if (h->type == RECORD_REMOVED)
-		return 0;
-	g->copied++;
-	return h->type == RECORD_IMAGE
-	           ? index_move_image(g->s->index, h->number, pack, to, e)
-	           : index_move_fragment(g->s->index, h->number, pack, to, e);
-}
-
-static int
-replace_pack(struct gc *g, struct pack_use *u, struct err *e)
-{
-	struct pack_walk w = {
-		.data = true, .end = u->pack.bytes, .record = copy_record, .arg = g
-	};
-	uint32_t slot;
-
-	g->victim = u;
-	g->copied = 0;
-	int rc = packs_slot(g->s->packs, u->pack.number, &slot, e);
-	/* What was in a pack that is gone was marked as lost. */
-	if (rc != 0 && u->live == 0 && e->os == ENOENT)
-		return index_delete_pack(g->s->index, u->pack.number, e);
-	if (rc != 0 || packs_walk(g->s->packs, slot, &w, e) != 0)
-		return -1;
-	if (g->copied != u->live)
-		return err_set(e, ERR_FORMAT,
-		    "%s: %" PRIu64 " of its %" PRIu64 " records in use can be read "
-		    "(emustore repair)",
-		    packs_name(g->s->packs, slot), g->copied, u->live);
-	g->stats->packs++;
-	return index_delete_pack(g->s->index, u->pack.number, e);
+	key_of_table(id, key);
+	return listing_find(&g->s->tables, key + strlen(KEYS_TABLES));
 }
 
 static bool
-is_victim(const struct pack_use *u, unsigned dead_percent)
+is_small(const struct collecting *g, const struct pack_use *u)
 {
-	uint64_t own = record_whole_bytes(4),
-		 dead = u->pack.bytes > own + u->live_bytes
-	                    ? u->pack.bytes - own - u->live_bytes
-	                    : 0;
-
-	return dead * 100 > u->pack.bytes * dead_percent;
+	return !u->p.condemned && u->p.bytes < g->s->pack_bytes / SMALL_PART &&
+	       is_old(g, table_of(g, u->p.id));
 }
 
-/* Victims are marked by live_bytes UINT64_MAX when they were copied. */
-static int
-replace_packs(struct gc *g, unsigned dead_percent, struct err *e)
+static void
+judge(struct collecting *g, struct pack_use *u, bool small_go)
 {
-	struct buf list = { 0 };
-	uint64_t at, n = 0;
-	uint32_t pack;
+	uint64_t own = record_whole_bytes(4) + u->live_bytes;
+	uint64_t dead = u->p.bytes > own ? u->p.bytes - own : 0;
+
+	if (u->p.condemned) {
+		u->copy = u->live > 0; /* a put that had begun needs it */
+		u->go = g->s->locked ||
+		        (!u->copy &&
+			    is_old(g, listing_find(&g->s->condemned, u->p.id)));
+		return;
+	}
+	/* A young one may be of a put that is under way. */
+	if (!is_old(g, table_of(g, u->p.id)))
+		return;
+	u->go = dead * 100 > u->p.bytes * g->dead_percent ||
+	        (small_go && is_small(g, u));
+	u->copy = u->go && u->live > 0;
+}
+
+static void
+judge_all(struct collecting *g)
+{
+	size_t small = 0, many = g->dead_percent == 0 ? SMALL_ALL : SMALL_MANY;
+
+	for (size_t i = 0; i < g->n; i++)
+		small += is_small(g, &g->v[i]);
+	for (size_t i = 0; i < g->n; i++)
+		judge(g, &g->v[i], small >= many);
+}
+
+/* Those that give the most room for the least come first. */
+static int
+compare_use(const void *a, const void *b)
+{
+	uint64_t x = ((const struct pack_use *)a)->live_bytes,
+		 y = ((const struct pack_use *)b)->live_bytes;
+
+	return (x > y) - (x < y);
+}
+
+/* Is this the place where the index has that fragment, and is it needed?  1, 0, -1. */
+static int
+is_live(struct collecting *g, const struct pack_use *u, const struct pack_fragment *f,
+    struct err *e)
+{
+	struct index_fragment i;
+	int rc = index_find_fragment(g->s->index, f->head.sha256, &i, e);
+
+	if (rc != 1)
+		return rc;
+	return i.pack == u->p.number && i.f.at == f->at &&
+	       (g->used[i.number / 8] >> i.number % 8 & 1) != 0;
+}
+
+static int
+copy_fragment(struct collecting *g, struct writer *w, const struct pack_use *u,
+    const struct buf *pack, const struct pack_fragment *f, struct err *e)
+{
+	uint8_t digest[SHA256_BYTES];
+	int rc = is_live(g, u, f, e);
+
+	if (rc <= 0)
+		return rc;
+	const uint8_t *data = pack->base + f->at + FRAGMENT_DATA_AT;
+	sha256(data, f->bytes, digest);
+	if (memcmp(digest, f->head.sha256, sizeof digest) != 0)
+		return err_set(e, ERR_FORMAT,
+		    "%s: pack %.12s...: the SHA-256 of a fragment is wrong (emustore "
+		    "repair)",
+		    store_title(g->s), u->p.id);
+	return writer_add(w, f, data, e) == 0 ? 1 : -1;
+}
+
+/* What is in use of a pack. */
+static int
+copy_live(
+    struct collecting *g, struct writer *w, const struct pack_use *u, struct err *e)
+{
+	struct objects *o = g->s->objects;
+	struct buf pack = { 0 }, table = { 0 };
+	char key[KEY_BYTES];
+	struct pack_fragment f;
+	uint64_t copied = 0;
+	struct toc t;
+
+	key_of_table(u->p.id, key);
+	int rc = o->ops->load(o->ctx, key, TOC_BYTES_MAX, &table, e);
+	key_of_pack(u->p.id, key);
+	if (rc == 0)
+		rc = toc_open(&t, u->p.id, table.base, table.len, e);
+	if (rc == 0)
+		rc = o->ops->load(o->ctx, key, (size_t)u->p.bytes, &pack, e);
+	if (rc == 0 && pack.len != u->p.bytes)
+		rc = err_set(e, ERR_FORMAT, "%s: %s: ends too early (emustore repair)",
+		    store_title(g->s), key);
+	while (rc >= 0 && toc_next(&t, &f)) {
+		rc = copy_fragment(g, w, u, &pack, &f, e);
+		copied += rc == 1;
+	}
+	if (rc >= 0 && copied != u->live)
+		rc = err_set(e, ERR_FORMAT, "%s: its table is not what the index says",
+		    key);
+	buf_free(&pack);
+	buf_free(&table);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+condemn(struct collecting *g, const struct pack_use *u, struct err *e)
+{
+	struct objects *o = g->s->objects;
+	char key[KEY_BYTES];
+
+	key_of_condemned(u->p.id, key);
+	g->stats->bytes_condemned += u->p.bytes;
+	return o->ops->put(o->ctx, key, "condemned\n", 10, e);
+}
+
+/* The marker goes last: until then nobody uses what is left of the pack. */
+static int
+remove_pack(struct collecting *g, const struct pack_use *u, struct err *e)
+{
+	void (*const keys[])(const char *, char[KEY_BYTES]) = { key_of_table,
+		key_of_pack, key_of_condemned };
+	char key[KEY_BYTES];
+	bool gone = true;
+
+	for (int i = 0; gone && i < (u->p.condemned ? 3 : 2); i++) {
+		keys[i](u->p.id, key);
+		if (remove_key(g, key, &gone, e) != 0)
+			return -1;
+	}
+	if (!gone)
+		return 0;
+	g->stats->packs++;
+	g->stats->fragments += u->fragments - u->live;
+	g->stats->bytes_freed += u->p.bytes - u->live_bytes; /* which are elsewhere */
+	return 0;
+}
+
+/* Those from..to-1, when what is in use of them is elsewhere. */
+static int
+let_go(struct collecting *g, size_t from, size_t to, struct err *e)
+{
 	int rc = 0;
 
-	for (size_t i = 0; i < g->npacks && rc == 0; i++) {
-		if (!is_victim(&g->packs[i], dead_percent))
-			continue;
-		/* Nothing more into a pack that may be the next to go. */
-		if (n++ == 0)
-			rc = store_end_pack(g->s, e);
-		if (rc == 0)
-			rc = replace_pack(g, &g->packs[i], e);
-		buf_le32(&list, g->packs[i].pack.number);
+	for (size_t i = from; i < to && rc == 0; i++) {
+		const struct pack_use *u = &g->v[i];
+		if (u->go && (g->s->locked || u->p.condemned))
+			rc = remove_pack(g, u, e);
+		else if (u->go)
+			rc = condemn(g, u, e);
+		else if (u->p.condemned)
+			g->stats->bytes_condemned += u->p.bytes;
 	}
-	/* What was copied is on the disk before this says so. */
-	if (rc == 0 && n > 0)
-		rc = store_sync(g->s, e);
-	if (rc == 0 && n > 0)
-		rc = store_append(g->s, RECORD_REPLACES, n, list.base, list.len, NULL,
-		    0, &pack, &at, e);
-	buf_free(&list);
 	return rc;
 }
 
-static uint64_t
-all_bytes(struct store *s)
+static int
+copy_group(struct collecting *g, size_t from, size_t to, struct err *e)
 {
-	struct index_totals t;
-	struct err ignored;
+	struct writer *w = NULL;
+	bool any = false;
 
-	return index_totals(s->index, &t, &ignored) == 0 ? t.pack_bytes : 0;
+	for (size_t i = from; i < to; i++)
+		any = any || g->v[i].copy;
+	int rc = any ? writer_new(&w, g->s, e) : 0;
+	for (size_t i = from; i < to && rc == 0; i++)
+		if (g->v[i].copy)
+			rc = copy_live(g, w, &g->v[i], e);
+	if (any && rc == 0)
+		rc = writer_commit(w, e);
+	writer_free(w);
+	return rc;
+}
+
+/* As many as one new pack has room for are copied, and go, before the next are.  When there
+ * is no room for that, there is the reserve. */
+static int
+act(struct collecting *g, struct err *e)
+{
+	int rc = 0;
+
+	qsort(g->v, g->n, sizeof *g->v, compare_use);
+	for (size_t from = 0, to; from < g->n && rc == 0; from = to) {
+		uint64_t bytes = 0;
+		for (to = from; to < g->n; to++) {
+			bytes += g->v[to].copy ? g->v[to].live_bytes : 0;
+			if (to > from && bytes > g->s->pack_bytes)
+				break;
+			/* What nobody needs goes before anything is copied. */
+			if (to > from && g->v[to].copy && !g->v[to - 1].copy &&
+			    g->v[to - 1].live == 0)
+				break;
+		}
+		rc = copy_group(g, from, to, e);
+		if (rc != 0 && e->os == ENOSPC && g->s->folder &&
+		    folder_use_reserve(g->s->objects))
+			rc = copy_group(g, from, to, e);
+		if (rc == 0)
+			rc = let_go(g, from, to, e);
+	}
+	return rc;
+}
+
+/* Has the pack of that file no table, so that it counts for nobody? */
+static bool
+is_orphan(const struct collecting *g, const char *folder, const char *key)
+{
+	char id[PACK_ID_CHARS + 1];
+
+	/* Of puts that have ended. */
+	if (strcmp(folder, KEYS_CLAIMS) == 0 || strcmp(folder, KEYS_NEW) == 0)
+		return true;
+	if (strcmp(folder, KEYS_PACKS) == 0)
+		return key_is_pack(key, id) && table_of(g, id) == NULL;
+	snprintf(id, sizeof id, "%.64s", key);
+	return pack_id_ok(id) && table_of(g, id) == NULL;
+}
+
+/* What puts that were cut short, or gc, have left. */
+static int
+remove_old(struct collecting *g, const char *folder, struct err *e)
+{
+	struct objects *o = g->s->objects;
+	struct listing l = { 0 };
+	char key[OBJECT_KEY_MAX + 32];
+	bool gone;
+	int rc = listing_get(&l, o, folder, NULL, e);
+
+	for (size_t i = 0; i < l.n && rc == 0; i++) {
+		if (!is_old(g, &l.v[i]) || !is_orphan(g, folder, l.v[i].key))
+			continue;
+		snprintf(key, sizeof key, "%s%s", folder, l.v[i].key);
+		rc = remove_key(g, key, &gone, e);
+		g->stats->bytes_freed += rc == 0 && gone ? l.v[i].bytes : 0;
+	}
+	listing_free(&l);
+	return rc;
 }
 
 static int
-collect(struct gc *g, unsigned dead_percent, struct err *e)
+note_count(void *arg, uint32_t pack, uint64_t fragments, struct err *e)
 {
-	uint64_t before = all_bytes(g->s);
+	struct collecting *g = arg;
+	struct pack_use *u = g->n == 0 ? NULL
+	                               : bsearch(&pack, g->v, g->n, sizeof *g->v,
+					     compare_number);
 
-	/* What a damaged index has lost would look like what nobody needs. */
-	if (index_check(g->s->index, e) != 0 || marks_new(&g->used, g->s, e) != 0 ||
-	    list_packs(g, e) != 0 ||
-	    index_each_image(g->s->index, mark_image, g, e) != 0 ||
-	    sweep_index(g, e) != 0 || replace_packs(g, dead_percent, e) != 0 ||
-	    store_commit(g->s, e) != 0)
+	(void)e;
+	if (u != NULL)
+		u->fragments = fragments;
+	return 0;
+}
+
+static int
+collect(struct collecting *g, struct err *e)
+{
+	static const char *const folders[] = { KEYS_CLAIMS, KEYS_NEW, KEYS_CONDEMNED,
+		KEYS_PACKS };
+	struct store *s = g->s;
+	int rc = 0;
+
+	if (s->unreadable > 0)
+		return err_set(e, ERR_FORMAT,
+		    "nothing is removed while something cannot be read: %s",
+		    s->first_unreadable);
+	if (s->now == 0)
+		return err_set(
+		    e, ERR_FORMAT, "%s: the server does not tell its time", store_title(s));
+	if (index_each_pack(s->index, add_use, g, e) != 0 || mark_used(g, e) != 0 ||
+	    index_count_fragments(s->index, note_count, g, e) != 0)
 		return -1;
-	uint64_t after = all_bytes(g->s);
-	g->stats->bytes_freed = before > after ? before - after : 0;
-	return store_remove_strays(g->s, e);
+	judge_all(g);
+	/* Orphans by the lists of before, which new puts are not in: they are old. */
+	for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++)
+		if (s->folder || strcmp(folders[i], KEYS_NEW) != 0)
+			rc = remove_old(g, folders[i], e);
+	if (rc == 0)
+		rc = act(g, e);
+	if (rc == 0 && s->folder)
+		folder_reserve(s->objects, s->pack_bytes + ROOM_FOR_TABLE);
+	return rc;
 }
 
 int
 gc_run(struct store *s, unsigned dead_percent, struct gc_stats *stats, struct err *e)
 {
-	struct gc g = { .s = s, .stats = stats };
+	struct collecting g = { .s = s, .stats = stats, .dead_percent = dead_percent };
+	int rc = collect(&g, e);
 
-	if (s->remote != NULL)
-		return remote_gc(s, dead_percent, stats, e);
-	int rc = store_begin(s, e);
-
-	if (rc == 0)
-		rc = collect(&g, dead_percent, e);
-	free(g.used.bits);
-	free(g.packs);
+	if (rc == 0 && g.refused > 0) {
+		*e = g.why;
+		rc = err_ctx(e, "%" PRIu64 " objects could not be removed, the first",
+		    g.refused);
+	}
+	free(g.used);
+	free(g.v);
 	return rc;
 }

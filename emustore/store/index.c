@@ -1,31 +1,32 @@
+/* index.c: an index is opened, its transactions, and its sums.  Called by the store, in one
+ * thread at a time. */
 #include "emustore/store/index.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
+#include "emustore/objects/own.h"
 #include "emustore/store/index_impl.h"
 
-/* Of SQLite's machine: about a millisecond. */
-enum { SIGNAL_STEPS = 20000 };
-
-static const char marks[] = "PRAGMA application_id = 1162695540;" /* "EMSt" */
-			    "PRAGMA user_version = 1;";           /* STORE_FORMAT */
+/* A signal is looked for after SIGNAL_STEPS steps of SQLite's machine, which take about a
+ * millisecond. */
+enum { SIGNAL_STEPS = 20000, WAIT_MS = 20000 };
 
 /* SQLITE_FULL and the like are the system's; SQLITE_CORRUPT is damage. */
 int
-err_index(const struct index *x, struct err *e)
+err_index(struct index *x, struct err *e)
 {
 	int code = x->db != NULL ? sqlite3_errcode(x->db) & 0xff : SQLITE_NOMEM;
 	bool damage = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
 	              code == SQLITE_SCHEMA || code == SQLITE_ERROR ||
 	              code == SQLITE_CONSTRAINT;
 
+	x->failed = true;
 	if (code == SQLITE_INTERRUPT && cancel_check(e) != 0)
 		return err_ctx(e, "%s", x->path);
 	int os = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
@@ -47,37 +48,16 @@ index_run(struct index *x, const char *text, struct err *e)
 }
 
 static int
-check_version(struct index *x, struct err *e)
+get_number(struct index *x, const char *sql, int *out, struct err *e)
 {
 	sqlite3_stmt *s;
-	int version = -1;
 
-	if (sqlite3_prepare_v2(x->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(x->db, sql, -1, &s, NULL) != SQLITE_OK)
 		return err_index(x, e);
-	if (sqlite3_step(s) == SQLITE_ROW)
-		version = sqlite3_column_int(s, 0);
+	int rc = sqlite3_step(s) == SQLITE_ROW ? 0 : err_index(x, e);
+	*out = rc == 0 ? sqlite3_column_int(s, 0) : 0;
 	sqlite3_finalize(s);
-	if (version < 0)
-		return err_index(x, e);
-	if (version > STORE_FORMAT)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: of format %d; this program knows no format "
-		    "behind %d",
-		    x->path, version, STORE_FORMAT);
-	if (version != STORE_FORMAT)
-		return err_set(e, ERR_FORMAT,
-		    "%s: is no index of a store (emustore repair --index makes it "
-		    "again)",
-		    x->path);
-	return 0;
-}
-
-static bool
-no_room(const struct index *x)
-{
-	int code = x->db != NULL ? sqlite3_errcode(x->db) & 0xff : SQLITE_OK;
-
-	return code == SQLITE_IOERR || code == SQLITE_FULL;
+	return rc;
 }
 
 /* What takes long ends when a signal came. */
@@ -109,58 +89,105 @@ guard(struct index *x, struct err *e)
 	return 0;
 }
 
+/* The file and what SQLite keeps beside it are no links, and not somebody else's. */
 static int
-check_content(struct index *x, struct err *e)
+check_files(const char *path, struct err *e)
 {
-	if (guard(x, e) != 0 || check_version(x, e) != 0)
-		return -1;
-	return index_schema_check(x, e);
-}
+	static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
+	char copy[INDEX_PATH_BYTES], name[300], title[INDEX_PATH_BYTES + 16];
+	int rc = 0;
 
-static int
-make_content(struct index *x, struct err *e)
-{
-	if (guard(x, e) != 0 || index_run(x, "PRAGMA journal_mode = WAL", e) != 0 ||
-	    index_run(x, marks, e) != 0)
-		return -1;
-	return index_schema_make(x, INDEX_TABLES_ALL, e);
-}
-
-static int
-open_there(struct index *x, enum index_access how, struct err *e)
-{
-	if (access(x->path, F_OK) != 0)
-		return err_os(e, "%s (emustore repair --index makes it from the packs)",
-		    x->path);
-	if (index_file_open(x, how, e) != 0)
-		return -1;
-	int rc = check_content(x, e);
-	/* A reader, too, needs a little room beside the index. */
-	if (rc != 0 && how == INDEX_READ && no_room(x)) {
-		rc = index_file_reopen(x, e);
-		rc = rc == 0 ? check_content(x, e) : rc;
+	snprintf(copy, sizeof copy, "%s", path);
+	const char *base = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+	int dirfd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return err_os(e, "%s", path);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends && rc == 0; i++) {
+		snprintf(name, sizeof name, "%.200s%s", base, ends[i]);
+		snprintf(title, sizeof title, "%s%s", path, ends[i]);
+		rc = own_check(dirfd, name, true, title, e);
 	}
+	close(dirfd);
 	return rc;
 }
 
-int
-index_open(
-    struct index **out, const char *path, enum index_access how, struct err *e)
+static int
+open_file(struct index *x, const char *path, struct err *e)
 {
-	bool create = how == INDEX_CREATE;
+	char real[INDEX_PATH_BYTES];
+
+	snprintf(x->path, sizeof x->path, "%s", path != NULL ? path : "the index");
+	if (path == NULL) /* in memory, and what is too much in TMPDIR without a name */
+		return sqlite3_open("", &x->db) == SQLITE_OK ? 0 : err_index(x, e);
+	if (check_files(path, e) != 0)
+		return -1;
+	/* SQLITE_OPEN_NOFOLLOW refuses links in the way there, too, which are the
+	 * caller's. */
+	char copy[INDEX_PATH_BYTES], *folder;
+	snprintf(copy, sizeof copy, "%s", path);
+	folder = realpath(dirname(copy), NULL);
+	if (folder == NULL)
+		return err_os(e, "%s", path);
+	int n = snprintf(real, sizeof real, "%s/%s", folder,
+	    strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path);
+	free(folder);
+	if (n >= (int)sizeof real)
+		return err_set(e, ERR_USAGE, "%.200s...: the path is too long", path);
+	if (sqlite3_open_v2(real, &x->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
+		NULL) != SQLITE_OK)
+		return err_index(x, e);
+	sqlite3_busy_timeout(x->db, WAIT_MS);
+	return 0;
+}
+
+static int
+make_content(struct index *x, bool log, struct err *e)
+{
+	char marks[100];
+
+	snprintf(marks, sizeof marks,
+	    "PRAGMA application_id = 1162695540; PRAGMA user_version = %d",
+	    INDEX_VERSION); /* "EMSt" */
+	if (log && index_run(x, "PRAGMA journal_mode = WAL", e) != 0)
+		return -1;
+	if (index_begin(x, true, e) != 0)
+		return -1;
+	/* Another process may have made it meanwhile. */
+	if (index_schema_make(x, e) != 0 || index_run(x, marks, e) != 0)
+		return -1;
+	return index_commit(x, e);
+}
+
+static int
+open_content(struct index *x, bool private, bool log, struct err *e)
+{
+	int version;
+
+	if (guard(x, e) != 0 ||
+	    index_run(x,
+		private ? "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; "
+			  "PRAGMA cache_size = -65536"
+			: "PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON",
+		e) != 0 ||
+	    get_number(x, "PRAGMA user_version", &version, e) != 0)
+		return -1;
+	if (version == 0 && make_content(x, log, e) != 0)
+		return -1;
+	if (version == 0 || version == INDEX_VERSION)
+		return index_schema_check(x, e);
+	return err_set(e, ERR_FORMAT, "%s: is of version %d", x->path, version);
+}
+
+int
+index_open(struct index **out, const char *path, bool log, struct err *e)
+{
 	struct index *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
-		return err_nomem(e, path);
-	x->lock_fd = -1;
-	snprintf(x->path, sizeof x->path, "%.500s", path);
-	int rc = create ? index_file_open(x, how, e) : open_there(x, how, e);
-	if (rc == 0)
-		rc = index_run(
-		    x, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON", e);
-	if (rc == 0 && create)
-		rc = make_content(x, e);
-	if (rc != 0) {
+		return err_nomem(e, "the index");
+	if (open_file(x, path, e) != 0 ||
+	    open_content(x, path == NULL, log && path != NULL, e) != 0) {
 		index_close(x);
 		return -1;
 	}
@@ -176,9 +203,13 @@ index_close(struct index *x)
 	for (int i = 0; i < QUERIES; i++)
 		sqlite3_finalize(x->stmt[i]);
 	sqlite3_close(x->db);
-	if (x->lock_fd >= 0)
-		close(x->lock_fd);
 	free(x);
+}
+
+bool
+index_failed(const struct index *x)
+{
+	return x->failed;
 }
 
 int
@@ -202,67 +233,6 @@ index_rollback(struct index *x)
 	sqlite3_exec(x->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static int __attribute__((format(printf, 3, 4)))
-err_damaged(struct index *x, struct err *e, const char *fmt, ...)
-{
-	char text[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	return err_set(e, ERR_FORMAT,
-	    "%s: is damaged: %s (emustore repair --index makes it again)", x->path,
-	    text);
-}
-
-int
-index_check(struct index *x, struct err *e)
-{
-	char text[200];
-	sqlite3_stmt *s = index_ask(x, Q_CHECK, 0, NULL, e);
-	int rc = index_step(x, s, e);
-
-	if (rc < 0)
-		return -1;
-	index_column_text(s, 0, text, sizeof text);
-	sqlite3_reset(s);
-	if (strcmp(text, "ok") == 0)
-		return 0;
-	return err_damaged(x, e, "%s", text);
-}
-
-int
-index_next(struct index *x, enum index_next what, uint64_t *number, struct err *e)
-{
-	static const enum query last[] = { [INDEX_NEXT_FRAGMENT] = Q_LAST_FRAGMENT,
-		[INDEX_NEXT_IMAGE] = Q_LAST_IMAGE,
-		[INDEX_NEXT_PACK] = Q_LAST_PACK };
-	const uint64_t most = what == INDEX_NEXT_PACK ? UINT32_MAX : INT64_MAX;
-	sqlite3_stmt *s = index_ask(x, Q_NEXT, 1, (uint64_t[]){ what }, e);
-	int rc = index_step(x, s, e);
-
-	if (rc < 0)
-		return -1;
-	*number = rc == 1 ? index_column(s, 0) : 1;
-	sqlite3_reset(s);
-	s = index_ask(x, last[what], 0, NULL, e);
-	if (index_step(x, s, e) != 1)
-		return -1;
-	uint64_t taken = index_column(s, 0);
-	sqlite3_reset(s);
-	if (*number > taken && *number < most)
-		return 0;
-	return err_damaged(
-	    x, e, "the next number is %" PRIu64 " after %" PRIu64, *number, taken);
-}
-
-int
-index_set_next(struct index *x, enum index_next what, uint64_t number, struct err *e)
-{
-	return index_tell(x, Q_SET_NEXT, 2, (uint64_t[]){ what, number }, e);
-}
-
 /* One row of numbers. */
 static int
 sums(struct index *x, enum query q, uint64_t *const out[], int n, struct err *e)
@@ -278,15 +248,24 @@ sums(struct index *x, enum query q, uint64_t *const out[], int n, struct err *e)
 }
 
 int
+index_counts(struct index *x, uint64_t *packs, uint64_t *condemned, uint64_t *images,
+    struct err *e)
+{
+	return sums(x, Q_COUNTS, (uint64_t *[]){ packs, condemned, images }, 3, e);
+}
+
+int
 index_totals(struct index *x, struct index_totals *t, struct err *e)
 {
-	if (sums(x, Q_TOTAL_FRAGMENTS,
-		(uint64_t *[]){ &t->fragments, &t->fragment_bytes, &t->raw_unique }, 3,
-		e) != 0 ||
-	    sums(x, Q_TOTAL_IMAGES,
-		(uint64_t *[]){ &t->images, &t->image_chunks, &t->data_bytes }, 3,
-		e) != 0)
-		return -1;
-	return sums(
-	    x, Q_TOTAL_PACKS, (uint64_t *[]){ &t->packs, &t->pack_bytes }, 2, e);
+	return sums(x, Q_TOTALS,
+	    (uint64_t *[]){ &t->fragments, &t->fragment_bytes, &t->raw_unique,
+		&t->images, &t->image_chunks, &t->data_bytes, &t->packs,
+		&t->pack_bytes },
+	    8, e);
+}
+
+int
+index_last_fragment(struct index *x, uint64_t *number, struct err *e)
+{
+	return sums(x, Q_LAST_FRAGMENT, &number, 1, e);
 }

@@ -1,32 +1,40 @@
-/* index_fragments.c: the fragments that the index knows, and the packs they are in. */
+/* index_fragments.c: the fragments that the index knows, and the walk over them.  Called by
+ * whoever has the index. */
+#include <string.h>
+
 #include "emustore/store/index_impl.h"
 
 int
-index_add_fragment(struct index *x, const struct index_fragment *f, struct err *e)
+index_add_fragment(struct index *x, const struct index_fragment *i, struct err *e)
 {
-	sqlite3_stmt *s = index_ask(x, Q_ADD_FRAGMENT, 4,
-	    (uint64_t[]){ f->number, f->pack, f->at, f->bytes }, e);
+	const struct pack_fragment *f = &i->f;
+	sqlite3_stmt *s = index_ask(x, Q_ADD_FRAGMENT, 5,
+	    (uint64_t[]){ i->pack, f->at, f->bytes, f->head.raw_bytes, f->head.adler },
+	    e);
 
 	if (s == NULL)
 		return -1;
-	sqlite3_bind_blob(s, 5, f->head.sha256, sizeof f->head.sha256, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 6, f->head.sha256, sizeof f->head.sha256, SQLITE_STATIC);
 	sqlite3_bind_blob(
-	    s, 6, f->head.raw_digest, sizeof f->head.raw_digest, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 7, f->head.raw_bytes);
-	sqlite3_bind_int64(s, 8, f->head.adler);
+	    s, 7, f->head.raw_digest, sizeof f->head.raw_digest, SQLITE_STATIC);
 	return index_step(x, s, e);
 }
 
-/* The row that s is to give: 1, 0, -1. */
-static int
-fragment_row(struct index *x, sqlite3_stmt *s, struct index_fragment *f, struct err *e)
+int
+index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
+    struct index_fragment *i, struct err *e)
 {
-	int rc = index_step(x, s, e);
+	sqlite3_stmt *s = index_ask(x, Q_FIND_FRAGMENT, 0, NULL, e);
+	struct pack_fragment *f = &i->f;
 
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_blob(s, 1, sha256, SHA256_BYTES, SQLITE_STATIC);
+	int rc = index_step(x, s, e);
 	if (rc != 1)
 		return rc;
-	f->number = index_column(s, 0);
-	f->pack = (uint32_t)index_column(s, 1);
+	i->number = index_column(s, 0);
+	i->pack = (uint32_t)index_column(s, 1);
 	f->at = index_column(s, 2);
 	f->bytes = (uint32_t)index_column(s, 3);
 	index_column_bytes(s, 4, f->head.sha256, sizeof f->head.sha256);
@@ -38,96 +46,103 @@ fragment_row(struct index *x, sqlite3_stmt *s, struct index_fragment *f, struct 
 }
 
 int
-index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
-    struct index_fragment *f, struct err *e)
+index_has_raw(struct index *x, const struct fragment_head *h, struct err *e)
 {
-	sqlite3_stmt *s = index_ask(x, Q_FIND_FRAGMENT, 0, NULL, e);
+	sqlite3_stmt *s = index_ask(x, Q_HAS_RAW, 1, (uint64_t[]){ h->raw_bytes }, e);
 
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_blob(s, 2, h->raw_digest, RAW_DIGEST_BYTES, SQLITE_STATIC);
+	int rc = index_step(x, s, e);
+	sqlite3_reset(s);
+	return rc;
+}
+
+int
+index_count_fragments(struct index *x,
+    int (*fn)(void *, uint32_t, uint64_t, struct err *), void *arg, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_COUNT_FRAGMENTS, 0, NULL, e);
+	int rc;
+
+	while ((rc = index_step(x, s, e)) == 1) {
+		rc = fn(arg, (uint32_t)index_column(s, 0), index_column(s, 1), e);
+		if (rc != 0)
+			break;
+	}
+	if (s != NULL)
+		sqlite3_reset(s);
+	return rc;
+}
+
+struct index_walk
+index_walk_of(struct index *x)
+{
+	return (struct index_walk){ .x = x };
+}
+
+void
+index_walk_end(struct index_walk *w)
+{
+	if (w->x->stmt[Q_PLACES_FROM] != NULL)
+		sqlite3_reset(w->x->stmt[Q_PLACES_FROM]);
+	w->at_row = false;
+}
+
+static bool
+is_at(const struct index_walk *w, sqlite3_stmt *s, const uint8_t *sha256)
+{
+	return w->at_row && sqlite3_column_bytes(s, 4) == SHA256_BYTES &&
+	       memcmp(sqlite3_column_blob(s, 4), sha256, SHA256_BYTES) == 0;
+}
+
+/* To the row behind the one at hand. */
+static int
+step_on(struct index_walk *w, sqlite3_stmt *s, struct err *e)
+{
+	int rc = w->at_row ? index_step(w->x, s, e) : 0;
+
+	w->at_row = rc == 1;
+	return rc < 0 ? -1 : 0;
+}
+
+/* To the row of that digest, by the index of digests. */
+static int
+go_to(struct index_walk *w, const uint8_t *sha256, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(w->x, Q_FIND_NUMBER, 0, NULL, e);
+
+	w->at_row = false;
 	if (s == NULL)
 		return -1;
 	sqlite3_bind_blob(s, 1, sha256, SHA256_BYTES, SQLITE_STATIC);
-	return fragment_row(x, s, f, e);
-}
-
-int
-index_find_raw(struct index *x, const uint8_t raw_digest[RAW_DIGEST_BYTES],
-    uint32_t raw_bytes, struct index_fragment *f, struct err *e)
-{
-	sqlite3_stmt *s = index_ask(x, Q_FIND_RAW, 1, (uint64_t[]){ raw_bytes }, e);
-
-	if (s == NULL)
-		return -1;
-	sqlite3_bind_blob(s, 2, raw_digest, RAW_DIGEST_BYTES, SQLITE_STATIC);
-	return fragment_row(x, s, f, e);
-}
-
-int
-index_prepare_raw(struct index *x, struct err *e)
-{
-	return index_schema_make(x, INDEX_TABLES_RAW, e);
-}
-
-int
-index_get_fragment(
-    struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
-{
-	return fragment_row(x, index_ask(x, Q_GET_FRAGMENT, 1, &number, e), f, e);
-}
-
-int
-index_fragment_from(
-    struct index *x, uint64_t number, struct index_fragment *f, struct err *e)
-{
-	return fragment_row(x, index_ask(x, Q_FRAGMENT_FROM, 1, &number, e), f, e);
-}
-
-int
-index_move_fragment(
-    struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
-{
-	return index_tell(x, Q_MOVE_FRAGMENT, 3, (uint64_t[]){ number, pack, at }, e);
-}
-
-int
-index_delete_fragment(struct index *x, uint64_t number, struct err *e)
-{
-	return index_tell(x, Q_DELETE_FRAGMENT, 1, &number, e);
-}
-
-int
-index_put_pack(struct index *x, const struct index_pack *p, struct err *e)
-{
-	return index_tell(x, Q_PUT_PACK, 2, (uint64_t[]){ p->number, p->bytes }, e);
-}
-
-int
-index_delete_pack(struct index *x, uint32_t number, struct err *e)
-{
-	return index_tell(x, Q_DELETE_PACK, 1, (uint64_t[]){ number }, e);
-}
-
-int
-index_pack_from(struct index *x, uint32_t number, struct index_pack *p, struct err *e)
-{
-	sqlite3_stmt *s = index_ask(x, Q_PACK_FROM, 1, (uint64_t[]){ number }, e);
-	int rc = index_step(x, s, e);
-
+	int rc = index_step(w->x, s, e);
 	if (rc != 1)
 		return rc;
-	p->number = (uint32_t)index_column(s, 0);
-	p->bytes = index_column(s, 1);
+	uint64_t number = index_column(s, 0);
 	sqlite3_reset(s);
-	return 1;
+	s = index_ask(w->x, Q_PLACES_FROM, 1, &number, e);
+	rc = index_step(w->x, s, e);
+	w->at_row = rc == 1;
+	return rc < 0 ? -1 : 0;
 }
 
 int
-index_pack_end(struct index *x, uint32_t number, uint64_t *end, struct err *e)
+index_walk_to(struct index_walk *w, const uint8_t sha256[SHA256_BYTES],
+    struct index_place *p, struct err *e)
 {
-	sqlite3_stmt *s = index_ask(x, Q_PACK_END, 1, (uint64_t[]){ number }, e);
+	sqlite3_stmt *s = w->x->stmt[Q_PLACES_FROM];
 
-	if (index_step(x, s, e) != 1)
+	if (step_on(w, s, e) != 0)
 		return -1;
-	*end = index_column(s, 0);
-	sqlite3_reset(s);
-	return 0;
+	if (!is_at(w, s, sha256) && go_to(w, sha256, e) != 0)
+		return -1;
+	s = w->x->stmt[Q_PLACES_FROM];
+	if (!is_at(w, s, sha256))
+		return 0;
+	*p = (struct index_place){ .number = index_column(s, 0),
+		.pack = (uint32_t)index_column(s, 1),
+		.at = index_column(s, 2),
+		.bytes = (uint32_t)index_column(s, 3) };
+	return 1;
 }

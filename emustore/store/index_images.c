@@ -1,23 +1,27 @@
-/* index_images.c: the images that the index knows. */
+/* index_images.c: the images that the index knows.  Called by whoever has the index. */
 #include <stdlib.h>
 
 #include "emustore/store/index_impl.h"
 
 int
-index_add_image(struct index *x, const struct index_image *i, struct err *e)
+index_add_image(struct index *x, struct index_image *i, struct err *e)
 {
 	const struct recipe_image *a = &i->about;
-	sqlite3_stmt *s = index_ask(x, Q_ADD_IMAGE, 9,
-	    (uint64_t[]){ i->number, 0, a->name.version, i->pack, i->at, i->bytes,
-		a->chunks, a->data_bytes, a->put_at },
+	sqlite3_stmt *s = index_ask(x, Q_ADD_IMAGE, 5,
+	    (uint64_t[]){
+		i->bytes, a->name.version, a->chunks, a->data_bytes, a->put_at },
 	    e);
 
 	if (s == NULL)
 		return -1;
-	sqlite3_bind_text(s, 2, a->name.name, -1, SQLITE_STATIC);
-	sqlite3_bind_blob(s, 10, a->sha256, sizeof a->sha256, SQLITE_STATIC);
-	sqlite3_bind_text(s, 11, a->parent, -1, SQLITE_STATIC);
-	return index_step(x, s, e);
+	sqlite3_bind_text(s, 6, i->key, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 7, i->etag, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 8, a->name.name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 9, a->sha256, sizeof a->sha256, SQLITE_STATIC);
+	sqlite3_bind_text(s, 10, a->parent, -1, SQLITE_STATIC);
+	int rc = index_step(x, s, e);
+	i->number = (uint64_t)sqlite3_last_insert_rowid(x->db);
+	return rc;
 }
 
 static void
@@ -27,16 +31,29 @@ image_row(sqlite3_stmt *s, struct index_image *i)
 
 	a->nlabels = 0; /* not all of its room is cleared, for lists of thousands */
 	i->number = index_column(s, 0);
-	index_column_text(s, 1, a->name.name, sizeof a->name.name);
-	a->name.version = (uint32_t)index_column(s, 2);
-	i->pack = (uint32_t)index_column(s, 3);
-	i->at = index_column(s, 4);
-	i->bytes = index_column(s, 5);
+	index_column_text(s, 1, i->key, sizeof i->key);
+	index_column_text(s, 2, i->etag, sizeof i->etag);
+	i->bytes = index_column(s, 3);
+	index_column_text(s, 4, a->name.name, sizeof a->name.name);
+	a->name.version = (uint32_t)index_column(s, 5);
 	a->chunks = (uint32_t)index_column(s, 6);
 	a->data_bytes = index_column(s, 7);
 	a->put_at = index_column(s, 8);
 	index_column_bytes(s, 9, a->sha256, sizeof a->sha256);
 	index_column_text(s, 10, a->parent, sizeof a->parent);
+}
+
+/* The row that s is to give. */
+static int
+one_image(struct index *x, sqlite3_stmt *s, struct index_image *i, struct err *e)
+{
+	int rc = index_step(x, s, e);
+
+	if (rc == 1) {
+		image_row(s, i);
+		sqlite3_reset(s);
+	}
+	return rc;
 }
 
 int
@@ -51,25 +68,24 @@ index_find_image(
 	sqlite3_bind_text(s, 1, n->name, -1, SQLITE_STATIC);
 	if (n->version != 0)
 		sqlite3_bind_int64(s, 2, n->version);
-	int rc = index_step(x, s, e);
-	if (rc != 1)
-		return rc;
-	image_row(s, i);
-	sqlite3_reset(s);
-	return 1;
+	return one_image(x, s, i, e);
 }
 
 int
-index_move_image(
-    struct index *x, uint64_t number, uint32_t pack, uint64_t at, struct err *e)
+index_find_key(struct index *x, const char *key, struct index_image *i, struct err *e)
 {
-	return index_tell(x, Q_MOVE_IMAGE, 3, (uint64_t[]){ number, pack, at }, e);
+	sqlite3_stmt *s = index_ask(x, Q_FIND_KEY, 0, NULL, e);
+
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+	return one_image(x, s, i, e);
 }
 
 int
-index_delete_image(struct index *x, uint64_t number, struct err *e)
+index_drop_image(struct index *x, uint64_t number, struct err *e)
 {
-	return index_tell(x, Q_DELETE_IMAGE, 1, &number, e);
+	return index_tell(x, Q_DROP_IMAGE, 1, &number, e);
 }
 
 int

@@ -1,8 +1,7 @@
 /* index_impl.h: what the files of the index share.
  *
- * index.c opens it, index_file.c its file; index_schema.c says which tables it has;
- * index_query.c asks; index_fragments.c and index_images.c are its tables,
- * index_remote.c those of a store in a bucket.
+ * index.c opens it; index_schema.c says which tables it has; index_query.c asks;
+ * index_fragments.c, index_packs.c and index_images.c are its tables.
  */
 #ifndef EMUSTORE_STORE_INDEX_IMPL_H
 #define EMUSTORE_STORE_INDEX_IMPL_H
@@ -11,69 +10,53 @@
 
 #include "emustore/store/index.h"
 
-enum { INDEX_PATH_BYTES = 600 };
+enum { INDEX_PATH_BYTES = 4096, INDEX_VERSION = 3 };
 
 enum query {
-	Q_NEXT,
-	Q_LAST_FRAGMENT,
-	Q_LAST_IMAGE,
-	Q_LAST_PACK,
-	Q_SET_NEXT,
 	Q_ADD_FRAGMENT,
 	Q_FIND_FRAGMENT,
-	Q_FIND_RAW,
-	Q_GET_FRAGMENT,
-	Q_FRAGMENT_FROM,
+	Q_HAS_RAW,
+	Q_LAST_FRAGMENT,
+	Q_COUNT_FRAGMENTS,
+	Q_FIND_NUMBER,
 	Q_PLACES_FROM,
-	Q_MOVE_FRAGMENT,
-	Q_DELETE_FRAGMENT,
-	Q_PUT_PACK,
-	Q_DELETE_PACK,
-	Q_PACK_FROM,
-	Q_PACK_END,
+	Q_ADD_PACK,
+	Q_ADD_SPARE,
+	Q_FIND_PACK,
+	Q_GET_PACK,
+	Q_EACH_PACK,
+	Q_CONDEMN,
+	Q_DROP_SPARES,
+	Q_DROP_PACK,
 	Q_ADD_IMAGE,
 	Q_FIND_IMAGE,
 	Q_LATEST_IMAGE,
-	Q_MOVE_IMAGE,
-	Q_DELETE_IMAGE,
+	Q_FIND_KEY,
 	Q_EACH_IMAGE,
+	Q_DROP_IMAGE,
 	Q_COUNT_VERSIONS,
-	Q_TOTAL_FRAGMENTS,
-	Q_TOTAL_IMAGES,
-	Q_TOTAL_PACKS,
-	Q_CHECK,
+	Q_COUNTS,
+	Q_TOTALS,
 	QUERIES
 };
 
 struct index {
 	sqlite3 *db;
 	char path[INDEX_PATH_BYTES];
-	int lock_fd; /* keeps writers away while it is read in place; -1: none */
+	bool failed;
 	sqlite3_stmt *stmt[QUERIES];
 };
 
 /* What SQLite complained of last. */
-int err_index(const struct index *, struct err *);
+int err_index(struct index *, struct err *);
 /* Statements that give no rows. */
 int index_run(struct index *, const char *sql, struct err *);
 
-/* index_file.c */
-
-/* x->db, of the file x->path, which is no link. */
-int index_file_open(struct index *, enum index_access, struct err *);
-/* For INDEX_READ, after SQLite had no room for what it keeps beside the file. */
-int index_file_reopen(struct index *, struct err *);
-
 /* index_schema.c */
 
-enum index_tables {
-	INDEX_TABLES_ALL,    /* of every index */
-	INDEX_TABLES_RAW,    /* made by the first put */
-	INDEX_TABLES_REMOTE, /* of a store in a bucket */
-};
-/* Those that are not there yet. */
-int index_schema_make(struct index *, enum index_tables, struct err *);
-/* ERR_FORMAT: those of INDEX_TABLES_ALL are not there, or anything else is. */
+/* Those tables that are not there yet. */
+int index_schema_make(struct index *, struct err *);
+/* ERR_FORMAT: there is anything else, or one is not there. */
 int index_schema_check(struct index *, struct err *);
 
 /* index_query.c */
@@ -86,7 +69,7 @@ sqlite3_stmt *index_ask(
 int index_step(struct index *, sqlite3_stmt *, struct err *);
 /* A statement of numbers that gives no rows. */
 int index_tell(struct index *, enum query, size_t n, const uint64_t *v, struct err *);
-/* What is in a row: a number; n bytes, zeros unless there are so many; a text, cut. */
+/* What is in a row: a number; n bytes, zeros unless there are as many; a text, cut. */
 uint64_t index_column(sqlite3_stmt *, int i);
 void index_column_bytes(sqlite3_stmt *, int i, uint8_t *out, size_t n);
 void index_column_text(sqlite3_stmt *, int i, char *out, size_t cap);

@@ -1,62 +1,58 @@
-/* index_query.c: the statements by which the index is asked and told, prepared once. */
+/* index_query.c: the statements by which the index is asked and told, prepared once.
+ * Called by the other files of the index. */
 #include <stdio.h>
 #include <string.h>
 
 #include "emustore/store/index_impl.h"
 
 #define FRAGMENT_COLUMNS "number, pack, at, bytes, sha256, raw_digest, raw_bytes, adler"
+#define PACK_COLUMNS "number, condemned, id, bytes, digests"
 #define IMAGE_COLUMNS \
-	"number, name, version, pack, at, bytes, chunks, data_bytes, put_at, " \
-	"sha256, parent"
+	"number, key, etag, bytes, name, version, chunks, data_bytes, put_at, sha256, " \
+	"parent"
 
 static const char *const sql[QUERIES] = {
-	[Q_NEXT] = "SELECT number FROM next WHERE what = ?1",
-	[Q_LAST_FRAGMENT] = "SELECT max(number) FROM fragments",
-	[Q_LAST_IMAGE] = "SELECT max(number) FROM images",
-	[Q_LAST_PACK] = "SELECT max(number) FROM packs",
-	[Q_SET_NEXT] = "INSERT OR REPLACE INTO next VALUES (?1, ?2)",
-	[Q_ADD_FRAGMENT] = "INSERT INTO fragments (" FRAGMENT_COLUMNS ") "
-			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[Q_ADD_FRAGMENT] = "INSERT INTO fragments (pack, at, bytes, raw_bytes, adler, "
+			   "sha256, raw_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[Q_FIND_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
 			    " FROM fragments WHERE sha256 = ?1",
-	[Q_FIND_RAW] = "SELECT " FRAGMENT_COLUMNS
-		       " FROM fragments WHERE raw_digest = ?2 AND raw_bytes = ?1 "
-		       "AND pack != 0 LIMIT 1",
-	[Q_GET_FRAGMENT] = "SELECT " FRAGMENT_COLUMNS
-			   " FROM fragments WHERE number = ?1",
-	[Q_FRAGMENT_FROM] = "SELECT " FRAGMENT_COLUMNS
-			    " FROM fragments WHERE number >= ?1 "
-			    "ORDER BY number LIMIT 1",
-	[Q_PLACES_FROM] = "SELECT number, pack, at, bytes FROM fragments "
+	[Q_HAS_RAW] = "SELECT 1 FROM fragments WHERE raw_digest = ?2 AND raw_bytes = ?1 "
+		      "LIMIT 1",
+	[Q_LAST_FRAGMENT] = "SELECT coalesce(max(number), 0) FROM fragments",
+	[Q_COUNT_FRAGMENTS] = "SELECT pack, count(*) FROM fragments GROUP BY pack",
+	[Q_FIND_NUMBER] = "SELECT number FROM fragments WHERE sha256 = ?1",
+	[Q_PLACES_FROM] = "SELECT number, pack, at, bytes, sha256 FROM fragments "
 			  "WHERE number >= ?1 ORDER BY number",
-	[Q_MOVE_FRAGMENT] = "UPDATE fragments SET pack = ?2, at = ?3 WHERE number = ?1",
-	[Q_DELETE_FRAGMENT] = "DELETE FROM fragments WHERE number = ?1",
-	[Q_PUT_PACK] = "INSERT OR REPLACE INTO packs VALUES (?1, ?2)",
-	[Q_DELETE_PACK] = "DELETE FROM packs WHERE number = ?1",
-	[Q_PACK_FROM] = "SELECT number, bytes FROM packs WHERE number >= ?1 ORDER BY "
-			"number LIMIT 1",
-	[Q_PACK_END] =
-	    "SELECT max(at) + 1 FROM (SELECT at FROM fragments "
-	    "WHERE pack = ?1 UNION ALL SELECT at FROM images WHERE pack = ?1)",
-	[Q_ADD_IMAGE] = "INSERT INTO images (" IMAGE_COLUMNS ") "
-			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[Q_ADD_PACK] = "INSERT INTO packs (bytes, id, condemned, digests) "
+		       "VALUES (?1, ?2, 0, ?3)",
+	[Q_ADD_SPARE] = "INSERT OR IGNORE INTO spares (pack, at, sha256) "
+			"VALUES (?1, ?2, ?3)",
+	[Q_FIND_PACK] = "SELECT " PACK_COLUMNS " FROM packs WHERE id = ?1",
+	[Q_GET_PACK] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1",
+	[Q_EACH_PACK] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number",
+	[Q_CONDEMN] = "UPDATE packs SET condemned = 1 WHERE number = ?1",
+	[Q_DROP_SPARES] = "DELETE FROM spares WHERE pack = ?1",
+	[Q_DROP_PACK] = "DELETE FROM packs WHERE number = ?1",
+	[Q_ADD_IMAGE] = "INSERT INTO images (bytes, version, chunks, data_bytes, put_at, "
+			"key, etag, name, sha256, parent) "
+			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 	[Q_FIND_IMAGE] = "SELECT " IMAGE_COLUMNS
 			 " FROM images WHERE name = ?1 AND version = ?2",
 	[Q_LATEST_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images WHERE name = ?1 "
 			   "ORDER BY version DESC LIMIT 1",
-	[Q_MOVE_IMAGE] = "UPDATE images SET pack = ?2, at = ?3 WHERE number = ?1",
-	[Q_DELETE_IMAGE] = "DELETE FROM images WHERE number = ?1",
+	[Q_FIND_KEY] = "SELECT " IMAGE_COLUMNS " FROM images WHERE key = ?1",
 	[Q_EACH_IMAGE] = "SELECT " IMAGE_COLUMNS " FROM images ORDER BY name, version",
+	[Q_DROP_IMAGE] = "DELETE FROM images WHERE number = ?1",
 	[Q_COUNT_VERSIONS] = "SELECT count(*) FROM images WHERE name = ?1",
-	[Q_TOTAL_FRAGMENTS] =
-	    "SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments",
-	[Q_TOTAL_IMAGES] =
-	    "SELECT count(*), total(chunks), total(data_bytes) FROM images",
-	[Q_TOTAL_PACKS] = "SELECT count(*), total(bytes) FROM packs",
-	[Q_CHECK] = "PRAGMA integrity_check(1)",
+	[Q_COUNTS] = "SELECT count(*), total(condemned), (SELECT count(*) FROM images) "
+		     "FROM packs",
+	[Q_TOTALS] =
+	    "SELECT f.*, i.*, p.* FROM "
+	    "(SELECT count(*), total(bytes), count(DISTINCT raw_digest) FROM fragments) f, "
+	    "(SELECT count(*), total(chunks), total(data_bytes) FROM images) i, "
+	    "(SELECT count(*), total(bytes) FROM packs) p",
 };
 
-/* A query with its first parameters, all numbers; more are bound by the caller. */
 sqlite3_stmt *
 index_ask(struct index *x, enum query q, size_t n, const uint64_t *v, struct err *e)
 {
@@ -73,7 +69,6 @@ index_ask(struct index *x, enum query q, size_t n, const uint64_t *v, struct err
 	return *s;
 }
 
-/* 1 a row, 0 done, -1. */
 int
 index_step(struct index *x, sqlite3_stmt *s, struct err *e)
 {
@@ -88,7 +83,6 @@ index_step(struct index *x, sqlite3_stmt *s, struct err *e)
 	return rc;
 }
 
-/* A statement of numbers that gives no rows. */
 int
 index_tell(struct index *x, enum query q, size_t n, const uint64_t *v, struct err *e)
 {

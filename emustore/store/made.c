@@ -1,3 +1,5 @@
+/* made.c: puts chunks of other programs together.  Called by rebuild.c, and by prepare.c for
+ * fragments at hand. */
 #include "emustore/store/made.h"
 
 #include <inttypes.h>
@@ -56,8 +58,10 @@ made_data(struct made *m, const struct codec *codec, const uint8_t *bytes, size_
 	return decoder_fragment(m->decoder, codec, bytes, n, raw, raw_bytes, e);
 }
 
-int64_t
-made_fragment(struct made *m, const struct codec *codec, uint64_t number,
+/* The data of one fragment, of the record at p, checked against its digest: its length, or
+ * -1. */
+static int64_t
+get_fragment(struct made *m, const struct codec *codec, uint64_t number,
     const struct place *p, uint8_t *raw, struct err *e)
 {
 	struct record_head h;
@@ -67,7 +71,6 @@ made_fragment(struct made *m, const struct codec *codec, uint64_t number,
 	if (packs_read_record(m->packs, p->slot, p->at, &h, &m->body, e) != 0)
 		return -1;
 	if (h.type != RECORD_FRAGMENT ||
-	    (h.number != number && packs_are_files(m->packs)) ||
 	    fragment_get_head(&f, m->body.base, m->body.len, e) != 0 ||
 	    f.raw_bytes == 0 || f.raw_bytes > FRAGMENT_BYTES_MAX)
 		return err_set(e, ERR_FORMAT,
@@ -99,7 +102,7 @@ each_data(struct made *m, const struct recipe_chunk *c, const struct place *plac
 		}
 		if (p->zero)
 			continue;
-		int64_t n = made_fragment(
+		int64_t n = get_fragment(
 		    m, c->codec, p->number, &places[i], m->raw, e);
 		if (n < 0)
 			return -1;
@@ -136,8 +139,9 @@ get_header(struct made *m, const struct recipe_chunk *c, uint8_t *header, struct
 	           : err_set(e, ERR_FORMAT, "the recipe and its header do not agree");
 }
 
-int
-made_check_data(struct made *m, const struct recipe_chunk *c,
+/* Every fragment's digest, and the Adler-32 of all. */
+static int
+check_data(struct made *m, const struct recipe_chunk *c,
     const struct place *places, struct err *e)
 {
 	struct sum s = { 1, 0 };
@@ -183,7 +187,7 @@ make_equivalent(struct made *m, const struct recipe_chunk *c,
 	int64_t n = 0;
 
 	/* Its own digests may all be right, and the data not that of this chunk. */
-	if (made_check_data(m, c, places, e) != 0)
+	if (check_data(m, c, places, e) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof hows / sizeof *hows && n == 0; i++)
 		n = make_stream(m, c, places, &hows[i], out, e);

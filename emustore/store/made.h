@@ -13,22 +13,16 @@
 /* Belongs to one thread at a time. */
 struct made;
 
-struct made *made_new(struct packs *); /* NULL: out of memory */
+/* packs NULL: only for made_data().  NULL: out of memory. */
+struct made *made_new(struct packs *);
 void made_free(struct made *);
 /* The chunk into out[NDZ_CHUNK_BYTES]: 0 as it was put, by its SHA-256; 1 an equivalent
  * one, which has the same header but for the length of its stream, and the same data;
  * -1, ERR_FORMAT: damaged, or it does not fit 1 MiB any more. */
 int made_chunk(struct made *, const struct recipe_chunk *, const struct place *,
     uint8_t *out, struct err *);
-/* Every fragment's digest, and the Adler-32 of all. */
-int made_check_data(
-    struct made *, const struct recipe_chunk *, const struct place *, struct err *);
 
-/* The data of one fragment, of the record at `place`, into raw[FRAGMENT_BYTES_MAX],
- * checked against its digest: its length, or -1. */
-int64_t made_fragment(struct made *, const struct codec *, uint64_t number,
-    const struct place *, uint8_t *raw, struct err *);
-/* The same of a fragment at hand: `raw_bytes` of data, which are not checked. */
+/* The data of a fragment at hand: `raw_bytes`, which are not checked. */
 int made_data(struct made *, const struct codec *, const uint8_t *bytes, size_t n,
     uint8_t *raw, size_t raw_bytes, struct err *);
 

@@ -1,3 +1,4 @@
+/* name.c: names of images, read.  Called by whoever gets one from a person or an object. */
 #include "emustore/store/name.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* parallel.c: the same done several times at once.  Called by look.c and check.c. */
 #include "emustore/store/parallel.h"
 
 #include <pthread.h>

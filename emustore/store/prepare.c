@@ -1,3 +1,5 @@
+/* prepare.c: looks at chunks: checks them, and finds what of them the store has.  Called by
+ * the workers of put.c, each with a struct preparer of its own. */
 #include "emustore/store/prepare.h"
 
 #include <stdlib.h>
@@ -31,7 +33,7 @@ preparer_new(struct prepare_shared *shared)
 	w->shared = shared;
 	w->decoder = decoder_new();
 	w->remaker = remaker_new();
-	w->made = made_new(shared->packs);
+	w->made = made_new(NULL);
 	w->encoder = own->encoder_new(own->level_default);
 	if (w->decoder != NULL && w->remaker != NULL && w->made != NULL &&
 	    w->encoder != NULL)
@@ -88,9 +90,9 @@ err_digest(const struct fragments *f, struct err *e)
 
 /* 1 the store has it, 0, -1. */
 static int
-look_up(struct preparer *w, const void *data, struct index_fragment *f, struct err *e)
+look_up(struct preparer *w, const void *data, struct pack_fragment *f, struct err *e)
 {
-	struct index_fragment found;
+	struct pack_fragment found;
 	uint8_t digest[SHA256_BYTES];
 
 	sha256(data, f->bytes, digest);
@@ -122,7 +124,8 @@ prepare_fragment(struct preparer *w, struct prepared *p, const struct fragments 
 		memcmp(x->f.head.raw_digest, entry->digest,
 		    sizeof x->f.head.raw_digest) != 0))
 		return err_digest(f, e);
-	if (known == 0 || x->f.pack == 0) {
+	x->known = known == 1;
+	if (known == 0) {
 		if (fragments_decode(f, p->bytes, w->decoder, w->raw, e) != 0)
 			return -1;
 		memcpy(x->f.head.raw_digest, entry->digest, RAW_DIGEST_BYTES);
@@ -188,7 +191,9 @@ prepare_whole(struct preparer *w, struct prepared *p, uint32_t bytes, struct err
 	p->stream_bytes = bytes;
 	x->data_at = NDZ_HEADER_BYTES;
 	x->f.bytes = bytes;
-	return look_up(w, p->bytes + x->data_at, &x->f, e) < 0 ? -1 : 0;
+	int known = look_up(w, p->bytes + x->data_at, &x->f, e);
+	x->known = known == 1;
+	return known < 0 ? -1 : 0;
 }
 
 static bool
@@ -197,46 +202,10 @@ all_zero(const uint8_t *p, size_t n)
 	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
-/* Does the store have this data, compressed by whatever deflate reads?  1, 0, -1.  In a
- * bucket nobody looks: what was found would have to be fetched to be compared. */
-static int
-find_data(struct preparer *w, const void *raw, size_t n, struct index_fragment *f,
-    struct err *e)
-{
-	struct prepare_shared *s = w->shared;
-	struct index_fragment found;
-	struct place place;
-	struct err ignored;
-	uint8_t digest[SHA256_BYTES];
-
-	sha256(raw, n, digest);
-	memcpy(f->head.raw_digest, digest, RAW_DIGEST_BYTES);
-	f->head.raw_bytes = (uint32_t)n;
-	if (s->s->remote != NULL)
-		return 0;
-	pthread_mutex_lock(&s->lock);
-	int rc = index_find_raw(
-	    s->s->index, f->head.raw_digest, f->head.raw_bytes, &found, e);
-	/* The data itself decides: it may be zstd's. */
-	if (rc == 1) {
-		place = (struct place){ .at = found.at, .bytes = found.bytes };
-		bool same = packs_slot(s->packs, found.pack, &place.slot, &ignored) ==
-		                0 &&
-		            made_fragment(w->made, own, found.number, &place, w->other,
-				&ignored) == (int64_t)n &&
-		            memcmp(w->other, raw, n) == 0;
-		rc = same;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (rc == 1)
-		*f = found;
-	return rc;
-}
-
-/* A fragment for a bucket is not read back: do these bytes give the data again, and has
+/* A new fragment is not read back: do these bytes give the data again, and has
  * the store said the same of them, if it knows them? */
 static int
-check_window(struct preparer *w, const struct index_fragment *f, const uint8_t *bytes,
+check_window(struct preparer *w, const struct pack_fragment *f, const uint8_t *bytes,
     size_t n, struct err *e)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -250,11 +219,16 @@ check_window(struct preparer *w, const struct index_fragment *f, const uint8_t *
 	return err_set(e, ERR_FORMAT, "a fragment would not give back its data");
 }
 
-/* A window's data, that nothing in the store has, as a fragment. */
+/* A window's data as a fragment. */
 static int
 compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x,
     size_t n, struct err *e)
 {
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(w->raw, n, digest);
+	memcpy(x->f.head.raw_digest, digest, RAW_DIGEST_BYTES);
+	x->f.head.raw_bytes = (uint32_t)n;
 	x->f.head.adler = adler_of(w->raw, n);
 	x->data_at = p->spare.len;
 	uint8_t *out = buf_room(&p->spare, own->bound(n));
@@ -265,9 +239,9 @@ compress_window(struct preparer *w, struct prepared *p, struct prepared_piece *x
 	own->end(out, x->f.bytes);
 	p->spare.len = x->data_at + x->f.bytes;
 	out = p->spare.base + x->data_at;
-	if (look_up(w, out, &x->f, e) < 0)
-		return -1;
-	return w->shared->s->remote != NULL ? check_window(w, &x->f, out, n, e) : 0;
+	int known = look_up(w, out, &x->f, e);
+	x->known = known == 1;
+	return known < 0 ? -1 : check_window(w, &x->f, out, n, e);
 }
 
 /* One window's data. */
@@ -292,9 +266,6 @@ prepare_window(struct preparer *w, struct prepared *p, size_t n, struct err *e)
 		};
 		return 0;
 	}
-	int rc = find_data(w, w->raw, n, &x->f, e);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
 	return compress_window(w, p, x, n, e);
 }
 

@@ -20,8 +20,8 @@ enum prepared_kind {
 
 struct prepared_piece {
 	struct recipe_piece zero; /* .zero: a run of them; else the fragment below */
-	struct index_fragment
-	    f;          /* number 0: the store does not have it, or has lost it */
+	struct pack_fragment f;        /* all but its place */
+	bool known;               /* the store has it */
 	size_t data_at; /* in the chunk, or in spare */
 	uint32_t adler;
 };
@@ -43,13 +43,11 @@ struct prepared {
 
 void prepared_free(struct prepared *);
 
-/* What all threads ask.  Whoever asks or changes the store's index, or what a put into
- * a bucket has added, holds the lock; a writer gives it up only when the packs of a
- * folder have all that the index says. */
+/* What all threads ask.  Whoever asks the store's index, or changes what this put has
+ * added, holds the lock. */
 struct prepare_shared {
 	pthread_mutex_t lock;
 	struct store *s;
-	struct packs *packs; /* the threads' own */
 	bool exact;
 };
 

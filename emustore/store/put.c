@@ -1,3 +1,5 @@
+/* put.c: an image into a store: a thread reads chunks, several look at them (prepare.c), and
+ * the caller's makes packs and the recipe of them. */
 #include "emustore/store/put.h"
 
 #include <inttypes.h>
@@ -6,25 +8,22 @@
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "emustore/store/put_impl.h"
+#include "emustore/store/writer.h"
 
 enum { SPARE_CHUNKS = 3 }; /* read ahead, and waiting for the writer */
 
-/* The number that the image will have among those of its name. */
+/* A version that was asked for must not be there; it is looked for again at the end. */
 static int
-choose_version(struct put *p, struct err *e)
+check_version(struct put *p, struct err *e)
 {
 	struct index_image old;
 	struct store_name *name = &p->about.name;
-	int rc = index_find_image(p->s->index, name, &old, e);
+	int rc = name->version != 0 ? index_find_image(p->s->index, name, &old, e) : 0;
 
-	if (rc < 0)
-		return -1;
-	if (rc == 1 && name->version != 0)
-		return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
-		    name->name, name->version);
-	if (name->version == 0 && p->s->remote == NULL)
-		name->version = rc == 1 ? old.about.name.version + 1 : 1;
-	return 0;
+	if (rc != 1)
+		return rc;
+	return err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+	    name->name, name->version);
 }
 
 static int
@@ -61,23 +60,18 @@ put_begin(struct put **out, struct store *s, const struct recipe_image *about,
 	p->cfg = *cfg;
 	p->about = *about;
 	p->sha = EVP_MD_CTX_new();
-	p->rebuilder = rebuilder_new(s->packs);
+	p->rebuilder = rebuilder_new(NULL);
 	p->again = malloc(NDZ_CHUNK_BYTES);
-	p->shared = (struct prepare_shared){
-		.s = s, .exact = cfg->exact, .packs = store_packs(s)
-	};
+	p->shared = (struct prepare_shared){ .s = s, .exact = cfg->exact };
 	pthread_mutex_init(&p->shared.lock, NULL);
 	int rc = 0;
 	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
-	    p->shared.packs == NULL ||
 	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1)
 		rc = err_nomem(e, "an image");
 	if (rc == 0)
 		rc = make_rooms(p, e);
 	if (rc == 0)
-		rc = choose_version(p, e);
-	if (rc == 0 && !cfg->exact && s->remote == NULL)
-		rc = index_prepare_raw(s->index, e);
+		rc = check_version(p, e);
 	if (rc != 0) {
 		put_free(p);
 		return -1;
@@ -98,7 +92,6 @@ put_free(struct put *p)
 		prepared_free(&p->all[i]);
 	free(p->all);
 	EVP_MD_CTX_free(p->sha);
-	packs_free(p->shared.packs);
 	pthread_mutex_destroy(&p->shared.lock);
 	rebuilder_free(p->rebuilder);
 	recipe_chunk_free(&p->c);
@@ -231,33 +224,6 @@ put_all(struct put *p, struct err *e)
 	return rc;
 }
 
-/* The image's record, and its entry of the index. */
-static int
-keep_image(struct put *p, struct err *e)
-{
-	struct buf head = { 0 };
-	struct index_image *i = calloc(1, sizeof *i);
-
-	recipe_put_image(&head, &p->about);
-	int rc = i == NULL || !buf_ok(&head) ? err_nomem(e, "a recipe") : 0;
-	p->stats.recipe_bytes = head.len + p->record.len;
-	if (rc == 0) {
-		*i = (struct index_image){ .number = store_number(
-					       p->s, INDEX_NEXT_IMAGE),
-			.bytes = head.len + p->record.len,
-			.about = p->about };
-		rc = store_append(p->s, RECORD_IMAGE, i->number, head.base, head.len,
-		    p->record.base, p->record.len, &i->pack, &i->at, e);
-	}
-	if (rc == 0)
-		rc = index_add_image(p->s->index, i, e);
-	if (rc == 0 && p->about.made)
-		rc = store_need_format(p->s, STORE_FORMAT_MADE, e);
-	buf_free(&head);
-	free(i);
-	return rc;
-}
-
 int
 put_end(
     struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
@@ -265,10 +231,8 @@ put_end(
 	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
 	int rc = end_block(p, e);
 	if (rc == 0)
-		rc = p->s->remote == NULL
-		         ? keep_image(p, e)
-		         : remote_put_image(p->s->putting, &p->about, &p->record,
-			       &p->digests, &p->stats.recipe_bytes, e);
+		rc = writer_put_image(p->s->putting, &p->about, &p->record, &p->digests,
+		    &p->stats.recipe_bytes, e);
 	p->stats.chunks = p->about.chunks;
 	*about = p->about;
 	*stats = p->stats;

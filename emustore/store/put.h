@@ -12,7 +12,7 @@
 struct put_stats {
 	uint64_t chunks, fragments, new_fragments, new_bytes;
 	/* Of the new ones: those whose data the store has already, compressed to other
-	 * bytes.  Not counted in a bucket, nor with exact. */
+	 * bytes.  Not counted with exact. */
 	uint64_t same_data_fragments;
 	/* Of the chunks: whose stream is made again, kept as one piece, and encrypted
 	 * (one piece, too). */

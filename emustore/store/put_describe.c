@@ -72,12 +72,10 @@ compare(struct put *p, size_t recipe_at, const struct prepared *x, struct err *e
 		return -1;
 	if (!rd_done(&r) || p->decoded.npieces != p->c.npieces)
 		return err_set(e, ERR_FORMAT, "its recipe cannot be read again");
-	/* That its stream can be made of the data was found out before; in a bucket,
-	 * that the fragments have these data, too. */
-	if (p->decoded.made && p->s->remote != NULL)
-		return 0;
+	/* That its stream can be made of the data was found out before, and that the
+	 * fragments have these data. */
 	if (p->decoded.made)
-		return rebuild_check_data(p->rebuilder, &p->decoded, p->places, e);
+		return 0;
 	rebuilder_give(p->rebuilder, x->bytes, x->c.ext.nfragments > 0 ? table : NULL);
 	if (rebuild_chunk(p->rebuilder, &p->decoded, p->places, p->again, e) != 0)
 		return -1;

@@ -29,8 +29,8 @@ struct put {
 	struct recipe_chunk decoded;
 	struct place *places;
 	size_t places_cap;
-	struct buf digests;       /* in a bucket: of all fragments, in their order */
-	struct buf block, record; /* chunks not yet compressed; the record's body */
+	struct buf digests;       /* of all fragments, in their order */
+	struct buf block, record; /* chunks not yet compressed; the recipe's blocks */
 	uint32_t block_chunks;
 	/* Chunks on their way. */
 	size_t jobs, n;

@@ -4,6 +4,7 @@
 
 #include "common/base/sha256.h"
 #include "emustore/store/put_impl.h"
+#include "emustore/store/writer.h"
 
 static int
 add_piece(struct put *p, const struct recipe_piece *piece, const struct place *place,
@@ -25,36 +26,31 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 
 /* Is the data there already, compressed by another codec or at another level? */
 static int
-count_same_data(struct put *p, const struct index_fragment *f, struct err *e)
+count_same_data(struct put *p, const struct pack_fragment *f, struct err *e)
 {
-	struct index_fragment other;
+	int rc = p->cfg.exact || f->head.raw_bytes == 0
+	             ? 0
+	             : index_has_raw(p->s->index, &f->head, e);
 
-	if (p->s->remote != NULL || p->cfg.exact || f->head.raw_bytes == 0)
-		return 0;
-	int rc = index_find_raw(
-	    p->s->index, f->head.raw_digest, f->head.raw_bytes, &other, e);
 	p->stats.same_data_fragments += rc == 1;
 	return rc < 0 ? -1 : 0;
 }
 
-/* Into the packs and the index; one that was lost comes back under its number. */
 static int
-keep_fragment(struct put *p, struct index_fragment *f, const void *data, struct err *e)
+keep_fragment(struct put *p, const struct pack_fragment *f, const void *data, struct err *e)
 {
-	if (count_same_data(p, f, e) != 0)
-		return -1;
-	if (store_add_fragment(p->s, f, data, e) != 0)
+	if (count_same_data(p, f, e) != 0 || writer_add(p->s->putting, f, data, e) != 0)
 		return -1;
 	p->stats.new_fragments++;
 	p->stats.new_bytes += f->bytes;
 	return 0;
 }
 
-/* In a bucket fragments have no numbers that all know: a recipe has their digests, and
- * numbers those.  What is there already is not fetched to be compared: the SHA-256 of
- * the data at hand, which are at byte `at`, is that of what is there. */
+/* A recipe has the digests of its fragments, and numbers those.  What is there already is
+ * not read to be compared: the SHA-256 of the data at hand, which are at byte `at`, is that
+ * of what is there. */
 static int
-use_digest(struct put *p, const struct index_fragment *f, size_t at, struct err *e)
+use_digest(struct put *p, const struct pack_fragment *f, size_t at, struct err *e)
 {
 	struct place place = {
 		.at = at, .slot = (uint32_t)PLACE_GIVEN, .bytes = f->bytes
@@ -73,23 +69,16 @@ static int
 use_fragment(struct put *p, const struct prepared *x, struct prepared_piece *piece,
     struct err *e)
 {
-	struct index_fragment *f = &piece->f, there;
 	const uint8_t *from = x->kind == PREPARED_MADE ? x->spare.base : x->bytes;
+	struct pack_fragment there;
+	int rc = 1;
 
 	p->stats.fragments++;
-	if (f->number == 0 || f->pack == 0) {
-		int rc = store_find_fragment(p->s, f->head.sha256, &there, e);
-		if (rc == 1 && there.pack != 0)
-			*f = there;
-		else if (rc < 0 || keep_fragment(p, f, from + piece->data_at, e) != 0)
-			return -1;
-	}
-	if (p->s->remote != NULL)
-		return use_digest(p, f, piece->data_at, e);
-	struct place place = { .at = f->at, .bytes = f->bytes };
-	if (packs_slot(p->s->packs, f->pack, &place.slot, e) != 0)
-		return -1;
-	return add_piece(p, &(struct recipe_piece){ .number = f->number }, &place, e);
+	if (!piece->known)
+		rc = store_find_fragment(p->s, piece->f.head.sha256, &there, e);
+	if (rc == 0)
+		rc = keep_fragment(p, &piece->f, from + piece->data_at, e);
+	return rc < 0 ? -1 : use_digest(p, &piece->f, piece->data_at, e);
 }
 
 static int
@@ -112,6 +101,5 @@ put_use_pieces(struct put *p, struct prepared *x, struct err *e)
 				      : use_fragment(p, x, piece, e)) != 0)
 			return -1;
 	}
-	/* Other threads read what the index has. */
-	return pack_flush(&p->s->w, e);
+	return 0;
 }

@@ -1,3 +1,4 @@
+/* rebuild.c: puts chunks together.  Called by stored.c, and by put to try a recipe. */
 #include "emustore/store/rebuild.h"
 
 #include <errno.h>
@@ -71,15 +72,6 @@ need_made(struct rebuilder *r, struct err *e)
 	if (r->made == NULL && (r->made = made_new(r->packs)) == NULL)
 		err_nomem(e, "a chunk's stream");
 	return r->made;
-}
-
-int
-rebuild_check_data(struct rebuilder *r, const struct recipe_chunk *c,
-    const struct place *places, struct err *e)
-{
-	struct made *m = need_made(r, e);
-
-	return m == NULL ? -1 : made_check_data(m, c, places, e);
 }
 
 static int
@@ -262,8 +254,7 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 			continue;
 		rc = packs_read_record(r->packs, p->slot, p->at, &h, &body, e);
 		if (rc == 0 &&
-		    (h.type != RECORD_FRAGMENT ||
-			(h.number != c->pieces[i].number && packs_are_files(r->packs))))
+		    h.type != RECORD_FRAGMENT)
 			rc = err_set(e, ERR_FORMAT,
 			    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
 			    ", where the index has it",

@@ -21,7 +21,8 @@ enum { PLACE_ZEROS = (int)UINT32_MAX, PLACE_GIVEN = (int)(UINT32_MAX - 1) };
 /* Belongs to one thread at a time; keeps memory between calls. */
 struct rebuilder;
 
-struct rebuilder *rebuilder_new(struct packs *); /* NULL: out of memory */
+/* packs NULL: every piece is given, or zeros.  NULL: out of memory. */
+struct rebuilder *rebuilder_new(struct packs *);
 void rebuilder_free(struct rebuilder *);
 /* Bytes that stay the caller's, for places in them, with the fragment table (NULL:
  * none) that has an entry for each piece. */
@@ -35,9 +36,6 @@ int rebuild_chunk(struct rebuilder *, const struct recipe_chunk *, const struct 
 /* How many chunks the zlib at hand did not make as they were put: what came out
  * instead has the same data, for the same sectors. */
 uint64_t rebuilder_equivalents(const struct rebuilder *);
-/* Of a chunk that is made again: is its data what was put? */
-int rebuild_check_data(struct rebuilder *, const struct recipe_chunk *,
-    const struct place *, struct err *);
 /* The bytes of out up to the last one that is not zero. */
 size_t chunk_used_bytes(const uint8_t *chunk);
 /* An entry of the fragment table as image-format.md has it. */

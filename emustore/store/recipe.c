@@ -1,3 +1,4 @@
+/* recipe.c: recipes, made and read.  Called by put, and by whoever reads an image. */
 #include "emustore/store/recipe.h"
 
 #include <stdlib.h>
@@ -337,41 +338,4 @@ recipe_unpack(const struct recipe_block *k, struct buf *plain, struct err *e)
 		    e, ERR_FORMAT, "a block of the recipe cannot be decompressed");
 	plain->len = n;
 	return 0;
-}
-
-/* The fragments of one block that was unpacked. */
-static int
-each_of_block(struct recipe_chunk *c, struct rd r, uint32_t chunks,
-    int (*fn)(void *, uint64_t, struct err *), void *arg, struct err *e)
-{
-	for (uint32_t i = 0; i < chunks; i++) {
-		if (recipe_get_chunk(c, &r, e) != 0)
-			return -1;
-		for (size_t k = 0; k < c->npieces; k++)
-			if (!c->pieces[k].zero && fn(arg, c->pieces[k].number, e) != 0)
-				return -1;
-	}
-	return 0;
-}
-
-int
-recipe_each_fragment(struct rd blocks, int (*fn)(void *, uint64_t, struct err *),
-    void *arg, struct err *e)
-{
-	struct recipe_block block;
-	struct recipe_chunk c = { 0 };
-	struct buf plain = { 0 };
-	int rc;
-
-	while ((rc = recipe_get_block(&block, &blocks, e)) == 1) {
-		rc = recipe_unpack(&block, &plain, e);
-		if (rc == 0)
-			rc = each_of_block(&c, rd_from(plain.base, plain.len),
-			    block.chunks, fn, arg, e);
-		if (rc != 0)
-			break;
-	}
-	recipe_chunk_free(&c);
-	buf_free(&plain);
-	return rc;
 }

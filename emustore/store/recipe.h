@@ -28,7 +28,7 @@ enum {
 
 struct recipe_piece {
 	bool zero;
-	uint64_t number;  /* of the fragment */
+	uint64_t number;  /* of the fragment: which digest of the recipe */
 	uint64_t windows; /* of a run of zeros */
 	uint64_t raw_bytes;
 };
@@ -80,7 +80,7 @@ struct recipe_image {
 	struct recipe_label labels[RECIPE_LABELS_MAX];
 };
 
-/* The body of an image's record is this, followed by its blocks. */
+/* The body of RECORD_IMAGE is this, followed by its blocks; of RECORD_ABOUT this alone. */
 void recipe_put_image(struct buf *, const struct recipe_image *);
 int recipe_get_image(struct recipe_image *, struct rd *, struct err *);
 
@@ -95,10 +95,5 @@ struct recipe_block {
 int recipe_get_block(struct recipe_block *, struct rd *, struct err *);
 /* Into plain, whose memory is used again. */
 int recipe_unpack(const struct recipe_block *, struct buf *plain, struct err *);
-/* fn for the number of each fragment that these blocks refer to, some more than once.
- * The blocks are what is left of a record behind recipe_get_image().  ERR_FORMAT,
- * ERR_NOMEM, or what fn returns -1 with. */
-int recipe_each_fragment(struct rd blocks,
-    int (*fn)(void *arg, uint64_t number, struct err *), void *arg, struct err *);
 
 #endif /* EMUSTORE_STORE_RECIPE_H */

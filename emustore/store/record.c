@@ -1,3 +1,4 @@
+/* record.c: records, made and read.  Called by whoever makes or reads packs and recipes. */
 #include "emustore/store/record.h"
 
 #include "common/base/crc32c.h"

@@ -1,4 +1,4 @@
-/* record.h: what a pack file consists of, to the byte; docs/store-format.md.
+/* record.h: what packs and recipes consist of, to the byte; docs/store-format.md.
  *
  *	record: u32 magic, u8 type, u8 0 0 0, u64 number, u32 bytes of the body,
  *	u32 CRC-32C of the body, u32 0, u32 CRC-32C of these 28 bytes; the body;
@@ -16,9 +16,7 @@
 #include "common/base/sha256.h"
 
 enum {
-	STORE_FORMAT = 1,      /* of the index, and of a store as it is made */
-	STORE_FORMAT_MADE = 2, /* of a store with chunks that are made again */
-	STORE_FORMAT_MAX = STORE_FORMAT_MADE,
+	PACK_VERSION = 1, /* in the first record of a pack */
 	RECORD_HEAD_BYTES = 32,
 	RECORD_ALIGN = 8,
 	RAW_DIGEST_BYTES = 16,
@@ -29,21 +27,16 @@ enum {
 };
 
 enum record_type {
-	RECORD_PACK = 1,     /* first in every pack; number: the pack's */
-	RECORD_FRAGMENT = 2, /* number: the fragment's */
-	RECORD_IMAGE = 3,    /* number: the image's; body: recipe.h */
-	RECORD_REMOVED = 4,  /* number: that of an image that is no more */
-	RECORD_REPLACES =
-	    5, /* number: how many u32 numbers of packs its body holds: they
-	        * count no longer, all of use in them came before this */
-	/* Only in the objects of images in a bucket: */
-	RECORD_ABOUT = 6,   /* an image without its blocks */
-	RECORD_DIGESTS = 7, /* SHA-256 of the fragments that it names */
+	RECORD_PACK = 1,     /* first in every pack; body: u32 PACK_VERSION */
+	RECORD_FRAGMENT = 2, /* a fragment's head, and its data */
+	RECORD_IMAGE = 3,    /* a recipe, see recipe.h */
+	RECORD_ABOUT = 6,    /* a recipe without its blocks */
+	RECORD_DIGESTS = 7,  /* the SHA-256 of each fragment that it names */
 };
 
 struct record_head {
 	enum record_type type; /* may be one that this version does not know */
-	uint64_t number;
+	uint64_t number; /* by chance, or 0 */
 	uint32_t body_bytes, body_crc;
 };
 
@@ -53,6 +46,13 @@ struct fragment_head {
 	uint8_t raw_digest[RAW_DIGEST_BYTES]; /* as in the fragment table of images */
 	uint32_t raw_bytes; /* 0: a whole zlib stream; no raw digest */
 	uint32_t adler;     /* Adler-32 of the raw bytes */
+};
+
+/* A fragment and where it is in its pack. */
+struct pack_fragment {
+	uint64_t at;    /* of its record */
+	uint32_t bytes; /* of its data */
+	struct fragment_head head;
 };
 
 void record_put_head(const struct record_head *, uint8_t out[RECORD_HEAD_BYTES]);

@@ -1,3 +1,5 @@
+/* remake.c: finds the parameters of a zlib stream, and makes it again.  Called by prepare.c and
+ * made.c, in their threads. */
 #include "emustore/store/remake.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* reopened.c: opens an image again when the store has changed under it, or when what this
+ * machine keeps of its index may be wrong.  Called by store_disk.c and ahead.c. */
 #include "emustore/store/reopened.h"
 
 #include <errno.h>
@@ -8,16 +10,18 @@ struct reopened {
 	const char *store, *name;
 	struct stored *image;
 	struct recipe_image about; /* as it was opened first */
+	bool anew; /* by an index that was made for it */
 };
 
 static int
-open_image(struct stored **out, const char *store, const char *name, struct err *e)
+open_image(struct stored **out, const char *store, const char *name, unsigned access,
+    struct err *e)
 {
 	struct store_name parsed;
 	struct store s;
 
 	if (store_name_get(&parsed, name, e) != 0 ||
-	    store_open(&s, store, STORE_READ, e) != 0)
+	    store_open(&s, store, access, e) != 0)
 		return -1;
 	int rc = stored_open(out, &s, &parsed, e);
 	store_close(&s);
@@ -26,11 +30,12 @@ open_image(struct stored **out, const char *store, const char *name, struct err 
 
 /* The same image, not another that has got its name meanwhile. */
 static int
-open_same(struct stored **out, const struct reopened *s, struct err *e)
+open_same(
+    struct stored **out, const struct reopened *s, unsigned access, struct err *e)
 {
 	const struct recipe_image *a = &s->about;
 
-	if (open_image(out, s->store, stored_title(a), e) != 0)
+	if (open_image(out, s->store, stored_title(a), access, e) != 0)
 		return -1;
 	const struct recipe_image *b = stored_about(*out);
 	if (a->chunks == b->chunks && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0)
@@ -39,6 +44,13 @@ open_same(struct stored **out, const struct reopened *s, struct err *e)
 	*out = NULL;
 	return err_set(
 	    e, ERR_FORMAT, "%s: is another image meanwhile", stored_title(a));
+}
+
+static int
+open_first(struct reopened *s, bool same, unsigned access, struct err *e)
+{
+	return same ? open_same(&s->image, s, access, e)
+	            : open_image(&s->image, s->store, s->name, access, e);
 }
 
 int
@@ -53,8 +65,11 @@ reopened_open(struct reopened **out, const char *store, const char *name,
 	s->name = name;
 	if (like != NULL)
 		s->about = like->about;
-	int rc = like != NULL ? open_same(&s->image, s, e)
-	                      : open_image(&s->image, store, name, e);
+	int rc = open_first(s, like != NULL, STORE_READ, e);
+	if (rc != 0 && e->kind == ERR_FORMAT) {
+		s->anew = true;
+		rc = open_first(s, like != NULL, STORE_ANEW, e);
+	}
 	if (rc != 0) {
 		free(s);
 		return -1;
@@ -86,15 +101,20 @@ reopened_header(
 	return stored_header(s->image, i, out, e);
 }
 
-/* In a bucket gc takes packs away from readers, and copies what is in use before. */
+/* gc takes packs away from readers, and copies what is in use before.  And what looks like
+ * damage may be the index's, once. */
 int
 reopened_chunk(struct reopened *s, uint32_t i, void *out, struct err *e)
 {
 	struct stored *again;
 	struct err ignored; /* why it is needed says more */
 	int rc = stored_chunk(s->image, i, out, e);
+	bool damaged = rc != 0 && e->kind == ERR_FORMAT && !s->anew;
 
-	if (rc == 0 || e->os != ENOENT || open_same(&again, s, &ignored) != 0)
+	if (rc == 0 || (e->os != ENOENT && !damaged))
+		return rc;
+	s->anew = s->anew || damaged;
+	if (open_same(&again, s, damaged ? STORE_ANEW : STORE_READ, &ignored) != 0)
 		return rc;
 	stored_free(s->image);
 	s->image = again;

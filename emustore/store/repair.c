@@ -1,251 +1,223 @@
+/* repair.c: saves what is whole of damaged packs.  Called by the program, in its thread. */
 #include "emustore/store/repair.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emustore/store/remote_check.h"
-#include "emustore/store/stored.h"
+#include "common/base/sha256.h"
+#include "emustore/store/walk.h"
+#include "emustore/store/writer.h"
 
-/* What is whole in the packs is not to be given up because the index is wrong. */
+enum { TABLE_TRIES = 3 };
+
+struct repairing {
+	struct check *c;
+	struct store *s;
+	struct writer *w;
+	struct buf bad; /* ids of packs that are to count no longer, each with its zero */
+};
+
+/* Has the store this fragment, whole, in a pack that stays, or in a new one?  1, 0, -1. */
 static int
-mark_lost(struct check *c, struct store *s, struct err *e)
+is_kept(struct repairing *r, const struct fragment_head *h, struct err *e)
 {
-	struct index_fragment f = { 0 };
-	int rc;
+	struct index_fragment i;
+	struct index_pack p;
+	int rc = index_find_fragment(r->s->index, h->sha256, &i, e);
 
-	while ((rc = index_fragment_from(s->index, f.number + 1, &f, e)) == 1) {
-		bool elsewhere = marks_has(&c->elsewhere, f.number);
-		if (marks_has(&c->good, f.number) || (f.pack == 0 && !elsewhere))
+	if (rc == 1)
+		rc = index_get_pack(r->s->index, i.pack, &p, NULL, e);
+	if (rc == 1) {
+		struct index_place place = {
+			.pack = i.pack, .at = i.f.at, .bytes = i.f.bytes
+		};
+		bool stays = check_is_good(r->c, &place);
+		for (size_t at = 0; at < r->bad.len && stays; at += sizeof p.id)
+			stays = memcmp(r->bad.base + at, p.id, PACK_ID_CHARS) != 0;
+		rc = stays;
+	}
+	return rc != 0 ? rc : writer_added(r->w, h->sha256, e);
+}
+
+static int
+save_fragment(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
+    struct err *e)
+{
+	struct repairing *r = arg;
+	struct pack_fragment f = { .at = at };
+	struct err why; /* then it is of no use to anybody */
+	uint8_t digest[SHA256_BYTES];
+
+	if (h->type != RECORD_FRAGMENT ||
+	    fragment_get_head(&f.head, body, h->body_bytes, &why) != 0)
+		return 0;
+	f.bytes = h->body_bytes - FRAGMENT_HEAD_BYTES;
+	sha256(body + FRAGMENT_HEAD_BYTES, f.bytes, digest);
+	if (memcmp(digest, f.head.sha256, sizeof digest) != 0)
+		return 0;
+	int rc = is_kept(r, &f.head, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	return writer_add(r->w, &f, body + FRAGMENT_HEAD_BYTES, e);
+}
+
+/* What is whole of a pack, whatever its table says of it. */
+static int
+save_pack(struct repairing *r, const char *id, struct err *e)
+{
+	struct pack_walk w = { .record = save_fragment, .arg = r };
+	struct objects *o = r->s->objects;
+	struct buf pack = { 0 };
+	char key[KEY_BYTES];
+
+	key_of_pack(id, key);
+	int rc = o->ops->load(o->ctx, key, TOC_PACK_BYTES_MAX, &pack, e);
+	if (rc == 0)
+		rc = pack_walk(&w, pack.base, pack.len, e);
+	else if (e->os == ENOENT)
+		rc = 0;
+	buf_free(&pack);
+	return rc;
+}
+
+static int
+add_bad(struct repairing *r, const char *id, struct err *e)
+{
+	buf_bytes(&r->bad, id, PACK_ID_CHARS + 1);
+	return buf_ok(&r->bad) ? 0 : err_nomem(e, "the list of packs");
+}
+
+/* 1: the table cannot be read, however often it is asked for: what one answer says may
+ * have been altered on its way.  0: it can, or it is gone, or it is a newer program's. */
+static int
+is_bad_table(struct store *s, const char *id, struct err *e)
+{
+	struct objects *o = s->objects;
+	struct buf bytes = { 0 };
+	char key[KEY_BYTES];
+	struct toc t;
+	int rc = 1;
+
+	key_of_table(id, key);
+	for (int tries = 0; tries < TABLE_TRIES && rc == 1; tries++) {
+		bytes.len = 0;
+		if (o->ops->load(o->ctx, key, TOC_BYTES_MAX, &bytes, e) != 0)
+			rc = e->os == ENOENT ? 0 : e->kind == ERR_FORMAT ? 1 : -1;
+		else if (toc_open(&t, id, bytes.base, bytes.len, e) == 0 ||
+			 e->kind != ERR_FORMAT)
+			rc = 0;
+	}
+	buf_free(&bytes);
+	return rc;
+}
+
+/* Tables that say nothing that can be read. */
+static int
+find_bad_tables(struct repairing *r, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1];
+	struct index_pack p;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->s->tables.n && rc >= 0; i++) {
+		if (!key_is_table(r->s->tables.v[i].key, id))
 			continue;
-		if (c->index_wrong || elsewhere)
-			return err_set(e, ERR_FORMAT,
-			    "%s: the index does not say what the packs do: emustore "
-			    "repair --index first; nothing was changed",
-			    s->dir);
-		if (index_move_fragment(s->index, f.number, 0, 0, e) != 0)
+		rc = index_find_pack(r->s->index, id, &p, e);
+		if (rc == 0 && (rc = is_bad_table(r->s, id, e)) == 1)
+			rc = add_bad(r, id, e);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+find_bad_packs(struct repairing *r, struct err *e)
+{
+	for (size_t i = 0; i < r->c->npacks; i++) {
+		const struct pack_state *t = &r->c->packs[i];
+		if ((!t->whole || t->bad != NULL) && add_bad(r, t->p.id, e) != 0)
 			return -1;
 	}
+	return 0;
+}
+
+/* Where an image lacks something, a pack that has lost its table may have it. */
+static int
+save_orphans(struct repairing *r, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1], key[KEY_BYTES];
+	struct listing l = { 0 };
+	int rc = listing_get(&l, r->s->objects, KEYS_PACKS, NULL, e);
+
+	for (size_t i = 0; i < l.n && rc == 0; i++) {
+		if (!key_is_pack(l.v[i].key, id))
+			continue;
+		key_of_table(id, key);
+		if (listing_find(&r->s->tables, key + strlen(KEYS_TABLES)) == NULL)
+			rc = save_pack(r, id, e);
+	}
+	listing_free(&l);
+	return rc;
+}
+
+/* The table goes: then the pack counts no longer, and gc removes it. */
+static int
+forget_bad(struct repairing *r, struct err *e)
+{
+	struct objects *o = r->s->objects;
+	char key[KEY_BYTES];
+
+	for (size_t at = 0; at < r->bad.len; at += PACK_ID_CHARS + 1) {
+		key_of_table((const char *)r->bad.base + at, key);
+		if (o->ops->remove(o->ctx, key, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+save_all(struct repairing *r, struct err *e)
+{
+	if (writer_new(&r->w, r->s, e) != 0 || find_bad_packs(r, e) != 0 ||
+	    find_bad_tables(r, e) != 0)
+		return -1;
+	for (size_t at = 0; at < r->bad.len; at += PACK_ID_CHARS + 1)
+		if (save_pack(r, (const char *)r->bad.base + at, e) != 0)
+			return -1;
+	if (r->c->bad_images > 0 && save_orphans(r, e) != 0)
+		return -1;
+	return writer_commit(r->w, e) == 0 ? forget_bad(r, e) : -1;
+}
+
+/* What is left is told by whoever called; the sentences were. */
+static int
+check_again(struct repairing *r, struct err *e)
+{
+	struct check *c = r->c, again = { .arg = c->arg };
+	int rc = store_look(r->s, e);
+
+	if (rc == 0)
+		rc = check_store(&again, r->s, e);
+	c->problems = again.problems;
+	c->images = again.images;
+	c->bad_images = again.bad_images;
+	c->fragments = again.fragments;
+	check_free(&again);
 	return rc;
 }
 
 int
 repair_store(struct check *c, struct store *s, struct err *e)
 {
-	if (s->remote != NULL)
-		return remote_repair(c, s, e);
-	if (store_begin(s, e) != 0 || check_store(c, s, e) != 0 ||
-	    mark_lost(c, s, e) != 0)
-		return -1;
-	return store_commit(s, e);
-}
+	struct repairing r = { .c = c, .s = s };
+	int rc = check_store(c, s, e);
 
-struct reindex {
-	struct check *c;
-	struct store *s;
-	uint32_t slot, number;
-	uint64_t end;                 /* of the last good record of the pack */
-	struct buf replaced, removed; /* u32 and u64 in the machine's order */
-	uint64_t next_fragment, next_image, next_pack;
-};
-
-static void
-raise(uint64_t *next, uint64_t number)
-{
-	if (number >= *next && number < INT64_MAX)
-		*next = number + 1;
-}
-
-static int
-raise_fragment(void *arg, uint64_t number, struct err *e)
-{
-	struct reindex *x = arg;
-
-	(void)e;
-	raise(&x->next_fragment, number);
-	return 0;
-}
-
-/* No number that the recipe has is given to another fragment: one that is lost stays
- * lost, and an image that needs it stays damaged.  What cannot be read of a recipe
- * refers to nothing. */
-static int
-raise_of_recipe(struct reindex *x, const uint8_t *body, size_t body_bytes,
-    struct err *e)
-{
-	struct rd r = rd_from(body, body_bytes);
-	struct recipe_image *about = malloc(sizeof *about);
-	int rc = about == NULL ? err_nomem(e, "an image")
-	                       : recipe_get_image(about, &r, e);
-
-	if (rc == 0)
-		rc = recipe_each_fragment(r, raise_fragment, x, e);
-	free(about);
-	return rc == 0 || e->kind != ERR_NOMEM ? 0 : -1;
-}
-
-/* First pass, of all packs: what counts no longer, and which numbers were given. */
-static int
-note_numbers(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
-{
-	struct reindex *x = arg;
-	struct rd r = rd_from(body, body_bytes);
-
-	(void)at;
-	if (h->type == RECORD_FRAGMENT)
-		raise(&x->next_fragment, h->number);
-	if (h->type == RECORD_IMAGE || h->type == RECORD_REMOVED)
-		raise(&x->next_image, h->number);
-	if (h->type == RECORD_REMOVED)
-		buf_bytes(&x->removed, &h->number, sizeof h->number);
-	for (uint64_t i = 0;
-	     h->type == RECORD_REPLACES && rd_can_hold(&r, 1, 4) && i < h->number;
-	     i++) {
-		uint32_t pack = rd_le32(&r);
-		buf_bytes(&x->replaced, &pack, sizeof pack);
-		raise(&x->next_pack, pack);
-	}
-	if (h->type == RECORD_IMAGE && raise_of_recipe(x, body, body_bytes, e) != 0)
-		return -1;
-	return buf_ok(&x->replaced) && buf_ok(&x->removed) ? 0 : err_nomem(e, "a list");
-}
-
-static bool
-has(const struct buf *list, const void *item, size_t n)
-{
-	for (size_t i = 0; i + n <= list->len; i += n)
-		if (memcmp(list->base + i, item, n) == 0)
-			return true;
-	return false;
-}
-
-static int
-add_fragment(struct reindex *x, uint64_t at, const struct record_head *h,
-    const uint8_t *body, size_t body_bytes, struct err *e)
-{
-	struct index_fragment f = { .number = h->number, .pack = x->number, .at = at },
-			      there;
-
-	if (fragment_get_head(&f.head, body, body_bytes, e) != 0)
-		return 0; /* of no use to anybody */
-	f.bytes = (uint32_t)(body_bytes - FRAGMENT_HEAD_BYTES);
-	int rc = index_find_fragment(x->s->index, f.head.sha256, &there, e);
-	if (rc == 0)
-		rc = index_get_fragment(x->s->index, h->number, &there, e);
-	if (rc != 0) /* another copy, which serves as well */
-		return rc < 0 ? -1 : 0;
-	return index_add_fragment(x->s->index, &f, e);
-}
-
-static int
-add_image(struct reindex *x, uint64_t at, const struct record_head *h,
-    const uint8_t *body, size_t body_bytes, struct err *e)
-{
-	struct index_image *i = calloc(1, sizeof *i), *there = calloc(1, sizeof *there);
-	struct rd r = rd_from(body, body_bytes);
-	struct err why;
-	int rc = i == NULL || there == NULL ? err_nomem(e, "an image") : 0;
-
-	if (rc == 0 && !has(&x->removed, &h->number, sizeof h->number) &&
-	    recipe_get_image(&i->about, &r, &why) == 0) {
-		rc = index_find_image(x->s->index, &i->about.name, there, e);
-		i->number = h->number;
-		i->pack = x->number;
-		i->at = at;
-		i->bytes = body_bytes;
+	if (rc == 0 && c->problems > 0) {
+		rc = save_all(&r, e);
+		writer_free(r.w);
 		if (rc == 0)
-			rc = index_add_image(x->s->index, i, e);
+			rc = check_again(&r, e);
 	}
-	free(i);
-	free(there);
-	return rc < 0 ? -1 : 0;
-}
-
-/* Second pass. */
-static int
-add_record(void *arg, uint64_t at, const struct record_head *h, const uint8_t *body,
-    size_t body_bytes, struct err *e)
-{
-	struct reindex *x = arg;
-
-	x->end = at + record_whole_bytes(body_bytes);
-	if (h->type == RECORD_FRAGMENT)
-		return add_fragment(x, at, h, body, body_bytes, e);
-	return h->type == RECORD_IMAGE ? add_image(x, at, h, body, body_bytes, e) : 0;
-}
-
-static int
-walk_packs(
-    struct reindex *x, const uint32_t *list, size_t n, bool adding, struct err *e)
-{
-	struct pack_walk w = { .data = true,
-		.end = UINT64_MAX,
-		.arg = x,
-		.record = adding ? add_record : note_numbers };
-
-	for (size_t i = 0; i < n; i++) {
-		if (adding && has(&x->replaced, &list[i], sizeof list[i]))
-			continue;
-		x->number = list[i];
-		x->end = 0;
-		if (packs_slot(x->s->packs, list[i], &x->slot, e) != 0 ||
-		    packs_walk(x->s->packs, x->slot, &w, e) != 0)
-			return -1;
-		if (adding && x->end > 0 &&
-		    index_put_pack(
-			x->s->index, &(struct index_pack){ list[i], x->end }, e) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-fill_index(struct reindex *x, struct err *e)
-{
-	uint32_t *list;
-	size_t n;
-
-	if (packs_list(x->s->packs_fd, x->s->dir, &list, &n, e) != 0 || n == 0) {
-		free(list);
-		return n == 0 ? 0 : -1;
-	}
-	int rc = walk_packs(x, list, n, false, e);
-	if (rc == 0)
-		rc = walk_packs(x, list, n, true, e);
-	raise(&x->next_pack, list[n - 1]);
-	free(list);
-	if (rc == 0)
-		rc = index_set_next(
-		    x->s->index, INDEX_NEXT_FRAGMENT, x->next_fragment, e);
-	if (rc == 0)
-		rc = index_set_next(x->s->index, INDEX_NEXT_IMAGE, x->next_image, e);
-	return rc == 0
-	           ? index_set_next(x->s->index, INDEX_NEXT_PACK, x->next_pack, e)
-	           : -1;
-}
-
-int
-repair_index(struct check *c, struct store *s, struct err *e)
-{
-	struct reindex x = { .c = c,
-		.s = s,
-		.next_fragment = 1,
-		.next_image = 1,
-		.next_pack = 1 };
-
-	if (s->remote != NULL) /* opening it for this has made its index again */
-		return remote_check(c, s, e);
-	int rc = index_begin(s->index, true, e);
-	if (rc == 0)
-		rc = fill_index(&x, e);
-	if (rc == 0)
-		rc = index_commit(s->index, e);
-	if (rc == 0)
-		rc = check_store(c, s, e);
-	if (rc == 0)
-		rc = store_use_index(s, e);
-	buf_free(&x.replaced);
-	buf_free(&x.removed);
+	buf_free(&r.bad);
 	return rc;
 }

@@ -4,10 +4,11 @@
 
 #include "emustore/store/check.h"
 
-/* Transactions of their own.  Fragments that are damaged are marked as lost: images
- * that need them stay, and are whole again when a put brings the same bytes. */
-int repair_store(struct check *, struct store *, struct err *);
-/* The index from the packs alone; the store was opened with STORE_REINDEX. */
-int repair_index(struct check *, struct store *, struct err *);
+/* Of a store that was opened with STORE_WRITE and STORE_ANEW; c->data must be set.  What is
+ * whole of damaged packs, and of packs whose table cannot be read, is copied to new ones;
+ * then the damaged ones count no longer.  Images that need what is lost stay, and are whole
+ * again when a put brings the same bytes.  Then the store is checked again, without data:
+ * the results of c are what is left. */
+int repair_store(struct check *c, struct store *, struct err *);
 
 #endif /* EMUSTORE_STORE_REPAIR_H */

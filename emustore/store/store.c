@@ -1,73 +1,47 @@
-/* A store is opened, for reading or as its only writer, and closed: by one thread of whoever
- * has it.  Readers in other threads have packs of their own, by store_packs(). */
-#include "emustore/store/store_impl.h"
+/* store.c: a store is made, opened and closed, by one thread of whoever has it.  Readers in
+ * other threads have packs of their own, by store_packs(). */
+#include "emustore/store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "emustore/objects/folder.h"
 #include "emustore/s3/s3.h"
-#include "emustore/store/own.h"
+#include "emustore/s3/s3_objects.h"
+#include "emustore/store/store_impl.h"
+#include "emustore/store/writer.h"
 
-enum { READERS_TRIES = 500, READERS_US = 10000 };
+static const struct store closed = { .cache_lock = -1 };
 
-/* Readers that copy the index hold the lock for a moment, shared; a writer holds it alone.
- * 0, or -1 with EWOULDBLOCK: a writer is there, or a reader that does not end. */
-static int
-lock_in_a_moment(int fd)
+static double
+clock_seconds(void)
 {
-	for (int tries = 0; tries < READERS_TRIES; tries++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
-			return -1;
-		flock(fd, LOCK_UN);
-		usleep(READERS_US);
-	}
-	errno = EWOULDBLOCK;
-	return -1;
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t); /* also counts while it sleeps */
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int
-take_lock(struct store *s, bool wait, struct err *e)
+int
+store_check_age(const struct store *s, struct err *e)
 {
-	char path[STORE_PATH_BYTES];
-
-	store_path(s->dir, "lock", path);
-	s->lock_fd = own_open(s->dirfd, "lock", O_RDWR | O_CREAT, 0666, path, e);
-	if (s->lock_fd < 0)
-		return -1;
-	if ((wait ? flock(s->lock_fd, LOCK_EX) : lock_in_a_moment(s->lock_fd)) == 0)
+	if (s->locked || clock_seconds() - s->looked_at < (double)s->grace_seconds / 2)
 		return 0;
-	if (errno == EWOULDBLOCK)
-		return err_set(e, ERR_REFUSED,
-		    "%s: another program is writing to this store (--wait waits "
-		    "for it)",
-		    s->dir);
-	return err_os(e, "%s/lock", s->dir);
+	return err_set(e, ERR_REFUSED,
+	    "%s: this takes longer than half the store's grace of %" PRIu64
+	    " seconds, so what it counts on may be gone: nothing was changed",
+	    s->objects->title, s->grace_seconds);
 }
 
-static int
-open_index(struct store *s, bool anew, struct err *e)
+const char *
+store_title(const struct store *s)
 {
-	char path[STORE_PATH_BYTES];
-
-	store_path(s->dir, anew ? store_new_index : store_index_name, path);
-	bool writing = s->lock_fd >= 0;
-	if (!anew && writing && own_check(s->dirfd, store_index_name, true, path, e) != 0)
-		return -1;
-	if (!anew)
-		return index_open(
-		    &s->index, path, writing ? INDEX_WRITE : INDEX_READ, e);
-	store_remove_index(s->dir, store_new_index);
-	s->reindexing = true;
-	return index_open(&s->index, path, INDEX_CREATE, e);
+	return s->objects->title;
 }
 
 /* Each pack that is read from is an open file. */
@@ -83,138 +57,120 @@ allow_many_files(void)
 }
 
 static int
-open_parts(struct store *s, enum store_access access, struct err *e)
-{
-	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dirfd < 0)
-		return err_os(e, "%s", s->dir);
-	if (store_read_format(s, e) != 0)
-		return -1;
-	s->packs_fd = openat(
-	    s->dirfd, "packs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->packs_fd < 0)
-		return err_os(e, "%s/packs", s->dir);
-	bool wait = access == STORE_WRITE_WAIT || access == STORE_REINDEX_WAIT;
-	if (access != STORE_READ && take_lock(s, wait, e) != 0)
-		return -1;
-	s->packs = store_packs(s);
-	if (s->packs == NULL)
-		return err_nomem(e, s->dir);
-	return open_index(
-	    s, access == STORE_REINDEX || access == STORE_REINDEX_WAIT, e);
-}
-
-static const struct store closed = {
-	.dirfd = -1, .packs_fd = -1, .lock_fd = -1, .w = { .fd = -1 }
-};
-
-int
-store_open_remote(struct store *s, const struct remote_place *p,
-    enum store_access access, struct err *e)
+open_objects(struct store *s, const char *url, struct err *e)
 {
 	*s = closed;
-	s->dir = strdup(p->url);
-	if (s->dir == NULL)
-		return err_nomem(e, p->url);
-	bool anew = access == STORE_REINDEX || access == STORE_REINDEX_WAIT;
-	if (remote_open(&s->remote, p, anew, e) != 0) {
-		store_close(s);
-		return -1;
-	}
-	s->index = remote_index(s->remote);
-	s->pack_bytes = remote_pack_bytes(s->remote);
-	s->packs = store_packs(s);
-	if (s->packs != NULL)
-		return 0;
-	store_close(s);
-	return err_nomem(e, p->url);
-}
-
-int
-store_open(struct store *s, const char *dir, enum store_access access, struct err *e)
-{
-	if (s3_is_url(dir))
-		return store_open_remote(
-		    s, &(struct remote_place){ .url = dir }, access, e);
-	*s = closed;
-	if (strlen(dir) > 500)
-		return err_set(e, ERR_USAGE, "the store's path is too long");
-	s->dir = strdup(dir);
-	if (s->dir == NULL)
-		return err_nomem(e, dir);
+	if (s3_is_url(url))
+		return s3_objects_open(&s->objects, url, e);
+	s->folder = true;
 	allow_many_files();
-	if (open_parts(s, access, e) == 0)
+	return folder_open(&s->objects, url, e);
+}
+
+/* A folder is locked when it is known to be a store. */
+static int
+open_parts(
+    struct store *s, const struct store_place *p, unsigned access, struct err *e)
+{
+	bool lock = s->folder && (access & STORE_WRITE) != 0;
+
+	if (store_read_format(s, (access & STORE_MEND) != 0, e) != 0)
+		return -1;
+	if (lock && folder_lock(s->objects, (access & STORE_WAIT) != 0, e) != 0)
+		return -1;
+	s->locked = lock;
+	if (cache_open(s, p, access, e) != 0)
+		return -1;
+	return store_look(s, e);
+}
+
+int
+store_open_at(
+    struct store *s, const struct store_place *p, unsigned access, struct err *e)
+{
+	if (open_objects(s, p->url, e) == 0 && open_parts(s, p, access, e) == 0)
 		return 0;
 	store_close(s);
 	return -1;
 }
 
-static void
-close_if_open(int fd)
+int
+store_open(struct store *s, const char *url, unsigned access, struct err *e)
 {
-	if (fd >= 0)
-		close(fd);
+	return store_open_at(s, &(struct store_place){ .url = url }, access, e);
+}
+
+int
+store_adopt(struct store *s, struct objects *o, struct err *e)
+{
+	*s = closed;
+	s->objects = o;
+	s->folder = s->locked = true;
+	s->pack_bytes = STORE_PACK_BYTES;
+	return cache_leave(s, false, e) == 0 ? store_look(s, e) : -1;
 }
 
 void
 store_close(struct store *s)
 {
-	if (s->writing && s->remote == NULL)
-		store_undo(s);
-	pack_writer_drop(&s->w);
-	remote_put_free(s->putting);
-	if (s->remote == NULL)
-		index_close(s->index);
-	packs_free(s->packs);
-	remote_close(s->remote); /* with its index */
-	if (s->reindexing)
-		store_remove_index(s->dir, store_new_index);
-	close_if_open(s->packs_fd);
-	close_if_open(s->dirfd);
-	close_if_open(s->lock_fd); /* the last: nobody else may write before */
-	free(s->dir);
+	writer_free(s->putting);
+	index_close(s->index);
+	blocks_release(s->blocks);
+	if (s->cache_lock >= 0)
+		close(s->cache_lock);
+	free(s->cache);
+	listing_free(&s->tables);
+	listing_free(&s->condemned);
+	listing_free(&s->images);
+	if (s->locked)
+		folder_unlock(s->objects); /* the last: nobody else may write before */
+	objects_release(s->objects);
 	*s = closed;
 }
 
 bool
 store_holds(const struct store *s, const char *path)
 {
-	char *real = realpath(path, NULL), *name;
-	struct stat folder, own;
-	bool holds = false;
-
-	if (real != NULL && (name = strrchr(real, '/')) != NULL && name > real) {
-		*name = '\0';
-		holds = stat(real, &folder) == 0 &&
-		        ((fstat(s->dirfd, &own) == 0 && own.st_dev == folder.st_dev &&
-			     own.st_ino == folder.st_ino) ||
-			    (fstat(s->packs_fd, &own) == 0 &&
-				own.st_dev == folder.st_dev &&
-				own.st_ino == folder.st_ino));
-	}
-	free(real);
-	return holds;
+	return s->folder && folder_holds(s->objects, path);
 }
 
 struct packs *
 store_packs(struct store *s)
 {
-	return s->remote != NULL ? remote_packs(s->remote)
-	                         : packs_new(s->packs_fd, s->dir);
+	return packs_new(s->objects, s->blocks);
 }
 
 int
-store_use_index(struct store *s, struct err *e)
+store_begin(struct store *s, struct err *e)
 {
-	index_close(s->index); /* all of it is in its one file then */
-	s->index = NULL;
-	/* What the old one had not yet in its file must never meet the new file. */
-	unlinkat(s->dirfd, "index.db-wal", 0);
-	unlinkat(s->dirfd, "index.db-shm", 0);
-	if (fsync(s->dirfd) != 0 ||
-	    renameat(s->dirfd, store_new_index, s->dirfd, store_index_name) != 0 ||
-	    fsync(s->dirfd) != 0)
-		return err_os(e, "%s/%s", s->dir, store_index_name);
-	s->reindexing = false;
-	return 0;
+	return writer_new(&s->putting, s, e);
+}
+
+int
+store_commit(struct store *s, struct err *e)
+{
+	int rc = writer_commit(s->putting, e);
+
+	writer_free(s->putting);
+	s->putting = NULL;
+	return rc;
+}
+
+int
+store_find_fragment(struct store *s, const uint8_t sha256[SHA256_BYTES],
+    struct pack_fragment *f, struct err *e)
+{
+	return writer_find(s->putting, sha256, f, e);
+}
+
+int
+store_remove_image(struct store *s, const struct store_name *n, struct err *e)
+{
+	char key[KEY_BYTES];
+
+	key_of_image(n, key);
+	if (listing_find(&s->images, key + strlen(KEYS_IMAGES)) == NULL)
+		return err_set(e, ERR_ABSENT, "%s:%" PRIu32 ": is not in the store",
+		    n->name, n->version);
+	return s->objects->ops->remove(s->objects->ctx, key, e);
 }

@@ -1,14 +1,17 @@
-/* store.h: a store of images: a folder with pack files and an index.
+/* store.h: a store of images, in a folder or in a bucket: the same objects (objects.h), and
+ * the same for all that is done with them; docs/store-format.md.
  *
- *	DIR/format	a line "emustore 1", a line "pack-bytes N"
- *	DIR/lock	held by the one who writes
- *	DIR/index.db	SQLite; can be made again from the packs
- *	DIR/packs/	00000001.pack ...
+ *	format			how it was made
+ *	packs/ID.pack		fragments; never changed
+ *	tables/ID.toc		what such a pack holds (toc.h); made after it
+ *	images/NAME/VERSION	recipes; made only where none is
+ *	condemned/ID		in a bucket: nothing new may refer to that pack
  *
- * Or s3://BUCKET/PREFIX, see remote.h.
+ * An image is there wholly or not at all: its recipe is made when all that it needs is
+ * there.  What differs is how writers keep apart: in a folder one holds a lock, in a bucket
+ * they make claims, and what goes waits for a grace.
  *
- * A change is there wholly or not at all: what a writer appends to packs counts
- * only when the index, committed after they were synced, says so.
+ * The index is a cache: it follows the objects whenever a store is opened.
  */
 #ifndef EMUSTORE_STORE_STORE_H
 #define EMUSTORE_STORE_STORE_H
@@ -17,80 +20,91 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "emustore/objects/objects.h"
+#include "emustore/store/blocks.h"
 #include "emustore/store/index.h"
+#include "emustore/store/keys.h"
 #include "emustore/store/packs.h"
-#include "emustore/store/remote.h"
-#include "emustore/store/remote_put.h"
 
-enum { STORE_PACK_BYTES = 1 << 30 };
+enum {
+	STORE_FORMAT = 3,
+	STORE_PACK_BYTES = 32 << 20, /* in memory while it is made */
+	STORE_PACK_BYTES_MAX = 256 << 20,
+	STORE_GRACE_SECONDS = 24 * 60 * 60,
+	STORE_REQUESTS = 8, /* under way at once */
+};
+
+struct writer;
 
 struct store {
-	char *dir;
-	int dirfd, packs_fd, lock_fd;
-	uint64_t pack_bytes; /* a pack of so many gets no more records */
-	unsigned format;     /* as the store says; enum in record.h */
+	struct objects *objects;
+	bool folder, locked; /* locked: nobody else writes */
+	uint64_t pack_bytes, grace_seconds;
+	struct blocks *blocks; /* of a bucket; NULL: packs are files */
+	/* The index, and where it is kept: NULL, it is this process's alone. */
 	struct index *index;
-	struct packs *packs;
-	bool reindexing; /* the index is a new one that does not count yet */
-	/* Of a writer between store_begin() and the end of it: */
-	struct pack_writer w;
-	bool writing;
-	uint64_t next[3]; /* by enum index_next */
-	/* In a bucket; NULL: a folder.  Then a transaction is a put, and w has nothing.
-	 */
-	struct remote *remote;
-	struct remote_put *putting;
+	char *cache;
+	bool cache_log; /* SQLite may have a write-ahead log there */
+	int cache_lock; /* for the one who brings the index up to date */
+	/* Of the last look at the objects: */
+	double looked_at; /* CLOCK_BOOTTIME, before it */
+	uint64_t now;     /* by the clock of the objects */
+	struct listing tables, condemned, images;
+	uint64_t changes; /* of the index: what came and went */
+	uint64_t unreadable;
+	char first_unreadable[512];
+	struct writer *putting; /* between store_begin() and the end */
 };
 
+/* What a store is opened for: bits. */
 enum store_access {
-	STORE_READ,
-	STORE_WRITE,
-	STORE_WRITE_WAIT,
-	STORE_REINDEX,
-	STORE_REINDEX_WAIT,
+	STORE_READ = 0,
+	STORE_WRITE = 1,  /* in a folder: alone; ERR_REFUSED while another one writes */
+	STORE_WAIT = 2,   /* then that is waited for */
+	STORE_ANEW = 4,   /* with an index of its own, made from the objects alone */
+	STORE_REMAKE = 8, /* what is kept of the index is made again */
+	STORE_MEND = 16,  /* a format that is lost or damaged is made again */
+	STORE_WRITE_WAIT = STORE_WRITE | STORE_WAIT,
 };
 
-/* A new store in a folder that is not there yet, or empty. */
-int store_init(const char *dir, uint64_t pack_bytes, struct err *);
-/* STORE_WRITE, STORE_REINDEX: ERR_REFUSED while another one writes; _WAIT waits for it.
- * STORE_REINDEX: for writing, with a new and empty index beside the old one, see
- * store_use_index(). */
-int store_open(struct store *, const char *dir, enum store_access, struct err *);
-/* The same of a store in a bucket, with a cache of its own choice. */
-int store_open_remote(
-    struct store *, const struct remote_place *, enum store_access, struct err *);
+/* A folder, or s3://BUCKET/PREFIX, and what of it this machine keeps. */
+struct store_place {
+	const char *url;
+	const char *cache;    /* folder; NULL: EMUSTORE_CACHE, or XDG's */
+	uint64_t cache_bytes; /* of packs of a bucket; 0: EMUSTORE_CACHE_SIZE, or 10 GiB */
+};
+
+/* A new store, in a folder that is not there yet, or empty, or in a bucket.  0: as usual.
+ * ERR_USAGE: packs would be too large, or there is no grace in a folder. */
+int store_init(
+    const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *);
+/* ERR_ABSENT: there is none.  ERR_UNSUPPORTED: of an older or newer format. */
+int store_open(struct store *, const char *url, unsigned access, struct err *);
+int store_open_at(
+    struct store *, const struct store_place *, unsigned access, struct err *);
+/* For an upgrade: a folder that is locked, and has no format of today's yet; the objects are
+ * taken over, also when it fails.  store_write_format() makes it a store. */
+int store_adopt(struct store *, struct objects *, struct err *);
+int store_write_format(struct store *, struct err *);
 void store_close(struct store *); /* what is not committed is undone */
+const char *store_title(const struct store *);
 /* Is it a file of the store's own, which nobody else may write to? */
 bool store_holds(const struct store *, const char *path);
+/* Look at the objects again, and bring the index up to date. */
+int store_look(struct store *, struct err *);
+/* A put, or a gc, that has looked at the objects of a bucket may count on them no longer. */
+int store_check_age(const struct store *, struct err *);
+/* Its packs for one more reader, who frees them; NULL: out of memory. */
+struct packs *store_packs(struct store *);
 
 /* A writer's transaction. */
 int store_begin(struct store *, struct err *);
 int store_commit(struct store *, struct err *);
-/* What is written from now on is of that format: older programs must refuse the
- * store. */
-int store_need_format(struct store *, unsigned format, struct err *);
-/* In a transaction: a record behind all others. */
-int store_append(struct store *, enum record_type, uint64_t number, const void *a,
-    size_t a_bytes, const void *b, size_t b_bytes, uint32_t *pack, uint64_t *at,
-    struct err *);
-/* Its packs for one more reader, who frees them; NULL: out of memory. */
-struct packs *store_packs(struct store *);
-/* A fragment of these data: 1, 0, -1; pack 0: it is lost. */
+/* Is a fragment of these data there, or on its way, so that a new image may count on it?
+ * 1, 0, -1. */
 int store_find_fragment(struct store *, const uint8_t sha256[SHA256_BYTES],
-    struct index_fragment *, struct err *);
-/* In a transaction: head and bytes of *f, and its data; number 0: a new one, else one
- * that was lost.  The rest of *f is filled in. */
-int store_add_fragment(
-    struct store *, struct index_fragment *f, const void *data, struct err *);
-/* Never handed out before. */
-uint64_t store_number(struct store *, enum index_next);
-/* No more into the pack that is being written; the next record begins a new one. */
-int store_end_pack(struct store *, struct err *);
-/* Pack files that no index knows: of transactions that were cut short. */
-int store_remove_strays(struct store *, struct err *);
-/* After STORE_REINDEX: the new index takes the place of what was there. */
-int store_use_index(struct store *, struct err *);
-/* Is the committed tail of the packs, with what was appended, on the disk? */
-int store_sync(struct store *, struct err *);
+    struct pack_fragment *, struct err *);
+/* An image goes: in its place, by a key of the index or a name. */
+int store_remove_image(struct store *, const struct store_name *, struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_H */

@@ -1,3 +1,4 @@
+/* store_disk.c: an image of a store as a disk.  Called through disk.h, in any thread. */
 #include "emustore/store/store_disk.h"
 
 #include <errno.h>

@@ -1,28 +1,33 @@
-/* store_impl.h: what the parts of a store share: store.c opens and closes one,
- * store_folder.c makes its folder and knows the file "format", store_write.c is a writer's
- * transaction.
+/* store_impl.h: what the parts of a store share: store.c opens and closes one, store_format.c
+ * has the object "format", cache.c knows where the index is kept, look.c brings it up to
+ * date, claim.c keeps the writers of a bucket apart.
  */
 #ifndef EMUSTORE_STORE_STORE_IMPL_H
 #define EMUSTORE_STORE_STORE_IMPL_H
 
 #include "emustore/store/store.h"
 
-enum { STORE_PATH_BYTES = 600 };
+/* store_format.c */
 
-/* store_folder.c */
+/* s->pack_bytes and s->grace_seconds; mend: made again, when it cannot be read. */
+int store_read_format(struct store *, bool mend, struct err *);
 
-/* The index, and a new one until it takes that one's place. */
-extern const char store_index_name[], store_new_index[];
-/* DIR/NAME; a longer path than a store may have is cut. */
-void store_path(const char *dir, const char *name, char out[STORE_PATH_BYTES]);
-/* An index, and what SQLite keeps beside it. */
-void store_remove_index(const char *dir, const char *name);
-/* s->format and s->pack_bytes, by the folder s->dirfd.  ERR_ABSENT: it is no store. */
-int store_read_format(struct store *s, struct err *);
+/* cache.c */
 
-/* store_write.c */
+/* s->index, and s->blocks of a bucket. */
+int cache_open(
+    struct store *, const struct store_place *, unsigned access, struct err *);
+/* Go on with an index of this process alone, and without what is kept: it is damaged
+ * (then it is removed), or there is no room for it. */
+int cache_leave(struct store *, bool damaged, struct err *);
+void cache_lock(struct store *);
+void cache_unlock(struct store *);
 
-/* What a transaction that failed has left takes room that others need. */
-void store_undo(struct store *);
+/* claim.c */
+
+/* To be the only one who makes that image: 1, with the claim's key, which is to be
+ * deleted when the image is there; 0 somebody else may be; -1. */
+int claim_image(
+    struct store *, const struct store_name *, char key[KEY_BYTES], struct err *);
 
 #endif /* EMUSTORE_STORE_STORE_IMPL_H */

@@ -1,3 +1,5 @@
+/* stored.c: opens images of a store, and gives out their chunks.  Called by whoever reads one,
+ * in its thread. */
 #include "emustore/store/stored.h"
 
 #include <errno.h>
@@ -8,18 +10,23 @@
 
 #include "emustore/store/rebuild.h"
 
-enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16 };
+enum { NO_BLOCK = (int)UINT32_MAX, AHEAD_CHUNKS = 16, LOOKS = 5 };
 
 struct stored {
 	struct store *s;
 	struct packs *packs; /* its own, so that they stay open */
 	struct recipe_image about;
 	struct buf record;  /* the recipe, compressed */
-	struct buf digests; /* in a bucket: what the numbers of pieces mean */
+	/* While places are looked for: what the numbers of pieces mean. */
+	struct buf object;
+	struct rd digests;
+	uint64_t nfragments;
+	uint64_t recipe_bytes;
 	struct recipe_block *blocks;
 	uint32_t nblocks;
 	struct place *places; /* of all pieces of all chunks */
 	size_t nplaces, cap;
+	struct index_walk walk; /* while places are looked for */
 	size_t *first;   /* each chunk's first one; chunks + 1 */
 	uint32_t placed; /* chunks whose places are known */
 	uint32_t wanted; /* up to this chunk its bytes were asked for, in a bucket */
@@ -40,7 +47,13 @@ stored_about(const struct stored *d)
 uint64_t
 stored_recipe_bytes(const struct stored *d)
 {
-	return d->record.len + d->digests.len;
+	return d->recipe_bytes;
+}
+
+uint64_t
+stored_fragments(const struct stored *d)
+{
+	return d->nfragments;
 }
 
 const char *
@@ -61,7 +74,7 @@ stored_free(struct stored *d)
 	packs_free(d->packs);
 	recipe_chunk_free(&d->c);
 	buf_free(&d->record);
-	buf_free(&d->digests);
+	buf_free(&d->object);
 	buf_free(&d->plain);
 	free(d->blocks);
 	free(d->places);
@@ -69,35 +82,79 @@ stored_free(struct stored *d)
 	free(d);
 }
 
-/* The record, and that it is the one that the index means. */
+/* The object of an image: its recipe, and its digests. */
+static int
+load_object(struct store *s, const struct index_image *i, struct buf *object,
+    struct rd *recipe, struct rd *digests, struct err *e)
+{
+	struct objects *o = s->objects;
+	struct record_head a, m, d;
+	struct rd about;
+
+	object->len = 0;
+	if (o->ops->load(o->ctx, i->key, (size_t)i->bytes, object, e) != 0)
+		return -1;
+	struct rd r = rd_from(object->base, object->len);
+	if (record_next(&r, &a, &about) && a.type == RECORD_ABOUT &&
+	    record_next(&r, &m, recipe) && m.type == RECORD_IMAGE &&
+	    record_next(&r, &d, digests) && d.type == RECORD_DIGESTS && rd_done(&r) &&
+	    digests->len % SHA256_BYTES == 0)
+		return 0;
+	return err_set(e, ERR_FORMAT, "its recipe is damaged");
+}
+
+static int
+err_lost(uint64_t number, struct err *e)
+{
+	return err_set(e, ERR_FORMAT,
+	    "fragment %" PRIu64 " of its recipe is not in the store (a put of an image "
+	    "that has it brings it back)",
+	    number);
+}
+
+int
+stored_each_fragment(struct store *s, const struct index_image *i,
+    int (*fn)(void *, const struct index_place *, struct err *), void *arg,
+    struct err *e)
+{
+	struct index_walk walk = index_walk_of(s->index);
+	struct buf object = { 0 };
+	struct index_place p;
+	struct rd recipe, digests;
+	int rc = load_object(s, i, &object, &recipe, &digests, e);
+
+	for (uint64_t n = 0; rc == 0 && rd_left(&digests) > 0; n++) {
+		rc = index_walk_to(&walk, rd_bytes(&digests, SHA256_BYTES), &p, e);
+		if (rc >= 0)
+			rc = rc == 1 ? fn(arg, &p, e) : err_lost(n, e);
+	}
+	index_walk_end(&walk);
+	buf_free(&object);
+	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&i->about));
+}
+
+/* The recipe, and that it is the one that the index means. */
 static int
 read_recipe(
     struct stored *d, const struct index_image *i, struct rd *rest, struct err *e)
 {
-	struct record_head h = { .type = RECORD_IMAGE, .number = i->number };
-	uint32_t slot = 0;
+	const struct recipe_image *a = &d->about, *b = &i->about;
 
-	if (d->s->remote != NULL) {
-		if (remote_get_recipe(d->s->remote, i, &d->record, &d->digests, e) != 0)
-			return -1;
-	} else if (packs_slot(d->packs, i->pack, &slot, e) != 0 ||
-		   packs_read_record(d->packs, slot, i->at, &h, &d->record, e) != 0)
+	if (load_object(d->s, i, &d->object, rest, &d->digests, e) != 0)
 		return -1;
+	d->recipe_bytes = d->object.len;
+	d->nfragments = d->digests.len / SHA256_BYTES;
+	buf_bytes(&d->record, rest->base, rest->len);
+	if (!buf_ok(&d->record))
+		return err_nomem(e, "a recipe");
 	*rest = rd_from(d->record.base, d->record.len);
 	if (recipe_get_image(&d->about, rest, e) != 0)
 		return -1;
-	const struct recipe_image *a = &d->about, *b = &i->about;
-	if (h.type == RECORD_IMAGE && h.number == i->number && a->chunks == b->chunks &&
-	    a->data_bytes == b->data_bytes && a->put_at == b->put_at &&
-	    a->name.version == b->name.version &&
+	if (a->chunks == b->chunks && a->name.version == b->name.version &&
 	    strcmp(a->name.name, b->name.name) == 0 &&
-	    strcmp(a->parent, b->parent) == 0 &&
 	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)
 		return 0;
-	return err_set(e, ERR_FORMAT,
-	    "the index and its record in %s do not agree (emustore repair "
-	    "--index)",
-	    d->s->remote != NULL ? d->s->dir : packs_name(d->packs, slot));
+	return err_set(e, ERR_FORMAT, "the index and its recipe do not agree");
 }
 
 static int
@@ -149,34 +206,6 @@ load_block(struct stored *d, uint32_t k, int (*fn)(struct stored *, struct err *
 	return 0;
 }
 
-/* In a bucket, where the recipe has digests.  1, 0, -1. */
-static int
-find_digest(struct stored *d, uint64_t number, struct index_fragment *f, struct err *e)
-{
-	if (number >= d->digests.len / SHA256_BYTES)
-		return err_set(e, ERR_FORMAT,
-		    "its recipe has no digest of fragment %" PRIu64, number);
-	return index_find_fragment(
-	    d->s->index, d->digests.base + number * SHA256_BYTES, f, e);
-}
-
-/* 1, 0, -1. */
-static int
-find_place(struct stored *d, struct index_walk *walk, uint64_t number,
-    struct index_place *p, struct err *e)
-{
-	struct index_fragment f;
-
-	if (d->s->remote == NULL)
-		return index_walk_to(walk, number, p, e);
-	int rc = find_digest(d, number, &f, e);
-	if (rc == 1)
-		*p = (struct index_place){
-			.at = f.at, .pack = f.pack, .bytes = f.bytes
-		};
-	return rc;
-}
-
 static int
 place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p,
     struct place *place, struct err *e)
@@ -189,20 +218,17 @@ place_of(struct stored *d, struct index_walk *walk, const struct recipe_piece *p
 			.bytes = (uint32_t)d->c.codec->zeros_bytes(p->raw_bytes) };
 		return 0;
 	}
-	int rc = find_place(d, walk, p->number, &f, e);
+	if (p->number >= d->digests.len / SHA256_BYTES)
+		return err_set(e, ERR_FORMAT,
+		    "its recipe has no digest of fragment %" PRIu64, p->number);
+	int rc = index_walk_to(walk, d->digests.base + p->number * SHA256_BYTES, &f, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return err_set(e, ERR_FORMAT,
-		    "fragment %" PRIu64 " is not in the store", p->number);
-	if (f.pack == 0)
-		return err_set(e, ERR_FORMAT,
-		    "fragment %" PRIu64 " was damaged and is lost (a put of an "
-		    "image that has it brings it back)",
-		    p->number);
+		return err_lost(p->number, e);
 	place->at = f.at;
 	place->bytes = f.bytes;
-	return packs_slot(d->packs, f.pack, &place->slot, e);
+	return packs_slot(d->packs, d->s->index, f.pack, &place->slot, e);
 }
 
 static int
@@ -218,11 +244,9 @@ find_places(struct stored *d, struct err *e)
 		d->places = places;
 		d->cap = cap;
 	}
-	struct index_walk walk = index_walk_of(d->s->index);
 	int rc = 0;
 	for (size_t i = 0; i < d->c.npieces && rc == 0; i++)
-		rc = place_of(d, &walk, &d->c.pieces[i], &d->places[d->nplaces++], e);
-	index_walk_end(&walk);
+		rc = place_of(d, &d->walk, &d->c.pieces[i], &d->places[d->nplaces++], e);
 	d->first[++d->placed] = d->nplaces;
 	return rc;
 }
@@ -237,10 +261,13 @@ load(struct stored *d, const struct index_image *i, struct err *e)
 	d->first = calloc(d->about.chunks + 1ull, sizeof *d->first);
 	if (d->first == NULL)
 		return err_nomem(e, "a recipe");
-	for (uint32_t k = 0; k < d->nblocks; k++)
-		if (load_block(d, k, find_places, e) != 0)
-			return -1;
-	return 0;
+	d->walk = index_walk_of(d->s->index);
+	int rc = 0;
+	for (uint32_t k = 0; k < d->nblocks && rc == 0; k++)
+		rc = load_block(d, k, find_places, e);
+	index_walk_end(&d->walk);
+	buf_free(&d->object);
+	return rc;
 }
 
 int
@@ -280,52 +307,45 @@ open_once(
     struct stored **out, struct store *s, const struct store_name *n, struct err *e)
 {
 	struct index_image *i = malloc(sizeof *i);
-	bool alone = !s->writing;
 
 	if (i == NULL)
 		return err_nomem(e, "an image");
-	int rc = alone ? index_begin(s->index, false, e) : 0;
+	int rc = index_begin(s->index, false, e);
 	if (rc == 0) {
 		rc = index_find_image(s->index, n, i, e);
 		if (rc == 0)
 			rc = err_absent(n, e);
 		else if (rc == 1)
 			rc = stored_open_image(out, s, i, e);
-		if (alone)
-			index_rollback(s->index);
+		index_rollback(s->index);
 	}
 	free(i);
 	return rc;
 }
 
-/* What is not in the index of a bucket may be what could not be read of it. */
+/* What is not in the index may be what could not be read. */
 static int
 blame_unreadable(struct store *s, struct err *e)
 {
-	const char *first;
-	uint64_t n = remote_unreadable(s->remote, &first);
 	struct err why = *e;
 
-	if (n == 0 || (e->kind != ERR_ABSENT && e->kind != ERR_FORMAT))
+	if (s->unreadable == 0 || (e->kind != ERR_ABSENT && e->kind != ERR_FORMAT))
 		return -1;
 	return err_set(e, ERR_FORMAT,
 	    "%.150s (objects that cannot be read: %" PRIu64 ", the first: %.300s)",
-	    why.text, n, first);
+	    why.text, s->unreadable, s->first_unreadable);
 }
 
 int
 stored_open(
     struct stored **out, struct store *s, const struct store_name *n, struct err *e)
 {
-	int rc = -1;
+	int rc = open_once(out, s, n, e);
 
-	/* A pack may be replaced between the index and the opening of it. */
-	for (int tries = 0; tries < 5; tries++) {
-		rc = open_once(out, s, n, e);
-		if (rc == 0 || e->os != ENOENT)
-			break;
-	}
-	return rc == 0 || s->remote == NULL ? rc : blame_unreadable(s, e);
+	/* What the index has may be gone since the last look. */
+	for (int tries = 0; tries < LOOKS && rc != 0 && e->os == ENOENT; tries++)
+		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
+	return rc == 0 ? 0 : blame_unreadable(s, e);
 }
 
 /* The recipe of chunk i into d->c. */
@@ -390,34 +410,5 @@ stored_header(
 		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
 	memset(out, 0, NDZ_HEADER_BYTES);
 	memcpy(out, d->c.header, d->c.header_bytes);
-	return 0;
-}
-
-/* In a bucket the index has numbers of its own. */
-static int
-tell_fragment(struct stored *d, uint64_t number,
-    int (*fn)(void *, uint64_t, struct err *), void *arg, struct err *e)
-{
-	struct index_fragment f = { .number = number };
-	int rc = d->s->remote != NULL ? find_digest(d, number, &f, e) : 1;
-
-	if (rc == 0)
-		return err_set(
-		    e, ERR_FORMAT, "fragment %" PRIu64 " is not in the store", number);
-	return rc == 1 ? fn(arg, f.number, e) : -1;
-}
-
-int
-stored_each_fragment(struct stored *d, int (*fn)(void *, uint64_t, struct err *),
-    void *arg, struct err *e)
-{
-	for (uint32_t i = 0; i < d->about.chunks; i++) {
-		if (get_recipe(d, i, e) != 0)
-			return -1;
-		for (size_t k = 0; k < d->c.npieces; k++)
-			if (!d->c.pieces[k].zero &&
-			    tell_fragment(d, d->c.pieces[k].number, fn, arg, e) != 0)
-				return -1;
-	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* stored.h: an image in a store, opened for reading: any chunk, in any order.
  *
- * All that is needed of the index is read when it is opened; the packs stay open.  So
- * what others do to the store meanwhile is not seen.  Belongs to one thread at a time.
+ * All that is needed of the index is read when it is opened.  A pack that gc takes away
+ * meanwhile is read on when it is an open file; else reading fails with ENOENT, and the image
+ * has to be opened again (reopened.h).  Belongs to one thread at a time.
  */
 #ifndef EMUSTORE_STORE_STORED_H
 #define EMUSTORE_STORE_STORED_H
@@ -31,9 +32,13 @@ uint64_t stored_equivalents(const struct stored *);
 /* Only its header area, without touching any pack. */
 int stored_header(
     struct stored *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);
-/* fn for the number of each fragment that the image refers to, some more than once. */
-int stored_each_fragment(struct stored *,
-    int (*fn)(void *arg, uint64_t number, struct err *), void *arg, struct err *);
+/* How many fragments its recipe refers to, those counted again that come again. */
+uint64_t stored_fragments(const struct stored *);
+/* fn for each of them, of an image of the index, without opening it.  ERR_FORMAT: the recipe
+ * is damaged, or one is not in the store. */
+int stored_each_fragment(struct store *, const struct index_image *,
+    int (*fn)(void *arg, const struct index_place *, struct err *), void *arg,
+    struct err *);
 /* "name:3", lasts for the next call. */
 const char *stored_title(const struct recipe_image *);
 

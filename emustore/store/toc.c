@@ -1,3 +1,5 @@
+/* toc.c: tables of packs, made and read.  Called by whoever makes a pack, or brings an index
+ * up to date, in any thread. */
 #include "emustore/store/toc.h"
 
 #include <stdio.h>
@@ -36,7 +38,7 @@ blocks_of(uint64_t bytes)
 }
 
 static bool
-get_fragment(struct rd *r, struct index_fragment *f)
+get_fragment(struct rd *r, struct pack_fragment *f)
 {
 	rd_copy(r, f->head.sha256, sizeof f->head.sha256);
 	rd_copy(r, f->head.raw_digest, sizeof f->head.raw_digest);
@@ -48,7 +50,7 @@ get_fragment(struct rd *r, struct index_fragment *f)
 }
 
 bool
-toc_next(struct toc *t, struct index_fragment *f)
+toc_next(struct toc *t, struct pack_fragment *f)
 {
 	if (!get_fragment(&t->rest, f))
 		return false;
@@ -60,7 +62,7 @@ toc_next(struct toc *t, struct index_fragment *f)
 static bool
 fragments_fit(struct toc t)
 {
-	struct index_fragment f;
+	struct pack_fragment f;
 	uint64_t end = RECORD_HEAD_BYTES;
 
 	for (; toc_next(&t, &f); end = t.end)
@@ -104,7 +106,7 @@ toc_open(struct toc *t, const char id[PACK_ID_CHARS + 1], const void *bytes, siz
 }
 
 void
-toc_add(struct buf *b, const struct index_fragment *f)
+toc_add(struct buf *b, const struct pack_fragment *f)
 {
 	uint8_t head[FRAGMENT_HEAD_BYTES];
 

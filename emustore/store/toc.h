@@ -1,4 +1,4 @@
-/* toc.h: the table of contents of a pack in an object store: what its fragments are,
+/* toc.h: the table of contents of a pack: what its fragments are,
  * where they begin, and the SHA-256 of each block of the pack.  The pack is called like
  * the SHA-256 of its table, so a name vouches for all bytes of a pack.
  *
@@ -11,7 +11,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/rd.h"
-#include "emustore/store/index.h"
+#include "emustore/store/record.h"
 
 enum {
 	TOC_BLOCK_BYTES = 1 << 20, /* the last one of a pack may be shorter */
@@ -31,11 +31,11 @@ struct toc {
 /* The whole is checked, id too.  ERR_FORMAT. */
 int toc_open(struct toc *, const char id[PACK_ID_CHARS + 1], const void *bytes,
     size_t len, struct err *);
-/* All of f but number and pack; false: no more. */
-bool toc_next(struct toc *, struct index_fragment *f);
+/* false: no more. */
+bool toc_next(struct toc *, struct pack_fragment *);
 
 /* Fragments in the order of the pack; a table is these with what goes before. */
-void toc_add(struct buf *fragments, const struct index_fragment *);
+void toc_add(struct buf *fragments, const struct pack_fragment *);
 /* Of the pack's bytes.  id becomes the name.  ERR_NOMEM. */
 int toc_make(struct buf *out, const void *pack, size_t bytes,
     const struct buf *fragments, char id[PACK_ID_CHARS + 1], struct err *);

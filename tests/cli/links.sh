@@ -7,7 +7,7 @@ cp "$T/good.ndz" "$T/bad.ndz"; spoil_byte "$T/bad.ndz" 1200000
 "$BIN/emustore" -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put x "$T/good.ndz" || fail "emustore"
 "$BIN/emustore" -q -s "$T/bad" init && "$BIN/emustore" -q -s "$T/bad" put x "$T/good.ndz" || fail "emustore"
 cp "$T/good.ndz" "$T/head.ndz"; spoil_byte "$T/head.ndz" 1048576	# of chunk 1
-pack=$(find "$T/bad" -type f -size +1M); spoil_byte "$pack" 2900000
+pack=$(find "$T/bad/packs" -type f -size +1M); spoil_byte "$pack" 2900000
 old=kiii	# as an image of version 3 begins: what is none would not be replaced
 again() { rm -f "$T/link" "$T/real"; echo $old > "$T/real"; ln -s real "$T/link"; }
 stays() { check "$1: the link stays" [ -L "$T/link" -a "$(readlink "$T/link")" = real ]; }

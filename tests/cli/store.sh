@@ -104,7 +104,7 @@ check "what b shares with a is still there" gets b "$T/b.ndz"
 check "gc again finds nothing" [ "$(es gc --json --all | field fragments_removed)" = 0 ]
 es list --json > "$T/list"
 rm "$T"/S/index.db*
-status 1 es list
+check "an index that is thrown away is made again" [ "$(es list --json)" = "$(cat "$T/list")" ]
 check "repair --index" es -q repair --index
 check "the same images" [ "$(es list --json)" = "$(cat "$T/list")" ]
 check "verify after that" es -q verify --data
@@ -116,7 +116,7 @@ check "a label is still there" bash -c '"$0" info lab/c | grep -q os=none' "$BIN
 echo "== flipped bits: found, never served"
 rm -rf "$T/keep"; cp -r "$T/S" "$T/keep"
 for spec in pack index; do
-	case $spec in pack) f=$(ls "$T"/S/packs/*.pack | head -n 1) ;; index) f=$T/S/index.db ;; esac
+	case $spec in pack) f=$(ls -S "$T"/S/packs/*.pack | head -n 1) ;; index) f=$T/S/index.db ;; esac
 	name=${f#"$T/S/"} size=$(stat -c %s "$f") served=0 refused=0
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		cp "$T/keep/$name" "$f"; rm -f "$T"/S/index.db-*
@@ -145,11 +145,11 @@ done
 rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
 
 echo "== repair, and a put that brings back what was lost"
-f=$(ls "$T"/S/packs/*.pack | head -n 1)
+f=$(ls -S "$T"/S/packs/*.pack | head -n 1)
 printf 'XXXXXXXX' | dd of="$f" bs=1 seek=1000000 conv=notrunc status=none
 status 3 es -q verify --data
-check "repair" es -q repair
-quietly es -q get lab/c "$T/out" && quietly es -q get b "$T/out" && fail "nothing was lost?"
+status 3 es -q repair
+[ "$(es verify --json 2> /dev/null | field images_damaged)" != 0 ] || fail "nothing was lost?"
 for i in a b c; do es -q put again/$i "$T/$i.ndz" || fail "put again $i"; done
 for g in "$GOLDEN"/img/*.ndz.zst; do zstd -dqfc "$g" > "$T/g.ndz"; es -q put again/g "$T/g.ndz" || fail "put $g"; done
 for n in b:b lab/c:c; do check "${n%:*} is whole again" gets "${n%:*}" "$T/${n#*:}.ndz"; done
@@ -162,7 +162,7 @@ for how in "truncate -s 100" rm; do
 	f=$(ls "$T"/S/packs/*.pack | tail -n 1); $how "$f"
 	status 3 es -q verify
 	check "put goes on, in another pack" es -q put b "$T/b.ndz"
-	check "repair" es -q repair
+	status 3 es -q repair
 	for i in a b c; do check "put $i again" es -q put $i "$T/$i.ndz"; done
 	for i in a b c; do check "get $i" gets $i "$T/$i.ndz"; done
 	for n in $(all_names); do quietly es -q get "$n" "$T/out" || es rm "$n" || fail "rm $n"; done
@@ -173,7 +173,7 @@ done
 
 echo "== a store of a newer format"
 rm -rf "$T/S"; cp -r "$T/keep" "$T/S"
-sed -i 's/^emustore [12]$/emustore 3/' "$T/S/format"
+sed -i 's/^emustore 3$/emustore 4/' "$T/S/format"
 status 1 es list
 status 1 es put x "$T/c.ndz"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A store in a folder, in corners: numbers after the index was made again, a shortage that is no damage, damage that a
-# CRC does not see, an old file beside a get that fails, readers who may not write, files and indexes of strangers.
+# A store in a folder, in corners: what was lost comes back by a put, a shortage that is no damage, damage that a CRC
+# does not see, an old file beside a get that fails, readers who may not write, files and indexes of strangers, verify
+# beside writers, a format that is lost, gc that gets quiet.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/store_lib.sh"
 requires python3
@@ -13,26 +14,26 @@ zip_all d0 d1 d2
 new_store() { export EMUSTORE=$T/$1; es init "${@:2}" || fail "init $1"; }
 says() { check "says \"$1\"" grep -q -- "$1" "$T/stderr"; }
 pristine() { rm -rf "$T/S"; cp -r "$T/keep" "$T/S"; export EMUSTORE=$T/S; }
-# alter_fragment HOW: of the newest fragment the head is overwritten, or the data altered so that no CRC-32C sees it (crc).
+pack_of_a() { echo "$EMUSTORE/packs/$PACK_A"; }
+# alter_fragment HOW: of the last fragment of each pack the head is overwritten, or the data altered so that no CRC-32C sees it (crc).
 alter_fragment() {
 	python3 - "$1" "$EMUSTORE"/packs/* << 'PY'
 import struct, sys
 for name in sys.argv[2:]:
-    d = open(name, "rb").read(); at = 0
+    f = open(name, "r+b"); d = bytearray(f.read()); at = last = 0
     while at + 32 <= len(d):
-        if d[at + 4] == 2: last = name, at
+        if d[at + 4] == 2: last = at
         at += (32 + struct.unpack_from("<I", d, at + 16)[0] + 7) // 8 * 8
-f = open(last[0], "r+b"); d = bytearray(f.read()); at = last[1]
-if sys.argv[1] == "head": d[at + 16:at + 20] = b"XXXX"
-else:
-    for i, b in enumerate(bin(0x11EDC6F41)[2:]):
-        if b == "1": d[at + 32 + 56 + i // 8] ^= 1 << (i % 8)
-f.seek(0); f.write(d)
+    if sys.argv[1] == "head": d[last + 16:last + 20] = b"XXXX"
+    else:
+        for i, b in enumerate(bin(0x11EDC6F41)[2:]):
+            if b == "1": d[last + 32 + 56 + i // 8] ^= 1 << (i % 8)
+    f.seek(0); f.write(d)
 PY
 }
 
-image_numbers_never_twice() {
-	echo "== the number of a removed image is not given again after repair --index"
+images_outlive_a_new_index() {
+	echo "== what was put after a removal stays when the index is made again"
 	new_store numbers
 	es -q put a "$T/d0.ndz"; es -q put b "$T/d1.ndz"; es -q rm b; es -q gc --all; es -q repair --index
 	check "put c" es -q put c "$T/d2.ndz"
@@ -42,19 +43,91 @@ image_numbers_never_twice() {
 	check "c is whole" gets c "$T/d2.ndz"
 }
 
-fragment_numbers_never_twice() {
-	echo "== nor that of a fragment that is lost, as long as a recipe has it"
-	new_store fragments --pack-size 1M
-	es -q put a "$T/d0.ndz"; es -q put b "$T/d1.ndz"
+lost_fragments_come_back_by_a_put() {
+	echo "== what is lost is found, and comes back, also after the index was made again"
+	new_store fragments
+	es -q put a "$T/d0.ndz"
 	alter_fragment head
-	es -q repair 2> /dev/null; es -q repair --index 2> /dev/null
+	status 3 es -q repair; rm -f "$EMUSTORE"/index.db*
 	check "put goes on" es -q put c "$T/d2.ndz"
 	status 3 es -q verify --data
-	says "1 of 3 images damaged"
-	status 3 es -q get b "$T/out"
+	says "1 of 2 images damaged"
+	status 3 es -q get a "$T/out"
+	status 3 es -q gc
 	check "c is whole" gets c "$T/d2.ndz"
-	es -q rm b; check "gc" es -q gc --all
+	check "put again" es -q put a2 "$T/d0.ndz"
+	check "a is whole again" gets a "$T/d0.ndz"
 	check "and nothing is wrong any more" es -q verify --data
+	check "nor for gc" es -q gc --all
+	check "a is there" gets a "$T/d0.ndz"
+}
+
+repair_saves_what_is_whole() {
+	echo "== of a damaged pack, and of one without its table, what is whole is saved"
+	local all n
+	new_store saves; es -q put a "$T/d0.ndz"; all=$(es stats --json | field fragments)
+	alter_fragment crc
+	status 3 es -q repair
+	check "all but one fragment: $(es stats --json | field fragments) of $all" [ "$(es stats --json | field fragments)" = $((all - 1)) ]
+	n=$(es put --json a "$T/d0.ndz" | field new_fragments)
+	check "only that is new" [ "$n" = 1 ]
+	check "verify --data" es -q verify --data
+	rm -f "$EMUSTORE"/tables/*
+	status 3 es -q verify
+	status 3 es -q gc
+	check "repair" es -q repair
+	for n in 1 2; do check "a:$n" gets a:$n "$T/d0.ndz"; done
+	printf x >> "$(echo "$EMUSTORE"/tables/* | cut -d' ' -f1)"
+	status 3 es -q verify
+	check "repair" es -q repair
+	for n in 1 2; do check "a:$n" gets a:$n "$T/d0.ndz"; done
+	check "gc" es -q gc --all
+	check "verify --data" es -q verify --data
+}
+
+verify_beside_gc() {
+	echo "== verify is right beside writers"
+	new_store beside --pack-size 300k
+	es -q put a "$T/d0.ndz"
+	(for ((i = 0; i < 8; i++)); do es -q put x "$T/d1.ndz" && es -q rm x && es -q gc --all && es -q put x "$T/d2.ndz" && es -q rm x && es -q gc --all; done) & local writer=$! n=0 bad_before=$bad
+	while kill -0 $writer 2> /dev/null; do
+		es -q verify $([ $((n % 2)) = 0 ] || echo --data) 2> "$T/stderr" || fail "a false alarm: $(cat "$T/stderr")"
+		n=$((n + 1))
+	done
+	wait $writer || fail "writers"
+	[ $bad != $bad_before ] || echo "ok: $n times"
+}
+
+a_lost_format_is_made_again() {
+	echo "== format is made again by repair"
+	local how
+	for how in rm "truncate -s 7"; do
+		pristine; $how "$T/S/format"
+		status 3 es list
+		says "emustore repair"
+		check "repair" es -q repair
+		check "both images" [ "$(all_names)" = "a:1 b:1" ]
+		check "put" es -q put c "$T/d2.ndz"
+	done
+	mkdir "$T/empty"; status 2 es -s "$T/empty" list
+	says "is no store"
+}
+
+gc_gets_quiet() {
+	echo "== gc has an end"
+	pristine; es -q rm a; es -q gc --all; es -q gc --all
+	ls -lR --time-style=full-iso "$T/S/packs" "$T/S/tables" > "$T/before"
+	check "finds nothing to do" [ "$(es gc --all --json | python3 -c 'import json, sys; print(sum(json.load(sys.stdin).values()))')" = 0 ]
+	check "and does nothing" diff "$T/before" <(ls -lR --time-style=full-iso "$T/S/packs" "$T/S/tables")
+}
+
+options_that_all_take() {
+	echo "== --wait is taken by every command"
+	pristine
+	for c in list stats verify "info a" "get a $T/out" gc repair "repair --index"; do
+		# shellcheck disable=SC2086
+		check "$c" es -q -w $c > /dev/null
+	done
 }
 
 shortage_is_no_damage() {
@@ -87,7 +160,7 @@ unseen_by_the_crc() {
 get_that_fails_keeps_the_old_file() {
 	echo "== a get that fails leaves the file that was there"
 	pristine
-	printf 'XXXXXXXX' | dd of="$T/S/packs/00000001.pack" bs=1 seek=300000 conv=notrunc status=none
+	printf 'XXXXXXXX' | dd of="$(pack_of_a)" bs=1 seek=300000 conv=notrunc status=none
 	cp "$T/d2.ndz" "$T/mine.ndz"
 	status 3 es -q get a "$T/mine.ndz"
 	check "the old file" cmp "$T/d2.ndz" "$T/mine.ndz"
@@ -124,31 +197,17 @@ reader_without_rights() {
 	tail -c +1000001 "$T/d2.ndz" >&9; exec 9>&-
 	check "the writer" wait $writer
 	check "sees what it wrote" bash -c 'TMPDIR=$4 setpriv --reuid=65534 --regid=65534 --clear-groups "$1" -q get slow - | cmp - "$2"' _ "$BIN/emustore" "$T/d2.ndz" _ "$T/theirs"
-	echo "== beside a reader that copies the index"
-	flock -s "$T/S/lock" sleep 1 & i=$!
-	for ((n = 0; n < 200; n++)); do flock -n -x "$T/S/lock" true || break; sleep 0.01; done
-	check "a writer waits for it" es -q put beside "$T/d2.ndz"
-	check "and was really kept" wait $i
-	check "removed" es -q rm beside
-	check "collected" es -q gc --all
+	es -q rm slow
 	echo "== while writers come and go, each list is one that there was"
 	(for ((i = 0; i < 12; i++)); do es -q put x "$T/d2.ndz" && es -q rm x && es -q gc --all; done) & writer=$!
 	local wrong=0 n=0
 	while kill -0 $writer 2> /dev/null; do
 		nobody "$BIN/emustore" list --json > "$T/json" 2> "$T/stderr" || { wrong=$((wrong + 1)); cat "$T/stderr"; }
-		n=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))))' "$T/json"); [ "$n" = 3 ] || [ "$n" = 4 ] || wrong=$((wrong + 1))
+		n=$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))))' "$T/json"); [ "$n" = 2 ] || [ "$n" = 3 ] || wrong=$((wrong + 1))
 	done
 	wait $writer || fail "writers"
 	check "always" [ $wrong = 0 ]
-	echo "== after a writer that was killed"
-	es -q put - - < /dev/null 2> /dev/null
-	python3 - "$T/S/index.db" << 'PY'
-import os, sqlite3, sys
-c = sqlite3.connect(sys.argv[1]); c.execute("DELETE FROM images WHERE name = 'slow'"); c.commit(); os._exit(1)
-PY
-	check "its log is there" [ -s "$T/S/index.db-wal" ]
-	check "is counted" [ "$(nobody "$BIN/emustore" list --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)))')" = 2 ]
-	echo "== no room for a copy"
+	echo "== no room for anything of its own"
 	pristine
 	check "list" [ "$(TMPDIR=/nowhere setpriv --reuid=65534 --regid=65534 --clear-groups "$BIN/emustore" list --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)))')" = 2 ]
 }
@@ -156,41 +215,41 @@ PY
 links_are_not_followed() {
 	echo "== links in the place of the store's files are not followed"
 	local f
-	for f in packs/00000001.pack format lock index.db packs; do
+	for f in "packs/$PACK_A" format lock index.db packs tables images new; do
 		pristine; rm -rf "$T/away"; cp -r "$T/S/$f" "$T/away"; [ -d "$T/away" ] || head -c 5000 /dev/zero >> "$T/away"
 		cp -r "$T/away" "$T/away.was"; rm -rf "${T:?}/S/$f"; ln -s "$T/away" "$T/S/$f"
 		case $f in
-		packs/*) check "a pack of its own" es -q put c "$T/d2.ndz" ;;
-		*) status 1 es -q put c "$T/d2.ndz" ;;
+		packs/*) check "a pack of its own" es -q put c "$T/d2.ndz"; status 1 es -q get a "$T/out" ;;
+		index.db) check "without what is kept" es -q put c "$T/d2.ndz"; check "nor then" gets a "$T/d0.ndz" ;;
+		lock | new) status 1 es -q put c "$T/d2.ndz"; check "a reader goes on" gets a "$T/d0.ndz" ;;
+		*) status 1 es -q put c "$T/d2.ndz"; status 1 es -q get a "$T/out" ;;
 		esac
-		[ $f = lock ] || status 1 es -q get a "$T/out"
 		check "$f: what it leads to is as it was" diff -r "$T/away" "$T/away.was"
 		rm -rf "$T/away" "$T/away.was"
 	done
-	pristine; ln -s "$T/victim" "$T/S/index.new"; ln -s "$T/victim" "$T/S/format.new"
-	check "links in the place of new files are replaced" es -q repair --index
-	check "nothing was written through them" [ ! -e "$T/victim" ]
 	pristine; rm "$T/S/lock"; mkfifo "$T/S/lock"; status 1 timeout 20 "$BIN/emustore" -q put c "$T/d2.ndz"
 	[ "$(id -u)" = 0 ] || return
-	pristine; chmod 777 "$T/S" "$T/S/packs"; chown 65534 "$T/S/packs/00000001.pack"
+	pristine; chmod 777 "$T/S"; chown 65534 "$T/S/lock"
 	status 1 es -q put c "$T/d2.ndz"
 	says "root does not write to it"
 	check "but reads it" gets a "$T/d0.ndz"
-	chmod 755 "$T/S/packs"; check "where only root can write, it may belong to anybody" es -q put c "$T/d2.ndz"
+	pristine; chmod 777 "$T/S"; chown 65534 "$T/S/index.db"; cp "$T/S/index.db" "$T/index.was"
+	check "a strange index is not written to" es -q put c "$T/d2.ndz"
+	check "it is as it was" cmp "$T/S/index.db" "$T/index.was"
+	chmod 755 "$T/S"; check "where only root can write, it may belong to anybody" es -q put c "$T/d2.ndz"
 }
 
 index_of_a_stranger() {
-	echo "== an index with anything that is not a store's is refused"
+	echo "== an index with anything that is not a store's is thrown away"
 	local sql
 	for sql in "ALTER TABLE images RENAME TO img0; CREATE VIEW images AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT img0.* FROM img0, r" \
-		"CREATE TRIGGER t AFTER DELETE ON images BEGIN DELETE FROM fragments; END" "CREATE TABLE more (x)" "DROP TABLE next" \
+		"CREATE TRIGGER t AFTER DELETE ON images BEGIN DELETE FROM fragments; END" "CREATE TABLE more (x)" "DROP TABLE spares" \
 		"CREATE INDEX i ON images (abs(number))" "ALTER TABLE images ADD COLUMN x AS (abs(number))"; do
 		pristine
 		python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2])' "$T/S/index.db" "$sql" || fail "$sql"
-		status 3 timeout -k 5 20 "$BIN/emustore" list
-		says "repair --index"
-		check "repair --index" es -q repair --index
+		timeout -k 5 20 "$BIN/emustore" list > /dev/null || fail "list: $sql"
 		check "both images" [ "$(all_names)" = "a:1 b:1" ]
+		check "another index" python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); assert [r[0] for r in c.execute("SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL")] == [6]' "$T/S/index.db"
 	done
 }
 
@@ -202,10 +261,12 @@ words_of_emustore() {
 	status 2 es get; check "but for wrong usage" grep -q "^usage:" "$T/stderr"
 	status 2 es ls; says "list, info"
 	es -q rm a
-	printf 'XXXXXXXX' | dd of="$T/S/packs/00000001.pack" bs=1 seek=300000 conv=notrunc status=none
-	status 3 es -q verify --data; says "gc --all"
+	printf 'XXXXXXXX' | dd of="$(pack_of_a)" bs=1 seek=300000 conv=notrunc status=none
+	status 3 es -q verify --data; says "no image needs what is damaged: emustore repair"
+	check "which helps" es -q repair
+	check "now" es -q verify --data
 	es gc --all 2> "$T/stderr"; says "freed"
-	check "which helps" es -q verify --data
+	check "b is there" gets b "$T/d1.ndz"
 	flock "$T/S/lock" sleep 1 & sleep 0.2
 	status 1 es -q repair --index
 	check "--wait waits" es -q --wait repair --index
@@ -216,14 +277,19 @@ words_of_emustore() {
 	es put t "$T/text9.ndz" 2> "$T/stderr"; check "nor of the same again" [ "$(wc -l < "$T/stderr")" = 1 ]
 }
 
-new_store keep; es -q put a "$T/d0.ndz"; es -q put b "$T/d1.ndz"
-image_numbers_never_twice
-fragment_numbers_never_twice
+new_store keep; es -q put a "$T/d0.ndz"; PACK_A=$(ls "$EMUSTORE/packs"); es -q put b "$T/d1.ndz"
+images_outlive_a_new_index
+lost_fragments_come_back_by_a_put
 shortage_is_no_damage
 unseen_by_the_crc
 get_that_fails_keeps_the_old_file
 reader_without_rights
 links_are_not_followed
 index_of_a_stranger
+repair_saves_what_is_whole
+verify_beside_gc
+a_lost_format_is_made_again
+gc_gets_quiet
+options_that_all_take
 words_of_emustore
 finish

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# A flipped bit anywhere in a store: packs, index, format.  What is served is right or refused; verify finds it; no writer
+# A flipped bit anywhere in a store: packs, tables, recipes, format, and what is kept of the index.  What is served is right or refused; verify finds it; no writer
 # makes it worse; repair brings back what can be.  FLIPS=N of them, SEED.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/store_lib.sh"
 requires python3 zstd
-"$PYTHON" -c 'import sqlite3' 2> /dev/null || skip "needs python3 with sqlite3"
 export BIN EMUSTORE=$T/S
 many=40; instrumented && many=12
 FLIPS=${FLIPS:-$many} SEED=${SEED:-1} JOBS=${JOBS:-2}

@@ -19,7 +19,6 @@ for g in "$GOLDEN"/img/*.ndz.zst; do
 	gets "$n" "$T/$n.ndz" || fail "get $n"
 	es -q get "$n" "$T/out" -j 1 && cmp "$T/$n.ndz" "$T/out" || fail "get $n with one thread"
 done
-check "the store is of format 2" grep -qx "emustore 2" "$T/S/format"
 check "verify --data" es -q verify --data
 check "no equivalents" [ "$(es verify --data --json | field chunks_equivalent)" = 0 ]
 
@@ -45,7 +44,6 @@ echo "== --exact keeps the bytes"
 es --store "$T/S4" init
 es --store "$T/S4" --json put --exact mbr "$T/mbr.ndz" > "$T/json"
 check "whole chunks" [ "$(field whole_chunks < "$T/json")/$(field made_chunks < "$T/json")" = 3/0 ]
-check "format 1" grep -qx "emustore 1" "$T/S4/format"
 check "comes out" bash -c '"$0" -q --store "$1" get mbr - | cmp - "$2"' "$BIN/emustore" "$T/S4" "$T/mbr.ndz"
 
 echo "== what nobody knows how to make is kept whole"
@@ -87,7 +85,7 @@ for n in mbr ext2-frag v5-fbsd-s1 odd-f; do
 done
 other_zlib "$BIN/emustore" verify --data --json > "$T/json" 2> "$T/stderr" || fail "verify"
 check "verify counts them" [ "$(field chunks_equivalent < "$T/json")" -gt 10 ]
-check "and lists them" grep -q "mbr:1: chunk 2 can only be served as an equivalent" "$T/stderr"
+check "and lists them" grep -q "mbr:1: [0-9]* chunks can only be served as equivalents" "$T/stderr"
 check "they are no problems" [ "$(field problems_found < "$T/json")" = 0 ]
 check "installed with the other zlib" other_zlib "$BIN/imageunzip" -q --store "$T/S" mbr "$T/b.disk"
 check "the disk is right" cmp "$T/disk" "$T/b.disk"
@@ -102,7 +100,7 @@ rm "$T"/S/index.db*
 check "repair --index" es -q repair --index
 check "mbr is there again" gets mbr "$T/mbr.ndz"
 rm -f "$T/out"
-f=$(ls "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"; size=$(stat -c %s "$f") served=0 refused=0
+f=$(ls -S "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"; size=$(stat -c %s "$f") served=0 refused=0
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	cp "$T/pack" "$f"; spoil_byte "$f" $((size * i / 13 + 11 * i))
 	rm -f "$T/b.disk"

@@ -66,6 +66,11 @@ for f in "503 / 3" "close / 2" "short /packs/ 1" "digest /packs/ 1" "otherrange 
 	EMUSTORE_S3_SECONDS=20 check "$f" gets a "$T/a.ndz"
 done
 : > "$T/s/fault"
+echo "crawl /packs/" > "$T/s/fault"; rm -rf "$T/cache"
+started=$SECONDS
+EMUSTORE_S3_SECONDS=2 check "a slow line takes as long as bytes move" gets b "$T/b.ndz"
+check "which was longer than the time without: $((SECONDS - started)) s" [ $((SECONDS - started)) -gt 2 ]
+: > "$T/s/fault"
 for f in "503 / 3" "lost /packs/ 1" "lost /images/ 1" "lost /tables/ 1"; do
 	echo "$f" > "$T/s/fault"; name=put/$((n = ${n:-0} + 1))
 	EMUSTORE_S3_SECONDS=20 check "put: $f" es -q put $name "$T/b.ndz"

@@ -51,14 +51,6 @@ read_chunks(struct rd r)
 	recipe_chunk_free(&c);
 }
 
-static int
-count_fragment(void *n, uint64_t number, struct err *e)
-{
-	(void)number, (void)e;
-	++*(uint64_t *)n;
-	return 0;
-}
-
 static void
 read_image(struct rd r)
 {
@@ -74,11 +66,6 @@ read_image(struct rd r)
 	if (!buf_ok(&b) || recipe_get_image(&back, &again, &e) != 0 ||
 	    !rd_done(&again) || strcmp(back.name.name, image.name.name) != 0 ||
 	    back.nlabels != image.nlabels)
-		abort();
-	uint64_t fragments = 0, most = EXT_FRAGMENTS_MAX * UINT64_C(64);
-	struct rd blocks = r;
-	if (recipe_each_fragment(r, count_fragment, &fragments, &e) == 0 &&
-	    fragments > rd_left(&blocks) * most)
 		abort();
 	while (recipe_get_block(&k, &r, &e) == 1)
 		if (recipe_unpack(&k, &b, &e) == 0)

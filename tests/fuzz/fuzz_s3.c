@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static int
-look(void *arg, const struct s3_object *o, struct err *e)
+look(void *arg, const struct object *o, struct err *e)
 {
 	const struct s3_page *page = arg;
 
@@ -26,7 +26,7 @@ read_table(const uint8_t *data, size_t len)
 {
 	char id[PACK_ID_CHARS + 1];
 	uint8_t digest[SHA256_BYTES];
-	struct index_fragment f;
+	struct pack_fragment f;
 	struct toc t;
 	struct err e;
 	uint64_t end = 0;

@@ -105,6 +105,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if kind == "lessrange": part, says = part[:-1], f"bytes {a}-{b - 1}/{len(data)}"
         if kind == "more": part = part + b"more"
         if kind == "short": return self.short(206, part, [("Content-Range", says)])
+        if kind == "crawl":     # a slow line, on which bytes move all the time
+            self.answer(206, b"", [("Content-Range", says)], len(part))
+            for i in range(0, len(part), 1 << 16): self.wfile.write(part[i:i + (1 << 16)]); self.wfile.flush(); time.sleep(0.25)
+            return
         self.answer(206, part, [("Content-Range", says)])
 
     def short(self, status, data, headers):

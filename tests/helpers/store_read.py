@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Reads a store as docs/store-format.md describes it, and nothing else.
 
-    store_read.py STORE NAME [FILE]     rebuilds an image from packs and index; FILE: compares it
-    store_read.py --check STORE         every record of every pack, and every row of the index against them
+    store_read.py STORE NAME [FILE]     rebuilds an image of a store in a folder; FILE: compares it
+    store_read.py --check STORE         every table, block and record of every pack, and every recipe
 """
-import hashlib, os, sqlite3, struct, sys, zlib
+import hashlib, os, struct, sys, zlib
 
 CHUNK, HEADER = 1 << 20, 4096
-PACK, FRAGMENT, IMAGE, REMOVED, REPLACES = 1, 2, 3, 4, 5
+PACK, FRAGMENT, IMAGE, ABOUT, DIGESTS = 1, 2, 3, 6, 7
+BLOCK = 1 << 20
 
 
 class Damaged(Exception):
@@ -55,7 +56,7 @@ class Reader:
 
 
 def read_record(pack, at):
-    """type, number, body, and where the padding behind it begins and ends"""
+    """type, body, and where the padding behind it begins and ends"""
     head = pack[at:at + 32]
     need(len(head) == 32, f"no record at {at}")
     magic, kind, zeros, number, size, body_crc, zero, head_crc = struct.unpack("<IB3sQIIII", head)
@@ -63,15 +64,15 @@ def read_record(pack, at):
     body = pack[at + 32:at + 32 + size]
     need(len(body) == size and crc32c(body) == body_crc, f"the body of the record at {at} is damaged")
     end = at + 32 + size
-    return kind, number, body, end, (end + 7) // 8 * 8
+    return kind, body, end, (end + 7) // 8 * 8
 
 
-def records(pack, end=None):
+def records(pack):
     at = 0
-    while at < (len(pack) if end is None else end):
-        kind, number, body, pad, after = read_record(pack, at)
+    while at < len(pack):
+        kind, body, pad, after = read_record(pack, at)
         need(not any(pack[pad:after]), f"what is behind the record at {at} is not zero")
-        yield at, kind, number, body, pad, after
+        yield at, kind, body, pad, after
         at = after
 
 
@@ -124,31 +125,56 @@ def header_regions(header):
     return [struct.unpack_from(form, header, at + i * struct.calcsize(form))[1] for i in range(count)]
 
 
+class Table:
+    """Of one pack: its fragments by their digest."""
+    def __init__(self, name, data):
+        need(name == hashlib.sha256(data).hexdigest() + ".toc", f"{name}: a table has another name than its SHA-256")
+        r = Reader(data)
+        need(r.u(4) == 0x31544d45 and r.u(4) == 1, f"{name}: no table")
+        r.bytes(16)
+        self.id, self.bytes, blocks, fragments = name[:64], r.u(8), r.u(4), r.u(4)
+        self.blocks = [r.bytes(32) for _ in range(blocks)]
+        self.fragments = []
+        for _ in range(fragments):
+            head = r.bytes(56)
+            self.fragments.append((head, r.u(8), r.u(4)))
+        need(r.done() and blocks == -(-self.bytes // BLOCK), f"{name}: a table of another length")
+
+
 class Store:
     def __init__(self, folder):
         self.folder = folder
         lines = open(os.path.join(folder, "format")).read().split("\n")
-        need(lines[0] in ("emustore 1", "emustore 2") and lines[1].split()[0] == "pack-bytes", "format")
-        self.db = sqlite3.connect(f"file:{folder}/index.db?mode=ro", uri=True)
-        need(self.db.execute("PRAGMA user_version").fetchone() == (1,), "the index is of another format")
-        self.packs = {}
+        need(lines[0] == "emustore 3" and [l.split()[0] for l in lines[1:4]] == ["pack-bytes", "grace-seconds", "writers"], "format")
+        need(lines[3] == "writers lock", "is not a folder's")
+        self.tables = [Table(n, self.read("tables", n)) for n in sorted(os.listdir(os.path.join(folder, "tables")))]
+        self.where = {head[:32]: (t, head, at, size) for t in self.tables for head, at, size in t.fragments}
+        self.packs, self.digests = {}, []
 
-    def pack(self, number):
-        if number not in self.packs:
-            self.packs[number] = open(os.path.join(self.folder, "packs", f"{number:08}.pack"), "rb").read()
-        return self.packs[number]
+    def read(self, *name): return open(os.path.join(self.folder, *name), "rb").read()
+
+    def pack(self, id):
+        if id not in self.packs: self.packs[id] = self.read("packs", id + ".pack")
+        return self.packs[id]
+
+    def names(self):
+        for folder, _, files in os.walk(os.path.join(self.folder, "images")):
+            for f in files: yield os.path.relpath(folder, os.path.join(self.folder, "images")), int(f)
 
     def recipe(self, name, version=None):
-        row = self.db.execute("SELECT number, pack, at, bytes, chunks, data_bytes, put_at, sha256, parent, version FROM images WHERE name = ? "
-                              "AND version = coalesce(?, version) ORDER BY version DESC LIMIT 1", (name, version)).fetchone()
-        need(row, f"{name}: is not in the store")
-        kind, number, body, _, _ = read_record(self.pack(row[1]), row[2])
-        r = Reader(body)
+        """The digests that its numbers count become self.digests."""
+        version = version or max((v for n, v in self.names() if n == name), default=None)
+        need(version, f"{name}: is not in the store")
+        object = self.read("images", name, f"{version:010}")
+        three = [(kind, body) for _, kind, body, _, _ in records(object)]
+        need([kind for kind, _ in three] == [ABOUT, IMAGE, DIGESTS], f"{name}: not its three records")
+        self.digests = [three[2][1][i:i + 32] for i in range(0, len(three[2][1]), 32)]
+        need(three[1][1].startswith(three[0][1]), f"{name}: its first two records do not agree")
+        r = Reader(three[1][1])
         form = r.u(4)
         about = dict(version=r.u(4), put_at=r.u(8), data_bytes=r.u(8), chunks=r.u(4), sha256=r.bytes(32), name=r.text(), parent=r.text())
         about["labels"] = [(r.text(), r.text()) for _ in range(r.u(2))]
-        need(kind == IMAGE and form in (1, 2) and (number, len(body), about["chunks"], about["data_bytes"], about["put_at"], about["sha256"],
-             about["parent"], about["version"], about["name"]) == (row[0], row[3], *row[4:], name), f"{name}: its record is not what the index says")
+        need(form in (1, 2) and (about["name"], about["version"]) == (name, version) and r.at == len(three[0][1]), f"{name}: its recipe is another image's")
         return form, about, self.chunks_of(r, about["chunks"])
 
     def chunks_of(self, r, chunks):
@@ -185,14 +211,13 @@ class Store:
 
     def fragment(self, number):
         """Its data, raw digest and raw length."""
-        row = self.db.execute("SELECT pack, at, bytes, sha256, raw_digest, raw_bytes, adler FROM fragments WHERE number = ?", (number,)).fetchone()
-        need(row and row[0], f"fragment {number} is not there")
-        kind, n, body, _, _ = read_record(self.pack(row[0]), row[1])
+        need(number < len(self.digests) and self.digests[number] in self.where, f"fragment {number} is not there")
+        table, head, at, size = self.where[self.digests[number]]
+        kind, body, _, _ = read_record(self.pack(table.id), at)
         data = body[56:]
-        raw_bytes, adler = struct.unpack_from("<II", body, 48)
-        need(kind == FRAGMENT and n == number and (len(data), body[:32], body[32:48], raw_bytes, adler) == row[2:], f"fragment {number} is not what the index says")
-        need(hashlib.sha256(data).digest() == body[:32], f"fragment {number} has another SHA-256")
-        return data, body[32:48], raw_bytes
+        need(kind == FRAGMENT and body[:56] == head and len(data) == size, f"fragment {number} is not what its table says")
+        need(hashlib.sha256(data).digest() == head[:32], f"fragment {number} has another SHA-256")
+        return data, head[32:48], struct.unpack_from("<I", head, 48)[0]
 
     def rebuild(self, c):
         if c["made"]: return self.make(c)
@@ -254,26 +279,22 @@ class Store:
         need(form == 2 or not made, "a recipe of version 1 has chunks that are made again")
 
     def check(self):
-        """All records are whole, and every row of the index leads to its own."""
-        fragments = images = 0
-        for number, size in self.db.execute("SELECT number, bytes FROM packs"):
-            pack = self.pack(number)
-            need(len(pack) >= size, f"pack {number} is too short")
-            first = True
-            for at, kind, n, body, _, _ in records(pack, size):
-                need(not first or (kind == PACK and n == number and body == struct.pack("<I", 1)), f"pack {number} does not begin as one")
-                first = False
-        for number, in self.db.execute("SELECT number FROM fragments WHERE pack != 0"):
-            self.fragment(number)
-            fragments += 1
-        for name, version in self.db.execute("SELECT name, version FROM images"):
+        """All blocks and records are whole and what the tables say, and every recipe leads to its own."""
+        images = 0
+        for t in self.tables:
+            pack = self.pack(t.id)
+            need(len(pack) == t.bytes, f"pack {t.id} has another length")
+            need([hashlib.sha256(pack[i:i + BLOCK]).digest() for i in range(0, len(pack), BLOCK)] == t.blocks, f"a block of pack {t.id} has another SHA-256")
+            found = []
+            for at, kind, body, _, _ in records(pack):
+                need(at > 0 or (kind == PACK and body == struct.pack("<I", 1)), f"pack {t.id} does not begin as one")
+                if kind == FRAGMENT: found.append((body[:56], at, len(body) - 56))
+            need(found == t.fragments, f"pack {t.id} has other fragments than its table")
+        for name, version in self.names():
             images += 1
-            for _ in self.recipe(name, version)[2]: pass
-        for what, table in ((0, "fragments"), (1, "images"), (2, "packs")):
-            top = self.db.execute(f"SELECT coalesce(max(number), 0) FROM {table}").fetchone()[0]
-            given = (self.db.execute("SELECT number FROM next WHERE what = ?", (what,)).fetchone() or (1,))[0]
-            need(given > top, f"next number of {table}")
-        return fragments, images
+            for c in self.recipe(name, version)[2]:
+                need(all(p[0] is None or self.digests[p[0]] in self.where for p in c["pieces"]), f"{name}: a fragment is not there")
+        return len(self.where), images
 
 
 def main():

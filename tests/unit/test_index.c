@@ -1,5 +1,5 @@
-/* The walk over fragments finds what a look-up finds, in whatever order it is asked; a
- * signal ends what takes long. */
+/* The walk over fragments finds what a look-up finds, in whatever order it is asked; packs and
+ * their spares; an index that is damaged; a signal ends what takes long. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,15 @@
 #include "tests/t.h"
 #include "tests/tmp.h"
 
-enum { LAST = 2000, QUESTIONS = 5000 };
+enum { LAST = 30000, QUESTIONS = 5000 };
+
+static void
+digest_of(uint64_t number, uint8_t out[SHA256_BYTES])
+{
+	memset(out, 0, SHA256_BYTES);
+	memcpy(out, &number, sizeof number);
+	out[8] = (uint8_t)(number * 37);
+}
 
 /* With gaps of many lengths. */
 static bool
@@ -25,12 +33,10 @@ add_all(struct index *x)
 	struct err e;
 
 	for (uint64_t n = 1; n <= LAST; n++) {
-		struct index_fragment f = { .number = n,
-			.pack = (uint32_t)(n % 7),
-			.at = n * 1000,
-			.bytes = (uint32_t)n + 5 };
-		memcpy(f.head.sha256, &n, sizeof n);
-		if (is_there(n) && index_add_fragment(x, &f, &e) != 0)
+		struct index_fragment i = { .pack = (uint32_t)(n % 7),
+			.f = { .at = n * 1000, .bytes = (uint32_t)n + 5 } };
+		digest_of(n, i.f.head.sha256);
+		if (is_there(n) && index_add_fragment(x, &i, &e) != 0)
 			return false;
 	}
 	return true;
@@ -40,9 +46,11 @@ static bool
 answer_is_right(struct index_walk *w, uint64_t number)
 {
 	struct index_place p = { 0 };
+	uint8_t digest[SHA256_BYTES];
 	struct err e;
-	int rc = index_walk_to(w, number, &p, &e);
 
+	digest_of(number, digest);
+	int rc = index_walk_to(w, digest, &p, &e);
 	if (!is_there(number))
 		return rc == 0;
 	return rc == 1 && p.pack == number % 7 && p.at == number * 1000 &&
@@ -73,41 +81,106 @@ test_walk(struct index *x)
 	index_walk_end(&w);
 }
 
-/* After its end others may write. */
-static void
-test_end(struct index *x)
+/* A pack of the fragments from..to-1 as its table has it. */
+static int
+add_pack(struct index *x, const char *id, uint64_t from, uint64_t to, struct err *e)
 {
-	struct index_walk w = index_walk_of(x);
+	struct buf fragments = { 0 }, table = { 0 };
+	char made[PACK_ID_CHARS + 1];
+	static const uint8_t bytes[100000];
+	struct toc t;
+
+	for (uint64_t n = from; n < to; n++) {
+		struct pack_fragment f = { .at = 40 + (n - from) * 200, .bytes = 50 };
+		digest_of(n, f.head.sha256);
+		toc_add(&fragments, &f);
+	}
+	int rc = toc_make(&table, bytes, sizeof bytes, &fragments, made, e);
+	if (rc == 0)
+		rc = toc_open(&t, made, table.base, table.len, e);
+	if (rc == 0)
+		rc = index_add_pack(x, id, &t, e);
+	buf_free(&fragments);
+	buf_free(&table);
+	return rc;
+}
+
+static uint32_t
+pack_of(struct index *x, uint64_t number)
+{
+	struct index_fragment i = { .pack = 0 };
+	uint8_t digest[SHA256_BYTES];
 	struct err e;
 
-	T_CHECK(answer_is_right(&w, 1));
-	index_walk_end(&w);
-	T_CHECK(index_begin(x, true, &e) == 0);
-	T_CHECK(index_delete_fragment(x, 1, &e) == 0);
-	T_CHECK(index_commit(x, &e) == 0);
-	struct index_place p;
-	T_CHECK(index_walk_to(&w, 1, &p, &e) == 0);
-	index_walk_end(&w);
+	digest_of(number, digest);
+	return index_find_fragment(x, digest, &i, &e) == 1 ? i.pack : 0;
+}
+
+/* A fragment that two packs have is found as long as one of them is there, and in one that is
+ * not condemned if there is such. */
+static void
+test_packs(struct index *x)
+{
+	struct index_pack a, b, again;
+	struct err e;
+
+	T_CHECK(add_pack(x, "one", 50000, 50010, &e) == 0);
+	T_CHECK(add_pack(x, "two", 50005, 50015, &e) == 0);
+	T_CHECK(index_find_pack(x, "one", &a, &e) == 1);
+	T_CHECK(index_find_pack(x, "two", &b, &e) == 1);
+	T_CHECK(pack_of(x, 50007) == a.number);
+	T_CHECK(pack_of(x, 50012) == b.number);
+	T_CHECK(index_condemn(x, a.number, &e) == 0);
+	T_CHECK(index_settle(x, &e) == 0);
+	T_CHECK(pack_of(x, 50007) == b.number);
+	T_CHECK(pack_of(x, 50001) == a.number);
+	T_CHECK(index_drop_pack(x, b.number, &e) == 0);
+	T_CHECK(index_settle(x, &e) == 0);
+	T_CHECK(pack_of(x, 50007) == a.number);
+	T_CHECK(pack_of(x, 50012) == 0);
+	T_CHECK(add_pack(x, "three", 50012, 50013, &e) == 0);
+	T_CHECK(index_find_pack(x, "three", &again, &e) == 1);
+	T_CHECK(again.number > b.number); /* none is given twice */
 }
 
 /* What takes SQLite long ends by a signal; undoing goes on. */
 static void
 test_signal_ends_query(struct index *x)
 {
+	struct index_totals t;
+	uint8_t digest[SHA256_BYTES];
 	struct index_fragment f;
 	struct err e;
 
 	cli_catch_signals(true);
 	T_CHECK(index_begin(x, true, &e) == 0);
-	T_CHECK(index_delete_fragment(x, 2, &e) == 0);
-	T_CHECK(index_check(x, &e) == 0);
+	memset(&f, 0, sizeof f);
+	digest_of(UINT64_C(3) * LAST, f.f.head.sha256);
+	T_CHECK(index_add_fragment(x, &f, &e) == 0);
 	raise(SIGTERM);
-	T_CHECK(index_check(x, &e) == -1);
+	T_CHECK(index_totals(x, &t, &e) == -1);
 	T_CHECK(e.kind == ERR_CANCELLED);
 	T_CHECK(strstr(e.text, "SIGTERM") != NULL);
 	index_rollback(x);
-	T_CHECK(index_get_fragment(x, 2, &f, &e) == 1);
-	T_CHECK(index_check(x, &e) == 0);
+	digest_of(2, digest);
+	T_CHECK(index_find_fragment(x, digest, &f, &e) == 1);
+	digest_of(UINT64_C(3) * LAST, digest);
+	T_CHECK(index_find_fragment(x, digest, &f, &e) == 0);
+}
+
+/* One that is no index of ours says so, and can be removed. */
+static void
+test_foreign(const char *path)
+{
+	struct index *x;
+	struct err e;
+	FILE *f = fopen(path, "w");
+
+	T_CHECK(f != NULL && fputs("not a database at all, but long enough to be one", f) > 0 &&
+		fclose(f) == 0);
+	T_CHECK(index_open(&x, path, true, &e) == -1);
+	T_CHECK(e.kind == ERR_FORMAT);
+	T_CHECK(unlink(path) == 0);
 }
 
 int
@@ -120,12 +193,18 @@ main(void)
 	if (!tmp_folder(folder, sizeof folder, "index"))
 		return 1;
 	snprintf(path, sizeof path, "%s/index.db", folder);
-	T_CHECK(index_open(&x, path, INDEX_CREATE, &e) == 0);
+	test_foreign(path);
+	T_CHECK(index_open(&x, path, true, &e) == 0);
 	T_CHECK(index_begin(x, true, &e) == 0);
 	T_CHECK(add_all(x));
-	T_CHECK(index_commit(x, &e) == 0);
 	test_walk(x);
-	test_end(x);
+	T_CHECK(index_commit(x, &e) == 0);
+	index_close(x);
+	T_CHECK(index_open(&x, NULL, false, &e) == 0);
+	T_CHECK(add_all(x));
+	test_packs(x);
+	index_close(x);
+	T_CHECK(index_open(&x, path, true, &e) == 0);
 	test_signal_ends_query(x);
 	index_close(x);
 	T_CHECK(unlink(path) == 0);

@@ -19,7 +19,7 @@ static const char page_text[] =
     "</ListBucketResult>\n";
 
 static int
-count(void *arg, const struct s3_object *o, struct err *e)
+count(void *arg, const struct object *o, struct err *e)
 {
 	(void)e;
 	++*(int *)arg;
@@ -89,7 +89,7 @@ static void
 test_toc(void)
 {
 	struct buf pack = { 0 }, list = { 0 }, out = { 0 };
-	struct index_fragment f = { .at = 40, .bytes = 1000 }, g;
+	struct pack_fragment f = { .at = 40, .bytes = 1000 }, g;
 	char id[PACK_ID_CHARS + 1], other[PACK_ID_CHARS + 1];
 	struct toc t;
 	struct err e;

@@ -5,7 +5,7 @@
  * cut off or write to; so would a second name of such a file.  Called by everything
  * that opens a file by its name in such a folder, in any thread.
  */
-#include "emustore/store/own.h"
+#include "emustore/objects/own.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* own.h: the files of a store are files of its own, not links that lead elsewhere. */
-#ifndef EMUSTORE_STORE_OWN_H
-#define EMUSTORE_STORE_OWN_H
+#ifndef EMUSTORE_OBJECTS_OWN_H
+#define EMUSTORE_OBJECTS_OWN_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -17,4 +17,4 @@ int own_open(int dirfd, const char *name, int flags, mode_t mode, const char *ti
 int own_check(
     int dirfd, const char *name, bool writing, const char *title, struct err *);
 
-#endif /* EMUSTORE_STORE_OWN_H */
+#endif /* EMUSTORE_OBJECTS_OWN_H */

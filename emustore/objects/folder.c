@@ -1,0 +1,437 @@
+/* folder.c: objects as files.  Called through objects.h, in any thread.
+ *
+ * Others may be able to write to the folder: no link is followed below it, neither in the
+ * place of a file nor of a folder (own.h).
+ */
+#include "emustore/objects/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emustore/objects/folder_impl.h"
+#include "emustore/objects/own.h"
+
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DIR_MAX = 500 };
+
+static int
+err_key(const struct folder *f, const char *key, struct err *e)
+{
+	if (errno == ELOOP || errno == ENOTDIR)
+		return err_set(e, ERR_REFUSED,
+		    "%.500s/%.200s: is a link, or no regular file: a store has only "
+		    "files of its own",
+		    f->dir, key);
+	return err_os(e, "%.500s/%.200s", f->dir, key);
+}
+
+static int
+make_and_open(int at, const char *name)
+{
+	int fd = openat(at, name, FOLDER_FLAGS);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	if (mkdirat(at, name, 0777) != 0 && errno != EEXIST)
+		return -1;
+	return fsync(at) == 0 ? openat(at, name, FOLDER_FLAGS) : -1;
+}
+
+/* The folder that the object of that key is in, made when it is not there; *name becomes
+ * what it is called there. */
+static int
+open_parent(
+    struct folder *f, const char *key, bool make, const char **name, struct err *e)
+{
+	char part[OBJECT_KEY_MAX + 1];
+	int at = openat(f->dirfd, ".", FOLDER_FLAGS);
+
+	for (const char *slash; at >= 0 && (slash = strchr(key, '/')) != NULL;
+	     key = slash + 1) {
+		snprintf(part, sizeof part, "%.*s", (int)(slash - key), key);
+		int next = make ? make_and_open(at, part) : openat(at, part, FOLDER_FLAGS);
+		int why = errno;
+		close(at);
+		errno = why;
+		at = next;
+	}
+	*name = key;
+	return at >= 0 ? at : err_key(f, key, e);
+}
+
+int
+folder_open_file(struct folder *f, const char *key, int flags, struct err *e)
+{
+	char title[OBJECT_KEY_MAX + DIR_MAX + 2];
+	const char *name;
+	int parent = open_parent(f, key, false, &name, e);
+
+	if (parent < 0)
+		return -1;
+	snprintf(title, sizeof title, "%.500s/%s", f->dir, key);
+	int fd = own_open(parent, name, flags, 0666, title, e);
+	close(parent);
+	return fd;
+}
+
+static int
+open_object(void *ctx, const char *key, struct err *e)
+{
+	return folder_open_file(ctx, key, O_RDONLY, e);
+}
+
+/* How many bytes, or -1. */
+static ssize_t
+read_all(int fd, void *out, size_t n, uint64_t from)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(
+		    fd, (uint8_t *)out + done, n - done, (off_t)(from + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+static int
+get_object(void *ctx, const char *key, uint64_t from, size_t bytes, void *out,
+    struct err *e)
+{
+	struct folder *f = ctx;
+	int fd = open_object(f, key, e);
+
+	if (fd < 0)
+		return -1;
+	ssize_t n = read_all(fd, out, bytes, from);
+	int rc = n < 0 ? err_key(f, key, e) : 0;
+	close(fd);
+	if (rc == 0 && (size_t)n != bytes)
+		rc = err_set(e, ERR_FORMAT, "%.500s/%s: ends too early", f->dir, key);
+	return rc;
+}
+
+static int
+load_object(void *ctx, const char *key, size_t max, struct buf *out, struct err *e)
+{
+	struct folder *f = ctx;
+	struct stat st;
+	int fd = open_object(f, key, e);
+
+	if (fd < 0)
+		return -1;
+	int rc = fstat(fd, &st) != 0 ? err_key(f, key, e) : 0;
+	if (rc == 0 && (uint64_t)st.st_size > max)
+		rc = err_set(
+		    e, ERR_FORMAT, "%.500s/%s: is longer than it may be", f->dir, key);
+	size_t n = rc == 0 ? (size_t)st.st_size : 0, before = out->len;
+	void *to = rc == 0 ? buf_room(out, n + 1) : NULL;
+	if (rc == 0 && to == NULL)
+		rc = err_nomem(e, key);
+	ssize_t got = rc == 0 ? read_all(fd, to, n, 0) : 0;
+	if (got < 0)
+		rc = err_key(f, key, e);
+	out->len = rc == 0 ? before + (size_t)got : before;
+	close(fd);
+	return rc;
+}
+
+static int
+write_all(int fd, const void *data, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = pwrite(fd, (const uint8_t *)data + done, n - done,
+		    (off_t)done);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -1;
+		done += (size_t)put;
+	}
+	return fsync(fd);
+}
+
+/* A synced file below new/ in the folder `at`: its name there. */
+static int
+write_new(struct folder *f, int at, const char *key, const void *data, size_t bytes,
+    char name[FOLDER_NEW_BYTES], struct err *e)
+{
+	snprintf(name, FOLDER_NEW_BYTES, "%ld.%u", (long)getpid(),
+	    atomic_fetch_add(&f->serial, 1));
+	unlinkat(at, name, 0); /* of a process that had the same number */
+	int fd = openat(
+	    at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_key(f, key, e);
+	int rc = write_all(fd, data, bytes);
+	int why = errno;
+	if (close(fd) != 0 && rc == 0)
+		rc = -1, why = errno;
+	if (rc == 0)
+		return 0;
+	unlinkat(at, name, 0);
+	errno = why;
+	return err_key(f, key, e);
+}
+
+/* Filesystems without a second name for a file: whoever holds the lock is alone. */
+static int
+name_without_link(int from_at, const char *from, int to_at, const char *to)
+{
+	struct stat st;
+
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK)
+		return -1;
+	if (fstatat(to_at, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return errno = EEXIST, -1;
+	return renameat(from_at, from, to_at, to);
+}
+
+static int
+put_file(struct folder *f, const char *key, const void *data, size_t bytes, bool replace,
+    struct err *e)
+{
+	char temp[FOLDER_NEW_BYTES];
+	const char *name;
+	int made = make_and_open(f->dirfd, "new");
+	int parent = made < 0 ? err_key(f, "new", e) : open_parent(f, key, true, &name, e);
+	int rc = parent < 0 ? -1 : write_new(f, made, key, data, bytes, temp, e);
+
+	if (rc == 0) {
+		rc = replace ? renameat(made, temp, parent, name)
+		             : linkat(made, temp, parent, name, 0);
+		if (rc != 0 && !replace)
+			rc = name_without_link(made, temp, parent, name);
+		int why = errno;
+		unlinkat(made, temp, 0);
+		errno = why;
+		if (rc == 0)
+			rc = fsync(parent);
+		if (rc != 0 && errno == EEXIST) {
+			rc = err_set(e, ERR_REFUSED, "%.500s/%s: is there already",
+			    f->dir, key);
+			e->os = EEXIST;
+		} else if (rc != 0)
+			rc = err_key(f, key, e);
+	}
+	if (parent >= 0)
+		close(parent);
+	if (made >= 0)
+		close(made);
+	return rc;
+}
+
+static int
+put_object(
+    void *ctx, const char *key, const void *data, size_t bytes, struct err *e)
+{
+	return put_file(ctx, key, data, bytes, false, e);
+}
+
+int
+folder_replace(
+    struct objects *o, const char *key, const void *data, size_t bytes, struct err *e)
+{
+	return put_file(o->ctx, key, data, bytes, true, e);
+}
+
+/* Folders of names that no image has any more; a folder at the top stays. */
+static void
+remove_empty(struct folder *f, const char *key)
+{
+	char path[OBJECT_KEY_MAX + 1];
+	char *slash;
+
+	snprintf(path, sizeof path, "%s", key);
+	while ((slash = strrchr(path, '/')) != NULL) {
+		*slash = '\0';
+		if (strchr(path, '/') == NULL ||
+		    unlinkat(f->dirfd, path, AT_REMOVEDIR) != 0)
+			break;
+	}
+}
+
+static int
+remove_object(void *ctx, const char *key, struct err *e)
+{
+	struct folder *f = ctx;
+	const char *name;
+	int parent = open_parent(f, key, false, &name, e);
+
+	if (parent < 0)
+		return e->os == ENOENT ? 0 : -1;
+	int rc = unlinkat(parent, name, 0);
+	if (rc == 0)
+		rc = fsync(parent);
+	else if (errno == ENOENT)
+		rc = 0;
+	if (rc != 0)
+		rc = err_key(f, key, e);
+	close(parent);
+	if (rc == 0)
+		remove_empty(f, key);
+	return rc;
+}
+
+struct walk {
+	struct folder *f;
+	object_fn *fn;
+	void *arg;
+	struct object o;
+};
+
+/* What is found is told by its size and time; what is read of it says more. */
+static int
+tell_file(struct walk *w, int at, const char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : err_key(w->f, w->o.key, e);
+	w->o.bytes = (uint64_t)st.st_size;
+	w->o.modified = (uint64_t)st.st_mtim.tv_sec;
+	snprintf(w->o.etag, sizeof w->o.etag, "%" PRIx64 "-%lld.%09ld",
+	    (uint64_t)st.st_ino, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	return w->fn(w->arg, &w->o, e);
+}
+
+static int walk_folder(struct walk *, int fd, struct err *);
+
+static int
+tell_entry(struct walk *w, int at, const struct dirent *d, struct err *e)
+{
+	size_t n = strlen(w->o.key), more = strlen(d->d_name);
+	struct stat st;
+	int rc;
+
+	if (d->d_name[0] == '.' || n + more + 2 > sizeof w->o.key)
+		return 0;
+	memcpy(w->o.key + n, d->d_name, more + 1);
+	bool folder = d->d_type == DT_DIR;
+	if (d->d_type == DT_UNKNOWN)
+		folder = fstatat(at, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		         S_ISDIR(st.st_mode);
+	if (folder) {
+		int fd = openat(at, d->d_name, FOLDER_FLAGS);
+		strcpy(w->o.key + n + more, "/");
+		rc = fd >= 0 ? walk_folder(w, fd, e)
+		             : errno == ENOENT ? 0 : err_key(w->f, w->o.key, e);
+	} else
+		rc = tell_file(w, at, d->d_name, e);
+	w->o.key[n] = '\0';
+	return rc;
+}
+
+/* fd is closed then. */
+static int
+walk_folder(struct walk *w, int fd, struct err *e)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *entry;
+	int rc = 0;
+
+	if (d == NULL) {
+		close(fd);
+		return err_nomem(e, "a folder");
+	}
+	while (rc == 0 && (errno = 0, entry = readdir(d)) != NULL)
+		rc = tell_entry(w, dirfd(d), entry, e);
+	if (rc == 0 && errno != 0)
+		rc = err_key(w->f, w->o.key, e);
+	closedir(d);
+	return rc;
+}
+
+static int
+list_objects(void *ctx, const char *folder, object_fn *fn, void *arg, uint64_t *now,
+    struct err *e)
+{
+	struct folder *f = ctx;
+	const char *name;
+	int rc = 0;
+
+	if (now != NULL)
+		*now = (uint64_t)time(NULL);
+	int fd = open_parent(f, folder, false, &name, e);
+	if (fd < 0)
+		return e->os == ENOENT ? 0 : -1;
+	struct walk *w = calloc(1, sizeof *w);
+	if (w == NULL)
+		rc = err_nomem(e, "a list of objects");
+	else {
+		*w = (struct walk){ .f = f, .fn = fn, .arg = arg };
+		if (*name == '\0') {
+			rc = walk_folder(w, fd, e);
+			fd = -1;
+		} else
+			rc = tell_file(w, fd, name, e);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(w);
+	return rc;
+}
+
+static void
+close_folder(void *ctx)
+{
+	struct folder *f = ctx;
+
+	close(f->dirfd);
+	if (f->lock_fd >= 0)
+		close(f->lock_fd);
+	free(f->dir);
+	free(f->real);
+	free(f);
+}
+
+static const struct object_ops ops = { .put = put_object,
+	.get = get_object,
+	.load = load_object,
+	.list = list_objects,
+	.remove = remove_object,
+	.open = open_object,
+	.close = close_folder,
+	.exclusive = true };
+
+int
+folder_open(struct objects **out, const char *dir, struct err *e)
+{
+	struct folder *f = calloc(1, sizeof *f);
+
+	if (f == NULL)
+		return err_nomem(e, dir);
+	f->lock_fd = -1;
+	f->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->dir = strdup(dir);
+	f->real = realpath(dir, NULL);
+	if (strlen(dir) > DIR_MAX)
+		err_set(e, ERR_USAGE, "the store's path is too long");
+	else if (f->dirfd < 0 || f->real == NULL)
+		err_os(e, "%s", dir);
+	else if (f->dir == NULL || (*out = objects_new(&ops, f, f->dir, f->real)) == NULL)
+		err_nomem(e, dir);
+	else
+		return 0;
+	if (f->dirfd >= 0)
+		close(f->dirfd);
+	free(f->dir);
+	free(f->real);
+	free(f);
+	return -1;
+}

@@ -1,0 +1,211 @@
+/* folder_room.c: what a folder of objects has that a bucket has not: it is made, locked by
+ * the one who writes, has a reserve of room, and files that are not to be written over.
+ * Called by the store, in the thread of its owner. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "emustore/objects/folder_impl.h"
+#include "emustore/objects/own.h"
+
+static const char reserve[] = "reserve";
+
+static bool
+is_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	bool empty = d != NULL;
+
+	while (empty && (entry = readdir(d)) != NULL)
+		empty = strcmp(entry->d_name, ".") == 0 ||
+		        strcmp(entry->d_name, "..") == 0;
+	if (d != NULL)
+		closedir(d);
+	return empty;
+}
+
+int
+folder_make(const char *dir, bool *made, struct err *e)
+{
+	*made = mkdir(dir, 0777) == 0;
+	if (*made || (errno == EEXIST && is_empty(dir)))
+		return 0;
+	return errno == EEXIST
+	           ? err_set(e, ERR_REFUSED, "%s: is there already, and not empty", dir)
+	           : err_os(e, "%s", dir);
+}
+
+static const char *const folders[] = { "packs", "tables", "images", "new" };
+
+int
+folder_make_parts(struct objects *o, struct err *e)
+{
+	struct folder *f = o->ctx;
+
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+		if (mkdirat(f->dirfd, folders[i], 0777) != 0)
+			return err_os(e, "%s/%s", f->dir, folders[i]);
+	int fd = folder_open_file(f, "lock", O_RDWR | O_CREAT | O_EXCL, e);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+void
+folder_undo(struct objects *o)
+{
+	struct folder *f = o->ctx;
+
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+		unlinkat(f->dirfd, folders[i], AT_REMOVEDIR);
+	unlinkat(f->dirfd, "lock", 0);
+	unlinkat(f->dirfd, "format", 0);
+}
+
+/* By their numbers in the kernel: NFS, CIFS, SMB2, Ceph, AFS, Coda, 9P, FUSE (which may be
+ * any of these). */
+bool
+folder_is_remote(const char *dir)
+{
+	static const uint32_t kinds[] = { 0x6969, 0xff534d42, 0xfe534d42, 0x00c36400,
+		0x5346414f, 0x73757245, 0x01021997, 0x65735546 };
+	struct statfs s;
+
+	if (statfs(dir, &s) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if ((uint32_t)s.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+bool
+folder_may_cache(const struct objects *o)
+{
+	const struct folder *f = o->ctx;
+
+	return faccessat(f->dirfd, ".", W_OK, AT_EACCESS) == 0 &&
+	       !folder_is_remote(f->real);
+}
+
+/* The options of the mount that dir is on: does it keep locks to this machine?  The last
+ * line of mountinfo (proc(5)) whose mount point dir is below counts. */
+static bool
+locks_are_local(const char *dir)
+{
+	FILE *in = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, point[4097], options[4097];
+	size_t cap = 0, longest = 0;
+	bool local = false;
+
+	while (in != NULL && getline(&line, &cap, in) > 0) {
+		const char *behind = strstr(line, " - ");
+		if (behind == NULL ||
+		    sscanf(line, "%*s %*s %*s %*s %4096s", point) != 1 ||
+		    sscanf(behind, " - %*s %*s %4096s", options) != 1)
+			continue;
+		size_t n = strcmp(point, "/") == 0 ? 0 : strlen(point);
+		if (n < longest || strncmp(dir, point, n) != 0 ||
+		    (dir[n] != '/' && dir[n] != '\0'))
+			continue;
+		longest = n;
+		local = strstr(options, "nolock") != NULL ||
+		        strstr(options, "local_lock=all") != NULL ||
+		        strstr(options, "local_lock=flock") != NULL;
+	}
+	free(line);
+	if (in != NULL)
+		fclose(in);
+	return local;
+}
+
+int
+folder_lock(struct objects *o, bool wait, struct err *e)
+{
+	struct folder *f = o->ctx;
+
+	if (folder_is_remote(f->real) && locks_are_local(f->real))
+		return err_set(e, ERR_REFUSED,
+		    "%s: is on a network filesystem that was mounted so that other "
+		    "machines do not see its locks (nolock, local_lock): a writer could "
+		    "not know that it is alone",
+		    f->dir);
+	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
+	if (f->lock_fd < 0)
+		return -1;
+	if (flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return err_set(e, ERR_REFUSED,
+		    "%s: another program is writing to this store (--wait waits "
+		    "for it)",
+		    f->dir);
+	return err_os(e, "%s/lock", f->dir);
+}
+
+void
+folder_unlock(struct objects *o)
+{
+	struct folder *f = o->ctx;
+
+	close(f->lock_fd);
+	f->lock_fd = -1;
+}
+
+void
+folder_reserve(struct objects *o, uint64_t bytes)
+{
+	struct folder *f = o->ctx;
+	struct stat st;
+	struct err ignored; /* there is no reserve, then */
+
+	if (fstatat(f->dirfd, reserve, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return;
+	int fd = folder_open_file(f, reserve, O_RDWR | O_CREAT | O_EXCL, &ignored);
+	if (fd < 0)
+		return;
+	if (fallocate(fd, 0, 0, (off_t)bytes) != 0)
+		unlinkat(f->dirfd, reserve, 0);
+	close(fd);
+}
+
+bool
+folder_use_reserve(struct objects *o)
+{
+	struct folder *f = o->ctx;
+
+	return unlinkat(f->dirfd, reserve, 0) == 0;
+}
+
+static bool
+is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return path != NULL && strncmp(path, folder, n) == 0 &&
+	       (path[n] == '/' || path[n] == '\0');
+}
+
+bool
+folder_holds(const struct objects *o, const char *path)
+{
+	const struct folder *f = o->ctx;
+	char *copy = strdup(path), *file = realpath(path, NULL);
+	char *folder = copy != NULL ? realpath(dirname(copy), NULL) : NULL;
+	bool holds = is_below(file, f->real) || is_below(folder, f->real);
+
+	free(copy);
+	free(file);
+	free(folder);
+	return holds;
+}

@@ -1,0 +1,205 @@
+/* cache.c: where the index of a store is kept, and the blocks of packs of a bucket.
+ *
+ * Of a folder beside its objects, where this process may write and all who use it are of one
+ * machine.  Else in a folder of this machine's cache.  And where there is none, or no room in
+ * it, the index is made for this process alone.  Called by store.c and look.c, in the thread
+ * of whoever has the store. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/number.h"
+#include "common/base/sha256.h"
+#include "emustore/objects/folder.h"
+#include "emustore/objects/own.h"
+#include "emustore/store/store_impl.h"
+
+enum { PATH_BYTES = 4096 };
+
+static const uint64_t cache_default = 10ull << 30;
+
+static int
+make_folder(const char *path, struct err *e)
+{
+	char part[PATH_BYTES];
+
+	snprintf(part, sizeof part, "%s", path);
+	for (char *p = part + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		mkdir(part, 0777); /* the last one tells */
+		*p = '/';
+	}
+	return mkdir(part, 0700) == 0 || errno == EEXIST ? 0 : err_os(e, "%s", path);
+}
+
+/* CACHE/emustore or what was named, and in it a folder for this store. */
+static int
+name_folder(struct store *s, const struct store_place *p, struct err *e)
+{
+	const char *named = p->cache != NULL ? p->cache : getenv("EMUSTORE_CACHE");
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *address = s->objects->address;
+	uint8_t digest[SHA256_BYTES];
+	char base[PATH_BYTES - 40];
+
+	if (named != NULL && named[0] != '\0')
+		snprintf(base, sizeof base, "%s", named);
+	else if (xdg != NULL && xdg[0] == '/')
+		snprintf(base, sizeof base, "%s/emustore", xdg);
+	else if (home != NULL && home[0] == '/')
+		snprintf(base, sizeof base, "%s/.cache/emustore", home);
+	else
+		return err_set(e, ERR_USAGE,
+		    "no folder for the cache: --cache, EMUSTORE_CACHE or HOME");
+	sha256(address, strlen(address), digest);
+	if (strlen(base) > 400 ||
+	    asprintf(&s->cache, "%s/%02x%02x%02x%02x%02x%02x%02x%02x", base, digest[0],
+		digest[1], digest[2], digest[3], digest[4], digest[5], digest[6],
+		digest[7]) < 0)
+		return err_set(e, ERR_USAGE, "the cache's path is too long");
+	if (make_folder(s->cache, e) == 0)
+		return 0;
+	free(s->cache);
+	s->cache = NULL;
+	return -1;
+}
+
+static int
+cache_limit(const struct store_place *p, uint64_t *bytes, struct err *e)
+{
+	const char *text = getenv("EMUSTORE_CACHE_SIZE");
+
+	*bytes = p->cache_bytes != 0 ? p->cache_bytes : cache_default;
+	if (p->cache_bytes != 0 || text == NULL)
+		return 0;
+	if (number_size(text, 0, INT64_MAX, bytes, e) != 0)
+		return err_ctx(e, "EMUSTORE_CACHE_SIZE");
+	return 0;
+}
+
+/* Of a folder it can do without. */
+static int
+find_place(struct store *s, const struct store_place *p, struct err *e)
+{
+	struct err ignored;
+
+	if (s->folder && folder_may_cache(s->objects)) {
+		s->cache = strdup(s->objects->address);
+		s->cache_log = true;
+		return s->cache != NULL ? 0 : err_nomem(e, "the cache");
+	}
+	if (name_folder(s, p, s->folder ? &ignored : e) != 0)
+		return s->folder ? 0 : -1;
+	s->cache_log = !folder_is_remote(s->cache);
+	return 0;
+}
+
+static int
+open_blocks(struct store *s, const struct store_place *p, struct err *e)
+{
+	char path[PATH_BYTES];
+	uint64_t bytes;
+
+	if (cache_limit(p, &bytes, e) != 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/blocks", s->cache);
+	return blocks_new(&s->blocks, s->objects, path, bytes, e);
+}
+
+static int
+open_lock(struct store *s, struct err *e)
+{
+	char path[PATH_BYTES];
+	int dirfd = open(s->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dirfd < 0)
+		return err_os(e, "%s", s->cache);
+	snprintf(path, sizeof path, "%s/index.lock", s->cache);
+	s->cache_lock = own_open(dirfd, "index.lock", O_RDWR | O_CREAT, 0666, path, e);
+	close(dirfd);
+	return s->cache_lock >= 0 ? 0 : -1;
+}
+
+void
+cache_lock(struct store *s)
+{
+	while (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX) != 0 &&
+	       errno == EINTR)
+		;
+}
+
+void
+cache_unlock(struct store *s)
+{
+	if (s->cache_lock >= 0)
+		flock(s->cache_lock, LOCK_UN);
+}
+
+static void
+remove_index(const struct store *s)
+{
+	static const char *const names[] = { "index.db", "index.db-wal", "index.db-shm",
+		"index.db-journal" };
+	char path[PATH_BYTES];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "%s/%s", s->cache, names[i]);
+		unlink(path);
+	}
+}
+
+/* An index of no use is made again: all of it is in the objects. */
+static int
+open_kept(struct store *s, bool again, struct err *e)
+{
+	char path[PATH_BYTES];
+
+	if (open_lock(s, e) != 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/index.db", s->cache);
+	cache_lock(s);
+	if (again)
+		remove_index(s);
+	int rc = index_open(&s->index, path, s->cache_log, e);
+	if (rc != 0 && e->kind == ERR_FORMAT) {
+		remove_index(s);
+		rc = index_open(&s->index, path, s->cache_log, e);
+	}
+	cache_unlock(s);
+	return rc;
+}
+
+int
+cache_leave(struct store *s, bool damaged, struct err *e)
+{
+	index_close(s->index);
+	s->index = NULL;
+	if (damaged) {
+		cache_lock(s);
+		remove_index(s);
+		cache_unlock(s);
+	}
+	free(s->cache);
+	s->cache = NULL;
+	return index_open(&s->index, NULL, false, e);
+}
+
+int
+cache_open(
+    struct store *s, const struct store_place *p, unsigned access, struct err *e)
+{
+	if (find_place(s, p, e) != 0 || (!s->folder && open_blocks(s, p, e) != 0))
+		return -1;
+	if ((access & STORE_ANEW) == 0 && s->cache != NULL) {
+		if (open_kept(s, (access & STORE_REMAKE) != 0, e) == 0)
+			return 0;
+		if (e->kind == ERR_CANCELLED || e->kind == ERR_NOMEM)
+			return -1;
+	}
+	return cache_leave(s, false, e);
+}

@@ -1,0 +1,29 @@
+/* keys.h: how the objects of a store are called. */
+#ifndef EMUSTORE_STORE_KEYS_H
+#define EMUSTORE_STORE_KEYS_H
+
+#include <stdbool.h>
+
+#include "emustore/store/name.h"
+#include "emustore/store/toc.h"
+
+enum { KEY_BYTES = 300 };
+
+#define KEY_FORMAT "format"
+#define KEYS_IMAGES "images/"
+#define KEYS_TABLES "tables/"
+#define KEYS_PACKS "packs/"
+#define KEYS_CONDEMNED "condemned/"
+#define KEYS_CLAIMS "claims/"
+#define KEYS_NEW "new/" /* of a folder: files that have no name yet */
+
+void key_of_pack(const char *id, char out[KEY_BYTES]);
+void key_of_table(const char *id, char out[KEY_BYTES]);
+void key_of_condemned(const char *id, char out[KEY_BYTES]);
+void key_of_image(const struct store_name *, char out[KEY_BYTES]);
+/* The mirror, of what follows KEYS_IMAGES, KEYS_TABLES or KEYS_PACKS. */
+bool key_is_image(const char *key, struct store_name *);
+bool key_is_table(const char *key, char id[PACK_ID_CHARS + 1]);
+bool key_is_pack(const char *key, char id[PACK_ID_CHARS + 1]);
+
+#endif /* EMUSTORE_STORE_KEYS_H */

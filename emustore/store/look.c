@@ -1,0 +1,438 @@
+/* look.c: the index follows the objects.  Whenever a store is opened the lists of images,
+ * tables and condemned packs are asked for, in this order, and what is new is fetched; what
+ * an image needs was there before it, so it is in the lists that follow.  Called by store.c,
+ * and again by gc, verify and repair, in the thread of whoever has the store. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/rd.h"
+#include "emustore/store/parallel.h"
+#include "emustore/store/store_impl.h"
+
+enum {
+	BATCH = 64, /* fetched together */
+	ABOUT_BYTES_MAX = 64 << 10,
+	TABLE_TRIES = 3,
+};
+
+/* One object is of no use: the others are. */
+static void
+note_unreadable(struct store *s, const struct err *why)
+{
+	if (s->unreadable++ == 0)
+		snprintf(
+		    s->first_unreadable, sizeof s->first_unreadable, "%s", why->text);
+}
+
+struct fetched {
+	const struct listed *listed;
+	struct buf bytes;
+	bool bad; /* why is in err */
+	struct err err;
+};
+
+struct batch {
+	struct store *s;
+	const char *folder;
+	size_t n, most; /* of each object */
+	/* Is it one?  ERR_FORMAT is of that object only. */
+	int (*check)(const struct fetched *, struct err *);
+	struct fetched items[BATCH];
+};
+
+static int
+fetch_once(struct batch *b, struct fetched *f, const char *key, struct err *e)
+{
+	struct objects *o = b->s->objects;
+	size_t n = f->listed->bytes < b->most ? (size_t)f->listed->bytes : b->most;
+
+	f->bytes.len = 0;
+	if (n == 0)
+		return err_set(e, ERR_FORMAT, "%s: is empty", key);
+	uint8_t *to = buf_room(&f->bytes, n);
+	if (to == NULL)
+		return err_nomem(e, key);
+	if (o->ops->get(o->ctx, key, 0, n, to, e) != 0)
+		return -1;
+	f->bytes.len = n;
+	return b->check(f, e);
+}
+
+/* ERR_FORMAT and ENOENT are of this object; other failures are of the store.  What one
+ * answer says may have been altered on its way, so it is asked for again. */
+static int
+fetch_one(void *arg, size_t i, struct err *e)
+{
+	struct batch *b = arg;
+	struct fetched *f = &b->items[i];
+	char key[OBJECT_KEY_MAX + 32];
+	int rc = -1;
+
+	snprintf(key, sizeof key, "%s%s", b->folder, f->listed->key);
+	for (int tries = 0; tries < TABLE_TRIES && rc != 0; tries++) {
+		rc = fetch_once(b, f, key, e);
+		if (rc != 0 && e->kind != ERR_FORMAT)
+			break;
+	}
+	f->bad = rc != 0 && (e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED ||
+				e->os == ENOENT);
+	if (f->bad)
+		f->err = *e;
+	return f->bad ? 0 : rc;
+}
+
+/* What is fetched goes into the index one by one. */
+typedef int add_fn(struct store *, const struct fetched *, struct err *);
+
+static int
+end_batch(struct batch *b, add_fn *add, struct err *e)
+{
+	int rc = parallel_do(
+	    b->n, b->s->folder ? 1 : STORE_REQUESTS, fetch_one, b, e);
+
+	for (size_t i = 0; i < b->n && rc == 0; i++) {
+		struct fetched *f = &b->items[i];
+		if (!f->bad)
+			rc = add(b->s, f, e);
+		else if (f->err.os != ENOENT) /* gone since: not there */
+			note_unreadable(b->s, &f->err);
+	}
+	b->n = 0;
+	return rc;
+}
+
+/* What of a listing the index has not: known() 1, 0 or -1; 2: no object of ours. */
+struct kind {
+	const char *folder;
+	size_t most;
+	int (*known)(struct store *, const struct listed *, struct err *);
+	int (*check)(const struct fetched *, struct err *);
+	add_fn *add;
+};
+
+static int
+fetch_new(
+    struct store *s, const struct listing *l, const struct kind *k, struct err *e)
+{
+	struct batch *b = calloc(1, sizeof *b);
+	int rc = b == NULL ? err_nomem(e, "a list of objects") : 0;
+
+	if (b != NULL)
+		*b = (struct batch){
+			.s = s, .folder = k->folder, .most = k->most, .check = k->check
+		};
+	for (size_t i = 0; i < l->n && rc == 0; i++) {
+		int there = k->known(s, &l->v[i], e);
+		if (there < 0)
+			rc = -1;
+		if (there == 0)
+			b->items[b->n++].listed = &l->v[i];
+		if (rc == 0 && b->n == BATCH)
+			rc = end_batch(b, k->add, e);
+	}
+	if (rc == 0)
+		rc = end_batch(b, k->add, e);
+	for (int i = 0; b != NULL && i < BATCH; i++)
+		buf_free(&b->items[i].bytes);
+	free(b);
+	return rc;
+}
+
+static int
+knows_table(struct store *s, const struct listed *x, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1];
+	struct index_pack p;
+
+	return key_is_table(x->key, id) ? index_find_pack(s->index, id, &p, e) : 2;
+}
+
+static int
+check_table(const struct fetched *f, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1];
+	struct toc t;
+
+	key_is_table(f->listed->key, id);
+	return toc_open(&t, id, f->bytes.base, f->bytes.len, e);
+}
+
+static int
+add_table(struct store *s, const struct fetched *f, struct err *e)
+{
+	char id[PACK_ID_CHARS + 1];
+	struct toc t;
+
+	key_is_table(f->listed->key, id);
+	s->changes++;
+	if (toc_open(&t, id, f->bytes.base, f->bytes.len, e) != 0)
+		return -1;
+	return index_add_pack(s->index, id, &t, e);
+}
+
+static int
+knows_image(struct store *s, const struct listed *x, struct err *e)
+{
+	struct index_image i;
+	struct store_name name;
+	char key[KEY_BYTES];
+
+	if (!key_is_image(x->key, &name))
+		return 2;
+	key_of_image(&name, key);
+	return index_find_key(s->index, key, &i, e);
+}
+
+static int
+read_about(const struct fetched *f, struct recipe_image *about, struct err *e)
+{
+	struct rd rd = rd_from(f->bytes.base, f->bytes.len), body;
+	struct record_head h;
+	struct store_name name;
+
+	key_is_image(f->listed->key, &name);
+	if (!record_next(&rd, &h, &body) || h.type != RECORD_ABOUT)
+		return err_set(e, ERR_FORMAT, "%s%s: its recipe is damaged", KEYS_IMAGES,
+		    f->listed->key);
+	if (recipe_get_image(about, &body, e) != 0)
+		return err_ctx(e, "%s%s", KEYS_IMAGES, f->listed->key);
+	if (strcmp(about->name.name, name.name) == 0 &&
+	    about->name.version == name.version)
+		return 0;
+	return err_set(e, ERR_FORMAT, "%s%s: its recipe is another image's", KEYS_IMAGES,
+	    f->listed->key);
+}
+
+static int
+check_image(const struct fetched *f, struct err *e)
+{
+	struct recipe_image *about = malloc(sizeof *about);
+	int rc = about == NULL ? err_nomem(e, "an image") : read_about(f, about, e);
+
+	free(about);
+	return rc;
+}
+
+static int
+add_image(struct store *s, const struct fetched *f, struct err *e)
+{
+	struct index_image *i = calloc(1, sizeof *i);
+	int rc = i == NULL ? err_nomem(e, "an image") : read_about(f, &i->about, e);
+
+	if (rc == 0) {
+		key_of_image(&i->about.name, i->key);
+		snprintf(i->etag, sizeof i->etag, "%s", f->listed->etag);
+		i->bytes = f->listed->bytes;
+		rc = index_add_image(s->index, i, e);
+		s->changes++;
+	}
+	free(i);
+	return rc;
+}
+
+static const struct kind kind_table = { KEYS_TABLES, TOC_BYTES_MAX, knows_table,
+	check_table, add_table },
+			 kind_image = { KEYS_IMAGES, ABOUT_BYTES_MAX, knows_image,
+				 check_image, add_image };
+
+/* Rows of the index whose objects are not there any more, or others. */
+struct gone {
+	struct store *s;
+	struct buf numbers; /* u64 */
+};
+
+static int
+note_gone_image(void *arg, const struct index_image *i, struct err *e)
+{
+	struct gone *g = arg;
+	const struct listed *x = listing_find(
+	    &g->s->images, i->key + strlen(KEYS_IMAGES));
+
+	if (x == NULL || x->bytes != i->bytes || strcmp(x->etag, i->etag) != 0)
+		buf_bytes(&g->numbers, &i->number, sizeof i->number);
+	return buf_ok(&g->numbers) ? 0 : err_nomem(e, "a list");
+}
+
+static int
+note_gone_pack(void *arg, const struct index_pack *p, struct err *e)
+{
+	struct gone *g = arg;
+	char key[KEY_BYTES];
+	uint64_t number = p->number;
+
+	key_of_table(p->id, key);
+	if (listing_find(&g->s->tables, key + strlen(KEYS_TABLES)) == NULL)
+		buf_bytes(&g->numbers, &number, sizeof number);
+	return buf_ok(&g->numbers) ? 0 : err_nomem(e, "a list");
+}
+
+static int
+drop_gone(struct gone *g, bool packs, struct err *e)
+{
+	uint64_t number;
+
+	for (size_t i = 0; i < g->numbers.len; i += sizeof number) {
+		memcpy(&number, g->numbers.base + i, sizeof number);
+		g->s->changes++;
+		if ((packs ? index_drop_pack(g->s->index, (uint32_t)number, e)
+			   : index_drop_image(g->s->index, number, e)) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+remove_gone(struct store *s, bool *settle, struct err *e)
+{
+	struct gone images = { .s = s }, packs = { .s = s };
+	int rc = index_each_image(s->index, note_gone_image, &images, e);
+
+	if (rc == 0)
+		rc = drop_gone(&images, false, e);
+	if (rc == 0)
+		rc = index_each_pack(s->index, note_gone_pack, &packs, e);
+	if (rc == 0)
+		rc = drop_gone(&packs, true, e);
+	*settle = packs.numbers.len > 0;
+	buf_free(&images.numbers);
+	buf_free(&packs.numbers);
+	return rc;
+}
+
+static int
+condemn_listed(struct store *s, bool *settle, struct err *e)
+{
+	struct index_pack p;
+
+	for (size_t i = 0; i < s->condemned.n; i++) {
+		int rc = pack_id_ok(s->condemned.v[i].key)
+		             ? index_find_pack(s->index, s->condemned.v[i].key, &p, e)
+		             : 0;
+		if (rc < 0)
+			return -1;
+		if (rc == 0 || p.condemned)
+			continue;
+		if (index_condemn(s->index, p.number, e) != 0)
+			return -1;
+		*settle = true;
+	}
+	return 0;
+}
+
+static int
+update(struct store *s, struct err *e)
+{
+	uint64_t before = s->changes;
+	bool settle;
+
+	s->unreadable = 0;
+	s->first_unreadable[0] = '\0';
+	if (remove_gone(s, &settle, e) != 0 ||
+	    fetch_new(s, &s->tables, &kind_table, e) != 0 ||
+	    condemn_listed(s, &settle, e) != 0)
+		return -1;
+	/* What is new may have what only condemned ones had. */
+	settle = settle || (s->changes > before && s->condemned.n > 0);
+	if (settle && index_settle(s->index, e) != 0)
+		return -1;
+	return fetch_new(s, &s->images, &kind_image, e);
+}
+
+static int
+count_known(struct store *s, const struct listing *l, const struct kind *k, uint64_t *n,
+    struct err *e)
+{
+	for (size_t i = *n = 0; i < l->n; i++) {
+		int there = k->known(s, &l->v[i], e);
+		if (there <= 0)
+			return there;
+		*n += there == 1;
+	}
+	return 1;
+}
+
+static int
+is_same(void *arg, const struct index_image *i, struct err *e)
+{
+	struct gone g = { .s = arg };
+	int rc = note_gone_image(&g, i, e);
+
+	if (rc == 0 && g.numbers.len > 0)
+		rc = 1;
+	buf_free(&g.numbers);
+	return rc;
+}
+
+/* Does the index say what the lists do, so that nothing has to be written?  1, 0, -1. */
+static int
+is_fresh(struct store *s, struct err *e)
+{
+	uint64_t packs, images, condemned, tables_known, images_known, marked = 0;
+	struct index_pack p;
+	int rc = count_known(s, &s->tables, &kind_table, &tables_known, e);
+
+	if (rc == 1)
+		rc = count_known(s, &s->images, &kind_image, &images_known, e);
+	if (rc != 1)
+		return rc;
+	for (size_t i = 0; i < s->condemned.n && rc >= 0; i++) {
+		rc = pack_id_ok(s->condemned.v[i].key)
+		         ? index_find_pack(s->index, s->condemned.v[i].key, &p, e)
+		         : 0;
+		marked += rc == 1;
+	}
+	if (rc < 0 || index_counts(s->index, &packs, &condemned, &images, e) != 0)
+		return -1;
+	if (packs != tables_known || images != images_known || condemned != marked)
+		return 0;
+	rc = index_each_image(s->index, is_same, s, e);
+	return rc < 0 ? -1 : rc == 0;
+}
+
+/* In one transaction, by one process at a time. */
+static int
+follow(struct store *s, struct err *e)
+{
+	int rc = is_fresh(s, e);
+
+	if (rc != 0)
+		return rc == 1 ? 0 : -1;
+	cache_lock(s);
+	rc = index_begin(s->index, true, e);
+	if (rc == 0) {
+		rc = update(s, e);
+		if (rc == 0)
+			rc = index_commit(s->index, e);
+		if (rc != 0)
+			index_rollback(s->index);
+	}
+	cache_unlock(s);
+	return rc;
+}
+
+int
+store_look(struct store *s, struct err *e)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	s->looked_at = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	if (listing_get(&s->images, s->objects, KEYS_IMAGES, NULL, e) != 0 ||
+	    listing_get(&s->tables, s->objects, KEYS_TABLES, NULL, e) != 0 ||
+	    listing_get(&s->condemned, s->objects, KEYS_CONDEMNED, &s->now, e) != 0)
+		return -1;
+	int rc = follow(s, e);
+	/* What is kept of the index is of no use, or there is no room for more of it. */
+	if (rc != 0 && s->cache != NULL && index_failed(s->index)) {
+		if (e->kind == ERR_CANCELLED)
+			return -1;
+		rc = cache_leave(s, e->kind == ERR_FORMAT, e);
+		if (rc == 0)
+			rc = follow(s, e);
+	}
+	return rc;
+}

@@ -1,0 +1,211 @@
+/* store_format.c: a new store, and its object "format", by which programs know what they may
+ * do with it.  Called by store.c, in the thread of whoever opens a store. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emustore/objects/folder.h"
+#include "emustore/s3/s3.h"
+#include "emustore/s3/s3_objects.h"
+#include "emustore/store/store_impl.h"
+
+enum { FORMAT_BYTES_MAX = 1000, TABLE_ROOM = 1 << 20 };
+
+static const char *
+writers_of(bool folder)
+{
+	return folder ? "lock" : "claim";
+}
+
+static int
+write_format(struct objects *o, bool folder, uint64_t pack_bytes, uint64_t grace,
+    struct err *e)
+{
+	char text[FORMAT_BYTES_MAX];
+	int n = snprintf(text, sizeof text,
+	    "emustore %d\npack-bytes %" PRIu64 "\ngrace-seconds %" PRIu64
+	    "\nwriters %s\n",
+	    STORE_FORMAT, pack_bytes, grace, writers_of(folder));
+
+	return folder ? folder_replace(o, KEY_FORMAT, text, (size_t)n, e)
+	              : o->ops->put(o->ctx, KEY_FORMAT, text, (size_t)n, e);
+}
+
+static int
+err_writers(const struct store *s, const char *writers, struct err *e)
+{
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: its writers keep apart by \"%.15s\"; this program's, here, only by "
+	    "\"%s\"",
+	    s->objects->title, writers, writers_of(s->folder));
+}
+
+static int
+err_version(const struct store *s, unsigned version, struct err *e)
+{
+	if (s->folder && version < STORE_FORMAT)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: a store of format %u, of an older program; emustore upgrade "
+		    "makes it one of format %d",
+		    s->objects->title, version, STORE_FORMAT);
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s: a store of format %u; this program knows only format %d",
+	    s->objects->title, version, STORE_FORMAT);
+}
+
+/* In a bucket the first format has another name, and is the same. */
+static int
+parse_format(struct store *s, const char *text, struct err *e)
+{
+	char writers[16] = "";
+	const char *rest = strchr(text, '\n');
+	unsigned version = 0;
+
+	if (!s->folder && sscanf(text, "emustore-s3 %u", &version) == 1)
+		version = version == 1 ? STORE_FORMAT : version + STORE_FORMAT;
+	else if (sscanf(text, "emustore %u", &version) != 1)
+		version = 0;
+	if (version != 0 && version != STORE_FORMAT)
+		return err_version(s, version, e);
+	int n = version == 0 || rest == NULL
+	            ? 0
+	            : sscanf(rest,
+			  " pack-bytes %18" SCNu64 " grace-seconds %18" SCNu64
+			  " writers %15s",
+			  &s->pack_bytes, &s->grace_seconds, writers);
+	if (n == 3 && strcmp(writers, writers_of(s->folder)) != 0)
+		return err_writers(s, writers, e);
+	if (n == 3 && s->pack_bytes > 0 && s->pack_bytes <= STORE_PACK_BYTES_MAX)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "%s: format: is not that of a store (emustore repair makes it again)",
+	    s->objects->title);
+}
+
+/* Without its format, is it a store nevertheless?  1, 0, -1. */
+static int
+has_tables(struct store *s, struct err *e)
+{
+	if (listing_get(&s->tables, s->objects, KEYS_TABLES, NULL, e) != 0 ||
+	    listing_get(&s->images, s->objects, KEYS_IMAGES, NULL, e) != 0)
+		return -1;
+	return s->tables.n + s->images.n > 0;
+}
+
+static int
+err_no_format(struct store *s, struct err *e)
+{
+	struct err why = *e;
+	int rc = 0;
+
+	/* Not that object, but the bucket or whoever asks is unknown to the server. */
+	if (strstr(e->text, " 404, ") != NULL && strstr(e->text, "NoSuchKey") == NULL)
+		return e->kind = ERR_ABSENT, -1;
+	rc = has_tables(s, &why);
+	if (rc == 1)
+		return err_set(e, ERR_FORMAT,
+		    "%s: format: is lost (emustore repair makes it again)",
+		    s->objects->title);
+	return err_set(e, ERR_ABSENT, "%s: is no store (emustore init makes one)",
+	    s->objects->title);
+}
+
+int
+store_read_format(struct store *s, bool mend, struct err *e)
+{
+	struct objects *o = s->objects;
+	struct buf b = { 0 };
+	int rc = o->ops->load(o->ctx, KEY_FORMAT, FORMAT_BYTES_MAX, &b, e);
+
+	if (rc != 0 && e->os == ENOENT)
+		rc = err_no_format(s, e);
+	else if (rc == 0) {
+		buf_bytes(&b, "", 1);
+		rc = buf_ok(&b) ? parse_format(s, (char *)b.base, e)
+		                : err_nomem(e, "the format");
+	}
+	buf_free(&b);
+	if (rc == 0 || !mend || e->kind != ERR_FORMAT)
+		return rc;
+	s->pack_bytes = STORE_PACK_BYTES;
+	s->grace_seconds = s->folder ? 0 : STORE_GRACE_SECONDS;
+	return write_format(o, s->folder, s->pack_bytes, s->grace_seconds, e);
+}
+
+int
+store_write_format(struct store *s, struct err *e)
+{
+	return write_format(
+	    s->objects, s->folder, s->pack_bytes, s->grace_seconds, e);
+}
+
+/* 1 there is a store already, 0, -1. */
+static int
+is_store(struct objects *o, struct err *e)
+{
+	struct buf there = { 0 };
+	int rc = o->ops->load(o->ctx, KEY_FORMAT, FORMAT_BYTES_MAX, &there, e);
+
+	buf_free(&there);
+	return rc == 0 ? 1 : e->os == ENOENT ? 0 : -1;
+}
+
+static int
+init_bucket(const char *url, uint64_t pack_bytes, uint64_t grace, struct err *e)
+{
+	struct objects *o;
+
+	if (s3_objects_open(&o, url, e) != 0)
+		return -1;
+	int rc = is_store(o, e);
+	if (rc == 1)
+		rc = err_set(e, ERR_REFUSED, "%s: there is a store already", o->title);
+	else if (rc == 0)
+		rc = write_format(o, false, pack_bytes,
+		    grace != 0 ? grace : STORE_GRACE_SECONDS, e);
+	objects_release(o);
+	return rc;
+}
+
+static int
+init_folder(const char *dir, uint64_t pack_bytes, struct err *e)
+{
+	struct objects *o;
+	bool made;
+
+	if (folder_make(dir, &made, e) != 0)
+		return -1;
+	int rc = folder_open(&o, dir, e);
+	if (rc == 0) {
+		rc = folder_make_parts(o, e);
+		if (rc == 0)
+			rc = write_format(o, true, pack_bytes, 0, e);
+		if (rc == 0)
+			folder_reserve(o, pack_bytes + TABLE_ROOM);
+		else
+			folder_undo(o);
+		objects_release(o);
+	}
+	if (rc != 0 && made)
+		rmdir(dir); /* unless somebody else has put something there */
+	return rc;
+}
+
+int
+store_init(const char *url, uint64_t pack_bytes, uint64_t grace_seconds, struct err *e)
+{
+	bool folder = !s3_is_url(url);
+
+	if (pack_bytes == 0)
+		pack_bytes = STORE_PACK_BYTES;
+	if (folder && grace_seconds != 0)
+		return err_set(e, ERR_USAGE, "--grace is for stores in a bucket");
+	if (pack_bytes > STORE_PACK_BYTES_MAX)
+		return err_set(e, ERR_USAGE,
+		    "a pack has at most %d MiB: it is made in memory",
+		    STORE_PACK_BYTES_MAX >> 20);
+	return folder ? init_folder(url, pack_bytes, e)
+	              : init_bucket(url, pack_bytes, grace_seconds, e);
+}

@@ -1,0 +1,42 @@
+/* walk.c: the walk over a pack.  Behind what is damaged the next record is looked for at
+ * multiples of RECORD_ALIGN; where only a body is damaged, behind it.  Called by repair, and
+ * by whoever reads packs of the older format. */
+#include "emustore/store/walk.h"
+
+#include "common/base/crc32c.h"
+
+/* 1 a record is there whole, 2 only its head is good, 0 nothing is. */
+static int
+look(const uint8_t *p, uint64_t left, struct record_head *h)
+{
+	if (left < RECORD_HEAD_BYTES || !record_get_head(h, p, RECORD_HEAD_BYTES) ||
+	    h->body_bytes > left - RECORD_HEAD_BYTES)
+		return 0;
+	return crc32c(p + RECORD_HEAD_BYTES, h->body_bytes) == h->body_crc ? 1 : 2;
+}
+
+int
+pack_walk(const struct pack_walk *w, const uint8_t *bytes, uint64_t len, struct err *e)
+{
+	struct record_head h;
+	uint64_t at = 0, bad_from = UINT64_MAX;
+	int rc = 0;
+
+	while (at < len && rc == 0) {
+		int is = look(bytes + at, len - at, &h);
+		if (is != 1) {
+			bad_from = bad_from == UINT64_MAX ? at : bad_from;
+			at += is == 0 ? RECORD_ALIGN : record_whole_bytes(h.body_bytes);
+			continue;
+		}
+		if (bad_from != UINT64_MAX && w->bad != NULL)
+			rc = w->bad(w->arg, bad_from, at - bad_from, e);
+		bad_from = UINT64_MAX;
+		if (rc == 0)
+			rc = w->record(w->arg, at, &h, bytes + at + RECORD_HEAD_BYTES, e);
+		at += record_whole_bytes(h.body_bytes);
+	}
+	if (rc == 0 && w->bad != NULL && bad_from != UINT64_MAX)
+		rc = w->bad(w->arg, bad_from, len - bad_from, e);
+	return rc;
+}

@@ -1,0 +1,356 @@
+/* writer.c: packs, tables and recipes are made and become objects.  Called by put, gc and
+ * repair, in one thread; up to SENDERS threads of its own write packs. */
+#include "emustore/store/writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/cancel.h"
+#include "common/base/sha256.h"
+#include "emustore/store/store_impl.h"
+
+enum { SENDERS = 3, VERSION_TRIES = 20, RECIPE_BYTES_MAX = 1 << 30 };
+
+/* A pack on its way. */
+struct sending {
+	pthread_t thread;
+	bool running;
+	struct objects *objects;
+	struct buf pack, fragments;
+	char id[PACK_ID_CHARS + 1];
+	struct err err;
+	int rc;
+};
+
+struct writer {
+	struct store *s;
+	struct index *own;          /* the fragments that this writer has added */
+	struct buf pack, fragments; /* the pack at hand, and what goes to its table */
+	uint64_t chance; /* so that no two writers make the same object */
+	struct buf ids;  /* of packs that count for nothing yet, each with its zero */
+	struct sending sending[SENDERS];
+	unsigned turn;
+};
+
+int
+writer_new(struct writer **out, struct store *s, struct err *e)
+{
+	struct writer *w = calloc(1, sizeof *w);
+	int rc = 0;
+
+	if (w == NULL)
+		return err_nomem(e, "an image");
+	w->s = s;
+	if (getrandom(&w->chance, sizeof w->chance, 0) != (ssize_t)sizeof w->chance)
+		rc = err_os(e, "random bytes");
+	if (rc == 0)
+		rc = index_open(&w->own, NULL, false, e);
+	if (rc == 0)
+		rc = index_begin(w->own, true, e);
+	if (rc != 0) {
+		writer_free(w);
+		return -1;
+	}
+	*out = w;
+	return 0;
+}
+
+/* The pack, then its table, which makes it count. */
+static int
+send_pack(struct sending *x, struct err *e)
+{
+	struct objects *o = x->objects;
+	struct buf table = { 0 };
+	char key[KEY_BYTES];
+	int rc = toc_make(&table, x->pack.base, x->pack.len, &x->fragments, x->id, e);
+
+	if (rc == 0) {
+		key_of_pack(x->id, key);
+		rc = o->ops->put(o->ctx, key, x->pack.base, x->pack.len, e);
+	}
+	if (rc == 0) {
+		key_of_table(x->id, key);
+		rc = o->ops->put(o->ctx, key, table.base, table.len, e);
+	}
+	buf_free(&table);
+	return rc;
+}
+
+static void *
+run(void *arg)
+{
+	struct sending *x = arg;
+
+	x->rc = send_pack(x, &x->err);
+	return NULL;
+}
+
+/* Of one that is done, or that could not be begun. */
+static int
+end_sending(struct writer *w, struct sending *x, struct err *e)
+{
+	buf_bytes(&w->ids, x->id, sizeof x->id);
+	buf_free(&x->pack);
+	buf_free(&x->fragments);
+	if (x->rc != 0)
+		*e = x->err;
+	return x->rc;
+}
+
+static int
+wait_for(struct writer *w, struct sending *x, struct err *e)
+{
+	if (!x->running)
+		return 0;
+	pthread_join(x->thread, NULL);
+	x->running = false;
+	return end_sending(w, x, e);
+}
+
+/* In a folder nobody else writes, so nobody counts on them.  The table goes first. */
+static void
+remove_unused(struct writer *w)
+{
+	struct objects *o = w->s->objects;
+	struct err ignored; /* gc does it, then */
+	char key[KEY_BYTES];
+
+	for (size_t i = 0; i < w->ids.len; i += PACK_ID_CHARS + 1) {
+		const char *id = (const char *)w->ids.base + i;
+		if (!pack_id_ok(id))
+			continue;
+		key_of_table(id, key);
+		if (o->ops->remove(o->ctx, key, &ignored) != 0)
+			continue;
+		key_of_pack(id, key);
+		o->ops->remove(o->ctx, key, &ignored);
+	}
+}
+
+void
+writer_free(struct writer *w)
+{
+	struct err ignored;
+
+	if (w == NULL)
+		return;
+	for (int i = 0; i < SENDERS; i++)
+		wait_for(w, &w->sending[i], &ignored);
+	if (w->s->locked)
+		remove_unused(w);
+	index_close(w->own);
+	buf_free(&w->pack);
+	buf_free(&w->fragments);
+	buf_free(&w->ids);
+	free(w);
+}
+
+/* What was gathered goes to the next sender, when that one is free. */
+static int
+end_pack(struct writer *w, struct err *e)
+{
+	struct sending *x = &w->sending[w->turn];
+
+	if (w->fragments.len == 0)
+		return 0;
+	if (wait_for(w, x, e) != 0)
+		return -1;
+	w->turn = (w->turn + 1) % SENDERS;
+	x->objects = w->s->objects;
+	x->pack = w->pack;
+	x->fragments = w->fragments;
+	x->id[0] = '\0';
+	w->pack = w->fragments = (struct buf){ 0 };
+	x->running = thread_start(&x->thread, run, x) == 0;
+	if (x->running)
+		return 0;
+	run(x);
+	return end_sending(w, x, e);
+}
+
+int
+writer_flush(struct writer *w, struct err *e)
+{
+	int rc = end_pack(w, e);
+
+	for (int i = 0; i < SENDERS; i++)
+		if (wait_for(w, &w->sending[i], e) != 0)
+			rc = -1;
+	return rc;
+}
+
+int
+writer_commit(struct writer *w, struct err *e)
+{
+	if (writer_flush(w, e) != 0)
+		return -1;
+	w->ids.len = 0;
+	return 0;
+}
+
+int
+writer_added(struct writer *w, const uint8_t sha256[SHA256_BYTES], struct err *e)
+{
+	struct index_fragment i;
+
+	return index_find_fragment(w->own, sha256, &i, e);
+}
+
+int
+writer_find(struct writer *w, const uint8_t sha256[SHA256_BYTES], struct pack_fragment *f,
+    struct err *e)
+{
+	struct index_fragment i;
+	struct index_pack p;
+	int rc = index_find_fragment(w->own, sha256, &i, e);
+
+	if (rc == 0) {
+		rc = index_find_fragment(w->s->index, sha256, &i, e);
+		if (rc != 1)
+			return rc;
+		/* One that is to go may be gone before this image is there. */
+		rc = index_get_pack(w->s->index, i.pack, &p, NULL, e);
+		if (rc == 1)
+			rc = !p.condemned;
+	}
+	if (rc == 1)
+		*f = i.f;
+	return rc;
+}
+
+int
+writer_add(
+    struct writer *w, const struct pack_fragment *f, const void *data, struct err *e)
+{
+	uint8_t head[FRAGMENT_HEAD_BYTES];
+	uint8_t version[4] = { PACK_VERSION };
+	struct index_fragment i = { .f = *f, .pack = 1 };
+
+	if (w->pack.len + record_whole_bytes(sizeof head + f->bytes) >
+		w->s->pack_bytes &&
+	    end_pack(w, e) != 0)
+		return -1;
+	if (w->pack.len == 0)
+		record_append(
+		    &w->pack, RECORD_PACK, 0, version, sizeof version, NULL, 0);
+	fragment_put_head(&f->head, head);
+	i.f.at = w->pack.len;
+	record_append(
+	    &w->pack, RECORD_FRAGMENT, 0, head, sizeof head, data, f->bytes);
+	toc_add(&w->fragments, &i.f);
+	if (!buf_ok(&w->pack) || !buf_ok(&w->fragments))
+		return err_nomem(e, "a pack");
+	return index_add_fragment(w->own, &i, e);
+}
+
+static int
+make_object(struct buf *out, const struct recipe_image *about, const struct buf *blocks,
+    const struct buf *digests, uint64_t chance, struct err *e)
+{
+	struct buf head = { 0 };
+
+	out->len = 0;
+	recipe_put_image(&head, about);
+	record_append(out, RECORD_ABOUT, chance, head.base, head.len, NULL, 0);
+	record_append(
+	    out, RECORD_IMAGE, 0, head.base, head.len, blocks->base, blocks->len);
+	record_append(out, RECORD_DIGESTS, 0, digests->base, digests->len, NULL, 0);
+	bool ok = buf_ok(&head) && buf_ok(out);
+	buf_free(&head);
+	if (ok && out->len > RECIPE_BYTES_MAX)
+		return err_set(e, ERR_UNSUPPORTED, "the recipe is too large");
+	return ok ? 0 : err_nomem(e, "a recipe");
+}
+
+/* Where objects can be made only if they are not there: 1 it is made, 0 another one is
+ * there, -1. */
+static int
+put_exclusive(
+    struct writer *w, const char *key, const struct buf *object, struct err *e)
+{
+	struct objects *o = w->s->objects;
+
+	w->ids.len = 0; /* an image that fails may be there all the same */
+	if (o->ops->put(o->ctx, key, object->base, object->len, e) == 0)
+		return 1;
+	return e->os == EEXIST ? 0 : -1;
+}
+
+static int
+put_claimed(struct writer *w, const struct store_name *name, const char *key,
+    const struct buf *object, struct err *e)
+{
+	struct objects *o = w->s->objects;
+	char claim[KEY_BYTES];
+	struct err ignored;
+	int rc = claim_image(w->s, name, claim, e);
+
+	if (rc != 1)
+		return rc;
+	if (store_check_age(w->s, e) != 0) {
+		o->ops->remove(o->ctx, claim, &ignored);
+		return -1;
+	}
+	/* A request whose answer did not come may still do its work, so the claim stays
+	 * until gc finds it old. */
+	if (o->ops->put(o->ctx, key, object->base, object->len, e) != 0)
+		return -1;
+	o->ops->remove(o->ctx, claim, &ignored); /* else gc does it */
+	return 1;
+}
+
+/* The number that the image will have among those of its name, as far as is known. */
+static int
+choose_version(struct writer *w, struct store_name *name, struct err *e)
+{
+	struct index_image *old = malloc(sizeof *old);
+
+	if (old == NULL)
+		return err_nomem(e, "an image");
+	int found = index_find_image(w->s->index, name, old, e);
+	name->version = found == 1 ? old->about.name.version + 1 : 1;
+	free(old);
+	return found < 0 ? -1 : 0;
+}
+
+static int
+put_version(struct writer *w, struct recipe_image *about, const struct buf *blocks,
+    const struct buf *digests, struct buf *object, struct err *e)
+{
+	char key[KEY_BYTES];
+
+	if (make_object(object, about, blocks, digests, w->chance, e) != 0)
+		return -1;
+	key_of_image(&about->name, key);
+	return w->s->objects->ops->exclusive
+	           ? put_exclusive(w, key, object, e)
+	           : put_claimed(w, &about->name, key, object, e);
+}
+
+int
+writer_put_image(struct writer *w, struct recipe_image *about, const struct buf *blocks,
+    const struct buf *digests, uint64_t *bytes, struct err *e)
+{
+	bool any = about->name.version == 0;
+	struct buf object = { 0 };
+	int rc = any ? choose_version(w, &about->name, e) : 0;
+
+	if (rc == 0)
+		rc = writer_flush(w, e);
+	for (int tries = 0; rc == 0 && tries < VERSION_TRIES; tries++) {
+		rc = put_version(w, about, blocks, digests, &object, e);
+		if (rc != 0 || !any)
+			break;
+		about->name.version++; /* another writer was faster */
+	}
+	if (rc == 0)
+		err_set(e, ERR_REFUSED, "%s:%" PRIu32 " is in the store already",
+		    about->name.name, about->name.version);
+	*bytes = object.len;
+	buf_free(&object);
+	return rc == 1 ? 0 : -1;
+}
