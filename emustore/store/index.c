@@ -162,7 +162,7 @@ make_content(struct index *x, bool log, struct err *e)
 static int
 open_content(struct index *x, bool private, bool log, struct err *e)
 {
-	int version;
+	int version = 0;
 
 	if (guard(x, e) != 0 ||
 	    index_run(x,

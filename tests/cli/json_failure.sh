@@ -59,7 +59,7 @@ for p in imagezip imageunzip imagedump imagehash imagedelta imagerezip frisbeed 
 	check "$p: nothing without --json" [ ! -s "$T/stdout" ]
 done
 told 2 usage "d['error'].startswith('-s: ')" "$BIN/imagezip" -s none --json "$T/src" "$out"
-told 2 usage "'what is read' in d['error']" "$BIN/imagezip" --json -f "$T/src" "$T/src"
+told 2 usage "'the same file' in d['error']" "$BIN/imagezip" --json -f "$T/src" "$T/src"
 told 2 usage "'command' in d['error']" "$BIN/emustore" --json nonsense
 quietly "$BIN/imagezip" --version --nonsense --json || fail "--version comes first"
 

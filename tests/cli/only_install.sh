@@ -70,8 +70,8 @@ status 2 "$BIN/imageunzip" -q -C --only 1 "$T/disk.ndz"; says "cannot be used wi
 status 2 "$BIN/imageunzip" -q -N --only 1 "$T/disk.ndz" "$T/t"
 status 2 "$BIN/imageunzip" -q --only 1 "$T/disk.ndz" -; says "a pipe has none"
 poison "$T/plain" 2000000; status 2 "$BIN/imageunzip" -q --only 1 "$T/disk.ndz" "$T/plain"; says "has no partition table"
-"$BIN/imagezip" -q -s 1 "$T/disk" "$T/p.ndz"; status 2 "$BIN/imageunzip" -q --only 1 "$T/p.ndz" "$T/t"; says "is of a single partition"
-"$BIN/imagezip" -q -f "$T/plain" "$T/p.ndz"; status 2 "$BIN/imageunzip" -q --only 1 "$T/p.ndz" "$T/t"; says "is of a file"
+"$BIN/imagezip" -q -s 1 "$T/disk" "$T/p.ndz"; status 2 "$BIN/imageunzip" -q --only 1 "$T/p.ndz" "$T/t"; says "made from a single partition"
+"$BIN/imagezip" -q -f "$T/plain" "$T/p.ndz"; status 2 "$BIN/imageunzip" -q --only 1 "$T/p.ndz" "$T/t"; says "made from a file"
 "$BIN/imagezip" -q -I 2 -I 5 "$T/disk" "$T/left.ndz" 2> "$T/quiet"
 for n in 2 5; do status 2 "$BIN/imageunzip" -q -z --only $n "$T/left.ndz" "$T/t"; says "partition $n was left out .*: it has partitions 1, 3, 6"; done
 untouched

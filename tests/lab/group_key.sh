@@ -72,7 +72,7 @@ gives_up() {	# NODE SENTENCE: it is said while it waits, and at the end
 	wait "${LOADS[$1]}"; local rc=$?
 	check "client $1: exit $rc" [ $rc = 110 ]
 	check "client $1 says while it waits: $2" said "frisbee: warning: .*$2" "$T/client$1.log"
-	check "and at the end" said "(-T); $2" "$T/client$1.log"
+	check "and at the end" said "the time of -T; $2" "$T/client$1.log"
 	check "and has written nothing" [ ! -e "$T/none$1" ]
 }
 serve $KEY "$T/disk.ndz"

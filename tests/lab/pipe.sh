@@ -111,6 +111,6 @@ for o in --skip-same --read-back --fix-gpt --grow --convert --discard -f "--stat
 done
 serve "$T/disk.ndz"
 on 1 sh -c "'$BIN/frisbee' -q -m $GROUP -p $PORT - 2> '$T/broken' | head -c 100000 > /dev/null"
-check "a reader that goes away is an error" grep -q "not complete" "$T/broken"
+check "a reader that goes away is an error" grep -q "incomplete" "$T/broken"
 kill "$SERVER"; wait "$SERVER" 2> /dev/null
 finish

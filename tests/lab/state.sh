@@ -56,7 +56,7 @@ writes() { local end=$((SECONDS + 60)); while [ $SECONDS -lt $end ]; do "$BIN/im
 goes() {	# WHAT: the load that is under way fails, and says so in one sentence
 	wait "${LOADS[1]}"; local rc=$?
 	check "$1: exit $rc, and one sentence: $(cat "$T/client1.log")" [ $rc = 1 -a "$(grep -c . "$T/client1.log")" = 1 ]
-	check "it names the disk" grep -q "${dev##*/}.*not complete" "$T/client1.log"
+	check "it names the disk" grep -q "${dev##*/}.*incomplete" "$T/client1.log"
 }
 serve -W 60M "$T/img.ndz"
 load 1 -q -z "$dev"

@@ -132,7 +132,7 @@ test_sectors(void)
 	sectors[2] = 1;
 	T_CHECK(strlen(tail_text(&example, sectors, text, 30)) == 29);
 	T_CHECK(strstr(tail_text(&example, sectors, text, sizeof text),
-		    " of metadata of a kind not known here") != NULL);
+		    " of metadata of an unknown kind") != NULL);
 	for (uint32_t kind = 0; kind < TAIL_KINDS; kind++)
 		T_CHECK(tail_kind_name(kind) != NULL);
 }
