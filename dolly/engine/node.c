@@ -1,0 +1,656 @@
+/* node.c: what a node does with messages and time (node.h).  Called by the thread of dolly/net, and
+ * by the simulator. */
+#include "dolly/engine/node.h"
+
+#include <stdio.h>
+
+enum {
+	WINDOW = 8, /* chunks asked for ahead by a target that needs them in order */
+	DAMAGED_MAX = 5,
+};
+
+struct node {
+	struct node_config cfg;
+	struct peer *server, *parent;
+	uint32_t id;
+	uint8_t key[MSG_KEY_BYTES];
+	uint64_t deadline_us, slow, now_us;
+	struct node_image image;
+	struct node_target target;
+	struct spread *spread;  /* NULL: not welcomed yet */
+	struct chunkmap lacks;  /* to be put yet */
+	struct chunkmap ask;    /* to be asked for, */
+	struct chunkmap asked;  /* asked for, not come */
+	struct chunkmap again;  /* asked for again with the next tick */
+	uint32_t arriving;      /* the slot of the chunk that comes, or SPREAD_NONE */
+	uint32_t ignored;       /* a chunk that comes, but is here already */
+	uint32_t next;          /* in_order: to be put next, */
+	uint32_t early[WINDOW]; /* ... and slots of those behind it, by number */
+	uint32_t putting, have;
+	bool finishing, whole, ended;
+	struct err failure; /* kind ERR_NONE: none */
+	struct node_stats stats;
+};
+
+static void offer(struct node *, uint32_t chunk);
+
+static void
+hang_up(struct node *n, struct peer *p)
+{
+	if (p == NULL)
+		return;
+	if (p->child != NULL)
+		spread_leave(n->spread, p->child);
+	p->child = NULL;
+	p->open = false;
+	n->cfg.ops->close(n->cfg.arg, p);
+	if (n->server == p)
+		n->server = NULL;
+	if (n->parent == p)
+		n->parent = NULL;
+	peer_free(p);
+}
+
+static void
+fail(struct node *n, const struct err *e)
+{
+	struct msg m = { .type = MSG_FAILED };
+
+	if (n->failure.kind != ERR_NONE || n->ended)
+		return;
+	n->failure = *e;
+	if (n->server == NULL)
+		return;
+	snprintf(m.text, sizeof m.text, "%.*s", MSG_TEXT_MAX, e->text);
+	peer_say(n->server, &m);
+}
+
+int
+node_new(struct node **out, const struct node_config *cfg, uint64_t now_us, struct err *e)
+{
+	struct msg m = { .type = MSG_JOIN,
+		.version_lo = MSG_VERSION,
+		.version_hi = MSG_VERSION,
+		.port = cfg->port };
+	struct node *n = calloc(1, sizeof *n);
+
+	if (n != NULL)
+		n->server = peer_new(PEER_SERVER, m.address);
+	if (n == NULL || n->server == NULL) {
+		free(n);
+		return err_nomem(e, "a node");
+	}
+	n->cfg = *cfg;
+	n->now_us = now_us;
+	n->arriving = n->ignored = SPREAD_NONE;
+	snprintf(m.text, sizeof m.text, "%s", cfg->name);
+	peer_say(n->server, &m);
+	if (cfg->ops->dial(cfg->arg, n->server, m.address, 0, e) != 0) {
+		node_free(n);
+		return -1;
+	}
+	*out = n;
+	return 0;
+}
+
+void
+node_free(struct node *n)
+{
+	if (n == NULL)
+		return;
+	peer_free(n->server);
+	peer_free(n->parent);
+	spread_free(n->spread);
+	chunkmap_free(&n->lacks);
+	chunkmap_free(&n->ask);
+	chunkmap_free(&n->asked);
+	chunkmap_free(&n->again);
+	free(n);
+}
+
+struct peer *
+node_accept(struct node *n, const uint8_t address[4])
+{
+	(void)n;
+	return peer_new(PEER_NEW, address);
+}
+
+/* --- asking --- */
+
+/* It is to come from the parent, unless it is here or was asked for. */
+static void
+ask_for(void *arg, uint32_t chunk)
+{
+	struct node *n = arg;
+
+	if (!chunkmap_has(&n->asked, chunk) &&
+	    spread_find(n->spread, chunk) == SPREAD_NONE)
+		chunkmap_add(&n->ask, chunk);
+}
+
+/* What is to be asked for goes out, in as few messages as it fits in. */
+static void
+flush_asks(struct node *n)
+{
+	struct msg m = { .type = MSG_WANT };
+	uint32_t c = 0;
+
+	if (n->parent == NULL)
+		return;
+	while ((c = chunkmap_next(&n->ask, c)) != CHUNKMAP_NONE) {
+		struct msg_range *g = &m.ranges[m.nranges++];
+		for (*g = (struct msg_range){ c, 0 }; chunkmap_take(&n->ask, c); c++) {
+			chunkmap_add(&n->asked, c);
+			g->count++;
+		}
+		if (m.nranges < MSG_RANGES_MAX)
+			continue;
+		peer_say(n->parent, &m);
+		m.nranges = 0;
+	}
+	if (m.nranges > 0)
+		peer_say(n->parent, &m);
+}
+
+static bool
+waits_for_0(const struct node *n)
+{
+	return n->target.chunk0_first && chunkmap_has(&n->lacks, 0);
+}
+
+/* What the target itself can take is put, if it is here, and asked for if not. */
+static void
+ask_own(struct node *n)
+{
+	uint32_t end = n->image.chunks;
+
+	if (waits_for_0(n))
+		end = 1;
+	else if (n->target.in_order && end - n->next > WINDOW)
+		end = n->next + WINDOW;
+	for (uint32_t c = chunkmap_next(&n->lacks, 0); c < end;
+	    c = chunkmap_next(&n->lacks, c + 1)) {
+		uint32_t slot = spread_find(n->spread, c);
+		if (slot == SPREAD_NONE)
+			ask_for(n, c);
+		else if (spread_is_whole(n->spread, slot))
+			offer(n, c);
+	}
+}
+
+/* --- putting --- */
+
+static void
+check_whole(struct node *n)
+{
+	if (n->lacks.count > 0 || n->putting > 0 || n->finishing ||
+	    n->failure.kind != ERR_NONE)
+		return;
+	n->finishing = true;
+	n->cfg.ops->finish(n->cfg.arg);
+}
+
+static void
+put(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	chunkmap_take(&n->lacks, chunk);
+	spread_hold(n->spread, slot);
+	n->putting++;
+	n->cfg.ops->put(n->cfg.arg, slot, chunk, spread_bytes(n->spread, slot),
+	    spread_length(n->spread, chunk));
+}
+
+/* The next one, and those that came before it. */
+static void
+put_in_order(struct node *n, uint32_t slot, uint32_t chunk)
+{
+	if (chunk - n->next >= WINDOW)
+		return;
+	uint32_t *place = &n->early[chunk % WINDOW];
+	if (*place == SPREAD_NONE) {
+		*place = slot;
+		spread_hold(n->spread, slot);
+	}
+	while ((slot = n->early[n->next % WINDOW]) != SPREAD_NONE) {
+		n->early[n->next % WINDOW] = SPREAD_NONE;
+		put(n, slot, n->next++);
+		spread_let_go(n->spread, slot);
+	}
+}
+
+/* A chunk is here: is it for the target, and can that take it now? */
+static void
+offer(struct node *n, uint32_t chunk)
+{
+	uint32_t slot = spread_find(n->spread, chunk);
+
+	if (!chunkmap_has(&n->lacks, chunk) || n->failure.kind != ERR_NONE ||
+	    (waits_for_0(n) && chunk != 0))
+		return;
+	if (n->target.in_order)
+		put_in_order(n, slot, chunk);
+	else
+		put(n, slot, chunk);
+}
+
+static void
+chunk_is_here(struct node *n, uint32_t chunk)
+{
+	bool more = n->target.in_order || waits_for_0(n);
+
+	chunkmap_take(&n->asked, chunk);
+	offer(n, chunk);
+	if (more)
+		ask_own(n);
+}
+
+static void
+put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
+{
+	if (++n->stats.damaged > DAMAGED_MAX || n->target.in_order) {
+		fail(n, why);
+		return;
+	}
+	spread_forget(n->spread, slot);
+	chunkmap_add(&n->lacks, chunk);
+	chunkmap_add(&n->again, chunk);
+}
+
+void
+node_put(struct node *n, uint32_t slot, enum node_put_rc rc, const struct err *why)
+{
+	n->putting--;
+	if (rc == NODE_PUT_DONE)
+		n->have++;
+	else if (rc == NODE_PUT_FAILED)
+		fail(n, why);
+	else
+		put_again(n, slot, spread_chunk(n->spread, slot), why);
+	spread_let_go(n->spread, slot);
+	check_whole(n);
+}
+
+void
+node_needs(struct node *n, uint32_t chunk)
+{
+	if (chunk >= n->image.chunks || chunkmap_has(&n->lacks, chunk))
+		return;
+	chunkmap_add(&n->lacks, chunk);
+	n->have -= n->have > 0;
+	ask_own(n);
+	flush_asks(n);
+}
+
+void
+node_finished(struct node *n, const struct err *e)
+{
+	if (e != NULL) {
+		fail(n, e);
+		return;
+	}
+	n->whole = true;
+	if (n->server != NULL)
+		peer_say(n->server, &(struct msg){ .type = MSG_WHOLE });
+}
+
+/* --- the parent --- */
+
+static void
+forget_arrival(struct node *n)
+{
+	n->ignored = SPREAD_NONE;
+	if (n->arriving == SPREAD_NONE)
+		return;
+	spread_forget(n->spread, n->arriving);
+	n->arriving = SPREAD_NONE;
+	spread_each_wanted(n->spread, ask_for, n);
+}
+
+/* There is no parent any more: what it was asked for is to be asked for again. */
+static void
+orphan(struct node *n)
+{
+	uint32_t c = 0;
+
+	forget_arrival(n);
+	while ((c = chunkmap_next(&n->asked, c)) != CHUNKMAP_NONE) {
+		chunkmap_take(&n->asked, c);
+		chunkmap_add(&n->ask, c);
+	}
+	spread_each_wanted(n->spread, ask_for, n);
+	ask_own(n);
+}
+
+static void
+parent_lost(struct node *n, const char *why)
+{
+	struct msg m = { .type = MSG_LOST, .id = n->parent->id };
+
+	snprintf(m.text, sizeof m.text, "%.*s", MSG_TEXT_MAX, why);
+	hang_up(n, n->parent);
+	orphan(n);
+	if (n->server != NULL)
+		peer_say(n->server, &m);
+}
+
+static void
+on_parent(struct node *n, const struct msg *m)
+{
+	struct msg hello = { .type = MSG_HELLO, .id = n->id };
+	struct err e;
+
+	if (n->spread == NULL)
+		return;
+	hang_up(n, n->parent);
+	orphan(n);
+	n->parent = peer_new(PEER_PARENT, m->address);
+	if (n->parent == NULL)
+		return;
+	n->stats.parents++;
+	n->parent->id = m->id;
+	memcpy(hello.key, m->key, sizeof hello.key);
+	peer_say(n->parent, &hello);
+	flush_asks(n);
+	if (n->cfg.ops->dial(n->cfg.arg, n->parent, m->address, m->port, &e) != 0)
+		parent_lost(n, e.text);
+}
+
+/* A chunk begins.  -1: there is no place for it, or no such chunk. */
+static int
+begin_chunk(struct node *n, uint32_t chunk, struct err *e)
+{
+	forget_arrival(n);
+	if (chunk >= n->image.chunks)
+		return err_set(e, ERR_FORMAT, "chunk %u: the image has %u", chunk,
+		    n->image.chunks);
+	if (spread_find(n->spread, chunk) != SPREAD_NONE) {
+		chunkmap_take(&n->asked, chunk);
+		n->ignored = chunk;
+		return 0;
+	}
+	if (!spread_room(n->spread))
+		return err_set(e, ERR_FORMAT, "chunk %u: no place for it", chunk);
+	n->arriving = spread_begin(n->spread, chunk);
+	return 0;
+}
+
+static int
+on_data(struct node *n, const struct msg *m, struct err *e)
+{
+	if (m->offset == 0 && begin_chunk(n, m->chunk, e) != 0)
+		return -1;
+	if (n->ignored == m->chunk)
+		return 0;
+	uint32_t slot = n->arriving;
+	if (slot == SPREAD_NONE || spread_chunk(n->spread, slot) != m->chunk ||
+	    m->offset != spread_have(n->spread, slot) ||
+	    m->piece_bytes > spread_length(n->spread, m->chunk) - m->offset)
+		return err_set(e, ERR_FORMAT,
+		    "chunk %u: a piece at %u that does not fit", m->chunk, m->offset);
+	memcpy(spread_bytes(n->spread, slot) + m->offset, m->piece, m->piece_bytes);
+	n->stats.received += m->piece_bytes;
+	if (spread_arrived(n->spread, slot, m->piece_bytes)) {
+		n->arriving = SPREAD_NONE;
+		chunk_is_here(n, m->chunk);
+	}
+	return 0;
+}
+
+/* --- messages of others --- */
+
+static int
+welcome_maps(struct node *n, const struct msg *m, struct err *e)
+{
+	struct spread_config s = n->cfg.spread;
+
+	s.chunks = m->chunks;
+	s.bytes = m->bytes;
+	if (m->bytes > (uint64_t)m->chunks * s.chunk_bytes ||
+	    m->bytes <= (uint64_t)(m->chunks - 1) * s.chunk_bytes)
+		return err_set(e, ERR_FORMAT, "the server's image has a size that does not "
+					      "fit its number of chunks");
+	if (spread_new(&n->spread, &s, e) != 0)
+		return -1;
+	if (!chunkmap_make(&n->lacks, m->chunks) || !chunkmap_make(&n->ask, m->chunks) ||
+	    !chunkmap_make(&n->asked, m->chunks) || !chunkmap_make(&n->again, m->chunks))
+		return err_nomem(e, "the list of chunks");
+	return 0;
+}
+
+static int
+on_welcome(struct node *n, const struct msg *m, struct err *e)
+{
+	if (n->spread != NULL || m->version_lo != MSG_VERSION)
+		return err_set(e, ERR_FORMAT, "the server speaks version %u of the protocol, "
+					      "and not %u", m->version_lo, MSG_VERSION);
+	n->id = m->id;
+	memcpy(n->key, m->key, sizeof n->key);
+	n->deadline_us = (uint64_t)m->deadline_ms * 1000;
+	n->slow = m->slow;
+	n->image = (struct node_image){ m->chunks, m->bytes };
+	if (welcome_maps(n, m, e) != 0 ||
+	    n->cfg.ops->begin(n->cfg.arg, &n->image, &n->target, e) != 0)
+		return -1;
+	memset(n->early, 0xff, sizeof n->early); /* SPREAD_NONE */
+	for (uint32_t c = 0; c < m->chunks; c++)
+		if (!n->cfg.ops->has(n->cfg.arg, c))
+			chunkmap_add(&n->lacks, c);
+	n->have = m->chunks - n->lacks.count;
+	ask_own(n);
+	check_whole(n);
+	return 0;
+}
+
+/* The server's. */
+static int
+on_server(struct node *n, const struct msg *m, struct err *e)
+{
+	switch (m->type) {
+	case MSG_WELCOME:
+		return on_welcome(n, m, e);
+	case MSG_PARENT:
+		on_parent(n, m);
+		return 0;
+	case MSG_REFUSE:
+		return err_set(e, ERR_REFUSED, "the server says: %s", m->text);
+	case MSG_DROP:
+		for (struct spread_child *c = n->spread != NULL ?
+		        spread_children(n->spread) : NULL; c != NULL; c = c->next)
+			if (c->id == m->id) {
+				hang_up(n, c->owner);
+				break;
+			}
+		return 0;
+	case MSG_END:
+		n->ended = n->whole;
+		return n->whole ? 0 : err_set(e, ERR_REFUSED, "the server has ended");
+	default:
+		return err_set(e, ERR_FORMAT, "the server sends what is not for a node");
+	}
+}
+
+/* Whoever connects must have the key; a child that comes again replaces itself. */
+static int
+on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
+{
+	if (m->type != MSG_HELLO || n->spread == NULL ||
+	    memcmp(m->key, n->key, MSG_KEY_BYTES) != 0)
+		return err_set(e, ERR_REFUSED, "a stranger");
+	for (struct spread_child *c = spread_children(n->spread); c != NULL; c = c->next)
+		if (c->id == m->id) {
+			hang_up(n, c->owner);
+			break;
+		}
+	p->child = spread_join(n->spread, m->id, p);
+	if (p->child == NULL)
+		return err_nomem(e, "a child");
+	p->kind = PEER_CHILD;
+	p->id = m->id;
+	return 0;
+}
+
+static int
+on_want(struct node *n, struct peer *p, const struct msg *m, struct err *e)
+{
+	if (m->type != MSG_WANT)
+		return err_set(e, ERR_FORMAT, "a child sends what is not for a parent");
+	for (unsigned i = 0; i < m->nranges; i++) {
+		const struct msg_range *g = &m->ranges[i];
+		for (uint32_t c = g->first; c < g->first + g->count; c++) {
+			if (c >= n->image.chunks)
+				return err_set(e, ERR_FORMAT, "a child wants chunk %u", c);
+			if (!spread_want(n->spread, p->child, c))
+				ask_for(n, c);
+		}
+	}
+	return 0;
+}
+
+static int
+on_message(struct node *n, struct peer *p, const struct msg *m, struct err *e)
+{
+	switch (p->kind) {
+	case PEER_SERVER:
+		return on_server(n, m, e);
+	case PEER_PARENT:
+		if (m->type != MSG_DATA)
+			return err_set(e, ERR_FORMAT, "a parent sends what is no data");
+		return on_data(n, m, e);
+	case PEER_CHILD:
+		return on_want(n, p, m, e);
+	default:
+		return on_hello(n, p, m, e);
+	}
+}
+
+/* With no slot free, a parent's messages wait. */
+static bool
+must_wait(const struct node *n, const struct peer *p)
+{
+	return p->kind == PEER_PARENT && n->arriving == SPREAD_NONE &&
+	       !spread_room(n->spread);
+}
+
+static void
+end_peer(struct node *n, struct peer *p, const struct err *e)
+{
+	if (p == n->parent) {
+		parent_lost(n, e->text);
+		return;
+	}
+	if (p == n->server)
+		fail(n, e);
+	hang_up(n, p);
+}
+
+static void
+take_messages(struct node *n, struct peer *p)
+{
+	struct msg m;
+	struct err e;
+	int rc = 0;
+
+	while (!must_wait(n, p) && (rc = peer_next(p, &m, &e)) == 1) {
+		rc = on_message(n, p, &m, &e);
+		if (rc != 0)
+			break;
+	}
+	if (rc < 0)
+		end_peer(n, p, &e);
+	flush_asks(n);
+}
+
+void
+node_bytes(struct node *n, struct peer *p, const void *bytes, size_t len)
+{
+	struct err e;
+
+	if (peer_put(p, bytes, len, &e) != 0)
+		end_peer(n, p, &e);
+	else
+		take_messages(n, p);
+}
+
+void
+node_resume(struct node *n)
+{
+	if (n->parent != NULL && !must_wait(n, n->parent))
+		take_messages(n, n->parent);
+}
+
+bool
+node_reads(const struct node *n, const struct peer *p)
+{
+	(void)n;
+	return !peer_full(p);
+}
+
+void
+node_closed(struct node *n, struct peer *p, const char *why)
+{
+	struct err e;
+
+	(void)err_set(&e, ERR_IO, "%s%s", p == n->server ? "the server: " : "", why);
+	if (p == n->server && n->whole) {
+		n->ended = true;
+		hang_up(n, p);
+		return;
+	}
+	end_peer(n, p, &e);
+	if (n->spread != NULL)
+		flush_asks(n);
+}
+
+size_t
+node_output(struct node *n, struct peer *p, const void **at)
+{
+	return peer_output(p, n->spread, at);
+}
+
+void
+node_sent(struct node *n, struct peer *p, size_t bytes)
+{
+	if (p->child != NULL && spread_in_frame(p->child))
+		n->stats.forwarded += bytes;
+	peer_sent(p, n->spread, bytes);
+}
+
+void
+node_tick(struct node *n, uint64_t now_us)
+{
+	struct msg m = { .type = MSG_PROGRESS, .have = n->have };
+	uint32_t c = 0;
+
+	n->now_us = now_us;
+	if (n->spread == NULL || n->server == NULL)
+		return;
+	if (n->again.count > 0)
+		spread_each_wanted(n->spread, ask_for, n);
+	while ((c = chunkmap_next(&n->again, c)) != CHUNKMAP_NONE) {
+		chunkmap_take(&n->again, c);
+		ask_for(n, c);
+	}
+	flush_asks(n);
+	m.stuck = spread_stuck(n->spread, now_us, n->deadline_us, n->slow, &m.waits);
+	if (n->server->out.len < MSG_CONTROL_MAX)
+		peer_say(n->server, &m);
+}
+
+int
+node_over(const struct node *n, struct err *e)
+{
+	if (n->failure.kind != ERR_NONE) {
+		*e = n->failure;
+		return -1;
+	}
+	return n->ended ? 1 : 0;
+}
+
+void
+node_stats(const struct node *n, struct node_stats *s)
+{
+	*s = n->stats;
+	s->chunks = n->image.chunks;
+	s->have = n->have;
+	s->whole = n->whole;
+}

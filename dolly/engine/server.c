@@ -1,0 +1,577 @@
+/* server.c: what the server does with messages and time (server.h).  Called by the thread of
+ * dolly/net, and by the simulator. */
+#include "dolly/engine/server.h"
+
+#include <stdio.h>
+
+enum {
+	READ_AHEAD = 4,         /* chunks that are being read at a time */
+	LOST_MAX = 3,           /* a node cannot reach its parent: then the server is */
+	LOST_SERVER_MAX = 8,    /* ... and if it was the server, it is cut out */
+	RETRY_US = 300000,
+};
+
+struct server {
+	struct server_config cfg;
+	struct roster roster;
+	struct spread *spread;
+	uint8_t key[MSG_KEY_BYTES];
+	uint64_t now_us, made_us, busy_us; /* busy: somebody was not whole */
+	uint32_t cursor;  /* the chunk that is read next, if it is wanted */
+	uint32_t reading; /* chunks */
+	uint64_t sent;
+	bool begun;
+	struct err failure;
+};
+
+static void settle(struct server *, struct member *);
+
+static void
+tell_event(struct server *s, const struct member *m, const char *what)
+{
+	if (s->cfg.ops->event != NULL)
+		s->cfg.ops->event(s->cfg.arg, m, what);
+}
+
+static void
+hang_up(struct server *s, struct peer *p)
+{
+	struct member *m = p->kind == PEER_NODE ? roster_find(&s->roster, p->id) : NULL;
+
+	if (p->child != NULL)
+		spread_leave(s->spread, p->child);
+	p->child = NULL;
+	p->open = false;
+	s->cfg.ops->close(s->cfg.arg, p);
+	if (m != NULL)
+		m->peer = NULL;
+	peer_free(p);
+}
+
+int
+server_new(struct server **out, const struct server_config *cfg, uint64_t now_us,
+    struct err *e)
+{
+	struct server *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return err_nomem(e, "a server");
+	s->cfg = *cfg;
+	s->roster.arity = cfg->arity;
+	s->now_us = s->made_us = s->busy_us = now_us;
+	cfg->ops->random(cfg->arg, s->key, sizeof s->key);
+	if (spread_new(&s->spread, &cfg->spread, e) != 0) {
+		free(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+void
+server_free(struct server *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->roster.n; i++)
+		peer_free(s->roster.members[i]->peer);
+	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
+		peer_free(c->owner);
+	roster_free(&s->roster);
+	spread_free(s->spread);
+	free(s);
+}
+
+struct peer *
+server_accept(struct server *s, const uint8_t address[4])
+{
+	(void)s;
+	return peer_new(PEER_NEW, address);
+}
+
+/* --- reading --- */
+
+static void
+read_more(struct server *s)
+{
+	while (s->begun && s->reading < READ_AHEAD && spread_room(s->spread) &&
+	       s->failure.kind == ERR_NONE) {
+		uint32_t c = spread_next_wanted(s->spread, s->cursor);
+		if (c == SPREAD_NONE)
+			return;
+		uint32_t slot = spread_begin(s->spread, c);
+		s->cursor = c + 1;
+		s->reading++;
+		s->cfg.ops->read(s->cfg.arg, slot, c, spread_bytes(s->spread, slot),
+		    spread_length(s->spread, c));
+	}
+}
+
+void
+server_read(struct server *s, uint32_t slot, const struct err *e)
+{
+	s->reading--;
+	if (e != NULL) {
+		s->failure = *e;
+		server_stop(s, e->text);
+		return;
+	}
+	(void)spread_arrived(
+	    s->spread, slot, spread_length(s->spread, spread_chunk(s->spread, slot)));
+	read_more(s);
+}
+
+/* --- places --- */
+
+static void
+say_parent(struct server *s, struct member *m)
+{
+	struct msg p = { .type = MSG_PARENT };
+
+	m->retry_us = 0;
+	if (m->peer == NULL)
+		return;
+	if (m->parent == NULL) {
+		memcpy(p.key, s->key, sizeof p.key);
+	} else {
+		p.id = m->parent->id;
+		p.port = m->parent->port;
+		memcpy(p.address, m->parent->address, sizeof p.address);
+		memcpy(p.key, m->parent->key, sizeof p.key);
+	}
+	peer_say(m->peer, &p);
+}
+
+static void
+place(struct server *s, struct member *m, bool direct)
+{
+	roster_place(&s->roster, m, direct);
+	m->lost = 0;
+	say_parent(s, m);
+}
+
+static void
+drop_at_parent(struct server *s, struct member *m)
+{
+	if (m->parent != NULL) {
+		if (m->parent->peer != NULL)
+			peer_say(m->parent->peer,
+			    &(struct msg){ .type = MSG_DROP, .id = m->id });
+		return;
+	}
+	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
+		if (c->id == m->id) {
+			hang_up(s, c->owner);
+			return;
+		}
+}
+
+/* It leaves the tree, and those behind it get other parents. */
+static void
+leave_tree(struct server *s, struct member *m)
+{
+	struct member *parent = m->parent, *c;
+
+	if (m->state != MEMBER_TAKES)
+		return;
+	drop_at_parent(s, m);
+	roster_take_out(&s->roster, m);
+	while ((c = roster_orphan(m)) != NULL)
+		place(s, c, false);
+	if (parent != NULL)
+		settle(s, parent);
+}
+
+static void
+cut(struct server *s, struct member *m, const char *why)
+{
+	struct msg refuse = { .type = MSG_REFUSE };
+
+	if (m->state == MEMBER_OUT || m->state == MEMBER_LEFT)
+		return;
+	snprintf(m->why, sizeof m->why, "%s", why);
+	leave_tree(s, m);
+	m->state = MEMBER_OUT;
+	tell_event(s, m, m->why);
+	if (m->peer != NULL) {
+		snprintf(refuse.text, sizeof refuse.text, "%s", m->why);
+		peer_say(m->peer, &refuse);
+		hang_up(s, m->peer);
+	}
+}
+
+/* A node that is whole, and has nobody behind it, may go; then perhaps its parent, too. */
+static void
+settle(struct server *s, struct member *m)
+{
+	if (!m->whole || m->child != NULL || m->state != MEMBER_TAKES)
+		return;
+	if (m->peer != NULL) {
+		peer_say(m->peer, &(struct msg){ .type = MSG_END });
+		hang_up(s, m->peer);
+	}
+	struct member *parent = m->parent;
+	drop_at_parent(s, m);
+	roster_take_out(&s->roster, m);
+	m->state = MEMBER_LEFT;
+	tell_event(s, m, "whole");
+	if (parent != NULL)
+		settle(s, parent);
+}
+
+/* --- the beginning --- */
+
+static struct member *
+next_to_place(const struct server *s)
+{
+	struct member *best = NULL;
+
+	for (size_t i = 0; i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		if (m->state == MEMBER_WAITS && (best == NULL || m->order < best->order))
+			best = m;
+	}
+	return best;
+}
+
+static uint32_t
+waiting(const struct server *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->roster.n; i++)
+		n += s->roster.members[i]->state == MEMBER_WAITS;
+	return n;
+}
+
+static void
+begin(struct server *s)
+{
+	struct member *m;
+
+	s->begun = true;
+	while ((m = next_to_place(s)) != NULL)
+		place(s, m, false);
+	read_more(s);
+}
+
+static void
+check_begin(struct server *s)
+{
+	bool late = s->cfg.start_us > 0 && s->now_us - s->made_us >= s->cfg.start_us;
+	uint32_t n = waiting(s);
+
+	if (s->begun ? n > 0 : n >= s->cfg.nodes || (late && n > 0))
+		begin(s);
+}
+
+/* --- messages --- */
+
+static void
+refuse(struct server *s, struct peer *p, const char *why)
+{
+	struct msg m = { .type = MSG_REFUSE };
+
+	snprintf(m.text, sizeof m.text, "%.*s", MSG_TEXT_MAX, why);
+	peer_say(p, &m);
+	hang_up(s, p);
+}
+
+static void
+welcome(struct server *s, struct member *m)
+{
+	struct msg w = { .type = MSG_WELCOME,
+		.version_lo = MSG_VERSION,
+		.id = m->id,
+		.chunks = s->cfg.spread.chunks,
+		.bytes = s->cfg.spread.bytes,
+		.deadline_ms = (uint32_t)(s->cfg.deadline_us / 1000),
+		.slow = s->cfg.slow };
+
+	memcpy(w.key, m->key, sizeof w.key);
+	peer_say(m->peer, &w);
+}
+
+/* 1: the peer is gone. */
+static int
+on_join(struct server *s, struct peer *p, const struct msg *j)
+{
+	uint32_t order = (uint32_t)s->roster.n;
+	struct err e;
+
+	if (j->version_lo > MSG_VERSION || j->version_hi < MSG_VERSION) {
+		refuse(s, p, "this server speaks version 1 of the protocol only");
+		return 1;
+	}
+	if (s->cfg.ops->order != NULL)
+		order = s->cfg.ops->order(s->cfg.arg, p->address);
+	if (order == SERVER_NOT_MEANT) {
+		refuse(s, p, "this node is not one of --nodes");
+		return 1;
+	}
+	struct member *m = roster_add(&s->roster, &e);
+	if (m == NULL) {
+		refuse(s, p, e.text);
+		return 1;
+	}
+	m->order = order;
+	m->port = j->port;
+	m->heard_us = s->busy_us = s->now_us;
+	m->peer = p;
+	memcpy(m->address, p->address, sizeof m->address);
+	memcpy(m->name, j->text, sizeof m->name);
+	s->cfg.ops->random(s->cfg.arg, m->key, sizeof m->key);
+	p->kind = PEER_NODE;
+	p->id = m->id;
+	welcome(s, m);
+	tell_event(s, m, "joined");
+	check_begin(s);
+	return 0;
+}
+
+static int
+on_hello(struct server *s, struct peer *p, const struct msg *h)
+{
+	const struct member *m = roster_find(&s->roster, h->id);
+
+	if (m == NULL || m->state != MEMBER_TAKES || m->parent != NULL ||
+	    memcmp(h->key, s->key, sizeof s->key) != 0) {
+		hang_up(s, p);
+		return 1;
+	}
+	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
+		if (c->id == h->id) {
+			hang_up(s, c->owner);
+			break;
+		}
+	p->kind = PEER_CHILD;
+	p->id = h->id;
+	p->child = spread_join(s->spread, h->id, p);
+	if (p->child != NULL)
+		return 0;
+	hang_up(s, p);
+	return 1;
+}
+
+static int
+on_want(struct server *s, struct peer *p, const struct msg *m)
+{
+	for (unsigned i = 0; i < m->nranges; i++) {
+		const struct msg_range *g = &m->ranges[i];
+		for (uint32_t c = g->first;
+		    c < g->first + g->count && c < s->cfg.spread.chunks; c++)
+			(void)spread_want(s->spread, p->child, c);
+	}
+	read_more(s);
+	return 0;
+}
+
+static void
+on_lost(struct server *s, struct member *m, const struct msg *l)
+{
+	uint32_t parent = m->parent != NULL ? m->parent->id : 0;
+
+	if (m->state != MEMBER_TAKES || l->id != parent)
+		return;
+	m->lost++;
+	m->retry_us = s->now_us + RETRY_US;
+	if (parent == 0 && m->lost >= LOST_SERVER_MAX) {
+		char why[MSG_TEXT_MAX + 1];
+		snprintf(why, sizeof why, "cannot get chunks: %.150s", l->text);
+		cut(s, m, why);
+	} else if (parent != 0 && m->lost >= LOST_MAX) {
+		roster_take_out(&s->roster, m);
+		place(s, m, true);
+	}
+}
+
+/* Somebody waits for this child, which waits for nobody itself: it is the one that is slow. */
+static void
+on_stuck(struct server *s, uint32_t id)
+{
+	struct member *m = roster_find(&s->roster, id);
+
+	if (m != NULL && m->state == MEMBER_TAKES && m->waits == 0)
+		cut(s, m, "it has taken too little for too long");
+}
+
+static int
+on_progress(struct server *s, struct member *m, const struct msg *p)
+{
+	m->have = p->have < s->cfg.spread.chunks ? p->have : s->cfg.spread.chunks;
+	m->stuck = p->stuck;
+	m->waits = p->waits;
+	const struct member *child = roster_find(&s->roster, p->stuck);
+	if (child != NULL && child->parent == m)
+		on_stuck(s, p->stuck);
+	return m->peer == NULL;
+}
+
+/* 1: the peer is gone. */
+static int
+on_node(struct server *s, struct peer *p, const struct msg *m)
+{
+	struct member *n = roster_find(&s->roster, p->id);
+
+	n->heard_us = s->now_us;
+	switch (m->type) {
+	case MSG_PROGRESS:
+		return on_progress(s, n, m);
+	case MSG_LOST:
+		on_lost(s, n, m);
+		return n->peer == NULL;
+	case MSG_WHOLE:
+		n->whole = true;
+		n->have = s->cfg.spread.chunks;
+		settle(s, n);
+		return n->peer == NULL;
+	case MSG_FAILED:
+		cut(s, n, m->text);
+		return 1;
+	default:
+		cut(s, n, "it sent what is not for a server");
+		return 1;
+	}
+}
+
+/* 1: the peer is gone. */
+static int
+on_message(struct server *s, struct peer *p, const struct msg *m)
+{
+	if (p->kind == PEER_NODE)
+		return on_node(s, p, m);
+	if (p->kind == PEER_NEW && m->type == MSG_JOIN)
+		return on_join(s, p, m);
+	if (p->kind == PEER_NEW && m->type == MSG_HELLO)
+		return on_hello(s, p, m);
+	if (p->kind == PEER_CHILD && m->type == MSG_WANT)
+		return on_want(s, p, m);
+	hang_up(s, p);
+	return 1;
+}
+
+void
+server_bytes(struct server *s, struct peer *p, const void *bytes, size_t n)
+{
+	struct msg m;
+	struct err e;
+	int rc = peer_put(p, bytes, n, &e);
+
+	if (rc == 0)
+		while ((rc = peer_next(p, &m, &e)) == 1)
+			if (on_message(s, p, &m) != 0)
+				return;
+	if (rc < 0)
+		server_closed(s, p, e.text);
+}
+
+bool
+server_reads(const struct server *s, const struct peer *p)
+{
+	(void)s;
+	return !peer_full(p);
+}
+
+void
+server_closed(struct server *s, struct peer *p, const char *why)
+{
+	struct member *m = p->kind == PEER_NODE ? roster_find(&s->roster, p->id) : NULL;
+	char text[MSG_TEXT_MAX + 1];
+
+	hang_up(s, p);
+	if (m == NULL)
+		return;
+	if (m->whole) { /* it has all; it just does not stay for those behind it */
+		leave_tree(s, m);
+		m->state = MEMBER_LEFT;
+		tell_event(s, m, "whole");
+		return;
+	}
+	snprintf(text, sizeof text, "it went away: %.150s", why);
+	cut(s, m, text);
+}
+
+size_t
+server_output(struct server *s, struct peer *p, const void **at)
+{
+	return peer_output(p, s->spread, at);
+}
+
+void
+server_sent(struct server *s, struct peer *p, size_t n)
+{
+	s->sent += n;
+	peer_sent(p, s->spread, n);
+}
+
+void
+server_resume(struct server *s)
+{
+	read_more(s);
+}
+
+static void
+look_at(struct server *s, struct member *m)
+{
+	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
+		return;
+	s->busy_us = s->now_us;
+	if (s->now_us - m->heard_us > s->cfg.deadline_us)
+		cut(s, m, "it was silent for longer than --deadline");
+	else if (m->retry_us > 0 && m->retry_us <= s->now_us)
+		say_parent(s, m);
+}
+
+void
+server_tick(struct server *s, uint64_t now_us)
+{
+	uint32_t waits;
+
+	s->now_us = now_us;
+	for (size_t i = 0; i < s->roster.n; i++)
+		look_at(s, s->roster.members[i]);
+	uint32_t stuck =
+	    spread_stuck(s->spread, now_us, s->cfg.deadline_us, s->cfg.slow, &waits);
+	if (stuck != 0)
+		on_stuck(s, stuck);
+	check_begin(s);
+	read_more(s);
+}
+
+void
+server_stop(struct server *s, const char *why)
+{
+	for (size_t i = 0; i < s->roster.n; i++) {
+		struct member *m = s->roster.members[i];
+		if (m->state == MEMBER_TAKES || m->state == MEMBER_WAITS)
+			cut(s, m, why);
+	}
+}
+
+int
+server_over(const struct server *s, struct err *e)
+{
+	if (s->failure.kind != ERR_NONE) {
+		*e = s->failure;
+		return -1;
+	}
+	return s->begun && s->now_us - s->busy_us >= s->cfg.linger_us ? 1 : 0;
+}
+
+const struct roster *
+server_roster(const struct server *s)
+{
+	return &s->roster;
+}
+
+bool
+server_has_begun(const struct server *s)
+{
+	return s->begun;
+}
+
+uint64_t
+server_bytes_sent(const struct server *s)
+{
+	return s->sent;
+}

@@ -1,0 +1,402 @@
+/* spread.c: slots of chunks, and the queues of children.  Called by node.c and server.c, in
+ * whichever thread has the engine. */
+#include "dolly/engine/spread.h"
+
+#include <assert.h>
+
+enum { HEADER_BYTES = MSG_FRAME_BYTES + MSG_DATA_BYTES };
+
+struct slot {
+	uint8_t *bytes;
+	uint32_t chunk; /* SPREAD_NONE: nothing */
+	uint32_t have;  /* bytes of it */
+	uint32_t users; /* children, whoever installs it, and the arrival itself */
+	bool arriving;
+	uint64_t used; /* when it was begun: the oldest one is replaced first */
+};
+
+struct spread {
+	struct spread_config cfg;
+	struct slot *slots;
+	uint64_t begun; /* chunks */
+	struct spread_child *children;
+};
+
+int
+spread_new(struct spread **out, const struct spread_config *cfg, struct err *e)
+{
+	struct spread *s = calloc(1, sizeof *s);
+
+	assert(cfg->piece_bytes <= MSG_PIECE_MAX && cfg->slots > 1);
+	if (s != NULL)
+		s->slots = calloc(cfg->slots, sizeof *s->slots);
+	if (s == NULL || s->slots == NULL) {
+		free(s);
+		return err_nomem(e, "chunks");
+	}
+	s->cfg = *cfg;
+	for (uint32_t i = 0; i < cfg->slots; i++)
+		s->slots[i].chunk = SPREAD_NONE;
+	for (uint32_t i = 0; i < cfg->slots; i++)
+		if ((s->slots[i].bytes = malloc(cfg->chunk_bytes)) == NULL) {
+			spread_free(s);
+			return err_nomem(e, "chunks");
+		}
+	*out = s;
+	return 0;
+}
+
+void
+spread_free(struct spread *s)
+{
+	if (s == NULL)
+		return;
+	while (s->children != NULL)
+		spread_leave(s, s->children);
+	for (uint32_t i = 0; i < s->cfg.slots; i++)
+		free(s->slots[i].bytes);
+	free(s->slots);
+	free(s);
+}
+
+uint32_t
+spread_find(const struct spread *s, uint32_t chunk)
+{
+	for (uint32_t i = 0; i < s->cfg.slots; i++)
+		if (s->slots[i].chunk == chunk)
+			return i;
+	return SPREAD_NONE;
+}
+
+static uint32_t
+oldest(const struct spread *s)
+{
+	uint32_t best = SPREAD_NONE;
+
+	for (uint32_t i = 0; i < s->cfg.slots; i++)
+		if (s->slots[i].users == 0 &&
+		    (best == SPREAD_NONE || s->slots[i].used < s->slots[best].used))
+			best = i;
+	return best;
+}
+
+bool
+spread_room(const struct spread *s)
+{
+	return oldest(s) != SPREAD_NONE;
+}
+
+static void
+enqueue(struct spread *s, struct spread_child *c, uint32_t slot)
+{
+	assert(c->queued < s->cfg.slots);
+	c->queue[(c->head + c->queued++) % s->cfg.slots] = slot;
+	s->slots[slot].users++;
+}
+
+uint32_t
+spread_begin(struct spread *s, uint32_t chunk)
+{
+	uint32_t i = oldest(s);
+
+	assert(i != SPREAD_NONE && spread_find(s, chunk) == SPREAD_NONE);
+	s->slots[i].chunk = chunk;
+	s->slots[i].have = 0;
+	s->slots[i].users = 1;
+	s->slots[i].arriving = true;
+	s->slots[i].used = ++s->begun;
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		if (chunkmap_take(&c->wants, chunk))
+			enqueue(s, c, i);
+	return i;
+}
+
+bool
+spread_is_whole(const struct spread *s, uint32_t slot)
+{
+	return !s->slots[slot].arriving;
+}
+
+uint32_t
+spread_chunk(const struct spread *s, uint32_t slot)
+{
+	return s->slots[slot].chunk;
+}
+
+uint32_t
+spread_have(const struct spread *s, uint32_t slot)
+{
+	return s->slots[slot].have;
+}
+
+uint8_t *
+spread_bytes(struct spread *s, uint32_t slot)
+{
+	return s->slots[slot].bytes;
+}
+
+uint32_t
+spread_length(const struct spread *s, uint32_t chunk)
+{
+	uint64_t left = s->cfg.bytes - (uint64_t)chunk * s->cfg.chunk_bytes;
+
+	return left < s->cfg.chunk_bytes ? (uint32_t)left : s->cfg.chunk_bytes;
+}
+
+bool
+spread_arrived(struct spread *s, uint32_t slot, uint32_t bytes)
+{
+	struct slot *t = &s->slots[slot];
+
+	assert(t->arriving && bytes <= spread_length(s, t->chunk) - t->have);
+	t->have += bytes;
+	if (t->have < spread_length(s, t->chunk))
+		return false;
+	t->arriving = false;
+	t->users--;
+	return true;
+}
+
+/* Takes a slot out of a child's queue, unless the child is in the middle of a frame of it: that
+ * frame goes on, and until its end the child is a user of the slot. */
+static void
+unqueue(struct spread *s, struct spread_child *c, uint32_t slot)
+{
+	uint32_t kept = 0, n = c->queued, size = s->cfg.slots;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t it = c->queue[(c->head + i) % size];
+		bool first = i == 0 && spread_in_frame(c);
+		if (it != slot || first) {
+			c->queue[(c->head + kept++) % size] = it;
+			continue;
+		}
+		if (i == 0)
+			c->offset = 0;
+		s->slots[slot].users--;
+		chunkmap_add(&c->wants, s->slots[slot].chunk);
+	}
+	c->queued = kept;
+}
+
+void
+spread_forget(struct spread *s, uint32_t slot)
+{
+	struct slot *t = &s->slots[slot];
+
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		unqueue(s, c, slot);
+	if (t->arriving)
+		t->users--;
+	t->arriving = false;
+	/* A child in the middle of a frame gets its end, and then finds that the chunk is
+	 * gone (spread_sent()). */
+	for (struct spread_child *c = s->children; c != NULL; c = c->next)
+		if (c->queued > 0 && c->queue[c->head] == slot)
+			chunkmap_add(&c->wants, t->chunk);
+	t->chunk = SPREAD_NONE;
+}
+
+void
+spread_hold(struct spread *s, uint32_t slot)
+{
+	s->slots[slot].users++;
+}
+
+void
+spread_let_go(struct spread *s, uint32_t slot)
+{
+	assert(s->slots[slot].users > 0);
+	s->slots[slot].users--;
+}
+
+struct spread_child *
+spread_join(struct spread *s, uint32_t id, struct peer *owner)
+{
+	struct spread_child *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return NULL;
+	c->id = id;
+	c->owner = owner;
+	c->queue = calloc(s->cfg.slots, sizeof *c->queue);
+	if (c->queue == NULL || !chunkmap_make(&c->wants, s->cfg.chunks)) {
+		free(c->queue);
+		free(c);
+		return NULL;
+	}
+	c->next = s->children;
+	s->children = c;
+	return c;
+}
+
+void
+spread_leave(struct spread *s, struct spread_child *c)
+{
+	struct spread_child **p = &s->children;
+
+	while (*p != c)
+		p = &(*p)->next;
+	*p = c->next;
+	for (uint32_t i = 0; i < c->queued; i++)
+		s->slots[c->queue[(c->head + i) % s->cfg.slots]].users--;
+	chunkmap_free(&c->wants);
+	free(c->queue);
+	free(c);
+}
+
+static bool
+is_queued(const struct spread *s, const struct spread_child *c, uint32_t slot)
+{
+	for (uint32_t i = 0; i < c->queued; i++)
+		if (c->queue[(c->head + i) % s->cfg.slots] == slot)
+			return true;
+	return false;
+}
+
+bool
+spread_want(struct spread *s, struct spread_child *c, uint32_t chunk)
+{
+	uint32_t slot = spread_find(s, chunk);
+
+	if (slot != SPREAD_NONE) {
+		if (!is_queued(s, c, slot))
+			enqueue(s, c, slot);
+		return true;
+	}
+	chunkmap_add(&c->wants, chunk);
+	return false;
+}
+
+bool
+spread_in_frame(const struct spread_child *c)
+{
+	return c->piece > 0;
+}
+
+/* Begins the next frame, if there is a piece. */
+static void
+begin_piece(struct spread *s, struct spread_child *c)
+{
+	if (c->queued == 0)
+		return;
+	const struct slot *t = &s->slots[c->queue[c->head]];
+	uint32_t left = spread_length(s, t->chunk) - c->offset;
+	uint32_t piece = left < s->cfg.piece_bytes ? left : s->cfg.piece_bytes;
+
+	if (t->have < c->offset + piece)
+		return;
+	c->piece = piece;
+	c->sent = 0;
+	msg_data_header(c->header, t->chunk, c->offset, piece);
+}
+
+size_t
+spread_output(struct spread *s, struct spread_child *c, const void **at)
+{
+	if (c->piece == 0)
+		begin_piece(s, c);
+	c->busy = c->busy && c->piece > 0;
+	if (c->piece == 0)
+		return 0;
+	if (c->sent < HEADER_BYTES) {
+		*at = c->header + c->sent;
+		return HEADER_BYTES - c->sent;
+	}
+	uint32_t done = c->sent - HEADER_BYTES;
+	*at = s->slots[c->queue[c->head]].bytes + c->offset + done;
+	return c->piece - done;
+}
+
+static void
+end_piece(struct spread *s, struct spread_child *c)
+{
+	struct slot *t = &s->slots[c->queue[c->head]];
+
+	c->offset += c->piece;
+	c->piece = 0;
+	if (t->chunk != SPREAD_NONE && c->offset < spread_length(s, t->chunk))
+		return;
+	c->head = (c->head + 1) % s->cfg.slots;
+	c->queued--;
+	c->offset = 0;
+	t->users--;
+}
+
+void
+spread_sent(struct spread *s, struct spread_child *c, size_t bytes)
+{
+	assert(c->piece > 0 && bytes <= HEADER_BYTES + c->piece - c->sent);
+	c->sent += (uint32_t)bytes;
+	c->busy_bytes += bytes;
+	c->bytes += bytes;
+	if (c->sent == HEADER_BYTES + c->piece)
+		end_piece(s, c);
+}
+
+uint32_t
+spread_next_wanted(const struct spread *s, uint32_t from)
+{
+	uint32_t ahead = SPREAD_NONE, around = SPREAD_NONE;
+
+	for (const struct spread_child *c = s->children; c != NULL; c = c->next) {
+		uint32_t a = chunkmap_next(&c->wants, from);
+		uint32_t b = chunkmap_next(&c->wants, 0);
+		ahead = a < ahead ? a : ahead;
+		around = b < around ? b : around;
+	}
+	return ahead != SPREAD_NONE ? ahead : around;
+}
+
+void
+spread_each_wanted(
+    const struct spread *s, void (*fn)(void *arg, uint32_t chunk), void *arg)
+{
+	for (const struct spread_child *c = s->children; c != NULL; c = c->next)
+		for (uint32_t k = chunkmap_next(&c->wants, 0); k != CHUNKMAP_NONE;
+		    k = chunkmap_next(&c->wants, k + 1))
+			fn(arg, k);
+}
+
+struct spread_child *
+spread_children(const struct spread *s)
+{
+	return s->children;
+}
+
+/* Is there something that it could take now? */
+static bool
+can_take(struct spread *s, struct spread_child *c)
+{
+	const void *at;
+
+	return spread_output(s, c, &at) > 0;
+}
+
+uint32_t
+spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t slow,
+    uint32_t *waits)
+{
+	uint32_t stuck = 0;
+
+	*waits = 0;
+	for (struct spread_child *c = s->children; c != NULL; c = c->next) {
+		if (!c->busy || !can_take(s, c)) {
+			c->busy = can_take(s, c);
+			c->busy_us = now_us;
+			c->busy_bytes = 0;
+			continue;
+		}
+		if (now_us - c->busy_us >= deadline_us / 2)
+			*waits = c->id;
+		if (now_us - c->busy_us < deadline_us)
+			continue;
+		if (c->busy_bytes == 0 || c->busy_bytes < slow * deadline_us / 1000000) {
+			stuck = c->id;
+			continue;
+		}
+		c->busy_us = now_us - deadline_us / 2; /* it still holds us up */
+		c->busy_bytes /= 2;
+	}
+	return stuck;
+}
