@@ -3,34 +3,82 @@
 #include <string.h>
 
 #include "common/cli/cli.h"
+#include "common/cli/cli_rows.h"
+#include "common/cli/image_opts.h"
+#include "common/disk/output.h"
 #include "dolly/dolly.h"
+#include "dolly/engine/roster.h"
+#include "imageunzip/cli/install_opts.h"
+
+enum {
+	OPT_SVG = 300,
+	OPT_JSON,
+	OPT_NODES,
+	OPT_START,
+	OPT_CHAIN,
+	OPT_STAR,
+	OPT_DEADLINE,
+	OPT_SLOW,
+	OPT_LINGER,
+};
 
 #define AT(field) offsetof(struct options, field)
 
 static const struct cli_opt opts[] = {
+	UINT('p', "port", "P", "serve, join: TCP port (9998)", port, 1, 65535),
+	{ OPT_NODES, "nodes", "LIST|FILE|N",
+	    "serve: these nodes alone, in this order; plan: N clients", CLI_STR, AT(nodes), 0,
+	    0, NULL },
+	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1, ROSTER_MAX),
+	UINT(OPT_START, "start-after", "S",
+	    "serve: begin after S seconds without those that are missing", start_s, 1,
+	    1000000),
+	FLAG(OPT_CHAIN, "chain", "serve: each node sends to one other (the default)", chain),
+	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1, ROSTER_MAX),
+	FLAG(OPT_STAR, "star", "serve: the server sends to all", star),
+	UINT(OPT_DEADLINE, "deadline", "S",
+	    "serve: cut out a node that hangs for S seconds (10)", deadline_s, 1, 3600),
+	{ OPT_SLOW, "slow", "BYTES",
+	    "serve: cut out a node that takes fewer a second, and holds others up", CLI_SIZE,
+	    AT(slow), 1, 1ull << 40, NULL },
+	UINT(OPT_LINGER, "linger", "S",
+	    "serve: wait S seconds for nodes that come back (5)", linger_s, 0, 1000000),
+	FLAG('q', "quiet", "no progress, and no sentences about nodes", quiet),
 	{ 'i', "image-size", "BYTES", "plan: raw data of the image, for times", CLI_SIZE,
 	    AT(image_bytes), 1, 1ull << 60, NULL },
-	{ 'n', "nodes", "N", "plan: clients; by default all hosts but the server",
-	    CLI_UINT, AT(clients), 1, NETWORK_POINTS_MAX, NULL },
 	{ 'c', "compression", "FACTOR",
 	    "plan: bytes of raw data for each byte sent (1: it is sent raw)", CLI_STR,
 	    AT(compression), 0, 0, NULL },
-	{ 300, "svg", "FILE", "plan: draw the network with its streams, and rates",
+	{ OPT_SVG, "svg", "FILE",
+	    "plan: draw the network with its streams, and rates (--force: over any file)",
 	    CLI_STR, AT(svg), 0, 0, NULL },
-	{ 'f', "force", NULL, "plan: let --svg replace any file", CLI_FLAG, AT(force), 0,
-	    0, NULL },
-	{ 301, "json", NULL, "print JSON", CLI_FLAG, AT(json), 0, 0, NULL },
+	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
 };
+
+static FILE *
+report_to(const void *options, char **operands, int n)
+{
+	(void)options;
+	return n > 2 && strcmp(operands[0], "join") == 0 ? output_report(operands[2]) : stdout;
+}
 
 static const struct cli_program prog = {
 	.name = "dolly",
 	.synopsis = "[options] command [operands]",
 	.about = "Send images along chains and trees of machines.\n\n"
-		 "  plan NETWORK          predict which way of sending is the fastest",
-	.examples = "  dolly plan --image-size 20G docs/examples/patagonia.net\n"
+		 "  serve IMAGE                        send it to nodes that join\n"
+		 "  join HOST[:PORT] DISK|FILE|-       install what a server sends\n"
+		 "  plan NETWORK                       predict which way of sending is the fastest",
+	.examples = "  dolly serve --nodes node[01-32] disk.ndz\n"
+		    "  dolly serve --wait 8 --tree 2 disk.ndz\n"
+		    "  dolly join server /dev/sda\n"
+		    "  dolly plan --image-size 20G docs/examples/patagonia.net\n"
 		    "  dolly plan --compression 2.1 --svg plan.svg lab.net\n",
-	.tables = { { opts, 0, NULL } },
+	.report_to = report_to,
+	.guarded = true,
+	.tables = { { opts, 0, NULL }, { install_opts, AT(install), "Joining" },
+	    { proof_opts, AT(install.proof), "Proof" } },
 };
 
 static const struct command {
@@ -39,6 +87,8 @@ static const struct command {
 	int (*run)(const struct options *, char **, int, struct err *);
 } commands[] = {
 	{ "plan", 1, 1, command_plan },
+	{ "serve", 1, 1, command_serve },
+	{ "join", 2, 2, command_join },
 };
 
 static int
@@ -61,7 +111,10 @@ run(void *options, char **operands, int n, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct options o = { .port = 9998,
+		.deadline_s = 10,
+		.linger_s = 5,
+		.install = { .state_s = INSTALL_STATE_S } };
 
 	return cli_main(&prog, argc, argv, &o, run);
 }

@@ -86,14 +86,18 @@ plan(const struct options *o, const struct network *n, const struct route *r,
     struct err *e)
 {
 	struct predict_config c = { .raw_bytes = (double)o->image_bytes,
-		.clients = o->clients,
 		.arity_max = ARITY_MAX };
 	struct prediction p;
+	uint64_t clients = 0;
 
+	if (o->nodes != NULL &&
+	    number_uint(o->nodes, 1, NETWORK_POINTS_MAX, &clients, e) != 0)
+		return err_ctx(e, "--nodes");
+	c.clients = clients;
 	if (read_compression(o->compression, &c.compression, e) != 0 ||
 	    predict(&p, n, r, &c, e) != 0)
 		return -1;
-	if (o->svg != NULL && draw_plan(o->svg, o->force, n, r, &c, &p, e) != 0)
+	if (o->svg != NULL && draw_plan(o->svg, o->install.force, n, r, &c, &p, e) != 0)
 		return -1;
 	return plan_print(o, n, &p, e);
 }

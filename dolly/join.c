@@ -1,0 +1,332 @@
+/* join.c: the command `dolly join`: an image from a server or another node, onto a disk, while it is
+ * sent on.  All of it but the installation runs in the program's thread. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mailbox.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "common/cli/cli_guard.h"
+#include "common/cli/progress.h"
+#include "common/disk/output.h"
+#include "dolly/dolly.h"
+#include "dolly/engine/node.h"
+#include "dolly/meant.h"
+#include "dolly/net/target.h"
+#include "dolly/net/wires.h"
+#include "imageunzip/install/install_sink.h"
+
+enum {
+	SLOTS = 16,
+	WRITE_MB = 16, /* of the installation, if nothing else is said */
+	TICK_US = 100000,
+	STEP_MS = 50,
+	CHUNK_BYTES = 1 << 20,
+};
+
+struct joining {
+	const struct options *o;
+	const char *target_name;
+	uint8_t server[4];
+	uint16_t port;
+	struct node *node;
+	struct wires *wires;
+	struct target_thread *target; /* NULL: the image is not known yet */
+	struct install_stats installed;
+	struct progress progress;
+	uint64_t ticked_us;
+};
+
+static void
+warn(const char *sentence)
+{
+	say(stderr, "dolly: warning: %s\n", sentence);
+}
+
+static void
+tell(const char *sentence)
+{
+	say(stderr, "dolly: %s\n", sentence);
+}
+
+/* --- for the engine --- */
+
+static int
+on_dial(void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+{
+	static const uint8_t none[4];
+	struct joining *j = arg;
+
+	if (port == 0 && memcmp(address, none, sizeof none) == 0)
+		return wires_dial(j->wires, p, j->server, j->port, e);
+	return wires_dial(j->wires, p, address, port, e);
+}
+
+static void
+on_close(void *arg, struct peer *p)
+{
+	struct joining *j = arg;
+
+	wires_hang_up(j->wires, p);
+}
+
+static int
+open_sink(void *arg, struct sink *sink, struct err *e)
+{
+	struct joining *j = arg;
+	struct install_sink_config c = { .install = j->o->install,
+		.target = j->target_name,
+		.stats = &j->installed };
+
+	c.install.gentle = true;
+	c.install.warn = warn;
+	c.install.guard = cli_guard_set;
+	c.install.say = j->o->quiet ? NULL : tell;
+	if (c.install.write_mb == 0)
+		c.install.write_mb = WRITE_MB;
+	return sink_to_install(sink, &c, e);
+}
+
+static int
+on_begin(void *arg, const struct node_image *image, struct node_target *t, struct err *e)
+{
+	struct joining *j = arg;
+	struct sink_info info = { 0 };
+
+	if (target_start(&j->target, open_sink, j, &j->o->install.proof, image->chunks, SLOTS,
+	        e) != 0)
+		return -1;
+	target_info(j->target, &info);
+	t->in_order = info.in_order;
+	t->chunk0_first = info.chunk0_first;
+	progress_total(&j->progress, image->bytes);
+	return 0;
+}
+
+static bool
+on_has(void *arg, uint32_t chunk)
+{
+	struct joining *j = arg;
+
+	return target_has(j->target, chunk);
+}
+
+static void
+on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t length)
+{
+	struct joining *j = arg;
+
+	target_put_chunk(j->target, slot, chunk, bytes, length);
+}
+
+static void
+on_finish(void *arg)
+{
+	struct joining *j = arg;
+
+	target_finish(j->target);
+}
+
+static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put, on_finish };
+
+static struct peer *
+e_accept(void *engine, const uint8_t address[4])
+{
+	return node_accept(engine, address);
+}
+
+static void
+e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
+{
+	node_bytes(engine, p, bytes, n);
+}
+
+static bool
+e_reads(void *engine, const struct peer *p)
+{
+	return node_reads(engine, p);
+}
+
+static void
+e_closed(void *engine, struct peer *p, const char *why)
+{
+	node_closed(engine, p, why);
+}
+
+static size_t
+e_output(void *engine, struct peer *p, const void **at)
+{
+	return node_output(engine, p, at);
+}
+
+static void
+e_sent(void *engine, struct peer *p, size_t n)
+{
+	node_sent(engine, p, n);
+}
+
+static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed, e_output,
+	e_sent };
+
+/* --- running --- */
+
+static void
+on_event(struct joining *j, const struct event *ev)
+{
+	struct err why;
+
+	target_why(j->target, &why);
+	switch (ev->what) {
+	case TARGET_RELEASED:
+		node_put(j->node, ev->n, NODE_PUT_DONE, NULL);
+		break;
+	case TARGET_DAMAGED:
+		node_put(j->node, ev->n, NODE_PUT_DAMAGED, &why);
+		break;
+	case TARGET_NEEDS:
+		node_needs(j->node, ev->n);
+		break;
+	case TARGET_FAILED:
+		node_finished(j->node, &why);
+		break;
+	case TARGET_FINISHED:
+		node_finished(j->node, NULL);
+		break;
+	}
+}
+
+static void
+take_events(struct joining *j)
+{
+	struct event ev;
+
+	while (j->target != NULL && mailbox_take(target_mailbox(j->target), &ev))
+		on_event(j, &ev);
+}
+
+static void
+tick(struct joining *j)
+{
+	struct node_stats s;
+
+	j->ticked_us = clock_us();
+	node_tick(j->node, j->ticked_us);
+	node_stats(j->node, &s);
+	progress_at(&j->progress, (uint64_t)s.have * CHUNK_BYTES);
+}
+
+static int
+run(struct joining *j, struct err *e)
+{
+	int rc;
+
+	while ((rc = node_over(j->node, e)) == 0) {
+		int box = j->target != NULL ? mailbox_fd(target_mailbox(j->target)) : -1;
+		wires_step(j->wires, box, STEP_MS);
+		take_events(j);
+		node_resume(j->node);
+		if (clock_us() - j->ticked_us >= TICK_US)
+			tick(j);
+		if (cancel_check(e) != 0)
+			return -1;
+	}
+	wires_flush(j->wires);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+report(const struct joining *j, struct err *e)
+{
+	struct node_stats s;
+
+	node_stats(j->node, &s);
+	if (!j->o->quiet)
+		say(stderr,
+		    "dolly: %u chunks installed, %llu MB written, %llu MB sent on\n", s.chunks,
+		    (unsigned long long)j->installed.bytes_written / 1000000,
+		    (unsigned long long)s.forwarded / 1000000);
+	if (!j->o->json)
+		return 0;
+	struct json *d = json_new();
+	if (d == NULL)
+		return err_nomem(e, "a report");
+	json_object(d, NULL);
+	json_uint(d, "chunks", s.chunks);
+	json_uint(d, "bytes_received", s.received);
+	json_uint(d, "bytes_sent_on", s.forwarded);
+	json_uint(d, "bytes_written", j->installed.bytes_written);
+	json_uint(d, "chunks_damaged", s.damaged);
+	json_uint(d, "parents", s.parents);
+	json_end(d);
+	return json_show_on(d, output_report(j->target_name), e);
+}
+
+/* HOST[:PORT] */
+static int
+parse_server(struct joining *j, const char *text, struct err *e)
+{
+	char host[HOSTLIST_NAME_BYTES];
+	const char *colon = strrchr(text, ':');
+	size_t n = colon != NULL ? (size_t)(colon - text) : strlen(text);
+	uint64_t port = j->o->port;
+
+	if (n == 0 || n >= sizeof host)
+		return err_set(e, ERR_USAGE, "\"%.60s\" is no HOST[:PORT]", text);
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (colon != NULL && number_uint(colon + 1, 1, 65535, &port, e) != 0)
+		return -1;
+	j->port = (uint16_t)port;
+	return meant_resolve(host, j->server, e);
+}
+
+static int
+start(struct joining *j, const char *name, struct err *e)
+{
+	struct node_config c = { .name = name,
+		.spread = { .slots = SLOTS,
+		    .chunk_bytes = CHUNK_BYTES,
+		    .piece_bytes = MSG_PIECE_MAX },
+		.ops = &ops,
+		.arg = j };
+
+	if (wires_open(&j->wires, &engine, (uint16_t)j->o->port, true, e) != 0)
+		return -1;
+	c.port = wires_port(j->wires);
+	if (!j->o->quiet && c.port != j->o->port)
+		say(stderr, "dolly: port %llu is taken, so this node listens at %u\n",
+		    (unsigned long long)j->o->port, c.port);
+	if (node_new(&j->node, &c, clock_us(), e) != 0)
+		return -1;
+	wires_serve(j->wires, j->node);
+	return 0;
+}
+
+int
+command_join(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct joining j = { .o = o, .target_name = operands[1] };
+	char name[MSG_TEXT_MAX] = "";
+
+	(void)n;
+	(void)gethostname(name, sizeof name - 1);
+	progress_begin(&j.progress, "dolly", 0, -1, o->quiet);
+	int rc = parse_server(&j, operands[0], e);
+	if (rc == 0)
+		rc = start(&j, name, e);
+	if (rc == 0)
+		rc = run(&j, e);
+	target_stop(j.target);
+	if (rc == 0) {
+		progress_end(&j.progress, j.installed.bytes_covered);
+		rc = report(&j, e);
+	}
+	node_free(j.node);
+	wires_close(j.wires);
+	lost_free(&j.installed.lost);
+	return rc;
+}

@@ -1,0 +1,89 @@
+/* meant.c: --nodes, and names of machines.  Called by serve.c and join.c before anything begins,
+ * and for each node that joins. */
+#include "dolly/meant.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MAX = 4 << 20 };
+
+int
+meant_resolve(const char *name, uint8_t address[4], struct err *e)
+{
+	const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+	int rc = getaddrinfo(name, NULL, &hints, &found);
+
+	if (rc != 0)
+		return err_set(e, ERR_ABSENT, "%.100s: %s", name, gai_strerror(rc));
+	const struct sockaddr_in *a = (const struct sockaddr_in *)(void *)found->ai_addr;
+	memcpy(address, &a->sin_addr, 4);
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* The text of a file, or NULL: there is none of that name. */
+static char *
+read_file(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = f != NULL ? calloc(1, FILE_MAX + 1) : NULL;
+
+	if (text != NULL && fread(text, 1, FILE_MAX, f) == 0 && ferror(f)) {
+		free(text);
+		text = NULL;
+	}
+	if (f != NULL)
+		fclose(f);
+	return text;
+}
+
+int
+meant_read(struct meant *m, const char *list, struct err *e)
+{
+	char *text = read_file(list);
+	int rc = hostlist_add(&m->names, text != NULL ? text : list, e);
+
+	free(text);
+	if (rc != 0)
+		return -1;
+	if (m->names.n == 0)
+		return err_set(e, ERR_USAGE, "--nodes: %.100s names nobody", list);
+	m->addresses = calloc(m->names.n, sizeof *m->addresses);
+	m->taken = calloc(m->names.n, sizeof *m->taken);
+	if (m->addresses == NULL || m->taken == NULL)
+		return err_nomem(e, "the nodes");
+	for (size_t i = 0; i < m->names.n; i++)
+		if (meant_resolve(m->names.names[i], m->addresses[i], e) != 0)
+			return err_ctx(e, "--nodes");
+	return 0;
+}
+
+void
+meant_free(struct meant *m)
+{
+	hostlist_free(&m->names);
+	free(m->addresses);
+	free(m->taken);
+}
+
+uint32_t
+meant_order(struct meant *m, const uint8_t address[4])
+{
+	uint32_t at = UINT32_MAX;
+
+	for (size_t i = 0; i < m->names.n; i++) {
+		if (memcmp(m->addresses[i], address, 4) != 0)
+			continue;
+		at = (uint32_t)i;
+		if (!m->taken[i])
+			break;
+	}
+	if (at != UINT32_MAX)
+		m->taken[at] = true;
+	return at;
+}

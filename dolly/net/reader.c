@@ -1,0 +1,113 @@
+/* reader.c: one thread that reads chunks of an image (reader.h).  The engine's thread calls all that
+ * is in the header. */
+#include "dolly/net/reader.h"
+
+#include <stdlib.h>
+
+#include "common/base/cancel.h"
+#include "common/base/queue.h"
+
+struct ask {
+	uint32_t slot, chunk;
+	void *to;
+};
+
+struct reader {
+	struct image *image;
+	struct mailbox *box;
+	struct queue *queue;
+	pthread_t thread;
+	bool started;
+	struct err why; /* written before READER_FAILED, and then no more */
+	bool failed;    /* the thread's */
+};
+
+static void *
+run(void *arg)
+{
+	struct reader *r = arg;
+	void *item;
+
+	while (queue_get(r->queue, &item) == QUEUE_OK) {
+		struct ask a = *(struct ask *)item;
+		free(item);
+		if (r->failed)
+			continue;
+		r->failed = image_read(r->image, a.chunk, a.to, &r->why) != 0;
+		mailbox_put(r->box, r->failed ? READER_FAILED : READER_READ, a.slot);
+	}
+	return NULL;
+}
+
+int
+reader_start(struct reader **out, struct image *image, uint32_t most, struct err *e)
+{
+	struct reader *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return err_nomem(e, "a reader");
+	r->image = image;
+	r->queue = queue_new(most);
+	if (r->queue == NULL || mailbox_new(&r->box, most, e) != 0) {
+		reader_stop(r);
+		return err_nomem(e, "a reader");
+	}
+	if (thread_start(&r->thread, run, r) != 0) {
+		reader_stop(r);
+		return err_set(e, ERR_IO, "a thread could not be started");
+	}
+	r->started = true;
+	*out = r;
+	return 0;
+}
+
+int
+reader_fd(const struct reader *r)
+{
+	return mailbox_fd(r->box);
+}
+
+void
+reader_ask(struct reader *r, uint32_t slot, uint32_t chunk, void *to)
+{
+	struct ask *a = malloc(sizeof *a);
+
+	if (a == NULL) {
+		(void)err_nomem(&r->why, "a chunk");
+		mailbox_put(r->box, READER_FAILED, slot);
+		return;
+	}
+	*a = (struct ask){ slot, chunk, to };
+	if (queue_put(r->queue, a) != QUEUE_OK)
+		free(a);
+}
+
+bool
+reader_take(struct reader *r, struct event *ev)
+{
+	return mailbox_take(r->box, ev);
+}
+
+void
+reader_why(struct reader *r, struct err *e)
+{
+	*e = r->why;
+}
+
+void
+reader_stop(struct reader *r)
+{
+	void *item;
+
+	if (r == NULL)
+		return;
+	if (r->started) {
+		queue_close(r->queue);
+		pthread_join(r->thread, NULL);
+	}
+	while (r->queue != NULL && queue_try_get(r->queue, &item) == QUEUE_OK)
+		free(item);
+	mailbox_free(r->box);
+	queue_free(r->queue);
+	free(r);
+}

@@ -1,0 +1,247 @@
+/* target.c: the thread that proves and puts chunks (target.h).  It alone has the sink after
+ * target_start(); the engine's thread calls all that is in the header. */
+#include "dolly/net/target.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/mailbox.h"
+#include "common/base/queue.h"
+#include "common/image/read/source.h"
+
+/* A chunk on its way; `bytes` NULL: all were put. */
+struct put {
+	struct target_thread *target;
+	uint32_t slot, chunk, length;
+	const void *bytes;
+	void *copy; /* decrypted in place; children get what came */
+};
+
+struct target_thread {
+	struct sink sink;
+	struct prover *prover;
+	struct mailbox *box;
+	struct queue *queue;
+	pthread_t thread;
+	bool started, decrypts;
+	atomic_bool stopping; /* what waits is not put any more */
+	pthread_mutex_t lock; /* of why */
+	struct err why;
+};
+
+static void
+set_why(struct target_thread *t, const struct err *e)
+{
+	pthread_mutex_lock(&t->lock);
+	t->why = *e;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void
+target_why(struct target_thread *t, struct err *e)
+{
+	pthread_mutex_lock(&t->lock);
+	*e = t->why;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void
+on_needs(void *arg, uint32_t chunk)
+{
+	struct target_thread *t = arg;
+
+	mailbox_put(t->box, TARGET_NEEDS, chunk);
+}
+
+/* The next chunk that is put tells what has failed. */
+static void
+on_failed(void *arg)
+{
+	(void)arg;
+}
+
+static void
+released(void *arg, const void *bytes)
+{
+	struct put *p = arg;
+
+	(void)bytes;
+	mailbox_put(p->target->box, TARGET_RELEASED, p->slot);
+	free(p->copy);
+	free(p);
+}
+
+static void
+give_up(struct target_thread *t, struct err *e)
+{
+	sink_close(&t->sink, NULL, e);
+	set_why(t, e);
+	mailbox_put(t->box, TARGET_FAILED, 0);
+}
+
+/* A copy, if the prover would change what children get. */
+static int
+copy_chunk(struct target_thread *t, struct put *p, struct err *e)
+{
+	if (!t->decrypts)
+		return 0;
+	p->copy = malloc(SOURCE_CHUNK_BYTES);
+	if (p->copy == NULL)
+		return err_nomem(e, "a chunk");
+	memcpy(p->copy, p->bytes, p->length);
+	return 0;
+}
+
+/* 1: it was damaged. */
+static int
+prove_and_put(struct target_thread *t, struct put *p, struct err *e)
+{
+	struct blockmap bad;
+	struct sink_chunk c = { .number = p->chunk,
+		.length = p->length,
+		.bytes = p->copy != NULL ? p->copy : (void *)(uintptr_t)p->bytes,
+		.released = released,
+		.arg = p };
+
+	if (prover_chunk(t->prover, &c, &bad, e) == 0)
+		return sink_put(&t->sink, &c, e);
+	(void)err_ctx(e, "chunk %u", p->chunk);
+	bool again = prover_blames_chunk(e);
+	set_why(t, e);
+	mailbox_put(t->box, again ? TARGET_DAMAGED : TARGET_RELEASED, p->slot);
+	free(p->copy);
+	free(p);
+	return again ? 1 : -1;
+}
+
+/* False: the thread has nothing more to do. */
+static bool
+handle(struct target_thread *t, struct put *p)
+{
+	struct err e;
+
+	if (p->bytes == NULL) {
+		free(p);
+		if (sink_end(&t->sink, NULL, &e) != 0) {
+			give_up(t, &e);
+			return false;
+		}
+		sink_close(&t->sink, NULL, &e);
+			mailbox_put(t->box, TARGET_FINISHED, 0);
+		return false;
+	}
+	if (copy_chunk(t, p, &e) != 0) {
+		released(p, NULL);
+		give_up(t, &e);
+		return false;
+	}
+	if (prove_and_put(t, p, &e) >= 0)
+		return true;
+	give_up(t, &e);
+	return false;
+}
+
+static void *
+run(void *arg)
+{
+	struct target_thread *t = arg;
+	void *item;
+	struct err e;
+
+	while (queue_get(t->queue, &item) == QUEUE_OK)
+		if (t->stopping)
+			free(item);
+		else if (!handle(t, item))
+			return NULL;
+	(void)err_set(&e, ERR_CANCELLED, "given up");
+	sink_close(&t->sink, NULL, &e);
+	return NULL;
+}
+
+int
+target_start(struct target_thread **out, target_open_fn *open, void *arg,
+    const struct proof_config *keys, uint32_t chunks, uint32_t slots, struct err *e)
+{
+	struct target_thread *t = calloc(1, sizeof *t);
+	const struct sink_giver giver = { on_needs, on_failed, t };
+
+	if (t == NULL)
+		return err_nomem(e, "the target");
+	pthread_mutex_init(&t->lock, NULL);
+	t->decrypts = keys->decrypt != NULL;
+	t->queue = queue_new(slots + 2);
+	*out = t;
+	if (t->queue == NULL)
+		return err_nomem(e, "the target");
+	if (mailbox_new(&t->box, 2 * slots + chunks + 8, e) != 0 ||
+	    prover_new(&t->prover, keys, false, e) != 0 || open(arg, &t->sink, e) != 0)
+		return -1;
+	sink_begin(&t->sink, chunks, &giver);
+	if (thread_start(&t->thread, run, t) != 0)
+		return err_set(e, ERR_IO, "a thread could not be started");
+	t->started = true;
+	return 0;
+}
+
+struct mailbox *
+target_mailbox(struct target_thread *t)
+{
+	return t->box;
+}
+
+void
+target_info(struct target_thread *t, struct sink_info *i)
+{
+	sink_info(&t->sink, i);
+}
+
+bool
+target_has(struct target_thread *t, uint32_t chunk)
+{
+	return sink_has(&t->sink, chunk);
+}
+
+void
+target_put_chunk(struct target_thread *t, uint32_t slot, uint32_t chunk,
+    const void *bytes, uint32_t length)
+{
+	struct put *p = malloc(sizeof *p);
+
+	if (p == NULL) {
+		mailbox_put(t->box, TARGET_DAMAGED, slot); /* it comes again */
+		return;
+	}
+	*p = (struct put){ t, slot, chunk, length, bytes, NULL };
+	if (queue_put(t->queue, p) != QUEUE_OK)
+		free(p);
+}
+
+void
+target_finish(struct target_thread *t)
+{
+	target_put_chunk(t, 0, 0, NULL, 0);
+}
+
+void
+target_stop(struct target_thread *t)
+{
+	void *item;
+
+	if (t == NULL)
+		return;
+	if (t->started) {
+		t->stopping = true;
+		queue_close(t->queue);
+		pthread_join(t->thread, NULL);
+	}
+	while (t->queue != NULL && queue_try_get(t->queue, &item) == QUEUE_OK)
+		free(item);
+	sink_close(&t->sink, NULL, NULL);
+	prover_free(t->prover);
+	mailbox_free(t->box);
+	queue_free(t->queue);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

@@ -1,0 +1,364 @@
+/* wires.c: sockets of an engine (wires.h).  All of it runs in the thread that has the engine. */
+#include "dolly/net/wires.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/grow.h"
+
+enum {
+	READ_BYTES = 65536,
+	STRANGERS_MAX = 64,
+	STRANGER_US = 5000000, /* to say what it is */
+	SILENT_MS = 10000,     /* what was sent is not acknowledged: the other side is gone */
+	SENDS_MAX = 32,        /* to one peer, before the others have a turn */
+};
+
+struct wire {
+	int fd;
+	struct peer *peer; /* NULL: the engine has closed it */
+	bool connecting;
+	uint64_t since_us;
+};
+
+struct wires {
+	const struct wires_engine *ops;
+	void *engine;
+	int listener;
+	uint16_t port;
+	struct wire **wires;
+	size_t n, cap;
+	struct pollfd *polls;
+	size_t polls_cap;
+	uint8_t buf[READ_BYTES];
+};
+
+static int
+listen_at(int fd, uint16_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int on = 1;
+
+	if (port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, (const struct sockaddr *)&a, sizeof a) != 0)
+		return -1;
+	return listen(fd, 128);
+}
+
+static int
+open_listener(struct wires *w, uint16_t port, bool any, struct err *e)
+{
+	struct sockaddr_in a;
+	socklen_t len = sizeof a;
+	int rc;
+
+	w->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (w->listener < 0)
+		return err_os(e, "a socket");
+	rc = listen_at(w->listener, port);
+	if (rc != 0 && errno == EADDRINUSE && any) {
+		close(w->listener);
+		w->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		rc = w->listener < 0 ? -1 : listen_at(w->listener, 0);
+	}
+	if (rc != 0 || getsockname(w->listener, (struct sockaddr *)&a, &len) != 0)
+		return err_os(e, "port %u", port);
+	w->port = ntohs(a.sin_port);
+	return 0;
+}
+
+int
+wires_open(struct wires **out, const struct wires_engine *ops, uint16_t port, bool any,
+    struct err *e)
+{
+	struct wires *w = calloc(1, sizeof *w);
+
+	if (w == NULL)
+		return err_nomem(e, "connections");
+	w->ops = ops;
+	if (open_listener(w, port, any, e) != 0) {
+		wires_close(w);
+		return -1;
+	}
+	*out = w;
+	return 0;
+}
+
+void
+wires_serve(struct wires *w, void *engine)
+{
+	w->engine = engine;
+}
+
+void
+wires_close(struct wires *w)
+{
+	if (w == NULL)
+		return;
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW)
+			peer_free(w->wires[i]->peer);
+		close(w->wires[i]->fd);
+		free(w->wires[i]);
+	}
+	if (w->listener >= 0)
+		close(w->listener);
+	free(w->wires);
+	free(w->polls);
+	free(w);
+}
+
+uint16_t
+wires_port(const struct wires *w)
+{
+	return w->port;
+}
+
+/* The descriptor is taken over. */
+static int
+add(struct wires *w, int fd, struct peer *p, bool connecting, struct err *e)
+{
+	int on = 1;
+	unsigned silent = SILENT_MS;
+	struct wire *x = calloc(1, sizeof *x);
+
+	if (x == NULL ||
+	    grow(&w->wires, &w->cap, w->n, sizeof *w->wires, "connections", e) != 0) {
+		close(fd);
+		free(x);
+		return err_nomem(e, "a connection");
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
+	*x = (struct wire){ fd, p, connecting, clock_us() };
+	w->wires[w->n++] = x;
+	p->io = x;
+	return 0;
+}
+
+int
+wires_dial(struct wires *w, struct peer *p, const uint8_t address[4], uint16_t port,
+    struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(&a.sin_addr, address, 4);
+	if (fd < 0)
+		return err_os(e, "a socket");
+	if (connect(fd, (const struct sockaddr *)&a, sizeof a) != 0 && errno != EINPROGRESS) {
+		(void)err_os(e, "port %u of %s", port, inet_ntoa(a.sin_addr));
+		close(fd);
+		return -1;
+	}
+	return add(w, fd, p, true, e);
+}
+
+static void
+accept_all(struct wires *w)
+{
+	struct sockaddr_in a;
+	struct err e;
+	size_t strangers = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		strangers += w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW;
+	for (;;) {
+		socklen_t len = sizeof a;
+		int fd = accept4(w->listener, (struct sockaddr *)&a, &len,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		uint8_t address[4];
+		memcpy(address, &a.sin_addr, 4);
+		struct peer *p = strangers++ < STRANGERS_MAX ?
+		                     w->ops->accept(w->engine, address) :
+		                     NULL;
+		if (p == NULL)
+			close(fd);
+		else if (add(w, fd, p, false, &e) != 0)
+			peer_free(p);
+	}
+}
+
+static void
+lose(struct wires *w, struct wire *x, const char *why)
+{
+	if (x->peer != NULL)
+		w->ops->closed(w->engine, x->peer, why);
+}
+
+/* False: the connection has ended. */
+static bool
+send_one(struct wires *w, struct wire *x, bool *again)
+{
+	const void *at;
+	size_t n = w->ops->output(w->engine, x->peer, &at);
+
+	*again = false;
+	if (n == 0)
+		return true;
+	ssize_t rc = send(x->fd, at, n, MSG_NOSIGNAL);
+	if (rc < 0)
+		return errno == EAGAIN || errno == EINTR;
+	w->ops->sent(w->engine, x->peer, (size_t)rc);
+	*again = true;
+	return true;
+}
+
+static void
+send_some(struct wires *w, struct wire *x)
+{
+	bool again = true;
+
+	for (int i = 0; i < SENDS_MAX && again; i++)
+		if (!send_one(w, x, &again)) {
+			lose(w, x, strerror(errno));
+			return;
+		}
+}
+
+void
+wires_hang_up(struct wires *w, struct peer *p)
+{
+	struct wire *x = p->io;
+	bool again = true;
+
+	if (x == NULL)
+		return;
+	if (!x->connecting)
+		while (again && send_one(w, x, &again))
+			;
+	x->peer = NULL;
+}
+
+static void
+receive(struct wires *w, struct wire *x)
+{
+	ssize_t n = recv(x->fd, w->buf, sizeof w->buf, 0);
+
+	if (n > 0)
+		w->ops->bytes(w->engine, x->peer, w->buf, (size_t)n);
+	else if (n == 0)
+		lose(w, x, "the connection was closed");
+	else if (errno != EAGAIN && errno != EINTR)
+		lose(w, x, strerror(errno));
+}
+
+static void
+connected(struct wires *w, struct wire *x)
+{
+	int error = 0;
+	socklen_t len = sizeof error;
+
+	(void)getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	x->connecting = false;
+	if (error != 0)
+		lose(w, x, strerror(error));
+}
+
+static short
+events_of(struct wires *w, const struct wire *x)
+{
+	const void *at;
+
+	if (x->peer == NULL)
+		return 0;
+	if (x->connecting)
+		return POLLOUT;
+	return (short)((w->ops->reads(w->engine, x->peer) ? POLLIN : 0) |
+	               (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
+}
+
+/* Those that the engine has closed are gone; strangers that say nothing go, too. */
+static void
+sweep(struct wires *w)
+{
+	uint64_t now = clock_us();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		struct wire *x = w->wires[i];
+		if (x->peer != NULL && x->peer->kind == PEER_NEW &&
+		    now - x->since_us > STRANGER_US)
+			lose(w, x, "it has not said what it is");
+		if (x->peer != NULL) {
+			w->wires[kept++] = x;
+			continue;
+		}
+		close(x->fd);
+		free(x);
+	}
+	w->n = kept;
+}
+
+static bool
+prepare(struct wires *w, int also)
+{
+	if (w->polls_cap < w->n + 2) {
+		size_t cap = 2 * w->n + 16;
+		struct pollfd *p = realloc(w->polls, cap * sizeof *p);
+		if (p == NULL)
+			return false;
+		w->polls = p;
+		w->polls_cap = cap;
+	}
+	for (size_t i = 0; i < w->n; i++)
+		w->polls[i] = (struct pollfd){ .fd = w->wires[i]->fd,
+			.events = events_of(w, w->wires[i]) };
+	w->polls[w->n] = (struct pollfd){ .fd = w->listener, .events = POLLIN };
+	w->polls[w->n + 1] = (struct pollfd){ .fd = also, .events = POLLIN };
+	return true;
+}
+
+static void
+serve_one(struct wires *w, struct wire *x, short what)
+{
+	if (x->peer != NULL && x->connecting && what != 0)
+		connected(w, x);
+	else if (x->peer != NULL && (what & (POLLIN | POLLHUP | POLLERR)) != 0)
+		receive(w, x);
+	if (x->peer != NULL && !x->connecting && (what & POLLOUT) != 0)
+		send_some(w, x);
+}
+
+void
+wires_step(struct wires *w, int also, int timeout_ms)
+{
+	sweep(w);
+	size_t n = w->n;
+	if (!prepare(w, also) || poll(w->polls, n + 2, timeout_ms) <= 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		serve_one(w, w->wires[i], w->polls[i].revents);
+	if (w->polls[n].revents != 0)
+		accept_all(w);
+}
+
+static bool
+is_waiting(struct wires *w)
+{
+	const void *at;
+
+	for (size_t i = 0; i < w->n; i++) {
+		struct wire *x = w->wires[i];
+		if (x->peer != NULL && x->peer->child == NULL &&
+		    x->peer->kind != PEER_PARENT &&
+		    w->ops->output(w->engine, x->peer, &at) > 0)
+			return true;
+	}
+	return false;
+}
+
+void
+wires_flush(struct wires *w)
+{
+	for (uint64_t end = clock_us() + 1000000; is_waiting(w) && clock_us() < end;)
+		wires_step(w, -1, 100);
+}

@@ -1,0 +1,133 @@
+/* serve_report.c: what became of each node, when a server has ended: a table, or JSON. */
+#include "common/base/json.h"
+#include "common/base/say.h"
+#include "common/cli/failure.h"
+#include "common/wire/addr.h"
+#include "dolly/dolly.h"
+#include "dolly/engine/roster.h"
+#include "dolly/meant.h"
+
+/* Somebody who was cut out and came back counts as whole. */
+static bool
+came_back(const struct roster *r, const struct member *m)
+{
+	for (size_t i = m->id; i < r->n; i++) {
+		const struct member *o = r->members[i];
+		if (o->state == MEMBER_LEFT && o->order == m->order)
+			return true;
+		if (o->state == MEMBER_LEFT && o->port == m->port &&
+		    memcmp(o->address, m->address, sizeof o->address) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+fate(const struct roster *r, const struct member *m)
+{
+	if (m->state == MEMBER_LEFT)
+		return "whole";
+	return came_back(r, m) ? "came back" : "not whole";
+}
+
+static void
+show_table(const struct roster *r, const struct meant *meant, uint32_t chunks)
+{
+	char address[ADDR_TEXT_MAX];
+
+	say(stdout, "%-20s %-15s %-10s %9s\n", "node", "address", "", "chunks");
+	for (size_t i = 0; i < r->n; i++) {
+		const struct member *m = r->members[i];
+		say(stdout, "%-20.60s %-15s %-10s %9u of %u%s%s\n", m->name,
+		    addr_text(m->address, address), fate(r, m), m->have, chunks,
+		    m->why[0] != '\0' ? ": " : "", m->why);
+	}
+	for (size_t i = 0; i < meant->names.n; i++)
+		if (!meant->taken[i])
+			say(stdout, "%-20.60s %-15s %-10s\n", meant->names.names[i],
+			    addr_text(meant->addresses[i], address), "never came");
+}
+
+static void
+put_nodes(struct json *j, const struct roster *r, const struct meant *meant)
+{
+	char address[ADDR_TEXT_MAX];
+
+	json_array(j, "nodes");
+	for (size_t i = 0; i < r->n; i++) {
+		const struct member *m = r->members[i];
+		json_object(j, NULL);
+		json_string(j, "name", m->name);
+		json_string(j, "address", addr_text(m->address, address));
+		json_uint(j, "port", m->port);
+		json_string(j, "state", fate(r, m));
+		json_uint(j, "chunks", m->have);
+		if (m->why[0] != '\0')
+			json_string(j, "reason", m->why);
+		json_end(j);
+	}
+	for (size_t i = 0; i < meant->names.n; i++) {
+		if (meant->taken[i])
+			continue;
+		json_object(j, NULL);
+		json_string(j, "name", meant->names.names[i]);
+		json_string(j, "address", addr_text(meant->addresses[i], address));
+		json_string(j, "state", "never came");
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void
+count(const struct roster *r, const struct meant *meant, unsigned *whole, unsigned *missing)
+{
+	*whole = *missing = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct member *m = r->members[i];
+		*whole += m->state == MEMBER_LEFT;
+		*missing += m->state != MEMBER_LEFT && !came_back(r, m);
+	}
+	for (size_t i = 0; i < meant->names.n; i++)
+		*missing += !meant->taken[i];
+}
+
+static int
+show_json(const struct roster *r, const struct meant *meant, uint32_t chunks,
+    uint64_t bytes_sent, const struct err *failure, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "a report");
+	json_object(j, NULL);
+	json_uint(j, "chunks", chunks);
+	json_uint(j, "bytes_sent", bytes_sent);
+	put_nodes(j, r, meant);
+	if (failure != NULL)
+		failure_put_err(j, failure, err_exit_status(failure));
+	json_end(j);
+	return json_show(j, e);
+}
+
+int
+serve_report(const struct options *o, const struct roster *r, const struct meant *meant,
+    uint32_t chunks, uint64_t bytes_sent, struct err *e)
+{
+	unsigned whole, missing;
+	struct err failure;
+
+	count(r, meant, &whole, &missing);
+	(void)err_set(&failure, ERR_IO, "%u of %u nodes are not whole", missing,
+	    whole + missing);
+	if (!o->json)
+		show_table(r, meant, chunks);
+	else if (show_json(r, meant, chunks, bytes_sent, missing > 0 ? &failure : NULL, e) !=
+	         0)
+		return -1;
+	if (missing == 0)
+		return 0;
+	*e = failure;
+	if (o->json)
+		failure_told(e);
+	return -1;
+}
