@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# dolly, eight nodes: chains, trees and stars; nodes that are killed or hang at a moment that the seed
+# says; strangers; a disk that is too small; a node that comes late.
+. "$(dirname "$0")/lib.sh"
+requires python3
+lab_up 8
+LINGER=1
+python3 - "$T/disk" << 'PY'
+import random, sys
+r = random.Random(11)
+with open(sys.argv[1], "wb") as f:
+    for i in range(200):
+        f.write(r.randbytes(128 * 1024) + bytes([i % 251]) * (128 * 1024))
+    f.truncate(66 << 20)
+PY
+"$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
+
+server() {	# OPTIONS...
+	ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger $LINGER "$@" "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
+	SERVER=$!; PIDS+=($!)
+	local i
+	for ((i = 0; i < 100; i++)); do grep -q serving "$T/serve.log" && return; sleep 0.05; done
+	fail "dolly serve did not start: $(cat "$T/serve.log")"
+}
+join() {	# NODE OPTIONS...: onto $T/dNODE, in the background
+	local n=$1; shift
+	rm -f "$T/d$n"
+	# The process itself, so that a signal meets it.
+	ip netns exec "$LAB$n" "$BIN/dolly" join --json "$@" 10.9.0.1 "$T/d$n" > "$T/join$n.json" 2> "$T/join$n.log" &
+	LOADS[$n]=$!; PIDS+=($!)
+}
+join_all() { local n; for n in 1 2 3 4 5 6 7 8; do join $n; done; }
+whole() {	# NODE...
+	local n
+	for n; do
+		wait "${LOADS[$n]}"; local rc=$?
+		check "node $n is whole" [ $rc = 0 ]
+		[ $rc = 0 ] || tail -n 3 "$T/join$n.log"
+		check "node $n has the disk" cmp "$T/disk" "$T/d$n"
+	done
+}
+served() {	# STATUS
+	wait $SERVER; local rc=$?
+	[ $rc = "$1" ] || cat "$T/table" "$T/serve.log"
+	check "the server's status is $1" [ $rc = "$1" ]
+}
+states() {	# of which so many nodes are: STATE
+	python3 -c 'import json,sys; print(sum(n["state"] == sys.argv[2] for n in json.load(open(sys.argv[1]))["nodes"]))' "$T/table" "$1"
+}
+slowly() {	# MBIT: of each node's link and the server's
+	local n
+	for n in s 1 2 3 4 5 6 7 8; do
+		on $n tc qdisc replace dev eth0 root tbf rate "$1mbit" burst 128kb latency 50ms || skip "cannot limit rates here"
+	done
+}
+sent() { stat_of "$T/table" bytes_sent; }
+size=$(stat -c %s "$T/disk.ndz")
+
+for way in --chain --tree=3 --star; do
+	echo "== $way"
+	server --wait 8 $way
+	join_all
+	whole 1 2 3 4 5 6 7 8; served 0
+	check "all are in the table" [ "$(states whole)" = 8 ]
+	case $way in --chain) copies=1 ;; --tree=3) copies=3 ;; *) copies=8 ;; esac
+	check "the server sent $copies" [ "$(sent)" -lt $((copies * size + 4000000)) ] && check "... and not fewer" [ "$(sent)" -gt $((copies * size)) ]
+done
+
+slowly 200	# 26 MB take a second
+# Kills nodes at a moment that the seed says, after all have begun.
+deaths() {	# SEED WAY SIGNAL NODE...
+	local seed=$1 way=$2 signal=$3 n; shift 3
+	local delay; delay=$(python3 -c "import random; print(random.Random($seed).uniform(0.05, 1.0))")
+	echo "== $way, $signal to $*, seed $seed: after $delay s"
+	server --nodes "10.9.0.[11-18]" $way --deadline 2
+	join_all
+	local end=$((SECONDS + 30))
+	until [ "$(grep -c joined "$T/serve.log")" = 8 ] || [ $SECONDS -ge $end ]; do sleep 0.02; done
+	sleep "$delay"
+	for n; do kill -"$signal" "${LOADS[$n]}"; done
+	local rest=" 1 2 3 4 5 6 7 8 "
+	for n; do rest=${rest/ $n / }; done
+	whole $rest
+	served 1
+	check "$# are not whole" [ "$(states "not whole")" = $# ]
+	for n; do kill -KILL "${LOADS[$n]}"; wait "${LOADS[$n]}"; done 2> /dev/null
+	echo "sent $(sent) of $size"
+}
+deaths 1 --chain KILL 1
+deaths 2 --chain KILL 8
+deaths 3 --chain KILL 4 5
+deaths 4 --chain STOP 3
+deaths 5 --tree=2 KILL 1 3
+deaths 6 --star KILL 2
+deaths 7 --chain KILL 1 2 3 4 5 6 7
+
+echo "== one comes late, and one comes back"
+server --wait 7
+for n in 1 2 3 4 5 6 7; do join $n; done
+until grep -q "(10.9.0.17.*joined" "$T/serve.log"; do sleep 0.02; done
+sleep 0.4; join 8; kill -KILL "${LOADS[2]}"; wait "${LOADS[2]}" 2> /dev/null; sleep 0.2
+join 2
+whole 1 2 3 4 5 6 7 8; served 0
+check "it came back" [ "$(states "came back")" = 1 ]
+
+echo "== strangers"
+server --nodes "10.9.0.[11-13]"
+join 8; wait "${LOADS[8]}"
+check "who is not meant is told so" grep -q "not one of --nodes" "$T/join8.log" "$T/join8.json"
+cat > "$T/strange.py" << 'PY'
+import random, socket, struct, sys
+r, held = random.Random(5), []
+for host, port in ((sys.argv[1], 9998), (sys.argv[2], 9998)):
+    for i in range(60):
+        s = socket.create_connection((host, port), timeout=5)
+        held.append(s)
+        join = b"doly" + struct.pack("<HHHB", 1, 1, 9998, 1) + b"x"
+        hello = b"doly" + struct.pack("<I", 1 + i % 8) + r.randbytes(16)
+        say = [b"GET / HTTP/1.0\r\n\r\n", r.randbytes(3000), struct.pack("<IB", 0xffffffff, 13), b"",
+               struct.pack("<IB", len(hello), 11) + hello, (struct.pack("<IB", len(join), 1) + join)[:i % 15]][i % 6]
+        try:
+            s.sendall(say)
+            if i % 2:
+                s.close()
+        except OSError:
+            pass
+PY
+for n in 1 2; do join $n; done
+until [ "$(grep -c joined "$T/serve.log")" = 2 ]; do sleep 0.02; done
+on 7 python3 "$T/strange.py" 10.9.0.1 10.9.0.11 || fail "strangers"
+join 3
+sleep 0.3; on 7 python3 "$T/strange.py" 10.9.0.1 10.9.0.12 || fail "strangers"
+whole 1 2 3; served 0
+
+echo "== a smaller disk"
+server --wait 4
+for n in 1 3 4; do join $n; done
+truncate -s 8M "$T/d2"
+ip netns exec "${LAB}2" "$BIN/dolly" join --in-place 10.9.0.1 "$T/d2" > "$T/join2.json" 2> "$T/join2.log" &
+LOADS[2]=$!
+whole 1 3 4; served 1
+wait "${LOADS[2]}"; check "it failed" [ $? = 1 ]
+cat "$T/join2.log"
+check "with a sentence" grep -q "sectors\|larger\|fit" "$T/join2.log"
+check "and the server knows why" grep -q "reason" "$T/table"
+
+echo "== no server; a server that ends"
+status 1 on 1 timeout 20 "$BIN/dolly" join 10.9.0.1 "$T/d1"; check "said" grep -q "the server" "$T/stderr"
+server --wait 2
+join 1; until grep -q joined "$T/serve.log"; do sleep 0.02; done
+kill $SERVER; wait $SERVER
+wait "${LOADS[1]}"; check "its node ends, too" [ $? = 1 ]
+finish

@@ -1,0 +1,124 @@
+/* Messages of dolly: each comes back as it was, none is read from less than all of it, and what
+ * is too large is not believed. */
+#include "dolly/engine/msg.h"
+
+#include "tests/t.h"
+
+static struct msg
+sample(enum msg_type type)
+{
+	struct msg m = { .type = type,
+		.version_lo = 1,
+		.version_hi = 3,
+		.port = 9998,
+		.address = { 10, 9, 0, 1 },
+		.key = "0123456789abcde",
+		.id = 77,
+		.chunks = 5,
+		.bytes = 5 << 20,
+		.deadline_ms = 1000,
+		.slow = 12345,
+		.have = 3,
+		.stuck = 4,
+		.waits = 5,
+		.nranges = 2,
+		.ranges = { { 1, 2 }, { 4, 1 } },
+		.text = "a sentence" };
+
+	return m;
+}
+
+static bool
+equal(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len && memcmp(a->base, b->base, a->len) == 0;
+}
+
+static void
+round_trip(enum msg_type type)
+{
+	struct buf out = { 0 }, back = { 0 };
+	struct msg m = sample(type), r;
+	struct err e;
+
+	msg_write(&out, &m);
+	const struct rd body = rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES);
+	T_CHECK(buf_ok(&out) && msg_read(&r, (uint8_t)type, body, &e) == 0);
+	msg_write(&back, &r);
+	T_CHECK(equal(&out, &back));
+	bool refused = true;
+	for (size_t n = 0; n < body.len; n++)
+		refused = refused && msg_read(&r, (uint8_t)type, rd_from(body.base, n), &e) != 0;
+	T_CHECK(refused);
+	buf_bytes(&out, "x", 1);
+	T_CHECK(msg_read(&r, (uint8_t)type,
+	            rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES), &e) != 0);
+	buf_free(&out);
+	buf_free(&back);
+}
+
+static void
+data(void)
+{
+	uint8_t frame[MSG_FRAME_BYTES + MSG_DATA_BYTES + 3] = { 0 };
+	struct msg m;
+	struct err e;
+
+	msg_data_header(frame, 9, 65536, 3);
+	memcpy(frame + MSG_FRAME_BYTES + MSG_DATA_BYTES, "abc", 3);
+	T_CHECK(frame[0] == MSG_DATA_BYTES + 3 && frame[4] == MSG_DATA);
+	T_CHECK(msg_read(&m, MSG_DATA,
+	            rd_from(frame + MSG_FRAME_BYTES, MSG_DATA_BYTES + 3), &e) == 0);
+	T_CHECK(m.chunk == 9);
+	T_CHECK(m.offset == 65536);
+	T_CHECK(m.piece_bytes == 3 && memcmp(m.piece, "abc", 3) == 0);
+	bool refused = true;
+	for (size_t n = 0; n <= MSG_DATA_BYTES; n++) /* with no byte of the piece, too */
+		refused = refused &&
+		          msg_read(&m, MSG_DATA, rd_from(frame + MSG_FRAME_BYTES, n), &e) != 0;
+	T_CHECK(refused);
+}
+
+static bool
+welcome_refused(uint32_t chunks, uint32_t id, uint32_t deadline_ms)
+{
+	struct msg m = sample(MSG_WELCOME), r;
+	struct buf b = { 0 };
+	struct err e;
+
+	m.chunks = chunks;
+	m.id = id;
+	m.deadline_ms = deadline_ms;
+	msg_write(&b, &m);
+	bool no = msg_read(&r, MSG_WELCOME,
+	              rd_from(b.base + MSG_FRAME_BYTES, b.len - MSG_FRAME_BYTES), &e) != 0;
+	buf_free(&b);
+	return no;
+}
+
+static void
+nonsense(void)
+{
+	struct msg m;
+	struct err e;
+
+	T_CHECK(welcome_refused(0, 1, 1));
+	T_CHECK(welcome_refused(MSG_CHUNKS_MAX + 1, 1, 1));
+	T_CHECK(welcome_refused(5, 0, 1));
+	T_CHECK(welcome_refused(5, 1, 0));
+	T_CHECK(!welcome_refused(5, 1, 1));
+	T_CHECK(msg_read(&m, 0, rd_from("", 0), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_DATA + 1, rd_from("", 0), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_WANT, rd_from("\xff\xff", 2), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_JOIN, rd_from("GET / HTTP/1.1\r\n", 16), &e) != 0);
+}
+
+int
+main(void)
+{
+	for (unsigned t = MSG_JOIN; t < MSG_DATA; t++)
+		round_trip(t);
+	data();
+	nonsense();
+	return t_done();
+}
