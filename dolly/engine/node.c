@@ -98,6 +98,9 @@ node_free(struct node *n)
 {
 	if (n == NULL)
 		return;
+	struct spread_child *c = n->spread != NULL ? spread_children(n->spread) : NULL;
+	for (; c != NULL; c = c->next)
+		peer_free(c->owner);
 	peer_free(n->server);
 	peer_free(n->parent);
 	spread_free(n->spread);
@@ -441,6 +444,15 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 	return 0;
 }
 
+static void
+drop_child(struct node *n, uint32_t id)
+{
+	struct spread_child *c = n->spread != NULL ? spread_find_child(n->spread, id) : NULL;
+
+	if (c != NULL)
+		hang_up(n, c->owner);
+}
+
 /* The server's. */
 static int
 on_server(struct node *n, const struct msg *m, struct err *e)
@@ -454,12 +466,7 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 	case MSG_REFUSE:
 		return err_set(e, ERR_REFUSED, "the server says: %s", m->text);
 	case MSG_DROP:
-		for (struct spread_child *c = n->spread != NULL ?
-		        spread_children(n->spread) : NULL; c != NULL; c = c->next)
-			if (c->id == m->id) {
-				hang_up(n, c->owner);
-				break;
-			}
+		drop_child(n, m->id);
 		return 0;
 	case MSG_END:
 		n->ended = n->whole;
@@ -476,11 +483,7 @@ on_hello(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 	if (m->type != MSG_HELLO || n->spread == NULL ||
 	    memcmp(m->key, n->key, MSG_KEY_BYTES) != 0)
 		return err_set(e, ERR_REFUSED, "a stranger");
-	for (struct spread_child *c = spread_children(n->spread); c != NULL; c = c->next)
-		if (c->id == m->id) {
-			hang_up(n, c->owner);
-			break;
-		}
+	drop_child(n, m->id);
 	p->child = spread_join(n->spread, m->id, p);
 	if (p->child == NULL)
 		return err_nomem(e, "a child");

@@ -37,7 +37,8 @@ longest(const struct peer *p)
 int
 peer_put(struct peer *p, const void *bytes, size_t n, struct err *e)
 {
-	memmove(p->in.base, p->in.base + p->in_at, p->in.len - p->in_at);
+	if (p->in_at > 0)
+		memmove(p->in.base, p->in.base + p->in_at, p->in.len - p->in_at);
 	p->in.len -= p->in_at;
 	p->in_at = 0;
 	buf_bytes(&p->in, bytes, n);

@@ -151,6 +151,15 @@ place(struct server *s, struct member *m, bool direct)
 }
 
 static void
+drop_child(struct server *s, uint32_t id)
+{
+	struct spread_child *c = spread_find_child(s->spread, id);
+
+	if (c != NULL)
+		hang_up(s, c->owner);
+}
+
+static void
 drop_at_parent(struct server *s, struct member *m)
 {
 	if (m->parent != NULL) {
@@ -159,11 +168,7 @@ drop_at_parent(struct server *s, struct member *m)
 			    &(struct msg){ .type = MSG_DROP, .id = m->id });
 		return;
 	}
-	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
-		if (c->id == m->id) {
-			hang_up(s, c->owner);
-			return;
-		}
+	drop_child(s, m->id);
 }
 
 /* It leaves the tree, and those behind it get other parents. */
@@ -339,11 +344,7 @@ on_hello(struct server *s, struct peer *p, const struct msg *h)
 		hang_up(s, p);
 		return 1;
 	}
-	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
-		if (c->id == h->id) {
-			hang_up(s, c->owner);
-			break;
-		}
+	drop_child(s, h->id);
 	p->kind = PEER_CHILD;
 	p->id = h->id;
 	p->child = spread_join(s->spread, h->id, p);

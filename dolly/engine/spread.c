@@ -364,6 +364,16 @@ spread_children(const struct spread *s)
 	return s->children;
 }
 
+struct spread_child *
+spread_find_child(const struct spread *s, uint32_t id)
+{
+	struct spread_child *c = s->children;
+
+	while (c != NULL && c->id != id)
+		c = c->next;
+	return c;
+}
+
 /* Is there something that it could take now? */
 static bool
 can_take(struct spread *s, struct spread_child *c)

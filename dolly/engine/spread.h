@@ -90,7 +90,10 @@ uint32_t spread_next_wanted(const struct spread *, uint32_t from);
 /* Calls fn for each chunk that any child wants. */
 void spread_each_wanted(
     const struct spread *, void (*fn)(void *arg, uint32_t chunk), void *arg);
+/* All of them, by `next`. */
 struct spread_child *spread_children(const struct spread *);
+/* The child of this number, or NULL. */
+struct spread_child *spread_find_child(const struct spread *, uint32_t id);
 /* Looks at all children: the id of one that has taken less than `slow` bytes a second for the
  * time of the deadline while it was sent something, or 0.  *waits: the one that the
  * children's slots have waited for since half that time, or 0. */
