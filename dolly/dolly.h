@@ -15,25 +15,27 @@ struct options {
 	const char *svg;
 	const char *nodes; /* plan: how many; serve: a list, or a file of lists; NULL */
 	uint64_t wait;     /* serve: for so many nodes; 0: not said */
-	uint64_t start_s;  /* serve: begin after so many seconds without the rest; 0: never */
+	uint64_t
+	    start_s; /* serve: begin after so many seconds without the rest; 0: never */
 	uint64_t port;
-	uint64_t tree;     /* serve: children of each node; 0: not said */
+	uint64_t tree; /* serve: children of each node; 0: not said */
 	bool chain, star;
 	uint64_t deadline_s;
-	uint64_t slow;     /* serve: bytes a second */
+	uint64_t slow; /* serve: bytes a second */
 	uint64_t linger_s;
 	bool quiet, json;
 	struct install_config install; /* join */
 };
 
-/* Commands: operands without the command's name; the exit status, or -1 with the error. */
+/* Commands: operands without the command's name; the exit status, or -1 with the error.
+ */
 int command_plan(const struct options *, char **operands, int n, struct err *);
 int command_serve(const struct options *, char **operands, int n, struct err *);
 int command_join(const struct options *, char **operands, int n, struct err *);
 
 /* The prediction, for people or as JSON, on standard output. */
-int plan_print(const struct options *, const struct network *, const struct prediction *,
-    struct err *);
+int plan_print(const struct options *, const struct network *,
+    const struct prediction *, struct err *);
 /* What became of each node of a server that has ended; -1 when one is not whole. */
 struct roster;
 struct meant;

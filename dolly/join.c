@@ -1,5 +1,6 @@
-/* join.c: the command `dolly join`: an image from a server or another node, onto a disk, while it is
- * sent on.  All of it but the installation runs in the program's thread. */
+/* join.c: the command `dolly join`: an image from a server or another node, onto a
+ * disk, while it is sent on.  All of it but the installation runs in the program's
+ * thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +57,8 @@ tell(const char *sentence)
 /* --- for the engine --- */
 
 static int
-on_dial(void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+on_dial(
+    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
 {
 	static const uint8_t none[4];
 	struct joining *j = arg;
@@ -92,15 +94,16 @@ open_sink(void *arg, struct sink *sink, struct err *e)
 }
 
 static int
-on_begin(void *arg, const struct node_image *image, struct node_target *t, struct err *e)
+on_begin(
+    void *arg, const struct node_image *image, struct node_target *t, struct err *e)
 {
 	struct joining *j = arg;
 	struct sink_info info = { 0 };
 
-	if (target_start(&j->target, open_sink, j, &j->o->install.proof, image->chunks, SLOTS,
-	        e) != 0)
+	if (target_thread_start(&j->target, open_sink, j, &j->o->install.proof,
+		image->chunks, SLOTS, e) != 0)
 		return -1;
-	target_info(j->target, &info);
+	target_thread_info(j->target, &info);
 	t->in_order = info.in_order;
 	t->chunk0_first = info.chunk0_first;
 	progress_total(&j->progress, image->bytes);
@@ -112,7 +115,7 @@ on_has(void *arg, uint32_t chunk)
 {
 	struct joining *j = arg;
 
-	return target_has(j->target, chunk);
+	return target_thread_has(j->target, chunk);
 }
 
 static void
@@ -120,7 +123,7 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t len
 {
 	struct joining *j = arg;
 
-	target_put_chunk(j->target, slot, chunk, bytes, length);
+	target_thread_put(j->target, slot, chunk, bytes, length);
 }
 
 static void
@@ -128,10 +131,11 @@ on_finish(void *arg)
 {
 	struct joining *j = arg;
 
-	target_finish(j->target);
+	target_thread_finish(j->target);
 }
 
-static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put, on_finish };
+static const struct node_ops ops = { on_dial, on_close, on_begin, on_has, on_put,
+	on_finish };
 
 static struct peer *
 e_accept(void *engine, const uint8_t address[4])
@@ -169,8 +173,8 @@ e_sent(void *engine, struct peer *p, size_t n)
 	node_sent(engine, p, n);
 }
 
-static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed, e_output,
-	e_sent };
+static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed,
+	e_output, e_sent };
 
 /* --- running --- */
 
@@ -179,7 +183,7 @@ on_event(struct joining *j, const struct event *ev)
 {
 	struct err why;
 
-	target_why(j->target, &why);
+	target_thread_why(j->target, &why);
 	switch (ev->what) {
 	case TARGET_RELEASED:
 		node_put(j->node, ev->n, NODE_PUT_DONE, NULL);
@@ -204,7 +208,7 @@ take_events(struct joining *j)
 {
 	struct event ev;
 
-	while (j->target != NULL && mailbox_take(target_mailbox(j->target), &ev))
+	while (j->target != NULL && mailbox_take(target_thread_mailbox(j->target), &ev))
 		on_event(j, &ev);
 }
 
@@ -225,7 +229,9 @@ run(struct joining *j, struct err *e)
 	int rc;
 
 	while ((rc = node_over(j->node, e)) == 0) {
-		int box = j->target != NULL ? mailbox_fd(target_mailbox(j->target)) : -1;
+		int box = j->target != NULL
+		              ? mailbox_fd(target_thread_mailbox(j->target))
+		              : -1;
 		wires_step(j->wires, box, STEP_MS);
 		take_events(j);
 		node_resume(j->node);
@@ -246,8 +252,8 @@ report(const struct joining *j, struct err *e)
 	node_stats(j->node, &s);
 	if (!j->o->quiet)
 		say(stderr,
-		    "dolly: %u chunks installed, %llu MB written, %llu MB sent on\n", s.chunks,
-		    (unsigned long long)j->installed.bytes_written / 1000000,
+		    "dolly: %u chunks installed, %llu MB written, %llu MB sent on\n",
+		    s.chunks, (unsigned long long)j->installed.bytes_written / 1000000,
 		    (unsigned long long)s.forwarded / 1000000);
 	if (!j->o->json)
 		return 0;
@@ -320,7 +326,7 @@ command_join(const struct options *o, char **operands, int n, struct err *e)
 		rc = start(&j, name, e);
 	if (rc == 0)
 		rc = run(&j, e);
-	target_stop(j.target);
+	target_thread_stop(j.target);
 	if (rc == 0) {
 		progress_end(&j.progress, j.installed.bytes_covered);
 		rc = report(&j, e);

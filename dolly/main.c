@@ -1,5 +1,5 @@
-/* main.c: dolly, which sends images from node to node where multicast does not reach.  Options,
- * and the table of commands. */
+/* main.c: dolly, which sends images from node to node where multicast does not reach.
+ * Options, and the table of commands. */
 #include <string.h>
 
 #include "common/cli/cli.h"
@@ -27,30 +27,34 @@ enum {
 static const struct cli_opt opts[] = {
 	UINT('p', "port", "P", "serve, join: TCP port (9998)", port, 1, 65535),
 	{ OPT_NODES, "nodes", "LIST|FILE|N",
-	    "serve: these nodes alone, in this order; plan: N clients", CLI_STR, AT(nodes), 0,
-	    0, NULL },
-	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1, ROSTER_MAX),
+	    "serve: these nodes alone, in this order; plan: N clients", CLI_STR,
+	    AT(nodes), 0, 0, NULL },
+	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
+	    ROSTER_MAX),
 	UINT(OPT_START, "start-after", "S",
 	    "serve: begin after S seconds without those that are missing", start_s, 1,
 	    1000000),
-	FLAG(OPT_CHAIN, "chain", "serve: each node sends to one other (the default)", chain),
-	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1, ROSTER_MAX),
+	FLAG(OPT_CHAIN, "chain", "serve: each node sends to one other (the default)",
+	    chain),
+	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1,
+	    ROSTER_MAX),
 	FLAG(OPT_STAR, "star", "serve: the server sends to all", star),
 	UINT(OPT_DEADLINE, "deadline", "S",
 	    "serve: cut out a node that hangs for S seconds (10)", deadline_s, 1, 3600),
 	{ OPT_SLOW, "slow", "BYTES",
-	    "serve: cut out a node that takes fewer a second, and holds others up", CLI_SIZE,
-	    AT(slow), 1, 1ull << 40, NULL },
+	    "serve: cut out a node that takes fewer a second, and holds others up",
+	    CLI_SIZE, AT(slow), 1, 1ull << 40, NULL },
 	UINT(OPT_LINGER, "linger", "S",
 	    "serve: wait S seconds for nodes that come back (5)", linger_s, 0, 1000000),
 	FLAG('q', "quiet", "no progress, and no sentences about nodes", quiet),
-	{ 'i', "image-size", "BYTES", "plan: raw data of the image, for times", CLI_SIZE,
-	    AT(image_bytes), 1, 1ull << 60, NULL },
+	{ 'i', "image-size", "BYTES", "plan: raw data of the image, for times",
+	    CLI_SIZE, AT(image_bytes), 1, 1ull << 60, NULL },
 	{ 'c', "compression", "FACTOR",
 	    "plan: bytes of raw data for each byte sent (1: it is sent raw)", CLI_STR,
 	    AT(compression), 0, 0, NULL },
 	{ OPT_SVG, "svg", "FILE",
-	    "plan: draw the network with its streams, and rates (--force: over any file)",
+	    "plan: draw the network with its streams, and rates (--force: over any "
+	    "file)",
 	    CLI_STR, AT(svg), 0, 0, NULL },
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
@@ -60,7 +64,8 @@ static FILE *
 report_to(const void *options, char **operands, int n)
 {
 	(void)options;
-	return n > 2 && strcmp(operands[0], "join") == 0 ? output_report(operands[2]) : stdout;
+	return n > 2 && strcmp(operands[0], "join") == 0 ? output_report(operands[2])
+	                                                 : stdout;
 }
 
 static const struct cli_program prog = {
@@ -69,7 +74,8 @@ static const struct cli_program prog = {
 	.about = "Send images along chains and trees of machines.\n\n"
 		 "  serve IMAGE                        send it to nodes that join\n"
 		 "  join HOST[:PORT] DISK|FILE|-       install what a server sends\n"
-		 "  plan NETWORK                       predict which way of sending is the fastest",
+		 "  plan NETWORK                       predict which way of sending is "
+	         "the fastest",
 	.examples = "  dolly serve --nodes node[01-32] disk.ndz\n"
 		    "  dolly serve --wait 8 --tree 2 disk.ndz\n"
 		    "  dolly join server /dev/sda\n"

@@ -1,5 +1,5 @@
-/* meant.c: --nodes, and names of machines.  Called by serve.c and join.c before anything begins,
- * and for each node that joins. */
+/* meant.c: --nodes, and names of machines.  Called by serve.c and join.c before
+ * anything begins, and for each node that joins. */
 #include "dolly/meant.h"
 
 #include <errno.h>
@@ -14,13 +14,15 @@ enum { FILE_MAX = 4 << 20 };
 int
 meant_resolve(const char *name, uint8_t address[4], struct err *e)
 {
-	const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+	const struct addrinfo hints = { .ai_family = AF_INET,
+		.ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
 	int rc = getaddrinfo(name, NULL, &hints, &found);
 
 	if (rc != 0)
 		return err_set(e, ERR_ABSENT, "%.100s: %s", name, gai_strerror(rc));
-	const struct sockaddr_in *a = (const struct sockaddr_in *)(void *)found->ai_addr;
+	const struct sockaddr_in *a = (const struct sockaddr_in *)(void *)
+	                                  found->ai_addr;
 	memcpy(address, &a->sin_addr, 4);
 	freeaddrinfo(found);
 	return 0;

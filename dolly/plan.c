@@ -1,4 +1,5 @@
-/* plan.c: the command `dolly plan`: reads a description of a network, predicts, prints, draws. */
+/* plan.c: the command `dolly plan`: reads a description of a network, predicts, prints,
+ * draws. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -73,7 +74,8 @@ plan_print(const struct options *o, const struct network *n, const struct predic
 {
 	if (o->json)
 		return show_json(n, p, e);
-	say(stdout, "%zu clients of %s\n", p->rows[0].clients, n->points[n->server].name);
+	say(stdout, "%zu clients of %s\n", p->rows[0].clients,
+	    n->points[n->server].name);
 	say(stdout, "%-10s %14s %10s  %s\n", "topology", "raw data", "time",
 	    "limited by");
 	for (size_t i = 0; i < p->n; i++)

@@ -1,5 +1,5 @@
-/* serve.c: the command `dolly serve`: an image to nodes that join.  All of it, but for the reading
- * of chunks, runs in the program's thread. */
+/* serve.c: the command `dolly serve`: an image to nodes that join.  All of it, but for
+ * the reading of chunks, runs in the program's thread. */
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -26,9 +26,9 @@ enum {
 struct serving {
 	const struct options *o;
 	struct image *image;
-	struct reader *reader;
+	struct chunk_reader *reader;
 	struct wires *wires;
-	struct server *server;
+	struct dolly_server *server;
 	struct meant meant;
 	struct progress progress;
 	uint64_t ticked_us;
@@ -42,7 +42,7 @@ on_read(void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length)
 	struct serving *s = arg;
 
 	(void)length;
-	reader_ask(s->reader, slot, chunk, to);
+	chunk_reader_ask(s->reader, slot, chunk, to);
 }
 
 static void
@@ -82,48 +82,49 @@ on_event(void *arg, const struct member *m, const char *what)
 	    addr_text(m->address, address), m->port, what);
 }
 
-static const struct server_ops ops = { on_read, on_close, on_random, NULL, on_event };
-static const struct server_ops ops_in_order = { on_read, on_close, on_random, on_order,
+static const struct dolly_server_ops ops = { on_read, on_close, on_random, NULL,
 	on_event };
+static const struct dolly_server_ops ops_in_order = { on_read, on_close, on_random,
+	on_order, on_event };
 
 static struct peer *
 e_accept(void *engine, const uint8_t address[4])
 {
-	return server_accept(engine, address);
+	return dolly_server_accept(engine, address);
 }
 
 static void
 e_bytes(void *engine, struct peer *p, const void *bytes, size_t n)
 {
-	server_bytes(engine, p, bytes, n);
+	dolly_server_bytes(engine, p, bytes, n);
 }
 
 static bool
 e_reads(void *engine, const struct peer *p)
 {
-	return server_reads(engine, p);
+	return dolly_server_reads(engine, p);
 }
 
 static void
 e_closed(void *engine, struct peer *p, const char *why)
 {
-	server_closed(engine, p, why);
+	dolly_server_closed(engine, p, why);
 }
 
 static size_t
 e_output(void *engine, struct peer *p, const void **at)
 {
-	return server_output(engine, p, at);
+	return dolly_server_output(engine, p, at);
 }
 
 static void
 e_sent(void *engine, struct peer *p, size_t n)
 {
-	server_sent(engine, p, n);
+	dolly_server_sent(engine, p, n);
 }
 
-static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed, e_output,
-	e_sent };
+static const struct wires_engine engine = { e_accept, e_bytes, e_reads, e_closed,
+	e_output, e_sent };
 
 /* --- running --- */
 
@@ -133,10 +134,11 @@ take_events(struct serving *s)
 	struct event ev;
 	struct err e;
 
-	while (reader_take(s->reader, &ev)) {
-		if (ev.what == READER_FAILED)
-			reader_why(s->reader, &e);
-		server_read(s->server, ev.n, ev.what == READER_FAILED ? &e : NULL);
+	while (chunk_reader_take(s->reader, &ev)) {
+		if (ev.what == CHUNK_READER_FAILED)
+			chunk_reader_why(s->reader, &e);
+		dolly_server_read(
+		    s->server, ev.n, ev.what == CHUNK_READER_FAILED ? &e : NULL);
 	}
 }
 
@@ -144,7 +146,7 @@ take_events(struct serving *s)
 static uint64_t
 installed(const struct serving *s)
 {
-	const struct roster *r = server_roster(s->server);
+	const struct roster *r = dolly_server_roster(s->server);
 	uint64_t chunks = 0;
 
 	for (size_t i = 0; i < r->n; i++)
@@ -155,7 +157,7 @@ installed(const struct serving *s)
 static uint64_t
 living(const struct serving *s)
 {
-	const struct roster *r = server_roster(s->server);
+	const struct roster *r = dolly_server_roster(s->server);
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < r->n; i++)
@@ -168,19 +170,19 @@ run(struct serving *s, struct err *e)
 {
 	int rc;
 
-	while ((rc = server_over(s->server, e)) == 0) {
-		wires_step(s->wires, reader_fd(s->reader), STEP_MS);
+	while ((rc = dolly_server_over(s->server, e)) == 0) {
+		wires_step(s->wires, chunk_reader_fd(s->reader), STEP_MS);
 		take_events(s);
-		server_resume(s->server);
+		dolly_server_resume(s->server);
 		if (clock_us() - s->ticked_us >= TICK_US) {
 			s->ticked_us = clock_us();
-			server_tick(s->server, s->ticked_us);
-			progress_total(
-			    &s->progress, living(s) * image_chunks(s->image) * CHUNK_BYTES);
+			dolly_server_tick(s->server, s->ticked_us);
+			progress_total(&s->progress,
+			    living(s) * image_chunks(s->image) * CHUNK_BYTES);
 			progress_at(&s->progress, installed(s));
 		}
 		if (cancel_check(e) != 0) {
-			server_stop(s->server, "the server was told to end");
+			dolly_server_stop(s->server, "the server was told to end");
 			return -1;
 		}
 	}
@@ -191,14 +193,17 @@ static int
 open_server(struct serving *s, struct err *e)
 {
 	const struct options *o = s->o;
-	const struct server_config c = {
+	const struct dolly_server_config c = {
 		.spread = { .slots = SLOTS,
 		    .chunk_bytes = CHUNK_BYTES,
 		    .piece_bytes = MSG_PIECE_MAX,
 		    .chunks = image_chunks(s->image),
 		    .bytes = (uint64_t)image_chunks(s->image) * CHUNK_BYTES },
-		.arity = o->star ? ROSTER_MAX : o->tree > 0 ? (unsigned)o->tree : 1,
-		.nodes = o->nodes != NULL ? (uint32_t)s->meant.names.n : (uint32_t)o->wait,
+		.arity = o->star       ? ROSTER_MAX
+		         : o->tree > 0 ? (unsigned)o->tree
+		                       : 1,
+		.nodes = o->nodes != NULL ? (uint32_t)s->meant.names.n
+		                          : (uint32_t)o->wait,
 		.start_us = o->start_s * 1000000,
 		.deadline_us = o->deadline_s * 1000000,
 		.slow = o->slow,
@@ -208,10 +213,11 @@ open_server(struct serving *s, struct err *e)
 	};
 
 	if (c.spread.chunks == 0 || c.spread.chunks > MSG_CHUNKS_MAX)
-		return err_set(e, ERR_UNSUPPORTED, "an image of %u chunks", c.spread.chunks);
+		return err_set(
+		    e, ERR_UNSUPPORTED, "an image of %u chunks", c.spread.chunks);
 	if (wires_open(&s->wires, &engine, (uint16_t)o->port, false, e) != 0 ||
-	    reader_start(&s->reader, s->image, SLOTS, e) != 0 ||
-	    server_new(&s->server, &c, clock_us(), e) != 0)
+	    chunk_reader_start(&s->reader, s->image, SLOTS, e) != 0 ||
+	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)
 		return -1;
 	wires_serve(s->wires, s->server);
 	if (!o->quiet)
@@ -227,8 +233,10 @@ open_image(struct serving *s, const char *path, struct err *e)
 		return -1;
 	image_keep_encrypted(s->image);
 	if (!image_seekable(s->image))
-		return err_set(e, ERR_UNSUPPORTED, "%s: is a pipe, and nodes need its chunks "
-						   "in any order", path);
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: is a pipe, and nodes need its chunks "
+		    "in any order",
+		    path);
 	return 0;
 }
 
@@ -262,11 +270,12 @@ command_serve(const struct options *o, char **operands, int n, struct err *e)
 		progress_end(&s.progress, installed(&s));
 		wires_flush(s.wires);
 		if (rc == 0)
-			rc = serve_report(o, server_roster(s.server), &s.meant,
-			    image_chunks(s.image), server_bytes_sent(s.server), e);
+			rc = serve_report(o, dolly_server_roster(s.server), &s.meant,
+			    image_chunks(s.image), dolly_server_bytes_sent(s.server),
+			    e);
 	}
-	reader_stop(s.reader);
-	server_free(s.server);
+	chunk_reader_stop(s.reader);
+	dolly_server_free(s.server);
 	wires_close(s.wires);
 	image_close(s.image);
 	meant_free(&s.meant);

@@ -1,4 +1,5 @@
-/* serve_report.c: what became of each node, when a server has ended: a table, or JSON. */
+/* serve_report.c: what became of each node, when a server has ended: a table, or JSON.
+ */
 #include "common/base/json.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
@@ -79,7 +80,8 @@ put_nodes(struct json *j, const struct roster *r, const struct meant *meant)
 }
 
 static void
-count(const struct roster *r, const struct meant *meant, unsigned *whole, unsigned *missing)
+count(const struct roster *r, const struct meant *meant, unsigned *whole,
+    unsigned *missing)
 {
 	*whole = *missing = 0;
 	for (size_t i = 0; i < r->n; i++) {
@@ -117,12 +119,12 @@ serve_report(const struct options *o, const struct roster *r, const struct meant
 	struct err failure;
 
 	count(r, meant, &whole, &missing);
-	(void)err_set(&failure, ERR_IO, "%u of %u nodes are not whole", missing,
-	    whole + missing);
+	(void)err_set(
+	    &failure, ERR_IO, "%u of %u nodes are not whole", missing, whole + missing);
 	if (!o->json)
 		show_table(r, meant, chunks);
-	else if (show_json(r, meant, chunks, bytes_sent, missing > 0 ? &failure : NULL, e) !=
-	         0)
+	else if (show_json(r, meant, chunks, bytes_sent, missing > 0 ? &failure : NULL,
+		     e) != 0)
 		return -1;
 	if (missing == 0)
 		return 0;

@@ -1,5 +1,5 @@
-/* msg.c: bytes to messages and back.  The engines call this, and nothing else reads what comes
- * from the network. */
+/* msg.c: bytes to messages and back.  The engines call this, and nothing else reads
+ * what comes from the network. */
 #include "dolly/engine/msg.h"
 
 #include <string.h>
@@ -138,7 +138,8 @@ msg_read(struct msg *m, uint8_t type, struct rd body, struct err *e)
 	read_body(m, &body);
 	if (!rd_done(&body))
 		return err_set(e, ERR_FORMAT,
-		    "a message of type %u and %zu bytes makes no sense", type, body.len);
+		    "a message of type %u and %zu bytes makes no sense", type,
+		    body.len);
 	return 0;
 }
 

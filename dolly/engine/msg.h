@@ -1,5 +1,5 @@
-/* msg.h: the messages of dolly's protocol (docs/dolly-protocol.md), each in a frame: the length
- * of its body, its type, the body.  Numbers are little-endian. */
+/* msg.h: the messages of dolly's protocol (docs/dolly-protocol.md), each in a frame:
+ * the length of its body, its type, the body.  Numbers are little-endian. */
 #ifndef DOLLY_ENGINE_MSG_H
 #define DOLLY_ENGINE_MSG_H
 
@@ -12,32 +12,33 @@
 
 enum {
 	MSG_VERSION = 1,
-	MSG_FRAME_BYTES = 5,     /* in front of each body */
-	MSG_DATA_BYTES = 8,      /* of a body of DATA, in front of the piece */
+	MSG_FRAME_BYTES = 5, /* in front of each body */
+	MSG_DATA_BYTES = 8,  /* of a body of DATA, in front of the piece */
 	MSG_PIECE_MAX = 65536,
 	MSG_BODY_MAX = MSG_DATA_BYTES + MSG_PIECE_MAX,
-	MSG_FIRST_MAX = 256,     /* of the first body of a connection */
-	MSG_CONTROL_MAX = 4096,  /* of bodies but DATA */
+	MSG_FIRST_MAX = 256,    /* of the first body of a connection */
+	MSG_CONTROL_MAX = 4096, /* of bodies but DATA */
 	MSG_KEY_BYTES = 16,
-	MSG_TEXT_MAX = 200,      /* bytes of a sentence or a name */
+	MSG_TEXT_MAX = 200, /* bytes of a sentence or a name */
 	MSG_RANGES_MAX = 256,
 	MSG_CHUNKS_MAX = 1 << 26,
 };
 
 enum msg_type {
-	MSG_JOIN = 1,  /* node to server, first: versions, port, text: its name */
-	MSG_WELCOME,   /* server to node: id, key, chunks, bytes, deadline, slow, version */
-	MSG_REFUSE,    /* server to node: text: why it is not served, or not any more */
-	MSG_PARENT,    /* server to node: id, address, port, key: chunks come from there */
-	MSG_DROP,      /* server to node: id: this child is cut out */
-	MSG_END,       /* server to node: nothing more is needed of it */
-	MSG_PROGRESS,  /* node to server: have, stuck, waits */
-	MSG_LOST,      /* node to server: id: the connection to this parent ended; text */
-	MSG_WHOLE,     /* node to server: all is where it belongs */
-	MSG_FAILED,    /* node to server: text: why it gives up */
-	MSG_HELLO,     /* child to parent, first: id of the child, key of the parent */
-	MSG_WANT,      /* child to parent: ranges of chunks */
-	MSG_DATA,      /* parent to child: chunk, offset, a piece */
+	MSG_JOIN = 1, /* node to server, first: versions, port, text: its name */
+	MSG_WELCOME,  /* server to node: id, key, chunks, bytes, deadline, slow, version
+	               */
+	MSG_REFUSE,   /* server to node: text: why it is not served, or not any more */
+	MSG_PARENT, /* server to node: id, address, port, key: chunks come from there */
+	MSG_DROP,   /* server to node: id: this child is cut out */
+	MSG_END,    /* server to node: nothing more is needed of it */
+	MSG_PROGRESS, /* node to server: have, stuck, waits */
+	MSG_LOST,   /* node to server: id: the connection to this parent ended; text */
+	MSG_WHOLE,  /* node to server: all is where it belongs */
+	MSG_FAILED, /* node to server: text: why it gives up */
+	MSG_HELLO,  /* child to parent, first: id of the child, key of the parent */
+	MSG_WANT,   /* child to parent: ranges of chunks */
+	MSG_DATA,   /* parent to child: chunk, offset, a piece */
 };
 
 struct msg_range {
@@ -47,7 +48,8 @@ struct msg_range {
 /* Of each type only the fields above mean something. */
 struct msg {
 	enum msg_type type;
-	uint16_t version_lo, version_hi; /* JOIN; WELCOME: version_lo is the chosen one */
+	uint16_t version_lo,
+	    version_hi; /* JOIN; WELCOME: version_lo is the chosen one */
 	uint16_t port;
 	uint8_t address[4]; /* zeros: the server's own, as the node reaches it */
 	uint8_t key[MSG_KEY_BYTES];
@@ -58,7 +60,7 @@ struct msg {
 	uint64_t slow;        /* bytes a second that a child takes at least */
 	uint32_t have;        /* chunks that are installed */
 	uint32_t stuck;       /* id of a child that takes too little; 0: none */
-	uint32_t waits;       /* id of a child that has held the node up for a while; 0 */
+	uint32_t waits; /* id of a child that has held the node up for a while; 0 */
 	uint32_t chunk, offset;
 	const void *piece; /* DATA: borrowed from the frame */
 	uint32_t piece_bytes;

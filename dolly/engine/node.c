@@ -1,5 +1,5 @@
-/* node.c: what a node does with messages and time (node.h).  Called by the thread of dolly/net, and
- * by the simulator. */
+/* node.c: what a node does with messages and time (node.h).  Called by the thread of
+ * dolly/net, and by the simulator. */
 #include "dolly/engine/node.h"
 
 #include <stdio.h>
@@ -66,7 +66,8 @@ fail(struct node *n, const struct err *e)
 }
 
 int
-node_new(struct node **out, const struct node_config *cfg, uint64_t now_us, struct err *e)
+node_new(
+    struct node **out, const struct node_config *cfg, uint64_t now_us, struct err *e)
 {
 	struct msg m = { .type = MSG_JOIN,
 		.version_lo = MSG_VERSION,
@@ -172,7 +173,7 @@ ask_own(struct node *n)
 	else if (n->target.in_order && end - n->next > WINDOW)
 		end = n->next + WINDOW;
 	for (uint32_t c = chunkmap_next(&n->lacks, 0); c < end;
-	    c = chunkmap_next(&n->lacks, c + 1)) {
+	     c = chunkmap_next(&n->lacks, c + 1)) {
 		uint32_t slot = spread_find(n->spread, c);
 		if (slot == SPREAD_NONE)
 			ask_for(n, c);
@@ -410,12 +411,15 @@ welcome_maps(struct node *n, const struct msg *m, struct err *e)
 	s.bytes = m->bytes;
 	if (m->bytes > (uint64_t)m->chunks * s.chunk_bytes ||
 	    m->bytes <= (uint64_t)(m->chunks - 1) * s.chunk_bytes)
-		return err_set(e, ERR_FORMAT, "the server's image has a size that does not "
-					      "fit its number of chunks");
+		return err_set(e, ERR_FORMAT,
+		    "the server's image has a size that does not "
+		    "fit its number of chunks");
 	if (spread_new(&n->spread, &s, e) != 0)
 		return -1;
-	if (!chunkmap_make(&n->lacks, m->chunks) || !chunkmap_make(&n->ask, m->chunks) ||
-	    !chunkmap_make(&n->asked, m->chunks) || !chunkmap_make(&n->again, m->chunks))
+	if (!chunkmap_make(&n->lacks, m->chunks) ||
+	    !chunkmap_make(&n->ask, m->chunks) ||
+	    !chunkmap_make(&n->asked, m->chunks) ||
+	    !chunkmap_make(&n->again, m->chunks))
 		return err_nomem(e, "the list of chunks");
 	return 0;
 }
@@ -424,8 +428,10 @@ static int
 on_welcome(struct node *n, const struct msg *m, struct err *e)
 {
 	if (n->spread != NULL || m->version_lo != MSG_VERSION)
-		return err_set(e, ERR_FORMAT, "the server speaks version %u of the protocol, "
-					      "and not %u", m->version_lo, MSG_VERSION);
+		return err_set(e, ERR_FORMAT,
+		    "the server speaks version %u of the protocol, "
+		    "and not %u",
+		    m->version_lo, MSG_VERSION);
 	n->id = m->id;
 	memcpy(n->key, m->key, sizeof n->key);
 	n->deadline_us = (uint64_t)m->deadline_ms * 1000;
@@ -447,7 +453,8 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 static void
 drop_child(struct node *n, uint32_t id)
 {
-	struct spread_child *c = n->spread != NULL ? spread_find_child(n->spread, id) : NULL;
+	struct spread_child *c = n->spread != NULL ? spread_find_child(n->spread, id)
+	                                           : NULL;
 
 	if (c != NULL)
 		hang_up(n, c->owner);
@@ -472,7 +479,8 @@ on_server(struct node *n, const struct msg *m, struct err *e)
 		n->ended = n->whole;
 		return n->whole ? 0 : err_set(e, ERR_REFUSED, "the server has ended");
 	default:
-		return err_set(e, ERR_FORMAT, "the server sends what is not for a node");
+		return err_set(
+		    e, ERR_FORMAT, "the server sends what is not for a node");
 	}
 }
 
@@ -501,7 +509,8 @@ on_want(struct node *n, struct peer *p, const struct msg *m, struct err *e)
 		const struct msg_range *g = &m->ranges[i];
 		for (uint32_t c = g->first; c < g->first + g->count; c++) {
 			if (c >= n->image.chunks)
-				return err_set(e, ERR_FORMAT, "a child wants chunk %u", c);
+				return err_set(
+				    e, ERR_FORMAT, "a child wants chunk %u", c);
 			if (!spread_want(n->spread, p->child, c))
 				ask_for(n, c);
 		}

@@ -1,9 +1,9 @@
-/* node.h: a node: it joins a server, gets chunks from its parent, has them installed, and sends them
- * to its children.  No sockets, no clock, no disk: whoever has these calls the engine, and is
- * called through struct node_ops, all in one thread.
+/* node.h: a node: it joins a server, gets chunks from its parent, has them installed,
+ * and sends them to its children.  No sockets, no clock, no disk: whoever has these
+ * calls the engine, and is called through struct node_ops, all in one thread.
  *
- * A node believes its server, and the parent that the server has named; whoever connects to it
- * must have the key that the server gave out. */
+ * A node believes its server, and the parent that the server has named; whoever
+ * connects to it must have the key that the server gave out. */
 #ifndef DOLLY_ENGINE_NODE_H
 #define DOLLY_ENGINE_NODE_H
 
@@ -29,7 +29,8 @@ struct node_ops {
 	/* Forget the peer, after a try to send what is waiting; it is freed then. */
 	void (*close)(void *arg, struct peer *);
 	/* Open the target. */
-	int (*begin)(void *arg, const struct node_image *, struct node_target *, struct err *);
+	int (*begin)(
+	    void *arg, const struct node_image *, struct node_target *, struct err *);
 	bool (*has)(void *arg, uint32_t chunk); /* it need not be put */
 	/* Check and install it; the bytes stay until node_put(). */
 	void (*put)(void *arg, uint32_t slot, uint32_t chunk, const void *bytes,
@@ -39,8 +40,8 @@ struct node_ops {
 };
 
 struct node_config {
-	const char *name; /* for the server's table */
-	uint16_t port;    /* that children connect to */
+	const char *name;            /* for the server's table */
+	uint16_t port;               /* that children connect to */
 	struct spread_config spread; /* chunks and bytes: set by the engine */
 	const struct node_ops *ops;
 	void *arg;

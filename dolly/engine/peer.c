@@ -1,5 +1,5 @@
-/* peer.c: frames of one connection.  Called by node.c and server.c, and for its bytes by whoever
- * has the sockets. */
+/* peer.c: frames of one connection.  Called by node.c and server.c, and for its bytes
+ * by whoever has the sockets. */
 #include "dolly/engine/peer.h"
 
 struct peer *
@@ -91,7 +91,8 @@ peer_output(struct peer *p, struct spread *s, const void **at)
 void
 peer_sent(struct peer *p, struct spread *s, size_t n)
 {
-	if (p->out_at < p->out.len && (p->child == NULL || !spread_in_frame(p->child))) {
+	if (p->out_at < p->out.len &&
+	    (p->child == NULL || !spread_in_frame(p->child))) {
 		p->out_at += n;
 		if (p->out_at == p->out.len)
 			p->out.len = p->out_at = 0;

@@ -1,5 +1,6 @@
-/* peer.h: one connection of an engine: bytes that came to messages, messages to bytes that go.
- * Whoever has the socket gives and takes the bytes; the engine owns the peer. */
+/* peer.h: one connection of an engine: bytes that came to messages, messages to bytes
+ * that go. Whoever has the socket gives and takes the bytes; the engine owns the peer.
+ */
 #ifndef DOLLY_ENGINE_PEER_H
 #define DOLLY_ENGINE_PEER_H
 
@@ -32,7 +33,8 @@ void peer_free(struct peer *);
 int peer_put(struct peer *, const void *bytes, size_t n, struct err *);
 /* Is there enough that was not looked at yet?  Then its socket is not read for now. */
 bool peer_full(const struct peer *);
-/* The next message that is here; what it borrows stays until the next call.  1, 0: none, -1. */
+/* The next message that is here; what it borrows stays until the next call.  1, 0:
+ * none, -1. */
 int peer_next(struct peer *, struct msg *, struct err *);
 
 void peer_say(struct peer *, const struct msg *);

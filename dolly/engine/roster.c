@@ -7,7 +7,8 @@ struct member *
 roster_add(struct roster *r, struct err *e)
 {
 	if (r->n >= ROSTER_MAX) {
-		(void)err_set(e, ERR_REFUSED, "%u nodes have joined already", ROSTER_MAX);
+		(void)err_set(
+		    e, ERR_REFUSED, "%u nodes have joined already", ROSTER_MAX);
 		return NULL;
 	}
 	if (grow(&r->members, &r->cap, r->n, sizeof *r->members, "the nodes", e) != 0)
@@ -37,8 +38,8 @@ roster_find(const struct roster *r, uint32_t id)
 	return id > 0 && id <= r->n ? r->members[id - 1] : NULL;
 }
 
-/* Level after level: the places of one are looked at before those of the next.  `depth` levels
- * are gone down; *any: there was somebody. */
+/* Level after level: the places of one are looked at before those of the next.  `depth`
+ * levels are gone down; *any: there was somebody. */
 static struct member *
 free_place(const struct roster *r, struct member *first, unsigned depth, bool *any)
 {

@@ -1,8 +1,8 @@
 /* roster.h: the nodes that have joined a server, and who is whose parent.
  *
- * Each node's place is the first one, from the server on, level after level, where a parent has
- * fewer children than the arity says: with 1 that is a chain, with a large number a star.  What
- * loses its parent takes its children along to its next place. */
+ * Each node's place is the first one, from the server on, level after level, where a
+ * parent has fewer children than the arity says: with 1 that is a chain, with a large
+ * number a star.  What loses its parent takes its children along to its next place. */
 #ifndef DOLLY_ENGINE_ROSTER_H
 #define DOLLY_ENGINE_ROSTER_H
 
@@ -16,10 +16,10 @@
 enum { ROSTER_MAX = 65536 };
 
 enum member_state {
-	MEMBER_WAITS,  /* it has joined, and has no place yet */
-	MEMBER_TAKES,  /* it has a place */
-	MEMBER_LEFT,   /* it was whole, and so were all behind it */
-	MEMBER_OUT,    /* it has failed, was cut out, or went away: `why` */
+	MEMBER_WAITS, /* it has joined, and has no place yet */
+	MEMBER_TAKES, /* it has a place */
+	MEMBER_LEFT,  /* it was whole, and so were all behind it */
+	MEMBER_OUT,   /* it has failed, was cut out, or went away: `why` */
 };
 
 struct member {
@@ -46,20 +46,21 @@ struct member {
 struct roster {
 	struct member **members; /* owned; [id - 1] */
 	size_t n, cap;
-	unsigned arity;      /* > 0 */
+	unsigned arity;       /* > 0 */
 	struct member *child; /* of the server */
 	unsigned children;
 };
 
-/* A new member, without a place; the roster's.  ERR_NOMEM; ERR_REFUSED: there are too many. */
+/* A new member, without a place; the roster's.  ERR_NOMEM; ERR_REFUSED: there are too
+ * many. */
 struct member *roster_add(struct roster *, struct err *);
 void roster_free(struct roster *);
 /* The member, or NULL. */
 struct member *roster_find(const struct roster *, uint32_t id);
 /* Give it a place; with `direct` the server is its parent in any case. */
 void roster_place(struct roster *, struct member *, bool direct);
-/* It has no place any more.  Its children have no parent: each is given a place by the caller,
- * while roster_orphan() has one. */
+/* It has no place any more.  Its children have no parent: each is given a place by the
+ * caller, while roster_orphan() has one. */
 void roster_take_out(struct roster *, struct member *);
 struct member *roster_orphan(struct member *);
 

@@ -1,18 +1,18 @@
-/* server.c: what the server does with messages and time (server.h).  Called by the thread of
- * dolly/net, and by the simulator. */
+/* server.c: what the server does with messages and time (server.h).  Called by the
+ * thread of dolly/net, and by the simulator. */
 #include "dolly/engine/server.h"
 
 #include <stdio.h>
 
 enum {
-	READ_AHEAD = 4,         /* chunks that are being read at a time */
-	LOST_MAX = 3,           /* a node cannot reach its parent: then the server is */
-	LOST_SERVER_MAX = 8,    /* ... and if it was the server, it is cut out */
+	READ_AHEAD = 4,      /* chunks that are being read at a time */
+	LOST_MAX = 3,        /* a node cannot reach its parent: then the server is */
+	LOST_SERVER_MAX = 8, /* ... and if it was the server, it is cut out */
 	RETRY_US = 300000,
 };
 
-struct server {
-	struct server_config cfg;
+struct dolly_server {
+	struct dolly_server_config cfg;
 	struct roster roster;
 	struct spread *spread;
 	uint8_t key[MSG_KEY_BYTES];
@@ -24,17 +24,17 @@ struct server {
 	struct err failure;
 };
 
-static void settle(struct server *, struct member *);
+static void settle(struct dolly_server *, struct member *);
 
 static void
-tell_event(struct server *s, const struct member *m, const char *what)
+tell_event(struct dolly_server *s, const struct member *m, const char *what)
 {
 	if (s->cfg.ops->event != NULL)
 		s->cfg.ops->event(s->cfg.arg, m, what);
 }
 
 static void
-hang_up(struct server *s, struct peer *p)
+hang_up(struct dolly_server *s, struct peer *p)
 {
 	struct member *m = p->kind == PEER_NODE ? roster_find(&s->roster, p->id) : NULL;
 
@@ -49,10 +49,10 @@ hang_up(struct server *s, struct peer *p)
 }
 
 int
-server_new(struct server **out, const struct server_config *cfg, uint64_t now_us,
-    struct err *e)
+dolly_server_new(struct dolly_server **out, const struct dolly_server_config *cfg,
+    uint64_t now_us, struct err *e)
 {
-	struct server *s = calloc(1, sizeof *s);
+	struct dolly_server *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return err_nomem(e, "a server");
@@ -69,13 +69,14 @@ server_new(struct server **out, const struct server_config *cfg, uint64_t now_us
 }
 
 void
-server_free(struct server *s)
+dolly_server_free(struct dolly_server *s)
 {
 	if (s == NULL)
 		return;
 	for (size_t i = 0; i < s->roster.n; i++)
 		peer_free(s->roster.members[i]->peer);
-	for (struct spread_child *c = spread_children(s->spread); c != NULL; c = c->next)
+	for (struct spread_child *c = spread_children(s->spread); c != NULL;
+	     c = c->next)
 		peer_free(c->owner);
 	roster_free(&s->roster);
 	spread_free(s->spread);
@@ -83,7 +84,7 @@ server_free(struct server *s)
 }
 
 struct peer *
-server_accept(struct server *s, const uint8_t address[4])
+dolly_server_accept(struct dolly_server *s, const uint8_t address[4])
 {
 	(void)s;
 	return peer_new(PEER_NEW, address);
@@ -92,7 +93,7 @@ server_accept(struct server *s, const uint8_t address[4])
 /* --- reading --- */
 
 static void
-read_more(struct server *s)
+read_more(struct dolly_server *s)
 {
 	while (s->begun && s->reading < READ_AHEAD && spread_room(s->spread) &&
 	       s->failure.kind == ERR_NONE) {
@@ -108,12 +109,12 @@ read_more(struct server *s)
 }
 
 void
-server_read(struct server *s, uint32_t slot, const struct err *e)
+dolly_server_read(struct dolly_server *s, uint32_t slot, const struct err *e)
 {
 	s->reading--;
 	if (e != NULL) {
 		s->failure = *e;
-		server_stop(s, e->text);
+		dolly_server_stop(s, e->text);
 		return;
 	}
 	(void)spread_arrived(
@@ -124,7 +125,7 @@ server_read(struct server *s, uint32_t slot, const struct err *e)
 /* --- places --- */
 
 static void
-say_parent(struct server *s, struct member *m)
+say_parent(struct dolly_server *s, struct member *m)
 {
 	struct msg p = { .type = MSG_PARENT };
 
@@ -143,7 +144,7 @@ say_parent(struct server *s, struct member *m)
 }
 
 static void
-place(struct server *s, struct member *m, bool direct)
+place(struct dolly_server *s, struct member *m, bool direct)
 {
 	roster_place(&s->roster, m, direct);
 	m->lost = 0;
@@ -151,7 +152,7 @@ place(struct server *s, struct member *m, bool direct)
 }
 
 static void
-drop_child(struct server *s, uint32_t id)
+drop_child(struct dolly_server *s, uint32_t id)
 {
 	struct spread_child *c = spread_find_child(s->spread, id);
 
@@ -160,7 +161,7 @@ drop_child(struct server *s, uint32_t id)
 }
 
 static void
-drop_at_parent(struct server *s, struct member *m)
+drop_at_parent(struct dolly_server *s, struct member *m)
 {
 	if (m->parent != NULL) {
 		if (m->parent->peer != NULL)
@@ -173,7 +174,7 @@ drop_at_parent(struct server *s, struct member *m)
 
 /* It leaves the tree, and those behind it get other parents. */
 static void
-leave_tree(struct server *s, struct member *m)
+leave_tree(struct dolly_server *s, struct member *m)
 {
 	struct member *parent = m->parent, *c;
 
@@ -188,7 +189,7 @@ leave_tree(struct server *s, struct member *m)
 }
 
 static void
-cut(struct server *s, struct member *m, const char *why)
+cut(struct dolly_server *s, struct member *m, const char *why)
 {
 	struct msg refuse = { .type = MSG_REFUSE };
 
@@ -205,9 +206,10 @@ cut(struct server *s, struct member *m, const char *why)
 	}
 }
 
-/* A node that is whole, and has nobody behind it, may go; then perhaps its parent, too. */
+/* A node that is whole, and has nobody behind it, may go; then perhaps its parent, too.
+ */
 static void
-settle(struct server *s, struct member *m)
+settle(struct dolly_server *s, struct member *m)
 {
 	if (!m->whole || m->child != NULL || m->state != MEMBER_TAKES)
 		return;
@@ -227,20 +229,21 @@ settle(struct server *s, struct member *m)
 /* --- the beginning --- */
 
 static struct member *
-next_to_place(const struct server *s)
+next_to_place(const struct dolly_server *s)
 {
 	struct member *best = NULL;
 
 	for (size_t i = 0; i < s->roster.n; i++) {
 		struct member *m = s->roster.members[i];
-		if (m->state == MEMBER_WAITS && (best == NULL || m->order < best->order))
+		if (m->state == MEMBER_WAITS &&
+		    (best == NULL || m->order < best->order))
 			best = m;
 	}
 	return best;
 }
 
 static uint32_t
-waiting(const struct server *s)
+waiting(const struct dolly_server *s)
 {
 	uint32_t n = 0;
 
@@ -250,7 +253,7 @@ waiting(const struct server *s)
 }
 
 static void
-begin(struct server *s)
+begin(struct dolly_server *s)
 {
 	struct member *m;
 
@@ -261,7 +264,7 @@ begin(struct server *s)
 }
 
 static void
-check_begin(struct server *s)
+check_begin(struct dolly_server *s)
 {
 	bool late = s->cfg.start_us > 0 && s->now_us - s->made_us >= s->cfg.start_us;
 	uint32_t n = waiting(s);
@@ -273,7 +276,7 @@ check_begin(struct server *s)
 /* --- messages --- */
 
 static void
-refuse(struct server *s, struct peer *p, const char *why)
+refuse(struct dolly_server *s, struct peer *p, const char *why)
 {
 	struct msg m = { .type = MSG_REFUSE };
 
@@ -283,7 +286,7 @@ refuse(struct server *s, struct peer *p, const char *why)
 }
 
 static void
-welcome(struct server *s, struct member *m)
+welcome(struct dolly_server *s, struct member *m)
 {
 	struct msg w = { .type = MSG_WELCOME,
 		.version_lo = MSG_VERSION,
@@ -299,7 +302,7 @@ welcome(struct server *s, struct member *m)
 
 /* 1: the peer is gone. */
 static int
-on_join(struct server *s, struct peer *p, const struct msg *j)
+on_join(struct dolly_server *s, struct peer *p, const struct msg *j)
 {
 	uint32_t order = (uint32_t)s->roster.n;
 	struct err e;
@@ -335,7 +338,7 @@ on_join(struct server *s, struct peer *p, const struct msg *j)
 }
 
 static int
-on_hello(struct server *s, struct peer *p, const struct msg *h)
+on_hello(struct dolly_server *s, struct peer *p, const struct msg *h)
 {
 	const struct member *m = roster_find(&s->roster, h->id);
 
@@ -355,12 +358,12 @@ on_hello(struct server *s, struct peer *p, const struct msg *h)
 }
 
 static int
-on_want(struct server *s, struct peer *p, const struct msg *m)
+on_want(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
 	for (unsigned i = 0; i < m->nranges; i++) {
 		const struct msg_range *g = &m->ranges[i];
 		for (uint32_t c = g->first;
-		    c < g->first + g->count && c < s->cfg.spread.chunks; c++)
+		     c < g->first + g->count && c < s->cfg.spread.chunks; c++)
 			(void)spread_want(s->spread, p->child, c);
 	}
 	read_more(s);
@@ -368,7 +371,7 @@ on_want(struct server *s, struct peer *p, const struct msg *m)
 }
 
 static void
-on_lost(struct server *s, struct member *m, const struct msg *l)
+on_lost(struct dolly_server *s, struct member *m, const struct msg *l)
 {
 	uint32_t parent = m->parent != NULL ? m->parent->id : 0;
 
@@ -386,9 +389,10 @@ on_lost(struct server *s, struct member *m, const struct msg *l)
 	}
 }
 
-/* Somebody waits for this child, which waits for nobody itself: it is the one that is slow. */
+/* Somebody waits for this child, which waits for nobody itself: it is the one that is
+ * slow. */
 static void
-on_stuck(struct server *s, uint32_t id)
+on_stuck(struct dolly_server *s, uint32_t id)
 {
 	struct member *m = roster_find(&s->roster, id);
 
@@ -397,7 +401,7 @@ on_stuck(struct server *s, uint32_t id)
 }
 
 static int
-on_progress(struct server *s, struct member *m, const struct msg *p)
+on_progress(struct dolly_server *s, struct member *m, const struct msg *p)
 {
 	m->have = p->have < s->cfg.spread.chunks ? p->have : s->cfg.spread.chunks;
 	m->stuck = p->stuck;
@@ -410,7 +414,7 @@ on_progress(struct server *s, struct member *m, const struct msg *p)
 
 /* 1: the peer is gone. */
 static int
-on_node(struct server *s, struct peer *p, const struct msg *m)
+on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
 	struct member *n = roster_find(&s->roster, p->id);
 
@@ -437,7 +441,7 @@ on_node(struct server *s, struct peer *p, const struct msg *m)
 
 /* 1: the peer is gone. */
 static int
-on_message(struct server *s, struct peer *p, const struct msg *m)
+on_message(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
 	if (p->kind == PEER_NODE)
 		return on_node(s, p, m);
@@ -452,7 +456,7 @@ on_message(struct server *s, struct peer *p, const struct msg *m)
 }
 
 void
-server_bytes(struct server *s, struct peer *p, const void *bytes, size_t n)
+dolly_server_bytes(struct dolly_server *s, struct peer *p, const void *bytes, size_t n)
 {
 	struct msg m;
 	struct err e;
@@ -463,18 +467,18 @@ server_bytes(struct server *s, struct peer *p, const void *bytes, size_t n)
 			if (on_message(s, p, &m) != 0)
 				return;
 	if (rc < 0)
-		server_closed(s, p, e.text);
+		dolly_server_closed(s, p, e.text);
 }
 
 bool
-server_reads(const struct server *s, const struct peer *p)
+dolly_server_reads(const struct dolly_server *s, const struct peer *p)
 {
 	(void)s;
 	return !peer_full(p);
 }
 
 void
-server_closed(struct server *s, struct peer *p, const char *why)
+dolly_server_closed(struct dolly_server *s, struct peer *p, const char *why)
 {
 	struct member *m = p->kind == PEER_NODE ? roster_find(&s->roster, p->id) : NULL;
 	char text[MSG_TEXT_MAX + 1];
@@ -493,26 +497,26 @@ server_closed(struct server *s, struct peer *p, const char *why)
 }
 
 size_t
-server_output(struct server *s, struct peer *p, const void **at)
+dolly_server_output(struct dolly_server *s, struct peer *p, const void **at)
 {
 	return peer_output(p, s->spread, at);
 }
 
 void
-server_sent(struct server *s, struct peer *p, size_t n)
+dolly_server_sent(struct dolly_server *s, struct peer *p, size_t n)
 {
 	s->sent += n;
 	peer_sent(p, s->spread, n);
 }
 
 void
-server_resume(struct server *s)
+dolly_server_resume(struct dolly_server *s)
 {
 	read_more(s);
 }
 
 static void
-look_at(struct server *s, struct member *m)
+look_at(struct dolly_server *s, struct member *m)
 {
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
@@ -524,15 +528,15 @@ look_at(struct server *s, struct member *m)
 }
 
 void
-server_tick(struct server *s, uint64_t now_us)
+dolly_server_tick(struct dolly_server *s, uint64_t now_us)
 {
 	uint32_t waits;
 
 	s->now_us = now_us;
 	for (size_t i = 0; i < s->roster.n; i++)
 		look_at(s, s->roster.members[i]);
-	uint32_t stuck =
-	    spread_stuck(s->spread, now_us, s->cfg.deadline_us, s->cfg.slow, &waits);
+	uint32_t stuck = spread_stuck(
+	    s->spread, now_us, s->cfg.deadline_us, s->cfg.slow, &waits);
 	if (stuck != 0)
 		on_stuck(s, stuck);
 	check_begin(s);
@@ -540,7 +544,7 @@ server_tick(struct server *s, uint64_t now_us)
 }
 
 void
-server_stop(struct server *s, const char *why)
+dolly_server_stop(struct dolly_server *s, const char *why)
 {
 	for (size_t i = 0; i < s->roster.n; i++) {
 		struct member *m = s->roster.members[i];
@@ -550,7 +554,7 @@ server_stop(struct server *s, const char *why)
 }
 
 int
-server_over(const struct server *s, struct err *e)
+dolly_server_over(const struct dolly_server *s, struct err *e)
 {
 	if (s->failure.kind != ERR_NONE) {
 		*e = s->failure;
@@ -560,19 +564,19 @@ server_over(const struct server *s, struct err *e)
 }
 
 const struct roster *
-server_roster(const struct server *s)
+dolly_server_roster(const struct dolly_server *s)
 {
 	return &s->roster;
 }
 
 bool
-server_has_begun(const struct server *s)
+dolly_server_has_begun(const struct dolly_server *s)
 {
 	return s->begun;
 }
 
 uint64_t
-server_bytes_sent(const struct server *s)
+dolly_server_bytes_sent(const struct dolly_server *s)
 {
 	return s->sent;
 }

@@ -1,5 +1,5 @@
-/* spread.c: slots of chunks, and the queues of children.  Called by node.c and server.c, in
- * whichever thread has the engine. */
+/* spread.c: slots of chunks, and the queues of children.  Called by node.c and
+ * server.c, in whichever thread has the engine. */
 #include "dolly/engine/spread.h"
 
 #include <assert.h>
@@ -157,8 +157,8 @@ spread_arrived(struct spread *s, uint32_t slot, uint32_t bytes)
 	return true;
 }
 
-/* Takes a slot out of a child's queue, unless the child is in the middle of a frame of it: that
- * frame goes on, and until its end the child is a user of the slot. */
+/* Takes a slot out of a child's queue, unless the child is in the middle of a frame of
+ * it: that frame goes on, and until its end the child is a user of the slot. */
 static void
 unqueue(struct spread *s, struct spread_child *c, uint32_t slot)
 {
@@ -189,8 +189,8 @@ spread_forget(struct spread *s, uint32_t slot)
 	if (t->arriving)
 		t->users--;
 	t->arriving = false;
-	/* A child in the middle of a frame gets its end, and then finds that the chunk is
-	 * gone (spread_sent()). */
+	/* A child in the middle of a frame gets its end, and then finds that the chunk
+	 * is gone (spread_sent()). */
 	for (struct spread_child *c = s->children; c != NULL; c = c->next)
 		if (c->queued > 0 && c->queue[c->head] == slot)
 			chunkmap_add(&c->wants, t->chunk);
@@ -354,7 +354,7 @@ spread_each_wanted(
 {
 	for (const struct spread_child *c = s->children; c != NULL; c = c->next)
 		for (uint32_t k = chunkmap_next(&c->wants, 0); k != CHUNKMAP_NONE;
-		    k = chunkmap_next(&c->wants, k + 1))
+		     k = chunkmap_next(&c->wants, k + 1))
 			fn(arg, k);
 }
 
@@ -401,7 +401,8 @@ spread_stuck(struct spread *s, uint64_t now_us, uint64_t deadline_us, uint64_t s
 			*waits = c->id;
 		if (now_us - c->busy_us < deadline_us)
 			continue;
-		if (c->busy_bytes == 0 || c->busy_bytes < slow * deadline_us / 1000000) {
+		if (c->busy_bytes == 0 ||
+		    c->busy_bytes < slow * deadline_us / 1000000) {
 			stuck = c->id;
 			continue;
 		}

@@ -1,9 +1,10 @@
 /* spread.h: chunks in memory, and the children that they are sent to.
  *
- * There are so many slots of one chunk each as the configuration says.  A chunk gets a slot when
- * its first byte arrives, and is sent to every child that wants it while it still arrives.  A slot
- * that nobody uses any more keeps its chunk until another one needs the place, so that a child
- * that comes from a broken connection often finds here what it lacks.
+ * There are so many slots of one chunk each as the configuration says.  A chunk gets a
+ * slot when its first byte arrives, and is sent to every child that wants it while it
+ * still arrives.  A slot that nobody uses any more keeps its chunk until another one
+ * needs the place, so that a child that comes from a broken connection often finds here
+ * what it lacks.
  */
 #ifndef DOLLY_ENGINE_SPREAD_H
 #define DOLLY_ENGINE_SPREAD_H
@@ -33,13 +34,13 @@ struct spread_child {
 	uint32_t id;
 	struct peer *owner;    /* whose it is; borrowed */
 	struct chunkmap wants; /* not in memory yet */
-	uint32_t *queue;       /* a ring of slots, in the order in which they are sent */
+	uint32_t *queue; /* a ring of slots, in the order in which they are sent */
 	uint32_t head, queued;
 	uint32_t offset; /* of the first one in the queue: pieces sent before */
 	uint32_t piece;  /* bytes of the piece that is being sent; 0: none */
 	uint32_t sent;   /* of its frame */
 	uint8_t header[MSG_FRAME_BYTES + MSG_DATA_BYTES];
-	bool busy;           /* it has had something to take since busy_us, */
+	bool busy; /* it has had something to take since busy_us, */
 	uint64_t busy_us;
 	uint64_t busy_bytes; /* ... and has taken so much of it */
 	uint64_t bytes;      /* taken in all */
@@ -67,8 +68,8 @@ uint8_t *spread_bytes(struct spread *, uint32_t slot);
 uint32_t spread_length(const struct spread *, uint32_t chunk);
 /* So many bytes more are there.  True: the chunk is here. */
 bool spread_arrived(struct spread *, uint32_t slot, uint32_t bytes);
-/* Its bytes do not come, or are wrong: forget it.  Children that have not got all of it want it
- * again. */
+/* Its bytes do not come, or are wrong: forget it.  Children that have not got all of it
+ * want it again. */
 void spread_forget(struct spread *, uint32_t slot);
 /* The slot stays until it is let go as often as it was held. */
 void spread_hold(struct spread *, uint32_t slot);
@@ -77,7 +78,8 @@ void spread_let_go(struct spread *, uint32_t slot);
 /* A child, the spread's until spread_leave().  NULL: no memory. */
 struct spread_child *spread_join(struct spread *, uint32_t id, struct peer *owner);
 void spread_leave(struct spread *, struct spread_child *);
-/* The child wants this chunk.  False: it has to be asked for, since it is not in memory. */
+/* The child wants this chunk.  False: it has to be asked for, since it is not in
+ * memory. */
 bool spread_want(struct spread *, struct spread_child *, uint32_t chunk);
 /* What to send to it next, in *at; 0: nothing now. */
 size_t spread_output(struct spread *, struct spread_child *, const void **at);
@@ -94,10 +96,10 @@ void spread_each_wanted(
 struct spread_child *spread_children(const struct spread *);
 /* The child of this number, or NULL. */
 struct spread_child *spread_find_child(const struct spread *, uint32_t id);
-/* Looks at all children: the id of one that has taken less than `slow` bytes a second for the
- * time of the deadline while it was sent something, or 0.  *waits: the one that the
- * children's slots have waited for since half that time, or 0. */
-uint32_t spread_stuck(struct spread *, uint64_t now_us, uint64_t deadline_us, uint64_t slow,
-    uint32_t *waits);
+/* Looks at all children: the id of one that has taken less than `slow` bytes a second
+ * for the time of the deadline while it was sent something, or 0.  *waits: the one that
+ * the children's slots have waited for since half that time, or 0. */
+uint32_t spread_stuck(struct spread *, uint64_t now_us, uint64_t deadline_us,
+    uint64_t slow, uint32_t *waits);
 
 #endif /* DOLLY_ENGINE_SPREAD_H */

@@ -1,5 +1,5 @@
-/* reader.c: one thread that reads chunks of an image (reader.h).  The engine's thread calls all that
- * is in the header. */
+/* reader.c: one thread that reads chunks of an image (reader.h).  The engine's thread
+ * calls all that is in the header. */
 #include "dolly/net/reader.h"
 
 #include <stdlib.h>
@@ -12,20 +12,20 @@ struct ask {
 	void *to;
 };
 
-struct reader {
+struct chunk_reader {
 	struct image *image;
 	struct mailbox *box;
 	struct queue *queue;
 	pthread_t thread;
 	bool started;
-	struct err why; /* written before READER_FAILED, and then no more */
+	struct err why; /* written before CHUNK_READER_FAILED, and then no more */
 	bool failed;    /* the thread's */
 };
 
 static void *
 run(void *arg)
 {
-	struct reader *r = arg;
+	struct chunk_reader *r = arg;
 	void *item;
 
 	while (queue_get(r->queue, &item) == QUEUE_OK) {
@@ -34,26 +34,28 @@ run(void *arg)
 		if (r->failed)
 			continue;
 		r->failed = image_read(r->image, a.chunk, a.to, &r->why) != 0;
-		mailbox_put(r->box, r->failed ? READER_FAILED : READER_READ, a.slot);
+		mailbox_put(r->box, r->failed ? CHUNK_READER_FAILED : CHUNK_READER_READ,
+		    a.slot);
 	}
 	return NULL;
 }
 
 int
-reader_start(struct reader **out, struct image *image, uint32_t most, struct err *e)
+chunk_reader_start(
+    struct chunk_reader **out, struct image *image, uint32_t most, struct err *e)
 {
-	struct reader *r = calloc(1, sizeof *r);
+	struct chunk_reader *r = calloc(1, sizeof *r);
 
 	if (r == NULL)
 		return err_nomem(e, "a reader");
 	r->image = image;
 	r->queue = queue_new(most);
 	if (r->queue == NULL || mailbox_new(&r->box, most, e) != 0) {
-		reader_stop(r);
+		chunk_reader_stop(r);
 		return err_nomem(e, "a reader");
 	}
 	if (thread_start(&r->thread, run, r) != 0) {
-		reader_stop(r);
+		chunk_reader_stop(r);
 		return err_set(e, ERR_IO, "a thread could not be started");
 	}
 	r->started = true;
@@ -62,19 +64,19 @@ reader_start(struct reader **out, struct image *image, uint32_t most, struct err
 }
 
 int
-reader_fd(const struct reader *r)
+chunk_reader_fd(const struct chunk_reader *r)
 {
 	return mailbox_fd(r->box);
 }
 
 void
-reader_ask(struct reader *r, uint32_t slot, uint32_t chunk, void *to)
+chunk_reader_ask(struct chunk_reader *r, uint32_t slot, uint32_t chunk, void *to)
 {
 	struct ask *a = malloc(sizeof *a);
 
 	if (a == NULL) {
 		(void)err_nomem(&r->why, "a chunk");
-		mailbox_put(r->box, READER_FAILED, slot);
+		mailbox_put(r->box, CHUNK_READER_FAILED, slot);
 		return;
 	}
 	*a = (struct ask){ slot, chunk, to };
@@ -83,19 +85,19 @@ reader_ask(struct reader *r, uint32_t slot, uint32_t chunk, void *to)
 }
 
 bool
-reader_take(struct reader *r, struct event *ev)
+chunk_reader_take(struct chunk_reader *r, struct event *ev)
 {
 	return mailbox_take(r->box, ev);
 }
 
 void
-reader_why(struct reader *r, struct err *e)
+chunk_reader_why(struct chunk_reader *r, struct err *e)
 {
 	*e = r->why;
 }
 
 void
-reader_stop(struct reader *r)
+chunk_reader_stop(struct chunk_reader *r)
 {
 	void *item;
 

@@ -5,21 +5,22 @@
 #include "common/base/mailbox.h"
 #include "common/image/read/image.h"
 
-enum reader_event {
-	READER_READ = 1, /* n: a slot */
-	READER_FAILED,   /* n: a slot; reader_why() */
+enum chunk_reader_event {
+	CHUNK_READER_READ = 1, /* n: a slot */
+	CHUNK_READER_FAILED,   /* n: a slot; chunk_reader_why() */
 };
 
-struct reader;
+struct chunk_reader;
 
-/* The image is borrowed, and seekable; nobody else reads it.  At most `most` chunks are asked for
- * at a time. */
-int reader_start(struct reader **, struct image *, uint32_t most, struct err *);
-int reader_fd(const struct reader *);
-void reader_ask(struct reader *, uint32_t slot, uint32_t chunk, void *to);
+/* The image is borrowed, and seekable; nobody else reads it.  At most `most` chunks are
+ * asked for at a time. */
+int chunk_reader_start(
+    struct chunk_reader **, struct image *, uint32_t most, struct err *);
+int chunk_reader_fd(const struct chunk_reader *);
+void chunk_reader_ask(struct chunk_reader *, uint32_t slot, uint32_t chunk, void *to);
 /* As mailbox_take(). */
-bool reader_take(struct reader *, struct event *);
-void reader_why(struct reader *, struct err *);
-void reader_stop(struct reader *); /* also NULL */
+bool chunk_reader_take(struct chunk_reader *, struct event *);
+void chunk_reader_why(struct chunk_reader *, struct err *);
+void chunk_reader_stop(struct chunk_reader *); /* also NULL */
 
 #endif /* DOLLY_NET_READER_H */

@@ -1,5 +1,5 @@
-/* target.c: the thread that proves and puts chunks (target.h).  It alone has the sink after
- * target_start(); the engine's thread calls all that is in the header. */
+/* target.c: the thread that proves and puts chunks (target.h).  It alone has the sink
+ * after target_thread_start(); the engine's thread calls all that is in the header. */
 #include "dolly/net/target.h"
 
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ set_why(struct target_thread *t, const struct err *e)
 }
 
 void
-target_why(struct target_thread *t, struct err *e)
+target_thread_why(struct target_thread *t, struct err *e)
 {
 	pthread_mutex_lock(&t->lock);
 	*e = t->why;
@@ -129,7 +129,7 @@ handle(struct target_thread *t, struct put *p)
 			return false;
 		}
 		sink_close(&t->sink, NULL, &e);
-			mailbox_put(t->box, TARGET_FINISHED, 0);
+		mailbox_put(t->box, TARGET_FINISHED, 0);
 		return false;
 	}
 	if (copy_chunk(t, p, &e) != 0) {
@@ -161,7 +161,7 @@ run(void *arg)
 }
 
 int
-target_start(struct target_thread **out, target_open_fn *open, void *arg,
+target_thread_start(struct target_thread **out, target_thread_open_fn *open, void *arg,
     const struct proof_config *keys, uint32_t chunks, uint32_t slots, struct err *e)
 {
 	struct target_thread *t = calloc(1, sizeof *t);
@@ -186,25 +186,25 @@ target_start(struct target_thread **out, target_open_fn *open, void *arg,
 }
 
 struct mailbox *
-target_mailbox(struct target_thread *t)
+target_thread_mailbox(struct target_thread *t)
 {
 	return t->box;
 }
 
 void
-target_info(struct target_thread *t, struct sink_info *i)
+target_thread_info(struct target_thread *t, struct sink_info *i)
 {
 	sink_info(&t->sink, i);
 }
 
 bool
-target_has(struct target_thread *t, uint32_t chunk)
+target_thread_has(struct target_thread *t, uint32_t chunk)
 {
 	return sink_has(&t->sink, chunk);
 }
 
 void
-target_put_chunk(struct target_thread *t, uint32_t slot, uint32_t chunk,
+target_thread_put(struct target_thread *t, uint32_t slot, uint32_t chunk,
     const void *bytes, uint32_t length)
 {
 	struct put *p = malloc(sizeof *p);
@@ -219,13 +219,13 @@ target_put_chunk(struct target_thread *t, uint32_t slot, uint32_t chunk,
 }
 
 void
-target_finish(struct target_thread *t)
+target_thread_finish(struct target_thread *t)
 {
-	target_put_chunk(t, 0, 0, NULL, 0);
+	target_thread_put(t, 0, 0, NULL, 0);
 }
 
 void
-target_stop(struct target_thread *t)
+target_thread_stop(struct target_thread *t)
 {
 	void *item;
 

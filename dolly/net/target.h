@@ -1,15 +1,17 @@
-/* target.h: what a node does with its chunks: a thread proves them, and puts them into a sink. */
+/* target.h: what a node does with its chunks: a thread proves them, and puts them into
+ * a sink. */
 #ifndef DOLLY_NET_TARGET_H
 #define DOLLY_NET_TARGET_H
 
 #include "common/image/read/prove.h"
 #include "common/image/read/sink.h"
 
-enum target_event {
+enum target_thread_event {
 	TARGET_RELEASED = 1, /* n: a slot, which is not needed any more */
-	TARGET_DAMAGED,      /* n: a slot, whose chunk is not what it should be: target_why() */
+	TARGET_DAMAGED,      /* n: a slot, whose chunk is not what it should be:
+	                        target_thread_why() */
 	TARGET_NEEDS,        /* n: a chunk, which is needed after all */
-	TARGET_FAILED,       /* target_why() */
+	TARGET_FAILED,       /* target_thread_why() */
 	TARGET_FINISHED,
 };
 
@@ -17,21 +19,21 @@ struct mailbox;
 struct target_thread;
 
 /* Opens the sink; in the thread of whoever calls this. */
-typedef int target_open_fn(void *arg, struct sink *, struct err *);
+typedef int target_thread_open_fn(void *arg, struct sink *, struct err *);
 
 /* Events come through the mailbox. */
-int target_start(struct target_thread **, target_open_fn *, void *arg,
+int target_thread_start(struct target_thread **, target_thread_open_fn *, void *arg,
     const struct proof_config *, uint32_t chunks, uint32_t slots, struct err *);
-struct mailbox *target_mailbox(struct target_thread *);
-void target_info(struct target_thread *, struct sink_info *);
-bool target_has(struct target_thread *, uint32_t chunk);
+struct mailbox *target_thread_mailbox(struct target_thread *);
+void target_thread_info(struct target_thread *, struct sink_info *);
+bool target_thread_has(struct target_thread *, uint32_t chunk);
 /* The bytes stay until TARGET_RELEASED or TARGET_DAMAGED. */
-void target_put_chunk(struct target_thread *, uint32_t slot, uint32_t chunk,
+void target_thread_put(struct target_thread *, uint32_t slot, uint32_t chunk,
     const void *bytes, uint32_t length);
 /* All were put. */
-void target_finish(struct target_thread *);
-void target_why(struct target_thread *, struct err *);
+void target_thread_finish(struct target_thread *);
+void target_thread_why(struct target_thread *, struct err *);
 /* Ends the thread; what is not whole is given up.  Also NULL. */
-void target_stop(struct target_thread *);
+void target_thread_stop(struct target_thread *);
 
 #endif /* DOLLY_NET_TARGET_H */

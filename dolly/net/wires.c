@@ -1,4 +1,5 @@
-/* wires.c: sockets of an engine (wires.h).  All of it runs in the thread that has the engine. */
+/* wires.c: sockets of an engine (wires.h).  All of it runs in the thread that has the
+ * engine. */
 #include "dolly/net/wires.h"
 
 #include <arpa/inet.h>
@@ -15,8 +16,9 @@ enum {
 	READ_BYTES = 65536,
 	STRANGERS_MAX = 64,
 	STRANGER_US = 5000000, /* to say what it is */
-	SILENT_MS = 10000,     /* what was sent is not acknowledged: the other side is gone */
-	SENDS_MAX = 32,        /* to one peer, before the others have a turn */
+	SILENT_MS =
+	    10000,      /* what was sent is not acknowledged: the other side is gone */
+	SENDS_MAX = 32, /* to one peer, before the others have a turn */
 };
 
 struct wire {
@@ -64,7 +66,8 @@ open_listener(struct wires *w, uint16_t port, bool any, struct err *e)
 	rc = listen_at(w->listener, port);
 	if (rc != 0 && errno == EADDRINUSE && any) {
 		close(w->listener);
-		w->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		w->listener = socket(
+		    AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		rc = w->listener < 0 ? -1 : listen_at(w->listener, 0);
 	}
 	if (rc != 0 || getsockname(w->listener, (struct sockaddr *)&a, &len) != 0)
@@ -152,7 +155,8 @@ wires_dial(struct wires *w, struct peer *p, const uint8_t address[4], uint16_t p
 	memcpy(&a.sin_addr, address, 4);
 	if (fd < 0)
 		return err_os(e, "a socket");
-	if (connect(fd, (const struct sockaddr *)&a, sizeof a) != 0 && errno != EINPROGRESS) {
+	if (connect(fd, (const struct sockaddr *)&a, sizeof a) != 0 &&
+	    errno != EINPROGRESS) {
 		(void)err_os(e, "port %u of %s", port, inet_ntoa(a.sin_addr));
 		close(fd);
 		return -1;
@@ -168,7 +172,8 @@ accept_all(struct wires *w)
 	size_t strangers = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		strangers += w->wires[i]->peer != NULL && w->wires[i]->peer->kind == PEER_NEW;
+		strangers += w->wires[i]->peer != NULL &&
+		             w->wires[i]->peer->kind == PEER_NEW;
 	for (;;) {
 		socklen_t len = sizeof a;
 		int fd = accept4(w->listener, (struct sockaddr *)&a, &len,
@@ -177,9 +182,9 @@ accept_all(struct wires *w)
 			return;
 		uint8_t address[4];
 		memcpy(address, &a.sin_addr, 4);
-		struct peer *p = strangers++ < STRANGERS_MAX ?
-		                     w->ops->accept(w->engine, address) :
-		                     NULL;
+		struct peer *p = strangers++ < STRANGERS_MAX
+		                     ? w->ops->accept(w->engine, address)
+		                     : NULL;
 		if (p == NULL)
 			close(fd);
 		else if (add(w, fd, p, false, &e) != 0)
@@ -273,7 +278,7 @@ events_of(struct wires *w, const struct wire *x)
 	if (x->connecting)
 		return POLLOUT;
 	return (short)((w->ops->reads(w->engine, x->peer) ? POLLIN : 0) |
-	               (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
+		       (w->ops->output(w->engine, x->peer, &at) > 0 ? POLLOUT : 0));
 }
 
 /* Those that the engine has closed are gone; strangers that say nothing go, too. */

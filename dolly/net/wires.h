@@ -1,7 +1,8 @@
-/* wires.h: the TCP connections of an engine: one port, and one thread that sleeps in poll(2).
+/* wires.h: the TCP connections of an engine: one port, and one thread that sleeps in
+ * poll(2).
  *
- * Whoever connects has a few seconds to say what it is, and there is place for few of those
- * who have not, so that strangers cost little. */
+ * Whoever connects has a few seconds to say what it is, and there is place for few of
+ * those who have not, so that strangers cost little. */
 #ifndef DOLLY_NET_WIRES_H
 #define DOLLY_NET_WIRES_H
 
@@ -32,8 +33,8 @@ uint16_t wires_port(const struct wires *);
 int wires_dial(struct wires *, struct peer *, const uint8_t address[4], uint16_t port,
     struct err *);
 void wires_hang_up(struct wires *, struct peer *);
-/* Sleeps until something happens, or the descriptor `also` (-1: none) can be read, for at most so
- * long, and does what there is to do. */
+/* Sleeps until something happens, or the descriptor `also` (-1: none) can be read, for
+ * at most so long, and does what there is to do. */
 void wires_step(struct wires *, int also, int timeout_ms);
 /* What is waiting for this peer goes out, within a second. */
 void wires_flush(struct wires *);

@@ -1,5 +1,5 @@
-/* Bytes from the network of dolly: messages come back as they were read, and a server and a node get
- * anything as what a peer says. */
+/* Bytes from the network of dolly: messages come back as they were read, and a server
+ * and a node get anything as what a peer says. */
 #include <stdlib.h>
 
 #include "dolly/engine/node.h"
@@ -20,12 +20,14 @@ try_message(const uint8_t *data, size_t bytes)
 	struct msg m, back;
 	struct err e;
 
-	if (bytes == 0 || msg_read(&m, data[0], rd_from(data + 1, bytes - 1), &e) != 0 ||
+	if (bytes == 0 ||
+	    msg_read(&m, data[0], rd_from(data + 1, bytes - 1), &e) != 0 ||
 	    m.type == MSG_DATA)
 		return;
 	msg_write(&out, &m);
 	if (msg_read(&back, data[0],
-	        rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES), &e) != 0)
+		rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES),
+		&e) != 0)
 		abort();
 	msg_write(&again, &back);
 	if (again.len != out.len || memcmp(again.base, out.base, out.len) != 0)
@@ -35,7 +37,8 @@ try_message(const uint8_t *data, size_t bytes)
 }
 
 static int
-on_dial(void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+on_dial(
+    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
 {
 	(void)arg;
 	(void)address;
@@ -104,7 +107,8 @@ on_random(void *arg, void *to, size_t n)
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
 	on_finish };
-static const struct server_ops server_ops = { on_read, on_close, on_random, NULL, NULL };
+static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
+	NULL, NULL };
 static const uint8_t somewhere[4] = { 10, 9, 0, 1 };
 
 /* In pieces, so that messages come in two halves, too. */
@@ -141,29 +145,29 @@ try_node(const uint8_t *data, size_t bytes)
 static void
 try_server(const uint8_t *data, size_t bytes)
 {
-	const struct server_config c = {
+	const struct dolly_server_config c = {
 		.spread = { 4, CHUNK, 64, CHUNKS, CHUNK * CHUNKS },
 		.arity = 2,
 		.nodes = 1,
 		.deadline_us = 1000000,
-		.ops = &server_ops,
+		.ops = &dolly_server_ops,
 	};
-	struct server *s;
+	struct dolly_server *s;
 	struct err e;
 
-	if (server_new(&s, &c, 0, &e) != 0)
+	if (dolly_server_new(&s, &c, 0, &e) != 0)
 		return;
 	for (int i = 0; i < 2; i++) {
-		struct peer *p = server_accept(s, somewhere);
+		struct peer *p = dolly_server_accept(s, somewhere);
 		watched = p;
 		gone = false;
-		server_bytes(s, p, data, bytes);
+		dolly_server_bytes(s, p, data, bytes);
 		if (!gone && p->kind == PEER_NEW)
 			peer_free(p);
 	}
-	server_tick(s, 100);
-	server_tick(s, 5000000);
-	server_free(s);
+	dolly_server_tick(s, 100);
+	dolly_server_tick(s, 5000000);
+	dolly_server_free(s);
 }
 
 int

@@ -1,5 +1,5 @@
-/* Messages of dolly: each comes back as it was, none is read from less than all of it, and what
- * is too large is not believed. */
+/* Messages of dolly: each comes back as it was, none is read from less than all of it,
+ * and what is too large is not believed. */
 #include "dolly/engine/msg.h"
 
 #include "tests/t.h"
@@ -42,17 +42,20 @@ round_trip(enum msg_type type)
 	struct err e;
 
 	msg_write(&out, &m);
-	const struct rd body = rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES);
+	const struct rd body = rd_from(
+	    out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES);
 	T_CHECK(buf_ok(&out) && msg_read(&r, (uint8_t)type, body, &e) == 0);
 	msg_write(&back, &r);
 	T_CHECK(equal(&out, &back));
 	bool refused = true;
 	for (size_t n = 0; n < body.len; n++)
-		refused = refused && msg_read(&r, (uint8_t)type, rd_from(body.base, n), &e) != 0;
+		refused = refused &&
+		          msg_read(&r, (uint8_t)type, rd_from(body.base, n), &e) != 0;
 	T_CHECK(refused);
 	buf_bytes(&out, "x", 1);
 	T_CHECK(msg_read(&r, (uint8_t)type,
-	            rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES), &e) != 0);
+		    rd_from(out.base + MSG_FRAME_BYTES, out.len - MSG_FRAME_BYTES),
+		    &e) != 0);
 	buf_free(&out);
 	buf_free(&back);
 }
@@ -68,14 +71,15 @@ data(void)
 	memcpy(frame + MSG_FRAME_BYTES + MSG_DATA_BYTES, "abc", 3);
 	T_CHECK(frame[0] == MSG_DATA_BYTES + 3 && frame[4] == MSG_DATA);
 	T_CHECK(msg_read(&m, MSG_DATA,
-	            rd_from(frame + MSG_FRAME_BYTES, MSG_DATA_BYTES + 3), &e) == 0);
+		    rd_from(frame + MSG_FRAME_BYTES, MSG_DATA_BYTES + 3), &e) == 0);
 	T_CHECK(m.chunk == 9);
 	T_CHECK(m.offset == 65536);
 	T_CHECK(m.piece_bytes == 3 && memcmp(m.piece, "abc", 3) == 0);
 	bool refused = true;
-	for (size_t n = 0; n <= MSG_DATA_BYTES; n++) /* with no byte of the piece, too */
-		refused = refused &&
-		          msg_read(&m, MSG_DATA, rd_from(frame + MSG_FRAME_BYTES, n), &e) != 0;
+	for (size_t n = 0; n <= MSG_DATA_BYTES;
+	     n++) /* with no byte of the piece, too */
+		refused = refused && msg_read(&m, MSG_DATA,
+					 rd_from(frame + MSG_FRAME_BYTES, n), &e) != 0;
 	T_CHECK(refused);
 }
 
@@ -91,7 +95,8 @@ welcome_refused(uint32_t chunks, uint32_t id, uint32_t deadline_ms)
 	m.deadline_ms = deadline_ms;
 	msg_write(&b, &m);
 	bool no = msg_read(&r, MSG_WELCOME,
-	              rd_from(b.base + MSG_FRAME_BYTES, b.len - MSG_FRAME_BYTES), &e) != 0;
+		      rd_from(b.base + MSG_FRAME_BYTES, b.len - MSG_FRAME_BYTES),
+		      &e) != 0;
 	buf_free(&b);
 	return no;
 }

@@ -1,6 +1,6 @@
-/* The engines of dolly in virtual time: a thousand nodes, whose links have a rate and a delay, and
- * some of which die or hang at moments that a seed says.
- *	test_dolly_sim [SEED [NODES]]	failures of another seed, among more nodes */
+/* The engines of dolly in virtual time: a thousand nodes, whose links have a rate and a
+ *delay, and some of which die or hang at moments that a seed says. test_dolly_sim [SEED
+ *[NODES]]	failures of another seed, among more nodes */
 #include <stdlib.h>
 
 #include "dolly/engine/node.h"
@@ -12,7 +12,7 @@ enum {
 	PACKET = CHUNK + MSG_FRAME_BYTES + MSG_DATA_BYTES,
 	WINDOW_BYTES = 4 * PACKET, /* of a connection: what is under way */
 	DELAY_US = 100,
-	US_A_KB = 1250,     /* of a link */
+	US_A_KB = 1250, /* of a link */
 	TICK_US = 100000,
 	FAIL_MOST = 100000000,
 };
@@ -42,8 +42,8 @@ struct conn {
 	struct conn *all;
 	struct host *host[2];
 	struct peer *peer[2];
-	size_t under_way[2]; /* from that side */
-	bool open;           /* the other side has accepted */
+	size_t under_way[2];                       /* from that side */
+	bool open;                                 /* the other side has accepted */
 	struct packet *unread[2], **unread_end[2]; /* for that side */
 	struct end {
 		struct end *next; /* of the same host */
@@ -68,7 +68,7 @@ static struct world {
 	uint64_t now_us, seq, random;
 	struct host *hosts; /* [0]: the server */
 	uint32_t nodes, hung;
-	struct server *server;
+	struct dolly_server *server;
 	struct conn *conns;
 } w;
 
@@ -123,7 +123,8 @@ pop(void)
 static size_t
 output(struct host *h, struct peer *p, const void **at)
 {
-	return h->id == 0 ? server_output(w.server, p, at) : node_output(h->node, p, at);
+	return h->id == 0 ? dolly_server_output(w.server, p, at)
+	                  : node_output(h->node, p, at);
 }
 
 static bool
@@ -161,7 +162,7 @@ gather(struct conn *c, int side)
 		memcpy(k->bytes + k->n, at, n);
 		k->n += n;
 		if (h->id == 0)
-			server_sent(w.server, p, n);
+			dolly_server_sent(w.server, p, n);
 		else
 			node_sent(h->node, p, n);
 	}
@@ -196,14 +197,15 @@ take_unread(struct conn *c, int side)
 
 	while ((k = c->unread[side]) != NULL && c->peer[side] != NULL && !is_gone(h)) {
 		struct peer *p = c->peer[side];
-		if (!(h->id == 0 ? server_reads(w.server, p) : node_reads(h->node, p)))
+		if (!(h->id == 0 ? dolly_server_reads(w.server, p)
+				 : node_reads(h->node, p)))
 			return;
 		c->unread[side] = k->next;
 		if (k->next == NULL)
 			c->unread_end[side] = &c->unread[side];
 		c->under_way[!side] -= k->n;
 		if (h->id == 0)
-			server_bytes(w.server, p, k->bytes, k->n);
+			dolly_server_bytes(w.server, p, k->bytes, k->n);
 		else
 			node_bytes(h->node, p, k->bytes, k->n);
 		free(k);
@@ -216,7 +218,7 @@ static void
 go_on(struct host *h)
 {
 	if (h->id == 0)
-		server_resume(w.server);
+		dolly_server_resume(w.server);
 	else
 		node_resume(h->node);
 	for (struct end *x = h->ends, *next; x != NULL; x = next) {
@@ -249,9 +251,11 @@ connect_to(struct host *from, struct peer *p, struct host *to)
 }
 
 static int
-on_dial(void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
+on_dial(
+    void *arg, struct peer *p, const uint8_t address[4], uint16_t port, struct err *e)
 {
-	uint32_t id = (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 | address[3];
+	uint32_t id = (uint32_t)address[1] << 16 | (uint32_t)address[2] << 8 |
+	              address[3];
 	struct conn *c = connect_to(arg, p, &w.hosts[id]);
 
 	(void)port;
@@ -272,7 +276,8 @@ on_close(void *arg, struct peer *p)
 
 	pump(c, end->side);
 	c->peer[end->side] = NULL;
-	push((struct event){ .at_us = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
+	push((struct event){
+	    .at_us = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
 	    .kind = CLOSED,
 	    .conn = c,
 	    .side = !end->side });
@@ -283,13 +288,14 @@ do_connect(struct conn *c)
 {
 	struct host *to = c->host[1];
 	uint32_t id = c->host[0]->id;
-	const uint8_t address[4] = { 10, (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id };
+	const uint8_t address[4] = { 10, (uint8_t)(id >> 16), (uint8_t)(id >> 8),
+		(uint8_t)id };
 
 	if (to->hung || c->peer[0] == NULL)
 		return;
 	if (!to->dead)
-		c->peer[1] = to->id == 0 ? server_accept(w.server, address) :
-		                           node_accept(to->node, address);
+		c->peer[1] = to->id == 0 ? dolly_server_accept(w.server, address)
+		                         : node_accept(to->node, address);
 	if (c->peer[1] == NULL) {
 		push((struct event){ .at_us = w.now_us, .kind = CLOSED, .conn = c });
 		return;
@@ -310,7 +316,7 @@ do_closed(struct conn *c, int side)
 	if (p == NULL || is_gone(h))
 		return;
 	if (h->id == 0)
-		server_closed(w.server, p, "closed");
+		dolly_server_closed(w.server, p, "closed");
 	else
 		node_closed(h->node, p, "closed");
 }
@@ -342,7 +348,8 @@ on_put(void *arg, uint32_t slot, uint32_t chunk, const void *bytes, uint32_t len
 
 	(void)length;
 	h->put += ((const uint8_t *)bytes)[0] == (uint8_t)chunk;
-	push((struct event){ .at_us = w.now_us + 1, .kind = PUT, .host = h, .slot = slot });
+	push((struct event){
+	    .at_us = w.now_us + 1, .kind = PUT, .host = h, .slot = slot });
 }
 
 static void
@@ -356,7 +363,8 @@ on_read(void *arg, uint32_t slot, uint32_t chunk, void *to, uint32_t length)
 {
 	(void)arg;
 	memset(to, (int)(chunk & 0xff), length);
-	push((struct event){ .at_us = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot });
+	push((struct event){
+	    .at_us = w.now_us + 1, .kind = READ, .host = w.hosts, .slot = slot });
 }
 
 static void
@@ -369,7 +377,8 @@ on_random(void *arg, void *to, size_t n)
 
 static const struct node_ops node_ops = { on_dial, on_close, on_begin, on_has, on_put,
 	on_finish };
-static const struct server_ops server_ops = { on_read, on_close, on_random, NULL, NULL };
+static const struct dolly_server_ops dolly_server_ops = { on_read, on_close, on_random,
+	NULL, NULL };
 
 static void
 do_host(const struct event *ev)
@@ -381,10 +390,11 @@ do_host(const struct event *ev)
 	switch (ev->kind) {
 	case TICK:
 		if (h->id == 0)
-			server_tick(w.server, w.now_us);
+			dolly_server_tick(w.server, w.now_us);
 		else
 			node_tick(h->node, w.now_us);
-		push((struct event){ .at_us = w.now_us + TICK_US, .kind = TICK, .host = h });
+		push((struct event){
+		    .at_us = w.now_us + TICK_US, .kind = TICK, .host = h });
 		break;
 	case PUT:
 		node_put(h->node, ev->slot, NODE_PUT_DONE, NULL);
@@ -394,7 +404,7 @@ do_host(const struct event *ev)
 		node_finished(h->node, NULL);
 		break;
 	default:
-		server_read(w.server, ev->slot, NULL);
+		dolly_server_read(w.server, ev->slot, NULL);
 	}
 	go_on(h);
 }
@@ -430,18 +440,18 @@ static void
 start(uint32_t nodes, uint32_t chunks, unsigned arity)
 {
 	w.hosts = calloc(nodes + 1, sizeof *w.hosts);
-	const struct server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks,
-		                              (uint64_t)chunks * CHUNK },
+	const struct dolly_server_config sc = { .spread = { 16, CHUNK, CHUNK, chunks,
+						    (uint64_t)chunks * CHUNK },
 		.arity = arity,
 		.nodes = nodes,
 		.deadline_us = 3000000,
 		.linger_us = 1000000,
-		.ops = &server_ops,
+		.ops = &dolly_server_ops,
 		.arg = w.hosts };
 	struct err e;
 
 	w.nodes = nodes;
-	if (w.hosts == NULL || server_new(&w.server, &sc, 0, &e) != 0)
+	if (w.hosts == NULL || dolly_server_new(&w.server, &sc, 0, &e) != 0)
 		abort();
 	for (uint32_t i = 0; i <= nodes; i++) {
 		struct host *h = &w.hosts[i];
@@ -504,8 +514,9 @@ forget_packets(void)
 	}
 }
 
-/* Until the server has ended.  `lost` hosts die or hang, by the seed, while chunks are sent.  The time
- * when the last one was whole; *whole: how many; *right: of these have had each chunk, once. */
+/* Until the server has ended.  `lost` hosts die or hang, by the seed, while chunks are
+ * sent.  The time when the last one was whole; *whole: how many; *right: of these have
+ * had each chunk, once. */
 static uint64_t
 run(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t lost, uint64_t seed,
     uint32_t *whole, uint32_t *right)
@@ -515,7 +526,8 @@ run(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t lost, uint64_t see
 	w = (struct world){ .random = seed };
 	start(nodes, chunks, arity);
 	uint64_t span = (uint64_t)chunks * CHUNK / 1024 * US_A_KB, next = span / 20;
-	for (uint32_t gone = 0; server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST;) {
+	for (uint32_t gone = 0;
+	     dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST;) {
 		step();
 		if (gone < lost && w.now_us >= next) {
 			struct host *h = &w.hosts[1 + random_next() % nodes];
@@ -530,7 +542,7 @@ run(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t lost, uint64_t see
 	for (uint32_t i = 1; i <= nodes; i++)
 		*right += !is_gone(&w.hosts[i]) && w.hosts[i].put == chunks;
 	forget_packets();
-	server_free(w.server);
+	dolly_server_free(w.server);
 	for (uint32_t i = 1; i <= nodes; i++)
 		node_free(w.hosts[i].node);
 	free(w.hosts);
@@ -545,8 +557,8 @@ failures(uint32_t nodes, unsigned arity, uint32_t lost, uint64_t seed)
 	uint64_t us = run(nodes, 200, arity, lost, seed, &whole, &right);
 	const uint32_t hung = w.hung;
 
-	printf("# %u nodes, %u lost (%u hung), arity %u, seed %llu: %.3f s\n", nodes, lost, hung, arity,
-	    (unsigned long long)seed, (double)us / 1e6);
+	printf("# %u nodes, %u lost (%u hung), arity %u, seed %llu: %.3f s\n", nodes,
+	    lost, hung, arity, (unsigned long long)seed, (double)us / 1e6);
 	T_CHECK(whole == nodes - lost);
 	T_CHECK(right == nodes - lost);
 }
@@ -563,8 +575,8 @@ main(int argc, char **argv)
 	uint64_t all = run(nodes, chunks, 1, 0, 1, &whole, &right);
 	T_CHECK(whole == nodes && right == nodes);
 	uint64_t fill = (uint64_t)(nodes - 1) * (US_A_KB * PACKET / 1024 + DELAY_US);
-	printf("# 1 node %.3f s, %u nodes %.3f s, fill %.3f s\n", (double)one / 1e6, nodes,
-	    (double)all / 1e6, (double)fill / 1e6);
+	printf("# 1 node %.3f s, %u nodes %.3f s, fill %.3f s\n", (double)one / 1e6,
+	    nodes, (double)all / 1e6, (double)fill / 1e6);
 	T_CHECK((double)all < 1.03 * (double)(one + fill));
 	failures(nodes / 3, 1, nodes / 60, seed);
 	failures(nodes / 3, 2, nodes / 60, seed + 1);
