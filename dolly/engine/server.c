@@ -146,6 +146,8 @@ say_parent(struct dolly_server *s, struct member *m)
 static void
 place(struct dolly_server *s, struct member *m, bool direct)
 {
+	if (m->state == MEMBER_WAITS)
+		m->heard_us = s->now_us;
 	roster_place(&s->roster, m, direct);
 	m->lost = 0;
 	say_parent(s, m);
@@ -521,7 +523,8 @@ look_at(struct dolly_server *s, struct member *m)
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
 	s->busy_us = s->now_us;
-	if (s->now_us - m->heard_us > s->cfg.deadline_us)
+	/* Who opens a target, or waits for others, holds nobody up. */
+	if (m->state == MEMBER_TAKES && s->now_us - m->heard_us > s->cfg.deadline_us)
 		cut(s, m, "it was silent for longer than --deadline");
 	else if (m->retry_us > 0 && m->retry_us <= s->now_us)
 		say_parent(s, m);

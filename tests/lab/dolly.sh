@@ -72,7 +72,7 @@ deaths() {	# SEED WAY SIGNAL NODE...
 	local seed=$1 way=$2 signal=$3 n; shift 3
 	local delay; delay=$(python3 -c "import random; print(random.Random($seed).uniform(0.05, 1.0))")
 	echo "== $way, $signal to $*, seed $seed: after $delay s"
-	server --nodes "10.9.0.[11-18]" $way --deadline 2
+	server --nodes "10.9.0.[11-18]" $way --deadline 5
 	join_all
 	local end=$((SECONDS + 30))
 	until [ "$(grep -c joined "$T/serve.log")" = 8 ] || [ $SECONDS -ge $end ]; do sleep 0.02; done
@@ -83,7 +83,7 @@ deaths() {	# SEED WAY SIGNAL NODE...
 	whole $rest
 	served 1
 	check "$# are not whole" [ "$(states "not whole")" = $# ]
-	for n; do kill -KILL "${LOADS[$n]}"; wait "${LOADS[$n]}"; done 2> /dev/null
+	{ for n; do kill -KILL "${LOADS[$n]}"; wait "${LOADS[$n]}"; done; } 2> /dev/null
 	echo "sent $(sent) of $size"
 }
 deaths 1 --chain KILL 1
