@@ -16,6 +16,7 @@ PY
 "$BIN/imagezip" -q -r "$T/disk" "$T/disk.ndz" || fail "imagezip"
 
 server() {	# OPTIONS...
+	: > "$T/serve.log"	# or what the last one said would be taken for this one's
 	ip netns exec "${LAB}s" timeout 120 "$BIN/dolly" serve --json --linger $LINGER "$@" "$T/disk.ndz" > "$T/table" 2> "$T/serve.log" &
 	SERVER=$!; PIDS+=($!)
 	local i
