@@ -331,8 +331,8 @@ command_join(const struct options *o, char **operands, int n, struct err *e)
 		progress_end(&j.progress, j.installed.bytes_covered);
 		rc = report(&j, e);
 	}
-	node_free(j.node);
 	wires_close(j.wires);
+	node_free(j.node);
 	lost_free(&j.installed.lost);
 	return rc;
 }

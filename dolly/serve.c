@@ -275,8 +275,8 @@ command_serve(const struct options *o, char **operands, int n, struct err *e)
 			    e);
 	}
 	chunk_reader_stop(s.reader);
-	dolly_server_free(s.server);
 	wires_close(s.wires);
+	dolly_server_free(s.server);
 	image_close(s.image);
 	meant_free(&s.meant);
 	return rc;

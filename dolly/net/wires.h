@@ -27,6 +27,7 @@ int wires_open(struct wires **, const struct wires_engine *, uint16_t port, bool
     struct err *);
 /* The engine that has the peers, before anything else. */
 void wires_serve(struct wires *, void *engine);
+/* Before the engine is freed, which has the peers that have said what they are. */
 void wires_close(struct wires *);
 uint16_t wires_port(const struct wires *);
 /* For the operations of engines that have these names. */
