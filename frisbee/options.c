@@ -76,16 +76,16 @@ static const struct cli_opt own_opts[] = {
 	{ OPT_PATTERN, "pattern", "N", "fill the free space with this 32-bit number",
 	    CLI_CALL, AT(install), 0, 0, install_set_pattern },
 	REFUSED(
-	    'P', "HOST", "not implemented: asking a master server for another host"),
+	    'P', "HOST", "not supported: asking a master server for another host"),
 	REFUSED(
-	    'X', "METHODS", "not implemented: a master server's other ways of serving"),
-	REFUSED('u', "UUID", "not implemented: checking the image's UUID"),
+	    'X', "METHODS", "not supported: a master server's other ways of serving"),
+	REFUSED('u', "UUID", "not supported: checking the image's UUID"),
 	REFUSED(
-	    'c', "KEY", "not implemented: Emulab's signed images; see --verify-key"),
+	    'c', "KEY", "not supported: Emulab's signed images; see --verify-key"),
 	REFUSED(
-	    'e', "KEY", "not implemented: Emulab's encrypted images; see --decrypt"),
-	REFUSED('U', NULL, "not implemented: prefixed output"),
-	REFUSED('H', "N", "not implemented: heartbeats"),
+	    'e', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
+	REFUSED('U', NULL, "not supported: prefixed output"),
+	REFUSED('H', "N", "not supported: heartbeats"),
 	{ 0 },
 };
 

@@ -99,8 +99,8 @@ const struct cli_opt own_opts[] = {
 	    AT(force), 0, 0, NULL },
 	{ 't', "trace", NULL, "the same as -d", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'L', NULL, "X", "accepted, does nothing", CLI_STR, AT(ignored), 0, 0, NULL },
-	{ 'H', NULL, "S", "not implemented: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
-	{ 'E', NULL, "HOST", "not implemented: an event server", CLI_REFUSED, 0, 0, 0,
+	{ 'H', NULL, "S", "not supported: heartbeats", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 'E', NULL, "HOST", "not supported: an event server", CLI_REFUSED, 0, 0, 0,
 	    NULL },
 	{ 0 },
 };

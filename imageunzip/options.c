@@ -34,18 +34,18 @@ static const struct cli_opt own_opts[] = {
 	{ OPT_PROGRESS, "progress", "FD",
 	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
-	REFUSED('r', "N", "not implemented: read retries"),
-	REFUSED('I', NULL, "not implemented: holes in a pipe are always zeros"),
-	REFUSED('M', "SECTOR", "not implemented: a highest sector"),
-	REFUSED('E', NULL, "not implemented: discarding free space"),
-	REFUSED('F', NULL, "not implemented: random order of chunks"),
-	REFUSED('c', NULL, "not implemented: Emulab's signed images; see --verify-key"),
+	REFUSED('r', "N", "not supported: read retries"),
+	REFUSED('I', NULL, "not supported: holes in a pipe are always zeros"),
+	REFUSED('M', "SECTOR", "not supported: a highest sector"),
+	REFUSED('E', NULL, "not supported: discarding free space"),
+	REFUSED('F', NULL, "not supported: random order of chunks"),
+	REFUSED('c', NULL, "not supported: Emulab's signed images; see --verify-key"),
 	REFUSED(
-	    'a', "KEY", "not implemented: Emulab's signed images; see --verify-key"),
+	    'a', "KEY", "not supported: Emulab's signed images; see --verify-key"),
 	REFUSED(
-	    'e', "CIPHER", "not implemented: Emulab's encrypted images; see --decrypt"),
+	    'e', "CIPHER", "not supported: Emulab's encrypted images; see --decrypt"),
 	REFUSED(
-	    'k', "KEY", "not implemented: Emulab's encrypted images; see --decrypt"),
+	    'k', "KEY", "not supported: Emulab's encrypted images; see --decrypt"),
 	{ 0 },
 };
 

@@ -229,11 +229,11 @@ static const struct cli_opt how_opts[] = {
 	    "write progress to descriptor FD, as lines \"DONE TOTAL\"", CLI_UINT,
 	    AT(progress_fd), 0, 1 << 20, NULL },
 	{ 'v', NULL, NULL, "the same as --version", CLI_VERSION, 0, 0, 0, NULL },
-	REFUSED('a', "SHA1", "not implemented: Emulab's signed images; see --sign"),
+	REFUSED('a', "SHA1", "not supported: Emulab's signed images; see --sign"),
 	REFUSED(
-	    'e', "CIPHER", "not implemented: Emulab's encrypted images; see --encrypt"),
+	    'e', "CIPHER", "not supported: Emulab's encrypted images; see --encrypt"),
 	REFUSED(
-	    'k', "FILE", "not implemented: Emulab's encrypted images; see --encrypt"),
+	    'k', "FILE", "not supported: Emulab's encrypted images; see --encrypt"),
 	REFUSED('1', NULL, "version 1 images are no longer written"),
 	{ 0 },
 };

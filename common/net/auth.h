@@ -75,7 +75,7 @@ bool auth_wants_hello(const struct auth *);
 size_t auth_put_hello(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
 /* Makes a WELCOME to all clients that have said HELLO since the last one; 0: none has. */
 size_t auth_put_welcome(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
-/* Makes a packet for a sender that seems not to know whether this session is authenticated:
+/* Makes a packet for a sender that seems not to know whether the session is authenticated:
  * a WELCOME to nobody, or NONE. */
 size_t auth_put_notice(struct auth *, uint8_t pkt[AUTH_PACKET_MAX]);
 

@@ -13,7 +13,7 @@
 enum ignored_why {
 	IGNORED_PLAIN,  /* not authenticated, in a session that has a key */
 	IGNORED_KEY,    /* authenticated by another key */
-	IGNORED_FORGED, /* apparently authenticated by this session's key, but wrong */
+	IGNORED_FORGED, /* apparently authenticated by the session's key, but wrong */
 	IGNORED_SEALED, /* authenticated, in a session that has no key */
 	IGNORED_WHYS
 };
@@ -28,7 +28,7 @@ struct ignored {
 		uint8_t first[4]; /* the sender of the first of n */
 		uint64_t at_us; /* the earliest time for the next sentence; 0: not set yet */
 	} of[IGNORED_WHYS];
-	/* Somebody may not know whether this session is authenticated.  One of them is told
+	/* Somebody may not know whether the session is authenticated.  One of them is told
 	 * once a second at most; with several, it is not always the same one. */
 	bool asks;
 	uint64_t told_us;
@@ -42,7 +42,7 @@ void ignored_add(struct ignored *, enum ignored_why, const uint8_t from[4], uint
  * waits: the caller is a client that waits for a server. */
 bool ignored_say(
     struct ignored *, uint64_t now_us, bool waits, char text[IGNORED_TEXT_MAX]);
-/* True, once a second at most: the sender that asks is to be told whether this session is
+/* True, once a second at most: the sender that asks is to be told whether the session is
  * authenticated. */
 bool ignored_answer(struct ignored *, uint64_t now_us);
 /* Why a client has waited for a server in vain, if keys can be the reason: the end of a

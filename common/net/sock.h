@@ -76,7 +76,7 @@ const uint8_t *sock_unseal(struct sock *, const uint8_t *pkt, size_t len,
 /* For the stream of one client, which has a socket of its own: auth_branch() of this
  * socket's struct auth. */
 int sock_branch_auth(struct auth **, const struct sock *, struct err *);
-/* Tell a sender whose packets are ignored whether this session is authenticated: through
+/* Tell a sender whose packets are ignored whether the session is authenticated: through
  * the group, or at its address.  Once a second at most. */
 void sock_answer_ignored(struct sock *, uint64_t now_us);
 /* ignored_say() and ignored_reason() for this socket. */

@@ -34,7 +34,7 @@ void client_session_forget(struct client_session *);
 void client_session_close(struct client_session *);
 /* Does the answer (NULL: it has no extension) tell of the same image, as far as is known? */
 bool client_session_same(const struct client_session *, const struct wirext_answer *);
-/* This session is heard of.  True: it is another one than before. */
+/* A session is heard of.  True: it is another one than before. */
 bool client_session_adopt(struct client_session *, uint32_t session);
 /* The pinned server has answered a JOIN again, or another one that took its place.  True: with
  * a session that is to be adopted, and then client_session_moved() is to be called. */

@@ -61,7 +61,7 @@ refused() {	# PROGRAM LETTER...
 	local p=$1 letter; shift
 	for letter; do
 		status 2 "$BIN/$p" "-$letter" x "$T/x" "$T/y"
-		check "says so" grep -q "^$p: -$letter: \(not implemented\|version 1 images\)" "$T/stderr"
+		check "says so" grep -q "^$p: -$letter: \(not supported\|version 1 images\)" "$T/stderr"
 	done
 }
 refused imagezip a e k 1

@@ -27,7 +27,7 @@ static const struct cli_opt outer_opts[] = {
 	    (uint64_t)-10, 100, NULL },
 	{ 256, "file", "F", "a file", CLI_STR, offsetof(struct opts, file), 0, 0,
 	    NULL },
-	{ 'e', NULL, "C", "not implemented: encryption", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 'e', NULL, "C", "not supported: encryption", CLI_REFUSED, 0, 0, 0, NULL },
 	{ 0 },
 };
 
@@ -90,7 +90,7 @@ test_parse(void)
 	T_CHECK(parse(&o, &at, &e, "--nope") == CLI_ERROR);
 	T_CHECK(strstr(e.text, "--nope"));
 	T_CHECK(parse(&o, &at, &e, "-e x") == CLI_ERROR);
-	T_CHECK(strstr(e.text, "not implemented"));
+	T_CHECK(strstr(e.text, "not supported"));
 	T_CHECK(parse(&o, &at, &e, "in -T 101 -W 0 -v --nope out --file f") == CLI_ERROR);
 	T_CHECK(strstr(e.text, "-T: 101"));
 	T_CHECK(at == 9);

@@ -35,8 +35,8 @@ static const struct cli_opt opts_table[] = {
 	    AT(only), 0, 0, only_list_set },
 	{ 'i', NULL, NULL, "accepted; the index fields of version 1 are ignored",
 	    CLI_CALL, 0, 0, 0, ignored_letter },
-	REFUSED('m', NULL, "not implemented: a map"),
-	REFUSED('c', NULL, "not implemented: Emulab's signatures; see --verify-key"),
+	REFUSED('m', NULL, "not supported: a map"),
+	REFUSED('c', NULL, "not supported: Emulab's signatures; see --verify-key"),
 	{ 0 },
 };
 
