@@ -20,7 +20,7 @@ list_one(void *arg, const struct index_image *i, struct err *e)
 		return 0;
 	}
 	time_text(i->about.put_at, when);
-	say(stdout, "%-32s %9s %9s  %s\n", stored_title(&i->about),
+	say(stdout, "%-32s %9s %9s  %s\n", stored_title(&i->about).text,
 	    human_bytes(
 		(uint64_t)i->about.chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    human_bytes(i->about.data_bytes, data, sizeof data), when);
@@ -82,7 +82,7 @@ info_text(const struct stored *d, uint64_t fragments)
 	char size[32], data[32], recipe[32], when[32];
 
 	time_text(a->put_at, when);
-	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a),
+	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a).text,
 	    a->chunks,
 	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    human_bytes(a->data_bytes, data, sizeof data));

@@ -52,7 +52,7 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	if (rc == 0)
 		return err_set(
 		    e, ERR_ABSENT, "%s: the parent is not in the store", o->parent);
-	snprintf(a->parent, sizeof a->parent, "%s", stored_title(&found.about));
+	snprintf(a->parent, sizeof a->parent, "%s", stored_title(&found.about).text);
 	return rc == 1 ? 0 : -1;
 }
 
@@ -107,7 +107,7 @@ tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 		    " fragments already, compressed by another codec or at another "
 		    "level; it keeps them once more, since only fragments with the "
 		    "same compressed bytes are shared\n",
-		    stored_title(a), t->same_data_fragments, t->fragments);
+		    stored_title(a).text, t->same_data_fragments, t->fragments);
 }
 
 /* Into j, where that is not NULL. */
@@ -122,7 +122,7 @@ summary(const struct options *o, const struct recipe_image *a,
 	if (j != NULL || o->quiet)
 		return;
 	say(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
-	    stored_title(a),
+	    stored_title(a).text,
 	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
 	    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
 	    human_bytes(
@@ -341,7 +341,7 @@ tell_equivalents(const struct recipe_image *a, uint64_t n)
 		    "emustore: %s: %" PRIu64
 		    " chunks are not the bytes that were put, but others with the same "
 		    "data: the zlib at hand is another\n",
-		    stored_title(a), n);
+		    stored_title(a).text, n);
 }
 
 /* A store that is open for reading, and an image of it. */
@@ -450,7 +450,7 @@ check_whole(const struct recipe_image *a, struct sink *sink, struct err *e)
 	return err_set(e, ERR_FORMAT,
 	    "%s: what the store has is not the image that was put: its SHA-256 is "
 	    "another (emustore verify --data tells where)",
-	    stored_title(a));
+	    stored_title(a).text);
 }
 
 static int

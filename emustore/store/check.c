@@ -257,7 +257,7 @@ tell_equivalents(struct check *c, const struct recipe_image *a, uint64_t n)
 	snprintf(text, sizeof text,
 	    "%s: %" PRIu64 " chunks can only be served as equivalents: the zlib at hand "
 	    "is another",
-	    stored_title(a), n);
+	    stored_title(a).text, n);
 	if (n > 0 && c->note != NULL)
 		c->note(c->arg, text);
 }
@@ -288,7 +288,7 @@ check_bytes(struct checking *k, struct stored *d, struct err *e)
 				memcmp(digest, a->sha256, sizeof digest) != 0))
 		rc = err_set(e, ERR_FORMAT,
 		    "%s: its SHA-256 is not that of the image that was put",
-		    stored_title(a));
+		    stored_title(a).text);
 	EVP_MD_CTX_free(sha);
 	return rc;
 }

@@ -76,7 +76,7 @@ get_fragment(struct made *m, const struct codec *codec, uint64_t number,
 		return err_set(e, ERR_FORMAT,
 		    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
 		    ", where the index has it",
-		    packs_name(m->packs, p->slot), number, p->at);
+		    packs_name(m->packs, p->slot).text, number, p->at);
 	if (made_data(m, codec, m->body.base + FRAGMENT_HEAD_BYTES,
 		m->body.len - FRAGMENT_HEAD_BYTES, raw, f.raw_bytes, e) != 0)
 		return -1;

@@ -12,8 +12,6 @@
 #include "common/base/crc32c.h"
 #include "emustore/store/keys.h"
 
-enum { NAME_BYTES = 600 };
-
 struct open_pack {
 	uint32_t number;
 	int fd; /* -1: closed, or it is no file */
@@ -27,7 +25,6 @@ struct packs {
 	size_t n;
 	struct open_pack *open;
 	uint64_t clock;
-	char name[NAME_BYTES];
 };
 
 struct packs *
@@ -62,12 +59,14 @@ packs_are_files(const struct packs *p)
 	return p->blocks == NULL;
 }
 
-const char *
-packs_name(struct packs *p, uint32_t slot)
+struct packs_name
+packs_name(const struct packs *p, uint32_t slot)
 {
-	snprintf(p->name, sizeof p->name, "%.500s: pack %.12s...", p->objects->title,
+	struct packs_name n;
+
+	snprintf(n.text, sizeof n.text, "%.500s: pack %.12s...", p->objects->title,
 	    p->open[slot].id);
-	return p->name;
+	return n;
 }
 
 static bool
@@ -187,7 +186,7 @@ packs_readv(struct packs *p, uint32_t slot, const struct iovec *iov, int n, uint
 		got = preadv(x->fd, iov, n, (off_t)at);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
-		err_os(e, "%s: byte %" PRIu64, packs_name(p, slot), at);
+		err_os(e, "%s: byte %" PRIu64, packs_name(p, slot).text, at);
 	return got;
 }
 
@@ -239,5 +238,5 @@ packs_read_record(struct packs *p, uint32_t slot, uint64_t at, struct record_hea
 	    crc32c(to, h->body_bytes) == h->body_crc)
 		return 0;
 	return err_set(e, ERR_FORMAT, "%s: the record at byte %" PRIu64 " is damaged",
-	    packs_name(p, slot), at);
+	    packs_name(p, slot).text, at);
 }

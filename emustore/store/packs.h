@@ -34,8 +34,12 @@ ssize_t packs_readv(struct packs *, uint32_t slot, const struct iovec *, int n,
 /* These bytes will be read soon: out of a bucket they are fetched meanwhile. */
 void packs_want(struct packs *, uint32_t slot, uint64_t at, size_t n);
 bool packs_are_files(const struct packs *);
-/* "DIR: pack 0123456789ab...": lasts for the next call. */
-const char *packs_name(struct packs *, uint32_t slot);
+enum { PACKS_NAME_BYTES = 600 };
+/* "DIR: pack 0123456789ab...". */
+struct packs_name {
+	char text[PACKS_NAME_BYTES];
+};
+struct packs_name packs_name(const struct packs *, uint32_t slot);
 /* One whole record at `at`: its head, and its body into `body`, both checked.
  * ERR_FORMAT when there is none, or it is damaged. */
 int packs_read_record(struct packs *, uint32_t slot, uint64_t at, struct record_head *,

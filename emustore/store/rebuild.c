@@ -135,7 +135,7 @@ read_vector(
 	if ((uint64_t)got != want)
 		return err_set(e, ERR_FORMAT,
 		    "%s: ends before its fragment at byte %" PRIu64 " does",
-		    packs_name(r->packs, p->slot), p->at);
+		    packs_name(r->packs, p->slot).text, p->at);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ blame(struct rebuilder *r, const struct recipe_chunk *c, const struct place *pla
 			rc = err_set(e, ERR_FORMAT,
 			    "%s: fragment %" PRIu64 " is not at byte %" PRIu64
 			    ", where the index has it",
-			    packs_name(r->packs, p->slot), c->pieces[i].number, p->at);
+			    packs_name(r->packs, p->slot).text, c->pieces[i].number, p->at);
 	}
 	buf_free(&body);
 	return rc != 0 ? rc

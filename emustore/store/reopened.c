@@ -35,7 +35,7 @@ open_same(
 {
 	const struct recipe_image *a = &s->about;
 
-	if (open_image(out, s->store, stored_title(a), access, e) != 0)
+	if (open_image(out, s->store, stored_title(a).text, access, e) != 0)
 		return -1;
 	const struct recipe_image *b = stored_about(*out);
 	if (a->chunks == b->chunks && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0)
@@ -43,7 +43,7 @@ open_same(
 	stored_free(*out);
 	*out = NULL;
 	return err_set(
-	    e, ERR_FORMAT, "%s: is another image meanwhile", stored_title(a));
+	    e, ERR_FORMAT, "%s: is another image meanwhile", stored_title(a).text);
 }
 
 static int

@@ -234,7 +234,7 @@ store_disk_open(struct disk **out, const char *store, const char *name,
 	}
 	if (rc == 0) {
 		memcpy(d->sha256, a->sha256, sizeof d->sha256);
-		rc = disk_open_ops(out, stored_title(a), DISK_FILE,
+		rc = disk_open_ops(out, stored_title(a).text, DISK_FILE,
 		    (uint64_t)a->chunks * NDZ_CHUNK_BYTES, &ops, d, e);
 	}
 	if (rc != 0)

@@ -56,13 +56,13 @@ stored_fragments(const struct stored *d)
 	return d->nfragments;
 }
 
-const char *
+struct stored_title
 stored_title(const struct recipe_image *i)
 {
-	static _Thread_local char text[STORE_NAME_MAX + 16];
+	struct stored_title t;
 
-	snprintf(text, sizeof text, "%s:%" PRIu32, i->name.name, i->name.version);
-	return text;
+	snprintf(t.text, sizeof t.text, "%s:%" PRIu32, i->name.name, i->name.version);
+	return t;
 }
 
 void
@@ -130,7 +130,7 @@ stored_each_fragment(struct store *s, const struct index_image *i,
 	}
 	index_walk_end(&walk);
 	buf_free(&object);
-	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&i->about));
+	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&i->about).text);
 }
 
 /* The recipe, and that it is the one that the index means. */
@@ -284,7 +284,7 @@ stored_open_image(
 	d->rebuilder = d->packs != NULL ? rebuilder_new(d->packs) : NULL;
 	int rc = d->rebuilder == NULL ? err_nomem(e, "an image") : load(d, i, e);
 	if (rc != 0) {
-		err_ctx(e, "%s", stored_title(&i->about));
+		err_ctx(e, "%s", stored_title(&i->about).text);
 		stored_free(d);
 		return -1;
 	}
@@ -392,7 +392,7 @@ stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 		want_ahead(d, i);
 	if (get_recipe(d, i, e) != 0 ||
 	    rebuild_chunk(d->rebuilder, &d->c, d->places + d->first[i], out, e) != 0)
-		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
+		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
 	return 0;
 }
 
@@ -407,7 +407,7 @@ stored_header(
     struct stored *d, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *e)
 {
 	if (get_recipe(d, i, e) != 0)
-		return err_ctx(e, "%s: chunk %u", stored_title(&d->about), i);
+		return err_ctx(e, "%s: chunk %u", stored_title(&d->about).text, i);
 	memset(out, 0, NDZ_HEADER_BYTES);
 	memcpy(out, d->c.header, d->c.header_bytes);
 	return 0;

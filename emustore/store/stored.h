@@ -39,7 +39,10 @@ uint64_t stored_fragments(const struct stored *);
 int stored_each_fragment(struct store *, const struct index_image *,
     int (*fn)(void *arg, const struct index_place *, struct err *), void *arg,
     struct err *);
-/* "name:3", lasts for the next call. */
-const char *stored_title(const struct recipe_image *);
+/* "name:3". */
+struct stored_title {
+	char text[STORE_NAME_MAX + 16];
+};
+struct stored_title stored_title(const struct recipe_image *);
 
 #endif /* EMUSTORE_STORE_STORED_H */

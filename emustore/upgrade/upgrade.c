@@ -125,7 +125,7 @@ take_image(
 	/* What was put by two records of one name is the first of them, as it was. */
 	if (rc != 0 && e->os == EEXIST)
 		rc = 0;
-	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(a));
+	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(a).text);
 }
 
 static int
