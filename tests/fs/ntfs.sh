@@ -120,7 +120,7 @@ round_trip() {	# WHAT FILL SIZE MKNTFS-OPTIONS...
 	local what=$1 fill=$2 img=$T/fs; shift 2
 	local k
 	# The driver closes files when it has time to, so that what is free, and where, is not the same each time.
-	for k in 1 2 3 4 5; do
+	for k in $(seq 20); do
 		make "$img" "$@" || return
 		mounted compression "$img" "$T/a" || { fail "$what: ntfs-3g"; return; }
 		cp -r "$T/files/." "$T/a"; age "$T/a" $fill; unmounted "$T/a"
