@@ -24,7 +24,8 @@ check "but with --force" quietly "$BIN/dolly" plan --force --svg "$T/other" "$ne
 
 status 1 "$BIN/dolly" plan "$T/none"; check "a file that is not there" grep -q "$T/none: No such file" "$T/stderr"
 status 2 "$BIN/dolly" plan --compression 0.5 "$net"
-status 2 "$BIN/dolly" plan "$BIN/dolly"; check "no description" grep -q "line 1" "$T/stderr"
+head -c 5000 "$BIN/dolly" > "$T/program"
+status 2 "$BIN/dolly" plan "$T/program"; check "no description" grep -q "line 1" "$T/stderr"
 echo "hosts a" > "$T/net"
 status 2 "$BIN/dolly" plan "$T/net"; check "the line is said" grep -q "line 1: \"hosts\" is not a statement" "$T/stderr"
 
