@@ -482,7 +482,7 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 
 	if (from >= chunks)
 		rc = err_set(e, ERR_USAGE, "%s has only %u chunks",
-		    stored_title(stored_about((*x)->image)), chunks);
+		    stored_title(stored_about((*x)->image)).text, chunks);
 	else if (store_holds(&(*x)->s, path))
 		rc = err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
