@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 own_network "$@"
 . "$(dirname "$0")/nbd_lib.sh"
-instrumented && skip "nbdkit with libasan hangs in its exit behind many of these errors; nbd_several.sh has a web server, too"
 requires sfdisk mke2fs nginx
 [ -n "${NETWORK_INSIDE:-}" ] || skip "needs root, for ports of its own"
 a_disk sda
