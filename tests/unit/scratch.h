@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,21 @@ in_scratch(const char *name)
 	i = (i + 1) % 8;
 	snprintf(path[i], sizeof path[i], "%.120s/%.60s", scratch_dir, name);
 	return path[i];
+}
+
+/* Does the file of this name in the directory hold these bytes, and no more? */
+static inline bool
+scratch_holds(const char *name, const void *bytes, size_t n)
+{
+	uint8_t *got = malloc(n + 1);
+	FILE *f = fopen(in_scratch(name), "r");
+	bool same = got != NULL && f != NULL && fread(got, 1, n + 1, f) == n &&
+	            memcmp(got, bytes, n) == 0;
+
+	if (f != NULL)
+		fclose(f);
+	free(got);
+	return same;
 }
 
 /* Attach a loop device to a file in the directory; false when that cannot be. */

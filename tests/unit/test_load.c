@@ -211,20 +211,6 @@ look_while_it_runs(struct load *l)
 	T_CHECK(r.packets > 0 && r.seconds > 0);
 }
 
-static bool
-same_file(const char *name, const uint8_t *bytes, size_t n)
-{
-	uint8_t *got = malloc(n + 1);
-	FILE *f = fopen(in_scratch(name), "r");
-	bool same = got != NULL && f != NULL && fread(got, 1, n + 1, f) == n &&
-	            memcmp(got, bytes, n) == 0;
-
-	if (f != NULL)
-		fclose(f);
-	free(got);
-	return same;
-}
-
 static uint8_t file_bytes[FILE_CHUNKS * CHUNK_BYTES - 5000];
 
 /* 4 MB a second, so that there is something to look at. */
@@ -261,7 +247,7 @@ test_looked_at(void)
 	T_CHECK(atomic_load(&t.ticks) > 1);
 	T_CHECK(atomic_load(&t.done) == (uint64_t)FILE_CHUNKS * CHUNK_BYTES);
 	T_CHECK(atomic_load(&t.total) == (uint64_t)FILE_CHUNKS * CHUNK_BYTES);
-	T_CHECK(same_file("copy", file_bytes, sizeof file_bytes));
+	T_CHECK(scratch_holds("copy", file_bytes, sizeof file_bytes));
 	serve_free(s);
 }
 
@@ -309,7 +295,7 @@ test_urgent(void)
 	T_CHECK(count_there("urgent") < FILE_CHUNKS / 2);
 	T_CHECK(has_ended(l, LIMIT_MS));
 	T_CHECK(load_end(l, NULL, &e) == 0);
-	T_CHECK(same_file("urgent", file_bytes, sizeof file_bytes));
+	T_CHECK(scratch_holds("urgent", file_bytes, sizeof file_bytes));
 	serve_free(s);
 }
 

@@ -42,20 +42,6 @@ check_released(void)
 }
 
 static bool
-file_is(const char *name, const void *bytes, size_t n)
-{
-	uint8_t *got = malloc(n + 1);
-	FILE *f = fopen(in_scratch(name), "r");
-	bool same = got != NULL && f != NULL && fread(got, 1, n + 1, f) == n &&
-	            memcmp(got, bytes, n) == 0;
-
-	if (f != NULL)
-		fclose(f);
-	free(got);
-	return same;
-}
-
-static bool
 is_absent(const char *name)
 {
 	return access(in_scratch(name), F_OK) != 0;
@@ -109,7 +95,7 @@ test_file(void)
 	T_CHECK(sink_end(&s, &sum, &e) == 0);
 	T_CHECK(sum.bytes_written == sizeof plain);
 	T_CHECK(!sink_close(&s, NULL, NULL));
-	T_CHECK(file_is("image", plain, sizeof plain));
+	T_CHECK(scratch_holds("image", plain, sizeof plain));
 	s = file_sink(&written);
 	T_CHECK(put(&s, 0) == 0);
 	sink_close(&s, NULL, NULL);
@@ -149,7 +135,7 @@ test_install(void)
 	T_CHECK(!sink_close(&s, NULL, NULL));
 	T_CHECK(stats.chunks == CHUNKS);
 	T_CHECK(sum.bytes_covered == stats.bytes_covered);
-	T_CHECK(file_is("disk", zeros, sizeof zeros));
+	T_CHECK(scratch_holds("disk", zeros, sizeof zeros));
 	lost_free(&stats.lost);
 }
 
@@ -316,7 +302,7 @@ test_copy(void)
 	T_CHECK(sink_end(&s, NULL, &e) == 0);
 	sink_close(&s, NULL, NULL);
 	image_close(img);
-	T_CHECK(file_is("image", plain, sizeof plain));
+	T_CHECK(scratch_holds("image", plain, sizeof plain));
 	img = stored_image();
 	written = 0;
 	s = file_sink(&written);
