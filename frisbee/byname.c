@@ -3,6 +3,7 @@
 #include "frisbee/byname.h"
 
 #include <inttypes.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +36,14 @@ ask(const struct opts *o, const char *name, bool status_only, struct master_get_
 		return err_set(e, ERR_USAGE, "\"%.40s\": a name has 1 to %d bytes", name,
 		    MASTER_NAME_MAX);
 	strcpy(m.name, name);
-	return ask_get(o->server, &m, r, e);
+	if (o->token == NULL)
+		return ask_get(o->server, &m, NULL, r, e);
+	uint8_t token[MASTER_TOKEN_BYTES];
+	int rc = ask_read_token(o->token, token, e);
+	if (rc == 0)
+		rc = ask_get(o->server, &m, token, r, e);
+	OPENSSL_cleanse(token, sizeof token);
+	return rc;
 }
 
 static int

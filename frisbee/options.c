@@ -25,7 +25,8 @@ enum {
 
 #define CHUNK_MB_BY_MEMORY UINT64_MAX
 
-enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR, OPT_DRY_RUN };
+enum { OPT_JSON = 300, OPT_PROGRESS, OPT_BASE, OPT_STATS, OPT_PATTERN, OPT_DOCTOR, OPT_DRY_RUN,
+	OPT_TOKEN };
 
 #define AT(field) offsetof(struct opts, field)
 
@@ -40,6 +41,9 @@ static const struct cli_opt own_opts[] = {
 	    CLI_STR, AT(query), 0, 0, NULL },
 	UINT('B', "retry", "S", "ask a busy master server again after S seconds (5)",
 	    retry_s, 1, 86400),
+	{ OPT_TOKEN, "token", "FILE",
+	    "with -F and -Q: show the master server that you have this token", CLI_STR,
+	    AT(token), 0, 0, NULL },
 	FLAG('N', "any-file", "load a file as it is, not an image", any_file),
 	FLAG('O', "in-order", "request the chunks in order, not at random", sequential),
 	UINT('r', "start-delay", "S", "wait a random time of up to S seconds first",

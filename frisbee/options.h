@@ -21,6 +21,7 @@ struct opts {
 	const char *name;   /* -F: of an image that a master server has; -S is the master */
 	const char *query;  /* -Q */
 	uint64_t retry_s;   /* -B */
+	const char *token;  /* --token: a file */
 	struct { /* what the master server said */
 		char addr[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX], port[8];
 	} found;

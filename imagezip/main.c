@@ -206,7 +206,7 @@ send_to_master(const struct options *o, struct err *e)
 {
 	struct upload u;
 
-	if (upload_begin(&u, o->to, e) != 0)
+	if (upload_begin(&u, o->to, o->token, e) != 0)
 		return -1;
 	int rc = look_and_act(o, e);
 	return upload_end(&u, rc, e);

@@ -132,6 +132,7 @@ enum {
 	OPT_OUTSIDE,
 	OPT_GAPS,
 	OPT_TO,
+	OPT_TOKEN,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -214,6 +215,9 @@ static const struct cli_opt how_opts[] = {
 	{ OPT_TO, "to", "frisbee://HOST/NAME",
 	    "send the image to a master server, as NAME; no image is named then",
 	    CLI_STR, AT(to), 0, 0, NULL },
+	{ OPT_TOKEN, "token", "FILE",
+	    "with --to: show the master server that you have this token", CLI_STR,
+	    AT(token), 0, 0, NULL },
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
 	FLAG(OPT_FORCE, "force",
@@ -319,6 +323,8 @@ imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 		    e, o->what.look_only ? "-i needs one operand, the source"
 		       : o->to != NULL   ? "--to needs one operand, the source"
 					 : "a source and an image are needed");
+	if (o->token != NULL && o->to == NULL)
+		return err_misuse(e, "--token is for --to");
 	o->what.source = operands[0];
 	o->output = o->what.look_only ? NULL : o->to != NULL ? "-" : operands[1];
 	o->what.make_sig = o->sig_new != NULL;

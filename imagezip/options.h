@@ -12,6 +12,7 @@ struct options {
 	struct capture_what what;
 	const char *output;  /* NULL with -i; "-" with --to */
 	const char *to;      /* --to: frisbee://HOST/NAME, a master server */
+	const char *token;   /* --token: a file, for --to */
 	const char *sig_new; /* -U: write a signature; "": next to the image */
 	bool no_sync;        /* -D */
 	/* What to say. */

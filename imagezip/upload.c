@@ -3,6 +3,7 @@
 #include "imagezip/upload.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ static const char scheme[] = "frisbee://";
 enum { HOST_BYTES = 256 };
 
 static int
-ask(const char *to, struct master_put_reply *r, struct err *e)
+ask(const char *to, const uint8_t *token, struct master_put_reply *r, struct err *e)
 {
 	size_t skip = sizeof scheme - 1;
 	const char *slash = strncmp(to, scheme, skip) == 0 ? strchr(to + skip, '/') : NULL;
@@ -29,20 +30,34 @@ ask(const char *to, struct master_put_reply *r, struct err *e)
 	memcpy(host, to + skip, n);
 	host[n] = '\0';
 	strcpy(m.name, slash + 1);
-	if (ask_put(host, &m, r, e) != 0)
+	if (ask_put(host, &m, token, r, e) != 0)
 		return -1;
 	return r->error == MASTER_OK ? 0
 	                             : err_set(e, ERR_REFUSED, "%s: the master server %s",
 	                                   to, master_error_text(r->error));
 }
 
+static int
+ask_with(const char *to, const char *token_file, struct master_put_reply *r, struct err *e)
+{
+	uint8_t token[MASTER_TOKEN_BYTES];
+
+	if (token_file == NULL)
+		return ask(to, NULL, r, e);
+	int rc = ask_read_token(token_file, token, e);
+	if (rc == 0)
+		rc = ask(to, token, r, e);
+	OPENSSL_cleanse(token, sizeof token);
+	return rc;
+}
+
 int
-upload_begin(struct upload *u, const char *to, struct err *e)
+upload_begin(struct upload *u, const char *to, const char *token_file, struct err *e)
 {
 	struct master_put_reply r;
 
 	*u = (struct upload){ .to = to };
-	if (ask(to, &r, e) != 0 || ask_connect(r.addr, r.port, &u->connection, e) != 0)
+	if (ask_with(to, token_file, &r, e) != 0 || ask_connect(r.addr, r.port, &u->connection, e) != 0)
 		return -1;
 	int flags = fcntl(u->connection, F_GETFL);
 	u->saved_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);

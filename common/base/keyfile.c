@@ -53,6 +53,7 @@ static const struct {
 	    "a public key, the half that verifies signatures" },
 	[KEYFILE_ENCRYPTION] = { "NDZ-KEY-", "a key for encryption" },
 	[KEYFILE_GROUP] = { "FRISBEE-GROUP-KEY-", "a group's key" },
+	[KEYFILE_TOKEN] = { "FRISBEE-TOKEN-", "a token for a master server" },
 };
 
 const char *

@@ -15,6 +15,7 @@ enum keyfile_kind {
 	KEYFILE_PUBLIC,     /* verifies; the only one that is no secret */
 	KEYFILE_ENCRYPTION, /* encrypts and decrypts */
 	KEYFILE_GROUP,      /* of those who load together: --group-key */
+	KEYFILE_TOKEN,      /* of those who may ask a master server: --token */
 	KEYFILE_KINDS
 };
 
@@ -31,7 +32,7 @@ int keyfile_write(
 /* "a key for encryption", for sentences. */
 const char *keyfile_name(enum keyfile_kind);
 
-/* Keys of 32 random bytes (KEYFILE_ENCRYPTION, KEYFILE_GROUP), in a line that begins with
+/* Keys of 32 random bytes (KEYFILE_ENCRYPTION, KEYFILE_GROUP, KEYFILE_TOKEN), in a line that begins with
  * what they are for.  Errors as above; ERR_FORMAT: it is none.  Wipe the key after use. */
 int keyfile_read_secret(const char *path, enum keyfile_kind,
     uint8_t key[KEYFILE_SECRET_BYTES], struct err *);

@@ -13,6 +13,7 @@ enum { DIGITS = 2 * KEYFILE_SECRET_BYTES, PREFIX_MAX = 32 };
 static const char *const prefixes[KEYFILE_KINDS] = {
 	[KEYFILE_ENCRYPTION] = "NDZ-KEY-1 AES-256-GCM ",
 	[KEYFILE_GROUP] = "FRISBEE-GROUP-KEY-1 ",
+	[KEYFILE_TOKEN] = "FRISBEE-TOKEN-1 ",
 };
 
 static bool

@@ -13,6 +13,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/keyfile.h"
 #include "common/base/number.h"
 #include "common/wire/addr.h"
 
@@ -153,32 +154,94 @@ exchange(const char *master, const uint8_t *request, size_t n, uint8_t *reply,
 	return rc == 0 ? 0 : err_ctx(e, "master server %s", master);
 }
 
-int
-ask_get(const char *master, const struct master_get *m, struct master_get_reply *reply,
+/* A request with or without a token, as ask_get() and ask_put() make it. */
+struct question {
+	const char *master;
+	uint8_t *request;
+	size_t request_bytes;
+	uint8_t *reply;
+	size_t reply_bytes;
+	const uint8_t *token; /* NULL: none */
+};
+
+/* Ask, with a proof that answers the challenge; NULL: there is none yet. */
+static int
+ask_once(const struct question *q, const uint8_t *challenge, struct err *e)
+{
+	if (q->token != NULL && master_proof_put(q->request, q->request_bytes, challenge,
+				    q->token, e) != 0)
+		return -1;
+	return exchange(q->master, q->request, q->request_bytes, q->reply, q->reply_bytes, e);
+}
+
+static bool
+wants_proof(const struct question *q, uint16_t error, const struct master_signature *s)
+{
+	return q->token != NULL && error == MASTER_NO_ACCESS &&
+	       s->type == MASTER_SIGNATURE_CHALLENGE;
+}
+
+/* Ask, and hear the answer. */
+static int
+get_once(const struct question *q, const uint8_t *challenge, struct master_get_reply *r,
     struct err *e)
 {
-	uint8_t request[MASTER_GET_BYTES], answer[MASTER_GET_REPLY_BYTES];
-
-	master_get_write(m, request);
-	if (exchange(master, request, sizeof request, answer, sizeof answer, e) != 0)
+	if (ask_once(q, challenge, e) != 0)
 		return -1;
-	if (master_get_reply_read(reply, answer, sizeof answer, e) != 0)
-		return err_ctx(e, "master server %s: its answer", master);
+	if (master_get_reply_read(r, q->reply, q->reply_bytes, e) != 0)
+		return err_ctx(e, "master server %s: its answer", q->master);
 	return 0;
 }
 
 int
-ask_put(const char *master, const struct master_put *m, struct master_put_reply *reply,
+ask_get(const char *master, const struct master_get *m, const uint8_t *token,
+    struct master_get_reply *reply, struct err *e)
+{
+	uint8_t request[MASTER_GET_BYTES], answer[MASTER_GET_REPLY_BYTES];
+	const struct question q = { master, request, sizeof request, answer, sizeof answer,
+		token };
+
+	master_get_write(m, request);
+	if (get_once(&q, NULL, reply, e) != 0)
+		return -1;
+	if (!wants_proof(&q, reply->error, &reply->signature))
+		return 0;
+	const struct master_signature challenge = reply->signature;
+	return get_once(&q, challenge.bytes, reply, e);
+}
+
+static int
+put_once(const struct question *q, const uint8_t *challenge, struct master_put_reply *r,
     struct err *e)
 {
+	if (ask_once(q, challenge, e) != 0)
+		return -1;
+	if (master_put_reply_read(r, q->reply, q->reply_bytes, e) != 0)
+		return err_ctx(e, "master server %s: its answer", q->master);
+	return 0;
+}
+
+int
+ask_put(const char *master, const struct master_put *m, const uint8_t *token,
+    struct master_put_reply *reply, struct err *e)
+{
 	uint8_t request[MASTER_PUT_BYTES], answer[MASTER_PUT_REPLY_BYTES];
+	const struct question q = { master, request, sizeof request, answer, sizeof answer,
+		token };
 
 	master_put_write(m, request);
-	if (exchange(master, request, sizeof request, answer, sizeof answer, e) != 0)
+	if (put_once(&q, NULL, reply, e) != 0)
 		return -1;
-	if (master_put_reply_read(reply, answer, sizeof answer, e) != 0)
-		return err_ctx(e, "master server %s: its answer", master);
-	return 0;
+	if (!wants_proof(&q, reply->error, &reply->signature))
+		return 0;
+	const struct master_signature challenge = reply->signature;
+	return put_once(&q, challenge.bytes, reply, e);
+}
+
+int
+ask_read_token(const char *path, uint8_t token[MASTER_TOKEN_BYTES], struct err *e)
+{
+	return keyfile_read_secret(path, KEYFILE_TOKEN, token, e);
 }
 
 int

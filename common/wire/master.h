@@ -59,6 +59,8 @@ enum master_signature_type {
 	MASTER_SIGNATURE_MTIME, /* 4 bytes: seconds since 1970, in network order */
 	MASTER_SIGNATURE_MD5,
 	MASTER_SIGNATURE_SHA1,
+	/* No signature, in a refusal: MASTER_CHALLENGE_BYTES (master_proof.h). */
+	MASTER_SIGNATURE_CHALLENGE = 0x4642,
 };
 
 struct master_signature {

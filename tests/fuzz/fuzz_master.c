@@ -1,6 +1,6 @@
 /* Messages of the master server: what is accepted comes back to the byte, but for what stands behind a
  * name. */
-#include "common/wire/master.h"
+#include "common/wire/master_proof.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +58,24 @@ try_replies(const uint8_t *data, size_t bytes)
 		abort();
 }
 
+/* Whatever has the form of a proof is made by nobody who has not the token. */
+static void
+try_proof(const uint8_t *data, size_t bytes)
+{
+	static const uint8_t token[MASTER_TOKEN_BYTES] = { 7 };
+	const uint8_t *challenge;
+
+	if (master_proof_get(data, bytes, &challenge) &&
+	    (challenge < data || challenge + 2 * MASTER_CHALLENGE_BYTES > data + bytes))
+		abort();
+	if (master_proof_is_by(data, bytes, token))
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+	try_proof(data, bytes);
 	try_get(data, bytes);
 	try_put(data, bytes);
 	try_replies(data, bytes);

@@ -1,5 +1,5 @@
-/* imagekey: make the keys that images are signed and encrypted with, and those of groups
- * that load together.  It has one thread. */
+/* imagekey: make the keys that images are signed and encrypted with, those of groups that
+ * load together, and tokens for a master server.  It has one thread. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -11,13 +11,13 @@
 #include "common/image/format/sign.h"
 
 struct opts {
-	const char *sign_key, *encrypt_key, *group_key;
+	const char *sign_key, *encrypt_key, *group_key, *token;
 	bool quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
 
-enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY, OPT_GROUP_KEY };
+enum { OPT_SIGN_KEY = 300, OPT_ENCRYPT_KEY, OPT_GROUP_KEY, OPT_TOKEN };
 
 static const struct cli_opt opts_table[] = {
 	{ OPT_SIGN_KEY, "sign-key", "NAME",
@@ -27,6 +27,9 @@ static const struct cli_opt opts_table[] = {
 	    AT(encrypt_key), 0, 0, NULL },
 	{ OPT_GROUP_KEY, "group-key", "FILE", "a group key, for frisbeed and frisbee",
 	    CLI_STR, AT(group_key), 0, 0, NULL },
+	{ OPT_TOKEN, "token", "FILE",
+	    "a token, for mfrisbeed and those who may load or upload", CLI_STR, AT(token),
+	    0, 0, NULL },
 	FLAG('q', "quiet", "print nothing", quiet),
 	{ 0 },
 };
@@ -34,8 +37,9 @@ static const struct cli_opt opts_table[] = {
 static const struct cli_program prog = {
 	.name = "imagekey",
 	.synopsis = "[options]",
-	.about = "Make the keys that images are signed and encrypted with, and the one "
-		 "that authenticates the packets of a group.  An existing key is never "
+	.about = "Make the keys that images are signed and encrypted with, the one "
+		 "that authenticates the packets of a group, and tokens for a master "
+		 "server.  An existing key is never "
 		 "replaced.",
 	.examples = "  imagekey --sign-key lab              keep lab.key secret, give "
 		    "lab.pub to all\n"
@@ -44,7 +48,9 @@ static const struct cli_program prog = {
 		    "  imagekey --encrypt-key secret.key    for imagezip --encrypt, "
 		    "imageunzip --decrypt\n"
 		    "  imagekey --group-key lab.group       for frisbeed and frisbee "
-		    "--group-key\n",
+		    "--group-key\n"
+		    "  imagekey --token ci.token            for mfrisbeed, frisbee -F and "
+		    "imagezip --to\n",
 	.tables = { { opts_table, 0, NULL } },
 };
 
@@ -54,10 +60,11 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	const struct opts *o = opts;
 
 	(void)operands;
-	if (n != 0 ||
-	    (o->sign_key == NULL && o->encrypt_key == NULL && o->group_key == NULL))
-		return err_misuse(e, "--sign-key, --encrypt-key or --group-key is needed, "
-				     "and nothing else");
+	if (n != 0 || (o->sign_key == NULL && o->encrypt_key == NULL &&
+			  o->group_key == NULL && o->token == NULL))
+		return err_misuse(e,
+		    "--sign-key, --encrypt-key, --group-key or --token is needed, "
+		    "and nothing else");
 	if (o->sign_key != NULL && sign_make_keys(o->sign_key, e) != 0)
 		return -1;
 	if (o->sign_key != NULL && !o->quiet)
@@ -74,6 +81,12 @@ make_keys(void *opts, char **operands, int n, struct err *e)
 	if (o->group_key != NULL && !o->quiet)
 		say(stdout, "%s is for the server and all its clients: keep it secret\n",
 		    o->group_key);
+	if (o->token != NULL && keyfile_make_secret(o->token, KEYFILE_TOKEN, e) != 0)
+		return -1;
+	if (o->token != NULL && !o->quiet)
+		say(stdout,
+		    "%s is for the master server and those who may ask it: keep it secret\n",
+		    o->token);
 	return 0;
 }
 
