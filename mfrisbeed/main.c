@@ -6,12 +6,13 @@
 #include "common/base/say.h"
 #include "common/cli/cli.h"
 #include "common/wire/master.h"
+#include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/master.h"
 
 struct opts {
 	const char *config, *addr;
 	uint64_t port;
-	bool check, debug, quiet, syslog;
+	bool check, report, json, debug, quiet, syslog;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -25,6 +26,11 @@ static const struct cli_opt own_opts[] = {
 	    AT(addr), 0, 0, NULL },
 	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
 	    0, 0, NULL },
+	{ 302, "report", NULL,
+	    "print who has loaded and uploaded what, and what failed, and exit", CLI_FLAG,
+	    AT(report), 0, 0, NULL },
+	{ 303, "json", NULL, "with --report: print it as JSON", CLI_FLAG, AT(json), 0, 0,
+	    NULL },
 	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
 	    NULL },
@@ -40,7 +46,8 @@ static const struct cli_program prog = {
 	    "Serve images to clients that ask for them by name: a session for an image "
 	    "begins when\na client asks for it, and ends when no client needs it.",
 	.examples = "  mfrisbeed -c /etc/mfrisbeed.conf\n"
-		    "  mfrisbeed --check -c /etc/mfrisbeed.conf\n\n"
+		    "  mfrisbeed --check -c /etc/mfrisbeed.conf\n"
+		    "  mfrisbeed --report -c /etc/mfrisbeed.conf   who has loaded what\n\n"
 		    "A whole configuration:\n\n"
 		    "  image ubuntu24 /srv/images/ubuntu24.ndz\n"
 		    "  group 239.192.1.1\n"
@@ -72,6 +79,18 @@ check(const struct opts *o, struct err *e)
 }
 
 static int
+report(const struct opts *o, struct err *e)
+{
+	struct settings s;
+	int rc = settings_read(&s, o->config, e);
+
+	if (rc == 0)
+		rc = history_report(s.state, o->json, e);
+	settings_free(&s);
+	return rc;
+}
+
+static int
 serve(const struct opts *o, struct err *e)
 {
 	struct master_config c = { o->config, o->addr, (uint16_t)o->port };
@@ -98,8 +117,12 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_misuse(e, "there are no operands");
 	if (o->config == NULL)
 		return err_misuse(e, "a configuration file is needed (-c)");
+	if (o->json && !o->report)
+		return err_misuse(e, "--json is for --report");
 	if (o->check)
 		return check(o, e);
+	if (o->report)
+		return report(o, e);
 	log_open("mfrisbeed", !o->syslog,
 	    o->quiet   ? LOG_LEVEL_WARN
 	    : o->debug ? LOG_LEVEL_DEBUG

@@ -31,6 +31,9 @@ struct live {
 	struct mailbox *arrivals; /* of chunks, for source_arrived() */
 	bool cancelled, ended, failed;
 	struct err why; /* failed: for this reason */
+	/* The caller's. */
+	void (*told)(void *arg, int rc, const struct err *);
+	void *told_arg;
 };
 
 /* Called with the lock. */
@@ -111,6 +114,8 @@ on_end(void *arg, int rc, const struct err *e)
 {
 	struct live *v = arg;
 
+	if (v->told != NULL)
+		v->told(v->told_arg, rc, e);
 	pthread_mutex_lock(&v->lock);
 	v->ended = true;
 	if (rc != 0)
@@ -348,6 +353,8 @@ source_of_load(struct source *out, const struct load_config *cfg, const char *fi
 
 	if (v == NULL)
 		return err_nomem(e, "the client");
+	v->told = cfg->ended;
+	v->told_arg = cfg->arg;
 	c.any_file = false;
 	c.keep_encrypted = true;
 	c.open = open_sink;

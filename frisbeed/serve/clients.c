@@ -20,6 +20,7 @@ struct clients {
 	pthread_mutex_t lock;
 	uint32_t chunks; /* of the image; 0: not known */
 	uint32_t done;   /* clients that left with the whole image */
+	uint32_t endings; /* of loads */
 	struct lru order;
 	struct client_row *row;
 };
@@ -85,22 +86,25 @@ row_of(struct clients *c, uint64_t now_us, const uint8_t ip[4], uint16_t port,
 	if (i == LRU_NONE) {
 		i = lru_add(&c->order, key_of(ip, port), &old);
 		c->row[i] = (struct client_row){
-			.port = port, .first_us = now_us, .sent_before = sent
+			.port = port, .first_us = now_us, .began_us = now_us, .sent_before = sent
 		};
 		memcpy(c->row[i].ip, ip, 4);
 	}
 	lru_touch(&c->order, i, asks);
 	c->row[i].heard_us = now_us;
+	c->row[i].lapsed |= c->row[i].gone;
 	c->row[i].gone = false;
 	c->row[i].messages++;
 	return &c->row[i];
 }
 
 static void
-note_leave(struct client_row *r, const struct wire_msg *m)
+note_leave(struct clients *c, struct client_row *r, const struct wire_msg *m)
 {
 	const struct wire_stats *s = &m->u.leave2.stats;
 
+	if (!r->left)
+		r->ending = ++c->endings;
 	r->left = true;
 	r->seconds = m->u.leave.elapsed_s > 0 ? (uint32_t)m->u.leave.elapsed_s : 0;
 	if (m->subtype != WIRE_LEAVE2)
@@ -127,18 +131,20 @@ note_outcome(struct clients *c, struct client_row *r, const void *pkt, size_t le
 }
 
 static void
-note_base(struct client_row *r, const struct wire_msg *m, bool offer)
+note_base(struct clients *c, struct client_row *r, const struct wire_msg *m, bool offer)
 {
 	switch (m->subtype) {
 	case WIRE_JOIN:
 	case WIRE_JOIN2:
+		if (r->left || r->lapsed)
+			r->began_us = r->heard_us;
 		r->joins++;
-		r->left = false;
+		r->left = r->lapsed = false;
 		r->extension = offer;
 		break;
 	case WIRE_LEAVE:
 	case WIRE_LEAVE2:
-		note_leave(r, m);
+		note_leave(c, r, m);
 		break;
 	case WIRE_PREQ: {
 		struct blockmap map = blockmap_get(m->u.preq.map);
@@ -197,7 +203,7 @@ clients_heard(struct clients *c, uint64_t now_us, const void *pkt, size_t len,
 	bool asks = m.subtype == WIRE_REQ || m.subtype == WIRE_PREQ;
 	pthread_mutex_lock(&c->lock);
 	struct client_row *r = row_of(c, now_us, from, port, sent, asks);
-	note_base(r, &m, offer);
+	note_base(c, r, &m, offer);
 	if (m.subtype == WIRE_LEAVE2)
 		note_outcome(c, r, pkt, len);
 	pthread_mutex_unlock(&c->lock);
@@ -230,8 +236,10 @@ clients_gone(struct clients *c, const uint8_t ip[4])
 {
 	pthread_mutex_lock(&c->lock);
 	uint32_t i = find(c, ip, 0);
-	if (i != LRU_NONE)
-		c->row[i].gone = !c->row[i].left;
+	if (i != LRU_NONE && !c->row[i].left && !c->row[i].gone) {
+		c->row[i].gone = true;
+		c->row[i].ending = ++c->endings;
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -32,12 +32,15 @@ struct client_row {
 	uint8_t ip[4];
 	uint16_t port; /* 0: the session's */
 	uint64_t first_us, heard_us;
+	uint64_t began_us; /* its load: when it came, or joined again after the last one had ended */
+	uint32_t ending;   /* the session's endings of loads are counted; of its last one; 0: none */
 	uint64_t messages, joins, blocks_lost;
 	uint64_t sent_before; /* blocks of the session, before it came */
 	uint64_t blocks, of;  /* how far it is; of 0: not known */
 	uint64_t told_us;     /* when that was said */
 	uint8_t doing;        /* enum wirext_doing, as it said; 0: it did not */
 	bool extension, left, gone;
+	bool lapsed; /* it was gone, and has not joined again since */
 	bool outcome_known, whole; /* by its LEAVE2 */
 	bool aside;                /* the server does not heed its complaints */
 	double gets;               /* then: of what is sent, 0..1 */

@@ -6,27 +6,72 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
 
 static const uint8_t nobody[4];
 
-/* A request on behalf of another host is heard only where that host may do it, and the asker, too. */
+/* A whole request, as it came. */
+struct request {
+	const void *bytes;
+	size_t n;
+};
+
 static bool
-may(const struct answerer *a, const struct asker *who, const uint8_t host[4],
-    const char *name,
-    bool (*allowed)(const struct settings *, const uint8_t host[4], const char *name))
+proved(const void *arg, const uint8_t token[MASTER_TOKEN_BYTES])
 {
-	return allowed(a->settings, who->from, name) &&
-	       (memcmp(host, nobody, sizeof nobody) == 0 ||
-		   allowed(a->settings, host, name));
+	const struct request *q = arg;
+
+	return master_proof_is_by(q->bytes, q->n, token);
+}
+
+/* A request on behalf of another host is heard only where that host may do it, and the asker, too. */
+static enum settings_verdict
+may(const struct answerer *a, const struct asker *who, const uint8_t host[4],
+    struct settings_wish w)
+{
+	w.host = who->from;
+	enum settings_verdict own = settings_may(a->settings, &w);
+	if (memcmp(host, nobody, sizeof nobody) == 0)
+		return own;
+	w.host = host;
+	enum settings_verdict other = settings_may(a->settings, &w);
+	return own < other ? own : other;
+}
+
+/* MASTER_OK, or MASTER_NO_ACCESS, with a challenge in the signature for a client that has said that it has
+ * a token, where a token is what it lacks. */
+static uint16_t
+check_access(const struct answerer *a, const struct asker *who, const uint8_t host[4],
+    struct settings_wish w, const struct request *q, struct master_signature *s)
+{
+	const uint8_t *challenge;
+	bool has_token = master_proof_get(q->bytes, q->n, &challenge);
+	bool answers =
+	    has_token && challenge_holds(a->challenge, clock_us(), who->from, challenge);
+
+	w.proved = answers ? proved : NULL;
+	w.arg = q;
+	enum settings_verdict v = may(a, who, host, w);
+	if (v == SETTINGS_WITH_TOKEN && has_token && !answers) {
+		s->type = MASTER_SIGNATURE_CHALLENGE;
+		challenge_make(a->challenge, clock_us(), who->from, s->bytes);
+	}
+	return v == SETTINGS_YES ? MASTER_OK : MASTER_NO_ACCESS;
 }
 
 static void
-refuse(const struct asker *who, const char *name, uint16_t error)
+refuse(const struct asker *who, const char *name, uint16_t error,
+    const struct master_signature *s)
 {
 	char from[ADDR_TEXT_MAX];
 
+	if (s->type == MASTER_SIGNATURE_CHALLENGE) {
+		log_debug("has to prove its token from=%s name=%s",
+		    addr_text(who->from, from), name);
+		return;
+	}
 	log_info("refused from=%s name=%s: the master %s", addr_text(who->from, from), name,
 	    master_error_text(error));
 }
@@ -53,8 +98,19 @@ static void
 describe(struct master_get_reply *r, const struct catalog_entry *x)
 {
 	r->bytes = x->bytes;
-	if (x->store == NULL)
+	if (x->mtime != 0)
 		sign(&r->signature, x->mtime);
+}
+
+/* Here, or at the parent: 1; 0: the parent is being asked; -1: nowhere. */
+static int
+find_image(const struct answerer *a, const char *name, struct catalog_entry *x, struct err *e)
+{
+	if (catalog_find(x, a->settings, name, e) == 0)
+		return 1;
+	if (e->kind != ERR_ABSENT || a->settings->parent_folder == NULL)
+		return -1;
+	return parents_find(a->parents, a->settings, name, x, e);
 }
 
 static void
@@ -91,6 +147,7 @@ get_session(const struct answerer *a, const struct asker *who, const struct mast
 	return true;
 }
 
+/* False: the session is starting, or the parent is being asked. */
 static bool
 get_image(const struct answerer *a, const struct asker *who, const struct master_get *m,
     struct master_get_reply *r)
@@ -99,11 +156,15 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 	struct sessions_place p;
 	struct err e;
 	bool now = true;
+	int found = find_image(a, m->name, &x, &e);
 
-	if (catalog_find(&x, a->settings, m->name, &e) != 0) {
+	if (found < 0) {
+		if (e.kind != ERR_ABSENT)
+			log_warn("%s", e.text);
 		r->error = error_of(&e);
-		return true;
 	}
+	if (found <= 0)
+		return found < 0;
 	describe(r, &x);
 	if (m->status_only) {
 		r->method = MASTER_MULTICAST;
@@ -121,22 +182,29 @@ get_image(const struct answerer *a, const struct asker *who, const struct master
 
 static ssize_t
 answer_get(const struct answerer *a, const struct asker *who, const void *request,
-    size_t bytes, uint8_t *out, struct err *e)
+    size_t bytes, bool last, uint8_t *out, struct err *e)
 {
+	const struct request q = { request, bytes };
+	struct master_signature challenge = { 0 };
 	struct master_get_reply r = { 0 };
 	struct master_get m = { 0 };
 
 	if (master_get_read(&m, request, bytes, e) != 0)
 		r.error = MASTER_INVALID;
-	else if (!may(a, who, m.host, m.name, settings_may_load))
-		r.error = MASTER_NO_ACCESS;
+	else if ((r.error = check_access(a, who, m.host,
+		      (struct settings_wish){ .name = m.name }, &q, &challenge)) !=
+	         MASTER_OK)
+		;
 	else if (uploads_has(a->uploads, m.name))
 		r.error = MASTER_TRY_AGAIN;
-	else if (!get_image(a, who, &m, &r))
-		return 0;
+	else if (!get_image(a, who, &m, &r)) {
+		if (!last)
+			return 0;
+		r.error = MASTER_TRY_AGAIN;
+	}
 	if (r.error != MASTER_OK) {
-		refuse(who, m.name, r.error);
-		r = (struct master_get_reply){ .error = r.error };
+		refuse(who, m.name, r.error, &challenge);
+		r = (struct master_get_reply){ .error = r.error, .signature = challenge };
 	}
 	master_get_reply_write(&r, out);
 	return MASTER_GET_REPLY_BYTES;
@@ -153,7 +221,7 @@ look(const struct answerer *a, const struct master_put *m, struct master_put_rep
 		return;
 	r->exists = true;
 	r->bytes = x.bytes;
-	if (x.store == NULL)
+	if (x.mtime != 0)
 		sign(&r->signature, x.mtime);
 	catalog_entry_free(&x);
 }
@@ -188,13 +256,17 @@ static ssize_t
 answer_put(const struct answerer *a, const struct asker *who, const void *request,
     size_t bytes, uint8_t *out, struct err *e)
 {
+	const struct request q = { request, bytes };
 	struct master_put_reply r = { .bytes_max = a->settings->upload_max };
+	struct master_signature challenge = { 0 };
 	struct master_put m = { 0 };
 
 	if (master_put_read(&m, request, bytes, e) != 0)
 		r.error = MASTER_INVALID;
-	else if (!may(a, who, m.host, m.name, settings_may_upload))
-		r.error = MASTER_NO_ACCESS;
+	else if ((r.error = check_access(a, who, m.host,
+		      (struct settings_wish){ .upload = true, .name = m.name }, &q,
+		      &challenge)) != MASTER_OK)
+		;
 	else if (m.bytes > r.bytes_max)
 		r.error = MASTER_TOO_BIG;
 	else {
@@ -203,8 +275,10 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 			await(a, who, &m, &r);
 	}
 	if (r.error != MASTER_OK) {
-		refuse(who, m.name, r.error);
-		r = (struct master_put_reply){ .error = r.error, .bytes_max = r.bytes_max };
+		refuse(who, m.name, r.error, &challenge);
+		r = (struct master_put_reply){ .error = r.error,
+			.bytes_max = r.bytes_max,
+			.signature = challenge };
 	}
 	master_put_reply_write(&r, out);
 	return MASTER_PUT_REPLY_BYTES;
@@ -212,7 +286,7 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 
 ssize_t
 answer_make(const struct answerer *a, const struct asker *who, const void *request,
-    size_t bytes, uint8_t out[MASTER_PUT_REPLY_BYTES], struct err *e)
+    size_t bytes, bool last, uint8_t out[MASTER_PUT_REPLY_BYTES], struct err *e)
 {
 	enum master_type type;
 	size_t whole;
@@ -220,7 +294,7 @@ answer_make(const struct answerer *a, const struct asker *who, const void *reque
 	if (master_message_bytes(request, &type, &whole, e) != 0)
 		return -1;
 	if (type == MASTER_GET)
-		return answer_get(a, who, request, bytes, out, e);
+		return answer_get(a, who, request, bytes, last, out, e);
 	if (type == MASTER_PUT)
 		return answer_put(a, who, request, bytes, out, e);
 	return err_set(e, ERR_FORMAT, "is a reply, not a request");

@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include "common/wire/master.h"
+#include "mfrisbeed/master/challenge.h"
+#include "mfrisbeed/master/parents.h"
 #include "mfrisbeed/master/sessions.h"
 #include "mfrisbeed/master/upload.h"
 
@@ -13,6 +15,8 @@ struct answerer {
 	const struct settings *settings;
 	struct sessions *sessions;
 	struct uploads *uploads;
+	struct parents *parents;
+	const struct challenge *challenge;
 };
 
 /* Who asks, and at which of our addresses; both in the order of the network. */
@@ -21,9 +25,10 @@ struct asker {
 };
 
 /* Of these MASTER_HEADER_BYTES and what follows, a whole request: fills out[] with the reply and
- * returns its length; 0: it is given later, since the image's session is starting, and the same
- * request is to be asked again then; -1: it is no request, and the connection ends. */
+ * returns its length; 0: it is given later, since the image's session is starting, or the parent is being
+ * asked, and the same request is to be asked again then; -1: it is no request, and the connection ends.
+ * last: in place of 0, the client is told to try again. */
 ssize_t answer_make(const struct answerer *, const struct asker *, const void *request,
-    size_t bytes, uint8_t out[MASTER_PUT_REPLY_BYTES], struct err *);
+    size_t bytes, bool last, uint8_t out[MASTER_PUT_REPLY_BYTES], struct err *);
 
 #endif /* MFRISBEED_MASTER_ANSWER_H */

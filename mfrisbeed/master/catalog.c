@@ -94,7 +94,9 @@ find_named(struct catalog_entry *x, const struct settings *s,
 	if (x->place == NULL)
 		return err_nomem(e, image->name);
 	if (image->in_store) {
-		x->store = s->store;
+		x->store = strdup(s->store);
+		if (x->store == NULL)
+			return err_nomem(e, image->name);
 		return 0; /* whether the store has it is seen when it is opened */
 	}
 	return describe_and_close(x,
@@ -134,7 +136,21 @@ void
 catalog_entry_free(struct catalog_entry *x)
 {
 	free(x->place);
+	free(x->store);
 	*x = (struct catalog_entry){ 0 };
+}
+
+int
+catalog_entry_copy(
+    struct catalog_entry *to, const struct catalog_entry *from, struct err *e)
+{
+	*to = *from;
+	to->place = strdup(from->place);
+	to->store = from->store != NULL ? strdup(from->store) : NULL;
+	if (to->place != NULL && (to->store != NULL) == (from->store != NULL))
+		return 0;
+	catalog_entry_free(to);
+	return err_nomem(e, "an image");
 }
 
 int

@@ -8,10 +8,11 @@
 
 struct catalog_entry {
 	char *place;       /* a path, or a name in the store */
-	const char *store; /* the settings'; NULL: a file */
-	/* Of a file; of a store's image zeros. */
+	char *store;       /* NULL: a file */
+	bool at_parent;    /* the parent has it; the path is where it is kept here (fetch.h) */
+	/* Of a file, or as the parent says; of a store's image zeros. */
 	uint64_t bytes;
-	int64_t mtime;     /* seconds since 1970 */
+	int64_t mtime;     /* seconds since 1970; 0: not known */
 	dev_t device;
 	ino_t inode;
 };
@@ -21,6 +22,9 @@ struct catalog_entry {
 int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
 void catalog_entry_free(struct catalog_entry *);
+/* A copy that belongs to itself.  ERR_NOMEM. */
+int catalog_entry_copy(
+    struct catalog_entry *, const struct catalog_entry *, struct err *);
 /* The path of an upload of this name, which is made by malloc().  ERR_ABSENT: no uploads are taken;
  * ERR_USAGE: no file in a folder could have this name. */
 int catalog_upload_path(

@@ -16,9 +16,10 @@
 
 enum {
 	ACCEPT_MAX = 64, /* at once */
-	/* A request is one packet; a session needs a second to start. */
+	/* A request is one packet.  A session needs a second to start, and longer when the parent is slow; then
+	 * the client is told to try again. */
 	READ_US = 10000000,
-	WAIT_US = 60000000,
+	WAIT_US = 20000000,
 	REQUEST_BYTES_MAX = MASTER_PUT_BYTES,
 };
 
@@ -144,11 +145,11 @@ accept_some(struct conns *x)
 }
 
 static void
-answer(struct conn *c, const struct answerer *a)
+answer(struct conn *c, const struct answerer *a, bool last)
 {
 	char from[ADDR_TEXT_MAX];
 	struct err e = { 0 };
-	ssize_t n = answer_make(a, &c->who, c->in, c->have, c->out, &e);
+	ssize_t n = answer_make(a, &c->who, c->in, c->have, last, c->out, &e);
 
 	if (n < 0) {
 		log_info("no request from=%s: %s", addr_text(c->who.from, from), e.text);
@@ -199,7 +200,7 @@ read_some(struct conn *c, const struct answerer *a)
 			end(c);
 		return;
 	}
-	answer(c, a);
+	answer(c, a, false);
 }
 
 static void
@@ -223,8 +224,8 @@ serve_one(struct conn *c, const struct answerer *a, short what, uint64_t now, bo
 		read_some(c, a);
 	else if (c->state == CONN_WAITS && what != 0)
 		end(c); /* nobody waits any more */
-	else if (c->state == CONN_WAITS && again)
-		answer(c, a);
+	else if (c->state == CONN_WAITS && (again || now >= c->until_us))
+		answer(c, a, now >= c->until_us);
 	if (c->state == CONN_WRITES)
 		write_some(c);
 	if (c->state != CONN_FREE && now >= c->until_us)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
@@ -15,13 +16,16 @@
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/conns.h"
 
-enum { WAKE_MS = 200, BACKLOG = 1024 };
+enum { WAKE_MS = 200, BACKLOG = 1024, OWN_FDS = SESSIONS_FDS + 1 };
 
 struct master {
 	const struct master_config *config;
 	struct settings settings;
 	struct sessions *sessions;
+	struct history *history; /* NULL: it cannot be kept */
 	struct uploads *uploads;
+	struct parents *parents;
+	struct challenge challenge;
 	struct conns *conns;
 	int listener;
 	uint16_t port;
@@ -51,6 +55,19 @@ listen_at(struct master *m, struct err *e)
 	return 0;
 }
 
+/* The folder of the state.  Images are served without a history, too. */
+static int
+make_state(struct master *m, struct err *e)
+{
+	struct err why;
+
+	if (mkdir(m->settings.state, 0755) != 0 && errno != EEXIST)
+		return err_os(e, "%s", m->settings.state);
+	if (history_open(&m->history, m->settings.state, &why) != 0)
+		log_warn("no history is kept: %s", why.text);
+	return 0;
+}
+
 int
 master_new(struct master **out, const struct master_config *c, struct err *e)
 {
@@ -62,13 +79,19 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	m->listener = -1;
 	int rc = settings_read(&m->settings, c->file, e);
 	if (rc == 0)
+		rc = challenge_init(&m->challenge, e);
+	if (rc == 0)
 		rc = listen_at(m, e);
+	if (rc == 0)
+		rc = make_state(m, e);
 	if (rc == 0)
 		rc = conns_new(&m->conns, m->listener, e);
 	if (rc == 0)
-		rc = uploads_new(&m->uploads, e);
+		rc = uploads_new(&m->uploads, m->history, e);
 	if (rc == 0)
-		rc = sessions_new(&m->sessions, &m->settings, e);
+		rc = parents_new(&m->parents, e);
+	if (rc == 0)
+		rc = sessions_new(&m->sessions, &m->settings, m->history, e);
 	if (rc == 0)
 		rc = sessions_resume(m->sessions, e);
 	if (rc != 0) {
@@ -86,7 +109,9 @@ master_free(struct master *m)
 		return;
 	conns_free(m->conns);
 	uploads_free(m->uploads);
+	parents_free(m->parents);
 	sessions_free(m->sessions);
+	history_close(m->history);
 	if (m->listener >= 0)
 		close(m->listener);
 	settings_free(&m->settings);
@@ -128,26 +153,31 @@ reload(struct master *m)
 static int
 turn(struct master *m, struct pollfd *fds, struct err *e)
 {
-	struct answerer a = { &m->settings, m->sessions, m->uploads };
-	int own[SESSIONS_FDS];
+	struct answerer a = { &m->settings, m->sessions, m->uploads, m->parents,
+		&m->challenge };
+	int own[OWN_FDS];
 	unsigned n = conns_poll(m->conns, fds);
 
 	sessions_fds(m->sessions, own);
-	for (int i = 0; i < SESSIONS_FDS; i++)
+	own[SESSIONS_FDS] = parents_fd(m->parents);
+	for (int i = 0; i < OWN_FDS; i++)
 		fds[n + (unsigned)i] = (struct pollfd){ .fd = own[i], .events = POLLIN };
-	int ready = poll(fds, n + SESSIONS_FDS, WAKE_MS);
+	int ready = poll(fds, n + OWN_FDS, WAKE_MS);
 	if (ready < 0 && errno != EINTR)
 		return err_os(e, "waiting for clients");
 	if (ready < 0)
 		return 0;
-	conns_serve(m->conns, &a, fds, sessions_collect(m->sessions));
+	uploads_collect(m->uploads);
+	bool again = sessions_collect(m->sessions);
+	again |= parents_collect(m->parents);
+	conns_serve(m->conns, &a, fds, again);
 	return 0;
 }
 
 int
 master_run(struct master *m, struct err *e)
 {
-	struct pollfd *fds = calloc(CONNS_MAX + 1 + SESSIONS_FDS, sizeof *fds);
+	struct pollfd *fds = calloc(CONNS_MAX + 1 + OWN_FDS, sizeof *fds);
 	int rc = fds != NULL ? 0 : err_nomem(e, "connections");
 
 	while (rc == 0 && cancel_signal() == 0) {

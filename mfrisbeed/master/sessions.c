@@ -3,16 +3,23 @@
 #include "mfrisbeed/master/sessions.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
+#include "mfrisbeed/master/fetch.h"
+#include "mfrisbeed/master/loads.h"
 #include "mfrisbeed/master/slots.h"
 
 enum {
 	RUN_BLOCKS = 32,
 	READ_AHEAD_BYTES = 8 << 20,
+	SLOT_TRIES = 8,
+	SECOND_US = 1000000,
 	STORE_CACHE_BYTES_EACH = 16 << 20,
 };
 /* Where neither settings nor card say what is right; as of frisbeed. */
@@ -21,7 +28,7 @@ enum {
 static uint64_t
 rate_of(const struct settings *s)
 {
-	struct place where = { .net = { .iface = s->iface } };
+	struct place where = { .net = { .iface = s->iface[0] != '\0' ? s->iface : NULL } };
 	char group[ADDR_TEXT_MAX];
 
 	if (s->rate != 0)
@@ -50,20 +57,23 @@ configure(const struct sessions *x)
 }
 
 int
-sessions_new(struct sessions **out, const struct settings *s, struct err *e)
+sessions_new(
+    struct sessions **out, const struct settings *s, struct history *history, struct err *e)
 {
 	struct sessions *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, "the sessions");
 	x->settings = s;
-	x->each = (struct session_config){
-		.net = { .iface = s->iface }, .store_cache = STORE_CACHE_BYTES_EACH
-	};
+	x->history = history;
+	x->cancel.whole = cancel_owner();
+	x->each = (struct session_config){ .store_cache = STORE_CACHE_BYTES_EACH };
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
 		x->slots[i].of = x;
 	struct serve_config c = configure(x);
-	int rc = mailbox_new(&x->started, SLOTS_MAX, e);
+	x->rows = calloc(SESSION_CLIENT_ROWS, sizeof *x->rows);
+	int rc = x->rows != NULL ? mailbox_new(&x->started, SLOTS_MAX, e)
+				 : err_nomem(e, "the sessions");
 	if (rc == 0)
 		rc = serve_new(&x->serve, &c, e);
 	if (rc != 0) {
@@ -77,12 +87,7 @@ sessions_new(struct sessions **out, const struct settings *s, struct err *e)
 void
 sessions_settings(struct sessions *x, const struct settings *s)
 {
-	/* Entries name the store of the settings that they were found by. */
-	for (unsigned i = 0; i < SLOTS_MAX; i++)
-		if (x->slots[i].entry.store != NULL)
-			x->slots[i].entry.store = s->store;
 	x->settings = s;
-	x->each.net.iface = s->iface;
 }
 
 void
@@ -90,6 +95,7 @@ sessions_free(struct sessions *x)
 {
 	if (x == NULL)
 		return;
+	atomic_store(&x->cancel.signal, SIGTERM);
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
 		if (x->slots[i].name != NULL && x->slots[i].state == SESSIONS_STARTING)
 			pthread_join(x->slots[i].thread, NULL);
@@ -97,6 +103,7 @@ sessions_free(struct sessions *x)
 	for (unsigned i = 0; i < SLOTS_MAX; i++)
 		slot_clear(&x->slots[i]);
 	mailbox_free(x->started);
+	free(x->rows);
 	free(x);
 }
 
@@ -112,6 +119,8 @@ save(const struct sessions *x)
 static bool
 is_of(const struct slot *x, const char *name, const struct catalog_entry *entry)
 {
+	if (x->not_known && entry->at_parent && strcmp(x->name, name) == 0)
+		return true;
 	return x->name != NULL && strcmp(x->name, name) == 0 &&
 	       x->entry.device == entry->device && x->entry.inode == entry->inode &&
 	       x->entry.mtime == entry->mtime && x->entry.bytes == entry->bytes &&
@@ -178,21 +187,17 @@ free_slot(struct sessions *x)
 	return NULL;
 }
 
-static int
-copy_entry(struct catalog_entry *to, const struct catalog_entry *from, struct err *e)
-{
-	*to = *from;
-	to->place = strdup(from->place);
-	return to->place != NULL ? 0 : err_nomem(e, "a session");
-}
-
 /* In a slot whose group and port are chosen. */
 static int
 begin(struct slot *at, const char *name, const struct catalog_entry *entry, struct err *e)
 {
+	const struct settings *s = at->of->settings;
+
 	at->state = SESSIONS_STARTING;
 	at->name = strdup(name);
-	if (at->name == NULL || copy_entry(&at->entry, entry, e) != 0 ||
+	at->parent = s->parent;
+	strcpy(at->iface, s->iface);
+	if (at->name == NULL || catalog_entry_copy(&at->entry, entry, e) != 0 ||
 	    slot_start(at, e) != 0) {
 		slot_clear(at);
 		return e->kind != ERR_NONE ? -1 : err_nomem(e, "a session");
@@ -249,6 +254,68 @@ try_elsewhere(struct sessions *x, struct slot *at)
 	return false;
 }
 
+/* A session whose image did not all come from the parent begins again where it is, and its clients go on. */
+static bool
+begin_again(struct slot *at)
+{
+	struct err e;
+
+	if (!at->entry.at_parent || at->tries >= SLOT_TRIES)
+		return false;
+	at->tries++;
+	at->state = SESSIONS_STARTING;
+	if (slot_start(at, &e) == 0)
+		return true;
+	log_warn("%s", e.text);
+	return false;
+}
+
+static void
+note_failure(const struct slot *at, const struct err *why)
+{
+	struct history_event v = { .kind = HISTORY_SESSION,
+		.outcome = HISTORY_FAILED,
+		.began_us = clock_us() };
+
+	log_warn("session has failed name=%s: %s", at->name, why->text);
+	strcpy(v.image, at->name);
+	snprintf(v.why, sizeof v.why, "%.*s", HISTORY_WHY_BYTES - 1, why->text);
+	history_note(at->of->history, &v);
+}
+
+/* A session has ended by itself. */
+static void
+end(struct sessions *x, struct slot *at)
+{
+	struct serve_stats st = { .state = SESSION_ENDED };
+	struct err ignored;
+
+	(void)serve_stats(x->serve, at->number, &st, &ignored);
+	loads_note(at, st.state != SESSION_FAILED);
+	at->noted = 0;
+	serve_remove(x->serve, at->number, &ignored);
+	if (st.state == SESSION_FAILED)
+		note_failure(at, &st.err);
+	else
+		log_info("session has ended name=%s", at->name);
+	if (st.state != SESSION_FAILED || !begin_again(at))
+		slot_clear(at);
+}
+
+/* Once a second. */
+static void
+look_at_loads(struct sessions *x)
+{
+	uint64_t now = clock_us();
+
+	if (now < x->look_us || x->history == NULL)
+		return;
+	x->look_us = now + SECOND_US;
+	for (unsigned i = 0; i < SLOTS_MAX; i++)
+		if (x->slots[i].name != NULL && x->slots[i].state == SESSIONS_RUNNING)
+			loads_note(&x->slots[i], false);
+}
+
 bool
 sessions_collect(struct sessions *x)
 {
@@ -257,21 +324,27 @@ sessions_collect(struct sessions *x)
 	bool changed = false;
 
 	while (mailbox_take(x->started, &ev)) {
-		slot_started(&x->slots[ev.n]);
-		changed |= !try_elsewhere(x, &x->slots[ev.n]);
+		struct slot *at = &x->slots[ev.n];
+		slot_started(at);
+		if (try_elsewhere(x, at))
+			continue;
+		if (at->state == SESSIONS_FAILED) {
+			note_failure(at, &at->err);
+			if (at->tries > 0 && begin_again(at))
+				continue;
+		}
+		changed = true;
 	}
 	while (serve_take_ended(x->serve, &number))
 		for (unsigned i = 0; i < SLOTS_MAX; i++) {
 			struct slot *at = &x->slots[i];
-			struct err ignored;
 			if (at->name == NULL || at->state != SESSIONS_RUNNING ||
 			    at->number != number)
 				continue;
-			log_info("session has ended name=%s", at->name);
-			serve_remove(x->serve, number, &ignored);
-			slot_clear(at);
+			end(x, at);
 			changed = true;
 		}
+	look_at_loads(x);
 	if (changed)
 		save(x);
 	return changed;
@@ -287,6 +360,22 @@ sessions_count(const struct sessions *x)
 	return n;
 }
 
+/* What was at the parent is kept here, or has to be fetched: how long it is, its session will find out. */
+static int
+find_again(
+    struct catalog_entry *x, const struct settings *s, const char *name, struct err *e)
+{
+	static const struct master_get_reply not_known;
+
+	if (catalog_find(x, s, name, e) == 0)
+		return 0;
+	if (e->kind != ERR_ABSENT || s->parent_folder == NULL)
+		return -1;
+	return fetch_kept(x, s->parent_folder, name)
+	           ? 0
+	           : fetch_entry(x, s->parent_folder, name, &not_known, e);
+}
+
 /* One line of the state. */
 static int
 resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
@@ -299,12 +388,14 @@ resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 
 	if (at == NULL || group_is_taken(x, group))
 		return 0;
-	if (catalog_find(&entry, x->settings, name, &why) != 0) {
+	if (find_again(&entry, x->settings, name, &why) != 0) {
 		log_warn("is not served any more name=%s: %s", name, why.text);
 		return 0;
 	}
 	memcpy(at->group, group, sizeof at->group);
 	at->port = port;
+	at->not_known = entry.at_parent && entry.mtime == 0;
+	at->tries = entry.at_parent; /* it has clients, so its parent is asked more than once */
 	int rc = begin(at, name, &entry, e);
 	catalog_entry_free(&entry);
 	return rc;
@@ -313,5 +404,8 @@ resume_one(void *arg, const char *name, const uint8_t group[4], uint16_t port,
 int
 sessions_resume(struct sessions *x, struct err *e)
 {
+	if (x->settings->parent_folder != NULL &&
+	    fetch_clean(x->settings->parent_folder, e) != 0)
+		return -1;
 	return state_read(x->settings, resume_one, x, e);
 }

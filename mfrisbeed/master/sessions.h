@@ -8,6 +8,7 @@
 #define MFRISBEED_MASTER_SESSIONS_H
 
 #include "mfrisbeed/master/catalog.h"
+#include "mfrisbeed/master/history.h"
 
 enum { SESSIONS_FDS = 2 };
 
@@ -24,8 +25,9 @@ struct sessions_place {
 struct sessions;
 
 /* Nothing is served yet.  The settings stay the caller's, until sessions_settings() or
- * sessions_free().  ERR_NOMEM, ERR_IO. */
-int sessions_new(struct sessions **, const struct settings *, struct err *);
+ * sessions_free(), and the history (NULL: none) until then.  ERR_NOMEM, ERR_IO. */
+int sessions_new(
+    struct sessions **, const struct settings *, struct history *, struct err *);
 /* Other settings from now on; sessions that run are not disturbed. */
 void sessions_settings(struct sessions *, const struct settings *);
 /* Ends all sessions.  What they are stays in the state folder, and sessions_resume() begins

@@ -3,10 +3,12 @@
 #include "mfrisbeed/master/settings.h"
 
 #include <fnmatch.h>
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "common/base/keyfile.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
@@ -46,7 +48,6 @@ set_text(char **to, const char *text, struct err *e)
 TEXT_STATEMENT(folder)
 TEXT_STATEMENT(store)
 TEXT_STATEMENT(state)
-TEXT_STATEMENT(iface)
 
 static int
 take_image(void *arg, const struct statement *l, struct err *e)
@@ -104,11 +105,24 @@ take_rights(struct settings_rule *r, const char *word)
 	return r->load || r->upload ? 0 : -1;
 }
 
+/* Words from the `first` one on: a token and patterns. */
+static int
+take_names(struct settings_rule *r, const struct statement *l, size_t first, struct err *e)
+{
+	for (size_t i = first; i < l->n; i++) {
+		const char *token = statement_value(l->words[i], "token");
+		if (set_text(token != NULL ? &r->token_file : &r->names[r->nnames++],
+			token != NULL ? token : l->words[i], e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 take_allow(void *arg, const struct statement *l, struct err *e)
 {
 	struct settings *s = arg;
-	struct settings_rule r = { .load = true }, *to;
+	struct settings_rule r = { .load = true };
 	size_t first = l->n > 2 && take_rights(&r, l->words[2]) == 0 ? 3 : 2;
 
 	if (first == 2)
@@ -120,11 +134,7 @@ take_allow(void *arg, const struct statement *l, struct err *e)
 	if (r.names == NULL)
 		return err_nomem(e, "the settings");
 	s->rules[s->nrules] = r;
-	to = &s->rules[s->nrules++];
-	for (size_t i = first; i < l->n; i++)
-		if (set_text(&to->names[to->nnames++], l->words[i], e) != 0)
-			return -1;
-	return 0;
+	return take_names(&s->rules[s->nrules++], l, first, e);
 }
 
 static int
@@ -140,6 +150,43 @@ take_uploads(void *arg, const struct statement *l, struct err *e)
 			return -1;
 	}
 	return set_text(&s->uploads, l->words[1], e);
+}
+
+static int
+set_short(char *to, size_t cap, const char *text, struct err *e)
+{
+	if (strlen(text) >= cap)
+		return err_set(e, ERR_USAGE, "\"%.40s...\" is too long", text);
+	strcpy(to, text);
+	return 0;
+}
+
+static int
+take_iface(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+
+	return set_short(s->iface, sizeof s->iface, l->words[1], e);
+}
+
+static int
+take_parent(void *arg, const struct statement *l, struct err *e)
+{
+	struct settings *s = arg;
+	struct settings_parent *p = &s->parent;
+
+	for (size_t i = 3; i < l->n; i++) {
+		const char *token = statement_value(l->words[i], "token");
+		const char *iface = statement_value(l->words[i], "interface");
+		if (token == NULL && iface == NULL)
+			return statement_unknown(l, i, e);
+		if (token != NULL ? set_text(&s->parent_token_file, token, e) != 0
+				  : set_short(p->iface, sizeof p->iface, iface, e) != 0)
+			return -1;
+	}
+	return set_short(p->host, sizeof p->host, l->words[1], e) == 0
+	           ? set_text(&s->parent_folder, l->words[2], e)
+	           : -1;
 }
 
 static int
@@ -165,6 +212,7 @@ static const struct statement_kind statements[] = {
 	{ "group", 2, 4, take_group },
 	{ "interface", 2, 2, take_iface },
 	{ "allow", 2, STATEMENT_WORDS_MAX, take_allow },
+	{ "parent", 3, 5, take_parent },
 	{ "uploads", 2, 3, take_uploads },
 	{ "rate", 2, 2, take_rate },
 	{ "idle", 2, 2, take_idle },
@@ -200,7 +248,8 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 	if (s->nrules == 0)
 		return err_set(e, ERR_USAGE,
 		    "%s: there is no \"allow\", so nobody may do anything", name);
-	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL)
+	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL &&
+	    s->parent_folder == NULL)
 		return err_set(e, ERR_USAGE,
 		    "%s: there are neither images nor a place for uploads", name);
 	return 0;
@@ -215,12 +264,27 @@ settings_parse(
 	return check_whole(s, name, e);
 }
 
+static int
+read_tokens(struct settings *s, struct err *e)
+{
+	for (size_t i = 0; i < s->nrules; i++) {
+		struct settings_rule *r = &s->rules[i];
+		if (r->token_file != NULL &&
+		    keyfile_read_secret(r->token_file, KEYFILE_TOKEN, r->token, e) != 0)
+			return -1;
+	}
+	s->parent.has_token = s->parent_token_file != NULL;
+	return s->parent.has_token ? keyfile_read_secret(s->parent_token_file, KEYFILE_TOKEN,
+					 s->parent.token, e)
+				   : 0;
+}
+
 int
 settings_read(struct settings *s, const char *path, struct err *e)
 {
 	if (begin(s, e) != 0 || statements_read(statements, s, path, e) != 0)
 		return -1;
-	return check_whole(s, path, e);
+	return read_tokens(s, e) == 0 ? check_whole(s, path, e) : err_ctx(e, "%s", path);
 }
 
 void
@@ -234,6 +298,8 @@ settings_free(struct settings *s)
 		for (size_t k = 0; k < s->rules[i].nnames; k++)
 			free(s->rules[i].names[k]);
 		free(s->rules[i].names);
+		free(s->rules[i].token_file);
+		OPENSSL_cleanse(s->rules[i].token, sizeof s->rules[i].token);
 	}
 	free(s->images);
 	free(s->rules);
@@ -241,35 +307,36 @@ settings_free(struct settings *s)
 	free(s->store);
 	free(s->uploads);
 	free(s->state);
-	free(s->iface);
+	free(s->parent_folder);
+	free(s->parent_token_file);
+	OPENSSL_cleanse(s->parent.token, sizeof s->parent.token);
 	*s = (struct settings){ 0 };
 }
 
 static bool
-covers(const struct settings_rule *r, const uint8_t host[4], const char *name)
+covers(const struct settings_rule *r, const struct settings_wish *w)
 {
-	if (!allow_has(&r->net, host))
+	if (!(w->upload ? r->upload : r->load) || !allow_has(&r->net, w->host))
 		return false;
 	for (size_t i = 0; i < r->nnames; i++)
-		if (fnmatch(r->names[i], name, 0) == 0)
+		if (fnmatch(r->names[i], w->name, 0) == 0)
 			return true;
 	return r->nnames == 0;
 }
 
-bool
-settings_may_load(const struct settings *s, const uint8_t host[4], const char *name)
+enum settings_verdict
+settings_may(const struct settings *s, const struct settings_wish *w)
 {
-	for (size_t i = 0; i < s->nrules; i++)
-		if (s->rules[i].load && covers(&s->rules[i], host, name))
-			return true;
-	return false;
-}
+	enum settings_verdict v = SETTINGS_NO;
 
-bool
-settings_may_upload(const struct settings *s, const uint8_t host[4], const char *name)
-{
-	for (size_t i = 0; i < s->nrules; i++)
-		if (s->rules[i].upload && covers(&s->rules[i], host, name))
-			return true;
-	return false;
+	for (size_t i = 0; i < s->nrules; i++) {
+		const struct settings_rule *r = &s->rules[i];
+		if (!covers(r, w))
+			continue;
+		if (r->token_file == NULL ||
+		    (w->proved != NULL && w->proved(w->arg, r->token)))
+			return SETTINGS_YES;
+		v = SETTINGS_WITH_TOKEN;
+	}
+	return v;
 }

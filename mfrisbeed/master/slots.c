@@ -11,6 +11,7 @@
 #include "common/base/cancel.h"
 #include "common/base/log.h"
 #include "common/wire/addr.h"
+#include "mfrisbeed/master/fetch.h"
 
 void
 slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
@@ -22,22 +23,42 @@ slot_group(const struct settings *s, uint32_t index, uint8_t group[4])
 	memcpy(group, &first, sizeof first);
 }
 
+/* Begin to load an image that is only at the parent; source stays empty when it is here. */
+static int
+fetch(struct slot *x, struct source *source, struct err *e)
+{
+	x->bytes = x->entry.bytes;
+	x->mtime = x->entry.mtime;
+	if (!x->entry.at_parent || fetch_is_whole(&x->entry))
+		return 0;
+	if (x->tries > 0 && fetch_pause(x->tries, e) != 0)
+		return -1;
+	return fetch_begin(source, &x->parent, x->name, x->entry.place,
+	    (unsigned)(x - x->of->slots), &x->bytes, &x->mtime, e);
+}
+
 static int
 serve_slot(struct slot *x, struct err *e)
 {
 	char addr[ADDR_TEXT_MAX], port[8];
-	struct net_options net = x->of->each.net;
+	struct net_options net = { .iface = x->iface[0] != '\0' ? x->iface : NULL };
+	struct source source = { NULL, NULL };
 	struct serve_stats st;
 	struct place *p;
 
+	if (fetch(x, &source, e) != 0)
+		return -1;
 	addr_text(x->group, addr);
 	snprintf(port, sizeof port, "%u", x->port);
 	net.addr = addr;
 	net.port = port;
-	if (places_one(&p, x->entry.place, &net, e) != 0)
+	if (places_one(&p, x->entry.place, &net, e) != 0) {
+		source_close(&source);
 		return -1;
+	}
 	p->store = x->entry.store;
-	int rc = serve_add(x->of->serve, p, &x->number, e);
+	int rc = serve_add_source(x->of->serve, p, source.ops != NULL ? &source : NULL,
+	    &x->number, e);
 	places_free(p, 1);
 	if (rc == 0)
 		rc = serve_stats(x->of->serve, x->number, &st, e);
@@ -62,8 +83,11 @@ start(void *arg)
 int
 slot_start(struct slot *x, struct err *e)
 {
-	int rc = thread_start(&x->thread, start, x);
+	struct cancel *mine = cancel_owner();
 
+	cancel_work_for(&x->of->cancel);
+	int rc = thread_start(&x->thread, start, x);
+	cancel_work_for(mine);
 	if (rc == 0)
 		return 0;
 	e->os = rc;
@@ -78,10 +102,12 @@ slot_started(struct slot *x)
 	pthread_join(x->thread, NULL);
 	if (x->err.kind != ERR_NONE) {
 		x->state = SESSIONS_FAILED;
-		log_warn("image cannot be served name=%s: %s", x->name, x->err.text);
 		return;
 	}
 	x->state = SESSIONS_RUNNING;
+	x->not_known = false;
+	x->entry.bytes = x->bytes;
+	x->entry.mtime = x->mtime;
 	x->port = x->port_got;
 	log_info("image is served name=%s group=%s port=%u", x->name,
 	    addr_text(x->group, addr), x->port);
@@ -91,6 +117,7 @@ void
 slot_clear(struct slot *x)
 {
 	free(x->name);
+	explicit_bzero(x->parent.token, sizeof x->parent.token);
 	catalog_entry_free(&x->entry);
 	*x = (struct slot){ .of = x->of };
 }

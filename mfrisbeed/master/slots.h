@@ -1,14 +1,16 @@
-/* slots.h: what sessions.c, starts.c and state.c know of each session. */
+/* slots.h: what sessions.c, slots.c and state.c know of each session. */
 #ifndef MFRISBEED_MASTER_SLOTS_H
 #define MFRISBEED_MASTER_SLOTS_H
 
 #include <pthread.h>
 
+#include "common/base/cancel.h"
 #include "common/base/mailbox.h"
 #include "frisbeed/serve/serve.h"
+#include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/sessions.h"
 
-enum { SLOTS_MAX = 256, SLOT_TRIES = 8 };
+enum { SLOTS_MAX = 256 };
 
 /* One session.  While it is starting, its thread has it, and the others read its name, entry and state
  * alone, which that thread does not change. */
@@ -19,9 +21,17 @@ struct slot {
 	uint32_t group_index; /* from the first group on */
 	uint8_t group[4];
 	uint16_t port; /* asked for; 0: the kernel chooses */
+	/* Copies of what the settings said when it began. */
+	char iface[SETTINGS_IFACE_BYTES]; /* empty: by the route */
+	struct settings_parent parent;
+	bool not_known; /* how long an image of the parent is, and from when, until it has started */
+	unsigned tries; /* how often it has begun again, since the parent had failed it */
 	/* What the start came to: */
 	uint32_t number; /* the session's */
+	uint32_t noted;  /* endings of its loads that the history has */
 	uint16_t port_got;
+	uint64_t bytes;  /* of an image of the parent, */
+	int64_t mtime;   /* ... as it says now */
 	struct err err;
 	pthread_t thread;
 	struct sessions *of;
@@ -29,8 +39,12 @@ struct slot {
 
 struct sessions {
 	const struct settings *settings;
+	struct cancel cancel; /* of the starts, and of the sessions that they start */
 	struct session_config each;
 	struct serve *serve;
+	struct history *history; /* NULL: none is kept */
+	struct client_row *rows; /* SESSION_CLIENT_ROWS, for loads.c */
+	uint64_t look_us;        /* when it is looked at loads again */
 	struct mailbox *started; /* SLOT_STARTED, of slot n */
 	struct slot slots[SLOTS_MAX];
 };

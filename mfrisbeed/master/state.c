@@ -1,60 +1,18 @@
 /* state.c: which images were served where, in a file that a restarted master reads: a line each,
  * "session NAME GROUP PORT".  Written as a whole and renamed; called in the master's first thread. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
+#include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
 enum { PATH_BYTES = 4096 };
-
-/* Names have any bytes but control characters; in the file they have no blanks, either. */
-static void
-write_name(FILE *f, const char *name)
-{
-	for (; *name != '\0'; name++)
-		if (isgraph((unsigned char)*name) && *name != '%' && *name != '#')
-			fputc(*name, f);
-		else
-			fprintf(f, "%%%02x", (unsigned char)*name);
-}
-
-static int
-hex(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0'
-	       : isxdigit((unsigned char)c)
-	           ? tolower((unsigned char)c) - 'a' + 10
-	           : -1;
-}
-
-/* In place. */
-static int
-read_name(char *name, struct err *e)
-{
-	char *to = name;
-
-	for (const char *p = name; *p != '\0'; p++) {
-		if (*p != '%') {
-			*to++ = *p;
-			continue;
-		}
-		int high = hex(p[1]), low = high < 0 ? -1 : hex(p[2]);
-		if (low < 0)
-			return err_set(e, ERR_USAGE, "\"%%\" without two digits");
-		*to++ = (char)(high << 4 | low);
-		p += 2;
-	}
-	*to = '\0';
-	return 0;
-}
 
 static int
 path_of(const struct settings *s, const char *name, char path[PATH_BYTES], struct err *e)
@@ -69,15 +27,14 @@ path_of(const struct settings *s, const char *name, char path[PATH_BYTES], struc
 static void
 write_all(const struct sessions *x, FILE *f)
 {
-	char group[ADDR_TEXT_MAX];
+	char group[ADDR_TEXT_MAX], name[NAMES_ENCODED_BYTES];
 
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
 		if (at->name == NULL || at->state != SESSIONS_RUNNING)
 			continue;
-		fputs("session ", f);
-		write_name(f, at->name);
-		fprintf(f, " %s %u\n", addr_text(at->group, group), at->port);
+		names_encode(at->name, name);
+		fprintf(f, "session %s %s %u\n", name, addr_text(at->group, group), at->port);
 	}
 }
 
@@ -116,7 +73,7 @@ take_session(void *arg, const struct statement *l, struct err *e)
 	uint8_t group[4];
 	uint64_t port;
 
-	if (read_name(l->words[1], e) != 0 || addr_parse(l->words[2], group, e) != 0 ||
+	if (names_decode(l->words[1], e) != 0 || addr_parse(l->words[2], group, e) != 0 ||
 	    number_uint(l->words[3], 1, UINT16_MAX, &port, e) != 0)
 		return -1;
 	return r->each(r->arg, l->words[1], group, (uint16_t)port, e);
@@ -133,8 +90,6 @@ state_read(const struct settings *s,
 	struct reading r = { each, arg };
 	char path[PATH_BYTES];
 
-	if (mkdir(s->state, 0755) != 0 && errno != EEXIST)
-		return err_os(e, "%s", s->state);
 	if (path_of(s, "sessions", path, e) != 0)
 		return -1;
 	if (access(path, F_OK) != 0 && errno == ENOENT)

@@ -38,11 +38,17 @@ struct upload {
 	struct upload_request asked;
 	int listener;
 	pthread_t thread;
+	uint64_t began_us;
+	/* What came of it: */
+	int rc;
+	struct err err;
+	uint64_t bytes, ended_us;
 	atomic_bool ended;
 };
 
 struct uploads {
 	struct cancel cancel; /* of all their threads */
+	struct history *history;
 	struct upload each[UPLOADS_MAX];
 };
 
@@ -147,19 +153,20 @@ check_length(const struct upload *u, const struct output *out, struct err *e)
 }
 
 static int
-take(const struct upload *u, int fd, struct output *out, struct err *e)
+take(struct upload *u, int fd, struct output *out, struct err *e)
 {
 	uint8_t *piece = malloc(PIECE_BYTES);
 	int rc = piece != NULL ? store(u, fd, out, piece, e) : err_nomem(e, "an upload");
 
 	free(piece);
+	u->bytes = out->at;
 	if (rc == 0)
 		rc = check_length(u, out, e);
 	return rc == 0 ? verify(out->partial, e) : rc;
 }
 
 static int
-take_into_place(const struct upload *u, int fd, struct err *e)
+take_into_place(struct upload *u, int fd, struct err *e)
 {
 	struct output out;
 
@@ -189,15 +196,17 @@ static void *
 receive(void *arg)
 {
 	struct upload *u = arg;
-	struct err e;
-	int fd = accept_one(u, &e);
-	int rc = fd >= 0 ? take_into_place(u, fd, &e) : -1;
+	int fd = accept_one(u, &u->err);
 
+	u->rc = fd >= 0 ? take_into_place(u, fd, &u->err) : -1;
 	close(u->listener);
-	if (rc == 0)
+	if (u->rc == 0)
 		log_info("image was uploaded name=%s", u->name);
 	else
-		log_warn("upload failed name=%s: %s", u->name, e.text);
+		log_warn("upload failed name=%s: %s", u->name, u->err.text);
+	int rc = u->rc; /* when it has ended, all of it may be gone */
+	struct err e = u->err;
+	u->ended_us = clock_us();
 	atomic_store(&u->ended, true);
 	if (fd >= 0) {
 		tell(fd, rc, &e);
@@ -234,11 +243,28 @@ forget(struct upload *u)
 }
 
 static void
-collect(struct uploads *x)
+note(struct history *h, const struct upload *u)
+{
+	struct history_event v = { .kind = HISTORY_UPLOAD,
+		.outcome = u->rc == 0 ? HISTORY_DONE : HISTORY_FAILED,
+		.began_us = u->began_us,
+		.seconds = (double)(u->ended_us - u->began_us) / 1e6,
+		.bytes = u->bytes };
+
+	strcpy(v.image, u->name);
+	memcpy(v.host, u->asked.from, sizeof v.host);
+	if (u->rc != 0)
+		snprintf(v.why, sizeof v.why, "%.*s", HISTORY_WHY_BYTES - 1, u->err.text);
+	history_note(h, &v);
+}
+
+void
+uploads_collect(struct uploads *x)
 {
 	for (unsigned i = 0; i < UPLOADS_MAX; i++)
 		if (x->each[i].name != NULL && atomic_load(&x->each[i].ended)) {
 			pthread_join(x->each[i].thread, NULL);
+			note(x->history, &x->each[i]);
 			forget(&x->each[i]);
 		}
 }
@@ -246,26 +272,61 @@ collect(struct uploads *x)
 bool
 uploads_has(struct uploads *x, const char *name)
 {
-	collect(x);
+	uploads_collect(x);
 	for (unsigned i = 0; i < UPLOADS_MAX; i++)
 		if (x->each[i].name != NULL && strcmp(x->each[i].name, name) == 0)
 			return true;
 	return false;
 }
 
-/* Folders in an upload's name are made. */
+/* Make the folder if it is missing, and go into it.  Who can write to the uploads must not be able to lead
+ * this program elsewhere with a link. */
+static int
+enter(int *dir, const char *folder, struct err *e)
+{
+	if (mkdirat(*dir, folder, 0755) != 0 && errno != EEXIST)
+		return err_os(e, "%s", folder);
+	int next = openat(*dir, folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (next < 0)
+		return err_set(e, ERR_USAGE, "%s: is not a folder but a link or a file", folder);
+	close(*dir);
+	*dir = next;
+	return 0;
+}
+
+/* What has the name now is replaced: it is a file, or nothing. */
+static int
+check_replaced(int dir, const char *file, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_USAGE, "%s: is not a file but a link or a folder", file);
+	return 0;
+}
+
+/* Folders in an upload's name, which begins at `from` of the path, are made. */
 static int
 make_folders(char *path, size_t from, struct err *e)
 {
-	for (char *p = path + from; (p = strchr(p, '/')) != NULL; p++) {
-		*p = '\0';
-		int rc = mkdir(path, 0755) != 0 && errno != EEXIST ? err_os(e, "%s", path)
-		                                                   : 0;
-		*p = '/';
-		if (rc != 0)
-			return -1;
+	char *part = path + from, *slash;
+	int rc = 0;
+
+	path[from - 1] = '\0';
+	int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		rc = err_os(e, "%s", path);
+	path[from - 1] = '/';
+	for (; rc == 0 && (slash = strchr(part, '/')) != NULL; part = slash + 1) {
+		*slash = '\0';
+		rc = enter(&dir, part, e);
+		*slash = '/';
 	}
-	return 0;
+	if (rc == 0)
+		rc = check_replaced(dir, part, e);
+	if (dir >= 0)
+		close(dir);
+	return rc == 0 ? 0 : err_ctx(e, "%s", path);
 }
 
 static int
@@ -299,6 +360,7 @@ uploads_begin(
 	if (u == NULL)
 		return err_set(e, ERR_REFUSED, "%d images are being uploaded", UPLOADS_MAX);
 	u->asked = *r;
+	u->began_us = clock_us();
 	u->name = strdup(r->name);
 	u->path = strdup(r->path);
 	size_t folder = strlen(r->path) - strlen(r->name);
@@ -313,13 +375,14 @@ uploads_begin(
 }
 
 int
-uploads_new(struct uploads **out, struct err *e)
+uploads_new(struct uploads **out, struct history *history, struct err *e)
 {
 	struct uploads *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return err_nomem(e, "uploads");
 	x->cancel.whole = cancel_owner();
+	x->history = history;
 	*out = x;
 	return 0;
 }
@@ -333,6 +396,7 @@ uploads_free(struct uploads *x)
 	for (unsigned i = 0; i < UPLOADS_MAX; i++)
 		if (x->each[i].name != NULL) {
 			pthread_join(x->each[i].thread, NULL);
+			note(x->history, &x->each[i]);
 			forget(&x->each[i]);
 		}
 	free(x);

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "mfrisbeed/master/history.h"
 #include "mfrisbeed/master/settings.h"
 
 enum { UPLOADS_MAX = 16 };
@@ -25,13 +26,16 @@ struct upload_request {
 	uint32_t timeout_s;   /* without a byte; 0: the usual */
 };
 
-int uploads_new(struct uploads **, struct err *);
+/* history: of what was uploaded; NULL: none. */
+int uploads_new(struct uploads **, struct history *, struct err *);
 /* Ends those that run.  NULL is allowed. */
 void uploads_free(struct uploads *);
 /* Await an upload at *port.  ERR_REFUSED: too many run, or one of this name does (then the client may
  * try again later); ERR_IO. */
 int uploads_begin(
     struct uploads *, const struct upload_request *, uint16_t *port, struct err *);
+/* Take over those that have ended. */
+void uploads_collect(struct uploads *);
 /* Does one of this name run? */
 bool uploads_has(struct uploads *, const char *name);
 

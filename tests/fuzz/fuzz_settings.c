@@ -17,8 +17,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (bytes > BYTES_MAX)
 		return 0;
 	if (settings_parse(&s, (const char *)data, bytes, "text", &e) == 0) {
-		settings_may_load(&s, host, "lab/web");
-		settings_may_upload(&s, host, "lab/web");
+		struct settings_wish w = { .host = host, .name = "lab/web" };
+		settings_may(&s, &w);
+		w.upload = true;
+		settings_may(&s, &w);
 		if (s.nrules == 0 || s.groups == 0)
 			abort();
 	} else if (e.kind == ERR_NONE || e.text[0] == '\0') {

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # A master server: clients ask by name, sessions are shared, uploads replace images only when they are whole, a
 # restart disturbs nobody, strangers get nothing.
-. "$(dirname "$0")/lib.sh"
-requires python3
+. "$(dirname "$0")/master_lib.sh"
 lab_up 4
 mkdir "$T/images" "$T/uploads" "$T/state"
 for i in $(seq 20); do
-	head -c $((300000 + i * 50000)) /dev/urandom > "$T/disk$i"; truncate -s %512 "$T/disk$i"
-	"$BIN/imagezip" -q -r "$T/disk$i" "$T/images/image$i.ndz" || fail imagezip
+	disk_and_image $((300000 + i * 50000)) "$T/disk$i" "$T/images/image$i.ndz"
 done
 cat > "$T/conf" << CONF
 image first $T/images/image1.ndz
@@ -20,13 +18,6 @@ state $T/state
 interface eth0
 idle 600
 CONF
-master() {	# a mfrisbeed at s
-	ip netns exec "${LAB}s" "$BIN/mfrisbeed" -d -c "$T/conf" "$@" 2>> "$T/master.log" &
-	MASTER=$!; PIDS+=($MASTER)
-	for ((i = 0; i < 100; i++)); do on s ss -Hltn 2> /dev/null | grep -q :64494 && return; sleep 0.05; done
-	fail "mfrisbeed did not start: $(cat "$T/master.log")"
-}
-get() { local n=$1 name=$2 to=$3; shift 3; on "$n" timeout 60 "$BIN/frisbee" -q -S 10.9.0.1 -F "$name" "$@" "$to"; }
 check "--check" quietly "$BIN/mfrisbeed" --check -c "$T/conf"
 master
 
@@ -103,7 +94,6 @@ check "no request: no answer" [ "$(talk 1 x junk)" = nothing ]
 check "1,500 connections that say nothing keep nobody out" bash -c "ulimit -n 4096; [ \"\$(ip netns exec ${LAB}3 '$PYTHON' '$T/talk.py' first slow 1500)\" = '2 1 0' ]"
 
 echo "== uploads"
-settled() { local i; for ((i = 0; i < 200; i++)); do grep -q "$1" "$T/master.log" && return; sleep 0.05; done; false; }
 check "who may not" [ "$(talk 1 up.ndz put "$T/images/image2.ndz")" = "error 4" ]
 check "a name that is not allowed" [ "$(talk 4 other.ndz put "$T/images/image2.ndz")" = "error 4" ]
 check "too large" [ "$(talk 4 up.ndz put "$T/images/image2.ndz" 5000000)" = "error 8" ]
@@ -129,7 +119,7 @@ check "one that is too long replaces nothing" get 1 upzip "$T/out"; check "its d
 status 2 on 4 "$BIN/imagezip" --to=boss/x "$T/disk7"
 
 echo "== killed in the middle of a load, and started again"
-head -c 30000000 /dev/urandom > "$T/big"; truncate -s %512 "$T/big"; "$BIN/imagezip" -q -r "$T/big" "$T/images/big.ndz"
+disk_and_image 30000000 "$T/big" "$T/images/big.ndz"
 sed -i 's/^idle.*/&\nrate 60M/' "$T/conf"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master
 get 1 big.ndz "$T/out1" & a=$!; get 2 big.ndz "$T/out2" --base & b=$!

@@ -160,6 +160,43 @@ test_doing(void)
 	clients_free(c);
 }
 
+/* Each load of a client has its own beginning and ending, also after the client was silent. */
+static void
+test_endings(void)
+{
+	struct clients *c = clients_new(ROWS);
+	uint8_t join[WIRE_PACKET_MAX], leave[WIRE_PACKET_MAX], ip[4] = { 10, 0, 0, 1 };
+	struct wire_msg m = { .type = WIRE_REQUEST, .subtype = WIRE_JOIN, .srcip = { 10, 0, 0, 1 } };
+	size_t joins = wire_put(&m, join, sizeof join);
+	m.subtype = WIRE_LEAVE2;
+	size_t leaves = wire_put(&m, leave, sizeof leave);
+
+	clients_heard(c, 100, join, joins, ip, 0, 0);
+	clients_heard(c, 150, join, joins, ip, 0, 0); /* once more, since the answer was lost */
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].began_us == 100);
+	T_CHECK(rows[0].ending == 0);
+	clients_heard(c, 200, leave, leaves, ip, 0, 0);
+	clients_heard(c, 201, leave, leaves, ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].ending == 1);
+	clients_heard(c, 300, join, joins, ip, 0, 0);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].began_us == 300);
+	clients_gone(c, ip);
+	clients_gone(c, ip);
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].ending == 2);
+	clients_heard(c, 400, join, joins, ip, 0, 0);
+	clients_heard(c, 500, leave, leaves, ip, 0, 0);
+	clients_gone(c, ip); /* it has left: it is not missed */
+	clients_copy(c, rows, ROWS, &total);
+	T_CHECK(rows[0].began_us == 400);
+	T_CHECK(rows[0].ending == 3);
+	T_CHECK(rows[0].first_us == 100);
+	clients_free(c);
+}
+
 static bool
 second_is_aside(void *arg, const uint8_t ip[4], double *gets)
 {
@@ -268,6 +305,7 @@ main(void)
 	test_rows();
 	test_extension();
 	test_doing();
+	test_endings();
 	test_aside();
 	test_flood();
 	test_strangers();

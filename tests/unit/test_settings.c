@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "common/base/keyfile.h"
 #include "tests/t.h"
+#include "tests/unit/scratch.h"
 
 static struct err e;
 
@@ -19,6 +21,20 @@ refused(const char *text, const char *sentence)
 	return rc != 0 && strstr(e.text, sentence) != NULL;
 }
 
+static bool
+may(const struct settings *s, bool upload, const uint8_t host[4], const char *name)
+{
+	const struct settings_wish w = { .upload = upload, .host = host, .name = name };
+
+	return settings_may(s, &w) == SETTINGS_YES;
+}
+
+static bool
+proved(const void *arg, const uint8_t token[MASTER_TOKEN_BYTES])
+{
+	return memcmp(arg, token, MASTER_TOKEN_BYTES) == 0;
+}
+
 static void
 test_three_lines_are_enough(void)
 {
@@ -31,9 +47,9 @@ test_three_lines_are_enough(void)
 	T_CHECK(strcmp(s.images[0].place, "/srv/a.ndz") == 0);
 	T_CHECK(!s.images[0].in_store);
 	T_CHECK(strcmp(s.state, "/var/lib/mfrisbeed") == 0);
-	T_CHECK(settings_may_load(&s, host, "a"));
-	T_CHECK(!settings_may_load(&s, stranger, "a"));
-	T_CHECK(!settings_may_upload(&s, host, "a"));
+	T_CHECK(may(&s, false, host, "a"));
+	T_CHECK(!may(&s, false, stranger, "a"));
+	T_CHECK(!may(&s, true, host, "a"));
 	settings_free(&s);
 }
 
@@ -52,14 +68,84 @@ test_rights(void)
 	T_CHECK(strcmp(s.images[0].place, "a:3") == 0);
 	T_CHECK(s.groups == 4);
 	T_CHECK(s.port == 9000);
-	T_CHECK(settings_may_load(&s, one, "any"));
-	T_CHECK(settings_may_upload(&s, one, "any"));
-	T_CHECK(settings_may_upload(&s, two, "lab/web"));
-	T_CHECK(settings_may_upload(&s, two, "x"));
-	T_CHECK(!settings_may_upload(&s, two, "y"));
-	T_CHECK(!settings_may_load(&s, two, "lab/web"));
-	T_CHECK(settings_may_load(&s, three, "lab/web"));
-	T_CHECK(!settings_may_load(&s, three, "web"));
+	T_CHECK(may(&s, false, one, "any"));
+	T_CHECK(may(&s, true, one, "any"));
+	T_CHECK(may(&s, true, two, "lab/web"));
+	T_CHECK(may(&s, true, two, "x"));
+	T_CHECK(!may(&s, true, two, "y"));
+	T_CHECK(!may(&s, false, two, "lab/web"));
+	T_CHECK(may(&s, false, three, "lab/web"));
+	T_CHECK(!may(&s, false, three, "web"));
+	settings_free(&s);
+}
+
+static void
+test_tokens(void)
+{
+	static const char text[] = "images /i\ngroup 239.1.1.1\nallow 10.0.0.1 upload token=/t web* db\n"
+				   "allow 10.0.0.1 token=/u\n";
+	static const uint8_t host[4] = { 10, 0, 0, 1 }, other[4] = { 10, 0, 0, 2 };
+	uint8_t right[MASTER_TOKEN_BYTES] = { 1, 2, 3 }, wrong[MASTER_TOKEN_BYTES] = { 9 };
+	struct settings_wish w = { .upload = true, .host = host, .name = "web7" };
+	struct settings s;
+
+	T_CHECK(settings_parse(&s, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(strcmp(s.rules[0].token_file, "/t") == 0);
+	T_CHECK(s.rules[0].nnames == 2);
+	memcpy(s.rules[0].token, right, sizeof right);
+	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
+	w.proved = proved;
+	w.arg = wrong;
+	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
+	w.arg = right;
+	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
+	w.upload = false; /* the other rule has another token */
+	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
+	w.upload = true;
+	w.name = "mail";
+	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	w.name = "db";
+	w.host = other;
+	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
+	settings_free(&s);
+}
+
+static void
+test_parent(void)
+{
+	static const char text[] = "parent boss:700 /kept interface=eth1 token=/t\ngroup 239.1.1.1\n"
+				   "allow 10.0.0.1\n";
+	struct settings s;
+
+	T_CHECK(settings_parse(&s, text, sizeof text - 1, "text", &e) == 0);
+	T_CHECK(strcmp(s.parent.host, "boss:700") == 0);
+	T_CHECK(strcmp(s.parent.iface, "eth1") == 0);
+	T_CHECK(strcmp(s.parent_folder, "/kept") == 0);
+	T_CHECK(strcmp(s.parent_token_file, "/t") == 0);
+	settings_free(&s);
+}
+
+static void
+test_token_files(void)
+{
+	char text[512];
+	struct settings s;
+	uint8_t token[MASTER_TOKEN_BYTES];
+
+	scratch_init();
+	T_CHECK(keyfile_make_secret(in_scratch("token"), KEYFILE_TOKEN, &e) == 0);
+	T_CHECK(keyfile_read_secret(in_scratch("token"), KEYFILE_TOKEN, token, &e) == 0);
+	FILE *f = fopen(in_scratch("conf"), "w");
+	snprintf(text, sizeof text, "images /i\ngroup 239.1.1.1\nallow 10.0.0.1 token=%s\n",
+	    in_scratch("token"));
+	T_CHECK(fputs(text, f) >= 0);
+	T_CHECK(fclose(f) == 0);
+	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == 0);
+	T_CHECK(memcmp(s.rules[0].token, token, sizeof token) == 0);
+	settings_free(&s);
+	T_CHECK(unlink(in_scratch("token")) == 0);
+	T_CHECK(settings_read(&s, in_scratch("conf"), &e) == -1);
+	T_CHECK(strstr(e.text, "token") != NULL);
 	settings_free(&s);
 }
 
@@ -76,6 +162,11 @@ test_what_is_wrong_is_said(void)
 	T_CHECK(refused("allow 10.0.0.0/33\n", "line 1"));
 	T_CHECK(refused("uploads u min=3\n", "is not known to \"uploads\""));
 	T_CHECK(refused("rate fast\n", "line 1"));
+	T_CHECK(refused("parent boss\n", "too few words"));
+	T_CHECK(refused("parent boss /f mirror\n", "is not known to \"parent\""));
+	T_CHECK(refused("interface "
+			"0123456789012345678901234567890123456789012345678901234567890123456789\n",
+	    "is too long"));
 	T_CHECK(refused("serve a\n", "is not a statement"));
 }
 
@@ -84,6 +175,9 @@ main(void)
 {
 	test_three_lines_are_enough();
 	test_rights();
+	test_tokens();
+	test_parent();
+	test_token_files();
 	test_what_is_wrong_is_said();
 	return t_done();
 }

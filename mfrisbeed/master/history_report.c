@@ -1,0 +1,170 @@
+/* history_report.c: what the database of events says, for people and for programs.  The program calls it in its
+ * first thread, while a server may be writing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "mfrisbeed/master/history_db.h"
+
+static const char images_text[] =
+    "SELECT image, count(*), sum(outcome = 'done'), sum(outcome = 'failed'), "
+    "sum(outcome = 'left'), sum(outcome = 'gone'), "
+    "coalesce(avg(CASE WHEN outcome IN ('done', 'left') THEN seconds END), 0), max(at) "
+    "FROM event WHERE kind = 'load' GROUP BY image ORDER BY image";
+static const char failures_text[] =
+    "SELECT at, kind, image, host, seconds, bytes, outcome, why FROM event "
+    "WHERE outcome IN ('failed', 'gone') ORDER BY id DESC LIMIT 20";
+static const char events_text[] =
+    "SELECT at, kind, image, host, seconds, bytes, outcome, why FROM event "
+    "ORDER BY id DESC LIMIT 10000";
+
+enum { I_IMAGE, I_LOADS, I_DONE, I_FAILED, I_LEFT, I_GONE, I_SECONDS, I_LAST };
+enum { E_AT, E_KIND, E_IMAGE, E_HOST, E_SECONDS, E_BYTES, E_OUTCOME, E_WHY };
+
+static const char *
+text_of(sqlite3_stmt *s, int column)
+{
+	const char *t = (const char *)sqlite3_column_text(s, column);
+
+	return t != NULL ? t : "";
+}
+
+static uint64_t
+number_of(sqlite3_stmt *s, int column)
+{
+	return (uint64_t)sqlite3_column_int64(s, column);
+}
+
+/* Call `row` for each row of the answer. */
+static int
+each(sqlite3 *db, const char *question, void (*row)(void *arg, sqlite3_stmt *), void *arg,
+    struct err *e)
+{
+	sqlite3_stmt *s;
+	int rc;
+
+	if (sqlite3_prepare_v2(db, question, -1, &s, NULL) != SQLITE_OK)
+		return history_db_err(db, e);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+		row(arg, s);
+	int result = rc == SQLITE_DONE ? 0 : history_db_err(db, e);
+	sqlite3_finalize(s);
+	return result;
+}
+
+static void
+print_image(void *arg, sqlite3_stmt *s)
+{
+	unsigned *rows = arg;
+	char when[32];
+
+	if ((*rows)++ == 0)
+		say(stdout, "%-24s %6s %6s %6s %6s %6s %8s  %s\n", "image", "loads", "done",
+		    "failed", "left", "gone", "seconds", "the last one began");
+	human_time(number_of(s, I_LAST), when, sizeof when);
+	say(stdout, "%-24s %6llu %6llu %6llu %6llu %6llu %8.1f  %s\n", text_of(s, I_IMAGE),
+	    (unsigned long long)number_of(s, I_LOADS),
+	    (unsigned long long)number_of(s, I_DONE),
+	    (unsigned long long)number_of(s, I_FAILED),
+	    (unsigned long long)number_of(s, I_LEFT),
+	    (unsigned long long)number_of(s, I_GONE), sqlite3_column_double(s, I_SECONDS),
+	    when);
+}
+
+static void
+print_failure(void *arg, sqlite3_stmt *s)
+{
+	unsigned *rows = arg;
+	char when[32];
+	const char *why = text_of(s, E_WHY);
+
+	if ((*rows)++ == 0)
+		say(stdout, "what did not end well, the last first:\n");
+	human_time(number_of(s, E_AT), when, sizeof when);
+	say(stdout, "%s  %s of %s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
+	    text_of(s, E_IMAGE), text_of(s, E_HOST)[0] != '\0' ? ", host " : "",
+	    text_of(s, E_HOST), text_of(s, E_OUTCOME), sqlite3_column_double(s, E_SECONDS),
+	    why[0] != '\0' ? ": " : "", why);
+}
+
+static int
+print(sqlite3 *db, struct err *e)
+{
+	unsigned images = 0, failures = 0;
+
+	if (each(db, images_text, print_image, &images, e) != 0)
+		return -1;
+	if (images == 0)
+		say(stdout, "nothing was loaded yet\n");
+	return each(db, failures_text, print_failure, &failures, e);
+}
+
+static void
+json_image(void *arg, sqlite3_stmt *s)
+{
+	struct json *j = arg;
+
+	json_object(j, NULL);
+	json_string(j, "name", text_of(s, I_IMAGE));
+	json_uint(j, "loads", number_of(s, I_LOADS));
+	json_uint(j, "done", number_of(s, I_DONE));
+	json_uint(j, "failed", number_of(s, I_FAILED));
+	json_uint(j, "left", number_of(s, I_LEFT));
+	json_uint(j, "gone", number_of(s, I_GONE));
+	json_double(j, "seconds", sqlite3_column_double(s, I_SECONDS));
+	json_uint(j, "last", number_of(s, I_LAST));
+	json_end(j);
+}
+
+static void
+json_event(void *arg, sqlite3_stmt *s)
+{
+	struct json *j = arg;
+
+	json_object(j, NULL);
+	json_uint(j, "at", number_of(s, E_AT));
+	json_string(j, "kind", text_of(s, E_KIND));
+	json_string(j, "image", text_of(s, E_IMAGE));
+	json_string(j, "host", text_of(s, E_HOST));
+	json_double(j, "seconds", sqlite3_column_double(s, E_SECONDS));
+	json_uint(j, "bytes", number_of(s, E_BYTES));
+	json_string(j, "outcome", text_of(s, E_OUTCOME));
+	json_string(j, "why", text_of(s, E_WHY));
+	json_end(j);
+}
+
+static int
+print_json(sqlite3 *db, struct err *e)
+{
+	struct json *j = json_new();
+
+	if (j == NULL)
+		return err_nomem(e, "a report");
+	json_object(j, NULL);
+	json_array(j, "images");
+	int rc = each(db, images_text, json_image, j, e);
+	json_end(j);
+	json_array(j, "events");
+	if (rc == 0)
+		rc = each(db, events_text, json_event, j, e);
+	json_end(j);
+	json_end(j);
+	if (rc == 0)
+		return json_show(j, e);
+	json_free(j);
+	return -1;
+}
+
+int
+history_report(const char *folder, bool json, struct err *e)
+{
+	sqlite3 *db;
+
+	if (history_db_open(&db, folder, false, e) != 0)
+		return -1;
+	int rc = json ? print_json(db, e) : print(db, e);
+	sqlite3_close(db);
+	return rc;
+}

@@ -1,0 +1,56 @@
+/* names.c: names are encoded and decoded.  Called in the master's first thread, for its state and for what
+ * it fetches from a parent. */
+#include "mfrisbeed/master/names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool
+stays(const char *name, size_t i)
+{
+	return isgraph((unsigned char)name[i]) && strchr("%#/", name[i]) == NULL &&
+	       (i > 0 || name[i] != '.');
+}
+
+void
+names_encode(const char *name, char out[NAMES_ENCODED_BYTES])
+{
+	char *to = out;
+
+	for (size_t i = 0; name[i] != '\0' && i < MASTER_NAME_MAX; i++)
+		if (stays(name, i))
+			*to++ = name[i];
+		else
+			to += sprintf(to, "%%%02x", (unsigned char)name[i]);
+	*to = '\0';
+}
+
+static int
+hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0'
+	       : isxdigit((unsigned char)c)
+	           ? tolower((unsigned char)c) - 'a' + 10
+	           : -1;
+}
+
+int
+names_decode(char *name, struct err *e)
+{
+	char *to = name;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (*p != '%') {
+			*to++ = *p;
+			continue;
+		}
+		int high = hex(p[1]), low = high < 0 ? -1 : hex(p[2]);
+		if (low < 0)
+			return err_set(e, ERR_USAGE, "\"%%\" without two digits");
+		*to++ = (char)(high << 4 | low);
+		p += 2;
+	}
+	*to = '\0';
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* parents.c: questions to the parent master, each in a thread of its own (ask()), and what was answered.  All
+ * else runs in the master's first thread. */
+#include "mfrisbeed/master/parents.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mailbox.h"
+#include "common/net/ask.h"
+#include "mfrisbeed/master/fetch.h"
+
+/* Clients that come together are answered with one question. */
+#define FRESH_US UINT64_C(5000000)
+
+enum { QUESTIONS_MAX = 32 };
+enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
+enum { QUESTION_ENDED };
+
+/* While it is asked, its thread has it, but for the name and the state. */
+struct question {
+	enum question_state state;
+	char name[MASTER_NAME_MAX + 1];
+	struct settings_parent parent; /* a copy */
+	pthread_t thread;
+	struct parents *of;
+	/* What came of it: */
+	int rc;
+	struct err err;
+	struct master_get_reply reply;
+	uint64_t answered_us;
+};
+
+struct parents {
+	struct cancel cancel; /* of all their threads */
+	struct mailbox *ended;
+	struct question each[QUESTIONS_MAX];
+};
+
+int
+parents_new(struct parents **out, struct err *e)
+{
+	struct parents *x = calloc(1, sizeof *x);
+
+	if (x == NULL)
+		return err_nomem(e, "the parent");
+	x->cancel.whole = cancel_owner();
+	for (unsigned i = 0; i < QUESTIONS_MAX; i++)
+		x->each[i].of = x;
+	if (mailbox_new(&x->ended, QUESTIONS_MAX, e) != 0) {
+		free(x);
+		return -1;
+	}
+	*out = x;
+	return 0;
+}
+
+void
+parents_free(struct parents *x)
+{
+	if (x == NULL)
+		return;
+	atomic_store(&x->cancel.signal, SIGTERM);
+	for (unsigned i = 0; i < QUESTIONS_MAX; i++)
+		if (x->each[i].state == QUESTION_ASKED)
+			pthread_join(x->each[i].thread, NULL);
+	mailbox_free(x->ended);
+	explicit_bzero(x, sizeof *x); /* tokens */
+	free(x);
+}
+
+static void *
+ask(void *arg)
+{
+	struct question *q = arg;
+
+	q->rc = fetch_ask(&q->parent, q->name, true, &q->reply, &q->err);
+	mailbox_put(q->of->ended, QUESTION_ENDED, (uint32_t)(q - q->of->each));
+	return NULL;
+}
+
+static struct question *
+find(struct parents *x, const struct settings *s, const char *name)
+{
+	for (unsigned i = 0; i < QUESTIONS_MAX; i++) {
+		struct question *q = &x->each[i];
+		if (q->state != QUESTION_FREE && strcmp(q->name, name) == 0 &&
+		    strcmp(q->parent.host, s->parent.host) == 0)
+			return q;
+	}
+	return NULL;
+}
+
+/* A free place, or the one whose answer is the oldest; NULL: all are being asked. */
+static struct question *
+place_for_one(struct parents *x)
+{
+	struct question *oldest = NULL;
+
+	for (unsigned i = 0; i < QUESTIONS_MAX; i++) {
+		struct question *q = &x->each[i];
+		if (q->state == QUESTION_FREE)
+			return q;
+		if (q->state == QUESTION_ANSWERED &&
+		    (oldest == NULL || q->answered_us < oldest->answered_us))
+			oldest = q;
+	}
+	return oldest;
+}
+
+static int
+begin(struct parents *x, struct question *q, const struct settings *s, const char *name,
+    struct err *e)
+{
+	struct cancel *mine = cancel_owner();
+
+	*q = (struct question){ .state = QUESTION_ASKED, .parent = s->parent, .of = x };
+	strcpy(q->name, name);
+	cancel_work_for(&x->cancel);
+	int rc = thread_start(&q->thread, ask, q);
+	cancel_work_for(mine);
+	if (rc == 0)
+		return 0;
+	q->state = QUESTION_FREE;
+	e->os = rc;
+	return err_set(e, ERR_IO, "%s: cannot start a thread: %s", name, strerror(rc));
+}
+
+/* What the answer comes to.  A parent that cannot be asked is missed only by those who ask for something
+ * that was never fetched. */
+static int
+judge(const struct question *q, const struct settings *s, struct catalog_entry *x,
+    struct err *e)
+{
+	if (q->rc == 0)
+		return fetch_entry(x, s->parent_folder, q->name, &q->reply, e);
+	if (fetch_kept(x, s->parent_folder, q->name)) {
+		log_warn("as it was fetched before name=%s: %s", q->name, q->err.text);
+		return 0;
+	}
+	*e = q->err;
+	return -1;
+}
+
+int
+parents_find(struct parents *x, const struct settings *s, const char *name,
+    struct catalog_entry *entry, struct err *e)
+{
+	struct question *q = find(x, s, name);
+
+	if (q != NULL && q->state == QUESTION_ASKED)
+		return 0;
+	if (q != NULL && clock_us() < q->answered_us + FRESH_US)
+		return judge(q, s, entry, e) == 0 ? 1 : -1;
+	if (q == NULL)
+		q = place_for_one(x);
+	if (q == NULL)
+		return err_set(e, ERR_REFUSED, "%s: %d names are being asked for at the parent",
+		    name, QUESTIONS_MAX);
+	return begin(x, q, s, name, e) == 0 ? 0 : -1;
+}
+
+int
+parents_fd(const struct parents *x)
+{
+	return mailbox_fd(x->ended);
+}
+
+bool
+parents_collect(struct parents *x)
+{
+	struct event ev;
+	bool any = false;
+
+	while (mailbox_take(x->ended, &ev)) {
+		struct question *q = &x->each[ev.n];
+		pthread_join(q->thread, NULL);
+		q->state = QUESTION_ANSWERED;
+		q->answered_us = clock_us();
+		explicit_bzero(q->parent.token, sizeof q->parent.token);
+		any = true;
+	}
+	return any;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# A master with a parent: what it has not it fetches once, serves while it still arrives, and keeps; restarts of
+# either, another image of the same name, a parent that is away, a full disk.
+. "$(dirname "$0")/master_lib.sh"
+lab_up 4	# client 1 is the master that has a parent
+FROM=10.9.0.11
+mkdir "$T/images" "$T/kept"
+"$BIN/imagekey" -q --token "$T/token" || fail imagekey
+disk_and_image 500000 "$T/disk" "$T/images/small.ndz"
+disk_and_image 20000000 "$T/bigdisk" "$T/images/big.ndz"
+cat > "$T/conf" << CONF
+images $T/images
+image /proj/lab/web.ndz $T/images/small.ndz
+group 239.192.50.1
+allow 10.9.0.11 token=$T/token
+state $T/state
+interface eth0
+rate 40M
+CONF
+cat > "$T/conf1" << CONF
+parent 10.9.0.1 $T/kept token=$T/token interface=eth0
+group 239.192.60.1
+allow 10.9.0.0/24
+state $T/state1
+interface eth0
+CONF
+master; BOSS=$MASTER
+master_at 1; SUB=$MASTER
+restart_boss() { kill -9 $BOSS; wait $BOSS 2> /dev/null; master; BOSS=$MASTER; }
+restart_sub() { kill -9 $SUB; wait $SUB 2> /dev/null; master_at 1; SUB=$MASTER; }
+
+echo "== fetched once, and served meanwhile"
+on 2 "$BIN/frisbee" -S $FROM -Q big.ndz > "$T/query" || fail "-Q"
+check "its length is known before" grep -q "big.ndz: $(stat -c %s "$T/images/big.ndz") bytes, is not served now" "$T/query"
+status 2 get 2 none "$T/out"; check "what the parent has not" grep -q "has no such image" "$T/stderr"
+status 1 on 2 "$BIN/frisbee" -S 10.9.0.1 -Q big.ndz; check "the parent does not know the clients" grep -q "does not allow it" "$T/stderr"
+get 2 big.ndz "$T/out2" --stats "$T/stats2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
+taken() { stat_of "$T/stats2" chunks_taken 2> /dev/null || echo 0; }
+for ((i = 0; i < 600; i++)); do [ "$(taken)" -lt 2 ] || break; sleep 0.05; done
+check "a client has chunks" [ "$(taken)" -ge 2 ]
+check "while the image still arrives" [ ! -e "$T/kept/big.ndz" ]
+check "both load it" wait $a; check "and the one of the base protocol" wait $b
+check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"
+check "one client has joined the parent's session" [ "$(grep -c "client joined" "$T/master.log")" = 1 ]
+settled "was fetched from the parent name=big.ndz" 1; check "it is kept" cmp "$T/images/big.ndz" "$T/kept/big.ndz"
+check "with its time" [ "$(stat -c %Y "$T/images/big.ndz")" = "$(stat -c %Y "$T/kept/big.ndz")" ]
+check "an image with another name" get 4 /proj/lab/web.ndz "$T/out"
+check "its data" cmp "$T/disk" "$T/out"
+settled "was fetched from the parent name=/proj" 1; check "it is kept under that name" [ -f "$T/kept/%2fproj%2flab%2fweb.ndz" ]
+
+echo "== another image of the same name"
+disk_and_image 600000 "$T/disk2" "$T/images/small.ndz"
+sleep 6	# answers of the parent are remembered for five seconds
+check "the new one comes" get 4 /proj/lab/web.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
+
+echo "== killed while the image comes, and started again"
+rm "$T/kept/big.ndz"; touch "$T/images/big.ndz"; sleep 6
+get 2 big.ndz "$T/out2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
+arrives() { local i; for ((i = 0; i < 200; i++)); do [ "$(find "$T/kept" -name 'big.ndz%arriving-*' -size +1000k | wc -l)" -gt 0 ] && return; sleep 0.05; done; false; }
+check "it comes" arrives
+sleep 1; restart_sub; sleep 2; restart_boss
+check "both loads end well" wait $a; check "and the one of the base protocol" wait $b
+check "its data" cmp "$T/bigdisk" "$T/out2"; check "and the other's" cmp "$T/bigdisk" "$T/out3"
+for ((i = 0; i < 200; i++)); do [ -e "$T/kept/big.ndz" ] && break; sleep 0.05; done
+check "it is kept" cmp "$T/images/big.ndz" "$T/kept/big.ndz"
+check "nothing else is" [ "$(find "$T/kept" -name '*arriving*' | wc -l)" = 0 ]
+
+echo "== the parent is away"
+kill $BOSS; wait $BOSS; sleep 6; rm -f "$T/out"
+check "what was fetched is served" get 4 big.ndz "$T/out"; check "its data" cmp "$T/bigdisk" "$T/out"
+check "the log says so" grep -q "as it was fetched before name=big.ndz" "$T/master1.log"
+status 1 get 4 other "$T/out"; check "nothing else is" grep -q "could not do it" "$T/stderr"
+
+echo "== a full disk"
+mkdir "$T/little"; mount -t tmpfs -o size=3M none "$T/little" || skip "cannot mount in a namespace"
+empty_little() { kill $SUB 2> /dev/null; wait $SUB 2> /dev/null; umount "$T/little"; }
+CLEANUP+=(empty_little)
+sed -i "s,^parent .*,parent 10.9.0.1 $T/little token=$T/token interface=eth0," "$T/conf1"
+master; BOSS=$MASTER; restart_sub
+timeout 10 ip netns exec "${LAB}4" "$BIN/frisbee" -q -S $FROM -F big.ndz "$T/out" 2> /dev/null
+check "the log says why" grep -q "not fetched from the parent name=big.ndz: .*No space left" "$T/master1.log"
+check "what fits is fetched" get 4 small.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
+finish

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Who may load and upload what: tokens, which are proved and never sent, and links in the folder for uploads.
+. "$(dirname "$0")/master_lib.sh"
+lab_up 3
+mkdir "$T/images" "$T/uploads" "$T/outside"
+disk_and_image 400000 "$T/disk" "$T/images/open.ndz"
+cp "$T/images/open.ndz" "$T/images/secret.ndz"
+for key in load.token upload.token wrong.token; do "$BIN/imagekey" -q --token "$T/$key" || fail imagekey; done
+cat > "$T/conf" << CONF
+images $T/images
+uploads $T/uploads
+group 239.192.50.1
+allow 10.9.0.0/24 open*
+allow 10.9.0.11 load token=$T/load.token secret*
+allow 10.9.0.11 upload token=$T/upload.token web*
+allow 10.9.0.13 upload
+allow 10.9.0.13 load
+state $T/state
+interface eth0
+CONF
+master
+
+echo "== tokens"
+check "an image that needs none" get 1 open.ndz "$T/out"
+status 1 get 1 secret.ndz "$T/out"; check "without its token nothing" grep -q "does not allow it" "$T/stderr"
+status 1 get 1 secret.ndz "$T/out" --token "$T/wrong.token"; check "with another one nothing" grep -q "does not allow it" "$T/stderr"
+status 1 get 2 secret.ndz "$T/out" --token "$T/load.token"; check "from another host nothing" grep -q "does not allow it" "$T/stderr"
+rm -f "$T/out"
+check "with its token it is loaded" get 1 secret.ndz "$T/out" --token "$T/load.token"
+check "it is the disk" cmp "$T/disk" "$T/out"
+on 1 "$BIN/frisbee" -S 10.9.0.1 -Q secret.ndz --token "$T/load.token" > "$T/query" || fail "-Q"
+check "-Q with it" grep -q "is served at" "$T/query"
+to() { on 1 timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "${@:2}" "$T/disk"; }
+status 1 to web; check "no upload without a token" grep -q "does not allow it" "$T/stderr"
+status 1 to web --token "$T/load.token"; check "nor with one for something else" grep -q "does not allow it" "$T/stderr"
+status 1 to mail --token "$T/upload.token"; check "nor of another name" grep -q "does not allow it" "$T/stderr"
+check "nothing is there" [ -z "$(ls "$T/uploads")" ]
+check "an upload with its token" to web --token "$T/upload.token"
+check "it is there" "$BIN/imagedump" -q --verify "$T/uploads/web"
+status 2 on 1 "$BIN/imagezip" --token "$T/upload.token" "$T/disk" "$T/x.ndz"
+status 2 on 1 "$BIN/frisbee" --token "$T/load.token" -m 239.192.50.1 -p 5000 "$T/out"
+chmod 644 "$T/load.token"
+status 1 get 1 secret.ndz "$T/out" --token "$T/load.token"; check "a token that others can read is not used" grep -q "accessible to others" "$T/stderr"
+chmod 600 "$T/load.token"
+
+echo "== what the network sees"
+cat > "$T/proxy.py" << 'PY'
+import binascii, socket, sys, threading
+token = binascii.unhexlify(open(sys.argv[1]).read().split()[1])
+l = socket.create_server(("127.0.0.1", 7777)); seen = []
+print("ready", flush=True)
+for _ in range(2):
+    c, _ = l.accept(); c.settimeout(10); s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10)
+    q = c.recv(4096); seen.append(q); s.sendall(q); a = b""
+    while True:
+        d = s.recv(4096)
+        if not d: break
+        a += d
+    seen.append(a); c.sendall(a); c.close()
+assert token not in b"".join(seen) and token.hex().encode() not in b"".join(seen)
+def again(q, where):
+    s = socket.socket(); s.settimeout(10); s.connect(("10.9.0.1", 64494)); s.sendall(q); return s.recv(4096)[10:12]
+print(again(seen[2], 0).hex(), again(seen[2].replace(b"secret.ndz", b"secret.xdz"), 0).hex())
+open(sys.argv[2], "wb").write(seen[2])
+PY
+on 1 timeout 60 python3 "$T/proxy.py" "$T/load.token" "$T/replay" > "$T/proxy.out" 2>&1 & proxy=$!
+for ((i = 0; i < 100; i++)); do grep -q ready "$T/proxy.out" && break; sleep 0.05; done
+check "a query through a stranger's hands" quietly on 1 "$BIN/frisbee" -S 127.0.0.1:7777 -Q secret.ndz --token "$T/load.token"
+wait $proxy || fail "proxy: $(cat "$T/proxy.out")"
+check "the token was not there, and the proof is for one name" [ "$(tail -n 1 "$T/proxy.out")" = "0000 0004" ]
+cat > "$T/replay.py" << 'PY'
+import socket, sys
+s = socket.create_connection(("10.9.0.1", 64494), 5); s.settimeout(10); s.sendall(open(sys.argv[1], "rb").read()); print(s.recv(4096)[10:12].hex())
+PY
+check "from another host it proves nothing" [ "$(on 2 python3 "$T/replay.py" "$T/replay")" = 0004 ]
+
+echo "== links in the folder for uploads"
+put() { on 3 timeout 60 "$BIN/imagezip" -q -r --to="frisbee://10.9.0.1/$1" "$T/disk"; }
+ln -s "$T/outside" "$T/uploads/elsewhere"; ln -s "$T/outside/file" "$T/uploads/link"; mkdir "$T/uploads/folder"
+for name in elsewhere/x link folder web/x; do
+	status 1 put $name; check "not to $name" grep -q "does not understand the request" "$T/stderr"
+done
+check "nothing came there" [ -z "$(ls "$T/outside")" ]
+check "to a new folder" put some/where/x
+check "it is there" [ -f "$T/uploads/some/where/x" ]
+
+echo "== a token that is not there"
+rm "$T/upload.token"; kill -HUP $MASTER
+settled "are not changed: .*upload.token"; check "keeps the old settings" get 1 secret.ndz "$T/out" --token "$T/load.token"
+status 1 "$BIN/mfrisbeed" --check -c "$T/conf"; check "--check says it" grep -q "upload.token" "$T/stderr"
+finish
