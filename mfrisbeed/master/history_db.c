@@ -45,7 +45,7 @@ read_version(sqlite3 *db, int *version, struct err *e)
 static int
 set_up(sqlite3 *db, bool write, struct err *e)
 {
-	int version;
+	int version = 0;
 
 	sqlite3_busy_timeout(db, WAIT_MS);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
