@@ -2,7 +2,8 @@
  * flushed after each piece, no extension.
  *	as_original IN.ndz OUT.ndz [LEVEL]
  * The chunks hold what those of IN hold, so IN should be compressed a little less than
- * the original does it (imagezip -z 1). */
+ * the original does it (imagezip -z 1).  A chunk that does not fit 1 MiB at LEVEL (4) all the
+ * same is compressed at the best level. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,31 @@
 #include "common/image/read/image.h"
 #include "emustore/store/remake.h"
 
+enum { BEST_LEVEL = 9 };
+
 struct work {
 	struct decoder *decoder;
 	struct remaker *remaker;
 	struct remake_how how;
 	FILE *out;
 };
+
+/* The stream of the chunk's data, at this level, into `chunk`; its length into the header, 0
+ * when it does not fit. */
+static int
+deflate_again(struct work *w, struct chunk *c, const uint8_t *raw, uint8_t level,
+    uint8_t *chunk, struct err *e)
+{
+	struct remake_how how = w->how;
+
+	how.level = level;
+	if (remake_begin(w->remaker, &how, &c->h, chunk + NDZ_HEADER_BYTES, e) != 0)
+		return -1;
+	c->h.size = 0;
+	if (remake_data(w->remaker, raw, (size_t)c->raw_bytes))
+		c->h.size = (uint32_t)remake_end(w->remaker);
+	return 0;
+}
 
 static int
 write_again(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct err *e)
@@ -29,15 +49,12 @@ write_again(void *arg, struct chunk *c, uint32_t i, const void *bytes, struct er
 
 	memset(chunk, 0, sizeof chunk);
 	if (rc == 0)
-		rc = remake_begin(
-		    w->remaker, &w->how, &c->h, chunk + NDZ_HEADER_BYTES, e);
-	if (rc == 0) {
-		c->h.size = 0;
-		if (remake_data(w->remaker, raw, (size_t)c->raw_bytes))
-			c->h.size = (uint32_t)remake_end(w->remaker);
+		rc = deflate_again(w, c, raw, w->how.level, chunk, e);
+	if (rc == 0 && c->h.size == 0)
+		rc = deflate_again(w, c, raw, BEST_LEVEL, chunk, e);
+	if (rc == 0)
 		rc = c->h.size == 0 ? err_set(e, ERR_FORMAT, "it does not fit 1 MiB")
 		                    : ndz_header_put(&c->h, chunk, e);
-	}
 	/* What a stream that did not fit left behind is not kept. */
 	if (rc == 0) {
 		size_t used = NDZ_HEADER_BYTES + c->h.size;
