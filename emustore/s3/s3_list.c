@@ -1,3 +1,5 @@
+/* s3_list.c: what the elements of an object store's answer mean: a page of a list of
+ * objects, or an error.  Called by s3.c and s3_call.c, in any thread. */
 #include "emustore/s3/s3_list.h"
 
 #include <inttypes.h>
@@ -67,20 +69,19 @@ copy_etag(char out[OBJECT_ETAG_MAX + 1], const char *text)
 }
 
 struct parse {
-	struct xml x;
 	struct object o;
 	bool has_key, has_size, has_time;
 	struct s3_page *page;
 	const char *prefix;
 	object_fn *fn;
 	void *arg;
+	struct err *e; /* set when reading stops */
 };
 
 /* Text of an element of one object. */
 static bool
-object_field(struct parse *p)
+object_field(struct parse *p, const char *name, const char *text)
 {
-	const char *name = xml_name(&p->x), *text = p->x.text;
 
 	if (strcmp(name, "Key") == 0)
 		return p->has_key = copy_text(p->o.key, sizeof p->o.key, text);
@@ -92,10 +93,8 @@ object_field(struct parse *p)
 }
 
 static bool
-page_field(struct parse *p)
+page_field(struct parse *p, const char *name, const char *text)
 {
-	const char *name = xml_name(&p->x), *text = p->x.text;
-
 	if (strcmp(name, "IsTruncated") == 0)
 		p->page->more = strcmp(text, "true") == 0;
 	if (strcmp(name, "NextContinuationToken") == 0)
@@ -123,72 +122,88 @@ end_object(struct parse *p, struct err *e)
 }
 
 static bool
-in_object(const struct parse *p)
+in_object(const struct xml *x)
 {
-	return p->x.depth >= 2 && strcmp(p->x.names[1], "Contents") == 0;
+	return x->depth >= 2 && strcmp(x->names[1], "Contents") == 0;
 }
 
 static int
-parse_page(struct parse *p, struct err *e)
+list_opens(struct parse *p, const struct xml *x)
 {
-	enum xml_event v;
+	return x->depth == 1 && strcmp(xml_name(x), "ListBucketResult") != 0
+		   ? err_list(p->e, "the answer is something else")
+		   : 0;
+}
 
-	while ((v = xml_next(&p->x)) != XML_END) {
-		if (v == XML_BAD)
-			return err_list(e, "is no XML that can be read");
-		if (v == XML_OPEN && p->x.depth == 1 &&
-		    strcmp(xml_name(&p->x), "ListBucketResult") != 0)
-			return err_list(e, "is none");
-		if (v == XML_TEXT && p->x.depth == 3 && in_object(p) &&
-		    !object_field(p))
-			return err_list(e, "an object's entry cannot be read");
-		if (v == XML_TEXT && p->x.depth == 2 && !page_field(p))
-			return err_list(e, "its token is too long");
-		if (v == XML_CLOSE && p->x.depth == 2 && in_object(p) &&
-		    end_object(p, e) != 0)
-			return -1;
-	}
-	if (p->page->more && p->page->token[0] == '\0')
-		return err_list(e, "it has more, but does not say where");
-	return 0;
+static int
+list_closes(struct parse *p, const struct xml *x)
+{
+	if (x->depth == 3 && in_object(x) && !object_field(p, xml_name(x), x->text))
+		return err_list(p->e, "an object's entry cannot be read");
+	if (x->depth != 2)
+		return 0;
+	if (in_object(x))
+		return end_object(p, p->e);
+	return page_field(p, xml_name(x), x->text)
+		   ? 0
+		   : err_list(p->e, "its token is too long");
+}
+
+static bool
+list_event(void *arg, enum xml_event event, const struct xml *x)
+{
+	return (event == XML_OPEN ? list_opens(arg, x) : list_closes(arg, x)) == 0;
 }
 
 int
 s3_list_page(const void *xml, size_t bytes, const char *prefix, struct s3_page *page,
     object_fn *fn, void *arg, struct err *e)
 {
-	struct parse *p = calloc(1, sizeof *p);
+	struct parse p = {
+		.page = page, .prefix = prefix, .fn = fn, .arg = arg, .e = e
+	};
 
-	if (p == NULL)
-		return err_nomem(e, "a list of objects");
-	xml_from(&p->x, xml, bytes);
-	p->page = page;
-	p->prefix = prefix;
-	p->fn = fn;
-	p->arg = arg;
 	page->more = false;
 	page->token[0] = '\0';
-	int rc = parse_page(p, e);
-	free(p);
-	return rc;
+	switch (xml_read(xml, bytes, list_event, &p)) {
+	case XML_WHOLE:
+		break;
+	case XML_STOPPED:
+		return -1;
+	case XML_MALFORMED:
+		return err_list(e, "the answer is no XML that can be read");
+	case XML_NO_MEMORY:
+		return err_nomem(e, "a list of objects");
+	}
+	if (page->more && page->token[0] == '\0')
+		return err_list(e, "it has more, but does not say where");
+	return 0;
+}
+
+struct answer {
+	char code[64], message[200];
+};
+
+static bool
+error_event(void *arg, enum xml_event event, const struct xml *x)
+{
+	struct answer *a = arg;
+
+	if (event == XML_CLOSE && x->depth == 2 && strcmp(xml_name(x), "Code") == 0)
+		snprintf(a->code, sizeof a->code, "%.63s", x->text);
+	if (event == XML_CLOSE && x->depth == 2 && strcmp(xml_name(x), "Message") == 0)
+		snprintf(a->message, sizeof a->message, "%.199s", x->text);
+	return true;
 }
 
 void
 s3_error_text(const void *xml, size_t bytes, char *out, size_t cap)
 {
-	char code[64] = "", message[200] = "";
-	struct xml x;
-	enum xml_event v;
+	struct answer a = { 0 };
 
-	xml_from(&x, xml, bytes);
-	while ((v = xml_next(&x)) != XML_END && v != XML_BAD) {
-		if (v != XML_TEXT || x.depth != 2)
-			continue;
-		plain_text(x.text); /* it becomes part of a sentence */
-		if (strcmp(xml_name(&x), "Code") == 0)
-			snprintf(code, sizeof code, "%.63s", x.text);
-		if (strcmp(xml_name(&x), "Message") == 0)
-			snprintf(message, sizeof message, "%.199s", x.text);
-	}
-	snprintf(out, cap, "%s%s%s", code, code[0] && message[0] ? ": " : "", message);
+	xml_read(xml, bytes, error_event, &a); /* what came before a mistake counts */
+	plain_text(a.code); /* they become parts of a sentence */
+	plain_text(a.message);
+	snprintf(out, cap, "%s%s%s", a.code, a.code[0] && a.message[0] ? ": " : "",
+	    a.message);
 }

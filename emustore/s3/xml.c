@@ -1,16 +1,20 @@
+/* xml.c: elements and their text out of an object store's answer, by expat.  Called by
+ * s3_list.c, in any thread: nothing is kept from one document to the next. */
 #include "emustore/s3/xml.h"
 
-#include <stdio.h>
+#include <expat.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-void
-xml_from(struct xml *x, const void *bytes, size_t len)
-{
-	memset(x, 0, sizeof *x);
-	x->p = bytes;
-	x->end = x->p + len;
-}
+struct reading {
+	XML_Parser parser;
+	struct xml at;
+	size_t text_bytes;
+	enum xml_outcome outcome; /* XML_WHOLE: nobody has stopped it */
+	xml_fn *fn;
+	void *arg;
+};
 
 const char *
 xml_name(const struct xml *x)
@@ -18,156 +22,107 @@ xml_name(const struct xml *x)
 	return x->depth > 0 ? x->names[x->depth - 1] : "";
 }
 
-static bool
-begins(const struct xml *x, const char *with)
+static void
+stop(struct reading *r, enum xml_outcome outcome)
 {
-	size_t n = strlen(with);
-
-	return (size_t)(x->end - x->p) >= n && memcmp(x->p, with, n) == 0;
+	r->outcome = outcome;
+	XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* Behind the next `what`; false: there is none. */
-static bool
-skip_past(struct xml *x, const char *what)
+static void
+tell(struct reading *r, enum xml_event event)
 {
-	const char *at = memmem(x->p, (size_t)(x->end - x->p), what, strlen(what));
-
-	if (at == NULL)
-		return false;
-	x->p = at + strlen(what);
-	return true;
+	if (!r->fn(r->arg, event, &r->at))
+		stop(r, XML_STOPPED);
+	r->text_bytes = 0;
 }
 
-static bool
-is_name_byte(char c)
+/* expat may call once or twice more after it was stopped, so each of the following asks. */
+
+static void
+on_open(void *arg, const XML_Char *name, const XML_Char **attributes)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || c == ':' || c == '_' || c == '-' || c == '.';
-}
+	struct reading *r = arg;
+	size_t n = strlen(name);
 
-static bool
-get_name(struct xml *x, char out[XML_NAME_MAX + 1])
-{
-	size_t n = 0;
-
-	while (x->p < x->end && is_name_byte(*x->p) && n < XML_NAME_MAX)
-		out[n++] = *x->p++;
-	out[n] = '\0';
-	return n > 0 && x->p < x->end && !is_name_byte(*x->p);
-}
-
-static enum xml_event
-close_element(struct xml *x)
-{
-	char name[XML_NAME_MAX + 1];
-
-	x->p += 2;
-	if (x->depth == 0 || !get_name(x, name) || strcmp(name, xml_name(x)) != 0)
-		return XML_BAD;
-	while (x->p < x->end && strchr(" \t\r\n", *x->p) != NULL && *x->p != '\0')
-		x->p++;
-	if (x->p == x->end || *x->p++ != '>')
-		return XML_BAD;
-	x->pending_close = true;
-	return XML_CLOSE;
-}
-
-static enum xml_event
-open_element(struct xml *x)
-{
-	char quote = 0;
-
-	x->p++;
-	if (x->depth == XML_DEPTH_MAX || (x->depth == 0 && x->seen) ||
-	    !get_name(x, x->names[x->depth]))
-		return XML_BAD;
-	x->seen = true;
-	x->depth++;
-	for (; x->p < x->end; x->p++) {
-		if (quote != 0)
-			quote = *x->p == quote ? 0 : quote;
-		else if (*x->p == '"' || *x->p == '\'')
-			quote = *x->p;
-		else if (*x->p == '<')
-			return XML_BAD;
-		else if (*x->p == '>')
-			break;
+	(void)attributes;
+	if (r->outcome != XML_WHOLE)
+		return;
+	if (r->at.depth == XML_DEPTH_MAX || n > XML_NAME_MAX) {
+		stop(r, XML_MALFORMED);
+		return;
 	}
-	if (x->p == x->end)
-		return XML_BAD;
-	x->empty = x->p[-1] == '/'; /* its close comes next */
-	x->p++;
-	return XML_OPEN;
+	memcpy(r->at.names[r->at.depth++], name, n + 1);
+	r->at.text[0] = '\0';
+	tell(r, XML_OPEN);
 }
 
-/* "&amp;" and the like at x->p: its byte, or -1. */
-static int
-get_entity(struct xml *x)
+static void
+on_close(void *arg, const XML_Char *name)
 {
-	static const struct {
-		const char *text;
-		char byte;
-	} known[] = { { "&amp;", '&' }, { "&lt;", '<' }, { "&gt;", '>' },
-		{ "&quot;", '"' }, { "&apos;", '\'' } };
-	char number[8] = "", *rest;
+	struct reading *r = arg;
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (begins(x, known[i].text)) {
-			x->p += strlen(known[i].text);
-			return known[i].byte;
-		}
-	for (size_t n = 0; n < sizeof number - 1 && x->p + n < x->end; n++) {
-		number[n] = x->p[n];
-		if (number[n] == ';')
-			break;
-	}
-	if (number[0] != '&' || number[1] != '#')
-		return -1;
-	bool hex = number[2] == 'x';
-	if (!is_name_byte(number[hex ? 3 : 2]))
-		return -1;
-	long v = strtol(number + (hex ? 3 : 2), &rest, hex ? 16 : 10);
-	if (*rest != ';' || v < 9 || v > 126)
-		return -1;
-	x->p += rest - number + 1;
-	return (int)v;
+	(void)name; /* expat has seen that it is the innermost one's */
+	if (r->outcome != XML_WHOLE)
+		return;
+	r->at.text[r->text_bytes] = '\0';
+	tell(r, XML_CLOSE);
+	r->at.depth--;
 }
 
-static enum xml_event
-get_text(struct xml *x)
+static void
+on_text(void *arg, const XML_Char *text, int bytes)
 {
-	size_t n = 0;
+	struct reading *r = arg;
+	size_t n = (size_t)bytes;
 
-	while (x->p < x->end && *x->p != '<') {
-		int c = *x->p == '&' ? get_entity(x) : (unsigned char)*x->p++;
-		if (c <= 0 || n == XML_TEXT_MAX)
-			return XML_BAD;
-		x->text[n++] = (char)c;
+	if (r->outcome != XML_WHOLE)
+		return;
+	if (n > XML_TEXT_MAX - r->text_bytes) {
+		stop(r, XML_MALFORMED);
+		return;
 	}
-	x->text[n] = '\0';
-	if (x->depth > 0)
-		return XML_TEXT;
-	return strspn(x->text, " \t\r\n") == n ? XML_TEXT : XML_BAD;
+	memcpy(r->at.text + r->text_bytes, text, n);
+	r->text_bytes += n;
 }
 
-enum xml_event
-xml_next(struct xml *x)
+static void
+on_document_type(void *arg, const XML_Char *name, const XML_Char *system,
+    const XML_Char *public, int has_internal_subset)
 {
-	if (x->pending_close) {
-		x->pending_close = false;
-		x->depth--;
-	}
-	if (x->empty) {
-		x->empty = false;
-		x->pending_close = true;
-		return XML_CLOSE;
-	}
-	while (begins(x, "<?") || begins(x, "<!--"))
-		if (!skip_past(x, begins(x, "<?") ? "?>" : "-->"))
-			return XML_BAD;
-	if (x->p == x->end)
-		return x->depth == 0 && x->seen ? XML_END : XML_BAD;
-	if (*x->p != '<')
-		return get_text(x);
-	return begins(x, "</") ? close_element(x) : open_element(x);
+	(void)name, (void)system, (void)public, (void)has_internal_subset;
+	stop(arg, XML_MALFORMED);
+}
+
+static enum xml_outcome
+parse(struct reading *r, const void *bytes, size_t len)
+{
+	XML_SetUserData(r->parser, r);
+	XML_SetElementHandler(r->parser, on_open, on_close);
+	XML_SetCharacterDataHandler(r->parser, on_text);
+	XML_SetStartDoctypeDeclHandler(r->parser, on_document_type);
+	if (XML_Parse(r->parser, bytes, (int)len, 1) == XML_STATUS_OK)
+		return XML_WHOLE;
+	if (r->outcome != XML_WHOLE)
+		return r->outcome;
+	return XML_GetErrorCode(r->parser) == XML_ERROR_NO_MEMORY ? XML_NO_MEMORY
+								  : XML_MALFORMED;
+}
+
+enum xml_outcome
+xml_read(const void *bytes, size_t len, xml_fn *fn, void *arg)
+{
+	struct reading *r = calloc(1, sizeof *r);
+	enum xml_outcome outcome = XML_NO_MEMORY;
+
+	if (r == NULL)
+		return XML_NO_MEMORY;
+	r->fn = fn;
+	r->arg = arg;
+	r->parser = XML_ParserCreate("UTF-8");
+	if (r->parser != NULL)
+		outcome = len <= INT_MAX ? parse(r, bytes, len) : XML_MALFORMED;
+	XML_ParserFree(r->parser);
+	free(r);
+	return outcome;
 }

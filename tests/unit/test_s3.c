@@ -76,11 +76,14 @@ static void
 test_error(void)
 {
 	static const char text[] =
-	    "<Error><Code>No\033Such</Code><Message>gone</Message></Error>";
+	    "<Error><Code>No&#x9b;Such</Code><Message>gone</Message></Error>";
+	static const char half[] = "<Error><Code>Gone</Code><Message>\033";
 	char out[100];
 
 	s3_error_text(text, strlen(text), out, sizeof out);
 	T_CHECK(strcmp(out, "No?Such: gone") == 0);
+	s3_error_text(half, strlen(half), out, sizeof out);
+	T_CHECK(strcmp(out, "Gone") == 0);
 	s3_error_text("<Err", 4, out, sizeof out);
 	T_CHECK(out[0] == '\0');
 }
