@@ -1,5 +1,5 @@
 /* server_rate.h: how fast the network can be sent to: up a little while nobody
- * complains, down to 0.8 of it when somebody does (to 0.7 the first time, to half of it
+ * complains, down to 0.8 of it when somebody does (to 0.6 the first time, to half of it
  * when much was lost), between a floor and the cap.
  *
  * Clients with the extension measure how late the server's time signals come.  One
