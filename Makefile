@@ -155,7 +155,8 @@ help:
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly: those of EmuStore and Dolly"
 	@echo "make demo          a network of four nodes on this machine, loaded"
 	@echo "make netboot       kernel and ramdisk for machines that boot from the network"
-	@echo "make install       into DESTDIR and PREFIX (/usr/local); format, clean"
+	@echo "make install       into DESTDIR and PREFIX (/usr/local); uninstall takes it away again"
+	@echo "make format        as clang-format says; clean: without what was built"
 # How the house is laid out, and whether its rules hold.
 house: all hdr-check
 	@scripts/house $(B)
@@ -245,20 +246,39 @@ fuzz-long:
 	@$(MAKE) --no-print-directory CC="$(CLANG)" $(GUIDED) EACH=$$(($(if $(MINUTES),60 * $(MINUTES),3600 / $(words $(FUZZ)))))
 fuzz-run: $(FUZZ:%=$(B)/tests/fuzz/%)
 	@tests/fuzz/guided $(B)/tests/fuzz $(EACH) $(FUZZ)
+# What administrators run, since it writes disks or serves them, goes to sbin; the rest to bin.
+ADMIN   := imagezip imageunzip frisbee frisbeed mfrisbeed
+USERS   := $(filter-out $(ADMIN),$(PROGRAMS))
+DOCS    := LICENSE README.md $(wildcard docs/*.md docs/examples/*)
+DOCDIR  := share/doc/frisbee-suite
+COMPLETIONS := share/bash-completion/completions
+# Whatever `install' puts below PREFIX, by its name there.
+INSTALLED = $(ADMIN:%=sbin/%) $(USERS:%=bin/%) $(PLUGINS:%=lib/nbdkit/plugins/%.so) \
+            $(patsubst man/%.1,share/man/man1/%.1,$(wildcard man/*.1)) \
+            $(patsubst man/%.8,share/man/man8/%.8,$(wildcard man/*.8)) \
+            $(PROGRAMS:%=$(COMPLETIONS)/%) $(DOCS:%=$(DOCDIR)/%)
+TO      = $(DESTDIR)$(PREFIX)
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,sbin lib/nbdkit/plugins share/man/man1 share/man/man8)
-	install $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/sbin
-	install $(PLUGINS:%=$(LIBDIR)/%.so) $(DESTDIR)$(PREFIX)/lib/nbdkit/plugins
-	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(sort $(addprefix $(TO)/,$(dir $(INSTALLED))))
+# Earlier versions had these in sbin.
+	rm -f $(USERS:%=$(TO)/sbin/%)
+	install $(ADMIN:%=$(BIN)/%) $(TO)/sbin
+	install $(USERS:%=$(BIN)/%) $(TO)/bin
+	install $(PLUGINS:%=$(LIBDIR)/%.so) $(TO)/lib/nbdkit/plugins
+	install -m 644 man/*.1 $(TO)/share/man/man1
+	install -m 644 man/*.8 $(TO)/share/man/man8
+	for d in $(DOCS); do install -m 644 $$d $(TO)/$(DOCDIR)/$$d || exit 1; done
 	scripts/completion $(BIN) $(PROGRAMS) > $(B)/completion.bash
-	for p in $(PROGRAMS); do install -m 644 $(B)/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p || exit 1; done
+	for p in $(PROGRAMS); do install -m 644 $(B)/completion.bash $(TO)/$(COMPLETIONS)/$$p || exit 1; done
+# Takes away what `install' has put there with the same DESTDIR and PREFIX, and the folder of the documents.
+uninstall:
+	rm -f $(addprefix $(TO)/,$(INSTALLED))
+	rmdir $(addprefix $(TO)/$(DOCDIR),/docs/examples /docs '') 2> /dev/null; true
 format:
 	clang-format -i $$(git ls-files '*.[ch]' | grep -v ^vendor/)
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help house sim paper paper-store paper-dolly tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install hdr-check format clean FORCE
+.PHONY: all help house sim paper paper-store paper-dolly tests deps check check-long fuzz fuzz-long fuzz-run check-vm check-s3 demo netboot bench install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
