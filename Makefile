@@ -172,6 +172,7 @@ check: deps
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) VARIANT=$(VARIANT) tests/run
 demo:
 	@scripts/deps build demo
+	@scripts/demo --try
 	@$(MAKE) --no-print-directory all
 	@scripts/demo
 # Kernel and ramdisk that load and capture the disks of machines booted from the network.

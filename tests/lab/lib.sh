@@ -5,13 +5,17 @@
 # Everything is named after this process and goes away at the end.
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 requires ip
+in_chroot_hint() {	# a new namespace makes the mount at / its own, which a chroot into a plain folder has not
+	grep -q '^[^ ]* [^ ]* [^ ]* [^ ]* / ' /proc/self/mountinfo && return
+	echo "; / is no mount point here, as after chroot FOLDER: leave, run \`mount --bind FOLDER FOLDER', and enter again"
+}
 if [ "$(id -u)" != 0 ]; then
 	unshare -Urnm true 2> /dev/null || skip "needs root, or unshare -Urnm as a user"
 	rmdir "$T"
 	exec unshare -Urnm bash "$0" "$@"
 fi
 if [ -z "${LAB_INSIDE:-}" ]; then	# own mounts and network: nothing of the host is touched
-	unshare -nm true 2> /dev/null || skip "network namespaces are not allowed here"
+	why=$(unshare -nm true 2>&1) || skip "network namespaces are not allowed here: $why$(in_chroot_hint)"
 	rmdir "$T"	# the next start makes its own
 	LAB_INSIDE=1 exec unshare -nm bash "$0" "$@"
 fi
