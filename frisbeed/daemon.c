@@ -114,7 +114,7 @@ collect(struct whole *d)
 		if (s->stats.state == SESSION_FAILED)
 			say_failure(d, s);
 		else
-			report_done(s);
+			report_done(&d->all, s);
 	}
 }
 

@@ -215,17 +215,42 @@ report_print_stats(
 	return json_show(j, e);
 }
 
+/* Whoever reads the log sees who is missing without asking for the statistics. */
+static void
+report_unfinished(struct serve *serve, const struct shown *s)
+{
+	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
+	uint64_t now = clock_us(), sent = tally_packets(&s->stats.tally);
+	uint32_t n = rows != NULL ? serve_clients(serve, s->number, rows, ROWS_MAX) : 0;
+	char text[ADDR_TEXT_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct client_row *r = &rows[i];
+		enum client_doing doing = client_row_doing(r, sent);
+		if (doing != CLIENT_DOING_DONE)
+			log_info("client unfinished addr=%s port=%u state=\"%s\" "
+				 "silent_s=%.0f file=%s",
+			    addr_text(r->ip, text), r->port, client_doing_name(doing),
+			    now > r->heard_us ? (double)(now - r->heard_us) / 1e6 : 0,
+			    s->image);
+	}
+	free(rows);
+}
+
 void
-report_done(const struct shown *s)
+report_done(const struct shown_all *all, const struct shown *s)
 {
 	const struct tally *t = &s->stats.tally;
 	const struct server_stats *st = &t->server;
 
-	log_info("done seconds=%.1f blocks_sent=%" PRIu64 " blocks_resent=%" PRIu64
-		 " parity_sent=%" PRIu64 " joins=%" PRIu64 " requests=%" PRIu64
-		 " prequests=%" PRIu64 " stalls=%" PRIu64 " file=%s",
-	    s->stats.seconds, st->blocks_sent, st->blocks_resent, st->parity_sent,
-	    st->joins, st->requests, st->prequests, t->stalls, s->image);
+	log_info("done seconds=%.1f clients=%u clients_done=%u blocks_sent=%" PRIu64
+		 " blocks_resent=%" PRIu64 " parity_sent=%" PRIu64 " joins=%" PRIu64
+		 " requests=%" PRIu64 " prequests=%" PRIu64 " stalls=%" PRIu64
+		 " file=%s",
+	    s->stats.seconds, s->stats.clients_known, s->stats.clients_done,
+	    st->blocks_sent, st->blocks_resent, st->parity_sent, st->joins,
+	    st->requests, st->prequests, t->stalls, s->image);
+	report_unfinished(all->serve, s);
 }
 
 void

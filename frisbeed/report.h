@@ -18,8 +18,9 @@ int report_save_stats(const struct shown_all *, const struct report_end *,
 /* The same on standard output. */
 int report_print_stats(
     const struct shown_all *, const struct report_end *, struct err *);
-/* What was done, at the end of a session. */
-void report_done(const struct shown *);
+/* What was done, at the end of a session, and which clients have not said that they have the
+ * whole image: a line for each. */
+void report_done(const struct shown_all *, const struct shown *);
 /* What is being done: only of those that have sent something since the last time. */
 void report_progress(const struct shown_all *);
 

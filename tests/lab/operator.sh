@@ -40,6 +40,8 @@ kill "${LOADS[1]}"; wait "${LOADS[1]}"	# timeout says it to frisbee twice at onc
 is_failed() { [ "$(clients)" = failed ]; }
 check "and that it was ended before its time" waits is_failed
 kill "$SERVER"; wait "$SERVER"
+check "the log names who has not finished" grep -q 'client unfinished addr=10.9.0.11 .*state="failed"' "$T/server.log"
+check "and counts" grep -q 'done .*clients=1 clients_done=0 ' "$T/server.log"
 
 echo "== it waits for two, and ends when both are done"
 serve -T 0 --wait 2 --until 2 "$T/disk.ndz"
@@ -53,5 +55,7 @@ check "the disks are right" cmp "$T/disk" "$T/d3"
 check "both" cmp "$T/disk" "$T/d4"
 wait "$SERVER"
 check "the server ends by itself" [ $? = 0 ]
+check "the log says that both are done" grep -q 'done .*clients=2 clients_done=2 ' "$T/server.log"
+check "and nobody is missing" eval '! grep -q "client unfinished" "$T/server.log"'
 check "it counted both" [ "$(stat_of "$T/server.json" joins)" -ge 2 ]
 finish
