@@ -76,6 +76,12 @@ status 1 "$BIN/frisbeed" --unicast -m 127.0.0.1 -p 0 --stats "$T/no/such/folder"
 check "it names the file" grep -q "no/such/folder" "$T/stderr"
 status 2 "$BIN/frisbeed" "$T/disk.ndz"
 
+echo "== an address of one machine, without --unicast"
+timeout -s TERM 2 "$BIN/frisbeed" -q -m 127.0.0.2 -p 5099 "$T/disk.ndz" > "$T/stdout" 2> "$T/stderr"
+check "only one client would be served, and it says so" grep -q "127.0.0.2 is the address of one machine: .*--unicast" "$T/stderr"
+timeout -s TERM 2 "$BIN/frisbeed" -q -m 239.192.7.9 -p 5099 --loopback -i 127.0.0.1 "$T/disk.ndz" > "$T/stdout" 2> "$T/stderr"
+check "of a group it says nothing" [ ! -s "$T/stderr" ]
+
 echo "== a table on a terminal"
 python3 - "$BIN" "$T" << 'PY' && echo "ok: the table" || fail "the table: $(tail -c 600 "$T/terminal" | cat -v)"
 import fcntl, os, pty, select, struct, subprocess, sys, termios, time
