@@ -8,6 +8,7 @@
 #include "common/base/confined.h"
 #include "common/base/frame.h"
 #include "common/base/wr.h"
+#include "common/disk/disk_lent.h"
 #include "fsmods/sink.h"
 
 enum {
@@ -165,8 +166,9 @@ say_how(struct fs_scan *f, const struct confined_job *j, const char *unfiltered)
 	    unfiltered == NULL ? "" : unfiltered);
 }
 
-int
-relay_scan(const struct fsmod *mod, struct disk *d, struct range part,
+/* asks_fd: the child's way to a disk that it cannot read itself; 0: it can. */
+static int
+scan_in_child(const struct fsmod *mod, struct disk *d, int asks_fd, struct range part,
     struct skip_sink *sink, struct err *e)
 {
 	uint64_t more = part.len / SECTORS_PER_SECOND, memory = confined_memory();
@@ -178,10 +180,27 @@ relay_scan(const struct fsmod *mod, struct disk *d, struct range part,
 		.arg = &x,
 		.seconds = SECONDS_LEAST + (unsigned)(more < 1 << 20 ? more : 1 << 20),
 		.memory_bytes = memory,
+		.asks_fd = asks_fd,
 	};
 	const char *unfiltered;
 	int rc = confined_run(&job, &unfiltered, e);
 
 	say_how(sink->scan, &job, unfiltered);
+	return rc;
+}
+
+int
+relay_scan(const struct fsmod *mod, struct disk *d, struct range part,
+    struct skip_sink *sink, struct err *e)
+{
+	struct disk_lent *loan;
+	struct disk *borrowed;
+
+	if (disk_child_reads(d))
+		return scan_in_child(mod, d, 0, part, sink, e);
+	if (disk_lend(&loan, d, &borrowed, e) != 0)
+		return -1;
+	int rc = scan_in_child(mod, borrowed, disk_lent_fd(loan), part, sink, e);
+	disk_lent_end(loan);
 	return rc;
 }

@@ -183,7 +183,7 @@ look_and_act(const struct options *o, struct err *e)
 
 	if (l == NULL)
 		return err_nomem(e, "the layout");
-	int rc = disk_open(&d, o->what.source, DISK_READ, e);
+	int rc = source_open(&d, o->what.source, e);
 	if (rc == 0) {
 		rc = source_check_kind(d, &o->what, e);
 		if (rc == 0)

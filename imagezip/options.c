@@ -263,6 +263,7 @@ const struct cli_program imagezip_program = {
 		    "  imagezip --codec=zstd /dev/sda sda.ndz   smaller and faster, "
 		    "not for Emulab's programs\n"
 		    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
+		    "  imagezip nbd://host/disk disk.ndz    what an NBD server exports\n"
 		    "  imagezip --to=frisbee://boss/web /dev/sda   to a master server\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",

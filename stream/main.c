@@ -52,15 +52,15 @@ static int
 look_begin(struct look *k, const struct opts *o, struct err *e)
 {
 	struct export_config cfg = { .cache_bytes = o->cache_bytes,
-		.size_bytes = o->size_bytes };
-	struct source source;
+		.size_bytes = o->size_bytes,
+		.warn = tell };
 
 	*k = (struct look){ .proof = NULL };
 	if (proof_new(&k->proof, &o->keys, e) != 0)
 		return -1;
 	cfg.proof = k->proof;
-	if (sources_open(&source, &o->sources, tell, e) == 0 &&
-	    export_open(&k->export, &source, &cfg, e) == 0 && read_table(k, e) == 0)
+	if (sources_open(&k->export, &o->sources, &cfg, tell, e) == 0 &&
+	    read_table(k, e) == 0)
 		return 0;
 	look_end(k);
 	return -1;

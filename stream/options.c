@@ -9,19 +9,20 @@
 #include "stream/export/export.h"
 
 /* Long-only options from 300 on. */
-enum { OPT_RO = 300, OPT_SOURCE, OPT_STORE, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_JSON };
+enum { OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_FILE, OPT_SIZE, OPT_CACHE, OPT_JSON };
 
 #define AT(field) offsetof(struct opts, field)
 
 static int
 add_source(void *at, const char *arg, struct err *e)
 {
-	struct sources_config *s = at;
+	return sources_add(at, arg, e);
+}
 
-	if (s->n == SOURCES_MAX)
-		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
-	s->places[s->n++] = arg;
-	return 0;
+static int
+add_delta(void *at, const char *arg, struct err *e)
+{
+	return sources_add_delta(at, arg, e);
 }
 
 static const struct cli_opt own_opts[] = {
@@ -33,6 +34,9 @@ static const struct cli_opt own_opts[] = {
 	    AT(mount_options), 0, 0, NULL },
 	{ OPT_SOURCE, "source", "SOURCE", "has the same image; may be given several times",
 	    CLI_CALL, AT(sources), 0, 0, add_source },
+	{ OPT_DELTA, "delta", "SOURCE",
+	    "a delta of it; the next one is of what this makes of it", CLI_CALL,
+	    AT(sources), 0, 0, add_delta },
 	{ OPT_STORE, "store", "DIR", "of images called store:NAME; or s3://BUCKET/PREFIX",
 	    CLI_STR, AT(sources.store), 0, 0, NULL },
 	{ OPT_SIZE, "size", "SIZE", "of the disk, when its image does not say it", CLI_SIZE,
@@ -54,7 +58,9 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount its partition 2, until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
+	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
+	    "  streamdisk --ro -p 2 nbd://host/ /mnt  what another NBD server exports\n"
 	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz /mnt\n",
 	.tables = { { own_opts, 0, NULL }, { proof_opts, AT(keys), "Proof" } },
 };

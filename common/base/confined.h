@@ -31,6 +31,7 @@ struct confined_job {
 	void *arg;
 	unsigned seconds;      /* 1..: of time that passes, and as many of a processor */
 	uint64_t memory_bytes; /* of the child's data; not kept under a sanitizer */
+	int asks_fd; /* the child may write to this descriptor, too; 0: to none */
 };
 
 /* Run it and wait for its end.  0: run() has returned 0, and every frame was heard.  Else

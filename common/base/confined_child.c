@@ -105,7 +105,7 @@ confined_child(const struct confined_job *j, int pipe)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the parent's thread, which waits */
 	set_limits(j);
-	int rc = tell_filter(&c, confined_filter(pipe), &e);
+	int rc = tell_filter(&c, confined_filter(pipe, j->asks_fd), &e);
 	if (rc == 0 && (rc = j->run(j->arg, &c, &e)) == 0)
 		rc = tell(&c, CONFINED_DONE, NULL, 0, &e);
 	if (rc != 0)

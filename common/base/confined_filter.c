@@ -49,7 +49,7 @@ allow_for(scmp_filter_ctx f, int call, int first)
 }
 
 static int
-add_rules(scmp_filter_ctx f, int pipe)
+add_rules(scmp_filter_ctx f, int pipe, int asks_fd)
 {
 	int rc = 0;
 
@@ -57,6 +57,8 @@ add_rules(scmp_filter_ctx f, int pipe)
 		rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
 	if (rc == 0)
 		rc = allow_for(f, SCMP_SYS(write), pipe);
+	if (rc == 0 && asks_fd != 0)
+		rc = allow_for(f, SCMP_SYS(write), asks_fd);
 	if (rc == 0 && CONFINED_SHADOWED)
 		rc = allow_for(f, SCMP_SYS(write), STDERR_FILENO);
 	if (rc == 0)
@@ -65,13 +67,13 @@ add_rules(scmp_filter_ctx f, int pipe)
 }
 
 int
-confined_filter(int pipe)
+confined_filter(int pipe, int asks_fd)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
 	if (f == NULL)
 		return ENOMEM;
-	int rc = add_rules(f, pipe);
+	int rc = add_rules(f, pipe, asks_fd);
 	if (rc == 0)
 		rc = seccomp_load(f);
 	seccomp_release(f);

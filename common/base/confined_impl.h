@@ -27,8 +27,8 @@ enum {
 /* Runs the job in this process, which is the child, and never returns.  Signals that end
  * programs are blocked. */
 _Noreturn void confined_child(const struct confined_job *, int pipe);
-/* From now on only system calls that read what is open, write to this descriptor, or
- * manage memory: 0, or the errno of why they are not filtered. */
-int confined_filter(int pipe);
+/* From now on only system calls that read what is open, write to these descriptors (asks_fd
+ * 0: to `pipe` alone), or manage memory: 0, or the errno of why they are not filtered. */
+int confined_filter(int pipe, int asks_fd);
 
 #endif /* COMMON_BASE_CONFINED_IMPL_H */

@@ -110,6 +110,12 @@ disk_fd(const struct disk *d)
 	return d->fd;
 }
 
+bool
+disk_child_reads(const struct disk *d)
+{
+	return !d->ops.one_process;
+}
+
 const uint8_t *
 disk_digest(const struct disk *d)
 {

@@ -56,6 +56,8 @@ struct disk_ops {
 	/* SHA-256 of all bytes of the disk, if it is known and they never change. */
 	const uint8_t *(*digest)(void *ctx);
 	int (*close)(void *ctx);
+	/* A child of fork(2) cannot read it: disk_lent.h. */
+	bool one_process;
 };
 
 /* path "-" is stdin or stdout: a stream even where it leads to a file.  Opening
@@ -84,6 +86,8 @@ uint64_t disk_size_bytes(const struct disk *);
 /* Logical sector size: 512 or 4096 for devices, 512 for all else. */
 unsigned disk_sector_bytes(const struct disk *);
 int disk_fd(const struct disk *); /* -1 when there is none */
+/* Can a child of fork(2) read it, too? */
+bool disk_child_reads(const struct disk *);
 /* SHA-256 of all bytes, which never change; NULL: it is not known, or they may change. */
 const uint8_t *disk_digest(const struct disk *);
 

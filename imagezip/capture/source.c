@@ -9,8 +9,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/disk/disk_nbd.h"
 #include "common/disk/inuse.h"
 #include "common/image/format/kind.h"
+
+int
+source_open(struct disk **out, const char *name, struct err *e)
+{
+	return disk_nbd_is(name) ? disk_open_nbd(out, name, e)
+	                         : disk_open(out, name, DISK_READ, e);
+}
 
 int
 source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
@@ -41,7 +49,8 @@ stores(const void *arg, struct range sectors)
 	       rangeset_get(&l->store, i).off < to;
 }
 
-/* Fills in l->in_use.  -1 only when it cannot be known for want of memory. */
+/* Fills in l->in_use.  -1 only when it cannot be known for want of memory.  Who uses what is
+ * read through a network is not known here. */
 static int
 find_use(struct disk *d, struct layout *l, struct err *e)
 {
@@ -50,6 +59,8 @@ find_use(struct disk *d, struct layout *l, struct err *e)
 	};
 
 	l->in_use[0] = '\0';
+	if (disk_fd(d) < 0)
+		return 0;
 	if (fstat(disk_fd(d), &q.st) != 0)
 		return err_os(e, "%s", disk_name(d));
 	/* Where a stream begins is not known, and so neither which sectors it has. */

@@ -23,7 +23,7 @@
 #include "stream/attach/child.h"
 
 enum {
-	ARGS_MAX = 64,
+	ARGS_MAX = 32 + SOURCES_MAX + SOURCES_DELTAS_MAX,
 	PATH_BYTES = 200, /* of what is in the folder; a socket's may have 107 */
 	UNMOUNT_US = 2 * 1000000, /* for whoever still uses it */
 	LOOK_MS = 100,
@@ -185,6 +185,8 @@ add_images(struct args *a, const struct attach_config *c)
 {
 	for (size_t i = 0; i < c->sources.n; i++)
 		addf(a, "image=%s", c->sources.places[i]);
+	for (size_t i = 0; i < c->sources.ndeltas; i++)
+		addf(a, "delta=%s", c->sources.deltas[i]);
 	if (c->sources.store != NULL)
 		addf(a, "store=%s", c->sources.store);
 	if (c->keys.verify_key != NULL)

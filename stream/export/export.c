@@ -1,4 +1,4 @@
-/* export.c: an image as the disk that it was made of.  The plugin and streamdisk call this;
+/* export.c: images as the disk that they were made of.  The plugin and streamdisk call this;
  * export_read() and export_run() come from any thread. */
 #include "stream/export/export.h"
 
@@ -8,19 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/disk/rangeset.h"
 #include "common/image/read/random.h"
 #include "common/image/read/sectors.h"
+#include "common/image/write/chain.h"
 
 /* Threads that read at the same time: each needs some memory for what it decodes. */
 enum { READERS_MAX = 32 };
 
 struct export {
-	struct source source;    /* the image's, */
-	struct random *random;
-	struct sectors *sectors; /* the random's */
-	const struct rangeset *stored; /* the sectors' */
-	uint64_t bytes;
+	struct random *random;   /* NULL: it is no image, but `disk` */
+	struct source *sources;  /* n of them, which belong to `random` */
+	size_t n;
+	struct disk *disk;
+	struct rangeset of_disk; /* what `disk` stores */
+	const struct rangeset *stored; /* of_disk, or random's */
+	char *name;
+	uint64_t bytes, lost_sectors;
 	unsigned sector_bytes; /* of the disk that the image was made of */
 	pthread_mutex_t lock;  /* of `readers` */
 	pthread_cond_t ended;  /* one has */
@@ -44,13 +47,15 @@ check_size(struct export *x, uint64_t bytes, enum err_kind kind, struct err *e)
 	return 0;
 }
 
+/* `top` is the image that says what the disk is like. */
 static int
-find_size(struct export *x, const struct export_config *cfg, struct err *e)
+find_size(struct export *x, const struct sectors *top, const struct export_config *cfg,
+    struct err *e)
 {
-	const struct ext *ext = sectors_ext(x->sectors);
+	const struct ext *ext = sectors_ext(top);
 	const struct ext_image *image = ext->has_image ? &ext->image : NULL;
 	uint64_t said = image != NULL ? image->source_bytes : 0;
-	uint64_t total = sectors_total(x->sectors);
+	uint64_t total = random_total(x->random);
 
 	x->sector_bytes = image != NULL ? image->sector_bytes : 0;
 	if (cfg->size_bytes != 0)
@@ -64,41 +69,137 @@ find_size(struct export *x, const struct export_config *cfg, struct err *e)
 	return check_size(x, said != 0 ? said : total * SECTOR_BYTES, ERR_FORMAT, e);
 }
 
+static void
+close_images(struct sectors *images[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sectors_close(images[i]);
+}
+
+/* All of the sources become images; none is open after a failure. */
 static int
-open_random(struct export *x, struct source *source, const struct export_config *cfg,
+open_images(struct sectors *images[], struct source sources[], size_t n,
+    struct proof *proof, struct err *e)
+{
+	size_t i = 0;
+
+	while (i < n && sectors_open_source(&images[i], &sources[i], proof, e) == 0)
+		i++;
+	if (i == n)
+		return 0;
+	close_images(images, i);
+	while (++i < n)
+		source_close(&sources[i]);
+	return -1;
+}
+
+/* A delta alone is no disk. */
+static int
+check_base(const struct sectors *base, struct err *e)
+{
+	if (!ext_is_delta(sectors_ext(base)))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: is a delta, which is no disk without its base: that is the image, and the "
+	    "delta is given as one",
+	    sectors_name(base));
+}
+
+static int
+open_random(struct export *x, struct sectors *images[], const struct export_config *cfg,
     struct err *e)
 {
 	uint64_t cache = cfg->cache_bytes != 0 ? cfg->cache_bytes : EXPORT_CACHE_BYTES;
 
-	x->source = *source;
-	if (sectors_open_source(&x->sectors, source, cfg->proof, e) != 0)
-		return -1;
-	if (random_open(&x->random, x->sectors, cache, e) != 0) {
-		x->sectors = NULL;
+	x->name = strdup(sectors_name(images[0]));
+	if (x->name == NULL || check_base(images[0], e) != 0) {
+		if (x->name == NULL)
+			err_nomem(e, "an image");
+		close_images(images, x->n);
 		return -1;
 	}
-	if (ext_is_delta(sectors_ext(x->sectors)))
-		return err_set(e, ERR_UNSUPPORTED,
-		    "%s: is a delta, which is no disk without its base: imagedelta makes "
-		    "one image of both",
-		    export_name(x));
-	x->stored = sectors_stored(x->sectors);
-	return find_size(x, cfg, e);
+	if (chain_random(&x->random, images, x->n, cache, cfg->warn, e) != 0)
+		return -1;
+	x->stored = random_stored(x->random);
+	x->lost_sectors = random_lost(x->random);
+	return find_size(x, images[x->n - 1], cfg, e);
 }
 
-int
-export_open(struct export **out, struct source *source, const struct export_config *cfg,
-    struct err *e)
+static struct export *
+new_export(void)
 {
 	struct export *x = calloc(1, sizeof *x);
 
-	if (x == NULL) {
-		source_close(source);
-		return err_nomem(e, "an image");
-	}
+	if (x == NULL)
+		return NULL;
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_cond_init(&x->ended, NULL);
-	if (open_random(x, source, cfg, e) != 0) {
+	rangeset_init(&x->of_disk);
+	return x;
+}
+
+int
+export_open(struct export **out, struct source sources[], size_t n,
+    const struct export_config *cfg, struct err *e)
+{
+	struct export *x = new_export();
+	struct sectors **images = calloc(n, sizeof(struct sectors *));
+	struct source *own = calloc(n, sizeof *own);
+	int rc = -1;
+
+	if (x != NULL && images != NULL && own != NULL) {
+		x->sources = memcpy(own, sources, n * sizeof *own);
+		x->n = n;
+		rc = open_images(images, sources, n, cfg->proof, e);
+		if (rc == 0)
+			rc = open_random(x, images, cfg, e);
+	} else {
+		for (size_t i = 0; i < n; i++)
+			source_close(&sources[i]);
+		free(own);
+		err_nomem(e, "an image");
+	}
+	free(images);
+	if (rc == 0)
+		*out = x;
+	else
+		export_close(x);
+	return rc;
+}
+
+static int
+begin_disk(struct export *x, const struct export_config *cfg, struct err *e)
+{
+	x->name = strdup(disk_name(x->disk));
+	if (x->name == NULL)
+		return err_nomem(e, "a disk");
+	x->bytes = disk_size_bytes(x->disk);
+	x->sector_bytes = disk_sector_bytes(x->disk);
+	if (cfg->size_bytes != 0)
+		return err_set(e, ERR_USAGE, "%s: is no image, and its size is known", x->name);
+	if (cfg->proof == NULL)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "%s: is no image, so it is neither signed nor encrypted with a key", x->name);
+}
+
+int
+export_open_disk(struct export **out, struct disk *d, struct rangeset *stored,
+    const struct export_config *cfg, struct err *e)
+{
+	struct export *x = new_export();
+	struct err ignored;
+
+	if (x == NULL) {
+		disk_close(d, &ignored);
+		rangeset_free(stored);
+		return err_nomem(e, "a disk");
+	}
+	x->disk = d;
+	x->of_disk = *stored;
+	x->stored = &x->of_disk;
+	rangeset_init(stored);
+	if (begin_disk(x, cfg, e) != 0) {
 		export_close(x);
 		return -1;
 	}
@@ -109,18 +210,24 @@ export_open(struct export **out, struct source *source, const struct export_conf
 void
 export_close(struct export *x)
 {
+	struct err ignored; /* nothing was written */
+
 	if (x == NULL)
 		return;
 	random_close(x->random);
+	disk_close(x->disk, &ignored);
+	rangeset_free(&x->of_disk);
 	pthread_cond_destroy(&x->ended);
 	pthread_mutex_destroy(&x->lock);
+	free(x->sources);
+	free(x->name);
 	free(x);
 }
 
 const char *
 export_name(const struct export *x)
 {
-	return sectors_name(x->sectors);
+	return x->name;
 }
 
 uint64_t
@@ -138,7 +245,7 @@ export_stored_bytes(const struct export *x)
 uint64_t
 export_lost_sectors(const struct export *x)
 {
-	return sectors_lost(x->sectors)->sectors;
+	return x->lost_sectors;
 }
 
 /* How many sectors from this one on are stored, or are not. */
@@ -165,6 +272,19 @@ export_run(const struct export *x, uint64_t at, bool *stored)
 	return (sector + n) * SECTOR_BYTES;
 }
 
+/* Sectors that are stored.  The last one of a disk that is no image may be a part of one. */
+static int
+read_stored(struct export *x, struct range r, uint8_t *out, struct err *e)
+{
+	uint64_t at = r.off * SECTOR_BYTES, left = x->bytes - at, n = r.len * SECTOR_BYTES;
+
+	if (x->disk == NULL)
+		return random_read(x->random, r, out, e);
+	if (n > left)
+		memset(out + left, 0, n - left);
+	return disk_read(x->disk, out, n < left ? n : left, at, e);
+}
+
 static int
 read_sectors(struct export *x, struct range r, uint8_t *out, struct err *e)
 {
@@ -175,7 +295,7 @@ read_sectors(struct export *x, struct range r, uint8_t *out, struct err *e)
 		n = n < r.len ? n : r.len;
 		if (!stored)
 			memset(out, 0, n * SECTOR_BYTES);
-		else if (random_read(x->random, (struct range){ r.off, n }, out, e) != 0)
+		else if (read_stored(x, (struct range){ r.off, n }, out, e) != 0)
 			return -1;
 		out += n * SECTOR_BYTES;
 		r.off += n;
@@ -206,6 +326,17 @@ read_bytes(struct export *x, uint8_t *out, size_t n, uint64_t at, struct err *e)
 	return 0;
 }
 
+/* What this thread reads next comes from elsewhere, if an image is there, too. */
+static bool
+ask_others(struct export *x, unsigned attempt)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < x->n; i++)
+		any |= source_other(&x->sources[i], attempt);
+	return any;
+}
+
 /* Where there are several sources, damage may be in one of them alone. */
 static int
 read_anyhow(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
@@ -215,7 +346,7 @@ read_anyhow(struct export *x, void *buf, size_t n, uint64_t at, struct err *e)
 	if (read_bytes(x, buf, n, at, e) == 0)
 		return 0;
 	first = *e;
-	for (unsigned i = 1; e->kind == ERR_FORMAT && source_other(&x->source, i); i++)
+	for (unsigned i = 1; e->kind == ERR_FORMAT && ask_others(x, i); i++)
 		if (read_bytes(x, buf, n, at, e) == 0)
 			return 0;
 	*e = first;

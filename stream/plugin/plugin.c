@@ -56,24 +56,23 @@ set_path(const char **out, const char *value)
 	return *out != NULL ? 0 : -1;
 }
 
+/* An image, or a delta. */
 static int
-add_image(const char *value)
+add_image(int (*add)(struct sources_config *, const char *, struct err *), const char *value)
 {
-	const char **to = &sources.places[sources.n];
+	const char *own;
 	struct place p;
 	struct err e;
 
-	if (sources.n == SOURCES_MAX) {
-		nbdkit_error("there are more than %d images", SOURCES_MAX);
-		return -1;
-	}
 	if (place_parse(&p, value, &e) != 0)
 		return fail(&e);
-	sources.n++;
-	if (p.kind == PLACE_FILE)
-		return set_path(to, value);
-	*to = nbdkit_strdup_intern(value);
-	return *to != NULL ? 0 : -1;
+	if (p.kind != PLACE_FILE)
+		own = nbdkit_strdup_intern(value);
+	else if (set_path(&own, value) != 0)
+		return -1;
+	if (own == NULL)
+		return -1;
+	return add(&sources, own, &e) == 0 ? 0 : fail(&e);
 }
 
 static int
@@ -100,7 +99,9 @@ static int
 ndz_config(const char *key, const char *value)
 {
 	if (strcmp(key, "image") == 0)
-		return add_image(value);
+		return add_image(sources_add, value);
+	if (strcmp(key, "delta") == 0)
+		return add_image(sources_add_delta, value);
 	if (strcmp(key, "store") == 0)
 		return set_store(value);
 	if (strcmp(key, "verify-key") == 0)
@@ -111,8 +112,8 @@ ndz_config(const char *key, const char *value)
 		return set_size(&config.size_bytes, key, value, 1);
 	if (strcmp(key, "cache") == 0)
 		return set_size(&config.cache_bytes, key, value, EXPORT_CACHE_BYTES_MIN);
-	nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, store, "
-		     "verify-key, decrypt, size and cache",
+	nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
+		     "store, verify-key, decrypt, size and cache",
 	    key);
 	return -1;
 }
@@ -137,25 +138,20 @@ warn(const char *sentence)
 static int
 look_at_sources(void)
 {
-	struct source source;
 	struct err e;
 
-	if (sources_open(&source, &sources, warn, &e) != 0)
-		return fail(&e);
-	source_close(&source);
-	return 0;
+	return sources_look(&sources, warn, &e) == 0 ? 0 : fail(&e);
 }
 
 static int
 open_export(void)
 {
-	struct source source;
 	struct err e;
 
 	cancel_work_for(&ending);
+	config.warn = warn;
 	if (proof_new(&config.proof, &keys, &e) != 0 ||
-	    sources_open(&source, &sources, warn, &e) != 0 ||
-	    export_open(&export, &source, &config, &e) != 0)
+	    sources_open(&export, &sources, &config, warn, &e) != 0)
 		return fail(&e);
 	if (export_lost_sectors(export) > 0)
 		nbdkit_error("warning: %s: %" PRIu64 " sectors could not be read when the "
@@ -274,9 +270,10 @@ static void
 ndz_dump_plugin(void)
 {
 	printf("ndz_version=%s\n", SUITE_VERSION);
-	printf("ndz_sources=file,store,http,https\n");
+	printf("ndz_sources=file,store,http,https,nbd\n");
 	printf("ndz_cache_default=%d\n", EXPORT_CACHE_BYTES);
 	printf("ndz_images_max=%d\n", SOURCES_MAX);
+	printf("ndz_deltas_max=%d\n", SOURCES_DELTAS_MAX);
 }
 
 static struct nbdkit_plugin plugin = {
@@ -288,8 +285,9 @@ static struct nbdkit_plugin plugin = {
 	.config = ndz_config,
 	.config_complete = ndz_config_complete,
 	.config_help =
-	    "image=SOURCE      (required) FILE, store:NAME, or http(s)://...;\n"
+	    "image=SOURCE      (required) FILE, store:NAME, http(s)://... or nbd://...;\n"
 	    "                  several of the same image: the next when one fails\n"
+	    "delta=SOURCE      of the image, and the next one of what this makes of it\n"
 	    "store=DIR|s3://.. the store of store:NAME\n"
 	    "verify-key=PUB    only an image signed with this key's other half\n"
 	    "decrypt=KEYFILE   only an image encrypted with this key\n"

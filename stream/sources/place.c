@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/disk/disk_nbd.h"
+
 #define STORE_PREFIX "store:"
 
 /* Bytes of the scheme in front of "://"; 0: there is none. */
@@ -44,12 +46,12 @@ place_parse(struct place *p, const char *text, struct err *e)
 	}
 	if (scheme == 0)
 		return 0;
-	if (!is_http(text, scheme))
+	p->kind = is_http(text, scheme) ? PLACE_HTTP : PLACE_NBD;
+	if (p->kind == PLACE_NBD && !disk_nbd_is(text))
 		return err_set(e, ERR_USAGE,
-		    "\"%.200s\": images are read from files, store:NAME, http:// and "
-		    "https://, and a file of this name would be \"./%.200s\"",
+		    "\"%.200s\": images are read from files, store:NAME, http://, https:// "
+		    "and nbd://, and a file of this name would be \"./%.200s\"",
 		    text, text);
-	p->kind = PLACE_HTTP;
 	return text[scheme + 3] != '\0' ? 0
 	                                : err_set(e, ERR_USAGE, "\"%s\" names no server", text);
 }

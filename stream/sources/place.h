@@ -3,6 +3,8 @@
  *	PATH			a file
  *	store:NAME[:VERSION]	in a store, which is named elsewhere
  *	http://..., https://...	on a web server
+ *	nbd://..., nbds://..., nbd+unix://..., nbds+unix://...
+ *				what an NBD server exports: an image, or a disk
  *
  * Whatever else looks like a URL is refused: a file of such a name is ./NAME.
  */
@@ -11,7 +13,7 @@
 
 #include "common/base/err.h"
 
-enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP };
+enum place_kind { PLACE_FILE, PLACE_STORE, PLACE_HTTP, PLACE_NBD };
 
 struct place {
 	enum place_kind kind;

@@ -2,89 +2,248 @@
 #include "stream/sources/sources.h"
 
 #include "common/disk/disk.h"
+#include "common/disk/disk_nbd.h"
+#include "common/image/format/kind.h"
+#include "common/image/read/source.h"
 #include "emustore/store/store_disk.h"
 #include "stream/http/http.h"
 #include "stream/sources/place.h"
 #include "stream/sources/several.h"
 
 int
-sources_check(const struct sources_config *cfg, struct err *e)
+sources_add(struct sources_config *cfg, const char *place, struct err *e)
+{
+	if (cfg->n == SOURCES_MAX)
+		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
+	cfg->places[cfg->n++] = place;
+	return 0;
+}
+
+int
+sources_add_delta(struct sources_config *cfg, const char *place, struct err *e)
+{
+	if (cfg->ndeltas == SOURCES_DELTAS_MAX)
+		return err_set(e, ERR_USAGE, "there are more than %d deltas",
+		    SOURCES_DELTAS_MAX);
+	cfg->deltas[cfg->ndeltas++] = place;
+	return 0;
+}
+
+static int
+check_place(const struct sources_config *cfg, const char *place, struct err *e)
 {
 	struct place p;
 
+	if (place_parse(&p, place, e) != 0)
+		return -1;
+	if (p.kind == PLACE_STORE && cfg->store == NULL)
+		return err_set(
+		    e, ERR_USAGE, "\"%s\" is in a store, and no store is named", place);
+	return 0;
+}
+
+int
+sources_check(const struct sources_config *cfg, struct err *e)
+{
 	if (cfg->n == 0)
 		return err_set(e, ERR_USAGE, "an image is needed");
-	for (size_t i = 0; i < cfg->n; i++) {
-		if (place_parse(&p, cfg->places[i], e) != 0)
+	for (size_t i = 0; i < cfg->n; i++)
+		if (check_place(cfg, cfg->places[i], e) != 0)
 			return -1;
-		if (p.kind == PLACE_STORE && cfg->store == NULL)
-			return err_set(e, ERR_USAGE,
-			    "\"%s\" is in a store, and no store is named", cfg->places[i]);
-	}
+	for (size_t i = 0; i < cfg->ndeltas; i++)
+		if (check_place(cfg, cfg->deltas[i], e) != 0)
+			return -1;
 	return 0;
+}
+
+static bool
+has_threads(const char *place)
+{
+	struct place p;
+	struct err e;
+
+	return place_parse(&p, place, &e) == 0 && p.kind == PLACE_STORE;
 }
 
 bool
 sources_have_threads(const struct sources_config *cfg)
 {
-	struct place p;
-	struct err e;
-
 	for (size_t i = 0; i < cfg->n; i++)
-		if (place_parse(&p, cfg->places[i], &e) == 0 && p.kind == PLACE_STORE)
+		if (has_threads(cfg->places[i]))
+			return true;
+	for (size_t i = 0; i < cfg->ndeltas; i++)
+		if (has_threads(cfg->deltas[i]))
 			return true;
 	return false;
 }
 
+/* What a place turns out to have: an image, or a disk that is none. */
+struct found {
+	struct source image;
+	struct disk *disk; /* NULL: it is an image */
+};
+
 static int
-open_place(struct source *out, const struct place *p, const char *store, struct err *e)
+find_nbd(struct found *out, const char *uri, struct err *e)
 {
+	struct err ignored;
+
+	if (disk_open_nbd(&out->disk, uri, e) != 0)
+		return -1;
+	int is = kind_is_image(out->disk, e);
+	if (is == 0)
+		return 0;
+	struct disk *d = out->disk;
+	out->disk = NULL;
+	if (is > 0)
+		return source_of_disk(&out->image, d, e);
+	disk_close(d, &ignored);
+	return -1;
+}
+
+static int
+find(struct found *out, const char *place, const char *store, struct err *e)
+{
+	struct place p;
 	struct disk *d;
 
-	if (p->kind == PLACE_HTTP)
-		return source_of_http(out, p->what, e);
-	int rc = p->kind == PLACE_STORE ? store_disk_open(&d, store, p->what, NULL, e)
-	                                : disk_open(&d, p->what, DISK_READ, e);
+	*out = (struct found){ .disk = NULL };
+	if (place_parse(&p, place, e) != 0)
+		return -1;
+	if (p.kind == PLACE_NBD)
+		return find_nbd(out, p.what, e);
+	if (p.kind == PLACE_HTTP)
+		return source_of_http(&out->image, p.what, e);
+	int rc = p.kind == PLACE_STORE ? store_disk_open(&d, store, p.what, NULL, e)
+	                               : disk_open(&d, p.what, DISK_READ, e);
 
-	return rc == 0 ? source_of_disk(out, d, e) : -1;
+	return rc == 0 ? source_of_disk(&out->image, d, e) : -1;
+}
+
+/* An image, where a disk is not enough. */
+static int
+find_image(struct source *out, const char *place, const char *store, const char *why,
+    struct err *e)
+{
+	struct found f;
+	struct err ignored;
+
+	if (find(&f, place, store, e) != 0)
+		return -1;
+	*out = f.image;
+	if (f.disk == NULL)
+		return 0;
+	disk_close(f.disk, &ignored);
+	return err_set(e, ERR_USAGE, "%s: is a disk, not an image, and so %s", place, why);
 }
 
 /* Those that can be opened: how many; *e is of the first that cannot. */
 static size_t
-open_some(struct source *members, const struct sources_config *cfg,
+find_some(struct source *members, const struct sources_config *cfg,
     void (*warn)(const char *sentence), struct err *e)
 {
-	struct place p;
 	struct err one;
 	size_t n = 0;
 
 	for (size_t i = 0; i < cfg->n; i++) {
-		if (place_parse(&p, cfg->places[i], &one) == 0 &&
-		    open_place(&members[n], &p, cfg->store, &one) == 0) {
+		if (find_image(&members[n], cfg->places[i], cfg->store,
+			"it cannot be one of several sources of an image", &one) == 0) {
 			n++;
 			continue;
 		}
 		if (n == i)
 			*e = one;
-		if (warn != NULL && cfg->n > 1)
+		if (warn != NULL)
 			warn(one.text);
 	}
 	return n;
 }
 
-int
-sources_open(struct source *out, const struct sources_config *cfg,
+/* What the places have. */
+static int
+find_base(struct found *out, const struct sources_config *cfg,
     void (*warn)(const char *sentence), struct err *e)
 {
 	struct source members[SOURCES_MAX];
 
-	if (sources_check(cfg, e) != 0)
-		return -1;
-	size_t n = open_some(members, cfg, warn, e);
+	if (cfg->n == 1)
+		return find(out, cfg->places[0], cfg->store, e);
+	*out = (struct found){ .disk = NULL };
+	size_t n = find_some(members, cfg, warn, e);
 	if (n > 1)
-		return source_of_several(out, members, n, e);
+		return source_of_several(&out->image, members, n, e);
 	if (n == 0)
 		return -1;
-	*out = members[0];
+	out->image = members[0];
 	return 0;
+}
+
+/* A base and all of its deltas; images[] has room for them.  None is open after a failure. */
+static int
+find_deltas(struct source images[], const struct source *base,
+    const struct sources_config *cfg, struct err *e)
+{
+	images[0] = *base;
+	for (size_t i = 0; i < cfg->ndeltas; i++) {
+		if (find_image(&images[i + 1], cfg->deltas[i], cfg->store, "no delta", e) == 0)
+			continue;
+		for (size_t k = 0; k <= i; k++)
+			source_close(&images[k]);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+export_disk(struct export **out, struct disk *d, const struct sources_config *cfg,
+    const struct export_config *how, struct err *e)
+{
+	struct rangeset stored;
+	struct err ignored;
+
+	int rc = cfg->ndeltas == 0
+	             ? disk_nbd_stored(d, &stored, e)
+	             : err_set(e, ERR_USAGE, "%s: is a disk, not an image, and has no deltas",
+	                   cfg->places[0]);
+	if (rc == 0)
+		return export_open_disk(out, d, &stored, how, e);
+	disk_close(d, &ignored);
+	return -1;
+}
+
+int
+sources_look(const struct sources_config *cfg, void (*warn)(const char *sentence),
+    struct err *e)
+{
+	struct source images[1 + SOURCES_DELTAS_MAX];
+	struct found base;
+	struct err ignored;
+
+	if (sources_check(cfg, e) != 0 || find_base(&base, cfg, warn, e) != 0)
+		return -1;
+	if (base.disk != NULL) {
+		disk_close(base.disk, &ignored);
+		return 0;
+	}
+	if (find_deltas(images, &base.image, cfg, e) != 0)
+		return -1;
+	for (size_t i = 0; i <= cfg->ndeltas; i++)
+		source_close(&images[i]);
+	return 0;
+}
+
+int
+sources_open(struct export **out, const struct sources_config *cfg,
+    const struct export_config *how, void (*warn)(const char *sentence), struct err *e)
+{
+	struct source images[1 + SOURCES_DELTAS_MAX];
+	struct found base;
+
+	if (sources_check(cfg, e) != 0 || find_base(&base, cfg, warn, e) != 0)
+		return -1;
+	if (base.disk != NULL)
+		return export_disk(out, base.disk, cfg, how, e);
+	if (find_deltas(images, &base.image, cfg, e) != 0)
+		return -1;
+	return export_open(out, images, 1 + cfg->ndeltas, how, e);
 }

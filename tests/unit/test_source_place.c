@@ -35,6 +35,11 @@ main(void)
 	T_CHECK(is("store:ubuntu24:3", PLACE_STORE, "ubuntu24:3"));
 	T_CHECK(is("http://host/disk.ndz", PLACE_HTTP, "http://host/disk.ndz"));
 	T_CHECK(is("HTTPS://host:8443/a?b=c", PLACE_HTTP, "HTTPS://host:8443/a?b=c"));
+	T_CHECK(is("nbd://host:10810/disk", PLACE_NBD, "nbd://host:10810/disk"));
+	T_CHECK(is("nbd+unix:///?socket=/s", PLACE_NBD, "nbd+unix:///?socket=/s"));
+	T_CHECK(is("NBDS://host", PLACE_NBD, "NBDS://host"));
+	T_CHECK(refused("nbd://"));
+	T_CHECK(refused("nbdx://host"));
 	T_CHECK(refused(""));
 	T_CHECK(refused("-"));
 	T_CHECK(refused("store:"));

@@ -74,6 +74,12 @@ random_total(const struct random *r)
 	return layers_total(r->layers);
 }
 
+uint64_t
+random_lost(const struct random *r)
+{
+	return layers_lost(r->layers)->sectors;
+}
+
 static void
 free_work(struct random_work *w)
 {

@@ -32,6 +32,8 @@ int random_open_layers(struct random **, struct sectors *const images[], size_t 
  * what is stored).  From any thread. */
 const struct rangeset *random_stored(const struct random *);
 uint64_t random_total(const struct random *);
+/* How many sectors of the disk could not be read when an image was made; they are zeros. */
+uint64_t random_lost(const struct random *);
 /* The data of sectors into buf; those that are not stored are zeros.  From any thread.  A
  * failure is not kept, so the read can be tried again.  ERR_FORMAT: damaged; and errors of
  * the source.  Errors name image and chunk. */

@@ -1,0 +1,302 @@
+/* disk_nbd.c: an NBD export as a disk.  Whoever reads the disk calls this, in any thread.
+ *
+ * A thread that reads takes a connection that nobody uses, opens another one where the server
+ * allows several, or waits for one. */
+#include "common/disk/disk_nbd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/base/number.h"
+#include "common/disk/disk_impl.h"
+#include "common/disk/disk_nbd_impl.h"
+
+enum {
+	CONNECTIONS_MAX = 8,
+	PAUSE_MS = 200, /* before a connection is tried again */
+};
+
+struct nbd_disk {
+	char *uri;
+	uint64_t bytes;
+	uint32_t align;
+	uint64_t patience_us;
+	struct rangeset stored; /* sectors that are no holes */
+	pthread_mutex_t lock;   /* of all that follows */
+	pthread_cond_t given;   /* a connection was given back */
+	struct nbd_conn *idle;
+	unsigned open, most;
+};
+
+static _Thread_local struct err disk_err; /* of the read that failed last */
+
+bool
+disk_nbd_is(const char *text)
+{
+	static const char *const schemes[] = { "nbd://", "nbds://", "nbd+unix://",
+		"nbds+unix://" };
+
+	for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+		if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Connections. */
+
+static struct nbd_conn *
+take(struct nbd_disk *d)
+{
+	struct nbd_conn *c;
+
+	pthread_mutex_lock(&d->lock);
+	while (d->idle == NULL && d->open == d->most)
+		pthread_cond_wait(&d->given, &d->lock);
+	c = d->idle;
+	if (c != NULL)
+		d->idle = c->next;
+	else
+		d->open++;
+	pthread_mutex_unlock(&d->lock);
+	return c;
+}
+
+/* NULL: it was closed. */
+static void
+give_back(struct nbd_disk *d, struct nbd_conn *c)
+{
+	pthread_mutex_lock(&d->lock);
+	if (c != NULL) {
+		c->next = d->idle;
+		d->idle = c;
+	} else {
+		d->open--;
+	}
+	pthread_cond_signal(&d->given);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static int
+connect_again(struct nbd_disk *d, struct nbd_conn **c, struct err *e)
+{
+	if (nbd_conn_open(c, d->uri, d->patience_us, e) != 0)
+		return -1;
+	if ((*c)->bytes == d->bytes && (*c)->align <= d->align)
+		return 0;
+	err_set(e, ERR_FORMAT, "%s: has changed since it was opened: it was of %" PRIu64
+	    " bytes, and is of %" PRIu64, d->uri, d->bytes, (*c)->bytes);
+	nbd_conn_close(*c);
+	*c = NULL;
+	return -1;
+}
+
+/* On a connection that is ours; *c becomes NULL when it is closed. */
+static int
+try_read(struct nbd_disk *d, struct nbd_conn **c, void *buf, size_t n, uint64_t at,
+    bool *broken, struct err *e)
+{
+	*broken = true;
+	if (*c == NULL && connect_again(d, c, e) != 0)
+		return -1;
+	int rc = nbd_conn_read(*c, buf, n, at, broken, e);
+	if (rc != 0 && *broken) {
+		nbd_conn_close(*c);
+		*c = NULL;
+	}
+	return rc;
+}
+
+static int
+read_aligned(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	uint64_t until_us = clock_us() + d->patience_us;
+	struct nbd_conn *c = take(d);
+	bool broken;
+	int rc;
+
+	while ((rc = try_read(d, &c, buf, n, at, &broken, e)) != 0 && broken &&
+	       e->kind == ERR_IO && clock_us() < until_us && cancel_signal() == 0)
+		nanosleep(&(struct timespec){ 0, PAUSE_MS * 1000000 }, NULL);
+	give_back(d, c);
+	return rc;
+}
+
+/* A part of one aligned block. */
+static int
+read_part(struct nbd_disk *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	uint64_t from = at / d->align * d->align, left = d->bytes - from;
+	size_t block = d->align < left ? d->align : (size_t)left;
+	uint8_t *all = malloc(block);
+
+	if (all == NULL)
+		return err_nomem(e, d->uri);
+	int rc = read_aligned(d, all, block, from, e);
+	if (rc == 0)
+		memcpy(buf, all + (at - from), n);
+	free(all);
+	return rc;
+}
+
+static int
+read_stored(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
+{
+	while (n > 0) {
+		size_t in = at % d->align, whole = n / d->align * d->align;
+		size_t now = in != 0 || whole == 0 ? d->align - in : whole;
+		now = now < n ? now : n;
+		int rc = now == whole && in == 0 ? read_aligned(d, buf, now, at, e)
+		                                 : read_part(d, buf, now, at, e);
+		if (rc != 0)
+			return -1;
+		buf += now;
+		at += now;
+		n -= now;
+	}
+	return 0;
+}
+
+/* How far on from this byte all is stored, or all is a hole. */
+static uint64_t
+run_end(const struct nbd_disk *d, uint64_t at, bool *stored)
+{
+	size_t i = rangeset_find(&d->stored, at / SECTOR_BYTES);
+
+	*stored = false;
+	if (i == rangeset_count(&d->stored))
+		return d->bytes;
+	struct range r = rangeset_get(&d->stored, i);
+	*stored = r.off <= at / SECTOR_BYTES;
+	uint64_t end = (*stored ? range_end(r) : r.off) * SECTOR_BYTES;
+	return end < d->bytes ? end : d->bytes;
+}
+
+static int
+read_range(struct nbd_disk *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
+{
+	bool stored;
+
+	while (n > 0) {
+		uint64_t left = run_end(d, at, &stored) - at;
+		size_t now = left < n ? (size_t)left : n;
+		if (!stored)
+			memset(buf, 0, now);
+		else if (read_stored(d, buf, now, at, e) != 0)
+			return -1;
+		buf += now;
+		at += now;
+		n -= now;
+	}
+	return 0;
+}
+
+/* As a disk. */
+
+static ssize_t
+nbd_disk_pread(void *ctx, void *buf, size_t len, uint64_t off)
+{
+	struct nbd_disk *d = ctx;
+	uint64_t left = off < d->bytes ? d->bytes - off : 0;
+
+	len = len < left ? len : (size_t)left;
+	if (read_range(d, buf, len, off, &disk_err) == 0)
+		return (ssize_t)len;
+	errno = EIO;
+	return -1;
+}
+
+static void
+nbd_disk_why(void *ctx, struct err *e)
+{
+	(void)ctx;
+	*e = disk_err;
+}
+
+static int
+nbd_disk_close(void *ctx)
+{
+	struct nbd_disk *d = ctx;
+	struct nbd_conn *c;
+
+	while ((c = d->idle) != NULL) {
+		d->idle = c->next;
+		nbd_conn_close(c);
+	}
+	rangeset_free(&d->stored);
+	pthread_cond_destroy(&d->given);
+	pthread_mutex_destroy(&d->lock);
+	free(d->uri);
+	free(d);
+	return 0;
+}
+
+static const struct disk_ops ops = { .pread = nbd_disk_pread,
+	.why = nbd_disk_why,
+	.close = nbd_disk_close,
+	.one_process = true };
+
+static uint64_t
+patience_us(void)
+{
+	const char *text = getenv("DISK_NBD_SECONDS");
+	uint64_t seconds;
+	struct err ignored;
+
+	if (text == NULL || number_uint(text, 1, 86400, &seconds, &ignored) != 0)
+		seconds = DISK_NBD_SECONDS;
+	return seconds * 1000000;
+}
+
+/* The first connection says what the others have to be like. */
+static int
+begin(struct nbd_disk *d, struct err *e)
+{
+	struct nbd_conn *c;
+
+	if (nbd_conn_open(&c, d->uri, d->patience_us, e) != 0)
+		return -1;
+	d->bytes = c->bytes;
+	d->align = c->align;
+	d->most = c->several ? CONNECTIONS_MAX : 1;
+	d->open = 1;
+	d->idle = c;
+	return nbd_conn_stored(c, &d->stored, e);
+}
+
+int
+disk_open_nbd(struct disk **out, const char *uri, struct err *e)
+{
+	struct nbd_disk *d = calloc(1, sizeof *d);
+
+	if (d == NULL)
+		return err_nomem(e, uri);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->given, NULL);
+	rangeset_init(&d->stored);
+	d->patience_us = patience_us();
+	d->uri = strdup(uri);
+	int rc = d->uri == NULL ? err_nomem(e, uri) : begin(d, e);
+	if (rc == 0)
+		rc = disk_open_ops(out, uri, DISK_FILE, d->bytes, &ops, d, e);
+	if (rc != 0)
+		nbd_disk_close(d);
+	return rc;
+}
+
+int
+disk_nbd_stored(const struct disk *d, struct rangeset *out, struct err *e)
+{
+	const struct nbd_disk *n = d->ctx;
+
+	rangeset_init(out);
+	if (rangeset_union(out, &n->stored, e) == 0)
+		return 0;
+	rangeset_free(out);
+	return -1;
+}

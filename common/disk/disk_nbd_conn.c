@@ -1,0 +1,272 @@
+/* disk_nbd_conn.c: one connection to an NBD server.  disk_nbd.c calls this, in any thread, but
+ * for each connection in one at a time.
+ *
+ * libnbd's calls that wait for an answer wait for ever; so requests are begun here, and
+ * nbd_poll() is asked for a short time again and again, until they are done, the caller's
+ * work is to end, or nothing has come for too long. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/clock.h"
+#include "common/disk/disk_nbd_impl.h"
+
+enum {
+	LOOK_MS = 200, /* how often it is seen whether the work is to end */
+	PIECE_BYTES = 256 << 10, /* of a large read: a request */
+	PIECES_MAX = 16,         /* of them in flight */
+	/* Without an answer about it, the rest counts as stored: 16 MiB of ranges. */
+	RANGES_MAX = 1 << 20,
+	STATUS_BYTES = 1 << 30, /* asked about at once */
+};
+
+static int
+fail(const struct nbd_conn *c, const char *doing, struct err *e)
+{
+	const char *why = c->lib->get_error();
+
+	return err_set(e, ERR_IO, "%s: %s: %s", c->uri, doing,
+	    why != NULL ? why : "the connection has ended");
+}
+
+/* A little time for libnbd.  *until_us: when nothing has come for too long. */
+static int
+turn(struct nbd_conn *c, uint64_t *until_us, const char *doing, struct err *e)
+{
+	if (cancel_check(e) != 0)
+		return -1;
+	int rc = c->lib->poll(c->handle, LOOK_MS);
+	if (rc < 0)
+		return fail(c, doing, e);
+	if (rc > 0)
+		*until_us = clock_us() + c->patience_us;
+	else if (clock_us() > *until_us)
+		return err_set(e, ERR_IO, "%s: %s: nothing has come for %" PRIu64 " s",
+		    c->uri, doing, c->patience_us / 1000000);
+	return 0;
+}
+
+static int
+connect_to(struct nbd_conn *c, struct err *e)
+{
+	uint64_t until_us = clock_us() + c->patience_us;
+
+	if (c->lib->aio_connect_uri(c->handle, c->uri) != 0)
+		return fail(c, "connecting", e);
+	while (c->lib->aio_is_connecting(c->handle) > 0 ||
+	       c->lib->aio_is_negotiating(c->handle) > 0)
+		if (turn(c, &until_us, "connecting", e) != 0)
+			return -1;
+	return c->lib->aio_is_ready(c->handle) > 0 ? 0 : fail(c, "connecting", e);
+}
+
+/* What the server says of its export. */
+static int
+learn(struct nbd_conn *c, struct err *e)
+{
+	int64_t bytes = c->lib->get_size(c->handle);
+	int64_t least = c->lib->get_block_size(c->handle, LIBNBD_SIZE_MINIMUM);
+	int64_t most = c->lib->get_block_size(c->handle, LIBNBD_SIZE_MAXIMUM);
+
+	if (bytes < 0)
+		return fail(c, "its size", e);
+	c->bytes = (uint64_t)bytes;
+	c->align = least > 1 && least <= 65536 && (least & (least - 1)) == 0
+	               ? (uint32_t)least
+	               : 1;
+	c->most_bytes = most >= c->align && most < PIECE_BYTES
+	                    ? (size_t)most / c->align * c->align
+	                    : PIECE_BYTES;
+	c->several = c->lib->can_multi_conn(c->handle) > 0;
+	c->map = c->lib->can_meta_context(c->handle, LIBNBD_CONTEXT_BASE_ALLOCATION) > 0;
+	return 0;
+}
+
+int
+nbd_conn_open(
+    struct nbd_conn **out, const char *uri, uint64_t patience_us, struct err *e)
+{
+	const struct nbd_lib *lib = nbd_lib(e);
+	struct nbd_conn *c;
+
+	if (lib == NULL)
+		return -1;
+	c = calloc(1, sizeof *c);
+	if (c == NULL)
+		return err_nomem(e, uri);
+	*c = (struct nbd_conn){ .lib = lib, .uri = uri, .patience_us = patience_us };
+	c->handle = lib->create();
+	if (c->handle == NULL) {
+		free(c);
+		return err_nomem(e, uri);
+	}
+	lib->add_meta_context(c->handle, LIBNBD_CONTEXT_BASE_ALLOCATION);
+	if (connect_to(c, e) != 0 || learn(c, e) != 0) {
+		nbd_conn_close(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+void
+nbd_conn_close(struct nbd_conn *c)
+{
+	if (c == NULL)
+		return;
+	c->lib->close(c->handle);
+	free(c);
+}
+
+static bool
+is_broken(struct nbd_conn *c)
+{
+	return c->lib->aio_is_ready(c->handle) <= 0 &&
+	       c->lib->aio_is_processing(c->handle) <= 0;
+}
+
+/* Until the request is done: 0; -1: it failed, or the wait did. */
+static int
+await(struct nbd_conn *c, int64_t cookie, bool *broken, struct err *e)
+{
+	uint64_t until_us = clock_us() + c->patience_us;
+	int done;
+
+	while ((done = c->lib->aio_command_completed(c->handle, (uint64_t)cookie)) == 0)
+		if (turn(c, &until_us, "reading", e) != 0) {
+			*broken = true;
+			return -1;
+		}
+	if (done > 0)
+		return 0;
+	fail(c, "reading", e);
+	e->os = c->lib->get_errno();
+	*broken = is_broken(c);
+	return -1;
+}
+
+/* No more than PIECES_MAX pieces.  All that were begun are awaited, since each has a part
+ * of the buffer. */
+static int
+read_pieces(struct nbd_conn *c, uint8_t *buf, size_t n, uint64_t at, bool *broken,
+    struct err *e)
+{
+	int64_t cookies[PIECES_MAX];
+	unsigned begun = 0;
+	int rc = 0;
+
+	for (size_t done = 0; done < n && rc == 0; begun++) {
+		size_t now = n - done < c->most_bytes ? n - done : c->most_bytes;
+		cookies[begun] = c->lib->aio_pread(c->handle, buf + done, now, at + done,
+		    NBD_NULL_COMPLETION, 0);
+		if (cookies[begun] < 0) {
+			rc = fail(c, "reading", e);
+			*broken = true;
+			break;
+		}
+		done += now;
+	}
+	for (unsigned i = 0; i < begun && !*broken; i++) {
+		struct err why;
+		if (await(c, cookies[i], broken, &why) != 0 && rc == 0) {
+			*e = why;
+			rc = -1;
+		}
+	}
+	return rc;
+}
+
+int
+nbd_conn_read(struct nbd_conn *c, void *buf, size_t n, uint64_t at, bool *broken,
+    struct err *e)
+{
+	size_t most = PIECES_MAX * c->most_bytes;
+
+	*broken = false;
+	for (size_t done = 0; done < n;) {
+		size_t now = n - done < most ? n - done : most;
+		if (read_pieces(c, (uint8_t *)buf + done, now, at + done, broken, e) != 0)
+			return -1;
+		done += now;
+	}
+	return 0;
+}
+
+/* What the server says of the bytes from `at` on. */
+struct status {
+	struct rangeset *stored;
+	uint64_t at, end; /* of the question */
+	struct err *e;
+	int rc;
+};
+
+/* Bytes become the sectors that have any of them. */
+static int
+add_stored(struct status *s, uint64_t from, uint64_t to)
+{
+	struct range r = { from / SECTOR_BYTES, 0 };
+
+	r.len = to / SECTOR_BYTES + (to % SECTOR_BYTES != 0) - r.off;
+	return rangeset_add(s->stored, r, s->e);
+}
+
+static int
+on_status(void *user_data, const char *context, uint64_t offset, uint32_t *entries,
+    size_t n, int *error)
+{
+	struct status *s = user_data;
+
+	(void)error;
+	if (strcmp(context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || offset != s->at)
+		return 0;
+	for (size_t i = 0; i + 1 < n && s->rc == 0 && s->at < s->end; i += 2) {
+		uint64_t left = s->end - s->at;
+		uint64_t to = s->at + (entries[i] < left ? entries[i] : left);
+		if ((entries[i + 1] & LIBNBD_STATE_ZERO) == 0)
+			s->rc = add_stored(s, s->at, to);
+		s->at = to;
+	}
+	return 0;
+}
+
+/* From *at on; where the server says nothing, or what makes no sense, *at stays. */
+static int
+ask_status(struct nbd_conn *c, struct rangeset *stored, uint64_t *at, struct err *e)
+{
+	uint64_t n = c->bytes - *at < STATUS_BYTES ? c->bytes - *at : STATUS_BYTES;
+	struct status s = { .stored = stored, .at = *at, .end = *at + n, .e = e };
+	nbd_extent_callback extent = { .callback = on_status, .user_data = &s };
+	bool broken = false;
+	struct err why;
+
+	int64_t cookie = c->lib->aio_block_status(
+	    c->handle, n, *at, extent, NBD_NULL_COMPLETION, 0);
+	if (cookie >= 0 && await(c, cookie, &broken, &why) != 0 &&
+	    (broken || why.kind == ERR_CANCELLED)) {
+		*e = why;
+		return -1;
+	}
+	*at = s.at;
+	return s.rc;
+}
+
+int
+nbd_conn_stored(struct nbd_conn *c, struct rangeset *stored, struct err *e)
+{
+	uint64_t at = 0, before;
+	struct status rest = { .stored = stored, .e = e };
+
+	while (c->map && at < c->bytes && stored->n < RANGES_MAX) {
+		before = at;
+		if (ask_status(c, stored, &at, e) != 0)
+			return -1;
+		if (at == before)
+			break;
+	}
+	if (at < c->bytes && add_stored(&rest, at, c->bytes) != 0)
+		return -1;
+	rangeset_seal(stored);
+	return 0;
+}

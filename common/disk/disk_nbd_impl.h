@@ -1,0 +1,59 @@
+/* disk_nbd_impl.h: what the files of disk_nbd.h share.
+ *
+ * disk_nbd.c is the disk, with a pool of connections; disk_nbd_conn.c is one connection;
+ * disk_nbd_lib.c loads libnbd. */
+#ifndef COMMON_DISK_DISK_NBD_IMPL_H
+#define COMMON_DISK_DISK_NBD_IMPL_H
+
+#include <libnbd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/disk/rangeset.h"
+
+/* The functions of libnbd that are called here; X(name) for each. */
+#define NBD_FUNCTIONS(X)                                                                  \
+	X(create) X(close) X(get_error) X(get_errno) X(add_meta_context)                  \
+	X(can_meta_context) X(can_multi_conn) X(get_size) X(get_block_size) X(poll)       \
+	X(aio_connect_uri) X(aio_pread) X(aio_block_status) X(aio_command_completed)      \
+	X(aio_is_connecting) X(aio_is_negotiating) X(aio_is_ready) X(aio_is_processing)
+
+struct nbd_lib {
+#define X(name) __typeof__(&nbd_##name) name;
+	NBD_FUNCTIONS(X)
+#undef X
+};
+
+/* From any thread; the library stays loaded.  NULL: ERR_ABSENT. */
+const struct nbd_lib *nbd_lib(struct err *);
+
+/* A connection, which one thread uses at a time. */
+struct nbd_conn {
+	const struct nbd_lib *lib;
+	struct nbd_handle *handle;
+	const char *uri; /* borrowed; for messages, too */
+	uint64_t patience_us;
+	uint64_t bytes;  /* of the export */
+	uint32_t align;  /* what is read begins and ends at multiples of this; a power of 2 */
+	size_t most_bytes; /* of one request, a multiple of align */
+	bool several;    /* the server allows more than one connection */
+	bool map;        /* it says what is a hole */
+	struct nbd_conn *next; /* for whoever keeps it */
+};
+
+/* ERR_IO: it cannot be reached, or did not answer for patience_us; ERR_ABSENT, ERR_NOMEM,
+ * ERR_CANCELLED. */
+int nbd_conn_open(
+    struct nbd_conn **, const char *uri, uint64_t patience_us, struct err *);
+/* NULL is fine. */
+void nbd_conn_close(struct nbd_conn *);
+/* Bytes [at, at + n), aligned, all of the export.  *broken: the connection can only be
+ * closed; else the server has refused. */
+int nbd_conn_read(struct nbd_conn *, void *buf, size_t n, uint64_t at, bool *broken,
+    struct err *);
+/* Add the sectors of [0, bytes) that are no holes, and seal the set. */
+int nbd_conn_stored(struct nbd_conn *, struct rangeset *, struct err *);
+
+#endif /* COMMON_DISK_DISK_NBD_IMPL_H */
