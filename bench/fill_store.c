@@ -6,19 +6,6 @@
 #include "common/image/read/image.h"
 #include "emustore/store/put.h"
 
-static int
-next(void *arg, void *chunk, struct err *e)
-{
-	return image_next(arg, chunk, NULL, e);
-}
-
-static int
-progress(void *arg, uint64_t chunks, struct err *e)
-{
-	(void)arg, (void)chunks, (void)e;
-	return 0;
-}
-
 /* In the transaction of all. */
 static int
 fill_one(struct store *s, const char *path, unsigned n, struct err *e)
@@ -32,14 +19,14 @@ fill_one(struct store *s, const char *path, unsigned n, struct err *e)
 	snprintf(about.name.name, sizeof about.name.name, "lab/image%05u", n);
 	if (image_open(&img, path, e) != 0)
 		return -1;
-	struct put_config cfg = {
-		.jobs = 1, .next = next, .progress = progress, .arg = img
-	};
+	struct put_config cfg = { .jobs = 1 };
 	int rc = put_begin(&p, s, &about, &cfg, e);
 	if (rc == 0) {
-		rc = put_all(p, e);
-		if (rc == 0)
-			rc = put_end(p, &about, &stats, e);
+		void *room;
+		while ((room = put_room(p, e)) != NULL &&
+		       (rc = image_next(img, room, NULL, e)) == 1)
+			rc = put_chunk(p, e);
+		rc = room == NULL || rc != 0 ? -1 : put_end(p, &about, &stats, e);
 		put_free(p);
 	}
 	image_close(img);

@@ -56,26 +56,21 @@ describe(struct recipe_image *a, const struct options *o, struct store *s,
 	return rc == 1 ? 0 : -1;
 }
 
-struct source {
-	struct image *img;
-	struct progress bar;
-};
-
+/* Each chunk of the image into the put. */
 static int
-next_chunk(void *arg, void *chunk, struct err *e)
+put_chunks(struct put *p, struct image *img, struct progress *bar, struct err *e)
 {
-	struct source *s = arg;
+	int rc = 1;
 
-	return cancel_check(e) == 0 ? image_next(s->img, chunk, NULL, e) : -1;
-}
-
-static int
-after_chunk(void *arg, uint64_t chunks, struct err *e)
-{
-	struct source *s = arg;
-
-	progress_at(&s->bar, chunks * NDZ_CHUNK_BYTES);
-	return cancel_check(e);
+	for (uint64_t n = 1; rc == 1; n++) {
+		void *room = put_room(p, e);
+		rc = room != NULL ? image_next(img, room, NULL, e) : -1;
+		if (rc == 1 && put_chunk(p, e) != 0)
+			rc = -1;
+		if (rc == 1)
+			progress_at(bar, n * NDZ_CHUNK_BYTES);
+	}
+	return rc;
 }
 
 static void
@@ -146,12 +141,8 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 {
 	struct recipe_image *about = malloc(sizeof *about);
 	struct put_stats stats = { 0 };
-	struct source source = { .img = img };
-	struct put_config cfg = { .exact = o->exact,
-		.jobs = o->jobs,
-		.next = next_chunk,
-		.progress = after_chunk,
-		.arg = &source };
+	struct put_config cfg = { .exact = o->exact, .jobs = o->jobs };
+	struct progress bar;
 	struct put *p = NULL;
 	uint64_t started = clock_us(), chunks = image_chunks(img);
 
@@ -163,15 +154,15 @@ put_image(const struct options *o, struct store *s, const char *name, struct ima
 	if (rc == 0)
 		rc = put_begin(&p, s, about, &cfg, e);
 	if (rc == 0) {
-		progress_begin(&source.bar, "emustore",
+		progress_begin(&bar, "emustore",
 		    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
-		rc = put_all(p, e);
-		progress_end(&source.bar, 0);
+		rc = put_chunks(p, img, &bar, e);
+		if (rc == 0)
+			rc = put_end(p, about, &stats, e);
+		progress_end(&bar, 0);
 		if (rc != 0 && e->kind != ERR_CANCELLED)
 			add_name(img, e);
 	}
-	if (rc == 0)
-		rc = put_end(p, about, &stats, e);
 	if (rc == 0)
 		rc = store_commit(s, e);
 	put_free(p);
@@ -328,9 +319,17 @@ write_chunk(void *arg, const void *chunk, struct err *e)
 
 	if (output_write(&s->out, chunk, NDZ_CHUNK_BYTES, e) != 0)
 		return -1;
-	EVP_DigestUpdate(s->sha, chunk, NDZ_CHUNK_BYTES);
 	progress_at(&s->bar, s->out.at);
 	return cancel_check(e);
+}
+
+/* Takes as long as reading and writing, so it is done beside them. */
+static void
+hash_chunk(void *arg, const void *chunk)
+{
+	struct sink *s = arg;
+
+	EVP_DigestUpdate(s->sha, chunk, NDZ_CHUNK_BYTES);
 }
 
 static void
@@ -425,6 +424,7 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 					  .to = to,
 					  .jobs = o->jobs,
 					  .fn = write_chunk,
+					  .beside = hash_chunk,
 					  .arg = sink },
 		    &n, e);
 		bool damaged = rc != 0 && e->kind == ERR_FORMAT && !(*x)->anew;

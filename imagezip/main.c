@@ -13,6 +13,7 @@
 #include "imagezip/capture/estimate.h"
 #include "imagezip/capture/layout.h"
 #include "imagezip/capture/source.h"
+#include "imagezip/into_store.h"
 #include "imagezip/options.h"
 #include "imagezip/report.h"
 #include "imagezip/upload.h"
@@ -34,20 +35,52 @@ write_signature(const struct options *o, const struct sig *s, struct err *e)
 	return rc;
 }
 
+/* Where the image goes: a file, or what stands for one, or a store. */
+struct target {
+	struct output out;
+	struct into_store *store; /* or NULL */
+	struct capture_to to;
+	struct stored_as stored;
+};
+
+static int
+open_target(struct target *t, const struct options *o, struct err *e)
+{
+	*t = (struct target){ .to.output = &t->out };
+	return o->name != NULL ? into_store_open(&t->store, o->store, o->name,
+				     o->what.how.jobs, &t->to, e)
+	                       : output_open(&t->out, o->output, &kind_image,
+				     o->what.force, e);
+}
+
+static void
+abort_target(struct target *t)
+{
+	if (t->store == NULL)
+		output_abort(&t->out);
+}
+
+static int
+commit_target(struct target *t, const struct options *o, struct err *e)
+{
+	return t->store != NULL ? into_store_commit(t->store, &t->stored, e)
+	                        : output_commit(&t->out, o->no_sync, e);
+}
+
 /* The image gets its name only when its signature is right, too. */
 static int
-complete(const struct options *o, struct disk *d, struct layout *l, struct output *out,
+complete(const struct options *o, struct disk *d, struct layout *l, struct target *t,
     struct delta *delta, struct capture_stats *s, struct err *e)
 {
 	if (delta_merge(delta, &s->sig, e) != 0) {
-		output_abort(out);
+		abort_target(t);
 		return err_ctx(e, "%s", o->what.source);
 	}
 	if (source_check_end(d, l, e) != 0) {
-		output_abort(out);
+		abort_target(t);
 		return -1;
 	}
-	if (output_commit(out, o->no_sync, e) != 0)
+	if (commit_target(t, o, e) != 0)
 		return -1;
 	return write_signature(o, &s->sig, e);
 }
@@ -71,32 +104,34 @@ capture(const struct options *o, struct disk *d, struct layout *l, struct delta 
     uint64_t started, struct err *e)
 {
 	struct capture_stats s;
-	struct output out;
+	struct target target;
 	struct progress progress;
 	const struct capture_watch watch = { .progress = on_progress,
 		.chunk = o->dots ? on_chunk : NULL,
 		.arg = &progress };
 	bool endless = l->total == UINT64_MAX;
 
-	if (output_open(&out, o->output, &kind_image, o->what.force, e) != 0)
+	if (open_target(&target, o, e) != 0)
 		return -1;
 	progress_begin(&progress, "imagezip",
 	    endless ? 0 : rangeset_total(&l->store) * SECTOR_BYTES,
 	    o->progress_fd == UINT64_MAX ? -1 : (int)o->progress_fd,
 	    o->quiet || o->dots);
-	int rc = capture_run(d, l, &o->what, delta, &out, &watch, &s, e);
+	int rc = capture_run(d, l, &o->what, delta, &target.to, &watch, &s, e);
 	progress_end(&progress, s.made.data_bytes);
 	if (o->dots)
 		say(stderr, "\n");
 	if (rc == 0)
-		rc = complete(o, d, l, &out, delta, &s, e);
+		rc = complete(o, d, l, &target, delta, &s, e);
 	else
-		output_abort(&out);
+		abort_target(&target);
 	if (rc == 0)
 		rc = rangeset_union(&s.lost, &delta->lost, e);
 	if (rc == 0)
-		rc = imagezip_summary(
-		    o, l, &s, delta, (double)(clock_us() - started) / 1e6, e);
+		rc = imagezip_summary(o, l, &s, delta,
+		    target.store != NULL ? &target.stored : NULL,
+		    (double)(clock_us() - started) / 1e6, e);
+	into_store_close(target.store);
 	report_lost(o, &s);
 	if (rc == 0 && rangeset_count(&s.lost) > 0)
 		rc = EXIT_LOST_SECTORS;
@@ -134,7 +169,8 @@ check_replaced(const struct options *o, struct err *e)
 
 	if (o->what.look_only)
 		return 0;
-	if (output_check_replace(o->output, &kind_image, o->what.force, e) != 0 ||
+	if ((o->output != NULL &&
+		output_check_replace(o->output, &kind_image, o->what.force, e) != 0) ||
 	    options_signature(o, &sig, e) != 0)
 		return -1;
 	int rc = sig != NULL ? output_check_replace(sig, &kind_signature, o->what.force, e)
@@ -151,12 +187,12 @@ check_names(const struct options *o, struct err *e)
 
 	if (o->what.look_only)
 		return 0;
-	if (output_check_input(o->output, o->what.source, e) != 0 ||
-	    (o->what.sig_old != NULL &&
+	if ((o->output != NULL && output_check_input(o->output, o->what.source, e) != 0) ||
+	    (o->output != NULL && o->what.sig_old != NULL &&
 		output_check_input(o->output, o->what.sig_old, e) != 0) ||
 	    (sig && output_check_input(o->sig_new, o->what.source, e) != 0))
 		return -1;
-	if (sig && strcmp(o->sig_new, o->output) == 0)
+	if (sig && o->output != NULL && strcmp(o->sig_new, o->output) == 0)
 		return err_set(e, ERR_USAGE, "-U %s: is the image's name", o->sig_new);
 	return 0;
 }
@@ -219,8 +255,9 @@ run(void *opts, char **operands, int n, struct err *e)
 
 	if (imagezip_settle(o, operands, n, e) != 0 || check_names(o, e) != 0)
 		return -1;
-	return o->to != NULL && !o->what.look_only ? send_to_master(o, e)
-	                                           : look_and_act(o, e);
+	return o->to != NULL && o->name == NULL && !o->what.look_only
+	           ? send_to_master(o, e)
+	           : look_and_act(o, e);
 }
 
 int

@@ -3,6 +3,7 @@
 #include "imagezip/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/number.h"
@@ -11,6 +12,7 @@
 #include "common/cli/image_opts.h"
 #include "common/disk/bsdlabel.h"
 #include "common/disk/output.h"
+#include "imagezip/into_store.h"
 
 /* "2", or "1e": partition e of the disklabel in partition 1. */
 static int
@@ -133,6 +135,7 @@ enum {
 	OPT_GAPS,
 	OPT_TO,
 	OPT_TOKEN,
+	OPT_STORE,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -212,12 +215,16 @@ static const struct cli_opt how_opts[] = {
 	{ 'P', "delta-max", "PCT",
 	    "make a full image if a delta would store over PCT % of it (100)", CLI_UINT,
 	    AT(what.delta_percent), 0, 100, NULL },
-	{ OPT_TO, "to", "frisbee://HOST/NAME",
-	    "send the image to a master server, as NAME; no image is named then",
+	{ OPT_TO, "to", "frisbee://HOST/NAME|store:NAME",
+	    "send the image to a master server, or put it into a store, as NAME; no image is "
+	    "named then",
 	    CLI_STR, AT(to), 0, 0, NULL },
 	{ OPT_TOKEN, "token", "FILE",
 	    "with --to: show the master server that you have this token", CLI_STR,
 	    AT(token), 0, 0, NULL },
+	{ OPT_STORE, "store", "DIR|URL",
+	    "the store of --to=store:NAME (default: EMUSTORE of the environment)", CLI_STR,
+	    AT(store), 0, 0, NULL },
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
 	FLAG(OPT_FORCE, "force",
@@ -248,8 +255,10 @@ report_to(const void *opts, char **operands, int n)
 {
 	const struct options *o = opts;
 
-	if (o->to != NULL)
+	if (o->to != NULL && into_store_name(o->to) == NULL)
 		return stderr;
+	if (o->to != NULL)
+		return stdout;
 	return o->what.look_only ? stdout : output_report_last(opts, operands, n);
 }
 
@@ -265,6 +274,7 @@ const struct cli_program imagezip_program = {
 		    "  imagezip root.ext4 - | ssh host 'cat > root.ndz'\n"
 		    "  imagezip nbd://host/disk disk.ndz    what an NBD server exports\n"
 		    "  imagezip --to=frisbee://boss/web /dev/sda   to a master server\n"
+		    "  imagezip --to=store:web --store /srv/store /dev/sda   into a store\n"
 		    "  imagezip -i /dev/sda                 what is on it, and how "
 		    "much would be stored\n",
 	.tables = { { what_opts, 0, "What to store" }, { how_opts, 0, "How" },
@@ -290,13 +300,14 @@ check(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE, "-N and -L cannot be combined");
 	if (maker_check(&o->what.how, e) != 0)
 		return -1;
-	if (o->json && !o->what.look_only && output_report(o->output) != stdout)
+	if (o->json && o->output != NULL && output_report(o->output) != stdout)
 		return err_set(e, ERR_USAGE,
 		    "--json and the image cannot both go to standard output");
 	if (o->sig_new != NULL && o->sig_new[0] == '\0' && !o->what.look_only &&
-	    strcmp(o->output, "-") == 0)
+	    (o->output == NULL || strcmp(o->output, "-") == 0))
 		return err_set(e, ERR_USAGE,
-		    "-U \"\": standard output has no name to append .sig to");
+		    "-U \"\": %s has no name to append .sig to",
+		    o->output == NULL ? "an image in a store" : "standard output");
 	return 0;
 }
 
@@ -315,6 +326,23 @@ options_signature(const struct options *o, char **path, struct err *e)
 	return err_nomem(e, "a name");
 }
 
+/* Which store, and as what in it. */
+static int
+settle_store(struct options *o, struct err *e)
+{
+	o->name = into_store_name(o->to);
+	if (o->name == NULL)
+		return o->store == NULL ? 0
+		                        : err_set(e, ERR_USAGE,
+		                              "--store goes with --to=store:NAME alone");
+	if (o->store == NULL)
+		o->store = getenv("EMUSTORE");
+	if (o->store != NULL && o->store[0] != '\0')
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "--to=%s: no store is named: --store, or EMUSTORE of the environment", o->to);
+}
+
 int
 imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
@@ -324,10 +352,14 @@ imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 		    e, o->what.look_only ? "-i needs one operand, the source"
 		       : o->to != NULL   ? "--to needs one operand, the source"
 					 : "a source and an image are needed");
-	if (o->token != NULL && o->to == NULL)
-		return err_misuse(e, "--token is for --to");
+	if (o->token != NULL && (o->to == NULL || into_store_name(o->to) != NULL))
+		return err_misuse(e, "--token is for --to=frisbee://HOST/NAME");
 	o->what.source = operands[0];
-	o->output = o->what.look_only ? NULL : o->to != NULL ? "-" : operands[1];
 	o->what.make_sig = o->sig_new != NULL;
+	if (settle_store(o, e) != 0)
+		return -1;
+	o->output = o->what.look_only || o->name != NULL ? NULL
+	            : o->to != NULL                      ? "-"
+	                                                 : operands[1];
 	return check(o, e);
 }

@@ -10,9 +10,11 @@
 
 struct options {
 	struct capture_what what;
-	const char *output;  /* NULL with -i; "-" with --to */
-	const char *to;      /* --to: frisbee://HOST/NAME, a master server */
-	const char *token;   /* --token: a file, for --to */
+	const char *output;  /* NULL with -i, and when the image goes into a store; "-" with a master server */
+	const char *to;      /* --to: frisbee://HOST/NAME, a master server; store:NAME */
+	const char *token;   /* --token: a file, for --to a master server */
+	const char *store;   /* --store, or EMUSTORE */
+	const char *name;    /* of an image that goes into the store; or NULL */
 	const char *sig_new; /* -U: write a signature; "": next to the image */
 	bool no_sync;        /* -D */
 	/* What to say. */

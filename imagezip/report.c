@@ -9,6 +9,8 @@
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/disk/range_json.h"
+#include "emustore/store/stored.h"
+#include "imagezip/into_store.h"
 
 /* What of the space outside of partitions is in the image, and what is not. */
 static void
@@ -205,9 +207,37 @@ json_lost(struct json *j, const struct rangeset *lost)
 	failure_put(j, sentence, "lost", EXIT_LOST_SECTORS);
 }
 
+static void
+json_stored(struct json *j, const struct stored_as *in)
+{
+	json_object(j, "store");
+	json_string(j, "name", in->about->name.name);
+	json_uint(j, "version", in->about->name.version);
+	json_hex(j, "sha256", in->about->sha256, sizeof in->about->sha256);
+	json_uint(j, "fragments", in->stats->fragments);
+	json_uint(j, "new_fragments", in->stats->new_fragments);
+	json_uint(j, "new_bytes", in->stats->new_bytes);
+	json_uint(j, "known_data_bytes", in->stats->known_bytes);
+	json_uint(j, "recipe_bytes", in->stats->recipe_bytes);
+	json_end(j);
+}
+
+static void
+say_stored(const struct stored_as *in)
+{
+	char known[32], kept[32];
+
+	say(stderr,
+	    "imagezip: %s: %s of data was in the store and was not compressed; %s is new in it\n",
+	    stored_title(in->about).text,
+	    human_bytes(in->stats->known_bytes, known, sizeof known),
+	    human_bytes(in->stats->new_bytes + in->stats->recipe_bytes, kept, sizeof kept));
+}
+
 int
 imagezip_summary(const struct options *o, const struct layout *l,
-    const struct capture_stats *s, const struct delta *x, double seconds, struct err *e)
+    const struct capture_stats *s, const struct delta *x, const struct stored_as *in,
+    double seconds, struct err *e)
 {
 	uint64_t image_bytes = (uint64_t)s->made.chunks * NDZ_CHUNK_BYTES;
 	char data[32], image[32], rate[32];
@@ -229,6 +259,8 @@ imagezip_summary(const struct options *o, const struct layout *l,
 			    j, "changed_data_bytes", x->changed_sectors * SECTOR_BYTES);
 		}
 		json_double(j, "seconds", seconds);
+		if (in != NULL)
+			json_stored(j, in);
 		json_use(j, l);
 		json_outside(j, &l->outside);
 		json_lost(j, &s->lost);
@@ -247,6 +279,8 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		    human_bytes(
 			(uint64_t)((double)s->made.data_bytes / (seconds > 0 ? seconds : 1)),
 			rate, sizeof rate));
+	if (!o->quiet && in != NULL)
+		say_stored(in);
 	return 0;
 }
 

@@ -14,9 +14,12 @@ void report_warnings(const struct layout *);
 void report_confinement(const struct layout *);
 /* -i, as text or JSON, to stdout. */
 int report_layout(const struct layout *, const struct options *, struct err *);
-/* What was made: to stderr unless quiet, or as JSON to stdout. */
+/* What was made: to stderr unless quiet, or as JSON to stdout; with what came of it in a store,
+ * or NULL. */
+struct stored_as;
 int imagezip_summary(const struct options *, const struct layout *,
-    const struct capture_stats *, const struct delta *, double seconds, struct err *);
+    const struct capture_stats *, const struct delta *, const struct stored_as *,
+    double seconds, struct err *);
 /* The sectors that could not be read, to stderr. */
 void report_lost(const struct options *, const struct capture_stats *);
 

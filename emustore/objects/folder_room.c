@@ -145,12 +145,11 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 		return -1;
 	if (flock(f->lock_fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	if (errno == EWOULDBLOCK)
-		return err_set(e, ERR_REFUSED,
-		    "%s: another program is writing to this store (--wait waits "
-		    "for it)",
-		    f->dir);
-	return err_os(e, "%s/lock", f->dir);
+	if (errno != EWOULDBLOCK)
+		return err_os(e, "%s/lock", f->dir);
+	err_set(e, ERR_REFUSED, "%s: another program is writing to this store", f->dir);
+	e->os = EWOULDBLOCK;
+	return -1;
 }
 
 void

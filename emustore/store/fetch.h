@@ -12,6 +12,9 @@ struct fetch {
 	uint64_t jobs;        /* 0: one a processor */
 	/* For each chunk in order, in the calling thread; -1 stops. */
 	int (*fn)(void *arg, const void *chunk, struct err *);
+	/* For each chunk that fn() has taken, in order, in a thread of its own, while fn() goes on
+	 * with the next ones; all calls have ended when fetch_chunks() returns.  NULL: nothing is done. */
+	void (*beside)(void *arg, const void *chunk);
 	void *arg;
 };
 

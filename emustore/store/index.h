@@ -44,6 +44,9 @@ int index_find_fragment(struct index *, const uint8_t sha256[SHA256_BYTES],
 /* Is there one whose data has this raw digest and length, whatever it is compressed with?
  * 1, 0, -1. */
 int index_has_raw(struct index *, const struct fragment_head *, struct err *);
+/* Up to `most` of those, in packs that are not condemned, into out; *n: how many. */
+int index_find_raw(struct index *, const uint8_t raw_digest[RAW_DIGEST_BYTES],
+    uint64_t raw_bytes, struct index_fragment *out, size_t most, size_t *n, struct err *);
 /* How many there are in each pack that has any. */
 int index_count_fragments(struct index *,
     int (*fn)(void *arg, uint32_t pack, uint64_t n, struct err *), void *arg,

@@ -20,19 +20,11 @@ index_add_fragment(struct index *x, const struct index_fragment *i, struct err *
 	return index_step(x, s, e);
 }
 
-int
-index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
-    struct index_fragment *i, struct err *e)
+static void
+fragment_row(sqlite3_stmt *s, struct index_fragment *i)
 {
-	sqlite3_stmt *s = index_ask(x, Q_FIND_FRAGMENT, 0, NULL, e);
 	struct pack_fragment *f = &i->f;
 
-	if (s == NULL)
-		return -1;
-	sqlite3_bind_blob(s, 1, sha256, SHA256_BYTES, SQLITE_STATIC);
-	int rc = index_step(x, s, e);
-	if (rc != 1)
-		return rc;
 	i->number = index_column(s, 0);
 	i->pack = (uint32_t)index_column(s, 1);
 	f->at = index_column(s, 2);
@@ -41,8 +33,40 @@ index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
 	index_column_bytes(s, 5, f->head.raw_digest, sizeof f->head.raw_digest);
 	f->head.raw_bytes = (uint32_t)index_column(s, 6);
 	f->head.adler = (uint32_t)index_column(s, 7);
+}
+
+int
+index_find_fragment(struct index *x, const uint8_t sha256[SHA256_BYTES],
+    struct index_fragment *i, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_FIND_FRAGMENT, 0, NULL, e);
+
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_blob(s, 1, sha256, SHA256_BYTES, SQLITE_STATIC);
+	int rc = index_step(x, s, e);
+	if (rc != 1)
+		return rc;
+	fragment_row(s, i);
 	sqlite3_reset(s);
 	return 1;
+}
+
+int
+index_find_raw(struct index *x, const uint8_t raw_digest[RAW_DIGEST_BYTES],
+    uint64_t raw_bytes, struct index_fragment *out, size_t most, size_t *n, struct err *e)
+{
+	sqlite3_stmt *s = index_ask(x, Q_FIND_RAW, 2, (uint64_t[]){ raw_bytes, most }, e);
+	int rc = 1;
+
+	*n = 0;
+	if (s == NULL)
+		return -1;
+	sqlite3_bind_blob(s, 3, raw_digest, RAW_DIGEST_BYTES, SQLITE_STATIC);
+	while (*n < most && (rc = index_step(x, s, e)) == 1)
+		fragment_row(s, &out[(*n)++]);
+	sqlite3_reset(s);
+	return rc < 0 ? -1 : 0;
 }
 
 int

@@ -18,6 +18,9 @@ static const char *const sql[QUERIES] = {
 			    " FROM fragments WHERE sha256 = ?1",
 	[Q_HAS_RAW] = "SELECT 1 FROM fragments WHERE raw_digest = ?2 AND raw_bytes = ?1 "
 		      "LIMIT 1",
+	[Q_FIND_RAW] = "SELECT " FRAGMENT_COLUMNS " FROM fragments WHERE raw_digest = ?3 "
+		       "AND raw_bytes = ?1 AND pack NOT IN "
+		       "(SELECT number FROM packs WHERE condemned != 0) LIMIT ?2",
 	[Q_LAST_FRAGMENT] = "SELECT coalesce(max(number), 0) FROM fragments",
 	[Q_COUNT_FRAGMENTS] = "SELECT pack, count(*) FROM fragments GROUP BY pack",
 	[Q_FIND_NUMBER] = "SELECT number FROM fragments WHERE sha256 = ?1",

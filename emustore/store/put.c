@@ -1,10 +1,12 @@
-/* put.c: an image into a store: a thread reads chunks, several look at them (prepare.c), and
- * the caller's makes packs and the recipe of them. */
+/* put.c: an image into a store.  The thread that has the chunks calls put_room() and
+ * put_chunk(); several threads look at them (prepare.c), and one makes packs and the recipe of
+ * them. */
 #include "emustore/store/put.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/cancel.h"
 #include "common/base/ordered.h"
 #include "common/base/pipeline.h"
 #include "emustore/store/put_impl.h"
@@ -48,84 +50,6 @@ make_rooms(struct put *p, struct err *e)
 	return 0;
 }
 
-int
-put_begin(struct put **out, struct store *s, const struct recipe_image *about,
-    const struct put_config *cfg, struct err *e)
-{
-	struct put *p = calloc(1, sizeof *p);
-
-	if (p == NULL)
-		return err_nomem(e, "an image");
-	p->s = s;
-	p->cfg = *cfg;
-	p->about = *about;
-	p->sha = EVP_MD_CTX_new();
-	p->rebuilder = rebuilder_new(NULL);
-	p->again = malloc(NDZ_CHUNK_BYTES);
-	p->shared = (struct prepare_shared){ .s = s, .exact = cfg->exact };
-	pthread_mutex_init(&p->shared.lock, NULL);
-	int rc = 0;
-	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
-	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1)
-		rc = err_nomem(e, "an image");
-	if (rc == 0)
-		rc = make_rooms(p, e);
-	if (rc == 0)
-		rc = check_version(p, e);
-	if (rc != 0) {
-		put_free(p);
-		return -1;
-	}
-	*out = p;
-	return 0;
-}
-
-void
-put_free(struct put *p)
-{
-	if (p == NULL)
-		return;
-	pipeline_free(p->pipe);
-	ordered_free(p->work);
-	queue_free(p->idle);
-	for (size_t i = 0; i < p->n; i++)
-		prepared_free(&p->all[i]);
-	free(p->all);
-	EVP_MD_CTX_free(p->sha);
-	pthread_mutex_destroy(&p->shared.lock);
-	rebuilder_free(p->rebuilder);
-	recipe_chunk_free(&p->c);
-	recipe_chunk_free(&p->decoded);
-	free(p->places);
-	free(p->again);
-	buf_free(&p->digests);
-	buf_free(&p->block);
-	buf_free(&p->record);
-	free(p);
-}
-
-static int
-read_stage(void *arg, struct err *e)
-{
-	struct put *p = arg;
-	void *item;
-	int rc = 1;
-
-	while (rc == 1 && queue_get(p->idle, &item) == QUEUE_OK) {
-		struct prepared *x = item;
-		rc = p->cfg.next(p->cfg.arg, x->bytes, e);
-		if (rc != 1)
-			break;
-		x->rc = -1; /* nothing to be freed yet */
-		EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
-		if (ordered_submit(p->work, x) != QUEUE_OK)
-			return 0;
-	}
-	if (rc == 0)
-		ordered_close(p->work);
-	return rc < 0 ? -1 : 0;
-}
-
 static int
 worker_stage(void *arg, struct err *e)
 {
@@ -165,7 +89,7 @@ count_kind(struct put *p, const struct prepared *x)
 
 /* The next chunk in order, as far as it got. */
 static int
-put_chunk(struct put *p, struct prepared *x, struct err *e)
+write_chunk(struct put *p, struct prepared *x, struct err *e)
 {
 	int rc = x->rc;
 
@@ -189,47 +113,155 @@ put_chunk(struct put *p, struct prepared *x, struct err *e)
 }
 
 static int
-write_chunks(struct put *p, struct err *e)
+writer_stage(void *arg, struct err *e)
 {
+	struct put *p = arg;
 	void *item;
 	int rc = 0;
 
 	while (rc == 0 && ordered_take(p->work, &item) == QUEUE_OK) {
-		rc = put_chunk(p, item, e);
+		rc = write_chunk(p, item, e);
 		if (rc == 0)
-			rc = p->cfg.progress(p->cfg.arg, p->about.chunks, e);
+			rc = cancel_check(e);
 		queue_put(p->idle, item);
 	}
 	return rc;
 }
 
-int
-put_all(struct put *p, struct err *e)
+/* -1: the pipeline has failed, and join() tells why. */
+static int
+start(struct put *p)
+{
+	int rc = pipeline_start(p->pipe, writer_stage, p);
+
+	for (size_t i = 0; i < p->jobs && rc == 0; i++)
+		rc = pipeline_start(p->pipe, worker_stage, p);
+	return rc;
+}
+
+/* Once: later calls say the same. */
+static int
+join(struct put *p, struct err *e)
 {
 	void *item;
 
-	/* A thread that cannot be started cancels all; joining tells why. */
-	if (pipeline_start(p->pipe, read_stage, p) == 0)
-		for (size_t i = 0; i < p->jobs; i++)
-			if (pipeline_start(p->pipe, worker_stage, p) != 0)
-				break;
-	if (write_chunks(p, e) != 0)
-		pipeline_fail(p->pipe, e);
-	int rc = pipeline_join(p->pipe, e);
-	while (ordered_drain(p->work, &item)) {
-		struct prepared *x = item;
-		if (x->rc == 0)
-			chunk_free(&x->c);
+	if (!p->joined) {
+		p->joined = true;
+		p->rc = pipeline_join(p->pipe, &p->why);
+		while (p->work != NULL && ordered_drain(p->work, &item)) {
+			struct prepared *x = item;
+			if (x->rc == 0)
+				chunk_free(&x->c);
+		}
 	}
-	return rc;
+	if (p->rc != 0)
+		*e = p->why;
+	return p->rc;
+}
+
+int
+put_begin(struct put **out, struct store *s, const struct recipe_image *about,
+    const struct put_config *cfg, struct err *e)
+{
+	struct put *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_nomem(e, "an image");
+	p->s = s;
+	p->cfg = *cfg;
+	p->about = *about;
+	p->sha = EVP_MD_CTX_new();
+	p->rebuilder = rebuilder_new(NULL);
+	p->again = malloc(NDZ_CHUNK_BYTES);
+	p->shared = (struct prepare_shared){ .s = s, .exact = cfg->exact };
+	pthread_mutex_init(&p->shared.lock, NULL);
+	int rc = 0;
+	if (p->sha == NULL || p->rebuilder == NULL || p->again == NULL ||
+	    EVP_DigestInit_ex(p->sha, EVP_sha256(), NULL) != 1)
+		rc = err_nomem(e, "an image");
+	if (rc == 0)
+		rc = make_rooms(p, e);
+	if (rc == 0)
+		rc = check_version(p, e);
+	if (rc == 0 && start(p) != 0)
+		rc = join(p, e);
+	if (rc != 0) {
+		put_free(p);
+		return -1;
+	}
+	*out = p;
+	return 0;
+}
+
+void
+put_free(struct put *p)
+{
+	struct err why, ignored;
+
+	if (p == NULL)
+		return;
+	if (p->pipe != NULL && !p->joined) {
+		err_set(&why, ERR_CANCELLED, "not complete");
+		pipeline_fail(p->pipe, &why);
+		join(p, &ignored);
+	}
+	pipeline_free(p->pipe);
+	ordered_free(p->work);
+	queue_free(p->idle);
+	for (size_t i = 0; i < p->n; i++)
+		prepared_free(&p->all[i]);
+	free(p->all);
+	EVP_MD_CTX_free(p->sha);
+	pthread_mutex_destroy(&p->shared.lock);
+	rebuilder_free(p->rebuilder);
+	recipe_chunk_free(&p->c);
+	recipe_chunk_free(&p->decoded);
+	put_known_free(p);
+	free(p->places);
+	free(p->again);
+	buf_free(&p->digests);
+	buf_free(&p->block);
+	buf_free(&p->record);
+	free(p);
+}
+
+void *
+put_room(struct put *p, struct err *e)
+{
+	void *item;
+
+	if (p->filling != NULL)
+		return p->filling->bytes;
+	if (cancel_check(e) != 0)
+		return NULL;
+	if (queue_get(p->idle, &item) != QUEUE_OK) {
+		join(p, e);
+		return NULL;
+	}
+	p->filling = item;
+	return p->filling->bytes;
+}
+
+int
+put_chunk(struct put *p, struct err *e)
+{
+	struct prepared *x = p->filling;
+
+	p->filling = NULL;
+	x->rc = -1; /* nothing to be freed yet */
+	EVP_DigestUpdate(p->sha, x->bytes, NDZ_CHUNK_BYTES);
+	return ordered_submit(p->work, x) == QUEUE_OK ? 0 : join(p, e);
 }
 
 int
 put_end(
     struct put *p, struct recipe_image *about, struct put_stats *stats, struct err *e)
 {
+	ordered_close(p->work);
+	int rc = join(p, e);
+	if (rc == 0)
+		rc = end_block(p, e);
 	EVP_DigestFinal_ex(p->sha, p->about.sha256, NULL);
-	int rc = end_block(p, e);
 	if (rc == 0)
 		rc = writer_put_image(p->s->putting, &p->about, &p->record, &p->digests,
 		    &p->stats.recipe_bytes, e);

@@ -1,12 +1,14 @@
 /* put.h: an image into a store, its chunks looked at by several threads.
  *
- *	next() → [workers: check, hash, compress] → the caller: packs, index, recipe
+ *	put_room(), put_chunk() → [workers: check, hash, compress] → [writer: packs, recipe]
  */
 #ifndef EMUSTORE_STORE_PUT_H
 #define EMUSTORE_STORE_PUT_H
 
 #include <stdbool.h>
 
+#include "common/image/codec/codec.h"
+#include "common/image/format/ext.h"
 #include "emustore/store/store.h"
 
 struct put_stats {
@@ -18,6 +20,7 @@ struct put_stats {
 	 * (one piece, too). */
 	uint64_t made_chunks, whole_chunks, encrypted_chunks;
 	uint64_t recipe_bytes;
+	uint64_t known_bytes; /* raw data that put_known() gave out compressed */
 };
 
 struct put;
@@ -25,22 +28,31 @@ struct put;
 struct put_config {
 	bool exact;    /* the compressed bytes of every stream, whoever made it */
 	uint64_t jobs; /* workers; 0: one a processor */
-	/* The next chunk into chunk[NDZ_CHUNK_BYTES]: 1, 0 at the end, or -1.  Runs in
-	 * a thread of its own. */
-	int (*next)(void *arg, void *chunk, struct err *);
-	/* After each chunk, in the calling thread; -1 stops all. */
-	int (*progress)(void *arg, uint64_t chunks, struct err *);
-	void *arg;
 };
 
-/* In a transaction of the store.  about: name (version 0: the next one), parent,
- * labels, put_at; the rest is found out.  ERR_REFUSED: that version is there. */
+/* Starts the threads.  The store is in a transaction, which the caller commits after
+ * put_end(); until put_end() or put_free() nobody else uses the store.  about: name (version
+ * 0: the next one), parent, labels, put_at; the rest is found out.  ERR_REFUSED: that version
+ * is there. */
 int put_begin(struct put **, struct store *, const struct recipe_image *about,
     const struct put_config *, struct err *);
-/* All chunks: each is checked wholly, and put together again and compared. */
-int put_all(struct put *, struct err *);
-/* Everything but the store's commit; then *about is complete. */
+/* NDZ_CHUNK_BYTES for the next chunk, when there is room for it; NULL: a chunk before has
+ * failed, or the work is to end (cancel.h). */
+void *put_room(struct put *, struct err *);
+/* What put_room() gave has the chunk.  It is checked wholly, and put together again and
+ * compared; what is wrong with it is said by a later call. */
+int put_chunk(struct put *, struct err *);
+/* A fragment of that codec that the store has, whose raw_bytes of data have that digest, into
+ * out[cap], at whatever level it was compressed: how many bytes it has; 0: there is none, or it
+ * cannot be read.  `put` is a struct put: struct known (known.h) takes this function.  From any
+ * thread, between put_begin() and put_end(). */
+size_t put_known(void *put, const struct codec *,
+    const uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES], size_t raw_bytes, void *out,
+    size_t cap);
+/* All chunks are there: waits for the threads and makes the image, all but the store's
+ * commit; then *about and the statistics are complete. */
 int put_end(struct put *, struct recipe_image *about, struct put_stats *, struct err *);
+/* Ends the threads; what was not ended is given up.  NULL is fine. */
 void put_free(struct put *);
 
 #endif /* EMUSTORE_STORE_PUT_H */

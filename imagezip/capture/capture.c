@@ -16,6 +16,7 @@ struct capture {
 	struct layout *layout;
 	struct windows windows;
 	const struct capture_watch *watch;
+	const struct capture_to *to;
 	struct maker *maker;
 	struct sigmaker *sigmaker; /* or NULL */
 };
@@ -135,7 +136,10 @@ open_maker(struct capture *c, struct disk *d, struct delta *delta, struct err *e
 		.next = next_window,
 		.packed = packed,
 		.chunk = chunk,
-		.arg = c };
+		.arg = c,
+		.take = c->to->take,
+		.taker = c->to->taker,
+		.known = c->to->known };
 
 	if (delta->on) {
 		cfg.state = delta->state;
@@ -156,11 +160,11 @@ open_sigmaker(struct capture *c, const struct delta *delta, struct err *e)
 
 int
 capture_run(struct disk *d, struct layout *l, const struct capture_what *o,
-    struct delta *delta, struct output *out,
+    struct delta *delta, const struct capture_to *to,
     const struct capture_watch *watch,
     struct capture_stats *s, struct err *e)
 {
-	struct capture c = { .o = o, .layout = l, .watch = watch };
+	struct capture c = { .o = o, .layout = l, .watch = watch, .to = to };
 
 	*s = (struct capture_stats){ 0 };
 	rangeset_init(&s->lost);
@@ -169,7 +173,7 @@ capture_run(struct disk *d, struct layout *l, const struct capture_what *o,
 	if (rc == 0)
 		rc = open_sigmaker(&c, delta, e);
 	if (rc == 0)
-		rc = maker_run(c.maker, out, e);
+		rc = maker_run(c.maker, to->output, e);
 	rangeset_seal(&s->lost);
 	if (rc == 0)
 		rc = finish(&c, &s->lost, e);

@@ -19,6 +19,15 @@ struct capture_watch {
 	void *arg;
 };
 
+/* Where chunks go: to an output, which is open, or one after the other to take(), in the thread
+ * that captures; -1 ends the work. */
+struct capture_to {
+	struct output *output; /* NULL: to take() */
+	int (*take)(void *taker, const void *chunk, struct err *);
+	void *taker;
+	const struct known *known; /* who has data compressed already; NULL: nobody */
+};
+
 struct capture_stats {
 	struct maker_totals made;
 	uint64_t total_sectors;
@@ -28,7 +37,7 @@ struct capture_stats {
 
 /* 0: the image is complete; sectors that could not be read are in stats->lost. */
 int capture_run(struct disk *, struct layout *, const struct capture_what *, struct delta *,
-    struct output *, const struct capture_watch *, struct capture_stats *,
+    const struct capture_to *, const struct capture_watch *, struct capture_stats *,
     struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_CAPTURE_H */

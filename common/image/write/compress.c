@@ -278,6 +278,37 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 		rooms->tell(rooms->arg, &v.room);
 }
 
+/* The run's one window, by whoever knows it. */
+static bool
+take_known(
+    const struct compressor *z, struct batch *b, const struct run *r, const struct known *k)
+{
+	struct hashing h = { b, (struct run *)r };
+	size_t n = run_raw_bytes(&h);
+
+	b->ends[r->first] = k->find(
+	    k->arg, z->codec, r->digest, n, run_out(b, r), WINDOW_OUT_BYTES);
+	if (b->ends[r->first] == 0)
+		return false;
+	b->adlers[r->first] = adler_of(run_raw(&h), n);
+	return true;
+}
+
+void
+compress_unknown(struct compressor *z, struct batch *b, const struct known *k)
+{
+	assert(z->codec->windows == 1);
+	b->nruns = b->n;
+	for (unsigned i = 0; i < b->n; i++)
+		b->runs[i] = (struct run){
+			.first = i, .n = 1, .zero = run_length(b, i, 1) == 0
+		};
+	batch_hash(b, NULL);
+	for (struct run *r = b->runs; r < b->runs + b->nruns; r++)
+		if (!r->zero && !take_known(z, b, r, k))
+			compress_run(z, b, r, NULL);
+}
+
 /* End a run behind n windows; *rest is the rest, which is compressed again. */
 static void
 run_cut(

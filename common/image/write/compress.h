@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/image/write/known.h"
 #include "common/image/write/packer.h"
 
 enum {
@@ -65,6 +66,9 @@ struct rooms {
 };
 /* Make runs of all windows of the batch; their digests are left to batch_hash(). */
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
+/* Both for a codec whose fragments are one window each: digests first, and then only what
+ * nobody has is compressed. */
+void compress_unknown(struct compressor *, struct batch *, const struct known *);
 /* Two digests cost little more than one, so a run that would be left over here is hashed
  * together with a run of `other` (or NULL).  batch_hash_odd(): would one be left over? */
 void batch_hash(struct batch *, struct batch *other);

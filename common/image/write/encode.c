@@ -166,9 +166,15 @@ static void
 compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
     struct batch *b, struct asker *asker)
 {
+	const struct known *known = c->cfg->known;
 	size_t first = asker->batch;
 	void *other = NULL;
 
+	if (known != NULL && z->codec->windows == 1) {
+		compress_unknown(z, b, known);
+		ordered_done(c->work, first);
+		return;
+	}
 	compress_batch(z, b, rooms);
 	if (batch_hash_odd(b) &&
 	    ordered_try_begin(c->work, &other, &asker->batch) == QUEUE_OK)

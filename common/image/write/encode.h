@@ -13,11 +13,15 @@
 #include <sys/types.h>
 
 #include "common/base/err.h"
+#include "common/image/write/known.h"
 #include "common/image/write/packer.h"
 
 struct encode_config {
 	struct codec_choice codec; /* the packer's, too */
 	uint64_t jobs;             /* compressors; 0: one a processor */
+	/* Asked before a window is compressed, by codecs whose fragments are one window
+	 * each; NULL: nobody is. */
+	const struct known *known;
 	/* The data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors
 	 * and relocations into *w, which is empty.  The number of bytes, 0 at the
 	 * end (however often it is asked), or -1.  Runs in a thread of its own. */

@@ -167,6 +167,7 @@ maker_run(struct maker *m, struct output *out, struct err *e)
 {
 	const struct encode_config cfg = { .codec = m->cfg.how->codec,
 		.jobs = m->cfg.how->jobs,
+		.known = m->cfg.known,
 		.next = next,
 		.packed = packed,
 		.arg = m };

@@ -26,6 +26,7 @@
 #include "common/image/format/lost.h"
 #include "common/image/format/seal.h"
 #include "common/image/read/window.h"
+#include "common/image/write/known.h"
 
 /* What the user says of how an image is made.  In brackets, the programs' options. */
 struct maker_choice {
@@ -79,6 +80,7 @@ struct maker_config {
 	 * maker_end(), when maker_run() is told no output; -1 ends the work.  Else NULL. */
 	int (*take)(void *taker, const void *chunk, struct err *);
 	void *taker;
+	const struct known *known; /* as struct encode_config has it */
 };
 
 struct maker;

@@ -1,0 +1,134 @@
+/* put_known.c: data that a store has compressed already, for whoever would compress it to put it.
+ * Called in the threads of compressors, through known.h, while the put's own threads go on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rd.h"
+#include "common/base/sha256.h"
+#include "emustore/store/put_impl.h"
+
+enum {
+	CANDIDATES = 4,              /* the same data by several codecs, at several levels */
+	FRAME_MAGIC = 0xfd2fb528u, /* of zstd; no deflate stream begins so */
+};
+
+/* Packs belong to one thread at a time. */
+struct known_reader {
+	struct packs *packs;
+	struct known_reader *next;
+};
+
+struct candidate {
+	struct index_fragment i;
+	uint32_t slot;
+};
+
+/* With the lock. */
+static struct known_reader *
+take_reader(struct put *p)
+{
+	struct known_reader *r = p->readers;
+
+	if (r != NULL) {
+		p->readers = r->next;
+		return r;
+	}
+	r = calloc(1, sizeof *r);
+	if (r != NULL && (r->packs = store_packs(p->s)) == NULL) {
+		free(r);
+		r = NULL;
+	}
+	return r;
+}
+
+void
+put_known_free(struct put *p)
+{
+	while (p->readers != NULL) {
+		struct known_reader *r = p->readers;
+		p->readers = r->next;
+		packs_free(r->packs);
+		free(r);
+	}
+}
+
+/* What the index has of these data, in packs that are there. */
+static size_t
+look_up(struct put *p, struct known_reader *r, const uint8_t *digest, size_t raw_bytes,
+    struct candidate *out)
+{
+	struct index_fragment found[CANDIDATES];
+	struct err ignored; /* it is compressed, then */
+	size_t n = 0, all = 0;
+
+	if (index_find_raw(p->s->index, digest, raw_bytes, found, CANDIDATES, &all,
+		&ignored) != 0)
+		return 0;
+	for (size_t i = 0; i < all; i++) {
+		out[n].i = found[i];
+		if (packs_slot(r->packs, p->s->index, found[i].pack, &out[n].slot,
+			&ignored) == 0)
+			n++;
+	}
+	return n;
+}
+
+static bool
+is_by(const struct codec *codec, const uint8_t *data, size_t n)
+{
+	struct rd r = rd_from(data, n);
+	bool zstd = rd_le32(&r) == FRAME_MAGIC && rd_ok(&r);
+
+	return zstd == (codec->id == CODEC_ZSTD);
+}
+
+/* Its data, when it is what its digest says: how many bytes, or 0. */
+static size_t
+read_candidate(struct known_reader *r, const struct candidate *c,
+    const struct codec *codec, void *out, size_t cap, struct buf *body)
+{
+	const struct pack_fragment *f = &c->i.f;
+	uint8_t digest[SHA256_BYTES];
+	struct record_head h;
+	struct err ignored;
+
+	if (packs_read_record(r->packs, c->slot, f->at, &h, body, &ignored) != 0 ||
+	    h.type != RECORD_FRAGMENT || f->bytes > cap ||
+	    body->len != FRAGMENT_HEAD_BYTES + (size_t)f->bytes)
+		return 0;
+	const uint8_t *data = body->base + FRAGMENT_HEAD_BYTES;
+	sha256(data, f->bytes, digest);
+	if (memcmp(digest, f->head.sha256, sizeof digest) != 0 ||
+	    !is_by(codec, data, f->bytes))
+		return 0;
+	memcpy(out, data, f->bytes);
+	return f->bytes;
+}
+
+size_t
+put_known(void *put, const struct codec *codec,
+    const uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES], size_t raw_bytes, void *out,
+    size_t cap)
+{
+	struct candidate candidates[CANDIDATES];
+	struct put *p = put;
+	struct buf body = { 0 };
+	size_t found = 0, bytes = 0;
+
+	pthread_mutex_lock(&p->shared.lock);
+	struct known_reader *r = take_reader(p);
+	if (r != NULL)
+		found = look_up(p, r, digest, raw_bytes, candidates);
+	pthread_mutex_unlock(&p->shared.lock);
+	for (size_t i = 0; i < found && bytes == 0; i++)
+		bytes = read_candidate(r, &candidates[i], codec, out, cap, &body);
+	buf_free(&body);
+	if (r == NULL)
+		return 0;
+	pthread_mutex_lock(&p->shared.lock);
+	r->next = p->readers;
+	p->readers = r;
+	p->stats.known_bytes += bytes > 0 ? raw_bytes : 0;
+	pthread_mutex_unlock(&p->shared.lock);
+	return bytes;
+}
