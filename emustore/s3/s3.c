@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "emustore/s3/s3_impl.h"
+#include "emustore/s3/s3_role.h"
 
 enum {
 	LIST_BYTES_MAX = 8 << 20,
 	TRY_SECONDS = 60, /* all tries of one request; EMUSTORE_S3_SECONDS */
+	RENEW_SECONDS = 300, /* before the keys of a role expire */
+	ASK_AGAIN_SECONDS = 10,
 };
 
 bool
@@ -83,6 +87,35 @@ s3_open(struct s3 **out, const char *url, struct err *e)
 	}
 	*out = s;
 	return 0;
+}
+
+/* All else is read without the lock. */
+static void
+take_keys(struct s3_config *to, const struct s3_config *from)
+{
+	memcpy(to->id, from->id, sizeof to->id);
+	memcpy(to->secret, from->secret, sizeof to->secret);
+	memcpy(to->token, from->token, sizeof to->token);
+	to->expires = from->expires;
+}
+
+void
+s3_keys(struct s3 *s, struct s3_config *out)
+{
+	int64_t now = (int64_t)time(NULL);
+	struct err ignored; /* those at hand are tried, then */
+
+	pthread_mutex_lock(&s->lock);
+	*out = s->c;
+	if (s->c.expires != 0 && now > s->c.expires - RENEW_SECONDS &&
+	    now - s->asked_at > ASK_AGAIN_SECONDS) {
+		s->asked_at = now;
+		if (s3_role_get(out, &ignored) == 1)
+			take_keys(&s->c, out);
+		else
+			take_keys(out, &s->c);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 void

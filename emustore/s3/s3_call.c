@@ -186,7 +186,7 @@ on_progress(
 }
 
 static struct curl_slist *
-headers_of(const struct s3 *s, const struct s3_call *c)
+headers_of(const struct s3_config *keys, const struct s3_call *c)
 {
 	char line[3000];
 	uint8_t digest[SHA256_BYTES];
@@ -197,8 +197,8 @@ headers_of(const struct s3 *s, const struct s3_call *c)
 	for (size_t i = 0; i < sizeof digest; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, "%02x", digest[i]);
 	list = curl_slist_append(list, line);
-	if (s->c.token[0] != '\0') {
-		snprintf(line, sizeof line, "x-amz-security-token: %s", s->c.token);
+	if (keys->token[0] != '\0') {
+		snprintf(line, sizeof line, "x-amz-security-token: %s", keys->token);
 		list = curl_slist_append(list, line);
 	}
 	return list;
@@ -213,15 +213,14 @@ stall_seconds(double left)
 }
 
 static void
-set_common(const struct s3 *s, CURL *h, double seconds)
+set_common(const struct s3 *s, const struct s3_config *keys, CURL *h, double seconds)
 {
-
 	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h, CURLOPT_AWS_SIGV4, s->signing);
-	curl_easy_setopt(h, CURLOPT_USERNAME, s->c.id); /* may have a colon */
-	curl_easy_setopt(h, CURLOPT_PASSWORD, s->c.secret);
+	curl_easy_setopt(h, CURLOPT_USERNAME, keys->id); /* may have a colon */
+	curl_easy_setopt(h, CURLOPT_PASSWORD, keys->secret);
 	curl_easy_setopt(h, CURLOPT_USERAGENT, "emustore/" SUITE_VERSION);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
 	curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1000L);
@@ -260,11 +259,15 @@ static CURLcode
 try_once(struct s3 *s, struct s3_call *c, double seconds)
 {
 	char url[URL_BYTES], range[64];
+	struct s3_config keys;
 	CURL *h = take_handle(s);
-	struct curl_slist *headers = headers_of(s, c);
+
+	s3_keys(s, &keys);
+	struct curl_slist *headers = headers_of(&keys, c);
 	struct body body = { c, h };
 
 	if (h == NULL || headers == NULL) {
+		explicit_bzero(&keys, sizeof keys);
 		curl_slist_free_all(headers);
 		curl_easy_cleanup(h);
 		return CURLE_OUT_OF_MEMORY;
@@ -282,7 +285,8 @@ try_once(struct s3 *s, struct s3_call *c, double seconds)
 	c->moved = 0;
 	c->moved_at = now_seconds();
 	c->too_long = c->has_range = false;
-	set_common(s, h, seconds);
+	set_common(s, &keys, h, seconds);
+	explicit_bzero(&keys, sizeof keys);
 	set_call(h, c, &body, range);
 	curl_easy_setopt(h, CURLOPT_URL, url);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);

@@ -1,3 +1,4 @@
+/* s3_config.c: the settings and keys of an object store.  Called by s3.c when one is opened. */
 #include "emustore/s3/s3_config.h"
 
 #include <errno.h>
@@ -5,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "emustore/s3/s3_role.h"
 
 enum { LINE_BYTES = 4096 };
 
@@ -101,10 +104,13 @@ read_files(const struct setting *settings, struct err *e)
 static int
 check(struct s3_config *c, struct err *e)
 {
-	if (c->id[0] == '\0' || c->secret[0] == '\0')
-		return err_set(e, ERR_USAGE,
+	int rc = c->id[0] == '\0' || c->secret[0] == '\0' ? s3_role_get(c, e) : 1;
+	if (rc == 0)
+		err_set(e, ERR_USAGE,
 		    "no key for the object store: AWS_ACCESS_KEY_ID and "
-		    "AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials");
+		    "AWS_SECRET_ACCESS_KEY, ~/.aws/credentials, or a role of this machine");
+	if (rc != 1)
+		return -1;
 	if (c->region[0] == '\0')
 		strcpy(c->region, "us-east-1");
 	if (c->endpoint[0] == '\0')

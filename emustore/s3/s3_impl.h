@@ -16,7 +16,8 @@
 enum { S3_ERROR_BYTES_MAX = 16 << 10 }; /* of an answer that is not a success */
 
 struct s3 {
-	struct s3_config c;
+	struct s3_config c;  /* its keys are taken by s3_keys(), and may become others */
+	int64_t asked_at;    /* when newer keys were asked for in vain */
 	char *title, *address, *bucket, *prefix; /* prefix: "" or with a slash */
 	char *signing;
 	double seconds;
@@ -44,6 +45,8 @@ struct s3_call {
 	uint64_t date;
 };
 
+/* The settings, with keys that are good for a while; the caller wipes them. */
+void s3_keys(struct s3 *, struct s3_config *out);
 /* Tried until it succeeds, is refused, or the time is over. */
 int s3_perform(struct s3 *, struct s3_call *, struct err *);
 /* Behind the string that is in out[cap]: all but letters, digits and "-_.~" as %XX; of

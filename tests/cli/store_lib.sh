@@ -1,4 +1,5 @@
 # store_lib.sh: what the tests of stores share; after lib.sh.  EMUSTORE is the store.
+export AWS_EC2_METADATA_DISABLED=true	# nobody's keys but those of a test
 es() { "$BIN/emustore" "$@"; }
 field() { python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 gets() { es -q get "$1" - | cmp - "$2"; }	# NAME FILE: the file comes out

@@ -1,11 +1,12 @@
 /* Answers of an object store.  The first byte tells whether the rest is a list, an
- * error, or a pack's table, whose name is made to fit. */
+ * error, keys of a role, or a pack's table, whose name is made to fit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/sha256.h"
 #include "emustore/s3/s3_list.h"
+#include "emustore/s3/s3_role.h"
 #include "emustore/store/toc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -43,6 +44,20 @@ read_table(const uint8_t *data, size_t len)
 	}
 }
 
+static void
+read_keys(const uint8_t *data, size_t len)
+{
+	struct s3_config c = { 0 };
+	struct err e;
+	int rc = s3_role_parse(&c, data, len, &e);
+
+	if ((rc == 0) != (c.id[0] != '\0' && c.secret[0] != '\0'))
+		abort();
+	for (const char *p = c.token; *p != '\0'; p++)
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+			abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -56,6 +71,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		s3_list_page(data + 1, len - 1, "p/", &page, look, &page, &e);
 	else if (data[0] == 'e')
 		s3_error_text(data + 1, len - 1, text, sizeof text);
+	else if (data[0] == 'k')
+		read_keys(data + 1, len - 1);
 	else
 		read_table(data + 1, len - 1);
 	return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emustore/s3/s3_list.h"
+#include "emustore/s3/s3_role.h"
 #include "emustore/store/toc.h"
 #include "tests/t.h"
 
@@ -88,6 +89,35 @@ test_error(void)
 	T_CHECK(out[0] == '\0');
 }
 
+/* What a machine's role has, whole, cut, and not as it should be. */
+static void
+test_role(void)
+{
+	static const char text[] =
+	    "{\"Code\": \"Success\", \"AccessKeyId\": \"ASIA1\", \"SecretAccessKey\": "
+	    "\"s\\/cr+et\", \"Token\": \"IQo=\", \"Expiration\": \"2026-11-23T10:00:00Z\"}";
+	static const char *const bad[] = { "", "{}", "[]", "null", "7", "{\"AccessKeyId\":\"a\"}",
+		"{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"\"}",
+		"{\"AccessKeyId\":\"a b\",\"SecretAccessKey\":\"c\"}",
+		"{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"c\\u0000\",\"Token\":\"\\n\"}" };
+	struct s3_config c = { 0 };
+	struct err e;
+	bool all = true;
+
+	T_CHECK(s3_role_parse(&c, text, strlen(text), &e) == 0);
+	T_CHECK(strcmp(c.id, "ASIA1") == 0 && strcmp(c.secret, "s/cr+et") == 0);
+	T_CHECK(strcmp(c.token, "IQo=") == 0 && c.expires == 1795428000);
+	for (size_t n = 0; n < strlen(text); n++)
+		all = all && s3_role_parse(&c, text, n, &e) != 0 && c.id[0] == '\0';
+	T_CHECK(all);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		T_CHECK(s3_role_parse(&c, bad[i], strlen(bad[i]), &e) != 0);
+	/* Without a token, and for ever. */
+	static const char plain[] = "{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"b\"}";
+	T_CHECK(s3_role_parse(&c, plain, strlen(plain), &e) == 0);
+	T_CHECK(c.token[0] == '\0' && c.expires == 0);
+}
+
 static void
 test_toc(void)
 {
@@ -137,6 +167,7 @@ main(void)
 {
 	test_list();
 	test_error();
+	test_role();
 	test_toc();
 	return t_done();
 }

@@ -1,0 +1,200 @@
+/* s3_role.c: keys by the role of this machine.  Called by s3_config.c when nothing else has keys,
+ * and by s3_keys.c when those at hand are about to expire, in any thread. */
+#include "emustore/s3/s3_role.h"
+
+#include <curl/curl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+
+enum {
+	ANSWER_BYTES_MAX = 16 << 10,
+	ROLE_BYTES = 200,
+	URL_BYTES = 600,
+	LINE_BYTES = 4096,
+	TIMEOUT_MS = 5000,
+	CONNECT_MS = 1000, /* where there is nobody, this is what it costs */
+};
+
+/* Where Amazon's machines and containers find them. */
+static const char instance[] = "http://169.254.169.254",
+		  container[] = "http://169.254.170.2",
+		  folder[] = "latest/meta-data/iam/security-credentials/";
+
+static size_t
+on_body(char *p, size_t size, size_t n, void *arg)
+{
+	struct buf *b = arg;
+
+	if (size * n > ANSWER_BYTES_MAX - b->len)
+		return 0;
+	buf_bytes(b, p, size * n);
+	return buf_ok(b) ? size * n : 0;
+}
+
+/* header: a line, or NULL.  1 the answer is in *out; 0 there is nobody; -1. */
+static int
+ask(const char *url, const char *method, const char *header, struct buf *out, struct err *e)
+{
+	struct curl_slist *headers = header != NULL ? curl_slist_append(NULL, header) : NULL;
+	CURL *h = curl_easy_init();
+	long status = 0;
+
+	if (h == NULL || (header != NULL && headers == NULL)) {
+		curl_slist_free_all(headers);
+		curl_easy_cleanup(h);
+		return err_nomem(e, "a request");
+	}
+	out->len = 0;
+	curl_easy_setopt(h, CURLOPT_URL, url);
+	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(h, CURLOPT_PROXY, ""); /* these addresses are this machine's own */
+	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h, CURLOPT_WRITEDATA, out);
+	CURLcode code = curl_easy_perform(h);
+	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
+	curl_slist_free_all(headers);
+	curl_easy_cleanup(h);
+	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+	    (code == CURLE_OPERATION_TIMEDOUT && status == 0))
+		return 0;
+	if (code != CURLE_OK)
+		return err_set(e, ERR_IO, "%.200s: %s", url, curl_easy_strerror(code));
+	return status == 200 ? 1
+	                     : err_set(e, ERR_IO, "%.200s: the server answers %ld", url, status);
+}
+
+/* A field of a JSON object as text: 1, 0 there is none, -1 it does not fit, or is strange. */
+static int
+field(sqlite3_stmt *s, int i, char *out, size_t cap)
+{
+	const char *text = (const char *)sqlite3_column_text(s, i);
+	size_t n = text != NULL ? strlen(text) : 0;
+
+	out[0] = '\0';
+	if (n >= cap)
+		return -1;
+	for (size_t k = 0; k < n; k++)
+		if ((unsigned char)text[k] <= ' ' || (unsigned char)text[k] >= 0x7f)
+			return -1;
+	memcpy(out, text != NULL ? text : "", n + 1);
+	return n > 0;
+}
+
+/* SQLite reads JSON, and is here anyway. */
+static int
+read_fields(struct s3_config *c, sqlite3_stmt *s)
+{
+	if (sqlite3_step(s) != SQLITE_ROW || field(s, 0, c->id, sizeof c->id) != 1 ||
+	    field(s, 1, c->secret, sizeof c->secret) != 1 ||
+	    field(s, 2, c->token, sizeof c->token) < 0)
+		return -1;
+	c->expires = sqlite3_column_type(s, 3) == SQLITE_NULL ? 0 : sqlite3_column_int64(s, 3);
+	return 0;
+}
+
+int
+s3_role_parse(struct s3_config *c, const void *text, size_t n, struct err *e)
+{
+	static const char sql[] =
+	    "SELECT j->>'AccessKeyId', j->>'SecretAccessKey', j->>'Token', "
+	    "unixepoch(j->>'Expiration') FROM (SELECT ?1 AS j)";
+	sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	int rc = -1;
+
+	if (n <= ANSWER_BYTES_MAX && sqlite3_open(":memory:", &db) == SQLITE_OK &&
+	    sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(s, 1, text, (int)n, SQLITE_STATIC) == SQLITE_OK)
+		rc = read_fields(c, s);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	if (rc == 0)
+		return 0;
+	c->id[0] = c->secret[0] = c->token[0] = '\0';
+	return err_set(e, ERR_FORMAT, "the keys of this machine's role cannot be read");
+}
+
+static int
+take(struct s3_config *c, struct buf *answer, int rc, struct err *e)
+{
+	if (rc == 1 && s3_role_parse(c, answer->base, answer->len, e) != 0)
+		rc = -1;
+	if (answer->base != NULL)
+		explicit_bzero(answer->base, answer->cap);
+	buf_free(answer);
+	return rc;
+}
+
+/* AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or ..._FULL_URI: where a container is told to ask. */
+static int
+ask_container(struct s3_config *c, const char *relative, const char *full, struct err *e)
+{
+	const char *word = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	char url[URL_BYTES], header[LINE_BYTES];
+	struct buf answer = { 0 };
+
+	snprintf(url, sizeof url, "%s%s", relative != NULL ? container : "",
+	    relative != NULL ? relative : full);
+	snprintf(header, sizeof header, "Authorization: %s", word != NULL ? word : "");
+	int rc = ask(url, "GET", word != NULL ? header : NULL, &answer, e);
+	return take(c, &answer, rc, e);
+}
+
+/* The first line of an answer behind a text; false: it is none, or too long. */
+static bool
+put_line(char *out, size_t cap, const char *before, const struct buf *answer)
+{
+	size_t n = answer->len;
+	const char *text = (const char *)answer->base;
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] <= ' ' || (unsigned char)text[i] >= 0x7f)
+			n = i;
+	int all = snprintf(out, cap, "%s%.*s", before, (int)n, n > 0 ? text : "");
+	return n > 0 && all >= 0 && (size_t)all < cap;
+}
+
+/* A word that proves who asks, the role's name, and then its keys. */
+static int
+ask_instance(struct s3_config *c, const char *base, struct err *e)
+{
+	char url[URL_BYTES], path[URL_BYTES], word[LINE_BYTES];
+	struct buf answer = { 0 };
+
+	snprintf(url, sizeof url, "%.300s/latest/api/token", base);
+	int rc = ask(url, "PUT", "X-aws-ec2-metadata-token-ttl-seconds: 300", &answer, e);
+	if (rc == 1 && !put_line(word, sizeof word, "X-aws-ec2-metadata-token: ", &answer))
+		rc = err_set(e, ERR_FORMAT, "%.200s: answers with no word", url);
+	snprintf(path, sizeof path, "%.300s/%s", base, folder);
+	if (rc == 1)
+		rc = ask(path, "GET", word, &answer, e);
+	if (rc == 1 && !put_line(url, sizeof url, path, &answer))
+		rc = err_set(e, ERR_FORMAT, "%.200s: this machine has no role", path);
+	if (rc == 1)
+		rc = ask(url, "GET", word, &answer, e);
+	return take(c, &answer, rc, e);
+}
+
+int
+s3_role_get(struct s3_config *c, struct err *e)
+{
+	const char *relative = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+	const char *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	const char *base = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	const char *off = getenv("AWS_EC2_METADATA_DISABLED");
+
+	if (relative != NULL || full != NULL)
+		return ask_container(c, relative, full, e);
+	if (off != NULL && strcasecmp(off, "true") == 0)
+		return 0;
+	return ask_instance(c, base != NULL && base[0] != '\0' ? base : instance, e);
+}
