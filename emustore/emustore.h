@@ -4,6 +4,7 @@
 
 #include "common/base/json.h"
 #include "common/cli/progress.h"
+#include "emustore/store/keep.h"
 #include "emustore/store/store.h"
 #include "emustore/store/stored.h"
 
@@ -16,6 +17,9 @@ struct options {
 	const char *cache;
 	uint64_t cache_bytes;
 	const char *parent;
+	const char *to;   /* copy: the other store */
+	struct keep keep; /* forget */
+	bool dry_run;
 	unsigned nlabels;
 	struct recipe_label labels[RECIPE_LABELS_MAX];
 };
@@ -29,6 +33,8 @@ int command_list(const struct options *, char **operands, int n, struct err *);
 int command_info(const struct options *, char **operands, int n, struct err *);
 int command_stats(const struct options *, char **operands, int n, struct err *);
 int command_rm(const struct options *, char **operands, int n, struct err *);
+int command_copy(const struct options *, char **operands, int n, struct err *);
+int command_forget(const struct options *, char **operands, int n, struct err *);
 int command_gc(const struct options *, char **operands, int n, struct err *);
 int command_verify(const struct options *, char **operands, int n, struct err *);
 int command_repair(const struct options *, char **operands, int n, struct err *);

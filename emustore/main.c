@@ -1,4 +1,6 @@
 /* emustore: many images in the room of a few. */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +24,9 @@ enum takes {
 	TAKES_JOBS = 256,
 	TAKES_GRACE = 512,
 	TAKES_FORCE = 1024,
+	TAKES_TO = 2048,
+	TAKES_KEEP = 4096,
+	TAKES_DRY_RUN = 8192,
 };
 
 static int
@@ -50,6 +55,10 @@ add_label(void *at, const char *arg, struct err *e)
 }
 
 #define AT(field) offsetof(struct options, field)
+#define KEEP(key, name, help, field) \
+	{ \
+		key, name, "N", help, CLI_UINT, AT(keep.field), 1, UINT32_MAX, NULL \
+	}
 
 static const struct cli_opt opts[] = {
 	{ 's', "store", "DIR|URL",
@@ -77,7 +86,7 @@ static const struct cli_opt opts[] = {
 	    AT(data), 0, 0, NULL },
 	{ 302, "index", NULL, "repair: make the cache's index again", CLI_FLAG,
 	    AT(index), 0, 0, NULL },
-	{ 'a', "all", NULL, "rm: every version; gc: packs with little to gain, too",
+	{ 'a', "all", NULL, "rm, copy: every version; gc: packs with little to gain, too",
 	    CLI_FLAG, AT(all), 0, 0, NULL },
 	{ 303, "pack-size", "BYTES", "init: how large a pack becomes (32M)",
 	    CLI_SIZE, AT(pack_bytes), PACK_BYTES_MIN, 1ull << 40, NULL },
@@ -88,6 +97,16 @@ static const struct cli_opt opts[] = {
 	    AT(cache), 0, 0, NULL },
 	{ 306, "cache-size", "BYTES", "the most that the cache keeps of packs (10G)",
 	    CLI_SIZE, AT(cache_bytes), 1, INT64_MAX, NULL },
+	{ 307, "to", "DIR|URL", "copy: the store that the images go to", CLI_STR, AT(to), 0, 0,
+	    NULL },
+	KEEP(308, "keep-last", "forget: keep the N newest versions", last),
+	KEEP(309, "keep-hourly", "forget: keep the newest version of N hours", hourly),
+	KEEP(310, "keep-daily", "forget: keep the newest version of N days", daily),
+	KEEP(311, "keep-weekly", "forget: keep the newest version of N weeks", weekly),
+	KEEP(312, "keep-monthly", "forget: keep the newest version of N months", monthly),
+	KEEP(313, "keep-yearly", "forget: keep the newest version of N years", yearly),
+	{ 'n', "dry-run", NULL, "forget: only say what would go", CLI_FLAG, AT(dry_run), 0, 0,
+	    NULL },
 	{ 0 },
 };
 
@@ -118,13 +137,17 @@ static const struct cli_program prog = {
 	    "  repair                find what is damaged, so that a put brings it "
 	    "back\n"
 	    "  import FOLDER         put all its images, named like their files\n"
+	    "  copy NAME...          images into another store, --to\n"
+	    "  forget [NAME...]      remove versions that no rule keeps, as --keep-daily=7\n"
 	    "  upgrade               a store of an older format becomes one of today's\n\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
 	.examples = "  emustore -s /srv/store init\n"
 		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
 		    "  emustore -s /srv/store get ubuntu24:1 old.ndz\n"
 		    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n"
-		    "  emustore -s s3://images/lab put ubuntu24 u.ndz\n",
+		    "  emustore -s s3://images/lab put ubuntu24 u.ndz\n"
+		    "  emustore -s /srv/store copy ubuntu24 --to s3://images/lab\n"
+		    "  emustore -s /srv/store forget --keep-last 3 --keep-monthly 12\n",
 	.tables = { { opts, 0, NULL } },
 };
 
@@ -144,6 +167,8 @@ static const struct command {
 	{ "info", 1, 1, TAKES_WAIT, command_info },
 	{ "stats", 0, 0, TAKES_WAIT, command_stats },
 	{ "rm", 1, 1, TAKES_WAIT | TAKES_ALL, command_rm },
+	{ "copy", 1, INT_MAX, TAKES_WAIT | TAKES_ALL | TAKES_TO, command_copy },
+	{ "forget", 0, INT_MAX, TAKES_WAIT | TAKES_KEEP | TAKES_DRY_RUN, command_forget },
 	{ "gc", 0, 0, TAKES_WAIT | TAKES_ALL, command_gc },
 	{ "verify", 0, 0, TAKES_WAIT | TAKES_DATA | TAKES_JOBS, command_verify },
 	{ "repair", 0, 0, TAKES_WAIT | TAKES_INDEX, command_repair },
@@ -154,8 +179,12 @@ int
 open_store_for(struct store *s, const struct options *o, unsigned access, struct err *e)
 {
 	struct store_place p = { o->store, o->cache, o->cache_bytes };
+	int rc = store_open_at(s, &p, access, e);
+	size_t n = strlen(e->text);
 
-	return store_open_at(s, &p, access, e);
+	if (rc != 0 && e->os == EWOULDBLOCK)
+		snprintf(e->text + n, sizeof e->text - n, " (--wait waits for it)");
+	return rc;
 }
 
 int
@@ -198,13 +227,15 @@ given(const struct options *o)
 	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
 	       (o->grace != 0 ? TAKES_GRACE : 0u) | (o->exact ? TAKES_EXACT : 0u) |
 	       (o->jobs != 0 ? TAKES_JOBS : 0u) | (o->force ? TAKES_FORCE : 0u) |
+	       (o->to != NULL ? TAKES_TO : 0u) | (keeps_some(&o->keep) ? TAKES_KEEP : 0u) |
+	       (o->dry_run ? TAKES_DRY_RUN : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);
 }
 
 /* By bit of enum takes. */
 static const char *const takes_names[] = { "--wait", "--data", "--index", "--all",
 	"--chunk", "--pack-size", "--label or --parent", "--exact", "--jobs",
-	"--grace", "--force" };
+	"--grace", "--force", "--to", "--keep-...", "--dry-run" };
 
 static int
 err_no_command(const char *given, struct err *e)
@@ -231,6 +262,8 @@ act(void *options, char **operands, int n, struct err *e)
 		c++;
 	if (c == end)
 		return err_no_command(operands[0], e);
+	if (n - 1 < c->min && c->max == INT_MAX)
+		return err_misuse(e, "%s needs a name", c->name);
 	if (n - 1 < c->min || n - 1 > c->max)
 		return err_misuse(e, "%s takes %d operand%s", c->name, c->max,
 		    c->max == 1 ? "" : "s");

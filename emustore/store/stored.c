@@ -82,9 +82,8 @@ stored_free(struct stored *d)
 	free(d);
 }
 
-/* The object of an image: its recipe, and its digests. */
-static int
-load_object(struct store *s, const struct index_image *i, struct buf *object,
+int
+stored_load(struct store *s, const struct index_image *i, struct buf *object,
     struct rd *recipe, struct rd *digests, struct err *e)
 {
 	struct objects *o = s->objects;
@@ -121,7 +120,7 @@ stored_each_fragment(struct store *s, const struct index_image *i,
 	struct buf object = { 0 };
 	struct index_place p;
 	struct rd recipe, digests;
-	int rc = load_object(s, i, &object, &recipe, &digests, e);
+	int rc = stored_load(s, i, &object, &recipe, &digests, e);
 
 	for (uint64_t n = 0; rc == 0 && rd_left(&digests) > 0; n++) {
 		rc = index_walk_to(&walk, rd_bytes(&digests, SHA256_BYTES), &p, e);
@@ -140,7 +139,7 @@ read_recipe(
 {
 	const struct recipe_image *a = &d->about, *b = &i->about;
 
-	if (load_object(d->s, i, &d->object, rest, &d->digests, e) != 0)
+	if (stored_load(d->s, i, &d->object, rest, &d->digests, e) != 0)
 		return -1;
 	d->recipe_bytes = d->object.len;
 	d->nfragments = d->digests.len / SHA256_BYTES;

@@ -7,6 +7,7 @@
 #ifndef EMUSTORE_STORE_STORED_H
 #define EMUSTORE_STORE_STORED_H
 
+#include "common/base/rd.h"
 #include "common/image/format/format.h"
 #include "emustore/store/store.h"
 
@@ -34,6 +35,10 @@ int stored_header(
     struct stored *, uint32_t i, uint8_t out[NDZ_HEADER_BYTES], struct err *);
 /* How many fragments its recipe refers to, those counted again that come again. */
 uint64_t stored_fragments(const struct stored *);
+/* The object of an image of the index: its recipe, and the digests of its fragments; both borrow from
+ * *object, which the caller frees.  ERR_FORMAT: it is damaged. */
+int stored_load(struct store *, const struct index_image *, struct buf *object,
+    struct rd *recipe, struct rd *digests, struct err *);
 /* fn for each of them, of an image of the index, without opening it.  ERR_FORMAT: the recipe
  * is damaged, or one is not in the store. */
 int stored_each_fragment(struct store *, const struct index_image *,

@@ -1,0 +1,125 @@
+/* copy.c: emustore copy: images from store to store. */
+#include "emustore/store/copy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cancel.h"
+#include "common/base/number.h"
+#include "common/base/say.h"
+#include "emustore/emustore.h"
+
+struct copies {
+	const struct options *o;
+	struct store from, to;
+	struct json *j; /* or NULL */
+	const struct store_name *name;
+};
+
+static void
+tell(const struct copies *c, const struct index_image *i, bool copied, const struct copy_stats *t)
+{
+	char kept[32];
+
+	if (c->j != NULL) {
+		json_object(c->j, NULL);
+		json_image(c->j, &i->about);
+		json_bool(c->j, "copied", copied);
+		json_uint(c->j, "fragments", t->fragments);
+		json_uint(c->j, "new_fragments", t->new_fragments);
+		json_uint(c->j, "new_bytes", t->new_bytes);
+		json_uint(c->j, "recipe_bytes", t->recipe_bytes);
+		json_end(c->j);
+	} else if (!c->o->quiet && copied)
+		say(stderr, "emustore: %s: copied, %s of it new\n", stored_title(&i->about).text,
+		    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept));
+	else if (!c->o->quiet)
+		say(stderr, "emustore: %s: is there already\n", stored_title(&i->about).text);
+}
+
+static int
+copy_one(struct copies *c, const struct index_image *i, struct err *e)
+{
+	struct copy_stats t;
+	int rc = cancel_check(e) == 0 ? copy_image(&c->from, &c->to, i, &t, e) : -1;
+
+	if (rc < 0)
+		return -1;
+	tell(c, i, rc == 1, &t);
+	return 0;
+}
+
+static int
+copy_version(void *arg, const struct index_image *i, struct err *e)
+{
+	struct copies *c = arg;
+
+	return strcmp(i->about.name.name, c->name->name) == 0 ? copy_one(c, i, e) : 0;
+}
+
+/* The version that is named, or the latest; with --all every one. */
+static int
+copy_named(struct copies *c, const char *text, struct err *e)
+{
+	struct index_image *i = malloc(sizeof *i);
+	struct store_name name;
+	int rc = i == NULL ? err_nomem(e, "an image") : store_name_get(&name, text, e);
+
+	if (rc == 0)
+		rc = index_find_image(c->from.index, &name, i, e);
+	if (rc == 0)
+		err_set(e, ERR_ABSENT, "%s: is not in the store", text);
+	c->name = &name;
+	if (rc == 1)
+		rc = c->o->all && name.version == 0
+		         ? index_each_image(c->from.index, copy_version, c, e)
+		         : copy_one(c, i, e);
+	else
+		rc = -1;
+	free(i);
+	return rc;
+}
+
+static int
+copy_all(struct copies *c, char **names, int n, struct err *e)
+{
+	struct store_place to = { c->o->to, c->o->cache, c->o->cache_bytes };
+	int rc = store_open_at(
+	    &c->to, &to, STORE_WRITE | (c->o->wait ? STORE_WAIT : 0u), e);
+
+	if (rc != 0)
+		return -1;
+	rc = store_begin(&c->to, e);
+	for (int i = 0; i < n && rc == 0; i++)
+		rc = copy_named(c, names[i], e);
+	if (rc == 0)
+		rc = store_commit(&c->to, e);
+	store_close(&c->to);
+	return rc;
+}
+
+int
+command_copy(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct copies c = { .o = o };
+
+	if (o->to == NULL)
+		return err_misuse(e, "copy needs --to, the store that the images go to");
+	c.j = o->json ? json_new() : NULL;
+	if (o->json && c.j == NULL)
+		return err_nomem(e, "the summary");
+	if (c.j != NULL)
+		json_array(c.j, NULL);
+	int rc = open_store(&c.from, o, false, e);
+	if (rc == 0) {
+		rc = copy_all(&c, operands, n, e);
+		store_close(&c.from);
+	}
+	if (c.j != NULL)
+		json_end(c.j);
+	if (rc == 0 && c.j != NULL)
+		return json_show(c.j, e);
+	json_free(c.j);
+	return rc;
+}

@@ -1,0 +1,150 @@
+/* forget.c: emustore forget: of each name the versions go that no rule keeps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/cancel.h"
+#include "common/base/say.h"
+#include "emustore/emustore.h"
+
+struct version {
+	struct store_name name;
+	uint64_t put_at;
+};
+
+struct forgetting {
+	const struct options *o;
+	char **names; /* of which the images are looked at; none: all */
+	int n;
+	struct json *j;    /* or NULL */
+	struct buf images; /* struct version, by name, then version */
+};
+
+static bool
+is_meant(const struct forgetting *f, const char *name)
+{
+	bool meant = f->n == 0;
+
+	for (int i = 0; i < f->n && !meant; i++)
+		meant = strcmp(f->names[i], name) == 0;
+	return meant;
+}
+
+static int
+note_image(void *arg, const struct index_image *i, struct err *e)
+{
+	struct forgetting *f = arg;
+	const struct version v = { i->about.name, i->about.put_at };
+
+	if (is_meant(f, v.name.name))
+		buf_bytes(&f->images, &v, sizeof v);
+	return buf_ok(&f->images) ? 0 : err_nomem(e, "the list of images");
+}
+
+static void
+tell(const struct forgetting *f, const struct version *v, bool kept)
+{
+	char when[32];
+
+	time_text(v->put_at, when);
+	if (f->j != NULL) {
+		json_object(f->j, NULL);
+		json_string(f->j, "name", v->name.name);
+		json_uint(f->j, "version", v->name.version);
+		json_uint(f->j, "put_at", v->put_at);
+		json_bool(f->j, "kept", kept);
+		json_end(f->j);
+	} else if (!f->o->quiet)
+		say(stdout, "%-7s %s:%u  %s\n", kept ? "kept" : "removed", v->name.name,
+		    v->name.version, when);
+}
+
+/* The n versions of one name, newest first. */
+static int
+forget_name(
+    struct forgetting *f, struct store *s, const struct version *v, size_t n, struct err *e)
+{
+	uint64_t *put_at = calloc(n, sizeof *put_at);
+	bool *keep = calloc(n, sizeof *keep);
+	int rc = put_at == NULL || keep == NULL ? err_nomem(e, "the list of versions") : 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++)
+		put_at[i] = v[n - 1 - i].put_at;
+	if (rc == 0)
+		keep_choose(&f->o->keep, put_at, n, keep);
+	for (size_t i = n; i-- > 0 && rc == 0;) {
+		const struct version *x = &v[n - 1 - i];
+		rc = cancel_check(e);
+		if (rc == 0 && !keep[i] && !f->o->dry_run)
+			rc = store_remove_image(s, &x->name, e);
+		if (rc == 0)
+			tell(f, x, keep[i]);
+	}
+	free(put_at);
+	free(keep);
+	return rc;
+}
+
+static int
+forget_all(struct forgetting *f, struct store *s, struct err *e)
+{
+	int rc = index_each_image(s->index, note_image, f, e);
+	const struct version *v = (const struct version *)(const void *)f->images.base;
+	size_t all = f->images.len / sizeof *v;
+
+	for (size_t i = 0, n; i < all && rc == 0; i += n) {
+		for (n = 1; i + n < all && strcmp(v[i].name.name, v[i + n].name.name) == 0;)
+			n++;
+		rc = forget_name(f, s, &v[i], n, e);
+	}
+	return rc;
+}
+
+/* A name that nothing has is a mistake, before anything goes. */
+static int
+check_names(char **names, int n, struct store *s, struct err *e)
+{
+	struct store_name name;
+	uint64_t versions;
+
+	for (int i = 0; i < n; i++) {
+		if (store_name_get(&name, names[i], e) != 0 ||
+		    index_count_versions(s->index, name.name, &versions, e) != 0)
+			return -1;
+		if (name.version != 0 || strcmp(name.name, names[i]) != 0)
+			return err_set(e, ERR_USAGE,
+			    "%s: forget takes names without a version", names[i]);
+		if (versions == 0)
+			return err_set(e, ERR_ABSENT, "%s: is not in the store", names[i]);
+	}
+	return 0;
+}
+
+int
+command_forget(const struct options *o, char **operands, int n, struct err *e)
+{
+	struct forgetting f = { .o = o, .names = operands, .n = n };
+	struct store s;
+
+	if (!keeps_some(&o->keep))
+		return err_misuse(e, "forget needs a rule, as --keep-last: what none keeps goes");
+	f.j = o->json ? json_new() : NULL;
+	if (o->json && f.j == NULL)
+		return err_nomem(e, "the list of versions");
+	if (f.j != NULL)
+		json_array(f.j, NULL);
+	int rc = open_store(&s, o, !o->dry_run, e);
+	if (rc == 0) {
+		rc = check_names(operands, n, &s, e);
+		if (rc == 0)
+			rc = forget_all(&f, &s, e);
+		store_close(&s);
+	}
+	buf_free(&f.images);
+	if (f.j != NULL)
+		json_end(f.j);
+	if (rc == 0 && f.j != NULL)
+		return json_show(f.j, e);
+	json_free(f.j);
+	return rc;
+}

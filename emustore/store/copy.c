@@ -1,0 +1,127 @@
+/* copy.c: images of one store into another one.  A recipe names fragments by their digests, so it
+ * is the same in both; packs are the other store's own.  Called by the program, in its thread. */
+#include "emustore/store/copy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/sha256.h"
+#include "emustore/store/stored.h"
+#include "emustore/store/writer.h"
+
+struct copying {
+	struct store *from, *to;
+	struct packs *packs; /* of `from` */
+	struct copy_stats *stats;
+	struct buf record;
+};
+
+static int
+err_fragment(const uint8_t *digest, const char *what, struct err *e)
+{
+	return err_set(e, ERR_FORMAT, "fragment %02x%02x%02x%02x... %s", digest[0], digest[1],
+	    digest[2], digest[3], what);
+}
+
+/* Of `from`: the record into c->record, and its head. */
+static int
+read_fragment(struct copying *c, const uint8_t *digest, struct pack_fragment *f,
+    struct err *e)
+{
+	struct index_fragment i;
+	struct record_head h;
+	uint8_t found[SHA256_BYTES];
+	uint32_t slot;
+	int rc = index_find_fragment(c->from->index, digest, &i, e);
+
+	if (rc != 1)
+		return rc < 0 ? -1 : err_fragment(digest, "is not in the store", e);
+	if (packs_slot(c->packs, c->from->index, i.pack, &slot, e) != 0 ||
+	    packs_read_record(c->packs, slot, i.f.at, &h, &c->record, e) != 0 ||
+	    fragment_get_head(&f->head, c->record.base, c->record.len, e) != 0)
+		return -1;
+	f->bytes = (uint32_t)(c->record.len - FRAGMENT_HEAD_BYTES);
+	sha256(c->record.base + FRAGMENT_HEAD_BYTES, f->bytes, found);
+	if (h.type == RECORD_FRAGMENT && memcmp(found, digest, sizeof found) == 0 &&
+	    memcmp(f->head.sha256, digest, sizeof found) == 0)
+		return 0;
+	return err_fragment(digest, "is damaged: its SHA-256 is another", e);
+}
+
+static int
+copy_fragment(struct copying *c, const uint8_t *digest, struct err *e)
+{
+	struct pack_fragment f;
+	int rc = writer_find(c->to->putting, digest, &f, e);
+
+	c->stats->fragments++;
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (read_fragment(c, digest, &f, e) != 0 ||
+	    writer_add(c->to->putting, &f, c->record.base + FRAGMENT_HEAD_BYTES, e) != 0)
+		return -1;
+	c->stats->new_fragments++;
+	c->stats->new_bytes += f.bytes;
+	return 0;
+}
+
+/* What it needs, and then the image. */
+static int
+copy_object(struct copying *c, const struct index_image *i, struct err *e)
+{
+	struct recipe_image *about = malloc(sizeof *about);
+	struct buf object = { 0 }, blocks = { 0 }, digests = { 0 };
+	struct rd recipe, names;
+	int rc = about == NULL ? err_nomem(e, "an image")
+	                       : stored_load(c->from, i, &object, &recipe, &names, e);
+
+	if (rc == 0)
+		rc = recipe_get_image(about, &recipe, e);
+	if (rc == 0) {
+		buf_bytes(&blocks, recipe.base + recipe.off, rd_left(&recipe));
+		buf_bytes(&digests, names.base, names.len);
+		rc = buf_ok(&blocks) && buf_ok(&digests) ? 0 : err_nomem(e, "a recipe");
+	}
+	while (rc == 0 && rd_left(&names) > 0)
+		rc = copy_fragment(c, rd_bytes(&names, SHA256_BYTES), e);
+	if (rc == 0)
+		rc = writer_put_image(c->to->putting, about, &blocks, &digests,
+		    &c->stats->recipe_bytes, e);
+	buf_free(&object);
+	buf_free(&blocks);
+	buf_free(&digests);
+	free(about);
+	return rc;
+}
+
+static int
+is_there(struct store *to, const struct index_image *i, struct err *e)
+{
+	struct index_image *found = malloc(sizeof *found);
+	int rc = found == NULL ? err_nomem(e, "an image")
+	                       : index_find_image(to->index, &i->about.name, found, e);
+
+	if (rc == 1 && memcmp(found->about.sha256, i->about.sha256, SHA256_BYTES) != 0)
+		rc = err_set(e, ERR_REFUSED, "%s: is another image there",
+		    stored_title(&i->about).text);
+	free(found);
+	return rc;
+}
+
+int
+copy_image(struct store *from, struct store *to, const struct index_image *i,
+    struct copy_stats *stats, struct err *e)
+{
+	struct copying c = { .from = from, .to = to, .stats = stats };
+	int rc = is_there(to, i, e);
+
+	*stats = (struct copy_stats){ 0 };
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	c.packs = store_packs(from);
+	rc = c.packs == NULL ? err_nomem(e, "an image") : copy_object(&c, i, e);
+	packs_free(c.packs);
+	buf_free(&c.record);
+	return rc == 0 ? 1 : err_ctx(e, "%s", stored_title(&i->about).text);
+}

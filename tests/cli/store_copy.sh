@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# emustore copy: images from store to store, folder and bucket, only what lacks; emustore forget: versions that no rule keeps.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/store_lib.sh"
+requires python3 zstd
+hostile_server
+related_images
+export EMUSTORE=$T/S
+B=s3://bucket/copy
+es init && es -s "$T/U" init --pack-size 1M && es -s $B init --pack-size 1M || fail init
+es -q put a "$T/a.ndz"; es -q put a "$T/b.ndz"; es -q put lab/c "$T/c.ndz" --label os=none -p a
+g=$(ls "$GOLDEN"/img/*.ndz.zst | head -n 1); zstd -dqfc "$g" > "$T/g.ndz"; es -q put golden "$T/g.ndz" || fail "put golden"
+new() { python3 -c 'import json, sys; print(sum(i["new_fragments"] for i in json.load(sys.stdin)))'; }
+same() { diff <(es list --json) <(es -s "$1" list --json) > "$T/diff"; }
+
+echo "== from a folder to a bucket, and on to a folder"
+for to in "$B" "$T/U"; do
+	from=$EMUSTORE
+	check "copy" es -s "$from" -q copy lab/c golden --to "$to"
+	check "a:1 alone" es -s "$from" -q copy a:1 --to "$to"
+	n=$(es -s "$from" copy --json a --all --to "$to" | new)
+	check "of a:2 only what a:1 has not: $n" [ "$n" -ge 1 -a "$n" -le 8 ]
+	check "again nothing" [ "$(es -s "$from" copy --json a lab/c golden --all --to "$to" | new)" = 0 ]
+	check "the same list, times and digests" same "$to"
+	export EMUSTORE=$to
+	for i in a:1:a a:2:b lab/c:1:c golden:1:g; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done
+	check "labels and parent" bash -c '"$0" info lab/c | grep -q os=none && "$0" info lab/c | grep -q "derived from a:2"' "$BIN/emustore"
+	check "verify --data" es -q verify --data
+done
+export EMUSTORE=$T/S
+
+echo "== refused"
+status 2 es copy a
+status 2 es copy --to "$T/U"
+status 2 es -q copy nobody --to "$T/U"
+status 2 es -q copy a:9 --to "$T/U"
+status 2 es list --to "$T/U"
+es -s "$T/U" -q put a "$T/c.ndz"; es -q put a "$T/a.ndz"
+status 1 es -q copy a --to "$T/U"
+check "another image has that version" grep -q "a:3: is another image there" "$T/stderr"
+check "it stays" bash -c '"$0" -s "$1" -q get a:3 - | cmp - "$2"' "$BIN/emustore" "$T/U" "$T/c.ndz"
+
+echo "== a damaged fragment is not copied"
+rm -rf "$T/V"; es -s "$T/V" init
+f=$(ls -S "$T"/S/packs/*.pack | head -n 1); cp "$f" "$T/pack"
+printf 'XXXXXXXX' | dd of="$f" bs=1 seek=1000000 conv=notrunc status=none
+status 3 es -q copy a:1 --to "$T/V"
+check "nothing of it is there" [ -z "$(es -s "$T/V" list -q)" ]
+check "nor in packs" [ -z "$(ls "$T/V/packs" 2> /dev/null)" ]
+cp "$T/pack" "$f"
+
+echo "== forget"
+status 2 es forget
+status 2 es forget a:1 --keep-last 1
+status 2 es forget nobody --keep-last 1
+status 2 es list --keep-last 1
+check "--dry-run tells" [ "$(es forget -n a --keep-last 1 | grep -c ^removed)" = 2 ]
+check "and removes nothing" [ "$(versions a)" = "1 2 3" ]
+check "JSON" [ "$(es forget --json --dry-run --keep-last 2 | python3 -c 'import json, sys; print(*["%s:%d:%s" % (i["name"], i["version"], i["kept"]) for i in json.load(sys.stdin)])')" = "a:1:False a:2:True a:3:True golden:1:True lab/c:1:True" ]
+check "the oldest stays as long as there is room" [ "$(es forget -n a --keep-yearly 9 | awk '{ print $1 }' | tr '\n' ' ')" = "kept removed kept " ]
+check "forget" es -q forget a --keep-last 1
+check "others are not touched" [ "$(all_names)" = "a:3 golden:1 lab/c:1" ]
+check "gc" es -q gc --all
+check "what is kept is whole" gets a "$T/a.ndz"
+check "in a bucket" es -s $B -q forget --keep-last 1
+check "there, too" [ "$(es -s $B list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = 3 ]
+finish
