@@ -1,9 +1,9 @@
 """Benchmarks of emustore and of serving from a store, against plain files, borg and restic."""
-import json, os, shutil, statistics, subprocess
+import json, os, random, shutil, statistics, subprocess
 
 from bench_files import allocated_bytes, report
-from measure import (BIN, RELATED, RUNS, STUDY, TOP, answer, as_original, cpu_per_gb, folder_bytes, net, pairs, peak_memory,
-                     related, run, spend)
+from measure import (BIN, RUNS, SIX, STUDY, TOP, answer, as_original, cpu_per_gb, folder_bytes, net, pairs, peak_memory,
+                     related, run, six, spend)
 
 
 def bench_store(f):
@@ -26,32 +26,81 @@ def bench_store(f):
     shutil.rmtree(store)
 
 
-def bench_store_rivals(f):
-    """Four related disks into a store, against borg and restic with the same disks as files."""
-    disks = related()
-    for d in disks:
-        run(f"{BIN}/imagezip -q -j2 {d} {f.dir}/{os.path.basename(d)[:-5]}.ndz")
-    es, home = f"{BIN}/emustore -q --store {f.dir}/rs", dict(HOME=f.dir, BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK="yes", RESTIC_PASSWORD="x")
-    # Ours from the disk on: capture and put; theirs read the same file.
-    tools = dict(
-        emustore=(f"{es} init", lambda d, n: f"{BIN}/imagezip -q -j2 {d} - | {es} put {n} -",
-                  lambda n, out: f"{BIN}/imageunzip -q --store {f.dir}/rs {n} {out}", f.dir + "/rs"),
-        borg=(f"borg init -e none {f.dir}/rb", lambda d, n: f"borg create -C zstd,3 --noatime {f.dir}/rb::{n} {d}",
-              lambda n, out: f"borg extract --stdout --sparse {f.dir}/rb::{n} > {out}", f.dir + "/rb"),
-        restic=(f"restic -q -r {f.dir}/rr init --repository-version 2", lambda d, n: f"restic -q -r {f.dir}/rr backup --compression auto --tag {n} {d}",
-                lambda n, out: f"restic -q -r {f.dir}/rr dump --tag {n} latest {os.path.join(TOP, 'build/bench/related', n)}.ext4 > {out}", f.dir + "/rr"))
-    times, sizes = {}, {}
-    for name, (init, put, get, store) in tools.items():
+def rivals(f):
+    """Programs that keep disks in a store: how one is made, a disk is put and got, and where it is.  Ours begins at the disk,
+    too; borg, restic and casync read the same file."""
+    home, es = f.dir, f"{BIN}/emustore -q --store {f.dir}/rs"
+    all_of_them = dict(
+        emustore=(f"{es} init", lambda d, n: f"{BIN}/imagezip -q --to=store:{n} --store {f.dir}/rs {d}",
+                  lambda d, n, out: f"{BIN}/imageunzip -q --store {f.dir}/rs {n} {out}", home + "/rs"),
+        borg=(f"borg init -e none {home}/rb", lambda d, n: f"borg create -C zstd,3 --noatime {home}/rb::{n} {d}",
+              lambda d, n, out: f"borg extract --stdout --sparse {home}/rb::{n} > {out}", home + "/rb"),
+        restic=(f"restic -q -r {home}/rr init --repository-version 2", lambda d, n: f"restic -q -r {home}/rr backup --compression auto --tag {n} {d}",
+                lambda d, n, out: f"restic -q -r {home}/rr dump --tag {n} latest {d} > {out}", home + "/rr"),
+        casync=(f"mkdir {home}/rc", lambda d, n: f"casync make --store={home}/rc {home}/{n}.caibx {d}",
+                lambda d, n, out: f"casync extract --store={home}/rc {home}/{n}.caibx {out}", home + "/rc"),
+        desync=(f"mkdir {home}/rd", lambda d, n: f"desync make -s {home}/rd {home}/{n}.d.caibx {d}",
+                lambda d, n, out: f"desync extract -s {home}/rd {home}/{n}.d.caibx {out}", home + "/rd"))
+    return {name: tool for name, tool in all_of_them.items() if name == "emustore" or shutil.which(name)}
+
+
+def one_percent(disk, out):
+    """A copy of a disk in which one per cent of the blocks of 64 KiB that have data have other data."""
+    run(f"cp --sparse=always {disk} {out}")
+    r = random.Random(7)
+    with open(out, "r+b") as image:
+        used = [at for at in range(0, os.path.getsize(disk) - 65535, 65536) if image.seek(at) == at and any(image.read(65536))]
+        for at in r.sample(used, max(1, len(used) // 100)):
+            image.seek(at)
+            image.write(r.randbytes(65536))
+
+
+def bench_store_six(f):
+    """Six disks of a family, and one of them again with one per cent changed, into stores and out of them; processor time, since
+    the machine may have other work."""
+    disks, changed = six(), f.dir + "/changed.ext4"
+    one_percent(disks[1], changed)
+    home = dict(HOME=f.dir, BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK="yes", RESTIC_PASSWORD="x")
+    cpu, size, again, got = {}, {}, {}, {}
+    for name, (init, put, get, store) in rivals(f).items():
         run(init, home)
-        times[name] = [run(put(d, n), home)[0] for d, n in zip(disks, RELATED)]
-        sizes[name] = folder_bytes(store)
+        cpu[name], size[name] = [], []
+        for d, n in zip(disks, SIX):
+            cpu[name].append(spend(put(d, n), home)[1])
+            size[name].append(folder_bytes(store))
+        again[name] = spend(put(changed, "changed"), home)[1]
         run(f"rm -f {f.out}")
-        times[name].append(run(get("upgrade", f.out), home)[0])
-    for rival in ("borg", "restic"):
-        name = rival + (" zstd,3" if rival == "borg" else " --compression auto")
-        report("four disks, store", sizes["emustore"] / 1e6, sizes[rival] / 1e6, name, "MB", False, 1)
-        for i, n in enumerate(RELATED + ("upgrade out of it",)):
-            report(("put " if i < 4 else "") + n, times["emustore"][i], times[rival][i], name, "s", False, 1)
+        got[name] = spend(get(disks[3], "frag", f.out), home)[1]
+        if subprocess.run(["cmp", "-s", disks[3], f.out]).returncode != 0 and name != "emustore":
+            print(f"bench: {name}: another disk comes out", flush=True)
+        run(f"rm -rf {f.out} {store}")
+    best = lambda values: min((v, k) for k, v in values.items() if k != "emustore")
+    for i, n in enumerate(SIX):
+        rival, whose = best({k: v[i] for k, v in size.items()})
+        report(f"six disks, after {n}", size["emustore"][i] / 1e6, rival / 1e6, whose, "MB", False, 1)
+    for k in cpu:
+        if k != "emustore":
+            report("six disks put, cpu", sum(cpu["emustore"]), sum(cpu[k]), k, "s", False, 1)
+            report("one per cent changed, cpu", again["emustore"], again[k], k, "s", False, 1)
+            report("one of six onto a disk, cpu", got["emustore"], got[k], k, "s", False, 1)
+    os.unlink(changed)
+
+
+def bench_store_again(f):
+    """A disk that changed by one per cent, captured into a store that has it: straight, and by an image."""
+    disk, changed = six()[1], f.dir + "/changed.ext4"
+    one_percent(disk, changed)
+    es = f"{BIN}/emustore -q --store {f.dir}/sa"
+    begin = f"rm -rf {f.dir}/sa && {es} init && {BIN}/imagezip -q --to=store:x --store {f.dir}/sa {disk}"
+    straight, by_image = [], []
+    for i in range(RUNS):
+        for command, times in ((f"{BIN}/imagezip -q --to=store:x --store {f.dir}/sa {changed}", straight),
+                               (f"{BIN}/imagezip -q {changed} - | {es} put x -", by_image)):
+            run(begin)
+            times.append(spend(command)[1])
+    report("one per cent changed, cpu", statistics.median(straight), statistics.median(by_image), "imagezip | emustore put", "s", False)
+    shutil.rmtree(f.dir + "/sa")
+    os.unlink(changed)
 
 
 def bench_store_many(f):
@@ -132,4 +181,4 @@ def bench_store_memory(f):
 
 
 BENCHES = dict(store=bench_store, store_original=bench_store_original, store_serve=bench_store_serve, store_memory=bench_store_memory,
-               store_rivals=bench_store_rivals, store_many=bench_store_many)
+               store_six=bench_store_six, store_again=bench_store_again, store_many=bench_store_many)

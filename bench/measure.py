@@ -7,6 +7,7 @@ STUDY = os.path.join(TOP, "build/plain/bench")
 RUNS = int(os.environ.get("RUNS", "5"))
 ROOTFS = os.environ.get("ROOTFS", os.path.join(TOP, "build/bench/rootfs.ext4"))
 RELATED = ("base", "packages", "upgrade", "sources")
+SIX = ("base", "upgrade", "moved", "frag", "rebuilt", "renamed")
 
 
 def spend(command, env=None):
@@ -76,6 +77,13 @@ def related():
     folder = os.path.join(TOP, "build/bench/related")
     subprocess.run([TOP + "/bench/related", folder], check=True)
     return [f"{folder}/{n}.ext4" for n in RELATED]
+
+
+def six():
+    """Six filesystems of one family, whose files were changed, moved, and put into new ones: their paths, in the order of SIX."""
+    folder = os.path.join(TOP, "build/bench/six")
+    subprocess.run([TOP + "/bench/six", folder], check=True)
+    return [f"{folder}/{n}.ext4" for n in SIX]
 
 
 def as_original(disk, image, scratch):
