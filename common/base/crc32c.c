@@ -65,6 +65,29 @@ update(uint32_t c, const uint8_t *p, size_t n)
 
 #else
 
+/* ISA-L's code for AVX-512 leaves something in the upper halves of vector registers.  All code
+ * that knows nothing of those halves, as that of SHA-256, then takes 2.4 times as long, up to the
+ * next instruction of this kind. */
+#if defined(__x86_64__)
+__attribute__((target("avx"))) static void
+zero_upper_halves(void)
+{
+	__builtin_ia32_vzeroupper();
+}
+
+static void
+leave_wide_registers(void)
+{
+	if (__builtin_cpu_supports("avx"))
+		zero_upper_halves();
+}
+#else
+static void
+leave_wide_registers(void)
+{
+}
+#endif
+
 /* ISA-L has several chains of the instruction under way at once, or multiplies without
  * carries.  It takes 19 us for 1 MiB; one chain of the instruction takes 110 us. */
 static uint32_t
@@ -74,7 +97,9 @@ update(uint32_t c, const uint8_t *p, size_t n)
 
 	for (; n > AT_ONCE; n -= AT_ONCE, p += AT_ONCE)
 		c = crc32_iscsi((unsigned char *)p, AT_ONCE, c);
-	return crc32_iscsi((unsigned char *)p, (int)n, c);
+	c = crc32_iscsi((unsigned char *)p, (int)n, c);
+	leave_wide_registers();
+	return c;
 }
 
 #endif /* NO_ISAL */
