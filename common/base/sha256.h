@@ -1,4 +1,4 @@
-/* sha256.h: SHA-256 of bytes in memory, by libcrypto, or two at once. */
+/* sha256.h: SHA-256 of bytes in memory, by libcrypto, or of several messages at once. */
 #ifndef COMMON_BASE_SHA256_H
 #define COMMON_BASE_SHA256_H
 
@@ -13,5 +13,13 @@ void sha256(const void *data, size_t n, uint8_t digest[SHA256_BYTES]);
  * more time than the longer one alone. */
 void sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
     uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES]);
+
+/* The digests of n messages, two at a time, whatever their lengths. */
+struct sha256_message {
+	const void *data;
+	size_t bytes;
+	uint8_t digest[SHA256_BYTES]; /* becomes its digest */
+};
+void sha256_many(struct sha256_message *, size_t n);
 
 #endif /* COMMON_BASE_SHA256_H */

@@ -1,8 +1,8 @@
-/* sha256_pair.c: SHA-256 of two messages at once.  On processors with the SHA
+/* sha256_pair.c: SHA-256 of messages, two at once.  On processors with the SHA
  * instructions a round waits for the round before it; the rounds of the other message
  * fill that wait.  Source: FIPS 180-4; the instructions are as in Intel's manual, volume
- * 2.  ext.c, fragments.c and compress.c call this for digests that are needed in pairs,
- * in any thread. */
+ * 2.  ext.c, fragments.c, compress.c and rebuild.c call this for digests of which several
+ * are needed, in any thread. */
 #include "common/base/sha256.h"
 
 #include <stdbool.h>
@@ -111,33 +111,74 @@ pad(uint8_t last[2 * BLOCK_BYTES], const uint8_t *data, size_t n)
 	return count;
 }
 
-/* Hash the rest of one message alone, behind its first `done` blocks. */
-SHA_CODE static void
-finish(struct state *s, const uint8_t *data, size_t n, size_t done,
-    uint8_t digest[SHA256_BYTES])
-{
+/* A message on its way: its whole blocks, and then those of its end. */
+struct lane {
+	struct sha256_message *message; /* NULL: none */
+	struct state state;
+	const uint8_t *at;
+	size_t nblocks; /* there, still to be hashed */
+	bool ended;     /* they are those of `last` */
 	uint8_t last[2 * BLOCK_BYTES];
-	struct state idle = *s;
-	const uint8_t *rest = data + done * BLOCK_BYTES;
+};
 
-	blocks(s, &idle, rest, rest, n / BLOCK_BYTES - done);
-	blocks(s, &idle, last, last, pad(last, data, n));
-	put_digest(s, digest);
+/* Messages that no lane has yet. */
+struct waiting {
+	struct sha256_message *next, *end;
+};
+
+/* The lane's next blocks; false: it has none, nor has anybody else. */
+SHA_CODE static bool
+fill(struct lane *l, struct waiting *w)
+{
+	while (l->message == NULL || l->nblocks == 0) {
+		if (l->message != NULL && !l->ended) {
+			l->nblocks = pad(l->last, l->message->data, l->message->bytes);
+			l->at = l->last;
+			l->ended = true;
+			continue;
+		}
+		if (l->message != NULL)
+			put_digest(&l->state, l->message->digest);
+		l->message = w->next < w->end ? w->next++ : NULL;
+		if (l->message == NULL)
+			return false;
+		l->state = (struct state){ _mm_set_epi32(0x6a09e667, (int)0xbb67ae85,
+					       0x510e527f, (int)0x9b05688c),
+			_mm_set_epi32(
+			    0x3c6ef372, (int)0xa54ff53a, 0x1f83d9ab, 0x5be0cd19) };
+		l->at = l->message->data;
+		l->nblocks = l->message->bytes / BLOCK_BYTES;
+		l->ended = false;
+	}
+	return true;
 }
 
-SHA_CODE static void
-pair(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes,
-    uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES])
+static void
+advance(struct lane *l, size_t n)
 {
-	struct state x = { _mm_set_epi32(0x6a09e667, (int)0xbb67ae85, 0x510e527f,
-			       (int)0x9b05688c),
-		_mm_set_epi32(0x3c6ef372, (int)0xa54ff53a, 0x1f83d9ab, 0x5be0cd19) };
-	struct state y = x;
-	size_t both = (a_bytes < b_bytes ? a_bytes : b_bytes) / BLOCK_BYTES;
+	l->at += n * BLOCK_BYTES;
+	l->nblocks -= n;
+}
 
-	blocks(&x, &y, a, b, both);
-	finish(&x, a, a_bytes, both, digest_a);
-	finish(&y, b, b_bytes, both, digest_b);
+/* Two lanes, of which each takes the next message when it is done with one. */
+SHA_CODE static void
+many(struct sha256_message *v, size_t n)
+{
+	struct waiting w = { v, v + n };
+	struct lane a = { 0 }, b = { 0 };
+
+	for (;;) {
+		bool one = fill(&a, &w), two = fill(&b, &w);
+		if (!one && !two)
+			return;
+		struct lane *x = one ? &a : &b, *y = two ? &b : &a;
+		size_t both = x->nblocks < y->nblocks ? x->nblocks : y->nblocks;
+		struct state idle = x->state;
+		blocks(&x->state, x == y ? &idle : &y->state, x->at, y->at, both);
+		advance(x, both);
+		if (x != y)
+			advance(y, both);
+	}
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -153,30 +194,39 @@ look(void)
 }
 
 static bool
-try_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
-    uint8_t *digest_a, uint8_t *digest_b)
+try_many(struct sha256_message *v, size_t n)
 {
 	pthread_once(&once, look);
 	if (has_sha)
-		pair(a, a_bytes, b, b_bytes, digest_a, digest_b);
+		many(v, n);
 	return has_sha;
 }
 #else
 static bool
-try_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
-    uint8_t *digest_a, uint8_t *digest_b)
+try_many(struct sha256_message *v, size_t n)
 {
-	(void)a, (void)a_bytes, (void)b, (void)b_bytes, (void)digest_a, (void)digest_b;
+	(void)v, (void)n;
 	return false;
 }
 #endif
 
 void
+sha256_many(struct sha256_message *v, size_t n)
+{
+	if (try_many(v, n))
+		return;
+	for (; n > 0; n--, v++)
+		sha256(v->data, v->bytes, v->digest);
+}
+
+void
 sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
     uint8_t digest_a[SHA256_BYTES], uint8_t digest_b[SHA256_BYTES])
 {
-	if (try_pair(a, a_bytes, b, b_bytes, digest_a, digest_b))
-		return;
-	sha256(a, a_bytes, digest_a);
-	sha256(b, b_bytes, digest_b);
+	struct sha256_message v[2] = { { .data = a, .bytes = a_bytes },
+		{ .data = b, .bytes = b_bytes } };
+
+	sha256_many(v, 2);
+	memcpy(digest_a, v[0].digest, SHA256_BYTES);
+	memcpy(digest_b, v[1].digest, SHA256_BYTES);
 }

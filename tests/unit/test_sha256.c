@@ -22,6 +22,25 @@ agrees(size_t skew, size_t n, size_t m)
 	return memcmp(want, got, sizeof want) == 0;
 }
 
+/* Many at once, of lengths by chance: as each alone. */
+static bool
+many_agree(size_t n, size_t most)
+{
+	static struct sha256_message v[64];
+	uint8_t want[SHA256_BYTES];
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct sha256_message){ .data = data[i % 2] + i,
+			.bytes = (size_t)rand() % (most + 1) };
+	sha256_many(v, n);
+	for (size_t i = 0; i < n; i++) {
+		sha256(v[i].data, v[i].bytes, want);
+		good = good && memcmp(want, v[i].digest, sizeof want) == 0;
+	}
+	return good;
+}
+
 int
 main(void)
 {
@@ -43,6 +62,9 @@ main(void)
 		wrong += !agrees(n % 3, n, n) + !agrees(n % 3, n, 299 - n) +
 		         !agrees(1, 77, n);
 	T_CHECK(wrong == 0);
+	sha256_many(NULL, 0);
+	for (size_t n = 1; n <= 64; n++)
+		T_CHECK(many_agree(n, 300) && many_agree(n, 20000));
 	T_CHECK(agrees(0, BYTES, BYTES));
 	T_CHECK(agrees(1, BYTES - 1, BYTES - 1));
 	T_CHECK(agrees(5, 65536, 65536));
