@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -308,7 +307,6 @@ command_import(const struct options *o, char **operands, int n, struct err *e)
 
 struct sink {
 	struct output out;
-	EVP_MD_CTX *sha; /* of all that was written */
 	struct progress bar;
 };
 
@@ -321,15 +319,6 @@ write_chunk(void *arg, const void *chunk, struct err *e)
 		return -1;
 	progress_at(&s->bar, s->out.at);
 	return cancel_check(e);
-}
-
-/* Takes as long as reading and writing, so it is done beside them. */
-static void
-hash_chunk(void *arg, const void *chunk)
-{
-	struct sink *s = arg;
-
-	EVP_DigestUpdate(s->sha, chunk, NDZ_CHUNK_BYTES);
 }
 
 static void
@@ -423,8 +412,8 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 					  .from = from + done,
 					  .to = to,
 					  .jobs = o->jobs,
+					  .prove = true,
 					  .fn = write_chunk,
-					  .beside = hash_chunk,
 					  .arg = sink },
 		    &n, e);
 		bool damaged = rc != 0 && e->kind == ERR_FORMAT && !(*x)->anew;
@@ -435,22 +424,6 @@ fetch_all(struct opened **x, const struct options *o, uint32_t from, uint32_t to
 		}
 		last = sink->out.at;
 	}
-}
-
-/* The digests of chunks and fragments are beside them in the packs; that of the image
- * is not, and is compared as well.  Equivalents are other bytes, on purpose. */
-static int
-check_whole(const struct recipe_image *a, struct sink *sink, struct err *e)
-{
-	uint8_t digest[SHA256_BYTES];
-
-	if (EVP_DigestFinal_ex(sink->sha, digest, NULL) == 1 &&
-	    memcmp(digest, a->sha256, sizeof digest) == 0)
-		return 0;
-	return err_set(e, ERR_FORMAT,
-	    "%s: what the store has is not the image that was put: its SHA-256 is "
-	    "another (emustore verify --data tells where)",
-	    stored_title(a).text);
 }
 
 static int
@@ -464,8 +437,6 @@ write_chunks(const struct options *o, struct opened **x, uint32_t from, uint32_t
 	int rc = fetch_all(x, o, from, to, sink, &equivalents, e);
 	progress_end(&sink->bar, 0);
 	const struct recipe_image *about = stored_about((*x)->image);
-	if (rc == 0 && equivalents == 0 && o->chunk == UINT64_MAX)
-		rc = check_whole(about, sink, e);
 	if (rc == 0)
 		tell_equivalents(about, equivalents);
 	return rc;
@@ -477,7 +448,7 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	uint32_t chunks = stored_about((*x)->image)->chunks;
 	uint32_t from = o->chunk != UINT64_MAX ? (uint32_t)o->chunk : 0;
 	uint32_t to = o->chunk != UINT64_MAX ? from + 1 : chunks;
-	struct sink sink = { .sha = EVP_MD_CTX_new() };
+	struct sink sink;
 	int rc = 0;
 
 	if (from >= chunks)
@@ -486,9 +457,6 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 	else if (store_holds(&(*x)->s, path))
 		rc = err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
-	else if (sink.sha == NULL ||
-		 EVP_DigestInit_ex(sink.sha, EVP_sha256(), NULL) != 1)
-		rc = err_nomem(e, path);
 	if (rc == 0)
 		rc = output_open(&sink.out, path, &kind_image, o->force, e);
 	if (rc == 0) {
@@ -498,7 +466,6 @@ get_to(const struct options *o, struct opened **x, const char *path, struct err 
 		else
 			output_abort(&sink.out);
 	}
-	EVP_MD_CTX_free(sink.sha);
 	return rc;
 }
 

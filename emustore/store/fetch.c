@@ -8,7 +8,7 @@
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
 
-enum { SPARE_CHUNKS = 4, JOBS_MAX = 256 }; /* of these, two for fn() and beside() */
+enum { SPARE_CHUNKS = 2, JOBS_MAX = 256 };
 
 struct item {
 	uint8_t bytes[NDZ_CHUNK_BYTES];
@@ -24,7 +24,6 @@ struct fetching {
 	const struct fetch *cfg;
 	struct pool *items;
 	struct ordered *work;
-	struct queue *taken; /* by fn(); not cancelled, since beside() has to see all of them */
 	struct pipeline *pipe;
 	size_t jobs;
 	struct worker *workers; /* jobs; the first has the caller's image */
@@ -66,21 +65,6 @@ worker_stage(void *arg, struct err *e)
 	return 0;
 }
 
-static int
-beside_stage(void *arg, struct err *e)
-{
-	struct fetching *f = arg;
-	void *p;
-
-	(void)e;
-	while (queue_get(f->taken, &p) == QUEUE_OK) {
-		if (f->cfg->beside != NULL)
-			f->cfg->beside(f->cfg->arg, ((struct item *)p)->bytes);
-		pool_put(f->items, p);
-	}
-	return 0;
-}
-
 /* The same image once more for each thread. */
 static int
 open_images(struct fetching *f, struct err *e)
@@ -94,6 +78,9 @@ open_images(struct fetching *f, struct err *e)
 			f->workers[i].image = f->cfg->image;
 		else if (stored_open(&f->workers[i].image, f->cfg->s,
 			     &stored_about(f->cfg->image)->name, e) != 0)
+			return -1;
+		if (f->cfg->prove &&
+		    stored_prove(f->workers[i].image, f->cfg->s, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -112,10 +99,8 @@ prepare(struct fetching *f, struct err *e)
 		f->jobs = JOBS_MAX;
 	f->items = pool_new(f->jobs + SPARE_CHUNKS, sizeof(struct item));
 	f->work = ordered_new(f->jobs + SPARE_CHUNKS);
-	f->taken = queue_new(f->jobs + SPARE_CHUNKS);
 	f->pipe = pipeline_new();
-	if (f->items == NULL || f->work == NULL || f->taken == NULL ||
-	    f->pipe == NULL)
+	if (f->items == NULL || f->work == NULL || f->pipe == NULL)
 		return err_nomem(e, "chunks");
 	pipeline_attach_pool(f->pipe, f->items);
 	pipeline_attach_ordered(f->pipe, f->work);
@@ -129,19 +114,14 @@ run(struct fetching *f, struct err *e)
 	int rc = 0;
 
 	/* A thread that cannot be started cancels all; joining tells why. */
-	if (pipeline_start(f->pipe, beside_stage, f) == 0 &&
-	    pipeline_start(f->pipe, submit_stage, f) == 0)
+	if (pipeline_start(f->pipe, submit_stage, f) == 0)
 		for (size_t i = 0; i < f->jobs; i++)
 			if (pipeline_start(f->pipe, worker_stage, &f->workers[i]) != 0)
 				break;
 	while (rc == 0 && ordered_take(f->work, &p) == QUEUE_OK) {
 		rc = f->cfg->fn(f->cfg->arg, ((struct item *)p)->bytes, e);
-		if (rc == 0)
-			queue_put(f->taken, p);
-		else
-			pool_put(f->items, p);
+		pool_put(f->items, p);
 	}
-	queue_close(f->taken);
 	if (rc != 0)
 		pipeline_fail(f->pipe, e);
 	rc = pipeline_join(f->pipe, e);
@@ -169,7 +149,6 @@ fetch_chunks(const struct fetch *cfg, uint64_t *equivalents, struct err *e)
 	*equivalents -= before;
 	pipeline_free(f.pipe);
 	ordered_free(f.work);
-	queue_free(f.taken);
 	pool_free(f.items);
 	free(f.workers);
 	return rc;

@@ -10,11 +10,9 @@ struct fetch {
 	struct stored *image; /* opened from it */
 	uint32_t from, to;    /* chunks */
 	uint64_t jobs;        /* 0: one a processor */
+	bool prove;           /* each fragment by its SHA-256: stored_prove() */
 	/* For each chunk in order, in the calling thread; -1 stops. */
 	int (*fn)(void *arg, const void *chunk, struct err *);
-	/* For each chunk that fn() has taken, in order, in a thread of its own, while fn() goes on
-	 * with the next ones; all calls have ended when fetch_chunks() returns.  NULL: nothing is done. */
-	void (*beside)(void *arg, const void *chunk);
 	void *arg;
 };
 

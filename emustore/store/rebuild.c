@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/sha256.h"
 #include "common/base/wr.h"
 #include "emustore/store/made.h"
 
@@ -23,6 +24,8 @@ struct rebuilder {
 	struct packs *packs;
 	const uint8_t *given;
 	const struct ext_fragment *table;
+	struct rd digests; /* none: fragments are not proved */
+	struct sha256_message *messages; /* as many as gaps */
 	struct made *made; /* when it is first needed */
 	uint64_t equivalents;
 	size_t cap;
@@ -51,12 +54,19 @@ rebuilder_give(
 }
 
 void
+rebuilder_prove(struct rebuilder *r, struct rd digests)
+{
+	r->digests = digests;
+}
+
+void
 rebuilder_free(struct rebuilder *r)
 {
 	if (r == NULL)
 		return;
 	made_free(r->made);
 	free(r->gap);
+	free(r->messages);
 	free(r);
 }
 
@@ -94,6 +104,10 @@ make_room(struct rebuilder *r, size_t n, struct err *e)
 	if (gap == NULL)
 		return err_nomem(e, "a chunk's fragments");
 	r->gap = gap;
+	void *messages = realloc(r->messages, n * sizeof *r->messages);
+	if (messages == NULL)
+		return err_nomem(e, "a chunk's fragments");
+	r->messages = messages;
 	r->cap = n;
 	return 0;
 }
@@ -192,6 +206,39 @@ fill_pieces(struct rebuilder *r, const struct recipe_chunk *c,
 			return -1;
 		for (; n > 0; n--)
 			out += places[i++].bytes;
+	}
+	return 0;
+}
+
+static int
+err_digest(const struct rebuilder *r, const struct recipe_piece *piece, const struct place *at,
+    struct err *e)
+{
+	return err_set(e, ERR_FORMAT,
+	    "%s: the SHA-256 of fragment %" PRIu64 " at byte %" PRIu64 " is wrong",
+	    packs_name(r->packs, at->slot).text, piece->number, at->at);
+}
+
+/* Each fragment by its own digest; `data` is the first one's. */
+static int
+prove_pieces(struct rebuilder *r, const struct recipe_chunk *c, const struct place *places,
+    const uint8_t *data, struct err *e)
+{
+	struct sha256_message *v = r->messages;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->npieces; data += places[i++].bytes)
+		if (!is_zeros(&places[i]))
+			v[n++] = (struct sha256_message){ .data = data, .bytes = places[i].bytes };
+	sha256_many(v, n);
+	for (size_t i = 0; i < c->npieces; i++) {
+		uint64_t number = c->pieces[i].number;
+		if (is_zeros(&places[i]))
+			continue;
+		if (number >= r->digests.len / SHA256_BYTES ||
+		    memcmp(v++->digest, r->digests.base + number * SHA256_BYTES,
+			SHA256_BYTES) != 0)
+			return err_digest(r, &c->pieces[i], &places[i], e);
 	}
 	return 0;
 }
@@ -300,6 +347,8 @@ rebuild_chunk(struct rebuilder *r, const struct recipe_chunk *c,
 		    end - c->codec->tail_bytes, c->stream_tail, c->codec->tail_bytes);
 	}
 	if (fill_pieces(r, c, places, stream, e) != 0)
+		return -1;
+	if (r->digests.len > 0 && prove_pieces(r, c, places, stream, e) != 0)
 		return -1;
 	end = fill_rest(r, c, places, end);
 	memset(end, 0, (size_t)(out + NDZ_CHUNK_BYTES - end));

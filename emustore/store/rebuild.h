@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/rd.h"
 #include "emustore/store/packs.h"
 #include "emustore/store/recipe.h"
 
@@ -28,6 +29,9 @@ void rebuilder_free(struct rebuilder *);
  * none) that has an entry for each piece. */
 void rebuilder_give(
     struct rebuilder *, const uint8_t *bytes, const struct ext_fragment *table);
+/* The SHA-256 of the fragments that the numbers of pieces mean: each is compared with its own from
+ * now on.  The bytes stay the caller's. */
+void rebuilder_prove(struct rebuilder *, struct rd digests);
 /* The chunk into out[NDZ_CHUNK_BYTES]; one place for each of its pieces.  What comes
  * out has the checksum of the recipe, else ERR_FORMAT, and the sentence says which
  * fragment is damaged. */

@@ -17,7 +17,8 @@ struct stored {
 	struct packs *packs; /* its own, so that they stay open */
 	struct recipe_image about;
 	struct buf record;  /* the recipe, compressed */
-	/* While places are looked for: what the numbers of pieces mean. */
+	/* While places are looked for, or fragments are proved: what the numbers of pieces
+	 * mean. */
 	struct buf object;
 	struct rd digests;
 	uint64_t nfragments;
@@ -345,6 +346,27 @@ stored_open(
 	for (int tries = 0; tries < LOOKS && rc != 0 && e->os == ENOENT; tries++)
 		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
 	return rc == 0 ? 0 : blame_unreadable(s, e);
+}
+
+int
+stored_prove(struct stored *d, struct store *s, struct err *e)
+{
+	struct index_image *i = malloc(sizeof *i);
+	struct rd recipe;
+	int rc = i == NULL ? err_nomem(e, "an image")
+	                   : index_find_image(s->index, &d->about.name, i, e);
+
+	if (rc == 0)
+		rc = err_absent(&d->about.name, e);
+	else if (rc == 1)
+		rc = stored_load(s, i, &d->object, &recipe, &d->digests, e);
+	if (rc == 0 && (memcmp(i->about.sha256, d->about.sha256, SHA256_BYTES) != 0 ||
+			   d->digests.len != d->nfragments * SHA256_BYTES))
+		rc = err_set(e, ERR_FORMAT, "is another image meanwhile");
+	if (rc == 0)
+		rebuilder_prove(d->rebuilder, d->digests);
+	free(i);
+	return rc == 0 ? 0 : err_ctx(e, "%s", stored_title(&d->about).text);
 }
 
 /* The recipe of chunk i into d->c. */

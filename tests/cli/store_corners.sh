@@ -153,7 +153,8 @@ unseen_by_the_crc() {
 	rm -f "$T/out"; status 3 es -q get b "$T/out"
 	says "SHA-256"
 	check "nothing is left" [ ! -e "$T/out" ] && [ ! -e "$T/out.partial" ]
-	check "--chunk is one chunk" es -q get --chunk 0 b "$T/out"
+	check "a chunk that is whole can be had" es -q get --chunk 0 b "$T/out"
+	status 3 es -q get --chunk 1 b "$T/out"
 	status 3 es -q verify --data
 }
 
