@@ -55,6 +55,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "500": self.error(500, "InternalError")
         elif kind == "slow": self.trickle()
         elif kind == "403": self.error(403, "AccessDenied")
+        elif kind == "nokey": self.error(404, "XAdminUserNotFound")     # as some say it of an unknown key
+        elif kind == "nobucket": self.error(404, "NoSuchBucket")
+        elif kind == "kept" and self.command == "DELETE": self.error(403, "AccessDenied")
         elif kind == "redirect": self.answer(307, b"", [("Location", "http://127.0.0.1:1/elsewhere")])
         elif kind == "close": self.close_connection = True
         elif kind == "hang": time.sleep(30); self.close_connection = True
