@@ -263,7 +263,7 @@ report(const struct joining *j, struct err *e)
 	json_object(d, NULL);
 	json_uint(d, "chunks", s.chunks);
 	json_uint(d, "bytes_received", s.received);
-	json_uint(d, "bytes_sent_on", s.forwarded);
+	json_uint(d, "bytes_forwarded", s.forwarded);
 	json_uint(d, "bytes_written", j->installed.bytes_written);
 	json_uint(d, "chunks_damaged", s.damaged);
 	json_uint(d, "parents", s.parents);

@@ -56,7 +56,7 @@ show_json(const struct network *n, const struct prediction *p, struct err *e)
 		json_uint(j, "clients", r->clients);
 		json_uint(j, "depth", r->depth);
 		if (!isinf(r->rate))
-			json_double(j, "bytes_per_second", r->rate);
+			json_double(j, "bytes_per_s", r->rate);
 		if (!isinf(r->seconds))
 			json_double(j, "seconds", r->seconds);
 		json_string(j, "limited_by", r->reason);

@@ -168,9 +168,9 @@ report_json(struct json *j, const struct check *c)
 	json_uint(j, "images", c->images);
 	json_uint(j, "images_damaged", c->bad_images);
 	json_uint(j, "fragments", c->fragments);
-	json_uint(j, "bytes", c->bytes);
+	json_uint(j, "pack_bytes", c->bytes);
 	json_uint(j, "chunks_equivalent", c->equivalents);
-	json_bool(j, "data", c->data);
+	json_bool(j, "data_read", c->data);
 }
 
 /* Are there problems?  -1 with *e then. */
@@ -330,7 +330,7 @@ report_upgrade(const struct options *o, const struct upgrade *u, struct err *e)
 		json_object(j, NULL);
 		json_uint(j, "images", u->images);
 		json_uint(j, "images_left_out", u->lost);
-		json_bool(j, "done_before", u->done_before);
+		json_bool(j, "already_current", u->done_before);
 		json_end(j);
 		return json_show(j, e);
 	}

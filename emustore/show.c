@@ -136,7 +136,7 @@ stats_json(const struct index_totals *t, struct err *e)
 	json_uint(j, "data_bytes", t->data_bytes);
 	json_uint(j, "fragments", t->fragments);
 	json_uint(j, "fragment_bytes", t->fragment_bytes);
-	json_uint(j, "raw_digests", t->raw_unique);
+	json_uint(j, "different_data_fragments", t->raw_unique);
 	json_uint(j, "packs", t->packs);
 	json_uint(j, "pack_bytes", t->pack_bytes);
 	json_end(j);

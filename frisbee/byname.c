@@ -120,8 +120,8 @@ print_json(const char *name, const struct master_get_reply *r, struct err *e)
 		return err_nomem(e, "a report");
 	json_object(j, NULL);
 	json_string(j, "name", name);
-	json_uint(j, "bytes", r->bytes);
-	json_bool(j, "running", r->running);
+	json_uint(j, "image_bytes", r->bytes);
+	json_bool(j, "session_running", r->running);
 	if (r->running) {
 		json_string(j, "address", addr_text(r->addr, addr));
 		json_uint(j, "port", r->port);

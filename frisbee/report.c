@@ -14,7 +14,7 @@ rate(const struct load_stats *r)
 {
 	const double chunk_bits = 8.0 * WIRE_CHUNK_BLOCKS * WIRE_BLOCK_BYTES;
 
-	return r->seconds > 0 ? r->chunks_fetched * chunk_bits / r->seconds : 0;
+	return r->seconds > 0 ? r->chunks_received * chunk_bits / r->seconds : 0;
 }
 
 static void
@@ -30,10 +30,10 @@ put_state(struct json *j, const struct load_stats *r)
 	json_string(j, "state", r->done ? "done" : names[r->state]);
 	if (r->chunks == 0)
 		return;
-	json_double(j, "progress", (double)r->chunks_taken / r->chunks);
-	if (r->chunks_taken > 0 && !r->done)
+	json_double(j, "progress", (double)r->chunks_complete / r->chunks);
+	if (r->chunks_complete > 0 && !r->done)
 		json_double(j, "seconds_left",
-		    r->seconds * (r->chunks - r->chunks_taken) / r->chunks_taken);
+		    r->seconds * (r->chunks - r->chunks_complete) / r->chunks_complete);
 }
 
 static struct json *
@@ -56,29 +56,29 @@ to_json(const struct load_stats *r, const struct install_stats *i)
 	json_uint(j, "tail_bytes_moved", i->tail_moved);
 	lost_json(&i->lost, j);
 	json_uint(j, "requests", s->requests);
-	json_uint(j, "prequests", s->prequests);
-	json_uint(j, "rerequests", s->rerequests);
-	json_uint(j, "blocks_by_prequest", s->blocks_by_prequest);
-	json_uint(j, "duplicates_finished", s->dup_finished);
-	json_uint(j, "duplicates_in_progress", s->dup_in_progress);
-	json_uint(j, "dropped_no_buffer", s->dropped_no_buffer);
+	json_uint(j, "partial_requests", s->prequests);
+	json_uint(j, "repeated_requests", s->rerequests);
+	json_uint(j, "blocks_rerequested", s->blocks_by_prequest);
+	json_uint(j, "duplicate_blocks_of_complete_chunks", s->dup_finished);
+	json_uint(j, "duplicate_blocks_of_partial_chunks", s->dup_in_progress);
+	json_uint(j, "blocks_dropped_no_memory", s->dropped_no_buffer);
 	json_uint(j, "idle_timeouts", s->idle_timeouts);
 	json_uint(j, "join_attempts", s->join_attempts);
-	json_uint(j, "blocks_not_asked", r->blocks_not_asked);
+	json_uint(j, "blocks_not_requested", r->blocks_not_requested);
 	json_uint(j, "group_rejoins", r->rejoins);
 	json_bool(j, "extension", r->extension);
 	json_uint(j, "parity_used", r->parity_used);
-	json_uint(j, "parity_unneeded", r->parity_unneeded);
+	json_uint(j, "parity_unused", r->parity_unused);
 	json_uint(j, "blocks_left_out", r->blocks_left_out);
 	json_uint(j, "blocks_damaged", r->blocks_damaged);
-	json_uint(j, "chunks_taken", r->chunks_taken);
-	json_uint(j, "chunks_fetched", r->chunks_fetched);
+	json_uint(j, "chunks_complete", r->chunks_complete);
+	json_uint(j, "chunks_received", r->chunks_received);
 	json_double(j, "rate_bits_per_s", rate(r));
-	json_uint(j, "packets", r->packets);
+	json_uint(j, "packets_received", r->packets);
 	json_uint(j, "control_messages",
 	    (uint64_t)s->requests + s->prequests + s->join_attempts);
-	json_uint(j, "stalls", r->stalls);
-	json_double(j, "stalled_s", (double)r->stalled_us / 1e6);
+	json_uint(j, "receive_stalls", r->stalls);
+	json_double(j, "receive_stalled_s", (double)r->stalled_us / 1e6);
 	json_end(j);
 	return j;
 }
@@ -90,11 +90,11 @@ put_requests(const struct load_stats *r, uint64_t bytes_same, char *buf, size_t 
 	const struct wire_stats *s = &r->stats;
 	char same[32];
 
-	if (r->blocks_not_asked > 0)
+	if (r->blocks_not_requested > 0)
 		snprintf(buf, cap,
 		    "%s were on the disk already, %" PRIu64
 		    " blocks were not requested",
-		    human_bytes(bytes_same, same, sizeof same), r->blocks_not_asked);
+		    human_bytes(bytes_same, same, sizeof same), r->blocks_not_requested);
 	else
 		snprintf(buf, cap,
 		    "%u blocks were received twice, %u were requested again",

@@ -30,16 +30,16 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "joins", s->joins);
 	json_uint(j, "leaves", s->leaves);
 	json_uint(j, "clients_now", s->clients);
-	json_uint(j, "clients_at_once", s->clients_max);
+	json_uint(j, "clients_max", s->clients_max);
 	json_uint(j, "requests", s->requests);
-	json_uint(j, "prequests", s->prequests);
+	json_uint(j, "partial_requests", s->prequests);
 	json_uint(j, "control_messages", tally_control(s));
-	json_uint(j, "blocks_asked", s->blocks_asked);
-	json_uint(j, "blocks_merged", s->blocks_merged);
+	json_uint(j, "blocks_requested", s->blocks_requested);
+	json_uint(j, "blocks_already_pending", s->blocks_already_pending);
 	json_uint(j, "blocks_sent", s->blocks_sent);
 	json_uint(j, "blocks_resent", s->blocks_resent);
 	json_uint(j, "bytes_sent", s->bytes_sent);
-	json_uint(j, "lost_blocks", s->lost_blocks);
+	json_uint(j, "blocks_lost", s->blocks_lost);
 	json_uint(j, "bad_packets", s->bad_packets);
 	json_uint(j, "wants", s->wants);
 	json_uint(j, "nacks", s->reports);
@@ -48,8 +48,8 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "data_packets_sent", s->packs_sent);
 	json_uint(j, "blocks_left_out", s->blocks_left_out);
 	json_uint(j, "congestions", s->loads);
-	json_uint(j, "slowed", s->slowed);
-	json_uint(j, "stalls", t->stalls);
+	json_uint(j, "rate_reductions", s->rate_reductions);
+	json_uint(j, "send_stalls", t->stalls);
 	json_uint(j, "rate_bits_per_s", t->rate);
 	json_double(j, "mean_rate_bits_per_s",
 	    seconds > 0 ? (double)tally_packets(t) * WIRE_BLOCK_COST_BITS / seconds
@@ -69,26 +69,26 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 		json_uint(j, "port", r->port);
 	json_string(j, "state", client_doing_name(doing));
 	json_bool(j, "extension", r->extension);
-	json_bool(j, "left", r->left);
-	json_uint(j, "messages", r->messages);
+	json_bool(j, "has_left", r->left);
+	json_uint(j, "control_messages", r->messages);
 	json_uint(j, "joins", r->joins);
 	json_uint(j, "blocks_lost", r->blocks_lost);
-	json_double(j, "loss", client_row_loss(r, sent));
+	json_double(j, "share_lost", client_row_loss(r, sent));
 	if (doing == CLIENT_DOING_ASIDE)
-		json_double(j, "gets", r->gets);
-	json_double(j, "silent_s", (double)(now_us - r->heard_us) / 1e6);
+		json_double(j, "share_received", r->share_received);
+	json_double(j, "silence_s", (double)(now_us - r->heard_us) / 1e6);
 	if (r->of != 0) {
 		json_double(j, "progress", (double)r->blocks / (double)r->of);
-		json_double(j, "bits_per_s",
+		json_double(j, "rate_bits_per_s",
 		    client_row_rate(r) * WIRE_BLOCK_BYTES * 8);
 		json_double(j, "seconds_left", client_row_seconds_left(r));
 	}
 	if (r->told) {
 		json_uint(j, "seconds", r->seconds);
 		json_uint(j, "bytes_written", r->bytes_written);
-		json_uint(j, "stalls", r->stalls);
-		json_uint(j, "dropped_no_buffer", r->dropped);
-		json_uint(j, "duplicates", r->duplicates);
+		json_uint(j, "idle_timeouts", r->stalls);
+		json_uint(j, "blocks_dropped_no_memory", r->dropped);
+		json_uint(j, "duplicate_blocks", r->duplicates);
 	}
 	json_end(j);
 }
@@ -245,8 +245,8 @@ report_done(const struct shown_all *all, const struct shown *s)
 
 	log_info("done seconds=%.1f clients=%u clients_done=%u blocks_sent=%" PRIu64
 		 " blocks_resent=%" PRIu64 " parity_sent=%" PRIu64 " joins=%" PRIu64
-		 " requests=%" PRIu64 " prequests=%" PRIu64 " stalls=%" PRIu64
-		 " file=%s",
+		 " requests=%" PRIu64 " partial_requests=%" PRIu64
+		 " send_stalls=%" PRIu64 " file=%s",
 	    s->stats.seconds, s->stats.clients_known, s->stats.clients_done,
 	    st->blocks_sent, st->blocks_resent, st->parity_sent, st->joins,
 	    st->requests, st->prequests, t->stalls, s->image);
@@ -265,7 +265,7 @@ report_progress(const struct shown_all *all)
 		s->said = sent;
 		log_info("sending mbit_per_s=%.1f clients=%u blocks_sent=%" PRIu64
 			 " blocks_resent=%" PRIu64 " parity_sent=%" PRIu64
-			 " stalls=%" PRIu64 " file=%s",
+			 " send_stalls=%" PRIu64 " file=%s",
 		    (double)t->rate / 1e6, t->server.clients, t->server.blocks_sent,
 		    t->server.blocks_resent, t->server.parity_sent, t->stalls, s->image);
 	}

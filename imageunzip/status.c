@@ -22,7 +22,7 @@ status_json(
 	json_bool(j, "unfinished", unfinished != NULL);
 	if (unfinished != NULL) {
 		json_string(j, "uuid", uuid);
-		json_uint(j, "started", m->started);
+		json_uint(j, "started_at", m->started);
 		failure_put_err(j, unfinished, err_exit_status(unfinished));
 		failure_told(unfinished);
 	}

@@ -85,7 +85,7 @@ json_outside(struct json *j, const struct outside *o)
 	json_array(j, "tail");
 	for (size_t i = 0; i < o->tail.n; i++) {
 		json_object(j, NULL);
-		json_uint(j, "start", o->tail.pieces[i].sectors.off);
+		json_uint(j, "first_sector", o->tail.pieces[i].sectors.off);
 		json_uint(j, "sectors", o->tail.pieces[i].sectors.len);
 		json_uint(j, "stored_sectors", o->stored[i]);
 		json_string(j, "holds", tail_kind_name(o->tail.pieces[i].kind));
@@ -95,7 +95,7 @@ json_outside(struct json *j, const struct outside *o)
 	json_uint(j, "outside_left_out_sectors", o->left_out);
 	json_string(j, "outside_left_out", o->left_text);
 	json_uint(j, "outside_unreadable_sectors", o->unreadable);
-	json_uint(j, "outside_not_looked_at_sectors", o->not_looked_at);
+	json_uint(j, "outside_unexamined_sectors", o->not_looked_at);
 }
 
 static void
@@ -124,7 +124,7 @@ json_layout(const struct layout *l, uint64_t stored, struct err *e)
 		const struct layout_part *p = &l->parts[i];
 		json_object(j, NULL);
 		json_uint(j, "number", p->number);
-		json_uint(j, "start", p->sectors.off);
+		json_uint(j, "first_sector", p->sectors.off);
 		json_uint(j, "sectors", p->sectors.len);
 		json_string(j, "type", p->type);
 		json_string(j, "filesystem", p->fs);
@@ -199,7 +199,7 @@ json_lost(struct json *j, const struct rangeset *lost)
 	char sentence[100];
 
 	json_uint(j, "lost_sectors", sectors);
-	json_rangeset(j, "lost", lost);
+	json_rangeset(j, "lost_ranges", lost);
 	if (sectors == 0)
 		return;
 	snprintf(sentence, sizeof sentence,

@@ -22,16 +22,16 @@ disk_json(struct export *x, const struct ptable *t, struct err *e)
 		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_string(j, "image", export_name(x));
-	json_uint(j, "bytes", export_bytes(x));
+	json_uint(j, "disk_bytes", export_bytes(x));
 	json_uint(j, "stored_bytes", export_stored_bytes(x));
 	json_uint(j, "lost_sectors", export_lost_sectors(x));
-	json_string(j, "table", kinds[t->kind]);
+	json_string(j, "partition_table", kinds[t->kind]);
 	json_array(j, "partitions");
 	for (unsigned i = 0; i < t->nparts; i++) {
 		const struct partition *p = &t->parts[i];
 		json_object(j, NULL);
 		json_uint(j, "number", p->number);
-		json_uint(j, "start", p->sectors.off);
+		json_uint(j, "first_sector", p->sectors.off);
 		json_uint(j, "sectors", p->sectors.len);
 		json_string(j, "type", ptable_type_name(t, p, type, sizeof type));
 		json_string(j, "name", p->name);
@@ -74,7 +74,7 @@ report_attached(const struct opts *o, const char *where, struct err *e)
 			return err_nomem(e, "the report");
 		json_object(j, NULL);
 		json_string(j, "image", o->sources.places[0]);
-		json_string(j, "attached", where);
+		json_string(j, "attached_at", where);
 		json_end(j);
 		if (json_show(j, e) != 0)
 			return -1;

@@ -11,7 +11,7 @@ json_ranges(struct json *j, const char *key, const struct range *r, size_t n)
 	json_array(j, key);
 	for (size_t i = 0; i < n; i++) {
 		json_object(j, NULL);
-		json_uint(j, "start", r[i].off);
+		json_uint(j, "first_sector", r[i].off);
 		json_uint(j, "sectors", r[i].len);
 		json_end(j);
 	}

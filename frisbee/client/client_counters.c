@@ -93,7 +93,7 @@ void
 client_counters_parity(struct client_counters *k, bool used)
 {
 	k->parity_used += used;
-	k->parity_unneeded += !used;
+	k->parity_unused += !used;
 }
 
 void

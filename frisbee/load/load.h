@@ -40,14 +40,14 @@ struct load_stats {
 	uint32_t rejoins;          /* of the group, when nothing came */
 	bool gave_up;              /* it ended because of silence_us */
 	bool extension;            /* a second port was used */
-	uint64_t blocks_not_asked; /* skip_same */
-	uint64_t parity_used, parity_unneeded;
+	uint64_t blocks_not_requested; /* skip_same */
+	uint64_t parity_used, parity_unused;
 	uint64_t blocks_left_out; /* of empty ends of chunks: they never came */
 	uint64_t blocks_damaged;  /* and asked for again */
-	uint32_t chunks_taken;
+	uint32_t chunks_complete;
 	/* Chunks that came: not all when only some partitions are wanted, and some perhaps
 	 * twice. */
-	uint32_t chunks_fetched;
+	uint32_t chunks_received;
 	uint64_t packets; /* heard */
 	/* Times without any packet, of a second and more, before all was there. */
 	uint64_t stalls, stalled_us;

@@ -163,7 +163,7 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 {
 	if (!feeder_info(l->feeder)->takes_parts) {
 		l->held++;
-		l->r->chunks_fetched++;
+		l->r->chunks_received++;
 		feeder_put(l->feeder, chunk, buf, bytes, client_parity(l->client, buf));
 		return;
 	}
@@ -173,7 +173,7 @@ hand_over_one(struct loop *l, uint32_t chunk, uint32_t buf, uint32_t bytes)
 		return;
 	}
 	l->held++;
-	l->r->chunks_fetched++;
+	l->r->chunks_received++;
 	feeder_put_planned(l->feeder, chunk, buf, bytes, &here);
 }
 
@@ -366,12 +366,12 @@ note_engine(const struct loop *l)
 	r->seconds = (double)(l->now - l->began_us) / 1e6;
 	r->stats = counters.wire;
 	r->chunks = client_chunks(l->client);
-	r->chunks_taken = client_chunks_taken(l->client);
+	r->chunks_complete = client_chunks_taken(l->client);
 	r->rejoins = l->rejoins;
 	r->extension = l->second != NULL;
-	r->blocks_not_asked = counters.not_asked;
+	r->blocks_not_requested = counters.not_asked;
 	r->parity_used = counters.parity_used;
-	r->parity_unneeded = counters.parity_unneeded;
+	r->parity_unused = counters.parity_unused;
 	r->blocks_left_out = counters.left_out;
 }
 

@@ -245,14 +245,15 @@ clients_gone(struct clients *c, const uint8_t ip[4])
 
 void
 clients_aside(struct clients *c,
-    bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg)
+    bool (*is)(void *arg, const uint8_t ip[4], double *share_received), void *arg)
 {
 	pthread_mutex_lock(&c->lock);
 	for (int protected = 0; protected < 2; protected++)
 		for (uint32_t i = lru_newest(&c->order, protected); i != LRU_NONE;
 		     i = lru_older(&c->order, i))
-			c->row[i].aside = c->row[i].port == 0 &&
-			                  is(arg, c->row[i].ip, &c->row[i].gets);
+			c->row[i].aside =
+			    c->row[i].port == 0 &&
+			    is(arg, c->row[i].ip, &c->row[i].share_received);
 	pthread_mutex_unlock(&c->lock);
 }
 

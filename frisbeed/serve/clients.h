@@ -43,7 +43,7 @@ struct client_row {
 	bool lapsed; /* it was gone, and has not joined again since */
 	bool outcome_known, whole; /* by its LEAVE2 */
 	bool aside;                /* the server does not heed its complaints */
-	double gets;               /* then: of what is sent, 0..1 */
+	double share_received; /* with aside: the share of the sent blocks it receives, 0..1 */
 	/* By its LEAVE2; no old client sends less. */
 	bool told;
 	uint64_t bytes_written;
@@ -66,7 +66,7 @@ void clients_gone(struct clients *, const uint8_t ip[4]);
 /* Note which clients the engine has set aside.  is() is asked about each client, and knows
  * what share of what is sent it gets. */
 void clients_aside(struct clients *,
-    bool (*is)(void *arg, const uint8_t ip[4], double *gets), void *arg);
+    bool (*is)(void *arg, const uint8_t ip[4], double *share_received), void *arg);
 /* Copy up to max rows, those heard last first.  Returns how many; *total is how many there
  * are. */
 uint32_t clients_copy(

@@ -78,7 +78,8 @@ on_left(void *arg, const uint8_t ip[4], uint32_t id, int32_t elapsed,
 		    elapsed, r->s->name);
 	else
 		log_info("client left addr=%s id=%u seconds=%d written=%" PRIu64
-			 " requests=%u duplicates=%u dropped=%u stalls=%u file=%s",
+			 " requests=%u duplicate_blocks=%u "
+			 "blocks_dropped_no_memory=%u idle_timeouts=%u file=%s",
 		    text, id, elapsed, s->bytes_written, s->requests,
 		    s->dup_finished + s->dup_in_progress, s->dropped_no_buffer,
 		    s->idle_timeouts, r->s->name);
@@ -93,12 +94,12 @@ on_gone(void *arg, const uint8_t ip[4], uint32_t id, uint64_t silent_us)
 	clients_gone(r->s->clients, ip);
 	if (may_log(r))
 		log_warn("client is silent and counts as gone addr=%s id=%u "
-			 "silent_s=%" PRIu64 " file=%s",
+			 "silence_s=%" PRIu64 " file=%s",
 		    addr_text(ip, text), id, silent_us / 1000000, r->s->name);
 }
 
 static void
-on_complaint(void *arg, const uint8_t ip[4], double gets)
+on_complaint(void *arg, const uint8_t ip[4], double share_received)
 {
 	struct running *r = arg;
 	char text[ADDR_TEXT_MAX];
@@ -107,7 +108,7 @@ on_complaint(void *arg, const uint8_t ip[4], double gets)
 		log_warn("%s complains: it gets %.0f %% of what is sent: slow link? "
 			 "The rate stays as it is"
 			 " file=%s",
-		    addr_text(ip, text), 100 * gets, r->s->name);
+		    addr_text(ip, text), 100 * share_received, r->s->name);
 }
 
 static void
@@ -166,9 +167,9 @@ take_share(struct running *r, struct server *server, uint64_t now_us)
 }
 
 static bool
-is_aside(void *arg, const uint8_t ip[4], double *gets)
+is_aside(void *arg, const uint8_t ip[4], double *share_received)
 {
-	return server_is_aside(arg, ip, gets);
+	return server_is_aside(arg, ip, share_received);
 }
 
 /* Tell the table of clients now and then which of them are set aside, so that statistics

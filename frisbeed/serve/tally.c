@@ -27,12 +27,13 @@ add_server(
 	a->requests += b->requests - c->requests;
 	a->prequests += b->prequests - c->prequests;
 	a->bad_packets += b->bad_packets - c->bad_packets;
-	a->blocks_asked += b->blocks_asked - c->blocks_asked;
-	a->blocks_merged += b->blocks_merged - c->blocks_merged;
+	a->blocks_requested += b->blocks_requested - c->blocks_requested;
+	a->blocks_already_pending +=
+	    b->blocks_already_pending - c->blocks_already_pending;
 	a->blocks_sent += b->blocks_sent - c->blocks_sent;
 	a->bytes_sent += b->bytes_sent - c->bytes_sent;
 	a->blocks_resent += b->blocks_resent - c->blocks_resent;
-	a->lost_blocks += b->lost_blocks - c->lost_blocks;
+	a->blocks_lost += b->blocks_lost - c->blocks_lost;
 	a->clients += b->clients - c->clients;
 	a->wants += b->wants - c->wants;
 	a->reports += b->reports - c->reports;
@@ -43,7 +44,7 @@ add_server(
 	a->fits += b->fits - c->fits;
 	a->unasked += b->unasked - c->unasked;
 	a->loads += b->loads - c->loads;
-	a->slowed += b->slowed - c->slowed;
+	a->rate_reductions += b->rate_reductions - c->rate_reductions;
 	/* Those of one engine may have come and gone between two of its calls. */
 	if (a->clients_max < b->clients_max)
 		a->clients_max = b->clients_max;

@@ -93,12 +93,12 @@ server_stats(const struct server *s)
 		.requests = n[COUNT_REQUESTS],
 		.prequests = n[COUNT_PREQUESTS],
 		.bad_packets = n[COUNT_BAD_PACKETS],
-		.blocks_asked = n[COUNT_ASKED],
-		.blocks_merged = n[COUNT_MERGED],
+		.blocks_requested = n[COUNT_ASKED],
+		.blocks_already_pending = n[COUNT_MERGED],
 		.blocks_sent = s->sent.blocks,
 		.bytes_sent = n[COUNT_BYTES],
 		.blocks_resent = s->sent.again,
-		.lost_blocks = n[COUNT_LOST],
+		.blocks_lost = n[COUNT_LOST],
 		.clients = server_roll_count(&s->roll),
 		.clients_max = s->roll.most,
 		.gone = n[COUNT_FORGOTTEN],
@@ -112,7 +112,7 @@ server_stats(const struct server *s)
 		.unasked = s->repair.unasked,
 		.loads = n[COUNT_LOADS],
 		.rate = s->rate.now,
-		.slowed = s->rate.steps };
+		.rate_reductions = s->rate.steps };
 }
 
 void

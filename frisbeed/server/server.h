@@ -71,11 +71,11 @@ struct server_config {
 
 struct server_stats {
 	uint64_t joins, leaves, requests, prequests, bad_packets;
-	uint64_t blocks_asked;  /* sum over all requests */
-	uint64_t blocks_merged; /* of those: were coming anyway */
+	uint64_t blocks_requested; /* sum over all requests */
+	uint64_t blocks_already_pending; /* requested blocks that were going to be sent anyway */
 	uint64_t blocks_sent, bytes_sent;
-	uint64_t blocks_resent;        /* sent before, to anybody */
-	uint64_t lost_blocks;          /* asked by requests for less than a chunk */
+	uint64_t blocks_resent; /* had been sent before, to any client */
+	uint64_t blocks_lost;   /* named by requests for less than a chunk */
 	uint32_t clients, clients_max; /* now; at most at once */
 	uint64_t gone;                 /* forgotten: silent for minutes, without LEAVE */
 	uint64_t wants, reports, gos;  /* the extension's messages */
@@ -86,7 +86,7 @@ struct server_stats {
 	double unasked;                /* parity blocks a group that go with the data */
 	uint64_t loads;                /* complaints about the rate */
 	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
-	uint32_t slowed; /* with -D: how often the rate was lowered */
+	uint32_t rate_reductions; /* with -D: how often the rate was reduced */
 };
 
 /* A run of consecutive blocks of one chunk, to be read into buffer `buf`.  Buffers
@@ -153,9 +153,9 @@ void server_image_changed(struct server *);
 bool server_done(const struct server *, uint64_t now_us);
 /* What has been counted so far. */
 struct server_stats server_stats(const struct server *);
-/* Is this address set aside, since it alone complains about the rate?  *gets then: of
- * what is sent it gets this share, 0..1. */
-bool server_is_aside(const struct server *, const uint8_t ip[4], double *gets);
+/* Is this address set aside, because it alone complains about the rate?  If so,
+ * *share_received is the share of the sent blocks that it receives, 0..1. */
+bool server_is_aside(const struct server *, const uint8_t ip[4], double *share_received);
 
 /* Events for the log; NULL slots are skipped. */
 struct server_log {
@@ -166,7 +166,7 @@ struct server_log {
 	    void *arg, const uint8_t ip[4], uint32_t clientid, uint64_t silent_us);
 	/* It alone complains about the rate, which is not lowered for it; of what is
 	 * sent it gets this share. */
-	void (*complains)(void *arg, const uint8_t ip[4], double gets);
+	void (*complains)(void *arg, const uint8_t ip[4], double share_received);
 	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);
 	/* Another server of this group and port is heard for the first time. */
 	void (*other)(void *arg, const uint8_t ip[4]);

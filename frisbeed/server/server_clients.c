@@ -141,9 +141,9 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 }
 
 bool
-server_is_aside(const struct server *s, const uint8_t ip[4], double *gets)
+server_is_aside(const struct server *s, const uint8_t ip[4], double *share_received)
 {
-	return voters_is_aside(&s->voters, ip, gets);
+	return voters_is_aside(&s->voters, ip, share_received);
 }
 
 void

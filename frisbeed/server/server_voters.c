@@ -295,13 +295,13 @@ voters_to_each_asker(const struct voters *v, uint64_t now_us)
 }
 
 bool
-voters_is_aside(const struct voters *v, const uint8_t ip[4], double *gets)
+voters_is_aside(const struct voters *v, const uint8_t ip[4], double *share_received)
 {
 	uint32_t i = v->aside > 0 ? find(v, ip) : LRU_NONE;
 
 	if (i == LRU_NONE || v->at[i].ext == 0 || !v->at[i].aside)
 		return false;
-	*gets = 1 - v->at[i].lost;
+	*share_received = 1 - v->at[i].lost;
 	return true;
 }
 

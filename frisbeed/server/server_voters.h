@@ -83,9 +83,9 @@ bool voters_ask_again(struct voters *, struct voter *, uint64_t now_us);
 void voters_ask(struct voters *, struct voter *, uint64_t now_us);
 /* For each address that does so lately, how many do not; 1 at least. */
 uint32_t voters_to_each_asker(const struct voters *, uint64_t now_us);
-/* Do the complaints of this address not count?  *gets then: the share of what is sent
- * that it gets.  Those of an address that is not there count. */
-bool voters_is_aside(const struct voters *, const uint8_t ip[4], double *gets);
+/* Is this address set aside, so that its complaints do not count?  If so, *share_received is
+ * the share of the sent blocks that it receives, 0..1.  An address without a vote is not. */
+bool voters_is_aside(const struct voters *, const uint8_t ip[4], double *share_received);
 /* Has it complained alone so often that somebody should know, and does not yet? */
 bool voters_name(struct voter *, uint64_t now_us);
 

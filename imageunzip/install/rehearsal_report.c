@@ -107,7 +107,7 @@ put_parts(struct json *j, const struct rehearsal_found *f)
 		const struct rehearsal_part *p = &f->parts[i];
 		json_object(j, NULL);
 		json_uint(j, "number", p->number);
-		json_bool(j, "inside", p->inside);
+		json_bool(j, "in_disklabel", p->inside);
 		json_uint(j, "first_sector", p->sectors.off);
 		json_uint(j, "sectors", p->sectors.len);
 		if (f->whole) {

@@ -109,12 +109,12 @@ json_image(void *arg, sqlite3_stmt *s)
 	json_object(j, NULL);
 	json_string(j, "name", text_of(s, I_IMAGE));
 	json_uint(j, "loads", number_of(s, I_LOADS));
-	json_uint(j, "done", number_of(s, I_DONE));
-	json_uint(j, "failed", number_of(s, I_FAILED));
-	json_uint(j, "left", number_of(s, I_LEFT));
-	json_uint(j, "gone", number_of(s, I_GONE));
-	json_double(j, "seconds", sqlite3_column_double(s, I_SECONDS));
-	json_uint(j, "last", number_of(s, I_LAST));
+	json_uint(j, "loads_done", number_of(s, I_DONE));
+	json_uint(j, "loads_failed", number_of(s, I_FAILED));
+	json_uint(j, "loads_left", number_of(s, I_LEFT));
+	json_uint(j, "loads_gone", number_of(s, I_GONE));
+	json_double(j, "mean_seconds", sqlite3_column_double(s, I_SECONDS));
+	json_uint(j, "last_begun_at", number_of(s, I_LAST));
 	json_end(j);
 }
 
@@ -124,14 +124,14 @@ json_event(void *arg, sqlite3_stmt *s)
 	struct json *j = arg;
 
 	json_object(j, NULL);
-	json_uint(j, "at", number_of(s, E_AT));
+	json_uint(j, "begun_at", number_of(s, E_AT));
 	json_string(j, "kind", text_of(s, E_KIND));
 	json_string(j, "image", text_of(s, E_IMAGE));
 	json_string(j, "host", text_of(s, E_HOST));
 	json_double(j, "seconds", sqlite3_column_double(s, E_SECONDS));
 	json_uint(j, "bytes", number_of(s, E_BYTES));
 	json_string(j, "outcome", text_of(s, E_OUTCOME));
-	json_string(j, "why", text_of(s, E_WHY));
+	json_string(j, "reason", text_of(s, E_WHY));
 	json_end(j);
 }
 

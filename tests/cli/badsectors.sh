@@ -19,7 +19,7 @@ lost() {
 	"$BIN/imagedump" --json "$T/x.ndz" > "$T/json"
 	check "the image has the list" python3 -c 'import json,sys
 i = json.load(open(sys.argv[1]))[0]
-sys.exit(i["lost"] != [{"start": int(sys.argv[2]), "sectors": int(sys.argv[3])}] or i["lost_sectors"] != int(sys.argv[3]))' "$T/json" "$first" "$count"
+sys.exit(i["lost_ranges"] != [{"first_sector": int(sys.argv[2]), "sectors": int(sys.argv[3])}] or i["lost_sectors"] != int(sys.argv[3]))' "$T/json" "$first" "$count"
 	cp "$T/src" "$T/want"
 	dd if=/dev/zero of="$T/want" bs=512 seek="$first" count="$count" conv=notrunc status=none
 	truncate -s 6000128 "$T/want"
@@ -35,7 +35,7 @@ lost 11718 11718 1
 check "imagedump says it in words" grep -q "1 sectors could not be read and are zeros, namely 11718-11718" <("$BIN/imagedump" "$T/x.ndz")
 bad_at 9-10 "$BIN/imagezip" -X --json -f "$T/src" "$T/x.ndz" > "$T/json" 2> /dev/null
 check "--json" python3 -c 'import json,sys
-i = json.load(open(sys.argv[1])); sys.exit(i["lost"] != [{"start": 9, "sectors": 2}] or i["lost_sectors"] != 2)' "$T/json"
+i = json.load(open(sys.argv[1])); sys.exit(i["lost_ranges"] != [{"first_sector": 9, "sectors": 2}] or i["lost_sectors"] != 2)' "$T/json"
 
 # A sector that can be read again is not lost.
 bad_at 300-300x10 "$BIN/imagezip" -q -f "$T/src" "$T/y.ndz"; rc=$?
@@ -62,7 +62,7 @@ check "partition: the disk's sector is named" grep -q "lost sectors 2100-2100" "
 check "partition: the image's sector is in it" grep -q "namely 52-52" <("$BIN/imagedump" "$T/x.ndz")
 
 # The list goes with its sectors into images made of images, and installers tell.
-list_of() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; i = json.load(sys.stdin)[0]; print(i["lost_sectors"], *("%d+%d" % (r["start"], r["sectors"]) for r in i["lost"]))' ; }
+list_of() { "$BIN/imagedump" --json "$1" | python3 -c 'import json,sys; i = json.load(sys.stdin)[0]; print(i["lost_sectors"], *("%d+%d" % (r["first_sector"], r["sectors"]) for r in i["lost_ranges"]))' ; }
 has_list() { check "$1: lost are $3" [ "$(list_of "$2")" = "$3" ]; }	# WHAT IMAGE LIST
 head -c 4M /dev/urandom > "$T/src"
 bad_at 100-102 "$BIN/imagezip" -q -X -f "$T/src" "$T/a.ndz" 2> /dev/null
@@ -71,7 +71,7 @@ has_list "captured" "$T/a.ndz" "3 100+3"
 "$BIN/imageunzip" -q "$T/b.ndz" "$T/got" 2> "$T/stderr"; rc=$?
 check "imageunzip: exit 0 ($rc), and it says so" [ $rc = 0 -a "$(grep -c "warning: 3 sectors could not be read when the image was made, and are zeros: 100-102" "$T/stderr")" = 1 ]
 check "--json" python3 -c 'import json,sys
-i = json.load(sys.stdin); sys.exit(i["lost_sectors"] != 3 or i["lost"] != [{"start": 100, "sectors": 3}])' < <("$BIN/imageunzip" --json "$T/b.ndz" "$T/got" 2> /dev/null)
+i = json.load(sys.stdin); sys.exit(i["lost_sectors"] != 3 or i["lost_ranges"] != [{"first_sector": 100, "sectors": 3}])' < <("$BIN/imageunzip" --json "$T/b.ndz" "$T/got" 2> /dev/null)
 cp "$T/src" "$T/good"
 printf x | dd of="$T/src" bs=512 seek=5000 conv=notrunc status=none
 bad_at 101-101 "$BIN/imagezip" -q -X -f "$T/src" "$T/n.ndz" 2> /dev/null		# 100 and 102 are readable now

@@ -9,7 +9,7 @@ delta() { "$BIN/imagedelta" -q "$@" || fail "imagedelta $*"; }
 regions() { "$BIN/imagedump" --json -dd "$1" | python3 -c '
 import json, sys
 for c in json.load(sys.stdin)[0]["chunk_list"]:
-    for r in c["regions"]: print(r["start"], r["sectors"])'; }
+    for r in c["regions"]: print(r["first_sector"], r["sectors"])'; }
 stored() { regions "$1" | python3 -c '
 import sys
 end = None

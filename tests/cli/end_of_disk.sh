@@ -138,7 +138,7 @@ echo "== images of images"
 cp "$T/plain" "$T/disk"; endings make "$T/disk" imsm; endings make "$T/disk" uboot; "$BIN/imagezip" -q "$T/disk" "$T/i.ndz"
 "$BIN/imagerezip" -q -z 1 "$T/i.ndz" "$T/again.ndz"; cp "$T/disk" "$T/disk2"; endings make "$T/disk2" md1
 "$BIN/imagezip" -q "$T/disk2" "$T/new.ndz"; "$BIN/imagedelta" -q "$T/i.ndz" "$T/new.ndz" "$T/delta.ndz" && "$BIN/imagedelta" -q --onto "$T/i.ndz" "$T/delta.ndz" "$T/whole.ndz" || fail imagedelta
-tail_of() { value <("$BIN/imagedump" --json "$1") 'i.get("tail"), i.get("needed_sectors")'; }
+tail_of() { value <("$BIN/imagedump" --json "$1") 'i.get("tail"), i.get("min_disk_sectors")'; }
 check "imagerezip" [ "$(tail_of "$T/again.ndz")" = "$(tail_of "$T/i.ndz")" ]
 check "imagedelta --onto" [ "$(tail_of "$T/whole.ndz")" = "$(tail_of "$T/new.ndz")" ]
 onto $SIZE; "$BIN/imageunzip" -q --in-place "$T/delta.ndz" "$T/target"

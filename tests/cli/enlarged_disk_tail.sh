@@ -14,7 +14,7 @@ for kind in gpt dos; do
 	check "$kind: it is not stored" [ "$(value "$T/json" 'i["data_bytes"] < 40000 * 512')" = True ]
 	check "$kind: that is said" grep -q "GB outside of partitions was not examined and is left out" "$T/said"
 	check "$kind: but for the end" [ "$(value "$T/json" '[x["stored_sectors"] for x in i["tail"]]')" = "[8]" ]
-	check "$kind: how much was not looked at" [ "$(value "$T/json" '(3 << 21) - 100000 < i["outside_not_looked_at_sectors"] < 3 << 21')" = True ]
+	check "$kind: how much was not looked at" [ "$(value "$T/json" '(3 << 21) - 100000 < i["outside_unexamined_sectors"] < 3 << 21')" = True ]
 	"$BIN/imageunzip" -q "$T/x.ndz" "$T/new"
 	check "$kind: both ends are there" cmp -s <(head -c 32M "$T/disk"; tail -c 16M "$T/disk") <(head -c 32M "$T/new"; tail -c 16M "$T/new")
 	check "$kind: not what is between them" cmp -s -n 1M -i $((1500 << 20)):0 "$T/new" /dev/zero

@@ -50,7 +50,8 @@ for p in "imagezip imageunzip imagedump imagehash imagedelta imagerezip imagekey
     seen = []
     for line in text.split("\nExamples:\n")[1].split("\n\n")[0].splitlines():
         seen.append(re.split(r"  +", line.strip())[0])
-    for line in open(f"{top}/man/{p}.8"):
+    examples = re.search(r"^\.Sh EXAMPLES\n(.*?)^\.Sh ", open(f"{top}/man/{p}.8").read(), re.M | re.S)[1]
+    for line in examples.splitlines(True):
         if line.startswith(".It Li ") and re.match(r".It Li (image|emustore|streamdisk|ssh|cat)", line):
             seen.append(line[7:].rstrip("\n").replace("\\(dq", '"').replace("\\-", "-"))
     for s in dict.fromkeys(seen):

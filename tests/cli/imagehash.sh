@@ -21,7 +21,7 @@ sectors 256-383 differ
 $T/bad: 2 of 14 blocks differ from $T/ext2.ndz
 END
 "$BIN/imagehash" -X "$T/ext2.ndz" "$T/bad" > "$T/out"; check "-X merges" grep -q '^sectors 128-383 differ$' "$T/out"
-"$BIN/imagehash" -b 512 --json "$T/ext2.ndz" "$T/bad" > "$T/out"; check "-b 512: to the sector" [ "$(json '[r["start"] for r in d["ranges"]], d["same"]' < "$T/out")" = "[130, 300, 383] False" ]
+"$BIN/imagehash" -b 512 --json "$T/ext2.ndz" "$T/bad" > "$T/out"; check "-b 512: to the sector" [ "$(json '[r["first_sector"] for r in d["ranges"]], d["same"]' < "$T/out")" = "[130, 300, 383] False" ]
 truncate -s 100k "$T/bad"; 
 "$BIN/imagehash" -q "$T/ext2.ndz" "$T/bad"; check "a short disk differs" [ $? = 4 ]
 status 2 "$BIN/imagehash" "$T/odd-f.ndz" "$T/odd.file"
@@ -36,7 +36,7 @@ status 2 "$BIN/imagehash" -b 1000 -c "$T/ext2.ndz"
 check "-c" "$BIN/imagehash" -c "$T/ext2.ndz"
 check "-S" quietly "$BIN/imagehash" -S "$T/ext2.ndz"
 check "-S of a signature" quietly "$BIN/imagehash" -S "$T/ext2.ndz.sig"
-check "-R" [ "$("$BIN/imagehash" -R --json "$T/ext2.ndz.sig" | json 'd["hash"], d["records"], d["sectors"], d["record_list"][0]["hash"]')" = "sha1 14 1776 10b2d340eabe973fb2abfcedb45a93cfc828b83a" ]
+check "-R" [ "$("$BIN/imagehash" -R --json "$T/ext2.ndz.sig" | json 'd["hash_algorithm"], d["records"], d["sectors"], d["record_list"][0]["hash"]')" = "sha1 14 1776 10b2d340eabe973fb2abfcedb45a93cfc828b83a" ]
 check "-R of an image" cmp <("$BIN/imagehash" -R "$T/ext2.ndz") <("$BIN/imagehash" -R "$T/ext2.ndz.sig")
 check "-R -X" grep -q '^0-1775$' <("$BIN/imagehash" -R -X "$T/ext2.ndz.sig")
 check "-D md5" [ "$("$BIN/imagehash" -R -D md5 --json "$T/ext2.ndz" | json 'd["record_list"][0]["hash"]')" = "$(head -c 65536 "$T/ext2.img" | md5sum | cut -d' ' -f1)" ]
@@ -49,7 +49,7 @@ for cut in 8 31 33 479; do head -c $cut "$T/ext2.ndz.sig" > "$T/s"; status 3 "$B
 check "the chunks of a large image are counted" [ "$("$BIN/imagehash" -R --json "$T/mbr.ndz" | json 'sorted({r["chunk"] for r in d["record_list"]})')" = "[0, 1, 2]" ]
 
 # imagerezip: what it installs and what relocates stays the same.
-facts() { "$BIN/imagedump" --json -dd "$1" | json '[(x["type"],x["sector"],x["offset"],x["bytes"]) for c in d[0]["chunk_list"] for x in c["relocations"]], d[0]["sectors"], d[0]["data_bytes"]'; }
+facts() { "$BIN/imagedump" --json -dd "$1" | json '[(x["type"],x["sector"],x["offset_bytes"],x["bytes"]) for c in d[0]["chunk_list"] for x in c["relocations"]], d[0]["sectors"], d[0]["data_bytes"]'; }
 for f in "$T"/*.ndz; do
 	name=$(basename "$f" .ndz)
 	for how in -3 -5 "-u 00112233445566778899aabbccddeeff -z 9" "-z 0 -j 1"; do

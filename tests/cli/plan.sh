@@ -12,7 +12,7 @@ import json, sys
 d = json.load(open(sys.argv[1]))
 rows = {r["topology"]: r for r in d["predictions"]}
 assert d["server"] == "server" and set(rows) >= {"multicast", "chain", "tree=2", "star"}, rows
-assert abs(rows["chain"]["bytes_per_second"] / 1e6 - 3.9) < 0.1 and rows["chain"]["best"]
+assert abs(rows["chain"]["bytes_per_s"] / 1e6 - 3.9) < 0.1 and rows["chain"]["best"]
 assert rows["chain"]["clients"] == 5 and "seconds" not in rows["chain"]
 PY
 check "--svg" quietly "$BIN/dolly" plan --svg "$T/plan.svg" "$TOP/docs/examples/two-switches.net"

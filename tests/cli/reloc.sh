@@ -124,8 +124,8 @@ for c in json.load(open(sys.argv[2]))[0]["chunk_list"]:
         continue
     at = 0
     for r in c["regions"]:
-        if r["start"] <= table and table + 2 <= r["start"] + r["sectors"]:
-            at += (table - r["start"]) * 512
+        if r["first_sector"] <= table and table + 2 <= r["first_sector"] + r["sectors"]:
+            at += (table - r["first_sector"]) * 512
             sys.exit(at // 262144 != (at + 1023) // 262144)
         at += r["sectors"] * 512
 sys.exit(1)

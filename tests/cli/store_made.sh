@@ -15,7 +15,7 @@ echo "== every image of the original programs is made again"
 for g in "$GOLDEN"/img/*.ndz.zst; do
 	n=$(basename "$g" .ndz.zst); zstd -dqfc "$g" > "$T/$n.ndz"
 	es --json put "$n" "$T/$n.ndz" > "$T/json" || fail "put $n"
-	[ "$(field made_chunks < "$T/json")" = "$(field chunks < "$T/json")" ] || fail "$n: not all of its chunks are made again"
+	[ "$(field recompressed_chunks < "$T/json")" = "$(field chunks < "$T/json")" ] || fail "$n: not all of its chunks are made again"
 	gets "$n" "$T/$n.ndz" || fail "get $n"
 	es -q get "$n" "$T/out" -j 1 && cmp "$T/$n.ndz" "$T/out" || fail "get $n with one thread"
 done
@@ -43,7 +43,7 @@ check "and comes out" bash -c '"$0" -q --store "$1" get mbr - | cmp - "$2"' "$BI
 echo "== --exact keeps the bytes"
 es --store "$T/S4" init
 es --store "$T/S4" --json put --exact mbr "$T/mbr.ndz" > "$T/json"
-check "whole chunks" [ "$(field whole_chunks < "$T/json")/$(field made_chunks < "$T/json")" = 3/0 ]
+check "whole chunks" [ "$(field unsplit_chunks < "$T/json")/$(field recompressed_chunks < "$T/json")" = 3/0 ]
 check "comes out" bash -c '"$0" -q --store "$1" get mbr - | cmp - "$2"' "$BIN/emustore" "$T/S4" "$T/mbr.ndz"
 
 echo "== what nobody knows how to make is kept whole"
@@ -60,7 +60,7 @@ for at in range(0, len(d), 1 << 20):
 open(sys.argv[2], "wb").write(d)
 PY
 es --json put odd "$T/odd.ndz" > "$T/json" || fail "put odd"
-check "whole" [ "$(field made_chunks < "$T/json")" = 0 ]
+check "whole" [ "$(field recompressed_chunks < "$T/json")" = 0 ]
 check "comes out" gets odd "$T/odd.ndz"
 
 echo "== encrypted chunks are kept whole"

@@ -10,8 +10,8 @@ SD=$BIN/streamdisk
 check "a list" quietly "$SD" "$T/sda.ndz"
 check "its partitions" grep -q "partition 2: sectors 10240-43007, 16.8 MB, 0x83 Linux" <("$SD" "$T/sda.ndz")
 check "as JSON" python3 -c 'import json, sys
-d = json.load(sys.stdin); assert d["bytes"] == 24 << 20 and d["table"] == "mbr", d
-assert [(p["number"], p["start"], p["sectors"]) for p in d["partitions"]] == [(1, 2048, 8192), (2, 10240, 32768)]' < <("$SD" --json "$T/sda.ndz")
+d = json.load(sys.stdin); assert d["disk_bytes"] == 24 << 20 and d["partition_table"] == "mbr", d
+assert [(p["number"], p["first_sector"], p["sectors"]) for p in d["partitions"]] == [(1, 2048, 8192), (2, 10240, 32768)]' < <("$SD" --json "$T/sda.ndz")
 "$BIN/imagezip" -q "$T/sda.fs" "$T/fs.ndz" || fail "imagezip"
 check "no partitions" grep -q "no partitions" <("$SD" "$T/fs.ndz")
 
@@ -31,7 +31,7 @@ begin() {	# WHERE OPTION...: attached, in the background
 	"$SD" --json "$@" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
 	for ((i = 0; i < 400; i++)); do [ -s "$T/attached" ] && break; kill -0 $sd 2> /dev/null || break; sleep 0.05; done
-	check "attached: ${*: -2}" grep -q "\"attached\": \"$where\"" "$T/attached"
+	check "attached: ${*: -2}" grep -q "\"attached_at\": \"$where\"" "$T/attached"
 }
 ends() {	# STATUS WHAT: by now, or soon; nothing is left
 	local got; wait $sd; got=$?

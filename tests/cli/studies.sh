@@ -46,7 +46,7 @@ check as_original "$study/as_original" "$T/a1.ndz" "$T/o.ndz"
 "$BIN/imageunzip" -q "$T/o.ndz" "$T/o" && cmp "$T/o" "$T/a" || fail "its data is another"
 es init
 es put --json o "$T/o.ndz" > "$T/json"
-check "the store finds out how every chunk was made" [ "$(field made_chunks < "$T/json")" = "$(field chunks < "$T/json")" ]
+check "the store finds out how every chunk was made" [ "$(field recompressed_chunks < "$T/json")" = "$(field chunks < "$T/json")" ]
 [ "$(field chunks < "$T/json")" -gt 1 ] || fail "too few chunks to tell"
 
 echo "== what a chunk costs"

@@ -44,8 +44,8 @@ check "blocks" [ "$(stat_of "$T/server.json" blocks_sent)" -ge $((4 * 1024 * chu
 check "four came" [ "$(stat_of "$T/server.json" joins)" -ge 4 ]
 check "nothing else is left beside them" [ "$(find "$T" -name '*.stats.*' | wc -l)" = 0 ]
 for i in 1 2 3 4; do
-	check "client $i: chunks" [ "$(stat_of "$T/client$i.stats" chunks_taken)" = "$chunks" ]
-	check "client $i: packets" [ "$(stat_of "$T/client$i.stats" packets)" -ge $((1024 * chunks)) ]
+	check "client $i: chunks" [ "$(stat_of "$T/client$i.stats" chunks_complete)" = "$chunks" ]
+	check "client $i: packets" [ "$(stat_of "$T/client$i.stats" packets_received)" -ge $((1024 * chunks)) ]
 done
 python3 - "$T/server.json" << 'PY' && echo "ok: rows of the clients" || fail "rows: $(cat "$T/server.json")"
 import json, sys
@@ -53,7 +53,7 @@ s = json.load(open(sys.argv[1]))["sessions"]
 assert len(s) == 1 and s[0]["state"] == "ended" and len(s[0]["clients"]) == 4
 for c in s[0]["clients"]:
     assert c["address"] == "127.0.0.1" and c["port"] > 0 and c["progress"] == 1
-    assert c["left"] and c["bytes_written"] == 8 << 20 and 0 <= c["loss"] <= 1
+    assert c["has_left"] and c["bytes_written"] == 8 << 20 and 0 <= c["share_lost"] <= 1
 PY
 
 echo "== any file; one that is cut under it"

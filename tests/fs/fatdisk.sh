@@ -25,7 +25,7 @@ check_partitions() {	# WHAT DISK
 	"$BIN/imagezip" -q -i --json "$2" | python3 -c '
 import json, sys
 for p in json.load(sys.stdin)["partitions"]:
-    print(p["number"], p["start"], p["sectors"], p["filesystem"], p["skipped_sectors"])' > "$T/partitions"
+    print(p["number"], p["first_sector"], p["sectors"], p["filesystem"], p["skipped_sectors"])' > "$T/partitions"
 	while read -r n start sectors fs skipped; do
 		cut_out "$T/target" "$start" "$sectors" "$T/part"
 		check "$1, partition $n ($fs): half of it is skipped" [ "$skipped" -gt $((sectors / 2)) ]

@@ -81,7 +81,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		assert(server_deadline(s, now) >= now || server_done(s, now));
 	}
 	struct server_stats st = server_stats(s);
-	assert(cfg.ext.on || st.blocks_sent <= st.blocks_asked);
+	assert(cfg.ext.on || st.blocks_sent <= st.blocks_requested);
 	assert(st.clients <= st.clients_max);
 	server_free(s);
 	return 0;

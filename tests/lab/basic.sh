@@ -43,7 +43,7 @@ serve -T -1 "$T/disk.ndz"
 load 4 "$T/d4"; load 5 "$T/d5"
 for i in 4 5; do loaded $i; check "client $i in spite of loss" cmp "$T/disk" "$T/d$i"; done
 wait $SERVER
-check "lost blocks were asked for again" [ "$(stat_of "$T/client5.json" blocks_by_prequest)" -gt 100 ]
+check "lost blocks were asked for again" [ "$(stat_of "$T/client5.json" blocks_rerequested)" -gt 100 ]
 
 echo "== a client is killed, the server starts anew"
 serve -W 40M "$T/disk.ndz"

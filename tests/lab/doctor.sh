@@ -37,5 +37,5 @@ echo "== a load beside it does not notice"
 serve -T -1 -W 20M "$T/disk.ndz"
 load 2 "$T/d2"; doctor 0 1
 loaded 2; check "the disk is right" cmp "$T/disk" "$T/d2"
-wait "$SERVER"; check "one client" [ "$(stat_of "$T/server.json" clients_at_once)" = 1 ]
+wait "$SERVER"; check "one client" [ "$(stat_of "$T/server.json" clients_max)" = 1 ]
 finish

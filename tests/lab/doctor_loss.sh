@@ -33,5 +33,5 @@ says ok loss "0 % of 100 packets"
 says "not ok" session "of the blocks that a session sends just now.*get lost.*about [12][0-9].* Mbit/s pass"
 summed "of the blocks that a session sends"
 loaded 6; check "the disk is right" cmp "$T/big" "$T/d6"
-wait "$SERVER"; check "one client" [ "$(stat_of "$T/server.json" clients_at_once)" = 1 ]
+wait "$SERVER"; check "one client" [ "$(stat_of "$T/server.json" clients_max)" = 1 ]
 finish

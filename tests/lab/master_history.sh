@@ -53,11 +53,11 @@ want = sorted([("load", "web.ndz", "10.9.0.11", "done"), ("load", "web.ndz", "10
     ("upload", "up", "10.9.0.12", "done"), ("upload", "bad", "10.9.0.12", "failed")])
 assert seen == want, seen
 for v in r["events"]:
-    assert abs(v["at"] - time.time()) < 300 and 0 <= v["seconds"] < 120, v
-    if v["outcome"] == "failed" and v["kind"] != "load": assert v["why"], v
+    assert abs(v["begun_at"] - time.time()) < 300 and 0 <= v["seconds"] < 120, v
+    if v["outcome"] == "failed" and v["kind"] != "load": assert v["reason"], v
     if v["kind"] == "load" and v["outcome"] == "done": assert v["bytes"] >= 3000000, v
 web = [i for i in r["images"] if i["name"] == "web.ndz"][0]
-assert (web["loads"], web["done"], web["failed"], web["left"], web["gone"]) == (4, 2, 1, 1, 0), web
+assert (web["loads"], web["loads_done"], web["loads_failed"], web["loads_left"], web["loads_gone"]) == (4, 2, 1, 1, 0), web
 print("as it was")
 PY
 check "all of it as JSON" [ "$(python3 "$T/look.py" "$T/report.json")" = "as it was" ]

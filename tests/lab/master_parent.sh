@@ -35,7 +35,7 @@ check "its length is known before" grep -q "big.ndz: $(stat -c %s "$T/images/big
 status 2 get 2 none "$T/out"; check "what the parent has not" grep -q "has no such image" "$T/stderr"
 status 1 on 2 "$BIN/frisbee" -S 10.9.0.1 -Q big.ndz; check "the parent does not know the clients" grep -q "does not allow it" "$T/stderr"
 get 2 big.ndz "$T/out2" --stats "$T/stats2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
-taken() { stat_of "$T/stats2" chunks_taken 2> /dev/null || echo 0; }
+taken() { stat_of "$T/stats2" chunks_complete 2> /dev/null || echo 0; }
 for ((i = 0; i < 600; i++)); do [ "$(taken)" -lt 2 ] || break; sleep 0.05; done
 check "a client has chunks" [ "$(taken)" -ge 2 ]
 check "while the image still arrives" [ ! -e "$T/kept/big.ndz" ]

@@ -10,7 +10,7 @@ whole "$T/disk.ndz"
 chunks=$(($(stat -c %s "$T/disk.ndz") >> 20))
 part_of() { "$BIN/imagedump" --json --only "$1" "$T/disk.ndz" | python3 -c 'import json,sys; print(sum(p["chunks"] for p in json.load(sys.stdin)[0]["only"]))'; }
 # Chunk 0, the last one, those with the tables of logical partitions, and some to find the others.
-few() { local n got most; n=$(part_of "$2"); got=$(stat_of "$1" chunks_fetched); most=$((n + 2 + $3))
+few() { local n got most; n=$(part_of "$2"); got=$(stat_of "$1" chunks_received); most=$((n + 2 + $3))
 	check "$got chunks were fetched of $chunks: $n have something of partition $2" [ "$got" -ge "$n" -a "$got" -le $most ]; }
 serve "$T/disk.ndz"
 for how in "" --base; do

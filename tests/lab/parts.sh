@@ -38,7 +38,7 @@ load 1 --skip-same "$T/d1"; loaded 1; ended
 check "the disk is right" cmp "$T/disk" "$T/d1"
 at_most 2 1
 check "nothing was written" [ "$(stat_of "$T/client1.json" bytes_written)" = 0 ]
-check "what was not asked for is told" [ "$(stat_of "$T/client1.json" blocks_not_asked)" -gt $((blocks * 95 / 100)) ]
+check "what was not asked for is told" [ "$(stat_of "$T/client1.json" blocks_not_requested)" -gt $((blocks * 95 / 100)) ]
 check "what was there is told" [ "$(stat_of "$T/client1.json" bytes_same)" = $((50 << 20)) ]
 check "for people, too" grep -q "not requested" "$T/client1.log"
 

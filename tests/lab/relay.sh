@@ -18,7 +18,7 @@ relay() {
 	RELAY=$!; PIDS+=($RELAY)
 }
 far_load() { local n=$1; shift; GROUP=$FAR PORT=$FAR_PORT load "$n" "$@"; }
-taken() { stat_of "$T/far.stats" chunks_taken 2> /dev/null || echo 0; }
+taken() { stat_of "$T/far.stats" chunks_complete 2> /dev/null || echo 0; }
 
 echo "== chunks go on while the others still come"
 serve -T 0 -W 16M "$T/disk.ndz"

@@ -124,7 +124,7 @@ client_gone(struct world *w, struct node *nd, const char *how)
 	w->out->partial_drops += st->partial_drops;
 	double needed = (double)w->nchunks * WIRE_CHUNK_BLOCKS * w->sc->clients;
 	w->out->useless += (st->dup_finished + st->dup_in_progress) / needed;
-	w->out->unneeded += (double)counters.parity_unneeded / needed;
+	w->out->unneeded += (double)counters.parity_unused / needed;
 	if (nd->drops > st->partial_drops)
 		world_fail(w, "client %u: a partial chunk vanished", port);
 	nd->gone = true;

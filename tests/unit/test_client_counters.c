@@ -69,7 +69,7 @@ test_blocks(void)
 	client_counters_parity(&k, true);
 	client_counters_parity(&k, false);
 	T_CHECK(k.parity_used == 2);
-	T_CHECK(k.parity_unneeded == 1);
+	T_CHECK(k.parity_unused == 1);
 	client_counters_left_out(&k, 100);
 	client_counters_not_asked(&k, 900);
 	client_counters_asked_after_all(&k, 50);

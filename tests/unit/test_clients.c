@@ -198,17 +198,17 @@ test_endings(void)
 }
 
 static bool
-second_is_aside(void *arg, const uint8_t ip[4], double *gets)
+second_is_aside(void *arg, const uint8_t ip[4], double *share_received)
 {
 	++*(int *)arg;
-	*gets = 0.25;
+	*share_received = 0.25;
 	return ip[3] == 2;
 }
 
 static bool
-nobody_is(void *arg, const uint8_t ip[4], double *gets)
+nobody_is(void *arg, const uint8_t ip[4], double *share_received)
 {
-	(void)arg, (void)ip, (void)gets;
+	(void)arg, (void)ip, (void)share_received;
 	return false;
 }
 
@@ -227,7 +227,7 @@ test_aside(void)
 	T_CHECK(clients_copy(c, rows, ROWS, &total) == 3);
 	T_CHECK(client_row_doing(&rows[0], 1000) == CLIENT_DOING_LOADING);
 	T_CHECK(client_row_doing(&rows[1], 1000) == CLIENT_DOING_ASIDE);
-	T_CHECK(rows[1].gets == 0.25);
+	T_CHECK(rows[1].share_received == 0.25);
 	T_CHECK(strcmp(client_doing_name(CLIENT_DOING_ASIDE), "set aside") == 0);
 	T_CHECK(client_row_doing(&rows[2], 1000) == CLIENT_DOING_LOADING);
 	rows[1].blocks_lost = 900;

@@ -137,7 +137,7 @@ check_whole(struct load *l, struct load_target *t, const char *name)
 
 	T_CHECK(has_ended(l, LIMIT_MS));
 	T_CHECK(load_end(l, &r, &e) == 0);
-	T_CHECK(r.done && r.chunks == 1 && r.chunks_taken == 1);
+	T_CHECK(r.done && r.chunks == 1 && r.chunks_complete == 1);
 	T_CHECK(r.packets > 0 && r.seconds > 0);
 	T_CHECK(r.sum.bytes_covered > 0);
 	T_CHECK(t->stats.bytes_covered == r.sum.bytes_covered);
@@ -205,8 +205,8 @@ look_while_it_runs(struct load *l)
 
 	do {
 		load_stats(l, &r);
-		T_CHECK(!r.done && r.chunks_taken <= r.chunks);
-	} while (r.chunks_taken == 0 && !has_ended(l, 100));
+		T_CHECK(!r.done && r.chunks_complete <= r.chunks);
+	} while (r.chunks_complete == 0 && !has_ended(l, 100));
 	T_CHECK(r.state == LOAD_LOADING && r.chunks == FILE_CHUNKS);
 	T_CHECK(r.packets > 0 && r.seconds > 0);
 }
@@ -240,7 +240,7 @@ test_looked_at(void)
 	look_while_it_runs(l);
 	T_CHECK(has_ended(l, LIMIT_MS));
 	load_stats(l, &r);
-	T_CHECK(r.done && r.chunks_taken == FILE_CHUNKS);
+	T_CHECK(r.done && r.chunks_complete == FILE_CHUNKS);
 	load_stop(l); /* too late */
 	load_urgent(l, 0);
 	T_CHECK(load_end(l, NULL, &e) == 0);
@@ -364,7 +364,7 @@ test_stop_loading(void)
 	load_stop(l);
 	T_CHECK(load_end(l, &r, &e) != 0);
 	T_CHECK(e.kind == ERR_CANCELLED && strstr(e.text, "incomplete") != NULL);
-	T_CHECK(!r.done && r.chunks == FILE_CHUNKS && r.chunks_taken > 0);
+	T_CHECK(!r.done && r.chunks == FILE_CHUNKS && r.chunks_complete > 0);
 	T_CHECK(access(in_scratch("half"), F_OK) != 0);
 	serve_free(s);
 }

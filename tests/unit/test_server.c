@@ -18,7 +18,7 @@ test_merging(void)
 	request(s, 0, 1, 0, 1024);
 	prequest(s, 0, 2, blockmap_range(12, 10), 1);
 	prequest(s, 0, 0, blockmap_range(0, 0), 1);
-	T_CHECK(server_stats(s).blocks_merged == 1024 + 3);
+	T_CHECK(server_stats(s).blocks_already_pending == 1024 + 3);
 	T_CHECK(drain(s, 0, blocks, 4096) == 1024 + 12);
 	T_CHECK(blocks[0] == 1024);
 	T_CHECK(blocks[1023] == 2047);
@@ -42,7 +42,7 @@ test_merging(void)
 	T_CHECK(blocks[985] == 30);
 	T_CHECK(blocks[994] == 39);
 	T_CHECK(server_stats(s).blocks_resent == 10);
-	T_CHECK(server_stats(s).lost_blocks == 5 + 10 + 20 + 1);
+	T_CHECK(server_stats(s).blocks_lost == 5 + 10 + 20 + 1);
 	T_CHECK(!server_output(s, 0, &out));
 	T_CHECK(server_deadline(s, 0) == SERVER_NEVER);
 	server_free(s);

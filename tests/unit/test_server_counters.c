@@ -39,11 +39,11 @@ test_stats(void)
 	T_CHECK(st.requests == 3);
 	T_CHECK(st.prequests == 0);
 	T_CHECK(st.bad_packets == 1);
-	T_CHECK(st.blocks_asked == 45);
-	T_CHECK(st.blocks_merged == 10);
+	T_CHECK(st.blocks_requested == 45);
+	T_CHECK(st.blocks_already_pending == 10);
 	T_CHECK(st.blocks_sent == 35);
 	T_CHECK(st.blocks_resent == 5);
-	T_CHECK(st.lost_blocks == 45);
+	T_CHECK(st.blocks_lost == 45);
 	T_CHECK(st.clients == 1);
 	T_CHECK(st.clients_max == 1);
 	T_CHECK(st.bytes_sent > 35 * WIRE_BLOCK_PACKET_BYTES);

@@ -141,12 +141,12 @@ test_dynamic_old(void)
 	uint32_t less = send_until(s, &now, 1700000);
 	T_CHECK(less > 300);
 	T_CHECK(less < 500);
-	T_CHECK(server_stats(s).slowed == 1);
+	T_CHECK(server_stats(s).rate_reductions == 1);
 	/* Who came too late for the first blocks has lost nothing. */
 	for (uint32_t c = 4; c < 8; c++)
 		prequest(s, now, c, blockmap_range(0, 512), 0);
 	send_until(s, &now, 2600000);
-	T_CHECK(server_stats(s).slowed == 1);
+	T_CHECK(server_stats(s).rate_reductions == 1);
 	T_CHECK(send_until(s, &now, 2700000) > less);
 	server_free(s);
 }
@@ -170,7 +170,7 @@ test_dynamic_alike(void)
 		}
 	}
 	send_until(s, &now, 1600000);
-	T_CHECK(server_stats(s).slowed == 1);
+	T_CHECK(server_stats(s).rate_reductions == 1);
 	server_free(s);
 }
 
@@ -228,18 +228,18 @@ test_dynamic_ext(void)
 	T_CHECK(now - m.u.time.time_us <= 30000);
 	T_CHECK(m.u.time.sent <= server_stats(s).blocks_sent);
 	T_CHECK(m.u.time.sent + 400 >= server_stats(s).blocks_sent);
-	uint32_t slowed = server_stats(s).slowed;
+	uint32_t rate_reductions = server_stats(s).rate_reductions;
 	complain(s, now, m.u.time.epoch, 5, true);
 	complain(s, now, m.u.time.epoch, 5, true); /* it is known */
 	send_now(s, now + 1000);
-	T_CHECK(server_stats(s).slowed == slowed + 1);
+	T_CHECK(server_stats(s).rate_reductions == rate_reductions + 1);
 	T_CHECK(server_stats(s).rate < 0.86 * 8000);
 	T_CHECK(server_stats(s).loads == 3);
 	/* Few losses without a queue are nothing; of the future, neither. */
 	complain(s, now, m.u.time.epoch + 1, 2, false);
 	complain(s, now, m.u.time.epoch + 99, 50, true);
 	send_until(s, &now, now + 900000);
-	T_CHECK(server_stats(s).slowed == slowed + 1);
+	T_CHECK(server_stats(s).rate_reductions == rate_reductions + 1);
 	server_free(s);
 }
 

@@ -303,17 +303,17 @@ test_bursts_of_one(void)
 struct named {
 	unsigned times;
 	uint8_t ip[4];
-	double gets;
+	double share_received;
 };
 
 static void
-on_complaint(void *arg, const uint8_t ip[4], double gets)
+on_complaint(void *arg, const uint8_t ip[4], double share_received)
 {
 	struct named *n = arg;
 
 	n->times++;
 	memcpy(n->ip, ip, 4);
-	n->gets = gets;
+	n->share_received = share_received;
 }
 
 static void
@@ -348,17 +348,17 @@ run_dynamic(struct server *s, uint64_t *now, uint64_t us, uint32_t epoch)
 }
 
 static bool
-is_aside(const struct server *s, uint8_t who, double *gets)
+is_aside(const struct server *s, uint8_t who, double *share_received)
 {
 	const uint8_t ip[4] = { 10, 0, 0, who };
 
-	return server_is_aside(s, ip, gets);
+	return server_is_aside(s, ip, share_received);
 }
 
 static void
 test_one_complains(void)
 {
-	double gets = 0;
+	double share_received = 0;
 	struct server *s = make_room(true);
 	struct named named = { 0 };
 	struct server_log log = { .complains = on_complaint, .arg = &named };
@@ -374,20 +374,20 @@ test_one_complains(void)
 			complains(s, now, LIAR, LIAR + id, epoch);
 	}
 	T_CHECK(server_stats(s).loads == 150);
-	T_CHECK(server_stats(s).slowed == 0);
+	T_CHECK(server_stats(s).rate_reductions == 0);
 	T_CHECK(named.times == 1);
 	T_CHECK(named.ip[3] == LIAR);
-	T_CHECK(named.gets > 0.5);
-	T_CHECK(named.gets < 0.9);
-	T_CHECK(is_aside(s, LIAR, &gets));
-	T_CHECK(gets > 0.45);
-	T_CHECK(gets <= named.gets);
+	T_CHECK(named.share_received > 0.5);
+	T_CHECK(named.share_received < 0.9);
+	T_CHECK(is_aside(s, LIAR, &share_received));
+	T_CHECK(share_received > 0.45);
+	T_CHECK(share_received <= named.share_received);
 	for (uint8_t i = 0; i < CLIENTS; i++)
-		T_CHECK(!is_aside(s, (uint8_t)(10 + i), &gets));
+		T_CHECK(!is_aside(s, (uint8_t)(10 + i), &share_received));
 	/* Who has left is nobody's client. */
 	for (uint32_t id = 0; id < 5; id++)
 		leaves(s, now, LIAR, LIAR + id);
-	T_CHECK(!is_aside(s, LIAR, &gets));
+	T_CHECK(!is_aside(s, LIAR, &share_received));
 	server_free(s);
 }
 
@@ -404,10 +404,10 @@ test_several_complain(void)
 	uint32_t epoch = run_dynamic(s, &now, 500 * MS, 0);
 	complains(s, now, 10, 0, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s).slowed == 0);
+	T_CHECK(server_stats(s).rate_reductions == 0);
 	complains(s, now, 11, 1, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s).slowed == 1);
+	T_CHECK(server_stats(s).rate_reductions == 1);
 	T_CHECK(named.times == 0);
 	server_free(s);
 }
@@ -424,7 +424,7 @@ test_few_complain(void)
 	uint32_t epoch = run_dynamic(s, &now, 500 * MS, 0);
 	complains(s, now, 12, 2, epoch);
 	run_dynamic(s, &now, 5 * MS, epoch);
-	T_CHECK(server_stats(s).slowed == 1);
+	T_CHECK(server_stats(s).rate_reductions == 1);
 	server_free(s);
 }
 

@@ -74,15 +74,15 @@ static void
 test_aside(void)
 {
 	uint32_t lost = 50;
-	double gets = 0;
+	double share_received = 0;
 
 	begin(8);
 	for (unsigned i = 0; i < 10; i++)
 		T_CHECK(!complain(1, (1000 + 300 * i) * MS, &lost));
-	T_CHECK(voters_is_aside(&v, host(1)->ip, &gets));
-	T_CHECK(gets > 0.4);
-	T_CHECK(gets < 0.8);
-	T_CHECK(!voters_is_aside(&v, host(2)->ip, &gets));
+	T_CHECK(voters_is_aside(&v, host(1)->ip, &share_received));
+	T_CHECK(share_received > 0.4);
+	T_CHECK(share_received < 0.8);
+	T_CHECK(!voters_is_aside(&v, host(2)->ip, &share_received));
 	T_CHECK(voters_name(host(1), 5000 * MS));
 	T_CHECK(!voters_name(host(1), 6000 * MS));
 	T_CHECK(!voters_name(host(2), 6000 * MS));

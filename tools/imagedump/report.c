@@ -60,7 +60,7 @@ report_chunk_json(struct json *j, const struct chunk *c, uint64_t detail)
 			json_object(j, NULL);
 			json_uint(j, "type", h->relocs[k].type);
 			json_uint(j, "sector", h->relocs[k].sector);
-			json_uint(j, "offset", h->relocs[k].offset);
+			json_uint(j, "offset_bytes", h->relocs[k].offset);
 			json_uint(j, "bytes", h->relocs[k].size);
 			json_end(j);
 		}
@@ -139,12 +139,12 @@ json_tail(struct json *j, const struct totals *t)
 
 	if (x->n == 0)
 		return;
-	json_uint(j, "tail_of_sectors", x->disk_sectors);
-	json_uint(j, "needed_sectors", x->needed);
+	json_uint(j, "tail_disk_sectors", x->disk_sectors);
+	json_uint(j, "min_disk_sectors", x->needed);
 	json_array(j, "tail");
 	for (size_t i = 0; i < x->n; i++) {
 		json_object(j, NULL);
-		json_uint(j, "start", x->pieces[i].sectors.off);
+		json_uint(j, "first_sector", x->pieces[i].sectors.off);
 		json_uint(j, "sectors", x->pieces[i].sectors.len);
 		json_uint(j, "stored_sectors", t->tail_sectors[i]);
 		json_uint(j, "kind", x->pieces[i].kind);

@@ -29,7 +29,7 @@ report_spans(const struct sig *s, struct json *j, struct err *e)
 	int rc = sig_sectors(s, &set, e);
 	rangeset_seal(&set);
 	if (rc == 0 && j != NULL)
-		json_rangeset(j, "spans", &set);
+		json_rangeset(j, "ranges", &set);
 	for (size_t i = 0; rc == 0 && j == NULL && i < rangeset_count(&set); i++) {
 		struct range r = rangeset_get(&set, i);
 		say(stdout, "%" PRIu64 "-%" PRIu64 "\n", r.off, range_end(r) - 1);
@@ -54,10 +54,10 @@ report_records(const struct sig *s, struct json *j)
 			continue;
 		}
 		json_object(j, NULL);
-		json_uint(j, "start", r->start);
+		json_uint(j, "first_sector", r->start);
 		json_uint(j, "sectors", r->count);
 		json_uint(j, "chunk", r->chunk);
-		json_bool(j, "continues", r->continues);
+		json_bool(j, "continues_in_next_chunk", r->continues);
 		json_hex(j, "hash", r->hash, bytes);
 		json_end(j);
 	}
@@ -86,7 +86,7 @@ imagehash_signature(const struct options *o, const struct sig *s, struct err *e)
 	if (j != NULL) {
 		json_object(j, NULL);
 		json_uint(j, "version", s->version);
-		json_string(j, "hash", sig_hash_name(s->hash));
+		json_string(j, "hash_algorithm", sig_hash_name(s->hash));
 		json_uint(j, "block_sectors", s->block_sectors);
 		json_uint(j, "records", s->n);
 		json_uint(j, "sectors", total_sectors(s));
@@ -163,7 +163,7 @@ json_difference(const struct options *o, const struct sig *s,
 		return err_nomem(e, "the report");
 	json_object(j, NULL);
 	json_bool(j, "same", blocks == 0);
-	json_string(j, "hash", sig_hash_name(s->hash));
+	json_string(j, "hash_algorithm", sig_hash_name(s->hash));
 	json_uint(j, "blocks", d->blocks);
 	json_uint(j, "sectors", d->sectors);
 	json_uint(j, "different_blocks", blocks);

@@ -124,8 +124,8 @@ void
 lost_json(const struct lost *l, struct json *j)
 {
 	json_uint(j, "lost_sectors", l->sectors);
-	json_bool(j, "lost_merged", l->merged);
-	json_ranges(j, "lost", l->ranges, l->nranges);
+	json_bool(j, "lost_ranges_merged", l->merged);
+	json_ranges(j, "lost_ranges", l->ranges, l->nranges);
 }
 
 void

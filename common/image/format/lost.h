@@ -48,7 +48,7 @@ void lost_free(struct lost *);
 int lost_ranges(const struct lost *, struct rangeset *, struct err *);
 /* "3 sectors ...: 5-6, 9-9", for people; what does not fit is counted. */
 const char *lost_text(const struct lost *, char *buf, size_t cap);
-/* Members of an object: "lost_sectors", "lost_merged", "lost". */
+/* Members of an object: "lost_sectors", "lost_ranges_merged", "lost_ranges". */
 void lost_json(const struct lost *, struct json *);
 /* The record's body; ERR_FORMAT when it cannot be. */
 int lost_get(struct lost *, struct rd *, struct err *);
