@@ -111,7 +111,8 @@ skip_swap(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 		return -1;
 	if (holds) {
 		snprintf(
-		    why, cap, "holds a suspended system or a crash dump: kept whole");
+		    why, cap,
+		    "holds a suspended system or a crash dump: stored completely");
 		return 0;
 	}
 	if (p->sectors.len <= SWAP_KEEP_SECTORS)
@@ -199,7 +200,7 @@ shift(void *arg, const struct fs_records *r, struct err *e)
 	return s->fn(s->arg, &there, e);
 }
 
-/* One partition; what its scan has kept whole stays as it is. */
+/* One partition; what its scan has stored completely stays as it is. */
 static int
 part_inodes(struct disk *d, struct range at, struct shifted *s, struct err *e)
 {

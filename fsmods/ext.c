@@ -5,7 +5,7 @@
  * backup superblocks, descriptors, bitmaps and inode tables.
  * When the bitmaps cannot be trusted (journal to be replayed, not cleanly
  * unmounted, errors noted, checksums or counts that do not match, features
- * that are not known here) the scan fails, and the partition is kept whole.
+ * that are not known here) the scan fails, and the partition is stored completely.
  */
 #include <ext2fs/ext2fs.h>
 #include <inttypes.h>

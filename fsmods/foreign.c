@@ -1,4 +1,4 @@
-/* foreign.c: signatures of what is kept whole whatever else it looks like.
+/* foreign.c: signatures of what is stored completely whatever else it looks like.
  *
  * Linux RAID: see md.h.
  * ZFS: the first label has a ring of uberblocks at 128 KiB, one each 1 KiB or more,

@@ -25,7 +25,7 @@ int skip_add(struct skip_sink *, struct range sectors, struct err *);
 /* These sectors are to be zeros on the target, whatever they hold here: stored,
  * but not read.  Stronger than skip_add().  Bounds as there. */
 int skip_zero(struct skip_sink *, struct range sectors, struct err *);
-/* A warning for the user ("suspended system, kept whole"). */
+/* A warning for the user ("suspended system, stored completely"). */
 void skip_warn(struct skip_sink *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The filesystem ends here (sectors); behind it is slack of the partition. */
@@ -61,7 +61,7 @@ struct fs_scan {
 	struct rangeset skip;    /* partition-relative sectors; owned */
 	struct rangeset zero;    /* stored as zeros, none of them in skip; owned */
 	uint64_t fs_end;         /* sectors; the partition's length when unknown */
-	bool failed;             /* recognised, but not to be trusted: kept whole */
+	bool failed;             /* recognised, but not to be trusted: stored completely */
 	char warning[512];       /* "" or why more is kept than need be */
 	/* How a module that is confined was run: "was read by ..."; "" for others. */
 	char confinement[200];
@@ -75,7 +75,7 @@ enum fs_place {
 };
 
 /* The module that recognises the partition, or NULL.  Errors while probing are "no": the
- * partition is then kept whole. */
+ * partition is then stored completely. */
 const struct fsmod *fsmods_probe(struct disk *, struct range part, enum fs_place);
 /* Probe and scan; falls back to keeping everything (skip empty, warning set): also when two
  * modules recognise the partition, for one of the two is a leftover; and FS_IN_TABLE when a

@@ -43,7 +43,7 @@ fits(const struct fsmod *mod, enum fs_place place)
 static const struct fsmod *
 first_but(const struct fsmod *mod, struct disk *d, struct range part, enum fs_place place)
 {
-	struct err ignored; /* what cannot be probed is kept whole */
+	struct err ignored; /* what cannot be probed is stored completely */
 
 	for (size_t i = 0; i < NMODULES; i++)
 		if (modules[i] != mod && fits(modules[i], place) &&
@@ -95,8 +95,7 @@ scan_beside(const struct fsmod *mod, const char *other, struct disk *d,
 	f->mod = mod;
 	f->failed = true;
 	snprintf(f->warning, sizeof f->warning,
-	    "kept whole: two things are recognised in it, %s and %s", mod->title,
-	    other);
+	    "stored completely: it looks like two things at once, %s and %s", mod->title, other);
 	return 0;
 }
 
@@ -132,7 +131,7 @@ scan_with(scan_fn *scan, const struct fsmod *mod, struct disk *d, struct range p
 		return -1;
 	f->fs_end = part.len;
 	f->failed = true;
-	snprintf(f->warning, sizeof f->warning, "kept whole: %.490s", e->text);
+	snprintf(f->warning, sizeof f->warning, "stored completely: %.490s", e->text);
 	return 0;
 }
 

@@ -116,7 +116,7 @@ swap_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err 
 	if (look(d, part, &state, &page, e) != 0)
 		return -1;
 	if (state == SWAP_SUSPENDED) {
-		skip_warn(sink, "holds a suspended system: kept whole");
+		skip_warn(sink, "holds a suspended system: stored completely");
 		return 0;
 	}
 	uint64_t keep = page / SECTOR_BYTES > KEEP_SECTORS_MIN ? page / SECTOR_BYTES

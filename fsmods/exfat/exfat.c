@@ -5,7 +5,7 @@
  * directory.  No checksum protects it, so it must call used what others say is:
  * itself, the case table, the root directory, and the files of the first
  * directories found, which are all there are on most disks.
- * TexFAT (two FATs, two bitmaps) is kept whole.
+ * TexFAT (two FATs, two bitmaps) is stored completely.
  * Source: Microsoft's "exFAT file system specification", revision 1.00.
  */
 #include <inttypes.h>

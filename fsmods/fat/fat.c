@@ -9,7 +9,7 @@
  * nor bad, and no two lead to the same one.  Directories in the root directory
  * must be where the boot sector's parameters put them.  If not, or when the
  * filesystem was not cleanly unmounted, the scan fails, and the partition is
- * kept whole.
+ * stored completely.
  * Sources: Microsoft's "FAT: General Overview of On-Disk Format", version 1.03;
  * for the dirty bit in the boot sector, for tables of 32 bits on few clusters
  * and for the counts that are read in two ways, mkfs.fat(8) and the Linux

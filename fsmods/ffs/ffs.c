@@ -4,7 +4,7 @@
  * on UFS2 the inode blocks that were never initialised, which the system writes
  * before it uses them.  The free counts of bitmaps, groups and superblock must
  * agree, and no bitmap may have its group's own metadata free.  What was not
- * cleanly unmounted is kept whole.  Soft updates and their journal, a file, are
+ * cleanly unmounted is stored completely.  Soft updates and their journal, a file, are
  * right on a clean filesystem.
  *
  * Source: the header sys/ufs/ffs/fs.h of 4.4BSD, FreeBSD and NetBSD, and fs(5).

@@ -5,7 +5,7 @@
  * zeros, so that Windows does not resume from it.  What lies behind the last
  * whole cluster is kept: the backup boot sector is there.
  * Shadow copies are not cared for: the user is told.
- * Kept whole: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
+ * Stored completely: a volume that is dirty (ntfs_state.c) or hibernated, and one whose
  * $Bitmap calls free what its own files occupy.
  */
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * imagezip calls it, in its main thread, while it decides what of a disk is stored.
  * Metadata of arrays (ending.h) and the environments of boot loaders lie at the very
  * end of a disk, so its last 16 MiB are read and kept where they are not zero; what is
- * recognised is kept whole, also where it begins in front of them.  The rest of the
+ * recognised is stored completely, also where it begins in front of them.  The rest of the
  * space outside of partitions is not read: on a large disk it would be all that is. */
 #include "imagezip/capture/tail.h"
 

@@ -46,7 +46,7 @@ es --store "$T/S4" --json put --exact mbr "$T/mbr.ndz" > "$T/json"
 check "whole chunks" [ "$(field unsplit_chunks < "$T/json")/$(field recompressed_chunks < "$T/json")" = 3/0 ]
 check "comes out" bash -c '"$0" -q --store "$1" get mbr - | cmp - "$2"' "$BIN/emustore" "$T/S4" "$T/mbr.ndz"
 
-echo "== what nobody knows how to make is kept whole"
+echo "== what nobody knows how to make is kept as one piece"
 python3 - "$T/ext2.ndz" "$T/odd.ndz" << 'PY'
 import struct, sys, zlib
 d = bytearray(open(sys.argv[1], "rb").read())
@@ -63,7 +63,7 @@ es --json put odd "$T/odd.ndz" > "$T/json" || fail "put odd"
 check "whole" [ "$(field recompressed_chunks < "$T/json")" = 0 ]
 check "comes out" gets odd "$T/odd.ndz"
 
-echo "== encrypted chunks are kept whole"
+echo "== encrypted chunks are kept as one piece"
 "$BIN/imagekey" -q --encrypt-key="$T/key"
 if "$BIN/imagezip" -q -r --encrypt="$T/key" "$T/disk" "$T/secret.ndz" 2> "$T/stderr"; then
 	es --json put secret "$T/secret.ndz" > "$T/json" || fail "put secret"

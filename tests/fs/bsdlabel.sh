@@ -31,7 +31,7 @@ works "OpenBSD, c as long as the slice" 2048 short d
 works "OpenBSD of version 1, c as long as the slice" 2048 short1 d
 
 kept() {	# WHAT CLAUSE
-	check "$1: kept whole" said_zero "$T/fs"
+	check "$1: stored completely" said_zero "$T/fs"
 	check "$1: says why" grep -q "$2" <<< "$(said_of warning "$T/fs")"
 	row bsdlabel "$1" "$(said_of warning "$T/fs" | cut -c 1-100)"
 }
@@ -59,7 +59,7 @@ partly() {	# WHAT CLAUSE FREE
 cp "$T/ufs1" "$T/dirty"; ffs set "$T/dirty" 209 00
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/dirty" "b:1:20000:8192" "f:7:30000:16400:$T/ufs2"
 shifted "$T/free2" 32048 > "$T/free"
-partly "a dirty filesystem" "a: kept whole: it was not cleanly unmounted; b: swap, but" "$T/free"
+partly "a dirty filesystem" "a: stored completely: it was not cleanly unmounted; b: swap, but" "$T/free"
 make_disk 48640 2048 freebsd "a:7:64:16384:$T/ufs1" "b:1:20000:8192"
 shifted "$T/free1" 2112 > "$T/free"
 printf '\x5d\x0b\x5d\x0b' | dd of="$T/fs" bs=1 seek=$(((22048 + 8190) * 512)) conv=notrunc status=none

@@ -34,7 +34,7 @@ round_trip "nodes of 64 KiB, extents of before 3.10" 64M -m single -n 65536 -O ^
 round_trip "mixed, sectors of 64 KiB" 64M -M -s 65536 -n 65536
 round_trip "shrunk to its files" 120M --shrink
 
-# What cannot be trusted is kept whole.  Changed bytes get right checksums.
+# What cannot be trusted is stored completely.  Changed bytes get right checksums.
 made "$T/fs2" 24M -M && space free "$T/fs2" > "$T/free"
 damaged() {	# WHAT CLAUSE IMG
 	fs_damaged btrfs "$1" "$3" "$T/free"
@@ -43,8 +43,8 @@ damaged() {	# WHAT CLAUSE IMG
 # The same without installing it.
 kept() {
 	"$BIN/imagezip" -q -i --json -F 0 "$3" > "$T/said" 2> /dev/null
-	check "$1: kept whole" grep -q '"skipped_sectors": 0,' "$T/said"
-	check "$1: says why" grep -q "warning.*kept whole: .*\($2\)" "$T/said"
+	check "$1: stored completely" grep -q '"skipped_sectors": 0,' "$T/said"
+	check "$1: says why" grep -q "warning.*stored completely: .*\($2\)" "$T/said"
 }
 super() {	# WHAT CLAUSE OFFSET HEX [COPY]
 	cp --sparse=always "$T/fs2" "$T/fs3"; space super "$T/fs3" "${@:3}"

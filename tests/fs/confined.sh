@@ -15,7 +15,7 @@ for fs in ext4 ntfs; do
 		imagezip "${what%%:*}" -i --json -F 0 "$T/$fs" > "$T/said"; rc=$?
 		check "$fs, ${what%%:*}: exit status 0" [ $rc = 0 ]
 		check "$fs, ${what%%:*}: nothing is skipped" grep -q '"skipped_sectors": 0,' "$T/said"
-		check "$fs, ${what%%:*}: says why" grep -qF "kept whole: the process that reads it ${what#*:}" "$T/said"
+		check "$fs, ${what%%:*}: says why" grep -qF "stored completely: the process that reads it ${what#*:}" "$T/said"
 		check "$fs, ${what%%:*}: a warning" grep -qF "${what#*:}" "$T/err"
 	done
 	check "$fs, crash: captured" imagezip crash -q -F 0 "$T/$fs" "$T/img.ndz"

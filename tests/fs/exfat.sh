@@ -85,7 +85,7 @@ else
 	echo "4096-byte sectors: left out, needs root and a loop device"
 fi
 
-# What cannot be trusted is kept whole, with a warning: so imagezip says, and of
+# What cannot be trusted is stored completely, with a warning: so imagezip says, and of
 # the first few it is seen: WHAT COMMAND..., on $T/fs3
 seen=0
 kept_whole() {	# WHAT
@@ -93,7 +93,7 @@ kept_whole() {	# WHAT
 	if [ $seen -le 3 ]; then fs_damaged exfat "$1" "$T/fs3" "$T/free"; fi
 	said=$("$BIN/imagezip" -q -i --json -F 0 "$T/fs3" 2> /dev/null)
 	if grep -q '"skipped_sectors": 0' <<< "$said"; then said=$(grep -oP '"warning": "\K[^"]+' <<< "$said"); fi
-	check "$1: kept whole: $said" grep -q '^[a-z].*:' <<< "$said"
+	check "$1: stored completely: $said" grep -q '^[a-z].*:' <<< "$said"
 	[ $seen -le 3 ] || row exfat "$1" "$said"
 }
 exfat free "$T/small" > "$T/free"

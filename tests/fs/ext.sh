@@ -67,12 +67,12 @@ round_trip "nearly full" 12M -t ext4 -N 300 -m 0
 round_trip "ext3" 64M -t ext3
 round_trip "ext2, 1k blocks" 40M -t ext2 -b 1024
 
-# What cannot be trusted is kept whole.
+# What cannot be trusted is stored completely.
 truncate -s 32M "$T/fs2"; mke2fs -q -F -t ext4 "$T/fs2"; free_of "$T/fs2" > "$T/free"
 damaged() {	# WHAT DEBUGFS-COMMAND
 	cp "$T/fs2" "$T/fs3"; debugfs -w -R "$2" "$T/fs3" > /dev/null 2>&1
 	fs_damaged ext4 "$1" "$T/fs3" "$T/free"
-	check "$1: kept whole" said_zero "$T/fs3"
+	check "$1: stored completely" said_zero "$T/fs3"
 }
 damaged "not cleanly unmounted" "set_super_value state 0"
 damaged "marked as having errors" "set_super_value state 3"
@@ -83,11 +83,11 @@ flag() { python3 -c 'import struct, sys; f = open(sys.argv[1], "r+b"); at = int(
 rm -f "$T/plain"; truncate -s 32M "$T/plain"; mke2fs -q -F -t ext4 -O ^metadata_csum,mmp "$T/plain"; free_of "$T/plain" > "$T/free"
 for bit in "1124 0x80" "1124 0x4000" "1120 0x1000" "1120 0x40000"; do
 	cp "$T/plain" "$T/fs3"; flag "$T/fs3" $bit
-	fs_damaged ext4 "unknown feature, $bit" "$T/fs3" "$T/free"; check "unknown feature, $bit: kept whole" said_zero "$T/fs3"
+	fs_damaged ext4 "unknown feature, $bit" "$T/fs3" "$T/free"; check "unknown feature, $bit: stored completely" said_zero "$T/fs3"
 done
 # An external journal is no filesystem.
 truncate -s 8M "$T/journal"; mke2fs -q -F -O journal_dev "$T/journal"
-check "an external journal: kept whole, and named" grep -q "kept whole: it is the external journal of another ext filesystem" <("$BIN/imagezip" -i --json "$T/journal")
+check "an external journal: stored completely, and named" grep -q "stored completely: it is the external journal of another ext filesystem" <("$BIN/imagezip" -i --json "$T/journal")
 # Multi-mount protection: somebody else's, or fsck's.
 check "multi-mount block clean: looked into" [ "$(said_of skipped_sectors "$T/plain")" -gt 30000 ]
 mmp=$(dumpe2fs -h "$T/plain" 2> /dev/null | sed -n 's/^MMP block number: *//p')
@@ -97,9 +97,9 @@ for what in 'mounted by another:\5\0\0\0' 'being checked:\x50\x4d\x4d\xe2'; do
 done
 # A journal for others is no filesystem.
 rm -f "$T/fs3"; truncate -s 8M "$T/fs3"; mke2fs -q -F -O journal_dev -b 4096 "$T/fs3"; : > "$T/free"
-fs_damaged ext4 "a journal device" "$T/fs3" "$T/free"; check "a journal device: kept whole" said_zero "$T/fs3"
+fs_damaged ext4 "a journal device" "$T/fs3" "$T/free"; check "a journal device: stored completely" said_zero "$T/fs3"
 free_of "$T/fs2" > "$T/free"
 cp "$T/fs2" "$T/fs3"; truncate -s 20M "$T/fs3"
 fs_damaged ext4 "cut short" "$T/fs3" "$T/free"
-check "cut short: kept whole" said_zero "$T/fs3"
+check "cut short: stored completely" said_zero "$T/fs3"
 finish

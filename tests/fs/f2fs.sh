@@ -92,7 +92,7 @@ edited "second copies of the SIT" second
 edited "journal of the SIT, not compact" journal
 edited "one checkpoint alone" only
 
-# What cannot be trusted is kept whole.
+# What cannot be trusted is stored completely.
 free_of "$T/base" > "$T/free"
 damaged() {	# WHAT CLAUSE EDIT...
 	local what=$1 clause=$2; shift 2

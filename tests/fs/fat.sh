@@ -113,7 +113,7 @@ for kind in fat12 fat16; do
 	whole_case "${kind^^}, bad clusters" "$img"
 done
 
-# What cannot be trusted is kept whole, with a warning: so imagezip says, and of
+# What cannot be trusted is stored completely, with a warning: so imagezip says, and of
 # the first few it is seen: WHAT KIND COMMAND..., on $T/fs3
 seen=0
 kept_whole() {	# WHAT
@@ -121,7 +121,7 @@ kept_whole() {	# WHAT
 	if [ $seen -le 3 ]; then fs_damaged fat "$1" "$T/fs3" "$T/free"; fi
 	said=$("$BIN/imagezip" -q -i --json -F 0 "$T/fs3" 2> /dev/null)
 	if grep -q '"skipped_sectors": 0' <<< "$said"; then said=$(grep -oP '"warning": "\K[^"]+' <<< "$said"); fi
-	check "$1: kept whole: $said" grep -q '^[a-z].*:' <<< "$said"
+	check "$1: stored completely: $said" grep -q '^[a-z].*:' <<< "$said"
 	[ $seen -le 3 ] || row fat "$1" "$said"
 }
 damaged() {

@@ -91,7 +91,7 @@ row fat "without a partition table" "recognised"
 # What is somebody else's, or half of it: FAT is not seen there.
 no_fat() {	# WHAT
 	check "$1: no FAT" [ "$(said_of filesystem "$T/other")" != fat ]
-	check "$1: kept whole" said_zero "$T/other"
+	check "$1: stored completely" said_zero "$T/other"
 }
 other() { truncate -s 0 "$T/other"; truncate -s 4M "$T/other"; mkfs.fat -F 12 "$@" "$T/other" > /dev/null; }
 put() { printf '%b' "$2" | dd of="$T/other" bs=1 seek="$1" conv=notrunc status=none; }

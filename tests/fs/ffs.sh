@@ -70,12 +70,12 @@ ffs group "$T/fs" 0 32 11111111
 check "a wrong count of free inodes" grep -q "free inodes are stored unchanged: .*inode map and its free count differ" "$T/stderr"
 "$BIN/imageunzip" -q --in-place "$T/y.ndz" "$T/target"; check "then they are" cmp "$T/fs" "$T/target"
 
-# What cannot be trusted is kept whole.
+# What cannot be trusted is stored completely.
 made "$T/fs2" 12m -o version=2,bsize=4096,fsize=512; ffs free "$T/fs2" > "$T/free"
 kept() {	# WHAT CLAUSE IMG
 	"$BIN/imagezip" -q -i --json -F 0 "$3" > "$T/said" 2> /dev/null
-	check "$1: kept whole" grep -q '"skipped_sectors": 0,' "$T/said"
-	check "$1: says why" grep -q "warning.*kept whole: .*$2" "$T/said"
+	check "$1: stored completely" grep -q '"skipped_sectors": 0,' "$T/said"
+	check "$1: says why" grep -q "warning.*stored completely: .*$2" "$T/said"
 }
 changed() {	# WHAT CLAUSE VERB ARGS...
 	cp "$T/fs2" "$T/fs3"; ffs "$3" "$T/fs3" "${@:4}"

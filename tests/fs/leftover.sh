@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a former filesystem left in a member of an array or pool calls free what holds
-# data now: kept whole.  Where there is no such member, the same is skipped.
+# data now: stored completely.  Where there is no such member, the same is skipped.
 . "$(dirname "$0")/lib.sh"
 requires mke2fs mkswap mkfs.vfat mkfs.btrfs python3 sfdisk
 leftover() { python3 "$TOP/tests/helpers/leftover.py" "$@"; }

@@ -58,13 +58,13 @@ fs_case() {
 	fi
 }
 
-# fs_damaged FS WHAT IMG FREE: a damaged filesystem: kept whole, or as much of
+# fs_damaged FS WHAT IMG FREE: a damaged filesystem: stored completely, or as much of
 # FREE skipped as is safe; or refused.  IMG is not changed.
 fs_damaged() {
 	local name="$1, $2" img=$3 free=$4 skipped warning
 	capture_install "$name" "$img" || { row "$1" "$2" FAILED; return 1; }
 	read -r skipped warning < <(said_of skipped_sectors,warning "$img")
-	if [ "${skipped:-none}" = 0 ] && [ -z "$warning" ]; then fail "$name: kept whole without a warning"; fi
+	if [ "${skipped:-none}" = 0 ] && [ -z "$warning" ]; then fail "$name: stored completely without a warning"; fi
 	if compare installed "$img" "$T/target" "$free" 0; then
 		row "$1" "$2" "${warning:-$((skipped / 2)) KiB free, skipped}"
 		echo "   ($name: $skipped sectors skipped; $warning)"
@@ -78,5 +78,5 @@ verdict() { "$BIN/imagezip" -q -i --json -F 0 "$1" 2> /dev/null | python3 -c 'im
 # Nothing is skipped, and the warning, then in $said, has CLAUSE: WHAT IMG CLAUSE
 kept_whole() {
 	said=$(verdict "$2"); said=${said#0 }
-	check "$1: kept whole, and says why ($said)" grep -q "^kept whole: .*$3" <<< "$said"
+	check "$1: stored completely, and says why ($said)" grep -q "^stored completely: .*$3" <<< "$said"
 }

@@ -88,7 +88,7 @@ fs_case lvm2 "in a partition" "$T/disk" "$T/free2"
 cp "$T/pv" "$T/pv2"; cp "$T/root" "$T/root2"; echo 2048,,83 | sfdisk -q --wipe never "$T/root2" > /dev/null 2>&1
 lv put "$T/info" "$T/pv2" root "$T/root2"; lv free "$T/info" home "$T/home.free" swap "$T/swap.free" > "$T/free2"
 fs_damaged lvm2 "one volume is a disk with a table" "$T/pv2" "$T/free2"
-check "a volume with a table: says so" grep -q "root (kept whole: .* and a partition table)" <(said_of warning "$T/pv2")
+check "a volume with a table: says so" grep -q "root (stored completely: .* and a partition table)" <(said_of warning "$T/pv2")
 
 # A damaged filesystem in one volume: that volume is kept, the others are not.
 cp "$T/pv" "$T/pv2"; debugfs -w -R "set_super_value state 3" "$T/root" 2> /dev/null
@@ -190,7 +190,7 @@ changed() {	# WHAT SED-EXPRESSION PART-OF-THE-WARNING
 	sed "$2" "$T/text" > "$T/text2"; cp "$T/pv" "$T/pv2"; set_text "$T/pv2" "$T/text2"
 	check "$1: the text differs" [ -n "$(cmp "$T/text" "$T/text2")" ]
 	fs_damaged lvm2 "$1" "$T/pv2" "$T/free"
-	check "$1: kept whole" said_zero "$T/pv2"
+	check "$1: stored completely" said_zero "$T/pv2"
 	check "$1: says why" grep -q "$3" <(said_of warning "$T/pv2")
 }
 changed "two volumes on one extent" '0,/"pv0", 8$/s//"pv0", 7/' "the same extent"
@@ -199,9 +199,9 @@ changed "unknown type on the disk" 's/type = "striped"/type = "strange"/' "unkno
 changed "not its volume group" '/pv0 {/,/}/s/id = "....../id = "zzzzzz/' "does not know it"
 changed "braces do not match" 's/logical_volumes {/logical_volumes { {/' "damaged"
 cp "$T/pv" "$T/pv2"; printf x | dd of="$T/pv2" bs=1 seek=$((4096 + 65536 + 500)) conv=notrunc status=none
-fs_damaged lvm2 "checksum of the text wrong" "$T/pv2" "$T/free"; check "checksum: kept whole" said_zero "$T/pv2"
+fs_damaged lvm2 "checksum of the text wrong" "$T/pv2" "$T/free"; check "checksum: stored completely" said_zero "$T/pv2"
 cp "$T/pv" "$T/pv2"; truncate -s 20M "$T/pv2"
-fs_damaged lvm2 "cut short" "$T/pv2" "$T/free"; check "cut short: kept whole" said_zero "$T/pv2"
+fs_damaged lvm2 "cut short" "$T/pv2" "$T/free"; check "cut short: stored completely" said_zero "$T/pv2"
 
 # LVM inside a volume; a volume on two disks.
 new_pv "$T/inner" 6M; detach
@@ -216,5 +216,5 @@ check "says so" grep -q "inner (LVM inside LVM), wide (partly on other disks)" <
 
 # A PV of no group.
 truncate -s 8M "$T/pv3"; attach "$T/pv3"; lvm_do pvcreate -y "${LOOPS[0]}"; detach; : > "$T/free"
-fs_damaged lvm2 "no volume group" "$T/pv3" "$T/free"; check "no volume group: kept whole" said_zero "$T/pv3"
+fs_damaged lvm2 "no volume group" "$T/pv3" "$T/free"; check "no volume group: stored completely" said_zero "$T/pv3"
 finish

@@ -164,10 +164,10 @@ check "woken hiberfil.sys: zeros for its header, the rest skipped" compare insta
 check "woken hiberfil.sys: as much as there is" [ "$(said_of skipped_sectors "$T/fs2")" = "$(awk '{ n += $2 } END { print n }' "$T/free")" ]
 row ntfs "hiberfil.sys of a woken system" "zeros for its header, the rest skipped"
 
-# What cannot be trusted is kept whole.
+# What cannot be trusted is stored completely.
 damaged() {	# WHAT PART-OF-THE-WARNING; the image is $T/fs3
 	fs_damaged ntfs "$1" "$T/fs3" "$T/free"
-	check "$1: kept whole" said_zero "$T/fs3"
+	check "$1: stored completely" said_zero "$T/fs3"
 	check "$1: says why" grep -q "$2" <(said_of warning "$T/fs3")
 }
 for word in hibr HIBR RSTR junk; do
@@ -263,7 +263,7 @@ for line in open(f"{t}/flips"):
     if skipped - free:
         print("byte", at, "bit", bit, ":", len(skipped - free), "sectors skipped wrongly", out.stderr)
         bad += 1
-print(whole, "kept whole")
+print(whole, "stored completely")
 sys.exit(bad != 0)
 PY
 [ $bad -gt 0 ] || may_mount || skip "mounting NTFS needs root and /dev/fuse; the rest is good"

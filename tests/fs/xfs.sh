@@ -169,7 +169,7 @@ else
 	echo "not root: nothing was mounted"
 fi
 
-# What cannot be trusted is kept whole.
+# What cannot be trusted is stored completely.
 make_fs "for damage" "$T/fs2" 36M -d agcount=2 -p "$T/proto"; free_of "$T/fs2" > "$T/free"
 damaged() {	# WHAT CLAUSE XFS_DB-COMMAND...
 	local what=$1 clause=$2 c; local -a args=(); shift 2

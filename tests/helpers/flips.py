@@ -45,5 +45,5 @@ with open(img, "r+b", buffering=0) as f:
         if now is None or wrong:
             print(f"byte {place}, bit {bit}: {len(wrong)} sectors are skipped that are not free, from {min(wrong, default=-1)} on")
             bad += 1
-print(whole, "of", count, "kept whole")
+print(whole, "of", count, "stored completely")
 sys.exit(bad != 0)

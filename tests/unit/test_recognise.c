@@ -1,4 +1,4 @@
-/* Names of what is kept whole: in a file, which libblkid can read, and elsewhere. */
+/* Names of what is stored completely: in a file, which libblkid can read, and elsewhere. */
 #include "fsmods/recognise.h"
 
 #include "tests/unit/memdisk.h"

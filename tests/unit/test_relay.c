@@ -1,5 +1,5 @@
 /* What a confined scan tells: frames and messages there and back, cut anywhere, and modules
- * whose process crashes, hangs or lies: the partition is kept whole, and why is said. */
+ * whose process crashes, hangs or lies: the partition is stored completely, and why is said. */
 #include "fsmods/relay.h"
 
 #include <signal.h>
@@ -257,7 +257,7 @@ kept(int (*fn)(struct disk *, struct range, struct skip_sink *, struct err *),
 	struct fs_scan f;
 	bool right = scan(fn, &f) && f.failed && rangeset_count(&f.skip) == 0 &&
 	             rangeset_count(&f.zero) == 0 && f.fs_end == PART_SECTORS &&
-	             strncmp(f.warning, "kept whole: ", 12) == 0 &&
+	             strncmp(f.warning, "stored completely: ", 19) == 0 &&
 	             strstr(f.warning, words) != NULL;
 
 	if (!right)
