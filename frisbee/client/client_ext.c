@@ -1,5 +1,5 @@
 /* Messages of the extension, read and written.  What they say belongs to the parts:
- * client_credit.h, client_nack.h, client_load.h, client_packs.h, client_session.h.  The engine
+ * client_credit.h, client_nack.h, client_congestion.h, client_mtu.h, client_session.h.  The engine
  * calls this for packets of the second port, in its only thread. */
 #include <string.h>
 

@@ -29,7 +29,7 @@ size_t client_ext_join_again(struct client *, uint64_t now_us, void *pkt);
 bool client_ext_hear_parity(
     struct client *, uint64_t now_us, const struct wirext_msg *, struct client_store *);
 
-/* client_ext_load.c: */
+/* client_ext_congestion.c: */
 /* A complaint when it is time for one, or 0. */
 size_t client_ext_complain(struct client *, uint64_t now_us, void *pkt);
 

@@ -7,7 +7,7 @@
  *
  * client.c begins, ends and reads packets of the base protocol; client_output.c says; client_join.c
  * joins and leaves; client_ext.c, client_ext_session.c, client_ext_parity.c and
- * client_ext_load.c have the messages of the extension; client_blocks.c has blocks that come,
+ * client_ext_congestion.c have the messages of the extension; client_blocks.c has blocks that come,
  * client_place.c which chunk gets a buffer, client_pass.c passes and silence, client_shell.c
  * what the shell does with chunks, client_partial.c chunks in parts. */
 #ifndef FRISBEE_CLIENT_CLIENT_IMPL_H
@@ -22,11 +22,11 @@
 #include "frisbee/client/client_chunks.h"
 #include "frisbee/client/client_claim.h"
 #include "frisbee/client/client_credit.h"
-#include "frisbee/client/client_hold.h"
-#include "frisbee/client/client_load.h"
+#include "frisbee/client/client_backoff.h"
+#include "frisbee/client/client_congestion.h"
 #include "frisbee/client/client_membership.h"
 #include "frisbee/client/client_nack.h"
-#include "frisbee/client/client_packs.h"
+#include "frisbee/client/client_mtu.h"
 #include "frisbee/client/client_pin.h"
 #include "frisbee/client/client_position.h"
 #include "frisbee/client/client_requests.h"

@@ -1,5 +1,5 @@
 /* How many blocks in one packet arrive, and what is said of it, without a session. */
-#include "frisbee/client/client_packs.h"
+#include "frisbee/client/client_mtu.h"
 #include "tests/t.h"
 
 enum { MS = 1000 };

@@ -1,6 +1,6 @@
 /* How fast the server sends: bursts and their grid, and what changes the rate; what
  * clients make of its time signals. */
-#include "frisbee/client/client_load.h"
+#include "frisbee/client/client_congestion.h"
 #include "frisbeed/server/server_pace.h"
 #include "frisbeed/server/server_rate.h"
 #include "tests/t.h"

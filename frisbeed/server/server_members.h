@@ -1,13 +1,13 @@
-/* server_roll.h: the clients that are there.
+/* server_members.h: the clients that are there.
  *
  * Their number is bounded, and so is that of one address: when more come, first those
  * give way that never asked for anything.  A client that falls silent is forgotten
  * after a while.
  *
- * Only server_roll.c writes struct server_roll and its clients.
+ * Only server_members.c writes struct server_roll and its clients.
  */
-#ifndef FRISBEED_SERVER_SERVER_ROLL_H
-#define FRISBEED_SERVER_SERVER_ROLL_H
+#ifndef FRISBEED_SERVER_SERVER_MEMBERS_H
+#define FRISBEED_SERVER_SERVER_MEMBERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,4 +109,4 @@ server_roll_index(const struct server_roll *r, const struct server_client *c)
 	return (uint32_t)(c - r->client);
 }
 
-#endif /* FRISBEED_SERVER_SERVER_ROLL_H */
+#endif /* FRISBEED_SERVER_SERVER_MEMBERS_H */

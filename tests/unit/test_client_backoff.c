@@ -1,5 +1,5 @@
 /* How long clients hold messages back: few of many draw a short time. */
-#include "frisbee/client/client_hold.h"
+#include "frisbee/client/client_backoff.h"
 #include "tests/t.h"
 
 enum { MOST_US = 100000, CLIENTS = 500, ROUNDS = 200 };

@@ -1,5 +1,5 @@
 /* A part of the server's engine: which chunks were given out since a client has joined. */
-#include "frisbeed/server/server_given.h"
+#include "frisbeed/server/server_scheduled.h"
 #include "tests/t.h"
 
 enum { CHUNKS = 100 };

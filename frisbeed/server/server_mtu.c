@@ -1,6 +1,6 @@
-/* server_packs.c: packets of several blocks.  The server's engine tells it which clients
+/* server_mtu.c: packets of several blocks.  The server's engine tells it which clients
  * come and go and what they answer, and asks it how large a packet may be. */
-#include "frisbeed/server/server_packs.h"
+#include "frisbeed/server/server_mtu.h"
 
 #include <stdlib.h>
 #include <string.h>

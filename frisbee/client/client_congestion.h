@@ -1,19 +1,19 @@
-/* client_load.h: is the network overloaded?  From the server's time signals: how long
+/* client_congestion.h: is the network overloaded?  From the server's time signals: how long
  * packets queue up, and how many blocks are lost meanwhile, more than are lost when
  * nothing queues up.  Losses without a queue are told, too, when they are many.
  *
  * The clocks of the two need not agree: the shortest way that a signal was seen to
  * take in the last seconds counts as one without a queue.
  */
-#ifndef FRISBEE_CLIENT_CLIENT_LOAD_H
-#define FRISBEE_CLIENT_CLIENT_LOAD_H
+#ifndef FRISBEE_CLIENT_CLIENT_CONGESTION_H
+#define FRISBEE_CLIENT_CLIENT_CONGESTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { CLIENT_LOAD_DELAYS = 3 };
 
-/* Only client_load.c writes it. */
+/* Only client_congestion.c writes it. */
 struct client_load {
 	bool begun;
 	uint32_t clients; /* whose losses are judged like these */
@@ -65,4 +65,4 @@ bool client_load_says(struct client_load *, uint64_t now_us);
 /* The server was started anew. */
 void client_load_forget(struct client_load *);
 
-#endif /* FRISBEE_CLIENT_CLIENT_LOAD_H */
+#endif /* FRISBEE_CLIENT_CLIENT_CONGESTION_H */

@@ -1,12 +1,12 @@
-/* client_hold.h: how long a message is held back, so that of many clients one says it for all.
+/* client_backoff.h: how long a message is held back, so that of many clients one says it for all.
  * All that a client does by chance is drawn here, from its seed.
  */
-#ifndef FRISBEE_CLIENT_CLIENT_HOLD_H
-#define FRISBEE_CLIENT_CLIENT_HOLD_H
+#ifndef FRISBEE_CLIENT_CLIENT_BACKOFF_H
+#define FRISBEE_CLIENT_CLIENT_BACKOFF_H
 
 #include <stdint.h>
 
-/* Only client_hold.c writes it. */
+/* Only client_backoff.c writes it. */
 struct client_hold {
 	uint64_t rng;
 };
@@ -22,4 +22,4 @@ uint64_t client_hold_draw_us(struct client_hold *, uint64_t most_us, uint32_t cl
 uint64_t client_hold_lack_us(struct client_hold *, uint64_t most_us, uint32_t clients,
     uint32_t lack, uint32_t most_lack);
 
-#endif /* FRISBEE_CLIENT_CLIENT_HOLD_H */
+#endif /* FRISBEE_CLIENT_CLIENT_BACKOFF_H */

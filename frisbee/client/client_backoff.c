@@ -1,6 +1,6 @@
-/* Chance, and how long messages are held back: client_hold.h.  The files of the engine that
+/* Chance, and how long messages are held back: client_backoff.h.  The files of the engine that
  * have something to say call this, in the engine's only thread. */
-#include "frisbee/client/client_hold.h"
+#include "frisbee/client/client_backoff.h"
 
 #include "frisbee/client/client_chunks.h"
 

@@ -1,4 +1,4 @@
-/* server_given.h: which chunks were given out since a client has joined.
+/* server_scheduled.h: which chunks were given out since a client has joined.
  *
  * Clients that join while nothing is sent between them join in the same turn: what one
  * of them is sent, the others are sent, too.  A new turn begins with the first client
@@ -7,10 +7,10 @@
  * what has changed since then, so a crowd that joins does not make the server walk the
  * whole image each time.
  *
- * Only server_given.c writes struct server_given.
+ * Only server_scheduled.c writes struct server_given.
  */
-#ifndef FRISBEED_SERVER_SERVER_GIVEN_H
-#define FRISBEED_SERVER_SERVER_GIVEN_H
+#ifndef FRISBEED_SERVER_SERVER_SCHEDULED_H
+#define FRISBEED_SERVER_SERVER_SCHEDULED_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,4 +43,4 @@ bool server_given_each(const struct server_given *, uint32_t i, uint32_t *chunk)
 /* All of these are wanted now: none has changed any more. */
 void server_given_settle(struct server_given *);
 
-#endif /* FRISBEED_SERVER_SERVER_GIVEN_H */
+#endif /* FRISBEED_SERVER_SERVER_SCHEDULED_H */

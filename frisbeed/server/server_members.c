@@ -1,6 +1,6 @@
-/* server_roll.c: the clients that are there.  The server's engine tells it who was heard,
+/* server_members.c: the clients that are there.  The server's engine tells it who was heard,
  * and is told in turn who comes and goes, whatever the reason. */
-#include "frisbeed/server/server_roll.h"
+#include "frisbeed/server/server_members.h"
 
 #include <stdlib.h>
 #include <string.h>

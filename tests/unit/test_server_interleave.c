@@ -4,8 +4,8 @@
 
 #include "common/base/rd.h"
 #include "common/wire/wirext.h"
-#include "frisbeed/server/server_sets.h"
-#include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_interleave.h"
+#include "frisbeed/server/server_interleave.h"
 #include "tests/t.h"
 #include "tests/unit/server_talk.h"
 

@@ -1,22 +1,22 @@
-/* server_packs.h: packets of several blocks, and chunks without their empty end.
+/* server_mtu.h: packets of several blocks, and chunks without their empty end.
  *
  * A DATA travels on the second port, so it is of use only when everybody listens there
  * and the network carries packets of its length to all.  So clients are asked by MTU_PROBEs,
  * which are as long; a client that does not answer keeps the group at the blocks of the
  * base protocol.  A client that joins, even again, has not answered yet.
  *
- * Only server_packs.c writes struct server_packs and what it keeps about clients,
+ * Only server_mtu.c writes struct server_packs and what it keeps about clients,
  * which the roll numbers.
  */
-#ifndef FRISBEED_SERVER_SERVER_PACKS_H
-#define FRISBEED_SERVER_SERVER_PACKS_H
+#ifndef FRISBEED_SERVER_SERVER_MTU_H
+#define FRISBEED_SERVER_SERVER_MTU_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/wire/wirext.h"
 #include "frisbeed/server/server_image.h"
-#include "frisbeed/server/server_roll.h"
+#include "frisbeed/server/server_members.h"
 
 struct server_packs_client {
 	bool ext;        /* it is there, and has the extension */
@@ -66,4 +66,4 @@ uint32_t server_packs_content(const struct server_packs *, uint32_t chunk);
 /* From now on the interface takes no packets of more than `blocks` (> 0) blocks. */
 void server_packs_limit(struct server_packs *, uint32_t blocks);
 
-#endif /* FRISBEED_SERVER_SERVER_PACKS_H */
+#endif /* FRISBEED_SERVER_SERVER_MTU_H */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "frisbeed/server/server.h"
-#include "frisbeed/server/server_packs.h"
+#include "frisbeed/server/server_mtu.h"
 #include "tests/t.h"
 
 enum { MIB = 1 << 20, CHUNKS = 4, CONTENT = 1001, SESSION = 9, MS = 1000 };

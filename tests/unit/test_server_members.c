@@ -1,7 +1,7 @@
 /* A part of the server's engine: the clients that are there. */
 #include <string.h>
 
-#include "frisbeed/server/server_roll.h"
+#include "frisbeed/server/server_members.h"
 #include "tests/t.h"
 
 enum { MAX = 200, SECOND = 1000000 };

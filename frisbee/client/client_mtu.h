@@ -1,18 +1,18 @@
-/* client_packs.h: how many blocks in one packet reach this client.
+/* client_mtu.h: how many blocks in one packet reach this client.
  *
  * The server sends MTU_PROBEs, packets of several lengths, and names clients that are to say which
  * is the longest that arrived.  When long packets seem not to arrive any more, the client
  * says so without being asked.  Source: docs/protocol-rules.md, "Several blocks in a packet".
  */
-#ifndef FRISBEE_CLIENT_CLIENT_PACKS_H
-#define FRISBEE_CLIENT_CLIENT_PACKS_H
+#ifndef FRISBEE_CLIENT_CLIENT_MTU_H
+#define FRISBEE_CLIENT_CLIENT_MTU_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frisbee/client/client_hold.h"
+#include "frisbee/client/client_backoff.h"
 
-/* Only client_packs.c writes it. */
+/* Only client_mtu.c writes it. */
 struct client_packs {
 	uint32_t round;  /* number of the current round of MTU_PROBEs; 0: none, or a doubt */
 	uint32_t blocks; /* in the longest packet of the round that arrived */
@@ -36,4 +36,4 @@ bool client_packs_says(struct client_packs *, uint64_t now_us);
 /* The server was started anew. */
 void client_packs_forget(struct client_packs *);
 
-#endif /* FRISBEE_CLIENT_CLIENT_PACKS_H */
+#endif /* FRISBEE_CLIENT_CLIENT_MTU_H */

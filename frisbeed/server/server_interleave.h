@@ -1,4 +1,4 @@
-/* server_sets.h: whether chunks are to be sent in turns, a set of them at once.
+/* server_interleave.h: whether chunks are to be sent in turns, a set of them at once.
  *
  * What is lost in one long burst is lost by one chunk, and the parity that mends it is
  * sent for this one client.  When a set of chunks takes turns, the burst is spread over
@@ -6,10 +6,10 @@
  * A burst is known by what a report says: all groups lack about the same, while
  * losses one by one differ from group to group.
  *
- * Only server_sets.c writes struct server_sets.
+ * Only server_interleave.c writes struct server_sets.
  */
-#ifndef FRISBEED_SERVER_SERVER_SETS_H
-#define FRISBEED_SERVER_SERVER_SETS_H
+#ifndef FRISBEED_SERVER_SERVER_INTERLEAVE_H
+#define FRISBEED_SERVER_SERVER_INTERLEAVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,4 +27,4 @@ struct server_sets {
 bool server_sets_hear(struct server_sets *, const uint8_t ip[4], bool several,
     const uint8_t lack[WIREXT_GROUPS]);
 
-#endif /* FRISBEED_SERVER_SERVER_SETS_H */
+#endif /* FRISBEED_SERVER_SERVER_INTERLEAVE_H */

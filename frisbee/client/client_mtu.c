@@ -1,6 +1,6 @@
-/* How many blocks in one packet reach this client: client_packs.h.  The engine calls this when
+/* How many blocks in one packet reach this client: client_mtu.h.  The engine calls this when
  * packets come or fail to come, and when it looks for something to say, in its only thread. */
-#include "frisbee/client/client_packs.h"
+#include "frisbee/client/client_mtu.h"
 
 enum {
 	/* The other lengths of a round come right behind the first one. */

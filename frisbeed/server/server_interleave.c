@@ -1,6 +1,6 @@
-/* server_sets.c: whether chunks take turns.  The server's engine tells it what reports
+/* server_interleave.c: whether chunks take turns.  The server's engine tells it what reports
  * say that are believed, and asks it before it gives out chunks. */
-#include "frisbeed/server/server_sets.h"
+#include "frisbeed/server/server_interleave.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Is the network overloaded: client_load.h.  The engine calls this when a time signal comes and
+/* Is the network overloaded: client_congestion.h.  The engine calls this when a time signal comes and
  * when it looks for something to say, in its only thread. */
-#include "frisbee/client/client_load.h"
+#include "frisbee/client/client_congestion.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-/* server_given.c: which chunks were given out since a client has joined.  The server's
+/* server_scheduled.c: which chunks were given out since a client has joined.  The server's
  * engine tells it what it gives out, and asks it when clients join and report. */
-#include "frisbeed/server/server_given.h"
+#include "frisbeed/server/server_scheduled.h"
 
 #include <stdlib.h>
 
