@@ -94,7 +94,8 @@ put_requests(const struct load_stats *r, uint64_t bytes_same, char *buf, size_t 
 		snprintf(buf, cap,
 		    "%s were on the disk already, %" PRIu64
 		    " blocks were not requested",
-		    human_bytes(bytes_same, same, sizeof same), r->blocks_not_requested);
+		    human_bytes(bytes_same, same, sizeof same),
+		    r->blocks_not_requested);
 	else
 		snprintf(buf, cap,
 		    "%u blocks were received twice, %u were requested again",

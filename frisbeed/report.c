@@ -42,12 +42,12 @@ put_counts(struct json *j, const struct tally *t, double seconds)
 	json_uint(j, "blocks_lost", s->blocks_lost);
 	json_uint(j, "bad_packets", s->bad_packets);
 	json_uint(j, "wants", s->wants);
-	json_uint(j, "nacks", s->reports);
-	json_uint(j, "credits", s->gos);
+	json_uint(j, "nacks", s->nacks);
+	json_uint(j, "credits", s->credits);
 	json_uint(j, "parity_sent", s->parity_sent);
-	json_uint(j, "data_packets_sent", s->packs_sent);
+	json_uint(j, "data_packets_sent", s->data_packets_sent);
 	json_uint(j, "blocks_left_out", s->blocks_left_out);
-	json_uint(j, "congestions", s->loads);
+	json_uint(j, "congestions", s->congestions);
 	json_uint(j, "rate_reductions", s->rate_reductions);
 	json_uint(j, "send_stalls", t->stalls);
 	json_uint(j, "rate_bits_per_s", t->rate);
@@ -79,8 +79,8 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 	json_double(j, "silence_s", (double)(now_us - r->heard_us) / 1e6);
 	if (r->of != 0) {
 		json_double(j, "progress", (double)r->blocks / (double)r->of);
-		json_double(j, "rate_bits_per_s",
-		    client_row_rate(r) * WIRE_BLOCK_BYTES * 8);
+		json_double(
+		    j, "rate_bits_per_s", client_row_rate(r) * WIRE_BLOCK_BYTES * 8);
 		json_double(j, "seconds_left", client_row_seconds_left(r));
 	}
 	if (r->told) {
@@ -229,7 +229,7 @@ report_unfinished(struct serve *serve, const struct shown *s)
 		enum client_doing doing = client_row_doing(r, sent);
 		if (doing != CLIENT_DOING_DONE)
 			log_info("client unfinished addr=%s port=%u state=\"%s\" "
-				 "silent_s=%.0f file=%s",
+				 "silence_s=%.0f file=%s",
 			    addr_text(r->ip, text), r->port, client_doing_name(doing),
 			    now > r->heard_us ? (double)(now - r->heard_us) / 1e6 : 0,
 			    s->image);
@@ -267,6 +267,7 @@ report_progress(const struct shown_all *all)
 			 " blocks_resent=%" PRIu64 " parity_sent=%" PRIu64
 			 " send_stalls=%" PRIu64 " file=%s",
 		    (double)t->rate / 1e6, t->server.clients, t->server.blocks_sent,
-		    t->server.blocks_resent, t->server.parity_sent, t->stalls, s->image);
+		    t->server.blocks_resent, t->server.parity_sent, t->stalls,
+		    s->image);
 	}
 }

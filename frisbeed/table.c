@@ -126,8 +126,7 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 	line(w, "    %-21s %-9s %5s  %8s%s  %-11s %s %5.1f%%  heard %.0f s ago", name,
 	    client_doing_name(c->doing), done, rate, rate[0] != '\0' ? "/s" : "", left,
 	    aside ? "gets" : "loss",
-	    100 * (aside ? r->share_received : client_row_loss(r, sent)),
-	    silent);
+	    100 * (aside ? r->share_received : client_row_loss(r, sent)), silent);
 }
 
 /* What has no room on the terminal: how many of each kind. */

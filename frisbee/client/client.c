@@ -20,7 +20,7 @@ client_new(const struct client_config *cfg, uint64_t now_us)
 	c->cfg.redo_us += c->cfg.redo_us == 0; /* at once is too soon */
 	c->cfg.sequential |= cfg->in_order;
 	c->cfg.parity &= cfg->first_blocks == 0;
-	client_hold_begin(&c->hold, cfg->seed);
+	client_backoff_begin(&c->backoff, cfg->seed);
 	client_membership_begin(&c->membership, now_us, cfg->start_delay_us);
 	client_pin_begin(&c->pin, cfg->has_server, cfg->any_file, cfg->seed);
 	client_requests_begin(&c->requests, &c->cfg);
@@ -35,8 +35,8 @@ client_drop_image(struct client *c)
 	client_bufs_free(&c->bufs);
 	client_nack_forget(&c->nack);
 	client_credit_forget(&c->credit);
-	client_load_forget(&c->load);
-	client_packs_forget(&c->packs);
+	client_congestion_forget(&c->congestion);
+	client_mtu_forget(&c->mtu);
 	client_skip_forget(&c->skip);
 	client_counters_forget_image(&c->counters);
 	client_membership_forget_image(&c->membership);

@@ -1,17 +1,17 @@
-/* Chance, and how long messages are held back: client_backoff.h.  The files of the engine that
- * have something to say call this, in the engine's only thread. */
+/* Chance, and how long messages are held back: client_backoff.h.  The files of the
+ * engine that have something to say call this, in the engine's only thread. */
 #include "frisbee/client/client_backoff.h"
 
 #include "frisbee/client/client_chunks.h"
 
 void
-client_hold_begin(struct client_hold *h, uint64_t seed)
+client_backoff_begin(struct client_backoff *h, uint64_t seed)
 {
 	h->rng = ~seed; /* the order of the chunks is drawn from the seed itself */
 }
 
 uint64_t
-client_hold_random(struct client_hold *h, uint64_t n)
+client_backoff_random(struct client_backoff *h, uint64_t n)
 {
 	return client_random(&h->rng) % n;
 }
@@ -26,7 +26,7 @@ log2_of(uint64_t x)
 }
 
 uint64_t
-client_hold_draw_us(struct client_hold *h, uint64_t most, uint32_t clients)
+client_backoff_draw_us(struct client_backoff *h, uint64_t most, uint32_t clients)
 {
 	uint64_t draw = client_random(&h->rng) | 1;
 	double u = 1 + (log2_of(draw) - 64) / log2_of((uint64_t)clients + 1);
@@ -35,11 +35,11 @@ client_hold_draw_us(struct client_hold *h, uint64_t most, uint32_t clients)
 }
 
 uint64_t
-client_hold_lack_us(struct client_hold *h, uint64_t most, uint32_t clients,
+client_backoff_lack_us(struct client_backoff *h, uint64_t most, uint32_t clients,
     uint32_t lack, uint32_t most_lack)
 {
 	double need = most_lack > lack ? 1 - (double)lack / most_lack : 0;
 
 	return (uint64_t)((double)most * need / 2) +
-	       client_hold_draw_us(h, most / 2, clients) + 1;
+	       client_backoff_draw_us(h, most / 2, clients) + 1;
 }

@@ -125,7 +125,7 @@ client_came(struct client *c, uint64_t now_us, uint32_t blocks)
 	client_session_busy(&c->session);
 	if (client_position_came(&c->position, now_us, blocks))
 		client_skip_streamed(&c->skip, c->position.chunk_us);
-	if (client_credit_came(&c->credit, now_us, c->position.seen))
+	if (client_credit_came(&c->credit, now_us, c->position.received))
 		client_schedule_now(&c->schedule, now_us);
 }
 
@@ -142,7 +142,7 @@ client_take_blocks(struct client *c, uint64_t now_us, const struct client_blocks
 	client_pin_block(&c->pin, now_us);
 	client_membership_heard(&c->membership, now_us);
 	client_requests_block(&c->requests, now_us);
-	client_packs_came(&c->packs, in->count);
+	client_mtu_came(&c->mtu, in->count);
 	client_came(c, now_us, in->count);
 	client_position_at(&c->position, now_us, chunk, in->first + in->count - 1);
 	bool begins = c->position.current != chunk;

@@ -1,5 +1,5 @@
-/* Is the network overloaded: client_congestion.h.  The engine calls this when a time signal comes and
- * when it looks for something to say, in its only thread. */
+/* Is the network overloaded: client_congestion.h.  The engine calls this when a time
+ * signal comes and when it looks for something to say, in its only thread. */
 #include "frisbee/client/client_congestion.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@ enum {
 	BASE_US = 5000000,
 	/* A delay below this is scheduling, and no queue. */
 	QUEUE_US = 300,
-	/* When fewer blocks are missing than before, one in this many of them is believed
-	 * to have come late; the others may have been doubled. */
+	/* When fewer blocks are missing than before, one in this many of them is
+	 * believed to have come late; the others may have been doubled. */
 	FEWER = 64,
 	/* Fewer blocks than this are too few for a share. */
 	FEW = 16,
@@ -24,8 +24,8 @@ static const double
     QUEUE_SHARE = 0.3,
     /* Losses without a queue are told when they are more than this share. */
     MUCH = 0.04,
-    /* Losses with a queue of less than this share are not told: parity makes them good for less
-     * than a lower rate costs. */
+    /* Losses with a queue of less than this share are not told: parity makes them good
+     * for less than a lower rate costs. */
     LITTLE = 0.004,
     /* Of what was counted without a queue, this part is left one signal later. */
     KEPT = 63.0 / 64,
@@ -36,7 +36,7 @@ static const double
     EXCESS = 4, EXCESS_DOUBLED = 0.55, USUAL = 0.002;
 
 static void
-note_delay(struct client_load *l, uint64_t now_us, uint64_t time_us)
+note_delay(struct client_congestion *l, uint64_t now_us, uint64_t time_us)
 {
 	int64_t way_us = (int64_t)(now_us - time_us);
 
@@ -51,7 +51,7 @@ note_delay(struct client_load *l, uint64_t now_us, uint64_t time_us)
 	if (l->base_us[0] > way_us)
 		l->base_us[0] = way_us;
 	int64_t base = l->base_us[0] < l->base_us[1] ? l->base_us[0] : l->base_us[1];
-	for (unsigned i = CLIENT_LOAD_DELAYS - 1; i > 0; i--)
+	for (unsigned i = CLIENT_CONGESTION_DELAYS - 1; i > 0; i--)
 		l->delay_us[i] = l->delay_us[i - 1];
 	l->delay_us[0] = (uint64_t)way_us - (uint64_t)base;
 	l->most_delay_us -= l->most_delay_us / FORGET;
@@ -63,9 +63,9 @@ note_delay(struct client_load *l, uint64_t now_us, uint64_t time_us)
  * ports may take two ways through the kernel: what is missing at one signal and there
  * at the next one is not lost. */
 static uint64_t
-count_lost(struct client_load *l, uint64_t seen)
+count_lost(struct client_congestion *l, uint64_t received)
 {
-	int64_t missing = (int64_t)(l->sent - seen) - l->offset;
+	int64_t missing = (int64_t)(l->sent - received) - l->offset;
 	int64_t sure = missing < l->missing ? missing : l->missing;
 	int64_t lost = sure - l->lost;
 
@@ -77,18 +77,18 @@ count_lost(struct client_load *l, uint64_t seen)
 
 /* Is there a queue that can be the reason of losses? */
 static bool
-queued_up(const struct client_load *l)
+queued_up(const struct client_congestion *l)
 {
 	uint64_t most = 0;
 
-	for (unsigned i = 0; i < CLIENT_LOAD_DELAYS; i++)
+	for (unsigned i = 0; i < CLIENT_CONGESTION_DELAYS; i++)
 		if (most < l->delay_us[i])
 			most = l->delay_us[i];
 	return most > QUEUE_US && (double)most > QUEUE_SHARE * (double)l->most_delay_us;
 }
 
 void
-client_load_signal(struct client_load *l, uint64_t now_us, uint64_t time_us,
+client_congestion_signal(struct client_congestion *l, uint64_t now_us, uint64_t time_us,
     uint32_t epoch, uint64_t sent)
 {
 	note_delay(l, now_us, time_us);
@@ -102,7 +102,7 @@ client_load_signal(struct client_load *l, uint64_t now_us, uint64_t time_us,
 
 /* The share of blocks that is lost without a queue. */
 static double
-usual_share(const struct client_load *l)
+usual_share(const struct client_congestion *l)
 {
 	double share = l->quiet_of > 0 ? l->quiet_lost / l->quiet_of : 0;
 
@@ -110,7 +110,7 @@ usual_share(const struct client_load *l)
 }
 
 static void
-count_quiet(struct client_load *l, uint64_t lost, uint64_t of)
+count_quiet(struct client_congestion *l, uint64_t lost, uint64_t of)
 {
 	l->quiet_lost = l->quiet_lost * KEPT + (double)lost;
 	l->quiet_of = l->quiet_of * KEPT + (double)of;
@@ -120,7 +120,7 @@ count_quiet(struct client_load *l, uint64_t lost, uint64_t of)
 /* A cable or a radio link loses as much with a queue as without one: only what
  * comes on top of that is the queue's doing. */
 static bool
-overflows(struct client_load *l, uint64_t lost, uint64_t of)
+overflows(struct client_congestion *l, uint64_t lost, uint64_t of)
 {
 	double usual = usual_share(l);
 	double limit = EXCESS + EXCESS_DOUBLED * log2(l->clients > 0 ? l->clients : 1);
@@ -138,7 +138,7 @@ overflows(struct client_load *l, uint64_t lost, uint64_t of)
 
 /* The share of losses over the last signals, of enough blocks each. */
 static void
-count_share(struct client_load *l, uint64_t lost, uint64_t of)
+count_share(struct client_congestion *l, uint64_t lost, uint64_t of)
 {
 	l->few_lost += lost;
 	l->few_of += of;
@@ -151,7 +151,7 @@ count_share(struct client_load *l, uint64_t lost, uint64_t of)
 
 /* What there is to say about the stretch before the last one. */
 static bool
-complain(struct client_load *l, uint32_t epoch, uint64_t lost, uint64_t of)
+complain(struct client_congestion *l, uint32_t epoch, uint64_t lost, uint64_t of)
 {
 	bool queue = queued_up(l);
 
@@ -169,7 +169,7 @@ complain(struct client_load *l, uint32_t epoch, uint64_t lost, uint64_t of)
 }
 
 bool
-client_load_judge(struct client_load *l, uint64_t now_us, uint64_t seen)
+client_congestion_judge(struct client_congestion *l, uint64_t now_us, uint64_t received)
 {
 	if (l->pending_us == 0 || now_us <= l->pending_us)
 		return false;
@@ -182,52 +182,52 @@ client_load_judge(struct client_load *l, uint64_t now_us, uint64_t seen)
 	l->epochs[0] = l->pending_epoch;
 	if (!l->begun) {
 		l->begun = true;
-		l->offset = (int64_t)(l->sent - seen);
+		l->offset = (int64_t)(l->sent - received);
 		l->missing = l->lost = 0;
 		l->last_of = 0;
 		return false;
 	}
-	uint64_t lost = count_lost(l, seen);
+	uint64_t lost = count_lost(l, received);
 	return of > 0 && complain(l, began, lost < of ? lost : of, of);
 }
 
 void
-client_load_clients(struct client_load *l, uint32_t clients)
+client_congestion_clients(struct client_congestion *l, uint32_t clients)
 {
 	l->clients = clients;
 }
 
 void
-client_load_say(struct client_load *l, uint64_t at_us, bool voice)
+client_congestion_say(struct client_congestion *l, uint64_t at_us, bool voice)
 {
 	l->say_at_us = at_us;
 	l->voice = voice;
 }
 
 void
-client_load_heard(struct client_load *l, uint32_t epoch)
+client_congestion_heard(struct client_congestion *l, uint32_t epoch)
 {
 	if (epoch >= l->say_epoch && !l->voice)
 		l->say_at_us = 0;
 }
 
 uint64_t
-client_load_at_us(const struct client_load *l)
+client_congestion_at_us(const struct client_congestion *l)
 {
 	return l->say_at_us != 0 ? l->say_at_us : UINT64_MAX;
 }
 
 bool
-client_load_says(struct client_load *l, uint64_t now_us)
+client_congestion_says(struct client_congestion *l, uint64_t now_us)
 {
-	if (now_us < client_load_at_us(l))
+	if (now_us < client_congestion_at_us(l))
 		return false;
 	l->say_at_us = 0;
 	return true;
 }
 
 void
-client_load_forget(struct client_load *l)
+client_congestion_forget(struct client_congestion *l)
 {
-	*l = (struct client_load){ 0 };
+	*l = (struct client_congestion){ 0 };
 }

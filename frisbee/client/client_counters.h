@@ -15,7 +15,7 @@ struct client_config;
 struct client_counters {
 	struct wire_stats wire;   /* what the client tells the server when it leaves */
 	uint64_t parity_used;     /* parity blocks that took the place of lost blocks */
-	uint64_t parity_unused; /* parity blocks that were of no use */
+	uint64_t parity_unused;   /* parity blocks that were of no use */
 	uint64_t left_out;        /* blocks of empty ends of chunks, which never came */
 	uint64_t not_asked;       /* blocks that were not needed, in chunks that were */
 };

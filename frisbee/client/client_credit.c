@@ -5,33 +5,35 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* More is granted when fewer chunks than this wait to be written: so the disk never
-	 * waits, and the rest of the buffers is for chunks that lack something. */
+	/* More is granted when fewer chunks than this wait to be written: so the disk
+	 * never waits, and the rest of the buffers is for chunks that lack something.
+	 */
 	LOW_WATER = 4,
-	/* Fewer than eight clients are sent no parity unasked, so a chunk that lost something
-	 * comes to its end late, behind what the server has read by then: each may be further
-	 * ahead of its disk.  Not by much more, or the others have no buffers left for what it
-	 * lets come, and that is sent again. */
+	/* Fewer than eight clients are sent no parity proactive, so a chunk that lost
+	 * something comes to its end late, behind what the server has read by then:
+	 * each may be further ahead of its disk.  Not by much more, or the others have
+	 * no buffers left for what it lets come, and that is sent again. */
 	LOW_WATER_FEW = 16,
 	FEW_CLIENTS = 8,
-	/* Granted at a time: eight chunks, which take turns; two where passes lost much.  On
-	 * a fast network the backlog of the base protocol decides, lest the socket
-	 * overflows. */
-	GO_CHUNKS = 8,
-	GO_CHUNKS_LOSSY = 2,
-	/* More is granted when this many blocks are still to come, or half of the grant if
-	 * that is less: a message and its answer take less. */
-	GO_ON_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,
-	/* Bounds of the window: the least keeps a fast link busy, and the most bounds what
-	 * one overflow of the socket can lose. */
+	/* Granted at a time: eight chunks, which take turns; two where passes lost
+	 * much.  On a fast network the backlog of the base protocol decides, lest the
+	 * socket overflows. */
+	CREDIT_CHUNKS = 8,
+	CREDIT_CHUNKS_LOSSY = 2,
+	/* More is granted when this many blocks are still to come, or half of the grant
+	 * if that is less: a message and its answer take less. */
+	CREDIT_AHEAD_BLOCKS = 3 * WIRE_CHUNK_BLOCKS / 2,
+	/* Bounds of the window: the least keeps a fast link busy, and the most bounds
+	 * what one overflow of the socket can lose. */
 	WINDOW_LEAST = 128,
 	WINDOW_MOST = 3 * WIRE_CHUNK_BLOCKS,
 	WINDOW_STEP = 32,
-	/* A pass that lost more blocks of a chunk than this was too much: parity makes good
-	 * what is less. */
+	/* A pass that lost more blocks of a chunk than this was too much: parity makes
+	 * good what is less. */
 	WINDOW_LOSS = 48,
-	/* Without a pace, what was granted comes within a chunk's time and this; a grant is
-	 * repeated then, and after twice, four times ... as long, at most 32 times. */
+	/* Without a pace, what was granted comes within a chunk's time and this; a
+	 * grant is repeated then, and after twice, four times ... as long, at most 32
+	 * times. */
 	STALL_MIN_US = 2000,
 	STALL_TRIES = 5,
 };
@@ -51,17 +53,17 @@ client_credit_forget(struct client_credit *k)
 }
 
 void
-client_credit_new_session(struct client_credit *k, uint64_t seen)
+client_credit_new_session(struct client_credit *k, uint64_t received)
 {
-	k->granted = seen;
+	k->granted = received;
 }
 
 bool
-client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t seen)
+client_credit_came(struct client_credit *k, uint64_t now_us, uint64_t received)
 {
 	k->seen_us = now_us;
 	k->tries = 0;
-	return k->at_us == 0 && seen >= k->more_at;
+	return k->at_us == 0 && received >= k->more_at;
 }
 
 /* Of a grant of this many blocks, the number that are still to come when more is granted. */
@@ -71,17 +73,17 @@ more_before(uint32_t blocks, bool unpaced)
 	/* A grant that is lost is followed by another before the server runs dry. */
 	if (unpaced)
 		return blocks * UINT64_C(2) / 3;
-	return blocks / 2 < GO_ON_BLOCKS ? blocks / 2 : GO_ON_BLOCKS;
+	return blocks / 2 < CREDIT_AHEAD_BLOCKS ? blocks / 2 : CREDIT_AHEAD_BLOCKS;
 }
 
 void
-client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t seen,
+client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t received,
     uint32_t blocks, bool unpaced)
 {
 	if (blocks == 0)
 		return;
-	if (k->granted < seen + blocks)
-		k->granted = seen + blocks;
+	if (k->granted < received + blocks)
+		k->granted = received + blocks;
 	k->more_at = k->granted - more_before(blocks, unpaced);
 	k->at_us = 0;
 	k->seen_us = now_us;
@@ -90,11 +92,11 @@ client_credit_granted(struct client_credit *k, uint64_t now_us, uint64_t seen,
 /* What a pass lost without a pace has overrun our own socket, most likely.  What was
  * on its way by then tells nothing new. */
 void
-client_credit_lost(struct client_credit *k, uint64_t seen, uint32_t lost)
+client_credit_lost(struct client_credit *k, uint64_t received, uint32_t lost)
 {
 	if (lost <= WINDOW_LOSS / 2 && k->window < WINDOW_MOST)
 		k->window += WINDOW_STEP;
-	if (lost <= WINDOW_LOSS || seen < k->cut_till)
+	if (lost <= WINDOW_LOSS || received < k->cut_till)
 		return;
 	k->window -= k->window / 4;
 	if (k->window < WINDOW_LEAST)
@@ -141,8 +143,8 @@ can_take(const struct client *c)
 	uint32_t chunks = c->position.chunk_us < EXT_FAST_CHUNK_US
 	                      ? c->requests.backlog / WIRE_CHUNK_BLOCKS
 	                  : c->requests.backlog < 2 * WIRE_CHUNK_BLOCKS
-	                      ? GO_CHUNKS_LOSSY
-	                      : GO_CHUNKS;
+	                      ? CREDIT_CHUNKS_LOSSY
+	                      : CREDIT_CHUNKS;
 
 	/* Too many are incomplete: their repair comes first. */
 	if (waiting >= low + (low == 0))
@@ -186,15 +188,15 @@ stall_us(const struct client *c)
 
 /* Another may say it first, but not so late that the server runs dry. */
 static uint64_t
-go_hold_us(struct client *c, uint32_t blocks)
+credit_backoff_us(struct client *c, uint32_t blocks)
 {
-	uint64_t most = c->position.chunk_us < EXT_HOLD_US ? c->position.chunk_us
-	                                                   : EXT_HOLD_US;
+	uint64_t most = c->position.chunk_us < EXT_BACKOFF_US ? c->position.chunk_us
+	                                                      : EXT_BACKOFF_US;
 
 	if (c->session.unpaced)
 		most = most * blocks / WIRE_CHUNK_BLOCKS / 4;
 	return c->session.clients > 1
-	           ? client_hold_draw_us(&c->hold, most, c->session.clients)
+	           ? client_backoff_draw_us(&c->backoff, most, c->session.clients)
 	           : 0;
 }
 
@@ -203,8 +205,9 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 {
 	struct client_credit *k = &c->credit;
 	uint32_t blocks = can_take(c);
-	uint64_t left = k->granted > c->position.seen ? k->granted - c->position.seen
-	                                              : 0;
+	uint64_t left = k->granted > c->position.received
+	                    ? k->granted - c->position.received
+	                    : 0;
 	bool stalled = now_us >= stall_us(c);
 	struct wirext_msg m;
 
@@ -215,12 +218,12 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (k->at_us == 0)
-		k->at_us = now_us + go_hold_us(c, blocks);
+		k->at_us = now_us + credit_backoff_us(c, blocks);
 	if (now_us < k->at_us)
 		return 0;
 	k->tries += stalled;
 	if (stalled)
-		client_packs_doubt(&c->packs, now_us);
+		client_mtu_doubt(&c->mtu, now_us);
 	/* After a silence, what was on its way is lost or here. */
 	client_ext_message(
 	    c, &m, c->session.unpaced && !stalled ? WIREXT_CREDIT_AT : WIREXT_CREDIT);
@@ -230,8 +233,9 @@ client_credit_say(struct client *c, uint64_t now_us, void *pkt)
 	m.u.credit.block = c->position.at_block;
 	m.u.credit.since = c->position.since;
 	if (stalled)
-		client_credit_new_session(k, c->position.seen);
-	client_credit_granted(k, now_us, c->position.seen, blocks, c->session.unpaced);
+		client_credit_new_session(k, c->position.received);
+	client_credit_granted(
+	    k, now_us, c->position.received, blocks, c->session.unpaced);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -33,14 +33,14 @@ struct client;
 void client_credit_begin(struct client_credit *, uint64_t now_us, bool unpaced);
 /* The image is forgotten; or the server was started anew and knows of no grant. */
 void client_credit_forget(struct client_credit *);
-void client_credit_new_session(struct client_credit *, uint64_t seen);
+void client_credit_new_session(struct client_credit *, uint64_t received);
 /* Blocks or parity came, of use or not: this many in all.  True: it is time to say more. */
-bool client_credit_came(struct client_credit *, uint64_t now_us, uint64_t seen);
+bool client_credit_came(struct client_credit *, uint64_t now_us, uint64_t received);
 /* Somebody granted this many blocks (0: the message only says how far its sender is). */
-void client_credit_granted(struct client_credit *, uint64_t now_us, uint64_t seen,
+void client_credit_granted(struct client_credit *, uint64_t now_us, uint64_t received,
     uint32_t blocks, bool unpaced);
 /* A pass has ended that lost this many blocks. */
-void client_credit_lost(struct client_credit *, uint64_t seen, uint32_t lost);
+void client_credit_lost(struct client_credit *, uint64_t received, uint32_t lost);
 /* A grant when it is time for one, or 0. */
 size_t client_credit_say(struct client *, uint64_t now_us, void *pkt);
 

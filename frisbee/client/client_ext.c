@@ -1,6 +1,6 @@
 /* Messages of the extension, read and written.  What they say belongs to the parts:
- * client_credit.h, client_nack.h, client_congestion.h, client_mtu.h, client_session.h.  The engine
- * calls this for packets of the second port, in its only thread. */
+ * client_credit.h, client_nack.h, client_congestion.h, client_mtu.h, client_session.h.
+ * The engine calls this for packets of the second port, in its only thread. */
 #include <string.h>
 
 #include "frisbee/client/client_ext_impl.h"
@@ -44,34 +44,34 @@ client_ext_flushing_at_us(const struct client *c)
 
 /* A packet of some length, which some clients are asked about. */
 static void
-hear_try(struct client *c, uint64_t now_us, const struct wirext_msg *m)
+hear_mtu_probe(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint32_t n = m->u.mtu_probe.n, mine = 0;
 
 	while (mine < n && m->u.mtu_probe.id[mine] != c->cfg.clientid)
 		mine++;
 	if (mine < n)
-		client_packs_tried(&c->packs, now_us, &c->hold, m->u.mtu_probe.number,
+		client_mtu_probed(&c->mtu, now_us, &c->backoff, m->u.mtu_probe.number,
 		    m->u.mtu_probe.blocks, n);
 }
 
 size_t
-client_ext_say_fits(struct client *c, uint64_t now_us, void *pkt)
+client_ext_say_mtu_ack(struct client *c, uint64_t now_us, void *pkt)
 {
 	struct wirext_msg m = { .kind = WIREXT_MTU_ACK, .session = c->session.session };
 
-	if (!c->session.on || !client_packs_says(&c->packs, now_us))
+	if (!c->session.on || !client_mtu_says(&c->mtu, now_us))
 		return 0;
 	memcpy(m.srcip, c->cfg.srcip, 4);
 	m.u.mtu_ack.clientid = c->cfg.clientid;
-	m.u.mtu_ack.number = c->packs.round;
-	m.u.mtu_ack.blocks = c->packs.blocks;
+	m.u.mtu_ack.number = c->mtu.round;
+	m.u.mtu_ack.blocks = c->mtu.blocks;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }
 
 static bool
-handle_pack(struct client *c, uint64_t now_us, const struct wirext_msg *m,
+handle_data(struct client *c, uint64_t now_us, const struct wirext_msg *m,
     struct client_store *store)
 {
 	struct client_blocks in = { .chunk = m->u.data.chunk,
@@ -100,11 +100,11 @@ hear_client(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		break;
 	case WIREXT_CREDIT:
 	case WIREXT_CREDIT_AT:
-		client_credit_granted(&c->credit, now_us, c->position.seen,
+		client_credit_granted(&c->credit, now_us, c->position.received,
 		    m->u.credit.blocks, c->session.unpaced);
 		break;
 	case WIREXT_CONGESTION:
-		client_load_heard(&c->load, m->u.congestion.epoch);
+		client_congestion_heard(&c->congestion, m->u.congestion.epoch);
 		break;
 	case WIREXT_NACK:
 		client_nack_hear_reports(c, now_us, m);
@@ -129,16 +129,16 @@ hear_server(struct client *c, uint64_t now_us, const struct wirext_msg *m,
 	client_claim_deny(&c->claim, now_us);
 	switch (m->kind) {
 	case WIREXT_DATA:
-		return handle_pack(c, now_us, m, store);
+		return handle_data(c, now_us, m, store);
 	case WIREXT_PARITY:
 		return client_ext_hear_parity(c, now_us, m, store);
 	case WIREXT_MTU_PROBE:
 		if (c->session.on)
-			hear_try(c, now_us, m);
+			hear_mtu_probe(c, now_us, m);
 		return false;
 	case WIREXT_TIME:
-		client_load_signal(&c->load, now_us, m->u.time.time_us, m->u.time.epoch,
-		    m->u.time.sent);
+		client_congestion_signal(&c->congestion, now_us, m->u.time.time_us,
+		    m->u.time.epoch, m->u.time.sent);
 		return false;
 	default:
 		return false;

@@ -1,12 +1,13 @@
-/* Complaints about the rate: when the network is overloaded, one client says so, and some more lest
- * one alone is not believed.  client_output() asks for them, in the engine's only thread. */
+/* Complaints about the rate: when the network is overloaded, one client says so, and
+ * some more lest one alone is not believed.  client_output() asks for them, in the
+ * engine's only thread. */
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
 	/* The longest that a complaint is held back: a queue overflows soon. */
-	HOLD_LOAD_US = 20000,
-	/* About this many clients complain whatever they hear, since the server does not
-	 * believe what one address says alone. */
+	CONGESTION_BACKOFF_US = 20000,
+	/* About this many clients complain whatever they hear, since the server does
+	 * not believe what one address says alone. */
 	VOICES = 8,
 };
 
@@ -17,23 +18,23 @@ client_ext_complain(struct client *c, uint64_t now_us, void *pkt)
 	uint32_t clients = c->session.clients;
 	struct wirext_msg m;
 
-	client_load_clients(&c->load, clients);
-	if (client_load_judge(&c->load, now_us, c->position.seen) &&
-	    c->load.say_at_us == 0) {
-		uint64_t held = clients > 1 ? client_hold_draw_us(
-						  &c->hold, HOLD_LOAD_US, clients)
+	client_congestion_clients(&c->congestion, clients);
+	if (client_congestion_judge(&c->congestion, now_us, c->position.received) &&
+	    c->congestion.say_at_us == 0) {
+		uint64_t held = clients > 1 ? client_backoff_draw_us(&c->backoff,
+						  CONGESTION_BACKOFF_US, clients)
 		                            : 0;
-		client_load_say(&c->load, now_us + held,
-		    client_hold_random(&c->hold, clients + UINT64_C(1)) < VOICES);
+		client_congestion_say(&c->congestion, now_us + held,
+		    client_backoff_random(&c->backoff, clients + UINT64_C(1)) < VOICES);
 	}
-	if (!client_load_says(&c->load, now_us))
+	if (!client_congestion_says(&c->congestion, now_us))
 		return 0;
 	client_ext_message(c, &m, WIREXT_CONGESTION);
 	m.u.congestion.clientid = c->cfg.clientid;
-	m.u.congestion.epoch = c->load.say_epoch;
-	m.u.congestion.lost = c->load.say_lost;
-	m.u.congestion.of = c->load.say_of;
-	m.u.congestion.queue = c->load.queue;
+	m.u.congestion.epoch = c->congestion.say_epoch;
+	m.u.congestion.lost = c->congestion.say_lost;
+	m.u.congestion.of = c->congestion.say_of;
+	m.u.congestion.queue = c->congestion.queue;
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -8,7 +8,7 @@ enum {
 	/* The longest that a message is held back; a quarter of it when the server has
 	 * nothing else to do.  Of 500 clients, one or two speak before the first
 	 * one is heard. */
-	EXT_HOLD_US = 160000,
+	EXT_BACKOFF_US = 160000,
 	/* A chunk takes less than this on a fast network: 170 Mbit/s and more. */
 	EXT_FAST_CHUNK_US = 50000,
 	/* Nothing came for this time: what was said may be lost, and is said again. */

@@ -24,9 +24,9 @@ adopt_session(struct client *c, uint32_t session)
 {
 	if (!client_session_adopt(&c->session, session))
 		return;
-	client_credit_new_session(&c->credit, c->position.seen);
-	client_load_forget(&c->load);
-	client_packs_forget(&c->packs);
+	client_credit_new_session(&c->credit, c->position.received);
+	client_congestion_forget(&c->congestion);
+	client_mtu_forget(&c->mtu);
 	client_nack_nothing_comes(&c->nack);
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++)
 		client_nacked_unanswered(&c->bufs.at[c->bufs.filling[i]].nacked);
@@ -62,7 +62,8 @@ client_ext_hear_state(struct client *c, uint64_t now_us, const struct wirext_msg
 	if (client_session_state(&c->session, now_us, m->u.state.clients,
 		(m->u.state.flags & WIREXT_IDLE) != 0))
 		client_bufs_settle_all(&c->bufs, now_us);
-	client_position_sets(&c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);
+	client_position_interleave(
+	    &c->position, (m->u.state.flags & WIREXT_INTERLEAVED) != 0);
 	client_nack_hear_state(&c->nack, &m->u.state.coming);
 	if (c->session.idle)
 		client_end_pass(c, now_us);
@@ -85,13 +86,13 @@ void
 client_ext_listen_for_state(struct client *c, uint64_t now_us)
 {
 	enum session_heard heard = client_session_listen(
-	    &c->session, now_us, c->packs.round != 0);
+	    &c->session, now_us, c->mtu.round != 0);
 
 	if (heard != SESSION_DOUBTED)
 		return;
 	client_nack_nothing_comes(&c->nack);
-	client_membership_join_at(
-	    &c->membership, now_us + client_hold_random(&c->hold, c->cfg.join_us));
+	client_membership_join_at(&c->membership,
+	    now_us + client_backoff_random(&c->backoff, c->cfg.join_us));
 }
 
 /* Ask it until it answers. */

@@ -1,15 +1,17 @@
-/* client_impl.h: the parts of the client's engine, put together, and what its files share.
+/* client_impl.h: the parts of the client's engine, put together, and what its files
+ * share.
  *
  * Each part has a header and a file of its own, which alone writes its struct;
- * docs/architecture.md has a list of them.  The files declared here are the wiring: they read
- * packets and tell the parts what happened (a block, the end of a pass, a buffer that is free,
- * a request or a STATE of others), or ask them what to say.
+ * docs/architecture.md has a list of them.  The files declared here are the wiring:
+ * they read packets and tell the parts what happened (a block, the end of a pass, a
+ * buffer that is free, a request or a STATE of others), or ask them what to say.
  *
- * client.c begins, ends and reads packets of the base protocol; client_output.c says; client_join.c
- * joins and leaves; client_ext.c, client_ext_session.c, client_ext_parity.c and
- * client_ext_congestion.c have the messages of the extension; client_blocks.c has blocks that come,
- * client_place.c which chunk gets a buffer, client_pass.c passes and silence, client_shell.c
- * what the shell does with chunks, client_partial.c chunks in parts. */
+ * client.c begins, ends and reads packets of the base protocol; client_output.c says;
+ * client_join.c joins and leaves; client_ext.c, client_ext_session.c,
+ * client_ext_parity.c and client_ext_congestion.c have the messages of the extension;
+ * client_blocks.c has blocks that come, client_place.c which chunk gets a buffer,
+ * client_pass.c passes and silence, client_shell.c what the shell does with chunks,
+ * client_partial.c chunks in parts. */
 #ifndef FRISBEE_CLIENT_CLIENT_IMPL_H
 #define FRISBEE_CLIENT_CLIENT_IMPL_H
 
@@ -36,9 +38,9 @@
 #include "frisbee/client/client_urgent.h"
 
 enum {
-	/* Chunks take turns only with this many buffers: half of them for chunks that come,
-	 * and as many for those that wait for their repair. */
-	CLIENT_SET_BUFFERS = 6 * WIREXT_INTERLEAVE,
+	/* Chunks take turns only with this many buffers: half of them for chunks that
+	 * come, and as many for those that wait for their repair. */
+	CLIENT_INTERLEAVE_BUFFERS = 6 * WIREXT_INTERLEAVE,
 };
 
 /* Blocks that came in one packet. */
@@ -61,10 +63,10 @@ struct client {
 
 	struct client_position position;
 	struct client_urgent urgent;
-	struct client_load load;
-	struct client_packs packs;
+	struct client_congestion congestion;
+	struct client_mtu mtu;
 	struct client_skip skip;
-	struct client_hold hold;
+	struct client_backoff backoff;
 	struct client_schedule schedule;
 	struct client_requests requests;
 	struct client_credit credit;
@@ -188,7 +190,7 @@ uint64_t client_partial_quiet_us(const struct client *);
 
 /* client_ext.c: */
 /* How many blocks in one packet arrive, when it is time to say so, or 0. */
-size_t client_ext_say_fits(struct client *, uint64_t now_us, void *pkt);
+size_t client_ext_say_mtu_ack(struct client *, uint64_t now_us, void *pkt);
 /* A message that all is here but not written yet, when it is time for one, or 0. */
 size_t client_ext_say_flushing(struct client *, uint64_t now_us, void *pkt);
 uint64_t client_ext_flushing_at_us(const struct client *);

@@ -268,7 +268,9 @@ client_put_join(struct client *c, uint64_t now_us, uint32_t flags, void *pkt)
 	if (may_extend(c))
 		len = wirext_put_offer(pkt, len, WIRE_PACKET_MAX,
 		    flags | (c->cfg.parity ? WIREXT_CAN_PARITY : 0) |
-			(c->cfg.buffers < CLIENT_SET_BUFFERS ? WIREXT_NO_INTERLEAVING : 0));
+			(c->cfg.buffers < CLIENT_INTERLEAVE_BUFFERS
+				? WIREXT_NO_INTERLEAVING
+				: 0));
 	else if (c->cfg.unicast)
 		len = wirext_put_cookie(
 		    pkt, len, WIRE_PACKET_MAX, c->membership.cookie);

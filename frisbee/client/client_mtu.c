@@ -1,41 +1,42 @@
-/* How many blocks in one packet reach this client: client_mtu.h.  The engine calls this when
- * packets come or fail to come, and when it looks for something to say, in its only thread. */
+/* How many blocks in one packet reach this client: client_mtu.h.  The engine calls this
+ * when packets come or fail to come, and when it looks for something to say, in its
+ * only thread. */
 #include "frisbee/client/client_mtu.h"
 
 enum {
 	/* The other lengths of a round come right behind the first one. */
 	SETTLE_US = 5000,
-	/* The clients that are asked together answer within this time for each of them, lest
-	 * all answers come at once. */
+	/* The clients that are asked together answer within this time for each of them,
+	 * lest all answers come at once. */
 	SPREAD_US = 500,
-	/* One silence or one lost chunk has other reasons mostly; this many in a row, without
-	 * a long packet between them, hardly. */
+	/* One silence or one lost chunk has other reasons mostly; this many in a row,
+	 * without a long packet between them, hardly. */
 	DOUBTS = 4,
 };
 
 void
-client_packs_tried(struct client_packs *p, uint64_t now_us, struct client_hold *hold,
+client_mtu_probed(struct client_mtu *p, uint64_t now_us, struct client_backoff *hold,
     uint32_t round, uint32_t blocks, uint32_t n)
 {
 	if (round != p->round || p->blocks == 0) {
 		p->round = round;
 		p->blocks = 0;
 		p->at_us = now_us + SETTLE_US +
-		           client_hold_random(hold, n * (uint64_t)SPREAD_US);
+		           client_backoff_random(hold, n * (uint64_t)SPREAD_US);
 	}
 	if (p->blocks < blocks)
 		p->blocks = blocks;
 }
 
 void
-client_packs_came(struct client_packs *p, uint32_t blocks)
+client_mtu_came(struct client_mtu *p, uint32_t blocks)
 {
 	if (blocks >= p->said)
 		p->doubts = 0;
 }
 
 void
-client_packs_doubt(struct client_packs *p, uint64_t now_us)
+client_mtu_doubt(struct client_mtu *p, uint64_t now_us)
 {
 	if (p->said <= 1 || ++p->doubts < DOUBTS)
 		return;
@@ -45,15 +46,15 @@ client_packs_doubt(struct client_packs *p, uint64_t now_us)
 }
 
 uint64_t
-client_packs_at_us(const struct client_packs *p)
+client_mtu_at_us(const struct client_mtu *p)
 {
 	return p->at_us != 0 ? p->at_us : UINT64_MAX;
 }
 
 bool
-client_packs_says(struct client_packs *p, uint64_t now_us)
+client_mtu_says(struct client_mtu *p, uint64_t now_us)
 {
-	if (now_us < client_packs_at_us(p))
+	if (now_us < client_mtu_at_us(p))
 		return false;
 	p->at_us = 0;
 	p->said = p->blocks;
@@ -61,7 +62,7 @@ client_packs_says(struct client_packs *p, uint64_t now_us)
 }
 
 void
-client_packs_forget(struct client_packs *p)
+client_mtu_forget(struct client_mtu *p)
 {
-	*p = (struct client_packs){ 0 };
+	*p = (struct client_mtu){ 0 };
 }

@@ -8,31 +8,36 @@
 #include "frisbee/client/client_ext_impl.h"
 
 enum {
-	/* A report that had no effect is repeated: late while the server sends other things,
-	 * behind which the answer waits; soon when nothing comes; at once, nearly, by a
-	 * client that is alone and needs not fear that all others repeat theirs, too. */
+	/* A report that had no effect is repeated: late while the server sends other
+	 * things, behind which the answer waits; soon when nothing comes; at once,
+	 * nearly, by a client that is alone and needs not fear that all others repeat
+	 * theirs, too. */
 	REPEAT_US = 1500000,
 	REPEAT_IDLE_US = 350000,
 	REPEAT_ALONE_US = 50000,
-	/* An idle server answers 25 ms after the first report, and then says again that it is
-	 * idle: with the way, that takes at most this time. */
+	/* An idle server answers 25 ms after the first report, and then says again that
+	 * it is idle: with the way, that takes at most this time. */
 	ANSWERED_US = 75000,
-	/* A client that lacks more than this of a group (which has 128 blocks), or of a chunk,
-	 * wants the chunk itself: plain blocks cost no computing, and are of use to those
-	 * who come late. */
+	/* A client that lacks more than this of a group (which has 128 blocks), or of a
+	 * chunk, wants the chunk itself: plain blocks cost no computing, and are of use
+	 * to those who come late. */
 	MOST_OF_GROUP = 120,
 	MOST_OF_CHUNK = 3 * WIRE_CHUNK_BLOCKS / 4,
-	/* The same of a chunk with few buffers, which others need meanwhile, and unpaced. */
+	/* The same of a chunk with few buffers, which others need meanwhile, and
+	   unpaced. */
 	MOST_OF_CHUNK_FEW = WIRE_CHUNK_BLOCKS / 2,
-	/* For less than this of a chunk, a round of the server is not worth waiting for. */
+	/* For less than this of a chunk, a round of the server is not worth waiting
+	   for. */
 	LITTLE = WIRE_CHUNK_BLOCKS / 16,
-	/* A report of more than this many times as much as this client lacks, and of a few
-	 * blocks more, does not silence it: the server may tell its sender to wait. */
+	/* A report of more than this many times as much as this client lacks, and of a
+	 * few blocks more, does not silence it: the server may tell its sender to wait.
+	 */
 	MUCH_MORE = 4,
 	MUCH = 8,
 	/* A client that is alone waits only to say more at once. */
-	HOLD_ALONE_US = 20000,
-	/* Of the most that others were heard to lack, this part is forgotten each second. */
+	BACKOFF_ALONE_US = 20000,
+	/* Of the most that others were heard to lack, this part is forgotten each
+	   second. */
 	FORGET = 8,
 };
 
@@ -96,14 +101,14 @@ client_nack_hear_state(struct client_nack *k, const struct wirext_map *map)
 static uint64_t
 hold_us(struct client *c, uint32_t lack)
 {
-	uint64_t most = c->session.idle ? EXT_HOLD_US / 4 : EXT_HOLD_US;
+	uint64_t most = c->session.idle ? EXT_BACKOFF_US / 4 : EXT_BACKOFF_US;
 
 	if (c->session.clients <= 1)
 		return c->session.idle || c->position.chunk_us < EXT_FAST_CHUNK_US
-		           ? HOLD_ALONE_US / 10
-		           : HOLD_ALONE_US;
-	return client_hold_lack_us(
-	    &c->hold, most, c->session.clients, lack, c->nack.most_lack);
+		           ? BACKOFF_ALONE_US / 10
+		           : BACKOFF_ALONE_US;
+	return client_backoff_lack_us(
+	    &c->backoff, most, c->session.clients, lack, c->nack.most_lack);
 }
 
 void
@@ -215,7 +220,7 @@ covered(const struct client *c, const struct client_buffer *b, uint64_t now_us)
 static bool
 too_much(const struct client *c, const struct client_buffer *b)
 {
-	bool few = c->session.unpaced || c->cfg.buffers < CLIENT_SET_BUFFERS;
+	bool few = c->session.unpaced || c->cfg.buffers < CLIENT_INTERLEAVE_BUFFERS;
 	bool most = b->nlack > (few ? MOST_OF_CHUNK_FEW : MOST_OF_CHUNK);
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)

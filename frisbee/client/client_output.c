@@ -26,7 +26,7 @@ other_output(struct client *c, uint64_t now_us, void *pkt)
 		return client_put_first_join(c, now_us, pkt);
 	if (client_claim_asks(&c->claim, now_us))
 		return client_put_join(c, now_us, WIREXT_AGAIN, pkt);
-	size_t len = client_ext_say_fits(c, now_us, pkt);
+	size_t len = client_ext_say_mtu_ack(c, now_us, pkt);
 	if (len == 0 && wants_more(c) && now_us >= client_ask_who_at_us(c))
 		len = client_put_join(c, now_us, WIREXT_AGAIN, pkt);
 	return len;
@@ -125,11 +125,11 @@ loading_at_us(const struct client *c)
 	uint64_t at = client_claim_ask_at_us(&c->claim);
 
 	if (c->session.on)
-		at = earlier(at, client_packs_at_us(&c->packs));
+		at = earlier(at, client_mtu_at_us(&c->mtu));
 	if (!wants_more(c))
 		return at;
 	at = earlier(at, earlier(c->schedule.at_us, client_ask_who_at_us(c)));
-	return earlier(at, speaks_ext(c) ? client_load_at_us(&c->load)
+	return earlier(at, speaks_ext(c) ? client_congestion_at_us(&c->congestion)
 					 : client_requests_idle_at_us(&c->requests));
 }
 

@@ -12,14 +12,14 @@ settle(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_SKIPPED);
 	if (b == NULL) {
 		client_requests_lost(&c->requests, 0);
-		client_credit_lost(&c->credit, c->position.seen, 0);
+		client_credit_lost(&c->credit, c->position.received, 0);
 		return;
 	}
 	struct blockmap lost = client_lack(b);
 	client_requests_lost(&c->requests, blockmap_count(&lost));
-	client_credit_lost(&c->credit, c->position.seen, blockmap_count(&lost));
+	client_credit_lost(&c->credit, c->position.received, blockmap_count(&lost));
 	if (blockmap_count(&lost) > WIRE_CHUNK_BLOCKS / 2)
-		client_packs_doubt(&c->packs, now_us);
+		client_mtu_doubt(&c->mtu, now_us);
 	client_nacked_unanswered(&b->nacked);
 	client_nack_look(&c->nack);
 	client_buffer_passed(

@@ -29,16 +29,16 @@ client_position_begin(struct client_position *p, uint32_t chunks)
 }
 
 void
-client_position_sets(struct client_position *p, bool sets)
+client_position_interleave(struct client_position *p, bool interleaved)
 {
-	p->sets = sets;
+	p->interleaved = interleaved;
 }
 
 bool
 client_position_came(struct client_position *p, uint64_t now_us, uint32_t blocks)
 {
-	p->seen += blocks;
-	if (p->seen % WIRE_CHUNK_BLOCKS >= blocks)
+	p->received += blocks;
+	if (p->received % WIRE_CHUNK_BLOCKS >= blocks)
 		return false;
 	p->chunk_us = now_us - p->mark_us;
 	p->mark_us = now_us;
@@ -64,7 +64,7 @@ client_position_parity(struct client_position *p)
 void
 client_position_complete(struct client_position *p, uint64_t now_us, uint32_t chunk)
 {
-	if (chunk == p->current && !p->sets)
+	if (chunk == p->current && !p->interleaved)
 		p->chunk_us = now_us - p->begun_us;
 }
 
@@ -72,7 +72,7 @@ bool
 client_position_in_pass(const struct client_position *p, uint32_t chunk)
 {
 	return p->current == chunk ||
-	       (p->sets && p->current != p->chunks &&
+	       (p->interleaved && p->current != p->chunks &&
 		   p->current / WIREXT_INTERLEAVE == chunk / WIREXT_INTERLEAVE);
 }
 
@@ -104,7 +104,7 @@ client_position_pass_ends(
 	if (chunk == p->chunks)
 		return false;
 	*passed = (struct client_passed){ .chunk = chunk, .first = chunk, .count = 1 };
-	if (p->sets) {
+	if (p->interleaved) {
 		passed->first = chunk - chunk % WIREXT_INTERLEAVE;
 		passed->count = WIREXT_INTERLEAVE;
 	}

@@ -19,13 +19,13 @@ struct client_position {
 	uint32_t current; /* whose pass goes on */
 	uint32_t begun;   /* stamp of client_chunks.h when it began */
 	uint64_t begun_us;
-	bool sets;         /* chunks take turns */
+	bool interleaved;  /* chunks take turns */
 	uint32_t last;     /* the chunk whose pass ended last */
 	uint64_t last_us;  /* when it ended */
 	uint64_t guard_us; /* stragglers are waited for this long */
 	uint64_t chunk_us; /* a whole chunk takes this long */
 	uint64_t block_us; /* when the last block came */
-	uint64_t seen;     /* blocks and parity that came, of use or not */
+	uint64_t received; /* blocks and parity that came, of use or not */
 	uint64_t mark_us;  /* when the last whole chunk's worth of them had come */
 	uint32_t at_chunk, at_block; /* the last block that came */
 	uint32_t since;              /* parity that came after it */
@@ -40,7 +40,7 @@ struct client_passed {
 /* An image of this number of chunks is loaded. */
 void client_position_begin(struct client_position *, uint32_t chunks);
 /* The server says whether chunks take turns. */
-void client_position_sets(struct client_position *, bool sets);
+void client_position_interleave(struct client_position *, bool interleaved);
 
 /* Blocks or parity came, of use or not.  True: a whole chunk's worth since the last time. */
 bool client_position_came(struct client_position *, uint64_t now_us, uint32_t blocks);

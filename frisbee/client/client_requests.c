@@ -9,18 +9,19 @@
 enum {
 	/* Other clients that were heard this long ago may be gone. */
 	CROWD_US = 5000000,
-	/* With others about, requests are spread over up to this time, so that one speaks and
-	 * the others hear it. */
+	/* With others about, requests are spread over up to this time, so that one
+	 * speaks and the others hear it. */
 	JITTER_US = 20000,
-	/* After silences the next one is noticed later, by one tick for each, up to this: a
-	 * second, with the usual tick, and no storm of requests when a server is gone. */
+	/* After silences the next one is noticed later, by one tick for each, up to
+	 * this: a second, with the usual tick, and no storm of requests when a server
+	 * is gone. */
 	MAX_BACKOFF_TICKS = 33,
-	/* More is asked for when fewer blocks than the backlog are still to come.  The least
-	 * is what a round trip on a fast link takes. */
+	/* More is asked for when fewer blocks than the backlog are still to come.  The
+	 * least is what a round trip on a fast link takes. */
 	MIN_BACKLOG = 128,
 	BACKLOG_STEP = 64,
-	/* A pass that lost more blocks than this of a chunk has overrun somebody's buffer,
-	 * most likely ours. */
+	/* A pass that lost more blocks than this of a chunk has overrun somebody's
+	 * buffer, most likely ours. */
 	MUCH_LOST = WIRE_CHUNK_BLOCKS / 16,
 	/* A larger readahead counts as this, lest a number of blocks overflows. */
 	MOST_AHEAD = 1024,
@@ -30,7 +31,7 @@ enum {
 	/* With fewer buffers than this there is no time to lose. */
 	FIRST_FEW = 16,
 	/* Chunk 0 is asked for after a random time, in which another may do so. */
-	FIRST_HOLD_US = 40000,
+	FIRST_BACKOFF_US = 40000,
 };
 
 void
@@ -124,7 +125,7 @@ client_jitter_us(struct client *c, uint64_t now_us)
 		most = JITTER_US;
 	if (now_us >= c->requests.crowd_until_us)
 		return 0;
-	return client_hold_random(&c->hold, most + 1);
+	return client_backoff_random(&c->backoff, most + 1);
 }
 
 static size_t
@@ -302,8 +303,8 @@ client_requests_say_first(struct client *c, uint64_t now_us, void *pkt)
 		return 0;
 	}
 	if (r->first_at_us == 0)
-		r->first_at_us = now_us + client_hold_draw_us(&c->hold, FIRST_HOLD_US,
-					      c->session.clients);
+		r->first_at_us = now_us + client_backoff_draw_us(&c->backoff,
+					      FIRST_BACKOFF_US, c->session.clients);
 	if (now_us < r->first_at_us)
 		return 0;
 	struct client_buffer *b = client_filling(c, 0);

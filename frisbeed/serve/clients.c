@@ -251,9 +251,9 @@ clients_aside(struct clients *c,
 	for (int protected = 0; protected < 2; protected++)
 		for (uint32_t i = lru_newest(&c->order, protected); i != LRU_NONE;
 		     i = lru_older(&c->order, i))
-			c->row[i].aside =
-			    c->row[i].port == 0 &&
-			    is(arg, c->row[i].ip, &c->row[i].share_received);
+			c->row[i].aside = c->row[i].port == 0 &&
+			                  is(arg, c->row[i].ip,
+					      &c->row[i].share_received);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -43,7 +43,8 @@ struct client_row {
 	bool lapsed; /* it was gone, and has not joined again since */
 	bool outcome_known, whole; /* by its LEAVE2 */
 	bool aside;                /* the server does not heed its complaints */
-	double share_received; /* with aside: the share of the sent blocks it receives, 0..1 */
+	double share_received; /* with aside: the share of the sent blocks it receives,
+	                          0..1 */
 	/* By its LEAVE2; no old client sends less. */
 	bool told;
 	uint64_t bytes_written;

@@ -178,7 +178,7 @@ add_output(struct loop *l, const struct server_out *out, struct err *e)
 		add_block(l, out);
 	else if (out->kind == SERVER_OUT_PARITY)
 		add_parity(l, out);
-	else if (out->kind == SERVER_OUT_PACK)
+	else if (out->kind == SERVER_OUT_DATA)
 		add_pack(l, out);
 	else
 		return sock_send(
@@ -197,7 +197,7 @@ flush_all(struct loop *l, struct err *e)
 		rc = flush_batch(l, all[i], e);
 	/* The interface was changed meanwhile. */
 	if (l->packs.sock != NULL && sock_was_too_long(l->packs.sock))
-		server_pack_limit(l->server, 1);
+		server_data_limit(l->server, 1);
 	return rc;
 }
 

@@ -289,7 +289,7 @@ stream_run(const struct stream *s, struct err *e)
 	/* The clients of an engine that has ended are not counted any more. */
 	struct tally none = r.last;
 	none.server.clients = 0;
-	none.server.unasked = 0;
+	none.server.proactive = 0;
 	tally_add(s->tally, &none, &r.last);
 	server_free(server);
 	return rc;

@@ -28,22 +28,22 @@ add_server(
 	a->prequests += b->prequests - c->prequests;
 	a->bad_packets += b->bad_packets - c->bad_packets;
 	a->blocks_requested += b->blocks_requested - c->blocks_requested;
-	a->blocks_already_pending +=
-	    b->blocks_already_pending - c->blocks_already_pending;
+	a->blocks_already_pending += b->blocks_already_pending -
+	                             c->blocks_already_pending;
 	a->blocks_sent += b->blocks_sent - c->blocks_sent;
 	a->bytes_sent += b->bytes_sent - c->bytes_sent;
 	a->blocks_resent += b->blocks_resent - c->blocks_resent;
 	a->blocks_lost += b->blocks_lost - c->blocks_lost;
 	a->clients += b->clients - c->clients;
 	a->wants += b->wants - c->wants;
-	a->reports += b->reports - c->reports;
-	a->gos += b->gos - c->gos;
+	a->nacks += b->nacks - c->nacks;
+	a->credits += b->credits - c->credits;
 	a->parity_sent += b->parity_sent - c->parity_sent;
-	a->packs_sent += b->packs_sent - c->packs_sent;
+	a->data_packets_sent += b->data_packets_sent - c->data_packets_sent;
 	a->blocks_left_out += b->blocks_left_out - c->blocks_left_out;
-	a->fits += b->fits - c->fits;
-	a->unasked += b->unasked - c->unasked;
-	a->loads += b->loads - c->loads;
+	a->mtu_acks += b->mtu_acks - c->mtu_acks;
+	a->proactive += b->proactive - c->proactive;
+	a->congestions += b->congestions - c->congestions;
 	a->rate_reductions += b->rate_reductions - c->rate_reductions;
 	/* Those of one engine may have come and gone between two of its calls. */
 	if (a->clients_max < b->clients_max)

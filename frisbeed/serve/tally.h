@@ -40,8 +40,8 @@ tally_packets(const struct tally *t)
 static inline uint64_t
 tally_control(const struct server_stats *s)
 {
-	return s->joins + s->leaves + s->requests + s->prequests + s->wants +
-	       s->reports + s->gos + s->fits;
+	return s->joins + s->leaves + s->requests + s->prequests + s->wants + s->nacks +
+	       s->credits + s->mtu_acks;
 }
 
 #endif /* FRISBEED_SERVE_TALLY_H */

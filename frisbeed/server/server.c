@@ -1,5 +1,6 @@
-/* server.c: a session of the server's engine: made of its parts, freed, and handed what
- * arrives.  The shell (loop.c) or the simulator calls this. */
+/* server.c: a session of the server's engine: it creates and frees the parts, and
+ * passes what arrives to them.  The shell (loop.c) or the simulator calls this, in one
+ * thread. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ server_chunk_blocks(const struct server *s, uint32_t chunk)
 	return server_image_chunk(&s->image, chunk);
 }
 
-/* -1: no memory. */
+/* Returns -1 without memory. */
 static int
 init_parts(struct server *s)
 {
@@ -20,8 +21,9 @@ init_parts(struct server *s)
 
 	if (server_queue_init(&s->queue, n) != 0 ||
 	    server_sent_init(&s->sent, &s->image) != 0 ||
-	    server_given_init(&s->given, n) != 0 ||
-	    server_slots_init(&s->slots, s->cfg.ahead) != 0 || server_clients_init(s) != 0)
+	    server_scheduled_init(&s->scheduled, n) != 0 ||
+	    server_slots_init(&s->slots, s->cfg.ahead) != 0 ||
+	    server_clients_init(s) != 0)
 		return -1;
 	if (s->cfg.growing && growing_init(&s->growing, n) != 0)
 		return -1;
@@ -71,7 +73,7 @@ server_free(struct server *s)
 	carousel_fini(&s->carousel);
 	repair_fini(&s->repair);
 	growing_fini(&s->growing);
-	server_given_fini(&s->given);
+	server_scheduled_fini(&s->scheduled);
 	server_slots_fini(&s->slots);
 	server_clients_fini(s);
 	free(s);
@@ -99,18 +101,18 @@ server_stats(const struct server *s)
 		.bytes_sent = n[COUNT_BYTES],
 		.blocks_resent = s->sent.again,
 		.blocks_lost = n[COUNT_LOST],
-		.clients = server_roll_count(&s->roll),
-		.clients_max = s->roll.most,
+		.clients = server_members_count(&s->members),
+		.clients_max = s->members.most,
 		.gone = n[COUNT_FORGOTTEN],
 		.wants = n[COUNT_WANTS],
-		.reports = n[COUNT_REPORTS],
-		.gos = n[COUNT_GOS],
+		.nacks = n[COUNT_NACKS],
+		.credits = n[COUNT_CREDITS],
 		.parity_sent = s->sent.parity,
-		.packs_sent = n[COUNT_PACKS],
+		.data_packets_sent = n[COUNT_DATA_PACKETS],
 		.blocks_left_out = n[COUNT_LEFT_OUT],
-		.fits = n[COUNT_FITS],
-		.unasked = s->repair.unasked,
-		.loads = n[COUNT_LOADS],
+		.mtu_acks = n[COUNT_MTU_ACKS],
+		.proactive = s->repair.proactive,
+		.congestions = n[COUNT_CONGESTIONS],
 		.rate = s->rate.now,
 		.rate_reductions = s->rate.steps };
 }
@@ -146,15 +148,16 @@ void
 server_content(struct server *s, uint32_t chunk, uint32_t blocks)
 {
 	assert(chunk < s->image.chunks && blocks <= WIRE_CHUNK_BLOCKS);
-	/* Of a chunk without anything, one block tells so. */
-	server_packs_learn(&s->packs, chunk, blocks + (blocks == 0));
+	/* Of an empty chunk one block is sent, so that clients learn that it is empty.
+	 */
+	server_mtu_learn(&s->mtu, chunk, blocks + (blocks == 0));
 }
 
 void
-server_pack_limit(struct server *s, uint32_t blocks)
+server_data_limit(struct server *s, uint32_t blocks)
 {
 	assert(blocks > 0);
-	server_packs_limit(&s->packs, blocks);
+	server_mtu_limit(&s->mtu, blocks);
 }
 
 void
@@ -225,7 +228,7 @@ server_ends_us(const struct server *s)
 	if (!server_is_quiet(s) || s->growing.wanted > 0 ||
 	    server_replies_at(&s->replies) != SERVER_NEVER)
 		return SERVER_NEVER;
-	return server_life_ends_us(&s->life, server_roll_count(&s->roll));
+	return server_life_ends_us(&s->life, server_members_count(&s->members));
 }
 
 bool

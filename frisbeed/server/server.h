@@ -31,8 +31,9 @@
 enum {
 	SERVER_AHEAD_MAX = 1024,
 	SERVER_CLIENTS_MAX = 16384, /* for counting and -T < 0 only */
-	/* Of a whole chunk each.  One is held until what was read ahead before it has
-	 * gone out: with few, repairs wait for each other. */
+	/* Buffers for a whole chunk.  Each is occupied until the blocks that were read
+	 * before it have been sent, so with few of them repairs would wait for each
+	 * other. */
 	SERVER_PARITY_BUFFERS = 16,
 };
 #define SERVER_NEVER UINT64_MAX
@@ -42,7 +43,8 @@ struct server_ext_config {
 	bool on;       /* only for whole_chunks */
 	bool parity;   /* the shell can compute it */
 	uint16_t port; /* the second one */
-	/* In one packet, as long as the interface takes them; 0: one each, always. */
+	/* The most blocks in one packet, if the interface can send it; 0: always one
+	 * block. */
 	uint32_t pack_blocks;
 	uint32_t session; /* random, not 0 */
 	uint8_t identity[WIREXT_IDENTITY_BYTES];
@@ -50,42 +52,46 @@ struct server_ext_config {
 
 struct server_config {
 	uint64_t image_bytes; /* > 0 */
-	bool whole_chunks;    /* answer JOIN; else only JOIN2 (not an image) */
+	bool whole_chunks;    /* an image: JOIN is answered; otherwise only JOIN2 is */
 	uint8_t srcip[4];
 	uint32_t run_blocks; /* blocks a read, -R: 1..1024, usual 32 */
 	uint32_t ahead;      /* runs: 1..SERVER_AHEAD_MAX */
 	uint32_t burst;      /* blocks a burst, -B */
 	uint64_t gap_us;     /* between starts of bursts, -G; 0: no pacing */
-	bool dynamic; /* -D: find out how fast the network is, below burst and gap */
-	/* -T: stop after so long without requests when idle; 0 never; < 0: 2 s
-	 * after the last client left or fell silent for good and nobody asks any more
-	 * (at the latest 30 min after the last request); needs at least one client that
-	 * asked for something. */
+	bool dynamic; /* -D: adapt the rate to the network, at most to that of burst and
+	                 gap */
+	/* -T: end the session after this time without requests.  0: never.  Negative:
+	 * end it 2 s after the last client has left or has fallen silent and nothing is
+	 * requested any more, but at the latest 30 min after the last request; at least
+	 * one client must have requested something. */
 	int64_t idle_us;
-	uint32_t wait_clients; /* no block is sent before this many are there at once */
-	/* The image still arrives: of a chunk nothing is read before server_have() has
-	 * named all of its blocks.  Whoever asks for it before gets it then. */
+	uint32_t wait_clients; /* no block is sent before this many clients are there at
+	                          once */
+	/* The image still arrives: a chunk is not read before server_have() has named
+	 * all of its blocks.  A chunk that is requested earlier is sent then. */
 	bool growing;
 	struct server_ext_config ext;
 };
 
 struct server_stats {
 	uint64_t joins, leaves, requests, prequests, bad_packets;
-	uint64_t blocks_requested; /* sum over all requests */
-	uint64_t blocks_already_pending; /* requested blocks that were going to be sent anyway */
+	uint64_t blocks_requested;       /* sum over all requests */
+	uint64_t blocks_already_pending; /* requested blocks that were going to be sent
+	                                    anyway */
 	uint64_t blocks_sent, bytes_sent;
 	uint64_t blocks_resent; /* had been sent before, to any client */
 	uint64_t blocks_lost;   /* named by requests for less than a chunk */
-	uint32_t clients, clients_max; /* now; at most at once */
-	uint64_t gone;                 /* forgotten: silent for minutes, without LEAVE */
-	uint64_t wants, reports, gos;  /* the extension's messages */
+	uint32_t clients,
+	    clients_max; /* now; the most that were there at the same time */
+	uint64_t gone;   /* clients that were forgotten: silent, without LEAVE */
+	uint64_t wants, nacks, credits; /* the extension's messages */
 	uint64_t parity_sent;          /* blocks */
-	uint64_t packs_sent;           /* packets of one or several blocks */
-	uint64_t blocks_left_out;      /* empty ends of chunks */
-	uint64_t fits;                 /* answers to MTU_PROBEs */
-	double unasked;                /* parity blocks a group that go with the data */
-	uint64_t loads;                /* complaints about the rate */
-	double rate;     /* with -D: blocks a second, lastly; 0: unpaced */
+	uint64_t data_packets_sent;    /* packets of one or several blocks */
+	uint64_t blocks_left_out;      /* blocks of the empty ends of chunks */
+	uint64_t mtu_acks;             /* answers to MTU_PROBEs */
+	double proactive;     /* parity blocks per group that are sent without a NACK */
+	uint64_t congestions; /* complaints about the rate */
+	double rate; /* with -D: the current rate, in blocks a second; 0: unpaced */
 	uint32_t rate_reductions; /* with -D: how often the rate was reduced */
 };
 
@@ -101,19 +107,19 @@ enum server_out_kind {
 	SERVER_OUT_PACKET, /* for the second port when wirext_is() */
 	SERVER_OUT_BLOCK,
 	SERVER_OUT_PARITY, /* for the second port */
-	SERVER_OUT_PACK,   /* ... and this one, of one or several blocks */
+	SERVER_OUT_DATA,   /* for the second port: one or several blocks */
 };
 
 struct server_out {
 	enum server_out_kind kind;
-	size_t len; /* PACKET: of pkt */
+	size_t len; /* PACKET: the bytes in pkt */
 	uint8_t pkt[WIREXT_PACKET_MAX];
 	uint32_t buf, at; /* BLOCK, DATA: the buffer, and which of its blocks */
 	uint32_t chunk, block;
 	uint32_t count;        /* DATA: blocks in it */
-	uint32_t content;      /* DATA, PARITY: of the chunk, for the header */
-	uint32_t group, index; /* PARITY: of what is in buf */
-	bool run_ends;         /* its last block: after sending, buf is free */
+	uint32_t content; /* DATA, PARITY: the chunk's blocks before its empty end */
+	uint32_t group, index; /* PARITY: which parity block of the chunk in buf */
+	bool run_ends; /* the last block of the run: after sending, buf is free */
 };
 
 struct server;
@@ -127,45 +133,47 @@ void server_input(struct server *, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
 bool server_read_next(struct server *, struct server_run *);
 void server_read_done(struct server *, uint32_t buf);
-/* With cfg.growing: these blocks of the chunk can be read from now on.  The shell calls
- * server_read_next() and server_deadline() then. */
+/* With cfg.growing: these blocks of the chunk can be read from now on.  The shell must
+ * then call server_read_next() and server_deadline(). */
 void server_have(
     struct server *, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks);
-/* Only the first `blocks` blocks of the chunk are not all zero, as its bytes say.
- * Before server_read_done() of any of its runs; optional. */
+/* The chunk is empty after its first `blocks` blocks: the others are all zero.
+ * Optional; must be called before server_read_done() of any of the chunk's runs. */
 void server_content(struct server *, uint32_t chunk, uint32_t blocks);
-/* From now on the interface takes no packets of more than `blocks` (> 0) blocks. */
-void server_pack_limit(struct server *, uint32_t blocks);
-/* Fills *out and returns true while there is something that may go now. */
+/* From now on the interface of this host sends no packets of more than `blocks` (> 0)
+ * blocks. */
+void server_data_limit(struct server *, uint32_t blocks);
+/* Fill in *out and return true if something may be sent now. */
 bool server_output(struct server *, uint64_t now_us, struct server_out *);
-/* When server_output() will have more or -T runs out, if nothing arrives before
- * that; SERVER_NEVER when it waits for input or a read. */
+/* When server_output() will have something, or -T ends the session, if nothing arrives
+ * before; SERVER_NEVER if the engine waits for input or a read. */
 uint64_t server_deadline(const struct server *, uint64_t now_us);
-/* From now on at most bits_per_s (> 0) are sent; with -D less, if need be. */
+/* From now on send at most bits_per_s (> 0); with -D, perhaps less. */
 void server_set_rate(struct server *, uint64_t bits_per_s);
-/* The network has just carried bits_per_s for others: with -D, a session that begins
- * need not look for that rate. */
+/* The network has just carried bits_per_s for other sessions: with -D, a session that
+ * begins can start at that rate. */
 void server_trust_rate(struct server *, uint64_t bits_per_s);
-/* The file is no longer what the clients were promised: from now on they are told
- * so, and nothing else is sent; whoever joins gets no answer. */
+/* The file has changed: from now on the clients are told so, nothing else is sent, and
+ * JOINs are not answered. */
 void server_image_changed(struct server *);
-/* Has -T run out? */
+/* Has -T ended the session? */
 bool server_done(const struct server *, uint64_t now_us);
-/* What has been counted so far. */
+/* The counters so far. */
 struct server_stats server_stats(const struct server *);
 /* Is this address set aside, because it alone complains about the rate?  If so,
  * *share_received is the share of the sent blocks that it receives, 0..1. */
-bool server_is_aside(const struct server *, const uint8_t ip[4], double *share_received);
+bool server_is_aside(
+    const struct server *, const uint8_t ip[4], double *share_received);
 
-/* Events for the log; NULL slots are skipped. */
+/* Events for the log.  Functions that are NULL are not called. */
 struct server_log {
 	void (*joined)(void *arg, const uint8_t ip[4], uint32_t clientid);
 	void (*left)(void *arg, const uint8_t ip[4], uint32_t clientid,
 	    int32_t elapsed_s, const struct wire_stats *stats_or_null);
 	void (*gone)(
 	    void *arg, const uint8_t ip[4], uint32_t clientid, uint64_t silent_us);
-	/* It alone complains about the rate, which is not lowered for it; of what is
-	 * sent it gets this share. */
+	/* The address alone complains about the rate, which is not reduced for it; it
+	 * receives this share of the sent blocks, 0..1. */
 	void (*complains)(void *arg, const uint8_t ip[4], double share_received);
 	void (*bad)(void *arg, const uint8_t ip[4], const struct err *);
 	/* Another server of this group and port is heard for the first time. */
@@ -173,12 +181,12 @@ struct server_log {
 	void *arg;
 };
 void server_set_log(struct server *, const struct server_log *);
-/* Our own address is another one now. */
+/* The address of this host has changed. */
 void server_set_address(struct server *, const uint8_t addr[4]);
 
-/* Split a rate in bits/s (> 0) into burst and gap with WIRE_BLOCK_COST_BITS a
- * block: the shortest gap in whole milliseconds with which the average is at most
- * 1 % below the rate, and never above. */
+/* Convert a rate in bits/s (> 0) to burst and gap, with WIRE_BLOCK_COST_BITS per block:
+ * the shortest gap in whole milliseconds with which the mean rate is at most 1 % below
+ * the given rate, and never above it. */
 void server_rate_to_burst(uint64_t bits_per_s, uint32_t *burst, uint64_t *gap_us);
 
 #endif /* FRISBEED_SERVER_SERVER_H */

@@ -1,19 +1,19 @@
-/* server_announce.c: when STATE is sent, and what it says.  The server's engine tells it
- * what it hears, and asks it after the replies what to send. */
+/* server_announce.c: when STATE is sent, and what it contains.  The server's engine
+ * notes what it hears, and asks for STATE after the replies, in its only thread. */
 #include "frisbeed/server/server_announce.h"
 
 enum {
 	STATE_US = 1000000,
-	/* A client that misses the end of a session is quickly told; ten short packets a
-	 * second disturb nobody on a network that carries nothing else. */
+	/* A client that missed the end of a session learns it soon, and ten short
+	 * packets a second do not disturb an idle network. */
 	STATE_IDLE_US = 100000,
-	/* Nobody answers any more: whoever is still there lacks nothing. */
+	/* If no client answers for so long, those that are still there lack nothing. */
 	IDLE_PATIENCE_US = 10000000,
-	/* A client that has not heard that chunks take turns, or no longer do, takes the
-	 * next chunk for the end of this one, and asks for what still comes.  All copies
-	 * are lost together only in an outage. */
-	SETS_TOLD = 5,
-	SETS_TOLD_US = 25000,
+	/* A client that has not heard that interleaving begins or ends takes a block of
+	 * another chunk for the end of this one, and requests what still comes.  Five
+	 * copies within 0.1 s are lost together only in an outage. */
+	INTERLEAVE_REPEATS = 5,
+	INTERLEAVE_REPEAT_US = 25000,
 };
 
 void
@@ -60,13 +60,13 @@ server_announce_at(
 		return a->used ? a->said_us + STATE_IDLE_US : UINT64_MAX;
 	if (now->clients == 0 && (a->heard_us == 0 || !answers))
 		return UINT64_MAX;
-	/* Who lacks something now says so soon. */
+	/* A client that lacks something now sends a NACK soon after this. */
 	if (now->idle && a->idle_told != now->sent)
 		return 0;
-	if (now->in_sets != a->sets_told)
+	if (now->interleave != a->interleave_told)
 		return 0;
-	if (a->sets_again > 0)
-		return a->said_us + SETS_TOLD_US;
+	if (a->interleave_again > 0)
+		return a->said_us + INTERLEAVE_REPEAT_US;
 	return a->said_us + (now->idle && answers ? STATE_IDLE_US : STATE_US);
 }
 
@@ -82,12 +82,12 @@ server_announce_map(const struct server_announce *a, uint32_t nchunks,
 }
 
 static void
-note_sets(struct server_announce *a, bool sets)
+note_interleave(struct server_announce *a, bool interleave)
 {
-	if (sets != a->sets_told)
-		a->sets_again = SETS_TOLD;
-	a->sets_told = sets;
-	a->sets_again -= a->sets_again > 0;
+	if (interleave != a->interleave_told)
+		a->interleave_again = INTERLEAVE_REPEATS;
+	a->interleave_told = interleave;
+	a->interleave_again -= a->interleave_again > 0;
 }
 
 void
@@ -100,13 +100,13 @@ server_announce_say(struct server_announce *a, uint64_t now_us,
 	*m = (struct wirext_msg){ .kind = WIREXT_STATE };
 	m->u.state.flags = (now->idle || now->held ? WIREXT_IDLE : 0) |
 	                   (a->stale ? WIREXT_STALE : 0) |
-	                   (now->in_sets ? WIREXT_INTERLEAVED : 0);
+	                   (now->interleave ? WIREXT_INTERLEAVED : 0);
 	m->u.state.clients = now->clients;
 	m->u.state.chunks = nchunks;
 	m->u.state.coming = *coming;
 	a->first = next < nchunks ? next : 0;
 	a->pending = false;
-	note_sets(a, now->in_sets);
+	note_interleave(a, now->interleave);
 	a->idle_told = now->idle ? now->sent : UINT64_MAX;
 	a->said_us = now_us;
 }

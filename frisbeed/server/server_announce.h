@@ -19,20 +19,21 @@ struct server_scene {
 	uint32_t clients; /* with the extension */
 	uint64_t sent;    /* blocks and parity blocks so far */
 	bool idle;        /* nothing is wanted */
-	bool held;        /* what is wanted waits for a client that does not speak */
-	bool in_sets;     /* chunks take turns */
+	bool held;        /* what is wanted waits for credit, and no client sends any */
+	bool interleave;  /* the blocks of eight chunks are interleaved */
 };
 
 struct server_announce {
-	bool used;           /* a client with the extension was heard, ever */
-	bool stale;          /* the file is no longer what was promised */
-	bool pending;        /* to be sent at once */
+	bool used;           /* a client with the extension has been heard */
+	bool stale;          /* the file has changed */
+	bool pending;        /* STATE is to be sent at once */
 	uint64_t heard_us;   /* the last message of the extension; 0: all have left */
-	uint64_t said_us;    /* the last announcement */
-	uint64_t idle_told;  /* the blocks sent when idleness was announced */
-	bool sets_told;      /* chunks take turns, as was announced last */
-	uint32_t sets_again; /* times that this is to be said still */
-	uint32_t first;      /* chunk of the next map */
+	uint64_t said_us;    /* the last STATE */
+	uint64_t
+	    idle_told; /* how many blocks had been sent when idleness was announced */
+	bool interleave_told;      /* what was announced last of interleaving */
+	uint32_t interleave_again; /* how often this is still to be repeated */
+	uint32_t first;            /* the first chunk of the next map */
 };
 
 void server_announce_init(struct server_announce *);
@@ -40,15 +41,15 @@ void server_announce_init(struct server_announce *);
 void server_announce_heard(struct server_announce *, uint64_t now_us);
 /* The last of them has left: nobody is to be told anything. */
 void server_announce_alone(struct server_announce *);
-/* STATE is sent at once: there is news. */
+/* Send STATE at once. */
 void server_announce_now(struct server_announce *);
-/* The file has changed: from now on that is said, and nothing else. */
+/* The file has changed: from now on only this is announced. */
 void server_announce_stale(struct server_announce *);
 /* When STATE is sent next; UINT64_MAX: not until something happens. */
 uint64_t server_announce_at(
     const struct server_announce *, uint64_t now_us, const struct server_scene *);
-/* The chunks of the next STATE: as many as fit, all of them in turns.  The caller sets
- * a bit for each that still comes. */
+/* The chunks that the next STATE describes: as many as fit; successive STATEs go round
+ * all of them.  The caller sets a bit for each chunk that will still be sent. */
 struct wirext_map server_announce_map(const struct server_announce *, uint32_t nchunks,
     const uint8_t bits[WIREXT_MAP_CHUNKS / 8]);
 /* STATE with that map, without the sender's address, session and identity. */

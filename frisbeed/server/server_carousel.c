@@ -1,5 +1,5 @@
-/* server_carousel.c: which blocks somebody still wants.  The server's engine adds what
- * clients want, and takes chunk after chunk. */
+/* server_carousel.c: which blocks clients with the extension still want.  The server's
+ * engine adds what clients want, and takes chunk after chunk, in its only thread. */
 #include "frisbeed/server/server_carousel.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ carousel_fini(struct carousel *c)
 	c->want = NULL;
 }
 
-/* Keep it as `map`. */
+/* Store the map as what is wanted of the chunk. */
 static void
 put(struct carousel *c, uint32_t chunk, const struct blockmap *map)
 {

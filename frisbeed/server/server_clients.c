@@ -1,5 +1,6 @@
-/* server_clients.c: what follows when a client is heard, or falls silent: who else in the
- * server's engine is told of it, and the log.  The handlers of packets call this. */
+/* server_clients.c: which parts of the server's engine, besides the log, are notified
+ * when a client is heard, leaves or falls silent.  The handlers of packets call this,
+ * in the engine's thread. */
 #include <string.h>
 
 #include "frisbeed/server/server_impl.h"
@@ -10,9 +11,9 @@ on_comes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_come(&s->voters, c->ip, c->ext);
-	server_packs_add(
-	    &s->packs, s->now_us, server_roll_index(&s->roll, c), c->ext);
-	server_life_count(&s->life, server_roll_count(&s->roll));
+	server_mtu_add(
+	    &s->mtu, s->now_us, server_members_index(&s->members, c), c->ext);
+	server_life_count(&s->life, server_members_count(&s->members));
 }
 
 static void
@@ -21,14 +22,14 @@ on_goes(void *arg, const struct server_client *c)
 	struct server *s = arg;
 
 	voters_go(&s->voters, c->ip, c->ext);
-	server_packs_drop(&s->packs, server_roll_index(&s->roll, c));
+	server_mtu_drop(&s->mtu, server_members_index(&s->members, c));
 }
 
 static void
 note_left(struct server *s, uint64_t now_us)
 {
 	server_life_left(&s->life, now_us);
-	if (s->roll.ext == 0)
+	if (s->members.ext == 0)
 		server_announce_alone(&s->announce);
 }
 
@@ -46,45 +47,46 @@ on_silent(void *arg, const struct server_client *c, uint64_t silent_us)
 int
 server_clients_init(struct server *s)
 {
-	const struct server_roll_watch watch = { on_comes, on_goes, on_silent, s };
+	const struct server_members_watch watch = { on_comes, on_goes, on_silent, s };
 	uint64_t seed = (uint64_t)s->cfg.ext.session << 32 ^ s->now_us;
 	uint32_t most = s->cfg.ext.on ? s->cfg.ext.pack_blocks : 0;
 
-	if (server_roll_init(&s->roll, SERVER_CLIENTS_MAX, seed, s->now_us, &watch) != 0 ||
+	if (server_members_init(
+		&s->members, SERVER_CLIENTS_MAX, seed, s->now_us, &watch) != 0 ||
 	    voters_init(&s->voters, SERVER_CLIENTS_MAX, seed + 1) != 0)
 		return -1;
-	return server_packs_init(&s->packs, &s->image, most, SERVER_CLIENTS_MAX);
+	return server_mtu_init(&s->mtu, &s->image, most, SERVER_CLIENTS_MAX);
 }
 
 void
 server_clients_fini(struct server *s)
 {
-	server_roll_fini(&s->roll);
+	server_members_fini(&s->members);
 	voters_fini(&s->voters);
-	server_packs_fini(&s->packs);
+	server_mtu_fini(&s->mtu);
 }
 
 static const struct server_client *
 add(struct server *s, const uint8_t ip[4], uint32_t id, bool ext)
 {
-	return server_roll_add(
-	    &s->roll, s->now_us, ip, id, ext, server_given_join(&s->given));
+	return server_members_add(
+	    &s->members, s->now_us, ip, id, ext, server_scheduled_join(&s->scheduled));
 }
 
 const struct server_client *
 server_client_joined(
     struct server *s, const uint8_t ip[4], uint32_t id, bool ext, bool *known)
 {
-	const struct server_client *c = server_roll_find(&s->roll, ip, id);
+	const struct server_client *c = server_members_find(&s->members, ip, id);
 
 	server_count(&s->counters, COUNT_JOINS, 1);
 	*known = c != NULL;
 	if (c != NULL) {
-		/* Its last join or our reply was lost, or it receives nothing on the
+		/* Its last JOIN or the reply was lost, or it receives nothing on the
 		 * second port. */
-		server_roll_heard(&s->roll, s->now_us, c, false);
-		server_packs_again(
-		    &s->packs, s->now_us, server_roll_index(&s->roll, c));
+		server_members_heard(&s->members, s->now_us, c, false);
+		server_mtu_again(
+		    &s->mtu, s->now_us, server_members_index(&s->members, c));
 		return c;
 	}
 	server_life_joined(&s->life, s->now_us);
@@ -98,27 +100,28 @@ void
 server_client_asks(struct server *s, const uint8_t ip[4])
 {
 	server_life_served(&s->life);
-	/* An old client takes the reply to somebody else's JOIN for its own. */
-	if (!server_roll_asks(&s->roll, s->now_us, ip))
-		add(s, ip, SERVER_ROLL_UNNAMED, false);
+	/* A client of the base protocol takes the reply to the JOIN of another for its
+	 * own. */
+	if (!server_members_asks(&s->members, s->now_us, ip))
+		add(s, ip, SERVER_MEMBERS_UNNAMED, false);
 }
 
 const struct server_client *
 server_client_speaks(struct server *s, const uint8_t ip[4], uint32_t id)
 {
-	const struct server_client *c = server_roll_find(&s->roll, ip, id);
+	const struct server_client *c = server_members_find(&s->members, ip, id);
 	bool known;
 
-	if (server_roll_has_left(&s->roll, s->now_us, ip, id))
+	if (server_members_has_left(&s->members, s->now_us, ip, id))
 		return NULL;
 	server_life_served(&s->life);
-	/* It joined an earlier run of this server, was pushed out of the roll, or took the
-	 * reply to another's JOIN for its own. */
+	/* It joined an earlier run of this server, was forgotten because there were too
+	 * many clients, or took the reply to the JOIN of another for its own. */
 	if (c == NULL) {
 		c = server_client_joined(s, ip, id, true, &known);
-		server_roll_was_here(&s->roll, c);
+		server_members_was_here(&s->members, c);
 	}
-	server_roll_heard(&s->roll, s->now_us, c, true);
+	server_members_heard(&s->members, s->now_us, c, true);
 	return c;
 }
 
@@ -129,8 +132,8 @@ server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m)
 	                                                           : NULL;
 
 	server_count(&s->counters, COUNT_LEAVES, 1);
-	if (server_roll_leave(&s->roll, now_us, m->srcip, m->u.leave.clientid)) {
-		/* Of a small image everything may have come with the join. */
+	if (server_members_leave(&s->members, now_us, m->srcip, m->u.leave.clientid)) {
+		/* It may have received all of a small image right after its JOIN. */
 		if (stats != NULL && stats->bytes_covered > 0)
 			server_life_served(&s->life);
 		note_left(s, now_us);

@@ -1,7 +1,7 @@
 /* server_counters.h: what a session has counted of what was heard and sent.
  *
- * Parts that count for their own use (server_sent, server_roll, rate, repair) keep those
- * counts; server_stats() puts all of them together.
+ * Parts that count for their own use (server_sent, server_members, rate, repair) keep
+ * those counts; server_stats() puts all of them together.
  *
  * Only server_counters.c writes struct server_counters.
  */
@@ -11,26 +11,28 @@
 #include <stdint.h>
 
 enum server_counter {
-	/* Messages: of the base protocol, of the extension, and those that are neither. */
+	/* Messages: of the base protocol, of the extension, and those that are neither.
+	 */
 	COUNT_JOINS,
 	COUNT_LEAVES,
 	COUNT_REQUESTS,
 	COUNT_PREQUESTS,
 	COUNT_WANTS,
-	COUNT_REPORTS,
-	COUNT_GOS,
-	COUNT_FITS,
-	COUNT_LOADS,
+	COUNT_NACKS,
+	COUNT_CREDITS,
+	COUNT_MTU_ACKS,
+	COUNT_CONGESTIONS,
 	COUNT_BAD_PACKETS,
 	COUNT_OTHERS, /* of other servers */
-	/* Blocks that requests asked for; those of them that came anyway; those in requests
-	 * for less than a chunk. */
+	/* Blocks that requests asked for; those of them that came anyway; those in
+	 * requests for less than a chunk. */
 	COUNT_ASKED,
 	COUNT_MERGED,
 	COUNT_LOST,
-	/* Packets of one or several blocks that were sent, and the bytes of all packets;
-	 * blocks that were left out, since they are empty; clients that were forgotten. */
-	COUNT_PACKS,
+	/* Packets of one or several blocks that were sent, and the bytes of all
+	 * packets; blocks that were left out, since they are empty; clients that were
+	 * forgotten. */
+	COUNT_DATA_PACKETS,
 	COUNT_BYTES,
 	COUNT_LEFT_OUT,
 	COUNT_FORGOTTEN,

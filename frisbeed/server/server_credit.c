@@ -1,16 +1,15 @@
-/* server_credit.c: how many blocks the clients can take.  The server's engine tells it
- * what clients say, and asks it before it gives out blocks. */
+/* server_credit.c: how many blocks the clients can take.  The server's engine passes
+ * what clients grant, and asks before it schedules blocks, in its only thread. */
 #include "frisbeed/server/server_credit.h"
 
 #include "common/wire/wire.h"
 
 enum {
-	/* One message may open the gate no further than 64 MiB, which is half a second
-	 * of a gigabit: so much and no more is sent because a stranger claims to take
-	 * it. */
+	/* One message grants at most 64 MiB, half a second at 1 Gbit/s.  So a
+	 * stranger's message causes no more than that to be sent. */
 	GRANT_MOST = 64 * WIRE_CHUNK_BLOCKS,
-	/* No more is owed at a time than two chunks have blocks: a client that reports
-	 * again and again without taking anything cannot pile it up. */
+	/* At most the blocks of two chunks are owed at a time, so a client that sends
+	 * NACKs all the time without receiving anything cannot accumulate more. */
 	OWED_MOST = 2 * WIRE_CHUNK_BLOCKS,
 };
 

@@ -1,9 +1,9 @@
 /* server_credit.h: how many blocks the clients can take.
  *
- * A client says how much more it can take (CREDIT and CREDIT_AT); what is sent stays below the
- * limit that the one with the most room sets, so the fastest client is not held up by a
- * slower one.  Parity is owed to clients that have reported a loss: they have room for
- * it that they have not told of otherwise.
+ * A client grants credit: the number of blocks that it can take (CREDIT and CREDIT_AT).
+ * The server stays below the largest limit that any client has set, so a slow client
+ * does not hold up the fastest one.  Parity is owed to clients that have sent a NACK:
+ * they can take it in addition to their credit.
  *
  * Only server_credit.c writes struct server_credit.
  */
@@ -14,25 +14,25 @@
 #include <stdint.h>
 
 struct server_credit {
-	uint64_t limit; /* blocks and parity blocks, of all that are ever sent */
-	uint32_t owed;  /* parity blocks on top of it */
+	uint64_t limit; /* how many blocks and parity blocks may be sent in all */
+	uint32_t owed;  /* how many parity blocks may be sent beyond the limit */
 };
 
-/* A client can take `blocks` more than the ones that it has received, which are all of
- * the `sent` ones but `coming`: these are on their way to it. */
+/* A client can take `blocks` more than it has received.  It has received all of the
+ * `sent` blocks except the last `coming` ones, which are on their way to it. */
 void server_credit_grant(
     struct server_credit *, uint64_t sent, uint64_t coming, uint32_t blocks);
-/* Clients that have reported can take `blocks` parity blocks besides. */
+/* Clients that have sent a NACK can take `blocks` parity blocks in addition. */
 void server_credit_owe(struct server_credit *, uint32_t blocks);
-/* Parity blocks are given out: what is owed of them goes on top of the limit, unless the
- * server is unpaced. */
+/* Parity blocks are scheduled.  Those that are owed raise the limit, unless the server
+ * is unpaced. */
 void server_credit_pay(struct server_credit *, uint32_t blocks, bool unpaced);
 
-/* How many may follow after `given` blocks? */
+/* How many blocks may follow when `scheduled` blocks have been sent or scheduled? */
 static inline uint64_t
-server_credit_room(const struct server_credit *c, uint64_t given)
+server_credit_room(const struct server_credit *c, uint64_t scheduled)
 {
-	return given < c->limit ? c->limit - given : 0;
+	return scheduled < c->limit ? c->limit - scheduled : 0;
 }
 
 #endif /* FRISBEED_SERVER_SERVER_CREDIT_H */

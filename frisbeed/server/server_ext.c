@@ -5,13 +5,13 @@
 #include <string.h>
 
 enum {
-	/* Between the first report of a chunk and its answer: others report meanwhile,
-	 * and one answer serves all.  With 20 to 300 ms the time of a session changed by
-	 * less than 0.5 %. */
+	/* The time between the first NACK for a chunk and the parity that answers it.
+	 * Other clients send their NACKs meanwhile, and one answer serves all.  With 20
+	 * to 300 ms the time of a session changed by less than 0.5 %. */
 	WINDOW_US = 100000,
-	/* Blocks of a group.  No client of ours reports more: it says WANT for the
-	 * chunk. */
-	REPORT_MOST = 120,
+	/* The most blocks of a group that a NACK may name.  A client that lacks more
+	 * sends WANT for the chunk. */
+	NACK_MOST = 120,
 };
 
 static void
@@ -54,37 +54,39 @@ server_is_quiet(const struct server *s)
 	return server_queue_empty(&s->queue) && s->slots.used == 0 && (nothing || held);
 }
 
-/* No client of ours reports so much of a group: it says WANT for the chunk. */
+/* Does the NACK name more blocks of a group than a client of this suite ever does? */
 static bool
 too_much(const uint8_t lack[WIREXT_GROUPS])
 {
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
-		if (lack[g] > REPORT_MOST)
+		if (lack[g] > NACK_MOST)
 			return true;
 	return false;
 }
 
-/* How many blocks of parity the address may cause with this report; more comes late.
- * given: the chunk was sent to it by us.  If not, its account bounds it even when it
- * is one of few. */
+/* How many parity blocks the address may cause with this NACK; the others are sent
+ * late. scheduled: this server has sent the chunk since the client joined.  If not, the
+ * address is limited even when it is one of few. */
 static uint32_t
-may_cause(struct server *s, uint64_t now_us, struct voter *v, bool given)
+may_cause(struct server *s, uint64_t now_us, struct voter *v, bool scheduled)
 {
 	if (v == NULL)
 		return UINT32_MAX;
-	return voters_may_cause(&s->voters, v, now_us, server_sent_all(&s->sent), given);
+	return voters_may_cause(
+	    &s->voters, v, now_us, server_sent_all(&s->sent), scheduled);
 }
 
-/* At the end, when the link is free, a block more for each group costs nothing, and saves
- * those that lose a part of the answer another round. */
+/* Ask for one more parity block per group when no chunks are left to be sent: the link
+ * is free then, and a client that loses part of the answer needs no second NACK. */
 static void
 with_spare(const struct server *s, uint8_t lack[WIREXT_GROUPS])
 {
 	bool chunks_left = !server_queue_empty(&s->queue) || s->slots.used > 0 ||
 	                   s->carousel.wanted > 0;
 
-	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->roll.ext > 1; g++)
-		lack[g] += lack[g] > 0 && lack[g] < REPORT_MOST;
+	for (unsigned g = 0; g < WIREXT_GROUPS && !chunks_left && s->members.ext > 1;
+	     g++)
+		lack[g] += lack[g] > 0 && lack[g] < NACK_MOST;
 }
 
 static void
@@ -94,48 +96,50 @@ hear_report(struct server *s, uint64_t now_us, const struct server_client *c,
 	uint8_t lack[WIREXT_GROUPS];
 	struct voter *v = voters_find(&s->voters, c->ip);
 
-	/* Who has not heard that chunks take turns believes that this one is over. */
+	/* A client that has not heard of the interleaving believes that this chunk is
+	 * over. */
 	if (too_much(k->lack) ||
-	    (server_in_sets(s) && server_queue_has(&s->queue, k->chunk)))
+	    (server_is_interleaving(s) && server_queue_has(&s->queue, k->chunk)))
 		return;
 	if (!growing_has(&s->growing, k->chunk)) {
 		growing_want(&s->growing, k->chunk);
 		return;
 	}
-	bool given = server_has_given(s, k->chunk, c);
-	/* What it has not been sent still comes: it wanted all when it joined. */
-	if (!given && !c->resumes)
+	bool scheduled = server_has_scheduled(s, k->chunk, c);
+	/* A chunk that was not sent since it joined still comes: it wanted all of them.
+	 */
+	if (!scheduled && !c->resumes)
 		return;
-	uint32_t most = may_cause(s, now_us, v, given);
+	uint32_t most = may_cause(s, now_us, v, scheduled);
 	memcpy(lack, k->lack, sizeof lack);
 	with_spare(s, lack);
 	uint32_t caused = repair_report(
 	    &s->repair, k->chunk, lack, most, now_us, window_us);
 	if (v != NULL)
 		voters_caused(v, caused);
-	/* So much it can take, besides what was said by CREDIT. */
+	/* The client can take this many blocks in addition to its CREDIT. */
 	server_credit_owe(&s->credit,
 	    s->carousel.wanted == 0 ? WIRE_CHUNK_BLOCKS : caused);
-	/* Who is not believed tells nothing of what the others lose. */
+	/* An address that is not believed says nothing about the losses of others. */
 	if (caused < most &&
-	    server_sets_hear(
-		&s->sets, c->ip, s->voters.ext >= VOTERS_FEW, k->lack) &&
-	    s->sets.on)
+	    server_interleave_hear(
+		&s->interleave, c->ip, s->voters.ext >= VOTERS_FEW, k->lack) &&
+	    s->interleave.on)
 		repair_even_out(&s->repair);
 }
 
 static void
-handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+handle_nack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
 	    s, m->srcip, m->u.nack.clientid);
-	uint64_t window = s->roll.ext < 2  ? 0
+	uint64_t window = s->members.ext < 2  ? 0
 	                  : server_is_idle(s) ? WINDOW_US / 4
 	                                      : WINDOW_US;
 
 	if (c == NULL)
 		return;
-	server_count(&s->counters, COUNT_REPORTS, 1);
+	server_count(&s->counters, COUNT_NACKS, 1);
 	server_life_asked(&s->life, now_us);
 	if (!s->cfg.ext.parity)
 		return;
@@ -147,7 +151,8 @@ handle_reports(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 			hear_report(s, now_us, c, &m->u.nack.at[i], window);
 }
 
-/* Do several complain?  Who does so alone is named. */
+/* Does the complaint count, because several addresses complain, or few are there?  Then
+ * *lost is what they agree about. */
 static bool
 is_believed(
     struct server *s, uint64_t now_us, const struct wirext_msg *m, uint32_t *lost)
@@ -162,16 +167,17 @@ is_believed(
 }
 
 static void
-handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+handle_congestion(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	uint32_t lost = 0;
 
 	if (server_client_speaks(s, m->srcip, m->u.congestion.clientid) == NULL)
 		return;
-	server_count(&s->counters, COUNT_LOADS, 1);
+	server_count(&s->counters, COUNT_CONGESTIONS, 1);
 	server_life_asked(&s->life, now_us);
-	/* One alone, unpaced, asks for less when it loses something. */
-	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
+	/* A single client of an unpaced session grants less credit when it loses
+	 * something. */
+	bool alone = server_unpaced(s) && server_members_count(&s->members) < 2;
 	if (!s->cfg.dynamic || alone)
 		return;
 	if (is_believed(s, now_us, m, &lost) &&
@@ -181,7 +187,8 @@ handle_load(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 	server_name_complainer(s, m->srcip);
 }
 
-/* Of what was sent, how much has the client that says CREDIT_AT not heard yet? */
+/* How many of the sent blocks are still on their way to the client that sent this
+ * message. Only CREDIT_AT tells; for CREDIT it is 0. */
 static uint64_t
 still_coming(const struct server *s, const struct wirext_msg *m)
 {
@@ -195,26 +202,26 @@ still_coming(const struct server *s, const struct wirext_msg *m)
 }
 
 static void
-handle_go(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+handle_credit(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	if (server_client_speaks(s, m->srcip, m->u.credit.clientid) == NULL)
 		return;
-	server_count(&s->counters, COUNT_GOS, 1);
+	server_count(&s->counters, COUNT_CREDITS, 1);
 	server_life_asked(&s->life, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), still_coming(s, m),
 	    m->u.credit.blocks);
 }
 
 static void
-handle_fits(struct server *s, uint64_t now_us, const struct wirext_msg *m)
+handle_mtu_ack(struct server *s, uint64_t now_us, const struct wirext_msg *m)
 {
 	const struct server_client *c = server_client_speaks(
 	    s, m->srcip, m->u.mtu_ack.clientid);
 
 	if (c == NULL)
 		return;
-	server_count(&s->counters, COUNT_FITS, 1);
-	server_packs_hear(&s->packs, now_us, server_roll_index(&s->roll, c),
+	server_count(&s->counters, COUNT_MTU_ACKS, 1);
+	server_mtu_hear(&s->mtu, now_us, server_members_index(&s->members, c),
 	    m->u.mtu_ack.number, m->u.mtu_ack.blocks);
 }
 
@@ -248,18 +255,18 @@ server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
 	}
 	server_announce_heard(&s->announce, now_us);
 	if (m.session != s->cfg.ext.session) {
-		/* It knows another server, or an earlier run of this one. */
+		/* The client knows another server, or an earlier run of this one. */
 		server_announce_now(&s->announce);
 		return;
 	}
 	if (m.kind == WIREXT_WANT)
 		handle_want(s, now_us, &m);
 	else if (m.kind == WIREXT_NACK)
-		handle_reports(s, now_us, &m);
+		handle_nack(s, now_us, &m);
 	else if (m.kind == WIREXT_CONGESTION)
-		handle_load(s, now_us, &m);
+		handle_congestion(s, now_us, &m);
 	else if (m.kind == WIREXT_MTU_ACK)
-		handle_fits(s, now_us, &m);
+		handle_mtu_ack(s, now_us, &m);
 	else if (m.kind == WIREXT_CREDIT || m.kind == WIREXT_CREDIT_AT)
-		handle_go(s, now_us, &m);
+		handle_credit(s, now_us, &m);
 }

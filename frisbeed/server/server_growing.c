@@ -1,6 +1,6 @@
 /* server_growing.c: what is here of an image that still arrives.  The server's engine
- * calls this for each chunk that somebody wants, and when its shell says that blocks
- * have come. */
+ * calls this for each requested chunk, and when its shell says that blocks have
+ * arrived, in its only thread. */
 #include "frisbeed/server/server_growing.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ growing_awaits(const struct growing *g, uint32_t chunk)
 	return g->on && g->asked[chunk];
 }
 
-/* Are all n blocks here, with these? */
+/* Are all n blocks of the chunk here, including these? */
 static bool
 is_whole(struct growing *g, uint32_t chunk, const struct blockmap *blocks, uint32_t n)
 {

@@ -1,9 +1,9 @@
 /* server_growing.h: which chunks of an image that still arrives are here, and which of
- * the others somebody has asked for.
+ * the others clients have requested.
  *
- * A chunk is given out when all of it is here: clients take the end of a chunk's pass
- * for all that was wanted of it.  What is asked for before that is remembered, and sent
- * then.
+ * A chunk is sent only when all of it is here, because clients take the end of a
+ * chunk's pass as a sign that everything wanted of it was sent.  A request that arrives
+ * earlier is remembered until then.
  *
  * Only server_growing.c writes struct growing.
  */
@@ -16,25 +16,26 @@
 #include "common/wire/blockmap.h"
 
 struct growing {
-	bool on; /* false: everything is here, and always was */
+	bool on; /* false: the image was complete from the beginning */
 	uint32_t nchunks;
-	uint32_t wanted;        /* chunks that are not here and were asked for */
-	struct blockmap **here; /* by chunk; NULL: nothing, or all of it */
+	uint32_t wanted;        /* how many chunks were requested and are not here */
+	struct blockmap **here; /* by chunk; NULL: no block is here, or all are */
 	bool *whole, *asked;    /* by chunk */
 };
 
-/* -1: no memory; growing_fini() also then.  Nothing is here at first. */
+/* Nothing is here at first.  Returns -1 without memory; growing_fini() is needed then,
+ * too. */
 int growing_init(struct growing *, uint32_t nchunks);
 void growing_fini(struct growing *);
 /* Is all of the chunk here? */
 bool growing_has(const struct growing *, uint32_t chunk);
-/* A chunk that is not here is asked for. */
+/* A chunk that is not here is requested. */
 void growing_want(struct growing *, uint32_t chunk);
-/* Was it asked for, and has not come since? */
+/* Was the chunk requested, and is it still not here? */
 bool growing_awaits(const struct growing *, uint32_t chunk);
-/* These blocks of a chunk of n blocks are here from now on.  True: that makes it whole,
- * and it had been asked for, which is forgotten now.  Without memory only whole chunks
- * count. */
+/* These blocks of a chunk of n blocks are here from now on.  Returns true if the chunk
+ * is complete now and had been requested; the request is then forgotten.  Without
+ * memory, only calls with all blocks of a chunk have an effect. */
 bool growing_have(
     struct growing *, uint32_t chunk, const struct blockmap *blocks, uint32_t n);
 

@@ -1,5 +1,5 @@
-/* server_impl.h: the wiring of the server's engine: its parts, and what its files tell
- * each other.
+/* server_impl.h: the wiring of the server's engine: its parts, and the functions that
+ * its files call of each other.
  *
  * server.c begins, ends and hands out what arrives.  server_join.c handles JOINs,
  * server_request.c requests of the base protocol, server_ext.c the extension's
@@ -43,26 +43,27 @@ struct server {
 	struct server_image image;
 	uint64_t now_us; /* as the shell said last */
 
-	/* What is sent, in the order of its way. */
-	struct growing growing;       /* is it here? */
-	struct carousel carousel;     /* what the extension's clients want */
-	struct server_queue queue;    /* what will be read */
-	struct server_slots slots;    /* what is read */
-	struct server_sent sent;      /* what was sent */
-	struct server_given given;    /* to whom */
-	struct repair repair;         /* parity that is wanted */
-	struct server_packs packs;    /* how large packets may be */
-	struct server_sets sets;      /* do chunks take turns? */
-	struct server_shares shares;  /* who goes first */
-	struct server_credit credit;  /* how much clients can take */
+	/* What is sent, in the order in which a block passes through the parts. */
+	struct growing growing;    /* which chunks have arrived at the server */
+	struct carousel carousel;  /* which blocks clients with the extension want */
+	struct server_queue queue; /* which blocks will be read */
+	struct server_slots slots; /* which blocks are in memory */
+	struct server_sent sent;   /* which blocks were sent */
+	struct server_scheduled
+	    scheduled;         /* which chunks were scheduled since a client joined */
+	struct repair repair;  /* which parity is wanted */
+	struct server_mtu mtu; /* how large packets may be */
+	struct server_interleave interleave; /* are chunks interleaved? */
+	struct server_shares shares;         /* what goes before what */
+	struct server_credit credit;         /* how many blocks clients can take */
 
 	/* When it is sent. */
 	struct pace pace;
 	struct rate rate; /* with -D */
 	struct server_life life;
 
-	/* Who is there, and what is said to them besides. */
-	struct server_roll roll;
+	/* Which clients are there, and the messages to them. */
+	struct server_members members;
 	struct voters voters;
 	struct server_replies replies;
 	struct server_announce announce;
@@ -74,65 +75,69 @@ struct server {
 /* server.c */
 uint32_t server_chunk_blocks(const struct server *s, uint32_t chunk);
 void server_bad_packet(struct server *s, const uint8_t from[4], const struct err *e);
-/* A packet as only servers send them, and not ours. */
+/* A packet of another server was heard. */
 void server_hear_other(struct server *s, const uint8_t from[4]);
 
 void server_set_now(struct server *s, uint64_t now_us);
-/* When -T runs out if nothing more happens. */
+/* When -T ends the session if nothing more happens. */
 uint64_t server_ends_us(const struct server *s);
 
 /* server_clients.c */
 int server_clients_init(struct server *s); /* -1: no memory */
 void server_clients_fini(struct server *s);
-/* A client joins, perhaps again; *known: it was there already. */
+/* A client joins, perhaps again.  *known: it was there already. */
 const struct server_client *server_client_joined(
     struct server *s, const uint8_t ip[4], uint32_t id, bool ext, bool *known);
-/* A request of the base protocol does not tell the id; when nobody of its address is known,
- * an old client is counted. */
+/* A request of the base protocol has arrived, which does not contain the client's id.
+ * If no client of its address is known, a client of the base protocol is counted. */
 void server_client_asks(struct server *s, const uint8_t ip[4]);
-/* A client says something by the extension.  NULL: it has just left. */
+/* A message of the extension has arrived.  Returns its client, or NULL if that has just
+ * left. */
 const struct server_client *server_client_speaks(
     struct server *s, const uint8_t ip[4], uint32_t id);
 void server_client_left(struct server *s, uint64_t now_us, const struct wire_msg *m);
-/* The log is told of an address that complains alone, now and then. */
+/* Tell the log of an address that complains alone, but not too often. */
 void server_name_complainer(struct server *s, const uint8_t ip[4]);
 
 /* server_join.c */
-/* The carousel is to send what a client that begins to listen now will not receive of
- * this chunk anyway. */
+/* Let the carousel send those blocks of the chunk that a client which begins to listen
+ * now would not receive anyway. */
 void server_want_chunk(struct server *s, uint32_t chunk);
-/* All that is wanted of the chunk by now is given out. */
-void server_chunk_given(struct server *s, uint32_t chunk);
-/* Has all of the chunk been given out since this client came? */
-bool server_has_given(
+/* All blocks of the chunk that are wanted by now have been scheduled. */
+void server_chunk_scheduled(struct server *s, uint32_t chunk);
+/* Have all blocks of the chunk been scheduled since this client joined? */
+bool server_has_scheduled(
     const struct server *s, uint32_t chunk, const struct server_client *);
 void server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
     const void *pkt, size_t len);
 void server_handle_join2(struct server *s, uint64_t now_us, const struct wire_msg *m);
 
-/* Is the pace set by nothing but what clients ask for and can take? */
+/* Is the session unpaced, so that only the clients' requests and credit limit its rate?
+ */
 static inline bool
 server_unpaced(const struct server *s)
 {
 	return s->cfg.gap_us == 0;
 }
 
-/* Do chunks take turns?  Not when there are clients that would take the turn of another
- * chunk for the end of this one. */
+/* Are the blocks of eight chunks interleaved?  Not if there are clients that would take
+ * a block of another chunk for the end of this one. */
 static inline bool
-server_in_sets(const struct server *s)
+server_is_interleaving(const struct server *s)
 {
-	return s->sets.on && !server_unpaced(s) && s->roll.no_sets == 0 &&
-	       s->roll.ext == server_roll_count(&s->roll);
+	return s->interleave.on && !server_unpaced(s) &&
+	       s->members.no_interleave == 0 &&
+	       s->members.ext == server_members_count(&s->members);
 }
 
+/* Are blocks of these two chunks interleaved with each other? */
 static inline bool
-server_same_set(uint32_t a, uint32_t b)
+server_same_interleave(uint32_t a, uint32_t b)
 {
 	return a / WIREXT_INTERLEAVE == b / WIREXT_INTERLEAVE;
 }
 
-/* How many blocks, with parity, will be sent of what was given out so far. */
+/* The number of blocks and parity blocks that are scheduled and not sent yet. */
 static inline uint64_t
 server_pending(const struct server *s)
 {
@@ -143,41 +148,41 @@ server_pending(const struct server *s)
 void server_handle_request(struct server *s, uint64_t now_us, const struct wire_msg *m);
 void server_handle_prequest(
     struct server *s, uint64_t now_us, const struct wire_msg *m);
-/* Blocks of a chunk that a request of the base protocol wants: how many of them were not
- * coming anyway. */
+/* Queue blocks of a chunk that a request of the base protocol wants.  Returns how many
+ * of them would not have been sent anyway. */
 uint32_t server_add_asked(
     struct server *s, uint32_t chunk, const struct blockmap *blocks);
 
 /* server_ext.c */
 bool server_is_idle(const struct server *s);
-/* A client has to say first that it can take more. */
+/* Must a client grant more credit before anything can be sent? */
 bool server_is_held(const struct server *s);
-/* Nothing will be sent unless somebody asks: what is still wanted is held back until a
- * client can take it, and the clients that wanted it may be gone. */
+/* Will nothing be sent until a client sends a message?  What is still wanted is held
+ * back then until a client can take it, and the clients that wanted it may be gone. */
 bool server_is_quiet(const struct server *s);
 void server_ext_input(struct server *s, uint64_t now_us, const void *pkt, size_t len,
     const uint8_t from[4]);
 
 /* server_read.c */
-/* When parity of a chunk that lacks somewhere may be read. */
+/* When a chunk may be read to make parity of it. */
 uint64_t server_parity_due_us(const struct server *s);
 
 /* server_speed.c */
-/* The pace becomes what the rate says. */
+/* Set the pace to the current rate. */
 void server_follow_rate(struct server *s);
-/* A block is about to be sent: is the rate still right? */
+/* Before a block is sent: adjust the rate if it is time to. */
 void server_judge_rate(struct server *s, uint64_t now_us);
 
 /* server_say.c */
-/* A packet of this length that has been put into out->pkt is to be sent. */
+/* Send the packet of this length that has been put into out->pkt. */
 void server_send_packet(struct server *s, struct server_out *out, size_t len);
-/* A message of the extension that a part wants to say. */
+/* Send a message of the extension that a part has built. */
 void server_send_ext(struct server *s, struct wirext_msg *m, struct server_out *out);
 uint64_t server_reply_at(const struct server *s, uint64_t now_us);
 uint64_t server_state_at(const struct server *s, uint64_t now_us);
-uint64_t server_try_at(const struct server *s, uint64_t now_us);
+uint64_t server_mtu_probe_at(const struct server *s, uint64_t now_us);
 bool server_say_reply(struct server *s, uint64_t now_us, struct server_out *out);
 bool server_say_state(struct server *s, uint64_t now_us, struct server_out *out);
-bool server_say_try(struct server *s, uint64_t now_us, struct server_out *out);
+bool server_say_mtu_probe(struct server *s, uint64_t now_us, struct server_out *out);
 
 #endif /* FRISBEED_SERVER_SERVER_IMPL_H */

@@ -1,25 +1,27 @@
-/* server_interleave.c: whether chunks take turns.  The server's engine tells it what reports
- * say that are believed, and asks it before it gives out chunks. */
+/* server_interleave.c: whether the blocks of eight chunks are interleaved.  The
+ * server's engine passes the NACKs that it believes, and asks before it schedules
+ * chunks, in its only thread. */
 #include "frisbeed/server/server_interleave.h"
 
 #include <string.h>
 
 enum {
-	/* Blocks that are lacking.  With fewer than five a group, the variance over eight
-	 * groups says nothing. */
+	/* Missing blocks of a chunk.  With fewer than five per group, the variance over
+	 * the eight groups says nothing. */
 	ENOUGH = 5 * WIREXT_GROUPS,
-	SMOOTH = 12, /* reports: one that is an exception changes nothing */
+	SMOOTH = 12, /* NACKs that are averaged, so that a single exception changes
+	                nothing */
 };
-/* The variance of losses one by one is their mean (they are binomial); of a burst that
- * is spread over the groups it is almost 0.  Chunks begin to take turns when half of
- * the reports are of that kind, and stop when few are, so that it does not go to and
- * fro. */
+/* Single losses are binomial, so the variance between groups is about their mean.  A
+ * burst is spread evenly over the groups, so its variance is almost 0; OF_BURSTS
+ * separates the two. Interleaving begins when half of the NACKs show bursts, and ends
+ * when few do: two limits keep it from changing back and forth. */
 static const double OF_BURSTS = 0.33, ON = 0.5, OFF = 0.15;
 
-/* Bursts at one client's port are no reason for all chunks to take turns: of several
- * clients, none is heard twice in a row. */
+/* Bursts at the port of one client are no reason to interleave for all.  Therefore, if
+ * there are several clients, two NACKs in a row from the same address count once. */
 static bool
-is_another(struct server_sets *t, const uint8_t ip[4])
+is_another(struct server_interleave *t, const uint8_t ip[4])
 {
 	bool another = memcmp(t->heard, ip, sizeof t->heard) != 0;
 
@@ -28,7 +30,7 @@ is_another(struct server_sets *t, const uint8_t ip[4])
 }
 
 bool
-server_sets_hear(struct server_sets *t, const uint8_t ip[4], bool several,
+server_interleave_hear(struct server_interleave *t, const uint8_t ip[4], bool several,
     const uint8_t lack[WIREXT_GROUPS])
 {
 	if (!is_another(t, ip) && several)

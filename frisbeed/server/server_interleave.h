@@ -1,12 +1,13 @@
-/* server_interleave.h: whether chunks are to be sent in turns, a set of them at once.
+/* server_interleave.h: whether the blocks of eight chunks are interleaved.
  *
- * What is lost in one long burst is lost by one chunk, and the parity that mends it is
- * sent for this one client.  When a set of chunks takes turns, the burst is spread over
- * all of them, and the worst client of each lacks not much more than the mean.
- * A burst is known by what a report says: all groups lack about the same, while
- * losses one by one differ from group to group.
+ * Without interleaving, a long burst of loss hits one chunk, and the parity that
+ * repairs it is sent for the one client that lost it.  With interleaving, the burst is
+ * spread over eight chunks, and the client that lacks most of a chunk lacks hardly more
+ * than the mean. A NACK shows whether its client loses packets in bursts: then all
+ * groups of the chunk lack about the same number of blocks, while single losses differ
+ * from group to group.
  *
- * Only server_interleave.c writes struct server_sets.
+ * Only server_interleave.c writes struct server_interleave.
  */
 #ifndef FRISBEED_SERVER_SERVER_INTERLEAVE_H
 #define FRISBEED_SERVER_SERVER_INTERLEAVE_H
@@ -16,15 +17,16 @@
 
 #include "common/wire/wirext.h"
 
-struct server_sets {
+struct server_interleave {
 	bool on;
-	double bursts;    /* share of the reports lately that tell of them */
-	uint8_t heard[4]; /* the address whose report was heard last */
+	double bursts;    /* the share of recent NACKs that show bursts, 0..1 */
+	uint8_t heard[4]; /* the address that sent the last NACK */
 };
 
-/* A report from this address says how much of each group of a chunk is lacking; several
- * addresses may report.  True: it is another answer now. */
-bool server_sets_hear(struct server_sets *, const uint8_t ip[4], bool several,
-    const uint8_t lack[WIREXT_GROUPS]);
+/* A NACK from this address says how many blocks of each group of a chunk its client
+ * lacks. several: more than one address sends NACKs.  Returns true if `on` has changed.
+ */
+bool server_interleave_hear(struct server_interleave *, const uint8_t ip[4],
+    bool several, const uint8_t lack[WIREXT_GROUPS]);
 
 #endif /* FRISBEED_SERVER_SERVER_INTERLEAVE_H */

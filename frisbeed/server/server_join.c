@@ -1,6 +1,6 @@
-/* server_join.c: what clients want that join, and JOINs themselves.  server_input()
- * calls this for each JOIN; the messages of the extension, and a growing image, add
- * what is wanted, too. */
+/* server_join.c: JOINs, and the chunks that joining clients want.  server_input() calls
+ * this for each JOIN; messages of the extension, and an image that still arrives, add
+ * chunks here, too. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
@@ -17,12 +17,12 @@ server_want_chunk(struct server *s, uint32_t chunk)
 	struct blockmap soon = server_queue_soon(&s->queue, chunk);
 	want = blockmap_minus(want, &soon);
 	carousel_add(&s->carousel, chunk, &want);
-	/* All of it is on its way. */
+	/* All of the chunk is on its way already. */
 	if (!carousel_wants(&s->carousel, chunk))
-		server_chunk_given(s, chunk);
+		server_chunk_scheduled(s, chunk);
 }
 
-/* Who asked for it before it was here gets all of it. */
+/* A chunk that was requested before it was here is sent completely. */
 void
 server_have(
     struct server *s, uint64_t now_us, uint32_t chunk, const struct blockmap *blocks)
@@ -40,21 +40,22 @@ server_have(
 }
 
 void
-server_chunk_given(struct server *s, uint32_t chunk)
+server_chunk_scheduled(struct server *s, uint32_t chunk)
 {
-	server_given_out(&s->given, chunk);
+	server_scheduled_add(&s->scheduled, chunk);
 	if (s->announce.used)
 		repair_pass(&s->repair, chunk);
 }
 
 bool
-server_has_given(
+server_has_scheduled(
     const struct server *s, uint32_t chunk, const struct server_client *c)
 {
 	bool sent = server_sent_since(&s->sent, chunk, c->joined_ms);
 	bool wanted = carousel_wants(&s->carousel, chunk);
 
-	return server_given_since(&s->given, chunk, c->joined_in) || (sent && !wanted);
+	return server_scheduled_since(&s->scheduled, chunk, c->cohort) ||
+	       (sent && !wanted);
 }
 
 static void
@@ -62,9 +63,9 @@ want_all(struct server *s)
 {
 	uint32_t chunk;
 
-	for (uint32_t i = 0; server_given_each(&s->given, i, &chunk); i++)
+	for (uint32_t i = 0; server_scheduled_each(&s->scheduled, i, &chunk); i++)
 		server_want_chunk(s, chunk);
-	server_given_settle(&s->given);
+	server_scheduled_settle(&s->scheduled);
 }
 
 static void
@@ -75,8 +76,9 @@ join_ext(struct server *s, uint64_t now_us, uint32_t flags)
 	server_announce_heard(&s->announce, now_us);
 	server_credit_grant(&s->credit, server_sent_all(&s->sent), 0,
 	    server_unpaced(s) ? WIREXT_JOIN_CREDIT_UNPACED : WIREXT_JOIN_CREDIT);
-	/* How many they are makes a difference, and what a chunk's end is. */
-	if ((s->roll.ext & (s->roll.ext - 1)) == 0 || server_in_sets(s))
+	/* The number of clients, and whether chunks are interleaved, may have changed.
+	 */
+	if ((s->members.ext & (s->members.ext - 1)) == 0 || server_is_interleaving(s))
 		server_announce_now(&s->announce);
 	if (!(flags & WIREXT_AGAIN))
 		want_all(s);
@@ -91,8 +93,9 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 
 	if (s->announce.stale)
 		return;
-	/* The original client aborts when it is told of part of a chunk, and takes no
-	 * notice of the other kind of answer: that shows ours that this is a file. */
+	/* Emulab's client aborts when the image's last chunk is incomplete, and ignores
+	 * the other kind of answer, which tells clients of this suite that this is a
+	 * file. */
 	if (!s->cfg.whole_chunks) {
 		server_replies_join2(&s->replies, m->u.join.clientid);
 		return;
@@ -106,9 +109,9 @@ server_handle_join(struct server *s, uint64_t now_us, const struct wire_msg *m,
 	const struct server_client *c = server_client_joined(
 	    s, m->srcip, m->u.join.clientid, ext, &known);
 	if (!known && ext && (flags & WIREXT_AGAIN))
-		server_roll_resumes(&s->roll, c);
+		server_members_resumes(&s->members, c);
 	if (ext && (flags & WIREXT_NO_INTERLEAVING))
-		server_roll_no_sets(&s->roll, c);
+		server_members_no_interleave(&s->members, c);
 	if (ext)
 		join_ext(s, now_us, flags);
 }

@@ -1,24 +1,26 @@
 /* server_life.c: when a session begins to send, and when it ends.  The server's engine
- * tells it who comes, asks and leaves. */
+ * notes which clients come, request and leave, in its only thread. */
 #include "frisbeed/server/server_life.h"
 
 #include "common/wire/wire.h"
 
 enum {
-	/* Machines that are switched on together come within milliseconds.  A client that
-	 * misses the beginning of the first chunk has its first whole chunk later than
-	 * the others, and what it missed at the very end.  The first block waits for as
-	 * long as an eighth of a chunk takes, which no single client notices. */
+	/* Machines that are switched on together join within milliseconds of each
+	 * other.  A client that misses the beginning of the first chunk completes its
+	 * first chunk later than the others, and receives what it missed at the very
+	 * end.  So the first block waits for the time of an eighth of a chunk, which a
+	 * single client does not notice. */
 	AWAIT_BLOCKS = WIRE_CHUNK_BLOCKS / 8,
-	AWAIT_US = 20000, /* at most */
-	/* A client that has joined so long ago receives all that is sent: its reply has
-	 * arrived, and switches have learned that it is in the group. */
+	AWAIT_US = 20000, /* the most that the first block waits */
+	/* A client that joined this long ago receives all that is sent: its reply has
+	 * arrived, and switches have learned that it is a member of the group. */
 	SETTLE_MS = 200,
-	/* With -T < 0: after the last client has left another one may follow, as
-	 * machines of a room do that are a little slower. */
+	/* With -T < 0: after the last client has left, a slower machine of the same
+	 * room may still join. */
 	LINGER_US = 2000000,
 };
-/* With -T < 0, clients that died without a word must not keep the session for ever. */
+/* With -T < 0, clients that died without LEAVE must not keep the session alive for
+ * ever. */
 static const uint64_t SILENCE_US = UINT64_C(1800) * 1000000;
 
 void
@@ -87,7 +89,7 @@ server_life_ends_us(const struct server_life *l, uint32_t clients)
 		return UINT64_MAX;
 	if (clients > 0)
 		return l->asked_us + SILENCE_US;
-	/* A client that asks after that is one whose join was lost. */
+	/* A client that sends a request after that is one whose JOIN was lost. */
 	return (l->asked_us > l->left_us ? l->asked_us : l->left_us) + LINGER_US;
 }
 

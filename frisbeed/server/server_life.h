@@ -1,8 +1,8 @@
 /* server_life.h: when a session begins to send, and when it ends.
  *
- * It begins when as many clients are there as it waits for, and a moment after the
- * first of them, so that others that come with it miss nothing.  It ends (-T) a while
- * after the last request, or after the last client has left.
+ * It begins when as many clients have joined as it waits for, and a moment after the
+ * first of them, so that clients that join together miss nothing.  With -T it ends a
+ * certain time after the last request, or after the last client has left.
  *
  * Only server_life.c writes struct server_life.
  */
@@ -15,35 +15,35 @@
 struct server_life {
 	int64_t idle_us;       /* as in struct server_config */
 	uint32_t wait_clients; /* as there, too */
-	bool begun;            /* wait_clients were there at once */
-	bool served;           /* somebody did more than join and leave */
-	uint64_t begin_us;     /* no blocks before that */
-	uint64_t asked_us;     /* the last request or join */
+	bool begun;            /* wait_clients have been there at the same time */
+	bool served;           /* a client has done more than join and leave */
+	uint64_t begin_us;     /* no block is sent before */
+	uint64_t asked_us;     /* the last request or JOIN */
 	uint64_t joined_us;    /* when a client last joined */
-	uint64_t left_us;      /* when one last left, or was forgotten */
+	uint64_t left_us;      /* when a client last left or was forgotten */
 };
 
 void server_life_init(
     struct server_life *, int64_t idle_us, uint32_t wait_clients, uint64_t now_us);
 /* A client has joined. */
 void server_life_joined(struct server_life *, uint64_t now_us);
-/* How many clients are there now. */
+/* The number of clients has changed to this. */
 void server_life_count(struct server_life *, uint32_t clients);
-/* Nothing was wanted until now, and a client has joined: the first block waits for
- * others.  Blocks a second: the highest rate; 0: there is none. */
+/* A client has joined while nothing was wanted, so the first block waits for other
+ * clients. blocks_per_s: the highest rate; 0: there is none. */
 void server_life_await(struct server_life *, uint64_t now_us, double blocks_per_s);
-/* Somebody has joined, or said anything that asks for blocks. */
+/* A client has joined, or sent a message that requests blocks. */
 void server_life_asked(struct server_life *, uint64_t now_us);
-/* A client was there for more than to join and to leave. */
+/* A client has done more than join and leave. */
 void server_life_served(struct server_life *);
 void server_life_left(struct server_life *, uint64_t now_us);
-/* From when on blocks may be sent; UINT64_MAX: not before more clients come. */
+/* When blocks may be sent; UINT64_MAX: not before more clients join. */
 uint64_t server_life_begins_us(const struct server_life *);
 /* When the session ends if nothing is heard until then and nothing is to be sent;
- * UINT64_MAX: it does not.  `clients` are there. */
+ * UINT64_MAX: never. clients: how many are there. */
 uint64_t server_life_ends_us(const struct server_life *, uint32_t clients);
-/* The first millisecond in which the client that came last was ready to receive all that
- * is sent. */
+/* The first millisecond from which the client that joined last receives all that is
+ * sent. */
 uint32_t server_life_ready_ms(const struct server_life *);
 
 #endif /* FRISBEED_SERVER_SERVER_LIFE_H */

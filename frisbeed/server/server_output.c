@@ -1,6 +1,6 @@
-/* server_output.c: what is sent next: the parts are asked in a fixed order.  The shell
- * calls server_output() until there is nothing more, and then waits for
- * server_deadline(). */
+/* server_output.c: what is sent next.  It asks the parts in a fixed order.  The shell
+ * calls server_output(), in the engine's only thread, until there is nothing more to
+ * send, and then waits until server_deadline(). */
 #include "frisbeed/server/server_impl.h"
 
 #include <string.h>
@@ -22,19 +22,20 @@ say_stamp(struct server *s, uint64_t now_us, struct server_out *out)
 static void
 note_sent(struct server *s, uint32_t chunk, uint32_t block)
 {
-	server_given_changed(&s->given, chunk);
+	server_scheduled_changed(&s->scheduled, chunk);
 	server_sent_block(&s->sent, s->now_us, chunk, block);
 }
 
-/* How many blocks of the run go out in one packet at most; 0: as packets of the base
- * protocol. */
+/* The most blocks of the run that one DATA packet may have; 0: the run is sent as
+ * packets of the base protocol. */
 static uint32_t
-pack_size(const struct server *s, const struct server_slot *slot)
+data_size(const struct server *s, const struct server_slot *slot)
 {
-	return slot->parity || slot->plain ? 0 : s->packs.now;
+	return slot->parity || slot->plain ? 0 : s->mtu.now;
 }
 
-/* Blocks of a run: one of the base protocol's packets, or up to `size` in one. */
+/* Send blocks of a run: one block in a packet of the base protocol (size 0), or up to
+ * `size` blocks in a DATA packet. */
 static void
 put_blocks(struct server *s, uint32_t size, struct server_out *out)
 {
@@ -42,7 +43,7 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
 	uint32_t end = slot->run.first + slot->run.count, n = 1;
 
-	out->content = server_packs_content(&s->packs, chunk);
+	out->content = server_mtu_content(&s->mtu, chunk);
 	if (size > 0) {
 		end = end < out->content ? end : out->content;
 		n = size < end - block ? size : end - block;
@@ -50,7 +51,7 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 	if (slot->at == 0)
 		server_sent_run(&s->sent, chunk, block, slot->run.count);
 	n = pace_spend(&s->pace, s->now_us, n);
-	out->kind = size > 0 ? SERVER_OUT_PACK : SERVER_OUT_BLOCK;
+	out->kind = size > 0 ? SERVER_OUT_DATA : SERVER_OUT_BLOCK;
 	out->buf = slot->run.buf;
 	out->at = slot->at;
 	out->chunk = chunk;
@@ -60,21 +61,21 @@ put_blocks(struct server *s, uint32_t size, struct server_out *out)
 		note_sent(s, chunk, block + i);
 	server_queue_sent(&s->queue, chunk, block, n);
 	out->run_ends = server_slots_spend(&s->slots, n);
-	server_count(&s->counters, COUNT_PACKS, size > 0);
+	server_count(&s->counters, COUNT_DATA_PACKETS, size > 0);
 	server_count(&s->counters, COUNT_BYTES,
 	    WIRE_BLOCK_HEADER_BYTES + n * WIRE_BLOCK_BYTES);
 }
 
-/* What is left of the first run is the empty end of a chunk, and everybody knows. */
+/* Is the rest of the first run the empty end of a chunk, which all clients know? */
 static bool
 leave_out_end(struct server *s)
 {
 	const struct server_slot *slot = server_slots_first(&s->slots);
 
-	if (slot == NULL || !slot->ready || pack_size(s, slot) == 0)
+	if (slot == NULL || !slot->ready || data_size(s, slot) == 0)
 		return false;
 	uint32_t chunk = slot->run.chunk, block = slot->run.first + slot->at;
-	if (block < server_packs_content(&s->packs, chunk))
+	if (block < server_mtu_content(&s->mtu, chunk))
 		return false;
 	uint32_t n = slot->run.count - slot->at;
 	server_queue_sent(&s->queue, chunk, block, n);
@@ -83,7 +84,7 @@ leave_out_end(struct server *s)
 	return true;
 }
 
-/* A parity block of the next group that needs one. */
+/* Send a parity block of the next group that needs one. */
 static void
 put_parity(struct server *s, struct server_out *out)
 {
@@ -94,7 +95,7 @@ put_parity(struct server *s, struct server_out *out)
 	out->buf = slot->run.buf;
 	out->chunk = slot->run.chunk;
 	out->group = server_slots_spend_parity(&s->slots, &out->run_ends);
-	out->content = server_packs_content(&s->packs, out->chunk);
+	out->content = server_mtu_content(&s->mtu, out->chunk);
 	out->index = repair_sent(&s->repair, out->chunk, out->group);
 	server_sent_parity(&s->sent, s->now_us);
 	server_count(&s->counters, COUNT_BYTES, WIRE_BLOCK_PACKET_BYTES);
@@ -111,7 +112,7 @@ block_at(const struct server *s, uint64_t now_us)
 	return paced > begins ? paced : begins;
 }
 
-/* A block, parity, or the time signal that is due before it. */
+/* Send a block, a parity block, or the time signal that is due before it. */
 static bool
 say_block(struct server *s, uint64_t now_us, struct server_out *out)
 {
@@ -128,12 +129,12 @@ say_block(struct server *s, uint64_t now_us, struct server_out *out)
 	if (slot->parity)
 		put_parity(s, out);
 	else
-		put_blocks(s, pack_size(s, slot), out);
+		put_blocks(s, data_size(s, slot), out);
 	return true;
 }
 
-/* Parity may be read, if a buffer is free: that one becomes free is the shell's sign to
- * ask again, not the time. */
+/* When parity may be read.  If no buffer is free, time does not matter: the shell asks
+ * again when one becomes free. */
 static uint64_t
 parity_at(const struct server *s, uint64_t now_us)
 {
@@ -150,18 +151,19 @@ end_at(const struct server *s, uint64_t now_us)
 	return s->announce.stale ? SERVER_NEVER : server_ends_us(s);
 }
 
-/* In the order in which they are asked: what is short and rare before the blocks.  The last
- * two say nothing, but the shell has to look at the engine then. */
+/* The speakers, in the order in which they are asked: short and rare messages come
+ * before blocks. The last two never send anything, but at their times the shell has to
+ * call the engine. */
 static const struct voice {
-	/* When say() will have something, or the shell should look; SERVER_NEVER: not
-	 * before something is heard or read. */
+	/* When say() will have something, or the shell has to call the engine;
+	 * SERVER_NEVER: not before something is heard or read. */
 	uint64_t (*at)(const struct server *, uint64_t now_us);
-	/* What is to be sent now; false: nothing. */
+	/* Fill in what is to be sent now.  Returns false if there is nothing. */
 	bool (*say)(struct server *, uint64_t now_us, struct server_out *);
 } voices[] = {
 	{ server_reply_at, server_say_reply },
 	{ server_state_at, server_say_state },
-	{ server_try_at, server_say_try },
+	{ server_mtu_probe_at, server_say_mtu_probe },
 	{ block_at, say_block },
 	{ parity_at, NULL },
 	{ end_at, NULL },
@@ -174,7 +176,7 @@ server_output(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	out->kind = SERVER_OUT_NONE;
 	server_set_now(s, now_us);
-	server_roll_forget(&s->roll, now_us, s->sent.last_us);
+	server_members_forget(&s->members, now_us, s->sent.last_us);
 	for (unsigned i = 0; i < VOICES; i++)
 		if (voices[i].say != NULL && voices[i].say(s, now_us, out))
 			return true;

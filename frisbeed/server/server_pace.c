@@ -1,5 +1,5 @@
-/* server_pace.c: when the next block may go.  The server's engine sets the rate, and
- * asks before each block. */
+/* server_pace.c: when the next block may be sent.  The server's engine sets the rate,
+ * and asks before each block, in its only thread. */
 #include "frisbeed/server/server_pace.h"
 
 #include <assert.h>
@@ -7,20 +7,21 @@
 #include <string.h>
 
 enum {
-	/* The finest grid: timers of the machines that serve are a good deal finer than a
-	 * millisecond, and short queues hold what one of 1 Gbit/s has. */
+	/* The finest grid.  The timers of servers are much finer than a millisecond,
+	 * and even short queues hold the blocks of a millisecond at 1 Gbit/s. */
 	FINE_GAP_US = 1000,
-	/* Without a cap, blocks of a burst on that grid: 10 Gbit/s. */
+	/* The blocks of a burst on that grid without a cap: 10 Gbit/s. */
 	FREE_BURST = 1114,
-	/* With that grid: a busy machine wakes us later, and so much of it is made up
-	 * for, or a tenth of the rate would be lost to the clock. */
+	/* On that grid: if a busy machine wakes the shell this many gaps late, the
+	 * missed blocks are made up for.  Otherwise a tenth of the rate would be lost
+	 * to timers. */
 	LATE_US = 4000,
 };
-/* A block in ten seconds is the slowest rate, so that a session never stands still; sums of
- * fractions of blocks are right to a millionth. */
+/* The lowest rate is a block in ten seconds, so that a session never stops.  Sums of
+ * fractions of blocks are exact to a millionth. */
 static const double SLOWEST_PER_S = 0.1, ROUNDING = 1e-6;
 
-/* Up to a gap later than the grid says. */
+/* A random delay of up to a gap after the point of the grid. */
 static uint64_t
 scattered_us(struct pace *p)
 {
@@ -37,7 +38,7 @@ scattered_us(struct pace *p)
 static void
 plan_next(struct pace *p)
 {
-	/* Gaps are left out until there is a whole block to send. */
+	/* Gaps pass without a burst until there is a whole block to send. */
 	uint64_t gaps = 1;
 
 	if (p->rest + p->per_gap < 1)
@@ -47,7 +48,7 @@ plan_next(struct pace *p)
 	p->due_us = p->next_us + scattered_us(p);
 }
 
-/* A rate that has grown does not wait for what was planned with the old one. */
+/* A higher rate does not wait for a burst that was planned with the lower one. */
 static void
 plan_sooner(struct pace *p)
 {
@@ -130,7 +131,7 @@ begin_burst(struct pace *p, uint64_t now_us)
 	bool on_time = p->begun && now_us < p->due_us + late_us;
 
 	p->start_us = on_time ? p->next_us : now_us;
-	/* The gap before this burst was waited for by then. */
+	/* The gap before this burst has passed by then. */
 	p->credit += p->credit < 1 ? p->per_gap : 0;
 	if (!p->begun && p->credit < 1)
 		p->credit = 1;

@@ -1,11 +1,13 @@
-/* server_probe.c: answers to the probes of "frisbee --doctor".  The shell calls this
- * for each packet on the second port that is a probe; the rest of the engine knows
- * nothing of it. */
+/* server_probe.c: answers to the probes of "frisbee --doctor".  The shell calls this,
+ * in the session's thread, for each packet on the second port that is a probe; the rest
+ * of the engine does not know about it. */
 #include "frisbeed/server/server_probe.h"
 
 #include <string.h>
 
-enum { FULL_US = 5000000 }; /* in that time the bytes of a burst are there again */
+enum {
+	FULL_US = 5000000
+}; /* after this time the bytes of a burst are available again */
 
 void
 server_probe_init(struct server_probe *s, const uint8_t srcip[4],

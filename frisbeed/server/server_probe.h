@@ -1,10 +1,11 @@
-/* server_probe.h: which answers the probes of "frisbee --doctor" get: packets and time
- * in, packets out, nothing of the session touched.
+/* server_probe.h: which answers the probes of "frisbee --doctor" get.  Packets and time
+ * go in, packets come out, and the session is not affected.
  *
- * An answer is never longer than its probe, goes to nobody but the probe's sender or
- * our own group, and all together are at most SERVER_PROBE_BYTES_S a second on average and
- * SERVER_PROBE_BURST_BYTES at once (100 probes as long as blocks, and 100 short ones), so
- * nobody can make us flood anything.  What is over that is heard and counted, not answered.
+ * An answer is never longer than its probe, and goes only to the sender of the probe or
+ * to the own group.  All answers together have at most SERVER_PROBE_BYTES_S a second on
+ * average and SERVER_PROBE_BURST_BYTES at once (100 probes as long as blocks, and 100
+ * short ones), so nobody can use this server to flood a network.  Further probes are
+ * counted and not answered.
  *
  * Only server_probe.c writes struct server_probe.
  */
@@ -20,8 +21,10 @@
 enum {
 	SERVER_PROBE_BYTES_S = 32768,
 	SERVER_PROBE_BURST_BYTES = 163840,
-	SERVER_PROBE_COST_BYTES = 128, /* of an answer, besides its length */
-	SERVER_PROBE_ASKERS = 16,      /* are told apart; the oldest gives way */
+	SERVER_PROBE_COST_BYTES =
+	    128, /* what an answer costs in addition to its length */
+	SERVER_PROBE_ASKERS =
+	    16, /* how many askers are counted; the oldest is replaced */
 };
 
 struct server_probe {
@@ -30,7 +33,7 @@ struct server_probe {
 	uint32_t session;
 	uint64_t tokens, filled_us;
 	bool mute;       /* see PROBE_MUTE */
-	uint32_t blocks; /* that the session has sent */
+	uint32_t blocks; /* how many blocks the session has sent */
 	struct server_probe_asker {
 		uint8_t ip[4];
 		uint32_t id, heard, by_group, direct;
@@ -39,19 +42,19 @@ struct server_probe {
 };
 
 struct server_probe_answer {
-	bool to_group; /* else to the sender */
+	bool to_group; /* to the group, not to the sender */
 	size_t len;
 	uint8_t pkt[PROBE_BYTES_MAX];
 };
 
 void server_probe_init(struct server_probe *, const uint8_t srcip[4],
     const uint8_t group[4], uint16_t port, uint32_t session, uint64_t now_us);
-/* What answers say from now on: our address, the blocks that the session has sent, and
- * whether our packets leave this machine at all. */
+/* What answers contain from now on: the server's address, how many blocks the session
+ * has sent, and whether packets leave this machine at all. */
 void server_probe_moved(struct server_probe *, const uint8_t srcip[4]);
 void server_probe_sent(struct server_probe *, uint32_t blocks);
 void server_probe_mute(struct server_probe *, bool mute);
-/* A packet that probe_is(); how many answers there are. */
+/* Answer a packet for which probe_is() is true.  Returns the number of answers. */
 unsigned server_probe_input(struct server_probe *, uint64_t now_us, const void *pkt,
     size_t len, const uint8_t from[4], bool by_group,
     struct server_probe_answer out[2]);

@@ -1,5 +1,5 @@
 /* server_queue.c: the blocks that will be read and sent.  The server's engine adds what
- * requests ask for and what the carousel gives out, and takes runs for its shell. */
+ * requests and the carousel want, and takes runs for its shell, in its only thread. */
 #include "frisbeed/server/server_queue.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ server_queue_fini(struct server_queue *q)
 	*q = (struct server_queue){ .nchunks = 0 };
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct server_queue_entry *
 entry_of(struct server_queue *q, uint32_t chunk)
 {
@@ -46,7 +46,7 @@ entry_of(struct server_queue *q, uint32_t chunk)
 	return e;
 }
 
-/* An entry without blocks is freed. */
+/* Free the entry if it has no blocks. */
 static void
 unref(struct server_queue *q, struct server_queue_entry *e)
 {
@@ -89,7 +89,7 @@ pop(struct server_queue *q)
 	return e;
 }
 
-/* An entry that waits goes before all others. */
+/* Move a waiting entry in front of all others. */
 static void
 advance(struct server_queue *q, struct server_queue_entry *e)
 {
@@ -105,7 +105,7 @@ advance(struct server_queue *q, struct server_queue_entry *e)
 	prepend(q, e);
 }
 
-/* The first entry waits behind all others, with its cursor. */
+/* Move the first entry behind all others; it keeps its cursor. */
 static void
 rotate(struct server_queue *q)
 {
@@ -170,7 +170,8 @@ server_queue_add(struct server_queue *q, uint32_t chunk, const struct blockmap *
 		return false;
 	enqueue(q, e, blocks);
 	if (e->waits && before_others)
-		/* An old request waits for the chunk, too: it goes now, for all. */
+		/* A request of the base protocol waits for the chunk, too: it is sent
+		 * now, for all. */
 		advance(q, e);
 	else if (blockmap_empty(&e->queued))
 		unref(q, e);
@@ -181,8 +182,9 @@ server_queue_add(struct server_queue *q, uint32_t chunk, const struct blockmap *
 	return true;
 }
 
-/* The first entry that has something from its cursor on: what was asked again behind the
- * cursor waits for its turn like all else.  Several have begun when chunks take turns. */
+/* The first entry that has blocks at or after its cursor.  Blocks before the cursor
+ * were requested again, and wait until the entry comes round again.  With interleaving,
+ * several entries have begun. */
 static struct server_queue_entry *
 next_entry(struct server_queue *q)
 {
@@ -192,8 +194,8 @@ next_entry(struct server_queue *q)
 }
 
 bool
-server_queue_next(
-    struct server_queue *q, uint32_t most, bool in_sets, struct server_queue_run *run)
+server_queue_next(struct server_queue *q, uint32_t most, bool interleave,
+    struct server_queue_run *run)
 {
 	if (q->head == NULL)
 		return false;
@@ -215,7 +217,7 @@ server_queue_next(
 		pop(q);
 		e->bulk = 0;
 		e->asked = false;
-	} else if (in_sets) {
+	} else if (interleave) {
 		rotate(q);
 	}
 	return true;
@@ -255,10 +257,10 @@ server_queue_soon(const struct server_queue *q, uint32_t chunk)
 }
 
 bool
-server_queue_within(const struct server_queue *q, bool in_sets)
+server_queue_within(const struct server_queue *q, bool interleave)
 {
 	for (const struct server_queue_entry *e = q->head; e != NULL;
-	     e = in_sets ? e->next : NULL)
+	     e = interleave ? e->next : NULL)
 		if (e->cursor > 0 &&
 		    blockmap_next(&e->queued, e->cursor) < WIRE_CHUNK_BLOCKS)
 			return true;

@@ -23,46 +23,49 @@ struct server_queue {
 	struct server_queue_entry *head, *tail;
 };
 
-/* Blocks that are given out for reading. */
+/* A run of blocks that is scheduled for reading. */
 struct server_queue_run {
 	uint32_t chunk, first, count;
 	bool asked; /* by requests of the base protocol, at least in part */
 	bool ends;  /* no more blocks of the chunk are queued; then: */
-	uint32_t bulk; /* blocks of it that were given out since it was first queued */
+	uint32_t
+	    bulk; /* how many blocks of it were scheduled since it was first queued */
 };
 
-/* -1: no memory; server_queue_fini() also then. */
+/* Returns -1 without memory; server_queue_fini() is needed then, too. */
 int server_queue_init(struct server_queue *, uint32_t nchunks);
 void server_queue_fini(struct server_queue *);
-/* A request of the base protocol asks for these blocks: those that are not in are
- * queued, and their number returned.  0 also without memory: the client asks again. */
+/* A request of the base protocol names these blocks.  Those that are neither queued nor
+ * coming are queued; returns their number.  Returns 0 without memory: the client
+ * requests them again. */
 uint32_t server_queue_ask(
     struct server_queue *, uint32_t chunk, const struct blockmap *);
-/* Which of these blocks are not in? */
+/* Those of these blocks that are neither queued nor coming. */
 struct blockmap server_queue_lacks(
     const struct server_queue *, uint32_t chunk, const struct blockmap *);
-/* These blocks, none of which is in, are queued as well: before all other chunks, or
- * (unless the chunk waits already) behind them.  False: no memory. */
+/* Queue these blocks, none of which is queued or coming: in front of all other chunks,
+ * or (unless the chunk waits already) behind them.  Returns false without memory. */
 bool server_queue_add(struct server_queue *, uint32_t chunk, const struct blockmap *,
     bool before_others);
-/* The next run of at most `most` blocks, which are coming now; false: nothing is queued.
- * With in_sets the chunk goes behind all others then, so that they take turns. */
+/* Take the next run of at most `most` blocks, which are coming from now on.  Returns
+ * false if nothing is queued.  With interleave, the chunk then waits behind all others,
+ * so that blocks of several chunks alternate. */
 bool server_queue_next(
-    struct server_queue *, uint32_t most, bool in_sets, struct server_queue_run *);
-/* These blocks, which were coming, have been sent, or need not be. */
+    struct server_queue *, uint32_t most, bool interleave, struct server_queue_run *);
+/* These blocks, which were coming, have been sent, or are not needed. */
 void server_queue_sent(
     struct server_queue *, uint32_t chunk, uint32_t first, uint32_t count);
 /* Is a block of the chunk queued or coming? */
 bool server_queue_has(const struct server_queue *, uint32_t chunk);
-/* The blocks of the chunk that are sent soon: those that are coming, and those that are
- * queued.  What old requests have queued may wait for long, behind many others, and
- * does not count. */
+/* The blocks of the chunk that will be sent soon: those that are coming, and those that
+ * are queued. Blocks that only requests of the base protocol have queued may have to
+ * wait for long, and do not count. */
 struct blockmap server_queue_soon(const struct server_queue *, uint32_t chunk);
-/* Is part of the first chunk given out, and the next run more of it?  With in_sets: of
- * any chunk. */
-bool server_queue_within(const struct server_queue *, bool in_sets);
+/* Is a part of the first chunk scheduled, and will the next run continue it?  With
+ * interleave, any chunk counts. */
+bool server_queue_within(const struct server_queue *, bool interleave);
 
-/* Is nothing queued?  Blocks may be coming still. */
+/* Is nothing queued?  Blocks may still be coming. */
 static inline bool
 server_queue_empty(const struct server_queue *q)
 {

@@ -1,5 +1,5 @@
-/* server_rate.c: how fast the network can be sent to.  The server's engine tells it what
- * clients complain about, and asks it before each block. */
+/* server_rate.c: the rate that the network can carry.  The server's engine passes the
+ * complaints of clients, and asks before each block, in its only thread. */
 #include "frisbeed/server/server_rate.h"
 
 #include <math.h>
@@ -7,50 +7,50 @@
 
 #include "common/wire/wire.h"
 
-/* Without a cap, as if it were 10 Gbit/s.  However fast the card, what is behind it may be
- * an old network: one gigabit. */
+/* Without a cap, 10 Gbit/s is assumed.  However fast the card is, the network behind it
+ * may be an old one, of 1 Gbit/s. */
 static const double NO_CAP = 1114000, GIGABIT = 111400;
 
 /* Most of the numbers were found by simulation (docs/simulator.md). */
 const struct rate_policy rate_usual = {
-	/* Longer epochs are too slow: with 500 ms, the fairness (Jain) of eight servers on
-	 * one link was 0.83, with 100 ms 0.99. */
+	/* Longer epochs are too slow: with 500 ms, the fairness of eight servers on one
+	 * link (Jain's index) was 0.83, with 100 ms 0.99. */
 	.epoch_us = 100000,
-	/* A server alone on a link finds its rate within seconds from a fiftieth of the
-	 * cap, and disturbs nobody until then.  1000 blocks a second are 9 Mbit/s, which
-	 * any network carries for a moment.  It doubles each epoch, as TCP does each round
-	 * trip: 1 Gbit/s is reached in 0.6 s. With a factor of 1.5 it took a second, which a
-	 * load of five seconds felt. */
+	/* A server that is alone on a link finds its rate within seconds from a
+	 * fiftieth of the cap, and does not disturb others until then.  1000 blocks a
+	 * second are 9 Mbit/s, which any network carries for a moment.  The rate doubles
+	 * each epoch, as TCP's does each round trip: 1 Gbit/s is reached in 0.6 s.  With
+	 * a factor of 1.5 it took a second, which was much of a load of five seconds. */
 	.first = 0.02,
 	.ext = { .first = 1000, .step = 0.02, .climb = 2 },
-	/* Old clients say late, or never, that it is too much: it begins with what they are
-	 * used to, 70 Mbit/s, and goes up slowly. */
+	/* Clients of the base protocol show late, or never, that the rate is too high.
+	 * So it begins with what they are used to, 70 Mbit/s, and rises slowly. */
 	.old = { .first = 8000, .step = 0.003, .climb = 1.1 },
 	.floor = 1.0 / 64,
 	.slowest = 100,
-	/* What is too much goes on until a complaint comes, so the later complaints are
-	 * the smaller are the steps: from three quarters of an epoch on, where it makes a
-	 * difference, and never less than a quarter. */
+	/* A rate that is too high stays until a complaint arrives.  So the later
+	 * complaints arrive, the smaller the steps are: from three quarters of an epoch
+	 * on, where it makes a difference, and never below a quarter. */
 	.lag_us = 75000,
 	.lag_power = 1.5,
 	.lag_least = 0.25,
-	/* Down to 0.8, which simulation found best when losses come with a queue; of
-	 * servers that share a link the one with more gives way more (0.725 to 0.875),
-	 * else they come to the same rates very slowly.  After the climb the rate may
-	 * be twice what the link bears, and is 1.4 times that on average: 0.6 brings it
-	 * below, or the next complaint does; 0.5 leaves old clients waiting.  When 40 % were
-	 * lost, half of it. */
+	/* 0.8 was best in simulation for losses with a queue.  Of servers that share a
+	 * link, the one with the higher rate reduces it more (0.725 to 0.875), because
+	 * otherwise their rates approach each other very slowly.  After the climb the
+	 * rate may be twice what the link carries, and is 1.4 times that on average: 0.6
+	 * brings it below, or the next complaint does.  With 0.5, clients of the base
+	 * protocol have to wait.  If 40 % were lost, the rate is halved. */
 	.down = 0.8,
 	.even = 0.15,
 	.down_first = 0.6,
 	.down_much = 0.5,
 	.much = 0.4,
-	/* A rate of which less is used was not tried: it does not go up. */
+	/* If less of the rate is used, it was not tried out, so it does not rise. */
 	.used = 0.7,
-	/* Requests for the same come within half a second.  Less than 4 % may be the
-	 * link's own losses; and when lower rates, below six tenths, have not brought
-	 * the share below seven tenths of what it was, the rate is not the reason.
-	 * What is usual is forgotten in a minute or so. */
+	/* Requests for the same blocks arrive within half a second.  Less than 4 % may
+	 * be the link's own losses.  If a rate below six tenths has not brought the
+	 * losses below seven tenths of what they were, the rate does not cause them.
+	 * The usual losses are forgotten in about a minute. */
 	.again = { .us = 500000,
 	    .share = 0.04,
 	    .unusual = 1.2,
@@ -59,7 +59,7 @@ const struct rate_policy rate_usual = {
 	    .forget = 0.99 },
 };
 
-enum { LAG_SMOOTH = 8 }; /* complaints: how late they come is averaged over as many */
+enum { LAG_SMOOTH = 8 }; /* over how many complaints their delay is averaged */
 
 static double
 cap_of(const struct rate *r)
@@ -122,7 +122,7 @@ begin(struct rate *r, uint64_t now_us, uint64_t sent, bool old)
 	r->epoch_us = r->again.judged_us = now_us;
 	r->epoch_sent = r->again.sent = sent;
 	if (r->cap == 0)
-		return; /* nothing to begin with: first somebody has to complain */
+		return; /* without a cap there is no rate before the first complaint */
 	double first = gigabit_at_most(r->cap) * r->policy->first;
 	double least = growth(r, old)->first;
 	if (first < r->known)
@@ -152,7 +152,7 @@ sent_per_s(uint64_t from_us, uint64_t to_us, uint64_t blocks)
 	return (double)blocks * 1e6 / (double)(to_us - from_us + 1);
 }
 
-/* How much of the rate is left after a complaint. */
+/* The share of the rate that is left after a complaint. */
 static double
 kept(const struct rate *r, double share, bool climbed)
 {
@@ -160,8 +160,8 @@ kept(const struct rate *r, double share, bool climbed)
 		return r->policy->down_much;
 	if (climbed)
 		return r->policy->down_first;
-	/* Of servers that share a link, the one with more of it gives way more: else they
-	 * come to the same rates very slowly. */
+	/* Of servers that share a link, the one with the higher rate reduces it more:
+	 * otherwise their rates approach each other very slowly. */
 	double even = r->cap > 0 ? r->policy->even * (r->now / r->cap - 0.5) : 0;
 	return r->policy->down - even;
 }
@@ -172,7 +172,7 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 	double factor = kept(r, share, climbed);
 	double rate = r->now;
 
-	/* Of a rate that was not used, or not set. */
+	/* A rate that was not used, or is not set, is not adjusted. */
 	double used = sent_per_s(r->epoch_us, now_us, sent - r->epoch_sent);
 	if (rate == 0 && now_us > r->epoch_us)
 		rate = used;
@@ -183,8 +183,8 @@ down(struct rate *r, uint64_t now_us, uint64_t sent, double share, bool climbed)
 	r->deaf_till = r->epoch;
 }
 
-/* What is too much goes on until somebody complains: the later that is, the less it
- * may be. */
+/* A rate that is too high stays until a client complains, so steps must be smaller the
+ * later complaints arrive. */
 static double
 late_share(const struct rate *r)
 {
@@ -197,7 +197,8 @@ late_share(const struct rate *r)
 static void
 up(struct rate *r, bool old)
 {
-	/* Old clients say late, or never, that it is too much: however fast the card. */
+	/* Clients of the base protocol show late, or never, that the rate is too high,
+	 * however fast the card is. */
 	double most = old ? gigabit_at_most(cap_of(r)) : cap_of(r);
 	double step = growth(r, old && r->cap > 0)->step * late_share(r);
 
@@ -213,9 +214,9 @@ up(struct rate *r, bool old)
 		r->climbing = false;
 }
 
-/* --- losses without a reason that is known --- */
+/* --- losses of which it is not known whether the rate causes them --- */
 
-/* Have lower rates not helped?  Then such losses do not come from them. */
+/* Have lower rates not reduced such losses?  Then the rate does not cause them. */
 static bool
 has_not_helped(struct rate *r, double share)
 {
@@ -232,7 +233,8 @@ has_not_helped(struct rate *r, double share)
 	return true;
 }
 
-/* What each one lost that asked for parts of chunks; of whole chunks, all. */
+/* The mean share of a chunk that the clients lost; a request for a whole chunk counts
+ * as all of it. */
 static double
 again_share(const struct rate_again *a, double sent)
 {
@@ -262,7 +264,7 @@ judge_again(struct rate *r, uint64_t now_us, uint64_t sent)
 		return false;
 	double sent_now = (double)(sent - a->sent);
 	double share = again_share(a, sent_now);
-	/* Of a little in all, the rate is not the reason. */
+	/* If little was lost in all, the rate is not the cause. */
 	bool much = share > a->usual * r->policy->again.unusual + r->policy->again.share &&
 	            (a->lost > sent_now * r->policy->again.share ||
 			a->worst > r->policy->again.share);
@@ -316,7 +318,7 @@ lost_somehow(struct rate_again *a, double share)
 	a->asks++;
 }
 
-/* How late do complaints come?  One may be half an epoch off. */
+/* Learn how late complaints arrive.  A single value may be wrong by half an epoch. */
 static void
 note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
 {
@@ -324,7 +326,7 @@ note_lag(struct rate *r, uint64_t now_us, uint32_t epoch)
 	             (double)(now_us - r->epoch_us);
 
 	if (r->lag_us == 0)
-		r->lag_us = lag; /* one that came last must not be the first to rise */
+		r->lag_us = lag; /* a server that learned it last must not rise first */
 	r->lag_us += (lag - r->lag_us) / LAG_SMOOTH;
 }
 
@@ -348,7 +350,8 @@ rate_complain(struct rate *r, uint64_t now_us, uint64_t sent, uint32_t epoch,
 		return false;
 	}
 	note_lag(r, now_us, epoch);
-	/* It is the reason: of what was asked again, too; and lower rates do help. */
+	/* The rate is the cause, also of the blocks that were requested again, and
+	 * lower rates help. */
 	forget_again(&r->again, now_us, sent);
 	r->again.saved = 0;
 	down(r, now_us, sent, (double)lost / of, r->climbing);

@@ -1,14 +1,15 @@
-/* server_read.c: what the shell reads next: blocks that the carousel or old requests
- * want, or a chunk of which parity is made.  The shell asks as long as it has a free
- * buffer. */
+/* server_read.c: what the shell reads next: blocks that the carousel or requests of the
+ * base protocol want, or a chunk of which parity is made.  The shell asks, in the
+ * engine's only thread, as long as it has a free buffer. */
 #include "frisbeed/server/server_impl.h"
 
-/* Half a chunk: when old requests want more of it at once, it is sent much like one of the
- * carousel: it takes turns with that, and has parity behind it. */
+/* Half a chunk.  A request of the base protocol for more is treated like a chunk of the
+ * carousel: it alternates with the carousel, and parity follows it. */
 enum { LARGE_REQUEST = WIRE_CHUNK_BLOCKS / 2 };
 
-/* How many blocks may go on somebody's word.  Old requests that wait do not count when
- * the carousel goes before them: they may be many, and always there. */
+/* How many blocks the credit of the clients still allows.  Waiting requests of the base
+ * protocol do not count when the carousel goes before them: there may always be many.
+ */
 static uint64_t
 room(const struct server *s)
 {
@@ -17,8 +18,8 @@ room(const struct server *s)
 	return server_credit_room(&s->credit, server_sent_all(&s->sent) + pending);
 }
 
-/* Without a pace no more goes than somebody said to have room for: the rest of the
- * chunk waits. */
+/* In an unpaced session, take only as many blocks of the chunk as the credit allows,
+ * and put the rest back. */
 static struct blockmap
 fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 {
@@ -30,7 +31,8 @@ fit(struct server *s, uint32_t chunk, const struct blockmap *want)
 	return now;
 }
 
-/* The next chunk that somebody wants, before all that waits or behind it. */
+/* Queue the next chunk of the carousel, in front of all that waits (first) or behind
+ * it. */
 static void
 take_next(struct server *s, bool first)
 {
@@ -40,17 +42,17 @@ take_next(struct server *s, bool first)
 	if (!carousel_next(&s->carousel, &chunk, &want))
 		return;
 	server_shares_carousel(&s->shares);
-	server_given_changed(&s->given, chunk);
+	server_scheduled_changed(&s->scheduled, chunk);
 	want = server_queue_lacks(&s->queue, chunk, &want);
 	want = fit(s, chunk, &want);
 	if (!server_queue_add(&s->queue, chunk, &want, first))
-		return; /* no memory: it will be wanted again */
+		return; /* no memory: clients will ask for the chunk again */
 	if (!carousel_is_split(&s->carousel, chunk))
-		server_chunk_given(s, chunk);
+		server_chunk_scheduled(s, chunk);
 }
 
-/* The carousel gives out the next chunk when no request waits, or when it has a turn;
- * with it, the chunks that take turns with this one. */
+/* Schedule the carousel's next chunk if no request waits or it is the carousel's turn,
+ * and with it the chunks that are interleaved with it. */
 static void
 turn_carousel(struct server *s)
 {
@@ -60,33 +62,33 @@ turn_carousel(struct server *s)
 		return;
 	uint32_t chunk = carousel_peek(&s->carousel);
 	take_next(s, true);
-	if (!server_in_sets(s))
+	if (!server_is_interleaving(s))
 		return;
 	for (uint32_t next = chunk;
 	     (next = carousel_peek(&s->carousel)) != s->image.chunks && next > chunk &&
-	     server_same_set(chunk, next);)
+	     server_same_interleave(chunk, next);)
 		take_next(s, false);
 }
 
-/* Is part of a chunk given out, and will the next run be more of it?  What came in
- * between would look like the end of it to the clients. */
+/* Is a part of a chunk scheduled, and will the next run continue it?  Anything in
+ * between would look to the clients like the end of the chunk's pass. */
 static bool
 within_chunk(const struct server *s)
 {
 	if (server_queue_empty(&s->queue))
 		return carousel_wants_rest(&s->carousel) && room(s) > 0;
-	return server_queue_within(&s->queue, server_in_sets(s));
+	return server_queue_within(&s->queue, server_is_interleaving(s));
 }
 
-/* Does nobody want anything but what is late? */
+/* Is parity that may come late the only thing that is wanted? */
 static bool
 may_be_late(const struct server *s)
 {
 	return server_queue_empty(&s->queue) && s->carousel.wanted == 0;
 }
 
-/* It is paid for as blocks are, by what somebody can take; and while blocks are wanted,
- * also when they are held back, it is no more than they are. */
+/* May parity be sent?  It needs credit, as blocks do; and while blocks are wanted, even
+ * if they are held back, no more parity is sent than blocks. */
 static bool
 parity_may_go(const struct server *s)
 {
@@ -104,7 +106,8 @@ server_parity_due_us(const struct server *s)
 	                                                 : repair_due_us(&s->repair);
 }
 
-/* Parity of a chunk that lacks somewhere, or that was just given out. */
+/* Read a chunk for the parity that clients need, or for the proactive parity of a chunk
+ * that was just scheduled. */
 static bool
 read_for_parity(struct server *s, struct server_run *run)
 {
@@ -124,16 +127,16 @@ read_for_parity(struct server *s, struct server_run *run)
 	return true;
 }
 
-/* Old requests have had a chunk's time: now the others have theirs, as many of them as
- * there are to each that asks so. */
+/* Requests of the base protocol have had the time of a chunk.  Now the carousel has its
+ * turns: one for each client that does not use such requests, per client that does. */
 static void
 give_turns(struct server *s)
 {
 	server_shares_turns(&s->shares, voters_to_each_asker(&s->voters, s->now_us));
 }
 
-/* All of a chunk's blocks were given out.  Large old requests and the carousel take
- * turns. */
+/* All wanted blocks of a chunk were scheduled.  Large requests of the base protocol
+ * alternate with the carousel. */
 static void
 finish_chunk(struct server *s, const struct server_queue_run *run)
 {
@@ -142,22 +145,24 @@ finish_chunk(struct server *s, const struct server_queue_run *run)
 
 	if (large && run->asked)
 		give_turns(s);
-	if (large && s->roll.ext > 0 && s->cfg.ext.parity)
-		repair_add_unasked(&s->repair, run->chunk, s->now_us, s->roll.ext);
+	if (large && s->members.ext > 0 && s->cfg.ext.parity)
+		repair_add_proactive(&s->repair, run->chunk, s->now_us, s->members.ext);
 }
 
-/* Blocks of an old request are given out: the carousel need not send them, too. */
+/* Blocks that a request of the base protocol wanted are scheduled: the carousel need
+ * not send them, too. */
 static void
-take_over(struct server *s, uint32_t chunk, const struct blockmap *given)
+take_over(struct server *s, uint32_t chunk, const struct blockmap *scheduled)
 {
 	if (!carousel_wants(&s->carousel, chunk))
 		return;
-	carousel_remove(&s->carousel, chunk, given);
+	carousel_remove(&s->carousel, chunk, scheduled);
 	if (!carousel_wants(&s->carousel, chunk))
-		server_chunk_given(s, chunk);
+		server_chunk_scheduled(s, chunk);
 }
 
-/* Blocks are given out: the turns of old requests and the carousel follow from that. */
+/* A run of blocks is scheduled: count it for the alternation of requests and the
+ * carousel. */
 static void
 give_run(struct server *s, const struct server_queue_run *run)
 {
@@ -181,7 +186,7 @@ server_read_next(struct server *s, struct server_run *run)
 		turn_carousel(s);
 	struct server_queue_run next;
 	if (!server_queue_next(
-		&s->queue, s->cfg.run_blocks, server_in_sets(s), &next)) {
+		&s->queue, s->cfg.run_blocks, server_is_interleaving(s), &next)) {
 		if (s->carousel.wanted == 0)
 			server_shares_only_parity(&s->shares);
 		return parity_may_go(s) && read_for_parity(s, run);

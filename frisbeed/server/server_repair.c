@@ -1,5 +1,6 @@
 /* server_repair.c: how many parity blocks the groups of each chunk still need.  The
- * server's engine tells it what is reported, and asks it when it may send parity. */
+ * server's engine passes the NACKs, and asks when it may send parity, in its only
+ * thread. */
 #include "frisbeed/server/server_repair.h"
 
 #include <assert.h>
@@ -8,39 +9,41 @@
 
 /* Most of the numbers were found by simulation (docs/simulator.md). */
 const struct repair_policy repair_usual = {
-	/* The target was 20 control messages a second for 80 clients, and 100 for
-	 * 10,000; joins and other messages are in that, too. */
+	/* The aim is 20 control messages a second with 80 clients, and 100 with 10,000;
+	 * these numbers include joins and other messages. */
 	.budget = 12,
 	.crowd_budget = 40,
 	.crowd = 1000,
-	/* Below eight clients, reports stay below the budget by themselves. */
+	/* With fewer than eight clients, NACKs stay below the budget anyway. */
 	.few = 8,
-	/* Unasked parity goes up quickly, since each second above the budget is a flood of
-	 * reports, and down slowly, since it is right most of the time; when hardly anybody
-	 * reports, less slowly. */
+	/* Proactive parity rises quickly, because each second above the budget is a
+	 * flood of NACKs, and falls slowly, because it is right most of the time; it
+	 * falls faster when there are hardly any NACKs. */
 	.gain = 0.3,
 	.step_up = 1,
 	.low = 0.7,
 	.step_down = 0.15,
 	.very_low = 0.4,
 	.fast_down = 0.4,
-	/* While a second is above the budget, each chunk teaches: nine tenths of what
-	 * it lacked would have been enough, for the last tenth is few clients'.  One
-	 * client that lost much is not all of them: six blocks more at a time. */
+	/* While there are more NACKs than the budget, each chunk shows what would have
+	 * sufficed: nine tenths of what it lacked, because only few clients need the
+	 * last tenth.  At most six blocks are added at a time, because a client that
+	 * lost much may be the only one. */
 	.share = 0.9,
 	.learn_step = 6,
 	.most = 64,
 	.evened = 0.5,
-	/* What chunks usually lack: averaged over four reports of those who ask for
-	 * less than an eighth of what they may, and forgotten over 64 of others. */
+	/* What chunks usually lack is averaged over four NACKs that ask for less than
+	 * an eighth of what they may, and forgotten over 64 others. */
 	.usual_share = 8,
 	.usual_smooth = 4,
 	.usual_forget = 64,
-	/* What is late goes in small parts, for what is not late waits for each of them. */
+	/* Late parity is sent in small parts, because everything else waits for each
+	   part. */
 	.late_at_once = 32,
 };
 
-enum { EPOCH_US = 1000000 }; /* reports are counted by the second, as the budget is */
+enum { EPOCH_US = 1000000 }; /* NACKs are counted per second, as in the budget */
 
 int
 repair_init(struct repair *r, uint32_t nchunks, uint64_t now_us,
@@ -87,7 +90,7 @@ list_late(struct repair *r, uint32_t chunk)
 	r->late_ring[(r->late_head + r->nlate++) % r->nchunks] = chunk;
 }
 
-/* Before all others. */
+/* List the chunk in front of all others. */
 static void
 list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
 {
@@ -100,7 +103,8 @@ list_first(struct repair *r, uint32_t chunk, uint64_t at_us)
 	r->ring[r->head] = (struct repair_due){ chunk, at_us };
 }
 
-/* How many more of each group than others have asked for already; the sum. */
+/* For each group, how many parity blocks are lacking beyond those that are wanted or
+ * scheduled already.  Returns the sum. */
 static uint32_t
 count_more(const struct repair_chunk *k, const uint8_t lack[WIREXT_GROUPS],
     uint8_t more[WIREXT_GROUPS])
@@ -117,7 +121,8 @@ count_more(const struct repair_chunk *k, const uint8_t lack[WIREXT_GROUPS],
 	return sum;
 }
 
-/* `now` parity blocks of a group are wanted now, and `late` may be late.  Is any late? */
+/* Add parity blocks of a group: `now` are wanted now, and `late` may come late. Returns
+ * whether any may come late. */
 static bool
 add(struct repair_chunk *k, unsigned g, uint32_t now, uint32_t late)
 {
@@ -128,8 +133,8 @@ add(struct repair_chunk *k, unsigned g, uint32_t now, uint32_t late)
 	return k->late[g] > 0;
 }
 
-/* What is usual is learned from reports that ask for far less than they may; it is
- * forgotten slowly, as others that ask for more go on. */
+/* Learn what chunks usually lack, from NACKs that ask for far less than they may;
+ * forget it slowly while other NACKs ask for more. */
 static void
 note_usual(
     struct repair *r, const uint8_t lack[WIREXT_GROUPS], uint32_t sum, uint32_t most)
@@ -150,7 +155,7 @@ repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS
 {
 	struct repair_chunk *k = &r->chunks[chunk];
 	uint8_t more[WIREXT_GROUPS];
-	uint32_t sum = count_more(k, lack, more), given = 0;
+	uint32_t sum = count_more(k, lack, more), added = 0;
 	bool any = false, late = false;
 
 	note_usual(r, lack, sum, most);
@@ -158,7 +163,7 @@ repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS
 	k->usual |= sum > most;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
 		uint32_t n = sum <= most ? more[g] : more[g] * most / sum;
-		given += n;
+		added += n;
 		if (n < least)
 			n = more[g] < least ? more[g] : least;
 		late |= add(k, g, n, more[g] - n);
@@ -169,7 +174,7 @@ repair_report(struct repair *r, uint32_t chunk, const uint8_t lack[WIREXT_GROUPS
 	k->reported |= any && !k->waiting;
 	if (any)
 		list(r, chunk, now_us + window_us);
-	return given;
+	return added;
 }
 
 void
@@ -187,13 +192,15 @@ repair_count_message(struct repair *r)
 	r->reports++;
 }
 
-/* Once a second: more unasked parity when we hear too much, less when little. */
+/* The number of NACKs a second that is acceptable with this number of clients. */
 static double
 budget(const struct repair *r, uint32_t clients)
 {
 	return clients >= r->policy->crowd ? r->policy->crowd_budget : r->policy->budget;
 }
 
+/* Once a second: increase proactive parity after too many NACKs, and reduce it after
+ * few. */
 static void
 judge(struct repair *r, uint64_t now_us, uint32_t clients)
 {
@@ -204,27 +211,28 @@ judge(struct repair *r, uint64_t now_us, uint32_t clients)
 	double rate = r->reports * 1e6 / (double)(now_us - r->judged_us);
 	double more = r->policy->gain * rate / r->budget;
 	if (rate > r->budget)
-		r->unasked += more < r->policy->step_up ? more : r->policy->step_up;
+		r->proactive += more < r->policy->step_up ? more : r->policy->step_up;
 	else if (rate < r->policy->low * r->budget)
-		r->unasked -= rate < r->policy->very_low * r->budget
-		                  ? r->policy->fast_down
-		                  : r->policy->step_down;
-	if (r->unasked < 0 || clients < r->policy->few)
-		r->unasked = 0;
-	if (r->unasked > r->policy->most)
-		r->unasked = r->policy->most;
+		r->proactive -= rate < r->policy->very_low * r->budget
+		                    ? r->policy->fast_down
+		                    : r->policy->step_down;
+	if (r->proactive < 0 || clients < r->policy->few)
+		r->proactive = 0;
+	if (r->proactive > r->policy->most)
+		r->proactive = r->policy->most;
 	r->reports = 0;
 	r->judged_us = now_us;
 }
 
 void
-repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t clients)
+repair_add_proactive(
+    struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t clients)
 {
 	struct repair_chunk *k = &r->chunks[chunk];
 
 	judge(r, now_us, clients);
-	/* A fraction is a block more for some of the groups. */
-	r->carry += r->unasked * WIREXT_GROUPS;
+	/* A fraction means one more block for some of the groups. */
+	r->carry += r->proactive * WIREXT_GROUPS;
 	unsigned blocks = (unsigned)r->carry;
 	r->carry -= blocks;
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++) {
@@ -233,15 +241,16 @@ repair_add_unasked(struct repair *r, uint32_t chunk, uint64_t now_us, uint32_t c
 		if (k->want[g] < n)
 			k->want[g] = (uint8_t)n;
 	}
-	k->unasked = (uint8_t)(r->unasked + 0.5);
+	k->proactive = (uint8_t)(r->proactive + 0.5);
 	k->waiting = blocks > 0;
-	/* Right behind its data: a client that receives another chunk's parity first
-	 * would report. */
+	/* It follows its data at once: a client that received the parity of another
+	 * chunk first would send a NACK. */
 	if (blocks > 0)
 		list_first(r, chunk, now_us);
 }
 
-/* When we hear too much: what would have sufficed for this chunk, for the most part. */
+/* While there are too many NACKs, raise proactive parity towards what would have
+ * sufficed for most clients in this chunk. */
 static void
 learn(struct repair *r, const struct repair_chunk *k)
 {
@@ -249,18 +258,18 @@ learn(struct repair *r, const struct repair_chunk *k)
 
 	for (unsigned g = 0; g < WIREXT_GROUPS; g++)
 		sum += k->want[g];
-	double enough = k->unasked + r->policy->share * sum / WIREXT_GROUPS;
-	/* One client that lost much is not all of them. */
-	if (enough > r->unasked + r->policy->learn_step)
-		enough = r->unasked + r->policy->learn_step;
-	if (r->reports > r->budget && k->reported && !r->few && r->unasked < enough)
-		r->unasked = enough < r->policy->most ? enough : r->policy->most;
+	double enough = k->proactive + r->policy->share * sum / WIREXT_GROUPS;
+	/* A client that lost much may be the only one. */
+	if (enough > r->proactive + r->policy->learn_step)
+		enough = r->proactive + r->policy->learn_step;
+	if (r->reports > r->budget && k->reported && !r->few && r->proactive < enough)
+		r->proactive = enough < r->policy->most ? enough : r->policy->most;
 }
 
 void
 repair_even_out(struct repair *r)
 {
-	r->unasked *= r->policy->evened;
+	r->proactive *= r->policy->evened;
 }
 
 bool
@@ -285,8 +294,9 @@ repair_next(
 	return true;
 }
 
-/* How many of a group go at once: what is not late waits for them.  First a little of
- * each chunk, which may be all that some need. */
+/* Take late parity blocks of a group that are sent in one part, and return their
+ * number.  The first part of each chunk is small: it may be all that some clients need.
+ */
 static uint8_t
 take_late(const struct repair *r, struct repair_chunk *k, unsigned g)
 {
@@ -314,14 +324,16 @@ repair_next_late(struct repair *r, uint32_t *chunk, uint8_t count[WIREXT_GROUPS]
 		k->listed_late = false;
 		r->late_head = (r->late_head + 1) % r->nchunks;
 		r->nlate--;
-		/* Behind the others: some need only a little of each. */
+		/* The rest waits behind the other chunks, of which a little may be
+		 * enough. */
 		if (rest > 0)
 			list_late(r, at);
 		*chunk = at;
 		if (sum > 0)
 			return true;
 		if (rest > 0)
-			return false; /* what is coming is too much already */
+			return false; /* as many as can be scheduled are coming already
+			               */
 	}
 	return false;
 }

@@ -1,17 +1,18 @@
-/* server_replies.c: replies to JOIN and JOIN2.  The server's engine tells it who asks, and
- * asks it first of all what to send. */
+/* server_replies.c: replies to JOIN and JOIN2.  The server's engine notes who waits,
+ * and asks for replies before anything else, in its only thread. */
 #include "frisbeed/server/server_replies.h"
 
 #include <string.h>
 
 enum {
-	/* In the long run 200 replies to JOIN a second, and 1000 to JOIN2, of which each
-	 * answers only one client: 0.2 and 1 Mbit/s, which any network carries. */
+	/* In the long run, 200 replies to JOIN a second, and 1000 to JOIN2, each of
+	 * which answers only one client: 0.2 and 1 Mbit/s, which any network carries.
+	 */
 	JOIN_GAP_US = 5000,
 	JOIN2_GAP_US = 1000,
-	/* After a rest as many as take this long in the long run go at once: 256 replies
-	 * to JOIN and 1280 to JOIN2, so that a room that is switched on is answered
-	 * without waiting. */
+	/* After a pause, the replies of this time are sent at once: 256 to JOIN and
+	 * 1280 to JOIN2, so that all machines of a room that are switched on together
+	 * are answered without delay. */
 	REST_US = 1280000,
 };
 

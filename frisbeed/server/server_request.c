@@ -1,10 +1,10 @@
-/* server_request.c: what clients ask for by requests of the base protocol.
- * server_input() calls this for each of them. */
+/* server_request.c: requests of the base protocol.  server_input() calls this for each
+ * of them, in the engine's only thread. */
 #include "frisbeed/server/server_impl.h"
 
-/* Was a client that asks for these most likely sent them before, and lost them?  Not
- * when their chunk's beginning is all that it lacks: it came too late for that; nor
- * when the chunk went out before the last client came. */
+/* Has the client that requests these blocks most likely lost them?  Not if it lacks
+ * only the beginning of the chunk, because then it joined too late for that; and not if
+ * the chunk was sent before the last client joined. */
 static bool
 were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 {
@@ -12,8 +12,8 @@ were_lost(const struct server *s, uint32_t chunk, const struct blockmap *asked)
 	struct blockmap start = blockmap_range(0, n);
 	struct blockmap rest = blockmap_minus(*asked, &start);
 	bool heard = server_sent_since(&s->sent, chunk, server_life_ready_ms(&s->life));
-	/* One alone, unpaced, asks for no more at a time than it can take. */
-	bool alone = server_unpaced(s) && server_roll_count(&s->roll) < 2;
+	/* A single client of an unpaced session requests only what it can take. */
+	bool alone = server_unpaced(s) && server_members_count(&s->members) < 2;
 	bool late = blockmap_empty(&rest) && n < server_chunk_blocks(s, chunk);
 
 	return heard && !late && !alone;
@@ -28,7 +28,7 @@ note_asker(struct server *s, uint64_t now_us, const uint8_t from[4])
 		voters_ask(&s->voters, v, now_us);
 }
 
-/* Is it not this one's own link that loses? */
+/* Do the losses most likely not come from the client's own link? */
 static bool
 is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 {
@@ -37,7 +37,7 @@ is_believed(struct server *s, uint64_t now_us, const uint8_t from[4])
 	return v == NULL || voters_ask_again(&s->voters, v, now_us);
 }
 
-/* What the carousel sends as it goes on need not be sent before. */
+/* The blocks that the carousel will not send soon anyway. */
 static struct blockmap
 without_carousel(const struct server *s, uint32_t chunk, const struct blockmap *want)
 {
@@ -52,12 +52,12 @@ server_add_asked(struct server *s, uint32_t chunk, const struct blockmap *blocks
 	uint32_t fresh = server_queue_ask(&s->queue, chunk, blocks);
 
 	if (fresh > 0)
-		server_given_changed(&s->given, chunk);
+		server_scheduled_changed(&s->scheduled, chunk);
 	return fresh;
 }
 
-/* A client asks for these blocks of a chunk: those that are not coming anyway are
- * queued.  When it has lost them, that may be a reason to send more slowly. */
+/* A client requests these blocks of a chunk.  Those that would not be sent anyway are
+ * queued.  If it has lost them, the rate may be reduced. */
 static void
 enqueue(struct server *s, uint64_t now_us, const uint8_t from[4], uint32_t chunk,
     const struct blockmap *asked)

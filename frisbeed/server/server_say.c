@@ -1,15 +1,16 @@
-/* server_say.c: messages that the parts want to say: what they need to know of the rest
- * of the engine, and what is the same in all messages.  server_output() calls this. */
+/* server_say.c: completes the messages that the parts want to send: with what they need
+ * to know about the rest of the engine, and with the fields that all messages have.
+ * server_output() calls this, in the engine's only thread. */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Of what is wanted and held back for so long without a word from anybody, those that
- * wanted it may be gone: a client repeats its CREDIT within that time. */
+/* If wanted blocks have been held back for this long without a message, the clients
+ * that wanted them may be gone: a client repeats its CREDIT within this time. */
 enum { HELD_US = 1000000 };
 
-/* A packet that has been put is to be sent. */
+/* Send a packet that has been put into out->pkt. */
 void
 server_send_packet(struct server *s, struct server_out *out, size_t len)
 {
@@ -19,7 +20,7 @@ server_send_packet(struct server *s, struct server_out *out, size_t len)
 	server_count(&s->counters, COUNT_BYTES, len);
 }
 
-/* A message of the extension that a part wants to say. */
+/* Send a message of the extension that a part has built. */
 void
 server_send_ext(struct server *s, struct wirext_msg *m, struct server_out *out)
 {
@@ -28,7 +29,7 @@ server_send_ext(struct server *s, struct wirext_msg *m, struct server_out *out)
 	server_send_packet(s, out, wirext_put(m, out->pkt, sizeof out->pkt));
 }
 
-/* The extension's answer goes behind a reply. */
+/* Append the extension's answer to a reply. */
 static size_t
 put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
 {
@@ -37,7 +38,7 @@ put_answer(const struct server *s, uint8_t *pkt, size_t len, size_t cap)
 		         (server_unpaced(s) ? WIREXT_UNPACED : 0) | WIREXT_PROBES,
 		.port = s->cfg.ext.port,
 		.session = s->cfg.ext.session,
-		.clients = s->roll.ext
+		.clients = s->members.ext
 	};
 
 	memcpy(a.identity, s->cfg.ext.identity, sizeof a.identity);
@@ -59,8 +60,8 @@ server_say_reply(struct server *s, uint64_t now_us, struct server_out *out)
 	return true;
 }
 
-/* Is anything of the chunk still to be sent?  Of the one that is being sent now,
- * everybody knows what has gone by. */
+/* Will anything of the chunk still be sent?  For the chunk that is being sent now,
+ * clients know which blocks have passed. */
 static bool
 is_coming(const struct server *s, uint32_t chunk)
 {
@@ -68,23 +69,25 @@ is_coming(const struct server *s, uint32_t chunk)
 
 	if (slot != NULL && server_slot_begun(slot) &&
 	    (slot->run.chunk == chunk ||
-		(server_in_sets(s) && server_same_set(slot->run.chunk, chunk))))
+		(server_is_interleaving(s) &&
+		    server_same_interleave(slot->run.chunk, chunk))))
 		return carousel_wants(&s->carousel, chunk);
 	return carousel_wants(&s->carousel, chunk) || server_queue_has(&s->queue, chunk) ||
 	       repair_busy(&s->repair, chunk) ||
 	       growing_awaits(&s->growing, chunk);
 }
 
-/* What clients are told of: a client that lacks something of the last chunk would wait
- * for the next one for ever, if that is wanted only by some that have left. */
+/* Is the session idle, as clients are told?  A client that lacks something of the last
+ * chunk would wait for the next one for ever, if only clients that have left want that.
+ */
 static struct server_scene
 scene(const struct server *s, uint64_t now_us)
 {
-	return (struct server_scene){ .clients = s->roll.ext,
+	return (struct server_scene){ .clients = s->members.ext,
 		.sent = server_sent_all(&s->sent),
 		.idle = server_is_idle(s),
 		.held = server_is_quiet(s) && now_us - s->life.asked_us > HELD_US,
-		.in_sets = server_in_sets(s) };
+		.interleave = server_is_interleaving(s) };
 }
 
 uint64_t
@@ -115,11 +118,11 @@ server_say_state(struct server *s, uint64_t now_us, struct server_out *out)
 }
 
 bool
-server_say_try(struct server *s, uint64_t now_us, struct server_out *out)
+server_say_mtu_probe(struct server *s, uint64_t now_us, struct server_out *out)
 {
 	struct wirext_msg m;
 
-	if (s->announce.stale || !server_packs_say(&s->packs, now_us, &s->roll, &m))
+	if (s->announce.stale || !server_mtu_say(&s->mtu, now_us, &s->members, &m))
 		return false;
 	server_send_ext(s, &m, out);
 	return true;
@@ -133,8 +136,8 @@ server_reply_at(const struct server *s, uint64_t now_us)
 }
 
 uint64_t
-server_try_at(const struct server *s, uint64_t now_us)
+server_mtu_probe_at(const struct server *s, uint64_t now_us)
 {
 	(void)now_us;
-	return s->announce.stale ? SERVER_NEVER : server_packs_at(&s->packs);
+	return s->announce.stale ? SERVER_NEVER : server_mtu_at(&s->mtu);
 }

@@ -1,57 +1,59 @@
-/* server_scheduled.c: which chunks were given out since a client has joined.  The server's
- * engine tells it what it gives out, and asks it when clients join and report. */
+/* server_scheduled.c: which chunks were scheduled since a client joined.  The server's
+ * engine says what it schedules, and asks when clients join and send NACKs, in its only
+ * thread. */
 #include "frisbeed/server/server_scheduled.h"
 
 #include <stdlib.h>
 
 int
-server_given_init(struct server_given *g, uint32_t nchunks)
+server_scheduled_init(struct server_scheduled *g, uint32_t nchunks)
 {
-	*g = (struct server_given){ .nchunks = nchunks, .many = true };
-	g->in_turn = calloc(nchunks, sizeof *g->in_turn);
-	return g->in_turn != NULL ? 0 : -1;
+	*g = (struct server_scheduled){ .nchunks = nchunks, .many = true };
+	g->cohort_of = calloc(nchunks, sizeof *g->cohort_of);
+	return g->cohort_of != NULL ? 0 : -1;
 }
 
 void
-server_given_fini(struct server_given *g)
+server_scheduled_fini(struct server_scheduled *g)
 {
-	free(g->in_turn);
-	g->in_turn = NULL;
+	free(g->cohort_of);
+	g->cohort_of = NULL;
 }
 
 uint32_t
-server_given_join(struct server_given *g)
+server_scheduled_join(struct server_scheduled *g)
 {
-	g->turn += g->many || g->n > 0;
-	return g->turn;
+	g->cohort += g->many || g->n > 0;
+	return g->cohort;
 }
 
 void
-server_given_out(struct server_given *g, uint32_t chunk)
+server_scheduled_add(struct server_scheduled *g, uint32_t chunk)
 {
-	g->in_turn[chunk] = g->turn;
+	g->cohort_of[chunk] = g->cohort;
 }
 
 bool
-server_given_since(const struct server_given *g, uint32_t chunk, uint32_t turn)
+server_scheduled_since(
+    const struct server_scheduled *g, uint32_t chunk, uint32_t cohort)
 {
-	return g->in_turn[chunk] >= turn;
+	return g->cohort_of[chunk] >= cohort;
 }
 
 void
-server_given_changed(struct server_given *g, uint32_t chunk)
+server_scheduled_changed(struct server_scheduled *g, uint32_t chunk)
 {
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->changed[i] == chunk)
 			return;
-	if (g->n < SERVER_GIVEN_CHANGED)
+	if (g->n < SERVER_SCHEDULED_CHANGED)
 		g->changed[g->n++] = chunk;
 	else
 		g->many = true;
 }
 
 bool
-server_given_each(const struct server_given *g, uint32_t i, uint32_t *chunk)
+server_scheduled_each(const struct server_scheduled *g, uint32_t i, uint32_t *chunk)
 {
 	if (i >= (g->many ? g->nchunks : g->n))
 		return false;
@@ -60,7 +62,7 @@ server_given_each(const struct server_given *g, uint32_t i, uint32_t *chunk)
 }
 
 void
-server_given_settle(struct server_given *g)
+server_scheduled_settle(struct server_scheduled *g)
 {
 	g->many = false;
 	g->n = 0;

@@ -1,5 +1,5 @@
-/* server_sent.c: what has been sent.  The server's engine tells it about each block as
- * it goes out, and asks it when a client speaks. */
+/* server_sent.c: what has been sent.  The server's engine notes each block that it
+ * sends, and asks when a client sends a message, in its only thread. */
 #include "frisbeed/server/server_sent.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ server_sent_block(
 	if (ever == NULL)
 		ever = t->ever[chunk] = calloc(1, sizeof *ever);
 	if (ever == NULL)
-		return; /* without memory, only `again` is too small */
+		return; /* without memory, only `again` becomes too small */
 	if (blockmap_test(ever, block)) {
 		t->again++;
 		return;

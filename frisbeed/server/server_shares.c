@@ -1,12 +1,12 @@
-/* server_shares.c: who goes before whom.  The server's engine tells it what is given out,
- * and asks it what to give out next. */
+/* server_shares.c: what is sent first.  The server's engine notes what it schedules,
+ * and asks what to schedule next, in its only thread. */
 #include "frisbeed/server/server_shares.h"
 
 #include "common/wire/wire.h"
 
-/* A client that reports that everything is lacking, all the time, gets half of the rate in
- * parity and no more: two chunks of it are ahead at most, and then one block for each
- * other block. */
+/* The most parity that may be ahead of blocks: two chunks, and then one parity block
+ * for each block.  So a client that sends NACKs for everything all the time causes at
+ * most half of the rate in parity. */
 enum { PARITY_AHEAD = 2 * WIRE_CHUNK_BLOCKS };
 
 void
@@ -21,7 +21,7 @@ server_shares_blocks(struct server_shares *t, uint32_t blocks, bool old)
 {
 	t->old_run += old ? blocks : 0;
 	t->parity_ahead -= blocks < t->parity_ahead ? blocks : t->parity_ahead;
-	/* A client that asks again for what is being sent never comes to an end. */
+	/* A client that requests what is being sent again and again never ends. */
 	return t->old_run >= WIRE_CHUNK_BLOCKS;
 }
 

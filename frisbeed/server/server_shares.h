@@ -1,8 +1,8 @@
-/* server_shares.h: who goes before whom while several things wait to be sent.
+/* server_shares.h: what is sent first while requests of the base protocol, the carousel
+ * and parity wait.
  *
- * Old requests (of the base protocol), the carousel and parity share what is sent: after a
- * chunk for an old request the carousel has turns, and parity goes before blocks as
- * long as it is not more than they are.
+ * After a chunk's worth of blocks for requests, the carousel may send some chunks.
+ * Parity goes before blocks as long as there is no more parity than blocks.
  *
  * Only server_shares.c writes struct server_shares.
  */
@@ -13,23 +13,25 @@
 #include <stdint.h>
 
 struct server_shares {
-	uint32_t carousel_turns; /* chunks that it may give out before old requests */
-	uint32_t old_run;        /* blocks of old requests since its last chunk */
-	uint32_t parity_ahead;   /* parity blocks that went before wanted blocks */
+	uint32_t
+	    carousel_turns; /* chunks that the carousel may send before any request */
+	uint32_t old_run;   /* blocks for requests since the carousel's last chunk */
+	uint32_t parity_ahead; /* parity blocks that were sent before wanted blocks */
 };
 
-/* The carousel gives out a chunk. */
+/* A chunk of the carousel is scheduled. */
 void server_shares_carousel(struct server_shares *);
-/* A run of blocks is given out; old: requests asked for it.  True: old requests have had a
- * chunk's worth without a break, and the carousel is to have turns. */
+/* A run of blocks is scheduled; old: for a request of the base protocol.  Returns true
+ * if requests have had a chunk's worth of blocks without interruption, so that it is
+ * the carousel's turn. */
 bool server_shares_blocks(struct server_shares *, uint32_t blocks, bool old);
-/* The carousel may give out `chunks` chunks now, before any old request. */
+/* The carousel may schedule `chunks` chunks now, before any request. */
 void server_shares_turns(struct server_shares *, uint32_t chunks);
-/* Parity blocks are given out. */
+/* Parity blocks are scheduled. */
 void server_shares_parity(struct server_shares *, uint32_t blocks);
-/* Nothing but parity is wanted: it goes before nothing. */
+/* Only parity is wanted, so it is sent before nothing else. */
 void server_shares_only_parity(struct server_shares *);
-/* May parity go before blocks that are wanted? */
+/* May parity be sent before blocks that are wanted? */
 bool server_shares_parity_may(const struct server_shares *);
 
 #endif /* FRISBEED_SERVER_SERVER_SHARES_H */

@@ -1,5 +1,6 @@
-/* server_slots.c: runs between being read and being sent.  The server's engine adds what
- * the shell is to read, and takes from the front what it sends. */
+/* server_slots.c: the runs that are being read or wait to be sent.  The server's engine
+ * adds what the shell is to read, and removes at the front what it sends, in its only
+ * thread. */
 #include "frisbeed/server/server_slots.h"
 
 #include <assert.h>

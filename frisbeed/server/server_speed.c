@@ -1,5 +1,6 @@
-/* server_speed.c: how the rate that the network bears and the pace of bursts go together.
- * The shell sets limits; the engine asks before each block. */
+/* server_speed.c: sets the pace of bursts to the rate that the network can carry.  The
+ * shell sets limits, and the engine calls this before each block, in its only thread.
+ */
 #include "frisbeed/server/server_impl.h"
 
 #include <assert.h>
@@ -55,7 +56,7 @@ server_trust_rate(struct server *s, uint64_t bits_per_s)
 void
 server_judge_rate(struct server *s, uint64_t now_us)
 {
-	if (s->cfg.dynamic &&
-	    rate_judge(&s->rate, now_us, server_sent_all(&s->sent), s->roll.ext == 0))
+	if (s->cfg.dynamic && rate_judge(&s->rate, now_us, server_sent_all(&s->sent),
+				  s->members.ext == 0))
 		server_follow_rate(s);
 }

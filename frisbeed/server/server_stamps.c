@@ -1,16 +1,16 @@
-/* server_stamps.c: time signals.  The server's engine asks for one before each block that
- * may be sent, when it looks for its rate. */
+/* server_stamps.c: time signals.  If the rate adapts, the server's engine asks for one
+ * before each block, in its only thread. */
 #include "frisbeed/server/server_stamps.h"
 
-/* Four of them in each of the rate's epochs: a client knows within a quarter of an epoch
- * that there is a queue, and they are 40 short packets a second. */
+/* There are four signals in each epoch of the rate, so a client notices a queue within
+ * a quarter of an epoch.  They are 40 short packets a second. */
 enum { STAMP_US = 25000 };
 
 bool
 server_stamps_due(
     const struct server_stamps *t, uint64_t now_us, uint64_t sent, uint32_t since)
 {
-	/* Without blocks in between there is nothing that could be lost. */
+	/* If no block was sent since the last signal, none can have been lost. */
 	return sent != t->sent && (now_us >= t->at_us + STAMP_US || t->epoch < since);
 }
 

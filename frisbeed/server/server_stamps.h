@@ -1,7 +1,8 @@
-/* server_stamps.h: when TIME is sent among the blocks, and what it says.
+/* server_stamps.h: when the time signal TIME is sent among the blocks, and what it
+ * contains.
  *
- * A client compares a time signal with its own clock: when it comes later than others
- * did, packets are waiting in a queue, and what is lost then is lost to congestion.
+ * A client compares a time signal with its own clock.  If it arrives later than others
+ * did, packets are waiting in a queue, and losses at that time come from congestion.
  *
  * Only server_stamps.c writes struct server_stamps.
  */
@@ -16,14 +17,15 @@
 /* The last time signal. */
 struct server_stamps {
 	uint64_t at_us, sent; /* when it was sent, and after how many blocks */
-	uint32_t epoch;       /* of the rate */
+	uint32_t epoch;       /* the epoch of the rate then */
 };
 
-/* Is one due before the next block?  After `sent` blocks; `since` is the first epoch of
- * which the rate still hears complaints: one of it is needed at once. */
+/* Is a time signal due before the next block?  sent: the blocks sent so far; since: the
+ * first epoch about which complaints still count, and for which a signal is therefore
+ * needed at once. */
 bool server_stamps_due(
     const struct server_stamps *, uint64_t now_us, uint64_t sent, uint32_t since);
-/* TIME, without the sender's address and session. */
+/* Build TIME, without the sender's address and session. */
 void server_stamps_say(struct server_stamps *, uint64_t now_us, uint64_t sent,
     uint32_t epoch, struct wirext_msg *);
 

@@ -1,27 +1,28 @@
-/* How much a say each address has: what it lacks and what it complains about, beside
- * what the others do.  The server's engine asks this for each report and complaint. */
+/* server_voters.c: how much influence each address has.  The server's engine asks this
+ * about each NACK, request and complaint, in its only thread. */
 #include "frisbeed/server/server_voters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	CREDIT_MOST = 256,       /* parity blocks */
-	BALLOT_US = 200000,      /* for all that complain about a queue */
-	BALLOT_LOST_US = 500000, /* for those about losses without one, or ask again */
-	ASK_US = 1000000,        /* addresses that ask by requests are counted anew */
-	AGREED_US = 2000000,     /* what a queue dropped is reported until then */
+	CREDIT_MOST = 256,  /* parity blocks */
+	BALLOT_US = 200000, /* a ballot about losses with a queue */
+	BALLOT_LOST_US =
+	    500000,          /* about losses without one, and about repeated requests */
+	ASK_US = 1000000,    /* a count of the addresses that send requests */
+	AGREED_US = 2000000, /* until then, NACKs for what a queue dropped arrive */
 	NAMED_AGAIN_US = 60000000,
 	ALONE_SMOOTH = 8,
 };
 static const double
-    /* Of what is sent, all addresses together may cause so much parity at once. */
+    /* The parity that all addresses together may cause, as a share of what is sent. */
     PARITY_SHARE = 0.35,
-    /* An address that reports three times as often as each might is not believed
-     * more often. */
+    /* An address may send three times as many NACKs as its share; more are not
+       believed. */
     REPORTS_SHARE = 3, REPORTS_MOST = 2,
-    /* Who complains alone is set aside at the fourth time, and heard again after
-     * others have often agreed. */
+    /* An address that complains alone is set aside at the fourth time, and is heard
+     * again when others have often agreed with it. */
     ASIDE = 0.4, HEARD_AGAIN = 0.1;
 
 int
@@ -29,13 +30,13 @@ voters_init(struct voters *v, uint32_t max, uint64_t seed)
 {
 	memset(v, 0, sizeof *v);
 	v->at = calloc(max, sizeof *v->at);
-	return v->at != NULL && lru_init(&v->roll, max, seed) == 0 ? 0 : -1;
+	return v->at != NULL && lru_init(&v->lru, max, seed) == 0 ? 0 : -1;
 }
 
 void
 voters_fini(struct voters *v)
 {
-	lru_fini(&v->roll);
+	lru_fini(&v->lru);
 	free(v->at);
 	v->at = NULL;
 }
@@ -50,10 +51,10 @@ key_of(const uint8_t ip[4])
 static uint32_t
 find(const struct voters *v, const uint8_t ip[4])
 {
-	uint32_t i = lru_first(&v->roll, key_of(ip));
+	uint32_t i = lru_first(&v->lru, key_of(ip));
 
 	while (i != LRU_NONE && memcmp(v->at[i].ip, ip, 4) != 0)
-		i = lru_next(&v->roll, i);
+		i = lru_next(&v->lru, i);
 	return i;
 }
 
@@ -72,12 +73,13 @@ discount_ext(struct voters *v, const struct voter *one)
 	v->aside -= one->aside;
 }
 
-/* A new one; if need be, of another that was heard long ago. */
+/* Add an address; if there is no room, the one that was heard longest ago is forgotten.
+ */
 static struct voter *
 add(struct voters *v, const uint8_t ip[4])
 {
 	bool old;
-	uint32_t i = lru_add(&v->roll, key_of(ip), &old);
+	uint32_t i = lru_add(&v->lru, key_of(ip), &old);
 	struct voter *one = &v->at[i];
 
 	if (old && one->ext > 0)
@@ -95,7 +97,7 @@ voters_come(struct voters *v, const uint8_t ip[4], bool ext)
 
 	if (one == NULL)
 		one = add(v, ip);
-	lru_touch(&v->roll, (uint32_t)(one - v->at), true);
+	lru_touch(&v->lru, (uint32_t)(one - v->at), true);
 	v->here += one->clients++ == 0;
 	if (ext && one->ext++ == 0) {
 		v->ext++;
@@ -103,7 +105,8 @@ voters_come(struct voters *v, const uint8_t ip[4], bool ext)
 	}
 }
 
-/* The address is remembered: a client that comes back is not another one. */
+/* The address is remembered, so that a client that comes back is not taken for a new
+ * one. */
 void
 voters_go(struct voters *v, const uint8_t ip[4], bool ext)
 {
@@ -122,7 +125,7 @@ voters_may_cause(struct voters *v, struct voter *one, uint64_t now_us, uint64_t 
 {
 	uint32_t n = v->ext > VOTERS_FEW ? v->ext : VOTERS_FEW;
 
-	/* What a queue drops all have lost, and one reports it. */
+	/* All have lost what a queue dropped, and one sends the NACK for them. */
 	bool all = v->agreed_us != 0 && now_us - v->agreed_us < AGREED_US;
 
 	if (believed && (v->ext < VOTERS_FEW || all))
@@ -177,7 +180,7 @@ note_alone(struct voters *v, struct voter *one, bool alone)
 		set_aside(v, one, true);
 }
 
-/* What is over tells whose complaint was its own. */
+/* A ballot that is over shows which address complained alone. */
 static void
 close_ballot(struct voters *v, struct ballot *b)
 {
@@ -185,7 +188,8 @@ close_ballot(struct voters *v, struct ballot *b)
 		note_alone(v, &v->at[b->voter[i]], !b->decided);
 }
 
-/* More than a quarter of all, so that those that are bad cannot decide. */
+/* A ballot needs more than a quarter of all addresses, so that a few bad ones cannot
+ * decide. */
 static uint32_t
 needed(const struct voters *v)
 {

@@ -1,9 +1,9 @@
-/* server_voters.h: how much a say each address has, whatever the number of clients that
- * it claims to be.
+/* server_voters.h: how much influence each address has, whatever the number of clients
+ * that it claims to have.
  *
- * While few clients are there, each is believed.  Of more, none may cause more parity
- * than its share, and none slows the server down alone: what only one of them lacks or
- * complains about is most likely that one's own link.
+ * As long as there are few addresses, each is believed.  With more, no address may
+ * cause more parity than its share, and none can reduce the rate alone: losses of a
+ * single address most likely come from its own link.
  *
  * Only server_voters.c writes struct voters and its addresses.
  */
@@ -16,77 +16,88 @@
 #include "common/base/lru.h"
 
 enum {
-	VOTERS_FEW = 4, /* of fewer addresses than this, each is believed */
-	VOTERS_BALLOT = 5,
+	VOTERS_FEW = 4,    /* if there are fewer addresses, each is believed */
+	VOTERS_BALLOT = 5, /* the most addresses of a ballot; enough to decide it */
 };
-/* What they complain about: losses without a queue, or with one; what is asked for by
- * requests of the base protocol, and again. */
+/* What addresses complain about: losses without a queue, losses with one, and repeated
+ * requests of the base protocol.  VOTERS_ASK counts addresses that send such requests.
+ */
 enum voters_about { VOTERS_LOST, VOTERS_QUEUE, VOTERS_AGAIN, VOTERS_ASK, VOTERS_BALLOTS };
 
 struct voter {
 	uint8_t ip[4];
-	uint32_t clients, ext; /* of it that are there; with the extension */
-	/* Parity blocks that it may still cause, as of credit_at blocks that were sent. */
+	uint32_t clients,
+	    ext; /* its clients that are there; those of them with the extension */
+	/* The parity blocks that it may still cause, when credit_at blocks had been
+	 * sent. */
 	double credit;
 	uint64_t credit_at;
-	/* Reports of it that count for what everybody needs, then. */
+	/* The NACKs of it that still count for what all need, at reports_us. */
 	double reports;
 	uint64_t reports_us;
-	uint64_t ballot[VOTERS_BALLOTS]; /* it is in these */
-	/* How often it complained alone, and the share of blocks that it lost. */
+	uint64_t ballot[VOTERS_BALLOTS]; /* the last ballot of each kind that it takes
+	                                    part in */
+	/* How often it complained alone, and the share of the blocks that it lost. */
 	double alone, lost;
 	bool aside;        /* its complaints do not count */
-	uint64_t named_us; /* the log was told; 0: not yet */
+	uint64_t named_us; /* when the log last named it; 0: never */
 };
 
-/* The addresses that complain within a while. */
+/* The addresses that complain within a certain time. */
 struct ballot {
 	uint64_t number; /* 0: none yet */
 	uint64_t since_us;
 	uint32_t n, voter[VOTERS_BALLOT];
-	uint32_t lost, of; /* of the one that lost the least */
+	uint32_t lost, of; /* the losses of the address that lost least */
 	bool decided;
-	uint32_t last_n; /* in the ballot before this one, if that ended then */
+	uint32_t last_n; /* addresses of the ballot before, if it ended when this one
+	                    began */
 };
 
 struct voters {
-	struct lru roll;
+	struct lru lru;
 	struct voter *at;
-	uint32_t here, ext; /* addresses of clients; with the extension */
-	uint32_t aside;     /* of these */
-	uint64_t agreed_us; /* several have lost something to a queue, lastly then */
+	uint32_t here,
+	    ext;        /* addresses with clients; those of them with the extension */
+	uint32_t aside; /* how many of them are set aside */
+	uint64_t agreed_us; /* when several had last lost something to a queue */
 	struct ballot ballots[VOTERS_BALLOTS];
 };
 
 int voters_init(struct voters *, uint32_t max, uint64_t seed); /* -1: no memory */
 void voters_fini(struct voters *);
-/* A client of this address is there; it has left. */
+/* A client of this address has come (voters_come()) or has left (voters_go()). */
 void voters_come(struct voters *, const uint8_t ip[4], bool ext);
 void voters_go(struct voters *, const uint8_t ip[4], bool ext);
-/* NULL: unknown. */
+/* Returns NULL if the address is unknown. */
 struct voter *voters_find(struct voters *, const uint8_t ip[4]);
-/* How many parity blocks may it cause now?  `sent` blocks have been.  When few are
- * there, or all have lost something, as many as it likes; not with `believed` false. */
+/* How many parity blocks may the address cause now, when `sent` blocks have been sent?
+ * There is no limit if few addresses are there or all have lost something, unless
+ * believed is false. */
 uint32_t voters_may_cause(struct voters *, struct voter *, uint64_t now_us,
     uint64_t sent, bool believed);
 void voters_caused(struct voter *, uint32_t blocks);
-/* Does this report count for what all need?  The server likes to hear `budget` a
- * second. */
+/* Does this NACK count for what all clients need?  budget: the NACKs a second that the
+ * server aims at. */
 bool voters_report(struct voters *, struct voter *, uint64_t now_us, double budget);
-/* It complains that it lost *lost of *of blocks.  True: so do others, or it is
- * believed alone; *lost of *of is what they agree about. */
+/* The address complains that it lost *lost of *of blocks.  Returns true if others do,
+ * too, or it is believed alone; *lost of *of are then the losses that they agree about.
+ */
 bool voters_complain(struct voters *, struct voter *, uint64_t now_us, bool queue,
     uint32_t *lost, uint32_t *of);
-/* An old client has lost something.  True: so have others, or it is believed alone. */
+/* A client of the base protocol has lost something.  Returns true if others have, too,
+ * or it is believed alone. */
 bool voters_ask_again(struct voters *, struct voter *, uint64_t now_us);
-/* It asks for blocks by a request of the base protocol. */
+/* The address sends a request of the base protocol. */
 void voters_ask(struct voters *, struct voter *, uint64_t now_us);
-/* For each address that does so lately, how many do not; 1 at least. */
+/* How many addresses do not send such requests, per address that does; at least 1. */
 uint32_t voters_to_each_asker(const struct voters *, uint64_t now_us);
-/* Is this address set aside, so that its complaints do not count?  If so, *share_received is
- * the share of the sent blocks that it receives, 0..1.  An address without a vote is not. */
-bool voters_is_aside(const struct voters *, const uint8_t ip[4], double *share_received);
-/* Has it complained alone so often that somebody should know, and does not yet? */
+/* Is this address set aside, so that its complaints do not count?  If so,
+ * *share_received is the share of the sent blocks that it receives, 0..1.  An address
+ * without a vote is not. */
+bool voters_is_aside(
+    const struct voters *, const uint8_t ip[4], double *share_received);
+/* Should the log name the address, because it has often complained alone? */
 bool voters_name(struct voter *, uint64_t now_us);
 
 #endif /* FRISBEED_SERVER_SERVER_VOTERS_H */

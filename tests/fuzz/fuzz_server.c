@@ -28,7 +28,7 @@ pull(struct server *s, uint64_t now, unsigned n)
 			assert(out.len <= WIREXT_PACKET_MAX);
 		else if (out.kind == SERVER_OUT_BLOCK)
 			assert(out.buf < AHEAD && out.at < 8);
-		else if (out.kind == SERVER_OUT_PACK)
+		else if (out.kind == SERVER_OUT_DATA)
 			assert(out.buf < AHEAD && out.count > 0 &&
 			       out.at + out.count <= 8 &&
 			       out.block + out.count <= out.content);

@@ -236,7 +236,7 @@ sum_sent(struct world *w, struct host *h)
 	out->blocks_sent += h->before.blocks_sent;
 	out->blocks_resent += h->before.blocks_resent;
 	out->parity_sent += h->before.parity_sent;
-	out->packs_sent += h->before.packs_sent;
+	out->data_packets_sent += h->before.data_packets_sent;
 	out->left_out += h->before.blocks_left_out;
 }
 
@@ -263,7 +263,7 @@ sum_up(struct world *w)
 	out->end_us = w->now_ns / US;
 	out->image_blocks = (w->image_bytes - 1) / WIRE_BLOCK_BYTES + 1;
 	/* More clients have not all answered before a short image ends. */
-	if (w->sc->pack_blocks > 0 && out->packs_sent == 0 && w->sc->ext &&
+	if (w->sc->pack_blocks > 0 && out->data_packets_sent == 0 && w->sc->ext &&
 	    w->sc->buffers >= 8 && w->sc->clients <= 1000 &&
 	    w->sc->old_clients + w->sc->greedy_new + w->sc->greedy_old +
 		    w->sc->foes + w->sc->bad_clients + (w->sc->rival_us > 0) ==

@@ -108,7 +108,7 @@ struct outcome {
 	uint64_t image_blocks;
 	uint64_t blocks_sent, blocks_resent;
 	uint64_t parity_sent;
-	uint64_t packs_sent, left_out; /* packets; blocks */
+	uint64_t data_packets_sent, left_out; /* packets; blocks */
 	uint64_t fits;                 /* messages: what fits */
 	double useless;   /* share of what a client needed, mean: received twice */
 	double unneeded;  /* the same of parity */

@@ -132,7 +132,7 @@ world_keep_stats(struct world *w, struct host *h)
 	h->before.blocks_sent += s.blocks_sent;
 	h->before.blocks_resent += s.blocks_resent;
 	h->before.parity_sent += s.parity_sent;
-	h->before.packs_sent += s.packs_sent;
+	h->before.data_packets_sent += s.data_packets_sent;
 	h->before.blocks_left_out += s.blocks_left_out;
 	if (s.bad_packets != 0 && w->sc->foes == 0)
 		world_fail(w, "the server refused %llu packets",
@@ -234,7 +234,7 @@ server_speaks(struct world *w, struct host *h)
 			send_block(w, h, &out);
 		else if (out.kind == SERVER_OUT_PARITY)
 			send_parity(w, h, &out);
-		else if (out.kind == SERVER_OUT_PACK)
+		else if (out.kind == SERVER_OUT_DATA)
 			send_pack(w, h, &out);
 		else
 			world_transmit(w, h->port, h->cfg.srcip, out.pkt, out.len);

@@ -14,9 +14,9 @@ speakers(uint32_t told)
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		uint64_t drawn[CLIENTS], least = MOST_US;
 		for (uint32_t i = 0; i < CLIENTS; i++) {
-			struct client_hold h;
-			client_hold_begin(&h, round * CLIENTS + i);
-			drawn[i] = client_hold_draw_us(&h, MOST_US, told);
+			struct client_backoff h;
+			client_backoff_begin(&h, round * CLIENTS + i);
+			drawn[i] = client_backoff_draw_us(&h, MOST_US, told);
 			least = drawn[i] < least ? drawn[i] : least;
 		}
 		for (uint32_t i = 0; i < CLIENTS; i++)
@@ -39,42 +39,42 @@ test_few_speak(void)
 static void
 test_bounds(void)
 {
-	struct client_hold h;
+	struct client_backoff h;
 
-	client_hold_begin(&h, 3);
+	client_backoff_begin(&h, 3);
 	for (unsigned i = 0; i < 1000; i++) {
-		T_CHECK(client_hold_draw_us(&h, MOST_US, 1 + i) <= MOST_US);
-		T_CHECK(client_hold_random(&h, 1 + i) <= i);
+		T_CHECK(client_backoff_draw_us(&h, MOST_US, 1 + i) <= MOST_US);
+		T_CHECK(client_backoff_random(&h, 1 + i) <= i);
 	}
-	T_CHECK(client_hold_draw_us(&h, 0, 10) == 0);
-	T_CHECK(client_hold_random(&h, 1) == 0);
+	T_CHECK(client_backoff_draw_us(&h, 0, 10) == 0);
+	T_CHECK(client_backoff_random(&h, 1) == 0);
 }
 
 /* Whoever lacks most never waits longer than half; whoever lacks nothing waits at least half. */
 static void
 test_who_lacks_most(void)
 {
-	struct client_hold h;
+	struct client_backoff h;
 
-	client_hold_begin(&h, 4);
+	client_backoff_begin(&h, 4);
 	for (unsigned i = 0; i < 100; i++) {
 		T_CHECK(
-		    client_hold_lack_us(&h, MOST_US, 50, 80, 80) <= MOST_US / 2 + 1);
-		T_CHECK(client_hold_lack_us(&h, MOST_US, 50, 0, 80) > MOST_US / 2);
+		    client_backoff_lack_us(&h, MOST_US, 50, 80, 80) <= MOST_US / 2 + 1);
+		T_CHECK(client_backoff_lack_us(&h, MOST_US, 50, 0, 80) > MOST_US / 2);
 	}
 }
 
 static void
 test_seed(void)
 {
-	struct client_hold a, b, other;
+	struct client_backoff a, b, other;
 
-	client_hold_begin(&a, 1);
-	client_hold_begin(&b, 1);
-	client_hold_begin(&other, 2);
-	uint64_t drawn = client_hold_random(&a, UINT64_MAX);
-	T_CHECK(drawn == client_hold_random(&b, UINT64_MAX));
-	T_CHECK(drawn != client_hold_random(&other, UINT64_MAX));
+	client_backoff_begin(&a, 1);
+	client_backoff_begin(&b, 1);
+	client_backoff_begin(&other, 2);
+	uint64_t drawn = client_backoff_random(&a, UINT64_MAX);
+	T_CHECK(drawn == client_backoff_random(&b, UINT64_MAX));
+	T_CHECK(drawn != client_backoff_random(&other, UINT64_MAX));
 }
 
 int

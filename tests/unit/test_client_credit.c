@@ -66,7 +66,7 @@ test_grants(void)
 {
 	struct client *c = bare_client(true, false, 1);
 
-	T_CHECK(said(c, 1).u.credit.blocks == 0);   /* the first ones come unasked */
+	T_CHECK(said(c, 1).u.credit.blocks == 0);   /* the first ones come proactive */
 	struct wirext_msg m = said(c, 40 * MS); /* but they do not */
 	T_CHECK(m.kind == WIREXT_CREDIT);
 	T_CHECK(
@@ -105,7 +105,7 @@ test_unpaced(void)
 	T_CHECK(m.u.credit.blocks == c->credit.window);
 	uint32_t window = c->credit.window;
 	client_position_came(&c->position, 1 * S, window / 2);
-	client_credit_came(&c->credit, 1 * S, c->position.seen);
+	client_credit_came(&c->credit, 1 * S, c->position.received);
 	m = said(c, 1 * S + 1);
 	T_CHECK(m.kind == WIREXT_CREDIT_AT);
 	T_CHECK(m.u.credit.blocks == window);

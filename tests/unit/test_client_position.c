@@ -10,7 +10,7 @@ begin(bool sets)
 	struct client_position p;
 
 	client_position_begin(&p, CHUNKS);
-	client_position_sets(&p, sets);
+	client_position_interleave(&p, sets);
 	return p;
 }
 
@@ -88,13 +88,13 @@ test_speed(void)
 	T_CHECK(!client_position_came(&p, 150 * MS, 1023));
 	T_CHECK(client_position_came(&p, 160 * MS, 2)); /* 2049 */
 	T_CHECK(p.chunk_us == 32 * MS);
-	T_CHECK(p.seen == 2049);
+	T_CHECK(p.received == 2049);
 	client_position_pass_begins(&p, 160 * MS, 7, 0);
 	client_position_complete(&p, 180 * MS, 6);
 	T_CHECK(p.chunk_us == 32 * MS);
 	client_position_complete(&p, 180 * MS, 7);
 	T_CHECK(p.chunk_us == 20 * MS);
-	client_position_sets(&p, true); /* others came meanwhile */
+	client_position_interleave(&p, true); /* others came meanwhile */
 	client_position_complete(&p, 190 * MS, 7);
 	T_CHECK(p.chunk_us == 20 * MS);
 }

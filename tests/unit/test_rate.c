@@ -353,7 +353,7 @@ test_old_cap(void)
 
 /* Signals every 25 ms, 200 blocks between two; the clocks do not agree. */
 struct feed {
-	struct client_load l;
+	struct client_congestion l;
 	uint64_t now, sent, seen;
 	uint32_t epoch;
 };
@@ -364,9 +364,9 @@ signal_after(struct feed *f, uint32_t lost, uint64_t queue_us)
 	f->now += 25000;
 	f->sent += 200;
 	f->seen += 200 - lost;
-	client_load_signal(
+	client_congestion_signal(
 	    &f->l, f->now + queue_us, f->now - 123456789, f->epoch, f->sent);
-	return client_load_judge(&f->l, f->now + queue_us + 1, f->seen);
+	return client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen);
 }
 
 static void
@@ -453,10 +453,10 @@ test_load_little(void)
 			f.now += 25000;
 			f.sent += 2500;
 			f.seen += 2500 - (much ? 25 : 1);
-			client_load_signal(&f.l, f.now + 9000, f.now, 0, f.sent);
-			said[much] += client_load_judge(&f.l, f.now + 9001, f.seen);
+			client_congestion_signal(&f.l, f.now + 9000, f.now, 0, f.sent);
+			said[much] += client_congestion_judge(&f.l, f.now + 9001, f.seen);
 			if (i % 10 == 0)
-				client_load_signal(&f.l, f.now, f.now, 0, f.sent);
+				client_congestion_signal(&f.l, f.now, f.now, 0, f.sent);
 		}
 	T_CHECK(said[0] == 0);
 	T_CHECK(said[1] > 20);
@@ -472,8 +472,8 @@ slow_complaints(struct feed *f, int times, uint32_t every, uint64_t queue_us)
 		f->now += 25000;
 		f->sent += 5;
 		f->seen += (uint32_t)i % every == 0 ? 4 : 5;
-		client_load_signal(&f->l, f->now + queue_us, f->now, 0, f->sent);
-		said += client_load_judge(&f->l, f->now + queue_us + 1, f->seen) &&
+		client_congestion_signal(&f->l, f->now + queue_us, f->now, 0, f->sent);
+		said += client_congestion_judge(&f->l, f->now + queue_us + 1, f->seen) &&
 		        f->l.queue;
 	}
 	return said;
@@ -502,11 +502,11 @@ test_load_order(void)
 	for (int i = 0; i < 20; i++)
 		signal_after(&g, 0, 0);
 	/* Two signals at once, while a hundred blocks lie unread. */
-	client_load_signal(&g.l, g.now + 50000, g.now, 0, g.sent + 200);
-	client_load_signal(&g.l, g.now + 50000, g.now + 25000, 0, g.sent + 400);
-	T_CHECK(!client_load_judge(&g.l, g.now + 50000, g.seen + 300));
-	T_CHECK(!client_load_judge(&g.l, g.now + 50100, g.seen + 400));
-	T_CHECK(!client_load_judge(&g.l, g.now + 50200, g.seen + 300)); /* once */
+	client_congestion_signal(&g.l, g.now + 50000, g.now, 0, g.sent + 200);
+	client_congestion_signal(&g.l, g.now + 50000, g.now + 25000, 0, g.sent + 400);
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50000, g.seen + 300));
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50100, g.seen + 400));
+	T_CHECK(!client_congestion_judge(&g.l, g.now + 50200, g.seen + 300)); /* once */
 	g.now += 50000;
 	g.sent += 400;
 	g.seen += 400;

@@ -63,7 +63,7 @@ test_alone(void)
 static void
 test_sets(void)
 {
-	struct server_scene now = { .sent = 7, .clients = 1, .in_sets = true };
+	struct server_scene now = { .sent = 7, .clients = 1, .interleave = true };
 	uint64_t at = SECOND;
 	unsigned n = 0;
 
@@ -74,7 +74,7 @@ test_sets(void)
 		say(at, &now, CHUNKS);
 	T_CHECK(n == 5);
 	T_CHECK(m.u.state.flags == WIREXT_INTERLEAVED);
-	now.in_sets = false;
+	now.interleave = false;
 	T_CHECK(server_announce_at(&a, at, &now) == 0);
 }
 

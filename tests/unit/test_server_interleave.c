@@ -87,7 +87,7 @@ send_counted(struct server *s, uint64_t *now, unsigned ms, struct tally *t)
 
 	for (unsigned i = 0; i < ms; i++, *now += 1000)
 		for (read_all(s); server_output(s, *now, &out); read_all(s)) {
-			if (out.kind != SERVER_OUT_BLOCK && out.kind != SERVER_OUT_PACK)
+			if (out.kind != SERVER_OUT_BLOCK && out.kind != SERVER_OUT_DATA)
 				continue;
 			t->blocks += out.count;
 			t->beyond += out.block + out.count > WIRE_CHUNK_BLOCKS;
@@ -182,32 +182,32 @@ test_part(void)
 	static const uint8_t burst[] = { 12, 12, 13, 13, 12, 12, 12, 13 },
 			     single[] = { 12, 19, 8, 14, 7, 13, 17, 10 },
 			     few[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct server_sets t = { 0 };
+	struct server_interleave t = { 0 };
 	unsigned turned = 0;
 
 	for (int i = 0; i < 100; i++)
-		turned += server_sets_hear(&t, ip_a, false, few) +
-		          server_sets_hear(&t, ip_a, false, single);
+		turned += server_interleave_hear(&t, ip_a, false, few) +
+		          server_interleave_hear(&t, ip_a, false, single);
 	T_CHECK(turned == 0);
 	T_CHECK(!t.on);
 	for (int i = 0; i < 20; i++)
-		turned += server_sets_hear(&t, ip_a, false, burst);
+		turned += server_interleave_hear(&t, ip_a, false, burst);
 	T_CHECK(turned == 1);
 	T_CHECK(t.on);
 	for (int i = 0; i < 100; i++)
-		turned += server_sets_hear(&t, ip_a, false, few);
+		turned += server_interleave_hear(&t, ip_a, false, few);
 	T_CHECK(turned == 1);
 	T_CHECK(t.on); /* nothing is known of them */
 	for (int i = 0; i < 50; i++)
-		turned += server_sets_hear(&t, ip_a, false, single);
+		turned += server_interleave_hear(&t, ip_a, false, single);
 	T_CHECK(turned == 2);
 	T_CHECK(!t.on);
 	/* Of several, one alone is not heard; two of them are. */
 	for (int i = 0; i < 100; i++)
-		turned += server_sets_hear(&t, ip_a, true, burst);
+		turned += server_interleave_hear(&t, ip_a, true, burst);
 	T_CHECK(turned == 2);
 	for (int i = 0; i < 20; i++)
-		turned += server_sets_hear(&t, i % 2 ? ip_a : ip_b, true, burst);
+		turned += server_interleave_hear(&t, i % 2 ? ip_a : ip_b, true, burst);
 	T_CHECK(turned == 3);
 	T_CHECK(t.on);
 }

@@ -169,10 +169,10 @@ test_forged_leave(void)
 	T_CHECK(server_stats(s).clients == 0);
 	go(s, 7, 77, 1024);
 	T_CHECK(server_stats(s).clients == 0);
-	T_CHECK(server_stats(s).gos == 0);
+	T_CHECK(server_stats(s).credits == 0);
 	go(s, 1500000, 77, 1024);
 	T_CHECK(server_stats(s).clients == 1);
-	T_CHECK(server_stats(s).gos == 1);
+	T_CHECK(server_stats(s).credits == 1);
 	server_free(s);
 }
 

@@ -194,7 +194,7 @@ test_agreeing(void)
 	T_CHECK(run(s, &now, 20 * MS).packs == 0);
 	fits(s, now, 2, a.number, 8);
 	T_CHECK(run(s, &now, 20 * MS).longest == 8);
-	server_pack_limit(s, 1);
+	server_data_limit(s, 1);
 	T_CHECK(run(s, &now, 20 * MS).longest == 1);
 	T_CHECK(server_stats(s).bad_packets == 0);
 	server_free(s);
@@ -278,47 +278,47 @@ on_client(void *arg, const struct server_client *c)
 static void
 test_part(void)
 {
-	static const struct server_roll_watch nobody = { .comes = on_client,
+	static const struct server_members_watch nobody = { .comes = on_client,
 		.goes = on_client };
 	static const uint8_t ip[4] = { 10, 0, 0, 2 };
 	struct server_image image = server_image_of(CHUNKS * MIB);
-	struct server_roll roll;
-	struct server_packs p;
+	struct server_members roll;
+	struct server_mtu p;
 	struct wirext_msg m;
 
-	T_CHECK(server_roll_init(&roll, 10, 7, 0, &nobody) == 0);
-	T_CHECK(server_packs_init(&p, &image, 5, 10) == 0);
+	T_CHECK(server_members_init(&roll, 10, 7, 0, &nobody) == 0);
+	T_CHECK(server_mtu_init(&p, &image, 5, 10) == 0);
 	T_CHECK(p.max == 4);
-	T_CHECK(server_packs_at(&p) == UINT64_MAX);
-	uint32_t a = server_roll_index(&roll, server_roll_add(&roll, 0, ip, 70, true, 1));
-	uint32_t b = server_roll_index(&roll, server_roll_add(&roll, 0, ip, 71, true, 1));
-	server_packs_add(&p, 0, a, true);
-	server_packs_add(&p, 0, b, true);
-	uint64_t at = server_packs_at(&p);
+	T_CHECK(server_mtu_at(&p) == UINT64_MAX);
+	uint32_t a = server_members_index(&roll, server_members_add(&roll, 0, ip, 70, true, 1));
+	uint32_t b = server_members_index(&roll, server_members_add(&roll, 0, ip, 71, true, 1));
+	server_mtu_add(&p, 0, a, true);
+	server_mtu_add(&p, 0, b, true);
+	uint64_t at = server_mtu_at(&p);
 	T_CHECK(at <= 50 * MS);
-	T_CHECK(!server_packs_say(&p, at - 1, &roll, &m));
+	T_CHECK(!server_mtu_say(&p, at - 1, &roll, &m));
 	for (uint32_t size = 4; size > 0; size /= 2) {
-		T_CHECK(server_packs_say(&p, at, &roll, &m));
+		T_CHECK(server_mtu_say(&p, at, &roll, &m));
 		T_CHECK(m.kind == WIREXT_MTU_PROBE);
 		T_CHECK(m.u.mtu_probe.n == 2);
 		T_CHECK(m.u.mtu_probe.blocks == size);
 	}
-	T_CHECK(!server_packs_say(&p, at, &roll, &m));
-	server_packs_hear(&p, at, a, p.number, 4);
+	T_CHECK(!server_mtu_say(&p, at, &roll, &m));
+	server_mtu_hear(&p, at, a, p.number, 4);
 	T_CHECK(p.now == 0);
-	server_packs_hear(&p, at, b, p.number, 2);
+	server_mtu_hear(&p, at, b, p.number, 2);
 	T_CHECK(p.now == 2);
-	server_packs_drop(&p, b);
+	server_mtu_drop(&p, b);
 	T_CHECK(p.now == 4);
-	server_packs_limit(&p, 1);
+	server_mtu_limit(&p, 1);
 	T_CHECK(p.now == 1);
-	server_packs_add(&p, at, b, false);
+	server_mtu_add(&p, at, b, false);
 	T_CHECK(p.now == 0);
-	T_CHECK(server_packs_content(&p, 1) == WIRE_CHUNK_BLOCKS);
-	server_packs_learn(&p, 1, 7);
-	T_CHECK(server_packs_content(&p, 1) == 7);
-	server_packs_fini(&p);
-	server_roll_fini(&roll);
+	T_CHECK(server_mtu_content(&p, 1) == WIRE_CHUNK_BLOCKS);
+	server_mtu_learn(&p, 1, 7);
+	T_CHECK(server_mtu_content(&p, 1) == 7);
+	server_mtu_fini(&p);
+	server_members_fini(&roll);
 }
 
 int

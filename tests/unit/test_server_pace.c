@@ -234,7 +234,7 @@ test_dynamic_ext(void)
 	send_now(s, now + 1000);
 	T_CHECK(server_stats(s).rate_reductions == rate_reductions + 1);
 	T_CHECK(server_stats(s).rate < 0.86 * 8000);
-	T_CHECK(server_stats(s).loads == 3);
+	T_CHECK(server_stats(s).congestions == 3);
 	/* Few losses without a queue are nothing; of the future, neither. */
 	complain(s, now, m.u.time.epoch + 1, 2, false);
 	complain(s, now, m.u.time.epoch + 99, 50, true);

@@ -76,29 +76,29 @@ test_late(void)
 	repair_fini(&r);
 }
 
-/* A second with too many reports: parity goes unasked, and less of it when all is calm. */
+/* A second with too many reports: parity goes proactive, and less of it when all is calm. */
 static void
 test_unasked(void)
 {
 	begin();
 	for (unsigned i = 0; i < 100; i++)
 		repair_count_message(&r);
-	repair_add_unasked(&r, 0, SECOND, 80);
-	T_CHECK(r.unasked == 1);
+	repair_add_proactive(&r, 0, SECOND, 80);
+	T_CHECK(r.proactive == 1);
 	T_CHECK(repair_due_us(&r) <= SECOND);
 	T_CHECK(repair_next(&r, SECOND, &chunk, count));
 	T_CHECK(chunk == 0);
 	T_CHECK(count[3] == 1);
 	repair_even_out(&r);
-	T_CHECK(r.unasked == 0.5);
-	repair_add_unasked(&r, 1, 2 * SECOND, 80);
-	T_CHECK(r.unasked > 0);
-	T_CHECK(r.unasked < 0.2);
+	T_CHECK(r.proactive == 0.5);
+	repair_add_proactive(&r, 1, 2 * SECOND, 80);
+	T_CHECK(r.proactive > 0);
+	T_CHECK(r.proactive < 0.2);
 	/* With few clients there is none. */
 	for (unsigned i = 0; i < 100; i++)
 		repair_count_message(&r);
-	repair_add_unasked(&r, 2, 3 * SECOND, 7);
-	T_CHECK(r.unasked == 0);
+	repair_add_proactive(&r, 2, 3 * SECOND, 7);
+	T_CHECK(r.proactive == 0);
 	repair_fini(&r);
 }
 
@@ -112,8 +112,8 @@ test_policy(void)
 	T_CHECK(repair_init(&r, CHUNKS, 0, &patient) == 0);
 	for (unsigned i = 0; i < 100; i++)
 		repair_count_message(&r);
-	repair_add_unasked(&r, 0, SECOND, 80);
-	T_CHECK(r.unasked == 0);
+	repair_add_proactive(&r, 0, SECOND, 80);
+	T_CHECK(r.proactive == 0);
 	repair_fini(&r);
 }
 

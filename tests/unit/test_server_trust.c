@@ -373,7 +373,7 @@ test_one_complains(void)
 		for (uint32_t id = 0; id < 5; id++)
 			complains(s, now, LIAR, LIAR + id, epoch);
 	}
-	T_CHECK(server_stats(s).loads == 150);
+	T_CHECK(server_stats(s).congestions == 150);
 	T_CHECK(server_stats(s).rate_reductions == 0);
 	T_CHECK(named.times == 1);
 	T_CHECK(named.ip[3] == LIAR);
